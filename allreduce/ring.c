@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ring.c - sum around a ring: reduce-scatter, then allgather. Not overlapped with compute, not fused.
+ *
+ * The vector is cut into p chunks; chunk i is elements [n i / p, n (i + 1) / p). In step s of the
+ * reduce-scatter rank r sends chunk r - s to r + 1 and adds chunk r - s - 1 from r - 1; after
+ * p - 1 steps it owns the sum of chunk r + 1. The allgather passes the sums on the same way. Empty
+ * chunks (n < p) are not sent.
+ *
+ * Cost per rank: 2 (p - 1) messages, about 2 n (p - 1) / p elements sent, half as many additions.
+ * Chunk i is always added in the order of ranks i, i + 1, ..., so every rank gets the same bits (A1);
+ * not the bits of "root", which adds in another order.
+ *
+ * Source: Patarasuk and Yuan, J. Parallel Distrib. Comput. 69(2), 2009.
+ */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "allreduce/reducer.h"
+#include "harness/base/arena.h"
+#include "harness/compute/compute.h"
+#include "harness/net/transport.h"
+#include "harness/world/world.h"
+
+extern const struct reducer reducer_ring;
+
+enum { TAG_RING = 0x10 };
+
+struct ring {
+    struct reduction base;
+    struct arena arena;
+    float *scratch; /* one chunk; unused where the transport adds in place */
+};
+
+struct chunk {
+    size_t at, n_elems;
+};
+
+/* Chunk i of n_elems over p; i may be any integer, taken modulo p. */
+static struct chunk chunk_of(int i, int p, size_t n_elems)
+{
+    const size_t k = (size_t)(((i % p) + p) % p), parts = (size_t)p;
+    /* n k / p without overflow of n k */
+    const size_t whole = n_elems / parts, rest = n_elems % parts;
+    const size_t at = whole * k + rest * k / parts, end = whole * (k + 1) + rest * (k + 1) / parts;
+
+    return (struct chunk){ at, end - at };
+}
+
+static enum rc ring_open(struct reduction **out, const struct reduce_env *env, size_t max_elems)
+{
+    struct ring *ring = calloc(1, sizeof *ring);
+    const size_t max_chunk_elems = max_elems / (size_t)env->transport->world->n_ranks + 1;
+    enum rc rc;
+
+    if (!ring)
+        return rc_raise(RC_NOMEM, "reducer ring: no memory");
+    TRY(arena_open(&ring->arena, arena_floats_bytes(max_chunk_elems)));
+    ring->scratch = arena_floats(&ring->arena, max_chunk_elems);
+    *out = &ring->base;
+    ring = NULL;
+out:
+    free(ring);
+    return rc;
+}
+
+/* Send `give`, receive `take` (added or overwritten), from and to the neighbours. */
+static enum rc ring_step(struct ring *ring, float *data, struct chunk give, struct chunk take, bool add)
+{
+    struct transport *t = ring->base.env.transport;
+    const int p = t->world->n_ranks, r = t->world->rank, timeout_ms = ring->base.env.timeout_ms;
+    const bool fused = add && (t->ops->caps & TR_ADD);
+    const bool hollow = data == NULL;
+    float *into = hollow ? NULL : add && !fused ? ring->scratch : data + take.at;
+    struct xfer tx = { .peer = (r + 1) % p, .tag = TAG_RING, .ptr = hollow ? NULL : data + give.at };
+    struct xfer rx = { .peer = (r + p - 1) % p, .tag = TAG_RING, .ptr = into, .add = fused };
+    enum rc rc = RC_OK;
+
+    *(hollow ? &tx.n_hollow_bytes : &tx.n_bytes) = give.n_elems * sizeof(float);
+    *(hollow ? &rx.n_hollow_bytes : &rx.n_bytes) = take.n_elems * sizeof(float);
+    if (give.n_elems > 0 && take.n_elems > 0)
+        TRY(transport_exchange(t, &tx, &rx, timeout_ms));
+    else if (give.n_elems > 0) {
+        TRY(transport_send(t, &tx));
+        TRY(transport_wait(t, &tx, timeout_ms));
+    } else if (take.n_elems > 0) {
+        TRY(transport_recv(t, &rx));
+        TRY(transport_wait(t, &rx, timeout_ms));
+    }
+    if (take.n_elems > 0 && rx.n_bytes + rx.n_hollow_bytes != take.n_elems * sizeof(float))
+        FAIL(RC_MISMATCH, "ring: rank %d sent %zu bytes where %zu belong", rx.peer, rx.n_bytes + rx.n_hollow_bytes,
+             take.n_elems * sizeof(float));
+    if (add && !fused && take.n_elems > 0) {
+        compute_accumulate(ring->base.env.compute, hollow ? NULL : data + take.at, into, take.n_elems);
+        compute_sync(ring->base.env.compute);
+    }
+out:
+    return rc;
+}
+
+static enum rc ring_run(struct reduction *red, float *data, size_t n_elems)
+{
+    struct ring *ring = (struct ring *)red;
+    const int p = red->env.transport->world->n_ranks, r = red->env.transport->world->rank;
+    enum rc rc = RC_OK;
+
+    for (int s = 0; s < p - 1; s++)
+        TRY(ring_step(ring, data, chunk_of(r - s, p, n_elems), chunk_of(r - s - 1, p, n_elems), true));
+    for (int s = 0; s < p - 1; s++)
+        TRY(ring_step(ring, data, chunk_of(r + 1 - s, p, n_elems), chunk_of(r - s, p, n_elems), false));
+out:
+    return rc;
+}
+
+static struct cost ring_predict(int rank, int n_ranks, size_t n_elems)
+{
+    struct cost cost = { 0 };
+
+    for (int i = 0; n_ranks > 1 && i < n_ranks; i++) {
+        const size_t n_chunk = chunk_of(i, n_ranks, n_elems).n_elems;
+        const bool scattered = i != (rank + 1) % n_ranks, gathered = i != (rank + 2) % n_ranks;
+        cost.msgs += (n_chunk > 0) * (uint64_t)(scattered + gathered);
+        cost.bytes += n_chunk * sizeof(float) * (uint64_t)(scattered + gathered);
+        cost.adds += i != rank ? n_chunk : 0;
+    }
+    return cost;
+}
+
+static struct cost ring_critical_path(int n_ranks, size_t n_elems)
+{
+    const uint64_t n_steps = n_elems > 0 ? (uint64_t)n_ranks - 1 : 0;
+    const uint64_t n_largest = (n_elems + (size_t)n_ranks - 1) / (size_t)n_ranks;
+
+    return (struct cost){ .msgs = 2 * n_steps,
+                          .bytes = 2 * n_steps * n_largest * sizeof(float),
+                          .adds = n_steps * n_largest };
+}
+
+static void ring_close(struct reduction **r)
+{
+    arena_close(&((struct ring *)*r)->arena);
+    free(*r);
+    *r = NULL;
+}
+
+const struct reducer reducer_ring = {
+    .name = "ring",
+    .open = ring_open,
+    .run = ring_run,
+    .predict = ring_predict,
+    .critical_path = ring_critical_path,
+    .close = ring_close,
+};

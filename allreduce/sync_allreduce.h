@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sync_allreduce.h - the synchronous mode: average the gradients over all workers, apply, go on. */
+#ifndef ALLREDUCE_SYNC_ALLREDUCE_H
+#define ALLREDUCE_SYNC_ALLREDUCE_H
+
+#include "harness/train/sync_mode.h"
+
+/* env.transport and env.reducer are required; no servers. */
+extern const struct sync_mode sync_allreduce;
+
+#endif

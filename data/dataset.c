@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dataset.c - the order in which samples come, and their release. */
+#include "data/dataset.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/rng.h"
+
+void dataset_close(struct dataset **d)
+{
+    if (*d == NULL)
+        return;
+    free((*d)->feature);
+    free((*d)->target);
+    free((*d)->label);
+    free(*d);
+    *d = NULL;
+}
+
+size_t dataset_index(const struct dataset *d, uint64_t seed, uint64_t i)
+{
+    const uint64_t epoch = i / d->n_train; /* D1: the epoch is the key, so each is a new permutation */
+
+    return (size_t)rng_permute(seed, epoch, i - epoch * d->n_train, d->n_train);
+}
+
+void dataset_batch(const struct dataset *d, uint64_t seed, uint64_t first, size_t n_samples, float *x, float *target,
+                   uint32_t *label)
+{
+    const size_t F = d->n_features;
+
+    assert((target != NULL) == (d->target != NULL) && (label != NULL) == (d->label != NULL));
+    for (size_t k = 0; k < n_samples; k++) {
+        const size_t i = dataset_index(d, seed, first + k);
+        if (F == 1) /* not worth a call */
+            x[k] = d->feature[i];
+        else
+            memcpy(x + k * F, d->feature + i * F, F * sizeof *x);
+        if (target != NULL)
+            target[k] = d->target[i];
+        if (label != NULL)
+            label[k] = d->label[i];
+    }
+}

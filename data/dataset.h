@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dataset.h - samples in memory, and which one comes when.
+ *
+ * Invariants
+ *   D1  Global sample number i of a run is a pure function of (seed, i): never of the number of
+ *       ranks. Epoch i / n_train visits every training sample once, in an order drawn from
+ *       (seed, epoch).
+ *   D2  A dataset is read only after open: rank threads share it.
+ */
+#ifndef DATA_DATASET_H
+#define DATA_DATASET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/base/rc.h"
+
+struct dataset {
+    const char *name;       /* "line", "digits" */
+    size_t n_train, n_test; /* samples; training samples come first in the arrays */
+    size_t n_features;      /* floats per sample */
+    size_t n_classes;       /* 0: regression */
+    float *feature;         /* float[(n_train + n_test)][n_features]; owned */
+    float *target;          /* regression: float[n_train + n_test]; owned; else NULL */
+    uint32_t *label;        /* classes: uint32_t[n_train + n_test], < n_classes; owned; else NULL */
+};
+
+/* "line": 1000 samples y = 2x + U(-0.5, 0.5), x in U(-0.5, 0.5), drawn from seed; all are
+ * training samples and, again, the test set (n_test = 0 here: models evaluate on training). */
+enum rc dataset_open_line(struct dataset **out, uint64_t seed) MUST_CHECK;
+/* "digits": 1797 images of 8 x 8 pixels from a CSV of 64 values 0..16 and a label 0..9, scaled
+ * to 0..1. Every fifth row (4, 9, 14, ...) is a test sample: a fixed split. Errors: RC_INVAL
+ * "FILE: ..." when it cannot be read, "FILE:LINE: ..." with the value and what would be right
+ * when a row is malformed; "FILE:LINE: ends after N of 1797 rows" when it is short. */
+enum rc dataset_open_digits(struct dataset **out, const char *path) MUST_CHECK;
+void dataset_close(struct dataset **d); /* NULL-safe, nulls */
+
+/* Index (< n_train) of global sample i. Pure, O(1), no memory. D1 */
+size_t dataset_index(const struct dataset *d, uint64_t seed, uint64_t i);
+/* Copy samples first .. first+n_samples-1 of the run: x float[n_samples][n_features]; target or
+ * label as the data set has them, the other NULL. */
+void dataset_batch(const struct dataset *d, uint64_t seed, uint64_t first, size_t n_samples, float *x, float *target,
+                   uint32_t *label);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* arena.c - mapped memory handed out in aligned pieces. */
+#include "harness/base/arena.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define HUGE_PAGE_BYTES ((size_t)2 << 20)
+
+size_t arena_floats_bytes(size_t n_elems)
+{
+    return (n_elems * sizeof(float) + ARENA_ALIGN_BYTES - 1) / ARENA_ALIGN_BYTES * ARENA_ALIGN_BYTES;
+}
+
+enum rc arena_open(struct arena *out, size_t n_bytes)
+{
+    const bool huge = n_bytes >= HUGE_PAGE_BYTES;
+    const size_t n_mapped_bytes = huge ? n_bytes + HUGE_PAGE_BYTES : n_bytes;
+
+    *out = (struct arena){ 0 };
+    if (n_bytes == 0)
+        return RC_OK;
+    void *map = mmap(NULL, n_mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (map == MAP_FAILED)
+        return rc_raise(RC_NOMEM, "cannot map %zu bytes", n_mapped_bytes);
+    if (huge) /* advice: without huge pages it is slower, not wrong */
+        (void)madvise(map, n_mapped_bytes, MADV_HUGEPAGE);
+    memset(map, 0, n_mapped_bytes);
+    *out = (struct arena){ .base = map, .n_bytes = n_bytes, .n_mapped_bytes = n_mapped_bytes };
+    if (huge) { /* begin on a huge page: the first one is then whole */
+        const size_t n_over_bytes = (uintptr_t)map % HUGE_PAGE_BYTES;
+        out->n_used_bytes = n_over_bytes ? HUGE_PAGE_BYTES - n_over_bytes : 0;
+        out->n_bytes = n_bytes + out->n_used_bytes;
+    }
+    return RC_OK;
+}
+
+float *arena_floats(struct arena *a, size_t n_elems)
+{
+    const size_t n_bytes = arena_floats_bytes(n_elems);
+
+    assert(a->n_used_bytes + n_bytes <= a->n_bytes);
+    float *piece = (float *)(void *)(a->base + a->n_used_bytes);
+    a->n_used_bytes += n_bytes;
+    return piece;
+}
+
+void arena_close(struct arena *a)
+{
+    if (a->base)
+        (void)munmap(a->base, a->n_mapped_bytes); /* can't fail: the arguments are mmap's own */
+    *a = (struct arena){ 0 };
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * arena.h - one block of memory per tensor family: aligned, huge-page backed, touched once, and handed
+ * out in pieces that are never given back singly. Page faults on a measured path cost more than many an
+ * algorithm saves.
+ */
+#ifndef HARNESS_BASE_ARENA_H
+#define HARNESS_BASE_ARENA_H
+
+#include <stddef.h>
+
+#include "harness/base/rc.h"
+
+struct arena {
+    char *base;
+    size_t n_bytes, n_used_bytes, n_mapped_bytes;
+};
+
+enum { ARENA_ALIGN_BYTES = 64 };
+
+/* n_elems floats as the arena counts them: rounded up to ARENA_ALIGN_BYTES. */
+size_t arena_floats_bytes(size_t n_elems);
+/* Map n_bytes (0 allowed), zeroed, every page touched. Huge pages are asked for from 2 MiB on. RC_NOMEM
+ * names the bytes; out is then empty. */
+enum rc arena_open(struct arena *out, size_t n_bytes) MUST_CHECK;
+/* The next n_elems floats, 64-byte aligned, zero when fresh. Asserts that they fit: sizes are
+ * computed before open. */
+float *arena_floats(struct arena *a, size_t n_elems);
+/* Unmaps; NULL-safe on an empty arena; leaves it empty. */
+void arena_close(struct arena *a);
+
+#endif

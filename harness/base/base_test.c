@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* base_test.c - errors, numbers from text, random numbers, arenas, files. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "harness/base/arena.h"
+#include "harness/base/file.h"
+#include "harness/base/rc.h"
+#include "harness/base/rng.h"
+#include "harness/base/text.h"
+
+static void rc_names_and_sentences_exist(void **state)
+{
+    (void)state;
+#define X(id, val, text)                              \
+    assert_string_equal(rc_name(RC_##id), "RC_" #id); \
+    assert_string_equal(rc_text(RC_##id), text);
+    RC_LIST(X)
+#undef X
+    assert_string_equal(rc_name((enum rc)99), "RC_UNKNOWN");
+}
+
+static void rc_raise_takes_its_own_message(void **state)
+{
+    (void)state;
+    assert_int_equal(rc_raise(RC_IO, "disk %d", 7), RC_IO);
+    assert_string_equal(rc_message(), "disk 7");
+    assert_int_equal(rc_raise(RC_PEER, "rank 1: %s", rc_message()), RC_PEER);
+    assert_string_equal(rc_message(), "rank 1: disk 7");
+    rc_clear();
+    assert_string_equal(rc_message(), "");
+}
+
+static enum rc fail_below(void)
+{
+    enum rc rc;
+
+    TRY(rc_raise(RC_IO, "below"));
+out:
+    return rc;
+}
+
+static void rc_trace_names_every_frame(void **state)
+{
+    char text[2048] = "";
+    FILE *to = fmemopen(text, sizeof text, "w");
+
+    (void)state;
+    assert_non_null(to);
+    assert_int_equal(fail_below(), RC_IO);
+    rc_print_trace(to);
+    fclose(to);
+    assert_non_null(strstr(text, "RC_IO"));
+    assert_non_null(strstr(text, "rc_raise"));
+}
+
+static void nearest_is_near_or_nothing(void **state)
+{
+    static const char *const known[] = { "threads", "mpi", "sim", NULL };
+
+    (void)state;
+    assert_string_equal(text_nearest("thread", known), "threads");
+    assert_string_equal(text_nearest("MPI", known), "mpi");
+    assert_string_equal(text_nearest("sin", known), "sim");
+    assert_null(text_nearest("parameterserver", known));
+    assert_null(text_nearest("0123456789012345678901234567890123456789012345678901234567890123456789", known));
+}
+
+static void numbers_are_whole_and_finite(void **state)
+{
+    static const char *const bad_u64[] = {
+        "", "-1", "+1", " 1", "1 ", "1.5", "x", "18446744073709551616", "20000000000G", "1Q"
+    };
+    static const char *const bad_f64[] = { "", "nan", "inf", "-inf", "0x10", "1e999", "1 ", " 1", "1.5x", "--1" };
+    uint64_t whole;
+    double real;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad_u64 / sizeof *bad_u64; i++)
+        assert_false(text_to_u64(bad_u64[i], &whole));
+    for (size_t i = 0; i < sizeof bad_f64 / sizeof *bad_f64; i++)
+        assert_false(text_to_f64(bad_f64[i], &real));
+    assert_true(text_to_u64("18446744073709551615", &whole) && whole == UINT64_MAX);
+    assert_true(text_to_u64("64Ki", &whole) && whole == 65536);
+    assert_true(text_to_u64("3M", &whole) && whole == 3000000);
+    assert_true(text_to_f64("-2.5e-3", &real) && real == -2.5e-3);
+}
+
+static void lists_are_stepped_through(void **state)
+{
+    const char *rest = "1,,abcdef";
+    char element[4];
+
+    (void)state;
+    assert_true(text_next(&rest, element, sizeof element));
+    assert_string_equal(element, "1");
+    assert_true(text_next(&rest, element, sizeof element));
+    assert_string_equal(element, "");
+    assert_true(text_next(&rest, element, sizeof element));
+    assert_string_equal(element, "abc");
+    assert_false(text_next(&rest, element, sizeof element));
+}
+
+static void permutations_are_permutations(void **state)
+{
+    static const uint64_t sizes[] = { 1, 2, 3, 7, 16, 17, 1000, 1437 };
+    char *seen = calloc(1437, 1);
+    uint64_t n_fixed = 0;
+
+    (void)state;
+    assert_non_null(seen);
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (uint64_t key = 0; key < 3; key++) {
+            memset(seen, 0, 1437);
+            for (uint64_t i = 0; i < sizes[s]; i++) {
+                const uint64_t at = rng_permute(5, key, i, sizes[s]);
+                assert_true(at < sizes[s]);
+                assert_int_equal(seen[at]++, 0);
+                n_fixed += sizes[s] == 1437 && at == i;
+            }
+        }
+    assert_true(n_fixed < 20); /* a shuffle: about one fixed point each */
+    free(seen);
+}
+
+static void numbers_have_their_moments(void **state)
+{
+    enum { N = 20000 };
+    double sum = 0, sum_squares = 0, uniform = 0;
+
+    (void)state;
+    for (uint64_t i = 0; i < N; i++) {
+        const double x = rng_normal(3, RNG_INIT, i);
+        sum += x;
+        sum_squares += x * x;
+        uniform += rng_uniform(3, RNG_DATA_X, i);
+    }
+    assert_true(sum / N > -0.03 && sum / N < 0.03);
+    assert_true(sum_squares / N > 0.97 && sum_squares / N < 1.03);
+    assert_true(uniform / N > 0.49 && uniform / N < 0.51);
+    assert_true(rng_u64(1, RNG_INIT, 0) != rng_u64(2, RNG_INIT, 0));
+    assert_true(rng_u64(1, RNG_INIT, 0) != rng_u64(1, RNG_TEST, 0));
+}
+
+static void arenas_are_aligned_and_zero(void **state)
+{
+    struct arena a = { 0 };
+
+    (void)state;
+    assert_int_equal(arena_open(&a, arena_floats_bytes(3) + arena_floats_bytes(1 << 20)), RC_OK);
+    const float *small = arena_floats(&a, 3), *large = arena_floats(&a, 1 << 20);
+    assert_int_equal((uintptr_t)small % ARENA_ALIGN_BYTES, 0);
+    assert_int_equal((uintptr_t)large % ARENA_ALIGN_BYTES, 0);
+    assert_true(large >= small + 3);
+    for (size_t i = 0; i < 1 << 20; i++)
+        assert_true(large[i] == 0.0f);
+    arena_close(&a);
+    arena_close(&a);
+    assert_int_equal(arena_open(&a, 0), RC_OK);
+    arena_close(&a);
+    assert_int_equal(arena_open(&a, SIZE_MAX / 4), RC_NOMEM);
+    assert_null(a.base);
+}
+
+static void write_text(const char *path, const char *text)
+{
+    FILE *to = fopen(path, "w");
+
+    assert_non_null(to);
+    fputs(text, to);
+    fclose(to);
+}
+
+static void read_text(char *out, size_t n_bytes, const char *path)
+{
+    FILE *from = fopen(path, "r");
+
+    assert_non_null(from);
+    out[fread(out, 1, n_bytes - 1, from)] = '\0';
+    fclose(from);
+}
+
+static void files_are_whole_or_absent(void **state)
+{
+    char folder[] = "gm_base_test.XXXXXX", path[64], text[64];
+    struct atomic_file f = { 0 };
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/out", folder);
+    write_text(path, "old");
+    assert_int_equal(atomic_file_open(&f, path), RC_OK);
+    fputs("new", f.stream);
+    read_text(text, sizeof text, path);
+    assert_string_equal(text, "old");
+    assert_int_equal(atomic_file_commit(&f), RC_OK);
+    read_text(text, sizeof text, path);
+    assert_string_equal(text, "new");
+    assert_int_equal(atomic_file_open(&f, path), RC_OK);
+    fputs("dropped", f.stream);
+    atomic_file_discard(&f);
+    read_text(text, sizeof text, path);
+    assert_string_equal(text, "new");
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(folder), 0); /* no temporary was left */
+}
+
+static void files_that_cannot_be_written_say_why(void **state)
+{
+    struct atomic_file f = { 0 };
+
+    (void)state;
+    assert_int_equal(atomic_file_open(&f, "/no/such/folder/x"), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "/no/such/folder/x"));
+    assert_int_equal(atomic_file_open(&f, "/"), RC_INVAL);
+    assert_int_equal(atomic_file_open(&f, ""), RC_INVAL);
+    assert_null(f.stream);
+}
+
+/* A device that is full: the error is found, nothing is renamed. */
+static void short_writes_are_found(void **state)
+{
+    char folder[] = "gm_base_test.XXXXXX", path[64];
+    struct atomic_file f = { 0 };
+    struct stat about;
+
+    (void)state;
+    if (access("/dev/full", W_OK) != 0)
+        skip();
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/out", folder);
+    assert_int_equal(atomic_file_open(&f, path), RC_OK);
+    f.stream = freopen("/dev/full", "w", f.stream);
+    assert_non_null(f.stream);
+    fputs("lost", f.stream);
+    assert_int_equal(atomic_file_commit(&f), RC_IO);
+    assert_int_not_equal(stat(path, &about), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+static void folders_are_made_whole(void **state)
+{
+    char folder[] = "gm_base_test.XXXXXX", path[64];
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/a/b", folder);
+    assert_int_equal(file_make_folder(path), RC_OK);
+    assert_int_equal(file_make_folder(path), RC_OK);
+    assert_int_equal(rmdir(path), 0);
+    write_text(path, "in the way");
+    assert_int_equal(file_make_folder(path), RC_INVAL);
+    unlink(path);
+    snprintf(path, sizeof path, "%s/a", folder);
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rc_names_and_sentences_exist),
+        cmocka_unit_test(rc_raise_takes_its_own_message),
+        cmocka_unit_test(rc_trace_names_every_frame),
+        cmocka_unit_test(nearest_is_near_or_nothing),
+        cmocka_unit_test(numbers_are_whole_and_finite),
+        cmocka_unit_test(lists_are_stepped_through),
+        cmocka_unit_test(permutations_are_permutations),
+        cmocka_unit_test(numbers_have_their_moments),
+        cmocka_unit_test(arenas_are_aligned_and_zero),
+        cmocka_unit_test(files_are_whole_or_absent),
+        cmocka_unit_test(files_that_cannot_be_written_say_why),
+        cmocka_unit_test(short_writes_are_found),
+        cmocka_unit_test(folders_are_made_whole),
+    };
+
+    return cmocka_run_group_tests_name("base", tests, NULL, NULL);
+}

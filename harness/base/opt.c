@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* opt.c - tables to parser, help and text. */
+#include "harness/base/opt.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/text.h"
+
+enum { MAX_NAMES = 160, MAX_NAME_BYTES = 64 };
+
+struct found {
+    struct opt_group *group;
+    const struct opt *opt;
+    int index;
+};
+
+static struct found find(struct opt_group *group, int n_groups, const char *name)
+{
+    for (int g = 0; g < n_groups; g++)
+        for (int i = 0; group[g].table[i].type != OPT_END; i++)
+            if (strcmp(group[g].table[i].name, name) == 0)
+                return (struct found){ &group[g], &group[g].table[i], i };
+    return (struct found){ 0 };
+}
+
+static enum rc unknown(const struct opt_group *group, int n_groups, const char *name)
+{
+    const char *known[MAX_NAMES + 1];
+    int n_known = 0;
+
+    for (int g = 0; g < n_groups; g++)
+        for (const struct opt *o = group[g].table; o->type != OPT_END && n_known < MAX_NAMES; o++)
+            known[n_known++] = o->name;
+    known[n_known] = NULL;
+    const char *nearest = text_nearest(name, known);
+    if (nearest)
+        return rc_raise(RC_INVAL, "--%s: no such option; the nearest is --%s", name, nearest);
+    return rc_raise(RC_INVAL, "--%s: no such option; --help lists them", name);
+}
+
+/* Split "a|b|c" into names; the copies live in `text`. */
+static int split_choices(const char *choices, char *text, size_t n_bytes, const char **name, int max_names)
+{
+    int n_names = 0;
+    char *rest = NULL;
+
+    snprintf(text, n_bytes, "%s", choices);
+    for (char *word = strtok_r(text, "|", &rest); word && n_names < max_names; word = strtok_r(NULL, "|", &rest))
+        name[n_names++] = word;
+    name[n_names] = NULL;
+    return n_names;
+}
+
+static enum rc check_choice(const struct opt *o, const char *value)
+{
+    enum { MAX_CHOICES = 32 };
+    char text[512];
+    const char *name[MAX_CHOICES + 1];
+    const int n_names = split_choices(o->choices, text, sizeof text, name, MAX_CHOICES);
+
+    for (int i = 0; i < n_names; i++)
+        if (strcmp(name[i], value) == 0)
+            return RC_OK;
+    const char *nearest = text_nearest(value, name);
+    if (nearest)
+        return rc_raise(RC_INVAL, "--%s %s: no such choice; the nearest is %s (of %s)", o->name, value, nearest,
+                        o->choices);
+    return rc_raise(RC_INVAL, "--%s %s: must be one of %s", o->name, value, o->choices);
+}
+
+static enum rc check_u64(const struct opt *o, const char *text, uint64_t *out)
+{
+    if (!text_to_u64(text, out))
+        return rc_raise(RC_INVAL, "--%s %s: must be a whole number from %.0f to %.0f", o->name, text, o->min, o->max);
+    if ((double)*out < o->min || (double)*out > o->max)
+        return rc_raise(RC_INVAL, "--%s %s: out of range, must be from %.0f to %.0f", o->name, text, o->min, o->max);
+    return RC_OK;
+}
+
+static enum rc check_f64(const struct opt *o, const char *text, double *out)
+{
+    if (!text_to_f64(text, out))
+        return rc_raise(RC_INVAL, "--%s %s: must be a finite number from %g to %g", o->name, text, o->min, o->max);
+    if (*out < o->min || *out > o->max)
+        return rc_raise(RC_INVAL, "--%s %s: out of range, must be from %g to %g", o->name, text, o->min, o->max);
+    return RC_OK;
+}
+
+static enum rc check_list(const struct opt *o, const char *value)
+{
+    char element[MAX_NAME_BYTES];
+    const char *rest = value;
+    uint64_t number;
+    enum rc rc = RC_OK;
+
+    if (value[0] == '\0')
+        return RC_OK; /* an empty list: the default is worked out by the verb */
+    while (rc == RC_OK && text_next(&rest, element, sizeof element))
+        rc = o->choices ? check_choice(o, element) : check_u64(o, element, &number);
+    return rc;
+}
+
+static enum rc set_value(const struct opt *o, void *into, const char *value)
+{
+    char *member = (char *)into + o->at;
+    enum rc rc = RC_OK;
+    uint64_t whole = 0;
+    double real = 0;
+
+    switch (o->type) {
+    case OPT_U64:
+        TRY(check_u64(o, value, &whole));
+        memcpy(member, &whole, sizeof whole);
+        break;
+    case OPT_F64:
+        TRY(check_f64(o, value, &real));
+        memcpy(member, &real, sizeof real);
+        break;
+    case OPT_BOOL:
+        if (strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
+            FAIL(RC_INVAL, "--%s %s: must be true or false", o->name, value);
+        const bool yes = strcmp(value, "true") == 0;
+        memcpy(member, &yes, sizeof yes);
+        break;
+    case OPT_CHOICE:
+        TRY(check_choice(o, value));
+        memcpy(member, &value, sizeof value);
+        break;
+    case OPT_LIST:
+        TRY(check_list(o, value));
+        memcpy(member, &value, sizeof value);
+        break;
+    case OPT_TEXT:
+        memcpy(member, &value, sizeof value);
+        break;
+    case OPT_END:
+        break;
+    }
+out:
+    return rc;
+}
+
+/* No default: 0, or NaN; the verb works it out, or does without. */
+static void set_unset(const struct opt *o, void *into)
+{
+    const uint64_t zero = 0;
+    const double nan = NAN;
+
+    memcpy((char *)into + o->at, o->type == OPT_U64 ? (const void *)&zero : (const void *)&nan, sizeof(uint64_t));
+}
+
+static enum rc set_defaults(struct opt_group *group, int n_groups)
+{
+    enum rc rc = RC_OK;
+
+    for (int g = 0; g < n_groups; g++) {
+        group[g].given = 0;
+        for (const struct opt *o = group[g].table; o->type != OPT_END; o++)
+            if (o->def[0] == '\0' && (o->type == OPT_U64 || o->type == OPT_F64))
+                set_unset(o, group[g].into);
+            else
+                TRY(set_value(o, group[g].into, o->def));
+    }
+out:
+    return rc;
+}
+
+/* One argument (and its value, taken from `next` when not after '='); *used_next tells. */
+static enum rc parse_one(struct opt_group *group, int n_groups, const char *arg, const char *next, bool *used_next)
+{
+    char name[MAX_NAME_BYTES];
+    const char *value = strchr(arg, '=');
+    const char *text = arg + 2;
+    bool negated = false;
+
+    *used_next = false;
+    if (strncmp(arg, "--", 2) != 0 || arg[2] == '\0')
+        return rc_raise(RC_INVAL, "%s: not an option; options begin with --", arg);
+    snprintf(name, sizeof name, "%.*s", (int)(value ? value - text : (ptrdiff_t)strlen(text)), text);
+    struct found f = find(group, n_groups, name);
+    if (!f.opt && strncmp(name, "no-", 3) == 0) {
+        f = find(group, n_groups, name + 3);
+        negated = f.opt && f.opt->type == OPT_BOOL;
+        if (!negated)
+            f.opt = NULL;
+    }
+    if (!f.opt)
+        return unknown(group, n_groups, name);
+    if (f.group->given >> f.index & 1)
+        return rc_raise(RC_INVAL, "--%s: given twice", f.opt->name);
+    f.group->given |= UINT64_C(1) << f.index;
+    if (value)
+        value++;
+    else if (f.opt->type == OPT_BOOL)
+        value = negated ? "false" : "true";
+    else {
+        if (!next)
+            return rc_raise(RC_INVAL, "--%s: needs a value", f.opt->name);
+        value = next;
+        *used_next = true;
+    }
+    return set_value(f.opt, f.group->into, value);
+}
+
+static bool holds(const struct opt *o, const void *from, const char *wanted)
+{
+    char value[256], element[MAX_NAME_BYTES];
+
+    opt_format(o, from, value, sizeof value);
+    if (o->type != OPT_LIST)
+        return strcmp(value, wanted) == 0;
+    for (const char *rest = value; text_next(&rest, element, sizeof element);)
+        if (strcmp(element, wanted) == 0)
+            return true;
+    return false;
+}
+
+static enum rc check_rules(struct opt_group *group, int n_groups, const struct opt_rule *rule, int n_rules)
+{
+    for (int i = 0; i < n_rules; i++) {
+        char given[256], other_value[256];
+        const struct found f = find(group, n_groups, rule[i].name), other = find(group, n_groups, rule[i].other);
+        assert(f.opt && other.opt);
+        if (!(f.group->given >> f.index & 1) || holds(other.opt, other.group->into, rule[i].value))
+            continue;
+        opt_format(f.opt, f.group->into, given, sizeof given);
+        opt_format(other.opt, other.group->into, other_value, sizeof other_value);
+        return rc_raise(RC_INVAL, "--%s %s: needs --%s %s, but that is %s", rule[i].name, given, rule[i].other,
+                        rule[i].value, other_value);
+    }
+    return RC_OK;
+}
+
+enum rc opt_parse(struct opt_group *group, int n_groups, const struct opt_rule *rule, int n_rules, int argc,
+                  char *const argv[])
+{
+    enum rc rc;
+
+    TRY(set_defaults(group, n_groups));
+    for (int i = 0; i < argc; i++) {
+        bool used_next;
+        TRY(parse_one(group, n_groups, argv[i], i + 1 < argc ? argv[i + 1] : NULL, &used_next));
+        i += used_next;
+    }
+    TRY(check_rules(group, n_groups, rule, n_rules));
+out:
+    return rc;
+}
+
+bool opt_given(const struct opt_group *group, int n_groups, const char *name)
+{
+    uint64_t bit = 0;
+
+    for (int g = 0; g < n_groups && bit == 0; g++)
+        for (int i = 0; group[g].table[i].type != OPT_END; i++)
+            if (strcmp(group[g].table[i].name, name) == 0) {
+                bit = UINT64_C(1) << i;
+                if (group[g].given & bit)
+                    return true;
+            }
+    assert(bit != 0); /* the name exists */
+    return false;
+}
+
+static void print_one(FILE *to, const struct opt *o)
+{
+    char left[128], right[64] = "";
+    const char *kind = o->type == OPT_U64    ? "N"
+                       : o->type == OPT_F64  ? "X"
+                       : o->type == OPT_TEXT ? (o->unit[0] ? o->unit : "TEXT")
+                       : o->choices          ? o->choices
+                                             : "N,N,...";
+
+    if (o->type == OPT_BOOL)
+        snprintf(left, sizeof left, "--[no-]%s", o->name);
+    else
+        snprintf(left, sizeof left, "--%s %s%s", o->name, kind, o->type == OPT_LIST && o->choices ? ",..." : "");
+    if (o->type != OPT_TEXT && o->unit[0])
+        snprintf(right, sizeof right, " [%s]", o->unit);
+    fprintf(to, "  %-34s %s%s", left, o->help, right);
+    if (o->def[0])
+        fprintf(to, " (default %s)", o->def);
+    fputc('\n', to);
+}
+
+void opt_help(FILE *to, const struct opt_group *group, int n_groups)
+{
+    for (int g = 0; g < n_groups; g++) {
+        fprintf(to, "\n%s\n", group[g].title);
+        for (const struct opt *o = group[g].table; o->type != OPT_END; o++)
+            print_one(to, o);
+    }
+}
+
+void opt_format(const struct opt *o, const void *from, char *out, size_t n_bytes)
+{
+    const char *member = (const char *)from + o->at;
+    uint64_t whole;
+    double real;
+    bool yes;
+    const char *text;
+
+    switch (o->type) {
+    case OPT_U64:
+        memcpy(&whole, member, sizeof whole);
+        snprintf(out, n_bytes, "%llu", (unsigned long long)whole);
+        break;
+    case OPT_F64:
+        memcpy(&real, member, sizeof real);
+        snprintf(out, n_bytes, "%.17g", real);
+        break;
+    case OPT_BOOL:
+        memcpy(&yes, member, sizeof yes);
+        snprintf(out, n_bytes, "%s", yes ? "true" : "false");
+        break;
+    case OPT_TEXT:
+    case OPT_CHOICE:
+    case OPT_LIST:
+        memcpy(&text, member, sizeof text);
+        snprintf(out, n_bytes, "%s", text);
+        break;
+    case OPT_END:
+        out[0] = '\0';
+        break;
+    }
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * opt.h - one table per option struct: parser, --help and the manifest of a run all come
+ * from it. A member whose C type is not the one the entry claims does not compile.
+ *
+ * A verb takes several groups (its own options, the world's, ...). `--name value`,
+ * `--name=value`; a switch is `--name` or `--no-name`. Nothing is silently replaced by a default: an
+ * unknown name, a bad value, a repeated option or a broken rule is RC_INVAL, whose message names
+ * the option, the value and what would be right.
+ */
+#ifndef HARNESS_BASE_OPT_H
+#define HARNESS_BASE_OPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "harness/base/rc.h"
+
+enum opt_type {
+    OPT_END,
+    OPT_U64,    /* uint64_t; suffixes K M G Ki Mi Gi */
+    OPT_F64,    /* double; finite */
+    OPT_BOOL,   /* bool */
+    OPT_TEXT,   /* const char *, borrowed from argv; "" when not given */
+    OPT_CHOICE, /* const char *, one of choices */
+    OPT_LIST,   /* const char *, comma list, each one of choices (NULL: whole numbers in min..max) */
+};
+
+struct opt {
+    const char *name; /* "batch": --batch=64 */
+    enum opt_type type;
+    size_t at;           /* offsetof in the option struct */
+    const char *def;     /* text, parsed like the user's, so it is tested; "": none, the
+                            number is then 0 (U64) or NaN (F64) */
+    double min, max;     /* inclusive; numbers only */
+    const char *unit;    /* "bytes", "ms", "samples", "" */
+    const char *choices; /* "none|single|ps": CHOICE, LIST */
+    const char *help;    /* one line, no full stop */
+};
+
+#define OPT_AT_(S, m, T)                                                                                        \
+    (offsetof(S, m) + 0 * sizeof(struct {                                                                       \
+                          _Static_assert(_Generic(((S *)0)->m, T : 1, default : 0), #S "." #m " is not a " #T); \
+                          int unused;                                                                           \
+                      }))
+#define OPT_U64_(S, m, nm, def_, lo, hi, unit_, help_)                                             \
+    {                                                                                              \
+        nm, OPT_U64, OPT_AT_(S, m, uint64_t), def_, (double)(lo), (double)(hi), unit_, NULL, help_ \
+    }
+#define OPT_F64_(S, m, nm, def_, lo, hi, unit_, help_)                       \
+    {                                                                        \
+        nm, OPT_F64, OPT_AT_(S, m, double), def_, lo, hi, unit_, NULL, help_ \
+    }
+#define OPT_BOOL_(S, m, nm, def_, help_)                               \
+    {                                                                  \
+        nm, OPT_BOOL, OPT_AT_(S, m, bool), def_, 0, 0, "", NULL, help_ \
+    }
+#define OPT_TEXT_(S, m, nm, def_, what_, help_)                                   \
+    {                                                                             \
+        nm, OPT_TEXT, OPT_AT_(S, m, const char *), def_, 0, 0, what_, NULL, help_ \
+    }
+#define OPT_CHOICE_(S, m, nm, def_, choices_, help_)                                 \
+    {                                                                                \
+        nm, OPT_CHOICE, OPT_AT_(S, m, const char *), def_, 0, 0, "", choices_, help_ \
+    }
+#define OPT_LIST_(S, m, nm, def_, choices_, lo, hi, help_)                           \
+    {                                                                                \
+        nm, OPT_LIST, OPT_AT_(S, m, const char *), def_, lo, hi, "", choices_, help_ \
+    }
+#define OPT_END_                                       \
+    {                                                  \
+        NULL, OPT_END, 0, NULL, 0, 0, NULL, NULL, NULL \
+    }
+
+/* "option `name`, when given by the user, needs `other` to be `value`" (for a LIST: to contain it). */
+struct opt_rule {
+    const char *name, *other, *value;
+};
+
+struct opt_group {
+    const char *title;       /* heading in --help */
+    const struct opt *table; /* OPT_END_ last; at most 64 */
+    void *into;
+    uint64_t given; /* bit i: table[i] was given by the user */
+};
+
+/* Fill every group with its defaults, then with argv[0..argc). */
+enum rc opt_parse(struct opt_group *group, int n_groups, const struct opt_rule *rule, int n_rules, int argc,
+                  char *const argv[]) MUST_CHECK;
+/* Did the user give it? Asserts that the name exists. */
+bool opt_given(const struct opt_group *group, int n_groups, const char *name);
+/* Print every option: name, unit or choices, default, help. */
+void opt_help(FILE *to, const struct opt_group *group, int n_groups);
+/* The resolved value as text that opt_parse would take back. out[n_bytes]. */
+void opt_format(const struct opt *o, const void *from, char *out, size_t n_bytes);
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* opt_test.c - the option parser: every type, every complaint. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/base/opt.h"
+
+struct sample {
+    uint64_t workers, unset;
+    double lr, no_rate;
+    bool charts;
+    const char *out, *mode, *models, *counts;
+};
+
+static const struct opt table[] = {
+    OPT_U64_(struct sample, workers, "workers", "2", 1, 64, "ranks", "how many"),
+    OPT_U64_(struct sample, unset, "unset", "", 1, 9, "", "no default"),
+    OPT_F64_(struct sample, lr, "lr", "0.5", 1e-6, 10, "", "rate"),
+    OPT_F64_(struct sample, no_rate, "no-rate", "", 0, 1, "", "no default"),
+    OPT_BOOL_(struct sample, charts, "charts", "true", "draw"),
+    OPT_TEXT_(struct sample, out, "out", "", "FILE", "path"),
+    OPT_CHOICE_(struct sample, mode, "mode", "single", "none|single|ps", "way"),
+    OPT_LIST_(struct sample, models, "model", "linear", "linear|lenet", 0, 0, "networks"),
+    OPT_LIST_(struct sample, counts, "counts", "", NULL, 1, 8, "numbers"),
+    OPT_END_,
+};
+static const struct opt_rule rules[] = { { "workers", "mode", "ps" }, { "out", "model", "lenet" } };
+
+static enum rc parse(struct sample *s, int argc, const char *const *argv, int n_rules)
+{
+    struct opt_group group[] = { { "sample", table, s, 0 } };
+
+    return opt_parse(group, 1, rules, n_rules, argc, (char *const *)argv);
+}
+
+static void defaults_are_parsed(void **state)
+{
+    struct sample s;
+
+    (void)state;
+    assert_int_equal(parse(&s, 0, NULL, 2), RC_OK);
+    assert_true(s.workers == 2 && s.lr == 0.5 && s.charts && s.unset == 0 && isnan(s.no_rate));
+    assert_string_equal(s.mode, "single");
+    assert_string_equal(s.out, "");
+}
+
+static void every_type_takes_its_value(void **state)
+{
+    static const char *const argv[] = { "--workers=3", "--lr",   "1e-2", "--no-charts",          "--out",
+                                        "-",           "--mode", "ps",   "--model=lenet,linear", "--counts",
+                                        "1,2,8" };
+    struct sample s;
+
+    (void)state;
+    assert_int_equal(parse(&s, sizeof argv / sizeof *argv, argv, 2), RC_OK);
+    assert_true(s.workers == 3 && s.lr == 0.01 && !s.charts);
+    assert_string_equal(s.out, "-");
+    assert_string_equal(s.models, "lenet,linear");
+    assert_string_equal(s.counts, "1,2,8");
+}
+
+static void bad_input_names_option_value_and_remedy(void **state)
+{
+    static const struct {
+        const char *argv[3];
+        int argc;
+        const char *says[3];
+    } bad[] = {
+        { { "--wrokers", "2" }, 2, { "--wrokers", "--workers", "nearest" } },
+        { { "--xyzzyxyzzy", "2" }, 2, { "--xyzzyxyzzy", "--help", "" } },
+        { { "--workers", "0" }, 2, { "--workers 0", "from 1 to 64", "" } },
+        { { "--workers", "65" }, 2, { "--workers 65", "from 1 to 64", "" } },
+        { { "--workers", "two" }, 2, { "--workers two", "whole number", "" } },
+        { { "--workers", "-1" }, 2, { "--workers -1", "whole number", "" } },
+        { { "--workers" }, 1, { "--workers", "needs a value", "" } },
+        { { "--workers=1", "--workers=2" }, 2, { "--workers", "twice", "" } },
+        { { "--lr", "nan" }, 2, { "--lr nan", "finite", "" } },
+        { { "--lr", "0" }, 2, { "--lr 0", "out of range", "" } },
+        { { "--mode", "pss" }, 2, { "--mode pss", "nearest is ps", "" } },
+        { { "--mode", "" }, 2, { "--mode", "none|single|ps", "" } },
+        { { "--model", "lenet,lennet" }, 2, { "--model lennet", "lenet", "" } },
+        { { "--counts", "1,9" }, 2, { "--counts 9", "from 1 to 8", "" } },
+        { { "--charts=maybe" }, 1, { "--charts maybe", "true or false", "" } },
+        { { "--no-workers" }, 1, { "--no-workers", "", "" } },
+        { { "stray" }, 1, { "stray", "not an option", "" } },
+        { { "--" }, 1, { "--", "not an option", "" } },
+        { { "--workers=2", "--lr=1" }, 2, { "--workers 2", "--mode ps", "single" } },
+        { { "--out", "x" }, 2, { "--out x", "--model lenet", "linear" } },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct sample s;
+        assert_int_equal(parse(&s, bad[i].argc, bad[i].argv, 2), RC_INVAL);
+        for (int k = 0; k < 3; k++)
+            if (!strstr(rc_message(), bad[i].says[k]))
+                fail_msg("\"%s\" does not say \"%s\"", rc_message(), bad[i].says[k]);
+        assert_null(strchr(rc_message(), '\n'));
+    }
+}
+
+static void given_is_told_from_default(void **state)
+{
+    static char *const argv[] = { "--lr=0.5" };
+    struct sample s;
+    struct opt_group group[] = { { "sample", table, &s, 0 } };
+
+    (void)state;
+    assert_int_equal(opt_parse(group, 1, NULL, 0, 1, argv), RC_OK);
+    assert_true(opt_given(group, 1, "lr"));
+    assert_false(opt_given(group, 1, "workers"));
+}
+
+static void values_round_trip_as_text(void **state)
+{
+    struct sample a, b;
+    char value[64], argument[128];
+
+    (void)state;
+    static const char *const argv[] = { "--workers=7", "--lr=0.1", "--mode=ps" };
+    assert_int_equal(parse(&a, 3, argv, 2), RC_OK);
+    for (const struct opt *o = table; o->type != OPT_END; o++) {
+        opt_format(o, &a, value, sizeof value);
+        if (o->def[0] == '\0')
+            continue;
+        snprintf(argument, sizeof argument, "--%s=%s", o->name, value);
+        const char *const one[] = { argument };
+        assert_int_equal(parse(&b, 1, one, 0), RC_OK);
+        assert_memory_equal((char *)&a + o->at, (char *)&b + o->at, o->type == OPT_U64 || o->type == OPT_F64 ? 8 : 0);
+    }
+}
+
+static void help_names_every_option(void **state)
+{
+    char text[4096] = "";
+    FILE *to = fmemopen(text, sizeof text, "w");
+    struct sample s;
+    const struct opt_group group[] = { { "sample", table, &s, 0 } };
+
+    (void)state;
+    assert_non_null(to);
+    opt_help(to, group, 1);
+    fclose(to);
+    for (const struct opt *o = table; o->type != OPT_END; o++) {
+        assert_non_null(strstr(text, o->name));
+        assert_non_null(strstr(text, o->help));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(defaults_are_parsed),
+        cmocka_unit_test(every_type_takes_its_value),
+        cmocka_unit_test(bad_input_names_option_value_and_remedy),
+        cmocka_unit_test(given_is_told_from_default),
+        cmocka_unit_test(values_round_trip_as_text),
+        cmocka_unit_test(help_names_every_option),
+    };
+
+    return cmocka_run_group_tests_name("opt", tests, NULL, NULL);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rc.c - the last error of each thread: its message and the path it took.
+ *
+ * Thread-local, so a rank thread never sees another rank's cause. In the sim world
+ * all ranks are contexts of one thread and share this record; world_sim.c therefore
+ * copies the message when a rank ends, before another one runs.
+ */
+#include "harness/base/rc.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <string.h>
+
+enum { MAX_FRAMES = 16 };
+
+struct frame {
+    const char *file, *call;
+    int line;
+};
+
+static _Thread_local struct {
+    char message[RC_MESSAGE_BYTES];
+    struct frame frame[MAX_FRAMES];
+    int n_frames;
+} last;
+
+const char *rc_name(enum rc rc)
+{
+    switch (rc) {
+#define X(id, val, text) \
+    case RC_##id:        \
+        return "RC_" #id;
+        RC_LIST(X)
+#undef X
+    }
+    return "RC_UNKNOWN";
+}
+
+const char *rc_text(enum rc rc)
+{
+    switch (rc) {
+#define X(id, val, text) \
+    case RC_##id:        \
+        return text;
+        RC_LIST(X)
+#undef X
+    }
+    return "unknown code";
+}
+
+void rc_trace_(const char *file, int line, const char *call)
+{
+    if (last.n_frames < MAX_FRAMES)
+        last.frame[last.n_frames++] = (struct frame){ file, call, line };
+}
+
+enum rc rc_raise_(enum rc rc, const char *file, int line, const char *fmt, ...)
+{
+    char text[RC_MESSAGE_BYTES]; /* an argument may be rc_message() itself */
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    memcpy(last.message, text, sizeof text);
+    last.n_frames = 0;
+    rc_trace_(file, line, rc_name(rc));
+    return rc;
+}
+
+const char *rc_message(void)
+{
+    return last.message;
+}
+
+void rc_clear(void)
+{
+    last.message[0] = '\0';
+    last.n_frames = 0;
+}
+
+void rc_print_trace(FILE *to)
+{
+    for (int i = 0; i < last.n_frames; i++)
+        fprintf(to, "  at %s:%d: %s\n", last.frame[i].file, last.frame[i].line, last.frame[i].call);
+}

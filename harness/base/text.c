@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* text.c - edit distance, strict numbers, comma lists. */
+#include "harness/base/text.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_WORD = 64 };
+
+/* Levenshtein distance; both words at most MAX_WORD bytes. */
+static unsigned edit_distance(const char *a, const char *b)
+{
+    unsigned row[MAX_WORD + 1];
+    const size_t n_b = strlen(b);
+
+    for (unsigned j = 0; j <= n_b; j++)
+        row[j] = j;
+    for (unsigned i = 1; a[i - 1]; i++) {
+        unsigned diagonal = row[0];
+        row[0] = i;
+        for (unsigned j = 1; j <= n_b; j++) {
+            unsigned best = diagonal + (tolower((unsigned char)a[i - 1]) != tolower((unsigned char)b[j - 1]));
+            diagonal = row[j];
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            row[j] = best;
+        }
+    }
+    return row[n_b];
+}
+
+const char *text_nearest(const char *word, const char *const *choices)
+{
+    const char *nearest = NULL;
+    unsigned least = MAX_WORD + 1;
+
+    if (strlen(word) > MAX_WORD)
+        return NULL;
+    for (; *choices; choices++) {
+        const size_t n_choice = strlen(*choices);
+        if (n_choice > MAX_WORD)
+            continue;
+        const size_t n_longer = n_choice > strlen(word) ? n_choice : strlen(word);
+        const unsigned d = edit_distance(word, *choices);
+        if (d < least && 2 * d <= n_longer + 1) {
+            least = d;
+            nearest = *choices;
+        }
+    }
+    return nearest;
+}
+
+static bool suffix_factor(const char *suffix, uint64_t *factor)
+{
+    static const struct {
+        const char *text;
+        uint64_t factor;
+    } known[] = { { "", 1 },           { "K", 1000 },        { "M", 1000000 },
+                  { "G", 1000000000 }, { "Ki", 1ull << 10 }, { "Mi", 1ull << 20 },
+                  { "Gi", 1ull << 30 } };
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(suffix, known[i].text) == 0) {
+            *factor = known[i].factor;
+            return true;
+        }
+    return false;
+}
+
+bool text_to_u64(const char *text, uint64_t *out)
+{
+    char *end = NULL;
+    uint64_t factor = 1;
+
+    if (!isdigit((unsigned char)text[0]))
+        return false;
+    errno = 0;
+    const unsigned long long value = strtoull(text, &end, 10);
+    if (errno == ERANGE || !suffix_factor(end, &factor) || value > UINT64_MAX / factor)
+        return false;
+    *out = value * factor;
+    return true;
+}
+
+bool text_to_f64(const char *text, double *out)
+{
+    char *end = NULL;
+
+    if (text[0] == '\0' || strspn(text, "+-.0123456789eE") != strlen(text))
+        return false;
+    errno = 0;
+    const double value = strtod(text, &end);
+    if (*end != '\0' || !isfinite(value))
+        return false;
+    *out = value;
+    return true;
+}
+
+bool text_next(const char **rest, char *out, size_t n_bytes)
+{
+    if (*rest == NULL)
+        return false;
+    const char *comma = strchr(*rest, ',');
+    const size_t n_element = comma ? (size_t)(comma - *rest) : strlen(*rest);
+    const size_t n_copied = n_element < n_bytes ? n_element : n_bytes - 1;
+
+    memcpy(out, *rest, n_copied);
+    out[n_copied] = '\0';
+    *rest = comma ? comma + 1 : NULL;
+    return true;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* text.h - the nearest known name to a wrong one, and numbers out of text. */
+#ifndef HARNESS_BASE_TEXT_H
+#define HARNESS_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The choice (NULL-terminated list) with the least edit distance to word, the first of equals;
+ * NULL when more than about half the longer one's letters would change: then it would not help. Words over 64
+ * bytes get NULL. */
+const char *text_nearest(const char *word, const char *const *choices);
+
+/* A whole decimal number, with an optional binary suffix Ki Mi Gi (or K M G: 1000s); no sign, no
+ * space. False: not such a number, or over UINT64_MAX. */
+bool text_to_u64(const char *text, uint64_t *out);
+/* A finite decimal number (strtod syntax without hex, nan, inf), nothing before or after. */
+bool text_to_f64(const char *text, double *out);
+
+/* Step through a comma list: copies the next element to out[n_bytes], moves *rest behind it.
+ * False: no element left. An element too long for out is cut (the caller compares names). */
+bool text_next(const char **rest, char *out, size_t n_bytes);
+
+#endif

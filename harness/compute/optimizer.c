@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* optimizer.c - the state of SGD beside the parameters. */
+#include "harness/compute/optimizer.h"
+
+#include <string.h>
+
+enum rc optimizer_init(struct optimizer *out, struct compute *c, size_t n_params, float momentum, float weight_decay,
+                       const float *velocity_init)
+{
+    struct optimizer o = { .compute = c, .n_params = n_params };
+    enum rc rc = RC_OK;
+
+    o.rule = (struct sgd){ .momentum = momentum, .weight_decay = weight_decay, .grad_scale = 1.0f };
+    if (momentum != 0.0f && c->ops->touches_memory) {
+        TRY(arena_open(&o.arena, arena_floats_bytes(n_params)));
+        if (n_params > 0)
+            o.velocity = arena_floats(&o.arena, n_params);
+        if (velocity_init)
+            memcpy(o.velocity, velocity_init, n_params * sizeof(float));
+    }
+    *out = o;
+out:
+    return rc;
+}
+
+void optimizer_step(struct optimizer *o, float *param, const float *grad)
+{
+    compute_sgd_step(o->compute, param, o->velocity, grad, o->n_params, &o->rule);
+    compute_sync(o->compute);
+}
+
+void optimizer_velocity(const struct optimizer *o, float *out)
+{
+    if (out && o->velocity)
+        memcpy(out, o->velocity, o->n_params * sizeof(float));
+    else if (out)
+        memset(out, 0, o->n_params * sizeof(float));
+}
+
+void optimizer_fini(struct optimizer *o)
+{
+    arena_close(&o->arena);
+    *o = (struct optimizer){ 0 };
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * optimizer.h - SGD with momentum and weight decay on one stretch of the parameters: a whole
+ * vector on a worker, a slice on a parameter server.
+ */
+#ifndef HARNESS_COMPUTE_OPTIMIZER_H
+#define HARNESS_COMPUTE_OPTIMIZER_H
+
+#include <stddef.h>
+
+#include "harness/base/arena.h"
+#include "harness/compute/compute.h"
+
+struct optimizer {
+    struct compute *compute; /* borrowed */
+    struct sgd rule;         /* lr and grad_scale are the caller's to set before each step */
+    size_t n_params;
+    struct arena arena;
+    float *velocity; /* float[n_params]; NULL without momentum, or hollow */
+};
+
+/* velocity_init: float[n_params], copied; NULL: zeros. RC_NOMEM. */
+enum rc optimizer_init(struct optimizer *out, struct compute *c, size_t n_params, float momentum, float weight_decay,
+                       const float *velocity_init) MUST_CHECK;
+/* param[n_params] := after one step with grad[n_params] (read only). Synced. Cannot fail. */
+void optimizer_step(struct optimizer *o, float *param, const float *grad);
+/* Copy the state to out float[n_params] (NULL: nothing); zeros without momentum. */
+void optimizer_velocity(const struct optimizer *o, float *out);
+void optimizer_fini(struct optimizer *o); /* accepts a zeroed one */
+
+#endif

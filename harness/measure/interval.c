@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * interval.c - intervals of means and decisions between two runs.
+ *
+ * One formula serves both intervals. With g0 the mean square deviation (divisor n) and n_eff the
+ * effective number of values, E[g0] = variance (1 - 1 / n_eff), so the squared standard error of
+ * the mean is g0 / (n_eff - 1); for uncorrelated values, n_eff = n, that is the textbook's s^2 / n.
+ */
+#include "harness/measure/interval.h"
+
+#include <assert.h>
+#include <math.h>
+
+/* Longer series are averaged in equal blocks first: the variance of their mean stays, and a series
+ * that never forgets costs at most MAX_BLOCKS^2 / 2 multiplications. */
+enum { MAX_BLOCKS = 8192, MAX_LAUNCHES = 1000 };
+
+struct series { /* block means of x, less mean: value(i) = sum of x[i * per_block ...] / per_block */
+    const double *x;
+    size_t n_blocks, per_block;
+    double mean;
+};
+
+/* Deviations are summed from x[0], so that equal values give their mean to the bit. */
+static double mean_of(const double *x, size_t n)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += x[i] - x[0];
+    return x[0] + sum / (double)n;
+}
+
+static double mean_square(const double *x, size_t n, double mean)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += (x[i] - mean) * (x[i] - mean);
+    return sum / (double)n;
+}
+
+static double value(const struct series *s, size_t i)
+{
+    double sum = 0;
+
+    for (size_t j = 0; j < s->per_block; j++)
+        sum += s->x[i * s->per_block + j] - s->mean;
+    return sum / (double)s->per_block;
+}
+
+static double autocovariance(const struct series *s, size_t lag)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i + lag < s->n_blocks; i++)
+        sum += value(s, i) * value(s, i + lag);
+    return sum / (double)s->n_blocks;
+}
+
+/* I2: n_blocks x the variance of the mean = -g0 + 2 (G0 + G1 + ...), where the sums of neighbours
+ * Gm = g(2m) + g(2m + 1) are taken as long as they are positive. */
+static double long_run_variance(const struct series *s, double g0)
+{
+    double sum = -g0;
+
+    for (size_t lag = 0; lag + 1 <= s->n_blocks / 2; lag += 2) {
+        double pair = (lag == 0 ? g0 : autocovariance(s, lag)) + autocovariance(s, lag + 1);
+
+        if (pair <= 0)
+            break;
+        sum += 2 * pair;
+    }
+    return sum;
+}
+
+static struct interval without_ends(double mean, double n_effective)
+{
+    return (struct interval){ .mean = mean, .low = NAN, .high = NAN, .n_effective = n_effective }; /* I4 */
+}
+
+static struct interval around(double mean, double half, double n_effective)
+{
+    return (struct interval){ .mean = mean, .low = mean - half, .high = mean + half, .n_effective = n_effective };
+}
+
+struct interval interval_autocorrelated(const double *x, size_t n)
+{
+    if (n == 0)
+        return without_ends(NAN, 0);
+    struct series s = { .x = x, .per_block = (n + MAX_BLOCKS - 1) / MAX_BLOCKS, .mean = mean_of(x, n) };
+    s.n_blocks = n / s.per_block;
+    if (n < 4)
+        return without_ends(s.mean, (double)n);
+    const double square = mean_square(x, n, s.mean);
+    if (square == 0) /* a virtual clock: nothing varies, nothing is uncertain */
+        return around(s.mean, 0, (double)n);
+    const double g0 = s.per_block == 1 ? square : autocovariance(&s, 0);
+    const double n_blocks = (double)s.n_blocks;
+    double long_run = long_run_variance(&s, g0);
+    /* Alternating values would promise more than n: not believed. */
+    double n_effective = long_run > g0 ? n_blocks * g0 / long_run : n_blocks;
+    double error = sqrt(g0 / (n_effective - 1));
+
+    if (n_effective < 2) /* fewer than two independent values: I4 */
+        return without_ends(s.mean, n_effective);
+    struct interval result = around(s.mean, student_t_975(n_effective - 1) * error, n_effective);
+    if (s.per_block > 1) /* in values, not blocks */
+        result.n_effective = fmin((double)n, 1 + square / (error * error));
+    return result;
+}
+
+struct interval interval_of_launches(const double *x, size_t n)
+{
+    if (n == 0)
+        return without_ends(NAN, 0);
+    double mean = mean_of(x, n);
+    if (n < 2)
+        return without_ends(mean, (double)n);
+    double error = sqrt(mean_square(x, n, mean) / (double)(n - 1)); /* I1: of the mean */
+    return around(mean, student_t_975((double)(n - 1)) * error, (double)n);
+}
+
+struct interval interval_reciprocal(struct interval x, double scale)
+{
+    return (struct interval){
+        .mean = scale / x.mean,
+        .low = scale / x.high,
+        .high = x.low > 0    ? scale / x.low
+                : x.low <= 0 ? (double)INFINITY
+                             : (double)NAN,
+        .n_effective = x.n_effective,
+    };
+}
+
+struct side {              /* of a comparison, on the logarithmic scale */
+    double mean, variance; /* variance: of single launches, divisor n - 1; NaN: n < 2 */
+    double n;
+};
+
+static struct side side_of(const double *x, size_t n)
+{
+    double sum = 0, sum_squares = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        assert(x[i] > 0);
+        sum += log(x[i] / x[0]);
+    }
+    double mean = sum / (double)n;
+    for (size_t i = 0; i < n; i++) {
+        double deviation = log(x[i] / x[0]) - mean;
+        sum_squares += deviation * deviation;
+    }
+    return (struct side){ .mean = n ? log(x[0]) + mean : (double)NAN,
+                          .variance = n < 2 ? (double)NAN : sum_squares / (double)(n - 1),
+                          .n = (double)n };
+}
+
+/* Half the width of Welch's interval of a.mean - b.mean, were there `more` launches of each. */
+static double welch_half_width(const struct side *a, const struct side *b, int more)
+{
+    const double na = a->n + more, nb = b->n + more;
+    const double qa = a->variance / na, qb = b->variance / nb;
+
+    if (qa + qb == 0)
+        return 0;
+    double dof = (qa + qb) * (qa + qb) / (qa * qa / (na - 1) + qb * qb / (nb - 1));
+    return student_t_975(dof) * sqrt(qa + qb);
+}
+
+/* The width shrinks with every launch, so the least number is found by halving. */
+static int more_launches(const struct side *a, const struct side *b, double difference)
+{
+    int low = 0, high = MAX_LAUNCHES - 1; /* low does not separate, high does */
+
+    if (!(welch_half_width(a, b, high) < fabs(difference)))
+        return -1;
+    while (high - low > 1) {
+        int middle = low + (high - low) / 2;
+
+        if (welch_half_width(a, b, middle) < fabs(difference))
+            high = middle;
+        else
+            low = middle;
+    }
+    return high;
+}
+
+struct decision decide(const double *first, size_t n_first, const double *second, size_t n_second)
+{
+    const struct side a = side_of(first, n_first), b = side_of(second, n_second);
+    const double difference = a.mean - b.mean;
+    struct decision d = {
+        .verdict = VERDICT_CANNOT_TELL, .ratio = exp(difference), .ratio_low = NAN, .ratio_high = NAN
+    };
+
+    if (n_first < 2 || n_second < 2) { /* no spread is known: ask for the fewest that show one */
+        d.n_more_launches = 2 - (int)(n_first < n_second ? n_first : n_second);
+        return d;
+    }
+    double half = welch_half_width(&a, &b, 0);
+    d.ratio_low = exp(difference - half);
+    d.ratio_high = exp(difference + half);
+    if (difference > half)
+        d.verdict = VERDICT_FIRST_HIGHER;
+    else if (difference < -half)
+        d.verdict = VERDICT_SECOND_HIGHER;
+    else
+        d.n_more_launches = more_launches(&a, &b, difference);
+    return d;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * interval.h - 95 % intervals that say what was assumed, and decisions made from them.
+ *
+ * Invariants
+ *   I1  An interval is for the mean, never the spread of single values.
+ *   I2  Within a run, neighbouring steps are correlated: the number of values is replaced by
+ *       the effective number (initial positive sequence; Geyer, Statistical Science 7(4), 1992).
+ *   I3  Between launches, the means of launches are the values (Student's t, n - 1 degrees).
+ *   I4  Too few values for an interval: low and high are NaN, never equal to the mean.
+ */
+#ifndef HARNESS_MEASURE_INTERVAL_H
+#define HARNESS_MEASURE_INTERVAL_H
+
+#include <stddef.h>
+
+struct interval {
+    double mean, low, high; /* low, high NaN: I4 */
+    double n_effective;     /* I2; the number of values under I3 */
+};
+
+/* 0.975 quantile of Student's t with dof > 0 degrees of freedom (real dof allowed); error < 1e-4
+ * relative for dof >= 1. */
+double student_t_975(double dof);
+
+/* I2 over x[n] in time order. n < 4: I4. O(n * lags), lags <= n / 2. */
+struct interval interval_autocorrelated(const double *x, size_t n);
+/* I3 over x[n], any order. n < 2: I4. */
+struct interval interval_of_launches(const double *x, size_t n);
+/* Interval of scale / X, given one of X > 0; high is infinite when x.low is not above 0. */
+struct interval interval_reciprocal(struct interval x, double scale);
+
+enum verdict { VERDICT_FIRST_HIGHER, VERDICT_SECOND_HIGHER, VERDICT_CANNOT_TELL };
+struct decision {
+    enum verdict verdict;
+    double ratio, ratio_low, ratio_high; /* first / second, 95 % (Fieller-like: log scale, Welch) */
+    int n_more_launches;                 /* of each, until intervals of these spreads would separate; 0 unless
+                                            CANNOT_TELL; -1: no number of launches below 1000 would */
+};
+/* Compare the launches of two runs: Welch's t test on logarithms. All values > 0. Fewer than 2 on a
+ * side: CANNOT_TELL, ratio_low and ratio_high NaN, n_more_launches as many as give both sides 2. */
+struct decision decide(const double *first, size_t n_first, const double *second, size_t n_second);
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * interval_test.c - the suite on interval.c, and on wrong versions of it that it must catch.
+ *   interval_test GROUP | interval_test mutant NAME
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/measure/interval.h"
+#include "harness/measure/interval_suite.h"
+
+static const struct interval_impl REAL = { student_t_975, interval_autocorrelated, interval_of_launches,
+                                           interval_reciprocal, decide };
+
+/* Steps taken as if they were independent: what most reports print. */
+static struct interval bug_naive(const double *x, size_t n)
+{
+    return n < 4 ? interval_autocorrelated(x, n) : interval_of_launches(x, n);
+}
+
+/* The spread of single values, sold as an interval of the mean. */
+static struct interval bug_spread(const double *x, size_t n)
+{
+    struct interval i = interval_of_launches(x, n);
+    double half = (i.high - i.mean) * sqrt((double)n);
+
+    i.low = i.mean - half;
+    i.high = i.mean + half;
+    return i;
+}
+
+static struct interval bug_zero_width(const double *x, size_t n)
+{
+    struct interval i = interval_of_launches(x, n);
+
+    if (n < 2)
+        i.low = i.high = i.mean;
+    return i;
+}
+
+static double bug_normal_quantile(double dof)
+{
+    return dof > 0 ? 1.959963984540054 : (double)NAN;
+}
+
+/* Ratio of means instead of means of logarithms. */
+static struct decision bug_linear_scale(const double *first, size_t n_first, const double *second, size_t n_second)
+{
+    struct decision d = decide(first, n_first, second, n_second);
+
+    d.ratio = interval_of_launches(first, n_first).mean / interval_of_launches(second, n_second).mean;
+    return d;
+}
+
+/* Few launches judged by the normal quantile. */
+static struct decision bug_eager(const double *first, size_t n_first, const double *second, size_t n_second)
+{
+    struct decision d = decide(first, n_first, second, n_second);
+    double half = log(d.ratio_high / d.ratio) * 1.96 / student_t_975((double)(n_first + n_second) - 2);
+
+    if (log(d.ratio) > half)
+        d.verdict = VERDICT_FIRST_HIGHER;
+    if (log(d.ratio) < -half)
+        d.verdict = VERDICT_SECOND_HIGHER;
+    return d;
+}
+
+struct mutant {
+    const char *name;
+    struct interval_impl impl;
+};
+
+static void suite_holds(void **state)
+{
+    assert_int_equal(interval_suite(&REAL, *state), 0);
+}
+
+static void suite_catches(void **state)
+{
+    const struct mutant mutant[] = {
+        { "naive", { student_t_975, bug_naive, interval_of_launches, interval_reciprocal, decide } },
+        { "spread", { student_t_975, interval_autocorrelated, bug_spread, interval_reciprocal, decide } },
+        { "zero-width", { student_t_975, interval_autocorrelated, bug_zero_width, interval_reciprocal, decide } },
+        { "normal-quantile",
+          { bug_normal_quantile, interval_autocorrelated, interval_of_launches, interval_reciprocal, decide } },
+        { "linear-scale",
+          { student_t_975, interval_autocorrelated, interval_of_launches, interval_reciprocal, bug_linear_scale } },
+        { "eager", { student_t_975, interval_autocorrelated, interval_of_launches, interval_reciprocal, bug_eager } },
+    };
+
+    for (size_t i = 0; i < sizeof mutant / sizeof *mutant; i++)
+        if (strcmp(mutant[i].name, *state) == 0) {
+            assert_int_not_equal(interval_suite(&mutant[i].impl, NULL), 0);
+            return;
+        }
+    fail_msg("no mutant is called %s", (const char *)*state);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest group[] = { cmocka_unit_test_prestate(suite_holds, argc > 1 ? argv[1] : NULL) };
+    const struct CMUnitTest mutant[] = { cmocka_unit_test_prestate(suite_catches, argc > 2 ? argv[2] : NULL) };
+
+    return argc > 2 ? cmocka_run_group_tests_name("mutant", mutant, NULL, NULL)
+                    : cmocka_run_group_tests_name("interval", group, NULL, NULL);
+}

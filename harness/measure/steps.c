@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * steps.c - rounds, costs and losses out of step stamps.
+ *
+ * Completions are taken from all workers in the order of time (merge.h). The first boundary of a
+ * round is the latest first start (E3); every n_workers completions later stands the next. In a
+ * synchronous mode round r is step r of every worker, because nobody completes step r + 1 before
+ * everybody has completed step r; so one rule serves all modes.
+ *
+ * Stamps of a worker must be in order: start <= ready <= end <= next start. That is checked: sums
+ * of unsigned differences would otherwise be silently wrong.
+ */
+#include "harness/measure/steps.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "harness/measure/merge.h"
+#include "harness/measure/steady.h"
+
+enum { LAST_STEPS = 10 }; /* loss_last is a mean over so many */
+
+static const struct step_stamp *worker_stamps(const struct steps *in, size_t w)
+{
+    return in->stamp + w * in->n_steps;
+}
+
+static double seconds_between(uint64_t from_ns, uint64_t to_ns)
+{
+    return (double)(to_ns - from_ns) * 1e-9;
+}
+
+static uint64_t first_start_ns(const struct steps *in)
+{
+    uint64_t first = UINT64_MAX;
+
+    for (size_t w = 0; w < in->n_workers; w++)
+        if (worker_stamps(in, w)[0].start_ns < first)
+            first = worker_stamps(in, w)[0].start_ns;
+    return first;
+}
+
+static uint64_t latest_end_ns(const struct steps *in, size_t step)
+{
+    uint64_t latest = 0;
+
+    for (size_t w = 0; w < in->n_workers; w++)
+        if (worker_stamps(in, w)[step].end_ns > latest)
+            latest = worker_stamps(in, w)[step].end_ns;
+    return latest;
+}
+
+static enum rc check_order(const struct steps *in)
+{
+    for (size_t w = 0; w < in->n_workers; w++) {
+        const struct step_stamp *s = worker_stamps(in, w);
+
+        for (size_t t = 0; t < in->n_steps; t++)
+            if (s[t].start_ns > s[t].ready_ns || s[t].ready_ns > s[t].end_ns ||
+                (t > 0 && s[t - 1].end_ns > s[t].start_ns))
+                return rc_raise(RC_INVAL, "the time stamps of step %zu of worker %zu are not in order", t, w);
+    }
+    return RC_OK;
+}
+
+struct window { /* E3, in which rounds are told apart */
+    uint64_t from_ns, to_ns;
+    uint64_t *boundary_ns; /* [n_rounds + 1]; boundary_ns[0] = from_ns */
+    size_t n_rounds;
+};
+
+/* E2, E3: fill w->boundary_ns, at most one round per step. */
+static enum rc find_rounds(struct window *w, const struct steps *in)
+{
+    struct merge m = { 0 };
+    struct merge_cursor c;
+    size_t n_completions = 0;
+    enum rc rc;
+
+    *w = (struct window){ .to_ns = UINT64_MAX };
+    for (size_t i = 0; i < in->n_workers; i++) {
+        const struct step_stamp *s = worker_stamps(in, i);
+
+        w->from_ns = s[0].start_ns > w->from_ns ? s[0].start_ns : w->from_ns;
+        w->to_ns = s[in->n_steps - 1].end_ns < w->to_ns ? s[in->n_steps - 1].end_ns : w->to_ns;
+    }
+    TRY(merge_init(&m, in));
+    w->boundary_ns = malloc((in->n_steps + 1) * sizeof *w->boundary_ns);
+    if (!w->boundary_ns)
+        FAIL(RC_NOMEM, "no memory for the rounds of %zu steps", in->n_steps);
+    w->boundary_ns[0] = w->from_ns;
+    while (merge_next(&m, &c) && c.end_ns <= w->to_ns)
+        if (c.end_ns > w->from_ns && ++n_completions % in->n_workers == 0)
+            w->boundary_ns[++w->n_rounds] = c.end_ns;
+    rc = RC_OK;
+out:
+    merge_fini(&m);
+    return rc;
+}
+
+/* E1: samples of a round over the mean duration of the steady rounds. Leaves *w at the steady part. */
+static enum rc find_throughput(struct steps_summary *out, struct window *w, const struct steps *in)
+{
+    const double samples_per_round = (double)in->n_workers * (double)in->batch_per_worker_count;
+    double *duration_s = malloc((w->n_rounds + 1) * sizeof *duration_s);
+
+    if (!duration_s)
+        return rc_raise(RC_NOMEM, "no memory for the durations of %zu rounds", w->n_rounds);
+    for (size_t r = 0; r < w->n_rounds; r++)
+        duration_s[r] = seconds_between(w->boundary_ns[r], w->boundary_ns[r + 1]);
+    out->n_rounds = w->n_rounds;
+    out->n_warmup_rounds = steady_start(duration_s, w->n_rounds);
+    struct interval duration =
+        interval_autocorrelated(duration_s + out->n_warmup_rounds, w->n_rounds - out->n_warmup_rounds);
+    out->throughput_samples_per_s = interval_reciprocal(duration, samples_per_round);
+    free(duration_s);
+    w->from_ns = w->boundary_ns[out->n_warmup_rounds];
+    w->to_ns = w->boundary_ns[w->n_rounds];
+    if (w->from_ns == w->to_ns) { /* no round, or a virtual clock stood still: costs of all steps */
+        w->from_ns = 0;
+        w->to_ns = UINT64_MAX;
+    }
+    return RC_OK;
+}
+
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+struct costs { /* sums over n steps */
+    size_t n;
+    uint64_t compute_ns, wait_ns, wire_ns, server_ns, apply_ns;
+    uint64_t least_ns, greatest_ns; /* of single steps */
+};
+
+/* E4: what was measured at the server comes first, then the wait for the latest; the wire has what
+ * is left. Parts that exceed the whole (clocks of several hosts) are cut in the reverse order. */
+static void add_cost(struct costs *sum, const struct step_stamp *s, uint64_t latest_ready_ns)
+{
+    const uint64_t whole = s->end_ns - s->start_ns;
+    uint64_t left = s->end_ns - s->ready_ns;
+    uint64_t server = lesser(s->server_ns, left);
+    uint64_t apply = lesser(s->apply_ns, left -= server);
+    uint64_t wait = lesser(latest_ready_ns - s->ready_ns, left -= apply);
+
+    sum->compute_ns += s->ready_ns - s->start_ns;
+    sum->server_ns += server;
+    sum->apply_ns += apply;
+    sum->wait_ns += wait;
+    sum->wire_ns += left - wait;
+    sum->n++;
+    sum->least_ns = lesser(sum->least_ns, whole);
+    sum->greatest_ns = whole > sum->greatest_ns ? whole : sum->greatest_ns;
+}
+
+/* ready_ns[t] := when the last worker had its gradient of step t. */
+static void latest_ready(uint64_t *ready_ns, const struct steps *in)
+{
+    for (size_t t = 0; t < in->n_steps; t++)
+        ready_ns[t] = 0;
+    for (size_t w = 0; w < in->n_workers; w++)
+        for (size_t t = 0; t < in->n_steps; t++)
+            if (worker_stamps(in, w)[t].ready_ns > ready_ns[t])
+                ready_ns[t] = worker_stamps(in, w)[t].ready_ns;
+}
+
+/* Steady steps are those that ended in the steady rounds. */
+static enum rc find_costs(struct steps_summary *out, const struct window *w, const struct steps *in)
+{
+    struct costs sum = { .least_ns = UINT64_MAX };
+    uint64_t *ready_ns = NULL;
+
+    if (in->synchronous) {
+        ready_ns = malloc(in->n_steps * sizeof *ready_ns);
+        if (!ready_ns)
+            return rc_raise(RC_NOMEM, "no memory for the costs of %zu steps", in->n_steps);
+        latest_ready(ready_ns, in);
+    }
+    for (size_t i = 0; i < in->n_workers; i++)
+        for (size_t t = 0; t < in->n_steps; t++) {
+            const struct step_stamp *s = &worker_stamps(in, i)[t];
+
+            if (s->end_ns > w->from_ns && s->end_ns <= w->to_ns)
+                add_cost(&sum, s, ready_ns ? ready_ns[t] : s->ready_ns);
+        }
+    free(ready_ns);
+    const double scale = 1e-9 / (double)sum.n;
+    out->compute_s = (double)sum.compute_ns * scale;
+    out->wait_s = (double)sum.wait_ns * scale;
+    out->wire_s = (double)sum.wire_ns * scale;
+    out->server_s = (double)sum.server_ns * scale;
+    out->apply_s = (double)sum.apply_ns * scale;
+    out->step_mean_s = (double)(sum.compute_ns + sum.wait_ns + sum.wire_ns + sum.server_ns + sum.apply_ns) * scale;
+    out->step_min_s = seconds_between(0, sum.least_ns);
+    out->step_max_s = seconds_between(0, sum.greatest_ns);
+    return RC_OK;
+}
+
+/* Mean over all workers of the losses of steps [from, to). */
+static double mean_loss(const struct steps *in, size_t from, size_t to)
+{
+    double sum = 0;
+
+    for (size_t w = 0; w < in->n_workers; w++)
+        for (size_t t = from; t < to; t++)
+            sum += worker_stamps(in, w)[t].loss;
+    return sum / ((double)in->n_workers * (double)(to - from));
+}
+
+static void find_losses(struct steps_summary *out, const struct steps *in)
+{
+    out->loss_first = mean_loss(in, 0, 1);
+    out->loss_last = mean_loss(in, in->n_steps > LAST_STEPS ? in->n_steps - LAST_STEPS : 0, in->n_steps);
+}
+
+static void find_staleness(struct steps_summary *out, const struct steps *in)
+{
+    const size_t n = in->n_workers * in->n_steps;
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        sum += in->stamp[i].staleness_count;
+        if (in->stamp[i].staleness_count > out->staleness_max_count)
+            out->staleness_max_count = in->stamp[i].staleness_count;
+    }
+    out->staleness_mean_count = (double)sum / (double)n;
+}
+
+enum rc steps_summarise(struct steps_summary *out, const struct steps *in)
+{
+    struct steps_summary s = { 0 };
+    struct window w = { 0 };
+    enum rc rc;
+
+    if (in->n_steps == 0 || in->n_workers == 0)
+        FAIL(RC_INVAL, "nothing to summarise: %zu steps of %zu workers", in->n_steps, in->n_workers);
+    TRY(check_order(in));
+    TRY(find_rounds(&w, in));
+    TRY(find_throughput(&s, &w, in));
+    TRY(find_costs(&s, &w, in));
+    find_losses(&s, in);
+    find_staleness(&s, in);
+    s.elapsed_s = seconds_between(first_start_ns(in), latest_end_ns(in, in->n_steps - 1));
+    *out = s;
+out:
+    free(w.boundary_ns);
+    return rc;
+}
+
+/* Steps of one worker that ended by at_ns; ends do not decrease, so halve. */
+static size_t steps_ended_by(const struct step_stamp *s, size_t n_steps, uint64_t at_ns)
+{
+    size_t low = 0, high = n_steps; /* all before low ended by then, none from high on */
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (s[middle].end_ns <= at_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+void steps_round(struct round_point *out, const struct steps *in, size_t r)
+{
+    const uint64_t end_ns = latest_end_ns(in, r);
+    uint64_t n_ended = 0;
+
+    for (size_t w = 0; w < in->n_workers; w++)
+        n_ended += steps_ended_by(worker_stamps(in, w), in->n_steps, end_ns);
+    out->loss = mean_loss(in, r, r + 1);
+    out->seconds = seconds_between(first_start_ns(in), end_ns);
+    out->samples_count = n_ended * in->batch_per_worker_count;
+}
+
+struct loss_window { /* a sum over the latest completions; a loss that is no number stays out of it */
+    double sum;
+    size_t n, n_not_finite;
+};
+
+static void window_add(struct loss_window *l, double loss)
+{
+    l->n++;
+    if (isfinite(loss))
+        l->sum += loss;
+    else
+        l->n_not_finite++;
+}
+
+static void window_remove(struct loss_window *l, double loss)
+{
+    l->n--;
+    if (isfinite(loss))
+        l->sum -= loss;
+    else
+        l->n_not_finite--;
+}
+
+double steps_seconds_to_loss(const struct steps *in, double target_loss, size_t n_mean, uint64_t *samples_count)
+{
+    const size_t n_window = (n_mean ? n_mean : 1) * in->n_workers;
+    struct merge head = { 0 }, tail = { 0 }; /* the tail leaves the window that the head enters */
+    struct merge_cursor c, left;
+    struct loss_window l = { 0 };
+    uint64_t n_ended = 0;
+    double seconds = NAN;
+    enum rc rc;
+
+    if (samples_count)
+        *samples_count = 0;
+    TRY(merge_init(&head, in));
+    TRY(merge_init(&tail, in));
+    while (merge_next(&head, &c)) {
+        n_ended++;
+        window_add(&l, worker_stamps(in, c.worker)[c.step].loss);
+        if (l.n > n_window && merge_next(&tail, &left))
+            window_remove(&l, worker_stamps(in, left.worker)[left.step].loss);
+        if (l.n < n_window || l.n_not_finite > 0 || l.sum / (double)n_window > target_loss)
+            continue;
+        seconds = seconds_between(first_start_ns(in), c.end_ns);
+        if (samples_count)
+            *samples_count = n_ended * in->batch_per_worker_count;
+        break;
+    }
+out:
+    merge_fini(&head);
+    merge_fini(&tail);
+    return seconds;
+}
+
+void steps_staleness_histogram(uint64_t *count, size_t n_bins, const struct steps *in)
+{
+    for (size_t i = 0; i < n_bins; i++)
+        count[i] = 0;
+    if (n_bins == 0)
+        return;
+    for (size_t i = 0; i < in->n_workers * in->n_steps; i++) {
+        size_t s = in->stamp[i].staleness_count;
+
+        count[s < n_bins ? s : n_bins - 1]++;
+    }
+}

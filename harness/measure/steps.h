@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * steps.h - from the time stamps of every step on every worker to what a run did.
+ *
+ * Invariants
+ *   E1  Throughput is samples of all workers in the window over the window's time, from the
+ *       clocks of all ranks; never one rank's rate times the number of ranks.
+ *   E2  A round is n_workers consecutive step completions in time order: one step of a
+ *       synchronous mode, one update per worker on average of an asynchronous one.
+ *   E3  Only time in which every worker trained counts: from the latest first start to the
+ *       earliest last end.
+ *   E4  compute + wait + wire + server + apply is the mean step time of a worker, exactly.
+ */
+#ifndef HARNESS_MEASURE_STEPS_H
+#define HARNESS_MEASURE_STEPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/base/rc.h"
+#include "harness/measure/interval.h"
+
+struct step_stamp {           /* of one step on one worker; the clock of struct world */
+    uint64_t start_ns;        /* the step began */
+    uint64_t ready_ns;        /* its gradient was complete */
+    uint64_t end_ns;          /* it held the next parameters */
+    uint64_t server_ns;       /* of end - ready: waiting in the server's queue */
+    uint64_t apply_ns;        /* of end - ready: updating parameters */
+    double loss;              /* mean over its batch; NaN: not computed (hollow) */
+    uint32_t staleness_count; /* ps */
+};
+
+struct steps {                      /* borrowed */
+    const struct step_stamp *stamp; /* [n_workers][n_steps] */
+    size_t n_workers, n_steps;
+    size_t batch_per_worker_count;
+    bool synchronous; /* workers meet every step: waiting for the latest is told from the wire */
+};
+
+struct steps_summary {
+    size_t n_rounds;                                     /* whole rounds inside E3 */
+    size_t n_warmup_rounds;                              /* dropped by the steady-state rule (steady.h) */
+    struct interval throughput_samples_per_s;            /* within this run, autocorrelation-aware */
+    double step_mean_s, step_min_s, step_max_s;          /* over workers and steady steps */
+    double compute_s, wait_s, wire_s, server_s, apply_s; /* E4, means over steady steps */
+    double loss_first, loss_last; /* mean of the first and of the last round (mean of last 10 rounds) */
+    double staleness_mean_count;  /* over all steps */
+    uint32_t staleness_max_count;
+    double elapsed_s; /* first start to last end, all workers */
+};
+
+/* Fill out; scratch is allocated and freed inside. O(N log n_workers) for N steps of all workers.
+ * RC_INVAL: n_steps or n_workers is 0, or a worker's stamps go back in time; RC_NOMEM; out is then
+ * untouched. No whole round inside E3: throughput is NaN, costs are those of all steps. */
+enum rc steps_summarise(struct steps_summary *out, const struct steps *in) MUST_CHECK;
+
+/* Round r (of n_steps) : mean loss over workers' step r, seconds from the first start to the latest end
+ * of step r, samples seen by then by all workers. */
+struct round_point {
+    double loss, seconds;
+    uint64_t samples_count;
+};
+void steps_round(struct round_point *out, const struct steps *in, size_t r);
+
+/* Seconds from the first start until the mean loss of the last n_mean * n_workers completions (n_mean
+ * steps a worker) was at most target for the first time; NaN: never, or no memory. *samples_count
+ * (may be NULL): samples of all workers by then, 0 if never. */
+double steps_seconds_to_loss(const struct steps *in, double target_loss, size_t n_mean, uint64_t *samples_count);
+
+/* count[s] := steps with staleness s, for s < n_bins; the last bin takes the rest. */
+void steps_staleness_histogram(uint64_t *count, size_t n_bins, const struct steps *in);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* steps_mutants.c - summaries wrong in the ways that published tools are; the suite must catch each. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/measure/steps_suite.h"
+
+/* Rank 0's own rate times the number of workers. */
+static enum rc bug_rank0(struct steps_summary *out, const struct steps *in)
+{
+    enum rc rc = steps_summarise(out, in);
+
+    if (rc == RC_OK) {
+        double seconds = (double)(in->stamp[in->n_steps - 1].end_ns - in->stamp[0].start_ns) * 1e-9;
+        double samples = (double)(in->n_steps * in->batch_per_worker_count * in->n_workers);
+
+        out->throughput_samples_per_s = (struct interval){ samples / seconds, samples / seconds * 0.98,
+                                                           samples / seconds * 1.02, (double)in->n_steps };
+    }
+    return rc;
+}
+
+/* All samples over all time: warm-up, late starters and stragglers included. */
+static enum rc bug_whole_run(struct steps_summary *out, const struct steps *in)
+{
+    enum rc rc = steps_summarise(out, in);
+
+    if (rc == RC_OK)
+        out->throughput_samples_per_s.mean =
+            (double)(in->n_steps * in->batch_per_worker_count * in->n_workers) / out->elapsed_s;
+    return rc;
+}
+
+/* Warm-up counted as if it were steady. */
+static enum rc bug_keep_warmup(struct steps_summary *out, const struct steps *in)
+{
+    enum rc rc = steps_summarise(out, in);
+
+    if (rc == RC_OK) {
+        double first = out->throughput_samples_per_s.mean;
+        rc = bug_whole_run(out, in);
+        if (out->n_warmup_rounds == 0)
+            out->throughput_samples_per_s.mean = first;
+        out->n_warmup_rounds = 0;
+    }
+    return rc;
+}
+
+/* Parts cut at 0 one by one: their sum is no longer the whole. */
+static enum rc bug_lost_deficit(struct steps_summary *out, const struct steps *in)
+{
+    enum rc rc = steps_summarise(out, in);
+
+    if (rc == RC_OK) {
+        double server = 0, apply = 0;
+
+        for (size_t i = 0; i < in->n_workers * in->n_steps; i++) {
+            server += (double)in->stamp[i].server_ns * 1e-9 / (double)(in->n_workers * in->n_steps);
+            apply += (double)in->stamp[i].apply_ns * 1e-9 / (double)(in->n_workers * in->n_steps);
+        }
+        out->wire_s = fmax(0, out->step_mean_s - out->compute_s - out->wait_s - server - apply);
+        out->server_s = server;
+        out->apply_s = apply;
+    }
+    return rc;
+}
+
+/* The wait for slower workers blamed on the network. */
+static enum rc bug_wait_as_wire(struct steps_summary *out, const struct steps *in)
+{
+    struct steps alone = *in;
+
+    alone.synchronous = false;
+    return steps_summarise(out, &alone);
+}
+
+static enum rc bug_loss_of_rank0(struct steps_summary *out, const struct steps *in)
+{
+    enum rc rc = steps_summarise(out, in);
+
+    if (rc == RC_OK) {
+        out->loss_first = in->stamp[0].loss;
+        out->loss_last = in->stamp[in->n_steps - 1].loss;
+    }
+    return rc;
+}
+
+summarise_fn *steps_mutant(const char *name)
+{
+    static const struct {
+        const char *name;
+        summarise_fn *summarise;
+    } mutants[] = {
+        { "rank0", bug_rank0 },
+        { "whole-run", bug_whole_run },
+        { "keep-warmup", bug_keep_warmup },
+        { "lost-deficit", bug_lost_deficit },
+        { "wait-as-wire", bug_wait_as_wire },
+        { "loss-of-rank0", bug_loss_of_rank0 },
+    };
+
+    for (size_t i = 0; i < sizeof mutants / sizeof *mutants; i++)
+        if (strcmp(name, mutants[i].name) == 0)
+            return mutants[i].summarise;
+    return NULL;
+}

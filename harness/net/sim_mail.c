@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sim_mail.c - letters, channels, ports and fabrics of the sim transport. */
+#include "harness/net/sim_mail.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "harness/world/world_sim.h"
+
+enum { FIRST_BUCKETS = 16 };
+
+void letters_put(struct letters *q, struct letter *m)
+{
+    m->next = NULL;
+    if (q->last)
+        q->last->next = m;
+    else
+        q->first = m;
+    q->last = m;
+}
+
+struct letter *letters_take(struct letters *q)
+{
+    struct letter *m = q->first;
+
+    if (m && !(q->first = m->next))
+        q->last = NULL;
+    return m;
+}
+
+void letters_take_out(struct letters *q, const struct letter *m)
+{
+    struct letter *before = NULL;
+
+    for (struct letter *at = q->first; at != m; at = at->next)
+        before = at;
+    *(before ? &before->next : &q->first) = m->next;
+    if (q->last == m)
+        q->last = before;
+}
+
+void letters_drop(struct letters *q)
+{
+    for (struct letter *m; (m = letters_take(q)) != NULL;)
+        free(m);
+}
+
+static struct channel **slot_of(struct channel **bucket, size_t n_buckets, int source, uint32_t tag)
+{
+    const uint32_t hash = ((uint32_t)source * 2654435761u) ^ (tag * 2246822519u);
+
+    return &bucket[(hash ^ hash >> 15) & (n_buckets - 1)];
+}
+
+static enum rc grow(struct port *p)
+{
+    const size_t n_buckets = p->n_buckets ? 4 * p->n_buckets : FIRST_BUCKETS;
+    struct channel **bucket = calloc(n_buckets, sizeof(struct channel *));
+
+    if (!bucket)
+        return rc_raise(RC_NOMEM, "transport sim: no memory for %zu channels", n_buckets);
+    for (size_t i = 0; i < p->n_buckets; i++)
+        for (struct channel *c = p->bucket[i], *next; c; c = next) {
+            struct channel **slot = slot_of(bucket, n_buckets, c->source, c->tag);
+            next = c->next;
+            c->next = *slot;
+            *slot = c;
+        }
+    free(p->bucket);
+    p->bucket = bucket;
+    p->n_buckets = n_buckets;
+    return RC_OK;
+}
+
+/* The channel of (source, tag), made when there is none. */
+enum rc port_channel(struct channel **out, struct port *p, int source, uint32_t tag)
+{
+    struct channel *c;
+    enum rc rc = RC_OK;
+
+    if (p->n_channels >= p->n_buckets)
+        TRY(grow(p));
+    struct channel **slot = slot_of(p->bucket, p->n_buckets, source, tag);
+    for (c = *slot; c; c = c->next)
+        if (c->source == source && c->tag == tag)
+            break;
+    if (!c) {
+        c = calloc(1, sizeof *c);
+        if (!c)
+            FAIL(RC_NOMEM, "transport sim: no memory for a channel");
+        c->source = source;
+        c->tag = tag;
+        c->next = *slot;
+        *slot = c;
+        p->n_channels++;
+    }
+    *out = c;
+out:
+    return rc;
+}
+
+/* Free c when nothing is in it: tags may be used once and never again. */
+void port_trim(struct port *p, struct channel *c)
+{
+    if (c->flying.first || c->here.first || c->posted_first)
+        return;
+    for (struct channel **at = slot_of(p->bucket, p->n_buckets, c->source, c->tag);; at = &(*at)->next)
+        if (*at == c) {
+            *at = c->next;
+            break;
+        }
+    p->n_channels--;
+    free(c);
+}
+
+static void fabric_free(struct fabric *f)
+{
+    for (int r = 0; r < f->n_ports; r++) {
+        struct port *p = &f->port[r];
+        for (size_t i = 0; i < p->n_buckets; i++)
+            for (struct channel *c = p->bucket[i], *next; c; c = next) {
+                next = c->next;
+                letters_drop(&c->flying);
+                letters_drop(&c->here);
+                free(c);
+            }
+        free(p->bucket);
+        letters_drop(&p->any);
+        letters_drop(&p->lent);
+    }
+    free(f);
+}
+
+/* At the end of the run: what is flying now never arrives. */
+static void fabric_destroy(struct sim_owned *o)
+{
+    fabric_free((struct fabric *)o);
+}
+
+static void free_if_unused(struct fabric *f)
+{
+    if (f->n_open > 0 || f->n_flying > 0)
+        return;
+    sim_disown(f->port[0].rank, &f->owned);
+    fabric_free(f);
+}
+
+static struct xfer *take_posted(struct channel *c)
+{
+    struct xfer *x = c->posted_first;
+
+    if (x && !(c->posted_first = x->next))
+        c->posted_last = NULL;
+    return x;
+}
+
+void port_match(struct port *p, struct xfer *x, struct letter *m)
+{
+    letters_put(&p->lent, m);
+    x->priv = m;
+    atomic_store_explicit(&x->state, MAIL_MATCHED, memory_order_relaxed);
+}
+
+/* Give m, next in its channel's order, to its rank; true: the rank sleeps for it. */
+static bool hand_over(struct port *p, struct channel *c, struct letter *m)
+{
+    struct xfer *x;
+
+    if (!p->open || sim_gone(p->rank) || sim_failed(p->rank)) { /* N3 */
+        free(m);
+        return false;
+    }
+    if (m->tag & TAG_ANY) { /* T8 */
+        letters_put(&p->any, m);
+        return p->waits_for == &p->any;
+    }
+    x = take_posted(c);
+    if (x)
+        port_match(p, x, m);
+    else
+        letters_put(&c->here, m);
+    return x && p->waits_for == x;
+}
+
+void letter_arrived(struct sim_parcel *parcel)
+{
+    struct letter *m = (struct letter *)parcel;
+    struct channel *c = m->channel;
+    struct port *p = m->to;
+    struct sim_rank *rank = p->rank;
+    bool wake = false;
+
+    m->arrived = true;
+    while (c->flying.first && c->flying.first->arrived) { /* T4: not before its predecessors */
+        p->fabric->n_flying--;
+        wake |= hand_over(p, c, letters_take(&c->flying));
+    }
+    port_trim(p, c);
+    free_if_unused(p->fabric);
+    if (wake)
+        sim_wake(rank);
+}
+
+struct fabric *fabric_alloc(struct world *w)
+{
+    struct fabric *f = calloc(1, sizeof *f + (size_t)w->n_ranks * sizeof f->port[0]);
+
+    if (!f)
+        return NULL;
+    f->owned.destroy = fabric_destroy;
+    f->n_ports = f->n_open = w->n_ranks;
+    for (int r = 0; r < w->n_ranks; r++) {
+        f->port[r].fabric = f;
+        f->port[r].rank = world_sim_rank(w, r);
+    }
+    sim_own(f->port[0].rank, &f->owned);
+    return f;
+}
+
+void port_close(struct port *p)
+{
+    p->open = false;
+    letters_drop(&p->any);
+    letters_drop(&p->lent);
+    for (size_t i = 0; i < p->n_buckets; i++)
+        for (struct channel *c = p->bucket[i], *next; c; c = next) {
+            next = c->next;
+            c->posted_first = c->posted_last = NULL;
+            letters_drop(&c->here);
+            port_trim(p, c);
+        }
+    p->fabric->n_open--;
+    free_if_unused(p->fabric);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* transport.c - the list of transports, and wrappers that count (T5) and refuse (T6, T7, T8). */
+#include "harness/net/transport.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "harness/base/text.h"
+#include "harness/world/world.h"
+
+extern const struct transport_ops transport_inproc, transport_zmq;
+#if GRADMARK_HAVE_MPI
+extern const struct transport_ops transport_mpi;
+#endif
+#if GRADMARK_HAVE_SIMGRID
+extern const struct transport_ops transport_sim;
+#endif
+
+const struct transport_ops *const *transport_all(void)
+{
+    static const struct transport_ops *const all[] = {
+        &transport_inproc,
+        &transport_zmq,
+#if GRADMARK_HAVE_MPI
+        &transport_mpi,
+#endif
+#if GRADMARK_HAVE_SIMGRID
+        &transport_sim,
+#endif
+        NULL,
+    };
+    return all;
+}
+
+enum rc transport_find(const struct transport_ops **out, const char *name)
+{
+    static const char *const known[] = { "inproc", "zmq", "mpi", "sim", NULL };
+
+    for (const struct transport_ops *const *t = transport_all(); *t; t++)
+        if (strcmp((*t)->name, name) == 0) {
+            *out = *t;
+            return RC_OK;
+        }
+    if (strcmp(name, "mpi") == 0)
+        return rc_raise(RC_UNSUPPORTED, "transport mpi: %s", GRADMARK_MPI_WHY_NOT);
+    if (strcmp(name, "sim") == 0)
+        return rc_raise(RC_UNSUPPORTED, "transport sim: %s", GRADMARK_SIMGRID_WHY_NOT);
+    const char *nearest = text_nearest(name, known);
+    return rc_raise(RC_INVAL, "transport %s: no such transport; the nearest is %s", name, nearest ? nearest : known[0]);
+}
+
+enum rc transport_open(struct transport **out, const struct transport_ops *ops, struct world *w)
+{
+    *out = NULL;
+    return ops->open(out, w);
+}
+
+static enum rc remember(struct transport *t, enum rc rc)
+{
+    if (rc != RC_OK)
+        t->dead = rc; /* T6 */
+    return rc;
+}
+
+static enum rc refuse(const struct transport *t, const struct xfer *x, bool receives)
+{
+    if (t->dead != RC_OK)
+        return rc_raise(t->dead, "transport %s: used after an error", t->ops->name);
+    if (x->peer < 0 || x->peer >= t->world->n_ranks || x->peer == t->world->rank)
+        return rc_raise(RC_INVAL, "transport %s: rank %d has no peer %d among %d ranks", t->ops->name, t->world->rank,
+                        x->peer, t->world->n_ranks);
+    if (x->n_hollow_bytes > 0 && !(t->ops->caps & TR_HOLLOW)) /* T7 */
+        return rc_raise(RC_UNSUPPORTED, "transport %s: carries real bytes only, %zu hollow ones were posted",
+                        t->ops->name, x->n_hollow_bytes);
+    if (receives && (x->tag & TAG_ANY)) /* T8 */
+        return rc_raise(RC_INVAL, "transport %s: tag %#x is received by recv_message only", t->ops->name, x->tag);
+    if (x->add && !(t->ops->caps & TR_ADD))
+        return rc_raise(RC_UNSUPPORTED, "transport %s: cannot add in place", t->ops->name);
+    return RC_OK;
+}
+
+enum rc transport_send(struct transport *t, struct xfer *x)
+{
+    enum rc rc;
+
+    TRY(refuse(t, x, false));
+    x->receives = false;
+    TRY(remember(t, t->ops->post_send(t, x)));
+    t->moved.msgs_sent++; /* T5 */
+    t->moved.bytes_sent += x->n_bytes + x->n_hollow_bytes;
+out:
+    return rc;
+}
+
+enum rc transport_recv(struct transport *t, struct xfer *x)
+{
+    enum rc rc;
+
+    TRY(refuse(t, x, true));
+    x->receives = true;
+    TRY(remember(t, t->ops->post_recv(t, x)));
+out:
+    return rc;
+}
+
+enum rc transport_wait(struct transport *t, struct xfer *x, int timeout_ms)
+{
+    const enum rc rc = remember(t, t->ops->complete(t, x, timeout_ms)); /* T3: also when dead */
+
+    if (rc == RC_OK && x->receives) {
+        t->moved.msgs_recv++;
+        t->moved.bytes_recv += x->n_bytes + x->n_hollow_bytes;
+    }
+    return rc;
+}
+
+enum rc transport_exchange(struct transport *t, struct xfer *tx, struct xfer *rx, int timeout_ms)
+{
+    char first_message[RC_MESSAGE_BYTES];
+    enum rc rc = transport_recv(t, rx);
+
+    if (rc != RC_OK)
+        return rc;
+    const bool sent = (rc = transport_send(t, tx)) == RC_OK;
+    if (rc == RC_OK)
+        rc = transport_wait(t, rx, timeout_ms);
+    if (rc == RC_OK)
+        return transport_wait(t, tx, timeout_ms);
+    /* Both are ended whatever happened (T3); the first error is the one to tell. */
+    snprintf(first_message, sizeof first_message, "%s", rc_message());
+    (void)!transport_wait(t, sent ? tx : rx, DO_NOT_WAIT);
+    return rc_raise(rc, "%s", first_message);
+}
+
+enum rc transport_recv_message(struct transport *t, struct message *out, int timeout_ms)
+{
+    enum rc rc;
+
+    *out = (struct message){ .peer = -1 };
+    if (t->dead != RC_OK)
+        return rc_raise(t->dead, "transport %s: used after an error", t->ops->name);
+    TRY(remember(t, t->ops->recv_message(t, out, timeout_ms)));
+    if (out->peer >= 0) {
+        t->moved.msgs_recv++;
+        t->moved.bytes_recv += out->n_bytes + out->n_hollow_bytes;
+    }
+out:
+    return rc;
+}
+
+void transport_release(struct transport *t, struct message *m)
+{
+    if (m->peer >= 0)
+        t->ops->release(t, m);
+    *m = (struct message){ .peer = -1 };
+}
+
+void transport_close(struct transport **t)
+{
+    if (t && *t)
+        (*t)->ops->close(t);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * transport.h - moves bytes between two ranks: inproc, zmq, mpi, sim.
+ *
+ * Invariants
+ *   T1  post_*() never waits for the peer.
+ *   T2  once both sides have posted, the transfer ends whatever order the two
+ *       sides call complete() in (so a ring step cannot deadlock).
+ *   T3  x and x->ptr are lent from post_*() until complete() returns. complete()
+ *       always ends x, also on RC_TIMEOUT; a posted x must not outlive its frame.
+ *   T4  between one pair of ranks and one tag, messages arrive in posting order.
+ *   T5  `moved` is counted here, in the wrappers, not by implementations.
+ *   T6  after any error the transport is dead: every later call returns an error; close it.
+ *   T7  x->n_hollow_bytes follow the real bytes: in sim they cost time and carry nothing;
+ *       real worlds refuse them (RC_UNSUPPORTED).
+ *   T8  a tag with TAG_ANY set is received by transport_recv_message() only, from any rank;
+ *       other tags by transport_recv() only, from a named rank.
+ *   T9  a message longer than the receiver's capacity is RC_MISMATCH at the receiver, naming
+ *       both lengths; nothing is written past the capacity.
+ *   T10 while a wait is in progress world_check() is polled, so a dead rank ends it (W5).
+ *
+ * One thread per transport.
+ */
+#ifndef HARNESS_NET_TRANSPORT_H
+#define HARNESS_NET_TRANSPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/base/rc.h"
+
+struct world;
+struct transport;
+
+#define TAG_ANY 0x80000000u
+
+enum { WAIT_FOREVER = 0, DO_NOT_WAIT = -1 }; /* special timeout_ms */
+
+enum transport_caps {
+    TR_ADD = 1u << 0,    /* xfer.add is fused: received values are added in place */
+    TR_HOLLOW = 1u << 1, /* n_hollow_bytes may be > 0 */
+};
+
+struct xfer { /* one message; lives in the caller's frame; zero it first */
+    void *ptr;
+    size_t n_bytes;        /* send: length; recv: capacity, then the length received */
+    size_t n_hollow_bytes; /* T7; recv: then the hollow length received */
+    int peer;
+    uint32_t tag;
+    int add;       /* recv, TR_ADD only: float ptr[i] += message[i] instead of overwrite */
+    bool receives; /* set by transport_send() and transport_recv() */
+    void *priv;    /* this and what follows: the implementation's */
+    struct xfer *next;
+    _Atomic uint32_t state;
+};
+
+struct message { /* lent by the transport until transport_release() */
+    const void *ptr;
+    size_t n_bytes;
+    size_t n_hollow_bytes;
+    int peer;
+    uint32_t tag;
+    void *priv;
+};
+
+struct traffic { /* payload only, hollow bytes included */
+    uint64_t msgs_sent, msgs_recv;
+    uint64_t bytes_sent, bytes_recv;
+};
+
+struct transport_ops {
+    const char *name; /* "inproc", "zmq", "mpi", "sim" */
+    unsigned caps;    /* transport_caps, OR'ed */
+
+    /* Collective over w. RC_UNSUPPORTED when this transport cannot run in that world. */
+    enum rc (*open)(struct transport **out, struct world *w);
+    enum rc (*post_send)(struct transport *t, struct xfer *x);
+    enum rc (*post_recv)(struct transport *t, struct xfer *x);
+    /* End x: done (RC_OK), RC_TIMEOUT after timeout_ms, RC_PEER. DO_NOT_WAIT gives up at once. */
+    enum rc (*complete)(struct transport *t, struct xfer *x, int timeout_ms);
+    /* The oldest message with a TAG_ANY tag, from any rank; memory lent until release.
+     * DO_NOT_WAIT: RC_OK with out->ptr NULL and out->peer -1 when there is none, and the
+     * transport lives on. */
+    enum rc (*recv_message)(struct transport *t, struct message *out, int timeout_ms);
+    void (*release)(struct transport *t, struct message *m); /* nulls m */
+    /* Not collective; abandons whatever is still posted. Lingers until sent data left. */
+    void (*close)(struct transport **t);
+};
+
+struct transport { /* first member of each implementation's struct */
+    const struct transport_ops *ops;
+    struct world *world; /* borrowed; outlives the transport */
+    struct traffic moved;
+    enum rc dead; /* T6 */
+};
+
+/* Every transport this binary was built with, NULL-terminated. */
+const struct transport_ops *const *transport_all(void);
+/* RC_INVAL names the nearest; RC_UNSUPPORTED: known, but not built in. */
+enum rc transport_find(const struct transport_ops **out, const char *name) MUST_CHECK;
+
+/* The only way in: these count, and check T1-T8. */
+enum rc transport_open(struct transport **out, const struct transport_ops *ops, struct world *w) MUST_CHECK;
+enum rc transport_send(struct transport *t, struct xfer *x) MUST_CHECK; /* post */
+enum rc transport_recv(struct transport *t, struct xfer *x) MUST_CHECK; /* post */
+enum rc transport_wait(struct transport *t, struct xfer *x, int timeout_ms) MUST_CHECK;
+/* Post both, end both; the first error wins. What a ring step is. */
+enum rc transport_exchange(struct transport *t, struct xfer *tx, struct xfer *rx, int timeout_ms) MUST_CHECK;
+enum rc transport_recv_message(struct transport *t, struct message *out, int timeout_ms) MUST_CHECK;
+void transport_release(struct transport *t, struct message *m);
+void transport_close(struct transport **t); /* NULL-safe, nulls */
+
+#endif

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * transport_inproc.c - messages between rank threads: the receiver reads the sender's memory.
+ *
+ * A posted send waits, as the sender's own struct xfer, in the receiver's inbox; the receiver copies
+ * (or adds) straight out of the sender's buffer and marks it done: one pass over memory, no
+ * scratch. Every wait first serves the receives this rank has posted, so no order of complete()
+ * calls can deadlock (T2).
+ *
+ * State of a send:  POSTED -> TAKEN (under the inbox lock, by the receiver) -> DONE (by the receiver)
+ * State of a recv:  POSTED -> DONE | TOO_LONG (by its own thread)
+ */
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/net/transport.h"
+#include "harness/world/wait.h"
+#include "harness/world/world.h"
+
+extern const struct transport_ops transport_inproc;
+
+#define SLICE_NS UINT64_C(20000000)
+
+enum state { STATE_ENDED, STATE_POSTED, STATE_TAKEN, STATE_DONE, STATE_TOO_LONG };
+
+struct queue {
+    struct xfer *first, **end;
+};
+
+struct inbox {
+    pthread_mutex_t lock;
+    struct queue sends;   /* posted to this rank, oldest first; guarded by lock */
+    struct doorbell bell; /* rung for a new send, and for the end of one of our own */
+};
+
+struct hub { /* shared by the ranks of one open() */
+    atomic_int n_users;
+    int n_ranks;
+    struct inbox inbox[];
+};
+
+struct inproc {
+    struct transport base;
+    struct hub *hub;
+    struct queue recvs; /* posted by this rank; touched by its thread only */
+};
+
+static struct inproc *self(struct transport *t)
+{
+    return (struct inproc *)t;
+}
+
+static void queue_init(struct queue *q)
+{
+    q->first = NULL;
+    q->end = &q->first;
+}
+
+static void queue_append(struct queue *q, struct xfer *x)
+{
+    x->next = NULL;
+    *q->end = x;
+    q->end = &x->next;
+}
+
+/* Take *link out of q. */
+static struct xfer *queue_take(struct queue *q, struct xfer **link)
+{
+    struct xfer *x = *link;
+
+    *link = x->next;
+    if (q->end == &x->next)
+        q->end = link;
+    return x;
+}
+
+static int sender_of(const struct xfer *send)
+{
+    return ((const struct transport *)send->priv)->world->rank;
+}
+
+static enum rc inproc_open(struct transport **out, struct world *w)
+{
+    struct inproc *t = NULL;
+    struct hub *hub = NULL, **hubs = NULL;
+    enum rc rc = RC_OK;
+
+    if (!(w->ops->caps & WORLD_SHARED_MEMORY) || (w->ops->caps & WORLD_VIRTUAL_TIME))
+        return rc_raise(RC_UNSUPPORTED, "transport inproc: ranks of world %s do not share memory in real time",
+                        w->ops->name);
+    hubs = calloc((size_t)w->n_ranks, sizeof *hubs);
+    t = calloc(1, sizeof *t);
+    if (w->rank == 0)
+        hub = calloc(1, sizeof *hub + (size_t)w->n_ranks * sizeof hub->inbox[0]);
+    if (!hubs || !t)
+        FAIL(RC_NOMEM, "transport inproc: no memory for %d ranks", w->n_ranks);
+    if (hub) {
+        atomic_store(&hub->n_users, w->n_ranks);
+        hub->n_ranks = w->n_ranks;
+        for (int r = 0; r < w->n_ranks; r++) {
+            pthread_mutex_init(&hub->inbox[r].lock, NULL);
+            queue_init(&hub->inbox[r].sends);
+        }
+    }
+    TRY(world_allgather(w, &hub, hubs, sizeof hub));
+    if (!hubs[0])
+        FAIL(RC_NOMEM, "transport inproc: no memory for %d inboxes", w->n_ranks);
+    t->base = (struct transport){ .ops = &transport_inproc, .world = w };
+    t->hub = hubs[0];
+    queue_init(&t->recvs);
+    *out = &t->base;
+    t = NULL;
+out:
+    free(hubs);
+    free(t);
+    return rc;
+}
+
+static enum rc inproc_post_send(struct transport *t, struct xfer *x)
+{
+    struct inbox *to = &self(t)->hub->inbox[x->peer];
+
+    x->priv = t;
+    atomic_store_explicit(&x->state, STATE_POSTED, memory_order_relaxed);
+    pthread_mutex_lock(&to->lock);
+    queue_append(&to->sends, x);
+    pthread_mutex_unlock(&to->lock);
+    doorbell_ring(&to->bell);
+    return RC_OK;
+}
+
+static enum rc inproc_post_recv(struct transport *t, struct xfer *x)
+{
+    atomic_store_explicit(&x->state, STATE_POSTED, memory_order_relaxed);
+    queue_append(&self(t)->recvs, x);
+    return RC_OK;
+}
+
+/* The oldest send to this rank that matches; NULL: none. It is then TAKEN: its sender waits for us. */
+static struct xfer *take_send(struct inproc *t, int peer, uint32_t tag, bool any)
+{
+    struct inbox *own = &t->hub->inbox[t->base.world->rank];
+    struct xfer *taken = NULL;
+
+    pthread_mutex_lock(&own->lock);
+    for (struct xfer **link = &own->sends.first; *link && !taken; link = &(*link)->next) {
+        const bool match = any ? ((*link)->tag & TAG_ANY) != 0 : (*link)->tag == tag && sender_of(*link) == peer;
+        if (match) {
+            taken = queue_take(&own->sends, link);
+            atomic_store_explicit(&taken->state, STATE_TAKEN, memory_order_relaxed);
+            break;
+        }
+    }
+    pthread_mutex_unlock(&own->lock);
+    return taken;
+}
+
+static void end_send(struct hub *hub, struct xfer *send)
+{
+    struct inbox *sender = &hub->inbox[sender_of(send)];
+
+    /* After this store the sender may return from complete(): do not touch `send` again. */
+    atomic_store_explicit(&send->state, STATE_DONE, memory_order_release);
+    doorbell_ring(&sender->bell);
+}
+
+static void add_floats(float *restrict sum, const float *restrict x, size_t n_elems)
+{
+    for (size_t i = 0; i < n_elems; i++)
+        sum[i] += x[i];
+}
+
+static enum state deliver(struct xfer *recv, const struct xfer *send)
+{
+    if (send->n_bytes > recv->n_bytes) {               /* T9 */
+        recv->priv = (void *)(uintptr_t)send->n_bytes; /* complete() tells both lengths */
+        return STATE_TOO_LONG;
+    }
+    recv->n_bytes = send->n_bytes;
+    recv->n_hollow_bytes = 0;
+    if (recv->add)
+        add_floats(recv->ptr, send->ptr, send->n_bytes / sizeof(float));
+    else if (send->n_bytes > 0)
+        memcpy(recv->ptr, send->ptr, send->n_bytes);
+    return STATE_DONE;
+}
+
+/* Serve every posted receive whose message is here, oldest first (T4). */
+static void progress(struct inproc *t)
+{
+    for (struct xfer **link = &t->recvs.first; *link;) {
+        struct xfer *send = take_send(t, (*link)->peer, (*link)->tag, false);
+        if (!send) {
+            link = &(*link)->next;
+            continue;
+        }
+        struct xfer *recv = queue_take(&t->recvs, link);
+        atomic_store_explicit(&recv->state, deliver(recv, send), memory_order_relaxed);
+        end_send(t->hub, send);
+    }
+}
+
+/* Take x back (T3). A send the receiver is reading right now is waited for: it is a copy, not a peer. */
+static void withdraw(struct inproc *t, struct xfer *x)
+{
+    struct inbox *at = x->receives ? NULL : &t->hub->inbox[x->peer];
+    struct queue *q = x->receives ? &t->recvs : &at->sends;
+
+    if (at)
+        pthread_mutex_lock(&at->lock);
+    for (struct xfer **link = &q->first; *link; link = &(*link)->next)
+        if (*link == x) {
+            queue_take(q, link);
+            atomic_store(&x->state, STATE_ENDED);
+            break;
+        }
+    if (at)
+        pthread_mutex_unlock(&at->lock);
+    while (atomic_load_explicit(&x->state, memory_order_acquire) == STATE_TAKEN &&
+           world_check(t->base.world) == RC_OK) {
+        const uint32_t seen = doorbell_seen(&t->hub->inbox[t->base.world->rank].bell);
+        if (atomic_load_explicit(&x->state, memory_order_acquire) == STATE_TAKEN)
+            doorbell_wait(&t->hub->inbox[t->base.world->rank].bell, seen, false, SLICE_NS);
+    }
+}
+
+/* Wait for the next ring, at most until the deadline; RC_PEER, or RC_TIMEOUT raised by the caller. */
+static enum rc wait_ring(struct inproc *t, uint32_t seen, uint64_t started_ns, int timeout_ms, bool *expired)
+{
+    const uint64_t limit_ns = timeout_ms > 0 ? (uint64_t)timeout_ms * 1000000u : UINT64_MAX;
+    const uint64_t waited_ns = wait_clock_ns() - started_ns;
+    enum rc rc;
+
+    *expired = timeout_ms == DO_NOT_WAIT || waited_ns >= limit_ns;
+    TRY(world_check(t->base.world)); /* T10 */
+    if (!*expired)
+        doorbell_wait(&t->hub->inbox[t->base.world->rank].bell, seen, t->base.world->may_spin,
+                      limit_ns - waited_ns < SLICE_NS ? limit_ns - waited_ns : SLICE_NS);
+out:
+    return rc;
+}
+
+static enum rc inproc_complete(struct transport *t, struct xfer *x, int timeout_ms)
+{
+    struct inbox *own = &self(t)->hub->inbox[t->world->rank];
+    uint64_t started_ns = 0;
+    bool expired = false;
+    enum rc rc = RC_OK;
+
+    for (;;) {
+        const uint32_t seen = doorbell_seen(&own->bell);
+        progress(self(t));
+        const enum state state = atomic_load_explicit(&x->state, memory_order_acquire);
+        if (state == STATE_DONE)
+            return RC_OK;
+        if (state == STATE_TOO_LONG)
+            return rc_raise(RC_MISMATCH, "message from rank %d, tag %u, has %zu bytes, the receiver has room for %zu",
+                            x->peer, x->tag, (size_t)(uintptr_t)x->priv, x->n_bytes);
+        if (started_ns == 0)
+            started_ns = wait_clock_ns();
+        TRY(wait_ring(self(t), seen, started_ns, timeout_ms, &expired));
+        if (expired)
+            FAIL(RC_TIMEOUT, "rank %d, tag %u: %s not done after %d ms", x->peer, x->tag,
+                 x->receives ? "receive" : "send", timeout_ms);
+    }
+out:
+    withdraw(self(t), x);
+    return rc;
+}
+
+static enum rc inproc_recv_message(struct transport *t, struct message *out, int timeout_ms)
+{
+    struct inbox *own = &self(t)->hub->inbox[t->world->rank];
+    const uint64_t started_ns = timeout_ms == DO_NOT_WAIT ? 0 : wait_clock_ns();
+    bool expired = false;
+    enum rc rc;
+
+    for (;;) {
+        const uint32_t seen = doorbell_seen(&own->bell);
+        struct xfer *send = take_send(self(t), 0, 0, true);
+        if (send) {
+            *out = (struct message){
+                .ptr = send->ptr, .n_bytes = send->n_bytes, .peer = sender_of(send), .tag = send->tag, .priv = send
+            };
+            return RC_OK;
+        }
+        TRY(wait_ring(self(t), seen, started_ns, timeout_ms, &expired));
+        if (expired && timeout_ms == DO_NOT_WAIT)
+            return RC_OK;
+        if (expired)
+            FAIL(RC_TIMEOUT, "no message from any rank after %d ms", timeout_ms);
+    }
+out:
+    return rc;
+}
+
+static void inproc_release(struct transport *t, struct message *m)
+{
+    end_send(self(t)->hub, m->priv);
+}
+
+/* Leave no pointer to this rank's memory in anybody's inbox. */
+static void remove_own_sends(struct inproc *t)
+{
+    for (int r = 0; r < t->hub->n_ranks; r++) {
+        struct inbox *at = &t->hub->inbox[r];
+        pthread_mutex_lock(&at->lock);
+        for (struct xfer **link = &at->sends.first; *link;)
+            if ((*link)->priv == t)
+                queue_take(&at->sends, link);
+            else
+                link = &(*link)->next;
+        pthread_mutex_unlock(&at->lock);
+    }
+}
+
+static void inproc_close(struct transport **tp)
+{
+    struct inproc *t = self(*tp);
+    struct hub *hub = t->hub;
+
+    remove_own_sends(t);
+    free(t);
+    *tp = NULL;
+    if (atomic_fetch_sub(&hub->n_users, 1) == 1) {
+        for (int r = 0; r < hub->n_ranks; r++)
+            pthread_mutex_destroy(&hub->inbox[r].lock);
+        free(hub);
+    }
+}
+
+const struct transport_ops transport_inproc = {
+    .name = "inproc",
+    .caps = TR_ADD,
+    .open = inproc_open,
+    .post_send = inproc_post_send,
+    .post_recv = inproc_post_recv,
+    .complete = inproc_complete,
+    .recv_message = inproc_recv_message,
+    .release = inproc_release,
+    .close = inproc_close,
+};

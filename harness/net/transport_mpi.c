@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * transport_mpi.c - messages as MPI point-to-point messages, polled with a backoff.
+ *
+ * Two communicators of its own: one for messages with a named sender and tag, one for TAG_ANY
+ * messages, so that neither kind can take the other's (T8). A posted xfer is one MPI request, kept
+ * in a pooled struct op; lengths over INT_MAX travel as a derived type, still as one message.
+ *
+ * MPI has no way to take back a send, nor a receive whose message has begun to arrive. A timed-out
+ * xfer of that kind keeps its request until close. A send may then still be read by MPI, so its
+ * memory must stay mapped until the group is aborted, which T6 asks for anyway. A receive would be
+ * written to: if it does not end soon, the group is aborted here.
+ */
+#include <limits.h>
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/net/transport.h"
+#include "harness/world/mpi_check.h"
+#include "harness/world/wait.h"
+#include "harness/world/world.h"
+#include "harness/world/world_mpi.h"
+
+extern const struct transport_ops transport_mpi;
+
+enum { CANCEL_LIMIT_MS = 2000, N_KEPT_MESSAGES = 64, N_CLASSES = 40 };
+
+/* A long message moves only while both sides poll, piece by piece: there a long sleep costs bandwidth. */
+enum { LONG_BYTES = 65536, LONG_SLEEP_NS = 5000, SHORT_SLEEP_NS = 50000 };
+
+#define BLOCK_BYTES ((size_t)1 << 20)
+
+struct op { /* one posted xfer; x->priv */
+    MPI_Request request;
+    size_t capacity_bytes;
+    bool receives;
+    struct op *next, *prev; /* in `posted`; next alone: in `free` or `stuck` */
+};
+
+struct kept { /* memory of one received TAG_ANY message; message.priv */
+    int power;
+    struct kept *next;
+    _Alignas(64) char bytes[];
+};
+
+struct mpi {
+    struct transport base;
+    MPI_Comm named, any;
+    uint32_t max_tag;
+    struct op *posted, *free, *stuck;
+    struct kept *kept[N_CLASSES]; /* free ones, by capacity: 4 KiB times a power of two */
+    int n_kept;
+};
+
+static struct mpi *self(struct transport *t)
+{
+    return (struct mpi *)t;
+}
+
+/* How n_bytes are told to MPI, which has int for that. *type is `*own`, to be freed, where one was made. */
+static enum rc type_of(size_t n_bytes, MPI_Datatype *type, int *n_items, MPI_Datatype *own)
+{
+    MPI_Datatype block = MPI_DATATYPE_NULL;
+    enum rc rc = RC_OK;
+
+    *own = MPI_DATATYPE_NULL;
+    *type = MPI_BYTE;
+    *n_items = (int)n_bytes;
+    if (n_bytes <= INT_MAX)
+        return RC_OK;
+    const size_t n_blocks = n_bytes / BLOCK_BYTES;
+    if (n_blocks > INT_MAX)
+        return rc_raise(RC_INVAL, "transport mpi: %zu bytes are too many for one message", n_bytes);
+    const int n_each[] = { (int)n_blocks, (int)(n_bytes % BLOCK_BYTES) };
+    const MPI_Aint at[] = { 0, (MPI_Aint)(n_blocks * BLOCK_BYTES) };
+    TRY_MPI(MPI_Type_contiguous((int)BLOCK_BYTES, MPI_BYTE, &block));
+    const MPI_Datatype of[] = { block, MPI_BYTE };
+    TRY_MPI(MPI_Type_create_struct(2, n_each, at, of, own));
+    TRY_MPI(MPI_Type_commit(own));
+    *type = *own;
+    *n_items = 1;
+out:
+    if (block != MPI_DATATYPE_NULL)
+        MPI_Type_free(&block);
+    return rc;
+}
+
+static enum rc dup_quietly(MPI_Comm from, MPI_Comm *out)
+{
+    enum rc rc = RC_OK;
+
+    TRY_MPI(MPI_Comm_dup(from, out));
+    TRY_MPI(MPI_Comm_set_errhandler(*out, MPI_ERRORS_RETURN));
+out:
+    return rc;
+}
+
+static void op_push(struct op **list, struct op *op)
+{
+    op->next = *list;
+    *list = op;
+}
+
+static struct op *op_take(struct mpi *t)
+{
+    struct op *op = t->free;
+
+    if (op)
+        t->free = op->next;
+    else
+        op = malloc(sizeof *op);
+    return op;
+}
+
+static void op_set_posted(struct mpi *t, struct op *op)
+{
+    op->prev = NULL;
+    op->next = t->posted;
+    if (op->next)
+        op->next->prev = op;
+    t->posted = op;
+}
+
+static void op_unset_posted(struct mpi *t, struct op *op)
+{
+    if (op->prev)
+        op->prev->next = op->next;
+    else
+        t->posted = op->next;
+    if (op->next)
+        op->next->prev = op->prev;
+}
+
+/* T3: end an op that did not end by itself. */
+static void withdraw(struct mpi *t, struct op *op)
+{
+    const uint64_t started_ns = wait_clock_ns();
+    MPI_Status status;
+    int done = op->request == MPI_REQUEST_NULL;
+
+    op_unset_posted(t, op);
+    if (!done && MPI_Cancel(&op->request) == MPI_SUCCESS)
+        while (MPI_Test(&op->request, &done, &status) == MPI_SUCCESS && !done && op->receives &&
+               wait_clock_ns() - started_ns < CANCEL_LIMIT_MS * UINT64_C(1000000))
+            ;
+    if (!done && op->receives) /* see the head of this file */
+        world_abort(t->base.world, rc_raise(RC_TIMEOUT, "transport mpi: half a message cannot be taken back"));
+    op_push(done ? &t->free : &t->stuck, op);
+}
+
+static void mpi_close(struct transport **tp)
+{
+    struct mpi *t = self(*tp);
+
+    while (t->posted)
+        withdraw(t, t->posted);
+    if (t->named != MPI_COMM_NULL)
+        MPI_Comm_free(&t->named);
+    if (t->any != MPI_COMM_NULL)
+        MPI_Comm_free(&t->any);
+    for (struct op *op; (op = t->free) != NULL;) {
+        t->free = op->next;
+        free(op);
+    }
+    for (struct op *op; (op = t->stuck) != NULL;) {
+        t->stuck = op->next;
+        MPI_Request_free(&op->request);
+        free(op);
+    }
+    for (int i = 0; i < N_CLASSES; i++)
+        for (struct kept *kept; (kept = t->kept[i]) != NULL;) {
+            t->kept[i] = kept->next;
+            free(kept);
+        }
+    free(t);
+    *tp = NULL;
+}
+
+static enum rc mpi_open(struct transport **out, struct world *w)
+{
+    const MPI_Comm comm = world_mpi_comm(w);
+    struct transport *t = NULL;
+    int *max_tag = NULL, found = 0;
+    enum rc rc = RC_OK;
+
+    if (comm == MPI_COMM_NULL)
+        return rc_raise(RC_UNSUPPORTED, "transport mpi: the ranks of world %s are not MPI's", w->ops->name);
+    t = calloc(1, sizeof(struct mpi));
+    if (!t)
+        FAIL(RC_NOMEM, "transport mpi: no memory");
+    *t = (struct transport){ .ops = &transport_mpi, .world = w };
+    self(t)->named = self(t)->any = MPI_COMM_NULL;
+    TRY(world_barrier(w)); /* asleep until all are here: what follows spins */
+    TRY(dup_quietly(comm, &self(t)->named));
+    TRY(dup_quietly(comm, &self(t)->any));
+    TRY_MPI(MPI_Comm_get_attr(self(t)->named, MPI_TAG_UB, (void *)&max_tag, &found));
+    self(t)->max_tag = found ? (uint32_t)*max_tag : 32767;
+    *out = t;
+    t = NULL;
+out:
+    if (t)
+        mpi_close(&t);
+    return rc;
+}
+
+static enum rc post(struct mpi *t, struct xfer *x)
+{
+    const uint32_t tag = x->tag & ~TAG_ANY;
+    const MPI_Comm comm = x->tag & TAG_ANY ? t->any : t->named;
+    MPI_Datatype type, own = MPI_DATATYPE_NULL;
+    int n_items;
+    struct op *op = NULL;
+    enum rc rc;
+
+    x->priv = NULL;
+    if (tag > t->max_tag)
+        return rc_raise(RC_INVAL, "transport mpi: tag %u is over %u, the largest this MPI has", tag, t->max_tag);
+    TRY(type_of(x->n_bytes, &type, &n_items, &own));
+    op = op_take(t);
+    if (!op)
+        FAIL(RC_NOMEM, "transport mpi: no memory for a request");
+    op->capacity_bytes = x->n_bytes;
+    op->receives = x->receives;
+    if (x->receives)
+        TRY_MPI(MPI_Irecv(x->ptr, n_items, type, x->peer, (int)tag, comm, &op->request));
+    else
+        TRY_MPI(MPI_Isend(x->ptr, n_items, type, x->peer, (int)tag, comm, &op->request));
+    op_set_posted(t, op);
+    x->priv = op;
+    op = NULL;
+out:
+    if (op)
+        op_push(&t->free, op);
+    if (own != MPI_DATATYPE_NULL)
+        MPI_Type_free(&own); /* lives on inside MPI until the request is done */
+    return rc;
+}
+
+static enum rc mpi_post(struct transport *t, struct xfer *x)
+{
+    return post(self(t), x);
+}
+
+/* The bytes MPI says came with status, SIZE_MAX when it does not tell. */
+static size_t bytes_of(const MPI_Status *status)
+{
+    MPI_Count n_bytes = MPI_UNDEFINED;
+
+    if (MPI_Get_elements_x(status, MPI_BYTE, &n_bytes) != MPI_SUCCESS || n_bytes == MPI_UNDEFINED)
+        return SIZE_MAX;
+    return (size_t)n_bytes;
+}
+
+/* Test until done, failed, or the time is up (then *done is 0 and RC_OK). */
+static enum rc test_until(struct mpi *t, MPI_Request *request, size_t n_bytes, MPI_Status *status, int *done,
+                          int timeout_ms)
+{
+    const uint64_t max_sleep_ns = n_bytes > LONG_BYTES ? LONG_SLEEP_NS : SHORT_SLEEP_NS;
+    struct backoff backoff = { .may_spin = t->base.world->may_spin };
+    uint64_t started_ns = 0;
+    enum rc rc = RC_OK;
+
+    for (;;) {
+        TRY_MPI(MPI_Test(request, done, status));
+        if (*done || timeout_ms == DO_NOT_WAIT)
+            return RC_OK;
+        if (started_ns == 0)
+            started_ns = wait_clock_ns();
+        TRY(world_check(t->base.world)); /* T10 */
+        if (timeout_ms > 0 && wait_clock_ns() - started_ns >= (uint64_t)timeout_ms * 1000000u)
+            return RC_OK;
+        backoff_pause(&backoff, max_sleep_ns);
+    }
+out:
+    return rc;
+}
+
+static enum rc mpi_complete(struct transport *t, struct xfer *x, int timeout_ms)
+{
+    struct op *op = x->priv;
+    MPI_Status status;
+    int done = 0;
+    enum rc rc;
+
+    if (!op)
+        return rc_raise(RC_INVAL, "transport mpi: peer %d, tag %u: waited for, but not posted", x->peer, x->tag);
+    x->priv = NULL;
+    if (t->dead != RC_OK) { /* T6 */
+        withdraw(self(t), op);
+        return rc_raise(t->dead, "transport mpi: used after an error");
+    }
+    rc = test_until(self(t), &op->request, op->capacity_bytes, &status, &done, timeout_ms);
+    if (rc == RC_OK && !done)
+        rc = rc_raise(RC_TIMEOUT, "rank %d, tag %u: %s not done after %d ms", x->peer, x->tag,
+                      x->receives ? "receive" : "send", timeout_ms);
+    else if (rc == RC_MISMATCH) { /* T9; the standard does not promise the longer length in status */
+        const size_t n_bytes = bytes_of(&status);
+        if (n_bytes != SIZE_MAX && n_bytes > op->capacity_bytes)
+            (void)rc_raise(rc, "message from rank %d, tag %u, has %zu bytes, the receiver has room for %zu", x->peer,
+                           x->tag, n_bytes, op->capacity_bytes);
+        else
+            (void)rc_raise(rc, "message from rank %d, tag %u, has more than the %zu bytes the receiver has room for",
+                           x->peer, x->tag, op->capacity_bytes);
+    }
+    if (rc != RC_OK) {
+        withdraw(self(t), op);
+        return rc;
+    }
+    if (x->receives) {
+        x->n_bytes = bytes_of(&status);
+        x->n_hollow_bytes = 0;
+    }
+    op_unset_posted(self(t), op);
+    op_push(&self(t)->free, op);
+    return RC_OK;
+}
+
+static size_t class_bytes(int power)
+{
+    return (size_t)4096 << power;
+}
+
+static struct kept *kept_take(struct mpi *t, size_t n_bytes)
+{
+    struct kept *kept;
+    int power = 0;
+
+    while (power < N_CLASSES - 1 && class_bytes(power) < n_bytes)
+        power++;
+    kept = t->kept[power];
+    if (kept) {
+        t->kept[power] = kept->next;
+        t->n_kept--;
+        return kept;
+    }
+    kept = aligned_alloc(64, sizeof *kept + class_bytes(power));
+    if (kept)
+        kept->power = power;
+    return kept;
+}
+
+static void kept_give(struct mpi *t, struct kept *kept)
+{
+    if (t->n_kept >= N_KEPT_MESSAGES) {
+        free(kept);
+        return;
+    }
+    kept->next = t->kept[kept->power];
+    t->kept[kept->power] = kept;
+    t->n_kept++;
+}
+
+/* Receive the matched message. Its sender has begun to send, so only a failure can keep us waiting. */
+static enum rc receive_matched(struct mpi *t, MPI_Message *matched, const MPI_Status *probed, struct message *out,
+                               int timeout_ms)
+{
+    const size_t n_bytes = bytes_of(probed);
+    MPI_Datatype type, own = MPI_DATATYPE_NULL;
+    MPI_Request request;
+    struct kept *kept = NULL;
+    int n_items, done = 0;
+    enum rc rc;
+
+    kept = kept_take(t, n_bytes);
+    if (!kept)
+        FAIL(RC_NOMEM, "no memory for a message of %zu bytes from rank %d", n_bytes, probed->MPI_SOURCE);
+    TRY(type_of(n_bytes, &type, &n_items, &own));
+    TRY_MPI(MPI_Imrecv(kept->bytes, n_items, type, matched, &request));
+    rc = test_until(t, &request, n_bytes, MPI_STATUS_IGNORE, &done,
+                    timeout_ms == DO_NOT_WAIT ? WAIT_FOREVER : timeout_ms);
+    if (rc == RC_OK && !done)
+        rc = rc_raise(RC_TIMEOUT, "message from rank %d: not whole after %d ms", probed->MPI_SOURCE, timeout_ms);
+    if (rc != RC_OK) { /* MPI may still write to it */
+        kept = NULL;
+        goto out;
+    }
+    *out = (struct message){ .ptr = kept->bytes,
+                             .n_bytes = n_bytes,
+                             .peer = probed->MPI_SOURCE,
+                             .tag = (uint32_t)probed->MPI_TAG | TAG_ANY,
+                             .priv = kept };
+    kept = NULL;
+out:
+    if (own != MPI_DATATYPE_NULL)
+        MPI_Type_free(&own);
+    if (kept)
+        kept_give(t, kept);
+    return rc;
+}
+
+static enum rc mpi_recv_message(struct transport *t, struct message *out, int timeout_ms)
+{
+    struct backoff backoff = { .may_spin = t->world->may_spin };
+    uint64_t started_ns = 0;
+    MPI_Message matched;
+    MPI_Status probed;
+    int found = 0;
+    enum rc rc = RC_OK;
+
+    for (;;) {
+        TRY_MPI(MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, self(t)->any, &found, &matched, &probed));
+        if (found) {
+            TRY(receive_matched(self(t), &matched, &probed, out, timeout_ms));
+            break;
+        }
+        TRY(world_check(t->world)); /* T10 */
+        if (timeout_ms == DO_NOT_WAIT)
+            break;
+        if (started_ns == 0)
+            started_ns = wait_clock_ns();
+        if (timeout_ms > 0 && wait_clock_ns() - started_ns >= (uint64_t)timeout_ms * 1000000u)
+            FAIL(RC_TIMEOUT, "no message from any rank after %d ms", timeout_ms);
+        backoff_pause(&backoff, SHORT_SLEEP_NS);
+    }
+out:
+    return rc;
+}
+
+static void mpi_release(struct transport *t, struct message *m)
+{
+    kept_give(self(t), m->priv);
+}
+
+const struct transport_ops transport_mpi = {
+    .name = "mpi",
+    .open = mpi_open,
+    .post_send = mpi_post,
+    .post_recv = mpi_post,
+    .complete = mpi_complete,
+    .recv_message = mpi_recv_message,
+    .release = mpi_release,
+    .close = mpi_close,
+};

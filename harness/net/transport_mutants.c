@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * transport_mutants.c - one struct transport_ops per planted bug; what a mutant does not bend it hands on
+ * to inproc.
+ */
+#include "harness/net/transport_mutants.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/net/transport.h"
+#include "harness/world/world.h"
+
+extern const struct transport_ops transport_inproc;
+extern const struct world_ops world_threads;
+
+enum { BLOCK_LIMIT_MS = 200, LENT_BYTES = 1 << 20, MAX_CUTS = 16 };
+
+struct cut {        /* a receive with more room than it asked for */
+    struct xfer *x; /* NULL: free */
+    void *ptr;
+    size_t capacity_bytes;
+};
+
+struct mutant {
+    struct transport base;
+    struct transport *inner;
+    struct xfer *held; /* swap: a send not yet posted */
+    char *lent;        /* short_lent: the one piece */
+    struct cut cut[MAX_CUTS];
+};
+
+static struct mutant *self(struct transport *t)
+{
+    return (struct mutant *)t;
+}
+
+static struct transport *inner_of(struct transport *t)
+{
+    return self(t)->inner;
+}
+
+static enum rc open_as(struct transport **out, struct world *w, const struct transport_ops *ops)
+{
+    struct mutant *t = calloc(1, sizeof *t);
+    enum rc rc;
+
+    if (!t)
+        return rc_raise(RC_NOMEM, "no memory for a mutant");
+    t->base = (struct transport){ .ops = ops, .world = w };
+    TRY(transport_open(&t->inner, &transport_inproc, w));
+    t->lent = malloc(LENT_BYTES);
+    *out = &t->base;
+    t = NULL;
+out:
+    free(t);
+    return rc;
+}
+
+static void close_any(struct transport **tp)
+{
+    struct mutant *t = self(*tp);
+
+    transport_close(&t->inner);
+    free(t->lent);
+    free(t);
+    *tp = NULL;
+}
+
+static enum rc post_send(struct transport *t, struct xfer *x)
+{
+    return transport_inproc.post_send(inner_of(t), x);
+}
+
+static enum rc post_recv(struct transport *t, struct xfer *x)
+{
+    return transport_inproc.post_recv(inner_of(t), x);
+}
+
+static enum rc complete(struct transport *t, struct xfer *x, int timeout_ms)
+{
+    return transport_inproc.complete(inner_of(t), x, timeout_ms);
+}
+
+static enum rc recv_message(struct transport *t, struct message *out, int timeout_ms)
+{
+    return transport_inproc.recv_message(inner_of(t), out, timeout_ms);
+}
+
+static void release(struct transport *t, struct message *m)
+{
+    transport_inproc.release(inner_of(t), m);
+}
+
+/* The last byte of every message is lost on the way. */
+static enum rc losetail_complete(struct transport *t, struct xfer *x, int timeout_ms)
+{
+    const enum rc rc = complete(t, x, timeout_ms);
+
+    if (rc == RC_OK && x->receives && x->n_bytes > 0)
+        ((char *)x->ptr)[x->n_bytes - 1] = 0;
+    return rc;
+}
+
+/* A receive says it got one byte more than it did. */
+static enum rc miscount_complete(struct transport *t, struct xfer *x, int timeout_ms)
+{
+    const enum rc rc = complete(t, x, timeout_ms);
+
+    x->n_bytes += rc == RC_OK && x->receives;
+    return rc;
+}
+
+/* One byte is written past what was received. */
+static enum rc overrun_complete(struct transport *t, struct xfer *x, int timeout_ms)
+{
+    const enum rc rc = complete(t, x, timeout_ms);
+
+    if (rc == RC_OK && x->receives && x->ptr)
+        ((char *)x->ptr)[x->n_bytes] = 0;
+    return rc;
+}
+
+/* Of two sends posted one after the other, the second leaves first. */
+static enum rc swap_post_send(struct transport *t, struct xfer *x)
+{
+    struct xfer *held = self(t)->held;
+    enum rc rc = RC_OK;
+
+    if (!held) {
+        self(t)->held = x;
+        return RC_OK;
+    }
+    self(t)->held = NULL;
+    TRY(post_send(t, x));
+    TRY(post_send(t, held));
+out:
+    return rc;
+}
+
+static enum rc swap_complete(struct transport *t, struct xfer *x, int timeout_ms)
+{
+    struct xfer *held = self(t)->held;
+    enum rc rc = RC_OK;
+
+    self(t)->held = NULL;
+    if (held)
+        TRY(post_send(t, held));
+    TRY(complete(t, x, timeout_ms));
+out:
+    return rc;
+}
+
+/* Tags are ignored: the next message from a rank goes to its oldest receive. */
+static enum rc tagless_post_send(struct transport *t, struct xfer *x)
+{
+    x->tag &= TAG_ANY;
+    return post_send(t, x);
+}
+
+static enum rc tagless_post_recv(struct transport *t, struct xfer *x)
+{
+    x->tag = 0;
+    return post_recv(t, x);
+}
+
+/* Posting a receive waits for its message. */
+static enum rc block_post_recv(struct transport *t, struct xfer *x)
+{
+    enum rc rc;
+
+    TRY(post_recv(t, x));
+    TRY(complete(t, x, BLOCK_LIMIT_MS));
+out:
+    return rc;
+}
+
+static enum rc block_complete(struct transport *t, struct xfer *x, int timeout_ms)
+{
+    return x->receives ? RC_OK : complete(t, x, timeout_ms);
+}
+
+/* A receive that timed out stays posted, and is written to by a late message. */
+static enum rc zombie_complete(struct transport *t, struct xfer *x, int timeout_ms)
+{
+    const enum rc rc = complete(t, x, timeout_ms);
+
+    if (rc == RC_TIMEOUT && x->receives)
+        (void)!post_recv(t, x);
+    return rc;
+}
+
+/* A message that is too long is cut, and passes. */
+static enum rc cut_post_recv(struct transport *t, struct xfer *x)
+{
+    struct cut *cut = NULL;
+
+    for (int i = 0; i < MAX_CUTS && !cut; i++)
+        if (!self(t)->cut[i].x)
+            cut = &self(t)->cut[i];
+    if (!cut)
+        return rc_raise(RC_NOMEM, "too many receives for a mutant");
+    *cut = (struct cut){ .x = x, .ptr = x->ptr, .capacity_bytes = x->n_bytes };
+    x->n_bytes = 4 * LENT_BYTES; /* room for any message of the suite */
+    x->ptr = malloc(x->n_bytes);
+    return x->ptr ? post_recv(t, x) : rc_raise(RC_NOMEM, "no memory for a mutant");
+}
+
+static enum rc cut_complete(struct transport *t, struct xfer *x, int timeout_ms)
+{
+    const enum rc rc = complete(t, x, timeout_ms);
+
+    for (int i = 0; i < MAX_CUTS; i++) {
+        struct cut *cut = &self(t)->cut[i];
+        if (cut->x != x)
+            continue;
+        x->n_bytes = x->n_bytes < cut->capacity_bytes ? x->n_bytes : cut->capacity_bytes;
+        if (rc == RC_OK && x->n_bytes > 0)
+            memcpy(cut->ptr, x->ptr, x->n_bytes);
+        free(x->ptr);
+        x->ptr = cut->ptr;
+        cut->x = NULL;
+    }
+    return rc;
+}
+
+/* Waits do not hear that a rank died. */
+static enum rc deaf_complete(struct transport *t, struct xfer *x, int timeout_ms)
+{
+    const struct world_ops *ops = t->world->ops;
+
+    t->world->ops = &world_threads;
+    const enum rc rc = complete(t, x, timeout_ms);
+    t->world->ops = ops;
+    return rc;
+}
+
+/* Lent messages share one piece of memory. */
+static enum rc short_lent_recv_message(struct transport *t, struct message *out, int timeout_ms)
+{
+    const enum rc rc = recv_message(t, out, timeout_ms);
+
+    if (rc == RC_OK && out->peer >= 0 && out->n_bytes > 0) {
+        memcpy(self(t)->lent, out->ptr, out->n_bytes);
+        out->ptr = self(t)->lent;
+    }
+    return rc;
+}
+
+/* Nothing there yet is taken for an error. */
+static enum rc impatient_recv_message(struct transport *t, struct message *out, int timeout_ms)
+{
+    const enum rc rc = recv_message(t, out, timeout_ms);
+
+    return rc == RC_OK && out->peer < 0 ? rc_raise(RC_TIMEOUT, "no message") : rc;
+}
+
+/* Every message seems to come from rank 1. */
+static enum rc misnamed_recv_message(struct transport *t, struct message *out, int timeout_ms)
+{
+    const enum rc rc = recv_message(t, out, timeout_ms);
+
+    if (rc == RC_OK && out->peer >= 0)
+        out->peer = 1;
+    return rc;
+}
+
+/* Copies at the wait, so that what the sender wrote meanwhile is sent. */
+static enum rc late_post_send(struct transport *t, struct xfer *x)
+{
+    x->next = NULL;
+    x->priv = t;
+    return RC_OK;
+}
+
+static enum rc late_complete(struct transport *t, struct xfer *x, int timeout_ms)
+{
+    enum rc rc;
+
+    if (!x->receives)
+        TRY(post_send(t, x));
+    TRY(complete(t, x, timeout_ms));
+out:
+    return rc;
+}
+
+/* Adding overwrites. */
+static enum rc addless_post_recv(struct transport *t, struct xfer *x)
+{
+    x->add = 0;
+    return post_recv(t, x);
+}
+
+#define MUTANT(id, send_fn, recv_fn, complete_fn, message_fn)          \
+    static enum rc open_##id(struct transport **out, struct world *w); \
+    static const struct transport_ops mutant_##id = {                  \
+        .name = "mutant " #id,                                         \
+        .caps = TR_ADD,                                                \
+        .open = open_##id,                                             \
+        .post_send = send_fn,                                          \
+        .post_recv = recv_fn,                                          \
+        .complete = complete_fn,                                       \
+        .recv_message = message_fn,                                    \
+        .release = release,                                            \
+        .close = close_any,                                            \
+    };                                                                 \
+    static enum rc open_##id(struct transport **out, struct world *w)  \
+    {                                                                  \
+        return open_as(out, w, &mutant_##id);                          \
+    }
+
+MUTANT(none, post_send, post_recv, complete, recv_message)
+MUTANT(losetail, post_send, post_recv, losetail_complete, recv_message)
+MUTANT(miscount, post_send, post_recv, miscount_complete, recv_message)
+MUTANT(overrun, post_send, post_recv, overrun_complete, recv_message)
+MUTANT(swap, swap_post_send, post_recv, swap_complete, recv_message)
+MUTANT(tagless, tagless_post_send, tagless_post_recv, complete, recv_message)
+MUTANT(block, post_send, block_post_recv, block_complete, recv_message)
+MUTANT(zombie, post_send, post_recv, zombie_complete, recv_message)
+MUTANT(cut, post_send, cut_post_recv, cut_complete, recv_message)
+MUTANT(deaf, post_send, post_recv, deaf_complete, recv_message)
+MUTANT(short_lent, post_send, post_recv, complete, short_lent_recv_message)
+MUTANT(impatient, post_send, post_recv, complete, impatient_recv_message)
+MUTANT(misnamed, post_send, post_recv, complete, misnamed_recv_message)
+MUTANT(late, late_post_send, post_recv, late_complete, recv_message)
+MUTANT(addless, post_send, addless_post_recv, complete, recv_message)
+
+const struct transport_mutant *transport_mutants(void)
+{
+    static const struct transport_mutant all[] = {
+        { &mutant_none, "" },         { &mutant_losetail, "T1" },
+        { &mutant_miscount, "T1" },   { &mutant_overrun, "T1" },
+        { &mutant_swap, "T4" },       { &mutant_tagless, "T2" },
+        { &mutant_block, "T1" },      { &mutant_zombie, "T3" },
+        { &mutant_cut, "T6" },        { &mutant_deaf, "T10" },
+        { &mutant_short_lent, "T8" }, { &mutant_impatient, "T8" },
+        { &mutant_misnamed, "T8" },   { &mutant_late, "T1" },
+        { &mutant_addless, "add" },   { NULL, NULL },
+    };
+    return all;
+}

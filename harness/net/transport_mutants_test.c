@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* transport_mutants_test.c - transport_suite catches every planted mutant, in the case meant for it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/net/transport.h"
+#include "harness/net/transport_mutants.h"
+#include "harness/net/transport_suite.h"
+#include "harness/world/world.h"
+
+extern const struct world_ops world_threads;
+
+enum { N_RANKS = 3, MUTANT_TIMEOUT_MS = 3000, HEALTHY_TIMEOUT_MS = 20000 };
+
+struct trial {
+    const struct transport_mutant *mutant;
+    int n_failures;          /* on rank 0, which hears of the others' */
+    const char *failed_case; /* likewise */
+};
+
+static enum rc body(struct world *w, void *arg)
+{
+    struct trial *trial = arg;
+    const int timeout_ms = trial->mutant->invariant[0] ? MUTANT_TIMEOUT_MS : HEALTHY_TIMEOUT_MS;
+    const char *failed_case = NULL;
+    const int n_failures = transport_suite_limited(w, trial->mutant->ops, timeout_ms, &failed_case);
+
+    if (w->rank == 0) {
+        trial->n_failures = n_failures;
+        trial->failed_case = failed_case;
+    }
+    return RC_OK;
+}
+
+static void try_mutant(void **state)
+{
+    struct trial trial = { .mutant = *state };
+    const struct world_opts opts = { .bind_cores = false };
+
+    assert_int_equal(world_run(&world_threads, &opts, N_RANKS, body, &trial), RC_OK);
+    if (trial.mutant->invariant[0] == '\0') {
+        assert_int_equal(trial.n_failures, 0);
+        return;
+    }
+    assert_true(trial.n_failures > 0);
+    assert_non_null(trial.failed_case);
+    const size_t n_chars = strlen(trial.mutant->invariant);
+    if (strncmp(trial.failed_case, trial.mutant->invariant, n_chars) != 0 ||
+        (trial.failed_case[n_chars] != ' ' && trial.failed_case[n_chars] != '\0'))
+        fail_msg("%s broke \"%s\", not %s", trial.mutant->ops->name, trial.failed_case, trial.mutant->invariant);
+}
+
+/* transport_mutants_test NAME: "losetail"; "none" must pass. */
+int main(int argc, char **argv)
+{
+    char name[64];
+
+    if (argc != 2)
+        return 2;
+    (void)snprintf(name, sizeof name, "mutant %s", argv[1]);
+    for (const struct transport_mutant *m = transport_mutants(); m->ops; m++)
+        if (strcmp(m->ops->name, name) == 0) {
+            const struct CMUnitTest test[] = {
+                { .name = name, .test_func = try_mutant, .initial_state = (void *)(uintptr_t)m },
+            };
+            return cmocka_run_group_tests(test, NULL, NULL);
+        }
+    fprintf(stderr, "%s: no such mutant\n", name);
+    return 2;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* transport_suite_rules.c - what a transport refuses, how it times out, and how it dies: T3, T6 to T10. */
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/net/suite_tools.h"
+
+/* One good message each way around the ring: the transport lives. */
+static void expect_alive(struct suite *s, struct transport *t)
+{
+    uint32_t out = (uint32_t)s->w->rank, in = 0;
+    struct xfer tx = { .ptr = &out, .n_bytes = sizeof out, .peer = suite_next(s, 1), .tag = 77 };
+    struct xfer rx = { .ptr = &in, .n_bytes = sizeof in, .peer = suite_prev(s, 1), .tag = 77 };
+
+    if (s->w->n_ranks == 1)
+        return;
+    EXPECT_OK(s, transport_exchange(t, &tx, &rx, s->timeout_ms));
+    EXPECT(s, in == (uint32_t)rx.peer);
+}
+
+/* T6: every later call returns an error. */
+static void expect_dead(struct suite *s, struct transport *t)
+{
+    uint32_t value = 0;
+    struct xfer tx = { .ptr = &value, .n_bytes = sizeof value, .peer = suite_next(s, 1), .tag = 78 }, rx = tx;
+    struct message m;
+
+    if (!EXPECT(s, transport_send(t, &tx) != RC_OK))
+        (void)!transport_wait(t, &tx, DO_NOT_WAIT); /* it must not outlive this frame */
+    if (!EXPECT(s, transport_recv(t, &rx) != RC_OK))
+        (void)!transport_wait(t, &rx, DO_NOT_WAIT);
+    EXPECT(s, transport_recv_message(t, &m, DO_NOT_WAIT) != RC_OK);
+}
+
+/* Rank 0 gives up on a message of rank 1 that is sent only then: it must not be written any more. */
+static void give_up(struct suite *s, struct transport *t, int timeout_ms)
+{
+    unsigned char late[40] = { 1 }, other[40];
+    struct guarded in = { 0 };
+    struct xfer tx = { .ptr = late, .n_bytes = sizeof late, .peer = 0, .tag = 1 };
+    struct xfer rx = { .n_bytes = 40, .peer = 1, .tag = 1 };
+    struct xfer rx2 = { .ptr = other, .n_bytes = sizeof other, .peer = 1, .tag = 2 };
+    const bool gives_up = s->w->rank == 0 && s->w->n_ranks > 1 && guarded_alloc(s, &in, 40);
+
+    if (gives_up) {
+        rx.ptr = in.ptr;
+        EXPECT_OK(s, transport_recv(t, &rx));
+        EXPECT_OK(s, transport_recv(t, &rx2));
+        EXPECT(s, transport_wait(t, &rx, timeout_ms) == RC_TIMEOUT);
+        expect_dead(s, t);
+    }
+    EXPECT_OK(s, world_barrier(s->w));
+    if (s->w->rank == 1)
+        EXPECT_OK(s, transport_send(t, &tx));
+    EXPECT_OK(s, world_barrier(s->w));
+    if (gives_up) {
+        EXPECT(s, transport_wait(t, &rx2, 50) != RC_OK); /* a chance to write to rx */
+        EXPECT(s, guarded_untouched(&in) && guarded_whole(&in));
+        EXPECT(s, t->moved.msgs_recv == 0);
+    }
+    EXPECT_OK(s, world_barrier(s->w)); /* rank 1 does not take its message back before that */
+    transport_close(&t);
+    EXPECT(s, t == NULL);
+    guarded_free(&in);
+}
+
+void case_timeout(struct suite *s, struct transport *t)
+{
+    give_up(s, t, DO_NOT_WAIT);
+}
+
+void case_timeout_ms(struct suite *s, struct transport *t)
+{
+    give_up(s, t, 20);
+}
+
+/* A message that is too long ends the transport of its receiver. */
+void case_dead(struct suite *s, struct transport *t)
+{
+    unsigned char out[64] = { 0 }, in[64], in2[64];
+    struct xfer tx = { .ptr = out, .n_bytes = sizeof out, .peer = 0, .tag = 1 };
+    struct xfer rx = { .ptr = in, .n_bytes = 10, .peer = 1, .tag = 1 };
+    struct xfer rx2 = { .ptr = in2, .n_bytes = sizeof in2, .peer = 1, .tag = 2 };
+
+    if (s->w->rank == 1) {
+        EXPECT_OK(s, transport_send(t, &tx));
+        (void)!transport_wait(t, &tx, s->timeout_ms);
+    } else if (s->w->rank == 0 && s->w->n_ranks > 1) {
+        EXPECT_OK(s, transport_recv(t, &rx2));
+        EXPECT_OK(s, transport_recv(t, &rx));
+        EXPECT(s, transport_wait(t, &rx, s->timeout_ms) == RC_MISMATCH);
+        EXPECT(s, t->dead == RC_MISMATCH);
+        expect_dead(s, t);
+        EXPECT(s, transport_wait(t, &rx2, 50) != RC_OK); /* ended all the same */
+    }
+    transport_close(&t);
+}
+
+/* Hollow bytes arrive as a number, or are refused without harm. */
+void case_hollow(struct suite *s, struct transport *t)
+{
+    uint32_t out = 5, in = 0;
+    struct xfer tx = { .ptr = &out, .n_bytes = 4, .n_hollow_bytes = 1000, .peer = suite_next(s, 1), .tag = 4 };
+    struct xfer rx = { .ptr = &in, .n_bytes = 4, .peer = suite_prev(s, 1), .tag = 4 };
+
+    if (s->w->n_ranks > 1 && (s->ops->caps & TR_HOLLOW)) {
+        EXPECT_OK(s, transport_exchange(t, &tx, &rx, s->timeout_ms));
+        EXPECT(s, in == 5 && rx.n_bytes == 4 && rx.n_hollow_bytes == 1000);
+        EXPECT(s, t->moved.bytes_sent == 1004 && t->moved.bytes_recv == 1004);
+    } else if (s->w->n_ranks > 1) {
+        EXPECT(s, transport_send(t, &tx) == RC_UNSUPPORTED);
+        EXPECT(s, t->moved.msgs_sent == 0);
+    }
+    expect_alive(s, t);
+    transport_close(&t);
+}
+
+/* Misuse is an error that names itself, and leaves the transport alive. */
+void case_refusals(struct suite *s, struct transport *t)
+{
+    uint32_t value = 0;
+    struct xfer x = { .ptr = &value, .n_bytes = sizeof value, .peer = suite_next(s, 1), .tag = TAG_ANY | 1 };
+
+    EXPECT(s, transport_recv(t, &x) == RC_INVAL);
+    x.tag = 1;
+    x.peer = s->w->rank;
+    EXPECT(s, transport_send(t, &x) == RC_INVAL);
+    x.peer = s->w->n_ranks;
+    EXPECT(s, transport_send(t, &x) == RC_INVAL);
+    x.peer = -1;
+    EXPECT(s, transport_recv(t, &x) == RC_INVAL);
+    EXPECT(s, strstr(rc_message(), "-1") != NULL);
+    if (!(s->ops->caps & TR_ADD) && s->w->n_ranks > 1) {
+        x.peer = suite_next(s, 1);
+        x.add = 1;
+        EXPECT(s, transport_recv(t, &x) == RC_UNSUPPORTED);
+    }
+    expect_alive(s, t);
+    transport_close(&t);
+}
+
+static void mismatch(struct suite *s, size_t n_sent_bytes, size_t n_room_bytes, bool posted_first)
+{
+    struct transport *t = NULL;
+    struct guarded in = { 0 }, out = { 0 };
+    struct xfer tx = { .n_bytes = n_sent_bytes, .peer = 0, .tag = 1 };
+    struct xfer rx = { .n_bytes = n_room_bytes, .peer = 1, .tag = 1 };
+    const bool receives = s->w->rank == 0 && s->w->n_ranks > 1, sends = s->w->rank == 1;
+    char sent[24], room[24];
+
+    (void)snprintf(sent, sizeof sent, "%zu", n_sent_bytes);
+    (void)snprintf(room, sizeof room, "%zu", n_room_bytes);
+    if (!EXPECT_OK(s, transport_open(&t, s->ops, s->w)) || !guarded_alloc(s, &in, n_room_bytes) ||
+        !guarded_alloc(s, &out, n_sent_bytes))
+        goto out;
+    tx.ptr = out.ptr;
+    rx.ptr = in.ptr;
+    if (receives && posted_first)
+        EXPECT_OK(s, transport_recv(t, &rx));
+    EXPECT_OK(s, world_barrier(s->w));
+    if (sends)
+        EXPECT_OK(s, transport_send(t, &tx));
+    EXPECT_OK(s, world_barrier(s->w));
+    if (receives && !posted_first)
+        EXPECT_OK(s, transport_recv(t, &rx));
+    if (receives) {
+        EXPECT(s, transport_wait(t, &rx, s->timeout_ms) == RC_MISMATCH);
+        EXPECT(s, strstr(rc_message(), sent) != NULL);
+        EXPECT(s, strstr(rc_message(), room) != NULL);
+        EXPECT(s, guarded_whole(&in));
+    }
+    if (sends)
+        (void)!transport_wait(t, &tx, s->timeout_ms);
+out:
+    transport_close(&t);
+    guarded_free(&in);
+    guarded_free(&out);
+}
+
+void case_mismatch(struct suite *s, struct transport *t)
+{
+    transport_close(&t);
+    for (int posted_first = 0; posted_first < 2; posted_first++) { /* collective: on all ranks alike */
+        mismatch(s, 201, 107, posted_first);
+        mismatch(s, 1, 0, posted_first);
+        mismatch(s, 300001, 1003, posted_first);
+    }
+}
+
+static enum rc planted_check(struct world *w)
+{
+    (void)w;
+    return rc_raise(RC_PEER, "rank 99 failed: planted by the suite");
+}
+
+/* world_check() starts to fail while a wait is in progress: as when a rank dies, yet nobody has to. Not
+ * in virtual time, where the world itself ends the waits of its actors. */
+void case_dead_rank(struct suite *s, struct transport *t)
+{
+    const struct world_ops *real = s->w->ops;
+    struct world_ops planted = *real;
+    struct transport *other = NULL;
+    unsigned char in[40];
+    struct xfer rx = { .ptr = in, .n_bytes = sizeof in, .peer = suite_next(s, 1), .tag = 1 };
+    struct message m;
+
+    EXPECT_OK(s, transport_open(&other, s->ops, s->w));
+    if (other && s->w->n_ranks > 1 && !(real->caps & WORLD_VIRTUAL_TIME)) {
+        planted.check = planted_check;
+        EXPECT_OK(s, transport_recv(t, &rx));
+        s->w->ops = &planted;
+        EXPECT(s, transport_wait(t, &rx, s->timeout_ms) == RC_PEER);
+        EXPECT(s, strstr(rc_message(), "rank 99") != NULL);
+        EXPECT(s, transport_recv_message(other, &m, s->timeout_ms) == RC_PEER);
+        s->w->ops = real;
+    }
+    transport_close(&other);
+    transport_close(&t);
+}

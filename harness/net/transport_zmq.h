@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* transport_zmq.h - a look inside a zmq transport, for its tests. Private to harness/net. */
+#ifndef HARNESS_NET_TRANSPORT_ZMQ_H
+#define HARNESS_NET_TRANSPORT_ZMQ_H
+
+#include <stdint.h>
+
+struct transport;
+
+/* Where this rank listens, and the context for an inproc:// address. Lent until close. */
+const char *transport_zmq_endpoint(const struct transport *t);
+void *transport_zmq_context(const struct transport *t);
+/* Frames from outside the group that were dropped so far. */
+uint64_t transport_zmq_n_dropped(const struct transport *t);
+
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * zmq_frame.c - frames of the zmq transport, and a pool of memory to send them from.
+ *
+ * Between threads ZeroMQ hands over the sender's own memory. It orders the two threads by itself, yet
+ * in ways a thread sanitizer does not see; so the magic is written last, with release, and read
+ * first, with acquire: that is the same order, said in C11.
+ *
+ * The pool: the owner takes buffers from `free`; others push them to `returned`, a stack that the
+ * owner only ever takes as a whole (so no ABA). n_users counts the owner and every buffer that is out.
+ */
+#include "harness/net/zmq_frame.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FRAME_MAGIC UINT32_C(0x676d7a01) /* "gmz", version 1 */
+
+enum { N_CLASSES = 40, SMALLEST_BYTES = 4096, SMALL_MESSAGE_BYTES = 2048 };
+
+struct wire_head {
+    _Atomic uint32_t magic;
+    uint32_t sender;
+    uint32_t tag;
+    uint32_t reserved; /* 0 */
+    uint64_t sequence;
+    uint64_t n_bytes; /* of payload */
+    unsigned char token[FRAME_TOKEN_BYTES];
+};
+
+_Static_assert(sizeof(struct wire_head) == FRAME_HEAD_BYTES, "the head has no padding");
+
+struct buffer {
+    struct frame_pool *pool;
+    struct buffer *next;
+    int power; /* capacity: SMALLEST_BYTES times 2^power */
+    _Alignas(64) char bytes[];
+};
+
+struct frame_pool {
+    struct buffer *free[N_CLASSES];
+    struct buffer *_Atomic returned;
+    atomic_size_t n_users;
+};
+
+enum rc frame_pool_open(struct frame_pool **out)
+{
+    struct frame_pool *pool = calloc(1, sizeof *pool);
+
+    if (!pool)
+        return rc_raise(RC_NOMEM, "transport zmq: no memory");
+    atomic_init(&pool->n_users, 1);
+    *out = pool;
+    return RC_OK;
+}
+
+/* Move what came back to where the owner takes from. */
+static void take_back(struct frame_pool *pool)
+{
+    struct buffer *b = atomic_exchange_explicit(&pool->returned, NULL, memory_order_acquire);
+
+    while (b) {
+        struct buffer *next = b->next;
+        b->next = pool->free[b->power];
+        pool->free[b->power] = b;
+        b = next;
+    }
+}
+
+static void leave(struct frame_pool *pool)
+{
+    if (atomic_fetch_sub_explicit(&pool->n_users, 1, memory_order_acq_rel) != 1)
+        return;
+    take_back(pool);
+    for (int i = 0; i < N_CLASSES; i++)
+        for (struct buffer *b; (b = pool->free[i]) != NULL;) {
+            pool->free[i] = b->next;
+            free(b);
+        }
+    free(pool);
+}
+
+void frame_pool_close(struct frame_pool **pool)
+{
+    if (pool && *pool) {
+        leave(*pool);
+        *pool = NULL;
+    }
+}
+
+/* Called by ZeroMQ, in any thread, when it needs the bytes no longer. */
+static void give_back(void *bytes, void *hint)
+{
+    struct buffer *b = hint;
+    struct frame_pool *pool = b->pool;
+
+    (void)bytes;
+    b->next = atomic_load_explicit(&pool->returned, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&pool->returned, &b->next, b, memory_order_release,
+                                                  memory_order_relaxed))
+        ;
+    leave(pool);
+}
+
+static struct buffer *take(struct frame_pool *pool, size_t n_bytes)
+{
+    int power = 0;
+
+    while (power < N_CLASSES - 1 && (size_t)SMALLEST_BYTES << power < n_bytes)
+        power++;
+    if (!pool->free[power])
+        take_back(pool);
+    struct buffer *b = pool->free[power];
+    if (b) {
+        pool->free[power] = b->next;
+    } else {
+        b = aligned_alloc(64, sizeof *b + ((size_t)SMALLEST_BYTES << power));
+        if (!b)
+            return NULL;
+        b->pool = pool;
+        b->power = power;
+    }
+    atomic_fetch_add_explicit(&pool->n_users, 1, memory_order_relaxed);
+    return b;
+}
+
+static enum rc make_message(zmq_msg_t *msg, struct frame_pool *pool, size_t n_bytes)
+{
+    struct buffer *b = NULL;
+    bool made;
+
+    if (n_bytes <= SMALL_MESSAGE_BYTES) {
+        made = zmq_msg_init_size(msg, n_bytes) == 0;
+    } else {
+        b = take(pool, n_bytes);
+        made = b && zmq_msg_init_data(msg, b->bytes, n_bytes, give_back, b) == 0;
+        if (b && !made)
+            give_back(b->bytes, b);
+    }
+    return made ? RC_OK : rc_raise(RC_NOMEM, "transport zmq: no memory for a message of %zu bytes", n_bytes);
+}
+
+enum rc frame_write(zmq_msg_t *msg, struct frame_pool *pool, const struct frame *head, const void *payload,
+                    size_t n_bytes)
+{
+    enum rc rc;
+
+    TRY(make_message(msg, pool, FRAME_HEAD_BYTES + n_bytes));
+    struct wire_head *h = zmq_msg_data(msg);
+    h->sender = (uint32_t)head->sender;
+    h->tag = head->tag;
+    h->reserved = 0;
+    h->sequence = head->sequence;
+    h->n_bytes = n_bytes;
+    memcpy(h->token, head->token, sizeof h->token);
+    if (n_bytes > 0)
+        memcpy((char *)h + FRAME_HEAD_BYTES, payload, n_bytes);
+    atomic_store_explicit(&h->magic, FRAME_MAGIC, memory_order_release);
+out:
+    return rc;
+}
+
+bool frame_read(struct frame *out, const void **payload, size_t *n_bytes, zmq_msg_t *msg,
+                const unsigned char token[FRAME_TOKEN_BYTES])
+{
+    char *data = zmq_msg_data(msg);
+    const size_t n_all = zmq_msg_size(msg);
+    struct wire_head h;
+
+    if (n_all < FRAME_HEAD_BYTES)
+        return false;
+    /* From a socket a frame may lie at any address; then it is nobody else's memory either. */
+    if ((uintptr_t)data % _Alignof(struct wire_head) == 0 &&
+        atomic_load_explicit(&((struct wire_head *)(void *)data)->magic, memory_order_acquire) != FRAME_MAGIC)
+        return false;
+    memcpy(&h, data, sizeof h);
+    if (h.magic != FRAME_MAGIC || h.reserved != 0 || h.n_bytes != n_all - FRAME_HEAD_BYTES || h.sender > INT32_MAX ||
+        memcmp(h.token, token, sizeof h.token) != 0)
+        return false;
+    out->sender = (int)h.sender;
+    out->tag = h.tag;
+    out->sequence = h.sequence;
+    memcpy(out->token, h.token, sizeof out->token);
+    *payload = data + FRAME_HEAD_BYTES;
+    *n_bytes = n_all - FRAME_HEAD_BYTES;
+    return true;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * zmq_frame.h - what one ZeroMQ message of transport_zmq.c holds, and the memory it is sent from.
+ *
+ * A frame is a head of FRAME_HEAD_BYTES, then the payload. Its token is 128 random bits shared by the ranks of one
+ * open(): what does not carry it came from somebody else. This keeps strays and other jobs out; it is
+ * no encryption. Fields are in host byte order: a rank of the other order fails the magic.
+ *
+ * Private to transport_zmq.c and its tests.
+ */
+#ifndef HARNESS_NET_ZMQ_FRAME_H
+#define HARNESS_NET_ZMQ_FRAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <zmq.h>
+
+#include "harness/base/rc.h"
+
+enum { FRAME_HEAD_BYTES = 48, FRAME_TOKEN_BYTES = 16 };
+
+struct frame {
+    int sender;
+    uint32_t tag;
+    uint64_t sequence; /* of this sender to this receiver, from 0 */
+    unsigned char token[FRAME_TOKEN_BYTES];
+};
+
+/* Send buffers of one rank, by powers of two, filled by that rank's thread and given back by whatever thread
+ * ZeroMQ lets go of them in; so a large message costs no page faults after the first. */
+struct frame_pool;
+
+enum rc frame_pool_open(struct frame_pool **out) MUST_CHECK;
+/* NULL-safe, nulls. Memory still with ZeroMQ lives on until it comes back. */
+void frame_pool_close(struct frame_pool **pool);
+
+/* Make *msg, of head and payload copied. The owner's thread only. RC_NOMEM: msg is not to be closed. */
+enum rc frame_write(zmq_msg_t *msg, struct frame_pool *pool, const struct frame *head, const void *payload,
+                    size_t n_bytes) MUST_CHECK;
+
+/* Read the head of *msg; payload lent by msg. False: not a frame of ours (too short, other magic, other
+ * token than expected); then out is unspecified. */
+bool frame_read(struct frame *out, const void **payload, size_t *n_bytes, zmq_msg_t *msg,
+                const unsigned char token[FRAME_TOKEN_BYTES]);
+
+#endif

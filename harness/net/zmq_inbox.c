@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* zmq_inbox.c - a PULL socket and the queues behind it; the contract is in zmq_inbox.h. */
+#include "harness/net/zmq_inbox.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/net/transport.h"
+
+enum { LENT_ALIGN_BYTES = 8 };
+
+struct arrivals {
+    struct arrival *first, **end;
+};
+
+struct sender {
+    uint64_t n_received;
+    struct xfer *posted, **posted_end;
+    struct arrivals pending;
+};
+
+struct inbox {
+    void *socket;
+    int rank, n_ranks;
+    int timeout_ms; /* set on socket */
+    unsigned char token[FRAME_TOKEN_BYTES];
+    bool inside_stray; /* more parts follow of a message that is not ours */
+    uint64_t n_dropped;
+    struct arrivals any;
+    struct arrival *free;
+    struct sender sender[]; /* n_ranks */
+};
+
+static void arrivals_init(struct arrivals *q)
+{
+    q->first = NULL;
+    q->end = &q->first;
+}
+
+static void arrivals_append(struct arrivals *q, struct arrival *a)
+{
+    a->next = NULL;
+    *q->end = a;
+    q->end = &a->next;
+}
+
+static struct arrival *arrivals_take(struct arrivals *q, struct arrival **link)
+{
+    struct arrival *a = *link;
+
+    *link = a->next;
+    if (q->end == &a->next)
+        q->end = link;
+    return a;
+}
+
+static void arrivals_clear(struct inbox *in, struct arrivals *q)
+{
+    while (q->first)
+        inbox_end(in, arrivals_take(q, &q->first));
+}
+
+static struct xfer *posted_take(struct sender *from, struct xfer **link)
+{
+    struct xfer *x = *link;
+
+    *link = x->next;
+    if (from->posted_end == &x->next)
+        from->posted_end = link;
+    return x;
+}
+
+static bool set_int(void *socket, int option, int value)
+{
+    return zmq_setsockopt(socket, option, &value, sizeof value) == 0;
+}
+
+enum rc inbox_open(struct inbox **out, void *context, int rank, int n_ranks)
+{
+    struct inbox *in = calloc(1, sizeof *in + (size_t)n_ranks * sizeof in->sender[0]);
+    enum rc rc = RC_OK;
+
+    if (!in)
+        return rc_raise(RC_NOMEM, "transport zmq: no memory for %d ranks", n_ranks);
+    in->rank = rank;
+    in->n_ranks = n_ranks;
+    arrivals_init(&in->any);
+    for (int r = 0; r < n_ranks; r++) {
+        arrivals_init(&in->sender[r].pending);
+        in->sender[r].posted_end = &in->sender[r].posted;
+    }
+    in->timeout_ms = -1;
+    in->socket = zmq_socket(context, ZMQ_PULL);
+    if (!in->socket || !set_int(in->socket, ZMQ_RCVHWM, 0) || !set_int(in->socket, ZMQ_LINGER, 0) ||
+        !set_int(in->socket, ZMQ_BACKLOG, 100 + n_ranks))
+        FAIL(RC_IO, "transport zmq: no socket to receive from: %s", zmq_strerror(errno));
+    *out = in;
+    in = NULL;
+out:
+    inbox_close(&in);
+    return rc;
+}
+
+void inbox_close(struct inbox **inp)
+{
+    struct inbox *in = inp ? *inp : NULL;
+
+    if (!in)
+        return;
+    arrivals_clear(in, &in->any);
+    for (int r = 0; r < in->n_ranks; r++)
+        arrivals_clear(in, &in->sender[r].pending);
+    for (struct arrival *a; (a = in->free) != NULL;) {
+        in->free = a->next;
+        free(a);
+    }
+    if (in->socket)
+        zmq_close(in->socket);
+    free(in);
+    *inp = NULL;
+}
+
+enum rc inbox_listen(struct inbox *in, const char *address, char *endpoint, size_t n_bytes)
+{
+    if (zmq_bind(in->socket, address) != 0 || zmq_getsockopt(in->socket, ZMQ_LAST_ENDPOINT, endpoint, &n_bytes) != 0)
+        return rc_raise(RC_IO, "transport zmq: cannot listen on %s: %s", address, zmq_strerror(errno));
+    return RC_OK;
+}
+
+void inbox_set_token(struct inbox *in, const unsigned char token[FRAME_TOKEN_BYTES])
+{
+    memcpy(in->token, token, sizeof in->token);
+}
+
+void inbox_end(struct inbox *in, struct arrival *a)
+{
+    zmq_msg_close(&a->msg);
+    free(a->copy);
+    a->copy = NULL;
+    a->next = in->free;
+    in->free = a;
+}
+
+/* sum += x, where x may lie at any address. */
+static void add_floats(float *restrict sum, const char *restrict x, size_t n_elems)
+{
+    for (size_t i = 0; i < n_elems; i++) {
+        float value;
+        memcpy(&value, x + i * sizeof value, sizeof value);
+        sum[i] += value;
+    }
+}
+
+/* Give a to x, which is no longer posted. */
+static void deliver(struct inbox *in, struct xfer *x, struct arrival *a)
+{
+    enum inbox_state state = INBOX_DONE;
+
+    if (a->n_bytes > x->n_bytes) { /* T9 */
+        state = INBOX_TOO_LONG;
+        x->priv = (void *)(uintptr_t)a->n_bytes;
+    } else {
+        if (x->add)
+            add_floats(x->ptr, a->ptr, a->n_bytes / sizeof(float));
+        else if (a->n_bytes > 0)
+            memcpy(x->ptr, a->ptr, a->n_bytes);
+        x->n_bytes = a->n_bytes;
+        x->n_hollow_bytes = 0;
+    }
+    atomic_store_explicit(&x->state, state, memory_order_relaxed);
+    inbox_end(in, a);
+}
+
+void inbox_post(struct inbox *in, struct xfer *x)
+{
+    struct sender *from = &in->sender[x->peer];
+
+    x->priv = NULL;
+    for (struct arrival **link = &from->pending.first; *link; link = &(*link)->next)
+        if ((*link)->tag == x->tag) {
+            deliver(in, x, arrivals_take(&from->pending, link));
+            return;
+        }
+    atomic_store_explicit(&x->state, INBOX_POSTED, memory_order_relaxed);
+    x->next = NULL;
+    *from->posted_end = x;
+    from->posted_end = &x->next;
+}
+
+void inbox_withdraw(struct inbox *in, struct xfer *x)
+{
+    struct sender *from = &in->sender[x->peer];
+
+    for (struct xfer **link = &from->posted; *link; link = &(*link)->next)
+        if (*link == x) {
+            posted_take(from, link);
+            return;
+        }
+}
+
+static enum rc sort_in(struct inbox *in, struct arrival *a, uint64_t sequence)
+{
+    struct sender *from = &in->sender[a->sender];
+
+    if (sequence != from->n_received) {
+        const int sender = a->sender;
+        inbox_end(in, a);
+        return rc_raise(RC_PEER, "rank %d: message %llu came where %llu was due: a connection was lost", sender,
+                        (unsigned long long)sequence, (unsigned long long)from->n_received);
+    }
+    from->n_received++;
+    if (a->tag & TAG_ANY) { /* T8 */
+        arrivals_append(&in->any, a);
+        return RC_OK;
+    }
+    for (struct xfer **link = &from->posted; *link; link = &(*link)->next)
+        if ((*link)->tag == a->tag) {
+            deliver(in, posted_take(from, link), a);
+            return RC_OK;
+        }
+    arrivals_append(&from->pending, a);
+    return RC_OK;
+}
+
+/* A message of one part with our head, from a rank that exists. Anything else is a stray. */
+static bool is_ours(struct inbox *in, struct arrival *a, struct frame *head)
+{
+    const bool is_part = in->inside_stray || zmq_msg_more(&a->msg);
+
+    in->inside_stray = zmq_msg_more(&a->msg) != 0;
+    if (is_part || !frame_read(head, &a->ptr, &a->n_bytes, &a->msg, in->token))
+        return false;
+    return head->sender < in->n_ranks && head->sender != in->rank;
+}
+
+enum rc inbox_receive(struct inbox *in, int timeout_ms, bool *got)
+{
+    struct arrival *a = in->free;
+    struct frame head;
+    enum rc rc = RC_OK;
+
+    *got = false;
+    if (timeout_ms > 0 && timeout_ms != in->timeout_ms) {
+        if (!set_int(in->socket, ZMQ_RCVTIMEO, timeout_ms))
+            return rc_raise(RC_IO, "transport zmq: a time limit was refused: %s", zmq_strerror(errno));
+        in->timeout_ms = timeout_ms;
+    }
+    if (a)
+        in->free = a->next;
+    else if (!(a = calloc(1, sizeof *a)))
+        return rc_raise(RC_NOMEM, "transport zmq: no memory for a message");
+    zmq_msg_init(&a->msg);
+    if (zmq_msg_recv(&a->msg, in->socket, timeout_ms > 0 ? 0 : ZMQ_DONTWAIT) < 0) {
+        if (errno != EAGAIN && errno != EINTR)
+            rc = rc_raise(RC_IO, "transport zmq: receive: %s", zmq_strerror(errno));
+        inbox_end(in, a);
+        return rc;
+    }
+    *got = true;
+    if (!is_ours(in, a, &head)) {
+        in->n_dropped++;
+        inbox_end(in, a);
+        return RC_OK;
+    }
+    a->sender = head.sender;
+    a->tag = head.tag;
+    return sort_in(in, a, head.sequence);
+}
+
+enum rc inbox_drain(struct inbox *in, bool *got)
+{
+    bool more = true;
+    enum rc rc = RC_OK;
+
+    *got = false;
+    while (more) {
+        TRY(inbox_receive(in, 0, &more));
+        *got = *got || more;
+    }
+out:
+    return rc;
+}
+
+enum rc inbox_take_any(struct inbox *in, struct arrival **out)
+{
+    struct arrival *a = in->any.first;
+
+    *out = NULL;
+    if (!a)
+        return RC_OK;
+    /* From a socket, small frames lie at any address. */
+    if ((uintptr_t)a->ptr % LENT_ALIGN_BYTES != 0) {
+        a->copy = malloc(a->n_bytes > 0 ? a->n_bytes : 1);
+        if (!a->copy)
+            return rc_raise(RC_NOMEM, "transport zmq: no memory for a message of %zu bytes", a->n_bytes);
+        memcpy(a->copy, a->ptr, a->n_bytes);
+        a->ptr = a->copy;
+    }
+    *out = arrivals_take(&in->any, &in->any.first);
+    return RC_OK;
+}
+
+uint64_t inbox_n_dropped(const struct inbox *in)
+{
+    return in->n_dropped;
+}

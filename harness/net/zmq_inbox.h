@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * zmq_inbox.h - what arrives at one rank over ZeroMQ, checked and sorted. Private to transport_zmq.c.
+ *
+ * Frames from outside the group are dropped and counted. The others go to the oldest posted receive
+ * of their sender and tag, or wait until one is posted (T4); TAG_ANY ones wait for inbox_take_any (T8).
+ * A gap in a sender's sequence, because a connection was lost, is RC_PEER. One thread.
+ */
+#ifndef HARNESS_NET_ZMQ_INBOX_H
+#define HARNESS_NET_ZMQ_INBOX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <zmq.h>
+
+#include "harness/base/rc.h"
+#include "harness/net/zmq_frame.h"
+
+struct xfer;
+struct inbox;
+
+/* Of a posted receive, in x->state. */
+enum inbox_state {
+    INBOX_POSTED = 1,
+    INBOX_DONE,
+    INBOX_TOO_LONG, /* T9; x->priv: the length, x->n_bytes still the capacity */
+};
+
+struct arrival { /* one frame, received and not yet consumed */
+    zmq_msg_t msg;
+    int sender;
+    uint32_t tag;
+    const void *ptr; /* payload; lent until inbox_end() */
+    size_t n_bytes;
+    void *copy; /* of the payload, where msg had it at an odd address; else NULL */
+    struct arrival *next;
+};
+
+enum rc inbox_open(struct inbox **out, void *context, int rank, int n_ranks) MUST_CHECK;
+void inbox_close(struct inbox **in); /* NULL-safe, nulls */
+
+/* Bind to address; endpoint[n_bytes] := where it is really bound. RC_IO. */
+enum rc inbox_listen(struct inbox *in, const char *address, char *endpoint, size_t n_bytes) MUST_CHECK;
+/* Before the first receive. */
+void inbox_set_token(struct inbox *in, const unsigned char token[FRAME_TOKEN_BYTES]);
+
+/* Post a receive; it may be done at once. Never blocks. Cannot fail. */
+void inbox_post(struct inbox *in, struct xfer *x);
+/* Take x back if it is still posted. */
+void inbox_withdraw(struct inbox *in, struct xfer *x);
+
+/* Receive one frame and sort it in, waiting at most timeout_ms (0: not at all). *got: whether one came. */
+enum rc inbox_receive(struct inbox *in, int timeout_ms, bool *got) MUST_CHECK;
+/* Receive all that is here, without waiting. *got: whether there was any. */
+enum rc inbox_drain(struct inbox *in, bool *got) MUST_CHECK;
+
+/* *out := the oldest TAG_ANY message, its payload aligned for any number; NULL: none. RC_NOMEM: it stays. */
+enum rc inbox_take_any(struct inbox *in, struct arrival **out) MUST_CHECK;
+void inbox_end(struct inbox *in, struct arrival *a);
+
+uint64_t inbox_n_dropped(const struct inbox *in);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * chart.c - one run of gnuplot for each picture format.
+ *
+ * A picture is drawn under a temporary name and renamed when gnuplot succeeded and left something: a
+ * failure never replaces an old picture by half a new one. Text reaches the script as gnuplot string
+ * constants in single quotes, where only the quote itself needs care; nothing goes through a shell.
+ */
+#include "harness/report/chart.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "harness/world/child.h"
+
+enum { LIMIT_MS = 120000, COMPLAINT_BYTES = 4096, LEAST_PICTURE_BYTES = 200 };
+
+static const char *share_dir(void)
+{
+    const char *dir = getenv("GRADMARK_SHARE_DIR");
+
+    return dir && *dir ? dir : GRADMARK_SHARE_DIR;
+}
+
+bool chart_available(void)
+{
+    char *const argv[] = { "gnuplot", "--version", NULL };
+    int exit_code;
+
+    if (child_run(argv, LIMIT_MS, &exit_code, NULL, 0) == RC_OK && exit_code == 0)
+        return true;
+    rc_clear(); /* the answer is no: that is not an error */
+    return false;
+}
+
+/* Write "name='value'; " into a stream in memory; control characters have no place in a picture. */
+static void assign(FILE *to, const char *name, const char *value)
+{
+    fprintf(to, "%s='", name);
+    for (const char *c = value; *c; c++) {
+        if (*c == '\'')
+            fputc('\'', to);
+        fputc((unsigned char)*c < ' ' ? ' ' : *c, to);
+    }
+    fputs("'; ", to);
+}
+
+/* The line that tells what is wrong: the one with the place in the script, else the first. Cuts text
+ * behind it; "" when gnuplot said nothing. */
+static const char *complaint(char *text)
+{
+    char *first = NULL, *rest = text;
+
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        line += strspn(line, " \t\r");
+        if (*line == '\0' || strspn(line, "^ \t") == strlen(line))
+            continue;
+        if (strstr(line, ": ") && strstr(line, "line ") && !strstr(line, "warning:"))
+            return line;
+        if (!first)
+            first = line;
+    }
+    return first ? first : "";
+}
+
+struct drawing { /* one picture in the making */
+    char *script_path, *assignments, *temporary_path, *path;
+};
+
+static void drawing_fini(struct drawing *d)
+{
+    free(d->script_path);
+    free(d->assignments);
+    free(d->temporary_path);
+    free(d->path);
+    *d = (struct drawing){ 0 };
+}
+
+static enum rc drawing_init(struct drawing *d, const char *script, const char *data_path, const char *dir,
+                            const char *name, const char *format, const struct chart_var *var, int n_vars)
+{
+    size_t n_bytes = 0;
+    FILE *to = NULL;
+    enum rc rc = RC_OK;
+
+    *d = (struct drawing){ 0 };
+    if (asprintf(&d->script_path, "%s/%s.gp", share_dir(), script) < 0)
+        d->script_path = NULL;
+    if (asprintf(&d->path, "%s/%s.%s", dir, name, format) < 0)
+        d->path = NULL;
+    if (asprintf(&d->temporary_path, "%s/.%s.%s.part", dir, name, format) < 0)
+        d->temporary_path = NULL;
+    to = open_memstream(&d->assignments, &n_bytes);
+    if (!d->script_path || !d->path || !d->temporary_path || !to)
+        FAIL(RC_NOMEM, "no memory to draw %s", name);
+    assign(to, "share", share_dir());
+    assign(to, "data", data_path);
+    assign(to, "format", format);
+    assign(to, "out", d->temporary_path);
+    for (int i = 0; i < n_vars; i++)
+        assign(to, var[i].name, var[i].value);
+out:
+    if (to && fclose(to) != 0 && rc == RC_OK)
+        rc = rc_raise(RC_NOMEM, "no memory to draw %s", name);
+    if (rc != RC_OK)
+        drawing_fini(d);
+    return rc;
+}
+
+static enum rc draw(const struct drawing *d)
+{
+    char *const argv[] = { "gnuplot", "-e", d->assignments, d->script_path, NULL };
+    char text[COMPLAINT_BYTES];
+    struct stat about;
+    int exit_code;
+    enum rc rc;
+
+    text[0] = '\0';
+    TRY(child_run(argv, LIMIT_MS, &exit_code, text, sizeof text));
+    if (exit_code != 0)
+        FAIL(RC_IO, "%s: gnuplot failed: %s", d->path, complaint(text));
+    if (stat(d->temporary_path, &about) != 0 || about.st_size < LEAST_PICTURE_BYTES)
+        FAIL(RC_IO, "%s: gnuplot drew nothing: %s", d->path, complaint(text));
+    if (rename(d->temporary_path, d->path) != 0)
+        FAIL(RC_IO, "%s: cannot be put in place: %s", d->path, strerror(errno));
+out:
+    if (rc != RC_OK)
+        unlink(d->temporary_path);
+    return rc;
+}
+
+enum rc chart_draw(const char *script, const char *data_path, const char *dir, const char *name,
+                   const struct chart_var *var, int n_vars)
+{
+    static const char *const format[] = { "svg", "png" };
+    struct drawing d = { 0 };
+    enum rc rc = RC_OK;
+
+    if (!chart_available())
+        FAIL(RC_UNSUPPORTED, "charts need gnuplot, which cannot be started (Debian: gnuplot-nox)");
+    if (access(data_path, R_OK) != 0)
+        FAIL(RC_IO, "%s: %s", data_path, strerror(errno));
+    for (size_t i = 0; i < sizeof format / sizeof *format; i++) {
+        TRY(drawing_init(&d, script, data_path, dir, name, format[i], var, n_vars));
+        TRY(draw(&d));
+        drawing_fini(&d);
+    }
+out:
+    drawing_fini(&d);
+    return rc;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * chart.h - draw a chart with gnuplot, as SVG and as PNG, from a tab-separated data file.
+ *
+ * Scripts are in scripts/gnuplot; each reads the file named by `data` and the variables passed to
+ * it. The data file stays beside the pictures, so that anybody can draw it again.
+ */
+#ifndef HARNESS_REPORT_CHART_H
+#define HARNESS_REPORT_CHART_H
+
+#include <stdbool.h>
+
+#include "harness/base/rc.h"
+
+struct chart_var {
+    const char *name, *value; /* a string variable of the script */
+};
+
+/* True when gnuplot can be started. */
+bool chart_available(void);
+/* Run scripts/gnuplot/<script>.gp: reads data_path, writes dir/name.svg and dir/name.png.
+ * RC_UNSUPPORTED: no gnuplot; RC_IO: gnuplot failed (its first line of complaint is in the message). */
+enum rc chart_draw(const char *script, const char *data_path, const char *dir, const char *name,
+                   const struct chart_var *var, int n_vars) MUST_CHECK;
+
+#endif

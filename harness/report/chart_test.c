@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * chart_test.c - each chart drawn from small tables; failures told in gnuplot's words.
+ *   chart_test throughput|efficiency|loss|cost|errors
+ */
+#include "harness/report/chart.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "harness/report/report_test_kit.h"
+
+enum { LEAST_PICTURE_BYTES = 5000 };
+
+static const struct chart_var VARS[] = {
+    { "model", "lenet's _test_ \"quoted\" $HOME `date` %d" }, /* nothing of it may be interpreted */
+    { "batch", "32" },
+    { "machine", "a machine\nof 2 cores" },
+    { "launches", "3" },
+};
+
+/* Tables that hold what may come: comments, nan, one point, oversubscription, long and unknown modes. */
+static const struct sample {
+    const char *script, *table;
+} SAMPLES[] = {
+    { "throughput", "# samples\n"
+                    "mode\tworkers\tmean\tlow\thigh\toversubscribed\n"
+                    "none\t1\t8100\t8000\t8200\t0\nsingle\t1\t8200\t8100\t8300\t0\nps\t1\t6100\t6000\t6200\t0\n"
+                    "none\t2\t16100\t16000\t16200\t0\nps\t2\tnan\tnan\tnan\t0\n"
+                    "none\t4\t16000\t15000\t17000\t1\nps\t4\t9100\t9000\t9200\t1\n" },
+    { "throughput", "mode\tworkers\tmean\tlow\thigh\toversubscribed\nsingle\t1\t8200\tnan\tnan\t0\n" },
+    { "throughput", "mode\tworkers\tmean\tlow\thigh\toversubscribed\n"
+                    "single\t1\t2e6\t1.9E+6\t2.1e6\t0\nps, four servers and a very_long_name\t1\t900\t800\t1000\t0\n"
+                    "ps, four servers and a very_long_name\t512\t90000\t80000\t100000\t0\n" },
+    { "efficiency", "mode\tworkers\tmean\tlow\thigh\toversubscribed\n"
+                    "none\t1\t0.99\t0.98\t1.01\t0\nallreduce\t1\t0.9\tnan\tnan\t0\nallreduce\t2\t0.8\t0.7\t0.9\t1\n" },
+    { "efficiency", "mode\tworkers\tmean\tlow\thigh\toversubscribed\nsingle\t1\t1\tnan\tnan\t0\n" },
+    { "loss", "mode\tworkers\tseconds\tsamples\tloss\n"
+              "single\t1\t0.1\t32\t2.3\nsingle\t1\t0.2\t64\tnan\nsingle\t1\t0.3\t96\t0.01\n"
+              "ps\t2\t0.1\t64\t2.2\nps\t2\t0.2\t128\t0.02\n" },
+    { "loss", "mode\tworkers\tseconds\tsamples\tloss\nsingle\t1\t0.00001\t32\t0\n" },
+    { "cost", "mode\tworkers\tcompute_us\twait_us\twire_us\tserver_us\tapply_us\toversubscribed\n"
+              "single\t1\t3900\t0\t0\tnan\t80\t0\nps\t2\t3900\t0\t400\t150\t80\t0\nps\t4\t7900\t0\t900\t350\t80\t1\n" },
+    { "cost", "mode\tworkers\tcompute_us\twait_us\twire_us\tserver_us\tapply_us\toversubscribed\n"
+              "single\t1\t39\tnan\tnan\tnan\tnan\t0\n" },
+};
+
+static int set_up(void **state)
+{
+    static struct kit kit;
+
+    (void)state;
+    return kit_open(&kit) ? (*state = &kit, 0) : -1;
+}
+
+static int tear_down(void **state)
+{
+    kit_close(*state);
+    return 0;
+}
+
+static enum rc draw(struct kit *k, const char *script)
+{
+    char data_path[KIT_PATH_BYTES];
+
+    snprintf(data_path, sizeof data_path, "%s", kit_path(k, "data.tsv"));
+    return chart_draw(script, data_path, k->dir, "picture", VARS, sizeof VARS / sizeof *VARS);
+}
+
+static void check_pictures(struct kit *k)
+{
+    struct stat about;
+
+    assert_int_equal(stat(kit_path(k, "picture.png"), &about), 0);
+    assert_true(about.st_size > LEAST_PICTURE_BYTES);
+    assert_memory_equal(kit_read(k, "picture.png"), "\x89PNG\r\n\x1a\n", 8);
+    const char *svg = kit_read(k, "picture.svg");
+    assert_true(strlen(svg) > LEAST_PICTURE_BYTES);
+    assert_non_null(strstr(svg, "<svg"));
+    assert_non_null(strstr(svg, "lenet's _test_")); /* the title as it was given */
+    assert_non_null(strstr(svg, "$HOME `date` %d"));
+    assert_null(strstr(svg, "scale(0.00)")); /* some viewers refuse the whole picture */
+    assert_int_equal(kit_count_files(k), 3); /* with the data */
+}
+
+static void draws(void **state)
+{
+    struct kit *k = *state;
+    const char *script = getenv("CHART_TEST_SCRIPT");
+    int n_drawn = 0;
+
+    for (size_t i = 0; i < sizeof SAMPLES / sizeof *SAMPLES; i++) {
+        if (strcmp(SAMPLES[i].script, script) != 0)
+            continue;
+        assert_true(kit_write(k, "data.tsv", SAMPLES[i].table));
+        if (draw(k, script) != RC_OK)
+            fail_msg("sample %zu: %s", i, rc_message());
+        check_pictures(k);
+        n_drawn++;
+    }
+    assert_true(n_drawn > 0);
+}
+
+static void tells_what_is_wrong_with_a_table(void **state)
+{
+    static const char *const script[] = { "throughput", "efficiency", "loss", "cost" };
+    static const char *const broken[] = { "", "mode\tworkers\n", "this is\nno table\nat all\n" };
+    struct kit *k = *state;
+
+    for (size_t i = 0; i < sizeof script / sizeof *script; i++)
+        for (size_t j = 0; j < sizeof broken / sizeof *broken; j++) {
+            assert_true(kit_write(k, "data.tsv", broken[j]));
+            assert_int_equal(draw(k, script[i]), RC_IO);
+            assert_non_null(strstr(rc_message(), "gnuplot failed: "));
+            assert_true(strlen(strstr(rc_message(), "gnuplot failed: ")) > strlen("gnuplot failed: ") + 10);
+            assert_null(strchr(rc_message(), '\n'));
+            assert_int_equal(kit_count_files(k), 1); /* no half picture is left */
+        }
+}
+
+static void keeps_the_old_picture(void **state)
+{
+    struct kit *k = *state;
+
+    assert_true(kit_write(k, "data.tsv", ""));
+    assert_true(kit_write(k, "picture.svg", "old"));
+    assert_int_equal(draw(k, "loss"), RC_IO);
+    assert_string_equal(kit_read(k, "picture.svg"), "old");
+}
+
+static void tells_what_cannot_be_found(void **state)
+{
+    struct kit *k = *state;
+
+    assert_int_equal(draw(k, "loss"), RC_IO); /* no data */
+    assert_non_null(strstr(rc_message(), "data.tsv"));
+    assert_true(kit_write(k, "data.tsv", SAMPLES[0].table));
+    assert_int_equal(draw(k, "no-such-chart"), RC_IO);
+    assert_non_null(strstr(rc_message(), "no-such-chart"));
+    assert_int_equal(chart_draw("loss", k->path, "/no/such/folder", "picture", NULL, 0), RC_IO);
+    setenv("GRADMARK_SHARE_DIR", k->dir, 1); /* scripts are looked for here now */
+    assert_int_equal(draw(k, "throughput"), RC_IO);
+    unsetenv("GRADMARK_SHARE_DIR");
+}
+
+static void says_when_there_is_no_gnuplot(void **state)
+{
+    struct kit *k = *state;
+    const char *path = getenv("PATH");
+    char saved[4096];
+
+    assert_true(kit_write(k, "data.tsv", SAMPLES[0].table));
+    snprintf(saved, sizeof saved, "%s", path ? path : "");
+    setenv("PATH", k->dir, 1);
+    bool available = chart_available();
+    enum rc rc = draw(k, "throughput");
+    setenv("PATH", saved, 1);
+    assert_false(available);
+    assert_int_equal(rc, RC_UNSUPPORTED);
+    assert_non_null(strstr(rc_message(), "gnuplot"));
+}
+
+#define KIT_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest drawing[] = { KIT_TEST(draws) };
+    const struct CMUnitTest errors[] = {
+        KIT_TEST(tells_what_is_wrong_with_a_table),
+        KIT_TEST(keeps_the_old_picture),
+        KIT_TEST(tells_what_cannot_be_found),
+        KIT_TEST(says_when_there_is_no_gnuplot),
+    };
+
+    if (argc < 2)
+        return 2;
+    unsetenv("GRADMARK_SHARE_DIR");
+    if (!chart_available()) {
+        fprintf(stderr, "skipped: gnuplot cannot be started\n");
+        return 77;
+    }
+    setenv("CHART_TEST_SCRIPT", argv[1], 1);
+    if (strcmp(argv[1], "errors") == 0)
+        return cmocka_run_group_tests_name("chart errors", errors, NULL, NULL);
+    return cmocka_run_group_tests_name("chart", drawing, NULL, NULL);
+}

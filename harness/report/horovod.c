@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* horovod.c - V1: population deviations (divisor n) and 1.4826 x the median absolute deviation. */
+#include "harness/report/horovod.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static double mean_of(const double *x, size_t n)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += x[i];
+    return sum / (double)n;
+}
+
+static double deviation_of(const double *x, size_t n)
+{
+    const double mean = mean_of(x, n);
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += (x[i] - mean) * (x[i] - mean);
+    return sqrt(sum / (double)n);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* Sorts x. */
+static double median_of(double *x, size_t n)
+{
+    qsort(x, n, sizeof *x, by_value);
+    return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
+}
+
+void horovod_print(FILE *to, const char *device, size_t n_devices, const double *samples_per_s, size_t n)
+{
+    const double mean = mean_of(samples_per_s, n), spread = 1.96 * deviation_of(samples_per_s, n);
+    const double n_ranks = (double)n_devices;
+
+    fprintf(to, "Img/sec per %s: %.1f +-%.1f\n", device, mean, spread);
+    fprintf(to, "Total img/sec on %zu %s(s): %.1f +-%.1f\n", n_devices, device, n_ranks * mean, n_ranks * spread);
+}
+
+static void print_rule(FILE *to)
+{
+    for (int i = 0; i < 64; i++)
+        fputc('-', to);
+    fputc('\n', to);
+}
+
+enum rc tf_cnn_print(FILE *to, double samples_per_step, const double *step_s, size_t n, double loss,
+                     double total_samples_per_s)
+{
+    double *rate = malloc(n * sizeof *rate);
+
+    if (!rate)
+        return rc_raise(RC_NOMEM, "no memory for the rates of %zu steps", n);
+    for (size_t i = 0; i < n; i++)
+        rate[i] = samples_per_step / step_s[i];
+    const double error = deviation_of(rate, n) / sqrt((double)n), median = median_of(rate, n);
+    for (size_t i = 0; i < n; i++)
+        rate[i] = fabs(rate[i] - median);
+    const double jitter = 1.4826 * median_of(rate, n);
+    free(rate);
+    /* The mean is samples over mean duration, not the mean of rates. A NaN has no sign here. */
+    fprintf(to, "%zu\timages/sec: %.1f +/- %.1f (jitter = %.1f)\t%.3f\n", n, samples_per_step / mean_of(step_s, n),
+            error, jitter, isnan(loss) ? fabs(loss) : loss);
+    print_rule(to);
+    fprintf(to, "total images/sec: %.2f\n", total_samples_per_s);
+    print_rule(to);
+    return RC_OK;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* horovod_test.c - V1: the lines letter by letter, and through the patterns that parsers of them use. */
+#include "harness/report/horovod.h"
+
+#include <math.h>
+#include <regex.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define RULE "----------------------------------------------------------------\n"
+
+static bool matches(const char *text, const char *pattern)
+{
+    regex_t r;
+
+    assert_int_equal(regcomp(&r, pattern, REG_EXTENDED | REG_NEWLINE | REG_NOSUB), 0);
+    bool found = regexec(&r, text, 0, NULL, 0) == 0;
+    regfree(&r);
+    return found;
+}
+
+static void horovods_lines_v1(void **state)
+{
+    const double rate[] = { 60, 61, 62, 63 }; /* mean 61.5, population deviation 1.118 */
+    char *text = NULL;
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&text, &n_bytes);
+
+    (void)state;
+    assert_non_null(to);
+    horovod_print(to, "GPU", 4, rate, 4);
+    fclose(to);
+    assert_string_equal(text, "Img/sec per GPU: 61.5 +-2.2\n"
+                              "Total img/sec on 4 GPU(s): 246.0 +-8.8\n");
+    assert_true(matches(text, "^Total img/sec on [0-9]+ GPU\\(s\\): [0-9.]+ \\+-[0-9.]+$"));
+    free(text);
+}
+
+static void tf_cnn_benchmarks_lines_v1(void **state)
+{
+    /* Rates 100 200 400 800 of 100 samples: median 300, deviations 200 100 100 500, their median 150;
+     * mean 100 / 0.46875 s = 213.3; deviation 268.095 / sqrt(4). */
+    const double step_s[] = { 1, 0.5, 0.25, 0.125 };
+    char *text = NULL;
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&text, &n_bytes);
+
+    (void)state;
+    assert_non_null(to);
+    assert_int_equal(tf_cnn_print(to, 100, step_s, 4, 7.5934, 213.333), RC_OK);
+    fclose(to);
+    assert_string_equal(text, "4\timages/sec: 213.3 +/- 134.0 (jitter = 222.4)\t7.593\n" RULE
+                              "total images/sec: 213.33\n" RULE);
+    assert_true(matches(text, "images/sec: [0-9.]+ \\+/- [0-9.]+ \\(jitter = [0-9.]+\\)"));
+    assert_true(matches(text, "^total images/sec: [0-9.]+$"));
+    free(text);
+}
+
+static void a_hollow_loss_has_no_sign(void **state)
+{
+    const double step_s[] = { 0.5, 0.5, 0.5 };
+    char *text = NULL;
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&text, &n_bytes);
+
+    (void)state;
+    assert_non_null(to);
+    assert_int_equal(tf_cnn_print(to, 8, step_s, 3, -NAN, 16), RC_OK);
+    fclose(to);
+    assert_string_equal(text,
+                        "3\timages/sec: 16.0 +/- 0.0 (jitter = 0.0)\tnan\n" RULE "total images/sec: 16.00\n" RULE);
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(horovods_lines_v1),
+        cmocka_unit_test(tf_cnn_benchmarks_lines_v1),
+        cmocka_unit_test(a_hollow_loss_has_no_sign),
+    };
+
+    return cmocka_run_group_tests_name("horovod", tests, NULL, NULL);
+}

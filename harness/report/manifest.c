@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * manifest.c - facts of the build come from build_info.h, which the build writes (see
+ * scripts/cmake/build_info.cmake); facts of the machine are read here, when it is asked.
+ *
+ * date_utc is the one real time outside harness/world: it dates a record, nothing is measured with it.
+ * Facts that cannot be had are null, never guessed.
+ */
+#include "harness/report/manifest.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "build_info.h"
+#include "harness/world/child.h"
+
+static const char *known(const char *text)
+{
+    return *text ? text : NULL;
+}
+
+/* What stands behind the colon of the first line that begins with key; "" when there is none. Lines of
+ * /proc/cpuinfo, which differ between architectures. */
+static void cpu_fact(char *out, size_t n_bytes, const char *key)
+{
+    FILE *from = fopen("/proc/cpuinfo", "r");
+    char line[512];
+
+    out[0] = '\0';
+    while (from && fgets(line, sizeof line, from)) {
+        char *value = strchr(line, ':');
+
+        if (strncmp(line, key, strlen(key)) != 0 || !value)
+            continue;
+        value += 1 + strspn(value + 1, " \t");
+        value[strcspn(value, "\n")] = '\0';
+        snprintf(out, n_bytes, "%s", value);
+        break;
+    }
+    if (from)
+        fclose(from);
+}
+
+/* Cores this process may use, which is less than the machine has under a batch system. */
+static uint64_t cores_count(void)
+{
+    cpu_set_t allowed;
+
+    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
+        return (uint64_t)CPU_COUNT(&allowed);
+    return (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+static void fill_build(struct record *r)
+{
+    record_text(r, "version", GRADMARK_VERSION);
+    record_text(r, "git_commit", GRADMARK_GIT_COMMIT);
+    if (strcmp(GRADMARK_GIT_COMMIT, "unknown") == 0)
+        record_null(r, "git_dirty");
+    else
+        record_bool(r, "git_dirty", GRADMARK_GIT_DIRTY);
+    record_text(r, "compiler", GRADMARK_COMPILER);
+    record_text(r, "compiler_flags", GRADMARK_COMPILER_FLAGS);
+    record_text(r, "build_type", GRADMARK_BUILD_TYPE);
+}
+
+static void fill_machine(struct record *r)
+{
+    struct utsname os;
+    struct tm utc;
+    char text[256];
+    time_t now = time(NULL);
+    long n_pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+
+    child_host_name(text, sizeof text);
+    record_text(r, "host", text);
+    if (uname(&os) == 0) {
+        snprintf(text, sizeof text, "%s %s %s", os.sysname, os.release, os.machine);
+        record_text(r, "kernel", text);
+    } else {
+        record_null(r, "kernel");
+    }
+    cpu_fact(text, sizeof text, "model name");
+    if (!*text)
+        cpu_fact(text, sizeof text, "Model");
+    record_text(r, "cpu_model", known(text));
+    record_u64(r, "cores_count", cores_count());
+    if (n_pages > 0 && page_bytes > 0)
+        record_u64(r, "memory_bytes", (uint64_t)n_pages * (uint64_t)page_bytes);
+    else
+        record_null(r, "memory_bytes");
+    if (gmtime_r(&now, &utc) && strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc) > 0)
+        record_text(r, "date_utc", text);
+    else
+        record_null(r, "date_utc");
+}
+
+/* Versions as found when this binary was built. */
+static void fill_libraries(struct record *r)
+{
+    static const struct {
+        const char *key, *version;
+    } library[] = {
+        { "hwloc", GRADMARK_HWLOC_VERSION },     { "openblas", GRADMARK_CBLAS_VERSION },
+        { "zeromq", GRADMARK_ZMQ_VERSION },      { "mpi", GRADMARK_MPI_VERSION },
+        { "simgrid", GRADMARK_SIMGRID_VERSION }, { "jansson", GRADMARK_JANSSON_VERSION },
+    };
+    struct record *libraries = NULL;
+
+    if (record_open(&libraries, NULL) != RC_OK) {
+        record_null(r, "libraries");
+        return;
+    }
+    for (size_t i = 0; i < sizeof library / sizeof *library; i++)
+        record_text(libraries, library[i].key, known(library[i].version));
+    record_child(r, "libraries", &libraries);
+}
+
+void manifest_fill(struct record *r, bool virtual_only)
+{
+    fill_build(r);
+    if (virtual_only)
+        return;
+    fill_machine(r);
+    fill_libraries(r);
+}

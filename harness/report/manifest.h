@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * manifest.h - what ran: build, machine, libraries; the caller adds options and ranks.
+ * With `virtual_only` (sim) nothing of this machine and no date: records of equal runs are equal.
+ */
+#ifndef HARNESS_REPORT_MANIFEST_H
+#define HARNESS_REPORT_MANIFEST_H
+
+#include <stdbool.h>
+
+#include "harness/base/rc.h"
+#include "harness/report/record.h"
+
+/* Adds: git_commit, git_dirty, compiler, compiler_flags, build_type, version; and unless virtual_only:
+ * host, kernel, cpu_model, cores_count, memory_bytes, date_utc, and versions of hwloc, OpenBLAS,
+ * ZeroMQ, MPI, SimGrid, as a child record "libraries". */
+void manifest_fill(struct record *r, bool virtual_only);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* manifest_test.c - the keys that are promised, and none of this machine in a virtual world. */
+#include "harness/report/manifest.h"
+
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#include "harness/report/report_test_kit.h"
+
+static const char *const of_build[] = { "version",        "git_commit", "git_dirty", "compiler",
+                                        "compiler_flags", "build_type", NULL };
+static const char *const of_machine[] = { "host",         "kernel",   "cpu_model", "cores_count",
+                                          "memory_bytes", "date_utc", "libraries", NULL };
+static const char *const of_libraries[] = { "hwloc", "openblas", "zeromq", "mpi", "simgrid", NULL };
+
+static json_t *manifest(bool virtual_only)
+{
+    static struct kit kit;
+    struct record *r = NULL;
+    json_t *value = NULL;
+
+    assert_true(kit_open(&kit));
+    assert_int_equal(record_open(&r, "manifest"), RC_OK);
+    manifest_fill(r, virtual_only);
+    assert_int_equal(record_write_file(r, kit_path(&kit, "manifest.json")), RC_OK);
+    value = json_loads(kit_read(&kit, "manifest.json"), 0, NULL);
+    assert_non_null(value);
+    record_close(&r);
+    kit_close(&kit);
+    return value;
+}
+
+static void has(const json_t *object, const char *const *keys, bool expected)
+{
+    for (size_t i = 0; keys[i]; i++)
+        if ((json_object_get(object, keys[i]) != NULL) != expected)
+            fail_msg("key %s should %sbe there", keys[i], expected ? "" : "not ");
+}
+
+static void build_and_machine_are_told(void **state)
+{
+    json_t *m = manifest(false);
+
+    (void)state;
+    has(m, of_build, true);
+    has(m, of_machine, true);
+    has(json_object_get(m, "libraries"), of_libraries, true);
+    assert_true(json_integer_value(json_object_get(m, "cores_count")) >= 1);
+    assert_true(json_integer_value(json_object_get(m, "memory_bytes")) > 0);
+    const char *date = json_string_value(json_object_get(m, "date_utc"));
+    assert_int_equal(strlen(date), strlen("2000-01-01T00:00:00Z"));
+    assert_true(date[10] == 'T' && date[19] == 'Z');
+    const char *commit = json_string_value(json_object_get(m, "git_commit"));
+    bool unknown = strcmp(commit, "unknown") == 0;
+    assert_true(unknown || strspn(commit, "0123456789abcdef") == strlen(commit));
+    assert_true(unknown ? json_is_null(json_object_get(m, "git_dirty"))
+                        : json_is_boolean(json_object_get(m, "git_dirty")));
+    assert_true(strlen(json_string_value(json_object_get(m, "compiler"))) > 3);
+    json_decref(m);
+}
+
+static void a_virtual_world_has_no_machine_and_no_date(void **state)
+{
+    json_t *a = manifest(true), *b = manifest(true);
+
+    (void)state;
+    has(a, of_build, true);
+    has(a, of_machine, false);
+    assert_true(json_equal(a, b));
+    json_decref(a);
+    json_decref(b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(build_and_machine_are_told),
+        cmocka_unit_test(a_virtual_world_has_no_machine_and_no_date),
+    };
+
+    return cmocka_run_group_tests_name("manifest", tests, NULL, NULL);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * progress.h - how far a long command has come: one line redrawn in place on a terminal; elsewhere
+ * (a file, a pipe, CI) a plain line at most every 10 s and at the end.
+ */
+#ifndef HARNESS_REPORT_PROGRESS_H
+#define HARNESS_REPORT_PROGRESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct progress {
+    FILE *to;
+    bool is_terminal;
+    size_t n_done, n_total;
+    uint64_t started_ns, printed_ns;
+};
+
+/* to: usually stderr; now_ns: a monotonic clock read by the caller. */
+void progress_init(struct progress *p, FILE *to, size_t n_total, uint64_t now_ns);
+/* n_done of n_total are done; what: the piece of work now under way. */
+void progress_update(struct progress *p, size_t n_done, const char *what, uint64_t now_ns);
+/* Erase the line (terminal) or end with a last line (elsewhere). */
+void progress_fini(struct progress *p, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* progress_test.c - lines of a log, and the redrawn line of a terminal, on a clock made by hand. */
+#include "harness/report/progress.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define S UINT64_C(1000000000)
+
+static void a_log_gets_a_line_at_most_every_ten_seconds(void **state)
+{
+    struct progress p;
+    char *text = NULL;
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&text, &n_bytes);
+
+    (void)state;
+    assert_non_null(to);
+    progress_init(&p, to, 8, 100 * S);
+    assert_false(p.is_terminal);
+    progress_update(&p, 1, "lenet ps", 105 * S); /* too soon */
+    progress_update(&p, 2, "lenet ps", 120 * S);
+    progress_update(&p, 3, "linear none", 129 * S); /* too soon */
+    progress_update(&p, 4, NULL, 130 * S);
+    progress_fini(&p, 3770 * S);
+    fclose(to);
+    assert_string_equal(text, "2/8, 25 %, 0:20 so far, about 1:00 to go: lenet ps\n"
+                              "4/8, 50 %, 0:30 so far, about 0:30 to go\n"
+                              "4/8, 50 %, 1:01:10 so far, about 1:01:10 to go\n");
+    free(text);
+}
+
+static void nothing_to_do_is_done(void **state)
+{
+    struct progress p;
+    char *text = NULL;
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&text, &n_bytes);
+
+    (void)state;
+    assert_non_null(to);
+    progress_init(&p, to, 0, 0);
+    progress_fini(&p, 0);
+    fclose(to);
+    assert_string_equal(text, "0/0, 100 %, 0:00 so far\n");
+    free(text);
+}
+
+/* A pseudo-terminal of n_columns; the end that reads is *reader. NULL: this system has none. */
+static FILE *terminal(int *reader, unsigned short n_columns)
+{
+    struct winsize w = { .ws_row = 25, .ws_col = n_columns };
+    char name[128];
+
+    *reader = posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK);
+    if (*reader < 0 || grantpt(*reader) != 0 || unlockpt(*reader) != 0 || ptsname_r(*reader, name, sizeof name) != 0)
+        return NULL;
+    int writer = open(name, O_RDWR | O_NOCTTY);
+    if (writer < 0 || ioctl(writer, TIOCSWINSZ, &w) != 0)
+        return NULL;
+    return fdopen(writer, "w");
+}
+
+static void a_terminal_gets_one_line_redrawn(void **state)
+{
+    struct progress p;
+    char text[512];
+    int reader;
+    FILE *to = terminal(&reader, 73);
+
+    (void)state;
+    if (!to)
+        skip();
+    setenv("TERM", "xterm", 1);
+    progress_init(&p, to, 4, 0);
+    assert_true(p.is_terminal);
+    progress_update(&p, 1, "µµµµ", 10 * S);
+    ssize_t n = read(reader, text, sizeof text - 1);
+    assert_true(n > 0);
+    text[n] = '\0';
+    /* Of 72 bytes 3 are left for the name: one letter, and no half of another. */
+    assert_string_equal(text, "\r[######..................] 1/4, 25 %, 0:10 so far, about 0:30 to go: µ\033[K");
+    progress_fini(&p, 11 * S);
+    n = read(reader, text, sizeof text - 1);
+    assert_true(n > 0);
+    text[n] = '\0';
+    assert_string_equal(text, "\r\033[K");
+    setenv("TERM", "dumb", 1); /* cannot move its cursor: treated as a file */
+    progress_init(&p, to, 4, 0);
+    assert_false(p.is_terminal);
+    fclose(to);
+    close(reader);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_log_gets_a_line_at_most_every_ten_seconds),
+        cmocka_unit_test(nothing_to_do_is_done),
+        cmocka_unit_test(a_terminal_gets_one_line_redrawn),
+    };
+
+    return cmocka_run_group_tests_name("progress", tests, NULL, NULL);
+}

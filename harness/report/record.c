@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * record.c - records are jansson objects, which keep the order in which keys were set.
+ *
+ * A report collects its lines in the temporary file of base/file.h, or in memory when they go to
+ * standard output; nobody sees a line before report_commit().
+ */
+#include "harness/report/record.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/file.h"
+
+struct record {
+    json_t *object;
+    bool failed; /* an allocation failed: the record lacks a key and must not be written */
+};
+
+enum report_target { TARGET_NONE, TARGET_FILE, TARGET_STDOUT };
+
+struct report {
+    enum report_target target;
+    struct atomic_file file; /* TARGET_FILE */
+    FILE *memory;            /* TARGET_STDOUT: a stream into text */
+    char *text;
+    size_t n_text_bytes;
+};
+
+/* Length of the well-formed UTF-8 sequence at s (n_bytes are left, at least 1); 0: not one. The
+ * ranges are those of the Unicode standard, table 3-7: no surrogates, no overlong forms. */
+static size_t utf8_sequence(const unsigned char *s, size_t n_bytes)
+{
+    size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 : 4;
+
+    if (n == 1)
+        return 1;
+    if (s[0] < 0xc2 || s[0] > 0xf4 || n > n_bytes)
+        return 0;
+    for (size_t i = 1; i < n; i++)
+        if (s[i] < 0x80 || s[i] > 0xbf)
+            return 0;
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
+        (s[0] == 0xf4 && s[1] > 0x8f))
+        return 0;
+    return n;
+}
+
+/* A JSON string of any bytes: those that are not UTF-8 (a host name, a path) become U+FFFD. */
+static json_t *text_value(const char *text)
+{
+    static const char replacement[] = "\xef\xbf\xbd";
+    const size_t n_bytes = strlen(text);
+    json_t *value = json_stringn(text, n_bytes);
+    size_t n_out = 0;
+
+    if (value)
+        return value;
+    char *clean = malloc(3 * n_bytes + 1);
+    if (!clean)
+        return NULL;
+    for (size_t i = 0; i < n_bytes;) {
+        size_t n = utf8_sequence((const unsigned char *)text + i, n_bytes - i);
+
+        memcpy(clean + n_out, n ? text + i : replacement, n ? n : 3);
+        n_out += n ? n : 3;
+        i += n ? n : 1;
+    }
+    value = json_stringn(clean, n_out);
+    free(clean);
+    return value;
+}
+
+static void set(struct record *r, const char *key, json_t *value)
+{
+    if (!value || json_object_set_new(r->object, key, value) != 0)
+        r->failed = true;
+}
+
+enum rc record_open(struct record **out, const char *kind)
+{
+    struct record *r = calloc(1, sizeof *r);
+
+    if (r)
+        r->object = json_object();
+    if (!r || !r->object) {
+        record_close(&r);
+        return rc_raise(RC_NOMEM, "no memory for a record");
+    }
+    if (kind)
+        record_text(r, "kind", kind);
+    *out = r;
+    return RC_OK;
+}
+
+void record_close(struct record **r)
+{
+    if (!*r)
+        return;
+    json_decref((*r)->object);
+    free(*r);
+    *r = NULL;
+}
+
+/* JSON numbers have no range, readers do: beyond 63 bits a real one is what all of them accept. */
+static json_t *u64_value(uint64_t value)
+{
+    return value <= INT64_MAX ? json_integer((json_int_t)value) : json_real((double)value);
+}
+
+void record_u64(struct record *r, const char *key, uint64_t value)
+{
+    set(r, key, u64_value(value));
+}
+
+void record_i64(struct record *r, const char *key, int64_t value)
+{
+    set(r, key, json_integer(value));
+}
+
+void record_f64(struct record *r, const char *key, double value)
+{
+    set(r, key, isfinite(value) ? json_real(value) : json_null()); /* O1 */
+}
+
+void record_bool(struct record *r, const char *key, bool value)
+{
+    set(r, key, json_boolean(value));
+}
+
+void record_text(struct record *r, const char *key, const char *value)
+{
+    set(r, key, value ? text_value(value) : json_null());
+}
+
+void record_null(struct record *r, const char *key)
+{
+    set(r, key, json_null());
+}
+
+void record_u64_array(struct record *r, const char *key, const uint64_t *value, size_t n)
+{
+    json_t *array = json_array();
+
+    for (size_t i = 0; array && i < n; i++)
+        if (json_array_append_new(array, u64_value(value[i])) != 0) {
+            json_decref(array);
+            array = NULL;
+        }
+    set(r, key, array);
+}
+
+void record_child(struct record *r, const char *key, struct record **child)
+{
+    if ((*child)->failed)
+        r->failed = true;
+    set(r, key, json_incref((*child)->object));
+    record_close(child);
+}
+
+static int append(const char *bytes, size_t n_bytes, void *to)
+{
+    return fwrite(bytes, 1, n_bytes, to) == n_bytes ? 0 : -1;
+}
+
+/* One record and a line feed. */
+static enum rc dump(const struct record *r, FILE *to, size_t flags)
+{
+    if (r->failed)
+        return rc_raise(RC_NOMEM, "no memory for all keys of a record");
+    if (json_dump_callback(r->object, append, to, flags | JSON_REAL_PRECISION(17)) != 0 || fputc('\n', to) == EOF)
+        return rc_raise(RC_IO, "a record could not be written: %s", strerror(errno));
+    return RC_OK;
+}
+
+enum rc report_open(struct report **out, const char *path)
+{
+    struct report *rep = calloc(1, sizeof *rep);
+    enum rc rc = RC_OK;
+
+    if (!rep)
+        FAIL(RC_NOMEM, "no memory for a report");
+    if (!path) {
+        rep->target = TARGET_NONE;
+    } else if (strcmp(path, "-") == 0) {
+        rep->target = TARGET_STDOUT;
+        rep->memory = open_memstream(&rep->text, &rep->n_text_bytes);
+        if (!rep->memory)
+            FAIL(RC_NOMEM, "no memory for a report");
+    } else {
+        rep->target = TARGET_FILE;
+        TRY(atomic_file_open(&rep->file, path));
+    }
+    *out = rep;
+    rep = NULL;
+out:
+    report_close(&rep);
+    return rc;
+}
+
+enum rc report_write(struct report *rep, const struct record *r)
+{
+    FILE *to = rep->target == TARGET_FILE ? rep->file.stream : rep->memory;
+
+    if (rep->target == TARGET_NONE)
+        return RC_OK;
+    if (!to)
+        return rc_raise(RC_BUG, "a record came after its report was committed");
+    return dump(r, to, JSON_COMPACT);
+}
+
+static enum rc commit_to_stdout(struct report *rep)
+{
+    int failed = fclose(rep->memory);
+
+    rep->memory = NULL;
+    if (failed)
+        return rc_raise(RC_NOMEM, "no memory for a report");
+    if (fwrite(rep->text, 1, rep->n_text_bytes, stdout) != rep->n_text_bytes || fflush(stdout) != 0)
+        return rc_raise(RC_IO, "standard output: %s", strerror(errno));
+    return RC_OK;
+}
+
+enum rc report_commit(struct report *rep)
+{
+    if (rep->target == TARGET_FILE) /* O2 */
+        return atomic_file_commit(&rep->file);
+    if (rep->target == TARGET_STDOUT && rep->memory)
+        return commit_to_stdout(rep);
+    return RC_OK;
+}
+
+void report_close(struct report **rep)
+{
+    if (!*rep)
+        return;
+    atomic_file_discard(&(*rep)->file);
+    if ((*rep)->memory)
+        fclose((*rep)->memory);
+    free((*rep)->text);
+    free(*rep);
+    *rep = NULL;
+}
+
+enum rc record_write_file(const struct record *r, const char *path)
+{
+    struct atomic_file file = { 0 };
+    enum rc rc;
+
+    TRY(atomic_file_open(&file, path));
+    TRY(dump(r, file.stream, JSON_INDENT(2)));
+    TRY(atomic_file_commit(&file));
+out:
+    atomic_file_discard(&file);
+    return rc;
+}

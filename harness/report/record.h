@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * record.h - JSON-lines out: typed records in order, written whole or not at all.
+ *
+ * Invariants
+ *   O1  Keys end in their unit (_ns _s _bytes _per_s _ratio _count); NaN and infinities become null;
+ *       text is escaped in full; reals are printed with 17 significant digits.
+ *   O2  Nothing is at `path` until report_commit() (temporary name beside it, fsync, rename).
+ */
+#ifndef HARNESS_REPORT_RECORD_H
+#define HARNESS_REPORT_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/base/rc.h"
+
+struct record; /* one JSON object, keys in the order they were set */
+struct report; /* one JSON-lines file in the making */
+
+/* kind: "manifest", "step", "summary", ...; becomes the first key (NULL: none; for children). RC_NOMEM. */
+enum rc record_open(struct record **out, const char *kind) MUST_CHECK;
+void record_close(struct record **r); /* NULL-safe, nulls */
+/* Set a key; a failed allocation is remembered and reported by record_write(). */
+/* Above INT64_MAX: the nearest real, because JSON readers stop there. */
+void record_u64(struct record *r, const char *key, uint64_t value);
+void record_i64(struct record *r, const char *key, int64_t value);
+void record_f64(struct record *r, const char *key, double value); /* NaN, inf -> null */
+void record_bool(struct record *r, const char *key, bool value);
+void record_text(struct record *r, const char *key, const char *value); /* NULL -> null */
+void record_null(struct record *r, const char *key);
+void record_u64_array(struct record *r, const char *key, const uint64_t *value, size_t n);
+/* Move `child` (nulled) under key. */
+void record_child(struct record *r, const char *key, struct record **child);
+
+/* Start a file. path "-": standard output, written at commit; NULL: all is dropped.
+ * RC_INVAL names path and the reason when it cannot be written there (checked now). */
+enum rc report_open(struct report **out, const char *path) MUST_CHECK;
+enum rc report_write(struct report *rep, const struct record *r) MUST_CHECK;
+/* O2. RC_IO: short write or failed rename, nothing at path. */
+enum rc report_commit(struct report *rep) MUST_CHECK;
+void report_close(struct report **rep); /* NULL-safe, nulls; drops what was not committed */
+
+/* Write one record, indented, as a whole JSON file (manifest.json). */
+enum rc record_write_file(const struct record *r, const char *path) MUST_CHECK;
+
+#endif

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * table.c - cells are kept as text until the table is printed, because only then widths are known.
+ *
+ * Widths are counted from UTF-8 itself, not asked of the C library: its answer depends on the locale,
+ * and a table in a log must be aligned in all of them.
+ */
+#include "harness/report/table.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GAP_COLUMNS = 2 }; /* between two columns */
+
+struct row {
+    char **cell; /* [n_columns], NULL: empty; NULL: a rule */
+};
+
+struct table {
+    struct column *column;
+    size_t n_columns;
+    struct row *row;
+    size_t n_rows, n_rows_reserved;
+    size_t next_column; /* of the last row; 0: the next cell begins a row */
+};
+
+/* Code points that take no column (combining marks, joiners, variation selectors) and those that take
+ * two (East Asian wide, emoji): the blocks that names and marks in our tables can come from. */
+static size_t point_width(uint32_t point)
+{
+    static const struct {
+        uint32_t first, last;
+        size_t width;
+    } range[] = {
+        { 0x0300, 0x036f, 0 }, { 0x200b, 0x200f, 0 },   { 0x20d0, 0x20ff, 0 },   { 0xfe00, 0xfe0f, 0 },
+        { 0xfeff, 0xfeff, 0 }, { 0x1100, 0x115f, 2 },   { 0x2e80, 0x303e, 2 },   { 0x3041, 0xa4cf, 2 },
+        { 0xac00, 0xd7a3, 2 }, { 0xf900, 0xfaff, 2 },   { 0xfe30, 0xfe6f, 2 },   { 0xff00, 0xff60, 2 },
+        { 0xffe0, 0xffe6, 2 }, { 0x1f300, 0x1faff, 2 }, { 0x20000, 0x3fffd, 2 },
+    };
+
+    for (size_t i = 0; i < sizeof range / sizeof *range; i++)
+        if (point >= range[i].first && point <= range[i].last)
+            return range[i].width;
+    return 1;
+}
+
+/* Terminal columns of UTF-8 text; a byte that is not UTF-8 counts as one. */
+static size_t text_width(const char *text)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    size_t n_columns = 0;
+
+    while (*s) {
+        size_t n_more = *s >= 0xf0 ? 3 : *s >= 0xe0 ? 2 : *s >= 0xc0 ? 1 : 0;
+        uint32_t point = n_more ? *s & (0x3fu >> n_more) : *s;
+
+        for (s++; n_more > 0 && (*s & 0xc0) == 0x80; n_more--)
+            point = point << 6 | (*s++ & 0x3f);
+        n_columns += point_width(point);
+    }
+    return n_columns;
+}
+
+enum rc table_open(struct table **out, const struct column *column, size_t n_columns)
+{
+    struct table *t = calloc(1, sizeof *t);
+    enum rc rc = RC_OK;
+
+    if (!t)
+        FAIL(RC_NOMEM, "no memory for a table");
+    t->column = calloc(n_columns, sizeof *t->column);
+    if (!t->column)
+        FAIL(RC_NOMEM, "no memory for a table of %zu columns", n_columns);
+    for (size_t i = 0; i < n_columns; i++) {
+        t->column[i].align = column[i].align;
+        t->column[i].title = strdup(column[i].title);
+        t->n_columns = i + 1;
+        if (!t->column[i].title)
+            FAIL(RC_NOMEM, "no memory for a table of %zu columns", n_columns);
+    }
+    *out = t;
+    t = NULL;
+out:
+    table_close(&t);
+    return rc;
+}
+
+/* Begin a row: a rule, or n_columns empty cells. */
+static enum rc add_row(struct table *t, bool is_rule)
+{
+    char **cell = NULL;
+
+    if (t->n_rows == t->n_rows_reserved) {
+        size_t n = t->n_rows_reserved ? 2 * t->n_rows_reserved : 16;
+        struct row *row = realloc(t->row, n * sizeof *row);
+
+        if (!row)
+            return rc_raise(RC_NOMEM, "no memory for a table of %zu rows", n);
+        t->row = row;
+        t->n_rows_reserved = n;
+    }
+    if (!is_rule) {
+        cell = calloc(t->n_columns, sizeof *cell);
+        if (!cell)
+            return rc_raise(RC_NOMEM, "no memory for a table row");
+    }
+    t->row[t->n_rows++].cell = cell;
+    return RC_OK;
+}
+
+enum rc table_cell(struct table *t, const char *fmt, ...)
+{
+    char *text = NULL;
+    va_list ap;
+    enum rc rc = RC_OK;
+
+    va_start(ap, fmt);
+    int n = vasprintf(&text, fmt, ap);
+    va_end(ap);
+    if (n < 0) {
+        text = NULL; /* its value is undefined then */
+        FAIL(RC_NOMEM, "no memory for a table cell");
+    }
+    if (t->next_column == 0)
+        TRY(add_row(t, false));
+    t->row[t->n_rows - 1].cell[t->next_column] = text;
+    text = NULL;
+    t->next_column = (t->next_column + 1) % t->n_columns;
+out:
+    free(text);
+    return rc;
+}
+
+enum rc table_rule(struct table *t)
+{
+    t->next_column = 0; /* an unfinished row is finished with empty cells */
+    return add_row(t, true);
+}
+
+/* Columns of terminal that table column i needs. */
+static size_t column_width(const struct table *t, size_t i)
+{
+    size_t widest = text_width(t->column[i].title);
+
+    for (size_t r = 0; r < t->n_rows; r++)
+        if (t->row[r].cell && t->row[r].cell[i] && text_width(t->row[r].cell[i]) > widest)
+            widest = text_width(t->row[r].cell[i]);
+    return widest;
+}
+
+static void pad(FILE *to, const char *with, size_t n)
+{
+    while (n-- > 0)
+        fputs(with, to);
+}
+
+/* Blanks are owed, not printed, until something follows: no line ends in a blank. */
+static size_t print_cell(FILE *to, const char *text, enum align align, size_t width, size_t n_owed)
+{
+    size_t n_blank = width - text_width(text);
+
+    if (*text == '\0')
+        return n_owed + width;
+    pad(to, " ", align == ALIGN_RIGHT ? n_owed + n_blank : n_owed);
+    fputs(text, to);
+    return align == ALIGN_RIGHT ? 0 : n_blank;
+}
+
+static void print_rule(const struct table *t, FILE *to, const size_t *width)
+{
+    for (size_t i = 0; i < t->n_columns; i++) {
+        pad(to, "-", width[i]);
+        pad(to, " ", i + 1 < t->n_columns ? GAP_COLUMNS : 0);
+    }
+    fputc('\n', to);
+}
+
+void table_print(const struct table *t, FILE *to)
+{
+    size_t *width = malloc(t->n_columns * sizeof *width);
+    size_t n_owed = 0;
+
+    if (!width) /* a table that nobody can read is worse than none */
+        return;
+    for (size_t i = 0; i < t->n_columns; i++) {
+        width[i] = column_width(t, i);
+        n_owed = print_cell(to, t->column[i].title, t->column[i].align, width[i], n_owed) + GAP_COLUMNS;
+    }
+    fputc('\n', to);
+    print_rule(t, to, width);
+    for (size_t r = 0; r < t->n_rows; r++) {
+        if (!t->row[r].cell) {
+            print_rule(t, to, width);
+            continue;
+        }
+        n_owed = 0;
+        for (size_t i = 0; i < t->n_columns; i++) {
+            const char *text = t->row[r].cell[i] ? t->row[r].cell[i] : "";
+            n_owed = print_cell(to, text, t->column[i].align, width[i], n_owed) + GAP_COLUMNS;
+        }
+        fputc('\n', to);
+    }
+    free(width);
+}
+
+void table_close(struct table **t)
+{
+    if (!*t)
+        return;
+    for (size_t r = 0; r < (*t)->n_rows; r++) {
+        for (size_t i = 0; (*t)->row[r].cell && i < (*t)->n_columns; i++)
+            free((*t)->row[r].cell[i]);
+        free((*t)->row[r].cell);
+    }
+    for (size_t i = 0; i < (*t)->n_columns; i++)
+        free((char *)(uintptr_t)(*t)->column[i].title);
+    free((*t)->column);
+    free((*t)->row);
+    free(*t);
+    *t = NULL;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* table.h - a text table with aligned columns for the terminal. UTF-8 aware column widths. */
+#ifndef HARNESS_REPORT_TABLE_H
+#define HARNESS_REPORT_TABLE_H
+
+#include <stdio.h>
+
+#include "harness/base/rc.h"
+
+struct table;
+enum align { ALIGN_LEFT, ALIGN_RIGHT };
+struct column {
+    const char *title;
+    enum align align;
+};
+
+/* column[n_columns] is copied. */
+enum rc table_open(struct table **out, const struct column *column, size_t n_columns) MUST_CHECK;
+/* One cell of the current row, printf-style; after the last column a new row begins. */
+enum rc table_cell(struct table *t, const char *fmt, ...) PRINTF_LIKE(2, 3) MUST_CHECK;
+/* A rule between the rows so far and the next. */
+enum rc table_rule(struct table *t) MUST_CHECK;
+void table_print(const struct table *t, FILE *to);
+void table_close(struct table **t); /* NULL-safe, nulls */
+
+#endif

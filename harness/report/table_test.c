@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* table_test.c - what a table looks like, character by character. */
+#include "harness/report/table.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void looks_like(const struct table *t, const char *expected)
+{
+    char *text = NULL;
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&text, &n_bytes);
+
+    assert_non_null(to);
+    table_print(t, to);
+    fclose(to);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void cell(struct table *t, const char *text)
+{
+    assert_int_equal(table_cell(t, "%s", text), RC_OK);
+}
+
+static void columns_are_aligned(void **state)
+{
+    const struct column column[] = { { "mode", ALIGN_LEFT }, { "workers", ALIGN_RIGHT }, { "note", ALIGN_LEFT } };
+    struct table *t = NULL;
+
+    (void)state;
+    assert_int_equal(table_open(&t, column, 3), RC_OK);
+    cell(t, "allreduce");
+    assert_int_equal(table_cell(t, "%d", 4), RC_OK);
+    cell(t, "oversubscribed");
+    assert_int_equal(table_rule(t), RC_OK);
+    cell(t, "ps");
+    assert_int_equal(table_cell(t, "%.1f", 12345678.25), RC_OK);
+    cell(t, "");
+    looks_like(t, "mode          workers  note\n"
+                  "---------  ----------  --------------\n"
+                  "allreduce           4  oversubscribed\n"
+                  "---------  ----------  --------------\n"
+                  "ps         12345678.2\n");
+    table_close(&t);
+    assert_null(t);
+    table_close(&t);
+}
+
+static void widths_are_those_of_letters_not_bytes(void **state)
+{
+    const struct column column[] = { { "a", ALIGN_LEFT }, { "b", ALIGN_RIGHT } };
+    static const char *const text[] = { "±µ×", "é" /* one letter */, "e\xcc\x81" /* e and an accent */,
+                                        "日本" /* two columns each */, "\xff" /* not UTF-8 */ };
+    struct table *t = NULL;
+
+    (void)state;
+    assert_int_equal(table_open(&t, column, 2), RC_OK);
+    for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
+        cell(t, text[i]);
+        cell(t, text[i]);
+    }
+    looks_like(t, "a        b\n"
+                  "----  ----\n"
+                  "±µ×    ±µ×\n"
+                  "é        é\n"
+                  "e\xcc\x81        e\xcc\x81\n"
+                  "日本  日本\n"
+                  "\xff        \xff\n");
+    table_close(&t);
+}
+
+static void an_unfinished_row_is_filled(void **state)
+{
+    const struct column column[] = { { "a", ALIGN_LEFT }, { "b", ALIGN_LEFT }, { "c", ALIGN_RIGHT } };
+    struct table *t = NULL;
+
+    (void)state;
+    assert_int_equal(table_open(&t, column, 3), RC_OK);
+    looks_like(t, "a  b  c\n-  -  -\n");
+    cell(t, "1");
+    assert_int_equal(table_rule(t), RC_OK);
+    cell(t, "2");
+    cell(t, "3");
+    looks_like(t, "a  b  c\n-  -  -\n1\n-  -  -\n2  3\n");
+    table_close(&t);
+}
+
+static void many_rows_and_long_cells(void **state)
+{
+    const struct column column[] = { { "n", ALIGN_RIGHT } };
+    struct table *t = NULL;
+    char *text = NULL, long_cell[5000];
+    size_t n_bytes = 0;
+
+    (void)state;
+    memset(long_cell, 'x', sizeof long_cell);
+    long_cell[sizeof long_cell - 1] = '\0';
+    assert_int_equal(table_open(&t, column, 1), RC_OK);
+    for (int i = 0; i < 100; i++)
+        cell(t, long_cell);
+    FILE *to = open_memstream(&text, &n_bytes);
+    assert_non_null(to);
+    table_print(t, to);
+    fclose(to);
+    assert_int_equal(n_bytes, 102 * sizeof long_cell);
+    free(text);
+    table_close(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(columns_are_aligned),
+        cmocka_unit_test(widths_are_those_of_letters_not_bytes),
+        cmocka_unit_test(an_unfinished_row_is_filled),
+        cmocka_unit_test(many_rows_and_long_cells),
+    };
+
+    return cmocka_run_group_tests_name("table", tests, NULL, NULL);
+}

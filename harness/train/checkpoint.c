@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* checkpoint.c - header, floats, digest. */
+#include "harness/train/checkpoint.h"
+
+#include <errno.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/file.h"
+
+enum {
+    HEADER_BYTES = 96,
+    AT_MODEL = 8,
+    MODEL_BYTES = 32,
+    AT_N_PARAMS = 40,
+    AT_SEED = 48,
+    AT_STEPS = 56,
+    AT_SAMPLES = 64
+};
+static const char MAGIC[8] = { 'G', 'M', 'C', 'K', 'P', 'T', '0', '1' };
+
+#define MAX_PARAMS (UINT64_C(1) << 36) /* 256 GiB of floats: a larger count is a broken header */
+
+static void put_u64(unsigned char *at, uint64_t value)
+{
+    for (int i = 0; i < 8; i++)
+        at[i] = (unsigned char)(value >> (8 * i));
+}
+
+static uint64_t get_u64(const unsigned char *at)
+{
+    uint64_t value = 0;
+
+    for (int i = 0; i < 8; i++)
+        value |= (uint64_t)at[i] << (8 * i);
+    return value;
+}
+
+static void encode_header(unsigned char out[HEADER_BYTES], const struct checkpoint *c)
+{
+    memset(out, 0, HEADER_BYTES);
+    memcpy(out, MAGIC, sizeof MAGIC);
+    memcpy(out + AT_MODEL, c->model, MODEL_BYTES);
+    put_u64(out + AT_N_PARAMS, c->n_params);
+    put_u64(out + AT_SEED, c->seed);
+    put_u64(out + AT_STEPS, c->steps_count);
+    put_u64(out + AT_SAMPLES, c->samples_count);
+}
+
+enum rc checkpoint_save(const struct checkpoint *c, const char *path)
+{
+    unsigned char header[HEADER_BYTES], digest[crypto_hash_sha256_BYTES];
+    const size_t n_bytes = c->n_params * sizeof(float);
+    crypto_hash_sha256_state hash;
+    struct atomic_file file = { 0 };
+    enum rc rc;
+
+    TRY(atomic_file_open(&file, path));
+    encode_header(header, c);
+    crypto_hash_sha256_init(&hash);
+    crypto_hash_sha256_update(&hash, header, sizeof header);
+    crypto_hash_sha256_update(&hash, (const unsigned char *)c->param, n_bytes);
+    crypto_hash_sha256_update(&hash, (const unsigned char *)c->velocity, n_bytes);
+    crypto_hash_sha256_final(&hash, digest);
+    fwrite(header, 1, sizeof header, file.stream); /* short writes are found by commit: ferror */
+    fwrite(c->param, 1, n_bytes, file.stream);
+    fwrite(c->velocity, 1, n_bytes, file.stream);
+    fwrite(digest, 1, sizeof digest, file.stream);
+    TRY(atomic_file_commit(&file));
+out:
+    atomic_file_discard(&file);
+    return rc;
+}
+
+static enum rc read_header(struct checkpoint *out, FILE *from, const char *path, unsigned char header[HEADER_BYTES])
+{
+    const size_t n_read = fread(header, 1, HEADER_BYTES, from);
+
+    if (n_read < sizeof MAGIC || memcmp(header, MAGIC, sizeof MAGIC - 2) != 0)
+        return rc_raise(RC_INVAL, "%s: is not a gradmark checkpoint", path);
+    if (memcmp(header, MAGIC, sizeof MAGIC) != 0)
+        return rc_raise(RC_INVAL, "%s: checkpoint version %.2s, this program reads 01", path,
+                        (const char *)header + sizeof MAGIC - 2);
+    if (n_read < HEADER_BYTES)
+        return rc_raise(RC_INVAL, "%s: truncated, %zu bytes", path, n_read);
+    memcpy(out->model, header + AT_MODEL, MODEL_BYTES);
+    if (out->model[MODEL_BYTES - 1] != '\0' || get_u64(header + AT_N_PARAMS) > MAX_PARAMS)
+        return rc_raise(RC_INVAL, "%s: corrupt header", path);
+    out->n_params = get_u64(header + AT_N_PARAMS);
+    out->seed = get_u64(header + AT_SEED);
+    out->steps_count = get_u64(header + AT_STEPS);
+    out->samples_count = get_u64(header + AT_SAMPLES);
+    return RC_OK;
+}
+
+/* The file's length must be what the header says, before anything of that length is allocated. */
+static enum rc check_length(const struct checkpoint *c, FILE *from, const char *path)
+{
+    const uint64_t n_expected_bytes = HEADER_BYTES + 2 * c->n_params * sizeof(float) + crypto_hash_sha256_BYTES;
+
+    if (fseek(from, 0, SEEK_END) != 0)
+        return rc_raise(RC_INVAL, "%s: cannot be read: %s", path, strerror(errno));
+    const uint64_t n_bytes = (uint64_t)ftell(from);
+    if (n_bytes != n_expected_bytes)
+        return rc_raise(RC_INVAL, "%s: %s, %llu bytes where %llu belong", path,
+                        n_bytes < n_expected_bytes ? "truncated" : "too long", (unsigned long long)n_bytes,
+                        (unsigned long long)n_expected_bytes);
+    return fseek(from, HEADER_BYTES, SEEK_SET) == 0 ? RC_OK : rc_raise(RC_INVAL, "%s: cannot be read", path);
+}
+
+enum rc checkpoint_load(struct checkpoint *out, const char *path)
+{
+    unsigned char header[HEADER_BYTES], digest[crypto_hash_sha256_BYTES], stored[crypto_hash_sha256_BYTES];
+    struct checkpoint c = { 0 };
+    FILE *from = fopen(path, "rb");
+    crypto_hash_sha256_state hash;
+    enum rc rc;
+
+    if (!from)
+        return rc_raise(RC_INVAL, "%s: cannot be read: %s", path, strerror(errno));
+    TRY(read_header(&c, from, path, header));
+    TRY(check_length(&c, from, path));
+    const size_t n_floats = 2 * c.n_params;
+    c.param = malloc(n_floats * sizeof(float) + 1); /* + 1: never a request for nothing */
+    if (!c.param)
+        FAIL(RC_NOMEM, "%s: no memory for %zu parameters", path, c.n_params);
+    c.velocity = c.param + c.n_params;
+    if (fread(c.param, sizeof(float), n_floats, from) != n_floats ||
+        fread(stored, 1, sizeof stored, from) != sizeof stored)
+        FAIL(RC_INVAL, "%s: cannot be read to its end", path);
+    crypto_hash_sha256_init(&hash);
+    crypto_hash_sha256_update(&hash, header, sizeof header);
+    crypto_hash_sha256_update(&hash, (const unsigned char *)c.param, n_floats * sizeof(float));
+    crypto_hash_sha256_final(&hash, digest);
+    if (memcmp(digest, stored, sizeof digest) != 0) /* K2 */
+        FAIL(RC_INVAL, "%s: corrupt, its SHA-256 does not match", path);
+    *out = c;
+    c = (struct checkpoint){ 0 };
+out:
+    checkpoint_free(&c);
+    fclose(from);
+    return rc;
+}
+
+void checkpoint_free(struct checkpoint *c)
+{
+    free(c->param);
+    *c = (struct checkpoint){ 0 };
+}
+
+void params_sha256(char out[SHA256_HEX_BYTES], const float *param, size_t n)
+{
+    unsigned char digest[crypto_hash_sha256_BYTES];
+
+    crypto_hash_sha256(digest, (const unsigned char *)param, n * sizeof(float));
+    sodium_bin2hex(out, SHA256_HEX_BYTES, digest, sizeof digest);
+}

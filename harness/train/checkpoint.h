@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * checkpoint.h - the state of a training on disk: enough to go on to the same bits.
+ *
+ * File: a 96-byte little-endian header (magic "GMCKPT01", model name, counts, seed), the parameters and
+ * the optimiser's state as float32, and the SHA-256 of all before it.
+ *
+ * Invariants
+ *   K1  Written whole or not at all (file.h).
+ *   K2  load returns RC_OK only for a file whose every byte is as save wrote it.
+ */
+#ifndef HARNESS_TRAIN_CHECKPOINT_H
+#define HARNESS_TRAIN_CHECKPOINT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/base/rc.h"
+
+enum { SHA256_HEX_BYTES = 65 };
+
+struct checkpoint {
+    char model[32];
+    uint64_t seed, steps_count, samples_count; /* done so far, of all workers */
+    size_t n_params;
+    float *param, *velocity; /* float[n_params] each, one allocation; owned */
+};
+
+/* param and velocity are read, not kept. RC_INVAL: path cannot be written; RC_IO. */
+enum rc checkpoint_save(const struct checkpoint *c, const char *path) MUST_CHECK;
+/* RC_INVAL "PATH: ..." what is wrong: missing, truncated, corrupt, not a checkpoint, of another version. */
+enum rc checkpoint_load(struct checkpoint *out, const char *path) MUST_CHECK;
+void checkpoint_free(struct checkpoint *c); /* accepts a zeroed one; leaves it zeroed */
+
+/* SHA-256 of float[n] as bytes, in hex, terminated. Cannot fail. */
+void params_sha256(char out[SHA256_HEX_BYTES], const float *param, size_t n);
+
+#endif

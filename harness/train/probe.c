@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * probe.c - four short measurements before a run. Each repeats until it has MAX_REPEATS values or
+ * its share of time is spent (in sim, where values do not vary: few), and takes the fastest: a limit
+ * is what the part can do, not what it did on average. The baseline is the median: it is a rate to
+ * compare with.
+ */
+#include "harness/train/probe.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/arena.h"
+#include "harness/compute/optimizer.h"
+#include "harness/net/transport.h"
+
+enum { MAX_REPEATS = 200, MIN_REPEATS = 3, SIM_REPEATS = 2, TAG_PROBE = 0x50 };
+
+#define SHARE_NS UINT64_C(60000000)
+
+struct series { /* of one repeated measurement */
+    double value_s[MAX_REPEATS];
+    int n_values;
+    uint64_t started_ns;
+};
+
+static bool more(const struct series *s, struct world *w)
+{
+    if (w->ops->caps & WORLD_VIRTUAL_TIME)
+        return s->n_values < SIM_REPEATS;
+    if (s->n_values < MIN_REPEATS)
+        return true;
+    return s->n_values < MAX_REPEATS && world_now_ns(w) - s->started_ns < SHARE_NS;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double quantile_s(struct series *s, double q)
+{
+    qsort(s->value_s, (size_t)s->n_values, sizeof *s->value_s, ascending);
+    return s->value_s[(int)((double)(s->n_values - 1) * q)];
+}
+
+static enum rc gradient(const struct probe_env *env, uint64_t first)
+{
+    double loss;
+    const enum rc rc =
+        workload_gradient(env->training, env->param, first, env->job->opts.batch, env->grad, &loss, NULL, NULL);
+
+    compute_sync(env->compute);
+    return rc;
+}
+
+/* Rank 0 alone: gradient and update of a copy of the parameters, the others asleep. */
+static enum rc probe_baseline(double *step_s, const struct probe_env *env)
+{
+    struct series series = { .started_ns = world_now_ns(env->world) };
+    const bool real = env->compute->ops->touches_memory;
+    struct optimizer optimizer = { 0 };
+    struct arena arena = { 0 };
+    float *copy = NULL;
+    enum rc rc;
+
+    TRY(optimizer_init(&optimizer, env->compute, env->n_params, (float)env->job->opts.momentum,
+                       (float)env->job->opts.weight_decay, NULL));
+    if (real) {
+        TRY(arena_open(&arena, arena_floats_bytes(env->n_params)));
+        copy = arena_floats(&arena, env->n_params);
+        memcpy(copy, env->param, env->n_params * sizeof(float));
+    }
+    while (more(&series, env->world)) {
+        const uint64_t started_ns = world_now_ns(env->world);
+        TRY(gradient(env, (uint64_t)series.n_values * env->job->opts.batch));
+        optimizer_step(&optimizer, copy, env->grad);
+        series.value_s[series.n_values++] = (double)(world_now_ns(env->world) - started_ns) * 1e-9;
+    }
+    *step_s = quantile_s(&series, 0.5);
+out:
+    arena_close(&arena);
+    optimizer_fini(&optimizer);
+    return rc;
+}
+
+static enum rc probe_compute(double *best_s, const struct probe_env *env)
+{
+    struct series series = { .started_ns = world_now_ns(env->world) };
+    enum rc rc = RC_OK;
+
+    while (more(&series, env->world)) {
+        const uint64_t started_ns = world_now_ns(env->world);
+        TRY(gradient(env, (uint64_t)series.n_values * env->job->opts.batch));
+        series.value_s[series.n_values++] = (double)(world_now_ns(env->world) - started_ns) * 1e-9;
+    }
+    *best_s = quantile_s(&series, 0);
+out:
+    return rc;
+}
+
+/* Every rank sends n_bytes to the next and receives as many from the one before; the fastest of n_repeats (equal on all
+ * ranks: a clock would let ranks leave at different times). buffer float[2 n_bytes / 4], or NULL: hollow. */
+static enum rc time_neighbours(double *best_s, const struct probe_env *env, struct transport *t, float *buffer,
+                               size_t n_bytes)
+{
+    const int p = env->world->n_ranks, r = env->world->rank;
+    const int n_repeats = env->world->ops->caps & WORLD_VIRTUAL_TIME ? SIM_REPEATS : MAX_REPEATS / 4;
+    struct series series = { 0 };
+    enum rc rc = RC_OK;
+
+    while (series.n_values < n_repeats) {
+        struct xfer tx = { .peer = (r + 1) % p, .tag = TAG_PROBE, .ptr = buffer };
+        struct xfer rx = { .peer = (r + p - 1) % p, .tag = TAG_PROBE, .ptr = buffer ? (char *)buffer + n_bytes : NULL };
+        *(buffer ? &tx.n_bytes : &tx.n_hollow_bytes) = n_bytes;
+        *(buffer ? &rx.n_bytes : &rx.n_hollow_bytes) = n_bytes;
+        const uint64_t started_ns = world_now_ns(env->world);
+        TRY(transport_exchange(t, &tx, &rx, (int)env->job->opts.timeout_s * 1000));
+        series.value_s[series.n_values++] = (double)(world_now_ns(env->world) - started_ns) * 1e-9;
+    }
+    *best_s = quantile_s(&series, 0);
+out:
+    return rc;
+}
+
+/* Latency from the smallest message, the rest from one of the step's own. */
+static enum rc probe_wire(double *step_s, const struct probe_env *env, const struct wire_plan *plan)
+{
+    const bool real = env->compute->ops->touches_memory;
+    double alpha_s, message_s;
+    struct transport *t = NULL;
+    struct arena arena = { 0 };
+    float *buffer = NULL;
+    enum rc rc;
+
+    TRY(transport_open(&t, env->job->transport, env->world));
+    if (real) {
+        const size_t n_elems = 2 * (plan->message_bytes / sizeof(float) + 1);
+        TRY(arena_open(&arena, arena_floats_bytes(n_elems)));
+        buffer = arena_floats(&arena, n_elems);
+    }
+    TRY(time_neighbours(&alpha_s, env, t, buffer, sizeof(float)));
+    TRY(time_neighbours(&message_s, env, t, buffer, plan->message_bytes));
+    const double extra_s = message_s > alpha_s ? message_s - alpha_s : 0;
+    *step_s = plan->n_in_turn * alpha_s + plan->n_on_link * extra_s;
+    TRY(world_barrier(env->world)); /* nobody closes while a neighbour still sends */
+out:
+    transport_close(&t);
+    arena_close(&arena);
+    return rc;
+}
+
+/* A server's round: one update of its slice for each worker. */
+static enum rc probe_server(double *best_s, const struct probe_env *env)
+{
+    const size_t n_slice = env->n_params / (size_t)env->job->n_servers;
+    const bool real = env->compute->ops->touches_memory;
+    struct series series = { .started_ns = world_now_ns(env->world) };
+    struct optimizer optimizer = { 0 };
+    struct arena arena = { 0 };
+    float *param = NULL, *grad = NULL;
+    enum rc rc;
+
+    TRY(optimizer_init(&optimizer, env->compute, n_slice, (float)env->job->opts.momentum,
+                       (float)env->job->opts.weight_decay, NULL));
+    if (real) {
+        TRY(arena_open(&arena, 2 * arena_floats_bytes(n_slice)));
+        param = arena_floats(&arena, n_slice);
+        grad = arena_floats(&arena, n_slice);
+    }
+    while (more(&series, env->world)) {
+        const uint64_t started_ns = world_now_ns(env->world);
+        optimizer_step(&optimizer, param, grad);
+        series.value_s[series.n_values++] = (double)(world_now_ns(env->world) - started_ns) * 1e-9;
+    }
+    *best_s = quantile_s(&series, 0) * env->job->n_workers;
+out:
+    arena_close(&arena);
+    optimizer_fini(&optimizer);
+    return rc;
+}
+
+static enum rc probe_own(struct train_limits *own, const struct probe_env *env)
+{
+    const struct wire_plan plan = env->sync->ops->wire_plan(env->sync);
+    const bool worker = env->training != NULL;
+    enum rc rc = RC_OK;
+
+    if (env->world->rank == 0)
+        TRY(probe_baseline(&own->baseline_step_s, env));
+    TRY(world_barrier(env->world));
+    if (worker)
+        TRY(probe_compute(&own->compute_s, env));
+    TRY(world_barrier(env->world));
+    if (plan.message_bytes > 0 && env->world->n_ranks > 1)
+        TRY(probe_wire(&own->wire_s, env, &plan));
+    if (!worker)
+        TRY(probe_server(&own->server_s, env));
+    TRY(world_barrier(env->world));
+out:
+    return rc;
+}
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+enum rc probe_limits(struct train_limits *out, const struct probe_env *env)
+{
+    struct train_limits own = { 0 }, *all = NULL;
+    enum rc rc;
+
+    TRY(probe_own(&own, env));
+    if (env->world->rank == 0) {
+        all = calloc((size_t)env->world->n_ranks, sizeof *all);
+        if (!all)
+            FAIL(RC_NOMEM, "no memory for the limits of %d ranks", env->world->n_ranks);
+    }
+    TRY(world_gather(env->world, &own, all, sizeof own));
+    for (int r = 0; all && r < env->world->n_ranks; r++) {
+        own.compute_s = larger(own.compute_s, all[r].compute_s);
+        own.wire_s = larger(own.wire_s, all[r].wire_s);
+        own.server_s = larger(own.server_s, all[r].server_s);
+    }
+    *out = own;
+out:
+    free(all);
+    return rc;
+}

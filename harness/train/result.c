@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* result.c - from stamps to figures, and from figures to records. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/measure/steady.h"
+#include "harness/report/manifest.h"
+#include "harness/train/train.h"
+
+enum { N_TARGET_STEPS = 10, N_STALENESS_BINS = 1024 };
+
+static bool is_virtual(const struct train_job *job)
+{
+    return job->world->caps & WORLD_VIRTUAL_TIME;
+}
+
+static double slowest_s(const struct train_limits *l)
+{
+    const double s = l->compute_s > l->wire_s ? l->compute_s : l->wire_s;
+
+    return s > l->server_s ? s : l->server_s;
+}
+
+enum rc train_summarise(struct train_summary *out, const struct train_job *job, const struct train_result *r)
+{
+    const double samples_per_step = (double)job->opts.batch;
+    struct train_summary s = { .efficiency_ratio = NAN,
+                               .bound_ratio = NAN,
+                               .baseline_samples_per_s = NAN,
+                               .bound_samples_per_s = NAN,
+                               .seconds_to_target_loss = NAN };
+    enum rc rc;
+
+    s.steps = (struct steps){ .stamp = r->stamp,
+                              .n_workers = (size_t)job->n_workers,
+                              .n_steps = job->n_steps,
+                              .batch_per_worker_count = job->opts.batch,
+                              .synchronous = job->mode->synchronous };
+    TRY(steps_summarise(&s.measured, &s.steps));
+    const double throughput = s.measured.throughput_samples_per_s.mean;
+    if (r->limits.baseline_step_s > 0) {
+        s.baseline_samples_per_s = samples_per_step / r->limits.baseline_step_s;
+        s.efficiency_ratio = throughput / (job->n_workers * s.baseline_samples_per_s);
+    }
+    if (strcmp(job->opts.mode, "single") == 0)
+        s.efficiency_ratio = 1.0; /* by definition: it is what the others are measured by */
+    if (slowest_s(&r->limits) > 0) {
+        s.bound_samples_per_s = job->n_workers * samples_per_step / slowest_s(&r->limits);
+        s.bound_ratio = throughput / s.bound_samples_per_s;
+    }
+    if (!isnan(job->opts.target_loss))
+        s.seconds_to_target_loss =
+            steps_seconds_to_loss(&s.steps, job->opts.target_loss, N_TARGET_STEPS, &s.samples_to_target_loss_count);
+    *out = s;
+out:
+    return rc;
+}
+
+/* A duration under both names: wall_s in real worlds, virtual_s in sim, the other null. */
+static void record_seconds(struct record *r, const struct train_job *job, double seconds)
+{
+    record_f64(r, "wall_s", is_virtual(job) ? NAN : seconds);
+    record_f64(r, "virtual_s", is_virtual(job) ? seconds : NAN);
+}
+
+static void record_options(struct record *r, const struct train_opts *opts)
+{
+    char value[512];
+
+    for (const struct opt *o = train_opt_table; o->type != OPT_END; o++) {
+        double real;
+        switch (o->type) {
+        case OPT_F64:
+            memcpy(&real, (const char *)opts + o->at, sizeof real);
+            record_f64(r, o->name, real);
+            break;
+        case OPT_U64:
+            opt_format(o, opts, value, sizeof value);
+            const uint64_t whole = strtoull(value, NULL, 10);
+            if (whole == UINT64_MAX) /* no drill */
+                record_null(r, o->name);
+            else
+                record_u64(r, o->name, whole);
+            break;
+        default:
+            opt_format(o, opts, value, sizeof value);
+            record_text(r, o->name, value);
+        }
+    }
+}
+
+static void record_cluster(struct record *r, const struct cluster *c)
+{
+    record_text(r, "name", c->name);
+    record_i64(r, "hosts_count", c->n_hosts);
+    record_i64(r, "ranks_per_host_count", c->n_ranks_per_host);
+    record_f64(r, "link_bytes_per_s", c->link_bytes_per_s);
+    record_f64(r, "link_latency_s", c->link_latency_s);
+    record_f64(r, "local_bytes_per_s", c->local_bytes_per_s);
+    record_f64(r, "local_latency_s", c->local_latency_s);
+    record_f64(r, "flops_per_s", c->flops_per_s);
+    record_f64(r, "memory_bytes_per_s", c->memory_bytes_per_s);
+}
+
+static enum rc write_manifest(struct report *to, const struct train_job *job)
+{
+    struct record *r = NULL, *options = NULL, *cluster = NULL;
+    enum rc rc;
+
+    TRY(record_open(&r, "manifest"));
+    TRY(record_open(&options, "options"));
+    record_options(options, &job->opts);
+    record_child(r, "options", &options);
+    if (is_virtual(job)) {
+        TRY(record_open(&cluster, "cluster"));
+        record_cluster(cluster, &job->cluster);
+        record_child(r, "cluster", &cluster);
+    }
+    manifest_fill(r, is_virtual(job)); /* L4 */
+    TRY(report_write(to, r));
+out:
+    record_close(&cluster);
+    record_close(&options);
+    record_close(&r);
+    return rc;
+}
+
+static enum rc write_step(struct report *to, const struct train_job *job, const struct train_result *result,
+                          const struct train_summary *s, size_t step)
+{
+    struct round_point point;
+    struct record *r = NULL;
+    enum rc rc;
+
+    TRY(record_open(&r, "step"));
+    steps_round(&point, &s->steps, step);
+    record_u64(r, "step_index", job->resume.steps_count + step);
+    record_u64(r, "samples_count", job->resume.samples_count + point.samples_count);
+    record_f64(r, "learning_rate", (double)result->lr[step]);
+    record_f64(r, "loss", point.loss);
+    record_seconds(r, job, point.seconds);
+    TRY(report_write(to, r));
+out:
+    record_close(&r);
+    return rc;
+}
+
+static enum rc write_steps(struct report *to, const struct train_job *job, const struct train_result *result,
+                           const struct train_summary *s)
+{
+    enum rc rc = RC_OK;
+
+    for (size_t step = 0; step < job->n_steps; step++)
+        if (step % job->opts.record_every == 0 || step + 1 == job->n_steps)
+            TRY(write_step(to, job, result, s, step));
+out:
+    return rc;
+}
+
+/* One worker's mean split; its wait is in the summary only, which knows the others. */
+static enum rc write_rank(struct report *to, const struct train_job *job, const struct train_result *result, int rank)
+{
+    const struct step_stamp *stamp = result->stamp + (size_t)rank * job->n_steps;
+    double compute_ns = 0, exchange_ns = 0, staleness = 0;
+    struct record *r = NULL;
+    enum rc rc;
+
+    TRY(record_open(&r, "rank"));
+    record_i64(r, "rank", rank);
+    record_text(r, "role", rank < job->n_workers ? "worker" : "server");
+    record_text(r, "host", is_virtual(job) ? NULL : result->rank[rank].host);
+    record_i64(r, "own_cores_count", result->rank[rank].own_cores_count);
+    for (size_t step = 0; rank < job->n_workers && step < job->n_steps; step++) {
+        compute_ns += (double)(stamp[step].ready_ns - stamp[step].start_ns);
+        exchange_ns += (double)(stamp[step].end_ns - stamp[step].ready_ns);
+        staleness += stamp[step].staleness_count;
+    }
+    const double n = rank < job->n_workers ? (double)job->n_steps : NAN;
+    record_f64(r, "compute_s", compute_ns * 1e-9 / n);
+    record_f64(r, "exchange_s", exchange_ns * 1e-9 / n);
+    record_f64(r, "staleness_mean_count", job->mode->needs_servers ? staleness / n : NAN);
+    TRY(report_write(to, r));
+out:
+    record_close(&r);
+    return rc;
+}
+
+static enum rc write_staleness(struct report *to, const struct train_summary *s)
+{
+    uint64_t count[N_STALENESS_BINS];
+    const size_t n_wanted = (size_t)s->measured.staleness_max_count + 1;
+    const size_t n_bins = n_wanted < N_STALENESS_BINS ? n_wanted : N_STALENESS_BINS;
+    struct record *r = NULL;
+    enum rc rc;
+
+    TRY(record_open(&r, "staleness"));
+    steps_staleness_histogram(count, n_bins, &s->steps);
+    record_u64(r, "last_bin_and_above_count", n_bins - 1);
+    record_u64_array(r, "pushes_count", count, n_bins);
+    TRY(report_write(to, r));
+out:
+    record_close(&r);
+    return rc;
+}
+
+static void record_costs(struct record *r, const struct train_result *result, const struct train_summary *s)
+{
+    record_f64(r, "step_mean_s", s->measured.step_mean_s);
+    record_f64(r, "step_min_s", s->measured.step_min_s);
+    record_f64(r, "step_max_s", s->measured.step_max_s);
+    record_f64(r, "compute_s", s->measured.compute_s);
+    record_f64(r, "wait_s", s->measured.wait_s);
+    record_f64(r, "wire_s", s->measured.wire_s);
+    record_f64(r, "server_s", s->measured.server_s);
+    record_f64(r, "apply_s", s->measured.apply_s);
+    record_f64(r, "limit_compute_s", result->limits.compute_s);
+    record_f64(r, "limit_wire_s", result->limits.wire_s);
+    record_f64(r, "limit_server_s", result->limits.server_s);
+    record_f64(r, "bound_samples_per_s", s->bound_samples_per_s);
+    record_f64(r, "baseline_samples_per_s", s->baseline_samples_per_s);
+}
+
+static void record_figures(struct record *r, const struct train_job *job, const struct train_result *result,
+                           const struct train_summary *s)
+{
+    const struct interval *t = &s->measured.throughput_samples_per_s;
+    char sha[SHA256_HEX_BYTES] = "";
+
+    record_f64(r, "throughput_samples_per_s", t->mean);
+    record_f64(r, "throughput_low_samples_per_s", t->low);
+    record_f64(r, "throughput_high_samples_per_s", t->high);
+    record_f64(r, "efficiency_ratio", s->efficiency_ratio);
+    record_f64(r, "bound_ratio", s->bound_ratio);
+    record_f64(r, "loss_first", s->measured.loss_first);
+    record_f64(r, "loss_last", s->measured.loss_last);
+    record_f64(r, "loss_test", result->has_params ? result->evaluation.loss : NAN);
+    record_f64(r, "accuracy_ratio", result->has_params ? result->evaluation.accuracy_ratio : NAN);
+    if (result->has_params)
+        params_sha256(sha, result->final.param, result->final.n_params);
+    record_text(r, "params_sha256", result->has_params ? sha : NULL);
+    record_f64(r, "staleness_mean_count", job->mode->needs_servers ? s->measured.staleness_mean_count : NAN);
+    if (job->mode->needs_servers)
+        record_u64(r, "staleness_max_count", s->measured.staleness_max_count);
+    else
+        record_null(r, "staleness_max_count");
+    record_seconds(r, job, s->measured.elapsed_s);
+}
+
+/* linear: the two numbers themselves, as the classroom reads them. */
+static void record_line(struct record *r, const struct train_job *job, const struct train_result *result)
+{
+    const bool linear = strcmp(job->opts.model, "linear") == 0 && result->has_params;
+
+    record_f64(r, "slope", linear ? (double)result->final.param[0] : NAN);
+    record_f64(r, "offset", linear ? (double)result->final.param[1] : NAN);
+}
+
+static enum rc write_summary(struct report *to, const struct train_job *job, const struct train_result *result,
+                             const struct train_summary *s)
+{
+    struct record *r = NULL;
+    enum rc rc;
+
+    TRY(record_open(&r, "summary"));
+    record_text(r, "mode", job->opts.mode);
+    record_text(r, "world", job->opts.world);
+    record_text(r, "model", job->opts.model);
+    record_text(r, "reducer", job->reducer ? job->opts.reducer : NULL);
+    record_text(r, "transport", job->opts.transport);
+    record_i64(r, "workers_count", job->n_workers);
+    record_i64(r, "servers_count", job->n_servers);
+    record_u64(r, "batch_per_worker_count", job->opts.batch);
+    record_u64(r, "steps_count", job->opts.steps);
+    record_figures(r, job, result, s);
+    record_line(r, job, result);
+    record_f64(r, "seconds_to_target_loss_s", s->seconds_to_target_loss);
+    record_costs(r, result, s);
+    record_text(r, "steady_state_rule", STEADY_RULE);
+    record_u64(r, "warmup_rounds_count", s->measured.n_warmup_rounds);
+    record_u64(r, "rounds_count", s->measured.n_rounds);
+    record_f64(r, "effective_rounds_count", s->measured.throughput_samples_per_s.n_effective);
+    TRY(report_write(to, r));
+out:
+    record_close(&r);
+    return rc;
+}
+
+enum rc train_write(struct report *to, const struct train_job *job, const struct train_result *r,
+                    const struct train_summary *s)
+{
+    enum rc rc;
+
+    TRY(write_manifest(to, job));
+    TRY(write_steps(to, job, r, s));
+    for (int rank = 0; rank < job->n_ranks; rank++)
+        TRY(write_rank(to, job, r, rank));
+    if (job->mode->needs_servers)
+        TRY(write_staleness(to, s));
+    TRY(write_summary(to, job, r, s));
+out:
+    return rc;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sync_mode.h - how a local gradient becomes the next parameters.
+ * "none" (apply the own gradient, exchange nothing: the control), "single" (one worker, the
+ * same), "allreduce" (average over workers, apply), "ps" (push, pull; asynchronous).
+ * Synchronous modes average over workers; asynchronous ones apply each worker's own mean
+ * gradient. Nothing sums.
+ *
+ * Invariants
+ *   S1  Order on a worker: open, then per step t: begin(t), grad_ready (each segment once,
+ *       any order), finish(t); then final once; then close.
+ *   S2  After finish(t) returned RC_OK, param holds the values for t+1, at most `staleness`
+ *       updates behind the newest (0 unless ps).
+ *   S3  One worker of every mode gives the same bits as "single".
+ *   S4  A server rank calls serve() once, which returns when every worker has called final().
+ *   S5  Nothing allocates between open and final.
+ */
+#ifndef HARNESS_TRAIN_SYNC_MODE_H
+#define HARNESS_TRAIN_SYNC_MODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/base/rc.h"
+#include "harness/compute/compute.h"
+
+struct world;
+struct transport_ops;
+struct reducer;
+struct sync;
+
+struct segment {
+    size_t at, n_elems; /* of the flat parameter vector */
+};
+
+struct sync_env {        /* borrowed; outlives the sync */
+    struct world *world; /* n_workers + n_servers ranks; workers first */
+    struct compute *compute;
+    const struct transport_ops *transport; /* NULL for modes that exchange nothing */
+    const struct reducer *reducer;         /* allreduce only */
+    int n_workers, n_servers;
+    size_t n_params;
+    float momentum, weight_decay;
+    const float *param_init;    /* float[n_params], lent during open; hollow: NULL */
+    const float *velocity_init; /* float[n_params] or NULL: zeros; lent during open */
+    int timeout_ms;             /* per message; 0 waits for ever */
+};
+
+struct step_cost {            /* where finish() spent its time, on the worker's clock, ns */
+    uint64_t server_ns;       /* ps: waiting in the server's queue; the slowest server */
+    uint64_t apply_ns;        /* updating parameters, here or (ps) at the slowest server */
+    uint32_t staleness_count; /* ps: updates by others between pull and apply; max over servers */
+};
+
+struct wire_plan { /* of the slowest path of a step: t = n_in_turn alpha + n_on_link (t(message) - alpha) */
+    size_t message_bytes;
+    double n_in_turn; /* messages that wait for one another: each costs a latency */
+    double n_on_link; /* messages that cross the busiest link, one way, one after the other */
+};
+
+struct sync_mode {
+    const char *name;
+    bool needs_servers; /* at least one server rank */
+    bool synchronous;   /* workers meet every step */
+    bool shared_params; /* all workers end with (or can fetch) the same parameters */
+
+    enum rc (*open)(struct sync **out, const struct sync_env *env); /* collective over world */
+    enum rc (*begin)(struct sync *s, uint64_t step, float lr);
+    /* Optional (may be NULL): gradient of seg is final; may start sending, must not block. */
+    enum rc (*grad_ready)(struct sync *s, struct segment seg, const float *grad);
+    /* param float[n_params] in place; grad float[n_params] may be overwritten. */
+    enum rc (*finish)(struct sync *s, float *param, float *grad, struct step_cost *out);
+    /* After the last step, on every worker: param (worker 0; elsewhere may stay) := the final
+     * parameters, velocity (float[n_params], NULL: not wanted) := the optimiser's state. */
+    enum rc (*final)(struct sync *s, float *param, float *velocity);
+    /* Optional (may be NULL: mode has no servers): body of a server rank, S4. */
+    enum rc (*serve)(struct sync *s);
+    /* The messages of a step, for its bound; zeros when the mode exchanges nothing. Pure. */
+    struct wire_plan (*wire_plan)(const struct sync *s);
+    void (*close)(struct sync **s);
+};
+
+struct sync { /* first member of each implementation's struct */
+    const struct sync_mode *ops;
+    struct sync_env env;
+};
+
+extern const struct sync_mode sync_none, sync_single;
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sync_suite.c - one worker equals single; p workers equal one with p times the batch. */
+#include "harness/train/sync_suite.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/train/train_kit.h"
+
+struct suite {
+    const struct sync_mode *mode;
+    int n_failures, quiet;
+};
+
+static void expect(struct suite *s, int ok, const char *what, const char *detail)
+{
+    if (ok)
+        return;
+    s->n_failures++;
+    if (!s->quiet)
+        fprintf(stderr, "mode %s: %s: %s\n", s->mode->name, what, detail);
+}
+
+/* S3: 30 steps with momentum, decay, a rising rate. */
+static void one_worker_is_single(struct suite *s, const char *model)
+{
+    char options[256];
+    struct train_result own = { 0 }, single = { 0 };
+
+    snprintf(options, sizeof options,
+             "--model %s --mode %s --steps 30 --momentum 0.9 --weight-decay 0.001 --warmup-epochs 1 --lr 0.01", model,
+             s->mode->name);
+    const enum rc own_rc = kit_train(&own, options, s->mode, 3);
+    expect(s, own_rc == RC_OK, "S3: one worker fails", rc_message());
+    snprintf(options, sizeof options,
+             "--model %s --mode single --steps 30 --momentum 0.9 --weight-decay 0.001 --warmup-epochs 1 --lr 0.01",
+             model);
+    const enum rc single_rc = kit_train(&single, options, NULL, 3);
+    expect(s, single_rc == RC_OK, "S3: single fails", rc_message());
+    if (own_rc == RC_OK && single_rc == RC_OK) {
+        const size_t n_bytes = single.final.n_params * sizeof(float);
+        expect(s, memcmp(own.final.param, single.final.param, n_bytes) == 0, "S3: one worker is not single, to the bit",
+               model);
+        expect(s, memcmp(own.final.velocity, single.final.velocity, n_bytes) == 0, "S3: velocity is not single's",
+               model);
+    }
+    train_result_free(&own);
+    train_result_free(&single);
+}
+
+/* Synchronous modes average: 4 workers x batch 8 are 1 worker x batch 32 but for rounding. */
+static void workers_are_a_larger_batch(struct suite *s, const char *model)
+{
+    char options[256];
+    struct train_result many = { 0 }, one = { 0 };
+
+    snprintf(options, sizeof options, "--model %s --mode %s --workers 4 --batch 8 --steps 30 --momentum 0.9 --lr 0.01",
+             model, s->mode->name);
+    const enum rc many_rc = kit_train(&many, options, s->mode, 0);
+    expect(s, many_rc == RC_OK, "4 workers fail", rc_message());
+    snprintf(options, sizeof options, "--model %s --mode single --batch 32 --steps 30 --momentum 0.9 --lr 0.01", model);
+    const enum rc one_rc = kit_train(&one, options, NULL, 0);
+    expect(s, one_rc == RC_OK, "single fails", rc_message());
+    if (many_rc == RC_OK && one_rc == RC_OK) {
+        char detail[64];
+        const double distance = kit_distance(&many, &one);
+        snprintf(detail, sizeof detail, "%s, relative distance %.3g", model, distance);
+        expect(s, distance < 1e-5, "4 workers x 8 are not 1 x 32 within 1e-5", detail);
+    }
+    train_result_free(&many);
+    train_result_free(&one);
+}
+
+/* S2: asynchronous workers may be stale, synchronous ones never are. */
+static void staleness_is_bounded(struct suite *s)
+{
+    char options[256];
+    struct train_result r = { 0 };
+    uint32_t most = 0;
+
+    snprintf(options, sizeof options, "--model linear --mode %s --workers 3 --steps 50", s->mode->name);
+    if (kit_train(&r, options, s->mode, 0) != RC_OK) {
+        expect(s, 0, "3 workers fail", rc_message());
+        return;
+    }
+    for (size_t i = 0; i < 3 * 50; i++)
+        most = r.stamp[i].staleness_count > most ? r.stamp[i].staleness_count : most;
+    expect(s, s->mode->needs_servers || most == 0, "S2: a mode without servers is stale", "");
+    /* Every other worker's 50 updates at most can come between a pull and its push. */
+    expect(s, most <= 2 * 50, "S2: staleness beyond all updates there were", "");
+    train_result_free(&r);
+}
+
+int sync_suite(const struct sync_mode *mode, int quiet)
+{
+    static const char *const models[] = { "linear", "lenet" };
+    struct suite s = { .mode = mode, .quiet = quiet };
+
+    for (int i = 0; i < 2; i++) {
+        one_worker_is_single(&s, models[i]);
+        if (mode->synchronous)
+            workers_are_a_larger_batch(&s, models[i]);
+    }
+    if (strcmp(mode->name, "single") != 0)
+        staleness_is_bounded(&s);
+    return s.n_failures;
+}

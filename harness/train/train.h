@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * train.h - one training run: options to job, job to ranks, ranks to result, result to records.
+ *
+ *   train_prepare()   everything that can be wrong with the user's input is found here, before a
+ *                     world starts; reads data, checkpoint and cluster files
+ *   train_rank()      the body of every rank of the job's world
+ *   train_write()     the records of the result, on rank 0
+ *
+ * Invariants
+ *   L1  Worker r of W takes, in step t, global samples first + ((t - t0) W + r) B ... + B: 1, 2 and
+ *       512 workers see the same sequence.
+ *   L2  Nothing allocates, prints or meets bootstrap operations between the first and the last step.
+ *   L3  A resumed run continues to the same bits as one that never stopped (single, allreduce, none
+ *       with one worker, ps with one worker).
+ *   L4  In sim no record holds a real time, a date or a fact of this machine.
+ */
+#ifndef HARNESS_TRAIN_TRAIN_H
+#define HARNESS_TRAIN_TRAIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "data/dataset.h"
+#include "harness/base/opt.h"
+#include "harness/base/rc.h"
+#include "harness/compute/compute.h"
+#include "harness/measure/steps.h"
+#include "harness/report/record.h"
+#include "harness/train/checkpoint.h"
+#include "harness/train/schedule.h"
+#include "harness/train/sync_mode.h"
+#include "harness/world/cluster.h"
+#include "harness/world/world.h"
+#include "models/workload.h"
+
+struct transport_ops;
+struct reducer;
+
+struct train_opts { /* as given; train_opt_table has the meanings */
+    const char *world, *mode, *model, *reducer, *transport, *compute, *lr_scaling;
+    const char *cluster, *data, *save, *resume;
+    uint64_t workers, servers, batch, steps, seed, timeout_s, record_every;
+    uint64_t drill_rank, drill_step;
+    double lr, momentum, weight_decay, warmup_epochs, target_loss;
+    bool bind;
+};
+extern const struct opt train_opt_table[];
+extern const struct opt_rule train_opt_rules[];
+extern const int train_n_opt_rules;
+
+struct train_job {          /* resolved; owns dataset and resume */
+    struct train_opts opts; /* with every default worked out */
+    const struct world_ops *world;
+    const struct sync_mode *mode;
+    const struct workload *workload;
+    const struct compute_backend *compute;
+    const struct transport_ops *transport; /* NULL: the mode exchanges nothing */
+    const struct reducer *reducer;         /* NULL: not allreduce */
+    struct cluster cluster;
+    struct dataset *dataset;
+    struct checkpoint resume; /* steps_count 0, param NULL: none */
+    struct schedule schedule;
+    int n_workers, n_servers, n_ranks;
+    size_t n_steps; /* of this run */
+};
+
+/* group[0..n_groups) was parsed from tables one of which is train_opt_table into *opts (given flags tell
+ * defaults from wishes). n_given_ranks: ranks the launcher started, 0: none. RC_INVAL, RC_UNSUPPORTED. */
+enum rc train_prepare(struct train_job *out, const struct train_opts *opts, const struct opt_group *group, int n_groups,
+                      int n_given_ranks) MUST_CHECK;
+void train_job_free(struct train_job *job); /* accepts a zeroed one */
+/* What the job asks of its world. Borrows job. */
+struct world_opts train_world_opts(const struct train_job *job);
+
+struct train_limits {       /* what the slowest part could do; seconds per step, 0: does not apply */
+    double baseline_step_s; /* one worker alone, gradient and update */
+    double compute_s;       /* fastest gradient, all workers computing at once */
+    double wire_s;          /* the step's messages, at the latency and rate at which neighbours exchange them */
+    double server_s;        /* one round of updates at one server */
+};
+
+struct train_rank_info {
+    char host[64];
+    int32_t own_cores_count;
+};
+
+struct train_result {             /* on rank 0; owned */
+    struct step_stamp *stamp;     /* [n_workers][n_steps] */
+    float *lr;                    /* [n_steps] */
+    struct train_rank_info *rank; /* [n_ranks] */
+    struct train_limits limits;
+    struct evaluation evaluation;
+    bool has_params;         /* false: hollow */
+    struct checkpoint final; /* parameters and optimiser state after the last step */
+};
+void train_result_free(struct train_result *r); /* accepts a zeroed one */
+
+/* Body of a rank; collective over a world of job->n_ranks ranks. *result is filled on rank 0.
+ * Errors: as the parts; the caller lets them end the world. */
+enum rc train_rank(struct world *w, const struct train_job *job, struct train_result *result) MUST_CHECK;
+
+struct train_summary { /* rank 0 */
+    struct steps steps;
+    struct steps_summary measured;
+    double efficiency_ratio, bound_ratio; /* NaN: do not apply */
+    double bound_samples_per_s, baseline_samples_per_s;
+    double seconds_to_target_loss;
+    uint64_t samples_to_target_loss_count;
+};
+enum rc train_summarise(struct train_summary *out, const struct train_job *job,
+                        const struct train_result *r) MUST_CHECK;
+
+/* Write manifest, step, rank, staleness and summary records. */
+enum rc train_write(struct report *to, const struct train_job *job, const struct train_result *r,
+                    const struct train_summary *s) MUST_CHECK;
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train_kit.c - options to result in one call. */
+#include "harness/train/train_kit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_WORDS = 64, TEXT_BYTES = 1024 };
+
+struct kit_run {
+    const struct train_job *job;
+    struct train_result *result;
+};
+
+enum rc kit_prepare(struct train_job *out, const char *options)
+{
+    char text[TEXT_BYTES], *word[MAX_WORDS], *rest = NULL;
+    struct train_opts opts;
+    struct opt_group group[] = { { "training", train_opt_table, &opts, 0 } };
+    int n_words = 0;
+    enum rc rc;
+
+    snprintf(text, sizeof text, "%s", options);
+    for (char *w = strtok_r(text, " ", &rest); w && n_words < MAX_WORDS; w = strtok_r(NULL, " ", &rest))
+        word[n_words++] = w;
+    TRY(opt_parse(group, 1, train_opt_rules, train_n_opt_rules, n_words, word));
+    /* Options point into text: paths must outlive it. Tests use no path after preparation but --resume's. */
+    TRY(train_prepare(out, &opts, group, 1, 0));
+    out->opts.resume = out->opts.save = out->opts.data = out->opts.cluster = "";
+    out->opts.mode = out->mode->name;
+    out->opts.world = out->world->name;
+    out->opts.model = out->workload->name;
+    out->opts.reducer = strcmp(out->opts.reducer, "root") == 0 ? "root" : "ring";
+    out->opts.transport = out->opts.compute = out->opts.lr_scaling = "";
+out:
+    return rc;
+}
+
+static enum rc body(struct world *w, void *arg)
+{
+    struct kit_run *run = arg;
+
+    return train_rank(w, run->job, run->result);
+}
+
+enum rc kit_train(struct train_result *out, const char *options, const struct sync_mode *mode, double lr_factor)
+{
+    struct train_job job = { 0 };
+    struct kit_run run = { .job = &job, .result = out };
+    enum rc rc;
+
+    *out = (struct train_result){ 0 };
+    TRY(kit_prepare(&job, options));
+    if (mode)
+        job.mode = mode;
+    if (lr_factor > 0)
+        job.schedule.factor = lr_factor;
+    const struct world_opts world = train_world_opts(&job);
+    TRY(world_run(job.world, &world, job.n_ranks, body, &run));
+out:
+    train_job_free(&job);
+    return rc;
+}
+
+double kit_distance(const struct train_result *a, const struct train_result *b)
+{
+    double difference = 0, length = 0;
+
+    if (a->final.n_params != b->final.n_params)
+        return INFINITY;
+    for (size_t i = 0; i < a->final.n_params; i++) {
+        const double d = (double)a->final.param[i] - (double)b->final.param[i];
+        difference += d * d;
+        length += (double)b->final.param[i] * (double)b->final.param[i];
+    }
+    return sqrt(difference / length);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train_kit.h - run a training from a command line, inside a test. Test-only. */
+#ifndef HARNESS_TRAIN_TRAIN_KIT_H
+#define HARNESS_TRAIN_TRAIN_KIT_H
+
+#include "harness/train/train.h"
+
+/* Prepare a job from options in one string, separated by single spaces, as for `gradmark train`. */
+enum rc kit_prepare(struct train_job *out, const char *options) MUST_CHECK;
+/* Prepare and run in its world. Caller frees with train_result_free().
+ *   mode       NULL: the job's own; else takes its place: a mutant
+ *   lr_factor  0: the job's own; else the rate rises to lr times this over --warmup-epochs, whatever the workers */
+enum rc kit_train(struct train_result *out, const char *options, const struct sync_mode *mode,
+                  double lr_factor) MUST_CHECK;
+/* |a - b| / |b| of the final parameters, Euclidean. */
+double kit_distance(const struct train_result *a, const struct train_result *b);
+
+#endif

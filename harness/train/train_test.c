@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train_test.c - what training must reach, what a resumed run must equal, what preparation must refuse. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "harness/train/train_kit.h"
+
+static void train(struct train_result *out, const char *options)
+{
+    if (kit_train(out, options, NULL, 0) != RC_OK)
+        fail_msg("%s: %s", options, rc_message());
+}
+
+/* Least squares of the line, in double, from the very samples. */
+static void closed_form(double *slope, double *offset)
+{
+    double x = 0, y = 0, xx = 0, xy = 0;
+    struct dataset *d = NULL;
+
+    assert_int_equal(dataset_open_line(&d, 1), RC_OK);
+    for (size_t i = 0; i < d->n_train; i++) {
+        x += (double)d->feature[i];
+        y += (double)d->target[i];
+        xx += (double)d->feature[i] * (double)d->feature[i];
+        xy += (double)d->feature[i] * (double)d->target[i];
+    }
+    const double n = (double)d->n_train;
+    *slope = (xy - x * y / n) / (xx - x * x / n);
+    *offset = (y - *slope * x) / n;
+    dataset_close(&d);
+}
+
+static void linear_reaches_least_squares(void **state)
+{
+    struct train_result r = { 0 };
+    double slope, offset;
+
+    (void)state;
+    train(&r, "--model linear --batch 1000 --steps 300 --lr 0.5");
+    closed_form(&slope, &offset);
+    assert_true(fabs((double)r.final.param[0] - slope) < 1e-4);
+    assert_true(fabs((double)r.final.param[1] - offset) < 1e-4);
+    train_result_free(&r);
+}
+
+static void lenet_learns(const char *options)
+{
+    struct train_result r = { 0 };
+
+    train(&r, options);
+    if (!(r.evaluation.accuracy_ratio >= 0.95))
+        fail_msg("%s: accuracy %.4f", options, r.evaluation.accuracy_ratio);
+    train_result_free(&r);
+}
+
+static void lenet_learns_in_single(void **state)
+{
+    (void)state;
+    lenet_learns("--model lenet --mode single --steps 500");
+}
+
+static void lenet_learns_in_allreduce(void **state)
+{
+    (void)state;
+    lenet_learns("--model lenet --mode allreduce --workers 2 --steps 300");
+}
+
+static void lenet_learns_in_ps(void **state)
+{
+    (void)state;
+    lenet_learns("--model lenet --mode ps --workers 2 --servers 2 --steps 300");
+}
+
+static void assert_same_state(const struct train_result *a, const struct train_result *b)
+{
+    assert_int_equal(a->final.n_params, b->final.n_params);
+    assert_memory_equal(a->final.param, b->final.param, a->final.n_params * sizeof(float));
+    assert_memory_equal(a->final.velocity, b->final.velocity, a->final.n_params * sizeof(float));
+    assert_int_equal(a->final.samples_count, b->final.samples_count);
+}
+
+/* L3: 20 steps, a checkpoint, 20 more: the bits of 40. */
+static void resume_is_bit_exact(const char *ways)
+{
+    char options[512], folder[] = "gm_train_test.XXXXXX", path[64];
+    struct train_result whole = { 0 }, first = { 0 }, second = { 0 };
+
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/checkpoint", folder);
+    snprintf(options, sizeof options, "%s --warmup-epochs 2 --lr-scaling linear --steps 40", ways);
+    train(&whole, options);
+    snprintf(options, sizeof options, "%s --warmup-epochs 2 --lr-scaling linear --steps 20", ways);
+    train(&first, options);
+    assert_int_equal(checkpoint_save(&first.final, path), RC_OK);
+    snprintf(options, sizeof options, "%s --warmup-epochs 2 --lr-scaling linear --steps 40 --resume %s", ways, path);
+    train(&second, options);
+    assert_same_state(&whole, &second);
+    assert_memory_not_equal(whole.final.param, first.final.param, whole.final.n_params * sizeof(float));
+    train_result_free(&whole);
+    train_result_free(&first);
+    train_result_free(&second);
+    unlink(path);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+static void resume_is_bit_exact_L3(void **state)
+{
+    (void)state;
+    resume_is_bit_exact("--model lenet --mode single");
+    resume_is_bit_exact("--model lenet --mode allreduce --workers 3");
+    resume_is_bit_exact("--model lenet --mode ps --workers 1 --servers 2");
+    resume_is_bit_exact("--model linear --mode none --momentum 0.5");
+}
+
+/* L1: whoever computes it, global sample i is the same. */
+static void rates_follow_the_schedule(void **state)
+{
+    struct train_result r = { 0 };
+
+    (void)state;
+    train(
+        &r,
+        "--model linear --mode none --workers 4 --batch 50 --steps 10 --lr 0.1 --lr-scaling linear --warmup-epochs 1");
+    /* 1000 samples an epoch, 200 a step: 5 steps of rise from 0.1 to 0.4 */
+    static const double expected[] = { 0.1, 0.16, 0.22, 0.28, 0.34, 0.4, 0.4, 0.4, 0.4, 0.4 };
+    for (int t = 0; t < 10; t++)
+        assert_true(fabs((double)r.lr[t] - expected[t]) < 1e-6);
+    train_result_free(&r);
+}
+
+static void stamps_are_in_order(void **state)
+{
+    struct train_result r = { 0 };
+
+    (void)state;
+    train(&r, "--model linear --mode allreduce --workers 2 --steps 50");
+    for (int w = 0; w < 2; w++)
+        for (int t = 0; t < 50; t++) {
+            const struct step_stamp *s = &r.stamp[w * 50 + t];
+            assert_true(s->start_ns <= s->ready_ns && s->ready_ns <= s->end_ns);
+            assert_true(t == 0 || s[-1].end_ns <= s->start_ns);
+            assert_true(s->apply_ns <= s->end_ns - s->ready_ns);
+        }
+    train_result_free(&r);
+}
+
+/* W5 through the whole stack: the message names the rank, nobody hangs (CTest's limit is the judge). */
+static void a_dead_rank_ends_the_run(void **state)
+{
+    static const char *const drills[] = {
+        "--model linear --mode allreduce --workers 3 --steps 100000 --drill-rank 1 --drill-step 5",
+        "--model linear --mode allreduce --reducer root --workers 3 --steps 100000 --drill-rank 0 --drill-step 5",
+        "--model linear --mode ps --workers 2 --steps 100000 --drill-rank 1 --drill-step 5",
+        "--model linear --mode ps --workers 2 --servers 2 --steps 100000 --drill-rank 2 --drill-step 5",
+    };
+    static const char *const names[] = { "rank 1", "rank 0", "rank 1", "rank 2" };
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        struct train_result r = { 0 };
+        assert_int_equal(kit_train(&r, drills[i], NULL, 0), RC_PEER);
+        if (!strstr(rc_message(), names[i]))
+            fail_msg("\"%s\" does not name %s", rc_message(), names[i]);
+    }
+}
+
+static void preparation_refuses(void **state)
+{
+    static const struct {
+        const char *options, *says;
+    } bad[] = {
+        { "--workers 0", "--workers 0" },
+        { "--lr nan", "--lr nan" },
+        { "--servers 2", "--mode ps" },
+        { "--mode single --workers 2", "--workers 2" },
+        { "--mode allreduce --reducer rign", "ring" },
+        { "--cluster x.yaml", "--world sim" },
+        { "--world sim --cluster /no/such/cluster.yaml", "/no/such/cluster.yaml" },
+        { "--data /no/such/digits.csv", "/no/such/digits.csv" },
+        { "--model linear --data x", "--data x" },
+        { "--resume /no/such/checkpoint", "/no/such/checkpoint" },
+        { "--compute hollow", "--world sim" },
+        { "--model linear --mode ps --servers 3", "--servers 3" },
+        { "--mode allreduce --transport mpi", "--world mpi" },
+        { "--world mpi --workers 2", "--workers 2" },
+        { "--save x --mode none --workers 2", "--save x" },
+        { "--drill-rank 5 --mode allreduce --workers 2", "--drill-rank 5" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct train_job job = { 0 };
+        const enum rc rc = kit_prepare(&job, bad[i].options);
+        train_job_free(&job);
+        if (rc != RC_INVAL || !strstr(rc_message(), bad[i].says))
+            fail_msg("%s: %s \"%s\" does not say \"%s\"", bad[i].options, rc_name(rc), rc_message(), bad[i].says);
+    }
+}
+
+static void option_tables_are_sound(void **state)
+{
+    (void)state;
+    for (const struct opt *o = train_opt_table; o->type != OPT_END; o++) {
+        for (const struct opt *other = o + 1; other->type != OPT_END; other++)
+            assert_string_not_equal(o->name, other->name);
+        assert_true(o->help[strlen(o->help) - 1] != '.');
+        assert_true(o->min <= o->max);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(linear_reaches_least_squares), cmocka_unit_test(lenet_learns_in_single),
+        cmocka_unit_test(lenet_learns_in_allreduce),    cmocka_unit_test(lenet_learns_in_ps),
+        cmocka_unit_test(resume_is_bit_exact_L3),       cmocka_unit_test(rates_follow_the_schedule),
+        cmocka_unit_test(stamps_are_in_order),          cmocka_unit_test(a_dead_rank_ends_the_run),
+        cmocka_unit_test(preparation_refuses),          cmocka_unit_test(option_tables_are_sound),
+    };
+
+    if (argc == 2)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests_name("train", tests, NULL, NULL);
+}

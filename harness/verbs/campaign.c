@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* campaign.c - launches in, figures out. */
+#include "harness/verbs/campaign.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* date-name, then date-name-2, ...: the first that can be made. */
+static enum rc make_dir(struct campaign *c, const char *results_dir, const char *name)
+{
+    enum { MAX_TRIES = 1000 };
+    const time_t now = time(NULL);
+    struct tm local;
+    char date[16];
+
+    strftime(date, sizeof date, "%Y-%m-%d", localtime_r(&now, &local));
+    for (int i = 1; i < MAX_TRIES; i++) {
+        char suffix[16] = "";
+        if (i > 1)
+            snprintf(suffix, sizeof suffix, "-%d", i);
+        snprintf(c->dir, sizeof c->dir, "%s/%s-%s%s", results_dir, date, name, suffix);
+        if (mkdir(c->dir, 0777) == 0)
+            return RC_OK;
+        if (errno != EEXIST)
+            return rc_raise(RC_INVAL, "%s: cannot be made: %s", c->dir, strerror(errno));
+    }
+    return rc_raise(RC_INVAL, "%s: exists, and so do %d more of that name", c->dir, MAX_TRIES);
+}
+
+enum rc campaign_open(struct campaign *c, const char *results_dir, const char *name)
+{
+    char path[600];
+    enum rc rc;
+
+    TRY(file_make_folder(results_dir));
+    TRY(make_dir(c, results_dir, name));
+    snprintf(path, sizeof path, "%s/runs.jsonl", c->dir);
+    TRY(atomic_file_open(&c->runs, path));
+out:
+    return rc;
+}
+
+enum rc campaign_add(struct campaign *c, struct point **out)
+{
+    struct point *grown = realloc(c->point, (c->n_points + 1) * sizeof *grown);
+
+    if (!grown)
+        return rc_raise(RC_NOMEM, "no memory for point %zu", c->n_points + 1);
+    c->point = grown;
+    *out = &grown[c->n_points];
+    **out = (struct point){ 0 };
+    (*out)->launch = calloc(c->n_launches_wanted, sizeof *(*out)->launch);
+    if (!(*out)->launch)
+        return rc_raise(RC_NOMEM, "no memory for %zu launches", c->n_launches_wanted);
+    c->n_points++;
+    return RC_OK;
+}
+
+static double number_at(const json_t *record, const char *key)
+{
+    const json_t *value = json_object_get(record, key);
+
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static void read_summary(struct launch *out, const json_t *r)
+{
+    *out = (struct launch){
+        .throughput_samples_per_s = number_at(r, "throughput_samples_per_s"),
+        .low_samples_per_s = number_at(r, "throughput_low_samples_per_s"),
+        .high_samples_per_s = number_at(r, "throughput_high_samples_per_s"),
+        .efficiency_ratio = number_at(r, "efficiency_ratio"),
+        .bound_ratio = number_at(r, "bound_ratio"),
+        .compute_s = number_at(r, "compute_s"),
+        .wait_s = number_at(r, "wait_s"),
+        .wire_s = number_at(r, "wire_s"),
+        .server_s = number_at(r, "server_s"),
+        .apply_s = number_at(r, "apply_s"),
+        .loss_last = number_at(r, "loss_last"),
+        .accuracy_ratio = number_at(r, "accuracy_ratio"),
+        .staleness_mean_count = number_at(r, "staleness_mean_count"),
+        .staleness_max_count = number_at(r, "staleness_max_count"),
+        .seconds_to_target_s = number_at(r, "seconds_to_target_loss_s"),
+    };
+}
+
+/* Grow by doubling: one step record more. */
+static enum rc add_to_curve(struct curve *c, const json_t *r)
+{
+    const size_t n = c->n_points;
+
+    if ((n & (n - 1)) == 0) { /* 0 or a power of two: full */
+        const size_t n_room = n ? 2 * n : 1;
+        double *seconds = realloc(c->seconds, n_room * sizeof *seconds);
+        if (seconds)
+            c->seconds = seconds;
+        double *samples = realloc(c->samples_count, n_room * sizeof *samples);
+        if (samples)
+            c->samples_count = samples;
+        double *loss = realloc(c->loss, n_room * sizeof *loss);
+        if (loss)
+            c->loss = loss;
+        if (!seconds || !samples || !loss)
+            return rc_raise(RC_NOMEM, "no memory for %zu points of a loss curve", n_room);
+    }
+    const double wall_s = number_at(r, "wall_s");
+    c->seconds[n] = isnan(wall_s) ? number_at(r, "virtual_s") : wall_s;
+    c->samples_count[n] = number_at(r, "samples_count");
+    c->loss[n] = number_at(r, "loss");
+    c->n_points++;
+    return RC_OK;
+}
+
+static enum rc take_record(struct campaign *c, struct point *p, json_t *r, bool *has_summary)
+{
+    const char *kind = json_string_value(json_object_get(r, "kind"));
+    enum rc rc = RC_OK;
+
+    if (!kind)
+        return rc_raise(RC_MISMATCH, "a record of a launch has no kind");
+    if (strcmp(kind, "summary") == 0) {
+        read_summary(&p->launch[p->n_launches], r);
+        p->batch_per_worker_count = (uint64_t)json_integer_value(json_object_get(r, "batch_per_worker_count"));
+        *has_summary = true;
+    } else if (strcmp(kind, "step") == 0 && p->n_launches == 0)
+        TRY(add_to_curve(&p->curve, r));
+    if (json_object_set_new(r, "launch_index", json_integer((json_int_t)p->n_launches)) != 0 ||
+        json_dumpf(r, c->runs.stream, JSON_COMPACT | JSON_REAL_PRECISION(17)) != 0 ||
+        fputc('\n', c->runs.stream) == EOF)
+        FAIL(RC_IO, "%s: write failed", c->runs.path);
+out:
+    return rc;
+}
+
+enum rc campaign_take(struct campaign *c, struct point *p, const char *path)
+{
+    FILE *from = fopen(path, "r");
+    bool has_summary = false;
+    json_t *record = NULL;
+    json_error_t error;
+    enum rc rc = RC_OK;
+
+    if (!from)
+        return rc_raise(RC_MISMATCH, "%s: the launch left no records: %s", path, strerror(errno));
+    while ((record = json_loadf(from, JSON_DISABLE_EOF_CHECK, &error)) != NULL) {
+        TRY(take_record(c, p, record, &has_summary));
+        json_decref(record);
+    }
+    if (!has_summary)
+        FAIL(RC_MISMATCH, "%s: the launch left no summary", path);
+    p->n_launches++;
+out:
+    json_decref(record);
+    fclose(from);
+    unlink(path);
+    return rc;
+}
+
+enum rc campaign_commit(struct campaign *c)
+{
+    return atomic_file_commit(&c->runs);
+}
+
+void campaign_close(struct campaign *c)
+{
+    for (size_t i = 0; i < c->n_points; i++) {
+        free(c->point[i].launch);
+        free(c->point[i].curve.seconds);
+        free(c->point[i].curve.samples_count);
+        free(c->point[i].curve.loss);
+    }
+    free(c->point);
+    atomic_file_discard(&c->runs);
+    *c = (struct campaign){ 0 };
+}
+
+void point_name(char *out, size_t n_bytes, const struct point *p)
+{
+    snprintf(out, n_bytes, "%s %s, %d worker%s", p->model, p->mode, p->n_workers, p->n_workers == 1 ? "" : "s");
+}
+
+void point_values(double *out, const struct point *p, size_t member_offset)
+{
+    for (size_t i = 0; i < p->n_launches; i++)
+        memcpy(&out[i], (const char *)&p->launch[i] + member_offset, sizeof *out);
+}
+
+double point_mean(const struct point *p, size_t member_offset)
+{
+    double value[MAX_LAUNCHES], sum = 0;
+
+    point_values(value, p, member_offset);
+    for (size_t i = 0; i < p->n_launches; i++)
+        sum += value[i];
+    return p->n_launches ? sum / (double)p->n_launches : NAN;
+}
+
+/* A launch in which the workers were never all at work at once has no throughput. */
+static bool has_throughput(const struct point *p)
+{
+    for (size_t i = 0; i < p->n_launches; i++)
+        if (!(p->launch[i].throughput_samples_per_s > 0))
+            return false;
+    return p->n_launches > 0;
+}
+
+struct interval point_throughput(const struct point *p)
+{
+    double value[MAX_LAUNCHES];
+
+    if (!has_throughput(p))
+        return (struct interval){ NAN, NAN, NAN, 0 };
+    if (p->n_launches == 1)
+        return (struct interval){ p->launch[0].throughput_samples_per_s, p->launch[0].low_samples_per_s,
+                                  p->launch[0].high_samples_per_s, 1 };
+    point_values(value, p, offsetof(struct launch, throughput_samples_per_s));
+    for (size_t i = 0; i < p->n_launches; i++)
+        value[i] = log(value[i]); /* rates are positive: so is their interval, and ratios are differences */
+    const struct interval logs = interval_of_launches(value, p->n_launches);
+    return (struct interval){ exp(logs.mean), exp(logs.low), exp(logs.high), logs.n_effective };
+}
+
+const struct point *campaign_find(const struct campaign *c, const char *model, const char *mode, int n_workers)
+{
+    for (size_t i = 0; i < c->n_points; i++)
+        if (strcmp(c->point[i].model, model) == 0 && strcmp(c->point[i].mode, mode) == 0 &&
+            c->point[i].n_workers == n_workers)
+            return &c->point[i];
+    return NULL;
+}
+
+struct decision campaign_decide(const struct point *a, const struct point *b)
+{
+    double first[MAX_LAUNCHES], second[MAX_LAUNCHES];
+
+    if (!has_throughput(a) || !has_throughput(b))
+        return (struct decision){ VERDICT_CANNOT_TELL, NAN, NAN, NAN, -1 };
+
+    point_values(first, a, offsetof(struct launch, throughput_samples_per_s));
+    point_values(second, b, offsetof(struct launch, throughput_samples_per_s));
+    return decide(first, a->n_launches, second, b->n_launches);
+}
+
+struct interval campaign_efficiency(const struct campaign *c, const struct point *p)
+{
+    const struct point *single = campaign_find(c, p->model, "single", 1);
+
+    if (!single || !has_throughput(single) || !has_throughput(p))
+        return (struct interval){ NAN, NAN, NAN, 0 };
+    if (single == p)
+        return (struct interval){ 1, NAN, NAN, (double)p->n_launches };
+    const struct decision d = campaign_decide(p, single);
+    const double w = p->n_workers, ratio = point_throughput(p).mean / point_throughput(single).mean;
+    return (struct interval){ ratio / w, d.ratio_low / w, d.ratio_high / w, (double)p->n_launches };
+}
+
+int campaign_largest(const struct campaign *c, const char *model)
+{
+    int largest = 0;
+
+    for (size_t i = 0; i < c->n_points; i++)
+        if (strcmp(c->point[i].model, model) == 0 && !c->point[i].oversubscribed && c->point[i].n_workers > largest)
+            largest = c->point[i].n_workers;
+    return largest;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compare_charts.c - a campaign as tab-separated tables and pictures, one set per model. */
+#include <math.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "harness/report/chart.h"
+#include "harness/verbs/campaign.h"
+#include "harness/world/cores.h"
+
+#define MEAN_US(p, member) (1e6 * point_mean((p), offsetof(struct launch, member)))
+
+struct sheet {          /* one table of one model */
+    const char *script; /* also the file's name: <script>-<model>.tsv */
+    const char *header;
+    void (*rows)(FILE *to, const struct campaign *c, const struct point *p);
+};
+
+static void write_scaling(FILE *to, const struct point *p, const struct interval *i)
+{
+    fprintf(to, "%s\t%d\t%.17g\t%.17g\t%.17g\t%d\n", p->mode, p->n_workers, i->mean, i->low, i->high,
+            p->oversubscribed);
+}
+
+static void throughput_rows(FILE *to, const struct campaign *c, const struct point *p)
+{
+    const struct interval i = point_throughput(p);
+
+    (void)c;
+    write_scaling(to, p, &i);
+}
+
+static void efficiency_rows(FILE *to, const struct campaign *c, const struct point *p)
+{
+    const struct interval i = campaign_efficiency(c, p);
+
+    if (!isnan(i.mean))
+        write_scaling(to, p, &i);
+}
+
+static void cost_rows(FILE *to, const struct campaign *c, const struct point *p)
+{
+    (void)c;
+    fprintf(to, "%s\t%d\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g\t%d\n", p->mode, p->n_workers, MEAN_US(p, compute_s),
+            MEAN_US(p, wait_s), MEAN_US(p, wire_s), MEAN_US(p, server_s), MEAN_US(p, apply_s), p->oversubscribed);
+}
+
+/* The largest point with a core for every worker of each mode. */
+static void loss_rows(FILE *to, const struct campaign *c, const struct point *p)
+{
+    const int n_workers = strcmp(p->mode, "single") == 0 ? 1 : campaign_largest(c, p->model);
+
+    if (p->n_workers != n_workers)
+        return;
+    for (size_t i = 0; i < p->curve.n_points; i++)
+        fprintf(to, "%s\t%d\t%.17g\t%.17g\t%.17g\n", p->mode, p->n_workers, p->curve.seconds[i],
+                p->curve.samples_count[i], p->curve.loss[i]);
+}
+
+static const struct sheet sheets[] = {
+    { "throughput", "mode\tworkers\tmean\tlow\thigh\toversubscribed", throughput_rows },
+    { "efficiency", "mode\tworkers\tmean\tlow\thigh\toversubscribed", efficiency_rows },
+    { "loss", "mode\tworkers\tseconds\tsamples\tloss", loss_rows },
+    { "cost", "mode\tworkers\tcompute_us\twait_us\twire_us\tserver_us\tapply_us\toversubscribed", cost_rows },
+};
+enum { N_SHEETS = sizeof sheets / sizeof *sheets };
+
+static enum rc write_sheet(const struct campaign *c, const char *model, const struct sheet *s, const char *path)
+{
+    struct atomic_file file = { 0 };
+    enum rc rc;
+
+    TRY(atomic_file_open(&file, path));
+    fprintf(file.stream, "%s\n", s->header);
+    for (size_t i = 0; i < c->n_points; i++)
+        if (strcmp(c->point[i].model, model) == 0 && c->point[i].n_launches > 0)
+            s->rows(file.stream, c, &c->point[i]);
+    TRY(atomic_file_commit(&file));
+out:
+    atomic_file_discard(&file);
+    return rc;
+}
+
+static bool has_efficiency(const struct campaign *c, const char *model)
+{
+    const struct point *single = campaign_find(c, model, "single", 1);
+
+    return single && single->n_launches > 0;
+}
+
+static bool has_loss(const struct campaign *c, const char *model)
+{
+    for (size_t i = 0; i < c->n_points; i++)
+        if (strcmp(c->point[i].model, model) == 0 &&
+            !isnan(point_mean(&c->point[i], offsetof(struct launch, loss_last))))
+            return true;
+    return false;
+}
+
+static enum rc draw_model(const struct campaign *c, const char *model, const struct chart_var *var, int n_vars,
+                          bool draw)
+{
+    char path[700], name[80];
+    enum rc rc = RC_OK;
+
+    for (int i = 0; i < N_SHEETS; i++) {
+        if (strcmp(sheets[i].script, "efficiency") == 0 && !has_efficiency(c, model))
+            continue; /* without `single` there is nothing to compare with */
+        if (strcmp(sheets[i].script, "loss") == 0 && !has_loss(c, model))
+            continue;
+        snprintf(name, sizeof name, "%s-%s", sheets[i].script, model);
+        snprintf(path, sizeof path, "%s/%s.tsv", c->dir, name);
+        TRY(write_sheet(c, model, &sheets[i], path));
+        if (draw)
+            TRY(chart_draw(sheets[i].script, path, c->dir, name, var, n_vars));
+    }
+out:
+    return rc;
+}
+
+static void describe_machine(char *out, size_t n_bytes, const struct campaign *c)
+{
+    struct utsname about;
+
+    if (c->is_virtual)
+        snprintf(out, n_bytes, "simulated cluster %s", c->cluster_name);
+    else if (uname(&about) == 0)
+        snprintf(out, n_bytes, "%d cores, %s", cores_allowed_count(), about.machine);
+    else
+        snprintf(out, n_bytes, "%d cores", cores_allowed_count());
+}
+
+enum rc campaign_draw(const struct campaign *c)
+{
+    const bool draw = chart_available();
+    char machine[160], launches[16], batch[16];
+    enum rc rc = RC_OK;
+
+    describe_machine(machine, sizeof machine, c);
+    for (size_t i = 0; i < c->n_points; i++) {
+        const struct point *p = &c->point[i];
+        if (i > 0 && strcmp(p->model, c->point[i - 1].model) == 0)
+            continue;
+        snprintf(launches, sizeof launches, "%zu", p->n_launches);
+        snprintf(batch, sizeof batch, "%llu", (unsigned long long)p->batch_per_worker_count);
+        const struct chart_var var[] = {
+            { "model", p->model }, { "batch", batch }, { "machine", machine }, { "launches", launches }
+        };
+        TRY(draw_model(c, p->model, var, sizeof var / sizeof *var, draw));
+    }
+    if (!draw)
+        rc = rc_raise(RC_UNSUPPORTED, "gnuplot was not found: the data of the charts is in %s, the pictures are not",
+                      c->dir);
+out:
+    return rc;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* info_verb.c - gradmark info: what was built, what was not and why, and what this machine offers. */
+#include <stdio.h>
+
+#include "allreduce/reducer.h"
+#include "harness/base/opt.h"
+#include "harness/compute/compute.h"
+#include "harness/net/transport.h"
+#include "harness/report/chart.h"
+#include "harness/report/manifest.h"
+#include "harness/report/record.h"
+#include "harness/verbs/verb.h"
+#include "harness/world/cores.h"
+#include "harness/world/world.h"
+#include "models/workload.h"
+
+static const struct opt no_options[] = { OPT_END_ };
+
+static void info_help(FILE *to)
+{
+    fputs("  no options\n", to);
+}
+
+static void print_missing(const char *what, const char *why_not)
+{
+    if (why_not[0])
+        printf("  %-12s not built: %s\n", what, why_not);
+}
+
+static void print_parts(void)
+{
+    printf("worlds      ");
+    for (const struct world_ops *const *w = world_all(); *w; w++)
+        printf(" %s", (*w)->name);
+    printf("\ntransports  ");
+    for (const struct transport_ops *const *t = transport_all(); *t; t++)
+        printf(" %s", (*t)->name);
+    printf("\ncompute     ");
+    for (const struct compute_backend *const *c = compute_all(); *c; c++)
+        printf(" %s", (*c)->name);
+    printf("\nmodels      ");
+    for (const struct workload *const *m = workload_all(); *m; m++)
+        printf(" %s (data %s)", (*m)->name, (*m)->dataset);
+    printf("\nmodes        none single ps allreduce\nreducers    ");
+    for (const struct reducer *const *r = reducer_all(); *r; r++)
+        printf(" %s", (*r)->name);
+    printf("\ncharts       %s\n",
+           chart_available() ? "gnuplot found" : "gnuplot not found: no charts (Debian: gnuplot-nox)");
+    printf("cores        %d allowed to this process\n", cores_allowed_count());
+}
+
+static enum rc info_run(int argc, char **argv, enum verb_stage *stage)
+{
+    struct opt_group group[] = { { "info", no_options, NULL, 0 } };
+    struct report *to = NULL;
+    struct record *r = NULL;
+    enum rc rc;
+
+    TRY(opt_parse(group, 1, NULL, 0, argc, argv));
+    *stage = STAGE_RUN;
+    print_parts();
+    print_missing("world mpi", GRADMARK_MPI_WHY_NOT);
+    print_missing("world sim", GRADMARK_SIMGRID_WHY_NOT);
+    printf("cuda         %s\nnccl         %s\n", GRADMARK_CUDA_STATE, GRADMARK_NCCL_STATE);
+    fflush(stdout);
+    TRY(record_open(&r, "build"));
+    manifest_fill(r, false);
+    TRY(report_open(&to, "-"));
+    TRY(report_write(to, r));
+    TRY(report_commit(to));
+out:
+    report_close(&to);
+    record_close(&r);
+    return rc;
+}
+
+const struct verb verb_info = {
+    .name = "info",
+    .summary = "what this binary was built with, what not and why, and what this machine offers",
+    .run = info_run,
+    .help = info_help,
+};

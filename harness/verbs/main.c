@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* main.c - gradmark: finds the verb, prints the error, picks the exit code: 0, 1 (failed) or 2 (bad input). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/text.h"
+#include "harness/verbs/verb.h"
+#include "harness/world/world.h"
+
+static const struct verb *const verbs[] = { &verb_compare, &verb_train, &verb_info, NULL };
+
+int verb_wants_help(int argc, char **argv)
+{
+    for (int i = 0; i < argc; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return 1;
+    return 0;
+}
+
+static void print_usage(FILE *to)
+{
+    fputs("gradmark: what it costs to turn many workers' gradients into the next parameters\n\n"
+          "usage: gradmark VERB [--option value ...]\n\n",
+          to);
+    for (const struct verb *const *v = verbs; *v; v++)
+        fprintf(to, "  %-9s %s\n", (*v)->name, (*v)->summary);
+    fputs("  help      this text; gradmark VERB --help: its options; gradmark help --all: everything\n", to);
+}
+
+static int print_help(int argc, char **argv)
+{
+    print_usage(stdout);
+    if (argc > 0 && strcmp(argv[0], "--all") == 0)
+        for (const struct verb *const *v = verbs; *v; v++) {
+            fprintf(stdout, "\n== gradmark %s: %s\n", (*v)->name, (*v)->summary);
+            (*v)->help(stdout);
+        }
+    return EXIT_SUCCESS;
+}
+
+static int unknown_verb(const char *name)
+{
+    const char *known[] = { "compare", "train", "info", "help", NULL };
+    const char *nearest = text_nearest(name, known);
+
+    if (nearest)
+        fprintf(stderr, "gradmark: %s: no such verb; the nearest is %s\n", name, nearest);
+    else
+        fprintf(stderr, "gradmark: %s: no such verb; gradmark help lists them\n", name);
+    return 2;
+}
+
+static int run_verb(const struct verb *v, int argc, char **argv)
+{
+    enum verb_stage stage = STAGE_INPUT;
+
+    if (verb_wants_help(argc, argv)) {
+        fprintf(stdout, "gradmark %s: %s\n", v->name, v->summary);
+        v->help(stdout);
+        return EXIT_SUCCESS;
+    }
+    const enum rc rc = v->run(argc, argv, &stage);
+    if (rc == RC_OK)
+        return EXIT_SUCCESS;
+    /* All processes of a launch see the same bad input: one tells. */
+    if (stage == STAGE_RUN || world_launcher().rank == 0) {
+        fprintf(stderr, "gradmark %s: %s\n", v->name, rc_message()[0] ? rc_message() : rc_text(rc));
+        if (getenv("GRADMARK_TRACE"))
+            rc_print_trace(stderr);
+    }
+    return stage == STAGE_INPUT ? 2 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_usage(stderr);
+        return 2;
+    }
+    if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        return print_help(argc - 2, argv + 2);
+    for (const struct verb *const *v = verbs; *v; v++)
+        if (strcmp((*v)->name, argv[1]) == 0)
+            return run_verb(*v, argc - 2, argv + 2);
+    return unknown_verb(argv[1]);
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train_verb.c - gradmark train: one run, its records, its checkpoint, a table of what it did. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/file.h"
+#include "harness/report/horovod.h"
+#include "harness/report/table.h"
+#include "harness/train/train.h"
+#include "harness/verbs/verb.h"
+
+struct own_opts {
+    const char *out;
+    bool lines;
+};
+
+static const struct opt own_table[] = {
+    OPT_TEXT_(struct own_opts, out, "out", "", "FILE", "write records as JSON lines; - for standard output"),
+    OPT_BOOL_(struct own_opts, lines, "lines", "true",
+              "end with the lines Horovod's and tf_cnn_benchmarks' parsers read"),
+    OPT_END_,
+};
+
+struct run { /* shared by the ranks of this process */
+    const struct train_job *job;
+    struct train_result result; /* rank 0's */
+};
+
+static enum rc body(struct world *w, void *arg)
+{
+    struct run *run = arg;
+
+    return train_rank(w, run->job, &run->result);
+}
+
+static void train_help(FILE *to)
+{
+    struct train_opts opts;
+    struct own_opts own;
+    const struct opt_group group[] = { { "training", train_opt_table, &opts, 0 }, { "output", own_table, &own, 0 } };
+
+    opt_help(to, group, 2);
+}
+
+static enum rc print_row(struct table *t, const char *name, const char *value)
+{
+    enum rc rc;
+
+    TRY(table_cell(t, "%s", name));
+    TRY(table_cell(t, "%s", value));
+out:
+    return rc;
+}
+
+static void format_interval(char *out, size_t n_bytes, const struct interval *i)
+{
+    if (isnan(i->low))
+        snprintf(out, n_bytes, "%.4g samples/s (too few steps for an interval)", i->mean);
+    else
+        snprintf(out, n_bytes, "%.4g samples/s, 95 %% interval %.4g to %.4g", i->mean, i->low, i->high);
+}
+
+static enum rc fill_table(struct table *t, const struct train_job *job, const struct train_result *r,
+                          const struct train_summary *s)
+{
+    const struct steps_summary *m = &s->measured;
+    char text[256];
+    enum rc rc;
+
+    snprintf(text, sizeof text, "%s, %s, world %s, %d workers, %d servers, batch %llu each, %llu steps",
+             job->opts.model, job->opts.mode, job->opts.world, job->n_workers, job->n_servers,
+             (unsigned long long)job->opts.batch, (unsigned long long)job->opts.steps);
+    TRY(print_row(t, "run", text));
+    format_interval(text, sizeof text, &m->throughput_samples_per_s);
+    TRY(print_row(t, "throughput", text));
+    snprintf(text, sizeof text, "%.1f %% of %d x one worker alone", 100 * s->efficiency_ratio, job->n_workers);
+    TRY(print_row(t, "efficiency", text));
+    snprintf(text, sizeof text, "%.1f %% of what the slowest of compute, wire and server allows", 100 * s->bound_ratio);
+    TRY(print_row(t, "of the bound", text));
+    snprintf(text, sizeof text, "compute %.4g, wait %.4g, wire %.4g, server %.4g, apply %.4g us", m->compute_s * 1e6,
+             m->wait_s * 1e6, m->wire_s * 1e6, m->server_s * 1e6, m->apply_s * 1e6);
+    TRY(print_row(t, "mean step", text));
+    if (isfinite(m->loss_last))
+        snprintf(text, sizeof text, "first %.4g, last %.4g (mean of 10 steps)", m->loss_first, m->loss_last);
+    else
+        snprintf(text, sizeof text, r->has_params ? "first %.4g, then it diverged" : "not computed", m->loss_first);
+    TRY(print_row(t, "training loss", text));
+    if (r->has_params && !isnan(r->evaluation.accuracy_ratio)) {
+        snprintf(text, sizeof text, "%.2f %%", 100 * r->evaluation.accuracy_ratio);
+        TRY(print_row(t, "test accuracy", text));
+    }
+    if (r->has_params && strcmp(job->opts.model, "linear") == 0 && isfinite((double)r->final.param[0])) {
+        snprintf(text, sizeof text, "slope=%.6f offset=%.6f", (double)r->final.param[0], (double)r->final.param[1]);
+        TRY(print_row(t, "line", text));
+    }
+    if (job->mode->needs_servers) {
+        snprintf(text, sizeof text, "mean %.4g, max %u updates", m->staleness_mean_count, m->staleness_max_count);
+        TRY(print_row(t, "staleness", text));
+    }
+    if (!isnan(job->opts.target_loss)) {
+        if (isnan(s->seconds_to_target_loss))
+            snprintf(text, sizeof text, "%g was not reached", job->opts.target_loss);
+        else
+            snprintf(text, sizeof text, "%g after %.4g s, %llu samples", job->opts.target_loss,
+                     s->seconds_to_target_loss, (unsigned long long)s->samples_to_target_loss_count);
+        TRY(print_row(t, "target loss", text));
+    }
+out:
+    return rc;
+}
+
+/* The two peers' closing lines, from worker 0's steps in ten parts, as they would have measured it. */
+static enum rc print_lines(const struct train_job *job, const struct train_result *r, const struct train_summary *s)
+{
+    enum { N_PARTS = 10 };
+    double rate[N_PARTS], *step_s = NULL;
+    const size_t n_per_part = job->n_steps / N_PARTS;
+    enum rc rc = RC_OK;
+
+    if (n_per_part == 0)
+        return RC_OK;
+    step_s = malloc(job->n_steps * sizeof *step_s);
+    if (!step_s)
+        return rc_raise(RC_NOMEM, "no memory for %zu steps", job->n_steps);
+    for (size_t i = 0; i < job->n_steps; i++)
+        step_s[i] = (double)(r->stamp[i].end_ns - r->stamp[i].start_ns) * 1e-9;
+    for (size_t part = 0; part < N_PARTS; part++) {
+        const struct step_stamp *first = &r->stamp[part * n_per_part], *last = first + n_per_part - 1;
+        rate[part] = (double)(n_per_part * job->opts.batch) / ((double)(last->end_ns - first->start_ns) * 1e-9);
+    }
+    horovod_print(stdout, "CPU", (size_t)job->n_workers, rate, N_PARTS);
+    TRY(tf_cnn_print(stdout, (double)job->opts.batch * job->n_workers, step_s, job->n_steps, s->measured.loss_last,
+                     s->measured.throughput_samples_per_s.mean));
+out:
+    free(step_s);
+    return rc;
+}
+
+static enum rc print_result(const struct own_opts *own, const struct train_job *job, const struct train_result *r,
+                            const struct train_summary *s)
+{
+    static const struct column column[] = { { "", ALIGN_LEFT }, { "", ALIGN_LEFT } };
+    struct table *t = NULL;
+    enum rc rc;
+
+    if (strcmp(own->out, "-") == 0)
+        return RC_OK;
+    TRY(table_open(&t, column, 2));
+    TRY(fill_table(t, job, r, s));
+    table_print(t, stdout);
+    if (own->lines)
+        TRY(print_lines(job, r, s));
+out:
+    table_close(&t);
+    return rc;
+}
+
+static void warn_shared_cores(const struct train_job *job, const struct train_result *r)
+{
+    int n_sharing = 0;
+
+    if (!job->opts.bind || (job->world->caps & WORLD_VIRTUAL_TIME))
+        return;
+    for (int w = 0; w < job->n_workers; w++)
+        n_sharing += r->rank[w].own_cores_count == 0;
+    if (n_sharing > 0)
+        fprintf(stderr,
+                "gradmark train: warning: %d of %d workers share their cores with others: this run is oversubscribed\n",
+                n_sharing, job->n_workers);
+}
+
+/* A path that cannot be written is found before hours of work, not after. */
+static enum rc check_writable(const char *path)
+{
+    struct atomic_file file = { 0 };
+    enum rc rc = RC_OK;
+
+    if (path[0])
+        TRY(atomic_file_open(&file, path));
+out:
+    atomic_file_discard(&file);
+    return rc;
+}
+
+static enum rc finish(struct report *to, const struct own_opts *own, const struct train_job *job,
+                      const struct train_result *r)
+{
+    struct train_summary summary;
+    enum rc rc;
+
+    TRY(train_summarise(&summary, job, r));
+    TRY(train_write(to, job, r, &summary));
+    if (job->opts.save[0])
+        TRY(checkpoint_save(&r->final, job->opts.save));
+    TRY(report_commit(to));
+    warn_shared_cores(job, r);
+    TRY(print_result(own, job, r, &summary));
+out:
+    return rc;
+}
+
+static enum rc train_run(int argc, char **argv, enum verb_stage *stage)
+{
+    struct train_opts opts;
+    struct own_opts own;
+    struct opt_group group[] = { { "training", train_opt_table, &opts, 0 }, { "output", own_table, &own, 0 } };
+    const struct launcher launcher = world_launcher();
+    struct train_job job = { 0 };
+    struct run run = { .job = &job };
+    struct report *to = NULL;
+    enum rc rc;
+
+    TRY(opt_parse(group, 2, train_opt_rules, train_n_opt_rules, argc, argv));
+    TRY(train_prepare(&job, &opts, group, 2, launcher.name ? launcher.n_ranks : 0));
+    if (launcher.rank == 0)
+        TRY(check_writable(job.opts.save));
+    TRY(report_open(&to, launcher.rank == 0 && own.out[0] ? own.out : NULL));
+    *stage = STAGE_RUN;
+    const struct world_opts world = train_world_opts(&job);
+    TRY(world_run(job.world, &world, job.n_ranks, body, &run));
+    if (run.result.stamp) /* rank 0 lived in this process */
+        TRY(finish(to, &own, &job, &run.result));
+out:
+    report_close(&to);
+    train_result_free(&run.result);
+    train_job_free(&job);
+    return rc;
+}
+
+const struct verb verb_train = {
+    .name = "train",
+    .summary = "train one model one way: throughput, cost of a step, loss, checkpoint",
+    .run = train_run,
+    .help = train_help,
+};

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* child.c - start a program, keep the end of its complaints, wait for it with a limit. */
+#include "harness/world/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness/world/wait.h"
+
+extern char **environ;
+
+/* Keep the last n_bytes - 1 bytes of a stream in text. */
+static void keep_tail(char *text, size_t n_bytes, const char *chunk, size_t n_chunk)
+{
+    const size_t n_room = n_bytes - 1;
+    size_t n_kept = strlen(text);
+
+    if (n_chunk >= n_room) {
+        memcpy(text, chunk + n_chunk - n_room, n_room);
+        text[n_room] = '\0';
+        return;
+    }
+    if (n_kept + n_chunk > n_room) {
+        const size_t n_drop = n_kept + n_chunk - n_room;
+        memmove(text, text + n_drop, n_kept - n_drop);
+        n_kept -= n_drop;
+    }
+    memcpy(text + n_kept, chunk, n_chunk);
+    text[n_kept + n_chunk] = '\0';
+}
+
+/* Read fd to its end; false when limit_ms passed first. */
+static bool drain(int fd, int limit_ms, char *text, size_t n_bytes)
+{
+    const uint64_t started_ns = wait_clock_ns();
+    char chunk[4096];
+
+    for (;;) {
+        int left_ms = -1;
+        if (limit_ms > 0) {
+            const uint64_t spent_ms = (wait_clock_ns() - started_ns) / 1000000u;
+            if (spent_ms >= (uint64_t)limit_ms)
+                return false;
+            left_ms = limit_ms - (int)spent_ms;
+        }
+        struct pollfd p = { .fd = fd, .events = POLLIN };
+        if (poll(&p, 1, left_ms) <= 0)
+            continue; /* interrupted, or the limit: looked at above */
+        const ssize_t n_read = read(fd, chunk, sizeof chunk);
+        if (n_read < 0 && errno == EINTR)
+            continue;
+        if (n_read <= 0)
+            return true;
+        if (text)
+            keep_tail(text, n_bytes, chunk, (size_t)n_read);
+    }
+}
+
+static int spawn(pid_t *pid, char *const argv[], int error_fd)
+{
+    posix_spawn_file_actions_t actions;
+    int error = posix_spawn_file_actions_init(&actions);
+
+    if (error)
+        return error;
+    error = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    if (!error)
+        error = posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+    if (!error)
+        error = posix_spawn_file_actions_adddup2(&actions, error_fd, 2);
+    if (!error)
+        error = posix_spawnp(pid, argv[0], &actions, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    return error;
+}
+
+enum rc child_run(char *const argv[], int limit_ms, int *exit_code, char *error_text, size_t n_bytes)
+{
+    int pipe_fd[2] = { -1, -1 };
+    enum rc rc = RC_OK;
+    pid_t pid;
+    int status = 0;
+
+    if (error_text)
+        error_text[0] = '\0';
+    if (pipe2(pipe_fd, O_CLOEXEC) != 0)
+        return rc_raise(RC_IO, "%s: no pipe: %s", argv[0], strerror(errno));
+    const int error = spawn(&pid, argv, pipe_fd[1]);
+    close(pipe_fd[1]);
+    if (error)
+        FAIL(RC_IO, "%s: cannot be started: %s", argv[0], strerror(error));
+    const bool ended = drain(pipe_fd[0], limit_ms, error_text, n_bytes);
+    if (!ended)
+        kill(pid, SIGKILL);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    *exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    if (!ended)
+        rc = rc_raise(RC_TIMEOUT, "%s: killed, not done after %d ms", argv[0], limit_ms);
+out:
+    close(pipe_fd[0]);
+    return rc;
+}
+
+enum rc child_self_path(char *out, size_t n_bytes)
+{
+    const ssize_t n_path = readlink("/proc/self/exe", out, n_bytes - 1);
+
+    if (n_path < 0 || (size_t)n_path == n_bytes - 1)
+        return rc_raise(RC_IO, "the path of this program cannot be read: %s", strerror(errno));
+    out[n_path] = '\0';
+    return RC_OK;
+}
+
+void child_host_name(char *out, size_t n_bytes)
+{
+    if (gethostname(out, n_bytes) != 0)
+        snprintf(out, n_bytes, "unknown");
+    out[n_bytes - 1] = '\0';
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* child.h - run another program and wait for it: launches of this binary, gnuplot. */
+#ifndef HARNESS_WORLD_CHILD_H
+#define HARNESS_WORLD_CHILD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/base/rc.h"
+
+/* Run argv (NULL-terminated; argv[0] looked up in PATH unless it has a slash), standard input and
+ * output /dev/null, and wait. *exit_code: 0..255, or 128 + signal. error_text[n_bytes] (may be
+ * NULL): the end of what it wrote to standard error, terminated. limit_ms: 0 none; then it is
+ * killed and RC_TIMEOUT. RC_IO: could not be started. */
+enum rc child_run(char *const argv[], int limit_ms, int *exit_code, char *error_text, size_t n_bytes) MUST_CHECK;
+
+/* Path of this executable, for launching itself again. RC_IO. */
+enum rc child_self_path(char *out, size_t n_bytes) MUST_CHECK;
+
+/* n < n_bytes bytes of the host's name, terminated. Cannot fail ("unknown"). */
+void child_host_name(char *out, size_t n_bytes);
+
+#endif

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cluster_test.c - cluster descriptions: the right ones, each wrong one's message, and thousands of broken ones. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/base/rng.h"
+#include "harness/world/cluster.h"
+
+static const char valid[] = "name: four-nodes            # text\n"
+                            "hosts_count: 4\n"
+                            "ranks_per_host_count: 1\n"
+                            "link_bits_per_s: 1e9\n"
+                            "link_latency_s: 25e-6\n"
+                            "local_bytes_per_s: 6e9\n"
+                            "local_latency_s: 2e-6\n"
+                            "flops_per_s: 20e9\n"
+                            "memory_bytes_per_s: 8e9\n";
+
+/* Load text; what rc_message() says behind the path goes to said (RC_INVAL only). */
+static enum rc load(struct cluster *out, const char *text, size_t n_bytes, char *said, size_t n_said)
+{
+    char path[] = "cluster-test-XXXXXX";
+    const int fd = mkstemp(path);
+    enum rc rc;
+
+    assert_true(fd >= 0);
+    assert_true(write(fd, text, n_bytes) == (ssize_t)n_bytes);
+    close(fd);
+    rc = cluster_load(out, path);
+    said[0] = '\0';
+    if (rc != RC_OK) {
+        assert_true(strncmp(rc_message(), path, strlen(path)) == 0);
+        snprintf(said, n_said, "%s", rc_message() + strlen(path));
+    }
+    unlink(path);
+    return rc;
+}
+
+/* valid with line `line` (from 1) replaced ("" removes it). */
+static void edit(char *out, size_t n_bytes, int line, const char *replacement)
+{
+    const char *at = valid;
+    size_t n = 0;
+
+    for (int l = 1; *at; l++) {
+        const char *end = strchr(at, '\n') + 1;
+        const int n_added = l == line ? snprintf(out + n, n_bytes - n, "%s%s", replacement, *replacement ? "\n" : "")
+                                      : snprintf(out + n, n_bytes - n, "%.*s", (int)(end - at), at);
+        n += (size_t)n_added;
+        at = end;
+    }
+}
+
+static void a_valid_file_is_read(void **state)
+{
+    struct cluster c;
+    char said[512];
+
+    (void)state;
+    assert_int_equal(load(&c, valid, strlen(valid), said, sizeof said), RC_OK);
+    assert_string_equal(c.name, "four-nodes");
+    assert_int_equal(c.n_hosts, 4);
+    assert_int_equal(c.n_ranks_per_host, 1);
+    assert_true(c.link_bytes_per_s == 125e6 && c.link_latency_s == 25e-6);
+    assert_true(c.local_bytes_per_s == 6e9 && c.local_latency_s == 2e-6);
+    assert_true(c.flops_per_s == 20e9 && c.memory_bytes_per_s == 8e9);
+}
+
+static void optional_keys_have_defaults(void **state)
+{
+    static const char text[] = "{hosts_count: 0, ranks_per_host_count: 4, link_bits_per_s: 25e9,\n"
+                               " link_latency_s: 1e-6, flops_per_s: 1, memory_bytes_per_s: 1}\n";
+    struct cluster c, standard;
+    char said[512];
+
+    (void)state;
+    cluster_default(&standard);
+    assert_int_equal(load(&c, text, strlen(text), said, sizeof said), RC_OK);
+    assert_string_equal(c.name, "unnamed");
+    assert_int_equal(c.n_hosts, 0);
+    assert_true(c.local_bytes_per_s == standard.local_bytes_per_s);
+    assert_true(c.local_latency_s == standard.local_latency_s);
+}
+
+static void examples_are_valid(void **state)
+{
+    struct cluster c;
+
+    (void)state;
+    assert_int_equal(cluster_load(&c, EXAMPLES "/ethernet-1g.yaml"), RC_OK);
+    assert_string_equal(c.name, "ethernet-1g");
+    assert_int_equal(c.n_hosts * c.n_ranks_per_host, 8);
+    assert_true(c.link_bytes_per_s == 125e6);
+    assert_int_equal(cluster_load(&c, EXAMPLES "/rdma-25g-4x4.yaml"), RC_OK);
+    assert_string_equal(c.name, "rdma-25g-4x4");
+    assert_int_equal(c.n_hosts * c.n_ranks_per_host, 512);
+    assert_true(c.link_bytes_per_s == 25e9 / 8);
+}
+
+static void each_error_names_line_and_key(void **state)
+{
+    static const struct {
+        int line;
+        const char *replacement, *message;
+    } wrong[] = {
+        { 2, "hosts_coun: 4", ":2: hosts_coun: no such key; the nearest is hosts_count" },
+        { 2, "zzz: 4", ":2: zzz: no such key; the first one is name" },
+        { 2, "hosts_count: -1", ":2: hosts_count: is \"-1\"; a whole number from 0 to 1e+06 would be right" },
+        { 2, "hosts_count: 1000001", ":2: hosts_count: is \"1000001\"; a whole number from 0 to 1e+06 would be right" },
+        { 2, "hosts_count: 1.5", ":2: hosts_count: is \"1.5\"; a whole number from 0 to 1e+06 would be right" },
+        { 2, "hosts_count:", ":2: hosts_count: is \"\"; a whole number from 0 to 1e+06 would be right" },
+        { 2, "hosts_count: 99999999999999999999",
+          ":2: hosts_count: is \"99999999999999999999\"; a whole number from 0 to 1e+06 would be right" },
+        { 3, "ranks_per_host_count: 0",
+          ":3: ranks_per_host_count: is \"0\"; a whole number from 1 to 1e+06 would be right" },
+        { 4, "link_bits_per_s: nan", ":4: link_bits_per_s: is \"nan\"; a number from 1 to 1e+18 would be right" },
+        { 4, "link_bits_per_s: inf", ":4: link_bits_per_s: is \"inf\"; a number from 1 to 1e+18 would be right" },
+        { 4, "link_bits_per_s: 1e999", ":4: link_bits_per_s: is \"1e999\"; a number from 1 to 1e+18 would be right" },
+        { 4, "link_bits_per_s: 1 Gbit", ":4: link_bits_per_s: is \"1 Gbit\"; a number from 1 to 1e+18 would be right" },
+        { 5, "link_latency_s: 0", ":5: link_latency_s: is \"0\"; a number from 1e-09 to 1000 would be right" },
+        { 5, "link_latency_s: -1e-6", ":5: link_latency_s: is \"-1e-6\"; a number from 1e-09 to 1000 would be right" },
+        { 6, "local_bytes_per_s:", ":6: local_bytes_per_s: is \"\"; a number from 1 to 1e+18 would be right" },
+        { 8, "flops_per_s: 0x10", ":8: flops_per_s: is \"0x10\"; a number from 1 to 1e+24 would be right" },
+        { 8, "flops_per_s: [1, 2]", ":8: the value is a list or a mapping; one text or number would be right" },
+        { 9, "memory_bytes_per_s: 0", ":9: memory_bytes_per_s: is \"0\"; a number from 1 to 1e+18 would be right" },
+        { 8, "", ":8: flops_per_s: is missing; the file ends without it" },
+        { 7, "hosts_count: 5 # again", ":7: hosts_count: is here for the second time; once would be right" },
+        { 3, "ranks_per_host_count: \"1", ":3: not YAML: found unexpected end of stream" },
+        { 3, "\tranks_per_host_count: 1", ":3: not YAML: found a tab character that violates indentation" },
+        { 3, "ranks_per_host_count 1", ":3: not YAML: could not find expected ':'" },
+        { 9, "memory_bytes_per_s: 1\n---\nname: b", ":11: a second document begins; one would be right" },
+        { 1, "name: \"a\\tb\"", ":1: name: has a control character; printable text would be right" },
+        { 2, "hosts_count: *x", ":2: an alias (*) names nothing; a text or number would be right" },
+    };
+    char text[1024], said[512];
+    struct cluster c;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        memset(&c, 0x5a, sizeof c);
+        edit(text, sizeof text, wrong[i].line, wrong[i].replacement);
+        assert_int_equal(load(&c, text, strlen(text), said, sizeof said), RC_INVAL);
+        assert_string_equal(said, wrong[i].message);
+        assert_int_equal(c.n_hosts, 0x5a5a5a5a); /* out only on success */
+    }
+}
+
+static void unreadable_files_are_named(void **state)
+{
+    struct cluster c;
+    char said[512];
+
+    (void)state;
+    assert_int_equal(cluster_load(&c, "no/such/file.yaml"), RC_INVAL);
+    assert_string_equal(rc_message(), "no/such/file.yaml: cannot be read: No such file or directory");
+    assert_int_equal(cluster_load(&c, "/"), RC_INVAL);
+    assert_string_equal(rc_message(), "/: cannot be read: Is a directory");
+    assert_int_equal(load(&c, "", 0, said, sizeof said), RC_INVAL);
+    assert_string_equal(said, ":1: is empty; lines of the form key: value would be right");
+    assert_int_equal(load(&c, "# nothing\n", 10, said, sizeof said), RC_INVAL);
+    assert_string_equal(said, ":1: is empty; lines of the form key: value would be right");
+    assert_int_equal(load(&c, "- a\n", 4, said, sizeof said), RC_INVAL);
+    assert_string_equal(said, ":1: lines of the form key: value would be right");
+}
+
+static void a_long_file_is_refused(void **state)
+{
+    const size_t n_bytes = (size_t)10 << 20;
+    char *text = malloc(n_bytes), said[512];
+    struct cluster c;
+
+    (void)state;
+    assert_non_null(text);
+    memset(text, '\n', n_bytes);
+    assert_int_equal(load(&c, text, n_bytes, said, sizeof said), RC_INVAL);
+    assert_string_equal(said, ": cannot be read: longer than 65536 bytes, so not a cluster description");
+    memset(text, '[', n_bytes);
+    assert_int_equal(load(&c, text, 60000, said, sizeof said), RC_INVAL);
+    free(text);
+}
+
+static void ranks_must_fit(void **state)
+{
+    struct cluster c;
+
+    (void)state;
+    cluster_default(&c);
+    assert_int_equal(cluster_check(&c, 1000000), RC_OK); /* as many hosts as needed */
+    c.n_hosts = 1000000;
+    c.n_ranks_per_host = 1000000;
+    assert_int_equal(cluster_check(&c, 2000000000), RC_OK); /* the product exceeds an int */
+    c.n_hosts = 3;
+    c.n_ranks_per_host = 4;
+    assert_int_equal(cluster_check(&c, 12), RC_OK);
+    assert_int_equal(cluster_check(&c, 13), RC_INVAL);
+    assert_string_equal(rc_message(), "cluster default: 13 ranks do not fit: it has 3 hosts with 4 ranks each");
+    assert_int_equal(cluster_check(&c, 0), RC_INVAL);
+}
+
+/* One random edit of text[n]: overwrite, insert, remove, cut, or copy a piece elsewhere. */
+static size_t mutate(char *text, size_t n, size_t n_max, uint64_t seed)
+{
+    static const char alphabet[] = "0123456789eE+-.:#{}[]\"'\\,&*!|>%@` \n\t_azn?\0\x01\x80\xff";
+    const uint64_t a = rng_u64(seed, RNG_TEST, 1), b = rng_u64(seed, RNG_TEST, 2), c = rng_u64(seed, RNG_TEST, 3);
+    const size_t at = n ? a % n : 0;
+    size_t n_piece = n ? 1 + b % 24 : 0;
+
+    if (n_piece > n - at)
+        n_piece = n - at;
+    switch (c % 5) {
+    case 0:
+        if (n)
+            text[at] = alphabet[b % (sizeof alphabet - 1)];
+        return n;
+    case 1:
+        if (n + 1 > n_max)
+            return n;
+        memmove(text + at + 1, text + at, n - at);
+        text[at] = alphabet[b % (sizeof alphabet - 1)];
+        return n + 1;
+    case 2:
+        memmove(text + at, text + at + n_piece, n - at - n_piece);
+        return n - n_piece;
+    case 3:
+        return b % 8 ? n : at;
+    default:
+        if (n + n_piece > n_max)
+            return n;
+        memmove(text + at + n_piece, text + at, n - at);
+        return n + n_piece;
+    }
+}
+
+static void broken_files_give_one_line(void **state)
+{
+    enum { N_FILES = 4000, TEXT_BYTES = 2048 };
+    char text[TEXT_BYTES], said[600];
+    int n_valid = 0, n_refused = 0;
+
+    (void)state;
+    for (uint64_t i = 0; i < N_FILES; i++) {
+        size_t n = strlen(valid);
+        struct cluster c;
+        memcpy(text, valid, n);
+        for (uint64_t k = 0; k <= i % 6; k++)
+            n = mutate(text, n, sizeof text, 8 * i + k);
+        const enum rc rc = load(&c, text, n, said, sizeof said);
+        assert_true(rc == RC_OK || rc == RC_INVAL);
+        *(rc == RC_OK ? &n_valid : &n_refused) += 1;
+        if (rc == RC_OK) {
+            assert_true(c.link_bytes_per_s > 0 && c.link_latency_s > 0 && c.flops_per_s > 0);
+            assert_true(c.n_hosts >= 0 && c.n_ranks_per_host >= 1);
+            continue;
+        }
+        assert_true(said[0] == ':' && said[1] >= '1' && said[1] <= '9'); /* FILE:LINE */
+        for (const char *s = said; *s; s++)
+            assert_true((unsigned char)*s >= 0x20 && *s != 0x7f);
+    }
+    assert_true(n_valid > N_FILES / 50 && n_refused > N_FILES / 2); /* both kinds were tried */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_valid_file_is_read),
+        cmocka_unit_test(optional_keys_have_defaults),
+        cmocka_unit_test(examples_are_valid),
+        cmocka_unit_test(each_error_names_line_and_key),
+        cmocka_unit_test(unreadable_files_are_named),
+        cmocka_unit_test(a_long_file_is_refused),
+        cmocka_unit_test(ranks_must_fit),
+        cmocka_unit_test(broken_files_give_one_line),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

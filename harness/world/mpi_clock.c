@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mpi_clock.c - clock offsets by ping-pong: the first rank of each other host asks rank 0 for its
+ * time, one host after the other, and tells the ranks of its host.
+ */
+#include "harness/world/mpi_clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/world/mpi_check.h"
+#include "harness/world/wait.h"
+
+enum { N_PINGS = 50, TAG_CLOCK = 1, BOOT_ID_BYTES = 40 };
+
+int64_t mpi_clock_offset_of(uint64_t start_ns, uint64_t remote_ns, uint64_t end_ns)
+{
+    return (int64_t)(remote_ns - (start_ns + (end_ns - start_ns) / 2));
+}
+
+/* Tells kernels apart, "" where unknown. Containers on one kernel share its clock. */
+static void read_boot_id(char out[BOOT_ID_BYTES])
+{
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r");
+
+    memset(out, 0, BOOT_ID_BYTES);
+    if (!f)
+        return;
+    if (!fgets(out, BOOT_ID_BYTES, f))
+        out[0] = '\0';
+    (void)fclose(f);
+}
+
+static enum rc ask(MPI_Comm comm, int64_t *offset_ns)
+{
+    uint64_t shortest_ns = UINT64_MAX, remote_ns = 0;
+    enum rc rc = RC_OK;
+
+    for (int i = 0; i < N_PINGS; i++) {
+        const uint64_t start_ns = wait_clock_ns();
+        TRY_MPI(MPI_Sendrecv(&start_ns, 1, MPI_UINT64_T, 0, TAG_CLOCK, &remote_ns, 1, MPI_UINT64_T, 0, TAG_CLOCK, comm,
+                             MPI_STATUS_IGNORE));
+        const uint64_t end_ns = wait_clock_ns();
+        if (end_ns - start_ns < shortest_ns) {
+            shortest_ns = end_ns - start_ns;
+            *offset_ns = mpi_clock_offset_of(start_ns, remote_ns, end_ns);
+        }
+    }
+out:
+    return rc;
+}
+
+static enum rc answer(MPI_Comm comm, int rank)
+{
+    uint64_t asked_ns;
+    enum rc rc = RC_OK;
+
+    for (int i = 0; i < N_PINGS; i++) {
+        TRY_MPI(MPI_Recv(&asked_ns, 1, MPI_UINT64_T, rank, TAG_CLOCK, comm, MPI_STATUS_IGNORE));
+        const uint64_t now_ns = wait_clock_ns();
+        TRY_MPI(MPI_Send(&now_ns, 1, MPI_UINT64_T, rank, TAG_CLOCK, comm));
+    }
+out:
+    return rc;
+}
+
+enum rc mpi_clock_offset(MPI_Comm comm, MPI_Comm host_comm, int64_t *out_ns)
+{
+    char own_boot[BOOT_ID_BYTES], boot_of_0[BOOT_ID_BYTES];
+    int rank, n_ranks, host_rank;
+    int64_t offset_ns = 0;
+    int *asks = NULL;
+    enum rc rc = RC_OK;
+
+    TRY_MPI(MPI_Comm_rank(comm, &rank));
+    TRY_MPI(MPI_Comm_size(comm, &n_ranks));
+    TRY_MPI(MPI_Comm_rank(host_comm, &host_rank));
+    read_boot_id(own_boot);
+    memcpy(boot_of_0, own_boot, sizeof boot_of_0);
+    TRY_MPI(MPI_Bcast(boot_of_0, BOOT_ID_BYTES, MPI_CHAR, 0, comm));
+    asks = calloc((size_t)n_ranks, sizeof *asks);
+    if (!asks)
+        FAIL(RC_NOMEM, "no memory for the clocks of %d ranks", n_ranks);
+    /* Rank 0 is the first of its own host and never asks. */
+    const int same_kernel = own_boot[0] != '\0' && memcmp(own_boot, boot_of_0, sizeof own_boot) == 0;
+    const int asks_self = host_rank == 0 && rank != 0 && !same_kernel;
+    TRY_MPI(MPI_Allgather(&asks_self, 1, MPI_INT, asks, 1, MPI_INT, comm));
+    for (int r = 1; rank == 0 && r < n_ranks; r++)
+        if (asks[r])
+            TRY(answer(comm, r));
+    if (asks_self)
+        TRY(ask(comm, &offset_ns));
+    TRY_MPI(MPI_Bcast(&offset_ns, 1, MPI_INT64_T, 0, host_comm));
+    *out_ns = offset_ns;
+out:
+    free(asks);
+    return rc;
+}

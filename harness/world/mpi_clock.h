@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mpi_clock.h - one clock for processes on several hosts. Private to world_mpi.c. */
+#ifndef HARNESS_WORLD_MPI_CLOCK_H
+#define HARNESS_WORLD_MPI_CLOCK_H
+
+#include <mpi.h>
+#include <stdint.h>
+
+#include "harness/base/rc.h"
+
+/* What to add to this host's CLOCK_MONOTONIC to read that of rank 0's host. 0 where both run on one
+ * kernel; else estimated once: the error is at most half the shortest of 50 round trips, plus the
+ * drift since. Collective over comm; host_comm holds its ranks of this host. */
+enum rc mpi_clock_offset(MPI_Comm comm, MPI_Comm host_comm, int64_t *out_ns) MUST_CHECK;
+
+/* The offset told by one round trip: asked at start_ns, answered with remote_ns, heard at end_ns.
+ * Assumes that both ways take equally long. Pure. */
+int64_t mpi_clock_offset_of(uint64_t start_ns, uint64_t remote_ns, uint64_t end_ns);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* wait.c - doorbells on a futex, and backoff for polled conditions. */
+#include "harness/world/wait.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* About 20 us of reading one cached word: longer than a hand-over between cores, shorter than two
+ * wake-ups through the kernel. */
+enum { N_SPINS = 20000, N_YIELDS = 8, N_POLLS_BEFORE_SLEEP = 64 };
+
+uint64_t wait_clock_ns(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* can't fail: the clock exists, the pointer is valid */
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void doorbell_ring(struct doorbell *d)
+{
+    /* Sequentially consistent with doorbell_sleep(): either the sleeper sees the new count, or we see
+     * the sleeper. */
+    atomic_fetch_add(&d->n_rings, 1);
+    if (atomic_load(&d->n_sleepers) > 0)
+        syscall(SYS_futex, &d->n_rings, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+uint32_t doorbell_seen(const struct doorbell *d)
+{
+    return atomic_load_explicit(&d->n_rings, memory_order_acquire);
+}
+
+static void doorbell_sleep(struct doorbell *d, uint32_t seen, uint64_t timeout_ns)
+{
+    const struct timespec limit = { .tv_sec = (time_t)(timeout_ns / 1000000000u),
+                                    .tv_nsec = (long)(timeout_ns % 1000000000u) };
+
+    atomic_fetch_add(&d->n_sleepers, 1);
+    if (atomic_load(&d->n_rings) == seen) /* an early return (signal, race) is a spurious wake-up */
+        syscall(SYS_futex, &d->n_rings, FUTEX_WAIT_PRIVATE, seen, &limit, NULL, 0);
+    atomic_fetch_sub(&d->n_sleepers, 1);
+}
+
+bool doorbell_wait(struct doorbell *d, uint32_t seen, bool may_spin, uint64_t timeout_ns)
+{
+    if (may_spin)
+        for (int i = 0; i < N_SPINS; i++)
+            if (doorbell_seen(d) != seen)
+                return true;
+    for (int i = 0; i < N_YIELDS; i++) {
+        if (doorbell_seen(d) != seen)
+            return true;
+        sched_yield();
+    }
+    const uint64_t started_ns = wait_clock_ns();
+    uint64_t waited_ns = 0;
+    while (doorbell_seen(d) == seen && waited_ns < timeout_ns) {
+        doorbell_sleep(d, seen, timeout_ns - waited_ns);
+        waited_ns = wait_clock_ns() - started_ns;
+    }
+    return doorbell_seen(d) != seen;
+}
+
+void backoff_pause(struct backoff *b, uint64_t max_sleep_ns)
+{
+    const uint32_t n_free_polls = b->may_spin ? N_SPINS / 10 : 0; /* a poll costs about 10 reads */
+
+    b->n_polls++;
+    if (b->n_polls <= n_free_polls)
+        return;
+    const uint32_t n_after = b->n_polls - n_free_polls;
+    if (n_after <= N_POLLS_BEFORE_SLEEP) {
+        sched_yield();
+        return;
+    }
+    const uint32_t n_doublings = n_after - N_POLLS_BEFORE_SLEEP < 20 ? n_after - N_POLLS_BEFORE_SLEEP : 20;
+    uint64_t sleep_ns = UINT64_C(1000) << n_doublings;
+    if (sleep_ns > max_sleep_ns)
+        sleep_ns = max_sleep_ns;
+    const struct timespec pause = { .tv_sec = (time_t)(sleep_ns / 1000000000u),
+                                    .tv_nsec = (long)(sleep_ns % 1000000000u) };
+    nanosleep(&pause, NULL);
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* world.c - the list of worlds, who launched this process, and the thin way in to each operation. */
+#include "harness/world/world.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/text.h"
+
+extern const struct world_ops world_threads;
+#if GRADMARK_HAVE_MPI
+extern const struct world_ops world_mpi;
+#endif
+#if GRADMARK_HAVE_SIMGRID
+extern const struct world_ops world_sim;
+#endif
+
+const struct world_ops *const *world_all(void)
+{
+    static const struct world_ops *const all[] = {
+        &world_threads,
+#if GRADMARK_HAVE_MPI
+        &world_mpi,
+#endif
+#if GRADMARK_HAVE_SIMGRID
+        &world_sim,
+#endif
+        NULL,
+    };
+    return all;
+}
+
+enum rc world_find(const struct world_ops **out, const char *name)
+{
+    static const char *const known[] = { "threads", "mpi", "sim", NULL };
+
+    for (const struct world_ops *const *w = world_all(); *w; w++)
+        if (strcmp((*w)->name, name) == 0) {
+            *out = *w;
+            return RC_OK;
+        }
+    if (strcmp(name, "mpi") == 0)
+        return rc_raise(RC_UNSUPPORTED, "world mpi: %s", GRADMARK_MPI_WHY_NOT);
+    if (strcmp(name, "sim") == 0)
+        return rc_raise(RC_UNSUPPORTED, "world sim: %s", GRADMARK_SIMGRID_WHY_NOT);
+    const char *nearest = text_nearest(name, known);
+    return rc_raise(RC_INVAL, "world %s: no such world; the nearest is %s", name, nearest ? nearest : known[0]);
+}
+
+static int number_from(const char *variable)
+{
+    const char *text = getenv(variable);
+    uint64_t value;
+
+    return text && text_to_u64(text, &value) && value < 1u << 24 ? (int)value : -1;
+}
+
+struct launcher world_launcher(void)
+{
+    static const struct {
+        const char *launcher, *rank, *n_ranks;
+    } known[] = {
+        { "mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE" },
+        { "mpirun", "PMI_RANK", "PMI_SIZE" },
+        { "srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS" },
+    };
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        const int rank = number_from(known[i].rank), n_ranks = number_from(known[i].n_ranks);
+        if (rank >= 0 && n_ranks > 0)
+            return (struct launcher){ known[i].launcher, rank, n_ranks };
+    }
+    return (struct launcher){ NULL, 0, 1 };
+}
+
+enum rc world_run(const struct world_ops *ops, const struct world_opts *opts, int n_ranks, rank_main_fn *body,
+                  void *arg)
+{
+    return ops->run(opts, n_ranks, body, arg);
+}
+
+uint64_t world_now_ns(struct world *w)
+{
+    return w->ops->now_ns(w);
+}
+
+void world_pause(struct world *w, uint64_t ns)
+{
+    w->ops->pause(w, ns);
+}
+
+void world_charge(struct world *w, double flops, double bytes)
+{
+    if (w->ops->charge)
+        w->ops->charge(w, flops, bytes);
+}
+
+enum rc world_barrier(struct world *w)
+{
+    return w->ops->barrier(w);
+}
+
+enum rc world_allgather(struct world *w, const void *in, void *out, size_t n_bytes_each)
+{
+    return w->ops->allgather(w, in, out, n_bytes_each);
+}
+
+enum rc world_gather(struct world *w, const void *in, void *out, size_t n_bytes_each)
+{
+    assert(w->rank != 0 || out);
+    return w->ops->gather(w, in, out, n_bytes_each);
+}
+
+enum rc world_split(struct world *w, int color, int key, struct world **out)
+{
+    *out = NULL;
+    return w->ops->split(w, color, key, out);
+}
+
+void world_split_close(struct world **w)
+{
+    if (w && *w)
+        (*w)->ops->split_close(w);
+}
+
+enum rc world_check(struct world *w)
+{
+    return w->ops->check(w);
+}
+
+void world_abort(struct world *w, enum rc why)
+{
+    w->ops->abort(w, why);
+}
+
+void world_die(struct world *w)
+{
+    w->ops->die(w);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * world.h - where ranks live: who they are, what time it is, how they meet, how they stop.
+ *
+ * One program, several worlds:
+ *   threads  ranks are threads of this process; the default: nothing to launch, no MPI
+ *   mpi      ranks are processes started by mpirun or srun
+ *   sim      ranks are actors on a SimGrid platform; time is virtual, arithmetic is real
+ *
+ * Invariants
+ *   W1  Outside harness/world and harness/net no code reads a clock, sleeps, locks, starts
+ *       a thread or process, opens a socket or calls MPI. That is why all of it also runs in sim.
+ *   W2  No mutable globals: a rank's state hangs from its struct world.
+ *   W3  In sim, time passes only in world_charge(), world_pause() and transport waits; the
+ *       same seed gives the same times to the digit and the same parameter bits as threads
+ *       and mpi.
+ *   W4  world_abort() ends every rank within 5 s, and the reason names the rank that knew first.
+ *   W5  A rank that ends without returning from its body (world_die, a killed process) is
+ *       noticed: every wait of every other rank ends with RC_PEER naming it.
+ */
+#ifndef HARNESS_WORLD_WORLD_H
+#define HARNESS_WORLD_WORLD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/base/rc.h"
+
+struct world;
+struct cluster;
+
+typedef enum rc rank_main_fn(struct world *w, void *arg);
+
+enum world_caps {
+    WORLD_SHARED_MEMORY = 1u << 0, /* ranks share one address space (threads, sim) */
+    WORLD_VIRTUAL_TIME = 1u << 1,  /* now_ns is not a real clock (sim) */
+};
+
+struct world_opts {
+    bool bind_cores;               /* give workers equal, disjoint cores where possible */
+    int n_bound_ranks;             /* ranks 0 .. n_bound_ranks-1 get cores of their own; the
+                                      others (parameter servers) float; 0: all ranks */
+    const struct cluster *cluster; /* sim only; borrowed; NULL elsewhere */
+};
+
+struct world_ops {
+    const char *name; /* "threads", "mpi", "sim" */
+    unsigned caps;
+
+    /* Make n_ranks ranks and run body on each; returns when all ended, with the first
+     * failure, whose message reads "rank R: ...". In mpi the ranks already exist: body runs
+     * once in this process, n_ranks must be 0 or the launched number. May be called again
+     * after it returned, except in sim and mpi (one engine, one MPI_Init a process). */
+    enum rc (*run)(const struct world_opts *opts, int n_ranks, rank_main_fn *body, void *arg);
+
+    /* Monotonic ns, one clock for all ranks of the world (mpi: offset to rank 0 removed). */
+    uint64_t (*now_ns)(struct world *w);
+    /* Let ns pass: sleep; sim: virtual. */
+    void (*pause)(struct world *w, uint64_t ns);
+    /* Optional (may be NULL): default nothing. Account for work just done: flops of arithmetic
+     * and bytes streamed through memory; in sim, max(flops / flops_per_s, bytes /
+     * memory_bytes_per_s) of this rank's host passes. */
+    void (*charge)(struct world *w, double flops, double bytes);
+
+    /* Bootstrap; collective over w; never on a measured path; takes no virtual time. Errors:
+     * RC_PEER when a rank failed. Waiting ranks sleep, they never spin for long. */
+    enum rc (*barrier)(struct world *w);
+    enum rc (*allgather)(struct world *w, const void *in, void *out, size_t n_bytes_each);
+    /* out is read on rank 0 only, may be NULL elsewhere. */
+    enum rc (*gather)(struct world *w, const void *in, void *out, size_t n_bytes_each);
+
+    /* Collective over w: ranks of equal color form a new world, ordered by key then rank;
+     * color < 0: this rank gets *out = NULL. Owner closes with split_close. */
+    enum rc (*split)(struct world *w, int color, int key, struct world **out);
+    void (*split_close)(struct world **w);
+
+    /* RC_OK while the group is whole; RC_PEER (raised, names the rank) once a rank failed.
+     * Cheap: waits poll it. */
+    enum rc (*check)(struct world *w);
+    /* Record that this rank failed (message from rc_message()) and wake everybody. In mpi and
+     * on the last resort it does not return. */
+    void (*abort)(struct world *w, enum rc why);
+    /* Failure drill: this rank stops at once, without a word (thread: pthread_exit; mpi:
+     * SIGKILL; sim: actor exit). Does not return. */
+    void (*die)(struct world *w);
+};
+
+struct world { /* first member of each implementation's struct */
+    const struct world_ops *ops;
+    int rank, n_ranks;           /* 0 <= rank < n_ranks */
+    int host_rank, n_host_ranks; /* among the ranks on this host */
+    bool may_spin;               /* this host has a core for every rank on it */
+    int n_own_cores;             /* cores bound to this rank alone; 0: shared or unbound */
+    double flops_per_s;          /* sim: of this rank's host; else 0 */
+    double memory_bytes_per_s;   /* sim: likewise */
+    double link_bytes_per_s;     /* sim: of this rank's host link; else 0 */
+    double link_latency_s;       /* sim: one way, host to host; else 0 */
+};
+
+/* Every world this binary was built with, NULL-terminated. */
+const struct world_ops *const *world_all(void);
+/* By name. RC_UNSUPPORTED: known but not built in (says why). RC_INVAL: unknown name. */
+enum rc world_find(const struct world_ops **out, const char *name) MUST_CHECK;
+
+/* Who started this process, read from the environment before any MPI call. */
+struct launcher {
+    const char *name; /* "mpirun", "srun", NULL: none */
+    int rank, n_ranks;
+};
+struct launcher world_launcher(void);
+
+/* The only way in for callers. */
+enum rc world_run(const struct world_ops *ops, const struct world_opts *opts, int n_ranks, rank_main_fn *body,
+                  void *arg) MUST_CHECK;
+uint64_t world_now_ns(struct world *w);
+void world_pause(struct world *w, uint64_t ns);
+void world_charge(struct world *w, double flops, double bytes);
+enum rc world_barrier(struct world *w) MUST_CHECK;
+enum rc world_allgather(struct world *w, const void *in, void *out, size_t n_bytes_each) MUST_CHECK;
+enum rc world_gather(struct world *w, const void *in, void *out, size_t n_bytes_each) MUST_CHECK;
+enum rc world_split(struct world *w, int color, int key, struct world **out) MUST_CHECK;
+void world_split_close(struct world **w); /* NULL-safe, nulls */
+enum rc world_check(struct world *w) MUST_CHECK;
+void world_abort(struct world *w, enum rc why);
+void world_die(struct world *w);
+
+#endif

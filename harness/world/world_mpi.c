@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * world_mpi.c - ranks as processes that mpirun or srun started.
+ *
+ * Every collective is the nonblocking one, polled with a backoff: a rank that waits sleeps, and
+ * leaves its core to the ranks that work. The few calls MPI has only in a blocking form
+ * (communicators, finalize) come right after such a barrier, when nobody is late.
+ *
+ * Not here: finding out that another process died. mpirun ends the job then, names the rank and
+ * exits non-zero (W5); under srun, ask for it with --kill-on-bad-exit=1.
+ */
+#include "harness/world/world_mpi.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <mpi.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness/world/child.h"
+#include "harness/world/cores.h"
+#include "harness/world/mpi_check.h"
+#include "harness/world/mpi_clock.h"
+#include "harness/world/wait.h"
+#include "harness/world/world.h"
+
+extern const struct world_ops world_mpi;
+
+enum { MAX_SLEEP_NS = 1000000 };
+
+/* One collective call moves at most this much of each rank's bytes: MPI counts in int. */
+#define CHUNK_BYTES ((size_t)1 << 26)
+
+struct mpi_world {
+    struct world base;
+    MPI_Comm comm;
+    MPI_Comm host_comm; /* the ranks of comm on this host */
+    int run_rank;       /* rank among all ranks that were launched */
+    int n_host_cores;   /* allowed to the ranks of this host, together */
+    int64_t offset_ns;  /* of rank 0's clock to this host's */
+};
+
+static struct mpi_world *self(struct world *w)
+{
+    return (struct mpi_world *)w;
+}
+
+enum rc mpi_raise(int code, const char *file, int line, const char *call)
+{
+    char text[MPI_MAX_ERROR_STRING] = "unknown MPI error";
+    int error_class = MPI_ERR_OTHER, n_chars = 0;
+
+    (void)MPI_Error_class(code, &error_class);
+    (void)MPI_Error_string(code, text, &n_chars);
+    const enum rc rc = error_class == MPI_ERR_TRUNCATE ? RC_MISMATCH
+                       : error_class == MPI_ERR_NO_MEM ? RC_NOMEM
+                                                       : RC_PEER;
+    return rc_raise_(rc, file, line, "%.*s: %s", (int)strcspn(call, "("), call, text);
+}
+
+MPI_Comm world_mpi_comm(const struct world *w)
+{
+    return w->ops->run == world_mpi.run ? ((const struct mpi_world *)w)->comm : MPI_COMM_NULL;
+}
+
+enum rc world_mpi_finish(const struct world *w, MPI_Request *request)
+{
+    struct backoff backoff = { .may_spin = w->may_spin };
+    int done = 0;
+    enum rc rc = RC_OK;
+
+    for (;;) {
+        TRY_MPI(MPI_Test(request, &done, MPI_STATUS_IGNORE));
+        if (done)
+            break;
+        backoff_pause(&backoff, MAX_SLEEP_NS);
+    }
+out:
+    return rc;
+}
+
+static enum rc mpi_barrier(struct world *w)
+{
+    MPI_Request request;
+    enum rc rc;
+
+    TRY_MPI(MPI_Ibarrier(self(w)->comm, &request));
+    TRY(world_mpi_finish(w, &request));
+out:
+    return rc;
+}
+
+/* n_bytes that lie stride_bytes apart from those of the next rank. */
+static enum rc strided_type(MPI_Datatype *out, size_t n_bytes, size_t stride_bytes)
+{
+    MPI_Datatype bytes = MPI_DATATYPE_NULL;
+    enum rc rc = RC_OK;
+
+    TRY_MPI(MPI_Type_contiguous((int)n_bytes, MPI_BYTE, &bytes));
+    TRY_MPI(MPI_Type_create_resized(bytes, 0, (MPI_Aint)stride_bytes, out));
+    TRY_MPI(MPI_Type_commit(out));
+out:
+    if (bytes != MPI_DATATYPE_NULL)
+        MPI_Type_free(&bytes);
+    return rc;
+}
+
+/* to_all false: to rank 0 only. */
+static enum rc collect(struct world *w, const void *in, void *out, size_t n_bytes_each, bool to_all)
+{
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    MPI_Request request;
+    enum rc rc = RC_OK;
+
+    for (size_t at = 0; at < n_bytes_each; at += CHUNK_BYTES) {
+        const size_t n_bytes = n_bytes_each - at < CHUNK_BYTES ? n_bytes_each - at : CHUNK_BYTES;
+        const char *from = (const char *)in + at;
+        char *to = out ? (char *)out + at : NULL;
+
+        TRY(strided_type(&type, n_bytes, n_bytes_each));
+        if (to_all)
+            TRY_MPI(MPI_Iallgather(from, (int)n_bytes, MPI_BYTE, to, 1, type, self(w)->comm, &request));
+        else
+            TRY_MPI(MPI_Igather(from, (int)n_bytes, MPI_BYTE, to, 1, type, 0, self(w)->comm, &request));
+        TRY(world_mpi_finish(w, &request));
+        MPI_Type_free(&type);
+    }
+out:
+    if (type != MPI_DATATYPE_NULL)
+        MPI_Type_free(&type);
+    return rc;
+}
+
+static enum rc mpi_allgather(struct world *w, const void *in, void *out, size_t n_bytes_each)
+{
+    return collect(w, in, out, n_bytes_each, true);
+}
+
+static enum rc mpi_gather(struct world *w, const void *in, void *out, size_t n_bytes_each)
+{
+    return collect(w, in, w->rank == 0 ? out : NULL, n_bytes_each, false);
+}
+
+/* Who shares this host with us: host_comm, host_rank, n_host_ranks. */
+static enum rc meet_host(struct mpi_world *m)
+{
+    enum rc rc = RC_OK;
+
+    TRY_MPI(MPI_Comm_split_type(m->comm, MPI_COMM_TYPE_SHARED, m->base.rank, MPI_INFO_NULL, &m->host_comm));
+    TRY_MPI(MPI_Comm_set_errhandler(m->host_comm, MPI_ERRORS_RETURN));
+    TRY_MPI(MPI_Comm_rank(m->host_comm, &m->base.host_rank));
+    TRY_MPI(MPI_Comm_size(m->host_comm, &m->base.n_host_ranks));
+out:
+    return rc;
+}
+
+static enum rc mpi_split(struct world *w, int color, int key, struct world **out)
+{
+    struct mpi_world *part = NULL;
+    const int takes_part = color >= 0;
+    int n_busy_ranks = 0;
+    enum rc rc = RC_OK;
+
+    part = malloc(sizeof *part);
+    if (!part)
+        FAIL(RC_NOMEM, "no memory to split %d ranks", w->n_ranks);
+    *part = *self(w);
+    part->comm = part->host_comm = MPI_COMM_NULL;
+    TRY(mpi_barrier(w)); /* asleep until all are here */
+    TRY_MPI(MPI_Allreduce(&takes_part, &n_busy_ranks, 1, MPI_INT, MPI_SUM, self(w)->host_comm));
+    TRY_MPI(MPI_Comm_split(self(w)->comm, takes_part ? color : MPI_UNDEFINED, key, &part->comm));
+    if (!takes_part)
+        goto out;
+    TRY_MPI(MPI_Comm_set_errhandler(part->comm, MPI_ERRORS_RETURN));
+    TRY_MPI(MPI_Comm_rank(part->comm, &part->base.rank));
+    TRY_MPI(MPI_Comm_size(part->comm, &part->base.n_ranks));
+    TRY(meet_host(part));
+    part->base.may_spin = n_busy_ranks <= part->n_host_cores;
+    *out = &part->base;
+    part = NULL;
+out:
+    free(part);
+    return rc;
+}
+
+static void mpi_split_close(struct world **w)
+{
+    MPI_Comm_free(&self(*w)->host_comm);
+    MPI_Comm_free(&self(*w)->comm);
+    free(*w);
+    *w = NULL;
+}
+
+static uint64_t mpi_now_ns(struct world *w)
+{
+    return wait_clock_ns() + (uint64_t)self(w)->offset_ns;
+}
+
+static void mpi_pause(struct world *w, uint64_t ns)
+{
+    struct timespec left = { .tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u) };
+
+    (void)w;
+    while (nanosleep(&left, &left) != 0 && errno == EINTR)
+        ;
+}
+
+static enum rc mpi_check(struct world *w)
+{
+    (void)w;
+    return RC_OK; /* mpirun ends us when another rank fails */
+}
+
+static void mpi_abort(struct world *w, enum rc why)
+{
+    char host[128], line[RC_MESSAGE_BYTES + 256];
+    const char *message = rc_message()[0] != '\0' ? rc_message() : rc_text(why);
+
+    /* MPI_Abort does not return, so main cannot tell the reason any more: this is the place. */
+    child_host_name(host, sizeof host);
+    const int n_chars =
+        snprintf(line, sizeof line, "gradmark: rank %d (host %s): %s\n", self(w)->run_rank, host, message);
+    if (n_chars > 0)
+        (void)!write(STDERR_FILENO, line, (size_t)n_chars < sizeof line ? (size_t)n_chars : sizeof line - 1);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    abort(); /* MPI_Abort may return where it cannot end the job */
+}
+
+static void mpi_die(struct world *w)
+{
+    (void)w;
+    (void)raise(SIGKILL);
+}
+
+static bool sets_meet(const struct core_set *a, const struct core_set *b)
+{
+    for (int i = 0; i < CORES_SET_WORDS; i++)
+        if (a->word[i] & b->word[i])
+            return true;
+    return false;
+}
+
+/* Where the launcher gave this rank cores of its own, keep them. Where several bound ranks have the
+ * same ones, share those out. Anything else stays as it is: *n_own_cores = 0. */
+static enum rc share_out(const struct core_set *set, const int *is_bound, int own, int n, int *n_own_cores)
+{
+    int slot = 0, n_slots = 0;
+
+    *n_own_cores = 0;
+    for (int i = 0; i < n; i++) {
+        if (!is_bound[i] || !sets_meet(&set[i], &set[own]))
+            continue;
+        if (memcmp(&set[i], &set[own], sizeof set[i]) != 0)
+            return RC_OK;
+        slot += i < own;
+        n_slots++;
+    }
+    return n_slots > 0 && is_bound[own] ? cores_bind_self(slot, n_slots, n_own_cores) : RC_OK;
+}
+
+static enum rc bind_cores(struct mpi_world *m, const struct world_opts *opts)
+{
+    const int n = m->base.n_host_ranks, own = m->base.host_rank;
+    const int n_bound = opts->n_bound_ranks > 0 ? opts->n_bound_ranks : m->base.n_ranks;
+    const int bound = opts->bind_cores && m->base.rank < n_bound;
+    struct core_set *set = NULL, all = { { 0 } };
+    int *is_bound = NULL;
+    enum rc rc = RC_OK;
+
+    set = calloc((size_t)n, sizeof *set);
+    is_bound = calloc((size_t)n, sizeof *is_bound);
+    if (!set || !is_bound)
+        FAIL(RC_NOMEM, "no memory for the cores of %d ranks", n);
+    cores_allowed_set(&set[own]);
+    TRY_MPI(MPI_Allgather(MPI_IN_PLACE, 0, MPI_BYTE, set, (int)sizeof *set, MPI_BYTE, m->host_comm));
+    TRY_MPI(MPI_Allgather(&bound, 1, MPI_INT, is_bound, 1, MPI_INT, m->host_comm));
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < CORES_SET_WORDS; k++)
+            all.word[k] |= set[i].word[k];
+    m->n_host_cores = cores_in_set(&all);
+    m->base.may_spin = n <= m->n_host_cores;
+    if (bound && share_out(set, is_bound, own, n, &m->base.n_own_cores) != RC_OK)
+        m->base.n_own_cores = 0; /* told to the user by whoever reads n_own_cores */
+out:
+    free(is_bound);
+    free(set);
+    return rc;
+}
+
+static enum rc start(struct mpi_world *m, const struct world_opts *opts, int n_ranks)
+{
+    enum rc rc = RC_OK;
+
+    TRY_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    TRY_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &m->comm));
+    TRY_MPI(MPI_Comm_set_errhandler(m->comm, MPI_ERRORS_RETURN));
+    TRY_MPI(MPI_Comm_rank(m->comm, &m->base.rank));
+    TRY_MPI(MPI_Comm_size(m->comm, &m->base.n_ranks));
+    m->run_rank = m->base.rank;
+    if (n_ranks != 0 && n_ranks != m->base.n_ranks)
+        FAIL(RC_INVAL, "world mpi: %d ranks were asked for, but %d were launched", n_ranks, m->base.n_ranks);
+    TRY(meet_host(m));
+    TRY(mpi_clock_offset(m->comm, m->host_comm, &m->offset_ns));
+    TRY(bind_cores(m, opts));
+out:
+    return rc;
+}
+
+static enum rc finish(struct mpi_world *m)
+{
+    enum rc rc = RC_OK;
+
+    if (m->host_comm != MPI_COMM_NULL) {
+        TRY(mpi_barrier(&m->base)); /* asleep until all are here: the rest may spin */
+        TRY_MPI(MPI_Comm_free(&m->host_comm));
+    }
+    if (m->comm != MPI_COMM_NULL)
+        TRY_MPI(MPI_Comm_free(&m->comm));
+    TRY_MPI(MPI_Finalize());
+out:
+    return rc;
+}
+
+static enum rc mpi_run(const struct world_opts *opts, int n_ranks, rank_main_fn *body, void *arg)
+{
+    struct mpi_world m = { .base = { .ops = &world_mpi }, .comm = MPI_COMM_NULL, .host_comm = MPI_COMM_NULL };
+    int already = 0, level = MPI_THREAD_SINGLE;
+    enum rc rc = RC_OK;
+
+    TRY_MPI(MPI_Initialized(&already));
+    if (already)
+        FAIL(RC_UNSUPPORTED, "world mpi: runs once in a process");
+    TRY_MPI(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level));
+    if (level < MPI_THREAD_FUNNELED)
+        FAIL(RC_UNSUPPORTED, "world mpi: this MPI library was built without support for threads");
+    rc = start(&m, opts, n_ranks);
+    if (rc == RC_INVAL) { /* every rank sees it: no need to abort */
+        char message[RC_MESSAGE_BYTES];
+        (void)snprintf(message, sizeof message, "%s", rc_message());
+        (void)!finish(&m);
+        return rc_raise(rc, "%s", message);
+    }
+    if (rc == RC_OK)
+        rc = body(&m.base, arg);
+    if (rc == RC_OK)
+        rc = finish(&m);
+    if (rc != RC_OK)
+        mpi_abort(&m.base, rc); /* the others wait for us */
+out:
+    return rc;
+}
+
+const struct world_ops world_mpi = {
+    .name = "mpi",
+    .run = mpi_run,
+    .now_ns = mpi_now_ns,
+    .pause = mpi_pause,
+    .barrier = mpi_barrier,
+    .allgather = mpi_allgather,
+    .gather = mpi_gather,
+    .split = mpi_split,
+    .split_close = mpi_split_close,
+    .check = mpi_check,
+    .abort = mpi_abort,
+    .die = mpi_die,
+};

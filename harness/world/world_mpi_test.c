@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * world_mpi_test.c suite|error|abort|die|ranks|bind - a world of processes. Under mpiexec; a plain program: its
+ * exit code tells. error, abort and die must end the whole job (W4, W5), which the caller checks.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/world/cores.h"
+#include "harness/world/mpi_clock.h"
+#include "harness/world/world.h"
+#include "harness/world/world_suite.h"
+
+extern const struct world_ops world_mpi;
+
+struct job {
+    const char *what;
+    int n_failures;
+};
+
+static int expect(bool ok, const char *what)
+{
+    if (!ok)
+        fprintf(stderr, "not so: %s\n", what);
+    return !ok;
+}
+#define EXPECT(ok) expect((ok), #ok)
+
+/* A gather of more than one piece: over 64 MiB from each rank. */
+static int large_gather(struct world *w)
+{
+    enum { N_BYTES = 80000000 };
+    unsigned char *in = calloc(1, N_BYTES), *out = w->rank == 0 ? calloc((size_t)w->n_ranks, N_BYTES) : NULL;
+    int n_failures = 0;
+
+    if (!in || (w->rank == 0 && !out))
+        return 1;
+    for (size_t i = 0; i < N_BYTES; i += 4096)
+        in[i] = (unsigned char)(i / 4096 + (size_t)w->rank);
+    n_failures += EXPECT(world_gather(w, in, out, N_BYTES) == RC_OK);
+    for (size_t r = 0; out && r < (size_t)w->n_ranks; r++)
+        for (size_t i = 0; i < N_BYTES; i += 4096)
+            n_failures += out[r * N_BYTES + i] != (unsigned char)(i / 4096 + r);
+    free(in);
+    free(out);
+    return n_failures;
+}
+
+static int offsets(void)
+{
+    int n_failures = 0;
+
+    n_failures += EXPECT(mpi_clock_offset_of(1000, 51100, 1200) == 50000);
+    n_failures += EXPECT(mpi_clock_offset_of(100000, 50, 100100) == -100000);
+    return n_failures;
+}
+
+static enum rc body(struct world *w, void *arg)
+{
+    struct job *job = arg;
+    enum rc rc = RC_OK;
+
+    TRY(world_barrier(w));
+    if (strcmp(job->what, "suite") == 0) {
+        job->n_failures += world_suite(w, NULL) + offsets();
+        job->n_failures += w->n_ranks == 2 ? large_gather(w) : 0;
+    }
+    if (strcmp(job->what, "bind") == 0)
+        fprintf(stderr, "rank %d own_cores %d may_spin %d\n", w->rank, w->n_own_cores, w->may_spin);
+    if (w->rank == 1 && strcmp(job->what, "error") == 0)
+        return rc_raise(RC_IO, "the disk is full");
+    if (w->rank == 1 && strcmp(job->what, "abort") == 0)
+        world_abort(w, rc_raise(RC_IO, "the disk is full"));
+    if (w->rank == 1 && strcmp(job->what, "die") == 0)
+        world_die(w);
+    TRY(world_barrier(w)); /* the others wait for rank 1 */
+out:
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    struct job job = { argc == 2 ? argv[1] : "", 0 };
+    const bool wrong_ranks = strcmp(job.what, "ranks") == 0;
+    const struct world_opts opts = { .bind_cores = strcmp(job.what, "bind") == 0 };
+    const enum rc rc = world_run(&world_mpi, &opts, wrong_ranks ? 77 : 0, body, &job);
+
+    if (wrong_ranks) /* every rank is told, none is left behind */
+        return rc == RC_INVAL && strstr(rc_message(), "77") ? 0 : 1;
+    if (rc != RC_OK)
+        fprintf(stderr, "%s: %s\n", rc_name(rc), rc_message());
+    /* One MPI a process. */
+    const enum rc again = world_run(&world_mpi, &opts, 0, body, &job);
+    return rc != RC_OK || job.n_failures > 0 || again != RC_UNSUPPORTED;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* world_mutants.h - operations with one planted bug each, over world threads: world_suite must catch them. Test-only.
+ */
+#ifndef HARNESS_WORLD_WORLD_MUTANTS_H
+#define HARNESS_WORLD_WORLD_MUTANTS_H
+
+struct world_ops;
+
+struct world_mutant {
+    const char *name;
+    const struct world_ops *ops; /* to put in world.ops of every rank */
+    const char *failed_case;     /* of world_suite; NULL: no bug, must pass */
+};
+
+/* Every mutant, ended by name NULL. */
+const struct world_mutant *world_mutants(void);
+
+#endif

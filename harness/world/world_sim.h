@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* world_sim.h - the actors behind a sim world, for harness/net/transport_sim.c only. */
+#ifndef HARNESS_WORLD_WORLD_SIM_H
+#define HARNESS_WORLD_WORLD_SIM_H
+
+#include "harness/world/world.h"
+
+struct sim_rank;
+
+extern const struct world_ops world_sim;
+
+/* The actor of rank r of w, whose ops must be world_sim. Cannot fail. */
+struct sim_rank *world_sim_rank(struct world *w, int r);
+
+#endif

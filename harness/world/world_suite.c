@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* world_suite.c - the cases; the contract is in world_suite.h. */
+#include "harness/world/world_suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/world/world.h"
+
+struct suite {
+    struct world *w;
+    const char *name; /* of the case */
+    int n_failures;
+};
+
+static bool expect(struct suite *s, bool ok, const char *what, int line)
+{
+    if (!ok) {
+        s->n_failures++;
+        fprintf(stderr, "world %s: %s, rank %d of %d: not so: %s (line %d; last error: %s)\n", s->w->ops->name, s->name,
+                s->w->rank, s->w->n_ranks, what, line, rc_message());
+    }
+    return ok;
+}
+#define EXPECT(s, ok) expect((s), (ok), #ok, __LINE__)
+#define EXPECT_OK(s, call) expect((s), (call) == RC_OK, #call, __LINE__)
+
+static void case_identity(struct suite *s)
+{
+    const struct world *w = s->w;
+
+    EXPECT(s, w->n_ranks >= 1 && w->rank >= 0 && w->rank < w->n_ranks);
+    EXPECT(s, w->n_host_ranks >= 1 && w->n_host_ranks <= w->n_ranks);
+    EXPECT(s, w->host_rank >= 0 && w->host_rank < w->n_host_ranks);
+    EXPECT(s, w->n_own_cores >= 0);
+    EXPECT(s, ((w->ops->caps & WORLD_VIRTUAL_TIME) != 0) == (w->flops_per_s > 0));
+    EXPECT_OK(s, world_check(s->w));
+}
+
+/* One clock for all: what happened before a barrier has an earlier time than what happened after. */
+static void case_barrier(struct suite *s)
+{
+    uint64_t before_ns, *all_ns = calloc((size_t)s->w->n_ranks, sizeof *all_ns);
+
+    for (int late = 0; EXPECT(s, all_ns != NULL) && late < s->w->n_ranks; late++) {
+        if (s->w->rank == late)
+            world_pause(s->w, 3000000);
+        before_ns = world_now_ns(s->w);
+        EXPECT_OK(s, world_barrier(s->w));
+        const uint64_t after_ns = world_now_ns(s->w);
+        EXPECT_OK(s, world_allgather(s->w, &before_ns, all_ns, sizeof before_ns));
+        for (int r = 0; r < s->w->n_ranks; r++)
+            EXPECT(s, all_ns[r] <= after_ns);
+    }
+    free(all_ns);
+}
+
+static unsigned char pattern(int rank, size_t i)
+{
+    return (unsigned char)(1 + ((size_t)rank * 37 + i * 11 + (i >> 8)) % 251);
+}
+
+static void collect(struct suite *s, size_t n_bytes, bool to_all)
+{
+    const size_t n = (size_t)s->w->n_ranks, n_all = n * n_bytes;
+    unsigned char *in = malloc(n_bytes + 1), *out = malloc(n_all + 1);
+    size_t n_wrong = 0;
+
+    if (EXPECT(s, in && out)) {
+        for (size_t i = 0; i < n_bytes; i++)
+            in[i] = pattern(s->w->rank, i);
+        memset(out, 0, n_all + 1);
+        if (to_all)
+            EXPECT_OK(s, world_allgather(s->w, in, out, n_bytes));
+        else
+            EXPECT_OK(s, world_gather(s->w, in, s->w->rank == 0 ? out : NULL, n_bytes));
+        memset(in, 0, n_bytes); /* nobody reads it any more */
+        for (size_t r = 0; r < n && (to_all || s->w->rank == 0); r++)
+            for (size_t i = 0; i < n_bytes; i++)
+                n_wrong += out[r * n_bytes + i] != pattern((int)r, i);
+        EXPECT(s, n_wrong == 0);
+        EXPECT(s, out[n_all] == 0);
+    }
+    free(in);
+    free(out);
+}
+
+static void case_allgather(struct suite *s)
+{
+    static const size_t n_bytes[] = { 1, 8, 13, 4096, 100003 };
+
+    for (size_t i = 0; i < sizeof n_bytes / sizeof *n_bytes; i++)
+        collect(s, n_bytes[i], true);
+}
+
+static void case_gather(struct suite *s)
+{
+    static const size_t n_bytes[] = { 1, 8, 13, 4096, 100003 };
+
+    for (size_t i = 0; i < sizeof n_bytes / sizeof *n_bytes; i++)
+        collect(s, n_bytes[i], false);
+}
+
+/* All meet in part as they do in the whole; returns the whole's ranks of part's ranks, in order. */
+static void meet_in(struct suite *s, struct world *part, int *whole_rank)
+{
+    EXPECT_OK(s, world_barrier(part));
+    EXPECT_OK(s, world_allgather(part, &s->w->rank, whole_rank, sizeof *whole_rank));
+    EXPECT_OK(s, world_gather(part, &s->w->rank, part->rank == 0 ? whole_rank : NULL, sizeof *whole_rank));
+    EXPECT_OK(s, world_check(part));
+}
+
+/* Odd and even ranks apart, highest first; then the same again within the part. */
+static void case_split_by_key(struct suite *s)
+{
+    const int n = s->w->n_ranks, color = s->w->rank % 2, n_part = color ? n / 2 : (n + 1) / 2;
+    struct world *part = NULL, *sub = NULL;
+    int *whole_rank = calloc((size_t)n, sizeof *whole_rank);
+
+    if (!EXPECT(s, whole_rank != NULL) || !EXPECT_OK(s, world_split(s->w, color, -s->w->rank, &part)) ||
+        !EXPECT(s, part != NULL))
+        goto out;
+    EXPECT(s, part->n_ranks == n_part && part->ops == s->w->ops);
+    EXPECT(s, part->host_rank < part->n_host_ranks && part->n_host_ranks <= part->n_ranks);
+    meet_in(s, part, whole_rank);
+    for (int r = 0; r < part->n_ranks; r++)
+        EXPECT(s, whole_rank[r] % 2 == color && (r == 0 || whole_rank[r] < whole_rank[r - 1]));
+    EXPECT(s, whole_rank[part->rank] == s->w->rank);
+    /* One clock: the part's is the whole's. */
+    const uint64_t before_ns = world_now_ns(s->w), part_ns = world_now_ns(part), after_ns = world_now_ns(s->w);
+    EXPECT(s, before_ns <= part_ns && part_ns <= after_ns);
+    if (EXPECT_OK(s, world_split(part, part->rank % 2, 0, &sub)) && EXPECT(s, sub != NULL)) {
+        meet_in(s, sub, whole_rank);
+        for (int r = 1; r < sub->n_ranks; r++)
+            EXPECT(s, whole_rank[r] < whole_rank[r - 1]); /* equal keys: by rank in part */
+    }
+out:
+    world_split_close(&sub);
+    world_split_close(&part);
+    world_split_close(&part); /* twice is once */
+    free(whole_rank);
+}
+
+/* The first k ranks work, the others are left out, for growing k: as a sweep over worker numbers does. */
+static void case_split_some(struct suite *s)
+{
+    int *whole_rank = calloc((size_t)s->w->n_ranks, sizeof *whole_rank);
+
+    for (int k = 1; EXPECT(s, whole_rank != NULL) && k <= s->w->n_ranks; k++) {
+        struct world *part = NULL;
+        EXPECT_OK(s, world_split(s->w, s->w->rank < k ? 3 : -1, 0, &part));
+        EXPECT(s, (part != NULL) == (s->w->rank < k));
+        if (part) {
+            EXPECT(s, part->n_ranks == k && part->rank == s->w->rank);
+            meet_in(s, part, whole_rank);
+        }
+        world_split_close(&part);
+        EXPECT_OK(s, world_barrier(s->w));
+    }
+    free(whole_rank);
+}
+
+static void case_clock(struct suite *s)
+{
+    uint64_t last_ns = world_now_ns(s->w);
+
+    for (int i = 0; i < 1000; i++) {
+        const uint64_t now_ns = world_now_ns(s->w);
+        EXPECT(s, now_ns >= last_ns);
+        last_ns = now_ns;
+    }
+    world_pause(s->w, 2000000);
+    EXPECT(s, world_now_ns(s->w) - last_ns >= 2000000);
+    const uint64_t before_ns = world_now_ns(s->w);
+    world_pause(s->w, 0);
+    world_charge(s->w, 0, 0);
+    EXPECT(s, world_now_ns(s->w) >= before_ns);
+}
+
+/* Many small meetings in a row: nobody overtakes. */
+static void case_many(struct suite *s)
+{
+    int *all = calloc((size_t)s->w->n_ranks, sizeof *all), n_wrong = 0;
+
+    for (int i = 0; EXPECT(s, all != NULL) && i < 100 && n_wrong == 0; i++) {
+        const int mine = i * 1000 + s->w->rank;
+        EXPECT_OK(s, world_allgather(s->w, &mine, all, sizeof mine));
+        for (int r = 0; r < s->w->n_ranks; r++)
+            n_wrong += all[r] != i * 1000 + r;
+        if (i % 3 == 0)
+            EXPECT_OK(s, world_barrier(s->w));
+    }
+    EXPECT(s, n_wrong == 0);
+    free(all);
+}
+
+static const struct suite_case {
+    const char *name;
+    void (*run)(struct suite *s);
+} cases[] = {
+    { "identity", case_identity },     { "clock", case_clock },   { "barrier", case_barrier },
+    { "allgather", case_allgather },   { "gather", case_gather }, { "split by key", case_split_by_key },
+    { "split some", case_split_some }, { "many", case_many },
+};
+
+static bool failed_anywhere(struct suite *s)
+{
+    int *all = calloc((size_t)s->w->n_ranks, sizeof *all), n_all = 0;
+
+    if (EXPECT(s, all != NULL) && EXPECT_OK(s, world_allgather(s->w, &s->n_failures, all, sizeof *all)))
+        for (int r = 0; r < s->w->n_ranks; r++)
+            n_all += all[r] != 0;
+    free(all);
+    if (n_all > 0 && s->n_failures == 0)
+        s->n_failures = 1;
+    return s->n_failures > 0;
+}
+
+int world_suite(struct world *w, const char **failed_case)
+{
+    struct suite s = { .w = w };
+
+    if (failed_case)
+        *failed_case = NULL;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        s.name = cases[i].name;
+        cases[i].run(&s);
+        if (failed_anywhere(&s)) {
+            if (failed_case)
+                *failed_case = s.name;
+            break;
+        }
+    }
+    return s.n_failures;
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * world_threads.c - ranks as threads of this process.
+ *
+ * One struct run per world_run(): it keeps the first failure, which every wait looks at (W4, W5).
+ * A struct group is a set of ranks that meet: the whole run, or one part of a split.
+ * Waits are sliced: a failure is seen within SLICE_NS without anybody having to wake the sleepers.
+ */
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "harness/world/cores.h"
+#include "harness/world/wait.h"
+#include "harness/world/world.h"
+
+extern const struct world_ops world_threads;
+
+#define SLICE_NS UINT64_C(20000000)
+
+struct run { /* shared by all ranks of one world_run() */
+    const struct world_opts *opts;
+    rank_main_fn *body;
+    void *arg;
+    int n_cores; /* allowed to this process; read once, before a thread is bound to some of them */
+    pthread_mutex_t lock;
+    atomic_bool failed;
+    int failed_rank;
+    enum rc why;
+    char message[RC_MESSAGE_BYTES];
+};
+
+struct group {
+    int n_ranks;
+    atomic_int n_arrived, n_users;
+    _Atomic uint32_t generation;
+    struct doorbell bell;
+    const void *_Atomic slot[]; /* n_ranks: what each rank shows the others */
+};
+
+struct thread_world {
+    struct world base;
+    struct run *run;
+    struct group *group;
+    int run_rank; /* rank in the whole run */
+    bool returned;
+    pthread_t thread;
+};
+
+static struct thread_world *self(struct world *w)
+{
+    return (struct thread_world *)w;
+}
+
+static void fail(struct run *run, int rank, enum rc why, const char *message)
+{
+    pthread_mutex_lock(&run->lock);
+    if (!atomic_load(&run->failed)) {
+        run->failed_rank = rank;
+        run->why = why;
+        snprintf(run->message, sizeof run->message, "%s", message);
+        atomic_store(&run->failed, true); /* publishes the fields above */
+    }
+    pthread_mutex_unlock(&run->lock);
+}
+
+static struct group *group_alloc(int n_ranks)
+{
+    struct group *g = calloc(1, sizeof *g + (size_t)n_ranks * sizeof g->slot[0]);
+
+    if (g) {
+        g->n_ranks = n_ranks;
+        atomic_store(&g->n_users, n_ranks);
+    }
+    return g;
+}
+
+static enum rc threads_check(struct world *w)
+{
+    const struct run *run = self(w)->run;
+
+    if (!atomic_load_explicit(&run->failed, memory_order_acquire) || run->failed_rank == self(w)->run_rank)
+        return RC_OK;
+    return rc_raise(RC_PEER, "rank %d failed: %s", run->failed_rank, run->message);
+}
+
+static void threads_abort(struct world *w, enum rc why)
+{
+    fail(self(w)->run, self(w)->run_rank, why, rc_message());
+}
+
+static enum rc threads_barrier(struct world *w)
+{
+    struct group *g = self(w)->group;
+    const uint32_t generation = atomic_load(&g->generation);
+    enum rc rc = RC_OK;
+
+    if (atomic_fetch_add(&g->n_arrived, 1) == g->n_ranks - 1) {
+        atomic_store(&g->n_arrived, 0);
+        atomic_fetch_add(&g->generation, 1);
+        doorbell_ring(&g->bell);
+        return RC_OK;
+    }
+    while (atomic_load(&g->generation) == generation) {
+        const uint32_t seen = doorbell_seen(&g->bell);
+        if (atomic_load(&g->generation) != generation)
+            break;
+        TRY(threads_check(w));
+        doorbell_wait(&g->bell, seen, w->may_spin, SLICE_NS);
+    }
+out:
+    return rc;
+}
+
+static enum rc collect(struct world *w, const void *in, void *out, size_t n_bytes_each)
+{
+    struct group *g = self(w)->group;
+    enum rc rc;
+
+    atomic_store(&g->slot[w->rank], in);
+    TRY(threads_barrier(w));
+    for (int r = 0; out && r < g->n_ranks; r++)
+        memcpy((char *)out + (size_t)r * n_bytes_each, atomic_load(&g->slot[r]), n_bytes_each);
+    TRY(threads_barrier(w)); /* nobody reuses `in` before all have read it */
+out:
+    return rc;
+}
+
+static enum rc threads_gather(struct world *w, const void *in, void *out, size_t n_bytes_each)
+{
+    return collect(w, in, w->rank == 0 ? out : NULL, n_bytes_each);
+}
+
+struct claim {
+    int color, key, rank;
+};
+
+static bool goes_before(struct claim a, struct claim b)
+{
+    return a.key != b.key ? a.key < b.key : a.rank < b.rank;
+}
+
+static enum rc threads_split(struct world *w, int color, int key, struct world **out)
+{
+    const struct claim mine = { color, key, w->rank };
+    struct claim *all = calloc((size_t)w->n_ranks, sizeof *all);
+    struct thread_world *part = calloc(1, sizeof *part);
+    struct group **groups = calloc((size_t)w->n_ranks, sizeof *groups);
+    struct group *own = NULL;
+    int rank = 0, n_ranks = 0, leader = w->rank;
+    enum rc rc;
+
+    if (!all || !part || !groups)
+        FAIL(RC_NOMEM, "no memory to split %d ranks", w->n_ranks);
+    TRY(collect(w, &mine, all, sizeof mine));
+    for (int r = 0; r < w->n_ranks; r++)
+        if (all[r].color == color) {
+            n_ranks++;
+            rank += goes_before(all[r], mine);
+            if (goes_before(all[r], all[leader]))
+                leader = r;
+        }
+    if (color >= 0 && leader == w->rank)
+        own = group_alloc(n_ranks);
+    TRY(collect(w, &own, groups, sizeof own));
+    if (color >= 0) {
+        if (!groups[leader])
+            FAIL(RC_NOMEM, "no memory for a group of %d ranks", n_ranks);
+        *part = *self(w);
+        part->group = groups[leader];
+        part->base.rank = part->base.host_rank = rank;
+        part->base.n_ranks = part->base.n_host_ranks = n_ranks;
+        part->base.may_spin = n_ranks <= self(w)->run->n_cores;
+        *out = &part->base;
+        part = NULL;
+    }
+out:
+    free(groups);
+    free(part);
+    free(all);
+    return rc;
+}
+
+static void leave_group(struct group *g)
+{
+    if (atomic_fetch_sub(&g->n_users, 1) == 1)
+        free(g);
+}
+
+static void threads_split_close(struct world **w)
+{
+    leave_group(self(*w)->group);
+    free(*w);
+    *w = NULL;
+}
+
+static uint64_t threads_now_ns(struct world *w)
+{
+    (void)w;
+    return wait_clock_ns();
+}
+
+static void threads_pause(struct world *w, uint64_t ns)
+{
+    const struct timespec pause = { .tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u) };
+
+    (void)w;
+    nanosleep(&pause, NULL);
+}
+
+static void threads_die(struct world *w)
+{
+    (void)w;
+    pthread_exit(NULL);
+}
+
+/* Runs however the thread ends: a body that did not return has died (W5). */
+static void on_thread_end(void *arg)
+{
+    struct thread_world *t = arg;
+
+    if (!t->returned)
+        fail(t->run, t->run_rank, RC_PEER, "ended before its work was done");
+}
+
+static void bind_cores(struct thread_world *t)
+{
+    const struct world_opts *opts = t->run->opts;
+    const int n_bound = opts->n_bound_ranks > 0 ? opts->n_bound_ranks : t->base.n_ranks;
+
+    if (!opts->bind_cores || t->run_rank >= n_bound)
+        return;
+    if (cores_bind_self(t->run_rank, n_bound, &t->base.n_own_cores) != RC_OK)
+        t->base.n_own_cores = 0; /* told to the user by whoever reads n_own_cores */
+}
+
+static void *thread_main(void *arg)
+{
+    struct thread_world *t = arg;
+
+    pthread_cleanup_push(on_thread_end, t);
+    bind_cores(t);
+    const enum rc rc = t->run->body(&t->base, t->run->arg);
+    if (rc != RC_OK)
+        fail(t->run, t->run_rank, rc, rc_message());
+    t->returned = true;
+    pthread_cleanup_pop(1);
+    return NULL;
+}
+
+static enum rc threads_run(const struct world_opts *opts, int n_ranks, rank_main_fn *body, void *arg)
+{
+    struct run run = {
+        .opts = opts, .body = body, .arg = arg, .n_cores = cores_allowed_count(), .lock = PTHREAD_MUTEX_INITIALIZER
+    };
+    struct thread_world *rank = NULL;
+    struct group *all = NULL;
+    int n_started = 0;
+    enum rc rc = RC_OK;
+
+    assert(n_ranks >= 1);
+    rank = calloc((size_t)n_ranks, sizeof *rank);
+    all = group_alloc(n_ranks);
+    if (!rank || !all)
+        FAIL(RC_NOMEM, "no memory for %d ranks", n_ranks);
+    for (; n_started < n_ranks; n_started++) {
+        struct thread_world *t = &rank[n_started];
+        t->base = (struct world){ .ops = &world_threads,
+                                  .rank = n_started,
+                                  .n_ranks = n_ranks,
+                                  .host_rank = n_started,
+                                  .n_host_ranks = n_ranks,
+                                  .may_spin = n_ranks <= run.n_cores };
+        t->run = &run;
+        t->group = all;
+        t->run_rank = n_started;
+        const int error = pthread_create(&t->thread, NULL, thread_main, t);
+        if (error) {
+            char message[RC_MESSAGE_BYTES];
+            snprintf(message, sizeof message, "its thread cannot be started: %s", strerror(error));
+            fail(&run, n_started, RC_NOMEM, message);
+            break;
+        }
+    }
+    for (int r = 0; r < n_started; r++)
+        pthread_join(rank[r].thread, NULL);
+    if (atomic_load(&run.failed))
+        rc = rc_raise(run.why, "rank %d: %s", run.failed_rank, run.message);
+out:
+    free(all);
+    free(rank);
+    return rc;
+}
+
+const struct world_ops world_threads = {
+    .name = "threads",
+    .caps = WORLD_SHARED_MEMORY,
+    .run = threads_run,
+    .now_ns = threads_now_ns,
+    .pause = threads_pause,
+    .barrier = threads_barrier,
+    .allgather = collect,
+    .gather = threads_gather,
+    .split = threads_split,
+    .split_close = threads_split_close,
+    .check = threads_check,
+    .abort = threads_abort,
+    .die = threads_die,
+};

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* world_threads_test.c - world_suite in threads, its mutants, and how a world of threads ends: W4, W5. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/world/cores.h"
+#include "harness/world/wait.h"
+#include "harness/world/world.h"
+#include "harness/world/world_mutants.h"
+#include "harness/world/world_suite.h"
+
+extern const struct world_ops world_threads;
+
+static const struct world_opts plain = { .bind_cores = false };
+
+static enum rc suite_body(struct world *w, void *arg)
+{
+    atomic_fetch_add((atomic_int *)arg, world_suite(w, NULL));
+    return RC_OK;
+}
+
+static void suite_passes(void **state)
+{
+    static const int n_ranks[] = { 1, 2, 3, 5, 8 };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof n_ranks / sizeof *n_ranks; i++) {
+        atomic_int n_failures = 0;
+        assert_int_equal(world_run(&world_threads, &plain, n_ranks[i], suite_body, &n_failures), RC_OK);
+        assert_int_equal(atomic_load(&n_failures), 0);
+    }
+}
+
+struct trial {
+    const struct world_mutant *mutant;
+    int n_failures; /* on rank 0 */
+    const char *failed_case;
+};
+
+static enum rc mutant_body(struct world *w, void *arg)
+{
+    struct trial *trial = arg;
+    const struct world_ops *real = w->ops;
+    const char *failed_case = NULL;
+
+    w->ops = trial->mutant->ops;
+    const int n_failures = world_suite(w, &failed_case);
+    w->ops = real;
+    if (w->rank == 0) {
+        trial->n_failures = n_failures;
+        trial->failed_case = failed_case;
+    }
+    return RC_OK;
+}
+
+static void suite_catches_mutants(void **state)
+{
+    (void)state;
+    for (const struct world_mutant *m = world_mutants(); m->name; m++) {
+        struct trial trial = { .mutant = m };
+        assert_int_equal(world_run(&world_threads, &plain, 4, mutant_body, &trial), RC_OK);
+        assert_int_equal(trial.n_failures > 0, m->failed_case != NULL);
+        if (m->failed_case)
+            assert_string_equal(trial.failed_case, m->failed_case);
+    }
+}
+
+enum meeting { BARRIER, ALLGATHER, GATHER, SPLIT, CHECK, N_MEETINGS };
+
+struct drill {
+    enum meeting meeting;
+    enum { RETURNS, ABORTS, DIES } end; /* of rank 1 */
+    atomic_int n_told;                  /* ranks that heard of it, by name */
+};
+
+static enum rc meet(struct world *w, enum meeting meeting)
+{
+    int all[8], mine = w->rank;
+    struct world *part = NULL;
+    enum rc rc = RC_OK;
+
+    switch (meeting) {
+    case BARRIER:
+        return world_barrier(w);
+    case ALLGATHER:
+        return world_allgather(w, &mine, all, sizeof mine);
+    case GATHER:
+        return world_gather(w, &mine, all, sizeof mine);
+    case SPLIT:
+        rc = world_split(w, 0, 0, &part);
+        world_split_close(&part);
+        return rc;
+    default:
+        while (rc == RC_OK) {
+            rc = world_check(w);
+            world_pause(w, 1000000);
+        }
+        return rc;
+    }
+}
+
+static enum rc drill_body(struct world *w, void *arg)
+{
+    struct drill *drill = arg;
+    enum rc rc;
+
+    TRY(world_barrier(w));
+    if (w->rank == 1) {
+        if (drill->end == DIES)
+            world_die(w);
+        rc = rc_raise(RC_IO, "the disk is full");
+        if (drill->end == ABORTS)
+            world_abort(w, rc);
+        return rc;
+    }
+    rc = meet(w, drill->meeting);
+    if (rc == RC_PEER && strstr(rc_message(), "rank 1"))
+        atomic_fetch_add(&drill->n_told, 1);
+out:
+    return rc;
+}
+
+/* W4: every wait of every other rank ends, and the first failure is the one that is told. */
+static void a_failure_ends_every_wait(void **state)
+{
+    (void)state;
+    for (int end = RETURNS; end <= ABORTS; end++)
+        for (int meeting = BARRIER; meeting < N_MEETINGS; meeting++) {
+            struct drill drill = { .meeting = (enum meeting)meeting, .end = end };
+            assert_int_equal(world_run(&world_threads, &plain, 4, drill_body, &drill), RC_IO);
+            assert_string_equal(rc_message(), "rank 1: the disk is full");
+            assert_int_equal(atomic_load(&drill.n_told), 3);
+        }
+}
+
+/* W5 */
+static void a_silent_death_ends_every_wait(void **state)
+{
+    (void)state;
+    for (int meeting = BARRIER; meeting < N_MEETINGS; meeting++) {
+        struct drill drill = { .meeting = (enum meeting)meeting, .end = DIES };
+        assert_int_equal(world_run(&world_threads, &plain, 4, drill_body, &drill), RC_PEER);
+        assert_memory_equal(rc_message(), "rank 1: ", 8);
+        assert_int_equal(atomic_load(&drill.n_told), 3);
+    }
+}
+
+struct binding {
+    int n_own_cores[4];
+    bool disjoint;
+};
+
+static enum rc binding_body(struct world *w, void *arg)
+{
+    struct binding *binding = arg;
+
+    binding->n_own_cores[w->rank] = w->n_own_cores;
+    return RC_OK;
+}
+
+/* Bound ranks get equal shares; where there are too few cores nobody is bound. */
+static void cores_are_shared_equally(void **state)
+{
+    const int n_cores = cores_allowed_count();
+
+    (void)state;
+    for (int n_bound = 1; n_bound <= 4; n_bound++) {
+        const struct world_opts opts = { .bind_cores = true, .n_bound_ranks = n_bound };
+        struct binding binding = { { -1, -1, -1, -1 }, false };
+        assert_int_equal(world_run(&world_threads, &opts, 4, binding_body, &binding), RC_OK);
+        for (int r = 0; r < 4; r++)
+            assert_int_equal(binding.n_own_cores[r], r < n_bound ? n_cores / n_bound : 0);
+    }
+    assert_int_equal(cores_allowed_count(), n_cores); /* the main thread stays free */
+}
+
+int main(void)
+{
+    const struct CMUnitTest test[] = {
+        cmocka_unit_test(suite_passes),
+        cmocka_unit_test(suite_catches_mutants),
+        cmocka_unit_test(a_failure_ends_every_wait),
+        cmocka_unit_test(a_silent_death_ends_every_wait),
+        cmocka_unit_test(cores_are_shared_equally),
+    };
+    return cmocka_run_group_tests(test, NULL, NULL);
+}

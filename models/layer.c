@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* layer.c - first values of parameters. */
+#include "models/layer.h"
+
+#include <math.h>
+
+#include "harness/base/rng.h"
+
+void layer_init_he(float *param, struct segment weight, size_t fan_in, uint64_t seed)
+{
+    const double deviation = sqrt(2.0 / (double)fan_in);
+
+    for (size_t i = weight.at; i < weight.at + weight.n_elems; i++)
+        param[i] = (float)(deviation * rng_normal(seed, RNG_INIT, i));
+}
+
+void layer_init_zero(float *param, struct segment s)
+{
+    for (size_t i = s.at; i < s.at + s.n_elems; i++)
+        param[i] = 0.0f;
+}

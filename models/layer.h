@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * layer.h - what all layers share: tensors, views into the flat vectors, and who is told when.
+ *
+ * A layer is a description without state: shapes, and where its tensors are in the flat parameter
+ * vector. Its activations belong to the network. Every array may be NULL on a hollow compute (M3),
+ * so views are taken with layer_at().
+ */
+#ifndef MODELS_LAYER_H
+#define MODELS_LAYER_H
+
+#include <stddef.h>
+
+#include "models/workload.h"
+
+/* x + i, or NULL where there is no memory. */
+static inline float *layer_at(float *x, size_t i)
+{
+    return x != NULL ? x + i : NULL;
+}
+
+static inline const float *layer_at_const(const float *x, size_t i)
+{
+    return x != NULL ? x + i : NULL;
+}
+
+/* Take n_elems more of a parameter vector that has *n_params so far. */
+static inline struct segment layer_take(size_t *n_params, size_t n_elems)
+{
+    const struct segment s = { .at = *n_params, .n_elems = n_elems };
+
+    *n_params += n_elems;
+    return s;
+}
+
+/* The gradient of s is final: pass it on (M2). */
+static inline enum rc layer_ready(grad_ready_fn *ready, void *arg, struct segment s, const float *grad)
+{
+    return ready != NULL ? ready(arg, s, layer_at_const(grad, s.at)) : RC_OK;
+}
+
+/* weight ~ N(0, 2 / fan_in): variance survives a relu (He et al., ICCV 2015). The numbers depend on
+ * seed and s.at alone (M1). */
+void layer_init_he(float *param, struct segment weight, size_t fan_in, uint64_t seed);
+/* s = 0. */
+void layer_init_zero(float *param, struct segment s);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * workload.h - a model with its data: the same work, whatever the sync mode.
+ *
+ * Invariants
+ *   M1  init gives the same bits on all ranks, from seed alone.
+ *   M2  gradient() calls ready once per segment, last segment first; together the segments
+ *       cover the parameters once. The gradient of a segment is final when ready is called.
+ *   M3  On a compute that touches no memory (hollow) every array may be NULL; the same work is
+ *       counted, the same calls to ready are made, losses are NaN.
+ *   M4  Nothing allocates after open.
+ */
+#ifndef MODELS_WORKLOAD_H
+#define MODELS_WORKLOAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/base/rc.h"
+#include "harness/train/sync_mode.h"
+
+struct dataset;
+struct training;
+
+/* grad float[seg.n_elems]: the values of this segment alone; hollow: NULL. Work counted so far is not
+ * charged yet: who sends or reads a clock in here calls compute_sync() first (C2). */
+typedef enum rc grad_ready_fn(void *arg, struct segment seg, const float *grad);
+
+struct training_env { /* borrowed; outlives the training */
+    struct compute *compute;
+    const struct dataset *dataset;
+    uint64_t seed;
+    size_t max_batch; /* largest n_samples of gradient() */
+};
+
+struct evaluation {
+    double loss;           /* mean over the test set (line: over all samples) */
+    double accuracy_ratio; /* share of test samples classified right; NaN for regression */
+};
+
+struct workload {
+    const char *name;    /* "linear", "lenet" */
+    const char *dataset; /* "line", "digits" */
+    double default_lr;   /* that trains it at its default batch and momentum, one worker */
+    double default_momentum;
+    int default_batch;
+    int default_steps;          /* of a comparison: enough to see it learn */
+    double default_target_loss; /* that it reaches in about half of them */
+
+    enum rc (*open)(struct training **out, const struct training_env *env);
+    size_t (*n_params)(const struct training *t);
+    /* Segments in forward order. */
+    size_t (*n_segments)(const struct training *t);
+    struct segment (*segment)(const struct training *t, size_t i);
+    void (*init)(const struct training *t, float *param); /* M1 */
+    /* grad[n_params] := d mean_loss / d param over global samples [first, first + n_samples).
+     * Blocks only in ready (NULL: nobody is told). Errors: those of ready, grad then undefined. */
+    enum rc (*gradient)(struct training *t, const float *param, uint64_t first, size_t n_samples, float *grad,
+                        double *mean_loss, grad_ready_fn *ready, void *arg);
+    void (*evaluate)(struct training *t, const float *param, struct evaluation *out);
+    double (*flops_per_sample)(const struct training *t); /* forward + backward, GEMMs */
+    void (*close)(struct training **t);
+};
+
+struct training { /* first member of each implementation's struct */
+    const struct workload *ops;
+    struct training_env env;
+};
+
+extern const struct workload workload_linear, workload_lenet;
+
+/* Every workload, NULL-terminated. */
+const struct workload *const *workload_all(void);
+/* RC_INVAL names the nearest. */
+enum rc workload_find(const struct workload **out, const char *name) MUST_CHECK;
+
+/* RC_INVAL: env->dataset is not one this workload can learn from. */
+enum rc workload_open(struct training **out, const struct workload *ops, const struct training_env *env) MUST_CHECK;
+size_t workload_n_params(const struct training *t);
+void workload_init(const struct training *t, float *param); /* param NULL: nothing to do (hollow) */
+enum rc workload_gradient(struct training *t, const float *param, uint64_t first, size_t n_samples, float *grad,
+                          double *mean_loss, grad_ready_fn *ready, void *arg) MUST_CHECK;
+void workload_evaluate(struct training *t, const float *param, struct evaluation *out);
+void workload_close(struct training **t); /* NULL-safe, nulls */
+
+#endif

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * workload_test.c - what every workload promises (M1 to M4), and the registry.
+ *
+ * usage: workload_test registry | init|ready|errors|hollow|allocation NAME [PATH-OF-DIGITS.CSV]
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+#include "data/dataset.h"
+#include "harness/compute/compute.h"
+#include "models/workload.h"
+
+enum { MAX_PARAMS = 20000, MAX_SEGMENTS = 16, B = 12 };
+
+static const struct workload *workload;
+static const char *digits_path;
+static volatile size_t n_allocations; /* volatile: compilers know that calloc changes no variables */
+
+/* Linked with --wrap: every allocation of this program and its static libraries. */
+void *__real_malloc(size_t n_bytes);
+void *__real_calloc(size_t n, size_t n_bytes);
+void *__real_realloc(void *p, size_t n_bytes);
+void *__real_mmap(void *at, size_t n_bytes, int protection, int flags, int file, off_t offset);
+void *__wrap_malloc(size_t n_bytes);
+void *__wrap_calloc(size_t n, size_t n_bytes);
+void *__wrap_realloc(void *p, size_t n_bytes);
+void *__wrap_mmap(void *at, size_t n_bytes, int protection, int flags, int file, off_t offset);
+
+void *__wrap_malloc(size_t n_bytes)
+{
+    n_allocations++;
+    return __real_malloc(n_bytes);
+}
+
+void *__wrap_calloc(size_t n, size_t n_bytes)
+{
+    n_allocations++;
+    return __real_calloc(n, n_bytes);
+}
+
+void *__wrap_realloc(void *p, size_t n_bytes)
+{
+    n_allocations++;
+    return __real_realloc(p, n_bytes);
+}
+
+void *__wrap_mmap(void *at, size_t n_bytes, int protection, int flags, int file, off_t offset)
+{
+    n_allocations++;
+    return __real_mmap(at, n_bytes, protection, flags, file, offset);
+}
+
+struct fixture {
+    struct dataset *data;
+    struct compute *compute;
+    struct training *training;
+    float *param, *grad, *seen; /* float[MAX_PARAMS] */
+    size_t n_params, n_segments;
+    struct segment called[MAX_SEGMENTS];
+    size_t n_called, fail_at;
+    bool hollow;
+};
+
+static void fixture_open(struct fixture *f, const struct compute_backend *backend, uint64_t seed)
+{
+    struct training_env env = { .seed = seed, .max_batch = B };
+
+    memset(f, 0, sizeof *f);
+    f->fail_at = MAX_SEGMENTS;
+    f->hollow = !backend->touches_memory;
+    if (strcmp(workload->dataset, "line") == 0)
+        assert_int_equal(dataset_open_line(&f->data, 1), RC_OK);
+    else
+        assert_int_equal(dataset_open_digits(&f->data, digits_path), RC_OK);
+    assert_int_equal(compute_open(&f->compute, backend, NULL), RC_OK);
+    env.dataset = f->data;
+    env.compute = f->compute;
+    assert_int_equal(workload_open(&f->training, workload, &env), RC_OK);
+    f->n_params = workload_n_params(f->training);
+    f->n_segments = workload->n_segments(f->training);
+    assert_true(f->n_params <= MAX_PARAMS && f->n_segments <= MAX_SEGMENTS);
+    if (!f->hollow) {
+        f->param = calloc(3, MAX_PARAMS * sizeof *f->param);
+        assert_non_null(f->param);
+        f->grad = f->param + MAX_PARAMS;
+        f->seen = f->grad + MAX_PARAMS;
+    }
+    workload_init(f->training, f->param);
+}
+
+static void fixture_close(struct fixture *f)
+{
+    workload_close(&f->training);
+    workload_close(&f->training);
+    assert_null(f->training);
+    compute_close(&f->compute);
+    dataset_close(&f->data);
+    free(f->param);
+}
+
+static enum rc take(void *arg, struct segment s, const float *grad)
+{
+    struct fixture *f = arg;
+
+    if (f->n_called == f->fail_at)
+        return rc_raise(RC_PEER, "segment %zu was refused", f->n_called);
+    if (f->n_called < MAX_SEGMENTS)
+        f->called[f->n_called] = s;
+    f->n_called++;
+    if (grad != NULL)
+        memcpy(f->seen + s.at, grad, s.n_elems * sizeof *grad);
+    return RC_OK;
+}
+
+static void registry_names_the_nearest(void **state)
+{
+    const struct workload *w = NULL;
+    size_t n = 0;
+
+    (void)state;
+    for (const struct workload *const *all = workload_all(); all[n] != NULL; n++) {
+        assert_int_equal(workload_find(&w, all[n]->name), RC_OK);
+        assert_ptr_equal(w, all[n]);
+        assert_true(w->default_lr > 0.0 && w->default_batch >= 1);
+        assert_true(w->default_momentum >= 0.0 && w->default_momentum < 1.0);
+    }
+    assert_true(n >= 2);
+    assert_int_equal(workload_find(&w, "lenett"), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "did you mean \"lenet\""));
+    assert_int_equal(workload_find(&w, ""), RC_INVAL);
+}
+
+static void other_data_is_refused(void **state)
+{
+    struct training_env env = { .seed = 1, .max_batch = 1 };
+    struct training *t = NULL;
+    struct dataset *d = NULL;
+    struct compute *c = NULL;
+
+    (void)state;
+    assert_int_equal(dataset_open_line(&d, 1), RC_OK);
+    assert_int_equal(compute_open(&c, &compute_cpu, NULL), RC_OK);
+    env.dataset = d;
+    env.compute = c;
+    assert_int_equal(workload_open(&t, &workload_lenet, &env), RC_INVAL);
+    assert_null(t);
+    d->name = "digits"; /* and by shape, when the name is right */
+    assert_int_equal(workload_open(&t, &workload_lenet, &env), RC_INVAL);
+    assert_null(t);
+    compute_close(&c);
+    dataset_close(&d);
+}
+
+/* M1 */
+static void init_follows_the_seed(void **state)
+{
+    struct fixture a, b, other;
+
+    (void)state;
+    fixture_open(&a, &compute_cpu, 5);
+    fixture_open(&b, &compute_cpu, 5);
+    fixture_open(&other, &compute_cpu, 6);
+    assert_memory_equal(a.param, b.param, a.n_params * sizeof(float));
+    for (size_t i = a.n_params; i < MAX_PARAMS; i++)
+        assert_true(a.param[i] == 0.0f); /* nothing behind the end */
+    if (a.n_params > 2)
+        assert_memory_not_equal(a.param, other.param, a.n_params * sizeof(float));
+    fixture_close(&a);
+    fixture_close(&b);
+    fixture_close(&other);
+}
+
+/* M2 */
+static void segments_come_last_first_and_final(void **state)
+{
+    struct fixture f;
+    double loss = NAN;
+    size_t at = 0;
+
+    (void)state;
+    fixture_open(&f, &compute_cpu, 5);
+    for (size_t i = 0; i < f.n_segments; i++) {
+        const struct segment s = workload->segment(f.training, i);
+        assert_int_equal(s.at, at);
+        assert_true(s.n_elems > 0);
+        at += s.n_elems;
+    }
+    assert_int_equal(at, f.n_params);
+    for (uint64_t step = 0; step < 3; step++) {
+        f.n_called = 0;
+        memset(f.grad, 0xff, MAX_PARAMS * sizeof(float));
+        memset(f.seen, 0, MAX_PARAMS * sizeof(float));
+        assert_int_equal(workload_gradient(f.training, f.param, step * B, B, f.grad, &loss, take, &f), RC_OK);
+        assert_int_equal(f.n_called, f.n_segments);
+        for (size_t i = 0; i < f.n_segments; i++) {
+            const struct segment s = workload->segment(f.training, f.n_segments - 1 - i);
+            assert_int_equal(f.called[i].at, s.at);
+            assert_int_equal(f.called[i].n_elems, s.n_elems);
+        }
+        assert_memory_equal(f.seen, f.grad, f.n_params * sizeof(float)); /* final when ready was called */
+        for (size_t i = 0; i < f.n_params; i++)
+            assert_true(isfinite(f.grad[i]));
+        assert_true(isnan(f.grad[f.n_params])); /* nothing behind the end */
+        assert_true(loss > 0.0);
+    }
+    fixture_close(&f);
+}
+
+/* An error of ready ends the gradient, at every segment. */
+static void errors_of_ready_come_back(void **state)
+{
+    struct fixture f;
+    double loss;
+
+    (void)state;
+    fixture_open(&f, &compute_cpu, 5);
+    for (f.fail_at = 0; f.fail_at < f.n_segments; f.fail_at++) {
+        f.n_called = 0;
+        assert_int_equal(workload_gradient(f.training, f.param, 0, B, f.grad, &loss, take, &f), RC_PEER);
+        assert_int_equal(f.n_called, f.fail_at);
+    }
+    fixture_close(&f);
+}
+
+/* M3 */
+static void hollow_counts_the_same(void **state)
+{
+    struct fixture real, hollow;
+    struct evaluation e;
+    double loss = 0.0;
+
+    (void)state;
+    fixture_open(&real, &compute_cpu, 5);
+    fixture_open(&hollow, &compute_hollow, 5);
+    assert_int_equal(hollow.n_params, real.n_params);
+    assert_int_equal(workload_gradient(real.training, real.param, 0, B, real.grad, &loss, take, &real), RC_OK);
+    assert_int_equal(workload_gradient(hollow.training, NULL, 0, B, NULL, &loss, take, &hollow), RC_OK);
+    assert_true(isnan(loss));
+    assert_int_equal(hollow.n_called, real.n_called);
+    assert_memory_equal(hollow.called, real.called, sizeof real.called);
+    compute_sync(real.compute);
+    compute_sync(hollow.compute);
+    assert_true(real.compute->total.flops > 0.0 && real.compute->total.bytes > 0.0);
+    assert_true(hollow.compute->total.flops == real.compute->total.flops);
+    assert_true(hollow.compute->total.bytes == real.compute->total.bytes);
+    assert_true(real.compute->total.flops == B * workload->flops_per_sample(real.training));
+    workload_evaluate(real.training, real.param, &e);
+    assert_true(isfinite(e.loss));
+    workload_evaluate(hollow.training, NULL, &e);
+    assert_true(isnan(e.loss) && isnan(e.accuracy_ratio));
+    compute_sync(real.compute);
+    compute_sync(hollow.compute);
+    assert_true(hollow.compute->total.flops == real.compute->total.flops);
+    assert_true(hollow.compute->total.bytes == real.compute->total.bytes);
+    fixture_close(&real);
+    fixture_close(&hollow);
+}
+
+/* M4, L1 */
+static void nothing_allocates_after_open(void **state)
+{
+    struct fixture f;
+    struct evaluation e;
+    double loss = NAN;
+    enum rc rc = RC_OK;
+
+    (void)state;
+    fixture_open(&f, &compute_cpu, 5);
+    const size_t before = n_allocations;
+    for (uint64_t step = 0; step < 3 && rc == RC_OK; step++) {
+        f.n_called = 0;
+        rc = workload_gradient(f.training, f.param, step * B, B, f.grad, &loss, take, &f);
+    }
+    workload_evaluate(f.training, f.param, &e);
+    workload_init(f.training, f.param);
+    const size_t after = n_allocations;
+    assert_int_equal(rc, RC_OK);
+    assert_int_equal(after - before, 0);
+    assert_true(before > 0);
+    fixture_close(&f);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest registry[] = { cmocka_unit_test(registry_names_the_nearest),
+                                           cmocka_unit_test(other_data_is_refused) };
+    const struct {
+        const char *name;
+        struct CMUnitTest test;
+    } promise[] = {
+        { "init", cmocka_unit_test(init_follows_the_seed) },
+        { "ready", cmocka_unit_test(segments_come_last_first_and_final) },
+        { "errors", cmocka_unit_test(errors_of_ready_come_back) },
+        { "hollow", cmocka_unit_test(hollow_counts_the_same) },
+        { "allocation", cmocka_unit_test(nothing_allocates_after_open) },
+    };
+
+    if (argc == 2 && strcmp(argv[1], "registry") == 0)
+        return cmocka_run_group_tests(registry, NULL, NULL);
+    digits_path = argc > 3 ? argv[3] : NULL;
+    for (size_t i = 0; argc > 2 && i < sizeof promise / sizeof promise[0]; i++)
+        if (strcmp(argv[1], promise[i].name) == 0 && workload_find(&workload, argv[2]) == RC_OK) {
+            const struct CMUnitTest test[] = { promise[i].test };
+            return cmocka_run_group_tests(test, NULL, NULL);
+        }
+    fprintf(stderr, "usage: workload_test registry | init|ready|errors|hollow|allocation NAME PATH\n");
+    return 2;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* protocol.h - the tags worker and server use; what the messages hold is in wire.h. */
+#ifndef PS_PROTOCOL_H
+#define PS_PROTOCOL_H
+
+#include "harness/net/transport.h"
+
+#define PS_TAG_REQUEST (TAG_ANY | 0x30u)
+#define PS_TAG_REPLY 0x31u
+
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ps_test.c - wire format (P1, fuzzed), slices, and a server that meets workers who break the rules (P2, P3). */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/base/rng.h"
+#include "harness/net/transport.h"
+#include "harness/world/world.h"
+#include "ps/protocol.h"
+#include "ps/ps.h"
+#include "ps/wire.h"
+
+static void headers_round_trip(void **state)
+{
+    const struct ps_header h = { .op = PS_PARAMS,
+                                 .n_elems = 3,
+                                 .lr = 0.25f,
+                                 .clock = UINT64_MAX,
+                                 .staleness = 7,
+                                 .queue_ns = 1,
+                                 .apply_ns = UINT64_C(1) << 40 };
+    unsigned char bytes[PS_HEADER_BYTES + 12] = { 0 };
+    struct ps_header back;
+
+    (void)state;
+    ps_header_encode(bytes, &h);
+    assert_memory_equal(bytes, "GMPS", 4);
+    assert_int_equal(ps_header_decode(&back, bytes, sizeof bytes, 0), RC_OK);
+    assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 12), RC_OK);
+    assert_true(back.op == h.op && back.n_elems == 3 && back.lr == 0.25f && back.clock == h.clock);
+    assert_true(back.staleness == 7 && back.queue_ns == 1 && back.apply_ns == h.apply_ns);
+}
+
+static void every_wrong_field_is_named_P1(void **state)
+{
+    static const struct {
+        int at;
+        unsigned char value;
+        const char *says;
+    } wrong[] = { { 0, 'X', "magic" }, { 4, 2, "version" },  { 6, 0, "op" },       { 6, 9, "op" },
+                  { 8, 4, "carries" }, { 15, 0x7f, "rate" }, { 48, 1, "byte 48" }, { 63, 1, "byte 63" } };
+    const struct ps_header h = { .op = PS_PUSH, .n_elems = 3, .lr = INFINITY };
+    const struct ps_header right = { .op = PS_PUSH, .n_elems = 3, .lr = 1.0f };
+    unsigned char bytes[PS_HEADER_BYTES + 12] = { 0 };
+    struct ps_header back;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        ps_header_encode(bytes, wrong[i].at == 15 ? &h : &right);
+        if (wrong[i].at != 15)
+            bytes[wrong[i].at] = wrong[i].value;
+        assert_int_equal(ps_header_decode(&back, bytes, sizeof bytes, 0), RC_MISMATCH);
+        if (!strstr(rc_message(), wrong[i].says))
+            fail_msg("\"%s\" does not say %s", rc_message(), wrong[i].says);
+    }
+    ps_header_encode(bytes, &right);
+    for (size_t n = 0; n < sizeof bytes; n++)
+        assert_int_equal(ps_header_decode(&back, bytes, n, 0), RC_MISMATCH);
+}
+
+/* Any bytes of any length: an answer, never a read past the end (the sanitizers judge). */
+static void any_bytes_are_decoded_or_refused_P1(void **state)
+{
+    const struct ps_header right = { .op = PS_PUSH, .n_elems = 3, .lr = 1.0f };
+
+    (void)state;
+    for (uint64_t i = 0; i < 20000; i++) {
+        const size_t n_bytes = rng_u64(1, RNG_TEST, 4 * i) % 90;
+        unsigned char *bytes = malloc(n_bytes + 1), whole[PS_HEADER_BYTES + 12] = { 0 };
+        struct ps_header back;
+        assert_non_null(bytes);
+        ps_header_encode(whole, &right);
+        for (size_t k = 0; k < n_bytes; k++)
+            bytes[k] = k < sizeof whole ? whole[k] : 0;
+        for (int change = 0; change < 2 && n_bytes > 0; change++)
+            bytes[rng_u64(1, RNG_TEST, 4 * i + 1) % n_bytes] ^=
+                (unsigned char)rng_u64(2, RNG_TEST, 4 * i + (uint64_t)change);
+        const enum rc rc = ps_header_decode(&back, bytes, n_bytes, 0);
+        assert_true(rc == RC_OK || rc == RC_MISMATCH);
+        free(bytes);
+    }
+}
+
+static void slices_cover_the_vector_once(void **state)
+{
+    static const size_t n_params[] = { 1, 2, 7, 100, 13706, 25557032 };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof n_params / sizeof *n_params; i++)
+        for (int n_servers = 1; n_servers <= 9; n_servers++) {
+            size_t at = 0;
+            for (int s = 0; s < n_servers; s++) {
+                const struct segment slice = ps_slice(n_params[i], n_servers, s);
+                assert_int_equal(slice.at, at);
+                assert_true(slice.n_elems <= n_params[i] / (size_t)n_servers + 1); /* by bytes, evenly */
+                at += slice.n_elems;
+            }
+            assert_int_equal(at, n_params[i]);
+        }
+}
+
+/* A worker that sends something else than the protocol; the server must end with a message that names it. */
+struct rogue {
+    struct ps_header header;
+    size_t n_payload_bytes;
+    int n_sends;
+};
+
+static enum rc rogue_worker(struct world *w, const struct transport_ops *ops, const struct rogue *rogue)
+{
+    float message[PS_HEADER_FLOATS + 16] = { 0 };
+    struct transport *t = NULL;
+    enum rc rc;
+
+    TRY(transport_open(&t, ops, w));
+    ps_header_encode(message, &rogue->header);
+    for (int i = 0; i < rogue->n_sends; i++) {
+        struct xfer tx = {
+            .peer = 1, .tag = PS_TAG_REQUEST, .ptr = message, .n_bytes = PS_HEADER_BYTES + rogue->n_payload_bytes
+        };
+        TRY(transport_send(t, &tx));
+        TRY(transport_wait(t, &tx, 20000));
+    }
+    while ((rc = world_check(w)) == RC_OK) /* until the server has ended the run */
+        world_pause(w, 1000000);
+    rc = RC_OK;
+out:
+    transport_close(&t);
+    return rc;
+}
+
+static enum rc rogue_body(struct world *w, void *arg)
+{
+    const float param[4] = { 1, 2, 3, 4 };
+    const struct compute_backend *cpu = NULL;
+    const struct transport_ops *zmq = NULL;
+    struct compute *compute = NULL;
+    struct sync *sync = NULL;
+    enum rc rc;
+
+    TRY(transport_find(&zmq, "zmq"));
+    if (w->rank == 0)
+        return rogue_worker(w, zmq, arg);
+    TRY(compute_find(&cpu, "cpu"));
+    TRY(compute_open(&compute, cpu, &(struct compute_env){ 0 }));
+    const struct sync_env env = { .world = w,
+                                  .compute = compute,
+                                  .transport = zmq,
+                                  .n_workers = 1,
+                                  .n_servers = 1,
+                                  .n_params = 4,
+                                  .param_init = param,
+                                  .timeout_ms = 20000 };
+    TRY(sync_ps.open(&sync, &env));
+    TRY(sync_ps.serve(sync));
+out:
+    if (sync)
+        sync_ps.close(&sync);
+    compute_close(&compute);
+    return rc;
+}
+
+static void a_server_refuses_what_breaks_the_rules(void **state)
+{
+    static const struct {
+        struct rogue rogue;
+        const char *says;
+    } bad[] = {
+        { { { .op = PS_PARAMS, .n_elems = 4 }, 16, 1 }, "worker 0 sent op" },
+        { { { .op = PS_PUSH, .n_elems = 3 }, 12, 1 }, "this server holds 4" },
+        { { { .op = PS_PUSH, .n_elems = 4, .clock = 5 }, 16, 1 }, "clock 5" },
+        { { { .op = PS_PUSH, .n_elems = 4 }, 12, 1 }, "carries" },
+    };
+    const struct world_ops *threads = NULL;
+    const struct world_opts opts = { .bind_cores = false };
+
+    (void)state;
+    assert_int_equal(world_find(&threads, "threads"), RC_OK);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct rogue rogue = bad[i].rogue;
+        assert_int_equal(world_run(threads, &opts, 2, rogue_body, &rogue), RC_MISMATCH);
+        if (!strstr(rc_message(), bad[i].says))
+            fail_msg("\"%s\" does not say \"%s\"", rc_message(), bad[i].says);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(headers_round_trip),
+        cmocka_unit_test(every_wrong_field_is_named_P1),
+        cmocka_unit_test(any_bytes_are_decoded_or_refused_P1),
+        cmocka_unit_test(slices_cover_the_vector_once),
+        cmocka_unit_test(a_server_refuses_what_breaks_the_rules),
+    };
+
+    return cmocka_run_group_tests_name("ps", tests, NULL, NULL);
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * server.c - the server's loop: take what arrived, serve the oldest, answer.
+ *
+ *   state of a worker   PUSH        FETCH                       LEAVE
+ *   TRAINING            serve_push  hold_fetch (worker 0 only)  TRAINING -> LEFT
+ *   FETCHING            refuse      refuse                      refuse
+ *   LEFT                refuse      refuse                      refuse
+ *
+ * Messages are taken off the transport as soon as the server looks, and stamped: what they then wait
+ * is the server's queue, told to the worker in queue_ns. P2 bounds that queue to one per worker.
+ * A reply is a copy, lent to the transport until that worker's next message shows it arrived.
+ */
+#include "ps/server.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/arena.h"
+#include "harness/compute/optimizer.h"
+#include "harness/net/transport.h"
+#include "harness/world/world.h"
+#include "ps/protocol.h"
+#include "ps/ps.h"
+#include "ps/wire.h"
+
+enum worker_state { TRAINING, FETCHING, LEFT };
+
+struct client { /* a worker, as the server sees it */
+    enum worker_state state;
+    bool reply_posted;
+    struct xfer reply;
+    float *reply_buffer; /* header, then the slice (worker 0: twice, for STATE) */
+};
+
+struct arrival {
+    struct message message;
+    uint64_t arrived_ns;
+};
+
+struct ps_server {
+    struct sync_env env;
+    struct transport *transport;
+    struct segment slice;
+    struct optimizer optimizer;
+    struct arena arena;
+    float *param; /* the slice; NULL: hollow */
+    uint64_t clock;
+    int n_left;
+    struct client *client;   /* [n_workers] */
+    struct arrival *arrival; /* ring of n_workers */
+    int first_arrival, n_arrivals;
+};
+
+static bool hollow(const struct ps_server *s)
+{
+    return s->param == NULL && s->slice.n_elems > 0;
+}
+
+static size_t arena_bytes(size_t n_slice, int n_workers, bool touches_memory)
+{
+    const size_t n_payload = touches_memory ? n_slice : 0;
+
+    return arena_floats_bytes(n_payload) + (size_t)n_workers * arena_floats_bytes(PS_HEADER_FLOATS + n_payload) +
+           arena_floats_bytes(n_payload);
+}
+
+enum rc ps_server_open(struct ps_server **out, const struct sync_env *env, struct transport *transport)
+{
+    struct ps_server *s = calloc(1, sizeof *s);
+    const bool real = env->compute->ops->touches_memory;
+    enum rc rc;
+
+    if (!s)
+        return rc_raise(RC_NOMEM, "parameter server: no memory");
+    s->env = *env;
+    s->transport = transport;
+    s->slice = ps_slice(env->n_params, env->n_servers, env->world->rank - env->n_workers);
+    s->client = calloc((size_t)env->n_workers, sizeof *s->client);
+    s->arrival = calloc((size_t)env->n_workers, sizeof *s->arrival);
+    if (!s->client || !s->arrival)
+        FAIL(RC_NOMEM, "parameter server: no memory for %d workers", env->n_workers);
+    TRY(arena_open(&s->arena, arena_bytes(s->slice.n_elems, env->n_workers, real)));
+    const size_t n_payload = real ? s->slice.n_elems : 0;
+    if (n_payload > 0) {
+        s->param = arena_floats(&s->arena, n_payload);
+        memcpy(s->param, env->param_init + s->slice.at, n_payload * sizeof(float));
+    }
+    for (int w = 0; w < env->n_workers; w++)
+        s->client[w].reply_buffer = arena_floats(&s->arena, PS_HEADER_FLOATS + n_payload * (w == 0 ? 2 : 1));
+    TRY(optimizer_init(&s->optimizer, env->compute, s->slice.n_elems, env->momentum, env->weight_decay,
+                       env->velocity_init ? env->velocity_init + s->slice.at : NULL));
+    *out = s;
+    s = NULL;
+out:
+    ps_server_close(&s);
+    return rc;
+}
+
+void ps_server_close(struct ps_server **sp)
+{
+    struct ps_server *s = *sp;
+
+    if (!s)
+        return;
+    optimizer_fini(&s->optimizer);
+    arena_close(&s->arena);
+    free(s->client);
+    free(s->arrival);
+    free(s);
+    *sp = NULL;
+}
+
+/* End the reply this worker's new message proves to have arrived. */
+static enum rc end_reply(struct ps_server *s, struct client *c)
+{
+    if (!c->reply_posted)
+        return RC_OK;
+    c->reply_posted = false;
+    return transport_wait(s->transport, &c->reply, s->env.timeout_ms);
+}
+
+static enum rc post_reply(struct ps_server *s, int worker, const struct ps_header *h)
+{
+    struct client *c = &s->client[worker];
+    const size_t n_payload_bytes = (size_t)h->n_elems * sizeof(float) * (h->op == PS_STATE ? 2 : 1);
+
+    ps_header_encode(c->reply_buffer, h);
+    c->reply = (struct xfer){ .peer = worker,
+                              .tag = PS_TAG_REPLY,
+                              .ptr = c->reply_buffer,
+                              .n_bytes = PS_HEADER_BYTES + (hollow(s) ? 0 : n_payload_bytes),
+                              .n_hollow_bytes = hollow(s) ? n_payload_bytes : 0 };
+    const enum rc rc = transport_send(s->transport, &c->reply);
+    c->reply_posted = rc == RC_OK;
+    return rc;
+}
+
+static enum rc serve_push(struct ps_server *s, const struct arrival *a, const struct ps_header *h)
+{
+    struct client *c = &s->client[a->message.peer];
+    const float *grad = hollow(s) ? NULL : (const float *)a->message.ptr + PS_HEADER_FLOATS;
+    const uint64_t served_ns = world_now_ns(s->env.world);
+    struct ps_header reply = { .op = PS_PARAMS, .n_elems = h->n_elems, .queue_ns = served_ns - a->arrived_ns };
+    enum rc rc;
+
+    if (h->clock > s->clock)
+        return rc_raise(RC_MISMATCH, "worker %d pushed from clock %llu, the server is at %llu", a->message.peer,
+                        (unsigned long long)h->clock, (unsigned long long)s->clock);
+    TRY(end_reply(s, c));
+    reply.staleness = s->clock - h->clock; /* P3 */
+    s->optimizer.rule.lr = h->lr;
+    optimizer_step(&s->optimizer, s->param, grad);
+    reply.clock = ++s->clock;
+    reply.apply_ns = world_now_ns(s->env.world) - served_ns;
+    if (s->param)
+        memcpy(c->reply_buffer + PS_HEADER_FLOATS, s->param, s->slice.n_elems * sizeof(float));
+    world_charge(s->env.world, 0, 2.0 * (double)s->slice.n_elems * sizeof(float));
+    TRY(post_reply(s, a->message.peer, &reply));
+out:
+    return rc;
+}
+
+/* The answer to FETCH, once worker 0 is the last one. */
+static enum rc answer_fetch(struct ps_server *s)
+{
+    float *payload = s->client[0].reply_buffer + PS_HEADER_FLOATS;
+    const struct ps_header h = { .op = PS_STATE, .n_elems = (uint32_t)s->slice.n_elems, .clock = s->clock };
+    enum rc rc;
+
+    TRY(end_reply(s, &s->client[0]));
+    if (s->param) {
+        memcpy(payload, s->param, s->slice.n_elems * sizeof(float));
+        optimizer_velocity(&s->optimizer, payload + s->slice.n_elems);
+    }
+    TRY(post_reply(s, 0, &h));
+    s->client[0].state = LEFT;
+    s->n_left++;
+out:
+    return rc;
+}
+
+static enum rc serve(struct ps_server *s, const struct arrival *a)
+{
+    const int worker = a->message.peer;
+    struct ps_header h;
+    enum rc rc;
+
+    if (worker >= s->env.n_workers)
+        return rc_raise(RC_MISMATCH, "rank %d is a server, not a worker", worker);
+    TRY(ps_header_decode(&h, a->message.ptr, a->message.n_bytes, a->message.n_hollow_bytes));
+    if (s->client[worker].state != TRAINING)
+        FAIL(RC_MISMATCH, "worker %d sent op %d after its last", worker, (int)h.op);
+    if (h.op == PS_PUSH && h.n_elems == s->slice.n_elems)
+        TRY(serve_push(s, a, &h));
+    else if (h.op == PS_FETCH && worker == 0)
+        s->client[0].state = FETCHING;
+    else if (h.op == PS_LEAVE) {
+        s->client[worker].state = LEFT;
+        s->n_left++;
+    } else
+        FAIL(RC_MISMATCH, "worker %d sent op %d with %u elements; this server holds %zu", worker, (int)h.op, h.n_elems,
+             s->slice.n_elems);
+out:
+    return rc;
+}
+
+/* Take everything that is there; wait for one only when there is nothing to serve. */
+static enum rc take_arrivals(struct ps_server *s)
+{
+    enum rc rc = RC_OK;
+
+    while (s->n_arrivals < s->env.n_workers) {
+        struct arrival a = { .message = { .peer = -1 } };
+        TRY(transport_recv_message(s->transport, &a.message, s->n_arrivals == 0 ? s->env.timeout_ms : DO_NOT_WAIT));
+        if (a.message.peer < 0)
+            break;
+        a.arrived_ns = world_now_ns(s->env.world);
+        s->arrival[(s->first_arrival + s->n_arrivals++) % s->env.n_workers] = a;
+    }
+out:
+    return rc;
+}
+
+static enum rc end_all_replies(struct ps_server *s)
+{
+    enum rc rc = RC_OK;
+
+    for (int w = 0; w < s->env.n_workers; w++)
+        TRY(end_reply(s, &s->client[w]));
+out:
+    return rc;
+}
+
+enum rc ps_server_run(struct ps_server *s)
+{
+    enum rc rc = RC_OK;
+
+    while (s->n_left < s->env.n_workers) {
+        TRY(take_arrivals(s));
+        struct arrival *a = &s->arrival[s->first_arrival];
+        s->first_arrival = (s->first_arrival + 1) % s->env.n_workers;
+        s->n_arrivals--;
+        const enum rc served = serve(s, a);
+        transport_release(s->transport, &a->message);
+        TRY(served);
+        if (s->client[0].state == FETCHING && s->n_left == s->env.n_workers - 1)
+            TRY(answer_fetch(s));
+    }
+    TRY(end_all_replies(s));
+out:
+    return rc;
+}

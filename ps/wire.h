@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * wire.h - what workers and servers say to each other.
+ *
+ * A message is a header of PS_HEADER_BYTES, little-endian, then n_elems float32 (hollow runs: as
+ * many hollow bytes).
+ *
+ *   offset  type  field
+ *        0  u32   magic "GMPS"
+ *        4  u16   version
+ *        6  u16   op
+ *        8  u32   n_elems
+ *       12  f32   lr (PUSH)
+ *       16  u64   clock: PUSH: of the parameters the gradient was made with; PARAMS: the newest
+ *       24  u64   staleness (PARAMS): updates by others between that pull and this update
+ *       32  u64   queue_ns (PARAMS): from arrival at the server until it was served
+ *       40  u64   apply_ns (PARAMS): updating the parameters
+ *       48  u8    zeros up to 64, so that the floats behind are aligned
+ *
+ *   op      from      means                               answer
+ *   PUSH    worker    apply this gradient, then pull      PARAMS
+ *   FETCH   worker 0  when all others left: final state   STATE (parameters, then velocity), and worker 0 has left
+ *   LEAVE   worker    I shall push no more                none
+ *
+ * Invariants
+ *   P1  A header that is not exactly right is refused: RC_MISMATCH naming the field; nothing is
+ *       read past the bytes received.
+ *   P2  A worker has at most one PUSH or FETCH unanswered per server.
+ *   P3  The clock of a server grows by one per PUSH applied; staleness = clock - header.clock.
+ */
+#ifndef PS_WIRE_H
+#define PS_WIRE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/base/rc.h"
+
+enum { PS_HEADER_BYTES = 64, PS_HEADER_FLOATS = PS_HEADER_BYTES / 4 };
+
+enum ps_op { PS_PUSH = 1, PS_FETCH, PS_LEAVE, PS_PARAMS, PS_STATE };
+
+struct ps_header {
+    enum ps_op op;
+    uint32_t n_elems;
+    float lr;
+    uint64_t clock, staleness, queue_ns, apply_ns;
+};
+
+/* Write h to out[PS_HEADER_BYTES]. Cannot fail. */
+void ps_header_encode(void *out, const struct ps_header *h);
+/* Read from bytes[n_bytes]; P1. n_hollow_bytes: what came hollow behind. */
+enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_bytes, size_t n_hollow_bytes) MUST_CHECK;
+
+#endif

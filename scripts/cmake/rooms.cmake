@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+# gradmark_room(NAME SOURCES file.c ... LINKS target ...)
+#   One static library gm_NAME from the room's sources; link only rooms its arrows allow.
+function(gradmark_room name)
+  cmake_parse_arguments(ROOM "" "" "SOURCES;LINKS" ${ARGN})
+  add_library(gm_${name} STATIC ${ROOM_SOURCES})
+  target_link_libraries(gm_${name} PUBLIC ${ROOM_LINKS})
+endfunction()
+
+# gradmark_test_program(TARGET SOURCES file.c ... LINKS target ...)
+#   A test executable; cmocka is linked.
+function(gradmark_test_program target)
+  cmake_parse_arguments(PROGRAM "" "" "SOURCES;LINKS" ${ARGN})
+  add_executable(${target} ${PROGRAM_SOURCES})
+  target_link_libraries(${target} PRIVATE ${PROGRAM_LINKS} PkgConfig::CMOCKA)
+endfunction()
+
+# gradmark_test(NAME PROGRAM target LABEL unit|net|mpi|sim|lint|cli [ARGS arg ...] [RANKS n] [TIMEOUT s])
+#   One CTest entry. RANKS: started by mpiexec with n ranks. Exit code 77 means skipped.
+function(gradmark_test name)
+  cmake_parse_arguments(TEST "" "PROGRAM;LABEL;RANKS;TIMEOUT" "ARGS" ${ARGN})
+  if(NOT TEST_TIMEOUT)
+    set(TEST_TIMEOUT 60)
+  endif()
+  if(TARGET ${TEST_PROGRAM})
+    set(TEST_PROGRAM $<TARGET_FILE:${TEST_PROGRAM}>)
+  endif()
+  if(TEST_RANKS)
+    if(NOT GRADMARK_HAVE_MPI)
+      return()
+    endif()
+    add_test(NAME ${name} COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${TEST_RANKS} --oversubscribe
+                                  ${TEST_PROGRAM} ${TEST_ARGS})
+    set_tests_properties(${name} PROPERTIES PROCESSORS ${TEST_RANKS} ENVIRONMENT
+      "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_rmaps_base_oversubscribe=1;OMPI_MCA_btl_vader_single_copy_mechanism=none")
+  else()
+    add_test(NAME ${name} COMMAND ${TEST_PROGRAM} ${TEST_ARGS})
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS ${TEST_LABEL} TIMEOUT ${TEST_TIMEOUT} SKIP_RETURN_CODE 77)
+endfunction()
+
+# gradmark_test_fails(NAME PROGRAM target RANKS n PATTERN regex [ARGS arg ...])
+#   One CTest entry, label mpi: started by mpiexec with n ranks, it must end by itself, badly, and say PATTERN.
+function(gradmark_test_fails name)
+  cmake_parse_arguments(TEST "" "PROGRAM;RANKS;PATTERN" "ARGS" ${ARGN})
+  if(NOT GRADMARK_HAVE_MPI)
+    return()
+  endif()
+  set(command ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${TEST_RANKS} --oversubscribe
+              $<TARGET_FILE:${TEST_PROGRAM}> ${TEST_ARGS})
+  add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} "-DCOMMAND=${command}" "-DPATTERN=${TEST_PATTERN}" -DLIMIT_S=30
+                                -P ${CMAKE_SOURCE_DIR}/scripts/cmake/expect_failure.cmake)
+  set_tests_properties(${name} PROPERTIES PROCESSORS ${TEST_RANKS} LABELS mpi TIMEOUT 60 ENVIRONMENT
+    "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_rmaps_base_oversubscribe=1;OMPI_MCA_btl_vader_single_copy_mechanism=none")
+endfunction()

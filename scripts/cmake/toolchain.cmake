@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+# Language level, warnings and sanitizers, the same for every room.
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release or Debug" FORCE)
+endif()
+set(GRADMARK_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them (address,undefined or thread)")
+option(GRADMARK_WERROR "Warnings are errors" ON)
+
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_C_FLAGS_RELEASE "-O3 -g -fno-omit-frame-pointer")
+set(CMAKE_C_FLAGS_DEBUG "-O1 -g -fno-omit-frame-pointer")
+# A fused multiply-add rounds once where two operations round twice. Left to the compiler, equal
+# source lines would give unequal bits.
+add_compile_options(-ffp-contract=off)
+add_compile_definitions(_GNU_SOURCE)
+add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wvla -Wmissing-prototypes
+                    -Wstrict-prototypes -Wundef)
+if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+  add_compile_options(-Wno-format-truncation) # snprintf cuts where we say so
+  # GCC 12 (12.2 at least) takes a loop over two arrays of one struct, rewritten by its induction-variable pass
+  # to count from address 0, for a null access, the function for one without effects, and drops calls to it.
+  add_compile_options(-fno-delete-null-pointer-checks)
+endif()
+if(GRADMARK_WERROR)
+  add_compile_options(-Werror)
+endif()
+if(GRADMARK_SANITIZE)
+  add_compile_options(-fsanitize=${GRADMARK_SANITIZE} -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${GRADMARK_SANITIZE})
+endif()
+include_directories("${CMAKE_SOURCE_DIR}")

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+# cost.gp - where a step's time goes: one stacked bar per mode and worker count.
+#
+# Data, one row per bar, drawn from the top in this order:
+#   mode  workers  compute_us  wait_us  wire_us  server_us  apply_us  oversubscribed
+# Parts are means in microseconds of a worker's step (nan counts as nothing); oversubscribed: 1 when there were
+# more workers than cores (marked with a star), else 0.
+
+load share.'/style.gp'
+part_colours = '#56B4E9 #F0E442 #E69F00 #CC79A7 #009E73'
+meanings = '"compute: the gradient" "wait: for slower workers" "wire: transfer" "server: in its queue" "apply: update"'
+
+# --- rows from the top, a gap where the mode changes ---
+places = ''
+last_mode = ''
+place = 0.0
+most = 0.0
+longest_name = 0
+n_oversubscribed = 0
+part(k) = is_number(cell(k + 2)) ? cell(k + 2) : 0
+name(m, w, o) = (o > 0 ? '* ' : '').m.' × '.w
+short(t) = sprintf(t >= 99.95 ? '%.0f' : t >= 9.995 ? '%.1f' : '%.2f', t)
+whole(unused) = sum [k = 1:5] part(k)
+see(m, w, t, o) = (place = place - (m eq last_mode || last_mode eq '' ? 1 : 1.5), last_mode = m, \
+    places = places.' '.sprintf('%.1f', place), most = t > most ? t : most, n_oversubscribed = n_oversubscribed + (o > 0), \
+    longest_name = strlen(m) > longest_name ? strlen(m) : longest_name, t)
+stats data using (see(strcol(1), strcol(2), whole(0), cell(8))) nooutput
+n_rows = words(places)
+if (!exists("STATS_records") || n_rows == 0 || most <= 0) {
+    print data.': no row has mode, workers and parts of a step'
+    exit status 1
+}
+y(row) = real(word(places, int(row) + 1))
+divisor = most < 2e4 ? 1 : most < 2e7 ? 1e3 : 1e6
+unit_name = divisor == 1 ? 'µs' : divisor == 1e3 ? 'ms' : 's'
+
+# --- text ---
+heading = join(model, 'where the time of a step goes')
+note = join(note, launches eq '' || launches eq '1' ? 'mean of a worker''s steps' : 'mean of '.launches.' launches')
+note = join(note, n_oversubscribed > 0 ? '* more workers than cores' : '')
+set label 1 heading at screen 0.02, 0.955 left font big_font(heading)
+set label 2 note at screen 0.02, 0.905 left font small_font(note) tc rgb '#505050'
+base_points = format eq 'svg' ? 22 : 17
+row_points = int(base_points * (-place > 26 ? 26.0 / -place : 1))
+row_points = row_points < 6 ? 6 : row_points
+left = 0.03 + 0.0078 * (longest_name + (n_oversubscribed ? 9 : 7)) * row_points / base_points
+set lmargin at screen left < 0.08 ? 0.08 : left > 0.4 ? 0.4 : left
+set border 1
+set grid noy x lt 1 lc rgb '#dcdcdc' lw 0.8
+set xtics
+set ytics scale 0 font ','.row_points
+set xlabel 'time of a step ('.unit_name.'); rows: mode × workers'
+set xrange [0 : most / divisor * 1.08]
+set yrange [place - 0.8 > -7 ? -7 : place - 0.8 : -0.2] # few bars stay bars
+set style fill solid 1 noborder
+
+entry_names = meanings
+entry_colours = part_colours
+entry_points = '0 0 0 0 0'
+entry_lines = '0 0 0 0 0'
+entry_boxes = '1 1 1 1 1'
+load share.'/legend.gp'
+
+# --- bars: part p begins where the parts before it end ---
+before(p) = p == 1 ? 0 : sum [k = 1:p - 1] part(k)
+upto(p) = before(p) + part(p)
+plot \
+    for [p = 1:5] data using (0):(y($0)):(before(p) / divisor):(upto(p) / divisor): \
+        (y($0) - 0.38):(y($0) + 0.38):ytic(name(strcol(1), strcol(2), cell(8))) with boxxyerror \
+        lc rgb word(part_colours, p) notitle, \
+    data using (whole(0) / divisor):(y($0)):(short(whole(0) / divisor)) \
+        with labels left offset 0.7, 0 font ','.row_points tc rgb '#404040' notitle
+set output

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+# style.gp - what all charts share: terminal, colours, title, the sets of modes and workers in the data.
+# Loaded by each chart; not a chart.
+#
+# String variables set by the caller:
+#   share    folder of these scripts          data    the table to draw
+#   format   "svg" or "png"                   out     path of the picture
+#   model, batch, machine, launches           what the title tells; each may be missing
+#
+# Tables are tab-separated: lines that begin with "#" are comments, the first other line names the columns.
+# A value that is missing is written nan.
+
+set encoding utf8
+set datafile separator tab
+set datafile columnheaders
+
+if (format eq 'svg') { # its points and ticks come out larger than the other's
+    dot = 0.75
+    set tics scale 0.5
+    set terminal svg size 1600,1000 font 'DejaVu Sans,Verdana,sans-serif,22' linewidth 1.5 background 'white' noenhanced
+} else {
+    dot = 2.0
+    set terminal pngcairo size 1600,1000 font 'DejaVu Sans,17' linewidth 1.5 background 'white' noenhanced
+}
+set output out
+
+# --- title and note: left-aligned above the plot ---
+if (!exists("model")) { model = '' }
+if (!exists("batch")) { batch = '' }
+if (!exists("machine")) { machine = '' }
+if (!exists("launches")) { launches = '' }
+join(a, b) = a eq '' ? b : b eq '' ? a : a.'  ·  '.b
+note = join(batch eq '' ? '' : 'batch '.batch.' per worker', machine)
+interval_note = launches eq '' ? '95 % interval' : launches eq '1' ? 'one launch' : 'mean of '.launches.' launches, 95 % interval'
+big_font(text) = strlen(text) > 90 ? sprintf(',%d', int(24.0 * 90 / strlen(text))) : ',24'
+small_font(text) = strlen(text) > 128 ? sprintf(',%d', int(16.0 * 128 / strlen(text))) : ',16'
+if (format eq 'svg') {
+    big_font(text) = strlen(text) > 90 ? sprintf(',%d', int(31.0 * 90 / strlen(text))) : ',32'
+    small_font(text) = strlen(text) > 128 ? sprintf(',%d', int(20.5 * 128 / strlen(text))) : ',21'
+}
+
+# --- axes: two lines and a quiet grid ---
+set border 3 lc rgb '#404040' lw 1
+set tics out nomirror
+set grid y lt 1 lc rgb '#dcdcdc' lw 0.8
+set lmargin at screen 0.1
+set rmargin at screen 0.975
+set bmargin at screen 0.115
+set key off
+
+# --- colours of Okabe and Ito (told apart without red-green vision); a mode keeps its colour everywhere ---
+known_modes = 'none single ps allreduce'
+known_colours = '#8c8c8c #000000 #D55E00 #0072B2'
+other_colours = '#009E73 #CC79A7 #56B4E9 #E69F00'
+known_points = '13 5 9 7'
+other_points = '11 15 5 13'
+known(m) = sum [k = 1:4] (word(known_modes, k) eq m ? k : 0)
+other(i) = int(i - 1) % 4 + 1
+colour(m, i) = known(m) ? word(known_colours, known(m)) : word(other_colours, other(i))
+point(m, i) = known(m) ? int(word(known_points, known(m))) : int(word(other_points, other(i)))
+
+# --- modes and worker counts, as lists of quoted words, in the order of the data ---
+modes = ''
+counts = ''
+see_mode(m) = (strstrt(modes, '"'.m.'"') ? 0 : (modes = modes.' "'.m.'"', 0))
+see_count(w) = (strstrt(counts, '"'.w.'"') ? 0 : (counts = counts.' "'.w.'"', 0))
+is_number(x) = x == x
+# Column k of the row. Written as $k, a nan would make gnuplot drop the whole row.
+cell(k) = (strcol(k) eq 'nan' || strcol(k) eq '') ? NaN : column(k)
