@@ -250,5 +250,9 @@ enum rc ps_server_run(struct ps_server *s)
     }
     TRY(end_all_replies(s));
 out:
+    for (; s->n_arrivals > 0; s->n_arrivals--) { /* after an error: what was taken and not served */
+        transport_release(s->transport, &s->arrival[s->first_arrival].message);
+        s->first_arrival = (s->first_arrival + 1) % s->env.n_workers;
+    }
     return rc;
 }

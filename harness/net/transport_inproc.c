@@ -188,11 +188,21 @@ static enum state deliver(struct xfer *recv, const struct xfer *send)
     return STATE_DONE;
 }
 
-/* Serve every posted receive whose message is here, oldest first (T4). */
+/* Whether an older receive of the same sender and tag still waits. */
+static bool has_elder(const struct inproc *t, const struct xfer *recv)
+{
+    for (const struct xfer *x = t->recvs.first; x != recv; x = x->next)
+        if (x->peer == recv->peer && x->tag == recv->tag)
+            return true;
+    return false;
+}
+
+/* Serve every posted receive whose message is here, oldest first (T4): a message that comes between our looks for
+ * an elder and for a younger receive is the elder's. */
 static void progress(struct inproc *t)
 {
     for (struct xfer **link = &t->recvs.first; *link;) {
-        struct xfer *send = take_send(t, (*link)->peer, (*link)->tag, false);
+        struct xfer *send = has_elder(t, *link) ? NULL : take_send(t, (*link)->peer, (*link)->tag, false);
         if (!send) {
             link = &(*link)->next;
             continue;

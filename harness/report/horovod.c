@@ -57,7 +57,7 @@ static void print_rule(FILE *to)
 enum rc tf_cnn_print(FILE *to, double samples_per_step, const double *step_s, size_t n, double loss,
                      double total_samples_per_s)
 {
-    double *rate = malloc(n * sizeof *rate);
+    double *rate = calloc(n, sizeof *rate);
 
     if (!rate)
         return rc_raise(RC_NOMEM, "no memory for the rates of %zu steps", n);

@@ -3,10 +3,10 @@
  * contract_test.c CASE MODE - what the training loop promises a sync mode, and what a mode promises the loop.
  *
  *   order        S1: begin, each segment once, finish, step by step; final once; S4: each server serves once
- *   allocation   S5, A4, L2: nothing is allocated in this process from the second step's begin to the last finish
+ *   allocation   S5, A4, L2: a worker allocates nothing from its second begin to its last finish, a server nothing
  *   allocation_is_noticed   the same with a mode that allocates: must be caught
  *
- * Allocation is counted by the linker's --wrap: calls from our own objects, in whatever thread.
+ * Allocation is counted by the linker's --wrap: calls from our own objects.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -28,10 +28,12 @@ void *__wrap_realloc(void *ptr, size_t n_bytes);
 
 static int allocates; /* CASE allocation_is_noticed: the mutant */
 
+/* This thread is between its second begin and its last finish, or serves. */
+static _Thread_local int in_steps;
+
 /* What the loop did, seen from inside a mode. Of a test program: one run, in one process. */
 static struct {
     const struct sync_mode *inner;
-    atomic_int n_in_steps; /* workers between their second begin and their last finish */
     atomic_int n_allocations, n_errors, n_serves, n_finals;
     struct {
         uint64_t n_begun, n_finished;
@@ -42,7 +44,7 @@ static struct {
 
 static void count_allocation(void)
 {
-    if (atomic_load(&seen.n_in_steps) > 0)
+    if (in_steps)
         atomic_fetch_add(&seen.n_allocations, 1);
 }
 
@@ -80,7 +82,7 @@ static enum rc watch_begin(struct sync *s, uint64_t step, float lr)
     seen.rank[r].n_ready_elems = 0;
     memset(seen.rank[r].is_ready, 0, sizeof seen.rank[r].is_ready);
     if (step == 1)
-        atomic_fetch_add(&seen.n_in_steps, 1);
+        in_steps = 1;
     return seen.inner->begin(s, step, lr);
 }
 
@@ -108,7 +110,7 @@ static enum rc watch_finish(struct sync *s, float *param, float *grad, struct st
         free(waste);
     }
     if (++seen.rank[r].n_finished == N_STEPS)
-        atomic_fetch_sub(&seen.n_in_steps, 1);
+        in_steps = 0;
     return seen.inner->finish(s, param, grad, out);
 }
 
@@ -120,7 +122,9 @@ static enum rc watch_final(struct sync *s, float *param, float *velocity)
 
 static enum rc watch_serve(struct sync *s)
 {
+    in_steps = 1;
     const enum rc rc = seen.inner->serve(s);
+    in_steps = 0;
 
     /* S4: every worker has called final by the time serve returns */
     if (rc == RC_OK && atomic_load(&seen.n_finals) != s->env.n_workers)
