@@ -34,6 +34,7 @@ struct inbox {
     pthread_mutex_t lock;
     struct queue sends;   /* posted to this rank, oldest first; guarded by lock */
     struct doorbell bell; /* rung for a new send, and for the end of one of our own */
+    atomic_int n_taken;   /* sends of this rank that receivers read, or hold, right now */
 };
 
 struct hub { /* shared by the ranks of one open() */
@@ -151,6 +152,7 @@ static struct xfer *take_send(struct inproc *t, int peer, uint32_t tag, bool any
         if (match) {
             taken = queue_take(&own->sends, link);
             atomic_store_explicit(&taken->state, STATE_TAKEN, memory_order_relaxed);
+            atomic_fetch_add(&t->hub->inbox[sender_of(taken)].n_taken, 1);
             break;
         }
     }
@@ -164,6 +166,7 @@ static void end_send(struct hub *hub, struct xfer *send)
 
     /* After this store the sender may return from complete(): do not touch `send` again. */
     atomic_store_explicit(&send->state, STATE_DONE, memory_order_release);
+    atomic_fetch_sub(&sender->n_taken, 1);
     doorbell_ring(&sender->bell);
 }
 
@@ -312,7 +315,7 @@ static void inproc_release(struct transport *t, struct message *m)
     end_send(self(t)->hub, m->priv);
 }
 
-/* Leave no pointer to this rank's memory in anybody's inbox. */
+/* Leave no pointer to this rank's memory in anybody's inbox, nor a reader in it. */
 static void remove_own_sends(struct inproc *t)
 {
     for (int r = 0; r < t->hub->n_ranks; r++) {
@@ -324,6 +327,12 @@ static void remove_own_sends(struct inproc *t)
             else
                 link = &(*link)->next;
         pthread_mutex_unlock(&at->lock);
+    }
+    struct inbox *own = &t->hub->inbox[t->base.world->rank];
+    while (atomic_load(&own->n_taken) > 0 && world_check(t->base.world) == RC_OK) {
+        const uint32_t seen = doorbell_seen(&own->bell);
+        if (atomic_load(&own->n_taken) > 0)
+            doorbell_wait(&own->bell, seen, false, SLICE_NS);
     }
 }
 
