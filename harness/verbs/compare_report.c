@@ -48,6 +48,22 @@ out:
 
 static enum rc print_point(struct table *t, const struct campaign *c, const struct point *p)
 {
+    static const struct { /* the columns behind efficiency */
+        size_t at;
+        double scale;
+        const char *fmt;
+    } means[] = {
+        { offsetof(struct launch, bound_ratio), 100, "%.0f %%" },
+        { offsetof(struct launch, compute_s), 1e6, "%.4g" },
+        { offsetof(struct launch, wait_s), 1e6, "%.3g" },
+        { offsetof(struct launch, wire_s), 1e6, "%.3g" },
+        { offsetof(struct launch, server_s), 1e6, "%.3g" },
+        { offsetof(struct launch, apply_s), 1e6, "%.3g" },
+        { offsetof(struct launch, loss_last), 1, "%.4f" },
+        { offsetof(struct launch, accuracy_ratio), 100, "%.2f %%" },
+        { offsetof(struct launch, seconds_to_target_s), 1, "%.3g s" },
+        { offsetof(struct launch, staleness_mean_count), 1, "%.2f" },
+    };
     const struct interval throughput = point_throughput(p), efficiency = campaign_efficiency(c, p);
     enum rc rc;
 
@@ -56,16 +72,8 @@ static enum rc print_point(struct table *t, const struct campaign *c, const stru
     TRY(table_cell(t, "%d%s%s", p->n_workers, p->oversubscribed ? "*" : "", p->servers_share ? "+" : ""));
     TRY(cell_rates(t, &throughput));
     TRY(cell_number(t, "%.3f", efficiency.mean));
-    TRY(cell_number(t, "%.0f %%", 100 * MEAN(p, bound_ratio)));
-    TRY(cell_number(t, "%.4g", 1e6 * MEAN(p, compute_s)));
-    TRY(cell_number(t, "%.3g", 1e6 * MEAN(p, wait_s)));
-    TRY(cell_number(t, "%.3g", 1e6 * MEAN(p, wire_s)));
-    TRY(cell_number(t, "%.3g", 1e6 * MEAN(p, server_s)));
-    TRY(cell_number(t, "%.3g", 1e6 * MEAN(p, apply_s)));
-    TRY(cell_number(t, "%.4f", MEAN(p, loss_last)));
-    TRY(cell_number(t, "%.2f %%", 100 * MEAN(p, accuracy_ratio)));
-    TRY(cell_number(t, "%.3g s", MEAN(p, seconds_to_target_s)));
-    TRY(cell_number(t, "%.2f", MEAN(p, staleness_mean_count)));
+    for (size_t i = 0; i < sizeof means / sizeof *means; i++)
+        TRY(cell_number(t, means[i].fmt, means[i].scale * point_mean(p, means[i].at)));
 out:
     return rc;
 }

@@ -114,6 +114,7 @@ static enum rc meet(struct world *w, together_fn *together, const void *in, void
     if (g->result != RC_OK)
         FAIL(g->result, "no memory for what %d ranks do together", g->n_seats);
 out:
+    s->in = s->out = NULL; /* the caller's memory, not for longer */
     return rc;
 }
 

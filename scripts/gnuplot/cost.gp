@@ -35,9 +35,9 @@ divisor = most < 2e4 ? 1 : most < 2e7 ? 1e3 : 1e6
 unit_name = divisor == 1 ? 'µs' : divisor == 1e3 ? 'ms' : 's'
 
 # --- text ---
-heading = join(model, 'where the time of a step goes')
-note = join(note, launches eq '' || launches eq '1' ? 'mean of a worker''s steps' : 'mean of '.launches.' launches')
-note = join(note, n_oversubscribed > 0 ? '* more workers than cores' : '')
+heading = joined(model, 'where the time of a step goes')
+note = joined(note, launches eq '' || launches eq '1' ? 'mean of a worker''s steps' : 'mean of '.launches.' launches')
+note = joined(note, n_oversubscribed > 0 ? '* more workers than cores' : '')
 set label 1 heading at screen 0.02, 0.955 left font big_font(heading)
 set label 2 note at screen 0.02, 0.905 left font small_font(note) tc rgb '#505050'
 base_points = format eq 'svg' ? 22 : 17

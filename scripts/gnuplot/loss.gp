@@ -24,8 +24,8 @@ if (!exists("STATS_records") || STATS_records == 0 || n_rows == 0) {
 n_modes = words(modes)
 
 # --- text ---
-heading = join(model, 'loss against time and against samples')
-note = join(note, 'thin: each round, bold: running mean')
+heading = joined(model, 'loss against time and against samples')
+note = joined(note, 'thin: each round, bold: running mean')
 set multiplot
 set label 1 heading at screen 0.02, 0.955 left font big_font(heading)
 set label 2 note at screen 0.02, 0.905 left font small_font(note) tc rgb '#505050'

@@ -62,8 +62,8 @@ do for [i = 1:words(counts)] {
 }
 
 # --- text ---
-heading = join(model, quantity.' against workers')
-note = join(note, interval_note)
+heading = joined(model, quantity.' against workers')
+note = joined(note, interval_note)
 set label 1 heading at screen 0.02, 0.955 left font big_font(heading)
 set label 2 note at screen 0.02, 0.905 left font small_font(note) tc rgb '#505050'
 set xlabel 'workers (logarithmic)'
