@@ -22,6 +22,15 @@ static double slowest_s(const struct train_limits *l)
     return s > l->server_s ? s : l->server_s;
 }
 
+int train_n_sharing(const struct train_job *job, const struct train_result *r)
+{
+    int n_sharing = 0;
+
+    for (int w = 0; w < job->n_workers && job->opts.bind && !is_virtual(job); w++)
+        n_sharing += r->rank[w].own_cores_count == 0;
+    return n_sharing;
+}
+
 enum rc train_summarise(struct train_summary *out, const struct train_job *job, const struct train_result *r)
 {
     const double samples_per_step = (double)job->opts.batch;
@@ -45,7 +54,8 @@ enum rc train_summarise(struct train_summary *out, const struct train_job *job, 
     }
     if (strcmp(job->opts.mode, "single") == 0)
         s.efficiency_ratio = 1.0; /* by definition: it is what the others are measured by */
-    if (slowest_s(&r->limits) > 0) {
+    if (slowest_s(&r->limits) > 0 &&
+        train_n_sharing(job, r) == 0) { /* else what a part can do depends on its neighbours */
         s.bound_samples_per_s = job->n_workers * samples_per_step / slowest_s(&r->limits);
         s.bound_ratio = throughput / s.bound_samples_per_s;
     }

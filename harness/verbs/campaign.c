@@ -201,13 +201,22 @@ double point_mean(const struct point *p, size_t member_offset)
     return p->n_launches ? sum / (double)p->n_launches : NAN;
 }
 
-/* A launch in which the workers were never all at work at once has no throughput. */
-static bool has_throughput(const struct point *p)
+/* True when every launch has a positive value: a launch in which the workers were never all at work at once has no
+ * throughput, one that did not get there no time to the target. */
+static bool has_values(const struct point *p, size_t member_offset)
 {
+    double value[MAX_LAUNCHES];
+
+    point_values(value, p, member_offset);
     for (size_t i = 0; i < p->n_launches; i++)
-        if (!(p->launch[i].throughput_samples_per_s > 0))
+        if (!(value[i] > 0))
             return false;
     return p->n_launches > 0;
+}
+
+static bool has_throughput(const struct point *p)
+{
+    return has_values(p, offsetof(struct launch, throughput_samples_per_s));
 }
 
 struct interval point_throughput(const struct point *p)
@@ -235,15 +244,14 @@ const struct point *campaign_find(const struct campaign *c, const char *model, c
     return NULL;
 }
 
-struct decision campaign_decide(const struct point *a, const struct point *b)
+struct decision campaign_decide(const struct point *a, const struct point *b, size_t member_offset)
 {
     double first[MAX_LAUNCHES], second[MAX_LAUNCHES];
 
-    if (!has_throughput(a) || !has_throughput(b))
+    if (!has_values(a, member_offset) || !has_values(b, member_offset))
         return (struct decision){ VERDICT_CANNOT_TELL, NAN, NAN, NAN, -1 };
-
-    point_values(first, a, offsetof(struct launch, throughput_samples_per_s));
-    point_values(second, b, offsetof(struct launch, throughput_samples_per_s));
+    point_values(first, a, member_offset);
+    point_values(second, b, member_offset);
     return decide(first, a->n_launches, second, b->n_launches);
 }
 
@@ -255,7 +263,7 @@ struct interval campaign_efficiency(const struct campaign *c, const struct point
         return (struct interval){ NAN, NAN, NAN, 0 };
     if (single == p)
         return (struct interval){ 1, NAN, NAN, (double)p->n_launches };
-    const struct decision d = campaign_decide(p, single);
+    const struct decision d = campaign_decide(p, single, offsetof(struct launch, throughput_samples_per_s));
     const double w = p->n_workers, ratio = point_throughput(p).mean / point_throughput(single).mean;
     return (struct interval){ ratio / w, d.ratio_low / w, d.ratio_high / w, (double)p->n_launches };
 }

@@ -76,8 +76,9 @@ const struct point *campaign_find(const struct campaign *c, const char *model, c
 /* Efficiency of p against the model's "single" point; the mean alone (ends NaN) where an interval cannot be
  * had; NaN: no such point. */
 struct interval campaign_efficiency(const struct campaign *c, const struct point *p);
-/* Decide which of two points has the higher throughput. */
-struct decision campaign_decide(const struct point *a, const struct point *b);
+/* Decide which of two points has the higher member (offsetof(struct launch, ...)); a value that is not positive:
+ * cannot tell, ratios NaN. */
+struct decision campaign_decide(const struct point *a, const struct point *b, size_t member_offset);
 /* Largest worker count of the model that is not oversubscribed; 0: none. */
 int campaign_largest(const struct campaign *c, const char *model);
 

@@ -6,6 +6,7 @@
 #include "harness/report/table.h"
 #include "harness/verbs/campaign.h"
 
+#define THROUGHPUT offsetof(struct launch, throughput_samples_per_s)
 #define MEAN(p, member) point_mean((p), offsetof(struct launch, member))
 
 /* 1234567 -> "1.235 M": four significant digits. */
@@ -124,7 +125,7 @@ out:
 
 static void tell_faster(const struct campaign *c, const struct point *a, const struct point *b, FILE *to)
 {
-    const struct decision d = campaign_decide(a, b);
+    const struct decision d = campaign_decide(a, b, THROUGHPUT);
     const double ratio = point_throughput(a).mean / point_throughput(b).mean;
     char who[64];
 
@@ -171,7 +172,7 @@ static void tell_price(const struct campaign *c, const struct point *p, FILE *to
     const double kept = point_throughput(p).mean / point_throughput(none).mean;
     if (isnan(kept))
         return;
-    const struct decision d = campaign_decide(p, none);
+    const struct decision d = campaign_decide(p, none, THROUGHPUT);
     fprintf(to, "%s, %d workers: %s keeps %.0f %% of the throughput of no exchange at all", p->model, p->n_workers,
             p->mode, 100 * kept);
     if (isnan(d.ratio_low))
@@ -180,25 +181,33 @@ static void tell_price(const struct campaign *c, const struct point *p, FILE *to
         fprintf(to, " (95 %%: %.0f to %.0f).\n", 100 * d.ratio_low, 100 * d.ratio_high);
 }
 
-/* The way to the target loss that took least time, and how much less than one worker alone. */
+/* Was the target loss reached sooner than by one worker alone? The best of the points with a core for every worker. */
 static void tell_target(const struct campaign *c, const char *model, FILE *to)
 {
-    const struct point *best = NULL, *single = campaign_find(c, model, "single", 1);
+    const struct point *single = campaign_find(c, model, "single", 1), *best = NULL;
 
     for (size_t i = 0; i < c->n_points; i++) {
         const struct point *p = &c->point[i];
-        if (strcmp(p->model, model) != 0 || strcmp(p->mode, "none") == 0 || isnan(MEAN(p, seconds_to_target_s)))
+        if (strcmp(p->model, model) != 0 || strcmp(p->mode, "none") == 0 || p->n_workers == 1 || p->oversubscribed ||
+            !(MEAN(p, seconds_to_target_s) > 0))
             continue;
         if (!best || MEAN(p, seconds_to_target_s) < MEAN(best, seconds_to_target_s))
             best = p;
     }
-    if (!best)
+    if (!best || !single || !(MEAN(single, seconds_to_target_s) > 0))
         return;
-    fprintf(to, "%s: soonest at the target loss: %s with %d worker%s, %.3g s", model, best->mode, best->n_workers,
-            best->n_workers == 1 ? "" : "s", MEAN(best, seconds_to_target_s));
-    if (single && single != best && !isnan(MEAN(single, seconds_to_target_s)))
-        fprintf(to, " (single: %.3g s)", MEAN(single, seconds_to_target_s));
-    fprintf(to, ".\n");
+    const struct decision d = campaign_decide(single, best, offsetof(struct launch, seconds_to_target_s));
+    const double best_s = MEAN(best, seconds_to_target_s), single_s = MEAN(single, seconds_to_target_s);
+    fprintf(to, "%s: target loss after %.3g s with %s, %d workers, and %.3g s alone", model, best_s, best->mode,
+            best->n_workers, single_s);
+    if (isnan(d.ratio_low))
+        fprintf(to, ": %.2f x.\n", single_s / best_s);
+    else
+        fprintf(to, ": %s (%.2f x, 95 %%: %.2f to %.2f).\n",
+                d.verdict == VERDICT_FIRST_HIGHER    ? "sooner"
+                : d.verdict == VERDICT_SECOND_HIGHER ? "later"
+                                                     : "cannot tell which is sooner",
+                d.ratio, d.ratio_low, d.ratio_high);
 }
 
 static void tell_model(const struct campaign *c, const char *model, FILE *to)

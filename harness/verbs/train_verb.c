@@ -76,8 +76,11 @@ static enum rc fill_table(struct table *t, const struct train_job *job, const st
     TRY(print_row(t, "throughput", text));
     snprintf(text, sizeof text, "%.1f %% of %d x one worker alone", 100 * s->efficiency_ratio, job->n_workers);
     TRY(print_row(t, "efficiency", text));
-    snprintf(text, sizeof text, "%.1f %% of what the slowest of compute, wire and server allows", 100 * s->bound_ratio);
-    TRY(print_row(t, "of the bound", text));
+    if (!isnan(s->bound_ratio)) {
+        snprintf(text, sizeof text, "%.1f %% of what the slowest of compute, wire and server allows",
+                 100 * s->bound_ratio);
+        TRY(print_row(t, "of the bound", text));
+    }
     snprintf(text, sizeof text, "compute %.4g, wait %.4g, wire %.4g, server %.4g, apply %.4g us", m->compute_s * 1e6,
              m->wait_s * 1e6, m->wire_s * 1e6, m->server_s * 1e6, m->apply_s * 1e6);
     TRY(print_row(t, "mean step", text));
@@ -158,12 +161,8 @@ out:
 
 static void warn_shared_cores(const struct train_job *job, const struct train_result *r)
 {
-    int n_sharing = 0;
+    const int n_sharing = train_n_sharing(job, r);
 
-    if (!job->opts.bind || (job->world->caps & WORLD_VIRTUAL_TIME))
-        return;
-    for (int w = 0; w < job->n_workers; w++)
-        n_sharing += r->rank[w].own_cores_count == 0;
     if (n_sharing > 0)
         fprintf(stderr,
                 "gradmark train: warning: %d of %d workers share their cores with others: this run is oversubscribed\n",
