@@ -15,7 +15,7 @@
 #include "harness/world/child.h"
 #include "harness/world/wait.h"
 
-enum { MAX_ARGS = 64, ARG_BYTES = 640, N_CURVE_POINTS = 200 };
+enum { MAX_ARGS = 64, ARG_BYTES = 640, N_CURVE_POINTS = 100 };
 
 struct arguments { /* of one launch, as a shell would pass them; argv[0] and the verb included */
     char text[MAX_ARGS][ARG_BYTES];
