@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "harness/base/bytes.h"
+
 enum { MAGIC = 0x53504d47, VERSION = 1 }; /* "GMPS" */
 enum {
     AT_MAGIC = 0,
@@ -19,21 +21,6 @@ enum {
     AT_ZEROS = 48
 };
 
-static void put(unsigned char *at, uint64_t value, int n_bytes)
-{
-    for (int i = 0; i < n_bytes; i++)
-        at[i] = (unsigned char)(value >> (8 * i));
-}
-
-static uint64_t get(const unsigned char *at, int n_bytes)
-{
-    uint64_t value = 0;
-
-    for (int i = 0; i < n_bytes; i++)
-        value |= (uint64_t)at[i] << (8 * i);
-    return value;
-}
-
 void ps_header_encode(void *out, const struct ps_header *h)
 {
     unsigned char *to = out;
@@ -41,15 +28,15 @@ void ps_header_encode(void *out, const struct ps_header *h)
 
     memcpy(&lr_bits, &h->lr, sizeof lr_bits);
     memset(to, 0, PS_HEADER_BYTES);
-    put(to + AT_MAGIC, MAGIC, 4);
-    put(to + AT_VERSION, VERSION, 2);
-    put(to + AT_OP, (uint64_t)h->op, 2);
-    put(to + AT_N_ELEMS, h->n_elems, 4);
-    put(to + AT_LR, lr_bits, 4);
-    put(to + AT_CLOCK, h->clock, 8);
-    put(to + AT_STALENESS, h->staleness, 8);
-    put(to + AT_QUEUE, h->queue_ns, 8);
-    put(to + AT_APPLY, h->apply_ns, 8);
+    bytes_put(to + AT_MAGIC, MAGIC, 4);
+    bytes_put(to + AT_VERSION, VERSION, 2);
+    bytes_put(to + AT_OP, (uint64_t)h->op, 2);
+    bytes_put(to + AT_N_ELEMS, h->n_elems, 4);
+    bytes_put(to + AT_LR, lr_bits, 4);
+    bytes_put(to + AT_CLOCK, h->clock, 8);
+    bytes_put(to + AT_STALENESS, h->staleness, 8);
+    bytes_put(to + AT_QUEUE, h->queue_ns, 8);
+    bytes_put(to + AT_APPLY, h->apply_ns, 8);
 }
 
 enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_bytes, size_t n_hollow_bytes)
@@ -58,16 +45,16 @@ enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_byte
 
     if (n_bytes < PS_HEADER_BYTES)
         return rc_raise(RC_MISMATCH, "parameter server message: %zu bytes, shorter than a header", n_bytes);
-    if (get(from + AT_MAGIC, 4) != MAGIC)
+    if (bytes_get(from + AT_MAGIC, 4) != MAGIC)
         return rc_raise(RC_MISMATCH, "parameter server message: magic %#llx is not ours",
-                        (unsigned long long)get(from + AT_MAGIC, 4));
-    if (get(from + AT_VERSION, 2) != VERSION)
+                        (unsigned long long)bytes_get(from + AT_MAGIC, 4));
+    if (bytes_get(from + AT_VERSION, 2) != VERSION)
         return rc_raise(RC_MISMATCH, "parameter server message: version %u, this program speaks %d",
-                        (unsigned)get(from + AT_VERSION, 2), VERSION);
-    const unsigned op = (unsigned)get(from + AT_OP, 2);
+                        (unsigned)bytes_get(from + AT_VERSION, 2), VERSION);
+    const unsigned op = (unsigned)bytes_get(from + AT_OP, 2);
     if (op < PS_PUSH || op > PS_STATE)
         return rc_raise(RC_MISMATCH, "parameter server message: op %u is unknown", op);
-    const uint32_t n_elems = (uint32_t)get(from + AT_N_ELEMS, 4);
+    const uint32_t n_elems = (uint32_t)bytes_get(from + AT_N_ELEMS, 4);
     const uint64_t n_payload_bytes = (uint64_t)n_elems * sizeof(float) * (op == PS_STATE ? 2 : 1);
     if (n_bytes - PS_HEADER_BYTES + n_hollow_bytes != n_payload_bytes)
         return rc_raise(RC_MISMATCH, "parameter server message: says %u elements, carries %zu bytes", n_elems,
@@ -75,13 +62,13 @@ enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_byte
     for (int i = AT_ZEROS; i < PS_HEADER_BYTES; i++)
         if (from[i] != 0)
             return rc_raise(RC_MISMATCH, "parameter server message: byte %d of the header is not zero", i);
-    const uint32_t lr_bits = (uint32_t)get(from + AT_LR, 4);
+    const uint32_t lr_bits = (uint32_t)bytes_get(from + AT_LR, 4);
     *out = (struct ps_header){ .op = (enum ps_op)op,
                                .n_elems = n_elems,
-                               .clock = get(from + AT_CLOCK, 8),
-                               .staleness = get(from + AT_STALENESS, 8),
-                               .queue_ns = get(from + AT_QUEUE, 8),
-                               .apply_ns = get(from + AT_APPLY, 8) };
+                               .clock = bytes_get(from + AT_CLOCK, 8),
+                               .staleness = bytes_get(from + AT_STALENESS, 8),
+                               .queue_ns = bytes_get(from + AT_QUEUE, 8),
+                               .apply_ns = bytes_get(from + AT_APPLY, 8) };
     memcpy(&out->lr, &lr_bits, sizeof lr_bits);
     if (!isfinite(out->lr))
         return rc_raise(RC_MISMATCH, "parameter server message: the learning rate is not a finite number");

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/bytes.h"
 #include "harness/base/file.h"
 
 enum {
@@ -22,30 +23,15 @@ static const char MAGIC[8] = { 'G', 'M', 'C', 'K', 'P', 'T', '0', '1' };
 
 #define MAX_PARAMS (UINT64_C(1) << 36) /* 256 GiB of floats: a larger count is a broken header */
 
-static void put_u64(unsigned char *at, uint64_t value)
-{
-    for (int i = 0; i < 8; i++)
-        at[i] = (unsigned char)(value >> (8 * i));
-}
-
-static uint64_t get_u64(const unsigned char *at)
-{
-    uint64_t value = 0;
-
-    for (int i = 0; i < 8; i++)
-        value |= (uint64_t)at[i] << (8 * i);
-    return value;
-}
-
 static void encode_header(unsigned char out[HEADER_BYTES], const struct checkpoint *c)
 {
     memset(out, 0, HEADER_BYTES);
     memcpy(out, MAGIC, sizeof MAGIC);
     memcpy(out + AT_MODEL, c->model, MODEL_BYTES);
-    put_u64(out + AT_N_PARAMS, c->n_params);
-    put_u64(out + AT_SEED, c->seed);
-    put_u64(out + AT_STEPS, c->steps_count);
-    put_u64(out + AT_SAMPLES, c->samples_count);
+    bytes_put(out + AT_N_PARAMS, c->n_params, 8);
+    bytes_put(out + AT_SEED, c->seed, 8);
+    bytes_put(out + AT_STEPS, c->steps_count, 8);
+    bytes_put(out + AT_SAMPLES, c->samples_count, 8);
 }
 
 enum rc checkpoint_save(const struct checkpoint *c, const char *path)
@@ -85,12 +71,12 @@ static enum rc read_header(struct checkpoint *out, FILE *from, const char *path,
     if (n_read < HEADER_BYTES)
         return rc_raise(RC_INVAL, "%s: truncated, %zu bytes", path, n_read);
     memcpy(out->model, header + AT_MODEL, MODEL_BYTES);
-    if (out->model[MODEL_BYTES - 1] != '\0' || get_u64(header + AT_N_PARAMS) > MAX_PARAMS)
+    if (out->model[MODEL_BYTES - 1] != '\0' || bytes_get(header + AT_N_PARAMS, 8) > MAX_PARAMS)
         return rc_raise(RC_INVAL, "%s: corrupt header", path);
-    out->n_params = get_u64(header + AT_N_PARAMS);
-    out->seed = get_u64(header + AT_SEED);
-    out->steps_count = get_u64(header + AT_STEPS);
-    out->samples_count = get_u64(header + AT_SAMPLES);
+    out->n_params = bytes_get(header + AT_N_PARAMS, 8);
+    out->seed = bytes_get(header + AT_SEED, 8);
+    out->steps_count = bytes_get(header + AT_STEPS, 8);
+    out->samples_count = bytes_get(header + AT_SAMPLES, 8);
     return RC_OK;
 }
 
