@@ -99,8 +99,10 @@ static enum rc spread_from_root(struct root *root, float *data, size_t n_elems)
     for (; rc == RC_OK && n_posted < t->world->n_ranks; n_posted++) {
         describe(&root->spread[n_posted], data, n_posted, TAG_SPREAD, data, n_elems);
         rc = transport_send(t, &root->spread[n_posted]);
-        if (rc != RC_OK)
-            return rc;
+        if (rc != RC_OK) {
+            snprintf(first_message, sizeof first_message, "%s", rc_message());
+            break;
+        }
     }
     for (int r = 1; r < n_posted; r++) { /* all are ended (T3), the first error is told */
         const enum rc ended =

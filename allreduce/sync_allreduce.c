@@ -23,8 +23,8 @@ static struct allreduce *self(struct sync *s)
 
 static void allreduce_close(struct sync **s)
 {
+    transport_close(&self(*s)->transport); /* first: what is posted may lie in the reducer's memory */
     reducer_close(&self(*s)->reduction);
-    transport_close(&self(*s)->transport);
     optimizer_fini(&self(*s)->optimizer);
     free(*s);
     *s = NULL;

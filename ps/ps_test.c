@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ps_test.c - wire format (P1, fuzzed), slices, and a server that meets workers who break the rules (P2, P3). */
+/* ps_test.c - wire format (P1, fuzzed), slices, and a server that meets workers who break the rules. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,6 +25,7 @@ static void headers_round_trip(void **state)
                                  .clock = UINT64_MAX,
                                  .staleness = 7,
                                  .queue_ns = 1,
+                                 .sent_ns = 77,
                                  .apply_ns = UINT64_C(1) << 40 };
     unsigned char bytes[PS_HEADER_BYTES + 12] = { 0 };
     struct ps_header back;
@@ -35,7 +36,7 @@ static void headers_round_trip(void **state)
     assert_int_equal(ps_header_decode(&back, bytes, sizeof bytes, 0), RC_OK);
     assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 12), RC_OK);
     assert_true(back.op == h.op && back.n_elems == 3 && back.lr == 0.25f && back.clock == h.clock);
-    assert_true(back.staleness == 7 && back.queue_ns == 1 && back.apply_ns == h.apply_ns);
+    assert_true(back.staleness == 7 && back.queue_ns == 1 && back.sent_ns == 77 && back.apply_ns == h.apply_ns);
 }
 
 static void every_wrong_field_is_named_P1(void **state)
@@ -45,7 +46,7 @@ static void every_wrong_field_is_named_P1(void **state)
         unsigned char value;
         const char *says;
     } wrong[] = { { 0, 'X', "magic" }, { 4, 2, "version" },  { 6, 0, "op" },       { 6, 9, "op" },
-                  { 8, 4, "carries" }, { 15, 0x7f, "rate" }, { 48, 1, "byte 48" }, { 63, 1, "byte 63" } };
+                  { 8, 4, "carries" }, { 15, 0x7f, "rate" }, { 56, 1, "byte 56" }, { 63, 1, "byte 63" } };
     const struct ps_header h = { .op = PS_PUSH, .n_elems = 3, .lr = INFINITY };
     const struct ps_header right = { .op = PS_PUSH, .n_elems = 3, .lr = 1.0f };
     unsigned char bytes[PS_HEADER_BYTES + 12] = { 0 };

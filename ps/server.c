@@ -8,7 +8,7 @@
  *   LEFT                refuse      refuse                      refuse
  *
  * Messages are taken off the transport as soon as the server looks, and stamped: what they then wait
- * is the server's queue, told to the worker in queue_ns. P2 bounds that queue to one per worker.
+ * is the server's queue, told to the worker in queue_ns: at most one message per worker.
  * A reply is a copy, lent to the transport until that worker's next message shows it arrived.
  */
 #include "ps/server.h"
@@ -36,7 +36,8 @@ struct client { /* a worker, as the server sees it */
 
 struct arrival {
     struct message message;
-    uint64_t arrived_ns;
+    uint64_t seen_ns; /* when the server looked */
+    bool was_awaited; /* the server had nothing else to do: it came when it was seen */
 };
 
 struct ps_server {
@@ -47,6 +48,7 @@ struct ps_server {
     struct arena arena;
     float *param; /* the slice; NULL: hollow */
     uint64_t clock;
+    uint64_t shortest_way_ns; /* of a push yet, from its sender's stamp to here; UINT64_MAX: none */
     int n_left;
     struct client *client;   /* [n_workers] */
     struct arrival *arrival; /* ring of n_workers */
@@ -76,6 +78,7 @@ enum rc ps_server_open(struct ps_server **out, const struct sync_env *env, struc
         return rc_raise(RC_NOMEM, "parameter server: no memory");
     s->env = *env;
     s->transport = transport;
+    s->shortest_way_ns = UINT64_MAX;
     s->slice = ps_slice(env->n_params, env->n_servers, env->world->rank - env->n_workers);
     s->client = calloc((size_t)env->n_workers, sizeof *s->client);
     s->arrival = calloc((size_t)env->n_workers, sizeof *s->arrival);
@@ -137,19 +140,33 @@ static enum rc post_reply(struct ps_server *s, int worker, const struct ps_heade
     return rc;
 }
 
+/* When the push came. A server that was busy sees it late; it came no earlier than the shortest way after it was sent.
+ */
+static uint64_t arrival_ns(struct ps_server *s, const struct arrival *a, const struct ps_header *h)
+{
+    if (a->message.arrived_ns > 0)
+        return a->message.arrived_ns;
+    const uint64_t way_ns = a->seen_ns > h->sent_ns ? a->seen_ns - h->sent_ns : 0;
+    if (way_ns < s->shortest_way_ns)
+        s->shortest_way_ns = way_ns;
+    if (a->was_awaited)
+        return a->seen_ns;
+    return h->sent_ns + s->shortest_way_ns < a->seen_ns ? h->sent_ns + s->shortest_way_ns : a->seen_ns;
+}
+
 static enum rc serve_push(struct ps_server *s, const struct arrival *a, const struct ps_header *h)
 {
     struct client *c = &s->client[a->message.peer];
     const float *grad = hollow(s) ? NULL : (const float *)a->message.ptr + PS_HEADER_FLOATS;
     const uint64_t served_ns = world_now_ns(s->env.world);
-    struct ps_header reply = { .op = PS_PARAMS, .n_elems = h->n_elems, .queue_ns = served_ns - a->arrived_ns };
+    struct ps_header reply = { .op = PS_PARAMS, .n_elems = h->n_elems, .queue_ns = served_ns - arrival_ns(s, a, h) };
     enum rc rc;
 
     if (h->clock > s->clock)
         return rc_raise(RC_MISMATCH, "worker %d pushed from clock %llu, the server is at %llu", a->message.peer,
                         (unsigned long long)h->clock, (unsigned long long)s->clock);
     TRY(end_reply(s, c));
-    reply.staleness = s->clock - h->clock; /* P3 */
+    reply.staleness = s->clock - h->clock; /* P2 */
     s->optimizer.rule.lr = h->lr;
     optimizer_step(&s->optimizer, s->param, grad);
     reply.clock = ++s->clock;
@@ -213,10 +230,13 @@ static enum rc take_arrivals(struct ps_server *s)
 
     while (s->n_arrivals < s->env.n_workers) {
         struct arrival a = { .message = { .peer = -1 } };
-        TRY(transport_recv_message(s->transport, &a.message, s->n_arrivals == 0 ? s->env.timeout_ms : DO_NOT_WAIT));
+        TRY(transport_recv_message(s->transport, &a.message, DO_NOT_WAIT));
+        a.was_awaited = a.message.peer < 0 && s->n_arrivals == 0;
+        if (a.was_awaited)
+            TRY(transport_recv_message(s->transport, &a.message, s->env.timeout_ms));
         if (a.message.peer < 0)
             break;
-        a.arrived_ns = world_now_ns(s->env.world);
+        a.seen_ns = world_now_ns(s->env.world);
         s->arrival[(s->first_arrival + s->n_arrivals++) % s->env.n_workers] = a;
     }
 out:

@@ -55,8 +55,8 @@ static void ps_close(struct sync **s)
 {
     struct ps *p = self(*s);
 
+    transport_close(&p->transport); /* first: what is posted lies in the server's and the links' memory */
     ps_server_close(&p->server);
-    transport_close(&p->transport);
     arena_close(&p->arena);
     free(p->link);
     free(p);
@@ -146,13 +146,13 @@ out:
 }
 
 /* End request and answer of one server; the answer must be `op`. */
-static enum rc take_answer(struct ps *p, int server, enum ps_op op, struct ps_header *out)
+static enum rc take_answer(struct ps *p, int server, enum ps_op op, int timeout_ms, struct ps_header *out)
 {
     struct link *l = &p->link[server];
     enum rc rc;
 
     TRY(transport_wait(p->transport, &l->tx, p->base.env.timeout_ms));
-    TRY(transport_wait(p->transport, &l->rx, p->base.env.timeout_ms));
+    TRY(transport_wait(p->transport, &l->rx, timeout_ms));
     TRY(ps_header_decode(out, l->reply, l->rx.n_bytes, l->rx.n_hollow_bytes));
     if (out->op != op || out->n_elems != l->slice.n_elems)
         FAIL(RC_MISMATCH, "server %d answered op %d with %u elements where op %d with %zu belongs", server,
@@ -185,14 +185,16 @@ static enum rc ps_finish(struct sync *s, float *param, float *grad, struct step_
                    p->link[i].slice.n_elems * sizeof(float));
     world_charge(s->env.world, 0, 2.0 * (double)s->env.n_params * sizeof(float));
     for (int i = 0; i < n_servers; i++) {
-        const struct ps_header push = {
-            .op = PS_PUSH, .n_elems = (uint32_t)p->link[i].slice.n_elems, .lr = p->lr, .clock = p->link[i].clock
-        };
+        const struct ps_header push = { .op = PS_PUSH,
+                                        .n_elems = (uint32_t)p->link[i].slice.n_elems,
+                                        .lr = p->lr,
+                                        .sent_ns = world_now_ns(s->env.world),
+                                        .clock = p->link[i].clock };
         TRY(ask(p, i, &push, 1));
     }
     for (int i = 0; i < n_servers; i++) {
         struct ps_header answer;
-        TRY(take_answer(p, i, PS_PARAMS, &answer));
+        TRY(take_answer(p, i, PS_PARAMS, s->env.timeout_ms, &answer));
         p->link[i].clock = answer.clock;
         note_cost(out, &answer);
         if (real(p))
@@ -230,7 +232,8 @@ static enum rc ps_final(struct sync *s, float *param, float *velocity)
     for (int i = 0; i < s->env.n_servers; i++) {
         const struct link *l = &p->link[i];
         struct ps_header answer;
-        TRY(take_answer(p, i, PS_STATE, &answer));
+        /* It comes when the slowest worker has left: that may take any time, and is no silence of the server. */
+        TRY(take_answer(p, i, PS_STATE, WAIT_FOREVER, &answer));
         if (!real(p))
             continue;
         memcpy(param + l->slice.at, l->reply + PS_HEADER_FLOATS, l->slice.n_elems * sizeof(float));
@@ -247,13 +250,14 @@ static enum rc ps_serve(struct sync *s)
     return ps_server_run(self(s)->server);
 }
 
-/* Push and reply of one slice; a server's link carries those of all workers, both ways at once. */
+/* Push and reply of one slice. One way, a server's link carries those of all workers, a worker's those of all servers
+ * and, of a reply, at least one after the last push. */
 static struct wire_plan ps_wire_plan(const struct sync *s)
 {
     const size_t n_slice = s->env.n_params / (size_t)s->env.n_servers;
-    const double n_workers = s->env.n_workers;
+    const int n_busiest = s->env.n_workers > s->env.n_servers + 1 ? s->env.n_workers : s->env.n_servers + 1;
 
-    return (struct wire_plan){ PS_HEADER_BYTES + n_slice * sizeof(float), 2, n_workers > 2 ? n_workers : 2 };
+    return (struct wire_plan){ PS_HEADER_BYTES + n_slice * sizeof(float), 2, n_busiest };
 }
 
 const struct sync_mode sync_ps = {

@@ -18,7 +18,8 @@ enum {
     AT_STALENESS = 24,
     AT_QUEUE = 32,
     AT_APPLY = 40,
-    AT_ZEROS = 48
+    AT_SENT = 48,
+    AT_ZEROS = 56
 };
 
 void ps_header_encode(void *out, const struct ps_header *h)
@@ -37,6 +38,7 @@ void ps_header_encode(void *out, const struct ps_header *h)
     bytes_put(to + AT_STALENESS, h->staleness, 8);
     bytes_put(to + AT_QUEUE, h->queue_ns, 8);
     bytes_put(to + AT_APPLY, h->apply_ns, 8);
+    bytes_put(to + AT_SENT, h->sent_ns, 8);
 }
 
 enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_bytes, size_t n_hollow_bytes)
@@ -68,7 +70,8 @@ enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_byte
                                .clock = bytes_get(from + AT_CLOCK, 8),
                                .staleness = bytes_get(from + AT_STALENESS, 8),
                                .queue_ns = bytes_get(from + AT_QUEUE, 8),
-                               .apply_ns = bytes_get(from + AT_APPLY, 8) };
+                               .apply_ns = bytes_get(from + AT_APPLY, 8),
+                               .sent_ns = bytes_get(from + AT_SENT, 8) };
     memcpy(&out->lr, &lr_bits, sizeof lr_bits);
     if (!isfinite(out->lr))
         return rc_raise(RC_MISMATCH, "parameter server message: the learning rate is not a finite number");

@@ -13,20 +13,23 @@
  *       12  f32   lr (PUSH)
  *       16  u64   clock: PUSH: of the parameters the gradient was made with; PARAMS: the newest
  *       24  u64   staleness (PARAMS): updates by others between that pull and this update
- *       32  u64   queue_ns (PARAMS): from arrival at the server until it was served
+ *       32  u64   queue_ns (PARAMS): from arrival at the server until it was served; where the transport does not know
+ *                 the arrival: sent_ns plus the shortest way any push has taken yet
  *       40  u64   apply_ns (PARAMS): updating the parameters
- *       48  u8    zeros up to 64, so that the floats behind are aligned
+ *       48  u64   sent_ns (PUSH): by the clock all ranks share
+ *       56  u8    zeros up to 64, so that the floats behind are aligned
  *
  *   op      from      means                               answer
  *   PUSH    worker    apply this gradient, then pull      PARAMS
  *   FETCH   worker 0  when all others left: final state   STATE (parameters, then velocity), and worker 0 has left
  *   LEAVE   worker    I shall push no more                none
  *
+ * A worker sends a server nothing while a PUSH or FETCH of its own is unanswered.
+ *
  * Invariants
  *   P1  A header that is not exactly right is refused: RC_MISMATCH naming the field; nothing is
  *       read past the bytes received.
- *   P2  A worker has at most one PUSH or FETCH unanswered per server.
- *   P3  The clock of a server grows by one per PUSH applied; staleness = clock - header.clock.
+ *   P2  The clock of a server grows by one per PUSH applied; staleness = clock - header.clock.
  */
 #ifndef PS_WIRE_H
 #define PS_WIRE_H
@@ -44,7 +47,7 @@ struct ps_header {
     enum ps_op op;
     uint32_t n_elems;
     float lr;
-    uint64_t clock, staleness, queue_ns, apply_ns;
+    uint64_t clock, staleness, queue_ns, apply_ns, sent_ns;
 };
 
 /* Write h to out[PS_HEADER_BYTES]. Cannot fail. */

@@ -223,6 +223,8 @@ static void files_that_cannot_be_written_say_why(void **state)
     assert_non_null(strstr(rc_message(), "/no/such/folder/x"));
     assert_int_equal(atomic_file_open(&f, "/"), RC_INVAL);
     assert_int_equal(atomic_file_open(&f, ""), RC_INVAL);
+    assert_int_equal(atomic_file_open(&f, "/dev/null"), RC_INVAL); /* would replace the device */
+    assert_int_equal(file_make_folder(""), RC_INVAL);
     assert_null(f.stream);
 }
 
@@ -244,6 +246,30 @@ static void short_writes_are_found(void **state)
     fputs("lost", f.stream);
     assert_int_equal(atomic_file_commit(&f), RC_IO);
     assert_int_not_equal(stat(path, &about), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+static void links_stay_links(void **state)
+{
+    char folder[] = "gm_base_test.XXXXXX", path[64], link[64], text[64];
+    struct atomic_file f = { 0 };
+    struct stat about;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/target", folder);
+    snprintf(link, sizeof link, "%s/link", folder);
+    write_text(path, "old");
+    assert_int_equal(symlink("target", link), 0);
+    assert_int_equal(atomic_file_open(&f, link), RC_OK);
+    fputs("new", f.stream);
+    assert_int_equal(atomic_file_commit(&f), RC_OK);
+    assert_int_equal(lstat(link, &about), 0);
+    assert_true(S_ISLNK(about.st_mode));
+    read_text(text, sizeof text, path);
+    assert_string_equal(text, "new");
+    unlink(link);
+    unlink(path);
     assert_int_equal(rmdir(folder), 0);
 }
 
@@ -280,6 +306,7 @@ int main(void)
         cmocka_unit_test(files_are_whole_or_absent),
         cmocka_unit_test(files_that_cannot_be_written_say_why),
         cmocka_unit_test(short_writes_are_found),
+        cmocka_unit_test(links_stay_links),
         cmocka_unit_test(folders_are_made_whole),
     };
 

@@ -27,10 +27,13 @@ enum rc atomic_file_open(struct atomic_file *out, const char *path)
     *out = f;
     if (path[0] == '\0')
         return rc_raise(RC_INVAL, "an empty file name cannot be written");
-    if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
-        return rc_raise(RC_INVAL, "%s: is a folder, not a file to write", path);
-    f.path = strdup(path);
-    if (asprintf(&f.temporary_path, "%s.XXXXXX", path) < 0)
+    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode))
+        return rc_raise(RC_INVAL, "%s: is a %s, not a file that can be replaced", path,
+                        S_ISDIR(about.st_mode) ? "folder" : "device, pipe or socket");
+    f.path = realpath(path, NULL); /* a link stays, what it points to is replaced */
+    if (!f.path)
+        f.path = strdup(path);
+    if (!f.path || asprintf(&f.temporary_path, "%s.XXXXXX", f.path) < 0)
         f.temporary_path = NULL;
     if (!f.path || !f.temporary_path)
         FAIL(RC_NOMEM, "%s: no memory for its name", path);
@@ -96,9 +99,12 @@ void atomic_file_discard(struct atomic_file *f)
 
 enum rc file_make_folder(const char *path)
 {
-    char *part = strdup(path);
+    char *part = NULL;
     enum rc rc = RC_OK;
 
+    if (path[0] == '\0')
+        return rc_raise(RC_INVAL, "an empty folder name cannot be made");
+    part = strdup(path);
     if (!part)
         return rc_raise(RC_NOMEM, "%s: no memory for its name", path);
     for (char *slash = part;;) {

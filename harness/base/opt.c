@@ -192,6 +192,8 @@ static enum rc parse_one(struct opt_group *group, int n_groups, const char *arg,
     if (f.group->given >> f.index & 1)
         return rc_raise(RC_INVAL, "--%s: given twice", f.opt->name);
     f.group->given |= UINT64_C(1) << f.index;
+    if (value && negated)
+        return rc_raise(RC_INVAL, "--%s: takes no value; --%s=true or --%s=false do", name, f.opt->name, f.opt->name);
     if (value)
         value++;
     else if (f.opt->type == OPT_BOOL)

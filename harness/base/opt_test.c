@@ -88,6 +88,7 @@ static void bad_input_names_option_value_and_remedy(void **state)
         { { "--model", "lenet,lennet" }, 2, { "--model lennet", "lenet", "" } },
         { { "--counts", "1,9" }, 2, { "--counts 9", "from 1 to 8", "" } },
         { { "--charts=maybe" }, 1, { "--charts maybe", "true or false", "" } },
+        { { "--no-charts=true" }, 1, { "--no-charts", "takes no value", "" } },
         { { "--no-workers" }, 1, { "--no-workers", "", "" } },
         { { "stray" }, 1, { "stray", "not an option", "" } },
         { { "--" }, 1, { "--", "not an option", "" } },

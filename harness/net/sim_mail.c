@@ -191,6 +191,7 @@ void letter_arrived(struct sim_parcel *parcel)
     bool wake = false;
 
     m->arrived = true;
+    m->arrived_ns = sim_now_ns();
     while (c->flying.first && c->flying.first->arrived) { /* T4: not before its predecessors */
         p->fabric->n_flying--;
         wake |= hand_over(p, c, letters_take(&c->flying));

@@ -37,6 +37,7 @@ struct letter { /* a message with its payload */
     int source;
     uint32_t tag;
     bool arrived;
+    uint64_t arrived_ns;
     size_t n_bytes, n_hollow_bytes;
     _Alignas(max_align_t) unsigned char payload[];
 };

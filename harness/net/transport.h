@@ -61,6 +61,7 @@ struct message { /* lent by the transport until transport_release() */
     size_t n_hollow_bytes;
     int peer;
     uint32_t tag;
+    uint64_t arrived_ns; /* when its last byte came, by the world's clock; 0: the transport does not know */
     void *priv;
 };
 

@@ -23,6 +23,7 @@
 extern const struct transport_ops transport_inproc;
 
 #define SLICE_NS UINT64_C(20000000)
+#define GIVE_UP_NS UINT64_C(2000000000)
 
 enum state { STATE_ENDED, STATE_POSTED, STATE_TAKEN, STATE_DONE, STATE_TOO_LONG };
 
@@ -216,6 +217,24 @@ static void progress(struct inproc *t)
     }
 }
 
+/* Until nobody reads this rank's memory. A reader that returns lets go, whatever happened; only one that died without
+ * returning does not, so after a failure this gives up in the end. */
+static void wait_for_readers(struct inproc *t)
+{
+    struct inbox *own = &t->hub->inbox[t->base.world->rank];
+    uint64_t failed_ns = 0;
+
+    while (atomic_load(&own->n_taken) > 0) {
+        const uint32_t seen = doorbell_seen(&own->bell);
+        if (failed_ns == 0 && world_check(t->base.world) != RC_OK)
+            failed_ns = wait_clock_ns();
+        if (failed_ns != 0 && wait_clock_ns() - failed_ns > GIVE_UP_NS)
+            return;
+        if (atomic_load(&own->n_taken) > 0)
+            doorbell_wait(&own->bell, seen, false, SLICE_NS);
+    }
+}
+
 /* Take x back (T3). A send the receiver is reading right now is waited for: it is a copy, not a peer. */
 static void withdraw(struct inproc *t, struct xfer *x)
 {
@@ -232,12 +251,7 @@ static void withdraw(struct inproc *t, struct xfer *x)
         }
     if (at)
         pthread_mutex_unlock(&at->lock);
-    while (atomic_load_explicit(&x->state, memory_order_acquire) == STATE_TAKEN &&
-           world_check(t->base.world) == RC_OK) {
-        const uint32_t seen = doorbell_seen(&t->hub->inbox[t->base.world->rank].bell);
-        if (atomic_load_explicit(&x->state, memory_order_acquire) == STATE_TAKEN)
-            doorbell_wait(&t->hub->inbox[t->base.world->rank].bell, seen, false, SLICE_NS);
-    }
+    wait_for_readers(t);
 }
 
 /* Wait for the next ring, at most until the deadline; RC_PEER, or RC_TIMEOUT raised by the caller. */
@@ -328,12 +342,7 @@ static void remove_own_sends(struct inproc *t)
                 link = &(*link)->next;
         pthread_mutex_unlock(&at->lock);
     }
-    struct inbox *own = &t->hub->inbox[t->base.world->rank];
-    while (atomic_load(&own->n_taken) > 0 && world_check(t->base.world) == RC_OK) {
-        const uint32_t seen = doorbell_seen(&own->bell);
-        if (atomic_load(&own->n_taken) > 0)
-            doorbell_wait(&own->bell, seen, false, SLICE_NS);
-    }
+    wait_for_readers(t);
 }
 
 static void inproc_close(struct transport **tp)

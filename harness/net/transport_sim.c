@@ -226,6 +226,7 @@ static enum rc sim_recv_message(struct transport *t, struct message *out, int ti
                              .n_hollow_bytes = m->n_hollow_bytes,
                              .peer = m->source,
                              .tag = m->tag,
+                             .arrived_ns = m->arrived_ns,
                              .priv = m };
 out:
     return rc;

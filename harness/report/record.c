@@ -176,6 +176,38 @@ static enum rc dump(const struct record *r, FILE *to, size_t flags)
     return RC_OK;
 }
 
+void record_options(struct record *r, const struct opt *table, const void *from)
+{
+    for (const struct opt *o = table; o->type != OPT_END; o++) {
+        const char *member = (const char *)from + o->at;
+        char value[1024];
+        double real;
+        uint64_t whole;
+        bool yes;
+
+        switch (o->type) {
+        case OPT_F64:
+            memcpy(&real, member, sizeof real);
+            record_f64(r, o->name, real);
+            break;
+        case OPT_U64:
+            memcpy(&whole, member, sizeof whole);
+            if (whole == UINT64_MAX || (whole == 0 && o->def[0] == '\0'))
+                record_null(r, o->name);
+            else
+                record_u64(r, o->name, whole);
+            break;
+        case OPT_BOOL:
+            memcpy(&yes, member, sizeof yes);
+            record_bool(r, o->name, yes);
+            break;
+        default:
+            opt_format(o, from, value, sizeof value);
+            record_text(r, o->name, value);
+        }
+    }
+}
+
 enum rc report_open(struct report **out, const char *path)
 {
     struct report *rep = calloc(1, sizeof *rep);

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "harness/base/opt.h"
 #include "harness/base/rc.h"
 
 struct record; /* one JSON object, keys in the order they were set */
@@ -33,6 +34,9 @@ void record_null(struct record *r, const char *key);
 void record_u64_array(struct record *r, const char *key, const uint64_t *value, size_t n);
 /* Move `child` (nulled) under key. */
 void record_child(struct record *r, const char *key, struct record **child);
+
+/* Every option of a table with its value in `from`: numbers as numbers, unset ones and UINT64_MAX null. */
+void record_options(struct record *r, const struct opt *table, const void *from);
 
 /* Start a file. path "-": standard output, written at commit; NULL: all is dropped.
  * RC_INVAL names path and the reason when it cannot be written there (checked now). */

@@ -14,7 +14,7 @@
 #error "GRADMARK_DATA_DIR names the folder of the shipped data sets"
 #endif
 
-enum { MAX_RANKS = 65536, NO_DRILL = 0 };
+enum { MAX_RANKS = 65536 };
 
 const struct opt train_opt_table[] = {
     OPT_CHOICE_(struct train_opts, world, "world", "auto", "auto|threads|mpi|sim",

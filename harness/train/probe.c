@@ -152,7 +152,7 @@ out:
     return rc;
 }
 
-/* A server's round: one update of its slice for each worker. */
+/* A server's round: for each worker one update of its slice, and its copy for the reply. */
 static enum rc probe_server(double *best_s, const struct probe_env *env)
 {
     const size_t n_slice = env->n_params / (size_t)env->job->n_servers;
@@ -173,6 +173,9 @@ static enum rc probe_server(double *best_s, const struct probe_env *env)
     while (more(&series, env->world)) {
         const uint64_t started_ns = world_now_ns(env->world);
         optimizer_step(&optimizer, param, grad);
+        if (real) /* the reply */
+            memcpy(grad, param, n_slice * sizeof(float));
+        world_charge(env->world, 0, 2.0 * (double)n_slice * sizeof(float));
         series.value_s[series.n_values++] = (double)(world_now_ns(env->world) - started_ns) * 1e-9;
     }
     *best_s = quantile_s(&series, 0) * env->job->n_workers;

@@ -19,8 +19,9 @@ struct probe_env { /* of one rank; borrowed */
     size_t n_params;
 };
 
-/* Collective over env->world, every rank. *out on rank 0: the slowest rank of each kind. Takes at most
- * about 0.2 s of the world's time in each part. Parameters and optimiser state stay as they are. */
+/* Collective over env->world, every rank. *out on rank 0: the slowest rank of each kind. Each part takes
+ * 3 repeats, then more for at most 60 ms; exchanges are 50 of each of two lengths. Parameters and optimiser state stay
+ * as they are. */
 enum rc probe_limits(struct train_limits *out, const struct probe_env *env) MUST_CHECK;
 
 #endif

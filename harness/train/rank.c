@@ -240,6 +240,8 @@ enum rc train_rank(struct world *w, const struct train_job *job, struct train_re
         filled = (struct train_result){ 0 };
     }
 out:
+    if (rc != RC_OK) /* first: what the others find closed must not look like the cause */
+        world_abort(w, rc);
     train_result_free(&filled);
     rank_close(&r);
     return rc;

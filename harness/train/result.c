@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/measure/histogram.h"
 #include "harness/measure/steady.h"
 #include "harness/report/manifest.h"
 #include "harness/train/train.h"
+#include "harness/world/cores.h"
 
 enum { N_TARGET_STEPS = 10, N_STALENESS_BINS = 1024 };
 
@@ -26,7 +28,9 @@ int train_n_sharing(const struct train_job *job, const struct train_result *r)
 {
     int n_sharing = 0;
 
-    for (int w = 0; w < job->n_workers && job->opts.bind && !is_virtual(job); w++)
+    if (is_virtual(job) || (!job->opts.bind && job->n_ranks <= cores_allowed_count()))
+        return 0;
+    for (int w = 0; w < job->n_workers; w++)
         n_sharing += r->rank[w].own_cores_count == 0;
     return n_sharing;
 }
@@ -74,32 +78,6 @@ static void record_seconds(struct record *r, const struct train_job *job, double
     record_f64(r, "virtual_s", is_virtual(job) ? seconds : NAN);
 }
 
-static void record_options(struct record *r, const struct train_opts *opts)
-{
-    char value[512];
-
-    for (const struct opt *o = train_opt_table; o->type != OPT_END; o++) {
-        double real;
-        switch (o->type) {
-        case OPT_F64:
-            memcpy(&real, (const char *)opts + o->at, sizeof real);
-            record_f64(r, o->name, real);
-            break;
-        case OPT_U64:
-            opt_format(o, opts, value, sizeof value);
-            const uint64_t whole = strtoull(value, NULL, 10);
-            if (whole == UINT64_MAX) /* no drill */
-                record_null(r, o->name);
-            else
-                record_u64(r, o->name, whole);
-            break;
-        default:
-            opt_format(o, opts, value, sizeof value);
-            record_text(r, o->name, value);
-        }
-    }
-}
-
 static void record_cluster(struct record *r, const struct cluster *c)
 {
     record_text(r, "name", c->name);
@@ -120,7 +98,7 @@ static enum rc write_manifest(struct report *to, const struct train_job *job)
 
     TRY(record_open(&r, "manifest"));
     TRY(record_open(&options, "options"));
-    record_options(options, &job->opts);
+    record_options(options, train_opt_table, &job->opts);
     record_child(r, "options", &options);
     if (is_virtual(job)) {
         TRY(record_open(&cluster, "cluster"));
@@ -214,6 +192,24 @@ out:
     return rc;
 }
 
+/* Percentiles of the steps of all workers, from a histogram over every one of them. */
+static enum rc record_percentiles(struct record *r, const struct train_summary *s)
+{
+    struct histogram *h = malloc(sizeof *h);
+
+    if (!h)
+        return rc_raise(RC_NOMEM, "no memory for a histogram");
+    histogram_init(h);
+    for (size_t i = 0; i < s->steps.n_workers * s->steps.n_steps; i++)
+        histogram_add(h, s->steps.stamp[i].end_ns - s->steps.stamp[i].start_ns);
+    const struct percentiles p = histogram_percentiles(h);
+    free(h);
+    record_f64(r, "step_p50_s", p.p50 * 1e-9);
+    record_f64(r, "step_p95_s", p.p95 * 1e-9);
+    record_f64(r, "step_p99_s", p.p99 * 1e-9);
+    return RC_OK;
+}
+
 static void record_costs(struct record *r, const struct train_result *result, const struct train_summary *s)
 {
     record_f64(r, "step_mean_s", s->measured.step_mean_s);
@@ -285,6 +281,7 @@ static enum rc write_summary(struct report *to, const struct train_job *job, con
     record_figures(r, job, result, s);
     record_line(r, job, result);
     record_f64(r, "seconds_to_target_loss_s", s->seconds_to_target_loss);
+    TRY(record_percentiles(r, s));
     record_costs(r, result, s);
     record_text(r, "steady_state_rule", STEADY_RULE);
     record_u64(r, "warmup_rounds_count", s->measured.n_warmup_rounds);

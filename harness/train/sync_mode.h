@@ -13,7 +13,7 @@
  *       updates behind the newest (0 unless ps).
  *   S3  One worker of every mode gives the same bits as "single".
  *   S4  A server rank calls serve() once, which returns when every worker has called final().
- *   S5  Nothing allocates between open and final.
+ *   S5  Nothing of ours allocates between open and final. (ZeroMQ does, inside the library, for each message.)
  */
 #ifndef HARNESS_TRAIN_SYNC_MODE_H
 #define HARNESS_TRAIN_SYNC_MODE_H

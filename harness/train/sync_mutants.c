@@ -68,6 +68,15 @@ static enum rc ps_finish_deaf(struct sync *s, float *param, float *grad, struct 
     return rc;
 }
 
+/* Counts the worker's own update. */
+static enum rc ps_finish_own(struct sync *s, float *param, float *grad, struct step_cost *out)
+{
+    const enum rc rc = sync_ps.finish(s, param, grad, out);
+
+    out->staleness_count++;
+    return rc;
+}
+
 const char *sync_mutant(struct sync_mode *out, int i)
 {
     static const struct {
@@ -80,6 +89,7 @@ const char *sync_mutant(struct sync_mode *out, int i)
         { "rate", &sync_allreduce, begin_rate, NULL },  { "late", &sync_allreduce, begin_late, NULL },
         { "tail", &sync_allreduce, NULL, finish_tail }, { "stale", &sync_allreduce, NULL, finish_stale },
         { "ps-rate", &sync_ps, ps_begin_rate, NULL },   { "ps-deaf", &sync_ps, NULL, ps_finish_deaf },
+        { "ps-own", &sync_ps, NULL, ps_finish_own },
     };
 
     *out = *mutant[i].like;

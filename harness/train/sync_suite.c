@@ -41,6 +41,8 @@ static void one_worker_is_single(struct suite *s, const char *model)
         const size_t n_bytes = single.final.n_params * sizeof(float);
         expect(s, memcmp(own.final.param, single.final.param, n_bytes) == 0, "S3: one worker is not single, to the bit",
                model);
+        for (int t = 0; t < 30; t++)
+            expect(s, own.stamp[t].staleness_count == 0, "P2: alone and yet stale", model);
         expect(s, memcmp(own.final.velocity, single.final.velocity, n_bytes) == 0, "S3: velocity is not single's",
                model);
     }
@@ -48,7 +50,7 @@ static void one_worker_is_single(struct suite *s, const char *model)
     train_result_free(&single);
 }
 
-/* Synchronous modes average: 4 workers x batch 8 are 1 worker x batch 32 but for rounding. */
+/* Synchronous modes average: 4 workers x batch 8 are 1 worker x batch 32 but for rounding; L1: of the same samples. */
 static void workers_are_a_larger_batch(struct suite *s, const char *model)
 {
     char options[256];

@@ -101,7 +101,8 @@ void train_result_free(struct train_result *r); /* accepts a zeroed one */
  * Errors: as the parts; the caller lets them end the world. */
 enum rc train_rank(struct world *w, const struct train_job *job, struct train_result *result) MUST_CHECK;
 
-/* Workers that were to have cores of their own and got none: more than 0 is an oversubscribed run. 0 in sim. */
+/* Workers without cores of their own, where that was asked for or there are more ranks than cores: more than 0 is an
+ * oversubscribed run. 0 in sim. */
 int train_n_sharing(const struct train_job *job, const struct train_result *r);
 
 struct train_summary { /* rank 0 */

@@ -120,7 +120,6 @@ static void resume_is_bit_exact_L3(void **state)
     resume_is_bit_exact("--model linear --mode none --momentum 0.5");
 }
 
-/* L1: whoever computes it, global sample i is the same. */
 static void rates_follow_the_schedule(void **state)
 {
     struct train_result r = { 0 };
@@ -192,6 +191,7 @@ static void preparation_refuses(void **state)
         { "--mode allreduce --transport mpi", "--world mpi" },
         { "--world mpi --workers 2", "--workers 2" },
         { "--save x --mode none --workers 2", "--save x" },
+        { "--world sim --mode allreduce --workers 9000", "9000 ranks; at most 8192" },
         { "--drill-rank 5 --mode allreduce --workers 2", "--drill-rank 5" },
     };
 

@@ -117,7 +117,32 @@ static enum rc add_to_curve(struct curve *c, const json_t *r)
     return RC_OK;
 }
 
-static enum rc take_record(struct campaign *c, struct point *p, json_t *r, bool *has_summary)
+/* Ranks of a launch are told in order: a host not seen in the rank before is another one. */
+struct hosts {
+    char last[64];
+    int n_hosts;
+};
+
+static void take_host(struct hosts *hosts, const json_t *r)
+{
+    const char *host = json_string_value(json_object_get(r, "host"));
+
+    if (host && strcmp(host, hosts->last) != 0) {
+        snprintf(hosts->last, sizeof hosts->last, "%s", host);
+        hosts->n_hosts++;
+    }
+}
+
+/* A launched point shares cores when its hosts, which are taken to be alike, have fewer than it has ranks. */
+static void mark_shared_cores(struct point *p, const struct hosts *hosts)
+{
+    const long n_cores = sysconf(_SC_NPROCESSORS_ONLN) * (hosts->n_hosts > 0 ? hosts->n_hosts : 1);
+
+    p->oversubscribed = p->n_workers > n_cores;
+    p->servers_share = !p->oversubscribed && p->n_workers + p->n_servers > n_cores;
+}
+
+static enum rc take_record(struct campaign *c, struct point *p, json_t *r, struct hosts *hosts, bool *has_summary)
 {
     const char *kind = json_string_value(json_object_get(r, "kind"));
     enum rc rc = RC_OK;
@@ -130,6 +155,8 @@ static enum rc take_record(struct campaign *c, struct point *p, json_t *r, bool 
         *has_summary = true;
     } else if (strcmp(kind, "step") == 0 && p->n_launches == 0)
         TRY(add_to_curve(&p->curve, r));
+    else if (strcmp(kind, "rank") == 0)
+        take_host(hosts, r);
     if (json_object_set_new(r, "launch_index", json_integer((json_int_t)p->n_launches)) != 0 ||
         json_dumpf(r, c->runs.stream, JSON_COMPACT | JSON_REAL_PRECISION(17)) != 0 ||
         fputc('\n', c->runs.stream) == EOF)
@@ -142,6 +169,7 @@ enum rc campaign_take(struct campaign *c, struct point *p, const char *path)
 {
     FILE *from = fopen(path, "r");
     bool has_summary = false;
+    struct hosts hosts = { .n_hosts = 0 };
     json_t *record = NULL;
     json_error_t error;
     enum rc rc = RC_OK;
@@ -149,12 +177,14 @@ enum rc campaign_take(struct campaign *c, struct point *p, const char *path)
     if (!from)
         return rc_raise(RC_MISMATCH, "%s: the launch left no records: %s", path, strerror(errno));
     while ((record = json_loadf(from, JSON_DISABLE_EOF_CHECK, &error)) != NULL) {
-        TRY(take_record(c, p, record, &has_summary));
+        TRY(take_record(c, p, record, &hosts, &has_summary));
         json_decref(record);
     }
     if (!has_summary)
         FAIL(RC_MISMATCH, "%s: the launch left no summary", path);
     p->n_launches++;
+    if (c->is_launched)
+        mark_shared_cores(p, &hosts);
 out:
     json_decref(record);
     fclose(from);
@@ -268,12 +298,15 @@ struct interval campaign_efficiency(const struct campaign *c, const struct point
     return (struct interval){ ratio / w, d.ratio_low / w, d.ratio_high / w, (double)p->n_launches };
 }
 
-int campaign_largest(const struct campaign *c, const char *model)
+int campaign_largest(const struct campaign *c, const char *model, const char *mode, const char *other_mode)
 {
     int largest = 0;
 
-    for (size_t i = 0; i < c->n_points; i++)
-        if (strcmp(c->point[i].model, model) == 0 && !c->point[i].oversubscribed && c->point[i].n_workers > largest)
-            largest = c->point[i].n_workers;
+    for (size_t i = 0; i < c->n_points; i++) {
+        const struct point *p = &c->point[i];
+        if (strcmp(p->model, model) == 0 && strcmp(p->mode, mode) == 0 && !p->oversubscribed && p->n_launches > 0 &&
+            p->n_workers > largest && (!other_mode || campaign_find(c, model, other_mode, p->n_workers)))
+            largest = p->n_workers;
+    }
     return largest;
 }

@@ -45,6 +45,7 @@ struct point {
 struct campaign {
     char dir[512];
     char cluster_name[64]; /* sim */
+    bool is_launched;      /* by mpirun or srun: which points share cores is told by their records */
     bool is_virtual;       /* sim: launches are equal, intervals are within the run */
     size_t n_launches_wanted;
     struct point *point; /* owned */
@@ -79,8 +80,9 @@ struct interval campaign_efficiency(const struct campaign *c, const struct point
 /* Decide which of two points has the higher member (offsetof(struct launch, ...)); a value that is not positive:
  * cannot tell, ratios NaN. */
 struct decision campaign_decide(const struct point *a, const struct point *b, size_t member_offset);
-/* Largest worker count of the model that is not oversubscribed; 0: none. */
-int campaign_largest(const struct campaign *c, const char *model);
+/* Largest worker count at which the model ran in this mode, and in other_mode (NULL: whatever), with a core for every
+ * worker; 0: none. */
+int campaign_largest(const struct campaign *c, const char *model, const char *mode, const char *other_mode);
 
 /* compare_report.c: the table, and the verdict in plain words. */
 enum rc campaign_print(const struct campaign *c, FILE *to) MUST_CHECK;

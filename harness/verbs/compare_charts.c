@@ -45,12 +45,10 @@ static void cost_rows(FILE *to, const struct campaign *c, const struct point *p)
             MEAN_US(p, wait_s), MEAN_US(p, wire_s), MEAN_US(p, server_s), MEAN_US(p, apply_s), p->oversubscribed);
 }
 
-/* The largest point with a core for every worker of each mode. */
+/* Of each mode the largest point with a core for every worker. */
 static void loss_rows(FILE *to, const struct campaign *c, const struct point *p)
 {
-    const int n_workers = strcmp(p->mode, "single") == 0 ? 1 : campaign_largest(c, p->model);
-
-    if (p->n_workers != n_workers)
+    if (p->n_workers != campaign_largest(c, p->model, p->mode, NULL))
         return;
     for (size_t i = 0; i < p->curve.n_points; i++)
         fprintf(to, "%s\t%d\t%.17g\t%.17g\t%.17g\n", p->mode, p->n_workers, p->curve.seconds[i],

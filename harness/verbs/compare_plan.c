@@ -88,8 +88,11 @@ static enum rc plan_point(struct comparison *c, const char *model, const char *m
     snprintf(p->mode, sizeof p->mode, "%s", mode);
     p->n_workers = n_workers;
     p->n_servers = strcmp(mode, "ps") == 0 ? (int)c->opts.servers : 0;
-    p->oversubscribed = !c->campaign.is_virtual && n_workers > n_cores;
-    p->servers_share = !c->campaign.is_virtual && !p->oversubscribed && n_workers + p->n_servers > n_cores;
+    if (c->campaign.is_virtual ||
+        c->launcher.name) /* under a launcher the hosts are known after a launch: campaign_take */
+        return RC_OK;
+    p->oversubscribed = n_workers > n_cores;
+    p->servers_share = !p->oversubscribed && n_workers + p->n_servers > n_cores;
 out:
     return rc;
 }

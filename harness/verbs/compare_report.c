@@ -210,17 +210,22 @@ static void tell_target(const struct campaign *c, const char *model, FILE *to)
                 d.ratio, d.ratio_low, d.ratio_high);
 }
 
+static void tell_price_at_largest(const struct campaign *c, const char *model, const char *mode, FILE *to)
+{
+    const int w = campaign_largest(c, model, mode, "none");
+
+    if (w > 1)
+        tell_price(c, campaign_find(c, model, mode, w), to);
+}
+
 static void tell_model(const struct campaign *c, const char *model, FILE *to)
 {
-    const int w = campaign_largest(c, model);
-    const struct point *allreduce = campaign_find(c, model, "allreduce", w), *ps = campaign_find(c, model, "ps", w);
+    const int w = campaign_largest(c, model, "allreduce", "ps");
 
-    if (w > 1 && allreduce && ps && allreduce->n_launches && ps->n_launches)
-        tell_faster(c, allreduce, ps, to);
-    if (w > 1 && allreduce && allreduce->n_launches)
-        tell_price(c, allreduce, to);
-    if (w > 1 && ps && ps->n_launches)
-        tell_price(c, ps, to);
+    if (w > 1)
+        tell_faster(c, campaign_find(c, model, "allreduce", w), campaign_find(c, model, "ps", w), to);
+    tell_price_at_largest(c, model, "allreduce", to);
+    tell_price_at_largest(c, model, "ps", to);
     tell_target(c, model, to);
 }
 

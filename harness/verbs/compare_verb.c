@@ -62,20 +62,17 @@ static enum rc mpi_body(struct world *w, void *arg)
 static enum rc write_manifest(const struct comparison *c)
 {
     struct record *r = NULL, *options = NULL;
-    char path[600], value[640];
+    char path[600];
     enum rc rc;
 
     TRY(record_open(&r, "campaign"));
     TRY(record_open(&options, "options"));
-    for (const struct opt *o = compare_table; o->type != OPT_END; o++) {
-        opt_format(o, &c->opts, value, sizeof value);
-        record_text(options, o->name, value);
-    }
+    record_options(options, compare_table, &c->opts);
     record_child(r, "options", &options);
     record_u64(r, "points_count", c->campaign.n_points);
     record_u64(r, "launches_per_point_count", c->campaign.point[0].n_launches);
     record_text(r, "launcher", c->launcher.name);
-    manifest_fill(r, false);
+    manifest_fill(r, c->campaign.is_virtual);
     snprintf(path, sizeof path, "%s/manifest.json", c->campaign.dir);
     TRY(record_write_file(r, path));
 out:
@@ -127,7 +124,10 @@ static enum rc open_comparison(struct comparison *c, int argc, char **argv)
     if (strcmp(c->opts.world, "mpi") == 0 && !c->launcher.name)
         FAIL(RC_INVAL, "--world mpi: start it with mpirun or srun, as in: mpirun -np 4 gradmark compare");
     c->campaign.is_virtual = strcmp(c->opts.world, "sim") == 0;
-    c->campaign.n_launches_wanted = c->campaign.is_virtual ? 1 : c->opts.launches;
+    c->campaign.is_launched = c->launcher.name != NULL;
+    if (c->campaign.is_virtual)
+        c->opts.launches = 1;
+    c->campaign.n_launches_wanted = c->opts.launches;
     if (strchr(c->opts.name, '/'))
         FAIL(RC_INVAL, "--name %s: is part of a folder's name and cannot hold a /; --results is the folder",
              c->opts.name);
@@ -140,6 +140,14 @@ static enum rc open_comparison(struct comparison *c, int argc, char **argv)
     }
 out:
     return rc;
+}
+
+static enum rc compare_check_options(int argc, char **argv)
+{
+    struct compare_opts opts;
+    struct opt_group group[] = { { "comparison", compare_table, &opts, 0 } };
+
+    return opt_parse(group, 1, compare_rules, N_COMPARE_RULES, argc, argv);
 }
 
 static enum rc compare_run(int argc, char **argv, enum verb_stage *stage)
@@ -182,5 +190,6 @@ const struct verb verb_compare = {
     .name = "compare",
     .summary = "the main job: train every way, compare, say which is faster, draw the charts",
     .run = compare_run,
+    .check = compare_check_options,
     .help = compare_help,
 };

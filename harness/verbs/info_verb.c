@@ -49,14 +49,20 @@ static void print_parts(void)
     printf("cores        %d allowed to this process\n", cores_allowed_count());
 }
 
-static enum rc info_run(int argc, char **argv, enum verb_stage *stage)
+static enum rc info_check(int argc, char **argv)
 {
     struct opt_group group[] = { { "info", no_options, NULL, 0 } };
+
+    return opt_parse(group, 1, NULL, 0, argc, argv);
+}
+
+static enum rc info_run(int argc, char **argv, enum verb_stage *stage)
+{
     struct report *to = NULL;
     struct record *r = NULL;
     enum rc rc;
 
-    TRY(opt_parse(group, 1, NULL, 0, argc, argv));
+    TRY(info_check(argc, argv));
     *stage = STAGE_RUN;
     print_parts();
     print_missing("world mpi", GRADMARK_MPI_WHY_NOT);
@@ -78,5 +84,6 @@ const struct verb verb_info = {
     .name = "info",
     .summary = "what this binary was built with, what not and why, and what this machine offers",
     .run = info_run,
+    .check = info_check,
     .help = info_help,
 };

@@ -50,25 +50,42 @@ static int unknown_verb(const char *name)
     return 2;
 }
 
-static int run_verb(const struct verb *v, int argc, char **argv)
+/* One of the processes of a launch tells of bad input, which all see; of a failed run, each its own. */
+static int tell(const struct verb *v, enum rc rc, enum verb_stage stage)
 {
-    enum verb_stage stage = STAGE_INPUT;
-
-    if (verb_wants_help(argc, argv)) {
-        fprintf(stdout, "gradmark %s: %s\n", v->name, v->summary);
-        v->help(stdout);
-        return EXIT_SUCCESS;
-    }
-    const enum rc rc = v->run(argc, argv, &stage);
-    if (rc == RC_OK)
-        return EXIT_SUCCESS;
-    /* All processes of a launch see the same bad input: one tells. */
     if (stage == STAGE_RUN || world_launcher().rank == 0) {
         fprintf(stderr, "gradmark %s: %s\n", v->name, rc_message()[0] ? rc_message() : rc_text(rc));
         if (getenv("GRADMARK_TRACE"))
             rc_print_trace(stderr);
     }
     return stage == STAGE_INPUT ? 2 : 1;
+}
+
+/* --help, whatever stands beside it: the options beside it must be right, so that a wrong command is not explained
+ * away. */
+static int help_verb(const struct verb *v, int argc, char **argv)
+{
+    int n_kept = 0;
+
+    for (int i = 0; i < argc; i++)
+        if (strcmp(argv[i], "--help") != 0 && strcmp(argv[i], "-h") != 0)
+            argv[n_kept++] = argv[i];
+    const enum rc rc = v->check(n_kept, argv);
+    if (rc != RC_OK)
+        return tell(v, rc, STAGE_INPUT);
+    fprintf(stdout, "gradmark %s: %s\n", v->name, v->summary);
+    v->help(stdout);
+    return EXIT_SUCCESS;
+}
+
+static int run_verb(const struct verb *v, int argc, char **argv)
+{
+    enum verb_stage stage = STAGE_INPUT;
+
+    if (verb_wants_help(argc, argv))
+        return help_verb(v, argc, argv);
+    const enum rc rc = v->run(argc, argv, &stage);
+    return rc == RC_OK ? EXIT_SUCCESS : tell(v, rc, stage);
 }
 
 int main(int argc, char **argv)

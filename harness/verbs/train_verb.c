@@ -199,6 +199,15 @@ out:
     return rc;
 }
 
+static enum rc train_check(int argc, char **argv)
+{
+    struct train_opts opts;
+    struct own_opts own;
+    struct opt_group group[] = { { "training", train_opt_table, &opts, 0 }, { "output", own_table, &own, 0 } };
+
+    return opt_parse(group, 2, train_opt_rules, train_n_opt_rules, argc, argv);
+}
+
 static enum rc train_run(int argc, char **argv, enum verb_stage *stage)
 {
     struct train_opts opts;
@@ -212,14 +221,19 @@ static enum rc train_run(int argc, char **argv, enum verb_stage *stage)
 
     TRY(opt_parse(group, 2, train_opt_rules, train_n_opt_rules, argc, argv));
     TRY(train_prepare(&job, &opts, group, 2, launcher.name ? launcher.n_ranks : 0));
-    if (launcher.rank == 0)
+    if (own.out[0] && strcmp(own.out, job.opts.save) == 0)
+        FAIL(RC_INVAL, "--save %s: is also --out; records and checkpoint need a file each", own.out);
+    if (launcher.rank == 0) {
         TRY(check_writable(job.opts.save));
-    TRY(report_open(&to, launcher.rank == 0 && own.out[0] ? own.out : NULL));
+        TRY(check_writable(strcmp(own.out, "-") == 0 ? "" : own.out));
+    }
     *stage = STAGE_RUN;
     const struct world_opts world = train_world_opts(&job);
     TRY(world_run(job.world, &world, job.n_ranks, body, &run));
-    if (run.result.stamp) /* rank 0 lived in this process */
+    if (run.result.stamp) {                                 /* rank 0 lived in this process */
+        TRY(report_open(&to, own.out[0] ? own.out : NULL)); /* only now: a run that is killed leaves no litter */
         TRY(finish(to, &own, &job, &run.result));
+    }
 out:
     report_close(&to);
     train_result_free(&run.result);
@@ -231,5 +245,6 @@ const struct verb verb_train = {
     .name = "train",
     .summary = "train one model one way: throughput, cost of a step, loss, checkpoint",
     .run = train_run,
+    .check = train_check,
     .help = train_help,
 };

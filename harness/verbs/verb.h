@@ -19,6 +19,8 @@ struct verb {
     const char *name, *summary; /* summary: one line, no full stop */
     /* argv[0..argc): what follows the verb. *stage is STAGE_INPUT at entry. */
     enum rc (*run)(int argc, char **argv, enum verb_stage *stage);
+    /* Only look at the options: what is wrong with them, before any file is opened. */
+    enum rc (*check)(int argc, char **argv);
     void (*help)(FILE *to); /* every option */
 };
 

@@ -72,6 +72,9 @@ enum rc cluster_check(const struct cluster *c, int n_ranks)
 {
     if (n_ranks < 1)
         return rc_raise(RC_INVAL, "cluster %s: %d ranks; it takes at least 1", c->name, n_ranks);
+    if (n_ranks > CLUSTER_MAX_RANKS)
+        return rc_raise(RC_INVAL, "cluster %s: %d ranks; at most %d can be simulated", c->name, n_ranks,
+                        CLUSTER_MAX_RANKS);
     if (c->n_hosts > 0 && (int64_t)c->n_hosts * c->n_ranks_per_host < n_ranks)
         return rc_raise(RC_INVAL, "cluster %s: %d ranks do not fit: it has %d hosts with %d ranks each", c->name,
                         n_ranks, c->n_hosts, c->n_ranks_per_host);

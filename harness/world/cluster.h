@@ -19,6 +19,9 @@
 
 #include "harness/base/rc.h"
 
+/* More ranks than this are refused: each is an actor with a stack. */
+enum { CLUSTER_MAX_RANKS = 8192 };
+
 struct cluster {
     char name[64];
     int n_hosts; /* 0: as many as the ranks need */

@@ -193,10 +193,12 @@ static void ranks_must_fit(void **state)
 
     (void)state;
     cluster_default(&c);
-    assert_int_equal(cluster_check(&c, 1000000), RC_OK); /* as many hosts as needed */
+    assert_int_equal(cluster_check(&c, CLUSTER_MAX_RANKS), RC_OK); /* as many hosts as needed */
+    assert_int_equal(cluster_check(&c, CLUSTER_MAX_RANKS + 1), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "at most 8192"));
     c.n_hosts = 1000000;
     c.n_ranks_per_host = 1000000;
-    assert_int_equal(cluster_check(&c, 2000000000), RC_OK); /* the product exceeds an int */
+    assert_int_equal(cluster_check(&c, CLUSTER_MAX_RANKS), RC_OK); /* the product exceeds an int */
     c.n_hosts = 3;
     c.n_ranks_per_host = 4;
     assert_int_equal(cluster_check(&c, 12), RC_OK);

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "harness/base/rc.h"
+#include "harness/world/cluster.h"
 
 struct cluster;
 struct sim_rank; /* one rank and its actor; lives until sim_run() returns */
@@ -30,7 +31,7 @@ struct sim_rank; /* one rank and its actor; lives until sim_run() returns */
 #define SIM_NEVER UINT64_MAX
 
 /* Each rank has a stack of its own, and so has each parcel on its way: two mappings each. */
-enum { SIM_RANKS_MAX = 8192 };
+enum { SIM_RANKS_MAX = CLUSTER_MAX_RANKS };
 
 typedef enum rc sim_body_fn(struct sim_rank *self, void *arg);
 
