@@ -24,12 +24,14 @@
 
 extern const struct reducer reducer_ring;
 
-enum { TAG_RING = 0x10 };
+/* Steps take turns with so many tags: a message that comes twice is never taken for the next one. */
+enum { TAG_RING = 0x1000, N_TAGS = 0x1000 };
 
 struct ring {
     struct reduction base;
     struct arena arena;
-    float *scratch; /* one chunk; unused where the transport adds in place */
+    float *scratch;   /* one chunk; unused where the transport adds in place */
+    uint32_t n_steps; /* so far, in all runs; the same on every rank */
 };
 
 struct chunk {
@@ -71,9 +73,10 @@ static enum rc ring_step(struct ring *ring, float *data, struct chunk give, stru
     const int p = t->world->n_ranks, r = t->world->rank, timeout_ms = ring->base.env.timeout_ms;
     const bool fused = add && (t->ops->caps & TR_ADD);
     const bool hollow = data == NULL;
+    const uint32_t tag = TAG_RING + ring->n_steps++ % N_TAGS;
     float *into = hollow ? NULL : add && !fused ? ring->scratch : data + take.at;
-    struct xfer tx = { .peer = (r + 1) % p, .tag = TAG_RING, .ptr = hollow ? NULL : data + give.at };
-    struct xfer rx = { .peer = (r + p - 1) % p, .tag = TAG_RING, .ptr = into, .add = fused };
+    struct xfer tx = { .peer = (r + 1) % p, .tag = tag, .ptr = hollow ? NULL : data + give.at };
+    struct xfer rx = { .peer = (r + p - 1) % p, .tag = tag, .ptr = into, .add = fused };
     enum rc rc = RC_OK;
 
     *(hollow ? &tx.n_hollow_bytes : &tx.n_bytes) = give.n_elems * sizeof(float);

@@ -15,11 +15,13 @@
 
 extern const struct reducer reducer_root;
 
-enum { TAG_GATHER = 0x20, TAG_SPREAD = 0x21 };
+/* Runs take turns with so many tags: a message that comes twice is never taken for the next one. */
+enum { TAG_GATHER = 0x2000, TAG_SPREAD = 0x3000, N_TAGS = 0x1000 };
 
 struct root {
     struct reduction base;
     struct arena arena;
+    uint32_t turn;       /* runs so far, modulo N_TAGS */
     float *scratch;      /* rank 0: one vector; unused where the transport adds in place */
     struct xfer *spread; /* rank 0: the sum on its way to each other rank */
 };
@@ -73,7 +75,7 @@ static enum rc gather_at_root(struct root *root, float *data, size_t n_elems)
 
     for (int r = 1; r < t->world->n_ranks; r++) {
         struct xfer rx;
-        describe(&rx, data, r, TAG_GATHER, fused ? data : root->scratch, n_elems);
+        describe(&rx, data, r, TAG_GATHER + root->turn, fused ? data : root->scratch, n_elems);
         rx.add = fused;
         TRY(transport_recv(t, &rx));
         TRY(transport_wait(t, &rx, root->base.env.timeout_ms));
@@ -97,7 +99,7 @@ static enum rc spread_from_root(struct root *root, float *data, size_t n_elems)
     enum rc rc = RC_OK;
 
     for (; rc == RC_OK && n_posted < t->world->n_ranks; n_posted++) {
-        describe(&root->spread[n_posted], data, n_posted, TAG_SPREAD, data, n_elems);
+        describe(&root->spread[n_posted], data, n_posted, TAG_SPREAD + root->turn, data, n_elems);
         rc = transport_send(t, &root->spread[n_posted]);
         if (rc != RC_OK) {
             snprintf(first_message, sizeof first_message, "%s", rc_message());
@@ -122,10 +124,10 @@ static enum rc exchange_with_root(struct root *root, float *data, size_t n_elems
     struct xfer tx, rx;
     enum rc rc;
 
-    describe(&tx, data, 0, TAG_GATHER, data, n_elems);
+    describe(&tx, data, 0, TAG_GATHER + root->turn, data, n_elems);
     TRY(transport_send(t, &tx));
     TRY(transport_wait(t, &tx, timeout_ms));
-    describe(&rx, data, 0, TAG_SPREAD, data, n_elems);
+    describe(&rx, data, 0, TAG_SPREAD + root->turn, data, n_elems);
     TRY(transport_recv(t, &rx));
     TRY(transport_wait(t, &rx, timeout_ms));
     if (rx.n_bytes + rx.n_hollow_bytes != n_elems * sizeof(float))
@@ -142,6 +144,7 @@ static enum rc root_run(struct reduction *red, float *data, size_t n_elems)
 
     if (n_elems == 0)
         return RC_OK;
+    root->turn = (root->turn + 1) % N_TAGS;
     if (red->env.transport->world->rank != 0)
         return exchange_with_root(root, data, n_elems);
     TRY(gather_at_root(root, data, n_elems));

@@ -6,6 +6,8 @@
  *   allocation   S5, A4, L2: a worker allocates nothing from its second begin to its last finish, a server nothing
  *   allocation_is_noticed   the same with a mode that allocates: must be caught
  *
+ *   slow_worker  a worker slower than the time limit of a message, in all, ends no run: the others wait for it
+ *
  * Allocation is counted by the linker's --wrap: calls from our own objects.
  */
 #include <stdatomic.h>
@@ -26,7 +28,8 @@ void *__wrap_malloc(size_t n_bytes);
 void *__wrap_calloc(size_t n, size_t n_bytes);
 void *__wrap_realloc(void *ptr, size_t n_bytes);
 
-static int allocates; /* CASE allocation_is_noticed: the mutant */
+static int allocates;  /* CASE allocation_is_noticed: the mutant */
+static int slows_down; /* CASE slow_worker */
 
 /* This thread is between its second begin and its last finish, or serves. */
 static _Thread_local int in_steps;
@@ -105,6 +108,8 @@ static enum rc watch_finish(struct sync *s, float *param, float *grad, struct st
 
     if (seen.rank[r].n_ready_elems != s->env.n_params)
         error("S1: finish before every segment was ready", r, seen.rank[r].n_begun);
+    if (slows_down && r == 1 && seen.rank[r].n_begun + 5 > N_STEPS) /* 5 steps of 0.4 s; the limit is 1 s */
+        world_pause(s->env.world, UINT64_C(400000000));
     if (allocates) {
         void *volatile waste = malloc(1);
         free(waste);
@@ -146,6 +151,7 @@ int main(int argc, char **argv)
     if (!seen.inner)
         return 2;
     allocates = strcmp(argv[1], "allocation_is_noticed") == 0;
+    slows_down = strcmp(argv[1], "slow_worker") == 0;
     watched = *seen.inner;
     watched.begin = watch_begin;
     watched.grad_ready = watch_ready;
@@ -154,8 +160,9 @@ int main(int argc, char **argv)
     if (watched.serve)
         watched.serve = watch_serve;
     const int n_workers = seen.inner == &sync_single ? 1 : 3, n_servers = seen.inner->needs_servers ? 2 : 0;
-    snprintf(options, sizeof options, "--model lenet --mode %s --workers %d --steps %d --momentum 0.9 --batch 4%s",
-             argv[2], n_workers, N_STEPS, n_servers ? " --servers 2 --transport inproc" : "");
+    snprintf(options, sizeof options,
+             "--model lenet --mode %s --workers %d --steps %d --momentum 0.9 --batch 4 --timeout-s %d%s", argv[2],
+             n_workers, N_STEPS, slows_down ? 1 : 120, n_servers ? " --servers 2 --transport inproc" : "");
     if (kit_train(&result, options, &watched, 0) != RC_OK) {
         fprintf(stderr, "%s\n", rc_message());
         return 1;
