@@ -50,7 +50,8 @@ const struct opt train_opt_table[] = {
               "description of the simulated cluster (YAML), sim only"),
     OPT_TEXT_(struct train_opts, data, "data", "", "FILE", "data file instead of the shipped one"),
     OPT_TEXT_(struct train_opts, save, "save", "", "FILE", "write a checkpoint after the last step"),
-    OPT_TEXT_(struct train_opts, resume, "resume", "", "FILE", "go on from a checkpoint"),
+    OPT_TEXT_(struct train_opts, resume, "resume", "", "FILE",
+              "go on from a checkpoint; mode, workers and batch may be others, model and seed not"),
     OPT_U64_(struct train_opts, record_every, "record-every", "1", 1, 100000000, "steps",
              "write every so manieth step record; the first and the last always"),
     OPT_U64_(struct train_opts, timeout_s, "timeout-s", "120", 1, 86400, "s", "give up on a silent peer after this"),
@@ -93,6 +94,9 @@ static enum rc resolve_transport(struct train_job *job)
     const bool exchanges = job->mode->needs_servers || job->mode->synchronous;
     enum rc rc = RC_OK;
 
+    if (!exchanges && strcmp(o->transport, "auto") != 0)
+        return rc_raise(RC_INVAL, "--transport %s: mode %s sends nothing; needs --mode ps or allreduce", o->transport,
+                        o->mode);
     if (!exchanges) {
         o->transport = "none";
         return RC_OK;

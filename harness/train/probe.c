@@ -144,7 +144,8 @@ static enum rc probe_wire(double *step_s, const struct probe_env *env, const str
     TRY(time_neighbours(&alpha_s, env, t, buffer, sizeof(float)));
     TRY(time_neighbours(&message_s, env, t, buffer, plan->message_bytes));
     const double extra_s = message_s > alpha_s ? message_s - alpha_s : 0;
-    *step_s = plan->n_in_turn * alpha_s + plan->n_on_link * extra_s;
+    const double chain_s = plan->n_in_turn * (alpha_s + extra_s), link_s = plan->n_on_link * extra_s;
+    *step_s = chain_s > link_s ? chain_s : link_s;
     TRY(world_barrier(env->world)); /* nobody closes while a neighbour still sends */
 out:
     transport_close(&t);

@@ -53,7 +53,8 @@ struct step_cost {            /* where finish() spent its time, on the worker's 
     uint32_t staleness_count; /* ps: updates by others between pull and apply; max over servers */
 };
 
-struct wire_plan { /* of the slowest path of a step: t = n_in_turn alpha + n_on_link (t(message) - alpha) */
+struct wire_plan { /* of the slowest path of a step: no less than n_in_turn t(message), nor than
+                      n_on_link (t(message) - alpha) */
     size_t message_bytes;
     double n_in_turn; /* messages that wait for one another: each costs a latency */
     double n_on_link; /* messages that cross the busiest link, one way, one after the other */

@@ -188,6 +188,7 @@ static void preparation_refuses(void **state)
         { "--resume /no/such/checkpoint", "/no/such/checkpoint" },
         { "--compute hollow", "--world sim" },
         { "--model linear --mode ps --servers 3", "--servers 3" },
+        { "--mode single --transport zmq", "--transport zmq" },
         { "--mode allreduce --transport mpi", "--world mpi" },
         { "--world mpi --workers 2", "--workers 2" },
         { "--save x --mode none --workers 2", "--save x" },

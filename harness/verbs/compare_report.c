@@ -178,7 +178,8 @@ static void tell_price(const struct campaign *c, const struct point *p, FILE *to
     if (isnan(d.ratio_low))
         fprintf(to, ".\n");
     else
-        fprintf(to, " (95 %%: %.0f to %.0f).\n", 100 * d.ratio_low, 100 * d.ratio_high);
+        fprintf(to, " (95 %%: %.0f to %.0f%s).\n", 100 * d.ratio_low, 100 * d.ratio_high,
+                d.verdict == VERDICT_CANNOT_TELL ? ": cannot tell it from 100" : "");
 }
 
 /* Was the target loss reached sooner than by one worker alone? The best of the points with a core for every worker. */

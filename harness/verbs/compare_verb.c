@@ -128,6 +128,8 @@ static enum rc open_comparison(struct comparison *c, int argc, char **argv)
     if (c->campaign.is_virtual)
         c->opts.launches = 1;
     c->campaign.n_launches_wanted = c->opts.launches;
+    if (c->opts.name[0] == '\0')
+        FAIL(RC_INVAL, "--name: is empty; a campaign needs a name");
     if (strchr(c->opts.name, '/'))
         FAIL(RC_INVAL, "--name %s: is part of a folder's name and cannot hold a /; --results is the folder",
              c->opts.name);

@@ -5,6 +5,7 @@
 
 #include "harness/base/text.h"
 #include "harness/verbs/verb.h"
+#include "harness/world/wait.h"
 #include "harness/world/world.h"
 
 static const struct verb *const verbs[] = { &verb_compare, &verb_train, &verb_info, NULL };
@@ -27,8 +28,12 @@ static void print_usage(FILE *to)
     fputs("  help      this text; gradmark VERB --help: its options; gradmark help --all: everything\n", to);
 }
 
+static int unknown_verb(const char *name);
+
 static int print_help(int argc, char **argv)
 {
+    if (argc > 0 && strcmp(argv[0], "--all") != 0)
+        return unknown_verb(argv[0]);
     print_usage(stdout);
     if (argc > 0 && strcmp(argv[0], "--all") == 0)
         for (const struct verb *const *v = verbs; *v; v++) {
@@ -50,6 +55,16 @@ static int unknown_verb(const char *name)
     return 2;
 }
 
+/* A launcher ends the others as soon as one process fails: give rank 0 a second to say why. */
+static void wait_for_rank_0(void)
+{
+    const uint64_t started_ns = wait_clock_ns();
+    struct backoff backoff = { .may_spin = false };
+
+    while (wait_clock_ns() - started_ns < UINT64_C(1000000000))
+        backoff_pause(&backoff, 50000000);
+}
+
 /* One of the processes of a launch tells of bad input, which all see; of a failed run, each its own. */
 static int tell(const struct verb *v, enum rc rc, enum verb_stage stage)
 {
@@ -57,7 +72,8 @@ static int tell(const struct verb *v, enum rc rc, enum verb_stage stage)
         fprintf(stderr, "gradmark %s: %s\n", v->name, rc_message()[0] ? rc_message() : rc_text(rc));
         if (getenv("GRADMARK_TRACE"))
             rc_print_trace(stderr);
-    }
+    } else
+        wait_for_rank_0();
     return stage == STAGE_INPUT ? 2 : 1;
 }
 
