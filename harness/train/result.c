@@ -58,8 +58,8 @@ enum rc train_summarise(struct train_summary *out, const struct train_job *job, 
     }
     if (strcmp(job->opts.mode, "single") == 0)
         s.efficiency_ratio = 1.0; /* by definition: it is what the others are measured by */
-    if (slowest_s(&r->limits) > 0 &&
-        train_n_sharing(job, r) == 0) { /* else what a part can do depends on its neighbours */
+    /* Where workers share cores, what a part can do depends on its neighbours: no bound. */
+    if (slowest_s(&r->limits) > 0 && train_n_sharing(job, r) == 0) {
         s.bound_samples_per_s = job->n_workers * samples_per_step / slowest_s(&r->limits);
         s.bound_ratio = throughput / s.bound_samples_per_s;
     }

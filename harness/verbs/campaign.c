@@ -133,11 +133,8 @@ static void take_host(struct hosts *hosts, const json_t *r)
     }
 }
 
-/* A launched point shares cores when its hosts, which are taken to be alike, have fewer than it has ranks. */
-static void mark_shared_cores(struct point *p, const struct hosts *hosts)
+void point_mark_shared_cores(struct point *p, long n_cores)
 {
-    const long n_cores = sysconf(_SC_NPROCESSORS_ONLN) * (hosts->n_hosts > 0 ? hosts->n_hosts : 1);
-
     p->oversubscribed = p->n_workers > n_cores;
     p->servers_share = !p->oversubscribed && p->n_workers + p->n_servers > n_cores;
 }
@@ -183,8 +180,8 @@ enum rc campaign_take(struct campaign *c, struct point *p, const char *path)
     if (!has_summary)
         FAIL(RC_MISMATCH, "%s: the launch left no summary", path);
     p->n_launches++;
-    if (c->is_launched)
-        mark_shared_cores(p, &hosts);
+    if (c->is_launched) /* its hosts are taken to be alike */
+        point_mark_shared_cores(p, sysconf(_SC_NPROCESSORS_ONLN) * (hosts.n_hosts > 0 ? hosts.n_hosts : 1));
 out:
     json_decref(record);
     fclose(from);

@@ -66,6 +66,8 @@ void campaign_close(struct campaign *c); /* accepts a zeroed one */
 
 /* "lenet ps, 2 workers" */
 void point_name(char *out, size_t n_bytes, const struct point *p);
+/* Set oversubscribed and servers_share of a point that has n_cores in all. */
+void point_mark_shared_cores(struct point *p, long n_cores);
 /* Copy one member of every launch: out[p->n_launches]. */
 void point_values(double *out, const struct point *p, size_t member_offset);
 /* Mean over launches of a member (offsetof(struct launch, ...)); NaN if any is. */

@@ -77,7 +77,6 @@ static int workers_of(const struct comparison *c, const char *mode, int wanted)
 
 static enum rc plan_point(struct comparison *c, const char *model, const char *mode, int n_workers)
 {
-    const int n_cores = cores_allowed_count();
     struct point *p = NULL;
     enum rc rc = RC_OK;
 
@@ -88,11 +87,9 @@ static enum rc plan_point(struct comparison *c, const char *model, const char *m
     snprintf(p->mode, sizeof p->mode, "%s", mode);
     p->n_workers = n_workers;
     p->n_servers = strcmp(mode, "ps") == 0 ? (int)c->opts.servers : 0;
-    if (c->campaign.is_virtual ||
-        c->launcher.name) /* under a launcher the hosts are known after a launch: campaign_take */
-        return RC_OK;
-    p->oversubscribed = n_workers > n_cores;
-    p->servers_share = !p->oversubscribed && n_workers + p->n_servers > n_cores;
+    /* Under a launcher the hosts are known after a launch: campaign_take. */
+    if (!c->campaign.is_virtual && !c->campaign.is_launched)
+        point_mark_shared_cores(p, cores_allowed_count());
 out:
     return rc;
 }

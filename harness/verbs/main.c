@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c - gradmark: finds the verb, prints the error, picks the exit code: 0, 1 (failed) or 2 (bad input). */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,12 +11,13 @@
 
 static const struct verb *const verbs[] = { &verb_compare, &verb_train, &verb_info, NULL };
 
-int verb_wants_help(int argc, char **argv)
+/* True when the arguments ask for help: --help or -h among them. */
+static bool wants_help(int argc, char **argv)
 {
     for (int i = 0; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-            return 1;
-    return 0;
+            return true;
+    return false;
 }
 
 static void print_usage(FILE *to)
@@ -98,7 +100,7 @@ static int run_verb(const struct verb *v, int argc, char **argv)
 {
     enum verb_stage stage = STAGE_INPUT;
 
-    if (verb_wants_help(argc, argv))
+    if (wants_help(argc, argv))
         return help_verb(v, argc, argv);
     const enum rc rc = v->run(argc, argv, &stage);
     return rc == RC_OK ? EXIT_SUCCESS : tell(v, rc, stage);

@@ -26,7 +26,4 @@ struct verb {
 
 extern const struct verb verb_compare, verb_train, verb_info;
 
-/* True when the arguments ask for help: --help or -h among them. */
-int verb_wants_help(int argc, char **argv);
-
 #endif
