@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dataset.h - samples in memory, and which one comes when.
+ * dataset.h - samples, and which one comes when.
  *
  * Invariants
  *   D1  Global sample number i of a run is a pure function of (seed, i): never of the number of
@@ -16,14 +16,26 @@
 
 #include "harness/base/rc.h"
 
-struct dataset {
-    const char *name;       /* "line", "digits" */
-    size_t n_train, n_test; /* samples; training samples come first in the arrays */
-    size_t n_features;      /* floats per sample */
-    size_t n_classes;       /* 0: regression */
-    float *feature;         /* float[(n_train + n_test)][n_features]; owned */
-    float *target;          /* regression: float[n_train + n_test]; owned; else NULL */
-    uint32_t *label;        /* classes: uint32_t[n_train + n_test], < n_classes; owned; else NULL */
+struct dataset;
+
+struct dataset_ops {
+    /* Image i (< n_train + n_test) as the network sees it (centred, scaled): channel c is
+     * float[H W] at x + c channel_stride. Any thread. Errors: RC_INVAL "FILE: offset N: ..." */
+    enum rc (*image)(const struct dataset *d, size_t i, float *x, size_t channel_stride);
+    uint32_t (*label)(const struct dataset *d, size_t i);
+    void (*close)(struct dataset *d); /* what the base does not own */
+};
+
+struct dataset {                   /* first member of what an opener makes */
+    const struct dataset_ops *ops; /* images; NULL: the arrays below are all there is (line) */
+    const char *name;              /* "line", "digits", "synthetic", "idx", "cifar10", "gmimg" */
+    size_t n_train, n_test;        /* samples; training samples come first in the arrays */
+    size_t n_features;             /* floats per sample */
+    size_t n_classes;              /* 0: regression */
+    int C, H, W;                   /* of an image; 0: no images */
+    float *feature;                /* float[(n_train + n_test)][n_features] as in the file; owned; NULL: ask ops */
+    float *target;                 /* regression: float[n_train + n_test]; owned; else NULL */
+    uint32_t *label;               /* classes: uint32_t[n_train + n_test], < n_classes; owned; NULL: ask ops */
 };
 
 /* "line": 1000 samples y = 2x + U(-0.5, 0.5), x in U(-0.5, 0.5), drawn from seed; all are
@@ -34,6 +46,19 @@ enum rc dataset_open_line(struct dataset **out, uint64_t seed) MUST_CHECK;
  * "FILE: ..." when it cannot be read, "FILE:LINE: ..." with the value and what would be right
  * when a row is malformed; "FILE:LINE: ends after N of 1797 rows" when it is short. */
 enum rc dataset_open_digits(struct dataset **out, const char *path) MUST_CHECK;
+/* "synthetic": images made when they are asked for, pure functions of (seed, i): a pattern of the class, in
+ * which place and contrast vary, under noise. They can be learnt. n_test images follow n_train. */
+struct synthetic_opts {
+    int C, H, W, n_classes;
+    size_t n_train, n_test;
+};
+enum rc dataset_open_synthetic(struct dataset **out, const struct synthetic_opts *opts, uint64_t seed) MUST_CHECK;
+/* path is a folder with the four IDX files of MNIST under their published names (train-images-idx3-ubyte, ...;
+ * also with '.' for the last '-'); or with the files of CIFAR-10's binary version (data_batch_1.bin ..
+ * data_batch_5.bin, test_batch.bin); or with *.gmimg shards (train-*.gmimg, test-*.gmimg); or one digits CSV
+ * or .gmimg file: what it is is told from names and magic numbers. RC_INVAL: FILE, offset, what is there and
+ * what would be right. */
+enum rc dataset_open_path(struct dataset **out, const char *path) MUST_CHECK;
 void dataset_close(struct dataset **d); /* NULL-safe, nulls */
 
 /* Index (< n_train) of global sample i. Pure, O(1), no memory. D1 */

@@ -8,7 +8,9 @@
  *       cover the parameters once. The gradient of a segment is final when ready is called.
  *   M3  On a compute that touches no memory (hollow) every array may be NULL; the same work is
  *       counted, the same calls to ready are made, losses are NaN.
- *   M4  Nothing allocates after open.
+ *   M4  Nothing allocates after the first gradient().
+ *   M5  param and grad lie in memory of the compute (compute_memory_open); so does grad in ready().
+ *   M6  gradient() ends with compute_sync(): mean_loss is there, and so are the values of grad.
  */
 #ifndef MODELS_WORKLOAD_H
 #define MODELS_WORKLOAD_H
@@ -18,8 +20,11 @@
 
 #include "harness/base/rc.h"
 #include "harness/train/sync_mode.h"
+#include "models/network.h"
 
 struct dataset;
+struct network_def;
+struct profile;
 struct training;
 
 /* grad float[seg.n_elems]: the values of this segment alone; hollow: NULL. Work counted so far is not
@@ -28,9 +33,14 @@ typedef enum rc grad_ready_fn(void *arg, struct segment seg, const float *grad);
 
 struct training_env { /* borrowed; outlives the training */
     struct compute *compute;
-    const struct dataset *dataset;
+    const struct dataset *dataset; /* NULL: none is needed (replay), or nothing will be computed */
     uint64_t seed;
-    size_t max_batch; /* largest n_samples of gradient() */
+    size_t max_batch;              /* largest n_samples of gradient() */
+    uint64_t batch_stride;         /* the batch after [first, ...) begins at first + batch_stride; 0: not known */
+    bool prefetch;                 /* a helper thread may make the next batch ready */
+    bool forward_only;             /* gradient() only computes the loss, with inference's batch norm */
+    struct network_opts network;   /* image networks */
+    const struct profile *profile; /* replay */
 };
 
 struct evaluation {
@@ -39,9 +49,10 @@ struct evaluation {
 };
 
 struct workload {
-    const char *name;    /* "linear", "lenet" */
-    const char *dataset; /* "line", "digits" */
-    double default_lr;   /* that trains it at its default batch and momentum, one worker */
+    const char *name;                  /* "linear", "resnet50", "replay" */
+    const char *dataset;               /* "line", "digits", "synthetic"; NULL: none */
+    const struct network_def *network; /* NULL: not a network of network.h */
+    double default_lr;                 /* that trains it at its default batch and momentum, one worker */
     double default_momentum;
     int default_batch;
     int default_steps;          /* of a comparison: enough to see it learn */
@@ -57,7 +68,11 @@ struct workload {
      * Blocks only in ready (NULL: nobody is told). Errors: those of ready, grad then undefined. */
     enum rc (*gradient)(struct training *t, const float *param, uint64_t first, size_t n_samples, float *grad,
                         double *mean_loss, grad_ready_fn *ready, void *arg);
-    void (*evaluate)(struct training *t, const float *param, struct evaluation *out);
+    /* The first n_samples of the test set, or all; env.dataset->n_test 0: NaN. */
+    enum rc (*evaluate)(struct training *t, const float *param, size_t n_samples, struct evaluation *out);
+    /* What is learnt beside the parameters (running means): float[*n_elems] in memory of the compute, forward
+     * order; NULL: nothing. A checkpoint keeps it. */
+    float *(*state)(struct training *t, size_t *n_elems);
     double (*flops_per_sample)(const struct training *t); /* forward + backward, GEMMs */
     void (*close)(struct training **t);
 };
@@ -67,7 +82,8 @@ struct training { /* first member of each implementation's struct */
     struct training_env env;
 };
 
-extern const struct workload workload_linear, workload_lenet;
+extern const struct workload workload_linear, workload_replay, workload_lenet, workload_alexnet, workload_vgg16,
+    workload_resnet8, workload_resnet50, workload_resnet101, workload_resnet152, workload_inception3;
 
 /* Every workload, NULL-terminated. */
 const struct workload *const *workload_all(void);
@@ -80,7 +96,8 @@ size_t workload_n_params(const struct training *t);
 void workload_init(const struct training *t, float *param); /* param NULL: nothing to do (hollow) */
 enum rc workload_gradient(struct training *t, const float *param, uint64_t first, size_t n_samples, float *grad,
                           double *mean_loss, grad_ready_fn *ready, void *arg) MUST_CHECK;
-void workload_evaluate(struct training *t, const float *param, struct evaluation *out);
+enum rc workload_evaluate(struct training *t, const float *param, size_t n_samples, struct evaluation *out) MUST_CHECK;
+float *workload_state(struct training *t, size_t *n_elems);
 void workload_close(struct training **t); /* NULL-safe, nulls */
 
 #endif
