@@ -39,9 +39,12 @@ static inline enum rc layer_ready(grad_ready_fn *ready, void *arg, struct segmen
     return ready != NULL ? ready(arg, s, layer_at_const(grad, s.at)) : RC_OK;
 }
 
-/* weight ~ N(0, 2 / fan_in): variance survives a relu (He et al., ICCV 2015). The numbers depend on
- * seed and s.at alone (M1). */
+/* s ~ N(0, variance). The numbers depend on seed and s.at alone (M1). */
+void layer_init_normal(float *param, struct segment s, double variance, uint64_t seed);
+/* weight ~ N(0, 2 / fan_in): variance survives a relu (He et al., ICCV 2015). M1. */
 void layer_init_he(float *param, struct segment weight, size_t fan_in, uint64_t seed);
+/* s = value. */
+void layer_init_value(float *param, struct segment s, float value);
 /* s = 0. */
 void layer_init_zero(float *param, struct segment s);
 

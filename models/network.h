@@ -56,6 +56,7 @@ struct node {
     struct segment gamma;  /* (C_out): NORM_BATCH; n_elems 0: none */
     size_t running_at;     /* in the state: running mean (C_out), then running variance (C_out) */
     int first_segment, n_segments;
+    bool aux; /* only an auxiliary loss needs it: no part of an evaluation */
 };
 
 struct network_opts {
@@ -63,7 +64,7 @@ struct network_opts {
     int n_classes;     /* 0: the published number */
     bool aux_head;     /* inception3: the auxiliary classifier */
     int width_divisor; /* every number of channels but image and classes is divided by this; 0, 1: the published
-                          network. For lessons and tests */
+                          network. Rounded down, at least 1. For lessons and tests */
 };
 
 struct network { /* owned; read only after open */
@@ -84,8 +85,9 @@ struct network_def {
     const char *name;   /* "resnet50" */
     const char *source; /* paper, and which variant */
     int image_size, min_image_size, n_classes, C_in;
-    const char *dataset;                         /* it is shown by default: "digits", "synthetic" */
-    enum rc (*build)(struct network_builder *b); /* network_builder.h */
+    int min_image_size_aux;                   /* with the auxiliary head; 0: it has none */
+    const char *dataset;                      /* it is shown by default: "digits", "synthetic" */
+    void (*build)(struct network_builder *b); /* network_builder.h */
 };
 extern const struct network_def network_lenet, network_alexnet, network_vgg16, network_resnet8, network_resnet50,
     network_resnet101, network_resnet152, network_inception3;
@@ -95,6 +97,8 @@ extern const struct network_def network_lenet, network_alexnet, network_vgg16, n
 enum rc network_open(struct network **out, const struct network_def *def, const struct network_opts *opts) MUST_CHECK;
 void network_close(struct network **n); /* NULL-safe, nulls */
 
+/* "conv", "maxpool", ...; with a number, the name of a node that has no tensors. */
+const char *node_kind_name(enum node_kind kind);
 /* Elements of a node's output for one image. */
 size_t node_out_elems(const struct node *n);
 /* Multiply-adds of the forward pass for one image: of one node, of the network without its auxiliary head's. */
