@@ -7,10 +7,10 @@
  * every node comes after its inputs.
  *
  * Invariants
- *   N1  The parameters lie in the order of the nodes; within a node: weight, then bias, or gamma, beta.
+ *   Y1  The parameters lie in the order of the nodes; within a node: weight, then bias, or gamma, beta.
  *       Each tensor is a segment.
- *   N2  Shapes, parameters and state follow from the table alone; nothing is computed here.
- *   N3  The output of a part of a concatenation is a slice of that concatenation's output (C, B, H, W), and
+ *   Y2  Shapes, parameters and state follow from the table alone; nothing is computed here.
+ *   Y3  The output of a part of a concatenation is a slice of that concatenation's output (C, B, H, W), and
  *       of no other.
  */
 #ifndef MODELS_NETWORK_H
@@ -73,7 +73,7 @@ struct network { /* owned; read only after open */
     int C_in;                 /* channels of the image */
     struct node *node;
     int n_nodes;
-    struct segment *segment;                      /* N1 */
+    struct segment *segment;                      /* Y1 */
     char (*segment_name)[NETWORK_NAME_BYTES + 8]; /* "s0b0/proj/gamma"; suffixes w b gamma beta */
     int n_segments;
     size_t n_params;

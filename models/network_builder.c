@@ -131,7 +131,7 @@ out:
     return rc;
 }
 
-/* N1: weight, then bias, or gamma, beta. */
+/* Y1: weight, then bias, or gamma, beta. */
 static enum rc add_tensors(struct network_builder *b, struct node *d)
 {
     const size_t C_out = (size_t)d->C_out;
@@ -315,7 +315,7 @@ out:
     return end(b, &d, rc);
 }
 
-/* N3: no node is a part twice. */
+/* Y3: no node is a part twice. */
 static bool is_part(const struct network *n, int node)
 {
     for (int i = 0; i < n->n_nodes; i++)
