@@ -95,7 +95,7 @@ static enum rc ring_step(struct ring *ring, float *data, struct chunk give, stru
              take.n_elems * sizeof(float));
     if (add && !fused && take.n_elems > 0) {
         compute_accumulate(ring->base.env.compute, hollow ? NULL : data + take.at, into, take.n_elems);
-        compute_sync(ring->base.env.compute);
+        TRY(compute_sync(ring->base.env.compute));
     }
 out:
     return rc;

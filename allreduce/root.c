@@ -84,7 +84,7 @@ static enum rc gather_at_root(struct root *root, float *data, size_t n_elems)
                  n_elems * sizeof(float));
         if (!fused) {
             compute_accumulate(root->base.env.compute, data, data ? root->scratch : NULL, n_elems);
-            compute_sync(root->base.env.compute);
+            TRY(compute_sync(root->base.env.compute));
         }
     }
 out:

@@ -69,7 +69,7 @@ static enum rc allreduce_finish(struct sync *s, float *param, float *grad, struc
     *out = (struct step_cost){ 0 };
     TRY(reducer_run(self(s)->reduction, grad, s->env.n_params));
     const uint64_t reduced_ns = world_now_ns(s->env.world);
-    optimizer_step(&self(s)->optimizer, param, grad);
+    TRY(optimizer_step(&self(s)->optimizer, param, grad));
     out->apply_ns = world_now_ns(s->env.world) - reduced_ns;
 out:
     return rc;

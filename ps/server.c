@@ -168,7 +168,7 @@ static enum rc serve_push(struct ps_server *s, const struct arrival *a, const st
     TRY(end_reply(s, c));
     reply.staleness = s->clock - h->clock; /* P2 */
     s->optimizer.rule.lr = h->lr;
-    optimizer_step(&s->optimizer, s->param, grad);
+    TRY(optimizer_step(&s->optimizer, s->param, grad));
     reply.clock = ++s->clock;
     reply.apply_ns = world_now_ns(s->env.world) - served_ns;
     if (s->param)

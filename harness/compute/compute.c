@@ -41,9 +41,10 @@ enum rc compute_open(struct compute **out, const struct compute_backend *ops, co
     struct compute *c = NULL;
     enum rc rc;
 
-    TRY(ops->open(&c));
+    const struct compute_env own = env != NULL ? *env : (struct compute_env){ .charge = NULL };
+    TRY(ops->open(&c, &own));
     c->ops = ops;
-    c->env = env != NULL ? *env : (struct compute_env){ .charge = NULL };
+    c->env = own;
     c->since_sync = c->total = (struct work){ 0.0, 0.0 };
     *out = c;
 out:
@@ -57,17 +58,51 @@ void compute_close(struct compute **c)
     *c = NULL;
 }
 
-void compute_sync(struct compute *c)
+enum rc compute_sync(struct compute *c)
 {
     struct work w = c->since_sync;
+    enum rc rc = c->ops->sync != NULL ? c->ops->sync(c) : RC_OK;
 
-    if (w.flops == 0.0 && w.bytes == 0.0)
-        return;
+    if (rc != RC_OK || (w.flops == 0.0 && w.bytes == 0.0))
+        return rc;
     c->since_sync = (struct work){ 0.0, 0.0 };
     c->total.flops += w.flops;
     c->total.bytes += w.bytes;
     if (c->env.charge != NULL)
         c->env.charge(c->env.arg, w.flops, w.bytes);
+    return RC_OK;
+}
+
+void compute_pass(struct compute *c, uint64_t ns)
+{
+    if (c->env.pass != NULL)
+        c->env.pass(c->env.arg, ns);
+}
+
+enum rc compute_memory_open(struct compute *c, void **out, size_t n_bytes, const char *what)
+{
+    const size_t available = c->ops->memory_available(c);
+
+    if (n_bytes > available)
+        return rc_raise(RC_NOMEM, "%s: needs %zu bytes, %zu available", what, n_bytes, available);
+    return c->ops->memory_open(c, out, n_bytes);
+}
+
+void compute_memory_close(struct compute *c, void **memory)
+{
+    if (*memory != NULL)
+        c->ops->memory_close(c, memory);
+    *memory = NULL;
+}
+
+void compute_put(struct compute *c, void *to, const void *host, size_t n_bytes)
+{
+    c->ops->put(c, to, host, n_bytes);
+}
+
+void compute_get(struct compute *c, void *host, const void *from, size_t n_bytes)
+{
+    c->ops->get(c, host, from, n_bytes);
 }
 
 int window_out_h(const struct window *g)
@@ -112,18 +147,82 @@ void compute_gemm(struct compute *c, const struct gemm *g)
     c->ops->gemm(c, g);
 }
 
-void compute_im2col(struct compute *c, float *col, const float *x, const struct window *g)
+static double conv_in_elems(const struct conv_shape *s)
 {
-    check_window(g);
-    count_elems(c, window_in_elems(g) + window_out_elems(g) * g->kernel_h * g->kernel_w);
-    c->ops->im2col(c, col, x, g);
+    return window_in_elems(&s->in);
 }
 
-void compute_col2im(struct compute *c, float *dx, const float *col, const struct window *g)
+static double conv_out_elems(const struct conv_shape *s)
 {
-    check_window(g);
-    count_elems(c, window_in_elems(g) + window_out_elems(g) * g->kernel_h * g->kernel_w);
-    c->ops->col2im(c, dx, col, g);
+    return (double)s->in.B * s->C_out * window_out_h(&s->in) * window_out_w(&s->in);
+}
+
+static double conv_weight_elems(const struct conv_shape *s)
+{
+    return (double)s->C_out * s->in.C * s->in.kernel_h * s->in.kernel_w;
+}
+
+static void count_conv(struct compute *c, const struct conv_shape *s, double n_more_elems)
+{
+    check_window(&s->in);
+    assert(s->C_out >= 1);
+    c->since_sync.flops += 2.0 * conv_out_elems(s) * s->in.C * s->in.kernel_h * s->in.kernel_w;
+    count_elems(c, conv_in_elems(s) + conv_out_elems(s) + conv_weight_elems(s) + n_more_elems);
+}
+
+void compute_conv(struct compute *c, float *y, const float *x, const float *weight, const struct epilogue *e,
+                  const struct conv_shape *s)
+{
+    count_conv(c, s, 0.0);
+    c->ops->conv(c, y, x, weight, e, s);
+}
+
+void compute_conv_input_grad(struct compute *c, float *dx, const float *dy, const float *weight, bool add,
+                             const struct conv_shape *s)
+{
+    count_conv(c, s, add ? conv_in_elems(s) : 0.0);
+    c->ops->conv_input_grad(c, dx, dy, weight, add, s);
+}
+
+void compute_conv_weight_grad(struct compute *c, float *dweight, const float *dy, const float *x,
+                              const struct conv_shape *s)
+{
+    count_conv(c, s, 0.0);
+    c->ops->conv_weight_grad(c, dweight, dy, x, s);
+}
+
+void compute_conv_bias_grad(struct compute *c, float *dbias, float *dy, const float *relu, size_t C, size_t n)
+{
+    count_elems(c, (double)C * (double)n + (double)C);
+    c->ops->conv_bias_grad(c, dbias, dy, relu, C, n);
+}
+
+static double norm_elems(const struct batch_norm *s)
+{
+    return (double)s->C * (double)s->n;
+}
+
+void compute_batch_norm(struct compute *c, float *z, float *mean, float *inv_std, float *running_mean,
+                        float *running_var, const float *y, const float *gamma, const float *beta, const float *add,
+                        const struct batch_norm *s)
+{
+    count_elems(c, 2.0 * norm_elems(s) + 8.0 * (double)s->C);
+    c->ops->batch_norm(c, z, mean, inv_std, running_mean, running_var, y, gamma, beta, add, s);
+}
+
+void compute_batch_norm_fold(struct compute *c, float *scale, float *shift, const float *gamma, const float *beta,
+                             const float *running_mean, const float *running_var, const struct batch_norm *s)
+{
+    count_elems(c, 6.0 * (double)s->C);
+    c->ops->batch_norm_fold(c, scale, shift, gamma, beta, running_mean, running_var, s);
+}
+
+void compute_batch_norm_grad(struct compute *c, float *dy, float *dgamma, float *dbeta, float *dz, const float *y,
+                             const float *z, const float *gamma, const float *beta, const float *mean,
+                             const float *inv_std, const struct batch_norm *s)
+{
+    count_elems(c, 3.0 * norm_elems(s) + 6.0 * (double)s->C);
+    c->ops->batch_norm_grad(c, dy, dgamma, dbeta, dz, y, z, gamma, beta, mean, inv_std, s);
 }
 
 void compute_bias_add(struct compute *c, float *y, const float *bias, size_t outer, size_t n, size_t inner)
@@ -156,27 +255,69 @@ void compute_relu_grad(struct compute *c, float *dx, const float *x, size_t n)
     c->ops->relu_grad(c, dx, x, n);
 }
 
-void compute_max_pool(struct compute *c, float *y, uint32_t *at, const float *x, const struct window *g)
+void compute_max_pool(struct compute *c, float *y, uint8_t *at, const float *x, const struct window *g)
 {
     check_window(g);
-    assert(window_in_elems(g) <= (double)UINT32_MAX);
-    count_elems(c, window_in_elems(g) + 2.0 * window_out_elems(g));
+    assert(g->kernel_h * g->kernel_w <= 256);
+    count_elems(c, window_in_elems(g) + 1.25 * window_out_elems(g));
     c->ops->max_pool(c, y, at, x, g);
 }
 
-void compute_max_pool_grad(struct compute *c, float *dx, const float *dy, const uint32_t *at, const struct window *g)
+void compute_max_pool_grad(struct compute *c, float *dx, const float *dy, const uint8_t *at, bool add,
+                           const struct window *g)
 {
     check_window(g);
-    count_elems(c, window_in_elems(g) + 2.0 * window_out_elems(g));
-    c->ops->max_pool_grad(c, dx, dy, at, g);
+    count_elems(c, (add ? 2.0 : 1.0) * window_in_elems(g) + 1.25 * window_out_elems(g));
+    c->ops->max_pool_grad(c, dx, dy, at, add, g);
+}
+
+void compute_avg_pool(struct compute *c, float *y, const float *x, const struct window *g)
+{
+    check_window(g);
+    count_elems(c, window_in_elems(g) + window_out_elems(g));
+    c->ops->avg_pool(c, y, x, g);
+}
+
+void compute_avg_pool_grad(struct compute *c, float *dx, const float *dy, bool add, const struct window *g)
+{
+    check_window(g);
+    count_elems(c, (add ? 2.0 : 1.0) * window_in_elems(g) + window_out_elems(g));
+    c->ops->avg_pool_grad(c, dx, dy, add, g);
+}
+
+static double planes(const struct window *g)
+{
+    return (double)g->B * g->C;
+}
+
+void compute_adaptive_pool(struct compute *c, float *y, const float *x, const struct window *g, int out_h, int out_w)
+{
+    assert(out_h >= 1 && out_w >= 1);
+    count_elems(c, window_in_elems(g) + planes(g) * out_h * out_w);
+    c->ops->adaptive_pool(c, y, x, g, out_h, out_w);
+}
+
+void compute_adaptive_pool_grad(struct compute *c, float *dx, const float *dy, bool add, const struct window *g,
+                                int out_h, int out_w)
+{
+    assert(out_h >= 1 && out_w >= 1);
+    count_elems(c, (add ? 2.0 : 1.0) * window_in_elems(g) + planes(g) * out_h * out_w);
+    c->ops->adaptive_pool_grad(c, dx, dy, add, g, out_h, out_w);
+}
+
+void compute_dropout(struct compute *c, float *x, size_t n, float keep_ratio, uint64_t key)
+{
+    assert(keep_ratio > 0.0f && keep_ratio <= 1.0f);
+    count_elems(c, 2.0 * (double)n);
+    c->ops->dropout(c, x, n, keep_ratio, key);
 }
 
 void compute_softmax_xent(struct compute *c, double *mean_loss, float *dlogits, size_t *n_correct, const float *logits,
-                          const uint32_t *label, size_t B, size_t K)
+                          const uint32_t *label, float weight, size_t B, size_t K)
 {
     assert(B >= 1 && K >= 1);
     count_elems(c, 2.0 * (double)B * (double)K + (double)B);
-    c->ops->softmax_xent(c, mean_loss, dlogits, n_correct, logits, label, B, K);
+    c->ops->softmax_xent(c, mean_loss, dlogits, n_correct, logits, label, weight, B, K);
 }
 
 void compute_mean_square(struct compute *c, double *mean_loss, float *dy, const float *y, const float *target, size_t n)

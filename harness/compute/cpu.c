@@ -10,32 +10,117 @@
 
 #include <cblas.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "harness/base/arena.h"
 
 enum {
     N_LANES = 16,
     TINY_GEMM_MULTIPLIES = 2048, /* below, a BLAS call costs more than the arithmetic */
 };
 
-static enum rc cpu_open(struct compute **out)
-{
-    struct compute *c = calloc(1, sizeof *c);
+struct block { /* one memory_open() */
+    struct arena arena;
+    void *memory;
+    struct block *next;
+};
 
+struct cpu {
+    struct compute base;
+    struct block *block;
+};
+
+static enum rc cpu_open(struct compute **out, const struct compute_env *env)
+{
+    struct cpu *c = NULL;
+
+    if (env->precision == PRECISION_TF32)
+        return rc_raise(RC_UNSUPPORTED, "compute cpu: precision tf32 is a GPU's; there is fp32");
+    if (env->precision == PRECISION_BF16)
+        return rc_raise(RC_UNSUPPORTED, "compute cpu: precision bf16 is not built in; there is fp32");
+    c = calloc(1, sizeof *c);
     if (c == NULL)
         return rc_raise(RC_NOMEM, "compute cpu: %zu bytes", sizeof *c);
 #if GRADMARK_HAVE_OPENBLAS_THREADS
     if (openblas_get_num_threads() != 1)
         openblas_set_num_threads(1);
 #endif
-    *out = c;
+    *out = &c->base;
     return RC_OK;
 }
 
-static void cpu_close(struct compute **c)
+static void cpu_memory_close(struct compute *base, void **memory)
 {
-    free(*c);
-    *c = NULL;
+    struct cpu *c = (struct cpu *)base;
+
+    for (struct block **at = &c->block; *at != NULL; at = &(*at)->next)
+        if ((*at)->memory == *memory) {
+            struct block *b = *at;
+            *at = b->next;
+            arena_close(&b->arena);
+            free(b);
+            break;
+        }
+    *memory = NULL;
+}
+
+static enum rc cpu_memory_open(struct compute *base, void **out, size_t n_bytes)
+{
+    struct cpu *c = (struct cpu *)base;
+    struct block *b = calloc(1, sizeof *b);
+    enum rc rc = RC_OK;
+
+    if (b == NULL)
+        FAIL(RC_NOMEM, "compute cpu: %zu bytes", sizeof *b);
+    TRY(arena_open(&b->arena, n_bytes > 0 ? n_bytes : 1));
+    b->memory = arena_floats(&b->arena, 0);
+    b->next = c->block;
+    c->block = b;
+    *out = b->memory;
+    b = NULL;
+out:
+    free(b);
+    return rc;
+}
+
+/* What the kernel says programs can get without swapping. */
+static size_t cpu_memory_available(struct compute *c)
+{
+    char line[128];
+    unsigned long long n_kib = 0;
+    FILE *file = fopen("/proc/meminfo", "r");
+    bool found = false;
+
+    (void)c;
+    while (file != NULL && !found && fgets(line, sizeof line, file) != NULL)
+        found = sscanf(line, "MemAvailable: %llu kB", &n_kib) == 1;
+    if (file != NULL)
+        (void)fclose(file);
+    return found ? (size_t)n_kib * 1024 : SIZE_MAX;
+}
+
+static void cpu_put(struct compute *c, void *to, const void *host, size_t n_bytes)
+{
+    (void)c;
+    memcpy(to, host, n_bytes);
+}
+
+static void cpu_get(struct compute *c, void *host, const void *from, size_t n_bytes)
+{
+    (void)c;
+    memcpy(host, from, n_bytes);
+}
+
+static void cpu_close(struct compute **out)
+{
+    struct cpu *c = (struct cpu *)*out;
+
+    while (c->block != NULL)
+        cpu_memory_close(*out, &(void *){ c->block->memory });
+    free(c);
+    *out = NULL;
 }
 
 static float sum_of(const float *x, size_t n)
@@ -226,8 +311,24 @@ const struct compute_backend compute_cpu = {
     .open = cpu_open,
     .close = cpu_close,
     .gemm = gemm,
-    .im2col = cpu_im2col,
-    .col2im = cpu_col2im,
+    .host_memory = true,
+    .memory_open = cpu_memory_open,
+    .memory_close = cpu_memory_close,
+    .memory_available = cpu_memory_available,
+    .put = cpu_put,
+    .get = cpu_get,
+    .conv = cpu_conv,
+    .conv_input_grad = cpu_conv_input_grad,
+    .conv_weight_grad = cpu_conv_weight_grad,
+    .conv_bias_grad = cpu_conv_bias_grad,
+    .batch_norm = cpu_batch_norm,
+    .batch_norm_fold = cpu_batch_norm_fold,
+    .batch_norm_grad = cpu_batch_norm_grad,
+    .avg_pool = cpu_avg_pool,
+    .avg_pool_grad = cpu_avg_pool_grad,
+    .adaptive_pool = cpu_adaptive_pool,
+    .adaptive_pool_grad = cpu_adaptive_pool_grad,
+    .dropout = cpu_dropout,
     .bias_add = bias_add,
     .bias_grad = bias_grad,
     .swap_axes = swap_axes,

@@ -186,73 +186,8 @@ void cpu_col2im(struct compute *c, float *dx, const float *col, const struct win
     }
 }
 
-/* Windows of 2 x 2 side by side, nothing padded: four candidates, no inner loop, and no branch, which
- * would be guessed wrong half of the time. */
-static void max_pool_2x2(float *restrict y, uint32_t *restrict at, const float *restrict x, uint32_t first, int out_w,
-                         int W)
-{
-    const float *restrict below = x + W;
-
-    for (int o = 0; o < out_w; o++) {
-        const float a = x[2 * o], b = x[2 * o + 1], c = below[2 * o], d = below[2 * o + 1];
-        const float ab = b > a ? b : a, cd = d > c ? d : c;
-        const uint32_t at_ab = b > a, at_cd = (uint32_t)W + (d > c), lower = cd > ab;
-        y[o] = cd > ab ? cd : ab;
-        at[o] = first + 2 * (uint32_t)o + at_ab + lower * (at_cd - at_ab);
-    }
-}
-
-static void max_pool_row(float *y, uint32_t *at, const float *x, size_t plane, const struct window *g, int o_h)
-{
-    const int out_w = window_out_w(g), top = o_h * g->stride_h - g->pad_h;
-    const int i_from = top < 0 ? 0 : top, i_to = top + g->kernel_h < g->H ? top + g->kernel_h : g->H;
-
-    for (int o = 0; o < out_w; o++) {
-        const int left = o * g->stride_w - g->pad_w;
-        const int j_from = left < 0 ? 0 : left, j_to = left + g->kernel_w < g->W ? left + g->kernel_w : g->W;
-        size_t best = plane + (size_t)i_from * (size_t)g->W + (size_t)j_from;
-        for (int i = i_from; i < i_to; i++)
-            for (int j = j_from; j < j_to; j++) {
-                const size_t k = plane + (size_t)i * (size_t)g->W + (size_t)j;
-                if (x[k] > x[best])
-                    best = k;
-            }
-        y[o] = x[best];
-        at[o] = (uint32_t)best;
-    }
-}
-
-void cpu_max_pool(struct compute *c, float *y, uint32_t *at, const float *x, const struct window *g)
-{
-    const int out_h = window_out_h(g), out_w = window_out_w(g);
-    const size_t in_plane = (size_t)g->H * (size_t)g->W, n_planes = (size_t)g->B * (size_t)g->C;
-    const bool quads =
-        g->kernel_h == 2 && g->kernel_w == 2 && g->stride_h == 2 && g->stride_w == 2 && g->pad_h == 0 && g->pad_w == 0;
-
-    (void)c;
-    for (size_t p = 0; p < n_planes; p++)
-        for (int o = 0; o < out_h; o++, y += out_w, at += out_w) {
-            const size_t first = p * in_plane + 2 * (size_t)o * (size_t)g->W;
-            if (quads)
-                max_pool_2x2(y, at, x + first, (uint32_t)first, out_w, g->W);
-            else
-                max_pool_row(y, at, x, p * in_plane, g, o);
-        }
-}
-
-void cpu_max_pool_grad(struct compute *c, float *dx, const float *dy, const uint32_t *at, const struct window *g)
-{
-    const size_t n_planes = (size_t)g->B * (size_t)g->C;
-    const size_t n = n_planes * (size_t)window_out_h(g) * (size_t)window_out_w(g);
-
-    (void)c;
-    zero_floats(dx, n_planes * (size_t)g->H * (size_t)g->W);
-    for (size_t i = 0; i < n; i++)
-        dx[at[i]] += dy[i];
-}
-
-/* Loss of one row; p(K) (NULL: none) := softmax - 1 at the label, over B. */
-static double xent_row(float *p, const float *logit, size_t label, size_t K, size_t B, size_t *best)
+/* Loss of one row; p(K) (NULL: none) := weight (softmax - 1 at the label) / B. */
+static double xent_row(float *p, const float *logit, size_t label, float weight, size_t K, size_t B, size_t *best)
 {
     double sum = 0.0;
     size_t top = 0;
@@ -267,17 +202,17 @@ static double xent_row(float *p, const float *logit, size_t label, size_t K, siz
             p[k] = e;
     }
     if (p != NULL) {
-        const double scale = 1.0 / (sum * (double)B);
+        const double scale = (double)weight / (sum * (double)B);
         for (size_t k = 0; k < K; k++)
             p[k] = (float)(p[k] * scale);
-        p[label] -= 1.0f / (float)B;
+        p[label] -= weight / (float)B;
     }
     *best = top;
     return log(sum) - ((double)logit[label] - (double)logit[top]);
 }
 
 void cpu_softmax_xent(struct compute *c, double *mean_loss, float *dlogits, size_t *n_correct, const float *logits,
-                      const uint32_t *label, size_t B, size_t K)
+                      const uint32_t *label, float weight, size_t B, size_t K)
 {
     double loss = 0.0;
     size_t n_right = 0;
@@ -285,7 +220,7 @@ void cpu_softmax_xent(struct compute *c, double *mean_loss, float *dlogits, size
     (void)c;
     for (size_t i = 0; i < B; i++) {
         size_t best;
-        loss += xent_row(dlogits != NULL ? dlogits + i * K : NULL, logits + i * K, label[i], K, B, &best);
+        loss += xent_row(dlogits != NULL ? dlogits + i * K : NULL, logits + i * K, label[i], weight, K, B, &best);
         n_right += best == label[i];
     }
     *mean_loss = loss / (double)B;

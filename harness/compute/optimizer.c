@@ -23,10 +23,10 @@ out:
     return rc;
 }
 
-void optimizer_step(struct optimizer *o, float *param, const float *grad)
+enum rc optimizer_step(struct optimizer *o, float *param, const float *grad)
 {
     compute_sgd_step(o->compute, param, o->velocity, grad, o->n_params, &o->rule);
-    compute_sync(o->compute);
+    return compute_sync(o->compute);
 }
 
 void optimizer_velocity(const struct optimizer *o, float *out)

@@ -22,8 +22,8 @@ struct optimizer {
 /* velocity_init: float[n_params], copied; NULL: zeros. RC_NOMEM. */
 enum rc optimizer_init(struct optimizer *out, struct compute *c, size_t n_params, float momentum, float weight_decay,
                        const float *velocity_init) MUST_CHECK;
-/* param[n_params] := after one step with grad[n_params] (read only). Synced. Cannot fail. */
-void optimizer_step(struct optimizer *o, float *param, const float *grad);
+/* param[n_params] := after one step with grad[n_params] (read only). Synced: its errors are compute_sync's. */
+enum rc optimizer_step(struct optimizer *o, float *param, const float *grad) MUST_CHECK;
 /* Copy the state to out float[n_params] (NULL: nothing); zeros without momentum. */
 void optimizer_velocity(const struct optimizer *o, float *out);
 void optimizer_fini(struct optimizer *o); /* accepts a zeroed one */

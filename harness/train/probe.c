@@ -49,10 +49,11 @@ static double quantile_s(struct series *s, double q)
 static enum rc gradient(const struct probe_env *env, uint64_t first)
 {
     double loss;
-    const enum rc rc =
-        workload_gradient(env->training, env->param, first, env->job->opts.batch, env->grad, &loss, NULL, NULL);
+    enum rc rc;
 
-    compute_sync(env->compute);
+    TRY(workload_gradient(env->training, env->param, first, env->job->opts.batch, env->grad, &loss, NULL, NULL));
+    TRY(compute_sync(env->compute));
+out:
     return rc;
 }
 
@@ -76,7 +77,7 @@ static enum rc probe_baseline(double *step_s, const struct probe_env *env)
     while (more(&series, env->world)) {
         const uint64_t started_ns = world_now_ns(env->world);
         TRY(gradient(env, (uint64_t)series.n_values * env->job->opts.batch));
-        optimizer_step(&optimizer, copy, env->grad);
+        TRY(optimizer_step(&optimizer, copy, env->grad));
         series.value_s[series.n_values++] = (double)(world_now_ns(env->world) - started_ns) * 1e-9;
     }
     *step_s = quantile_s(&series, 0.5);
@@ -173,7 +174,7 @@ static enum rc probe_server(double *best_s, const struct probe_env *env)
     }
     while (more(&series, env->world)) {
         const uint64_t started_ns = world_now_ns(env->world);
-        optimizer_step(&optimizer, param, grad);
+        TRY(optimizer_step(&optimizer, param, grad));
         if (real) /* the reply */
             memcpy(grad, param, n_slice * sizeof(float));
         world_charge(env->world, 0, 2.0 * (double)n_slice * sizeof(float));

@@ -121,8 +121,12 @@ static enum rc pass_on(void *arg, struct segment seg, const float *grad)
 {
     struct rank *r = arg;
 
-    compute_sync(r->compute); /* C2: its time has passed before it may be sent */
-    return r->sync->ops->grad_ready(r->sync, seg, grad);
+    enum rc rc;
+
+    TRY(compute_sync(r->compute)); /* C2: its time has passed before it may be sent */
+    TRY(r->sync->ops->grad_ready(r->sync, seg, grad));
+out:
+    return rc;
 }
 
 static enum rc one_step(struct rank *r, size_t step)
@@ -140,7 +144,7 @@ static enum rc one_step(struct rank *r, size_t step)
     TRY(r->sync->ops->begin(r->sync, job->resume.steps_count + step, schedule_lr(&job->schedule, before)));
     TRY(workload_gradient(r->training, r->param, before + (uint64_t)r->world->rank * job->opts.batch, job->opts.batch,
                           r->grad, &loss, r->sync->ops->grad_ready ? pass_on : NULL, r)); /* L1 */
-    compute_sync(r->compute);
+    TRY(compute_sync(r->compute));
     stamp->ready_ns = world_now_ns(r->world);
     TRY(r->sync->ops->finish(r->sync, r->param, r->grad, &cost));
     stamp->end_ns = world_now_ns(r->world);
@@ -188,8 +192,7 @@ static enum rc keep_final(struct rank *r, struct train_result *result)
     c->seed = job->opts.seed;
     c->steps_count = job->opts.steps;
     c->samples_count = samples_before(job, job->n_steps);
-    workload_evaluate(r->training, r->param, &result->evaluation);
-    return RC_OK;
+    return workload_evaluate(r->training, r->param, job->dataset->n_test, &result->evaluation);
 }
 
 static enum rc alloc_result(struct train_result *result, const struct train_job *job)

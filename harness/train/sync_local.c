@@ -59,9 +59,12 @@ static enum rc local_finish(struct sync *s, float *param, float *grad, struct st
 {
     const uint64_t ready_ns = world_now_ns(s->env.world);
 
-    optimizer_step(&self(s)->optimizer, param, grad);
+    enum rc rc;
+
+    TRY(optimizer_step(&self(s)->optimizer, param, grad));
     *out = (struct step_cost){ .apply_ns = world_now_ns(s->env.world) - ready_ns };
-    return RC_OK;
+out:
+    return rc;
 }
 
 static enum rc local_final(struct sync *s, float *param, float *velocity)
