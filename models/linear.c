@@ -10,46 +10,68 @@
 #include <stdlib.h>
 
 #include "data/dataset.h"
-#include "harness/base/arena.h"
 #include "models/layer.h"
 
 enum { SLOPE, OFFSET, N_PARAMS };
 
 struct linear {
     struct training base;
-    struct arena arena;
-    float *x, *target, *y, *dy; /* (1, max_batch) */
+    float *x, *target, *y, *dy; /* (1, max_batch), one block of the compute's memory */
+    float *host;                /* (2, max_batch): x and target on their way there */
 };
+
+static enum rc open_memory(struct linear *t, const struct training_env *env)
+{
+    void *block = NULL;
+    enum rc rc;
+
+    TRY(compute_memory_open(env->compute, &block, 4 * env->max_batch * sizeof *t->x, "model linear"));
+    t->x = block;
+    t->target = t->x + env->max_batch;
+    t->y = t->target + env->max_batch;
+    t->dy = t->y + env->max_batch;
+    t->host = calloc(2 * env->max_batch, sizeof *t->host);
+    if (t->host == NULL)
+        FAIL(RC_NOMEM, "model linear: %zu bytes", 2 * env->max_batch * sizeof *t->host);
+out:
+    return rc;
+}
+
+static void linear_close(struct training **base)
+{
+    struct linear *t = (struct linear *)*base;
+    void *block = t->x;
+
+    compute_memory_close(t->base.env.compute, &block);
+    free(t->host);
+    free(t);
+    *base = NULL;
+}
 
 static enum rc linear_open(struct training **out, const struct training_env *env)
 {
     struct linear *t = calloc(1, sizeof *t);
+    const struct dataset *d = env->dataset;
+    struct training *base;
     enum rc rc = RC_OK;
 
     if (t == NULL)
-        FAIL(RC_NOMEM, "model linear: %zu bytes", sizeof *t);
-    if (env->dataset->n_features != 1 || env->dataset->n_classes != 0)
+        return rc_raise(RC_NOMEM, "model linear: %zu bytes", sizeof *t);
+    base = &t->base;
+    base->env = *env;
+    if (d == NULL)
+        FAIL(RC_INVAL, "model linear needs a data set");
+    if (d->n_features != 1 || d->n_classes != 0)
         FAIL(RC_INVAL, "model linear needs samples of 1 feature and a target, %s has %zu features and %zu classes",
-             env->dataset->name, env->dataset->n_features, env->dataset->n_classes);
-    if (env->compute->ops->touches_memory) {
-        TRY(arena_open(&t->arena, 4 * arena_floats_bytes(env->max_batch)));
-        t->x = arena_floats(&t->arena, env->max_batch);
-        t->target = arena_floats(&t->arena, env->max_batch);
-        t->y = arena_floats(&t->arena, env->max_batch);
-        t->dy = arena_floats(&t->arena, env->max_batch);
-    }
-    *out = &t->base;
-    t = NULL;
+             d->name, d->n_features, d->n_classes);
+    if (env->compute->ops->touches_memory)
+        TRY(open_memory(t, env));
+    *out = base;
+    base = NULL;
 out:
-    free(t);
+    if (base != NULL)
+        linear_close(&base);
     return rc;
-}
-
-static void linear_close(struct training **t)
-{
-    arena_close(&((struct linear *)*t)->arena);
-    free(*t);
-    *t = NULL;
 }
 
 static size_t linear_n_params(const struct training *t)
@@ -73,14 +95,25 @@ static struct segment linear_segment(const struct training *t, size_t i)
 
 static void linear_init(const struct training *t, float *param)
 {
-    layer_init_zero(param, linear_segment(t, 0));
+    static const float zeros[N_PARAMS] = { 0.0f };
+
+    compute_put(t->env.compute, param, zeros, sizeof zeros);
+}
+
+/* x and target: of the host. */
+static void put(struct linear *t, const float *x, const float *target, size_t B)
+{
+    compute_put(t->base.env.compute, t->x, x, B * sizeof *x);
+    compute_put(t->base.env.compute, t->target, target, B * sizeof *target);
 }
 
 /* y(1,B) = m x(1,B) + n */
-static void forward(struct linear *t, const float *param, const float *x, size_t B)
+static void forward(struct linear *t, const float *param, size_t B)
 {
     struct compute *c = t->base.env.compute;
-    const struct gemm product = { .M = 1, .N = (int)B, .K = 1, .a = layer_at_const(param, SLOPE), .b = x, .c = t->y };
+    const struct gemm product = {
+        .M = 1, .N = (int)B, .K = 1, .a = layer_at_const(param, SLOPE), .b = t->x, .c = t->y
+    };
 
     compute_gemm(c, &product);
     compute_bias_add(c, t->y, layer_at_const(param, OFFSET), 1, 1, B);
@@ -95,31 +128,48 @@ static enum rc linear_gradient(struct training *base, const float *param, uint64
     const struct gemm product = {
         .transpose_b = true, .M = 1, .N = 1, .K = (int)n_samples, .a = t->dy, .b = t->x, .c = layer_at(grad, SLOPE)
     };
+    enum rc rc;
 
-    if (c->ops->touches_memory)
-        dataset_batch(base->env.dataset, base->env.seed, first, n_samples, t->x, t->target, NULL);
-    forward(t, param, t->x, n_samples);
+    if (c->ops->touches_memory) {
+        float *target = t->host + base->env.max_batch;
+        dataset_batch(base->env.dataset, base->env.seed, first, n_samples, t->host, target, NULL);
+        put(t, t->host, target, n_samples);
+    }
+    forward(t, param, n_samples);
     compute_mean_square(c, mean_loss, t->dy, t->y, t->target, n_samples);
+    if (base->env.forward_only)
+        return compute_sync(c);
     compute_gemm(c, &product);
     compute_zero(c, layer_at(grad, OFFSET), 1);
     compute_bias_grad(c, layer_at(grad, OFFSET), t->dy, 1, 1, n_samples);
-    return layer_ready(ready, arg, linear_segment(base, 0), grad);
+    TRY(layer_ready(ready, arg, linear_segment(base, 0), grad));
+    TRY(compute_sync(c)); /* M6 */
+out:
+    return rc;
 }
 
-static void linear_evaluate(struct training *base, const float *param, struct evaluation *out)
+static enum rc linear_evaluate(struct training *base, const float *param, size_t n_samples, struct evaluation *out)
 {
     struct linear *t = (struct linear *)base;
+    struct compute *c = base->env.compute;
     const struct dataset *d = base->env.dataset;
+    const size_t n = n_samples == 0 || n_samples > d->n_train ? d->n_train : n_samples;
     double sum = 0.0, loss;
+    enum rc rc = RC_OK;
 
-    for (size_t first = 0; first < d->n_train; first += base->env.max_batch) {
-        const size_t left = d->n_train - first, B = left < base->env.max_batch ? left : base->env.max_batch;
-        forward(t, param, layer_at_const(d->feature, first), B);
-        compute_mean_square(base->env.compute, &loss, NULL, t->y, layer_at_const(d->target, first), B);
+    for (size_t first = 0; first < n; first += base->env.max_batch) {
+        const size_t left = n - first, B = left < base->env.max_batch ? left : base->env.max_batch;
+        if (c->ops->touches_memory)
+            put(t, d->feature + first, d->target + first, B);
+        forward(t, param, B);
+        compute_mean_square(c, &loss, NULL, t->y, t->target, B);
+        TRY(compute_sync(c)); /* C4: only now there is a loss */
         sum += loss * (double)B;
     }
-    out->loss = sum / (double)d->n_train;
+    out->loss = sum / (double)n;
     out->accuracy_ratio = NAN;
+out:
+    return rc;
 }
 
 static double linear_flops_per_sample(const struct training *t)

@@ -121,7 +121,7 @@ static void full_batches_end_at_least_squares(void **state)
         least_squares(&slope, &offset, f.data);
         assert_true(fabs((double)param[0] - slope) < 1e-4);
         assert_true(fabs((double)param[1] - offset) < 1e-4);
-        workload_evaluate(f.training, param, &end);
+        assert_int_equal(workload_evaluate(f.training, param, 0, &end), RC_OK);
         assert_true(fabs(end.loss - loss) < 1e-6);
         assert_true(isnan(end.accuracy_ratio));
         fixture_close(&f);
@@ -140,7 +140,7 @@ static void evaluation_does_not_depend_on_the_batch(void **state)
         struct evaluation e;
         const double exact[2] = { 1.5, 0.25 };
         fixture_open(&f, 2, max_batch[k]);
-        workload_evaluate(f.training, param, &e);
+        assert_int_equal(workload_evaluate(f.training, param, 0, &e), RC_OK);
         const double want = loss_of(&f, exact, 0, N);
         assert_true(fabs(e.loss - want) < 1e-6 * want);
         fixture_close(&f);

@@ -2,9 +2,16 @@
 /*
  * network_training.h - trains any network of network.h: plans its memory, runs it forward and backward.
  *
- *   workload_network()  the ops of struct workload for one network_def, shared by all networks
+ *   workload_lenet ..   one struct workload per network_def (workload.h); all share their functions
  *   plan                which activation and gradient lives when, and where in one block (memory_plan.h)
  *   observer            is told before and after each node's work; `gradmark profile` reads a clock there
+ *
+ * Invariants
+ *   Y1  Equal inputs give equal bits: memory that is used again never shows, nor do max_batch or what ran before.
+ *       Dropout is a function of (seed, first sample, node).
+ *   Y2  Only gradient() without forward_only changes running means and variances; evaluate() uses them.
+ *   Y3  Inference leaves out what only an auxiliary loss needs; the loss of a gradient() is the sum of all losses
+ *       times their weights.
  */
 #ifndef MODELS_NETWORK_TRAINING_H
 #define MODELS_NETWORK_TRAINING_H
@@ -18,8 +25,9 @@ enum network_phase {
 };
 
 struct network_observer {
-    /* Called on the thread that calls gradient(), before (begin) and after each node's work. Must not call
-     * compute operations other than compute_sync(). */
+    /* Called on the thread that calls gradient(), before (begin) and after each node's work in that phase; a
+     * node without work, such as a concatenation, is not mentioned. ready() falls between the two. Must not
+     * call compute operations other than compute_sync(). */
     void (*node)(void *arg, int node, enum network_phase phase, bool begin);
     void *arg;
 };
@@ -32,7 +40,8 @@ void network_observe(struct training *t, const struct network_observer *o);
 struct network_memory {     /* bytes, for the batch of open() */
     size_t planned_bytes;   /* the one block: peak of all activations and their gradients */
     size_t unplanned_bytes; /* what they would need without reuse */
-    size_t params_bytes;    /* parameters, gradients, velocity: of the caller, for the sum */
+    size_t live_bytes;      /* the most that is alive at one time: what no plan can do without */
+    size_t params_bytes;    /* parameters, gradients, velocity (forward_only: parameters): of the caller, for the sum */
     size_t state_bytes;
 };
 struct network_memory network_memory_of(const struct training *t);

@@ -9,7 +9,17 @@
 #include "data/dataset.h"
 #include "harness/base/text.h"
 
-static const struct workload *const workloads[] = { &workload_linear, &workload_lenet, NULL };
+static const struct workload *const workloads[] = { &workload_linear,
+                                                    &workload_lenet,
+                                                    &workload_alexnet,
+                                                    &workload_vgg16,
+                                                    &workload_resnet8,
+                                                    &workload_resnet50,
+                                                    &workload_resnet101,
+                                                    &workload_resnet152,
+                                                    &workload_inception3,
+                                                    &workload_replay,
+                                                    NULL };
 
 const struct workload *const *workload_all(void)
 {
@@ -30,7 +40,10 @@ enum rc workload_find(const struct workload **out, const char *name)
     const char *nearest = text_nearest(name, names);
     if (nearest != NULL)
         return rc_raise(RC_INVAL, "no model \"%.40s\"; did you mean \"%s\"?", name, nearest);
-    return rc_raise(RC_INVAL, "no model \"%.40s\"; there are linear and lenet", name);
+    return rc_raise(RC_INVAL,
+                    "no model \"%.40s\"; there are linear, lenet, alexnet, vgg16, resnet8, resnet50, "
+                    "resnet101, resnet152, inception3 and replay",
+                    name);
 }
 
 enum rc workload_open(struct training **out, const struct workload *ops, const struct training_env *env)
@@ -39,8 +52,6 @@ enum rc workload_open(struct training **out, const struct workload *ops, const s
     enum rc rc;
 
     assert(env->max_batch >= 1);
-    if (strcmp(ops->dataset, env->dataset->name) != 0)
-        FAIL(RC_INVAL, "model %s learns from data set %s, not from %s", ops->name, ops->dataset, env->dataset->name);
     TRY(ops->open(&t, env));
     t->ops = ops;
     t->env = *env;
@@ -64,14 +75,21 @@ enum rc workload_gradient(struct training *t, const float *param, uint64_t first
                           double *mean_loss, grad_ready_fn *ready, void *arg)
 {
     assert(n_samples >= 1 && n_samples <= t->env.max_batch);
-    assert((param != NULL && grad != NULL) || !t->env.compute->ops->touches_memory);
+    assert(param != NULL || !t->env.compute->ops->touches_memory);
+    assert(grad != NULL || t->env.forward_only || !t->env.compute->ops->touches_memory);
     return t->ops->gradient(t, param, first, n_samples, grad, mean_loss, ready, arg);
 }
 
-void workload_evaluate(struct training *t, const float *param, struct evaluation *out)
+enum rc workload_evaluate(struct training *t, const float *param, size_t n_samples, struct evaluation *out)
 {
     assert(param != NULL || !t->env.compute->ops->touches_memory);
-    t->ops->evaluate(t, param, out);
+    return t->ops->evaluate(t, param, n_samples, out);
+}
+
+float *workload_state(struct training *t, size_t *n_elems)
+{
+    *n_elems = 0;
+    return t->ops->state != NULL ? t->ops->state(t, n_elems) : NULL;
 }
 
 void workload_close(struct training **t)

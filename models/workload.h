@@ -65,10 +65,13 @@ struct workload {
     struct segment (*segment)(const struct training *t, size_t i);
     void (*init)(const struct training *t, float *param); /* M1 */
     /* grad[n_params] := d mean_loss / d param over global samples [first, first + n_samples).
-     * Blocks only in ready (NULL: nobody is told). Errors: those of ready, grad then undefined. */
+     * Blocks only in ready (NULL: nobody is told), for data and for the compute (M6). Errors: those of ready, of
+     * reading the data set and of the compute; grad is then undefined. forward_only: grad may be NULL, nothing is
+     * written to it, and ready is not called. */
     enum rc (*gradient)(struct training *t, const float *param, uint64_t first, size_t n_samples, float *grad,
                         double *mean_loss, grad_ready_fn *ready, void *arg);
-    /* The first n_samples of the test set, or all; env.dataset->n_test 0: NaN. */
+    /* The first n_samples of the test set (line: of all samples); 0, or more than there are: all. Nothing there: NaN.
+     * Waits for the results; errors: those of reading the data set and of the compute. */
     enum rc (*evaluate)(struct training *t, const float *param, size_t n_samples, struct evaluation *out);
     /* What is learnt beside the parameters (running means): float[*n_elems] in memory of the compute, forward
      * order; NULL: nothing. A checkpoint keeps it. */
@@ -90,7 +93,8 @@ const struct workload *const *workload_all(void);
 /* RC_INVAL names the nearest. */
 enum rc workload_find(const struct workload **out, const char *name) MUST_CHECK;
 
-/* RC_INVAL: env->dataset is not one this workload can learn from. */
+/* RC_INVAL: env->dataset is not one this workload can learn from. RC_NOMEM: max_batch needs more memory than there
+ * is; names both, and the largest batch that fits. */
 enum rc workload_open(struct training **out, const struct workload *ops, const struct training_env *env) MUST_CHECK;
 size_t workload_n_params(const struct training *t);
 void workload_init(const struct training *t, float *param); /* param NULL: nothing to do (hollow) */
