@@ -123,7 +123,7 @@ static enum rc read_number(double *out, const struct place *at, const json_t *ob
 
 static enum rc read_int(int *out, const struct place *at, const json_t *object, const char *key, int min, int max)
 {
-    double x;
+    double x = 0.0;
     enum rc rc;
 
     TRY(read_number(&x, at, object, key, min, max, true));
@@ -134,7 +134,7 @@ out:
 
 static enum rc read_ns(uint64_t *out, const struct place *at, const json_t *object, const char *key)
 {
-    double x;
+    double x = 0.0;
     enum rc rc;
 
     TRY(read_number(&x, at, object, key, 0, PROFILE_MAX_LAYER_NS, true));
@@ -197,7 +197,7 @@ static enum rc check_unique(json_t *seen, const struct place *at, const char *na
 
 static enum rc read_tensor(struct profile_tensor *t, const struct place *at, json_t *v, json_t *seen)
 {
-    double n_elems;
+    double n_elems = 0.0;
     enum rc rc;
 
     TRY(check_keys(at, v, tensor_keys));
