@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lenet_test.c - the whole network against the reference, and what it learns.
+ * lenet_test.c - lenet on digits: batches add up, ranks that are threads agree, and it learns, also from late
+ * gradients. (Its gradient: network_training_test.c.)
  *
- * usage: lenet_test forward|gradient|batches|threads|learns|late PATH-OF-DIGITS.CSV
+ * usage: lenet_test batches|threads|learns|late PATH-OF-DIGITS.CSV
  */
 #include <math.h>
 #include <pthread.h>
@@ -18,10 +19,9 @@
 
 #include "data/dataset.h"
 #include "harness/compute/compute.h"
-#include "models/reference.h"
 #include "models/workload.h"
 
-enum { N_PARAMS = REFERENCE_N_PARAMS };
+enum { N_PARAMS = 160 + 4640 + 8256 + 650 };
 
 static const char *digits_path;
 
@@ -40,12 +40,14 @@ static float *floats(size_t n)
     return x;
 }
 
-static void fixture_open(struct fixture *f, uint64_t seed, size_t max_batch)
+/* data NULL: opens it. */
+static void fixture_open(struct fixture *f, uint64_t seed, size_t max_batch, struct dataset *data)
 {
     struct training_env env = { .seed = seed, .max_batch = max_batch };
 
-    *f = (struct fixture){ NULL, NULL, NULL, floats(N_PARAMS), floats(N_PARAMS), floats(N_PARAMS) };
-    assert_int_equal(dataset_open_digits(&f->data, digits_path), RC_OK);
+    *f = (struct fixture){ data, NULL, NULL, floats(N_PARAMS), floats(N_PARAMS), floats(N_PARAMS) };
+    if (data == NULL)
+        assert_int_equal(dataset_open_digits(&f->data, digits_path), RC_OK);
     assert_int_equal(compute_open(&f->compute, &compute_cpu, NULL), RC_OK);
     env.dataset = f->data;
     env.compute = f->compute;
@@ -54,161 +56,15 @@ static void fixture_open(struct fixture *f, uint64_t seed, size_t max_batch)
     workload_init(f->training, f->param);
 }
 
-static void fixture_close(struct fixture *f)
+static void fixture_close(struct fixture *f, bool data_too)
 {
     workload_close(&f->training);
     compute_close(&f->compute);
-    dataset_close(&f->data);
+    if (data_too)
+        dataset_close(&f->data);
     free(f->param);
     free(f->grad);
     free(f->velocity);
-}
-
-/* Biases start at 0; a test wants them to count. */
-static void stir(struct fixture *f)
-{
-    for (size_t i = 0; i < N_PARAMS; i++)
-        if (f->param[i] == 0.0f)
-            f->param[i] = 0.02f * (float)(i % 7) - 0.05f;
-}
-
-static void reference_take(struct reference_lenet *r, const struct fixture *f, uint64_t first, int B)
-{
-    r->B = B;
-    for (int b = 0; b < B; b++) {
-        const size_t at = dataset_index(f->data, f->training->env.seed, first + (uint64_t)b);
-        r->label[b] = f->data->label[at];
-        for (size_t k = 0; k < 64; k++)
-            r->x[(size_t)b * 64 + k] = (double)f->data->feature[at * 64 + k];
-    }
-}
-
-static double *doubles_of(const float *x)
-{
-    double *y = calloc(N_PARAMS, sizeof *y);
-
-    assert_non_null(y);
-    for (size_t i = 0; i < N_PARAMS; i++)
-        y[i] = (double)x[i];
-    return y;
-}
-
-static void forward_matches_the_reference(void **state)
-{
-    struct reference_lenet *r = calloc(1, sizeof *r);
-
-    (void)state;
-    assert_non_null(r);
-    for (uint64_t seed = 1; seed <= 5; seed++) {
-        struct fixture f;
-        fixture_open(&f, seed, 3);
-        stir(&f);
-        double *param = doubles_of(f.param);
-        for (uint64_t first = 0; first < 30; first += 3) {
-            double loss = NAN;
-            reference_take(r, &f, first, 3);
-            const double want = reference_lenet_loss(r, param, 0, -1);
-            assert_int_equal(workload_gradient(f.training, f.param, first, 3, f.grad, &loss, NULL, NULL), RC_OK);
-            if (!(fabs(loss - want) <= 1e-5 * want))
-                fail_msg("loss is %.9g, should be %.9g", loss, want);
-        }
-        free(param);
-        fixture_close(&f);
-    }
-    free(r);
-}
-
-/* The layer that parameter i belongs to, and the channel in it (convolutions). */
-static int layer_of(size_t i, int *channel)
-{
-    *channel = -1;
-    if (i < 160)
-        *channel = (int)(i < 144 ? i / 9 : i - 144);
-    else if (i < 160 + 4640)
-        *channel = (int)(i - 160 < 4608 ? (i - 160) / 144 : i - 160 - 4608);
-    return i < 160 ? 0 : i < 160 + 4640 ? 1 : i < 160 + 4640 + 8256 ? 2 : 3;
-}
-
-/* Every parameter; what is reused was used up (L2). h is small, so that no relu or maximum changes sides within it. */
-static void gradient_matches_central_differences(void **state)
-{
-    enum { B = 2 };
-    const double h = 1e-7;
-    struct reference_lenet *r = calloc(1, sizeof *r);
-    double *want = calloc(N_PARAMS, sizeof *want), loss = NAN;
-    struct fixture f;
-
-    (void)state;
-    assert_non_null(r);
-    assert_non_null(want);
-    fixture_open(&f, 1, B);
-    stir(&f);
-    double *param = doubles_of(f.param);
-    reference_take(r, &f, 0, B);
-    reference_lenet_loss(r, param, 0, -1);
-    for (size_t k = 0; k < N_PARAMS; k++) {
-        const size_t i = N_PARAMS - 1 - k; /* last layer first: the activations before stay true */
-        const double was = param[i];
-        int channel, layer = layer_of(i, &channel);
-        param[i] = was + h;
-        const double above = reference_lenet_loss(r, param, layer, channel);
-        param[i] = was - h;
-        want[i] = (above - reference_lenet_loss(r, param, layer, channel)) / (2.0 * h);
-        param[i] = was;
-        if (channel >= 0)
-            reference_lenet_loss(r, param, layer, channel); /* the next may be of another channel */
-    }
-    assert_int_equal(workload_gradient(f.training, f.param, 0, B, f.grad, &loss, NULL, NULL), RC_OK);
-    for (size_t s = 0; s < workload_lenet.n_segments(f.training); s++) {
-        const struct segment segment = workload_lenet.segment(f.training, s);
-        double scale = 0.0;
-        for (size_t i = segment.at; i < segment.at + segment.n_elems; i++)
-            scale = fmax(scale, fabs(want[i]));
-        assert_true(scale > 1e-3);
-        for (size_t i = segment.at; i < segment.at + segment.n_elems; i++)
-            if (!(fabs((double)f.grad[i] - want[i]) <= 1e-4 * scale))
-                fail_msg("segment %zu [%zu] is %.9g, should be %.9g", s, i - segment.at, (double)f.grad[i], want[i]);
-    }
-    free(param);
-    free(want);
-    free(r);
-    fixture_close(&f);
-}
-
-/* Loss and accuracy of the test set, in whatever chunks. */
-static void evaluation_is_over_the_test_set(void **state)
-{
-    static const size_t max_batch[] = { 1, 50, 359, 400 };
-    struct reference_lenet *r = calloc(1, sizeof *r);
-
-    (void)state;
-    assert_non_null(r);
-    for (size_t k = 0; k < sizeof max_batch / sizeof max_batch[0]; k++) {
-        struct fixture f;
-        struct evaluation e;
-        double loss = 0.0;
-        size_t n_correct = 0;
-        fixture_open(&f, 2, max_batch[k]);
-        double *param = doubles_of(f.param);
-        r->B = 1;
-        for (size_t at = f.data->n_train; at < f.data->n_train + f.data->n_test; at++) {
-            size_t top = 0;
-            r->label[0] = f.data->label[at];
-            for (size_t i = 0; i < 64; i++)
-                r->x[i] = (double)f.data->feature[at * 64 + i];
-            loss += reference_lenet_loss(r, param, 0, -1);
-            for (size_t i = 1; i < 10; i++)
-                top = r->logits[i] > r->logits[top] ? i : top;
-            n_correct += top == r->label[0];
-        }
-        workload_evaluate(f.training, f.param, &e);
-        loss /= (double)f.data->n_test;
-        assert_true(fabs(e.loss - loss) <= 1e-5 * loss);
-        assert_true(fabs(e.accuracy_ratio * (double)f.data->n_test - (double)n_correct) < 1e-6);
-        free(param);
-        fixture_close(&f);
-    }
-    free(r);
 }
 
 /* 4 x 8 samples, averaged, are 32 samples; and max_batch does not show in the bits (C1). */
@@ -219,8 +75,8 @@ static void batches_add_up(void **state)
     float *mean = floats(N_PARAMS);
 
     (void)state;
-    fixture_open(&f, 3, 32);
-    fixture_open(&wide, 3, 77);
+    fixture_open(&f, 3, 32, NULL);
+    fixture_open(&wide, 3, 77, NULL);
     for (uint64_t r = 0; r < 4; r++) {
         assert_int_equal(workload_gradient(f.training, f.param, 64 + 8 * r, 8, f.grad, &part, NULL, NULL), RC_OK);
         sum += part / 4.0;
@@ -238,8 +94,8 @@ static void batches_add_up(void **state)
     assert_memory_equal(wide.grad, mean, N_PARAMS * sizeof *mean);
     assert_memory_equal(&part, &loss, sizeof loss);
     free(mean);
-    fixture_close(&f);
-    fixture_close(&wide);
+    fixture_close(&f, true);
+    fixture_close(&wide, true);
 }
 
 struct rank {
@@ -271,12 +127,11 @@ static void threads_get_the_same_bits(void **state)
     struct dataset *fresh = NULL;
 
     (void)state;
-    fixture_open(&alone.f, 3, 32);
+    fixture_open(&alone.f, 3, 32, NULL);
     run_rank(&alone);
     for (size_t i = 0; i < N_THREADS; i++) {
         rank[i].n_failures = 0;
-        fixture_open(&rank[i].f, 3, 32);
-        rank[i].f.training->env.dataset = alone.f.data;
+        fixture_open(&rank[i].f, 3, 32, alone.f.data);
     }
     for (size_t i = 0; i < N_THREADS; i++)
         assert_int_equal(pthread_create(&rank[i].thread, NULL, run_rank, &rank[i]), 0);
@@ -286,13 +141,13 @@ static void threads_get_the_same_bits(void **state)
         assert_int_equal(rank[i].n_failures, 0);
         assert_memory_equal(rank[i].f.param, alone.f.param, N_PARAMS * sizeof(float));
         assert_memory_equal(&rank[i].loss, &alone.loss, sizeof(double));
-        fixture_close(&rank[i].f);
+        fixture_close(&rank[i].f, false);
     }
     assert_int_equal(dataset_open_digits(&fresh, digits_path), RC_OK);
     assert_memory_equal(alone.f.data->feature, fresh->feature, (fresh->n_train + fresh->n_test) * 64 * sizeof(float));
     assert_memory_equal(alone.f.data->label, fresh->label, (fresh->n_train + fresh->n_test) * sizeof(uint32_t));
     dataset_close(&fresh);
-    fixture_close(&alone.f);
+    fixture_close(&alone.f, true);
 }
 
 /* Accuracy after n_epochs, each gradient computed from parameters n_late updates old. */
@@ -306,7 +161,7 @@ static double train(uint64_t seed, size_t n_epochs, size_t n_late)
     struct fixture f;
     double loss;
 
-    fixture_open(&f, seed, B);
+    fixture_open(&f, seed, B, NULL);
     float *old = floats((n_late + 1) * N_PARAMS);
     for (size_t k = 0; k <= n_late; k++)
         memcpy(old + k * N_PARAMS, f.param, N_PARAMS * sizeof *old);
@@ -316,9 +171,9 @@ static double train(uint64_t seed, size_t n_epochs, size_t n_late)
         compute_sgd_step(f.compute, f.param, f.velocity, f.grad, N_PARAMS, &sgd);
         memcpy(from, f.param, N_PARAMS * sizeof *old);
     }
-    workload_evaluate(f.training, f.param, &e);
+    assert_int_equal(workload_evaluate(f.training, f.param, 0, &e), RC_OK);
     free(old);
-    fixture_close(&f);
+    fixture_close(&f, true);
     return e.accuracy_ratio;
 }
 
@@ -344,28 +199,22 @@ static void it_learns_from_late_gradients(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest forward[] = { cmocka_unit_test(forward_matches_the_reference),
-                                          cmocka_unit_test(evaluation_is_over_the_test_set) };
-    const struct CMUnitTest gradient[] = { cmocka_unit_test(gradient_matches_central_differences) };
-    const struct CMUnitTest batches[] = { cmocka_unit_test(batches_add_up) };
-    const struct CMUnitTest threads[] = { cmocka_unit_test(threads_get_the_same_bits) };
-    const struct CMUnitTest learns[] = { cmocka_unit_test(it_learns_digits) };
-    const struct CMUnitTest late[] = { cmocka_unit_test(it_learns_from_late_gradients) };
-    const char *what = argc == 3 ? argv[1] : "";
+    const struct {
+        const char *name;
+        struct CMUnitTest test;
+    } group[] = {
+        { "batches", cmocka_unit_test(batches_add_up) },
+        { "threads", cmocka_unit_test(threads_get_the_same_bits) },
+        { "learns", cmocka_unit_test(it_learns_digits) },
+        { "late", cmocka_unit_test(it_learns_from_late_gradients) },
+    };
 
     digits_path = argc == 3 ? argv[2] : NULL;
-    if (strcmp(what, "forward") == 0)
-        return cmocka_run_group_tests(forward, NULL, NULL);
-    if (strcmp(what, "gradient") == 0)
-        return cmocka_run_group_tests(gradient, NULL, NULL);
-    if (strcmp(what, "batches") == 0)
-        return cmocka_run_group_tests(batches, NULL, NULL);
-    if (strcmp(what, "threads") == 0)
-        return cmocka_run_group_tests(threads, NULL, NULL);
-    if (strcmp(what, "learns") == 0)
-        return cmocka_run_group_tests(learns, NULL, NULL);
-    if (strcmp(what, "late") == 0)
-        return cmocka_run_group_tests(late, NULL, NULL);
-    fprintf(stderr, "usage: lenet_test forward|gradient|batches|threads|learns|late PATH\n");
+    for (size_t i = 0; argc == 3 && i < sizeof group / sizeof group[0]; i++)
+        if (strcmp(argv[1], group[i].name) == 0) {
+            const struct CMUnitTest test[] = { group[i].test };
+            return cmocka_run_group_tests(test, NULL, NULL);
+        }
+    fprintf(stderr, "usage: lenet_test batches|threads|learns|late PATH\n");
     return 2;
 }
