@@ -12,7 +12,11 @@
 
 #include "harness/base/text.h"
 
-static const struct compute_backend *const backends[] = { &compute_cpu, &compute_hollow, NULL };
+static const struct compute_backend *const backends[] = { &compute_cpu,
+#if GRADMARK_HAVE_CUDA
+                                                          &compute_cuda,
+#endif
+                                                          &compute_hollow, NULL };
 
 const struct compute_backend *const *compute_all(void)
 {
@@ -30,10 +34,12 @@ enum rc compute_find(const struct compute_backend **out, const char *name)
             return RC_OK;
         }
     }
+    if (strcmp(name, "cuda") == 0)
+        return rc_raise(RC_UNSUPPORTED, "no compute backend \"cuda\": %s", GRADMARK_CUDA_WHY_NOT);
     const char *nearest = text_nearest(name, names);
     if (nearest != NULL)
         return rc_raise(RC_INVAL, "no compute backend \"%.40s\"; did you mean \"%s\"?", name, nearest);
-    return rc_raise(RC_INVAL, "no compute backend \"%.40s\"; there are cpu and hollow", name);
+    return rc_raise(RC_INVAL, "no compute backend \"%.40s\"; there are cpu, cuda and hollow", name);
 }
 
 enum rc compute_open(struct compute **out, const struct compute_backend *ops, const struct compute_env *env)

@@ -212,10 +212,11 @@ struct compute { /* first member of each backend's struct */
 };
 
 extern const struct compute_backend compute_cpu, compute_hollow;
+extern const struct compute_backend compute_cuda; /* where it is built in */
 
 /* Every backend this binary was built with, NULL-terminated. */
 const struct compute_backend *const *compute_all(void);
-/* RC_INVAL names the nearest. */
+/* RC_INVAL names the nearest; RC_UNSUPPORTED: known, but not built in (says why). */
 enum rc compute_find(const struct compute_backend **out, const char *name) MUST_CHECK;
 
 /* env NULL: a zeroed one. */

@@ -6,6 +6,7 @@
 
 #include "harness/base/rng.h"
 #include "harness/compute/cpu.h"
+#include "harness/compute/dropout.h"
 
 static size_t out_columns(const struct window *g)
 {
@@ -257,21 +258,11 @@ void cpu_adaptive_pool_grad(struct compute *c, float *dx, const float *dy, bool 
     adaptive(dx, NULL, NULL, dy, g, out_h, out_w);
 }
 
-static bool kept(uint64_t key, uint64_t i, float keep_ratio)
-{
-    uint64_t z = key + (i + 1) * 0x9e3779b97f4a7c15u; /* splitmix64 */
-
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    z ^= z >> 31;
-    return (float)(z >> 40) < keep_ratio * 16777216.0f;
-}
-
 void cpu_dropout(struct compute *c, float *x, size_t n, float keep_ratio, uint64_t key)
 {
     const float scale = 1.0f / keep_ratio;
 
     (void)c;
     for (size_t i = 0; i < n; i++)
-        x[i] = kept(key, i, keep_ratio) ? x[i] * scale : 0.0f;
+        x[i] = dropout_kept(key, i, keep_ratio) ? x[i] * scale : 0.0f;
 }

@@ -42,6 +42,28 @@ if(SIMGRID_FOUND)
   set(GRADMARK_SIMGRID_WHY_NOT "")
 endif()
 
-# Found, not yet used by any backend: `gradmark info` says so.
-find_package(CUDAToolkit QUIET)
+# The backend "cuda": a CUDA compiler, its runtime, and cuBLAS's header (the library is loaded when it is used).
+set(GRADMARK_CUDA_ARCHITECTURES "75-real;80-real;90" CACHE STRING
+    "GPUs to compile for; CUDA 13 knows none before 75: for a P100 or V100 take CUDA 12 and add 60-real;70-real")
+set(GRADMARK_HAVE_CUDA 0)
+set(GRADMARK_CUDA_WHY_NOT "no CUDA toolkit was found when this binary was built")
+set(CMAKE_CUDA_ARCHITECTURES ${GRADMARK_CUDA_ARCHITECTURES})
+include(CheckLanguage)
+check_language(CXX) # CUDA's host compiler; tests of the kernels without a GPU need no more
+if(CMAKE_CXX_COMPILER)
+  enable_language(CXX)
+  check_language(CUDA)
+endif()
+find_package(CUDAToolkit 12 QUIET)
+if(CUDAToolkit_FOUND AND NOT CMAKE_CUDA_COMPILER)
+  set(GRADMARK_CUDA_WHY_NOT "the CUDA toolkit was found when this binary was built, but no compiler (nvcc) that works")
+elseif(CUDAToolkit_FOUND AND NOT EXISTS "${CUDAToolkit_INCLUDE_DIRS}/cublas_v2.h" AND NOT TARGET CUDA::cublas)
+  set(GRADMARK_CUDA_WHY_NOT "the CUDA toolkit was found when this binary was built, but not cuBLAS")
+elseif(CUDAToolkit_FOUND)
+  enable_language(CUDA)
+  set(GRADMARK_HAVE_CUDA 1)
+  set(GRADMARK_CUDA_WHY_NOT "")
+endif()
+
+# Found, not yet used: `gradmark info` says so.
 find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})

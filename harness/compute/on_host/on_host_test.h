@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* on_host_test.h - what a test may ask of the emulated GPU (device_test.cu). */
+#ifndef HARNESS_COMPUTE_ON_HOST_ON_HOST_TEST_H
+#define HARNESS_COMPUTE_ON_HOST_ON_HOST_TEST_H
+
+#include <stddef.h>
+
+struct on_host_limits {
+    size_t memory_bytes;
+    int no_graphs;                              /* capture fails */
+    const char *failing;                        /* operations of this name fail; NULL: none */
+    int lose_orders, lose_waits, lose_barriers; /* planted mistakes: the tests must notice */
+};
+
+/* For devices of this process, from now on. Borrows failing. */
+void on_host_set(const struct on_host_limits *l);
+
+#endif
