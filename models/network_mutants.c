@@ -64,6 +64,12 @@ static const struct {
 };
 
 static enum bug bug;
+static bool keeps_all;
+
+void network_mutants_keep_all(void)
+{
+    keeps_all = true;
+}
 
 const struct network_mutant *network_mutant_start(const char *name)
 {
@@ -193,7 +199,7 @@ int __wrap_node_dropout(struct network_builder *b, int from, float drop_ratio)
 {
     if (bug == DROP_LOST)
         return from;
-    return __real_node_dropout(b, from, bug == DROP_RATIO ? 0.8f : drop_ratio);
+    return __real_node_dropout(b, from, keeps_all ? 0.0f : bug == DROP_RATIO ? 0.8f : drop_ratio);
 }
 
 int __wrap_node_loss(struct network_builder *b, int from, float loss_weight)

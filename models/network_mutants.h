@@ -20,5 +20,7 @@ struct network_mutant {
 const struct network_mutant *network_mutant_start(const char *name);
 /* Mutants that bend what was opened, not the calls that build it. */
 void network_mutant_bend(struct network *n);
+/* From here on every dropout keeps everything: what is left can be compared with another program. */
+void network_mutants_keep_all(void);
 
 #endif
