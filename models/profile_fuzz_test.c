@@ -147,7 +147,7 @@ static int read_seed(struct fuzz *f)
 int main(int argc, char **argv)
 {
     static struct fuzz f;
-    const int n_texts = argc > 1 ? atoi(argv[1]) : 0;
+    const int n_texts = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 0;
 
     if (profile_kit_open(&f.kit) != 0 || !read_seed(&f)) {
         fprintf(stderr, "profile_fuzz_test: no text to begin with: %s\n", rc_message());

@@ -366,6 +366,7 @@ static void what_was_not_published_is_told(void **state)
         struct published_wish wish;
         const char *says, *and;
     } cases[] = {
+        { { "P1", "resnet50", "fp32", "", 0 }, "--published P1:", "P100, K80" },
         { { "P200", "resnet50", "fp32", "", 0 }, "--published P200", "P100, K80" },
         { { "M40", "vgg16", "fp32", "", 0 }, "--model vgg16", "resnet50, inception3" },
         { { "P100", "resnet50", "bf16", "", 0 }, "--precision bf16", "there are fp32" },

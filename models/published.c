@@ -172,6 +172,12 @@ static bool begins(const char *text, const char *part)
     return true;
 }
 
+/* "P100" of "P100-SXM2", not "P1". */
+static bool is_gpu(const char *gpu, const char *wish)
+{
+    return begins(gpu, wish) && (wish[0] == '\0' || !isalnum((unsigned char)gpu[strlen(wish)]));
+}
+
 static bool contains(const char *text, const char *part)
 {
     for (; *text != '\0'; text++)
@@ -187,7 +193,7 @@ static bool is_or_any(const char *text, const char *wish)
 
 bool published_fits(const struct published_rate *r, const struct published_wish *w)
 {
-    return begins(r->gpu, w->gpu) && is_or_any(r->model, w->model) && is_or_any(r->precision, w->precision) &&
+    return is_gpu(r->gpu, w->gpu) && is_or_any(r->model, w->model) && is_or_any(r->precision, w->precision) &&
            (w->batch == 0 || r->batch == w->batch) &&
            (contains(r->framework, w->framework) || contains(r->source, w->framework));
 }
@@ -237,7 +243,7 @@ static enum rc explain(const struct published *p, const struct published_wish *w
         const struct published_rate *r = &p->rate[i];
         short_gpu(text, r->gpu);
         list_add(&gpus, text);
-        if (!begins(r->gpu, wish->gpu))
+        if (!is_gpu(r->gpu, wish->gpu))
             continue;
         list_add(&models, r->model);
         if (!is_or_any(r->model, wish->model))

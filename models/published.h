@@ -30,7 +30,7 @@ struct published { /* owned */
 };
 
 struct published_wish {    /* "": any */
-    const char *gpu;       /* a row's GPU begins with it, whatever the case: "P100" */
+    const char *gpu;       /* first words of a row's GPU, whatever the case: "P100", "v100-sxm2" */
     const char *model;     /* exactly */
     const char *precision; /* exactly */
     const char *framework; /* a part of the row's framework or source, whatever the case */

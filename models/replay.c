@@ -42,7 +42,7 @@ static void fill_segments(struct replay *t)
 static void fill_pattern(struct replay *t)
 {
     for (size_t i = 0; i < 2 * PATTERN_ELEMS; i++)
-        t->pattern[i] = ((float)(i * 389 % PATTERN_ELEMS) - PATTERN_ELEMS / 2) / PATTERN_ELEMS;
+        t->pattern[i] = (float)(i * 389 % PATTERN_ELEMS) / PATTERN_ELEMS - 0.5F;
 }
 
 static enum rc replay_open(struct training **out, const struct training_env *env)

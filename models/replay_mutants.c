@@ -41,7 +41,7 @@ static enum rc hand_over(struct training *t, int first_segment, int n, uint64_t 
 
     for (int k = 0; k < n; k++) {
         const int i = bug == BUG_TENSORS_FORWARD ? k : n - 1 - k;
-        const struct segment s = workload_replay.segment(t, (size_t)(first_segment + i));
+        const struct segment s = workload_replay.segment(t, (size_t)first_segment + (size_t)i);
         if (bug != BUG_LATE_NUMBERS)
             write_gradient(t->env.compute, grad, s, first, bug);
         rc = layer_ready(ready, arg, s, grad);

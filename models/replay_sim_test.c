@@ -91,7 +91,7 @@ out:
 int main(int argc, char **argv)
 {
     struct profile *profile = profile_kit_small();
-    struct play play = { .profile = profile, .batch = argc > 2 ? (size_t)atoi(argv[2]) : 8 };
+    struct play play = { .profile = profile, .batch = argc > 2 ? (size_t)strtoul(argv[2], NULL, 10) : 8 };
     const struct world_ops *sim = NULL;
     struct cluster cluster;
     enum rc rc;
@@ -103,7 +103,7 @@ int main(int argc, char **argv)
     }
     const struct world_opts opts = { .cluster = &cluster };
     TRY(world_find(&sim, "sim"));
-    TRY(world_run(sim, &opts, argc > 1 ? atoi(argv[1]) : 1, body, &play));
+    TRY(world_run(sim, &opts, argc > 1 ? (int)strtol(argv[1], NULL, 10) : 1, body, &play));
 out:
     if (rc != RC_OK)
         fprintf(stderr, "%s\n", rc_message());
