@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * layer.h - what all layers share: tensors, views into the flat vectors, and who is told when.
+ * layer.h - what workloads share: views into the flat vectors, who is told when, first values.
  *
- * A layer is a description without state: shapes, and where its tensors are in the flat parameter
- * vector. Its activations belong to the network. Every array may be NULL on a hollow compute (M3),
- * so views are taken with layer_at().
+ * Every array may be NULL on a hollow compute (M3), so views are taken with layer_at().
  */
 #ifndef MODELS_LAYER_H
 #define MODELS_LAYER_H
@@ -41,11 +39,7 @@ static inline enum rc layer_ready(grad_ready_fn *ready, void *arg, struct segmen
 
 /* s ~ N(0, variance). The numbers depend on seed and s.at alone (M1). */
 void layer_init_normal(float *param, struct segment s, double variance, uint64_t seed);
-/* weight ~ N(0, 2 / fan_in): variance survives a relu (He et al., ICCV 2015). M1. */
-void layer_init_he(float *param, struct segment weight, size_t fan_in, uint64_t seed);
 /* s = value. */
 void layer_init_value(float *param, struct segment s, float value);
-/* s = 0. */
-void layer_init_zero(float *param, struct segment s);
 
 #endif

@@ -53,7 +53,7 @@ struct view writer_value(struct writer *w, int node)
     if (i == NODE_IMAGE)
         return (struct view){ .buffer = VIEW_IMAGE };
     struct place *p = &w->place[i];
-    if (p->value.buffer == VIEW_NONE && p->owner != NODE_NONE) { /* N3, X3 */
+    if (p->value.buffer == VIEW_NONE && p->owner != NODE_NONE) { /* Y3, X3 */
         p->value = writer_value(w, p->owner);
         p->value.at += p->at;
     } else if (p->value.buffer == VIEW_NONE) {

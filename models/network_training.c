@@ -115,7 +115,7 @@ static void trainer_close(struct training **base)
     *base = NULL;
 }
 
-static enum rc trainer_open(struct training **out, const struct training_env *env, const struct network_def *def)
+enum rc network_trainer_open(struct training **out, const struct training_env *env, const struct network_def *def)
 {
     struct network_trainer *t = calloc(1, sizeof *t);
     struct training *base;
@@ -304,7 +304,7 @@ struct network_memory network_memory_of(const struct training *t)
 
 static enum rc open_lenet(struct training **out, const struct training_env *env)
 {
-    return trainer_open(out, env, &network_lenet);
+    return network_trainer_open(out, env, &network_lenet);
 }
 
 const struct workload workload_lenet = {
@@ -322,7 +322,7 @@ const struct workload workload_lenet = {
 
 static enum rc open_alexnet(struct training **out, const struct training_env *env)
 {
-    return trainer_open(out, env, &network_alexnet);
+    return network_trainer_open(out, env, &network_alexnet);
 }
 
 const struct workload workload_alexnet = {
@@ -340,7 +340,7 @@ const struct workload workload_alexnet = {
 
 static enum rc open_vgg16(struct training **out, const struct training_env *env)
 {
-    return trainer_open(out, env, &network_vgg16);
+    return network_trainer_open(out, env, &network_vgg16);
 }
 
 const struct workload workload_vgg16 = {
@@ -358,7 +358,7 @@ const struct workload workload_vgg16 = {
 
 static enum rc open_resnet8(struct training **out, const struct training_env *env)
 {
-    return trainer_open(out, env, &network_resnet8);
+    return network_trainer_open(out, env, &network_resnet8);
 }
 
 const struct workload workload_resnet8 = {
@@ -376,7 +376,7 @@ const struct workload workload_resnet8 = {
 
 static enum rc open_resnet50(struct training **out, const struct training_env *env)
 {
-    return trainer_open(out, env, &network_resnet50);
+    return network_trainer_open(out, env, &network_resnet50);
 }
 
 const struct workload workload_resnet50 = {
@@ -394,7 +394,7 @@ const struct workload workload_resnet50 = {
 
 static enum rc open_resnet101(struct training **out, const struct training_env *env)
 {
-    return trainer_open(out, env, &network_resnet101);
+    return network_trainer_open(out, env, &network_resnet101);
 }
 
 const struct workload workload_resnet101 = {
@@ -412,7 +412,7 @@ const struct workload workload_resnet101 = {
 
 static enum rc open_resnet152(struct training **out, const struct training_env *env)
 {
-    return trainer_open(out, env, &network_resnet152);
+    return network_trainer_open(out, env, &network_resnet152);
 }
 
 const struct workload workload_resnet152 = {
@@ -430,7 +430,7 @@ const struct workload workload_resnet152 = {
 
 static enum rc open_inception3(struct training **out, const struct training_env *env)
 {
-    return trainer_open(out, env, &network_inception3);
+    return network_trainer_open(out, env, &network_inception3);
 }
 
 const struct workload workload_inception3 = {

@@ -7,10 +7,10 @@
  *   observer            is told before and after each node's work; `gradmark profile` reads a clock there
  *
  * Invariants
- *   Y1  Equal inputs give equal bits: memory that is used again never shows, nor do max_batch or what ran before.
+ *   Q1  Equal inputs give equal bits: memory that is used again never shows, nor do max_batch or what ran before.
  *       Dropout is a function of (seed, first sample, node).
- *   Y2  Only gradient() without forward_only changes running means and variances; evaluate() uses them.
- *   Y3  Inference leaves out what only an auxiliary loss needs; the loss of a gradient() is the sum of all losses
+ *   Q2  Only gradient() without forward_only changes running means and variances; evaluate() uses them.
+ *   Q3  Inference leaves out what only an auxiliary loss needs; the loss of a gradient() is the sum of all losses
  *       times their weights.
  */
 #ifndef MODELS_NETWORK_TRAINING_H

@@ -2,7 +2,8 @@
 /*
  * network_training_test.c - every family of networks against the reference, and mistakes that must show.
  *
- * usage: network_training_test follows MODEL | mutant NAME | reference | memory | errors | forward | observer | hollow
+ * usage: network_training_test follows MODEL | mutant NAME | reference | memory | errors | tables | forward | observer
+ * | hollow
  */
 #include <math.h>
 #include <setjmp.h>
@@ -16,13 +17,14 @@
 #include <cmocka.h>
 
 #include "harness/base/rng.h"
+#include "models/network_builder.h"
 #include "models/training_mutants.h"
 #include "models/training_suite_kit.h"
 
 static const struct variant *variant;
 static const struct training_mutant *mutant;
 
-/* Y1, Y2, Y3, X1, X2, X3, M2, M6 */
+/* Q1, Q2, Q3, X1, X2, X3, Y3, M2, M6 */
 static void follows_the_reference(void **state)
 {
     (void)state;
@@ -77,7 +79,7 @@ static void differences(const struct variant *v)
 static void reference_matches_central_differences(void **state)
 {
     (void)state;
-    for (const struct variant *v = network_variants; v->workload != NULL; v++)
+    for (const struct variant *v = network_variants(); v->workload != NULL; v++)
         differences(v);
 }
 
@@ -123,7 +125,7 @@ static void memory_is_asked_for_first(void **state)
 static void memory_is_what_was_said(void **state)
 {
     (void)state;
-    for (const struct variant *v = network_variants; v->workload != NULL; v++)
+    for (const struct variant *v = network_variants(); v->workload != NULL; v++)
         for (int forward_only = 0; forward_only < 2; forward_only++) {
             struct network_fixture f;
             struct network_memory needed;
@@ -177,11 +179,72 @@ static void unfit_data_is_refused(void **state)
     compute_close(&env.compute);
 }
 
-/* forward_only: inference's loss of the same samples; no gradient, nobody is told, nothing is learnt (Y2, Y3). */
+static void shared_dropout(struct network_builder *b)
+{
+    const int c1 = node_conv(b, "c1", NODE_IMAGE, 4, K(1, 1), S(1), P(0, 0), BIAS);
+    const int drop = node_dropout(b, c1, 0.5f), c2 = node_conv(b, "c2", c1, 4, K(1, 1), S(1), P(0, 0), BIAS);
+
+    node_loss(b, node_logits(b, "fc", NODE_CONCAT_OF(b, c2, node_max_pool(b, drop, K(1, 1), S(1), P(0, 0)))), 1.0f);
+}
+
+static void part_used_late(struct network_builder *b)
+{
+    const int c1 = node_conv(b, "c1", NODE_IMAGE, 4, K(1, 1), S(1), P(0, 0), BIAS);
+    const int c2 = node_conv(b, "c2", c1, 4, K(1, 1), S(1), P(0, 0), BIAS), both = NODE_CONCAT_OF(b, c1, c2);
+    const int c3 = node_conv(b, "c3", both, 4, K(1, 1), S(1), P(0, 0), BIAS);
+
+    node_loss(b, node_logits(b, "fc", c3), 1.0f);
+    node_loss(b, node_logits(b, "late", c2), 1.0f);
+}
+
+static void adds_its_input(struct network_builder *b)
+{
+    const int c1 = node_conv(b, "c1", NODE_IMAGE, 4, K(1, 1), S(1), P(0, 0), BIAS);
+    const int c2 = node_conv_add(b, "c2", c1, c1, 4, K(1, 1), S(1), P(0, 0), BIAS | RELU);
+
+    node_loss(b, node_logits(b, "fc", c2), 1.0f);
+}
+
+static void leads_nowhere(struct network_builder *b)
+{
+    const int c1 = node_conv(b, "c1", NODE_IMAGE, 4, K(1, 1), S(1), P(0, 0), BIAS);
+
+    node_conv(b, "c2", c1, 4, K(1, 1), S(1), P(0, 0), BIAS);
+    node_loss(b, node_logits(b, "fc", c1), 1.0f);
+}
+
+/* A table that asks for what is not done is refused, never computed wrong. */
+static void impossible_tables_are_refused(void **state)
+{
+    const struct {
+        void (*build)(struct network_builder *b);
+        const char *text;
+    } table[] = { { shared_dropout, "must be the only one that works on its input" },
+                  { part_used_late, "late works on c2 after the concatenation of it was used" },
+                  { adds_its_input, "c2 without batch norm adds its own input" },
+                  { leads_nowhere, "no loss depends on c2" } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        const struct network_def def = {
+            .name = "odd", .image_size = 4, .min_image_size = 4, .n_classes = 3, .C_in = 1, .build = table[i].build
+        };
+        struct network *n = NULL;
+        struct program p = { 0 };
+        assert_int_equal(network_open(&n, &def, &(struct network_opts){ 0 }), RC_OK);
+        assert_int_equal(program_open(&p, n, true), RC_UNSUPPORTED);
+        if (strstr(rc_message(), table[i].text) == NULL)
+            fail_msg("\"%s\" does not say \"%s\"", rc_message(), table[i].text);
+        assert_null(p.step);
+        network_close(&n);
+    }
+}
+
+/* forward_only: inference's loss of the same samples; no gradient, nobody is told, nothing is learnt (Q2, Q3). */
 static void forward_only_is_inference(void **state)
 {
     (void)state;
-    for (const struct variant *v = network_variants; v->workload != NULL; v++) {
+    for (const struct variant *v = network_variants(); v->workload != NULL; v++) {
         struct network_fixture f;
         struct network_batch data;
         size_t n_state, n_correct;
@@ -254,7 +317,7 @@ static void check_witness(const struct witness *w, const struct network *n)
 static void observer_is_told(void **state)
 {
     (void)state;
-    for (const struct variant *v = network_variants; v->workload != NULL; v++) {
+    for (const struct variant *v = network_variants(); v->workload != NULL; v++) {
         struct witness *w = calloc(1, sizeof *w);
         const struct network_observer observer = { .node = witness_node, .arg = w };
         struct network_fixture f;
@@ -314,6 +377,7 @@ int main(int argc, char **argv)
         { "reference", { cmocka_unit_test(reference_matches_central_differences) }, 1 },
         { "memory", { cmocka_unit_test(memory_is_asked_for_first), cmocka_unit_test(memory_is_what_was_said) }, 2 },
         { "errors", { cmocka_unit_test(unfit_data_is_refused) }, 1 },
+        { "tables", { cmocka_unit_test(impossible_tables_are_refused) }, 1 },
         { "forward", { cmocka_unit_test(forward_only_is_inference) }, 1 },
         { "observer", { cmocka_unit_test(observer_is_told) }, 1 },
         { "hollow", { cmocka_unit_test(hollow_needs_nothing) }, 1 },
@@ -328,7 +392,8 @@ int main(int argc, char **argv)
     for (size_t i = 0; argc == 2 && i < sizeof groups / sizeof groups[0]; i++)
         if (strcmp(argv[1], groups[i].name) == 0)
             return _cmocka_run_group_tests(argv[1], groups[i].test, groups[i].n_tests, NULL, NULL);
-    fprintf(stderr, "usage: network_training_test follows MODEL | mutant NAME | reference | memory | errors | forward "
-                    "| observer | hollow\n");
+    fprintf(stderr,
+            "usage: network_training_test follows MODEL | mutant NAME | reference | memory | errors | tables | forward "
+            "| observer | hollow\n");
     return 2;
 }

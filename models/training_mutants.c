@@ -55,6 +55,11 @@ static void first_adds(struct network_trainer *t)
     t->train.step[find(&t->train, STEP_INPUT_GRAD, 0)].add = true;
 }
 
+static void accumulate_lost(struct network_trainer *t)
+{
+    drop_step(&t->train, find(&t->train, STEP_ACCUMULATE, 0));
+}
+
 static void shortcut_lost(struct network_trainer *t)
 {
     for (int i = 0; i < t->train.n_steps; i++)
@@ -71,20 +76,10 @@ static void aux_weight_forgotten(struct network_trainer *t)
     t->train.step[find(&t->train, STEP_LOSS, 1)].loss_weight = 1.0f;
 }
 
+/* The gradient of the auxiliary loss alone, not the loss itself. */
 static void aux_gradient_lost(struct network_trainer *t)
 {
-    for (int i = 0; i < t->train.n_steps; i++) {
-        struct step *s = &t->train.step[i];
-        if (s->kind == STEP_INPUT_GRAD && s->add && t->network->node[s->node].aux) {
-            drop_step(&t->train, i);
-            return;
-        }
-        if (s->kind == STEP_AVG_POOL_GRAD && s->add && t->network->node[s->node].aux) {
-            drop_step(&t->train, i);
-            return;
-        }
-    }
-    for (int i = 0; i < t->train.n_steps; i++) /* it came first: now zeros come first */
+    for (int i = 0; i < t->train.n_steps; i++)
         if (t->train.step[i].kind == STEP_LOSS && t->train.step[i].loss_weight < 1.0f) {
             t->train.step[i].loss_weight = 0.0f;
             return;
@@ -206,6 +201,7 @@ const struct training_mutant training_mutants[] = {
     { "fan_out_overwrites", "resnet8", fan_out_overwrites },
     { "pool_overwrites", "inception3", pool_overwrites },
     { "first_adds", "vgg16", first_adds },
+    { "accumulate_lost", "patchwork", accumulate_lost },
     { "shortcut_lost", "resnet50", shortcut_lost },
     { "aux_weight_forgotten", "inception3", aux_weight_forgotten },
     { "aux_gradient_lost", "inception3", aux_gradient_lost },

@@ -124,7 +124,7 @@ static double reference_evaluation(const struct network_fixture *f, size_t n_sam
     return sum;
 }
 
-/* Y2, Y3: after some training, on running values, without dropout or an auxiliary head; and it changes nothing. */
+/* Q2, Q3: after some training, on running values, without dropout or an auxiliary head; and it changes nothing. */
 static void evaluation_is_inference(struct suite *s)
 {
     static const size_t n_samples[] = { 1, 7, 0 }; /* 0: all 13 */
@@ -181,7 +181,7 @@ static float *bits_of(struct suite *s, struct network_fixture_opts opts, bool po
     return bits;
 }
 
-/* Y1, X1: from run to run, with any number of threads, in a larger block, and with NaN in all that has died. */
+/* Q1, X1: from run to run, with any number of threads, in a larger block, and with NaN in all that has died. */
 static void bits_are_the_same(struct suite *s)
 {
     const struct {

@@ -140,6 +140,8 @@ static enum rc take(void *arg, struct segment s, const float *grad)
     if (f->n_called < MAX_SEGMENTS)
         f->called[f->n_called] = s;
     f->n_called++;
+    if (grad != NULL && grad != f->grad + s.at) /* M5 */
+        return rc_raise(RC_BUG, "the gradient is not where it belongs");
     if (grad != NULL)
         memcpy(f->seen + s.at, grad, s.n_elems * sizeof *grad);
     return RC_OK;
