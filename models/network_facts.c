@@ -182,28 +182,44 @@ static int tensor_is(const struct network *n, int i, const char *name, size_t n_
     return 1;
 }
 
-/* The rows of model_tensors.csv, and (not in it) the auxiliary head's where they belong. */
+struct row { /* of model_tensors.csv */
+    char model[32], name[64];
+    size_t n_elems;
+    double multiply_adds;
+};
+
+static bool read_row(struct row *out, FILE *from)
+{
+    char line[LINE_BYTES], n_elems[32], multiply_adds[32];
+
+    if (fgets(line, sizeof line, from) == NULL)
+        return false;
+    assert_int_equal(sscanf(line, "%31[^,],%63[^,],%31[^,],%31[^,\n]", out->model, out->name, n_elems, multiply_adds),
+                     4);
+    out->n_elems = (size_t)strtoull(n_elems, NULL, 10);
+    out->multiply_adds = strtod(multiply_adds, NULL);
+    return true;
+}
+
+/* Those of the network; the auxiliary head's, which are not in the file, stand between them. */
 static int tensors_are_the_published_ones(const struct network *n, const char *tensors_path)
 {
     FILE *file = fopen(tensors_path, "r");
-    char line[LINE_BYTES], model[32], name[64];
-    size_t n_elems;
-    double multiply_adds;
+    struct row row;
     int n_wrong = 0, n_rows = 0, i = 0;
 
     assert_non_null(file);
-    while (fgets(line, sizeof line, file) != NULL) {
-        if (sscanf(line, "%31[^,],%63[^,],%zu,%lf", model, name, &n_elems, &multiply_adds) != 4 ||
-            strcmp(model, n->name) != 0)
+    while (read_row(&row, file)) {
+        if (strcmp(row.model, n->name) != 0)
             continue;
         n_rows++;
         while (i < n->n_segments && strncmp(n->segment_name[i], "aux/", 4) == 0)
             i++;
         if (i == n->n_segments) {
-            print_message("%s has no tensor for %s\n", n->name, name);
+            print_message("%s has no tensor for %s\n", n->name, row.name);
             n_wrong++;
         } else {
-            n_wrong += tensor_is(n, i++, name, n_elems, multiply_adds);
+            n_wrong += tensor_is(n, i++, row.name, row.n_elems, row.multiply_adds);
         }
     }
     fclose(file);
