@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * profile_measure.h - a network's training step, layer by layer, beside the same GEMMs alone.
+ *
+ * Two computes take turns, step by step: one does the work, the other (gemms_alone) only its GEMMs and
+ * convolutions, with the same shapes, threads and memory. What disturbs the machine disturbs both.
+ *
+ * To time a layer all work before it must be done. On a backend of the host it is; on a device one waits for it,
+ * and a whole step is no longer what it is without waiting. There, whole steps and layers are timed in turns.
+ */
+#ifndef HARNESS_VERBS_PROFILE_MEASURE_H
+#define HARNESS_VERBS_PROFILE_MEASURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "data/dataset.h"
+#include "models/network_training.h"
+#include "models/profile.h"
+
+struct measure_env { /* borrowed */
+    const struct workload *workload;
+    const struct compute_backend *backend;
+    const struct dataset *dataset;
+    struct network_opts network;
+    enum precision precision;
+    size_t batch;
+    int n_threads, n_steps, n_warmup; /* n_warmup: >= 1, the first step allocates */
+    uint64_t seed;
+};
+
+struct spread {               /* of the steps */
+    double median, low, high; /* low, high: quartiles */
+};
+
+struct layer_cost {             /* of one node; index: enum network_phase */
+    uint64_t ns[2], gemm_ns[2]; /* medians */
+    struct work work[2];        /* counted, the same in every step */
+};
+
+struct measurement { /* owned */
+    struct network *network;
+    struct layer_cost *layer; /* [network->n_nodes] */
+    int n_steps;
+    bool apart;             /* whole steps and layers were timed in turns: sums of layers include waits */
+    struct spread step_s;   /* gradient and update */
+    struct spread layers_s; /* the sum of its layers */
+    struct spread update_s; /* SGD on all parameters */
+    struct spread rest_s;   /* what is left of the step: data, and what lies between layers */
+    struct spread gemm_s;   /* the yardstick: the sum of its layers; apart: its whole gradient */
+    double loss_first, loss_last;
+    double peak_flops_per_s, peak_bytes_per_s; /* the roofs: the fastest large GEMM and streaming sum of this run */
+    struct network_memory memory;
+    size_t peak_rss_bytes; /* of this process, before the yardstick was opened; it holds the program too */
+};
+
+/* Runs a threads world of one rank. RC_INVAL, RC_NOMEM, RC_UNSUPPORTED, RC_DEVICE. */
+enum rc measure_run(struct measurement *out, const struct measure_env *env) MUST_CHECK;
+void measurement_free(struct measurement *m); /* accepts a zeroed one */
+
+/* Of x[n], which is sorted by it. n >= 1. */
+struct spread spread_of(double *x, size_t n);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * profile_measure_test.c - a small network measured, on a backend of the host and on one whose memory is elsewhere: the
+ * work is counted to the flop, both sides are timed, and nothing is forgotten. No time is judged.
+ */
+#include "harness/verbs/profile_measure.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+enum { BATCH = 3, IMAGE = 16, F = PHASE_FORWARD, B = PHASE_BACKWARD };
+
+static void check_layer(const struct node *n, const struct layer_cost *l)
+{
+    const double flops = 2.0 * node_multiply_adds(n) * BATCH;
+
+    if (n->kind == NODE_CONV) {
+        assert_true(l->work[F].flops == flops);
+        assert_true(l->work[B].flops == (n->from == NODE_IMAGE ? flops : 2 * flops));
+        assert_true(l->ns[F] > 0 && l->ns[B] > 0 && l->gemm_ns[F] > 0 && l->gemm_ns[B] > 0);
+    }
+    if (n->kind == NODE_CONV || n->kind == NODE_MAX_POOL)
+        assert_true(l->work[F].bytes > 0 && l->work[B].bytes > 0);
+}
+
+static void measure_on(const struct compute_backend *backend)
+{
+    const struct synthetic_opts images = { .C = 3, .H = IMAGE, .W = IMAGE, .n_classes = 10, .n_train = 32 };
+    struct measure_env env = { .workload = &workload_resnet8,
+                               .backend = backend,
+                               .network = { .image_size = IMAGE, .n_classes = 10, .width_divisor = 2 },
+                               .batch = BATCH,
+                               .n_threads = 1,
+                               .n_steps = 3,
+                               .n_warmup = 1,
+                               .seed = 1 };
+    struct dataset *data = NULL;
+    struct measurement m = { 0 };
+
+    assert_int_equal(dataset_open_synthetic(&data, &images, 1), RC_OK);
+    env.dataset = data;
+    if (measure_run(&m, &env) != RC_OK)
+        fail_msg("%s", rc_message());
+    assert_int_equal(m.n_steps, 3);
+    assert_true(m.apart == !backend->host_memory);
+    for (int i = 0; i < m.network->n_nodes; i++)
+        check_layer(&m.network->node[i], &m.layer[i]);
+    assert_true(m.step_s.low <= m.step_s.median && m.step_s.median <= m.step_s.high);
+    assert_true(m.layers_s.median > 0 && m.update_s.median > 0 && m.gemm_s.median > 0);
+    if (!m.apart) /* parts of one step */
+        assert_true(m.rest_s.low >= 0 && m.layers_s.low + m.update_s.low <= m.step_s.high);
+    assert_true(isfinite(m.loss_first) && isfinite(m.loss_last) && m.loss_first > 0);
+    assert_true(m.peak_flops_per_s > 0 && m.peak_bytes_per_s > 0);
+    assert_true(m.memory.planned_bytes > 0 && m.memory.planned_bytes <= m.memory.unplanned_bytes);
+    assert_true(m.memory.params_bytes == 3 * m.network->n_params * sizeof(float));
+    assert_true(m.peak_rss_bytes > m.memory.planned_bytes);
+    measurement_free(&m);
+    measurement_free(&m);
+    dataset_close(&data);
+}
+
+static void layers_are_timed_where_the_host_waits_for_nothing(void **state)
+{
+    (void)state;
+    measure_on(&compute_cpu);
+}
+
+static void layers_are_timed_apart_where_one_must_wait(void **state)
+{
+    struct compute_backend elsewhere = compute_cpu;
+
+    (void)state;
+    elsewhere.host_memory = false;
+    measure_on(&elsewhere);
+}
+
+static void what_cannot_be_is_told(void **state)
+{
+    const struct measure_env env = { .workload = &workload_vgg16,
+                                     .backend = &compute_cpu,
+                                     .network = { .image_size = 4 },
+                                     .batch = 1,
+                                     .n_threads = 1,
+                                     .n_steps = 1,
+                                     .n_warmup = 1 };
+    struct measurement m = { 0 };
+
+    (void)state;
+    assert_int_equal(measure_run(&m, &env), RC_INVAL);
+    assert_null(m.layer);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(layers_are_timed_where_the_host_waits_for_nothing),
+                                        cmocka_unit_test(layers_are_timed_apart_where_one_must_wait),
+                                        cmocka_unit_test(what_cannot_be_is_told) };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

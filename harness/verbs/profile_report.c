@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profile_report.c - the measured step as a table, a chart and a profile. */
+#include "harness/verbs/profile_report.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/base/file.h"
+#include "harness/report/chart.h"
+#include "harness/report/table.h"
+
+enum { F = PHASE_FORWARD, B = PHASE_BACKWARD, PATH_BYTES = 1024 };
+
+static double layer_ns(const struct layer_cost *l)
+{
+    return (double)l->ns[F] + (double)l->ns[B];
+}
+
+static double layer_flops(const struct layer_cost *l)
+{
+    return l->work[F].flops + l->work[B].flops;
+}
+
+static double layer_bytes(const struct layer_cost *l)
+{
+    return l->work[F].bytes + l->work[B].bytes;
+}
+
+static double all_layers_ns(const struct measurement *m)
+{
+    double sum_ns = 0.0;
+
+    for (int i = 0; i < m->network->n_nodes; i++)
+        sum_ns += layer_ns(&m->layer[i]);
+    return sum_ns;
+}
+
+/* A number, or a dash where there is none. */
+static enum rc cell_or_dash(struct table *t, double x, const char *fmt_unit)
+{
+    char text[32];
+
+    if (!isfinite(x) || x <= 0.0)
+        return table_cell(t, "-");
+    snprintf(text, sizeof text, x >= 99.95 ? "%.0f%s" : x >= 9.995 ? "%.1f%s" : "%.2f%s", x, fmt_unit);
+    return table_cell(t, "%s", text);
+}
+
+static enum rc layer_row(struct table *t, const struct node *n, const struct layer_cost *l, double all_ns,
+                         double *so_far_ns)
+{
+    const double gemm_ns = (double)l->gemm_ns[F] + (double)l->gemm_ns[B];
+    const bool has_gemm = layer_flops(l) > 0.0 && n->kind == NODE_CONV;
+    enum rc rc;
+
+    *so_far_ns += layer_ns(l);
+    TRY(table_cell(t, "%s", n->name));
+    TRY(table_cell(t, "%d x %d x %d", n->C_out, n->out_h, n->out_w));
+    TRY(table_cell(t, "%.3f", (double)l->ns[F] * 1e-6));
+    TRY(table_cell(t, "%.3f", (double)l->ns[B] * 1e-6));
+    TRY(cell_or_dash(t, layer_flops(l) / layer_ns(l), ""));
+    TRY(cell_or_dash(t, has_gemm ? 100.0 * gemm_ns / layer_ns(l) : (double)NAN, " %"));
+    TRY(cell_or_dash(t, layer_bytes(l) * 1e-6, ""));
+    TRY(table_cell(t, "%.1f %%", 100.0 * layer_ns(l) / all_ns));
+    TRY(table_cell(t, "%.1f %%", 100.0 * *so_far_ns / all_ns));
+out:
+    return rc;
+}
+
+static enum rc print_layers(FILE *to, const struct measurement *m)
+{
+    static const struct column column[] = {
+        { "layer", ALIGN_LEFT },        { "output C x H x W", ALIGN_LEFT }, { "forward ms", ALIGN_RIGHT },
+        { "backward ms", ALIGN_RIGHT }, { "GFLOP/s", ALIGN_RIGHT },         { "of GEMM limit", ALIGN_RIGHT },
+        { "MB moved", ALIGN_RIGHT },    { "share", ALIGN_RIGHT },           { "up to here", ALIGN_RIGHT },
+    };
+    const double all_ns = all_layers_ns(m);
+    struct table *t = NULL;
+    double so_far_ns = 0.0;
+    enum rc rc;
+
+    TRY(table_open(&t, column, sizeof column / sizeof *column));
+    for (int i = 0; i < m->network->n_nodes; i++)
+        if (layer_ns(&m->layer[i]) > 0.0)
+            TRY(layer_row(t, &m->network->node[i], &m->layer[i], all_ns, &so_far_ns));
+    table_print(t, to);
+out:
+    table_close(&t);
+    return rc;
+}
+
+static enum rc row(struct table *t, const char *name, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+static enum rc row(struct table *t, const char *name, const char *fmt, ...)
+{
+    char text[512];
+    va_list args;
+    enum rc rc;
+
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    TRY(table_cell(t, "%s", name));
+    TRY(table_cell(t, "%s", text));
+out:
+    return rc;
+}
+
+static enum rc row_ms(struct table *t, const char *name, const struct spread *s, const char *what)
+{
+    return row(t, name, "%.3f ms (quartiles %.3f to %.3f)%s", s->median * 1e3, s->low * 1e3, s->high * 1e3, what);
+}
+
+static enum rc memory_rows(struct table *t, const struct measurement *m)
+{
+    const struct network_memory *k = &m->memory;
+    const double sum = (double)k->planned_bytes + (double)k->params_bytes + (double)k->state_bytes;
+    enum rc rc;
+
+    TRY(row(t, "memory",
+            "%.1f MB: activations %.1f (alive at one time %.1f, without reuse %.1f), parameters, gradients and "
+            "momentum %.1f, "
+            "running means %.1f",
+            sum * 1e-6, (double)k->planned_bytes * 1e-6, (double)k->live_bytes * 1e-6,
+            (double)k->unplanned_bytes * 1e-6, (double)k->params_bytes * 1e-6, (double)k->state_bytes * 1e-6));
+    TRY(row(t, "", "the process held at most %.1f MB, %.2f x that, program and data set included",
+            (double)m->peak_rss_bytes * 1e-6, (double)m->peak_rss_bytes / sum));
+out:
+    return rc;
+}
+
+static enum rc rate_rows(struct table *t, const struct measurement *m)
+{
+    double flops = 0.0, bytes = 0.0;
+    enum rc rc;
+
+    for (int i = 0; i < m->network->n_nodes; i++) {
+        flops += layer_flops(&m->layer[i]);
+        bytes += layer_bytes(&m->layer[i]);
+    }
+    TRY(row(t, "arithmetic", "%.2f GFLOP a step at %.1f GFLOP/s, %.1f %% of the fastest large GEMM here (%.1f GFLOP/s)",
+            flops * 1e-9, flops * 1e-9 / m->step_s.median, 100.0 * flops / m->step_s.median / m->peak_flops_per_s,
+            m->peak_flops_per_s * 1e-9));
+    TRY(row(t, "traffic", "%.2f GB a step at %.2f GB/s; a streaming sum reaches %.2f GB/s here", bytes * 1e-9,
+            bytes * 1e-9 / m->step_s.median, m->peak_bytes_per_s * 1e-9));
+out:
+    return rc;
+}
+
+static enum rc print_totals(FILE *to, const struct measurement *m, const struct report_about *about)
+{
+    static const struct column column[] = { { "", ALIGN_LEFT }, { "", ALIGN_LEFT } };
+    const struct network *n = m->network;
+    struct table *t = NULL;
+    enum rc rc;
+
+    TRY(table_open(&t, column, 2));
+    TRY(row(t, "run", "%s%s, batch %d of %d x %d x %d, %d classes, %s %s, %d thread%s, %s", n->name,
+            n->opts.width_divisor > 1 ? " (narrowed)" : "", about->batch, n->C_in, n->opts.image_size,
+            n->opts.image_size, n->opts.n_classes, about->compute, about->precision, about->n_threads,
+            about->n_threads == 1 ? "" : "s", about->device));
+    TRY(row(t, "steps", "%d, after %d of warm-up, each followed by its GEMMs alone; medians", m->n_steps,
+            about->n_warmup));
+    TRY(row(t, "throughput", "%.4g images/s (quartiles %.4g to %.4g)", about->batch / m->step_s.median,
+            about->batch / m->step_s.high, about->batch / m->step_s.low));
+    TRY(row_ms(t, "step", &m->step_s, ""));
+    TRY(row_ms(t, "  layers", &m->layers_s, m->apart ? ", timed apart: with a wait after each" : ""));
+    TRY(row_ms(t, "  update", &m->update_s, ", SGD with momentum on all parameters"));
+    if (!m->apart)
+        TRY(row_ms(t, "  rest", &m->rest_s, ", data and what lies between layers"));
+    TRY(row_ms(t, "GEMMs alone", &m->gemm_s, ""));
+    TRY(row(t, "step / GEMMs", "%.3f; the layers alone %.3f", m->step_s.median / m->gemm_s.median,
+            m->layers_s.median / m->gemm_s.median));
+    TRY(rate_rows(t, m));
+    TRY(memory_rows(t, m));
+    TRY(row(t, "loss", "%.6g in the first of these steps, %.6g in the last", m->loss_first, m->loss_last));
+    table_print(t, to);
+out:
+    table_close(&t);
+    return rc;
+}
+
+enum rc profile_print(FILE *to, const struct measurement *m, const struct report_about *about)
+{
+    enum rc rc;
+
+    TRY(print_layers(to, m));
+    TRY(print_totals(to, m, about));
+    fflush(to);
+out:
+    return rc;
+}
+
+/* Timed apart, layers take longer than in a step without waits: shrunk to it, a replayed step is as long as a real
+ * one. */
+static double time_factor(const struct measurement *m)
+{
+    return m->apart ? (m->step_s.median - m->update_s.median) * 1e9 / all_layers_ns(m) : 1.0;
+}
+
+static uint64_t scaled_ns(uint64_t ns, double factor)
+{
+    return (uint64_t)llround((double)ns * factor);
+}
+
+enum rc profile_of_measurement(struct profile **out, const struct measurement *m, const struct report_about *about)
+{
+    const double factor = time_factor(m);
+    struct profile *p = NULL;
+    enum rc rc;
+
+    TRY(profile_of_network(&p, m->network, about->batch));
+    snprintf(p->precision, sizeof p->precision, "%s", about->precision);
+    snprintf(p->device, sizeof p->device, "%s", about->device);
+    snprintf(
+        p->source, sizeof p->source,
+        "measured: medians of %d steps after %d of warm-up, compute %s; images_per_s is of whole steps, the update "
+        "and the data included, the layers' times are of %s",
+        m->n_steps, about->n_warmup, about->compute,
+        m->apart ? "layers with waits between them, shrunk to a step without" : "the layers alone");
+    p->n_threads = about->n_threads;
+    p->images_per_s = about->batch / m->step_s.median;
+    for (int i = 0; i < p->n_layers; i++) {
+        const struct layer_cost *from = &m->layer[i];
+        struct profile_layer *l = &p->layer[i];
+        l->forward_ns = scaled_ns(from->ns[F], factor);
+        l->backward_ns = scaled_ns(from->ns[B], factor);
+        l->gemm_forward_ns = scaled_ns(from->gemm_ns[F], factor);
+        l->gemm_backward_ns = scaled_ns(from->gemm_ns[B], factor);
+        l->flops_forward = from->work[F].flops;
+        l->flops_backward = from->work[B].flops;
+        l->bytes_forward = from->work[F].bytes;
+        l->bytes_backward = from->work[B].bytes;
+    }
+    *out = p;
+    p = NULL;
+out:
+    profile_close(&p);
+    return rc;
+}
+
+/* Folder and name of a picture, without its ending. False: the ending is none we draw. */
+static bool split_path(const char *path, char dir[PATH_BYTES], char name[PATH_BYTES])
+{
+    const char *slash = strrchr(path, '/'), *base = slash != NULL ? slash + 1 : path;
+    const size_t n = strlen(base);
+
+    if (strlen(path) >= PATH_BYTES || n < 5 || (strcmp(base + n - 4, ".png") != 0 && strcmp(base + n - 4, ".svg") != 0))
+        return false;
+    snprintf(name, PATH_BYTES, "%.*s", (int)n - 4, base);
+    if (slash == NULL)
+        snprintf(dir, PATH_BYTES, ".");
+    else
+        snprintf(dir, PATH_BYTES, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    return true;
+}
+
+enum rc profile_check_chart(const char *path)
+{
+    char dir[PATH_BYTES], name[PATH_BYTES];
+
+    if (!split_path(path, dir, name))
+        return rc_raise(RC_INVAL, "--chart %.200s: a name that ends in .png or .svg would be right", path);
+    if (access(dir, W_OK | X_OK) != 0)
+        return rc_raise(RC_INVAL, "--chart %.200s: the folder cannot be written", path);
+    if (!chart_available())
+        return rc_raise(RC_UNSUPPORTED, "--chart %.200s: needs gnuplot, which cannot be started (Debian: gnuplot-nox)",
+                        path);
+    return RC_OK;
+}
+
+static const char *kind_name(const struct node *n)
+{
+    if (n->kind != NODE_CONV)
+        return "other layers";
+    if (n->out_h == 1 && n->out_w == 1 && n->in.kernel_h == n->in.H && n->in.kernel_w == n->in.W)
+        return "dense";
+    return n->in.kernel_h == 1 && n->in.kernel_w == 1 ? "1x1 convolution" : "larger convolution";
+}
+
+static bool is_drawn(const struct layer_cost *l)
+{
+    return layer_flops(l) > 0.0 && layer_bytes(l) > 0.0 && layer_ns(l) > 0.0;
+}
+
+/* The slowest layer that is drawn and slower than none of those before it: after node `after` among equals of
+ * most_ns, else below it. -1: none is left. */
+static int next_slowest(const struct measurement *m, double most_ns, int after)
+{
+    int best = -1;
+
+    for (int i = 0; i < m->network->n_nodes; i++) {
+        const double ns = layer_ns(&m->layer[i]);
+        if (is_drawn(&m->layer[i]) && (ns < most_ns || (ns == most_ns && i > after)) &&
+            (best < 0 || ns > layer_ns(&m->layer[best])))
+            best = i;
+    }
+    return best;
+}
+
+static enum rc write_points(const struct measurement *m, const char *path)
+{
+    const double all_ns = all_layers_ns(m);
+    struct atomic_file file = { 0 };
+    enum rc rc;
+
+    TRY(atomic_file_open(&file, path));
+    fputs("kind\tintensity_flop_per_byte\tgflop_per_s\tshare_ratio\tlayer\n", file.stream);
+    for (int i = next_slowest(m, INFINITY, -1); i >= 0; i = next_slowest(m, layer_ns(&m->layer[i]), i)) {
+        const struct layer_cost *l = &m->layer[i];
+        const struct node *n = &m->network->node[i];
+        fprintf(file.stream, "%s\t%.17g\t%.17g\t%.17g\t%s\n", kind_name(n), layer_flops(l) / layer_bytes(l),
+                layer_flops(l) / layer_ns(l), layer_ns(l) / all_ns, n->name);
+    }
+    TRY(atomic_file_commit(&file));
+out:
+    atomic_file_discard(&file);
+    return rc;
+}
+
+enum rc profile_draw(const struct measurement *m, const struct report_about *about, const char *path)
+{
+    char dir[PATH_BYTES], name[PATH_BYTES], data[2 * PATH_BYTES + 8], machine[256], flops[32], bytes[32];
+    enum rc rc;
+
+    if (!split_path(path, dir, name))
+        FAIL(RC_INVAL, "--chart %.200s: a name that ends in .png or .svg would be right", path);
+    snprintf(data, sizeof data, "%s/%s.tsv", dir, name);
+    TRY(write_points(m, data));
+    snprintf(machine, sizeof machine, "batch %d, %d x %d, %s, %d thread%s, %s", about->batch,
+             m->network->opts.image_size, m->network->opts.image_size, about->precision, about->n_threads,
+             about->n_threads == 1 ? "" : "s", about->device);
+    snprintf(flops, sizeof flops, "%.17g", m->peak_flops_per_s * 1e-9);
+    snprintf(bytes, sizeof bytes, "%.17g", m->peak_bytes_per_s * 1e-9);
+    const struct chart_var var[] = {
+        { "model", m->network->name }, { "machine", machine }, { "peak_gflop_per_s", flops }, { "peak_gb_per_s", bytes }
+    };
+    TRY(chart_draw("roofline", data, dir, name, var, sizeof var / sizeof *var));
+out:
+    return rc;
+}

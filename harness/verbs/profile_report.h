@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profile_report.h - what was measured: a table, a roofline chart, a profile file's content. */
+#ifndef HARNESS_VERBS_PROFILE_REPORT_H
+#define HARNESS_VERBS_PROFILE_REPORT_H
+
+#include <stdio.h>
+
+#include "harness/verbs/profile_measure.h"
+
+struct report_about { /* borrowed */
+    const char *compute, *precision, *device;
+    int batch, n_threads, n_warmup;
+};
+
+/* Layers, then totals. */
+enum rc profile_print(FILE *to, const struct measurement *m, const struct report_about *about) MUST_CHECK;
+/* path ends in .png or .svg; both are drawn, beside them the data as .tsv. */
+enum rc profile_draw(const struct measurement *m, const struct report_about *about, const char *path) MUST_CHECK;
+/* The medians as a profile. */
+enum rc profile_of_measurement(struct profile **out, const struct measurement *m,
+                               const struct report_about *about) MUST_CHECK;
+/* RC_INVAL: path is not one that profile_draw() takes, or cannot be written; RC_UNSUPPORTED: no gnuplot. */
+enum rc profile_check_chart(const char *path) MUST_CHECK;
+
+#endif

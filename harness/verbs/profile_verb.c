@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profile_verb.c - gradmark profile: where the time of a training step goes, layer by layer, and a file of it. */
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/file.h"
+#include "harness/base/opt.h"
+#include "harness/report/table.h"
+#include "harness/verbs/profile_report.h"
+#include "harness/verbs/verb.h"
+#include "harness/world/cores.h"
+#include "models/published.h"
+
+#ifndef GRADMARK_PUBLISHED_RATES
+#error "GRADMARK_PUBLISHED_RATES names the table of published images/s"
+#endif
+
+struct profile_opts {
+    const char *model, *compute, *precision, *data, *out, *chart, *published, *framework;
+    uint64_t batch, image_size, classes, width_divisor, threads, steps, warmup, seed, gpu_batch;
+    bool aux, list;
+};
+
+static const struct opt table[] = {
+    OPT_CHOICE_(struct profile_opts, model, "model", "resnet50",
+                "lenet|alexnet|vgg16|resnet8|resnet50|resnet101|resnet152|inception3", "network"),
+    OPT_U64_(struct profile_opts, batch, "batch", "8", 1, PROFILE_MAX_BATCH, "images", "batch of a step"),
+    OPT_U64_(struct profile_opts, image_size, "image-size", "", 1, 8192, "pixels",
+             "height and width; without it: the published one"),
+    OPT_U64_(struct profile_opts, classes, "classes", "", 2, 1 << 20, "", "without it: the published number"),
+    OPT_BOOL_(struct profile_opts, aux, "aux", "false", "with the auxiliary head (inception3)"),
+    OPT_U64_(struct profile_opts, width_divisor, "width-divisor", "1", 1, 1024, "",
+             "divide all numbers of channels: for lessons and tests"),
+    OPT_CHOICE_(struct profile_opts, compute, "compute", "cpu", "cpu|cuda", "what does the arithmetic"),
+    OPT_CHOICE_(struct profile_opts, precision, "precision", "fp32", "fp32|tf32|bf16|amp",
+                "of multiplications; amp (fp16 and fp32 mixed): published rates only"),
+    OPT_U64_(struct profile_opts, threads, "threads", "", 1, 4096, "threads",
+             "that share the work; without it: the cores of this process"),
+    OPT_U64_(struct profile_opts, steps, "steps", "10", 1, 100000, "steps", "measured steps"),
+    OPT_U64_(struct profile_opts, warmup, "warmup", "2", 1, 100000, "steps", "steps before them"),
+    OPT_U64_(struct profile_opts, seed, "seed", "1", 0, 9007199254740992.0, "", "of images and parameters"),
+    OPT_TEXT_(struct profile_opts, data, "data", "", "PATH", "images instead of synthetic ones, as for train"),
+    OPT_TEXT_(struct profile_opts, out, "out", "", "FILE", "write the profile, for train --model replay"),
+    OPT_TEXT_(struct profile_opts, chart, "chart", "", "FILE.png", "draw a roofline, as .png and .svg"),
+    OPT_TEXT_(struct profile_opts, published, "published", "", "GPU",
+              "measure nothing: spread this GPU's published images/s over the layers (P100, V100, K80, ...)"),
+    OPT_TEXT_(struct profile_opts, framework, "framework", "", "TEXT",
+              "of published rates, one whose framework or source holds this"),
+    OPT_U64_(struct profile_opts, gpu_batch, "gpu-batch", "", 1, PROFILE_MAX_BATCH, "images",
+             "of published rates, one of this batch; without it: the nearest to 64"),
+    OPT_BOOL_(
+        struct profile_opts, list, "list", "false",
+        "print the published rates; --published, --model, --precision, --framework and --gpu-batch choose among them"),
+    OPT_END_,
+};
+
+static void profile_help(FILE *to)
+{
+    struct profile_opts opts;
+    const struct opt_group group[] = { { "profile", table, &opts, 0 } };
+
+    opt_help(to, group, 1);
+}
+
+struct wish { /* the options, and which the user gave */
+    struct profile_opts opts;
+    struct opt_group group[1];
+};
+
+static bool given(const struct wish *w, const char *name)
+{
+    return opt_given(w->group, 1, name);
+}
+
+/* What one kind of profile has no use for is refused, not passed over. */
+static enum rc check_use(const struct wish *w)
+{
+    static const char *const measuring[] = { "batch", "compute", "threads", "steps", "warmup",
+                                             "seed",  "data",    "chart",   NULL };
+    static const char *const deriving[] = { "framework", "gpu-batch", NULL };
+    const bool derives = w->opts.published[0] != '\0' || w->opts.list;
+
+    for (const char *const *name = derives ? measuring : deriving; *name != NULL; name++)
+        if (given(w, *name))
+            return derives ? rc_raise(RC_INVAL,
+                                      "--%s: a published rate is not measured; leave out --published and --list, "
+                                      "or this%s",
+                                      *name, strcmp(*name, "batch") == 0 ? "; --gpu-batch chooses one" : "")
+                           : rc_raise(RC_INVAL, "--%s: chooses among published rates; needs --published GPU or --list",
+                                      *name);
+    if (w->opts.list && w->opts.out[0] != '\0')
+        return rc_raise(RC_INVAL, "--out %.200s: --list only prints; leave one of them out", w->opts.out);
+    if (!derives && strcmp(w->opts.precision, "amp") == 0)
+        return rc_raise(RC_INVAL, "--precision amp: only of published rates; fp32, tf32 or bf16 can be measured");
+    if (!w->opts.list && w->opts.published[0] != '\0' && w->opts.out[0] == '\0')
+        return rc_raise(RC_INVAL, "--published %.40s: needs --out FILE to write the profile to", w->opts.published);
+    return RC_OK;
+}
+
+static enum rc parse(struct wish *w, int argc, char **argv)
+{
+    enum rc rc;
+
+    *w = (struct wish){ .group = { { "profile", table, NULL, 0 } } };
+    w->group[0].into = &w->opts;
+    TRY(opt_parse(w->group, 1, NULL, 0, argc, argv));
+    TRY(check_use(w));
+out:
+    return rc;
+}
+
+static enum rc profile_check(int argc, char **argv)
+{
+    struct wish w;
+
+    return parse(&w, argc, argv);
+}
+
+static struct network_opts network_opts_of(const struct profile_opts *o)
+{
+    return (struct network_opts){ .image_size = (int)o->image_size,
+                                  .n_classes = (int)o->classes,
+                                  .aux_head = o->aux,
+                                  .width_divisor = (int)o->width_divisor };
+}
+
+/* A path that cannot be written is found before the work, not after. */
+static enum rc check_writable(const char *path)
+{
+    struct atomic_file file = { 0 };
+    enum rc rc = RC_OK;
+
+    if (path[0] != '\0')
+        TRY(atomic_file_open(&file, path));
+out:
+    atomic_file_discard(&file);
+    return rc;
+}
+
+static enum rc list_row(struct table *t, const struct published_rate *r)
+{
+    enum rc rc;
+
+    TRY(table_cell(t, "%s", r->model));
+    TRY(table_cell(t, "%s", r->gpu));
+    TRY(r->batch > 0 ? table_cell(t, "%d", r->batch) : table_cell(t, "-"));
+    TRY(table_cell(t, "%s", r->precision));
+    TRY(table_cell(t, "%s", r->data));
+    TRY(table_cell(t, "%g", r->images_per_s));
+    TRY(table_cell(t, "%s", r->framework));
+    TRY(table_cell(t, "%s", r->source));
+out:
+    return rc;
+}
+
+static enum rc list_rates(const struct wish *w)
+{
+    static const struct column column[] = { { "model", ALIGN_LEFT },     { "GPU", ALIGN_LEFT },
+                                            { "batch", ALIGN_RIGHT },    { "precision", ALIGN_LEFT },
+                                            { "data", ALIGN_LEFT },      { "images/s", ALIGN_RIGHT },
+                                            { "framework", ALIGN_LEFT }, { "source", ALIGN_LEFT } };
+    const struct profile_opts *o = &w->opts;
+    const struct published_wish wish = { .gpu = o->published,
+                                         .model = given(w, "model") ? o->model : "",
+                                         .precision = given(w, "precision") ? o->precision : "",
+                                         .framework = o->framework,
+                                         .batch = (int)o->gpu_batch };
+    struct published all = { 0 };
+    struct table *t = NULL;
+    enum rc rc;
+
+    TRY(published_load(&all, GRADMARK_PUBLISHED_RATES));
+    TRY(table_open(&t, column, sizeof column / sizeof *column));
+    for (size_t i = 0; i < all.n_rates; i++)
+        if (published_fits(&all.rate[i], &wish))
+            TRY(list_row(t, &all.rate[i]));
+    table_print(t, stdout);
+    fflush(stdout);
+out:
+    table_close(&t);
+    published_free(&all);
+    return rc;
+}
+
+static enum rc derive(const struct wish *w, const struct workload *workload, enum verb_stage *stage)
+{
+    const struct profile_opts *o = &w->opts;
+    const struct published_wish wish = { o->published, o->model, o->precision, o->framework, (int)o->gpu_batch };
+    const struct network_opts opts = network_opts_of(o);
+    const struct published_rate *rate = NULL;
+    struct published all = { 0 };
+    struct network *n = NULL;
+    struct profile *p = NULL;
+    size_t n_fitting;
+    enum rc rc;
+
+    TRY(network_open(&n, workload->network, &opts));
+    TRY(published_load(&all, GRADMARK_PUBLISHED_RATES));
+    TRY(published_choose(&rate, &n_fitting, &all, &wish));
+    TRY(check_writable(o->out));
+    *stage = STAGE_RUN;
+    TRY(published_profile(&p, rate, n));
+    TRY(profile_save(p, o->out));
+    printf("%s: %s\n%zu published rate%s fit: --list shows them; chosen: synthetic data first, batch nearest to 64, "
+           "order of the table\n",
+           o->out, p->source, n_fitting, n_fitting == 1 ? "" : "s");
+    fflush(stdout);
+out:
+    profile_close(&p);
+    published_free(&all);
+    network_close(&n);
+    return rc;
+}
+
+static enum rc open_data(struct dataset **out, const struct profile_opts *o, const struct network *n)
+{
+    const struct synthetic_opts opts = { .C = n->C_in,
+                                         .H = n->opts.image_size,
+                                         .W = n->opts.image_size,
+                                         .n_classes = n->opts.n_classes,
+                                         .n_train = 1024,
+                                         .n_test = 0 };
+
+    return o->data[0] != '\0' ? dataset_open_path(out, o->data) : dataset_open_synthetic(out, &opts, o->seed);
+}
+
+/* Before anything large is allocated: twice the activations (the yardstick has its own), three times the
+ * parameters. */
+static enum rc check_memory(const struct measure_env *env, const struct network *n)
+{
+    const struct compute_env compute = { .precision = env->precision };
+    struct network_memory k;
+    struct compute *c = NULL;
+    enum rc rc;
+
+    TRY(network_memory_needed(&k, n, env->batch, false));
+    TRY(compute_open(&c, env->backend, &compute));
+    const size_t available_bytes = c->ops->memory_available != NULL ? c->ops->memory_available(c) : SIZE_MAX;
+    const double needed_bytes = 2.0 * ((double)k.planned_bytes + (double)k.state_bytes) + 12.0 * (double)n->n_params;
+    if (available_bytes != SIZE_MAX && needed_bytes > (double)available_bytes)
+        FAIL(RC_INVAL, "--batch %zu: %s at %d x %d needs %.0f MB, %.0f MB are available", env->batch, n->name,
+             n->opts.image_size, n->opts.image_size, needed_bytes * 1e-6, (double)available_bytes * 1e-6);
+out:
+    compute_close(&c);
+    return rc;
+}
+
+static enum precision precision_of(const char *name)
+{
+    return strcmp(name, "tf32") == 0 ? PRECISION_TF32 : strcmp(name, "bf16") == 0 ? PRECISION_BF16 : PRECISION_FP32;
+}
+
+/* What the processor calls itself; "" where the system does not tell. */
+static void cpu_name(char *out, size_t n_bytes)
+{
+    FILE *from = fopen("/proc/cpuinfo", "r");
+    char line[256];
+
+    out[0] = '\0';
+    while (from != NULL && fgets(line, sizeof line, from) != NULL) {
+        char *at = strncmp(line, "model name", 10) == 0 ? strchr(line, ':') : NULL;
+        if (at == NULL)
+            continue;
+        at += strspn(at, ": \t");
+        at[strcspn(at, "\n")] = '\0';
+        snprintf(out, n_bytes, "%s", at);
+        break;
+    }
+    if (from != NULL)
+        fclose(from);
+}
+
+static enum rc report(const struct profile_opts *o, const struct measure_env *env, const struct measurement *m)
+{
+    char device[PROFILE_TEXT_BYTES] = "GPU 0";
+    const struct report_about about = { .compute = o->compute,
+                                        .precision = o->precision,
+                                        .device = device,
+                                        .batch = (int)o->batch,
+                                        .n_threads = env->n_threads,
+                                        .n_warmup = env->n_warmup };
+    struct profile *p = NULL;
+    enum rc rc;
+
+    if (strcmp(o->compute, "cpu") == 0)
+        cpu_name(device, sizeof device);
+    TRY(profile_print(stdout, m, &about));
+    if (o->out[0] != '\0') {
+        TRY(profile_of_measurement(&p, m, &about));
+        TRY(profile_save(p, o->out));
+    }
+    if (o->chart[0] != '\0')
+        TRY(profile_draw(m, &about, o->chart));
+out:
+    profile_close(&p);
+    return rc;
+}
+
+static enum rc measure(const struct wish *w, const struct workload *workload, enum verb_stage *stage)
+{
+    const struct profile_opts *o = &w->opts;
+    struct measure_env env = { .workload = workload,
+                               .network = network_opts_of(o),
+                               .precision = precision_of(o->precision),
+                               .batch = o->batch,
+                               .n_threads = o->threads > 0 ? (int)o->threads : cores_allowed_count(),
+                               .n_steps = (int)o->steps,
+                               .n_warmup = (int)o->warmup,
+                               .seed = o->seed };
+    struct measurement m = { 0 };
+    struct dataset *data = NULL;
+    struct network *n = NULL;
+    enum rc rc;
+
+    TRY(compute_find(&env.backend, o->compute));
+    TRY(network_open(&n, workload->network, &env.network));
+    TRY(check_memory(&env, n));
+    TRY(open_data(&data, o, n));
+    TRY(check_writable(o->out));
+    if (o->chart[0] != '\0')
+        TRY(profile_check_chart(o->chart));
+    env.dataset = data;
+    *stage = STAGE_RUN;
+    TRY(measure_run(&m, &env));
+    TRY(report(o, &env, &m));
+out:
+    measurement_free(&m);
+    dataset_close(&data);
+    network_close(&n);
+    return rc;
+}
+
+static enum rc profile_run(int argc, char **argv, enum verb_stage *stage)
+{
+    const struct workload *workload = NULL;
+    struct wish w;
+    enum rc rc;
+
+    TRY(parse(&w, argc, argv));
+    TRY(workload_find(&workload, w.opts.model));
+    if (w.opts.list) {
+        *stage = STAGE_RUN;
+        return list_rates(&w);
+    }
+    TRY(w.opts.published[0] != '\0' ? derive(&w, workload, stage) : measure(&w, workload, stage));
+out:
+    return rc;
+}
+
+const struct verb verb_profile = {
+    .name = "profile",
+    .summary = "where a training step's time goes, layer by layer; the file that train --model replay plays",
+    .run = profile_run,
+    .check = profile_check,
+    .help = profile_help,
+};
