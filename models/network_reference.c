@@ -38,8 +38,7 @@ struct network_reference *network_reference_open(const struct network *n, size_t
     struct network_reference *r = zeros(1, sizeof *r);
     const size_t size = (size_t)n->opts.image_size;
 
-    r->n = n;
-    r->B = B;
+    *r = (struct network_reference){ .n = n, .B = B };
     r->layer = zeros((size_t)n->n_nodes, sizeof *r->layer);
     r->image.n = (size_t)n->C_in * B * size * size;
     r->image.value = zeros(r->image.n, sizeof(double));
@@ -64,13 +63,10 @@ void network_reference_close(struct network_reference **r)
     if (*r == NULL)
         return;
     for (int i = 0; i < (*r)->n->n_nodes; i++) {
-        struct layer *l = &(*r)->layer[i];
-        free(l->value);
-        free(l->grad);
-        free(l->inner);
-        free(l->mean);
-        free(l->var);
-        free(l->kept);
+        const struct layer *l = &(*r)->layer[i];
+        void *const all[] = { l->value, l->grad, l->inner, l->mean, l->var, l->kept };
+        for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
+            free(all[k]);
     }
     free((*r)->image.value);
     free((*r)->image.grad);
@@ -85,33 +81,47 @@ static struct layer *layer_of(struct network_reference *r, int node)
     return node == NODE_IMAGE ? &r->image : &r->layer[node];
 }
 
-/* One output and one input element that a window lets meet. */
+/* A row of outputs, and the inputs that one place of the kernel lets each of them meet. */
 struct meeting {
-    size_t out, in; /* (C_out or C, B, h, w) */
-    int c, k;       /* input channel, place in the kernel */
+    size_t out, in; /* the first: (C_out or C, B, h, w) */
+    int n, stride;  /* outputs are next to each other, inputs are stride apart */
+    int k;          /* place in the kernel */
 };
 typedef void meet_fn(void *arg, const struct meeting *m);
 
-/* All meetings of output channel c_out with input channel c. */
+static void meet_row(const struct node *n, size_t out_row, size_t in_row, int k, meet_fn *meet, void *arg)
+{
+    const struct window *g = &n->in;
+    const int shift = k % g->kernel_w - g->pad_w;
+    int first = 0, end = n->out_w;
+
+    while (first < end && first * g->stride_w + shift < 0)
+        first++;
+    while (end > first && (end - 1) * g->stride_w + shift >= g->W)
+        end--;
+    const struct meeting m = { out_row + (size_t)first, in_row + (size_t)(first * g->stride_w + shift), end - first,
+                               g->stride_w, k };
+    if (end > first)
+        meet(arg, &m);
+}
+
+/* All meetings of output channel c_out with input channel c; of one output, in the order of the kernel. */
 static void windows(const struct node *n, size_t B, int c_out, int c, meet_fn *meet, void *arg)
 {
     const struct window *g = &n->in;
 
     for (size_t b = 0; b < B; b++)
-        for (int i = 0; i < n->out_h * n->out_w; i++)
+        for (int i = 0; i < n->out_h; i++)
             for (int k = 0; k < g->kernel_h * g->kernel_w; k++) {
-                const int h = i / n->out_w * g->stride_h - g->pad_h + k / g->kernel_w;
-                const int w = i % n->out_w * g->stride_w - g->pad_w + k % g->kernel_w;
-                if (h < 0 || h >= g->H || w < 0 || w >= g->W)
-                    continue;
-                const struct meeting m = { ((size_t)c_out * B + b) * (size_t)(n->out_h * n->out_w) + (size_t)i,
-                                           (((size_t)c * B + b) * (size_t)g->H + (size_t)h) * (size_t)g->W + (size_t)w,
-                                           c, k };
-                meet(arg, &m);
+                const int h = i * g->stride_h - g->pad_h + k / g->kernel_w;
+                const size_t out_row = (((size_t)c_out * B + b) * (size_t)n->out_h + (size_t)i) * (size_t)n->out_w;
+                const size_t in_plane = ((size_t)c * B + b) * (size_t)g->H;
+                if (h >= 0 && h < g->H)
+                    meet_row(n, out_row, (in_plane + (size_t)h) * (size_t)g->W, k, meet, arg);
             }
 }
 
-struct sums { /* of windows(): y += w x, or both gradients, or a pool */
+struct sums { /* of windows(): a convolution, its gradients, or a pool */
     double *y, *dx, *dw;
     const double *x, *w, *dy;
     double factor;
@@ -121,15 +131,19 @@ static void conv_meet(void *arg, const struct meeting *m)
 {
     struct sums *s = arg;
 
-    s->y[m->out] += s->w[m->k] * s->x[m->in];
+    for (int i = 0; i < m->n; i++)
+        s->y[m->out + (size_t)i] += s->w[m->k] * s->x[m->in + (size_t)(i * m->stride)];
 }
 
 static void conv_grad_meet(void *arg, const struct meeting *m)
 {
     struct sums *s = arg;
 
-    s->dw[m->k] += s->dy[m->out] * s->x[m->in];
-    s->dx[m->in] += s->dy[m->out] * s->w[m->k];
+    for (int i = 0; i < m->n; i++) {
+        const size_t in = m->in + (size_t)(i * m->stride);
+        s->dw[m->k] += s->dy[m->out + (size_t)i] * s->x[in];
+        s->dx[in] += s->dy[m->out + (size_t)i] * s->w[m->k];
+    }
 }
 
 static void conv(struct network_reference *r, const struct node *n, double *y, const double *weight)
@@ -159,7 +173,7 @@ static void conv_grad(struct network_reference *r, const struct node *n, const d
         }
 }
 
-/* v = scale v + shift, per channel. */
+/* v = scale v + shift. */
 static void affine(double *v, size_t n, double scale, double shift)
 {
     for (size_t i = 0; i < n; i++)
@@ -189,7 +203,7 @@ static void update(double *state, const struct node *n, int c, const struct laye
     *var = 0.9 * *var + 0.1 * unbiased;
 }
 
-/* Inference takes the running values as the batch's. */
+/* Inference: the running values. */
 static void conv_forward(struct network_reference *r, int i, const double *param, double *state, bool training)
 {
     const struct node *n = &r->n->node[i];
@@ -268,7 +282,8 @@ static void max_meet(void *arg, const struct meeting *m)
 {
     struct sums *s = arg;
 
-    s->y[m->out] = fmax(s->y[m->out], s->x[m->in]);
+    for (int i = 0; i < m->n; i++)
+        s->y[m->out + (size_t)i] = fmax(s->y[m->out + (size_t)i], s->x[m->in + (size_t)(i * m->stride)]);
 }
 
 /* The first of equal ones gets it all: dw marks outputs that have given. */
@@ -276,9 +291,12 @@ static void max_grad_meet(void *arg, const struct meeting *m)
 {
     struct sums *s = arg;
 
-    if (s->dw[m->out] == 0.0 && s->x[m->in] == s->y[m->out]) {
-        s->dw[m->out] = 1.0;
-        s->dx[m->in] += s->dy[m->out];
+    for (int i = 0; i < m->n; i++) {
+        const size_t in = m->in + (size_t)(i * m->stride), out = m->out + (size_t)i;
+        if (s->dw[out] == 0.0 && s->x[in] == s->y[out]) {
+            s->dw[out] = 1.0;
+            s->dx[in] += s->dy[out];
+        }
     }
 }
 
@@ -286,14 +304,16 @@ static void avg_meet(void *arg, const struct meeting *m)
 {
     struct sums *s = arg;
 
-    s->y[m->out] += s->factor * s->x[m->in];
+    for (int i = 0; i < m->n; i++)
+        s->y[m->out + (size_t)i] += s->factor * s->x[m->in + (size_t)(i * m->stride)];
 }
 
 static void avg_grad_meet(void *arg, const struct meeting *m)
 {
     struct sums *s = arg;
 
-    s->dx[m->in] += s->factor * s->dy[m->out];
+    for (int i = 0; i < m->n; i++)
+        s->dx[m->in + (size_t)(i * m->stride)] += s->factor * s->dy[m->out + (size_t)i];
 }
 
 static void pool(struct network_reference *r, int i, bool backward)
@@ -390,9 +410,8 @@ static double loss_forward(struct network_reference *r, int i, const uint32_t *l
     for (size_t b = 0; b < B; b++) {
         double sum = 0.0;
         size_t top = 0;
-        for (size_t k = 0; k < K; k++) {
+        for (size_t k = 0; k < K; k++)
             top = logits[k * B + b] > logits[top * B + b] ? k : top;
-        }
         for (size_t k = 0; k < K; k++)
             sum += exp(logits[k * B + b] - logits[top * B + b]);
         for (size_t k = 0; k < K; k++)
