@@ -163,27 +163,44 @@ void cuda_device_unpin(struct cuda_device *d, void *memory)
 
 /* --- what runs --- */
 
-static float operand(const struct cuda_gemm *g, const void *of, size_t at)
+/* The operand as floats, row by row; to be freed. */
+static float *unpacked(const struct cuda_gemm *g, const void *from, size_t n_rows, size_t n, size_t ld, bool transpose)
 {
-    if (!g->bf16)
-        return static_cast<const float *>(of)[at];
-    const uint32_t bits = (uint32_t) static_cast<const uint16_t *>(of)[at] << 16;
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
+    float *out = static_cast<float *>(must(malloc(n_rows * n * sizeof *out)));
+
+    for (size_t i = 0; i < n_rows; i++)
+        for (size_t k = 0; k < n; k++) {
+            const size_t at = transpose ? k * ld + i : i * ld + k;
+            const uint32_t bits = g->bf16 ? (uint32_t) static_cast<const uint16_t *>(from)[at] << 16 : 0;
+            if (g->bf16)
+                memcpy(out + i * n + k, &bits, sizeof bits);
+            else
+                out[i * n + k] = static_cast<const float *>(from)[at];
+        }
+    return out;
 }
 
 static void run_gemm(const struct cuda_gemm *g)
 {
-    for (size_t i = 0; i < (size_t)g->M; i++)
-        for (size_t j = 0; j < (size_t)g->N; j++) {
-            float *c = g->c + i * g->ldc + j;
-            double sum = 0.0;
-            for (size_t k = 0; k < (size_t)g->K; k++)
-                sum += (double)operand(g, g->a, g->transpose_a ? k * g->lda + i : i * g->lda + k) *
-                       (double)operand(g, g->b, g->transpose_b ? j * g->ldb + k : k * g->ldb + j);
-            *c = (float)(g->beta == 0.0f ? sum : sum + (double)g->beta * (double)*c);
+    const size_t M = (size_t)g->M, N = (size_t)g->N, K = (size_t)g->K;
+    float *a = unpacked(g, g->a, M, K, g->lda, g->transpose_a), *b = unpacked(g, g->b, K, N, g->ldb, g->transpose_b);
+    double *sum = static_cast<double *>(must(malloc(N * sizeof *sum)));
+
+    for (size_t i = 0; i < M; i++) {
+        float *c = g->c + i * g->ldc;
+        for (size_t j = 0; j < N; j++)
+            sum[j] = g->beta == 0.0f ? 0.0 : (double)g->beta * (double)c[j];
+        for (size_t k = 0; k < K; k++) {
+            const double x = (double)a[i * K + k];
+            for (size_t j = 0; j < N; j++)
+                sum[j] += x * (double)b[k * N + j];
         }
+        for (size_t j = 0; j < N; j++)
+            c[j] = (float)sum[j];
+    }
+    free(a);
+    free(b);
+    free(sum);
 }
 
 static void run_until(struct cuda_device *d, int lane, size_t turn);

@@ -2,6 +2,7 @@
 /* threads_test.cu - the threads of a block, as coroutines (words_test.cuh). */
 #include "harness/compute/on_host/threads_test.cuh"
 
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -21,7 +22,9 @@ enum { MAX_THREADS = 1024, LANES = 32, STACK_BYTES = 1 << 18, VALUE_BYTES = 16 }
 enum state { READY, AT_BARRIER, AT_SHUFFLE, ENDED };
 
 struct coroutine {
-    ucontext_t context;
+    ucontext_t context; /* how it begins; then it waits for the next block in a loop */
+    jmp_buf at;         /* where it goes on: no system call, unlike swapcontext */
+    bool has_begun;
     char *stack;
     enum state state;
     unsigned n_shuffles;
@@ -32,7 +35,8 @@ struct block {
     struct coroutine thread[MAX_THREADS];
     /* What lanes give, for this shuffle and the next: nobody is two ahead of another. */
     char value[2][MAX_THREADS][VALUE_BYTES];
-    ucontext_t scheduler;
+    ucontext_t unused;
+    jmp_buf scheduler;
     void *scheduler_fake;
     const void *scheduler_stack;
     size_t n_scheduler_stack_bytes;
@@ -79,16 +83,19 @@ static void pause_in(enum state state)
     struct coroutine *me = &block->thread[block->current];
 
     me->state = state;
-    leaving(state == ENDED ? NULL : &me->fake_stack, block->scheduler_stack, block->n_scheduler_stack_bytes);
-    swapcontext(&me->context, &block->scheduler);
-    entered(me->fake_stack, NULL, NULL);
+    leaving(&me->fake_stack, block->scheduler_stack, block->n_scheduler_stack_bytes);
+    if (_setjmp(me->at) == 0)
+        _longjmp(block->scheduler, 1);
+    entered(me->fake_stack, &block->scheduler_stack, &block->n_scheduler_stack_bytes);
 }
 
 static void thread_main()
 {
     entered(NULL, &block->scheduler_stack, &block->n_scheduler_stack_bytes);
-    block->run(block->body);
-    pause_in(ENDED);
+    for (;;) { /* one round a block */
+        block->run(block->body);
+        pause_in(ENDED);
+    }
 }
 
 static void resume(unsigned k)
@@ -97,7 +104,12 @@ static void resume(unsigned k)
 
     block->current = threadIdx.x = k;
     leaving(&block->scheduler_fake, thread->stack, STACK_BYTES);
-    swapcontext(&block->scheduler, &thread->context);
+    if (_setjmp(block->scheduler) == 0) {
+        if (thread->has_begun)
+            _longjmp(thread->at, 1);
+        thread->has_begun = true;
+        swapcontext(&block->unused, &thread->context);
+    }
     entered(block->scheduler_fake, NULL, NULL);
 }
 
@@ -132,17 +144,17 @@ static void start(unsigned k)
 {
     struct coroutine *thread = &block->thread[k];
 
-    if (thread->stack == NULL)
-        thread->stack = static_cast<char *>(
-            mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    thread->state = READY;
+    thread->n_shuffles = 0;
+    if (thread->stack != NULL)
+        return;
+    thread->stack = static_cast<char *>(
+        mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     if (thread->stack == MAP_FAILED || getcontext(&thread->context) != 0)
         die("no memory for threads");
     thread->context.uc_stack.ss_sp = thread->stack;
     thread->context.uc_stack.ss_size = STACK_BYTES;
     thread->context.uc_link = NULL;
-    thread->state = READY;
-    thread->n_shuffles = 0;
-    thread->fake_stack = NULL;
     makecontext(&thread->context, thread_main, 0);
 }
 
