@@ -11,8 +11,8 @@
 #include "harness/world/world.h"
 
 enum { ONLY_WARM_UP = -1, UNWATCHED = -2 };
-enum { SIDE_FULL, SIDE_GEMM, N_SIDES, N_PHASES = 2, N_ROOF_TRIES = 5 };
-enum { STREAM_BYTES = 512 << 20 };
+enum { SIDE_FULL, SIDE_GEMM, N_SIDES, N_PHASES = 2, N_ROOF_TRIES = 3 };
+enum { STREAM_BYTES = 256 << 20 };
 
 struct watch { /* what an observer writes to */
     struct world *world;
