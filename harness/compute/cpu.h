@@ -1,14 +1,85 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cpu.h - the operations of the cpu backend that live in cpu_layers.c. Private to this room. */
+/*
+ * cpu.h - what the files of the cpu backend share. Private to this room.
+ *
+ * An operation is cut into numbered tasks, by its shape alone (C1), and a team runs them. A task that makes
+ * a sum alone has it in one order; sums over several tasks are added in the order of the tasks.
+ */
 #ifndef HARNESS_COMPUTE_CPU_H
 #define HARNESS_COMPUTE_CPU_H
 
+#include "harness/base/arena.h"
 #include "harness/compute/compute.h"
+#include "harness/compute/cpu_kernels.h"
+#include "harness/world/team.h"
 
-/* As the members of struct compute_backend say. None can fail; none uses c. */
-void cpu_im2col(struct compute *c, float *col, const float *x, const struct window *g);
-void cpu_col2im(struct compute *c, float *dx, const float *col, const struct window *g);
+enum {
+    CPU_CHUNK_ELEMS = 64 * 1024, /* of a task that goes over memory: some tens of us of work */
+};
 
+struct block; /* one memory_open() */
+struct cpu_bf16;
+
+struct cpu {
+    struct compute base;
+    const struct cpu_kernels *kernels;
+    struct team *team;
+    struct block *block;
+    struct arena own;    /* one part for each thread */
+    struct arena common; /* of the operation at hand, between its runs of the team */
+    size_t own_elems, common_elems;
+    enum rc failed; /* reported by the next sync */
+    bool gemms_alone;
+    struct cpu_bf16 *bf16; /* NULL: fp32 */
+};
+
+static inline struct cpu *cpu_of(struct compute *c)
+{
+    return (struct cpu *)c;
+}
+
+/* Have n_elems floats of scratch for each thread, and n_common together: the same memory on every call, except when
+ * it must grow (C3). false: there is not enough memory; the operation is given up (C4). */
+bool cpu_scratch(struct cpu *c, size_t n_elems, size_t n_common);
+float *cpu_own(const struct cpu *c, int thread);
+float *cpu_common(const struct cpu *c);
+
+/* Tasks of about CPU_CHUNK_ELEMS elements: where task begins, and how many there are. */
+struct stretch {
+    size_t from, n;
+};
+int cpu_n_chunks(size_t n);
+struct stretch cpu_chunk(size_t n, int task);
+/* n_items of n_each elements, several to a task where they are small. */
+int cpu_n_groups(size_t n_items, size_t n_each);
+struct stretch cpu_group(size_t n_items, size_t n_each, int task);
+
+/* C(M,N) = op(A) op(B) + beta C on this thread; row lengths as given. */
+struct blas {
+    bool transpose_a, transpose_b;
+    size_t M, N, K;
+    const float *a, *b;
+    size_t lda, ldb, ldc;
+    float beta;
+    float *c;
+};
+void cpu_blas(const struct blas *g);
+
+/* Rows [row, row + n_rows) of the matrix that makes a convolution a product: row (c, kh, kw), column
+ * (b, out_h, out_w). Columns are those of whole output rows [from, from + n) of B out_h; ld: elements between rows
+ * of col. */
+struct cols {
+    const struct window *g;
+    size_t channel, n_channels;
+    size_t from, n; /* output rows */
+    size_t ld;
+};
+void cpu_im2col(const struct cpu_kernels *k, float *col, const float *x, const struct cols *s);
+/* dx += the reverse; x is not cleared first. */
+void cpu_col2im(const struct cpu_kernels *k, float *dx, const float *col, const struct cols *s);
+
+/* As the members of struct compute_backend say. */
+void cpu_gemm(struct compute *c, const struct gemm *g);
 void cpu_conv(struct compute *c, float *y, const float *x, const float *weight, const struct epilogue *e,
               const struct conv_shape *s);
 void cpu_conv_input_grad(struct compute *c, float *dx, const float *dy, const float *weight, bool add,
@@ -33,8 +104,16 @@ void cpu_adaptive_pool(struct compute *c, float *y, const float *x, const struct
 void cpu_adaptive_pool_grad(struct compute *c, float *dx, const float *dy, bool add, const struct window *g, int out_h,
                             int out_w);
 void cpu_dropout(struct compute *c, float *x, size_t n, float keep_ratio, uint64_t key);
+void cpu_swap_axes(struct compute *c, float *out, const float *in, size_t n_a, size_t n_b, size_t n_inner);
+void cpu_bias_add(struct compute *c, float *y, const float *bias, size_t outer, size_t n, size_t inner);
+void cpu_bias_grad(struct compute *c, float *dbias, const float *dy, size_t outer, size_t n, size_t inner);
+void cpu_relu(struct compute *c, float *x, size_t n);
+void cpu_relu_grad(struct compute *c, float *dx, const float *x, size_t n);
 void cpu_softmax_xent(struct compute *c, double *mean_loss, float *dlogits, size_t *n_correct, const float *logits,
                       const uint32_t *label, float weight, size_t B, size_t K);
 void cpu_mean_square(struct compute *c, double *mean_loss, float *dy, const float *y, const float *target, size_t n);
+void cpu_zero(struct compute *c, float *x, size_t n);
+void cpu_accumulate(struct compute *c, float *y, const float *x, size_t n);
+void cpu_sgd_step(struct compute *c, float *p, float *v, const float *g, size_t n, const struct sgd *s);
 
 #endif

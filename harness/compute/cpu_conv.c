@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cpu_conv.c - convolution of the cpu backend, forward.
+ *
+ * A task is a tile of columns: some rows of col are made in the thread's own scratch and multiplied into y at
+ * once, then the next ones are added; what is done to the outputs is done while the tile is in the cache.
+ */
+#include "harness/compute/cpu_conv.h"
+
+enum {
+    TILE_COLUMNS = 784, /* measured: a tile of col and its outputs share a cache of 2 MiB */
+    CHUNK_ROWS = 384,   /* of col: what OpenBLAS takes at a time */
+    MIN_TASKS = 8,
+    BLOCK_ROWS = 256, /* least rows of the weights in a task, where tiles are too few */
+};
+
+static size_t ceil_div(size_t n, size_t by)
+{
+    return (n + by - 1) / by;
+}
+
+/* Tiles of about TILE_COLUMNS columns; more where there are few, so that a few threads find equal shares. */
+static size_t count_tiles(size_t N)
+{
+    const size_t n = ceil_div(N, TILE_COLUMNS), by_4 = ceil_div(n, 4) * 4, by_2 = ceil_div(n, 2) * 2;
+
+    if (N / by_4 >= 300)
+        return by_4;
+    return N / by_2 >= 150 ? by_2 : n;
+}
+
+struct conv_cut conv_cut_of(const struct conv_shape *s)
+{
+    const struct window *g = &s->in;
+    struct conv_cut cut = { .s = s, .M = (size_t)s->C_out, .n_taps = (size_t)g->kernel_h * (size_t)g->kernel_w };
+    const size_t C = (size_t)g->C;
+
+    cut.K = C * cut.n_taps;
+    cut.out_w = (size_t)window_out_w(g);
+    cut.n_rows = (size_t)g->B * (size_t)window_out_h(g);
+    cut.N = cut.n_rows * cut.out_w;
+    cut.as_it_lies = cut.n_taps == 1 && g->stride_h == 1 && g->stride_w == 1;
+    cut.tile_rows = ceil_div(cut.n_rows, count_tiles(cut.N));
+    cut.n_tiles = ceil_div(cut.n_rows, cut.tile_rows);
+    cut.n_chunks = ceil_div(cut.K, CHUNK_ROWS);
+    if (cut.n_chunks > C)
+        cut.n_chunks = C;
+    cut.chunk_channels = ceil_div(C, cut.n_chunks);
+    cut.n_chunks = ceil_div(C, cut.chunk_channels);
+    return cut;
+}
+
+struct conv_tile conv_tile_of(const struct conv_cut *cut, size_t tile)
+{
+    const size_t row = tile * cut->tile_rows, left = cut->n_rows - row;
+    const size_t n_rows = left < cut->tile_rows ? left : cut->tile_rows;
+
+    return (struct conv_tile){ row, n_rows, row * cut->out_w, n_rows * cut->out_w };
+}
+
+struct stretch conv_chunk_of(const struct conv_cut *cut, size_t chunk)
+{
+    const size_t from = chunk * cut->chunk_channels, left = (size_t)cut->s->in.C - from;
+
+    return (struct stretch){ from, left < cut->chunk_channels ? left : cut->chunk_channels };
+}
+
+void cpu_epilogue(const struct cpu *c, float *y, const struct epilogue *e, size_t N, struct stretch rows,
+                  const struct conv_tile *tile)
+{
+    if (c->gemms_alone || (e->scale == NULL && e->shift == NULL && e->add == NULL && !e->relu))
+        return;
+    for (size_t o = rows.from; o < rows.from + rows.n; o++) {
+        const size_t at = o * N + tile->column;
+        c->kernels->epilogue(y + at, e->add != NULL ? e->add + at : NULL, e->scale != NULL ? e->scale[o] : 1.0f,
+                             e->shift != NULL ? e->shift[o] : 0.0f, e->relu, tile->n_columns);
+    }
+}
+
+struct conv { /* one call */
+    struct cpu *c;
+    struct conv_cut cut;
+    float *y;
+    const float *x, *weight;
+    bool transposed, add; /* weight is (K, M), 1 x 1 only; y is added to */
+    const struct epilogue *e;
+    size_t n_blocks, block_rows; /* of the weights */
+};
+
+static void multiply(const struct conv *t, struct stretch rows, const struct conv_tile *tile, struct blas *g)
+{
+    const struct conv_cut *cut = &t->cut;
+    const size_t k = (size_t)(g->a - t->weight); /* first row of col, set by the caller */
+
+    g->M = rows.n;
+    g->N = tile->n_columns;
+    g->transpose_a = t->transposed;
+    g->a = t->transposed ? t->weight + k * cut->M + rows.from : t->weight + rows.from * cut->K + k;
+    g->lda = t->transposed ? cut->M : cut->K;
+    g->c = t->y + rows.from * cut->N + tile->column;
+    g->ldc = cut->N;
+    g->beta = t->add || k > 0 ? 1.0f : 0.0f;
+    cpu_blas(g);
+}
+
+static void conv_task(void *arg, int task, int thread)
+{
+    const struct conv *t = arg;
+    const struct conv_cut *cut = &t->cut;
+    const struct conv_tile tile = conv_tile_of(cut, (size_t)task / t->n_blocks);
+    const size_t from = (size_t)task % t->n_blocks * t->block_rows, left = cut->M - from;
+    const struct stretch rows = { from, left < t->block_rows ? left : t->block_rows };
+    float *col = cpu_own(t->c, thread);
+
+    if (cut->as_it_lies) {
+        struct blas g = { .K = cut->K, .a = t->weight, .b = t->x + tile.column, .ldb = cut->N };
+        multiply(t, rows, &tile, &g);
+    }
+    for (size_t i = 0; i < cut->n_chunks && !cut->as_it_lies; i++) {
+        const struct stretch channels = conv_chunk_of(cut, i);
+        const struct cols part = { &cut->s->in, channels.from, channels.n, tile.row, tile.n_rows, tile.n_columns };
+        struct blas g = {
+            .K = channels.n * cut->n_taps, .a = t->weight + channels.from * cut->n_taps, .b = col, .ldb = tile.n_columns
+        };
+        if (!t->c->gemms_alone)
+            cpu_im2col(t->c->kernels, col, t->x, &part);
+        multiply(t, rows, &tile, &g);
+    }
+    cpu_epilogue(t->c, t->y, t->e, cut->N, rows, &tile);
+}
+
+static void conv_run(struct conv *t)
+{
+    const struct conv_cut *cut = &t->cut;
+
+    t->n_blocks = 1;
+    if (cut->as_it_lies && cut->n_tiles < MIN_TASKS)
+        t->n_blocks = ceil_div(MIN_TASKS, cut->n_tiles);
+    if (t->n_blocks > cut->M / BLOCK_ROWS)
+        t->n_blocks = cut->M >= BLOCK_ROWS ? cut->M / BLOCK_ROWS : 1;
+    t->block_rows = ceil_div(cut->M, t->n_blocks);
+    t->n_blocks = ceil_div(cut->M, t->block_rows);
+    if (cut->as_it_lies || cpu_scratch(t->c, cut->chunk_channels * cut->n_taps * cut->tile_rows * cut->out_w, 0))
+        team_run(t->c->team, conv_task, t, (int)(cut->n_tiles * t->n_blocks));
+}
+
+void cpu_conv(struct compute *base, float *y, const float *x, const float *weight, const struct epilogue *e,
+              const struct conv_shape *s)
+{
+    struct conv t = { .c = cpu_of(base), .cut = conv_cut_of(s), .y = y, .x = x, .weight = weight, .e = e };
+
+    if (cpu_is_thin(&t.cut))
+        cpu_thin_conv(t.c, y, x, weight, e, &t.cut);
+    else
+        conv_run(&t);
+}
+
+struct flip {
+    float *to;
+    const float *from;
+    size_t C_out, C, n_taps;
+};
+
+/* to(C, C_out, kernel) = from(C_out, C, kernel) with the kernel turned by half a turn. */
+static void flip_task(void *arg, int task, int thread)
+{
+    const struct flip *t = arg;
+    const struct stretch channels = cpu_group(t->C, t->C_out * t->n_taps, task);
+
+    (void)thread;
+    for (size_t c = channels.from; c < channels.from + channels.n; c++)
+        for (size_t o = 0; o < t->C_out; o++) {
+            float *to = t->to + (c * t->C_out + o) * t->n_taps;
+            const float *from = t->from + (o * t->C + c) * t->n_taps + t->n_taps - 1;
+            for (size_t k = 0; k < t->n_taps; k++)
+                to[k] = *(from - k);
+        }
+}
+
+/* The convolution whose output is dx: of dy with turned weights. Padding keeps it as large as the input. */
+static struct conv_shape turned(const struct conv_shape *s)
+{
+    const struct window *g = &s->in;
+    const struct window in = { .B = g->B,
+                               .C = s->C_out,
+                               .H = window_out_h(g),
+                               .W = window_out_w(g),
+                               .kernel_h = g->kernel_h,
+                               .kernel_w = g->kernel_w,
+                               .stride_h = 1,
+                               .stride_w = 1,
+                               .pad_h = g->kernel_h - 1 - g->pad_h,
+                               .pad_w = g->kernel_w - 1 - g->pad_w };
+
+    return (struct conv_shape){ .in = in, .C_out = g->C };
+}
+
+/* It does the same work only where the output is about as large as the input. */
+bool cpu_turns(const struct conv_cut *cut)
+{
+    const struct window *g = &cut->s->in;
+
+    return g->stride_h == 1 && g->stride_w == 1 && 8 * (size_t)g->B * (size_t)g->H * (size_t)g->W <= 9 * cut->N;
+}
+
+void cpu_turned_conv(struct cpu *c, float *dx, const float *dy, const float *weight, bool add,
+                     const struct conv_shape *s)
+{
+    static const struct epilogue none = { .relu = false };
+    const struct conv_shape back = turned(s);
+    const size_t n_taps = (size_t)s->in.kernel_h * (size_t)s->in.kernel_w;
+    struct conv t = { .c = c, .cut = conv_cut_of(&back), .y = dx, .x = dy, .weight = weight, .add = add, .e = &none };
+    struct flip flip = { .from = weight, .C_out = (size_t)s->C_out, .C = (size_t)s->in.C, .n_taps = n_taps };
+
+    t.transposed = t.cut.as_it_lies;
+    if (!t.transposed) {
+        if (!cpu_scratch(c, 0, t.cut.M * t.cut.K))
+            return;
+        t.weight = flip.to = cpu_common(c);
+        if (!c->gemms_alone)
+            team_run(c->team, flip_task, &flip, cpu_n_groups(flip.C, flip.C_out * n_taps));
+    }
+    conv_run(&t);
+}
