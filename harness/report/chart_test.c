@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * chart_test.c - each chart drawn from small tables; failures told in gnuplot's words.
- *   chart_test throughput|efficiency|loss|cost|errors
+ *   chart_test throughput|efficiency|loss|cost|roofline|errors
  */
 #include "harness/report/chart.h"
 
@@ -21,6 +21,8 @@ static const struct chart_var VARS[] = {
     { "batch", "32" },
     { "machine", "a machine\nof 2 cores" },
     { "launches", "3" },
+    { "peak_gflop_per_s", "112.5" },
+    { "peak_gb_per_s", "9.5" },
 };
 
 /* Tables that hold what may come: comments, nan, one point, oversubscription, long and unknown modes. */
@@ -47,6 +49,11 @@ static const struct sample {
               "single\t1\t3900\t0\t0\tnan\t80\t0\nps\t2\t3900\t0\t400\t150\t80\t0\nps\t4\t7900\t0\t900\t350\t80\t1\n" },
     { "cost", "mode\tworkers\tcompute_us\twait_us\twire_us\tserver_us\tapply_us\toversubscribed\n"
               "single\t1\t39\tnan\tnan\tnan\tnan\t0\n" },
+    { "roofline", "# slowest first\n"
+                  "kind\tintensity_flop_per_byte\tgflop_per_s\tshare_ratio\tlayer\n"
+                  "larger convolution\t80\t61.5\t0.3\ts0b0/2\nlarger convolution\t80\t61\t0.2\ts0b1/2\n"
+                  "1x1 convolution\t12\t130\t0.1\ts0b0/3\ndense\t0.4\t3.1\t0.01\tfc\n" },
+    { "roofline", "kind\tintensity_flop_per_byte\tgflop_per_s\tshare_ratio\tlayer\ndense\t0.4\t0.0001\t1\tfc\n" },
 };
 
 static int set_up(void **state)
@@ -107,7 +114,7 @@ static void draws(void **state)
 
 static void tells_what_is_wrong_with_a_table(void **state)
 {
-    static const char *const script[] = { "throughput", "efficiency", "loss", "cost" };
+    static const char *const script[] = { "throughput", "efficiency", "loss", "cost", "roofline" };
     static const char *const broken[] = { "", "mode\tworkers\n", "this is\nno table\nat all\n" };
     struct kit *k = *state;
 
