@@ -40,7 +40,7 @@ static void print_parts(void)
         printf(" %s", (*c)->name);
     printf("\nmodels      ");
     for (const struct workload *const *m = workload_all(); *m; m++)
-        printf(" %s (data %s)", (*m)->name, (*m)->dataset);
+        printf(" %s (data %s)", (*m)->name, (*m)->dataset ? (*m)->dataset : "none: plays a profile");
     printf("\nmodes        none single ps allreduce\nreducers    ");
     for (const struct reducer *const *r = reducer_all(); *r; r++)
         printf(" %s", (*r)->name);
