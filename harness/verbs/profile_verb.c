@@ -77,19 +77,31 @@ static bool given(const struct wish *w, const char *name)
 /* What one kind of profile has no use for is refused, not passed over. */
 static enum rc check_use(const struct wish *w)
 {
-    static const char *const measuring[] = { "batch", "compute", "threads", "steps", "warmup",
-                                             "seed",  "data",    "chart",   NULL };
-    static const char *const deriving[] = { "framework", "gpu-batch", NULL };
+    static const struct {
+        const char *name;
+        bool derives; /* given when deriving it is wrong, else when measuring */
+        const char *why;
+    } useless[] = {
+        { "batch", true, "a published rate is not measured; --gpu-batch chooses one" },
+        { "compute", true, "a published rate is not measured" },
+        { "threads", true, "a published rate is not measured" },
+        { "steps", true, "a published rate is not measured" },
+        { "warmup", true, "a published rate is not measured" },
+        { "seed", true, "a published rate is not measured" },
+        { "data", true, "a published rate is not measured" },
+        { "chart", true, "a published rate is not measured" },
+        { "image-size", true, "a published rate is of the network as published" },
+        { "classes", true, "a published rate is of the network as published" },
+        { "aux", true, "a published rate is of the network as published" },
+        { "width-divisor", true, "a published rate is of the network as published" },
+        { "framework", false, "chooses among published rates; needs --published GPU or --list" },
+        { "gpu-batch", false, "chooses among published rates; needs --published GPU or --list" },
+    };
     const bool derives = w->opts.published[0] != '\0' || w->opts.list;
 
-    for (const char *const *name = derives ? measuring : deriving; *name != NULL; name++)
-        if (given(w, *name))
-            return derives ? rc_raise(RC_INVAL,
-                                      "--%s: a published rate is not measured; leave out --published and --list, "
-                                      "or this%s",
-                                      *name, strcmp(*name, "batch") == 0 ? "; --gpu-batch chooses one" : "")
-                           : rc_raise(RC_INVAL, "--%s: chooses among published rates; needs --published GPU or --list",
-                                      *name);
+    for (size_t i = 0; i < sizeof useless / sizeof *useless; i++)
+        if (useless[i].derives == derives && given(w, useless[i].name))
+            return rc_raise(RC_INVAL, "--%s: %s", useless[i].name, useless[i].why);
     if (w->opts.list && w->opts.out[0] != '\0')
         return rc_raise(RC_INVAL, "--out %.200s: --list only prints; leave one of them out", w->opts.out);
     if (!derives && strcmp(w->opts.precision, "amp") == 0)
