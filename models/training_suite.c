@@ -181,9 +181,11 @@ static float *bits_of(struct suite *s, struct network_fixture_opts opts, bool po
     return bits;
 }
 
-/* Q1, X1: from run to run, with any number of threads, in a larger block, and with NaN in all that has died. */
+/* Q1, X1: from run to run, with any number of threads, in a larger block, in memory that the host may not touch (C5:
+ * everything is carried over), and with NaN in all that has died. */
 static void bits_are_the_same(struct suite *s)
 {
+    struct compute_backend far = compute_cpu;
     const struct {
         const char *what;
         struct network_fixture_opts opts;
@@ -192,8 +194,11 @@ static void bits_are_the_same(struct suite *s)
                   { "bits differ with 2 threads", { .n_threads = 2 }, false },
                   { "bits differ with 3 threads", { .n_threads = 3 }, false },
                   { "bits differ with a larger max_batch", { .max_batch = s->v->B + 3 }, false },
+                  { "bits differ in memory of a device", { .backend = &far }, false },
                   { "memory is read after its end", { .max_batch = 0 }, true } };
     size_t n_bytes, n_bytes_again;
+
+    far.host_memory = false;
     float *bits = bits_of(s, (struct network_fixture_opts){ .max_batch = 0 }, false, &n_bytes);
 
     for (size_t i = 0; i < sizeof again / sizeof again[0]; i++) {
