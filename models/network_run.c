@@ -247,8 +247,44 @@ static void tell(const struct run *r, const struct step *s, bool begin)
     r->observer->node(r->observer->arg, s->node, s->phase, begin);
 }
 
+/* Segments whose gradients are queued, not yet handed over: the compute works on while the host sends an earlier one.
+ * Each has a mark. */
+struct handing {
+    struct segment segment[COMPUTE_MARKS];
+    int n_marked, n_handed;
+};
+
+static enum rc hand_over_oldest(const struct run *r, struct handing *h)
+{
+    const int k = h->n_handed++ % COMPUTE_MARKS;
+
+    compute_as_of(r->compute, k);
+    const enum rc rc = layer_ready(r->ready, r->arg, h->segment[k], r->grad);
+    compute_as_of(r->compute, -1);
+    return rc;
+}
+
+/* M2: a mark stands after everything that writes the segment. */
+static enum rc hand_over(const struct run *r, struct handing *h, struct segment s)
+{
+    const int k = h->n_marked % COMPUTE_MARKS;
+    enum rc rc = RC_OK;
+
+    if (r->ready == NULL)
+        return RC_OK;
+    if (h->n_marked - h->n_handed == COMPUTE_MARKS)
+        TRY(hand_over_oldest(r, h));
+    if (!compute_mark(r->compute, k))
+        return layer_ready(r->ready, r->arg, s, r->grad);
+    h->segment[k] = s;
+    h->n_marked++;
+out:
+    return rc;
+}
+
 enum rc network_run(const struct run *r)
 {
+    struct handing handing = { .n_marked = 0 };
     const struct program *p = r->program;
     const bool poison = r->poison && r->memory != NULL;
     enum rc rc = RC_OK;
@@ -260,7 +296,7 @@ enum rc network_run(const struct run *r)
         if (r->observer != NULL && (i == 0 || !same_work(s - 1, s)))
             tell(r, s, true);
         if (s->kind == STEP_READY)
-            TRY(layer_ready(r->ready, r->arg, s->segment, r->grad));
+            TRY(hand_over(r, &handing, s->segment));
         else
             step_fns[s->kind](r, s, &r->network->node[s->node]);
         if (r->observer != NULL && (i + 1 == p->n_steps || !same_work(s, s + 1)))
@@ -268,6 +304,8 @@ enum rc network_run(const struct run *r)
         if (poison)
             poison_dead(r, i);
     }
+    while (handing.n_handed < handing.n_marked)
+        TRY(hand_over_oldest(r, &handing));
 out:
     return rc;
 }

@@ -111,6 +111,21 @@ void compute_get(struct compute *c, void *host, const void *from, size_t n_bytes
     c->ops->get(c, host, from, n_bytes);
 }
 
+bool compute_mark(struct compute *c, int k)
+{
+    assert(k >= 0 && k < COMPUTE_MARKS);
+    if (c->ops->mark == NULL)
+        return false;
+    c->ops->mark(c, k);
+    return true;
+}
+
+void compute_as_of(struct compute *c, int k)
+{
+    assert(k >= -1 && k < COMPUTE_MARKS && c->ops->as_of != NULL);
+    c->ops->as_of(c, k);
+}
+
 int window_out_h(const struct window *g)
 {
     return (g->H + 2 * g->pad_h - g->kernel_h) / g->stride_h + 1;

@@ -109,6 +109,8 @@ struct compute_env {                                       /* a zeroed one is va
                          whatever lies in scratch; every other operation does nothing */
 };
 
+enum { COMPUTE_MARKS = 4 };
+
 struct compute_backend {
     const char *name;    /* "cpu", "cuda", "hollow" */
     bool touches_memory; /* false: arrays may be NULL and keep what they hold */
@@ -129,6 +131,11 @@ struct compute_backend {
     void (*get)(struct compute *c, void *host, const void *from, size_t n_bytes);
     /* Optional (may be NULL): wait for all calls; report what failed (C4). */
     enum rc (*sync)(struct compute *c);
+    /* Optional (may be NULL): mark k, 0 .. COMPUTE_MARKS-1, stands after the calls made so far. Does not wait. */
+    void (*mark)(struct compute *c, int k);
+    /* Optional, with mark: from now on get() and sync() wait for the calls before mark k alone, so later ones
+     * go on meanwhile; what get() reads must not be written by them. k -1: as ever. */
+    void (*as_of)(struct compute *c, int k);
 
     void (*gemm)(struct compute *c, const struct gemm *g);
 
@@ -232,6 +239,9 @@ enum rc compute_memory_open(struct compute *c, void **out, size_t n_bytes, const
 void compute_memory_close(struct compute *c, void **memory); /* NULL-safe, nulls */
 void compute_put(struct compute *c, void *to, const void *host, size_t n_bytes);
 void compute_get(struct compute *c, void *host, const void *from, size_t n_bytes);
+/* Of a backend that has them: without, compute_mark() says false and nothing is marked. */
+bool compute_mark(struct compute *c, int k) MUST_CHECK;
+void compute_as_of(struct compute *c, int k);
 
 /* Wrappers, one per operation, arguments as above; they assert shapes and count work: a GEMM is
  * 2MNK flops and no bytes, a convolution the flops of its GEMM and the bytes of its input, output and

@@ -148,8 +148,12 @@ static void cuda_get(struct compute *base, void *host, const void *from, size_t 
     size_t asked = 0;
     int k = 0;
 
-    cuda_log_flush(c);
-    cuda_device_order(c->device, CUDA_COPY, CUDA_COMPUTE);
+    if (c->as_of != 0)
+        cuda_device_order_mark(c->device, CUDA_COPY, CUDA_MARK_FIRST + c->as_of - 1);
+    else {
+        cuda_log_flush(c);
+        cuda_device_order(c->device, CUDA_COPY, CUDA_COMPUTE);
+    }
     for (size_t done = 0, n; done < n_bytes; done += n, k = (k + 1) % CUDA_STAGINGS) {
         for (int ahead = 0; ahead < CUDA_STAGINGS && asked < n_bytes; ahead++) {
             const size_t in_flight = (asked - done + CUDA_STAGING_BYTES - 1) / CUDA_STAGING_BYTES;
@@ -185,6 +189,10 @@ static enum rc cuda_sync(struct compute *base)
 {
     struct cuda_compute *c = cuda_of(base);
 
+    if (c->as_of != 0) {
+        cuda_device_wait(c->device, CUDA_MARK_FIRST + c->as_of - 1);
+        return cuda_device_error(c->device);
+    }
     cuda_results_fetch(c);
     if (c->out_of_memory) {
         c->out_of_memory = false;
@@ -192,6 +200,19 @@ static enum rc cuda_sync(struct compute *base)
                         c->n_missing_bytes, cuda_device_available(c->device));
     }
     return cuda_device_error(c->device);
+}
+
+static void cuda_mark(struct compute *base, int k)
+{
+    struct cuda_compute *c = cuda_of(base);
+
+    cuda_log_flush(c);
+    cuda_device_mark(c->device, CUDA_MARK_FIRST + k, CUDA_COMPUTE);
+}
+
+static void cuda_as_of(struct compute *base, int k)
+{
+    cuda_of(base)->as_of = k + 1;
 }
 
 const struct compute_backend compute_cuda = {
@@ -206,6 +227,8 @@ const struct compute_backend compute_cuda = {
     .put = cuda_put,
     .get = cuda_get,
     .sync = cuda_sync,
+    .mark = cuda_mark,
+    .as_of = cuda_as_of,
     .gemm = cuda_op_gemm,
     .conv = cuda_op_conv,
     .conv_input_grad = cuda_op_conv_input_grad,

@@ -28,7 +28,13 @@ enum {
 };
 
 /* Marks of the device (cuda_device_mark). */
-enum { CUDA_MARK_STAGING /* and CUDA_STAGINGS - 1 more */, CUDA_MARK_KEYS = CUDA_MARK_STAGING + CUDA_STAGINGS };
+enum {
+    CUDA_MARK_STAGING /* and CUDA_STAGINGS - 1 more */,
+    CUDA_MARK_KEYS = CUDA_MARK_STAGING + CUDA_STAGINGS,
+    CUDA_MARK_FIRST, /* of compute_mark() */
+    CUDA_MARK_END = CUDA_MARK_FIRST + COMPUTE_MARKS
+};
+_Static_assert((int)CUDA_MARK_END <= (int)CUDA_MARKS, "the device has a mark for each");
 
 /* Bytes of packed operands at a time: enough columns for a full GEMM, few enough that what im2col writes is
  * still in a large GPU's second-level cache when the GEMM reads it. A choice, not a measurement. */
@@ -87,6 +93,7 @@ struct cuda_compute {
     uint64_t *keys, *host_keys;        /* device; pinned, being copied */
     uint64_t next_keys[CUDA_MAX_KEYS]; /* of the log */
     size_t n_keys;
+    int as_of;          /* mark k + 1 that get() and sync() wait for; 0: for everything */
     bool out_of_memory; /* scratch could not grow: what was logged since the last sync is not carried out */
     size_t n_missing_bytes;
     const char *missing_for;

@@ -311,6 +311,11 @@ void cuda_device_mark(struct cuda_device *d, int k, enum cuda_lane lane)
     worked(d, cudaEventRecord(d->mark[k], d->lane[lane]), "order");
 }
 
+void cuda_device_order_mark(struct cuda_device *d, enum cuda_lane later, int k)
+{
+    worked(d, cudaStreamWaitEvent(d->lane[later], d->mark[k], 0), "order");
+}
+
 void cuda_device_wait(struct cuda_device *d, int k)
 {
     worked(d, cudaEventSynchronize(d->mark[k]), "copy");

@@ -27,7 +27,7 @@ enum cuda_lane {
     CUDA_COPY,    /* between host and GPU */
 };
 
-enum { CUDA_MARKS = 4 };
+enum { CUDA_MARKS = 8 };
 
 /* A GEMM on operands as they lie in device memory: C(M,N) = op(A)(M,K) op(B)(K,N) + beta C, row-major, rows ld
  * elements apart as stored. bf16: A and B are bfloat16; C is float always. */
@@ -64,6 +64,8 @@ void cuda_device_gemm(struct cuda_device *d, const struct cuda_gemm *g);
 void cuda_device_order(struct cuda_device *d, enum cuda_lane later, enum cuda_lane earlier);
 /* Mark k (0 .. CUDA_MARKS-1) stands after what is queued on lane by now. */
 void cuda_device_mark(struct cuda_device *d, int k, enum cuda_lane lane);
+/* What is queued on `later` from now on waits for mark k. */
+void cuda_device_order_mark(struct cuda_device *d, enum cuda_lane later, int k);
 /* Waits until mark k is passed; one never set is passed. */
 void cuda_device_wait(struct cuda_device *d, int k);
 /* Waits for both lanes. */

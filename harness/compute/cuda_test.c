@@ -142,6 +142,32 @@ static void many_logs_and_results_find_room(void **state)
     side_close(b);
 }
 
+/* C4: get and sync as of a mark wait for no later call. */
+static void marks_let_later_calls_wait(void **state)
+{
+    struct side *a = side_open(&compute_cuda, NULL);
+    float *x = side_reals(a, 64), *y = side_reals(a, 64), was[64], marked[64], after[64];
+
+    (void)state;
+    compute_get(a->c, was, x, sizeof was);
+    compute_accumulate(a->c, x, x, 64);
+    assert_true(compute_mark(a->c, 1));
+    compute_accumulate(a->c, y, x, 64);
+    assert_true(compute_mark(a->c, 2));
+    compute_as_of(a->c, 1);
+    assert_int_equal(compute_sync(a->c), RC_OK);
+    compute_get(a->c, marked, x, sizeof marked);
+#if GRADMARK_CUDA_ON_HOST
+    assert_true(on_host_n_queued(((struct cuda_compute *)a->c)->device) > 0);
+#endif
+    compute_as_of(a->c, -1);
+    compute_accumulate(a->c, x, x, 64);
+    compute_get(a->c, after, x, sizeof after);
+    for (int i = 0; i < 64; i++)
+        assert_true(marked[i] == 2.0f * was[i] && after[i] == 4.0f * was[i]);
+    side_close(a);
+}
+
 /* --- what goes wrong is told at sync --- */
 
 /* C4 */
@@ -254,6 +280,7 @@ static int run(const char *what)
     const struct CMUnitTest graphs[] = { cmocka_unit_test(repeated_steps_become_graphs),
                                          cmocka_unit_test(many_logs_and_results_find_room) };
     const struct CMUnitTest copies[] = { cmocka_unit_test(copies_of_any_size_arrive),
+                                         cmocka_unit_test(marks_let_later_calls_wait),
                                          cmocka_unit_test(other_devices_are_not_there) };
     const struct CMUnitTest errors[] = { cmocka_unit_test(failures_name_the_operation),
                                          cmocka_unit_test(missing_memory_is_named) };

@@ -328,6 +328,14 @@ void cuda_device_mark(struct cuda_device *d, int k, enum cuda_lane lane)
     d->mark_turn[k] = d->lane[lane].n_queued;
 }
 
+void cuda_device_order_mark(struct cuda_device *d, enum cuda_lane later, int k)
+{
+    struct task *w = push(d, later, WAIT);
+
+    w->lane = d->mark_lane[k];
+    w->turn = limits.lose_orders ? 0 : d->mark_turn[k];
+}
+
 void cuda_device_wait(struct cuda_device *d, int k)
 {
     assert(!d->is_capturing);
@@ -374,6 +382,11 @@ void cuda_graph_close(struct cuda_graph **g)
         free_list(&(*g)->list);
     free(*g);
     *g = NULL;
+}
+
+size_t on_host_n_queued(struct cuda_device *d)
+{
+    return d->lane[CUDA_COMPUTE].n_queued - d->lane[CUDA_COMPUTE].n_done;
 }
 
 /* --- opened, closed, failing --- */
