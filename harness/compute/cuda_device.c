@@ -104,9 +104,9 @@ static enum rc blas_load(struct blas *b)
     return RC_OK;
 }
 
-/* The oldest GPU this file's kernels are built for (CUDA 13's compiler knows none older), and the oldest whose
- * matrix units take tf32 and bf16. Capability is 10 x major + minor. */
-enum { OLDEST_CAPABILITY = 75, OLDEST_MATRIX_CAPABILITY = 80 };
+/* The oldest GPU the kernels were compiled for, and the oldest whose matrix units take tf32 and bf16. Capability is
+ * 10 x major + minor. */
+enum { OLDEST_CAPABILITY = GRADMARK_CUDA_OLDEST, OLDEST_MATRIX_CAPABILITY = 80 };
 
 static enum rc check_capability(int device, enum precision precision)
 {
@@ -116,8 +116,9 @@ static enum rc check_capability(int device, enum precision precision)
     cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
     cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
     if (10 * major + minor < needed)
-        return rc_raise(RC_UNSUPPORTED, "CUDA device %d has compute capability %d.%d; %s needs %d.%d or newer", device,
-                        major, minor, needed == OLDEST_CAPABILITY ? "cuda" : "tf32 or bf16", needed / 10, needed % 10);
+        return rc_raise(RC_UNSUPPORTED, "CUDA device %d has compute capability %d.%d; %s %d.%d or newer", device, major,
+                        minor, needed == OLDEST_CAPABILITY ? "this program was compiled for" : "tf32 and bf16 need",
+                        needed / 10, needed % 10);
     return RC_OK;
 }
 
