@@ -237,6 +237,8 @@ static void list_add(struct name_list *l, const char *name)
 static enum rc explain(const struct published *p, const struct published_wish *wish)
 {
     struct name_list gpus = { "" }, models = { "" }, precisions = { "" }, batches = { "" }, frameworks = { "" };
+    const char *gpu = wish->gpu[0] != '\0' ? wish->gpu : "any GPU";
+    const char *model = wish->model[0] != '\0' ? wish->model : "any model";
     char text[SHORT_BYTES];
 
     for (size_t i = 0; i < p->n_rates; i++) {
@@ -257,19 +259,19 @@ static enum rc explain(const struct published *p, const struct published_wish *w
             list_add(&frameworks, r->framework);
     }
     if (models.text[0] == '\0')
-        return rc_raise(RC_INVAL, "--published %.40s: no rate of such a GPU was published; there are %s", wish->gpu,
+        return rc_raise(RC_INVAL, "--published %.40s: no rate of such a GPU was published; there are %s", gpu,
                         gpus.text);
     if (precisions.text[0] == '\0')
-        return rc_raise(RC_INVAL, "--model %.40s: no rate on %.40s was published; there are %s", wish->model, wish->gpu,
+        return rc_raise(RC_INVAL, "--model %.40s: no rate on %.40s was published; there are %s", model, gpu,
                         models.text);
     if (batches.text[0] == '\0')
         return rc_raise(RC_INVAL, "--precision %.40s: no rate of %s on %.40s was published; there are %s",
-                        wish->precision, wish->model, wish->gpu, precisions.text);
+                        wish->precision, model, gpu, precisions.text);
     if (frameworks.text[0] == '\0')
         return rc_raise(RC_INVAL, "--gpu-batch %d: no rate of %s on %.40s was published; there are %s", wish->batch,
-                        wish->model, wish->gpu, batches.text);
+                        model, gpu, batches.text);
     return rc_raise(RC_INVAL, "--framework %.40s: no rate of %s on %.40s was published by such; there are %s",
-                    wish->framework, wish->model, wish->gpu, frameworks.text);
+                    wish->framework, model, gpu, frameworks.text);
 }
 
 enum rc published_choose(const struct published_rate **out, size_t *n_fitting, const struct published *p,

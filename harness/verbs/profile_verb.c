@@ -167,7 +167,7 @@ out:
     return rc;
 }
 
-static enum rc list_rates(const struct wish *w)
+static enum rc list_rates(const struct wish *w, enum verb_stage *stage)
 {
     static const struct column column[] = { { "model", ALIGN_LEFT },     { "GPU", ALIGN_LEFT },
                                             { "batch", ALIGN_RIGHT },    { "precision", ALIGN_LEFT },
@@ -181,9 +181,12 @@ static enum rc list_rates(const struct wish *w)
                                          .batch = (int)o->gpu_batch };
     struct published all = { 0 };
     struct table *t = NULL;
+    const struct published_rate *unused;
     enum rc rc;
 
     TRY(published_load(&all, GRADMARK_PUBLISHED_RATES));
+    TRY(published_choose(&unused, NULL, &all, &wish)); /* an empty list is an answer nobody looks for */
+    *stage = STAGE_RUN;
     TRY(table_open(&t, column, sizeof column / sizeof *column));
     for (size_t i = 0; i < all.n_rates; i++)
         if (published_fits(&all.rate[i], &wish))
@@ -352,10 +355,8 @@ static enum rc profile_run(int argc, char **argv, enum verb_stage *stage)
 
     TRY(parse(&w, argc, argv));
     TRY(workload_find(&workload, w.opts.model));
-    if (w.opts.list) {
-        *stage = STAGE_RUN;
-        return list_rates(&w);
-    }
+    if (w.opts.list)
+        return list_rates(&w, stage);
     TRY(w.opts.published[0] != '\0' ? derive(&w, workload, stage) : measure(&w, workload, stage));
 out:
     return rc;
