@@ -285,6 +285,13 @@ const struct network *network_of(const struct training *t)
     return n != NULL ? n->network : NULL;
 }
 
+uint64_t network_data_waited_ns(const struct training *t)
+{
+    const struct network_trainer *n = network_trainer_of(t);
+
+    return n != NULL && n->feed != NULL ? feed_waited_ns(n->feed) : 0;
+}
+
 void network_observe(struct training *t, const struct network_observer *o)
 {
     assert(network_trainer_of(t) != NULL);

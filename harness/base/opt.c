@@ -9,7 +9,7 @@
 
 #include "harness/base/text.h"
 
-enum { MAX_NAMES = 160, MAX_NAME_BYTES = 64 };
+enum { MAX_NAMES = 160, MAX_NAME_BYTES = 64, MAX_CHOICES = 32, CHOICES_BYTES = 512 };
 
 struct found {
     struct opt_group *group;
@@ -41,34 +41,44 @@ static enum rc unknown(const struct opt_group *group, int n_groups, const char *
     return rc_raise(RC_INVAL, "--%s: no such option; --help lists them", name);
 }
 
-/* Split "a|b|c" into names; the copies live in `text`. */
-static int split_choices(const char *choices, char *text, size_t n_bytes, const char **name, int max_names)
+void opt_choices(const struct opt *o, char *out, size_t n_bytes)
+{
+    size_t n_used = 0;
+
+    out[0] = '\0';
+    if (o->choices)
+        snprintf(out, n_bytes, "%s", o->choices);
+    for (int i = 0; o->choice && o->choice(i) && n_used < n_bytes; i++)
+        n_used += (size_t)snprintf(out + n_used, n_bytes - n_used, "%s%s", i > 0 ? "|" : "", o->choice(i));
+}
+
+/* Cut "a|b|c" into names, in place. */
+static void split_choices(char *text, const char **name, int max_names)
 {
     int n_names = 0;
     char *rest = NULL;
 
-    snprintf(text, n_bytes, "%s", choices);
     for (char *word = strtok_r(text, "|", &rest); word && n_names < max_names; word = strtok_r(NULL, "|", &rest))
         name[n_names++] = word;
     name[n_names] = NULL;
-    return n_names;
 }
 
 static enum rc check_choice(const struct opt *o, const char *value)
 {
-    enum { MAX_CHOICES = 32 };
-    char text[512];
+    char choices[CHOICES_BYTES], text[CHOICES_BYTES];
     const char *name[MAX_CHOICES + 1];
-    const int n_names = split_choices(o->choices, text, sizeof text, name, MAX_CHOICES);
 
-    for (int i = 0; i < n_names; i++)
+    opt_choices(o, choices, sizeof choices);
+    memcpy(text, choices, sizeof text);
+    split_choices(text, name, MAX_CHOICES);
+    for (int i = 0; name[i]; i++)
         if (strcmp(name[i], value) == 0)
             return RC_OK;
     const char *nearest = text_nearest(value, name);
     if (nearest)
         return rc_raise(RC_INVAL, "--%s %s: no such choice; the nearest is %s (of %s)", o->name, value, nearest,
-                        o->choices);
-    return rc_raise(RC_INVAL, "--%s %s: must be one of %s", o->name, value, o->choices);
+                        choices);
+    return rc_raise(RC_INVAL, "--%s %s: must be one of %s", o->name, value, choices);
 }
 
 static enum rc check_u64(const struct opt *o, const char *text, uint64_t *out)
@@ -99,7 +109,7 @@ static enum rc check_list(const struct opt *o, const char *value)
     if (value[0] == '\0')
         return RC_OK; /* an empty list: the default is worked out by the verb */
     while (rc == RC_OK && text_next(&rest, element, sizeof element))
-        rc = o->choices ? check_choice(o, element) : check_u64(o, element, &number);
+        rc = o->choices || o->choice ? check_choice(o, element) : check_u64(o, element, &number);
     return rc;
 }
 
@@ -269,20 +279,25 @@ bool opt_given(const struct opt_group *group, int n_groups, const char *name)
 
 static void print_one(FILE *to, const struct opt *o)
 {
-    char left[128], right[64] = "";
+    char left[CHOICES_BYTES + MAX_NAME_BYTES], right[64] = "", choices[CHOICES_BYTES];
+
+    opt_choices(o, choices, sizeof choices);
     const char *kind = o->type == OPT_U64    ? "N"
                        : o->type == OPT_F64  ? "X"
                        : o->type == OPT_TEXT ? (o->unit[0] ? o->unit : "TEXT")
-                       : o->choices          ? o->choices
+                       : choices[0]          ? choices
                                              : "N,N,...";
 
     if (o->type == OPT_BOOL)
         snprintf(left, sizeof left, "--[no-]%s", o->name);
     else
-        snprintf(left, sizeof left, "--%s %s%s", o->name, kind, o->type == OPT_LIST && o->choices ? ",..." : "");
+        snprintf(left, sizeof left, "--%s %s%s", o->name, kind, o->type == OPT_LIST && choices[0] ? ",..." : "");
     if (o->type != OPT_TEXT && o->unit[0])
         snprintf(right, sizeof right, " [%s]", o->unit);
-    fprintf(to, "  %-34s %s%s", left, o->help, right);
+    fprintf(to, "  %-34s ", left);
+    if (strlen(left) > 34) /* its names fill the line */
+        fprintf(to, "\n%37s", "");
+    fprintf(to, "%s%s", o->help, right);
     if (o->def[0])
         fprintf(to, " (default %s)", o->def);
     fputc('\n', to);

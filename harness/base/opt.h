@@ -31,13 +31,14 @@ enum opt_type {
 struct opt {
     const char *name; /* "batch": --batch=64 */
     enum opt_type type;
-    size_t at;           /* offsetof in the option struct */
-    const char *def;     /* text, parsed like the user's, so it is tested; "": none, the
-                            number is then 0 (U64) or NaN (F64) */
-    double min, max;     /* inclusive; numbers only */
-    const char *unit;    /* "bytes", "ms", "samples", "" */
-    const char *choices; /* "none|single|ps": CHOICE, LIST */
-    const char *help;    /* one line, no full stop */
+    size_t at;                    /* offsetof in the option struct */
+    const char *def;              /* text, parsed like the user's, so it is tested; "": none, the
+                                     number is then 0 (U64) or NaN (F64) */
+    double min, max;              /* inclusive; numbers only */
+    const char *unit;             /* "bytes", "ms", "samples", "" */
+    const char *choices;          /* "none|single|ps": CHOICE, LIST */
+    const char *help;             /* one line, no full stop */
+    const char *(*choice)(int i); /* instead of choices: the name of choice i, NULL behind the last */
 };
 
 #define OPT_AT_(S, m, T)                                                                                        \
@@ -45,33 +46,42 @@ struct opt {
                           _Static_assert(_Generic(((S *)0)->m, T : 1, default : 0), #S "." #m " is not a " #T); \
                           int unused;                                                                           \
                       }))
-#define OPT_U64_(S, m, nm, def_, lo, hi, unit_, help_)                                             \
-    {                                                                                              \
-        nm, OPT_U64, OPT_AT_(S, m, uint64_t), def_, (double)(lo), (double)(hi), unit_, NULL, help_ \
+#define OPT_U64_(S, m, nm, def_, lo, hi, unit_, help_)                                                   \
+    {                                                                                                    \
+        nm, OPT_U64, OPT_AT_(S, m, uint64_t), def_, (double)(lo), (double)(hi), unit_, NULL, help_, NULL \
     }
-#define OPT_F64_(S, m, nm, def_, lo, hi, unit_, help_)                       \
+#define OPT_F64_(S, m, nm, def_, lo, hi, unit_, help_)                             \
+    {                                                                              \
+        nm, OPT_F64, OPT_AT_(S, m, double), def_, lo, hi, unit_, NULL, help_, NULL \
+    }
+#define OPT_BOOL_(S, m, nm, def_, help_)                                     \
     {                                                                        \
-        nm, OPT_F64, OPT_AT_(S, m, double), def_, lo, hi, unit_, NULL, help_ \
+        nm, OPT_BOOL, OPT_AT_(S, m, bool), def_, 0, 0, "", NULL, help_, NULL \
     }
-#define OPT_BOOL_(S, m, nm, def_, help_)                               \
-    {                                                                  \
-        nm, OPT_BOOL, OPT_AT_(S, m, bool), def_, 0, 0, "", NULL, help_ \
+#define OPT_TEXT_(S, m, nm, def_, what_, help_)                                         \
+    {                                                                                   \
+        nm, OPT_TEXT, OPT_AT_(S, m, const char *), def_, 0, 0, what_, NULL, help_, NULL \
     }
-#define OPT_TEXT_(S, m, nm, def_, what_, help_)                                   \
-    {                                                                             \
-        nm, OPT_TEXT, OPT_AT_(S, m, const char *), def_, 0, 0, what_, NULL, help_ \
+#define OPT_CHOICE_(S, m, nm, def_, choices_, help_)                                       \
+    {                                                                                      \
+        nm, OPT_CHOICE, OPT_AT_(S, m, const char *), def_, 0, 0, "", choices_, help_, NULL \
     }
-#define OPT_CHOICE_(S, m, nm, def_, choices_, help_)                                 \
-    {                                                                                \
-        nm, OPT_CHOICE, OPT_AT_(S, m, const char *), def_, 0, 0, "", choices_, help_ \
+#define OPT_LIST_(S, m, nm, def_, choices_, lo, hi, help_)                                 \
+    {                                                                                      \
+        nm, OPT_LIST, OPT_AT_(S, m, const char *), def_, lo, hi, "", choices_, help_, NULL \
     }
-#define OPT_LIST_(S, m, nm, def_, choices_, lo, hi, help_)                           \
-    {                                                                                \
-        nm, OPT_LIST, OPT_AT_(S, m, const char *), def_, lo, hi, "", choices_, help_ \
+/* The same with names that a list of the program has: choice_ is a function of struct opt. */
+#define OPT_CHOICE_OF_(S, m, nm, def_, choice_, help_)                                    \
+    {                                                                                     \
+        nm, OPT_CHOICE, OPT_AT_(S, m, const char *), def_, 0, 0, "", NULL, help_, choice_ \
     }
-#define OPT_END_                                       \
-    {                                                  \
-        NULL, OPT_END, 0, NULL, 0, 0, NULL, NULL, NULL \
+#define OPT_LIST_OF_(S, m, nm, def_, choice_, help_)                                    \
+    {                                                                                   \
+        nm, OPT_LIST, OPT_AT_(S, m, const char *), def_, 0, 0, "", NULL, help_, choice_ \
+    }
+#define OPT_END_                                             \
+    {                                                        \
+        NULL, OPT_END, 0, NULL, 0, 0, NULL, NULL, NULL, NULL \
     }
 
 /* "option `name`, when given by the user, needs `other` to be `value`" (for a LIST: to contain it). */
@@ -93,6 +103,8 @@ enum rc opt_parse(struct opt_group *group, int n_groups, const struct opt_rule *
 bool opt_given(const struct opt_group *group, int n_groups, const char *name);
 /* Print every option: name, unit or choices, default, help. */
 void opt_help(FILE *to, const struct opt_group *group, int n_groups);
+/* The choices of o as "none|single|ps", at most n_bytes with the end; "" when it has none. */
+void opt_choices(const struct opt *o, char *out, size_t n_bytes);
 /* The resolved value as text that opt_parse would take back. out[n_bytes]. */
 void opt_format(const struct opt *o, const void *from, char *out, size_t n_bytes);
 

@@ -16,8 +16,15 @@ struct sample {
     uint64_t workers, unset;
     double lr, no_rate;
     bool charts;
-    const char *out, *mode, *models, *counts;
+    const char *out, *mode, *models, *counts, *fruit, *fruits;
 };
+
+static const char *fruit(int i)
+{
+    static const char *const names[] = { "apple", "pear", NULL };
+
+    return names[i];
+}
 
 static const struct opt table[] = {
     OPT_U64_(struct sample, workers, "workers", "2", 1, 64, "ranks", "how many"),
@@ -29,6 +36,8 @@ static const struct opt table[] = {
     OPT_CHOICE_(struct sample, mode, "mode", "single", "none|single|ps", "way"),
     OPT_LIST_(struct sample, models, "model", "linear", "linear|lenet", 0, 0, "networks"),
     OPT_LIST_(struct sample, counts, "counts", "", NULL, 1, 8, "numbers"),
+    OPT_CHOICE_OF_(struct sample, fruit, "fruit", "pear", fruit, "a name of a list"),
+    OPT_LIST_OF_(struct sample, fruits, "fruits", "apple,pear", fruit, "names of a list"),
     OPT_END_,
 };
 static const struct opt_rule rules[] = { { "workers", "mode", "ps" }, { "out", "model", "lenet" } };
@@ -86,6 +95,8 @@ static void bad_input_names_option_value_and_remedy(void **state)
         { { "--mode", "pss" }, 2, { "--mode pss", "nearest is ps", "" } },
         { { "--mode", "" }, 2, { "--mode", "none|single|ps", "" } },
         { { "--model", "lenet,lennet" }, 2, { "--model lennet", "lenet", "" } },
+        { { "--fruit", "appel" }, 2, { "--fruit appel", "nearest is apple", "apple|pear" } },
+        { { "--fruits", "pear,plums" }, 2, { "--fruits plums", "apple|pear", "" } },
         { { "--counts", "1,9" }, 2, { "--counts 9", "from 1 to 8", "" } },
         { { "--charts=maybe" }, 1, { "--charts maybe", "true or false", "" } },
         { { "--no-charts=true" }, 1, { "--no-charts", "takes no value", "" } },
@@ -149,6 +160,7 @@ static void help_names_every_option(void **state)
     assert_non_null(to);
     opt_help(to, group, 1);
     fclose(to);
+    assert_non_null(strstr(text, "--fruits apple|pear,..."));
     for (const struct opt *o = table; o->type != OPT_END; o++) {
         assert_non_null(strstr(text, o->name));
         assert_non_null(strstr(text, o->help));

@@ -8,15 +8,15 @@ enum rc optimizer_init(struct optimizer *out, struct compute *c, size_t n_params
                        const float *velocity_init)
 {
     struct optimizer o = { .compute = c, .n_params = n_params };
+    void *velocity = NULL;
     enum rc rc = RC_OK;
 
     o.rule = (struct sgd){ .momentum = momentum, .weight_decay = weight_decay, .grad_scale = 1.0f };
-    if (momentum != 0.0f && c->ops->touches_memory) {
-        TRY(arena_open(&o.arena, arena_floats_bytes(n_params)));
-        if (n_params > 0)
-            o.velocity = arena_floats(&o.arena, n_params);
+    if (momentum != 0.0f && c->ops->touches_memory && n_params > 0) {
+        TRY(compute_memory_open(c, &velocity, n_params * sizeof(float), "momentum"));
+        o.velocity = velocity;
         if (velocity_init)
-            memcpy(o.velocity, velocity_init, n_params * sizeof(float));
+            compute_put(c, o.velocity, velocity_init, n_params * sizeof(float));
     }
     *out = o;
 out:
@@ -32,13 +32,16 @@ enum rc optimizer_step(struct optimizer *o, float *param, const float *grad)
 void optimizer_velocity(const struct optimizer *o, float *out)
 {
     if (out && o->velocity)
-        memcpy(out, o->velocity, o->n_params * sizeof(float));
+        compute_get(o->compute, out, o->velocity, o->n_params * sizeof(float));
     else if (out)
         memset(out, 0, o->n_params * sizeof(float));
 }
 
 void optimizer_fini(struct optimizer *o)
 {
-    arena_close(&o->arena);
+    void *velocity = o->velocity;
+
+    if (o->compute)
+        compute_memory_close(o->compute, &velocity);
     *o = (struct optimizer){ 0 };
 }

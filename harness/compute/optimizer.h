@@ -8,23 +8,21 @@
 
 #include <stddef.h>
 
-#include "harness/base/arena.h"
 #include "harness/compute/compute.h"
 
 struct optimizer {
     struct compute *compute; /* borrowed */
     struct sgd rule;         /* lr and grad_scale are the caller's to set before each step */
     size_t n_params;
-    struct arena arena;
-    float *velocity; /* float[n_params]; NULL without momentum, or hollow */
+    float *velocity; /* float[n_params] in memory of compute; NULL without momentum, or hollow */
 };
 
-/* velocity_init: float[n_params], copied; NULL: zeros. RC_NOMEM. */
+/* velocity_init: the host's float[n_params], copied; NULL: zeros. RC_NOMEM. */
 enum rc optimizer_init(struct optimizer *out, struct compute *c, size_t n_params, float momentum, float weight_decay,
                        const float *velocity_init) MUST_CHECK;
 /* param[n_params] := after one step with grad[n_params] (read only). Synced: its errors are compute_sync's. */
 enum rc optimizer_step(struct optimizer *o, float *param, const float *grad) MUST_CHECK;
-/* Copy the state to out float[n_params] (NULL: nothing); zeros without momentum. */
+/* Copy the state to the host's out float[n_params] (NULL: nothing); zeros without momentum. */
 void optimizer_velocity(const struct optimizer *o, float *out);
 void optimizer_fini(struct optimizer *o); /* accepts a zeroed one */
 

@@ -17,9 +17,11 @@ enum {
     AT_N_PARAMS = 40,
     AT_SEED = 48,
     AT_STEPS = 56,
-    AT_SAMPLES = 64
+    AT_SAMPLES = 64,
+    AT_N_STATE = 72 /* version 01: zero */
 };
-static const char MAGIC[8] = { 'G', 'M', 'C', 'K', 'P', 'T', '0', '1' };
+static const char MAGIC[8] = { 'G', 'M', 'C', 'K', 'P', 'T', '0', '2' };
+static const char OLD_MAGIC[8] = { 'G', 'M', 'C', 'K', 'P', 'T', '0', '1' };
 
 #define MAX_PARAMS (UINT64_C(1) << 36) /* 256 GiB of floats: a larger count is a broken header */
 
@@ -32,6 +34,7 @@ static void encode_header(unsigned char out[HEADER_BYTES], const struct checkpoi
     bytes_put(out + AT_SEED, c->seed, 8);
     bytes_put(out + AT_STEPS, c->steps_count, 8);
     bytes_put(out + AT_SAMPLES, c->samples_count, 8);
+    bytes_put(out + AT_N_STATE, c->n_state, 8);
 }
 
 enum rc checkpoint_save(const struct checkpoint *c, const char *path)
@@ -48,10 +51,13 @@ enum rc checkpoint_save(const struct checkpoint *c, const char *path)
     crypto_hash_sha256_update(&hash, header, sizeof header);
     crypto_hash_sha256_update(&hash, (const unsigned char *)c->param, n_bytes);
     crypto_hash_sha256_update(&hash, (const unsigned char *)c->velocity, n_bytes);
+    crypto_hash_sha256_update(&hash, (const unsigned char *)c->state, c->n_state * sizeof(float));
     crypto_hash_sha256_final(&hash, digest);
     fwrite(header, 1, sizeof header, file.stream); /* short writes are found by commit: ferror */
     fwrite(c->param, 1, n_bytes, file.stream);
     fwrite(c->velocity, 1, n_bytes, file.stream);
+    if (c->n_state > 0)
+        fwrite(c->state, sizeof(float), c->n_state, file.stream);
     fwrite(digest, 1, sizeof digest, file.stream);
     TRY(atomic_file_commit(&file));
 out:
@@ -65,25 +71,32 @@ static enum rc read_header(struct checkpoint *out, FILE *from, const char *path,
 
     if (n_read < sizeof MAGIC || memcmp(header, MAGIC, sizeof MAGIC - 2) != 0)
         return rc_raise(RC_INVAL, "%s: is not a gradmark checkpoint", path);
-    if (memcmp(header, MAGIC, sizeof MAGIC) != 0)
-        return rc_raise(RC_INVAL, "%s: checkpoint version %.2s, this program reads 01", path,
+    if (memcmp(header, MAGIC, sizeof MAGIC) != 0 && memcmp(header, OLD_MAGIC, sizeof MAGIC) != 0)
+        return rc_raise(RC_INVAL, "%s: checkpoint version %.2s, this program reads 01 and 02", path,
                         (const char *)header + sizeof MAGIC - 2);
     if (n_read < HEADER_BYTES)
         return rc_raise(RC_INVAL, "%s: truncated, %zu bytes", path, n_read);
     memcpy(out->model, header + AT_MODEL, MODEL_BYTES);
-    if (out->model[MODEL_BYTES - 1] != '\0' || bytes_get(header + AT_N_PARAMS, 8) > MAX_PARAMS)
+    if (out->model[MODEL_BYTES - 1] != '\0' || bytes_get(header + AT_N_PARAMS, 8) > MAX_PARAMS ||
+        bytes_get(header + AT_N_STATE, 8) > MAX_PARAMS)
         return rc_raise(RC_INVAL, "%s: corrupt header", path);
     out->n_params = bytes_get(header + AT_N_PARAMS, 8);
     out->seed = bytes_get(header + AT_SEED, 8);
     out->steps_count = bytes_get(header + AT_STEPS, 8);
     out->samples_count = bytes_get(header + AT_SAMPLES, 8);
+    out->n_state = bytes_get(header + AT_N_STATE, 8);
     return RC_OK;
+}
+
+static size_t n_floats(const struct checkpoint *c)
+{
+    return 2 * c->n_params + c->n_state;
 }
 
 /* The file's length must be what the header says, before anything of that length is allocated. */
 static enum rc check_length(const struct checkpoint *c, FILE *from, const char *path)
 {
-    const uint64_t n_expected_bytes = HEADER_BYTES + 2 * c->n_params * sizeof(float) + crypto_hash_sha256_BYTES;
+    const uint64_t n_expected_bytes = HEADER_BYTES + n_floats(c) * sizeof(float) + crypto_hash_sha256_BYTES;
 
     if (fseek(from, 0, SEEK_END) != 0)
         return rc_raise(RC_INVAL, "%s: cannot be read: %s", path, strerror(errno));
@@ -107,17 +120,13 @@ enum rc checkpoint_load(struct checkpoint *out, const char *path)
         return rc_raise(RC_INVAL, "%s: cannot be read: %s", path, strerror(errno));
     TRY(read_header(&c, from, path, header));
     TRY(check_length(&c, from, path));
-    const size_t n_floats = 2 * c.n_params;
-    c.param = malloc(n_floats * sizeof(float) + 1); /* + 1: never a request for nothing */
-    if (!c.param)
-        FAIL(RC_NOMEM, "%s: no memory for %zu parameters", path, c.n_params);
-    c.velocity = c.param + c.n_params;
-    if (fread(c.param, sizeof(float), n_floats, from) != n_floats ||
+    TRY(checkpoint_alloc(&c, true));
+    if (fread(c.param, sizeof(float), n_floats(&c), from) != n_floats(&c) ||
         fread(stored, 1, sizeof stored, from) != sizeof stored)
         FAIL(RC_INVAL, "%s: cannot be read to its end", path);
     crypto_hash_sha256_init(&hash);
     crypto_hash_sha256_update(&hash, header, sizeof header);
-    crypto_hash_sha256_update(&hash, (const unsigned char *)c.param, n_floats * sizeof(float));
+    crypto_hash_sha256_update(&hash, (const unsigned char *)c.param, n_floats(&c) * sizeof(float));
     crypto_hash_sha256_final(&hash, digest);
     if (memcmp(digest, stored, sizeof digest) != 0) /* K2 */
         FAIL(RC_INVAL, "%s: corrupt, its SHA-256 does not match", path);
@@ -127,6 +136,18 @@ out:
     checkpoint_free(&c);
     fclose(from);
     return rc;
+}
+
+enum rc checkpoint_alloc(struct checkpoint *c, bool has_velocity)
+{
+    const size_t n = (has_velocity ? 2 : 1) * c->n_params + c->n_state;
+
+    c->param = malloc(n * sizeof(float) + 1); /* + 1: never a request for nothing */
+    if (!c->param)
+        return rc_raise(RC_NOMEM, "no memory for a copy of %zu parameters", c->n_params);
+    c->velocity = has_velocity ? c->param + c->n_params : NULL;
+    c->state = c->n_state > 0 ? c->param + n - c->n_state : NULL;
+    return RC_OK;
 }
 
 void checkpoint_free(struct checkpoint *c)

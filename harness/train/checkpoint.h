@@ -2,8 +2,9 @@
 /*
  * checkpoint.h - the state of a training on disk: enough to go on to the same bits.
  *
- * File: a 96-byte little-endian header (magic "GMCKPT01", model name, counts, seed), the parameters and
- * the optimiser's state as float32, and the SHA-256 of all before it.
+ * File: a 96-byte little-endian header (magic "GMCKPT02", model name, counts, seed), the parameters, the optimiser's
+ * state and the model's (running means and variances) as float32, and the SHA-256 of all before it. Version 01, which
+ * had no state of the model, is still read.
  *
  * Invariants
  *   K1  Written whole or not at all (file.h).
@@ -12,6 +13,7 @@
 #ifndef HARNESS_TRAIN_CHECKPOINT_H
 #define HARNESS_TRAIN_CHECKPOINT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,10 +25,14 @@ struct checkpoint {
     char model[32];
     uint64_t seed, steps_count, samples_count; /* done so far, of all workers */
     size_t n_params;
-    float *param, *velocity; /* float[n_params] each, one allocation; owned */
+    size_t n_state;          /* running means and variances: of rank 0, as evaluation uses them */
+    float *param;            /* float[n_params]; the others lie in its allocation; owned */
+    float *velocity, *state; /* float[n_params], float[n_state]; NULL: none */
 };
 
-/* param and velocity are read, not kept. RC_INVAL: path cannot be written; RC_IO. */
+/* Allocate param, velocity (NULL unless asked for) and state for n_params and n_state. RC_NOMEM. */
+enum rc checkpoint_alloc(struct checkpoint *c, bool has_velocity) MUST_CHECK;
+/* param, velocity (required) and state are read, not kept. RC_INVAL: path cannot be written; RC_IO. */
 enum rc checkpoint_save(const struct checkpoint *c, const char *path) MUST_CHECK;
 /* RC_INVAL "PATH: ..." what is wrong: missing, truncated, corrupt, not a checkpoint, of another version. */
 enum rc checkpoint_load(struct checkpoint *out, const char *path) MUST_CHECK;

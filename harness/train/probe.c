@@ -15,8 +15,11 @@
 #include "harness/net/transport.h"
 
 enum { MAX_REPEATS = 200, MIN_REPEATS = 3, SIM_REPEATS = 2, TAG_PROBE = 0x50 };
+enum { MAX_EXCHANGES = 50, MIN_EXCHANGES = 2, MAX_MESSAGE_BYTES = 32 << 20, MAX_EXCHANGED_BYTES = 256 << 20 };
+enum { MAX_SLICE_ELEMS = 16 << 20 };
 
 #define SHARE_NS UINT64_C(60000000)
+#define LONG_NS UINT64_C(1000000000)
 
 struct series { /* of one repeated measurement */
     double value_s[MAX_REPEATS];
@@ -24,13 +27,21 @@ struct series { /* of one repeated measurement */
     uint64_t started_ns;
 };
 
-static bool more(const struct series *s, struct world *w)
+static bool is_virtual(const struct probe_env *env)
 {
-    if (w->ops->caps & WORLD_VIRTUAL_TIME)
+    return env->world->ops->caps & WORLD_VIRTUAL_TIME;
+}
+
+static bool more(const struct series *s, const struct probe_env *env)
+{
+    if (is_virtual(env))
         return s->n_values < SIM_REPEATS;
-    if (s->n_values < MIN_REPEATS)
+    if (s->n_values == 0)
         return true;
-    return s->n_values < MAX_REPEATS && world_now_ns(w) - s->started_ns < SHARE_NS;
+    const uint64_t spent_ns = world_now_ns(env->world) - s->started_ns;
+    if (s->n_values < MIN_REPEATS)
+        return spent_ns < LONG_NS;
+    return s->n_values < MAX_REPEATS && spent_ns < SHARE_NS;
 }
 
 static int ascending(const void *a, const void *b)
@@ -57,33 +68,67 @@ out:
     return rc;
 }
 
-/* Rank 0 alone: gradient and update of a copy of the parameters, the others asleep. */
+/* An update of as many elements as a slice has room for, at a time: the cost of one of all, without their memory. */
+struct update {
+    struct optimizer optimizer;
+    size_t n_elems, n_slice;
+    void *param, *grad; /* float[n_slice]; NULL: hollow */
+};
+
+static enum rc update_open(struct update *u, const struct probe_env *env, size_t n_elems)
+{
+    const bool real = env->compute->ops->touches_memory;
+    enum rc rc;
+
+    u->n_elems = n_elems;
+    u->n_slice = real && n_elems > MAX_SLICE_ELEMS ? MAX_SLICE_ELEMS : n_elems;
+    TRY(optimizer_init(&u->optimizer, env->compute, u->n_slice, (float)env->job->opts.momentum,
+                       (float)env->job->opts.weight_decay, NULL));
+    if (real) {
+        TRY(compute_memory_open(env->compute, &u->param, u->n_slice * sizeof(float), "probe of the update"));
+        TRY(compute_memory_open(env->compute, &u->grad, u->n_slice * sizeof(float), "probe of the update"));
+    }
+out:
+    return rc;
+}
+
+static enum rc update_run(struct update *u)
+{
+    enum rc rc = RC_OK;
+
+    for (size_t at = 0; at < u->n_elems; at += u->n_slice) {
+        u->optimizer.n_params = u->n_elems - at < u->n_slice ? u->n_elems - at : u->n_slice;
+        TRY(optimizer_step(&u->optimizer, u->param, u->grad));
+    }
+out:
+    return rc;
+}
+
+static void update_close(struct update *u, const struct probe_env *env)
+{
+    compute_memory_close(env->compute, &u->param);
+    compute_memory_close(env->compute, &u->grad);
+    optimizer_fini(&u->optimizer);
+}
+
+/* Rank 0 alone: gradient and update, the others asleep. */
 static enum rc probe_baseline(double *step_s, const struct probe_env *env)
 {
     struct series series = { .started_ns = world_now_ns(env->world) };
-    const bool real = env->compute->ops->touches_memory;
-    struct optimizer optimizer = { 0 };
-    struct arena arena = { 0 };
-    float *copy = NULL;
-    enum rc rc;
+    struct update update = { 0 };
+    enum rc rc = RC_OK;
 
-    TRY(optimizer_init(&optimizer, env->compute, env->n_params, (float)env->job->opts.momentum,
-                       (float)env->job->opts.weight_decay, NULL));
-    if (real) {
-        TRY(arena_open(&arena, arena_floats_bytes(env->n_params)));
-        copy = arena_floats(&arena, env->n_params);
-        memcpy(copy, env->param, env->n_params * sizeof(float));
-    }
-    while (more(&series, env->world)) {
+    if (env->sync)
+        TRY(update_open(&update, env, env->job->n_params));
+    while (more(&series, env)) {
         const uint64_t started_ns = world_now_ns(env->world);
         TRY(gradient(env, (uint64_t)series.n_values * env->job->opts.batch));
-        TRY(optimizer_step(&optimizer, copy, env->grad));
+        TRY(update_run(&update));
         series.value_s[series.n_values++] = (double)(world_now_ns(env->world) - started_ns) * 1e-9;
     }
     *step_s = quantile_s(&series, 0.5);
 out:
-    arena_close(&arena);
-    optimizer_fini(&optimizer);
+    update_close(&update, env);
     return rc;
 }
 
@@ -92,7 +137,7 @@ static enum rc probe_compute(double *best_s, const struct probe_env *env)
     struct series series = { .started_ns = world_now_ns(env->world) };
     enum rc rc = RC_OK;
 
-    while (more(&series, env->world)) {
+    while (more(&series, env)) {
         const uint64_t started_ns = world_now_ns(env->world);
         TRY(gradient(env, (uint64_t)series.n_values * env->job->opts.batch));
         series.value_s[series.n_values++] = (double)(world_now_ns(env->world) - started_ns) * 1e-9;
@@ -102,13 +147,15 @@ out:
     return rc;
 }
 
-/* Every rank sends n_bytes to the next and receives as many from the one before; the fastest of n_repeats (equal on all
- * ranks: a clock would let ranks leave at different times). buffer float[2 n_bytes / 4], or NULL: hollow. */
-static enum rc time_neighbours(double *best_s, const struct probe_env *env, struct transport *t, float *buffer,
+/* Every rank sends n_bytes to the next and receives as many from the one before; the fastest of some repeats (equal
+ * on all ranks: a clock would let ranks leave at different times). buffer char[2 n_bytes], or NULL: hollow. */
+static enum rc time_neighbours(double *best_s, const struct probe_env *env, struct transport *t, void *buffer,
                                size_t n_bytes)
 {
     const int p = env->world->n_ranks, r = env->world->rank;
-    const int n_repeats = env->world->ops->caps & WORLD_VIRTUAL_TIME ? SIM_REPEATS : MAX_REPEATS / 4;
+    const size_t n_affordable = MAX_EXCHANGED_BYTES / n_bytes;
+    const int n_most = n_affordable < MAX_EXCHANGES ? (int)n_affordable : MAX_EXCHANGES;
+    const int n_repeats = is_virtual(env) ? SIM_REPEATS : n_most > MIN_EXCHANGES ? n_most : MIN_EXCHANGES;
     struct series series = { 0 };
     enum rc rc = RC_OK;
 
@@ -126,10 +173,12 @@ out:
     return rc;
 }
 
-/* Latency from the smallest message, the rest from one of the step's own. */
+/* Latency from the smallest message, the rest from one of the step's own, or the longest there is room for. */
 static enum rc probe_wire(double *step_s, const struct probe_env *env, const struct wire_plan *plan)
 {
     const bool real = env->compute->ops->touches_memory;
+    const bool is_long = real && plan->message_bytes > MAX_MESSAGE_BYTES;
+    const size_t n_bytes = is_long ? MAX_MESSAGE_BYTES : plan->message_bytes;
     double alpha_s, message_s;
     struct transport *t = NULL;
     struct arena arena = { 0 };
@@ -138,13 +187,14 @@ static enum rc probe_wire(double *step_s, const struct probe_env *env, const str
 
     TRY(transport_open(&t, env->job->transport, env->world));
     if (real) {
-        const size_t n_elems = 2 * (plan->message_bytes / sizeof(float) + 1);
+        const size_t n_elems = 2 * (n_bytes / sizeof(float) + 1);
         TRY(arena_open(&arena, arena_floats_bytes(n_elems)));
         buffer = arena_floats(&arena, n_elems);
     }
     TRY(time_neighbours(&alpha_s, env, t, buffer, sizeof(float)));
-    TRY(time_neighbours(&message_s, env, t, buffer, plan->message_bytes));
-    const double extra_s = message_s > alpha_s ? message_s - alpha_s : 0;
+    TRY(time_neighbours(&message_s, env, t, buffer, n_bytes));
+    const double seen_s = message_s > alpha_s ? message_s - alpha_s : 0;
+    const double extra_s = is_long ? seen_s * (double)plan->message_bytes / (double)n_bytes : seen_s;
     const double chain_s = plan->n_in_turn * (alpha_s + extra_s), link_s = plan->n_on_link * extra_s;
     *step_s = chain_s > link_s ? chain_s : link_s;
     TRY(world_barrier(env->world)); /* nobody closes while a neighbour still sends */
@@ -157,39 +207,31 @@ out:
 /* A server's round: for each worker one update of its slice, and its copy for the reply. */
 static enum rc probe_server(double *best_s, const struct probe_env *env)
 {
-    const size_t n_slice = env->n_params / (size_t)env->job->n_servers;
-    const bool real = env->compute->ops->touches_memory;
+    const size_t n_elems = env->job->n_params / (size_t)env->job->n_servers;
+    const bool real = env->compute->ops->touches_memory && env->compute->ops->host_memory;
     struct series series = { .started_ns = world_now_ns(env->world) };
-    struct optimizer optimizer = { 0 };
-    struct arena arena = { 0 };
-    float *param = NULL, *grad = NULL;
+    struct update update = { 0 };
     enum rc rc;
 
-    TRY(optimizer_init(&optimizer, env->compute, n_slice, (float)env->job->opts.momentum,
-                       (float)env->job->opts.weight_decay, NULL));
-    if (real) {
-        TRY(arena_open(&arena, 2 * arena_floats_bytes(n_slice)));
-        param = arena_floats(&arena, n_slice);
-        grad = arena_floats(&arena, n_slice);
-    }
-    while (more(&series, env->world)) {
+    TRY(update_open(&update, env, n_elems));
+    while (more(&series, env)) {
         const uint64_t started_ns = world_now_ns(env->world);
-        TRY(optimizer_step(&optimizer, param, grad));
-        if (real) /* the reply */
-            memcpy(grad, param, n_slice * sizeof(float));
-        world_charge(env->world, 0, 2.0 * (double)n_slice * sizeof(float));
+        TRY(update_run(&update));
+        for (size_t at = 0; real && at < n_elems; at += update.n_slice) /* the reply */
+            memcpy(update.grad, update.param,
+                   (n_elems - at < update.n_slice ? n_elems - at : update.n_slice) * sizeof(float));
+        world_charge(env->world, 0, 2.0 * (double)n_elems * sizeof(float));
         series.value_s[series.n_values++] = (double)(world_now_ns(env->world) - started_ns) * 1e-9;
     }
     *best_s = quantile_s(&series, 0) * env->job->n_workers;
 out:
-    arena_close(&arena);
-    optimizer_fini(&optimizer);
+    update_close(&update, env);
     return rc;
 }
 
 static enum rc probe_own(struct train_limits *own, const struct probe_env *env)
 {
-    const struct wire_plan plan = env->sync->ops->wire_plan(env->sync);
+    const struct wire_plan plan = env->sync ? env->sync->ops->wire_plan(env->sync) : (struct wire_plan){ 0 };
     const bool worker = env->training != NULL;
     enum rc rc = RC_OK;
 

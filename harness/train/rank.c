@@ -2,33 +2,51 @@
 /*
  * rank.c - what every rank of a training does: open, probe, train (or serve), hand the stamps to rank 0.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
-#include "harness/base/arena.h"
 #include "harness/train/probe.h"
+#include "harness/train/staging.h"
 #include "harness/train/train.h"
 #include "harness/world/child.h"
+#include "models/network_training.h"
+
+/* A helper thread pays where a batch is worth more than waking it: below, making it takes some microseconds. */
+enum { PREFETCH_MIN_ELEMS = 1 << 16 };
 
 struct rank { /* everything one rank owns while it trains */
     struct world *world;
     const struct train_job *job;
     struct compute *compute;
     struct training *training;
-    struct sync *sync;
-    struct arena arena;
-    float *param, *grad, *velocity; /* float[n_params]; NULL: hollow */
-    struct step_stamp *stamp;       /* [n_steps] */
-    size_t n_params;
+    struct sync *sync;          /* NULL: --forward-only */
+    float *param, *grad;        /* float[n_params], memory of compute; NULL: hollow, or not needed */
+    float *velocity;            /* the host's, in result.final; NULL: not wanted */
+    struct step_stamp *stamp;   /* [n_steps] */
+    struct train_result result; /* rank 0: in the making */
+    uint64_t data_waited_ns;    /* before the first step */
 };
+
+static void close_floats(struct rank *r, float **floats)
+{
+    void *memory = *floats;
+
+    if (r->compute)
+        compute_memory_close(r->compute, &memory);
+    *floats = NULL;
+}
 
 static void rank_close(struct rank *r)
 {
     if (r->sync)
         r->sync->ops->close(&r->sync);
     workload_close(&r->training);
+    close_floats(r, &r->param);
+    close_floats(r, &r->grad);
     compute_close(&r->compute);
-    arena_close(&r->arena);
+    train_result_free(&r->result);
     free(r->stamp);
 }
 
@@ -37,78 +55,164 @@ static void charge(void *world, double flops, double bytes)
     world_charge(world, flops, bytes);
 }
 
+static void pass(void *world, uint64_t ns)
+{
+    world_pause(world, ns);
+}
+
 static bool is_worker(const struct rank *r)
 {
     return r->world->rank < r->job->n_workers;
 }
 
-/* Parameters at the start: the checkpoint's, or the model's own. */
+static bool is_virtual(const struct rank *r)
+{
+    return r->world->ops->caps & WORLD_VIRTUAL_TIME;
+}
+
+/* Servers share cores with whoever is there: one thread. */
+static int n_threads(const struct rank *r)
+{
+    if (!is_worker(r) || is_virtual(r))
+        return 1;
+    if (r->job->opts.threads > 0)
+        return (int)r->job->opts.threads;
+    return r->world->n_own_cores > 0 ? r->world->n_own_cores : 1;
+}
+
+static enum rc open_compute(struct rank *r)
+{
+    const struct compute_env env = { .charge = r->world->ops->charge ? charge : NULL,
+                                     .pass = pass,
+                                     .arg = r->world,
+                                     .n_threads = n_threads(r),
+                                     .may_spin = r->world->may_spin && n_threads(r) <= r->world->n_own_cores,
+                                     .precision = r->job->precision,
+                                     .device = r->world->host_rank };
+
+    return compute_open(&r->compute, r->job->compute, &env);
+}
+
+/* Servers only want to know the first parameters: a batch of one. */
+static enum rc open_training(struct rank *r)
+{
+    const struct train_job *job = r->job;
+    const size_t n_pixels = (size_t)job->network.image_size * (size_t)job->network.image_size;
+    const struct training_env env = { .compute = r->compute,
+                                      .dataset = job->dataset,
+                                      .seed = job->opts.seed,
+                                      .max_batch = is_worker(r) ? job->opts.batch : 1,
+                                      .batch_stride = (uint64_t)job->n_workers * job->opts.batch,
+                                      .prefetch = is_worker(r) && !is_virtual(r) && job->compute->touches_memory &&
+                                                  job->opts.batch * n_pixels >= PREFETCH_MIN_ELEMS,
+                                      .forward_only = job->opts.forward_only,
+                                      .network = job->network,
+                                      .profile = job->profile };
+
+    return workload_open(&r->training, job->workload, &env);
+}
+
+static enum rc open_floats(struct rank *r, float **out, const char *what)
+{
+    void *memory = NULL;
+    enum rc rc;
+
+    TRY(compute_memory_open(r->compute, &memory, r->job->n_params * sizeof(float), what));
+    *out = memory;
+out:
+    return rc;
+}
+
+/* Parameters and running means at the start: the checkpoint's, or the model's own. */
 static enum rc open_params(struct rank *r)
 {
     const struct checkpoint *resume = &r->job->resume;
+    size_t n_state = 0;
+    float *state;
     enum rc rc = RC_OK;
 
-    r->n_params = workload_n_params(r->training);
     if (!r->compute->ops->touches_memory)
         return RC_OK;
-    TRY(arena_open(&r->arena, 3 * arena_floats_bytes(r->n_params)));
-    r->param = arena_floats(&r->arena, r->n_params);
-    r->grad = arena_floats(&r->arena, r->n_params);
-    r->velocity = arena_floats(&r->arena, r->n_params);
-    if (resume->param)
-        memcpy(r->param, resume->param, r->n_params * sizeof(float));
-    else
+    TRY(open_floats(r, &r->param, "parameters"));
+    if (is_worker(r) && !r->job->opts.forward_only)
+        TRY(open_floats(r, &r->grad, "gradients"));
+    if (!resume->param) {
         workload_init(r->training, r->param);
+        return RC_OK;
+    }
+    compute_put(r->compute, r->param, resume->param, r->job->n_params * sizeof(float));
+    state = workload_state(r->training, &n_state);
+    if (n_state > 0)
+        compute_put(r->compute, state, resume->state, n_state * sizeof(float));
 out:
     return rc;
+}
+
+static enum rc open_sync(struct rank *r)
+{
+    const struct train_job *job = r->job;
+    const struct sync_env env = { .world = r->world,
+                                  .compute = r->compute,
+                                  .transport = job->transport,
+                                  .reducer = job->reducer,
+                                  .n_workers = job->n_workers,
+                                  .n_servers = job->n_servers,
+                                  .n_params = job->n_params,
+                                  .momentum = (float)job->opts.momentum,
+                                  .weight_decay = (float)job->opts.weight_decay,
+                                  .param_init = r->param,
+                                  .velocity_init = job->resume.velocity,
+                                  .timeout_ms = (int)job->opts.timeout_s * 1000 };
+
+    return job->opts.forward_only ? RC_OK : staging_open(&r->sync, job->mode, &env);
 }
 
 static enum rc rank_open(struct rank *r)
 {
-    const struct train_job *job = r->job;
-    const struct compute_env compute = { .charge = r->world->ops->charge ? charge : NULL, .arg = r->world };
     enum rc rc;
 
-    TRY(compute_open(&r->compute, job->compute, &compute));
-    const struct training_env training = {
-        .compute = r->compute, .dataset = job->dataset, .seed = job->opts.seed, .max_batch = job->opts.batch
-    };
-    TRY(workload_open(&r->training, job->workload, &training));
+    TRY(open_compute(r));
+    TRY(open_training(r));
     TRY(open_params(r));
-    r->stamp = malloc(job->n_steps * sizeof *r->stamp);
+    r->stamp = malloc(r->job->n_steps * sizeof *r->stamp);
     if (!r->stamp)
-        FAIL(RC_NOMEM, "no memory for the stamps of %zu steps", job->n_steps);
-    memset(r->stamp, 0xff, job->n_steps * sizeof *r->stamp); /* touch every page before the first step */
-    const struct sync_env sync = { .world = r->world,
-                                   .compute = r->compute,
-                                   .transport = job->transport,
-                                   .reducer = job->reducer,
-                                   .n_workers = job->n_workers,
-                                   .n_servers = job->n_servers,
-                                   .n_params = r->n_params,
-                                   .momentum = (float)job->opts.momentum,
-                                   .weight_decay = (float)job->opts.weight_decay,
-                                   .param_init = r->param,
-                                   .velocity_init = job->resume.velocity,
-                                   .timeout_ms = (int)job->opts.timeout_s * 1000 };
-    TRY(job->mode->open(&r->sync, &sync));
-    r->sync->ops = job->mode;
+        FAIL(RC_NOMEM, "no memory for the stamps of %zu steps", r->job->n_steps);
+    memset(r->stamp, 0xff, r->job->n_steps * sizeof *r->stamp); /* touch every page before the first step */
+    TRY(open_sync(r));
+    if (!is_worker(r)) { /* a server has taken its slice */
+        workload_close(&r->training);
+        close_floats(r, &r->param);
+    }
 out:
     return rc;
 }
 
+/* Probes train: what is learnt beside the parameters must be as before. */
 static enum rc probe(struct rank *r, struct train_limits *limits)
 {
     const struct probe_env env = { .world = r->world,
                                    .job = r->job,
                                    .compute = r->compute,
-                                   .training = is_worker(r) ? r->training : NULL,
+                                   .training = r->training,
                                    .sync = r->sync,
                                    .param = r->param,
-                                   .grad = r->grad,
-                                   .n_params = r->n_params };
+                                   .grad = r->grad };
+    size_t n_state = 0;
+    float *state = r->training ? workload_state(r->training, &n_state) : NULL, *kept = NULL;
+    enum rc rc;
 
-    return probe_limits(limits, &env);
+    if (state) {
+        kept = malloc(n_state * sizeof *kept);
+        if (!kept)
+            return rc_raise(RC_NOMEM, "no memory for a copy of %zu running means", n_state);
+        compute_get(r->compute, kept, state, n_state * sizeof *kept);
+    }
+    TRY(probe_limits(limits, &env));
+    if (state)
+        compute_put(r->compute, state, kept, n_state * sizeof *kept);
+out:
+    free(kept);
+    return rc;
 }
 
 static uint64_t samples_before(const struct train_job *job, size_t step)
@@ -120,7 +224,6 @@ static uint64_t samples_before(const struct train_job *job, size_t step)
 static enum rc pass_on(void *arg, struct segment seg, const float *grad)
 {
     struct rank *r = arg;
-
     enum rc rc;
 
     TRY(compute_sync(r->compute)); /* C2: its time has passed before it may be sent */
@@ -129,29 +232,53 @@ out:
     return rc;
 }
 
+/* Gradient, exchange, update; --forward-only: the loss alone. */
 static enum rc one_step(struct rank *r, size_t step)
 {
     const struct train_job *job = r->job;
     const uint64_t before = samples_before(job, step);
+    const uint64_t first = before + (uint64_t)r->world->rank * job->opts.batch; /* L1 */
     struct step_stamp *stamp = &r->stamp[step];
-    struct step_cost cost;
+    struct step_cost cost = { 0 };
     double loss;
     enum rc rc;
 
     if (job->opts.drill_rank == (uint64_t)r->world->rank && job->opts.drill_step == step)
         world_die(r->world);
     stamp->start_ns = world_now_ns(r->world);
-    TRY(r->sync->ops->begin(r->sync, job->resume.steps_count + step, schedule_lr(&job->schedule, before)));
-    TRY(workload_gradient(r->training, r->param, before + (uint64_t)r->world->rank * job->opts.batch, job->opts.batch,
-                          r->grad, &loss, r->sync->ops->grad_ready ? pass_on : NULL, r)); /* L1 */
+    if (r->sync)
+        TRY(r->sync->ops->begin(r->sync, job->resume.steps_count + step, schedule_lr(&job->schedule, before)));
+    TRY(workload_gradient(r->training, r->param, first, job->opts.batch, r->grad, &loss,
+                          r->sync && r->sync->ops->grad_ready ? pass_on : NULL, r));
     TRY(compute_sync(r->compute));
     stamp->ready_ns = world_now_ns(r->world);
-    TRY(r->sync->ops->finish(r->sync, r->param, r->grad, &cost));
-    stamp->end_ns = world_now_ns(r->world);
+    if (r->sync)
+        TRY(r->sync->ops->finish(r->sync, r->param, r->grad, &cost));
+    stamp->end_ns = r->sync ? world_now_ns(r->world) : stamp->ready_ns;
     stamp->server_ns = cost.server_ns;
     stamp->apply_ns = cost.apply_ns;
     stamp->staleness_count = cost.staleness_count;
     stamp->loss = loss;
+    if (job->watch && r->world->rank == 0)
+        job->watch->step(job->watch->arg, step + 1, stamp->end_ns);
+out:
+    return rc;
+}
+
+/* Room for what the run leaves behind: only now, so that no step shared its memory with it. */
+static enum rc end_sync(struct rank *r)
+{
+    struct checkpoint *c = &r->result.final;
+    enum rc rc = RC_OK;
+
+    if (!r->sync)
+        return RC_OK;
+    if (r->world->rank == 0 && r->param && r->job->keeps_velocity) {
+        c->n_params = r->job->n_params;
+        c->n_state = r->job->n_state;
+        TRY(checkpoint_alloc(c, true));
+    }
+    TRY(r->sync->ops->final(r->sync, r->param, c->velocity));
 out:
     return rc;
 }
@@ -165,34 +292,60 @@ static enum rc train(struct rank *r)
             world_die(r->world);
         return r->sync->ops->serve(r->sync);
     }
+    r->data_waited_ns = network_data_waited_ns(r->training);
     for (size_t step = 0; step < r->job->n_steps; step++)
         TRY(one_step(r, step));
-    TRY(r->sync->ops->final(r->sync, r->param, r->velocity));
+    TRY(end_sync(r));
 out:
     return rc;
 }
 
-/* Rank 0's copy of what the run left behind. */
-static enum rc keep_final(struct rank *r, struct train_result *result)
+static enum rc keep_params(struct rank *r, struct checkpoint *c)
 {
     const struct train_job *job = r->job;
-    struct checkpoint *c = &result->final;
+    size_t n_state = 0;
+    const float *state = workload_state(r->training, &n_state);
+    enum rc rc = RC_OK;
 
-    result->has_params = r->param != NULL;
-    if (!result->has_params)
-        return RC_OK;
-    c->param = malloc(2 * r->n_params * sizeof(float));
+    c->n_params = job->n_params;
+    c->n_state = n_state;
     if (!c->param)
-        return rc_raise(RC_NOMEM, "no memory for a copy of %zu parameters", r->n_params);
-    c->velocity = c->param + r->n_params;
-    memcpy(c->param, r->param, r->n_params * sizeof(float));
-    memcpy(c->velocity, r->velocity, r->n_params * sizeof(float));
-    c->n_params = r->n_params;
+        TRY(checkpoint_alloc(c, false));
+    if (n_state > 0)
+        compute_get(r->compute, c->state, state, n_state * sizeof(float));
+    workload_close(&r->training); /* its activations make room for the copy */
+    compute_get(r->compute, c->param, r->param, job->n_params * sizeof(float));
     snprintf(c->model, sizeof c->model, "%s", job->opts.model);
     c->seed = job->opts.seed;
     c->steps_count = job->opts.steps;
     c->samples_count = samples_before(job, job->n_steps);
-    return workload_evaluate(r->training, r->param, job->dataset->n_test, &result->evaluation);
+out:
+    return rc;
+}
+
+/* Rank 0's copy of what the run left behind; its running means are the ones evaluated. */
+static enum rc keep_final(struct rank *r)
+{
+    struct train_result *result = &r->result;
+    struct rusage usage;
+    enum rc rc = RC_OK;
+
+    result->evaluation = (struct evaluation){ NAN, NAN };
+    result->n_threads = r->compute->env.n_threads;
+    result->peak_resident_bytes = NAN;
+    result->data_wait_s = NAN;
+    if (!is_virtual(r) && network_of(r->training))
+        result->data_wait_s =
+            1e-9 * (double)(network_data_waited_ns(r->training) - r->data_waited_ns) / (double)r->job->n_steps;
+    if (!is_virtual(r) && getrusage(RUSAGE_SELF, &usage) == 0)
+        result->peak_resident_bytes = 1024.0 * (double)usage.ru_maxrss;
+    result->has_params = r->param != NULL;
+    if (r->job->n_eval > 0)
+        TRY(workload_evaluate(r->training, r->param, r->job->n_eval, &result->evaluation));
+    if (result->has_params)
+        TRY(keep_params(r, &result->final));
+out:
+    return rc;
 }
 
 static enum rc alloc_result(struct train_result *result, const struct train_job *job)
@@ -210,9 +363,10 @@ static enum rc alloc_result(struct train_result *result, const struct train_job 
 }
 
 /* Everything to rank 0. Servers hand over stamps that nobody reads: they come last. */
-static enum rc collect(struct rank *r, struct train_result *result)
+static enum rc collect(struct rank *r)
 {
     struct train_rank_info info = { .own_cores_count = r->world->n_own_cores };
+    struct train_result *result = &r->result;
     const bool root = r->world->rank == 0;
     enum rc rc = RC_OK;
 
@@ -222,7 +376,7 @@ static enum rc collect(struct rank *r, struct train_result *result)
     TRY(world_gather(r->world, r->stamp, root ? result->stamp : NULL, r->job->n_steps * sizeof *r->stamp));
     TRY(world_gather(r->world, &info, root ? result->rank : NULL, sizeof info));
     if (root)
-        TRY(keep_final(r, result));
+        TRY(keep_final(r));
 out:
     return rc;
 }
@@ -230,22 +384,20 @@ out:
 enum rc train_rank(struct world *w, const struct train_job *job, struct train_result *result)
 {
     struct rank r = { .world = w, .job = job };
-    struct train_result filled = { 0 };
     enum rc rc;
 
     TRY(rank_open(&r));
-    TRY(probe(&r, &filled.limits));
+    TRY(probe(&r, &r.result.limits));
     TRY(world_barrier(w));
     TRY(train(&r));
-    TRY(collect(&r, &filled));
+    TRY(collect(&r));
     if (w->rank == 0) {
-        *result = filled;
-        filled = (struct train_result){ 0 };
+        *result = r.result;
+        r.result = (struct train_result){ 0 };
     }
 out:
     if (rc != RC_OK) /* first: what the others find closed must not look like the cause */
         world_abort(w, rc);
-    train_result_free(&filled);
     rank_close(&r);
     return rc;
 }

@@ -9,6 +9,7 @@
 #include "harness/report/manifest.h"
 #include "harness/train/train.h"
 #include "harness/world/cores.h"
+#include "models/profile.h"
 
 enum { N_TARGET_STEPS = 10, N_STALENESS_BINS = 1024 };
 
@@ -91,6 +92,57 @@ static void record_cluster(struct record *r, const struct cluster *c)
     record_f64(r, "memory_bytes_per_s", c->memory_bytes_per_s);
 }
 
+static void record_memory(struct record *r, const struct train_job *job)
+{
+    const struct train_memory *m = &job->memory;
+
+    record_u64(r, "activations_bytes", m->activations_bytes);
+    record_u64(r, "params_bytes", m->params_bytes);
+    record_u64(r, "exchange_bytes", m->exchange_bytes);
+    record_u64(r, "server_bytes", m->server_bytes);
+    record_u64(r, "host_bytes", m->host_bytes);
+    if (is_virtual(job) || m->available_bytes == SIZE_MAX) /* L4 */
+        record_null(r, "available_bytes");
+    else
+        record_u64(r, "available_bytes", m->available_bytes);
+}
+
+static void record_profile(struct record *r, const struct profile *p)
+{
+    record_text(r, "model", p->model);
+    record_text(r, "device", p->device);
+    record_text(r, "precision", p->precision);
+    record_i64(r, "batch_count", p->batch);
+    record_i64(r, "image_size_px", p->image_size);
+    record_text(r, "source", p->source);
+}
+
+/* What is trained, on what, in how much memory. */
+static enum rc record_work(struct record *r, const struct train_job *job)
+{
+    struct record *memory = NULL, *profile = NULL;
+    enum rc rc;
+
+    record_u64(r, "params_count", job->n_params);
+    record_u64(r, "running_means_and_variances_count", job->n_state);
+    record_f64(r, "flops_per_sample_count", job->flops_per_sample);
+    record_text(r, "dataset", job->dataset ? job->dataset->name : NULL);
+    record_u64(r, "train_samples_count", job->dataset ? job->dataset->n_train : 0);
+    record_u64(r, "test_samples_count", job->dataset ? job->dataset->n_test : 0);
+    TRY(record_open(&memory, NULL));
+    record_memory(memory, job);
+    record_child(r, "planned_memory", &memory);
+    if (job->profile) {
+        TRY(record_open(&profile, NULL));
+        record_profile(profile, job->profile);
+        record_child(r, "profile", &profile);
+    }
+out:
+    record_close(&memory);
+    record_close(&profile);
+    return rc;
+}
+
 static enum rc write_manifest(struct report *to, const struct train_job *job)
 {
     struct record *r = NULL, *options = NULL, *cluster = NULL;
@@ -98,8 +150,10 @@ static enum rc write_manifest(struct report *to, const struct train_job *job)
 
     TRY(record_open(&r, "manifest"));
     TRY(record_open(&options, "options"));
+    record_options(options, train_run_table, &job->opts);
     record_options(options, train_opt_table, &job->opts);
     record_child(r, "options", &options);
+    TRY(record_work(r, job));
     if (is_virtual(job)) {
         TRY(record_open(&cluster, "cluster"));
         record_cluster(cluster, &job->cluster);
@@ -240,8 +294,8 @@ static void record_figures(struct record *r, const struct train_job *job, const 
     record_f64(r, "bound_ratio", s->bound_ratio);
     record_f64(r, "loss_first", s->measured.loss_first);
     record_f64(r, "loss_last", s->measured.loss_last);
-    record_f64(r, "loss_test", result->has_params ? result->evaluation.loss : NAN);
-    record_f64(r, "accuracy_ratio", result->has_params ? result->evaluation.accuracy_ratio : NAN);
+    record_f64(r, "loss_test", result->evaluation.loss);
+    record_f64(r, "accuracy_ratio", result->evaluation.accuracy_ratio);
     if (result->has_params)
         params_sha256(sha, result->final.param, result->final.n_params);
     record_text(r, "params_sha256", result->has_params ? sha : NULL);
@@ -262,6 +316,20 @@ static void record_line(struct record *r, const struct train_job *job, const str
     record_f64(r, "offset", linear ? (double)result->final.param[1] : NAN);
 }
 
+static void record_shape(struct record *r, const struct train_job *job, const struct train_result *result)
+{
+    record_text(r, "compute", job->opts.compute);
+    record_text(r, "precision", job->opts.precision);
+    record_i64(r, "threads_per_worker_count", result->n_threads);
+    record_u64(r, "image_size_px", job->opts.image_size);
+    record_u64(r, "classes_count", job->opts.classes);
+    record_u64(r, "params_count", job->n_params);
+    record_text(r, "dataset", job->dataset ? job->dataset->name : NULL);
+    record_u64(r, "planned_memory_bytes", job->memory.host_bytes);
+    record_f64(r, "peak_resident_bytes", result->peak_resident_bytes);
+    record_f64(r, "data_wait_s", result->data_wait_s);
+}
+
 static enum rc write_summary(struct report *to, const struct train_job *job, const struct train_result *result,
                              const struct train_summary *s)
 {
@@ -272,12 +340,14 @@ static enum rc write_summary(struct report *to, const struct train_job *job, con
     record_text(r, "mode", job->opts.mode);
     record_text(r, "world", job->opts.world);
     record_text(r, "model", job->opts.model);
+    record_text(r, "task", job->opts.forward_only ? "inference" : "training");
     record_text(r, "reducer", job->reducer ? job->opts.reducer : NULL);
     record_text(r, "transport", job->opts.transport);
     record_i64(r, "workers_count", job->n_workers);
     record_i64(r, "servers_count", job->n_servers);
     record_u64(r, "batch_per_worker_count", job->opts.batch);
     record_u64(r, "steps_count", job->opts.steps);
+    record_shape(r, job, result);
     record_figures(r, job, result, s);
     record_line(r, job, result);
     record_f64(r, "seconds_to_target_loss_s", s->seconds_to_target_loss);

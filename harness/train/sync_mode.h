@@ -42,8 +42,8 @@ struct sync_env {        /* borrowed; outlives the sync */
     int n_workers, n_servers;
     size_t n_params;
     float momentum, weight_decay;
-    const float *param_init;    /* float[n_params], lent during open; hollow: NULL */
-    const float *velocity_init; /* float[n_params] or NULL: zeros; lent during open */
+    const float *param_init;    /* float[n_params] in memory of compute, lent during open; hollow: NULL */
+    const float *velocity_init; /* the host's float[n_params] or NULL: zeros; lent during open */
     int timeout_ms;             /* per message; 0 waits for ever */
 };
 
@@ -70,10 +70,11 @@ struct sync_mode {
     enum rc (*begin)(struct sync *s, uint64_t step, float lr);
     /* Optional (may be NULL): gradient of seg is final; may start sending, must not block. */
     enum rc (*grad_ready)(struct sync *s, struct segment seg, const float *grad);
-    /* param float[n_params] in place; grad float[n_params] may be overwritten. */
+    /* param float[n_params] in place; grad float[n_params] may be overwritten. Both in memory of env.compute, which
+     * modes that exchange get as the host's: staging.h sees to that. */
     enum rc (*finish)(struct sync *s, float *param, float *grad, struct step_cost *out);
     /* After the last step, on every worker: param (worker 0; elsewhere may stay) := the final
-     * parameters, velocity (float[n_params], NULL: not wanted) := the optimiser's state. */
+     * parameters, velocity (the host's float[n_params], NULL: not wanted) := the optimiser's state. */
     enum rc (*final)(struct sync *s, float *param, float *velocity);
     /* Optional (may be NULL: mode has no servers): body of a server rank, S4. */
     enum rc (*serve)(struct sync *s);

@@ -10,7 +10,8 @@
  * Invariants
  *   L1  Worker r of W takes, in step t, global samples first + ((t - t0) W + r) B ... + B: 1, 2 and
  *       512 workers see the same sequence.
- *   L2  Nothing allocates, prints or meets bootstrap operations between the first and the last step.
+ *   L2  Nothing allocates, prints or meets bootstrap operations between the first and the last step; but for
+ *       train_watch, in no step's time.
  *   L3  A resumed run continues to the same bits as one that never stopped (single, allreduce, none
  *       with one worker, ps with one worker).
  *   L4  In sim no record holds a real time, a date or a fact of this machine.
@@ -38,20 +39,43 @@
 struct transport_ops;
 struct reducer;
 
-struct train_opts { /* as given; train_opt_table has the meanings */
-    const char *world, *mode, *model, *reducer, *transport, *compute, *lr_scaling;
-    const char *cluster, *data, *save, *resume;
-    uint64_t workers, servers, batch, steps, seed, timeout_s, record_every;
-    uint64_t drill_rank, drill_step;
+struct train_opts { /* as given; the tables have the meanings */
+    const char *world, *mode, *model, *reducer, *transport, *compute, *precision, *lr_scaling;
+    const char *cluster, *data, *profile, *save, *resume;
+    uint64_t workers, servers, threads, batch, image_size, classes, width_divisor, data_images, eval_samples;
+    uint64_t steps, seed, timeout_s, record_every, drill_rank, drill_step;
     double lr, momentum, weight_decay, warmup_epochs, target_loss;
-    bool bind;
+    bool bind, aux, forward_only;
 };
-extern const struct opt train_opt_table[];
+extern const struct opt train_opt_table[]; /* of any training */
+extern const struct opt train_run_table[]; /* of one run: what `gradmark compare` varies, or has no use for */
 extern const struct opt_rule train_opt_rules[];
 extern const int train_n_opt_rules;
+enum { TRAIN_N_OPT_GROUPS = 2 };
+/* Both tables, to be parsed into *opts. */
+void train_opt_groups(struct opt_group group[TRAIN_N_OPT_GROUPS], struct train_opts *opts);
 
-struct train_job {          /* resolved; owns dataset and resume */
-    struct train_opts opts; /* with every default worked out */
+/* Every mode, NULL-terminated; the name of mode or model i, NULL behind the last: choices of options. */
+const struct sync_mode *const *train_modes(void);
+const char *train_mode_name(int i);
+const char *train_model_name(int i);
+
+struct train_watch { /* told on rank 0 between steps, after the step's last stamp */
+    void (*step)(void *arg, size_t n_done, uint64_t now_ns);
+    void *arg;
+};
+
+struct train_memory {         /* bytes; all 0: hollow */
+    size_t activations_bytes; /* of a worker: the planned block */
+    size_t params_bytes;      /* of a worker: parameters, gradients, velocity, running means */
+    size_t exchange_bytes;    /* of a worker: what its mode keeps beside them; the batches in the making */
+    size_t server_bytes;      /* of a parameter server */
+    size_t host_bytes;        /* of all ranks of this host */
+    size_t available_bytes;   /* there; SIZE_MAX: not known */
+};
+
+struct train_job {          /* resolved; owns dataset, profile and resume */
+    struct train_opts opts; /* with every default worked out; threads 0: the cores of each worker */
     const struct world_ops *world;
     const struct sync_mode *mode;
     const struct workload *workload;
@@ -59,15 +83,24 @@ struct train_job {          /* resolved; owns dataset and resume */
     const struct transport_ops *transport; /* NULL: the mode exchanges nothing */
     const struct reducer *reducer;         /* NULL: not allreduce */
     struct cluster cluster;
-    struct dataset *dataset;
+    struct dataset *dataset;     /* NULL: the model has none */
+    struct profile *profile;     /* NULL: not replay */
+    struct network_opts network; /* resolved; zeros: not an image network */
+    enum precision precision;
+    struct train_memory memory;
+    size_t n_params, n_state; /* of the model */
+    double flops_per_sample;  /* of a training step, GEMMs */
     struct checkpoint resume; /* steps_count 0, param NULL: none */
     struct schedule schedule;
     int n_workers, n_servers, n_ranks;
-    size_t n_steps; /* of this run */
+    size_t n_steps;                  /* of this run */
+    size_t n_eval;                   /* test samples to classify; 0: none */
+    bool keeps_velocity;             /* the result holds the optimiser's state: a checkpoint will be written */
+    const struct train_watch *watch; /* NULL: nobody; borrowed */
 };
 
-/* group[0..n_groups) was parsed from tables one of which is train_opt_table into *opts (given flags tell
- * defaults from wishes). n_given_ranks: ranks the launcher started, 0: none. RC_INVAL, RC_UNSUPPORTED. */
+/* group[0..n_groups) was parsed, train_opt_groups() among them, into *opts (given flags tell defaults from wishes).
+ * n_given_ranks: ranks the launcher started, 0: none. RC_INVAL, RC_UNSUPPORTED. */
 enum rc train_prepare(struct train_job *out, const struct train_opts *opts, const struct opt_group *group, int n_groups,
                       int n_given_ranks) MUST_CHECK;
 void train_job_free(struct train_job *job); /* accepts a zeroed one */
@@ -91,9 +124,12 @@ struct train_result {             /* on rank 0; owned */
     float *lr;                    /* [n_steps] */
     struct train_rank_info *rank; /* [n_ranks] */
     struct train_limits limits;
-    struct evaluation evaluation;
-    bool has_params;         /* false: hollow */
-    struct checkpoint final; /* parameters and optimiser state after the last step */
+    struct evaluation evaluation; /* NaN: there was none */
+    double data_wait_s;           /* worker 0: mean time a step waited for its samples; NaN: not told */
+    double peak_resident_bytes;   /* of rank 0's process; NaN in sim */
+    int n_threads;                /* of worker 0 */
+    bool has_params;              /* false: hollow */
+    struct checkpoint final;      /* after the last step; velocity NULL unless the job keeps it */
 };
 void train_result_free(struct train_result *r); /* accepts a zeroed one */
 

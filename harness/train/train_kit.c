@@ -17,16 +17,19 @@ enum rc kit_prepare(struct train_job *out, const char *options)
 {
     char text[TEXT_BYTES], *word[MAX_WORDS], *rest = NULL;
     struct train_opts opts;
-    struct opt_group group[] = { { "training", train_opt_table, &opts, 0 } };
+    struct opt_group group[TRAIN_N_OPT_GROUPS];
     int n_words = 0;
     enum rc rc;
 
     snprintf(text, sizeof text, "%s", options);
     for (char *w = strtok_r(text, " ", &rest); w && n_words < MAX_WORDS; w = strtok_r(NULL, " ", &rest))
         word[n_words++] = w;
-    TRY(opt_parse(group, 1, train_opt_rules, train_n_opt_rules, n_words, word));
+    train_opt_groups(group, &opts);
+    TRY(opt_parse(group, TRAIN_N_OPT_GROUPS, train_opt_rules, train_n_opt_rules, n_words, word));
     /* Options point into text: paths must outlive it. Tests use no path after preparation but --resume's. */
-    TRY(train_prepare(out, &opts, group, 1, 0));
+    TRY(train_prepare(out, &opts, group, TRAIN_N_OPT_GROUPS, 0));
+    out->keeps_velocity = true;
+    out->opts.precision = out->opts.profile = "";
     out->opts.resume = out->opts.save = out->opts.data = out->opts.cluster = "";
     out->opts.mode = out->mode->name;
     out->opts.world = out->world->name;
@@ -46,6 +49,12 @@ static enum rc body(struct world *w, void *arg)
 
 enum rc kit_train(struct train_result *out, const char *options, const struct sync_mode *mode, double lr_factor)
 {
+    return kit_train_on(out, options, mode, lr_factor, NULL);
+}
+
+enum rc kit_train_on(struct train_result *out, const char *options, const struct sync_mode *mode, double lr_factor,
+                     const struct compute_backend *compute)
+{
     struct train_job job = { 0 };
     struct kit_run run = { .job = &job, .result = out };
     enum rc rc;
@@ -54,6 +63,8 @@ enum rc kit_train(struct train_result *out, const char *options, const struct sy
     TRY(kit_prepare(&job, options));
     if (mode)
         job.mode = mode;
+    if (compute)
+        job.compute = compute;
     if (lr_factor > 0)
         job.schedule.factor = lr_factor;
     const struct world_opts world = train_world_opts(&job);

@@ -12,6 +12,9 @@ enum rc kit_prepare(struct train_job *out, const char *options) MUST_CHECK;
  *   lr_factor  0: the job's own; else the rate rises to lr times this over --warmup-epochs, whatever the workers */
 enum rc kit_train(struct train_result *out, const char *options, const struct sync_mode *mode,
                   double lr_factor) MUST_CHECK;
+/* The same on another compute (NULL: the job's own). */
+enum rc kit_train_on(struct train_result *out, const char *options, const struct sync_mode *mode, double lr_factor,
+                     const struct compute_backend *compute) MUST_CHECK;
 /* |a - b| / |b| of the final parameters, Euclidean. */
 double kit_distance(const struct train_result *a, const struct train_result *b);
 

@@ -180,6 +180,7 @@ enum rc campaign_take(struct campaign *c, struct point *p, const char *path)
     if (!has_summary)
         FAIL(RC_MISMATCH, "%s: the launch left no summary", path);
     p->n_launches++;
+    c->n_launches_done++;
     if (c->is_launched) /* its hosts are taken to be alike */
         point_mark_shared_cores(p, sysconf(_SC_NPROCESSORS_ONLN) * (hosts.n_hosts > 0 ? hosts.n_hosts : 1));
 out:
@@ -203,7 +204,10 @@ void campaign_close(struct campaign *c)
         free(c->point[i].curve.loss);
     }
     free(c->point);
-    atomic_file_discard(&c->runs);
+    if (c->runs.stream) { /* not committed */
+        atomic_file_discard(&c->runs);
+        (void)rmdir(c->dir); /* if it is empty */
+    }
     *c = (struct campaign){ 0 };
 }
 

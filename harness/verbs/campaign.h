@@ -35,6 +35,9 @@ struct point {
     char model[32], mode[32];
     int n_workers, n_servers;
     uint64_t batch_per_worker_count; /* as the launches used it */
+    uint64_t n_steps;                /* of a launch */
+    double step_flops, step_s;       /* of all workers, GEMMs; recorded time (replay), else 0 */
+    uint64_t default_steps;          /* of its model */
     bool oversubscribed;             /* more workers than cores */
     bool servers_share;              /* servers run on the workers' cores */
     size_t n_launches;
@@ -47,8 +50,8 @@ struct campaign {
     char cluster_name[64]; /* sim */
     bool is_launched;      /* by mpirun or srun: which points share cores is told by their records */
     bool is_virtual;       /* sim: launches are equal, intervals are within the run */
-    size_t n_launches_wanted;
-    struct point *point; /* owned */
+    size_t n_launches_wanted, n_launches_done; /* of each point; of all */
+    struct point *point;                       /* owned */
     size_t n_points;
     struct atomic_file runs; /* runs.jsonl in the making */
 };
@@ -62,7 +65,8 @@ enum rc campaign_add(struct campaign *c, struct point **out) MUST_CHECK;
 enum rc campaign_take(struct campaign *c, struct point *p, const char *path) MUST_CHECK;
 /* Put runs.jsonl in place. */
 enum rc campaign_commit(struct campaign *c) MUST_CHECK;
-void campaign_close(struct campaign *c); /* accepts a zeroed one */
+/* Accepts a zeroed one. A campaign that was not committed leaves no file and, where it is empty, no folder. */
+void campaign_close(struct campaign *c);
 
 /* "lenet ps, 2 workers" */
 void point_name(char *out, size_t n_bytes, const struct point *p);

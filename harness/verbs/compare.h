@@ -3,7 +3,8 @@
  * compare.h - what the parts of `gradmark compare` share: its options, its plan, its launches. Private to compare_*.c.
  *
  *   compare_verb.c    options, order of work, end      compare_plan.c    which points
- *   compare_launch.c  how a point is run               compare_report.c, compare_charts.c  what is shown
+ *   compare_steps.c   how many steps                   compare_launch.c  how a point is run
+ *   compare_report.c, compare_charts.c  what is shown
  */
 #ifndef HARNESS_VERBS_COMPARE_H
 #define HARNESS_VERBS_COMPARE_H
@@ -12,27 +13,36 @@
 #include <stdint.h>
 
 #include "harness/report/progress.h"
+#include "harness/train/train.h"
 #include "harness/verbs/campaign.h"
 #include "harness/world/world.h"
 
 struct compare_opts {
-    const char *world, *model, *mode, *workers, *lr_scaling, *reducer, *cluster, *results, *name;
-    uint64_t servers, launches, batch, steps, seed, timeout_s;
-    double lr, momentum, weight_decay, warmup_epochs, target_loss, budget_s;
+    const char *model, *mode, *workers, *results, *name;
+    uint64_t launches;
+    double budget_s;
     bool charts;
+    struct train_opts train; /* what every launch is told; those of one run are not used */
 };
 
 struct comparison { /* in mpi every process has one; only rank 0's results are filled */
     struct compare_opts opts;
+    uint64_t train_given; /* bit i: train_opt_table[i] was given by the user */
     struct launcher launcher;
     struct campaign campaign;
     char self_path[512], launch_path[600];
     struct progress progress;
     uint64_t started_ns;
+    bool stopped; /* by a signal: what was launched is told, the rest is not launched */
 };
 
 /* Add the points of the options to c->campaign. RC_INVAL: nothing to run, or more workers than launched ranks. */
 enum rc compare_plan(struct comparison *c) MUST_CHECK;
+/* compare_steps.c: p->n_steps of every point whose steps the user leaves open: its model's, or as many as let two
+ * turns of all points end within the budget, 6 at least. A model is slow where a step of one worker takes over 50 ms
+ * at half the rate of a GEMM of this machine, measured here; others keep theirs. Needs step_flops and step_s of points.
+ */
+enum rc compare_choose_steps(struct comparison *c) MUST_CHECK;
 /* Resolve every launch without running it, so that bad input is found before work begins. */
 enum rc compare_check(struct comparison *c) MUST_CHECK;
 /* Launch all points in turns; w NULL: each launch is a process; else it runs in a part of w. Results go to

@@ -6,14 +6,17 @@
  * under mpirun or srun, where processes are given, it runs in a part of the ranks while the others sleep.
  */
 #include <math.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/train/train.h"
 #include "harness/verbs/compare.h"
 #include "harness/world/child.h"
 #include "harness/world/wait.h"
+#include "models/profile.h"
 
 enum { MAX_ARGS = 64, ARG_BYTES = 640, N_CURVE_POINTS = 100 };
 
@@ -36,42 +39,52 @@ static void add(struct arguments *a, const char *fmt, ...)
     a->argv[++a->n] = NULL;
 }
 
-static void add_number(struct arguments *a, const char *name, double value)
+static void add_text(struct arguments *a, const char *name, const char *value)
 {
-    if (isnan(value))
-        return;
-    add(a, "--%s", name);
-    add(a, "%.17g", value);
+    if (value[0] != '\0')
+        add(a, "--%s=%s", name, value);
 }
 
 static void add_whole(struct arguments *a, const char *name, uint64_t value)
 {
-    if (value == 0)
-        return;
-    add(a, "--%s", name);
-    add(a, "%llu", (unsigned long long)value);
+    if (value > 0)
+        add(a, "--%s=%llu", name, (unsigned long long)value);
 }
 
-static void add_text(struct arguments *a, const char *name, const char *value)
+/* Options that depend on the point: told by add_point(). */
+static bool depends_on_point(const char *name)
 {
-    if (value[0] == '\0')
-        return;
-    add(a, "--%s", name);
-    add(a, "%s", value);
+    static const char *const names[] = { "world",   "servers", "reducer", "transport",
+                                         "compute", "threads", "steps",   "target-loss" };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
 }
 
-/* What `gradmark train` is told for one launch of p. */
-static enum rc launch_arguments(struct arguments *a, const struct comparison *c, const struct point *p)
+static bool was_given(const struct comparison *c, const char *name)
 {
-    const struct compare_opts *o = &c->opts;
-    const struct workload *workload = NULL;
-    enum rc rc;
+    for (int i = 0; train_opt_table[i].type != OPT_END; i++)
+        if (strcmp(train_opt_table[i].name, name) == 0)
+            return c->train_given >> i & 1;
+    return false;
+}
 
-    TRY(workload_find(&workload, p->model));
-    const uint64_t n_steps = o->steps ? o->steps : (uint64_t)workload->default_steps;
-    a->n = 0;
-    add(a, "%s", c->self_path);
-    add(a, "train");
+/* Simulated networks on synthetic images are too slow to compute, and replay has nothing to: their time passes. */
+static const char *compute_of(const struct comparison *c, const struct workload *w)
+{
+    const bool computes = w->dataset && strcmp(w->dataset, "synthetic") != 0;
+
+    return c->campaign.is_virtual && !computes && !was_given(c, "compute") ? "hollow" : c->opts.train.compute;
+}
+
+static void add_point(struct arguments *a, const struct comparison *c, const struct point *p, const struct workload *w)
+{
+    const struct train_opts *o = &c->opts.train;
+    const bool exchanges = strcmp(p->mode, "allreduce") == 0 || p->n_servers > 0;
+    const bool learns = strcmp(p->model, "replay") != 0 && !o->forward_only;
+
     add_text(a, "world", o->world);
     add_text(a, "model", p->model);
     add_text(a, "mode", p->mode);
@@ -79,20 +92,36 @@ static enum rc launch_arguments(struct arguments *a, const struct comparison *c,
     add_whole(a, "servers", (uint64_t)p->n_servers);
     if (strcmp(p->mode, "allreduce") == 0)
         add_text(a, "reducer", o->reducer);
-    add_text(a, "cluster", o->cluster);
-    add_whole(a, "batch", o->batch);
-    add_whole(a, "steps", n_steps);
-    add_number(a, "lr", o->lr);
-    add_text(a, "lr-scaling", o->lr_scaling);
-    add_number(a, "warmup-epochs", o->warmup_epochs);
-    add_number(a, "momentum", o->momentum);
-    add_number(a, "weight-decay", o->weight_decay);
-    add_number(a, "target-loss", isnan(o->target_loss) ? workload->default_target_loss : o->target_loss);
-    add(a, "--seed");
-    add(a, "%llu", (unsigned long long)o->seed);
-    add_whole(a, "timeout-s", o->timeout_s);
-    add_whole(a, "record-every", n_steps / N_CURVE_POINTS > 1 ? n_steps / N_CURVE_POINTS : 1);
+    if (exchanges && was_given(c, "transport"))
+        add_text(a, "transport", o->transport);
+    add_text(a, "compute", compute_of(c, w));
+    add_whole(a, "threads", o->threads ? o->threads : 1); /* the same cores per worker at every point */
+    add_whole(a, "steps", p->n_steps);
+    if (learns)
+        add(a, "--target-loss=%.17g", isnan(o->target_loss) ? w->default_target_loss : o->target_loss);
+    add_whole(a, "record-every", p->n_steps / N_CURVE_POINTS > 1 ? p->n_steps / N_CURVE_POINTS : 1);
     add_text(a, "out", c->launch_path);
+}
+
+/* What `gradmark train` is told for one launch of p. */
+static enum rc launch_arguments(struct arguments *a, const struct comparison *c, const struct point *p)
+{
+    const struct workload *workload = NULL;
+    char value[ARG_BYTES / 2];
+    enum rc rc;
+
+    TRY(workload_find(&workload, p->model));
+    a->n = 0;
+    add(a, "%s", c->self_path);
+    add(a, "train");
+    for (int i = 0; train_opt_table[i].type != OPT_END; i++) {
+        const struct opt *o = &train_opt_table[i];
+        if (!(c->train_given >> i & 1) || depends_on_point(o->name))
+            continue;
+        opt_format(o, &c->opts.train, value, sizeof value);
+        add(a, "--%s=%s", o->name, value);
+    }
+    add_point(a, c, p, workload);
 out:
     return rc;
 }
@@ -101,16 +130,28 @@ out:
 static enum rc prepare_launch(struct train_job *job, const struct arguments *a, int n_given_ranks)
 {
     const char *out_path = NULL;
-    const struct opt out_table[] = { { "out", OPT_TEXT, 0, "", 0, 0, "FILE", NULL, "" }, OPT_END_ };
+    const struct opt out_table[] = { { "out", OPT_TEXT, 0, "", 0, 0, "FILE", NULL, "", NULL }, OPT_END_ };
     struct train_opts opts;
-    struct opt_group group[] = { { "training", train_opt_table, &opts, 0 },
-                                 { "output", out_table, (void *)&out_path, 0 } };
+    struct opt_group group[TRAIN_N_OPT_GROUPS + 1];
     enum rc rc;
 
-    TRY(opt_parse(group, 2, train_opt_rules, train_n_opt_rules, a->n - 2, a->argv + 2));
-    TRY(train_prepare(job, &opts, group, 2, n_given_ranks));
+    train_opt_groups(group, &opts);
+    group[TRAIN_N_OPT_GROUPS] = (struct opt_group){ "output", out_table, (void *)&out_path, 0 };
+    TRY(opt_parse(group, TRAIN_N_OPT_GROUPS + 1, train_opt_rules, train_n_opt_rules, a->n - 2, a->argv + 2));
+    TRY(train_prepare(job, &opts, group, TRAIN_N_OPT_GROUPS + 1, n_given_ranks));
 out:
     return rc;
+}
+
+/* What a step of the point costs, for compare_choose_steps(). */
+static void note_cost(struct point *p, const struct train_job *job)
+{
+    const double n_samples = (double)job->opts.batch * job->n_workers;
+
+    p->default_steps = (uint64_t)job->workload->default_steps;
+    p->step_flops = job->compute->touches_memory && !job->profile ? job->flops_per_sample * n_samples : 0;
+    if (job->profile && !(job->world->caps & WORLD_VIRTUAL_TIME))
+        p->step_s = 1e-9 * (double)profile_step_ns(job->profile) * (double)job->opts.batch / job->profile->batch;
 }
 
 enum rc compare_check(struct comparison *c)
@@ -122,11 +163,12 @@ enum rc compare_check(struct comparison *c)
         return rc_raise(RC_NOMEM, "no memory for arguments");
     for (size_t i = 0; i < c->campaign.n_points; i++) {
         struct train_job job = { 0 };
-        const struct point *p = &c->campaign.point[i];
+        struct point *p = &c->campaign.point[i];
         TRY(launch_arguments(a, c, p));
         TRY(prepare_launch(&job, a, c->launcher.name ? p->n_workers + p->n_servers : 0));
         if (c->campaign.is_virtual)
             snprintf(c->campaign.cluster_name, sizeof c->campaign.cluster_name, "%s", job.cluster.name);
+        note_cost(p, &job);
         train_job_free(&job);
     }
 out:
@@ -212,28 +254,62 @@ out:
     return rc;
 }
 
+/* Did somebody ask to stop? The signals are blocked while launches run, so that none is lost. */
+static bool stop_wanted(void)
+{
+    sigset_t waiting;
+
+    return sigpending(&waiting) == 0 && (sigismember(&waiting, SIGINT) == 1 || sigismember(&waiting, SIGTERM) == 1);
+}
+
+static void block_stops(void)
+{
+    sigset_t stops;
+
+    sigemptyset(&stops);
+    sigaddset(&stops, SIGINT);
+    sigaddset(&stops, SIGTERM);
+    sigprocmask(SIG_BLOCK, &stops, NULL);
+}
+
+static enum rc launch(struct comparison *c, struct world *w, size_t turn, size_t i, struct arguments *a)
+{
+    struct point *p = &c->campaign.point[i];
+    const bool root = !w || w->rank == 0;
+    enum rc rc = RC_OK;
+
+    if (root)
+        show_progress(c, p, turn, i);
+    const enum rc launched = w ? launch_in_world(c, w, p, a) : launch_child(c, p, a);
+    c->stopped = !w && stop_wanted();
+    if (c->stopped) { /* with a terminal's Ctrl-C the launch was ended too */
+        (void)unlink(c->launch_path);
+        return RC_OK;
+    }
+    TRY(launched);
+    if (root)
+        TRY(campaign_take(&c->campaign, p, c->launch_path));
+out:
+    return rc;
+}
+
 /* All turns over all points. w NULL: launches are processes. */
 enum rc compare_launch_all(struct comparison *c, struct world *w)
 {
-    const bool root = !w || w->rank == 0;
     struct arguments *a = malloc(sizeof *a);
     bool more = true;
     enum rc rc = RC_OK;
 
     if (!a)
         return rc_raise(RC_NOMEM, "no memory for arguments");
-    for (size_t turn = 0;; turn++) {
+    if (!w)
+        block_stops();
+    for (size_t turn = 0; !c->stopped; turn++) {
         TRY(another_turn(c, w, turn, &more));
         if (!more)
             break;
-        for (size_t i = 0; i < c->campaign.n_points; i++) {
-            struct point *p = &c->campaign.point[i];
-            if (root)
-                show_progress(c, p, turn, i);
-            TRY(w ? launch_in_world(c, w, p, a) : launch_child(c, p, a));
-            if (root)
-                TRY(campaign_take(&c->campaign, p, c->launch_path));
-        }
+        for (size_t i = 0; i < c->campaign.n_points && !c->stopped; i++)
+            TRY(launch(c, w, turn, i, a));
     }
 out:
     free(a);

@@ -28,7 +28,7 @@ static int tidy_counts(int *count, int n)
 
 static int default_counts(int *count, const struct comparison *c)
 {
-    const bool sim = strcmp(c->opts.world, "sim") == 0;
+    const bool sim = strcmp(c->opts.train.world, "sim") == 0;
     const int n_most = sim ? 8 : c->launcher.name ? c->launcher.n_ranks : cores_allowed_count();
     int n = 0;
 
@@ -63,10 +63,17 @@ static enum rc worker_counts(int *count, int *n, const struct comparison *c)
     return RC_OK;
 }
 
+static int n_servers_of(const struct comparison *c, const char *mode)
+{
+    if (strcmp(mode, "ps") != 0)
+        return 0;
+    return c->opts.train.servers ? (int)c->opts.train.servers : 1;
+}
+
 /* Workers of mode at a wanted count; 0: no such point. Under a launcher servers come out of the given ranks. */
 static int workers_of(const struct comparison *c, const char *mode, int wanted)
 {
-    const int n_servers = strcmp(mode, "ps") == 0 ? (int)c->opts.servers : 0;
+    const int n_servers = n_servers_of(c, mode);
 
     if (strcmp(mode, "single") == 0)
         return wanted == 1 ? 1 : 0;
@@ -86,7 +93,7 @@ static enum rc plan_point(struct comparison *c, const char *model, const char *m
     snprintf(p->model, sizeof p->model, "%s", model);
     snprintf(p->mode, sizeof p->mode, "%s", mode);
     p->n_workers = n_workers;
-    p->n_servers = strcmp(mode, "ps") == 0 ? (int)c->opts.servers : 0;
+    p->n_servers = n_servers_of(c, mode);
     /* Under a launcher the hosts are known after a launch: campaign_take. */
     if (!c->campaign.is_virtual && !c->campaign.is_launched)
         point_mark_shared_cores(p, cores_allowed_count());

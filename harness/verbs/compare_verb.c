@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compare_verb.c - gradmark compare: every mode at every worker count, then table, verdict and charts. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/opt.h"
@@ -11,52 +12,54 @@
 #include "harness/world/wait.h"
 
 static const struct opt compare_table[] = {
-    OPT_LIST_(struct compare_opts, model, "model", "linear,lenet", "linear|lenet", 0, 0, "networks"),
-    OPT_LIST_(struct compare_opts, mode, "mode", "none,single,ps,allreduce", "none|single|ps|allreduce", 0, 0,
-              "ways to train; single is what efficiency is measured by"),
+    OPT_LIST_OF_(struct compare_opts, model, "model", "linear,lenet", train_model_name, "networks"),
+    OPT_LIST_OF_(struct compare_opts, mode, "mode", "none,single,ps,allreduce", train_mode_name,
+                 "ways to train; single is what efficiency is measured by"),
     OPT_LIST_(struct compare_opts, workers, "workers", "", NULL, 1, 65536,
               "worker counts; without it: 1, 2, 4, ... up to the cores, and twice the cores; sim: 1,2,4,8"),
-    OPT_U64_(struct compare_opts, servers, "servers", "1", 1, 1024, "ranks", "parameter servers"),
-    OPT_CHOICE_(struct compare_opts, reducer, "reducer", "ring", "ring|root", "allreduce algorithm"),
-    OPT_CHOICE_(struct compare_opts, world, "world", "auto", "auto|threads|mpi|sim",
-                "where ranks live; auto: mpi under mpirun or srun, else threads"),
-    OPT_TEXT_(struct compare_opts, cluster, "cluster", "", "FILE",
-              "description of the simulated cluster (YAML), sim only"),
     OPT_U64_(struct compare_opts, launches, "launches", "10", 1, MAX_LAUNCHES, "launches",
              "of every point; sim: always 1, launches are equal there"),
     OPT_F64_(struct compare_opts, budget_s, "budget-s", "95", 1, 1e6, "s",
-             "begin no new turn of launches after this; 2 turns are always made"),
-    OPT_U64_(struct compare_opts, batch, "batch", "", 1, 1 << 20, "samples", "of each worker; without it: the model's"),
-    OPT_U64_(struct compare_opts, steps, "steps", "", 1, 100000000, "steps", "of each worker; without it: the model's"),
-    OPT_F64_(struct compare_opts, lr, "lr", "", 1e-12, 1e6, "", "learning rate of one worker; without it: the model's"),
-    OPT_CHOICE_(struct compare_opts, lr_scaling, "lr-scaling", "none", "none|linear|sqrt",
-                "rate for W workers: lr, lr W, lr sqrt W"),
-    OPT_F64_(struct compare_opts, warmup_epochs, "warmup-epochs", "0", 0, 1000, "epochs",
-             "rise from lr to the scaled rate over these"),
-    OPT_F64_(struct compare_opts, momentum, "momentum", "", 0, 0.9999, "", "without it: lenet 0.9, linear 0"),
-    OPT_F64_(struct compare_opts, weight_decay, "weight-decay", "0", 0, 1, "",
-             "added to the gradient, times the parameter"),
-    OPT_F64_(struct compare_opts, target_loss, "target-loss", "", -1e9, 1e9, "",
-             "measure the time to this training loss; without it: the model's"),
-    OPT_U64_(struct compare_opts, seed, "seed", "1", 0, 9007199254740992.0, "",
-             "of samples, their order, and parameters"),
-    OPT_U64_(struct compare_opts, timeout_s, "timeout-s", "120", 1, 86400, "s", "give up on a silent peer after this"),
+             "begin no new turn of launches after this; 2 turns are always made; slow models get fewer steps"),
     OPT_TEXT_(struct compare_opts, results, "results", "results", "DIR", "folder for campaigns"),
     OPT_TEXT_(struct compare_opts, name, "name", "compare", "NAME", "of this campaign: DIR/<date>-NAME"),
     OPT_BOOL_(struct compare_opts, charts, "charts", "true", "draw the charts"),
     OPT_END_,
 };
 
-static const struct opt_rule compare_rules[] = {
-    { "servers", "mode", "ps" },
-    { "reducer", "mode", "allreduce" },
-    { "cluster", "world", "sim" },
-};
-enum { N_COMPARE_RULES = sizeof compare_rules / sizeof *compare_rules };
+enum { GROUP_OWN, GROUP_TRAIN, N_GROUPS };
+
+static void opt_groups(struct opt_group group[N_GROUPS], struct compare_opts *opts)
+{
+    group[GROUP_OWN] = (struct opt_group){ "comparison", compare_table, opts, 0 };
+    group[GROUP_TRAIN] = (struct opt_group){ "every training of it", train_opt_table, &opts->train, 0 };
+}
+
+/* Each process has measured its steps; rank 0's count. */
+static enum rc agree_on_steps(struct comparison *c, struct world *w)
+{
+    uint64_t *all = calloc((size_t)w->n_ranks, sizeof *all);
+    enum rc rc = RC_OK;
+
+    if (!all)
+        return rc_raise(RC_NOMEM, "no memory for %d ranks", w->n_ranks);
+    for (size_t i = 0; i < c->campaign.n_points; i++) {
+        TRY(world_allgather(w, &c->campaign.point[i].n_steps, all, sizeof *all));
+        c->campaign.point[i].n_steps = all[0];
+    }
+out:
+    free(all);
+    return rc;
+}
 
 static enum rc mpi_body(struct world *w, void *arg)
 {
-    return compare_launch_all(arg, w);
+    enum rc rc;
+
+    TRY(agree_on_steps(arg, w));
+    TRY(compare_launch_all(arg, w));
+out:
+    return rc;
 }
 
 static enum rc write_manifest(const struct comparison *c)
@@ -68,6 +71,7 @@ static enum rc write_manifest(const struct comparison *c)
     TRY(record_open(&r, "campaign"));
     TRY(record_open(&options, "options"));
     record_options(options, compare_table, &c->opts);
+    record_options(options, train_opt_table, &c->opts.train);
     record_child(r, "options", &options);
     record_u64(r, "points_count", c->campaign.n_points);
     record_u64(r, "launches_per_point_count", c->campaign.point[0].n_launches);
@@ -90,7 +94,7 @@ static enum rc finish(struct comparison *c)
     TRY(campaign_print(&c->campaign, stdout));
     fputc('\n', stdout);
     campaign_verdict(&c->campaign, stdout);
-    if (!c->campaign.is_virtual && c->campaign.point[0].n_launches < c->campaign.n_launches_wanted)
+    if (!c->stopped && !c->campaign.is_virtual && c->campaign.point[0].n_launches < c->campaign.n_launches_wanted)
         printf("--budget-s %g was spent after %zu of %zu launches of each point.\n", c->opts.budget_s,
                c->campaign.point[0].n_launches, c->campaign.n_launches_wanted);
     if (c->opts.charts)
@@ -98,6 +102,17 @@ static enum rc finish(struct comparison *c)
     printf("\nresults: %s\n", c->campaign.dir);
 out:
     return rc;
+}
+
+/* Slow models train fewer steps: said before, so that nobody waits for what does not come. */
+static void tell_steps(const struct comparison *c)
+{
+    for (size_t i = 0; i < c->campaign.n_points; i++) {
+        const struct point *p = &c->campaign.point[i];
+        if (p->n_steps < p->default_steps && c->opts.train.steps == 0 && (i == 0 || strcmp(p->model, p[-1].model) != 0))
+            fprintf(stderr, "gradmark compare: %s: %llu steps a launch, so that two turns fit in --budget-s %g\n",
+                    p->model, (unsigned long long)p->n_steps, c->opts.budget_s);
+    }
 }
 
 static void warn_cores(const struct comparison *c)
@@ -114,16 +129,20 @@ static void warn_cores(const struct comparison *c)
 
 static enum rc open_comparison(struct comparison *c, int argc, char **argv)
 {
-    struct opt_group group[] = { { "comparison", compare_table, &c->opts, 0 } };
+    struct opt_group group[N_GROUPS];
     enum rc rc;
 
-    TRY(opt_parse(group, 1, compare_rules, N_COMPARE_RULES, argc, argv));
+    opt_groups(group, &c->opts);
+    TRY(opt_parse(group, N_GROUPS, train_opt_rules, train_n_opt_rules, argc, argv));
+    c->train_given = group[GROUP_TRAIN].given;
+    if (opt_given(group, N_GROUPS, "profile") && !opt_given(group, N_GROUPS, "model"))
+        c->opts.model = "replay";
     c->launcher = world_launcher();
-    if (strcmp(c->opts.world, "auto") == 0)
-        c->opts.world = c->launcher.name ? "mpi" : "threads";
-    if (strcmp(c->opts.world, "mpi") == 0 && !c->launcher.name)
+    if (strcmp(c->opts.train.world, "auto") == 0)
+        c->opts.train.world = c->launcher.name ? "mpi" : "threads";
+    if (strcmp(c->opts.train.world, "mpi") == 0 && !c->launcher.name)
         FAIL(RC_INVAL, "--world mpi: start it with mpirun or srun, as in: mpirun -np 4 gradmark compare");
-    c->campaign.is_virtual = strcmp(c->opts.world, "sim") == 0;
+    c->campaign.is_virtual = strcmp(c->opts.train.world, "sim") == 0;
     c->campaign.is_launched = c->launcher.name != NULL;
     if (c->campaign.is_virtual)
         c->opts.launches = 1;
@@ -136,6 +155,7 @@ static enum rc open_comparison(struct comparison *c, int argc, char **argv)
     TRY(child_self_path(c->self_path, sizeof c->self_path));
     TRY(compare_plan(c));
     TRY(compare_check(c));
+    TRY(compare_choose_steps(c));
     if (c->launcher.rank == 0) {
         TRY(campaign_open(&c->campaign, c->opts.results, c->opts.name));
         snprintf(c->launch_path, sizeof c->launch_path, "%s/.launch.jsonl", c->campaign.dir);
@@ -147,9 +167,10 @@ out:
 static enum rc compare_check_options(int argc, char **argv)
 {
     struct compare_opts opts;
-    struct opt_group group[] = { { "comparison", compare_table, &opts, 0 } };
+    struct opt_group group[N_GROUPS];
 
-    return opt_parse(group, 1, compare_rules, N_COMPARE_RULES, argc, argv);
+    opt_groups(group, &opts);
+    return opt_parse(group, N_GROUPS, train_opt_rules, train_n_opt_rules, argc, argv);
 }
 
 static enum rc compare_run(int argc, char **argv, enum verb_stage *stage)
@@ -163,9 +184,10 @@ static enum rc compare_run(int argc, char **argv, enum verb_stage *stage)
     c.started_ns = wait_clock_ns();
     if (c.launcher.rank == 0) {
         warn_cores(&c);
+        tell_steps(&c);
         progress_init(&c.progress, stderr, c.campaign.n_points * c.campaign.n_launches_wanted, c.started_ns);
     }
-    if (strcmp(c.opts.world, "mpi") == 0) {
+    if (strcmp(c.opts.train.world, "mpi") == 0) {
         const struct world_opts world = { .bind_cores = true };
         TRY(world_find(&mpi, "mpi"));
         TRY(world_run(mpi, &world, c.launcher.n_ranks, mpi_body, &c));
@@ -173,7 +195,11 @@ static enum rc compare_run(int argc, char **argv, enum verb_stage *stage)
         TRY(compare_launch_all(&c, NULL));
     if (c.launcher.rank == 0) {
         progress_fini(&c.progress, wait_clock_ns());
+        if (c.campaign.n_launches_done == 0)
+            FAIL(RC_PEER, "stopped before the first launch was done; %s is removed", c.campaign.dir);
         TRY(finish(&c));
+        if (c.stopped)
+            FAIL(RC_PEER, "stopped after %zu launches; results: %s", c.campaign.n_launches_done, c.campaign.dir);
     }
 out:
     campaign_close(&c.campaign);
@@ -183,9 +209,10 @@ out:
 static void compare_help(FILE *to)
 {
     struct compare_opts opts;
-    const struct opt_group group[] = { { "comparison", compare_table, &opts, 0 } };
+    struct opt_group group[N_GROUPS];
 
-    opt_help(to, group, 1);
+    opt_groups(group, &opts);
+    opt_help(to, group, N_GROUPS);
 }
 
 const struct verb verb_compare = {

@@ -6,9 +6,12 @@
 
 #include "harness/base/file.h"
 #include "harness/report/horovod.h"
+#include "harness/report/progress.h"
 #include "harness/report/table.h"
 #include "harness/train/train.h"
 #include "harness/verbs/verb.h"
+#include "harness/world/wait.h"
+#include "models/profile.h"
 
 struct own_opts {
     const char *out;
@@ -21,6 +24,14 @@ static const struct opt own_table[] = {
               "end with the lines Horovod's and tf_cnn_benchmarks' parsers read"),
     OPT_END_,
 };
+
+enum { N_GROUPS = TRAIN_N_OPT_GROUPS + 1 };
+
+static void opt_groups(struct opt_group group[N_GROUPS], struct train_opts *opts, struct own_opts *own)
+{
+    train_opt_groups(group, opts);
+    group[TRAIN_N_OPT_GROUPS] = (struct opt_group){ "output", own_table, own, 0 };
+}
 
 struct run { /* shared by the ranks of this process */
     const struct train_job *job;
@@ -38,9 +49,10 @@ static void train_help(FILE *to)
 {
     struct train_opts opts;
     struct own_opts own;
-    const struct opt_group group[] = { { "training", train_opt_table, &opts, 0 }, { "output", own_table, &own, 0 } };
+    struct opt_group group[N_GROUPS];
 
-    opt_help(to, group, 2);
+    opt_groups(group, &opts, &own);
+    opt_help(to, group, N_GROUPS);
 }
 
 static enum rc print_row(struct table *t, const char *name, const char *value)
@@ -61,6 +73,33 @@ static void format_interval(char *out, size_t n_bytes, const struct interval *i)
         snprintf(out, n_bytes, "%.4g samples/s, 95 %% interval %.4g to %.4g", i->mean, i->low, i->high);
 }
 
+/* The model's shape, its data, its memory. */
+static enum rc print_work(struct table *t, const struct train_job *job, const struct train_result *r)
+{
+    char text[256];
+    enum rc rc = RC_OK;
+
+    if (job->profile) {
+        snprintf(text, sizeof text, "%s, batch %d, %s", job->profile->model, job->profile->batch, job->profile->device);
+        TRY(print_row(t, "profile", text));
+    }
+    if (job->workload->network) {
+        snprintf(text, sizeof text, "%zu parameters, images %d x %d, %d classes, %s, %d thread%s each, data %s",
+                 job->n_params, job->network.image_size, job->network.image_size, job->network.n_classes,
+                 job->opts.precision, r->n_threads, r->n_threads == 1 ? "" : "s", job->dataset->name);
+        TRY(print_row(t, "work", text));
+    }
+    if (job->memory.host_bytes > 0 && job->workload->network) {
+        snprintf(text, sizeof text,
+                 "%.3g GB planned in all; a worker: activations %.3g, parameters %.3g, exchange %.3g",
+                 (double)job->memory.host_bytes * 1e-9, (double)job->memory.activations_bytes * 1e-9,
+                 (double)job->memory.params_bytes * 1e-9, (double)job->memory.exchange_bytes * 1e-9);
+        TRY(print_row(t, "memory", text));
+    }
+out:
+    return rc;
+}
+
 static enum rc fill_table(struct table *t, const struct train_job *job, const struct train_result *r,
                           const struct train_summary *s)
 {
@@ -68,10 +107,11 @@ static enum rc fill_table(struct table *t, const struct train_job *job, const st
     char text[256];
     enum rc rc;
 
-    snprintf(text, sizeof text, "%s, %s, world %s, %d workers, %d servers, batch %llu each, %llu steps",
-             job->opts.model, job->opts.mode, job->opts.world, job->n_workers, job->n_servers,
-             (unsigned long long)job->opts.batch, (unsigned long long)job->opts.steps);
+    snprintf(text, sizeof text, "%s%s, %s, world %s, %d workers, %d servers, batch %llu each, %llu steps",
+             job->opts.model, job->opts.forward_only ? ", inference" : "", job->opts.mode, job->opts.world,
+             job->n_workers, job->n_servers, (unsigned long long)job->opts.batch, (unsigned long long)job->opts.steps);
     TRY(print_row(t, "run", text));
+    TRY(print_work(t, job, r));
     format_interval(text, sizeof text, &m->throughput_samples_per_s);
     TRY(print_row(t, "throughput", text));
     snprintf(text, sizeof text, "%.1f %% of %d x one worker alone", 100 * s->efficiency_ratio, job->n_workers);
@@ -87,9 +127,10 @@ static enum rc fill_table(struct table *t, const struct train_job *job, const st
     if (isfinite(m->loss_last))
         snprintf(text, sizeof text, "first %.4g, last %.4g (mean of 10 steps)", m->loss_first, m->loss_last);
     else
-        snprintf(text, sizeof text, r->has_params ? "first %.4g, then it diverged" : "not computed", m->loss_first);
-    TRY(print_row(t, "training loss", text));
-    if (r->has_params && !isnan(r->evaluation.accuracy_ratio)) {
+        snprintf(text, sizeof text, r->has_params && !job->profile ? "first %.4g, then it diverged" : "not computed",
+                 m->loss_first);
+    TRY(print_row(t, job->opts.forward_only ? "loss" : "training loss", text));
+    if (!isnan(r->evaluation.accuracy_ratio)) {
         snprintf(text, sizeof text, "%.2f %%", 100 * r->evaluation.accuracy_ratio);
         TRY(print_row(t, "test accuracy", text));
     }
@@ -132,7 +173,8 @@ static enum rc print_lines(const struct train_job *job, const struct train_resul
         const struct step_stamp *first = &r->stamp[part * n_per_part], *last = first + n_per_part - 1;
         rate[part] = (double)(n_per_part * job->opts.batch) / ((double)(last->end_ns - first->start_ns) * 1e-9);
     }
-    horovod_print(stdout, "CPU", (size_t)job->n_workers, rate, N_PARTS);
+    horovod_print(stdout, strcmp(job->opts.compute, "cuda") == 0 ? "GPU" : "CPU", (size_t)job->n_workers, rate,
+                  N_PARTS);
     TRY(tf_cnn_print(stdout, (double)job->opts.batch * job->n_workers, step_s, job->n_steps, s->measured.loss_last,
                      s->measured.throughput_samples_per_s.mean));
 out:
@@ -203,24 +245,38 @@ static enum rc train_check(int argc, char **argv)
 {
     struct train_opts opts;
     struct own_opts own;
-    struct opt_group group[] = { { "training", train_opt_table, &opts, 0 }, { "output", own_table, &own, 0 } };
+    struct opt_group group[N_GROUPS];
 
-    return opt_parse(group, 2, train_opt_rules, train_n_opt_rules, argc, argv);
+    opt_groups(group, &opts, &own);
+    return opt_parse(group, N_GROUPS, train_opt_rules, train_n_opt_rules, argc, argv);
+}
+
+/* On a terminal, at most twice a second: steps are not measured while it prints. */
+static void show_step(void *arg, size_t n_done, uint64_t now_ns)
+{
+    struct progress *p = arg;
+
+    (void)now_ns; /* of the world; the line goes by this process's clock */
+    if (wait_clock_ns() - p->printed_ns >= UINT64_C(500000000))
+        progress_update(p, n_done, "steps", wait_clock_ns());
 }
 
 static enum rc train_run(int argc, char **argv, enum verb_stage *stage)
 {
     struct train_opts opts;
     struct own_opts own;
-    struct opt_group group[] = { { "training", train_opt_table, &opts, 0 }, { "output", own_table, &own, 0 } };
+    struct opt_group group[N_GROUPS];
     const struct launcher launcher = world_launcher();
     struct train_job job = { 0 };
     struct run run = { .job = &job };
     struct report *to = NULL;
+    struct progress progress;
+    const struct train_watch watch = { show_step, &progress };
     enum rc rc;
 
-    TRY(opt_parse(group, 2, train_opt_rules, train_n_opt_rules, argc, argv));
-    TRY(train_prepare(&job, &opts, group, 2, launcher.name ? launcher.n_ranks : 0));
+    opt_groups(group, &opts, &own);
+    TRY(opt_parse(group, N_GROUPS, train_opt_rules, train_n_opt_rules, argc, argv));
+    TRY(train_prepare(&job, &opts, group, N_GROUPS, launcher.name ? launcher.n_ranks : 0));
     if (own.out[0] && strcmp(own.out, job.opts.save) == 0)
         FAIL(RC_INVAL, "--save %s: is also --out; records and checkpoint need a file each", own.out);
     if (launcher.rank == 0) {
@@ -229,7 +285,13 @@ static enum rc train_run(int argc, char **argv, enum verb_stage *stage)
     }
     *stage = STAGE_RUN;
     const struct world_opts world = train_world_opts(&job);
-    TRY(world_run(job.world, &world, job.n_ranks, body, &run));
+    progress_init(&progress, stderr, job.n_steps, wait_clock_ns());
+    if (progress.is_terminal && !(job.world->caps & WORLD_VIRTUAL_TIME))
+        job.watch = &watch;
+    const enum rc ran = world_run(job.world, &world, job.n_ranks, body, &run);
+    if (job.watch)
+        progress_fini(&progress, wait_clock_ns());
+    TRY(ran);
     if (run.result.stamp) {                                 /* rank 0 lived in this process */
         TRY(report_open(&to, own.out[0] ? own.out : NULL)); /* only now: a run that is killed leaves no litter */
         TRY(finish(to, &own, &job, &run.result));

@@ -59,19 +59,20 @@ static int number_from(const char *variable)
 struct launcher world_launcher(void)
 {
     static const struct {
-        const char *launcher, *rank, *n_ranks;
+        const char *launcher, *rank, *n_ranks, *n_host_ranks;
     } known[] = {
-        { "mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE" },
-        { "mpirun", "PMI_RANK", "PMI_SIZE" },
-        { "srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS" },
+        { "mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE" },
+        { "mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS" },
+        { "srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS_PER_NODE" },
     };
 
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         const int rank = number_from(known[i].rank), n_ranks = number_from(known[i].n_ranks);
+        const int n_host_ranks = number_from(known[i].n_host_ranks);
         if (rank >= 0 && n_ranks > 0)
-            return (struct launcher){ known[i].launcher, rank, n_ranks };
+            return (struct launcher){ known[i].launcher, rank, n_ranks, n_host_ranks > 0 ? n_host_ranks : 0 };
     }
-    return (struct launcher){ NULL, 0, 1 };
+    return (struct launcher){ NULL, 0, 1, 1 };
 }
 
 enum rc world_run(const struct world_ops *ops, const struct world_opts *opts, int n_ranks, rank_main_fn *body,

@@ -107,6 +107,7 @@ enum rc world_find(const struct world_ops **out, const char *name) MUST_CHECK;
 struct launcher {
     const char *name; /* "mpirun", "srun", NULL: none */
     int rank, n_ranks;
+    int n_host_ranks; /* of them on this host; 0: it does not tell */
 };
 struct launcher world_launcher(void);
 

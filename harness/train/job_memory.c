@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * job_memory.c - will it fit? Counted before anything is allocated: all workers and servers of this host.
+ *
+ * Not counted: the program itself, the library's packing buffers, messages on their way inside a transport.
+ */
+#include "harness/train/job_work.h"
+#include "harness/train/staging.h"
+#include "models/network_training.h"
+
+enum { N_BATCHES_MADE = 2 }; /* by the feed: this one and the next */
+
+static size_t floats(size_t n)
+{
+    return n * sizeof(float);
+}
+
+/* Of one worker, beside parameters and activations. */
+static size_t exchange_bytes(const struct train_job *job, const struct network *n, size_t batch)
+{
+    const size_t w = (size_t)job->n_workers;
+    size_t n_bytes = 0;
+
+    if (n)
+        n_bytes +=
+            N_BATCHES_MADE * batch * floats((size_t)n->C_in * (size_t)n->opts.image_size * (size_t)n->opts.image_size);
+    if (job->mode->needs_servers)
+        n_bytes += 2 * floats(job->n_params); /* a request and a reply for each server */
+    if (job->mode->synchronous)
+        n_bytes += floats(job->n_params / w + 1); /* a chunk of the ring */
+    if (staging_needed(job->mode, job->compute))
+        n_bytes += 2 * floats(job->n_params);
+    return n_bytes;
+}
+
+/* Parameters, momentum, a copy of the parameters on its way to each worker, and one push from each. */
+static size_t server_bytes(const struct train_job *job)
+{
+    return floats(job->n_params / (size_t)job->n_servers + 1) * (2 + 2 * (size_t)job->n_workers);
+}
+
+/* How many of the workers and servers live on this host. In mpi the launcher tells; where it does not, one. */
+static void ranks_here(const struct train_job *job, size_t *n_workers, size_t *n_servers)
+{
+    const struct launcher l = world_launcher();
+
+    *n_workers = (size_t)job->n_workers;
+    *n_servers = (size_t)job->n_servers;
+    if (job->world->caps & WORLD_SHARED_MEMORY)
+        return;
+    const size_t here = l.n_host_ranks > 0 ? (size_t)l.n_host_ranks : 1;
+    if (here < *n_workers + *n_servers) {
+        *n_workers = here < *n_workers ? here : *n_workers;
+        *n_servers = here - *n_workers;
+    }
+}
+
+static enum rc count_bytes(struct train_memory *out, const struct train_job *job, const struct network *n, size_t batch)
+{
+    const size_t n_copies = job->opts.forward_only ? 1 : 3; /* parameters, gradients, velocity */
+    struct network_memory needed = { 0 };
+    size_t n_workers, n_servers;
+    enum rc rc = RC_OK;
+
+    if (n)
+        TRY(network_memory_needed(&needed, n, batch, job->opts.forward_only));
+    ranks_here(job, &n_workers, &n_servers);
+    out->activations_bytes = needed.planned_bytes;
+    out->params_bytes = n_copies * floats(job->n_params) + needed.state_bytes;
+    out->exchange_bytes = exchange_bytes(job, n, batch);
+    out->server_bytes = job->n_servers > 0 ? server_bytes(job) : 0;
+    /* Where the compute has memory of its own, each worker is taken to have a device to itself. */
+    out->host_bytes = job->compute->host_memory
+                          ? n_workers * (out->activations_bytes + out->params_bytes + out->exchange_bytes) +
+                                n_servers * out->server_bytes
+                          : out->activations_bytes + out->params_bytes;
+out:
+    return rc;
+}
+
+/* The largest batch whose bytes are there; 0: none. */
+static enum rc fitting_batch(size_t *out, const struct train_job *job, const struct network *n, size_t available_bytes)
+{
+    size_t fits = 0, too_large = job->opts.batch;
+    enum rc rc = RC_OK;
+
+    while (fits + 1 < too_large) {
+        const size_t middle = fits + (too_large - fits) / 2;
+        struct train_memory m = { 0 };
+        TRY(count_bytes(&m, job, n, middle));
+        *(m.host_bytes <= available_bytes ? &fits : &too_large) = middle;
+    }
+    *out = fits;
+out:
+    return rc;
+}
+
+static enum rc refuse(const struct train_job *job, const struct network *n)
+{
+    const struct train_memory *m = &job->memory;
+    char remedy[64] = "not even --batch 1 fits";
+    size_t fits = 0;
+    enum rc rc;
+
+    TRY(fitting_batch(&fits, job, n, m->available_bytes));
+    if (fits > 0)
+        snprintf(remedy, sizeof remedy, "--batch %zu fits", fits);
+    rc = rc_raise(RC_INVAL,
+                  "--batch %llu: %d worker%s of model %s need %.2f GB of memory here, %.2f GB are available; %s",
+                  (unsigned long long)job->opts.batch, job->n_workers, job->n_workers == 1 ? "" : "s", job->opts.model,
+                  (double)m->host_bytes * 1e-9, (double)m->available_bytes * 1e-9, remedy);
+out:
+    return rc;
+}
+
+enum rc job_memory_resolve(struct train_job *job, const struct network *n)
+{
+    const struct compute_env env = { .precision = job->precision };
+    struct compute *compute = NULL;
+    enum rc rc;
+
+    TRY(compute_open(&compute, job->compute, &env)); /* can it be had at all, in this precision? */
+    if (job->compute->touches_memory)
+        TRY(count_bytes(&job->memory, job, n, job->opts.batch));
+    if (job->compute->touches_memory)
+        job->memory.available_bytes = compute->ops->memory_available(compute);
+    if (job->memory.host_bytes > job->memory.available_bytes)
+        TRY(refuse(job, n));
+out:
+    compute_close(&compute);
+    return rc;
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_work.c - what a job trains: a profile or a model, its shape, its data. */
+#include "harness/train/job_work.h"
+
+#include <string.h>
+
+#include "harness/base/text.h"
+#include "models/network.h"
+#include "models/profile.h"
+
+#ifndef GRADMARK_DATA_DIR
+#error "GRADMARK_DATA_DIR names the folder of the shipped data sets"
+#endif
+
+#ifdef GRADMARK_NO_IMAGES /* CMakeLists.txt says when */
+static enum rc open_images_at(struct dataset **out, const char *path)
+{
+    enum rc rc;
+
+    TRY(dataset_open_digits(out, path));
+    (*out)->C = 1;
+    (*out)->H = (*out)->W = 8;
+out:
+    return rc;
+}
+
+static enum rc make_images(struct dataset **out, const struct synthetic_opts *opts, uint64_t seed)
+{
+    (void)out;
+    (void)seed;
+    return rc_raise(RC_UNSUPPORTED, "data synthetic: images of %d x %d are not built in", opts->H, opts->W);
+}
+#else
+#define open_images_at dataset_open_path
+#define make_images dataset_open_synthetic
+#endif
+
+struct wishes { /* which options were given */
+    const struct opt_group *group;
+    int n_groups;
+};
+
+static bool given(const struct wishes *w, const char *name)
+{
+    return opt_given(w->group, w->n_groups, name);
+}
+
+static enum precision precision_by_name(const char *name)
+{
+    return strcmp(name, "tf32") == 0 ? PRECISION_TF32 : strcmp(name, "bf16") == 0 ? PRECISION_BF16 : PRECISION_FP32;
+}
+
+/* --profile means replay; a model named beside it must be the profile's. */
+static enum rc resolve_profile(struct train_job *job, const struct wishes *w)
+{
+    struct train_opts *o = &job->opts;
+    const bool replay = strcmp(o->model, "replay") == 0;
+    enum rc rc = RC_OK;
+
+    if (!o->profile[0]) {
+        if (replay)
+            FAIL(RC_INVAL, "--model replay: needs --profile FILE; gradmark profile writes them");
+        return RC_OK;
+    }
+    TRY(profile_load(&job->profile, o->profile));
+    if (given(w, "model") && !replay && strcmp(o->model, job->profile->model) != 0)
+        FAIL(RC_INVAL, "--model %s --profile %s: that is a profile of %s", o->model, o->profile, job->profile->model);
+    o->model = "replay";
+    if (o->batch == 0)
+        o->batch = (uint64_t)job->profile->batch;
+out:
+    return rc;
+}
+
+/* Options that shape a network say nothing to other models. */
+static enum rc refuse_shapes(const struct train_job *job, const struct wishes *w)
+{
+    static const char *const names[] = { "image-size", "classes", "aux", "width-divisor", "data-images" };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (given(w, names[i]))
+            return rc_raise(RC_INVAL, "--%s: says nothing to model %s, which is no image network", names[i],
+                            job->opts.model);
+    return RC_OK;
+}
+
+/* A file's images and classes decide where the user does not. */
+static enum rc open_file(struct train_job *job, const char *path)
+{
+    struct train_opts *o = &job->opts;
+    enum rc rc;
+
+    TRY(open_images_at(&job->dataset, path));
+    if (job->dataset->C == 0)
+        FAIL(RC_INVAL, "--data %s: holds no images", path);
+    if (job->dataset->H != job->dataset->W)
+        FAIL(RC_INVAL, "--data %s: images of %d x %d; networks here take squares", path, job->dataset->H,
+             job->dataset->W);
+    if (o->image_size == 0)
+        o->image_size = (uint64_t)job->dataset->H;
+    if (o->classes == 0)
+        o->classes = job->dataset->n_classes;
+out:
+    return rc;
+}
+
+static enum rc check_file(const struct train_job *job, const struct network *n)
+{
+    const struct dataset *d = job->dataset;
+
+    if (d->C != n->C_in)
+        return rc_raise(RC_INVAL, "--data: images of %s have %d channels, model %s takes %d", d->name, d->C, n->name,
+                        n->C_in);
+    if (d->H != n->opts.image_size)
+        return rc_raise(RC_INVAL, "--image-size %d: images of %s are %d x %d; --data synthetic makes them of any size",
+                        n->opts.image_size, d->name, d->H, d->W);
+    if (d->n_classes > (size_t)n->opts.n_classes)
+        return rc_raise(RC_INVAL, "--classes %d: %s has labels up to %zu", n->opts.n_classes, d->name,
+                        d->n_classes - 1);
+    return RC_OK;
+}
+
+static enum rc open_synthetic(struct train_job *job, const struct network *n)
+{
+    const size_t n_train = job->opts.data_images ? job->opts.data_images : SYNTHETIC_IMAGES;
+    const size_t n_tenth = n_train / 10 + 1;
+    const struct synthetic_opts opts = { .C = n->C_in,
+                                         .H = n->opts.image_size,
+                                         .W = n->opts.image_size,
+                                         .n_classes = n->opts.n_classes,
+                                         .n_train = n_train,
+                                         .n_test = n_tenth < SYNTHETIC_TEST_IMAGES ? n_tenth : SYNTHETIC_TEST_IMAGES };
+
+    return make_images(&job->dataset, &opts, job->opts.seed);
+}
+
+static enum rc open_network(struct network **out, struct train_job *job, const struct wishes *w)
+{
+    const struct train_opts *o = &job->opts;
+    const bool wants_synthetic = strcmp(o->data, "synthetic") == 0;
+    const bool digits = !o->data[0] && strcmp(job->workload->dataset, "digits") == 0;
+    enum rc rc = RC_OK;
+
+    if (digits)
+        TRY(open_file(job, GRADMARK_DATA_DIR "/digits.csv"));
+    else if (o->data[0] && !wants_synthetic)
+        TRY(open_file(job, o->data));
+    if (job->dataset && given(w, "data-images"))
+        FAIL(RC_INVAL, "--data-images %llu: is for --data synthetic, but that is %s",
+             (unsigned long long)o->data_images, job->dataset->name);
+    job->network = (struct network_opts){ .image_size = (int)o->image_size,
+                                          .n_classes = (int)o->classes,
+                                          .aux_head = o->aux,
+                                          .width_divisor = (int)o->width_divisor };
+    TRY(network_open(out, job->workload->network, &job->network));
+    job->network = (*out)->opts;
+    job->n_state = (*out)->n_state;
+    if (job->dataset)
+        TRY(check_file(job, *out));
+    else
+        TRY(open_synthetic(job, *out));
+out:
+    return rc;
+}
+
+static enum rc open_other(struct train_job *job, const struct wishes *w)
+{
+    const struct train_opts *o = &job->opts;
+    enum rc rc = RC_OK;
+
+    TRY(refuse_shapes(job, w));
+    if (o->data[0])
+        FAIL(RC_INVAL, "--data %s: model %s %s", o->data, o->model,
+             job->profile ? "plays recorded times; it reads no data" : "draws its data from --seed");
+    if (!job->profile)
+        TRY(dataset_open_line(&job->dataset, o->seed));
+out:
+    return rc;
+}
+
+/* Open what the run will open, in a way that costs no memory: can it be opened at all, and how large is it? */
+static enum rc measure(struct train_job *job)
+{
+    struct compute *compute = NULL;
+    struct training *training = NULL;
+    enum rc rc;
+
+    TRY(compute_open(&compute, &compute_hollow, &(struct compute_env){ 0 }));
+    const struct training_env env = { .compute = compute,
+                                      .dataset = job->dataset,
+                                      .seed = job->opts.seed,
+                                      .max_batch = job->opts.batch,
+                                      .forward_only = job->opts.forward_only,
+                                      .network = job->network,
+                                      .profile = job->profile };
+    TRY(workload_open(&training, job->workload, &env));
+    job->n_params = workload_n_params(training);
+    job->flops_per_sample = job->workload->flops_per_sample(training);
+out:
+    workload_close(&training);
+    compute_close(&compute);
+    return rc;
+}
+
+/* All of a file's test set, none of synthetic images, unless told. linear has no test set and takes its samples. */
+static size_t evaluated(const struct train_job *job, const struct wishes *w)
+{
+    if (!job->dataset || !job->compute->touches_memory)
+        return 0;
+    const size_t n_there = job->dataset->n_test ? job->dataset->n_test : job->dataset->n_train;
+    if (given(w, "eval-samples"))
+        return job->opts.eval_samples < n_there ? job->opts.eval_samples : n_there;
+    return strcmp(job->dataset->name, "synthetic") == 0 ? 0 : n_there;
+}
+
+enum rc job_work_resolve(struct train_job *job, const struct opt_group *group, int n_groups)
+{
+    const struct wishes wishes = { group, n_groups };
+    struct train_opts *o = &job->opts;
+    struct network *network = NULL;
+    enum rc rc;
+
+    job->precision = precision_by_name(o->precision);
+    TRY(resolve_profile(job, &wishes));
+    TRY(workload_find(&job->workload, o->model));
+    if (o->batch == 0)
+        o->batch = (uint64_t)job->workload->default_batch;
+    TRY(job->workload->network ? open_network(&network, job, &wishes) : open_other(job, &wishes));
+    o->image_size = (uint64_t)job->network.image_size;
+    o->classes = (uint64_t)job->network.n_classes;
+    TRY(measure(job));
+    job->n_eval = evaluated(job, &wishes);
+    o->eval_samples = job->n_eval;
+    TRY(job_memory_resolve(job, network));
+out:
+    network_close(&network);
+    return rc;
+}

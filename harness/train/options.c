@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* options.c - the options of a training run. Names of models, modes, reducers and computes come from their lists. */
+#include "allreduce/reducer.h"
+#include "allreduce/sync_allreduce.h"
+#include "harness/train/train.h"
+#include "ps/ps.h"
+
+enum { MAX_RANKS = 65536 };
+
+const struct sync_mode *const *train_modes(void)
+{
+    static const struct sync_mode *const all[] = { &sync_none, &sync_single, &sync_ps, &sync_allreduce, NULL };
+
+    return all;
+}
+
+const char *train_mode_name(int i)
+{
+    return train_modes()[i] ? train_modes()[i]->name : NULL;
+}
+
+const char *train_model_name(int i)
+{
+    return workload_all()[i] ? workload_all()[i]->name : NULL;
+}
+
+static const char *reducer_name(int i)
+{
+    return reducer_all()[i] ? reducer_all()[i]->name : NULL;
+}
+
+static const char *compute_name(int i)
+{
+    return compute_all()[i] ? compute_all()[i]->name : NULL;
+}
+
+const struct opt train_opt_table[] = {
+    OPT_CHOICE_(struct train_opts, world, "world", "auto", "auto|threads|mpi|sim",
+                "where ranks live; auto: mpi under mpirun or srun, else threads"),
+    OPT_U64_(struct train_opts, servers, "servers", "", 1, 1024, "ranks", "parameter servers, ps only; without it: 1"),
+    OPT_CHOICE_OF_(struct train_opts, reducer, "reducer", "ring", reducer_name, "allreduce algorithm"),
+    OPT_CHOICE_(struct train_opts, transport, "transport", "auto", "auto|inproc|zmq|mpi|sim",
+                "what carries messages; auto: zmq for ps, inproc or mpi for allreduce, sim in sim"),
+    OPT_TEXT_(struct train_opts, cluster, "cluster", "", "FILE",
+              "description of the simulated cluster (YAML), sim only"),
+    OPT_CHOICE_OF_(struct train_opts, compute, "compute", "cpu", compute_name,
+                   "arithmetic; hollow (sim only): its time passes, nothing is computed"),
+    OPT_U64_(struct train_opts, threads, "threads", "", 1, 1024, "threads",
+             "of each worker; without it: the cores bound to it, 1 where cores are shared, and in sim"),
+    OPT_CHOICE_(struct train_opts, precision, "precision", "fp32", "fp32|tf32|bf16",
+                "of the multiplications of GEMMs and convolutions; parameters and sums stay fp32"),
+    OPT_BOOL_(struct train_opts, forward_only, "forward-only", "false",
+              "inference throughput: no gradient, no exchange, no update; mode single or none"),
+    OPT_BOOL_(struct train_opts, bind, "bind", "true", "give each worker cores of its own"),
+    OPT_U64_(struct train_opts, batch, "batch", "", 1, 1 << 20, "samples",
+             "batch of each worker and step; without it: the model's"),
+    OPT_U64_(struct train_opts, image_size, "image-size", "", 1, 4096, "pixels",
+             "height and width of an image; without it: the data file's, or the published one of the network"),
+    OPT_U64_(struct train_opts, classes, "classes", "", 2, 100000, "classes",
+             "of images; without it: the data file's, or the published number of the network"),
+    OPT_BOOL_(struct train_opts, aux, "aux", "false", "with the auxiliary classifier (inception3)"),
+    OPT_U64_(struct train_opts, width_divisor, "width-divisor", "1", 1, 1024, "",
+             "divides the channels of every layer: a slim network, for lessons and tests"),
+    OPT_TEXT_(struct train_opts, data, "data", "", "PATH",
+              "images: a folder (IDX, CIFAR-10, .gmimg) or file; synthetic: made from --seed; without it: the model's"),
+    OPT_U64_(struct train_opts, data_images, "data-images", "", 1, 1000000000, "images",
+             "synthetic training images; without it: 1281167, as ImageNet has"),
+    OPT_U64_(struct train_opts, eval_samples, "eval-samples", "", 0, 1000000000, "samples",
+             "of the test set, classified after the last step; without it: all of a file, none of synthetic ones"),
+    OPT_TEXT_(struct train_opts, profile, "profile", "", "FILE",
+              "model replay plays these recorded times (gradmark profile writes them)"),
+    OPT_U64_(struct train_opts, steps, "steps", "", 1, 100000000, "steps",
+             "of each worker, those of a resumed checkpoint included; without it: the model's, for train 200 at most"),
+    OPT_F64_(struct train_opts, lr, "lr", "", 1e-12, 1e6, "", "learning rate of one worker; without it: the model's"),
+    OPT_CHOICE_(struct train_opts, lr_scaling, "lr-scaling", "none", "none|linear|sqrt",
+                "rate for W workers: lr, lr W, lr sqrt W"),
+    OPT_F64_(struct train_opts, warmup_epochs, "warmup-epochs", "0", 0, 1000, "epochs",
+             "rise from lr to the scaled rate over these"),
+    OPT_F64_(struct train_opts, momentum, "momentum", "", 0, 0.9999, "", "without it: the model's, 0 or 0.9"),
+    OPT_F64_(struct train_opts, weight_decay, "weight-decay", "0", 0, 1, "",
+             "added to the gradient, times the parameter"),
+    OPT_F64_(struct train_opts, target_loss, "target-loss", "", -1e9, 1e9, "",
+             "report when the mean training loss of 10 steps first was this low; without it: compare the model's"),
+    OPT_U64_(struct train_opts, seed, "seed", "1", 0, 9007199254740992.0, "",
+             "of samples, their order, and parameters"),
+    OPT_U64_(struct train_opts, timeout_s, "timeout-s", "120", 1, 86400, "s", "give up on a silent peer after this"),
+    OPT_END_,
+};
+
+const struct opt train_run_table[] = {
+    OPT_CHOICE_OF_(struct train_opts, model, "model", "lenet", train_model_name, "network and its data set"),
+    OPT_CHOICE_OF_(struct train_opts, mode, "mode", "single", train_mode_name,
+                   "how gradients become parameters; none: every worker for itself, the control"),
+    OPT_U64_(struct train_opts, workers, "workers", "", 1, MAX_RANKS, "ranks",
+             "workers; without it: 1, in mpi all ranks that are not servers"),
+    OPT_TEXT_(struct train_opts, save, "save", "", "FILE", "write a checkpoint after the last step"),
+    OPT_TEXT_(struct train_opts, resume, "resume", "", "FILE",
+              "go on from a checkpoint; mode, workers and batch may be others, model and seed not"),
+    OPT_U64_(struct train_opts, record_every, "record-every", "1", 1, 100000000, "steps",
+             "write every so manieth step record; the first and the last always"),
+    OPT_U64_(struct train_opts, drill_rank, "drill-rank", "", 0, MAX_RANKS, "rank",
+             "failure drill: this rank dies without a word"),
+    OPT_U64_(struct train_opts, drill_step, "drill-step", "1", 0, 100000000, "steps", "failure drill: at this step"),
+    OPT_END_,
+};
+
+const struct opt_rule train_opt_rules[] = {
+    { "servers", "mode", "ps" },
+    { "reducer", "mode", "allreduce" },
+    { "cluster", "world", "sim" },
+};
+const int train_n_opt_rules = sizeof train_opt_rules / sizeof *train_opt_rules;
+
+void train_opt_groups(struct opt_group group[TRAIN_N_OPT_GROUPS], struct train_opts *opts)
+{
+    group[0] = (struct opt_group){ "one run", train_run_table, opts, 0 };
+    group[1] = (struct opt_group){ "training", train_opt_table, opts, 0 };
+}

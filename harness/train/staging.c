@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* staging.c - host copies behind the calls of a sync mode. */
+#include "harness/train/staging.h"
+
+#include <stdlib.h>
+
+#include "harness/base/arena.h"
+#include "harness/world/world.h"
+
+struct staged {
+    struct sync base;
+    struct sync *inner;   /* the mode itself, on the host's arrays */
+    struct compute *host; /* its arithmetic */
+    struct arena arena;
+    float *param, *grad; /* float[n_params]; NULL on servers */
+};
+
+static struct staged *self(struct sync *s)
+{
+    return (struct staged *)s;
+}
+
+static size_t n_bytes(const struct sync *s)
+{
+    return s->env.n_params * sizeof(float);
+}
+
+static enum rc staged_begin(struct sync *s, uint64_t step, float lr)
+{
+    struct sync *inner = self(s)->inner;
+
+    return inner->ops->begin(inner, step, lr);
+}
+
+/* Segments come over as they become final: the compute may work on meanwhile (compute_as_of). */
+static enum rc staged_grad_ready(struct sync *s, struct segment seg, const float *grad)
+{
+    struct sync *inner = self(s)->inner;
+    float *copy = self(s)->grad + seg.at;
+
+    compute_get(s->env.compute, copy, grad, seg.n_elems * sizeof(float));
+    return inner->ops->grad_ready ? inner->ops->grad_ready(inner, seg, copy) : RC_OK;
+}
+
+static enum rc staged_finish(struct sync *s, float *param, float *grad, struct step_cost *out)
+{
+    struct staged *t = self(s);
+    enum rc rc;
+
+    (void)grad; /* here already */
+    TRY(t->inner->ops->finish(t->inner, t->param, t->grad, out));
+    compute_put(s->env.compute, param, t->param, n_bytes(s));
+out:
+    return rc;
+}
+
+static enum rc staged_final(struct sync *s, float *param, float *velocity)
+{
+    struct staged *t = self(s);
+    enum rc rc;
+
+    TRY(t->inner->ops->final(t->inner, t->param, velocity));
+    compute_put(s->env.compute, param, t->param, n_bytes(s));
+out:
+    return rc;
+}
+
+static enum rc staged_serve(struct sync *s)
+{
+    struct sync *inner = self(s)->inner;
+
+    return inner->ops->serve(inner);
+}
+
+static struct wire_plan staged_wire_plan(const struct sync *s)
+{
+    const struct sync *inner = ((const struct staged *)s)->inner;
+
+    return inner->ops->wire_plan(inner);
+}
+
+static void staged_close(struct sync **s)
+{
+    struct staged *t = self(*s);
+
+    if (t->inner)
+        t->inner->ops->close(&t->inner);
+    compute_close(&t->host);
+    arena_close(&t->arena);
+    free(t);
+    *s = NULL;
+}
+
+static const struct sync_mode staged = {
+    .name = "staged",
+    .begin = staged_begin,
+    .grad_ready = staged_grad_ready,
+    .finish = staged_finish,
+    .final = staged_final,
+    .serve = staged_serve,
+    .wire_plan = staged_wire_plan,
+    .close = staged_close,
+};
+
+bool staging_needed(const struct sync_mode *mode, const struct compute_backend *compute)
+{
+    return compute->touches_memory && !compute->host_memory && (mode->needs_servers || mode->synchronous);
+}
+
+static enum rc open_mode(struct sync **out, const struct sync_mode *mode, const struct sync_env *env)
+{
+    enum rc rc;
+
+    TRY(mode->open(out, env));
+    (*out)->ops = mode; /* what mode->open set is the mode it was made from, where a test wraps one */
+out:
+    return rc;
+}
+
+/* What the mode sees: host arrays, and a compute that works on them. */
+static enum rc open_inner(struct staged *t, const struct sync_mode *mode)
+{
+    const struct sync_env *env = &t->base.env;
+    struct sync_env inner = *env;
+    struct compute_env compute = env->compute->env;
+    enum rc rc;
+
+    compute.precision = PRECISION_FP32;
+    TRY(compute_open(&t->host, &compute_cpu, &compute));
+    TRY(arena_open(&t->arena, 2 * arena_floats_bytes(env->n_params)));
+    t->param = arena_floats(&t->arena, env->n_params);
+    t->grad = arena_floats(&t->arena, env->n_params);
+    compute_get(env->compute, t->param, env->param_init, n_bytes(&t->base));
+    inner.compute = t->host;
+    inner.param_init = t->param;
+    TRY(open_mode(&t->inner, mode, &inner));
+    if (env->world->rank >= env->n_workers) { /* a server has taken its slice */
+        arena_close(&t->arena);
+        t->param = t->grad = NULL;
+    }
+out:
+    return rc;
+}
+
+enum rc staging_open(struct sync **out, const struct sync_mode *mode, const struct sync_env *env)
+{
+    struct staged *t = NULL;
+    struct sync *base;
+    enum rc rc;
+
+    if (!staging_needed(mode, env->compute->ops))
+        return open_mode(out, mode, env);
+    t = calloc(1, sizeof *t);
+    if (!t)
+        return rc_raise(RC_NOMEM, "mode %s: no memory", mode->name);
+    base = &t->base;
+    *base = (struct sync){ .ops = &staged, .env = *env };
+    TRY(open_inner(t, mode));
+    *out = base;
+    base = NULL;
+out:
+    if (base)
+        staged_close(&base);
+    return rc;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* staging_test.c - Z1: every mode, trained where the host cannot reach, ends with the bits of a plain cpu. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/train/far_memory.h"
+#include "harness/train/staging.h"
+#include "harness/train/sync_mutants.h"
+#include "harness/train/train_kit.h"
+
+static void train(struct train_result *out, const char *options, const struct sync_mode *mode,
+                  const struct compute_backend *compute)
+{
+    if (kit_train_on(out, options, mode, 3, compute) != RC_OK)
+        fail_msg("%s: %s", options, rc_message());
+}
+
+static int same(const struct train_result *a, const struct train_result *b)
+{
+    const size_t n_bytes = a->final.n_params * sizeof(float);
+
+    assert_int_equal(a->final.n_params, b->final.n_params);
+    assert_int_equal(a->final.n_state, b->final.n_state);
+    return memcmp(a->final.param, b->final.param, n_bytes) == 0 &&
+           (!a->final.velocity || memcmp(a->final.velocity, b->final.velocity, n_bytes) == 0) &&
+           (a->final.n_state == 0 || memcmp(a->final.state, b->final.state, a->final.n_state * sizeof(float)) == 0) &&
+           memcmp(&a->evaluation, &b->evaluation, sizeof a->evaluation) == 0;
+}
+
+static void far_is_near_Z1(void **state)
+{
+    static const char *const runs[] = {
+        "--model linear --mode single --steps 30 --momentum 0.9",
+        "--model lenet --mode single --steps 20",
+        "--model lenet --mode none --workers 2 --steps 10",
+        "--model lenet --mode allreduce --workers 3 --steps 20 --weight-decay 0.001",
+        "--model lenet --mode allreduce --reducer root --workers 2 --steps 10",
+        "--model lenet --mode ps --workers 1 --servers 2 --steps 20",
+        "--model lenet --forward-only --steps 4",
+#ifndef GRADMARK_NO_IMAGES
+        "--model resnet8 --image-size 16 --width-divisor 4 --mode allreduce --workers 2 --batch 4 --steps 6 "
+        "--data-images 64 --eval-samples 7",
+        "--model resnet8 --image-size 16 --width-divisor 4 --mode ps --workers 1 --batch 4 --steps 6 --data-images 64",
+#endif
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        struct train_result near = { 0 }, far = { 0 };
+        train(&near, runs[i], NULL, NULL);
+        train(&far, runs[i], NULL, &compute_far);
+        if (!same(&near, &far))
+            fail_msg("%s: far memory ends in other bits", runs[i]);
+        train_result_free(&near);
+        train_result_free(&far);
+    }
+}
+
+/* A mode that wants segments early: it is handed host memory, and all of the gradient. */
+static enum rc early_ready(struct sync *s, struct segment seg, const float *grad)
+{
+    volatile float first = grad[0], last = grad[seg.n_elems - 1]; /* ends the program if they are not the host's */
+
+    (void)s;
+    (void)first;
+    (void)last;
+    return RC_OK;
+}
+
+static void early_segments_come_over(void **state)
+{
+    const char *options = "--model lenet --mode allreduce --workers 2 --steps 10";
+    struct train_result near = { 0 }, far = { 0 };
+    const struct sync_mode *allreduce = NULL;
+
+    (void)state;
+    for (const struct sync_mode *const *m = train_modes(); *m; m++)
+        if (strcmp((*m)->name, "allreduce") == 0)
+            allreduce = *m;
+    assert_non_null(allreduce);
+    struct sync_mode early = *allreduce;
+    early.grad_ready = early_ready;
+    train(&near, options, NULL, NULL);
+    train(&far, options, &early, &compute_far);
+    assert_true(same(&near, &far));
+    train_result_free(&near);
+    train_result_free(&far);
+}
+
+/* The comparison can fail: mutants of the modes, run far away, end elsewhere. */
+static void mutants_are_noticed(void **state)
+{
+    (void)state;
+    for (int i = 0; i < SYNC_N_MUTANTS; i++) {
+        struct train_result right = { 0 }, wrong = { 0 };
+        struct sync_mode mutant;
+        const char *name = sync_mutant(&mutant, i);
+        const int late = strcmp(name, "stale") == 0 || strcmp(name, "ps-own") == 0; /* wrong in what they tell alone */
+        const char *options = mutant.needs_servers
+                                  ? "--model lenet --mode ps --workers 1 --steps 10 --warmup-epochs 1"
+                                  : "--model lenet --mode allreduce --workers 2 --steps 10 --warmup-epochs 1";
+        train(&right, options, NULL, NULL);
+        train(&wrong, options, &mutant, &compute_far);
+        if (!late && same(&right, &wrong))
+            fail_msg("mutant %s: ends in the same bits", name);
+        train_result_free(&right);
+        train_result_free(&wrong);
+    }
+}
+
+static void only_exchanges_are_staged(void **state)
+{
+    (void)state;
+    for (const struct sync_mode *const *m = train_modes(); *m; m++) {
+        const int exchanges = strcmp((*m)->name, "ps") == 0 || strcmp((*m)->name, "allreduce") == 0;
+        assert_int_equal(staging_needed(*m, &compute_far), exchanges);
+        assert_false(staging_needed(*m, &compute_cpu));
+        assert_false(staging_needed(*m, &compute_hollow));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(far_is_near_Z1),
+        cmocka_unit_test(early_segments_come_over),
+        cmocka_unit_test(mutants_are_noticed),
+        cmocka_unit_test(only_exchanges_are_staged),
+    };
+
+    if (argc == 2)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests_name("staging", tests, NULL, NULL);
+}

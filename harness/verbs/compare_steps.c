@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * compare_steps.c - how many steps a launch has, where the user leaves it open.
+ *
+ * The same number at every point of a model: their losses are to be compared.
+ */
+#include <string.h>
+
+#include "harness/verbs/compare.h"
+#include "harness/world/cores.h"
+#include "harness/world/wait.h"
+
+enum { SIDE = 256, MIN_STEPS = 6, PROBE_STEPS = 3, N_TURNS = 2 };
+
+#define SLOW_S 0.05
+#define SHARE_OF_GEMM 0.5 /* of a GEMM's rate that a network's step reaches, about */
+#define MEASURE_NS UINT64_C(20000000)
+
+/* Flops per second of one thread in a GEMM that fits its cache: the best of what 20 ms hold. */
+static enum rc gemm_flops_per_s(double *out)
+{
+    const struct gemm shape = { .M = SIDE, .N = SIDE, .K = SIDE };
+    const size_t n = (size_t)SIDE * SIDE;
+    struct compute *c = NULL;
+    void *memory = NULL;
+    uint64_t best_ns = UINT64_MAX;
+    enum rc rc;
+
+    TRY(compute_open(&c, &compute_cpu, NULL));
+    TRY(compute_memory_open(c, &memory, 3 * n * sizeof(float), "GEMM to judge this machine by"));
+    float *a = memory;
+    const struct gemm g = { .M = shape.M, .N = shape.N, .K = shape.K, .a = a, .b = a + n, .c = a + 2 * n };
+    for (const uint64_t started_ns = wait_clock_ns(); wait_clock_ns() - started_ns < MEASURE_NS;) {
+        const uint64_t before_ns = wait_clock_ns();
+        compute_gemm(c, &g);
+        TRY(compute_sync(c));
+        const uint64_t spent_ns = wait_clock_ns() - before_ns;
+        best_ns = spent_ns < best_ns ? spent_ns : best_ns;
+    }
+    *out = 2.0 * SIDE * (double)n / ((double)best_ns * 1e-9);
+out:
+    if (c)
+        compute_memory_close(c, &memory);
+    compute_close(&c);
+    return rc;
+}
+
+/* One step of all workers of p, on this machine. Simulated workers compute one after the other. */
+static double step_seconds(const struct comparison *c, const struct point *p, double flops_per_s)
+{
+    const int n_threads = c->opts.train.threads ? (int)c->opts.train.threads : 1, n_cores = cores_allowed_count();
+    const int n_wanted = p->n_workers * n_threads;
+    const int n_at_once = c->campaign.is_virtual ? 1 : n_wanted < n_cores ? n_wanted : n_cores;
+
+    return p->step_s + p->step_flops / (SHARE_OF_GEMM * flops_per_s * n_at_once);
+}
+
+static uint64_t affordable_steps(const struct comparison *c, double step_s)
+{
+    const double n_launches = (double)c->campaign.n_points * (c->campaign.is_virtual ? 1 : N_TURNS);
+    const double n_steps = c->opts.budget_s / n_launches / step_s - PROBE_STEPS;
+
+    return n_steps > MIN_STEPS ? (uint64_t)n_steps : MIN_STEPS;
+}
+
+enum rc compare_choose_steps(struct comparison *c)
+{
+    double flops_per_s = 0;
+    enum rc rc = RC_OK;
+
+    if (c->opts.train.steps == 0)
+        TRY(gemm_flops_per_s(&flops_per_s));
+    for (size_t i = 0; i < c->campaign.n_points; i++) {
+        struct point *p = &c->campaign.point[i];
+        double slowest_s = 0;
+        for (size_t k = 0; k < c->campaign.n_points && c->opts.train.steps == 0; k++)
+            if (strcmp(c->campaign.point[k].model, p->model) == 0 &&
+                step_seconds(c, &c->campaign.point[k], flops_per_s) > slowest_s)
+                slowest_s = step_seconds(c, &c->campaign.point[k], flops_per_s);
+        p->n_steps = c->opts.train.steps ? c->opts.train.steps : p->default_steps;
+        if (slowest_s > SLOW_S && affordable_steps(c, slowest_s) < p->n_steps)
+            p->n_steps = affordable_steps(c, slowest_s);
+    }
+out:
+    return rc;
+}
