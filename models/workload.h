@@ -56,7 +56,7 @@ struct workload {
     double default_momentum;
     int default_batch;
     int default_steps;          /* of a comparison: enough to see it learn */
-    double default_target_loss; /* that it reaches in about half of them */
+    double default_target_loss; /* that it reaches in about half of them; 0: it reaches none in so few */
 
     enum rc (*open)(struct training **out, const struct training_env *env);
     size_t (*n_params)(const struct training *t);
