@@ -9,7 +9,7 @@
 #include "harness/world/wait.h"
 #include "harness/world/world.h"
 
-static const struct verb *const verbs[] = { &verb_compare, &verb_train, &verb_info, NULL };
+static const struct verb *const verbs[] = { &verb_compare, &verb_train, &verb_profile, &verb_info, NULL };
 
 /* True when the arguments ask for help: --help or -h among them. */
 static bool wants_help(int argc, char **argv)
@@ -47,7 +47,7 @@ static int print_help(int argc, char **argv)
 
 static int unknown_verb(const char *name)
 {
-    const char *known[] = { "compare", "train", "info", "help", NULL };
+    const char *known[] = { "compare", "train", "profile", "info", "help", NULL };
     const char *nearest = text_nearest(name, known);
 
     if (nearest)
