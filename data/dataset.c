@@ -12,11 +12,18 @@ void dataset_close(struct dataset **d)
 {
     if (*d == NULL)
         return;
+    if ((*d)->ops != NULL && (*d)->ops->close != NULL)
+        (*d)->ops->close(*d);
     free((*d)->feature);
     free((*d)->target);
     free((*d)->label);
     free(*d);
     *d = NULL;
+}
+
+uint32_t dataset_array_label(const struct dataset *d, size_t i)
+{
+    return d->label[i];
 }
 
 size_t dataset_index(const struct dataset *d, uint64_t seed, uint64_t i)

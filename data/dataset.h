@@ -23,7 +23,8 @@ struct dataset_ops {
      * float[H W] at x + c channel_stride. Any thread. Errors: RC_INVAL "FILE: offset N: ..." */
     enum rc (*image)(const struct dataset *d, size_t i, float *x, size_t channel_stride);
     uint32_t (*label)(const struct dataset *d, size_t i);
-    void (*close)(struct dataset *d); /* what the base does not own */
+    /* Optional (may be NULL): what dataset_close() does not know of. */
+    void (*close)(struct dataset *d);
 };
 
 struct dataset {                   /* first member of what an opener makes */
@@ -60,6 +61,8 @@ enum rc dataset_open_synthetic(struct dataset **out, const struct synthetic_opts
  * what would be right. */
 enum rc dataset_open_path(struct dataset **out, const char *path) MUST_CHECK;
 void dataset_close(struct dataset **d); /* NULL-safe, nulls */
+/* For ops: label[i]. */
+uint32_t dataset_array_label(const struct dataset *d, size_t i);
 
 /* Index (< n_train) of global sample i. Pure, O(1), no memory. D1 */
 size_t dataset_index(const struct dataset *d, uint64_t seed, uint64_t i);

@@ -36,8 +36,8 @@ enum rc feed_batch(struct feed *f, uint64_t first, size_t n_samples, const float
                    const uint32_t **label) MUST_CHECK;
 /* The same of test samples first .. first + n_samples - 1 < n_test, in their order. */
 enum rc feed_test(struct feed *f, size_t first, size_t n_samples, const float **x, const uint32_t **label) MUST_CHECK;
-/* Time feed_batch() had to wait for the helper, in all: 0 when the data is never late. Without a helper:
- * time spent in it. */
+/* Time feed_batch() had to wait for the helper thread, in all: 0 when the data is never late. Without one it is
+ * not measured: 0. */
 uint64_t feed_waited_ns(const struct feed *f);
 void feed_close(struct feed **f); /* NULL-safe, nulls */
 

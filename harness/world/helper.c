@@ -16,7 +16,8 @@ struct helper {
     void *arg;
     struct doorbell begin, end;
     _Atomic bool closing;
-    uint32_t n_starts; /* the caller's */
+    uint32_t n_starts; /* the caller's, and so is waited_ns */
+    uint64_t waited_ns;
 };
 
 static void *helper_main(void *arg)
@@ -54,9 +55,18 @@ out:
 
 void helper_wait(struct helper *h)
 {
+    if (doorbell_seen(&h->end) == h->n_starts)
+        return;
+    const uint64_t started_ns = wait_clock_ns();
     /* end is rung once per start: until as often as it was started (H1). */
     for (uint32_t seen = doorbell_seen(&h->end); seen != h->n_starts; seen = doorbell_seen(&h->end))
         (void)doorbell_wait(&h->end, seen, false, UINT64_MAX / 2);
+    h->waited_ns += wait_clock_ns() - started_ns;
+}
+
+uint64_t helper_waited_ns(const struct helper *h)
+{
+    return h->waited_ns;
 }
 
 void helper_start(struct helper *h)

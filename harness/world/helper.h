@@ -12,6 +12,8 @@
 #ifndef HARNESS_WORLD_HELPER_H
 #define HARNESS_WORLD_HELPER_H
 
+#include <stdint.h>
+
 #include "harness/base/rc.h"
 
 struct helper;
@@ -22,6 +24,8 @@ enum rc helper_open(struct helper **out, void (*fn)(void *arg), void *arg) MUST_
 void helper_start(struct helper *h);
 /* Until fn(arg) has ended; at once if it was not started. */
 void helper_wait(struct helper *h);
+/* Time the caller spent in waits, in all. */
+uint64_t helper_waited_ns(const struct helper *h);
 void helper_close(struct helper **h); /* waits; NULL-safe, nulls */
 
 #endif
