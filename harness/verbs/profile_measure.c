@@ -12,7 +12,6 @@
 
 enum { ONLY_WARM_UP = -1, UNWATCHED = -2 };
 enum { SIDE_FULL, SIDE_GEMM, N_SIDES, N_PHASES = 2, N_ROOF_TRIES = 3 };
-enum { STREAM_BYTES = 256 << 20 };
 
 struct watch { /* what an observer writes to */
     struct world *world;
@@ -285,7 +284,7 @@ out:
 static enum rc stream_roof(struct bench *b, struct compute *c)
 {
     const size_t available_bytes = c->ops->memory_available != NULL ? c->ops->memory_available(c) : SIZE_MAX;
-    const size_t n_bytes = available_bytes / 8 < STREAM_BYTES ? available_bytes / 8 : STREAM_BYTES;
+    const size_t n_bytes = available_bytes / 8 < b->env->stream_bytes ? available_bytes / 8 : b->env->stream_bytes;
     const size_t n = n_bytes / sizeof(float);
     void *x = NULL, *y = NULL;
     enum rc rc;
@@ -309,9 +308,11 @@ out:
 static enum rc find_roofs(struct bench *b)
 {
     struct compute *c = b->side[SIDE_FULL].compute;
+    const int largest = b->env->largest_matrix;
     enum rc rc;
 
-    for (int M = 1024; M <= 8192; M *= 2) {
+    const int largest = b->env->largest_matrix;
+    for (int M = largest < 1024 ? largest : 1024; M <= largest; M *= 2) {
         double flops_per_s;
         TRY(gemm_roof(b, c, M, &flops_per_s));
         b->out->peak_flops_per_s = fmax(b->out->peak_flops_per_s, flops_per_s);

@@ -28,6 +28,8 @@ struct measure_env { /* borrowed */
     size_t batch;
     int n_threads, n_steps, n_warmup; /* n_warmup: >= 1, the first step allocates */
     uint64_t seed;
+    int largest_matrix;  /* rows of the largest GEMM tried for the roof */
+    size_t stream_bytes; /* of each array of the streaming sum: more than caches hold */
 };
 
 struct spread {               /* of the steps */

@@ -37,7 +37,9 @@ static void measure_on(const struct compute_backend *backend)
                                .n_threads = 1,
                                .n_steps = 3,
                                .n_warmup = 1,
-                               .seed = 1 };
+                               .seed = 1,
+                               .largest_matrix = 64,
+                               .stream_bytes = 1 << 20 };
     struct dataset *data = NULL;
     struct measurement m = { 0 };
 

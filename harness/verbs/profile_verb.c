@@ -333,7 +333,9 @@ static enum rc measure(const struct wish *w, const struct workload *workload, en
                                .n_threads = o->threads > 0 ? (int)o->threads : cores_allowed_count(),
                                .n_steps = (int)o->steps,
                                .n_warmup = (int)o->warmup,
-                               .seed = o->seed };
+                               .seed = o->seed,
+                               .largest_matrix = 8192,
+                               .stream_bytes = (size_t)256 << 20 };
     struct measurement m = { 0 };
     struct dataset *data = NULL;
     struct network *n = NULL;
