@@ -311,7 +311,6 @@ static enum rc find_roofs(struct bench *b)
     const int largest = b->env->largest_matrix;
     enum rc rc;
 
-    const int largest = b->env->largest_matrix;
     for (int M = largest < 1024 ? largest : 1024; M <= largest; M *= 2) {
         double flops_per_s;
         TRY(gemm_roof(b, c, M, &flops_per_s));
