@@ -66,9 +66,10 @@ def spread(values):
 
 
 def report(folder):
-    cases = {}
+    cases, others = {}, [0.0]
     with open(os.path.join(folder, "launches.csv"), encoding="utf-8") as file:
         for r in csv.DictReader(file):
+            others.append(float(r["others_cores"]))
             case = cases.setdefault((r["model"], r["threads"], r["precision"]), {})
             case.setdefault(r["round"], {})[r["side"]] = float(r["images_per_s"])
     lines = ["%-12s %7s %-9s %-28s %-28s %-24s %s" % ("model", "threads", "precision", "gradmark images/s", "PyTorch images/s", "gradmark / PyTorch", "rounds")]
@@ -81,6 +82,8 @@ def report(folder):
             model, threads, precision, spread(ours), spread(theirs), spread([a / b for a, b in zip(ours, theirs)]), len(pairs)))
     lines.append("Each figure: the median over rounds (least to greatest); a round is one launch of each side, one after the other,")
     lines.append("in turns first; a launch counts by the median of its steps after warm-up; the ratio is taken in each round.")
+    lines.append("Other programs used up to %.2f cores during a launch%s." % (
+        max(others), ": measure again on a quiet machine" if max(others) > 0.1 else ""))
     with open(os.path.join(folder, "table.txt"), "w", encoding="utf-8") as out:
         out.write("\n".join(lines) + "\n")
     print("\n".join(lines))
