@@ -24,8 +24,6 @@ static enum rc check_dataset(const struct network *n, const struct dataset *d)
 {
     const struct network_opts *o = &n->opts;
 
-    if (d->C == 0 && d->n_features == (size_t)(n->C_in * o->image_size * o->image_size))
-        return RC_OK; /* until every data set of images says so */
     if (d->C == 0)
         return rc_raise(RC_INVAL, "model %s learns from images, data set %s has none", n->name, d->name);
     if (d->C != n->C_in || d->H != o->image_size || d->W != o->image_size)

@@ -15,8 +15,9 @@
 
 #include <cmocka.h>
 
+#include "data/dataset.h"
 #include "harness/compute/compute.h"
-#include "models/training_suite_kit.h"
+#include "models/network_training.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { IS_SANITIZED = 1 };
@@ -25,7 +26,7 @@ enum { IS_SANITIZED = 0 };
 #endif
 
 struct fixture {
-    struct noise data;
+    struct dataset *data;
     struct compute *compute;
     struct training *training;
     void *param, *grad, *velocity; /* float[n_params] */
@@ -35,13 +36,21 @@ struct fixture {
 static void fixture_open(struct fixture *f, const struct workload *w, const struct network_opts *opts, size_t batch,
                          uint64_t seed)
 {
-    struct training_env env = { .seed = seed, .max_batch = batch, .batch_stride = batch, .network = *opts };
+    const struct synthetic_opts images = { .C = 3,
+                                           .H = opts->image_size,
+                                           .W = opts->image_size,
+                                           .n_classes = opts->n_classes,
+                                           .n_train = 4000,
+                                           .n_test = 200 };
+    struct training_env env = {
+        .seed = seed, .max_batch = batch, .batch_stride = batch, .prefetch = true, .network = *opts
+    };
     size_t n_bytes;
 
     memset(f, 0, sizeof *f);
-    waves_init(&f->data, opts->image_size, 3, 640, 200);
+    assert_int_equal(dataset_open_synthetic(&f->data, &images, seed), RC_OK);
     assert_int_equal(compute_open(&f->compute, &compute_cpu, NULL), RC_OK);
-    env.dataset = &f->data.base;
+    env.dataset = f->data;
     env.compute = f->compute;
     assert_int_equal(workload_open(&f->training, w, &env), RC_OK);
     f->n_params = workload_n_params(f->training);
@@ -59,6 +68,7 @@ static void fixture_close(struct fixture *f)
     compute_memory_close(f->compute, &f->grad);
     compute_memory_close(f->compute, &f->velocity);
     compute_close(&f->compute);
+    dataset_close(&f->data);
 }
 
 static void train(struct fixture *f, size_t n_steps, const struct sgd *sgd)

@@ -115,33 +115,6 @@ void noise_init(struct noise *d, const struct network_opts *resolved, int C)
                                    .W = resolved->image_size } };
 }
 
-static enum rc waves_image(const struct dataset *d, size_t i, float *x, size_t channel_stride)
-{
-    const uint32_t class = d->ops->label(d, i);
-    const double angle = acos(-1.0) * (class % 5) / 5.0, per_pixel = class < 5 ? 0.45 : 0.9;
-    const double phase = 6.28 * rng_uniform(79, RNG_TEST, i), contrast = 0.5 + 0.5 * rng_uniform(80, RNG_TEST, i);
-    const size_t W = (size_t)d->W, plane = (size_t)d->H * W;
-
-    for (size_t c = 0; c < (size_t)d->C; c++)
-        for (size_t k = 0; k < plane; k++) {
-            const double along = (double)(k / W) * cos(angle) + (double)(k % W) * sin(angle);
-            const double noise = 0.5 * rng_normal(81, RNG_TEST, (i * (size_t)d->C + c) * plane + k);
-            x[c * channel_stride + k] = (float)(contrast * sin(per_pixel * along + phase) + noise);
-        }
-    return RC_OK;
-}
-
-void waves_init(struct noise *d, int image_size, int C, size_t n_train, size_t n_test)
-{
-    static const struct dataset_ops ops = { .image = waves_image, .label = noise_label };
-
-    noise_init(d, &(struct network_opts){ .image_size = image_size, .n_classes = 10 }, C);
-    d->base.ops = &ops;
-    d->base.name = "waves";
-    d->base.n_train = n_train;
-    d->base.n_test = n_test;
-}
-
 static void *zeros(size_t n_bytes)
 {
     void *p = calloc(1, n_bytes);

@@ -24,8 +24,6 @@ struct noise {
     struct dataset base;
 };
 void noise_init(struct noise *d, const struct network_opts *resolved, int C);
-/* Ten classes that can be learnt: waves of two lengths in five directions, of any phase and contrast, under noise. */
-void waves_init(struct noise *d, int image_size, int C, size_t n_train, size_t n_test);
 
 struct network_fixture_opts {
     size_t max_batch;                      /* 0: the variant's */
