@@ -148,9 +148,10 @@ static void cuda_get(struct compute *base, void *host, const void *from, size_t 
     size_t asked = 0;
     int k = 0;
 
-    if (c->as_of != 0)
+    if (c->as_of != 0) {
+        cuda_device_enter(c->device);
         cuda_device_order_mark(c->device, CUDA_COPY, CUDA_MARK_FIRST + c->as_of - 1);
-    else {
+    } else {
         cuda_log_flush(c);
         cuda_device_order(c->device, CUDA_COPY, CUDA_COMPUTE);
     }

@@ -159,7 +159,7 @@ static enum rc open_streams(struct cuda_device *d)
         TRY_CUDA(cudaEventCreateWithFlags(&d->order[k], cudaEventDisableTiming));
     }
     for (int k = 0; k < CUDA_MARKS; k++)
-        TRY_CUDA(cudaEventCreateWithFlags(&d->mark[k], cudaEventDisableTiming | cudaEventBlockingSync));
+        TRY_CUDA(cudaEventCreateWithFlags(&d->mark[k], cudaEventDisableTiming));
 out:
     return rc;
 }
@@ -228,18 +228,21 @@ void cuda_device_close(struct cuda_device **device)
     free(d);
 }
 
+void cuda_device_enter(struct cuda_device *d)
+{
+    worked(d, cudaSetDevice(d->device), "device");
+}
+
 cuda_stream cuda_device_stream(struct cuda_device *d)
 {
     return d->lane[CUDA_COMPUTE];
 }
 
-/* The thread that calls may be another than the one that opened: each has a current device of its own. */
 void *cuda_device_alloc(struct cuda_device *d, size_t n_bytes)
 {
     void *memory = NULL;
 
-    if (!worked(d, cudaSetDevice(d->device), "memory"))
-        return NULL;
+    cuda_device_enter(d);
     if (cudaMalloc(&memory, n_bytes) == cudaSuccess)
         return memory;
     (void)cudaGetLastError(); /* told by NULL; not an error of the next launch */
@@ -256,7 +259,7 @@ size_t cuda_device_available(struct cuda_device *d)
 {
     size_t n_free = 0, n_total = 0;
 
-    worked(d, cudaSetDevice(d->device), "memory");
+    cuda_device_enter(d);
     return worked(d, cudaMemGetInfo(&n_free, &n_total), "memory") ? n_free : 0;
 }
 

@@ -44,6 +44,8 @@ struct cuda_gemm {
 enum rc cuda_device_open(struct cuda_device **out, int device, enum precision precision) MUST_CHECK;
 void cuda_device_close(struct cuda_device **d); /* waits; NULL-safe, nulls */
 
+/* Before anything is queued by a thread that may have used another device since. */
+void cuda_device_enter(struct cuda_device *d);
 /* What launches of cuda_kernels.h take. */
 cuda_stream cuda_device_stream(struct cuda_device *d);
 

@@ -158,8 +158,3 @@ void cuda_bias_add(float *y, const float *bias, size_t outer, size_t n, size_t i
     if (n_elems > 0)
         CUDA_LAUNCH(bias_add_kernel, blocks_for(n_elems), BLOCK_THREADS, stream, y, bias, n_elems, n, inner);
 }
-
-void cuda_to_bf16(uint16_t *out, const float *in, size_t n, cuda_stream stream)
-{
-    cuda_rows_to_bf16(out, n, in, n, 1, n, stream);
-}

@@ -33,8 +33,6 @@ void cuda_sgd_step(float *p, float *v, const float *g, size_t n, const struct cu
 void cuda_dropout(float *x, size_t n, float keep_ratio, const uint64_t *key, cuda_stream stream);
 void cuda_swap_axes(float *out, const float *in, size_t n_a, size_t n_b, size_t n_inner, cuda_stream stream);
 void cuda_bias_add(float *y, const float *bias, size_t outer, size_t n, size_t inner, cuda_stream stream);
-/* n floats rounded to bfloat16, to nearest, ties to even. */
-void cuda_to_bf16(uint16_t *out, const float *in, size_t n, cuda_stream stream);
 
 /* --- cuda_sums.cu; partial: scratch of cuda_sums_bytes() --- */
 /* Scratch for sums over each of C rows of n. */

@@ -158,6 +158,7 @@ static void upload_keys(struct cuda_compute *c)
 
 void cuda_log_flush(struct cuda_compute *c)
 {
+    cuda_device_enter(c->device);
     if (c->log.n_bytes == 0)
         return;
     if (!c->out_of_memory) {

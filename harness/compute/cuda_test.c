@@ -226,7 +226,8 @@ static void other_devices_are_not_there(void **state)
     assert_null(c);
 }
 
-/* More bytes than all staging, and not a whole number of pieces. */
+/* C5: through put and get alone; the emulated device protects its memory while the host runs. More bytes than all
+ * staging, and not a whole number of pieces. */
 static void copies_of_any_size_arrive(void **state)
 {
     struct side *a = side_open(&compute_cuda, NULL);
