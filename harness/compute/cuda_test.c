@@ -20,7 +20,7 @@
 #include "harness/compute/cuda_test_kit.h"
 #include "harness/compute/on_host/on_host_test.h"
 
-static struct on_host_limits no_limits = { .memory_bytes = SIZE_MAX };
+static struct on_host_limits no_limits = { .memory_bytes = (size_t)1 << 30 };
 
 /* A GPU has its own. */
 static void limit(const struct on_host_limits *l)
@@ -90,7 +90,7 @@ static double lesson_step(struct side *s, const struct lesson *l, uint64_t step)
 /* C1: replayed or not, the same bits; and near those of cpu, with the keys of this step. */
 static void repeated_steps_become_graphs(void **state)
 {
-    const struct on_host_limits no_graphs = { .memory_bytes = SIZE_MAX, .no_graphs = 1 };
+    const struct on_host_limits no_graphs = { .memory_bytes = (size_t)1 << 30, .no_graphs = 1 };
     struct side *a = side_open(&compute_cuda, NULL), *b = side_open(&compute_cpu, NULL);
     struct side *plain = side_open(&compute_cuda, NULL);
     const struct lesson on_a = lesson_open(a), on_b = lesson_open(b), on_plain = lesson_open(plain);
@@ -173,7 +173,7 @@ static void marks_let_later_calls_wait(void **state)
 /* C4 */
 static void failures_name_the_operation(void **state)
 {
-    const struct on_host_limits failing = { .memory_bytes = SIZE_MAX, .failing = "relu" };
+    const struct on_host_limits failing = { .memory_bytes = (size_t)1 << 30, .failing = "relu" };
     struct side *a = side_open(&compute_cuda, NULL);
     float *x = side_reals(a, 8);
 

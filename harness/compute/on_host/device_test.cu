@@ -70,7 +70,7 @@ struct cuda_device {
     const char *failed; /* on_host_limits.failing */
 };
 
-static struct on_host_limits limits = { (size_t)-1, 0, NULL, 0, 0, 0 };
+static struct on_host_limits limits = { (size_t)1 << 30, 0, NULL, 0, 0, 0 };
 
 void on_host_set(const struct on_host_limits *l)
 {
