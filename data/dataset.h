@@ -23,6 +23,8 @@ struct dataset_ops {
      * float[H W] at x + c channel_stride. Any thread. Errors: RC_INVAL "FILE: offset N: ..." */
     enum rc (*image)(const struct dataset *d, size_t i, float *x, size_t channel_stride);
     uint32_t (*label)(const struct dataset *d, size_t i);
+    /* Optional (may be NULL: it has none): the image as it lies in a file, uint8_t (C, H, W). */
+    enum rc (*bytes)(const struct dataset *d, size_t i, uint8_t *out);
     /* Optional (may be NULL): what dataset_close() does not know of. */
     void (*close)(struct dataset *d);
 };

@@ -157,7 +157,18 @@ static enum rc digits_image(const struct dataset *d, size_t i, float *x, size_t 
     return RC_OK;
 }
 
-static const struct dataset_ops digits_ops = { .image = digits_image, .label = dataset_array_label };
+static enum rc digits_bytes(const struct dataset *d, size_t i, uint8_t *out)
+{
+    for (size_t k = 0; k < N_PIXELS; k++)
+        out[k] = (uint8_t)(d->feature[i * N_PIXELS + k] * 255.0f + 0.5f);
+    return RC_OK;
+}
+
+static const struct dataset_ops digits_ops = {
+    .image = digits_image,
+    .label = dataset_array_label,
+    .bytes = digits_bytes,
+};
 
 enum rc dataset_open_digits(struct dataset **out, const char *path)
 {

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dataset_path.c - what is at a path, told from names and first bytes. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "data/gmimg_format.h"
+#include "data/pixels.h"
+
+static bool any_exists(const char *folder, const char *const *name)
+{
+    for (size_t i = 0; name[i] != NULL; i++)
+        if (pixels_exists(folder, name[i]))
+            return true;
+    return false;
+}
+
+/* One file is enough to tell the format; what else is missing, its opener says by name. */
+static enum rc open_folder(struct dataset **out, const char *folder)
+{
+    static const char *const idx[] = { "train-images-idx3-ubyte",    "train-images.idx3-ubyte",
+                                       "train-labels-idx1-ubyte",    "train-labels.idx1-ubyte",
+                                       "t10k-images-idx3-ubyte",     "t10k-images.idx3-ubyte",
+                                       "train-images-idx3-ubyte.gz", NULL };
+    static const char *const cifar[] = { "data_batch_1.bin", "data_batch_2.bin", "test_batch.bin", NULL };
+
+    if (pixels_exists(folder, "train-images-idx3-ubyte.gz") && !pixels_exists(folder, idx[0]))
+        return rc_raise(RC_INVAL, "%s/%s.gz: is compressed; gunzip the four files first", folder, idx[0]);
+    if (any_exists(folder, idx))
+        return pixels_open_idx(out, folder);
+    if (any_exists(folder, cifar))
+        return pixels_open_cifar10(out, folder);
+    if (pixels_exists(folder, "data_batch_1"))
+        return rc_raise(RC_INVAL, "%s: holds the Python version of CIFAR-10; the binary version is read", folder);
+    return pixels_open_gmimg(out, folder);
+}
+
+enum rc dataset_open_path(struct dataset **out, const char *path)
+{
+    struct stat info;
+    char begin[sizeof GMIMG_MAGIC] = { 0 };
+
+    if (stat(path, &info) != 0)
+        return rc_raise(RC_INVAL, "%s: %s", path, strerror(errno));
+    if (S_ISDIR(info.st_mode))
+        return open_folder(out, path);
+    FILE *file = fopen(path, "rb");
+    const size_t n_read = file != NULL ? fread(begin, 1, sizeof begin, file) : 0;
+    if (file != NULL)
+        (void)fclose(file);
+    if (n_read == sizeof begin && memcmp(begin, GMIMG_MAGIC, sizeof begin) == 0)
+        return pixels_open_gmimg(out, path);
+    const size_t n = strlen(path);
+    if (n > 6 && strcmp(path + n - 6, ".gmimg") == 0)
+        return pixels_open_gmimg(out, path); /* which says what is wrong with it */
+    return dataset_open_digits(out, path);
+}

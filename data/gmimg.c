@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gmimg.c - shards of raw images, opened and checked. */
+#include "data/gmimg.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "data/gmimg_format.h"
+#include "harness/base/bytes.h"
+
+struct pixels_checks {
+    size_t block_images, n_images, sums_at;
+    atomic_uchar good[]; /* one a block: it was read and is what was written */
+};
+
+static size_t block_bytes(const struct pixels_shard *s, size_t block)
+{
+    const size_t from = block * s->checks->block_images, left = s->checks->n_images - from;
+
+    return (left < s->checks->block_images ? left : s->checks->block_images) * s->record_bytes;
+}
+
+enum rc gmimg_check(const struct pixels_shard *s, size_t i)
+{
+    const size_t block = i / s->checks->block_images;
+    const size_t at = s->at + block * s->checks->block_images * s->record_bytes;
+    unsigned char sum[GMIMG_SUM_BYTES];
+
+    if (atomic_load_explicit(&s->checks->good[block], memory_order_relaxed))
+        return RC_OK;
+    gmimg_sum(sum, s->file.byte + at, block_bytes(s, block));
+    if (memcmp(sum, s->file.byte + s->checks->sums_at + block * GMIMG_SUM_BYTES, sizeof sum) != 0)
+        return rc_raise(RC_INVAL, "%s: offset %zu: the pixels of block %zu (%zu bytes) are not those that were written",
+                        s->file.path, at, block, block_bytes(s, block));
+    atomic_store_explicit(&s->checks->good[block], 1, memory_order_relaxed); /* a second check is harmless */
+    return RC_OK;
+}
+
+void gmimg_close_checks(struct pixels_checks **c)
+{
+    free(*c);
+    *c = NULL;
+}
+
+struct header {
+    uint32_t C, H, W, n_classes, block_images;
+    uint64_t n_images;
+};
+
+static enum rc read_header(struct header *h, const struct pixels_file *f)
+{
+    unsigned char sum[GMIMG_SUM_BYTES];
+
+    if (f->n_bytes < sizeof GMIMG_MAGIC || memcmp(f->byte, GMIMG_MAGIC, sizeof GMIMG_MAGIC) != 0)
+        return rc_raise(RC_INVAL, "%s: offset 0: no gmimg file of version 01: they begin with \"" GMIMG_MAGIC "\"",
+                        f->path);
+    if (f->n_bytes < GMIMG_HEADER_BYTES)
+        return rc_raise(RC_INVAL, "%s: offset %zu: ends in the header, which is %d bytes", f->path, f->n_bytes,
+                        GMIMG_HEADER_BYTES);
+    gmimg_sum(sum, f->byte, GMIMG_AT_HEADER_SUM);
+    if (memcmp(sum, f->byte + GMIMG_AT_HEADER_SUM, sizeof sum) != 0)
+        return rc_raise(RC_INVAL, "%s: offset %d: the header is not what was written: its sum differs", f->path,
+                        GMIMG_AT_HEADER_SUM);
+    h->C = (uint32_t)bytes_get(f->byte + GMIMG_AT_SHAPE, 4);
+    h->H = (uint32_t)bytes_get(f->byte + GMIMG_AT_SHAPE + 4, 4);
+    h->W = (uint32_t)bytes_get(f->byte + GMIMG_AT_SHAPE + 8, 4);
+    h->n_classes = (uint32_t)bytes_get(f->byte + GMIMG_AT_SHAPE + 12, 4);
+    h->n_images = bytes_get(f->byte + GMIMG_AT_N_IMAGES, 8);
+    h->block_images = (uint32_t)bytes_get(f->byte + GMIMG_AT_BLOCK_IMAGES, 4);
+    return RC_OK;
+}
+
+/* A file with a right sum may still claim what cannot be. */
+static enum rc check_header(const struct header *h, const struct pixels_file *f)
+{
+    if (h->C < 1 || h->C > GMIMG_MAX_CHANNELS || h->H < 1 || h->H > GMIMG_MAX_SIDE || h->W < 1 || h->W > GMIMG_MAX_SIDE)
+        return rc_raise(RC_INVAL, "%s: offset %d: images of %u x %u x %u; 1 to %d channels of 1 to %d pixels a side",
+                        f->path, GMIMG_AT_SHAPE, h->C, h->H, h->W, GMIMG_MAX_CHANNELS, GMIMG_MAX_SIDE);
+    if (h->n_classes < 1 || h->n_classes > GMIMG_MAX_CLASSES)
+        return rc_raise(RC_INVAL, "%s: offset %d: %u classes; 1 to %d", f->path, GMIMG_AT_SHAPE + 12, h->n_classes,
+                        GMIMG_MAX_CLASSES);
+    if (h->block_images < 1)
+        return rc_raise(RC_INVAL, "%s: offset %d: blocks of 0 images; at least 1", f->path, GMIMG_AT_BLOCK_IMAGES);
+    if (h->n_images < 1)
+        return rc_raise(RC_INVAL, "%s: offset %d: no image; at least 1", f->path, GMIMG_AT_N_IMAGES);
+    return RC_OK;
+}
+
+/* The parts must fill the file; n_images is no larger than the file before anything is multiplied. */
+static enum rc check_length(const struct header *h, const struct pixels_file *f, size_t *pixels_at)
+{
+    const size_t image_bytes = (size_t)h->C * h->H * h->W, n = (size_t)h->n_images;
+
+    if (h->n_images > f->n_bytes / image_bytes)
+        return rc_raise(RC_INVAL, "%s: offset %zu: the file ends, but offset %d promises %llu images of %zu bytes",
+                        f->path, f->n_bytes, GMIMG_AT_N_IMAGES, (unsigned long long)h->n_images, image_bytes);
+    const size_t n_blocks = (n - 1) / h->block_images + 1;
+    *pixels_at = GMIMG_HEADER_BYTES + n * GMIMG_LABEL_BYTES + n_blocks * GMIMG_SUM_BYTES;
+    if (f->n_bytes != *pixels_at + n * image_bytes)
+        return rc_raise(RC_INVAL, "%s: offset %zu: the file ends; its header asks for %zu bytes", f->path, f->n_bytes,
+                        *pixels_at + n * image_bytes);
+    return RC_OK;
+}
+
+static enum rc check_index(const struct header *h, const struct pixels_file *f, size_t pixels_at)
+{
+    unsigned char sum[GMIMG_SUM_BYTES];
+
+    gmimg_sum(sum, f->byte + GMIMG_HEADER_BYTES, pixels_at - GMIMG_HEADER_BYTES);
+    if (memcmp(sum, f->byte + GMIMG_AT_INDEX_SUM, sizeof sum) != 0)
+        return rc_raise(RC_INVAL, "%s: offset %d: labels or sums are not those that were written", f->path,
+                        GMIMG_HEADER_BYTES);
+    for (size_t i = 0; i < h->n_images; i++) {
+        const size_t at = GMIMG_HEADER_BYTES + i * GMIMG_LABEL_BYTES;
+        const uint64_t label = bytes_get(f->byte + at, GMIMG_LABEL_BYTES);
+        if (label >= h->n_classes)
+            return rc_raise(RC_INVAL, "%s: offset %zu: label %llu; 0 to %u", f->path, at, (unsigned long long)label,
+                            h->n_classes - 1);
+    }
+    return RC_OK;
+}
+
+static enum rc check_shape(const struct header *h, const struct pixels_file *f, struct dataset *shape,
+                           const char *first_path)
+{
+    if (shape->C == 0) {
+        shape->C = (int)h->C;
+        shape->H = (int)h->H;
+        shape->W = (int)h->W;
+        shape->n_classes = h->n_classes;
+    }
+    if (shape->C != (int)h->C || shape->H != (int)h->H || shape->W != (int)h->W || shape->n_classes != h->n_classes)
+        return rc_raise(RC_INVAL, "%s: offset %d: images of %u x %u x %u in %u classes; %s has %d x %d x %d in %zu",
+                        f->path, GMIMG_AT_SHAPE, h->C, h->H, h->W, h->n_classes, first_path, shape->C, shape->H,
+                        shape->W, shape->n_classes);
+    return RC_OK;
+}
+
+static enum rc open_shard(struct pixels_shard *s, const char *path, struct dataset *shape, const char *first_path)
+{
+    struct header h = { .C = 0 };
+    size_t pixels_at = 0;
+    enum rc rc;
+
+    TRY(pixels_map(&s->file, path));
+    TRY(read_header(&h, &s->file));
+    TRY(check_header(&h, &s->file));
+    TRY(check_length(&h, &s->file, &pixels_at));
+    TRY(check_index(&h, &s->file, pixels_at));
+    TRY(check_shape(&h, &s->file, shape, first_path));
+    s->n_images = (size_t)h.n_images;
+    s->at = pixels_at;
+    s->record_bytes = (size_t)h.C * h.H * h.W;
+    const size_t n_blocks = (s->n_images - 1) / h.block_images + 1;
+    s->checks = calloc(1, sizeof *s->checks + n_blocks * sizeof *s->checks->good);
+    if (s->checks == NULL)
+        FAIL(RC_NOMEM, "%s: no memory for the marks of %zu blocks", path, n_blocks);
+    s->checks->block_images = h.block_images;
+    s->checks->n_images = s->n_images;
+    s->checks->sums_at = GMIMG_HEADER_BYTES + s->n_images * GMIMG_LABEL_BYTES;
+out:
+    return rc;
+}
+
+/* Takes over nothing: paths are the caller's. Those before n_train are for training. */
+static enum rc open_paths(struct dataset **out, char *const *path, size_t n_paths, size_t n_train)
+{
+    struct pixels_shard *shard = calloc(n_paths, sizeof *shard);
+    struct dataset shape = { .ops = NULL };
+    uint32_t *label = NULL;
+    size_t n_images = 0, at = 0;
+    enum rc rc = RC_OK;
+
+    if (shard == NULL)
+        FAIL(RC_NOMEM, "%s: no memory for %zu shards", path[0], n_paths);
+    for (size_t i = 0; i < n_paths; i++) {
+        TRY(open_shard(&shard[i], path[i], &shape, path[0]));
+        shard[i].test = i >= n_train;
+        n_images += shard[i].n_images;
+    }
+    label = malloc(n_images * sizeof *label);
+    if (label == NULL)
+        FAIL(RC_NOMEM, "%s: no memory for %zu labels", path[0], n_images);
+    for (size_t i = 0; i < n_paths; i++)
+        for (size_t k = 0; k < shard[i].n_images; k++)
+            label[at++] = (uint32_t)bytes_get(shard[i].file.byte + GMIMG_HEADER_BYTES + k * GMIMG_LABEL_BYTES, 4);
+    rc = pixels_open(out, "gmimg", shard, n_paths, label, &shape);
+    shard = NULL;
+    label = NULL;
+out:
+    pixels_close_shards(shard, n_paths);
+    free(label);
+    return rc;
+}
+
+static int begins(const struct dirent *entry, const char *prefix)
+{
+    const size_t n = strlen(entry->d_name);
+
+    return strncmp(entry->d_name, prefix, strlen(prefix)) == 0 && n > 6 && strcmp(entry->d_name + n - 6, ".gmimg") == 0;
+}
+
+static int is_train(const struct dirent *entry)
+{
+    return begins(entry, "train-");
+}
+
+static int is_test(const struct dirent *entry)
+{
+    return begins(entry, "test-");
+}
+
+static enum rc open_folder(struct dataset **out, const char *folder)
+{
+    struct dirent **entry[2] = { NULL, NULL };
+    const int n_train = scandir(folder, &entry[0], is_train, alphasort);
+    const int n_test = scandir(folder, &entry[1], is_test, alphasort);
+    const int n[2] = { n_train > 0 ? n_train : 0, n_test > 0 ? n_test : 0 };
+    char **path = calloc((size_t)(n[0] + n[1]) + 1, sizeof *path);
+    size_t n_paths = 0;
+    enum rc rc = RC_OK;
+
+    if (path == NULL)
+        FAIL(RC_NOMEM, "%s: no memory for the names of its files", folder);
+    if (n_train < 0 || n_test < 0)
+        FAIL(RC_INVAL, "%s: %s", folder, strerror(errno));
+    if (n_train == 0)
+        FAIL(RC_INVAL, "%s: has no train-*.gmimg", folder);
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < n[k]; i++) {
+            path[n_paths] = pixels_path(folder, entry[k][i]->d_name);
+            if (path[n_paths++] == NULL)
+                FAIL(RC_NOMEM, "%s: no memory for the names of its files", folder);
+        }
+    TRY(open_paths(out, path, n_paths, (size_t)n[0]));
+out:
+    for (size_t i = 0; path != NULL && i < n_paths; i++)
+        free(path[i]);
+    free(path);
+    for (int k = 0; k < 2; k++) {
+        for (int i = 0; i < n[k]; i++)
+            free(entry[k][i]);
+        free(entry[k]);
+    }
+    return rc;
+}
+
+enum rc pixels_open_gmimg(struct dataset **out, const char *path)
+{
+    struct stat info;
+    char *one[] = { NULL };
+    enum rc rc;
+
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return open_folder(out, path);
+    one[0] = strdup(path);
+    if (one[0] == NULL)
+        FAIL(RC_NOMEM, "%s: no memory for its name", path);
+    TRY(open_paths(out, one, 1, 1));
+out:
+    free(one[0]);
+    return rc;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gmimg.h - shards of raw images: one file is mapped, checked and read without unpacking anything.
+ *
+ * Little-endian. Header (80 bytes), labels, sums of blocks, pixels; nothing after:
+ *
+ *   0   8   "GMIMG01" and a zero byte
+ *   8   4   C       12  4   H       16  4   W       20  4   n_classes
+ *   24  8   n_images
+ *   32  4   block_images: images whose pixels share a sum
+ *   36  4   zero
+ *   40  16  sum of the labels and of the sums of blocks
+ *   56  16  sum of bytes 0 to 55
+ *   72  8   zero
+ *   80  4 n_images                            labels, each < n_classes
+ *       16 ceil(n_images / block_images)      sum of each block's pixels
+ *       n_images C H W                        pixels, one byte each, (C, H, W)
+ *
+ * A sum is BLAKE2b of 16 bytes (RFC 7693). Header, labels and sums are checked when a file is opened, a
+ * block when its first image is asked for: opening a terabyte costs no more than its labels.
+ */
+#ifndef DATA_GMIMG_H
+#define DATA_GMIMG_H
+
+#include "data/pixels.h"
+
+/* The block of image i (of this shard) is what was written, else RC_INVAL: file and offset. Any thread. */
+enum rc gmimg_check(const struct pixels_shard *s, size_t i) MUST_CHECK;
+void gmimg_close_checks(struct pixels_checks **c); /* NULL-safe, nulls */
+
+/* Writes images [first, first + n_images) of d, which must have bytes (ops->bytes), as one shard: a whole
+ * file, or none. RC_INVAL, RC_IO, and what reading d says. */
+enum rc gmimg_write(const char *path, const struct dataset *d, size_t first, size_t n_images) MUST_CHECK;
+
+#endif

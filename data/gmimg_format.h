@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gmimg_format.h - the places of gmimg.h's table, and its sum. Private to this room. */
+#ifndef DATA_GMIMG_FORMAT_H
+#define DATA_GMIMG_FORMAT_H
+
+#include <sodium.h>
+
+enum {
+    GMIMG_AT_SHAPE = 8, /* C, H, W, n_classes */
+    GMIMG_AT_N_IMAGES = 24,
+    GMIMG_AT_BLOCK_IMAGES = 32,
+    GMIMG_AT_INDEX_SUM = 40,
+    GMIMG_AT_HEADER_SUM = 56,
+    GMIMG_HEADER_BYTES = 80,
+    GMIMG_SUM_BYTES = crypto_generichash_BYTES_MIN,
+    GMIMG_LABEL_BYTES = 4,
+    GMIMG_MAX_SIDE = 8192,
+    GMIMG_MAX_CHANNELS = 64,
+    GMIMG_MAX_CLASSES = 1000000,
+};
+#define GMIMG_MAGIC "GMIMG01" /* and its zero byte */
+
+static inline void gmimg_sum(unsigned char out[GMIMG_SUM_BYTES], const unsigned char *bytes, size_t n_bytes)
+{
+    (void)crypto_generichash(out, GMIMG_SUM_BYTES, bytes, n_bytes, NULL, 0); /* can't fail: sizes are in range */
+}
+
+#endif

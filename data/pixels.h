@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pixels.h - data sets of images in files: mapped, one byte a pixel, labels checked when opened.
+ *
+ * A file is a stretch of records of equal size, each with the C H W bytes of an image at the same place.
+ * Networks see (byte - 127.5) / 63.75: about mean 0 and variance 1, the same for every channel and format.
+ *
+ * Invariants
+ *   P1  Whatever the bytes of a file, opening it ends in a data set or in one line that names file, offset,
+ *       what is there and what would be right; and memory follows the size of the file, not what it claims.
+ *   P2  No read leaves the file.
+ */
+#ifndef DATA_PIXELS_H
+#define DATA_PIXELS_H
+
+#include <stdbool.h>
+
+#include "data/dataset.h"
+
+struct pixels_shard;
+
+struct pixels { /* a data set over shards; those of training first */
+    struct dataset base;
+    struct pixels_shard *shard;
+    size_t n_shards;
+};
+
+struct pixels_file { /* mapped, read only */
+    char *path;
+    const uint8_t *byte;
+    size_t n_bytes;
+};
+/* RC_INVAL: names path and why; a compressed file (gzip) by its first bytes. */
+enum rc pixels_map(struct pixels_file *out, const char *path) MUST_CHECK;
+void pixels_unmap(struct pixels_file *f); /* accepts a zeroed one */
+
+struct pixels_checks; /* sums of blocks of records, looked at when a block is first read */
+
+struct pixels_shard {
+    struct pixels_file file; /* owned */
+    size_t n_images;
+    size_t first;            /* number of its first image in the data set */
+    size_t at, record_bytes; /* of the pixels of image 0, and from one image to the next */
+    bool test;
+    struct pixels_checks *checks; /* NULL: the format has none */
+};
+
+/* name: of the format. Takes the shards over, also on error. label[i] of image i in the order of the shards:
+ * taken over too. RC_NOMEM, and RC_INVAL: no training image. */
+enum rc pixels_open(struct dataset **out, const char *name, struct pixels_shard *shard, size_t n_shards,
+                    uint32_t *label, const struct dataset *shape) MUST_CHECK;
+void pixels_close_shards(struct pixels_shard *shard, size_t n_shards); /* frees the array too; accepts NULL */
+
+/* The bytes of image i, after its block was checked. Lent until the data set is closed. Any thread. */
+enum rc pixels_of(const struct dataset *d, size_t i, const uint8_t **out) MUST_CHECK;
+
+/* The formats. */
+enum rc pixels_open_idx(struct dataset **out, const char *folder) MUST_CHECK;
+enum rc pixels_open_cifar10(struct dataset **out, const char *folder) MUST_CHECK;
+/* One file, or a folder of train-*.gmimg and test-*.gmimg in the order of their names. */
+enum rc pixels_open_gmimg(struct dataset **out, const char *path) MUST_CHECK;
+/* A file of a folder: "FOLDER/NAME", malloc'ed; NULL: no memory. */
+char *pixels_path(const char *folder, const char *name);
+bool pixels_exists(const char *folder, const char *name);
+
+#endif
