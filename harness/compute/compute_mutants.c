@@ -3,6 +3,7 @@
 #include "harness/compute/compute_mutants.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void gemm_no_beta(struct compute *c, const struct gemm *g)
@@ -29,31 +30,6 @@ static void gemm_by_alignment(struct compute *c, const struct gemm *g)
     compute_cpu.gemm(c, g);
     if ((uintptr_t)g->c % 64 != 0)
         g->c[0] = nextafterf(g->c[0], 100.0f);
-}
-
-static void im2col_dirty_edge(struct compute *c, float *col, const float *x, const struct window *g)
-{
-    const float was = col[0];
-
-    compute_cpu.im2col(c, col, x, g);
-    if (g->pad_h > 0)
-        col[0] = was;
-}
-
-static void col2im_loses_last(struct compute *c, float *dx, const float *col, const struct window *g)
-{
-    const int out_h = window_out_h(g), out_w = window_out_w(g), n_columns = g->B * out_h * out_w;
-
-    (void)c;
-    memset(dx, 0, (size_t)g->B * (size_t)g->C * (size_t)g->H * (size_t)g->W * sizeof *dx);
-    for (int row = 0; row < g->C * g->kernel_h * g->kernel_w; row++)
-        for (int k = 0; k < n_columns - 1; k++) { /* the bug: "- 1" */
-            const int channel = row / (g->kernel_h * g->kernel_w), b = k / (out_h * out_w);
-            const int h = k / out_w % out_h * g->stride_h + row / g->kernel_w % g->kernel_h - g->pad_h;
-            const int w = k % out_w * g->stride_w + row % g->kernel_w - g->pad_w;
-            if (h >= 0 && h < g->H && w >= 0 && w < g->W)
-                dx[((b * g->C + channel) * g->H + h) * g->W + w] += col[row * n_columns + k];
-        }
 }
 
 static void bias_grad_no_outer(struct compute *c, float *dbias, const float *dy, size_t outer, size_t n, size_t inner)
@@ -88,43 +64,12 @@ static void relu_grad_at_zero(struct compute *c, float *dx, const float *x, size
         dx[i] = x[i] >= 0.0f ? dx[i] : 0.0f;
 }
 
-static void max_pool_last(struct compute *c, float *y, uint32_t *at, const float *x, const struct window *g)
-{
-    const size_t out_h = (size_t)window_out_h(g), out_w = (size_t)window_out_w(g);
-    const size_t n = (size_t)g->B * (size_t)g->C * out_h * out_w;
-
-    compute_cpu.max_pool(c, y, at, x, g);
-    for (size_t k = 0; k < n; k++) { /* an equal neighbour to the right, inside the window */
-        const size_t column = at[k] % (size_t)g->W;
-        const ptrdiff_t left = (ptrdiff_t)(k % out_w) * g->stride_w - g->pad_w;
-        if (column + 1 < (size_t)g->W && (ptrdiff_t)column + 1 < left + g->kernel_w && x[at[k] + 1] == y[k])
-            at[k]++;
-    }
-}
-
-static void max_pool_padding_wins(struct compute *c, float *y, uint32_t *at, const float *x, const struct window *g)
-{
-    compute_cpu.max_pool(c, y, at, x, g);
-    if (g->pad_h > 0 && y[0] < 0.0f)
-        y[0] = 0.0f;
-}
-
-static void max_pool_grad_no_zero(struct compute *c, float *dx, const float *dy, const uint32_t *at,
-                                  const struct window *g)
-{
-    const size_t n = (size_t)g->B * (size_t)g->C * (size_t)window_out_h(g) * (size_t)window_out_w(g);
-
-    (void)c;
-    for (size_t i = 0; i < n; i++)
-        dx[at[i]] += dy[i];
-}
-
 static void softmax_no_max(struct compute *c, double *mean_loss, float *dlogits, size_t *n_correct, const float *logits,
-                           const uint32_t *label, size_t B, size_t K)
+                           const uint32_t *label, float weight, size_t B, size_t K)
 {
     double loss = 0.0;
 
-    compute_cpu.softmax_xent(c, mean_loss, dlogits, n_correct, logits, label, B, K);
+    compute_cpu.softmax_xent(c, mean_loss, dlogits, n_correct, logits, label, weight, B, K);
     for (size_t i = 0; i < B; i++) {
         double sum = 0.0;
         for (size_t k = 0; k < K; k++)
@@ -135,17 +80,17 @@ static void softmax_no_max(struct compute *c, double *mean_loss, float *dlogits,
 }
 
 static void softmax_sums(struct compute *c, double *mean_loss, float *dlogits, size_t *n_correct, const float *logits,
-                         const uint32_t *label, size_t B, size_t K)
+                         const uint32_t *label, float weight, size_t B, size_t K)
 {
-    compute_cpu.softmax_xent(c, mean_loss, dlogits, n_correct, logits, label, B, K);
+    compute_cpu.softmax_xent(c, mean_loss, dlogits, n_correct, logits, label, weight, B, K);
     for (size_t i = 0; dlogits != NULL && i < B * K; i++)
         dlogits[i] *= (float)B;
 }
 
 static void softmax_last_of_equals(struct compute *c, double *mean_loss, float *dlogits, size_t *n_correct,
-                                   const float *logits, const uint32_t *label, size_t B, size_t K)
+                                   const float *logits, const uint32_t *label, float weight, size_t B, size_t K)
 {
-    compute_cpu.softmax_xent(c, mean_loss, dlogits, n_correct, logits, label, B, K);
+    compute_cpu.softmax_xent(c, mean_loss, dlogits, n_correct, logits, label, weight, B, K);
     if (n_correct == NULL)
         return;
     *n_correct = 0;
@@ -234,35 +179,131 @@ static void relu_counts_again(struct compute *c, float *x, size_t n)
     c->since_sync.bytes += 8.0 * (double)n;
 }
 
-typedef void any_function(void);
+static void relu_allocates_late(struct compute *c, float *x, size_t n)
+{
+    void *volatile scratch = malloc(n + 1);
 
-struct mutant {
-    const char *name;
-    const struct compute_backend *base;
-    size_t at; /* the member that is replaced, and by what */
-    any_function *function;
-};
+    free(scratch);
+    compute_cpu.relu(c, x, n);
+}
 
-#define MUTANT(base, member, function)                                                                   \
-    {                                                                                                    \
-#function, &compute_##base, offsetof(struct compute_backend, member), (any_function *)(function) \
-    }
+/* A yardstick that does what it should leave out. */
+static void relu_beside_gemms(struct compute *c, float *x, size_t n)
+{
+    (void)c;
+    for (size_t i = 0; i < n; i++)
+        x[i] = x[i] < 0.0f ? 0.0f : x[i];
+}
 
-static const struct mutant mutants[] = {
+static void relu_grad_cleans_output(struct compute *c, float *dx, const float *x, size_t n)
+{
+    union {
+        const float *given;
+        float *writable;
+    } output = { x };
+
+    compute_cpu.relu_grad(c, dx, x, n);
+    for (size_t i = 0; i < n; i++)
+        output.writable[i] = x[i] > 0.0f ? x[i] : 0.0f;
+}
+
+static void bias_grad_overwrites(struct compute *c, float *dbias, const float *dy, size_t outer, size_t n, size_t inner)
+{
+    memset(dbias, 0, n * sizeof *dbias);
+    compute_cpu.bias_grad(c, dbias, dy, outer, n, inner);
+}
+
+static void accumulate_by_threads(struct compute *c, float *y, const float *x, size_t n)
+{
+    compute_cpu.accumulate(c, y, x, n);
+    if (c->env.n_threads == 3 && n > 0)
+        y[n - 1] = nextafterf(y[n - 1], 100.0f);
+}
+
+static void softmax_weight_ignored(struct compute *c, double *mean_loss, float *dlogits, size_t *n_correct,
+                                   const float *logits, const uint32_t *label, float weight, size_t B, size_t K)
+{
+    (void)weight;
+    compute_cpu.softmax_xent(c, mean_loss, dlogits, n_correct, logits, label, 1.0f, B, K);
+}
+
+static void softmax_weight_in_loss(struct compute *c, double *mean_loss, float *dlogits, size_t *n_correct,
+                                   const float *logits, const uint32_t *label, float weight, size_t B, size_t K)
+{
+    compute_cpu.softmax_xent(c, mean_loss, dlogits, n_correct, logits, label, weight, B, K);
+    *mean_loss *= (double)weight;
+}
+
+static void softmax_loss_with_gradient_only(struct compute *c, double *mean_loss, float *dlogits, size_t *n_correct,
+                                            const float *logits, const uint32_t *label, float weight, size_t B,
+                                            size_t K)
+{
+    double unseen;
+
+    compute_cpu.softmax_xent(c, dlogits != NULL ? mean_loss : &unseen, dlogits, n_correct, logits, label, weight, B, K);
+}
+
+static void dropout_unscaled(struct compute *c, float *x, size_t n, float keep_ratio, uint64_t key)
+{
+    compute_cpu.dropout(c, x, n, keep_ratio, key);
+    for (size_t i = 0; i < n; i++)
+        x[i] *= keep_ratio;
+}
+
+/* Drawn anew for each array: the gradient's mask is not the output's. */
+static void dropout_other_mask_in_backward(struct compute *c, float *x, size_t n, float keep_ratio, uint64_t key)
+{
+    compute_cpu.dropout(c, x, n, keep_ratio, key ^ (uint64_t)(uintptr_t)x);
+}
+
+static void dropout_drops_the_share(struct compute *c, float *x, size_t n, float keep_ratio, uint64_t key)
+{
+    compute_cpu.dropout(c, x, n, keep_ratio < 1.0f ? 1.0f - keep_ratio : 1.0f, key);
+}
+
+static void dropout_half_a_key(struct compute *c, float *x, size_t n, float keep_ratio, uint64_t key)
+{
+    compute_cpu.dropout(c, x, n, keep_ratio, key & UINT32_MAX);
+}
+
+static enum rc memory_not_zeroed(struct compute *c, void **out, size_t n_bytes)
+{
+    const enum rc rc = compute_cpu.memory_open(c, out, n_bytes);
+
+    if (rc == RC_OK)
+        memset(*out, 1, n_bytes);
+    return rc;
+}
+
+static size_t memory_without_end(struct compute *c)
+{
+    (void)c;
+    return SIZE_MAX;
+}
+
+static void put_loses_last(struct compute *c, void *to, const void *host, size_t n_bytes)
+{
+    compute_cpu.put(c, to, host, n_bytes / 4 * 4);
+}
+
+static void get_overrun(struct compute *c, void *host, const void *from, size_t n_bytes)
+{
+    compute_cpu.get(c, host, from, n_bytes);
+    ((char *)host)[n_bytes] = 0;
+}
+
+#define MUTANT(base, member, function) COMPUTE_MUTANT(#function, base, member, function)
+
+static const struct compute_mutant mutants[] = {
     MUTANT(cpu, gemm, gemm_no_beta),
     MUTANT(cpu, gemm, gemm_reads_c),
     MUTANT(cpu, gemm, gemm_by_alignment),
-    MUTANT(cpu, im2col, im2col_dirty_edge),
-    MUTANT(cpu, col2im, col2im_loses_last),
     MUTANT(cpu, bias_grad, bias_grad_no_outer),
     MUTANT(cpu, bias_add, bias_add_wrong_axis),
     MUTANT(cpu, swap_axes, swap_axes_copies),
     MUTANT(cpu, relu, relu_hides_nan),
     MUTANT(cpu, relu, relu_counts_again),
     MUTANT(cpu, relu_grad, relu_grad_at_zero),
-    MUTANT(cpu, max_pool, max_pool_last),
-    MUTANT(cpu, max_pool, max_pool_padding_wins),
-    MUTANT(cpu, max_pool_grad, max_pool_grad_no_zero),
     MUTANT(cpu, softmax_xent, softmax_no_max),
     MUTANT(cpu, softmax_xent, softmax_sums),
     MUTANT(cpu, softmax_xent, softmax_last_of_equals),
@@ -273,17 +314,46 @@ static const struct mutant mutants[] = {
     MUTANT(cpu, sgd_step, sgd_unscaled),
     MUTANT(cpu, sgd_step, sgd_no_decay),
     MUTANT(cpu, sgd_step, sgd_denormal),
+    MUTANT(cpu, relu, relu_allocates_late),
+    MUTANT(cpu, relu, relu_beside_gemms),
+    MUTANT(cpu, relu_grad, relu_grad_cleans_output),
+    MUTANT(cpu, bias_grad, bias_grad_overwrites),
+    MUTANT(cpu, accumulate, accumulate_by_threads),
+    MUTANT(cpu, softmax_xent, softmax_weight_ignored),
+    MUTANT(cpu, softmax_xent, softmax_weight_in_loss),
+    MUTANT(cpu, softmax_xent, softmax_loss_with_gradient_only),
+    MUTANT(cpu, dropout, dropout_unscaled),
+    MUTANT(cpu, dropout, dropout_other_mask_in_backward),
+    MUTANT(cpu, dropout, dropout_drops_the_share),
+    MUTANT(cpu, dropout, dropout_half_a_key),
+    MUTANT(cpu, memory_open, memory_not_zeroed),
+    MUTANT(cpu, memory_available, memory_without_end),
+    MUTANT(cpu, put, put_loses_last),
+    MUTANT(cpu, get, get_overrun),
     MUTANT(hollow, relu, hollow_writes),
     MUTANT(hollow, mean_square, hollow_loss),
 };
 
-bool compute_mutant(struct compute_backend *out, const char *name)
+static const struct compute_mutant *find(const struct compute_mutant *all, size_t n, const char *name)
 {
-    for (size_t i = 0; i < sizeof mutants / sizeof mutants[0]; i++)
-        if (strcmp(name, mutants[i].name) == 0) {
-            *out = *mutants[i].base;
-            memcpy((char *)out + mutants[i].at, &mutants[i].function, sizeof mutants[i].function);
-            return true;
-        }
-    return false;
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(name, all[i].name) == 0)
+            return &all[i];
+    return NULL;
+}
+
+bool compute_mutant(struct compute_backend *out, const char **member, const char *name)
+{
+    const struct compute_mutant *m = find(mutants, sizeof mutants / sizeof mutants[0], name);
+
+    if (m == NULL)
+        m = find(compute_mutants_convs, compute_n_mutants_convs, name);
+    if (m == NULL)
+        m = find(compute_mutants_layers, compute_n_mutants_layers, name);
+    if (m == NULL)
+        return false;
+    *out = *m->base;
+    *member = m->member;
+    memcpy((char *)out + m->at, &m->function, sizeof m->function);
+    return true;
 }

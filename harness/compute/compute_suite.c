@@ -1,31 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compute_suite.c - guarded arrays, the running of cases, and the list of them. */
+/* compute_suite.c - the list of cases, the memory they run in, and what is said of that memory (C5). */
 #include "harness/compute/compute_suite.h"
 
-#include <assert.h>
-#include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/rng.h"
 #include "harness/compute/compute_suite_kit.h"
-
-#define GUARD_BITS UINT32_C(0x7fc0dead) /* a quiet NaN: reading it shows, too */
-
-void suite_fail(struct suite *s, const char *fmt, ...)
-{
-    va_list ap;
-
-    s->n_failures++;
-    if (s->n_case_failures++ > 0 || s->log == NULL)
-        return;
-    fprintf(s->log, "compute_suite(%s): %s: ", s->ops->name, s->case_name);
-    va_start(ap, fmt);
-    vfprintf(s->log, fmt, ap);
-    va_end(ap);
-    fputc('\n', s->log);
-}
 
 static void *must(void *p)
 {
@@ -34,142 +14,131 @@ static void *must(void *p)
     return p;
 }
 
-static uint32_t *suite_words(struct suite *s, size_t n)
+static struct compute_env env_of(const struct suite *s, int n_threads)
 {
-    const size_t n_raw = n + 2 * SUITE_GUARD_ELEMS + s->shift;
-    struct guarded *g = &s->array[s->n_arrays++];
-
-    assert(s->n_arrays <= SUITE_MAX_ARRAYS);
-    g->raw = must(aligned_alloc(64, (n_raw * sizeof *g->raw + 63) / 64 * 64));
-    g->n_elems = n;
-    g->shift = s->shift;
-    for (size_t i = 0; i < n_raw; i++)
-        g->raw[i] = GUARD_BITS;
-    return g->raw + SUITE_GUARD_ELEMS + s->shift;
+    return (
+        struct compute_env){ .n_threads = n_threads, .precision = s->options.precision, .device = s->options.device };
 }
 
-float *suite_dirty(struct suite *s, size_t n)
+static bool open_all(struct suite *s)
 {
-    return (float *)(void *)suite_words(s, n);
-}
-
-float *suite_integers(struct suite *s, size_t n, uint64_t stream)
-{
-    float *x = suite_dirty(s, n);
-
-    for (size_t i = 0; i < n; i++)
-        x[i] = (float)((int)(rng_u64(stream, RNG_TEST, i) % 7) - 3);
-    return x;
-}
-
-float *suite_reals(struct suite *s, size_t n, uint64_t stream)
-{
-    float *x = suite_dirty(s, n);
-
-    for (size_t i = 0; i < n; i++)
-        x[i] = (float)(2.0 * rng_uniform(stream, RNG_TEST, i) - 1.0);
-    return x;
-}
-
-uint32_t *suite_labels(struct suite *s, size_t n, uint32_t n_classes)
-{
-    uint32_t *label = suite_words(s, n);
-
-    for (size_t i = 0; i < n; i++)
-        label[i] = (uint32_t)(rng_u64(77, RNG_TEST, i) % n_classes);
-    return label;
-}
-
-double *suite_zeros(size_t n)
-{
-    return must(calloc(n + 1, sizeof(double)));
-}
-
-double *suite_double(const float *x, size_t n)
-{
-    double *y = suite_zeros(n);
-
-    for (size_t i = 0; i < n; i++)
-        y[i] = (double)x[i];
-    return y;
-}
-
-static void digest_bytes(struct suite *s, const void *p, size_t n_bytes)
-{
-    const unsigned char *byte = p;
-
-    for (size_t i = 0; i < n_bytes; i++)
-        s->digest = (s->digest ^ byte[i]) * UINT64_C(0x100000001b3);
-}
-
-void suite_check(struct suite *s, const char *what, const float *y, const double *want, size_t n, double tolerance)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!(fabs((double)y[i] - want[i]) <= tolerance))
-            suite_fail(s, "%s[%zu] is %.9g, should be %.9g", what, i, (double)y[i], want[i]);
-    digest_bytes(s, y, n * sizeof *y);
-}
-
-void suite_check_one(struct suite *s, const char *what, double got, double want, double tolerance)
-{
-    if (!(fabs(got - want) <= tolerance))
-        suite_fail(s, "%s is %.17g, should be %.17g", what, got, want);
-    digest_bytes(s, &got, sizeof got);
-}
-
-static void end_arrays(struct suite *s)
-{
-    for (size_t i = 0; i < s->n_arrays; i++) {
-        struct guarded *g = &s->array[i];
-        const size_t before = SUITE_GUARD_ELEMS + g->shift;
-        for (size_t k = 0; k < before + SUITE_GUARD_ELEMS; k++) {
-            const size_t at = k < before ? k : k + g->n_elems;
-            if (g->raw[at] != GUARD_BITS)
-                suite_fail(s, "array %zu: wrote at element %td of %zu", i, (ptrdiff_t)(at - before), g->n_elems);
+    s->pool.host = must(aligned_alloc(256, SUITE_POOL_BYTES));
+    s->pool.got = must(aligned_alloc(256, SUITE_POOL_BYTES));
+    s->pool.unseen = must(aligned_alloc(256, SUITE_POOL_BYTES));
+    s->pool.doubles = must(calloc(SUITE_POOL_DOUBLES, sizeof *s->pool.doubles));
+    for (int n = 1; n <= s->options.n_threads_most; n++) {
+        const struct compute_env env = env_of(s, n);
+        if (compute_open(&s->opened[n], s->ops, &env) != RC_OK ||
+            compute_memory_open(s->opened[n], &s->pool.memory[n], SUITE_POOL_BYTES, "suite") != RC_OK) {
+            suite_fail(s, "open: %s", rc_message());
+            return false;
         }
-        free(g->raw);
     }
-    s->n_arrays = 0;
+    return true;
 }
 
-void suite_run(struct suite *s, const char *name, suite_case *run, const void *arg)
+static void close_all(struct suite *s)
 {
-    static const size_t shift[] = { 0, 0, 3 };
-    uint64_t first = 0;
-
-    s->case_name = name;
-    s->n_case_failures = 0;
-    for (size_t i = 0; i < sizeof shift / sizeof shift[0]; i++) {
-        s->shift = shift[i];
-        s->digest = UINT64_C(0xcbf29ce484222325);
-        run(s, arg);
-        end_arrays(s);
-        if (i == 0)
-            first = s->digest;
-        else if (s->digest != first)
-            suite_fail(s, "C1: other bits when run again%s", shift[i] != 0 ? " at another alignment" : "");
+    for (int n = 1; n <= SUITE_MAX_THREADS; n++) {
+        if (s->opened[n] != NULL)
+            compute_memory_close(s->opened[n], &s->pool.memory[n]);
+        if (s->pool.memory[n] != NULL)
+            suite_fail(s, "memory_close left the pointer");
+        compute_close(&s->opened[n]);
+        compute_close(&s->opened[n]);
+        if (s->opened[n] != NULL)
+            suite_fail(s, "close left the pointer");
     }
+    free(s->pool.host);
+    free(s->pool.got);
+    free(s->pool.unseen);
+    free(s->pool.doubles);
 }
 
-int compute_suite(const struct compute_backend *b, FILE *log)
+int compute_suite(const struct compute_backend *b, const struct compute_suite_options *options)
 {
-    struct suite s = { .ops = b, .log = log, .case_name = "open" };
+    struct suite s = { .ops = b, .case_name = "open" };
 
-    if (compute_open(&s.c, b, NULL) != RC_OK) {
-        suite_fail(&s, "%s", rc_message());
-        return s.n_failures;
+    if (options != NULL)
+        s.options = *options;
+    if (s.options.n_threads_most < 1 || s.options.n_threads_most > SUITE_MAX_THREADS)
+        s.options.n_threads_most = SUITE_MAX_THREADS;
+    if (open_all(&s)) {
+        suite_memory(&s);
+        if (b->touches_memory) {
+            suite_gemm(&s);
+            suite_elements(&s);
+            suite_convs(&s);
+            suite_norms(&s);
+            suite_pools(&s);
+            suite_losses(&s);
+        } else
+            suite_untouched(&s);
+        suite_counts(&s);
+        suite_alone(&s);
     }
-    if (b->touches_memory) {
-        suite_gemm(&s);
-        suite_elements(&s);
-        suite_windows(&s);
-        suite_losses(&s);
-    } else
-        suite_untouched(&s);
-    compute_close(&s.c);
-    compute_close(&s.c);
-    if (s.c != NULL)
-        suite_fail(&s, "close left the pointer");
-    suite_counts(&s);
+    close_all(&s);
     return s.n_failures;
+}
+
+/* C5: zeroed; what is put is got, no more and no less; several blocks, closed in any order. */
+static void memory_case(struct suite *s, const void *arg)
+{
+    enum { N_BLOCKS = 3 };
+    static const size_t n_bytes[N_BLOCKS] = { 1, 4099, 3 << 20 };
+    static const size_t order[N_BLOCKS] = { 1, 2, 0 };
+    unsigned char *byte = (unsigned char *)s->pool.host, *got = (unsigned char *)s->pool.got;
+    void *memory[N_BLOCKS] = { NULL, NULL, NULL };
+
+    (void)arg;
+    for (size_t i = 0; i < N_BLOCKS; i++) {
+        if (compute_memory_open(s->c, &memory[i], n_bytes[i], "a block") != RC_OK || memory[i] == NULL) {
+            suite_fail(s, "memory_open of %zu bytes: %s", n_bytes[i], rc_message());
+            continue;
+        }
+        memset(got, 0xa5, n_bytes[i]);
+        compute_get(s->c, got, memory[i], n_bytes[i]);
+        for (size_t k = 0; k < n_bytes[i]; k++)
+            if (got[k] != 0)
+                suite_fail(s, "byte %zu of fresh memory is %d, should be 0", k, got[k]);
+        for (size_t k = 0; k < n_bytes[i]; k++)
+            byte[k] = (unsigned char)(k * 7 + i);
+        compute_put(s->c, memory[i], byte, n_bytes[i]);
+        memset(byte, 0, n_bytes[i]); /* put() may not read it any more */
+    }
+    for (size_t i = 0; i < N_BLOCKS && memory[i] != NULL; i++) {
+        memset(got, 0xa5, n_bytes[i] + 1);
+        compute_get(s->c, got, memory[i], n_bytes[i]);
+        for (size_t k = 0; k <= n_bytes[i]; k++) {
+            const unsigned char want = k < n_bytes[i] ? (unsigned char)(k * 7 + i) : 0xa5;
+            if (got[k] != want)
+                suite_fail(s, "byte %zu of %zu came back as %d, should be %d", k, n_bytes[i], got[k], want);
+        }
+    }
+    for (size_t i = 0; i < N_BLOCKS; i++)
+        compute_memory_close(s->c, &memory[order[i]]);
+}
+
+static void too_much_case(struct suite *s, const void *arg)
+{
+    void *memory = NULL;
+
+    (void)arg;
+    if (compute_memory_open(s->c, &memory, SIZE_MAX / 4, "the moon") != RC_NOMEM)
+        suite_fail(s, "a quarter of all addresses were to be had");
+    else if (strstr(rc_message(), "the moon") == NULL || strstr(rc_message(), "4611686018427387903") == NULL)
+        suite_fail(s, "\"%s\" should name what for and how many bytes", rc_message());
+    compute_memory_close(s->c, &memory);
+}
+
+void suite_memory(struct suite *s)
+{
+    if (!s->ops->touches_memory)
+        return;
+    const struct compute_suite_options options = s->options;
+    s->options.n_allocations = NULL; /* these are to allocate */
+    s->options.only = NULL;
+    suite_run(s, "memory", memory_case, NULL);
+    suite_run(s, "too much memory", too_much_case, NULL);
+    s->options = options;
 }
