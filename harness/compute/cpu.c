@@ -22,9 +22,7 @@ static enum rc check_precision(enum precision p)
     if (p == PRECISION_TF32)
         return rc_raise(RC_UNSUPPORTED, "compute cpu: precision tf32 is a GPU's (--compute cuda); there are fp32 "
                                         "and bf16");
-    if (p == PRECISION_BF16)
-        return rc_raise(RC_UNSUPPORTED, "compute cpu: precision bf16 is not built in; there is fp32");
-    return RC_OK;
+    return p == PRECISION_BF16 ? cpu_bf16_check() : RC_OK;
 }
 
 static enum rc cpu_open(struct compute **out, const struct compute_env *env)
@@ -38,6 +36,8 @@ static enum rc cpu_open(struct compute **out, const struct compute_env *env)
         FAIL(RC_NOMEM, "compute cpu: %zu bytes", sizeof *c);
     c->kernels = cpu_kernels_best();
     c->gemms_alone = env->gemms_alone;
+    c->bf16 = env->precision == PRECISION_BF16;
+    c->n_operand = c->bf16 ? sizeof(uint16_t) : sizeof(float);
     TRY(team_open(&c->team, env->n_threads > 0 ? env->n_threads : 1, env->may_spin));
 #if GRADMARK_HAVE_OPENBLAS_THREADS
     if (openblas_get_num_threads() != 1)

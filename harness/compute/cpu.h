@@ -18,7 +18,6 @@ enum {
 };
 
 struct block; /* one memory_open() */
-struct cpu_bf16;
 
 struct cpu {
     struct compute base;
@@ -30,7 +29,8 @@ struct cpu {
     size_t own_elems, common_elems;
     enum rc failed; /* reported by the next sync */
     bool gemms_alone;
-    struct cpu_bf16 *bf16; /* NULL: fp32 */
+    bool bf16;        /* operands of products are rounded to it */
+    size_t n_operand; /* bytes of an element of one: 2 or 4 */
 };
 
 static inline struct cpu *cpu_of(struct compute *c)
@@ -54,29 +54,45 @@ struct stretch cpu_chunk(size_t n, int task);
 int cpu_n_groups(size_t n_items, size_t n_each);
 struct stretch cpu_group(size_t n_items, size_t n_each, int task);
 
-/* C(M,N) = op(A) op(B) + beta C on this thread; row lengths as given. */
+/* C(M,N) = op(A) op(B) + beta C on this thread; row lengths as given. Elements of A and B: float, or bf16. */
 struct blas {
-    bool transpose_a, transpose_b;
+    bool transpose_a, transpose_b, bf16;
     size_t M, N, K;
-    const float *a, *b;
+    const void *a, *b;
     size_t lda, ldb, ldc;
     float beta;
     float *c;
 };
 void cpu_blas(const struct blas *g);
 
-/* Rows [row, row + n_rows) of the matrix that makes a convolution a product: row (c, kh, kw), column
- * (b, out_h, out_w). Columns are those of whole output rows [from, from + n) of B out_h; ld: elements between rows
- * of col. */
+/* Rows of whole channels [channel, channel + n_channels) of the matrix that makes a convolution a product: row
+ * (c, kh, kw), column (b, out_h, out_w). Columns are those of output rows [from, from + n) of all B out_h. ld: elements
+ * between rows of col. */
 struct cols {
     const struct window *g;
     size_t channel, n_channels;
-    size_t from, n; /* output rows */
+    size_t from, n;
     size_t ld;
 };
-void cpu_im2col(const struct cpu_kernels *k, float *col, const float *x, const struct cols *s);
+/* col: float, or bf16. */
+void cpu_im2col(const struct cpu *c, void *col, const float *x, const struct cols *s);
 /* dx += the reverse; x is not cleared first. */
-void cpu_col2im(const struct cpu_kernels *k, float *dx, const float *col, const struct cols *s);
+void cpu_col2im(const struct cpu *c, float *dx, const float *col, const struct cols *s);
+
+/* x + i elements of an operand. */
+static inline const void *cpu_operand(const struct cpu *c, const void *x, size_t i)
+{
+    return (const char *)x + i * c->n_operand;
+}
+/* out(n_rows, n) := rows of x, ldx apart, as operands of products, on this thread. */
+void cpu_round(const struct cpu *c, void *out, const float *x, size_t ldx, size_t n_rows, size_t n);
+/* x[n] as an operand: x itself, or rounded by the team into out. */
+const void *cpu_rounded(struct cpu *c, void *out, const float *x, size_t n);
+
+/* cpu_onednn.c. RC_UNSUPPORTED: not built in, or not on this CPU. */
+enum rc cpu_bf16_check(void) MUST_CHECK;
+void cpu_onednn_bf16(const struct blas *g);
+void cpu_onednn_sgemm(const struct blas *g);
 
 /* As the members of struct compute_backend say. */
 void cpu_gemm(struct compute *c, const struct gemm *g);

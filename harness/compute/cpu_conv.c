@@ -29,7 +29,7 @@ static size_t count_tiles(size_t N)
     return N / by_2 >= 150 ? by_2 : n;
 }
 
-struct conv_cut conv_cut_of(const struct conv_shape *s)
+struct conv_cut conv_cut_of(const struct cpu *c, const struct conv_shape *s)
 {
     const struct window *g = &s->in;
     struct conv_cut cut = { .s = s, .M = (size_t)s->C_out, .n_taps = (size_t)g->kernel_h * (size_t)g->kernel_w };
@@ -39,7 +39,7 @@ struct conv_cut conv_cut_of(const struct conv_shape *s)
     cut.out_w = (size_t)window_out_w(g);
     cut.n_rows = (size_t)g->B * (size_t)window_out_h(g);
     cut.N = cut.n_rows * cut.out_w;
-    cut.as_it_lies = cut.n_taps == 1 && g->stride_h == 1 && g->stride_w == 1;
+    cut.as_it_lies = cut.n_taps == 1 && g->stride_h == 1 && g->stride_w == 1 && !c->bf16;
     cut.tile_rows = ceil_div(cut.n_rows, count_tiles(cut.N));
     cut.n_tiles = ceil_div(cut.n_rows, cut.tile_rows);
     cut.n_chunks = ceil_div(cut.K, CHUNK_ROWS);
@@ -81,26 +81,34 @@ struct conv { /* one call */
     struct cpu *c;
     struct conv_cut cut;
     float *y;
-    const float *x, *weight;
-    bool transposed, add; /* weight is (K, M), 1 x 1 only; y is added to */
+    const float *x;
+    const void *weight; /* operands: (M, K) */
+    bool transposed;    /* weight is (K, M); 1 x 1 only */
+    bool add;           /* y is added to */
     const struct epilogue *e;
     size_t n_blocks, block_rows; /* of the weights */
 };
 
-static void multiply(const struct conv *t, struct stretch rows, const struct conv_tile *tile, struct blas *g)
+/* Some rows of y, tile: += weight times rows [k, k + K) of col, which is b. */
+static void multiply(const struct conv *t, struct stretch rows, const struct conv_tile *tile, size_t k, size_t K,
+                     const void *b, size_t ldb)
 {
     const struct conv_cut *cut = &t->cut;
-    const size_t k = (size_t)(g->a - t->weight); /* first row of col, set by the caller */
+    const size_t at = t->transposed ? k * cut->M + rows.from : rows.from * cut->K + k;
+    const struct blas g = { .transpose_a = t->transposed,
+                            .bf16 = t->c->bf16,
+                            .M = rows.n,
+                            .N = tile->n_columns,
+                            .K = K,
+                            .a = cpu_operand(t->c, t->weight, at),
+                            .lda = t->transposed ? cut->M : cut->K,
+                            .b = b,
+                            .ldb = ldb,
+                            .beta = t->add || k > 0 ? 1.0f : 0.0f,
+                            .c = t->y + rows.from * cut->N + tile->column,
+                            .ldc = cut->N };
 
-    g->M = rows.n;
-    g->N = tile->n_columns;
-    g->transpose_a = t->transposed;
-    g->a = t->transposed ? t->weight + k * cut->M + rows.from : t->weight + rows.from * cut->K + k;
-    g->lda = t->transposed ? cut->M : cut->K;
-    g->c = t->y + rows.from * cut->N + tile->column;
-    g->ldc = cut->N;
-    g->beta = t->add || k > 0 ? 1.0f : 0.0f;
-    cpu_blas(g);
+    cpu_blas(&g);
 }
 
 static void conv_task(void *arg, int task, int thread)
@@ -112,23 +120,19 @@ static void conv_task(void *arg, int task, int thread)
     const struct stretch rows = { from, left < t->block_rows ? left : t->block_rows };
     float *col = cpu_own(t->c, thread);
 
-    if (cut->as_it_lies) {
-        struct blas g = { .K = cut->K, .a = t->weight, .b = t->x + tile.column, .ldb = cut->N };
-        multiply(t, rows, &tile, &g);
-    }
+    if (cut->as_it_lies)
+        multiply(t, rows, &tile, 0, cut->K, t->x + tile.column, cut->N);
     for (size_t i = 0; i < cut->n_chunks && !cut->as_it_lies; i++) {
         const struct stretch channels = conv_chunk_of(cut, i);
         const struct cols part = { &cut->s->in, channels.from, channels.n, tile.row, tile.n_rows, tile.n_columns };
-        struct blas g = {
-            .K = channels.n * cut->n_taps, .a = t->weight + channels.from * cut->n_taps, .b = col, .ldb = tile.n_columns
-        };
         if (!t->c->gemms_alone)
-            cpu_im2col(t->c->kernels, col, t->x, &part);
-        multiply(t, rows, &tile, &g);
+            cpu_im2col(t->c, col, t->x, &part);
+        multiply(t, rows, &tile, channels.from * cut->n_taps, channels.n * cut->n_taps, col, tile.n_columns);
     }
     cpu_epilogue(t->c, t->y, t->e, cut->N, rows, &tile);
 }
 
+/* Scratch is there. */
 static void conv_run(struct conv *t)
 {
     const struct conv_cut *cut = &t->cut;
@@ -140,41 +144,62 @@ static void conv_run(struct conv *t)
         t->n_blocks = cut->M >= BLOCK_ROWS ? cut->M / BLOCK_ROWS : 1;
     t->block_rows = ceil_div(cut->M, t->n_blocks);
     t->n_blocks = ceil_div(cut->M, t->block_rows);
-    if (cut->as_it_lies || cpu_scratch(t->c, cut->chunk_channels * cut->n_taps * cut->tile_rows * cut->out_w, 0))
-        team_run(t->c->team, conv_task, t, (int)(cut->n_tiles * t->n_blocks));
+    team_run(t->c->team, conv_task, t, (int)(cut->n_tiles * t->n_blocks));
+}
+
+size_t conv_col_elems(const struct conv_cut *cut)
+{
+    return cut->as_it_lies ? 0 : cut->chunk_channels * cut->n_taps * cut->tile_rows * cut->out_w;
 }
 
 void cpu_conv(struct compute *base, float *y, const float *x, const float *weight, const struct epilogue *e,
               const struct conv_shape *s)
 {
-    struct conv t = { .c = cpu_of(base), .cut = conv_cut_of(s), .y = y, .x = x, .weight = weight, .e = e };
+    struct cpu *c = cpu_of(base);
+    struct conv t = { .c = c, .cut = conv_cut_of(c, s), .y = y, .x = x, .e = e };
 
-    if (cpu_is_thin(&t.cut))
+    if (cpu_is_thin(&t.cut)) {
         cpu_thin_conv(t.c, y, x, weight, e, &t.cut);
-    else
-        conv_run(&t);
+        return;
+    }
+    if (!cpu_scratch(c, conv_col_elems(&t.cut), c->bf16 ? t.cut.M * t.cut.K : 0))
+        return;
+    t.weight = cpu_rounded(c, cpu_common(c), weight, t.cut.M * t.cut.K);
+    conv_run(&t);
 }
 
 struct flip {
-    float *to;
+    struct cpu *c;
+    void *to; /* operands */
     const float *from;
     size_t C_out, C, n_taps;
 };
 
-/* to(C, C_out, kernel) = from(C_out, C, kernel) with the kernel turned by half a turn. */
+/* One channel's weights, turned by half a turn. */
+static void flip_channel(const struct flip *t, float *to, size_t c)
+{
+    for (size_t o = 0; o < t->C_out; o++, to += t->n_taps) {
+        const float *from = t->from + (o * t->C + c) * t->n_taps + t->n_taps - 1;
+        for (size_t k = 0; k < t->n_taps; k++)
+            to[k] = *(from - k);
+    }
+}
+
+/* to(C, C_out, kernel) = from(C_out, C, kernel) with the kernel turned. */
 static void flip_task(void *arg, int task, int thread)
 {
     const struct flip *t = arg;
-    const struct stretch channels = cpu_group(t->C, t->C_out * t->n_taps, task);
+    const size_t n_each = t->C_out * t->n_taps;
+    const struct stretch channels = cpu_group(t->C, n_each, task);
 
-    (void)thread;
-    for (size_t c = channels.from; c < channels.from + channels.n; c++)
-        for (size_t o = 0; o < t->C_out; o++) {
-            float *to = t->to + (c * t->C_out + o) * t->n_taps;
-            const float *from = t->from + (o * t->C + c) * t->n_taps + t->n_taps - 1;
-            for (size_t k = 0; k < t->n_taps; k++)
-                to[k] = *(from - k);
+    for (size_t c = channels.from; c < channels.from + channels.n; c++) {
+        if (!t->c->bf16) {
+            flip_channel(t, (float *)t->to + c * n_each, c);
+            continue;
         }
+        flip_channel(t, cpu_own(t->c, thread), c);
+        cpu_round(t->c, (uint16_t *)t->to + c * n_each, cpu_own(t->c, thread), n_each, 1, n_each);
+    }
 }
 
 /* The convolution whose output is dx: of dy with turned weights. Padding keeps it as large as the input. */
@@ -208,17 +233,20 @@ void cpu_turned_conv(struct cpu *c, float *dx, const float *dy, const float *wei
 {
     static const struct epilogue none = { .relu = false };
     const struct conv_shape back = turned(s);
-    const size_t n_taps = (size_t)s->in.kernel_h * (size_t)s->in.kernel_w;
-    struct conv t = { .c = c, .cut = conv_cut_of(&back), .y = dx, .x = dy, .weight = weight, .add = add, .e = &none };
-    struct flip flip = { .from = weight, .C_out = (size_t)s->C_out, .C = (size_t)s->in.C, .n_taps = n_taps };
+    struct conv t = { .c = c, .cut = conv_cut_of(c, &back), .y = dx, .x = dy, .add = add, .e = &none };
+    const size_t n_weights = t.cut.M * t.cut.K, n_col = conv_col_elems(&t.cut), n_each = t.cut.K;
+    struct flip flip = { c, NULL, weight, (size_t)s->C_out, (size_t)s->in.C, t.cut.n_taps };
 
-    t.transposed = t.cut.as_it_lies;
-    if (!t.transposed) {
-        if (!cpu_scratch(c, 0, t.cut.M * t.cut.K))
-            return;
-        t.weight = flip.to = cpu_common(c);
+    t.transposed = t.cut.n_taps == 1;
+    if (!cpu_scratch(c, n_col > n_each ? n_col : n_each, t.transposed && !c->bf16 ? 0 : n_weights))
+        return;
+    flip.to = cpu_common(c);
+    if (t.transposed)
+        t.weight = cpu_rounded(c, cpu_common(c), weight, n_weights);
+    else {
+        t.weight = flip.to;
         if (!c->gemms_alone)
-            team_run(c->team, flip_task, &flip, cpu_n_groups(flip.C, flip.C_out * n_taps));
+            team_run(c->team, flip_task, &flip, cpu_n_groups(flip.C, n_each));
     }
     conv_run(&t);
 }

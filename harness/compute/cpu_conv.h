@@ -16,12 +16,14 @@ struct conv_cut {
     size_t M, K, N;
     size_t n_taps;        /* kernel_h kernel_w */
     size_t out_w, n_rows; /* columns of an output row; output rows of all images */
-    bool as_it_lies;      /* 1 x 1, stride 1: x is col */
+    bool as_it_lies;      /* 1 x 1, stride 1, fp32: x is col */
     size_t tile_rows, n_tiles;
     size_t chunk_channels, n_chunks;
 };
 
-struct conv_cut conv_cut_of(const struct conv_shape *s);
+struct conv_cut conv_cut_of(const struct cpu *c, const struct conv_shape *s);
+/* Of a thread's part of col. */
+size_t conv_col_elems(const struct conv_cut *cut);
 
 struct conv_tile {
     size_t row, n_rows;       /* output rows */

@@ -48,60 +48,89 @@ static struct tap tap_of(const struct window *g, int kh, int kw, int from, int t
     return t;
 }
 
-static void zero_floats(float *to, size_t n)
+/* Where a row of col goes: floats, or bf16. */
+struct target {
+    const struct cpu *c;
+    char *at;
+};
+
+static char *target_at(const struct target *to, size_t i)
 {
-    if (n > 0)
-        memset(to, 0, n * sizeof *to);
+    return to->at + i * to->c->n_operand;
+}
+
+static void zeros(const struct target *to, size_t i, size_t n)
+{
+    memset(target_at(to, i), 0, n * to->c->n_operand);
+}
+
+static void copy(const struct target *to, size_t i, const float *from, size_t step, size_t n)
+{
+    void *at = target_at(to, i);
+
+    if (to->c->bf16)
+        to->c->kernels->to_bf16(at, from, step, n);
+    else if (step == 1)
+        memcpy(at, from, n * sizeof *from);
+    else
+        to->c->kernels->strided_copy(at, from, step, n);
+}
+
+/* Columns [from, to) of n_rows rows of W := 0 */
+static void zero_columns(const struct target *to, size_t i, size_t from, size_t last, size_t n_rows, size_t W)
+{
+    if (to->c->bf16) {
+        uint16_t *at = (uint16_t *)(void *)target_at(to, i);
+        for (size_t k = from; k < last; k++)
+            for (size_t row = 0; row < n_rows; row++)
+                at[row * W + k] = 0;
+    } else {
+        float *at = (float *)(void *)target_at(to, i);
+        for (size_t k = from; k < last; k++)
+            for (size_t row = 0; row < n_rows; row++)
+                at[row * W + k] = 0.0f;
+    }
 }
 
 /* All rows at once: they follow one another in the input as they do in col. */
-static void shift_rows(float *col, const float *plane, const struct tap *t)
+static void shift_rows(const struct target *to, size_t i, const float *plane, const struct tap *t)
 {
-    const size_t W = (size_t)t->out_w, n_rows = (size_t)(t->rows.to - t->rows.from), n = n_rows * W;
+    const size_t W = (size_t)t->out_w, n_rows = (size_t)(t->rows.to - t->rows.from);
     const size_t before = (size_t)t->columns.from, after = W - (size_t)t->columns.to;
     const float *from = plane + (ptrdiff_t)(t->rows.from + t->top) * t->g->W + t->left;
 
-    memcpy(col + before, from + before, (n - before - after) * sizeof *col);
-    for (size_t k = 0; k < before; k++)
-        for (size_t i = 0; i < n_rows; i++)
-            col[i * W + k] = 0.0f;
-    for (size_t k = (size_t)t->columns.to; k < W; k++)
-        for (size_t i = 0; i < n_rows; i++)
-            col[i * W + k] = 0.0f;
+    copy(to, i + before, from + before, 1, n_rows * W - before - after);
+    zero_columns(to, i, 0, before, n_rows, W);
+    zero_columns(to, i, W - after, W, n_rows, W);
 }
 
-static void copy_row(const struct cpu_kernels *k, float *col, const float *row, const struct tap *t)
+static void copy_row(const struct target *to, size_t i, const float *row, const struct tap *t)
 {
     const size_t n = (size_t)(t->columns.to - t->columns.from), W = (size_t)t->out_w;
     const ptrdiff_t at = (ptrdiff_t)t->columns.from * t->g->stride_w + t->left;
 
-    for (int i = 0; i < t->columns.from; i++)
-        col[i] = 0.0f;
-    if (n > 0 && t->g->stride_w == 1)
-        memcpy(col + t->columns.from, row + at, n * sizeof *col);
-    else if (n > 0)
-        k->strided_copy(col + t->columns.from, row + at, (size_t)t->g->stride_w, n);
-    for (size_t i = (size_t)t->columns.to; i < W; i++)
-        col[i] = 0.0f;
+    zero_columns(to, i, 0, (size_t)t->columns.from, 1, W);
+    if (n > 0)
+        copy(to, i + (size_t)t->columns.from, row + at, (size_t)t->g->stride_w, n);
+    zero_columns(to, i, (size_t)t->columns.to, W, 1, W);
 }
 
 /* Output rows [t->from, t->to) of one image. */
-static void fill(const struct cpu_kernels *k, float *col, const float *plane, const struct tap *t)
+static void fill(const struct target *to, const float *plane, const struct tap *t)
 {
     const struct window *g = t->g;
     const size_t W = (size_t)t->out_w;
-    const size_t above = (size_t)(t->rows.from - t->from) * W, below = (size_t)(t->to - t->rows.to) * W;
-    float *to = col + above;
+    size_t at = (size_t)(t->rows.from - t->from) * W;
 
-    zero_floats(col, above);
+    zeros(to, 0, at);
     if (t->rows.from < t->rows.to && t->columns.from < t->columns.to && g->stride_h == 1 && g->stride_w == 1 &&
         t->out_w == g->W) {
-        shift_rows(to, plane, t);
-        to += (size_t)(t->rows.to - t->rows.from) * W;
+        shift_rows(to, at, plane, t);
+        at += (size_t)(t->rows.to - t->rows.from) * W;
     } else
-        for (int o = t->rows.from; o < t->rows.to; o++, to += W)
-            copy_row(k, to, plane + (ptrdiff_t)(o * g->stride_h + t->top) * g->W, t);
-    zero_floats(to, below);
+        for (int o = t->rows.from; o < t->rows.to; o++, at += W)
+            copy_row(to, at, plane + (ptrdiff_t)(o * g->stride_h + t->top) * g->W, t);
+    zeros(to, at, (size_t)(t->to - t->rows.to) * W);
 }
 
 static void drain(const struct cpu_kernels *k, float *plane, const float *col, const struct tap *t)
@@ -139,7 +168,7 @@ static bool next_piece(struct piece *p, const struct cols *s, size_t out_h)
     return true;
 }
 
-void cpu_im2col(const struct cpu_kernels *k, float *col, const float *x, const struct cols *s)
+void cpu_im2col(const struct cpu *cpu, void *col, const float *x, const struct cols *s)
 {
     const struct window *g = s->g;
     const size_t out_h = (size_t)window_out_h(g), out_w = (size_t)window_out_w(g);
@@ -149,13 +178,15 @@ void cpu_im2col(const struct cpu_kernels *k, float *col, const float *x, const s
     while (next_piece(&p, s, out_h))
         for (size_t tap = 0; tap < n_taps; tap++) {
             const struct tap t = tap_of(g, (int)tap / g->kernel_w, (int)tap % g->kernel_w, p.from, p.to);
-            for (size_t c = 0; c < s->n_channels; c++)
-                fill(k, col + (c * n_taps + tap) * s->ld + p.row * out_w,
-                     x + ((s->channel + c) * (size_t)g->B + p.image) * plane, &t);
+            for (size_t c = 0; c < s->n_channels; c++) {
+                struct target to = { .c = cpu, .at = col };
+                to.at = target_at(&to, (c * n_taps + tap) * s->ld + p.row * out_w);
+                fill(&to, x + ((s->channel + c) * (size_t)g->B + p.image) * plane, &t);
+            }
         }
 }
 
-void cpu_col2im(const struct cpu_kernels *k, float *dx, const float *col, const struct cols *s)
+void cpu_col2im(const struct cpu *cpu, float *dx, const float *col, const struct cols *s)
 {
     const struct window *g = s->g;
     const size_t out_h = (size_t)window_out_h(g), out_w = (size_t)window_out_w(g);
@@ -166,7 +197,7 @@ void cpu_col2im(const struct cpu_kernels *k, float *dx, const float *col, const 
         for (size_t tap = 0; tap < n_taps; tap++) {
             const struct tap t = tap_of(g, (int)tap / g->kernel_w, (int)tap % g->kernel_w, p.from, p.to);
             for (size_t c = 0; c < s->n_channels; c++)
-                drain(k, dx + ((s->channel + c) * (size_t)g->B + p.image) * plane,
+                drain(cpu->kernels, dx + ((s->channel + c) * (size_t)g->B + p.image) * plane,
                       col + (c * n_taps + tap) * s->ld + p.row * out_w, &t);
         }
 }

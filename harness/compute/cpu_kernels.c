@@ -8,6 +8,9 @@
 
 #include <math.h>
 #include <string.h>
+#ifdef __AVX512BF16__
+#include <immintrin.h>
+#endif
 
 #include "harness/compute/dropout.h"
 
@@ -353,7 +356,6 @@ static void thin_products(float *restrict out, const float *scale, const float *
 {
     size_t m = 0;
 
-    memset(out, 0, B * n * sizeof *out);
     for (; m + 4 <= M; m += 4)
         for (size_t i = 0; i < B; i++)
             add_four(out + i * n, scale + m * B + i, B, w + m * w_step, w_step, n);
@@ -362,15 +364,40 @@ static void thin_products(float *restrict out, const float *scale, const float *
             add_scaled(out + i * n, w + m * w_step, scale[m * B + i], n);
 }
 
-/* To the nearest, ties to even; a NaN stays one. */
-static void to_bf16(uint16_t *restrict to, const float *restrict from, size_t n)
+static inline uint32_t bf16_bits(float x)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &x, sizeof bits);
+    const uint32_t nan = (bits | 0x400000u) & 0xffff0000u;
+    const uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) & 0xffff0000u;
+    return (bits & 0x7fffffffu) > 0x7f800000u ? nan : rounded;
+}
+
+static void to_bf16(uint16_t *restrict to, const float *restrict from, size_t step, size_t n)
+{
+    size_t i = 0;
+
+    if (step != 1) {
+        for (; i < n; i++)
+            to[i] = (uint16_t)(bf16_bits(from[i * step]) >> 16);
+        return;
+    }
+#ifdef __AVX512BF16__ /* rounds alike, but makes denormal numbers zero, as products of bf16 do */
+    for (; i + 16 <= n; i += 16) {
+        const __m256bh rounded = _mm512_cvtneps_pbh(_mm512_loadu_ps(from + i));
+        memcpy(to + i, &rounded, sizeof rounded);
+    }
+#endif
+    for (; i < n; i++)
+        to[i] = (uint16_t)(bf16_bits(from[i]) >> 16);
+}
+
+static void round_to_bf16(float *restrict to, const float *restrict from, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        uint32_t bits;
-        memcpy(&bits, from + i, sizeof bits);
-        const uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-        const bool nan = (bits & 0x7fffffffu) > 0x7f800000u;
-        to[i] = (uint16_t)(nan ? (bits >> 16) | 0x40u : rounded);
+        const uint32_t bits = bf16_bits(from[i]);
+        memcpy(to + i, &bits, sizeof bits);
     }
 }
 
@@ -400,4 +427,5 @@ const struct cpu_kernels CPU_KERNELS = {
     .thin_mix = thin_mix,
     .thin_products = thin_products,
     .to_bf16 = to_bf16,
+    .round_to_bf16 = round_to_bf16,
 };

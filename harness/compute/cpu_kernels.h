@@ -66,9 +66,11 @@ struct cpu_kernels {
     void (*thin_dots)(float *out, const float *row, const float *x, size_t x_step, size_t B, size_t n);
     /* out[n] = sum over i < B of scale[i] x[i x_step ..]. */
     void (*thin_mix)(float *out, const float *scale, const float *x, size_t x_step, size_t B, size_t n);
-    /* out(B, n) = scale(M, B)^T w, row m of which is w[m w_step .. + n). */
+    /* out(B, n) += scale(M, B)^T w, row m of which is w[m w_step .. + n). */
     void (*thin_products)(float *out, const float *scale, const float *w, size_t w_step, size_t M, size_t B, size_t n);
-    void (*to_bf16)(uint16_t *to, const float *from, size_t n);
+    /* Rounded to the nearest bf16, ties to even; a NaN stays one. */
+    void (*to_bf16)(uint16_t *to, const float *from, size_t step, size_t n);
+    void (*round_to_bf16)(float *to, const float *from, size_t n);
 };
 
 const struct cpu_kernels *cpu_kernels_best(void);

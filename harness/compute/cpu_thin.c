@@ -19,7 +19,8 @@ enum {
 struct thin { /* one call; those it does not use are NULL */
     struct cpu *c;
     const struct conv_cut *cut;
-    float *rows; /* (N, K): the columns */
+    float *rows;    /* (N, K): the columns */
+    float *rounded; /* (M, N): dy; bf16 */
     float *out;
     const float *x, *dy, *weight;
     const struct epilogue *e;
@@ -55,6 +56,15 @@ static struct cols part_of(const struct conv_cut *cut, struct stretch channels)
     return (struct cols){ &cut->s->in, channels.from, channels.n, 0, cut->n_rows, cut->N };
 }
 
+static float bf16_float(uint16_t x)
+{
+    const uint32_t bits = (uint32_t)x << 16;
+    float value;
+
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
 /* rows := columns of x */
 static void gather_task(void *arg, int task, int thread)
 {
@@ -64,21 +74,48 @@ static void gather_task(void *arg, int task, int thread)
     const struct cols part = part_of(cut, channels);
     const size_t at = channels.from * cut->n_taps, n = channels.n * cut->n_taps;
     float *col = cpu_own(t->c, thread);
+    const uint16_t *col16 = (const uint16_t *)(void *)col;
 
-    cpu_im2col(t->c->kernels, col, t->x, &part);
+    cpu_im2col(t->c, col, t->x, &part);
     for (size_t i = 0; i < cut->N; i++)
         for (size_t k = 0; k < n; k++)
-            t->rows[i * cut->K + at + k] = col[k * cut->N + i];
+            t->rows[i * cut->K + at + k] = t->c->bf16 ? bf16_float(col16[k * cut->N + i]) : col[k * cut->N + i];
 }
 
 static bool gather(struct thin *t)
 {
-    if (!cpu_scratch(t->c, 2 * segment_channels(t->cut) * t->cut->n_taps * MAX_COLUMNS, t->cut->N * t->cut->K))
+    struct cpu *c = t->c;
+    const struct conv_cut *cut = t->cut;
+    const size_t n = segment_channels(cut) * cut->n_taps;
+
+    if (!cpu_scratch(c, 2 * n * MAX_COLUMNS + 4 * n + SEGMENT, cut->N * cut->K + cut->M * cut->N))
         return false;
-    t->rows = cpu_common(t->c);
-    if (!t->c->gemms_alone && t->x != NULL)
-        team_run(t->c->team, gather_task, t, n_segments(t->cut));
+    t->rows = cpu_common(c);
+    t->rounded = t->rows + cut->N * cut->K;
+    if (!c->gemms_alone && t->x != NULL)
+        team_run(c->team, gather_task, t, n_segments(cut));
+    if (c->bf16 && t->dy != NULL) {
+        c->kernels->round_to_bf16(t->rounded, t->dy, cut->M * cut->N);
+        t->dy = t->rounded;
+    }
     return true;
+}
+
+/* n_rows rows of the weights, K apart, from element at on: as operands. */
+struct rows {
+    const float *at;
+    size_t step;
+};
+
+static struct rows weights(const struct thin *t, size_t at, size_t n_rows, size_t n, float *scratch)
+{
+    const size_t K = t->cut->K;
+
+    if (!t->c->bf16)
+        return (struct rows){ t->weight + at, K };
+    for (size_t i = 0; i < n_rows; i++)
+        t->c->kernels->round_to_bf16(scratch + i * n, t->weight + at + i * K, n);
+    return (struct rows){ scratch, n };
 }
 
 static struct stretch weight_rows(const struct conv_cut *cut, int task)
@@ -101,12 +138,12 @@ static void forward_task(void *arg, int task, int thread)
     const struct conv_tile all = { 0, cut->n_rows, 0, cut->N };
     float dot[MAX_COLUMNS];
 
-    (void)thread;
     memset(t->out + rows.from * cut->N, 0, rows.n * cut->N * sizeof *t->out);
     for (size_t k = 0; k < cut->K; k += SEGMENT) {
         const size_t n = cut->K - k < SEGMENT ? cut->K - k : SEGMENT;
         for (size_t o = rows.from; o < rows.from + rows.n; o++) {
-            t->c->kernels->thin_dots(dot, t->weight + o * cut->K + k, t->rows + k, cut->K, cut->N, n);
+            t->c->kernels->thin_dots(dot, weights(t, o * cut->K + k, 1, n, cpu_own(t->c, thread)).at, t->rows + k,
+                                     cut->K, cut->N, n);
             for (size_t i = 0; i < cut->N; i++)
                 t->out[o * cut->N + i] += dot[i];
         }
@@ -157,7 +194,12 @@ static void input_task(void *arg, int task, int thread)
     const size_t n_each = (size_t)g->B * (size_t)g->H * (size_t)g->W;
     float *sum = cpu_own(t->c, thread), *col = sum + n * cut->N;
 
-    t->c->kernels->thin_products(sum, t->dy, t->weight + at, cut->K, cut->M, cut->N, n);
+    memset(sum, 0, n * cut->N * sizeof *sum);
+    for (size_t m = 0; m < cut->M; m += 4) {
+        const size_t n_rows = cut->M - m < 4 ? cut->M - m : 4;
+        const struct rows w = weights(t, m * cut->K + at, n_rows, n, col);
+        t->c->kernels->thin_products(sum, t->dy + m * cut->N, w.at, w.step, n_rows, cut->N, n);
+    }
     if (t->c->gemms_alone)
         return;
     for (size_t i = 0; i < cut->N; i++)
@@ -165,7 +207,7 @@ static void input_task(void *arg, int task, int thread)
             col[k * cut->N + i] = sum[i * n + k];
     if (!t->add)
         memset(t->out + channels.from * n_each, 0, channels.n * n_each * sizeof *t->out);
-    cpu_col2im(t->c->kernels, t->out, col, &part);
+    cpu_col2im(t->c, t->out, col, &part);
 }
 
 void cpu_thin_input_grad(struct cpu *c, float *dx, const float *dy, const float *weight, bool add,

@@ -106,8 +106,9 @@ static void fill_libraries(struct record *r)
         const char *key, *version;
     } library[] = {
         { "hwloc", GRADMARK_HWLOC_VERSION },     { "openblas", GRADMARK_CBLAS_VERSION },
-        { "zeromq", GRADMARK_ZMQ_VERSION },      { "mpi", GRADMARK_MPI_VERSION },
-        { "simgrid", GRADMARK_SIMGRID_VERSION }, { "jansson", GRADMARK_JANSSON_VERSION },
+        { "onednn", GRADMARK_ONEDNN_VERSION },   { "zeromq", GRADMARK_ZMQ_VERSION },
+        { "mpi", GRADMARK_MPI_VERSION },         { "simgrid", GRADMARK_SIMGRID_VERSION },
+        { "jansson", GRADMARK_JANSSON_VERSION },
     };
     struct record *libraries = NULL;
 
@@ -127,10 +128,4 @@ void manifest_fill(struct record *r, bool virtual_only)
         return;
     fill_machine(r);
     fill_libraries(r);
-}
-
-void manifest_version(char *out, size_t n_bytes)
-{
-    snprintf(out, n_bytes, "%s (commit %.12s%s)", GRADMARK_VERSION, GRADMARK_GIT_COMMIT,
-             GRADMARK_GIT_DIRTY ? ", changed" : "");
 }

@@ -14,7 +14,7 @@ static const char *const of_build[] = { "version",        "git_commit", "git_dir
                                         "compiler_flags", "build_type", NULL };
 static const char *const of_machine[] = { "host",         "kernel",   "cpu_model", "cores_count",
                                           "memory_bytes", "date_utc", "libraries", NULL };
-static const char *const of_libraries[] = { "hwloc", "openblas", "zeromq", "mpi", "simgrid", NULL };
+static const char *const of_libraries[] = { "hwloc", "openblas", "onednn", "zeromq", "mpi", "simgrid", NULL };
 
 static json_t *manifest(bool virtual_only)
 {

@@ -254,36 +254,22 @@ out:
     return rc;
 }
 
-/*
- * Stopping: a signal that came is told by its disposition. The handler does nothing, and having run once (on whatever
- * thread) it is gone: back at the default, so that a second signal ends the program at once.
- */
-static void note_signal(int number)
-{
-    (void)number;
-}
-
-static const int stop_signals[] = { SIGINT, SIGTERM };
-enum { N_STOP_SIGNALS = sizeof stop_signals / sizeof *stop_signals };
-
-static void catch_stops(void)
-{
-    for (int i = 0; i < N_STOP_SIGNALS; i++) {
-        struct sigaction now, action = { .sa_flags = (int)SA_RESETHAND };
-        action.sa_handler = note_signal;
-        if (sigaction(stop_signals[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL)
-            sigaction(stop_signals[i], &action, NULL);
-    }
-}
-
+/* Did somebody ask to stop? The signals are blocked while launches run, so that none is lost. */
 static bool stop_wanted(void)
 {
-    struct sigaction now;
+    sigset_t waiting;
 
-    for (int i = 0; i < N_STOP_SIGNALS; i++)
-        if (sigaction(stop_signals[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL)
-            return true;
-    return false;
+    return sigpending(&waiting) == 0 && (sigismember(&waiting, SIGINT) == 1 || sigismember(&waiting, SIGTERM) == 1);
+}
+
+static void block_stops(void)
+{
+    sigset_t stops;
+
+    sigemptyset(&stops);
+    sigaddset(&stops, SIGINT);
+    sigaddset(&stops, SIGTERM);
+    sigprocmask(SIG_BLOCK, &stops, NULL);
 }
 
 static enum rc launch(struct comparison *c, struct world *w, size_t turn, size_t i, struct arguments *a)
@@ -317,7 +303,7 @@ enum rc compare_launch_all(struct comparison *c, struct world *w)
     if (!a)
         return rc_raise(RC_NOMEM, "no memory for arguments");
     if (!w)
-        catch_stops();
+        block_stops();
     for (size_t turn = 0; !c->stopped; turn++) {
         TRY(another_turn(c, w, turn, &more));
         if (!more)

@@ -9,7 +9,6 @@
 #include "harness/report/chart.h"
 #include "harness/report/manifest.h"
 #include "harness/report/record.h"
-#include "harness/train/train.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/cores.h"
 #include "harness/world/world.h"
@@ -42,10 +41,7 @@ static void print_parts(void)
     printf("\nmodels      ");
     for (const struct workload *const *m = workload_all(); *m; m++)
         printf(" %s (data %s)", (*m)->name, (*m)->dataset ? (*m)->dataset : "none: plays a profile");
-    printf("\nmodes       ");
-    for (const struct sync_mode *const *m = train_modes(); *m; m++)
-        printf(" %s", (*m)->name);
-    printf("\nreducers    ");
+    printf("\nmodes        none single ps allreduce\nreducers    ");
     for (const struct reducer *const *r = reducer_all(); *r; r++)
         printf(" %s", (*r)->name);
     printf("\ncharts       %s\n",
@@ -71,6 +67,8 @@ static enum rc info_run(int argc, char **argv, enum verb_stage *stage)
     print_parts();
     print_missing("world mpi", GRADMARK_MPI_WHY_NOT);
     print_missing("world sim", GRADMARK_SIMGRID_WHY_NOT);
+    print_missing("cpu bf16", GRADMARK_ONEDNN_WHY_NOT);
+    printf("products     %s\n", GRADMARK_PRODUCTS);
     printf("cuda         %s\nnccl         %s\n", GRADMARK_CUDA_STATE, GRADMARK_NCCL_STATE);
     fflush(stdout);
     TRY(record_open(&r, "build"));
