@@ -40,7 +40,8 @@ struct comparison { /* in mpi every process has one; only rank 0's results are f
 enum rc compare_plan(struct comparison *c) MUST_CHECK;
 /* compare_steps.c: p->n_steps of every point whose steps the user leaves open: its model's, or as many as let two
  * turns of all points end within the budget, 6 at least. A model is slow where a step of one worker takes over 50 ms
- * at half the rate of a GEMM of this machine, measured here; others keep theirs. Needs step_flops and step_s of points.
+ * at a quarter of the rate of a GEMM of this machine, measured here; others keep theirs. Needs step_flops and step_s of
+ * points.
  */
 enum rc compare_choose_steps(struct comparison *c) MUST_CHECK;
 /* Resolve every launch without running it, so that bad input is found before work begins. */

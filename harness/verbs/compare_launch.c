@@ -150,8 +150,10 @@ static void note_cost(struct point *p, const struct train_job *job)
 
     p->default_steps = (uint64_t)job->workload->default_steps;
     p->step_flops = job->compute->touches_memory && !job->profile ? job->flops_per_sample * n_samples : 0;
+    if (job->compute->touches_memory) /* gradients are carried and parameters updated at the pace of memory, about */
+        p->step_s = (double)job->n_params * 40 * 1e-10;
     if (job->profile && !(job->world->caps & WORLD_VIRTUAL_TIME))
-        p->step_s = 1e-9 * (double)profile_step_ns(job->profile) * (double)job->opts.batch / job->profile->batch;
+        p->step_s += 1e-9 * (double)profile_step_ns(job->profile) * (double)job->opts.batch / job->profile->batch;
 }
 
 enum rc compare_check(struct comparison *c)

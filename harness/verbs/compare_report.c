@@ -18,7 +18,7 @@ static void format_rate(char *out, size_t n_bytes, double per_s)
     } scale[] = { { 1e9, " G" }, { 1e6, " M" }, { 1e3, " k" }, { 1, "" } };
 
     for (size_t i = 0; i < sizeof scale / sizeof *scale; i++)
-        if (per_s >= scale[i].factor || scale[i].factor == 1) {
+        if (!isnan(per_s) && (per_s >= scale[i].factor || scale[i].factor == 1)) {
             snprintf(out, n_bytes, "%.4g%s", per_s / scale[i].factor, scale[i].prefix);
             return;
         }
