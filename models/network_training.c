@@ -302,9 +302,9 @@ struct network_memory network_memory_of(const struct training *t)
     return trainer_const(t)->sums;
 }
 
-/* Batches are those of a laptop: the published ones (64 to 256 images a device) need tens of GiB. Learning rates are as
- * much smaller than the published ones. A thousand classes are not learnt in 50 steps: the large networks are there
- * for their images/s, and have no target. */
+/* Batches are those of a laptop: the published ones (64 to 256 images a device) need tens of GiB. Learning rates are
+ * calm for so small a batch. A thousand classes are not learnt in 50 steps: the large networks are there for their
+ * images/s, and have no target. */
 #define SHARED                                                                                                        \
     .n_params = trainer_n_params, .n_segments = trainer_n_segments, .segment = trainer_segment, .init = trainer_init, \
     .gradient = trainer_gradient, .evaluate = trainer_evaluate, .state = trainer_state,                               \
@@ -391,7 +391,7 @@ const struct workload workload_resnet50 = {
     .name = "resnet50",
     .dataset = "synthetic",
     .network = &network_resnet50,
-    .default_lr = 0.003,
+    .default_lr = 0.001,
     .default_momentum = 0.9,
     .default_batch = 8,
     .default_steps = 50,
@@ -409,7 +409,7 @@ const struct workload workload_resnet101 = {
     .name = "resnet101",
     .dataset = "synthetic",
     .network = &network_resnet101,
-    .default_lr = 0.003,
+    .default_lr = 0.001,
     .default_momentum = 0.9,
     .default_batch = 8,
     .default_steps = 50,
@@ -427,7 +427,7 @@ const struct workload workload_resnet152 = {
     .name = "resnet152",
     .dataset = "synthetic",
     .network = &network_resnet152,
-    .default_lr = 0.003,
+    .default_lr = 0.001,
     .default_momentum = 0.9,
     .default_batch = 8,
     .default_steps = 50,
@@ -445,7 +445,7 @@ const struct workload workload_inception3 = {
     .name = "inception3",
     .dataset = "synthetic",
     .network = &network_inception3,
-    .default_lr = 0.003,
+    .default_lr = 0.001,
     .default_momentum = 0.9,
     .default_batch = 8,
     .default_steps = 50,

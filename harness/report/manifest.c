@@ -129,3 +129,9 @@ void manifest_fill(struct record *r, bool virtual_only)
     fill_machine(r);
     fill_libraries(r);
 }
+
+void manifest_version(char *out, size_t n_bytes)
+{
+    snprintf(out, n_bytes, "%s (commit %.12s%s)", GRADMARK_VERSION, GRADMARK_GIT_COMMIT,
+             GRADMARK_GIT_DIRTY ? ", changed" : "");
+}

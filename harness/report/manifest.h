@@ -7,6 +7,7 @@
 #define HARNESS_REPORT_MANIFEST_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "harness/base/rc.h"
 #include "harness/report/record.h"
@@ -15,5 +16,7 @@
  * host, kernel, cpu_model, cores_count, memory_bytes, date_utc, and versions of hwloc, OpenBLAS,
  * ZeroMQ, MPI, SimGrid, as a child record "libraries". */
 void manifest_fill(struct record *r, bool virtual_only);
+/* "1.0.0 (commit 1234567, changed)": one line for people. out[n_bytes]. */
+void manifest_version(char *out, size_t n_bytes);
 
 #endif

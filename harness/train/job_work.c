@@ -12,29 +12,6 @@
 #error "GRADMARK_DATA_DIR names the folder of the shipped data sets"
 #endif
 
-#ifdef GRADMARK_NO_IMAGES /* CMakeLists.txt says when */
-static enum rc open_images_at(struct dataset **out, const char *path)
-{
-    enum rc rc;
-
-    TRY(dataset_open_digits(out, path));
-    (*out)->C = 1;
-    (*out)->H = (*out)->W = 8;
-out:
-    return rc;
-}
-
-static enum rc make_images(struct dataset **out, const struct synthetic_opts *opts, uint64_t seed)
-{
-    (void)out;
-    (void)seed;
-    return rc_raise(RC_UNSUPPORTED, "data synthetic: images of %d x %d are not built in", opts->H, opts->W);
-}
-#else
-#define open_images_at dataset_open_path
-#define make_images dataset_open_synthetic
-#endif
-
 struct wishes { /* which options were given */
     const struct opt_group *group;
     int n_groups;
@@ -90,7 +67,7 @@ static enum rc open_file(struct train_job *job, const char *path)
     struct train_opts *o = &job->opts;
     enum rc rc;
 
-    TRY(open_images_at(&job->dataset, path));
+    TRY(dataset_open_path(&job->dataset, path));
     if (job->dataset->C == 0)
         FAIL(RC_INVAL, "--data %s: holds no images", path);
     if (job->dataset->H != job->dataset->W)
@@ -131,7 +108,7 @@ static enum rc open_synthetic(struct train_job *job, const struct network *n)
                                          .n_train = n_train,
                                          .n_test = n_tenth < SYNTHETIC_TEST_IMAGES ? n_tenth : SYNTHETIC_TEST_IMAGES };
 
-    return make_images(&job->dataset, &opts, job->opts.seed);
+    return dataset_open_synthetic(&job->dataset, &opts, job->opts.seed);
 }
 
 static enum rc open_network(struct network **out, struct train_job *job, const struct wishes *w)

@@ -21,7 +21,7 @@ struct probe_env { /* of one rank; borrowed */
 /* Collective over env->world, every rank. *out on rank 0: the slowest rank of each kind. Each part takes 3 repeats,
  * then more for at most 60 ms; one whose repeats take over 1 s ends after the first. Exchanges are at most 50 of each
  * of two lengths, as many as move 256 MiB, 2 at least; a step's message over 32 MiB is worked out from one of that
- * length, an update of more than 16 Mi elements from that many. Parameters and optimiser state stay as they are,
+ * length, an update of more than 4 Mi elements from that many. Parameters and optimiser state stay as they are,
  * running means do not. */
 enum rc probe_limits(struct train_limits *out, const struct probe_env *env) MUST_CHECK;
 

@@ -313,7 +313,8 @@ static enum rc keep_params(struct rank *r, struct checkpoint *c)
         TRY(checkpoint_alloc(c, false));
     if (n_state > 0)
         compute_get(r->compute, c->state, state, n_state * sizeof(float));
-    workload_close(&r->training); /* its activations make room for the copy */
+    workload_close(&r->training); /* activations and gradients make room for the copy */
+    close_floats(r, &r->grad);
     compute_get(r->compute, c->param, r->param, job->n_params * sizeof(float));
     snprintf(c->model, sizeof c->model, "%s", job->opts.model);
     c->seed = job->opts.seed;

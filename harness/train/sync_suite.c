@@ -24,7 +24,7 @@ static void expect(struct suite *s, int ok, const char *what, const char *detail
 /* S3: 30 steps with momentum, decay, a rising rate. */
 static void one_worker_is_single(struct suite *s, const char *model)
 {
-    char options[256];
+    char options[512];
     struct train_result own = { 0 }, single = { 0 };
 
     snprintf(options, sizeof options,
@@ -45,6 +45,10 @@ static void one_worker_is_single(struct suite *s, const char *model)
             expect(s, own.stamp[t].staleness_count == 0, "P2: alone and yet stale", model);
         expect(s, memcmp(own.final.velocity, single.final.velocity, n_bytes) == 0, "S3: velocity is not single's",
                model);
+        expect(s,
+               own.final.n_state == 0 ||
+                   memcmp(own.final.state, single.final.state, own.final.n_state * sizeof(float)) == 0,
+               "S3: running means are not single's", model);
     }
     train_result_free(&own);
     train_result_free(&single);
@@ -98,6 +102,8 @@ int sync_suite(const struct sync_mode *mode, int quiet)
     static const char *const models[] = { "linear", "lenet" };
     struct suite s = { .mode = mode, .quiet = quiet };
 
+    /* Batch norm: workers normalise each its own batch, so 4 x 8 are not 1 x 32 here. */
+    one_worker_is_single(&s, "resnet8 --image-size 16 --width-divisor 4 --batch 4 --data-images 100");
     for (int i = 0; i < 2; i++) {
         one_worker_is_single(&s, models[i]);
         if (mode->synchronous)

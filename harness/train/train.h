@@ -129,7 +129,8 @@ struct train_result {             /* on rank 0; owned */
     double peak_resident_bytes;   /* of rank 0's process; NaN in sim */
     int n_threads;                /* of worker 0 */
     bool has_params;              /* false: hollow */
-    struct checkpoint final;      /* after the last step; velocity NULL unless the job keeps it */
+    struct checkpoint final;      /* after the last step; velocity NULL unless the job keeps it; running means: rank
+                                     0's own, as evaluated */
 };
 void train_result_free(struct train_result *r); /* accepts a zeroed one */
 

@@ -85,6 +85,9 @@ static void assert_same_state(const struct train_result *a, const struct train_r
     assert_memory_equal(a->final.param, b->final.param, a->final.n_params * sizeof(float));
     assert_memory_equal(a->final.velocity, b->final.velocity, a->final.n_params * sizeof(float));
     assert_int_equal(a->final.samples_count, b->final.samples_count);
+    assert_int_equal(a->final.n_state, b->final.n_state);
+    for (size_t i = 0; i < a->final.n_state; i++)
+        assert_true(a->final.state[i] == b->final.state[i]);
 }
 
 /* L3: 20 steps, a checkpoint, 20 more: the bits of 40. */
@@ -118,6 +121,8 @@ static void resume_is_bit_exact_L3(void **state)
     resume_is_bit_exact("--model lenet --mode allreduce --workers 3");
     resume_is_bit_exact("--model lenet --mode ps --workers 1 --servers 2");
     resume_is_bit_exact("--model linear --mode none --momentum 0.5");
+    resume_is_bit_exact("--model resnet8 --image-size 16 --width-divisor 4 --batch 4 --mode allreduce --workers 2");
+    resume_is_bit_exact("--model alexnet --image-size 64 --width-divisor 16 --classes 10 --batch 2 --mode single");
 }
 
 static void rates_follow_the_schedule(void **state)
@@ -185,6 +190,20 @@ static void preparation_refuses(void **state)
         { "--world sim --cluster /no/such/cluster.yaml", "/no/such/cluster.yaml" },
         { "--data /no/such/digits.csv", "/no/such/digits.csv" },
         { "--model linear --data x", "--data x" },
+        { "--model linear --image-size 64", "--image-size" },
+        { "--model lenet --classes 5", "labels up to 9" },
+        { "--model lenet --image-size 16", "8 x 8" },
+        { "--model resnet51", "nearest is resnet50" },
+        { "--model lenet --aux", "auxiliary" },
+        { "--model replay", "--profile" },
+        { "--profile /no/such/profile", "/no/such/profile" },
+        { "--forward-only --mode ps", "--mode single or none" },
+        { "--forward-only --save x", "--save x" },
+        { "--world sim --threads 2", "--threads 2" },
+        { "--model lenet --data-images 5", "--data-images 5" },
+        { "--model inception3 --image-size 32", "image size 32" },
+        { "--model vgg16 --batch 1000000", "--batch 1000000" },
+        { "--model vgg16 --batch 1000000 --mode allreduce --workers 2", "2 workers" },
         { "--resume /no/such/checkpoint", "/no/such/checkpoint" },
         { "--compute hollow", "--world sim" },
         { "--model linear --mode ps --servers 3", "--servers 3" },
@@ -211,6 +230,8 @@ static void option_tables_are_sound(void **state)
     (void)state;
     for (const struct opt *o = train_opt_table; o->type != OPT_END; o++) {
         for (const struct opt *other = o + 1; other->type != OPT_END; other++)
+            assert_string_not_equal(o->name, other->name);
+        for (const struct opt *other = train_run_table; other->type != OPT_END; other++)
             assert_string_not_equal(o->name, other->name);
         assert_true(o->help[strlen(o->help) - 1] != '.');
         assert_true(o->min <= o->max);

@@ -256,22 +256,36 @@ out:
     return rc;
 }
 
-/* Did somebody ask to stop? The signals are blocked while launches run, so that none is lost. */
-static bool stop_wanted(void)
+/*
+ * Stopping: a signal that came is told by its disposition. The handler does nothing, and having run once (on whatever
+ * thread) it is gone: back at the default, so that a second signal ends the program at once.
+ */
+static void note_signal(int number)
 {
-    sigset_t waiting;
-
-    return sigpending(&waiting) == 0 && (sigismember(&waiting, SIGINT) == 1 || sigismember(&waiting, SIGTERM) == 1);
+    (void)number;
 }
 
-static void block_stops(void)
-{
-    sigset_t stops;
+static const int stop_signals[] = { SIGINT, SIGTERM };
+enum { N_STOP_SIGNALS = sizeof stop_signals / sizeof *stop_signals };
 
-    sigemptyset(&stops);
-    sigaddset(&stops, SIGINT);
-    sigaddset(&stops, SIGTERM);
-    sigprocmask(SIG_BLOCK, &stops, NULL);
+static void catch_stops(void)
+{
+    for (int i = 0; i < N_STOP_SIGNALS; i++) {
+        struct sigaction now, action = { .sa_flags = (int)SA_RESETHAND };
+        action.sa_handler = note_signal;
+        if (sigaction(stop_signals[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL)
+            sigaction(stop_signals[i], &action, NULL);
+    }
+}
+
+static bool stop_wanted(void)
+{
+    struct sigaction now;
+
+    for (int i = 0; i < N_STOP_SIGNALS; i++)
+        if (sigaction(stop_signals[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL)
+            return true;
+    return false;
 }
 
 static enum rc launch(struct comparison *c, struct world *w, size_t turn, size_t i, struct arguments *a)
@@ -305,7 +319,7 @@ enum rc compare_launch_all(struct comparison *c, struct world *w)
     if (!a)
         return rc_raise(RC_NOMEM, "no memory for arguments");
     if (!w)
-        block_stops();
+        catch_stops();
     for (size_t turn = 0; !c->stopped; turn++) {
         TRY(another_turn(c, w, turn, &more));
         if (!more)

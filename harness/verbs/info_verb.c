@@ -9,6 +9,7 @@
 #include "harness/report/chart.h"
 #include "harness/report/manifest.h"
 #include "harness/report/record.h"
+#include "harness/train/train.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/cores.h"
 #include "harness/world/world.h"
@@ -41,7 +42,10 @@ static void print_parts(void)
     printf("\nmodels      ");
     for (const struct workload *const *m = workload_all(); *m; m++)
         printf(" %s (data %s)", (*m)->name, (*m)->dataset ? (*m)->dataset : "none: plays a profile");
-    printf("\nmodes        none single ps allreduce\nreducers    ");
+    printf("\nmodes       ");
+    for (const struct sync_mode *const *m = train_modes(); *m; m++)
+        printf(" %s", (*m)->name);
+    printf("\nreducers    ");
     for (const struct reducer *const *r = reducer_all(); *r; r++)
         printf(" %s", (*r)->name);
     printf("\ncharts       %s\n",

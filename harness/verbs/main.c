@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/base/text.h"
+#include "harness/report/manifest.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/wait.h"
 #include "harness/world/world.h"
@@ -27,7 +28,9 @@ static void print_usage(FILE *to)
           to);
     for (const struct verb *const *v = verbs; *v; v++)
         fprintf(to, "  %-9s %s\n", (*v)->name, (*v)->summary);
-    fputs("  help      this text; gradmark VERB --help: its options; gradmark help --all: everything\n", to);
+    fputs("  help      this text; gradmark VERB --help: its options; gradmark help --all: everything\n"
+          "  --version what this program is\n",
+          to);
 }
 
 static int unknown_verb(const char *name);
@@ -45,9 +48,21 @@ static int print_help(int argc, char **argv)
     return EXIT_SUCCESS;
 }
 
+static int print_version(void)
+{
+    char version[96];
+
+    manifest_version(version, sizeof version);
+    printf("gradmark %s\n", version);
+    return EXIT_SUCCESS;
+}
+
 static int unknown_verb(const char *name)
 {
-    const char *known[] = { "compare", "train", "profile", "info", "help", NULL };
+    const char *known[sizeof verbs / sizeof *verbs + 1] = { "help" };
+
+    for (size_t i = 0; verbs[i]; i++)
+        known[i + 1] = verbs[i]->name;
     const char *nearest = text_nearest(name, known);
 
     if (nearest)
@@ -114,6 +129,8 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
         return print_help(argc - 2, argv + 2);
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "version") == 0)
+        return print_version();
     for (const struct verb *const *v = verbs; *v; v++)
         if (strcmp((*v)->name, argv[1]) == 0)
             return run_verb(*v, argc - 2, argv + 2);

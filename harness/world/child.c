@@ -67,28 +67,17 @@ static bool drain(int fd, int limit_ms, char *text, size_t n_bytes)
 static int spawn(pid_t *pid, char *const argv[], int error_fd)
 {
     posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t nothing;
     int error = posix_spawn_file_actions_init(&actions);
 
     if (error)
         return error;
-    error = posix_spawnattr_init(&attributes);
-    if (error) {
-        posix_spawn_file_actions_destroy(&actions);
-        return error;
-    }
-    sigemptyset(&nothing); /* what the caller blocks still ends the child */
-    posix_spawnattr_setsigmask(&attributes, &nothing);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
     error = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     if (!error)
         error = posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
     if (!error)
         error = posix_spawn_file_actions_adddup2(&actions, error_fd, 2);
     if (!error)
-        error = posix_spawnp(pid, argv[0], &actions, &attributes, argv, environ);
-    posix_spawnattr_destroy(&attributes);
+        error = posix_spawnp(pid, argv[0], &actions, NULL, argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     return error;
 }
