@@ -37,8 +37,8 @@ static inline enum rc layer_ready(grad_ready_fn *ready, void *arg, struct segmen
     return ready != NULL ? ready(arg, s, layer_at_const(grad, s.at)) : RC_OK;
 }
 
-/* s ~ N(0, variance). The numbers depend on seed and s.at alone (M1). */
-void layer_init_normal(float *param, struct segment s, double variance, uint64_t seed);
+/* s: independent, mean 0, bell-shaped (within 3.5 deviations). The numbers depend on seed and s.at alone (M1). */
+void layer_init_bell(float *param, struct segment s, double variance, uint64_t seed);
 /* s = value. */
 void layer_init_value(float *param, struct segment s, float value);
 

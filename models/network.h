@@ -107,8 +107,8 @@ double network_multiply_adds(const struct network *n);
 /* Of a training step for one image: forward, and both gradients where there is one to compute. */
 double network_train_flops(const struct network *n);
 
-/* M1. weight ~ N(0, 2 / fan_in) before a relu or batch norm (He et al., ICCV 2015), else N(0, 1 / fan_in);
- * bias, beta 0; gamma 1. */
+/* M1. weight: bell-shaped, mean 0, variance 2 / fan_in before a relu or batch norm (He et al., ICCV 2015), else 1 /
+ * fan_in; bias, beta 0; gamma 1. */
 void network_init(const struct network *n, uint64_t seed, float *param);
 /* Running mean 0, variance 1: float[n_state]. */
 void network_init_state(const struct network *n, float *state);

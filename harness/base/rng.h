@@ -11,7 +11,16 @@
 #include <stdint.h>
 
 /* One stream per purpose, so that no two uses share numbers. */
-enum rng_stream { RNG_DATA_X = 1, RNG_DATA_NOISE, RNG_SHUFFLE, RNG_INIT, RNG_TEST, RNG_DROPOUT, RNG_PATTERN, RNG_IMAGE };
+enum rng_stream {
+    RNG_DATA_X = 1,
+    RNG_DATA_NOISE,
+    RNG_SHUFFLE,
+    RNG_INIT,
+    RNG_TEST,
+    RNG_DROPOUT,
+    RNG_PATTERN,
+    RNG_IMAGE
+};
 
 /* 64 uniform bits. Cannot fail. */
 uint64_t rng_u64(uint64_t seed, enum rng_stream stream, uint64_t i);
