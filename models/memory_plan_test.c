@@ -236,7 +236,7 @@ static void networks_get_tight_plans(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof def / sizeof def[0]; i++)
-        for (int aux = 0; aux <= (def[i]->min_image_size_aux > 0); aux++) {
+        for (int aux = 0; aux <= (def[i]->min_image_size_aux > 0 ? 1 : 0); aux++) {
             const struct network_opts opts = { .aux_head = aux };
             struct network *n = NULL;
             assert_int_equal(network_open(&n, def[i], &opts), RC_OK);

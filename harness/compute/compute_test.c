@@ -164,7 +164,9 @@ static void allocations_are_counted(void **state)
 
     (void)state;
     assert_int_equal(n_allocations - before, 3);
-    p = realloc(p, 4096);
+    void *grown = realloc(p, 4096);
+    assert_non_null(grown);
+    p = grown;
     assert_int_equal(n_allocations - before, 4);
     free(p);
     free(q);

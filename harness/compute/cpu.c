@@ -87,6 +87,7 @@ out:
 /* What the kernel says programs can get without swapping. */
 static size_t cpu_memory_available(struct compute *c)
 {
+    static const char label[] = "MemAvailable:"; /* then kB, which are KiB */
     char line[128];
     unsigned long long n_kib = 0;
     FILE *file = fopen("/proc/meminfo", "r");
@@ -94,7 +95,10 @@ static size_t cpu_memory_available(struct compute *c)
 
     (void)c;
     while (file != NULL && !found && fgets(line, sizeof line, file) != NULL)
-        found = sscanf(line, "MemAvailable: %llu kB", &n_kib) == 1;
+        if (strncmp(line, label, sizeof label - 1) == 0) {
+            n_kib = strtoull(line + sizeof label - 1, NULL, 10);
+            found = true;
+        }
     if (file != NULL)
         (void)fclose(file);
     return found ? (size_t)n_kib * 1024 : SIZE_MAX;

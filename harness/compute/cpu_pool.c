@@ -125,7 +125,7 @@ static void max_grad_plane(const struct pool *t, size_t i)
     float *dx = t->out + i * t->in_plane;
     const float *dy = t->in + i * t->out_plane;
     const uint8_t *at = t->to + i * t->out_plane;
-    ptrdiff_t shift[256];
+    ptrdiff_t shift[256] = { 0 };
 
     for (int k = 0; k < g->kernel_h * g->kernel_w; k++)
         shift[k] = (ptrdiff_t)(k / g->kernel_w - g->pad_h) * g->W + k % g->kernel_w - g->pad_w;

@@ -96,7 +96,7 @@ bool reference_kept(uint64_t key, uint64_t i, float keep_ratio)
     z ^= z >> 27;
     z *= UINT64_C(0x94d049bb133111eb);
     z ^= z >> 31;
-    return ldexp((double)(z / (UINT64_C(1) << 40)), -24) < (double)keep_ratio;
+    return ldexp((double)(z >> 40), -24) < (double)keep_ratio;
 }
 
 void reference_dropout(double *x, size_t n, float keep_ratio, uint64_t key)

@@ -42,9 +42,8 @@ static void far_is_near_Z1(void **state)
         "--model lenet --mode allreduce --reducer root --workers 2 --steps 10",
         "--model lenet --mode ps --workers 1 --servers 2 --steps 20",
         "--model lenet --forward-only --steps 4",
-        "--model resnet8 --image-size 16 --width-divisor 4 --mode allreduce --workers 2 --batch 4 --steps 6 "
-        "--data-images 64 --eval-samples 7",
-        "--model resnet8 --image-size 16 --width-divisor 4 --mode ps --workers 1 --batch 4 --steps 6 --data-images 64",
+        "--model resnet8 --image-size 16 --width-divisor 4 --mode allreduce --workers 2 --steps 6 --eval-samples 7",
+        "--model resnet8 --image-size 16 --width-divisor 4 --mode ps --workers 1 --steps 6",
     };
 
     (void)state;

@@ -100,6 +100,40 @@ out:
     return rc;
 }
 
+/* What was learnt. */
+static enum rc print_learnt(struct table *t, const struct train_job *job, const struct train_result *r,
+                            const struct train_summary *s)
+{
+    const struct steps_summary *m = &s->measured;
+    char text[256];
+    enum rc rc = RC_OK;
+
+    if (isfinite(m->loss_last))
+        snprintf(text, sizeof text, "first %.4g, last %.4g (mean of 10 steps)", m->loss_first, m->loss_last);
+    else
+        snprintf(text, sizeof text, r->has_params && !job->profile ? "first %.4g, then it diverged" : "not computed",
+                 m->loss_first);
+    TRY(print_row(t, job->opts.forward_only ? "loss" : "training loss", text));
+    if (!isnan(r->evaluation.accuracy_ratio)) {
+        snprintf(text, sizeof text, "%.2f %%", 100 * r->evaluation.accuracy_ratio);
+        TRY(print_row(t, "test accuracy", text));
+    }
+    if (r->has_params && strcmp(job->opts.model, "linear") == 0 && isfinite((double)r->final.param[0])) {
+        snprintf(text, sizeof text, "slope=%.6f offset=%.6f", (double)r->final.param[0], (double)r->final.param[1]);
+        TRY(print_row(t, "line", text));
+    }
+    if (!isnan(job->opts.target_loss)) {
+        if (isnan(s->seconds_to_target_loss))
+            snprintf(text, sizeof text, "%g was not reached", job->opts.target_loss);
+        else
+            snprintf(text, sizeof text, "%g after %.4g s, %llu samples", job->opts.target_loss,
+                     s->seconds_to_target_loss, (unsigned long long)s->samples_to_target_loss_count);
+        TRY(print_row(t, "target loss", text));
+    }
+out:
+    return rc;
+}
+
 static enum rc fill_table(struct table *t, const struct train_job *job, const struct train_result *r,
                           const struct train_summary *s)
 {
@@ -124,32 +158,11 @@ static enum rc fill_table(struct table *t, const struct train_job *job, const st
     snprintf(text, sizeof text, "compute %.4g, wait %.4g, wire %.4g, server %.4g, apply %.4g us", m->compute_s * 1e6,
              m->wait_s * 1e6, m->wire_s * 1e6, m->server_s * 1e6, m->apply_s * 1e6);
     TRY(print_row(t, "mean step", text));
-    if (isfinite(m->loss_last))
-        snprintf(text, sizeof text, "first %.4g, last %.4g (mean of 10 steps)", m->loss_first, m->loss_last);
-    else
-        snprintf(text, sizeof text, r->has_params && !job->profile ? "first %.4g, then it diverged" : "not computed",
-                 m->loss_first);
-    TRY(print_row(t, job->opts.forward_only ? "loss" : "training loss", text));
-    if (!isnan(r->evaluation.accuracy_ratio)) {
-        snprintf(text, sizeof text, "%.2f %%", 100 * r->evaluation.accuracy_ratio);
-        TRY(print_row(t, "test accuracy", text));
-    }
-    if (r->has_params && strcmp(job->opts.model, "linear") == 0 && isfinite((double)r->final.param[0])) {
-        snprintf(text, sizeof text, "slope=%.6f offset=%.6f", (double)r->final.param[0], (double)r->final.param[1]);
-        TRY(print_row(t, "line", text));
-    }
     if (job->mode->needs_servers) {
         snprintf(text, sizeof text, "mean %.4g, max %u updates", m->staleness_mean_count, m->staleness_max_count);
         TRY(print_row(t, "staleness", text));
     }
-    if (!isnan(job->opts.target_loss)) {
-        if (isnan(s->seconds_to_target_loss))
-            snprintf(text, sizeof text, "%g was not reached", job->opts.target_loss);
-        else
-            snprintf(text, sizeof text, "%g after %.4g s, %llu samples", job->opts.target_loss,
-                     s->seconds_to_target_loss, (unsigned long long)s->samples_to_target_loss_count);
-        TRY(print_row(t, "target loss", text));
-    }
+    TRY(print_learnt(t, job, r, s));
 out:
     return rc;
 }
