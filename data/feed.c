@@ -4,6 +4,7 @@
  */
 #include "data/feed.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -124,6 +125,7 @@ enum rc feed_batch(struct feed *f, uint64_t first, size_t n_samples, const float
 {
     enum rc rc;
 
+    assert(n_samples <= f->env.max_batch);
     TRY(get(f, first, n_samples));
     start_next(f, first, n_samples);
     *x = f->batch[f->lent].x;
@@ -137,6 +139,7 @@ enum rc feed_test(struct feed *f, size_t first, size_t n_samples, const float **
     struct batch *b = &f->batch[f->lent];
     enum rc rc = RC_OK;
 
+    assert(n_samples <= f->env.max_batch && first + n_samples <= f->env.dataset->n_test);
     b->n_samples = n_samples;
     for (size_t k = 0; k < n_samples; k++)
         TRY(take(f, b, k, f->env.dataset->n_train + first + k));

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * feed_test.c - batches are what the data set, the seed and their place say, prefetched or not (F1); workers
+ * share an epoch without loss (D1); and broken feeds that must show.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "data/feed.h"
+
+enum { C = 3, H = 6, W = 5, PLANE = H * W, N_TRAIN = 101, N_TEST = 13, N_CLASSES = 4, MAX_BATCH = 8 };
+
+/* feed_batch(), or a mutant of it. */
+typedef enum rc batch_fn(struct feed *f, uint64_t first, size_t n_samples, const float **x, const uint32_t **label);
+
+static struct dataset *images(void)
+{
+    const struct synthetic_opts opts = {
+        .C = C, .H = H, .W = W, .n_classes = N_CLASSES, .n_train = N_TRAIN, .n_test = N_TEST
+    };
+    struct dataset *d = NULL;
+
+    assert_int_equal(dataset_open_synthetic(&d, &opts, 17), RC_OK);
+    return d;
+}
+
+/* Whether place b of a batch of n_samples image i? */
+static int is_image(const struct dataset *d, size_t i, const float *x, const uint32_t *label, size_t b,
+                    size_t n_samples)
+{
+    float want[C * PLANE];
+    int same = label[b] == d->ops->label(d, i);
+
+    assert_int_equal(d->ops->image(d, i, want, PLANE), RC_OK);
+    for (size_t c = 0; c < C; c++)
+        same &= memcmp(x + (c * n_samples + b) * PLANE, want + c * PLANE, PLANE * sizeof *x) == 0;
+    return same;
+}
+
+/* One worker's 60 batches: every place that is not the sample the order asks for. */
+static int count_failures(batch_fn *batch, bool prefetch, uint64_t first, uint64_t stride)
+{
+    struct dataset *d = images();
+    const struct feed_env env = {
+        .dataset = d, .seed = 5, .max_batch = MAX_BATCH, .stride = stride, .prefetch = prefetch
+    };
+    struct feed *f = NULL;
+    int n_failures = 0;
+
+    assert_int_equal(feed_open(&f, &env), RC_OK);
+    for (int step = 0; step < 60; step++) {
+        /* mostly as announced; sometimes a jump, a repetition, a smaller batch: prefetched in vain */
+        const uint64_t at = first + (uint64_t)(step % 11 == 7 ? step - 1 : step) * stride + (step % 17 == 9 ? 3 : 0);
+        const size_t n_samples = step % 13 == 5 ? 3 : MAX_BATCH;
+        const float *x = NULL;
+        const uint32_t *label = NULL;
+        assert_int_equal(batch(f, at, n_samples, &x, &label), RC_OK);
+        for (size_t b = 0; b < n_samples; b++)
+            n_failures += !is_image(d, dataset_index(d, 5, at + b), x, label, b, n_samples);
+    }
+    feed_close(&f);
+    assert_null(f);
+    feed_close(&f);
+    dataset_close(&d);
+    return n_failures;
+}
+
+/* F1 */
+static void prefetching_changes_nothing(void **state)
+{
+    (void)state;
+    for (uint64_t rank = 0; rank < 3; rank++) {
+        assert_int_equal(count_failures(feed_batch, false, rank * MAX_BATCH, UINT64_C(3) * MAX_BATCH), 0);
+        assert_int_equal(count_failures(feed_batch, true, rank * MAX_BATCH, UINT64_C(3) * MAX_BATCH), 0);
+    }
+    assert_int_equal(count_failures(feed_batch, true, 0, 0), 0);
+    assert_int_equal(count_failures(feed_batch, true, UINT64_C(1) << 60, MAX_BATCH), 0);
+}
+
+static enum rc gives_the_batch_before(struct feed *f, uint64_t first, size_t n_samples, const float **x,
+                                      const uint32_t **label)
+{
+    return feed_batch(f, first >= MAX_BATCH ? first - MAX_BATCH : first, n_samples, x, label);
+}
+
+static enum rc forgets_the_epoch(struct feed *f, uint64_t first, size_t n_samples, const float **x,
+                                 const uint32_t **label)
+{
+    return feed_batch(f, first % N_TRAIN, n_samples, x, label);
+}
+
+/* Labels of the next batch beside the images of this one. */
+static enum rc labels_run_ahead(struct feed *f, uint64_t first, size_t n_samples, const float **x,
+                                const uint32_t **label)
+{
+    static uint32_t ahead[MAX_BATCH]; /* of a test */
+    enum rc rc;
+
+    TRY(feed_batch(f, first + 1, n_samples, x, label));
+    memcpy(ahead, *label, n_samples * sizeof *ahead);
+    TRY(feed_batch(f, first, n_samples, x, label));
+    *label = ahead;
+out:
+    return rc;
+}
+
+/* As if every batch had MAX_BATCH samples. */
+static enum rc wrong_channel_stride(struct feed *f, uint64_t first, size_t n_samples, const float **x,
+                                    const uint32_t **label)
+{
+    (void)n_samples;
+    return feed_batch(f, first, MAX_BATCH, x, label);
+}
+
+static void mutants_are_caught(void **state)
+{
+    batch_fn *const mutants[] = { gives_the_batch_before, forgets_the_epoch, labels_run_ahead, wrong_channel_stride };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof mutants / sizeof mutants[0]; i++)
+        assert_true(count_failures(mutants[i], true, 0, MAX_BATCH) > 0);
+}
+
+/* D1: what W workers are given in turns is what one is given, and an epoch holds each image once. */
+static void workers_share_an_epoch(void **state)
+{
+    enum { WORKERS = 4, BATCH = 2, STEPS = 3 * N_TRAIN };
+    struct dataset *d = images();
+    struct feed *f[WORKERS] = { NULL };
+    unsigned n_seen[N_TRAIN] = { 0 };
+    const float *x = NULL;
+    const uint32_t *label = NULL;
+
+    (void)state;
+    for (uint64_t r = 0; r < WORKERS; r++) {
+        const struct feed_env env = {
+            .dataset = d, .seed = 3, .max_batch = BATCH, .stride = UINT64_C(1) * WORKERS * BATCH, .prefetch = r % 2 == 0
+        };
+        assert_int_equal(feed_open(&f[r], &env), RC_OK);
+    }
+    for (uint64_t step = 0; step < STEPS; step++)
+        for (uint64_t r = 0; r < WORKERS; r++) {
+            const uint64_t first = (step * WORKERS + r) * BATCH;
+            assert_int_equal(feed_batch(f[r], first, BATCH, &x, &label), RC_OK);
+            for (size_t b = 0; b < BATCH; b++) {
+                const size_t i = dataset_index(d, 3, first + b);
+                assert_true(is_image(d, i, x, label, b, BATCH));
+                n_seen[i]++;
+            }
+        }
+    for (size_t i = 0; i < N_TRAIN; i++) /* STEPS x 8 samples are 24 whole epochs */
+        assert_int_equal(n_seen[i], 24);
+    for (int r = 0; r < WORKERS; r++)
+        feed_close(&f[r]);
+    dataset_close(&d);
+}
+
+/* Test images come in their order, between training batches and without disturbing them. */
+static void test_images_come_in_order(void **state)
+{
+    struct dataset *d = images();
+    const struct feed_env env = { .dataset = d, .seed = 5, .max_batch = MAX_BATCH, .stride = 4, .prefetch = true };
+    struct feed *f = NULL;
+    const float *x = NULL;
+    const uint32_t *label = NULL;
+
+    (void)state;
+    assert_int_equal(feed_open(&f, &env), RC_OK);
+    for (size_t at = 0; at < N_TEST; at += 4) {
+        const size_t n_samples = N_TEST - at < 4 ? N_TEST - at : 4;
+        assert_int_equal(feed_batch(f, at, 4, &x, &label), RC_OK);
+        for (size_t b = 0; b < 4; b++)
+            assert_true(is_image(d, dataset_index(d, 5, at + b), x, label, b, 4));
+        assert_int_equal(feed_test(f, at, n_samples, &x, &label), RC_OK);
+        for (size_t b = 0; b < n_samples; b++)
+            assert_true(is_image(d, N_TRAIN + at + b, x, label, b, n_samples));
+    }
+    feed_close(&f);
+    dataset_close(&d);
+}
+
+struct broken { /* image 40 cannot be read */
+    struct dataset base;
+    uint32_t label_of_40;
+};
+
+static enum rc broken_image(const struct dataset *d, size_t i, float *x, size_t channel_stride)
+{
+    (void)channel_stride;
+    x[0] = (float)i;
+    return i == 40 && ((const struct broken *)d)->label_of_40 == 0 ? rc_raise(RC_INVAL, "shard: offset 40: torn")
+                                                                   : RC_OK;
+}
+
+static uint32_t broken_label(const struct dataset *d, size_t i)
+{
+    return i == 40 ? ((const struct broken *)d)->label_of_40 : 0;
+}
+
+static const struct dataset_ops broken_ops = { .image = broken_image, .label = broken_label };
+
+/* The batch with image 40 fails with the message, whichever thread read it; the others do not. */
+static void expect_one_failure(uint32_t label_of_40, bool prefetch, const char *message)
+{
+    const struct broken broken = { .base = { .ops = &broken_ops,
+                                             .name = "broken",
+                                             .n_train = 50,
+                                             .n_features = 1,
+                                             .n_classes = 4,
+                                             .C = 1,
+                                             .H = 1,
+                                             .W = 1 },
+                                   .label_of_40 = label_of_40 };
+    const struct feed_env env = {
+        .dataset = &broken.base, .seed = 1, .max_batch = 5, .stride = 5, .prefetch = prefetch
+    };
+    struct feed *f = NULL;
+    const float *x = NULL;
+    const uint32_t *label = NULL;
+    int n_failures = 0;
+
+    assert_int_equal(feed_open(&f, &env), RC_OK);
+    for (uint64_t first = 0; first < 50; first += 5) {
+        bool has_40 = false;
+        for (uint64_t k = 0; k < 5; k++)
+            has_40 |= dataset_index(&broken.base, 1, first + k) == 40;
+        rc_clear();
+        const enum rc rc = feed_batch(f, first, 5, &x, &label);
+        assert_int_equal(rc, has_40 ? RC_INVAL : RC_OK);
+        if (rc != RC_OK)
+            assert_string_equal(rc_message(), message);
+        n_failures += rc != RC_OK;
+    }
+    assert_int_equal(n_failures, 1);
+    feed_close(&f);
+}
+
+static void errors_of_reading_arrive(void **state)
+{
+    (void)state;
+    for (int prefetch = 0; prefetch < 2; prefetch++) {
+        expect_one_failure(0, prefetch, "shard: offset 40: torn");
+        expect_one_failure(4, prefetch, "data set broken: image 40 has label 4; there are 4 classes");
+    }
+}
+
+static void data_without_images_is_refused(void **state)
+{
+    struct dataset *line = NULL;
+    struct feed *f = NULL;
+
+    (void)state;
+    assert_int_equal(dataset_open_line(&line, 1), RC_OK);
+    const struct feed_env env = { .dataset = line, .max_batch = 1 };
+    assert_int_equal(feed_open(&f, &env), RC_INVAL);
+    assert_string_equal(rc_message(), "data set line has no images");
+    assert_null(f);
+    dataset_close(&line);
+}
+
+static atomic_size_t n_allocations; /* the thread that reads ahead counts, too */
+
+void *__real_malloc(size_t n_bytes);
+void *__real_calloc(size_t n, size_t n_bytes);
+void *__wrap_malloc(size_t n_bytes);
+void *__wrap_calloc(size_t n, size_t n_bytes);
+
+void *__wrap_malloc(size_t n_bytes)
+{
+    n_allocations++;
+    return __real_malloc(n_bytes);
+}
+
+void *__wrap_calloc(size_t n, size_t n_bytes)
+{
+    n_allocations++;
+    return __real_calloc(n, n_bytes);
+}
+
+/* F2 */
+static void nothing_allocates_after_open(void **state)
+{
+    struct dataset *d = images();
+    struct feed *f = NULL;
+    const float *x = NULL;
+    const uint32_t *label = NULL;
+
+    (void)state;
+    for (int prefetch = 0; prefetch < 2; prefetch++) {
+        const struct feed_env env = {
+            .dataset = d, .seed = 5, .max_batch = MAX_BATCH, .stride = MAX_BATCH, .prefetch = prefetch
+        };
+        assert_int_equal(feed_open(&f, &env), RC_OK);
+        const size_t before = n_allocations;
+        enum rc rc = RC_OK;
+        for (uint64_t i = 0; rc == RC_OK && i < 50; i++)
+            rc = feed_batch(f, i * MAX_BATCH, MAX_BATCH, &x, &label);
+        if (rc == RC_OK)
+            rc = feed_test(f, 0, MAX_BATCH, &x, &label);
+        const size_t after = n_allocations;
+        feed_close(&f);
+        assert_int_equal(rc, RC_OK);
+        assert_true(before > 0);
+        assert_int_equal(after - before, 0);
+    }
+    dataset_close(&d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(prefetching_changes_nothing),  cmocka_unit_test(mutants_are_caught),
+        cmocka_unit_test(workers_share_an_epoch),       cmocka_unit_test(test_images_come_in_order),
+        cmocka_unit_test(errors_of_reading_arrive),     cmocka_unit_test(data_without_images_is_refused),
+        cmocka_unit_test(nothing_allocates_after_open),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
