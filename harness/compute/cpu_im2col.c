@@ -2,8 +2,8 @@
 /*
  * cpu_im2col.c - the matrix that makes a convolution a product, some channels and output rows at a time.
  *
- * Where a convolution keeps the shape of its input (stride 1, "same" padding), a row of it is whole rows of
- * the image shifted by a constant: one copy, then zeros along the edges.
+ * Row by row of the image in general; all images of a channel at once where a convolution keeps the shape of
+ * its input (stride 1, "same" padding).
  */
 #include <string.h>
 
@@ -92,18 +92,6 @@ static void zero_columns(const struct target *to, size_t i, size_t from, size_t 
     }
 }
 
-/* All rows at once: they follow one another in the input as they do in col. */
-static void shift_rows(const struct target *to, size_t i, const float *plane, const struct tap *t)
-{
-    const size_t W = (size_t)t->out_w, n_rows = (size_t)(t->rows.to - t->rows.from);
-    const size_t before = (size_t)t->columns.from, after = W - (size_t)t->columns.to;
-    const float *from = plane + (ptrdiff_t)(t->rows.from + t->top) * t->g->W + t->left;
-
-    copy(to, i + before, from + before, 1, n_rows * W - before - after);
-    zero_columns(to, i, 0, before, n_rows, W);
-    zero_columns(to, i, W - after, W, n_rows, W);
-}
-
 static void copy_row(const struct target *to, size_t i, const float *row, const struct tap *t)
 {
     const size_t n = (size_t)(t->columns.to - t->columns.from), W = (size_t)t->out_w;
@@ -123,13 +111,8 @@ static void fill(const struct target *to, const float *plane, const struct tap *
     size_t at = (size_t)(t->rows.from - t->from) * W;
 
     zeros(to, 0, at);
-    if (t->rows.from < t->rows.to && t->columns.from < t->columns.to && g->stride_h == 1 && g->stride_w == 1 &&
-        t->out_w == g->W) {
-        shift_rows(to, at, plane, t);
-        at += (size_t)(t->rows.to - t->rows.from) * W;
-    } else
-        for (int o = t->rows.from; o < t->rows.to; o++, at += W)
-            copy_row(to, at, plane + (ptrdiff_t)(o * g->stride_h + t->top) * g->W, t);
+    for (int o = t->rows.from; o < t->rows.to; o++, at += W)
+        copy_row(to, at, plane + (ptrdiff_t)(o * g->stride_h + t->top) * g->W, t);
     zeros(to, at, (size_t)(t->to - t->rows.to) * W);
 }
 
@@ -168,20 +151,75 @@ static bool next_piece(struct piece *p, const struct cols *s, size_t out_h)
     return true;
 }
 
+/* Rows of images that a tap lies above or below of := 0 */
+static void zero_outer_rows(const struct target *to, const struct cols *s, int top)
+{
+    const size_t H = (size_t)s->g->H, W = (size_t)s->g->W, last = s->from + s->n;
+    const size_t n = (size_t)(top < 0 ? -top : top) < H ? (size_t)(top < 0 ? -top : top) : H;
+
+    for (size_t image = s->from / H; image * H < last && n > 0; image++) {
+        const size_t first = top < 0 ? image * H : (image + 1) * H - n;
+        const size_t from = first > s->from ? first : s->from, end = first + n < last ? first + n : last;
+        if (from < end)
+            zeros(to, (from - s->from) * W, (end - from) * W);
+    }
+}
+
+/* Where the output is as large as the input, a row of col is a channel, all images of it, shifted: one copy, then
+ * zeros where a tap was outside an image. */
+static void fill_shifted(const struct target *to, const float *channel, const struct cols *s, int top, int left)
+{
+    const struct window *g = s->g;
+    const size_t W = (size_t)g->W, n = s->n * W, n_all = (size_t)g->B * (size_t)g->H * W;
+    const size_t margin = (size_t)(left < 0 ? -left : left) < W ? (size_t)(left < 0 ? -left : left) : W;
+    const ptrdiff_t at = (ptrdiff_t)(s->from * W) + (ptrdiff_t)top * g->W + left;
+    const size_t before = at >= 0 ? 0 : (size_t)-at < n ? (size_t)-at : n;
+    const ptrdiff_t over = at + (ptrdiff_t)n - (ptrdiff_t)n_all;
+    const size_t after = over <= 0 ? 0 : (size_t)over < n - before ? (size_t)over : n - before;
+
+    zeros(to, 0, before);
+    if (before + after < n)
+        copy(to, before, channel + at + (ptrdiff_t)before, 1, n - before - after);
+    zeros(to, n - after, after);
+    zero_outer_rows(to, s, top);
+    zero_columns(to, 0, left < 0 ? 0 : W - margin, left < 0 ? margin : W, s->n, W);
+}
+
+static void fill_channel_shifted(const struct target *to, const float *channel, const struct cols *s)
+{
+    const struct window *g = s->g;
+    struct target row = *to;
+
+    for (int kh = 0; kh < g->kernel_h; kh++)
+        for (int kw = 0; kw < g->kernel_w; kw++, row.at = target_at(&row, s->ld))
+            fill_shifted(&row, channel, s, kh - g->pad_h, kw - g->pad_w);
+}
+
+static bool keeps_shape(const struct window *g)
+{
+    return g->stride_h == 1 && g->stride_w == 1 && window_out_h(g) == g->H && window_out_w(g) == g->W;
+}
+
 void cpu_im2col(const struct cpu *cpu, void *col, const float *x, const struct cols *s)
 {
     const struct window *g = s->g;
     const size_t out_h = (size_t)window_out_h(g), out_w = (size_t)window_out_w(g);
     const size_t plane = (size_t)g->H * (size_t)g->W, n_taps = (size_t)g->kernel_h * (size_t)g->kernel_w;
+    const float *channel = x + s->channel * (size_t)g->B * plane;
+    struct target to = { .c = cpu, .at = col };
     struct piece p = { .row = 0 };
 
+    if (keeps_shape(g)) {
+        for (size_t c = 0; c < s->n_channels; c++, to.at = target_at(&to, n_taps * s->ld))
+            fill_channel_shifted(&to, channel + c * (size_t)g->B * plane, s);
+        return;
+    }
     while (next_piece(&p, s, out_h))
         for (size_t tap = 0; tap < n_taps; tap++) {
             const struct tap t = tap_of(g, (int)tap / g->kernel_w, (int)tap % g->kernel_w, p.from, p.to);
             for (size_t c = 0; c < s->n_channels; c++) {
-                struct target to = { .c = cpu, .at = col };
-                to.at = target_at(&to, (c * n_taps + tap) * s->ld + p.row * out_w);
-                fill(&to, x + ((s->channel + c) * (size_t)g->B + p.image) * plane, &t);
+                to.at = target_at(&(struct target){ cpu, col }, (c * n_taps + tap) * s->ld + p.row * out_w);
+                fill(&to, channel + (c * (size_t)g->B + p.image) * plane, &t);
             }
         }
 }

@@ -275,13 +275,37 @@ static void max_tap(float *best, int32_t *at, const float *from, size_t step, in
         max_tap_at(best, at, from, step, k, n);
 }
 
-static void add_tap(float *restrict to, const float *restrict from, size_t step, size_t n)
+/* Down the columns first, then along the row. */
+static void average_row(float *restrict y, const float *restrict rows, float *restrict line, const struct average *s)
 {
-    if (step == 1)
-        add(to, from, n);
+    const size_t n = s->n, W = s->W, step = s->step;
+    const float scale = s->scale;
+    float *restrict middle = line + s->pad, *restrict total = middle + W + s->kernel;
+
+    for (size_t k = 0; k < s->pad; k++)
+        line[k] = middle[W + k] = 0.0f;
+    for (size_t k = 0; k < W; k++)
+        middle[k] = s->n_rows > 0 ? rows[k] : 0.0f;
+    for (size_t i = 1; i < s->n_rows; i++)
+        add(middle, rows + i * W, W);
+    if (step == 1) {
+        for (size_t o = 0; o < n && s->kernel == 3; o++)
+            total[o] = line[o] + line[o + 1] + line[o + 2];
+        if (s->kernel != 3)
+            memcpy(total, line, n * sizeof *total);
+        for (size_t j = 1; j < s->kernel && s->kernel != 3; j++)
+            add(total, line + j, n);
+    } else
+        for (size_t o = 0; o < n; o++) {
+            total[o] = line[o * step];
+            for (size_t j = 1; j < s->kernel; j++)
+                total[o] += line[o * step + j];
+        }
+    if (s->add)
+        add_scaled(y, total, scale, n);
     else
-        for (size_t i = 0; i < n; i++)
-            to[i] += from[i * step];
+        for (size_t o = 0; o < n; o++)
+            y[o] = scale * total[o];
 }
 
 static void narrow(uint8_t *restrict to, const int32_t *restrict from, size_t n)
@@ -419,7 +443,7 @@ const struct cpu_kernels CPU_KERNELS = {
     .norm_grad_sums = norm_grad_sums,
     .norm_grad = norm_grad,
     .max_tap = max_tap,
-    .add_tap = add_tap,
+    .average_row = average_row,
     .narrow = narrow,
     .dropout = dropout,
     .sgd = sgd,

@@ -29,6 +29,12 @@ struct moments {
     double mean, squares; /* squares: sum of squared distances from the mean */
 };
 
+struct average {
+    size_t n, n_rows, W, kernel, step, pad;
+    float scale;
+    bool add;
+};
+
 struct cpu_kernels {
     const char *isa;
     void (*add)(float *y, const float *x, size_t n);
@@ -56,7 +62,10 @@ struct cpu_kernels {
 
     /* best[i], at[i] := from[i * step], k where it is larger (or the first NaN). */
     void (*max_tap)(float *best, int32_t *at, const float *from, size_t step, int32_t k, size_t n);
-    void (*add_tap)(float *sum, const float *from, size_t step, size_t n);
+    /* One row of outputs of an average: y[n] (+)= scale times sums of windows; rows [n_rows] of W lie W apart, and
+     * n is what fits: output o reads columns o step - pad .. + kernel - 1. line: scratch of W + 2 kernel + n elements.
+     */
+    void (*average_row)(float *y, const float *rows, float *line, const struct average *s);
     void (*narrow)(uint8_t *to, const int32_t *from, size_t n);
     /* x[i] is element first + i of the whole. */
     void (*dropout)(float *x, size_t first, size_t n, float keep_ratio, uint64_t key);

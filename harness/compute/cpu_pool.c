@@ -16,7 +16,8 @@ struct pool { /* one call; those it does not use are NULL */
     uint8_t *at;       /* max pool */
     const uint8_t *to; /* its gradient */
     bool add;
-    void (*plane)(const struct pool *t, size_t i);
+    void (*plane)(const struct pool *t, size_t i, float *scratch);
+    struct cpu *c;
     size_t in_plane, out_plane; /* elements */
 };
 
@@ -50,15 +51,15 @@ static void pool_task(void *arg, int task, int thread)
     const struct pool *t = arg;
     const struct stretch planes = cpu_group((size_t)t->g->B * (size_t)t->g->C, t->in_plane, task);
 
-    (void)thread;
     for (size_t i = planes.from; i < planes.from + planes.n; i++)
-        t->plane(t, i);
+        t->plane(t, i, t->c->own_elems > 0 ? cpu_own(t->c, thread) : NULL);
 }
 
 static void run(struct compute *base, struct pool t)
 {
     struct cpu *c = cpu_of(base);
 
+    t.c = c;
     t.kernels = c->kernels;
     t.in_plane = (size_t)t.g->H * (size_t)t.g->W;
     t.out_plane = (size_t)t.out_h * (size_t)t.out_w;
@@ -97,10 +98,11 @@ static void max_row(const struct pool *t, float *y, uint8_t *at, const float *x,
     t->kernels->narrow(at + from, place, (size_t)(to - from));
 }
 
-static void max_plane(const struct pool *t, size_t i)
+static void max_plane(const struct pool *t, size_t i, float *scratch)
 {
     const float *x = t->in + i * t->in_plane;
 
+    (void)scratch;
     for (int o = 0; o < t->out_h; o++) {
         const size_t row = i * t->out_plane + (size_t)o * (size_t)t->out_w;
         for (int from = 0; from < t->out_w; from += ROW)
@@ -119,7 +121,7 @@ static void clear_plane(const struct pool *t, size_t i)
         memset(t->out + i * t->in_plane, 0, t->in_plane * sizeof *t->out);
 }
 
-static void max_grad_plane(const struct pool *t, size_t i)
+static void max_grad_plane(const struct pool *t, size_t i, float *scratch)
 {
     const struct window *g = t->g;
     float *dx = t->out + i * t->in_plane;
@@ -127,6 +129,7 @@ static void max_grad_plane(const struct pool *t, size_t i)
     const uint8_t *at = t->to + i * t->out_plane;
     ptrdiff_t shift[256] = { 0 };
 
+    (void)scratch;
     for (int k = 0; k < g->kernel_h * g->kernel_w; k++)
         shift[k] = (ptrdiff_t)(k / g->kernel_w - g->pad_h) * g->W + k % g->kernel_w - g->pad_w;
     clear_plane(t, i);
@@ -143,33 +146,42 @@ void cpu_max_pool_grad(struct compute *c, float *dx, const float *dy, const uint
     run_window(c, (struct pool){ .g = g, .out = dx, .in = dy, .to = at, .add = add, .plane = max_grad_plane });
 }
 
-static void avg_plane(const struct pool *t, size_t i)
+/* Sums over windows of g, times scale. */
+static void average_plane(const struct cpu_kernels *kernels, float *y, const float *x, float *line,
+                          const struct window *g, bool add)
 {
-    const struct window *g = t->g;
-    const float *x = t->in + i * t->in_plane, scale = 1.0f / (float)(g->kernel_h * g->kernel_w);
-    float *y = t->out + i * t->out_plane;
+    const int out_h = window_out_h(g), out_w = window_out_w(g);
+    struct average s = { .n = (size_t)out_w,
+                         .W = (size_t)g->W,
+                         .kernel = (size_t)g->kernel_w,
+                         .step = (size_t)g->stride_w,
+                         .pad = (size_t)g->pad_w,
+                         .scale = 1.0f / (float)(g->kernel_h * g->kernel_w),
+                         .add = add };
 
-    memset(y, 0, t->out_plane * sizeof *y);
-    for (int o = 0; o < t->out_h; o++, y += t->out_w) {
+    for (int o = 0; o < out_h; o++, y += out_w) {
         const int top = o * g->stride_h - g->pad_h;
         const struct taps rows = inside(top, g->kernel_h, g->H);
-        for (int k = rows.from; k < rows.to; k++)
-            for (int j = 0; j < g->kernel_w; j++) {
-                const struct taps s = reached(0, t->out_w, g->stride_w, j - g->pad_w, g->W);
-                if (s.from < s.to)
-                    t->kernels->add_tap(y + s.from,
-                                        x + (size_t)(top + k) * (size_t)g->W +
-                                            (size_t)(s.from * g->stride_w + j - g->pad_w),
-                                        (size_t)g->stride_w, (size_t)(s.to - s.from));
-            }
-        for (int k = 0; k < t->out_w; k++)
-            y[k] *= scale;
+        s.n_rows = (size_t)(rows.to - rows.from);
+        kernels->average_row(y, x + (ptrdiff_t)(top + rows.from) * g->W, line, &s);
     }
+}
+
+static void avg_plane(const struct pool *t, size_t i, float *line)
+{
+    average_plane(t->kernels, t->out + i * t->out_plane, t->in + i * t->in_plane, line, t->g, false);
+}
+
+/* A line of the input with zeros on both sides, for each thread. */
+static size_t line_elems(const struct window *g)
+{
+    return (size_t)g->W + (size_t)window_out_w(g) + 2 * (size_t)g->kernel_w;
 }
 
 void cpu_avg_pool(struct compute *c, float *y, const float *x, const struct window *g)
 {
-    run_window(c, (struct pool){ .g = g, .out = y, .in = x, .plane = avg_plane });
+    if (cpu_scratch(cpu_of(c), line_elems(g), 0))
+        run_window(c, (struct pool){ .g = g, .out = y, .in = x, .plane = avg_plane });
 }
 
 /* dx[from + k step] += scale dy[k] */
@@ -183,12 +195,13 @@ static void scatter(float *restrict dx, size_t step, const float *restrict dy, f
             dx[i * step] += scale * dy[i];
 }
 
-static void avg_grad_plane(const struct pool *t, size_t i)
+static void avg_grad_plane(const struct pool *t, size_t i, float *scratch)
 {
     const struct window *g = t->g;
     float *dx = t->out + i * t->in_plane;
     const float *dy = t->in + i * t->out_plane, scale = 1.0f / (float)(g->kernel_h * g->kernel_w);
 
+    (void)scratch;
     clear_plane(t, i);
     for (int o = 0; o < t->out_h; o++, dy += t->out_w) {
         const int top = o * g->stride_h - g->pad_h;
@@ -203,9 +216,26 @@ static void avg_grad_plane(const struct pool *t, size_t i)
     }
 }
 
+/* Of stride 1: an average of dy. */
+static void avg_turned_plane(const struct pool *t, size_t i, float *line)
+{
+    struct window back = *t->g;
+
+    back.H = t->out_h;
+    back.W = t->out_w;
+    back.pad_h = t->g->kernel_h - 1 - t->g->pad_h;
+    back.pad_w = t->g->kernel_w - 1 - t->g->pad_w;
+    average_plane(t->kernels, t->out + i * t->in_plane, t->in + i * t->out_plane, line, &back, t->add);
+}
+
 void cpu_avg_pool_grad(struct compute *c, float *dx, const float *dy, bool add, const struct window *g)
 {
-    run_window(c, (struct pool){ .g = g, .out = dx, .in = dy, .add = add, .plane = avg_grad_plane });
+    const bool turns = g->stride_h == 1 && g->stride_w == 1;
+
+    if (cpu_scratch(cpu_of(c), line_elems(g), 0))
+        run_window(c,
+                   (struct pool){
+                       .g = g, .out = dx, .in = dy, .add = add, .plane = turns ? avg_turned_plane : avg_grad_plane });
 }
 
 /* Rows, or columns, that output o of n_out stands for. */
@@ -214,12 +244,13 @@ static struct taps share(int o, int n_in, int n_out)
     return (struct taps){ (int)((int64_t)o * n_in / n_out), (int)(((int64_t)(o + 1) * n_in + n_out - 1) / n_out) };
 }
 
-static void adaptive_plane(const struct pool *t, size_t i)
+static void adaptive_plane(const struct pool *t, size_t i, float *scratch)
 {
     const float *x = t->in + i * t->in_plane;
     float *y = t->out + i * t->out_plane;
     const size_t W = (size_t)t->g->W;
 
+    (void)scratch;
     for (int o_h = 0; o_h < t->out_h; o_h++)
         for (int o_w = 0; o_w < t->out_w; o_w++) {
             const struct taps rows = share(o_h, t->g->H, t->out_h), columns = share(o_w, t->g->W, t->out_w);
@@ -240,12 +271,13 @@ void cpu_adaptive_pool(struct compute *c, float *y, const float *x, const struct
     run(c, (struct pool){ .g = g, .out = y, .in = x, .out_h = out_h, .out_w = out_w, .plane = adaptive_plane });
 }
 
-static void adaptive_grad_plane(const struct pool *t, size_t i)
+static void adaptive_grad_plane(const struct pool *t, size_t i, float *scratch)
 {
     const size_t W = (size_t)t->g->W;
     float *dx = t->out + i * t->in_plane;
     const float *dy = t->in + i * t->out_plane;
 
+    (void)scratch;
     clear_plane(t, i);
     for (int o_h = 0; o_h < t->out_h; o_h++)
         for (int o_w = 0; o_w < t->out_w; o_w++, dy++) {
