@@ -28,6 +28,7 @@ struct weight_grad { /* one call */
     struct conv_cut cut;
     float *dweight, *partial; /* group 0 adds into dweight itself */
     const float *dy, *x;
+    const void *rounded; /* dy, where bf16 chunks share it; NULL: each task rounds its tiles */
     size_t n_groups, group_tiles;
 };
 
@@ -55,8 +56,10 @@ static void add_tile(const struct weight_grad *t, float *sum, struct stretch cha
                             .M = cut->M,
                             .N = channels.n * cut->n_taps,
                             .K = tile->n_columns,
-                            .a = c->bf16 ? dy_of(t, thread) : dy,
-                            .lda = c->bf16 ? tile->n_columns : cut->N,
+                            .a = t->rounded ? cpu_operand(c, t->rounded, tile->column)
+                                 : c->bf16  ? dy_of(t, thread)
+                                            : dy,
+                            .lda = c->bf16 && !t->rounded ? tile->n_columns : cut->N,
                             .b = cut->as_it_lies ? t->x + channels.from * cut->N + tile->column : col,
                             .ldb = cut->as_it_lies ? cut->N : tile->n_columns,
                             .beta = first ? 0.0f : 1.0f,
@@ -65,7 +68,7 @@ static void add_tile(const struct weight_grad *t, float *sum, struct stretch cha
 
     if (!cut->as_it_lies && !c->gemms_alone)
         cpu_im2col(c, col, t->x, &part);
-    if (c->bf16 && !c->gemms_alone)
+    if (c->bf16 && !t->rounded && !c->gemms_alone)
         cpu_round(c, dy_of(t, thread), dy, cut->N, cut->M, tile->n_columns);
     cpu_blas(&g);
 }
@@ -119,10 +122,14 @@ void cpu_conv_weight_grad(struct compute *base, float *dweight, const float *dy,
         return;
     }
     cut_groups(&t);
-    if (!cpu_scratch(c, conv_col_elems(cut) + (c->bf16 ? cut->M * cut->tile_rows * cut->out_w : 0),
-                     (t.n_groups - 1) * cut->M * cut->K))
+    const bool share = c->bf16 && cut->n_chunks > 2;
+    const size_t n_partial = (t.n_groups - 1) * cut->M * cut->K;
+    const size_t n_own = conv_col_elems(cut) + (c->bf16 && !share ? cut->M * cut->tile_rows * cut->out_w : 0);
+    if (!cpu_scratch(c, n_own, n_partial + (share ? cut->M * cut->N : 0)))
         return;
     t.partial = cpu_common(c);
+    if (share)
+        t.rounded = cpu_rounded(c, t.partial + n_partial, dy, cut->M * cut->N);
     team_run(c->team, weight_task, &t, (int)(cut->n_chunks * t.n_groups));
     if (t.n_groups > 1 && !c->gemms_alone)
         team_run(c->team, reduce_task, &t, cpu_n_chunks(cut->M * cut->K));

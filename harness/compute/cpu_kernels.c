@@ -388,26 +388,29 @@ static void thin_products(float *restrict out, const float *scale, const float *
             add_scaled(out + i * n, w + m * w_step, scale[m * B + i], n);
 }
 
+/* Denormal numbers become zero, as in the instructions for bf16. */
 static inline uint32_t bf16_bits(float x)
 {
     uint32_t bits;
 
     memcpy(&bits, &x, sizeof bits);
-    const uint32_t nan = (bits | 0x400000u) & 0xffff0000u;
+    const uint32_t magnitude = bits & 0x7fffffffu, nan = (bits | 0x400000u) & 0xffff0000u;
     const uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) & 0xffff0000u;
-    return (bits & 0x7fffffffu) > 0x7f800000u ? nan : rounded;
+    const uint32_t normal = magnitude > 0x7f800000u ? nan : rounded;
+    return magnitude < 0x800000u ? bits & 0x80000000u : normal;
 }
 
-static void to_bf16(uint16_t *restrict to, const float *restrict from, size_t step, size_t n)
+static void to_bf16_side_by_side(uint16_t *restrict to, const float *restrict from, size_t n)
 {
     size_t i = 0;
 
-    if (step != 1) {
-        for (; i < n; i++)
-            to[i] = (uint16_t)(bf16_bits(from[i * step]) >> 16);
-        return;
+#ifdef __AVX512BF16__
+    for (; i + 64 <= n; i += 64) {
+        const __m512bh low = _mm512_cvtne2ps_pbh(_mm512_loadu_ps(from + i + 16), _mm512_loadu_ps(from + i));
+        const __m512bh high = _mm512_cvtne2ps_pbh(_mm512_loadu_ps(from + i + 48), _mm512_loadu_ps(from + i + 32));
+        memcpy(to + i, &low, sizeof low);
+        memcpy(to + i + 32, &high, sizeof high);
     }
-#ifdef __AVX512BF16__ /* rounds alike, but makes denormal numbers zero, as products of bf16 do */
     for (; i + 16 <= n; i += 16) {
         const __m256bh rounded = _mm512_cvtneps_pbh(_mm512_loadu_ps(from + i));
         memcpy(to + i, &rounded, sizeof rounded);
@@ -415,6 +418,21 @@ static void to_bf16(uint16_t *restrict to, const float *restrict from, size_t st
 #endif
     for (; i < n; i++)
         to[i] = (uint16_t)(bf16_bits(from[i]) >> 16);
+}
+
+static void to_bf16(uint16_t *restrict to, const float *restrict from, size_t step, size_t n)
+{
+    float line[128];
+
+    if (step == 1) {
+        to_bf16_side_by_side(to, from, n);
+        return;
+    }
+    for (size_t i = 0; i < n; i += 128) {
+        const size_t n_line = n - i < 128 ? n - i : 128;
+        strided_copy(line, from + i * step, step, n_line);
+        to_bf16_side_by_side(to + i, line, n_line);
+    }
 }
 
 static void round_to_bf16(float *restrict to, const float *restrict from, size_t n)

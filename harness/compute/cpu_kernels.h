@@ -77,7 +77,7 @@ struct cpu_kernels {
     void (*thin_mix)(float *out, const float *scale, const float *x, size_t x_step, size_t B, size_t n);
     /* out(B, n) += scale(M, B)^T w, row m of which is w[m w_step .. + n). */
     void (*thin_products)(float *out, const float *scale, const float *w, size_t w_step, size_t M, size_t B, size_t n);
-    /* Rounded to the nearest bf16, ties to even; a NaN stays one. */
+    /* Rounded to the nearest bf16, ties to even; denormal numbers become zero, a NaN stays one. */
     void (*to_bf16)(uint16_t *to, const float *from, size_t step, size_t n);
     void (*round_to_bf16)(float *to, const float *from, size_t n);
 };
