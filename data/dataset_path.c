@@ -22,11 +22,16 @@ static enum rc open_folder(struct dataset **out, const char *folder)
     static const char *const idx[] = { "train-images-idx3-ubyte",    "train-images.idx3-ubyte",
                                        "train-labels-idx1-ubyte",    "train-labels.idx1-ubyte",
                                        "t10k-images-idx3-ubyte",     "t10k-images.idx3-ubyte",
+                                       "t10k-labels-idx1-ubyte",     "t10k-labels.idx1-ubyte",
                                        "train-images-idx3-ubyte.gz", NULL };
-    static const char *const cifar[] = { "data_batch_1.bin", "data_batch_2.bin", "test_batch.bin", NULL };
+    static const char *const cifar[] = { "data_batch_1.bin",
+                                         "data_batch_2.bin",
+                                         "data_batch_3.bin",
+                                         "data_batch_4.bin",
+                                         "data_batch_5.bin",
+                                         "test_batch.bin",
+                                         NULL };
 
-    if (pixels_exists(folder, "train-images-idx3-ubyte.gz") && !pixels_exists(folder, idx[0]))
-        return rc_raise(RC_INVAL, "%s/%s.gz: is compressed; gunzip the four files first", folder, idx[0]);
     if (any_exists(folder, idx))
         return pixels_open_idx(out, folder);
     if (any_exists(folder, cifar))
@@ -45,6 +50,8 @@ enum rc dataset_open_path(struct dataset **out, const char *path)
         return rc_raise(RC_INVAL, "%s: %s", path, strerror(errno));
     if (S_ISDIR(info.st_mode))
         return open_folder(out, path);
+    if (!S_ISREG(info.st_mode))
+        return rc_raise(RC_INVAL, "%s: is neither a folder nor a regular file", path);
     FILE *file = fopen(path, "rb");
     const size_t n_read = file != NULL ? fread(begin, 1, sizeof begin, file) : 0;
     if (file != NULL)
@@ -54,5 +61,11 @@ enum rc dataset_open_path(struct dataset **out, const char *path)
     const size_t n = strlen(path);
     if (n > 6 && strcmp(path + n - 6, ".gmimg") == 0)
         return pixels_open_gmimg(out, path); /* which says what is wrong with it */
+    if (n_read >= 2 && memcmp(begin, "\x1f\x8b", 2) == 0)
+        return rc_raise(RC_INVAL, "%s: offset 0: is compressed (gzip); gunzip it first", path);
+    if (n_read >= 4 && (memcmp(begin, "\0\0\x08\x01", 4) == 0 || memcmp(begin, "\0\0\x08\x03", 4) == 0))
+        return rc_raise(RC_INVAL, "%s: offset 0: is an IDX file; give the folder with all four", path);
+    if (n > 4 && strcmp(path + n - 4, ".bin") == 0)
+        return rc_raise(RC_INVAL, "%s: is one of CIFAR-10's six files; give the folder that holds them", path);
     return dataset_open_digits(out, path);
 }

@@ -74,6 +74,18 @@ static enum rc read_header(struct header *h, const struct pixels_file *f)
     return RC_OK;
 }
 
+/* Room for later versions, whose files must not be taken for this one's. */
+static enum rc check_zeros(const struct pixels_file *f)
+{
+    static const int at[] = { GMIMG_AT_ZERO_4, GMIMG_AT_ZERO_8, GMIMG_AT_ZERO_8 + 4 };
+
+    for (size_t i = 0; i < sizeof at / sizeof at[0]; i++)
+        if (bytes_get(f->byte + at[i], 4) != 0)
+            return rc_raise(RC_INVAL, "%s: offset %d: is %llu; 0 in this version", f->path, at[i],
+                            (unsigned long long)bytes_get(f->byte + at[i], 4));
+    return RC_OK;
+}
+
 /* A file with a right sum may still claim what cannot be. */
 static enum rc check_header(const struct header *h, const struct pixels_file *f)
 {
@@ -148,6 +160,7 @@ static enum rc open_shard(struct pixels_shard *s, const char *path, struct datas
 
     TRY(pixels_map(&s->file, path));
     TRY(read_header(&h, &s->file));
+    TRY(check_zeros(&s->file));
     TRY(check_header(&h, &s->file));
     TRY(check_length(&h, &s->file, &pixels_at));
     TRY(check_index(&h, &s->file, pixels_at));
@@ -229,7 +242,10 @@ static enum rc open_folder(struct dataset **out, const char *folder)
     if (n_train < 0 || n_test < 0)
         FAIL(RC_INVAL, "%s: %s", folder, strerror(errno));
     if (n_train == 0)
-        FAIL(RC_INVAL, "%s: has no train-*.gmimg", folder);
+        FAIL(RC_INVAL,
+             "%s: holds no train-*.gmimg, nor files of MNIST (train-images-idx3-ubyte, ...) or CIFAR-10 "
+             "(data_batch_1.bin, ...)",
+             folder);
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < n[k]; i++) {
             path[n_paths] = pixels_path(folder, entry[k][i]->d_name);

@@ -11,6 +11,8 @@ enum {
     GMIMG_AT_BLOCK_IMAGES = 32,
     GMIMG_AT_INDEX_SUM = 40,
     GMIMG_AT_HEADER_SUM = 56,
+    GMIMG_AT_ZERO_4 = 36, /* nothing yet: zero */
+    GMIMG_AT_ZERO_8 = 72,
     GMIMG_HEADER_BYTES = 80,
     GMIMG_SUM_BYTES = crypto_generichash_BYTES_MIN,
     GMIMG_LABEL_BYTES = 4,

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,16 +14,28 @@
 
 #include "data/gmimg.h"
 
+static bool has_compressed(const char *path)
+{
+    char name[PATH_MAX];
+    const int n_bytes = snprintf(name, sizeof name, "%s.gz", path);
+    const bool has = n_bytes > 0 && (size_t)n_bytes < sizeof name && access(name, F_OK) == 0;
+
+    errno = ENOENT;
+    return has;
+}
+
 enum rc pixels_map(struct pixels_file *out, const char *path)
 {
     struct pixels_file f = { .path = strdup(path) };
     struct stat info;
     void *map = MAP_FAILED;
     enum rc rc = RC_OK;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
     if (f.path == NULL)
         FAIL(RC_NOMEM, "%s: no memory for its name", path);
+    if (fd < 0 && errno == ENOENT && has_compressed(path))
+        FAIL(RC_INVAL, "%s: is not there, but %s.gz is: gunzip it first", path, path);
     if (fd < 0 || fstat(fd, &info) != 0)
         FAIL(RC_INVAL, "%s: %s", path, strerror(errno));
     if (!S_ISREG(info.st_mode))

@@ -6,9 +6,9 @@
  * Networks see (byte - 127.5) / 63.75: about mean 0 and variance 1, the same for every channel and format.
  *
  * Invariants
- *   P1  Whatever the bytes of a file, opening it ends in a data set or in one line that names file, offset,
+ *   P3  Whatever the bytes of a file, opening it ends in a data set or in one line that names file, offset,
  *       what is there and what would be right; and memory follows the size of the file, not what it claims.
- *   P2  No read leaves the file.
+ *   P4  No read leaves the file.
  */
 #ifndef DATA_PIXELS_H
 #define DATA_PIXELS_H
@@ -30,7 +30,8 @@ struct pixels_file { /* mapped, read only */
     const uint8_t *byte;
     size_t n_bytes;
 };
-/* RC_INVAL: names path and why; a compressed file (gzip) by its first bytes. */
+/* RC_INVAL: names path and why; a compressed file (gzip) by its first bytes, or by PATH.gz beside it. Never waits
+ * for a pipe. */
 enum rc pixels_map(struct pixels_file *out, const char *path) MUST_CHECK;
 void pixels_unmap(struct pixels_file *f); /* accepts a zeroed one */
 

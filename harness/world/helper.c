@@ -58,7 +58,7 @@ void helper_wait(struct helper *h)
     if (doorbell_seen(&h->end) == h->n_starts)
         return;
     const uint64_t started_ns = wait_clock_ns();
-    /* end is rung once per start: until as often as it was started (H1). */
+    /* end is rung once per start: until as often as it was started (H4). */
     for (uint32_t seen = doorbell_seen(&h->end); seen != h->n_starts; seen = doorbell_seen(&h->end))
         (void)doorbell_wait(&h->end, seen, false, UINT64_MAX / 2);
     h->waited_ns += wait_clock_ns() - started_ns;

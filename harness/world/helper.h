@@ -4,10 +4,10 @@
  * rank's memory and cores, and knows no world. Not used in sim.
  *
  * Invariants
- *   H1  fn runs once for each helper_start(), never twice at a time, in the order of the starts.
- *   H2  What fn wrote can be read after helper_wait() or helper_close(); what the caller wrote before
+ *   H4  fn runs once for each helper_start(), never twice at a time, in the order of the starts.
+ *   H5  What fn wrote can be read after helper_wait() or helper_close(); what the caller wrote before
  *       helper_start() can be read in fn.
- *   H3  While it waits it sleeps. Nothing allocates after open.
+ *   H6  While it waits it sleeps. Nothing allocates after open.
  */
 #ifndef HARNESS_WORLD_HELPER_H
 #define HARNESS_WORLD_HELPER_H

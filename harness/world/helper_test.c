@@ -20,7 +20,7 @@ enum { N_STARTS = 3000 };
 struct counter {
     atomic_bool busy;
     atomic_int n_overlaps;
-    int n_runs, in, out; /* plain memory: handed over by start and wait (H2) */
+    int n_runs, in, out; /* plain memory: handed over by start and wait (H5) */
 };
 
 static void count(void *arg)
@@ -63,7 +63,7 @@ static int count_failures(start_fn *how)
     return n_failures + atomic_load(&c.n_overlaps);
 }
 
-/* H1 and H2. */
+/* H4 and H5. */
 static void every_start_is_one_run(void **state)
 {
     (void)state;
@@ -101,7 +101,7 @@ static void mutants_are_caught(void **state)
     assert_true(count_failures(starts_with_old_input) > 0);
 }
 
-/* H1: a start waits for the run before; the close for the last one (H2). */
+/* H4: a start waits for the run before; the close for the last one (H5). */
 static void starts_wait_for_one_another(void **state)
 {
     struct counter c = { .in = 4 };
@@ -163,7 +163,7 @@ static uint64_t cpu_ns(void)
     return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
 }
 
-/* H3. A helper that spun would use as much as passes: half of it is far from either. */
+/* H6. A helper that spun would use as much as passes: half of it is far from either. */
 static void idle_helpers_sleep(void **state)
 {
     const struct timespec pause = { .tv_nsec = 200 * 1000 * 1000 };
@@ -202,7 +202,7 @@ void *__wrap_calloc(size_t n, size_t n_bytes)
     return __real_calloc(n, n_bytes);
 }
 
-/* H3 */
+/* H6 */
 static void nothing_allocates_after_open(void **state)
 {
     struct counter c = { .in = 0 };

@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * formats_test.c - the readers of IDX, CIFAR-10 and gmimg files: right files, and every wrong one by its message.
+ *
+ * usage: formats_test right|idx|cifar10|gmimg|paths
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "data/gmimg.h"
+#include "data/test_files.h"
+
+enum { GUARD = 3 };
+
+static struct dataset *open_folder(const struct test_files *f)
+{
+    struct dataset *d = NULL;
+
+    if (dataset_open_path(&d, f->folder) != RC_OK)
+        fail_msg("%s", rc_message());
+    return d;
+}
+
+/* Image i as the network sees it: every channel at its place, nothing between them. */
+static void expect_image(const struct dataset *d, size_t i)
+{
+    const size_t plane = (size_t)d->H * (size_t)d->W, stride = plane + GUARD;
+    float *x = malloc((size_t)d->C * stride * sizeof *x);
+
+    assert_non_null(x);
+    for (size_t k = 0; k < (size_t)d->C * stride; k++)
+        x[k] = 99.0f;
+    assert_int_equal(d->ops->image(d, i, x, stride), RC_OK);
+    assert_int_equal(d->ops->label(d, i), test_label(i));
+    for (size_t c = 0; c < (size_t)d->C; c++) {
+        for (size_t k = 0; k < plane; k++) {
+            const double want = (test_pixel(i, c * plane + k) - 127.5) / 63.75;
+            assert_float_equal(x[c * stride + k], want, 1e-6);
+        }
+        for (size_t k = plane; k < stride; k++)
+            assert_true(x[c * stride + k] == 99.0f);
+    }
+    free(x);
+}
+
+static void expect_set(const struct dataset *d, const char *name, size_t n_train, size_t n_test, int C, int H, int W)
+{
+    uint8_t *bytes = malloc(d->n_features);
+
+    assert_non_null(bytes);
+    assert_string_equal(d->name, name);
+    assert_int_equal(d->n_train, n_train);
+    assert_int_equal(d->n_test, n_test);
+    assert_int_equal(d->n_classes, 10);
+    assert_int_equal(d->C, C);
+    assert_int_equal(d->H, H);
+    assert_int_equal(d->W, W);
+    assert_int_equal(d->n_features, C * H * W);
+    for (size_t i = 0; i < n_train + n_test; i++) {
+        expect_image(d, i);
+        assert_int_equal(d->ops->bytes(d, i, bytes), RC_OK);
+        for (size_t k = 0; k < d->n_features; k++)
+            assert_int_equal(bytes[k], test_pixel(i, k));
+    }
+    free(bytes);
+}
+
+static void idx_is_read(void **state)
+{
+    struct test_files f;
+
+    (void)state;
+    test_files_open(&f);
+    test_files_make_idx(&f, 300, 7, 5, 3); /* more than a byte counts, higher than wide */
+    struct dataset *d = open_folder(&f);
+    expect_set(d, "idx", 300, 7, 1, 5, 3);
+    dataset_close(&d);
+    assert_null(d);
+    /* Under the other published names. */
+    char from[128], to[128];
+    test_files_path(&f, "train-labels-idx1-ubyte", from);
+    test_files_path(&f, "train-labels.idx1-ubyte", to);
+    assert_int_equal(rename(from, to), 0);
+    d = open_folder(&f);
+    expect_set(d, "idx", 300, 7, 1, 5, 3);
+    dataset_close(&d);
+    test_files_close(&f);
+}
+
+static void cifar10_is_read(void **state)
+{
+    struct test_files f;
+
+    (void)state;
+    test_files_open(&f);
+    test_files_make_cifar10(&f, 3);
+    struct dataset *d = open_folder(&f);
+    expect_set(d, "cifar10", 15, 3, 3, 32, 32);
+    dataset_close(&d);
+    test_files_close(&f);
+}
+
+static void gmimg_is_read(void **state)
+{
+    struct test_files f;
+
+    (void)state;
+    test_files_open(&f);
+    test_files_make_gmimg(&f, "train-1.gmimg", 3, 4, 6, 0, 9);
+    test_files_make_gmimg(&f, "train-2.gmimg", 3, 4, 6, 9, 1);
+    test_files_make_gmimg(&f, "test-1.gmimg", 3, 4, 6, 10, 2);
+    struct dataset *d = open_folder(&f);
+    expect_set(d, "gmimg", 10, 2, 3, 4, 6);
+    dataset_close(&d);
+    char path[128];
+    test_files_path(&f, "train-1.gmimg", path);
+    assert_int_equal(dataset_open_path(&d, path), RC_OK);
+    expect_set(d, "gmimg", 9, 0, 3, 4, 6);
+    dataset_close(&d);
+    test_files_close(&f);
+}
+
+/* The bytes as gmimg.h says, once written by hand. */
+static void gmimg_bytes_are_as_described(void **state)
+{
+    static const uint8_t begin[40] = { 'G', 'M', 'I', 'M', 'G', '0', '1', 0, 2, 0, 0, 0, 1,    0,    0, 0, 3, 0, 0, 0,
+                                       10,  0,   0,   0,   2,   0,   0,   0, 0, 0, 0, 0, 0xaa, 0xaa, 2, 0, 0, 0, 0, 0 };
+    struct test_files f;
+    size_t n_bytes;
+
+    (void)state;
+    test_files_open(&f);
+    test_files_make_gmimg(&f, "train-1.gmimg", 2, 1, 3, 0, 2);
+    uint8_t *bytes = test_files_read(&f, "train-1.gmimg", &n_bytes);
+    assert_int_equal(n_bytes, 80 + 2 * 4 + 16 + 2 * 6);
+    assert_memory_equal(bytes, begin, sizeof begin);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(bytes[80 + 4 * i], test_label(i));
+        for (size_t k = 0; k < 6; k++)
+            assert_int_equal(bytes[104 + 6 * i + k], test_pixel(i, k));
+    }
+    free(bytes);
+    test_files_close(&f);
+}
+
+/* A folder must be refused with "FOLDER/" message, exactly. */
+static void refuse(const struct test_files *f, const char *message)
+{
+    struct dataset *d = NULL;
+    char want[RC_MESSAGE_BYTES];
+
+    assert_int_equal(dataset_open_path(&d, f->folder), RC_INVAL);
+    assert_null(d);
+    snprintf(want, sizeof want, "%s/%s", f->folder, message);
+    /* Messages name a second file by its path, too: */
+    char *at = strstr(want, "@/");
+    if (at != NULL) {
+        char tail[RC_MESSAGE_BYTES];
+        snprintf(tail, sizeof tail, "%s", at + 1);
+        snprintf(at, sizeof want - (size_t)(at - want), "%s%s", f->folder, tail);
+    }
+    assert_string_equal(rc_message(), want);
+}
+
+/* File `name` with n_new bytes at `at`, cut or grown to n_bytes (0: as it was), is refused; then made whole again. */
+static void refuse_bytes(const struct test_files *f, const char *name, size_t at, const void *new_bytes, size_t n_new,
+                         size_t n_bytes, const char *message)
+{
+    size_t n_whole = 0;
+    uint8_t *whole = test_files_read(f, name, &n_whole);
+    const size_t n = n_bytes > 0 ? n_bytes : n_whole;
+    uint8_t *bad = calloc(n > n_whole ? n : n_whole, 1);
+
+    assert_non_null(bad);
+    memcpy(bad, whole, n_whole);
+    memcpy(bad + at, new_bytes, n_new);
+    if (strstr(name, ".gmimg") != NULL && message[0] == '!') /* with right sums */
+        test_files_sign_gmimg(bad, n);
+    test_files_write(f, name, bad, n);
+    refuse(f, message[0] == '!' ? message + 1 : message);
+    test_files_write(f, name, whole, n_whole);
+    free(whole);
+    free(bad);
+}
+
+static void wrong_idx_is_named(void **state)
+{
+    static const char images[] = "train-images-idx3-ubyte", labels[] = "t10k-labels-idx1-ubyte";
+    struct test_files f;
+
+    (void)state;
+    test_files_open(&f);
+    test_files_make_idx(&f, 4, 2, 5, 3);
+    refuse_bytes(&f, images, 0, "\3\10\0\0", 4, 0,
+                 "train-images-idx3-ubyte: offset 0: magic number 50855936; IDX images begin with 2051");
+    refuse_bytes(&f, labels, 3, "\3", 1, 0,
+                 "t10k-labels-idx1-ubyte: offset 0: magic number 2051; IDX labels begin with 2049");
+    refuse_bytes(&f, images, 0, "", 0, 15, "train-images-idx3-ubyte: offset 15: ends in the header, which is 16 bytes");
+    refuse_bytes(&f, images, 0, "", 0, 75,
+                 "train-images-idx3-ubyte: offset 75: the file ends, but offset 4 promises 4 records of 15 bytes");
+    refuse_bytes(&f, images, 0, "", 0, 77, "train-images-idx3-ubyte: offset 76: 1 bytes too many");
+    refuse_bytes(&f, images, 4, "\xff\xff\xff\xff", 4, 0,
+                 "train-images-idx3-ubyte: offset 76: the file ends, but offset 4 promises 4294967295 records of 15 "
+                 "bytes");
+    refuse_bytes(&f, images, 8, "\0\0\0\0", 4, 0,
+                 "train-images-idx3-ubyte: offset 8: images of 0 x 3 pixels; 1 to 8192 a side");
+    refuse_bytes(&f, images, 12, "\xff\xff\xff\xff", 4, 0,
+                 "train-images-idx3-ubyte: offset 8: images of 5 x 4294967295 pixels; 1 to 8192 a side");
+    refuse_bytes(&f, labels, 7, "\1", 1, 9,
+                 "t10k-labels-idx1-ubyte: offset 4: 1 labels, but @/t10k-images-idx3-ubyte has 2 images");
+    refuse_bytes(&f, labels, 0, "", 0, 9,
+                 "t10k-labels-idx1-ubyte: offset 9: the file ends, but offset 4 promises 2 records of 1 bytes");
+    refuse_bytes(&f, labels, 0, "", 0, 12, "t10k-labels-idx1-ubyte: offset 10: 2 bytes too many");
+    refuse_bytes(&f, "t10k-images-idx3-ubyte", 11, "\3\0\0\0\5", 5, 0,
+                 "t10k-images-idx3-ubyte: offset 8: images of 3 x 5 pixels, those for training are 5 x 3");
+    refuse_bytes(&f, images, 0, "\x1f\x8b\x08", 3, 0,
+                 "train-images-idx3-ubyte: offset 0: is compressed (gzip); gunzip it first");
+    test_files_remove(&f, labels);
+    refuse(&f, "t10k-labels-idx1-ubyte: No such file or directory");
+    test_files_write(&f, "t10k-labels-idx1-ubyte.gz", (const uint8_t *)"\x1f\x8b", 2);
+    refuse(&f, "t10k-labels-idx1-ubyte: is not there, but @/t10k-labels-idx1-ubyte.gz is: gunzip it first");
+    test_files_write(&f, labels, (const uint8_t *)"", 0);
+    refuse(&f, "t10k-labels-idx1-ubyte: is empty");
+    test_files_make_idx(&f, 0, 2, 5, 3);
+    refuse(&f, "train-images-idx3-ubyte: no training image");
+    test_files_close(&f);
+}
+
+static void wrong_cifar10_is_named(void **state)
+{
+    struct test_files f;
+
+    (void)state;
+    test_files_open(&f);
+    test_files_make_cifar10(&f, 2);
+    refuse_bytes(&f, "data_batch_2.bin", 3073, "\12", 1, 0, "data_batch_2.bin: offset 3073: label 10; 0 to 9");
+    refuse_bytes(&f, "test_batch.bin", 0, "\xff", 1, 0, "test_batch.bin: offset 0: label 255; 0 to 9");
+    refuse_bytes(&f, "data_batch_5.bin", 0, "", 0, 3072,
+                 "data_batch_5.bin: offset 0: 3072 bytes are no whole record of 3073");
+    refuse_bytes(&f, "data_batch_5.bin", 0, "", 0, 6150,
+                 "data_batch_5.bin: offset 6146: 4 bytes are no whole record of 3073");
+    for (int i = 1; i <= 5; i++) {
+        char name[32], message[96];
+        size_t n_bytes;
+        snprintf(name, sizeof name, "data_batch_%d.bin", i);
+        snprintf(message, sizeof message, "%s: No such file or directory", name);
+        uint8_t *bytes = test_files_read(&f, name, &n_bytes);
+        test_files_remove(&f, name);
+        refuse(&f, message);
+        test_files_write(&f, name, bytes, n_bytes);
+        free(bytes);
+    }
+    test_files_close(&f);
+}
+
+static void wrong_gmimg_is_named(void **state)
+{
+    static const char name[] = "train-1.gmimg";
+    struct test_files f;
+
+    (void)state;
+    test_files_open(&f);
+    test_files_make_gmimg(&f, name, 1, 2, 3, 0, 4); /* 80 + 16 + 16 + 24 bytes */
+    refuse_bytes(&f, name, 6, "2", 1, 0,
+                 "train-1.gmimg: offset 0: no gmimg file of version 01: they begin with \"GMIMG01\"");
+    refuse_bytes(&f, name, 0, "", 0, 79, "train-1.gmimg: offset 79: ends in the header, which is 80 bytes");
+    refuse_bytes(&f, name, 12, "\3", 1, 0,
+                 "train-1.gmimg: offset 56: the header is not what was written: its sum differs");
+    refuse_bytes(&f, name, 8, "\0", 1, 0,
+                 "!train-1.gmimg: offset 8: images of 0 x 2 x 3; 1 to 64 channels of 1 to 8192 pixels a side");
+    refuse_bytes(&f, name, 12, "\1\40", 2, 0,
+                 "!train-1.gmimg: offset 8: images of 1 x 8193 x 3; 1 to 64 channels of 1 to 8192 pixels a side");
+    refuse_bytes(&f, name, 16, "\xff\xff\xff\xff", 4, 0,
+                 "!train-1.gmimg: offset 8: images of 1 x 2 x 4294967295; 1 to 64 channels of 1 to 8192 pixels a "
+                 "side");
+    refuse_bytes(&f, name, 20, "\0", 1, 0, "!train-1.gmimg: offset 20: 0 classes; 1 to 1000000");
+    refuse_bytes(&f, name, 24, "\0", 1, 0, "!train-1.gmimg: offset 24: no image; at least 1");
+    refuse_bytes(&f, name, 24, "\xff\xff\xff\xff\xff\xff\xff\xff", 8, 0,
+                 "!train-1.gmimg: offset 136: the file ends, but offset 24 promises 18446744073709551615 images of 6 "
+                 "bytes");
+    refuse_bytes(&f, name, 24, "\5", 1, 0, "!train-1.gmimg: offset 136: the file ends; its header asks for 146 bytes");
+    refuse_bytes(&f, name, 32, "\0\0\0\0", 4, 0, "!train-1.gmimg: offset 32: blocks of 0 images; at least 1");
+    refuse_bytes(&f, name, 32, "\2\0\0\0", 4, 0,
+                 "!train-1.gmimg: offset 136: the file ends; its header asks for 152 bytes");
+    refuse_bytes(&f, name, 36, "\1", 1, 0, "!train-1.gmimg: offset 36: is 1; 0 in this version");
+    refuse_bytes(&f, name, 79, "\1", 1, 0, "train-1.gmimg: offset 76: is 16777216; 0 in this version");
+    refuse_bytes(&f, name, 80, "\0", 1, 0, "train-1.gmimg: offset 80: labels or sums are not those that were written");
+    refuse_bytes(&f, name, 96, "\0\0", 2, 0,
+                 "train-1.gmimg: offset 80: labels or sums are not those that were written");
+    refuse_bytes(&f, name, 84, "\12", 1, 0, "!train-1.gmimg: offset 84: label 10; 0 to 9");
+    refuse_bytes(&f, name, 0, "", 0, 135, "train-1.gmimg: offset 135: the file ends; its header asks for 136 bytes");
+    refuse_bytes(&f, name, 0, "", 0, 137, "train-1.gmimg: offset 137: the file ends; its header asks for 136 bytes");
+    test_files_make_gmimg(&f, "test-1.gmimg", 1, 3, 2, 0, 2);
+    refuse(&f, "test-1.gmimg: offset 8: images of 1 x 3 x 2 in 10 classes; @/train-1.gmimg has 1 x 2 x 3 in 10");
+    test_files_close(&f);
+}
+
+/* A block is checked when one of its images is first asked for, and only that block. */
+static void damaged_pixels_are_found(void **state)
+{
+    enum { SIDE = 300, IMAGE_BYTES = 3 * SIDE * SIDE, N = 7, PER_BLOCK = 3, PIXELS_AT = 80 + 4 * N + 16 * 3 };
+    struct test_files f;
+    size_t n_bytes;
+    char path[128], want[256];
+
+    (void)state;
+    test_files_open(&f);
+    test_files_make_gmimg(&f, "train-1.gmimg", 3, SIDE, SIDE, 0, N);
+    test_files_path(&f, "train-1.gmimg", path);
+    uint8_t *bytes = test_files_read(&f, "train-1.gmimg", &n_bytes);
+    assert_int_equal(n_bytes, PIXELS_AT + N * IMAGE_BYTES);
+    bytes[PIXELS_AT + 5 * IMAGE_BYTES + 12345] ^= 1; /* image 5, in block 1 */
+    test_files_write(&f, "train-1.gmimg", bytes, n_bytes);
+    snprintf(want, sizeof want, "%s: offset %d: the pixels of block 1 (%d bytes) are not those that were written", path,
+             PIXELS_AT + PER_BLOCK * IMAGE_BYTES, PER_BLOCK * IMAGE_BYTES);
+    struct dataset *d = open_folder(&f);
+    float *x = malloc(IMAGE_BYTES * sizeof *x);
+    assert_non_null(x);
+    for (int again = 0; again < 2; again++)
+        for (size_t i = 0; i < N; i++) {
+            const int is_bad = i / PER_BLOCK == 1;
+            assert_int_equal(d->ops->image(d, i, x, (size_t)SIDE * SIDE), is_bad ? RC_INVAL : RC_OK);
+            if (is_bad)
+                assert_string_equal(rc_message(), want);
+        }
+    free(x);
+    free(bytes);
+    dataset_close(&d);
+    test_files_close(&f);
+}
+
+static void refuse_path(const char *path, const char *message)
+{
+    struct dataset *d = NULL;
+    char want[RC_MESSAGE_BYTES];
+
+    assert_int_equal(dataset_open_path(&d, path), RC_INVAL);
+    assert_null(d);
+    snprintf(want, sizeof want, "%s: %s", path, message);
+    assert_string_equal(rc_message(), want);
+}
+
+static void other_paths_are_refused(void **state)
+{
+    struct test_files f;
+    char path[128];
+
+    (void)state;
+    test_files_open(&f);
+    refuse_path("no/such/folder", "No such file or directory");
+    refuse_path(f.folder, "holds no train-*.gmimg, nor files of MNIST (train-images-idx3-ubyte, ...) or CIFAR-10 "
+                          "(data_batch_1.bin, ...)");
+    test_files_path(&f, "pipe", path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    refuse_path(path, "is neither a folder nor a regular file"); /* and is not waited for */
+    test_files_path(&f, "train-1.gmimg", path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    refuse(&f, "train-1.gmimg: is not a regular file");
+    test_files_remove(&f, "train-1.gmimg");
+    assert_int_equal(mkdir(path, 0700), 0);
+    refuse(&f, "train-1.gmimg: is not a regular file");
+    assert_int_equal(remove(path), 0);
+    test_files_make_idx(&f, 2, 2, 1, 1);
+    test_files_path(&f, "t10k-labels-idx1-ubyte", path);
+    refuse_path(path, "offset 0: is an IDX file; give the folder with all four");
+    test_files_write(&f, "data_batch_1.bin", (const uint8_t *)"7", 1);
+    test_files_path(&f, "data_batch_1.bin", path);
+    refuse_path(path, "is one of CIFAR-10's six files; give the folder that holds them");
+    test_files_write(&f, "cifar-10-binary.tar.gz", (const uint8_t *)"\x1f\x8b", 2);
+    test_files_path(&f, "cifar-10-binary.tar.gz", path);
+    refuse_path(path, "offset 0: is compressed (gzip); gunzip it first");
+    test_files_close(&f);
+}
+
+static void the_python_version_is_named(void **state)
+{
+    struct test_files f;
+
+    (void)state;
+    test_files_open(&f);
+    test_files_write(&f, "data_batch_1", (const uint8_t *)"\x80\2", 2);
+    refuse_path(f.folder, "holds the Python version of CIFAR-10; the binary version is read");
+    test_files_close(&f);
+}
+
+static void what_cannot_be_written_is_refused(void **state)
+{
+    struct test_files f;
+    struct dataset *line = NULL;
+    char path[128];
+
+    (void)state;
+    test_files_open(&f);
+    test_files_path(&f, "train-1.gmimg", path);
+    assert_int_equal(dataset_open_line(&line, 1), RC_OK);
+    assert_int_equal(gmimg_write(path, line, 0, 1), RC_INVAL);
+    assert_string_equal(rc_message(), "data set line has no images of bytes to write");
+    dataset_close(&line);
+    test_files_close(&f);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest right[] = { cmocka_unit_test(idx_is_read), cmocka_unit_test(cifar10_is_read),
+                                        cmocka_unit_test(gmimg_is_read),
+                                        cmocka_unit_test(gmimg_bytes_are_as_described) };
+    const struct CMUnitTest idx[] = { cmocka_unit_test(wrong_idx_is_named) };
+    const struct CMUnitTest cifar10[] = { cmocka_unit_test(wrong_cifar10_is_named) };
+    const struct CMUnitTest gmimg[] = { cmocka_unit_test(wrong_gmimg_is_named),
+                                        cmocka_unit_test(damaged_pixels_are_found),
+                                        cmocka_unit_test(what_cannot_be_written_is_refused) };
+    const struct CMUnitTest paths[] = { cmocka_unit_test(other_paths_are_refused),
+                                        cmocka_unit_test(the_python_version_is_named) };
+    const char *what = argc == 2 ? argv[1] : "";
+
+    if (strcmp(what, "right") == 0)
+        return cmocka_run_group_tests(right, NULL, NULL);
+    if (strcmp(what, "idx") == 0)
+        return cmocka_run_group_tests(idx, NULL, NULL);
+    if (strcmp(what, "cifar10") == 0)
+        return cmocka_run_group_tests(cifar10, NULL, NULL);
+    if (strcmp(what, "gmimg") == 0)
+        return cmocka_run_group_tests(gmimg, NULL, NULL);
+    if (strcmp(what, "paths") == 0)
+        return cmocka_run_group_tests(paths, NULL, NULL);
+    fprintf(stderr, "usage: formats_test right|idx|cifar10|gmimg|paths\n");
+    return 2;
+}

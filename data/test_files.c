@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_files.c - small files of every format. The writers of IDX and CIFAR-10 are here: nothing else needs them. */
+#include "data/test_files.h"
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "data/gmimg.h"
+#include "data/gmimg_format.h"
+#include "harness/base/bytes.h"
+
+void test_files_open(struct test_files *f)
+{
+    strcpy(f->folder, "data_test.XXXXXX");
+    assert_non_null(mkdtemp(f->folder));
+}
+
+void test_files_close(struct test_files *f)
+{
+    DIR *folder = opendir(f->folder);
+
+    assert_non_null(folder);
+    for (const struct dirent *e = readdir(folder); e != NULL; e = readdir(folder))
+        if (e->d_name[0] != '.')
+            test_files_remove(f, e->d_name);
+    closedir(folder);
+    assert_int_equal(rmdir(f->folder), 0);
+}
+
+void test_files_path(const struct test_files *f, const char *name, char out[128])
+{
+    assert_true(snprintf(out, 128, "%s/%s", f->folder, name) < 128);
+}
+
+void test_files_write(const struct test_files *f, const char *name, const uint8_t *bytes, size_t n_bytes)
+{
+    char path[128];
+
+    test_files_path(f, name, path);
+    (void)unlink(path); /* a file cut to nothing and written again is flushed by some systems: slow */
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, n_bytes, file), n_bytes);
+    assert_int_equal(fclose(file), 0);
+}
+
+uint8_t *test_files_read(const struct test_files *f, const char *name, size_t *n_bytes)
+{
+    char path[128];
+
+    test_files_path(f, name, path);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, 0, SEEK_END), 0);
+    *n_bytes = (size_t)ftell(file);
+    rewind(file);
+    uint8_t *bytes = malloc(*n_bytes + 1);
+    assert_non_null(bytes);
+    assert_int_equal(fread(bytes, 1, *n_bytes, file), *n_bytes);
+    fclose(file);
+    return bytes;
+}
+
+void test_files_remove(const struct test_files *f, const char *name)
+{
+    char path[128];
+
+    test_files_path(f, name, path);
+    assert_int_equal(unlink(path), 0);
+}
+
+uint8_t test_pixel(size_t i, size_t k)
+{
+    return (uint8_t)(i * 37 + k * 11 + k / 7);
+}
+
+uint32_t test_label(size_t i)
+{
+    return (uint32_t)((i * 3 + 9) % 10);
+}
+
+static void put_word(uint8_t *at, uint32_t value)
+{
+    for (int i = 0; i < 4; i++)
+        at[i] = (uint8_t)(value >> (24 - 8 * i));
+}
+
+static void make_idx_pair(const struct test_files *f, const char *which, size_t first, size_t n, uint32_t H, uint32_t W)
+{
+    const size_t image_bytes = (size_t)H * W;
+    uint8_t *bytes = calloc(16 + n * image_bytes, 1);
+    char name[64];
+
+    assert_non_null(bytes);
+    put_word(bytes, 0x803);
+    put_word(bytes + 4, (uint32_t)n);
+    put_word(bytes + 8, H);
+    put_word(bytes + 12, W);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < image_bytes; k++)
+            bytes[16 + i * image_bytes + k] = test_pixel(first + i, k);
+    snprintf(name, sizeof name, "%s-images-idx3-ubyte", which);
+    test_files_write(f, name, bytes, 16 + n * image_bytes);
+    put_word(bytes, 0x801);
+    for (size_t i = 0; i < n; i++)
+        bytes[8 + i] = (uint8_t)test_label(first + i);
+    snprintf(name, sizeof name, "%s-labels-idx1-ubyte", which);
+    test_files_write(f, name, bytes, 8 + n);
+    free(bytes);
+}
+
+void test_files_make_idx(const struct test_files *f, size_t n_train, size_t n_test, uint32_t H, uint32_t W)
+{
+    make_idx_pair(f, "train", 0, n_train, H, W);
+    make_idx_pair(f, "t10k", n_train, n_test, H, W);
+}
+
+void test_files_make_cifar10(const struct test_files *f, size_t n_per_file)
+{
+    uint8_t *bytes = malloc(n_per_file * TEST_CIFAR_RECORD_BYTES);
+    char name[32];
+
+    assert_non_null(bytes);
+    for (size_t file = 0; file < 6; file++) {
+        for (size_t i = 0; i < n_per_file; i++) {
+            uint8_t *record = bytes + i * TEST_CIFAR_RECORD_BYTES;
+            record[0] = (uint8_t)test_label(file * n_per_file + i);
+            for (size_t k = 1; k < TEST_CIFAR_RECORD_BYTES; k++)
+                record[k] = test_pixel(file * n_per_file + i, k - 1);
+        }
+        snprintf(name, sizeof name, "data_batch_%zu.bin", file + 1);
+        test_files_write(f, file < 5 ? name : "test_batch.bin", bytes, n_per_file * TEST_CIFAR_RECORD_BYTES);
+    }
+    free(bytes);
+}
+
+static enum rc made_bytes(const struct dataset *d, size_t i, uint8_t *out)
+{
+    for (size_t k = 0; k < d->n_features; k++)
+        out[k] = test_pixel(i, k);
+    return RC_OK;
+}
+
+static uint32_t made_label(const struct dataset *d, size_t i)
+{
+    (void)d;
+    return test_label(i);
+}
+
+static const struct dataset_ops made_ops = { .label = made_label, .bytes = made_bytes };
+
+void test_files_make_gmimg(const struct test_files *f, const char *name, int C, int H, int W, size_t first,
+                           size_t n_images)
+{
+    const struct dataset made = { .ops = &made_ops,
+                                  .name = "made",
+                                  .n_train = first + n_images,
+                                  .n_features = (size_t)(C * H * W),
+                                  .n_classes = 10,
+                                  .C = C,
+                                  .H = H,
+                                  .W = W };
+    char path[128];
+
+    test_files_path(f, name, path);
+    assert_int_equal(gmimg_write(path, &made, first, n_images), RC_OK);
+}
+
+void test_files_sign_gmimg(uint8_t *bytes, size_t n_bytes)
+{
+    if (n_bytes < GMIMG_HEADER_BYTES)
+        return;
+    const uint64_t n = bytes_get(bytes + GMIMG_AT_N_IMAGES, 8), per = bytes_get(bytes + GMIMG_AT_BLOCK_IMAGES, 4);
+    if (per > 0 && n > 0 && n <= n_bytes) {
+        const uint64_t index_bytes = n * GMIMG_LABEL_BYTES + ((n - 1) / per + 1) * GMIMG_SUM_BYTES;
+        if (GMIMG_HEADER_BYTES + index_bytes <= n_bytes)
+            gmimg_sum(bytes + GMIMG_AT_INDEX_SUM, bytes + GMIMG_HEADER_BYTES, (size_t)index_bytes);
+    }
+    gmimg_sum(bytes + GMIMG_AT_HEADER_SUM, bytes, GMIMG_AT_HEADER_SUM);
+}
