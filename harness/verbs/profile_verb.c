@@ -229,15 +229,6 @@ out:
     return rc;
 }
 
-#ifdef GRADMARK_NO_IMAGES /* harness/train/CMakeLists.txt says when */
-static enum rc open_data(struct dataset **out, const struct profile_opts *o, const struct network *n)
-{
-    (void)out;
-    return rc_raise(RC_UNSUPPORTED, "%s%s: images of %d x %d are not built in",
-                    o->data[0] != '\0' ? "--data " : "--model ", o->data[0] != '\0' ? o->data : o->model,
-                    n->opts.image_size, n->opts.image_size);
-}
-#else
 static enum rc open_data(struct dataset **out, const struct profile_opts *o, const struct network *n)
 {
     const struct synthetic_opts opts = { .C = n->C_in,
@@ -249,7 +240,6 @@ static enum rc open_data(struct dataset **out, const struct profile_opts *o, con
 
     return o->data[0] != '\0' ? dataset_open_path(out, o->data) : dataset_open_synthetic(out, &opts, o->seed);
 }
-#endif
 
 /* Before anything large is allocated: twice the activations (the yardstick has its own), three times the
  * parameters. */

@@ -24,6 +24,6 @@ struct verb {
     void (*help)(FILE *to); /* every option */
 };
 
-extern const struct verb verb_compare, verb_train, verb_profile, verb_info;
+extern const struct verb verb_compare, verb_train, verb_profile, verb_pack, verb_info;
 
 #endif

@@ -3,7 +3,7 @@
  * team.c - threads that share numbered tasks: one counter hands them out, two doorbells start and end a run.
  *
  * Every thread takes part in every run, so that no thread of an earlier run can still be about to take a
- * task when the next one begins (G1).
+ * task when the next one begins (G5).
  */
 #include "harness/world/team.h"
 
@@ -70,7 +70,7 @@ enum rc team_open(struct team **out, int n_threads, bool may_spin)
     for (int i = 1; i < n_threads; i++) {
         struct member *m = &t->member[i];
         *m = (struct member){ .team = t, .thread = i };
-        const int error = pthread_create(&m->id, NULL, member_main, m); /* G2: inherits the caller's cores */
+        const int error = pthread_create(&m->id, NULL, member_main, m); /* G6: inherits the caller's cores */
         if (error != 0)
             FAIL(RC_NOMEM, "cannot start thread %d of %d: %s", i + 1, n_threads, strerror(error));
         t->n_started++;

@@ -5,11 +5,11 @@
  * Not ranks: they share the rank's memory and cores, and know no world. In sim nobody uses them.
  *
  * Invariants
- *   G1  team_run() returns when every task 0 .. n_tasks-1 was run once. Which thread runs which task is not
+ *   G5  team_run() returns when every task 0 .. n_tasks-1 was run once. Which thread runs which task is not
  *       defined; tasks must not depend on one another.
- *   G2  Threads run on the cores of the thread that opened the team.
- *   G3  Between runs the threads spin for a moment, then sleep; while asleep they cost nothing.
- *   G4  Nothing allocates after open.
+ *   G6  Threads run on the cores of the thread that opened the team.
+ *   G7  Between runs the threads spin for a moment, then sleep; while asleep they cost nothing.
+ *   G8  Nothing allocates after open.
  */
 #ifndef HARNESS_WORLD_TEAM_H
 #define HARNESS_WORLD_TEAM_H

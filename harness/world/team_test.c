@@ -77,7 +77,7 @@ static int suite(run_fn *run, int n_threads, bool may_spin)
     return n_failures;
 }
 
-/* G1 */
+/* G5 */
 static void every_task_runs_once(void **state)
 {
     (void)state;
@@ -146,7 +146,7 @@ static void see_cores(void *arg, int task, int thread)
         sched_yield();
 }
 
-/* G2 */
+/* G6 */
 static void threads_inherit_the_openers_cores(void **state)
 {
     struct cores_seen s = { .n_threads = 3 };
@@ -181,7 +181,7 @@ static uint64_t cpu_ticks(void)
     return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
 }
 
-/* G3. A team that went on spinning would use as much as passes: half of it is far from either. */
+/* G7. A team that went on spinning would use as much as passes: half of it is far from either. */
 static void idle_threads_sleep(void **state)
 {
     const struct timespec pause = { .tv_nsec = 200 * 1000 * 1000 };
@@ -217,7 +217,7 @@ void *__wrap_calloc(size_t n, size_t n_bytes)
     return __real_calloc(n, n_bytes);
 }
 
-/* G4 */
+/* G8 */
 static void nothing_allocates_after_open(void **state)
 {
     struct team *team = NULL;
