@@ -2,13 +2,14 @@
 /*
  * compute.h - which unit does the arithmetic, and what it costs.
  *
- * "cpu" (CBLAS, each thread its own GEMMs) is the reference: every other backend must match it
+ * "cpu" (oneDNN or CBLAS, each thread its own GEMMs) is the reference: every other backend must match it
  * (compute_suite.h). "cuda" works in GPU memory. "hollow" costs time and touches nothing: it accepts
  * NULL for every array and only counts the work; it needs a world with virtual time.
  *
  * Invariants
  *   C1  Equal inputs give equal bits, on every run, rank and world, and with any n_threads (fixed
- *       summation order; the split of the work depends on shapes alone).
+ *       summation order; the split of the work depends on shapes alone). A CPU of another kind, or another
+ *       GEMM library, may give others.
  *   C2  The wrappers count the work of every call; compute_sync() hands what was counted since
  *       the last sync to env.charge, so callers sync before they send, or read a clock.
  *   C3  Nothing allocates between the first call of an operation with its largest shape and close.
