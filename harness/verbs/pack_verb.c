@@ -2,6 +2,7 @@
 /* pack_verb.c - gradmark pack: a data set of images as *.gmimg shards, which open at once however large they are. */
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -51,7 +52,7 @@ static void pack_help(FILE *to)
 
 static enum rc pack_check(int argc, char **argv)
 {
-    struct pack_opts o;
+    struct pack_opts o = { .data = "" };
     enum rc rc;
 
     TRY(parse(&o, argc, argv));
@@ -145,9 +146,10 @@ static enum rc write_parts(struct part part[2], const struct pack_opts *o, const
     for (int i = 0; i < 2; i++)
         while (part[i].n_written < part[i].n_shards)
             TRY(write_shard(&part[i], o, d));
-    printf("%s: %zu training and %zu test images of %d x %d x %d in %zu classes: %zu shards, %llu bytes\n", d->name,
-           part[0].n_images, part[1].n_images, d->C, d->H, d->W, d->n_classes, part[0].n_shards + part[1].n_shards,
-           (unsigned long long)(part[0].n_bytes + part[1].n_bytes));
+    const uint64_t n_bytes = part[0].n_bytes + part[1].n_bytes;
+    printf("%s: %zu training and %zu test images of %d x %d x %d in %zu classes: %zu shards, %" PRIu64 " bytes\n",
+           d->name, part[0].n_images, part[1].n_images, d->C, d->H, d->W, d->n_classes,
+           part[0].n_shards + part[1].n_shards, n_bytes);
 out:
     for (int i = 0; i < 2 && rc != RC_OK; i++)
         remove_written(&part[i], o->out);
@@ -165,7 +167,7 @@ static enum rc check_wanted(const struct pack_opts *o)
 
 static enum rc pack_run(int argc, char **argv, enum verb_stage *stage)
 {
-    struct pack_opts o;
+    struct pack_opts o = { .data = "" };
     struct dataset *d = NULL;
     enum rc rc;
 
