@@ -126,6 +126,8 @@ static enum rc cpu_sync(struct compute *base)
     c->failed = RC_OK;
     if (rc != RC_OK)
         return rc_raise(rc, "compute cpu: an operation found no memory for its scratch");
+    if (atomic_exchange(&c->product_failed, false))
+        return rc_raise(RC_NOMEM, "compute cpu: a matrix product found no memory for its operands");
     return RC_OK;
 }
 

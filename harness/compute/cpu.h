@@ -8,6 +8,8 @@
 #ifndef HARNESS_COMPUTE_CPU_H
 #define HARNESS_COMPUTE_CPU_H
 
+#include <stdatomic.h>
+
 #include "harness/base/arena.h"
 #include "harness/compute/compute.h"
 #include "harness/compute/cpu_kernels.h"
@@ -27,7 +29,8 @@ struct cpu {
     struct arena own;    /* one part for each thread */
     struct arena common; /* of the operation at hand, between its runs of the team */
     size_t own_elems, common_elems;
-    enum rc failed; /* reported by the next sync */
+    enum rc failed;              /* reported by the next sync */
+    _Atomic bool product_failed; /* likewise; set by any thread */
     bool gemms_alone;
     bool bf16;        /* operands of products are rounded to it */
     size_t n_operand; /* bytes of an element of one: 2 or 4 */
@@ -63,7 +66,7 @@ struct blas {
     float beta;
     float *c;
 };
-void cpu_blas(const struct blas *g);
+void cpu_blas(struct cpu *c, const struct blas *g);
 
 /* Rows of whole channels [channel, channel + n_channels) of the matrix that makes a convolution a product: row
  * (c, kh, kw), column (b, out_h, out_w). Columns are those of output rows [from, from + n) of all B out_h. ld: elements
@@ -91,8 +94,9 @@ const void *cpu_rounded(struct cpu *c, void *out, const float *x, size_t n);
 
 /* cpu_onednn.c. RC_UNSUPPORTED: not built in, or not on this CPU. */
 enum rc cpu_bf16_check(void) MUST_CHECK;
-void cpu_onednn_bf16(const struct blas *g);
-void cpu_onednn_sgemm(const struct blas *g);
+/* false: there was no memory to pack operands into. */
+bool cpu_onednn_bf16(const struct blas *g);
+bool cpu_onednn_sgemm(const struct blas *g);
 
 /* As the members of struct compute_backend say. */
 void cpu_gemm(struct compute *c, const struct gemm *g);

@@ -15,16 +15,20 @@ enum {
     BLOCK_COLUMNS = 1024,
 };
 
-void cpu_blas(const struct blas *g)
+void cpu_blas(struct cpu *c, const struct blas *g)
 {
+    bool done = true;
+
     if (g->bf16)
-        cpu_onednn_bf16(g);
+        done = cpu_onednn_bf16(g);
     else if (GRADMARK_SGEMM_BY_ONEDNN)
-        cpu_onednn_sgemm(g);
+        done = cpu_onednn_sgemm(g);
     else
         cblas_sgemm(CblasRowMajor, g->transpose_a ? CblasTrans : CblasNoTrans,
                     g->transpose_b ? CblasTrans : CblasNoTrans, (int)g->M, (int)g->N, (int)g->K, 1.0f, g->a,
                     (int)g->lda, g->b, (int)g->ldb, g->beta, g->c, (int)g->ldc);
+    if (!done)
+        atomic_store(&c->product_failed, true);
 }
 
 void cpu_round(const struct cpu *c, void *out, const float *x, size_t ldx, size_t n_rows, size_t n)
@@ -97,7 +101,7 @@ static size_t n_blocks(size_t n, size_t n_each)
 }
 
 struct product {
-    const struct cpu *c;
+    struct cpu *c;
     const struct gemm *g;
     const void *a, *b;
 };
@@ -123,7 +127,7 @@ static void gemm_task(void *arg, int task, int thread)
                                .c = g->c + i * N + j };
 
     (void)thread;
-    cpu_blas(&part);
+    cpu_blas(t->c, &part);
 }
 
 void cpu_gemm(struct compute *base, const struct gemm *g)

@@ -108,7 +108,7 @@ static void multiply(const struct conv *t, struct stretch rows, const struct con
                             .c = t->y + rows.from * cut->N + tile->column,
                             .ldc = cut->N };
 
-    cpu_blas(&g);
+    cpu_blas(t->c, &g);
 }
 
 static void conv_task(void *arg, int task, int thread)

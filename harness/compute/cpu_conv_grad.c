@@ -70,7 +70,7 @@ static void add_tile(const struct weight_grad *t, float *sum, struct stretch cha
         cpu_im2col(c, col, t->x, &part);
     if (c->bf16 && !t->rounded && !c->gemms_alone)
         cpu_round(c, dy_of(t, thread), dy, cut->N, cut->M, tile->n_columns);
-    cpu_blas(&g);
+    cpu_blas(t->c, &g);
 }
 
 static void weight_task(void *arg, int task, int thread)
@@ -178,7 +178,7 @@ static void input_images(const struct input_grad *t, struct stretch channels, si
 
     if (c->bf16 && !c->gemms_alone)
         cpu_round(c, rounded, dy, cut->N, cut->M, n_columns);
-    cpu_blas(&g);
+    cpu_blas(t->c, &g);
     if (!c->gemms_alone)
         cpu_col2im(c, t->dx, col, &part);
 }

@@ -32,20 +32,20 @@ enum rc cpu_bf16_check(void)
                                     "fp32");
 }
 
-void cpu_onednn_bf16(const struct blas *g)
+bool cpu_onednn_bf16(const struct blas *g)
 {
     omp_set_num_threads(1);
-    (void)dnnl_gemm_bf16bf16f32(letter(g->transpose_a), letter(g->transpose_b), (dnnl_dim_t)g->M, (dnnl_dim_t)g->N,
-                                (dnnl_dim_t)g->K, 1.0f, g->a, (dnnl_dim_t)g->lda, g->b, (dnnl_dim_t)g->ldb, g->beta,
-                                g->c, (dnnl_dim_t)g->ldc);
+    return dnnl_gemm_bf16bf16f32(letter(g->transpose_a), letter(g->transpose_b), (dnnl_dim_t)g->M, (dnnl_dim_t)g->N,
+                                 (dnnl_dim_t)g->K, 1.0f, g->a, (dnnl_dim_t)g->lda, g->b, (dnnl_dim_t)g->ldb, g->beta,
+                                 g->c, (dnnl_dim_t)g->ldc) == dnnl_success;
 }
 
-void cpu_onednn_sgemm(const struct blas *g)
+bool cpu_onednn_sgemm(const struct blas *g)
 {
     omp_set_num_threads(1);
-    (void)dnnl_sgemm(letter(g->transpose_a), letter(g->transpose_b), (dnnl_dim_t)g->M, (dnnl_dim_t)g->N,
-                     (dnnl_dim_t)g->K, 1.0f, g->a, (dnnl_dim_t)g->lda, g->b, (dnnl_dim_t)g->ldb, g->beta, g->c,
-                     (dnnl_dim_t)g->ldc);
+    return dnnl_sgemm(letter(g->transpose_a), letter(g->transpose_b), (dnnl_dim_t)g->M, (dnnl_dim_t)g->N,
+                      (dnnl_dim_t)g->K, 1.0f, g->a, (dnnl_dim_t)g->lda, g->b, (dnnl_dim_t)g->ldb, g->beta, g->c,
+                      (dnnl_dim_t)g->ldc) == dnnl_success;
 }
 
 #else
@@ -55,14 +55,16 @@ enum rc cpu_bf16_check(void)
     return rc_raise(RC_UNSUPPORTED, "compute cpu: precision bf16: %s; there is fp32", GRADMARK_ONEDNN_WHY_NOT);
 }
 
-void cpu_onednn_bf16(const struct blas *g)
+bool cpu_onednn_bf16(const struct blas *g)
 {
-    (void)g; /* never called: bf16 cannot be opened */
+    (void)g;
+    return false; /* never called: bf16 cannot be opened */
 }
 
-void cpu_onednn_sgemm(const struct blas *g)
+bool cpu_onednn_sgemm(const struct blas *g)
 {
-    (void)g; /* never called: the CBLAS has all products */
+    (void)g;
+    return false; /* never called: the CBLAS has all products */
 }
 
 #endif
