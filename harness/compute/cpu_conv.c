@@ -11,7 +11,8 @@ enum {
     TILE_COLUMNS = 784, /* measured: a tile of col and its outputs share a cache of 2 MiB */
     CHUNK_ROWS = 384,   /* of col: what OpenBLAS takes at a time */
     MIN_TASKS = 8,
-    BLOCK_ROWS = 256, /* least rows of the weights in a task, where tiles are too few */
+    FLIP_CHANNELS = 8, /* turned together */
+    BLOCK_ROWS = 256,  /* least rows of the weights in a task, where tiles are too few */
 };
 
 static size_t ceil_div(size_t n, size_t by)
@@ -175,31 +176,34 @@ struct flip {
     size_t C_out, C, n_taps;
 };
 
-/* One channel's weights, turned by half a turn. */
-static void flip_channel(const struct flip *t, float *to, size_t c)
+/* to(C, C_out, kernel) = the weights of these channels, turned by half a turn. What lies side by side is read side
+ * by side. */
+static void flip_channels(const struct flip *t, float *to, struct stretch channels)
 {
-    for (size_t o = 0; o < t->C_out; o++, to += t->n_taps) {
-        const float *from = t->from + (o * t->C + c) * t->n_taps + t->n_taps - 1;
-        for (size_t k = 0; k < t->n_taps; k++)
-            to[k] = *(from - k);
+    const size_t n_taps = t->n_taps, n_each = t->C_out * n_taps;
+
+    for (size_t o = 0; o < t->C_out; o++) {
+        const float *from = t->from + (o * t->C + channels.from) * n_taps;
+        for (size_t c = 0; c < channels.n; c++)
+            for (size_t k = 0; k < n_taps; k++)
+                to[c * n_each + o * n_taps + k] = from[(c + 1) * n_taps - 1 - k];
     }
 }
 
-/* to(C, C_out, kernel) = from(C_out, C, kernel) with the kernel turned. */
 static void flip_task(void *arg, int task, int thread)
 {
     const struct flip *t = arg;
     const size_t n_each = t->C_out * t->n_taps;
-    const struct stretch channels = cpu_group(t->C, n_each, task);
+    const size_t from = (size_t)task * FLIP_CHANNELS, left = t->C - from;
+    const struct stretch channels = { from, left < FLIP_CHANNELS ? left : FLIP_CHANNELS };
 
-    for (size_t c = channels.from; c < channels.from + channels.n; c++) {
-        if (!t->c->bf16) {
-            flip_channel(t, (float *)t->to + c * n_each, c);
-            continue;
-        }
-        flip_channel(t, cpu_own(t->c, thread), c);
-        cpu_round(t->c, (uint16_t *)t->to + c * n_each, cpu_own(t->c, thread), n_each, 1, n_each);
+    if (!t->c->bf16) {
+        flip_channels(t, (float *)t->to + from * n_each, channels);
+        return;
     }
+    flip_channels(t, cpu_own(t->c, thread), channels);
+    cpu_round(t->c, (uint16_t *)t->to + from * n_each, cpu_own(t->c, thread), channels.n * n_each, 1,
+              channels.n * n_each);
 }
 
 /* The convolution whose output is dx: of dy with turned weights. Padding keeps it as large as the input. */
@@ -234,11 +238,12 @@ void cpu_turned_conv(struct cpu *c, float *dx, const float *dy, const float *wei
     static const struct epilogue none = { .relu = false };
     const struct conv_shape back = turned(s);
     struct conv t = { .c = c, .cut = conv_cut_of(c, &back), .y = dx, .x = dy, .add = add, .e = &none };
-    const size_t n_weights = t.cut.M * t.cut.K, n_col = conv_col_elems(&t.cut), n_each = t.cut.K;
+    const size_t n_weights = t.cut.M * t.cut.K, n_col = conv_col_elems(&t.cut),
+                 n_flip = c->bf16 ? FLIP_CHANNELS * t.cut.K : 0;
     struct flip flip = { c, NULL, weight, (size_t)s->C_out, (size_t)s->in.C, t.cut.n_taps };
 
     t.transposed = t.cut.n_taps == 1;
-    if (!cpu_scratch(c, n_col > n_each ? n_col : n_each, t.transposed && !c->bf16 ? 0 : n_weights))
+    if (!cpu_scratch(c, n_col > n_flip ? n_col : n_flip, t.transposed && !c->bf16 ? 0 : n_weights))
         return;
     flip.to = cpu_common(c);
     if (t.transposed)
@@ -246,7 +251,7 @@ void cpu_turned_conv(struct cpu *c, float *dx, const float *dy, const float *wei
     else {
         t.weight = flip.to;
         if (!c->gemms_alone)
-            team_run(c->team, flip_task, &flip, cpu_n_groups(flip.C, n_each));
+            team_run(c->team, flip_task, &flip, (int)ceil_div(flip.C, FLIP_CHANNELS));
     }
     conv_run(&t);
 }

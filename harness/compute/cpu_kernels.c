@@ -275,37 +275,56 @@ static void max_tap(float *best, int32_t *at, const float *from, size_t step, in
         max_tap_at(best, at, from, step, k, n);
 }
 
-/* Down the columns first, then along the row. */
-static void average_row(float *restrict y, const float *restrict rows, float *restrict line, const struct average *s)
+/* x with zeros around it; its length. */
+static size_t with_border(float *restrict to, const float *restrict x, const struct window *g)
 {
-    const size_t n = s->n, W = s->W, step = s->step;
-    const float scale = s->scale;
-    float *restrict middle = line + s->pad, *restrict total = middle + W + s->kernel;
+    const size_t H = (size_t)g->H, W = (size_t)g->W, pad_h = (size_t)g->pad_h, pad_w = (size_t)g->pad_w;
+    const size_t row = W + 2 * pad_w, n = (H + 2 * pad_h) * row;
 
-    for (size_t k = 0; k < s->pad; k++)
-        line[k] = middle[W + k] = 0.0f;
-    for (size_t k = 0; k < W; k++)
-        middle[k] = s->n_rows > 0 ? rows[k] : 0.0f;
-    for (size_t i = 1; i < s->n_rows; i++)
-        add(middle, rows + i * W, W);
-    if (step == 1) {
-        for (size_t o = 0; o < n && s->kernel == 3; o++)
-            total[o] = line[o] + line[o + 1] + line[o + 2];
-        if (s->kernel != 3)
-            memcpy(total, line, n * sizeof *total);
-        for (size_t j = 1; j < s->kernel && s->kernel != 3; j++)
-            add(total, line + j, n);
-    } else
-        for (size_t o = 0; o < n; o++) {
-            total[o] = line[o * step];
-            for (size_t j = 1; j < s->kernel; j++)
-                total[o] += line[o * step + j];
+    memset(to, 0, n * sizeof *to);
+    for (size_t h = 0; h < H; h++)
+        memcpy(to + (pad_h + h) * row + pad_w, x + h * W, W * sizeof *to);
+    return n;
+}
+
+/* y[i] = x[i] + x[i + step] + ..., kernel terms. */
+static void add_shifted(float *restrict y, const float *restrict x, size_t step, size_t kernel, size_t n)
+{
+    if (kernel == 3) {
+        for (size_t i = 0; i < n; i++)
+            y[i] = x[i] + x[i + step] + x[i + 2 * step];
+        return;
+    }
+    memcpy(y, x, n * sizeof *y);
+    for (size_t k = 1; k < kernel; k++)
+        add(y, x + k * step, n);
+}
+
+/* Down the columns first, then along the rows, wherever a window might begin: a plane is one stretch then. */
+static void average_plane(float *restrict y, const float *restrict x, float *restrict scratch, const struct window *g,
+                          bool more)
+{
+    const size_t row = (size_t)g->W + 2 * (size_t)g->pad_w, kernel_h = (size_t)g->kernel_h;
+    const size_t kernel_w = (size_t)g->kernel_w, n = with_border(scratch, x, g);
+    const size_t n_down = n - (kernel_h - 1) * row, n_sums = n_down - (kernel_w - 1);
+    const size_t out_h = (size_t)window_out_h(g), out_w = (size_t)window_out_w(g), step = (size_t)g->stride_w;
+    const float scale = 1.0f / (float)(g->kernel_h * g->kernel_w);
+    float *down = scratch + n, *sums = scratch; /* the border is read no more when sums are written */
+
+    add_shifted(down, scratch, row, kernel_h, n_down);
+    add_shifted(sums, down, 1, kernel_w, n_sums);
+    for (size_t h = 0; h < out_h; h++, y += out_w) {
+        const float *from = sums + h * (size_t)g->stride_h * row;
+        if (step > 1) {
+            strided_copy(down, from, step, out_w);
+            from = down;
         }
-    if (s->add)
-        add_scaled(y, total, scale, n);
-    else
-        for (size_t o = 0; o < n; o++)
-            y[o] = scale * total[o];
+        if (more)
+            add_scaled(y, from, scale, out_w);
+        else
+            for (size_t w = 0; w < out_w; w++)
+                y[w] = scale * from[w];
+    }
 }
 
 static void narrow(uint8_t *restrict to, const int32_t *restrict from, size_t n)
@@ -461,7 +480,7 @@ const struct cpu_kernels CPU_KERNELS = {
     .norm_grad_sums = norm_grad_sums,
     .norm_grad = norm_grad,
     .max_tap = max_tap,
-    .average_row = average_row,
+    .average_plane = average_plane,
     .narrow = narrow,
     .dropout = dropout,
     .sgd = sgd,

@@ -29,12 +29,6 @@ struct moments {
     double mean, squares; /* squares: sum of squared distances from the mean */
 };
 
-struct average {
-    size_t n, n_rows, W, kernel, step, pad;
-    float scale;
-    bool add;
-};
-
 struct cpu_kernels {
     const char *isa;
     void (*add)(float *y, const float *x, size_t n);
@@ -62,10 +56,9 @@ struct cpu_kernels {
 
     /* best[i], at[i] := from[i * step], k where it is larger (or the first NaN). */
     void (*max_tap)(float *best, int32_t *at, const float *from, size_t step, int32_t k, size_t n);
-    /* One row of outputs of an average: y[n] (+)= scale times sums of windows; rows [n_rows] of W lie W apart, and
-     * n is what fits: output o reads columns o step - pad .. + kernel - 1. line: scratch of W + 2 kernel + n elements.
-     */
-    void (*average_row)(float *y, const float *rows, float *line, const struct average *s);
+    /* One plane: y(out_h,out_w) [+]= averages of windows of x(H,W), zeros around it. scratch: 2 (H + 2 pad_h)
+     * (W + 2 pad_w) elements. */
+    void (*average_plane)(float *y, const float *x, float *scratch, const struct window *g, bool add);
     void (*narrow)(uint8_t *to, const int32_t *from, size_t n);
     /* x[i] is element first + i of the whole. */
     void (*dropout)(float *x, size_t first, size_t n, float keep_ratio, uint64_t key);

@@ -146,41 +146,20 @@ void cpu_max_pool_grad(struct compute *c, float *dx, const float *dy, const uint
     run_window(c, (struct pool){ .g = g, .out = dx, .in = dy, .to = at, .add = add, .plane = max_grad_plane });
 }
 
-/* Sums over windows of g, times scale. */
-static void average_plane(const struct cpu_kernels *kernels, float *y, const float *x, float *line,
-                          const struct window *g, bool add)
+static void avg_plane(const struct pool *t, size_t i, float *scratch)
 {
-    const int out_h = window_out_h(g), out_w = window_out_w(g);
-    struct average s = { .n = (size_t)out_w,
-                         .W = (size_t)g->W,
-                         .kernel = (size_t)g->kernel_w,
-                         .step = (size_t)g->stride_w,
-                         .pad = (size_t)g->pad_w,
-                         .scale = 1.0f / (float)(g->kernel_h * g->kernel_w),
-                         .add = add };
-
-    for (int o = 0; o < out_h; o++, y += out_w) {
-        const int top = o * g->stride_h - g->pad_h;
-        const struct taps rows = inside(top, g->kernel_h, g->H);
-        s.n_rows = (size_t)(rows.to - rows.from);
-        kernels->average_row(y, x + (ptrdiff_t)(top + rows.from) * g->W, line, &s);
-    }
+    t->kernels->average_plane(t->out + i * t->out_plane, t->in + i * t->in_plane, scratch, t->g, false);
 }
 
-static void avg_plane(const struct pool *t, size_t i, float *line)
+/* A plane with zeros around it, twice, for each thread. */
+static size_t bordered_elems(const struct window *g)
 {
-    average_plane(t->kernels, t->out + i * t->out_plane, t->in + i * t->in_plane, line, t->g, false);
-}
-
-/* A line of the input with zeros on both sides, for each thread. */
-static size_t line_elems(const struct window *g)
-{
-    return (size_t)g->W + (size_t)window_out_w(g) + 2 * (size_t)g->kernel_w;
+    return 2 * ((size_t)g->H + 2 * (size_t)g->pad_h) * ((size_t)g->W + 2 * (size_t)g->pad_w);
 }
 
 void cpu_avg_pool(struct compute *c, float *y, const float *x, const struct window *g)
 {
-    if (cpu_scratch(cpu_of(c), line_elems(g), 0))
+    if (cpu_scratch(cpu_of(c), bordered_elems(g), 0))
         run_window(c, (struct pool){ .g = g, .out = y, .in = x, .plane = avg_plane });
 }
 
@@ -216,26 +195,34 @@ static void avg_grad_plane(const struct pool *t, size_t i, float *scratch)
     }
 }
 
-/* Of stride 1: an average of dy. */
-static void avg_turned_plane(const struct pool *t, size_t i, float *line)
+/* Of stride 1: the average of dy that is the gradient. */
+static struct window turned(const struct window *g)
 {
-    struct window back = *t->g;
+    struct window back = *g;
 
-    back.H = t->out_h;
-    back.W = t->out_w;
-    back.pad_h = t->g->kernel_h - 1 - t->g->pad_h;
-    back.pad_w = t->g->kernel_w - 1 - t->g->pad_w;
-    average_plane(t->kernels, t->out + i * t->in_plane, t->in + i * t->out_plane, line, &back, t->add);
+    back.H = window_out_h(g);
+    back.W = window_out_w(g);
+    back.pad_h = g->kernel_h - 1 - g->pad_h;
+    back.pad_w = g->kernel_w - 1 - g->pad_w;
+    return back;
+}
+
+static void avg_turned_plane(const struct pool *t, size_t i, float *scratch)
+{
+    const struct window back = turned(t->g);
+
+    t->kernels->average_plane(t->out + i * t->in_plane, t->in + i * t->out_plane, scratch, &back, t->add);
 }
 
 void cpu_avg_pool_grad(struct compute *c, float *dx, const float *dy, bool add, const struct window *g)
 {
-    const bool turns = g->stride_h == 1 && g->stride_w == 1;
+    const struct window back = turned(g);
+    struct pool t = { .g = g, .out = dx, .in = dy, .add = add, .plane = avg_grad_plane };
 
-    if (cpu_scratch(cpu_of(c), line_elems(g), 0))
-        run_window(c,
-                   (struct pool){
-                       .g = g, .out = dx, .in = dy, .add = add, .plane = turns ? avg_turned_plane : avg_grad_plane });
+    if (g->stride_h == 1 && g->stride_w == 1)
+        t.plane = avg_turned_plane;
+    if (t.plane == avg_grad_plane || cpu_scratch(cpu_of(c), bordered_elems(&back), 0))
+        run_window(c, t);
 }
 
 /* Rows, or columns, that output o of n_out stands for. */
