@@ -8,6 +8,7 @@
 #include "harness/compute/compute.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/text.h"
@@ -98,6 +99,23 @@ void compute_memory_close(struct compute *c, void **memory)
 {
     if (*memory != NULL)
         c->ops->memory_close(c, memory);
+    *memory = NULL;
+}
+
+enum rc compute_host_open(struct compute *c, void **out, size_t n_bytes, const char *what)
+{
+    if (c->ops->host_open != NULL)
+        return c->ops->host_open(c, out, n_bytes);
+    *out = calloc(n_bytes > 0 ? n_bytes : 1, 1);
+    return *out != NULL ? RC_OK : rc_raise(RC_NOMEM, "%s: needs %zu bytes of the host's memory", what, n_bytes);
+}
+
+void compute_host_close(struct compute *c, void **memory)
+{
+    if (*memory != NULL && c->ops->host_close != NULL)
+        c->ops->host_close(c, memory);
+    else
+        free(*memory);
     *memory = NULL;
 }
 

@@ -127,6 +127,10 @@ struct compute_backend {
     void (*memory_close)(struct compute *c, void **memory);
     /* Bytes that memory_open could still give, about; SIZE_MAX: not known. */
     size_t (*memory_available)(struct compute *c);
+    /* Optional (both or neither): n_bytes of host memory, zeroed, that put() and get() copy from and to at the full
+     * speed of the link, without a copy on the way: pinned memory, of which there is little. RC_NOMEM. */
+    enum rc (*host_open)(struct compute *c, void **out, size_t n_bytes);
+    void (*host_close)(struct compute *c, void **memory);
     /* Host to backend memory and back. put() returns when host may be changed, get() when it is filled. */
     void (*put)(struct compute *c, void *to, const void *host, size_t n_bytes);
     void (*get)(struct compute *c, void *host, const void *from, size_t n_bytes);
@@ -238,6 +242,9 @@ void compute_pass(struct compute *c, uint64_t ns);
 /* C5. RC_NOMEM: "WHAT: needs N bytes, M available". what: for the message. */
 enum rc compute_memory_open(struct compute *c, void **out, size_t n_bytes, const char *what) MUST_CHECK;
 void compute_memory_close(struct compute *c, void **memory); /* NULL-safe, nulls */
+/* Host memory for put() and get(), zeroed; of a backend without host_open(), ordinary memory. RC_NOMEM: "WHAT: ...". */
+enum rc compute_host_open(struct compute *c, void **out, size_t n_bytes, const char *what) MUST_CHECK;
+void compute_host_close(struct compute *c, void **memory); /* NULL-safe, nulls */
 void compute_put(struct compute *c, void *to, const void *host, size_t n_bytes);
 void compute_get(struct compute *c, void *host, const void *from, size_t n_bytes);
 /* Of a backend that has them: without, compute_mark() says false and nothing is marked. */

@@ -119,6 +119,38 @@ static void memory_case(struct suite *s, const void *arg)
         compute_memory_close(s->c, &memory[order[i]]);
 }
 
+/* Host memory that the backend gives: zeroed; put() reads it and is done, get() fills it, both also in its middle. */
+static void host_memory_case(struct suite *s, const void *arg)
+{
+    enum { N = 5 << 20, AT = 4099 };
+    unsigned char *host = NULL;
+    void *memory = NULL, *block = NULL;
+
+    (void)arg;
+    if (compute_memory_open(s->c, &memory, N, "a block") != RC_OK ||
+        compute_host_open(s->c, &block, N, "its copy") != RC_OK) {
+        suite_fail(s, "%s", rc_message());
+        goto out;
+    }
+    host = block;
+    for (size_t k = 0; k < N; k++) {
+        if (host[k] != 0)
+            suite_fail(s, "byte %zu of fresh host memory is %d, should be 0", k, host[k]);
+        host[k] = (unsigned char)(k * 7 + k / 256);
+    }
+    compute_put(s->c, memory, host, N);
+    memset(host, 0xa5, N); /* put() may not read it any more */
+    compute_get(s->c, host + AT, (unsigned char *)memory + AT, N - AT);
+    for (size_t k = 0; k < N; k++) {
+        const unsigned char want = k < AT ? 0xa5 : (unsigned char)(k * 7 + k / 256);
+        if (host[k] != want)
+            suite_fail(s, "byte %zu came back as %d, should be %d", k, host[k], want);
+    }
+out:
+    compute_host_close(s->c, &block);
+    compute_memory_close(s->c, &memory);
+}
+
 static void too_much_case(struct suite *s, const void *arg)
 {
     void *memory = NULL;
@@ -139,6 +171,7 @@ void suite_memory(struct suite *s)
     s->options.n_allocations = NULL; /* these are to allocate */
     s->options.only = NULL;
     suite_run(s, "memory", memory_case, NULL);
+    suite_run(s, "host_memory", host_memory_case, NULL);
     suite_run(s, "too much memory", too_much_case, NULL);
     s->options = options;
 }

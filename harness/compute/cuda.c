@@ -2,9 +2,9 @@
 /*
  * cuda.c - the cuda backend: opened and closed, memory, copies, waiting.
  *
- * Copies go through pinned staging memory in pieces, two at a time: while the GPU fetches one, the host fills the
- * other. They have a stream of their own, which waits for the operations called before and is waited for by those
- * called after (C4).
+ * Copies of memory of host_open() go straight; others through pinned staging memory in pieces, two at a time: while
+ * the GPU fetches one, the host fills the other. They have a stream of their own, which waits for the operations
+ * called before and is waited for by those called after (C4).
  */
 #include "harness/compute/cuda.h"
 
@@ -105,6 +105,54 @@ static void cuda_memory_close(struct compute *base, void **memory)
     *memory = NULL;
 }
 
+static enum rc cuda_host_open(struct compute *base, void **out, size_t n_bytes)
+{
+    struct cuda_compute *c = cuda_of(base);
+    struct cuda_pinned block = { NULL, n_bytes > 0 ? n_bytes : 1 };
+
+    if (c->n_pinned == CUDA_MAX_PINNED)
+        return rc_raise(RC_NOMEM, "compute cuda: %d blocks of pinned host memory are open", CUDA_MAX_PINNED);
+    block.at = cuda_device_pin(c->device, block.n_bytes);
+    if (block.at == NULL)
+        return rc_raise(RC_NOMEM, "compute cuda: %zu bytes of pinned host memory", n_bytes);
+    memset(block.at, 0, block.n_bytes);
+    c->pinned[c->n_pinned++] = block;
+    *out = block.at;
+    return RC_OK;
+}
+
+/* put() and get() have waited: nothing copies any more. */
+static void cuda_host_close(struct compute *base, void **memory)
+{
+    struct cuda_compute *c = cuda_of(base);
+
+    for (size_t i = 0; i < c->n_pinned; i++)
+        if (c->pinned[i].at == *memory) {
+            cuda_device_unpin(c->device, *memory);
+            c->pinned[i] = c->pinned[--c->n_pinned];
+            break;
+        }
+    *memory = NULL;
+}
+
+static bool is_pinned(const struct cuda_compute *c, const void *host, size_t n_bytes)
+{
+    for (size_t i = 0; i < c->n_pinned; i++) {
+        const uintptr_t from = (uintptr_t)c->pinned[i].at, at = (uintptr_t)host;
+        if (at >= from && at - from < c->pinned[i].n_bytes && n_bytes <= c->pinned[i].n_bytes - (at - from))
+            return true;
+    }
+    return false;
+}
+
+/* What copies wait for has been queued; on return it is done. */
+static void copy_straight(struct cuda_compute *c, void *to, const void *from, size_t n_bytes)
+{
+    cuda_device_copy(c->device, CUDA_COPY, to, from, n_bytes);
+    cuda_device_mark(c->device, CUDA_MARK_STAGING, CUDA_COPY);
+    cuda_device_wait(c->device, CUDA_MARK_STAGING);
+}
+
 static unsigned char *staging_at(struct cuda_compute *c, int k)
 {
     return c->staging + (size_t)k * CUDA_STAGING_BYTES;
@@ -115,13 +163,10 @@ static size_t piece_of(size_t n_left_bytes)
     return n_left_bytes < CUDA_STAGING_BYTES ? n_left_bytes : CUDA_STAGING_BYTES;
 }
 
-static void cuda_put(struct compute *base, void *to, const void *host, size_t n_bytes)
+static void put_pieces(struct cuda_compute *c, void *to, const void *host, size_t n_bytes)
 {
-    struct cuda_compute *c = cuda_of(base);
     int k = 0;
 
-    cuda_log_flush(c);
-    cuda_device_order(c->device, CUDA_COPY, CUDA_COMPUTE);
     for (size_t done = 0, n; done < n_bytes; done += n, k = (k + 1) % CUDA_STAGINGS) {
         n = piece_of(n_bytes - done);
         cuda_device_wait(c->device, CUDA_MARK_STAGING + k); /* its last copy, also one of an earlier put */
@@ -129,6 +174,18 @@ static void cuda_put(struct compute *base, void *to, const void *host, size_t n_
         cuda_device_copy(c->device, CUDA_COPY, (unsigned char *)to + done, staging_at(c, k), n);
         cuda_device_mark(c->device, CUDA_MARK_STAGING + k, CUDA_COPY);
     }
+}
+
+static void cuda_put(struct compute *base, void *to, const void *host, size_t n_bytes)
+{
+    struct cuda_compute *c = cuda_of(base);
+
+    cuda_log_flush(c);
+    cuda_device_order(c->device, CUDA_COPY, CUDA_COMPUTE);
+    if (is_pinned(c, host, n_bytes))
+        copy_straight(c, to, host, n_bytes);
+    else
+        put_pieces(c, to, host, n_bytes);
     cuda_device_order(c->device, CUDA_COMPUTE, CUDA_COPY);
     cuda_device_check(c->device, "put");
 }
@@ -141,20 +198,12 @@ static void fetch_piece(struct cuda_compute *c, int k, const unsigned char *from
 }
 
 /* While the host empties one piece the GPU fills the next. */
-static void cuda_get(struct compute *base, void *host, const void *from, size_t n_bytes)
+static void get_pieces(struct cuda_compute *c, void *host, const void *from, size_t n_bytes)
 {
-    struct cuda_compute *c = cuda_of(base);
     const unsigned char *source = from;
     size_t asked = 0;
     int k = 0;
 
-    if (c->as_of != 0) {
-        cuda_device_enter(c->device);
-        cuda_device_order_mark(c->device, CUDA_COPY, CUDA_MARK_FIRST + c->as_of - 1);
-    } else {
-        cuda_log_flush(c);
-        cuda_device_order(c->device, CUDA_COPY, CUDA_COMPUTE);
-    }
     for (size_t done = 0, n; done < n_bytes; done += n, k = (k + 1) % CUDA_STAGINGS) {
         for (int ahead = 0; ahead < CUDA_STAGINGS && asked < n_bytes; ahead++) {
             const size_t in_flight = (asked - done + CUDA_STAGING_BYTES - 1) / CUDA_STAGING_BYTES;
@@ -167,6 +216,23 @@ static void cuda_get(struct compute *base, void *host, const void *from, size_t 
         cuda_device_wait(c->device, CUDA_MARK_STAGING + k);
         memcpy((unsigned char *)host + done, staging_at(c, k), n);
     }
+}
+
+static void cuda_get(struct compute *base, void *host, const void *from, size_t n_bytes)
+{
+    struct cuda_compute *c = cuda_of(base);
+
+    if (c->as_of != 0) {
+        cuda_device_enter(c->device);
+        cuda_device_order_mark(c->device, CUDA_COPY, CUDA_MARK_FIRST + c->as_of - 1);
+    } else {
+        cuda_log_flush(c);
+        cuda_device_order(c->device, CUDA_COPY, CUDA_COMPUTE);
+    }
+    if (is_pinned(c, host, n_bytes))
+        copy_straight(c, host, from, n_bytes);
+    else
+        get_pieces(c, host, from, n_bytes);
     cuda_device_check(c->device, "get");
 }
 
@@ -224,6 +290,8 @@ const struct compute_backend compute_cuda = {
     .close = cuda_close,
     .memory_open = cuda_memory_open,
     .memory_close = cuda_memory_close,
+    .host_open = cuda_host_open,
+    .host_close = cuda_host_close,
     .memory_available = cuda_memory_available,
     .put = cuda_put,
     .get = cuda_get,

@@ -25,6 +25,7 @@ enum {
     CUDA_MAX_KEYS = 64,       /* dropouts in one log */
     CUDA_STAGING_BYTES = 4 << 20,
     CUDA_STAGINGS = 2,
+    CUDA_MAX_PINNED = 8, /* blocks of host_open() at a time */
 };
 
 /* Marks of the device (cuda_device_mark). */
@@ -74,6 +75,11 @@ struct cuda_pending { /* where a result goes at sync */
     size_t *n_correct; /* NULL: not wanted */
 };
 
+struct cuda_pinned { /* host memory of host_open() */
+    unsigned char *at;
+    size_t n_bytes;
+};
+
 struct cuda_compute {
     struct compute base;
     struct cuda_device *device;
@@ -87,6 +93,8 @@ struct cuda_compute {
     uint64_t use;
     uint64_t n_graph_launches; /* for tests */
     unsigned char *staging;    /* pinned, CUDA_STAGINGS */
+    struct cuda_pinned pinned[CUDA_MAX_PINNED];
+    size_t n_pinned;
     struct cuda_result *results, *host_results;
     struct cuda_pending pending[CUDA_MAX_RESULTS];
     size_t n_pending;

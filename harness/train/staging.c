@@ -4,15 +4,13 @@
 
 #include <stdlib.h>
 
-#include "harness/base/arena.h"
 #include "harness/world/world.h"
 
 struct staged {
     struct sync base;
     struct sync *inner;   /* the mode itself, on the host's arrays */
     struct compute *host; /* its arithmetic */
-    struct arena arena;
-    float *param, *grad; /* float[n_params]; NULL on servers */
+    float *param, *grad;  /* float[n_params], pinned where the compute can; NULL on servers */
 };
 
 static struct staged *self(struct sync *s)
@@ -79,6 +77,30 @@ static struct wire_plan staged_wire_plan(const struct sync *s)
     return inner->ops->wire_plan(inner);
 }
 
+static void close_copies(struct staged *t)
+{
+    void *param = t->param, *grad = t->grad;
+
+    compute_host_close(t->base.env.compute, &param);
+    compute_host_close(t->base.env.compute, &grad);
+    t->param = t->grad = NULL;
+}
+
+static enum rc open_copies(struct staged *t)
+{
+    struct compute *far = t->base.env.compute;
+    void *memory = NULL;
+    enum rc rc;
+
+    TRY(compute_host_open(far, &memory, n_bytes(&t->base), "the host's copy of the parameters"));
+    t->param = memory;
+    TRY(compute_host_open(far, &memory, n_bytes(&t->base), "the host's copy of the gradients"));
+    t->grad = memory;
+    compute_get(far, t->param, t->base.env.param_init, n_bytes(&t->base));
+out:
+    return rc;
+}
+
 static void staged_close(struct sync **s)
 {
     struct staged *t = self(*s);
@@ -86,7 +108,7 @@ static void staged_close(struct sync **s)
     if (t->inner)
         t->inner->ops->close(&t->inner);
     compute_close(&t->host);
-    arena_close(&t->arena);
+    close_copies(t);
     free(t);
     *s = NULL;
 }
@@ -127,17 +149,12 @@ static enum rc open_inner(struct staged *t, const struct sync_mode *mode)
 
     compute.precision = PRECISION_FP32;
     TRY(compute_open(&t->host, &compute_cpu, &compute));
-    TRY(arena_open(&t->arena, 2 * arena_floats_bytes(env->n_params)));
-    t->param = arena_floats(&t->arena, env->n_params);
-    t->grad = arena_floats(&t->arena, env->n_params);
-    compute_get(env->compute, t->param, env->param_init, n_bytes(&t->base));
+    TRY(open_copies(t));
     inner.compute = t->host;
     inner.param_init = t->param;
     TRY(open_mode(&t->inner, mode, &inner));
-    if (env->world->rank >= env->n_workers) { /* a server has taken its slice */
-        arena_close(&t->arena);
-        t->param = t->grad = NULL;
-    }
+    if (env->world->rank >= env->n_workers) /* a server has taken its slice */
+        close_copies(t);
 out:
     return rc;
 }
