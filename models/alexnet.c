@@ -2,7 +2,9 @@
 /*
  * alexnet.c - AlexNet in one column, without local response normalisation.
  *
- * Whatever the image, the dense layers see 6 x 6. Smallest image: 63, of which the last pooling leaves 1 x 1.
+ * Whatever the image, the dense layers see 6 x 6. Smallest image: 63, of which the last pooling leaves 1 x 1. First
+ * weights of the dense layers: 0.01^2 (Krizhevsky et al., NIPS 2012); of the convolutions, where that would let the
+ * signal fade without the paper's biases, He's.
  */
 #include "models/network_builder.h"
 
@@ -19,8 +21,10 @@ static void build(struct network_builder *b)
     x = node_max_pool(b, x, K(3, 3), S(2), P(0, 0));
     x = node_adaptive_pool(b, x, 6, 6);
     x = node_dropout(b, x, 0.5f);
+    node_first_weights(b, FAN_IN, 9216 * 1e-4);
     x = node_dense(b, "fc6", x, 4096, BIAS | RELU);
     x = node_dropout(b, x, 0.5f);
+    node_first_weights(b, FAN_IN, 4096 * 1e-4);
     x = node_dense(b, "fc7", x, 4096, BIAS | RELU);
     x = node_logits(b, "fc8", x);
     node_loss(b, x, 1.0f);

@@ -116,8 +116,7 @@ void network_init(const struct network *n, uint64_t seed, float *param)
         const struct node *d = &n->node[i];
         if (d->kind != NODE_CONV)
             continue;
-        const double gain = d->relu || d->norm == NORM_BATCH ? 2.0 : 1.0;
-        layer_init_bell(param, d->weight, gain / (double)d->fan_in, seed);
+        layer_init_bell(param, d->weight, d->first_variance, seed);
         layer_init_value(param, d->gamma, 1.0f);
         layer_init_value(param, d->shift, 0.0f);
     }

@@ -51,6 +51,7 @@ struct node {
     float drop_ratio;      /* NODE_DROPOUT */
     float loss_weight;     /* NODE_LOSS */
     size_t fan_in;         /* NODE_CONV: C kernel_h kernel_w */
+    double first_variance; /* NODE_CONV: of the weights before training */
     struct segment weight; /* (C_out, C, kernel_h, kernel_w) */
     struct segment shift;  /* (C_out): bias or beta; n_elems 0: none */
     struct segment gamma;  /* (C_out): NORM_BATCH; n_elems 0: none */
@@ -107,8 +108,7 @@ double network_multiply_adds(const struct network *n);
 /* Of a training step for one image: forward, and both gradients where there is one to compute. */
 double network_train_flops(const struct network *n);
 
-/* M1. weight: bell-shaped, mean 0, variance 2 / fan_in before a relu or batch norm (He et al., ICCV 2015), else 1 /
- * fan_in; bias, beta 0; gamma 1. */
+/* M1. weight: bell-shaped, mean 0, the node's first_variance; bias, beta 0; gamma 1. */
 void network_init(const struct network *n, uint64_t seed, float *param);
 /* Running mean 0, variance 1: float[n_state]. */
 void network_init_state(const struct network *n, float *state);

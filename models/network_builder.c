@@ -12,6 +12,8 @@ struct network_builder {
     struct network *network;
     enum rc rc; /* the first error */
     float epsilon;
+    enum fan fan;
+    double gain; /* node_first_weights() */
     int n_node_places, n_segment_places;
     int n_of_kind[NODE_LOSS + 1];
 };
@@ -56,6 +58,12 @@ const struct network_opts *node_opts(const struct network_builder *b)
 void node_epsilon(struct network_builder *b, float epsilon)
 {
     b->epsilon = epsilon;
+}
+
+void node_first_weights(struct network_builder *b, enum fan fan, double gain)
+{
+    b->fan = fan;
+    b->gain = gain;
 }
 
 static struct shape shape_of(const struct network *n, int node)
@@ -131,6 +139,15 @@ out:
     return rc;
 }
 
+static double first_variance(const struct network_builder *b, const struct node *d)
+{
+    const double fan_out = (double)d->C_out * (double)d->in.kernel_h * (double)d->in.kernel_w;
+
+    if (b->gain == 0.0)
+        return (d->relu || d->norm == NORM_BATCH ? 2.0 : 1.0) / (double)d->fan_in;
+    return b->gain / (b->fan == FAN_OUT ? fan_out : (double)d->fan_in);
+}
+
 /* Y1: weight, then bias, or gamma, beta. */
 static enum rc add_tensors(struct network_builder *b, struct node *d)
 {
@@ -138,6 +155,7 @@ static enum rc add_tensors(struct network_builder *b, struct node *d)
     enum rc rc;
 
     d->fan_in = (size_t)d->in.C * (size_t)d->in.kernel_h * (size_t)d->in.kernel_w;
+    d->first_variance = first_variance(b, d);
     d->first_segment = b->network->n_segments;
     TRY(add_segment(b, &d->weight, d, "w", C_out * d->fan_in));
     if (d->norm == NORM_BATCH) {

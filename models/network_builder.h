@@ -31,6 +31,11 @@ enum { /* what follows the convolution, in this order */
 const struct network_opts *node_opts(const struct network_builder *b);
 /* epsilon of the batch norms that follow; at first BATCH_NORM_EPSILON. */
 void node_epsilon(struct network_builder *b, float epsilon);
+/* Weights of the nodes that follow start with variance gain / fan, so that the width divisor leaves the sums as they
+ * are. fan_out: C_out kernel_h kernel_w. At first, and with gain 0: 2 / fan_in before a relu or batch norm, else 1 /
+ * fan_in (He et al., ICCV 2015). */
+enum fan { FAN_IN, FAN_OUT };
+void node_first_weights(struct network_builder *b, enum fan fan, double gain);
 
 /* C_out as published: the width divisor is applied here, C_out / divisor rounded down, at least 1. */
 int node_conv(struct network_builder *b, const char *name, int from, int C_out, struct extent kernel,

@@ -199,7 +199,9 @@ static void first_values(void **state)
         const size_t C = (size_t)d->C_out;
         if (d->kind != NODE_CONV)
             continue;
-        check_normal(param, d->weight, (strcmp(d->name, "fc") == 0 ? 1.0 : 2.0) / (double)d->fan_in);
+        check_normal(param, d->weight,
+                     strcmp(d->name, "fc") == 0 ? 1.0 / 3.0 / (double)d->fan_in
+                                                : 2.0 * (double)d->in.C / (double)(C * d->fan_in));
         check_constant(param, d->gamma.at, d->gamma.n_elems, 1.0f);
         check_constant(param, d->shift.at, d->shift.n_elems, 0.0f);
         if (d->norm == NORM_BATCH) {
@@ -210,6 +212,44 @@ static void first_values(void **state)
     free(param);
     free(running);
     network_close(&n);
+}
+
+static const struct node *conv_named(const struct network *n, const char *name)
+{
+    for (int i = 0; i < n->n_nodes; i++)
+        if (n->node[i].kind == NODE_CONV && strcmp(n->node[i].name, name) == 0)
+            return &n->node[i];
+    fail_msg("%s has no node %s", n->name, name);
+    return NULL;
+}
+
+/* As published, and where a divisor makes layers narrower, as much more variance as keeps the sums. */
+static void first_variances(void **state)
+{
+    static const struct {
+        const struct network_def *def;
+        const char *node;
+        int divisor;
+        double variance;
+    } row[] = {
+        { &network_resnet50, "c1", 1, 2.0 / (64 * 49) },  { &network_resnet50, "s1b0/proj", 1, 2.0 / 512 },
+        { &network_resnet50, "fc", 1, 1.0 / 3.0 / 2048 }, { &network_vgg16, "c1", 1, 2.0 / (64 * 9) },
+        { &network_vgg16, "c13", 1, 2.0 / (512 * 9) },    { &network_vgg16, "fc6", 1, 0.01 * 0.01 },
+        { &network_vgg16, "fc7", 1, 0.01 * 0.01 },        { &network_vgg16, "fc8", 1, 0.01 * 0.01 },
+        { &network_vgg16, "fc6", 8, 8 * 0.01 * 0.01 },    { &network_alexnet, "c1", 1, 2.0 / 363 },
+        { &network_alexnet, "fc6", 1, 0.01 * 0.01 },      { &network_alexnet, "fc8", 1, 0.01 * 0.01 },
+        { &network_inception3, "c2", 1, 2.0 / (32 * 9) }, { &network_inception3, "fc", 1, 1.0 / 2048 },
+        { &network_lenet, "c2", 1, 2.0 / (16 * 9) },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        struct network *n = opened(row[i].def, (struct network_opts){ .width_divisor = row[i].divisor });
+        const double is = conv_named(n, row[i].node)->first_variance;
+        if (fabs(is / row[i].variance - 1.0) > 1e-12)
+            fail_msg("%s, divisor %d, %s: %g, should be %g", n->name, row[i].divisor, row[i].node, is, row[i].variance);
+        network_close(&n);
+    }
 }
 
 /* M1: the numbers depend on seed and place alone: not on the run, nor on what comes behind. */
@@ -358,7 +398,8 @@ int main(int argc, char **argv)
                                           cmocka_unit_test(parameters_do_not_depend_on_the_image),
                                           cmocka_unit_test(classes_and_divisors),
                                           cmocka_unit_test(flops_of_a_training_step) };
-    const struct CMUnitTest init[] = { cmocka_unit_test(first_values),
+    const struct CMUnitTest init[] = { cmocka_unit_test(first_values), cmocka_unit_test(first_variances),
+                                       cmocka_unit_test(first_variances),
                                        cmocka_unit_test(first_values_are_a_function_of_seed_and_place) };
     const struct CMUnitTest builder[] = { cmocka_unit_test(mistakes_in_tables_are_told) };
     const char *what = argc >= 3 ? argv[1] : "";

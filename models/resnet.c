@@ -31,18 +31,31 @@ static int bottleneck(struct network_builder *b, int stage, int block, int x, in
     return named_conv(b, stage, block, "3", y, around, 4 * C, 1, 1, BATCH | RELU);
 }
 
+/* First weights as in torchvision's models. */
+static int start(struct network_builder *b, int C, int kernel, int stride)
+{
+    node_first_weights(b, FAN_OUT, 2.0);
+    return node_conv(b, "c1", NODE_IMAGE, C, K(kernel, kernel), S(stride), P(kernel / 2, kernel / 2), BATCH | RELU);
+}
+
+static void finish(struct network_builder *b, int x)
+{
+    x = node_adaptive_pool(b, x, 1, 1);
+    node_first_weights(b, FAN_IN, 1.0 / 3.0);
+    x = node_logits(b, "fc", x);
+    node_loss(b, x, 1.0f);
+}
+
 /* He et al., table 1: n_blocks[4] bottlenecks of 64, 128, 256, 512 channels. */
 static void build(struct network_builder *b, const int *n_blocks)
 {
-    int x = node_conv(b, "c1", NODE_IMAGE, 64, K(7, 7), S(2), P(3, 3), BATCH | RELU);
+    int x = start(b, 64, 7, 2);
 
     x = node_max_pool(b, x, K(3, 3), S(2), P(1, 1));
     for (int stage = 0; stage < 4; stage++)
         for (int block = 0; block < n_blocks[stage]; block++)
             x = bottleneck(b, stage, block, x, 64 << stage, stage > 0 && block == 0 ? 2 : 1);
-    x = node_adaptive_pool(b, x, 1, 1);
-    x = node_logits(b, "fc", x);
-    node_loss(b, x, 1.0f);
+    finish(b, x);
 }
 
 static void build_50(struct network_builder *b)
@@ -80,13 +93,11 @@ static int basic(struct network_builder *b, int stage, int x, int C, int stride)
 /* He et al., section 4.2: 6 n + 2 layers, n = 1. */
 static void build_8(struct network_builder *b)
 {
-    int x = node_conv(b, "c1", NODE_IMAGE, 16, K(3, 3), S(1), P(1, 1), BATCH | RELU);
+    int x = start(b, 16, 3, 1);
 
     for (int stage = 0; stage < 3; stage++)
         x = basic(b, stage, x, 16 << stage, stage > 0 ? 2 : 1);
-    x = node_adaptive_pool(b, x, 1, 1);
-    x = node_logits(b, "fc", x);
-    node_loss(b, x, 1.0f);
+    finish(b, x);
 }
 
 #define SOURCE "He et al., Deep Residual Learning for Image Recognition, CVPR 2016, table 1; v1.5: stride on the 3x3"
