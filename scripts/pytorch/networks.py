@@ -28,10 +28,10 @@ class Network(nn.Module):
 
     def batch_unit(self, c_in, c_out, kernel, stride=1, pad=0, epsilon=1e-5, relu=True):
         unit = self.add(nn.Conv2d(c_in, c_out, kernel, stride, pad, bias=False), nn.BatchNorm2d(c_out, eps=epsilon))
-        return nn.Sequential(unit, nn.ReLU()) if relu else unit
+        return nn.Sequential(unit, nn.ReLU(inplace=True)) if relu else unit
 
     def bias_unit(self, c_in, c_out, kernel, stride=1, pad=0):
-        return nn.Sequential(self.add(nn.Conv2d(c_in, c_out, kernel, stride, pad)), nn.ReLU())
+        return nn.Sequential(self.add(nn.Conv2d(c_in, c_out, kernel, stride, pad)), nn.ReLU(inplace=True))
 
     def dense(self, n_in, n_out):
         return self.add(nn.Linear(n_in, n_out))
@@ -97,8 +97,8 @@ class Vgg16(Network):
         for block in self.blocks:
             x = F.max_pool2d(block(x), 2, 2)
         x = F.adaptive_avg_pool2d(x, 7).flatten(1)
-        x = F.dropout(F.relu(self.fc6(x)), self.drop_ratio, self.training)
-        x = F.dropout(F.relu(self.fc7(x)), self.drop_ratio, self.training)
+        x = F.dropout(F.relu(self.fc6(x), inplace=True), self.drop_ratio, self.training)
+        x = F.dropout(F.relu(self.fc7(x), inplace=True), self.drop_ratio, self.training)
         return [self.fc8(x)]
 
 
@@ -110,7 +110,9 @@ class Block(nn.Module):
         self.around, self.inside = around, inside
 
     def forward(self, x):
-        return F.relu(self.inside(x) + (x if self.around is None else self.around(x)))
+        y = self.inside(x)
+        y += x if self.around is None else self.around(x)
+        return F.relu(y, inplace=True)
 
 
 class Resnet(Network):

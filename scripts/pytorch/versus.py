@@ -31,7 +31,7 @@ def row(side, path, batch, n_warmup):
     if not seconds:
         sys.exit("versus.py: %s: %d steps are no more than the %d of warm-up" % (path, len(ends), n_warmup))
     step_s = statistics.median(seconds)
-    print("%.6g,%.6g,%.6g" % (batch / step_s, step_s, loss))
+    print("%.6g,%.6g,%.6g" % (batch / step_s, step_s, float("nan") if loss is None else loss))
 
 
 def text_of(path):
