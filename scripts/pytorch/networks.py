@@ -49,7 +49,7 @@ class Lenet(Network):
     def forward(self, x):
         x = F.max_pool2d(self.c1(x), 2, 2)
         x = F.max_pool2d(self.c2(x), 2, 2)
-        return [self.fc4(F.relu(self.fc3(x.flatten(1))))]
+        return [self.fc4(F.relu(self.fc3(x.flatten(1)), inplace=True))]
 
 
 class Alexnet(Network):
@@ -71,8 +71,8 @@ class Alexnet(Network):
         x = F.max_pool2d(self.c2(x), 3, 2)
         x = F.max_pool2d(self.c5(self.c4(self.c3(x))), 3, 2)
         x = F.adaptive_avg_pool2d(x, 6).flatten(1)
-        x = F.relu(self.fc6(F.dropout(x, self.drop_ratio, self.training)))
-        x = F.relu(self.fc7(F.dropout(x, self.drop_ratio, self.training)))
+        x = F.relu(self.fc6(F.dropout(x, self.drop_ratio, self.training)), inplace=True)
+        x = F.relu(self.fc7(F.dropout(x, self.drop_ratio, self.training)), inplace=True)
         return [self.fc8(x)]
 
 
