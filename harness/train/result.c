@@ -32,7 +32,7 @@ int train_n_sharing(const struct train_job *job, const struct train_result *r)
     if (is_virtual(job) || (!job->opts.bind && job->n_ranks <= cores_allowed_count()))
         return 0;
     for (int w = 0; w < job->n_workers; w++)
-        n_sharing += r->rank[w].own_cores_count == 0;
+        n_sharing += r->rank[w].own_cores_count < r->n_threads; /* 0: none of its own */
     return n_sharing;
 }
 

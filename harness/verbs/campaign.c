@@ -133,10 +133,12 @@ static void take_host(struct hosts *hosts, const json_t *r)
     }
 }
 
-void point_mark_shared_cores(struct point *p, long n_cores)
+void point_mark_shared_cores(struct point *p, int n_threads, long n_cores)
 {
-    p->oversubscribed = p->n_workers > n_cores;
-    p->servers_share = !p->oversubscribed && p->n_workers + p->n_servers > n_cores;
+    const long n_busy = (long)p->n_workers * n_threads;
+
+    p->oversubscribed = n_busy > n_cores;
+    p->servers_share = !p->oversubscribed && n_busy + p->n_servers > n_cores;
 }
 
 static enum rc take_record(struct campaign *c, struct point *p, json_t *r, struct hosts *hosts, bool *has_summary)
@@ -182,7 +184,8 @@ enum rc campaign_take(struct campaign *c, struct point *p, const char *path)
     p->n_launches++;
     c->n_launches_done++;
     if (c->is_launched) /* its hosts are taken to be alike */
-        point_mark_shared_cores(p, sysconf(_SC_NPROCESSORS_ONLN) * (hosts.n_hosts > 0 ? hosts.n_hosts : 1));
+        point_mark_shared_cores(p, c->n_threads,
+                                sysconf(_SC_NPROCESSORS_ONLN) * (hosts.n_hosts > 0 ? hosts.n_hosts : 1));
 out:
     json_decref(record);
     fclose(from);

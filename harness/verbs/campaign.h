@@ -38,7 +38,7 @@ struct point {
     uint64_t n_steps;                /* of a launch */
     double step_flops, step_s;       /* of all workers, GEMMs; recorded time (replay), else 0 */
     uint64_t default_steps;          /* of its model */
-    bool oversubscribed;             /* more workers than cores */
+    bool oversubscribed;             /* more threads of workers than cores */
     bool servers_share;              /* servers run on the workers' cores */
     size_t n_launches;
     struct launch *launch; /* [MAX_LAUNCHES room as asked]; owned */
@@ -49,6 +49,7 @@ struct campaign {
     char dir[512];
     char cluster_name[64]; /* sim */
     bool is_launched;      /* by mpirun or srun: which points share cores is told by their records */
+    int n_threads;         /* of each worker */
     bool is_virtual;       /* sim: launches are equal, intervals are within the run */
     size_t n_launches_wanted, n_launches_done; /* of each point; of all */
     struct point *point;                       /* owned */
@@ -70,8 +71,8 @@ void campaign_close(struct campaign *c);
 
 /* "lenet ps, 2 workers" */
 void point_name(char *out, size_t n_bytes, const struct point *p);
-/* Set oversubscribed and servers_share of a point that has n_cores in all. */
-void point_mark_shared_cores(struct point *p, long n_cores);
+/* Set oversubscribed and servers_share of a point whose workers have n_threads each, and n_cores in all. */
+void point_mark_shared_cores(struct point *p, int n_threads, long n_cores);
 /* Copy one member of every launch: out[p->n_launches]. */
 void point_values(double *out, const struct point *p, size_t member_offset);
 /* Mean over launches of a member (offsetof(struct launch, ...)); NaN if any is. */

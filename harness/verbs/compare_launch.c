@@ -95,7 +95,7 @@ static void add_point(struct arguments *a, const struct comparison *c, const str
     if (exchanges && was_given(c, "transport"))
         add_text(a, "transport", o->transport);
     add_text(a, "compute", compute_of(c, w));
-    add_whole(a, "threads", o->threads ? o->threads : 1); /* the same cores per worker at every point */
+    add_whole(a, "threads", (uint64_t)c->campaign.n_threads); /* the same cores per worker at every point */
     add_whole(a, "steps", p->n_steps);
     if (learns)
         add(a, "--target-loss=%.17g", isnan(o->target_loss) ? w->default_target_loss : o->target_loss);

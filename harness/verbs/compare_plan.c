@@ -29,7 +29,8 @@ static int tidy_counts(int *count, int n)
 static int default_counts(int *count, const struct comparison *c)
 {
     const bool sim = strcmp(c->opts.train.world, "sim") == 0;
-    const int n_most = sim ? 8 : c->launcher.name ? c->launcher.n_ranks : cores_allowed_count();
+    const int n_cores = cores_allowed_count(), n_fit = n_cores / c->campaign.n_threads;
+    const int n_most = sim ? 8 : c->launcher.name ? c->launcher.n_ranks : n_fit > 0 ? n_fit : 1;
     int n = 0;
 
     for (int w = 1; w < n_most && n < MAX_COUNTS - 2; w *= 2)
@@ -96,7 +97,7 @@ static enum rc plan_point(struct comparison *c, const char *model, const char *m
     p->n_servers = n_servers_of(c, mode);
     /* Under a launcher the hosts are known after a launch: campaign_take. */
     if (!c->campaign.is_virtual && !c->campaign.is_launched)
-        point_mark_shared_cores(p, cores_allowed_count());
+        point_mark_shared_cores(p, c->campaign.n_threads, cores_allowed_count());
 out:
     return rc;
 }

@@ -115,7 +115,7 @@ enum rc campaign_print(const struct campaign *c, FILE *to)
             "compute, wire and server allows. compute to apply: a worker's mean step. to target: seconds until the\n"
             "target loss. staleness: updates by others between a pull and its push.\n");
     if (any(c, offsetof(struct point, oversubscribed)))
-        fprintf(to, "* more workers than cores\n");
+        fprintf(to, "* more threads of workers than cores\n");
     if (any(c, offsetof(struct point, servers_share)))
         fprintf(to, "+ the server shares the workers' cores\n");
 out:

@@ -48,7 +48,7 @@ out:
 /* One step of all workers of p, on this machine. Simulated workers compute one after the other. */
 static double step_seconds(const struct comparison *c, const struct point *p, double flops_per_s)
 {
-    const int n_threads = c->opts.train.threads ? (int)c->opts.train.threads : 1, n_cores = cores_allowed_count();
+    const int n_threads = c->campaign.n_threads, n_cores = cores_allowed_count();
     const int n_wanted = p->n_workers * n_threads;
     const int n_at_once = c->campaign.is_virtual ? 1 : n_wanted < n_cores ? n_wanted : n_cores;
 

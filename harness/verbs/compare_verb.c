@@ -121,7 +121,8 @@ static void warn_cores(const struct comparison *c)
 
     for (size_t i = 0; i < c->campaign.n_points; i++)
         if (c->campaign.point[i].oversubscribed) {
-            fprintf(stderr, "gradmark compare: warning: points with more than %d workers share cores: marked *\n",
+            fprintf(stderr,
+                    "gradmark compare: warning: points with more than %d threads of workers share cores: marked *\n",
                     n_cores);
             return;
         }
@@ -142,6 +143,7 @@ static enum rc open_comparison(struct comparison *c, int argc, char **argv)
         c->opts.train.world = c->launcher.name ? "mpi" : "threads";
     if (strcmp(c->opts.train.world, "mpi") == 0 && !c->launcher.name)
         FAIL(RC_INVAL, "--world mpi: start it with mpirun or srun, as in: mpirun -np 4 gradmark compare");
+    c->campaign.n_threads = c->opts.train.threads ? (int)c->opts.train.threads : 1;
     c->campaign.is_virtual = strcmp(c->opts.train.world, "sim") == 0;
     c->campaign.is_launched = c->launcher.name != NULL;
     if (c->campaign.is_virtual)

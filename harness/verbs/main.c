@@ -28,17 +28,27 @@ static void print_usage(FILE *to)
           to);
     for (const struct verb *const *v = verbs; *v; v++)
         fprintf(to, "  %-9s %s\n", (*v)->name, (*v)->summary);
-    fputs("  help      this text; gradmark VERB --help: its options; gradmark help --all: everything\n"
+    fputs("  help      this text; gradmark help VERB: its options; gradmark help --all: everything\n"
           "  --version what this program is\n",
           to);
 }
 
 static int unknown_verb(const char *name);
 
+static int print_verb_help(const char *name)
+{
+    for (const struct verb *const *v = verbs; *v; v++)
+        if (strcmp((*v)->name, name) == 0) {
+            (*v)->help(stdout);
+            return EXIT_SUCCESS;
+        }
+    return unknown_verb(name);
+}
+
 static int print_help(int argc, char **argv)
 {
     if (argc > 0 && strcmp(argv[0], "--all") != 0)
-        return unknown_verb(argv[0]);
+        return print_verb_help(argv[0]);
     print_usage(stdout);
     if (argc > 0 && strcmp(argv[0], "--all") == 0)
         for (const struct verb *const *v = verbs; *v; v++) {
