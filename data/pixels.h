@@ -3,7 +3,8 @@
  * pixels.h - data sets of images in files: mapped, one byte a pixel, labels checked when opened.
  *
  * A file is a stretch of records of equal size, each with the C H W bytes of an image at the same place.
- * Networks see (byte - 127.5) / 63.75: about mean 0 and variance 1, the same for every channel and format.
+ * Networks see (byte - 127.5) / 63.75, which lies in -2 to 2: the same for every channel and format, whatever the mean
+ * and variance of the images (photographs: about 0 and 1; MNIST, mostly black: about -1.5 and 1.5).
  *
  * Invariants
  *   P3  Whatever the bytes of a file, opening it ends in a data set or in one line that names file, offset,

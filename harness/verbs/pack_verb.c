@@ -175,9 +175,10 @@ static enum rc pack_run(int argc, char **argv, enum verb_stage *stage)
     TRY(check_wanted(&o));
     TRY(dataset_open_path(&d, o.data));
     struct part part[2] = { part_of(&o, "train", 0, d->n_train), part_of(&o, "test", d->n_train, d->n_test) };
-    if (part[0].n_shards > MAX_SHARDS || part[1].n_shards > MAX_SHARDS)
-        FAIL(RC_INVAL, "--shard-images %llu: makes more than %d shards of the %zu training images",
-             (unsigned long long)o.shard_images, MAX_SHARDS, part[0].n_images);
+    for (int i = 0; i < 2; i++)
+        if (part[i].n_shards > MAX_SHARDS)
+            FAIL(RC_INVAL, "--shard-images %llu: makes more than %d shards of the %zu %s images",
+                 (unsigned long long)o.shard_images, MAX_SHARDS, part[i].n_images, i == 0 ? "training" : "test");
     TRY(file_make_folder(o.out));
     *stage = STAGE_RUN;
     TRY(write_parts(part, &o, d));
