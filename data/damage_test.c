@@ -179,7 +179,7 @@ static void damaged_idx(void **state)
 
     (void)state;
     test_files_open(&f);
-    test_files_make_idx(&f, 6, 3, 5, 4);
+    test_files_make_idx(&f, 8, 3, 5, 4); /* all ten labels */
     damage_files(&f, names, 4, &t);
     test_files_close(&f);
     tell("idx", &t);

@@ -57,9 +57,9 @@ struct synthetic_opts {
 };
 enum rc dataset_open_synthetic(struct dataset **out, const struct synthetic_opts *opts, uint64_t seed) MUST_CHECK;
 /* path is a folder with the four IDX files of MNIST under their published names (train-images-idx3-ubyte, ...;
- * also with '.' for the last '-'); or with the files of CIFAR-10's binary version (data_batch_1.bin ..
- * data_batch_5.bin, test_batch.bin); or with *.gmimg shards (train-*.gmimg, test-*.gmimg); or one digits CSV
- * or .gmimg file: what it is is told from names and magic numbers. RC_INVAL: FILE, offset, what is there and
+ * also with '.' for the last '-'), whose labels have no gap; or with the files of CIFAR-10's binary version
+ * (data_batch_1.bin .. data_batch_5.bin, test_batch.bin); or with *.gmimg shards (train-*.gmimg, test-*.gmimg); or one
+ * digits CSV or .gmimg file: what it is is told from names and magic numbers. RC_INVAL: FILE, offset, what is there and
  * what would be right. */
 enum rc dataset_open_path(struct dataset **out, const char *path) MUST_CHECK;
 void dataset_close(struct dataset **d); /* NULL-safe, nulls */

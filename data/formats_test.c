@@ -229,8 +229,31 @@ static void wrong_idx_is_named(void **state)
     refuse(&f, "t10k-labels-idx1-ubyte: is not there, but @/t10k-labels-idx1-ubyte.gz is: gunzip it first");
     test_files_write(&f, labels, (const uint8_t *)"", 0);
     refuse(&f, "t10k-labels-idx1-ubyte: is empty");
-    test_files_make_idx(&f, 0, 2, 5, 3);
+    test_files_make_idx(&f, 0, 1, 5, 3);
     refuse(&f, "train-images-idx3-ubyte: no training image");
+    test_files_close(&f);
+}
+
+/* The labels of an IDX data set: as many classes as they say, unless one of them is damaged. */
+static void labels_of_idx_have_no_gap(void **state)
+{
+    static const char train[] = "train-labels-idx1-ubyte", test[] = "t10k-labels-idx1-ubyte";
+    struct test_files f;
+
+    (void)state;
+    test_files_open(&f);
+    test_files_make_idx(&f, 12, 3, 5, 3); /* 9 2 5 8 1 4 7 0 3 6 9 2, 5 8 1 */
+    refuse_bytes(&f, train, 8 + 10, "\xff", 1, 0,
+                 "train-labels-idx1-ubyte: offset 18: label 255, but no image has a label of 10 to 254");
+    refuse_bytes(&f, test, 8 + 2, "\x0b", 1, 0,
+                 "t10k-labels-idx1-ubyte: offset 10: label 11, but no image has a label of 10 to 10");
+    refuse_bytes(&f, train, 8 + 9, "\7", 1, 0,
+                 "train-labels-idx1-ubyte: offset 14: label 7, but no image has a label of 6 to 6");
+    test_files_write(&f, train, (const uint8_t *)"\0\0\10\1\0\0\0\14\3\2\2\2\2\2\2\2\2\2\2\2", 20);
+    test_files_write(&f, test, (const uint8_t *)"\0\0\10\1\0\0\0\3\4\4\4", 11);
+    struct dataset *d = open_folder(&f); /* begins at 2, as EMNIST's letters do at 1 */
+    assert_int_equal(d->n_classes, 5);
+    dataset_close(&d);
     test_files_close(&f);
 }
 
@@ -412,7 +435,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest right[] = { cmocka_unit_test(idx_is_read), cmocka_unit_test(cifar10_is_read),
                                         cmocka_unit_test(gmimg_is_read),
                                         cmocka_unit_test(gmimg_bytes_are_as_described) };
-    const struct CMUnitTest idx[] = { cmocka_unit_test(wrong_idx_is_named) };
+    const struct CMUnitTest idx[] = { cmocka_unit_test(wrong_idx_is_named),
+                                      cmocka_unit_test(labels_of_idx_have_no_gap) };
     const struct CMUnitTest cifar10[] = { cmocka_unit_test(wrong_cifar10_is_named) };
     const struct CMUnitTest gmimg[] = { cmocka_unit_test(wrong_gmimg_is_named),
                                         cmocka_unit_test(damaged_pixels_are_found),

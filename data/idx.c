@@ -4,6 +4,9 @@
  *
  *   images  0x00000803, count, rows, columns, then count x rows x columns bytes
  *   labels  0x00000801, count, then count bytes
+ *
+ * The format does not say how many classes there are. Labels must go from the lowest to the highest without a gap
+ * (EMNIST's letters begin at 1): or one damaged byte would make 256 classes of MNIST's 10.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +14,7 @@
 
 #include "data/pixels.h"
 
-enum { MAGIC_IMAGES = 0x803, MAGIC_LABELS = 0x801, IMAGES_AT = 16, LABELS_AT = 8, MAX_SIDE = 8192 };
+enum { MAGIC_IMAGES = 0x803, MAGIC_LABELS = 0x801, IMAGES_AT = 16, LABELS_AT = 8, MAX_SIDE = 8192, N_LABELS = 256 };
 
 static const char *const image_names[2][2] = { { "train-images-idx3-ubyte", "train-images.idx3-ubyte" },
                                                { "t10k-images-idx3-ubyte", "t10k-images.idx3-ubyte" } };
@@ -112,6 +115,30 @@ out:
     return rc;
 }
 
+/* label[0] to label[n_labels - 1] are those of file 0, then those of file 1, which holds n_test of them. */
+static enum rc count_classes(size_t *n_classes, const uint32_t *label, size_t n_labels, size_t n_test,
+                             const struct pixels_file labels[2])
+{
+    size_t first[N_LABELS] = { 0 }; /* image with this label, counted from 1; 0: none */
+    uint32_t last = N_LABELS, gap = N_LABELS;
+
+    for (size_t i = n_labels; i-- > 0;)
+        first[label[i]] = i + 1;
+    for (uint32_t v = 0; v < N_LABELS; v++) {
+        if (first[v] == 0) {
+            gap = last == v - 1 ? v : gap;
+            continue;
+        }
+        const size_t i = first[v] - 1, n_train = n_labels - n_test;
+        if (gap < v)
+            return rc_raise(RC_INVAL, "%s: offset %zu: label %u, but no image has a label of %u to %u",
+                            labels[i >= n_train].path, LABELS_AT + (i < n_train ? i : i - n_train), v, gap, v - 1);
+        last = v;
+        *n_classes = v + 1;
+    }
+    return RC_OK;
+}
+
 enum rc pixels_open_idx(struct dataset **out, const char *folder)
 {
     struct pixels_shard *shard = calloc(2, sizeof *shard);
@@ -128,11 +155,9 @@ enum rc pixels_open_idx(struct dataset **out, const char *folder)
     if (label == NULL)
         FAIL(RC_NOMEM, "%s: no memory for %zu labels", folder, shard[0].n_images + shard[1].n_images);
     for (size_t i = 0, at = 0; i < 2; i++)
-        for (size_t k = 0; k < shard[i].n_images; k++, at++) {
+        for (size_t k = 0; k < shard[i].n_images; k++, at++)
             label[at] = labels[i].byte[LABELS_AT + k];
-            if (label[at] >= shape.n_classes)
-                shape.n_classes = label[at] + 1; /* the format does not say; 10 in MNIST */
-        }
+    TRY(count_classes(&shape.n_classes, label, shard[0].n_images + shard[1].n_images, shard[1].n_images, labels));
     rc = pixels_open(out, "idx", shard, 2, label, &shape);
     shard = NULL;
     label = NULL;
