@@ -3,6 +3,7 @@
  * feed_test.c - batches are what the data set, the seed and their place say, prefetched or not (F1); workers
  * share an epoch without loss (D1); and broken feeds that must show.
  */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -10,6 +11,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 
 #include <cmocka.h>
 
@@ -251,6 +253,70 @@ static void errors_of_reading_arrive(void **state)
     }
 }
 
+struct watched { /* a data set that counts what the thread that asks for batches reads itself */
+    struct dataset base;
+    pthread_t caller;
+    atomic_size_t n_read, n_read_by_caller;
+};
+
+static enum rc watched_image(const struct dataset *d, size_t i, float *x, size_t channel_stride)
+{
+    struct watched *w = (struct watched *)(uintptr_t)d; /* of a test: made by it, not const */
+
+    (void)channel_stride;
+    x[0] = (float)i;
+    w->n_read++;
+    w->n_read_by_caller += pthread_equal(pthread_self(), w->caller) != 0;
+    return RC_OK;
+}
+
+static uint32_t label_0(const struct dataset *d, size_t i)
+{
+    (void)d, (void)i;
+    return 0;
+}
+
+static const struct dataset_ops watched_ops = { .image = watched_image, .label = label_0 };
+
+/* How many of 20 batches of 4, which lie 4 apart, the caller had to read itself. A feed that does not prefetch
+ * never starts its helper; one told of another stride never finds what the helper made to be what is asked for. */
+static size_t count_read_by_caller(bool prefetch, uint64_t told_stride)
+{
+    enum { N_BATCHES = 20, BATCH = 4 };
+    struct watched w = { .base = { .ops = &watched_ops,
+                                   .name = "watched",
+                                   .n_train = 50,
+                                   .n_features = 1,
+                                   .n_classes = 1,
+                                   .C = 1,
+                                   .H = 1,
+                                   .W = 1 },
+                         .caller = pthread_self() };
+    const struct feed_env env = { .dataset = &w.base, .max_batch = BATCH, .stride = told_stride, .prefetch = prefetch };
+    struct feed *f = NULL;
+    const float *x = NULL;
+    const uint32_t *label = NULL;
+
+    assert_int_equal(feed_open(&f, &env), RC_OK);
+    for (uint64_t i = 0; i < N_BATCHES; i++)
+        assert_int_equal(feed_batch(f, i * BATCH, BATCH, &x, &label), RC_OK);
+    feed_close(&f);
+    assert_true(w.n_read >= (size_t)N_BATCHES * BATCH);
+    assert_int_equal(w.n_read_by_caller % BATCH, 0);
+    return w.n_read_by_caller / BATCH;
+}
+
+/* All but the first batch are made by the helper; the mutants never_starts (no helper, no stride) and never_matches
+ * give the same batches and show here only. */
+static void batches_are_made_ahead(void **state)
+{
+    (void)state;
+    assert_int_equal(count_read_by_caller(true, 4), 1);
+    assert_int_equal(count_read_by_caller(false, 4), 20);
+    assert_int_equal(count_read_by_caller(true, 0), 20);
+    assert_int_equal(count_read_by_caller(true, 5), 20);
+}
+
 static void data_without_images_is_refused(void **state)
 {
     struct dataset *line = NULL;
@@ -265,10 +331,13 @@ static void data_without_images_is_refused(void **state)
     dataset_close(&line);
 }
 
+static atomic_size_t n_maps;        /* of n_allocations */
 static atomic_size_t n_allocations; /* the thread that reads ahead counts, too */
 
 void *__real_malloc(size_t n_bytes);
 void *__real_calloc(size_t n, size_t n_bytes);
+void *__real_realloc(void *old, size_t n_bytes);
+void *__real_mmap(void *at, size_t n_bytes, int protection, int flags, int fd, off_t offset);
 void *__wrap_malloc(size_t n_bytes);
 void *__wrap_calloc(size_t n, size_t n_bytes);
 
@@ -284,6 +353,22 @@ void *__wrap_calloc(size_t n, size_t n_bytes)
     return __real_calloc(n, n_bytes);
 }
 
+void *__wrap_realloc(void *old, size_t n_bytes);
+void *__wrap_mmap(void *at, size_t n_bytes, int protection, int flags, int fd, off_t offset);
+
+void *__wrap_realloc(void *old, size_t n_bytes)
+{
+    n_allocations++;
+    return __real_realloc(old, n_bytes);
+}
+
+void *__wrap_mmap(void *at, size_t n_bytes, int protection, int flags, int fd, off_t offset)
+{
+    n_allocations++;
+    n_maps++;
+    return __real_mmap(at, n_bytes, protection, flags, fd, offset);
+}
+
 /* F2 */
 static void nothing_allocates_after_open(void **state)
 {
@@ -297,7 +382,9 @@ static void nothing_allocates_after_open(void **state)
         const struct feed_env env = {
             .dataset = d, .seed = 5, .max_batch = MAX_BATCH, .stride = MAX_BATCH, .prefetch = prefetch
         };
+        const size_t n_maps_before = n_maps;
         assert_int_equal(feed_open(&f, &env), RC_OK);
+        assert_true(n_maps > n_maps_before); /* an arena is seen */
         const size_t before = n_allocations;
         enum rc rc = RC_OK;
         for (uint64_t i = 0; rc == RC_OK && i < 50; i++)
@@ -319,7 +406,7 @@ int main(void)
         cmocka_unit_test(prefetching_changes_nothing),  cmocka_unit_test(mutants_are_caught),
         cmocka_unit_test(workers_share_an_epoch),       cmocka_unit_test(test_images_come_in_order),
         cmocka_unit_test(errors_of_reading_arrive),     cmocka_unit_test(data_without_images_is_refused),
-        cmocka_unit_test(nothing_allocates_after_open),
+        cmocka_unit_test(nothing_allocates_after_open), cmocka_unit_test(batches_are_made_ahead),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
  *
  * usage: gmimg_test DIGITS.CSV
  */
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -13,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -260,34 +260,59 @@ static void careless_readers_show(void **state)
     assert_int_equal(count_accepted(mend_label), 2);
 }
 
+static int n_reads_left; /* until the disk is gone */
+
 static enum rc failing_bytes(const struct dataset *d, size_t i, uint8_t *out)
 {
-    return i == 5 ? rc_raise(RC_INVAL, "the disk is gone") : real_bytes(d, i, out);
+    return n_reads_left-- > 0 ? real_bytes(d, i, out) : rc_raise(RC_INVAL, "the disk is gone");
 }
 
-/* A whole file, or none. */
+static int count_files(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    int n_files = -2; /* . and .. */
+
+    assert_non_null(dir);
+    while (readdir(dir) != NULL)
+        n_files++;
+    closedir(dir);
+    return n_files;
+}
+
+/* A whole file, or none, nor a temporary one: wherever reading fails. Images are read twice: for their sums, then,
+ * with the file open, for the file. */
 static void nothing_half_is_left(void **state)
 {
+    enum { N_IMAGES = 6 };
     static const struct dataset_ops failing = { .label = real_label, .bytes = failing_bytes };
     struct dataset *d = NULL;
-    struct test_files f;
+    struct test_files f, to;
     char path[128];
 
     (void)state;
     test_files_open(&f);
+    test_files_open(&to);
     test_files_make_idx(&f, 20, 4, 7, 5);
     assert_int_equal(dataset_open_path(&d, f.folder), RC_OK);
     struct bent bent = { .base = *d, .real = d };
     bent.base.ops = &failing;
-    test_files_path(&f, "a.gmimg", path);
-    assert_int_equal(gmimg_write(path, &bent.base, 0, 6), RC_INVAL);
-    assert_string_equal(rc_message(), "the disk is gone");
-    assert_int_not_equal(access(path, F_OK), 0);
+    test_files_path(&to, "a.gmimg", path);
+    for (int n_reads = 0; n_reads < 2 * N_IMAGES; n_reads++) {
+        n_reads_left = n_reads;
+        assert_int_equal(gmimg_write(path, &bent.base, 0, N_IMAGES), RC_INVAL);
+        assert_string_equal(rc_message(), "the disk is gone");
+        assert_int_equal(n_reads_left, -1);
+        assert_int_equal(count_files(to.folder), 0);
+    }
     assert_int_equal(gmimg_write(path, d, 0, 0), RC_INVAL);
     assert_int_equal(gmimg_write("no/such/a.gmimg", d, 0, 1), RC_INVAL);
     assert_non_null(strstr(rc_message(), "no/such/a.gmimg"));
-    assert_int_equal(gmimg_write(path, &bent.base, 0, 5), RC_OK);
+    assert_int_equal(count_files(to.folder), 0);
+    n_reads_left = 2 * N_IMAGES;
+    assert_int_equal(gmimg_write(path, &bent.base, 0, N_IMAGES), RC_OK);
+    assert_int_equal(count_files(to.folder), 1);
     dataset_close(&d);
+    test_files_close(&to);
     test_files_close(&f);
 }
 
