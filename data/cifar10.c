@@ -18,7 +18,7 @@ static enum rc open_batch(struct pixels_shard *s, const char *folder, int which)
 
     if (path == NULL)
         FAIL(RC_NOMEM, "%s: no memory for a path", folder);
-    TRY(pixels_map(&s->file, path));
+    TRY(pixels_file_open(&s->file, path));
     s->n_images = s->file.n_bytes / RECORD_BYTES;
     s->at = 1;
     s->record_bytes = RECORD_BYTES;
@@ -33,13 +33,18 @@ out:
 
 static enum rc take_labels(uint32_t *label, const struct pixels_shard *s)
 {
+    uint8_t byte = 0;
+    enum rc rc = RC_OK;
+
     for (size_t k = 0; k < s->n_images; k++) {
-        label[k] = s->file.byte[k * RECORD_BYTES];
+        TRY(pixels_read(&s->file, k * RECORD_BYTES, 1, &byte));
+        label[k] = byte;
         if (label[k] >= N_CLASSES)
-            return rc_raise(RC_INVAL, "%s: offset %zu: label %u; 0 to %d", s->file.path, k * RECORD_BYTES, label[k],
-                            N_CLASSES - 1);
+            FAIL(RC_INVAL, "%s: offset %zu: label %u; 0 to %d", s->file.path, k * RECORD_BYTES, label[k],
+                 N_CLASSES - 1);
     }
-    return RC_OK;
+out:
+    return rc;
 }
 
 enum rc pixels_open_cifar10(struct dataset **out, const char *folder)

@@ -12,8 +12,11 @@
 #include "data/gmimg_format.h"
 #include "harness/base/bytes.h"
 
+enum { SUM_PART_BYTES = 16384 }; /* on the stack of whoever reads an image */
+
 struct pixels_checks {
-    size_t block_images, n_images, sums_at;
+    size_t block_images, n_images;
+    uint8_t *index;      /* labels, then sums of blocks; owned */
     atomic_uchar good[]; /* one a block: it was read and is what was written */
 };
 
@@ -24,24 +27,47 @@ static size_t block_bytes(const struct pixels_shard *s, size_t block)
     return (left < s->checks->block_images ? left : s->checks->block_images) * s->record_bytes;
 }
 
+/* As gmimg_sum(), of a stretch of the file. */
+static enum rc sum_of(unsigned char sum[GMIMG_SUM_BYTES], const struct pixels_file *f, size_t at, size_t n_bytes)
+{
+    uint8_t byte[SUM_PART_BYTES];
+    crypto_generichash_state state;
+    enum rc rc = RC_OK;
+
+    (void)crypto_generichash_init(&state, NULL, 0, GMIMG_SUM_BYTES); /* can't fail: sizes are in range */
+    for (size_t from = 0; from < n_bytes; from += sizeof byte) {
+        const size_t n = n_bytes - from < sizeof byte ? n_bytes - from : sizeof byte;
+        TRY(pixels_read(f, at + from, n, byte));
+        (void)crypto_generichash_update(&state, byte, n);
+    }
+    (void)crypto_generichash_final(&state, sum, GMIMG_SUM_BYTES);
+out:
+    return rc;
+}
+
 enum rc gmimg_check(const struct pixels_shard *s, size_t i)
 {
     const size_t block = i / s->checks->block_images;
     const size_t at = s->at + block * s->checks->block_images * s->record_bytes;
+    const uint8_t *right = s->checks->index + s->n_images * GMIMG_LABEL_BYTES + block * GMIMG_SUM_BYTES;
     unsigned char sum[GMIMG_SUM_BYTES];
+    enum rc rc = RC_OK;
 
     if (atomic_load_explicit(&s->checks->good[block], memory_order_relaxed))
         return RC_OK;
-    gmimg_sum(sum, s->file.byte + at, block_bytes(s, block));
-    if (memcmp(sum, s->file.byte + s->checks->sums_at + block * GMIMG_SUM_BYTES, sizeof sum) != 0)
-        return rc_raise(RC_INVAL, "%s: offset %zu: the pixels of block %zu (%zu bytes) are not those that were written",
-                        s->file.path, at, block, block_bytes(s, block));
+    TRY(sum_of(sum, &s->file, at, block_bytes(s, block)));
+    if (memcmp(sum, right, sizeof sum) != 0)
+        FAIL(RC_INVAL, "%s: offset %zu: the pixels of block %zu (%zu bytes) are not those that were written",
+             s->file.path, at, block, block_bytes(s, block));
     atomic_store_explicit(&s->checks->good[block], 1, memory_order_relaxed); /* a second check is harmless */
-    return RC_OK;
+out:
+    return rc;
 }
 
 void gmimg_close_checks(struct pixels_checks **c)
 {
+    if (*c != NULL)
+        free((*c)->index);
     free(*c);
     *c = NULL;
 }
@@ -55,22 +81,22 @@ static enum rc read_header(struct header *h, const struct pixels_file *f)
 {
     unsigned char sum[GMIMG_SUM_BYTES];
 
-    if (f->n_bytes < sizeof GMIMG_MAGIC || memcmp(f->byte, GMIMG_MAGIC, sizeof GMIMG_MAGIC) != 0)
+    if (f->n_bytes < sizeof GMIMG_MAGIC || memcmp(f->begin, GMIMG_MAGIC, sizeof GMIMG_MAGIC) != 0)
         return rc_raise(RC_INVAL, "%s: offset 0: no gmimg file of version 01: they begin with \"" GMIMG_MAGIC "\"",
                         f->path);
     if (f->n_bytes < GMIMG_HEADER_BYTES)
         return rc_raise(RC_INVAL, "%s: offset %zu: ends in the header, which is %d bytes", f->path, f->n_bytes,
                         GMIMG_HEADER_BYTES);
-    gmimg_sum(sum, f->byte, GMIMG_AT_HEADER_SUM);
-    if (memcmp(sum, f->byte + GMIMG_AT_HEADER_SUM, sizeof sum) != 0)
+    gmimg_sum(sum, f->begin, GMIMG_AT_HEADER_SUM);
+    if (memcmp(sum, f->begin + GMIMG_AT_HEADER_SUM, sizeof sum) != 0)
         return rc_raise(RC_INVAL, "%s: offset %d: the header is not what was written: its sum differs", f->path,
                         GMIMG_AT_HEADER_SUM);
-    h->C = (uint32_t)bytes_get(f->byte + GMIMG_AT_SHAPE, 4);
-    h->H = (uint32_t)bytes_get(f->byte + GMIMG_AT_SHAPE + 4, 4);
-    h->W = (uint32_t)bytes_get(f->byte + GMIMG_AT_SHAPE + 8, 4);
-    h->n_classes = (uint32_t)bytes_get(f->byte + GMIMG_AT_SHAPE + 12, 4);
-    h->n_images = bytes_get(f->byte + GMIMG_AT_N_IMAGES, 8);
-    h->block_images = (uint32_t)bytes_get(f->byte + GMIMG_AT_BLOCK_IMAGES, 4);
+    h->C = (uint32_t)bytes_get(f->begin + GMIMG_AT_SHAPE, 4);
+    h->H = (uint32_t)bytes_get(f->begin + GMIMG_AT_SHAPE + 4, 4);
+    h->W = (uint32_t)bytes_get(f->begin + GMIMG_AT_SHAPE + 8, 4);
+    h->n_classes = (uint32_t)bytes_get(f->begin + GMIMG_AT_SHAPE + 12, 4);
+    h->n_images = bytes_get(f->begin + GMIMG_AT_N_IMAGES, 8);
+    h->block_images = (uint32_t)bytes_get(f->begin + GMIMG_AT_BLOCK_IMAGES, 4);
     return RC_OK;
 }
 
@@ -80,9 +106,9 @@ static enum rc check_zeros(const struct pixels_file *f)
     static const int at[] = { GMIMG_AT_ZERO_4, GMIMG_AT_ZERO_8, GMIMG_AT_ZERO_8 + 4 };
 
     for (size_t i = 0; i < sizeof at / sizeof at[0]; i++)
-        if (bytes_get(f->byte + at[i], 4) != 0)
+        if (bytes_get(f->begin + at[i], 4) != 0)
             return rc_raise(RC_INVAL, "%s: offset %d: is %llu; 0 in this version", f->path, at[i],
-                            (unsigned long long)bytes_get(f->byte + at[i], 4));
+                            (unsigned long long)bytes_get(f->begin + at[i], 4));
     return RC_OK;
 }
 
@@ -118,22 +144,28 @@ static enum rc check_length(const struct header *h, const struct pixels_file *f,
     return RC_OK;
 }
 
-static enum rc check_index(const struct header *h, const struct pixels_file *f, size_t pixels_at)
+/* index: of c; the bytes between header and pixels. */
+static enum rc read_index(struct pixels_checks *c, const struct header *h, const struct pixels_file *f,
+                          size_t index_bytes)
 {
     unsigned char sum[GMIMG_SUM_BYTES];
+    enum rc rc = RC_OK;
 
-    gmimg_sum(sum, f->byte + GMIMG_HEADER_BYTES, pixels_at - GMIMG_HEADER_BYTES);
-    if (memcmp(sum, f->byte + GMIMG_AT_INDEX_SUM, sizeof sum) != 0)
-        return rc_raise(RC_INVAL, "%s: offset %d: labels or sums are not those that were written", f->path,
-                        GMIMG_HEADER_BYTES);
+    c->index = malloc(index_bytes);
+    if (c->index == NULL)
+        FAIL(RC_NOMEM, "%s: no memory for labels and sums: %zu bytes", f->path, index_bytes);
+    TRY(pixels_read(f, GMIMG_HEADER_BYTES, index_bytes, c->index));
+    gmimg_sum(sum, c->index, index_bytes);
+    if (memcmp(sum, f->begin + GMIMG_AT_INDEX_SUM, sizeof sum) != 0)
+        FAIL(RC_INVAL, "%s: offset %d: labels or sums are not those that were written", f->path, GMIMG_HEADER_BYTES);
     for (size_t i = 0; i < h->n_images; i++) {
-        const size_t at = GMIMG_HEADER_BYTES + i * GMIMG_LABEL_BYTES;
-        const uint64_t label = bytes_get(f->byte + at, GMIMG_LABEL_BYTES);
+        const uint64_t label = bytes_get(c->index + i * GMIMG_LABEL_BYTES, GMIMG_LABEL_BYTES);
         if (label >= h->n_classes)
-            return rc_raise(RC_INVAL, "%s: offset %zu: label %llu; 0 to %u", f->path, at, (unsigned long long)label,
-                            h->n_classes - 1);
+            FAIL(RC_INVAL, "%s: offset %zu: label %llu; 0 to %u", f->path, GMIMG_HEADER_BYTES + i * GMIMG_LABEL_BYTES,
+                 (unsigned long long)label, h->n_classes - 1);
     }
-    return RC_OK;
+out:
+    return rc;
 }
 
 static enum rc check_shape(const struct header *h, const struct pixels_file *f, struct dataset *shape,
@@ -158,13 +190,11 @@ static enum rc open_shard(struct pixels_shard *s, const char *path, struct datas
     size_t pixels_at = 0;
     enum rc rc;
 
-    TRY(pixels_map(&s->file, path));
+    TRY(pixels_file_open(&s->file, path));
     TRY(read_header(&h, &s->file));
     TRY(check_zeros(&s->file));
     TRY(check_header(&h, &s->file));
     TRY(check_length(&h, &s->file, &pixels_at));
-    TRY(check_index(&h, &s->file, pixels_at));
-    TRY(check_shape(&h, &s->file, shape, first_path));
     s->n_images = (size_t)h.n_images;
     s->at = pixels_at;
     s->record_bytes = (size_t)h.C * h.H * h.W;
@@ -174,7 +204,8 @@ static enum rc open_shard(struct pixels_shard *s, const char *path, struct datas
         FAIL(RC_NOMEM, "%s: no memory for the marks of %zu blocks", path, n_blocks);
     s->checks->block_images = h.block_images;
     s->checks->n_images = s->n_images;
-    s->checks->sums_at = GMIMG_HEADER_BYTES + s->n_images * GMIMG_LABEL_BYTES;
+    TRY(read_index(s->checks, &h, &s->file, pixels_at - GMIMG_HEADER_BYTES));
+    TRY(check_shape(&h, &s->file, shape, first_path));
 out:
     return rc;
 }
@@ -200,7 +231,7 @@ static enum rc open_paths(struct dataset **out, char *const *path, size_t n_path
         FAIL(RC_NOMEM, "%s: no memory for %zu labels", path[0], n_images);
     for (size_t i = 0; i < n_paths; i++)
         for (size_t k = 0; k < shard[i].n_images; k++)
-            label[at++] = (uint32_t)bytes_get(shard[i].file.byte + GMIMG_HEADER_BYTES + k * GMIMG_LABEL_BYTES, 4);
+            label[at++] = (uint32_t)bytes_get(shard[i].checks->index + k * GMIMG_LABEL_BYTES, GMIMG_LABEL_BYTES);
     rc = pixels_open(out, "gmimg", shard, n_paths, label, &shape);
     shard = NULL;
     label = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gmimg.h - shards of raw images: one file is mapped, checked and read without unpacking anything.
+ * gmimg.h - shards of raw images: one file is checked and read where it lies, nothing is unpacked.
  *
  * Little-endian. Header (80 bytes), labels, sums of blocks, pixels; nothing after:
  *

@@ -23,12 +23,12 @@ static const char *const label_names[2][2] = { { "train-labels-idx1-ubyte", "tra
 
 static uint32_t word_at(const struct pixels_file *f, size_t at)
 {
-    const uint8_t *b = f->byte + at;
+    const uint8_t *b = f->begin + at;
 
     return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
 }
 
-static enum rc map_named(struct pixels_file *out, const char *folder, const char *const names[2])
+static enum rc open_named(struct pixels_file *out, const char *folder, const char *const names[2])
 {
     char *path =
         pixels_path(folder, pixels_exists(folder, names[0]) || !pixels_exists(folder, names[1]) ? names[0] : names[1]);
@@ -36,7 +36,7 @@ static enum rc map_named(struct pixels_file *out, const char *folder, const char
 
     if (path == NULL)
         FAIL(RC_NOMEM, "%s: no memory for a path", folder);
-    TRY(pixels_map(out, path));
+    TRY(pixels_file_open(out, path));
 out:
     free(path);
     return rc;
@@ -100,16 +100,31 @@ out:
     return rc;
 }
 
+static enum rc read_labels(uint32_t *out, const struct pixels_file *f, size_t n_labels)
+{
+    uint8_t byte[4096];
+    enum rc rc = RC_OK;
+
+    for (size_t i = 0; i < n_labels; i += sizeof byte) {
+        const size_t n = n_labels - i < sizeof byte ? n_labels - i : sizeof byte;
+        TRY(pixels_read(f, LABELS_AT + i, n, byte));
+        for (size_t k = 0; k < n; k++)
+            out[i + k] = byte[k];
+    }
+out:
+    return rc;
+}
+
 static enum rc open_pair(struct pixels_shard *s, struct pixels_file *labels, const char *folder, int which,
                          struct dataset *shape)
 {
     enum rc rc;
 
     s->test = which == 1;
-    TRY(map_named(&s->file, folder, image_names[which]));
+    TRY(open_named(&s->file, folder, image_names[which]));
     TRY(check_header(&s->file, MAGIC_IMAGES, IMAGES_AT, "images"));
     TRY(check_images(&s->file, s, shape));
-    TRY(map_named(labels, folder, label_names[which]));
+    TRY(open_named(labels, folder, label_names[which]));
     TRY(check_labels(labels, s));
 out:
     return rc;
@@ -154,16 +169,15 @@ enum rc pixels_open_idx(struct dataset **out, const char *folder)
     label = malloc((shard[0].n_images + shard[1].n_images + 1) * sizeof *label);
     if (label == NULL)
         FAIL(RC_NOMEM, "%s: no memory for %zu labels", folder, shard[0].n_images + shard[1].n_images);
-    for (size_t i = 0, at = 0; i < 2; i++)
-        for (size_t k = 0; k < shard[i].n_images; k++, at++)
-            label[at] = labels[i].byte[LABELS_AT + k];
+    TRY(read_labels(label, &labels[0], shard[0].n_images));
+    TRY(read_labels(label + shard[0].n_images, &labels[1], shard[1].n_images));
     TRY(count_classes(&shape.n_classes, label, shard[0].n_images + shard[1].n_images, shard[1].n_images, labels));
     rc = pixels_open(out, "idx", shard, 2, label, &shape);
     shard = NULL;
     label = NULL;
 out:
-    pixels_unmap(&labels[0]);
-    pixels_unmap(&labels[1]);
+    pixels_file_close(&labels[0]);
+    pixels_file_close(&labels[1]);
     pixels_close_shards(shard, 2);
     free(label);
     return rc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pixels.c - mapped files of images as one data set. */
+/* pixels.c - files of images as one data set. */
 #include "data/pixels.h"
 
 #include <errno.h>
@@ -8,11 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "data/gmimg.h"
+
+enum { PART_BYTES = 16384 }; /* on the stack of whoever reads an image */
 
 static bool has_compressed(const char *path)
 {
@@ -24,44 +26,80 @@ static bool has_compressed(const char *path)
     return has;
 }
 
-enum rc pixels_map(struct pixels_file *out, const char *path)
+/* Shards stay open, and may be more than the 1024 files that a shell often allows. */
+static bool lift_file_limit(void)
 {
-    struct pixels_file f = { .path = strdup(path) };
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max)
+        return false;
+    limit.rlim_cur = limit.rlim_max;
+    return setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
+static int open_lifted(const char *path)
+{
+    const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
+    const int fd = open(path, flags), error = errno;
+
+    if (fd < 0 && error == EMFILE && lift_file_limit())
+        return open(path, flags);
+    errno = error;
+    return fd;
+}
+
+enum rc pixels_read(const struct pixels_file *f, size_t at, size_t n_bytes, uint8_t *out)
+{
+    for (size_t n = 0; n < n_bytes;) {
+        const ssize_t n_got = pread(f->fd, out + n, n_bytes - n, (off_t)(at + n));
+        if (n_got == 0)
+            return rc_raise(RC_INVAL, "%s: offset %zu: the file ends; it had %zu bytes when it was opened", f->path,
+                            at + n, f->n_bytes);
+        if (n_got < 0 && errno != EINTR)
+            return rc_raise(RC_INVAL, "%s: offset %zu: cannot be read: %s", f->path, at + n, strerror(errno));
+        n += n_got > 0 ? (size_t)n_got : 0;
+    }
+    return RC_OK;
+}
+
+enum rc pixels_file_open(struct pixels_file *out, const char *path)
+{
+    const int fd = open_lifted(path), error = errno;
+    struct pixels_file f = { .path = strdup(path), .fd = fd };
     struct stat info;
-    void *map = MAP_FAILED;
     enum rc rc = RC_OK;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
     if (f.path == NULL)
         FAIL(RC_NOMEM, "%s: no memory for its name", path);
-    if (fd < 0 && errno == ENOENT && has_compressed(path))
+    if (fd < 0 && error == ENOENT && has_compressed(path))
         FAIL(RC_INVAL, "%s: is not there, but %s.gz is: gunzip it first", path, path);
-    if (fd < 0 || fstat(fd, &info) != 0)
+    if (fd < 0)
+        FAIL(RC_INVAL, "%s: %s", path, strerror(error));
+    if (fstat(fd, &info) != 0)
         FAIL(RC_INVAL, "%s: %s", path, strerror(errno));
     if (!S_ISREG(info.st_mode))
         FAIL(RC_INVAL, "%s: is not a regular file", path);
     f.n_bytes = (size_t)info.st_size;
+    f.n_begin = f.n_bytes < sizeof f.begin ? f.n_bytes : sizeof f.begin;
     if (f.n_bytes == 0)
         FAIL(RC_INVAL, "%s: is empty", path);
-    map = mmap(NULL, f.n_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (map == MAP_FAILED)
-        FAIL(RC_INVAL, "%s: cannot be mapped: %s", path, strerror(errno));
-    f.byte = map;
-    if (f.n_bytes >= 2 && f.byte[0] == 0x1f && f.byte[1] == 0x8b)
+    TRY(pixels_read(&f, 0, f.n_begin, f.begin));
+    if (f.begin[0] == 0x1f && f.begin[1] == 0x8b)
         FAIL(RC_INVAL, "%s: offset 0: is compressed (gzip); gunzip it first", path);
     *out = f;
-    f = (struct pixels_file){ .path = NULL };
 out:
-    pixels_unmap(&f);
-    if (fd >= 0)
-        (void)close(fd);
+    if (rc != RC_OK) {
+        if (fd >= 0)
+            (void)close(fd);
+        free(f.path);
+    }
     return rc;
 }
 
-void pixels_unmap(struct pixels_file *f)
+void pixels_file_close(struct pixels_file *f)
 {
-    if (f->byte != NULL)
-        (void)munmap((void *)(uintptr_t)f->byte, f->n_bytes); /* can't fail: the arguments are mmap's own */
+    if (f->path != NULL)
+        (void)close(f->fd); /* can't fail: nothing was written */
     free(f->path);
     *f = (struct pixels_file){ .path = NULL };
 }
@@ -70,7 +108,7 @@ void pixels_close_shards(struct pixels_shard *shard, size_t n_shards)
 {
     for (size_t i = 0; shard != NULL && i < n_shards; i++) {
         gmimg_close_checks(&shard[i].checks);
-        pixels_unmap(&shard[i].file);
+        pixels_file_close(&shard[i].file);
     }
     free(shard);
 }
@@ -89,14 +127,15 @@ static const struct pixels_shard *shard_of(const struct pixels *p, size_t i)
     return &p->shard[from];
 }
 
-enum rc pixels_of(const struct dataset *d, size_t i, const uint8_t **out)
+/* n_bytes of image i from `from` on, after its block was checked. */
+static enum rc read_part(const struct dataset *d, size_t i, size_t from, size_t n_bytes, uint8_t *out)
 {
     const struct pixels_shard *s = shard_of((const struct pixels *)d, i);
     enum rc rc = RC_OK;
 
     if (s->checks != NULL)
         TRY(gmimg_check(s, i - s->first));
-    *out = s->file.byte + s->at + (i - s->first) * s->record_bytes;
+    TRY(pixels_read(&s->file, s->at + (i - s->first) * s->record_bytes + from, n_bytes, out));
 out:
     return rc;
 }
@@ -104,13 +143,16 @@ out:
 static enum rc pixels_image(const struct dataset *d, size_t i, float *x, size_t channel_stride)
 {
     const size_t plane = (size_t)d->H * (size_t)d->W;
-    const uint8_t *byte = NULL;
-    enum rc rc;
+    uint8_t byte[PART_BYTES];
+    enum rc rc = RC_OK;
 
-    TRY(pixels_of(d, i, &byte));
     for (size_t c = 0; c < (size_t)d->C; c++)
-        for (size_t k = 0; k < plane; k++)
-            x[c * channel_stride + k] = ((float)byte[c * plane + k] - 127.5f) * (1.0f / 63.75f);
+        for (size_t from = 0; from < plane; from += sizeof byte) {
+            const size_t n = plane - from < sizeof byte ? plane - from : sizeof byte;
+            TRY(read_part(d, i, c * plane + from, n, byte));
+            for (size_t k = 0; k < n; k++)
+                x[c * channel_stride + from + k] = ((float)byte[k] - 127.5f) * (1.0f / 63.75f);
+        }
 out:
     return rc;
 }
@@ -124,13 +166,7 @@ static void pixels_close(struct dataset *d)
 
 static enum rc pixels_bytes(const struct dataset *d, size_t i, uint8_t *out)
 {
-    const uint8_t *byte = NULL;
-    enum rc rc;
-
-    TRY(pixels_of(d, i, &byte));
-    memcpy(out, byte, d->n_features);
-out:
-    return rc;
+    return read_part(d, i, 0, d->n_features, out);
 }
 
 static const struct dataset_ops pixels_ops = {

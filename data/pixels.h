@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pixels.h - data sets of images in files: mapped, one byte a pixel, labels checked when opened.
+ * pixels.h - data sets of images in files: read where they lie, one byte a pixel, labels checked when opened.
  *
  * A file is a stretch of records of equal size, each with the C H W bytes of an image at the same place.
  * Networks see (byte - 127.5) / 63.75, which lies in -2 to 2: the same for every channel and format, whatever the mean
@@ -9,7 +9,8 @@
  * Invariants
  *   P3  Whatever the bytes of a file, opening it ends in a data set or in one line that names file, offset,
  *       what is there and what would be right; and memory follows the size of the file, not what it claims.
- *   P4  No read leaves the file.
+ *   P4  No read leaves the file. One that became shorter since it was opened, or a disk that fails, is an error like
+ *       any other, with file and offset: files are read, never mapped, where it would be a signal that ends all ranks.
  */
 #ifndef DATA_PIXELS_H
 #define DATA_PIXELS_H
@@ -26,15 +27,22 @@ struct pixels { /* a data set over shards; those of training first */
     size_t n_shards;
 };
 
-struct pixels_file { /* mapped, read only */
+enum { PIXELS_BEGIN_BYTES = 80 }; /* room for the longest header */
+
+struct pixels_file { /* open for reading */
     char *path;
-    const uint8_t *byte;
+    int fd; /* valid while path is not NULL */
     size_t n_bytes;
+    size_t n_begin;                    /* min(n_bytes, PIXELS_BEGIN_BYTES) */
+    uint8_t begin[PIXELS_BEGIN_BYTES]; /* the first n_begin bytes, then zeros */
 };
 /* RC_INVAL: names path and why; a compressed file (gzip) by its first bytes, or by PATH.gz beside it. Never waits
- * for a pipe. */
-enum rc pixels_map(struct pixels_file *out, const char *path) MUST_CHECK;
-void pixels_unmap(struct pixels_file *f); /* accepts a zeroed one */
+ * for a pipe. Lifts the process's soft limit of open files to the hard one where it is in the way. */
+enum rc pixels_file_open(struct pixels_file *out, const char *path) MUST_CHECK;
+/* Bytes [at, at + n_bytes) as they are now. RC_INVAL: path and offset of the first that is not there, or cannot be
+ * read; out is undefined then. Any thread. */
+enum rc pixels_read(const struct pixels_file *f, size_t at, size_t n_bytes, uint8_t *out) MUST_CHECK;
+void pixels_file_close(struct pixels_file *f); /* accepts a zeroed one */
 
 struct pixels_checks; /* sums of blocks of records, looked at when a block is first read */
 
@@ -52,9 +60,6 @@ struct pixels_shard {
 enum rc pixels_open(struct dataset **out, const char *name, struct pixels_shard *shard, size_t n_shards,
                     uint32_t *label, const struct dataset *shape) MUST_CHECK;
 void pixels_close_shards(struct pixels_shard *shard, size_t n_shards); /* frees the array too; accepts NULL */
-
-/* The bytes of image i, after its block was checked. Lent until the data set is closed. Any thread. */
-enum rc pixels_of(const struct dataset *d, size_t i, const uint8_t **out) MUST_CHECK;
 
 /* The formats. */
 enum rc pixels_open_idx(struct dataset **out, const char *folder) MUST_CHECK;
