@@ -8,6 +8,7 @@
 #include "harness/compute/compute.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,13 +87,24 @@ void compute_pass(struct compute *c, uint64_t ns)
         c->env.pass(c->env.arg, ns);
 }
 
+/* "WHAT: " before what a backend says. */
+static enum rc named(enum rc rc, const char *what)
+{
+    char why[RC_MESSAGE_BYTES];
+
+    if (rc == RC_OK)
+        return RC_OK;
+    snprintf(why, sizeof why, "%s", rc_message());
+    return rc_raise(rc, "%s: %.400s", what, why);
+}
+
 enum rc compute_memory_open(struct compute *c, void **out, size_t n_bytes, const char *what)
 {
     const size_t available = c->ops->memory_available(c);
 
     if (n_bytes > available)
         return rc_raise(RC_NOMEM, "%s: needs %zu bytes, %zu available", what, n_bytes, available);
-    return c->ops->memory_open(c, out, n_bytes);
+    return named(c->ops->memory_open(c, out, n_bytes), what);
 }
 
 void compute_memory_close(struct compute *c, void **memory)
@@ -105,7 +117,7 @@ void compute_memory_close(struct compute *c, void **memory)
 enum rc compute_host_open(struct compute *c, void **out, size_t n_bytes, const char *what)
 {
     if (c->ops->host_open != NULL)
-        return c->ops->host_open(c, out, n_bytes);
+        return named(c->ops->host_open(c, out, n_bytes), what);
     *out = calloc(n_bytes > 0 ? n_bytes : 1, 1);
     return *out != NULL ? RC_OK : rc_raise(RC_NOMEM, "%s: needs %zu bytes of the host's memory", what, n_bytes);
 }

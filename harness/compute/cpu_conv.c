@@ -11,6 +11,7 @@ enum {
     TILE_COLUMNS = 784, /* measured: a tile of col and its outputs share a cache of 2 MiB */
     CHUNK_ROWS = 384,   /* of col: what OpenBLAS takes at a time */
     MIN_TASKS = 8,
+    MIN_TILES = 4, /* below, weights are divided too, although that costs columns */
     FLIP_CHANNELS = 8, /* turned together */
     BLOCK_ROWS = 256,  /* least rows of the weights in a task, where tiles are too few */
 };
@@ -139,7 +140,7 @@ static void conv_run(struct conv *t)
     const struct conv_cut *cut = &t->cut;
 
     t->n_blocks = 1;
-    if (cut->as_it_lies && cut->n_tiles < MIN_TASKS)
+    if (cut->n_tiles < (cut->as_it_lies ? MIN_TASKS : MIN_TILES)) /* each block makes its columns again */
         t->n_blocks = ceil_div(MIN_TASKS, cut->n_tiles);
     if (t->n_blocks > cut->M / BLOCK_ROWS)
         t->n_blocks = cut->M >= BLOCK_ROWS ? cut->M / BLOCK_ROWS : 1;

@@ -256,13 +256,12 @@ static enum rc cuda_sync(struct compute *base)
 {
     struct cuda_compute *c = cuda_of(base);
 
-    if (c->as_of != 0) {
+    if (c->as_of != 0)
         cuda_device_wait(c->device, CUDA_MARK_FIRST + c->as_of - 1);
-        return cuda_device_error(c->device);
-    }
-    cuda_results_fetch(c);
+    else
+        cuda_results_fetch(c);
     if (c->out_of_memory) {
-        c->out_of_memory = false;
+        c->out_of_memory = c->as_of != 0; /* calls that were dropped may stand behind the mark: told again */
         return rc_raise(RC_NOMEM, "%s: scratch on the GPU needs %zu bytes, %zu available", c->missing_for,
                         c->n_missing_bytes, cuda_device_available(c->device));
     }

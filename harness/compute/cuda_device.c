@@ -79,24 +79,29 @@ static void fail(struct cuda_device *d, const char *operation, const char *why)
 
 static bool worked(struct cuda_device *d, cudaError_t error, const char *operation)
 {
-    if (error != cudaSuccess)
-        fail(d, operation, cudaGetErrorString(error));
-    return error == cudaSuccess;
+    if (error == cudaSuccess)
+        return true;
+    fail(d, operation, cudaGetErrorString(error));
+    (void)cudaGetLastError(); /* told: not an error of the next call */
+    return false;
 }
 
 static enum rc blas_load(struct blas *b)
 {
-    char name[32];
+    char name[32], path[512];
 
     snprintf(name, sizeof name, "libcublas.so.%d", CUBLAS_VER_MAJOR);
+    snprintf(path, sizeof path, "%s/%s", GRADMARK_CUDA_LIBRARIES, name);
     b->library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (b->library == NULL) /* where it was when this was built */
+        b->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (b->library == NULL)
-        return rc_raise(RC_UNSUPPORTED, "cuda: cuBLAS cannot be loaded: %.300s", dlerror());
+        return rc_raise(RC_DEVICE, "cuda: there is a GPU, but cuBLAS cannot be loaded: %.300s", dlerror());
 #define LOAD(member, function, type)                                                                 \
     do {                                                                                             \
         void *address = dlsym(b->library, #function);                                                \
         if (address == NULL)                                                                         \
-            return rc_raise(RC_UNSUPPORTED, "cuda: %s has no function %s", name, #function);         \
+            return rc_raise(RC_DEVICE, "cuda: %s has no function %s", name, #function);              \
         memcpy(&b->member, &address, sizeof address); /* a pointer to data made one to a function */ \
     } while (0);
     BLAS_LIST(LOAD)
@@ -122,10 +127,17 @@ static enum rc check_capability(int device, enum precision precision)
     return RC_OK;
 }
 
-static enum rc find_device(int device)
+/* Launchers such as srun show each process one GPU of its own, as number 0. */
+static int as_seen_here(int device, int n_devices)
+{
+    return n_devices == 1 && getenv("CUDA_VISIBLE_DEVICES") != NULL ? 0 : device;
+}
+
+static enum rc find_device(int *out, int wanted)
 {
     int n_devices = 0;
     const cudaError_t error = cudaGetDeviceCount(&n_devices);
+    const int device = as_seen_here(wanted, n_devices);
 
     if (error != cudaSuccess)
         return rc_raise(RC_UNSUPPORTED, "no CUDA device: %s", cudaGetErrorString(error));
@@ -133,15 +145,18 @@ static enum rc find_device(int device)
         return rc_raise(RC_UNSUPPORTED, "no CUDA device: the driver knows none");
     if (device < 0 || device >= n_devices)
         return rc_raise(RC_UNSUPPORTED, "no CUDA device %d: there are 0 to %d", device, n_devices - 1);
+    *out = device;
     return RC_OK;
 }
 
 #define TRY_CUDA(call)                                                                              \
     do {                                                                                            \
         const cudaError_t error_ = (call);                                                          \
-        if (error_ != cudaSuccess)                                                                  \
+        if (error_ != cudaSuccess) {                                                                \
+            (void)cudaGetLastError(); /* told here */                                               \
             FAIL(error_ == cudaErrorMemoryAllocation ? RC_NOMEM : RC_DEVICE, "cuda: %s: %s", #call, \
                  cudaGetErrorString(error_));                                                       \
+        }                                                                                           \
     } while (0)
 #define TRY_BLAS(d, call)                                                    \
     do {                                                                     \
@@ -184,7 +199,7 @@ enum rc cuda_device_open(struct cuda_device **out, int device, enum precision pr
     struct cuda_device *d = NULL;
     enum rc rc;
 
-    TRY(find_device(device));
+    TRY(find_device(&device, device));
     TRY(check_capability(device, precision));
     d = calloc(1, sizeof *d);
     if (d == NULL)
@@ -334,7 +349,10 @@ void cuda_device_drain(struct cuda_device *d)
 bool cuda_device_capture(struct cuda_device *d)
 {
     d->failed_before = d->failed_operation[0] != '\0';
-    return cudaStreamBeginCapture(d->lane[CUDA_COMPUTE], cudaStreamCaptureModeThreadLocal) == cudaSuccess;
+    if (cudaStreamBeginCapture(d->lane[CUDA_COMPUTE], cudaStreamCaptureModeThreadLocal) == cudaSuccess)
+        return true;
+    (void)cudaGetLastError(); /* told by false */
+    return false;
 }
 
 struct cuda_graph *cuda_device_captured(struct cuda_device *d)
@@ -343,7 +361,8 @@ struct cuda_graph *cuda_device_captured(struct cuda_device *d)
     cudaGraph_t graph = NULL;
     cudaError_t error = cudaStreamEndCapture(d->lane[CUDA_COMPUTE], &graph);
 
-    if (error == cudaSuccess && graph != NULL)
+    /* An operation that failed is not in the graph: without one, it is run and reported. */
+    if (error == cudaSuccess && graph != NULL && (d->failed_before || d->failed_operation[0] == '\0'))
         g = calloc(1, sizeof *g);
     if (g != NULL) {
         error = cudaGraphInstantiate(&g->exec, graph, 0);

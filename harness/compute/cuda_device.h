@@ -40,7 +40,8 @@ struct cuda_gemm {
     float *c;
 };
 
-/* RC_UNSUPPORTED: no driver, no such device, no cuBLAS to be loaded (says which). RC_NOMEM. */
+/* device: where the process is shown a single GPU by CUDA_VISIBLE_DEVICES, that one, whatever the number.
+ * RC_UNSUPPORTED: no driver, no such device (says which). RC_DEVICE: there is one, but no cuBLAS. RC_NOMEM. */
 enum rc cuda_device_open(struct cuda_device **out, int device, enum precision precision) MUST_CHECK;
 void cuda_device_close(struct cuda_device **d); /* waits; NULL-safe, nulls */
 

@@ -3,6 +3,7 @@
  * cuda_values.c - operations of the cuda backend on values that have no image: their calls logged, and carried out.
  */
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "harness/compute/cuda.h"
@@ -180,9 +181,12 @@ void cuda_op_sgd_step(struct compute *c, float *p, float *v, const float *g, siz
 
 /* --- losses: the host's copy is filled by sync --- */
 
-/* The place of one more result; it is the host's NaN until then. NULL: the operation cannot be logged. */
+/* The place of one more result; until it is fetched the host has NaN and 0. NULL: the operation cannot be logged. */
 static struct cuda_result *result_slot(struct cuda_compute *c, double *loss, size_t *n_correct)
 {
+    *loss = NAN;
+    if (n_correct != NULL)
+        *n_correct = 0;
     if (c->gemms_alone || c->out_of_memory)
         return NULL;
     if (c->n_pending == CUDA_MAX_RESULTS)

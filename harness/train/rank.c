@@ -80,17 +80,26 @@ static int n_threads(const struct rank *r)
     return r->world->n_own_cores > 0 ? r->world->n_own_cores : 1;
 }
 
+/* Servers update in the memory their messages come from: a GPU is for those who compute gradients. */
+static const struct compute_backend *backend_of(const struct rank *r)
+{
+    const struct compute_backend *wanted = r->job->compute;
+
+    return is_worker(r) || !wanted->touches_memory || wanted->host_memory ? wanted : &compute_cpu;
+}
+
 static enum rc open_compute(struct rank *r)
 {
+    const struct compute_backend *backend = backend_of(r);
     const struct compute_env env = { .charge = r->world->ops->charge ? charge : NULL,
                                      .pass = pass,
                                      .arg = r->world,
                                      .n_threads = n_threads(r),
                                      .may_spin = r->world->may_spin && n_threads(r) <= r->world->n_own_cores,
-                                     .precision = r->job->precision,
+                                     .precision = is_worker(r) ? r->job->precision : PRECISION_FP32,
                                      .device = r->world->host_rank };
 
-    return compute_open(&r->compute, r->job->compute, &env);
+    return compute_open(&r->compute, backend, &env);
 }
 
 /* Servers only want to know the first parameters: a batch of one. */

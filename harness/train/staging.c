@@ -153,8 +153,6 @@ static enum rc open_inner(struct staged *t, const struct sync_mode *mode)
     inner.compute = t->host;
     inner.param_init = t->param;
     TRY(open_mode(&t->inner, mode, &inner));
-    if (env->world->rank >= env->n_workers) /* a server has taken its slice */
-        close_copies(t);
 out:
     return rc;
 }
