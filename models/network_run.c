@@ -264,7 +264,8 @@ static enum rc hand_over_oldest(const struct run *r, struct handing *h)
     return rc;
 }
 
-/* M2: a mark stands after everything that writes the segment. */
+/* M2: a mark stands after everything that writes the segment. It is set before an older segment is waited for, so
+ * that there is work meanwhile. */
 static enum rc hand_over(const struct run *r, struct handing *h, struct segment s)
 {
     const int k = h->n_marked % COMPUTE_MARKS;
@@ -272,12 +273,12 @@ static enum rc hand_over(const struct run *r, struct handing *h, struct segment 
 
     if (r->ready == NULL)
         return RC_OK;
-    if (h->n_marked - h->n_handed == COMPUTE_MARKS)
-        TRY(hand_over_oldest(r, h));
     if (!compute_mark(r->compute, k))
         return layer_ready(r->ready, r->arg, s, r->grad);
     h->segment[k] = s;
     h->n_marked++;
+    if (h->n_marked - h->n_handed == COMPUTE_MARKS)
+        TRY(hand_over_oldest(r, h));
 out:
     return rc;
 }

@@ -110,7 +110,7 @@ struct compute_env {                                       /* a zeroed one is va
                          whatever lies in scratch; every other operation does nothing */
 };
 
-enum { COMPUTE_MARKS = 4 };
+enum { COMPUTE_MARKS = 16 };
 
 struct compute_backend {
     const char *name;    /* "cpu", "cuda", "hollow" */

@@ -11,7 +11,7 @@ enum {
     TILE_COLUMNS = 784, /* measured: a tile of col and its outputs share a cache of 2 MiB */
     CHUNK_ROWS = 384,   /* of col: what OpenBLAS takes at a time */
     MIN_TASKS = 8,
-    MIN_TILES = 4, /* below, weights are divided too, although that costs columns */
+    MIN_TILES = 4,     /* below, weights are divided too, although that costs columns */
     FLIP_CHANNELS = 8, /* turned together */
     BLOCK_ROWS = 256,  /* least rows of the weights in a task, where tiles are too few */
 };

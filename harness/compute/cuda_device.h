@@ -27,7 +27,7 @@ enum cuda_lane {
     CUDA_COPY,    /* between host and GPU */
 };
 
-enum { CUDA_MARKS = 8 };
+enum { CUDA_MARKS = 20 };
 
 /* A GEMM on operands as they lie in device memory: C(M,N) = op(A)(M,K) op(B)(K,N) + beta C, row-major, rows ld
  * elements apart as stored. bf16: A and B are bfloat16; C is float always. */
