@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "data/gmimg.h"
-#include "harness/base/file.h"
+#include "harness/base/folder.h"
 #include "harness/base/opt.h"
 #include "harness/verbs/verb.h"
 
@@ -45,7 +45,8 @@ static void pack_help(FILE *to)
 
     fputs("Writes train-00000.gmimg, ... and, of the test images, test-00000.gmimg, ...; train --data DIR reads them.\n"
           "A shard holds a byte a pixel, which networks see as (byte - 127.5) / 63.75. Digits straight from their CSV\n"
-          "are scaled otherwise (value / 16 - 0.3): packed, they are the same images but train to other figures.\n\n",
+          "are scaled otherwise (value / 16 - 0.3): packed, they are the same images but train to other figures.\n"
+          "DIR appears when all is written; an interrupted run leaves DIR.partial-XXXXXX, which can be removed.\n\n",
           to);
     opt_help(to, group, 1);
 }
@@ -60,7 +61,8 @@ out:
     return rc;
 }
 
-/* Nothing is overwritten, and nothing of another data set is left beside the shards. */
+/* Nothing is overwritten, and nothing of another data set is left beside the shards. rename() finds it, too; this
+ * names what is there before anything is read. */
 static enum rc check_empty(const char *folder)
 {
     DIR *dir = opendir(folder);
@@ -107,52 +109,46 @@ static char *shard_path(const char *folder, const struct part *p, size_t shard)
     return pixels_path(folder, name);
 }
 
-static enum rc write_shard(struct part *p, const struct pack_opts *o, const struct dataset *d)
+static enum rc write_shard(struct part *p, const struct pack_opts *o, const char *folder, const struct dataset *d)
 {
     const size_t from = p->n_written * (size_t)o->shard_images, left = p->n_images - from;
     const size_t n = left < o->shard_images ? left : (size_t)o->shard_images;
-    char *path = shard_path(o->out, p, p->n_written);
+    char *path = shard_path(folder, p, p->n_written);
     struct stat info = { .st_size = 0 };
     enum rc rc;
 
     if (path == NULL)
-        FAIL(RC_NOMEM, "%s: no memory for a path", o->out);
+        FAIL(RC_NOMEM, "%s: no memory for a path", folder);
     TRY(gmimg_write(path, d, p->first + from, n));
     p->n_written++;
     if (stat(path, &info) != 0)
         FAIL(RC_IO, "%s: %s", path, strerror(errno));
     p->n_bytes += (uint64_t)info.st_size;
-    printf("%s: %zu images, %lld bytes\n", path, n, (long long)info.st_size);
+    printf("%s%s: %zu images, %lld bytes\n", o->out, strrchr(path, '/'), n, (long long)info.st_size);
 out:
     free(path);
     return rc;
 }
 
-/* Some of the shards would look like all of a smaller data set. */
-static void remove_written(const struct part *p, const char *folder)
+/* Some of the shards would look like all of a smaller data set: they appear together or not at all. */
+static enum rc write_parts(struct part part[2], const struct pack_opts *o, const struct dataset *d,
+                           enum verb_stage *stage)
 {
-    for (size_t i = 0; i < p->n_written; i++) {
-        char *path = shard_path(folder, p, i);
-        if (path != NULL)
-            (void)unlink(path);
-        free(path);
-    }
-}
+    struct atomic_folder folder = { .path = NULL };
+    enum rc rc;
 
-static enum rc write_parts(struct part part[2], const struct pack_opts *o, const struct dataset *d)
-{
-    enum rc rc = RC_OK;
-
+    TRY(atomic_folder_open(&folder, o->out));
+    *stage = STAGE_RUN;
     for (int i = 0; i < 2; i++)
         while (part[i].n_written < part[i].n_shards)
-            TRY(write_shard(&part[i], o, d));
+            TRY(write_shard(&part[i], o, folder.temporary_path, d));
+    TRY(atomic_folder_commit(&folder));
     const uint64_t n_bytes = part[0].n_bytes + part[1].n_bytes;
     printf("%s: %zu training and %zu test images of %d x %d x %d in %zu classes: %zu shards, %" PRIu64 " bytes\n",
            d->name, part[0].n_images, part[1].n_images, d->C, d->H, d->W, d->n_classes,
            part[0].n_shards + part[1].n_shards, n_bytes);
 out:
-    for (int i = 0; i < 2 && rc != RC_OK; i++)
-        remove_written(&part[i], o->out);
+    atomic_folder_discard(&folder);
     return rc;
 }
 
@@ -179,9 +175,7 @@ static enum rc pack_run(int argc, char **argv, enum verb_stage *stage)
         if (part[i].n_shards > MAX_SHARDS)
             FAIL(RC_INVAL, "--shard-images %llu: makes more than %d shards of the %zu %s images",
                  (unsigned long long)o.shard_images, MAX_SHARDS, part[i].n_images, i == 0 ? "training" : "test");
-    TRY(file_make_folder(o.out));
-    *stage = STAGE_RUN;
-    TRY(write_parts(part, &o, d));
+    TRY(write_parts(part, &o, d, stage));
     if (fflush(stdout) != 0)
         FAIL(RC_IO, "standard output: %s", strerror(errno));
 out:

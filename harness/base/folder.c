@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* folder.c - atomic making of folders. */
+#include "harness/base/folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "harness/base/file.h"
+
+static void clear(struct atomic_folder *f)
+{
+    free(f->path);
+    free(f->temporary_path);
+    *f = (struct atomic_folder){ .path = NULL };
+}
+
+/* Those above path; what is in the way is named. */
+static enum rc make_parents(const char *path)
+{
+    char *copy = strdup(path);
+    enum rc rc = RC_OK;
+
+    if (copy == NULL)
+        FAIL(RC_NOMEM, "%s: no memory for its name", path);
+    TRY(file_make_folder(dirname(copy)));
+out:
+    free(copy);
+    return rc;
+}
+
+static enum rc make_temporary(struct atomic_folder *f, mode_t mode)
+{
+    free(f->temporary_path);
+    if (asprintf(&f->temporary_path, "%s.partial-XXXXXX", f->path) < 0) {
+        f->temporary_path = NULL;
+        return rc_raise(RC_NOMEM, "%s: no memory for its name", f->path);
+    }
+    if (mkdtemp(f->temporary_path) == NULL) {
+        const int error = errno;
+        free(f->temporary_path);
+        f->temporary_path = NULL;
+        return rc_raise(RC_INVAL, "%s: no folder can be made beside it: %s", f->path, strerror(error));
+    }
+    (void)chmod(f->temporary_path, mode); /* mkdtemp's 0700 would hide results from colleagues */
+    return RC_OK;
+}
+
+/* The mode of what is at path, else that of a new folder. */
+static mode_t mode_of(const struct stat *there)
+{
+    if (there != NULL)
+        return there->st_mode & 07777;
+    const mode_t mask = umask(0);
+    (void)umask(mask);
+    return 0777 & ~mask;
+}
+
+enum rc atomic_folder_open(struct atomic_folder *out, const char *path)
+{
+    struct atomic_folder f = { .path = realpath(path, NULL) }; /* a link stays, what it points to is replaced */
+    const bool is_there = f.path != NULL;
+    struct stat there, here;
+    enum rc rc = RC_OK;
+
+    *out = (struct atomic_folder){ .path = NULL };
+    if (path[0] == '\0')
+        FAIL(RC_INVAL, "an empty folder name cannot be made");
+    if (!is_there)
+        f.path = strdup(path);
+    if (f.path == NULL)
+        FAIL(RC_NOMEM, "%s: no memory for its name", path);
+    for (size_t n = strlen(f.path); n > 1 && f.path[n - 1] == '/'; n--)
+        f.path[n - 1] = '\0';
+    if (!is_there && lstat(f.path, &there) == 0)
+        FAIL(RC_INVAL, "%s: is a link to nothing", path);
+    if (is_there && (stat(f.path, &there) != 0 || stat(".", &here) != 0))
+        FAIL(RC_INVAL, "%s: %s", path, strerror(errno));
+    if (is_there && there.st_dev == here.st_dev && there.st_ino == here.st_ino)
+        FAIL(RC_INVAL, "%s: is the folder this runs in, which cannot be replaced; name one in it", path);
+    TRY(make_parents(f.path));
+    TRY(make_temporary(&f, mode_of(is_there ? &there : NULL)));
+    if (is_there) { /* an empty folder for an empty folder: what stands in the way of the last rename is known now */
+        if (rename(f.temporary_path, f.path) != 0)
+            FAIL(RC_INVAL, "%s: cannot be replaced: %s", path, strerror(errno));
+        TRY(make_temporary(&f, mode_of(&there)));
+    }
+    *out = f;
+    f = (struct atomic_folder){ .path = NULL };
+out:
+    atomic_folder_discard(&f);
+    return rc;
+}
+
+enum rc atomic_folder_commit(struct atomic_folder *f)
+{
+    enum rc rc = RC_OK;
+
+    if (rename(f->temporary_path, f->path) != 0)
+        FAIL(RC_IO, "%s: cannot be put in place: %s", f->path, strerror(errno));
+    const int fd = open(dirname(f->temporary_path), O_RDONLY | O_DIRECTORY);
+    if (fd >= 0) { /* the rename must survive a crash; best effort: not every file system can */
+        (void)fsync(fd);
+        (void)close(fd);
+    }
+    clear(f);
+out:
+    atomic_folder_discard(f);
+    return rc;
+}
+
+static void remove_files(const char *folder)
+{
+    DIR *dir = opendir(folder);
+
+    if (dir == NULL)
+        return;
+    for (const struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir))
+        (void)unlinkat(dirfd(dir), entry->d_name, 0); /* fails for . and .. */
+    (void)closedir(dir);
+}
+
+void atomic_folder_discard(struct atomic_folder *f)
+{
+    if (f->temporary_path != NULL) {
+        remove_files(f->temporary_path);
+        (void)rmdir(f->temporary_path);
+    }
+    clear(f);
+}

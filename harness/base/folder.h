@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * folder.h - folders of files written whole or not at all: a temporary folder beside the path, then rename. Whatever
+ * ends the process, what is at the path is what was there before, or all of the new.
+ */
+#ifndef HARNESS_BASE_FOLDER_H
+#define HARNESS_BASE_FOLDER_H
+
+#include "harness/base/rc.h"
+
+struct atomic_folder {
+    char *path, *temporary_path; /* write files, no folders, into temporary_path: "PATH.partial-XXXXXX" */
+};
+
+/* Start writing what shall become folder `path`, which is not there yet or empty; folders above it are made.
+ * RC_INVAL names path and the reason (not empty, a mount point, a link to nothing, the folder this process runs in, no
+ * permission). */
+enum rc atomic_folder_open(struct atomic_folder *out, const char *path) MUST_CHECK;
+/* Rename into place. RC_IO: nothing new is at path. Ends f either way. */
+enum rc atomic_folder_commit(struct atomic_folder *f) MUST_CHECK;
+/* Remove what was written; no-op when not open or already committed. */
+void atomic_folder_discard(struct atomic_folder *f);
+
+#endif
