@@ -18,8 +18,6 @@
 #include "harness/measure/merge.h"
 #include "harness/measure/steady.h"
 
-enum { LAST_STEPS = 10 }; /* loss_last is a mean over so many */
-
 static const struct step_stamp *worker_stamps(const struct steps *in, size_t w)
 {
     return in->stamp + w * in->n_steps;
@@ -211,7 +209,7 @@ static double mean_loss(const struct steps *in, size_t from, size_t to)
 static void find_losses(struct steps_summary *out, const struct steps *in)
 {
     out->loss_first = mean_loss(in, 0, 1);
-    out->loss_last = mean_loss(in, in->n_steps > LAST_STEPS ? in->n_steps - LAST_STEPS : 0, in->n_steps);
+    out->loss_last = mean_loss(in, in->n_steps > STEPS_LAST ? in->n_steps - STEPS_LAST : 0, in->n_steps);
 }
 
 static void find_staleness(struct steps_summary *out, const struct steps *in)

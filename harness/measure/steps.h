@@ -31,6 +31,8 @@ struct step_stamp {           /* of one step on one worker; the clock of struct 
     uint32_t staleness_count; /* ps */
 };
 
+enum { STEPS_LAST = 10 }; /* loss_last is a mean over so many; over all where there are fewer */
+
 struct steps {                      /* borrowed */
     const struct step_stamp *stamp; /* [n_workers][n_steps] */
     size_t n_workers, n_steps;
@@ -44,8 +46,8 @@ struct steps_summary {
     struct interval throughput_samples_per_s;            /* within this run, autocorrelation-aware */
     double step_mean_s, step_min_s, step_max_s;          /* over workers and steady steps */
     double compute_s, wait_s, wire_s, server_s, apply_s; /* E4, means over steady steps */
-    double loss_first, loss_last; /* mean of the first and of the last round (mean of last 10 rounds) */
-    double staleness_mean_count;  /* over all steps */
+    double loss_first, loss_last;                        /* mean of the first round, and of the last STEPS_LAST */
+    double staleness_mean_count;                         /* over all steps */
     uint32_t staleness_max_count;
     double elapsed_s; /* first start to last end, all workers */
 };

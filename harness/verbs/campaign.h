@@ -38,6 +38,7 @@ struct point {
     uint64_t n_steps;                /* of a launch */
     double step_flops, step_s;       /* of all workers, GEMMs; recorded time (replay), else 0 */
     uint64_t default_steps;          /* of its model */
+    bool over_budget;                /* n_steps is the least there is, and two turns of it do not fit */
     bool oversubscribed;             /* more threads of workers than cores */
     bool servers_share;              /* servers run on the workers' cores */
     size_t n_launches;

@@ -55,12 +55,12 @@ static double step_seconds(const struct comparison *c, const struct point *p, do
     return p->step_s + p->step_flops / (SHARE_OF_GEMM * flops_per_s * n_at_once);
 }
 
-static uint64_t affordable_steps(const struct comparison *c, double step_s)
+/* How many let two turns fit in the budget; below MIN_STEPS they do not. */
+static double affordable_steps(const struct comparison *c, double step_s)
 {
     const double n_launches = (double)c->campaign.n_points * (c->campaign.is_virtual ? 1 : N_TURNS);
-    const double n_steps = c->opts.budget_s / n_launches / step_s - PROBE_STEPS;
 
-    return n_steps > MIN_STEPS ? (uint64_t)n_steps : MIN_STEPS;
+    return c->opts.budget_s / n_launches / step_s - PROBE_STEPS;
 }
 
 enum rc compare_choose_steps(struct comparison *c)
@@ -78,8 +78,11 @@ enum rc compare_choose_steps(struct comparison *c)
                 step_seconds(c, &c->campaign.point[k], flops_per_s) > slowest_s)
                 slowest_s = step_seconds(c, &c->campaign.point[k], flops_per_s);
         p->n_steps = c->opts.train.steps ? c->opts.train.steps : p->default_steps;
-        if (slowest_s > SLOW_S && affordable_steps(c, slowest_s) < p->n_steps)
-            p->n_steps = affordable_steps(c, slowest_s);
+        if (slowest_s > SLOW_S && affordable_steps(c, slowest_s) < (double)p->n_steps) {
+            const double n_steps = affordable_steps(c, slowest_s);
+            p->over_budget = n_steps < MIN_STEPS;
+            p->n_steps = p->over_budget ? MIN_STEPS : (uint64_t)n_steps;
+        }
     }
 out:
     return rc;

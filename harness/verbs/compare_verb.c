@@ -110,8 +110,10 @@ static void tell_steps(const struct comparison *c)
     for (size_t i = 0; i < c->campaign.n_points; i++) {
         const struct point *p = &c->campaign.point[i];
         if (p->n_steps < p->default_steps && c->opts.train.steps == 0 && (i == 0 || strcmp(p->model, p[-1].model) != 0))
-            fprintf(stderr, "gradmark compare: %s: %llu steps a launch, so that two turns fit in --budget-s %g\n",
-                    p->model, (unsigned long long)p->n_steps, c->opts.budget_s);
+            fprintf(stderr, "gradmark compare: %s: %llu steps a launch, %s --budget-s %g\n", p->model,
+                    (unsigned long long)p->n_steps,
+                    p->over_budget ? "the least there is: two turns will not fit in" : "so that two turns fit in",
+                    c->opts.budget_s);
     }
 }
 

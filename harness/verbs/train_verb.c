@@ -105,11 +105,13 @@ static enum rc print_learnt(struct table *t, const struct train_job *job, const 
                             const struct train_summary *s)
 {
     const struct steps_summary *m = &s->measured;
+    const size_t n_last_steps = job->n_steps < STEPS_LAST ? job->n_steps : STEPS_LAST;
     char text[256];
     enum rc rc = RC_OK;
 
     if (isfinite(m->loss_last))
-        snprintf(text, sizeof text, "first %.4g, last %.4g (mean of 10 steps)", m->loss_first, m->loss_last);
+        snprintf(text, sizeof text, "first %.4g, last %.4g (mean of %zu step%s)", m->loss_first, m->loss_last,
+                 n_last_steps, n_last_steps == 1 ? "" : "s");
     else
         snprintf(text, sizeof text, r->has_params && !job->profile ? "first %.4g, then it diverged" : "not computed",
                  m->loss_first);
@@ -167,29 +169,29 @@ out:
     return rc;
 }
 
-/* The two peers' closing lines, from worker 0's steps in ten parts, as they would have measured it. */
+/* The two peers' closing lines, from worker 0's steps in ten parts (fewer steps: each a part), as they would have
+ * measured it. */
 static enum rc print_lines(const struct train_job *job, const struct train_result *r, const struct train_summary *s)
 {
-    enum { N_PARTS = 10 };
-    double rate[N_PARTS], *step_s = NULL;
-    const size_t n_per_part = job->n_steps / N_PARTS;
+    enum { MAX_PARTS = 10 };
+    const size_t n_parts = job->n_steps < MAX_PARTS ? job->n_steps : MAX_PARTS;
+    const size_t n_per_part = job->n_steps / n_parts;
+    double rate[MAX_PARTS], *step_s = NULL;
     enum rc rc = RC_OK;
 
-    if (n_per_part == 0)
-        return RC_OK;
     step_s = malloc(job->n_steps * sizeof *step_s);
     if (!step_s)
         return rc_raise(RC_NOMEM, "no memory for %zu steps", job->n_steps);
     for (size_t i = 0; i < job->n_steps; i++)
         step_s[i] = (double)(r->stamp[i].end_ns - r->stamp[i].start_ns) * 1e-9;
-    for (size_t part = 0; part < N_PARTS; part++) {
+    for (size_t part = 0; part < n_parts; part++) {
         const struct step_stamp *first = &r->stamp[part * n_per_part], *last = first + n_per_part - 1;
         rate[part] = (double)(n_per_part * job->opts.batch) / ((double)(last->end_ns - first->start_ns) * 1e-9);
     }
     horovod_print(stdout, strcmp(job->opts.compute, "cuda") == 0 ? "GPU" : "CPU", (size_t)job->n_workers, rate,
-                  N_PARTS);
-    TRY(tf_cnn_print(stdout, (double)job->opts.batch * job->n_workers, step_s, job->n_steps, s->measured.loss_last,
-                     s->measured.throughput_samples_per_s.mean));
+                  n_parts);
+    TRY(tf_cnn_print(stdout, (double)job->opts.batch * job->n_workers, step_s, job->n_steps,
+                     r->stamp[job->n_steps - 1].loss, s->measured.throughput_samples_per_s.mean));
 out:
     free(step_s);
     return rc;
