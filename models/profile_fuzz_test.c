@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * profile_fuzz_test.c N - N damaged profiles, the same ones on every run: each is refused with a message that
- * begins with the file's name, or loads to a profile that can be saved and loaded again (J1). Meant for the
- * address sanitizer too.
+ * begins with the file's name and is one printable line, or loads to a profile that can be saved and loaded
+ * again (J1). Meant for the address sanitizer too.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,6 +111,14 @@ static void check_round_trip(struct fuzz *f, int number, struct profile *p)
     profile_close(&again);
 }
 
+static bool is_one_line(const char *text)
+{
+    for (; *text != '\0'; text++)
+        if ((unsigned char)*text < ' ' || *text == 0x7f)
+            return false;
+    return true;
+}
+
 static void check(struct fuzz *f, int number)
 {
     struct profile *p = NULL;
@@ -126,7 +134,26 @@ static void check(struct fuzz *f, int number)
     if (rc != RC_OK && ++f->n_refused > 0 &&
         (rc != RC_INVAL || p != NULL || strncmp(rc_message(), f->kit.path, strlen(f->kit.path)) != 0))
         complain(f, number, "is refused without the name of the file");
+    if (rc != RC_OK && !is_one_line(rc_message()))
+        complain(f, number, "is refused with control bytes");
     profile_close(&p);
+}
+
+/* Control bytes that JSON can hold, where each kind of message tells them. */
+static void check_control_bytes(struct fuzz *f)
+{
+    static const char *const texts[] = {
+        "{\"format\": \"gradmark-profile\", \"version\": 1, \"\\n\\u001b[2J\": 2}",
+        "{\"format\": \"gradmark-profile\", \"version\": \"\x7f\"}",
+        "{\"format\": \x1b}",
+        "{\"format\": \x7f\n\x7f}",
+    };
+
+    for (int i = 0; i < (int)(sizeof texts / sizeof *texts); i++) {
+        f->n_bytes = strlen(texts[i]);
+        memcpy(f->text, texts[i], f->n_bytes);
+        check(f, -1 - i);
+    }
 }
 
 static int read_seed(struct fuzz *f)
@@ -153,6 +180,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "profile_fuzz_test: no text to begin with: %s\n", rc_message());
         return 1;
     }
+    check_control_bytes(&f);
     for (int i = 0; i < n_texts; i++) {
         change(&f);
         check(&f, i);

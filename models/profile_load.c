@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* profile_load.c - profiles read from JSON: nothing is taken that is not known, in range and complete. */
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "harness/base/text.h"
 #include "models/profile.h"
 #include "models/workload.h"
 
-enum { KEY_BYTES = 64, VALUE_BYTES = 48 };
+enum { KEY_BYTES = 64, VALUE_BYTES = 48, ERROR_BYTES = 200 };
 
 struct place { /* where in the file: "FILE: layers[3].tensors[0]" */
     const char *path;
@@ -42,6 +45,17 @@ static struct place inside(const struct place *at, const char *array, size_t i)
     return p;
 }
 
+/* Text of the file as it may stand in a message: cut, and unprintable bytes replaced. */
+static const char *quote(char *out, size_t n_bytes, const char *text)
+{
+    size_t n = 0;
+
+    for (; n + 1 < n_bytes && text[n] != '\0'; n++)
+        out[n] = text[n] >= ' ' && text[n] <= '~' ? text[n] : '?';
+    out[n] = '\0';
+    return out;
+}
+
 /* The value as it stands in the file, cut. */
 static void show(char out[VALUE_BYTES], const json_t *v)
 {
@@ -50,9 +64,11 @@ static void show(char out[VALUE_BYTES], const json_t *v)
     if (text == NULL)
         snprintf(out, VALUE_BYTES, "something else");
     else if (strlen(text) < VALUE_BYTES)
-        snprintf(out, VALUE_BYTES, "%s", text);
-    else
-        snprintf(out, VALUE_BYTES, "%.40s...", text);
+        quote(out, VALUE_BYTES, text);
+    else {
+        char start[41];
+        snprintf(out, VALUE_BYTES, "%s...", quote(start, sizeof start, text));
+    }
     free(text);
 }
 
@@ -84,7 +100,7 @@ static bool is_known(const char *const *known, const char *key)
 /* v is an object with all of these keys and no other. */
 static enum rc check_keys(const struct place *at, json_t *v, const char *const *known)
 {
-    char name[KEY_BYTES];
+    char name[KEY_BYTES], quoted[41];
     const char *key;
     json_t *unused;
 
@@ -96,8 +112,9 @@ static enum rc check_keys(const struct place *at, json_t *v, const char *const *
         if (is_known(known, key))
             continue;
         const char *nearest = text_nearest(key, known);
-        return rc_raise(RC_INVAL, "%s: %s has a key \"%.40s\" that is not known%s%s", at->path, object_name(at, name),
-                        key, nearest != NULL ? "; the nearest is " : "", nearest != NULL ? nearest : "");
+        return rc_raise(RC_INVAL, "%s: %s has a key \"%s\" that is not known%s%s", at->path, object_name(at, name),
+                        quote(quoted, sizeof quoted, key), nearest != NULL ? "; the nearest is " : "",
+                        nearest != NULL ? nearest : "");
     }
     for (; *known != NULL; known++)
         if (json_object_get(v, *known) == NULL)
@@ -359,25 +376,45 @@ out:
     return rc;
 }
 
+/* A pipe that nobody writes to would keep its reader waiting: only regular files are opened. */
+static enum rc open_regular(FILE **out, const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat info;
+    enum rc rc = RC_OK;
+
+    if (fd < 0 || fstat(fd, &info) != 0)
+        FAIL(RC_INVAL, "%s: cannot be read: %s", path, strerror(errno));
+    if (!S_ISREG(info.st_mode))
+        FAIL(RC_INVAL, "%s: cannot be read: is not a regular file", path);
+    *out = fdopen(fd, "r");
+    if (*out == NULL)
+        FAIL(RC_NOMEM, "%s: %s", path, strerror(errno));
+    fd = -1;
+out:
+    if (fd >= 0)
+        (void)close(fd);
+    return rc;
+}
+
 static enum rc parse(json_t **out, const char *path)
 {
-    FILE *from = fopen(path, "r");
+    char why[ERROR_BYTES];
     json_error_t error;
+    FILE *from = NULL;
+    enum rc rc;
 
-    if (from == NULL)
-        return rc_raise(RC_INVAL, "%s: cannot be read: %s", path, strerror(errno));
+    TRY(open_regular(&from, path));
     *out = json_loadf(from, JSON_REJECT_DUPLICATES, &error);
-    const bool failed = ferror(from) != 0;
-    fclose(from);
-    if (failed) {
-        json_decref(*out);
-        *out = NULL;
-        return rc_raise(RC_INVAL, "%s: cannot be read: is it a folder?", path);
-    }
+    if (ferror(from))
+        FAIL(RC_INVAL, "%s: cannot be read to its end", path);
     if (*out == NULL)
-        return rc_raise(RC_INVAL, "%s:%d: %.200s; a profile in JSON would be right", path,
-                        error.line > 0 ? error.line : 1, error.text);
-    return RC_OK;
+        FAIL(RC_INVAL, "%s:%d: %s; a profile in JSON would be right", path, error.line > 0 ? error.line : 1,
+             quote(why, sizeof why, error.text));
+out:
+    if (from != NULL)
+        fclose(from);
+    return rc;
 }
 
 enum rc profile_load(struct profile **out, const char *path)

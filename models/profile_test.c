@@ -209,6 +209,10 @@ static void what_is_no_file_is_refused(void **state)
     assert_int_equal(profile_load(&p, k->path), RC_INVAL);
     assert_true(profile_kit_write(k, "3", 1));
     assert_int_equal(profile_load(&p, k->path), RC_INVAL);
+    unlink(k->path);
+    assert_int_equal(mkfifo(k->path, 0600), 0); /* nobody writes to it: who waits for that, waits for ever */
+    assert_int_equal(profile_load(&p, k->path), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "not a regular file"));
     assert_null(p);
 }
 
@@ -428,6 +432,25 @@ static void malformed_rates_name_file_and_line(void **state)
     published_free(&p);
 }
 
+/* Names without a first word, alone and behind another. */
+static void a_gpu_in_brackets_is_named_whole(void **state)
+{
+    static const char rows[] = HEAD "resnet50,(P100),64,fp32,real,5,f,table,2017,s,n\n"
+                                    "resnet50,K80,64,fp32,real,5,f,table,2017,s,n\n"
+                                    "resnet50,-,64,fp32,real,5,f,table,2017,s,n\n";
+    const struct profile_kit *k = *state;
+    const struct published_wish wish = { "V100", "", "", "", 0 };
+    const struct published_rate *r = NULL;
+    struct published p = { 0 };
+
+    assert_true(profile_kit_write(k, rows, strlen(rows)));
+    assert_int_equal(published_load(&p, k->path), RC_OK);
+    assert_int_equal(published_choose(&r, NULL, &p, &wish), RC_INVAL);
+    if (strstr(rc_message(), "there are (P100), K80, -") == NULL)
+        fail_msg("%s", rc_message());
+    published_free(&p);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(int argc, char **argv)
@@ -441,7 +464,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest published[] = { CASE(the_shipped_rates_can_be_read), CASE(a_row_is_chosen_by_the_rule),
                                             CASE(derived_profiles_say_so_and_take_the_published_time) };
     const struct CMUnitTest published_refuses[] = { CASE(what_was_not_published_is_told),
-                                                    CASE(malformed_rates_name_file_and_line) };
+                                                    CASE(malformed_rates_name_file_and_line),
+                                                    CASE(a_gpu_in_brackets_is_named_whole) };
     const char *group = argc > 1 ? argv[1] : "";
 
     table_path = argc > 2 ? argv[2] : "";

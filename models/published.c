@@ -206,12 +206,13 @@ static double distance(const struct published_rate *r)
     return of_data + (r->batch > 0 ? fabs(log2((double)r->batch / USUAL_BATCH)) : 100.0);
 }
 
-/* "P100(Pascal)" -> "P100": what a user would type. */
+/* "P100(Pascal)" -> "P100": what a user would type. A name that begins otherwise stays whole, "(P100)", cut to fit. */
 static void short_gpu(char out[SHORT_BYTES], const char *gpu)
 {
+    const bool has_word = isalnum((unsigned char)gpu[0]);
     size_t n = 0;
 
-    while (n + 1 < SHORT_BYTES && isalnum((unsigned char)gpu[n])) {
+    while (n + 1 < SHORT_BYTES && (has_word ? isalnum((unsigned char)gpu[n]) != 0 : gpu[n] != '\0')) {
         out[n] = gpu[n];
         n++;
     }
@@ -222,6 +223,7 @@ struct name_list { /* of what there is, each once */
     char text[LIST_BYTES];
 };
 
+/* name: not empty. */
 static void list_add(struct name_list *l, const char *name)
 {
     const size_t n = strlen(l->text), n_name = strlen(name);
