@@ -174,8 +174,7 @@ out:
 
 static double linear_flops_per_sample(const struct training *t)
 {
-    (void)t;
-    return 4.0; /* m x, and its gradient */
+    return t->env.forward_only ? 2.0 : 4.0; /* m x, and its gradient */
 }
 
 const struct workload workload_linear = {

@@ -7,9 +7,10 @@
  * batch other than the profile's takes time in proportion: as if images were alike and a larger batch no more
  * efficient.
  *
- * Where there is memory the gradients hold numbers, so that exchanges carry real bytes and a checksum tells a
- * lost one: multiples of 1/1024, whose sums are exact, that depend on the place and on the first sample, so that
- * workers differ. To write them takes a real world time that no profile has: that of one pass over the gradients.
+ * Where the host can write them the gradients hold numbers, so that exchanges carry real bytes and a checksum
+ * tells a lost one: multiples of 1/1024, whose sums are exact, that depend on the place and on a hash of the first
+ * sample, so that workers differ. In memory that only a device can write they are zeros. To write either takes a
+ * real world time that no profile has: that of one pass over the gradients.
  * Nothing is learnt, hence there is no loss: it is NaN, null in records.
  */
 #include <math.h>
@@ -45,6 +46,14 @@ static void fill_pattern(struct replay *t)
         t->pattern[i] = (float)(i * 389 % PATTERN_ELEMS) / PATTERN_ELEMS - 0.5F;
 }
 
+/* The largest batch whose time can be counted in ns. */
+static uint64_t largest_batch(const struct profile *p)
+{
+    const uint64_t batch = (uint64_t)p->batch, sample_ns = profile_step_ns(p) / batch + 1;
+
+    return UINT64_MAX / (sample_ns > batch ? sample_ns : batch);
+}
+
 static enum rc replay_open(struct training **out, const struct training_env *env)
 {
     struct replay *t = calloc(1, sizeof *t);
@@ -52,6 +61,9 @@ static enum rc replay_open(struct training **out, const struct training_env *env
 
     if (env->profile == NULL)
         FAIL(RC_INVAL, "model replay plays a profile: give it one with --profile FILE (gradmark profile writes them)");
+    if (env->max_batch > largest_batch(env->profile))
+        FAIL(RC_INVAL, "model replay: batch %zu takes longer than can be counted; at most %llu would be right",
+             env->max_batch, (unsigned long long)largest_batch(env->profile));
     if (t == NULL)
         FAIL(RC_NOMEM, "model replay: no memory");
     t->profile = env->profile;
@@ -101,9 +113,16 @@ static void replay_init(const struct training *base, float *param)
     }
 }
 
+/* Where in the pattern the gradient of a batch begins: first samples a batch apart lie far apart in it. */
+static size_t pattern_start(uint64_t first)
+{
+    return (size_t)(first * UINT64_C(0x9e3779b97f4a7c15) >> 54);
+}
+
 static void write_gradient(const struct replay *t, struct segment s, uint64_t first, float *grad)
 {
     struct compute *c = t->base.env.compute;
+    const size_t start = pattern_start(first);
 
     if (!c->ops->touches_memory)
         return;
@@ -113,11 +132,11 @@ static void write_gradient(const struct replay *t, struct segment s, uint64_t fi
     }
     for (size_t i = 0; i < s.n_elems; i += PATTERN_ELEMS) {
         const size_t left = s.n_elems - i, n = left < PATTERN_ELEMS ? left : PATTERN_ELEMS;
-        memcpy(grad + s.at + i, t->pattern + (s.at + i + first) % PATTERN_ELEMS, n * sizeof(float));
+        memcpy(grad + s.at + i, t->pattern + (s.at + i + start) % PATTERN_ELEMS, n * sizeof(float));
     }
 }
 
-/* ns n_samples / batch, rounded down, without a product that could overflow. */
+/* ns n_samples / batch, rounded down; no product overflows up to largest_batch(). */
 static uint64_t scaled_ns(uint64_t ns, size_t n_samples, int batch)
 {
     const uint64_t n = (uint64_t)n_samples, b = (uint64_t)batch;
@@ -181,8 +200,11 @@ static enum rc replay_evaluate(struct training *t, const float *param, size_t n_
 static double replay_flops_per_sample(const struct training *t)
 {
     const struct profile *p = ((const struct replay *)t)->profile;
+    double forward = 0.0;
 
-    return profile_flops(p) / p->batch;
+    for (int i = 0; i < p->n_layers; i++)
+        forward += p->layer[i].flops_forward;
+    return (t->env.forward_only ? forward : profile_flops(p)) / p->batch;
 }
 
 const struct workload workload_replay = {

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "harness/base/rng.h"
 #include "models/layer.h"
 #include "models/profile.h"
 #include "models/replay_suite.h"
@@ -21,6 +22,7 @@ enum bug {
     BUG_A_LOSS,            /* a loss of 0, as if something had been learnt */
     BUG_DEAF,              /* errors of ready are dropped */
     BUG_ROUNDS_EACH,       /* scaled times are rounded one by one */
+    BUG_REPEATS,           /* numbers repeat after 1024 samples: of 16 workers with batch 64 */
 };
 
 static uint64_t at_batch(const struct profile *p, uint64_t ns, size_t n_samples, enum bug bug)
@@ -30,8 +32,10 @@ static uint64_t at_batch(const struct profile *p, uint64_t ns, size_t n_samples,
 
 static void write_gradient(struct compute *c, float *grad, struct segment s, uint64_t first, enum bug bug)
 {
+    const uint64_t start = bug == BUG_REPEATS ? first : rng_u64(1, RNG_TEST, first);
+
     for (size_t i = 0; c->ops->touches_memory && i < s.n_elems; i++)
-        grad[s.at + i] = bug == BUG_SAME_EVERYWHERE ? 1 : (float)((s.at + i + first) * 389 % 1024) / 1024 - 0.5F;
+        grad[s.at + i] = bug == BUG_SAME_EVERYWHERE ? 1 : (float)((s.at + i + start % 1024) * 389 % 1024) / 1024 - 0.5F;
 }
 
 static enum rc hand_over(struct training *t, int first_segment, int n, uint64_t first, float *grad,
@@ -132,6 +136,12 @@ PLAYER(BUG_LATE_NUMBERS)
 PLAYER(BUG_A_LOSS)
 PLAYER(BUG_DEAF)
 PLAYER(BUG_ROUNDS_EACH)
+PLAYER(BUG_REPEATS)
+
+static double flops_of_a_training_step(const struct training *t)
+{
+    return profile_flops(t->env.profile) / t->env.profile->batch;
+}
 
 bool replay_mutant(struct workload *out, const char *name)
 {
@@ -153,11 +163,17 @@ bool replay_mutant(struct workload *out, const char *name)
         { "a_loss", play_BUG_A_LOSS },
         { "deaf", play_BUG_DEAF },
         { "rounds_each", play_BUG_ROUNDS_EACH },
+        { "repeats", play_BUG_REPEATS },
     };
+
+    *out = workload_replay;
+    if (strcmp(name, "backward_flops") == 0) { /* forward_only counts them too */
+        out->flops_per_sample = flops_of_a_training_step;
+        return true;
+    }
 
     for (size_t i = 0; i < sizeof player / sizeof *player; i++)
         if (strcmp(player[i].name, name) == 0) {
-            *out = workload_replay;
             out->gradient = player[i].gradient;
             return true;
         }

@@ -182,6 +182,24 @@ static void check_numbers(struct stage *s)
     free(before);
 }
 
+/* First numbers of workers side by side differ, whatever the batch. */
+static void check_workers(struct stage *s)
+{
+    static const uint64_t batches[] = { 8, 64, 256, 1024 };
+    enum { N_WORKERS = 17 };
+
+    for (size_t b = 0; b < sizeof batches / sizeof *batches; b++) {
+        float value[N_WORKERS];
+        for (uint64_t w = 0; w < N_WORKERS; w++) {
+            EXPECT(s, play(s, w * batches[b], 8, -1) == RC_OK, "%s", rc_message());
+            value[w] = s->grad[0];
+            for (uint64_t v = 0; v < w; v++)
+                EXPECT(s, value[v] != value[w], "workers %d and %d with batch %d have the same gradient", (int)v,
+                       (int)w, (int)batches[b]);
+        }
+    }
+}
+
 /* Errors of ready come back at once. */
 static void check_errors(struct stage *s)
 {
@@ -223,8 +241,14 @@ static void check_on(struct stage *s, const struct compute_backend *backend)
     check_errors(s);
     if (backend->host_memory && backend->touches_memory)
         check_numbers(s);
+    if (backend->host_memory && backend->touches_memory)
+        check_workers(s);
     stage_close(s);
     if (stage_open(s, backend, true) == RC_OK && play(s, 0, 8, -1) == RC_OK) {
+        double flops = 0.0;
+        for (int i = 0; i < N_LAYERS; i++)
+            flops += s->profile->layer[i].flops_forward / s->profile->batch;
+        EXPECT(s, s->ops->flops_per_sample(s->training) == flops, "%g flops of a forward pass", flops);
         EXPECT(s, s->ear.n_heard == 0, "%d gradients of a forward pass", s->ear.n_heard);
         EXPECT(s, s->ear.passed_ns == recorded_ns(s->profile, N_LAYERS), "%llu", (unsigned long long)s->ear.passed_ns);
     } else

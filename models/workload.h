@@ -76,7 +76,7 @@ struct workload {
     /* What is learnt beside the parameters (running means): float[*n_elems] in memory of the compute, forward
      * order; NULL: nothing. A checkpoint keeps it. */
     float *(*state)(struct training *t, size_t *n_elems);
-    double (*flops_per_sample)(const struct training *t); /* forward + backward, GEMMs */
+    double (*flops_per_sample)(const struct training *t); /* of gradient(), GEMMs: forward_only counts no backward */
     void (*close)(struct training **t);
 };
 

@@ -2,7 +2,7 @@
 /*
  * workload_test.c - what every workload promises (M1 to M6), and the registry. Networks: small variants, on noise.
  *
- * usage: workload_test registry | init|ready|errors|hollow|allocation NAME
+ * usage: workload_test registry | init|ready|errors|hollow|forward|allocation NAME
  */
 #include <math.h>
 #include <setjmp.h>
@@ -98,9 +98,9 @@ static void open_data(struct fixture *f, struct training_env *env)
     env->dataset = &f->noise.base;
 }
 
-static void fixture_open(struct fixture *f, const struct compute_backend *backend, uint64_t seed)
+static void fixture_open_as(struct fixture *f, const struct compute_backend *backend, uint64_t seed, bool forward_only)
 {
-    struct training_env env = { .seed = seed, .max_batch = B };
+    struct training_env env = { .seed = seed, .max_batch = B, .forward_only = forward_only };
 
     memset(f, 0, sizeof *f);
     f->fail_at = MAX_SEGMENTS;
@@ -119,6 +119,11 @@ static void fixture_open(struct fixture *f, const struct compute_backend *backen
         f->seen = f->grad + f->n_params + GUARD;
     }
     workload_init(f->training, f->param);
+}
+
+static void fixture_open(struct fixture *f, const struct compute_backend *backend, uint64_t seed)
+{
+    fixture_open_as(f, backend, seed, false);
 }
 
 static void fixture_close(struct fixture *f)
@@ -289,6 +294,20 @@ static void hollow_counts_the_same(void **state)
     fixture_close(&hollow);
 }
 
+static void forward_only_counts_no_backward(void **state)
+{
+    struct fixture f;
+    double loss;
+
+    (void)state;
+    fixture_open_as(&f, &compute_hollow, 5, true);
+    assert_int_equal(workload_gradient(f.training, NULL, 0, B, NULL, &loss, take, &f), RC_OK);
+    assert_int_equal(f.n_called, 0);
+    assert_true(f.compute->total.flops > 0.0);
+    assert_true(f.compute->total.flops == B * workload->flops_per_sample(f.training));
+    fixture_close(&f);
+}
+
 static enum rc train_and_evaluate(struct fixture *f, uint64_t first)
 {
     struct evaluation e;
@@ -334,6 +353,7 @@ int main(int argc, char **argv)
         { "ready", cmocka_unit_test(segments_come_last_first_and_final) },
         { "errors", cmocka_unit_test(errors_of_ready_come_back) },
         { "hollow", cmocka_unit_test(hollow_counts_the_same) },
+        { "forward", cmocka_unit_test(forward_only_counts_no_backward) },
         { "allocation", cmocka_unit_test(nothing_allocates_after_the_first) },
     };
 
@@ -344,6 +364,6 @@ int main(int argc, char **argv)
             const struct CMUnitTest test[] = { promise[i].test };
             return cmocka_run_group_tests(test, NULL, NULL);
         }
-    fprintf(stderr, "usage: workload_test registry | init|ready|errors|hollow|allocation NAME\n");
+    fprintf(stderr, "usage: workload_test registry | init|ready|errors|hollow|forward|allocation NAME\n");
     return 2;
 }
