@@ -4,6 +4,8 @@
  *
  * Not counted: the program itself, the library's packing buffers, messages on their way inside a transport.
  */
+#include <string.h>
+
 #include "harness/train/job_work.h"
 #include "harness/train/staging.h"
 #include "models/network_training.h"
@@ -55,6 +57,16 @@ static void ranks_here(const struct train_job *job, size_t *n_workers, size_t *n
     }
 }
 
+/* Beside what every worker has: checkpoints, read and to be written, and what the root of a reduction adds up in. */
+static size_t rank_0_bytes(const struct train_job *job)
+{
+    const size_t checkpoint = floats(2 * job->n_params + job->n_state);
+    const bool is_root = job->mode->synchronous && strcmp(job->opts.reducer, "root") == 0 && job->n_workers > 1;
+
+    return (job->opts.save[0] != '\0' ? checkpoint : 0) + (job->opts.resume[0] != '\0' ? checkpoint : 0) +
+           (is_root ? floats(job->n_params) : 0);
+}
+
 static enum rc count_bytes(struct train_memory *out, const struct train_job *job, const struct network *n, size_t batch)
 {
     const size_t n_copies = job->opts.forward_only ? 1 : 3; /* parameters, gradients, velocity */
@@ -72,7 +84,7 @@ static enum rc count_bytes(struct train_memory *out, const struct train_job *job
     /* Where the compute has memory of its own, each worker is taken to have a device to itself. */
     out->host_bytes = job->compute->host_memory
                           ? n_workers * (out->activations_bytes + out->params_bytes + out->exchange_bytes) +
-                                n_servers * out->server_bytes
+                                n_servers * out->server_bytes + rank_0_bytes(job)
                           : out->activations_bytes + out->params_bytes;
 out:
     return rc;

@@ -49,6 +49,20 @@ out:
     return rc;
 }
 
+/* Where nothing is multiplied a precision would be told that was not there. */
+static enum rc refuse_precision(const struct train_job *job, const struct wishes *w)
+{
+    if (!given(w, "precision"))
+        return RC_OK;
+    if (job->profile)
+        return rc_raise(RC_INVAL, "--precision %s: --profile %s is of %s, and its times are played as they are",
+                        job->opts.precision, job->opts.profile, job->profile->precision);
+    if (!job->compute->touches_memory)
+        return rc_raise(RC_INVAL, "--precision %s: --compute %s multiplies nothing", job->opts.precision,
+                        job->compute->name);
+    return RC_OK;
+}
+
 /* Options that shape a network say nothing to other models. */
 static enum rc refuse_shapes(const struct train_job *job, const struct wishes *w)
 {
@@ -199,6 +213,7 @@ enum rc job_work_resolve(struct train_job *job, const struct opt_group *group, i
 
     job->precision = precision_by_name(o->precision);
     TRY(resolve_profile(job, &wishes));
+    TRY(refuse_precision(job, &wishes));
     TRY(workload_find(&job->workload, o->model));
     if (o->batch == 0)
         o->batch = (uint64_t)job->workload->default_batch;

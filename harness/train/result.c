@@ -319,7 +319,7 @@ static void record_line(struct record *r, const struct train_job *job, const str
 static void record_shape(struct record *r, const struct train_job *job, const struct train_result *result)
 {
     record_text(r, "compute", job->opts.compute);
-    record_text(r, "precision", job->opts.precision);
+    record_text(r, "precision", job->profile ? job->profile->precision : job->opts.precision);
     record_i64(r, "threads_per_worker_count", result->n_threads);
     record_u64(r, "image_size_px", job->opts.image_size);
     record_u64(r, "classes_count", job->opts.classes);
