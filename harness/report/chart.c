@@ -31,7 +31,7 @@ bool chart_available(void)
     char *const argv[] = { "gnuplot", "--version", NULL };
     int exit_code;
 
-    if (child_run(argv, LIMIT_MS, &exit_code, NULL, 0) == RC_OK && exit_code == 0)
+    if (child_run(argv, LIMIT_MS, NULL, &exit_code, NULL, 0) == RC_OK && exit_code == 0)
         return true;
     rc_clear(); /* the answer is no: that is not an error */
     return false;
@@ -120,7 +120,7 @@ static enum rc draw(const struct drawing *d)
     enum rc rc;
 
     text[0] = '\0';
-    TRY(child_run(argv, LIMIT_MS, &exit_code, text, sizeof text));
+    TRY(child_run(argv, LIMIT_MS, NULL, &exit_code, text, sizeof text));
     if (exit_code != 0)
         FAIL(RC_IO, "%s: gnuplot failed: %s", d->path, complaint(text));
     if (stat(d->temporary_path, &about) != 0 || about.st_size < LEAST_PICTURE_BYTES)

@@ -178,6 +178,46 @@ out:
     return rc;
 }
 
+/*
+ * Stopping: a signal that came is told by its handler. The first puts another in its place, which does nothing: what
+ * was done is kept, however often one is told to stop. The launch under way is ended (child_run).
+ */
+static void ignore_signal(int number)
+{
+    (void)number;
+}
+
+static void note_signal(int number)
+{
+    struct sigaction action = { .sa_flags = SA_RESTART };
+
+    action.sa_handler = ignore_signal;
+    sigaction(number, &action, NULL);
+}
+
+static const int stop_signals[] = { SIGINT, SIGTERM };
+enum { N_STOP_SIGNALS = sizeof stop_signals / sizeof *stop_signals };
+
+static void catch_stops(void)
+{
+    for (int i = 0; i < N_STOP_SIGNALS; i++) {
+        struct sigaction now, action = { .sa_flags = SA_RESTART };
+        action.sa_handler = note_signal;
+        if (sigaction(stop_signals[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL)
+            sigaction(stop_signals[i], &action, NULL);
+    }
+}
+
+static bool stop_wanted(void)
+{
+    struct sigaction now;
+
+    for (int i = 0; i < N_STOP_SIGNALS; i++)
+        if (sigaction(stop_signals[i], NULL, &now) == 0 && now.sa_handler == ignore_signal)
+            return true;
+    return false;
+}
+
 static enum rc launch_child(struct comparison *c, const struct point *p, struct arguments *a)
 {
     char complaint[RC_MESSAGE_BYTES / 2], name[LAUNCH_NAME_BYTES];
@@ -185,7 +225,7 @@ static enum rc launch_child(struct comparison *c, const struct point *p, struct 
     enum rc rc;
 
     TRY(launch_arguments(a, c, p));
-    TRY(child_run(a->argv, 0, &exit_code, complaint, sizeof complaint));
+    TRY(child_run(a->argv, 0, stop_wanted, &exit_code, complaint, sizeof complaint));
     if (exit_code != 0) {
         complaint[strcspn(complaint, "\n")] = '\0';
         point_name(name, sizeof name, p);
@@ -256,38 +296,6 @@ out:
     return rc;
 }
 
-/*
- * Stopping: a signal that came is told by its disposition. The handler does nothing, and having run once (on whatever
- * thread) it is gone: back at the default, so that a second signal ends the program at once.
- */
-static void note_signal(int number)
-{
-    (void)number;
-}
-
-static const int stop_signals[] = { SIGINT, SIGTERM };
-enum { N_STOP_SIGNALS = sizeof stop_signals / sizeof *stop_signals };
-
-static void catch_stops(void)
-{
-    for (int i = 0; i < N_STOP_SIGNALS; i++) {
-        struct sigaction now, action = { .sa_flags = (int)SA_RESETHAND };
-        action.sa_handler = note_signal;
-        if (sigaction(stop_signals[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL)
-            sigaction(stop_signals[i], &action, NULL);
-    }
-}
-
-static bool stop_wanted(void)
-{
-    struct sigaction now;
-
-    for (int i = 0; i < N_STOP_SIGNALS; i++)
-        if (sigaction(stop_signals[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL)
-            return true;
-    return false;
-}
-
 static enum rc launch(struct comparison *c, struct world *w, size_t turn, size_t i, struct arguments *a)
 {
     struct point *p = &c->campaign.point[i];
@@ -298,10 +306,10 @@ static enum rc launch(struct comparison *c, struct world *w, size_t turn, size_t
         show_progress(c, p, turn, i);
     const enum rc launched = w ? launch_in_world(c, w, p, a) : launch_child(c, p, a);
     c->stopped = !w && stop_wanted();
-    if (c->stopped) { /* with a terminal's Ctrl-C the launch was ended too */
+    if (root && (c->stopped || launched != RC_OK))
         (void)unlink(c->launch_path);
+    if (c->stopped) /* the launch was ended too */
         return RC_OK;
-    }
     TRY(launched);
     if (root)
         TRY(campaign_take(&c->campaign, p, c->launch_path));

@@ -85,7 +85,7 @@ out:
     return rc;
 }
 
-static enum rc finish(struct comparison *c)
+static enum rc finish(struct comparison *c, bool all_launched)
 {
     enum rc rc;
 
@@ -94,12 +94,33 @@ static enum rc finish(struct comparison *c)
     TRY(campaign_print(&c->campaign, stdout));
     fputc('\n', stdout);
     campaign_verdict(&c->campaign, stdout);
-    if (!c->stopped && !c->campaign.is_virtual && c->campaign.point[0].n_launches < c->campaign.n_launches_wanted)
+    if (all_launched && !c->campaign.is_virtual && c->campaign.point[0].n_launches < c->campaign.n_launches_wanted)
         printf("--budget-s %g was spent after %zu of %zu launches of each point.\n", c->opts.budget_s,
                c->campaign.point[0].n_launches, c->campaign.n_launches_wanted);
     if (c->opts.charts)
         TRY(campaign_draw(&c->campaign));
     printf("\nresults: %s\n", c->campaign.dir);
+out:
+    return rc;
+}
+
+/* What was done is kept, however the launching ended; then it is told how. */
+static enum rc keep_and_tell(struct comparison *c, enum rc launched)
+{
+    const size_t n_done = c->campaign.n_launches_done;
+    char why[RC_MESSAGE_BYTES];
+    enum rc rc;
+
+    snprintf(why, sizeof why, "%s", rc_message());
+    if (n_done == 0 && c->stopped)
+        FAIL(RC_PEER, "stopped before the first launch was done; %s is removed", c->campaign.dir);
+    if (n_done == 0)
+        TRY(launched);
+    TRY(finish(c, launched == RC_OK && !c->stopped));
+    if (launched != RC_OK)
+        FAIL(launched, "failed after %zu launches (results: %s): %s", n_done, c->campaign.dir, why);
+    if (c->stopped)
+        FAIL(RC_PEER, "stopped after %zu launches; results: %s", n_done, c->campaign.dir);
 out:
     return rc;
 }
@@ -181,7 +202,7 @@ static enum rc compare_run(int argc, char **argv, enum verb_stage *stage)
 {
     struct comparison c = { 0 };
     const struct world_ops *mpi = NULL;
-    enum rc rc;
+    enum rc rc, launched;
 
     TRY(open_comparison(&c, argc, argv));
     *stage = STAGE_RUN;
@@ -194,17 +215,14 @@ static enum rc compare_run(int argc, char **argv, enum verb_stage *stage)
     if (strcmp(c.opts.train.world, "mpi") == 0) {
         const struct world_opts world = { .bind_cores = true };
         TRY(world_find(&mpi, "mpi"));
-        TRY(world_run(mpi, &world, c.launcher.n_ranks, mpi_body, &c));
+        launched = world_run(mpi, &world, c.launcher.n_ranks, mpi_body, &c);
     } else
-        TRY(compare_launch_all(&c, NULL));
+        launched = compare_launch_all(&c, NULL);
     if (c.launcher.rank == 0) {
         progress_fini(&c.progress, wait_clock_ns());
-        if (c.campaign.n_launches_done == 0)
-            FAIL(RC_PEER, "stopped before the first launch was done; %s is removed", c.campaign.dir);
-        TRY(finish(&c));
-        if (c.stopped)
-            FAIL(RC_PEER, "stopped after %zu launches; results: %s", c.campaign.n_launches_done, c.campaign.dir);
-    }
+        TRY(keep_and_tell(&c, launched));
+    } else
+        TRY(launched);
 out:
     campaign_close(&c.campaign);
     return rc;

@@ -7,7 +7,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -37,20 +36,41 @@ static void keep_tail(char *text, size_t n_bytes, const char *chunk, size_t n_ch
     text[n_kept + n_chunk] = '\0';
 }
 
-/* Read fd to its end; false when limit_ms passed first. */
-static bool drain(int fd, int limit_ms, char *text, size_t n_bytes)
-{
-    const uint64_t started_ns = wait_clock_ns();
-    char chunk[4096];
+enum { LOOK_MS = 100, GRACE_MS = 5000 };
 
-    for (;;) {
-        int left_ms = -1;
-        if (limit_ms > 0) {
-            const uint64_t spent_ms = (wait_clock_ns() - started_ns) / 1000000u;
-            if (spent_ms >= (uint64_t)limit_ms)
-                return false;
-            left_ms = limit_ms - (int)spent_ms;
-        }
+struct patience { /* with a program that runs */
+    pid_t pid;
+    uint64_t started_ns;
+    int limit_ms;              /* 0: none */
+    bool (*stop_wanted)(void); /* NULL: not asked, or told already */
+};
+
+/* How long to wait for its next words, -1 for ever; false when the limit has passed. */
+static bool patience_left(struct patience *p, int *left_ms)
+{
+    if (p->stop_wanted && p->stop_wanted()) {
+        kill(p->pid, SIGTERM);
+        *p = (struct patience){ p->pid, wait_clock_ns(), GRACE_MS, NULL };
+    }
+    *left_ms = -1;
+    if (p->limit_ms > 0) {
+        const uint64_t spent_ms = (wait_clock_ns() - p->started_ns) / 1000000u;
+        if (spent_ms >= (uint64_t)p->limit_ms)
+            return false;
+        *left_ms = p->limit_ms - (int)spent_ms;
+    }
+    if (p->stop_wanted && (*left_ms < 0 || *left_ms > LOOK_MS))
+        *left_ms = LOOK_MS;
+    return true;
+}
+
+/* Read fd to its end; false when patience ended first. */
+static bool drain(int fd, struct patience *patience, char *text, size_t n_bytes)
+{
+    char chunk[4096];
+    int left_ms;
+
+    while (patience_left(patience, &left_ms)) {
         struct pollfd p = { .fd = fd, .events = POLLIN };
         if (poll(&p, 1, left_ms) <= 0)
             continue; /* interrupted, or the limit: looked at above */
@@ -62,6 +82,7 @@ static bool drain(int fd, int limit_ms, char *text, size_t n_bytes)
         if (text)
             keep_tail(text, n_bytes, chunk, (size_t)n_read);
     }
+    return false;
 }
 
 static int spawn(pid_t *pid, char *const argv[], int error_fd)
@@ -82,7 +103,8 @@ static int spawn(pid_t *pid, char *const argv[], int error_fd)
     return error;
 }
 
-enum rc child_run(char *const argv[], int limit_ms, int *exit_code, char *error_text, size_t n_bytes)
+enum rc child_run(char *const argv[], int limit_ms, bool (*stop_wanted)(void), int *exit_code, char *error_text,
+                  size_t n_bytes)
 {
     int pipe_fd[2] = { -1, -1 };
     enum rc rc = RC_OK;
@@ -97,14 +119,15 @@ enum rc child_run(char *const argv[], int limit_ms, int *exit_code, char *error_
     close(pipe_fd[1]);
     if (error)
         FAIL(RC_IO, "%s: cannot be started: %s", argv[0], strerror(error));
-    const bool ended = drain(pipe_fd[0], limit_ms, error_text, n_bytes);
+    struct patience patience = { pid, wait_clock_ns(), limit_ms, stop_wanted };
+    const bool ended = drain(pipe_fd[0], &patience, error_text, n_bytes);
     if (!ended)
         kill(pid, SIGKILL);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         continue;
     *exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     if (!ended)
-        rc = rc_raise(RC_TIMEOUT, "%s: killed, not done after %d ms", argv[0], limit_ms);
+        rc = rc_raise(RC_TIMEOUT, "%s: killed, not done after %d ms", argv[0], patience.limit_ms);
 out:
     close(pipe_fd[0]);
     return rc;

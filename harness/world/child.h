@@ -3,6 +3,7 @@
 #ifndef HARNESS_WORLD_CHILD_H
 #define HARNESS_WORLD_CHILD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,8 +12,11 @@
 /* Run argv (NULL-terminated; argv[0] looked up in PATH unless it has a slash), standard input and
  * output /dev/null, and wait. *exit_code: 0..255, or 128 + signal. error_text[n_bytes] (may be
  * NULL): the end of what it wrote to standard error, terminated. limit_ms: 0 none; then it is
- * killed and RC_TIMEOUT. RC_IO: could not be started. */
-enum rc child_run(char *const argv[], int limit_ms, int *exit_code, char *error_text, size_t n_bytes) MUST_CHECK;
+ * killed and RC_TIMEOUT. stop_wanted (may be NULL) is asked every 100 ms, on the calling thread: once
+ * it says yes, the program gets SIGTERM, and what does not end within 5 s is killed (RC_TIMEOUT).
+ * RC_IO: could not be started. */
+enum rc child_run(char *const argv[], int limit_ms, bool (*stop_wanted)(void), int *exit_code, char *error_text,
+                  size_t n_bytes) MUST_CHECK;
 
 /* Path of this executable, for launching itself again. RC_IO. */
 enum rc child_self_path(char *out, size_t n_bytes) MUST_CHECK;
