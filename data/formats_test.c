@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * formats_test.c - the readers of IDX, CIFAR-10 and gmimg files: right files, and every wrong one by its message.
+ * formats_test.c - the readers of IDX, CIFAR-10 and gmimg files name every wrong one; right ones: readers_test.c.
  *
- * usage: formats_test right|idx|cifar10|gmimg|paths
+ * usage: formats_test idx|cifar10|gmimg|paths
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,8 +18,6 @@
 #include "data/gmimg.h"
 #include "data/test_files.h"
 
-enum { GUARD = 3 };
-
 static struct dataset *open_folder(const struct test_files *f)
 {
     struct dataset *d = NULL;
@@ -27,128 +25,6 @@ static struct dataset *open_folder(const struct test_files *f)
     if (dataset_open_path(&d, f->folder) != RC_OK)
         fail_msg("%s", rc_message());
     return d;
-}
-
-/* Image i as the network sees it: every channel at its place, nothing between them. */
-static void expect_image(const struct dataset *d, size_t i)
-{
-    const size_t plane = (size_t)d->H * (size_t)d->W, stride = plane + GUARD;
-    float *x = malloc((size_t)d->C * stride * sizeof *x);
-
-    assert_non_null(x);
-    for (size_t k = 0; k < (size_t)d->C * stride; k++)
-        x[k] = 99.0f;
-    assert_int_equal(d->ops->image(d, i, x, stride), RC_OK);
-    assert_int_equal(d->ops->label(d, i), test_label(i));
-    for (size_t c = 0; c < (size_t)d->C; c++) {
-        for (size_t k = 0; k < plane; k++) {
-            const double want = (test_pixel(i, c * plane + k) - 127.5) / 63.75;
-            assert_float_equal(x[c * stride + k], want, 1e-6);
-        }
-        for (size_t k = plane; k < stride; k++)
-            assert_true(x[c * stride + k] == 99.0f);
-    }
-    free(x);
-}
-
-static void expect_set(const struct dataset *d, const char *name, size_t n_train, size_t n_test, int C, int H, int W)
-{
-    uint8_t *bytes = malloc(d->n_features);
-
-    assert_non_null(bytes);
-    assert_string_equal(d->name, name);
-    assert_int_equal(d->n_train, n_train);
-    assert_int_equal(d->n_test, n_test);
-    assert_int_equal(d->n_classes, 10);
-    assert_int_equal(d->C, C);
-    assert_int_equal(d->H, H);
-    assert_int_equal(d->W, W);
-    assert_int_equal(d->n_features, C * H * W);
-    for (size_t i = 0; i < n_train + n_test; i++) {
-        expect_image(d, i);
-        assert_int_equal(d->ops->bytes(d, i, bytes), RC_OK);
-        for (size_t k = 0; k < d->n_features; k++)
-            assert_int_equal(bytes[k], test_pixel(i, k));
-    }
-    free(bytes);
-}
-
-static void idx_is_read(void **state)
-{
-    struct test_files f;
-
-    (void)state;
-    test_files_open(&f);
-    test_files_make_idx(&f, 300, 7, 5, 3); /* more than a byte counts, higher than wide */
-    struct dataset *d = open_folder(&f);
-    expect_set(d, "idx", 300, 7, 1, 5, 3);
-    dataset_close(&d);
-    assert_null(d);
-    /* Under the other published names. */
-    char from[128], to[128];
-    test_files_path(&f, "train-labels-idx1-ubyte", from);
-    test_files_path(&f, "train-labels.idx1-ubyte", to);
-    assert_int_equal(rename(from, to), 0);
-    d = open_folder(&f);
-    expect_set(d, "idx", 300, 7, 1, 5, 3);
-    dataset_close(&d);
-    test_files_close(&f);
-}
-
-static void cifar10_is_read(void **state)
-{
-    struct test_files f;
-
-    (void)state;
-    test_files_open(&f);
-    test_files_make_cifar10(&f, 3);
-    struct dataset *d = open_folder(&f);
-    expect_set(d, "cifar10", 15, 3, 3, 32, 32);
-    dataset_close(&d);
-    test_files_close(&f);
-}
-
-static void gmimg_is_read(void **state)
-{
-    struct test_files f;
-
-    (void)state;
-    test_files_open(&f);
-    test_files_make_gmimg(&f, "train-1.gmimg", 3, 4, 6, 0, 9);
-    test_files_make_gmimg(&f, "train-2.gmimg", 3, 4, 6, 9, 1);
-    test_files_make_gmimg(&f, "test-1.gmimg", 3, 4, 6, 10, 2);
-    struct dataset *d = open_folder(&f);
-    expect_set(d, "gmimg", 10, 2, 3, 4, 6);
-    dataset_close(&d);
-    char path[128];
-    test_files_path(&f, "train-1.gmimg", path);
-    assert_int_equal(dataset_open_path(&d, path), RC_OK);
-    expect_set(d, "gmimg", 9, 0, 3, 4, 6);
-    dataset_close(&d);
-    test_files_close(&f);
-}
-
-/* The bytes as gmimg.h says, once written by hand. */
-static void gmimg_bytes_are_as_described(void **state)
-{
-    static const uint8_t begin[40] = { 'G', 'M', 'I', 'M', 'G', '0', '1', 0, 2, 0, 0, 0, 1,    0,    0, 0, 3, 0, 0, 0,
-                                       10,  0,   0,   0,   2,   0,   0,   0, 0, 0, 0, 0, 0xaa, 0xaa, 2, 0, 0, 0, 0, 0 };
-    struct test_files f;
-    size_t n_bytes;
-
-    (void)state;
-    test_files_open(&f);
-    test_files_make_gmimg(&f, "train-1.gmimg", 2, 1, 3, 0, 2);
-    uint8_t *bytes = test_files_read(&f, "train-1.gmimg", &n_bytes);
-    assert_int_equal(n_bytes, 80 + 2 * 4 + 16 + 2 * 6);
-    assert_memory_equal(bytes, begin, sizeof begin);
-    for (size_t i = 0; i < 2; i++) {
-        assert_int_equal(bytes[80 + 4 * i], test_label(i));
-        for (size_t k = 0; k < 6; k++)
-            assert_int_equal(bytes[104 + 6 * i + k], test_pixel(i, k));
-    }
-    free(bytes);
-    test_files_close(&f);
 }
 
 /* A folder must be refused with "FOLDER/" message, exactly. */
@@ -432,9 +308,6 @@ static void what_cannot_be_written_is_refused(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest right[] = { cmocka_unit_test(idx_is_read), cmocka_unit_test(cifar10_is_read),
-                                        cmocka_unit_test(gmimg_is_read),
-                                        cmocka_unit_test(gmimg_bytes_are_as_described) };
     const struct CMUnitTest idx[] = { cmocka_unit_test(wrong_idx_is_named),
                                       cmocka_unit_test(labels_of_idx_have_no_gap) };
     const struct CMUnitTest cifar10[] = { cmocka_unit_test(wrong_cifar10_is_named) };
@@ -445,8 +318,6 @@ int main(int argc, char **argv)
                                         cmocka_unit_test(the_python_version_is_named) };
     const char *what = argc == 2 ? argv[1] : "";
 
-    if (strcmp(what, "right") == 0)
-        return cmocka_run_group_tests(right, NULL, NULL);
     if (strcmp(what, "idx") == 0)
         return cmocka_run_group_tests(idx, NULL, NULL);
     if (strcmp(what, "cifar10") == 0)
@@ -455,6 +326,6 @@ int main(int argc, char **argv)
         return cmocka_run_group_tests(gmimg, NULL, NULL);
     if (strcmp(what, "paths") == 0)
         return cmocka_run_group_tests(paths, NULL, NULL);
-    fprintf(stderr, "usage: formats_test right|idx|cifar10|gmimg|paths\n");
+    fprintf(stderr, "usage: formats_test idx|cifar10|gmimg|paths\n");
     return 2;
 }
