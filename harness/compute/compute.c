@@ -20,6 +20,13 @@ static const struct compute_backend *const backends[] = { &compute_cpu,
 #endif
                                                           &compute_hollow, NULL };
 
+static const char *const known[] = { "cpu", "cuda", "hollow", NULL };
+
+const char *compute_name(int i)
+{
+    return known[i];
+}
+
 const struct compute_backend *const *compute_all(void)
 {
     return backends;
@@ -27,18 +34,15 @@ const struct compute_backend *const *compute_all(void)
 
 enum rc compute_find(const struct compute_backend **out, const char *name)
 {
-    const char *names[sizeof backends / sizeof backends[0]] = { NULL };
-
     for (size_t i = 0; backends[i] != NULL; i++) {
-        names[i] = backends[i]->name;
-        if (strcmp(name, names[i]) == 0) {
+        if (strcmp(name, backends[i]->name) == 0) {
             *out = backends[i];
             return RC_OK;
         }
     }
     if (strcmp(name, "cuda") == 0)
         return rc_raise(RC_UNSUPPORTED, "no compute backend \"cuda\": %s", GRADMARK_CUDA_WHY_NOT);
-    const char *nearest = text_nearest(name, names);
+    const char *nearest = text_nearest(name, known);
     if (nearest != NULL)
         return rc_raise(RC_INVAL, "no compute backend \"%.40s\"; did you mean \"%s\"?", name, nearest);
     return rc_raise(RC_INVAL, "no compute backend \"%.40s\"; there are cpu, cuda and hollow", name);

@@ -228,6 +228,8 @@ extern const struct compute_backend compute_cuda; /* where it is built in */
 
 /* Every backend this binary was built with, NULL-terminated. */
 const struct compute_backend *const *compute_all(void);
+/* The name of backend i, built in or not; NULL behind the last. Cannot fail. */
+const char *compute_name(int i);
 /* RC_INVAL names the nearest; RC_UNSUPPORTED: known, but not built in (says why). */
 enum rc compute_find(const struct compute_backend **out, const char *name) MUST_CHECK;
 

@@ -29,11 +29,6 @@ static const char *reducer_name(int i)
     return reducer_all()[i] ? reducer_all()[i]->name : NULL;
 }
 
-static const char *compute_name(int i)
-{
-    return compute_all()[i] ? compute_all()[i]->name : NULL;
-}
-
 const struct opt train_opt_table[] = {
     OPT_CHOICE_(struct train_opts, world, "world", "auto", "auto|threads|mpi|sim",
                 "where ranks live; auto: mpi under mpirun or srun, else threads"),
