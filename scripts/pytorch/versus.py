@@ -65,6 +65,18 @@ def spread(values):
     return "%.3g (%.3g to %.3g)" % (statistics.median(values), min(values), max(values))
 
 
+def notes(manifest):
+    """What is not the same on both sides; stands below the table."""
+    out = ["Warm-up: gradmark %s steps after the gradients with which it measures the machine, PyTorch %s steps; PyTorch's layout: %s."
+           % (manifest["warmup_steps"], manifest["warmup_steps_pytorch"], manifest["layout"]),
+           "gradmark asks for huge pages, PyTorch has the system's setting: %s." % (manifest["transparent_hugepage"] or "unknown")]
+    if manifest["compute"] == "cuda":
+        out.append("gradmark makes and uploads the images of every step; PyTorch's lie on the GPU beforehand.")
+    if manifest["git_commit"] != manifest["scripts_git_commit"]:
+        out.append("The program was built at commit %s, the scripts are of %s." % (manifest["git_commit"], manifest["scripts_git_commit"]))
+    return out
+
+
 def report(folder):
     cases, others = {}, [0.0]
     with open(os.path.join(folder, "launches.csv"), encoding="utf-8") as file:
@@ -84,6 +96,7 @@ def report(folder):
     lines.append("in turns first; a launch counts by the median of its steps after warm-up; the ratio is taken in each round.")
     lines.append("Other programs used up to %.2f cores during a launch%s." % (
         max(others), ": measure again on a quiet machine" if max(others) > 0.1 else ""))
+    lines += notes(json.loads(text_of(os.path.join(folder, "manifest.json"))))
     with open(os.path.join(folder, "table.txt"), "w", encoding="utf-8") as out:
         out.write("\n".join(lines) + "\n")
     print("\n".join(lines))
