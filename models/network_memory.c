@@ -29,9 +29,11 @@ out:
     return rc;
 }
 
-static size_t sum_of(const struct network_memory *m)
+/* What the training itself will take. Parameters, gradients and velocity are the caller's: whether there is room for
+ * them too it asks before, or has taken them already. */
+static size_t own_bytes(const struct network_memory *m)
 {
-    return m->planned_bytes + m->params_bytes + m->state_bytes;
+    return m->planned_bytes + m->state_bytes;
 }
 
 /* The largest batch within available bytes; 0: none. */
@@ -44,7 +46,7 @@ static enum rc fitting_batch(size_t *out, struct network_trainer *t, size_t avai
     while (too_large - fits > 1) {
         const size_t batch = fits + (too_large - fits) / 2;
         TRY(plan_both(&m, &t->train, &t->infer, t->network, batch));
-        if (sum_of(&m) <= available)
+        if (own_bytes(&m) <= available)
             fits = batch;
         else
             too_large = batch;
@@ -63,14 +65,14 @@ enum rc network_memory_plan(struct network_trainer *t)
     TRY(plan_both(&t->sums, &t->train, &t->infer, t->network, t->base.env.max_batch));
     if (c->ops->touches_memory)
         available = c->ops->memory_available(c);
-    if (sum_of(&t->sums) <= available)
+    if (own_bytes(&t->sums) <= available)
         return RC_OK;
     TRY(fitting_batch(&fits, t, available));
     if (fits == 0)
         FAIL(RC_NOMEM, "model %s: batch %zu needs %.2f GiB, %.2f GiB are available; not even a batch of 1 fits",
-             t->network->name, t->base.env.max_batch, (double)sum_of(&t->sums) / GIB, (double)available / GIB);
+             t->network->name, t->base.env.max_batch, (double)own_bytes(&t->sums) / GIB, (double)available / GIB);
     FAIL(RC_NOMEM, "model %s: batch %zu needs %.2f GiB, %.2f GiB are available; a batch of %zu fits", t->network->name,
-         t->base.env.max_batch, (double)sum_of(&t->sums) / GIB, (double)available / GIB, fits);
+         t->base.env.max_batch, (double)own_bytes(&t->sums) / GIB, (double)available / GIB, fits);
 out:
     return rc;
 }

@@ -19,7 +19,7 @@ struct network_trainer {
     void *x, *label;   /* the batch, where the host's memory is not the compute's; else NULL */
     float *host;       /* there: float[n_params], for init */
     struct feed *feed; /* NULL: hollow */
-    double *loss;      /* [train.n_losses] */
+    double *loss;      /* [infer.n_losses]: both programs count all losses of the network */
     size_t n_correct;  /* of the last batch */
     const struct network_observer *observer;
     bool poison; /* network_run.h */

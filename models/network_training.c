@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* network_training.c - a network as a workload: opened, fed, run, and asked how well it does. */
 #include <assert.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -33,6 +34,32 @@ static enum rc check_dataset(const struct network *n, const struct dataset *d)
         return rc_raise(RC_INVAL, "model %s is open for %d classes, data set %s has %zu", n->name, o->n_classes,
                         d->name, d->n_classes);
     return RC_OK;
+}
+
+/* Of one image, in a channel of the node's input or output, whichever has more. */
+static size_t places_of(const struct node *n)
+{
+    const size_t n_in = (size_t)n->in.H * (size_t)n->in.W, n_out = (size_t)n->out_h * (size_t)n->out_w;
+
+    return n_in > n_out ? n_in : n_out;
+}
+
+/* Backends count the places of a channel, over the batch, in int. */
+static enum rc check_batch(const struct network *n, size_t max_batch)
+{
+    const struct node *largest = &n->node[0];
+
+    for (int i = 1; i < n->n_nodes; i++)
+        if (places_of(&n->node[i]) > places_of(largest))
+            largest = &n->node[i];
+    const size_t n_places = places_of(largest);
+    if (max_batch <= INT_MAX / n_places)
+        return RC_OK;
+    return rc_raise(RC_INVAL,
+                    "--batch %zu: model %s: node %s has %zu places an image, %d of a batch can be counted; at most %zu "
+                    "would be right",
+                    max_batch, n->name, largest->name[0] != '\0' ? largest->name : node_kind_name(largest->kind),
+                    n_places, INT_MAX, INT_MAX / n_places);
 }
 
 static enum rc open_state(struct network_trainer *t)
@@ -126,6 +153,7 @@ enum rc network_trainer_open(struct training **out, const struct training_env *e
     TRY(network_open(&t->network, def, &env->network));
     if (env->dataset != NULL)
         TRY(check_dataset(t->network, env->dataset));
+    TRY(check_batch(t->network, env->max_batch));
     TRY(program_open(&t->infer, t->network, false));
     if (!env->forward_only)
         TRY(program_open(&t->train, t->network, true));

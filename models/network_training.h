@@ -8,7 +8,8 @@
  *
  * Invariants
  *   Q1  Equal inputs give equal bits: memory that is used again never shows, nor do max_batch or what ran before.
- *       Dropout is a function of (seed, first sample, node).
+ *       Dropout is a function of (seed, first sample, node). Only the loss of an evaluation, a mean over batches of
+ *       max_batch, is rounded as these fall.
  *   Q2  Only gradient() without forward_only changes running means and variances; evaluate() uses them.
  *   Q3  Inference leaves out what only an auxiliary loss needs; the loss of a gradient() is the sum of all losses
  *       times their weights.
@@ -43,7 +44,8 @@ struct network_memory {     /* bytes, for the batch of open() */
     size_t planned_bytes;   /* the one block: peak of all activations and their gradients */
     size_t unplanned_bytes; /* what they would need without reuse */
     size_t live_bytes;      /* the most that is alive at one time: what no plan can do without */
-    size_t params_bytes;    /* parameters, gradients, velocity (forward_only: parameters): of the caller, for the sum */
+    size_t params_bytes;    /* parameters, gradients, velocity (forward_only: parameters): of the caller, who asks for
+                               the sum before it takes any; open() only asks for the others */
     size_t state_bytes;
 };
 struct network_memory network_memory_of(const struct training *t);

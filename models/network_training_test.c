@@ -83,10 +83,12 @@ static void reference_matches_central_differences(void **state)
         differences(v);
 }
 
+static size_t little_bytes; /* what little_memory() says */
+
 static size_t little_memory(struct compute *c)
 {
     (void)c;
-    return 3000000;
+    return little_bytes;
 }
 
 /* What is needed and what there is, before anything is taken; and the batch that it says fits does. */
@@ -99,6 +101,7 @@ static void memory_is_asked_for_first(void **state)
 
     (void)state;
     little.memory_available = little_memory;
+    little_bytes = 2000000;
     assert_int_equal(
         network_fixture_open(&f, v, &(struct network_fixture_opts){ .max_batch = 2000, .backend = &little }), RC_NOMEM);
     assert_non_null(strstr(rc_message(), "model resnet8: batch 2000 needs "));
@@ -116,9 +119,32 @@ static void memory_is_asked_for_first(void **state)
         RC_NOMEM);
     network_fixture_close(&f);
     v = network_variant_find("vgg16");
+    little_bytes = 1000;
     assert_int_equal(network_fixture_open(&f, v, &(struct network_fixture_opts){ .max_batch = 2, .backend = &little }),
                      RC_NOMEM);
     assert_non_null(strstr(rc_message(), "not even a batch of 1 fits"));
+    network_fixture_close(&f);
+}
+
+/* The caller's parameters are not asked for again: he may have taken them. */
+static void parameters_are_the_callers(void **state)
+{
+    struct compute_backend little = compute_cpu;
+    const struct network_fixture_opts opts = { .backend = &little };
+    const struct variant *v = network_variant_find("alexnet");
+    struct network_memory needed;
+    struct network_fixture f;
+
+    (void)state;
+    assert_int_equal(network_fixture_open(&f, v, &(struct network_fixture_opts){ 0 }), RC_OK);
+    assert_int_equal(network_memory_needed(&needed, f.network, v->B, false), RC_OK);
+    network_fixture_close(&f);
+    little.memory_available = little_memory;
+    little_bytes = needed.planned_bytes + needed.state_bytes;
+    assert_int_equal(network_fixture_open(&f, v, &opts), RC_OK);
+    network_fixture_close(&f);
+    little_bytes--;
+    assert_int_equal(network_fixture_open(&f, v, &opts), RC_NOMEM);
     network_fixture_close(&f);
 }
 
@@ -176,6 +202,26 @@ static void unfit_data_is_refused(void **state)
     expect_refused(&env, "the smallest is");
     env.network = (struct network_opts){ .image_size = 16, .aux_head = true };
     expect_refused(&env, "auxiliary head");
+    compute_close(&env.compute);
+}
+
+/* Backends count the places of a batch in int: more of them are refused before anything is planned or taken. */
+static void a_batch_beyond_int_is_refused(void **state)
+{
+    const size_t most = 0x7fffffff / (16 * 16);
+    struct training_env env = { .max_batch = most + 1,
+                                .network = { .image_size = 16, .n_classes = 10, .width_divisor = 4 } };
+    struct training *t = NULL;
+
+    (void)state;
+    assert_int_equal(compute_open(&env.compute, &compute_hollow, NULL), RC_OK);
+    expect_refused(&env, "--batch 8388608: model resnet8: node c1 has 256 places an image");
+    expect_refused(&env, "; at most 8388607 would be right");
+    env.max_batch = SIZE_MAX;
+    expect_refused(&env, "; at most 8388607 would be right");
+    env.max_batch = most;
+    assert_int_equal(workload_open(&t, &workload_resnet8, &env), RC_OK);
+    workload_close(&t);
     compute_close(&env.compute);
 }
 
@@ -371,12 +417,15 @@ int main(int argc, char **argv)
 {
     const struct {
         const char *name;
-        struct CMUnitTest test[2];
+        struct CMUnitTest test[3];
         size_t n_tests;
     } groups[] = {
         { "reference", { cmocka_unit_test(reference_matches_central_differences) }, 1 },
-        { "memory", { cmocka_unit_test(memory_is_asked_for_first), cmocka_unit_test(memory_is_what_was_said) }, 2 },
-        { "errors", { cmocka_unit_test(unfit_data_is_refused) }, 1 },
+        { "memory",
+          { cmocka_unit_test(memory_is_asked_for_first), cmocka_unit_test(parameters_are_the_callers),
+            cmocka_unit_test(memory_is_what_was_said) },
+          3 },
+        { "errors", { cmocka_unit_test(unfit_data_is_refused), cmocka_unit_test(a_batch_beyond_int_is_refused) }, 2 },
         { "tables", { cmocka_unit_test(impossible_tables_are_refused) }, 1 },
         { "forward", { cmocka_unit_test(forward_only_is_inference) }, 1 },
         { "observer", { cmocka_unit_test(observer_is_told) }, 1 },

@@ -84,8 +84,9 @@ static enum rc take_int(int *out, const char *text, uint64_t max, const char *wh
 
 static enum rc read_row(struct published_rate *r, char *text, const char *path, int line)
 {
-    char *field[N_FIELDS + 1];
+    char *field[N_FIELDS + 1], confidence[16];
     const int n_fields = cut_fields(text, field);
+    int year;
     enum rc rc;
 
     if (n_fields != N_FIELDS)
@@ -96,14 +97,13 @@ static enum rc read_row(struct published_rate *r, char *text, const char *path, 
     TRY(take_text(r->precision, sizeof r->precision, field[PRECISION], "precision", path, line));
     TRY(take_text(r->data, sizeof r->data, field[DATA], "data", path, line));
     TRY(take_text(r->framework, sizeof r->framework, field[FRAMEWORK], "framework", path, line));
-    TRY(take_text(r->confidence, sizeof r->confidence, field[CONFIDENCE], "confidence", path, line));
+    TRY(take_text(confidence, sizeof confidence, field[CONFIDENCE], "confidence", path, line));
     TRY(take_text(r->source, sizeof r->source, field[SOURCE], "source", path, line));
     TRY(take_int(&r->batch, field[BATCH], PROFILE_MAX_BATCH, "batch", path, line));
-    TRY(take_int(&r->year, field[YEAR], 9999, "year", path, line));
+    TRY(take_int(&year, field[YEAR], 9999, "year", path, line));
     if (!text_to_f64(field[RATE], &r->images_per_s) || r->images_per_s < 1e-3 || r->images_per_s > 1e9)
         FAIL(RC_INVAL, "%s:%d: images_per_s: is \"%.60s\"; a number from 0.001 to 1e9 would be right", path, line,
              field[RATE]);
-    r->line = line;
 out:
     return rc;
 }

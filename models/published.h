@@ -7,6 +7,7 @@
  *
  * A file is CSV: "#" lines are comments, then a head and rows of
  *   model,gpu,batch,precision,data,images_per_s,framework,confidence,year,source,note
+ * Confidence, year and note are for readers of the file; the first two are checked.
  */
 #ifndef MODELS_PUBLISHED_H
 #define MODELS_PUBLISHED_H
@@ -16,11 +17,9 @@
 #include "models/profile.h"
 
 struct published_rate {
-    char model[32], gpu[48], precision[8], data[16], framework[96], source[128], confidence[16];
+    char model[32], gpu[48], precision[8], data[16], framework[96], source[128];
     int batch; /* 0: was not published */
-    int year;
     double images_per_s;
-    int line; /* in the file */
 };
 
 struct published { /* owned */

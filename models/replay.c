@@ -62,7 +62,7 @@ static enum rc replay_open(struct training **out, const struct training_env *env
     if (env->profile == NULL)
         FAIL(RC_INVAL, "model replay plays a profile: give it one with --profile FILE (gradmark profile writes them)");
     if (env->max_batch > largest_batch(env->profile))
-        FAIL(RC_INVAL, "model replay: batch %zu takes longer than can be counted; at most %llu would be right",
+        FAIL(RC_INVAL, "--batch %zu: model replay: takes longer than can be counted; at most %llu would be right",
              env->max_batch, (unsigned long long)largest_batch(env->profile));
     if (t == NULL)
         FAIL(RC_NOMEM, "model replay: no memory");

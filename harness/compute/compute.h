@@ -63,7 +63,7 @@ struct conv_shape {
     int C_out;
 };
 
-/* What becomes of each output before it is written: v = scale[c] v + shift[c] + add; relu: max(v, 0). */
+/* What becomes of each output before it is written: v = scale[c] v + shift[c] + add; relu: max(v, 0), NaN stays NaN. */
 struct epilogue {
     const float *scale; /* (C_out); NULL: 1 */
     const float *shift; /* (C_out); NULL: 0. A bias, or the rest of a folded batch norm */
@@ -73,7 +73,7 @@ struct epilogue {
 
 #define BATCH_NORM_EPSILON 1e-5f
 /* Batch normalisation of C channels over n = B H W values each (Ioffe and Szegedy, 2015):
- * z = gamma (y - mean) / sqrt(var + epsilon) + beta [+ add] [relu]. */
+ * z = gamma (y - mean) / sqrt(var + epsilon) + beta [+ add] [relu: NaN stays NaN]. */
 struct batch_norm {
     size_t C, n;
     float epsilon;
@@ -187,8 +187,8 @@ struct compute_backend {
     void (*adaptive_pool)(struct compute *c, float *y, const float *x, const struct window *g, int out_h, int out_w);
     void (*adaptive_pool_grad)(struct compute *c, float *dx, const float *dy, bool add, const struct window *g,
                                int out_h, int out_w);
-    /* x[i] = kept(key, i) ? x[i] / keep_ratio : 0 in place; kept is a pure function, true for a share
-     * keep_ratio of all i, the same on every backend. Applied to the gradient it is its own backward. */
+    /* x[i] = dropout_kept(key, i, keep_ratio) ? x[i] / keep_ratio : 0 in place (dropout.h): the same elements on every
+     * backend, a share keep_ratio of all. Applied to the gradient it is its own backward. */
     void (*dropout)(struct compute *c, float *x, size_t n, float keep_ratio, uint64_t key);
     /* y = x with the first two axes swapped: (a,b,inner) -> (b,a,inner). */
     void (*swap_axes)(struct compute *c, float *out, const float *in, size_t n_a, size_t n_b, size_t n_inner);
