@@ -36,11 +36,11 @@ static enum rc check(const struct network_def *def, const struct network_opts *o
     if (o->aux_head && def->min_image_size_aux == 0)
         FAIL(RC_INVAL, "network %s has no auxiliary head", def->name);
     if (o->image_size < def->min_image_size)
-        FAIL(RC_INVAL, "network %s: image size %d is too small, the smallest is %d", def->name, o->image_size,
+        FAIL(RC_INVAL, "--image-size %d: too small for %s, the smallest is %d", o->image_size, def->name,
              def->min_image_size);
     if (o->aux_head && o->image_size < def->min_image_size_aux)
-        FAIL(RC_INVAL, "network %s with its auxiliary head: image size %d is too small, the smallest is %d", def->name,
-             o->image_size, def->min_image_size_aux);
+        FAIL(RC_INVAL, "--image-size %d: too small for %s with its auxiliary head, the smallest is %d", o->image_size,
+             def->name, def->min_image_size_aux);
     if (o->image_size > MAX_IMAGE_SIZE)
         FAIL(RC_INVAL, "network %s: image size %d is too large, the largest is %d", def->name, o->image_size,
              MAX_IMAGE_SIZE);

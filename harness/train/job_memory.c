@@ -115,7 +115,9 @@ static enum rc refuse(const struct train_job *job, const struct network *n)
     enum rc rc;
 
     TRY(fitting_batch(&fits, job, n, m->available_bytes));
-    if (fits > 0)
+    if (job->profile)
+        snprintf(remedy, sizeof remedy, "in sim, --compute hollow needs none");
+    else if (fits > 0)
         snprintf(remedy, sizeof remedy, "--batch %zu fits", fits);
     rc = rc_raise(RC_INVAL,
                   "--batch %llu: %d worker%s of model %s need %.2f GB of memory here, %.2f GB are available; %s",

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/base/text.h"
+#include "harness/train/file_data.h"
 #include "models/network.h"
 #include "models/profile.h"
 
@@ -75,42 +76,6 @@ static enum rc refuse_shapes(const struct train_job *job, const struct wishes *w
     return RC_OK;
 }
 
-/* A file's images and classes decide where the user does not. */
-static enum rc open_file(struct train_job *job, const char *path)
-{
-    struct train_opts *o = &job->opts;
-    enum rc rc;
-
-    TRY(dataset_open_path(&job->dataset, path));
-    if (job->dataset->C == 0)
-        FAIL(RC_INVAL, "--data %s: holds no images", path);
-    if (job->dataset->H != job->dataset->W)
-        FAIL(RC_INVAL, "--data %s: images of %d x %d; networks here take squares", path, job->dataset->H,
-             job->dataset->W);
-    if (o->image_size == 0)
-        o->image_size = (uint64_t)job->dataset->H;
-    if (o->classes == 0)
-        o->classes = job->dataset->n_classes;
-out:
-    return rc;
-}
-
-static enum rc check_file(const struct train_job *job, const struct network *n)
-{
-    const struct dataset *d = job->dataset;
-
-    if (d->C != n->C_in)
-        return rc_raise(RC_INVAL, "--data: images of %s have %d channels, model %s takes %d", d->name, d->C, n->name,
-                        n->C_in);
-    if (d->H != n->opts.image_size)
-        return rc_raise(RC_INVAL, "--image-size %d: images of %s are %d x %d; --data synthetic makes them of any size",
-                        n->opts.image_size, d->name, d->H, d->W);
-    if (d->n_classes > (size_t)n->opts.n_classes)
-        return rc_raise(RC_INVAL, "--classes %d: %s has labels up to %zu", n->opts.n_classes, d->name,
-                        d->n_classes - 1);
-    return RC_OK;
-}
-
 static enum rc open_synthetic(struct train_job *job, const struct network *n)
 {
     const size_t n_train = job->opts.data_images ? job->opts.data_images : SYNTHETIC_IMAGES;
@@ -125,17 +90,22 @@ static enum rc open_synthetic(struct train_job *job, const struct network *n)
     return dataset_open_synthetic(&job->dataset, &opts, job->opts.seed);
 }
 
+/* NULL: synthetic images. */
+static const char *path_of_data(const struct train_job *job)
+{
+    if (job->opts.data[0] == '\0')
+        return strcmp(job->workload->dataset, "digits") == 0 ? GRADMARK_DATA_DIR "/digits.csv" : NULL;
+    return strcmp(job->opts.data, "synthetic") == 0 ? NULL : job->opts.data;
+}
+
 static enum rc open_network(struct network **out, struct train_job *job, const struct wishes *w)
 {
-    const struct train_opts *o = &job->opts;
-    const bool wants_synthetic = strcmp(o->data, "synthetic") == 0;
-    const bool digits = !o->data[0] && strcmp(job->workload->dataset, "digits") == 0;
+    struct train_opts *o = &job->opts;
+    const char *path = path_of_data(job);
     enum rc rc = RC_OK;
 
-    if (digits)
-        TRY(open_file(job, GRADMARK_DATA_DIR "/digits.csv"));
-    else if (o->data[0] && !wants_synthetic)
-        TRY(open_file(job, o->data));
+    if (path)
+        TRY(file_data_open(&job->dataset, path, &o->image_size, &o->classes));
     if (job->dataset && given(w, "data-images"))
         FAIL(RC_INVAL, "--data-images %llu: is for --data synthetic, but that is %s",
              (unsigned long long)o->data_images, job->dataset->name);
@@ -147,7 +117,7 @@ static enum rc open_network(struct network **out, struct train_job *job, const s
     job->network = (*out)->opts;
     job->n_state = (*out)->n_state;
     if (job->dataset)
-        TRY(check_file(job, *out));
+        TRY(file_data_check(job->dataset, o->data[0] ? path : job->dataset->name, *out));
     else
         TRY(open_synthetic(job, *out));
 out:

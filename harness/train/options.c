@@ -41,7 +41,7 @@ const struct opt train_opt_table[] = {
     OPT_CHOICE_OF_(struct train_opts, compute, "compute", "cpu", compute_name,
                    "arithmetic; hollow (sim only): its time passes, nothing is computed"),
     OPT_U64_(struct train_opts, threads, "threads", "", 1, 1024, "threads",
-             "of each worker; without it: the cores bound to it, 1 where cores are shared, and in sim"),
+             "of each worker; without it: the cores bound to it, 1 where cores are shared, in sim, and in compare"),
     OPT_CHOICE_(struct train_opts, precision, "precision", "fp32", "fp32|tf32|bf16",
                 "of the multiplications of GEMMs and convolutions; parameters and sums stay fp32"),
     OPT_BOOL_(struct train_opts, forward_only, "forward-only", "false",

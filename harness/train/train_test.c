@@ -201,7 +201,7 @@ static void preparation_refuses(void **state)
         { "--forward-only --save x", "--save x" },
         { "--world sim --threads 2", "--threads 2" },
         { "--model lenet --data-images 5", "--data-images 5" },
-        { "--model inception3 --image-size 32", "image size 32" },
+        { "--model inception3 --image-size 32", "--image-size 32: too small for inception3, the smallest is 75" },
         { "--model vgg16 --batch 1000000", "--batch 1000000: model vgg16: node c1" },
         { "--model vgg16 --batch 40000", "--batch 40000: 1 worker of model vgg16 need" },
         { "--model vgg16 --batch 40000 --mode allreduce --workers 2", "2 workers" },

@@ -170,7 +170,7 @@ static void tell_price(const struct campaign *c, const struct point *p, FILE *to
     if (!none)
         return;
     const double kept = point_throughput(p).mean / point_throughput(none).mean;
-    if (isnan(kept))
+    if (isnan(kept) || (!c->is_virtual && (p->n_launches < 2 || none->n_launches < 2)))
         return;
     const struct decision d = campaign_decide(p, none, THROUGHPUT);
     fprintf(to, "%s, %d workers: %s keeps %.0f %% of the throughput of no exchange at all", p->model, p->n_workers,

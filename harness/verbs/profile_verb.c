@@ -8,6 +8,7 @@
 #include "harness/base/file.h"
 #include "harness/base/opt.h"
 #include "harness/report/table.h"
+#include "harness/train/file_data.h"
 #include "harness/verbs/profile_report.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/cores.h"
@@ -229,6 +230,14 @@ out:
     return rc;
 }
 
+/* --data: opened before the network, which follows its images. */
+static enum rc open_file(struct dataset **out, struct profile_opts *o)
+{
+    if (o->data[0] == '\0' || strcmp(o->data, "synthetic") == 0)
+        return RC_OK;
+    return file_data_open(out, o->data, &o->image_size, &o->classes);
+}
+
 static enum rc open_data(struct dataset **out, const struct profile_opts *o, const struct network *n)
 {
     const struct synthetic_opts opts = { .C = n->C_in,
@@ -238,7 +247,7 @@ static enum rc open_data(struct dataset **out, const struct profile_opts *o, con
                                          .n_train = 1024,
                                          .n_test = 0 };
 
-    return o->data[0] != '\0' ? dataset_open_path(out, o->data) : dataset_open_synthetic(out, &opts, o->seed);
+    return *out != NULL ? file_data_check(*out, o->data, n) : dataset_open_synthetic(out, &opts, o->seed);
 }
 
 /* Before anything large is allocated: twice the activations (the yardstick has its own), three times the
@@ -313,11 +322,10 @@ out:
     return rc;
 }
 
-static enum rc measure(const struct wish *w, const struct workload *workload, enum verb_stage *stage)
+static enum rc measure(struct wish *w, const struct workload *workload, enum verb_stage *stage)
 {
-    const struct profile_opts *o = &w->opts;
+    struct profile_opts *o = &w->opts;
     struct measure_env env = { .workload = workload,
-                               .network = network_opts_of(o),
                                .precision = precision_of(o->precision),
                                .batch = o->batch,
                                .n_threads = o->threads > 0 ? (int)o->threads : cores_allowed_count(),
@@ -332,6 +340,8 @@ static enum rc measure(const struct wish *w, const struct workload *workload, en
     enum rc rc;
 
     TRY(compute_find(&env.backend, o->compute));
+    TRY(open_file(&data, o));
+    env.network = network_opts_of(o);
     TRY(network_open(&n, workload->network, &env.network));
     TRY(check_memory(&env, n));
     TRY(check_writable(o->out));

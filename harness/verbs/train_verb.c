@@ -143,9 +143,10 @@ static enum rc fill_table(struct table *t, const struct train_job *job, const st
     char text[256];
     enum rc rc;
 
-    snprintf(text, sizeof text, "%s%s, %s, world %s, %d workers, %d servers, batch %llu each, %llu steps",
+    snprintf(text, sizeof text, "%s%s, %s, world %s, %d worker%s, %d server%s, batch %llu each, %llu steps",
              job->opts.model, job->opts.forward_only ? ", inference" : "", job->opts.mode, job->opts.world,
-             job->n_workers, job->n_servers, (unsigned long long)job->opts.batch, (unsigned long long)job->opts.steps);
+             job->n_workers, job->n_workers == 1 ? "" : "s", job->n_servers, job->n_servers == 1 ? "" : "s",
+             (unsigned long long)job->opts.batch, (unsigned long long)job->opts.steps);
     TRY(print_row(t, "run", text));
     TRY(print_work(t, job, r));
     format_interval(text, sizeof text, &m->throughput_samples_per_s);
