@@ -163,12 +163,13 @@ out:
     return rc;
 }
 
-/* All of a file's test set, none of synthetic images, unless told. linear has no test set and takes its samples. */
+/* All of a file's test set, none of synthetic images, unless told. linear has no test set and takes its samples; a
+ * network is not asked about images that it learns from. */
 static size_t evaluated(const struct train_job *job, const struct wishes *w)
 {
     if (!job->dataset || !job->compute->touches_memory)
         return 0;
-    const size_t n_there = job->dataset->n_test ? job->dataset->n_test : job->dataset->n_train;
+    const size_t n_there = job->workload->network ? job->dataset->n_test : job->dataset->n_train;
     if (given(w, "eval-samples"))
         return job->opts.eval_samples < n_there ? job->opts.eval_samples : n_there;
     return strcmp(job->dataset->name, "synthetic") == 0 ? 0 : n_there;
