@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "data/gmimg.h"
+#include "data/test_bent.h"
 #include "data/test_files.h"
 
 static const char *digits_path;
@@ -103,26 +104,6 @@ static void files_come_back(void **state)
         dataset_close(&d);
         test_files_close(&f);
     }
-}
-
-struct bent { /* a data set that gives what another has, bent */
-    struct dataset base;
-    const struct dataset *real;
-};
-
-static const struct dataset *real_of(const struct dataset *d)
-{
-    return ((const struct bent *)d)->real;
-}
-
-static uint32_t real_label(const struct dataset *d, size_t i)
-{
-    return real_of(d)->ops->label(real_of(d), i);
-}
-
-static enum rc real_bytes(const struct dataset *d, size_t i, uint8_t *out)
-{
-    return real_of(d)->ops->bytes(real_of(d), i, out);
 }
 
 static size_t test_first(const struct dataset *d, size_t i)

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "data/test_bent.h"
 #include "data/test_files.h"
 
 enum { GUARD = 3, MAX_FEATURES = 3 * 32 * 32 };
@@ -159,26 +160,6 @@ static void gmimg_bytes_are_as_described(void **state)
     }
     free(bytes);
     test_files_close(&f);
-}
-
-struct bent { /* a data set that gives what another has, bent */
-    struct dataset base;
-    const struct dataset *real;
-};
-
-static const struct dataset *real_of(const struct dataset *d)
-{
-    return ((const struct bent *)d)->real;
-}
-
-static uint32_t real_label(const struct dataset *d, size_t i)
-{
-    return real_of(d)->ops->label(real_of(d), i);
-}
-
-static enum rc real_bytes(const struct dataset *d, size_t i, uint8_t *out)
-{
-    return real_of(d)->ops->bytes(real_of(d), i, out);
 }
 
 static enum rc real_image(const struct dataset *d, size_t i, float *x, size_t channel_stride)
