@@ -194,6 +194,38 @@ static enum rc check_combinations(const struct train_job *job, bool drill_given)
     return RC_OK;
 }
 
+/* What would change nothing of this run is refused, not passed over. opts: as given. */
+static enum rc refuse_useless(const struct train_job *job, const struct train_opts *opts, const struct opt_group *group,
+                              int n_groups)
+{
+    const bool infers = opts->forward_only, hollow = !job->compute->touches_memory;
+    const struct {
+        const char *name;
+        bool is_useless;
+        const char *why;
+    } rule[] = {
+        { "lr", infers, "--forward-only updates no parameters" },
+        { "momentum", infers, "--forward-only updates no parameters" },
+        { "weight-decay", infers, "--forward-only updates no parameters" },
+        { "lr-scaling", infers, "--forward-only updates no parameters" },
+        { "warmup-epochs", infers, "--forward-only updates no parameters" },
+        { "warmup-epochs", opts->warmup_epochs > 0 && strcmp(opts->lr_scaling, "none") == 0,
+          "rises to a scaled rate; needs --lr-scaling linear or sqrt" },
+        { "target-loss", infers, "--forward-only updates no parameters; its loss does not fall" },
+        { "target-loss", job->profile != NULL, "model replay plays recorded times; it has no loss" },
+        { "target-loss", hollow, "a hollow run has no loss; use --compute cpu" },
+        { "eval-samples", opts->eval_samples > 0 && job->profile,
+          "model replay plays recorded times; nothing is learnt" },
+        { "eval-samples", opts->eval_samples > 0 && hollow, "a hollow run has no parameters; use --compute cpu" },
+        { "drill-step", !opt_given(group, n_groups, "drill-rank"), "needs --drill-rank, the rank that dies at it" },
+    };
+
+    for (size_t i = 0; i < sizeof rule / sizeof *rule; i++)
+        if (rule[i].is_useless && opt_given(group, n_groups, rule[i].name))
+            return rc_raise(RC_INVAL, "--%s: %s", rule[i].name, rule[i].why);
+    return RC_OK;
+}
+
 enum rc train_prepare(struct train_job *out, const struct train_opts *opts, const struct opt_group *group, int n_groups,
                       int n_given_ranks)
 {
@@ -213,6 +245,7 @@ enum rc train_prepare(struct train_job *out, const struct train_opts *opts, cons
     TRY(resolve_cluster(&job));
     TRY(check_combinations(&job, drill_given));
     TRY(job_work_resolve(&job, group, n_groups));
+    TRY(refuse_useless(&job, opts, group, n_groups));
     resolve_numbers(&job);
     TRY(resolve_resume(&job));
     job.n_steps = job.opts.steps - job.resume.steps_count;

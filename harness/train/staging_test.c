@@ -98,9 +98,10 @@ static void mutants_are_noticed(void **state)
         struct sync_mode mutant;
         const char *name = sync_mutant(&mutant, i);
         const int late = strcmp(name, "stale") == 0 || strcmp(name, "ps-own") == 0; /* wrong in what they tell alone */
-        const char *options = mutant.needs_servers
-                                  ? "--model lenet --mode ps --workers 1 --steps 10 --warmup-epochs 1"
-                                  : "--model lenet --mode allreduce --workers 2 --steps 10 --warmup-epochs 1";
+        const char *options =
+            mutant.needs_servers
+                ? "--model lenet --mode ps --workers 1 --steps 10 --lr-scaling linear --warmup-epochs 1"
+                : "--model lenet --mode allreduce --workers 2 --steps 10 --lr-scaling linear --warmup-epochs 1";
         train(&right, options, NULL, NULL);
         train(&wrong, options, &mutant, &compute_far);
         if (!late && same(&right, &wrong))

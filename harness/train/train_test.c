@@ -214,6 +214,16 @@ static void preparation_refuses(void **state)
         { "--save x --mode none --workers 2", "--save x" },
         { "--world sim --mode allreduce --workers 9000", "9000 ranks; at most 8192" },
         { "--drill-rank 5 --mode allreduce --workers 2", "--drill-rank 5" },
+        { "--mode allreduce --workers 2 --drill-step 3", "--drill-step: needs --drill-rank" },
+        { "--warmup-epochs 5", "--warmup-epochs: rises to a scaled rate; needs --lr-scaling" },
+        { "--forward-only --lr 0.1", "--lr: --forward-only" },
+        { "--forward-only --momentum 0", "--momentum: --forward-only" },
+        { "--forward-only --weight-decay 0.1", "--weight-decay: --forward-only" },
+        { "--forward-only --lr-scaling linear", "--lr-scaling: --forward-only" },
+        { "--forward-only --lr-scaling linear --warmup-epochs 1", "--lr-scaling: --forward-only" },
+        { "--forward-only --target-loss 0.1", "--target-loss: --forward-only" },
+        { "--world sim --compute hollow --target-loss 0.1", "--target-loss: a hollow run" },
+        { "--world sim --compute hollow --eval-samples 5", "--eval-samples: a hollow run" },
     };
 
     (void)state;

@@ -54,8 +54,7 @@ static void add_whole(struct arguments *a, const char *name, uint64_t value)
 /* Options that depend on the point: told by add_point(). */
 static bool depends_on_point(const char *name)
 {
-    static const char *const names[] = { "world",   "servers", "reducer", "transport",
-                                         "compute", "threads", "steps",   "target-loss" };
+    static const char *const names[] = { "world", "servers", "reducer", "compute", "threads", "steps" };
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i], name) == 0)
@@ -79,11 +78,51 @@ static const char *compute_of(const struct comparison *c, const struct workload 
     return c->campaign.is_virtual && !computes && !was_given(c, "compute") ? "hollow" : c->opts.train.compute;
 }
 
+static bool exchanges(const struct comparison *c, const struct point *p, const struct workload *w)
+{
+    (void)c;
+    (void)w;
+    return strcmp(p->mode, "allreduce") == 0 || p->n_servers > 0;
+}
+
+static bool computes(const struct comparison *c, const struct point *p, const struct workload *w)
+{
+    return strcmp(p->model, "replay") != 0 && strcmp(compute_of(c, w), "hollow") != 0;
+}
+
+static bool learns(const struct comparison *c, const struct point *p, const struct workload *w)
+{
+    return computes(c, p, w) && !c->opts.train.forward_only;
+}
+
+/* Is p told of an option that was given? One that some points have no use for goes to those that have; where none
+ * has, to all: they refuse it. */
+static bool concerns(const struct comparison *c, const struct point *p, const struct workload *w, const char *name)
+{
+    static const struct {
+        const char *name;
+        bool (*uses)(const struct comparison *c, const struct point *p, const struct workload *w);
+    } partial[] = {
+        { "transport", exchanges }, { "target-loss", learns }, { "eval-samples", computes }, { "precision", computes }
+    };
+    size_t i = 0;
+
+    while (i < sizeof partial / sizeof *partial && strcmp(partial[i].name, name) != 0)
+        i++;
+    if (i == sizeof partial / sizeof *partial || partial[i].uses(c, p, w))
+        return true;
+    for (size_t k = 0; k < c->campaign.n_points; k++) {
+        const struct point *other = &c->campaign.point[k];
+        const struct workload *its = NULL;
+        if (workload_find(&its, other->model) == RC_OK && partial[i].uses(c, other, its))
+            return false;
+    }
+    return true;
+}
+
 static void add_point(struct arguments *a, const struct comparison *c, const struct point *p, const struct workload *w)
 {
     const struct train_opts *o = &c->opts.train;
-    const bool exchanges = strcmp(p->mode, "allreduce") == 0 || p->n_servers > 0;
-    const bool learns = strcmp(p->model, "replay") != 0 && !o->forward_only;
 
     add_text(a, "world", o->world);
     add_text(a, "model", p->model);
@@ -92,13 +131,11 @@ static void add_point(struct arguments *a, const struct comparison *c, const str
     add_whole(a, "servers", (uint64_t)p->n_servers);
     if (strcmp(p->mode, "allreduce") == 0)
         add_text(a, "reducer", o->reducer);
-    if (exchanges && was_given(c, "transport"))
-        add_text(a, "transport", o->transport);
     add_text(a, "compute", compute_of(c, w));
     add_whole(a, "threads", (uint64_t)c->campaign.n_threads); /* the same cores per worker at every point */
     add_whole(a, "steps", p->n_steps);
-    if (learns)
-        add(a, "--target-loss=%.17g", isnan(o->target_loss) ? w->default_target_loss : o->target_loss);
+    if (isnan(o->target_loss) && learns(c, p, w))
+        add(a, "--target-loss=%.17g", w->default_target_loss);
     add_whole(a, "record-every", p->n_steps / N_CURVE_POINTS > 1 ? p->n_steps / N_CURVE_POINTS : 1);
     add_text(a, "out", c->launch_path);
 }
@@ -116,7 +153,7 @@ static enum rc launch_arguments(struct arguments *a, const struct comparison *c,
     add(a, "train");
     for (int i = 0; train_opt_table[i].type != OPT_END; i++) {
         const struct opt *o = &train_opt_table[i];
-        if (!(c->train_given >> i & 1) || depends_on_point(o->name))
+        if (!(c->train_given >> i & 1) || depends_on_point(o->name) || !concerns(c, p, workload, o->name))
             continue;
         opt_format(o, &c->opts.train, value, sizeof value);
         add(a, "--%s=%s", o->name, value);
