@@ -250,22 +250,55 @@ static enum rc open_data(struct dataset **out, const struct profile_opts *o, con
     return *out != NULL ? file_data_check(*out, o->data, n) : dataset_open_synthetic(out, &opts, o->seed);
 }
 
-/* Before anything large is allocated: twice the activations (the yardstick has its own), three times the
- * parameters. */
+/* Twice the activations (the yardstick has its own), three times the parameters. */
+static enum rc needed_bytes(double *out, const struct network *n, size_t batch)
+{
+    struct network_memory k;
+    enum rc rc;
+
+    TRY(network_memory_needed(&k, n, batch, false));
+    *out = 2.0 * ((double)k.planned_bytes + (double)k.state_bytes) + 12.0 * (double)n->n_params;
+out:
+    return rc;
+}
+
+/* The largest batch below too_large whose bytes are there; 0: none. */
+static enum rc fitting_batch(size_t *out, const struct network *n, size_t too_large, double available_bytes)
+{
+    size_t fits = 0;
+    enum rc rc = RC_OK;
+
+    while (fits + 1 < too_large) {
+        const size_t middle = fits + (too_large - fits) / 2;
+        double bytes;
+        TRY(needed_bytes(&bytes, n, middle));
+        *(bytes <= available_bytes ? &fits : &too_large) = middle;
+    }
+    *out = fits;
+out:
+    return rc;
+}
+
+/* Before anything large is allocated. */
 static enum rc check_memory(const struct measure_env *env, const struct network *n)
 {
     const struct compute_env compute = { .precision = env->precision };
-    struct network_memory k;
+    char remedy[64] = "not even --batch 1 fits";
     struct compute *c = NULL;
+    double bytes;
+    size_t fits;
     enum rc rc;
 
-    TRY(network_memory_needed(&k, n, env->batch, false));
+    TRY(needed_bytes(&bytes, n, env->batch));
     TRY(compute_open(&c, env->backend, &compute));
     const size_t available_bytes = c->ops->memory_available != NULL ? c->ops->memory_available(c) : SIZE_MAX;
-    const double needed_bytes = 2.0 * ((double)k.planned_bytes + (double)k.state_bytes) + 12.0 * (double)n->n_params;
-    if (available_bytes != SIZE_MAX && needed_bytes > (double)available_bytes)
-        FAIL(RC_INVAL, "--batch %zu: %s at %d x %d needs %.0f MB, %.0f MB are available", env->batch, n->name,
-             n->opts.image_size, n->opts.image_size, needed_bytes * 1e-6, (double)available_bytes * 1e-6);
+    if (available_bytes == SIZE_MAX || bytes <= (double)available_bytes)
+        goto out;
+    TRY(fitting_batch(&fits, n, env->batch, (double)available_bytes));
+    if (fits > 0)
+        snprintf(remedy, sizeof remedy, "--batch %zu fits", fits);
+    rc = rc_raise(RC_INVAL, "--batch %zu: %s at %d x %d needs %.0f MB, %.0f MB are available; %s", env->batch, n->name,
+                  n->opts.image_size, n->opts.image_size, bytes * 1e-6, (double)available_bytes * 1e-6, remedy);
 out:
     compute_close(&c);
     return rc;
