@@ -5,9 +5,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "harness/train/probe.h"
+#include "harness/train/resident.h"
 #include "harness/train/staging.h"
 #include "harness/train/train.h"
 #include "harness/world/child.h"
@@ -27,6 +27,7 @@ struct rank { /* everything one rank owns while it trains */
     struct step_stamp *stamp;   /* [n_steps] */
     struct train_result result; /* rank 0: in the making */
     uint64_t data_waited_ns;    /* before the first step */
+    bool peak_is_own;           /* the process's peak of memory holds no run before this one */
 };
 
 static void close_floats(struct rank *r, float **floats)
@@ -337,18 +338,15 @@ out:
 static enum rc keep_final(struct rank *r)
 {
     struct train_result *result = &r->result;
-    struct rusage usage;
     enum rc rc = RC_OK;
 
     result->evaluation = (struct evaluation){ NAN, NAN };
     result->n_threads = r->compute->env.n_threads;
-    result->peak_resident_bytes = NAN;
+    result->peak_resident_bytes = r->peak_is_own ? resident_peak_bytes() : NAN;
     result->data_wait_s = NAN;
     if (!is_virtual(r) && network_of(r->training))
         result->data_wait_s =
             1e-9 * (double)(network_data_waited_ns(r->training) - r->data_waited_ns) / (double)r->job->n_steps;
-    if (!is_virtual(r) && getrusage(RUSAGE_SELF, &usage) == 0)
-        result->peak_resident_bytes = 1024.0 * (double)usage.ru_maxrss;
     result->has_params = r->param != NULL;
     if (r->job->n_eval > 0)
         TRY(workload_evaluate(r->training, r->param, r->job->n_eval, &result->evaluation));
@@ -396,6 +394,7 @@ enum rc train_rank(struct world *w, const struct train_job *job, struct train_re
     struct rank r = { .world = w, .job = job };
     enum rc rc;
 
+    r.peak_is_own = w->rank == 0 && !is_virtual(&r) && resident_peak_reset();
     TRY(rank_open(&r));
     TRY(probe(&r, &r.result.limits));
     TRY(world_barrier(w));

@@ -13,6 +13,12 @@
 
 #include "harness/train/train_kit.h"
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { IS_SANITIZED = 1 }; /* a peak of memory means nothing */
+#else
+enum { IS_SANITIZED = 0 };
+#endif
+
 static void train(struct train_result *out, const char *options)
 {
     if (kit_train(out, options, NULL, 0) != RC_OK)
@@ -249,6 +255,29 @@ static void option_tables_are_sound(void **state)
     }
 }
 
+/* As in one launch of many under mpirun: the memory of an earlier run is not a later one's. */
+static void peaks_are_each_runs_own(void **state)
+{
+    const char *large = "--model resnet8 --image-size 64 --batch 32 --data-images 100 --steps 1 --threads 1";
+    struct train_result first = { 0 }, second = { 0 };
+
+    (void)state;
+    if (IS_SANITIZED)
+        skip();
+    train(&first, large);
+    train(&second, "--model linear --steps 1");
+    if (isnan(first.peak_resident_bytes)) {
+        train_result_free(&first);
+        train_result_free(&second);
+        skip(); /* this system tells none */
+    }
+    assert_true(second.peak_resident_bytes > 0);
+    if (!(second.peak_resident_bytes < first.peak_resident_bytes - 8e6))
+        fail_msg("%.0f bytes after a run of %.0f", second.peak_resident_bytes, first.peak_resident_bytes);
+    train_result_free(&first);
+    train_result_free(&second);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -257,6 +286,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(resume_is_bit_exact_L3),       cmocka_unit_test(rates_follow_the_schedule),
         cmocka_unit_test(stamps_are_in_order),          cmocka_unit_test(a_dead_rank_ends_the_run),
         cmocka_unit_test(preparation_refuses),          cmocka_unit_test(option_tables_are_sound),
+        cmocka_unit_test(peaks_are_each_runs_own),
     };
 
     if (argc == 2)
