@@ -57,14 +57,25 @@ static void ranks_here(const struct train_job *job, size_t *n_workers, size_t *n
     }
 }
 
-/* Beside what every worker has: checkpoints, read and to be written, and what the root of a reduction adds up in. */
+static size_t checkpoint_bytes(const struct train_job *job)
+{
+    return floats(2 * job->n_params + job->n_state);
+}
+
+/* Beside what every worker has: a checkpoint to be written, and what the root of a reduction adds up in. */
 static size_t rank_0_bytes(const struct train_job *job)
 {
-    const size_t checkpoint = floats(2 * job->n_params + job->n_state);
     const bool is_root = job->mode->synchronous && strcmp(job->opts.reducer, "root") == 0 && job->n_workers > 1;
 
-    return (job->opts.save[0] != '\0' ? checkpoint : 0) + (job->opts.resume[0] != '\0' ? checkpoint : 0) +
-           (is_root ? floats(job->n_params) : 0);
+    return (job->opts.save[0] != '\0' ? checkpoint_bytes(job) : 0) + (is_root ? floats(job->n_params) : 0);
+}
+
+/* Every process reads the checkpoint it goes on from; in threads there is one. */
+static size_t resume_bytes(const struct train_job *job, size_t n_ranks)
+{
+    const size_t n_processes = job->world->caps & WORLD_SHARED_MEMORY ? 1 : n_ranks;
+
+    return job->opts.resume[0] != '\0' ? n_processes * checkpoint_bytes(job) : 0;
 }
 
 static enum rc count_bytes(struct train_memory *out, const struct train_job *job, const struct network *n, size_t batch)
@@ -84,7 +95,8 @@ static enum rc count_bytes(struct train_memory *out, const struct train_job *job
     /* Where the compute has memory of its own, each worker is taken to have a device to itself. */
     out->host_bytes = job->compute->host_memory
                           ? n_workers * (out->activations_bytes + out->params_bytes + out->exchange_bytes) +
-                                n_servers * out->server_bytes + rank_0_bytes(job)
+                                n_servers * out->server_bytes + rank_0_bytes(job) +
+                                resume_bytes(job, n_workers + n_servers)
                           : out->activations_bytes + out->params_bytes;
 out:
     return rc;
