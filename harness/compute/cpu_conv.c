@@ -8,8 +8,9 @@
 #include "harness/compute/cpu_conv.h"
 
 enum {
-    TILE_COLUMNS = 784, /* measured: a tile of col and its outputs share a cache of 2 MiB */
-    CHUNK_ROWS = 384,   /* of col: what OpenBLAS takes at a time */
+    TILE_COLUMNS = 784,   /* measured: a tile of col and its outputs share a cache of 2 MiB */
+    CHUNK_ROWS = 384,     /* of col: what BLAS libraries take at a time */
+    CHUNK_CHANNELS = 256, /* where they lie in memory as they are */
     MIN_TASKS = 8,
     MIN_TILES = 4,     /* below, weights are divided too, although that costs columns */
     FLIP_CHANNELS = 8, /* turned together */
@@ -21,43 +22,54 @@ static size_t ceil_div(size_t n, size_t by)
     return (n + by - 1) / by;
 }
 
-/* Tiles of about TILE_COLUMNS columns; more where there are few, so that a few threads find equal shares. */
+/* Tiles of about TILE_COLUMNS columns; more where there are few, so that a few threads find equal shares, but not of
+ * less than a GEMM is fast with. Measured. */
 static size_t count_tiles(size_t N)
 {
     const size_t n = ceil_div(N, TILE_COLUMNS), by_4 = ceil_div(n, 4) * 4, by_2 = ceil_div(n, 2) * 2;
 
     if (N / by_4 >= 300)
         return by_4;
-    return N / by_2 >= 150 ? by_2 : n;
+    return N / by_2 >= 200 ? by_2 : n;
+}
+
+/* Equal shares of whole lines of channels, where so many fit into a chunk. */
+static size_t count_chunk_channels(const struct conv_cut *cut)
+{
+    const size_t C = (size_t)cut->s->in.C, most = CHUNK_ROWS / cut->n_taps, lines = most / LINE_ELEMS * LINE_ELEMS;
+    size_t n_chunks = cut->as_it_lies ? C / CHUNK_CHANNELS : ceil_div(C, lines > 0 ? lines : most > 0 ? most : 1);
+
+    if (n_chunks <= 1)
+        return C;
+    const size_t n = ceil_div(C, n_chunks);
+    return lines > 0 || cut->as_it_lies ? conv_whole_lines(n) : n;
 }
 
 struct conv_cut conv_cut_of(const struct cpu *c, const struct conv_shape *s)
 {
     const struct window *g = &s->in;
     struct conv_cut cut = { .s = s, .M = (size_t)s->C_out, .n_taps = (size_t)g->kernel_h * (size_t)g->kernel_w };
-    const size_t C = (size_t)g->C;
 
-    cut.K = C * cut.n_taps;
+    cut.K = (size_t)g->C * cut.n_taps;
+    cut.as_it_lies = cut.n_taps == 1 && g->stride_h == 1 && g->stride_w == 1 && !c->bf16;
     cut.out_w = (size_t)window_out_w(g);
     cut.n_rows = (size_t)g->B * (size_t)window_out_h(g);
     cut.N = cut.n_rows * cut.out_w;
-    cut.as_it_lies = cut.n_taps == 1 && g->stride_h == 1 && g->stride_w == 1 && !c->bf16;
-    cut.tile_rows = ceil_div(cut.n_rows, count_tiles(cut.N));
-    cut.n_tiles = ceil_div(cut.n_rows, cut.tile_rows);
-    cut.n_chunks = ceil_div(cut.K, CHUNK_ROWS);
-    if (cut.n_chunks > C)
-        cut.n_chunks = C;
-    cut.chunk_channels = ceil_div(C, cut.n_chunks);
-    cut.n_chunks = ceil_div(C, cut.chunk_channels);
+    const size_t n_tiles = count_tiles(cut.N);
+    cut.tile_columns =
+        cut.as_it_lies ? conv_whole_lines(ceil_div(cut.N, n_tiles)) : ceil_div(cut.n_rows, n_tiles) * cut.out_w;
+    cut.n_tiles = ceil_div(cut.N, cut.tile_columns);
+    cut.chunk_channels = count_chunk_channels(&cut);
+    cut.n_chunks = ceil_div((size_t)g->C, cut.chunk_channels);
     return cut;
 }
 
 struct conv_tile conv_tile_of(const struct conv_cut *cut, size_t tile)
 {
-    const size_t row = tile * cut->tile_rows, left = cut->n_rows - row;
-    const size_t n_rows = left < cut->tile_rows ? left : cut->tile_rows;
+    const size_t column = tile * cut->tile_columns, left = cut->N - column;
+    const size_t n_columns = left < cut->tile_columns ? left : cut->tile_columns;
 
-    return (struct conv_tile){ row, n_rows, row * cut->out_w, n_rows * cut->out_w };
+    return (struct conv_tile){ column, n_columns, column / cut->out_w, n_columns / cut->out_w };
 }
 
 struct stretch conv_chunk_of(const struct conv_cut *cut, size_t chunk)
@@ -126,10 +138,11 @@ static void conv_task(void *arg, int task, int thread)
         multiply(t, rows, &tile, 0, cut->K, t->x + tile.column, cut->N);
     for (size_t i = 0; i < cut->n_chunks && !cut->as_it_lies; i++) {
         const struct stretch channels = conv_chunk_of(cut, i);
-        const struct cols part = { &cut->s->in, channels.from, channels.n, tile.row, tile.n_rows, tile.n_columns };
+        const struct cols part = { &cut->s->in, channels.from, channels.n,
+                                   tile.row,    tile.n_rows,   conv_whole_lines(tile.n_columns) };
         if (!t->c->gemms_alone)
             cpu_im2col(t->c, col, t->x, &part);
-        multiply(t, rows, &tile, channels.from * cut->n_taps, channels.n * cut->n_taps, col, tile.n_columns);
+        multiply(t, rows, &tile, channels.from * cut->n_taps, channels.n * cut->n_taps, col, part.ld);
     }
     cpu_epilogue(t->c, t->y, t->e, cut->N, rows, &tile);
 }
@@ -151,7 +164,7 @@ static void conv_run(struct conv *t)
 
 size_t conv_col_elems(const struct conv_cut *cut)
 {
-    return cut->as_it_lies ? 0 : cut->chunk_channels * cut->n_taps * cut->tile_rows * cut->out_w;
+    return cut->as_it_lies ? 0 : cut->chunk_channels * cut->n_taps * conv_whole_lines(cut->tile_columns);
 }
 
 void cpu_conv(struct compute *base, float *y, const float *x, const float *weight, const struct epilogue *e,

@@ -17,7 +17,7 @@ struct conv_cut {
     size_t n_taps;        /* kernel_h kernel_w */
     size_t out_w, n_rows; /* columns of an output row; output rows of all images */
     bool as_it_lies;      /* 1 x 1, stride 1, fp32: x is col */
-    size_t tile_rows, n_tiles;
+    size_t tile_columns, n_tiles;
     size_t chunk_channels, n_chunks;
 };
 
@@ -25,9 +25,16 @@ struct conv_cut conv_cut_of(const struct cpu *c, const struct conv_shape *s);
 /* Of a thread's part of col. */
 size_t conv_col_elems(const struct conv_cut *cut);
 
+/* GEMMs are faster on rows that begin where cache lines do: n elements, and what is left of the last line. */
+enum { LINE_ELEMS = 16 };
+static inline size_t conv_whole_lines(size_t n)
+{
+    return (n + LINE_ELEMS - 1) / LINE_ELEMS * LINE_ELEMS;
+}
+
 struct conv_tile {
-    size_t row, n_rows;       /* output rows */
-    size_t column, n_columns; /* the same in columns of col */
+    size_t column, n_columns; /* of col */
+    size_t row, n_rows;       /* the same in output rows; as it lies: rounded down */
 };
 struct conv_tile conv_tile_of(const struct conv_cut *cut, size_t tile);
 /* Channels [from, from + n) of chunk. */

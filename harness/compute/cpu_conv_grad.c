@@ -48,7 +48,8 @@ static void add_tile(const struct weight_grad *t, float *sum, struct stretch cha
 {
     const struct conv_cut *cut = &t->cut;
     const struct cpu *c = t->c;
-    const struct cols part = { &cut->s->in, channels.from, channels.n, tile->row, tile->n_rows, tile->n_columns };
+    const struct cols part = { &cut->s->in, channels.from, channels.n,
+                               tile->row,   tile->n_rows,  conv_whole_lines(tile->n_columns) };
     const float *dy = t->dy + tile->column;
     void *col = cpu_own(c, thread);
     const struct blas g = { .transpose_b = true,
@@ -61,7 +62,7 @@ static void add_tile(const struct weight_grad *t, float *sum, struct stretch cha
                                             : dy,
                             .lda = c->bf16 && !t->rounded ? tile->n_columns : cut->N,
                             .b = cut->as_it_lies ? t->x + channels.from * cut->N + tile->column : col,
-                            .ldb = cut->as_it_lies ? cut->N : tile->n_columns,
+                            .ldb = cut->as_it_lies ? cut->N : part.ld,
                             .beta = first ? 0.0f : 1.0f,
                             .c = sum + channels.from * cut->n_taps,
                             .ldc = cut->K };
@@ -124,7 +125,7 @@ void cpu_conv_weight_grad(struct compute *base, float *dweight, const float *dy,
     cut_groups(&t);
     const bool share = c->bf16 && cut->n_chunks > 2;
     const size_t n_partial = (t.n_groups - 1) * cut->M * cut->K;
-    const size_t n_own = conv_col_elems(cut) + (c->bf16 && !share ? cut->M * cut->tile_rows * cut->out_w : 0);
+    const size_t n_own = conv_col_elems(cut) + (c->bf16 && !share ? cut->M * cut->tile_columns : 0);
     if (!cpu_scratch(c, n_own, n_partial + (share ? cut->M * cut->N : 0)))
         return;
     t.partial = cpu_common(c);

@@ -135,7 +135,7 @@ static void forward_task(void *arg, int task, int thread)
     const struct thin *t = arg;
     const struct conv_cut *cut = t->cut;
     const struct stretch rows = weight_rows(cut, task);
-    const struct conv_tile all = { 0, cut->n_rows, 0, cut->N };
+    const struct conv_tile all = { 0, cut->N, 0, cut->n_rows };
     float dot[MAX_COLUMNS];
 
     memset(t->out + rows.from * cut->N, 0, rows.n * cut->N * sizeof *t->out);
