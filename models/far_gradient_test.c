@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "data/dataset.h"
+#include "harness/compute/cuda.h"
 #include "models/workload.h"
 
 enum { SIDE = 16, B = 4, MAX_SEGMENTS = 64 };
@@ -81,6 +82,7 @@ static void segments_are_final_when_ready(void **state)
     struct copies c = { .compute = NULL };
     void *param = NULL, *grad = NULL;
     double loss[3] = { 0.0 };
+    uint64_t n_launches = 0;
     int n_calls = 0;
 
     (void)state;
@@ -105,6 +107,14 @@ static void segments_are_final_when_ready(void **state)
     compute_get(c.compute, host, grad, n_bytes);
     assert_memory_equal(host, c.grad, n_bytes);
     assert_memory_equal(&loss[0], &loss[1], sizeof loss[0]);
+    /* A step that hands over is graphs from the third time on: what lies between marks, where it is calls enough. */
+    for (int step = 0; step < 3; step++) {
+        n_launches = ((struct cuda_compute *)c.compute)->n_graph_launches;
+        c.next_end = n;
+        assert_int_equal(workload_gradient(t, param, 0, B, grad, &loss[1], copy_segment, &c), RC_OK);
+    }
+    n_launches = ((struct cuda_compute *)c.compute)->n_graph_launches - n_launches;
+    assert_true(n_launches >= 3 && n_launches <= COMPUTE_MARKS + 1); /* the forward pass is one */
     /* An error of ready ends the step, and the next one is as good as ever. */
     assert_int_equal(workload_gradient(t, param, 0, B, grad, &loss[2], refuse_third, &n_calls), RC_PEER);
     assert_int_equal(n_calls, 3);

@@ -247,36 +247,49 @@ static void tell(const struct run *r, const struct step *s, bool begin)
     r->observer->node(r->observer->arg, s->node, s->phase, begin);
 }
 
-/* Segments whose gradients are queued, not yet handed over: the compute works on while the host sends an earlier one.
- * Each has a mark. */
+/* A compute with marks works on while the host hands over what is behind one. Segments share a mark in groups of a
+ * COMPUTE_MARKS-th of the parameters or more: between two marks there is work enough to be worth a graph (cuda.h),
+ * and a step has a mark for each group. */
 struct handing {
-    struct segment segment[COMPUTE_MARKS];
-    int n_marked, n_handed;
+    struct group {
+        int first, last; /* steps of the program */
+    } group[COMPUTE_MARKS];
+    int n_marked, n_handed, first;
+    size_t n_elems; /* of the group in the making, whose first step is `first` */
 };
 
 static enum rc hand_over_oldest(const struct run *r, struct handing *h)
 {
     const int k = h->n_handed++ % COMPUTE_MARKS;
+    enum rc rc = RC_OK;
 
     compute_as_of(r->compute, k);
-    const enum rc rc = layer_ready(r->ready, r->arg, h->segment[k], r->grad);
+    for (int i = h->group[k].first; rc == RC_OK && i <= h->group[k].last; i++)
+        if (r->program->step[i].kind == STEP_READY)
+            rc = layer_ready(r->ready, r->arg, r->program->step[i].segment, r->grad);
     compute_as_of(r->compute, -1);
     return rc;
 }
 
-/* M2: a mark stands after everything that writes the segment. It is set before an older segment is waited for, so
- * that there is work meanwhile. */
-static enum rc hand_over(const struct run *r, struct handing *h, struct segment s)
+/* M2: a mark stands after everything that writes the segments before it. It is set before an older one is waited for,
+ * so that there is work meanwhile. */
+static enum rc hand_over(const struct run *r, struct handing *h, int step)
 {
-    const int k = h->n_marked % COMPUTE_MARKS;
+    const struct segment s = r->program->step[step].segment;
     enum rc rc = RC_OK;
 
     if (r->ready == NULL)
         return RC_OK;
-    if (!compute_mark(r->compute, k))
+    if (!compute_has_marks(r->compute))
         return layer_ready(r->ready, r->arg, s, r->grad);
-    h->segment[k] = s;
-    h->n_marked++;
+    if (h->n_elems == 0)
+        h->first = step;
+    h->n_elems += s.n_elems;
+    if (h->n_elems < r->network->n_params / COMPUTE_MARKS && s.at > 0)
+        return RC_OK;
+    h->group[h->n_marked % COMPUTE_MARKS] = (struct group){ h->first, step };
+    h->n_elems = 0;
+    compute_mark(r->compute, h->n_marked++ % COMPUTE_MARKS);
     if (h->n_marked - h->n_handed == COMPUTE_MARKS)
         TRY(hand_over_oldest(r, h));
 out:
@@ -297,7 +310,7 @@ enum rc network_run(const struct run *r)
         if (r->observer != NULL && (i == 0 || !same_work(s - 1, s)))
             tell(r, s, true);
         if (s->kind == STEP_READY)
-            TRY(hand_over(r, &handing, s->segment));
+            TRY(hand_over(r, &handing, i));
         else
             step_fns[s->kind](r, s, &r->network->node[s->node]);
         if (r->observer != NULL && (i + 1 == p->n_steps || !same_work(s, s + 1)))

@@ -145,13 +145,15 @@ void compute_get(struct compute *c, void *host, const void *from, size_t n_bytes
     c->ops->get(c, host, from, n_bytes);
 }
 
-bool compute_mark(struct compute *c, int k)
+bool compute_has_marks(const struct compute *c)
 {
-    assert(k >= 0 && k < COMPUTE_MARKS);
-    if (c->ops->mark == NULL)
-        return false;
+    return c->ops->mark != NULL;
+}
+
+void compute_mark(struct compute *c, int k)
+{
+    assert(k >= 0 && k < COMPUTE_MARKS && compute_has_marks(c));
     c->ops->mark(c, k);
-    return true;
 }
 
 void compute_as_of(struct compute *c, int k)

@@ -127,6 +127,8 @@ struct compute_backend {
     void (*memory_close)(struct compute *c, void **memory);
     /* Bytes that memory_open could still give, about; SIZE_MAX: not known. */
     size_t (*memory_available)(struct compute *c);
+    /* Optional (may be NULL): what the device calls itself, "NVIDIA H200". */
+    void (*device_name)(struct compute *c, char *out, size_t n_bytes);
     /* Optional (both or neither): n_bytes of host memory, zeroed, that put() and get() copy from and to at the full
      * speed of the link, without a copy on the way: pinned memory, of which there is little. RC_NOMEM. */
     enum rc (*host_open)(struct compute *c, void **out, size_t n_bytes);
@@ -249,8 +251,9 @@ enum rc compute_host_open(struct compute *c, void **out, size_t n_bytes, const c
 void compute_host_close(struct compute *c, void **memory); /* NULL-safe, nulls */
 void compute_put(struct compute *c, void *to, const void *host, size_t n_bytes);
 void compute_get(struct compute *c, void *host, const void *from, size_t n_bytes);
-/* Of a backend that has them: without, compute_mark() says false and nothing is marked. */
-bool compute_mark(struct compute *c, int k) MUST_CHECK;
+bool compute_has_marks(const struct compute *c);
+/* Of a backend that has them. */
+void compute_mark(struct compute *c, int k);
 void compute_as_of(struct compute *c, int k);
 
 /* Wrappers, one per operation, arguments as above; they assert shapes and count work: a GEMM is

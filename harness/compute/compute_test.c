@@ -2,7 +2,7 @@
 /*
  * compute_test.c - backends through the suite, and mutants the suite must catch.
  *
- * usage: compute_test suite NAME | bf16 NAME | mutant NAME | control NAME | registry | allocation
+ * usage: compute_test suite NAME | tf32 NAME | bf16 NAME | mutant NAME | control NAME | registry | allocation
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -110,6 +110,12 @@ static void suite_passes(void **state)
     pass_suite(PRECISION_FP32);
 }
 
+static void suite_passes_in_tf32(void **state)
+{
+    (void)state;
+    pass_suite(PRECISION_TF32);
+}
+
 static void suite_passes_in_bf16(void **state)
 {
     (void)state;
@@ -186,6 +192,7 @@ static void allocations_are_counted(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest suite[] = { cmocka_unit_test(suite_passes) };
+    const struct CMUnitTest tf32[] = { cmocka_unit_test(suite_passes_in_tf32) };
     const struct CMUnitTest bf16[] = { cmocka_unit_test(suite_passes_in_bf16) };
     const struct CMUnitTest mutant[] = { cmocka_unit_test(mutant_is_caught) };
     const struct CMUnitTest control[] = { cmocka_unit_test(control_passes) };
@@ -196,6 +203,8 @@ int main(int argc, char **argv)
     wanted = argc > 2 ? argv[2] : "";
     if (strcmp(what, "suite") == 0)
         return cmocka_run_group_tests(suite, NULL, NULL);
+    if (strcmp(what, "tf32") == 0)
+        return cmocka_run_group_tests(tf32, NULL, NULL);
     if (strcmp(what, "bf16") == 0)
         return cmocka_run_group_tests(bf16, NULL, NULL);
     if (strcmp(what, "mutant") == 0)
@@ -206,7 +215,7 @@ int main(int argc, char **argv)
         return cmocka_run_group_tests(registry, NULL, NULL);
     if (strcmp(what, "allocation") == 0)
         return cmocka_run_group_tests(allocation, NULL, NULL);
-    fprintf(stderr,
-            "usage: compute_test suite NAME | bf16 NAME | mutant NAME | control NAME | registry | allocation\n");
+    fprintf(stderr, "usage: compute_test suite NAME | tf32 NAME | bf16 NAME | mutant NAME | control NAME | registry | "
+                    "allocation\n");
     return 2;
 }

@@ -80,6 +80,11 @@ static size_t cuda_memory_available(struct compute *c)
     return cuda_device_available(cuda_of(c)->device);
 }
 
+static void cuda_device_name_of(struct compute *c, char *out, size_t n_bytes)
+{
+    cuda_device_name(cuda_of(c)->device, out, n_bytes);
+}
+
 static enum rc cuda_memory_open(struct compute *base, void **out, size_t n_bytes)
 {
     struct cuda_compute *c = cuda_of(base);
@@ -292,6 +297,7 @@ const struct compute_backend compute_cuda = {
     .host_open = cuda_host_open,
     .host_close = cuda_host_close,
     .memory_available = cuda_memory_available,
+    .device_name = cuda_device_name_of,
     .put = cuda_put,
     .get = cuda_get,
     .sync = cuda_sync,

@@ -19,10 +19,10 @@
 
 enum {
     CUDA_LOG_BYTES = 1 << 20,
-    CUDA_LOGS_KEPT = 8,
-    CUDA_GRAPH_MIN_CALLS = 8, /* a shorter log is not worth a graph */
-    CUDA_MAX_RESULTS = 64,    /* losses between two syncs, before one waits */
-    CUDA_MAX_KEYS = 64,       /* dropouts in one log */
+    CUDA_LOGS_KEPT = 4 * COMPUTE_MARKS, /* a step with all marks is one more log than marks; two batch sizes of it */
+    CUDA_GRAPH_MIN_CALLS = 4,           /* a shorter log is not worth a graph */
+    CUDA_MAX_RESULTS = 64,              /* losses between two syncs, before one waits */
+    CUDA_MAX_KEYS = 64,                 /* dropouts in one log */
     CUDA_STAGING_BYTES = 4 << 20,
     CUDA_STAGINGS = 2,
     CUDA_MAX_PINNED = 8, /* blocks of host_open() at a time */

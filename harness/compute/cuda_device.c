@@ -278,6 +278,15 @@ size_t cuda_device_available(struct cuda_device *d)
     return worked(d, cudaMemGetInfo(&n_free, &n_total), "memory") ? n_free : 0;
 }
 
+void cuda_device_name(struct cuda_device *d, char *out, size_t n_bytes)
+{
+    struct cudaDeviceProp about;
+
+    snprintf(out, n_bytes, "GPU %d", d->device);
+    if (worked(d, cudaGetDeviceProperties(&about, d->device), "name"))
+        snprintf(out, n_bytes, "%s", about.name);
+}
+
 void *cuda_device_pin(struct cuda_device *d, size_t n_bytes)
 {
     void *memory = NULL;

@@ -54,6 +54,8 @@ cuda_stream cuda_device_stream(struct cuda_device *d);
 void *cuda_device_alloc(struct cuda_device *d, size_t n_bytes);
 void cuda_device_free(struct cuda_device *d, void *memory); /* waits */
 size_t cuda_device_available(struct cuda_device *d);
+/* What it calls itself, or "GPU 0" by its number. */
+void cuda_device_name(struct cuda_device *d, char *out, size_t n_bytes);
 /* Host memory that the GPU copies from and to at full speed, while the host does other things. */
 void *cuda_device_pin(struct cuda_device *d, size_t n_bytes);
 void cuda_device_unpin(struct cuda_device *d, void *memory);

@@ -114,6 +114,27 @@ static void repeated_steps_become_graphs(void **state)
     side_close(plain);
 }
 
+/* Each mark ends a log: all those of a step are found again in the next. */
+static void steps_with_marks_become_graphs(void **state)
+{
+    struct side *a = side_open(&compute_cuda, NULL);
+    float *x = side_reals(a, 64), *y = side_reals(a, 64);
+    uint64_t n_launches = 0;
+
+    (void)state;
+    for (int step = 0; step < 4; step++) {
+        n_launches = ((struct cuda_compute *)a->c)->n_graph_launches;
+        for (size_t k = 0; k < COMPUTE_MARKS; k++) {
+            for (size_t i = 0; i < CUDA_GRAPH_MIN_CALLS; i++)
+                compute_accumulate(a->c, x, y, 1 + k);
+            compute_mark(a->c, (int)k);
+        }
+        assert_int_equal(compute_sync(a->c), RC_OK);
+    }
+    assert_int_equal(((struct cuda_compute *)a->c)->n_graph_launches - n_launches, COMPUTE_MARKS);
+    side_close(a);
+}
+
 /* More different steps than logs are kept, and one that comes back; more losses and keys than have a place. */
 static void many_logs_and_results_find_room(void **state)
 {
@@ -124,7 +145,7 @@ static void many_logs_and_results_find_room(void **state)
     (void)state;
     for (int k = 0; k < 2; k++) {
         struct side *s = k ? b : a;
-        float *x = side_reals(s, 64), *y = side_reals(s, 64);
+        float *x = side_reals(s, CUDA_LOGS_KEPT + 2), *y = side_reals(s, CUDA_LOGS_KEPT + 2);
         for (size_t round = 0; round < 3 * CUDA_LOGS_KEPT; round++) {
             for (size_t i = 0; i < CUDA_GRAPH_MIN_CALLS; i++)
                 compute_accumulate(s->c, x, y, 1 + round % (CUDA_LOGS_KEPT + 2));
@@ -151,9 +172,9 @@ static void marks_let_later_calls_wait(void **state)
     (void)state;
     compute_get(a->c, was, x, sizeof was);
     compute_accumulate(a->c, x, x, 64);
-    assert_true(compute_mark(a->c, 1));
+    compute_mark(a->c, 1);
     compute_accumulate(a->c, y, x, 64);
-    assert_true(compute_mark(a->c, 2));
+    compute_mark(a->c, 2);
     compute_as_of(a->c, 1);
     assert_int_equal(compute_sync(a->c), RC_OK);
     compute_get(a->c, marked, x, sizeof marked);
@@ -226,6 +247,20 @@ static void other_devices_are_not_there(void **state)
     assert_null(c);
 }
 
+static void devices_have_names(void **state)
+{
+    struct side *a = side_open(&compute_cuda, NULL);
+    char name[64] = "", cut[4] = "";
+
+    (void)state;
+    a->c->ops->device_name(a->c, name, sizeof name);
+    a->c->ops->device_name(a->c, cut, sizeof cut);
+    assert_true(strlen(name) >= sizeof cut - 1);
+    assert_int_equal(strlen(cut), sizeof cut - 1);
+    assert_memory_equal(cut, name, sizeof cut - 1);
+    side_close(a);
+}
+
 /* C5: through put and get alone; the emulated device protects its memory while the host runs. More bytes than all
  * staging, and not a whole number of pieces. */
 static void copies_of_any_size_arrive(void **state)
@@ -279,10 +314,12 @@ static int run(const char *what)
                                          cmocka_unit_test(pools_agree),
                                          cmocka_unit_test(values_agree) };
     const struct CMUnitTest graphs[] = { cmocka_unit_test(repeated_steps_become_graphs),
+                                         cmocka_unit_test(steps_with_marks_become_graphs),
                                          cmocka_unit_test(many_logs_and_results_find_room) };
     const struct CMUnitTest copies[] = { cmocka_unit_test(copies_of_any_size_arrive),
                                          cmocka_unit_test(marks_let_later_calls_wait),
-                                         cmocka_unit_test(other_devices_are_not_there) };
+                                         cmocka_unit_test(other_devices_are_not_there),
+                                         cmocka_unit_test(devices_have_names) };
     const struct CMUnitTest errors[] = { cmocka_unit_test(failures_name_the_operation),
                                          cmocka_unit_test(missing_memory_is_named) };
 

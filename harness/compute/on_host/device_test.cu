@@ -149,6 +149,12 @@ size_t cuda_device_available(struct cuda_device *d)
     return d->n_used_bytes < limits.memory_bytes ? limits.memory_bytes - d->n_used_bytes : 0;
 }
 
+void cuda_device_name(struct cuda_device *d, char *out, size_t n_bytes)
+{
+    (void)d;
+    snprintf(out, n_bytes, "the CPU in place of a GPU");
+}
+
 void *cuda_device_pin(struct cuda_device *d, size_t n_bytes)
 {
     (void)d;
