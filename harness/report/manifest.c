@@ -45,6 +45,22 @@ static void cpu_fact(char *out, size_t n_bytes, const char *key)
         fclose(from);
 }
 
+void manifest_cpu_model(char *out, size_t n_bytes)
+{
+    cpu_fact(out, n_bytes, "model name");
+    if (!*out)
+        cpu_fact(out, n_bytes, "Model");
+}
+
+void manifest_date(char *out, size_t n_bytes)
+{
+    const time_t now = time(NULL);
+    struct tm utc;
+
+    if (!gmtime_r(&now, &utc) || strftime(out, n_bytes, "%Y-%m-%dT%H:%M:%SZ", &utc) == 0)
+        out[0] = '\0';
+}
+
 /* Cores this process may use, which is less than the machine has under a batch system. */
 static uint64_t cores_count(void)
 {
@@ -71,9 +87,7 @@ static void fill_build(struct record *r)
 static void fill_machine(struct record *r)
 {
     struct utsname os;
-    struct tm utc;
     char text[256];
-    time_t now = time(NULL);
     long n_pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
 
     child_host_name(text, sizeof text);
@@ -84,19 +98,15 @@ static void fill_machine(struct record *r)
     } else {
         record_null(r, "kernel");
     }
-    cpu_fact(text, sizeof text, "model name");
-    if (!*text)
-        cpu_fact(text, sizeof text, "Model");
+    manifest_cpu_model(text, sizeof text);
     record_text(r, "cpu_model", known(text));
     record_u64(r, "cores_count", cores_count());
     if (n_pages > 0 && page_bytes > 0)
         record_u64(r, "memory_bytes", (uint64_t)n_pages * (uint64_t)page_bytes);
     else
         record_null(r, "memory_bytes");
-    if (gmtime_r(&now, &utc) && strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc) > 0)
-        record_text(r, "date_utc", text);
-    else
-        record_null(r, "date_utc");
+    manifest_date(text, sizeof text);
+    record_text(r, "date_utc", known(text));
 }
 
 /* Versions as found when this binary was built. */

@@ -4,6 +4,8 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 bool resident_peak_reset(void)
 {
@@ -18,13 +20,14 @@ bool resident_peak_reset(void)
 double resident_peak_bytes(void)
 {
     FILE *from = fopen("/proc/self/status", "r");
-    unsigned long long kib = 0;
-    bool found = false;
+    static const char key[] = "VmHWM:";
+    double bytes = NAN;
     char line[256];
 
-    while (from && !found && fgets(line, sizeof line, from))
-        found = sscanf(line, "VmHWM: %llu kB", &kib) == 1;
+    while (from && isnan(bytes) && fgets(line, sizeof line, from))
+        if (strncmp(line, key, sizeof key - 1) == 0)
+            bytes = 1024.0 * strtod(line + sizeof key - 1, NULL);
     if (from)
         fclose(from);
-    return found ? 1024.0 * (double)kib : NAN;
+    return bytes;
 }

@@ -97,6 +97,8 @@ static enum rc open_side(struct bench *b, int which)
     enum rc rc;
 
     TRY(compute_open(&s->compute, env->backend, &compute));
+    if (s->compute->ops->device_name != NULL)
+        s->compute->ops->device_name(s->compute, b->out->device, sizeof b->out->device);
     const struct training_env training = { .compute = s->compute,
                                            .dataset = env->dataset,
                                            .seed = env->seed,

@@ -43,7 +43,8 @@ struct layer_cost {             /* of one node; index: enum network_phase */
 
 struct measurement { /* owned */
     struct network *network;
-    struct layer_cost *layer; /* [network->n_nodes] */
+    char device[PROFILE_TEXT_BYTES]; /* what it calls itself; "": the backend names none */
+    struct layer_cost *layer;        /* [network->n_nodes] */
     int n_steps;
     bool apart;             /* whole steps and layers were timed in turns: sums of layers include waits */
     struct spread step_s;   /* gradient and update */

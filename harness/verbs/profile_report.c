@@ -151,20 +151,30 @@ out:
     return rc;
 }
 
-static enum rc print_totals(FILE *to, const struct measurement *m, const struct report_about *about)
+static enum rc run_rows(struct table *t, const struct measurement *m, const struct report_about *about)
 {
-    static const struct column column[] = { { "", ALIGN_LEFT }, { "", ALIGN_LEFT } };
     const struct network *n = m->network;
-    struct table *t = NULL;
     enum rc rc;
 
-    TRY(table_open(&t, column, 2));
     TRY(row(t, "run", "%s%s, batch %d of %d x %d x %d, %d classes, %s %s, %d thread%s, %s", n->name,
             n->opts.width_divisor > 1 ? " (narrowed)" : "", about->batch, n->C_in, n->opts.image_size,
             n->opts.image_size, n->opts.n_classes, about->compute, about->precision, about->n_threads,
             about->n_threads == 1 ? "" : "s", about->device));
+    TRY(row(t, "program", "%s", about->program));
     TRY(row(t, "steps", "%d, after %d of warm-up, each followed by its GEMMs alone; medians", m->n_steps,
             about->n_warmup));
+out:
+    return rc;
+}
+
+static enum rc print_totals(FILE *to, const struct measurement *m, const struct report_about *about)
+{
+    static const struct column column[] = { { "", ALIGN_LEFT }, { "", ALIGN_LEFT } };
+    struct table *t = NULL;
+    enum rc rc;
+
+    TRY(table_open(&t, column, 2));
+    TRY(run_rows(t, m, about));
     TRY(row(t, "throughput", "%.4g images/s (quartiles %.4g to %.4g)", about->batch / m->step_s.median,
             about->batch / m->step_s.high, about->batch / m->step_s.low));
     TRY(row_ms(t, "step", &m->step_s, ""));
@@ -216,12 +226,12 @@ enum rc profile_of_measurement(struct profile **out, const struct measurement *m
     TRY(profile_of_network(&p, m->network, about->batch));
     snprintf(p->precision, sizeof p->precision, "%s", about->precision);
     snprintf(p->device, sizeof p->device, "%s", about->device);
-    snprintf(
-        p->source, sizeof p->source,
-        "measured: medians of %d steps after %d of warm-up, compute %s; images_per_s is of whole steps, the update "
-        "and the data included, the layers' times are of %s",
-        m->n_steps, about->n_warmup, about->compute,
-        m->apart ? "layers with waits between them, shrunk to a step without" : "the layers alone");
+    snprintf(p->source, sizeof p->source,
+             "measured: medians of %d steps after %d of warm-up, compute %s, by %s; images_per_s is of whole steps, "
+             "the update "
+             "and the data included, the layers' times are of %s",
+             m->n_steps, about->n_warmup, about->compute, about->program,
+             m->apart ? "layers with waits between them, shrunk to a step without" : "the layers alone");
     p->n_threads = about->n_threads;
     p->images_per_s = about->batch / m->step_s.median;
     for (int i = 0; i < p->n_layers; i++) {

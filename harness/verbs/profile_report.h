@@ -7,7 +7,8 @@
 
 #include "harness/verbs/profile_measure.h"
 
-struct report_about { /* borrowed */
+struct report_about {    /* borrowed */
+    const char *program; /* what measured, with what, when */
     const char *compute, *precision, *device;
     int batch, n_threads, n_warmup;
 };

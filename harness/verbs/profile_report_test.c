@@ -18,7 +18,13 @@
 enum { F = PHASE_FORWARD, B = PHASE_BACKWARD };
 
 static const struct report_about ABOUT = {
-    .compute = "cpu", .precision = "fp32", .device = "a device", .batch = 8, .n_threads = 2, .n_warmup = 3
+    .program = "gradmark 9.9 (commit abc), products: by a library, a date",
+    .compute = "cpu",
+    .precision = "fp32",
+    .device = "a device",
+    .batch = 8,
+    .n_threads = 2,
+    .n_warmup = 3,
 };
 
 /* lenet; its first layer: 2 + 6 ms, 0.6 + 1.4 ms of GEMM, 80 Mflop, 4 MB. Each other layer with flops: 1 + 2 ms. */
@@ -90,6 +96,7 @@ static const struct {
     { "c1", "2.000 6.000 10.0 25.0 % 4.00 47.1 % 47.1 %" }, /* 80 Mflop in 8 ms; GEMMs 2 of 8 ms; 4 MB; 8 of 17 ms */
     { "fc4", "1.000 2.000 10.0 66.7 % 3.00 17.6 % 100.0 %" },
     { "run", "lenet, batch 8 of 1 x 8 x 8, 10 classes, cpu fp32, 2 threads, a device" },
+    { "program", "gradmark 9.9 (commit abc), products: by a library, a date" },
     { "steps", "7, after 3 of warm-up" },
     { "throughput", "160 images/s (quartiles 80 to 200)" },
     { "step", "50.000 ms (quartiles 40.000 to 100.000)" },
@@ -208,6 +215,7 @@ static void the_profile_holds_what_was_measured(void **state)
     assert_true(p->images_per_s == 8 / 0.05);
     assert_int_equal(p->n_threads, 2);
     assert_non_null(strstr(p->source, "measured: medians of 7 steps after 3"));
+    assert_non_null(strstr(p->source, ABOUT.program));
     assert_int_equal(p->layer[0].forward_ns, 2000000);
     assert_int_equal(p->layer[0].backward_ns, 6000000);
     assert_int_equal(p->layer[0].gemm_forward_ns, 600000);

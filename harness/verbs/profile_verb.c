@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* profile_verb.c - gradmark profile: where the time of a training step goes, layer by layer, and a file of it. */
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/file.h"
 #include "harness/base/opt.h"
+#include "harness/report/manifest.h"
 #include "harness/report/table.h"
 #include "harness/train/file_data.h"
 #include "harness/verbs/profile_report.h"
@@ -309,30 +309,21 @@ static enum precision precision_of(const char *name)
     return strcmp(name, "tf32") == 0 ? PRECISION_TF32 : strcmp(name, "bf16") == 0 ? PRECISION_BF16 : PRECISION_FP32;
 }
 
-/* What the processor calls itself; "" where the system does not tell. */
-static void cpu_name(char *out, size_t n_bytes)
+/* What measures, with what, when: a profile file outlives the run that made it. */
+static void name_program(char *out, size_t n_bytes)
 {
-    FILE *from = fopen("/proc/cpuinfo", "r");
-    char line[256];
+    char version[64], date[32];
 
-    out[0] = '\0';
-    while (from != NULL && fgets(line, sizeof line, from) != NULL) {
-        char *at = strncmp(line, "model name", 10) == 0 ? strchr(line, ':') : NULL;
-        if (at == NULL)
-            continue;
-        at += strspn(at, ": \t");
-        at[strcspn(at, "\n")] = '\0';
-        snprintf(out, n_bytes, "%s", at);
-        break;
-    }
-    if (from != NULL)
-        fclose(from);
+    manifest_version(version, sizeof version);
+    manifest_date(date, sizeof date);
+    snprintf(out, n_bytes, "gradmark %s, products: %s, %s", version, GRADMARK_PRODUCTS, date);
 }
 
 static enum rc report(const struct profile_opts *o, const struct measure_env *env, const struct measurement *m)
 {
-    char device[PROFILE_TEXT_BYTES] = "GPU 0";
-    const struct report_about about = { .compute = o->compute,
+    char device[PROFILE_TEXT_BYTES], program[256];
+    const struct report_about about = { .program = program,
+                                        .compute = o->compute,
                                         .precision = o->precision,
                                         .device = device,
                                         .batch = (int)o->batch,
@@ -341,8 +332,11 @@ static enum rc report(const struct profile_opts *o, const struct measure_env *en
     struct profile *p = NULL;
     enum rc rc;
 
-    if (strcmp(o->compute, "cpu") == 0)
-        cpu_name(device, sizeof device);
+    name_program(program, sizeof program);
+    if (m->device[0] != '\0')
+        snprintf(device, sizeof device, "%s", m->device);
+    else
+        manifest_cpu_model(device, sizeof device);
     TRY(profile_print(stdout, m, &about));
     if (o->out[0] != '\0') {
         TRY(profile_of_measurement(&p, m, &about));
