@@ -64,6 +64,53 @@ static enum rc refuse_third(void *arg, struct segment s, const float *grad)
     return ++*n_calls == 3 ? RC_PEER : RC_OK;
 }
 
+static size_t n_images_made;
+
+static enum rc counted_image(const struct dataset *d, size_t i, float *x, size_t channel_stride)
+{
+    n_images_made++;
+    return image(d, i, x, channel_stride);
+}
+
+/* Beside a yardstick's GEMMs nothing is made or copied, after its first batch; any other gradient has a batch of its
+ * own. */
+static void a_yardstick_keeps_its_batch(void **state)
+{
+    static const struct dataset_ops ops = { .image = counted_image, .label = label };
+    const struct dataset images = { .ops = &ops,
+                                    .name = "pattern",
+                                    .n_train = 64,
+                                    .n_features = (size_t)3 * SIDE * SIDE,
+                                    .n_classes = 10,
+                                    .C = 3,
+                                    .H = SIDE,
+                                    .W = SIDE };
+    const struct network_opts narrow = { .image_size = SIDE, .n_classes = 10, .width_divisor = 4 };
+
+    (void)state;
+    for (int alone = 0; alone < 2; alone++) {
+        const struct compute_env compute = { .gemms_alone = alone };
+        struct training_env env = { .dataset = &images, .seed = 5, .max_batch = B, .network = narrow };
+        struct training *t = NULL;
+        void *param = NULL, *grad = NULL;
+        double loss;
+        assert_int_equal(compute_open(&env.compute, &compute_cuda, &compute), RC_OK);
+        struct compute *c = env.compute;
+        assert_int_equal(workload_open(&t, &workload_resnet8, &env), RC_OK);
+        const size_t n_bytes = workload_n_params(t) * sizeof(float);
+        assert_int_equal(compute_memory_open(c, &param, n_bytes, "parameters"), RC_OK);
+        assert_int_equal(compute_memory_open(c, &grad, n_bytes, "gradients"), RC_OK);
+        n_images_made = 0;
+        for (uint64_t step = 0; step < 3; step++)
+            assert_int_equal(workload_gradient(t, param, step * B, B, grad, &loss, NULL, NULL), RC_OK);
+        assert_int_equal(n_images_made, alone ? B : 3 * B);
+        compute_memory_close(c, &param);
+        compute_memory_close(c, &grad);
+        workload_close(&t);
+        compute_close(&c);
+    }
+}
+
 /* M2, M5, M6 */
 static void segments_are_final_when_ready(void **state)
 {
@@ -130,7 +177,8 @@ static void segments_are_final_when_ready(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(segments_are_final_when_ready) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(segments_are_final_when_ready),
+                                        cmocka_unit_test(a_yardstick_keeps_its_batch) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,13 +14,15 @@ struct network_trainer {
     struct program train; /* empty: forward_only */
     struct program infer;
     struct network_memory sums;
-    void *memory;      /* the block of both programs */
-    void *state;       /* float[network->n_state] */
-    void *x, *label;   /* the batch, where the host's memory is not the compute's; else NULL */
-    float *host;       /* there: float[n_params], for init */
-    struct feed *feed; /* NULL: hollow */
-    double *loss;      /* [infer.n_losses]: both programs count all losses of the network */
-    size_t n_correct;  /* of the last batch */
+    void *memory;         /* the block of both programs */
+    void *state;          /* float[network->n_state] */
+    void *x, *label;      /* the batch, where the host's memory is not the compute's; else NULL */
+    float *host;          /* there: float[n_params], for init */
+    struct feed *feed;    /* NULL: hollow */
+    const float *batch_x; /* the last batch of a gradient: x and label, or lent by the feed */
+    const uint32_t *batch_label;
+    double *loss;     /* [infer.n_losses]: both programs count all losses of the network */
+    size_t n_correct; /* of the last batch */
     const struct network_observer *observer;
     bool poison; /* network_run.h */
 };
