@@ -13,7 +13,7 @@ load share.'/style.gp'
 peak = real(peak_gflop_per_s)
 stream = real(peak_gb_per_s)
 
-# --- kinds, in the order of the data; the scale ---
+# --- kinds; the scale ---
 kinds = ''
 least_x = 1e300
 most_x = 0.0
@@ -76,6 +76,23 @@ set ylabel 'speed (GFLOP/s, logarithmic)' offset 0, 0
 
 # --- text ---
 colours = '#0072B2 #D55E00 #009E73 #CC79A7 #E69F00 #56B4E9'
+# A kind has the same colour in the charts of all networks; kinds that are not known here come after those that are.
+known = '"larger convolution" "1x1 convolution" "dense" "other layers"'
+drawn = ''
+drawn_colours = ''
+do for [i = 1:words(known)] {
+    if (strstrt(kinds, '"'.word(known, i).'"')) {
+        drawn = drawn.' "'.word(known, i).'"'
+        drawn_colours = drawn_colours.' '.word(colours, i)
+    }
+}
+do for [i = 1:words(kinds)] {
+    if (!strstrt(known, '"'.word(kinds, i).'"')) {
+        drawn = drawn.' "'.word(kinds, i).'"'
+        drawn_colours = drawn_colours.' '.word(colours, int(words(known) + i - 1) % 6 + 1)
+    }
+}
+kinds = drawn
 heading = joined(model, 'speed of each layer under the roofs of this machine')
 set label 1 heading at screen 0.02, 0.955 left font big_font(heading)
 set label 2 note at screen 0.02, 0.905 left font small_font(note) tc rgb '#505050'
@@ -86,7 +103,7 @@ entry_lines = ''
 entry_boxes = ''
 do for [i = 1:words(kinds)] {
     entry_names = entry_names.' "'.word(kinds, i).'"'
-    entry_colours = entry_colours.' '.word(colours, int(i - 1) % 6 + 1)
+    entry_colours = entry_colours.' '.word(drawn_colours, i)
     entry_points = entry_points.' 7'
     entry_lines = entry_lines.' 0'
     entry_boxes = entry_boxes.' 0'
@@ -110,7 +127,7 @@ of(i, y) = strcol(1) eq word(kinds, i) ? y : NaN
 area(s) = dot * (0.35 + 1.9 * sqrt(s / most_share))
 plot roof(x) with lines lc rgb '#404040' lw 2.5 notitle, \
     for [i = 1:words(kinds)] data using 2:(of(i, $3)):(area($4)) with points pt 7 ps variable \
-        lc rgb '#60'.substr(word(colours, int(i - 1) % 6 + 1), 2, 7) notitle, \
+        lc rgb '#60'.substr(word(drawn_colours, i), 2, 7) notitle, \
     for [i = 1:words(kinds)] data using 2:(of(i, $3)):(area($4)) with points pt 6 ps variable \
-        lc rgb word(colours, int(i - 1) % 6 + 1) lw 1 notitle
+        lc rgb word(drawn_colours, i) lw 1 notitle
 set output
