@@ -11,11 +11,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/types.h>
 
 #include <cmocka.h>
 
 #include "data/feed.h"
+#include "harness/base/test_allocations.h"
 
 enum { C = 3, H = 6, W = 5, PLANE = H * W, N_TRAIN = 101, N_TEST = 13, N_CLASSES = 4, MAX_BATCH = 8 };
 
@@ -331,44 +331,6 @@ static void data_without_images_is_refused(void **state)
     dataset_close(&line);
 }
 
-static atomic_size_t n_maps;        /* of n_allocations */
-static atomic_size_t n_allocations; /* the thread that reads ahead counts, too */
-
-void *__real_malloc(size_t n_bytes);
-void *__real_calloc(size_t n, size_t n_bytes);
-void *__real_realloc(void *old, size_t n_bytes);
-void *__real_mmap(void *at, size_t n_bytes, int protection, int flags, int fd, off_t offset);
-void *__wrap_malloc(size_t n_bytes);
-void *__wrap_calloc(size_t n, size_t n_bytes);
-
-void *__wrap_malloc(size_t n_bytes)
-{
-    n_allocations++;
-    return __real_malloc(n_bytes);
-}
-
-void *__wrap_calloc(size_t n, size_t n_bytes)
-{
-    n_allocations++;
-    return __real_calloc(n, n_bytes);
-}
-
-void *__wrap_realloc(void *old, size_t n_bytes);
-void *__wrap_mmap(void *at, size_t n_bytes, int protection, int flags, int fd, off_t offset);
-
-void *__wrap_realloc(void *old, size_t n_bytes)
-{
-    n_allocations++;
-    return __real_realloc(old, n_bytes);
-}
-
-void *__wrap_mmap(void *at, size_t n_bytes, int protection, int flags, int fd, off_t offset)
-{
-    n_allocations++;
-    n_maps++;
-    return __real_mmap(at, n_bytes, protection, flags, fd, offset);
-}
-
 /* F2 */
 static void nothing_allocates_after_open(void **state)
 {
@@ -382,16 +344,16 @@ static void nothing_allocates_after_open(void **state)
         const struct feed_env env = {
             .dataset = d, .seed = 5, .max_batch = MAX_BATCH, .stride = MAX_BATCH, .prefetch = prefetch
         };
-        const size_t n_maps_before = n_maps;
+        const size_t n_maps_before = test_maps();
         assert_int_equal(feed_open(&f, &env), RC_OK);
-        assert_true(n_maps > n_maps_before); /* an arena is seen */
-        const size_t before = n_allocations;
+        assert_true(test_maps() > n_maps_before); /* an arena is seen */
+        const size_t before = test_allocations();
         enum rc rc = RC_OK;
         for (uint64_t i = 0; rc == RC_OK && i < 50; i++)
             rc = feed_batch(f, i * MAX_BATCH, MAX_BATCH, &x, &label);
         if (rc == RC_OK)
             rc = feed_test(f, 0, MAX_BATCH, &x, &label);
-        const size_t after = n_allocations;
+        const size_t after = test_allocations();
         feed_close(&f);
         assert_int_equal(rc, RC_OK);
         assert_true(before > 0);

@@ -12,11 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include <cmocka.h>
 
 #include "data/dataset.h"
+#include "harness/base/test_allocations.h"
 #include "harness/compute/compute.h"
 #include "models/training_suite_kit.h"
 #include "models/workload.h"
@@ -24,41 +24,6 @@
 enum { MAX_SEGMENTS = 600, GUARD = 16, B = 4, MAX_FAILURES = 40 };
 
 static const struct workload *workload;
-static volatile size_t n_allocations; /* volatile: compilers know that calloc changes no variables */
-
-/* Linked with --wrap: every allocation of this program and its static libraries. */
-void *__real_malloc(size_t n_bytes);
-void *__real_calloc(size_t n, size_t n_bytes);
-void *__real_realloc(void *p, size_t n_bytes);
-void *__real_mmap(void *at, size_t n_bytes, int protection, int flags, int file, off_t offset);
-void *__wrap_malloc(size_t n_bytes);
-void *__wrap_calloc(size_t n, size_t n_bytes);
-void *__wrap_realloc(void *p, size_t n_bytes);
-void *__wrap_mmap(void *at, size_t n_bytes, int protection, int flags, int file, off_t offset);
-
-void *__wrap_malloc(size_t n_bytes)
-{
-    n_allocations++;
-    return __real_malloc(n_bytes);
-}
-
-void *__wrap_calloc(size_t n, size_t n_bytes)
-{
-    n_allocations++;
-    return __real_calloc(n, n_bytes);
-}
-
-void *__wrap_realloc(void *p, size_t n_bytes)
-{
-    n_allocations++;
-    return __real_realloc(p, n_bytes);
-}
-
-void *__wrap_mmap(void *at, size_t n_bytes, int protection, int flags, int file, off_t offset)
-{
-    n_allocations++;
-    return __real_mmap(at, n_bytes, protection, flags, file, offset);
-}
 
 struct fixture {
     struct dataset *line; /* NULL: noise */
@@ -330,11 +295,11 @@ static void nothing_allocates_after_the_first(void **state)
     (void)state;
     fixture_open(&f, &compute_cpu, 5);
     rc = train_and_evaluate(&f, 0);
-    const size_t before = n_allocations;
+    const size_t before = test_allocations();
     for (uint64_t step = 1; step < 4 && rc == RC_OK; step++)
         rc = train_and_evaluate(&f, step * B);
     workload_init(f.training, f.param);
-    const size_t after = n_allocations;
+    const size_t after = test_allocations();
     assert_int_equal(rc, RC_OK);
     assert_int_equal(after - before, 0);
     assert_true(before > 0);

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "harness/base/test_allocations.h"
 #include "harness/compute/compute_mutants.h"
 #include "harness/compute/compute_suite.h"
 
@@ -21,41 +22,6 @@ extern const struct compute_backend compute_cuda; /* of on_host/, in place of th
 #endif
 
 static const char *wanted;
-static volatile size_t n_allocations; /* volatile: compilers know that calloc changes no variables */
-
-/* Linked with --wrap: every allocation of this program and its static libraries. */
-void *__real_malloc(size_t n_bytes);
-void *__real_calloc(size_t n, size_t n_bytes);
-void *__real_realloc(void *p, size_t n_bytes);
-void *__real_aligned_alloc(size_t alignment, size_t n_bytes);
-void *__wrap_malloc(size_t n_bytes);
-void *__wrap_calloc(size_t n, size_t n_bytes);
-void *__wrap_realloc(void *p, size_t n_bytes);
-void *__wrap_aligned_alloc(size_t alignment, size_t n_bytes);
-
-void *__wrap_malloc(size_t n_bytes)
-{
-    n_allocations++;
-    return __real_malloc(n_bytes);
-}
-
-void *__wrap_calloc(size_t n, size_t n_bytes)
-{
-    n_allocations++;
-    return __real_calloc(n, n_bytes);
-}
-
-void *__wrap_realloc(void *p, size_t n_bytes)
-{
-    n_allocations++;
-    return __real_realloc(p, n_bytes);
-}
-
-void *__wrap_aligned_alloc(size_t alignment, size_t n_bytes)
-{
-    n_allocations++;
-    return __real_aligned_alloc(alignment, n_bytes);
-}
 
 static const struct compute_backend *backend_found(const char *name)
 {
@@ -69,11 +35,6 @@ static const struct compute_backend *backend_found(const char *name)
     return b;
 }
 
-static size_t allocations_so_far(void)
-{
-    return n_allocations;
-}
-
 /* The GPU that is played on the CPU allocates as it goes; that is no business of C3. */
 static struct compute_suite_options options_for(const char *name, enum precision precision)
 {
@@ -83,7 +44,7 @@ static struct compute_suite_options options_for(const char *name, enum precision
                                            .n_threads_most = is_cuda ? 1 : 0,
                                            .log = stderr,
                                            .n_allocations =
-                                               is_cuda && GRADMARK_CUDA_ON_HOST ? NULL : allocations_so_far };
+                                               is_cuda && GRADMARK_CUDA_ON_HOST ? NULL : test_allocations };
 }
 
 /* C1 to C5: compute_suite.h. Skipped where the backend says that it has no such precision or device. */
@@ -125,7 +86,7 @@ static void suite_passes_in_bf16(void **state)
 /* Failures of a mutant in the cases of the operation it replaces. */
 static int mutant_failures(FILE *log)
 {
-    struct compute_suite_options options = { .log = log, .n_allocations = allocations_so_far };
+    struct compute_suite_options options = { .log = log, .n_allocations = test_allocations };
     struct compute_backend b;
 
     assert_true(compute_mutant(&b, &options.only, wanted));
@@ -175,15 +136,15 @@ static void registry_names_the_nearest(void **state)
 /* C3 is the suite's; that its counter counts is seen here. */
 static void allocations_are_counted(void **state)
 {
-    const size_t before = n_allocations;
+    const size_t before = test_allocations();
     void *volatile p = malloc(1), *volatile q = calloc(1, 1), *volatile r = aligned_alloc(64, 64);
 
     (void)state;
-    assert_int_equal(n_allocations - before, 3);
+    assert_int_equal(test_allocations() - before, 3);
     void *grown = realloc(p, 4096);
     assert_non_null(grown);
     p = grown;
-    assert_int_equal(n_allocations - before, 4);
+    assert_int_equal(test_allocations() - before, 4);
     free(p);
     free(q);
     free(r);

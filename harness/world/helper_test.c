@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "harness/base/test_allocations.h"
 #include "harness/world/helper.h"
 
 enum { N_STARTS = 3000 };
@@ -183,25 +184,6 @@ static void idle_helpers_sleep(void **state)
     assert_true(used_ns < (uint64_t)pause.tv_nsec / 2);
 }
 
-static atomic_size_t n_allocations;
-
-void *__real_malloc(size_t n_bytes);
-void *__real_calloc(size_t n, size_t n_bytes);
-void *__wrap_malloc(size_t n_bytes);
-void *__wrap_calloc(size_t n, size_t n_bytes);
-
-void *__wrap_malloc(size_t n_bytes)
-{
-    n_allocations++;
-    return __real_malloc(n_bytes);
-}
-
-void *__wrap_calloc(size_t n, size_t n_bytes)
-{
-    n_allocations++;
-    return __real_calloc(n, n_bytes);
-}
-
 /* H6 */
 static void nothing_allocates_after_open(void **state)
 {
@@ -210,11 +192,11 @@ static void nothing_allocates_after_open(void **state)
 
     (void)state;
     assert_int_equal(helper_open(&h, count, &c), RC_OK);
-    const size_t before = n_allocations;
+    const size_t before = test_allocations();
     for (int i = 0; i < 100; i++)
         helper_start(h);
     helper_wait(h);
-    const size_t after = n_allocations;
+    const size_t after = test_allocations();
     helper_close(&h);
     assert_true(before > 0);
     assert_int_equal(after - before, 0);

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "harness/base/test_allocations.h"
 #include "harness/world/team.h"
 
 enum { MAX_TASKS = 1000, MAX_THREADS = 8 };
@@ -198,25 +199,6 @@ static void idle_threads_sleep(void **state)
     assert_true(used < (uint64_t)pause.tv_nsec / 2);
 }
 
-static volatile size_t n_allocations;
-
-void *__real_malloc(size_t n_bytes);
-void *__real_calloc(size_t n, size_t n_bytes);
-void *__wrap_malloc(size_t n_bytes);
-void *__wrap_calloc(size_t n, size_t n_bytes);
-
-void *__wrap_malloc(size_t n_bytes)
-{
-    n_allocations++;
-    return __real_malloc(n_bytes);
-}
-
-void *__wrap_calloc(size_t n, size_t n_bytes)
-{
-    n_allocations++;
-    return __real_calloc(n, n_bytes);
-}
-
 /* G8 */
 static void nothing_allocates_after_open(void **state)
 {
@@ -224,10 +206,10 @@ static void nothing_allocates_after_open(void **state)
 
     (void)state;
     assert_int_equal(team_open(&team, 3, false), RC_OK);
-    const size_t before = n_allocations;
+    const size_t before = test_allocations();
     for (int i = 0; i < 10; i++)
         team_run(team, do_nothing, NULL, 100);
-    const size_t after = n_allocations;
+    const size_t after = test_allocations();
     team_close(&team);
     assert_true(before > 0);
     assert_int_equal(after - before, 0);

@@ -15,6 +15,12 @@ function(gradmark_test_program target)
   target_link_libraries(${target} PRIVATE ${PROGRAM_LINKS} PkgConfig::CMOCKA)
 endfunction()
 
+# gradmark_count_allocations(TARGET): the test program may ask test_allocations() (harness/base/test_allocations.h).
+function(gradmark_count_allocations target)
+  target_sources(${target} PRIVATE "${CMAKE_SOURCE_DIR}/harness/base/test_allocations.c")
+  target_link_options(${target} PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=mmap)
+endfunction()
+
 # gradmark_test(NAME PROGRAM target LABEL unit|net|mpi|sim|lint|cli [ARGS arg ...] [RANKS n] [TIMEOUT s])
 #   One CTest entry. RANKS: started by mpiexec with n ranks. Exit code 77 means skipped.
 function(gradmark_test name)
