@@ -6,7 +6,6 @@
  * under mpirun or srun, where processes are given, it runs in a part of the ranks while the others sleep.
  */
 #include <math.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 
 #include "harness/train/train.h"
 #include "harness/verbs/compare.h"
+#include "harness/verbs/stop.h"
 #include "harness/world/child.h"
 #include "harness/world/wait.h"
 #include "models/profile.h"
@@ -215,46 +215,6 @@ out:
     return rc;
 }
 
-/*
- * Stopping: a signal that came is told by its handler. The first puts another in its place, which does nothing: what
- * was done is kept, however often one is told to stop. The launch under way is ended (child_run).
- */
-static void ignore_signal(int number)
-{
-    (void)number;
-}
-
-static void note_signal(int number)
-{
-    struct sigaction action = { .sa_flags = SA_RESTART };
-
-    action.sa_handler = ignore_signal;
-    sigaction(number, &action, NULL);
-}
-
-static const int stop_signals[] = { SIGINT, SIGTERM };
-enum { N_STOP_SIGNALS = sizeof stop_signals / sizeof *stop_signals };
-
-static void catch_stops(void)
-{
-    for (int i = 0; i < N_STOP_SIGNALS; i++) {
-        struct sigaction now, action = { .sa_flags = SA_RESTART };
-        action.sa_handler = note_signal;
-        if (sigaction(stop_signals[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL)
-            sigaction(stop_signals[i], &action, NULL);
-    }
-}
-
-static bool stop_wanted(void)
-{
-    struct sigaction now;
-
-    for (int i = 0; i < N_STOP_SIGNALS; i++)
-        if (sigaction(stop_signals[i], NULL, &now) == 0 && now.sa_handler == ignore_signal)
-            return true;
-    return false;
-}
-
 static enum rc launch_child(struct comparison *c, const struct point *p, struct arguments *a)
 {
     char complaint[RC_MESSAGE_BYTES / 2], name[LAUNCH_NAME_BYTES];
@@ -364,7 +324,7 @@ enum rc compare_launch_all(struct comparison *c, struct world *w)
     if (!a)
         return rc_raise(RC_NOMEM, "no memory for arguments");
     if (!w)
-        catch_stops();
+        stop_catch();
     for (size_t turn = 0; !c->stopped; turn++) {
         TRY(another_turn(c, w, turn, &more));
         if (!more)

@@ -336,7 +336,7 @@ static double sum_s(const uint64_t *ns, size_t n)
 
 static uint64_t median_ns(const struct bench *b, const struct side *s, size_t i, double *scratch)
 {
-    const size_t n = (size_t)b->env->n_steps;
+    const size_t n = (size_t)b->out->n_steps;
 
     for (size_t step = 0; step < n; step++)
         scratch[step] = (double)s->ns[step * b->n_times + i];
@@ -345,7 +345,7 @@ static uint64_t median_ns(const struct bench *b, const struct side *s, size_t i,
 
 static enum rc summarise(struct bench *b)
 {
-    const size_t n = (size_t)b->env->n_steps;
+    const size_t n = (size_t)b->out->n_steps;
     struct measurement *m = b->out;
     double *scratch = calloc(n, sizeof *scratch);
 
@@ -361,7 +361,6 @@ static enum rc summarise(struct bench *b)
         m->layer[i / N_PHASES].ns[i % N_PHASES] = median_ns(b, &b->side[SIDE_FULL], i, scratch);
         m->layer[i / N_PHASES].gemm_ns[i % N_PHASES] = median_ns(b, &b->side[SIDE_GEMM], i, scratch);
     }
-    m->n_steps = b->env->n_steps;
     m->step_s = spread_of(b->step_s, n);
     m->update_s = spread_of(b->update_s, n);
     m->layers_s = spread_of(b->layers_s, n);
@@ -371,6 +370,44 @@ static enum rc summarise(struct bench *b)
     return RC_OK;
 }
 
+static bool stop_wanted(const struct bench *b)
+{
+    return b->env->stop_wanted != NULL && b->env->stop_wanted();
+}
+
+static enum rc stopped_too_early(void)
+{
+    return rc_raise(RC_PEER, "stopped before a step was measured; nothing is written");
+}
+
+static enum rc warm_up(struct bench *b)
+{
+    enum rc rc = RC_OK;
+
+    for (int i = 0; i < b->env->n_warmup && !stop_wanted(b); i++, b->first += b->env->batch)
+        TRY(full_step(b, ONLY_WARM_UP));
+    if (stop_wanted(b))
+        rc = stopped_too_early();
+out:
+    return rc;
+}
+
+/* Both sides in turns. */
+static enum rc measure_steps(struct bench *b)
+{
+    enum rc rc = RC_OK;
+
+    for (int step = 0; step < b->env->n_steps && !stop_wanted(b); step++, b->first += b->env->batch) {
+        TRY(full_step(b, step));
+        TRY(gemm_step(b, step));
+        b->out->n_steps = step + 1;
+    }
+    if (b->out->n_steps == 0)
+        rc = stopped_too_early();
+out:
+    return rc;
+}
+
 static enum rc measure(struct bench *b)
 {
     enum rc rc;
@@ -378,18 +415,14 @@ static enum rc measure(struct bench *b)
     TRY(open_side(b, SIDE_FULL));
     TRY(open_params(b));
     TRY(open_samples(b));
-    for (int i = 0; i < b->env->n_warmup; i++, b->first += b->env->batch)
-        TRY(full_step(b, ONLY_WARM_UP));
+    TRY(warm_up(b));
     b->out->memory = network_memory_of(b->side[SIDE_FULL].training);
     b->out->peak_rss_bytes = peak_rss_bytes();
     TRY(count_work(b));
     TRY(find_roofs(b)); /* before and after: whoever else uses the machine must not lower a roof */
     TRY(open_side(b, SIDE_GEMM));
     TRY(gemm_step(b, ONLY_WARM_UP));
-    for (int step = 0; step < b->env->n_steps; step++, b->first += b->env->batch) {
-        TRY(full_step(b, step));
-        TRY(gemm_step(b, step));
-    }
+    TRY(measure_steps(b));
     TRY(find_roofs(b));
     TRY(summarise(b));
 out:

@@ -30,6 +30,8 @@ struct measure_env { /* borrowed */
     uint64_t seed;
     int largest_matrix;  /* rows of the largest GEMM tried for the roof */
     size_t stream_bytes; /* of each array of the streaming sum: more than caches hold */
+    bool (*stop_wanted)(
+        void); /* asked after each step: the measured ones are summed up, fewer than asked for; NULL: never */
 };
 
 struct spread {               /* of the steps */
@@ -45,20 +47,21 @@ struct measurement { /* owned */
     struct network *network;
     char device[PROFILE_TEXT_BYTES]; /* what it calls itself; "": the backend names none */
     struct layer_cost *layer;        /* [network->n_nodes] */
-    int n_steps;
-    bool apart;             /* whole steps and layers were timed in turns: sums of layers include waits */
-    struct spread step_s;   /* gradient and update */
-    struct spread layers_s; /* the sum of its layers */
-    struct spread update_s; /* SGD on all parameters */
-    struct spread rest_s;   /* what is left of the step: data, and what lies between layers */
-    struct spread gemm_s;   /* the yardstick: the sum of its layers; apart: its whole gradient */
+    int n_steps;                     /* measured: fewer than asked for when it was stopped */
+    bool apart;                      /* whole steps and layers were timed in turns: sums of layers include waits */
+    struct spread step_s;            /* gradient and update */
+    struct spread layers_s;          /* the sum of its layers */
+    struct spread update_s;          /* SGD on all parameters */
+    struct spread rest_s;            /* what is left of the step: data, and what lies between layers */
+    struct spread gemm_s;            /* the yardstick: the sum of its layers; apart: its whole gradient */
     double loss_first, loss_last;
     double peak_flops_per_s, peak_bytes_per_s; /* the roofs: the fastest large GEMM and streaming sum of this run */
     struct network_memory memory;
     size_t peak_rss_bytes; /* of this process, before the yardstick was opened; it holds the program too */
 };
 
-/* Runs a threads world of one rank. RC_INVAL, RC_NOMEM, RC_UNSUPPORTED, RC_DEVICE. */
+/* Runs a threads world of one rank. RC_INVAL, RC_NOMEM, RC_UNSUPPORTED, RC_DEVICE; RC_PEER: stopped before a step was
+ * measured. */
 enum rc measure_run(struct measurement *out, const struct measure_env *env) MUST_CHECK;
 void measurement_free(struct measurement *m); /* accepts a zeroed one */
 

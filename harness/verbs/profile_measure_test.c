@@ -27,19 +27,25 @@ static void check_layer(const struct node *n, const struct layer_cost *l)
         assert_true(l->work[F].bytes > 0 && l->work[B].bytes > 0);
 }
 
+static const struct synthetic_opts images = { .C = 3, .H = IMAGE, .W = IMAGE, .n_classes = 10, .n_train = 32 };
+
+static struct measure_env env_of(const struct compute_backend *backend)
+{
+    return (struct measure_env){ .workload = &workload_resnet8,
+                                 .backend = backend,
+                                 .network = { .image_size = IMAGE, .n_classes = 10, .width_divisor = 2 },
+                                 .batch = BATCH,
+                                 .n_threads = 1,
+                                 .n_steps = 3,
+                                 .n_warmup = 1,
+                                 .seed = 1,
+                                 .largest_matrix = 64,
+                                 .stream_bytes = 1 << 20 };
+}
+
 static void measure_on(const struct compute_backend *backend)
 {
-    const struct synthetic_opts images = { .C = 3, .H = IMAGE, .W = IMAGE, .n_classes = 10, .n_train = 32 };
-    struct measure_env env = { .workload = &workload_resnet8,
-                               .backend = backend,
-                               .network = { .image_size = IMAGE, .n_classes = 10, .width_divisor = 2 },
-                               .batch = BATCH,
-                               .n_threads = 1,
-                               .n_steps = 3,
-                               .n_warmup = 1,
-                               .seed = 1,
-                               .largest_matrix = 64,
-                               .stream_bytes = 1 << 20 };
+    struct measure_env env = env_of(backend);
     struct dataset *data = NULL;
     struct measurement m = { 0 };
 
@@ -80,6 +86,38 @@ static void layers_are_timed_apart_where_one_must_wait(void **state)
     measure_on(&elsewhere);
 }
 
+static int n_asks_left;
+
+static bool stop_after_some(void)
+{
+    return n_asks_left-- <= 0;
+}
+
+/* It is asked before and after the warm-up, and before each step. */
+static void a_stopped_measurement_tells_what_it_has(void **state)
+{
+    static const struct {
+        int n_asks, n_steps;
+    } row[] = { { 0, 0 }, { 1, 0 }, { 2, 0 }, { 3, 1 }, { 4, 2 }, { 100, 3 } };
+    struct measure_env env = env_of(&compute_cpu);
+    struct dataset *data = NULL;
+
+    (void)state;
+    assert_int_equal(dataset_open_synthetic(&data, &images, 1), RC_OK);
+    env.dataset = data;
+    env.stop_wanted = stop_after_some;
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct measurement m = { 0 };
+        n_asks_left = row[i].n_asks;
+        assert_int_equal(measure_run(&m, &env), row[i].n_steps > 0 ? RC_OK : RC_PEER);
+        assert_int_equal(m.n_steps, row[i].n_steps);
+        assert_true(row[i].n_steps == 0 || (m.step_s.low > 0 && m.gemm_s.low > 0 && m.layer[0].ns[F] > 0));
+        measurement_free(&m);
+    }
+    assert_int_equal(n_asks_left, 95);
+    dataset_close(&data);
+}
+
 static void what_cannot_be_is_told(void **state)
 {
     const struct measure_env env = { .workload = &workload_vgg16,
@@ -100,6 +138,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(layers_are_timed_where_the_host_waits_for_nothing),
                                         cmocka_unit_test(layers_are_timed_apart_where_one_must_wait),
+                                        cmocka_unit_test(a_stopped_measurement_tells_what_it_has),
                                         cmocka_unit_test(what_cannot_be_is_told) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

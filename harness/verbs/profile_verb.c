@@ -10,6 +10,7 @@
 #include "harness/report/table.h"
 #include "harness/train/file_data.h"
 #include "harness/verbs/profile_report.h"
+#include "harness/verbs/stop.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/cores.h"
 #include "models/published.h"
@@ -360,7 +361,8 @@ static enum rc measure(struct wish *w, const struct workload *workload, enum ver
                                .n_warmup = (int)o->warmup,
                                .seed = o->seed,
                                .largest_matrix = 8192,
-                               .stream_bytes = (size_t)256 << 20 };
+                               .stream_bytes = (size_t)256 << 20,
+                               .stop_wanted = stop_wanted };
     struct measurement m = { 0 };
     struct dataset *data = NULL;
     struct network *n = NULL;
@@ -377,8 +379,11 @@ static enum rc measure(struct wish *w, const struct workload *workload, enum ver
     TRY(open_data(&data, o, n));
     env.dataset = data;
     *stage = STAGE_RUN;
+    stop_catch();
     TRY(measure_run(&m, &env));
     TRY(report(o, &env, &m));
+    if (m.n_steps < env.n_steps)
+        FAIL(RC_PEER, "stopped after %d of %d steps; these are told and written", m.n_steps, env.n_steps);
 out:
     measurement_free(&m);
     dataset_close(&data);
