@@ -36,13 +36,11 @@ static size_t count_tiles(size_t N)
 /* Equal shares of whole lines of channels, where so many fit into a chunk. */
 static size_t count_chunk_channels(const struct conv_cut *cut)
 {
-    const size_t C = (size_t)cut->s->in.C, most = CHUNK_ROWS / cut->n_taps, lines = most / LINE_ELEMS * LINE_ELEMS;
-    size_t n_chunks = cut->as_it_lies ? C / CHUNK_CHANNELS : ceil_div(C, lines > 0 ? lines : most > 0 ? most : 1);
+    const size_t C = (size_t)cut->s->in.C, most = cut->n_taps < CHUNK_ROWS ? CHUNK_ROWS / cut->n_taps : 1;
+    const size_t unit = most < LINE_ELEMS ? 1 : LINE_ELEMS;
+    const size_t n_chunks = cut->as_it_lies ? C / CHUNK_CHANNELS : ceil_div(C, most / unit * unit);
 
-    if (n_chunks <= 1)
-        return C;
-    const size_t n = ceil_div(C, n_chunks);
-    return lines > 0 || cut->as_it_lies ? conv_whole_lines(n) : n;
+    return n_chunks > 1 ? ceil_div(ceil_div(C, n_chunks), unit) * unit : C;
 }
 
 struct conv_cut conv_cut_of(const struct cpu *c, const struct conv_shape *s)

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "harness/train/fitting.h"
 #include "harness/train/job_work.h"
 #include "harness/train/staging.h"
 #include "models/network_training.h"
@@ -102,19 +103,19 @@ out:
     return rc;
 }
 
-/* The largest batch whose bytes are there; 0: none. */
-static enum rc fitting_batch(size_t *out, const struct train_job *job, const struct network *n, size_t available_bytes)
-{
-    size_t fits = 0, too_large = job->opts.batch;
-    enum rc rc = RC_OK;
+struct candidate {
+    const struct train_job *job;
+    const struct network *network;
+};
 
-    while (fits + 1 < too_large) {
-        const size_t middle = fits + (too_large - fits) / 2;
-        struct train_memory m = { 0 };
-        TRY(count_bytes(&m, job, n, middle));
-        *(m.host_bytes <= available_bytes ? &fits : &too_large) = middle;
-    }
-    *out = fits;
+static enum rc bytes_of_batch(const void *arg, size_t batch, double *n_bytes)
+{
+    const struct candidate *c = arg;
+    struct train_memory m = { 0 };
+    enum rc rc;
+
+    TRY(count_bytes(&m, c->job, c->network, batch));
+    *n_bytes = (double)m.host_bytes;
 out:
     return rc;
 }
@@ -122,15 +123,13 @@ out:
 static enum rc refuse(const struct train_job *job, const struct network *n)
 {
     const struct train_memory *m = &job->memory;
-    char remedy[64] = "not even --batch 1 fits";
-    size_t fits = 0;
+    const struct candidate candidate = { job, n };
+    char remedy[FITTING_TEXT_BYTES];
     enum rc rc;
 
-    TRY(fitting_batch(&fits, job, n, m->available_bytes));
+    TRY(fitting_batch_text(remedy, job->opts.batch, (double)m->available_bytes, bytes_of_batch, &candidate));
     if (job->profile)
         snprintf(remedy, sizeof remedy, "in sim, --compute hollow needs none");
-    else if (fits > 0)
-        snprintf(remedy, sizeof remedy, "--batch %zu fits", fits);
     rc = rc_raise(RC_INVAL,
                   "--batch %llu: %d worker%s of model %s need %.2f GB of memory here, %.2f GB are available; %s",
                   (unsigned long long)job->opts.batch, job->n_workers, job->n_workers == 1 ? "" : "s", job->opts.model,

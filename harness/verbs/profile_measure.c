@@ -370,7 +370,7 @@ static enum rc summarise(struct bench *b)
     return RC_OK;
 }
 
-static bool stop_wanted(const struct bench *b)
+static bool told_to_stop(const struct bench *b)
 {
     return b->env->stop_wanted != NULL && b->env->stop_wanted();
 }
@@ -384,9 +384,9 @@ static enum rc warm_up(struct bench *b)
 {
     enum rc rc = RC_OK;
 
-    for (int i = 0; i < b->env->n_warmup && !stop_wanted(b); i++, b->first += b->env->batch)
+    for (int i = 0; i < b->env->n_warmup && !told_to_stop(b); i++, b->first += b->env->batch)
         TRY(full_step(b, ONLY_WARM_UP));
-    if (stop_wanted(b))
+    if (told_to_stop(b))
         rc = stopped_too_early();
 out:
     return rc;
@@ -397,7 +397,7 @@ static enum rc measure_steps(struct bench *b)
 {
     enum rc rc = RC_OK;
 
-    for (int step = 0; step < b->env->n_steps && !stop_wanted(b); step++, b->first += b->env->batch) {
+    for (int step = 0; step < b->env->n_steps && !told_to_stop(b); step++, b->first += b->env->batch) {
         TRY(full_step(b, step));
         TRY(gemm_step(b, step));
         b->out->n_steps = step + 1;

@@ -9,6 +9,7 @@
 #include "harness/report/manifest.h"
 #include "harness/report/table.h"
 #include "harness/train/file_data.h"
+#include "harness/train/fitting.h"
 #include "harness/verbs/profile_report.h"
 #include "harness/verbs/stop.h"
 #include "harness/verbs/verb.h"
@@ -252,30 +253,14 @@ static enum rc open_data(struct dataset **out, const struct profile_opts *o, con
 }
 
 /* Twice the activations (the yardstick has its own), three times the parameters. */
-static enum rc needed_bytes(double *out, const struct network *n, size_t batch)
+static enum rc needed_bytes(const void *arg, size_t batch, double *n_bytes)
 {
+    const struct network *n = arg;
     struct network_memory k;
     enum rc rc;
 
     TRY(network_memory_needed(&k, n, batch, false));
-    *out = 2.0 * ((double)k.planned_bytes + (double)k.state_bytes) + 12.0 * (double)n->n_params;
-out:
-    return rc;
-}
-
-/* The largest batch below too_large whose bytes are there; 0: none. */
-static enum rc fitting_batch(size_t *out, const struct network *n, size_t too_large, double available_bytes)
-{
-    size_t fits = 0;
-    enum rc rc = RC_OK;
-
-    while (fits + 1 < too_large) {
-        const size_t middle = fits + (too_large - fits) / 2;
-        double bytes;
-        TRY(needed_bytes(&bytes, n, middle));
-        *(bytes <= available_bytes ? &fits : &too_large) = middle;
-    }
-    *out = fits;
+    *n_bytes = 2.0 * ((double)k.planned_bytes + (double)k.state_bytes) + 12.0 * (double)n->n_params;
 out:
     return rc;
 }
@@ -284,20 +269,17 @@ out:
 static enum rc check_memory(const struct measure_env *env, const struct network *n)
 {
     const struct compute_env compute = { .precision = env->precision };
-    char remedy[64] = "not even --batch 1 fits";
+    char remedy[FITTING_TEXT_BYTES];
     struct compute *c = NULL;
     double bytes;
-    size_t fits;
     enum rc rc;
 
-    TRY(needed_bytes(&bytes, n, env->batch));
+    TRY(needed_bytes(n, env->batch, &bytes));
     TRY(compute_open(&c, env->backend, &compute));
     const size_t available_bytes = c->ops->memory_available != NULL ? c->ops->memory_available(c) : SIZE_MAX;
     if (available_bytes == SIZE_MAX || bytes <= (double)available_bytes)
         goto out;
-    TRY(fitting_batch(&fits, n, env->batch, (double)available_bytes));
-    if (fits > 0)
-        snprintf(remedy, sizeof remedy, "--batch %zu fits", fits);
+    TRY(fitting_batch_text(remedy, env->batch, (double)available_bytes, needed_bytes, n));
     rc = rc_raise(RC_INVAL, "--batch %zu: %s at %d x %d needs %.0f MB, %.0f MB are available; %s", env->batch, n->name,
                   n->opts.image_size, n->opts.image_size, bytes * 1e-6, (double)available_bytes * 1e-6, remedy);
 out:
