@@ -22,20 +22,41 @@ and GRADMARK_CBLAS is openblas)")
 set_property(CACHE GRADMARK_SGEMM PROPERTY STRINGS auto onednn cblas)
 set(GRADMARK_HAVE_ONEDNN 0)
 set(GRADMARK_ONEDNN_WHY_NOT "oneDNN was not found when this binary was built (Debian: libdnnl-dev)")
-find_package(dnnl 2.4 QUIET CONFIG)
-if(NOT dnnl_FOUND)
-  find_package(dnnl 3 QUIET CONFIG)
-endif()
-if(dnnl_FOUND)
-  include(CheckFunctionExists)
-  find_library(GRADMARK_GOMP NAMES gomp libgomp.so.1)
-  set(CMAKE_REQUIRED_LIBRARIES DNNL::dnnl ${GRADMARK_GOMP})
-  check_function_exists(dnnl_gemm_bf16bf16f32 GRADMARK_ONEDNN_BF16)
-  check_function_exists(omp_set_num_threads GRADMARK_ONEDNN_OPENMP)
+# Found by header and library, not by its CMake package: Debian's asks for OpenCL's development files, which the C
+# functions used here do not need and apt does not install, and ends the configuration without them.
+find_path(GRADMARK_ONEDNN_INCLUDE_DIR dnnl.h)
+find_library(GRADMARK_ONEDNN_LIBRARY dnnl)
+find_library(GRADMARK_GOMP NAMES gomp libgomp.so.1)
+if(GRADMARK_ONEDNN_INCLUDE_DIR AND GRADMARK_ONEDNN_LIBRARY)
+  include(CheckCSourceCompiles)
+  set(CMAKE_REQUIRED_INCLUDES "${GRADMARK_ONEDNN_INCLUDE_DIR}")
+  set(CMAKE_REQUIRED_LIBRARIES "${GRADMARK_ONEDNN_LIBRARY}" ${GRADMARK_GOMP})
+  check_c_source_compiles("
+    #include <dnnl.h>
+    void omp_set_num_threads(int n);
+    #if DNNL_VERSION_MAJOR * 1000 + DNNL_VERSION_MINOR < 2004 || DNNL_CPU_RUNTIME != DNNL_RUNTIME_OMP
+    #error the products of bf16 came with 2.4, and their threads must be those of OpenMP
+    #endif
+    dnnl_status_t dnnl_gemm_bf16bf16f32();
+    int main(void) { omp_set_num_threads(1); return dnnl_gemm_bf16bf16f32() != dnnl_success; }"
+    GRADMARK_ONEDNN_WORKS)
+  unset(CMAKE_REQUIRED_INCLUDES)
   unset(CMAKE_REQUIRED_LIBRARIES)
-  if(GRADMARK_ONEDNN_BF16 AND GRADMARK_ONEDNN_OPENMP AND DNNL_CPU_RUNTIME STREQUAL "OMP")
+  if(GRADMARK_ONEDNN_WORKS)
     set(GRADMARK_HAVE_ONEDNN 1)
     set(GRADMARK_ONEDNN_WHY_NOT "")
+    file(GLOB version_header "${GRADMARK_ONEDNN_INCLUDE_DIR}/oneapi/dnnl/dnnl_version.h"
+         "${GRADMARK_ONEDNN_INCLUDE_DIR}/dnnl_version.h")
+    foreach(header ${version_header})
+      file(STRINGS "${header}" lines REGEX "define DNNL_VERSION_(MAJOR|MINOR|PATCH) ")
+      if(lines)
+        string(REGEX REPLACE "[^0-9]+" "." GRADMARK_ONEDNN_VERSION "${lines}")
+        string(REGEX REPLACE "^\\.|\\.$" "" GRADMARK_ONEDNN_VERSION "${GRADMARK_ONEDNN_VERSION}")
+      endif()
+    endforeach()
+    add_library(gradmark_onednn INTERFACE)
+    target_include_directories(gradmark_onednn SYSTEM INTERFACE "${GRADMARK_ONEDNN_INCLUDE_DIR}")
+    target_link_libraries(gradmark_onednn INTERFACE "${GRADMARK_ONEDNN_LIBRARY}" ${GRADMARK_GOMP})
   else()
     set(GRADMARK_ONEDNN_WHY_NOT "the oneDNN found when this binary was built has no bf16 products on OpenMP threads")
   endif()
@@ -52,9 +73,9 @@ endif()
 
 set(GRADMARK_PRODUCTS "fp32 by ${GRADMARK_CBLAS} ${CBLAS_VERSION} on the CPU")
 if(GRADMARK_SGEMM_BY_ONEDNN)
-  set(GRADMARK_PRODUCTS "fp32 and bf16 by oneDNN ${dnnl_VERSION} on the CPU")
+  set(GRADMARK_PRODUCTS "fp32 and bf16 by oneDNN ${GRADMARK_ONEDNN_VERSION} on the CPU")
 elseif(GRADMARK_HAVE_ONEDNN)
-  string(PREPEND GRADMARK_PRODUCTS "bf16 by oneDNN ${dnnl_VERSION}, ")
+  string(PREPEND GRADMARK_PRODUCTS "bf16 by oneDNN ${GRADMARK_ONEDNN_VERSION}, ")
 endif()
 
 set(GRADMARK_HAVE_MPI 0)
