@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "harness/base/module.h"
 #include "harness/base/rc.h"
 
 struct world;
@@ -29,7 +30,8 @@ struct reduction;
 struct reduce_env {              /* borrowed; outlives the reduction */
     struct transport *transport; /* its world's ranks are the group */
     struct compute *compute;
-    int timeout_ms; /* per message; 0 waits for ever */
+    int timeout_ms;   /* per message; 0 waits for ever */
+    const void *opts; /* of the reducer's module; lent during open; NULL: it has none */
 };
 
 struct cost { /* t = msgs alpha + bytes beta + adds gamma (Hockney, Parallel Computing 20, 1994) */
@@ -39,7 +41,7 @@ struct cost { /* t = msgs alpha + bytes beta + adds gamma (Hockney, Parallel Com
 };
 
 struct reducer {
-    const char *name; /* "root", "ring" */
+    struct module module; /* caps: none; memory: what open() allocates for n_params elements */
 
     /* Allocate scratch for up to max_elems. Collective. */
     enum rc (*open)(struct reduction **out, const struct reduce_env *env, size_t max_elems);
@@ -60,8 +62,8 @@ struct reduction { /* first member of each implementation's struct */
     size_t max_elems;
 };
 
-/* Every reducer, NULL-terminated. */
-const struct reducer *const *reducer_all(void);
+/* The reducers: option --reducer. One line in reducer_list.c makes one more known. */
+extern const struct module_kind reducer_kind;
 /* RC_INVAL names the nearest. */
 enum rc reducer_find(const struct reducer **out, const char *name) MUST_CHECK;
 

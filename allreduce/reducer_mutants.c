@@ -150,10 +150,10 @@ static enum rc run_right(struct reduction *r, float *data, size_t n)
     return reducer_run(self(r)->ring, data, n);
 }
 
-#define MUTANT(name_, run_, predict_)                                                                      \
-    {                                                                                                      \
-        .name = name_, .open = open_ring, .run = run_, .predict = predict_, .critical_path = path_of_ring, \
-        .close = close_ring                                                                                \
+#define MUTANT(name_, run_, predict_)                                                                             \
+    {                                                                                                             \
+        .module.name = name_, .open = open_ring, .run = run_, .predict = predict_, .critical_path = path_of_ring, \
+        .close = close_ring                                                                                       \
     }
 
 const struct reducer *const *reducer_mutants(void)

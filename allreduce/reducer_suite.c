@@ -31,8 +31,8 @@ static void expect(struct suite *s, int ok, const char *what, size_t n_elems)
         return;
     s->n_failures++;
     if (!s->quiet)
-        fprintf(stderr, "reducer %s, rank %d of %d, n = %zu: %s\n", s->ops->name, s->w->rank, s->w->n_ranks, n_elems,
-                what);
+        fprintf(stderr, "reducer %s, rank %d of %d, n = %zu: %s\n", s->ops->module.name, s->w->rank, s->w->n_ranks,
+                n_elems, what);
 }
 
 static float input(int rank, size_t i, int round)
@@ -139,7 +139,7 @@ static void check_hollow(struct suite *s, size_t n_elems)
     const struct cost cost = s->ops->predict(s->w->rank, s->w->n_ranks, n_elems);
     const struct traffic before = s->transport->moved;
 
-    if (!(s->transport->ops->caps & TR_HOLLOW))
+    if (!(s->transport->ops->module.caps & TR_HOLLOW))
         return;
     expect(s, run_hollow(s, n_elems) == RC_OK, "A5: hollow run failed", n_elems);
     expect(s, s->transport->moved.bytes_sent - before.bytes_sent == cost.bytes, "A5: hollow bytes differ", n_elems);

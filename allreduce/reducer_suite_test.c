@@ -33,7 +33,7 @@ static enum rc find(struct job *job, const char *name)
 {
     job->is_mutant = strncmp(name, "bug-", 4) == 0;
     for (const struct reducer *const *m = reducer_mutants(); job->is_mutant && *m; m++)
-        if (strcmp((*m)->name, name) == 0) {
+        if (strcmp((*m)->module.name, name) == 0) {
             job->ops = *m;
             return RC_OK;
         }

@@ -49,16 +49,27 @@ static struct chunk chunk_of(int i, int p, size_t n_elems)
     return (struct chunk){ at, end - at };
 }
 
+static size_t max_chunk_elems(size_t n_elems, int n_ranks)
+{
+    return n_elems / (size_t)n_ranks + 1;
+}
+
+static struct memory_need ring_memory(const void *opts, const struct job_facts *facts)
+{
+    (void)opts;
+    return (struct memory_need){ .worker_bytes = max_chunk_elems(facts->n_params, facts->n_workers) * sizeof(float) };
+}
+
 static enum rc ring_open(struct reduction **out, const struct reduce_env *env, size_t max_elems)
 {
     struct ring *ring = calloc(1, sizeof *ring);
-    const size_t max_chunk_elems = max_elems / (size_t)env->transport->world->n_ranks + 1;
+    const size_t n_elems = max_chunk_elems(max_elems, env->transport->world->n_ranks);
     enum rc rc;
 
     if (!ring)
         return rc_raise(RC_NOMEM, "reducer ring: no memory");
-    TRY(arena_open(&ring->arena, arena_floats_bytes(max_chunk_elems)));
-    ring->scratch = arena_floats(&ring->arena, max_chunk_elems);
+    TRY(arena_open(&ring->arena, arena_floats_bytes(n_elems)));
+    ring->scratch = arena_floats(&ring->arena, n_elems);
     *out = &ring->base;
     ring = NULL;
 out:
@@ -71,7 +82,7 @@ static enum rc ring_step(struct ring *ring, float *data, struct chunk give, stru
 {
     struct transport *t = ring->base.env.transport;
     const int p = t->world->n_ranks, r = t->world->rank, timeout_ms = ring->base.env.timeout_ms;
-    const bool fused = add && (t->ops->caps & TR_ADD);
+    const bool fused = add && (t->ops->module.caps & TR_ADD);
     const bool hollow = data == NULL;
     const uint32_t tag = TAG_RING + ring->n_steps++ % N_TAGS;
     float *into = hollow ? NULL : add && !fused ? ring->scratch : data + take.at;
@@ -147,7 +158,8 @@ static void ring_close(struct reduction **r)
 }
 
 const struct reducer reducer_ring = {
-    .name = "ring",
+    .module.name = "ring",
+    .module.memory = ring_memory,
     .open = ring_open,
     .run = ring_run,
     .predict = ring_predict,

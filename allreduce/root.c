@@ -36,6 +36,12 @@ static void root_close(struct reduction **r)
     *r = NULL;
 }
 
+static struct memory_need root_memory(const void *opts, const struct job_facts *facts)
+{
+    (void)opts;
+    return (struct memory_need){ .rank_0_bytes = facts->n_workers > 1 ? facts->n_params * sizeof(float) : 0 };
+}
+
 static enum rc root_open(struct reduction **out, const struct reduce_env *env, size_t max_elems)
 {
     const struct world *w = env->transport->world;
@@ -70,7 +76,7 @@ static void describe(struct xfer *x, const float *data, int peer, uint32_t tag, 
 static enum rc gather_at_root(struct root *root, float *data, size_t n_elems)
 {
     struct transport *t = root->base.env.transport;
-    const bool fused = (t->ops->caps & TR_ADD) && data;
+    const bool fused = (t->ops->module.caps & TR_ADD) && data;
     enum rc rc = RC_OK;
 
     for (int r = 1; r < t->world->n_ranks; r++) {
@@ -173,7 +179,8 @@ static struct cost root_critical_path(int n_ranks, size_t n_elems)
 }
 
 const struct reducer reducer_root = {
-    .name = "root",
+    .module.name = "root",
+    .module.memory = root_memory,
     .open = root_open,
     .run = root_run,
     .predict = root_predict,

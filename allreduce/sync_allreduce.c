@@ -43,9 +43,9 @@ static enum rc allreduce_open(struct sync **out, const struct sync_env *env)
                        env->velocity_init));
     a->optimizer.rule.grad_scale = 1.0f / (float)env->n_workers;
     TRY(transport_open(&a->transport, env->transport, env->world));
-    const struct reduce_env reduce = { .transport = a->transport,
-                                       .compute = env->compute,
-                                       .timeout_ms = env->timeout_ms };
+    const struct reduce_env reduce = {
+        .transport = a->transport, .compute = env->compute, .timeout_ms = env->timeout_ms, .opts = env->reducer_opts
+    };
     TRY(reducer_open(&a->reduction, env->reducer, &reduce, env->n_params));
     *out = base;
     base = NULL;
@@ -95,9 +95,8 @@ static struct wire_plan allreduce_wire_plan(const struct sync *s)
 }
 
 const struct sync_mode sync_allreduce = {
-    .name = "allreduce",
-    .synchronous = true,
-    .shared_params = true,
+    .module.name = "allreduce",
+    .module.caps = MODE_SYNCHRONOUS | MODE_SHARED_PARAMS | MODE_REDUCER,
     .open = allreduce_open,
     .begin = allreduce_begin,
     .finish = allreduce_finish,

@@ -3,7 +3,7 @@
 #ifndef ALLREDUCE_SYNC_ALLREDUCE_H
 #define ALLREDUCE_SYNC_ALLREDUCE_H
 
-#include "harness/train/sync_mode.h"
+#include "harness/exchange/sync_mode.h"
 
 /* env.transport and env.reducer are required; no servers. */
 extern const struct sync_mode sync_allreduce;

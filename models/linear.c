@@ -178,7 +178,7 @@ static double linear_flops_per_sample(const struct training *t)
 }
 
 const struct workload workload_linear = {
-    .name = "linear",
+    .module.name = "linear",
     .dataset = "line",
     .default_lr = 0.1, /* stable up to about 7 updates late (ps) */
     .default_momentum = 0.0,

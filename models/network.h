@@ -17,7 +17,7 @@
 #define MODELS_NETWORK_H
 
 #include "harness/compute/compute.h"
-#include "harness/train/sync_mode.h"
+#include "harness/exchange/sync_mode.h"
 
 enum node_kind {
     NODE_CONV, /* convolution or dense, [bias | batch norm], [add], [relu] */

@@ -360,7 +360,7 @@ static enum rc open_lenet(struct training **out, const struct training_env *env)
 }
 
 const struct workload workload_lenet = {
-    .name = "lenet",
+    .module.name = "lenet",
     .dataset = "digits",
     .network = &network_lenet,
     .default_lr = 0.01, /* calm: twice as much, or updates two steps late, still train */
@@ -378,7 +378,7 @@ static enum rc open_alexnet(struct training **out, const struct training_env *en
 }
 
 const struct workload workload_alexnet = {
-    .name = "alexnet",
+    .module.name = "alexnet",
     .dataset = "synthetic",
     .network = &network_alexnet,
     .default_lr = 0.003,
@@ -396,7 +396,7 @@ static enum rc open_vgg16(struct training **out, const struct training_env *env)
 }
 
 const struct workload workload_vgg16 = {
-    .name = "vgg16",
+    .module.name = "vgg16",
     .dataset = "synthetic",
     .network = &network_vgg16,
     .default_lr = 0.003,
@@ -414,7 +414,7 @@ static enum rc open_resnet8(struct training **out, const struct training_env *en
 }
 
 const struct workload workload_resnet8 = {
-    .name = "resnet8",
+    .module.name = "resnet8",
     .dataset = "synthetic",
     .network = &network_resnet8,
     .default_lr = 0.05,
@@ -432,7 +432,7 @@ static enum rc open_resnet50(struct training **out, const struct training_env *e
 }
 
 const struct workload workload_resnet50 = {
-    .name = "resnet50",
+    .module.name = "resnet50",
     .dataset = "synthetic",
     .network = &network_resnet50,
     .default_lr = 0.001,
@@ -450,7 +450,7 @@ static enum rc open_resnet101(struct training **out, const struct training_env *
 }
 
 const struct workload workload_resnet101 = {
-    .name = "resnet101",
+    .module.name = "resnet101",
     .dataset = "synthetic",
     .network = &network_resnet101,
     .default_lr = 0.001,
@@ -468,7 +468,7 @@ static enum rc open_resnet152(struct training **out, const struct training_env *
 }
 
 const struct workload workload_resnet152 = {
-    .name = "resnet152",
+    .module.name = "resnet152",
     .dataset = "synthetic",
     .network = &network_resnet152,
     .default_lr = 0.001,
@@ -486,7 +486,7 @@ static enum rc open_inception3(struct training **out, const struct training_env 
 }
 
 const struct workload workload_inception3 = {
-    .name = "inception3",
+    .module.name = "inception3",
     .dataset = "synthetic",
     .network = &network_inception3,
     .default_lr = 0.001,

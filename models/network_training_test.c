@@ -65,7 +65,7 @@ static void differences(const struct variant *v)
             const double want = (above - network_reference_train(r, &batch, NULL, NULL)) / (2.0 * h);
             param[i] = was;
             if (!(fabs(grad[i] - want) <= 1e-4 * scale))
-                fail_msg("%s: segment %d [%zu] is %.9g, should be %.9g (largest %.9g)", v->workload->name, s,
+                fail_msg("%s: segment %d [%zu] is %.9g, should be %.9g (largest %.9g)", v->workload->module.name, s,
                          i - seg.at, grad[i], want, scale);
         }
     }
@@ -306,7 +306,7 @@ static void forward_only_is_inference(void **state)
             assert_int_equal(workload_gradient(f.training, f.param, 3, v->B, NULL, &loss, network_fixture_ready, &f),
                              RC_OK);
             if (!(fabs(loss - want) <= 1e-4 * want))
-                fail_msg("%s: %.9g, should be %.9g", v->workload->name, loss, want);
+                fail_msg("%s: %.9g, should be %.9g", v->workload->module.name, loss, want);
         }
         assert_int_equal(f.n_called, 0);
         network_batch_close(&data);

@@ -360,9 +360,9 @@ static enum rc check_model(const struct profile *p, const char *path)
     struct network *n = NULL;
     enum rc rc = RC_OK;
 
-    for (const struct workload *const *w = workload_all(); *w != NULL; w++)
-        if (strcmp((*w)->name, p->model) == 0)
-            def = (*w)->network;
+    for (int i = 0; workload_at(i) != NULL; i++)
+        if (strcmp(workload_at(i)->module.name, p->model) == 0)
+            def = workload_at(i)->network;
     if (def == NULL)
         return RC_OK;
     if (network_open(&n, def, &opts) != RC_OK) {

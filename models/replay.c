@@ -208,7 +208,7 @@ static double replay_flops_per_sample(const struct training *t)
 }
 
 const struct workload workload_replay = {
-    .name = "replay",
+    .module.name = "replay",
     .default_lr = 0.01,
     .default_momentum = 0.9, /* the update's cost is that of the networks */
     .default_batch = 64,

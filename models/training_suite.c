@@ -18,7 +18,7 @@ struct suite {
 static void fail_if(struct suite *s, bool failed, const char *what, double got, double want)
 {
     if (failed && s->say)
-        fprintf(stderr, "%s: %s: %.9g, should be %.9g\n", s->v->workload->name, what, got, want);
+        fprintf(stderr, "%s: %s: %.9g, should be %.9g\n", s->v->workload->module.name, what, got, want);
     s->n_failures += failed;
 }
 
@@ -26,7 +26,7 @@ static void open_fixture(struct suite *s, struct network_fixture *f, struct netw
 {
     opts.plant = s->plant;
     if (network_fixture_open(f, s->v, &opts) != RC_OK) {
-        fprintf(stderr, "%s: %s\n", s->v->workload->name, rc_message());
+        fprintf(stderr, "%s: %s\n", s->v->workload->module.name, rc_message());
         abort();
     }
 }

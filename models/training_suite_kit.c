@@ -69,7 +69,7 @@ static const struct variant variants[] = {
 const struct variant *network_variants(void)
 {
     patchwork = workload_lenet;
-    patchwork.name = network_patchwork.name;
+    patchwork.module.name = network_patchwork.name;
     patchwork.network = &network_patchwork;
     patchwork.open = open_patchwork;
     return variants;
@@ -78,7 +78,7 @@ const struct variant *network_variants(void)
 const struct variant *network_variant_find(const char *name)
 {
     for (const struct variant *v = network_variants(); v->workload != NULL; v++)
-        if (strcmp(v->workload->name, name) == 0)
+        if (strcmp(v->workload->module.name, name) == 0)
             return v;
     return NULL;
 }

@@ -9,41 +9,39 @@
 #include "data/dataset.h"
 #include "harness/base/text.h"
 
-static const struct workload *const workloads[] = { &workload_linear,
-                                                    &workload_lenet,
-                                                    &workload_alexnet,
-                                                    &workload_vgg16,
-                                                    &workload_resnet8,
-                                                    &workload_resnet50,
-                                                    &workload_resnet101,
-                                                    &workload_resnet152,
-                                                    &workload_inception3,
-                                                    &workload_replay,
-                                                    NULL };
-
-const struct workload *const *workload_all(void)
+const struct workload *workload_at(int i)
 {
-    return workloads;
+    static const struct workload *const all[] = { &workload_linear,
+                                                  &workload_lenet,
+                                                  &workload_alexnet,
+                                                  &workload_vgg16,
+                                                  &workload_resnet8,
+                                                  &workload_resnet50,
+                                                  &workload_resnet101,
+                                                  &workload_resnet152,
+                                                  &workload_inception3,
+                                                  &workload_replay,
+                                                  NULL };
+
+    return all[i];
 }
+
+static const struct module *module_at(int i)
+{
+    return workload_at(i) != NULL ? &workload_at(i)->module : NULL;
+}
+
+const struct module_kind workload_kind = { "model", module_at, NULL, "lenet", "linear,lenet" };
 
 enum rc workload_find(const struct workload **out, const char *name)
 {
-    const char *names[sizeof workloads / sizeof workloads[0]] = { NULL };
+    const struct module *m;
+    enum rc rc;
 
-    for (size_t i = 0; workloads[i] != NULL; i++) {
-        names[i] = workloads[i]->name;
-        if (strcmp(name, names[i]) == 0) {
-            *out = workloads[i];
-            return RC_OK;
-        }
-    }
-    const char *nearest = text_nearest(name, names);
-    if (nearest != NULL)
-        return rc_raise(RC_INVAL, "no model \"%.40s\"; did you mean \"%s\"?", name, nearest);
-    return rc_raise(RC_INVAL,
-                    "no model \"%.40s\"; there are linear, lenet, alexnet, vgg16, resnet8, resnet50, "
-                    "resnet101, resnet152, inception3 and replay",
-                    name);
+    TRY(module_find(&m, &workload_kind, name));
+    *out = (const struct workload *)m;
+out:
+    return rc;
 }
 
 enum rc workload_open(struct training **out, const struct workload *ops, const struct training_env *env)

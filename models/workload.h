@@ -18,8 +18,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "harness/base/module.h"
 #include "harness/base/rc.h"
-#include "harness/train/sync_mode.h"
+#include "harness/base/segment.h"
+#include "harness/compute/compute.h"
 #include "models/network.h"
 
 struct dataset;
@@ -49,7 +51,7 @@ struct evaluation {
 };
 
 struct workload {
-    const char *name;                  /* "linear", "resnet50", "replay" */
+    struct module module;              /* caps: none */
     const char *dataset;               /* "line", "digits", "synthetic"; NULL: none */
     const struct network_def *network; /* NULL: not a network of network.h */
     double default_lr;                 /* that trains it at its default batch and momentum, one worker */
@@ -88,8 +90,10 @@ struct training { /* first member of each implementation's struct */
 extern const struct workload workload_linear, workload_replay, workload_lenet, workload_alexnet, workload_vgg16,
     workload_resnet8, workload_resnet50, workload_resnet101, workload_resnet152, workload_inception3;
 
-/* Every workload, NULL-terminated. */
-const struct workload *const *workload_all(void);
+/* The models: option --model. */
+extern const struct module_kind workload_kind;
+/* Model i of that list; NULL behind the last. */
+const struct workload *workload_at(int i);
 /* RC_INVAL names the nearest. */
 enum rc workload_find(const struct workload **out, const char *name) MUST_CHECK;
 

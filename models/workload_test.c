@@ -40,7 +40,7 @@ struct fixture {
 /* The variant of the family's test, or one as small. */
 static struct network_opts small_opts(void)
 {
-    const struct variant *v = network_variant_find(workload->name);
+    const struct variant *v = network_variant_find(workload->module.name);
     const struct network_opts small = { .image_size = 32, .n_classes = 7, .width_divisor = 16 };
     struct network_opts opts;
     struct network *n = NULL;
@@ -120,20 +120,20 @@ static enum rc take(void *arg, struct segment s, const float *grad)
 static void registry_names_the_nearest(void **state)
 {
     const struct workload *w = NULL;
-    size_t n = 0;
+    int n = 0;
 
     (void)state;
-    for (const struct workload *const *all = workload_all(); all[n] != NULL; n++) {
-        assert_int_equal(workload_find(&w, all[n]->name), RC_OK);
-        assert_ptr_equal(w, all[n]);
+    for (; workload_at(n) != NULL; n++) {
+        assert_int_equal(workload_find(&w, workload_at(n)->module.name), RC_OK);
+        assert_ptr_equal(w, workload_at(n));
         assert_true(w->default_lr > 0.0 && w->default_batch >= 1);
         assert_true(w->default_momentum >= 0.0 && w->default_momentum < 1.0);
     }
     assert_true(n >= 10);
     assert_int_equal(workload_find(&w, "lenett"), RC_INVAL);
-    assert_non_null(strstr(rc_message(), "did you mean \"lenet\""));
+    assert_non_null(strstr(rc_message(), "the nearest is lenet"));
     assert_int_equal(workload_find(&w, "resnet-101"), RC_INVAL);
-    assert_non_null(strstr(rc_message(), "did you mean \"resnet101\""));
+    assert_non_null(strstr(rc_message(), "the nearest is resnet101"));
     assert_int_equal(workload_find(&w, ""), RC_INVAL);
 }
 

@@ -9,7 +9,7 @@
 #ifndef PS_PS_H
 #define PS_PS_H
 
-#include "harness/train/sync_mode.h"
+#include "harness/exchange/sync_mode.h"
 
 /* env.transport is required. */
 extern const struct sync_mode sync_ps;

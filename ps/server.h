@@ -3,7 +3,7 @@
 #ifndef PS_SERVER_H
 #define PS_SERVER_H
 
-#include "harness/train/sync_mode.h"
+#include "harness/exchange/sync_mode.h"
 
 struct transport;
 struct ps_server;

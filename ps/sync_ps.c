@@ -260,10 +260,21 @@ static struct wire_plan ps_wire_plan(const struct sync *s)
     return (struct wire_plan){ PS_HEADER_BYTES + n_slice * sizeof(float), 2, n_busiest };
 }
 
+/* A worker: a request and a reply for each server. A server: parameters, momentum, a copy of the parameters on its way
+ * to each worker, and one push from each. */
+static struct memory_need ps_memory(const void *opts, const struct job_facts *facts)
+{
+    const size_t n_slice = facts->n_params / (size_t)facts->n_servers + 1;
+
+    (void)opts;
+    return (struct memory_need){ .worker_bytes = 2 * facts->n_params * sizeof(float),
+                                 .server_bytes = n_slice * sizeof(float) * (2 + 2 * (size_t)facts->n_workers) };
+}
+
 const struct sync_mode sync_ps = {
-    .name = "ps",
-    .needs_servers = true,
-    .shared_params = true,
+    .module.name = "ps",
+    .module.caps = MODE_SERVERS | MODE_SHARED_PARAMS,
+    .module.memory = ps_memory,
     .open = ps_open,
     .begin = ps_begin,
     .finish = ps_finish,

@@ -17,23 +17,33 @@ struct found {
     int index;
 };
 
+/* "chunk-bytes", or "ring.chunk-bytes" where the option is a module's: out[n_bytes]. */
+static const char *full_name(char *out, size_t n_bytes, const struct opt_group *group, const struct opt *o)
+{
+    snprintf(out, n_bytes, "%s%s%s", group->module ? group->module->name : "", group->module ? "." : "", o->name);
+    return out;
+}
+
 static struct found find(struct opt_group *group, int n_groups, const char *name)
 {
+    char full[MAX_NAME_BYTES];
+
     for (int g = 0; g < n_groups; g++)
         for (int i = 0; group[g].table[i].type != OPT_END; i++)
-            if (strcmp(group[g].table[i].name, name) == 0)
+            if (strcmp(full_name(full, sizeof full, &group[g], &group[g].table[i]), name) == 0)
                 return (struct found){ &group[g], &group[g].table[i], i };
     return (struct found){ 0 };
 }
 
 static enum rc unknown(const struct opt_group *group, int n_groups, const char *name)
 {
+    char full[MAX_NAMES][MAX_NAME_BYTES];
     const char *known[MAX_NAMES + 1];
     int n_known = 0;
 
     for (int g = 0; g < n_groups; g++)
-        for (const struct opt *o = group[g].table; o->type != OPT_END && n_known < MAX_NAMES; o++)
-            known[n_known++] = o->name;
+        for (const struct opt *o = group[g].table; o->type != OPT_END && n_known < MAX_NAMES; o++, n_known++)
+            known[n_known] = full_name(full[n_known], sizeof full[n_known], &group[g], o);
     known[n_known] = NULL;
     const char *nearest = text_nearest(name, known);
     if (nearest)
@@ -41,39 +51,49 @@ static enum rc unknown(const struct opt_group *group, int n_groups, const char *
     return rc_raise(RC_INVAL, "--%s: no such option; --help lists them", name);
 }
 
+const char *opt_choice(const struct opt *o, int i, char *out, size_t n_bytes)
+{
+    const char *rest = o->choices ? o->choices : "";
+
+    for (; rest[0] != '\0'; i--) {
+        const size_t n = strcspn(rest, "|");
+        if (i == 0) {
+            snprintf(out, n_bytes, "%.*s", (int)n, rest);
+            return out;
+        }
+        rest += n + (rest[n] == '|');
+    }
+    return o->kind ? module_name(o->kind, i) : NULL;
+}
+
 void opt_choices(const struct opt *o, char *out, size_t n_bytes)
 {
+    char name[MAX_NAME_BYTES];
     size_t n_used = 0;
 
     out[0] = '\0';
-    if (o->choices)
-        snprintf(out, n_bytes, "%s", o->choices);
-    for (int i = 0; o->choice && o->choice(i) && n_used < n_bytes; i++)
-        n_used += (size_t)snprintf(out + n_used, n_bytes - n_used, "%s%s", i > 0 ? "|" : "", o->choice(i));
+    for (int i = 0; n_used < n_bytes && opt_choice(o, i, name, sizeof name); i++)
+        n_used += (size_t)snprintf(out + n_used, n_bytes - n_used, "%s%s", i > 0 ? "|" : "",
+                                   opt_choice(o, i, name, sizeof name));
 }
 
-/* Cut "a|b|c" into names, in place. */
-static void split_choices(char *text, const char **name, int max_names)
+const char *opt_default(const struct opt *o)
 {
-    int n_names = 0;
-    char *rest = NULL;
-
-    for (char *word = strtok_r(text, "|", &rest); word && n_names < max_names; word = strtok_r(NULL, "|", &rest))
-        name[n_names++] = word;
-    name[n_names] = NULL;
+    if (o->def[0] != '\0' || !o->kind)
+        return o->def;
+    const char *name = o->type == OPT_LIST ? o->kind->default_list : o->kind->default_name;
+    return name ? name : "";
 }
 
 static enum rc check_choice(const struct opt *o, const char *value)
 {
-    char choices[CHOICES_BYTES], text[CHOICES_BYTES];
-    const char *name[MAX_CHOICES + 1];
+    char choices[CHOICES_BYTES], text[MAX_CHOICES][MAX_NAME_BYTES];
+    const char *name[MAX_CHOICES + 1] = { NULL };
 
-    opt_choices(o, choices, sizeof choices);
-    memcpy(text, choices, sizeof text);
-    split_choices(text, name, MAX_CHOICES);
-    for (int i = 0; name[i]; i++)
+    for (int i = 0; i < MAX_CHOICES && (name[i] = opt_choice(o, i, text[i], sizeof text[i])); i++)
         if (strcmp(name[i], value) == 0)
             return RC_OK;
+    opt_choices(o, choices, sizeof choices);
     const char *nearest = text_nearest(value, name);
     if (nearest)
         return rc_raise(RC_INVAL, "--%s %s: no such choice; the nearest is %s (of %s)", o->name, value, nearest,
@@ -109,13 +129,13 @@ static enum rc check_list(const struct opt *o, const char *value)
     if (value[0] == '\0')
         return RC_OK; /* an empty list: the default is worked out by the verb */
     while (rc == RC_OK && text_next(&rest, element, sizeof element))
-        rc = o->choices || o->choice ? check_choice(o, element) : check_u64(o, element, &number);
+        rc = o->choices || o->kind ? check_choice(o, element) : check_u64(o, element, &number);
     return rc;
 }
 
 static enum rc set_value(const struct opt *o, void *into, const char *value)
 {
-    char *member = (char *)into + o->at;
+    char *member = (char *)into + o->offset_bytes;
     enum rc rc = RC_OK;
     uint64_t whole = 0;
     double real = 0;
@@ -159,7 +179,8 @@ static void set_unset(const struct opt *o, void *into)
     const uint64_t zero = 0;
     const double nan = NAN;
 
-    memcpy((char *)into + o->at, o->type == OPT_U64 ? (const void *)&zero : (const void *)&nan, sizeof(uint64_t));
+    memcpy((char *)into + o->offset_bytes, o->type == OPT_U64 ? (const void *)&zero : (const void *)&nan,
+           sizeof(uint64_t));
 }
 
 static enum rc set_defaults(struct opt_group *group, int n_groups)
@@ -169,10 +190,10 @@ static enum rc set_defaults(struct opt_group *group, int n_groups)
     for (int g = 0; g < n_groups; g++) {
         group[g].given = 0;
         for (const struct opt *o = group[g].table; o->type != OPT_END; o++)
-            if (o->def[0] == '\0' && (o->type == OPT_U64 || o->type == OPT_F64))
+            if (opt_default(o)[0] == '\0' && (o->type == OPT_U64 || o->type == OPT_F64))
                 set_unset(o, group[g].into);
             else
-                TRY(set_value(o, group[g].into, o->def));
+                TRY(set_value(o, group[g].into, opt_default(o)));
     }
 out:
     return rc;
@@ -230,20 +251,43 @@ static bool holds(const struct opt *o, const void *from, const char *wanted)
     return false;
 }
 
+/* Has the module that o chooses (of a LIST: any of them) all of caps? */
+static bool has_caps(const struct opt *o, const void *from, unsigned caps)
+{
+    for (int i = 0; o->kind->at(i); i++)
+        if ((o->kind->at(i)->caps & caps) == caps && holds(o, from, o->kind->at(i)->name))
+            return true;
+    return false;
+}
+
+static enum rc check_rule(struct opt_group *group, int n_groups, const struct opt_rule *rule)
+{
+    char given[256], other_value[256], needed[128];
+    const struct found f = find(group, n_groups, rule->name), other = find(group, n_groups, rule->other);
+
+    assert(f.opt && other.opt && (rule->value || other.opt->kind));
+    const bool is_given = f.group->given >> f.index & 1;
+    if (!is_given || (rule->value ? holds(other.opt, other.group->into, rule->value)
+                                  : has_caps(other.opt, other.group->into, rule->caps)))
+        return RC_OK;
+    if (rule->value)
+        snprintf(needed, sizeof needed, "%s", rule->value);
+    else
+        module_names_with(needed, sizeof needed, other.opt->kind, rule->caps);
+    opt_format(f.opt, f.group->into, given, sizeof given);
+    opt_format(other.opt, other.group->into, other_value, sizeof other_value);
+    return rc_raise(RC_INVAL, "--%s %s: needs --%s %s, but that is %s", rule->name, given, rule->other, needed,
+                    other_value);
+}
+
 static enum rc check_rules(struct opt_group *group, int n_groups, const struct opt_rule *rule, int n_rules)
 {
-    for (int i = 0; i < n_rules; i++) {
-        char given[256], other_value[256];
-        const struct found f = find(group, n_groups, rule[i].name), other = find(group, n_groups, rule[i].other);
-        assert(f.opt && other.opt);
-        if (!(f.group->given >> f.index & 1) || holds(other.opt, other.group->into, rule[i].value))
-            continue;
-        opt_format(f.opt, f.group->into, given, sizeof given);
-        opt_format(other.opt, other.group->into, other_value, sizeof other_value);
-        return rc_raise(RC_INVAL, "--%s %s: needs --%s %s, but that is %s", rule[i].name, given, rule[i].other,
-                        rule[i].value, other_value);
-    }
-    return RC_OK;
+    enum rc rc = RC_OK;
+
+    for (int i = 0; i < n_rules; i++)
+        TRY(check_rule(group, n_groups, &rule[i]));
+out:
+    return rc;
 }
 
 enum rc opt_parse(struct opt_group *group, int n_groups, const struct opt_rule *rule, int n_rules, int argc,
@@ -268,7 +312,7 @@ bool opt_given(const struct opt_group *group, int n_groups, const char *name)
 
     for (int g = 0; g < n_groups && bit == 0; g++)
         for (int i = 0; group[g].table[i].type != OPT_END; i++)
-            if (strcmp(group[g].table[i].name, name) == 0) {
+            if (!group[g].module && strcmp(group[g].table[i].name, name) == 0) {
                 bit = UINT64_C(1) << i;
                 if (group[g].given & bit)
                     return true;
@@ -277,9 +321,9 @@ bool opt_given(const struct opt_group *group, int n_groups, const char *name)
     return false;
 }
 
-static void print_one(FILE *to, const struct opt *o)
+static void print_one(FILE *to, const struct opt_group *group, const struct opt *o)
 {
-    char left[CHOICES_BYTES + MAX_NAME_BYTES], right[64] = "", choices[CHOICES_BYTES];
+    char left[CHOICES_BYTES + MAX_NAME_BYTES], right[64] = "", choices[CHOICES_BYTES], name[MAX_NAME_BYTES];
 
     opt_choices(o, choices, sizeof choices);
     const char *kind = o->type == OPT_U64    ? "N"
@@ -289,32 +333,34 @@ static void print_one(FILE *to, const struct opt *o)
                                              : "N,N,...";
 
     if (o->type == OPT_BOOL)
-        snprintf(left, sizeof left, "--[no-]%s", o->name);
+        snprintf(left, sizeof left, "--[no-]%s", full_name(name, sizeof name, group, o));
     else
-        snprintf(left, sizeof left, "--%s %s%s", o->name, kind, o->type == OPT_LIST && choices[0] ? ",..." : "");
+        snprintf(left, sizeof left, "--%s %s%s", full_name(name, sizeof name, group, o), kind,
+                 o->type == OPT_LIST && choices[0] ? ",..." : "");
     if (o->type != OPT_TEXT && o->unit[0])
         snprintf(right, sizeof right, " [%s]", o->unit);
     fprintf(to, "  %-34s ", left);
     if (strlen(left) > 34) /* its names fill the line */
         fprintf(to, "\n%37s", "");
     fprintf(to, "%s%s", o->help, right);
-    if (o->def[0])
-        fprintf(to, " (default %s)", o->def);
+    if (opt_default(o)[0])
+        fprintf(to, " (default %s)", opt_default(o));
     fputc('\n', to);
 }
 
 void opt_help(FILE *to, const struct opt_group *group, int n_groups)
 {
     for (int g = 0; g < n_groups; g++) {
-        fprintf(to, "\n%s\n", group[g].title);
+        fprintf(to, "\n%s%s%s\n", group[g].title, group[g].module ? " " : "",
+                group[g].module ? group[g].module->name : "");
         for (const struct opt *o = group[g].table; o->type != OPT_END; o++)
-            print_one(to, o);
+            print_one(to, &group[g], o);
     }
 }
 
 void opt_format(const struct opt *o, const void *from, char *out, size_t n_bytes)
 {
-    const char *member = (const char *)from + o->at;
+    const char *member = (const char *)from + o->offset_bytes;
     uint64_t whole;
     double real;
     bool yes;

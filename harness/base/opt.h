@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "harness/base/module.h"
 #include "harness/base/rc.h"
 
 enum opt_type {
@@ -31,14 +32,14 @@ enum opt_type {
 struct opt {
     const char *name; /* "batch": --batch=64 */
     enum opt_type type;
-    size_t at;                    /* offsetof in the option struct */
-    const char *def;              /* text, parsed like the user's, so it is tested; "": none, the
-                                     number is then 0 (U64) or NaN (F64) */
-    double min, max;              /* inclusive; numbers only */
-    const char *unit;             /* "bytes", "ms", "samples", "" */
-    const char *choices;          /* "none|single|ps": CHOICE, LIST */
-    const char *help;             /* one line, no full stop */
-    const char *(*choice)(int i); /* instead of choices: the name of choice i, NULL behind the last */
+    size_t offset_bytes;            /* offsetof in the option struct */
+    const char *def;                /* text, parsed like the user's, so it is tested; "": the kind's default, else none:
+                                       the number is then 0 (U64) or NaN (F64) */
+    double min, max;                /* inclusive; numbers only */
+    const char *unit;               /* "bytes", "ms", "samples", "" */
+    const char *choices;            /* "none|single|ps": CHOICE, LIST */
+    const char *help;               /* one line, no full stop */
+    const struct module_kind *kind; /* CHOICE, LIST: the names of its modules, behind those of choices */
 };
 
 #define OPT_AT_(S, m, T)                                                                                        \
@@ -70,41 +71,52 @@ struct opt {
     {                                                                                      \
         nm, OPT_LIST, OPT_AT_(S, m, const char *), def_, lo, hi, "", choices_, help_, NULL \
     }
-/* The same with names that a list of the program has: choice_ is a function of struct opt. */
-#define OPT_CHOICE_OF_(S, m, nm, def_, choice_, help_)                                    \
-    {                                                                                     \
-        nm, OPT_CHOICE, OPT_AT_(S, m, const char *), def_, 0, 0, "", NULL, help_, choice_ \
+/* One module of a kind; one, or "auto", the default; several. */
+#define OPT_MODULE_(S, m, nm, kind_, help_)                                              \
+    {                                                                                    \
+        nm, OPT_CHOICE, OPT_AT_(S, m, const char *), "", 0, 0, "", NULL, help_, &(kind_) \
     }
-#define OPT_LIST_OF_(S, m, nm, def_, choice_, help_)                                    \
-    {                                                                                   \
-        nm, OPT_LIST, OPT_AT_(S, m, const char *), def_, 0, 0, "", NULL, help_, choice_ \
+#define OPT_AUTO_MODULE_(S, m, nm, kind_, help_)                                               \
+    {                                                                                          \
+        nm, OPT_CHOICE, OPT_AT_(S, m, const char *), "auto", 0, 0, "", "auto", help_, &(kind_) \
+    }
+#define OPT_MODULES_(S, m, nm, kind_, help_)                                           \
+    {                                                                                  \
+        nm, OPT_LIST, OPT_AT_(S, m, const char *), "", 0, 0, "", NULL, help_, &(kind_) \
     }
 #define OPT_END_                                             \
     {                                                        \
         NULL, OPT_END, 0, NULL, 0, 0, NULL, NULL, NULL, NULL \
     }
 
-/* "option `name`, when given by the user, needs `other` to be `value`" (for a LIST: to contain it). */
+/* "option `name`, when given by the user, needs `other` to be `value`" (for a LIST: to contain it). value NULL: needs
+ * `other`, which chooses a module, to be one that has all of caps. */
 struct opt_rule {
     const char *name, *other, *value;
+    unsigned caps;
 };
 
 struct opt_group {
     const char *title;       /* heading in --help */
     const struct opt *table; /* OPT_END_ last; at most 64 */
     void *into;
-    uint64_t given; /* bit i: table[i] was given by the user */
+    uint64_t given;              /* bit i: table[i] was given by the user */
+    const struct module *module; /* whose options these are: --NAME.OPTION; NULL: of no module */
 };
 
 /* Fill every group with its defaults, then with argv[0..argc). */
 enum rc opt_parse(struct opt_group *group, int n_groups, const struct opt_rule *rule, int n_rules, int argc,
                   char *const argv[]) MUST_CHECK;
-/* Did the user give it? Asserts that the name exists. */
+/* Did the user give it? name: of an option of no module. Asserts that it exists. */
 bool opt_given(const struct opt_group *group, int n_groups, const char *name);
 /* Print every option: name, unit or choices, default, help. */
 void opt_help(FILE *to, const struct opt_group *group, int n_groups);
+/* Name i of the choices of o; NULL behind the last. out[n_bytes] may hold it. */
+const char *opt_choice(const struct opt *o, int i, char *out, size_t n_bytes);
 /* The choices of o as "none|single|ps", at most n_bytes with the end; "" when it has none. */
 void opt_choices(const struct opt *o, char *out, size_t n_bytes);
+/* The text its default is parsed from. */
+const char *opt_default(const struct opt *o);
 /* The resolved value as text that opt_parse would take back. out[n_bytes]. */
 void opt_format(const struct opt *o, const void *from, char *out, size_t n_bytes);
 

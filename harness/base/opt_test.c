@@ -16,15 +16,21 @@ struct sample {
     uint64_t workers, unset;
     double lr, no_rate;
     bool charts;
-    const char *out, *mode, *models, *counts, *fruit, *fruits;
+    const char *out, *mode, *models, *counts, *fruit, *fruits, *best;
+    uint64_t weight;
 };
 
-static const char *fruit(int i)
-{
-    static const char *const names[] = { "apple", "pear", NULL };
+enum { SWEET = 1u << 0, ROUND = 1u << 1 };
+static const struct module apple = { .name = "apple", .caps = SWEET | ROUND };
+static const struct module pear = { .name = "pear", .caps = SWEET };
+static const struct module *const fruits[] = { &apple, &pear, NULL };
 
-    return names[i];
+static const struct module *fruit_at(int i)
+{
+    return fruits[i];
 }
+static const struct module_absent no_fruits[] = { { "melon", "it was not built in" }, { NULL, NULL } };
+static const struct module_kind fruit_kind = { "fruit", fruit_at, no_fruits, "pear", "apple,pear" };
 
 static const struct opt table[] = {
     OPT_U64_(struct sample, workers, "workers", "2", 1, 64, "ranks", "how many"),
@@ -36,15 +42,19 @@ static const struct opt table[] = {
     OPT_CHOICE_(struct sample, mode, "mode", "single", "none|single|ps", "way"),
     OPT_LIST_(struct sample, models, "model", "linear", "linear|lenet", 0, 0, "networks"),
     OPT_LIST_(struct sample, counts, "counts", "", NULL, 1, 8, "numbers"),
-    OPT_CHOICE_OF_(struct sample, fruit, "fruit", "pear", fruit, "a name of a list"),
-    OPT_LIST_OF_(struct sample, fruits, "fruits", "apple,pear", fruit, "names of a list"),
+    OPT_MODULE_(struct sample, fruit, "fruit", fruit_kind, "a module of a kind"),
+    OPT_MODULES_(struct sample, fruits, "fruits", fruit_kind, "modules of a kind"),
+    OPT_AUTO_MODULE_(struct sample, best, "best", fruit_kind, "a module, or none"),
+    OPT_U64_(struct sample, weight, "weight", "1", 1, 9, "g", "of a round fruit"),
     OPT_END_,
 };
-static const struct opt_rule rules[] = { { "workers", "mode", "ps" }, { "out", "model", "lenet" } };
+static const struct opt_rule rules[] = { { "workers", "mode", "ps", 0 },
+                                         { "out", "model", "lenet", 0 },
+                                         { "weight", "fruit", NULL, ROUND } };
 
 static enum rc parse(struct sample *s, int argc, const char *const *argv, int n_rules)
 {
-    struct opt_group group[] = { { "sample", table, s, 0 } };
+    struct opt_group group[] = { { "sample", table, s, 0, NULL } };
 
     return opt_parse(group, 1, rules, n_rules, argc, (char *const *)argv);
 }
@@ -54,10 +64,13 @@ static void defaults_are_parsed(void **state)
     struct sample s;
 
     (void)state;
-    assert_int_equal(parse(&s, 0, NULL, 2), RC_OK);
+    assert_int_equal(parse(&s, 0, NULL, 3), RC_OK);
     assert_true(s.workers == 2 && s.lr == 0.5 && s.charts && s.unset == 0 && isnan(s.no_rate));
     assert_string_equal(s.mode, "single");
     assert_string_equal(s.out, "");
+    assert_string_equal(s.fruit, "pear");
+    assert_string_equal(s.fruits, "apple,pear");
+    assert_string_equal(s.best, "auto");
 }
 
 static void every_type_takes_its_value(void **state)
@@ -95,8 +108,10 @@ static void bad_input_names_option_value_and_remedy(void **state)
         { { "--mode", "pss" }, 2, { "--mode pss", "nearest is ps", "" } },
         { { "--mode", "" }, 2, { "--mode", "none|single|ps", "" } },
         { { "--model", "lenet,lennet" }, 2, { "--model lennet", "lenet", "" } },
-        { { "--fruit", "appel" }, 2, { "--fruit appel", "nearest is apple", "apple|pear" } },
-        { { "--fruits", "pear,plums" }, 2, { "--fruits plums", "apple|pear", "" } },
+        { { "--fruit", "appel" }, 2, { "--fruit appel", "nearest is apple", "apple|pear|melon" } },
+        { { "--fruits", "pear,plums" }, 2, { "--fruits plums", "apple|pear|melon", "" } },
+        { { "--best", "autp" }, 2, { "--best autp", "nearest is auto", "auto|apple|pear|melon" } },
+        { { "--weight", "2" }, 2, { "--weight 2", "needs --fruit apple", "but that is pear" } },
         { { "--counts", "1,9" }, 2, { "--counts 9", "from 1 to 8", "" } },
         { { "--charts=maybe" }, 1, { "--charts maybe", "true or false", "" } },
         { { "--no-charts=true" }, 1, { "--no-charts", "takes no value", "" } },
@@ -110,7 +125,7 @@ static void bad_input_names_option_value_and_remedy(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct sample s;
-        assert_int_equal(parse(&s, bad[i].argc, bad[i].argv, 2), RC_INVAL);
+        assert_int_equal(parse(&s, bad[i].argc, bad[i].argv, 3), RC_INVAL);
         for (int k = 0; k < 3; k++)
             if (!strstr(rc_message(), bad[i].says[k]))
                 fail_msg("\"%s\" does not say \"%s\"", rc_message(), bad[i].says[k]);
@@ -118,11 +133,21 @@ static void bad_input_names_option_value_and_remedy(void **state)
     }
 }
 
+static void a_rule_asks_for_caps(void **state)
+{
+    static const char *const argv[] = { "--weight=2", "--fruit=apple" };
+    struct sample s;
+
+    (void)state;
+    assert_int_equal(parse(&s, 2, argv, 3), RC_OK);
+    assert_int_equal(s.weight, 2);
+}
+
 static void given_is_told_from_default(void **state)
 {
     static char *const argv[] = { "--lr=0.5" };
     struct sample s;
-    struct opt_group group[] = { { "sample", table, &s, 0 } };
+    struct opt_group group[] = { { "sample", table, &s, 0, NULL } };
 
     (void)state;
     assert_int_equal(opt_parse(group, 1, NULL, 0, 1, argv), RC_OK);
@@ -140,12 +165,13 @@ static void values_round_trip_as_text(void **state)
     assert_int_equal(parse(&a, 3, argv, 2), RC_OK);
     for (const struct opt *o = table; o->type != OPT_END; o++) {
         opt_format(o, &a, value, sizeof value);
-        if (o->def[0] == '\0')
+        if (opt_default(o)[0] == '\0')
             continue;
         snprintf(argument, sizeof argument, "--%s=%s", o->name, value);
         const char *const one[] = { argument };
         assert_int_equal(parse(&b, 1, one, 0), RC_OK);
-        assert_memory_equal((char *)&a + o->at, (char *)&b + o->at, o->type == OPT_U64 || o->type == OPT_F64 ? 8 : 0);
+        assert_memory_equal((char *)&a + o->offset_bytes, (char *)&b + o->offset_bytes,
+                            o->type == OPT_U64 || o->type == OPT_F64 ? 8 : 0);
     }
 }
 
@@ -154,13 +180,13 @@ static void help_names_every_option(void **state)
     char text[4096] = "";
     FILE *to = fmemopen(text, sizeof text, "w");
     struct sample s;
-    const struct opt_group group[] = { { "sample", table, &s, 0 } };
+    const struct opt_group group[] = { { "sample", table, &s, 0, NULL } };
 
     (void)state;
     assert_non_null(to);
     opt_help(to, group, 1);
     fclose(to);
-    assert_non_null(strstr(text, "--fruits apple|pear,..."));
+    assert_non_null(strstr(text, "--fruits apple|pear|melon,..."));
     for (const struct opt *o = table; o->type != OPT_END; o++) {
         assert_non_null(strstr(text, o->name));
         assert_non_null(strstr(text, o->help));
@@ -173,6 +199,7 @@ int main(void)
         cmocka_unit_test(defaults_are_parsed),
         cmocka_unit_test(every_type_takes_its_value),
         cmocka_unit_test(bad_input_names_option_value_and_remedy),
+        cmocka_unit_test(a_rule_asks_for_caps),
         cmocka_unit_test(given_is_told_from_default),
         cmocka_unit_test(values_round_trip_as_text),
         cmocka_unit_test(help_names_every_option),

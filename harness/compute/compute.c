@@ -14,38 +14,38 @@
 
 #include "harness/base/text.h"
 
-static const struct compute_backend *const backends[] = { &compute_cpu,
+static const struct module *compute_at(int i)
+{
+    static const struct module *const all[] = {
+        &compute_cpu.module,
 #if GRADMARK_HAVE_CUDA
-                                                          &compute_cuda,
+        &compute_cuda.module,
 #endif
-                                                          &compute_hollow, NULL };
+        &compute_hollow.module,
+        NULL
+    };
 
-static const char *const known[] = { "cpu", "cuda", "hollow", NULL };
-
-const char *compute_name(int i)
-{
-    return known[i];
+    return all[i];
 }
 
-const struct compute_backend *const *compute_all(void)
-{
-    return backends;
-}
+static const struct module_absent absent[] = {
+#if !GRADMARK_HAVE_CUDA
+    { "cuda", GRADMARK_CUDA_WHY_NOT },
+#endif
+    { NULL, NULL },
+};
+
+const struct module_kind compute_kind = { "compute", compute_at, absent, "cpu", NULL };
 
 enum rc compute_find(const struct compute_backend **out, const char *name)
 {
-    for (size_t i = 0; backends[i] != NULL; i++) {
-        if (strcmp(name, backends[i]->name) == 0) {
-            *out = backends[i];
-            return RC_OK;
-        }
-    }
-    if (strcmp(name, "cuda") == 0)
-        return rc_raise(RC_UNSUPPORTED, "no compute backend \"cuda\": %s", GRADMARK_CUDA_WHY_NOT);
-    const char *nearest = text_nearest(name, known);
-    if (nearest != NULL)
-        return rc_raise(RC_INVAL, "no compute backend \"%.40s\"; did you mean \"%s\"?", name, nearest);
-    return rc_raise(RC_INVAL, "no compute backend \"%.40s\"; there are cpu, cuda and hollow", name);
+    const struct module *m;
+    enum rc rc;
+
+    TRY(module_find(&m, &compute_kind, name));
+    *out = (const struct compute_backend *)m;
+out:
+    return rc;
 }
 
 enum rc compute_open(struct compute **out, const struct compute_backend *ops, const struct compute_env *env)

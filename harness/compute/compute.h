@@ -31,6 +31,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "harness/base/module.h"
 #include "harness/base/rc.h"
 
 struct compute;
@@ -113,9 +114,9 @@ struct compute_env {                                       /* a zeroed one is va
 enum { COMPUTE_MARKS = 16 };
 
 struct compute_backend {
-    const char *name;    /* "cpu", "cuda", "hollow" */
-    bool touches_memory; /* false: arrays may be NULL and keep what they hold */
-    bool host_memory;    /* memory of this backend can be read and written by the host */
+    struct module module; /* caps: enum compute_caps */
+    bool touches_memory;  /* false: arrays may be NULL and keep what they hold */
+    bool host_memory;     /* memory of this backend can be read and written by the host */
 
     /* RC_UNSUPPORTED: precision or device not to be had here (says why). */
     enum rc (*open)(struct compute **out, const struct compute_env *env);
@@ -228,10 +229,8 @@ struct compute { /* first member of each backend's struct */
 extern const struct compute_backend compute_cpu, compute_hollow;
 extern const struct compute_backend compute_cuda; /* where it is built in */
 
-/* Every backend this binary was built with, NULL-terminated. */
-const struct compute_backend *const *compute_all(void);
-/* The name of backend i, built in or not; NULL behind the last. Cannot fail. */
-const char *compute_name(int i);
+/* The backends: option --compute. */
+extern const struct module_kind compute_kind;
 /* RC_INVAL names the nearest; RC_UNSUPPORTED: known, but not built in (says why). */
 enum rc compute_find(const struct compute_backend **out, const char *name) MUST_CHECK;
 

@@ -21,8 +21,8 @@ void suite_fail(struct suite *s, const char *fmt, ...)
     s->n_failures++;
     if (s->n_case_failures++ > 0 || s->options.log == NULL)
         return;
-    fprintf(s->options.log, "compute_suite(%s): %s[%zu], n_threads %d, off by %zu bytes: ", s->ops->name, s->case_name,
-            s->case_index, s->n_threads, s->shift_bytes);
+    fprintf(s->options.log, "compute_suite(%s): %s[%zu], n_threads %d, off by %zu bytes: ", s->ops->module.name,
+            s->case_name, s->case_index, s->n_threads, s->shift_bytes);
     va_start(ap, fmt);
     vfprintf(s->options.log, fmt, ap);
     va_end(ap);

@@ -202,7 +202,7 @@ struct stretch cpu_chunk(size_t n, int task)
 }
 
 const struct compute_backend compute_cpu = {
-    .name = "cpu",
+    .module.name = "cpu",
     .touches_memory = true,
     .host_memory = true,
     .open = cpu_open,

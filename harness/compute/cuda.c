@@ -287,7 +287,7 @@ static void cuda_as_of(struct compute *base, int k)
 }
 
 const struct compute_backend compute_cuda = {
-    .name = "cuda",
+    .module.name = "cuda",
     .touches_memory = true,
     .host_memory = false,
     .open = cuda_open,

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "harness/compute/compute.h"
+#include "harness/world/world.h"
 
 static enum rc hollow_open(struct compute **out, const struct compute_env *env)
 {
@@ -183,7 +184,8 @@ static void sgd_step(struct compute *c, float *p, float *v, const float *g, size
 }
 
 const struct compute_backend compute_hollow = {
-    .name = "hollow",
+    .module.name = "hollow",
+    .module.needs_world = WORLD_VIRTUAL_TIME,
     .touches_memory = false,
     .open = hollow_open,
     .close = hollow_close,

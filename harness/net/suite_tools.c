@@ -14,7 +14,7 @@ bool suite_expect(struct suite *s, bool ok, const char *what, const char *file, 
 {
     if (!ok) {
         s->n_failures++;
-        fprintf(stderr, "%s: %s, rank %d of %d: not so: %s (%s:%d; last error: %s)\n", s->ops->name, s->name,
+        fprintf(stderr, "%s: %s, rank %d of %d: not so: %s (%s:%d; last error: %s)\n", s->ops->module.name, s->name,
                 s->w->rank, s->w->n_ranks, what, file, line, rc_message());
     }
     return ok;

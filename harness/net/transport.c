@@ -8,45 +8,46 @@
 #include "harness/base/text.h"
 #include "harness/world/world.h"
 
-extern const struct transport_ops transport_inproc, transport_zmq;
-#if GRADMARK_HAVE_MPI
-extern const struct transport_ops transport_mpi;
-#endif
-#if GRADMARK_HAVE_SIMGRID
-extern const struct transport_ops transport_sim;
-#endif
+extern const struct transport_ops transport_inproc, transport_zmq, transport_mpi, transport_sim;
 
-const struct transport_ops *const *transport_all(void)
+static const struct module *transport_at(int i)
 {
-    static const struct transport_ops *const all[] = {
-        &transport_inproc,
-        &transport_zmq,
+    static const struct module *const all[] = {
+        &transport_inproc.module,
 #if GRADMARK_HAVE_MPI
-        &transport_mpi,
+        &transport_mpi.module,
 #endif
 #if GRADMARK_HAVE_SIMGRID
-        &transport_sim,
+        &transport_sim.module,
 #endif
+        &transport_zmq.module,
         NULL,
     };
-    return all;
+
+    return all[i];
 }
+
+static const struct module_absent absent[] = {
+#if !GRADMARK_HAVE_MPI
+    { "mpi", GRADMARK_MPI_WHY_NOT },
+#endif
+#if !GRADMARK_HAVE_SIMGRID
+    { "sim", GRADMARK_SIMGRID_WHY_NOT },
+#endif
+    { NULL, NULL },
+};
+
+const struct module_kind transport_kind = { "transport", transport_at, absent, NULL, NULL };
 
 enum rc transport_find(const struct transport_ops **out, const char *name)
 {
-    static const char *const known[] = { "inproc", "zmq", "mpi", "sim", NULL };
+    const struct module *m;
+    enum rc rc;
 
-    for (const struct transport_ops *const *t = transport_all(); *t; t++)
-        if (strcmp((*t)->name, name) == 0) {
-            *out = *t;
-            return RC_OK;
-        }
-    if (strcmp(name, "mpi") == 0)
-        return rc_raise(RC_UNSUPPORTED, "transport mpi: %s", GRADMARK_MPI_WHY_NOT);
-    if (strcmp(name, "sim") == 0)
-        return rc_raise(RC_UNSUPPORTED, "transport sim: %s", GRADMARK_SIMGRID_WHY_NOT);
-    const char *nearest = text_nearest(name, known);
-    return rc_raise(RC_INVAL, "transport %s: no such transport; the nearest is %s", name, nearest ? nearest : known[0]);
+    TRY(module_find(&m, &transport_kind, name));
+    *out = (const struct transport_ops *)m;
+out:
+    return rc;
 }
 
 enum rc transport_open(struct transport **out, const struct transport_ops *ops, struct world *w)
@@ -65,17 +66,18 @@ static enum rc remember(struct transport *t, enum rc rc)
 static enum rc refuse(const struct transport *t, const struct xfer *x, bool receives)
 {
     if (t->dead != RC_OK)
-        return rc_raise(t->dead, "transport %s: used after an error", t->ops->name);
+        return rc_raise(t->dead, "transport %s: used after an error", t->ops->module.name);
     if (x->peer < 0 || x->peer >= t->world->n_ranks || x->peer == t->world->rank)
-        return rc_raise(RC_INVAL, "transport %s: rank %d has no peer %d among %d ranks", t->ops->name, t->world->rank,
-                        x->peer, t->world->n_ranks);
-    if (x->n_hollow_bytes > 0 && !(t->ops->caps & TR_HOLLOW)) /* T7 */
+        return rc_raise(RC_INVAL, "transport %s: rank %d has no peer %d among %d ranks", t->ops->module.name,
+                        t->world->rank, x->peer, t->world->n_ranks);
+    if (x->n_hollow_bytes > 0 && !(t->ops->module.caps & TR_HOLLOW)) /* T7 */
         return rc_raise(RC_UNSUPPORTED, "transport %s: carries real bytes only, %zu hollow ones were posted",
-                        t->ops->name, x->n_hollow_bytes);
+                        t->ops->module.name, x->n_hollow_bytes);
     if (receives && (x->tag & TAG_ANY)) /* T8 */
-        return rc_raise(RC_INVAL, "transport %s: tag %#x is received by recv_message only", t->ops->name, x->tag);
-    if (x->add && !(t->ops->caps & TR_ADD))
-        return rc_raise(RC_UNSUPPORTED, "transport %s: cannot add in place", t->ops->name);
+        return rc_raise(RC_INVAL, "transport %s: tag %#x is received by recv_message only", t->ops->module.name,
+                        x->tag);
+    if (x->add && !(t->ops->module.caps & TR_ADD))
+        return rc_raise(RC_UNSUPPORTED, "transport %s: cannot add in place", t->ops->module.name);
     return RC_OK;
 }
 
@@ -138,7 +140,7 @@ enum rc transport_recv_message(struct transport *t, struct message *out, int tim
 
     *out = (struct message){ .peer = -1 };
     if (t->dead != RC_OK)
-        return rc_raise(t->dead, "transport %s: used after an error", t->ops->name);
+        return rc_raise(t->dead, "transport %s: used after an error", t->ops->module.name);
     TRY(remember(t, t->ops->recv_message(t, out, timeout_ms)));
     if (out->peer >= 0) {
         t->moved.msgs_recv++;

@@ -28,6 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "harness/base/module.h"
 #include "harness/base/rc.h"
 
 struct world;
@@ -40,6 +41,7 @@ enum { WAIT_FOREVER = 0, DO_NOT_WAIT = -1 }; /* special timeout_ms */
 enum transport_caps {
     TR_ADD = 1u << 0,    /* xfer.add is fused: received values are added in place */
     TR_HOLLOW = 1u << 1, /* n_hollow_bytes may be > 0 */
+    TR_ASYNC = 1u << 2,  /* messages move while both ranks do other work */
 };
 
 struct xfer { /* one message; lives in the caller's frame; zero it first */
@@ -71,8 +73,7 @@ struct traffic { /* payload only, hollow bytes included */
 };
 
 struct transport_ops {
-    const char *name; /* "inproc", "zmq", "mpi", "sim" */
-    unsigned caps;    /* transport_caps, OR'ed */
+    struct module module; /* caps: enum transport_caps */
 
     /* Collective over w. RC_UNSUPPORTED when this transport cannot run in that world. */
     enum rc (*open)(struct transport **out, struct world *w);
@@ -96,8 +97,8 @@ struct transport { /* first member of each implementation's struct */
     enum rc dead; /* T6 */
 };
 
-/* Every transport this binary was built with, NULL-terminated. */
-const struct transport_ops *const *transport_all(void);
+/* The transports: option --transport. Where several could do, the first is taken. */
+extern const struct module_kind transport_kind;
 /* RC_INVAL names the nearest; RC_UNSUPPORTED: known, but not built in. */
 enum rc transport_find(const struct transport_ops **out, const char *name) MUST_CHECK;
 

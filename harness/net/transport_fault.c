@@ -127,8 +127,8 @@ enum rc transport_fault_open(struct transport **out, const struct transport_ops 
     if (!f)
         return rc_raise(RC_NOMEM, "no memory for a faulty transport");
     f->ops = (struct transport_ops){
-        .name = "fault",
-        .caps = inner->caps,
+        .module.name = "fault",
+        .module.caps = inner->module.caps,
         .post_send = fault_post_send,
         .post_recv = fault_post_recv,
         .complete = fault_complete,

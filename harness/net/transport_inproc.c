@@ -90,9 +90,9 @@ static enum rc inproc_open(struct transport **out, struct world *w)
     struct hub *hub = NULL, **hubs = NULL;
     enum rc rc = RC_OK;
 
-    if (!(w->ops->caps & WORLD_SHARED_MEMORY) || (w->ops->caps & WORLD_VIRTUAL_TIME))
+    if (!(w->ops->module.caps & WORLD_SHARED_MEMORY) || (w->ops->module.caps & WORLD_VIRTUAL_TIME))
         return rc_raise(RC_UNSUPPORTED, "transport inproc: ranks of world %s do not share memory in real time",
-                        w->ops->name);
+                        w->ops->module.name);
     hubs = calloc((size_t)w->n_ranks, sizeof *hubs);
     t = calloc(1, sizeof *t);
     if (w->rank == 0)
@@ -361,8 +361,10 @@ static void inproc_close(struct transport **tp)
 }
 
 const struct transport_ops transport_inproc = {
-    .name = "inproc",
-    .caps = TR_ADD,
+    .module.name = "inproc",
+    .module.caps = TR_ADD,
+    .module.needs_world = WORLD_SHARED_MEMORY,
+    .module.refuses_world = WORLD_VIRTUAL_TIME,
     .open = inproc_open,
     .post_send = inproc_post_send,
     .post_recv = inproc_post_recv,

@@ -185,7 +185,7 @@ static enum rc mpi_open(struct transport **out, struct world *w)
     enum rc rc = RC_OK;
 
     if (comm == MPI_COMM_NULL)
-        return rc_raise(RC_UNSUPPORTED, "transport mpi: the ranks of world %s are not MPI's", w->ops->name);
+        return rc_raise(RC_UNSUPPORTED, "transport mpi: the ranks of world %s are not MPI's", w->ops->module.name);
     t = calloc(1, sizeof(struct mpi));
     if (!t)
         FAIL(RC_NOMEM, "transport mpi: no memory");
@@ -423,7 +423,8 @@ static void mpi_release(struct transport *t, struct message *m)
 }
 
 const struct transport_ops transport_mpi = {
-    .name = "mpi",
+    .module.name = "mpi",
+    .module.needs_world = WORLD_HAS_MPI,
     .open = mpi_open,
     .post_send = mpi_post,
     .post_recv = mpi_post,

@@ -294,8 +294,8 @@ static enum rc addless_post_recv(struct transport *t, struct xfer *x)
 #define MUTANT(id, send_fn, recv_fn, complete_fn, message_fn)          \
     static enum rc open_##id(struct transport **out, struct world *w); \
     static const struct transport_ops mutant_##id = {                  \
-        .name = "mutant " #id,                                         \
-        .caps = TR_ADD,                                                \
+        .module.name = "mutant " #id,                                  \
+        .module.caps = TR_ADD,                                         \
         .open = open_##id,                                             \
         .post_send = send_fn,                                          \
         .post_recv = recv_fn,                                          \

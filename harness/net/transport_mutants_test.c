@@ -53,7 +53,7 @@ static void try_mutant(void **state)
     const size_t n_chars = strlen(trial.mutant->invariant);
     if (strncmp(trial.failed_case, trial.mutant->invariant, n_chars) != 0 ||
         (trial.failed_case[n_chars] != ' ' && trial.failed_case[n_chars] != '\0'))
-        fail_msg("%s broke \"%s\", not %s", trial.mutant->ops->name, trial.failed_case, trial.mutant->invariant);
+        fail_msg("%s broke \"%s\", not %s", trial.mutant->ops->module.name, trial.failed_case, trial.mutant->invariant);
 }
 
 /* transport_mutants_test NAME: "losetail"; "none" must pass. */
@@ -65,7 +65,7 @@ int main(int argc, char **argv)
         return 2;
     (void)snprintf(name, sizeof name, "mutant %s", argv[1]);
     for (const struct transport_mutant *m = transport_mutants(); m->ops; m++)
-        if (strcmp(m->ops->name, name) == 0) {
+        if (strcmp(m->ops->module.name, name) == 0) {
             const struct CMUnitTest test[] = {
                 { .name = name, .test_func = try_mutant, .initial_state = (void *)(uintptr_t)m },
             };

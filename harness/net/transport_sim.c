@@ -32,7 +32,7 @@ static enum rc sim_open(struct transport **out, struct world *w)
     enum rc rc;
 
     if (w->ops != &world_sim)
-        return rc_raise(RC_UNSUPPORTED, "transport sim: runs in world sim, not in world %s", w->ops->name);
+        return rc_raise(RC_UNSUPPORTED, "transport sim: runs in world sim, not in world %s", w->ops->module.name);
     if (w->rank == 0)
         everyones = calloc((size_t)w->n_ranks, sizeof *everyones);
     if (w->rank == 0 && !everyones)
@@ -250,8 +250,9 @@ static void sim_close(struct transport **t)
 }
 
 const struct transport_ops transport_sim = {
-    .name = "sim",
-    .caps = TR_HOLLOW,
+    .module.name = "sim",
+    .module.caps = TR_HOLLOW | TR_ASYNC,
+    .module.needs_world = WORLD_VIRTUAL_TIME,
     .open = sim_open,
     .post_send = sim_post_send,
     .post_recv = sim_post_recv,

@@ -230,7 +230,7 @@ static void case_traffic(struct suite *s, struct transport *t)
 static void case_add(struct suite *s, struct transport *t)
 {
     enum { N = 1001 };
-    const bool possible = s->w->n_ranks > 1 && (s->ops->caps & TR_ADD);
+    const bool possible = s->w->n_ranks > 1 && (s->ops->module.caps & TR_ADD);
     float out[N], sum[N];
     struct xfer tx, rx;
 

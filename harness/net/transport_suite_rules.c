@@ -103,7 +103,7 @@ void case_hollow(struct suite *s, struct transport *t)
     struct xfer tx = { .ptr = &out, .n_bytes = 4, .n_hollow_bytes = 1000, .peer = suite_next(s, 1), .tag = 4 };
     struct xfer rx = { .ptr = &in, .n_bytes = 4, .peer = suite_prev(s, 1), .tag = 4 };
 
-    if (s->w->n_ranks > 1 && (s->ops->caps & TR_HOLLOW)) {
+    if (s->w->n_ranks > 1 && (s->ops->module.caps & TR_HOLLOW)) {
         EXPECT_OK(s, transport_exchange(t, &tx, &rx, s->timeout_ms));
         EXPECT(s, in == 5 && rx.n_bytes == 4 && rx.n_hollow_bytes == 1000);
         EXPECT(s, t->moved.bytes_sent == 1004 && t->moved.bytes_recv == 1004);
@@ -130,7 +130,7 @@ void case_refusals(struct suite *s, struct transport *t)
     x.peer = -1;
     EXPECT(s, transport_recv(t, &x) == RC_INVAL);
     EXPECT(s, strstr(rc_message(), "-1") != NULL);
-    if (!(s->ops->caps & TR_ADD) && s->w->n_ranks > 1) {
+    if (!(s->ops->module.caps & TR_ADD) && s->w->n_ranks > 1) {
         x.peer = suite_next(s, 1);
         x.add = 1;
         EXPECT(s, transport_recv(t, &x) == RC_UNSUPPORTED);
@@ -205,7 +205,7 @@ void case_dead_rank(struct suite *s, struct transport *t)
     struct message m;
 
     EXPECT_OK(s, transport_open(&other, s->ops, s->w));
-    if (other && s->w->n_ranks > 1 && !(real->caps & WORLD_VIRTUAL_TIME)) {
+    if (other && s->w->n_ranks > 1 && !(real->module.caps & WORLD_VIRTUAL_TIME)) {
         planted.check = planted_check;
         EXPECT_OK(s, transport_recv(t, &rx));
         s->w->ops = &planted;

@@ -103,7 +103,7 @@ static enum rc share_context(struct zmq *t)
 {
     struct world *w = t->base.world;
     struct shared *own = NULL, **all = NULL;
-    const bool one_process = (w->ops->caps & WORLD_SHARED_MEMORY) != 0;
+    const bool one_process = (w->ops->module.caps & WORLD_SHARED_MEMORY) != 0;
     enum rc rc = RC_OK;
 
     if (!one_process || w->rank == 0)
@@ -172,9 +172,9 @@ static enum rc zmq_open_transport(struct transport **out, struct world *w)
     struct zmq *t;
     enum rc rc = RC_OK;
 
-    if (w->ops->caps & WORLD_VIRTUAL_TIME)
+    if (w->ops->module.caps & WORLD_VIRTUAL_TIME)
         return rc_raise(RC_UNSUPPORTED, "transport zmq: real sockets do not live in the virtual time of world %s",
-                        w->ops->name);
+                        w->ops->module.name);
     t = calloc(1, sizeof *t);
     if (!t)
         return rc_raise(RC_NOMEM, "transport zmq: no memory");
@@ -359,8 +359,9 @@ uint64_t transport_zmq_n_dropped(const struct transport *t)
 }
 
 const struct transport_ops transport_zmq = {
-    .name = "zmq",
-    .caps = TR_ADD,
+    .module.name = "zmq",
+    .module.caps = TR_ADD | TR_ASYNC,
+    .module.refuses_world = WORLD_VIRTUAL_TIME,
     .open = zmq_open_transport,
     .post_send = zmq_post_send,
     .post_recv = zmq_post_recv,

@@ -44,9 +44,9 @@ out:
 
 enum rc zmq_address(char *out, size_t n_bytes, const struct world *w)
 {
-    if (w->n_host_ranks < w->n_ranks && !(w->ops->caps & WORLD_SHARED_MEMORY))
+    if (w->n_host_ranks < w->n_ranks && !(w->ops->module.caps & WORLD_SHARED_MEMORY))
         return outside_address(out, n_bytes);
-    if (w->ops->caps & WORLD_SHARED_MEMORY)
+    if (w->ops->module.caps & WORLD_SHARED_MEMORY)
         (void)snprintf(out, n_bytes, "inproc://rank-%d", w->rank);
     else
         (void)snprintf(out, n_bytes, "tcp://127.0.0.1:*");

@@ -179,7 +179,7 @@ static enum rc dump(const struct record *r, FILE *to, size_t flags)
 void record_options(struct record *r, const struct opt *table, const void *from)
 {
     for (const struct opt *o = table; o->type != OPT_END; o++) {
-        const char *member = (const char *)from + o->at;
+        const char *member = (const char *)from + o->offset_bytes;
         char value[1024];
         double real;
         uint64_t whole;

@@ -146,7 +146,7 @@ int main(int argc, char **argv)
     char options[256];
 
     for (size_t i = 0; argc == 3 && i < sizeof all / sizeof *all; i++)
-        if (strcmp(all[i]->name, argv[2]) == 0)
+        if (strcmp(all[i]->module.name, argv[2]) == 0)
             seen.inner = all[i];
     if (!seen.inner)
         return 2;
@@ -159,7 +159,8 @@ int main(int argc, char **argv)
     watched.final = watch_final;
     if (watched.serve)
         watched.serve = watch_serve;
-    const int n_workers = seen.inner == &sync_single ? 1 : 3, n_servers = seen.inner->needs_servers ? 2 : 0;
+    const int n_workers = seen.inner == &sync_single ? 1 : 3,
+              n_servers = seen.inner->module.caps & MODE_SERVERS ? 2 : 0;
     snprintf(options, sizeof options,
              "--model lenet --mode %s --workers %d --steps %d --momentum 0.9 --batch 4 --timeout-s %d%s", argv[2],
              n_workers, N_STEPS, slows_down ? 1 : 120, n_servers ? " --servers 2 --transport inproc" : "");

@@ -251,7 +251,7 @@ static void far_sgd_step(struct compute *c, float *p, float *v, const float *g, 
 }
 
 const struct compute_backend compute_far = {
-    .name = "far",
+    .module.name = "far",
     .touches_memory = true,
     .host_memory = false,
     .open = far_open,

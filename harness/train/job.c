@@ -10,46 +10,51 @@
 #include "harness/train/train.h"
 #include "models/profile.h"
 
-static const struct sync_mode *mode_by_name(const char *name)
+static enum rc resolve_mode(struct train_job *job)
 {
-    for (const struct sync_mode *const *m = train_modes(); *m; m++)
-        if (strcmp((*m)->name, name) == 0)
-            return *m;
-    return NULL;
+    const struct module *m;
+    enum rc rc;
+
+    TRY(module_find(&m, &mode_kind, job->opts.mode));
+    job->mode = (const struct sync_mode *)m;
+out:
+    return rc;
 }
 
+/* The first that runs in the job's world; servers want one that moves messages while workers compute. */
 static const char *auto_transport(const struct train_job *job)
 {
-    if (strcmp(job->world->name, "sim") == 0)
-        return "sim";
-    if (job->mode->needs_servers)
-        return "zmq";
-    return strcmp(job->world->name, "mpi") == 0 ? "mpi" : "inproc";
+    const unsigned wanted_caps = job->mode->module.caps & MODE_SERVERS ? TR_ASYNC : 0;
+
+    for (int i = 0; transport_kind.at(i); i++) {
+        const struct module *t = transport_kind.at(i);
+        if (module_runs_in(t, &job->world->module) && (t->caps & wanted_caps) == wanted_caps)
+            return t->name;
+    }
+    return NULL;
 }
 
 static enum rc resolve_transport(struct train_job *job)
 {
     struct train_opts *o = &job->opts;
-    const bool exchanges = job->mode->needs_servers || job->mode->synchronous;
+    const bool exchanges = mode_exchanges(&job->mode->module), is_auto = strcmp(o->transport, "auto") == 0;
+    char others[64];
     enum rc rc = RC_OK;
 
-    if (!exchanges && strcmp(o->transport, "auto") != 0)
-        return rc_raise(RC_INVAL, "--transport %s: mode %s sends nothing; needs --mode ps or allreduce", o->transport,
-                        o->mode);
+    module_names_with(others, sizeof others, &mode_kind, MODE_SERVERS);
+    if (!exchanges && !is_auto)
+        return rc_raise(RC_INVAL, "--transport %s: mode %s sends nothing; needs --mode %s or a synchronous one",
+                        o->transport, o->mode, others);
     if (!exchanges) {
         o->transport = "none";
         return RC_OK;
     }
-    if (strcmp(o->transport, "auto") == 0)
+    if (is_auto)
         o->transport = auto_transport(job);
+    if (!o->transport)
+        FAIL(RC_UNSUPPORTED, "--mode %s: no transport of this program can carry it in world %s", o->mode, o->world);
     TRY(transport_find(&job->transport, o->transport));
-    const bool sim_world = strcmp(job->world->name, "sim") == 0, sim_net = strcmp(o->transport, "sim") == 0;
-    if (sim_world != sim_net)
-        FAIL(RC_INVAL, "--transport %s: cannot run in world %s", o->transport, job->world->name);
-    if (strcmp(o->transport, "mpi") == 0 && strcmp(job->world->name, "mpi") != 0)
-        FAIL(RC_INVAL, "--transport mpi: needs --world mpi, but that is %s", job->world->name);
-    if (strcmp(o->transport, "inproc") == 0 && strcmp(job->world->name, "threads") != 0)
-        FAIL(RC_INVAL, "--transport inproc: needs --world threads, but that is %s", job->world->name);
+    TRY(module_check_world(&transport_kind, &job->transport->module, &world_kind, &job->world->module));
 out:
     return rc;
 }
@@ -59,18 +64,25 @@ static enum rc resolve_world(struct train_job *job, int n_given_ranks)
     struct train_opts *o = &job->opts;
     enum rc rc;
 
-    if (strcmp(o->world, "auto") == 0)
-        o->world = n_given_ranks > 0 ? "mpi" : "threads";
-    TRY(world_find(&job->world, o->world));
-    if (strcmp(o->world, "mpi") != 0 && n_given_ranks > 1)
+    TRY(world_choose(&job->world, o->world, n_given_ranks > 0));
+    o->world = job->world->module.name;
+    if (!(job->world->module.caps & WORLD_LAUNCHED) && n_given_ranks > 1)
         FAIL(RC_INVAL, "--world %s: %d processes were launched; use --world mpi, or start without the launcher",
              o->world, n_given_ranks);
-    if (strcmp(o->world, "sim") == 0 && o->threads > 1)
+    if (job->world->module.caps & WORLD_VIRTUAL_TIME && o->threads > 1)
         FAIL(RC_INVAL,
              "--threads %llu: world sim computes with one; the cluster's flops_per_s tells how fast a host is",
              (unsigned long long)o->threads);
-    if (strcmp(o->compute, "hollow") == 0 && strcmp(o->world, "sim") != 0)
-        FAIL(RC_INVAL, "--compute hollow: needs --world sim, but that is %s", o->world);
+out:
+    return rc;
+}
+
+static enum rc resolve_compute(struct train_job *job)
+{
+    enum rc rc;
+
+    TRY(compute_find(&job->compute, job->opts.compute));
+    TRY(module_check_world(&compute_kind, &job->compute->module, &world_kind, &job->world->module));
 out:
     return rc;
 }
@@ -79,28 +91,29 @@ out:
 static enum rc resolve_ranks(struct train_job *job, int n_given_ranks)
 {
     struct train_opts *o = &job->opts;
-    const bool mpi = strcmp(job->world->name, "mpi") == 0;
+    const bool launched = job->world->module.caps & WORLD_LAUNCHED;
+    const unsigned caps = job->mode->module.caps;
 
-    if (!job->mode->needs_servers)
+    if (!(caps & MODE_SERVERS))
         o->servers = 0;
     else if (o->servers == 0)
         o->servers = 1;
     const int n_launched = n_given_ranks > 0 ? n_given_ranks : 1;
-    if (mpi && o->workers == 0) {
+    if (launched && o->workers == 0) {
         if ((uint64_t)n_launched <= o->servers)
-            return rc_raise(RC_INVAL, "--mode ps: %d ranks were launched, %llu servers and a worker need %llu",
+            return rc_raise(RC_INVAL, "--mode %s: %d ranks were launched, %llu servers and a worker need %llu", o->mode,
                             n_launched, (unsigned long long)o->servers, (unsigned long long)o->servers + 1);
         o->workers = (uint64_t)n_launched - o->servers;
     }
     if (o->workers == 0)
         o->workers = 1;
-    if (strcmp(o->mode, "single") == 0 && o->workers != 1)
-        return rc_raise(RC_INVAL, "--workers %llu: mode single has one worker; --mode none is the control for more",
-                        (unsigned long long)o->workers);
+    if (caps & MODE_ONE_WORKER && o->workers != 1)
+        return rc_raise(RC_INVAL, "--workers %llu: mode %s has one worker; --mode none is the control for more",
+                        (unsigned long long)o->workers, o->mode);
     job->n_workers = (int)o->workers;
     job->n_servers = (int)o->servers;
     job->n_ranks = job->n_workers + job->n_servers;
-    if (mpi && job->n_ranks != n_launched)
+    if (launched && job->n_ranks != n_launched)
         return rc_raise(RC_INVAL, "--workers %d: with %d servers that is %d ranks, but %d were launched",
                         job->n_workers, job->n_servers, job->n_ranks, n_launched);
     return RC_OK;
@@ -113,7 +126,7 @@ static enum rc resolve_cluster(struct train_job *job)
     cluster_default(&job->cluster);
     if (job->opts.cluster[0])
         TRY(cluster_load(&job->cluster, job->opts.cluster));
-    if (strcmp(job->opts.world, "sim") == 0)
+    if (job->world->module.caps & WORLD_VIRTUAL_TIME)
         TRY(cluster_check(&job->cluster, job->n_ranks));
 out:
     return rc;
@@ -156,10 +169,11 @@ out:
     return rc;
 }
 
-static void resolve_numbers(struct train_job *job)
+static enum rc resolve_numbers(struct train_job *job)
 {
     enum { MOST_STEPS = 200, EPOCH_OF_NO_DATA = SYNTHETIC_IMAGES };
     struct train_opts *o = &job->opts;
+    enum rc rc;
 
     if (o->steps == 0)
         o->steps = job->workload->default_steps < MOST_STEPS ? (uint64_t)job->workload->default_steps : MOST_STEPS;
@@ -167,22 +181,25 @@ static void resolve_numbers(struct train_job *job)
         o->lr = job->workload->default_lr;
     if (isnan(o->momentum))
         o->momentum = job->workload->default_momentum;
+    TRY(module_find(&job->scaling, &scaling_kind, o->lr_scaling));
     job->schedule = (struct schedule){ .lr = o->lr,
-                                       .factor = schedule_factor(o->lr_scaling, job->n_workers),
+                                       .factor = schedule_factor(job->scaling, job->n_workers),
                                        .warmup_epochs = o->warmup_epochs,
                                        .n_train = job->dataset ? job->dataset->n_train : EPOCH_OF_NO_DATA };
+out:
+    return rc;
 }
 
 static enum rc check_combinations(const struct train_job *job, bool drill_given)
 {
     const struct train_opts *o = &job->opts;
 
-    if (o->save[0] && !job->mode->shared_params && job->n_workers > 1)
-        return rc_raise(RC_INVAL, "--save %s: mode none keeps a model per worker; use --workers 1 or another mode",
-                        o->save);
+    if (o->save[0] && !(job->mode->module.caps & MODE_SHARED_PARAMS) && job->n_workers > 1)
+        return rc_raise(RC_INVAL, "--save %s: mode %s keeps a model per worker; use --workers 1 or another mode",
+                        o->save, o->mode);
     if ((o->save[0] || o->resume[0]) && !job->compute->touches_memory)
         return rc_raise(RC_INVAL, "--save, --resume: a hollow run has no parameters; use --compute cpu");
-    if (o->forward_only && (job->mode->needs_servers || job->mode->synchronous))
+    if (o->forward_only && mode_exchanges(&job->mode->module))
         return rc_raise(RC_INVAL,
                         "--forward-only: mode %s exchanges gradients, and there are none; use --mode single or none",
                         o->mode);
@@ -209,7 +226,7 @@ static enum rc refuse_useless(const struct train_job *job, const struct train_op
         { "weight-decay", infers, "--forward-only updates no parameters" },
         { "lr-scaling", infers, "--forward-only updates no parameters" },
         { "warmup-epochs", infers, "--forward-only updates no parameters" },
-        { "warmup-epochs", opts->warmup_epochs > 0 && strcmp(opts->lr_scaling, "none") == 0,
+        { "warmup-epochs", opts->warmup_epochs > 0 && !(job->scaling->caps & SCALING_CHANGES_RATE),
           "rises to a scaled rate; needs --lr-scaling linear or sqrt" },
         { "target-loss", infers, "--forward-only updates no parameters; its loss does not fall" },
         { "target-loss", job->profile != NULL, "model replay plays recorded times; it has no loss" },
@@ -226,6 +243,22 @@ static enum rc refuse_useless(const struct train_job *job, const struct train_op
     return RC_OK;
 }
 
+struct job_facts train_job_facts(const struct train_job *job)
+{
+    return (struct job_facts){ .n_workers = job->n_workers, .n_servers = job->n_servers, .n_params = job->n_params };
+}
+
+static enum rc check_modules(const struct train_job *job, const struct opt_group *group, int n_groups)
+{
+    const struct job_facts facts = train_job_facts(job);
+    enum rc rc;
+
+    TRY(module_refuse_unused(group, n_groups, train_kinds, job->used));
+    TRY(module_check_all(&job->opts.modules, train_kinds, job->used, &facts));
+out:
+    return rc;
+}
+
 enum rc train_prepare(struct train_job *out, const struct train_opts *opts, const struct opt_group *group, int n_groups,
                       int n_given_ranks)
 {
@@ -233,20 +266,19 @@ enum rc train_prepare(struct train_job *out, const struct train_opts *opts, cons
     const bool drill_given = opt_given(group, n_groups, "drill-rank");
     enum rc rc;
 
-    job.mode = mode_by_name(opts->mode);
-    if (!job.mode)
-        FAIL(RC_BUG, "mode %s is in the option table but not in the list", opts->mode);
+    TRY(resolve_mode(&job));
     TRY(resolve_world(&job, n_given_ranks));
+    TRY(resolve_compute(&job));
     TRY(resolve_ranks(&job, n_given_ranks));
     TRY(resolve_transport(&job));
-    if (job.mode->synchronous)
+    if (job.mode->module.caps & MODE_REDUCER)
         TRY(reducer_find(&job.reducer, opts->reducer));
-    TRY(compute_find(&job.compute, opts->compute));
     TRY(resolve_cluster(&job));
     TRY(check_combinations(&job, drill_given));
     TRY(job_work_resolve(&job, group, n_groups));
+    TRY(check_modules(&job, group, n_groups));
+    TRY(resolve_numbers(&job));
     TRY(refuse_useless(&job, opts, group, n_groups));
-    resolve_numbers(&job);
     TRY(resolve_resume(&job));
     job.n_steps = job.opts.steps - job.resume.steps_count;
     job.keeps_velocity = job.opts.save[0] != '\0';

@@ -4,11 +4,9 @@
  *
  * Not counted: the program itself, the library's packing buffers, messages on their way inside a transport.
  */
-#include <string.h>
-
+#include "harness/exchange/staging.h"
 #include "harness/train/fitting.h"
 #include "harness/train/job_work.h"
-#include "harness/train/staging.h"
 #include "models/network_training.h"
 
 enum { N_BATCHES_MADE = 2 }; /* by the feed: this one and the next */
@@ -18,28 +16,25 @@ static size_t floats(size_t n)
     return n * sizeof(float);
 }
 
+/* What the modules in use allocate. */
+static struct memory_need module_need(const struct train_job *job)
+{
+    const struct job_facts facts = train_job_facts(job);
+
+    return module_memory(&job->opts.modules, train_kinds, job->used, &facts);
+}
+
 /* Of one worker, beside parameters and activations. */
 static size_t exchange_bytes(const struct train_job *job, const struct network *n, size_t batch)
 {
-    const size_t w = (size_t)job->n_workers;
-    size_t n_bytes = 0;
+    size_t n_bytes = module_need(job).worker_bytes;
 
     if (n)
         n_bytes +=
             N_BATCHES_MADE * batch * floats((size_t)n->C_in * (size_t)n->opts.image_size * (size_t)n->opts.image_size);
-    if (job->mode->needs_servers)
-        n_bytes += 2 * floats(job->n_params); /* a request and a reply for each server */
-    if (job->mode->synchronous)
-        n_bytes += floats(job->n_params / w + 1); /* a chunk of the ring */
     if (staging_needed(job->mode, job->compute))
         n_bytes += 2 * floats(job->n_params);
     return n_bytes;
-}
-
-/* Parameters, momentum, a copy of the parameters on its way to each worker, and one push from each. */
-static size_t server_bytes(const struct train_job *job)
-{
-    return floats(job->n_params / (size_t)job->n_servers + 1) * (2 + 2 * (size_t)job->n_workers);
 }
 
 /* How many of the workers and servers live on this host. In mpi the launcher tells; where it does not, one. */
@@ -49,7 +44,7 @@ static void ranks_here(const struct train_job *job, size_t *n_workers, size_t *n
 
     *n_workers = (size_t)job->n_workers;
     *n_servers = (size_t)job->n_servers;
-    if (job->world->caps & WORLD_SHARED_MEMORY)
+    if (job->world->module.caps & WORLD_SHARED_MEMORY)
         return;
     const size_t here = l.n_host_ranks > 0 ? (size_t)l.n_host_ranks : 1;
     if (here < *n_workers + *n_servers) {
@@ -63,18 +58,16 @@ static size_t checkpoint_bytes(const struct train_job *job)
     return floats(2 * job->n_params + job->n_state);
 }
 
-/* Beside what every worker has: a checkpoint to be written, and what the root of a reduction adds up in. */
+/* Beside what every worker has. */
 static size_t rank_0_bytes(const struct train_job *job)
 {
-    const bool is_root = job->mode->synchronous && strcmp(job->opts.reducer, "root") == 0 && job->n_workers > 1;
-
-    return (job->opts.save[0] != '\0' ? checkpoint_bytes(job) : 0) + (is_root ? floats(job->n_params) : 0);
+    return (job->opts.save[0] != '\0' ? checkpoint_bytes(job) : 0) + module_need(job).rank_0_bytes;
 }
 
 /* Every process reads the checkpoint it goes on from; in threads there is one. */
 static size_t resume_bytes(const struct train_job *job, size_t n_ranks)
 {
-    const size_t n_processes = job->world->caps & WORLD_SHARED_MEMORY ? 1 : n_ranks;
+    const size_t n_processes = job->world->module.caps & WORLD_SHARED_MEMORY ? 1 : n_ranks;
 
     return job->opts.resume[0] != '\0' ? n_processes * checkpoint_bytes(job) : 0;
 }
@@ -92,7 +85,7 @@ static enum rc count_bytes(struct train_memory *out, const struct train_job *job
     out->activations_bytes = needed.planned_bytes;
     out->params_bytes = n_copies * floats(job->n_params) + needed.state_bytes;
     out->exchange_bytes = exchange_bytes(job, n, batch);
-    out->server_bytes = job->n_servers > 0 ? server_bytes(job) : 0;
+    out->server_bytes = module_need(job).server_bytes;
     /* Where the compute has memory of its own, each worker is taken to have a device to itself. */
     out->host_bytes = job->compute->host_memory
                           ? n_workers * (out->activations_bytes + out->params_bytes + out->exchange_bytes) +

@@ -4,7 +4,9 @@
 
 #include <string.h>
 
+#include "allreduce/reducer.h"
 #include "harness/base/text.h"
+#include "harness/net/transport.h"
 #include "harness/train/file_data.h"
 #include "models/network.h"
 #include "models/profile.h"
@@ -60,7 +62,7 @@ static enum rc refuse_precision(const struct train_job *job, const struct wishes
                         job->opts.precision, job->opts.profile, job->profile->precision);
     if (!job->compute->touches_memory)
         return rc_raise(RC_INVAL, "--precision %s: --compute %s multiplies nothing", job->opts.precision,
-                        job->compute->name);
+                        job->compute->module.name);
     return RC_OK;
 }
 
@@ -175,6 +177,16 @@ static size_t evaluated(const struct train_job *job, const struct wishes *w)
     return strcmp(job->dataset->name, "synthetic") == 0 ? 0 : n_there;
 }
 
+static void note_modules(struct train_job *job)
+{
+    job->used[TRAIN_WORLD] = &job->world->module;
+    job->used[TRAIN_MODE] = &job->mode->module;
+    job->used[TRAIN_MODEL] = &job->workload->module;
+    job->used[TRAIN_COMPUTE] = &job->compute->module;
+    job->used[TRAIN_TRANSPORT] = job->transport ? &job->transport->module : NULL;
+    job->used[TRAIN_REDUCER] = job->reducer ? &job->reducer->module : NULL;
+}
+
 enum rc job_work_resolve(struct train_job *job, const struct opt_group *group, int n_groups)
 {
     const struct wishes wishes = { group, n_groups };
@@ -191,6 +203,7 @@ enum rc job_work_resolve(struct train_job *job, const struct opt_group *group, i
     TRY(job->workload->network ? open_network(&network, job, &wishes) : open_other(job, &wishes));
     o->image_size = (uint64_t)job->network.image_size;
     o->classes = (uint64_t)job->network.n_classes;
+    note_modules(job);
     TRY(measure(job));
     job->n_eval = evaluated(job, &wishes);
     o->eval_samples = job->n_eval;

@@ -13,6 +13,9 @@ enum { SYNTHETIC_IMAGES = 1281167, SYNTHETIC_TEST_IMAGES = 50000 };
  * RC_UNSUPPORTED: an option, its value and what would be right. */
 enum rc job_work_resolve(struct train_job *job, const struct opt_group *group, int n_groups) MUST_CHECK;
 
+/* What modules may know of the job, once n_params is known. */
+struct job_facts train_job_facts(const struct train_job *job);
+
 /* job_memory.c: job->memory for its batch; RC_INVAL names what is needed, what is there and the largest batch that
  * fits. n: NULL: not a network. */
 enum rc job_memory_resolve(struct train_job *job, const struct network *n) MUST_CHECK;

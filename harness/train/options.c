@@ -1,45 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* options.c - the options of a training run. Names of models, modes, reducers and computes come from their lists. */
 #include "allreduce/reducer.h"
-#include "allreduce/sync_allreduce.h"
+#include "harness/net/transport.h"
 #include "harness/train/train.h"
-#include "ps/ps.h"
 
 enum { MAX_RANKS = 65536 };
 
-const struct sync_mode *const *train_modes(void)
-{
-    static const struct sync_mode *const all[] = { &sync_none, &sync_single, &sync_ps, &sync_allreduce, NULL };
-
-    return all;
-}
-
-const char *train_mode_name(int i)
-{
-    return train_modes()[i] ? train_modes()[i]->name : NULL;
-}
-
-const char *train_model_name(int i)
-{
-    return workload_all()[i] ? workload_all()[i]->name : NULL;
-}
-
-static const char *reducer_name(int i)
-{
-    return reducer_all()[i] ? reducer_all()[i]->name : NULL;
-}
-
 const struct opt train_opt_table[] = {
-    OPT_CHOICE_(struct train_opts, world, "world", "auto", "auto|threads|mpi|sim",
-                "where ranks live; auto: mpi under mpirun or srun, else threads"),
+    OPT_AUTO_MODULE_(struct train_opts, world, "world", world_kind,
+                     "where ranks live; auto: mpi under mpirun or srun, else threads"),
     OPT_U64_(struct train_opts, servers, "servers", "", 1, 1024, "ranks", "parameter servers, ps only; without it: 1"),
-    OPT_CHOICE_OF_(struct train_opts, reducer, "reducer", "ring", reducer_name, "allreduce algorithm"),
-    OPT_CHOICE_(struct train_opts, transport, "transport", "auto", "auto|inproc|zmq|mpi|sim",
-                "what carries messages; auto: zmq for ps, inproc or mpi for allreduce, sim in sim"),
+    OPT_MODULE_(struct train_opts, reducer, "reducer", reducer_kind, "allreduce algorithm"),
+    OPT_AUTO_MODULE_(struct train_opts, transport, "transport", transport_kind,
+                     "what carries messages; auto: zmq for ps, inproc or mpi for allreduce, sim in sim"),
     OPT_TEXT_(struct train_opts, cluster, "cluster", "", "FILE",
               "description of the simulated cluster (YAML), sim only"),
-    OPT_CHOICE_OF_(struct train_opts, compute, "compute", "cpu", compute_name,
-                   "arithmetic; hollow (sim only): its time passes, nothing is computed"),
+    OPT_MODULE_(struct train_opts, compute, "compute", compute_kind,
+                "arithmetic; hollow (sim only): its time passes, nothing is computed"),
     OPT_U64_(struct train_opts, threads, "threads", "", 1, 1024, "threads",
              "of each worker; without it: the cores bound to it, 1 where cores are shared, in sim, and in compare"),
     OPT_CHOICE_(struct train_opts, precision, "precision", "fp32", "fp32|tf32|bf16",
@@ -67,8 +44,7 @@ const struct opt train_opt_table[] = {
     OPT_U64_(struct train_opts, steps, "steps", "", 1, 100000000, "steps",
              "of each worker, those of a resumed checkpoint included; without it: the model's, for train 200 at most"),
     OPT_F64_(struct train_opts, lr, "lr", "", 1e-12, 1e6, "", "learning rate of one worker; without it: the model's"),
-    OPT_CHOICE_(struct train_opts, lr_scaling, "lr-scaling", "none", "none|linear|sqrt",
-                "rate for W workers: lr, lr W, lr sqrt W"),
+    OPT_MODULE_(struct train_opts, lr_scaling, "lr-scaling", scaling_kind, "rate for W workers: lr, lr W, lr sqrt W"),
     OPT_F64_(struct train_opts, warmup_epochs, "warmup-epochs", "0", 0, 1000, "epochs",
              "rise from lr to the scaled rate over these"),
     OPT_F64_(struct train_opts, momentum, "momentum", "", 0, 0.9999, "", "without it: the model's, 0 or 0.9"),
@@ -83,16 +59,16 @@ const struct opt train_opt_table[] = {
 };
 
 const struct opt train_run_table[] = {
-    OPT_CHOICE_OF_(struct train_opts, model, "model", "lenet", train_model_name, "network and its data set"),
-    OPT_CHOICE_OF_(struct train_opts, mode, "mode", "single", train_mode_name,
-                   "how gradients become parameters; none: every worker for itself, the control"),
+    OPT_MODULE_(struct train_opts, model, "model", workload_kind, "network and its data set"),
+    OPT_MODULE_(struct train_opts, mode, "mode", mode_kind,
+                "how gradients become parameters; none: every worker for itself, the control"),
     OPT_U64_(struct train_opts, workers, "workers", "", 1, MAX_RANKS, "ranks",
              "workers; without it: 1, in mpi all ranks that are not servers"),
     OPT_TEXT_(struct train_opts, save, "save", "", "FILE", "write a checkpoint after the last step"),
     OPT_TEXT_(struct train_opts, resume, "resume", "", "FILE",
               "go on from a checkpoint; mode, workers and batch may be others, model and seed not"),
     OPT_U64_(struct train_opts, record_every, "record-every", "1", 1, 100000000, "steps",
-             "write every so manieth step record; the first and the last always"),
+             "write the records of every N-th step, and of the first and the last"),
     OPT_U64_(struct train_opts, drill_rank, "drill-rank", "", 0, MAX_RANKS, "rank",
              "failure drill: this rank dies without a word"),
     OPT_U64_(struct train_opts, drill_step, "drill-step", "1", 0, 100000000, "steps", "failure drill: at this step"),
@@ -100,14 +76,15 @@ const struct opt train_run_table[] = {
 };
 
 const struct opt_rule train_opt_rules[] = {
-    { "servers", "mode", "ps" },
-    { "reducer", "mode", "allreduce" },
-    { "cluster", "world", "sim" },
+    { "servers", "mode", NULL, MODE_SERVERS },
+    { "reducer", "mode", NULL, MODE_REDUCER },
+    { "cluster", "world", NULL, WORLD_VIRTUAL_TIME },
 };
 const int train_n_opt_rules = sizeof train_opt_rules / sizeof *train_opt_rules;
 
-void train_opt_groups(struct opt_group group[TRAIN_N_OPT_GROUPS], struct train_opts *opts)
+int train_opt_groups(struct opt_group group[TRAIN_MAX_OPT_GROUPS], struct train_opts *opts)
 {
-    group[0] = (struct opt_group){ "one run", train_run_table, opts, 0 };
-    group[1] = (struct opt_group){ "training", train_opt_table, opts, 0 };
+    group[0] = (struct opt_group){ "one run", train_run_table, opts, 0, NULL };
+    group[1] = (struct opt_group){ "training", train_opt_table, opts, 0, NULL };
+    return 2 + module_opt_groups(group + 2, train_kinds, &opts->modules);
 }

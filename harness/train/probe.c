@@ -29,7 +29,7 @@ struct series { /* of one repeated measurement */
 
 static bool is_virtual(const struct probe_env *env)
 {
-    return env->world->ops->caps & WORLD_VIRTUAL_TIME;
+    return env->world->ops->module.caps & WORLD_VIRTUAL_TIME;
 }
 
 static bool more(const struct series *s, const struct probe_env *env)

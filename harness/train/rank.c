@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allreduce/reducer.h"
+#include "harness/exchange/staging.h"
 #include "harness/train/probe.h"
 #include "harness/train/resident.h"
-#include "harness/train/staging.h"
 #include "harness/train/train.h"
 #include "harness/world/child.h"
 #include "models/network_training.h"
@@ -68,7 +69,7 @@ static bool is_worker(const struct rank *r)
 
 static bool is_virtual(const struct rank *r)
 {
-    return r->world->ops->caps & WORLD_VIRTUAL_TIME;
+    return r->world->ops->module.caps & WORLD_VIRTUAL_TIME;
 }
 
 /* Servers share cores with whoever is there: one thread. */
@@ -161,18 +162,21 @@ out:
 static enum rc open_sync(struct rank *r)
 {
     const struct train_job *job = r->job;
-    const struct sync_env env = { .world = r->world,
-                                  .compute = r->compute,
-                                  .transport = job->transport,
-                                  .reducer = job->reducer,
-                                  .n_workers = job->n_workers,
-                                  .n_servers = job->n_servers,
-                                  .n_params = job->n_params,
-                                  .momentum = (float)job->opts.momentum,
-                                  .weight_decay = (float)job->opts.weight_decay,
-                                  .param_init = r->param,
-                                  .velocity_init = job->resume.velocity,
-                                  .timeout_ms = (int)job->opts.timeout_s * 1000 };
+    const struct sync_env env = {
+        .world = r->world,
+        .compute = r->compute,
+        .transport = job->transport,
+        .reducer = job->reducer,
+        .reducer_opts = job->reducer ? module_options(&job->opts.modules, train_kinds, &job->reducer->module) : NULL,
+        .n_workers = job->n_workers,
+        .n_servers = job->n_servers,
+        .n_params = job->n_params,
+        .momentum = (float)job->opts.momentum,
+        .weight_decay = (float)job->opts.weight_decay,
+        .param_init = r->param,
+        .velocity_init = job->resume.velocity,
+        .timeout_ms = (int)job->opts.timeout_s * 1000
+    };
 
     return job->opts.forward_only ? RC_OK : staging_open(&r->sync, job->mode, &env);
 }

@@ -15,7 +15,7 @@ enum { N_TARGET_STEPS = 10, N_STALENESS_BINS = 1024 };
 
 static bool is_virtual(const struct train_job *job)
 {
-    return job->world->caps & WORLD_VIRTUAL_TIME;
+    return job->world->module.caps & WORLD_VIRTUAL_TIME;
 }
 
 static double slowest_s(const struct train_limits *l)
@@ -50,14 +50,14 @@ enum rc train_summarise(struct train_summary *out, const struct train_job *job, 
                               .n_workers = (size_t)job->n_workers,
                               .n_steps = job->n_steps,
                               .batch_per_worker_count = job->opts.batch,
-                              .synchronous = job->mode->synchronous };
+                              .synchronous = job->mode->module.caps & MODE_SYNCHRONOUS };
     TRY(steps_summarise(&s.measured, &s.steps));
     const double throughput = s.measured.throughput_samples_per_s.mean;
     if (r->limits.baseline_step_s > 0) {
         s.baseline_samples_per_s = samples_per_step / r->limits.baseline_step_s;
         s.efficiency_ratio = throughput / (job->n_workers * s.baseline_samples_per_s);
     }
-    if (strcmp(job->opts.mode, "single") == 0)
+    if (job->mode->module.caps & MODE_ONE_WORKER)
         s.efficiency_ratio = 1.0; /* by definition: it is what the others are measured by */
     /* Where workers share cores, what a part can do depends on its neighbours: no bound. */
     if (slowest_s(&r->limits) > 0 && train_n_sharing(job, r) == 0) {
@@ -221,7 +221,7 @@ static enum rc write_rank(struct report *to, const struct train_job *job, const 
     const double n = rank < job->n_workers ? (double)job->n_steps : NAN;
     record_f64(r, "compute_s", compute_ns * 1e-9 / n);
     record_f64(r, "exchange_s", exchange_ns * 1e-9 / n);
-    record_f64(r, "staleness_mean_count", job->mode->needs_servers ? staleness / n : NAN);
+    record_f64(r, "staleness_mean_count", job->mode->module.caps & MODE_SERVERS ? staleness / n : NAN);
     TRY(report_write(to, r));
 out:
     record_close(&r);
@@ -299,8 +299,9 @@ static void record_figures(struct record *r, const struct train_job *job, const 
     if (result->has_params)
         params_sha256(sha, result->final.param, result->final.n_params);
     record_text(r, "params_sha256", result->has_params ? sha : NULL);
-    record_f64(r, "staleness_mean_count", job->mode->needs_servers ? s->measured.staleness_mean_count : NAN);
-    if (job->mode->needs_servers)
+    record_f64(r, "staleness_mean_count",
+               job->mode->module.caps & MODE_SERVERS ? s->measured.staleness_mean_count : NAN);
+    if (job->mode->module.caps & MODE_SERVERS)
         record_u64(r, "staleness_max_count", s->measured.staleness_max_count);
     else
         record_null(r, "staleness_max_count");
@@ -372,7 +373,7 @@ enum rc train_write(struct report *to, const struct train_job *job, const struct
     TRY(write_steps(to, job, r, s));
     for (int rank = 0; rank < job->n_ranks; rank++)
         TRY(write_rank(to, job, r, rank));
-    if (job->mode->needs_servers)
+    if (job->mode->module.caps & MODE_SERVERS)
         TRY(write_staleness(to, s));
     TRY(write_summary(to, job, r, s));
 out:

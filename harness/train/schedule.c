@@ -2,18 +2,43 @@
 /* schedule.c - learning-rate scaling and warm-up. */
 #include "harness/train/schedule.h"
 
-#include <assert.h>
 #include <math.h>
-#include <string.h>
 
-double schedule_factor(const char *lr_scaling, int n_workers)
+struct scaling {
+    struct module module;
+    double (*factor)(double n_workers);
+};
+
+static double factor_none(double n_workers)
 {
-    if (strcmp(lr_scaling, "linear") == 0)
-        return n_workers;
-    if (strcmp(lr_scaling, "sqrt") == 0)
-        return sqrt(n_workers);
-    assert(strcmp(lr_scaling, "none") == 0);
-    return 1.0;
+    (void)n_workers;
+    return 1;
+}
+
+static double factor_linear(double n_workers)
+{
+    return n_workers;
+}
+
+static const struct scaling scaling_none = { .module.name = "none", .factor = factor_none },
+                            scaling_linear = { .module = { .name = "linear", .caps = SCALING_CHANGES_RATE },
+                                               .factor = factor_linear },
+                            scaling_sqrt = { .module = { .name = "sqrt", .caps = SCALING_CHANGES_RATE },
+                                             .factor = sqrt };
+
+static const struct module *scaling_at(int i)
+{
+    static const struct module *const all[] = { &scaling_none.module, &scaling_linear.module, &scaling_sqrt.module,
+                                                NULL };
+
+    return all[i];
+}
+
+const struct module_kind scaling_kind = { "lr-scaling", scaling_at, NULL, "none", NULL };
+
+double schedule_factor(const struct module *scaling, int n_workers)
+{
+    return ((const struct scaling *)scaling)->factor(n_workers);
 }
 
 float schedule_lr(const struct schedule *s, uint64_t samples_count)

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "harness/base/module.h"
+
 struct schedule {
     double lr;            /* of one worker, > 0 */
     double factor;        /* schedule_factor() */
@@ -20,8 +22,11 @@ struct schedule {
     size_t n_train;       /* samples in an epoch */
 };
 
-/* "none", "linear" or "sqrt". Asserts that it is one of them: the option table checked it. */
-double schedule_factor(const char *lr_scaling, int n_workers);
+/* The scalings: option --lr-scaling. */
+extern const struct module_kind scaling_kind;
+enum scaling_caps { SCALING_CHANGES_RATE = 1u << 0 }; /* where there is more than one worker */
+/* scaling: one of scaling_kind. */
+double schedule_factor(const struct module *scaling, int n_workers);
 /* Rate of a step before which the run had seen samples_count samples of all workers. Pure. */
 float schedule_lr(const struct schedule *s, uint64_t samples_count);
 

@@ -8,10 +8,12 @@
 
 #include <cmocka.h>
 
+#include "allreduce/sync_allreduce.h"
+#include "harness/exchange/staging.h"
 #include "harness/train/far_memory.h"
-#include "harness/train/staging.h"
 #include "harness/train/sync_mutants.h"
 #include "harness/train/train_kit.h"
+#include "ps/ps.h"
 
 static void train(struct train_result *out, const char *options, const struct sync_mode *mode,
                   const struct compute_backend *compute)
@@ -73,14 +75,9 @@ static void early_segments_come_over(void **state)
 {
     const char *options = "--model lenet --mode allreduce --workers 2 --steps 10";
     struct train_result near = { 0 }, far = { 0 };
-    const struct sync_mode *allreduce = NULL;
 
     (void)state;
-    for (const struct sync_mode *const *m = train_modes(); *m; m++)
-        if (strcmp((*m)->name, "allreduce") == 0)
-            allreduce = *m;
-    assert_non_null(allreduce);
-    struct sync_mode early = *allreduce;
+    struct sync_mode early = sync_allreduce;
     early.grad_ready = early_ready;
     train(&near, options, NULL, NULL);
     train(&far, options, &early, &compute_far);
@@ -99,7 +96,7 @@ static void mutants_are_noticed(void **state)
         const char *name = sync_mutant(&mutant, i);
         const int late = strcmp(name, "stale") == 0 || strcmp(name, "ps-own") == 0; /* wrong in what they tell alone */
         const char *options =
-            mutant.needs_servers
+            mutant.module.caps & MODE_SERVERS
                 ? "--model lenet --mode ps --workers 1 --steps 10 --lr-scaling linear --warmup-epochs 1"
                 : "--model lenet --mode allreduce --workers 2 --steps 10 --lr-scaling linear --warmup-epochs 1";
         train(&right, options, NULL, NULL);
@@ -114,11 +111,11 @@ static void mutants_are_noticed(void **state)
 static void only_exchanges_are_staged(void **state)
 {
     (void)state;
-    for (const struct sync_mode *const *m = train_modes(); *m; m++) {
-        const int exchanges = strcmp((*m)->name, "ps") == 0 || strcmp((*m)->name, "allreduce") == 0;
-        assert_int_equal(staging_needed(*m, &compute_far), exchanges);
-        assert_false(staging_needed(*m, &compute_cpu));
-        assert_false(staging_needed(*m, &compute_hollow));
+    for (int i = 0; train_mode_at(i); i++) {
+        const struct sync_mode *m = train_mode_at(i);
+        assert_int_equal(staging_needed(m, &compute_far), m == &sync_ps || m == &sync_allreduce);
+        assert_false(staging_needed(m, &compute_cpu));
+        assert_false(staging_needed(m, &compute_hollow));
     }
 }
 

@@ -3,7 +3,7 @@
 #ifndef HARNESS_TRAIN_SYNC_MUTANTS_H
 #define HARNESS_TRAIN_SYNC_MUTANTS_H
 
-#include "harness/train/sync_mode.h"
+#include "harness/exchange/sync_mode.h"
 
 enum { SYNC_N_MUTANTS = 9 };
 

@@ -18,7 +18,7 @@ static void expect(struct suite *s, int ok, const char *what, const char *detail
         return;
     s->n_failures++;
     if (!s->quiet)
-        fprintf(stderr, "mode %s: %s: %s\n", s->mode->name, what, detail);
+        fprintf(stderr, "mode %s: %s: %s\n", s->mode->module.name, what, detail);
 }
 
 /* S3: 30 steps with momentum, decay, a rising rate. */
@@ -30,7 +30,7 @@ static void one_worker_is_single(struct suite *s, const char *model)
     snprintf(options, sizeof options,
              "--model %s --mode %s --steps 30 --momentum 0.9 --weight-decay 0.001 --lr-scaling linear --warmup-epochs "
              "1 --lr 0.01",
-             model, s->mode->name);
+             model, s->mode->module.name);
     const enum rc own_rc = kit_train(&own, options, s->mode, 3);
     expect(s, own_rc == RC_OK, "S3: one worker fails", rc_message());
     snprintf(options, sizeof options,
@@ -63,7 +63,7 @@ static void workers_are_a_larger_batch(struct suite *s, const char *model)
     struct train_result many = { 0 }, one = { 0 };
 
     snprintf(options, sizeof options, "--model %s --mode %s --workers 4 --batch 8 --steps 30 --momentum 0.9 --lr 0.01",
-             model, s->mode->name);
+             model, s->mode->module.name);
     const enum rc many_rc = kit_train(&many, options, s->mode, 0);
     expect(s, many_rc == RC_OK, "4 workers fail", rc_message());
     snprintf(options, sizeof options, "--model %s --mode single --batch 32 --steps 30 --momentum 0.9 --lr 0.01", model);
@@ -86,14 +86,14 @@ static void staleness_is_bounded(struct suite *s)
     struct train_result r = { 0 };
     uint32_t most = 0;
 
-    snprintf(options, sizeof options, "--model linear --mode %s --workers 3 --steps 50", s->mode->name);
+    snprintf(options, sizeof options, "--model linear --mode %s --workers 3 --steps 50", s->mode->module.name);
     if (kit_train(&r, options, s->mode, 0) != RC_OK) {
         expect(s, 0, "3 workers fail", rc_message());
         return;
     }
     for (size_t i = 0; i < 3 * 50; i++)
         most = r.stamp[i].staleness_count > most ? r.stamp[i].staleness_count : most;
-    expect(s, s->mode->needs_servers || most == 0, "S2: a mode without servers is stale", "");
+    expect(s, s->mode->module.caps & MODE_SERVERS || most == 0, "S2: a mode without servers is stale", "");
     /* Every other worker's 50 updates at most can come between a pull and its push. */
     expect(s, most <= 2 * 50, "S2: staleness beyond all updates there were", "");
     train_result_free(&r);
@@ -108,10 +108,10 @@ int sync_suite(const struct sync_mode *mode, int quiet)
     one_worker_is_single(&s, "resnet8 --image-size 16 --width-divisor 4 --batch 4 --data-images 100");
     for (int i = 0; i < 2; i++) {
         one_worker_is_single(&s, models[i]);
-        if (mode->synchronous)
+        if (mode->module.caps & MODE_SYNCHRONOUS)
             workers_are_a_larger_batch(&s, models[i]);
     }
-    if (strcmp(mode->name, "single") != 0)
+    if (!(mode->module.caps & MODE_ONE_WORKER))
         staleness_is_bounded(&s);
     return s.n_failures;
 }

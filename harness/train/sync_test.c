@@ -27,7 +27,7 @@ int main(int argc, char **argv)
     if (argc == 3 && strcmp(argv[1], "mutant") == 0)
         return run_mutant(atoi(argv[2]));
     for (size_t i = 0; argc == 2 && i < sizeof all / sizeof *all; i++)
-        if (strcmp(all[i]->name, argv[1]) == 0)
+        if (strcmp(all[i]->module.name, argv[1]) == 0)
             return sync_suite(all[i], 0) > 0;
     return 2;
 }

@@ -27,11 +27,11 @@
 #include "harness/base/opt.h"
 #include "harness/base/rc.h"
 #include "harness/compute/compute.h"
+#include "harness/exchange/sync_mode.h"
 #include "harness/measure/steps.h"
 #include "harness/report/record.h"
 #include "harness/train/checkpoint.h"
 #include "harness/train/schedule.h"
-#include "harness/train/sync_mode.h"
 #include "harness/world/cluster.h"
 #include "harness/world/world.h"
 #include "models/workload.h"
@@ -46,19 +46,22 @@ struct train_opts { /* as given; the tables have the meanings */
     uint64_t steps, seed, timeout_s, record_every, drill_rank, drill_step;
     double lr, momentum, weight_decay, warmup_epochs, target_loss;
     bool bind, aux, forward_only;
+    union module_values modules; /* of train_kinds */
 };
 extern const struct opt train_opt_table[]; /* of any training */
 extern const struct opt train_run_table[]; /* of one run: what `gradmark compare` varies, or has no use for */
 extern const struct opt_rule train_opt_rules[];
 extern const int train_n_opt_rules;
-enum { TRAIN_N_OPT_GROUPS = 2 };
-/* Both tables, to be parsed into *opts. */
-void train_opt_groups(struct opt_group group[TRAIN_N_OPT_GROUPS], struct train_opts *opts);
+enum { TRAIN_MAX_OPT_GROUPS = 2 + MAX_MODULE_GROUPS };
+/* Both tables and those of the modules, to be parsed into *opts; returns how many groups. */
+int train_opt_groups(struct opt_group group[TRAIN_MAX_OPT_GROUPS], struct train_opts *opts);
 
-/* Every mode, NULL-terminated; the name of mode or model i, NULL behind the last: choices of options. */
-const struct sync_mode *const *train_modes(void);
-const char *train_mode_name(int i);
-const char *train_model_name(int i);
+/* The modes: option --mode. Mode i of that list; NULL behind the last. */
+extern const struct module_kind mode_kind;
+const struct sync_mode *train_mode_at(int i);
+/* What a training chooses by name. */
+enum train_kind { TRAIN_WORLD, TRAIN_MODE, TRAIN_MODEL, TRAIN_COMPUTE, TRAIN_TRANSPORT, TRAIN_REDUCER, TRAIN_N_KINDS };
+extern const struct module_kind *const train_kinds[]; /* ends with NULL */
 
 struct train_watch { /* told on rank 0 between steps, after the step's last stamp */
     void (*step)(void *arg, size_t n_done, uint64_t now_ns);
@@ -80,8 +83,10 @@ struct train_job {          /* resolved; owns dataset, profile and resume */
     const struct sync_mode *mode;
     const struct workload *workload;
     const struct compute_backend *compute;
-    const struct transport_ops *transport; /* NULL: the mode exchanges nothing */
-    const struct reducer *reducer;         /* NULL: not allreduce */
+    const struct transport_ops *transport;    /* NULL: the mode exchanges nothing */
+    const struct reducer *reducer;            /* NULL: the mode has none */
+    const struct module *used[TRAIN_N_KINDS]; /* the same, as modules */
+    const struct module *scaling;             /* of the learning rate */
     struct cluster cluster;
     struct dataset *dataset;     /* NULL: the model has none */
     struct profile *profile;     /* NULL: not replay */

@@ -2,6 +2,8 @@
 /* train_kit.c - options to result in one call. */
 #include "harness/train/train_kit.h"
 
+#include "allreduce/reducer.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,24 +19,24 @@ enum rc kit_prepare(struct train_job *out, const char *options)
 {
     char text[TEXT_BYTES], *word[MAX_WORDS], *rest = NULL;
     struct train_opts opts;
-    struct opt_group group[TRAIN_N_OPT_GROUPS];
+    struct opt_group group[TRAIN_MAX_OPT_GROUPS];
     int n_words = 0;
     enum rc rc;
 
     snprintf(text, sizeof text, "%s", options);
     for (char *w = strtok_r(text, " ", &rest); w && n_words < MAX_WORDS; w = strtok_r(NULL, " ", &rest))
         word[n_words++] = w;
-    train_opt_groups(group, &opts);
-    TRY(opt_parse(group, TRAIN_N_OPT_GROUPS, train_opt_rules, train_n_opt_rules, n_words, word));
+    const int n_groups = train_opt_groups(group, &opts);
+    TRY(opt_parse(group, n_groups, train_opt_rules, train_n_opt_rules, n_words, word));
     /* Options point into text: paths must outlive it. Tests use no path after preparation but --resume's. */
-    TRY(train_prepare(out, &opts, group, TRAIN_N_OPT_GROUPS, 0));
+    TRY(train_prepare(out, &opts, group, n_groups, 0));
     out->keeps_velocity = true;
     out->opts.precision = out->opts.profile = "";
     out->opts.resume = out->opts.save = out->opts.data = out->opts.cluster = "";
-    out->opts.mode = out->mode->name;
-    out->opts.world = out->world->name;
-    out->opts.model = out->workload->name;
-    out->opts.reducer = strcmp(out->opts.reducer, "root") == 0 ? "root" : "ring";
+    out->opts.mode = out->mode->module.name;
+    out->opts.world = out->world->module.name;
+    out->opts.model = out->workload->module.name;
+    out->opts.reducer = out->reducer ? out->reducer->module.name : "";
     out->opts.transport = out->opts.compute = out->opts.lr_scaling = "";
 out:
     return rc;

@@ -169,13 +169,13 @@ static enum rc prepare_launch(struct train_job *job, const struct arguments *a, 
     const char *out_path = NULL;
     const struct opt out_table[] = { { "out", OPT_TEXT, 0, "", 0, 0, "FILE", NULL, "", NULL }, OPT_END_ };
     struct train_opts opts;
-    struct opt_group group[TRAIN_N_OPT_GROUPS + 1];
+    struct opt_group group[TRAIN_MAX_OPT_GROUPS + 1];
     enum rc rc;
 
-    train_opt_groups(group, &opts);
-    group[TRAIN_N_OPT_GROUPS] = (struct opt_group){ "output", out_table, (void *)&out_path, 0 };
-    TRY(opt_parse(group, TRAIN_N_OPT_GROUPS + 1, train_opt_rules, train_n_opt_rules, a->n - 2, a->argv + 2));
-    TRY(train_prepare(job, &opts, group, TRAIN_N_OPT_GROUPS + 1, n_given_ranks));
+    const int n_groups = train_opt_groups(group, &opts) + 1;
+    group[n_groups - 1] = (struct opt_group){ "output", out_table, (void *)&out_path, 0, NULL };
+    TRY(opt_parse(group, n_groups, train_opt_rules, train_n_opt_rules, a->n - 2, a->argv + 2));
+    TRY(train_prepare(job, &opts, group, n_groups, n_given_ranks));
 out:
     return rc;
 }
@@ -189,7 +189,7 @@ static void note_cost(struct point *p, const struct train_job *job)
     p->step_flops = job->compute->touches_memory && !job->profile ? job->flops_per_sample * n_samples : 0;
     if (job->compute->touches_memory) /* gradients are carried and parameters updated at the pace of memory, about */
         p->step_s = (double)job->n_params * 40 * 1e-10;
-    if (job->profile && !(job->world->caps & WORLD_VIRTUAL_TIME))
+    if (job->profile && !(job->world->module.caps & WORLD_VIRTUAL_TIME))
         p->step_s += 1e-9 * (double)profile_step_ns(job->profile) * (double)job->opts.batch / job->profile->batch;
 }
 

@@ -12,8 +12,8 @@
 #include "harness/world/wait.h"
 
 static const struct opt compare_table[] = {
-    OPT_LIST_OF_(struct compare_opts, model, "model", "linear,lenet", train_model_name, "networks"),
-    OPT_LIST_OF_(struct compare_opts, mode, "mode", "none,single,ps,allreduce", train_mode_name,
+    OPT_MODULES_(struct compare_opts, model, "model", workload_kind, "networks"),
+    OPT_MODULES_(struct compare_opts, mode, "mode", mode_kind,
                  "ways to train; single is what efficiency is measured by"),
     OPT_LIST_(struct compare_opts, workers, "workers", "", NULL, 1, 65536,
               "worker counts; without it: 1, 2, 4, ... up to the cores, and twice the cores; sim: 1,2,4,8"),
@@ -31,8 +31,8 @@ enum { GROUP_OWN, GROUP_TRAIN, N_GROUPS };
 
 static void opt_groups(struct opt_group group[N_GROUPS], struct compare_opts *opts)
 {
-    group[GROUP_OWN] = (struct opt_group){ "comparison", compare_table, opts, 0 };
-    group[GROUP_TRAIN] = (struct opt_group){ "every training of it", train_opt_table, &opts->train, 0 };
+    group[GROUP_OWN] = (struct opt_group){ "comparison", compare_table, opts, 0, NULL };
+    group[GROUP_TRAIN] = (struct opt_group){ "every training of it", train_opt_table, &opts->train, 0, NULL };
 }
 
 /* Each process has measured its steps; rank 0's count. */

@@ -28,34 +28,34 @@ static void print_missing(const char *what, const char *why_not)
         printf("  %-12s not built: %s\n", what, why_not);
 }
 
+static void print_kind(const char *what, const struct module_kind *kind)
+{
+    printf("%-12s", what);
+    for (int i = 0; kind->at(i); i++)
+        printf(" %s", kind->at(i)->name);
+    printf("\n");
+}
+
 static void print_parts(void)
 {
-    printf("worlds      ");
-    for (const struct world_ops *const *w = world_all(); *w; w++)
-        printf(" %s", (*w)->name);
-    printf("\ntransports  ");
-    for (const struct transport_ops *const *t = transport_all(); *t; t++)
-        printf(" %s", (*t)->name);
-    printf("\ncompute     ");
-    for (const struct compute_backend *const *c = compute_all(); *c; c++)
-        printf(" %s", (*c)->name);
-    printf("\nmodels      ");
-    for (const struct workload *const *m = workload_all(); *m; m++)
-        printf(" %s (data %s)", (*m)->name, (*m)->dataset ? (*m)->dataset : "none: plays a profile");
-    printf("\nmodes       ");
-    for (const struct sync_mode *const *m = train_modes(); *m; m++)
-        printf(" %s", (*m)->name);
-    printf("\nreducers    ");
-    for (const struct reducer *const *r = reducer_all(); *r; r++)
-        printf(" %s", (*r)->name);
-    printf("\ncharts       %s\n",
+    print_kind("worlds", &world_kind);
+    print_kind("transports", &transport_kind);
+    print_kind("compute", &compute_kind);
+    printf("models      ");
+    for (int i = 0; workload_at(i); i++)
+        printf(" %s (data %s)", workload_at(i)->module.name,
+               workload_at(i)->dataset ? workload_at(i)->dataset : "none: plays a profile");
+    printf("\n");
+    print_kind("modes", &mode_kind);
+    print_kind("reducers", &reducer_kind);
+    printf("charts       %s\n",
            chart_available() ? "gnuplot found" : "gnuplot not found: no charts (Debian: gnuplot-nox)");
     printf("cores        %d allowed to this process\n", cores_allowed_count());
 }
 
 static enum rc info_check(int argc, char **argv)
 {
-    struct opt_group group[] = { { "info", no_options, NULL, 0 } };
+    struct opt_group group[] = { { "info", no_options, NULL, 0, NULL } };
 
     return opt_parse(group, 1, NULL, 0, argc, argv);
 }

@@ -33,7 +33,7 @@ static const struct opt table[] = {
 
 static enum rc parse(struct pack_opts *o, int argc, char **argv)
 {
-    struct opt_group group[] = { { "pack", table, o, 0 } };
+    struct opt_group group[] = { { "pack", table, o, 0, NULL } };
 
     return opt_parse(group, 1, NULL, 0, argc, argv);
 }
@@ -41,7 +41,7 @@ static enum rc parse(struct pack_opts *o, int argc, char **argv)
 static void pack_help(FILE *to)
 {
     struct pack_opts o = { .data = "" };
-    struct opt_group group[] = { { "pack", table, &o, 0 } };
+    struct opt_group group[] = { { "pack", table, &o, 0, NULL } };
 
     fputs("Writes train-00000.gmimg, ... and, of the test images, test-00000.gmimg, ...; train --data DIR reads them.\n"
           "A shard holds a byte a pixel, which networks see as (byte - 127.5) / 63.75. Digits straight from their CSV\n"

@@ -62,7 +62,7 @@ static const struct opt table[] = {
 static void profile_help(FILE *to)
 {
     struct profile_opts opts;
-    const struct opt_group group[] = { { "profile", table, &opts, 0 } };
+    const struct opt_group group[] = { { "profile", table, &opts, 0, NULL } };
 
     opt_help(to, group, 1);
 }
@@ -118,7 +118,7 @@ static enum rc parse(struct wish *w, int argc, char **argv)
 {
     enum rc rc;
 
-    *w = (struct wish){ .group = { { "profile", table, NULL, 0 } } };
+    *w = (struct wish){ .group = { { "profile", table, NULL, 0, NULL } } };
     w->group[0].into = &w->opts;
     TRY(opt_parse(w->group, 1, NULL, 0, argc, argv));
     TRY(check_use(w));

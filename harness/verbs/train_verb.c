@@ -25,12 +25,14 @@ static const struct opt own_table[] = {
     OPT_END_,
 };
 
-enum { N_GROUPS = TRAIN_N_OPT_GROUPS + 1 };
+enum { MAX_GROUPS = TRAIN_MAX_OPT_GROUPS + 1 };
 
-static void opt_groups(struct opt_group group[N_GROUPS], struct train_opts *opts, struct own_opts *own)
+static int opt_groups(struct opt_group group[MAX_GROUPS], struct train_opts *opts, struct own_opts *own)
 {
-    train_opt_groups(group, opts);
-    group[TRAIN_N_OPT_GROUPS] = (struct opt_group){ "output", own_table, own, 0 };
+    const int n = train_opt_groups(group, opts);
+
+    group[n] = (struct opt_group){ "output", own_table, own, 0, NULL };
+    return n + 1;
 }
 
 struct run { /* shared by the ranks of this process */
@@ -49,10 +51,10 @@ static void train_help(FILE *to)
 {
     struct train_opts opts;
     struct own_opts own;
-    struct opt_group group[N_GROUPS];
+    struct opt_group group[MAX_GROUPS];
 
-    opt_groups(group, &opts, &own);
-    opt_help(to, group, N_GROUPS);
+    const int n_groups = opt_groups(group, &opts, &own);
+    opt_help(to, group, n_groups);
 }
 
 static enum rc print_row(struct table *t, const char *name, const char *value)
@@ -161,7 +163,7 @@ static enum rc fill_table(struct table *t, const struct train_job *job, const st
     snprintf(text, sizeof text, "compute %.4g, wait %.4g, wire %.4g, server %.4g, apply %.4g us", m->compute_s * 1e6,
              m->wait_s * 1e6, m->wire_s * 1e6, m->server_s * 1e6, m->apply_s * 1e6);
     TRY(print_row(t, "mean step", text));
-    if (job->mode->needs_servers) {
+    if (job->mode->module.caps & MODE_SERVERS) {
         snprintf(text, sizeof text, "mean %.4g, max %u updates", m->staleness_mean_count, m->staleness_max_count);
         TRY(print_row(t, "staleness", text));
     }
@@ -261,10 +263,10 @@ static enum rc train_check(int argc, char **argv)
 {
     struct train_opts opts;
     struct own_opts own;
-    struct opt_group group[N_GROUPS];
+    struct opt_group group[MAX_GROUPS];
 
-    opt_groups(group, &opts, &own);
-    return opt_parse(group, N_GROUPS, train_opt_rules, train_n_opt_rules, argc, argv);
+    const int n_groups = opt_groups(group, &opts, &own);
+    return opt_parse(group, n_groups, train_opt_rules, train_n_opt_rules, argc, argv);
 }
 
 /* On a terminal, at most twice a second: steps are not measured while it prints. */
@@ -281,7 +283,7 @@ static enum rc train_run(int argc, char **argv, enum verb_stage *stage)
 {
     struct train_opts opts;
     struct own_opts own;
-    struct opt_group group[N_GROUPS];
+    struct opt_group group[MAX_GROUPS];
     const struct launcher launcher = world_launcher();
     struct train_job job = { 0 };
     struct run run = { .job = &job };
@@ -290,9 +292,9 @@ static enum rc train_run(int argc, char **argv, enum verb_stage *stage)
     const struct train_watch watch = { show_step, &progress };
     enum rc rc;
 
-    opt_groups(group, &opts, &own);
-    TRY(opt_parse(group, N_GROUPS, train_opt_rules, train_n_opt_rules, argc, argv));
-    TRY(train_prepare(&job, &opts, group, N_GROUPS, launcher.name ? launcher.n_ranks : 0));
+    const int n_groups = opt_groups(group, &opts, &own);
+    TRY(opt_parse(group, n_groups, train_opt_rules, train_n_opt_rules, argc, argv));
+    TRY(train_prepare(&job, &opts, group, n_groups, launcher.name ? launcher.n_ranks : 0));
     if (own.out[0] && strcmp(own.out, job.opts.save) == 0)
         FAIL(RC_INVAL, "--save %s: is also --out; records and checkpoint need a file each", own.out);
     if (launcher.rank == 0) {
@@ -302,7 +304,7 @@ static enum rc train_run(int argc, char **argv, enum verb_stage *stage)
     *stage = STAGE_RUN;
     const struct world_opts world = train_world_opts(&job);
     progress_init(&progress, stderr, job.n_steps, wait_clock_ns());
-    if (progress.is_terminal && !(job.world->caps & WORLD_VIRTUAL_TIME))
+    if (progress.is_terminal && !(job.world->module.caps & WORLD_VIRTUAL_TIME))
         job.watch = &watch;
     const enum rc ran = world_run(job.world, &world, job.n_ranks, body, &run);
     if (job.watch)

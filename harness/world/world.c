@@ -8,44 +8,52 @@
 
 #include "harness/base/text.h"
 
-extern const struct world_ops world_threads;
-#if GRADMARK_HAVE_MPI
-extern const struct world_ops world_mpi;
-#endif
-#if GRADMARK_HAVE_SIMGRID
-extern const struct world_ops world_sim;
-#endif
+extern const struct world_ops world_threads, world_mpi, world_sim;
 
-const struct world_ops *const *world_all(void)
+static const struct module *world_at(int i)
 {
-    static const struct world_ops *const all[] = {
-        &world_threads,
+    static const struct module *const all[] = {
+        &world_threads.module,
 #if GRADMARK_HAVE_MPI
-        &world_mpi,
+        &world_mpi.module,
 #endif
 #if GRADMARK_HAVE_SIMGRID
-        &world_sim,
+        &world_sim.module,
 #endif
         NULL,
     };
-    return all;
+
+    return all[i];
 }
+
+static const struct module_absent absent[] = {
+#if !GRADMARK_HAVE_MPI
+    { "mpi", GRADMARK_MPI_WHY_NOT },
+#endif
+#if !GRADMARK_HAVE_SIMGRID
+    { "sim", GRADMARK_SIMGRID_WHY_NOT },
+#endif
+    { NULL, NULL },
+};
+
+const struct module_kind world_kind = { "world", world_at, absent, "threads", NULL };
 
 enum rc world_find(const struct world_ops **out, const char *name)
 {
-    static const char *const known[] = { "threads", "mpi", "sim", NULL };
+    const struct module *m;
+    enum rc rc;
 
-    for (const struct world_ops *const *w = world_all(); *w; w++)
-        if (strcmp((*w)->name, name) == 0) {
-            *out = *w;
-            return RC_OK;
-        }
-    if (strcmp(name, "mpi") == 0)
-        return rc_raise(RC_UNSUPPORTED, "world mpi: %s", GRADMARK_MPI_WHY_NOT);
-    if (strcmp(name, "sim") == 0)
-        return rc_raise(RC_UNSUPPORTED, "world sim: %s", GRADMARK_SIMGRID_WHY_NOT);
-    const char *nearest = text_nearest(name, known);
-    return rc_raise(RC_INVAL, "world %s: no such world; the nearest is %s", name, nearest ? nearest : known[0]);
+    TRY(module_find(&m, &world_kind, name));
+    *out = (const struct world_ops *)m;
+out:
+    return rc;
+}
+
+enum rc world_choose(const struct world_ops **out, const char *name, bool is_launched)
+{
+    if (strcmp(name, "auto") == 0)
+        name = is_launched ? "mpi" : world_kind.default_name;
+    return world_find(out, name);
 }
 
 static int number_from(const char *variable)

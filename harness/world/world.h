@@ -25,6 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "harness/base/module.h"
 #include "harness/base/rc.h"
 
 struct world;
@@ -35,6 +36,8 @@ typedef enum rc rank_main_fn(struct world *w, void *arg);
 enum world_caps {
     WORLD_SHARED_MEMORY = 1u << 0, /* ranks share one address space (threads, sim) */
     WORLD_VIRTUAL_TIME = 1u << 1,  /* now_ns is not a real clock (sim) */
+    WORLD_LAUNCHED = 1u << 2,      /* its ranks are processes that a launcher started */
+    WORLD_HAS_MPI = 1u << 3,       /* they are ranks of MPI_COMM_WORLD, and may call MPI */
 };
 
 struct world_opts {
@@ -45,8 +48,7 @@ struct world_opts {
 };
 
 struct world_ops {
-    const char *name; /* "threads", "mpi", "sim" */
-    unsigned caps;
+    struct module module; /* caps: enum world_caps */
 
     /* Make n_ranks ranks and run body on each; returns when all ended, with the first
      * failure, whose message reads "rank R: ...". In mpi the ranks already exist: body runs
@@ -98,10 +100,12 @@ struct world { /* first member of each implementation's struct */
     double link_latency_s;       /* sim: one way, host to host; else 0 */
 };
 
-/* Every world this binary was built with, NULL-terminated. */
-const struct world_ops *const *world_all(void);
+/* The worlds: option --world. */
+extern const struct module_kind world_kind;
 /* By name. RC_UNSUPPORTED: known but not built in (says why). RC_INVAL: unknown name. */
 enum rc world_find(const struct world_ops **out, const char *name) MUST_CHECK;
+/* The same, but "auto" is the world of launched processes where there are such, else that of threads. */
+enum rc world_choose(const struct world_ops **out, const char *name, bool is_launched) MUST_CHECK;
 
 /* Who started this process, read from the environment before any MPI call. */
 struct launcher {

@@ -354,7 +354,8 @@ out:
 }
 
 const struct world_ops world_mpi = {
-    .name = "mpi",
+    .module.name = "mpi",
+    .module.caps = WORLD_LAUNCHED | WORLD_HAS_MPI,
     .run = mpi_run,
     .now_ns = mpi_now_ns,
     .pause = mpi_pause,

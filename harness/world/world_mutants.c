@@ -120,8 +120,8 @@ static enum rc anxious_check(struct world *w)
 
 #define MUTANT(id, now_fn, pause_fn, barrier_fn, allgather_fn, gather_fn, split_fn, check_fn) \
     static const struct world_ops id = {                                                      \
-        .name = #id,                                                                          \
-        .caps = WORLD_SHARED_MEMORY,                                                          \
+        .module.name = #id,                                                                   \
+        .module.caps = WORLD_SHARED_MEMORY,                                                   \
         .now_ns = now_fn,                                                                     \
         .pause = pause_fn,                                                                    \
         .barrier = barrier_fn,                                                                \

@@ -348,8 +348,8 @@ out:
 }
 
 const struct world_ops world_sim = {
-    .name = "sim",
-    .caps = WORLD_SHARED_MEMORY | WORLD_VIRTUAL_TIME,
+    .module.name = "sim",
+    .module.caps = WORLD_SHARED_MEMORY | WORLD_VIRTUAL_TIME,
     .run = sim_world_run,
     .now_ns = sim_world_now_ns,
     .pause = sim_pause,

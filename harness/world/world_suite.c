@@ -18,8 +18,8 @@ static bool expect(struct suite *s, bool ok, const char *what, int line)
 {
     if (!ok) {
         s->n_failures++;
-        fprintf(stderr, "world %s: %s, rank %d of %d: not so: %s (line %d; last error: %s)\n", s->w->ops->name, s->name,
-                s->w->rank, s->w->n_ranks, what, line, rc_message());
+        fprintf(stderr, "world %s: %s, rank %d of %d: not so: %s (line %d; last error: %s)\n", s->w->ops->module.name,
+                s->name, s->w->rank, s->w->n_ranks, what, line, rc_message());
     }
     return ok;
 }
@@ -34,7 +34,7 @@ static void case_identity(struct suite *s)
     EXPECT(s, w->n_host_ranks >= 1 && w->n_host_ranks <= w->n_ranks);
     EXPECT(s, w->host_rank >= 0 && w->host_rank < w->n_host_ranks);
     EXPECT(s, w->n_own_cores >= 0);
-    EXPECT(s, ((w->ops->caps & WORLD_VIRTUAL_TIME) != 0) == (w->flops_per_s > 0));
+    EXPECT(s, ((w->ops->module.caps & WORLD_VIRTUAL_TIME) != 0) == (w->flops_per_s > 0));
     EXPECT_OK(s, world_check(s->w));
 }
 

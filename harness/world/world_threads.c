@@ -297,8 +297,8 @@ out:
 }
 
 const struct world_ops world_threads = {
-    .name = "threads",
-    .caps = WORLD_SHARED_MEMORY,
+    .module.name = "threads",
+    .module.caps = WORLD_SHARED_MEMORY,
     .run = threads_run,
     .now_ns = threads_now_ns,
     .pause = threads_pause,

@@ -7,6 +7,16 @@ function(gradmark_room name)
   target_link_libraries(gm_${name} PUBLIC ${ROOM_LINKS})
 endfunction()
 
+# gradmark_listed(OUT FILE)
+#   The names of the modules that FILE lists as ENTRY(name).
+function(gradmark_listed out file)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${file}")
+  file(STRINGS "${file}" names REGEX "ENTRY\\([a-z0-9_]+\\) *\\\\?$")
+  list(FILTER names EXCLUDE REGEX "define")
+  list(TRANSFORM names REPLACE ".*ENTRY\\(([a-z0-9_]+)\\).*" "\\1")
+  set(${out} "${names}" PARENT_SCOPE)
+endfunction()
+
 # gradmark_test_program(TARGET SOURCES file.c ... LINKS target ...)
 #   A test executable; cmocka is linked.
 function(gradmark_test_program target)

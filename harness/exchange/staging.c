@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* staging.c - host copies behind the calls of a sync mode. */
-#include "harness/train/staging.h"
+#include "harness/exchange/staging.h"
 
 #include <stdlib.h>
 
@@ -114,7 +114,7 @@ static void staged_close(struct sync **s)
 }
 
 static const struct sync_mode staged = {
-    .name = "staged",
+    .module.name = "staged",
     .begin = staged_begin,
     .grad_ready = staged_grad_ready,
     .finish = staged_finish,
@@ -126,7 +126,7 @@ static const struct sync_mode staged = {
 
 bool staging_needed(const struct sync_mode *mode, const struct compute_backend *compute)
 {
-    return compute->touches_memory && !compute->host_memory && (mode->needs_servers || mode->synchronous);
+    return compute->touches_memory && !compute->host_memory && mode_exchanges(&mode->module);
 }
 
 static enum rc open_mode(struct sync **out, const struct sync_mode *mode, const struct sync_env *env)
@@ -167,7 +167,7 @@ enum rc staging_open(struct sync **out, const struct sync_mode *mode, const stru
         return open_mode(out, mode, env);
     t = calloc(1, sizeof *t);
     if (!t)
-        return rc_raise(RC_NOMEM, "mode %s: no memory", mode->name);
+        return rc_raise(RC_NOMEM, "mode %s: no memory", mode->module.name);
     base = &t->base;
     *base = (struct sync){ .ops = &staged, .env = *env };
     TRY(open_inner(t, mode));

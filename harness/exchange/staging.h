@@ -9,10 +9,10 @@
  * Invariants
  *   Z1  Staged or not, a mode ends with the same bits, and no host code follows a pointer into memory of the compute.
  */
-#ifndef HARNESS_TRAIN_STAGING_H
-#define HARNESS_TRAIN_STAGING_H
+#ifndef HARNESS_EXCHANGE_STAGING_H
+#define HARNESS_EXCHANGE_STAGING_H
 
-#include "harness/train/sync_mode.h"
+#include "harness/exchange/sync_mode.h"
 
 /* Will there be host copies: two more float[n_params] on each worker? */
 bool staging_needed(const struct sync_mode *mode, const struct compute_backend *compute);

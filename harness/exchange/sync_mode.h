@@ -15,14 +15,16 @@
  *   S4  A server rank calls serve() once, which returns when every worker has called final().
  *   S5  Nothing of ours allocates between open and final. (ZeroMQ does, inside the library, for each message.)
  */
-#ifndef HARNESS_TRAIN_SYNC_MODE_H
-#define HARNESS_TRAIN_SYNC_MODE_H
+#ifndef HARNESS_EXCHANGE_SYNC_MODE_H
+#define HARNESS_EXCHANGE_SYNC_MODE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "harness/base/module.h"
 #include "harness/base/rc.h"
+#include "harness/base/segment.h"
 #include "harness/compute/compute.h"
 
 struct world;
@@ -30,15 +32,12 @@ struct transport_ops;
 struct reducer;
 struct sync;
 
-struct segment {
-    size_t at, n_elems; /* of the flat parameter vector */
-};
-
 struct sync_env {        /* borrowed; outlives the sync */
     struct world *world; /* n_workers + n_servers ranks; workers first */
     struct compute *compute;
     const struct transport_ops *transport; /* NULL for modes that exchange nothing */
-    const struct reducer *reducer;         /* allreduce only */
+    const struct reducer *reducer;         /* of a mode with MODE_REDUCER; else NULL */
+    const void *reducer_opts;              /* its options, lent during open; NULL: it has none */
     int n_workers, n_servers;
     size_t n_params;
     float momentum, weight_decay;
@@ -60,11 +59,22 @@ struct wire_plan { /* of the slowest path of a step: no less than n_in_turn t(me
     double n_on_link; /* messages that cross the busiest link, one way, one after the other */
 };
 
+enum mode_caps {
+    MODE_SERVERS = 1u << 0,       /* at least one rank is a parameter server */
+    MODE_SYNCHRONOUS = 1u << 1,   /* workers meet every step */
+    MODE_SHARED_PARAMS = 1u << 2, /* all workers end with (or can fetch) the same parameters */
+    MODE_ONE_WORKER = 1u << 3,    /* it has one worker: what efficiency is measured by */
+    MODE_REDUCER = 1u << 4,       /* it exchanges by an algorithm of allreduce/ */
+};
+
+/* Does anything cross between ranks? Where it does not and there are several workers, the mode is the control. */
+static inline bool mode_exchanges(const struct module *mode)
+{
+    return (mode->caps & (MODE_SERVERS | MODE_SYNCHRONOUS)) != 0;
+}
+
 struct sync_mode {
-    const char *name;
-    bool needs_servers; /* at least one server rank */
-    bool synchronous;   /* workers meet every step */
-    bool shared_params; /* all workers end with (or can fetch) the same parameters */
+    struct module module; /* caps: enum mode_caps; memory: beside parameters, gradient and optimiser */
 
     enum rc (*open)(struct sync **out, const struct sync_env *env); /* collective over world */
     enum rc (*begin)(struct sync *s, uint64_t step, float lr);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "harness/compute/optimizer.h"
-#include "harness/train/sync_mode.h"
+#include "harness/exchange/sync_mode.h"
 #include "harness/world/world.h"
 
 struct local {
@@ -25,7 +25,7 @@ static enum rc open_as(struct sync **out, const struct sync_env *env, const stru
     enum rc rc;
 
     if (!l)
-        return rc_raise(RC_NOMEM, "mode %s: no memory", ops->name);
+        return rc_raise(RC_NOMEM, "mode %s: no memory", ops->module.name);
     l->base = (struct sync){ .ops = ops, .env = *env };
     TRY(optimizer_init(&l->optimizer, env->compute, env->n_params, env->momentum, env->weight_decay,
                        env->velocity_init));
@@ -88,7 +88,7 @@ static void local_close(struct sync **s)
 }
 
 const struct sync_mode sync_none = {
-    .name = "none",
+    .module.name = "none",
     .open = none_open,
     .begin = local_begin,
     .finish = local_finish,
@@ -98,8 +98,8 @@ const struct sync_mode sync_none = {
 };
 
 const struct sync_mode sync_single = {
-    .name = "single",
-    .shared_params = true,
+    .module.name = "single",
+    .module.caps = MODE_SHARED_PARAMS | MODE_ONE_WORKER,
     .open = single_open,
     .begin = local_begin,
     .finish = local_finish,

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* module_test.c - modules of two made-up kinds: found, refused, laid out, asked (U2 to U4). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/base/opt.h"
+
+enum { CAP_A = 1u << 0, CAP_B = 1u << 1 };
+
+struct red_opts {
+    uint64_t weight;
+};
+struct tall_opts {
+    uint64_t height, width;
+    const char *name;
+};
+static const struct opt red_table[] = { OPT_U64_(struct red_opts, weight, "weight", "3", 1, 99, "g", "of one"),
+                                        OPT_END_ };
+static const struct opt tall_table[] = { OPT_U64_(struct tall_opts, height, "height", "7", 1, 99, "m", "of one"),
+                                         OPT_U64_(struct tall_opts, width, "width", "8", 1, 99, "m", "of one"),
+                                         OPT_TEXT_(struct tall_opts, name, "name", "oak", "NAME", "of one"), OPT_END_ };
+
+static enum rc red_check(const void *opts, const struct job_facts *facts)
+{
+    const struct red_opts *o = opts;
+
+    return o->weight > (uint64_t)facts->n_workers ? rc_raise(RC_INVAL, "--red.weight: too heavy") : RC_OK;
+}
+static struct memory_need red_memory(const void *opts, const struct job_facts *facts)
+{
+    const struct red_opts *o = opts;
+
+    return (struct memory_need){ o->weight * facts->n_params, 10, 100 };
+}
+static struct memory_need tall_memory(const void *opts, const struct job_facts *facts)
+{
+    const struct tall_opts *o = opts;
+
+    (void)facts;
+    return (struct memory_need){ o->height, o->width, 0 };
+}
+
+static const struct module red = { .name = "red",
+                                   .caps = CAP_A,
+                                   .options = red_table,
+                                   .opts_bytes = sizeof(struct red_opts),
+                                   .check = red_check,
+                                   .memory = red_memory };
+static const struct module green = { .name = "green", .caps = CAP_A | CAP_B };
+static const struct module tall = { .name = "tall",
+                                    .needs_world = CAP_B,
+                                    .options = tall_table,
+                                    .opts_bytes = sizeof(struct tall_opts),
+                                    .memory = tall_memory };
+static const struct module flat = { .name = "flat", .refuses_world = CAP_B };
+static const struct module *const colours[] = { &red, &green, NULL }, *const trees[] = { &tall, &flat, NULL };
+
+static const struct module *colour_at(int i)
+{
+    return colours[i];
+}
+static const struct module *tree_at(int i)
+{
+    return trees[i];
+}
+static const struct module_absent absent[] = { { "blue", "no blue was there" }, { NULL, NULL } };
+static const struct module_kind colour_kind = { "colour", colour_at, absent, "red", "red,green" };
+static const struct module_kind tree_kind = { "tree", tree_at, NULL, "tall", NULL };
+static const struct module_kind *const kinds[] = { &colour_kind, &tree_kind, NULL };
+
+static void says(const char *text)
+{
+    if (!strstr(rc_message(), text))
+        fail_msg("\"%s\" does not say \"%s\"", rc_message(), text);
+}
+
+static void names_are_found_and_wrong_ones_explained(void **state)
+{
+    const struct module *m = NULL;
+
+    (void)state;
+    assert_int_equal(module_find(&m, &colour_kind, "green"), RC_OK);
+    assert_ptr_equal(m, &green);
+    assert_int_equal(module_find(&m, &colour_kind, "blue"), RC_UNSUPPORTED); /* U4 */
+    assert_string_equal(rc_message(), "colour blue: no blue was there");
+    assert_int_equal(module_find(&m, &colour_kind, "gren"), RC_INVAL);
+    assert_string_equal(rc_message(), "colour gren: no such colour; the nearest is green");
+    assert_int_equal(module_find(&m, &colour_kind, "xyzzyx"), RC_INVAL);
+    says("there is, for one, red");
+    assert_ptr_equal(m, &green);
+    assert_string_equal(module_name(&colour_kind, 1), "green");
+    assert_string_equal(module_name(&colour_kind, 2), "blue");
+    assert_null(module_name(&colour_kind, 3));
+    assert_null(module_name(&tree_kind, 2));
+}
+
+static void names_go_by_caps(void **state)
+{
+    char names[64];
+
+    (void)state;
+    module_names_with(names, sizeof names, &colour_kind, CAP_A);
+    assert_string_equal(names, "red or green");
+    module_names_with(names, sizeof names, &colour_kind, CAP_A | CAP_B);
+    assert_string_equal(names, "green");
+    module_names_with(names, sizeof names, &tree_kind, CAP_A);
+    assert_string_equal(names, "");
+}
+
+static void worlds_are_needed_and_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(module_check_world(&tree_kind, &tall, &colour_kind, &green), RC_OK);
+    assert_int_equal(module_check_world(&tree_kind, &tall, &colour_kind, &red), RC_INVAL);
+    assert_string_equal(rc_message(), "--tree tall: needs --colour green, but that is red");
+    assert_int_equal(module_check_world(&tree_kind, &flat, &colour_kind, &green), RC_INVAL);
+    assert_string_equal(rc_message(), "--tree flat: needs --colour red, but that is green");
+    assert_true(module_runs_in(&flat, &red));
+}
+
+static enum rc parse(struct opt_group *group, int *n, union module_values *into, const char *argument)
+{
+    char text[64];
+    char *argv[] = { text };
+
+    snprintf(text, sizeof text, "%s", argument);
+    *n = module_opt_groups(group, kinds, into);
+    return opt_parse(group, *n, NULL, 0, argument[0] != '\0', argv);
+}
+
+static void options_are_spelled_by_module_and_laid_out(void **state)
+{
+    struct opt_group group[MAX_MODULE_GROUPS];
+    union module_values into, copy;
+    int n;
+
+    (void)state;
+    assert_int_equal(parse(group, &n, &into, "--tall.width=5"), RC_OK);
+    assert_int_equal(n, 2);
+    copy = into;
+    const struct red_opts *r = module_options(&copy, kinds, &red);
+    const struct tall_opts *t = module_options(&copy, kinds, &tall);
+    assert_int_equal(r->weight, 3);
+    assert_int_equal(t->height, 7);
+    assert_int_equal(t->width, 5);
+    assert_string_equal(t->name, "oak");
+    assert_null(module_options(&copy, kinds, &green));
+    assert_int_equal(parse(group, &n, &into, "--width=5"), RC_INVAL);
+    says("the nearest is --tall.width");
+}
+
+static void options_of_unused_modules_are_refused(void **state) /* U2 */
+{
+    const struct module *const both[] = { &red, &tall }, *const others[] = { &green, &flat },
+                               *const none[] = { NULL, NULL };
+    struct opt_group group[MAX_MODULE_GROUPS];
+    union module_values into;
+    int n;
+
+    (void)state;
+    assert_int_equal(parse(group, &n, &into, "--red.weight=5"), RC_OK);
+    assert_int_equal(module_refuse_unused(group, n, kinds, both), RC_OK);
+    assert_int_equal(module_refuse_unused(group, n, kinds, others), RC_INVAL);
+    assert_string_equal(rc_message(),
+                        "--red.weight 5: is an option of colour red; needs --colour red, but that is green");
+    assert_int_equal(module_refuse_unused(group, n, kinds, none), RC_INVAL);
+    assert_string_equal(rc_message(), "--red.weight 5: is an option of colour red, and this run uses no colour");
+    assert_int_equal(parse(group, &n, &into, ""), RC_OK);
+    assert_int_equal(module_refuse_unused(group, n, kinds, others), RC_OK);
+}
+
+static void those_in_use_are_asked(void **state)
+{
+    const struct module *const both[] = { &red, &tall }, *const one[] = { &green, &tall };
+    const struct job_facts few = { .n_workers = 2, .n_params = 1000 }, many = { .n_workers = 3, .n_params = 1000 };
+    struct opt_group group[MAX_MODULE_GROUPS];
+    union module_values into;
+    int n;
+
+    (void)state;
+    assert_int_equal(parse(group, &n, &into, ""), RC_OK);
+    assert_int_equal(module_check_all(&into, kinds, both, &many), RC_OK);
+    assert_int_equal(module_check_all(&into, kinds, both, &few), RC_INVAL);
+    assert_int_equal(module_check_all(&into, kinds, one, &few), RC_OK);
+    const struct memory_need m = module_memory(&into, kinds, both, &many), o = module_memory(&into, kinds, one, &many);
+    assert_true(m.worker_bytes == 3007 && m.server_bytes == 18 && m.rank_0_bytes == 100);
+    assert_true(o.worker_bytes == 7 && o.server_bytes == 8 && o.rank_0_bytes == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_are_found_and_wrong_ones_explained),
+        cmocka_unit_test(names_go_by_caps),
+        cmocka_unit_test(worlds_are_needed_and_refused),
+        cmocka_unit_test(options_are_spelled_by_module_and_laid_out),
+        cmocka_unit_test(options_of_unused_modules_are_refused),
+        cmocka_unit_test(those_in_use_are_asked),
+    };
+
+    return cmocka_run_group_tests_name("module", tests, NULL, NULL);
+}
