@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train_report.c - the table and the closing lines of a run, from its result alone: no clock, no file. */
+#include "harness/verbs/train_report.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/report/horovod.h"
+#include "harness/report/table.h"
+#include "models/profile.h"
+
+static enum rc print_row(struct table *t, const char *name, const char *value)
+{
+    enum rc rc;
+
+    TRY(table_cell(t, "%s", name));
+    TRY(table_cell(t, "%s", value));
+out:
+    return rc;
+}
+
+static void format_interval(char *out, size_t n_bytes, const struct interval *i)
+{
+    if (isnan(i->low))
+        snprintf(out, n_bytes, "%.4g samples/s (too few steps for an interval)", i->mean);
+    else
+        snprintf(out, n_bytes, "%.4g samples/s, 95 %% interval %.4g to %.4g", i->mean, i->low, i->high);
+}
+
+/* The model's shape, its data, its memory. */
+static enum rc print_work(struct table *t, const struct train_job *job, const struct train_result *r)
+{
+    char text[256];
+    enum rc rc = RC_OK;
+
+    if (job->profile) {
+        snprintf(text, sizeof text, "%s, batch %d, %s", job->profile->model, job->profile->batch, job->profile->device);
+        TRY(print_row(t, "profile", text));
+    }
+    if (job->workload->network) {
+        snprintf(text, sizeof text, "%zu parameters, images %d x %d, %d classes, %s, %d thread%s each, data %s",
+                 job->n_params, job->network.image_size, job->network.image_size, job->network.n_classes,
+                 job->opts.precision, r->n_threads, r->n_threads == 1 ? "" : "s", job->dataset->name);
+        TRY(print_row(t, "work", text));
+    }
+    if (job->memory.host_bytes > 0 && job->workload->network) {
+        snprintf(text, sizeof text,
+                 "%.3g GB planned in all; a worker: activations %.3g, parameters %.3g, exchange %.3g",
+                 (double)job->memory.host_bytes * 1e-9, (double)job->memory.activations_bytes * 1e-9,
+                 (double)job->memory.params_bytes * 1e-9, (double)job->memory.exchange_bytes * 1e-9);
+        TRY(print_row(t, "memory", text));
+    }
+out:
+    return rc;
+}
+
+/* What was learnt. */
+static enum rc print_learnt(struct table *t, const struct train_job *job, const struct train_result *r,
+                            const struct train_summary *s)
+{
+    const struct steps_summary *m = &s->measured;
+    const size_t n_last_steps = job->n_steps < STEPS_LAST ? job->n_steps : STEPS_LAST;
+    char text[256];
+    enum rc rc = RC_OK;
+
+    if (isfinite(m->loss_last))
+        snprintf(text, sizeof text, "first %.4g, last %.4g (mean of %zu step%s)", m->loss_first, m->loss_last,
+                 n_last_steps, n_last_steps == 1 ? "" : "s");
+    else
+        snprintf(text, sizeof text, r->has_params && !job->profile ? "first %.4g, then it diverged" : "not computed",
+                 m->loss_first);
+    TRY(print_row(t, job->opts.forward_only ? "loss" : "training loss", text));
+    if (!isnan(r->evaluation.accuracy_ratio)) {
+        snprintf(text, sizeof text, "%.2f %%", 100 * r->evaluation.accuracy_ratio);
+        TRY(print_row(t, "test accuracy", text));
+    }
+    if (r->has_params && strcmp(job->opts.model, "linear") == 0 && isfinite((double)r->final.param[0])) {
+        snprintf(text, sizeof text, "slope=%.6f offset=%.6f", (double)r->final.param[0], (double)r->final.param[1]);
+        TRY(print_row(t, "line", text));
+    }
+    if (!isnan(job->opts.target_loss)) {
+        if (isnan(s->seconds_to_target_loss))
+            snprintf(text, sizeof text, "%g was not reached", job->opts.target_loss);
+        else
+            snprintf(text, sizeof text, "%g after %.4g s, %llu samples", job->opts.target_loss,
+                     s->seconds_to_target_loss, (unsigned long long)s->samples_to_target_loss_count);
+        TRY(print_row(t, "target loss", text));
+    }
+out:
+    return rc;
+}
+
+static enum rc fill_table(struct table *t, const struct train_job *job, const struct train_result *r,
+                          const struct train_summary *s)
+{
+    const struct steps_summary *m = &s->measured;
+    char text[256];
+    enum rc rc;
+
+    snprintf(text, sizeof text, "%s%s, %s, world %s, %d worker%s, %d server%s, batch %llu each, %llu steps",
+             job->opts.model, job->opts.forward_only ? ", inference" : "", job->opts.mode, job->opts.world,
+             job->n_workers, job->n_workers == 1 ? "" : "s", job->n_servers, job->n_servers == 1 ? "" : "s",
+             (unsigned long long)job->opts.batch, (unsigned long long)job->opts.steps);
+    TRY(print_row(t, "run", text));
+    TRY(print_work(t, job, r));
+    format_interval(text, sizeof text, &m->throughput_samples_per_s);
+    TRY(print_row(t, "throughput", text));
+    snprintf(text, sizeof text, "%.1f %% of %d x one worker alone", 100 * s->efficiency_ratio, job->n_workers);
+    TRY(print_row(t, "efficiency", text));
+    if (!isnan(s->bound_ratio)) {
+        snprintf(text, sizeof text, "%.1f %% of what the slowest of compute, wire and server allows",
+                 100 * s->bound_ratio);
+        TRY(print_row(t, "of the bound", text));
+    }
+    snprintf(text, sizeof text, "compute %.4g, wait %.4g, wire %.4g, server %.4g, apply %.4g us", m->compute_s * 1e6,
+             m->wait_s * 1e6, m->wire_s * 1e6, m->server_s * 1e6, m->apply_s * 1e6);
+    TRY(print_row(t, "mean step", text));
+    if (job->mode->module.caps & MODE_SERVERS) {
+        snprintf(text, sizeof text, "mean %.4g, max %u updates", m->staleness_mean_count, m->staleness_max_count);
+        TRY(print_row(t, "staleness", text));
+    }
+    TRY(print_learnt(t, job, r, s));
+out:
+    return rc;
+}
+
+/* The two peers' closing lines, from worker 0's steps in ten parts (fewer steps: each a part), as they would have
+ * measured it. */
+static enum rc print_lines(FILE *to, const struct train_job *job, const struct train_result *r,
+                           const struct train_summary *s)
+{
+    enum { MAX_PARTS = 10 };
+    const size_t n_parts = job->n_steps < MAX_PARTS ? job->n_steps : MAX_PARTS;
+    const size_t n_per_part = job->n_steps / n_parts;
+    double rate[MAX_PARTS], *step_s = NULL;
+    enum rc rc = RC_OK;
+
+    step_s = malloc(job->n_steps * sizeof *step_s);
+    if (!step_s)
+        return rc_raise(RC_NOMEM, "no memory for %zu steps", job->n_steps);
+    for (size_t i = 0; i < job->n_steps; i++)
+        step_s[i] = (double)(r->stamp[i].end_ns - r->stamp[i].start_ns) * 1e-9;
+    for (size_t part = 0; part < n_parts; part++) {
+        const struct step_stamp *first = &r->stamp[part * n_per_part], *last = first + n_per_part - 1;
+        rate[part] = (double)(n_per_part * job->opts.batch) / ((double)(last->end_ns - first->start_ns) * 1e-9);
+    }
+    horovod_print(to, strcmp(job->opts.compute, "cuda") == 0 ? "GPU" : "CPU", (size_t)job->n_workers, rate, n_parts);
+    TRY(tf_cnn_print(to, (double)job->opts.batch * job->n_workers, step_s, job->n_steps,
+                     r->stamp[job->n_steps - 1].loss, s->measured.throughput_samples_per_s.mean));
+out:
+    free(step_s);
+    return rc;
+}
+
+enum rc train_print(FILE *to, const struct train_job *job, const struct train_result *r, const struct train_summary *s,
+                    bool with_lines)
+{
+    static const struct column column[] = { { "", ALIGN_LEFT }, { "", ALIGN_LEFT } };
+    struct table *t = NULL;
+    enum rc rc;
+
+    TRY(table_open(&t, column, 2));
+    TRY(fill_table(t, job, r, s));
+    table_print(t, to);
+    if (with_lines)
+        TRY(print_lines(to, job, r, s));
+out:
+    table_close(&t);
+    return rc;
+}
+
+void train_warn_shared_cores(FILE *to, const struct train_job *job, const struct train_result *r)
+{
+    const int n_sharing = train_n_sharing(job, r);
+
+    if (n_sharing > 0)
+        fprintf(to,
+                "gradmark train: warning: %d of %d workers share their cores with others: this run is oversubscribed\n",
+                n_sharing, job->n_workers);
+}

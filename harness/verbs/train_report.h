@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train_report.h - what `gradmark train` prints of a run. Pure: the same result gives the same text. */
+#ifndef HARNESS_VERBS_TRAIN_REPORT_H
+#define HARNESS_VERBS_TRAIN_REPORT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "harness/train/train.h"
+
+/* The table of the run; with_lines: then the lines that parsers of Horovod and tf_cnn_benchmarks read. RC_NOMEM. */
+enum rc train_print(FILE *to, const struct train_job *job, const struct train_result *r, const struct train_summary *s,
+                    bool with_lines) MUST_CHECK;
+/* One line where workers have no cores of their own (train_n_sharing()); otherwise nothing. Cannot fail. */
+void train_warn_shared_cores(FILE *to, const struct train_job *job, const struct train_result *r);
+
+#endif
