@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * result_test.c - every value of every record of three made-up runs (result_test_kit.c), worked out by hand.
+ *
+ * Expected records are JSON with ' for ". Both sides must have the same keys; numbers may differ by 1e-12 of their
+ * size, which leaves rounding, but no other unit, divisor or window.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "harness/report/report_test_kit.h"
+#include "harness/train/result_test_kit.h"
+#include "harness/world/cores.h"
+
+enum { MAX_RECORDS = 32, EXPECTED_BYTES = 8192 };
+
+struct records {
+    json_t *record[MAX_RECORDS];
+    int n;
+};
+
+static void assert_near(double value, double expected)
+{
+    if (!(fabs(value - expected) <= 1e-12 * fabs(expected)))
+        fail_msg("%.17g is not %.17g", value, expected);
+}
+
+static void summarise(struct train_summary *out, const struct made_run *m)
+{
+    if (train_summarise(out, &m->job, &m->result) != RC_OK)
+        fail_msg("%s", rc_message());
+}
+
+/* Summarise and write a run, read its records back. */
+static void written(struct records *out, const struct made_run *m)
+{
+    struct train_summary s;
+    struct report *to = NULL;
+    struct kit kit;
+    char *line, *rest = NULL;
+
+    *out = (struct records){ 0 };
+    summarise(&s, m);
+    assert_true(kit_open(&kit));
+    assert_int_equal(report_open(&to, kit_path(&kit, "r.jsonl")), RC_OK);
+    assert_int_equal(train_write(to, &m->job, &m->result, &s), RC_OK);
+    assert_int_equal(report_commit(to), RC_OK);
+    report_close(&to);
+    assert_non_null(kit_read(&kit, "r.jsonl"));
+    for (line = strtok_r(kit.text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        assert_true(out->n < MAX_RECORDS);
+        out->record[out->n] = json_loads(line, 0, NULL);
+        assert_non_null(out->record[out->n++]);
+    }
+    kit_close(&kit);
+}
+
+static void records_free(struct records *r)
+{
+    for (int i = 0; i < r->n; i++)
+        json_decref(r->record[i]);
+    r->n = 0;
+}
+
+static bool is_same(json_t *value, json_t *expected);
+
+/* Every key of expected is in value, with its value; further keys only where allowed (NULL: none). */
+static bool has_same_keys(json_t *value, json_t *expected, const char *further)
+{
+    const char *key;
+    json_t *v;
+    int n_wrong = 0;
+
+    json_object_foreach(expected, key, v)
+    {
+        json_t *found = json_object_get(value, key);
+        if (found && is_same(found, v))
+            continue;
+        n_wrong++;
+        char *is = found ? json_dumps(found, JSON_ENCODE_ANY) : NULL, *should = json_dumps(v, JSON_ENCODE_ANY);
+        print_error("%s: is %s, not %s\n", key, is ? is : "missing", should);
+        free(is);
+        free(should);
+    }
+    json_object_foreach(value, key, v)
+    {
+        char word[64];
+        snprintf(word, sizeof word, " %s ", key);
+        if (json_object_get(expected, key) || (further && strstr(further, word)))
+            continue;
+        n_wrong++;
+        print_error("%s: is not expected\n", key);
+    }
+    return n_wrong == 0;
+}
+
+static bool is_same(json_t *value, json_t *expected)
+{
+    if (json_is_number(value) && json_is_number(expected))
+        return fabs(json_number_value(value) - json_number_value(expected)) <=
+               1e-12 * fabs(json_number_value(expected));
+    if (json_is_object(value) && json_is_object(expected))
+        return has_same_keys(value, expected, NULL);
+    return json_equal(value, expected) == 1;
+}
+
+static void assert_record(json_t *record, const char *expected, const char *further)
+{
+    char text[EXPECTED_BYTES];
+    json_error_t why;
+
+    assert_true(strlen(expected) < sizeof text);
+    strcpy(text, expected);
+    for (char *c = text; *c; c++)
+        *c = *c == '\'' ? '"' : *c;
+    json_t *e = json_loads(text, 0, &why);
+    if (!e)
+        fail_msg("expected record: %s at column %d", why.text, why.column);
+    const bool same = has_same_keys(record, e, further);
+    json_decref(e);
+    if (!same)
+        fail_msg("a record is not as expected");
+}
+
+#define BUILD_KEYS " version git_commit git_dirty compiler compiler_flags build_type "
+#define MACHINE_KEYS " host kernel cpu_model cores_count memory_bytes date_utc libraries "
+
+/* What is not given in SETTINGS is an option's default. */
+#define OPTIONS(settings)                                                                                           \
+    "{'kind': 'options', " settings                                                                                 \
+    ", 'save': '', 'drill-rank': null, 'drill-step': 1, 'cluster': '', 'threads': null, "                           \
+    "'precision': 'fp32', 'bind': true, 'aux': false, 'width-divisor': 1, 'data': '', 'data-images': null, "        \
+    "'eval-samples': null, 'profile': '', 'lr-scaling': 'none', 'warmup-epochs': 0, 'weight-decay': 0, 'seed': 1, " \
+    "'timeout-s': 120}"
+
+static void ps_manifest(void **state)
+{
+    struct made_run m;
+    struct records r;
+
+    (void)state;
+    made_ps(&m);
+    written(&r, &m);
+    assert_int_equal(r.n, 1 + 4 + 3 + 1 + 1);
+    assert_record(
+        r.record[0],
+        "{'kind': 'manifest', 'options': " OPTIONS(
+            "'model': 'linear', 'mode': 'ps', 'workers': 2, 'resume': 'earlier', 'record-every': 5, "
+            "'world': 'threads', 'servers': 1, 'reducer': 'ring', 'transport': 'zmq', 'compute': 'cpu', "
+            "'forward-only': false, 'batch': 7, 'image-size': null, 'classes': null, 'steps': 112, "
+            "'lr': 0.5, 'momentum': 0.25, 'target-loss': 2.5") ", 'params_count': 2, "
+                                                               "'running_means_and_variances_count': 6, "
+                                                               "'flops_per_sample_count': 8, 'dataset': 'line', "
+                                                               "'train_samples_count': 1000, 'test_samples_count': 10, "
+                                                               "'planned_memory': {'activations_bytes': "
+                                                               "1000, 'params_bytes': 2000, 'exchange_bytes': 3000, "
+                                                               "'server_bytes': 4000, 'host_bytes': 50000, "
+                                                               "'available_bytes': 600000}}",
+        BUILD_KEYS MACHINE_KEYS);
+    records_free(&r);
+    made_free(&m);
+}
+
+/* Counts go on from the resumed run, time starts with this one; samples are of both workers. */
+static void ps_steps(void **state)
+{
+    struct made_run m;
+    struct records r;
+
+    (void)state;
+    made_ps(&m);
+    written(&r, &m);
+    assert_record(r.record[1],
+                  "{'kind': 'step', 'step_index': 100, 'samples_count': 5021, 'learning_rate': 0.5, 'loss': 21, "
+                  "'wall_s': 0.02, 'virtual_s': null}",
+                  NULL);
+    assert_record(r.record[2],
+                  "{'kind': 'step', 'step_index': 105, 'samples_count': 5105, 'learning_rate': 1.75, 'loss': 1, "
+                  "'wall_s': 0.095, 'virtual_s': null}",
+                  NULL);
+    assert_record(r.record[3],
+                  "{'kind': 'step', 'step_index': 110, 'samples_count': 5161, 'learning_rate': 3, 'loss': 1, "
+                  "'wall_s': 0.17, 'virtual_s': null}",
+                  NULL);
+    assert_record(r.record[4],
+                  "{'kind': 'step', 'step_index': 111, 'samples_count': 5168, 'learning_rate': 3.25, 'loss': 1, "
+                  "'wall_s': 0.185, 'virtual_s': null}",
+                  NULL);
+    records_free(&r);
+    made_free(&m);
+}
+
+static void ps_ranks_and_staleness(void **state)
+{
+    struct made_run m;
+    struct records r;
+
+    (void)state;
+    made_ps(&m);
+    written(&r, &m);
+    assert_record(r.record[5],
+                  "{'kind': 'rank', 'rank': 0, 'role': 'worker', 'host': 'first', 'own_cores_count': 2, 'compute_s': "
+                  "0.006, 'exchange_s': 0.004, 'staleness_mean_count': 1}",
+                  NULL);
+    assert_record(r.record[6],
+                  "{'kind': 'rank', 'rank': 1, 'role': 'worker', 'host': 'second', 'own_cores_count': 3, 'compute_s': "
+                  "0.009, 'exchange_s': 0.006, 'staleness_mean_count': 2.16666666666666667}",
+                  NULL);
+    assert_record(r.record[7],
+                  "{'kind': 'rank', 'rank': 2, 'role': 'server', 'host': 'third', 'own_cores_count': 0, 'compute_s': "
+                  "null, 'exchange_s': null, 'staleness_mean_count': null}",
+                  NULL);
+    assert_record(r.record[8], "{'kind': 'staleness', 'last_bin_and_above_count': 4, 'pushes_count': [4, 4, 15, 0, 1]}",
+                  NULL);
+    records_free(&r);
+    made_free(&m);
+}
+
+/* 11 steps of worker 0 and 7 of worker 1 in the rounds; 95 % interval with 81 / 11 effective rounds: t(6.36) =
+ * 2.41341, standard error 0.934353 ms. One worker alone: 7 / 8.75 ms = 800 samples/s; the server allows 14 / 10 ms. */
+static void ps_summary(void **state)
+{
+    struct made_run m;
+    struct records r;
+
+    (void)state;
+    made_ps(&m);
+    written(&r, &m);
+    json_t *s = r.record[9];
+    assert_true(fabs(json_number_value(json_object_get(s, "throughput_low_samples_per_s")) - 1005.62805) < 0.01);
+    assert_true(fabs(json_number_value(json_object_get(s, "throughput_high_samples_per_s")) - 1487.51259) < 0.01);
+    assert_record(
+        s,
+        "{'kind': 'summary', 'mode': 'ps', 'world': 'threads', 'model': 'linear', 'task': 'training', 'reducer': null, "
+        "'transport': 'zmq', 'workers_count': 2, 'servers_count': 1, 'batch_per_worker_count': 7, 'steps_count': 112, "
+        "'compute': 'cpu', 'precision': 'fp32', 'threads_per_worker_count': 2, 'image_size_px': 0, 'classes_count': 0, "
+        "'params_count': 2, 'dataset': 'line', 'planned_memory_bytes': 50000, 'peak_resident_bytes': 125000000, "
+        "'data_wait_s': 0.0003, 'throughput_samples_per_s': 1200, 'efficiency_ratio': 0.75, "
+        "'bound_ratio': 0.857142857142857143, 'loss_first': 21, 'loss_last': 1, 'loss_test': 0.75, "
+        "'accuracy_ratio': 0.96875, "
+        "'params_sha256': 'abb24382fb190a25ddc6a44c79d3e13ccab2fae15f97bd4d31e59396a4cd6a58', "
+        "'staleness_mean_count': 1.58333333333333333, 'staleness_max_count': 4, 'wall_s': 0.185, 'virtual_s': null, "
+        "'slope': 1.5, 'offset': -0.25, 'seconds_to_target_loss_s': 0.155, 'step_p50_s': 0.01, "
+        "'step_p95_s': 0.0149749755, 'step_p99_s': 0.015, 'step_mean_s': 0.0119444444444444444, 'step_min_s': 0.01, "
+        "'step_max_s': 0.015, 'compute_s': 0.00716666666666666667, 'wait_s': 0, 'wire_s': 0.00269444444444444444, "
+        "'server_s': 0.00138888888888888889, 'apply_s': 0.000694444444444444444, 'limit_compute_s': 0.008, "
+        "'limit_wire_s': 0.007, 'limit_server_s': 0.01, 'bound_samples_per_s': 1400, 'baseline_samples_per_s': 800, "
+        "'steady_state_rule': 'mser5', 'warmup_rounds_count': 0, 'rounds_count': 9, "
+        "'effective_rounds_count': 7.36363636363636364}",
+        " throughput_low_samples_per_s throughput_high_samples_per_s ");
+    records_free(&r);
+    made_free(&m);
+}
+
+/* Simulated time under its own name; nothing of this machine (L4). */
+static void allreduce_in_sim_l4(void **state)
+{
+    struct made_run m;
+    struct records r;
+
+    (void)state;
+    made_allreduce(&m);
+    written(&r, &m);
+    assert_int_equal(r.n, 1 + 4 + 3 + 1);
+    assert_record(r.record[0],
+                  "{'kind': 'manifest', 'options': " OPTIONS(
+                      "'model': 'lenet', 'mode': 'allreduce', 'workers': 3, 'resume': '', 'record-every': 10, "
+                      "'world': 'sim', 'servers': null, 'reducer': 'ring', 'transport': 'sim', 'compute': 'hollow', "
+                      "'forward-only': false, 'batch': 8, 'image-size': 8, 'classes': 10, 'steps': 24, 'lr': null, "
+                      "'momentum': null, 'target-loss': null") ", 'params_count': 5000, "
+                                                               "'running_means_and_variances_count': 0, "
+                                                               "'flops_per_sample_count': 0, 'dataset': 'digits', "
+                                                               "'train_samples_count': 1438, 'test_samples_count': "
+                                                               "359, 'planned_memory': {'activations_bytes': 0, "
+                                                               "'params_bytes': 0, 'exchange_bytes': 0, "
+                                                               "'server_bytes': 0, 'host_bytes': 0, 'available_bytes': "
+                                                               "null}, 'cluster': {'kind': 'cluster', 'name': "
+                                                               "'made-up', 'hosts_count': "
+                                                               "3, 'ranks_per_host_count': 2, "
+                                                               "'link_bytes_per_s': 1e8, 'link_latency_s': 25e-6, "
+                                                               "'local_bytes_per_s': 5e9, 'local_latency_s': "
+                                                               "1e-6, 'flops_per_s': 2e10, 'memory_bytes_per_s': 8e9}}",
+                  BUILD_KEYS);
+    assert_record(r.record[2],
+                  "{'kind': 'step', 'step_index': 10, 'samples_count': 264, 'learning_rate': 3, 'loss': null, "
+                  "'wall_s': null, 'virtual_s': 0.31}",
+                  NULL);
+    assert_record(r.record[4],
+                  "{'kind': 'step', 'step_index': 23, 'samples_count': 576, 'learning_rate': 6.25, 'loss': null, "
+                  "'wall_s': null, 'virtual_s': 0.44}",
+                  NULL);
+    assert_record(r.record[6], /* 5 exchanges of 45 ms, 19 of 5 */
+                  "{'kind': 'rank', 'rank': 1, 'role': 'worker', 'host': null, 'own_cores_count': 0, 'compute_s': "
+                  "0.005, 'exchange_s': 0.0133333333333333333, 'staleness_mean_count': null}",
+                  NULL);
+    records_free(&r);
+    made_free(&m);
+}
+
+/* The 5 slow steps are warm-up: 24 samples in 10 ms. Waits are 2, 1 and 0 ms. 15 of 72 steps took 50 ms, about: the
+ * middle of the histogram's bucket is 49.9384315. */
+static void allreduce_summary(void **state)
+{
+    struct made_run m;
+    struct records r;
+
+    (void)state;
+    made_allreduce(&m);
+    written(&r, &m);
+    assert_record(
+        r.record[8],
+        "{'kind': 'summary', 'mode': 'allreduce', 'world': 'sim', 'model': 'lenet', 'task': 'training', 'reducer': "
+        "'ring', 'transport': 'sim', 'workers_count': 3, 'servers_count': 0, 'batch_per_worker_count': 8, "
+        "'steps_count': 24, 'compute': 'hollow', 'precision': 'fp32', 'threads_per_worker_count': 1, 'image_size_px': "
+        "8, 'classes_count': 10, 'params_count': 5000, 'dataset': 'digits', 'planned_memory_bytes': 0, "
+        "'peak_resident_bytes': null, 'data_wait_s': null, 'throughput_samples_per_s': 2400, "
+        "'throughput_low_samples_per_s': 2400, 'throughput_high_samples_per_s': 2400, 'efficiency_ratio': 0.8, "
+        "'bound_ratio': 0.75, 'loss_first': null, 'loss_last': null, 'loss_test': null, 'accuracy_ratio': null, "
+        "'params_sha256': null, 'staleness_mean_count': null, 'staleness_max_count': null, 'wall_s': null, "
+        "'virtual_s': 0.44, 'slope': null, 'offset': null, 'seconds_to_target_loss_s': null, 'step_p50_s': 0.01, "
+        "'step_p95_s': 0.0499384315, 'step_p99_s': 0.05, 'step_mean_s': 0.01, 'step_min_s': 0.01, 'step_max_s': 0.01, "
+        "'compute_s': 0.005, 'wait_s': 0.001, 'wire_s': 0.003, 'server_s': 0, 'apply_s': 0.001, 'limit_compute_s': "
+        "0.005, 'limit_wire_s': 0.0075, 'limit_server_s': 0, 'bound_samples_per_s': 3200, 'baseline_samples_per_s': "
+        "1000, 'steady_state_rule': 'mser5', 'warmup_rounds_count': 5, 'rounds_count': 24, 'effective_rounds_count': "
+        "19}",
+        NULL);
+    records_free(&r);
+    made_free(&m);
+}
+
+/* single is 1 by definition (8 / 16 ms over 8 / 20 ms would be 1.25); three steps have no interval; what is replayed
+ * has its profile's precision, and no line though it has two parameters. */
+static void single_of_a_profile(void **state)
+{
+    struct made_run m;
+    struct records r;
+
+    (void)state;
+    made_single(&m);
+    written(&r, &m);
+    assert_int_equal(r.n, 1 + 3 + 1 + 1);
+    assert_record(
+        json_object_get(r.record[0], "profile"),
+        "{'model': 'vgg16', 'device': 'a device', 'precision': 'bf16', 'batch_count': 8, 'image_size_px': 224, "
+        "'source': 'measured by hand'}",
+        NULL);
+    assert_true(json_is_null(json_object_get(r.record[0], "dataset")));
+    assert_true(json_is_null(json_object_get(json_object_get(r.record[0], "planned_memory"), "available_bytes")));
+    assert_record(
+        r.record[5],
+        "{'kind': 'summary', 'mode': 'single', 'world': 'threads', 'model': 'replay', 'task': 'inference', 'reducer': "
+        "null, 'transport': 'none', 'workers_count': 1, 'servers_count': 0, 'batch_per_worker_count': 8, "
+        "'steps_count': 3, 'compute': 'cpu', 'precision': 'bf16', 'threads_per_worker_count': 4, 'image_size_px': 0, "
+        "'classes_count': 0, 'params_count': 9, 'dataset': null, 'planned_memory_bytes': 0, "
+        "'peak_resident_bytes': null, 'data_wait_s': null, 'throughput_samples_per_s': 500, "
+        "'throughput_low_samples_per_s': null, 'throughput_high_samples_per_s': null, 'efficiency_ratio': 1, "
+        "'bound_ratio': 0.78125, 'loss_first': null, 'loss_last': null, 'loss_test': null, 'accuracy_ratio': null, "
+        "'params_sha256': 'abb24382fb190a25ddc6a44c79d3e13ccab2fae15f97bd4d31e59396a4cd6a58', 'staleness_mean_count': "
+        "null, 'staleness_max_count': null, 'wall_s': 0.048, 'virtual_s': null, 'slope': null, 'offset': null, "
+        "'seconds_to_target_loss_s': null, 'step_p50_s': 0.0160235515, 'step_p95_s': 0.018, 'step_p99_s': 0.018, "
+        "'step_mean_s': 0.016, 'step_min_s': 0.014, 'step_max_s': 0.018, 'compute_s': 0.011, 'wait_s': 0, 'wire_s': "
+        "0.003, 'server_s': 0, 'apply_s': 0.002, 'limit_compute_s': 0.0125, 'limit_wire_s': 0, 'limit_server_s': 0, "
+        "'bound_samples_per_s': 640, 'baseline_samples_per_s': 400, 'steady_state_rule': 'mser5', "
+        "'warmup_rounds_count': 0, 'rounds_count': 3, 'effective_rounds_count': 3}",
+        NULL);
+    records_free(&r);
+    made_free(&m);
+}
+
+/* Of a loss that is reached in the middle: seconds from the first start, samples of all workers by then. */
+static void the_target_loss_is_timed_from_the_first_start(void **state)
+{
+    struct train_summary s;
+    struct made_run m;
+
+    (void)state;
+    made_ps(&m);
+    summarise(&s, &m);
+    assert_near(s.seconds_to_target_loss, 0.155);
+    assert_int_equal(s.samples_to_target_loss_count, 154);
+    m.job.opts.target_loss = 3; /* at most 3, not below */
+    summarise(&s, &m);
+    assert_near(s.seconds_to_target_loss, 0.14); /* worker 1's at 1140 is completion 21 */
+    assert_int_equal(s.samples_to_target_loss_count, 147);
+    m.job.opts.target_loss = 0.5; /* never */
+    summarise(&s, &m);
+    assert_true(isnan(s.seconds_to_target_loss));
+    assert_int_equal(s.samples_to_target_loss_count, 0);
+    m.job.opts.target_loss = NAN; /* not asked for */
+    summarise(&s, &m);
+    assert_true(isnan(s.seconds_to_target_loss));
+    made_free(&m);
+}
+
+/* The bound is that of the slowest of three parts; without a baseline there is no efficiency, without limits no
+ * bound; mode none has an efficiency though nothing is exchanged. */
+static void what_bounds_a_run(void **state)
+{
+    struct train_summary s;
+    struct made_run m;
+
+    (void)state;
+    made_ps(&m);
+    m.result.limits.compute_s = 0.02;
+    summarise(&s, &m);
+    assert_near(s.bound_samples_per_s, 700);
+    m.result.limits.wire_s = 0.028;
+    summarise(&s, &m);
+    assert_near(s.bound_samples_per_s, 500);
+    m.result.limits = (struct train_limits){ 0 };
+    summarise(&s, &m);
+    assert_true(isnan(s.bound_samples_per_s) && isnan(s.bound_ratio));
+    assert_true(isnan(s.baseline_samples_per_s) && isnan(s.efficiency_ratio));
+    m.result.limits.baseline_step_s = 0.00875;
+    m.job.opts.mode = "none";
+    m.job.mode = train_mode_at(0);
+    assert_string_equal(m.job.mode->module.name, "none");
+    summarise(&s, &m);
+    assert_near(s.efficiency_ratio, 0.75);
+    made_free(&m);
+}
+
+/* Workers with fewer cores of their own than threads share; servers do not count. Then nothing bounds the run. */
+static void workers_that_share_cores_have_no_bound(void **state)
+{
+    struct train_summary s;
+    struct made_run m;
+
+    (void)state;
+    made_ps(&m);
+    assert_int_equal(train_n_sharing(&m.job, &m.result), 0);
+    m.result.rank[1].own_cores_count = 1;
+    assert_int_equal(train_n_sharing(&m.job, &m.result), 1);
+    summarise(&s, &m);
+    assert_true(isnan(s.bound_samples_per_s) && isnan(s.bound_ratio));
+    assert_near(s.efficiency_ratio, 0.75);
+    m.result.rank[0].own_cores_count = 0;
+    assert_int_equal(train_n_sharing(&m.job, &m.result), 2);
+    m.job.opts.bind = false; /* unasked for: only more ranks than cores share */
+    m.job.n_ranks = cores_allowed_count();
+    assert_int_equal(train_n_sharing(&m.job, &m.result), 0);
+    m.job.n_ranks++;
+    assert_int_equal(train_n_sharing(&m.job, &m.result), 2);
+    made_free(&m);
+    made_allreduce(&m);
+    m.result.n_threads = 2; /* sim: nobody shares */
+    assert_int_equal(train_n_sharing(&m.job, &m.result), 0);
+    made_free(&m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ps_manifest),
+        cmocka_unit_test(ps_steps),
+        cmocka_unit_test(ps_ranks_and_staleness),
+        cmocka_unit_test(ps_summary),
+        cmocka_unit_test(allreduce_in_sim_l4),
+        cmocka_unit_test(allreduce_summary),
+        cmocka_unit_test(single_of_a_profile),
+        cmocka_unit_test(the_target_loss_is_timed_from_the_first_start),
+        cmocka_unit_test(what_bounds_a_run),
+        cmocka_unit_test(workers_that_share_cores_have_no_bound),
+    };
+
+    return cmocka_run_group_tests_name("result", tests, NULL, NULL);
+}
