@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train_report_test.c - what is printed of made-up runs (result_test_kit.c), letter by letter. */
+#include "harness/verbs/train_report.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/train/result_test_kit.h"
+
+#define RULE "----------------------------------------------------------------\n"
+
+static void assert_printed(const struct made_run *m, bool with_lines, const char *expected)
+{
+    struct train_summary s;
+    char *text = NULL;
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&text, &n_bytes);
+
+    assert_non_null(to);
+    assert_int_equal(train_summarise(&s, &m->job, &m->result), RC_OK);
+    assert_int_equal(train_print(to, &m->job, &m->result, &s, with_lines), RC_OK);
+    fclose(to);
+    assert_int_equal(text[0], '\n'); /* columns without titles, a rule */
+    char *rows = strchr(text + 1, '\n') + 1;
+    assert_string_equal(rows, expected);
+    free(text);
+}
+
+/* The last loss printed is worker 0's; its 12 steps of 7 samples in 10 ms are cut into 10 parts of one. */
+static void ps_is_printed(void **state)
+{
+    struct made_run m;
+
+    (void)state;
+    made_ps(&m);
+    m.result.stamp[23].loss = 3;
+    assert_printed(&m, true,
+                   "run            linear, ps, world threads, 2 workers, 1 server, batch 7 each, 112 steps\n"
+                   "throughput     1200 samples/s, 95 % interval 1006 to 1488\n"
+                   "efficiency     75.0 % of 2 x one worker alone\n"
+                   "of the bound   85.7 % of what the slowest of compute, wire and server allows\n"
+                   "mean step      compute 7167, wait 0, wire 2694, server 1389, apply 694.4 us\n"
+                   "staleness      mean 1.583, max 4 updates\n"
+                   "training loss  first 21, last 1.1 (mean of 10 steps)\n"
+                   "test accuracy  96.88 %\n"
+                   "line           slope=1.500000 offset=-0.250000\n"
+                   "target loss    2.5 after 0.155 s, 154 samples\n"
+                   "Img/sec per CPU: 700.0 +-0.0\n"
+                   "Total img/sec on 2 CPU(s): 1400.0 +-0.0\n"
+                   "12\timages/sec: 1400.0 +/- 0.0 (jitter = 0.0)\t1.000\n" RULE "total images/sec: 1200.00\n" RULE);
+    made_free(&m);
+}
+
+/* 24 steps are 10 parts of two, the last four in none: 16 samples in 100, 100, 60 and seven times 20 ms. */
+static void allreduce_is_printed(void **state)
+{
+    struct made_run m;
+
+    (void)state;
+    made_allreduce(&m);
+    m.job.memory = (struct train_memory){ .activations_bytes = 1500000000,
+                                          .params_bytes = 250000000,
+                                          .exchange_bytes = 125000000,
+                                          .host_bytes = 3000000000 };
+    m.job.opts.compute = "cuda";
+    m.result.stamp[23].loss = 0.0625;
+    m.result.limits.compute_s = m.result.limits.wire_s = 0;
+    assert_printed(&m, true,
+                   "run            lenet, allreduce, world sim, 3 workers, 0 servers, batch 8 each, 24 steps\n"
+                   "work           5000 parameters, images 8 x 8, 10 classes, fp32, 1 thread each, data digits\n"
+                   "memory         3 GB planned in all; a worker: activations 1.5, parameters 0.25, exchange 0.125\n"
+                   "throughput     2400 samples/s, 95 % interval 2400 to 2400\n"
+                   "efficiency     80.0 % of 3 x one worker alone\n"
+                   "mean step      compute 5000, wait 1000, wire 3000, server 0, apply 1000 us\n"
+                   "training loss  not computed\n"
+                   "Img/sec per GPU: 618.7 +-545.6\n"
+                   "Total img/sec on 3 GPU(s): 1856.0 +-1636.7\n"
+                   "24\timages/sec: 1309.1 +/- 159.2 (jitter = 0.0)\t0.062\n" RULE "total images/sec: 2400.00\n" RULE);
+    made_free(&m);
+}
+
+static void single_is_printed(void **state)
+{
+    struct made_run m;
+
+    (void)state;
+    made_single(&m);
+    assert_printed(
+        &m, false,
+        "run           replay, inference, single, world threads, 1 worker, 0 servers, batch 8 each, 3 steps\n"
+        "profile       vgg16, batch 8, a device\n"
+        "throughput    500 samples/s (too few steps for an interval)\n"
+        "efficiency    100.0 % of 1 x one worker alone\n"
+        "of the bound  78.1 % of what the slowest of compute, wire and server allows\n"
+        "mean step     compute 1.1e+04, wait 0, wire 3000, server 0, apply 2000 us\n"
+        "loss          not computed\n");
+    made_free(&m);
+}
+
+/* Fewer steps than parts: each is one; losses 3, 2, 1. */
+static void few_steps_are_printed(void **state)
+{
+    struct made_run m;
+
+    (void)state;
+    made_single(&m);
+    m.job.opts.forward_only = false;
+    m.job.profile = NULL;
+    for (int t = 0; t < 3; t++)
+        m.result.stamp[t].loss = 3 - t;
+    assert_printed(&m, true,
+                   "run            replay, single, world threads, 1 worker, 0 servers, batch 8 each, 3 steps\n"
+                   "throughput     500 samples/s (too few steps for an interval)\n"
+                   "efficiency     100.0 % of 1 x one worker alone\n"
+                   "of the bound   78.1 % of what the slowest of compute, wire and server allows\n"
+                   "mean step      compute 1.1e+04, wait 0, wire 3000, server 0, apply 2000 us\n"
+                   "training loss  first 3, last 2 (mean of 3 steps)\n"
+                   "Img/sec per CPU: 505.3 +-101.9\n"
+                   "Total img/sec on 1 CPU(s): 505.3 +-101.9\n"
+                   "3\timages/sec: 500.0 +/- 30.0 (jitter = 82.4)\t1.000\n" RULE "total images/sec: 500.00\n" RULE);
+    made_free(&m);
+}
+
+/* The row of a name, without it. */
+static void assert_row(const struct made_run *m, const char *name, const char *expected)
+{
+    struct train_summary s;
+    char *text = NULL, *row, *rest = NULL;
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&text, &n_bytes);
+
+    assert_non_null(to);
+    assert_int_equal(train_summarise(&s, &m->job, &m->result), RC_OK);
+    assert_int_equal(train_print(to, &m->job, &m->result, &s, false), RC_OK);
+    fclose(to);
+    for (row = strtok_r(text, "\n", &rest); row; row = strtok_r(NULL, "\n", &rest))
+        if (strncmp(row, name, strlen(name)) == 0 && strncmp(row + strlen(name), "  ", 2) == 0)
+            break;
+    if (!row)
+        fail_msg("no row %s", name);
+    row += strlen(name);
+    assert_string_equal(row + strspn(row, " "), expected);
+    free(text);
+}
+
+static void losses_that_fail_are_told(void **state)
+{
+    struct made_run m;
+
+    (void)state;
+    made_ps(&m);
+    m.result.stamp[11].loss = NAN;
+    assert_row(&m, "training loss", "first 21, then it diverged");
+    m.job.opts.target_loss = 0.5;
+    assert_row(&m, "target loss", "0.5 was not reached");
+    made_free(&m);
+}
+
+static void assert_warned(const struct made_run *m, const char *expected)
+{
+    char *text = NULL;
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&text, &n_bytes);
+
+    assert_non_null(to);
+    train_warn_shared_cores(to, &m->job, &m->result);
+    fclose(to);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void shared_cores_are_warned_of(void **state)
+{
+    struct made_run m;
+
+    (void)state;
+    made_ps(&m);
+    assert_warned(&m, "");
+    m.result.rank[1].own_cores_count = 1;
+    assert_warned(&m, "gradmark train: warning: 1 of 2 workers share their cores with others: this run is "
+                      "oversubscribed\n");
+    made_free(&m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ps_is_printed),
+        cmocka_unit_test(allreduce_is_printed),
+        cmocka_unit_test(single_is_printed),
+        cmocka_unit_test(few_steps_are_printed),
+        cmocka_unit_test(losses_that_fail_are_told),
+        cmocka_unit_test(shared_cores_are_warned_of),
+    };
+
+    return cmocka_run_group_tests_name("train_report", tests, NULL, NULL);
+}
