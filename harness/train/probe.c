@@ -173,6 +173,15 @@ out:
     return rc;
 }
 
+double probe_wire_s(const struct wire_plan *plan, double alpha_s, double message_s, size_t n_bytes)
+{
+    const double seen_s = message_s > alpha_s ? message_s - alpha_s : 0;
+    const double extra_s = seen_s * ((double)plan->message_bytes / (double)n_bytes);
+    const double chain_s = plan->n_in_turn * (alpha_s + extra_s), link_s = plan->n_on_link * extra_s;
+
+    return chain_s > link_s ? chain_s : link_s;
+}
+
 /* Latency from the smallest message, the rest from one of the step's own, or the longest there is room for. */
 static enum rc probe_wire(double *step_s, const struct probe_env *env, const struct wire_plan *plan)
 {
@@ -193,10 +202,7 @@ static enum rc probe_wire(double *step_s, const struct probe_env *env, const str
     }
     TRY(time_neighbours(&alpha_s, env, t, buffer, sizeof(float)));
     TRY(time_neighbours(&message_s, env, t, buffer, n_bytes));
-    const double seen_s = message_s > alpha_s ? message_s - alpha_s : 0;
-    const double extra_s = is_long ? seen_s * (double)plan->message_bytes / (double)n_bytes : seen_s;
-    const double chain_s = plan->n_in_turn * (alpha_s + extra_s), link_s = plan->n_on_link * extra_s;
-    *step_s = chain_s > link_s ? chain_s : link_s;
+    *step_s = probe_wire_s(plan, alpha_s, message_s, n_bytes);
     TRY(world_barrier(env->world)); /* nobody closes while a neighbour still sends */
 out:
     transport_close(&t);

@@ -25,4 +25,9 @@ struct probe_env { /* of one rank; borrowed */
  * running means do not. */
 enum rc probe_limits(struct train_limits *out, const struct probe_env *env) MUST_CHECK;
 
+/* Least time of a step's messages, from two measured exchanges: alpha_s of the smallest message (a latency), message_s
+ * of one of n_bytes, from which the step's own length follows in proportion. The longer of what must go in turn, each
+ * with its latency, and of what shares a link. Pure. Source: Hockney, Parallel Computing 20, 1994. */
+double probe_wire_s(const struct wire_plan *plan, double alpha_s, double message_s, size_t n_bytes);
+
 #endif

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * probe_test.c - the limits of a run, measured by a made-up clock that moves only where the test says:
+ *   a gradient takes 9, 5, 6, 9, 5, 6, ... ms; memory takes 1 ns a byte; an exchange of n bytes 50 us + 10 ns n, and
+ *   20 us more the first time. Other ranks' limits come from the test.
+ */
+#include "harness/train/probe.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/net/transport.h"
+
+enum { N_RANKS = 5, US = 1000, MS = 1000000, BATCH = 7 };
+
+struct made_world {
+    struct world base; /* first: the probe sees only this */
+    uint64_t now_ns, gradient_ns[3], cold_ns;
+    struct train_limits others[N_RANKS];
+    int n_gradients, n_exchanges, n_charges, n_barriers, n_open;
+    uint64_t first;      /* sample of the latest gradient */
+    size_t last_n_bytes; /* of the latest exchange */
+    int last_timeout_ms;
+};
+
+static struct made_world *made(struct world *w)
+{
+    return (struct made_world *)w;
+}
+
+static uint64_t now_ns(struct world *w)
+{
+    return made(w)->now_ns;
+}
+
+/* 1 ns a byte; the first time cold_ns more. */
+static void charge(struct world *w, double flops, double bytes)
+{
+    (void)flops;
+    made(w)->now_ns += (uint64_t)bytes + (made(w)->n_charges++ == 0 ? made(w)->cold_ns : 0);
+}
+
+static void compute_charge(void *w, double flops, double bytes)
+{
+    charge(w, flops, bytes);
+}
+
+static enum rc barrier(struct world *w)
+{
+    made(w)->n_barriers++;
+    return RC_OK;
+}
+
+static enum rc gather(struct world *w, const void *in, void *out, size_t n_bytes_each)
+{
+    assert_int_equal(n_bytes_each, sizeof(struct train_limits));
+    if (w->rank != 0)
+        return RC_OK;
+    memcpy(out, made(w)->others, (size_t)w->n_ranks * n_bytes_each);
+    memcpy(out, in, n_bytes_each);
+    return RC_OK;
+}
+
+static const struct world_ops REAL = {
+    .module.name = "made", .now_ns = now_ns, .charge = charge, .barrier = barrier, .gather = gather
+};
+static const struct world_ops VIRTUAL = { .module.name = "made",
+                                          .module.caps = WORLD_VIRTUAL_TIME,
+                                          .now_ns = now_ns,
+                                          .charge = charge,
+                                          .barrier = barrier,
+                                          .gather = gather };
+
+static enum rc gradient(struct training *t, const float *param, uint64_t first, size_t n_samples, float *grad,
+                        double *mean_loss, grad_ready_fn *ready, void *arg)
+{
+    struct made_world *w = t->env.compute->env.arg;
+
+    (void)param, (void)grad, (void)ready, (void)arg;
+    assert_int_equal(n_samples, BATCH);
+    w->first = first;
+    w->now_ns += w->gradient_ns[w->n_gradients++ % 3];
+    *mean_loss = NAN;
+    return RC_OK;
+}
+
+static const struct workload WORKLOAD = { .module.name = "made", .gradient = gradient };
+
+static struct transport opened;
+
+static enum rc net_open(struct transport **out, struct world *w);
+
+static enum rc post(struct transport *t, struct xfer *x)
+{
+    const int step = x->receives ? -1 : 1, n = t->world->n_ranks;
+
+    assert_int_equal(x->peer, (t->world->rank + step + n) % n);
+    return RC_OK;
+}
+
+/* The time of an exchange passes while its message is waited for. */
+static enum rc complete(struct transport *t, struct xfer *x, int timeout_ms)
+{
+    struct made_world *w = made(t->world);
+
+    if (!x->receives)
+        return RC_OK;
+    assert_int_equal(x->n_bytes, 0); /* hollow */
+    w->now_ns += 50 * US + 10 * x->n_hollow_bytes + (x->n_hollow_bytes != w->last_n_bytes ? 20 * US : 0);
+    w->last_n_bytes = x->n_hollow_bytes;
+    w->last_timeout_ms = timeout_ms;
+    w->n_exchanges++;
+    return RC_OK;
+}
+
+static void net_close(struct transport **t)
+{
+    made((*t)->world)->n_open--;
+    *t = NULL;
+}
+
+static const struct transport_ops NET = { .module.name = "made",
+                                          .module.caps = TR_HOLLOW,
+                                          .open = net_open,
+                                          .post_send = post,
+                                          .post_recv = post,
+                                          .complete = complete,
+                                          .close = net_close };
+
+static enum rc net_open(struct transport **out, struct world *w)
+{
+    made(w)->n_open++;
+    opened = (struct transport){ .ops = &NET, .world = w };
+    *out = &opened;
+    return RC_OK;
+}
+
+static struct wire_plan plan;
+
+static struct wire_plan wire_plan(const struct sync *s)
+{
+    (void)s;
+    return plan;
+}
+
+static const struct sync_mode MODE = { .module.name = "made", .wire_plan = wire_plan };
+
+struct made_probe {
+    struct made_world world;
+    struct train_job job;
+    struct training training;
+    struct sync sync;
+    struct probe_env env;
+};
+
+/* Rank r of n_workers + n_servers; 250000 parameters with momentum: 5 ms an update. 4000 bytes a message. */
+static void make(struct made_probe *p, int rank, int n_workers, int n_servers)
+{
+    *p = (struct made_probe){ .world = { .gradient_ns = { 9 * MS, 5 * MS, 6 * MS }, .now_ns = UINT64_C(7) << 40 } };
+    p->world.base = (struct world){ .ops = &REAL, .rank = rank, .n_ranks = n_workers + n_servers };
+    p->job = (struct train_job){ .n_workers = n_workers,
+                                 .n_servers = n_servers,
+                                 .n_ranks = n_workers + n_servers,
+                                 .n_params = 250000,
+                                 .transport = &NET };
+    p->job.opts.batch = BATCH;
+    p->job.opts.momentum = 0.5;
+    p->job.opts.timeout_s = 120;
+    p->sync = (struct sync){ .ops = &MODE };
+    p->training = (struct training){ .ops = &WORKLOAD, .env = { .max_batch = BATCH } };
+    p->env = (struct probe_env){ .world = &p->world.base, .job = &p->job, .sync = &p->sync };
+    assert_int_equal(compute_open(&p->env.compute, &compute_hollow,
+                                  &(struct compute_env){ .charge = compute_charge, .arg = &p->world }),
+                     RC_OK);
+    p->training.env.compute = p->env.compute;
+    if (rank < n_workers)
+        p->env.training = &p->training;
+    plan = (struct wire_plan){ .message_bytes = 4000, .n_in_turn = 3, .n_on_link = 2 };
+}
+
+static void assert_near(double value, double expected)
+{
+    if (!(fabs(value - expected) <= 1e-9 * fabs(expected)))
+        fail_msg("%.12g is not %.12g", value, expected);
+}
+
+/* Probe, and close what make() opened. */
+static struct train_limits limits_of(struct made_probe *p)
+{
+    struct train_limits l;
+
+    assert_int_equal(probe_limits(&l, &p->env), RC_OK);
+    assert_int_equal(p->world.n_open, 0);
+    compute_close(&p->env.compute);
+    return l;
+}
+
+/* Steps of 14, 10, 11, 14, 10, 11 ms fill the 60 ms of the baseline, whose median is 11 ms; gradients of 9, 5, 6 ...
+ * those of the compute limit, whose least is 5 ms. Latency 50.04 us, a message 90 us: 3 in turn take 270 us. */
+static void a_worker_measures_its_own_limits(void **state)
+{
+    struct made_probe p;
+
+    (void)state;
+    make(&p, 0, 2, 1);
+    const struct train_limits l = limits_of(&p);
+    assert_near(l.baseline_step_s, 0.011);
+    assert_near(l.compute_s, 0.005);
+    assert_near(l.wire_s, 0.00027);
+    assert_true(l.server_s == 0);
+    assert_int_equal(p.world.n_gradients, 6 + 9);
+    assert_int_equal(p.world.first, 8 * BATCH);
+    assert_int_equal(p.world.n_exchanges, 50 + 50);
+    assert_int_equal(p.world.last_timeout_ms, 120000);
+}
+
+/* The slowest rank of each kind bounds the step; the baseline is rank 0's, which computed while others slept. */
+static void rank_0_takes_the_slowest_of_each_kind(void **state)
+{
+    struct made_probe p;
+
+    (void)state;
+    make(&p, 0, 2, 1);
+    p.world.others[1] = (struct train_limits){ .baseline_step_s = 99, .compute_s = 0.008, .wire_s = 0.0002 };
+    p.world.others[2] = (struct train_limits){ .baseline_step_s = 99, .wire_s = 0.0004, .server_s = 0.0123 };
+    struct train_limits l = limits_of(&p);
+    assert_near(l.baseline_step_s, 0.011);
+    assert_near(l.compute_s, 0.008);
+    assert_near(l.wire_s, 0.0004);
+    assert_near(l.server_s, 0.0123);
+    make(&p, 0, 2, 1);
+    p.world.others[1] = (struct train_limits){ .compute_s = 0.001, .wire_s = 0.0001 };
+    l = limits_of(&p);
+    assert_near(l.compute_s, 0.005);
+    assert_near(l.wire_s, 0.00027);
+}
+
+/* Half the parameters, 125000: update 20 bytes each, reply 8, so 3.5 ms; for each of 3 workers. Its first round is 1
+ * ms slower. */
+static void a_server_takes_a_round_for_every_worker_of_its_share(void **state)
+{
+    struct made_probe p;
+
+    (void)state;
+    make(&p, 4, 3, 2);
+    p.world.cold_ns = 1 * MS;
+    const struct train_limits l = limits_of(&p);
+    assert_near(l.server_s, 0.0105);
+    assert_near(l.wire_s, 0.00027);
+    assert_true(l.compute_s == 0 && l.baseline_step_s == 0);
+    assert_int_equal(p.world.n_gradients, 0);
+}
+
+static void other_workers_measure_no_baseline(void **state)
+{
+    struct made_probe p;
+
+    (void)state;
+    make(&p, 1, 2, 1);
+    const struct train_limits l = limits_of(&p);
+    assert_true(l.baseline_step_s == 0 && l.server_s == 0);
+    assert_near(l.compute_s, 0.005);
+    assert_int_equal(p.world.n_gradients, 9);
+}
+
+/* Inference has no update and sends nothing; one rank has no neighbour. */
+static void what_does_not_happen_has_no_limit(void **state)
+{
+    struct made_probe p;
+
+    (void)state;
+    make(&p, 0, 2, 0);
+    p.env.sync = NULL;
+    struct train_limits l = limits_of(&p);
+    assert_near(l.baseline_step_s, 0.006);
+    assert_true(l.wire_s == 0);
+    make(&p, 0, 1, 0);
+    l = limits_of(&p);
+    assert_near(l.baseline_step_s, 0.011);
+    assert_true(l.wire_s == 0);
+    assert_int_equal(p.world.n_exchanges, 0);
+}
+
+/* Virtual time does not vary: two repeats of each. What takes over a second is done once; long messages 256 MiB in all,
+ * two at least. */
+static void repeats_are_limited(void **state)
+{
+    struct made_probe p;
+
+    (void)state;
+    make(&p, 0, 2, 0);
+    p.world.base.ops = &VIRTUAL;
+    (void)limits_of(&p);
+    assert_int_equal(p.world.n_gradients, 2 + 2);
+    assert_int_equal(p.world.n_exchanges, 2 + 2);
+    make(&p, 0, 2, 0);
+    p.world.gradient_ns[0] = p.world.gradient_ns[1] = UINT64_C(1500) * MS;
+    const struct train_limits l = limits_of(&p);
+    assert_near(l.baseline_step_s, 1.505);
+    assert_near(l.compute_s, 1.5);
+    assert_int_equal(p.world.n_gradients, 1 + 1);
+    make(&p, 0, 2, 0);
+    plan.message_bytes = 64 << 20;
+    (void)limits_of(&p);
+    assert_int_equal(p.world.n_exchanges, 50 + 4);
+    make(&p, 0, 2, 0);
+    plan.message_bytes = 300 << 20;
+    (void)limits_of(&p);
+    assert_int_equal(p.world.n_exchanges, 50 + 2);
+}
+
+static void wire_times_are_alpha_and_beta(void **state)
+{
+    const struct wire_plan chain = { .message_bytes = 1000, .n_in_turn = 4, .n_on_link = 5 };
+    const struct wire_plan link = { .message_bytes = 1000, .n_in_turn = 2, .n_on_link = 8 };
+
+    (void)state;
+    assert_near(probe_wire_s(&chain, 2, 3, 1000), 12);  /* 4 (2 + 1) over 5 x 1 */
+    assert_near(probe_wire_s(&link, 2, 7, 1000), 40);   /* 8 x 5 over 2 (2 + 5) */
+    assert_near(probe_wire_s(&chain, 2, 3, 250), 24);   /* measured on a quarter: 4 (2 + 4) */
+    assert_near(probe_wire_s(&chain, 2, 1.5, 1000), 8); /* not faster than a latency */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_worker_measures_its_own_limits),
+        cmocka_unit_test(rank_0_takes_the_slowest_of_each_kind),
+        cmocka_unit_test(a_server_takes_a_round_for_every_worker_of_its_share),
+        cmocka_unit_test(other_workers_measure_no_baseline),
+        cmocka_unit_test(what_does_not_happen_has_no_limit),
+        cmocka_unit_test(repeats_are_limited),
+        cmocka_unit_test(wire_times_are_alpha_and_beta),
+    };
+
+    return cmocka_run_group_tests_name("probe", tests, NULL, NULL);
+}
