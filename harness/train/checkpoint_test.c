@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoint_test.c - what save writes load reads; every other file is refused, with a reason (K1, K2). */
+/*
+ * checkpoint_test.c - what save writes load reads; every other file is refused, with a reason (K1, K2). The linker puts
+ * fsync and rename of this file before the system's: a disk that fails.
+ */
+#include <dirent.h>
+#include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -171,6 +178,84 @@ static void save_leaves_nothing_where_it_cannot(void **state)
     assert_int_equal(checkpoint_save(&c, f->folder), RC_INVAL);
 }
 
+int __real_fsync(int fd);
+int __wrap_fsync(int fd);
+int __real_rename(const char *from, const char *to);
+int __wrap_rename(const char *from, const char *to);
+
+static bool fsync_fails, rename_fails;
+
+int __wrap_fsync(int fd)
+{
+    if (!fsync_fails)
+        return __real_fsync(fd);
+    errno = EIO;
+    return -1;
+}
+
+int __wrap_rename(const char *from, const char *to)
+{
+    if (!rename_fails)
+        return __real_rename(from, to);
+    errno = EROFS;
+    return -1;
+}
+
+/* Saving another checkpoint over the fixture's fails, says why, and leaves the fixture's bytes and nothing beside. */
+static void assert_save_fails(struct fixture *f, const char *why)
+{
+    struct checkpoint c = { .model = "x", .n_params = N_PARAMS, .param = f->velocity, .velocity = f->velocity };
+    unsigned char bytes[N_BYTES + 1];
+    int n_files = 0;
+
+    assert_int_equal(checkpoint_save(&c, f->path), RC_IO);
+    assert_non_null(strstr(rc_message(), why));
+    FILE *from = fopen(f->path, "rb");
+    assert_non_null(from);
+    assert_int_equal(fread(bytes, 1, sizeof bytes, from), N_BYTES);
+    fclose(from);
+    assert_memory_equal(bytes, f->bytes, N_BYTES);
+    DIR *d = opendir(f->folder);
+    assert_non_null(d);
+    for (const struct dirent *e = readdir(d); e; e = readdir(d))
+        n_files += e->d_name[0] != '.';
+    closedir(d);
+    assert_int_equal(n_files, 1);
+}
+
+static void a_save_that_does_not_reach_the_disk_fails_K1(void **state)
+{
+    fsync_fails = true;
+    assert_save_fails(*state, "write failed");
+    fsync_fails = false;
+    rename_fails = true;
+    assert_save_fails(*state, "cannot be put in place");
+    rename_fails = false;
+}
+
+/* A full disk: no file may be longer than half a checkpoint. */
+static void a_save_cut_short_fails_K1(void **state)
+{
+    struct rlimit kept, half;
+    void (*const handler)(int) = signal(SIGXFSZ, SIG_IGN);
+
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &kept), 0);
+    half = kept;
+    half.rlim_cur = N_BYTES / 2;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &half), 0);
+    struct fixture *f = *state;
+    struct checkpoint c = { .model = "x", .n_params = N_PARAMS, .param = f->velocity, .velocity = f->velocity };
+    const enum rc rc = checkpoint_save(&c, f->path);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &kept), 0);
+    signal(SIGXFSZ, handler);
+    assert_int_equal(rc, RC_IO);
+    assert_int_equal(checkpoint_load(&c, f->path), RC_OK);
+    assert_string_equal(c.model, "lenet");
+    assert_memory_equal(c.param, f->param, sizeof f->param);
+    checkpoint_free(&c);
+}
+
+/* The digest is of the floats' bytes: {1.5, -0.25}, computed elsewhere. */
 static void digests_are_known_ones(void **state)
 {
     char hex[SHA256_HEX_BYTES];
@@ -178,6 +263,27 @@ static void digests_are_known_ones(void **state)
     (void)state;
     params_sha256(hex, NULL, 0); /* FIPS 180-4: of nothing */
     assert_string_equal(hex, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    params_sha256(hex, (const float[]){ 1.5f, -0.25f }, 2);
+    assert_string_equal(hex, "abb24382fb190a25ddc6a44c79d3e13ccab2fae15f97bd4d31e59396a4cd6a58");
+}
+
+/* Byte for byte as checkpoint.h says: what older and later versions of this program read. */
+static void the_file_is_laid_out_as_told(void **state)
+{
+    static const unsigned char count[] = {
+        N_PARAMS, 0, 0, 0, 0,   0,  0, 0, 9, 0, 0, 0, 0,       0, 0, 0, 100, 0, 0, 0,
+        0,        0, 0, 0, 128, 12, 0, 0, 0, 0, 0, 0, N_STATE, 0, 0, 0, 0,   0, 0, 0
+    };
+    const struct fixture *f = *state;
+    unsigned char digest[32];
+
+    assert_memory_equal(f->bytes, "GMCKPT02lenet\0", 14);
+    assert_memory_equal(f->bytes + 40, count, sizeof count);
+    assert_memory_equal(f->bytes + 96, f->param, sizeof f->param);
+    assert_memory_equal(f->bytes + 96 + sizeof f->param, f->velocity, sizeof f->velocity);
+    assert_memory_equal(f->bytes + 96 + 2 * sizeof f->param, f->state, sizeof f->state);
+    crypto_hash_sha256(digest, f->bytes, N_BYTES - 32);
+    assert_memory_equal(f->bytes + N_BYTES - 32, digest, 32);
 }
 
 int main(void)
@@ -189,6 +295,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(every_changed_byte_is_refused_K2, set_up, tear_down),
         cmocka_unit_test_setup_teardown(other_files_are_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(save_leaves_nothing_where_it_cannot, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_save_that_does_not_reach_the_disk_fails_K1, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_save_cut_short_fails_K1, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_file_is_laid_out_as_told, set_up, tear_down),
         cmocka_unit_test(digests_are_known_ones),
     };
 
