@@ -75,12 +75,11 @@ const struct opt train_run_table[] = {
     OPT_END_,
 };
 
-const struct opt_rule train_opt_rules[] = {
+const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES] = {
     { "servers", "mode", NULL, MODE_SERVERS },
     { "reducer", "mode", NULL, MODE_REDUCER },
     { "cluster", "world", NULL, WORLD_VIRTUAL_TIME },
 };
-const int train_n_opt_rules = sizeof train_opt_rules / sizeof *train_opt_rules;
 
 int train_opt_groups(struct opt_group group[TRAIN_MAX_OPT_GROUPS], struct train_opts *opts)
 {

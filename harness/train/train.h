@@ -50,8 +50,8 @@ struct train_opts { /* as given; the tables have the meanings */
 };
 extern const struct opt train_opt_table[]; /* of any training */
 extern const struct opt train_run_table[]; /* of one run: what `gradmark compare` varies, or has no use for */
-extern const struct opt_rule train_opt_rules[];
-extern const int train_n_opt_rules;
+enum { TRAIN_N_OPT_RULES = 3 };
+extern const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES];
 enum { TRAIN_MAX_OPT_GROUPS = 2 + MAX_MODULE_GROUPS };
 /* Both tables and those of the modules, to be parsed into *opts; returns how many groups. */
 int train_opt_groups(struct opt_group group[TRAIN_MAX_OPT_GROUPS], struct train_opts *opts);

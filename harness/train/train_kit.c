@@ -27,7 +27,7 @@ enum rc kit_prepare(struct train_job *out, const char *options)
     for (char *w = strtok_r(text, " ", &rest); w && n_words < MAX_WORDS; w = strtok_r(NULL, " ", &rest))
         word[n_words++] = w;
     const int n_groups = train_opt_groups(group, &opts);
-    TRY(opt_parse(group, n_groups, train_opt_rules, train_n_opt_rules, n_words, word));
+    TRY(opt_parse(group, n_groups, train_opt_rules, TRAIN_N_OPT_RULES, n_words, word));
     /* Options point into text: paths must outlive it. Tests use no path after preparation but --resume's. */
     TRY(train_prepare(out, &opts, group, n_groups, 0));
     out->keeps_velocity = true;

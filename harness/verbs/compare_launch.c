@@ -174,7 +174,7 @@ static enum rc prepare_launch(struct train_job *job, const struct arguments *a, 
 
     const int n_groups = train_opt_groups(group, &opts) + 1;
     group[n_groups - 1] = (struct opt_group){ "output", out_table, (void *)&out_path, 0, NULL };
-    TRY(opt_parse(group, n_groups, train_opt_rules, train_n_opt_rules, a->n - 2, a->argv + 2));
+    TRY(opt_parse(group, n_groups, train_opt_rules, TRAIN_N_OPT_RULES, a->n - 2, a->argv + 2));
     TRY(train_prepare(job, &opts, group, n_groups, n_given_ranks));
 out:
     return rc;

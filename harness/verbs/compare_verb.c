@@ -27,13 +27,12 @@ static const struct opt compare_table[] = {
     OPT_END_,
 };
 
-enum { GROUP_OWN, GROUP_TRAIN, N_GROUPS };
-
-static void opt_groups(struct opt_group group[N_GROUPS], struct compare_opts *opts)
-{
-    group[GROUP_OWN] = (struct opt_group){ "comparison", compare_table, opts, 0, NULL };
-    group[GROUP_TRAIN] = (struct opt_group){ "every training of it", train_opt_table, &opts->train, 0, NULL };
-}
+enum { GROUP_OWN, GROUP_TRAIN };
+static const struct verb_group groups[] = {
+    [GROUP_OWN] = { "comparison", compare_table, 0 },
+    [GROUP_TRAIN] = { "every training of it", train_opt_table, offsetof(struct compare_opts, train) },
+    { NULL, NULL, 0 },
+};
 
 /* Each process has measured its steps; rank 0's count. */
 static enum rc agree_on_steps(struct comparison *c, struct world *w)
@@ -151,15 +150,13 @@ static void warn_cores(const struct comparison *c)
         }
 }
 
-static enum rc open_comparison(struct comparison *c, int argc, char **argv)
+static enum rc open_comparison(struct comparison *c, const struct verb_call *call)
 {
-    struct opt_group group[N_GROUPS];
     enum rc rc;
 
-    opt_groups(group, &c->opts);
-    TRY(opt_parse(group, N_GROUPS, train_opt_rules, train_n_opt_rules, argc, argv));
-    c->train_given = group[GROUP_TRAIN].given;
-    if (opt_given(group, N_GROUPS, "profile") && !opt_given(group, N_GROUPS, "model"))
+    c->opts = *(const struct compare_opts *)call->opts;
+    c->train_given = call->group[GROUP_TRAIN].given;
+    if (verb_given(call, "profile") && !verb_given(call, "model"))
         c->opts.model = "replay";
     c->launcher = world_launcher();
     if (strcmp(c->opts.train.world, "auto") == 0)
@@ -189,23 +186,14 @@ out:
     return rc;
 }
 
-static enum rc compare_check_options(int argc, char **argv)
-{
-    struct compare_opts opts;
-    struct opt_group group[N_GROUPS];
-
-    opt_groups(group, &opts);
-    return opt_parse(group, N_GROUPS, train_opt_rules, train_n_opt_rules, argc, argv);
-}
-
-static enum rc compare_run(int argc, char **argv, enum verb_stage *stage)
+static enum rc compare_run(struct verb_call *call)
 {
     struct comparison c = { 0 };
     const struct world_ops *mpi = NULL;
     enum rc rc, launched;
 
-    TRY(open_comparison(&c, argc, argv));
-    *stage = STAGE_RUN;
+    TRY(open_comparison(&c, call));
+    call->stage = STAGE_RUN;
     c.started_ns = wait_clock_ns();
     if (c.launcher.rank == 0) {
         warn_cores(&c);
@@ -228,19 +216,14 @@ out:
     return rc;
 }
 
-static void compare_help(FILE *to)
-{
-    struct compare_opts opts;
-    struct opt_group group[N_GROUPS];
-
-    opt_groups(group, &opts);
-    opt_help(to, group, N_GROUPS);
-}
-
 const struct verb verb_compare = {
     .name = "compare",
     .summary = "the main job: train every way, compare, say which is faster, draw the charts",
+    .opts_bytes = sizeof(struct compare_opts),
+    .group = groups,
+    .kinds = train_kinds,
+    .modules_offset_bytes = offsetof(struct compare_opts, train) + offsetof(struct train_opts, modules),
+    .rule = train_opt_rules,
+    .n_rules = TRAIN_N_OPT_RULES,
     .run = compare_run,
-    .check = compare_check_options,
-    .help = compare_help,
 };

@@ -15,12 +15,7 @@
 #include "harness/world/world.h"
 #include "models/workload.h"
 
-static const struct opt no_options[] = { OPT_END_ };
-
-static void info_help(FILE *to)
-{
-    fputs("  no options\n", to);
-}
+static const struct verb_group no_groups[] = { { NULL, NULL, 0 } };
 
 static void print_missing(const char *what, const char *why_not)
 {
@@ -53,21 +48,13 @@ static void print_parts(void)
     printf("cores        %d allowed to this process\n", cores_allowed_count());
 }
 
-static enum rc info_check(int argc, char **argv)
-{
-    struct opt_group group[] = { { "info", no_options, NULL, 0, NULL } };
-
-    return opt_parse(group, 1, NULL, 0, argc, argv);
-}
-
-static enum rc info_run(int argc, char **argv, enum verb_stage *stage)
+static enum rc info_run(struct verb_call *call)
 {
     struct report *to = NULL;
     struct record *r = NULL;
     enum rc rc;
 
-    TRY(info_check(argc, argv));
-    *stage = STAGE_RUN;
+    call->stage = STAGE_RUN;
     print_parts();
     print_missing("world mpi", GRADMARK_MPI_WHY_NOT);
     print_missing("world sim", GRADMARK_SIMGRID_WHY_NOT);
@@ -89,7 +76,6 @@ out:
 const struct verb verb_info = {
     .name = "info",
     .summary = "what this binary was built with, what not and why, and what this machine offers",
+    .group = no_groups,
     .run = info_run,
-    .check = info_check,
-    .help = info_help,
 };

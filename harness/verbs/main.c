@@ -39,7 +39,7 @@ static int print_verb_help(const char *name)
 {
     for (const struct verb *const *v = verbs; *v; v++)
         if (strcmp((*v)->name, name) == 0) {
-            (*v)->help(stdout);
+            verb_help(stdout, *v);
             return EXIT_SUCCESS;
         }
     return unknown_verb(name);
@@ -53,7 +53,7 @@ static int print_help(int argc, char **argv)
     if (argc > 0 && strcmp(argv[0], "--all") == 0)
         for (const struct verb *const *v = verbs; *v; v++) {
             fprintf(stdout, "\n== gradmark %s: %s\n", (*v)->name, (*v)->summary);
-            (*v)->help(stdout);
+            verb_help(stdout, *v);
         }
     return EXIT_SUCCESS;
 }
@@ -108,26 +108,32 @@ static int tell(const struct verb *v, enum rc rc, enum verb_stage stage)
  * away. */
 static int help_verb(const struct verb *v, int argc, char **argv)
 {
+    struct verb_call call;
     int n_kept = 0;
 
     for (int i = 0; i < argc; i++)
         if (strcmp(argv[i], "--help") != 0 && strcmp(argv[i], "-h") != 0)
             argv[n_kept++] = argv[i];
-    const enum rc rc = v->check(n_kept, argv);
+    const enum rc rc = verb_call_open(&call, v, n_kept, argv);
+    verb_call_close(&call);
     if (rc != RC_OK)
         return tell(v, rc, STAGE_INPUT);
     fprintf(stdout, "gradmark %s: %s\n", v->name, v->summary);
-    v->help(stdout);
+    verb_help(stdout, v);
     return EXIT_SUCCESS;
 }
 
 static int run_verb(const struct verb *v, int argc, char **argv)
 {
-    enum verb_stage stage = STAGE_INPUT;
+    struct verb_call call;
 
     if (wants_help(argc, argv))
         return help_verb(v, argc, argv);
-    const enum rc rc = v->run(argc, argv, &stage);
+    enum rc rc = verb_call_open(&call, v, argc, argv);
+    if (rc == RC_OK)
+        rc = v->run(&call);
+    const enum verb_stage stage = call.stage;
+    verb_call_close(&call);
     return rc == RC_OK ? EXIT_SUCCESS : tell(v, rc, stage);
 }
 

@@ -30,36 +30,7 @@ static const struct opt table[] = {
              "only the first of the training images and of the test images; without it: all"),
     OPT_END_,
 };
-
-static enum rc parse(struct pack_opts *o, int argc, char **argv)
-{
-    struct opt_group group[] = { { "pack", table, o, 0, NULL } };
-
-    return opt_parse(group, 1, NULL, 0, argc, argv);
-}
-
-static void pack_help(FILE *to)
-{
-    struct pack_opts o = { .data = "" };
-    struct opt_group group[] = { { "pack", table, &o, 0, NULL } };
-
-    fputs("Writes train-00000.gmimg, ... and, of the test images, test-00000.gmimg, ...; train --data DIR reads them.\n"
-          "A shard holds a byte a pixel, which networks see as (byte - 127.5) / 63.75. Digits straight from their CSV\n"
-          "are scaled otherwise (value / 16 - 0.3): packed, they are the same images but train to other figures.\n"
-          "DIR appears when all is written; an interrupted run leaves DIR.partial-XXXXXX, which can be removed.\n\n",
-          to);
-    opt_help(to, group, 1);
-}
-
-static enum rc pack_check(int argc, char **argv)
-{
-    struct pack_opts o = { .data = "" };
-    enum rc rc;
-
-    TRY(parse(&o, argc, argv));
-out:
-    return rc;
-}
+static const struct verb_group groups[] = { { "pack", table, 0 }, { NULL, NULL, 0 } };
 
 /* Nothing is overwritten, and nothing of another data set is left beside the shards. rename() finds it, too; this
  * names what is there before anything is read. */
@@ -161,21 +132,20 @@ static enum rc check_wanted(const struct pack_opts *o)
     return check_empty(o->out);
 }
 
-static enum rc pack_run(int argc, char **argv, enum verb_stage *stage)
+static enum rc pack_run(struct verb_call *call)
 {
-    struct pack_opts o = { .data = "" };
+    const struct pack_opts *o = call->opts;
     struct dataset *d = NULL;
     enum rc rc;
 
-    TRY(parse(&o, argc, argv));
-    TRY(check_wanted(&o));
-    TRY(dataset_open_path(&d, o.data));
-    struct part part[2] = { part_of(&o, "train", 0, d->n_train), part_of(&o, "test", d->n_train, d->n_test) };
+    TRY(check_wanted(o));
+    TRY(dataset_open_path(&d, o->data));
+    struct part part[2] = { part_of(o, "train", 0, d->n_train), part_of(o, "test", d->n_train, d->n_test) };
     for (int i = 0; i < 2; i++)
         if (part[i].n_shards > MAX_SHARDS)
             FAIL(RC_INVAL, "--shard-images %llu: makes more than %d shards of the %zu %s images",
-                 (unsigned long long)o.shard_images, MAX_SHARDS, part[i].n_images, i == 0 ? "training" : "test");
-    TRY(write_parts(part, &o, d, stage));
+                 (unsigned long long)o->shard_images, MAX_SHARDS, part[i].n_images, i == 0 ? "training" : "test");
+    TRY(write_parts(part, o, d, &call->stage));
     if (fflush(stdout) != 0)
         FAIL(RC_IO, "standard output: %s", strerror(errno));
 out:
@@ -186,7 +156,12 @@ out:
 const struct verb verb_pack = {
     .name = "pack",
     .summary = "write a data set of images as shards that open at once",
+    .introduction =
+        "Writes train-00000.gmimg, ... and, of the test images, test-00000.gmimg, ...; train --data DIR reads them.\n"
+        "A shard holds a byte a pixel, which networks see as (byte - 127.5) / 63.75. Digits straight from their CSV\n"
+        "are scaled otherwise (value / 16 - 0.3): packed, they are the same images but train to other figures.\n"
+        "DIR appears when all is written; an interrupted run leaves DIR.partial-XXXXXX, which can be removed.\n\n",
+    .opts_bytes = sizeof(struct pack_opts),
+    .group = groups,
     .run = pack_run,
-    .check = pack_check,
-    .help = pack_help,
 };

@@ -59,27 +59,12 @@ static const struct opt table[] = {
     OPT_END_,
 };
 
-static void profile_help(FILE *to)
-{
-    struct profile_opts opts;
-    const struct opt_group group[] = { { "profile", table, &opts, 0, NULL } };
-
-    opt_help(to, group, 1);
-}
-
-struct wish { /* the options, and which the user gave */
-    struct profile_opts opts;
-    struct opt_group group[1];
-};
-
-static bool given(const struct wish *w, const char *name)
-{
-    return opt_given(w->group, 1, name);
-}
+static const struct verb_group groups[] = { { "profile", table, 0 }, { NULL, NULL, 0 } };
 
 /* What one kind of profile has no use for is refused, not passed over. */
-static enum rc check_use(const struct wish *w)
+static enum rc check_use(const struct verb_call *call)
 {
+    const struct profile_opts *o = call->opts;
     static const struct {
         const char *name;
         bool derives; /* given when deriving it is wrong, else when measuring */
@@ -100,37 +85,18 @@ static enum rc check_use(const struct wish *w)
         { "framework", false, "chooses among published rates; needs --published GPU or --list" },
         { "gpu-batch", false, "chooses among published rates; needs --published GPU or --list" },
     };
-    const bool derives = w->opts.published[0] != '\0' || w->opts.list;
+    const bool derives = o->published[0] != '\0' || o->list;
 
     for (size_t i = 0; i < sizeof useless / sizeof *useless; i++)
-        if (useless[i].derives == derives && given(w, useless[i].name))
+        if (useless[i].derives == derives && verb_given(call, useless[i].name))
             return rc_raise(RC_INVAL, "--%s: %s", useless[i].name, useless[i].why);
-    if (w->opts.list && w->opts.out[0] != '\0')
-        return rc_raise(RC_INVAL, "--out %.200s: --list only prints; leave one of them out", w->opts.out);
-    if (!derives && strcmp(w->opts.precision, "amp") == 0)
+    if (o->list && o->out[0] != '\0')
+        return rc_raise(RC_INVAL, "--out %.200s: --list only prints; leave one of them out", o->out);
+    if (!derives && strcmp(o->precision, "amp") == 0)
         return rc_raise(RC_INVAL, "--precision amp: only of published rates; fp32, tf32 or bf16 can be measured");
-    if (!w->opts.list && w->opts.published[0] != '\0' && w->opts.out[0] == '\0')
-        return rc_raise(RC_INVAL, "--published %.40s: needs --out FILE to write the profile to", w->opts.published);
+    if (!o->list && o->published[0] != '\0' && o->out[0] == '\0')
+        return rc_raise(RC_INVAL, "--published %.40s: needs --out FILE to write the profile to", o->published);
     return RC_OK;
-}
-
-static enum rc parse(struct wish *w, int argc, char **argv)
-{
-    enum rc rc;
-
-    *w = (struct wish){ .group = { { "profile", table, NULL, 0, NULL } } };
-    w->group[0].into = &w->opts;
-    TRY(opt_parse(w->group, 1, NULL, 0, argc, argv));
-    TRY(check_use(w));
-out:
-    return rc;
-}
-
-static enum rc profile_check(int argc, char **argv)
-{
-    struct wish w;
-
-    return parse(&w, argc, argv);
 }
 
 static struct network_opts network_opts_of(const struct profile_opts *o)
@@ -170,16 +136,16 @@ out:
     return rc;
 }
 
-static enum rc list_rates(const struct wish *w, enum verb_stage *stage)
+static enum rc list_rates(struct verb_call *call)
 {
     static const struct column column[] = { { "model", ALIGN_LEFT },     { "GPU", ALIGN_LEFT },
                                             { "batch", ALIGN_RIGHT },    { "precision", ALIGN_LEFT },
                                             { "data", ALIGN_LEFT },      { "images/s", ALIGN_RIGHT },
                                             { "framework", ALIGN_LEFT }, { "source", ALIGN_LEFT } };
-    const struct profile_opts *o = &w->opts;
+    const struct profile_opts *o = call->opts;
     const struct published_wish wish = { .gpu = o->published,
-                                         .model = given(w, "model") ? o->model : "",
-                                         .precision = given(w, "precision") ? o->precision : "",
+                                         .model = verb_given(call, "model") ? o->model : "",
+                                         .precision = verb_given(call, "precision") ? o->precision : "",
                                          .framework = o->framework,
                                          .batch = (int)o->gpu_batch };
     struct published all = { 0 };
@@ -189,7 +155,7 @@ static enum rc list_rates(const struct wish *w, enum verb_stage *stage)
 
     TRY(published_load(&all, GRADMARK_PUBLISHED_RATES));
     TRY(published_choose(&unused, NULL, &all, &wish)); /* an empty list is an answer nobody looks for */
-    *stage = STAGE_RUN;
+    call->stage = STAGE_RUN;
     TRY(table_open(&t, column, sizeof column / sizeof *column));
     for (size_t i = 0; i < all.n_rates; i++)
         if (published_fits(&all.rate[i], &wish))
@@ -202,9 +168,9 @@ out:
     return rc;
 }
 
-static enum rc derive(const struct wish *w, const struct workload *workload, enum verb_stage *stage)
+static enum rc derive(struct verb_call *call, const struct workload *workload)
 {
-    const struct profile_opts *o = &w->opts;
+    const struct profile_opts *o = call->opts;
     const struct published_wish wish = { o->published, o->model, o->precision, o->framework, (int)o->gpu_batch };
     const struct network_opts opts = network_opts_of(o);
     const struct published_rate *rate = NULL;
@@ -218,7 +184,7 @@ static enum rc derive(const struct wish *w, const struct workload *workload, enu
     TRY(published_load(&all, GRADMARK_PUBLISHED_RATES));
     TRY(published_choose(&rate, &n_fitting, &all, &wish));
     TRY(check_writable(o->out));
-    *stage = STAGE_RUN;
+    call->stage = STAGE_RUN;
     TRY(published_profile(&p, rate, n));
     TRY(profile_save(p, o->out));
     printf("%s: %s\n%zu published rate%s fit: --list shows them; chosen: synthetic data first, batch nearest to 64, "
@@ -332,9 +298,9 @@ out:
     return rc;
 }
 
-static enum rc measure(struct wish *w, const struct workload *workload, enum verb_stage *stage)
+static enum rc measure(struct verb_call *call, const struct workload *workload)
 {
-    struct profile_opts *o = &w->opts;
+    struct profile_opts *o = call->opts;
     struct measure_env env = { .workload = workload,
                                .precision = precision_of(o->precision),
                                .batch = o->batch,
@@ -360,7 +326,7 @@ static enum rc measure(struct wish *w, const struct workload *workload, enum ver
         TRY(profile_check_chart(o->chart));
     TRY(open_data(&data, o, n));
     env.dataset = data;
-    *stage = STAGE_RUN;
+    call->stage = STAGE_RUN;
     stop_catch();
     TRY(measure_run(&m, &env));
     TRY(report(o, &env, &m));
@@ -373,17 +339,16 @@ out:
     return rc;
 }
 
-static enum rc profile_run(int argc, char **argv, enum verb_stage *stage)
+static enum rc profile_run(struct verb_call *call)
 {
+    const struct profile_opts *o = call->opts;
     const struct workload *workload = NULL;
-    struct wish w;
     enum rc rc;
 
-    TRY(parse(&w, argc, argv));
-    TRY(workload_find(&workload, w.opts.model));
-    if (w.opts.list)
-        return list_rates(&w, stage);
-    TRY(w.opts.published[0] != '\0' ? derive(&w, workload, stage) : measure(&w, workload, stage));
+    TRY(workload_find(&workload, o->model));
+    if (o->list)
+        return list_rates(call);
+    TRY(o->published[0] != '\0' ? derive(call, workload) : measure(call, workload));
 out:
     return rc;
 }
@@ -391,7 +356,8 @@ out:
 const struct verb verb_profile = {
     .name = "profile",
     .summary = "where a training step's time goes, layer by layer; the file that train --model replay plays",
+    .opts_bytes = sizeof(struct profile_opts),
+    .group = groups,
+    .check = check_use,
     .run = profile_run,
-    .check = profile_check,
-    .help = profile_help,
 };

@@ -62,7 +62,7 @@ static enum rc train(struct kit *k, const char *steps)
     char save[KIT_PATH_BYTES], out[KIT_PATH_BYTES];
     char *argv[] = { "--model", "linear", "--batch", "4", "--seed", "9", "--steps", (char *)(uintptr_t)steps,
                      "--save",  save,     "--out",   out };
-    enum verb_stage stage = STAGE_INPUT;
+    struct verb_call call;
 
     strcpy(save, kit_path(k, "c"));
     strcpy(out, kit_path(k, "r.jsonl"));
@@ -71,11 +71,14 @@ static enum rc train(struct kit *k, const char *steps)
     assert_true(kept >= 0 && to >= 0);
     dup2(to, STDOUT_FILENO);
     close(to);
-    const enum rc rc = verb_train.run(sizeof argv / sizeof *argv, argv, &stage);
+    enum rc rc = verb_call_open(&call, &verb_train, sizeof argv / sizeof *argv, argv);
+    if (rc == RC_OK)
+        rc = verb_train.run(&call);
     fflush(stdout);
     dup2(kept, STDOUT_FILENO);
     close(kept);
-    assert_int_equal(stage, STAGE_RUN);
+    assert_int_equal(call.stage, STAGE_RUN);
+    verb_call_close(&call);
     return rc;
 }
 

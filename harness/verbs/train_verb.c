@@ -9,27 +9,22 @@
 #include "harness/verbs/verb.h"
 #include "harness/world/wait.h"
 
-struct own_opts {
+struct train_verb_opts {
+    struct train_opts train;
     const char *out;
     bool lines;
 };
 
 static const struct opt own_table[] = {
-    OPT_TEXT_(struct own_opts, out, "out", "", "FILE", "write records as JSON lines; - for standard output"),
-    OPT_BOOL_(struct own_opts, lines, "lines", "true",
+    OPT_TEXT_(struct train_verb_opts, out, "out", "", "FILE", "write records as JSON lines; - for standard output"),
+    OPT_BOOL_(struct train_verb_opts, lines, "lines", "true",
               "end with the lines Horovod's and tf_cnn_benchmarks' parsers read"),
     OPT_END_,
 };
-
-enum { MAX_GROUPS = TRAIN_MAX_OPT_GROUPS + 1 };
-
-static int opt_groups(struct opt_group group[MAX_GROUPS], struct train_opts *opts, struct own_opts *own)
-{
-    const int n = train_opt_groups(group, opts);
-
-    group[n] = (struct opt_group){ "output", own_table, own, 0, NULL };
-    return n + 1;
-}
+static const struct verb_group groups[] = { { "one run", train_run_table, offsetof(struct train_verb_opts, train) },
+                                            { "training", train_opt_table, offsetof(struct train_verb_opts, train) },
+                                            { "output", own_table, 0 },
+                                            { NULL, NULL, 0 } };
 
 struct run { /* shared by the ranks of this process */
     const struct train_job *job;
@@ -41,16 +36,6 @@ static enum rc body(struct world *w, void *arg)
     struct run *run = arg;
 
     return train_rank(w, run->job, &run->result);
-}
-
-static void train_help(FILE *to)
-{
-    struct train_opts opts;
-    struct own_opts own;
-    struct opt_group group[MAX_GROUPS];
-
-    const int n_groups = opt_groups(group, &opts, &own);
-    opt_help(to, group, n_groups);
 }
 
 /* A path that cannot be written is found before hours of work, not after. */
@@ -66,7 +51,7 @@ out:
     return rc;
 }
 
-static enum rc finish(struct report *to, const struct own_opts *own, const struct train_job *job,
+static enum rc finish(struct report *to, const struct train_verb_opts *own, const struct train_job *job,
                       const struct train_result *r)
 {
     struct train_summary summary;
@@ -84,16 +69,6 @@ out:
     return rc;
 }
 
-static enum rc train_check(int argc, char **argv)
-{
-    struct train_opts opts;
-    struct own_opts own;
-    struct opt_group group[MAX_GROUPS];
-
-    const int n_groups = opt_groups(group, &opts, &own);
-    return opt_parse(group, n_groups, train_opt_rules, train_n_opt_rules, argc, argv);
-}
-
 /* On a terminal, at most twice a second: steps are not measured while it prints. */
 static void show_step(void *arg, size_t n_done, uint64_t now_ns)
 {
@@ -104,11 +79,9 @@ static void show_step(void *arg, size_t n_done, uint64_t now_ns)
         progress_update(p, n_done, "steps", wait_clock_ns());
 }
 
-static enum rc train_run(int argc, char **argv, enum verb_stage *stage)
+static enum rc train_run(struct verb_call *call)
 {
-    struct train_opts opts;
-    struct own_opts own;
-    struct opt_group group[MAX_GROUPS];
+    const struct train_verb_opts *own = call->opts;
     const struct launcher launcher = world_launcher();
     struct train_job job = { 0 };
     struct run run = { .job = &job };
@@ -117,16 +90,14 @@ static enum rc train_run(int argc, char **argv, enum verb_stage *stage)
     const struct train_watch watch = { show_step, &progress };
     enum rc rc;
 
-    const int n_groups = opt_groups(group, &opts, &own);
-    TRY(opt_parse(group, n_groups, train_opt_rules, train_n_opt_rules, argc, argv));
-    TRY(train_prepare(&job, &opts, group, n_groups, launcher.name ? launcher.n_ranks : 0));
-    if (own.out[0] && strcmp(own.out, job.opts.save) == 0)
-        FAIL(RC_INVAL, "--save %s: is also --out; records and checkpoint need a file each", own.out);
+    TRY(train_prepare(&job, &own->train, call->group, call->n_groups, launcher.name ? launcher.n_ranks : 0));
+    if (own->out[0] && strcmp(own->out, job.opts.save) == 0)
+        FAIL(RC_INVAL, "--save %s: is also --out; records and checkpoint need a file each", own->out);
     if (launcher.rank == 0) {
         TRY(check_writable(job.opts.save));
-        TRY(check_writable(strcmp(own.out, "-") == 0 ? "" : own.out));
+        TRY(check_writable(strcmp(own->out, "-") == 0 ? "" : own->out));
     }
-    *stage = STAGE_RUN;
+    call->stage = STAGE_RUN;
     const struct world_opts world = train_world_opts(&job);
     progress_init(&progress, stderr, job.n_steps, wait_clock_ns());
     if (progress.is_terminal && !(job.world->module.caps & WORLD_VIRTUAL_TIME))
@@ -135,9 +106,9 @@ static enum rc train_run(int argc, char **argv, enum verb_stage *stage)
     if (job.watch)
         progress_fini(&progress, wait_clock_ns());
     TRY(ran);
-    if (run.result.stamp) {                                 /* rank 0 lived in this process */
-        TRY(report_open(&to, own.out[0] ? own.out : NULL)); /* only now: a run that is killed leaves no litter */
-        TRY(finish(to, &own, &job, &run.result));
+    if (run.result.stamp) {                                   /* rank 0 lived in this process */
+        TRY(report_open(&to, own->out[0] ? own->out : NULL)); /* only now: a run that is killed leaves no litter */
+        TRY(finish(to, own, &job, &run.result));
     }
 out:
     report_close(&to);
@@ -149,7 +120,11 @@ out:
 const struct verb verb_train = {
     .name = "train",
     .summary = "train one model one way: throughput, cost of a step, loss, checkpoint",
+    .opts_bytes = sizeof(struct train_verb_opts),
+    .group = groups,
+    .kinds = train_kinds,
+    .modules_offset_bytes = offsetof(struct train_verb_opts, train) + offsetof(struct train_opts, modules),
+    .rule = train_opt_rules,
+    .n_rules = TRAIN_N_OPT_RULES,
     .run = train_run,
-    .check = train_check,
-    .help = train_help,
 };

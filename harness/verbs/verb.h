@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * verb.h - one entry per thing a user can ask for. A verb parses its own options, does its work and returns;
- * main prints the error, if any, and picks the exit code.
+ * verb.h - one entry per thing a user can ask for: tables of its options, rules between them, and what it does.
+ *
+ * main parses a verb's options and prints its error, if any, and its help; a verb only works.
  */
 #ifndef HARNESS_VERBS_VERB_H
 #define HARNESS_VERBS_VERB_H
 
 #include <stdio.h>
 
+#include "harness/base/opt.h"
 #include "harness/base/rc.h"
 
 enum verb_stage {
@@ -15,15 +17,46 @@ enum verb_stage {
     STAGE_RUN,   /* input accepted, work begun: exit code 1 */
 };
 
+enum { VERB_MAX_GROUPS = 8 + MAX_MODULE_GROUPS };
+
+struct verb_call { /* one use of a verb, its options parsed */
+    void *opts;    /* the verb's option struct */
+    struct opt_group group[VERB_MAX_GROUPS];
+    int n_groups;
+    enum verb_stage stage; /* STAGE_INPUT when run begins; run sets it */
+};
+
+struct verb_group {
+    const char *title; /* heading in --help */
+    const struct opt *table;
+    size_t offset_bytes; /* of what the table fills, in the verb's option struct */
+};
+
 struct verb {
-    const char *name, *summary; /* summary: one line, no full stop */
-    /* argv[0..argc): what follows the verb. *stage is STAGE_INPUT at entry. */
-    enum rc (*run)(int argc, char **argv, enum verb_stage *stage);
-    /* Only look at the options: what is wrong with them, before any file is opened. */
-    enum rc (*check)(int argc, char **argv);
-    void (*help)(FILE *to); /* every option */
+    const char *name, *summary;     /* summary: one line, no full stop */
+    const char *introduction;       /* before the options in --help; NULL: none */
+    size_t opts_bytes;              /* of its option struct; 0: it has no options */
+    const struct verb_group *group; /* table NULL last */
+    /* The kinds whose modules' options it takes, NULL-terminated, and where their values go (a union module_values);
+     * NULL: none. */
+    const struct module_kind *const *kinds;
+    size_t modules_offset_bytes;
+    const struct opt_rule *rule;
+    int n_rules;
+    /* Optional (may be NULL): what rules cannot say. Looks at options alone; opens nothing. RC_INVAL. */
+    enum rc (*check)(const struct verb_call *call);
+    enum rc (*run)(struct verb_call *call);
 };
 
 extern const struct verb verb_compare, verb_train, verb_profile, verb_pack, verb_info;
+
+/* Parse argv[0..argc), what follows the verb, and check it. RC_INVAL names option, value and remedy; RC_NOMEM. The
+ * owner closes call, also after an error. Options borrow from argv. */
+enum rc verb_call_open(struct verb_call *call, const struct verb *v, int argc, char *const argv[]) MUST_CHECK;
+void verb_call_close(struct verb_call *call); /* accepts a zeroed one */
+/* Did the user give this option, which is of no module? Asserts that it exists. */
+bool verb_given(const struct verb_call *call, const char *option);
+/* Every option of the verb. */
+void verb_help(FILE *to, const struct verb *v);
 
 #endif
