@@ -359,6 +359,8 @@ static const struct suite_case {
     { "T8 any order", case_any_order },
     { "T9 mismatch", case_mismatch },
     { "T10 dead rank", case_dead_rank },
+    { "T3 slow peer", case_slow_peer },
+    { "T3 short limit", case_short_limit },
     { "linger", case_linger },
     { "add", case_add },
     { "apart", case_apart },

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transport_suite_rules.c - what a transport refuses, how it times out, and how it dies: T3, T6 to T10. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/net/suite_tools.h"
+
+enum { SLOW_BYTES = 300000 }; /* more than a transport sends before its receiver is there */
 
 /* One good message each way around the ring: the transport lives. */
 static void expect_alive(struct suite *s, struct transport *t)
@@ -72,6 +75,85 @@ void case_timeout(struct suite *s, struct transport *t)
 void case_timeout_ms(struct suite *s, struct transport *t)
 {
     give_up(s, t, 20);
+}
+
+/* A limit is in ms: a message that comes after five thousandths of it is still received, and a send whose receiver
+ * comes as late still ends well. A limit taken for us or ns has passed by then. */
+void case_slow_peer(struct suite *s, struct transport *t)
+{
+    const uint64_t late_ns = (uint64_t)s->timeout_ms * 1000000u / 200;
+    unsigned char *bytes = calloc(1, SLOW_BYTES);
+    struct xfer x = { .ptr = bytes, .n_bytes = SLOW_BYTES, .tag = 1 };
+    struct message m = { .peer = -1 };
+
+    if (!EXPECT(s, bytes != NULL) || s->w->n_ranks == 1)
+        goto out;
+    for (int kind = 0; kind < 3; kind++) { /* late: the send, the send to anybody, the receive */
+        EXPECT_OK(s, world_barrier(s->w));
+        if (s->w->rank == (kind == 2 ? 0 : 1))
+            world_pause(s->w, late_ns);
+        x.peer = 1 - s->w->rank;
+        x.tag = kind == 1 ? TAG_ANY | 1 : 1;
+        if (s->w->rank == 1) {
+            memset(bytes, kind + 1, SLOW_BYTES);
+            EXPECT_OK(s, transport_send(t, &x));
+            EXPECT_OK(s, transport_wait(t, &x, s->timeout_ms));
+        } else if (s->w->rank == 0 && kind == 1) {
+            EXPECT_OK(s, transport_recv_message(t, &m, s->timeout_ms));
+            EXPECT(s, m.n_bytes == SLOW_BYTES && ((const unsigned char *)m.ptr)[SLOW_BYTES - 1] == 2);
+            transport_release(t, &m);
+        } else if (s->w->rank == 0) {
+            EXPECT_OK(s, transport_recv(t, &x));
+            EXPECT_OK(s, transport_wait(t, &x, s->timeout_ms));
+            EXPECT(s, x.n_bytes == SLOW_BYTES && bytes[0] == kind + 1 && bytes[SLOW_BYTES - 1] == kind + 1);
+        }
+    }
+out:
+    transport_close(&t);
+    free(bytes);
+}
+
+/* Rank 1 looks for a message of rank 0, without waits of the transport, for thousands of pauses. */
+static bool hears(struct suite *s, struct transport *t)
+{
+    struct message m = { .peer = -1 };
+
+    for (int i = 0; i < s->timeout_ms / 2 && m.peer < 0; i++) {
+        if (!EXPECT_OK(s, transport_recv_message(t, &m, DO_NOT_WAIT)))
+            return false;
+        if (m.peer < 0)
+            world_pause(s->w, 1000000);
+    }
+    const bool heard = m.peer == 0;
+    transport_release(t, &m);
+    return heard;
+}
+
+/* A limit is in ms: where a wait of 20 ms lasts a thousand times as long, rank 1 looks in vain for what rank 0 sends
+ * after it. */
+void case_short_limit(struct suite *s, struct transport *t)
+{
+    unsigned char byte = 0;
+    struct xfer rx = { .ptr = &byte, .n_bytes = 1, .peer = 1, .tag = 1 };
+    struct xfer tx = { .ptr = &byte, .n_bytes = 1, .peer = 1, .tag = TAG_ANY | 1 };
+    struct transport *silent = NULL, *other = NULL;
+    struct message m;
+
+    EXPECT_OK(s, transport_open(&silent, s->ops, s->w));
+    EXPECT_OK(s, transport_open(&other, s->ops, s->w));
+    if (silent && other && s->w->n_ranks > 1 && s->w->rank == 0) {
+        EXPECT_OK(s, transport_recv(t, &rx));
+        EXPECT(s, transport_wait(t, &rx, 20) == RC_TIMEOUT);
+        EXPECT(s, transport_recv_message(silent, &m, 20) == RC_TIMEOUT);
+        EXPECT_OK(s, transport_send(other, &tx));
+        (void)!transport_wait(other, &tx, s->timeout_ms);
+    } else if (other && s->w->rank == 1) {
+        EXPECT(s, hears(s, other));
+    }
+    EXPECT_OK(s, world_barrier(s->w)); /* nobody closes what another looks at */
+    transport_close(&other);
+    transport_close(&silent);
+    transport_close(&t);
 }
 
 /* A message that is too long ends the transport of its receiver. */
