@@ -17,72 +17,7 @@
 #include "data/test_bent.h"
 #include "data/test_files.h"
 
-enum { GUARD = 3, MAX_FEATURES = 3 * 32 * 32 };
-
-static struct dataset *open_folder(const struct test_files *f)
-{
-    struct dataset *d = NULL;
-
-    if (dataset_open_path(&d, f->folder) != RC_OK)
-        fail_msg("%s", rc_message());
-    return d;
-}
-
-/* Image i as the network sees it: every channel at its place, nothing between them. */
-static int count_wrong_floats(const struct dataset *d, size_t i)
-{
-    const size_t plane = (size_t)d->H * (size_t)d->W, stride = plane + GUARD;
-    float x[MAX_FEATURES + 3 * GUARD];
-    int n_wrong = 0;
-
-    for (size_t k = 0; k < (size_t)d->C * stride; k++)
-        x[k] = 99.0f;
-    assert_int_equal(d->ops->image(d, i, x, stride), RC_OK);
-    for (size_t c = 0; c < (size_t)d->C; c++) {
-        for (size_t k = 0; k < plane; k++) {
-            const double off = x[c * stride + k] - (test_pixel(i, c * plane + k) - 127.5) / 63.75;
-            n_wrong += off < -1e-6 || off > 1e-6;
-        }
-        for (size_t k = plane; k < stride; k++)
-            n_wrong += x[c * stride + k] != 99.0f;
-    }
-    return n_wrong;
-}
-
-static int count_wrong_bytes(const struct dataset *d, size_t i)
-{
-    uint8_t byte[MAX_FEATURES];
-    int n_wrong = 0;
-
-    assert_int_equal(d->ops->bytes(d, i, byte), RC_OK);
-    for (size_t k = 0; k < d->n_features; k++)
-        n_wrong += byte[k] != test_pixel(i, k);
-    return n_wrong;
-}
-
-struct want {
-    const char *name;
-    size_t n_train, n_test;
-    int C, H, W;
-};
-
-static int count_wrong(const struct dataset *d, const struct want *w)
-{
-    int n_wrong = 0;
-
-    assert_string_equal(d->name, w->name);
-    assert_int_equal(d->n_train, w->n_train);
-    assert_int_equal(d->n_test, w->n_test);
-    assert_int_equal(d->n_classes, 10);
-    assert_int_equal(d->C, w->C);
-    assert_int_equal(d->H, w->H);
-    assert_int_equal(d->W, w->W);
-    assert_int_equal(d->n_features, w->C * w->H * w->W);
-    assert_true(d->n_features <= MAX_FEATURES);
-    for (size_t i = 0; i < w->n_train + w->n_test; i++)
-        n_wrong += count_wrong_floats(d, i) + count_wrong_bytes(d, i) + (d->ops->label(d, i) != test_label(i));
-    return n_wrong;
-}
+enum { MAX_FEATURES = TEST_MAX_FEATURES };
 
 static void idx_is_read(void **state)
 {
@@ -91,8 +26,8 @@ static void idx_is_read(void **state)
     (void)state;
     test_files_open(&f);
     test_files_make_idx(&f, 300, 7, 5, 3); /* more than a byte counts, higher than wide */
-    struct dataset *d = open_folder(&f);
-    assert_int_equal(count_wrong(d, &(struct want){ "idx", 300, 7, 1, 5, 3 }), 0);
+    struct dataset *d = test_files_open_dataset(&f);
+    assert_int_equal(test_files_count_wrong(d, &(struct test_want){ "idx", 300, 7, 1, 5, 3 }), 0);
     dataset_close(&d);
     assert_null(d);
     /* Under the other published names. */
@@ -100,8 +35,8 @@ static void idx_is_read(void **state)
     test_files_path(&f, "train-labels-idx1-ubyte", from);
     test_files_path(&f, "train-labels.idx1-ubyte", to);
     assert_int_equal(rename(from, to), 0);
-    d = open_folder(&f);
-    assert_int_equal(count_wrong(d, &(struct want){ "idx", 300, 7, 1, 5, 3 }), 0);
+    d = test_files_open_dataset(&f);
+    assert_int_equal(test_files_count_wrong(d, &(struct test_want){ "idx", 300, 7, 1, 5, 3 }), 0);
     dataset_close(&d);
     test_files_close(&f);
 }
@@ -113,8 +48,8 @@ static void cifar10_is_read(void **state)
     (void)state;
     test_files_open(&f);
     test_files_make_cifar10(&f, 3);
-    struct dataset *d = open_folder(&f);
-    assert_int_equal(count_wrong(d, &(struct want){ "cifar10", 15, 3, 3, 32, 32 }), 0);
+    struct dataset *d = test_files_open_dataset(&f);
+    assert_int_equal(test_files_count_wrong(d, &(struct test_want){ "cifar10", 15, 3, 3, 32, 32 }), 0);
     dataset_close(&d);
     test_files_close(&f);
 }
@@ -128,13 +63,13 @@ static void gmimg_is_read(void **state)
     test_files_make_gmimg(&f, "train-1.gmimg", 3, 4, 6, 0, 9);
     test_files_make_gmimg(&f, "train-2.gmimg", 3, 4, 6, 9, 1);
     test_files_make_gmimg(&f, "test-1.gmimg", 3, 4, 6, 10, 2);
-    struct dataset *d = open_folder(&f);
-    assert_int_equal(count_wrong(d, &(struct want){ "gmimg", 10, 2, 3, 4, 6 }), 0);
+    struct dataset *d = test_files_open_dataset(&f);
+    assert_int_equal(test_files_count_wrong(d, &(struct test_want){ "gmimg", 10, 2, 3, 4, 6 }), 0);
     dataset_close(&d);
     char path[128];
     test_files_path(&f, "train-1.gmimg", path);
     assert_int_equal(dataset_open_path(&d, path), RC_OK);
-    assert_int_equal(count_wrong(d, &(struct want){ "gmimg", 9, 0, 3, 4, 6 }), 0);
+    assert_int_equal(test_files_count_wrong(d, &(struct test_want){ "gmimg", 9, 0, 3, 4, 6 }), 0);
     dataset_close(&d);
     test_files_close(&f);
 }
@@ -247,7 +182,7 @@ static enum rc signed_bytes(const struct dataset *d, size_t i, float *x, size_t 
 }
 
 /* Mutants of a reader that shows nothing wrong itself; those marked can be told where there are channels only. */
-static int count_survivors(const struct dataset *d, const struct want *w)
+static int count_survivors(const struct dataset *d, const struct test_want *w)
 {
     static const struct {
         struct dataset_ops ops;
@@ -265,11 +200,11 @@ static int count_survivors(const struct dataset *d, const struct want *w)
     };
     int n_survivors = 0;
 
-    assert_int_equal(count_wrong(d, w), 0);
+    assert_int_equal(test_files_count_wrong(d, w), 0);
     for (size_t i = 0; i < sizeof mutant / sizeof mutant[0]; i++) {
         struct bent bent = { .base = *d, .real = d };
         bent.base.ops = &mutant[i].ops;
-        n_survivors += (count_wrong(&bent.base, w) == 0) != (mutant[i].needs_channels && d->C == 1);
+        n_survivors += (test_files_count_wrong(&bent.base, w) == 0) != (mutant[i].needs_channels && d->C == 1);
     }
     return n_survivors;
 }
@@ -284,8 +219,8 @@ static void mutants_are_caught(void **state)
             test_files_make_idx(&f, 12, 3, 5, 3);
         else
             test_files_make_cifar10(&f, 3);
-        struct dataset *d = open_folder(&f);
-        const struct want want[2] = { { "idx", 12, 3, 1, 5, 3 }, { "cifar10", 15, 3, 3, 32, 32 } };
+        struct dataset *d = test_files_open_dataset(&f);
+        const struct test_want want[2] = { { "idx", 12, 3, 1, 5, 3 }, { "cifar10", 15, 3, 3, 32, 32 } };
         assert_int_equal(count_survivors(d, &want[which]), 0);
         dataset_close(&d);
         test_files_close(&f);

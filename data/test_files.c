@@ -17,6 +17,8 @@
 #include "data/gmimg_format.h"
 #include "harness/base/bytes.h"
 
+enum { GUARD = 3 };
+
 void test_files_open(struct test_files *f)
 {
     strcpy(f->folder, "data_test.XXXXXX");
@@ -79,7 +81,7 @@ void test_files_remove(const struct test_files *f, const char *name)
 
 uint8_t test_pixel(size_t i, size_t k)
 {
-    return (uint8_t)(i * 37 + k * 11 + k / 7);
+    return (uint8_t)(i * 37 + i / 251 * 5 + k * 11 + k / 7);
 }
 
 uint32_t test_label(size_t i)
@@ -123,23 +125,32 @@ void test_files_make_idx(const struct test_files *f, size_t n_train, size_t n_te
     make_idx_pair(f, "t10k", n_train, n_test, H, W);
 }
 
-void test_files_make_cifar10(const struct test_files *f, size_t n_per_file)
+void test_files_make_cifar10_with(const struct test_files *f, size_t n_per_file, size_t n_in_second)
 {
-    uint8_t *bytes = malloc(n_per_file * TEST_CIFAR_RECORD_BYTES);
+    const size_t most = n_per_file > n_in_second ? n_per_file : n_in_second;
+    uint8_t *bytes = malloc(most * TEST_CIFAR_RECORD_BYTES);
+    size_t first = 0;
     char name[32];
 
     assert_non_null(bytes);
     for (size_t file = 0; file < 6; file++) {
-        for (size_t i = 0; i < n_per_file; i++) {
+        const size_t n = file == 1 ? n_in_second : n_per_file;
+        for (size_t i = 0; i < n; i++) {
             uint8_t *record = bytes + i * TEST_CIFAR_RECORD_BYTES;
-            record[0] = (uint8_t)test_label(file * n_per_file + i);
+            record[0] = (uint8_t)test_label(first + i);
             for (size_t k = 1; k < TEST_CIFAR_RECORD_BYTES; k++)
-                record[k] = test_pixel(file * n_per_file + i, k - 1);
+                record[k] = test_pixel(first + i, k - 1);
         }
         snprintf(name, sizeof name, "data_batch_%zu.bin", file + 1);
-        test_files_write(f, file < 5 ? name : "test_batch.bin", bytes, n_per_file * TEST_CIFAR_RECORD_BYTES);
+        test_files_write(f, file < 5 ? name : "test_batch.bin", bytes, n * TEST_CIFAR_RECORD_BYTES);
+        first += n;
     }
     free(bytes);
+}
+
+void test_files_make_cifar10(const struct test_files *f, size_t n_per_file)
+{
+    test_files_make_cifar10_with(f, n_per_file, n_per_file);
 }
 
 static enum rc made_bytes(const struct dataset *d, size_t i, uint8_t *out)
@@ -185,4 +196,63 @@ void test_files_sign_gmimg(uint8_t *bytes, size_t n_bytes)
             gmimg_sum(bytes + GMIMG_AT_INDEX_SUM, bytes + GMIMG_HEADER_BYTES, (size_t)index_bytes);
     }
     gmimg_sum(bytes + GMIMG_AT_HEADER_SUM, bytes, GMIMG_AT_HEADER_SUM);
+}
+
+struct dataset *test_files_open_dataset(const struct test_files *f)
+{
+    struct dataset *d = NULL;
+
+    if (dataset_open_path(&d, f->folder) != RC_OK)
+        fail_msg("%s", rc_message());
+    return d;
+}
+
+/* Image i as the network sees it: every channel at its place, nothing between them. */
+static int count_wrong_floats(const struct dataset *d, size_t i)
+{
+    const size_t plane = (size_t)d->H * (size_t)d->W, stride = plane + GUARD;
+    float x[TEST_MAX_FEATURES + 3 * GUARD];
+    int n_wrong = 0;
+
+    for (size_t k = 0; k < (size_t)d->C * stride; k++)
+        x[k] = 99.0f;
+    assert_int_equal(d->ops->image(d, i, x, stride), RC_OK);
+    for (size_t c = 0; c < (size_t)d->C; c++) {
+        for (size_t k = 0; k < plane; k++) {
+            const double off = x[c * stride + k] - (test_pixel(i, c * plane + k) - 127.5) / 63.75;
+            n_wrong += off < -1e-6 || off > 1e-6;
+        }
+        for (size_t k = plane; k < stride; k++)
+            n_wrong += x[c * stride + k] != 99.0f;
+    }
+    return n_wrong;
+}
+
+static int count_wrong_bytes(const struct dataset *d, size_t i)
+{
+    uint8_t byte[TEST_MAX_FEATURES];
+    int n_wrong = 0;
+
+    assert_int_equal(d->ops->bytes(d, i, byte), RC_OK);
+    for (size_t k = 0; k < d->n_features; k++)
+        n_wrong += byte[k] != test_pixel(i, k);
+    return n_wrong;
+}
+
+int test_files_count_wrong(const struct dataset *d, const struct test_want *w)
+{
+    int n_wrong = 0;
+
+    assert_string_equal(d->name, w->name);
+    assert_int_equal(d->n_train, w->n_train);
+    assert_int_equal(d->n_test, w->n_test);
+    assert_int_equal(d->n_classes, 10);
+    assert_int_equal(d->C, w->C);
+    assert_int_equal(d->H, w->H);
+    assert_int_equal(d->W, w->W);
+    assert_int_equal(d->n_features, w->C * w->H * w->W);
+    assert_true(d->n_features <= TEST_MAX_FEATURES);
+    for (size_t i = 0; i < w->n_train + w->n_test; i++)
+        n_wrong += count_wrong_floats(d, i) + count_wrong_bytes(d, i) + (d->ops->label(d, i) != test_label(i));
+    return n_wrong;
 }
