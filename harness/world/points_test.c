@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * points_test.c - barriers, teams and background threads with one thread held at each of its points in turn: ranks that
+ * run ahead are not forgotten, no wake-up gets lost. Sleeps do not end by their limits here (test_points.h).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/world/helper.h"
+#include "harness/world/team.h"
+#include "harness/world/test_points.h"
+#include "harness/world/world.h"
+
+extern const struct world_ops world_threads;
+
+enum { N_RANKS = 3, N_BARRIERS = 3, N_STARTS = 3, N_TASKS = 4 };
+
+struct meetings {
+    int n_barriers, n_ranks;
+    int n_came[N_BARRIERS]; /* through __atomic builtins: they are no points */
+    int n_wrong;
+};
+
+static void add(int *sum)
+{
+    (void)__atomic_fetch_add(sum, 1, __ATOMIC_SEQ_CST);
+}
+
+static enum rc meet(struct world *w, void *arg)
+{
+    struct meetings *m = arg;
+    int all[N_RANKS] = { 0 };
+    enum rc rc;
+
+    for (int i = 0; i < m->n_barriers; i++) {
+        add(&m->n_came[i]);
+        TRY(world_barrier(w));
+        if (__atomic_load_n(&m->n_came[i], __ATOMIC_SEQ_CST) != m->n_ranks)
+            add(&m->n_wrong);
+    }
+    if (m->n_ranks != N_RANKS)
+        goto out;
+    const int mine = 10 + w->rank;
+    TRY(world_allgather(w, &mine, all, sizeof mine));
+    for (int r = 0; r < N_RANKS; r++)
+        if (all[r] != 10 + r)
+            add(&m->n_wrong);
+out:
+    return rc;
+}
+
+static int meet_scenario(int n_ranks, int n_barriers)
+{
+    const struct world_opts opts = { .bind_cores = false };
+    struct meetings m = { .n_ranks = n_ranks, .n_barriers = n_barriers };
+
+    return (world_run(&world_threads, &opts, n_ranks, meet, &m) != RC_OK) + m.n_wrong;
+}
+
+static int world_scenario(void *arg)
+{
+    (void)arg;
+    return meet_scenario(N_RANKS, N_BARRIERS);
+}
+
+static int pair_scenario(void *arg)
+{
+    (void)arg;
+    return meet_scenario(2, 2);
+}
+
+static void barriers_wake(void **state)
+{
+    (void)state;
+    assert_int_equal(test_points_try(1 + N_RANKS, 70, world_scenario, NULL), 0);
+}
+
+/* A rank leaves a barrier and comes to the next while the last one to come is still at work on the first. */
+static void barriers_lose_no_quick_rank(void **state)
+{
+    (void)state;
+    assert_int_equal(test_points_try_pairs(3, 24, pair_scenario, NULL), 0);
+}
+
+static void count_run(void *arg)
+{
+    ++*(int *)arg;
+}
+
+static int helper_scenario(void *arg)
+{
+    struct helper *h = NULL;
+    int n_runs = 0, n_wrong = 0;
+
+    (void)arg;
+    if (helper_open(&h, count_run, &n_runs) != RC_OK)
+        return 1;
+    for (int i = 1; i <= N_STARTS; i++) {
+        helper_start(h);
+        helper_wait(h);
+        n_wrong += n_runs != i;
+    }
+    helper_start(h);
+    helper_start(h);
+    helper_close(&h);
+    return n_wrong + (n_runs != N_STARTS + 2);
+}
+
+static void background_threads_wake(void **state)
+{
+    (void)state;
+    assert_int_equal(test_points_try(2, 70, helper_scenario, NULL), 0);
+}
+
+static void count_task(void *arg, int task, int thread)
+{
+    int *n_runs = arg;
+
+    (void)thread;
+    add(&n_runs[task]);
+}
+
+static int team_scenario(void *arg)
+{
+    struct team *t = NULL;
+    int n_runs[N_TASKS] = { 0 }, n_wrong = 0;
+
+    (void)arg;
+    if (team_open(&t, 3, false) != RC_OK)
+        return 1;
+    for (int i = 1; i <= N_STARTS; i++) {
+        team_run(t, count_task, n_runs, N_TASKS);
+        for (int k = 0; k < N_TASKS; k++)
+            n_wrong += n_runs[k] != i;
+    }
+    team_close(&t);
+    return n_wrong;
+}
+
+static void teams_wake(void **state)
+{
+    (void)state;
+    assert_int_equal(test_points_try(3, 70, team_scenario, NULL), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(barriers_wake),
+        cmocka_unit_test(barriers_lose_no_quick_rank),
+        cmocka_unit_test(background_threads_wake),
+        cmocka_unit_test(teams_wake),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
