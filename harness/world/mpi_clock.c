@@ -19,6 +19,11 @@ int64_t mpi_clock_offset_of(uint64_t start_ns, uint64_t remote_ns, uint64_t end_
     return (int64_t)(remote_ns - (start_ns + (end_ns - start_ns) / 2));
 }
 
+uint64_t mpi_clock_common_ns(uint64_t local_ns, int64_t offset_ns)
+{
+    return local_ns + (uint64_t)offset_ns;
+}
+
 /* Tells kernels apart, "" where unknown. Containers on one kernel share its clock. */
 static void read_boot_id(char out[BOOT_ID_BYTES])
 {

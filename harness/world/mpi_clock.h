@@ -17,4 +17,7 @@ enum rc mpi_clock_offset(MPI_Comm comm, MPI_Comm host_comm, int64_t *out_ns) MUS
  * Assumes that both ways take equally long. Pure. */
 int64_t mpi_clock_offset_of(uint64_t start_ns, uint64_t remote_ns, uint64_t end_ns);
 
+/* What rank 0's clock shows when this host's shows local_ns. Pure. */
+uint64_t mpi_clock_common_ns(uint64_t local_ns, int64_t offset_ns);
+
 #endif

@@ -40,7 +40,7 @@ struct mpi_world {
     MPI_Comm host_comm; /* the ranks of comm on this host */
     int run_rank;       /* rank among all ranks that were launched */
     int n_host_cores;   /* allowed to the ranks of this host, together */
-    int64_t offset_ns;  /* of rank 0's clock to this host's */
+    int64_t offset_ns;  /* mpi_clock_offset() */
 };
 
 static struct mpi_world *self(struct world *w)
@@ -196,7 +196,7 @@ static void mpi_split_close(struct world **w)
 
 static uint64_t mpi_now_ns(struct world *w)
 {
-    return wait_clock_ns() + (uint64_t)self(w)->offset_ns;
+    return mpi_clock_common_ns(wait_clock_ns(), self(w)->offset_ns);
 }
 
 static void mpi_pause(struct world *w, uint64_t ns)

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "harness/world/cores.h"
-#include "harness/world/mpi_clock.h"
 #include "harness/world/world.h"
 #include "harness/world/world_suite.h"
 
@@ -47,15 +46,6 @@ static int large_gather(struct world *w)
     return n_failures;
 }
 
-static int offsets(void)
-{
-    int n_failures = 0;
-
-    n_failures += EXPECT(mpi_clock_offset_of(1000, 51100, 1200) == 50000);
-    n_failures += EXPECT(mpi_clock_offset_of(100000, 50, 100100) == -100000);
-    return n_failures;
-}
-
 static enum rc body(struct world *w, void *arg)
 {
     struct job *job = arg;
@@ -63,7 +53,7 @@ static enum rc body(struct world *w, void *arg)
 
     TRY(world_barrier(w));
     if (strcmp(job->what, "suite") == 0) {
-        job->n_failures += world_suite(w, NULL) + offsets();
+        job->n_failures += world_suite(w, NULL);
         job->n_failures += w->n_ranks == 2 ? large_gather(w) : 0;
     }
     if (strcmp(job->what, "bind") == 0)

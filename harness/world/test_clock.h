@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_clock.h - included before mpi_clock.c and world_mpi.c where they are compiled once more for mpi_clock_test: a
+ * host that the test makes up for each rank, with its clock and boot id. For tests only.
+ */
+#ifndef HARNESS_WORLD_TEST_CLOCK_H
+#define HARNESS_WORLD_TEST_CLOCK_H
+
+#include <mpi.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "harness/world/wait.h"
+
+uint64_t test_clock_ns(void);
+FILE *test_boot_id(void);
+int test_host(void);
+
+#ifdef TEST_CLOCK
+#define wait_clock_ns() test_clock_ns()
+#define fopen(path, mode) test_boot_id()
+#define MPI_Comm_split_type(comm, type, key, info, out) MPI_Comm_split(comm, test_host(), key, out)
+#endif
+
+#endif
