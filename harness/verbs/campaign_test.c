@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* campaign_test.c - records of made-up launches in, figures worked out by hand out. */
+#include <dirent.h>
+#include <jansson.h>
+#include <sys/stat.h>
+
+#include "harness/verbs/campaign_test_kit.h"
+
+#define AT(member) offsetof(struct launch, member)
+#define THROUGHPUT AT(throughput_samples_per_s)
+
+/* Within a relative error; both NaN are equal too. */
+static void near(double value, double expected, double error)
+{
+    if (isnan(expected) ? !isnan(value) : !(fabs(value - expected) <= error * fabs(expected)))
+        fail_msg("%.17g, expected %.17g", value, expected);
+}
+
+static void near_interval(struct interval i, double mean, double low, double high)
+{
+    near(i.mean, mean, 1e-12);
+    near(i.low, low, 1e-4); /* as exact as the quantile of Student's t is said to be */
+    near(i.high, high, 1e-4);
+}
+
+/* Each member has the value of its own key. */
+static void a_summary_is_read_key_by_key(void **state)
+{
+    static const struct {
+        const char *key;
+        size_t at;
+    } member[] = {
+        { "throughput_samples_per_s", THROUGHPUT },
+        { "throughput_low_samples_per_s", AT(low_samples_per_s) },
+        { "throughput_high_samples_per_s", AT(high_samples_per_s) },
+        { "efficiency_ratio", AT(efficiency_ratio) },
+        { "bound_ratio", AT(bound_ratio) },
+        { "compute_s", AT(compute_s) },
+        { "wait_s", AT(wait_s) },
+        { "wire_s", AT(wire_s) },
+        { "server_s", AT(server_s) },
+        { "apply_s", AT(apply_s) },
+        { "loss_last", AT(loss_last) },
+        { "accuracy_ratio", AT(accuracy_ratio) },
+        { "staleness_mean_count", AT(staleness_mean_count) },
+        { "staleness_max_count", AT(staleness_max_count) },
+        { "seconds_to_target_loss_s", AT(seconds_to_target_s) },
+    };
+    enum { N_MEMBERS = sizeof member / sizeof *member };
+    struct kit *k = *state;
+    struct campaign c;
+    struct point *p;
+    char text[2000], path[KIT_PATH_BYTES];
+    int n = snprintf(text, sizeof text, "{\"kind\":\"summary\",\"batch_per_worker_count\":48");
+
+    for (int i = 0; i < N_MEMBERS; i++)
+        n += snprintf(text + n, sizeof text - (size_t)n, ",\"%s\":%d.5", member[i].key, 10 + i);
+    snprintf(text + n, sizeof text - (size_t)n, "}\n");
+    made_open(&c, k, NULL, 0, false);
+    assert_int_equal(campaign_add(&c, &p), RC_OK);
+    assert_true(kit_write(k, "one", text));
+    assert_true(kit_write(k, "two", "{\"kind\":\"summary\",\"batch_per_worker_count\":48,\"loss_last\":null}\n"));
+    snprintf(path, sizeof path, "%s", kit_path(k, "one"));
+    assert_int_equal(campaign_take(&c, p, path), RC_OK);
+    assert_null(kit_read(k, "one")); /* taken: removed */
+    snprintf(path, sizeof path, "%s", kit_path(k, "two"));
+    assert_int_equal(campaign_take(&c, p, path), RC_OK);
+    assert_int_equal(p->n_launches, 2);
+    assert_int_equal(c.n_launches_done, 2);
+    assert_int_equal(p->batch_per_worker_count, 48);
+    for (int i = 0; i < N_MEMBERS; i++) {
+        double value[MAX_LAUNCHES];
+        point_values(value, p, member[i].at);
+        near(value[0], 10.5 + i, 0);
+        near(value[1], NAN, 0); /* null, or no such key */
+    }
+    campaign_close(&c);
+}
+
+/* The loss curve is the first launch's; in sim its seconds are virtual ones. */
+static void a_curve_is_of_the_first_launch(void **state)
+{
+    static const struct made_point point = { "lenet", "ps", 2, 1, 3, 1000, 1.01, NAN, 0.5 };
+
+    for (int is_virtual = 0; is_virtual < 2; is_virtual++) {
+        struct campaign c;
+        made_open(&c, *state, &point, 1, is_virtual);
+        const struct curve *curve = &c.point[0].curve;
+        assert_int_equal(curve->n_points, MADE_STEPS);
+        for (int r = 1; r <= MADE_STEPS; r++) {
+            near(curve->seconds[r - 1], 0.5 * r, 0);
+            near(curve->samples_count[r - 1], 64 * r, 0);
+            near(curve->loss[r - 1], 2.0 / r, 1e-15);
+        }
+        campaign_close(&c);
+    }
+}
+
+static int integer_at(const json_t *r, const char *key)
+{
+    const json_t *value = json_object_get(r, key);
+
+    return json_is_integer(value) ? (int)json_integer_value(value) : -1;
+}
+
+/* runs.jsonl: every record as it was, with the number of its launch. */
+static void runs_hold_every_record(void **state)
+{
+    static const struct made_point point[] = { { "lenet", "ps", 2, 1, 2, 1000, 1.01, NAN, 1 },
+                                               { "lenet", "none", 2, 0, 2, 2000, 1.01, NAN, 2 } };
+    const int n_ranks[] = { 3, 2 };
+    struct kit *k = *state;
+    struct campaign c;
+    json_error_t error;
+
+    made_open(&c, k, point, 2, false);
+    assert_null(kit_read(k, "runs.jsonl"));
+    assert_int_equal(campaign_commit(&c), RC_OK);
+    campaign_close(&c);
+    FILE *from = fopen(kit_path(k, "runs.jsonl"), "r");
+    assert_non_null(from);
+    for (int p = 0; p < 2; p++)
+        for (int launch = 0; launch < 2; launch++) {
+            const int n_records = 1 + MADE_STEPS + n_ranks[p] + 1;
+            for (int i = 0; i < n_records; i++) {
+                json_t *r = json_loadf(from, JSON_DISABLE_EOF_CHECK, &error);
+                assert_non_null(r);
+                assert_int_equal(integer_at(r, "launch_index"), launch);
+                if (i >= 1 && i <= MADE_STEPS)
+                    assert_int_equal(integer_at(r, "step_index"), i - 1);
+                if (i == n_records - 1)
+                    near(json_number_value(json_object_get(r, "throughput_samples_per_s")),
+                         launch == 0 ? point[p].samples_per_s / 1.01 : point[p].samples_per_s, 1e-15);
+                json_decref(r);
+            }
+        }
+    assert_null(json_loadf(from, JSON_DISABLE_EOF_CHECK, &error));
+    fclose(from);
+}
+
+/* A launch without a summary is an error, and none of the point's. */
+static void a_launch_without_a_summary_is_none(void **state)
+{
+    struct kit *k = *state;
+    struct campaign c;
+    struct point *p;
+    char path[KIT_PATH_BYTES];
+
+    made_open(&c, k, NULL, 0, false);
+    assert_int_equal(campaign_add(&c, &p), RC_OK);
+    snprintf(path, sizeof path, "%s", kit_path(k, "records"));
+    assert_int_equal(campaign_take(&c, p, path), RC_MISMATCH); /* no such file */
+    assert_true(kit_write(k, "records", "{\"kind\":\"step\",\"loss\":1}\n"));
+    assert_int_equal(campaign_take(&c, p, path), RC_MISMATCH);
+    assert_non_null(strstr(rc_message(), "left no summary"));
+    assert_true(kit_write(k, "records", "{\"loss\":1}\n"));
+    assert_int_equal(campaign_take(&c, p, path), RC_MISMATCH);
+    assert_int_equal(p->n_launches, 0);
+    assert_int_equal(c.n_launches_done, 0);
+    assert_true(isnan(point_mean(p, AT(loss_last))));
+    campaign_close(&c);
+}
+
+static void means_of_launches(void **state)
+{
+    struct campaign c;
+
+    made_open(&c, *state, MADE_CAMPAIGN, MADE_POINTS, false);
+    const struct point *p = campaign_find(&c, "lenet", "single", 1);
+    near(point_mean(p, AT(compute_s)), 102e-6, 1e-12); /* of 51, 102 and 153 us */
+    near(point_mean(p, AT(seconds_to_target_s)), (6.4 + 8 + 10) / 3, 1e-12);
+    near(point_mean(p, AT(server_s)), NAN, 0);
+    near_interval(point_throughput(p), 1250, 718.07895, 2175.9446); /* of 1000, 1250 and 1562.5 */
+    near_interval(point_throughput(campaign_find(&c, "lenet", "ps", 4)), 1625, 1585.3256, 1665.6673);
+    near_interval(point_throughput(campaign_find(&c, "linear", "allreduce", 2)), 6e6, 5.4e6, 7.2e6); /* one launch's */
+    near_interval(point_throughput(campaign_find(&c, "linear", "ps", 2)), NAN, NAN, NAN);
+    campaign_close(&c);
+}
+
+/* Against `single` of the same model, per worker: a server is none. Sources of the ends: compare_report_test.c, and
+ * Welch's interval for spreads 1.01 and 1.25 (2.0064 degrees). */
+static void efficiency_of_every_mode(void **state)
+{
+    struct campaign c;
+
+    made_open(&c, *state, MADE_CAMPAIGN, MADE_POINTS, false);
+    near_interval(campaign_efficiency(&c, campaign_find(&c, "lenet", "none", 2)), 1, 0.5753543, 1.7380595);
+    near_interval(campaign_efficiency(&c, campaign_find(&c, "lenet", "single", 1)), 1, NAN, NAN);
+    near_interval(campaign_efficiency(&c, campaign_find(&c, "lenet", "ps", 2)), 0.72, 0.4142551, 1.2514028);
+    near_interval(campaign_efficiency(&c, campaign_find(&c, "lenet", "ps", 4)), 0.325, 0.1869901, 0.5648693);
+    near_interval(campaign_efficiency(&c, campaign_find(&c, "lenet", "allreduce", 2)), 0.85, 0.4890512, 1.4773506);
+    near_interval(campaign_efficiency(&c, campaign_find(&c, "linear", "allreduce", 2)), 0.75, NAN, NAN);
+    near_interval(campaign_efficiency(&c, campaign_find(&c, "linear", "ps", 2)), NAN, NAN, NAN);
+    campaign_close(&c);
+    made_open(&c, *state, MADE_CAMPAIGN, 1, false); /* without single */
+    near_interval(campaign_efficiency(&c, &c.point[0]), NAN, NAN, NAN);
+    campaign_close(&c);
+}
+
+static void points_are_found(void **state)
+{
+    struct campaign c;
+
+    made_open(&c, *state, MADE_CAMPAIGN, MADE_POINTS, false);
+    assert_ptr_equal(campaign_find(&c, "lenet", "ps", 4), &c.point[3]);
+    assert_ptr_equal(campaign_find(&c, "linear", "single", 1), &c.point[5]);
+    assert_null(campaign_find(&c, "linear", "ps", 4));
+    assert_null(campaign_find(&c, "linear", "none", 2));
+    assert_int_equal(campaign_largest(&c, "lenet", "ps", NULL), 2); /* at 4 workers share cores */
+    assert_int_equal(campaign_largest(&c, "lenet", "allreduce", "ps"), 2);
+    assert_int_equal(campaign_largest(&c, "lenet", "single", "ps"), 0);
+    assert_int_equal(campaign_largest(&c, "lenet", "single", NULL), 1);
+    c.point[4].n_launches = 0;
+    assert_int_equal(campaign_largest(&c, "lenet", "allreduce", NULL), 0);
+    char name[LAUNCH_NAME_BYTES];
+    point_name(name, sizeof name, &c.point[3]);
+    assert_string_equal(name, "lenet ps, 4 workers");
+    point_name(name, sizeof name, &c.point[5]);
+    assert_string_equal(name, "linear single, 1 worker");
+    campaign_close(&c);
+}
+
+static void decisions_have_a_direction(void **state)
+{
+    struct campaign c;
+
+    made_open(&c, *state, MADE_CAMPAIGN, MADE_POINTS, false);
+    const struct point *ps = &c.point[2], *allreduce = &c.point[4];
+    struct decision d = campaign_decide(allreduce, ps, THROUGHPUT);
+    assert_int_equal(d.verdict, VERDICT_FIRST_HIGHER);
+    near(d.ratio, 2125.0 / 1800, 1e-12);
+    d = campaign_decide(ps, allreduce, THROUGHPUT);
+    assert_int_equal(d.verdict, VERDICT_SECOND_HIGHER);
+    near(d.ratio, 1800.0 / 2125, 1e-12);
+    near(d.ratio_low, 1800.0 / 2125 / 1.0228133, 1e-4);
+    near(d.ratio_high, 1800.0 / 2125 * 1.0228133, 1e-4);
+    d = campaign_decide(allreduce, ps, AT(seconds_to_target_s)); /* 6 and 5 s */
+    assert_int_equal(d.verdict, VERDICT_FIRST_HIGHER);
+    d = campaign_decide(allreduce, &c.point[0], AT(seconds_to_target_s)); /* one never got there */
+    assert_int_equal(d.verdict, VERDICT_CANNOT_TELL);
+    assert_true(isnan(d.ratio) && isnan(d.ratio_low) && isnan(d.ratio_high));
+    campaign_close(&c);
+}
+
+static void cores_shared_by_a_point(void **state)
+{
+    static const struct {
+        int n_workers, n_servers, n_threads, n_cores;
+        bool oversubscribed, servers_share;
+    } cases[] = {
+        { 2, 0, 1, 2, false, false }, { 3, 0, 1, 2, true, false }, { 2, 1, 1, 2, false, true },
+        { 2, 1, 1, 3, false, false }, { 2, 1, 2, 4, false, true }, { 2, 1, 2, 3, true, false },
+        { 1, 2, 2, 3, false, true },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct point p = { .n_workers = cases[i].n_workers, .n_servers = cases[i].n_servers };
+        point_mark_shared_cores(&p, cases[i].n_threads, cases[i].n_cores);
+        assert_int_equal(p.oversubscribed, cases[i].oversubscribed);
+        assert_int_equal(p.servers_share, cases[i].servers_share);
+    }
+}
+
+/* Under a launcher the records tell how many hosts there are: two ranks on each, in the kit. */
+static void cores_of_all_hosts_count(void **state)
+{
+    const long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
+    const struct made_point wide = { "lenet", "none", 4, 0, 1, 1000, 1, NAN, 1 };
+
+    for (int fits = 0; fits < 2; fits++) {
+        struct campaign c;
+        made_open(&c, *state, NULL, 0, false);
+        struct point *p;
+        assert_int_equal(campaign_add(&c, &p), RC_OK);
+        c.is_launched = true;
+        p->n_workers = 4;
+        c.n_threads = (int)(2 * n_cores / 4 + !fits); /* 4 workers of them on 2 hosts */
+        if (fits && c.n_threads == 0)
+            c.n_threads = 1;
+        made_launch(&c, p, &wide, 0);
+        assert_int_equal(p->oversubscribed, 4 * c.n_threads > 2 * n_cores);
+        campaign_close(&c);
+    }
+}
+
+/* <date>-name, then <date>-name-2; nothing stays of one that was not committed. */
+static void folders_of_campaigns(void **state)
+{
+    struct kit *k = *state;
+    struct campaign first = { .n_launches_wanted = 1 }, second = { .n_launches_wanted = 1 };
+    char first_dir[512];
+    struct stat about;
+
+    assert_int_equal(campaign_open(&first, k->dir, "x"), RC_OK);
+    assert_int_equal(campaign_open(&second, k->dir, "x"), RC_OK);
+    snprintf(first_dir, sizeof first_dir, "%s", first.dir);
+    assert_int_equal(strlen(first_dir), strlen(k->dir) + strlen("/2000-12-31-x"));
+    assert_string_equal(first_dir + strlen(first_dir) - 2, "-x");
+    assert_memory_equal(second.dir, first_dir, strlen(first_dir));
+    assert_string_equal(second.dir + strlen(first_dir), "-2");
+    campaign_close(&first);
+    campaign_close(&second);
+    assert_int_not_equal(stat(first_dir, &about), 0);
+    assert_int_equal(kit_count_files(k), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        MADE_TEST(a_summary_is_read_key_by_key),
+        MADE_TEST(a_curve_is_of_the_first_launch),
+        MADE_TEST(runs_hold_every_record),
+        MADE_TEST(a_launch_without_a_summary_is_none),
+        MADE_TEST(means_of_launches),
+        MADE_TEST(efficiency_of_every_mode),
+        MADE_TEST(points_are_found),
+        MADE_TEST(decisions_have_a_direction),
+        cmocka_unit_test(cores_shared_by_a_point),
+        MADE_TEST(cores_of_all_hosts_count),
+        MADE_TEST(folders_of_campaigns),
+    };
+
+    return cmocka_run_group_tests_name("campaign", tests, NULL, NULL);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * campaign_test_kit.h - campaigns of made-up launches, for the tests of what is computed from them.
+ *
+ * The launches of a point are spread around round figures: throughputs and seconds to the target are base / spread,
+ * base, base x spread (their geometric mean is base, their arithmetic mean is not); every other member is 0.5, 1 and
+ * 1.5 x base (their arithmetic mean is base, their geometric mean is not).
+ */
+#ifndef HARNESS_VERBS_CAMPAIGN_TEST_KIT_H
+#define HARNESS_VERBS_CAMPAIGN_TEST_KIT_H
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "harness/report/report_test_kit.h"
+#include "harness/verbs/campaign.h"
+
+enum { MADE_LAUNCHES = 3, MADE_STEPS = 3, MADE_CORES = 2 };
+
+struct made_point {
+    const char *model, *mode;
+    int n_workers, n_servers, n_launches;
+    double samples_per_s, spread;
+    double target_s; /* NaN: the target loss was not reached */
+    double unit;     /* of everything else; different in each point, so that none is taken for another's */
+};
+
+/* A JSON number, null for NaN; %.17g, as records have it. */
+static inline void made_number(FILE *to, const char *key, double value)
+{
+    if (isnan(value))
+        fprintf(to, ",\"%s\":null", key);
+    else
+        fprintf(to, ",\"%s\":%.17g", key, value);
+}
+
+/* Of an operation of no server or exchange: null. */
+static inline double made_if(bool applies, double value)
+{
+    return applies ? value : NAN;
+}
+
+static inline void made_summary(FILE *to, const struct made_point *m, int launch)
+{
+    const double spread = pow(m->spread, launch - 1), share = 0.5 * (1 + launch), unit = m->unit;
+    const double rate = m->samples_per_s * (m->n_launches == 1 ? 1 : spread);
+    const bool is_ps = m->n_servers > 0;
+
+    fprintf(to, "{\"kind\":\"summary\",\"mode\":\"%s\",\"batch_per_worker_count\":%d", m->mode, 32);
+    made_number(to, "throughput_samples_per_s", rate);
+    made_number(to, "throughput_low_samples_per_s", rate * 0.9);
+    made_number(to, "throughput_high_samples_per_s", rate * 1.2);
+    made_number(to, "efficiency_ratio", 0.123); /* of the launch against its own baseline: not what compare shows */
+    made_number(to, "bound_ratio", share * (0.5 + unit / 100));
+    made_number(to, "compute_s", share * (100 + unit) * 1e-6);
+    made_number(to, "wait_s", share * (20 + unit) * 1e-6);
+    made_number(to, "wire_s", share * (30 + unit) * 1e-6);
+    made_number(to, "server_s", made_if(is_ps, share * (40 + unit) * 1e-6));
+    made_number(to, "apply_s", share * (50 + unit) * 1e-6);
+    made_number(to, "loss_last", share * (0.1 + unit / 100));
+    made_number(to, "accuracy_ratio", share * (0.6 + unit / 100));
+    made_number(to, "staleness_mean_count", made_if(is_ps, share * (1 + unit / 10)));
+    made_number(to, "staleness_max_count", made_if(is_ps, 3));
+    made_number(to, "seconds_to_target_loss_s", m->target_s * (m->n_launches == 1 ? 1 : spread));
+    fprintf(to, "}\n");
+}
+
+/* Steps r = 1, 2, 3 end after r x unit seconds (launch 0; ten times as long in launch 1, ...), after r x 32 samples of
+ * each worker, with a loss of 1 / (r x unit). */
+static inline void made_steps(FILE *to, const struct made_point *m, int launch, bool is_virtual)
+{
+    for (int r = 1; r <= MADE_STEPS; r++) {
+        const double seconds = r * m->unit * pow(10, launch);
+        fprintf(to, "{\"kind\":\"step\",\"step_index\":%d,\"samples_count\":%d", r - 1, r * 32 * m->n_workers);
+        made_number(to, "loss", 1 / (r * m->unit));
+        made_number(to, "wall_s", is_virtual ? NAN : seconds);
+        made_number(to, "virtual_s", is_virtual ? seconds : NAN);
+        fprintf(to, "}\n");
+    }
+}
+
+/* Write the records of one launch to a file and let the campaign take them. */
+static inline void made_launch(struct campaign *c, struct point *p, const struct made_point *m, int launch)
+{
+    char path[600];
+
+    snprintf(path, sizeof path, "%s/.launch.jsonl", c->dir);
+    FILE *to = fopen(path, "w");
+    assert_non_null(to);
+    fprintf(to, "{\"kind\":\"manifest\",\"program\":\"made up\"}\n");
+    made_steps(to, m, launch, c->is_virtual);
+    for (int rank = 0; rank < m->n_workers + m->n_servers; rank++)
+        fprintf(to, "{\"kind\":\"rank\",\"rank\":%d,\"role\":\"%s\",\"host\":\"host%d\"}\n", rank,
+                rank < m->n_workers ? "worker" : "server", rank / 2);
+    made_summary(to, m, launch);
+    assert_int_equal(fclose(to), 0);
+    assert_int_equal(campaign_take(c, p, path), RC_OK);
+}
+
+/* A campaign in the kit's folder. In sim a point has one launch. */
+static inline void made_open(struct campaign *c, struct kit *k, const struct made_point *point, size_t n_points,
+                             bool is_virtual)
+{
+    char path[600];
+
+    *c = (struct campaign){ .n_threads = 1, .n_launches_wanted = MADE_LAUNCHES, .is_virtual = is_virtual };
+    snprintf(c->dir, sizeof c->dir, "%s", k->dir);
+    snprintf(c->cluster_name, sizeof c->cluster_name, "a cluster");
+    snprintf(path, sizeof path, "%s/runs.jsonl", k->dir);
+    assert_true(kit_write(k, "not-empty", "")); /* so that the folder outlives the campaign */
+    assert_int_equal(atomic_file_open(&c->runs, path), RC_OK);
+    for (size_t i = 0; i < n_points; i++) {
+        const struct made_point *m = &point[i];
+        struct point *p;
+        assert_int_equal(campaign_add(c, &p), RC_OK);
+        snprintf(p->model, sizeof p->model, "%s", m->model);
+        snprintf(p->mode, sizeof p->mode, "%s", m->mode);
+        p->n_workers = m->n_workers;
+        p->n_servers = m->n_servers;
+        if (!is_virtual)
+            point_mark_shared_cores(p, 1, MADE_CORES);
+        for (int launch = 0; launch < m->n_launches; launch++)
+            made_launch(c, p, m, launch);
+    }
+}
+
+/* Two models; at 4 workers more workers than cores; ps has a server beside the workers; of the last point there is
+ * one launch only, and of the one before no throughput is known. */
+static const struct made_point MADE_CAMPAIGN[] = {
+    { "lenet", "none", 2, 0, 3, 2500, 1.01, NAN, 1 },    { "lenet", "single", 1, 0, 3, 1250, 1.25, 8, 2 },
+    { "lenet", "ps", 2, 1, 3, 1800, 1.01, 5, 3 },        { "lenet", "ps", 4, 1, 3, 1625, 1.01, 4, 4 },
+    { "lenet", "allreduce", 2, 0, 3, 2125, 1.01, 6, 5 }, { "linear", "single", 1, 0, 3, 4e6, 1.01, NAN, 6 },
+    { "linear", "ps", 2, 1, 3, NAN, 1.01, NAN, 7 },      { "linear", "allreduce", 2, 0, 1, 6e6, 1, 0.5, 8 },
+};
+enum { MADE_POINTS = sizeof MADE_CAMPAIGN / sizeof *MADE_CAMPAIGN };
+
+/* A folder of one's own for each test. */
+static inline int made_set_up(void **state)
+{
+    static struct kit kit;
+
+    return kit_open(&kit) ? (*state = &kit, 0) : -1;
+}
+
+static inline int made_tear_down(void **state)
+{
+    kit_close(*state);
+    return 0;
+}
+
+#define MADE_TEST(f) cmocka_unit_test_setup_teardown(f, made_set_up, made_tear_down)
+
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * compare_charts_test.c - every column of every table that a campaign writes, and what gnuplot is asked to draw.
+ *
+ * gnuplot is a script here that notes how it was called: what it draws from such tables is chart_values_test.c's.
+ */
+#include <sys/stat.h>
+#include <sys/utsname.h>
+
+#include "harness/verbs/campaign_test_kit.h"
+#include "harness/world/cores.h"
+
+static const char GNUPLOT[] =
+    "#!/bin/sh\n"
+    "[ \"$1\" = --version ] && exit 0\n"
+    "eval \"$2\"\n" /* the assignments read as those of a shell */
+    "printf '%s %s %s %s|%s|%s|%s|%s\\n' \"${3##*/}\" \"${data##*/}\" \"$format\" \"${out##*/}\" \"$model\" \"$batch\" "
+    "\"$machine\" \"$launches\" >>\"${0%/*}/calls\"\n"
+    "printf '%0300d' 0 >\"$out\"\n";
+
+/* campaign_draw() with a PATH that holds the kit's folder only. */
+static enum rc draw(struct kit *k, const struct campaign *c, bool with_gnuplot)
+{
+    const char *path = getenv("PATH");
+    char saved[4096];
+
+    snprintf(saved, sizeof saved, "%s", path ? path : "");
+    if (with_gnuplot) {
+        assert_true(kit_write(k, "gnuplot", GNUPLOT));
+        assert_int_equal(chmod(kit_path(k, "gnuplot"), 0700), 0);
+    }
+    setenv("PATH", k->dir, 1);
+    const enum rc rc = campaign_draw(c);
+    setenv("PATH", saved, 1);
+    return rc;
+}
+
+static bool same_field(const char *text, const char *expected)
+{
+    char *text_end, *expected_end;
+    const double value = strtod(text, &text_end), wanted = strtod(expected, &expected_end);
+
+    if (strcmp(text, expected) == 0)
+        return true;
+    return *text_end == '\0' && *expected_end == '\0' && fabs(value - wanted) <= 1e-4 * fabs(wanted);
+}
+
+/* Field by field; numbers to four digits, which is how exact Student's t is said to be. */
+static void check_sheet(struct kit *k, const char *name, const char *expected)
+{
+    char text[4000], wanted[4000], *line_rest = text, *wanted_rest = wanted;
+    const char *read = kit_read(k, name);
+
+    if (!read)
+        fail_msg("%s was not written", name);
+    snprintf(text, sizeof text, "%s", read ? read : "");
+    snprintf(wanted, sizeof wanted, "%s", expected);
+    for (int row = 0; *line_rest || *wanted_rest; row++) {
+        char *fields = strsep(&line_rest, "\n"), *wanted_fields = strsep(&wanted_rest, "\n");
+        if (!line_rest || !wanted_rest)
+            fail_msg("%s: row %d: rows are missing, or too many, or without an end", name, row);
+        for (int column = 0; fields || wanted_fields; column++) {
+            const char *field = strsep(&fields, "\t"), *wanted_field = strsep(&wanted_fields, "\t");
+            if (!field || !wanted_field || !same_field(field, wanted_field))
+                fail_msg("%s: row %d, column %d is %s, not %s", name, row, column, field ? field : "missing",
+                         wanted_field ? wanted_field : "expected");
+        }
+    }
+}
+
+#define SCALING "mode\tworkers\tmean\tlow\thigh\toversubscribed\n"
+#define COST "mode\tworkers\tcompute_us\twait_us\twire_us\tserver_us\tapply_us\toversubscribed\n"
+#define LOSS "mode\tworkers\tseconds\tsamples\tloss\n"
+
+static const struct {
+    const char *name, *text;
+} SHEETS[] = {
+    { "throughput-lenet.tsv", SCALING "none\t2\t2500\t2438.9625\t2562.5650\t0\n"
+                                      "single\t1\t1250\t718.07895\t2175.9446\t0\n"
+                                      "ps\t2\t1800\t1756.0530\t1845.0468\t0\n"
+                                      "ps\t4\t1625\t1585.3256\t1665.6673\t1\n"
+                                      "allreduce\t2\t2125\t2073.1181\t2178.1803\t0\n" },
+    { "throughput-linear.tsv", SCALING "single\t1\t4e6\t3902339.98\t4100104.06\t0\n"
+                                       "ps\t2\tnan\tnan\tnan\t0\n"
+                                       "allreduce\t2\t6e6\t5.4e6\t7.2e6\t0\n" },
+    { "efficiency-lenet.tsv", SCALING "none\t2\t1\t0.5753543\t1.7380595\t0\n"
+                                      "single\t1\t1\tnan\tnan\t0\n"
+                                      "ps\t2\t0.72\t0.4142551\t1.2514028\t0\n"
+                                      "ps\t4\t0.325\t0.1869901\t0.5648693\t1\n"
+                                      "allreduce\t2\t0.85\t0.4890512\t1.4773506\t0\n" },
+    { "efficiency-linear.tsv", SCALING "single\t1\t1\tnan\tnan\t0\n"
+                                       "allreduce\t2\t0.75\tnan\tnan\t0\n" },
+    { "cost-lenet.tsv", COST "none\t2\t101\t21\t31\tnan\t51\t0\n"
+                             "single\t1\t102\t22\t32\tnan\t52\t0\n"
+                             "ps\t2\t103\t23\t33\t43\t53\t0\n"
+                             "ps\t4\t104\t24\t34\t44\t54\t1\n"
+                             "allreduce\t2\t105\t25\t35\tnan\t55\t0\n" },
+    { "cost-linear.tsv", COST "single\t1\t106\t26\t36\tnan\t56\t0\n"
+                              "ps\t2\t107\t27\t37\t47\t57\t0\n"
+                              "allreduce\t2\t54\t14\t19\tnan\t29\t0\n" },
+    /* of ps the point at 2 workers: at 4 they share cores */
+    { "loss-lenet.tsv", LOSS "none\t2\t1\t64\t1\nnone\t2\t2\t128\t0.5\nnone\t2\t3\t192\t0.3333333\n"
+                             "single\t1\t2\t32\t0.5\nsingle\t1\t4\t64\t0.25\nsingle\t1\t6\t96\t0.1666667\n"
+                             "ps\t2\t3\t64\t0.3333333\nps\t2\t6\t128\t0.1666667\nps\t2\t9\t192\t0.1111111\n"
+                             "allreduce\t2\t5\t64\t0.2\nallreduce\t2\t10\t128\t0.1\n"
+                             "allreduce\t2\t15\t192\t0.0666667\n" },
+    { "loss-linear.tsv", LOSS "single\t1\t6\t32\t0.1666667\nsingle\t1\t12\t64\t0.0833333\n"
+                              "single\t1\t18\t96\t0.0555556\n"
+                              "ps\t2\t7\t64\t0.1428571\nps\t2\t14\t128\t0.0714286\nps\t2\t21\t192\t0.0476190\n"
+                              "allreduce\t2\t8\t64\t0.125\nallreduce\t2\t16\t128\t0.0625\n"
+                              "allreduce\t2\t24\t192\t0.0416667\n" },
+};
+
+static void every_column_of_every_sheet(void **state)
+{
+    struct campaign c;
+
+    made_open(&c, *state, MADE_CAMPAIGN, MADE_POINTS, false);
+    assert_int_equal(draw(*state, &c, false), RC_UNSUPPORTED); /* no gnuplot: the data is written all the same */
+    assert_non_null(strstr(rc_message(), c.dir));
+    for (size_t i = 0; i < sizeof SHEETS / sizeof *SHEETS; i++)
+        check_sheet(*state, SHEETS[i].name, SHEETS[i].text);
+    campaign_close(&c);
+}
+
+/* No efficiency without a launch of `single`, no loss where nothing was computed, no row of a point without launches.
+ */
+static void sheets_that_would_be_empty(void **state)
+{
+    static const struct made_point point[] = {
+        { "replay", "single", 1, 0, 0, 1000, 1, NAN, 1 },
+        { "replay", "ps", 2, 1, 1, 1000, 1, NAN, NAN }, /* a unit of NaN: all but throughput is null */
+        { "replay", "allreduce", 2, 0, 0, 1000, 1, NAN, 3 },
+    };
+    struct kit *k = *state;
+    struct campaign c;
+
+    made_open(&c, k, point, 3, false);
+    assert_int_equal(draw(k, &c, false), RC_UNSUPPORTED);
+    check_sheet(k, "throughput-replay.tsv", SCALING "ps\t2\t1000\t900\t1200\t0\n");
+    check_sheet(k, "cost-replay.tsv", COST "ps\t2\tnan\tnan\tnan\tnan\tnan\t0\n");
+    assert_null(kit_read(k, "efficiency-replay.tsv"));
+    assert_null(kit_read(k, "loss-replay.tsv"));
+    campaign_close(&c);
+}
+
+static int n_lines(const char *text)
+{
+    int n = 0;
+
+    for (; *text; text++)
+        n += *text == '\n';
+    return n;
+}
+
+/* Each sheet by the script of its name, with what the title tells. */
+static void gnuplot_is_asked_for_each_sheet(void **state)
+{
+    static const char *const script[] = { "throughput", "efficiency", "loss", "cost" };
+    static const char *const model[] = { "lenet", "linear" };
+    static const char *const format[] = { "svg", "png" };
+    struct kit *k = *state;
+    struct utsname about;
+    struct campaign c;
+    char line[400];
+
+    made_open(&c, k, MADE_CAMPAIGN, MADE_POINTS, false);
+    assert_int_equal(draw(k, &c, true), RC_OK);
+    assert_int_equal(uname(&about), 0);
+    const char *calls = kit_read(k, "calls");
+    assert_non_null(calls);
+    for (int s = 0; s < 4; s++)
+        for (int m = 0; m < 2; m++)
+            for (int f = 0; f < 2; f++) {
+                snprintf(line, sizeof line, "%s.gp %s-%s.tsv %s .%s-%s.%s.part|%s|32|%d cores, %s|3\n", script[s],
+                         script[s], model[m], format[f], script[s], model[m], format[f], model[m],
+                         cores_allowed_count(), about.machine);
+                if (!strstr(calls, line))
+                    fail_msg("expected: %sgnuplot was called:\n%s", line, calls);
+            }
+    assert_int_equal(n_lines(calls), 4 * 2 * 2);
+    assert_non_null(kit_read(k, "cost-linear.svg"));
+    assert_non_null(kit_read(k, "cost-linear.png"));
+    campaign_close(&c);
+}
+
+/* In sim the title tells the cluster, and nothing of this machine. */
+static void a_simulated_campaign_names_its_cluster(void **state)
+{
+    static const struct made_point point = { "lenet", "single", 1, 0, 1, 1000, 1, NAN, 1 };
+    struct kit *k = *state;
+    struct campaign c;
+
+    made_open(&c, k, &point, 1, true);
+    assert_int_equal(draw(k, &c, true), RC_OK);
+    const char *calls = kit_read(k, "calls");
+    assert_non_null(strstr(calls, "loss.gp loss-lenet.tsv svg .loss-lenet.svg.part|lenet|32|simulated cluster a "
+                                  "cluster|1\n"));
+    assert_int_equal(n_lines(calls), 4 * 2);
+    check_sheet(k, "loss-lenet.tsv", LOSS "single\t1\t1\t32\t1\nsingle\t1\t2\t64\t0.5\nsingle\t1\t3\t96\t0.3333333\n");
+    campaign_close(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        MADE_TEST(every_column_of_every_sheet),
+        MADE_TEST(sheets_that_would_be_empty),
+        MADE_TEST(gnuplot_is_asked_for_each_sheet),
+        MADE_TEST(a_simulated_campaign_names_its_cluster),
+    };
+
+    return cmocka_run_group_tests_name("compare_charts", tests, NULL, NULL);
+}
