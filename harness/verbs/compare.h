@@ -44,6 +44,8 @@ enum rc compare_plan(struct comparison *c) MUST_CHECK;
  * points.
  */
 enum rc compare_choose_steps(struct comparison *c) MUST_CHECK;
+/* The part of it that measures nothing; gemm_flops_per_s: of one thread. Cannot fail. */
+void compare_set_steps(struct comparison *c, double gemm_flops_per_s);
 /* Resolve every launch without running it, so that bad input is found before work begins. */
 enum rc compare_check(struct comparison *c) MUST_CHECK;
 /* Launch all points in turns; w NULL: each launch is a process; else it runs in a part of w. Results go to

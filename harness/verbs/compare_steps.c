@@ -65,6 +65,37 @@ static double affordable_steps(const struct comparison *c, double step_s)
     return c->opts.budget_s / n_launches / step_s - PROBE_STEPS;
 }
 
+/* The longest step of the points of a model. */
+static double slowest_step_seconds(const struct comparison *c, const char *model, double flops_per_s)
+{
+    double slowest_s = 0;
+
+    for (size_t i = 0; i < c->campaign.n_points; i++) {
+        const struct point *p = &c->campaign.point[i];
+        if (strcmp(p->model, model) == 0 && step_seconds(c, p, flops_per_s) > slowest_s)
+            slowest_s = step_seconds(c, p, flops_per_s);
+    }
+    return slowest_s;
+}
+
+void compare_set_steps(struct comparison *c, double flops_per_s)
+{
+    for (size_t i = 0; i < c->campaign.n_points; i++) {
+        struct point *p = &c->campaign.point[i];
+        if (c->opts.train.steps > 0) {
+            p->n_steps = c->opts.train.steps;
+            continue;
+        }
+        const double slowest_s = slowest_step_seconds(c, p->model, flops_per_s);
+        p->n_steps = p->default_steps;
+        if (slowest_s > SLOW_S && affordable_steps(c, slowest_s) < (double)p->n_steps) {
+            const double n_steps = affordable_steps(c, slowest_s);
+            p->over_budget = n_steps < MIN_STEPS;
+            p->n_steps = p->over_budget ? MIN_STEPS : (uint64_t)n_steps;
+        }
+    }
+}
+
 enum rc compare_choose_steps(struct comparison *c)
 {
     double flops_per_s = 0;
@@ -72,20 +103,7 @@ enum rc compare_choose_steps(struct comparison *c)
 
     if (c->opts.train.steps == 0)
         TRY(gemm_flops_per_s(&flops_per_s));
-    for (size_t i = 0; i < c->campaign.n_points; i++) {
-        struct point *p = &c->campaign.point[i];
-        double slowest_s = 0;
-        for (size_t k = 0; k < c->campaign.n_points && c->opts.train.steps == 0; k++)
-            if (strcmp(c->campaign.point[k].model, p->model) == 0 &&
-                step_seconds(c, &c->campaign.point[k], flops_per_s) > slowest_s)
-                slowest_s = step_seconds(c, &c->campaign.point[k], flops_per_s);
-        p->n_steps = c->opts.train.steps ? c->opts.train.steps : p->default_steps;
-        if (slowest_s > SLOW_S && affordable_steps(c, slowest_s) < (double)p->n_steps) {
-            const double n_steps = affordable_steps(c, slowest_s);
-            p->over_budget = n_steps < MIN_STEPS;
-            p->n_steps = p->over_budget ? MIN_STEPS : (uint64_t)n_steps;
-        }
-    }
+    compare_set_steps(c, flops_per_s);
 out:
     return rc;
 }

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * compare_launch_test.c - what each launch is told, in which order, and what becomes of one that fails.
+ *
+ * The program that is launched is a script: it notes its arguments, and its n-th launch trains 100 n samples/s. While
+ * there is a file `fails`, launches whose arguments hold its text end with exit code 3, after their records.
+ */
+#include <sys/stat.h>
+
+#include "harness/verbs/compare_test_kit.h"
+
+static const char PROGRAM[] =
+    "#!/bin/sh\n"
+    "dir=${0%/*}\n"
+    "echo \"$*\" >>\"$dir/calls\"\n"
+    "n=0; while read -r line; do n=$((n + 1)); done <\"$dir/calls\"\n"
+    "for word; do case $word in --out=*) out=${word#--out=} ;; esac; done\n"
+    "echo '{\"kind\":\"summary\",\"batch_per_worker_count\":8,\"throughput_samples_per_s\":'${n}00'}' >\"$out\"\n"
+    "[ -f \"$dir/fails\" ] || exit 0\n"
+    "read -r what <\"$dir/fails\"\n"
+    "case \"$*\" in *\"$what\"*) echo 'it broke' >&2; echo 'a second line' >&2; exit 3 ;; esac\n";
+
+static void launched_by_script(struct comparison *c, struct kit *k, char *words, const struct made_point *point,
+                               size_t n_points, uint64_t n_steps)
+{
+    struct campaign made;
+
+    kit_compare(c, words);
+    assert_true(kit_write(k, "program", PROGRAM));
+    assert_int_equal(chmod(kit_path(k, "program"), 0700), 0);
+    (void)unlink(kit_path(k, "calls"));
+    made_open(&made, k, point, n_points, c->campaign.is_virtual);
+    made.n_threads = c->campaign.n_threads;
+    for (size_t i = 0; i < n_points; i++)
+        made.point[i].n_steps = n_steps;
+    c->campaign = made;
+    snprintf(c->self_path, sizeof c->self_path, "%s", kit_path(k, "program"));
+    snprintf(c->launch_path, sizeof c->launch_path, "%s", kit_path(k, "launch"));
+    FILE *nowhere = fopen("/dev/null", "w");
+    assert_non_null(nowhere);
+    progress_init(&c->progress, nowhere, n_points * MADE_LAUNCHES, c->started_ns);
+}
+
+static void end(struct comparison *c)
+{
+    fclose(c->progress.to);
+    campaign_close(&c->campaign);
+}
+
+/* Points without launches so far. */
+static const struct made_point FOUR[] = {
+    { "linear", "none", 2, 0, 0, 0, 1, NAN, 1 },
+    { "lenet", "single", 1, 0, 0, 0, 1, NAN, 1 },
+    { "lenet", "ps", 2, 3, 0, 0, 1, NAN, 1 },
+    { "lenet", "allreduce", 4, 0, 0, 0, 1, NAN, 1 },
+};
+static const struct made_point SIMULATED[] = {
+    { "lenet", "allreduce", 4, 0, 0, 0, 1, NAN, 1 }, /* on its data set: computed, or its loss would be none */
+    { "resnet50", "ps", 4, 1, 0, 0, 1, NAN, 1 },     /* on synthetic images */
+};
+
+#define LINEAR_TARGET "--target-loss=0.10000000000000001"
+#define LENET_TARGET "--target-loss=0.20000000000000001"
+
+static const struct argument_case {
+    const char *train;
+    const struct made_point *point;
+    size_t n_points;
+    uint64_t n_steps;
+    const char *calls; /* without the last argument, --out=... */
+} CASES[] = {
+    { "--world=threads --seed=7 --batch=16 --threads=2", FOUR, 4, 1000,
+      "train --batch=16 --seed=7 --world=threads --model=linear --mode=none --workers=2 --compute=cpu --threads=2 "
+      "--steps=1000 " LINEAR_TARGET " --record-every=10\n"
+      "train --batch=16 --seed=7 --world=threads --model=lenet --mode=single --workers=1 --compute=cpu --threads=2 "
+      "--steps=1000 " LENET_TARGET " --record-every=10\n"
+      "train --batch=16 --seed=7 --world=threads --model=lenet --mode=ps --workers=2 --servers=3 --compute=cpu "
+      "--threads=2 --steps=1000 " LENET_TARGET " --record-every=10\n"
+      "train --batch=16 --seed=7 --world=threads --model=lenet --mode=allreduce --workers=4 --reducer=ring "
+      "--compute=cpu --threads=2 --steps=1000 " LENET_TARGET " --record-every=10\n" },
+    /* what exchanges is told of the transport; what is told of a target is told of one */
+    { "--world=threads --transport=zmq --reducer=root --target-loss=0.5", FOUR + 1, 3, 150,
+      "train --target-loss=0.5 --world=threads --model=lenet --mode=single --workers=1 --compute=cpu --threads=1 "
+      "--steps=150 --record-every=1\n"
+      "train --transport=zmq --target-loss=0.5 --world=threads --model=lenet --mode=ps --workers=2 --servers=3 "
+      "--compute=cpu --threads=1 --steps=150 --record-every=1\n"
+      "train --transport=zmq --target-loss=0.5 --world=threads --model=lenet --mode=allreduce --workers=4 "
+      "--reducer=root --compute=cpu --threads=1 --steps=150 --record-every=1\n" },
+    { "--world=sim --eval-samples=9", SIMULATED, 2, 6,
+      "train --eval-samples=9 --world=sim --model=lenet --mode=allreduce --workers=4 --reducer=ring --compute=cpu "
+      "--threads=1 --steps=6 " LENET_TARGET " --record-every=1\n"
+      "train --world=sim --model=resnet50 --mode=ps --workers=4 --servers=1 --compute=hollow --threads=1 --steps=6 "
+      "--record-every=1\n" },
+    { "--world=sim --compute=cpu", SIMULATED + 1, 1, 6,
+      "train --world=sim --model=resnet50 --mode=ps --workers=4 --servers=1 --compute=cpu --threads=1 --steps=6 "
+      "--target-loss=0 --record-every=1\n" },
+};
+
+static void what_each_launch_is_told(void **state)
+{
+    struct kit *k = *state;
+
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        struct comparison c;
+        char words[200], out[KIT_PATH_BYTES + 8], text[4000] = "";
+        snprintf(words, sizeof words, "%s", CASES[i].train);
+        launched_by_script(&c, k, words, CASES[i].point, CASES[i].n_points, CASES[i].n_steps);
+        c.campaign.n_launches_wanted = 1;
+        if (compare_launch_all(&c, NULL) != RC_OK)
+            fail_msg("case %zu: %s", i, rc_message());
+        snprintf(out, sizeof out, " --out=%s", kit_path(k, "launch"));
+        for (const char *at = kit_read(k, "calls"), *end_of_call; (end_of_call = strstr(at, out)) != NULL;
+             at = end_of_call + strlen(out))
+            snprintf(text + strlen(text), sizeof text - strlen(text), "%.*s", (int)(end_of_call - at), at);
+        snprintf(text + strlen(text), sizeof text - strlen(text), "\n");
+        assert_string_equal(text, CASES[i].calls);
+        end(&c);
+    }
+}
+
+/* Points take turns: launch n of all of them before launch n + 1 of any. */
+static void points_take_turns(void **state)
+{
+    static const struct {
+        double budget_s;
+        size_t n_wanted, n_expected;
+    } cases[] = { { 1e6, 3, 3 }, { 0, 3, 2 }, { 0, 1, 1 } }; /* two turns are always made, if so many are wanted */
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct comparison c;
+        char words[] = "--world=threads";
+        launched_by_script(&c, *state, words, FOUR, 2, 10);
+        c.opts.budget_s = cases[i].budget_s;
+        c.campaign.n_launches_wanted = cases[i].n_wanted;
+        assert_int_equal(compare_launch_all(&c, NULL), RC_OK);
+        assert_int_equal(c.campaign.n_launches_done, 2 * cases[i].n_expected);
+        for (size_t p = 0; p < 2; p++) {
+            assert_int_equal(c.campaign.point[p].n_launches, cases[i].n_expected);
+            for (size_t n = 0; n < cases[i].n_expected; n++)
+                assert_true(c.campaign.point[p].launch[n].throughput_samples_per_s == 100.0 * (double)(2 * n + p + 1));
+        }
+        end(&c);
+    }
+}
+
+/* Its records are not taken, though it left some; those before it stay; the error names it and its first line. */
+static void a_failed_launch_is_no_launch(void **state)
+{
+    struct kit *k = *state;
+    struct comparison c;
+    char words[] = "--world=threads";
+
+    assert_true(kit_write(k, "fails", "--mode=ps\n"));
+    launched_by_script(&c, k, words, FOUR + 1, 3, 10);
+    assert_int_equal(compare_launch_all(&c, NULL), RC_PEER);
+    assert_string_equal(rc_message(), "the launch of lenet ps, 2 workers ended with exit code 3: it broke");
+    assert_int_equal(c.campaign.point[0].n_launches, 1);
+    assert_int_equal(c.campaign.point[1].n_launches, 0);
+    assert_int_equal(c.campaign.point[2].n_launches, 0);
+    assert_int_equal(c.campaign.n_launches_done, 1);
+    assert_int_not_equal(access(kit_path(k, "launch"), F_OK), 0);
+    end(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        MADE_TEST(what_each_launch_is_told),
+        MADE_TEST(points_take_turns),
+        MADE_TEST(a_failed_launch_is_no_launch),
+    };
+
+    return cmocka_run_group_tests_name("compare_launch", tests, NULL, NULL);
+}
