@@ -48,13 +48,13 @@ static void cost_rows(FILE *to, const struct campaign *c, const struct point *p)
 /* Of each mode the largest point with a core for every worker. */
 static void loss_rows(FILE *to, const struct campaign *c, const struct point *p)
 {
-    const struct curve *v = &p->curve;
+    const struct curve *curve = &p->curve;
 
     if (p->n_workers != campaign_largest(c, p->model, p->mode, NULL))
         return;
-    for (size_t i = 0; i < v->n_points; i++)
-        fprintf(to, "%s\t%d\t%.17g\t%.17g\t%.17g\n", p->mode, p->n_workers, v->seconds[i], v->samples_count[i],
-                v->loss[i]);
+    for (size_t i = 0; i < curve->n_points; i++)
+        fprintf(to, "%s\t%d\t%.17g\t%.17g\t%.17g\n", p->mode, p->n_workers, curve->seconds[i], curve->samples_count[i],
+                curve->loss[i]);
 }
 
 static const struct sheet sheets[] = {

@@ -86,6 +86,12 @@ static const struct argument_case {
       "--compute=cpu --threads=1 --steps=150 --record-every=1\n"
       "train --transport=zmq --target-loss=0.5 --world=threads --model=lenet --mode=allreduce --workers=4 "
       "--reducer=root --compute=cpu --threads=1 --steps=150 --record-every=1\n" },
+    /* where no point exchanges, all are told of the transport: they refuse it */
+    { "--world=threads --transport=zmq", FOUR, 2, 150,
+      "train --transport=zmq --world=threads --model=linear --mode=none --workers=2 --compute=cpu --threads=1 "
+      "--steps=150 " LINEAR_TARGET " --record-every=1\n"
+      "train --transport=zmq --world=threads --model=lenet --mode=single --workers=1 --compute=cpu --threads=1 "
+      "--steps=150 " LENET_TARGET " --record-every=1\n" },
     { "--world=sim --eval-samples=9", SIMULATED, 2, 6,
       "train --eval-samples=9 --world=sim --model=lenet --mode=allreduce --workers=4 --reducer=ring --compute=cpu "
       "--threads=1 --steps=6 " LENET_TARGET " --record-every=1\n"

@@ -167,10 +167,10 @@ static void check_steps(const char *train, double budget_s, const struct step_ca
 static void steps_that_the_budget_allows(void **state)
 {
     static const struct step_case slow[] = {
-        { "a", 25e6, 0, 235, false },
-        { "a", 5e6, 0, 235, false }, /* 0.1 s, 0.02 s: the slowest of the model counts */
-        { "b", 5e6, 0, 400, false }, /* quick enough not to be asked */
-        { "c", 0, 0.2, 116, false }, /* recorded time */
+        { "a", 5e6, 0, 235, false },
+        { "a", 25e6, 0, 235, false }, /* 0.02 s, 0.1 s: the slowest of the model counts */
+        { "b", 5e6, 0, 400, false },  /* quick enough not to be asked */
+        { "c", 0, 0.2, 116, false },  /* recorded time */
     };
     static const struct step_case in_sim[] = { { "a", 25e6, 0, 400, false }, { "b", 50e6, 0, 236, false } };
     static const struct step_case hopeless[] = { { "a", 2.5e9, 0, 6, true }, { "b", 0, 0.01, 400, false } };
