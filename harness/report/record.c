@@ -176,35 +176,49 @@ static enum rc dump(const struct record *r, FILE *to, size_t flags)
     return RC_OK;
 }
 
+static void record_option(struct record *r, const char *key, const struct opt *o, const void *from)
+{
+    const char *member = (const char *)from + o->offset_bytes;
+    char value[1024];
+    double real;
+    uint64_t whole;
+    bool yes;
+
+    switch (o->type) {
+    case OPT_F64:
+        memcpy(&real, member, sizeof real);
+        record_f64(r, key, real);
+        break;
+    case OPT_U64:
+        memcpy(&whole, member, sizeof whole);
+        if (whole == UINT64_MAX || (whole == 0 && o->def[0] == '\0'))
+            record_null(r, key);
+        else
+            record_u64(r, key, whole);
+        break;
+    case OPT_BOOL:
+        memcpy(&yes, member, sizeof yes);
+        record_bool(r, key, yes);
+        break;
+    default:
+        opt_format(o, from, value, sizeof value);
+        record_text(r, key, value);
+    }
+}
+
 void record_options(struct record *r, const struct opt *table, const void *from)
 {
-    for (const struct opt *o = table; o->type != OPT_END; o++) {
-        const char *member = (const char *)from + o->offset_bytes;
-        char value[1024];
-        double real;
-        uint64_t whole;
-        bool yes;
+    for (const struct opt *o = table; o->type != OPT_END; o++)
+        record_option(r, o->name, o, from);
+}
 
-        switch (o->type) {
-        case OPT_F64:
-            memcpy(&real, member, sizeof real);
-            record_f64(r, o->name, real);
-            break;
-        case OPT_U64:
-            memcpy(&whole, member, sizeof whole);
-            if (whole == UINT64_MAX || (whole == 0 && o->def[0] == '\0'))
-                record_null(r, o->name);
-            else
-                record_u64(r, o->name, whole);
-            break;
-        case OPT_BOOL:
-            memcpy(&yes, member, sizeof yes);
-            record_bool(r, o->name, yes);
-            break;
-        default:
-            opt_format(o, from, value, sizeof value);
-            record_text(r, o->name, value);
-        }
+void record_module_options(struct record *r, const struct module *module, const void *from)
+{
+    char key[128];
+
+    for (const struct opt *o = module->options; from && o->type != OPT_END; o++) {
+        snprintf(key, sizeof key, "%s.%s", module->name, o->name);
+        record_option(r, key, o, from);
     }
 }
 

@@ -37,6 +37,8 @@ void record_child(struct record *r, const char *key, struct record **child);
 
 /* Every option of a table with its value in `from`: numbers as numbers, unset ones and UINT64_MAX null. */
 void record_options(struct record *r, const struct opt *table, const void *from);
+/* The same for the options of a module; keys are "NAME.OPTION", as they are spelled. from NULL: it has none. */
+void record_module_options(struct record *r, const struct module *module, const void *from);
 
 /* Start a file. path "-": standard output, written at commit; NULL: all is dropped.
  * RC_INVAL names path and the reason when it cannot be written there (checked now). */

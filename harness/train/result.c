@@ -152,6 +152,9 @@ static enum rc write_manifest(struct report *to, const struct train_job *job)
     TRY(record_open(&options, "options"));
     record_options(options, train_run_table, &job->opts);
     record_options(options, train_opt_table, &job->opts);
+    for (int k = 0; k < TRAIN_N_KINDS; k++)
+        if (job->used[k])
+            record_module_options(options, job->used[k], module_options(&job->opts.modules, train_kinds, job->used[k]));
     record_child(r, "options", &options);
     TRY(record_work(r, job));
     if (is_virtual(job)) {
