@@ -18,7 +18,7 @@
 #include "harness/world/world.h"
 
 struct compare_opts {
-    const char *model, *mode, *workers, *results, *name;
+    const char *model, *mode, *workers, *results, *name, *cost;
     uint64_t launches;
     double budget_s;
     bool charts;
@@ -30,7 +30,8 @@ struct comparison { /* in mpi every process has one; only rank 0's results are f
     uint64_t train_given; /* bit i: train_opt_table[i] was given by the user */
     struct launcher launcher;
     struct campaign campaign;
-    char self_path[512], launch_path[600];
+    char self_path[512], launch_path[600], cost_path[600]; /* the last two: of the launch under way */
+    struct world_cost cost;                                /* sim: of all launches */
     struct progress progress;
     uint64_t started_ns;
     bool stopped; /* by a signal: what was launched is told, the rest is not launched */

@@ -13,6 +13,7 @@
 
 #include "harness/train/train.h"
 #include "harness/verbs/compare.h"
+#include "harness/verbs/sim_cost.h"
 #include "harness/verbs/stop.h"
 #include "harness/world/child.h"
 #include "harness/world/wait.h"
@@ -138,6 +139,7 @@ static void add_point(struct arguments *a, const struct comparison *c, const str
         add(a, "--target-loss=%.17g", w->default_target_loss);
     add_whole(a, "record-every", p->n_steps / N_CURVE_POINTS > 1 ? p->n_steps / N_CURVE_POINTS : 1);
     add_text(a, "out", c->launch_path);
+    add_text(a, "cost", c->cost_path);
 }
 
 /* What `gradmark train` is told for one launch of p. */
@@ -166,14 +168,17 @@ out:
 /* Parse and resolve one launch as `gradmark train` would, without running it. */
 static enum rc prepare_launch(struct train_job *job, const struct arguments *a, int n_given_ranks)
 {
-    const char *out_path = NULL;
-    const struct opt out_table[] = { { "out", OPT_TEXT, 0, "", 0, 0, "FILE", NULL, "", NULL }, OPT_END_ };
+    struct paths {
+        const char *out, *cost;
+    } paths;
+    const struct opt out_table[] = { OPT_TEXT_(struct paths, out, "out", "", "FILE", ""),
+                                     OPT_TEXT_(struct paths, cost, "cost", "", "FILE", ""), OPT_END_ };
     struct train_opts opts;
     struct opt_group group[TRAIN_MAX_OPT_GROUPS + 1];
     enum rc rc;
 
     const int n_groups = train_opt_groups(group, &opts) + 1;
-    group[n_groups - 1] = (struct opt_group){ "output", out_table, (void *)&out_path, 0, NULL };
+    group[n_groups - 1] = (struct opt_group){ "output", out_table, &paths, 0, NULL };
     TRY(opt_parse(group, n_groups, train_opt_rules, TRAIN_N_OPT_RULES, a->n - 2, a->argv + 2));
     TRY(train_prepare(job, &opts, group, n_groups, n_given_ranks));
 out:
@@ -305,11 +310,15 @@ static enum rc launch(struct comparison *c, struct world *w, size_t turn, size_t
     c->stopped = !w && stop_wanted();
     if (root && (c->stopped || launched != RC_OK))
         (void)unlink(c->launch_path);
+    if (root && c->cost_path[0] && (c->stopped || launched != RC_OK))
+        (void)unlink(c->cost_path);
     if (c->stopped) /* the launch was ended too */
         return RC_OK;
     TRY(launched);
     if (root)
         TRY(campaign_take(&c->campaign, p, c->launch_path));
+    if (c->cost_path[0])
+        TRY(sim_cost_take(&c->cost, c->cost_path));
 out:
     return rc;
 }

@@ -6,6 +6,7 @@
 #include "harness/base/opt.h"
 #include "harness/report/manifest.h"
 #include "harness/verbs/compare.h"
+#include "harness/verbs/sim_cost.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/child.h"
 #include "harness/world/cores.h"
@@ -23,6 +24,8 @@ static const struct opt compare_table[] = {
              "begin no new turn of launches after this; 2 turns are always made; slow models get fewer steps"),
     OPT_TEXT_(struct compare_opts, results, "results", "results", "DIR", "folder for campaigns"),
     OPT_TEXT_(struct compare_opts, name, "name", "compare", "NAME", "of this campaign: DIR/<date>-NAME"),
+    OPT_TEXT_(struct compare_opts, cost, "cost", "", "FILE",
+              "write what all simulations cost, in messages and real seconds, as JSON; sim only"),
     OPT_BOOL_(struct compare_opts, charts, "charts", "true", "draw the charts"),
     OPT_END_,
 };
@@ -99,6 +102,8 @@ static enum rc finish(struct comparison *c, bool all_launched)
     if (c->opts.charts)
         TRY(campaign_draw(&c->campaign));
     printf("\nresults: %s\n", c->campaign.dir);
+    if (c->campaign.is_virtual)
+        TRY(sim_cost_write(stderr, "compare", c->opts.cost, &c->cost));
 out:
     return rc;
 }
@@ -175,12 +180,15 @@ static enum rc open_comparison(struct comparison *c, const struct verb_call *cal
         FAIL(RC_INVAL, "--name %s: is part of a folder's name and cannot hold a /; --results is the folder",
              c->opts.name);
     TRY(child_self_path(c->self_path, sizeof c->self_path));
+    TRY(sim_cost_check(c->opts.cost, c->opts.train.world, c->campaign.is_virtual));
     TRY(compare_plan(c));
     TRY(compare_check(c));
     TRY(compare_choose_steps(c));
     if (c->launcher.rank == 0) {
         TRY(campaign_open(&c->campaign, c->opts.results, c->opts.name));
         snprintf(c->launch_path, sizeof c->launch_path, "%s/.launch.jsonl", c->campaign.dir);
+        if (c->campaign.is_virtual)
+            snprintf(c->cost_path, sizeof c->cost_path, "%s/.launch_cost.json", c->campaign.dir);
     }
 out:
     return rc;

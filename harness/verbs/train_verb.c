@@ -5,18 +5,21 @@
 #include "harness/base/file.h"
 #include "harness/report/progress.h"
 #include "harness/train/train.h"
+#include "harness/verbs/sim_cost.h"
 #include "harness/verbs/train_report.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/wait.h"
 
 struct train_verb_opts {
     struct train_opts train;
-    const char *out;
+    const char *out, *cost;
     bool lines;
 };
 
 static const struct opt own_table[] = {
     OPT_TEXT_(struct train_verb_opts, out, "out", "", "FILE", "write records as JSON lines; - for standard output"),
+    OPT_TEXT_(struct train_verb_opts, cost, "cost", "", "FILE",
+              "write what the simulation cost, in messages and real seconds, as JSON; sim only"),
     OPT_BOOL_(struct train_verb_opts, lines, "lines", "true",
               "end with the lines Horovod's and tf_cnn_benchmarks' parsers read"),
     OPT_END_,
@@ -85,6 +88,7 @@ static enum rc train_run(struct verb_call *call)
     const struct launcher launcher = world_launcher();
     struct train_job job = { 0 };
     struct run run = { .job = &job };
+    struct world_cost cost = { 0 };
     struct report *to = NULL;
     struct progress progress;
     const struct train_watch watch = { show_step, &progress };
@@ -93,14 +97,20 @@ static enum rc train_run(struct verb_call *call)
     TRY(train_prepare(&job, &own->train, call->group, call->n_groups, launcher.name ? launcher.n_ranks : 0));
     if (own->out[0] && strcmp(own->out, job.opts.save) == 0)
         FAIL(RC_INVAL, "--save %s: is also --out; records and checkpoint need a file each", own->out);
+    const bool is_virtual = job.world->module.caps & WORLD_VIRTUAL_TIME;
+    if (own->cost[0] && (strcmp(own->cost, own->out) == 0 || strcmp(own->cost, job.opts.save) == 0))
+        FAIL(RC_INVAL, "--cost %s: is also %s; each needs a file of its own", own->cost,
+             strcmp(own->cost, own->out) == 0 ? "--out" : "--save");
+    TRY(sim_cost_check(own->cost, job.world->module.name, is_virtual));
     if (launcher.rank == 0) {
         TRY(check_writable(job.opts.save));
         TRY(check_writable(strcmp(own->out, "-") == 0 ? "" : own->out));
     }
     call->stage = STAGE_RUN;
-    const struct world_opts world = train_world_opts(&job);
+    struct world_opts world = train_world_opts(&job);
+    world.cost = &cost;
     progress_init(&progress, stderr, job.n_steps, wait_clock_ns());
-    if (progress.is_terminal && !(job.world->module.caps & WORLD_VIRTUAL_TIME))
+    if (progress.is_terminal && !is_virtual)
         job.watch = &watch;
     const enum rc ran = world_run(job.world, &world, job.n_ranks, body, &run);
     if (job.watch)
@@ -110,6 +120,8 @@ static enum rc train_run(struct verb_call *call)
         TRY(report_open(&to, own->out[0] ? own->out : NULL)); /* only now: a run that is killed leaves no litter */
         TRY(finish(to, own, &job, &run.result));
     }
+    if (is_virtual)
+        TRY(sim_cost_write(stderr, "train", own->cost, &cost));
 out:
     report_close(&to);
     train_result_free(&run.result);

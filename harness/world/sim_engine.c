@@ -64,6 +64,7 @@ struct engine {
     int n_live;        /* ranks not gone */
     int n_stuck;       /* of these: asleep for ever */
     int n_flying;      /* parcels */
+    uint64_t n_sent;   /* parcels, those that arrived included */
     sg_sem_t tick;     /* the timekeeper waits on it */
     uint64_t alarm_ns; /* until this time; SIM_NEVER: until rung */
     struct courier *idle, *hired;
@@ -302,6 +303,7 @@ enum rc sim_send(struct sim_rank *self, struct sim_rank *to, uint64_t n_bytes, s
     c->n_bytes = n_bytes;
     c->parcel = p;
     e->n_flying++;
+    e->n_sent++;
     if (is_new)
         start_actor("courier", self->host, HELPER_STACK_BYTES, courier_main, c);
     else
@@ -438,7 +440,7 @@ static void end_engine(struct engine *e)
     free(e->rank);
 }
 
-enum rc sim_run(const struct cluster *c, int n_ranks, sim_body_fn *body, void *arg)
+enum rc sim_run(uint64_t *n_sent, const struct cluster *c, int n_ranks, sim_body_fn *body, void *arg)
 {
     /* SimGrid's engine is global to the process, and so is whether it was used. */
     static atomic_flag used = ATOMIC_FLAG_INIT;
@@ -460,6 +462,7 @@ enum rc sim_run(const struct cluster *c, int n_ranks, sim_body_fn *body, void *a
     if (e.failed)
         rc = rc_raise(e.why, "rank %d: %s", e.failed_rank, e.message);
 out:
+    *n_sent = e.n_sent;
     if (e.rank)
         end_engine(&e);
     return rc;

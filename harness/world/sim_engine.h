@@ -36,9 +36,10 @@ enum { SIM_RANKS_MAX = CLUSTER_MAX_RANKS };
 typedef enum rc sim_body_fn(struct sim_rank *self, void *arg);
 
 /* Run body on n_ranks actors, rank r on host r / n_ranks_per_host. Returns when all have ended, with
- * the first failure as "rank R: ...". RC_INVAL: the ranks do not fit. RC_UNSUPPORTED: the second
- * call in this process, SimGrid being one engine a process. */
-enum rc sim_run(const struct cluster *c, int n_ranks, sim_body_fn *body, void *arg) MUST_CHECK;
+ * the first failure as "rank R: ...". *n_sent: parcels that sim_send() took, set in every case.
+ * RC_INVAL: the ranks do not fit. RC_UNSUPPORTED: the second call in this process, SimGrid being one
+ * engine a process. */
+enum rc sim_run(uint64_t *n_sent, const struct cluster *c, int n_ranks, sim_body_fn *body, void *arg) MUST_CHECK;
 
 int sim_number(const struct sim_rank *r); /* 0 <= number < n_ranks */
 struct sim_rank *sim_rank_at(const struct sim_rank *any, int number);

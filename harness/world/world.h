@@ -40,11 +40,18 @@ enum world_caps {
     WORLD_HAS_MPI = 1u << 3,       /* they are ranks of MPI_COMM_WORLD, and may call MPI */
 };
 
+/* What it took to compute a simulation, on the machine that did. */
+struct world_cost {
+    uint64_t n_messages; /* posted by ranks to ranks, arrived or not */
+    uint64_t real_ns;    /* from before the first rank began until after the last one ended */
+};
+
 struct world_opts {
     bool bind_cores;               /* give workers equal, disjoint cores where possible */
     int n_bound_ranks;             /* ranks 0 .. n_bound_ranks-1 get cores of their own; the
                                       others (parameter servers) float; 0: all ranks */
     const struct cluster *cluster; /* sim only; borrowed; NULL elsewhere */
+    struct world_cost *cost;       /* sim only: set when run() returns, whatever it returns; NULL: not asked */
 };
 
 struct world_ops {

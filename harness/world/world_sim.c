@@ -17,6 +17,7 @@
 
 #include "harness/world/cluster.h"
 #include "harness/world/sim_engine.h"
+#include "harness/world/wait.h"
 
 struct group;
 
@@ -328,6 +329,8 @@ static void fill_seats(struct group *g, const struct cluster *c)
 static enum rc sim_world_run(const struct world_opts *opts, int n_ranks, rank_main_fn *body, void *arg)
 {
     struct run_args run = { .body = body, .arg = arg };
+    const uint64_t started_ns = wait_clock_ns();
+    uint64_t n_sent = 0;
     struct cluster cluster;
     enum rc rc;
 
@@ -341,8 +344,10 @@ static enum rc sim_world_run(const struct world_opts *opts, int n_ranks, rank_ma
     if (!run.all)
         FAIL(RC_NOMEM, "world sim: no memory for %d ranks", n_ranks);
     fill_seats(run.all, &cluster);
-    TRY(sim_run(&cluster, n_ranks, rank_body, &run));
+    TRY(sim_run(&n_sent, &cluster, n_ranks, rank_body, &run));
 out:
+    if (opts && opts->cost)
+        *opts->cost = (struct world_cost){ n_sent, wait_clock_ns() - started_ns };
     free(run.all);
     return rc;
 }

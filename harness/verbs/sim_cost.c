@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sim_cost.c - see sim_cost.h. */
+#include "harness/verbs/sim_cost.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <unistd.h>
+
+#include "harness/base/file.h"
+#include "harness/report/record.h"
+
+enum rc sim_cost_check(const char *path, const char *world, bool is_virtual)
+{
+    struct atomic_file file = { 0 };
+    enum rc rc = RC_OK;
+
+    if (!path[0])
+        return RC_OK;
+    if (!is_virtual)
+        FAIL(RC_INVAL, "--cost %s: needs --world sim, but that is %s", path, world);
+    TRY(atomic_file_open(&file, path));
+out:
+    atomic_file_discard(&file);
+    return rc;
+}
+
+enum rc sim_cost_write(FILE *to, const char *verb, const char *path, const struct world_cost *cost)
+{
+    const double real_s = (double)cost->real_ns * 1e-9;
+    const double messages_per_s = cost->real_ns > 0 ? (double)cost->n_messages / real_s : NAN;
+    struct record *r = NULL;
+    enum rc rc = RC_OK;
+
+    if (path[0]) {
+        TRY(record_open(&r, "sim_cost"));
+        record_u64(r, "messages_count", cost->n_messages);
+        record_u64(r, "real_ns", cost->real_ns);
+        record_f64(r, "messages_per_s", messages_per_s);
+        TRY(record_write_file(r, path));
+    }
+    fprintf(to, "gradmark %s: simulated %llu messages in %.3g s: %.3g messages/s\n", verb,
+            (unsigned long long)cost->n_messages, real_s, messages_per_s);
+out:
+    record_close(&r);
+    return rc;
+}
+
+enum rc sim_cost_take(struct world_cost *sum, const char *path)
+{
+    json_t *file = json_load_file(path, 0, NULL);
+    json_int_t n_messages, real_ns;
+    enum rc rc = RC_OK;
+
+    if (!file || json_unpack(file, "{s:I, s:I}", "messages_count", &n_messages, "real_ns", &real_ns) != 0)
+        FAIL(RC_MISMATCH, "%s: the launch did not write its cost there", path);
+    sum->n_messages += (uint64_t)n_messages;
+    sum->real_ns += (uint64_t)real_ns;
+out:
+    json_decref(file);
+    (void)unlink(path);
+    return rc;
+}
