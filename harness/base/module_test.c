@@ -152,6 +152,10 @@ static void options_are_spelled_by_module_and_laid_out(void **state)
     assert_null(module_options(&copy, kinds, &green));
     assert_int_equal(parse(group, &n, &into, "--width=5"), RC_INVAL);
     says("the nearest is --tall.width");
+    assert_int_equal(parse(group, &n, &into, "--tall.width=100"), RC_INVAL);
+    assert_string_equal(rc_message(), "--tall.width 100: out of range, must be from 1 to 99");
+    assert_int_equal(parse(group, &n, &into, "--tall.width"), RC_INVAL);
+    assert_string_equal(rc_message(), "--tall.width: needs a value");
 }
 
 static void options_of_unused_modules_are_refused(void **state) /* U2 */

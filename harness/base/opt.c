@@ -85,7 +85,7 @@ const char *opt_default(const struct opt *o)
     return name ? name : "";
 }
 
-static enum rc check_choice(const struct opt *o, const char *value)
+static enum rc check_choice(const struct opt *o, const char *option, const char *value)
 {
     char choices[CHOICES_BYTES], text[MAX_CHOICES][MAX_NAME_BYTES];
     const char *name[MAX_CHOICES + 1] = { NULL };
@@ -96,30 +96,30 @@ static enum rc check_choice(const struct opt *o, const char *value)
     opt_choices(o, choices, sizeof choices);
     const char *nearest = text_nearest(value, name);
     if (nearest)
-        return rc_raise(RC_INVAL, "--%s %s: no such choice; the nearest is %s (of %s)", o->name, value, nearest,
+        return rc_raise(RC_INVAL, "--%s %s: no such choice; the nearest is %s (of %s)", option, value, nearest,
                         choices);
-    return rc_raise(RC_INVAL, "--%s %s: must be one of %s", o->name, value, choices);
+    return rc_raise(RC_INVAL, "--%s %s: must be one of %s", option, value, choices);
 }
 
-static enum rc check_u64(const struct opt *o, const char *text, uint64_t *out)
+static enum rc check_u64(const struct opt *o, const char *option, const char *text, uint64_t *out)
 {
     if (!text_to_u64(text, out))
-        return rc_raise(RC_INVAL, "--%s %s: must be a whole number from %.0f to %.0f", o->name, text, o->min, o->max);
+        return rc_raise(RC_INVAL, "--%s %s: must be a whole number from %.0f to %.0f", option, text, o->min, o->max);
     if ((double)*out < o->min || (double)*out > o->max)
-        return rc_raise(RC_INVAL, "--%s %s: out of range, must be from %.0f to %.0f", o->name, text, o->min, o->max);
+        return rc_raise(RC_INVAL, "--%s %s: out of range, must be from %.0f to %.0f", option, text, o->min, o->max);
     return RC_OK;
 }
 
-static enum rc check_f64(const struct opt *o, const char *text, double *out)
+static enum rc check_f64(const struct opt *o, const char *option, const char *text, double *out)
 {
     if (!text_to_f64(text, out))
-        return rc_raise(RC_INVAL, "--%s %s: must be a finite number from %g to %g", o->name, text, o->min, o->max);
+        return rc_raise(RC_INVAL, "--%s %s: must be a finite number from %g to %g", option, text, o->min, o->max);
     if (*out < o->min || *out > o->max)
-        return rc_raise(RC_INVAL, "--%s %s: out of range, must be from %g to %g", o->name, text, o->min, o->max);
+        return rc_raise(RC_INVAL, "--%s %s: out of range, must be from %g to %g", option, text, o->min, o->max);
     return RC_OK;
 }
 
-static enum rc check_list(const struct opt *o, const char *value)
+static enum rc check_list(const struct opt *o, const char *option, const char *value)
 {
     char element[MAX_NAME_BYTES];
     const char *rest = value;
@@ -129,38 +129,39 @@ static enum rc check_list(const struct opt *o, const char *value)
     if (value[0] == '\0')
         return RC_OK; /* an empty list: the default is worked out by the verb */
     while (rc == RC_OK && text_next(&rest, element, sizeof element))
-        rc = o->choices || o->kind ? check_choice(o, element) : check_u64(o, element, &number);
+        rc = o->choices || o->kind ? check_choice(o, option, element) : check_u64(o, option, element, &number);
     return rc;
 }
 
-static enum rc set_value(const struct opt *o, void *into, const char *value)
+static enum rc set_value(const struct opt_group *group, const struct opt *o, const char *value)
 {
-    char *member = (char *)into + o->offset_bytes;
+    char option[MAX_NAME_BYTES], *member = (char *)group->into + o->offset_bytes;
     enum rc rc = RC_OK;
     uint64_t whole = 0;
     double real = 0;
 
+    full_name(option, sizeof option, group, o);
     switch (o->type) {
     case OPT_U64:
-        TRY(check_u64(o, value, &whole));
+        TRY(check_u64(o, option, value, &whole));
         memcpy(member, &whole, sizeof whole);
         break;
     case OPT_F64:
-        TRY(check_f64(o, value, &real));
+        TRY(check_f64(o, option, value, &real));
         memcpy(member, &real, sizeof real);
         break;
     case OPT_BOOL:
         if (strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
-            FAIL(RC_INVAL, "--%s %s: must be true or false", o->name, value);
+            FAIL(RC_INVAL, "--%s %s: must be true or false", option, value);
         const bool yes = strcmp(value, "true") == 0;
         memcpy(member, &yes, sizeof yes);
         break;
     case OPT_CHOICE:
-        TRY(check_choice(o, value));
+        TRY(check_choice(o, option, value));
         memcpy(member, &value, sizeof value);
         break;
     case OPT_LIST:
-        TRY(check_list(o, value));
+        TRY(check_list(o, option, value));
         memcpy(member, &value, sizeof value);
         break;
     case OPT_TEXT:
@@ -193,7 +194,7 @@ static enum rc set_defaults(struct opt_group *group, int n_groups)
             if (opt_default(o)[0] == '\0' && (o->type == OPT_U64 || o->type == OPT_F64))
                 set_unset(o, group[g].into);
             else
-                TRY(set_value(o, group[g].into, opt_default(o)));
+                TRY(set_value(&group[g], o, opt_default(o)));
     }
 out:
     return rc;
@@ -202,7 +203,7 @@ out:
 /* One argument (and its value, taken from `next` when not after '='); *used_next tells. */
 static enum rc parse_one(struct opt_group *group, int n_groups, const char *arg, const char *next, bool *used_next)
 {
-    char name[MAX_NAME_BYTES];
+    char name[MAX_NAME_BYTES], full[MAX_NAME_BYTES];
     const char *value = strchr(arg, '=');
     const char *text = arg + 2;
     bool negated = false;
@@ -220,22 +221,23 @@ static enum rc parse_one(struct opt_group *group, int n_groups, const char *arg,
     }
     if (!f.opt)
         return unknown(group, n_groups, name);
+    full_name(full, sizeof full, f.group, f.opt);
     if (f.group->given >> f.index & 1)
-        return rc_raise(RC_INVAL, "--%s: given twice", f.opt->name);
+        return rc_raise(RC_INVAL, "--%s: given twice", full);
     f.group->given |= UINT64_C(1) << f.index;
     if (value && negated)
-        return rc_raise(RC_INVAL, "--%s: takes no value; --%s=true or --%s=false do", name, f.opt->name, f.opt->name);
+        return rc_raise(RC_INVAL, "--%s: takes no value; --%s=true or --%s=false do", name, full, full);
     if (value)
         value++;
     else if (f.opt->type == OPT_BOOL)
         value = negated ? "false" : "true";
     else {
         if (!next)
-            return rc_raise(RC_INVAL, "--%s: needs a value", f.opt->name);
+            return rc_raise(RC_INVAL, "--%s: needs a value", full);
         value = next;
         *used_next = true;
     }
-    return set_value(f.opt, f.group->into, value);
+    return set_value(f.group, f.opt, value);
 }
 
 static bool holds(const struct opt *o, const void *from, const char *wanted)
