@@ -22,7 +22,7 @@
 #include "harness/base/rc.h"
 #include "harness/base/segment.h"
 #include "harness/compute/compute.h"
-#include "models/network.h"
+#include "models/engine/network.h"
 
 struct dataset;
 struct network_def;

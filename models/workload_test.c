@@ -18,7 +18,7 @@
 #include "data/dataset.h"
 #include "harness/base/test_allocations.h"
 #include "harness/compute/compute.h"
-#include "models/training_suite_kit.h"
+#include "models/suite/network_fixture.h"
 #include "models/workload.h"
 
 enum { MAX_SEGMENTS = 600, GUARD = 16, B = 4, MAX_FAILURES = 40 };

@@ -4,7 +4,7 @@
 #define HARNESS_TRAIN_FILE_DATA_H
 
 #include "data/dataset.h"
-#include "models/network.h"
+#include "models/engine/network.h"
 
 /* *image_size, *classes: 0 becomes the file's. *out: the caller's, also after an error. RC_INVAL, RC_IO and whatever
  * dataset_open_path() gives: says --data, the path and what is wrong. */

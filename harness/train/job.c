@@ -8,7 +8,7 @@
 #include "harness/net/transport.h"
 #include "harness/train/job_work.h"
 #include "harness/train/train.h"
-#include "models/profile.h"
+#include "models/replay/profile.h"
 
 static enum rc resolve_mode(struct train_job *job)
 {

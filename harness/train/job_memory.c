@@ -7,7 +7,7 @@
 #include "harness/exchange/staging.h"
 #include "harness/train/fitting.h"
 #include "harness/train/job_work.h"
-#include "models/network_training.h"
+#include "models/engine/training.h"
 
 enum { N_BATCHES_MADE = 2 }; /* by the feed: this one and the next */
 

@@ -8,8 +8,8 @@
 #include "harness/base/text.h"
 #include "harness/net/transport.h"
 #include "harness/train/file_data.h"
-#include "models/network.h"
-#include "models/profile.h"
+#include "models/engine/network.h"
+#include "models/replay/profile.h"
 
 #ifndef GRADMARK_DATA_DIR
 #error "GRADMARK_DATA_DIR names the folder of the shipped data sets"

@@ -12,7 +12,7 @@
 #include "harness/train/resident.h"
 #include "harness/train/train.h"
 #include "harness/world/child.h"
-#include "models/network_training.h"
+#include "models/engine/training.h"
 
 /* A helper thread pays where a batch is worth more than waking it: below, making it takes some microseconds. */
 enum { PREFETCH_MIN_ELEMS = 1 << 16 };

@@ -9,7 +9,7 @@
 #include "harness/report/manifest.h"
 #include "harness/train/train.h"
 #include "harness/world/cores.h"
-#include "models/profile.h"
+#include "models/replay/profile.h"
 
 enum { N_TARGET_STEPS = 10, N_STALENESS_BINS = 1024 };
 

@@ -29,7 +29,7 @@
 #include <cmocka.h>
 
 #include "allreduce/reducer.h"
-#include "models/profile.h"
+#include "models/replay/profile.h"
 
 enum { US = 1000 };
 

@@ -17,7 +17,7 @@
 #include "harness/verbs/stop.h"
 #include "harness/world/child.h"
 #include "harness/world/wait.h"
-#include "models/profile.h"
+#include "models/replay/profile.h"
 
 enum { MAX_ARGS = 64, ARG_BYTES = 640, N_CURVE_POINTS = 100 };
 

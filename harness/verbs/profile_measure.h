@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 #include "data/dataset.h"
-#include "models/network_training.h"
-#include "models/profile.h"
+#include "models/engine/training.h"
+#include "models/replay/profile.h"
 
 struct measure_env { /* borrowed */
     const struct workload *workload;

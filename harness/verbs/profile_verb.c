@@ -14,7 +14,7 @@
 #include "harness/verbs/stop.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/cores.h"
-#include "models/published.h"
+#include "models/replay/published.h"
 
 #ifndef GRADMARK_PUBLISHED_RATES
 #error "GRADMARK_PUBLISHED_RATES names the table of published images/s"

@@ -8,7 +8,7 @@
 
 #include "harness/report/horovod.h"
 #include "harness/report/table.h"
-#include "models/profile.h"
+#include "models/replay/profile.h"
 
 static enum rc print_row(struct table *t, const char *name, const char *value)
 {

@@ -82,11 +82,11 @@ lint_done() {
     exit 0
 }
 
-# awk: is_test(path): test code (x_test.c, x_suite.h, suite_tools.c, x_mutants.c, x_fault.c),
-# which no product file may include and to which the rules on rooms and clocks do not apply.
+# awk: is_test(path): test code (x_test.c, x_suite.h, suite_tools.c, x_mutants.c, x_fault.c, and all of a folder
+# suite/), which no product file may include and to which the rules on rooms and clocks do not apply.
 awk_is_test='
 function is_test(path) {
-    return path ~ /[\/_](test|suite|mutant|mutants|fault|faults)(_[a-z0-9_]+)?\.(c|h|cu|cuh)$/
+    return path ~ /\/suite\// || path ~ /[\/_](test|suite|mutant|mutants|fault|faults)(_[a-z0-9_]+)?\.(c|h|cu|cuh)$/
 }'
 
 # awk: code(): $0 without comments, and with strings and characters emptied. Call it on every

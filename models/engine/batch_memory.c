@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* batch_memory.c - what a batch needs, asked before anything is taken. */
+#include <stdint.h>
+
+#include "models/engine/trainer.h"
+
+#define GIB (1024.0 * 1024.0 * 1024.0)
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+static enum rc plan_both(struct network_memory *out, struct program *train, struct program *infer,
+                         const struct network *n, size_t batch)
+{
+    const size_t params_bytes = n->n_params * sizeof(float), copies = train->n_steps > 0 ? 3 : 1;
+    enum rc rc;
+
+    TRY(program_plan(infer, batch));
+    if (train->n_steps > 0)
+        TRY(program_plan(train, batch));
+    *out = (struct network_memory){ .planned_bytes = larger(train->sums.planned_bytes, infer->sums.planned_bytes),
+                                    .unplanned_bytes = larger(train->sums.unplanned_bytes, infer->sums.unplanned_bytes),
+                                    .live_bytes = larger(train->sums.live_bytes, infer->sums.live_bytes),
+                                    .params_bytes = copies * params_bytes,
+                                    .state_bytes = n->n_state * sizeof(float) };
+out:
+    return rc;
+}
+
+/* What the training itself will take. Parameters, gradients and velocity are the caller's: whether there is room for
+ * them too it asks before, or has taken them already. */
+static size_t own_bytes(const struct network_memory *m)
+{
+    return m->planned_bytes + m->state_bytes;
+}
+
+/* The largest batch within available bytes; 0: none. */
+static enum rc fitting_batch(size_t *out, struct network_trainer *t, size_t available)
+{
+    size_t fits = 0, too_large = t->base.env.max_batch;
+    struct network_memory m;
+    enum rc rc = RC_OK;
+
+    while (too_large - fits > 1) {
+        const size_t batch = fits + (too_large - fits) / 2;
+        TRY(plan_both(&m, &t->train, &t->infer, t->network, batch));
+        if (own_bytes(&m) <= available)
+            fits = batch;
+        else
+            too_large = batch;
+    }
+    *out = fits;
+out:
+    return rc;
+}
+
+enum rc network_memory_plan(struct network_trainer *t)
+{
+    struct compute *c = t->base.env.compute;
+    size_t available = SIZE_MAX, fits;
+    enum rc rc;
+
+    TRY(plan_both(&t->sums, &t->train, &t->infer, t->network, t->base.env.max_batch));
+    if (c->ops->touches_memory)
+        available = c->ops->memory_available(c);
+    if (own_bytes(&t->sums) <= available)
+        return RC_OK;
+    TRY(fitting_batch(&fits, t, available));
+    if (fits == 0)
+        FAIL(RC_NOMEM, "model %s: batch %zu needs %.2f GiB, %.2f GiB are available; not even a batch of 1 fits",
+             t->network->name, t->base.env.max_batch, (double)own_bytes(&t->sums) / GIB, (double)available / GIB);
+    FAIL(RC_NOMEM, "model %s: batch %zu needs %.2f GiB, %.2f GiB are available; a batch of %zu fits", t->network->name,
+         t->base.env.max_batch, (double)own_bytes(&t->sums) / GIB, (double)available / GIB, fits);
+out:
+    return rc;
+}
+
+enum rc network_memory_needed(struct network_memory *out, const struct network *n, size_t batch, bool forward_only)
+{
+    struct program train = { 0 }, infer = { 0 };
+    enum rc rc;
+
+    TRY(program_open(&infer, n, false));
+    if (!forward_only)
+        TRY(program_open(&train, n, true));
+    TRY(plan_both(out, &train, &infer, n, batch));
+out:
+    program_close(&train);
+    program_close(&infer);
+    return rc;
+}

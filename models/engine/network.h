@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * network.h - a convolutional network as a table of nodes: what a reader checks against the paper.
+ *
+ * A node is a unit of the papers' tables, such as "3x3 conv, 64, stride 2, batch norm, relu". The table is
+ * in the order in which the tensors are published, which is also an order in which it can be computed:
+ * every node comes after its inputs.
+ *
+ * Invariants
+ *   Y1  The parameters lie in the order of the nodes; within a node: weight, then bias, or gamma, beta.
+ *       Each tensor is a segment.
+ *   Y2  Shapes, parameters and state follow from the table alone; nothing is computed here.
+ *   Y3  The output of a part of a concatenation is a slice of that concatenation's output (C, B, H, W), and
+ *       of no other.
+ */
+#ifndef MODELS_ENGINE_NETWORK_H
+#define MODELS_ENGINE_NETWORK_H
+
+#include "harness/compute/compute.h"
+#include "harness/exchange/sync_mode.h"
+
+enum node_kind {
+    NODE_CONV, /* convolution or dense, [bias | batch norm], [add], [relu] */
+    NODE_MAX_POOL,
+    NODE_AVG_POOL,      /* zeros around count */
+    NODE_ADAPTIVE_POOL, /* to out_h x out_w; 1 x 1: global; same as the input: nothing is done */
+    NODE_CONCAT,        /* of the channels of 2 .. NETWORK_MAX_PARTS nodes */
+    NODE_DROPOUT,       /* training only */
+    NODE_LOSS,          /* softmax cross-entropy of (classes, B, 1, 1), times loss_weight; the first is the one
+                           that is evaluated */
+};
+
+enum node_norm { NORM_NONE, NORM_BIAS, NORM_BATCH };
+
+enum { NETWORK_MAX_PARTS = 8, NETWORK_NAME_BYTES = 24, NODE_IMAGE = -1, NODE_NONE = -2 };
+
+struct network_builder;
+
+struct node {
+    char name[NETWORK_NAME_BYTES]; /* of its tensors: "s0b0/proj", "c1", "fc6" */
+    enum node_kind kind;
+    int from;                    /* NODE_IMAGE, or a node before this one */
+    int add_from;                /* NODE_CONV: its output is added before relu; NODE_NONE */
+    int part[NETWORK_MAX_PARTS]; /* NODE_CONCAT */
+    int n_parts;
+    struct window in;        /* of one image: B is 1. CONV, pools: kernel, stride, pad */
+    int C_out, out_h, out_w; /* of the output */
+    enum node_norm norm;
+    float epsilon; /* NORM_BATCH */
+    bool relu;
+    float drop_ratio;      /* NODE_DROPOUT */
+    float loss_weight;     /* NODE_LOSS */
+    size_t fan_in;         /* NODE_CONV: C kernel_h kernel_w */
+    double first_variance; /* NODE_CONV: of the weights before training */
+    struct segment weight; /* (C_out, C, kernel_h, kernel_w) */
+    struct segment shift;  /* (C_out): bias or beta; n_elems 0: none */
+    struct segment gamma;  /* (C_out): NORM_BATCH; n_elems 0: none */
+    size_t running_at;     /* in the state: running mean (C_out), then running variance (C_out) */
+    int first_segment, n_segments;
+    bool aux; /* only an auxiliary loss needs it: no part of an evaluation */
+};
+
+struct network_opts {
+    int image_size;    /* 0: the published one */
+    int n_classes;     /* 0: the published number */
+    bool aux_head;     /* inception3: the auxiliary classifier */
+    int width_divisor; /* every number of channels but image and classes is divided by this; 0, 1: the published
+                          network. Rounded down, at least 1. For lessons and tests */
+};
+
+struct network { /* owned; read only after open */
+    const char *name;
+    struct network_opts opts; /* resolved */
+    int C_in;                 /* channels of the image */
+    struct node *node;
+    int n_nodes;
+    struct segment *segment;                      /* Y1 */
+    char (*segment_name)[NETWORK_NAME_BYTES + 8]; /* "s0b0/proj/gamma"; suffixes w b gamma beta */
+    int n_segments;
+    size_t n_params;
+    size_t n_state; /* running means and variances: not trained */
+};
+
+/* One published network. */
+struct network_def {
+    const char *name;   /* "resnet50" */
+    const char *source; /* paper, and which variant */
+    int image_size, min_image_size, n_classes, C_in;
+    int min_image_size_aux;                   /* with the auxiliary head; 0: it has none */
+    const char *dataset;                      /* it is shown by default: "digits", "synthetic" */
+    void (*build)(struct network_builder *b); /* network_builder.h */
+};
+extern const struct network_def network_lenet, network_alexnet, network_vgg16, network_resnet8, network_resnet50,
+    network_resnet101, network_resnet152, network_inception3;
+
+/* RC_INVAL: image too small (names the smallest), classes or divisor out of range, aux_head for a network that
+ * has none. RC_NOMEM. */
+enum rc network_open(struct network **out, const struct network_def *def, const struct network_opts *opts) MUST_CHECK;
+void network_close(struct network **n); /* NULL-safe, nulls */
+
+/* "conv", "maxpool", ...; with a number, the name of a node that has no tensors. */
+const char *node_kind_name(enum node_kind kind);
+/* Elements of a node's output for one image. */
+size_t node_out_elems(const struct node *n);
+/* Multiply-adds of the forward pass for one image: of one node, of the network without its auxiliary head's. */
+double node_multiply_adds(const struct node *n);
+double network_multiply_adds(const struct network *n);
+/* Of a training step for one image: forward, and both gradients where there is one to compute. */
+double network_train_flops(const struct network *n);
+
+/* M1. weight: bell-shaped, mean 0, the node's first_variance; bias, beta 0; gamma 1. */
+void network_init(const struct network *n, uint64_t seed, float *param);
+/* Running mean 0, variance 1: float[n_state]. */
+void network_init_state(const struct network *n, float *state);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * network_builder.h - adds nodes to a network, one call per line of a paper's table. For the files that
+ * hold the tables; everybody else reads the result (network.h).
+ *
+ * Each call adds a node behind all others and returns its number. The first error sticks: later calls do
+ * nothing and return NODE_NONE, which every call accepts as input, and network_open() returns that error. So a
+ * table needs no checks.
+ */
+#ifndef MODELS_ENGINE_NETWORK_BUILDER_H
+#define MODELS_ENGINE_NETWORK_BUILDER_H
+
+#include "models/engine/network.h"
+
+struct network_builder; /* made by network_open() */
+
+struct extent { /* of a kernel, a stride, a pad */
+    int h, w;
+};
+#define K(h, w) ((struct extent){ (h), (w) })
+#define S(n) ((struct extent){ (n), (n) })
+#define P(h, w) ((struct extent){ (h), (w) })
+
+enum { /* what follows the convolution, in this order */
+       BIAS = 1,
+       BATCH = 2, /* batch norm */
+       RELU = 4,
+};
+
+/* What the user asked for, resolved. */
+const struct network_opts *node_opts(const struct network_builder *b);
+/* epsilon of the batch norms that follow; at first BATCH_NORM_EPSILON. */
+void node_epsilon(struct network_builder *b, float epsilon);
+/* Weights of the nodes that follow start with variance gain / fan, so that the width divisor leaves the sums as they
+ * are. fan_out: C_out kernel_h kernel_w. At first, and with gain 0: 2 / fan_in before a relu or batch norm, else 1 /
+ * fan_in (He et al., ICCV 2015). */
+enum fan { FAN_IN, FAN_OUT };
+void node_first_weights(struct network_builder *b, enum fan fan, double gain);
+
+/* C_out as published: the width divisor is applied here, C_out / divisor rounded down, at least 1. */
+int node_conv(struct network_builder *b, const char *name, int from, int C_out, struct extent kernel,
+              struct extent stride, struct extent pad, int then);
+/* The output of add_from, which has the same shape, is added before relu. */
+int node_conv_add(struct network_builder *b, const char *name, int from, int add_from, int C_out, struct extent kernel,
+                  struct extent stride, struct extent pad, int then);
+/* A convolution whose kernel is its whole input. */
+int node_dense(struct network_builder *b, const char *name, int from, int n_out, int then);
+/* The dense layer, with bias, of which each output stands for a class: no divisor. */
+int node_logits(struct network_builder *b, const char *name, int from);
+int node_max_pool(struct network_builder *b, int from, struct extent kernel, struct extent stride, struct extent pad);
+int node_avg_pool(struct network_builder *b, int from, struct extent kernel, struct extent stride, struct extent pad);
+int node_adaptive_pool(struct network_builder *b, int from, int out_h, int out_w);
+/* part[n_parts]: 2 .. NETWORK_MAX_PARTS different nodes, of equal height and width, none of which is part of
+ * another (Y3). */
+int node_concat(struct network_builder *b, const int *part, int n_parts);
+#define NODE_CONCAT_OF(b, ...) \
+    node_concat((b), (const int[]){ __VA_ARGS__ }, (int)(sizeof((const int[]){ __VA_ARGS__ }) / sizeof(int)))
+int node_dropout(struct network_builder *b, int from, float drop_ratio);
+/* from: node_logits(). The first loss of a network is the one that is evaluated. */
+int node_loss(struct network_builder *b, int from, float loss_weight);
+
+/* For network_open(): a builder over an empty network, with opts resolved; then the network, finished, or the
+ * error that stuck. *b is closed and nulled in any case; *out is written on success only. */
+enum rc network_builder_open(struct network_builder **out, const struct network_def *def,
+                             const struct network_opts *opts) MUST_CHECK;
+enum rc network_builder_finish(struct network_builder **b, struct network **out) MUST_CHECK;
+void network_builder_close(struct network_builder **b); /* NULL-safe, nulls */
+
+#endif

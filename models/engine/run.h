@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run.h - runs a program over one batch. Internal to the networks. */
+#ifndef MODELS_ENGINE_RUN_H
+#define MODELS_ENGINE_RUN_H
+
+#include "models/engine/program.h"
+
+struct run { /* of one batch; every array in memory of the compute, NULL on one that touches none */
+    struct compute *compute;
+    const struct network *network;
+    const struct program *program;
+    char *memory; /* the block that the program was planned for */
+    float *state; /* running means and variances */
+    const float *param;
+    float *grad;
+    const float *x;        /* (C, B, H, W) */
+    const uint32_t *label; /* (B) */
+    size_t B;
+    uint64_t dropout_key;
+    double *loss;      /* [n_losses]: there after the next sync */
+    size_t *n_correct; /* of the first loss; NULL: not wanted */
+    grad_ready_fn *ready;
+    void *arg;
+    const struct network_observer *observer; /* NULL: nobody */
+    bool poison; /* host memory: fill the block and whatever has died with NaN, so that reading it shows (X1) */
+};
+
+/* Errors: those of ready. Allocates nothing. */
+enum rc network_run(const struct run *r) MUST_CHECK;
+
+#endif

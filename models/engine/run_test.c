@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run_test.c - gradients in memory that the host cannot touch: what ready hands over is final (M2), also
+ * while the compute works on behind it. On the backend "cuda" with its kernels as C++ (harness/compute/on_host).
+ *
+ * usage: run_test
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "data/dataset.h"
+#include "harness/compute/cuda.h"
+#include "models/workload.h"
+
+enum { SIDE = 16, B = 4, MAX_SEGMENTS = 64 };
+
+static enum rc image(const struct dataset *d, size_t i, float *x, size_t channel_stride)
+{
+    for (size_t c = 0; c < (size_t)d->C; c++)
+        for (size_t k = 0; k < (size_t)(SIDE * SIDE); k++)
+            x[c * channel_stride + k] = (float)((i * 31 + c * 7 + k * k) % 17) / 8.0f - 1.0f;
+    return RC_OK;
+}
+
+static uint32_t label(const struct dataset *d, size_t i)
+{
+    return (uint32_t)(i % d->n_classes);
+}
+
+struct copies {
+    struct compute *compute;
+    float *grad;
+    const float *far_grad;
+    size_t next_end; /* segments come last first, and touch */
+    int n_segments;
+};
+
+static enum rc copy_segment(void *arg, struct segment s, const float *grad)
+{
+    struct copies *c = arg;
+    enum rc rc = compute_sync(c->compute); /* as one does who sends (C2) */
+
+    assert_int_equal(rc, RC_OK);
+    assert_int_equal(s.at + s.n_elems, c->next_end);
+    assert_ptr_equal(grad, c->far_grad + s.at);
+    c->next_end = s.at;
+    c->n_segments++;
+    compute_get(c->compute, c->grad + s.at, grad, s.n_elems * sizeof *grad);
+    return RC_OK;
+}
+
+static enum rc refuse_third(void *arg, struct segment s, const float *grad)
+{
+    int *n_calls = arg;
+
+    (void)s;
+    (void)grad;
+    return ++*n_calls == 3 ? RC_PEER : RC_OK;
+}
+
+static size_t n_images_made;
+
+static enum rc counted_image(const struct dataset *d, size_t i, float *x, size_t channel_stride)
+{
+    n_images_made++;
+    return image(d, i, x, channel_stride);
+}
+
+/* Beside a yardstick's GEMMs nothing is made or copied, after its first batch; any other gradient has a batch of its
+ * own. */
+static void a_yardstick_keeps_its_batch(void **state)
+{
+    static const struct dataset_ops ops = { .image = counted_image, .label = label };
+    const struct dataset images = { .ops = &ops,
+                                    .name = "pattern",
+                                    .n_train = 64,
+                                    .n_features = (size_t)3 * SIDE * SIDE,
+                                    .n_classes = 10,
+                                    .C = 3,
+                                    .H = SIDE,
+                                    .W = SIDE };
+    const struct network_opts narrow = { .image_size = SIDE, .n_classes = 10, .width_divisor = 4 };
+
+    (void)state;
+    for (int alone = 0; alone < 2; alone++) {
+        const struct compute_env compute = { .gemms_alone = alone };
+        struct training_env env = { .dataset = &images, .seed = 5, .max_batch = B, .network = narrow };
+        struct training *t = NULL;
+        void *param = NULL, *grad = NULL;
+        double loss;
+        assert_int_equal(compute_open(&env.compute, &compute_cuda, &compute), RC_OK);
+        struct compute *c = env.compute;
+        assert_int_equal(workload_open(&t, &workload_resnet8, &env), RC_OK);
+        const size_t n_bytes = workload_n_params(t) * sizeof(float);
+        assert_int_equal(compute_memory_open(c, &param, n_bytes, "parameters"), RC_OK);
+        assert_int_equal(compute_memory_open(c, &grad, n_bytes, "gradients"), RC_OK);
+        n_images_made = 0;
+        for (uint64_t step = 0; step < 3; step++)
+            assert_int_equal(workload_gradient(t, param, step * B, B, grad, &loss, NULL, NULL), RC_OK);
+        assert_int_equal(n_images_made, alone ? B : 3 * B);
+        compute_memory_close(c, &param);
+        compute_memory_close(c, &grad);
+        workload_close(&t);
+        compute_close(&c);
+    }
+}
+
+/* M2, M5, M6 */
+static void segments_are_final_when_ready(void **state)
+{
+    static const struct dataset_ops ops = { .image = image, .label = label };
+    const struct dataset images = { .ops = &ops,
+                                    .name = "pattern",
+                                    .n_train = 64,
+                                    .n_test = B,
+                                    .n_features = (size_t)3 * SIDE * SIDE,
+                                    .n_classes = 10,
+                                    .C = 3,
+                                    .H = SIDE,
+                                    .W = SIDE };
+    struct training_env env = { .dataset = &images, .seed = 5, .max_batch = B };
+    struct training *t = NULL;
+    struct copies c = { .compute = NULL };
+    void *param = NULL, *grad = NULL;
+    double loss[3] = { 0.0 };
+    uint64_t n_launches = 0;
+    int n_calls = 0;
+
+    (void)state;
+    assert_int_equal(compute_open(&c.compute, &compute_cuda, NULL), RC_OK);
+    env.compute = c.compute;
+    env.network = (struct network_opts){ .image_size = SIDE, .n_classes = 10, .width_divisor = 4 };
+    assert_int_equal(workload_open(&t, &workload_resnet8, &env), RC_OK);
+    const size_t n = workload_n_params(t), n_bytes = n * sizeof(float);
+    float *host = calloc(n, sizeof *host);
+    c.grad = calloc(n, sizeof *c.grad);
+    assert_non_null(host);
+    assert_non_null(c.grad);
+    assert_int_equal(compute_memory_open(c.compute, &param, n_bytes, "parameters"), RC_OK);
+    assert_int_equal(compute_memory_open(c.compute, &grad, n_bytes, "gradients"), RC_OK);
+    workload_init(t, param);
+    c.far_grad = grad;
+    c.next_end = n;
+    assert_int_equal(workload_gradient(t, param, 0, B, grad, &loss[0], copy_segment, &c), RC_OK);
+    assert_int_equal(c.next_end, 0);
+    assert_true(c.n_segments > COMPUTE_MARKS);
+    assert_int_equal(workload_gradient(t, param, 0, B, grad, &loss[1], NULL, NULL), RC_OK);
+    compute_get(c.compute, host, grad, n_bytes);
+    assert_memory_equal(host, c.grad, n_bytes);
+    assert_memory_equal(&loss[0], &loss[1], sizeof loss[0]);
+    /* A step that hands over is graphs from the third time on: what lies between marks, where it is calls enough. */
+    for (int step = 0; step < 3; step++) {
+        n_launches = ((struct cuda_compute *)c.compute)->n_graph_launches;
+        c.next_end = n;
+        assert_int_equal(workload_gradient(t, param, 0, B, grad, &loss[1], copy_segment, &c), RC_OK);
+    }
+    n_launches = ((struct cuda_compute *)c.compute)->n_graph_launches - n_launches;
+    assert_true(n_launches >= 3 && n_launches <= COMPUTE_MARKS + 1); /* the forward pass is one */
+    /* An error of ready ends the step, and the next one is as good as ever. */
+    assert_int_equal(workload_gradient(t, param, 0, B, grad, &loss[2], refuse_third, &n_calls), RC_PEER);
+    assert_int_equal(n_calls, 3);
+    assert_int_equal(workload_gradient(t, param, 0, B, grad, &loss[2], NULL, NULL), RC_OK);
+    assert_memory_equal(&loss[0], &loss[2], sizeof loss[0]);
+    free(host);
+    free(c.grad);
+    compute_memory_close(c.compute, &param);
+    compute_memory_close(c.compute, &grad);
+    workload_close(&t);
+    compute_close(&c.compute);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(segments_are_final_when_ready),
+                                        cmocka_unit_test(a_yardstick_keeps_its_batch) };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

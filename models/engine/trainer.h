@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trainer.h - what a training of a network consists of. Internal to the networks; tests plant mistakes in
+ * it. */
+#ifndef MODELS_ENGINE_TRAINER_H
+#define MODELS_ENGINE_TRAINER_H
+
+#include "models/engine/run.h"
+
+struct feed;
+
+struct network_trainer {
+    struct training base;
+    struct network *network;
+    struct program train; /* empty: forward_only */
+    struct program infer;
+    struct network_memory sums;
+    void *memory;         /* the block of both programs */
+    void *state;          /* float[network->n_state] */
+    void *x, *label;      /* the batch, where the host's memory is not the compute's; else NULL */
+    float *host;          /* there: float[n_params], for init */
+    struct feed *feed;    /* NULL: hollow */
+    const float *batch_x; /* the last batch of a gradient: x and label, or lent by the feed */
+    const uint32_t *batch_label;
+    double *loss;     /* [infer.n_losses]: both programs count all losses of the network */
+    size_t n_correct; /* of the last batch */
+    const struct network_observer *observer;
+    bool poison; /* run.h */
+};
+
+/* The open of every network's workload. */
+enum rc network_trainer_open(struct training **out, const struct training_env *env,
+                             const struct network_def *def) MUST_CHECK;
+/* NULL: not one. */
+struct network_trainer *network_trainer_of(const struct training *t);
+
+/* batch_memory.c: what a batch needs, and whether that is to be had. Plans t's programs for env.max_batch. */
+enum rc network_memory_plan(struct network_trainer *t) MUST_CHECK;
+
+#endif

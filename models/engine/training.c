@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* training.c - a network as a workload: opened, fed, run, and asked how well it does. */
+#include <assert.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "data/dataset.h"
+#include "data/feed.h"
+#include "harness/base/rng.h"
+#include "models/engine/trainer.h"
+
+static struct network_trainer *trainer(struct training *t)
+{
+    return (struct network_trainer *)t;
+}
+
+static const struct network_trainer *trainer_const(const struct training *t)
+{
+    return (const struct network_trainer *)t;
+}
+
+/* A network of 1000 classes can learn 10; labels it has no output for, it cannot. */
+static enum rc check_dataset(const struct network *n, const struct dataset *d)
+{
+    const struct network_opts *o = &n->opts;
+
+    if (d->C == 0)
+        return rc_raise(RC_INVAL, "model %s learns from images, data set %s has none", n->name, d->name);
+    if (d->C != n->C_in || d->H != o->image_size || d->W != o->image_size)
+        return rc_raise(RC_INVAL, "model %s is open for images of %d x %d x %d, data set %s has %d x %d x %d", n->name,
+                        n->C_in, o->image_size, o->image_size, d->name, d->C, d->H, d->W);
+    if (d->n_classes > (size_t)o->n_classes)
+        return rc_raise(RC_INVAL, "model %s is open for %d classes, data set %s has %zu", n->name, o->n_classes,
+                        d->name, d->n_classes);
+    return RC_OK;
+}
+
+/* Of one image, in a channel of the node's input or output, whichever has more. */
+static size_t places_of(const struct node *n)
+{
+    const size_t n_in = (size_t)n->in.H * (size_t)n->in.W, n_out = (size_t)n->out_h * (size_t)n->out_w;
+
+    return n_in > n_out ? n_in : n_out;
+}
+
+/* Backends count the places of a channel, over the batch, in int. */
+static enum rc check_batch(const struct network *n, size_t max_batch)
+{
+    const struct node *largest = &n->node[0];
+
+    for (int i = 1; i < n->n_nodes; i++)
+        if (places_of(&n->node[i]) > places_of(largest))
+            largest = &n->node[i];
+    const size_t n_places = places_of(largest);
+    if (max_batch <= INT_MAX / n_places)
+        return RC_OK;
+    return rc_raise(RC_INVAL,
+                    "--batch %zu: model %s: node %s has %zu places an image, %d of a batch can be counted; at most %zu "
+                    "would be right",
+                    max_batch, n->name, largest->name[0] != '\0' ? largest->name : node_kind_name(largest->kind),
+                    n_places, INT_MAX, INT_MAX / n_places);
+}
+
+static enum rc open_state(struct network_trainer *t)
+{
+    struct compute *c = t->base.env.compute;
+    const size_t n_bytes = t->network->n_state * sizeof(float);
+    float *host = NULL;
+    enum rc rc = RC_OK;
+
+    if (n_bytes == 0)
+        return RC_OK;
+    TRY(compute_memory_open(c, &t->state, n_bytes, "running means and variances"));
+    host = malloc(n_bytes);
+    if (host == NULL)
+        FAIL(RC_NOMEM, "model %s: %zu bytes", t->network->name, n_bytes);
+    network_init_state(t->network, host);
+    compute_put(c, t->state, host, n_bytes);
+out:
+    free(host);
+    return rc;
+}
+
+/* Where the host's memory is not the compute's, the batch is carried over. */
+static enum rc open_staging(struct network_trainer *t)
+{
+    struct compute *c = t->base.env.compute;
+    const size_t size = (size_t)t->network->opts.image_size, batch = t->base.env.max_batch;
+    const size_t image_bytes = (size_t)t->network->C_in * size * size * sizeof(float);
+    enum rc rc = RC_OK;
+
+    if (c->ops->host_memory)
+        return RC_OK;
+    TRY(compute_memory_open(c, &t->x, batch * image_bytes, "the batch"));
+    TRY(compute_memory_open(c, &t->label, batch * sizeof(uint32_t), "the labels"));
+    t->host = malloc(t->network->n_params * sizeof *t->host);
+    if (t->host == NULL)
+        FAIL(RC_NOMEM, "model %s: %zu bytes", t->network->name, t->network->n_params * sizeof *t->host);
+out:
+    return rc;
+}
+
+static enum rc open_memory(struct network_trainer *t)
+{
+    const struct training_env *env = &t->base.env;
+    const struct feed_env feed = { .dataset = env->dataset,
+                                   .seed = env->seed,
+                                   .max_batch = env->max_batch,
+                                   .stride = env->batch_stride,
+                                   .prefetch = env->prefetch };
+    enum rc rc;
+
+    if (env->dataset == NULL)
+        FAIL(RC_INVAL, "model %s needs a data set", t->network->name);
+    TRY(compute_memory_open(env->compute, &t->memory, t->sums.planned_bytes, "activations"));
+    TRY(open_state(t));
+    TRY(open_staging(t));
+    TRY(feed_open(&t->feed, &feed));
+out:
+    return rc;
+}
+
+static void trainer_close(struct training **base)
+{
+    struct network_trainer *t = trainer(*base);
+    struct compute *c = t->base.env.compute;
+
+    feed_close(&t->feed);
+    compute_memory_close(c, &t->memory);
+    compute_memory_close(c, &t->state);
+    compute_memory_close(c, &t->x);
+    compute_memory_close(c, &t->label);
+    program_close(&t->train);
+    program_close(&t->infer);
+    network_close(&t->network);
+    free(t->host);
+    free(t->loss);
+    free(t);
+    *base = NULL;
+}
+
+enum rc network_trainer_open(struct training **out, const struct training_env *env, const struct network_def *def)
+{
+    struct network_trainer *t = calloc(1, sizeof *t);
+    struct training *base;
+    enum rc rc;
+
+    if (t == NULL)
+        return rc_raise(RC_NOMEM, "model %s: %zu bytes", def->name, sizeof *t);
+    base = &t->base;
+    base->env = *env;
+    TRY(network_open(&t->network, def, &env->network));
+    if (env->dataset != NULL)
+        TRY(check_dataset(t->network, env->dataset));
+    TRY(check_batch(t->network, env->max_batch));
+    TRY(program_open(&t->infer, t->network, false));
+    if (!env->forward_only)
+        TRY(program_open(&t->train, t->network, true));
+    t->loss = calloc((size_t)t->infer.n_losses, sizeof *t->loss);
+    if (t->loss == NULL)
+        FAIL(RC_NOMEM, "model %s: no memory for its losses", def->name);
+    TRY(network_memory_plan(t));
+    if (env->compute->ops->touches_memory)
+        TRY(open_memory(t));
+    *out = base;
+    base = NULL;
+out:
+    if (base != NULL)
+        trainer_close(&base);
+    return rc;
+}
+
+static size_t trainer_n_params(const struct training *t)
+{
+    return trainer_const(t)->network->n_params;
+}
+
+static size_t trainer_n_segments(const struct training *t)
+{
+    return (size_t)trainer_const(t)->network->n_segments;
+}
+
+static struct segment trainer_segment(const struct training *t, size_t i)
+{
+    assert(i < (size_t)trainer_const(t)->network->n_segments);
+    return trainer_const(t)->network->segment[i];
+}
+
+static void trainer_init(const struct training *base, float *param)
+{
+    const struct network_trainer *t = trainer_const(base);
+
+    if (t->host == NULL) {
+        network_init(t->network, base->env.seed, param);
+        return;
+    }
+    network_init(t->network, base->env.seed, t->host);
+    compute_put(base->env.compute, param, t->host, t->network->n_params * sizeof *t->host);
+}
+
+static void stage(struct network_trainer *t, struct run *r)
+{
+    struct compute *c = t->base.env.compute;
+    const size_t size = (size_t)t->network->opts.image_size;
+
+    if (t->x == NULL)
+        return;
+    compute_put(c, t->x, r->x, r->B * (size_t)t->network->C_in * size * size * sizeof(float));
+    compute_put(c, t->label, r->label, r->B * sizeof(uint32_t));
+    r->x = t->x;
+    r->label = t->label;
+}
+
+/* The batch of a gradient. A yardstick multiplies whatever lies there (gemms_alone): its first batch stays, so that no
+ * copy is timed beside its GEMMs. */
+static enum rc load(struct network_trainer *t, struct run *r, uint64_t first)
+{
+    enum rc rc = RC_OK;
+
+    if (t->feed != NULL && (t->batch_x == NULL || !t->base.env.compute->env.gemms_alone)) {
+        TRY(feed_batch(t->feed, first, r->B, &r->x, &r->label));
+        stage(t, r);
+        t->batch_x = r->x;
+        t->batch_label = r->label;
+    }
+    r->x = t->batch_x;
+    r->label = t->batch_label;
+out:
+    return rc;
+}
+
+static struct run run_of(struct network_trainer *t, const struct program *p, const float *param, size_t B)
+{
+    return (struct run){ .compute = t->base.env.compute,
+                         .network = t->network,
+                         .program = p,
+                         .memory = t->memory,
+                         .state = t->state,
+                         .param = param,
+                         .B = B,
+                         .loss = t->loss,
+                         .poison = t->poison };
+}
+
+static double weighted_loss(const struct network_trainer *t)
+{
+    double sum = 0.0;
+    int which = 0;
+
+    for (int i = 0; i < t->network->n_nodes; i++)
+        if (t->network->node[i].kind == NODE_LOSS)
+            sum += (double)t->network->node[i].loss_weight * t->loss[which++];
+    return sum;
+}
+
+static enum rc trainer_gradient(struct training *base, const float *param, uint64_t first, size_t n_samples,
+                                float *grad, double *mean_loss, grad_ready_fn *ready, void *arg)
+{
+    struct network_trainer *t = trainer(base);
+    const bool forward_only = base->env.forward_only;
+    struct run r = run_of(t, forward_only ? &t->infer : &t->train, param, n_samples);
+    enum rc rc;
+
+    r.grad = grad;
+    r.dropout_key = rng_u64(base->env.seed, RNG_DROPOUT, first);
+    r.ready = ready;
+    r.arg = arg;
+    r.observer = t->observer;
+    TRY(load(t, &r, first));
+    TRY(network_run(&r));
+    TRY(compute_sync(base->env.compute)); /* M6 */
+    *mean_loss = forward_only ? t->loss[0] : weighted_loss(t);
+out:
+    return rc;
+}
+
+static enum rc trainer_evaluate(struct training *base, const float *param, size_t n_samples, struct evaluation *out)
+{
+    struct network_trainer *t = trainer(base);
+    const size_t n_test = base->env.dataset != NULL ? base->env.dataset->n_test : 0;
+    const size_t n = n_samples == 0 || n_samples > n_test ? n_test : n_samples;
+    size_t n_correct = 0;
+    double sum = 0.0;
+    enum rc rc = RC_OK;
+
+    for (size_t done = 0; done < n; done += base->env.max_batch) {
+        const size_t left = n - done, B = left < base->env.max_batch ? left : base->env.max_batch;
+        struct run r = run_of(t, &t->infer, param, B);
+        r.n_correct = &t->n_correct;
+        if (t->feed != NULL)
+            TRY(feed_test(t->feed, done, B, &r.x, &r.label));
+        stage(t, &r);
+        TRY(network_run(&r));
+        TRY(compute_sync(base->env.compute));
+        sum += t->loss[0] * (double)B;
+        n_correct += t->n_correct;
+    }
+    out->loss = sum / (double)n; /* nothing to evaluate: NaN */
+    out->accuracy_ratio = isnan(out->loss) ? NAN : (double)n_correct / (double)n;
+out:
+    return rc;
+}
+
+static float *trainer_state(struct training *base, size_t *n_elems)
+{
+    *n_elems = trainer(base)->network->n_state;
+    return trainer(base)->state;
+}
+
+static double trainer_flops_per_sample(const struct training *base)
+{
+    const struct network *n = trainer_const(base)->network;
+
+    return base->env.forward_only ? 2.0 * network_multiply_adds(n) : network_train_flops(n);
+}
+
+struct network_trainer *network_trainer_of(const struct training *t)
+{
+    return t->ops->close == trainer_close ? (struct network_trainer *)t : NULL;
+}
+
+const struct network *network_of(const struct training *t)
+{
+    const struct network_trainer *n = network_trainer_of(t);
+
+    return n != NULL ? n->network : NULL;
+}
+
+uint64_t network_data_waited_ns(const struct training *t)
+{
+    const struct network_trainer *n = network_trainer_of(t);
+
+    return n != NULL && n->feed != NULL ? feed_waited_ns(n->feed) : 0;
+}
+
+void network_observe(struct training *t, const struct network_observer *o)
+{
+    assert(network_trainer_of(t) != NULL);
+    trainer(t)->observer = o;
+}
+
+struct network_memory network_memory_of(const struct training *t)
+{
+    assert(network_trainer_of(t) != NULL);
+    return trainer_const(t)->sums;
+}
+
+/* Batches are those of a laptop: the published ones (64 to 256 images a device) need tens of GiB. Learning rates are
+ * calm for so small a batch. A thousand classes are not learnt in 50 steps: the large networks are there for their
+ * images/s, and have no target. */
+#define SHARED                                                                                                        \
+    .n_params = trainer_n_params, .n_segments = trainer_n_segments, .segment = trainer_segment, .init = trainer_init, \
+    .gradient = trainer_gradient, .evaluate = trainer_evaluate, .state = trainer_state,                               \
+    .flops_per_sample = trainer_flops_per_sample, .close = trainer_close
+
+static enum rc open_lenet(struct training **out, const struct training_env *env)
+{
+    return network_trainer_open(out, env, &network_lenet);
+}
+
+const struct workload workload_lenet = {
+    .module.name = "lenet",
+    .dataset = "digits",
+    .network = &network_lenet,
+    .default_lr = 0.01, /* calm: twice as much, or updates two steps late, still train */
+    .default_momentum = 0.9,
+    .default_batch = 32,
+    .default_steps = 400,
+    .default_target_loss = 0.2,
+    .open = open_lenet,
+    SHARED,
+};
+
+static enum rc open_alexnet(struct training **out, const struct training_env *env)
+{
+    return network_trainer_open(out, env, &network_alexnet);
+}
+
+const struct workload workload_alexnet = {
+    .module.name = "alexnet",
+    .dataset = "synthetic",
+    .network = &network_alexnet,
+    .default_lr = 0.003,
+    .default_momentum = 0.9,
+    .default_batch = 8,
+    .default_steps = 50,
+    .default_target_loss = 0.0,
+    .open = open_alexnet,
+    SHARED,
+};
+
+static enum rc open_vgg16(struct training **out, const struct training_env *env)
+{
+    return network_trainer_open(out, env, &network_vgg16);
+}
+
+const struct workload workload_vgg16 = {
+    .module.name = "vgg16",
+    .dataset = "synthetic",
+    .network = &network_vgg16,
+    .default_lr = 0.003,
+    .default_momentum = 0.9,
+    .default_batch = 8,
+    .default_steps = 50,
+    .default_target_loss = 0.0,
+    .open = open_vgg16,
+    SHARED,
+};
+
+static enum rc open_resnet8(struct training **out, const struct training_env *env)
+{
+    return network_trainer_open(out, env, &network_resnet8);
+}
+
+const struct workload workload_resnet8 = {
+    .module.name = "resnet8",
+    .dataset = "synthetic",
+    .network = &network_resnet8,
+    .default_lr = 0.05,
+    .default_momentum = 0.9,
+    .default_batch = 32,
+    .default_steps = 100,
+    .default_target_loss = 0.2,
+    .open = open_resnet8,
+    SHARED,
+};
+
+static enum rc open_resnet50(struct training **out, const struct training_env *env)
+{
+    return network_trainer_open(out, env, &network_resnet50);
+}
+
+const struct workload workload_resnet50 = {
+    .module.name = "resnet50",
+    .dataset = "synthetic",
+    .network = &network_resnet50,
+    .default_lr = 0.001,
+    .default_momentum = 0.9,
+    .default_batch = 8,
+    .default_steps = 50,
+    .default_target_loss = 0.0,
+    .open = open_resnet50,
+    SHARED,
+};
+
+static enum rc open_resnet101(struct training **out, const struct training_env *env)
+{
+    return network_trainer_open(out, env, &network_resnet101);
+}
+
+const struct workload workload_resnet101 = {
+    .module.name = "resnet101",
+    .dataset = "synthetic",
+    .network = &network_resnet101,
+    .default_lr = 0.001,
+    .default_momentum = 0.9,
+    .default_batch = 8,
+    .default_steps = 50,
+    .default_target_loss = 0.0,
+    .open = open_resnet101,
+    SHARED,
+};
+
+static enum rc open_resnet152(struct training **out, const struct training_env *env)
+{
+    return network_trainer_open(out, env, &network_resnet152);
+}
+
+const struct workload workload_resnet152 = {
+    .module.name = "resnet152",
+    .dataset = "synthetic",
+    .network = &network_resnet152,
+    .default_lr = 0.001,
+    .default_momentum = 0.9,
+    .default_batch = 8,
+    .default_steps = 50,
+    .default_target_loss = 0.0,
+    .open = open_resnet152,
+    SHARED,
+};
+
+static enum rc open_inception3(struct training **out, const struct training_env *env)
+{
+    return network_trainer_open(out, env, &network_inception3);
+}
+
+const struct workload workload_inception3 = {
+    .module.name = "inception3",
+    .dataset = "synthetic",
+    .network = &network_inception3,
+    .default_lr = 0.001,
+    .default_momentum = 0.9,
+    .default_batch = 8,
+    .default_steps = 50,
+    .default_target_loss = 0.0,
+    .open = open_inception3,
+    SHARED,
+};

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * training.h - trains any network of network.h: plans its memory, runs it forward and backward.
+ *
+ *   workload_lenet ..   one struct workload per network_def (workload.h); all share their functions
+ *   plan                which activation and gradient lives when, and where in one block (memory_plan.h)
+ *   observer            is told before and after each node's work; `gradmark profile` reads a clock there
+ *
+ * Invariants
+ *   Q1  Equal inputs give equal bits: memory that is used again never shows, nor do max_batch or what ran before.
+ *       Dropout is a function of (seed, first sample, node). Only the loss of an evaluation, a mean over batches of
+ *       max_batch, is rounded as these fall.
+ *   Q2  Only gradient() without forward_only changes running means and variances; evaluate() uses them.
+ *   Q3  Inference leaves out what only an auxiliary loss needs; the loss of a gradient() is the sum of all losses
+ *       times their weights.
+ */
+#ifndef MODELS_ENGINE_TRAINING_H
+#define MODELS_ENGINE_TRAINING_H
+
+#include "models/engine/network.h"
+#include "models/workload.h"
+
+enum network_phase {
+    PHASE_FORWARD,  /* a node's output */
+    PHASE_BACKWARD, /* all of a node's gradients */
+};
+
+struct network_observer {
+    /* Called on the thread that calls gradient(), before (begin) and after each node's work in that phase; a
+     * node without work, such as a concatenation, is not mentioned. ready() falls between the two. Must not
+     * call compute operations other than compute_sync(). */
+    void (*node)(void *arg, int node, enum network_phase phase, bool begin);
+    void *arg;
+};
+
+/* t was opened by a network workload, else NULL. Borrowed: lives as long as t. */
+const struct network *network_of(const struct training *t);
+/* feed_waited_ns() of its feed; 0: not a network, or nothing is computed. */
+uint64_t network_data_waited_ns(const struct training *t);
+/* NULL: nobody. Borrowed until replaced. */
+void network_observe(struct training *t, const struct network_observer *o);
+
+struct network_memory {     /* bytes, for the batch of open() */
+    size_t planned_bytes;   /* the one block: peak of all activations and their gradients */
+    size_t unplanned_bytes; /* what they would need without reuse */
+    size_t live_bytes;      /* the most that is alive at one time: what no plan can do without */
+    size_t params_bytes;    /* parameters, gradients, velocity (forward_only: parameters): of the caller, who asks for
+                               the sum before it takes any; open() only asks for the others */
+    size_t state_bytes;
+};
+struct network_memory network_memory_of(const struct training *t);
+/* The same before anything is opened: what `--batch` will need. */
+enum rc network_memory_needed(struct network_memory *out, const struct network *n, size_t batch,
+                              bool forward_only) MUST_CHECK;
+
+#endif

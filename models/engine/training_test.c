@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * training_test.c - every family of networks against the reference, and mistakes that must show.
+ *
+ * usage: training_test follows MODEL | mutant NAME | reference | memory | errors | tables | forward | observer
+ * | hollow
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/base/rng.h"
+#include "models/engine/network_builder.h"
+#include "models/suite/network_fixture.h"
+#include "models/suite/training_mutants.h"
+
+static const struct variant *variant;
+static const struct training_mutant *mutant;
+
+/* Q1, Q2, Q3, X1, X2, X3, Y3, M2, M6 */
+static void follows_the_reference(void **state)
+{
+    (void)state;
+    assert_int_equal(training_suite(variant, NULL, true), 0);
+}
+
+static void mistake_is_found(void **state)
+{
+    (void)state;
+    assert_true(training_suite(network_variant_find(mutant->model), mutant->plant, false) > 0);
+}
+
+/* The reference itself, by central differences: a few parameters, spread over the tensors. */
+static void differences(const struct variant *v)
+{
+    struct network_fixture f;
+    struct network_batch data;
+    const double h = 1e-8; /* small: no relu may change sides within it */
+
+    assert_int_equal(network_fixture_open(&f, v, &(struct network_fixture_opts){ 0 }), RC_OK);
+    const size_t n = f.network->n_params;
+    struct network_reference *r = network_reference_open(f.network, v->B);
+    double *param = doubles_of(f.param, n), *grad = doubles_of(f.param, n);
+    network_batch_open(&data, &f, 0, v->B);
+    const struct network_reference_batch batch = { param, data.x, data.label, 1 };
+    network_reference_train(r, &batch, grad, NULL);
+    for (int s = 0; s < f.network->n_segments; s += f.network->n_segments / 8 + 1) {
+        const struct segment seg = f.network->segment[s];
+        double scale = 0.0;
+        for (size_t i = seg.at; i < seg.at + seg.n_elems; i++)
+            scale = fmax(scale, fabs(grad[i]));
+        for (size_t k = 0; k < 2; k++) {
+            const size_t i = seg.at + (size_t)(rng_u64(9, RNG_TEST, (uint64_t)s * 2 + k) % seg.n_elems);
+            const double was = param[i];
+            param[i] = was + h;
+            const double above = network_reference_train(r, &batch, NULL, NULL);
+            param[i] = was - h;
+            const double want = (above - network_reference_train(r, &batch, NULL, NULL)) / (2.0 * h);
+            param[i] = was;
+            if (!(fabs(grad[i] - want) <= 1e-4 * scale))
+                fail_msg("%s: segment %d [%zu] is %.9g, should be %.9g (largest %.9g)", v->workload->module.name, s,
+                         i - seg.at, grad[i], want, scale);
+        }
+    }
+    network_batch_close(&data);
+    free(param);
+    free(grad);
+    network_reference_close(&r);
+    network_fixture_close(&f);
+}
+
+static void reference_matches_central_differences(void **state)
+{
+    (void)state;
+    for (const struct variant *v = network_variants(); v->workload != NULL; v++)
+        differences(v);
+}
+
+static size_t little_bytes; /* what little_memory() says */
+
+static size_t little_memory(struct compute *c)
+{
+    (void)c;
+    return little_bytes;
+}
+
+/* What is needed and what there is, before anything is taken; and the batch that it says fits does. */
+static void memory_is_asked_for_first(void **state)
+{
+    struct compute_backend little = compute_cpu;
+    const struct variant *v = network_variant_find("resnet8");
+    struct network_fixture f;
+    size_t fits = 0;
+
+    (void)state;
+    little.memory_available = little_memory;
+    little_bytes = 2000000;
+    assert_int_equal(
+        network_fixture_open(&f, v, &(struct network_fixture_opts){ .max_batch = 2000, .backend = &little }), RC_NOMEM);
+    assert_non_null(strstr(rc_message(), "model resnet8: batch 2000 needs "));
+    assert_non_null(strstr(rc_message(), "0.00 GiB are available"));
+    const char *said = strstr(rc_message(), "a batch of ");
+    assert_non_null(said);
+    fits = (size_t)strtoul(said + strlen("a batch of "), NULL, 10);
+    network_fixture_close(&f);
+    assert_true(fits > 1);
+    assert_int_equal(
+        network_fixture_open(&f, v, &(struct network_fixture_opts){ .max_batch = fits, .backend = &little }), RC_OK);
+    network_fixture_close(&f);
+    assert_int_equal(
+        network_fixture_open(&f, v, &(struct network_fixture_opts){ .max_batch = fits + 1, .backend = &little }),
+        RC_NOMEM);
+    network_fixture_close(&f);
+    v = network_variant_find("vgg16");
+    little_bytes = 1000;
+    assert_int_equal(network_fixture_open(&f, v, &(struct network_fixture_opts){ .max_batch = 2, .backend = &little }),
+                     RC_NOMEM);
+    assert_non_null(strstr(rc_message(), "not even a batch of 1 fits"));
+    network_fixture_close(&f);
+}
+
+/* The caller's parameters are not asked for again: he may have taken them. */
+static void parameters_are_the_callers(void **state)
+{
+    struct compute_backend little = compute_cpu;
+    const struct network_fixture_opts opts = { .backend = &little };
+    const struct variant *v = network_variant_find("alexnet");
+    struct network_memory needed;
+    struct network_fixture f;
+
+    (void)state;
+    assert_int_equal(network_fixture_open(&f, v, &(struct network_fixture_opts){ 0 }), RC_OK);
+    assert_int_equal(network_memory_needed(&needed, f.network, v->B, false), RC_OK);
+    network_fixture_close(&f);
+    little.memory_available = little_memory;
+    little_bytes = needed.planned_bytes + needed.state_bytes;
+    assert_int_equal(network_fixture_open(&f, v, &opts), RC_OK);
+    network_fixture_close(&f);
+    little_bytes--;
+    assert_int_equal(network_fixture_open(&f, v, &opts), RC_NOMEM);
+    network_fixture_close(&f);
+}
+
+static void memory_is_what_was_said(void **state)
+{
+    (void)state;
+    for (const struct variant *v = network_variants(); v->workload != NULL; v++)
+        for (int forward_only = 0; forward_only < 2; forward_only++) {
+            struct network_fixture f;
+            struct network_memory needed;
+            assert_int_equal(
+                network_fixture_open(&f, v, &(struct network_fixture_opts){ .forward_only = forward_only }), RC_OK);
+            const struct network_memory m = network_memory_of(f.training);
+            assert_int_equal(network_memory_needed(&needed, f.network, v->B, forward_only), RC_OK);
+            assert_memory_equal(&needed, &m, sizeof m);
+            assert_int_equal(m.params_bytes, (forward_only ? 1 : 3) * f.network->n_params * sizeof(float));
+            assert_int_equal(m.state_bytes, f.network->n_state * sizeof(float));
+            assert_true(m.live_bytes <= m.planned_bytes && m.planned_bytes <= m.unplanned_bytes);
+            assert_true((double)m.planned_bytes <= 1.05 * (double)m.live_bytes);
+            network_fixture_close(&f);
+        }
+}
+
+static void expect_refused(struct training_env *env, const char *text)
+{
+    struct training *t = NULL;
+
+    assert_int_equal(workload_open(&t, &workload_resnet8, env), RC_INVAL);
+    assert_null(t);
+    if (strstr(rc_message(), text) == NULL)
+        fail_msg("\"%s\" does not say \"%s\"", rc_message(), text);
+}
+
+static void unfit_data_is_refused(void **state)
+{
+    const struct network_opts opts = { .image_size = 16, .n_classes = 10, .width_divisor = 4 };
+    struct training_env env = { .max_batch = 2, .network = opts };
+    struct noise d;
+    struct dataset line = { .name = "line", .n_train = 1, .n_features = 1 };
+
+    (void)state;
+    assert_int_equal(compute_open(&env.compute, &compute_cpu, NULL), RC_OK);
+    expect_refused(&env, "needs a data set");
+    env.dataset = &line;
+    expect_refused(&env, "learns from images, data set line has none");
+    env.dataset = &d.base;
+    noise_init(&d, &opts, 1);
+    expect_refused(&env, "images of 3 x 16 x 16, data set noise has 1 x 16 x 16");
+    noise_init(&d, &(struct network_opts){ .image_size = 8, .n_classes = 10 }, 3);
+    expect_refused(&env, "data set noise has 3 x 8 x 8");
+    noise_init(&d, &(struct network_opts){ .image_size = 16, .n_classes = 11 }, 3);
+    expect_refused(&env, "open for 10 classes, data set noise has 11");
+    noise_init(&d, &opts, 3);
+    env.network.image_size = 2;
+    expect_refused(&env, "the smallest is");
+    env.network = (struct network_opts){ .image_size = 16, .aux_head = true };
+    expect_refused(&env, "auxiliary head");
+    compute_close(&env.compute);
+}
+
+/* Backends count the places of a batch in int: more of them are refused before anything is planned or taken. */
+static void a_batch_beyond_int_is_refused(void **state)
+{
+    const size_t most = 0x7fffffff / (16 * 16);
+    struct training_env env = { .max_batch = most + 1,
+                                .network = { .image_size = 16, .n_classes = 10, .width_divisor = 4 } };
+    struct training *t = NULL;
+
+    (void)state;
+    assert_int_equal(compute_open(&env.compute, &compute_hollow, NULL), RC_OK);
+    expect_refused(&env, "--batch 8388608: model resnet8: node c1 has 256 places an image");
+    expect_refused(&env, "; at most 8388607 would be right");
+    env.max_batch = SIZE_MAX;
+    expect_refused(&env, "; at most 8388607 would be right");
+    env.max_batch = most;
+    assert_int_equal(workload_open(&t, &workload_resnet8, &env), RC_OK);
+    workload_close(&t);
+    compute_close(&env.compute);
+}
+
+static void shared_dropout(struct network_builder *b)
+{
+    const int c1 = node_conv(b, "c1", NODE_IMAGE, 4, K(1, 1), S(1), P(0, 0), BIAS);
+    const int drop = node_dropout(b, c1, 0.5f), c2 = node_conv(b, "c2", c1, 4, K(1, 1), S(1), P(0, 0), BIAS);
+
+    node_loss(b, node_logits(b, "fc", NODE_CONCAT_OF(b, c2, node_max_pool(b, drop, K(1, 1), S(1), P(0, 0)))), 1.0f);
+}
+
+static void part_used_late(struct network_builder *b)
+{
+    const int c1 = node_conv(b, "c1", NODE_IMAGE, 4, K(1, 1), S(1), P(0, 0), BIAS);
+    const int c2 = node_conv(b, "c2", c1, 4, K(1, 1), S(1), P(0, 0), BIAS), both = NODE_CONCAT_OF(b, c1, c2);
+    const int c3 = node_conv(b, "c3", both, 4, K(1, 1), S(1), P(0, 0), BIAS);
+
+    node_loss(b, node_logits(b, "fc", c3), 1.0f);
+    node_loss(b, node_logits(b, "late", c2), 1.0f);
+}
+
+static void adds_its_input(struct network_builder *b)
+{
+    const int c1 = node_conv(b, "c1", NODE_IMAGE, 4, K(1, 1), S(1), P(0, 0), BIAS);
+    const int c2 = node_conv_add(b, "c2", c1, c1, 4, K(1, 1), S(1), P(0, 0), BIAS | RELU);
+
+    node_loss(b, node_logits(b, "fc", c2), 1.0f);
+}
+
+static void leads_nowhere(struct network_builder *b)
+{
+    const int c1 = node_conv(b, "c1", NODE_IMAGE, 4, K(1, 1), S(1), P(0, 0), BIAS);
+
+    node_conv(b, "c2", c1, 4, K(1, 1), S(1), P(0, 0), BIAS);
+    node_loss(b, node_logits(b, "fc", c1), 1.0f);
+}
+
+/* A table that asks for what is not done is refused, never computed wrong. */
+static void impossible_tables_are_refused(void **state)
+{
+    const struct {
+        void (*build)(struct network_builder *b);
+        const char *text;
+    } table[] = { { shared_dropout, "must be the only one that works on its input" },
+                  { part_used_late, "late works on c2 after the concatenation of it was used" },
+                  { adds_its_input, "c2 without batch norm adds its own input" },
+                  { leads_nowhere, "no loss depends on c2" } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        const struct network_def def = {
+            .name = "odd", .image_size = 4, .min_image_size = 4, .n_classes = 3, .C_in = 1, .build = table[i].build
+        };
+        struct network *n = NULL;
+        struct program p = { 0 };
+        assert_int_equal(network_open(&n, &def, &(struct network_opts){ 0 }), RC_OK);
+        assert_int_equal(program_open(&p, n, true), RC_UNSUPPORTED);
+        if (strstr(rc_message(), table[i].text) == NULL)
+            fail_msg("\"%s\" does not say \"%s\"", rc_message(), table[i].text);
+        assert_null(p.step);
+        network_close(&n);
+    }
+}
+
+/* forward_only: inference's loss of the same samples; no gradient, nobody is told, nothing is learnt (Q2, Q3). */
+static void forward_only_is_inference(void **state)
+{
+    (void)state;
+    for (const struct variant *v = network_variants(); v->workload != NULL; v++) {
+        struct network_fixture f;
+        struct network_batch data;
+        size_t n_state, n_correct;
+        double loss = NAN;
+        assert_int_equal(network_fixture_open(&f, v, &(struct network_fixture_opts){ .forward_only = true }), RC_OK);
+        struct network_reference *r = network_reference_open(f.network, v->B);
+        const float *values = workload_state(f.training, &n_state);
+        double *running = doubles_of(values, n_state), *param = doubles_of(f.param, f.network->n_params);
+        network_batch_open(&data, &f, 3, v->B);
+        const struct network_reference_batch batch = { param, data.x, data.label, 0 };
+        const double want = network_reference_infer(r, &batch, running, &n_correct);
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(workload_gradient(f.training, f.param, 3, v->B, NULL, &loss, network_fixture_ready, &f),
+                             RC_OK);
+            if (!(fabs(loss - want) <= 1e-4 * want))
+                fail_msg("%s: %.9g, should be %.9g", v->workload->module.name, loss, want);
+        }
+        assert_int_equal(f.n_called, 0);
+        network_batch_close(&data);
+        free(running);
+        free(param);
+        network_reference_close(&r);
+        network_fixture_close(&f);
+    }
+}
+
+struct witness {
+    int node[4000];
+    enum network_phase phase[4000];
+    int n_calls, n_wrong;
+    bool inside;
+};
+
+static void witness_node(void *arg, int node, enum network_phase phase, bool begin)
+{
+    struct witness *w = arg;
+
+    w->n_wrong += begin == w->inside;
+    w->inside = begin;
+    if (begin) {
+        w->node[w->n_calls] = node;
+        w->phase[w->n_calls++] = phase;
+    } else {
+        w->n_wrong += w->node[w->n_calls - 1] != node || w->phase[w->n_calls - 1] != phase;
+    }
+}
+
+/* Begin and end in turn; forward in order, backward in the other; every convolution once in each. */
+static void check_witness(const struct witness *w, const struct network *n)
+{
+    int n_forward = 0, n_backward = 0, n_convs = 0;
+
+    assert_int_equal(w->n_wrong, 0);
+    assert_false(w->inside);
+    for (int i = 0; i < w->n_calls; i++) {
+        const bool conv = n->node[w->node[i]].kind == NODE_CONV, forward = w->phase[i] == PHASE_FORWARD;
+        n_forward += conv && forward;
+        n_backward += conv && !forward;
+        if (i > 0 && w->phase[i] == w->phase[i - 1])
+            assert_true(forward ? w->node[i] > w->node[i - 1] : w->node[i] < w->node[i - 1]);
+        else if (i > 0)
+            assert_true(!forward);
+    }
+    for (int i = 0; i < n->n_nodes; i++)
+        n_convs += n->node[i].kind == NODE_CONV;
+    assert_int_equal(n_forward, n_convs);
+    assert_int_equal(n_backward, n_convs);
+}
+
+static void observer_is_told(void **state)
+{
+    (void)state;
+    for (const struct variant *v = network_variants(); v->workload != NULL; v++) {
+        struct witness *w = calloc(1, sizeof *w);
+        const struct network_observer observer = { .node = witness_node, .arg = w };
+        struct network_fixture f;
+        double loss;
+        assert_non_null(w);
+        assert_int_equal(network_fixture_open(&f, v, &(struct network_fixture_opts){ 0 }), RC_OK);
+        network_observe(f.training, &observer);
+        assert_int_equal(workload_gradient(f.training, f.param, 0, v->B, f.grad, &loss, NULL, NULL), RC_OK);
+        check_witness(w, f.network);
+        const int n_calls = w->n_calls;
+        network_observe(f.training, NULL);
+        assert_int_equal(workload_gradient(f.training, f.param, 0, v->B, f.grad, &loss, NULL, NULL), RC_OK);
+        assert_int_equal(w->n_calls, n_calls);
+        network_fixture_close(&f);
+        free(w);
+    }
+}
+
+/* M3: also without a data set, and at the published size, where nothing would fit. */
+static void hollow_needs_nothing(void **state)
+{
+    static const struct workload *const w[] = { &workload_resnet152, &workload_vgg16, &workload_inception3 };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof w / sizeof w[0]; i++) {
+        struct training_env env = { .max_batch = 256 };
+        struct training *t = NULL;
+        struct evaluation e;
+        double loss = 0.0;
+        assert_int_equal(compute_open(&env.compute, &compute_hollow, NULL), RC_OK);
+        assert_int_equal(workload_open(&t, w[i], &env), RC_OK);
+        assert_int_equal(workload_gradient(t, NULL, 0, 256, NULL, &loss, NULL, NULL), RC_OK);
+        assert_true(isnan(loss));
+        assert_true(env.compute->total.flops == 256.0 * w[i]->flops_per_sample(t));
+        assert_int_equal(workload_evaluate(t, NULL, 0, &e), RC_OK);
+        assert_true(isnan(e.loss) && isnan(e.accuracy_ratio));
+        workload_close(&t);
+        compute_close(&env.compute);
+    }
+}
+
+static const struct training_mutant *mutant_find(const char *name)
+{
+    for (const struct training_mutant *m = training_mutants; m->name != NULL; m++)
+        if (strcmp(m->name, name) == 0)
+            return m;
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    const struct {
+        const char *name;
+        struct CMUnitTest test[3];
+        size_t n_tests;
+    } groups[] = {
+        { "reference", { cmocka_unit_test(reference_matches_central_differences) }, 1 },
+        { "memory",
+          { cmocka_unit_test(memory_is_asked_for_first), cmocka_unit_test(parameters_are_the_callers),
+            cmocka_unit_test(memory_is_what_was_said) },
+          3 },
+        { "errors", { cmocka_unit_test(unfit_data_is_refused), cmocka_unit_test(a_batch_beyond_int_is_refused) }, 2 },
+        { "tables", { cmocka_unit_test(impossible_tables_are_refused) }, 1 },
+        { "forward", { cmocka_unit_test(forward_only_is_inference) }, 1 },
+        { "observer", { cmocka_unit_test(observer_is_told) }, 1 },
+        { "hollow", { cmocka_unit_test(hollow_needs_nothing) }, 1 },
+    };
+    const struct CMUnitTest follows[] = { cmocka_unit_test(follows_the_reference) };
+    const struct CMUnitTest found[] = { cmocka_unit_test(mistake_is_found) };
+
+    if (argc == 3 && strcmp(argv[1], "follows") == 0 && (variant = network_variant_find(argv[2])) != NULL)
+        return cmocka_run_group_tests(follows, NULL, NULL);
+    if (argc == 3 && strcmp(argv[1], "mutant") == 0 && (mutant = mutant_find(argv[2])) != NULL)
+        return cmocka_run_group_tests(found, NULL, NULL);
+    for (size_t i = 0; argc == 2 && i < sizeof groups / sizeof groups[0]; i++)
+        if (strcmp(argv[1], groups[i].name) == 0)
+            return _cmocka_run_group_tests(argv[1], groups[i].test, groups[i].n_tests, NULL, NULL);
+    fprintf(stderr, "usage: training_test follows MODEL | mutant NAME | reference | memory | errors | tables | forward "
+                    "| observer | hollow\n");
+    return 2;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lenet.c - a small convolutional network for small grey images, such as 8 x 8 digits.
+ *
+ * Its first dense layer looks at all that is left, so its parameters grow with the image. Smallest image: 4,
+ * which two poolings leave 1 x 1.
+ */
+#include "models/engine/network_builder.h"
+
+static void build(struct network_builder *b)
+{
+    int x = node_conv(b, "c1", NODE_IMAGE, 16, K(3, 3), S(1), P(1, 1), BIAS | RELU);
+
+    x = node_max_pool(b, x, K(2, 2), S(2), P(0, 0));
+    x = node_conv(b, "c2", x, 32, K(3, 3), S(1), P(1, 1), BIAS | RELU);
+    x = node_max_pool(b, x, K(2, 2), S(2), P(0, 0));
+    x = node_dense(b, "fc3", x, 64, BIAS | RELU);
+    x = node_logits(b, "fc4", x);
+    node_loss(b, x, 1.0f);
+}
+
+const struct network_def network_lenet = {
+    .name = "lenet",
+    .source = "after LeCun et al., Gradient-Based Learning Applied to Document Recognition, 1998: its form, with relu "
+              "and max pooling, for 8 x 8 images",
+    .image_size = 8,
+    .min_image_size = 4,
+    .n_classes = 10,
+    .C_in = 1,
+    .dataset = "digits",
+    .build = build,
+};

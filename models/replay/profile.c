@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profile.c - profiles in memory, made from networks, and written; profile_load.c reads them. */
+#include "models/replay/profile.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/file.h"
+#include "models/engine/network.h"
+
+void profile_close(struct profile **p)
+{
+    if (*p == NULL)
+        return;
+    for (int i = 0; i < (*p)->n_layers; i++)
+        free((*p)->layer[i].tensor);
+    free((*p)->layer);
+    free(*p);
+    *p = NULL;
+}
+
+enum rc profile_open(struct profile **out, int n_layers)
+{
+    struct profile *p = calloc(1, sizeof *p);
+
+    if (p != NULL)
+        p->layer = calloc((size_t)n_layers, sizeof *p->layer);
+    if (p == NULL || p->layer == NULL) {
+        free(p);
+        return rc_raise(RC_NOMEM, "no memory for a profile of %d layers", n_layers);
+    }
+    p->n_layers = n_layers;
+    *out = p;
+    return RC_OK;
+}
+
+enum rc profile_layer_tensors(struct profile_layer *l, int n_tensors)
+{
+    if (n_tensors == 0)
+        return RC_OK;
+    l->tensor = calloc((size_t)n_tensors, sizeof *l->tensor);
+    if (l->tensor == NULL)
+        return rc_raise(RC_NOMEM, "no memory for the %d tensors of a layer", n_tensors);
+    l->n_tensors = n_tensors;
+    return RC_OK;
+}
+
+static enum rc fill_layer(struct profile_layer *l, const struct network *n, int node, int batch)
+{
+    const struct node *from = &n->node[node];
+    const double gemm_flops = 2.0 * node_multiply_adds(from) * batch;
+    enum rc rc = RC_OK;
+
+    snprintf(l->name, sizeof l->name, "%s", from->name);
+    l->flops_forward = gemm_flops;
+    l->flops_backward = from->from == NODE_IMAGE ? gemm_flops : 2.0 * gemm_flops;
+    TRY(profile_layer_tensors(l, from->n_segments));
+    for (int i = 0; i < from->n_segments; i++) {
+        snprintf(l->tensor[i].name, sizeof l->tensor[i].name, "%s", n->segment_name[from->first_segment + i]);
+        l->tensor[i].n_elems = n->segment[from->first_segment + i].n_elems;
+    }
+out:
+    return rc;
+}
+
+enum rc profile_of_network(struct profile **out, const struct network *n, int batch)
+{
+    struct profile *p = NULL;
+    enum rc rc;
+
+    TRY(profile_open(&p, n->n_nodes));
+    snprintf(p->model, sizeof p->model, "%s", n->name);
+    snprintf(p->precision, sizeof p->precision, "fp32");
+    p->batch = batch;
+    p->image_size = n->opts.image_size;
+    p->n_classes = n->opts.n_classes;
+    p->aux_head = n->opts.aux_head;
+    p->width_divisor = n->opts.width_divisor > 1 ? n->opts.width_divisor : 1;
+    for (int i = 0; i < n->n_nodes; i++)
+        TRY(fill_layer(&p->layer[i], n, i, batch));
+    *out = p;
+    p = NULL;
+out:
+    profile_close(&p);
+    return rc;
+}
+
+/* Shares are cut where the running sum of flops stands, so that their roundings do not add up (J3). */
+static uint64_t cut(uint64_t step_ns, double *flops_so_far, double flops, double all_flops)
+{
+    const uint64_t before_ns = (uint64_t)llround((double)step_ns * (*flops_so_far / all_flops));
+
+    *flops_so_far += flops;
+    return (uint64_t)llround((double)step_ns * (*flops_so_far / all_flops)) - before_ns;
+}
+
+enum rc profile_spread(struct profile *p, uint64_t step_ns)
+{
+    const double all_flops = profile_flops(p);
+    double so_far = 0.0;
+
+    if (!(all_flops > 0.0))
+        return rc_raise(RC_INVAL, "profile of %s: no layer has flops to spread a time over", p->model);
+    for (int i = 0; i < p->n_layers; i++) {
+        struct profile_layer *l = &p->layer[i];
+        l->forward_ns = cut(step_ns, &so_far, l->flops_forward, all_flops);
+        l->backward_ns = cut(step_ns, &so_far, l->flops_backward, all_flops);
+    }
+    return RC_OK;
+}
+
+size_t profile_n_params(const struct profile *p)
+{
+    size_t n = 0;
+
+    for (int i = 0; i < p->n_layers; i++)
+        for (int j = 0; j < p->layer[i].n_tensors; j++)
+            n += p->layer[i].tensor[j].n_elems;
+    return n;
+}
+
+int profile_n_tensors(const struct profile *p)
+{
+    int n = 0;
+
+    for (int i = 0; i < p->n_layers; i++)
+        n += p->layer[i].n_tensors;
+    return n;
+}
+
+uint64_t profile_step_ns(const struct profile *p)
+{
+    uint64_t sum_ns = 0;
+
+    for (int i = 0; i < p->n_layers; i++)
+        sum_ns += p->layer[i].forward_ns + p->layer[i].backward_ns;
+    return sum_ns;
+}
+
+double profile_flops(const struct profile *p)
+{
+    double sum = 0.0;
+
+    /* The order of profile_spread(): its last running sum is this one. */
+    for (int i = 0; i < p->n_layers; i++) {
+        sum += p->layer[i].flops_forward;
+        sum += p->layer[i].flops_backward;
+    }
+    return sum;
+}
+
+static json_t *layer_json(const struct profile_layer *l)
+{
+    json_t *tensors = json_array();
+
+    for (int i = 0; tensors != NULL && i < l->n_tensors; i++) {
+        json_t *t = json_pack("{s:s, s:I}", "name", l->tensor[i].name, "n_elems", (json_int_t)l->tensor[i].n_elems);
+        if (t == NULL || json_array_append_new(tensors, t) != 0) {
+            json_decref(tensors);
+            return NULL;
+        }
+    }
+    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:o}", "name", l->name, "forward_ns",
+                     (json_int_t)l->forward_ns, "backward_ns", (json_int_t)l->backward_ns, "gemm_forward_ns",
+                     (json_int_t)l->gemm_forward_ns, "gemm_backward_ns", (json_int_t)l->gemm_backward_ns,
+                     "flops_forward", l->flops_forward, "flops_backward", l->flops_backward, "bytes_forward",
+                     l->bytes_forward, "bytes_backward", l->bytes_backward, "tensors", tensors);
+}
+
+static json_t *head_json(const struct profile *p)
+{
+    return json_pack("{s:s, s:i, s:s, s:i, s:i, s:i, s:b, s:i, s:s, s:s, s:i, s:s, s:f}", "format", "gradmark-profile",
+                     "version", 1, "model", p->model, "batch", p->batch, "image_size", p->image_size, "classes",
+                     p->n_classes, "aux_head", p->aux_head, "width_divisor", p->width_divisor, "precision",
+                     p->precision, "device", p->device, "threads", p->n_threads, "source", p->source, "images_per_s",
+                     p->images_per_s);
+}
+
+/* Drops v. */
+static enum rc dump(FILE *to, json_t *v, const char *what, const char *path)
+{
+    if (v == NULL)
+        return rc_raise(RC_INVAL, "%s: %s cannot be written as JSON: a text that is not UTF-8, or no memory", path,
+                        what);
+    const int failed = json_dumpf(v, to, JSON_REAL_PRECISION(17));
+    json_decref(v);
+    return failed ? rc_raise(RC_IO, "%s: cannot be written", path) : RC_OK;
+}
+
+/* A line for each key and for each layer: a file that a reader and a diff can follow. */
+static enum rc write_head(FILE *to, const struct profile *p, const char *path)
+{
+    json_t *head = head_json(p), *value;
+    const char *key;
+    enum rc rc = RC_OK;
+
+    if (head == NULL)
+        FAIL(RC_INVAL, "%s: its head cannot be written as JSON: a text that is not UTF-8, or no memory", path);
+    json_object_foreach(head, key, value)
+    {
+        fprintf(to, " \"%s\": ", key);
+        if (json_dumpf(value, to, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17)) != 0)
+            FAIL(RC_IO, "%s: cannot be written", path);
+        fputs(",\n", to);
+    }
+out:
+    json_decref(head);
+    return rc;
+}
+
+enum rc profile_save(const struct profile *p, const char *path)
+{
+    struct atomic_file file = { 0 };
+    enum rc rc;
+
+    TRY(atomic_file_open(&file, path));
+    fputs("{\n", file.stream);
+    TRY(write_head(file.stream, p, path));
+    fputs(" \"layers\": [\n", file.stream);
+    for (int i = 0; i < p->n_layers; i++) {
+        fputs("  ", file.stream);
+        TRY(dump(file.stream, layer_json(&p->layer[i]), p->layer[i].name, path));
+        fputs(i + 1 < p->n_layers ? ",\n" : "\n", file.stream);
+    }
+    fputs(" ]\n}\n", file.stream);
+    TRY(atomic_file_commit(&file));
+out:
+    atomic_file_discard(&file);
+    return rc;
+}

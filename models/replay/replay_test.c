@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * replay_test.c - the suite on replay.c, and on wrong versions of it that it must catch (M1 M2 M3 M6).
+ *   replay_test suite | needs_a_profile | too_long | mutant NAME
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/compute/compute.h"
+#include "models/suite/profile_kit.h"
+#include "models/suite/replay_suite.h"
+
+static void count_ns(void *arg, uint64_t ns)
+{
+    *(uint64_t *)arg += ns;
+}
+
+static void suite_holds(void **state)
+{
+    struct workload other;
+
+    (void)state;
+    assert_int_equal(replay_suite(&workload_replay, true), 0);
+    assert_true(replay_mutant(&other, "none"));
+    assert_int_equal(replay_suite(&other, true), 0);
+}
+
+static void needs_a_profile(void **state)
+{
+    struct compute *c = NULL;
+    struct training *t = NULL;
+
+    (void)state;
+    assert_int_equal(compute_open(&c, &compute_hollow, NULL), RC_OK);
+    const struct training_env env = { .compute = c, .max_batch = 8 };
+    assert_int_equal(workload_open(&t, &workload_replay, &env), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "--profile"));
+    assert_null(t);
+    compute_close(&c);
+}
+
+/* A batch whose time overflows uint64_t ns is refused; the largest that does not is played to the nanosecond. */
+static void too_long_is_refused(void **state)
+{
+    struct profile *p = profile_kit_small();
+    const uint64_t step_ns = p != NULL ? profile_step_ns(p) : 0, most = UINT64_MAX / (step_ns / 8 + 1);
+    uint64_t passed_ns = 0;
+    const struct compute_env heard = { .pass = count_ns, .arg = &passed_ns };
+    struct compute *c = NULL;
+    struct training *t = NULL;
+    double loss;
+
+    (void)state;
+    assert_non_null(p);
+    assert_int_equal(compute_open(&c, &compute_hollow, &heard), RC_OK);
+    struct training_env env = { .compute = c, .max_batch = most + 1, .profile = p };
+    assert_int_equal(workload_open(&t, &workload_replay, &env), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "longer than can be counted"));
+    env.max_batch = SIZE_MAX;
+    assert_int_equal(workload_open(&t, &workload_replay, &env), RC_INVAL);
+    assert_null(t);
+    env.max_batch = most;
+    assert_int_equal(workload_open(&t, &workload_replay, &env), RC_OK);
+    assert_int_equal(workload_gradient(t, NULL, 0, most, NULL, &loss, NULL, NULL), RC_OK);
+    assert_true(passed_ns / most == step_ns / 8);
+    workload_close(&t);
+    compute_close(&c);
+    profile_close(&p);
+}
+
+static void suite_catches(void **state)
+{
+    struct workload mutant;
+
+    assert_true(replay_mutant(&mutant, *state));
+    assert_int_not_equal(replay_suite(&mutant, false), 0);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest suite[] = { cmocka_unit_test(suite_holds) };
+    const struct CMUnitTest needs[] = { cmocka_unit_test(needs_a_profile) };
+    const struct CMUnitTest too_long[] = { cmocka_unit_test(too_long_is_refused) };
+    const struct CMUnitTest mutant[] = { cmocka_unit_test_prestate(suite_catches, argc > 2 ? argv[2] : NULL) };
+
+    if (argc > 2)
+        return cmocka_run_group_tests_name("mutant", mutant, NULL, NULL);
+    if (argc > 1 && strcmp(argv[1], "too_long") == 0)
+        return cmocka_run_group_tests(too_long, NULL, NULL);
+    return argc > 1 && strcmp(argv[1], "needs_a_profile") == 0 ? cmocka_run_group_tests(needs, NULL, NULL)
+                                                               : cmocka_run_group_tests(suite, NULL, NULL);
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* network_mutants.c - bends one call of a table on its way to the builder, or one entry of the opened network. */
+#include "models/suite/network_mutants.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "models/engine/network_builder.h"
+
+enum bug {
+    NONE,
+    STRIDE_ON_1X1,     /* ResNet v1 */
+    STRIDE_LOST,       /* a reduction that is none: found by work, not by tensors */
+    PAD_LOST,          /* of the stem's third unit */
+    POOL_PAD_LOST,     /* of the first pooling */
+    AVERAGE_FOR_MAX,   /* a pooled branch */
+    KERNEL_TURNED,     /* 7x1 for 1x7: same tensors, same work */
+    CHANNELS_SWAPPED,  /* of two units of a branch */
+    BIAS_FOR_BATCH,    /* no gamma */
+    RELU_LOST,         /* behind an addition */
+    RELU_ON_SHORTCUT,  /* of a projection */
+    ADD_LOST,          /* a residual block without its residue */
+    ADD_ELSEWHERE,     /* the shortcut of a middle block comes from inside the block */
+    AUX_LOST,          /* asked for, not built */
+    AUX_WEIGHT,        /* 1 instead of 0.4 */
+    AUX_FIRST,         /* so that it is what is evaluated */
+    EPSILON,           /* 1e-5 where 1e-3 is published */
+    DROP_RATIO,        /* share kept for share dropped, of 0.2 */
+    DROP_LOST,         /* one less */
+    ADAPTIVE_LOST,     /* dense layers see whatever is left */
+    CONCAT_ORDER,      /* branches of equal shape change places */
+    TENSORS_SWAPPED,   /* the projection is published after the block's first convolution */
+    BETA_BEFORE_GAMMA, /* Y1 */
+    DIVISOR_LOST,      /* one unit keeps its published width */
+};
+
+static const struct {
+    struct network_mutant mutant;
+    enum bug bug;
+} all[] = {
+    { { "stride_on_1x1", &network_resnet50, { 0 } }, STRIDE_ON_1X1 },
+    { { "stride_lost", &network_resnet101, { 0 } }, STRIDE_LOST },
+    { { "pad_lost", &network_inception3, { 0 } }, PAD_LOST },
+    { { "pool_pad_lost", &network_resnet50, { 0 } }, POOL_PAD_LOST },
+    { { "average_for_max", &network_inception3, { 0 } }, AVERAGE_FOR_MAX },
+    { { "kernel_turned", &network_inception3, { 0 } }, KERNEL_TURNED },
+    { { "channels_swapped", &network_inception3, { 0 } }, CHANNELS_SWAPPED },
+    { { "bias_for_batch", &network_resnet50, { 0 } }, BIAS_FOR_BATCH },
+    { { "relu_lost", &network_resnet152, { 0 } }, RELU_LOST },
+    { { "relu_on_shortcut", &network_resnet50, { 0 } }, RELU_ON_SHORTCUT },
+    { { "add_lost", &network_resnet50, { 0 } }, ADD_LOST },
+    { { "add_elsewhere", &network_resnet8, { 0 } }, ADD_ELSEWHERE },
+    { { "aux_lost", &network_inception3, { .aux_head = true } }, AUX_LOST },
+    { { "aux_weight", &network_inception3, { .aux_head = true } }, AUX_WEIGHT },
+    { { "aux_first", &network_inception3, { .aux_head = true } }, AUX_FIRST },
+    { { "epsilon", &network_inception3, { 0 } }, EPSILON },
+    { { "drop_ratio", &network_alexnet, { 0 } }, DROP_RATIO },
+    { { "drop_lost", &network_vgg16, { 0 } }, DROP_LOST },
+    { { "adaptive_lost", &network_alexnet, { .image_size = 256 } }, ADAPTIVE_LOST },
+    { { "concat_order", &network_inception3, { 0 } }, CONCAT_ORDER },
+    { { "tensors_swapped", &network_resnet50, { 0 } }, TENSORS_SWAPPED },
+    { { "beta_before_gamma", &network_resnet50, { 0 } }, BETA_BEFORE_GAMMA },
+    { { "divisor_lost", &network_resnet50, { .width_divisor = 4 } }, DIVISOR_LOST },
+};
+
+static enum bug bug;
+static bool keeps_all;
+
+void network_mutants_keep_all(void)
+{
+    keeps_all = true;
+}
+
+const struct network_mutant *network_mutant_start(const char *name)
+{
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (strcmp(all[i].mutant.name, name) == 0) {
+            bug = all[i].bug;
+            return &all[i].mutant;
+        }
+    return NULL;
+}
+
+struct call { /* of node_conv and node_conv_add */
+    const char *name;
+    int from, add_from, C_out;
+    struct extent kernel, stride, pad;
+    int then;
+};
+
+static bool is(const struct call *c, enum bug which, const char *name)
+{
+    return bug == which && strcmp(c->name, name) == 0;
+}
+
+static struct call bent(const struct network_builder *b, struct call c)
+{
+    if (is(&c, STRIDE_ON_1X1, "s1b0/1"))
+        c.stride = S(2);
+    if (is(&c, STRIDE_ON_1X1, "s1b0/2"))
+        c.stride = S(1);
+    if (is(&c, STRIDE_LOST, "s3b0/2") || is(&c, STRIDE_LOST, "s3b0/proj"))
+        c.stride = S(1);
+    if (is(&c, PAD_LOST, "c3"))
+        c.pad = P(0, 0);
+    if (is(&c, KERNEL_TURNED, "c37")) {
+        c.kernel = K(7, 1);
+        c.pad = P(3, 0);
+    }
+    if (is(&c, CHANNELS_SWAPPED, "c6"))
+        c.C_out = 48;
+    if (is(&c, CHANNELS_SWAPPED, "c7"))
+        c.C_out = 64;
+    if (is(&c, BIAS_FOR_BATCH, "s2b3/2"))
+        c.then = BIAS | RELU;
+    if (is(&c, RELU_LOST, "s2b7/3"))
+        c.then = BATCH;
+    if (is(&c, RELU_ON_SHORTCUT, "s1b0/proj"))
+        c.then = BATCH | RELU;
+    if (is(&c, ADD_LOST, "s2b3/3"))
+        c.add_from = NODE_NONE;
+    if (is(&c, ADD_ELSEWHERE, "s0b0/2"))
+        c.add_from = c.from;
+    if (is(&c, DIVISOR_LOST, "s0b1/2") || is(&c, DIVISOR_LOST, "s0b1/1"))
+        c.C_out *= node_opts(b)->width_divisor;
+    return c;
+}
+
+/* The builder's own functions, and what the linker calls in their place. */
+int __real_node_conv(struct network_builder *b, const char *name, int from, int C_out, struct extent kernel,
+                     struct extent stride, struct extent pad, int then);
+int __wrap_node_conv(struct network_builder *b, const char *name, int from, int C_out, struct extent kernel,
+                     struct extent stride, struct extent pad, int then);
+int __real_node_conv_add(struct network_builder *b, const char *name, int from, int add_from, int C_out,
+                         struct extent kernel, struct extent stride, struct extent pad, int then);
+int __wrap_node_conv_add(struct network_builder *b, const char *name, int from, int add_from, int C_out,
+                         struct extent kernel, struct extent stride, struct extent pad, int then);
+int __real_node_max_pool(struct network_builder *b, int from, struct extent kernel, struct extent stride,
+                         struct extent pad);
+int __wrap_node_max_pool(struct network_builder *b, int from, struct extent kernel, struct extent stride,
+                         struct extent pad);
+int __real_node_adaptive_pool(struct network_builder *b, int from, int out_h, int out_w);
+int __wrap_node_adaptive_pool(struct network_builder *b, int from, int out_h, int out_w);
+int __real_node_concat(struct network_builder *b, const int *part, int n_parts);
+int __wrap_node_concat(struct network_builder *b, const int *part, int n_parts);
+int __real_node_dropout(struct network_builder *b, int from, float drop_ratio);
+int __wrap_node_dropout(struct network_builder *b, int from, float drop_ratio);
+int __real_node_loss(struct network_builder *b, int from, float loss_weight);
+int __wrap_node_loss(struct network_builder *b, int from, float loss_weight);
+const struct network_opts *__real_node_opts(const struct network_builder *b);
+const struct network_opts *__wrap_node_opts(const struct network_builder *b);
+void __real_node_epsilon(struct network_builder *b, float epsilon);
+void __wrap_node_epsilon(struct network_builder *b, float epsilon);
+
+int __wrap_node_conv(struct network_builder *b, const char *name, int from, int C_out, struct extent kernel,
+                     struct extent stride, struct extent pad, int then)
+{
+    const struct call c = bent(b, (struct call){ name, from, NODE_NONE, C_out, kernel, stride, pad, then });
+
+    return __real_node_conv(b, c.name, c.from, c.C_out, c.kernel, c.stride, c.pad, c.then);
+}
+
+int __wrap_node_conv_add(struct network_builder *b, const char *name, int from, int add_from, int C_out,
+                         struct extent kernel, struct extent stride, struct extent pad, int then)
+{
+    const struct call c = bent(b, (struct call){ name, from, add_from, C_out, kernel, stride, pad, then });
+
+    return __real_node_conv_add(b, c.name, c.from, c.add_from, c.C_out, c.kernel, c.stride, c.pad, c.then);
+}
+
+int __wrap_node_max_pool(struct network_builder *b, int from, struct extent kernel, struct extent stride,
+                         struct extent pad)
+{
+    if (bug == POOL_PAD_LOST)
+        pad = P(0, 0);
+    if (bug == AVERAGE_FOR_MAX)
+        return node_avg_pool(b, from, kernel, stride, pad);
+    return __real_node_max_pool(b, from, kernel, stride, pad);
+}
+
+int __wrap_node_adaptive_pool(struct network_builder *b, int from, int out_h, int out_w)
+{
+    return bug == ADAPTIVE_LOST ? from : __real_node_adaptive_pool(b, from, out_h, out_w);
+}
+
+int __wrap_node_concat(struct network_builder *b, const int *part, int n_parts)
+{
+    int turned[NETWORK_MAX_PARTS];
+
+    if (bug != CONCAT_ORDER || n_parts != 6)
+        return __real_node_concat(b, part, n_parts);
+    memcpy(turned, part, sizeof turned[0] * (size_t)n_parts);
+    turned[1] = part[2];
+    turned[2] = part[1];
+    return __real_node_concat(b, turned, n_parts);
+}
+
+int __wrap_node_dropout(struct network_builder *b, int from, float drop_ratio)
+{
+    if (bug == DROP_LOST)
+        return from;
+    return __real_node_dropout(b, from, keeps_all ? 0.0f : bug == DROP_RATIO ? 0.8f : drop_ratio);
+}
+
+int __wrap_node_loss(struct network_builder *b, int from, float loss_weight)
+{
+    return __real_node_loss(b, from, bug == AUX_WEIGHT ? 1.0f : loss_weight);
+}
+
+const struct network_opts *__wrap_node_opts(const struct network_builder *b)
+{
+    static const struct network_opts no_aux;
+
+    return bug == AUX_LOST ? &no_aux : __real_node_opts(b);
+}
+
+void __wrap_node_epsilon(struct network_builder *b, float epsilon)
+{
+    if (bug != EPSILON)
+        __real_node_epsilon(b, epsilon);
+}
+
+static void swap(struct network *n, int i, int k)
+{
+    char name[sizeof *n->segment_name];
+    const struct segment s = n->segment[i];
+
+    memcpy(name, n->segment_name[i], sizeof name);
+    memcpy(n->segment_name[i], n->segment_name[k], sizeof name);
+    memcpy(n->segment_name[k], name, sizeof name);
+    n->segment[i] = n->segment[k];
+    n->segment[k] = s;
+}
+
+void network_mutant_bend(struct network *n)
+{
+    const int last = n->n_nodes - 1;
+
+    if (bug == TENSORS_SWAPPED) /* s0b0/proj and s0b0/1 */
+        for (int i = 3; i < 6; i++)
+            swap(n, i, i + 3);
+    if (bug == BETA_BEFORE_GAMMA)
+        swap(n, 1, 2);
+    if (bug == AUX_FIRST) {
+        const struct node d = n->node[last];
+        n->node[last] = n->node[last - 1];
+        n->node[last - 1] = d;
+    }
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* training_mutants.c - programs with one mistake each. */
+#include "models/suite/training_mutants.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/compute/compute.h"
+
+/* The nth step of a kind, from 0. */
+static int find(const struct program *p, enum step_kind kind, int nth)
+{
+    for (int i = 0; i < p->n_steps; i++)
+        if (p->step[i].kind == kind && nth-- == 0)
+            return i;
+    abort();
+}
+
+static int find_adding(const struct program *p, enum step_kind kind)
+{
+    for (int i = 0; i < p->n_steps; i++)
+        if (p->step[i].kind == kind && p->step[i].add)
+            return i;
+    abort();
+}
+
+static void drop_step(struct program *p, int i)
+{
+    p->n_steps--;
+    memmove(&p->step[i], &p->step[i + 1], (size_t)(p->n_steps - i) * sizeof *p->step);
+}
+
+static void swap_steps(struct program *p, int i, int k)
+{
+    const struct step s = p->step[i];
+
+    p->step[i] = p->step[k];
+    p->step[k] = s;
+}
+
+/* Two nodes contribute to a gradient; the second forgets the first. */
+static void fan_out_overwrites(struct network_trainer *t)
+{
+    t->train.step[find_adding(&t->train, STEP_INPUT_GRAD)].add = false;
+}
+
+static void pool_overwrites(struct network_trainer *t)
+{
+    t->train.step[find_adding(&t->train, STEP_AVG_POOL_GRAD)].add = false;
+}
+
+/* The first contribution adds to what lay there. */
+static void first_adds(struct network_trainer *t)
+{
+    t->train.step[find(&t->train, STEP_INPUT_GRAD, 0)].add = true;
+}
+
+static void accumulate_lost(struct network_trainer *t)
+{
+    drop_step(&t->train, find(&t->train, STEP_ACCUMULATE, 0));
+}
+
+static void shortcut_lost(struct network_trainer *t)
+{
+    for (int i = 0; i < t->train.n_steps; i++)
+        if (t->train.step[i].kind == STEP_NORM && t->train.step[i].v[ADD].buffer >= 0) {
+            t->train.step[i].v[ADD].buffer = VIEW_NONE;
+            return;
+        }
+    abort();
+}
+
+static void aux_weight_forgotten(struct network_trainer *t)
+{
+    t->train.step[find(&t->train, STEP_LOSS, 0)].loss_weight = 1.0f;
+    t->train.step[find(&t->train, STEP_LOSS, 1)].loss_weight = 1.0f;
+}
+
+/* The gradient of the auxiliary loss alone, not the loss itself. */
+static void aux_gradient_lost(struct network_trainer *t)
+{
+    for (int i = 0; i < t->train.n_steps; i++)
+        if (t->train.step[i].kind == STEP_LOSS && t->train.step[i].loss_weight < 1.0f) {
+            t->train.step[i].loss_weight = 0.0f;
+            return;
+        }
+    abort();
+}
+
+static void dropout_in_evaluation(struct network_trainer *t)
+{
+    const struct step drop = t->train.step[find(&t->train, STEP_DROPOUT, 0)];
+    struct program *p = &t->infer;
+    const int from = t->network->node[drop.node].from;
+
+    for (int i = 0; i < p->n_steps; i++)
+        if (p->step[i].node >= from && p->step[i].v[OUT].buffer >= 0) {
+            memmove(&p->step[i + 2], &p->step[i + 1], (size_t)(p->n_steps - i - 1) * sizeof *p->step);
+            p->step[i + 1] = drop;
+            p->step[i + 1].v[OUT] = p->step[i].v[OUT];
+            p->n_steps++;
+            return;
+        }
+    abort();
+}
+
+static void dropout_forward_only(struct network_trainer *t)
+{
+    drop_step(&t->train, find(&t->train, STEP_DROPOUT, t->network->node[0].kind == NODE_CONV ? 1 : 0));
+}
+
+static void ready_out_of_order(struct network_trainer *t)
+{
+    swap_steps(&t->train, find(&t->train, STEP_READY, 0), find(&t->train, STEP_READY, 1));
+}
+
+static void ready_too_early(struct network_trainer *t)
+{
+    const int i = find(&t->train, STEP_WEIGHT_GRAD, 1);
+
+    swap_steps(&t->train, i, i + 1);
+}
+
+static void ready_lost(struct network_trainer *t)
+{
+    drop_step(&t->train, find(&t->train, STEP_READY, t->network->n_segments - 1));
+}
+
+/* The input of the node in the middle is free as soon as the forward pass was there. */
+static void freed_too_early(struct network_trainer *t)
+{
+    struct program *p = &t->train;
+    const int n_convs = find(p, STEP_LOSS, 0) / 2, i = find(p, STEP_WEIGHT_GRAD, n_convs / 8 + 1);
+    struct memory_item *it = &p->item[p->step[i].v[IN].buffer];
+
+    it->death = it->birth + 2;
+    if (memory_plan(&p->sums, p->item, (size_t)p->n_buffers) != RC_OK)
+        abort();
+}
+
+static void relu_mask_lost(struct network_trainer *t)
+{
+    for (int i = 0; i < t->train.n_steps; i++)
+        if (t->train.step[i].kind == STEP_BIAS_GRAD && t->train.step[i].v[Z].buffer >= 0) {
+            t->train.step[i].v[Z].buffer = VIEW_NONE;
+            return;
+        }
+    abort();
+}
+
+static void slice_at_start(struct network_trainer *t)
+{
+    for (int i = 0; i < t->train.n_steps; i++)
+        if (t->train.step[i].v[OUT].at > 0) {
+            t->train.step[i].v[OUT].at = 0;
+            return;
+        }
+    abort();
+}
+
+static void input_of_another(struct network_trainer *t)
+{
+    struct step *a = &t->train.step[find(&t->train, STEP_WEIGHT_GRAD, 0)];
+
+    a->v[IN] = t->train.step[find(&t->train, STEP_WEIGHT_GRAD, 1)].v[IN];
+}
+
+/* The running values get nothing: the norm is told the batch's own, to be thrown away. */
+static void lazy_norm(struct compute *c, float *z, float *mean, float *inv_std, float *running_mean, float *running_var,
+                      const float *y, const float *gamma, const float *beta, const float *add,
+                      const struct batch_norm *s)
+{
+    struct batch_norm still = *s;
+
+    still.momentum = 0.0f;
+    compute_cpu.batch_norm(c, z, mean, inv_std, running_mean, running_var, y, gamma, beta, add, &still);
+}
+
+static void running_values_stay(struct network_trainer *t)
+{
+    static struct compute_backend lazy;
+
+    lazy = *t->base.env.compute->ops;
+    lazy.batch_norm = lazy_norm;
+    t->base.env.compute->ops = &lazy;
+}
+
+/* The loss is evaluated from what the training program computes: batch statistics. */
+static void evaluates_with_batch_statistics(struct network_trainer *t)
+{
+    struct program was = t->infer;
+
+    if (program_open(&t->infer, t->network, true) != RC_OK || program_plan(&t->infer, t->base.env.max_batch) != RC_OK)
+        abort();
+    while (t->infer.step[t->infer.n_steps - 1].phase == PHASE_BACKWARD)
+        t->infer.n_steps--;
+    program_close(&was);
+}
+
+const struct training_mutant training_mutants[] = {
+    { "fan_out_overwrites", "resnet8", fan_out_overwrites },
+    { "pool_overwrites", "inception3", pool_overwrites },
+    { "first_adds", "vgg16", first_adds },
+    { "accumulate_lost", "patchwork", accumulate_lost },
+    { "shortcut_lost", "resnet50", shortcut_lost },
+    { "aux_weight_forgotten", "inception3", aux_weight_forgotten },
+    { "aux_gradient_lost", "inception3", aux_gradient_lost },
+    { "dropout_in_evaluation", "alexnet", dropout_in_evaluation },
+    { "dropout_forward_only", "vgg16", dropout_forward_only },
+    { "ready_out_of_order", "lenet", ready_out_of_order },
+    { "ready_too_early", "lenet", ready_too_early },
+    { "ready_lost", "resnet8", ready_lost },
+    { "freed_too_early", "resnet8", freed_too_early },
+    { "relu_mask_lost", "vgg16", relu_mask_lost },
+    { "slice_at_start", "inception3", slice_at_start },
+    { "input_of_another", "resnet8", input_of_another },
+    { "running_values_stay", "resnet8", running_values_stay },
+    { "evaluates_with_batch_statistics", "resnet8", evaluates_with_batch_statistics },
+    { NULL, NULL, NULL },
+};
