@@ -48,13 +48,14 @@ static void linear_close(struct training **base)
     *base = NULL;
 }
 
-static enum rc linear_open(struct training **out, const struct training_env *env)
+static enum rc linear_open(struct training **out, const struct workload *w, const struct training_env *env)
 {
     struct linear *t = calloc(1, sizeof *t);
     const struct dataset *d = env->dataset;
     struct training *base;
     enum rc rc = RC_OK;
 
+    (void)w;
     if (t == NULL)
         return rc_raise(RC_NOMEM, "model linear: %zu bytes", sizeof *t);
     base = &t->base;
@@ -177,14 +178,7 @@ static double linear_flops_per_sample(const struct training *t)
     return t->env.forward_only ? 2.0 : 4.0; /* m x, and its gradient */
 }
 
-const struct workload workload_linear = {
-    .module.name = "linear",
-    .dataset = "line",
-    .default_lr = 0.1, /* stable up to about 7 updates late (ps) */
-    .default_momentum = 0.0,
-    .default_batch = 100,
-    .default_steps = 20000,
-    .default_target_loss = 0.1,
+static const struct training_ops ops = {
     .open = linear_open,
     .n_params = linear_n_params,
     .n_segments = linear_n_segments,
@@ -194,4 +188,18 @@ const struct workload workload_linear = {
     .evaluate = linear_evaluate,
     .flops_per_sample = linear_flops_per_sample,
     .close = linear_close,
+};
+
+static const struct named_params named = { .row = "line", .name = { [SLOPE] = "slope", [OFFSET] = "offset" } };
+
+const struct workload workload_linear = {
+    .module.name = "linear",
+    .dataset = "line",
+    .named = &named,
+    .default_lr = 0.1, /* stable up to about 7 updates late (ps) */
+    .default_momentum = 0.0,
+    .default_batch = 100,
+    .default_steps = 20000,
+    .default_target_loss = 0.1,
+    .ops = &ops,
 };

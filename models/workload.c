@@ -4,24 +4,13 @@
 
 #include <assert.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "data/dataset.h"
-#include "harness/base/text.h"
 
 const struct workload *workload_at(int i)
 {
-    static const struct workload *const all[] = { &workload_linear,
-                                                  &workload_lenet,
-                                                  &workload_alexnet,
-                                                  &workload_vgg16,
-                                                  &workload_resnet8,
-                                                  &workload_resnet50,
-                                                  &workload_resnet101,
-                                                  &workload_resnet152,
-                                                  &workload_inception3,
-                                                  &workload_replay,
-                                                  NULL };
+#define WORKLOAD_ADDRESS_(name) &workload_##name,
+    static const struct workload *const all[] = { WORKLOAD_LIST(WORKLOAD_ADDRESS_) NULL };
 
     return all[i];
 }
@@ -44,14 +33,23 @@ out:
     return rc;
 }
 
-enum rc workload_open(struct training **out, const struct workload *ops, const struct training_env *env)
+const struct workload *workload_profile_player(void)
+{
+    int i = 0;
+
+    while (!(workload_at(i)->module.caps & WORKLOAD_PLAYS_PROFILE)) /* replay is in the list */
+        i++;
+    return workload_at(i);
+}
+
+enum rc workload_open(struct training **out, const struct workload *w, const struct training_env *env)
 {
     struct training *t = NULL;
     enum rc rc;
 
     assert(env->max_batch >= 1);
-    TRY(ops->open(&t, env));
-    t->ops = ops;
+    TRY(w->ops->open(&t, w, env));
+    t->workload = w;
     t->env = *env;
     *out = t;
 out:
@@ -60,13 +58,13 @@ out:
 
 size_t workload_n_params(const struct training *t)
 {
-    return t->ops->n_params(t);
+    return t->workload->ops->n_params(t);
 }
 
 void workload_init(const struct training *t, float *param)
 {
     if (param != NULL)
-        t->ops->init(t, param);
+        t->workload->ops->init(t, param);
 }
 
 enum rc workload_gradient(struct training *t, const float *param, uint64_t first, size_t n_samples, float *grad,
@@ -75,24 +73,24 @@ enum rc workload_gradient(struct training *t, const float *param, uint64_t first
     assert(n_samples >= 1 && n_samples <= t->env.max_batch);
     assert(param != NULL || !t->env.compute->ops->touches_memory);
     assert(grad != NULL || t->env.forward_only || !t->env.compute->ops->touches_memory);
-    return t->ops->gradient(t, param, first, n_samples, grad, mean_loss, ready, arg);
+    return t->workload->ops->gradient(t, param, first, n_samples, grad, mean_loss, ready, arg);
 }
 
 enum rc workload_evaluate(struct training *t, const float *param, size_t n_samples, struct evaluation *out)
 {
     assert(param != NULL || !t->env.compute->ops->touches_memory);
-    return t->ops->evaluate(t, param, n_samples, out);
+    return t->workload->ops->evaluate(t, param, n_samples, out);
 }
 
 float *workload_state(struct training *t, size_t *n_elems)
 {
     *n_elems = 0;
-    return t->ops->state != NULL ? t->ops->state(t, n_elems) : NULL;
+    return t->workload->ops->state != NULL ? t->workload->ops->state(t, n_elems) : NULL;
 }
 
 void workload_close(struct training **t)
 {
     if (*t != NULL)
-        (*t)->ops->close(t);
+        (*t)->workload->ops->close(t);
     *t = NULL;
 }

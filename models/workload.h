@@ -23,11 +23,13 @@
 #include "harness/base/segment.h"
 #include "harness/compute/compute.h"
 #include "models/engine/network.h"
+#include "models/workload_list.h"
 
 struct dataset;
 struct network_def;
 struct profile;
 struct training;
+struct workload;
 
 /* grad float[seg.n_elems]: the values of this segment alone; hollow: NULL. Work counted so far is not
  * charged yet: who sends or reads a clock in here calls compute_sync() first (C2). */
@@ -42,7 +44,7 @@ struct training_env { /* borrowed; outlives the training */
     bool prefetch;                 /* a helper thread may make the next batch ready */
     bool forward_only;             /* gradient() only computes the loss, with inference's batch norm */
     struct network_opts network;   /* image networks */
-    const struct profile *profile; /* replay */
+    const struct profile *profile; /* workloads that play one */
 };
 
 struct evaluation {
@@ -50,45 +52,65 @@ struct evaluation {
     double accuracy_ratio; /* share of test samples classified right; NaN for regression */
 };
 
-struct workload {
-    struct module module;              /* caps: none */
-    const char *dataset;               /* "line", "digits", "synthetic"; NULL: none */
-    const struct network_def *network; /* NULL: not a network of network.h */
-    double default_lr;                 /* that trains it at its default batch and momentum, one worker */
-    double default_momentum;
-    int default_batch;
-    int default_steps;          /* of a comparison: enough to see it learn */
-    double default_target_loss; /* that it reaches in about half of them; 0: it reaches none in so few */
-
-    enum rc (*open)(struct training **out, const struct training_env *env);
+/* What runs a model. Shared by all models that are run the same way, as the networks are. */
+struct training_ops {
+    enum rc (*open)(struct training **out, const struct workload *w, const struct training_env *env);
     size_t (*n_params)(const struct training *t);
     /* Segments in forward order. */
     size_t (*n_segments)(const struct training *t);
     struct segment (*segment)(const struct training *t, size_t i);
     void (*init)(const struct training *t, float *param); /* M1 */
     /* grad[n_params] := d mean_loss / d param over global samples [first, first + n_samples).
-     * Blocks only in ready (NULL: nobody is told), for data and for the compute (M6). Errors: those of ready, of
+     * Blocks only in ready (NULL: not called), for data and for the compute (M6). Errors: those of ready, of
      * reading the data set and of the compute; grad is then undefined. forward_only: grad may be NULL, nothing is
      * written to it, and ready is not called. */
     enum rc (*gradient)(struct training *t, const float *param, uint64_t first, size_t n_samples, float *grad,
                         double *mean_loss, grad_ready_fn *ready, void *arg);
-    /* The first n_samples of the test set (line: of all samples); 0, or more than there are: all. Nothing there: NaN.
+    /* The first n_samples of the test set (line: of all samples); 0, or more than there are: all. No samples: NaN.
      * Waits for the results; errors: those of reading the data set and of the compute. */
     enum rc (*evaluate)(struct training *t, const float *param, size_t n_samples, struct evaluation *out);
-    /* What is learnt beside the parameters (running means): float[*n_elems] in memory of the compute, forward
-     * order; NULL: nothing. A checkpoint keeps it. */
+    /* Optional (NULL: nothing): what is learnt beside the parameters (running means), float[*n_elems] in memory of the
+     * compute, forward order. A checkpoint keeps it. */
     float *(*state)(struct training *t, size_t *n_elems);
     double (*flops_per_sample)(const struct training *t); /* of gradient(), GEMMs: forward_only counts no backward */
     void (*close)(struct training **t);
 };
 
+enum { WORKLOAD_MAX_NAMED = 4 };
+
+/* Parameters that a user reads one by one: a row "ROW  NAME=VALUE NAME=VALUE" behind a run, and a key NAME of its
+ * record (null in the records of other models). */
+struct named_params {
+    const char *row;
+    const char *name[WORKLOAD_MAX_NAMED + 1]; /* of parameter 0, 1, ...; NULL-terminated */
+};
+
+/* caps of a workload */
+enum {
+    WORKLOAD_PLAYS_PROFILE = 1, /* its time is env.profile's, which it needs; it computes and learns nothing */
+};
+
+struct workload {
+    struct module module;
+    const char *dataset;               /* "line", "digits", "synthetic"; NULL: none */
+    const struct network_def *network; /* NULL: not a network of network.h */
+    const struct named_params *named;  /* Optional (NULL): default none */
+    double default_lr;                 /* that trains it at its default batch and momentum, one worker */
+    double default_momentum;
+    int default_batch; /* networks: of a laptop; the published ones, 64 to 256 images a device, need tens of GiB */
+    int default_steps; /* of a comparison: enough to see it learn */
+    double default_target_loss; /* that it reaches in about half of them; 0: none, as with 1000 classes in 50 steps */
+    const struct training_ops *ops;
+};
+
 struct training { /* first member of each implementation's struct */
-    const struct workload *ops;
+    const struct workload *workload;
     struct training_env env;
 };
 
-extern const struct workload workload_linear, workload_replay, workload_lenet, workload_alexnet, workload_vgg16,
-    workload_resnet8, workload_resnet50, workload_resnet101, workload_resnet152, workload_inception3;
+#define WORKLOAD_DECLARE_(name) extern const struct workload workload_##name;
+WORKLOAD_LIST(WORKLOAD_DECLARE_)
+#undef WORKLOAD_DECLARE_
 
 /* The models: option --model. */
 extern const struct module_kind workload_kind;
@@ -96,10 +118,12 @@ extern const struct module_kind workload_kind;
 const struct workload *workload_at(int i);
 /* RC_INVAL names the nearest. */
 enum rc workload_find(const struct workload **out, const char *name) MUST_CHECK;
+/* The one that plays profiles (WORKLOAD_PLAYS_PROFILE). */
+const struct workload *workload_profile_player(void);
 
 /* RC_INVAL: env->dataset is not one this workload can learn from. RC_NOMEM: max_batch needs more memory than there
  * is; names both, and the largest batch that fits. */
-enum rc workload_open(struct training **out, const struct workload *ops, const struct training_env *env) MUST_CHECK;
+enum rc workload_open(struct training **out, const struct workload *w, const struct training_env *env) MUST_CHECK;
 size_t workload_n_params(const struct training *t);
 void workload_init(const struct training *t, float *param); /* param NULL: nothing to do (hollow) */
 enum rc workload_gradient(struct training *t, const float *param, uint64_t first, size_t n_samples, float *grad,

@@ -37,7 +37,7 @@ struct fixture {
     bool hollow;
 };
 
-/* The variant of the family's test, or one as small. */
+/* The variant of the suite; where a family has another network's: one as small. */
 static struct network_opts small_opts(void)
 {
     const struct variant *v = network_variant_find(workload->module.name);
@@ -75,7 +75,7 @@ static void fixture_open_as(struct fixture *f, const struct compute_backend *bac
     env.compute = f->compute;
     assert_int_equal(workload_open(&f->training, workload, &env), RC_OK);
     f->n_params = workload_n_params(f->training);
-    f->n_segments = workload->n_segments(f->training);
+    f->n_segments = workload->ops->n_segments(f->training);
     assert_true(f->n_segments <= MAX_SEGMENTS);
     if (!f->hollow) {
         f->param = calloc(3 * (f->n_params + GUARD), sizeof *f->param);
@@ -187,7 +187,7 @@ static void segments_come_last_first_and_final(void **state)
     (void)state;
     fixture_open(&f, &compute_cpu, 5);
     for (size_t i = 0; i < f.n_segments; i++) {
-        const struct segment s = workload->segment(f.training, i);
+        const struct segment s = workload->ops->segment(f.training, i);
         assert_int_equal(s.at, at);
         assert_true(s.n_elems > 0);
         at += s.n_elems;
@@ -200,7 +200,7 @@ static void segments_come_last_first_and_final(void **state)
         assert_int_equal(workload_gradient(f.training, f.param, step * B, B, f.grad, &loss, take, &f), RC_OK);
         assert_int_equal(f.n_called, f.n_segments);
         for (size_t i = 0; i < f.n_segments; i++) {
-            const struct segment s = workload->segment(f.training, f.n_segments - 1 - i);
+            const struct segment s = workload->ops->segment(f.training, f.n_segments - 1 - i);
             assert_int_equal(f.called[i].at, s.at);
             assert_int_equal(f.called[i].n_elems, s.n_elems);
         }
@@ -248,7 +248,7 @@ static void hollow_counts_the_same(void **state)
     assert_true(real.compute->total.flops > 0.0 && real.compute->total.bytes > 0.0);
     assert_true(hollow.compute->total.flops == real.compute->total.flops);
     assert_true(hollow.compute->total.bytes == real.compute->total.bytes);
-    assert_true(real.compute->total.flops == B * workload->flops_per_sample(real.training));
+    assert_true(real.compute->total.flops == B * workload->ops->flops_per_sample(real.training));
     assert_int_equal(workload_evaluate(real.training, real.param, 0, &e), RC_OK);
     assert_true(isfinite(e.loss));
     assert_int_equal(workload_evaluate(hollow.training, NULL, 0, &e), RC_OK);
@@ -269,7 +269,7 @@ static void forward_only_counts_no_backward(void **state)
     assert_int_equal(workload_gradient(f.training, NULL, 0, B, NULL, &loss, take, &f), RC_OK);
     assert_int_equal(f.n_called, 0);
     assert_true(f.compute->total.flops > 0.0);
-    assert_true(f.compute->total.flops == B * workload->flops_per_sample(f.training));
+    assert_true(f.compute->total.flops == B * workload->ops->flops_per_sample(f.training));
     fixture_close(&f);
 }
 

@@ -30,22 +30,23 @@ static enum precision precision_by_name(const char *name)
     return strcmp(name, "tf32") == 0 ? PRECISION_TF32 : strcmp(name, "bf16") == 0 ? PRECISION_BF16 : PRECISION_FP32;
 }
 
-/* --profile means replay; a model named beside it must be the profile's. */
+/* --profile selects the workload that plays it; a model named beside it must be the profile's. */
 static enum rc resolve_profile(struct train_job *job, const struct wishes *w)
 {
     struct train_opts *o = &job->opts;
-    const bool replay = strcmp(o->model, "replay") == 0;
     enum rc rc = RC_OK;
 
     if (!o->profile[0]) {
-        if (replay)
-            FAIL(RC_INVAL, "--model replay: needs --profile FILE; gradmark profile writes them");
+        if (job->workload->module.caps & WORKLOAD_PLAYS_PROFILE)
+            FAIL(RC_INVAL, "--model %s: needs --profile FILE; gradmark profile writes them", o->model);
         return RC_OK;
     }
     TRY(profile_load(&job->profile, o->profile));
-    if (given(w, "model") && !replay && strcmp(o->model, job->profile->model) != 0)
+    if (given(w, "model") && !(job->workload->module.caps & WORKLOAD_PLAYS_PROFILE) &&
+        strcmp(o->model, job->profile->model) != 0)
         FAIL(RC_INVAL, "--model %s --profile %s: that is a profile of %s", o->model, o->profile, job->profile->model);
-    o->model = "replay";
+    job->workload = workload_profile_player();
+    o->model = job->workload->module.name;
     if (o->batch == 0)
         o->batch = (uint64_t)job->profile->batch;
 out:
@@ -158,7 +159,7 @@ static enum rc measure(struct train_job *job)
                                       .profile = job->profile };
     TRY(workload_open(&training, job->workload, &env));
     job->n_params = workload_n_params(training);
-    job->flops_per_sample = job->workload->flops_per_sample(training);
+    job->flops_per_sample = job->workload->ops->flops_per_sample(training);
 out:
     workload_close(&training);
     compute_close(&compute);
@@ -195,9 +196,9 @@ enum rc job_work_resolve(struct train_job *job, const struct opt_group *group, i
     enum rc rc;
 
     job->precision = precision_by_name(o->precision);
+    TRY(workload_find(&job->workload, o->model));
     TRY(resolve_profile(job, &wishes));
     TRY(refuse_precision(job, &wishes));
-    TRY(workload_find(&job->workload, o->model));
     if (o->batch == 0)
         o->batch = (uint64_t)job->workload->default_batch;
     TRY(job->workload->network ? open_network(&network, job, &wishes) : open_other(job, &wishes));

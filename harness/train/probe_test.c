@@ -89,7 +89,8 @@ static enum rc gradient(struct training *t, const float *param, uint64_t first, 
     return RC_OK;
 }
 
-static const struct workload WORKLOAD = { .module.name = "made", .gradient = gradient };
+static const struct training_ops TRAINING_OPS = { .gradient = gradient };
+static const struct workload WORKLOAD = { .module.name = "made", .ops = &TRAINING_OPS };
 
 static struct transport opened;
 
@@ -172,7 +173,7 @@ static void make(struct made_probe *p, int rank, int n_workers, int n_servers)
     p->job.opts.momentum = 0.5;
     p->job.opts.timeout_s = 120;
     p->sync = (struct sync){ .ops = &MODE };
-    p->training = (struct training){ .ops = &WORKLOAD, .env = { .max_batch = BATCH } };
+    p->training = (struct training){ .workload = &WORKLOAD, .env = { .max_batch = BATCH } };
     p->env = (struct probe_env){ .world = &p->world.base, .job = &p->job, .sync = &p->sync };
     assert_int_equal(compute_open(&p->env.compute, &compute_hollow,
                                   &(struct compute_env){ .charge = compute_charge, .arg = &p->world }),

@@ -311,13 +311,15 @@ static void record_figures(struct record *r, const struct train_job *job, const 
     record_seconds(r, job, s->measured.elapsed_s);
 }
 
-/* linear: the two numbers themselves, as the classroom reads them. */
-static void record_line(struct record *r, const struct train_job *job, const struct train_result *result)
+/* The named parameters of every model, so that all records have the same keys; null unless it is this job's. */
+static void record_named_params(struct record *r, const struct train_job *job, const struct train_result *result)
 {
-    const bool linear = strcmp(job->opts.model, "linear") == 0 && result->has_params;
+    const struct workload *w;
 
-    record_f64(r, "slope", linear ? (double)result->final.param[0] : NAN);
-    record_f64(r, "offset", linear ? (double)result->final.param[1] : NAN);
+    for (int k = 0; (w = workload_at(k)); k++)
+        for (size_t i = 0; w->named && w->named->name[i]; i++)
+            record_f64(r, w->named->name[i],
+                       w == job->workload && result->has_params ? (double)result->final.param[i] : NAN);
 }
 
 static void record_shape(struct record *r, const struct train_job *job, const struct train_result *result)
@@ -353,7 +355,7 @@ static enum rc write_summary(struct report *to, const struct train_job *job, con
     record_u64(r, "steps_count", job->opts.steps);
     record_shape(r, job, result);
     record_figures(r, job, result, s);
-    record_line(r, job, result);
+    record_named_params(r, job, result);
     record_f64(r, "seconds_to_target_loss_s", s->seconds_to_target_loss);
     TRY(record_percentiles(r, s));
     record_costs(r, result, s);

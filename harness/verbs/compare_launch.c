@@ -88,7 +88,8 @@ static bool exchanges(const struct comparison *c, const struct point *p, const s
 
 static bool computes(const struct comparison *c, const struct point *p, const struct workload *w)
 {
-    return strcmp(p->model, "replay") != 0 && strcmp(compute_of(c, w), "hollow") != 0;
+    (void)p;
+    return !(w->module.caps & WORKLOAD_PLAYS_PROFILE) && strcmp(compute_of(c, w), "hollow") != 0;
 }
 
 static bool learns(const struct comparison *c, const struct point *p, const struct workload *w)

@@ -162,7 +162,7 @@ static enum rc open_comparison(struct comparison *c, const struct verb_call *cal
     c->opts = *(const struct compare_opts *)call->opts;
     c->train_given = call->group[GROUP_TRAIN].given;
     if (verb_given(call, "profile") && !verb_given(call, "model"))
-        c->opts.model = "replay";
+        c->opts.model = workload_profile_player()->module.name;
     c->launcher = world_launcher();
     if (strcmp(c->opts.train.world, "auto") == 0)
         c->opts.train.world = c->launcher.name ? "mpi" : "threads";

@@ -48,7 +48,7 @@ static void make(struct measurement *m)
                                            .params_bytes = 6000000,
                                            .state_bytes = 1000000 },
                                .peak_rss_bytes = 12500000 };
-    assert_int_equal(network_open(&m->network, &network_lenet, &(struct network_opts){ 0 }), RC_OK);
+    assert_int_equal(network_open(&m->network, workload_lenet.network, &(struct network_opts){ 0 }), RC_OK);
     m->layer = calloc((size_t)m->network->n_nodes, sizeof *m->layer);
     assert_non_null(m->layer);
     for (int i = 1; i < m->network->n_nodes; i++)

@@ -55,6 +55,20 @@ out:
     return rc;
 }
 
+/* "NAME=VALUE NAME=VALUE"; nothing when the run diverged. */
+static enum rc print_named_params(struct table *t, const struct named_params *named, const float *param)
+{
+    char text[256];
+    size_t n = 0;
+
+    if (!isfinite((double)param[0]))
+        return RC_OK;
+    for (size_t i = 0; named->name[i] && n < sizeof text; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s=%.6f", i > 0 ? " " : "", named->name[i],
+                              (double)param[i]);
+    return print_row(t, named->row, text);
+}
+
 /* What was learnt. */
 static enum rc print_learnt(struct table *t, const struct train_job *job, const struct train_result *r,
                             const struct train_summary *s)
@@ -75,10 +89,8 @@ static enum rc print_learnt(struct table *t, const struct train_job *job, const 
         snprintf(text, sizeof text, "%.2f %%", 100 * r->evaluation.accuracy_ratio);
         TRY(print_row(t, "test accuracy", text));
     }
-    if (r->has_params && strcmp(job->opts.model, "linear") == 0 && isfinite((double)r->final.param[0])) {
-        snprintf(text, sizeof text, "slope=%.6f offset=%.6f", (double)r->final.param[0], (double)r->final.param[1]);
-        TRY(print_row(t, "line", text));
-    }
+    if (r->has_params && job->workload->named)
+        TRY(print_named_params(t, job->workload->named, r->final.param));
     if (!isnan(job->opts.target_loss)) {
         if (isnan(s->seconds_to_target_loss))
             snprintf(text, sizeof text, "%g was not reached", job->opts.target_loss);

@@ -19,6 +19,7 @@
 #include "harness/base/rng.h"
 #include "models/engine/memory_plan.h"
 #include "models/engine/program.h"
+#include "models/workload.h"
 
 typedef enum rc plan_fn(struct memory_sums *out, struct memory_item *item, size_t n_items);
 
@@ -227,19 +228,19 @@ static void check_program(const struct network *n, bool training, size_t batch)
     program_close(&p);
 }
 
+#define ADDRESS(name) &workload_##name,
+
 /* Within 5 % of the least possible, for every network. */
 static void networks_get_tight_plans(void **state)
 {
-    const struct network_def *const def[] = { &network_lenet,     &network_alexnet,   &network_vgg16,
-                                              &network_resnet8,   &network_resnet50,  &network_resnet101,
-                                              &network_resnet152, &network_inception3 };
+    const struct workload *const all[] = { NETWORK_LIST(ADDRESS) };
 
     (void)state;
-    for (size_t i = 0; i < sizeof def / sizeof def[0]; i++)
-        for (int aux = 0; aux <= (def[i]->min_image_size_aux > 0 ? 1 : 0); aux++) {
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        for (int aux = 0; aux <= (all[i]->network->min_image_size_aux > 0 ? 1 : 0); aux++) {
             const struct network_opts opts = { .aux_head = aux };
             struct network *n = NULL;
-            assert_int_equal(network_open(&n, def[i], &opts), RC_OK);
+            assert_int_equal(network_open(&n, all[i]->network, &opts), RC_OK);
             for (size_t batch = 1; batch <= 64; batch *= 8) {
                 check_program(n, true, batch);
                 check_program(n, false, batch);

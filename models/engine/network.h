@@ -81,17 +81,14 @@ struct network { /* owned; read only after open */
     size_t n_state; /* running means and variances: not trained */
 };
 
-/* One published network. */
+/* One published network. Its file (nets/) has this table and its struct workload, which is where to find it. */
 struct network_def {
     const char *name;   /* "resnet50" */
     const char *source; /* paper, and which variant */
     int image_size, min_image_size, n_classes, C_in;
     int min_image_size_aux;                   /* with the auxiliary head; 0: it has none */
-    const char *dataset;                      /* it is shown by default: "digits", "synthetic" */
     void (*build)(struct network_builder *b); /* network_builder.h */
 };
-extern const struct network_def network_lenet, network_alexnet, network_vgg16, network_resnet8, network_resnet50,
-    network_resnet101, network_resnet152, network_inception3;
 
 /* RC_INVAL: image too small (names the smallest), classes or divisor out of range, aux_head for a network that
  * has none. RC_NOMEM. */

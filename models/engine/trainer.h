@@ -27,9 +27,6 @@ struct network_trainer {
     bool poison; /* run.h */
 };
 
-/* The open of every network's workload. */
-enum rc network_trainer_open(struct training **out, const struct training_env *env,
-                             const struct network_def *def) MUST_CHECK;
 /* NULL: not one. */
 struct network_trainer *network_trainer_of(const struct training *t);
 

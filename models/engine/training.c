@@ -140,17 +140,17 @@ static void trainer_close(struct training **base)
     *base = NULL;
 }
 
-enum rc network_trainer_open(struct training **out, const struct training_env *env, const struct network_def *def)
+static enum rc trainer_open(struct training **out, const struct workload *w, const struct training_env *env)
 {
     struct network_trainer *t = calloc(1, sizeof *t);
     struct training *base;
     enum rc rc;
 
     if (t == NULL)
-        return rc_raise(RC_NOMEM, "model %s: %zu bytes", def->name, sizeof *t);
+        return rc_raise(RC_NOMEM, "model %s: %zu bytes", w->module.name, sizeof *t);
     base = &t->base;
     base->env = *env;
-    TRY(network_open(&t->network, def, &env->network));
+    TRY(network_open(&t->network, w->network, &env->network));
     if (env->dataset != NULL)
         TRY(check_dataset(t->network, env->dataset));
     TRY(check_batch(t->network, env->max_batch));
@@ -159,7 +159,7 @@ enum rc network_trainer_open(struct training **out, const struct training_env *e
         TRY(program_open(&t->train, t->network, true));
     t->loss = calloc((size_t)t->infer.n_losses, sizeof *t->loss);
     if (t->loss == NULL)
-        FAIL(RC_NOMEM, "model %s: no memory for its losses", def->name);
+        FAIL(RC_NOMEM, "model %s: no memory for its losses", w->module.name);
     TRY(network_memory_plan(t));
     if (env->compute->ops->touches_memory)
         TRY(open_memory(t));
@@ -317,7 +317,7 @@ static double trainer_flops_per_sample(const struct training *base)
 
 struct network_trainer *network_trainer_of(const struct training *t)
 {
-    return t->ops->close == trainer_close ? (struct network_trainer *)t : NULL;
+    return t->workload->ops == &network_training_ops ? (struct network_trainer *)t : NULL;
 }
 
 const struct network *network_of(const struct training *t)
@@ -346,154 +346,15 @@ struct network_memory network_memory_of(const struct training *t)
     return trainer_const(t)->sums;
 }
 
-/* Batches are those of a laptop: the published ones (64 to 256 images a device) need tens of GiB. Learning rates are
- * calm for so small a batch. A thousand classes are not learnt in 50 steps: the large networks are there for their
- * images/s, and have no target. */
-#define SHARED                                                                                                        \
-    .n_params = trainer_n_params, .n_segments = trainer_n_segments, .segment = trainer_segment, .init = trainer_init, \
-    .gradient = trainer_gradient, .evaluate = trainer_evaluate, .state = trainer_state,                               \
-    .flops_per_sample = trainer_flops_per_sample, .close = trainer_close
-
-static enum rc open_lenet(struct training **out, const struct training_env *env)
-{
-    return network_trainer_open(out, env, &network_lenet);
-}
-
-const struct workload workload_lenet = {
-    .module.name = "lenet",
-    .dataset = "digits",
-    .network = &network_lenet,
-    .default_lr = 0.01, /* calm: twice as much, or updates two steps late, still train */
-    .default_momentum = 0.9,
-    .default_batch = 32,
-    .default_steps = 400,
-    .default_target_loss = 0.2,
-    .open = open_lenet,
-    SHARED,
-};
-
-static enum rc open_alexnet(struct training **out, const struct training_env *env)
-{
-    return network_trainer_open(out, env, &network_alexnet);
-}
-
-const struct workload workload_alexnet = {
-    .module.name = "alexnet",
-    .dataset = "synthetic",
-    .network = &network_alexnet,
-    .default_lr = 0.003,
-    .default_momentum = 0.9,
-    .default_batch = 8,
-    .default_steps = 50,
-    .default_target_loss = 0.0,
-    .open = open_alexnet,
-    SHARED,
-};
-
-static enum rc open_vgg16(struct training **out, const struct training_env *env)
-{
-    return network_trainer_open(out, env, &network_vgg16);
-}
-
-const struct workload workload_vgg16 = {
-    .module.name = "vgg16",
-    .dataset = "synthetic",
-    .network = &network_vgg16,
-    .default_lr = 0.003,
-    .default_momentum = 0.9,
-    .default_batch = 8,
-    .default_steps = 50,
-    .default_target_loss = 0.0,
-    .open = open_vgg16,
-    SHARED,
-};
-
-static enum rc open_resnet8(struct training **out, const struct training_env *env)
-{
-    return network_trainer_open(out, env, &network_resnet8);
-}
-
-const struct workload workload_resnet8 = {
-    .module.name = "resnet8",
-    .dataset = "synthetic",
-    .network = &network_resnet8,
-    .default_lr = 0.05,
-    .default_momentum = 0.9,
-    .default_batch = 32,
-    .default_steps = 100,
-    .default_target_loss = 0.2,
-    .open = open_resnet8,
-    SHARED,
-};
-
-static enum rc open_resnet50(struct training **out, const struct training_env *env)
-{
-    return network_trainer_open(out, env, &network_resnet50);
-}
-
-const struct workload workload_resnet50 = {
-    .module.name = "resnet50",
-    .dataset = "synthetic",
-    .network = &network_resnet50,
-    .default_lr = 0.001,
-    .default_momentum = 0.9,
-    .default_batch = 8,
-    .default_steps = 50,
-    .default_target_loss = 0.0,
-    .open = open_resnet50,
-    SHARED,
-};
-
-static enum rc open_resnet101(struct training **out, const struct training_env *env)
-{
-    return network_trainer_open(out, env, &network_resnet101);
-}
-
-const struct workload workload_resnet101 = {
-    .module.name = "resnet101",
-    .dataset = "synthetic",
-    .network = &network_resnet101,
-    .default_lr = 0.001,
-    .default_momentum = 0.9,
-    .default_batch = 8,
-    .default_steps = 50,
-    .default_target_loss = 0.0,
-    .open = open_resnet101,
-    SHARED,
-};
-
-static enum rc open_resnet152(struct training **out, const struct training_env *env)
-{
-    return network_trainer_open(out, env, &network_resnet152);
-}
-
-const struct workload workload_resnet152 = {
-    .module.name = "resnet152",
-    .dataset = "synthetic",
-    .network = &network_resnet152,
-    .default_lr = 0.001,
-    .default_momentum = 0.9,
-    .default_batch = 8,
-    .default_steps = 50,
-    .default_target_loss = 0.0,
-    .open = open_resnet152,
-    SHARED,
-};
-
-static enum rc open_inception3(struct training **out, const struct training_env *env)
-{
-    return network_trainer_open(out, env, &network_inception3);
-}
-
-const struct workload workload_inception3 = {
-    .module.name = "inception3",
-    .dataset = "synthetic",
-    .network = &network_inception3,
-    .default_lr = 0.001,
-    .default_momentum = 0.9,
-    .default_batch = 8,
-    .default_steps = 50,
-    .default_target_loss = 0.0,
-    .open = open_inception3,
-    SHARED,
+const struct training_ops network_training_ops = {
+    .open = trainer_open,
+    .n_params = trainer_n_params,
+    .n_segments = trainer_n_segments,
+    .segment = trainer_segment,
+    .init = trainer_init,
+    .gradient = trainer_gradient,
+    .evaluate = trainer_evaluate,
+    .state = trainer_state,
+    .flops_per_sample = trainer_flops_per_sample,
+    .close = trainer_close,
 };

@@ -2,9 +2,9 @@
 /*
  * training.h - trains any network of network.h: plans its memory, runs it forward and backward.
  *
- *   workload_lenet ..   one struct workload per network_def (workload.h); all share their functions
- *   plan                which activation and gradient lives when, and where in one block (memory_plan.h)
- *   observer            is told before and after each node's work; `gradmark profile` reads a clock there
+ *   network_training_ops  the functions of every network's struct workload (workload.h), which names its network_def
+ *   plan                  which activation and gradient lives when, and where in one block (memory_plan.h)
+ *   observer              is told before and after each node's work; `gradmark profile` reads a clock there
  *
  * Invariants
  *   Q1  Equal inputs give equal bits: memory that is used again never shows, nor do max_batch or what ran before.
@@ -19,6 +19,8 @@
 
 #include "models/engine/network.h"
 #include "models/workload.h"
+
+extern const struct training_ops network_training_ops;
 
 enum network_phase {
     PHASE_FORWARD,  /* a node's output */

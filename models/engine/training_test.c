@@ -79,7 +79,7 @@ static void differences(const struct variant *v)
 static void reference_matches_central_differences(void **state)
 {
     (void)state;
-    for (const struct variant *v = network_variants(); v->workload != NULL; v++)
+    for (const struct variant *v = network_variants; v->workload != NULL; v++)
         differences(v);
 }
 
@@ -151,7 +151,7 @@ static void parameters_are_the_callers(void **state)
 static void memory_is_what_was_said(void **state)
 {
     (void)state;
-    for (const struct variant *v = network_variants(); v->workload != NULL; v++)
+    for (const struct variant *v = network_variants; v->workload != NULL; v++)
         for (int forward_only = 0; forward_only < 2; forward_only++) {
             struct network_fixture f;
             struct network_memory needed;
@@ -290,7 +290,7 @@ static void impossible_tables_are_refused(void **state)
 static void forward_only_is_inference(void **state)
 {
     (void)state;
-    for (const struct variant *v = network_variants(); v->workload != NULL; v++) {
+    for (const struct variant *v = network_variants; v->workload != NULL; v++) {
         struct network_fixture f;
         struct network_batch data;
         size_t n_state, n_correct;
@@ -363,7 +363,7 @@ static void check_witness(const struct witness *w, const struct network *n)
 static void observer_is_told(void **state)
 {
     (void)state;
-    for (const struct variant *v = network_variants(); v->workload != NULL; v++) {
+    for (const struct variant *v = network_variants; v->workload != NULL; v++) {
         struct witness *w = calloc(1, sizeof *w);
         const struct network_observer observer = { .node = witness_node, .arg = w };
         struct network_fixture f;
@@ -397,7 +397,7 @@ static void hollow_needs_nothing(void **state)
         assert_int_equal(workload_open(&t, w[i], &env), RC_OK);
         assert_int_equal(workload_gradient(t, NULL, 0, 256, NULL, &loss, NULL, NULL), RC_OK);
         assert_true(isnan(loss));
-        assert_true(env.compute->total.flops == 256.0 * w[i]->flops_per_sample(t));
+        assert_true(env.compute->total.flops == 256.0 * w[i]->ops->flops_per_sample(t));
         assert_int_equal(workload_evaluate(t, NULL, 0, &e), RC_OK);
         assert_true(isnan(e.loss) && isnan(e.accuracy_ratio));
         workload_close(&t);

@@ -7,6 +7,7 @@
  * signal fade without the paper's biases, He's.
  */
 #include "models/engine/network_builder.h"
+#include "models/engine/training.h"
 
 static void build(struct network_builder *b)
 {
@@ -30,13 +31,24 @@ static void build(struct network_builder *b)
     node_loss(b, x, 1.0f);
 }
 
-const struct network_def network_alexnet = {
+static const struct network_def alexnet = {
     .name = "alexnet",
     .source = "Krizhevsky, One weird trick for parallelizing convolutional neural networks, 2014; 64-192-384-256-256",
     .image_size = 224,
     .min_image_size = 63,
     .n_classes = 1000,
     .C_in = 3,
-    .dataset = "synthetic",
     .build = build,
+};
+
+const struct workload workload_alexnet = {
+    .module.name = "alexnet",
+    .dataset = "synthetic",
+    .network = &alexnet,
+    .default_lr = 0.003,
+    .default_momentum = 0.9,
+    .default_batch = 8,
+    .default_steps = 50,
+    .default_target_loss = 0.0,
+    .ops = &network_training_ops,
 };

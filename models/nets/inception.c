@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "models/engine/network_builder.h"
+#include "models/engine/training.h"
 
 struct table {
     struct network_builder *b;
@@ -149,7 +150,7 @@ static void build(struct network_builder *b)
         node_loss(b, aux, 0.4f);
 }
 
-const struct network_def network_inception3 = {
+static const struct network_def inception3 = {
     .name = "inception3",
     .source = "Szegedy et al., Rethinking the Inception Architecture for Computer Vision, CVPR 2016, with the channels "
               "of the published code (TensorFlow slim, torchvision)",
@@ -158,6 +159,17 @@ const struct network_def network_inception3 = {
     .min_image_size_aux = 299,
     .n_classes = 1000,
     .C_in = 3,
-    .dataset = "synthetic",
     .build = build,
+};
+
+const struct workload workload_inception3 = {
+    .module.name = "inception3",
+    .dataset = "synthetic",
+    .network = &inception3,
+    .default_lr = 0.001,
+    .default_momentum = 0.9,
+    .default_batch = 8,
+    .default_steps = 50,
+    .default_target_loss = 0.0,
+    .ops = &network_training_ops,
 };

@@ -6,6 +6,7 @@
  * which two poolings leave 1 x 1.
  */
 #include "models/engine/network_builder.h"
+#include "models/engine/training.h"
 
 static void build(struct network_builder *b)
 {
@@ -19,7 +20,7 @@ static void build(struct network_builder *b)
     node_loss(b, x, 1.0f);
 }
 
-const struct network_def network_lenet = {
+static const struct network_def lenet = {
     .name = "lenet",
     .source = "after LeCun et al., Gradient-Based Learning Applied to Document Recognition, 1998: its form, with relu "
               "and max pooling, for 8 x 8 images",
@@ -27,6 +28,17 @@ const struct network_def network_lenet = {
     .min_image_size = 4,
     .n_classes = 10,
     .C_in = 1,
-    .dataset = "digits",
     .build = build,
+};
+
+const struct workload workload_lenet = {
+    .module.name = "lenet",
+    .dataset = "digits",
+    .network = &lenet,
+    .default_lr = 0.01, /* calm: twice as much, or updates two steps late, still train */
+    .default_momentum = 0.9,
+    .default_batch = 32,
+    .default_steps = 400,
+    .default_target_loss = 0.2,
+    .ops = &network_training_ops,
 };

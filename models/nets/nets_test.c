@@ -15,32 +15,31 @@
 
 #include <cmocka.h>
 
-#include "models/engine/network.h"
 #include "models/engine/network_builder.h"
 #include "models/suite/network_facts.h"
 #include "models/suite/network_mutants.h"
+#include "models/workload.h"
 
 static const char *tensors_path, *mutant_name;
 
-static const struct network_def *const every[] = { &network_lenet,     &network_alexnet,   &network_vgg16,
-                                                   &network_resnet8,   &network_resnet50,  &network_resnet101,
-                                                   &network_resnet152, &network_inception3 };
+#define ADDRESS(name) &workload_##name,
+static const struct workload *const every[] = { NETWORK_LIST(ADDRESS) };
 enum { N_NETWORKS = sizeof every / sizeof every[0] };
 
-static struct network *opened(const struct network_def *def, struct network_opts opts)
+static struct network *opened(const struct workload *w, struct network_opts opts)
 {
     struct network *n = NULL;
 
-    if (network_open(&n, def, &opts) != RC_OK)
+    if (network_open(&n, w->network, &opts) != RC_OK)
         fail_msg("%s", rc_message());
     return n;
 }
 
-static void refused(const struct network_def *def, struct network_opts opts, const char *says)
+static void refused(const struct workload *w, struct network_opts opts, const char *says)
 {
     struct network *n = NULL;
 
-    assert_int_equal(network_open(&n, def, &opts), RC_INVAL);
+    assert_int_equal(network_open(&n, w->network, &opts), RC_INVAL);
     assert_null(n);
     if (strstr(rc_message(), says) == NULL)
         fail_msg("\"%s\" should say \"%s\"", rc_message(), says);
@@ -50,7 +49,7 @@ static void every_network_is_the_published_one(void **state)
 {
     (void)state;
     for (int i = 0; i < N_NETWORKS; i++) {
-        const int n_forms = every[i]->min_image_size_aux != 0 ? 2 : 1;
+        const int n_forms = every[i]->network->min_image_size_aux != 0 ? 2 : 1;
         for (int form = 0; form < n_forms; form++) {
             struct network *n = opened(every[i], (struct network_opts){ .aux_head = form == 1 });
             assert_int_equal(network_contradictions(n, every[i], tensors_path), 0);
@@ -62,8 +61,8 @@ static void every_network_is_the_published_one(void **state)
 /* Y2: nothing but the table and the options decides. */
 static void opening_twice_gives_the_same(void **state)
 {
-    struct network *a = opened(&network_inception3, (struct network_opts){ .aux_head = true });
-    struct network *b = opened(&network_inception3, (struct network_opts){ .aux_head = true });
+    struct network *a = opened(&workload_inception3, (struct network_opts){ .aux_head = true });
+    struct network *b = opened(&workload_inception3, (struct network_opts){ .aux_head = true });
 
     (void)state;
     assert_int_equal(a->n_nodes, b->n_nodes);
@@ -85,10 +84,10 @@ static void the_mutant_is_caught(void **state)
     (void)state;
     if (m == NULL)
         fail_msg("there is no mutant %s", mutant_name);
-    if (network_open(&n, m->def, &m->opts) != RC_OK) /* the builder caught it */
+    if (network_open(&n, m->workload->network, &m->opts) != RC_OK) /* the builder caught it */
         return;
     network_mutant_bend(n);
-    assert_int_not_equal(network_contradictions(n, m->def, tensors_path), 0);
+    assert_int_not_equal(network_contradictions(n, m->workload, tensors_path), 0);
     network_close(&n);
 }
 
@@ -98,21 +97,20 @@ static void small_and_large_images(void **state)
 {
     (void)state;
     for (int i = 0; i < N_NETWORKS; i++) {
-        const struct network_def *def = every[i];
-        const int smallest = def->min_image_size;
+        const int smallest = every[i]->network->min_image_size;
         char says[32];
         for (int image_size = smallest; image_size < smallest + 40; image_size++) {
-            struct network *n = opened(def, (struct network_opts){ .image_size = image_size });
+            struct network *n = opened(every[i], (struct network_opts){ .image_size = image_size });
             assert_int_equal(n->node[0].in.H, image_size);
             assert_int_equal(network_nodes_hang_together(n), 0);
             network_close(&n);
         }
         snprintf(says, sizeof says, "the smallest is %d", smallest);
-        refused(def, (struct network_opts){ .image_size = smallest - 1 }, says);
-        refused(def, (struct network_opts){ .image_size = -1 }, says);
-        refused(def, (struct network_opts){ .image_size = 1 << 20 }, "too large");
+        refused(every[i], (struct network_opts){ .image_size = smallest - 1 }, says);
+        refused(every[i], (struct network_opts){ .image_size = -1 }, says);
+        refused(every[i], (struct network_opts){ .image_size = 1 << 20 }, "too large");
     }
-    refused(&network_inception3, (struct network_opts){ .image_size = 298, .aux_head = true }, "the smallest is 299");
+    refused(&workload_inception3, (struct network_opts){ .image_size = 298, .aux_head = true }, "the smallest is 299");
 }
 
 static void parameters_do_not_depend_on_the_image(void **state)
@@ -148,7 +146,7 @@ static void classes_and_divisors(void **state)
         refused(every[i], (struct network_opts){ .n_classes = 1 }, "1 classes");
         refused(every[i], (struct network_opts){ .n_classes = 1 << 24 }, "classes");
         refused(every[i], (struct network_opts){ .width_divisor = -2 }, "width divisor -2");
-        if (every[i]->min_image_size_aux == 0)
+        if (every[i]->network->min_image_size_aux == 0)
             refused(every[i], (struct network_opts){ .aux_head = true }, "no auxiliary head");
     }
 }
@@ -156,7 +154,7 @@ static void classes_and_divisors(void **state)
 /* 6 multiply-adds a parameter and place, less the gradient of the image: by hand for lenet. */
 static void flops_of_a_training_step(void **state)
 {
-    struct network *n = opened(&network_lenet, (struct network_opts){ 0 });
+    struct network *n = opened(&workload_lenet, (struct network_opts){ 0 });
 
     (void)state;
     assert_true(network_train_flops(n) == 4.0 * 9216 + 6.0 * (73728 + 8192 + 640));
@@ -186,7 +184,7 @@ static void check_constant(const float *x, size_t at, size_t n, float value)
 
 static void first_values(void **state)
 {
-    struct network *n = opened(&network_resnet8, (struct network_opts){ 0 });
+    struct network *n = opened(&workload_resnet8, (struct network_opts){ 0 });
     float *param = malloc(n->n_params * sizeof *param), *running = malloc(n->n_state * sizeof *running);
 
     (void)state;
@@ -227,24 +225,24 @@ static const struct node *conv_named(const struct network *n, const char *name)
 static void first_variances(void **state)
 {
     static const struct {
-        const struct network_def *def;
+        const struct workload *workload;
         const char *node;
         int divisor;
         double variance;
     } row[] = {
-        { &network_resnet50, "c1", 1, 2.0 / (64 * 49) },  { &network_resnet50, "s1b0/proj", 1, 2.0 / 512 },
-        { &network_resnet50, "fc", 1, 1.0 / 3.0 / 2048 }, { &network_vgg16, "c1", 1, 2.0 / (64 * 9) },
-        { &network_vgg16, "c13", 1, 2.0 / (512 * 9) },    { &network_vgg16, "fc6", 1, 0.01 * 0.01 },
-        { &network_vgg16, "fc7", 1, 0.01 * 0.01 },        { &network_vgg16, "fc8", 1, 0.01 * 0.01 },
-        { &network_vgg16, "fc6", 8, 8 * 0.01 * 0.01 },    { &network_alexnet, "c1", 1, 2.0 / 363 },
-        { &network_alexnet, "fc6", 1, 0.01 * 0.01 },      { &network_alexnet, "fc8", 1, 0.01 * 0.01 },
-        { &network_inception3, "c2", 1, 2.0 / (32 * 9) }, { &network_inception3, "fc", 1, 1.0 / 2048 },
-        { &network_lenet, "c2", 1, 2.0 / (16 * 9) },
+        { &workload_resnet50, "c1", 1, 2.0 / (64 * 49) },  { &workload_resnet50, "s1b0/proj", 1, 2.0 / 512 },
+        { &workload_resnet50, "fc", 1, 1.0 / 3.0 / 2048 }, { &workload_vgg16, "c1", 1, 2.0 / (64 * 9) },
+        { &workload_vgg16, "c13", 1, 2.0 / (512 * 9) },    { &workload_vgg16, "fc6", 1, 0.01 * 0.01 },
+        { &workload_vgg16, "fc7", 1, 0.01 * 0.01 },        { &workload_vgg16, "fc8", 1, 0.01 * 0.01 },
+        { &workload_vgg16, "fc6", 8, 8 * 0.01 * 0.01 },    { &workload_alexnet, "c1", 1, 2.0 / 363 },
+        { &workload_alexnet, "fc6", 1, 0.01 * 0.01 },      { &workload_alexnet, "fc8", 1, 0.01 * 0.01 },
+        { &workload_inception3, "c2", 1, 2.0 / (32 * 9) }, { &workload_inception3, "fc", 1, 1.0 / 2048 },
+        { &workload_lenet, "c2", 1, 2.0 / (16 * 9) },
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
-        struct network *n = opened(row[i].def, (struct network_opts){ .width_divisor = row[i].divisor });
+        struct network *n = opened(row[i].workload, (struct network_opts){ .width_divisor = row[i].divisor });
         const double is = conv_named(n, row[i].node)->first_variance;
         if (fabs(is / row[i].variance - 1.0) > 1e-12)
             fail_msg("%s, divisor %d, %s: %g, should be %g", n->name, row[i].divisor, row[i].node, is, row[i].variance);
@@ -255,8 +253,8 @@ static void first_variances(void **state)
 /* M1: the numbers depend on seed and place alone: not on the run, nor on what comes behind. */
 static void first_values_are_a_function_of_seed_and_place(void **state)
 {
-    struct network *n = opened(&network_resnet8, (struct network_opts){ 0 });
-    struct network *more = opened(&network_resnet8, (struct network_opts){ .n_classes = 20 });
+    struct network *n = opened(&workload_resnet8, (struct network_opts){ 0 });
+    struct network *more = opened(&workload_resnet8, (struct network_opts){ .n_classes = 20 });
     const size_t n_same = n->node[n->n_nodes - 2].weight.at;
     float *a = malloc(n->n_params * sizeof *a), *b = malloc(more->n_params * sizeof *b);
 

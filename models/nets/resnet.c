@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "models/engine/network_builder.h"
+#include "models/engine/training.h"
 
 static int named_conv(struct network_builder *b, int stage, int block, const char *which, int from, int add_from,
                       int C_out, int kernel, int stride, int then)
@@ -102,7 +103,7 @@ static void build_8(struct network_builder *b)
 
 #define SOURCE "He et al., Deep Residual Learning for Image Recognition, CVPR 2016, table 1; v1.5: stride on the 3x3"
 
-const struct network_def network_resnet8 = {
+static const struct network_def resnet8 = {
     .name = "resnet8",
     .source = "He et al., CVPR 2016, section 4.2 with n = 1, projections (B) as shortcuts; the size of the image "
               "classifier in MLPerf Tiny (Banbury et al., 2021)",
@@ -110,39 +111,83 @@ const struct network_def network_resnet8 = {
     .min_image_size = 4,
     .n_classes = 10,
     .C_in = 3,
-    .dataset = "synthetic",
     .build = build_8,
 };
 
-const struct network_def network_resnet50 = {
+const struct workload workload_resnet8 = {
+    .module.name = "resnet8",
+    .dataset = "synthetic",
+    .network = &resnet8,
+    .default_lr = 0.05,
+    .default_momentum = 0.9,
+    .default_batch = 32,
+    .default_steps = 100,
+    .default_target_loss = 0.2,
+    .ops = &network_training_ops,
+};
+
+static const struct network_def resnet50 = {
     .name = "resnet50",
     .source = SOURCE,
     .image_size = 224,
     .min_image_size = 32,
     .n_classes = 1000,
     .C_in = 3,
-    .dataset = "synthetic",
     .build = build_50,
 };
 
-const struct network_def network_resnet101 = {
+const struct workload workload_resnet50 = {
+    .module.name = "resnet50",
+    .dataset = "synthetic",
+    .network = &resnet50,
+    .default_lr = 0.001,
+    .default_momentum = 0.9,
+    .default_batch = 8,
+    .default_steps = 50,
+    .default_target_loss = 0.0,
+    .ops = &network_training_ops,
+};
+
+static const struct network_def resnet101 = {
     .name = "resnet101",
     .source = SOURCE,
     .image_size = 224,
     .min_image_size = 32,
     .n_classes = 1000,
     .C_in = 3,
-    .dataset = "synthetic",
     .build = build_101,
 };
 
-const struct network_def network_resnet152 = {
+const struct workload workload_resnet101 = {
+    .module.name = "resnet101",
+    .dataset = "synthetic",
+    .network = &resnet101,
+    .default_lr = 0.001,
+    .default_momentum = 0.9,
+    .default_batch = 8,
+    .default_steps = 50,
+    .default_target_loss = 0.0,
+    .ops = &network_training_ops,
+};
+
+static const struct network_def resnet152 = {
     .name = "resnet152",
     .source = SOURCE,
     .image_size = 224,
     .min_image_size = 32,
     .n_classes = 1000,
     .C_in = 3,
-    .dataset = "synthetic",
     .build = build_152,
+};
+
+const struct workload workload_resnet152 = {
+    .module.name = "resnet152",
+    .dataset = "synthetic",
+    .network = &resnet152,
+    .default_lr = 0.001,
+    .default_momentum = 0.9,
+    .default_batch = 8,
+    .default_steps = 50,
+    .default_target_loss = 0.0,
+    .ops = &network_training_ops,
 };

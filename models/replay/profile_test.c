@@ -18,9 +18,8 @@
 
 static const char *table_path; /* set once, by main */
 
-static const struct network_def *const networks[] = { &network_lenet,     &network_alexnet,   &network_vgg16,
-                                                      &network_resnet8,   &network_resnet50,  &network_resnet101,
-                                                      &network_resnet152, &network_inception3 };
+#define ADDRESS(name) &workload_##name,
+static const struct workload *const networks[] = { NETWORK_LIST(ADDRESS) };
 enum { N_NETWORKS = sizeof networks / sizeof *networks };
 
 static int set_up(void **state)
@@ -225,7 +224,7 @@ static void j2_a_network_is_itself_and_no_other(void **state)
         struct network *n = NULL;
         struct profile *p = NULL, *again = NULL;
 
-        assert_int_equal(network_open(&n, networks[i], &(struct network_opts){ 0 }), RC_OK);
+        assert_int_equal(network_open(&n, networks[i]->network, &(struct network_opts){ 0 }), RC_OK);
         assert_int_equal(profile_of_network(&p, n, 4), RC_OK);
         assert_int_equal(profile_n_params(p), n->n_params);
         assert_int_equal(profile_n_tensors(p), n->n_segments);
@@ -258,7 +257,7 @@ static void j3_the_step_is_spread_to_the_nanosecond(void **state)
         struct network *n = NULL;
         struct profile *p = NULL;
 
-        assert_int_equal(network_open(&n, networks[i], &(struct network_opts){ 0 }), RC_OK);
+        assert_int_equal(network_open(&n, networks[i]->network, &(struct network_opts){ 0 }), RC_OK);
         assert_int_equal(profile_of_network(&p, n, 64), RC_OK);
         for (size_t k = 0; k < sizeof step_ns / sizeof *step_ns; k++) {
             assert_int_equal(profile_spread(p, step_ns[k]), RC_OK);
@@ -276,7 +275,7 @@ static void shares_follow_the_work(void **state)
     const uint64_t step_ns = 1000000000;
 
     (void)state;
-    assert_int_equal(network_open(&n, &network_resnet50, &(struct network_opts){ 0 }), RC_OK);
+    assert_int_equal(network_open(&n, workload_resnet50.network, &(struct network_opts){ 0 }), RC_OK);
     assert_int_equal(profile_of_network(&p, n, 64), RC_OK);
     assert_int_equal(profile_spread(p, step_ns), RC_OK);
     const double all = network_train_flops(n);
@@ -306,7 +305,7 @@ static void the_shipped_rates_can_be_read(void **state)
     for (size_t i = 0; i < all.n_rates; i++) {
         int n_known = 0;
         for (int k = 0; k < N_NETWORKS; k++)
-            n_known += strcmp(networks[k]->name, all.rate[i].model) == 0;
+            n_known += strcmp(networks[k]->module.name, all.rate[i].model) == 0;
         assert_int_equal(n_known, 1);
     }
     published_free(&all);
@@ -349,7 +348,7 @@ static void derived_profiles_say_so_and_take_the_published_time(void **state)
 
     (void)state;
     assert_int_equal(published_load(&all, table_path), RC_OK);
-    assert_int_equal(network_open(&n, &network_resnet50, &(struct network_opts){ 0 }), RC_OK);
+    assert_int_equal(network_open(&n, workload_resnet50.network, &(struct network_opts){ 0 }), RC_OK);
     assert_int_equal(published_profile(&p, chosen(&all, "P100", "resnet50", "", 0), n), RC_OK);
     assert_int_equal(profile_step_ns(p), 292237443); /* J3: 64 / 219 s */
     assert_int_equal(p->batch, 64);

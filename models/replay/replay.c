@@ -54,11 +54,12 @@ static uint64_t largest_batch(const struct profile *p)
     return UINT64_MAX / (sample_ns > batch ? sample_ns : batch);
 }
 
-static enum rc replay_open(struct training **out, const struct training_env *env)
+static enum rc replay_open(struct training **out, const struct workload *w, const struct training_env *env)
 {
     struct replay *t = calloc(1, sizeof *t);
     enum rc rc = RC_OK;
 
+    (void)w;
     if (env->profile == NULL)
         FAIL(RC_INVAL, "model replay plays a profile: give it one with --profile FILE (gradmark profile writes them)");
     if (env->max_batch > largest_batch(env->profile))
@@ -207,13 +208,7 @@ static double replay_flops_per_sample(const struct training *t)
     return (t->env.forward_only ? forward : profile_flops(p)) / p->batch;
 }
 
-const struct workload workload_replay = {
-    .module.name = "replay",
-    .default_lr = 0.01,
-    .default_momentum = 0.9, /* the update's cost is that of the networks */
-    .default_batch = 64,
-    .default_steps = 50,
-    .default_target_loss = 0.0, /* never reached: there is no loss */
+static const struct training_ops ops = {
     .open = replay_open,
     .n_params = replay_n_params,
     .n_segments = replay_n_segments,
@@ -223,4 +218,14 @@ const struct workload workload_replay = {
     .evaluate = replay_evaluate,
     .flops_per_sample = replay_flops_per_sample,
     .close = replay_close,
+};
+
+const struct workload workload_replay = {
+    .module = { .name = "replay", .caps = WORKLOAD_PLAYS_PROFILE },
+    .default_lr = 0.01,
+    .default_momentum = 0.9, /* the update's cost is that of the networks */
+    .default_batch = 64,
+    .default_steps = 50,
+    .default_target_loss = 0.0, /* never reached: there is no loss */
+    .ops = &ops,
 };

@@ -22,10 +22,11 @@ static void count_ns(void *arg, uint64_t ns)
 static void suite_holds(void **state)
 {
     struct workload other;
+    struct training_ops ops;
 
     (void)state;
     assert_int_equal(replay_suite(&workload_replay, true), 0);
-    assert_true(replay_mutant(&other, "none"));
+    assert_true(replay_mutant(&other, &ops, "none"));
     assert_int_equal(replay_suite(&other, true), 0);
 }
 
@@ -75,8 +76,9 @@ static void too_long_is_refused(void **state)
 static void suite_catches(void **state)
 {
     struct workload mutant;
+    struct training_ops ops;
 
-    assert_true(replay_mutant(&mutant, *state));
+    assert_true(replay_mutant(&mutant, &ops, *state));
     assert_int_not_equal(replay_suite(&mutant, false), 0);
 }
 

@@ -13,143 +13,72 @@
 
 #include <cmocka.h>
 
-enum { OUTLINE_BYTES = 16384, LINE_BYTES = 160 };
+#include "models/suite/published_networks.h"
+
+enum { LINE_BYTES = 160 };
 
 /* ---- outlines ---- */
 
-struct text {
-    char bytes[OUTLINE_BYTES];
-    size_t n_bytes;
-};
-
-static void append(struct text *t, const char *fmt, ...) PRINTF_LIKE(2, 3);
-static void append(struct text *t, const char *fmt, ...)
+static void append_window(struct outline *o, const struct node *d)
 {
-    va_list args;
-
-    va_start(args, fmt);
-    t->n_bytes += (size_t)vsnprintf(t->bytes + t->n_bytes, sizeof t->bytes - t->n_bytes, fmt, args);
-    va_end(args);
-    assert_true(t->n_bytes < sizeof t->bytes);
-}
-
-static void append_window(struct text *t, const struct node *d)
-{
-    append(t, "%dx%d", d->in.kernel_h, d->in.kernel_w);
+    outline_append(o, "%dx%d", d->in.kernel_h, d->in.kernel_w);
     if (d->in.stride_h != 1 || d->in.stride_w != 1)
-        append(t, "/%d", d->in.stride_h == d->in.stride_w ? d->in.stride_h : -1);
+        outline_append(o, "/%d", d->in.stride_h == d->in.stride_w ? d->in.stride_h : -1);
 }
 
-static void append_node(struct text *t, const struct network *n, int i)
+static void append_node(struct outline *o, const struct network *n, int i)
 {
     const struct node *d = &n->node[i];
 
     if (d->kind == NODE_CONV) {
-        append_window(t, d);
-        append(t, "%s", d->norm == NORM_BATCH ? "n" : d->norm == NORM_BIAS ? "b" : "");
+        append_window(o, d);
+        outline_append(o, "%s", d->norm == NORM_BATCH ? "n" : d->norm == NORM_BIAS ? "b" : "");
         if (d->add_from != NODE_NONE)
-            append(t, "+%d", i - d->add_from);
-        append(t, "%s", d->relu ? "r" : "");
+            outline_append(o, "+%d", i - d->add_from);
+        outline_append(o, "%s", d->relu ? "r" : "");
     } else if (d->kind == NODE_MAX_POOL || d->kind == NODE_AVG_POOL) {
-        append(t, d->kind == NODE_MAX_POOL ? "max" : "avg");
-        append_window(t, d);
+        outline_append(o, d->kind == NODE_MAX_POOL ? "max" : "avg");
+        append_window(o, d);
     } else if (d->kind == NODE_ADAPTIVE_POOL) {
-        append(t, "to%dx%d", d->out_h, d->out_w);
+        outline_append(o, "to%dx%d", d->out_h, d->out_w);
     } else if (d->kind == NODE_CONCAT) {
-        append(t, "cat");
+        outline_append(o, "cat");
         for (int k = 0; k < d->n_parts; k++)
-            append(t, "%s%d", k == 0 ? "" : ",", i - d->part[k]);
+            outline_append(o, "%s%d", k == 0 ? "" : ",", i - d->part[k]);
     } else if (d->kind == NODE_DROPOUT) {
-        append(t, "drop%g", (double)d->drop_ratio);
+        outline_append(o, "drop%g", (double)d->drop_ratio);
     } else {
-        append(t, "loss%g", (double)d->loss_weight);
+        outline_append(o, "loss%g", (double)d->loss_weight);
     }
     if (d->kind != NODE_CONCAT && d->from != i - 1)
-        append(t, "<%d", i - d->from);
-    append(t, " ");
+        outline_append(o, "<%d", i - d->from);
+    outline_append(o, " ");
 }
 
 /* -1, the image, is the node before the first. */
-static void outline(struct text *t, const struct network *n)
+static void outline_of(struct outline *o, const struct network *n)
 {
     for (int i = 0; i < n->n_nodes; i++)
-        append_node(t, n, i);
-}
-
-#define THREE "3x3br "
-static const char lenet_outline[] = THREE "max2x2/2 " THREE "max2x2/2 2x2br 1x1b loss1 ";
-static const char alexnet_outline[] =
-    "11x11/4br max3x3/2 5x5br max3x3/2 " THREE THREE THREE "max3x3/2 to6x6 drop0.5 6x6br drop0.5 1x1br 1x1b loss1 ";
-static const char vgg16_outline[] =
-    THREE THREE "max2x2/2 " THREE THREE "max2x2/2 " THREE THREE THREE "max2x2/2 " THREE THREE THREE
-                "max2x2/2 " THREE THREE THREE "max2x2/2 to7x7 7x7br drop0.5 1x1br drop0.5 1x1b loss1 ";
-static const char resnet8_outline[] =
-    "3x3nr 3x3nr 3x3n+2r 1x1/2n 3x3/2nr<2 3x3n+2r 1x1/2n 3x3/2nr<2 3x3n+2r to1x1 1x1b "
-    "loss1 ";
-
-static void resnet_outline(struct text *t, const int n_blocks[4])
-{
-    append(t, "7x7/2nr max3x3/2 ");
-    for (int stage = 0; stage < 4; stage++)
-        for (int block = 0; block < n_blocks[stage]; block++) {
-            const char *stride = block == 0 && stage > 0 ? "/2" : "";
-            if (block == 0)
-                append(t, "1x1%sn ", stride);
-            append(t, "1x1nr%s 3x3%snr 1x1n+3r ", block == 0 ? "<2" : "", stride);
-        }
-    append(t, "to1x1 1x1b loss1 ");
-}
-
-static const char block_35[] = "1x1nr 1x1nr<2 5x5nr 1x1nr<4 3x3nr 3x3nr avg3x3<7 1x1nr cat8,6,3,1 ";
-static const char block_17[] = "1x1nr 1x1nr<2 1x7nr 7x1nr 1x1nr<5 7x1nr 1x7nr 7x1nr 1x7nr avg3x3<10 1x1nr cat11,8,3,1 ";
-static const char block_8[] = "1x1nr 1x1nr<2 1x3nr 3x1nr<2 1x1nr<5 3x3nr 1x3nr 3x1nr<2 avg3x3<9 1x1nr cat10,8,7,4,3,1 ";
-
-static void inception3_outline(struct text *t, bool aux)
-{
-    const int n_aux = aux ? 5 : 0;
-
-    append(t, "3x3/2nr 3x3nr 3x3nr max3x3/2 1x1nr 3x3nr max3x3/2 %s%s%s", block_35, block_35, block_35);
-    append(t, "3x3/2nr 1x1nr<2 3x3nr 3x3/2nr max3x3/2<5 cat5,2,1 %s%s%s%s", block_17, block_17, block_17, block_17);
-    if (aux)
-        append(t, "avg5x5/3 1x1nr 5x5nr to1x1 1x1b 1x1nr<6 ");
-    else
-        append(t, "1x1nr ");
-    append(t, "3x3/2nr 1x1nr<%d 1x7nr 7x1nr 3x3/2nr max3x3/2<%d cat6,2,1 ", n_aux + 3, n_aux + 7);
-    append(t, "%s%sto1x1 drop0.5 1x1b loss1 ", block_8, block_8);
-    if (aux) /* behind reduction, two blocks, three nodes and the loss */
-        append(t, "loss0.4<%d ", 8 + 2 * 11 + 4 + 1);
-}
-
-static void published_outline(struct text *t, const struct network *n)
-{
-    static const int n_50[] = { 3, 4, 6, 3 }, n_101[] = { 3, 4, 23, 3 }, n_152[] = { 3, 8, 36, 3 };
-
-    if (strcmp(n->name, "inception3") == 0)
-        inception3_outline(t, n->opts.aux_head);
-    else if (strncmp(n->name, "resnet", 6) == 0 && strcmp(n->name, "resnet8") != 0)
-        resnet_outline(t, strcmp(n->name, "resnet50") == 0 ? n_50 : strcmp(n->name, "resnet101") == 0 ? n_101 : n_152);
-    else
-        append(t, "%s",
-               strcmp(n->name, "lenet") == 0     ? lenet_outline
-               : strcmp(n->name, "alexnet") == 0 ? alexnet_outline
-               : strcmp(n->name, "vgg16") == 0   ? vgg16_outline
-                                                 : resnet8_outline);
+        append_node(o, n, i);
 }
 
 /* ---- facts: each returns the number of contradictions ---- */
 
-static int outline_is_the_published_one(const struct network *n)
+static int outline_is_the_published_one(const struct network *n, const struct published_network *published)
 {
-    struct text *is = calloc(1, sizeof *is), *should = calloc(1, sizeof *should);
+    struct outline *is = calloc(1, sizeof *is), *should = calloc(1, sizeof *should);
     int n_wrong;
 
     assert_non_null(is);
     assert_non_null(should);
-    outline(is, n);
-    published_outline(should, n);
-    n_wrong = strcmp(is->bytes, should->bytes) != 0;
+    outline_of(is, n);
+    if (published->outline != NULL)
+        outline_append(should, "%s", published->outline);
+    else
+        published->append_outline(should, n->opts.aux_head);
+    n_wrong = strcmp(is->text, should->text) != 0;
     if (n_wrong != 0)
-        print_message("%s is\n%s\nshould be\n%s\n", n->name, is->bytes, should->bytes);
+        print_message("%s is\n%s\nshould be\n%s\n", n->name, is->text, should->text);
     free(is);
     free(should);
     return n_wrong;
@@ -227,37 +156,15 @@ static int tensors_are_the_published_ones(const struct network *n, const char *t
     return n_wrong + (i != n->n_segments);
 }
 
-struct total {
-    const char *name;
-    bool aux;
-    size_t n_params;
-    double multiply_adds;
-};
-
-static int totals_are_the_published_ones(const struct network *n)
+static int totals_are_the_published_ones(const struct network *n, const struct published_network *published)
 {
-    static const struct total total[] = {
-        /* resnet8: 6n+2 layers of He et al. by hand; lenet: 160 + 4640 + 8256 + 650 */
-        { "lenet", false, 13706, 9216 + 73728 + 8192 + 640 },
-        { "resnet8", false, 78042, 12501632 },
-        { "alexnet", false, 61100840, 0.7142e9 },
-        { "vgg16", false, 138357544, 15.4703e9 },
-        { "resnet50", false, 25557032, 4.0892e9 },
-        { "resnet101", false, 44549160, 7.8014e9 },
-        { "resnet152", false, 60192808, 11.5136e9 },
-        { "inception3", false, 23834568, 5.7132e9 },
-        { "inception3", true, 27161264, 5.7132e9 },
-    };
+    const size_t n_params = published->n_params + (n->opts.aux_head ? published->n_params_aux : 0);
+    const double work = network_multiply_adds(n);
 
-    for (size_t i = 0; i < sizeof total / sizeof total[0]; i++) {
-        const struct total *t = &total[i];
-        if (strcmp(t->name, n->name) != 0 || t->aux != n->opts.aux_head)
-            continue;
-        const double work = network_multiply_adds(n);
-        if (n->n_params == t->n_params && fabs(work - t->multiply_adds) <= 0.001 * t->multiply_adds)
-            return 0;
-        print_message("%s: %zu parameters, %.4g multiply-adds\n", n->name, n->n_params, work);
-    }
+    if (n->n_params == n_params && fabs(work - published->multiply_adds) <= 0.001 * published->multiply_adds)
+        return 0;
+    print_message("%s: %zu parameters, %.4g multiply-adds; should be %zu, %.4g\n", n->name, n->n_params, work, n_params,
+                  published->multiply_adds);
     return 1;
 }
 
@@ -338,13 +245,12 @@ static int aux_is_what_the_first_loss_does_without(const struct network *n)
     return n_wrong + (n_aux != (n->opts.aux_head ? 6 : 0)); /* two pools, two units, logits, loss */
 }
 
-static int epsilon_is_the_published_one(const struct network *n)
+static int epsilon_is_the_published_one(const struct network *n, const struct published_network *published)
 {
-    const float epsilon = strcmp(n->name, "inception3") == 0 ? 1e-3f : 1e-5f;
     int n_wrong = 0;
 
     for (int i = 0; i < n->n_nodes; i++)
-        n_wrong += n->node[i].norm == NORM_BATCH && n->node[i].epsilon != epsilon;
+        n_wrong += n->node[i].norm == NORM_BATCH && n->node[i].epsilon != published->epsilon;
     return n_wrong;
 }
 
@@ -368,23 +274,17 @@ static int widths_are_divided(const struct network *n, const struct network_def 
     return n_wrong;
 }
 
-static bool in_csv(const struct network *n)
+int network_contradictions(const struct network *n, const struct workload *w, const char *tensors_path)
 {
-    return strcmp(n->name, "lenet") != 0 && strcmp(n->name, "resnet8") != 0;
-}
+    const struct published_network *published = published_network_find(w);
+    int n_wrong = outline_is_the_published_one(n, published) + network_segments_lie_in_order(n) +
+                  network_nodes_hang_together(n) + aux_is_what_the_first_loss_does_without(n) +
+                  epsilon_is_the_published_one(n, published) + widths_are_divided(n, w->network);
 
-int network_contradictions(const struct network *n, const struct network_def *def, const char *tensors_path)
-{
-    int n_wrong = outline_is_the_published_one(n) + network_segments_lie_in_order(n) + network_nodes_hang_together(n) +
-                  aux_is_what_the_first_loss_does_without(n) + epsilon_is_the_published_one(n) +
-                  widths_are_divided(n, def);
-
-    if (n->opts.width_divisor != 1)
+    if (n->opts.width_divisor != 1 || n->opts.image_size != w->network->image_size)
         return n_wrong;
-    if (n->opts.image_size == def->image_size) {
-        n_wrong += totals_are_the_published_ones(n);
-        if (in_csv(n))
-            n_wrong += tensors_are_the_published_ones(n, tensors_path);
-    }
+    n_wrong += totals_are_the_published_ones(n, published);
+    if (published->has_tensors)
+        n_wrong += tensors_are_the_published_ones(n, tensors_path);
     return n_wrong;
 }

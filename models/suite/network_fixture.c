@@ -7,77 +7,24 @@
 #include <string.h>
 
 #include "harness/base/rng.h"
-#include "models/engine/network_builder.h"
+#include "models/suite/patchwork.h"
 
 #define NOISE 1e-6 /* a shift before a batch norm, with no relu between, has no gradient at all */
 
-/* A sum whose shortcut is also used later, sums without batch norm, a concatenation in another, pools of all kinds
- * as parts, uneven windows, dropout behind a pool that does nothing, and two losses. */
-static void build_patchwork(struct network_builder *b)
-{
-    const int c1 = node_conv(b, "c1", NODE_IMAGE, 8, K(3, 5), S(1), P(1, 2), BIAS | RELU);
-    const int c2 = node_conv(b, "c2", c1, 8, K(1, 7), S(1), P(0, 3), BATCH | RELU);
-    const int c3 = node_conv_add(b, "c3", c2, c1, 8, K(7, 1), S(1), P(3, 0), BATCH);
-    const int c4 = node_conv_add(b, "c4", c3, c1, 8, K(1, 1), S(1), P(0, 0), BIAS | RELU);
-    const int c5 = node_conv_add(b, "c5", c4, c3, 8, K(3, 3), S(1), P(1, 1), BIAS);
-    const int p1 = node_max_pool(b, c5, K(3, 3), S(2), P(1, 1));
-    const int p2 = node_avg_pool(b, c4, K(3, 3), S(2), P(1, 1));
-    const int c6 = node_conv(b, "c6", c5, 6, K(3, 3), S(2), P(1, 1), RELU);
-    const int c7 = node_conv(b, "c7", c3, 5, K(2, 2), S(2), P(1, 1), BATCH | RELU);
-    const int p3 = node_adaptive_pool(b, c7, 6, 6);
-    const int inner = NODE_CONCAT_OF(b, p1, c6);
-    const int outer = NODE_CONCAT_OF(b, p2, inner, p3);
-    const int p4 = node_adaptive_pool(b, outer, 6, 6);
-    const int head = node_conv(b, "head", p4, 9, K(1, 1), S(1), P(0, 0), BATCH | RELU);
-    const int small = node_adaptive_pool(b, head, 4, 5);
-    const int side = node_logits(b, "side", node_dropout(b, node_adaptive_pool(b, small, 4, 5), 0.25f));
-    const int body = node_conv(b, "body", outer, 7, K(3, 3), S(1), P(1, 1), BATCH | RELU);
-
-    node_loss(b, node_logits(b, "fc", node_dropout(b, body, 0.5f)), 0.75f);
-    node_loss(b, side, 0.3f);
-}
-
-static const struct network_def network_patchwork = {
-    .name = "patchwork",
-    .source = "made up",
-    .image_size = 12,
-    .min_image_size = 12,
-    .n_classes = 5,
-    .C_in = 2,
-    .dataset = "noise",
-    .build = build_patchwork,
-};
-
-static enum rc open_patchwork(struct training **out, const struct training_env *env)
-{
-    return network_trainer_open(out, env, &network_patchwork);
-}
-
-static struct workload patchwork; /* the functions are those of every network */
-
-static const struct variant variants[] = {
+const struct variant network_variants[] = {
     { &workload_lenet, { .image_size = 8 }, 4, 1e-4 },
     { &workload_alexnet, { .image_size = 95, .n_classes = 7, .width_divisor = 16 }, 3, 1e-4 },
     { &workload_vgg16, { .image_size = 40, .n_classes = 7, .width_divisor = 16 }, 3, 1e-4 },
     { &workload_resnet8, { .image_size = 12, .width_divisor = 2 }, 5, 1e-4 },
     { &workload_resnet50, { .image_size = 64, .n_classes = 7, .width_divisor = 16 }, 5, 1e-4 },
     { &workload_inception3, { .n_classes = 7, .aux_head = true, .width_divisor = 32 }, 4, 1e-4 },
-    { &patchwork, { .image_size = 12 }, 4, 1e-4 },
+    { &workload_patchwork, { .image_size = 12 }, 4, 1e-4 },
     { NULL, { 0 }, 0, 0.0 },
 };
 
-const struct variant *network_variants(void)
-{
-    patchwork = workload_lenet;
-    patchwork.module.name = network_patchwork.name;
-    patchwork.network = &network_patchwork;
-    patchwork.open = open_patchwork;
-    return variants;
-}
-
 const struct variant *network_variant_find(const char *name)
 {
-    for (const struct variant *v = network_variants(); v->workload != NULL; v++)
+    for (const struct variant *v = network_variants; v->workload != NULL; v++)
         if (strcmp(v->workload->module.name, name) == 0)
             return v;
     return NULL;

@@ -8,14 +8,14 @@
 #include "models/engine/trainer.h"
 #include "models/suite/network_reference.h"
 
-struct variant { /* one of each family, small enough for the reference */
+struct variant { /* of one network of each family, small enough for the reference */
     const struct workload *workload;
     struct network_opts opts;
     size_t B;
     double tolerance; /* of gradients in float, relative to the largest of a segment */
 };
-/* The last one has no workload. Beside the published ones there is "patchwork": what none of them has, in one table. */
-const struct variant *network_variants(void);
+/* Beside the published ones there is "patchwork": what none of them has, in one table. The last one has no workload. */
+extern const struct variant network_variants[];
 /* By name of the workload; NULL: there is none. */
 const struct variant *network_variant_find(const char *name);
 

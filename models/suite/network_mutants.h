@@ -8,11 +8,11 @@
 
 #include <stdbool.h>
 
-#include "models/engine/network.h"
+#include "models/workload.h"
 
 struct network_mutant {
     const char *name;
-    const struct network_def *def; /* the network that shows it */
+    const struct workload *workload; /* the network that shows it */
     struct network_opts opts;
 };
 

@@ -45,7 +45,7 @@ static enum rc hand_over(struct training *t, int first_segment, int n, uint64_t 
 
     for (int k = 0; k < n; k++) {
         const int i = bug == BUG_TENSORS_FORWARD ? k : n - 1 - k;
-        const struct segment s = workload_replay.segment(t, (size_t)first_segment + (size_t)i);
+        const struct segment s = workload_replay.ops->segment(t, (size_t)first_segment + (size_t)i);
         if (bug != BUG_LATE_NUMBERS)
             write_gradient(t->env.compute, grad, s, first, bug);
         rc = layer_ready(ready, arg, s, grad);
@@ -143,7 +143,7 @@ static double flops_of_a_training_step(const struct training *t)
     return profile_flops(t->env.profile) / t->env.profile->batch;
 }
 
-bool replay_mutant(struct workload *out, const char *name)
+bool replay_mutant(struct workload *out, struct training_ops *ops, const char *name)
 {
     static const struct {
         const char *name;
@@ -167,14 +167,16 @@ bool replay_mutant(struct workload *out, const char *name)
     };
 
     *out = workload_replay;
+    *ops = *workload_replay.ops;
+    out->ops = ops;
     if (strcmp(name, "backward_flops") == 0) { /* forward_only counts them too */
-        out->flops_per_sample = flops_of_a_training_step;
+        ops->flops_per_sample = flops_of_a_training_step;
         return true;
     }
 
     for (size_t i = 0; i < sizeof player / sizeof *player; i++)
         if (strcmp(player[i].name, name) == 0) {
-            out->gradient = player[i].gradient;
+            ops->gradient = player[i].gradient;
             return true;
         }
     return false;

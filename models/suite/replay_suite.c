@@ -25,7 +25,7 @@ struct ear {
 };
 
 struct stage { /* all that a play needs */
-    const struct workload *ops;
+    const struct workload *workload;
     bool loud;
     int n_failures;
     struct profile *profile;
@@ -90,7 +90,7 @@ static enum rc stage_open(struct stage *s, const struct compute_backend *backend
     const struct training_env training = {
         .compute = s->compute, .seed = 1, .max_batch = MAX_BATCH, .forward_only = forward_only, .profile = s->profile
     };
-    TRY(workload_open(&s->training, s->ops, &training));
+    TRY(workload_open(&s->training, s->workload, &training));
     s->n_params = workload_n_params(s->training);
     TRY(compute_memory_open(s->compute, (void **)&s->param, s->n_params * sizeof(float), "parameters"));
     TRY(compute_memory_open(s->compute, (void **)&s->grad, s->n_params * sizeof(float), "gradients"));
@@ -215,13 +215,14 @@ static void check_facts(struct stage *s)
     size_t end = 0;
 
     EXPECT(s, s->n_params == profile_n_params(s->profile), "%zu", s->n_params);
-    for (size_t i = 0; i < s->ops->n_segments(s->training); i++) {
-        const struct segment at = s->ops->segment(s->training, i);
+    for (size_t i = 0; i < s->workload->ops->n_segments(s->training); i++) {
+        const struct segment at = s->workload->ops->segment(s->training, i);
         EXPECT(s, at.at == end, "segment %zu", i);
         end += at.n_elems;
     }
     EXPECT(s, end == s->n_params, "%zu", end);
-    EXPECT(s, s->ops->flops_per_sample(s->training) == profile_flops(s->profile) / s->profile->batch, "flops");
+    EXPECT(s, s->workload->ops->flops_per_sample(s->training) == profile_flops(s->profile) / s->profile->batch,
+           "flops");
     EXPECT(s, workload_evaluate(s->training, s->param, 10, &e) == RC_OK, "%s", rc_message());
     EXPECT(s, isnan(e.loss) && isnan(e.accuracy_ratio), "%g %g", e.loss, e.accuracy_ratio);
 }
@@ -248,7 +249,7 @@ static void check_on(struct stage *s, const struct compute_backend *backend)
         double flops = 0.0;
         for (int i = 0; i < N_LAYERS; i++)
             flops += s->profile->layer[i].flops_forward / s->profile->batch;
-        EXPECT(s, s->ops->flops_per_sample(s->training) == flops, "%g flops of a forward pass", flops);
+        EXPECT(s, s->workload->ops->flops_per_sample(s->training) == flops, "%g flops of a forward pass", flops);
         EXPECT(s, s->ear.n_heard == 0, "%d gradients of a forward pass", s->ear.n_heard);
         EXPECT(s, s->ear.passed_ns == recorded_ns(s->profile, N_LAYERS), "%llu", (unsigned long long)s->ear.passed_ns);
     } else
@@ -256,9 +257,9 @@ static void check_on(struct stage *s, const struct compute_backend *backend)
     stage_close(s);
 }
 
-int replay_suite(const struct workload *ops, bool loud)
+int replay_suite(const struct workload *w, bool loud)
 {
-    struct stage s = { .ops = ops, .loud = loud };
+    struct stage s = { .workload = w, .loud = loud };
 
     check_on(&s, &compute_hollow); /* M3 */
     check_on(&s, &compute_cpu);

@@ -6,9 +6,10 @@
 #include "models/workload.h"
 
 /* Returns the number of failures; loud: tell each on standard error. */
-int replay_suite(const struct workload *ops, bool loud);
+int replay_suite(const struct workload *w, bool loud);
 
-/* *out := a wrong player of profiles, by name; "none": a right one written another way. False: no such name. */
-bool replay_mutant(struct workload *out, const char *name);
+/* *out := a wrong player of profiles, by name, whose functions are kept in *ops; "none": a right one written another
+ * way. False: no such name. */
+bool replay_mutant(struct workload *out, struct training_ops *ops, const char *name);
 
 #endif
