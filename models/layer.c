@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layer.c - first values of parameters. */
+/* layer.c - initial values of parameters. */
 #include "models/layer.h"
 
 #include <math.h>

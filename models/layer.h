@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * layer.h - what workloads share: views into the flat vectors, who is told when, first values.
+ * layer.h - what workloads share: views into the flat vectors, calls of ready(), initial values.
  *
  * Every array may be NULL on a hollow compute (M3), so views are taken with layer_at().
  */
@@ -31,7 +31,7 @@ static inline struct segment layer_take(size_t *n_params, size_t n_elems)
     return s;
 }
 
-/* The gradient of s is final: pass it on (M2). */
+/* The gradient of s is final (M2): call ready, if there is one. */
 static inline enum rc layer_ready(grad_ready_fn *ready, void *arg, struct segment s, const float *grad)
 {
     return ready != NULL ? ready(arg, s, layer_at_const(grad, s.at)) : RC_OK;

@@ -2,7 +2,7 @@
 /*
  * linear.c - the smallest model: y = m x + n, two parameters (m, then n), squared error.
  *
- * Everything lies in rows, (1, B), so that its GEMMs are one loop over the batch. It starts at
+ * All arrays are rows, (1, B), so that its GEMMs are one loop over the batch. It starts at
  * m = n = 0: the loss has one minimum, and every path to it can be drawn from the same point.
  */
 #include <assert.h>

@@ -128,7 +128,7 @@ static void full_batches_end_at_least_squares(void **state)
     }
 }
 
-/* The evaluation is over all samples, in whatever chunks. */
+/* The evaluation is over all samples, whatever the batch. */
 static void evaluation_does_not_depend_on_the_batch(void **state)
 {
     static const size_t max_batch[] = { 1, 7, 100, 1000, 5000 };

@@ -9,8 +9,8 @@
  *   M3  On a compute that touches no memory (hollow) every array may be NULL; the same work is
  *       counted, the same calls to ready are made, losses are NaN.
  *   M4  Nothing allocates after the first gradient().
- *   M5  param and grad lie in memory of the compute (compute_memory_open); so does grad in ready().
- *   M6  gradient() ends with compute_sync(): mean_loss is there, and so are the values of grad.
+ *   M5  param and grad are in memory of the compute (compute_memory_open); so is grad in ready().
+ *   M6  gradient() ends with compute_sync(): mean_loss and the values of grad are valid when it returns.
  */
 #ifndef MODELS_WORKLOAD_H
 #define MODELS_WORKLOAD_H
@@ -31,8 +31,8 @@ struct profile;
 struct training;
 struct workload;
 
-/* grad float[seg.n_elems]: the values of this segment alone; hollow: NULL. Work counted so far is not
- * charged yet: who sends or reads a clock in here calls compute_sync() first (C2). */
+/* grad float[seg.n_elems]: the values of this segment alone; hollow: NULL. Work counted so far is not charged yet: a
+ * ready that sends or reads a clock calls compute_sync() first (C2). */
 typedef enum rc grad_ready_fn(void *arg, struct segment seg, const float *grad);
 
 struct training_env { /* borrowed; outlives the training */
@@ -41,7 +41,7 @@ struct training_env { /* borrowed; outlives the training */
     uint64_t seed;
     size_t max_batch;              /* largest n_samples of gradient() */
     uint64_t batch_stride;         /* the batch after [first, ...) begins at first + batch_stride; 0: not known */
-    bool prefetch;                 /* a helper thread may make the next batch ready */
+    bool prefetch;                 /* a background thread may load the next batch */
     bool forward_only;             /* gradient() only computes the loss, with inference's batch norm */
     struct network_opts network;   /* image networks */
     const struct profile *profile; /* workloads that play one */
@@ -78,8 +78,8 @@ struct training_ops {
 
 enum { WORKLOAD_MAX_NAMED = 4 };
 
-/* Parameters that a user reads one by one: a row "ROW  NAME=VALUE NAME=VALUE" behind a run, and a key NAME of its
- * record (null in the records of other models). */
+/* Parameters that a user reads one by one: a row "ROW  NAME=VALUE NAME=VALUE" in the table that ends a run, and a key
+ * NAME of its record (null in the records of other models). */
 struct named_params {
     const char *row;
     const char *name[WORKLOAD_MAX_NAMED + 1]; /* of parameter 0, 1, ...; NULL-terminated */

@@ -169,7 +169,7 @@ static void init_follows_the_seed(void **state)
     fixture_open(&other, &compute_cpu, 6);
     assert_memory_equal(a.param, b.param, a.n_params * sizeof(float));
     for (size_t i = a.n_params; i < a.n_params + GUARD; i++)
-        assert_true(a.param[i] == 0.0f); /* nothing behind the end */
+        assert_true(a.param[i] == 0.0f); /* nothing is written past the end */
     if (a.n_params > 2)
         assert_memory_not_equal(a.param, other.param, a.n_params * sizeof(float));
     fixture_close(&a);
@@ -207,7 +207,7 @@ static void segments_come_last_first_and_final(void **state)
         assert_memory_equal(f.seen, f.grad, f.n_params * sizeof(float)); /* final when ready was called */
         for (size_t i = 0; i < f.n_params; i++)
             assert_true(isfinite(f.grad[i]));
-        assert_true(isnan(f.grad[f.n_params])); /* nothing behind the end */
+        assert_true(isnan(f.grad[f.n_params])); /* nothing is written past the end */
         assert_true(loss > 0.0);
     }
     fixture_close(&f);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* batch_memory.c - what a batch needs, asked before anything is taken. */
+/* batch_memory.c - the memory that a batch needs, computed before any is allocated. */
 #include <stdint.h>
 
 #include "models/engine/trainer.h"
@@ -14,11 +14,11 @@ static size_t larger(size_t a, size_t b)
 static enum rc plan_both(struct network_memory *out, struct program *train, struct program *infer,
                          const struct network *n, size_t batch)
 {
-    const size_t params_bytes = n->n_params * sizeof(float), copies = train->n_steps > 0 ? 3 : 1;
+    const size_t params_bytes = n->n_params * sizeof(float), copies = train->n_ops > 0 ? 3 : 1;
     enum rc rc;
 
     TRY(program_plan(infer, batch));
-    if (train->n_steps > 0)
+    if (train->n_ops > 0)
         TRY(program_plan(train, batch));
     *out = (struct network_memory){ .planned_bytes = larger(train->sums.planned_bytes, infer->sums.planned_bytes),
                                     .unplanned_bytes = larger(train->sums.unplanned_bytes, infer->sums.unplanned_bytes),
@@ -29,15 +29,15 @@ out:
     return rc;
 }
 
-/* What the training itself will take. Parameters, gradients and velocity are the caller's: whether there is room for
- * them too it asks before, or has taken them already. */
+/* What the training itself will allocate. Parameters, gradients and velocity are the caller's, who checks their sum or
+ * has allocated them already. */
 static size_t own_bytes(const struct network_memory *m)
 {
     return m->planned_bytes + m->state_bytes;
 }
 
 /* The largest batch within available bytes; 0: none. */
-static enum rc fitting_batch(size_t *out, struct network_trainer *t, size_t available)
+static enum rc max_batch_within(size_t *out, struct network_trainer *t, size_t available)
 {
     size_t fits = 0, too_large = t->base.env.max_batch;
     struct network_memory m;
@@ -67,7 +67,7 @@ enum rc network_memory_plan(struct network_trainer *t)
         available = c->ops->memory_available(c);
     if (own_bytes(&t->sums) <= available)
         return RC_OK;
-    TRY(fitting_batch(&fits, t, available));
+    TRY(max_batch_within(&fits, t, available));
     if (fits == 0)
         FAIL(RC_NOMEM, "model %s: batch %zu needs %.2f GiB, %.2f GiB are available; not even a batch of 1 fits",
              t->network->name, t->base.env.max_batch, (double)own_bytes(&t->sums) / GIB, (double)available / GIB);

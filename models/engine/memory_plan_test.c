@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory_plan_test.c - no two that live share a byte, whatever the lifetimes; and planners with a mistake in them,
- * which must be found.
+ * memory_plan_test.c - items that are alive at the same op share no byte; planners with a planted mistake are found.
  *
  * usage: memory_plan_test plan | mutants | networks
  */
@@ -27,53 +26,53 @@ enum { MAX_ITEMS = 200 };
 
 static bool overlap(const struct memory_item *a, const struct memory_item *b)
 {
-    return a->at_bytes < b->at_bytes + b->n_bytes && b->at_bytes < a->at_bytes + a->n_bytes;
+    return a->offset_bytes < b->offset_bytes + b->n_bytes && b->offset_bytes < a->offset_bytes + a->n_bytes;
 }
 
-static bool alive(const struct memory_item *it, int step)
+static bool alive(const struct memory_item *it, int op)
 {
-    return it->birth <= step && step <= it->death;
+    return it->first_op <= op && op <= it->last_op;
 }
 
-/* B1 by brute force: for each step, each pair. want: the true lifetimes. */
-static int count_clashes(const struct memory_item *want, const struct memory_item *item, size_t n_items, int n_steps)
+/* B1 by brute force: for each op, each pair. want: the true lifetimes. */
+static int count_clashes(const struct memory_item *want, const struct memory_item *item, size_t n_items, int n_ops)
 {
     int n_clashes = 0;
 
-    for (int step = 0; step < n_steps; step++)
+    for (int op = 0; op < n_ops; op++)
         for (size_t i = 0; i < n_items; i++)
-            for (size_t k = 0; alive(&want[i], step) && k < i; k++)
-                n_clashes += alive(&want[k], step) && overlap(&item[i], &item[k]);
+            for (size_t k = 0; alive(&want[i], op) && k < i; k++)
+                n_clashes += alive(&want[k], op) && overlap(&item[i], &item[k]);
     return n_clashes;
 }
 
-static size_t most_alive(const struct memory_item *item, size_t n_items, int n_steps)
+static size_t most_alive(const struct memory_item *item, size_t n_items, int n_ops)
 {
     size_t most = 0;
 
-    for (int step = 0; step < n_steps; step++) {
+    for (int op = 0; op < n_ops; op++) {
         size_t sum = 0;
         for (size_t i = 0; i < n_items; i++)
-            sum += alive(&item[i], step) ? (item[i].n_bytes + 63) / 64 * 64 : 0;
+            sum += alive(&item[i], op) ? (item[i].n_bytes + 63) / 64 * 64 : 0;
         most = sum > most ? sum : most;
     }
     return most;
 }
 
-static int check_sums(const struct memory_sums *sums, const struct memory_item *item, size_t n_items, int n_steps)
+static int check_sums(const struct memory_sums *sums, const struct memory_item *item, size_t n_items, int n_ops)
 {
     size_t all = 0, end = 0;
 
     for (size_t i = 0; i < n_items; i++) {
         all += (item[i].n_bytes + 63) / 64 * 64;
-        end = item[i].at_bytes + item[i].n_bytes > end ? item[i].at_bytes + item[i].n_bytes : end;
+        end = item[i].offset_bytes + item[i].n_bytes > end ? item[i].offset_bytes + item[i].n_bytes : end;
     }
-    return (sums->unplanned_bytes != all) + (sums->live_bytes != most_alive(item, n_items, n_steps)) +
+    return (sums->unplanned_bytes != all) + (sums->live_bytes != most_alive(item, n_items, n_ops)) +
            (sums->planned_bytes < end) + (sums->planned_bytes > all) + (sums->planned_bytes < sums->live_bytes);
 }
 
 /* max_ratio: of the least possible. */
-static int check_plan(plan_fn *plan, const struct memory_item *want, size_t n_items, int n_steps, double max_ratio)
+static int check_plan(plan_fn *plan, const struct memory_item *want, size_t n_items, int n_ops, double max_ratio)
 {
     struct memory_item item[MAX_ITEMS], again[MAX_ITEMS];
     struct memory_sums sums, sums_again;
@@ -82,17 +81,17 @@ static int check_plan(plan_fn *plan, const struct memory_item *want, size_t n_it
     memcpy(item, want, n_items * sizeof *item);
     memcpy(again, want, n_items * sizeof *item);
     for (size_t i = 0; i < n_items; i++)
-        again[i].at_bytes = 64 * i; /* B2: what stood there before does not matter */
+        again[i].offset_bytes = 64 * i; /* B2: what stood there before does not matter */
     n_failures += plan(&sums, item, n_items) != RC_OK;
     n_failures += plan(&sums_again, again, n_items) != RC_OK;
     for (size_t i = 0; i < n_items; i++) {
-        n_failures += item[i].at_bytes % MEMORY_ALIGN_BYTES != 0;
-        n_failures += item[i].at_bytes != again[i].at_bytes;
-        n_failures += item[i].n_bytes != want[i].n_bytes || item[i].birth != want[i].birth;
-        n_failures += item[i].death != want[i].death;
+        n_failures += item[i].offset_bytes % MEMORY_ALIGN_BYTES != 0;
+        n_failures += item[i].offset_bytes != again[i].offset_bytes;
+        n_failures += item[i].n_bytes != want[i].n_bytes || item[i].first_op != want[i].first_op;
+        n_failures += item[i].last_op != want[i].last_op;
     }
-    n_failures += count_clashes(want, item, n_items, n_steps);
-    n_failures += check_sums(&sums, item, n_items, n_steps);
+    n_failures += count_clashes(want, item, n_items, n_ops);
+    n_failures += check_sums(&sums, item, n_items, n_ops);
     return n_failures + ((double)sums.planned_bytes > max_ratio * (double)sums.live_bytes);
 }
 
@@ -104,8 +103,8 @@ static int check_stack(plan_fn *plan, uint64_t seed)
 
     for (int i = 0; i < N; i++) {
         const size_t n_bytes = 1000 + (size_t)(rng_u64(seed, RNG_TEST, (uint64_t)i) % 100000);
-        item[i] = (struct memory_item){ .n_bytes = n_bytes, .birth = i, .death = 2 * N - 1 - i };
-        item[N + i] = (struct memory_item){ .n_bytes = n_bytes, .birth = 2 * N - 2 - i, .death = 2 * N - 1 - i };
+        item[i] = (struct memory_item){ .n_bytes = n_bytes, .first_op = i, .last_op = 2 * N - 1 - i };
+        item[N + i] = (struct memory_item){ .n_bytes = n_bytes, .first_op = 2 * N - 2 - i, .last_op = 2 * N - 1 - i };
     }
     return check_plan(plan, item, (size_t)2 * N, 2 * N, 1.05);
 }
@@ -113,24 +112,24 @@ static int check_stack(plan_fn *plan, uint64_t seed)
 static int check_random(plan_fn *plan, uint64_t seed)
 {
     const size_t n_items = 1 + (size_t)(rng_u64(seed, RNG_TEST, 1000) % 60);
-    const int n_steps = 30;
+    const int n_ops = 30;
     struct memory_item item[MAX_ITEMS] = { { 0 } };
 
     for (size_t i = 0; i < n_items; i++) {
         const uint64_t bits = rng_u64(seed, RNG_TEST, i);
-        const int birth = (int)(bits % 30), life = (int)((bits >> 8) % 10);
+        const int first_op = (int)(bits % 30), life = (int)((bits >> 8) % 10);
         item[i] = (struct memory_item){ .n_bytes = (bits >> 16) % 5 == 0 ? 0 : (size_t)((bits >> 20) % 5000),
-                                        .birth = birth,
-                                        .death = birth + life < n_steps ? birth + life : n_steps - 1 };
+                                        .first_op = first_op,
+                                        .last_op = first_op + life < n_ops ? first_op + life : n_ops - 1 };
     }
-    return check_plan(plan, item, n_items, n_steps, 1.5);
+    return check_plan(plan, item, n_items, n_ops, 1.5);
 }
 
 static int plan_suite(plan_fn *plan)
 {
-    const struct memory_item meeting[] = { { .n_bytes = 100, .birth = 0, .death = 3 },
-                                           { .n_bytes = 100, .birth = 3, .death = 5 },
-                                           { .n_bytes = 100, .birth = 6, .death = 6 } };
+    const struct memory_item meeting[] = { { .n_bytes = 100, .first_op = 0, .last_op = 3 },
+                                           { .n_bytes = 100, .first_op = 3, .last_op = 5 },
+                                           { .n_bytes = 100, .first_op = 6, .last_op = 6 } };
     int n_failures = check_plan(plan, meeting, 0, 1, 1.0) + check_plan(plan, meeting, 1, 7, 1.0);
 
     n_failures += check_plan(plan, meeting, 3, 7, 1.0);
@@ -145,18 +144,18 @@ static void plans_hold(void **state)
     assert_int_equal(plan_suite(memory_plan), 0);
 }
 
-static enum rc frees_a_step_early(struct memory_sums *out, struct memory_item *item, size_t n_items)
+static enum rc frees_an_op_early(struct memory_sums *out, struct memory_item *item, size_t n_items)
 {
     struct memory_item was[MAX_ITEMS];
     enum rc rc;
 
     memcpy(was, item, n_items * sizeof *was);
     for (size_t i = 0; i < n_items; i++)
-        item[i].death -= item[i].death > item[i].birth;
+        item[i].last_op -= item[i].last_op > item[i].first_op;
     rc = memory_plan(out, item, n_items);
     for (size_t i = 0; i < n_items; i++) {
-        item[i].birth = was[i].birth;
-        item[i].death = was[i].death;
+        item[i].first_op = was[i].first_op;
+        item[i].last_op = was[i].last_op;
     }
     return rc;
 }
@@ -167,29 +166,29 @@ static enum rc frees_nothing(struct memory_sums *out, struct memory_item *item, 
 
     out->planned_bytes = 0;
     for (size_t i = 0; i < n_items; i++) {
-        item[i].at_bytes = out->planned_bytes;
+        item[i].offset_bytes = out->planned_bytes;
         out->planned_bytes += (item[i].n_bytes + 63) / 64 * 64;
     }
     return rc;
 }
 
-static enum rc odd_places(struct memory_sums *out, struct memory_item *item, size_t n_items)
+static enum rc odd_offsets(struct memory_sums *out, struct memory_item *item, size_t n_items)
 {
     const enum rc rc = memory_plan(out, item, n_items);
 
     for (size_t i = 0; i < n_items; i++)
-        item[i].at_bytes += item[i].at_bytes > 0 ? 4 : 0;
+        item[i].offset_bytes += item[i].offset_bytes > 0 ? 4 : 0;
     out->planned_bytes += 64;
     return rc;
 }
 
 static enum rc depends_on_what_was(struct memory_sums *out, struct memory_item *item, size_t n_items)
 {
-    const size_t was = n_items > 0 ? item[n_items - 1].at_bytes : 0;
+    const size_t was = n_items > 0 ? item[n_items - 1].offset_bytes : 0;
     const enum rc rc = memory_plan(out, item, n_items);
 
     for (size_t i = 0; i < n_items; i++)
-        item[i].at_bytes += was > 0 ? 64 : 0;
+        item[i].offset_bytes += was > 0 ? 64 : 0;
     out->planned_bytes += was > 0 ? 64 : 0;
     return rc;
 }
@@ -204,7 +203,7 @@ static enum rc too_small_a_block(struct memory_sums *out, struct memory_item *it
 
 static void mistakes_are_found(void **state)
 {
-    plan_fn *const mutant[] = { frees_a_step_early, frees_nothing, odd_places, depends_on_what_was, too_small_a_block };
+    plan_fn *const mutant[] = { frees_an_op_early, frees_nothing, odd_offsets, depends_on_what_was, too_small_a_block };
 
     (void)state;
     for (size_t i = 0; i < sizeof mutant / sizeof mutant[0]; i++)
@@ -218,11 +217,11 @@ static void check_program(const struct network *n, bool training, size_t batch)
 
     assert_int_equal(program_open(&p, n, training), RC_OK);
     assert_int_equal(program_plan(&p, batch), RC_OK);
-    assert_int_equal(count_clashes(p.item, p.item, (size_t)p.n_buffers, p.n_steps), 0);
-    for (int i = 0; i < p.n_steps; i++) /* X1: lifetimes are those of the steps */
+    assert_int_equal(count_clashes(p.item, p.item, (size_t)p.n_buffers, p.n_ops), 0);
+    for (int i = 0; i < p.n_ops; i++) /* X1: lifetimes are those of the ops */
         for (int k = 0; k < N_OPERANDS; k++)
-            if (p.step[i].v[k].buffer >= 0)
-                assert_true(alive(&p.item[p.step[i].v[k].buffer], i));
+            if (p.op[i].v[k].buffer >= 0)
+                assert_true(alive(&p.item[p.op[i].v[k].buffer], i));
     assert_true((double)p.sums.planned_bytes <= 1.05 * (double)p.sums.live_bytes);
     assert_true(p.sums.unplanned_bytes >= p.sums.planned_bytes);
     program_close(&p);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* network.c - a table, opened: options checked, work counted, first values. */
+/* network.c - a table, opened: options checked, work counted, initial values. */
 #include "models/engine/network.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ const char *node_kind_name(enum node_kind kind)
     return name[kind];
 }
 
-static struct network_opts resolve(const struct network_def *def, const struct network_opts *opts)
+static struct network_opts resolve_opts(const struct network_def *def, const struct network_opts *opts)
 {
     struct network_opts o = *opts;
 
@@ -29,7 +29,7 @@ static struct network_opts resolve(const struct network_def *def, const struct n
     return o;
 }
 
-static enum rc check(const struct network_def *def, const struct network_opts *o)
+static enum rc check_opts(const struct network_def *def, const struct network_opts *o)
 {
     enum rc rc = RC_OK;
 
@@ -55,11 +55,11 @@ out:
 
 enum rc network_open(struct network **out, const struct network_def *def, const struct network_opts *opts)
 {
-    const struct network_opts resolved = resolve(def, opts);
+    const struct network_opts resolved = resolve_opts(def, opts);
     struct network_builder *b = NULL;
     enum rc rc;
 
-    TRY(check(def, &resolved));
+    TRY(check_opts(def, &resolved));
     TRY(network_builder_open(&b, def, &resolved));
     def->build(b);
     TRY(network_builder_finish(&b, out));
@@ -103,7 +103,7 @@ double network_train_flops(const struct network *n)
 {
     double sum = 0.0;
 
-    for (int i = 0; i < n->n_nodes; i++) { /* nobody wants the gradient of an image */
+    for (int i = 0; i < n->n_nodes; i++) { /* an image has no gradient */
         const double n_gemms = n->node[i].from == NODE_IMAGE ? 2.0 : 3.0;
         sum += n_gemms * 2.0 * node_multiply_adds(&n->node[i]);
     }
@@ -116,7 +116,7 @@ void network_init(const struct network *n, uint64_t seed, float *param)
         const struct node *d = &n->node[i];
         if (d->kind != NODE_CONV)
             continue;
-        layer_init_bell(param, d->weight, d->first_variance, seed);
+        layer_init_bell(param, d->weight, d->initial_variance, seed);
         layer_init_value(param, d->gamma, 1.0f);
         layer_init_value(param, d->shift, 0.0f);
     }
@@ -128,8 +128,8 @@ void network_init_state(const struct network *n, float *state)
         const struct node *d = &n->node[i];
         if (d->norm != NORM_BATCH)
             continue;
-        const struct segment mean = { d->running_at, (size_t)d->C_out };
-        const struct segment var = { d->running_at + mean.n_elems, mean.n_elems };
+        const struct segment mean = { d->running_offset_elems, (size_t)d->C_out };
+        const struct segment var = { d->running_offset_elems + mean.n_elems, mean.n_elems };
         layer_init_value(state, mean, 0.0f);
         layer_init_value(state, var, 1.0f);
     }

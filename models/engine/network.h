@@ -7,7 +7,7 @@
  * every node comes after its inputs.
  *
  * Invariants
- *   Y1  The parameters lie in the order of the nodes; within a node: weight, then bias, or gamma, beta.
+ *   Y1  The parameters are in the order of the nodes; within a node: weight, then bias, or gamma, beta.
  *       Each tensor is a segment.
  *   Y2  Shapes, parameters and state follow from the table alone; nothing is computed here.
  *   Y3  The output of a part of a concatenation is a slice of that concatenation's output (C, B, H, W), and
@@ -48,14 +48,14 @@ struct node {
     enum node_norm norm;
     float epsilon; /* NORM_BATCH */
     bool relu;
-    float drop_ratio;      /* NODE_DROPOUT */
-    float loss_weight;     /* NODE_LOSS */
-    size_t fan_in;         /* NODE_CONV: C kernel_h kernel_w */
-    double first_variance; /* NODE_CONV: of the weights before training */
-    struct segment weight; /* (C_out, C, kernel_h, kernel_w) */
-    struct segment shift;  /* (C_out): bias or beta; n_elems 0: none */
-    struct segment gamma;  /* (C_out): NORM_BATCH; n_elems 0: none */
-    size_t running_at;     /* in the state: running mean (C_out), then running variance (C_out) */
+    float drop_ratio;            /* NODE_DROPOUT */
+    float loss_weight;           /* NODE_LOSS */
+    size_t fan_in;               /* NODE_CONV: C kernel_h kernel_w */
+    double initial_variance;     /* NODE_CONV: of the weights before training */
+    struct segment weight;       /* (C_out, C, kernel_h, kernel_w) */
+    struct segment shift;        /* (C_out): bias or beta; n_elems 0: none */
+    struct segment gamma;        /* (C_out): NORM_BATCH; n_elems 0: none */
+    size_t running_offset_elems; /* in the state: running mean (C_out), then running variance (C_out) */
     int first_segment, n_segments;
     bool aux; /* only an auxiliary loss needs it: no part of an evaluation */
 };
@@ -102,10 +102,11 @@ size_t node_out_elems(const struct node *n);
 /* Multiply-adds of the forward pass for one image: of one node, of the network without its auxiliary head's. */
 double node_multiply_adds(const struct node *n);
 double network_multiply_adds(const struct network *n);
-/* Of a training step for one image: forward, and both gradients where there is one to compute. */
+/* Flops of the GEMMs of a training step for one image: forward, weight gradient, and input gradient unless the input is
+ * the image. */
 double network_train_flops(const struct network *n);
 
-/* M1. weight: bell-shaped, mean 0, the node's first_variance; bias, beta 0; gamma 1. */
+/* M1. weight: bell-shaped, mean 0, the node's initial_variance; bias, beta 0; gamma 1. */
 void network_init(const struct network *n, uint64_t seed, float *param);
 /* Running mean 0, variance 1: float[n_state]. */
 void network_init_state(const struct network *n, float *state);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* network_builder.c - nodes, one after the other: shapes follow from the inputs, tensors from the shapes. */
+/* network_builder.c - appends nodes: shapes follow from the inputs, tensors from the shapes. */
 #include "models/engine/network_builder.h"
 
 #include <stdio.h>
@@ -13,8 +13,8 @@ struct network_builder {
     enum rc rc; /* the first error */
     float epsilon;
     enum fan fan;
-    double gain; /* node_first_weights() */
-    int n_node_places, n_segment_places;
+    double gain; /* node_initial_weights() */
+    int n_allocated_nodes, n_allocated_segments;
     int n_of_kind[NODE_LOSS + 1];
 };
 
@@ -60,7 +60,7 @@ void node_epsilon(struct network_builder *b, float epsilon)
     b->epsilon = epsilon;
 }
 
-void node_first_weights(struct network_builder *b, enum fan fan, double gain)
+void node_initial_weights(struct network_builder *b, enum fan fan, double gain)
 {
     b->fan = fan;
     b->gain = gain;
@@ -73,19 +73,19 @@ static struct shape shape_of(const struct network *n, int node)
     return (struct shape){ n->node[node].C_out, n->node[node].out_h, n->node[node].out_w };
 }
 
-/* Room for one more element of *array, which has *n_places and holds n. */
-static enum rc grow(void **array, int *n_places, int n, size_t elem_bytes)
+/* Memory for one more element of *array, which has n elements and memory for *n_allocated. */
+static enum rc grow(void **array, int *n_allocated, int n, size_t elem_bytes)
 {
-    const int wanted = *n_places == 0 ? 32 : 2 * *n_places;
+    const int n_new = *n_allocated == 0 ? 32 : 2 * *n_allocated;
     void *larger;
     enum rc rc = RC_OK;
 
-    if (n < *n_places)
+    if (n < *n_allocated)
         goto out;
-    if ((larger = realloc(*array, (size_t)wanted * elem_bytes)) == NULL)
-        FAIL(RC_NOMEM, "network: %zu bytes", (size_t)wanted * elem_bytes);
+    if ((larger = realloc(*array, (size_t)n_new * elem_bytes)) == NULL)
+        FAIL(RC_NOMEM, "network: %zu bytes", (size_t)n_new * elem_bytes);
     *array = larger;
-    *n_places = wanted;
+    *n_allocated = n_new;
 out:
     return rc;
 }
@@ -119,18 +119,18 @@ static enum rc add_segment(struct network_builder *b, struct segment *out, const
                            size_t n_elems)
 {
     struct network *n = b->network;
-    int n_places = b->n_segment_places;
+    int n_allocated = b->n_allocated_segments;
     void *segment = n->segment, *name = n->segment_name;
     enum rc rc;
 
-    rc = grow(&segment, &n_places, n->n_segments, sizeof *n->segment);
+    rc = grow(&segment, &n_allocated, n->n_segments, sizeof *n->segment);
     n->segment = segment;
     TRY(rc);
-    n_places = b->n_segment_places;
-    rc = grow(&name, &n_places, n->n_segments, sizeof *n->segment_name);
+    n_allocated = b->n_allocated_segments;
+    rc = grow(&name, &n_allocated, n->n_segments, sizeof *n->segment_name);
     n->segment_name = name;
     TRY(rc);
-    b->n_segment_places = n_places;
+    b->n_allocated_segments = n_allocated;
     *out = layer_take(&n->n_params, n_elems);
     n->segment[n->n_segments] = *out;
     snprintf(n->segment_name[n->n_segments], sizeof *n->segment_name, "%s/%s", d->name, suffix);
@@ -139,7 +139,7 @@ out:
     return rc;
 }
 
-static double first_variance(const struct network_builder *b, const struct node *d)
+static double initial_variance(const struct network_builder *b, const struct node *d)
 {
     const double fan_out = (double)d->C_out * (double)d->in.kernel_h * (double)d->in.kernel_w;
 
@@ -155,12 +155,12 @@ static enum rc add_tensors(struct network_builder *b, struct node *d)
     enum rc rc;
 
     d->fan_in = (size_t)d->in.C * (size_t)d->in.kernel_h * (size_t)d->in.kernel_w;
-    d->first_variance = first_variance(b, d);
+    d->initial_variance = initial_variance(b, d);
     d->first_segment = b->network->n_segments;
     TRY(add_segment(b, &d->weight, d, "w", C_out * d->fan_in));
     if (d->norm == NORM_BATCH) {
         TRY(add_segment(b, &d->gamma, d, "gamma", C_out));
-        d->running_at = b->network->n_state;
+        d->running_offset_elems = b->network->n_state;
         b->network->n_state += 2 * C_out;
         d->epsilon = b->epsilon;
     }
@@ -171,8 +171,8 @@ out:
     return rc;
 }
 
-/* A node with its input looked up: in and, until it is known better, the output have the input's shape. */
-static enum rc start(struct network_builder *b, struct node *out, enum node_kind kind, const char *name, int from)
+/* A node with its input looked up; its window and its output have the input's shape until the caller sets them. */
+static enum rc init_node(struct network_builder *b, struct node *out, enum node_kind kind, const char *name, int from)
 {
     struct network *n = b->network;
     struct shape x;
@@ -199,13 +199,13 @@ out:
 }
 
 /* The node's number, or NODE_NONE once something went wrong. */
-static int end(struct network_builder *b, const struct node *d, enum rc rc)
+static int append_node(struct network_builder *b, const struct node *d, enum rc rc)
 {
     struct network *n = b->network;
     void *node = n->node;
 
     if (rc == RC_OK)
-        rc = grow(&node, &b->n_node_places, n->n_nodes, sizeof *n->node);
+        rc = grow(&node, &b->n_allocated_nodes, n->n_nodes, sizeof *n->node);
     n->node = node;
     b->rc = rc;
     if (rc != RC_OK)
@@ -262,17 +262,17 @@ static int add_conv(struct network_builder *b, const char *name, int from, int a
     struct node d;
     enum rc rc;
 
-    if ((rc = start(b, &d, NODE_CONV, name, from)) != RC_OK)
+    if ((rc = init_node(b, &d, NODE_CONV, name, from)) != RC_OK)
         goto out;
     d.add_from = add_from;
     d.C_out = C_out;
-    d.norm = (then & BATCH) != 0 ? NORM_BATCH : (then & BIAS) != 0 ? NORM_BIAS : NORM_NONE;
-    d.relu = (then & RELU) != 0;
-    TRY(set_window(b->network, &d, kernel != NULL ? *kernel : K(d.in.H, d.in.W), stride, pad));
+    d.norm = (then & NODE_BATCH_NORM) != 0 ? NORM_BATCH : (then & NODE_BIAS) != 0 ? NORM_BIAS : NORM_NONE;
+    d.relu = (then & NODE_RELU) != 0;
+    TRY(set_window(b->network, &d, kernel != NULL ? *kernel : NODE_KERNEL(d.in.H, d.in.W), stride, pad));
     TRY(check_add(b->network, &d));
     TRY(add_tensors(b, &d));
 out:
-    return end(b, &d, rc);
+    return append_node(b, &d, rc);
 }
 
 int node_conv(struct network_builder *b, const char *name, int from, int C_out, struct extent kernel,
@@ -289,12 +289,13 @@ int node_conv_add(struct network_builder *b, const char *name, int from, int add
 
 int node_dense(struct network_builder *b, const char *name, int from, int n_out, int then)
 {
-    return add_conv(b, name, from, NODE_NONE, divided(b, n_out), NULL, S(1), P(0, 0), then);
+    return add_conv(b, name, from, NODE_NONE, divided(b, n_out), NULL, NODE_STRIDE(1), NODE_PAD(0, 0), then);
 }
 
 int node_logits(struct network_builder *b, const char *name, int from)
 {
-    return add_conv(b, name, from, NODE_NONE, b->network->opts.n_classes, NULL, S(1), P(0, 0), BIAS);
+    return add_conv(b, name, from, NODE_NONE, b->network->opts.n_classes, NULL, NODE_STRIDE(1), NODE_PAD(0, 0),
+                    NODE_BIAS);
 }
 
 static int add_pool(struct network_builder *b, enum node_kind kind, int from, struct extent kernel,
@@ -303,11 +304,11 @@ static int add_pool(struct network_builder *b, enum node_kind kind, int from, st
     struct node d;
     enum rc rc;
 
-    if ((rc = start(b, &d, kind, NULL, from)) != RC_OK)
+    if ((rc = init_node(b, &d, kind, NULL, from)) != RC_OK)
         goto out;
     TRY(set_window(b->network, &d, kernel, stride, pad));
 out:
-    return end(b, &d, rc);
+    return append_node(b, &d, rc);
 }
 
 int node_max_pool(struct network_builder *b, int from, struct extent kernel, struct extent stride, struct extent pad)
@@ -325,15 +326,15 @@ int node_adaptive_pool(struct network_builder *b, int from, int out_h, int out_w
     struct node d;
     enum rc rc;
 
-    if ((rc = start(b, &d, NODE_ADAPTIVE_POOL, NULL, from)) != RC_OK)
+    if ((rc = init_node(b, &d, NODE_ADAPTIVE_POOL, NULL, from)) != RC_OK)
         goto out;
     d.out_h = out_h;
     d.out_w = out_w;
 out:
-    return end(b, &d, rc);
+    return append_node(b, &d, rc);
 }
 
-/* Y3: no node is a part twice. */
+/* Y3: a node is part of one concatenation at most. */
 static bool is_part(const struct network *n, int node)
 {
     for (int i = 0; i < n->n_nodes; i++)
@@ -369,7 +370,7 @@ int node_concat(struct network_builder *b, const int *part, int n_parts)
     struct node d;
     enum rc rc;
 
-    if ((rc = start(b, &d, NODE_CONCAT, NULL, part[0])) != RC_OK)
+    if ((rc = init_node(b, &d, NODE_CONCAT, NULL, part[0])) != RC_OK)
         goto out;
     if (n_parts < 2 || n_parts > NETWORK_MAX_PARTS)
         FAIL(RC_BUG, "network %s: node %s has %d parts", b->network->name, d.name, n_parts);
@@ -377,7 +378,7 @@ int node_concat(struct network_builder *b, const int *part, int n_parts)
     for (int k = 0; k < n_parts; k++)
         TRY(add_part(b->network, &d, part[k]));
 out:
-    return end(b, &d, rc);
+    return append_node(b, &d, rc);
 }
 
 int node_dropout(struct network_builder *b, int from, float drop_ratio)
@@ -385,11 +386,11 @@ int node_dropout(struct network_builder *b, int from, float drop_ratio)
     struct node d;
     enum rc rc;
 
-    if ((rc = start(b, &d, NODE_DROPOUT, NULL, from)) != RC_OK)
+    if ((rc = init_node(b, &d, NODE_DROPOUT, NULL, from)) != RC_OK)
         goto out;
     d.drop_ratio = drop_ratio;
 out:
-    return end(b, &d, rc);
+    return append_node(b, &d, rc);
 }
 
 int node_loss(struct network_builder *b, int from, float loss_weight)
@@ -397,26 +398,26 @@ int node_loss(struct network_builder *b, int from, float loss_weight)
     struct node d;
     enum rc rc;
 
-    if ((rc = start(b, &d, NODE_LOSS, NULL, from)) != RC_OK)
+    if ((rc = init_node(b, &d, NODE_LOSS, NULL, from)) != RC_OK)
         goto out;
     d.loss_weight = loss_weight;
     if (d.out_h != 1 || d.out_w != 1 || d.C_out != b->network->opts.n_classes)
         FAIL(RC_BUG, "network %s: node %s is given %d x %d x %d", b->network->name, d.name, d.C_out, d.out_h, d.out_w);
 out:
-    return end(b, &d, rc);
+    return append_node(b, &d, rc);
 }
 
-/* Which nodes the evaluated loss, the first, does without. */
-static void mark_aux(struct network *n)
+/* Nodes that the first loss, which is the one that is evaluated, does not depend on. */
+static void find_aux(struct network *n)
 {
-    int at = 0;
+    int node = 0;
 
-    while (at < n->n_nodes && n->node[at].kind != NODE_LOSS)
-        at++;
+    while (node < n->n_nodes && n->node[node].kind != NODE_LOSS)
+        node++;
     for (int i = 0; i < n->n_nodes; i++)
-        n->node[i].aux = i != at;
-    for (; at >= 0; at--) {
-        const struct node *d = &n->node[at];
+        n->node[i].aux = i != node;
+    for (; node >= 0; node--) {
+        const struct node *d = &n->node[node];
         if (d->aux)
             continue;
         if (d->from >= 0)
@@ -435,7 +436,7 @@ enum rc network_builder_finish(struct network_builder **b, struct network **out)
     TRY((*b)->rc);
     if ((*b)->n_of_kind[NODE_LOSS] == 0)
         FAIL(RC_BUG, "network %s has no loss", (*b)->network->name);
-    mark_aux((*b)->network);
+    find_aux((*b)->network);
     *out = (*b)->network;
     (*b)->network = NULL;
 out:

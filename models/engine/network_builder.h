@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * network_builder.h - adds nodes to a network, one call per line of a paper's table. For the files that
- * hold the tables; everybody else reads the result (network.h).
+ * network_builder.h - adds nodes to a network, one call per line of a paper's table. For the files with
+ * the tables (nets/); all others read the result (network.h).
  *
- * Each call adds a node behind all others and returns its number. The first error sticks: later calls do
+ * Each call appends a node and returns its number. The first error sticks: later calls do
  * nothing and return NODE_NONE, which every call accepts as input, and network_open() returns that error. So a
  * table needs no checks.
  */
@@ -17,14 +17,14 @@ struct network_builder; /* made by network_open() */
 struct extent { /* of a kernel, a stride, a pad */
     int h, w;
 };
-#define K(h, w) ((struct extent){ (h), (w) })
-#define S(n) ((struct extent){ (n), (n) })
-#define P(h, w) ((struct extent){ (h), (w) })
+#define NODE_KERNEL(h, w) ((struct extent){ (h), (w) })
+#define NODE_STRIDE(n) ((struct extent){ (n), (n) })
+#define NODE_PAD(h, w) ((struct extent){ (h), (w) })
 
 enum { /* what follows the convolution, in this order */
-       BIAS = 1,
-       BATCH = 2, /* batch norm */
-       RELU = 4,
+       NODE_BIAS = 1,
+       NODE_BATCH_NORM = 2, /* batch norm */
+       NODE_RELU = 4,
 };
 
 /* What the user asked for, resolved. */
@@ -35,7 +35,7 @@ void node_epsilon(struct network_builder *b, float epsilon);
  * are. fan_out: C_out kernel_h kernel_w. At first, and with gain 0: 2 / fan_in before a relu or batch norm, else 1 /
  * fan_in (He et al., ICCV 2015). */
 enum fan { FAN_IN, FAN_OUT };
-void node_first_weights(struct network_builder *b, enum fan fan, double gain);
+void node_initial_weights(struct network_builder *b, enum fan fan, double gain);
 
 /* C_out as published: the width divisor is applied here, C_out / divisor rounded down, at least 1. */
 int node_conv(struct network_builder *b, const char *name, int from, int C_out, struct extent kernel,
@@ -45,7 +45,7 @@ int node_conv_add(struct network_builder *b, const char *name, int from, int add
                   struct extent stride, struct extent pad, int then);
 /* A convolution whose kernel is its whole input. */
 int node_dense(struct network_builder *b, const char *name, int from, int n_out, int then);
-/* The dense layer, with bias, of which each output stands for a class: no divisor. */
+/* The dense layer, with bias, with one output per class: no divisor. */
 int node_logits(struct network_builder *b, const char *name, int from);
 int node_max_pool(struct network_builder *b, int from, struct extent kernel, struct extent stride, struct extent pad);
 int node_avg_pool(struct network_builder *b, int from, struct extent kernel, struct extent stride, struct extent pad);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * program.h - a network's step written out: which operation on which buffers, one after the other.
+ * program.h - a training step (or an inference) of a network as a list of ops: which operation on which buffers.
  *
- * The lifetimes of the buffers are read off the list, and the same list is what runs: a plan cannot disagree
- * with the work. Internal to the networks; programs are made for any batch and planned for one.
+ * The lifetimes of the buffers are computed from the list, and the same list is what runs: a plan cannot disagree
+ * with the work. Internal to the engine; a program is built for any batch and planned for one.
  *
  * Invariants
- *   X1  A buffer lives from the first step that names it to the last one. What it held before is never read.
- *   X2  A step writes a gradient that several nodes contribute to (add false) before others add to it.
- *   X3  Parts of a concatenation write their slices of its buffer, and find their gradient there; nothing is
- *       copied.
+ *   X1  A buffer lives from the first op that names it to the last one. What its memory held before is never read.
+ *   X2  The first op that contributes to a gradient overwrites it (add false), the others add.
+ *   X3  Parts of a concatenation write slices of its buffer, and read slices of its gradient; nothing is copied.
  */
 #ifndef MODELS_ENGINE_PROGRAM_H
 #define MODELS_ENGINE_PROGRAM_H
@@ -17,47 +16,59 @@
 #include "models/engine/memory_plan.h"
 #include "models/engine/training.h"
 
-enum step_kind {                          /* operands used */
-                 STEP_CONV,               /* OUT IN [ADD] [SCALE SHIFT]; epilogue: bias or folded norm, add, relu */
-                 STEP_NORM,               /* OUT IN [ADD] MEAN INV_STD */
-                 STEP_FOLD,               /* SCALE SHIFT are written */
-                 STEP_MAX_POOL,           /* OUT IN AT */
-                 STEP_AVG_POOL,           /* OUT IN */
-                 STEP_ADAPTIVE_POOL,      /* OUT IN */
-                 STEP_DROPOUT,            /* OUT in place: the activation, or its gradient */
-                 STEP_TO_ROWS,            /* OUT(B,K) IN(K,B) */
-                 STEP_LOSS,               /* [OUT](B,K): the gradient; IN(B,K) */
-                 STEP_FROM_ROWS,          /* OUT(K,B) IN(B,K) */
-                 STEP_RELU_GRAD,          /* DY in place, Z: the relu's output */
-                 STEP_BIAS_GRAD,          /* DY in place [Z] */
-                 STEP_NORM_GRAD,          /* OUT IN: the norm's input; DY in place, [Z] MEAN INV_STD */
-                 STEP_WEIGHT_GRAD,        /* DY IN */
-                 STEP_INPUT_GRAD,         /* OUT DY */
-                 STEP_MAX_POOL_GRAD,      /* OUT DY AT */
-                 STEP_AVG_POOL_GRAD,      /* OUT DY */
-                 STEP_ADAPTIVE_POOL_GRAD, /* OUT DY */
-                 STEP_ACCUMULATE,         /* OUT += IN */
-                 STEP_READY,              /* nothing: segment is final */
-                 N_STEP_KINDS
+enum op_kind {                        /* operands used, without OPERAND_ */
+               OP_CONV,               /* OUT IN [ADD] [SCALE SHIFT]; epilogue: bias or folded norm, add, relu */
+               OP_NORM,               /* OUT IN [ADD] MEAN INV_STD */
+               OP_FOLD,               /* SCALE SHIFT are written */
+               OP_MAX_POOL,           /* OUT IN ARGMAX */
+               OP_AVG_POOL,           /* OUT IN */
+               OP_ADAPTIVE_POOL,      /* OUT IN */
+               OP_DROPOUT,            /* OUT in place: the activation, or its gradient */
+               OP_TO_ROWS,            /* OUT(B,K) IN(K,B) */
+               OP_LOSS,               /* [OUT](B,K): the gradient; IN(B,K) */
+               OP_FROM_ROWS,          /* OUT(K,B) IN(B,K) */
+               OP_RELU_GRAD,          /* DY in place, Z: the relu's output */
+               OP_BIAS_GRAD,          /* DY in place [Z] */
+               OP_NORM_GRAD,          /* OUT IN: the norm's input; DY in place, [Z] MEAN INV_STD */
+               OP_WEIGHT_GRAD,        /* DY IN */
+               OP_INPUT_GRAD,         /* OUT DY */
+               OP_MAX_POOL_GRAD,      /* OUT DY ARGMAX */
+               OP_AVG_POOL_GRAD,      /* OUT DY */
+               OP_ADAPTIVE_POOL_GRAD, /* OUT DY */
+               OP_ACCUMULATE,         /* OUT += IN */
+               OP_READY,              /* no operand: the gradient of segment is final */
+               N_OP_KINDS
 };
 
-enum operand { OUT, IN, ADD, DY, Z, MEAN, INV_STD, AT, N_OPERANDS, SCALE = MEAN, SHIFT = INV_STD };
+enum operand {
+    OPERAND_OUT,
+    OPERAND_IN,
+    OPERAND_ADD,
+    OPERAND_DY,
+    OPERAND_Z,
+    OPERAND_MEAN,
+    OPERAND_INV_STD,
+    OPERAND_ARGMAX,
+    N_OPERANDS,
+    OPERAND_SCALE = OPERAND_MEAN, /* inference has no batch statistics */
+    OPERAND_SHIFT = OPERAND_INV_STD
+};
 
 enum { VIEW_NONE = -1, VIEW_IMAGE = -2 };
 
-struct view {   /* what an operand is */
-    int buffer; /* VIEW_NONE: absent; VIEW_IMAGE: the batch */
-    size_t at;  /* bytes per image before it */
+struct view {            /* what an operand is */
+    int buffer;          /* VIEW_NONE: absent; VIEW_IMAGE: the batch */
+    size_t offset_bytes; /* in the buffer, for one image: times the batch */
 };
 
-struct step {
-    enum step_kind kind;
+struct op {
+    enum op_kind kind;
     enum network_phase phase;
     int node;
-    int loss; /* STEP_LOSS: which */
+    int loss; /* OP_LOSS: number of the loss, in order of the nodes */
     bool add; /* *_GRAD: OUT += */
     float loss_weight;
-    struct segment segment; /* STEP_READY */
+    struct segment segment; /* OP_READY */
     struct view v[N_OPERANDS];
 };
 
@@ -67,17 +78,17 @@ struct buffer {
 };
 
 struct program { /* owned */
-    struct step *step;
+    struct op *op;
     struct buffer *buffer;
-    struct memory_item *item; /* [n_buffers]: where, for the batch of program_plan() */
-    int n_steps, n_buffers, n_losses;
+    struct memory_item *item; /* [n_buffers]: offsets for the batch of program_plan() */
+    int n_ops, n_buffers, n_losses;
     struct memory_sums sums;
 };
 
 /* Training: forward, all losses, backward. Not training: inference as far as the first loss. Errors: RC_NOMEM;
  * RC_UNSUPPORTED: a table that asks for what is not done here (names the node). */
 enum rc program_open(struct program *out, const struct network *n, bool training) MUST_CHECK;
-/* X1: lifetimes from the steps, then places for this batch. */
+/* X1: lifetimes from the ops, then offsets for this batch. */
 enum rc program_plan(struct program *p, size_t batch) MUST_CHECK;
 void program_close(struct program *p); /* NULL-safe on an empty one; leaves it empty */
 

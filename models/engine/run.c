@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run.c - each step of a program as one call of the compute. */
+/* run.c - each op of a program as one call of the compute. */
 #include "models/engine/run.h"
 
 #include <assert.h>
@@ -10,24 +10,24 @@
 
 #define RUNNING_MOMENTUM 0.1f /* as in the papers' reference implementations: 0.9 of the old */
 
-typedef void step_fn(const struct run *r, const struct step *s, const struct node *n);
+typedef void op_fn(const struct run *r, const struct op *op, const struct node *n);
 
-/* The array an operand stands for; NULL: absent, or no memory is touched. */
-static void *bytes_at(const struct run *r, struct view v)
+/* An operand's array in memory of the compute; NULL: absent, or no memory is touched. */
+static void *array_of(const struct run *r, struct view v)
 {
     if (v.buffer < 0 || r->memory == NULL)
         return NULL;
-    return r->memory + r->program->item[v.buffer].at_bytes + v.at * r->B;
+    return r->memory + r->program->item[v.buffer].offset_bytes + v.offset_bytes * r->B;
 }
 
-static float *written(const struct run *r, const struct step *s, enum operand which)
+static float *output_of(const struct run *r, const struct op *op, enum operand which)
 {
-    return bytes_at(r, s->v[which]);
+    return array_of(r, op->v[which]);
 }
 
-static const float *given(const struct run *r, const struct step *s, enum operand which)
+static const float *input_of(const struct run *r, const struct op *op, enum operand which)
 {
-    return s->v[which].buffer == VIEW_IMAGE ? r->x : bytes_at(r, s->v[which]);
+    return op->v[which].buffer == VIEW_IMAGE ? r->x : array_of(r, op->v[which]);
 }
 
 static struct window window_of(const struct run *r, const struct node *n)
@@ -43,8 +43,8 @@ static struct conv_shape conv_of(const struct run *r, const struct node *n)
     return (struct conv_shape){ .in = window_of(r, n), .C_out = n->C_out };
 }
 
-/* Values per channel of the output. */
-static size_t channel_elems(const struct run *r, const struct node *n)
+/* B out_h out_w */
+static size_t elems_per_channel(const struct run *r, const struct node *n)
 {
     return r->B * (size_t)n->out_h * (size_t)n->out_w;
 }
@@ -52,7 +52,7 @@ static size_t channel_elems(const struct run *r, const struct node *n)
 static struct batch_norm norm_of(const struct run *r, const struct node *n)
 {
     return (struct batch_norm){ .C = (size_t)n->C_out,
-                                .n = channel_elems(r, n),
+                                .n = elems_per_channel(r, n),
                                 .epsilon = n->epsilon,
                                 .momentum = RUNNING_MOMENTUM,
                                 .relu = n->relu };
@@ -68,258 +68,273 @@ static float *grad_of(const struct run *r, struct segment s)
     return layer_at(r->grad, s.at);
 }
 
-/* In training a batch norm follows as its own step, and takes the relu and the sum with it. */
-static void conv(const struct run *r, const struct step *s, const struct node *n)
+/* y(C_out,B,out_h,out_w) = w(C_out,C,kernel_h,kernel_w) * x(C,B,H,W), then the epilogue. In training a batch norm is an
+ * op of its own after this one, and does the addition and the relu. */
+static void run_conv(const struct run *r, const struct op *op, const struct node *n)
 {
     const struct conv_shape shape = conv_of(r, n);
-    const bool folded = s->v[SCALE].buffer != VIEW_NONE, plain = n->norm == NORM_BATCH && !folded;
-    const struct epilogue e = { .scale = folded ? given(r, s, SCALE) : NULL,
-                                .shift = folded                 ? given(r, s, SHIFT)
+    const bool folded = op->v[OPERAND_SCALE].buffer != VIEW_NONE, plain = n->norm == NORM_BATCH && !folded;
+    const struct epilogue e = { .scale = folded ? input_of(r, op, OPERAND_SCALE) : NULL,
+                                .shift = folded                 ? input_of(r, op, OPERAND_SHIFT)
                                          : n->norm == NORM_BIAS ? param_of(r, n->shift)
                                                                 : NULL,
-                                .add = given(r, s, ADD),
+                                .add = input_of(r, op, OPERAND_ADD),
                                 .relu = n->relu };
     const struct epilogue none = { .relu = false };
 
-    compute_conv(r->compute, written(r, s, OUT), given(r, s, IN), param_of(r, n->weight), plain ? &none : &e, &shape);
+    compute_conv(r->compute, output_of(r, op, OPERAND_OUT), input_of(r, op, OPERAND_IN), param_of(r, n->weight),
+                 plain ? &none : &e, &shape);
 }
 
-static void norm(const struct run *r, const struct step *s, const struct node *n)
+static void run_norm(const struct run *r, const struct op *op, const struct node *n)
 {
     const struct batch_norm shape = norm_of(r, n);
 
-    compute_batch_norm(r->compute, written(r, s, OUT), written(r, s, MEAN), written(r, s, INV_STD),
-                       layer_at(r->state, n->running_at), layer_at(r->state, n->running_at + shape.C), given(r, s, IN),
-                       param_of(r, n->gamma), param_of(r, n->shift), given(r, s, ADD), &shape);
+    compute_batch_norm(r->compute, output_of(r, op, OPERAND_OUT), output_of(r, op, OPERAND_MEAN),
+                       output_of(r, op, OPERAND_INV_STD), layer_at(r->state, n->running_offset_elems),
+                       layer_at(r->state, n->running_offset_elems + shape.C), input_of(r, op, OPERAND_IN),
+                       param_of(r, n->gamma), param_of(r, n->shift), input_of(r, op, OPERAND_ADD), &shape);
 }
 
-static void fold(const struct run *r, const struct step *s, const struct node *n)
+static void run_fold(const struct run *r, const struct op *op, const struct node *n)
 {
     const struct batch_norm shape = norm_of(r, n);
 
-    compute_batch_norm_fold(r->compute, written(r, s, SCALE), written(r, s, SHIFT), param_of(r, n->gamma),
-                            param_of(r, n->shift), layer_at(r->state, n->running_at),
-                            layer_at(r->state, n->running_at + shape.C), &shape);
+    compute_batch_norm_fold(r->compute, output_of(r, op, OPERAND_SCALE), output_of(r, op, OPERAND_SHIFT),
+                            param_of(r, n->gamma), param_of(r, n->shift), layer_at(r->state, n->running_offset_elems),
+                            layer_at(r->state, n->running_offset_elems + shape.C), &shape);
 }
 
-static void max_pool(const struct run *r, const struct step *s, const struct node *n)
+static void run_max_pool(const struct run *r, const struct op *op, const struct node *n)
 {
     const struct window g = window_of(r, n);
 
-    compute_max_pool(r->compute, written(r, s, OUT), bytes_at(r, s->v[AT]), given(r, s, IN), &g);
+    compute_max_pool(r->compute, output_of(r, op, OPERAND_OUT), array_of(r, op->v[OPERAND_ARGMAX]),
+                     input_of(r, op, OPERAND_IN), &g);
 }
 
-static void avg_pool(const struct run *r, const struct step *s, const struct node *n)
+static void run_avg_pool(const struct run *r, const struct op *op, const struct node *n)
 {
     const struct window g = window_of(r, n);
 
-    compute_avg_pool(r->compute, written(r, s, OUT), given(r, s, IN), &g);
+    compute_avg_pool(r->compute, output_of(r, op, OPERAND_OUT), input_of(r, op, OPERAND_IN), &g);
 }
 
-static void adaptive_pool(const struct run *r, const struct step *s, const struct node *n)
+static void run_adaptive_pool(const struct run *r, const struct op *op, const struct node *n)
 {
     const struct window g = window_of(r, n);
 
-    compute_adaptive_pool(r->compute, written(r, s, OUT), given(r, s, IN), &g, n->out_h, n->out_w);
+    compute_adaptive_pool(r->compute, output_of(r, op, OPERAND_OUT), input_of(r, op, OPERAND_IN), &g, n->out_h,
+                          n->out_w);
 }
 
-/* The same numbers for the activation and for its gradient. */
-static void dropout(const struct run *r, const struct step *s, const struct node *n)
+/* The same mask for the activation and for its gradient. */
+static void run_dropout(const struct run *r, const struct op *op, const struct node *n)
 {
-    const uint64_t key = rng_u64(r->dropout_key, RNG_DROPOUT, (uint64_t)s->node);
+    const uint64_t key = rng_u64(r->dropout_key, RNG_DROPOUT, (uint64_t)op->node);
 
-    compute_dropout(r->compute, written(r, s, OUT), r->B * node_out_elems(n), 1.0f - n->drop_ratio, key);
+    compute_dropout(r->compute, output_of(r, op, OPERAND_OUT), r->B * node_out_elems(n), 1.0f - n->drop_ratio, key);
 }
 
-static void to_rows(const struct run *r, const struct step *s, const struct node *n)
+static void run_to_rows(const struct run *r, const struct op *op, const struct node *n)
 {
-    compute_swap_axes(r->compute, written(r, s, OUT), given(r, s, IN), (size_t)n->in.C, r->B, 1);
+    compute_swap_axes(r->compute, output_of(r, op, OPERAND_OUT), input_of(r, op, OPERAND_IN), (size_t)n->in.C, r->B, 1);
 }
 
-static void from_rows(const struct run *r, const struct step *s, const struct node *n)
+static void run_from_rows(const struct run *r, const struct op *op, const struct node *n)
 {
-    compute_swap_axes(r->compute, written(r, s, OUT), given(r, s, IN), r->B, (size_t)n->in.C, 1);
+    compute_swap_axes(r->compute, output_of(r, op, OPERAND_OUT), input_of(r, op, OPERAND_IN), r->B, (size_t)n->in.C, 1);
 }
 
-static void loss(const struct run *r, const struct step *s, const struct node *n)
+static void run_loss(const struct run *r, const struct op *op, const struct node *n)
 {
-    compute_softmax_xent(r->compute, &r->loss[s->loss], written(r, s, OUT), s->loss == 0 ? r->n_correct : NULL,
-                         given(r, s, IN), r->label, s->loss_weight, r->B, (size_t)n->in.C);
+    compute_softmax_xent(r->compute, &r->loss[op->loss], output_of(r, op, OPERAND_OUT),
+                         op->loss == 0 ? r->n_correct : NULL, input_of(r, op, OPERAND_IN), r->label, op->loss_weight,
+                         r->B, (size_t)n->in.C);
 }
 
-static void relu_grad(const struct run *r, const struct step *s, const struct node *n)
+static void run_relu_grad(const struct run *r, const struct op *op, const struct node *n)
 {
-    compute_relu_grad(r->compute, written(r, s, DY), given(r, s, Z), r->B * node_out_elems(n));
+    compute_relu_grad(r->compute, output_of(r, op, OPERAND_DY), input_of(r, op, OPERAND_Z), r->B * node_out_elems(n));
 }
 
-static void bias_grad(const struct run *r, const struct step *s, const struct node *n)
+static void run_bias_grad(const struct run *r, const struct op *op, const struct node *n)
 {
-    compute_conv_bias_grad(r->compute, grad_of(r, n->shift), written(r, s, DY), given(r, s, Z), (size_t)n->C_out,
-                           channel_elems(r, n));
+    compute_conv_bias_grad(r->compute, grad_of(r, n->shift), output_of(r, op, OPERAND_DY), input_of(r, op, OPERAND_Z),
+                           (size_t)n->C_out, elems_per_channel(r, n));
 }
 
-static void norm_grad(const struct run *r, const struct step *s, const struct node *n)
+static void run_norm_grad(const struct run *r, const struct op *op, const struct node *n)
 {
     const struct batch_norm shape = norm_of(r, n);
 
-    compute_batch_norm_grad(r->compute, written(r, s, OUT), grad_of(r, n->gamma), grad_of(r, n->shift),
-                            written(r, s, DY), given(r, s, IN), given(r, s, Z), param_of(r, n->gamma),
-                            param_of(r, n->shift), given(r, s, MEAN), given(r, s, INV_STD), &shape);
+    compute_batch_norm_grad(r->compute, output_of(r, op, OPERAND_OUT), grad_of(r, n->gamma), grad_of(r, n->shift),
+                            output_of(r, op, OPERAND_DY), input_of(r, op, OPERAND_IN), input_of(r, op, OPERAND_Z),
+                            param_of(r, n->gamma), param_of(r, n->shift), input_of(r, op, OPERAND_MEAN),
+                            input_of(r, op, OPERAND_INV_STD), &shape);
 }
 
-static void weight_grad(const struct run *r, const struct step *s, const struct node *n)
+static void run_weight_grad(const struct run *r, const struct op *op, const struct node *n)
 {
     const struct conv_shape shape = conv_of(r, n);
 
-    compute_conv_weight_grad(r->compute, grad_of(r, n->weight), given(r, s, DY), given(r, s, IN), &shape);
+    compute_conv_weight_grad(r->compute, grad_of(r, n->weight), input_of(r, op, OPERAND_DY),
+                             input_of(r, op, OPERAND_IN), &shape);
 }
 
-static void input_grad(const struct run *r, const struct step *s, const struct node *n)
+static void run_input_grad(const struct run *r, const struct op *op, const struct node *n)
 {
     const struct conv_shape shape = conv_of(r, n);
 
-    compute_conv_input_grad(r->compute, written(r, s, OUT), given(r, s, DY), param_of(r, n->weight), s->add, &shape);
+    compute_conv_input_grad(r->compute, output_of(r, op, OPERAND_OUT), input_of(r, op, OPERAND_DY),
+                            param_of(r, n->weight), op->add, &shape);
 }
 
-static void max_pool_grad(const struct run *r, const struct step *s, const struct node *n)
+static void run_max_pool_grad(const struct run *r, const struct op *op, const struct node *n)
 {
     const struct window g = window_of(r, n);
 
-    compute_max_pool_grad(r->compute, written(r, s, OUT), given(r, s, DY), bytes_at(r, s->v[AT]), s->add, &g);
+    compute_max_pool_grad(r->compute, output_of(r, op, OPERAND_OUT), input_of(r, op, OPERAND_DY),
+                          array_of(r, op->v[OPERAND_ARGMAX]), op->add, &g);
 }
 
-static void avg_pool_grad(const struct run *r, const struct step *s, const struct node *n)
+static void run_avg_pool_grad(const struct run *r, const struct op *op, const struct node *n)
 {
     const struct window g = window_of(r, n);
 
-    compute_avg_pool_grad(r->compute, written(r, s, OUT), given(r, s, DY), s->add, &g);
+    compute_avg_pool_grad(r->compute, output_of(r, op, OPERAND_OUT), input_of(r, op, OPERAND_DY), op->add, &g);
 }
 
-static void adaptive_pool_grad(const struct run *r, const struct step *s, const struct node *n)
+static void run_adaptive_pool_grad(const struct run *r, const struct op *op, const struct node *n)
 {
     const struct window g = window_of(r, n);
 
-    compute_adaptive_pool_grad(r->compute, written(r, s, OUT), given(r, s, DY), s->add, &g, n->out_h, n->out_w);
+    compute_adaptive_pool_grad(r->compute, output_of(r, op, OPERAND_OUT), input_of(r, op, OPERAND_DY), op->add, &g,
+                               n->out_h, n->out_w);
 }
 
-static void accumulate(const struct run *r, const struct step *s, const struct node *n)
+static void run_accumulate(const struct run *r, const struct op *op, const struct node *n)
 {
-    compute_accumulate(r->compute, written(r, s, OUT), given(r, s, IN), r->B * node_out_elems(n));
+    compute_accumulate(r->compute, output_of(r, op, OPERAND_OUT), input_of(r, op, OPERAND_IN),
+                       r->B * node_out_elems(n));
 }
 
-static step_fn *const step_fns[N_STEP_KINDS] = {
-    [STEP_CONV] = conv,
-    [STEP_NORM] = norm,
-    [STEP_FOLD] = fold,
-    [STEP_MAX_POOL] = max_pool,
-    [STEP_AVG_POOL] = avg_pool,
-    [STEP_ADAPTIVE_POOL] = adaptive_pool,
-    [STEP_DROPOUT] = dropout,
-    [STEP_TO_ROWS] = to_rows,
-    [STEP_LOSS] = loss,
-    [STEP_FROM_ROWS] = from_rows,
-    [STEP_RELU_GRAD] = relu_grad,
-    [STEP_BIAS_GRAD] = bias_grad,
-    [STEP_NORM_GRAD] = norm_grad,
-    [STEP_WEIGHT_GRAD] = weight_grad,
-    [STEP_INPUT_GRAD] = input_grad,
-    [STEP_MAX_POOL_GRAD] = max_pool_grad,
-    [STEP_AVG_POOL_GRAD] = avg_pool_grad,
-    [STEP_ADAPTIVE_POOL_GRAD] = adaptive_pool_grad,
-    [STEP_ACCUMULATE] = accumulate,
+static op_fn *const op_fns[N_OP_KINDS] = {
+    [OP_CONV] = run_conv,
+    [OP_NORM] = run_norm,
+    [OP_FOLD] = run_fold,
+    [OP_MAX_POOL] = run_max_pool,
+    [OP_AVG_POOL] = run_avg_pool,
+    [OP_ADAPTIVE_POOL] = run_adaptive_pool,
+    [OP_DROPOUT] = run_dropout,
+    [OP_TO_ROWS] = run_to_rows,
+    [OP_LOSS] = run_loss,
+    [OP_FROM_ROWS] = run_from_rows,
+    [OP_RELU_GRAD] = run_relu_grad,
+    [OP_BIAS_GRAD] = run_bias_grad,
+    [OP_NORM_GRAD] = run_norm_grad,
+    [OP_WEIGHT_GRAD] = run_weight_grad,
+    [OP_INPUT_GRAD] = run_input_grad,
+    [OP_MAX_POOL_GRAD] = run_max_pool_grad,
+    [OP_AVG_POOL_GRAD] = run_avg_pool_grad,
+    [OP_ADAPTIVE_POOL_GRAD] = run_adaptive_pool_grad,
+    [OP_ACCUMULATE] = run_accumulate,
 };
 
 /* All bits set: NaN in float. */
-static void poison_dead(const struct run *r, int step)
+static void poison_dead(const struct run *r, int op)
 {
     for (int i = 0; i < r->program->n_buffers; i++)
-        if (r->program->item[i].death == step)
-            memset(r->memory + r->program->item[i].at_bytes, 0xff, r->program->item[i].n_bytes);
+        if (r->program->item[i].last_op == op)
+            memset(r->memory + r->program->item[i].offset_bytes, 0xff, r->program->item[i].n_bytes);
 }
 
-static bool same_work(const struct step *a, const struct step *b)
+static bool same_node_and_phase(const struct op *a, const struct op *b)
 {
     return a->node == b->node && a->phase == b->phase;
 }
 
-static void tell(const struct run *r, const struct step *s, bool begin)
+static void notify_observer(const struct run *r, const struct op *op, bool begin)
 {
-    r->observer->node(r->observer->arg, s->node, s->phase, begin);
+    r->observer->node(r->observer->arg, op->node, op->phase, begin);
 }
 
-/* A compute with marks works on while the host hands over what is behind one. Segments share a mark in groups of a
- * COMPUTE_MARKS-th of the parameters or more: between two marks there is work enough to be worth a graph (cuda.h),
- * and a step has a mark for each group. */
-struct handing {
-    struct group {
-        int first, last; /* steps of the program */
-    } group[COMPUTE_MARKS];
-    int n_marked, n_handed, first;
-    size_t n_elems; /* of the group in the making, whose first step is `first` */
+/* Where the compute has marks, ready() is called while later ops still run. Consecutive segments share a mark: a
+ * gradient bucket of at least a COMPUTE_MARKS-th of the parameters, so that the ops between two marks are worth a graph
+ * (cuda.h) and a training step never has more than COMPUTE_MARKS buckets open. */
+struct gradient_buckets {
+    struct {
+        int first_op, last_op;
+    } bucket[COMPUTE_MARKS]; /* ring */
+    int n_closed, n_passed_on;
+    int first_op;   /* of the bucket that is open */
+    size_t n_elems; /* in it so far; 0: none is open */
 };
 
-static enum rc hand_over_oldest(const struct run *r, struct handing *h)
+/* ready() for all segments of the oldest bucket, as of its mark. */
+static enum rc pass_on_oldest_bucket(const struct run *r, struct gradient_buckets *g)
 {
-    const int k = h->n_handed++ % COMPUTE_MARKS;
+    const int k = g->n_passed_on++ % COMPUTE_MARKS;
     enum rc rc = RC_OK;
 
     compute_as_of(r->compute, k);
-    for (int i = h->group[k].first; rc == RC_OK && i <= h->group[k].last; i++)
-        if (r->program->step[i].kind == STEP_READY)
-            rc = layer_ready(r->ready, r->arg, r->program->step[i].segment, r->grad);
+    for (int i = g->bucket[k].first_op; rc == RC_OK && i <= g->bucket[k].last_op; i++)
+        if (r->program->op[i].kind == OP_READY)
+            rc = layer_ready(r->ready, r->arg, r->program->op[i].segment, r->grad);
     compute_as_of(r->compute, -1);
     return rc;
 }
 
-/* M2: a mark stands after everything that writes the segments before it. It is set before an older one is waited for,
- * so that there is work meanwhile. */
-static enum rc hand_over(const struct run *r, struct handing *h, int step)
+/* M2: the mark of a bucket is set after all ops that write its segments. It is set before an older mark is waited for,
+ * so that the compute has work meanwhile. op: an OP_READY. */
+static enum rc pass_on_segment(const struct run *r, struct gradient_buckets *g, int op)
 {
-    const struct segment s = r->program->step[step].segment;
+    const struct segment s = r->program->op[op].segment;
     enum rc rc = RC_OK;
 
     if (r->ready == NULL)
         return RC_OK;
     if (!compute_has_marks(r->compute))
         return layer_ready(r->ready, r->arg, s, r->grad);
-    if (h->n_elems == 0)
-        h->first = step;
-    h->n_elems += s.n_elems;
-    if (h->n_elems < r->network->n_params / COMPUTE_MARKS && s.at > 0)
+    if (g->n_elems == 0)
+        g->first_op = op;
+    g->n_elems += s.n_elems;
+    if (g->n_elems < r->network->n_params / COMPUTE_MARKS && s.at > 0)
         return RC_OK;
-    h->group[h->n_marked % COMPUTE_MARKS] = (struct group){ h->first, step };
-    h->n_elems = 0;
-    compute_mark(r->compute, h->n_marked++ % COMPUTE_MARKS);
-    if (h->n_marked - h->n_handed == COMPUTE_MARKS)
-        TRY(hand_over_oldest(r, h));
+    g->bucket[g->n_closed % COMPUTE_MARKS].first_op = g->first_op;
+    g->bucket[g->n_closed % COMPUTE_MARKS].last_op = op;
+    g->n_elems = 0;
+    compute_mark(r->compute, g->n_closed++ % COMPUTE_MARKS);
+    if (g->n_closed - g->n_passed_on == COMPUTE_MARKS)
+        TRY(pass_on_oldest_bucket(r, g));
 out:
     return rc;
 }
 
 enum rc network_run(const struct run *r)
 {
-    struct handing handing = { .n_marked = 0 };
+    struct gradient_buckets buckets = { .n_closed = 0 };
     const struct program *p = r->program;
     const bool poison = r->poison && r->memory != NULL;
     enum rc rc = RC_OK;
 
     if (poison)
         memset(r->memory, 0xff, p->sums.planned_bytes);
-    for (int i = 0; i < p->n_steps; i++) {
-        const struct step *s = &p->step[i];
-        if (r->observer != NULL && (i == 0 || !same_work(s - 1, s)))
-            tell(r, s, true);
-        if (s->kind == STEP_READY)
-            TRY(hand_over(r, &handing, i));
+    for (int i = 0; i < p->n_ops; i++) {
+        const struct op *op = &p->op[i];
+        if (r->observer != NULL && (i == 0 || !same_node_and_phase(op - 1, op)))
+            notify_observer(r, op, true);
+        if (op->kind == OP_READY)
+            TRY(pass_on_segment(r, &buckets, i));
         else
-            step_fns[s->kind](r, s, &r->network->node[s->node]);
-        if (r->observer != NULL && (i + 1 == p->n_steps || !same_work(s, s + 1)))
-            tell(r, s, false);
+            op_fns[op->kind](r, op, &r->network->node[op->node]);
+        if (r->observer != NULL && (i + 1 == p->n_ops || !same_node_and_phase(op, op + 1)))
+            notify_observer(r, op, false);
         if (poison)
             poison_dead(r, i);
     }
-    while (handing.n_handed < handing.n_marked)
-        TRY(hand_over_oldest(r, &handing));
+    while (buckets.n_passed_on < buckets.n_closed)
+        TRY(pass_on_oldest_bucket(r, &buckets));
 out:
     return rc;
 }

@@ -17,12 +17,13 @@ struct run { /* of one batch; every array in memory of the compute, NULL on one 
     const uint32_t *label; /* (B) */
     size_t B;
     uint64_t dropout_key;
-    double *loss;      /* [n_losses]: there after the next sync */
+    double *loss;      /* [n_losses]: valid after the next sync */
     size_t *n_correct; /* of the first loss; NULL: not wanted */
     grad_ready_fn *ready;
     void *arg;
-    const struct network_observer *observer; /* NULL: nobody */
-    bool poison; /* host memory: fill the block and whatever has died with NaN, so that reading it shows (X1) */
+    const struct network_observer *observer; /* NULL: none */
+    bool poison; /* host memory: fill the block, and each buffer after its last op, with NaN, so that reading it shows
+                    (X1) */
 };
 
 /* Errors: those of ready. Allocates nothing. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_test.c - gradients in memory that the host cannot touch: what ready hands over is final (M2), also
- * while the compute works on behind it. On the backend "cuda" with its kernels as C++ (harness/compute/on_host).
+ * run_test.c - run.c where the compute has memory of its own and runs while ready() is called: the gradients of a
+ * bucket are final (M2). On the backend "cuda" with its kernels as C++, in fake device memory
+ * (harness/compute/on_host).
  *
  * usage: run_test
  */
@@ -18,7 +19,7 @@
 #include "harness/compute/cuda.h"
 #include "models/workload.h"
 
-enum { SIDE = 16, B = 4, MAX_SEGMENTS = 64 };
+enum { SIDE = 16, B = 4 };
 
 static enum rc image(const struct dataset *d, size_t i, float *x, size_t channel_stride)
 {
@@ -36,19 +37,19 @@ static uint32_t label(const struct dataset *d, size_t i)
 struct copies {
     struct compute *compute;
     float *grad;
-    const float *far_grad;
-    size_t next_end; /* segments come last first, and touch */
+    const float *device_grad;
+    size_t next_end; /* segments come last first, without a gap */
     int n_segments;
 };
 
 static enum rc copy_segment(void *arg, struct segment s, const float *grad)
 {
     struct copies *c = arg;
-    enum rc rc = compute_sync(c->compute); /* as one does who sends (C2) */
+    enum rc rc = compute_sync(c->compute); /* as a sender does (C2) */
 
     assert_int_equal(rc, RC_OK);
     assert_int_equal(s.at + s.n_elems, c->next_end);
-    assert_ptr_equal(grad, c->far_grad + s.at);
+    assert_ptr_equal(grad, c->device_grad + s.at);
     c->next_end = s.at;
     c->n_segments++;
     compute_get(c->compute, c->grad + s.at, grad, s.n_elems * sizeof *grad);
@@ -72,9 +73,8 @@ static enum rc counted_image(const struct dataset *d, size_t i, float *x, size_t
     return image(d, i, x, channel_stride);
 }
 
-/* Beside a yardstick's GEMMs nothing is made or copied, after its first batch; any other gradient has a batch of its
- * own. */
-static void a_yardstick_keeps_its_batch(void **state)
+/* A gemm_only baseline loads its first batch and keeps it; any other gradient loads its own. */
+static void a_gemm_only_baseline_keeps_its_batch(void **state)
 {
     static const struct dataset_ops ops = { .image = counted_image, .label = label };
     const struct dataset images = { .ops = &ops,
@@ -88,8 +88,8 @@ static void a_yardstick_keeps_its_batch(void **state)
     const struct network_opts narrow = { .image_size = SIDE, .n_classes = 10, .width_divisor = 4 };
 
     (void)state;
-    for (int alone = 0; alone < 2; alone++) {
-        const struct compute_env compute = { .gemms_alone = alone };
+    for (int gemm_only = 0; gemm_only < 2; gemm_only++) {
+        const struct compute_env compute = { .gemms_alone = gemm_only };
         struct training_env env = { .dataset = &images, .seed = 5, .max_batch = B, .network = narrow };
         struct training *t = NULL;
         void *param = NULL, *grad = NULL;
@@ -103,7 +103,7 @@ static void a_yardstick_keeps_its_batch(void **state)
         n_images_made = 0;
         for (uint64_t step = 0; step < 3; step++)
             assert_int_equal(workload_gradient(t, param, step * B, B, grad, &loss, NULL, NULL), RC_OK);
-        assert_int_equal(n_images_made, alone ? B : 3 * B);
+        assert_int_equal(n_images_made, gemm_only ? B : 3 * B);
         compute_memory_close(c, &param);
         compute_memory_close(c, &grad);
         workload_close(&t);
@@ -145,7 +145,7 @@ static void segments_are_final_when_ready(void **state)
     assert_int_equal(compute_memory_open(c.compute, &param, n_bytes, "parameters"), RC_OK);
     assert_int_equal(compute_memory_open(c.compute, &grad, n_bytes, "gradients"), RC_OK);
     workload_init(t, param);
-    c.far_grad = grad;
+    c.device_grad = grad;
     c.next_end = n;
     assert_int_equal(workload_gradient(t, param, 0, B, grad, &loss[0], copy_segment, &c), RC_OK);
     assert_int_equal(c.next_end, 0);
@@ -154,7 +154,7 @@ static void segments_are_final_when_ready(void **state)
     compute_get(c.compute, host, grad, n_bytes);
     assert_memory_equal(host, c.grad, n_bytes);
     assert_memory_equal(&loss[0], &loss[1], sizeof loss[0]);
-    /* A step that hands over is graphs from the third time on: what lies between marks, where it is calls enough. */
+    /* From the third training step on the ops between two marks are a graph each, where they are enough calls. */
     for (int step = 0; step < 3; step++) {
         n_launches = ((struct cuda_compute *)c.compute)->n_graph_launches;
         c.next_end = n;
@@ -162,7 +162,7 @@ static void segments_are_final_when_ready(void **state)
     }
     n_launches = ((struct cuda_compute *)c.compute)->n_graph_launches - n_launches;
     assert_true(n_launches >= 3 && n_launches <= COMPUTE_MARKS + 1); /* the forward pass is one */
-    /* An error of ready ends the step, and the next one is as good as ever. */
+    /* An error of ready ends the training step; the next one is not affected. */
     assert_int_equal(workload_gradient(t, param, 0, B, grad, &loss[2], refuse_third, &n_calls), RC_PEER);
     assert_int_equal(n_calls, 3);
     assert_int_equal(workload_gradient(t, param, 0, B, grad, &loss[2], NULL, NULL), RC_OK);
@@ -178,7 +178,7 @@ static void segments_are_final_when_ready(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(segments_are_final_when_ready),
-                                        cmocka_unit_test(a_yardstick_keeps_its_batch) };
+                                        cmocka_unit_test(a_gemm_only_baseline_keeps_its_batch) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* training.c - a network as a workload: opened, fed, run, and asked how well it does. */
+/* training.c - a network as a workload: open, load batches, gradient, evaluate. */
 #include <assert.h>
 #include <limits.h>
 #include <math.h>
@@ -36,30 +36,30 @@ static enum rc check_dataset(const struct network *n, const struct dataset *d)
     return RC_OK;
 }
 
-/* Of one image, in a channel of the node's input or output, whichever has more. */
-static size_t places_of(const struct node *n)
+/* Elements of one image in a channel of the node's input or output, whichever has more. */
+static size_t channel_elems(const struct node *n)
 {
     const size_t n_in = (size_t)n->in.H * (size_t)n->in.W, n_out = (size_t)n->out_h * (size_t)n->out_w;
 
     return n_in > n_out ? n_in : n_out;
 }
 
-/* Backends count the places of a channel, over the batch, in int. */
+/* Backends count the elements of a channel, over the batch, in int. */
 static enum rc check_batch(const struct network *n, size_t max_batch)
 {
     const struct node *largest = &n->node[0];
 
     for (int i = 1; i < n->n_nodes; i++)
-        if (places_of(&n->node[i]) > places_of(largest))
+        if (channel_elems(&n->node[i]) > channel_elems(largest))
             largest = &n->node[i];
-    const size_t n_places = places_of(largest);
-    if (max_batch <= INT_MAX / n_places)
+    const size_t n_elems = channel_elems(largest);
+    if (max_batch <= INT_MAX / n_elems)
         return RC_OK;
     return rc_raise(RC_INVAL,
                     "--batch %zu: model %s: node %s has %zu places an image, %d of a batch can be counted; at most %zu "
                     "would be right",
                     max_batch, n->name, largest->name[0] != '\0' ? largest->name : node_kind_name(largest->kind),
-                    n_places, INT_MAX, INT_MAX / n_places);
+                    n_elems, INT_MAX, INT_MAX / n_elems);
 }
 
 static enum rc open_state(struct network_trainer *t)
@@ -82,7 +82,7 @@ out:
     return rc;
 }
 
-/* Where the host's memory is not the compute's, the batch is carried over. */
+/* Where the compute has memory of its own, the batch is copied there. */
 static enum rc open_staging(struct network_trainer *t)
 {
     struct compute *c = t->base.env.compute;
@@ -199,7 +199,7 @@ static void trainer_init(const struct training *base, float *param)
     compute_put(base->env.compute, param, t->host, t->network->n_params * sizeof *t->host);
 }
 
-static void stage(struct network_trainer *t, struct run *r)
+static void copy_to_device(struct network_trainer *t, struct run *r)
 {
     struct compute *c = t->base.env.compute;
     const size_t size = (size_t)t->network->opts.image_size;
@@ -212,15 +212,15 @@ static void stage(struct network_trainer *t, struct run *r)
     r->label = t->label;
 }
 
-/* The batch of a gradient. A yardstick multiplies whatever lies there (gemms_alone): its first batch stays, so that no
- * copy is timed beside its GEMMs. */
-static enum rc load(struct network_trainer *t, struct run *r, uint64_t first)
+/* The batch of a gradient. A gemm_only baseline multiplies any values: it keeps its first batch, so that no copy is
+ * timed beside its GEMMs. */
+static enum rc load_batch(struct network_trainer *t, struct run *r, uint64_t first)
 {
     enum rc rc = RC_OK;
 
     if (t->feed != NULL && (t->batch_x == NULL || !t->base.env.compute->env.gemms_alone)) {
         TRY(feed_batch(t->feed, first, r->B, &r->x, &r->label));
-        stage(t, r);
+        copy_to_device(t, r);
         t->batch_x = r->x;
         t->batch_label = r->label;
     }
@@ -267,7 +267,7 @@ static enum rc trainer_gradient(struct training *base, const float *param, uint6
     r.ready = ready;
     r.arg = arg;
     r.observer = t->observer;
-    TRY(load(t, &r, first));
+    TRY(load_batch(t, &r, first));
     TRY(network_run(&r));
     TRY(compute_sync(base->env.compute)); /* M6 */
     *mean_loss = forward_only ? t->loss[0] : weighted_loss(t);
@@ -290,13 +290,13 @@ static enum rc trainer_evaluate(struct training *base, const float *param, size_
         r.n_correct = &t->n_correct;
         if (t->feed != NULL)
             TRY(feed_test(t->feed, done, B, &r.x, &r.label));
-        stage(t, &r);
+        copy_to_device(t, &r);
         TRY(network_run(&r));
         TRY(compute_sync(base->env.compute));
         sum += t->loss[0] * (double)B;
         n_correct += t->n_correct;
     }
-    out->loss = sum / (double)n; /* nothing to evaluate: NaN */
+    out->loss = sum / (double)n; /* no samples: NaN */
     out->accuracy_ratio = isnan(out->loss) ? NAN : (double)n_correct / (double)n;
 out:
     return rc;

@@ -4,12 +4,12 @@
  *
  *   network_training_ops  the functions of every network's struct workload (workload.h), which names its network_def
  *   plan                  which activation and gradient lives when, and where in one block (memory_plan.h)
- *   observer              is told before and after each node's work; `gradmark profile` reads a clock there
+ *   observer              is called before and after each node's work; `gradmark profile` reads a clock there
  *
  * Invariants
- *   Q1  Equal inputs give equal bits: memory that is used again never shows, nor do max_batch or what ran before.
+ *   Q1  Equal inputs give equal bits: neither the reuse of memory nor max_batch nor what ran before changes them.
  *       Dropout is a function of (seed, first sample, node). Only the loss of an evaluation, a mean over batches of
- *       max_batch, is rounded as these fall.
+ *       max_batch, depends, in rounding, on max_batch.
  *   Q2  Only gradient() without forward_only changes running means and variances; evaluate() uses them.
  *   Q3  Inference leaves out what only an auxiliary loss needs; the loss of a gradient() is the sum of all losses
  *       times their weights.
@@ -39,15 +39,15 @@ struct network_observer {
 const struct network *network_of(const struct training *t);
 /* feed_waited_ns() of its feed; 0: not a network, or nothing is computed. */
 uint64_t network_data_waited_ns(const struct training *t);
-/* NULL: nobody. Borrowed until replaced. */
+/* NULL: none. Borrowed until replaced. */
 void network_observe(struct training *t, const struct network_observer *o);
 
 struct network_memory {     /* bytes, for the batch of open() */
     size_t planned_bytes;   /* the one block: peak of all activations and their gradients */
     size_t unplanned_bytes; /* what they would need without reuse */
     size_t live_bytes;      /* the most that is alive at one time: what no plan can do without */
-    size_t params_bytes;    /* parameters, gradients, velocity (forward_only: parameters): of the caller, who asks for
-                               the sum before it takes any; open() only asks for the others */
+    size_t params_bytes;    /* parameters, gradients, velocity (forward_only: parameters): allocated by the caller, who
+                               checks the sum of all; open() checks the others only */
     size_t state_bytes;
 };
 struct network_memory network_memory_of(const struct training *t);

@@ -83,27 +83,28 @@ static void reference_matches_central_differences(void **state)
         differences(v);
 }
 
-static size_t little_bytes; /* what little_memory() says */
+static size_t limited_bytes; /* what limited_memory() returns */
 
-static size_t little_memory(struct compute *c)
+static size_t limited_memory(struct compute *c)
 {
     (void)c;
-    return little_bytes;
+    return limited_bytes;
 }
 
-/* What is needed and what there is, before anything is taken; and the batch that it says fits does. */
-static void memory_is_asked_for_first(void **state)
+/* Memory is checked before any is allocated; the largest batch in the message does fit. */
+static void memory_is_checked_first(void **state)
 {
-    struct compute_backend little = compute_cpu;
+    struct compute_backend limited = compute_cpu;
     const struct variant *v = network_variant_find("resnet8");
     struct network_fixture f;
     size_t fits = 0;
 
     (void)state;
-    little.memory_available = little_memory;
-    little_bytes = 2000000;
+    limited.memory_available = limited_memory;
+    limited_bytes = 2000000;
     assert_int_equal(
-        network_fixture_open(&f, v, &(struct network_fixture_opts){ .max_batch = 2000, .backend = &little }), RC_NOMEM);
+        network_fixture_open(&f, v, &(struct network_fixture_opts){ .max_batch = 2000, .backend = &limited }),
+        RC_NOMEM);
     assert_non_null(strstr(rc_message(), "model resnet8: batch 2000 needs "));
     assert_non_null(strstr(rc_message(), "0.00 GiB are available"));
     const char *said = strstr(rc_message(), "a batch of ");
@@ -112,25 +113,25 @@ static void memory_is_asked_for_first(void **state)
     network_fixture_close(&f);
     assert_true(fits > 1);
     assert_int_equal(
-        network_fixture_open(&f, v, &(struct network_fixture_opts){ .max_batch = fits, .backend = &little }), RC_OK);
+        network_fixture_open(&f, v, &(struct network_fixture_opts){ .max_batch = fits, .backend = &limited }), RC_OK);
     network_fixture_close(&f);
     assert_int_equal(
-        network_fixture_open(&f, v, &(struct network_fixture_opts){ .max_batch = fits + 1, .backend = &little }),
+        network_fixture_open(&f, v, &(struct network_fixture_opts){ .max_batch = fits + 1, .backend = &limited }),
         RC_NOMEM);
     network_fixture_close(&f);
     v = network_variant_find("vgg16");
-    little_bytes = 1000;
-    assert_int_equal(network_fixture_open(&f, v, &(struct network_fixture_opts){ .max_batch = 2, .backend = &little }),
+    limited_bytes = 1000;
+    assert_int_equal(network_fixture_open(&f, v, &(struct network_fixture_opts){ .max_batch = 2, .backend = &limited }),
                      RC_NOMEM);
     assert_non_null(strstr(rc_message(), "not even a batch of 1 fits"));
     network_fixture_close(&f);
 }
 
-/* The caller's parameters are not asked for again: he may have taken them. */
+/* The caller's parameters are not counted again: the caller may have allocated them. */
 static void parameters_are_the_callers(void **state)
 {
-    struct compute_backend little = compute_cpu;
-    const struct network_fixture_opts opts = { .backend = &little };
+    struct compute_backend limited = compute_cpu;
+    const struct network_fixture_opts opts = { .backend = &limited };
     const struct variant *v = network_variant_find("alexnet");
     struct network_memory needed;
     struct network_fixture f;
@@ -139,16 +140,16 @@ static void parameters_are_the_callers(void **state)
     assert_int_equal(network_fixture_open(&f, v, &(struct network_fixture_opts){ 0 }), RC_OK);
     assert_int_equal(network_memory_needed(&needed, f.network, v->B, false), RC_OK);
     network_fixture_close(&f);
-    little.memory_available = little_memory;
-    little_bytes = needed.planned_bytes + needed.state_bytes;
+    limited.memory_available = limited_memory;
+    limited_bytes = needed.planned_bytes + needed.state_bytes;
     assert_int_equal(network_fixture_open(&f, v, &opts), RC_OK);
     network_fixture_close(&f);
-    little_bytes--;
+    limited_bytes--;
     assert_int_equal(network_fixture_open(&f, v, &opts), RC_NOMEM);
     network_fixture_close(&f);
 }
 
-static void memory_is_what_was_said(void **state)
+static void needed_memory_is_what_is_planned(void **state)
 {
     (void)state;
     for (const struct variant *v = network_variants; v->workload != NULL; v++)
@@ -205,7 +206,7 @@ static void unfit_data_is_refused(void **state)
     compute_close(&env.compute);
 }
 
-/* Backends count the places of a batch in int: more of them are refused before anything is planned or taken. */
+/* Backends count the elements of a channel in int: a larger batch is refused before anything is allocated. */
 static void a_batch_beyond_int_is_refused(void **state)
 {
     const size_t most = 0x7fffffff / (16 * 16);
@@ -227,17 +228,23 @@ static void a_batch_beyond_int_is_refused(void **state)
 
 static void shared_dropout(struct network_builder *b)
 {
-    const int c1 = node_conv(b, "c1", NODE_IMAGE, 4, K(1, 1), S(1), P(0, 0), BIAS);
-    const int drop = node_dropout(b, c1, 0.5f), c2 = node_conv(b, "c2", c1, 4, K(1, 1), S(1), P(0, 0), BIAS);
+    const int c1 = node_conv(b, "c1", NODE_IMAGE, 4, NODE_KERNEL(1, 1), NODE_STRIDE(1), NODE_PAD(0, 0), NODE_BIAS);
+    const int drop = node_dropout(b, c1, 0.5f),
+              c2 = node_conv(b, "c2", c1, 4, NODE_KERNEL(1, 1), NODE_STRIDE(1), NODE_PAD(0, 0), NODE_BIAS);
 
-    node_loss(b, node_logits(b, "fc", NODE_CONCAT_OF(b, c2, node_max_pool(b, drop, K(1, 1), S(1), P(0, 0)))), 1.0f);
+    node_loss(
+        b,
+        node_logits(b, "fc",
+                    NODE_CONCAT_OF(b, c2, node_max_pool(b, drop, NODE_KERNEL(1, 1), NODE_STRIDE(1), NODE_PAD(0, 0)))),
+        1.0f);
 }
 
 static void part_used_late(struct network_builder *b)
 {
-    const int c1 = node_conv(b, "c1", NODE_IMAGE, 4, K(1, 1), S(1), P(0, 0), BIAS);
-    const int c2 = node_conv(b, "c2", c1, 4, K(1, 1), S(1), P(0, 0), BIAS), both = NODE_CONCAT_OF(b, c1, c2);
-    const int c3 = node_conv(b, "c3", both, 4, K(1, 1), S(1), P(0, 0), BIAS);
+    const int c1 = node_conv(b, "c1", NODE_IMAGE, 4, NODE_KERNEL(1, 1), NODE_STRIDE(1), NODE_PAD(0, 0), NODE_BIAS);
+    const int c2 = node_conv(b, "c2", c1, 4, NODE_KERNEL(1, 1), NODE_STRIDE(1), NODE_PAD(0, 0), NODE_BIAS),
+              both = NODE_CONCAT_OF(b, c1, c2);
+    const int c3 = node_conv(b, "c3", both, 4, NODE_KERNEL(1, 1), NODE_STRIDE(1), NODE_PAD(0, 0), NODE_BIAS);
 
     node_loss(b, node_logits(b, "fc", c3), 1.0f);
     node_loss(b, node_logits(b, "late", c2), 1.0f);
@@ -245,21 +252,22 @@ static void part_used_late(struct network_builder *b)
 
 static void adds_its_input(struct network_builder *b)
 {
-    const int c1 = node_conv(b, "c1", NODE_IMAGE, 4, K(1, 1), S(1), P(0, 0), BIAS);
-    const int c2 = node_conv_add(b, "c2", c1, c1, 4, K(1, 1), S(1), P(0, 0), BIAS | RELU);
+    const int c1 = node_conv(b, "c1", NODE_IMAGE, 4, NODE_KERNEL(1, 1), NODE_STRIDE(1), NODE_PAD(0, 0), NODE_BIAS);
+    const int c2 =
+        node_conv_add(b, "c2", c1, c1, 4, NODE_KERNEL(1, 1), NODE_STRIDE(1), NODE_PAD(0, 0), NODE_BIAS | NODE_RELU);
 
     node_loss(b, node_logits(b, "fc", c2), 1.0f);
 }
 
 static void leads_nowhere(struct network_builder *b)
 {
-    const int c1 = node_conv(b, "c1", NODE_IMAGE, 4, K(1, 1), S(1), P(0, 0), BIAS);
+    const int c1 = node_conv(b, "c1", NODE_IMAGE, 4, NODE_KERNEL(1, 1), NODE_STRIDE(1), NODE_PAD(0, 0), NODE_BIAS);
 
-    node_conv(b, "c2", c1, 4, K(1, 1), S(1), P(0, 0), BIAS);
+    node_conv(b, "c2", c1, 4, NODE_KERNEL(1, 1), NODE_STRIDE(1), NODE_PAD(0, 0), NODE_BIAS);
     node_loss(b, node_logits(b, "fc", c1), 1.0f);
 }
 
-/* A table that asks for what is not done is refused, never computed wrong. */
+/* A table that the engine cannot compute is refused, never computed wrong. */
 static void impossible_tables_are_refused(void **state)
 {
     const struct {
@@ -281,12 +289,13 @@ static void impossible_tables_are_refused(void **state)
         assert_int_equal(program_open(&p, n, true), RC_UNSUPPORTED);
         if (strstr(rc_message(), table[i].text) == NULL)
             fail_msg("\"%s\" does not say \"%s\"", rc_message(), table[i].text);
-        assert_null(p.step);
+        assert_null(p.op);
         network_close(&n);
     }
 }
 
-/* forward_only: inference's loss of the same samples; no gradient, nobody is told, nothing is learnt (Q2, Q3). */
+/* forward_only: inference's loss of the same samples; no gradient, no call of ready, no update of running values (Q2,
+ * Q3). */
 static void forward_only_is_inference(void **state)
 {
     (void)state;
@@ -317,16 +326,16 @@ static void forward_only_is_inference(void **state)
     }
 }
 
-struct witness {
+struct recorder {
     int node[4000];
     enum network_phase phase[4000];
     int n_calls, n_wrong;
     bool inside;
 };
 
-static void witness_node(void *arg, int node, enum network_phase phase, bool begin)
+static void record_node(void *arg, int node, enum network_phase phase, bool begin)
 {
-    struct witness *w = arg;
+    struct recorder *w = arg;
 
     w->n_wrong += begin == w->inside;
     w->inside = begin;
@@ -339,7 +348,7 @@ static void witness_node(void *arg, int node, enum network_phase phase, bool beg
 }
 
 /* Begin and end in turn; forward in order, backward in the other; every convolution once in each. */
-static void check_witness(const struct witness *w, const struct network *n)
+static void check_recorder(const struct recorder *w, const struct network *n)
 {
     int n_forward = 0, n_backward = 0, n_convs = 0;
 
@@ -360,19 +369,19 @@ static void check_witness(const struct witness *w, const struct network *n)
     assert_int_equal(n_backward, n_convs);
 }
 
-static void observer_is_told(void **state)
+static void observer_is_called(void **state)
 {
     (void)state;
     for (const struct variant *v = network_variants; v->workload != NULL; v++) {
-        struct witness *w = calloc(1, sizeof *w);
-        const struct network_observer observer = { .node = witness_node, .arg = w };
+        struct recorder *w = calloc(1, sizeof *w);
+        const struct network_observer observer = { .node = record_node, .arg = w };
         struct network_fixture f;
         double loss;
         assert_non_null(w);
         assert_int_equal(network_fixture_open(&f, v, &(struct network_fixture_opts){ 0 }), RC_OK);
         network_observe(f.training, &observer);
         assert_int_equal(workload_gradient(f.training, f.param, 0, v->B, f.grad, &loss, NULL, NULL), RC_OK);
-        check_witness(w, f.network);
+        check_recorder(w, f.network);
         const int n_calls = w->n_calls;
         network_observe(f.training, NULL);
         assert_int_equal(workload_gradient(f.training, f.param, 0, v->B, f.grad, &loss, NULL, NULL), RC_OK);
@@ -422,13 +431,13 @@ int main(int argc, char **argv)
     } groups[] = {
         { "reference", { cmocka_unit_test(reference_matches_central_differences) }, 1 },
         { "memory",
-          { cmocka_unit_test(memory_is_asked_for_first), cmocka_unit_test(parameters_are_the_callers),
-            cmocka_unit_test(memory_is_what_was_said) },
+          { cmocka_unit_test(memory_is_checked_first), cmocka_unit_test(parameters_are_the_callers),
+            cmocka_unit_test(needed_memory_is_what_is_planned) },
           3 },
         { "errors", { cmocka_unit_test(unfit_data_is_refused), cmocka_unit_test(a_batch_beyond_int_is_refused) }, 2 },
         { "tables", { cmocka_unit_test(impossible_tables_are_refused) }, 1 },
         { "forward", { cmocka_unit_test(forward_only_is_inference) }, 1 },
-        { "observer", { cmocka_unit_test(observer_is_told) }, 1 },
+        { "observer", { cmocka_unit_test(observer_is_called) }, 1 },
         { "hollow", { cmocka_unit_test(hollow_needs_nothing) }, 1 },
     };
     const struct CMUnitTest follows[] = { cmocka_unit_test(follows_the_reference) };

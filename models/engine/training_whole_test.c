@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * training_whole_test.c - networks at work: a small one learns images, a large one needs the memory that was planned.
+ * training_whole_test.c - whole trainings: a small network learns images, a large one needs the memory that was
+ * planned.
  *
  * usage: training_whole_test learns | peak
  */
@@ -84,7 +85,7 @@ static void train(struct fixture *f, size_t n_steps, const struct sgd *sgd)
     }
 }
 
-/* Ten classes of generated images, which it has not seen before, told apart; with the defaults. */
+/* With the default options it classifies generated test images of ten classes. */
 static void resnet8_learns_images(void **state)
 {
     const struct network_opts opts = { .image_size = 16, .n_classes = 10 };
@@ -137,10 +138,10 @@ static void memory_is_what_was_planned(void **state)
     train(&f, 2, &sgd);
     const struct network_memory m = network_memory_of(f.training);
     const double planned = (double)(m.planned_bytes + m.params_bytes + m.state_bytes);
-    const double taken = (double)(peak_bytes() - before);
+    const double allocated = (double)(peak_bytes() - before);
     fixture_close(&f);
-    if (!(taken >= 0.9 * planned && taken <= 1.1 * planned))
-        fail_msg("%.1f MB were taken, %.1f MB were planned", taken * 1e-6, planned * 1e-6);
+    if (!(allocated >= 0.9 * planned && allocated <= 1.1 * planned))
+        fail_msg("%.1f MB were allocated, %.1f MB were planned", allocated * 1e-6, planned * 1e-6);
 }
 
 int main(int argc, char **argv)

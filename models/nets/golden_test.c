@@ -2,7 +2,7 @@
 /*
  * golden_test.c - 20 steps of training give the losses that PyTorch gives, and so do the running means after them.
  *
- * models/suite/golden/NETWORK.csv says which variant of a network and holds the losses; scripts/pytorch/golden wrote
+ * models/suite/golden/NETWORK.csv says which variant of a network, and has the losses; scripts/pytorch/golden wrote
  * it. Weights, images and labels are the same integer hashes here and there, to the bit; dropout keeps everything. A
  * mutant must miss.
  *
@@ -279,9 +279,9 @@ static void losses_are_those_of_pytorch(void **state)
     (void)state;
     assert_int_equal(workload_find(&w, network_name), RC_OK);
     network_mutants_keep_all();
-    const bool bends_network = mutant_name[0] != '\0' && network_mutant_start(mutant_name) != NULL;
-    const bool bends_rule = strstr("no_decay less_momentum sums_gradients", mutant_name) != NULL;
-    assert_true(bends_network || bends_rule);
+    const bool changes_network = mutant_name[0] != '\0' && network_mutant_start(mutant_name) != NULL;
+    const bool changes_rule = strstr("no_decay less_momentum sums_gradients", mutant_name) != NULL;
+    assert_true(changes_network || changes_rule);
     run_open(&r, &g, w);
     const double worst_ratio = train(&r, &g);
     run_close(&r);
@@ -295,7 +295,7 @@ static bool backend_is_there(void)
     const enum rc rc = compute_open(&c, &GOLDEN_BACKEND, NULL);
 
     compute_close(&c);
-    return rc != RC_UNSUPPORTED; /* another failure is the test's to tell */
+    return rc != RC_UNSUPPORTED; /* another failure fails the test */
 }
 
 int main(int argc, char **argv)

@@ -20,29 +20,29 @@ static int unit(struct table *t, int from, int C_out, struct extent kernel, stru
     char name[NETWORK_NAME_BYTES];
 
     snprintf(name, sizeof name, "c%d", ++t->n_units);
-    return node_conv(t->b, name, from, C_out, kernel, stride, pad, BATCH | RELU);
+    return node_conv(t->b, name, from, C_out, kernel, stride, pad, NODE_BATCH_NORM | NODE_RELU);
 }
 
 /* Height and width stay. */
 static int same(struct table *t, int from, int C_out, int kernel_h, int kernel_w)
 {
-    return unit(t, from, C_out, K(kernel_h, kernel_w), S(1), P(kernel_h / 2, kernel_w / 2));
+    return unit(t, from, C_out, NODE_KERNEL(kernel_h, kernel_w), NODE_STRIDE(1), NODE_PAD(kernel_h / 2, kernel_w / 2));
 }
 
 /* Height and width are halved. */
 static int half(struct table *t, int from, int C_out)
 {
-    return unit(t, from, C_out, K(3, 3), S(2), P(0, 0));
+    return unit(t, from, C_out, NODE_KERNEL(3, 3), NODE_STRIDE(2), NODE_PAD(0, 0));
 }
 
 static int half_pool(struct table *t, int from)
 {
-    return node_max_pool(t->b, from, K(3, 3), S(2), P(0, 0));
+    return node_max_pool(t->b, from, NODE_KERNEL(3, 3), NODE_STRIDE(2), NODE_PAD(0, 0));
 }
 
 static int same_pool(struct table *t, int from)
 {
-    return node_avg_pool(t->b, from, K(3, 3), S(1), P(1, 1));
+    return node_avg_pool(t->b, from, NODE_KERNEL(3, 3), NODE_STRIDE(1), NODE_PAD(1, 1));
 }
 
 /* 299 x 299 x 3 -> 35 x 35 x 192 */
@@ -50,11 +50,11 @@ static int stem(struct table *t)
 {
     int x = half(t, NODE_IMAGE, 32);
 
-    x = unit(t, x, 32, K(3, 3), S(1), P(0, 0));
+    x = unit(t, x, 32, NODE_KERNEL(3, 3), NODE_STRIDE(1), NODE_PAD(0, 0));
     x = same(t, x, 64, 3, 3);
     x = half_pool(t, x);
     x = same(t, x, 80, 1, 1);
-    x = unit(t, x, 192, K(3, 3), S(1), P(0, 0));
+    x = unit(t, x, 192, NODE_KERNEL(3, 3), NODE_STRIDE(1), NODE_PAD(0, 0));
     return half_pool(t, x);
 }
 
@@ -117,14 +117,16 @@ static int block_8(struct table *t, int x)
 /* Figure 8, on 17 x 17 x 768. Logits. */
 static int auxiliary(struct table *t, int x)
 {
-    x = node_avg_pool(t->b, x, K(5, 5), S(3), P(0, 0));
-    x = node_conv(t->b, "aux/c1", x, 128, K(1, 1), S(1), P(0, 0), BATCH | RELU);
-    x = node_conv(t->b, "aux/c2", x, 768, K(5, 5), S(1), P(0, 0), BATCH | RELU);
+    x = node_avg_pool(t->b, x, NODE_KERNEL(5, 5), NODE_STRIDE(3), NODE_PAD(0, 0));
+    x = node_conv(t->b, "aux/c1", x, 128, NODE_KERNEL(1, 1), NODE_STRIDE(1), NODE_PAD(0, 0),
+                  NODE_BATCH_NORM | NODE_RELU);
+    x = node_conv(t->b, "aux/c2", x, 768, NODE_KERNEL(5, 5), NODE_STRIDE(1), NODE_PAD(0, 0),
+                  NODE_BATCH_NORM | NODE_RELU);
     x = node_adaptive_pool(t->b, x, 1, 1);
     return node_logits(t->b, "aux/fc", x);
 }
 
-static void build(struct network_builder *b)
+static void build_inception3(struct network_builder *b)
 {
     static const int C_pool[] = { 32, 64, 64 }, C_17[] = { 128, 160, 160, 192 };
     struct table t = { .b = b };
@@ -159,7 +161,7 @@ static const struct network_def inception3 = {
     .min_image_size_aux = 299,
     .n_classes = 1000,
     .C_in = 3,
-    .build = build,
+    .build = build_inception3,
 };
 
 const struct workload workload_inception3 = {

@@ -8,14 +8,15 @@
 #include "models/engine/network_builder.h"
 #include "models/engine/training.h"
 
-static void build(struct network_builder *b)
+static void build_lenet(struct network_builder *b)
 {
-    int x = node_conv(b, "c1", NODE_IMAGE, 16, K(3, 3), S(1), P(1, 1), BIAS | RELU);
+    int x =
+        node_conv(b, "c1", NODE_IMAGE, 16, NODE_KERNEL(3, 3), NODE_STRIDE(1), NODE_PAD(1, 1), NODE_BIAS | NODE_RELU);
 
-    x = node_max_pool(b, x, K(2, 2), S(2), P(0, 0));
-    x = node_conv(b, "c2", x, 32, K(3, 3), S(1), P(1, 1), BIAS | RELU);
-    x = node_max_pool(b, x, K(2, 2), S(2), P(0, 0));
-    x = node_dense(b, "fc3", x, 64, BIAS | RELU);
+    x = node_max_pool(b, x, NODE_KERNEL(2, 2), NODE_STRIDE(2), NODE_PAD(0, 0));
+    x = node_conv(b, "c2", x, 32, NODE_KERNEL(3, 3), NODE_STRIDE(1), NODE_PAD(1, 1), NODE_BIAS | NODE_RELU);
+    x = node_max_pool(b, x, NODE_KERNEL(2, 2), NODE_STRIDE(2), NODE_PAD(0, 0));
+    x = node_dense(b, "fc3", x, 64, NODE_BIAS | NODE_RELU);
     x = node_logits(b, "fc4", x);
     node_loss(b, x, 1.0f);
 }
@@ -28,7 +29,7 @@ static const struct network_def lenet = {
     .min_image_size = 4,
     .n_classes = 10,
     .C_in = 1,
-    .build = build,
+    .build = build_lenet,
 };
 
 const struct workload workload_lenet = {

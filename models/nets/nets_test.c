@@ -86,7 +86,7 @@ static void the_mutant_is_caught(void **state)
         fail_msg("there is no mutant %s", mutant_name);
     if (network_open(&n, m->workload->network, &m->opts) != RC_OK) /* the builder caught it */
         return;
-    network_mutant_bend(n);
+    network_mutant_change(n);
     assert_int_not_equal(network_contradictions(n, m->workload, tensors_path), 0);
     network_close(&n);
 }
@@ -151,7 +151,7 @@ static void classes_and_divisors(void **state)
     }
 }
 
-/* 6 multiply-adds a parameter and place, less the gradient of the image: by hand for lenet. */
+/* 2 flops per multiply-add, times 3 passes; 2 passes where the input is the image. Multiply-adds of lenet by hand. */
 static void flops_of_a_training_step(void **state)
 {
     struct network *n = opened(&workload_lenet, (struct network_opts){ 0 });
@@ -161,7 +161,7 @@ static void flops_of_a_training_step(void **state)
     network_close(&n);
 }
 
-/* ---- first values ---- */
+/* ---- initial values ---- */
 
 static void check_normal(const float *param, struct segment s, double variance)
 {
@@ -182,7 +182,7 @@ static void check_constant(const float *x, size_t at, size_t n, float value)
         assert_true(x[i] == value);
 }
 
-static void first_values(void **state)
+static void initial_values(void **state)
 {
     struct network *n = opened(&workload_resnet8, (struct network_opts){ 0 });
     float *param = malloc(n->n_params * sizeof *param), *running = malloc(n->n_state * sizeof *running);
@@ -203,8 +203,8 @@ static void first_values(void **state)
         check_constant(param, d->gamma.at, d->gamma.n_elems, 1.0f);
         check_constant(param, d->shift.at, d->shift.n_elems, 0.0f);
         if (d->norm == NORM_BATCH) {
-            check_constant(running, d->running_at, C, 0.0f);
-            check_constant(running, d->running_at + C, C, 1.0f);
+            check_constant(running, d->running_offset_elems, C, 0.0f);
+            check_constant(running, d->running_offset_elems + C, C, 1.0f);
         }
     }
     free(param);
@@ -222,7 +222,7 @@ static const struct node *conv_named(const struct network *n, const char *name)
 }
 
 /* As published, and where a divisor makes layers narrower, as much more variance as keeps the sums. */
-static void first_variances(void **state)
+static void initial_variances(void **state)
 {
     static const struct {
         const struct workload *workload;
@@ -243,15 +243,15 @@ static void first_variances(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
         struct network *n = opened(row[i].workload, (struct network_opts){ .width_divisor = row[i].divisor });
-        const double is = conv_named(n, row[i].node)->first_variance;
+        const double is = conv_named(n, row[i].node)->initial_variance;
         if (fabs(is / row[i].variance - 1.0) > 1e-12)
             fail_msg("%s, divisor %d, %s: %g, should be %g", n->name, row[i].divisor, row[i].node, is, row[i].variance);
         network_close(&n);
     }
 }
 
-/* M1: the numbers depend on seed and place alone: not on the run, nor on what comes behind. */
-static void first_values_are_a_function_of_seed_and_place(void **state)
+/* M1: the values depend on seed and index alone: not on the run, nor on later tensors. */
+static void initial_values_are_a_function_of_seed_and_index(void **state)
 {
     struct network *n = opened(&workload_resnet8, (struct network_opts){ 0 });
     struct network *more = opened(&workload_resnet8, (struct network_opts){ .n_classes = 20 });
@@ -278,42 +278,43 @@ static void first_values_are_a_function_of_seed_and_place(void **state)
 
 static void bad_input(struct network_builder *b)
 {
-    node_conv(b, "c1", 0, 4, K(1, 1), S(1), P(0, 0), BIAS); /* itself */
+    node_conv(b, "c1", 0, 4, NODE_KERNEL(1, 1), NODE_STRIDE(1), NODE_PAD(0, 0), NODE_BIAS); /* itself */
 }
 
 static void bad_window(struct network_builder *b)
 {
-    node_conv(b, "c1", NODE_IMAGE, 4, K(3, 3), S(1), P(3, 3), BIAS);
+    node_conv(b, "c1", NODE_IMAGE, 4, NODE_KERNEL(3, 3), NODE_STRIDE(1), NODE_PAD(3, 3), NODE_BIAS);
 }
 
 static void window_larger_than_input(struct network_builder *b)
 {
-    node_max_pool(b, NODE_IMAGE, K(19, 3), S(1), P(1, 0));
+    node_max_pool(b, NODE_IMAGE, NODE_KERNEL(19, 3), NODE_STRIDE(1), NODE_PAD(1, 0));
 }
 
 static void bad_add(struct network_builder *b)
 {
-    const int x = node_conv(b, "c1", NODE_IMAGE, 4, K(3, 3), S(2), P(1, 1), BIAS);
+    const int x = node_conv(b, "c1", NODE_IMAGE, 4, NODE_KERNEL(3, 3), NODE_STRIDE(2), NODE_PAD(1, 1), NODE_BIAS);
 
-    node_conv_add(b, "c2", x, x, 8, K(1, 1), S(1), P(0, 0), BIAS);
+    node_conv_add(b, "c2", x, x, 8, NODE_KERNEL(1, 1), NODE_STRIDE(1), NODE_PAD(0, 0), NODE_BIAS);
 }
 
 static void long_name(struct network_builder *b)
 {
-    node_conv(b, "a-name-of-more-than-23-bytes", NODE_IMAGE, 4, K(3, 3), S(1), P(1, 1), BIAS);
+    node_conv(b, "a-name-of-more-than-23-bytes", NODE_IMAGE, 4, NODE_KERNEL(3, 3), NODE_STRIDE(1), NODE_PAD(1, 1),
+              NODE_BIAS);
 }
 
 static void part_twice(struct network_builder *b)
 {
-    const int x = node_conv(b, "c1", NODE_IMAGE, 4, K(3, 3), S(1), P(1, 1), BIAS);
+    const int x = node_conv(b, "c1", NODE_IMAGE, 4, NODE_KERNEL(3, 3), NODE_STRIDE(1), NODE_PAD(1, 1), NODE_BIAS);
 
     NODE_CONCAT_OF(b, x, x);
 }
 
 static void part_of_two(struct network_builder *b)
 {
-    const int x = node_conv(b, "c1", NODE_IMAGE, 4, K(3, 3), S(1), P(1, 1), BIAS);
-    const int y = node_conv(b, "c2", x, 4, K(3, 3), S(1), P(1, 1), BIAS);
+    const int x = node_conv(b, "c1", NODE_IMAGE, 4, NODE_KERNEL(3, 3), NODE_STRIDE(1), NODE_PAD(1, 1), NODE_BIAS);
+    const int y = node_conv(b, "c2", x, 4, NODE_KERNEL(3, 3), NODE_STRIDE(1), NODE_PAD(1, 1), NODE_BIAS);
     const int z = NODE_CONCAT_OF(b, x, y);
 
     NODE_CONCAT_OF(b, z, y);
@@ -321,8 +322,8 @@ static void part_of_two(struct network_builder *b)
 
 static void parts_do_not_fit(struct network_builder *b)
 {
-    const int x = node_conv(b, "c1", NODE_IMAGE, 4, K(3, 3), S(1), P(1, 1), BIAS);
-    const int y = node_conv(b, "c2", x, 4, K(3, 3), S(1), P(0, 1), BIAS);
+    const int x = node_conv(b, "c1", NODE_IMAGE, 4, NODE_KERNEL(3, 3), NODE_STRIDE(1), NODE_PAD(1, 1), NODE_BIAS);
+    const int y = node_conv(b, "c2", x, 4, NODE_KERNEL(3, 3), NODE_STRIDE(1), NODE_PAD(0, 1), NODE_BIAS);
 
     NODE_CONCAT_OF(b, x, y);
 }
@@ -337,22 +338,22 @@ static void no_loss(struct network_builder *b)
     node_logits(b, "fc", NODE_IMAGE);
 }
 
-/* Later calls do nothing: the first error is the one that is told. */
+/* Later calls do nothing: the first error is reported. */
 static void error_then_more(struct network_builder *b)
 {
-    int x = node_conv(b, "c1", 5, 4, K(1, 1), S(1), P(0, 0), BIAS);
+    int x = node_conv(b, "c1", 5, 4, NODE_KERNEL(1, 1), NODE_STRIDE(1), NODE_PAD(0, 0), NODE_BIAS);
 
     assert_int_equal(x, NODE_NONE);
-    x = node_max_pool(b, x, K(99, 99), S(1), P(0, 0));
+    x = node_max_pool(b, x, NODE_KERNEL(99, 99), NODE_STRIDE(1), NODE_PAD(0, 0));
     x = node_adaptive_pool(b, x, 1, 1);
     x = node_dropout(b, x, 0.5f);
-    x = node_dense(b, "d", x, 3, BIAS);
+    x = node_dense(b, "d", x, 3, NODE_BIAS);
     x = NODE_CONCAT_OF(b, x, x);
     node_loss(b, x, 1.0f);
     assert_int_equal(x, NODE_NONE);
 }
 
-static void mistakes_in_tables_are_told(void **state)
+static void mistakes_in_tables_are_reported(void **state)
 {
     static const struct {
         void (*build)(struct network_builder *b);
@@ -396,10 +397,10 @@ int main(int argc, char **argv)
                                           cmocka_unit_test(parameters_do_not_depend_on_the_image),
                                           cmocka_unit_test(classes_and_divisors),
                                           cmocka_unit_test(flops_of_a_training_step) };
-    const struct CMUnitTest init[] = { cmocka_unit_test(first_values), cmocka_unit_test(first_variances),
-                                       cmocka_unit_test(first_variances),
-                                       cmocka_unit_test(first_values_are_a_function_of_seed_and_place) };
-    const struct CMUnitTest builder[] = { cmocka_unit_test(mistakes_in_tables_are_told) };
+    const struct CMUnitTest init[] = { cmocka_unit_test(initial_values), cmocka_unit_test(initial_variances),
+                                       cmocka_unit_test(initial_variances),
+                                       cmocka_unit_test(initial_values_are_a_function_of_seed_and_index) };
+    const struct CMUnitTest builder[] = { cmocka_unit_test(mistakes_in_tables_are_reported) };
     const char *what = argc >= 3 ? argv[1] : "";
 
     tensors_path = argc >= 3 ? argv[2] : NULL;

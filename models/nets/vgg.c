@@ -2,7 +2,7 @@
 /*
  * vgg.c - VGG-16: blocks of 3x3 convolutions, each block followed by a pooling.
  *
- * Whatever the image, the dense layers see 7 x 7. Smallest image: 32, of which five poolings leave 1 x 1. First
+ * Whatever the image, the dense layers see 7 x 7. Smallest image: 32, of which five poolings leave 1 x 1. Initial
  * weights as in torchvision's model: convolutions 2 / fan_out, dense layers 0.01^2.
  */
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "models/engine/network_builder.h"
 #include "models/engine/training.h"
 
-static void build(struct network_builder *b)
+static void build_vgg16(struct network_builder *b)
 {
     static const struct {
         int n_convs, C;
@@ -18,20 +18,21 @@ static void build(struct network_builder *b)
     char name[NETWORK_NAME_BYTES];
     int x = NODE_IMAGE, n_convs = 0;
 
-    node_first_weights(b, FAN_OUT, 2.0);
+    node_initial_weights(b, FAN_OUT, 2.0);
     for (size_t k = 0; k < sizeof block / sizeof block[0]; k++) {
         for (int i = 0; i < block[k].n_convs; i++) {
             snprintf(name, sizeof name, "c%d", ++n_convs);
-            x = node_conv(b, name, x, block[k].C, K(3, 3), S(1), P(1, 1), BIAS | RELU);
+            x = node_conv(b, name, x, block[k].C, NODE_KERNEL(3, 3), NODE_STRIDE(1), NODE_PAD(1, 1),
+                          NODE_BIAS | NODE_RELU);
         }
-        x = node_max_pool(b, x, K(2, 2), S(2), P(0, 0));
+        x = node_max_pool(b, x, NODE_KERNEL(2, 2), NODE_STRIDE(2), NODE_PAD(0, 0));
     }
     x = node_adaptive_pool(b, x, 7, 7);
-    node_first_weights(b, FAN_IN, 25088 * 1e-4);
-    x = node_dense(b, "fc6", x, 4096, BIAS | RELU);
+    node_initial_weights(b, FAN_IN, 25088 * 1e-4);
+    x = node_dense(b, "fc6", x, 4096, NODE_BIAS | NODE_RELU);
     x = node_dropout(b, x, 0.5f);
-    node_first_weights(b, FAN_IN, 4096 * 1e-4);
-    x = node_dense(b, "fc7", x, 4096, BIAS | RELU);
+    node_initial_weights(b, FAN_IN, 4096 * 1e-4);
+    x = node_dense(b, "fc7", x, 4096, NODE_BIAS | NODE_RELU);
     x = node_dropout(b, x, 0.5f);
     x = node_logits(b, "fc8", x);
     node_loss(b, x, 1.0f);
@@ -45,7 +46,7 @@ static const struct network_def vgg16 = {
     .min_image_size = 32,
     .n_classes = 1000,
     .C_in = 3,
-    .build = build,
+    .build = build_vgg16,
 };
 
 const struct workload workload_vgg16 = {

@@ -88,8 +88,8 @@ out:
     return rc;
 }
 
-/* Shares are cut where the running sum of flops stands, so that their roundings do not add up (J3). */
-static uint64_t cut(uint64_t step_ns, double *flops_so_far, double flops, double all_flops)
+/* A share is the difference of two rounded running sums, so that roundings do not add up (J3). */
+static uint64_t share_ns(uint64_t step_ns, double *flops_so_far, double flops, double all_flops)
 {
     const uint64_t before_ns = (uint64_t)llround((double)step_ns * (*flops_so_far / all_flops));
 
@@ -106,8 +106,8 @@ enum rc profile_spread(struct profile *p, uint64_t step_ns)
         return rc_raise(RC_INVAL, "profile of %s: no layer has flops to spread a time over", p->model);
     for (int i = 0; i < p->n_layers; i++) {
         struct profile_layer *l = &p->layer[i];
-        l->forward_ns = cut(step_ns, &so_far, l->flops_forward, all_flops);
-        l->backward_ns = cut(step_ns, &so_far, l->flops_backward, all_flops);
+        l->forward_ns = share_ns(step_ns, &so_far, l->flops_forward, all_flops);
+        l->backward_ns = share_ns(step_ns, &so_far, l->flops_backward, all_flops);
     }
     return RC_OK;
 }

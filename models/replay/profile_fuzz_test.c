@@ -62,7 +62,7 @@ static void copy_bytes(struct fuzz *f)
     replace(f, draw(f, f->n_bytes), 0, part, n);
 }
 
-/* A number where a number stands, or a value of another kind. */
+/* In the place of a number another number, or a value of another type. */
 static void change_value(struct fuzz *f)
 {
     static const char *const value[] = {
@@ -139,7 +139,7 @@ static void check(struct fuzz *f, int number)
     profile_close(&p);
 }
 
-/* Control bytes that JSON can hold, where each kind of message tells them. */
+/* Control bytes that JSON can hold, in each kind of message. */
 static void check_control_bytes(struct fuzz *f)
 {
     static const char *const texts[] = {

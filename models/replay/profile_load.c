@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile_load.c - profiles read from JSON: nothing is taken that is not known, in range and complete. */
+/* profile_load.c - profiles read from JSON: a file with an unknown key, a value out of range or a missing key is
+ * refused. */
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -15,7 +16,7 @@
 
 enum { KEY_BYTES = 64, VALUE_BYTES = 48, ERROR_BYTES = 200 };
 
-struct place { /* where in the file: "FILE: layers[3].tensors[0]" */
+struct json_place { /* where in the file: "FILE: layers[3].tensors[0]" */
     const char *path;
     char key[KEY_BYTES]; /* "" at the top, else ends in "." */
 };
@@ -37,15 +38,15 @@ static const char *const layer_keys[] = { "name",
 static const char *const tensor_keys[] = { "name", "n_elems", NULL };
 static const char *const precisions[] = { "fp32", "tf32", "bf16", "amp", NULL };
 
-static struct place inside(const struct place *at, const char *array, size_t i)
+static struct json_place inside(const struct json_place *at, const char *array, size_t i)
 {
-    struct place p = { .path = at->path };
+    struct json_place p = { .path = at->path };
 
     snprintf(p.key, sizeof p.key, "%.30s%s[%zu].", at->key, array, i);
     return p;
 }
 
-/* Text of the file as it may stand in a message: cut, and unprintable bytes replaced. */
+/* Text of the file for a message: cut, and unprintable bytes replaced. */
 static const char *quote(char *out, size_t n_bytes, const char *text)
 {
     size_t n = 0;
@@ -56,7 +57,7 @@ static const char *quote(char *out, size_t n_bytes, const char *text)
     return out;
 }
 
-/* The value as it stands in the file, cut. */
+/* The value as written in the file, cut. */
 static void show(char out[VALUE_BYTES], const json_t *v)
 {
     char *text = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
@@ -72,7 +73,7 @@ static void show(char out[VALUE_BYTES], const json_t *v)
     free(text);
 }
 
-static enum rc refuse(const struct place *at, const char *key, const json_t *v, const char *right)
+static enum rc refuse(const struct json_place *at, const char *key, const json_t *v, const char *right)
 {
     char value[VALUE_BYTES];
 
@@ -81,7 +82,7 @@ static enum rc refuse(const struct place *at, const char *key, const json_t *v, 
 }
 
 /* at->key without its last dot: the object itself. */
-static const char *object_name(const struct place *at, char out[KEY_BYTES])
+static const char *object_name(const struct json_place *at, char out[KEY_BYTES])
 {
     const size_t n = strlen(at->key);
 
@@ -98,7 +99,7 @@ static bool is_known(const char *const *known, const char *key)
 }
 
 /* v is an object with all of these keys and no other. */
-static enum rc check_keys(const struct place *at, json_t *v, const char *const *known)
+static enum rc check_keys(const struct json_place *at, json_t *v, const char *const *known)
 {
     char name[KEY_BYTES], quoted[41];
     const char *key;
@@ -123,7 +124,7 @@ static enum rc check_keys(const struct place *at, json_t *v, const char *const *
     return RC_OK;
 }
 
-static enum rc read_number(double *out, const struct place *at, const json_t *object, const char *key, double min,
+static enum rc read_number(double *out, const struct json_place *at, const json_t *object, const char *key, double min,
                            double max, bool whole)
 {
     const json_t *v = json_object_get(object, key);
@@ -138,7 +139,7 @@ static enum rc read_number(double *out, const struct place *at, const json_t *ob
     return refuse(at, key, v, right);
 }
 
-static enum rc read_int(int *out, const struct place *at, const json_t *object, const char *key, int min, int max)
+static enum rc read_int(int *out, const struct json_place *at, const json_t *object, const char *key, int min, int max)
 {
     double x = 0.0;
     enum rc rc;
@@ -149,7 +150,7 @@ out:
     return rc;
 }
 
-static enum rc read_ns(uint64_t *out, const struct place *at, const json_t *object, const char *key)
+static enum rc read_ns(uint64_t *out, const struct json_place *at, const json_t *object, const char *key)
 {
     double x = 0.0;
     enum rc rc;
@@ -160,7 +161,7 @@ out:
     return rc;
 }
 
-static enum rc read_work(double *out, const struct place *at, const json_t *object, const char *key)
+static enum rc read_work(double *out, const struct json_place *at, const json_t *object, const char *key)
 {
     return read_number(out, at, object, key, 0, PROFILE_MAX_WORK, false);
 }
@@ -174,7 +175,7 @@ static bool is_printable(const char *text)
 }
 
 /* out[n_bytes]; least_letters 0: may be empty. */
-static enum rc read_text(char *out, size_t n_bytes, const struct place *at, const json_t *object, const char *key,
+static enum rc read_text(char *out, size_t n_bytes, const struct json_place *at, const json_t *object, const char *key,
                          size_t least_letters)
 {
     const json_t *v = json_object_get(object, key);
@@ -189,7 +190,7 @@ static enum rc read_text(char *out, size_t n_bytes, const struct place *at, cons
     return refuse(at, key, v, right);
 }
 
-static enum rc read_array(json_t **out, const struct place *at, const json_t *object, const char *key, size_t min,
+static enum rc read_array(json_t **out, const struct json_place *at, const json_t *object, const char *key, size_t min,
                           size_t max)
 {
     json_t *v = json_object_get(object, key);
@@ -204,7 +205,7 @@ static enum rc read_array(json_t **out, const struct place *at, const json_t *ob
 }
 
 /* Names are unique among layers and among tensors; seen: those so far. */
-static enum rc check_unique(json_t *seen, const struct place *at, const char *name)
+static enum rc check_unique(json_t *seen, const struct json_place *at, const char *name)
 {
     if (json_object_get(seen, name) != NULL)
         return rc_raise(RC_INVAL, "%s: %sname: is \"%s\", as one before it; another would be right", at->path, at->key,
@@ -212,7 +213,7 @@ static enum rc check_unique(json_t *seen, const struct place *at, const char *na
     return json_object_set_new(seen, name, json_null()) == 0 ? RC_OK : rc_raise(RC_NOMEM, "%s: no memory", at->path);
 }
 
-static enum rc read_tensor(struct profile_tensor *t, const struct place *at, json_t *v, json_t *seen)
+static enum rc read_tensor(struct profile_tensor *t, const struct json_place *at, json_t *v, json_t *seen)
 {
     double n_elems = 0.0;
     enum rc rc;
@@ -226,7 +227,7 @@ out:
     return rc;
 }
 
-static enum rc read_layer(struct profile_layer *l, const struct place *at, json_t *v, json_t *seen_tensors)
+static enum rc read_layer(struct profile_layer *l, const struct json_place *at, json_t *v, json_t *seen_tensors)
 {
     json_t *tensors;
     enum rc rc;
@@ -244,14 +245,14 @@ static enum rc read_layer(struct profile_layer *l, const struct place *at, json_
     TRY(read_array(&tensors, at, v, "tensors", 0, PROFILE_MAX_TENSORS));
     TRY(profile_layer_tensors(l, (int)json_array_size(tensors)));
     for (int i = 0; i < l->n_tensors; i++) {
-        const struct place here = inside(at, "tensors", (size_t)i);
+        const struct json_place here = inside(at, "tensors", (size_t)i);
         TRY(read_tensor(&l->tensor[i], &here, json_array_get(tensors, (size_t)i), seen_tensors));
     }
 out:
     return rc;
 }
 
-static enum rc read_layers(struct profile *p, const struct place *at, json_t *layers)
+static enum rc read_layers(struct profile *p, const struct json_place *at, json_t *layers)
 {
     json_t *seen_layers = json_object(), *seen_tensors = json_object();
     double n_params = 0.0;
@@ -260,7 +261,7 @@ static enum rc read_layers(struct profile *p, const struct place *at, json_t *la
     if (seen_layers == NULL || seen_tensors == NULL)
         FAIL(RC_NOMEM, "%s: no memory", at->path);
     for (int i = 0; i < p->n_layers; i++) {
-        const struct place here = inside(at, "layers", (size_t)i);
+        const struct json_place here = inside(at, "layers", (size_t)i);
         struct profile_layer *l = &p->layer[i];
         TRY(read_layer(l, &here, json_array_get(layers, (size_t)i), seen_tensors));
         TRY(check_unique(seen_layers, &here, l->name));
@@ -276,7 +277,7 @@ out:
     return rc;
 }
 
-static enum rc read_head(struct profile *p, const struct place *at, const json_t *v)
+static enum rc read_head(struct profile *p, const struct json_place *at, const json_t *v)
 {
     const json_t *aux_head = json_object_get(v, "aux_head");
     enum rc rc;
@@ -300,7 +301,7 @@ out:
     return rc;
 }
 
-static enum rc read_profile(struct profile **out, const struct place *at, json_t *v)
+static enum rc read_profile(struct profile **out, const struct json_place *at, json_t *v)
 {
     const json_t *format = json_is_object(v) ? json_object_get(v, "format") : NULL;
     struct profile *p = NULL;
@@ -376,7 +377,7 @@ out:
     return rc;
 }
 
-/* A pipe that nobody writes to would keep its reader waiting: only regular files are opened. */
+/* Reading a pipe without a writer would block: only regular files are opened. */
 static enum rc open_regular(FILE **out, const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -419,7 +420,7 @@ out:
 
 enum rc profile_load(struct profile **out, const char *path)
 {
-    const struct place top = { .path = path };
+    const struct json_place top = { .path = path };
     struct profile *p = NULL;
     json_t *root = NULL;
     enum rc rc;

@@ -209,7 +209,7 @@ static void what_is_no_file_is_refused(void **state)
     assert_true(profile_kit_write(k, "3", 1));
     assert_int_equal(profile_load(&p, k->path), RC_INVAL);
     unlink(k->path);
-    assert_int_equal(mkfifo(k->path, 0600), 0); /* nobody writes to it: who waits for that, waits for ever */
+    assert_int_equal(mkfifo(k->path, 0600), 0); /* without a writer: a reader would block */
     assert_int_equal(profile_load(&p, k->path), RC_INVAL);
     assert_non_null(strstr(rc_message(), "not a regular file"));
     assert_null(p);
@@ -281,7 +281,7 @@ static void shares_follow_the_work(void **state)
     const double all = network_train_flops(n);
     for (int i = 0; i < p->n_layers; i++) {
         const double forward_ns = 2 * node_multiply_adds(&n->node[i]) / all * (double)step_ns;
-        const double factor = n->node[i].from == NODE_IMAGE ? 1 : 2; /* the image wants no gradient */
+        const double factor = n->node[i].from == NODE_IMAGE ? 1 : 2; /* an image has no gradient */
         assert_true(fabs((double)p->layer[i].forward_ns - forward_ns) <= 2);
         assert_true(fabs((double)p->layer[i].backward_ns - factor * forward_ns) <= 2);
     }

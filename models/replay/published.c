@@ -23,7 +23,7 @@ void published_free(struct published *p)
     *p = (struct published){ 0 };
 }
 
-/* The end of a quoted field that begins behind its quote: doubled quotes become one. NULL: it does not end. */
+/* The end of a quoted field whose quote is before text: doubled quotes become one. NULL: it does not end. */
 static char *unquote(char *text)
 {
     char *to = text;
@@ -198,7 +198,7 @@ bool published_fits(const struct published_rate *r, const struct published_wish 
            (contains(r->framework, w->framework) || contains(r->source, w->framework));
 }
 
-/* How far a row is from what is chosen when nothing else is said; less is better. */
+/* How far a row is from what is chosen by default; less is better. */
 static double distance(const struct published_rate *r)
 {
     const double of_data = strcmp(r->data, "synthetic") == 0 ? 0.0 : 1000.0;

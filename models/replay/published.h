@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * published.h - profiles of GPUs nobody here has: derived from published images/s of one GPU.
+ * published.h - profiles of GPUs that are not at hand, derived from published images/s of one GPU.
  *
- * Only the time of a whole step was published. Spread over the layers by their flops it tells about when a
+ * Only the time of a whole step was published. Spread over the layers by their flops it gives about when a
  * gradient is ready, not how fast a layer was; the profile's source says so.
  *
  * A file is CSV: "#" lines are comments, then a head and rows of

@@ -3,12 +3,12 @@
  * replay.c - plays a profile: the recorded time of each layer passes, then its gradients are there.
  *
  * All the forward time passes first; then, last layer first, a layer's backward time, after which its tensors
- * become ready, last first. Layers without tensors hand over nothing, so their time joins that of the next. A
+ * become ready, last first. A layer without tensors has nothing to make ready: its time is added to the next one's. A
  * batch other than the profile's takes time in proportion: as if images were alike and a larger batch no more
  * efficient.
  *
  * Where the host can write them the gradients hold numbers, so that exchanges carry real bytes and a checksum
- * tells a lost one: multiples of 1/1024, whose sums are exact, that depend on the place and on a hash of the first
+ * tells a lost one: multiples of 1/1024, whose sums are exact, that depend on the index and on a hash of the first
  * sample, so that workers differ. In memory that only a device can write they are zeros. To write either takes a
  * real world time that no profile has: that of one pass over the gradients.
  * Nothing is learnt, hence there is no loss: it is NaN, null in records.
@@ -27,7 +27,7 @@ struct replay {
     const struct profile *profile; /* borrowed */
     struct segment *segment;       /* of all layers, in forward order */
     size_t n_segments, n_params;
-    float pattern[2 * PATTERN_ELEMS]; /* twice, so that any stretch of PATTERN_ELEMS can be copied */
+    float pattern[2 * PATTERN_ELEMS]; /* twice, so that any range of PATTERN_ELEMS can be copied */
 };
 
 static void fill_segments(struct replay *t)
@@ -114,7 +114,7 @@ static void replay_init(const struct training *base, float *param)
     }
 }
 
-/* Where in the pattern the gradient of a batch begins: first samples a batch apart lie far apart in it. */
+/* Index in the pattern of a gradient's element 0: batches whose first samples are near each other start far apart. */
 static size_t pattern_start(uint64_t first)
 {
     return (size_t)(first * UINT64_C(0x9e3779b97f4a7c15) >> 54);

@@ -130,7 +130,7 @@ static bool read_row(struct row *out, FILE *from)
     return true;
 }
 
-/* Those of the network; the auxiliary head's, which are not in the file, stand between them. */
+/* The tensors of the network, in order; those of the auxiliary head are not in the file and are skipped. */
 static int tensors_are_the_published_ones(const struct network *n, const char *tensors_path)
 {
     FILE *file = fopen(tensors_path, "r");
@@ -186,7 +186,7 @@ int network_segments_lie_in_order(const struct network *n)
             i_segment++;
         }
         if (d->norm == NORM_BATCH) {
-            n_wrong += d->running_at != state_at;
+            n_wrong += d->running_offset_elems != state_at;
             state_at += 2 * (size_t)d->C_out;
         }
     }

@@ -71,9 +71,9 @@ static void *zeros(size_t n_bytes)
     return p;
 }
 
-/* Biases start at 0 and gammas at 1; a test wants them to count. And it wants few values so near a relu's corner that
- * float and double fall on different sides of it, which no bound on a gradient survives: three channels in four of a
- * batch norm stay above 0. */
+/* Biases start at 0 and gammas at 1; a test needs other values, so that they matter. And it needs few values so near a
+ * relu's corner that float and double fall on different sides of it, which no bound on a gradient survives: three
+ * channels in four of a batch norm stay above 0. */
 static void stir(struct network_fixture *f)
 {
     for (int i = 0; i < f->network->n_nodes; i++) {

@@ -61,10 +61,11 @@ void network_batch_open(struct network_batch *b, const struct network_fixture *f
 void network_batch_close(struct network_batch *b);
 double *doubles_of(const float *x, size_t n); /* malloc'ed */
 
-/* Number of segments that are further than the tolerance from what the reference says. */
+/* Number of segments that are further than the tolerance from the reference. */
 int network_compare(const struct network_fixture *f, const float *grad, const double *want);
 
-/* training_suite.c: everything a training of this variant promises; returns failures, and says them if asked. */
-int training_suite(const struct variant *v, void (*plant)(struct network_trainer *t), bool say);
+/* training_suite.c: everything a training of this variant promises; returns the number of failures; print: prints each.
+ */
+int training_suite(const struct variant *v, void (*plant)(struct network_trainer *t), bool print);
 
 #endif

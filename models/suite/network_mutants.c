@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* network_mutants.c - bends one call of a table on its way to the builder, or one entry of the opened network. */
+/* network_mutants.c - changes one call of a table on its way to the builder, or one entry of the opened network. */
 #include "models/suite/network_mutants.h"
 
 #include <stdio.h>
@@ -14,10 +14,10 @@ enum bug {
     PAD_LOST,          /* of the stem's third unit */
     POOL_PAD_LOST,     /* of the first pooling */
     AVERAGE_FOR_MAX,   /* a pooled branch */
-    KERNEL_TURNED,     /* 7x1 for 1x7: same tensors, same work */
+    KERNEL_TRANSPOSED, /* 7x1 for 1x7: same tensors, same work */
     CHANNELS_SWAPPED,  /* of two units of a branch */
     BIAS_FOR_BATCH,    /* no gamma */
-    RELU_LOST,         /* behind an addition */
+    RELU_LOST,         /* after an addition */
     RELU_ON_SHORTCUT,  /* of a projection */
     ADD_LOST,          /* a residual block without its residue */
     ADD_ELSEWHERE,     /* the shortcut of a middle block comes from inside the block */
@@ -28,7 +28,7 @@ enum bug {
     DROP_RATIO,        /* share kept for share dropped, of 0.2 */
     DROP_LOST,         /* one less */
     ADAPTIVE_LOST,     /* dense layers see whatever is left */
-    CONCAT_ORDER,      /* branches of equal shape change places */
+    CONCAT_ORDER,      /* branches of equal shape are swapped */
     TENSORS_SWAPPED,   /* the projection is published after the block's first convolution */
     BETA_BEFORE_GAMMA, /* Y1 */
     DIVISOR_LOST,      /* one unit keeps its published width */
@@ -43,7 +43,7 @@ static const struct {
     { { "pad_lost", &workload_inception3, { 0 } }, PAD_LOST },
     { { "pool_pad_lost", &workload_resnet50, { 0 } }, POOL_PAD_LOST },
     { { "average_for_max", &workload_inception3, { 0 } }, AVERAGE_FOR_MAX },
-    { { "kernel_turned", &workload_inception3, { 0 } }, KERNEL_TURNED },
+    { { "kernel_transposed", &workload_inception3, { 0 } }, KERNEL_TRANSPOSED },
     { { "channels_swapped", &workload_inception3, { 0 } }, CHANNELS_SWAPPED },
     { { "bias_for_batch", &workload_resnet50, { 0 } }, BIAS_FOR_BATCH },
     { { "relu_lost", &workload_resnet152, { 0 } }, RELU_LOST },
@@ -93,30 +93,30 @@ static bool is(const struct call *c, enum bug which, const char *name)
     return bug == which && strcmp(c->name, name) == 0;
 }
 
-static struct call bent(const struct network_builder *b, struct call c)
+static struct call changed(const struct network_builder *b, struct call c)
 {
     if (is(&c, STRIDE_ON_1X1, "s1b0/1"))
-        c.stride = S(2);
+        c.stride = NODE_STRIDE(2);
     if (is(&c, STRIDE_ON_1X1, "s1b0/2"))
-        c.stride = S(1);
+        c.stride = NODE_STRIDE(1);
     if (is(&c, STRIDE_LOST, "s3b0/2") || is(&c, STRIDE_LOST, "s3b0/proj"))
-        c.stride = S(1);
+        c.stride = NODE_STRIDE(1);
     if (is(&c, PAD_LOST, "c3"))
-        c.pad = P(0, 0);
-    if (is(&c, KERNEL_TURNED, "c37")) {
-        c.kernel = K(7, 1);
-        c.pad = P(3, 0);
+        c.pad = NODE_PAD(0, 0);
+    if (is(&c, KERNEL_TRANSPOSED, "c37")) {
+        c.kernel = NODE_KERNEL(7, 1);
+        c.pad = NODE_PAD(3, 0);
     }
     if (is(&c, CHANNELS_SWAPPED, "c6"))
         c.C_out = 48;
     if (is(&c, CHANNELS_SWAPPED, "c7"))
         c.C_out = 64;
     if (is(&c, BIAS_FOR_BATCH, "s2b3/2"))
-        c.then = BIAS | RELU;
+        c.then = NODE_BIAS | NODE_RELU;
     if (is(&c, RELU_LOST, "s2b7/3"))
-        c.then = BATCH;
+        c.then = NODE_BATCH_NORM;
     if (is(&c, RELU_ON_SHORTCUT, "s1b0/proj"))
-        c.then = BATCH | RELU;
+        c.then = NODE_BATCH_NORM | NODE_RELU;
     if (is(&c, ADD_LOST, "s2b3/3"))
         c.add_from = NODE_NONE;
     if (is(&c, ADD_ELSEWHERE, "s0b0/2"))
@@ -155,7 +155,7 @@ void __wrap_node_epsilon(struct network_builder *b, float epsilon);
 int __wrap_node_conv(struct network_builder *b, const char *name, int from, int C_out, struct extent kernel,
                      struct extent stride, struct extent pad, int then)
 {
-    const struct call c = bent(b, (struct call){ name, from, NODE_NONE, C_out, kernel, stride, pad, then });
+    const struct call c = changed(b, (struct call){ name, from, NODE_NONE, C_out, kernel, stride, pad, then });
 
     return __real_node_conv(b, c.name, c.from, c.C_out, c.kernel, c.stride, c.pad, c.then);
 }
@@ -163,7 +163,7 @@ int __wrap_node_conv(struct network_builder *b, const char *name, int from, int 
 int __wrap_node_conv_add(struct network_builder *b, const char *name, int from, int add_from, int C_out,
                          struct extent kernel, struct extent stride, struct extent pad, int then)
 {
-    const struct call c = bent(b, (struct call){ name, from, add_from, C_out, kernel, stride, pad, then });
+    const struct call c = changed(b, (struct call){ name, from, add_from, C_out, kernel, stride, pad, then });
 
     return __real_node_conv_add(b, c.name, c.from, c.add_from, c.C_out, c.kernel, c.stride, c.pad, c.then);
 }
@@ -172,7 +172,7 @@ int __wrap_node_max_pool(struct network_builder *b, int from, struct extent kern
                          struct extent pad)
 {
     if (bug == POOL_PAD_LOST)
-        pad = P(0, 0);
+        pad = NODE_PAD(0, 0);
     if (bug == AVERAGE_FOR_MAX)
         return node_avg_pool(b, from, kernel, stride, pad);
     return __real_node_max_pool(b, from, kernel, stride, pad);
@@ -185,14 +185,14 @@ int __wrap_node_adaptive_pool(struct network_builder *b, int from, int out_h, in
 
 int __wrap_node_concat(struct network_builder *b, const int *part, int n_parts)
 {
-    int turned[NETWORK_MAX_PARTS];
+    int swapped[NETWORK_MAX_PARTS];
 
     if (bug != CONCAT_ORDER || n_parts != 6)
         return __real_node_concat(b, part, n_parts);
-    memcpy(turned, part, sizeof turned[0] * (size_t)n_parts);
-    turned[1] = part[2];
-    turned[2] = part[1];
-    return __real_node_concat(b, turned, n_parts);
+    memcpy(swapped, part, sizeof swapped[0] * (size_t)n_parts);
+    swapped[1] = part[2];
+    swapped[2] = part[1];
+    return __real_node_concat(b, swapped, n_parts);
 }
 
 int __wrap_node_dropout(struct network_builder *b, int from, float drop_ratio)
@@ -220,7 +220,7 @@ void __wrap_node_epsilon(struct network_builder *b, float epsilon)
         __real_node_epsilon(b, epsilon);
 }
 
-static void swap(struct network *n, int i, int k)
+static void swap_segments(struct network *n, int i, int k)
 {
     char name[sizeof *n->segment_name];
     const struct segment s = n->segment[i];
@@ -232,15 +232,15 @@ static void swap(struct network *n, int i, int k)
     n->segment[k] = s;
 }
 
-void network_mutant_bend(struct network *n)
+void network_mutant_change(struct network *n)
 {
     const int last = n->n_nodes - 1;
 
     if (bug == TENSORS_SWAPPED) /* s0b0/proj and s0b0/1 */
         for (int i = 3; i < 6; i++)
-            swap(n, i, i + 3);
+            swap_segments(n, i, i + 3);
     if (bug == BETA_BEFORE_GAMMA)
-        swap(n, 1, 2);
+        swap_segments(n, 1, 2);
     if (bug == AUX_FIRST) {
         const struct node d = n->node[last];
         n->node[last] = n->node[last - 1];

@@ -18,8 +18,8 @@ struct network_mutant {
 
 /* NULL: no such mutant; it is on from here on. */
 const struct network_mutant *network_mutant_start(const char *name);
-/* Mutants that bend what was opened, not the calls that build it. */
-void network_mutant_bend(struct network *n);
+/* Mutants that change what was opened, not the calls that build it. */
+void network_mutant_change(struct network *n);
 /* From here on every dropout keeps everything: what is left can be compared with another program. */
 void network_mutants_keep_all(void);
 

@@ -196,7 +196,7 @@ static void moments(struct layer *l, int c, size_t n)
 /* Running values: 0.9 of the old, 0.1 of the new, whose variance is the unbiased one. */
 static void update(double *state, const struct node *n, int c, const struct layer *l, size_t count)
 {
-    double *mean = state + n->running_at + c, *var = mean + n->C_out;
+    double *mean = state + n->running_offset_elems + c, *var = mean + n->C_out;
     const double unbiased = count > 1 ? l->var[c] * (double)count / (double)(count - 1) : l->var[c];
 
     *mean = 0.9 * *mean + 0.1 * l->mean[c];
@@ -216,8 +216,8 @@ static void conv_forward(struct network_reference *r, int i, const double *param
         if (training && state != NULL)
             update(state, n, c, l, count);
         if (!training) {
-            l->mean[c] = state[n->running_at + (size_t)c];
-            l->var[c] = state[n->running_at + (size_t)(n->C_out + c)];
+            l->mean[c] = state[n->running_offset_elems + (size_t)c];
+            l->var[c] = state[n->running_offset_elems + (size_t)(n->C_out + c)];
         }
     }
     memcpy(l->value, l->inner, l->n * sizeof *l->value);

@@ -85,7 +85,7 @@ static void append_inception3(struct outline *o, bool aux)
         outline_append(o, "1x1nr ");
     outline_append(o, "3x3/2nr 1x1nr<%d 1x7nr 7x1nr 3x3/2nr max3x3/2<%d cat6,2,1 ", n_aux + 3, n_aux + 7);
     outline_append(o, "%s%sto1x1 drop0.5 1x1b loss1 ", block_8, block_8);
-    if (aux) /* behind reduction, two blocks, three nodes and the loss */
+    if (aux) /* after the reduction, two blocks, three nodes and the loss */
         outline_append(o, "loss0.4<%d ", 8 + 2 * 11 + 4 + 1);
 }
 

@@ -7,64 +7,64 @@
 
 #include "harness/compute/compute.h"
 
-/* The nth step of a kind, from 0. */
-static int find(const struct program *p, enum step_kind kind, int nth)
+/* The nth op of a kind, from 0. */
+static int find(const struct program *p, enum op_kind kind, int nth)
 {
-    for (int i = 0; i < p->n_steps; i++)
-        if (p->step[i].kind == kind && nth-- == 0)
+    for (int i = 0; i < p->n_ops; i++)
+        if (p->op[i].kind == kind && nth-- == 0)
             return i;
     abort();
 }
 
-static int find_adding(const struct program *p, enum step_kind kind)
+static int find_adding(const struct program *p, enum op_kind kind)
 {
-    for (int i = 0; i < p->n_steps; i++)
-        if (p->step[i].kind == kind && p->step[i].add)
+    for (int i = 0; i < p->n_ops; i++)
+        if (p->op[i].kind == kind && p->op[i].add)
             return i;
     abort();
 }
 
-static void drop_step(struct program *p, int i)
+static void drop_op(struct program *p, int i)
 {
-    p->n_steps--;
-    memmove(&p->step[i], &p->step[i + 1], (size_t)(p->n_steps - i) * sizeof *p->step);
+    p->n_ops--;
+    memmove(&p->op[i], &p->op[i + 1], (size_t)(p->n_ops - i) * sizeof *p->op);
 }
 
-static void swap_steps(struct program *p, int i, int k)
+static void swap_ops(struct program *p, int i, int k)
 {
-    const struct step s = p->step[i];
+    const struct op op = p->op[i];
 
-    p->step[i] = p->step[k];
-    p->step[k] = s;
+    p->op[i] = p->op[k];
+    p->op[k] = op;
 }
 
 /* Two nodes contribute to a gradient; the second forgets the first. */
 static void fan_out_overwrites(struct network_trainer *t)
 {
-    t->train.step[find_adding(&t->train, STEP_INPUT_GRAD)].add = false;
+    t->train.op[find_adding(&t->train, OP_INPUT_GRAD)].add = false;
 }
 
 static void pool_overwrites(struct network_trainer *t)
 {
-    t->train.step[find_adding(&t->train, STEP_AVG_POOL_GRAD)].add = false;
+    t->train.op[find_adding(&t->train, OP_AVG_POOL_GRAD)].add = false;
 }
 
 /* The first contribution adds to what lay there. */
 static void first_adds(struct network_trainer *t)
 {
-    t->train.step[find(&t->train, STEP_INPUT_GRAD, 0)].add = true;
+    t->train.op[find(&t->train, OP_INPUT_GRAD, 0)].add = true;
 }
 
 static void accumulate_lost(struct network_trainer *t)
 {
-    drop_step(&t->train, find(&t->train, STEP_ACCUMULATE, 0));
+    drop_op(&t->train, find(&t->train, OP_ACCUMULATE, 0));
 }
 
 static void shortcut_lost(struct network_trainer *t)
 {
-    for (int i = 0; i < t->train.n_steps; i++)
-        if (t->train.step[i].kind == STEP_NORM && t->train.step[i].v[ADD].buffer >= 0) {
-            t->train.step[i].v[ADD].buffer = VIEW_NONE;
+    for (int i = 0; i < t->train.n_ops; i++)
+        if (t->train.op[i].kind == OP_NORM && t->train.op[i].v[OPERAND_ADD].buffer >= 0) {
+            t->train.op[i].v[OPERAND_ADD].buffer = VIEW_NONE;
             return;
         }
     abort();
@@ -72,16 +72,16 @@ static void shortcut_lost(struct network_trainer *t)
 
 static void aux_weight_forgotten(struct network_trainer *t)
 {
-    t->train.step[find(&t->train, STEP_LOSS, 0)].loss_weight = 1.0f;
-    t->train.step[find(&t->train, STEP_LOSS, 1)].loss_weight = 1.0f;
+    t->train.op[find(&t->train, OP_LOSS, 0)].loss_weight = 1.0f;
+    t->train.op[find(&t->train, OP_LOSS, 1)].loss_weight = 1.0f;
 }
 
 /* The gradient of the auxiliary loss alone, not the loss itself. */
 static void aux_gradient_lost(struct network_trainer *t)
 {
-    for (int i = 0; i < t->train.n_steps; i++)
-        if (t->train.step[i].kind == STEP_LOSS && t->train.step[i].loss_weight < 1.0f) {
-            t->train.step[i].loss_weight = 0.0f;
+    for (int i = 0; i < t->train.n_ops; i++)
+        if (t->train.op[i].kind == OP_LOSS && t->train.op[i].loss_weight < 1.0f) {
+            t->train.op[i].loss_weight = 0.0f;
             return;
         }
     abort();
@@ -89,16 +89,16 @@ static void aux_gradient_lost(struct network_trainer *t)
 
 static void dropout_in_evaluation(struct network_trainer *t)
 {
-    const struct step drop = t->train.step[find(&t->train, STEP_DROPOUT, 0)];
+    const struct op drop = t->train.op[find(&t->train, OP_DROPOUT, 0)];
     struct program *p = &t->infer;
     const int from = t->network->node[drop.node].from;
 
-    for (int i = 0; i < p->n_steps; i++)
-        if (p->step[i].node >= from && p->step[i].v[OUT].buffer >= 0) {
-            memmove(&p->step[i + 2], &p->step[i + 1], (size_t)(p->n_steps - i - 1) * sizeof *p->step);
-            p->step[i + 1] = drop;
-            p->step[i + 1].v[OUT] = p->step[i].v[OUT];
-            p->n_steps++;
+    for (int i = 0; i < p->n_ops; i++)
+        if (p->op[i].node >= from && p->op[i].v[OPERAND_OUT].buffer >= 0) {
+            memmove(&p->op[i + 2], &p->op[i + 1], (size_t)(p->n_ops - i - 1) * sizeof *p->op);
+            p->op[i + 1] = drop;
+            p->op[i + 1].v[OPERAND_OUT] = p->op[i].v[OPERAND_OUT];
+            p->n_ops++;
             return;
         }
     abort();
@@ -106,43 +106,43 @@ static void dropout_in_evaluation(struct network_trainer *t)
 
 static void dropout_forward_only(struct network_trainer *t)
 {
-    drop_step(&t->train, find(&t->train, STEP_DROPOUT, t->network->node[0].kind == NODE_CONV ? 1 : 0));
+    drop_op(&t->train, find(&t->train, OP_DROPOUT, t->network->node[0].kind == NODE_CONV ? 1 : 0));
 }
 
 static void ready_out_of_order(struct network_trainer *t)
 {
-    swap_steps(&t->train, find(&t->train, STEP_READY, 0), find(&t->train, STEP_READY, 1));
+    swap_ops(&t->train, find(&t->train, OP_READY, 0), find(&t->train, OP_READY, 1));
 }
 
 static void ready_too_early(struct network_trainer *t)
 {
-    const int i = find(&t->train, STEP_WEIGHT_GRAD, 1);
+    const int i = find(&t->train, OP_WEIGHT_GRAD, 1);
 
-    swap_steps(&t->train, i, i + 1);
+    swap_ops(&t->train, i, i + 1);
 }
 
 static void ready_lost(struct network_trainer *t)
 {
-    drop_step(&t->train, find(&t->train, STEP_READY, t->network->n_segments - 1));
+    drop_op(&t->train, find(&t->train, OP_READY, t->network->n_segments - 1));
 }
 
 /* The input of the node in the middle is free as soon as the forward pass was there. */
 static void freed_too_early(struct network_trainer *t)
 {
     struct program *p = &t->train;
-    const int n_convs = find(p, STEP_LOSS, 0) / 2, i = find(p, STEP_WEIGHT_GRAD, n_convs / 8 + 1);
-    struct memory_item *it = &p->item[p->step[i].v[IN].buffer];
+    const int n_convs = find(p, OP_LOSS, 0) / 2, i = find(p, OP_WEIGHT_GRAD, n_convs / 8 + 1);
+    struct memory_item *it = &p->item[p->op[i].v[OPERAND_IN].buffer];
 
-    it->death = it->birth + 2;
+    it->last_op = it->first_op + 2;
     if (memory_plan(&p->sums, p->item, (size_t)p->n_buffers) != RC_OK)
         abort();
 }
 
 static void relu_mask_lost(struct network_trainer *t)
 {
-    for (int i = 0; i < t->train.n_steps; i++)
-        if (t->train.step[i].kind == STEP_BIAS_GRAD && t->train.step[i].v[Z].buffer >= 0) {
-            t->train.step[i].v[Z].buffer = VIEW_NONE;
+    for (int i = 0; i < t->train.n_ops; i++)
+        if (t->train.op[i].kind == OP_BIAS_GRAD && t->train.op[i].v[OPERAND_Z].buffer >= 0) {
+            t->train.op[i].v[OPERAND_Z].buffer = VIEW_NONE;
             return;
         }
     abort();
@@ -150,9 +150,9 @@ static void relu_mask_lost(struct network_trainer *t)
 
 static void slice_at_start(struct network_trainer *t)
 {
-    for (int i = 0; i < t->train.n_steps; i++)
-        if (t->train.step[i].v[OUT].at > 0) {
-            t->train.step[i].v[OUT].at = 0;
+    for (int i = 0; i < t->train.n_ops; i++)
+        if (t->train.op[i].v[OPERAND_OUT].offset_bytes > 0) {
+            t->train.op[i].v[OPERAND_OUT].offset_bytes = 0;
             return;
         }
     abort();
@@ -160,12 +160,12 @@ static void slice_at_start(struct network_trainer *t)
 
 static void input_of_another(struct network_trainer *t)
 {
-    struct step *a = &t->train.step[find(&t->train, STEP_WEIGHT_GRAD, 0)];
+    struct op *a = &t->train.op[find(&t->train, OP_WEIGHT_GRAD, 0)];
 
-    a->v[IN] = t->train.step[find(&t->train, STEP_WEIGHT_GRAD, 1)].v[IN];
+    a->v[OPERAND_IN] = t->train.op[find(&t->train, OP_WEIGHT_GRAD, 1)].v[OPERAND_IN];
 }
 
-/* The running values get nothing: the norm is told the batch's own, to be thrown away. */
+/* The running values stay: the norm gets momentum 0. */
 static void lazy_norm(struct compute *c, float *z, float *mean, float *inv_std, float *running_mean, float *running_var,
                       const float *y, const float *gamma, const float *beta, const float *add,
                       const struct batch_norm *s)
@@ -192,8 +192,8 @@ static void evaluates_with_batch_statistics(struct network_trainer *t)
 
     if (program_open(&t->infer, t->network, true) != RC_OK || program_plan(&t->infer, t->base.env.max_batch) != RC_OK)
         abort();
-    while (t->infer.step[t->infer.n_steps - 1].phase == PHASE_BACKWARD)
-        t->infer.n_steps--;
+    while (t->infer.op[t->infer.n_ops - 1].phase == PHASE_BACKWARD)
+        t->infer.n_ops--;
     program_close(&was);
 }
 

@@ -11,13 +11,13 @@
 struct suite {
     const struct variant *v;
     void (*plant)(struct network_trainer *t);
-    bool say;
+    bool print;
     int n_failures;
 };
 
 static void fail_if(struct suite *s, bool failed, const char *what, double got, double want)
 {
-    if (failed && s->say)
+    if (failed && s->print)
         fprintf(stderr, "%s: %s: %.9g, should be %.9g\n", s->v->workload->module.name, what, got, want);
     s->n_failures += failed;
 }
@@ -223,14 +223,14 @@ static void bits_are_the_same(struct suite *s)
     free(bits);
 }
 
-int training_suite(const struct variant *v, void (*plant)(struct network_trainer *t), bool say)
+int training_suite(const struct variant *v, void (*plant)(struct network_trainer *t), bool print)
 {
-    struct suite s = { .v = v, .plant = plant, .say = say };
+    struct suite s = { .v = v, .plant = plant, .print = print };
 
     follows_the_reference(&s);
-    if (s.n_failures == 0 || say)
+    if (s.n_failures == 0 || print)
         evaluation_is_inference(&s);
-    if (s.n_failures == 0 || say)
+    if (s.n_failures == 0 || print)
         bits_are_the_same(&s);
     return s.n_failures;
 }
