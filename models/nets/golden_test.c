@@ -235,8 +235,6 @@ static struct sgd rule_of(const struct golden *g)
 
     if (strcmp(mutant_name, "no_decay") == 0)
         sgd.weight_decay = 0.0f;
-    if (strcmp(mutant_name, "less_momentum") == 0)
-        sgd.momentum = 0.89f;
     if (strcmp(mutant_name, "sums_gradients") == 0)
         sgd.grad_scale = (float)g->batch;
     return sgd;
@@ -280,7 +278,7 @@ static void losses_are_those_of_pytorch(void **state)
     assert_int_equal(workload_find(&w, network_name), RC_OK);
     network_mutants_keep_all();
     const bool changes_network = mutant_name[0] != '\0' && network_mutant_start(mutant_name) != NULL;
-    const bool changes_rule = strstr("no_decay less_momentum sums_gradients", mutant_name) != NULL;
+    const bool changes_rule = strstr("no_decay sums_gradients", mutant_name) != NULL;
     assert_true(changes_network || changes_rule);
     run_open(&r, &g, w);
     const double worst_ratio = train(&r, &g);

@@ -10,27 +10,16 @@
 enum bug {
     NONE,
     STRIDE_ON_1X1,     /* ResNet v1 */
-    STRIDE_LOST,       /* a reduction that is none: found by work, not by tensors */
     PAD_LOST,          /* of the stem's third unit */
-    POOL_PAD_LOST,     /* of the first pooling */
-    AVERAGE_FOR_MAX,   /* a pooled branch */
     KERNEL_TRANSPOSED, /* 7x1 for 1x7: same tensors, same work */
-    CHANNELS_SWAPPED,  /* of two units of a branch */
-    BIAS_FOR_BATCH,    /* no gamma */
-    RELU_LOST,         /* after an addition */
     RELU_ON_SHORTCUT,  /* of a projection */
-    ADD_LOST,          /* a residual block without its residue */
     ADD_ELSEWHERE,     /* the shortcut of a middle block comes from inside the block */
-    AUX_LOST,          /* asked for, not built */
     AUX_WEIGHT,        /* 1 instead of 0.4 */
     AUX_FIRST,         /* so that it is what is evaluated */
     EPSILON,           /* 1e-5 where 1e-3 is published */
     DROP_RATIO,        /* share kept for share dropped, of 0.2 */
-    DROP_LOST,         /* one less */
-    ADAPTIVE_LOST,     /* dense layers see whatever is left */
     CONCAT_ORDER,      /* branches of equal shape are swapped */
     TENSORS_SWAPPED,   /* the projection is published after the block's first convolution */
-    BETA_BEFORE_GAMMA, /* Y1 */
     DIVISOR_LOST,      /* one unit keeps its published width */
 };
 
@@ -39,27 +28,16 @@ static const struct {
     enum bug bug;
 } all[] = {
     { { "stride_on_1x1", &workload_resnet50, { 0 } }, STRIDE_ON_1X1 },
-    { { "stride_lost", &workload_resnet101, { 0 } }, STRIDE_LOST },
     { { "pad_lost", &workload_inception3, { 0 } }, PAD_LOST },
-    { { "pool_pad_lost", &workload_resnet50, { 0 } }, POOL_PAD_LOST },
-    { { "average_for_max", &workload_inception3, { 0 } }, AVERAGE_FOR_MAX },
     { { "kernel_transposed", &workload_inception3, { 0 } }, KERNEL_TRANSPOSED },
-    { { "channels_swapped", &workload_inception3, { 0 } }, CHANNELS_SWAPPED },
-    { { "bias_for_batch", &workload_resnet50, { 0 } }, BIAS_FOR_BATCH },
-    { { "relu_lost", &workload_resnet152, { 0 } }, RELU_LOST },
     { { "relu_on_shortcut", &workload_resnet50, { 0 } }, RELU_ON_SHORTCUT },
-    { { "add_lost", &workload_resnet50, { 0 } }, ADD_LOST },
     { { "add_elsewhere", &workload_resnet8, { 0 } }, ADD_ELSEWHERE },
-    { { "aux_lost", &workload_inception3, { .aux_head = true } }, AUX_LOST },
     { { "aux_weight", &workload_inception3, { .aux_head = true } }, AUX_WEIGHT },
     { { "aux_first", &workload_inception3, { .aux_head = true } }, AUX_FIRST },
     { { "epsilon", &workload_inception3, { 0 } }, EPSILON },
     { { "drop_ratio", &workload_alexnet, { 0 } }, DROP_RATIO },
-    { { "drop_lost", &workload_vgg16, { 0 } }, DROP_LOST },
-    { { "adaptive_lost", &workload_alexnet, { .image_size = 256 } }, ADAPTIVE_LOST },
     { { "concat_order", &workload_inception3, { 0 } }, CONCAT_ORDER },
     { { "tensors_swapped", &workload_resnet50, { 0 } }, TENSORS_SWAPPED },
-    { { "beta_before_gamma", &workload_resnet50, { 0 } }, BETA_BEFORE_GAMMA },
     { { "divisor_lost", &workload_resnet50, { .width_divisor = 4 } }, DIVISOR_LOST },
 };
 
@@ -99,26 +77,14 @@ static struct call changed(const struct network_builder *b, struct call c)
         c.stride = NODE_STRIDE(2);
     if (is(&c, STRIDE_ON_1X1, "s1b0/2"))
         c.stride = NODE_STRIDE(1);
-    if (is(&c, STRIDE_LOST, "s3b0/2") || is(&c, STRIDE_LOST, "s3b0/proj"))
-        c.stride = NODE_STRIDE(1);
     if (is(&c, PAD_LOST, "c3"))
         c.pad = NODE_PAD(0, 0);
     if (is(&c, KERNEL_TRANSPOSED, "c37")) {
         c.kernel = NODE_KERNEL(7, 1);
         c.pad = NODE_PAD(3, 0);
     }
-    if (is(&c, CHANNELS_SWAPPED, "c6"))
-        c.C_out = 48;
-    if (is(&c, CHANNELS_SWAPPED, "c7"))
-        c.C_out = 64;
-    if (is(&c, BIAS_FOR_BATCH, "s2b3/2"))
-        c.then = NODE_BIAS | NODE_RELU;
-    if (is(&c, RELU_LOST, "s2b7/3"))
-        c.then = NODE_BATCH_NORM;
     if (is(&c, RELU_ON_SHORTCUT, "s1b0/proj"))
         c.then = NODE_BATCH_NORM | NODE_RELU;
-    if (is(&c, ADD_LOST, "s2b3/3"))
-        c.add_from = NODE_NONE;
     if (is(&c, ADD_ELSEWHERE, "s0b0/2"))
         c.add_from = c.from;
     if (is(&c, DIVISOR_LOST, "s0b1/2") || is(&c, DIVISOR_LOST, "s0b1/1"))
@@ -135,20 +101,12 @@ int __real_node_conv_add(struct network_builder *b, const char *name, int from, 
                          struct extent kernel, struct extent stride, struct extent pad, int then);
 int __wrap_node_conv_add(struct network_builder *b, const char *name, int from, int add_from, int C_out,
                          struct extent kernel, struct extent stride, struct extent pad, int then);
-int __real_node_max_pool(struct network_builder *b, int from, struct extent kernel, struct extent stride,
-                         struct extent pad);
-int __wrap_node_max_pool(struct network_builder *b, int from, struct extent kernel, struct extent stride,
-                         struct extent pad);
-int __real_node_adaptive_pool(struct network_builder *b, int from, int out_h, int out_w);
-int __wrap_node_adaptive_pool(struct network_builder *b, int from, int out_h, int out_w);
 int __real_node_concat(struct network_builder *b, const int *part, int n_parts);
 int __wrap_node_concat(struct network_builder *b, const int *part, int n_parts);
 int __real_node_dropout(struct network_builder *b, int from, float drop_ratio);
 int __wrap_node_dropout(struct network_builder *b, int from, float drop_ratio);
 int __real_node_loss(struct network_builder *b, int from, float loss_weight);
 int __wrap_node_loss(struct network_builder *b, int from, float loss_weight);
-const struct network_opts *__real_node_opts(const struct network_builder *b);
-const struct network_opts *__wrap_node_opts(const struct network_builder *b);
 void __real_node_epsilon(struct network_builder *b, float epsilon);
 void __wrap_node_epsilon(struct network_builder *b, float epsilon);
 
@@ -168,21 +126,6 @@ int __wrap_node_conv_add(struct network_builder *b, const char *name, int from, 
     return __real_node_conv_add(b, c.name, c.from, c.add_from, c.C_out, c.kernel, c.stride, c.pad, c.then);
 }
 
-int __wrap_node_max_pool(struct network_builder *b, int from, struct extent kernel, struct extent stride,
-                         struct extent pad)
-{
-    if (bug == POOL_PAD_LOST)
-        pad = NODE_PAD(0, 0);
-    if (bug == AVERAGE_FOR_MAX)
-        return node_avg_pool(b, from, kernel, stride, pad);
-    return __real_node_max_pool(b, from, kernel, stride, pad);
-}
-
-int __wrap_node_adaptive_pool(struct network_builder *b, int from, int out_h, int out_w)
-{
-    return bug == ADAPTIVE_LOST ? from : __real_node_adaptive_pool(b, from, out_h, out_w);
-}
-
 int __wrap_node_concat(struct network_builder *b, const int *part, int n_parts)
 {
     int swapped[NETWORK_MAX_PARTS];
@@ -197,21 +140,12 @@ int __wrap_node_concat(struct network_builder *b, const int *part, int n_parts)
 
 int __wrap_node_dropout(struct network_builder *b, int from, float drop_ratio)
 {
-    if (bug == DROP_LOST)
-        return from;
     return __real_node_dropout(b, from, keeps_all ? 0.0f : bug == DROP_RATIO ? 0.8f : drop_ratio);
 }
 
 int __wrap_node_loss(struct network_builder *b, int from, float loss_weight)
 {
     return __real_node_loss(b, from, bug == AUX_WEIGHT ? 1.0f : loss_weight);
-}
-
-const struct network_opts *__wrap_node_opts(const struct network_builder *b)
-{
-    static const struct network_opts no_aux;
-
-    return bug == AUX_LOST ? &no_aux : __real_node_opts(b);
 }
 
 void __wrap_node_epsilon(struct network_builder *b, float epsilon)
@@ -239,8 +173,6 @@ void network_mutant_change(struct network *n)
     if (bug == TENSORS_SWAPPED) /* s0b0/proj and s0b0/1 */
         for (int i = 3; i < 6; i++)
             swap_segments(n, i, i + 3);
-    if (bug == BETA_BEFORE_GAMMA)
-        swap_segments(n, 1, 2);
     if (bug == AUX_FIRST) {
         const struct node d = n->node[last];
         n->node[last] = n->node[last - 1];

@@ -10,16 +10,12 @@
 
 enum bug {
     BUG_NONE,              /* right, in other words than replay.c: it must pass */
-    BUG_BACKWARD_FIRST,    /* backward time passes before forward time */
     BUG_FIRST_LAYER_FIRST, /* gradients become ready in forward order */
-    BUG_TENSORS_FORWARD,   /* within a layer, the first tensor first */
     BUG_NOT_SCALED,        /* a batch of any size takes the recorded time */
     BUG_AT_THE_END,        /* all gradients are ready after the whole step */
     BUG_EARLY,             /* a layer's gradients are ready before its backward pass */
     BUG_SKIPS_EMPTY,       /* time of layers without tensors is lost */
-    BUG_SAME_EVERYWHERE,   /* gradients are ones */
     BUG_LATE_NUMBERS,      /* they are written after they are ready */
-    BUG_A_LOSS,            /* a loss of 0, as if something had been learnt */
     BUG_DEAF,              /* errors of ready are dropped */
     BUG_ROUNDS_EACH,       /* scaled times are rounded one by one */
     BUG_REPEATS,           /* numbers repeat after 1024 samples: of 16 workers with batch 64 */
@@ -35,7 +31,7 @@ static void write_gradient(struct compute *c, float *grad, struct segment s, uin
     const uint64_t start = bug == BUG_REPEATS ? first : rng_u64(1, RNG_TEST, first);
 
     for (size_t i = 0; c->ops->touches_memory && i < s.n_elems; i++)
-        grad[s.at + i] = bug == BUG_SAME_EVERYWHERE ? 1 : (float)((s.at + i + start % 1024) * 389 % 1024) / 1024 - 0.5F;
+        grad[s.at + i] = (float)((s.at + i + start % 1024) * 389 % 1024) / 1024 - 0.5F;
 }
 
 static enum rc hand_over(struct training *t, int first_segment, int n, uint64_t first, float *grad,
@@ -44,7 +40,7 @@ static enum rc hand_over(struct training *t, int first_segment, int n, uint64_t 
     enum rc rc = RC_OK;
 
     for (int k = 0; k < n; k++) {
-        const int i = bug == BUG_TENSORS_FORWARD ? k : n - 1 - k;
+        const int i = n - 1 - k;
         const struct segment s = workload_replay.ops->segment(t, (size_t)first_segment + (size_t)i);
         if (bug != BUG_LATE_NUMBERS)
             write_gradient(t->env.compute, grad, s, first, bug);
@@ -94,9 +90,8 @@ static enum rc gradient(struct training *t, uint64_t first, size_t n_samples, fl
         forward_ns += bug == BUG_SKIPS_EMPTY && p->layer[i].n_tensors == 0 ? 0 : p->layer[i].forward_ns;
         backward_ns += p->layer[i].backward_ns;
     }
-    *mean_loss = bug == BUG_A_LOSS ? 0.0 : (double)NAN;
-    if (bug != BUG_BACKWARD_FIRST)
-        let_pass(&so_far, t, forward_ns, n_samples, bug);
+    *mean_loss = NAN;
+    let_pass(&so_far, t, forward_ns, n_samples, bug);
     if (bug == BUG_AT_THE_END)
         let_pass(&so_far, t, backward_ns, n_samples, bug);
     for (int n = 0; n < p->n_layers && !t->env.forward_only; n++) {
@@ -109,8 +104,6 @@ static enum rc gradient(struct training *t, uint64_t first, size_t n_samples, fl
         if (passes && bug == BUG_EARLY)
             let_pass(&so_far, t, l->backward_ns, n_samples, bug);
     }
-    if (bug == BUG_BACKWARD_FIRST)
-        let_pass(&so_far, t, forward_ns, n_samples, bug);
     TRY(compute_sync(t->env.compute));
 out:
     return rc;
@@ -124,16 +117,12 @@ out:
         return gradient(t, first, n_samples, grad, mean_loss, ready, arg, bug_);                                      \
     }
 PLAYER(BUG_NONE)
-PLAYER(BUG_BACKWARD_FIRST)
 PLAYER(BUG_FIRST_LAYER_FIRST)
-PLAYER(BUG_TENSORS_FORWARD)
 PLAYER(BUG_NOT_SCALED)
 PLAYER(BUG_AT_THE_END)
 PLAYER(BUG_EARLY)
 PLAYER(BUG_SKIPS_EMPTY)
-PLAYER(BUG_SAME_EVERYWHERE)
 PLAYER(BUG_LATE_NUMBERS)
-PLAYER(BUG_A_LOSS)
 PLAYER(BUG_DEAF)
 PLAYER(BUG_ROUNDS_EACH)
 PLAYER(BUG_REPEATS)
@@ -151,16 +140,12 @@ bool replay_mutant(struct workload *out, struct training_ops *ops, const char *n
                             double *mean_loss, grad_ready_fn *ready, void *arg);
     } player[] = {
         { "none", play_BUG_NONE },
-        { "backward_first", play_BUG_BACKWARD_FIRST },
         { "first_layer_first", play_BUG_FIRST_LAYER_FIRST },
-        { "tensors_forward", play_BUG_TENSORS_FORWARD },
         { "not_scaled", play_BUG_NOT_SCALED },
         { "at_the_end", play_BUG_AT_THE_END },
         { "early", play_BUG_EARLY },
         { "skips_empty", play_BUG_SKIPS_EMPTY },
-        { "same_everywhere", play_BUG_SAME_EVERYWHERE },
         { "late_numbers", play_BUG_LATE_NUMBERS },
-        { "a_loss", play_BUG_A_LOSS },
         { "deaf", play_BUG_DEAF },
         { "rounds_each", play_BUG_ROUNDS_EACH },
         { "repeats", play_BUG_REPEATS },

@@ -44,11 +44,6 @@ static void fan_out_overwrites(struct network_trainer *t)
     t->train.op[find_adding(&t->train, OP_INPUT_GRAD)].add = false;
 }
 
-static void pool_overwrites(struct network_trainer *t)
-{
-    t->train.op[find_adding(&t->train, OP_AVG_POOL_GRAD)].add = false;
-}
-
 /* The first contribution adds to what lay there. */
 static void first_adds(struct network_trainer *t)
 {
@@ -76,17 +71,6 @@ static void aux_weight_forgotten(struct network_trainer *t)
     t->train.op[find(&t->train, OP_LOSS, 1)].loss_weight = 1.0f;
 }
 
-/* The gradient of the auxiliary loss alone, not the loss itself. */
-static void aux_gradient_lost(struct network_trainer *t)
-{
-    for (int i = 0; i < t->train.n_ops; i++)
-        if (t->train.op[i].kind == OP_LOSS && t->train.op[i].loss_weight < 1.0f) {
-            t->train.op[i].loss_weight = 0.0f;
-            return;
-        }
-    abort();
-}
-
 static void dropout_in_evaluation(struct network_trainer *t)
 {
     const struct op drop = t->train.op[find(&t->train, OP_DROPOUT, 0)];
@@ -104,26 +88,11 @@ static void dropout_in_evaluation(struct network_trainer *t)
     abort();
 }
 
-static void dropout_forward_only(struct network_trainer *t)
-{
-    drop_op(&t->train, find(&t->train, OP_DROPOUT, t->network->node[0].kind == NODE_CONV ? 1 : 0));
-}
-
-static void ready_out_of_order(struct network_trainer *t)
-{
-    swap_ops(&t->train, find(&t->train, OP_READY, 0), find(&t->train, OP_READY, 1));
-}
-
 static void ready_too_early(struct network_trainer *t)
 {
     const int i = find(&t->train, OP_WEIGHT_GRAD, 1);
 
     swap_ops(&t->train, i, i + 1);
-}
-
-static void ready_lost(struct network_trainer *t)
-{
-    drop_op(&t->train, find(&t->train, OP_READY, t->network->n_segments - 1));
 }
 
 /* The input of the node in the middle is free as soon as the forward pass was there. */
@@ -138,16 +107,6 @@ static void freed_too_early(struct network_trainer *t)
         abort();
 }
 
-static void relu_mask_lost(struct network_trainer *t)
-{
-    for (int i = 0; i < t->train.n_ops; i++)
-        if (t->train.op[i].kind == OP_BIAS_GRAD && t->train.op[i].v[OPERAND_Z].buffer >= 0) {
-            t->train.op[i].v[OPERAND_Z].buffer = VIEW_NONE;
-            return;
-        }
-    abort();
-}
-
 static void slice_at_start(struct network_trainer *t)
 {
     for (int i = 0; i < t->train.n_ops; i++)
@@ -156,13 +115,6 @@ static void slice_at_start(struct network_trainer *t)
             return;
         }
     abort();
-}
-
-static void input_of_another(struct network_trainer *t)
-{
-    struct op *a = &t->train.op[find(&t->train, OP_WEIGHT_GRAD, 0)];
-
-    a->v[OPERAND_IN] = t->train.op[find(&t->train, OP_WEIGHT_GRAD, 1)].v[OPERAND_IN];
 }
 
 /* The running values stay: the norm gets momentum 0. */
@@ -199,21 +151,14 @@ static void evaluates_with_batch_statistics(struct network_trainer *t)
 
 const struct training_mutant training_mutants[] = {
     { "fan_out_overwrites", "resnet8", fan_out_overwrites },
-    { "pool_overwrites", "inception3", pool_overwrites },
     { "first_adds", "vgg16", first_adds },
     { "accumulate_lost", "patchwork", accumulate_lost },
     { "shortcut_lost", "resnet50", shortcut_lost },
     { "aux_weight_forgotten", "inception3", aux_weight_forgotten },
-    { "aux_gradient_lost", "inception3", aux_gradient_lost },
     { "dropout_in_evaluation", "alexnet", dropout_in_evaluation },
-    { "dropout_forward_only", "vgg16", dropout_forward_only },
-    { "ready_out_of_order", "lenet", ready_out_of_order },
     { "ready_too_early", "lenet", ready_too_early },
-    { "ready_lost", "resnet8", ready_lost },
     { "freed_too_early", "resnet8", freed_too_early },
-    { "relu_mask_lost", "vgg16", relu_mask_lost },
     { "slice_at_start", "inception3", slice_at_start },
-    { "input_of_another", "resnet8", input_of_another },
     { "running_values_stay", "resnet8", running_values_stay },
     { "evaluates_with_batch_statistics", "resnet8", evaluates_with_batch_statistics },
     { NULL, NULL, NULL },
