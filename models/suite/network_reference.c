@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* network_reference.c - straight from the definitions; slow. */
+/* network_reference.c - straight from the definitions; slow. reference_windows.c has convolutions, max and average
+ * pools. */
 #include "models/suite/network_reference.h"
 
 #include <math.h>
@@ -7,22 +8,7 @@
 #include <string.h>
 
 #include "harness/base/rng.h"
-
-struct layer { /* of one node, (C, B, H, W) */
-    double *value, *grad;
-    double *inner;      /* before the norm */
-    double *mean, *var; /* of the batch, (C) */
-    float *kept;        /* dropout: 0 or 1 / keep_ratio */
-    size_t n;           /* elements */
-};
-
-struct network_reference {
-    const struct network *n;
-    size_t B;
-    struct layer *layer;
-    struct layer image;
-    struct compute *compute; /* knows what dropout keeps */
-};
+#include "models/suite/reference_windows.h"
 
 static void *zeros(size_t n, size_t n_bytes)
 {
@@ -76,269 +62,10 @@ void network_reference_close(struct network_reference **r)
     *r = NULL;
 }
 
-static struct layer *layer_of(struct network_reference *r, int node)
-{
-    return node == NODE_IMAGE ? &r->image : &r->layer[node];
-}
-
-/* A row of outputs, and the inputs that one place of the kernel lets each of them meet. */
-struct meeting {
-    size_t out, in; /* the first: (C_out or C, B, h, w) */
-    int n, stride;  /* outputs are next to each other, inputs are stride apart */
-    int k;          /* place in the kernel */
-};
-typedef void meet_fn(void *arg, const struct meeting *m);
-
-static void meet_row(const struct node *n, size_t out_row, size_t in_row, int k, meet_fn *meet, void *arg)
-{
-    const struct window *g = &n->in;
-    const int shift = k % g->kernel_w - g->pad_w;
-    int first = 0, end = n->out_w;
-
-    while (first < end && first * g->stride_w + shift < 0)
-        first++;
-    while (end > first && (end - 1) * g->stride_w + shift >= g->W)
-        end--;
-    const struct meeting m = { out_row + (size_t)first, in_row + (size_t)(first * g->stride_w + shift), end - first,
-                               g->stride_w, k };
-    if (end > first)
-        meet(arg, &m);
-}
-
-/* All meetings of output channel c_out with input channel c; of one output, in the order of the kernel. */
-static void windows(const struct node *n, size_t B, int c_out, int c, meet_fn *meet, void *arg)
-{
-    const struct window *g = &n->in;
-
-    for (size_t b = 0; b < B; b++)
-        for (int i = 0; i < n->out_h; i++)
-            for (int k = 0; k < g->kernel_h * g->kernel_w; k++) {
-                const int h = i * g->stride_h - g->pad_h + k / g->kernel_w;
-                const size_t out_row = (((size_t)c_out * B + b) * (size_t)n->out_h + (size_t)i) * (size_t)n->out_w;
-                const size_t in_plane = ((size_t)c * B + b) * (size_t)g->H;
-                if (h >= 0 && h < g->H)
-                    meet_row(n, out_row, (in_plane + (size_t)h) * (size_t)g->W, k, meet, arg);
-            }
-}
-
-struct sums { /* of windows(): a convolution, its gradients, or a pool */
-    double *y, *dx, *dw;
-    const double *x, *w, *dy;
-    double factor;
-};
-
-static void conv_meet(void *arg, const struct meeting *m)
-{
-    struct sums *s = arg;
-
-    for (int i = 0; i < m->n; i++)
-        s->y[m->out + (size_t)i] += s->w[m->k] * s->x[m->in + (size_t)(i * m->stride)];
-}
-
-static void conv_grad_meet(void *arg, const struct meeting *m)
-{
-    struct sums *s = arg;
-
-    for (int i = 0; i < m->n; i++) {
-        const size_t in = m->in + (size_t)(i * m->stride);
-        s->dw[m->k] += s->dy[m->out + (size_t)i] * s->x[in];
-        s->dx[in] += s->dy[m->out + (size_t)i] * s->w[m->k];
-    }
-}
-
-static void conv(struct network_reference *r, const struct node *n, double *y, const double *weight)
-{
-    const int kernel = n->in.kernel_h * n->in.kernel_w;
-
-    memset(y, 0, r->B * node_out_elems(n) * sizeof *y);
-    for (int c_out = 0; c_out < n->C_out; c_out++)
-        for (int c = 0; c < n->in.C; c++) {
-            struct sums s = { .y = y, .x = layer_of(r, n->from)->value, .w = weight + (c_out * n->in.C + c) * kernel };
-            windows(n, r->B, c_out, c, conv_meet, &s);
-        }
-}
-
-static void conv_grad(struct network_reference *r, const struct node *n, const double *dy, const double *weight,
-                      double *dweight)
-{
-    struct layer *from = layer_of(r, n->from);
-    const int kernel = n->in.kernel_h * n->in.kernel_w;
-
-    memset(dweight, 0, n->weight.n_elems * sizeof *dweight);
-    for (int c_out = 0; c_out < n->C_out; c_out++)
-        for (int c = 0; c < n->in.C; c++) {
-            const int at = (c_out * n->in.C + c) * kernel;
-            struct sums s = { .dx = from->grad, .dw = dweight + at, .x = from->value, .w = weight + at, .dy = dy };
-            windows(n, r->B, c_out, c, conv_grad_meet, &s);
-        }
-}
-
-/* v = scale v + shift. */
-static void affine(double *v, size_t n, double scale, double shift)
-{
-    for (size_t i = 0; i < n; i++)
-        v[i] = scale * v[i] + shift;
-}
-
-static void moments(struct layer *l, int c, size_t n)
-{
-    const double *y = l->inner + (size_t)c * n;
-    double mean = 0.0, var = 0.0;
-
-    for (size_t i = 0; i < n; i++)
-        mean += y[i] / (double)n;
-    for (size_t i = 0; i < n; i++)
-        var += (y[i] - mean) * (y[i] - mean) / (double)n;
-    l->mean[c] = mean;
-    l->var[c] = var;
-}
-
-/* Running values: 0.9 of the old, 0.1 of the new, whose variance is the unbiased one. */
-static void update(double *state, const struct node *n, int c, const struct layer *l, size_t count)
-{
-    double *mean = state + n->running_offset_elems + c, *var = mean + n->C_out;
-    const double unbiased = count > 1 ? l->var[c] * (double)count / (double)(count - 1) : l->var[c];
-
-    *mean = 0.9 * *mean + 0.1 * l->mean[c];
-    *var = 0.9 * *var + 0.1 * unbiased;
-}
-
-/* Inference: the running values. */
-static void conv_forward(struct network_reference *r, int i, const double *param, double *state, bool training)
-{
-    const struct node *n = &r->n->node[i];
-    struct layer *l = &r->layer[i];
-    const size_t count = r->B * (size_t)(n->out_h * n->out_w);
-
-    conv(r, n, l->inner, param + n->weight.at);
-    for (int c = 0; c < n->C_out && n->norm == NORM_BATCH; c++) {
-        moments(l, c, count);
-        if (training && state != NULL)
-            update(state, n, c, l, count);
-        if (!training) {
-            l->mean[c] = state[n->running_offset_elems + (size_t)c];
-            l->var[c] = state[n->running_offset_elems + (size_t)(n->C_out + c)];
-        }
-    }
-    memcpy(l->value, l->inner, l->n * sizeof *l->value);
-    for (int c = 0; c < n->C_out; c++) {
-        double *v = l->value + (size_t)c * count;
-        const double shift = n->shift.n_elems > 0 ? param[n->shift.at + (size_t)c] : 0.0;
-        if (n->norm == NORM_BATCH) {
-            const double scale = param[n->gamma.at + (size_t)c] / sqrt(l->var[c] + (double)n->epsilon);
-            affine(v, count, scale, shift - scale * l->mean[c]);
-        } else {
-            affine(v, count, 1.0, shift);
-        }
-    }
-    for (size_t k = 0; k < l->n; k++) {
-        l->value[k] += n->add_from != NODE_NONE ? layer_of(r, n->add_from)->value[k] : 0.0;
-        l->value[k] = n->relu && l->value[k] < 0.0 ? 0.0 : l->value[k];
-    }
-}
-
-/* dv(n): gradient of the normalised values; becomes that of y(n). */
-static void norm_grad(double *dv, const double *y, size_t n, double mean, double var, double gamma, double *dgamma)
-{
-    const double inv_std = 1.0 / sqrt(var);
-    double sum = 0.0, sum_xhat = 0.0;
-
-    for (size_t i = 0; i < n; i++) {
-        sum += dv[i];
-        sum_xhat += dv[i] * (y[i] - mean) * inv_std;
-    }
-    *dgamma = sum_xhat;
-    for (size_t i = 0; i < n; i++) {
-        const double xhat = (y[i] - mean) * inv_std;
-        dv[i] = gamma * inv_std * (dv[i] - sum / (double)n - xhat * sum_xhat / (double)n);
-    }
-}
-
-static void conv_backward(struct network_reference *r, int i, const double *param, double *grad)
-{
-    const struct node *n = &r->n->node[i];
-    struct layer *l = &r->layer[i];
-    const size_t count = r->B * (size_t)(n->out_h * n->out_w);
-
-    for (size_t k = 0; k < l->n; k++) {
-        l->grad[k] = n->relu && !(l->value[k] > 0.0) ? 0.0 : l->grad[k];
-        if (n->add_from != NODE_NONE)
-            layer_of(r, n->add_from)->grad[k] += l->grad[k];
-    }
-    for (size_t c = 0; c < (size_t)n->C_out; c++) {
-        double *dv = l->grad + c * count, sum = 0.0;
-        for (size_t k = 0; k < count; k++)
-            sum += dv[k];
-        if (n->shift.n_elems > 0)
-            grad[n->shift.at + c] = sum;
-        if (n->norm == NORM_BATCH)
-            norm_grad(dv, l->inner + c * count, count, l->mean[c], l->var[c] + (double)n->epsilon,
-                      param[n->gamma.at + c], &grad[n->gamma.at + c]);
-    }
-    conv_grad(r, n, l->grad, param + n->weight.at, grad + n->weight.at);
-}
-
-static void max_meet(void *arg, const struct meeting *m)
-{
-    struct sums *s = arg;
-
-    for (int i = 0; i < m->n; i++)
-        s->y[m->out + (size_t)i] = fmax(s->y[m->out + (size_t)i], s->x[m->in + (size_t)(i * m->stride)]);
-}
-
-/* The first of equal ones gets it all: dw marks outputs that have given. */
-static void max_grad_meet(void *arg, const struct meeting *m)
-{
-    struct sums *s = arg;
-
-    for (int i = 0; i < m->n; i++) {
-        const size_t in = m->in + (size_t)(i * m->stride), out = m->out + (size_t)i;
-        if (s->dw[out] == 0.0 && s->x[in] == s->y[out]) {
-            s->dw[out] = 1.0;
-            s->dx[in] += s->dy[out];
-        }
-    }
-}
-
-static void avg_meet(void *arg, const struct meeting *m)
-{
-    struct sums *s = arg;
-
-    for (int i = 0; i < m->n; i++)
-        s->y[m->out + (size_t)i] += s->factor * s->x[m->in + (size_t)(i * m->stride)];
-}
-
-static void avg_grad_meet(void *arg, const struct meeting *m)
-{
-    struct sums *s = arg;
-
-    for (int i = 0; i < m->n; i++)
-        s->dx[m->in + (size_t)(i * m->stride)] += s->factor * s->dy[m->out + (size_t)i];
-}
-
-static void pool(struct network_reference *r, int i, bool backward)
-{
-    const struct node *n = &r->n->node[i];
-    struct layer *l = &r->layer[i], *from = layer_of(r, n->from);
-    const bool max = n->kind == NODE_MAX_POOL;
-    struct sums s = { .y = l->value,
-                      .dx = from->grad,
-                      .dw = l->inner,
-                      .x = from->value,
-                      .dy = l->grad,
-                      .factor = 1.0 / (n->in.kernel_h * n->in.kernel_w) };
-
-    memset(l->inner, 0, l->n * sizeof *l->inner);
-    for (size_t k = 0; k < l->n && !backward; k++)
-        l->value[k] = max ? -INFINITY : 0.0;
-    for (int c = 0; c < n->C_out; c++)
-        windows(n, r->B, c, c, backward ? (max ? max_grad_meet : avg_grad_meet) : (max ? max_meet : avg_meet), &s);
-}
-
 static void adaptive_pool(struct network_reference *r, int i, bool backward)
 {
     const struct node *n = &r->n->node[i];
-    struct layer *l = &r->layer[i], *from = layer_of(r, n->from);
+    struct layer *l = &r->layer[i], *from = reference_layer(r, n->from);
     const int H = n->in.H, W = n->in.W;
 
     for (size_t k = 0; k < l->n; k++) {
@@ -351,11 +78,11 @@ static void adaptive_pool(struct network_reference *r, int i, bool backward)
             l->value[k] = 0.0;
         for (int h = h_0; h < h_1; h++)
             for (int w = w_0; w < w_1; w++) {
-                const size_t at = plane + (size_t)(h * W + w);
+                const size_t in = plane + (size_t)(h * W + w);
                 if (backward)
-                    from->grad[at] += share * l->grad[k];
+                    from->grad[in] += share * l->grad[k];
                 else
-                    l->value[k] += share * from->value[at];
+                    l->value[k] += share * from->value[in];
             }
     }
 }
@@ -364,16 +91,16 @@ static void concat(struct network_reference *r, int i, bool backward)
 {
     const struct node *n = &r->n->node[i];
     struct layer *l = &r->layer[i];
-    size_t at = 0;
+    size_t offset_elems = 0;
 
     for (int p = 0; p < n->n_parts; p++) {
         struct layer *part = &r->layer[n->part[p]];
         for (size_t k = 0; k < part->n; k++)
             if (backward)
-                part->grad[k] += l->grad[at + k];
+                part->grad[k] += l->grad[offset_elems + k];
             else
-                l->value[at + k] = part->value[k];
-        at += part->n;
+                l->value[offset_elems + k] = part->value[k];
+        offset_elems += part->n;
     }
 }
 
@@ -387,7 +114,7 @@ static void dropout_forward(struct network_reference *r, int i, uint64_t key, bo
     if (training)
         compute_dropout(r->compute, l->kept, l->n, 1.0f - n->drop_ratio, rng_u64(key, RNG_DROPOUT, (uint64_t)i));
     for (size_t k = 0; k < l->n; k++)
-        l->value[k] = (double)l->kept[k] * layer_of(r, n->from)->value[k];
+        l->value[k] = (double)l->kept[k] * reference_layer(r, n->from)->value[k];
 }
 
 static void dropout_backward(struct network_reference *r, int i)
@@ -395,7 +122,7 @@ static void dropout_backward(struct network_reference *r, int i)
     struct layer *l = &r->layer[i];
 
     for (size_t k = 0; k < l->n; k++)
-        layer_of(r, r->n->node[i].from)->grad[k] += (double)l->kept[k] * l->grad[k];
+        reference_layer(r, r->n->node[i].from)->grad[k] += (double)l->kept[k] * l->grad[k];
 }
 
 /* Mean cross-entropy; l->value: the gradient of it. */
@@ -403,7 +130,7 @@ static double loss_forward(struct network_reference *r, int i, const uint32_t *l
 {
     const struct node *n = &r->n->node[i];
     const size_t K = (size_t)n->in.C, B = r->B;
-    const double *logits = layer_of(r, n->from)->value; /* (K, B) */
+    const double *logits = reference_layer(r, n->from)->value; /* (K, B) */
     double loss = 0.0;
 
     *n_correct = 0;
@@ -428,7 +155,7 @@ static void loss_backward(struct network_reference *r, int i)
     const struct node *n = &r->n->node[i];
 
     for (size_t k = 0; k < r->layer[i].n; k++)
-        layer_of(r, n->from)->grad[k] += (double)n->loss_weight * r->layer[i].value[k];
+        reference_layer(r, n->from)->grad[k] += (double)n->loss_weight * r->layer[i].value[k];
 }
 
 /* Training: the sum of all losses. Inference: the first. */
@@ -444,9 +171,9 @@ static double forward(struct network_reference *r, const struct network_referenc
     for (int i = 0; i < r->n->n_nodes; i++) {
         const struct node *n = &r->n->node[i];
         if (n->kind == NODE_CONV)
-            conv_forward(r, i, batch->param, state, training);
+            reference_conv(r, i, batch->param, state, training);
         else if (n->kind == NODE_MAX_POOL || n->kind == NODE_AVG_POOL)
-            pool(r, i, false);
+            reference_pool(r, i, false);
         else if (n->kind == NODE_ADAPTIVE_POOL)
             adaptive_pool(r, i, false);
         else if (n->kind == NODE_CONCAT)
@@ -473,9 +200,9 @@ double network_reference_train(struct network_reference *r, const struct network
     for (int i = r->n->n_nodes - 1; i >= 0 && grad != NULL; i--) {
         const struct node *n = &r->n->node[i];
         if (n->kind == NODE_CONV)
-            conv_backward(r, i, batch->param, grad);
+            reference_conv_grad(r, i, batch->param, grad);
         else if (n->kind == NODE_MAX_POOL || n->kind == NODE_AVG_POOL)
-            pool(r, i, true);
+            reference_pool(r, i, true);
         else if (n->kind == NODE_ADAPTIVE_POOL)
             adaptive_pool(r, i, true);
         else if (n->kind == NODE_CONCAT)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile_kit.h - a folder, small profiles and their text, for tests of profiles. Test-only. */
+/* profile_kit.h - a folder, small profiles and their text, for tests of profiles. Tests only. */
 #ifndef MODELS_SUITE_PROFILE_KIT_H
 #define MODELS_SUITE_PROFILE_KIT_H
 

@@ -9,14 +9,14 @@
 #include "models/suite/replay_suite.h"
 
 enum bug {
-    BUG_NONE,              /* right, in other words than replay.c: it must pass */
+    BUG_NONE,              /* right, written differently from replay.c: it must pass */
     BUG_FIRST_LAYER_FIRST, /* gradients become ready in forward order */
     BUG_NOT_SCALED,        /* a batch of any size takes the recorded time */
     BUG_AT_THE_END,        /* all gradients are ready after the whole step */
     BUG_EARLY,             /* a layer's gradients are ready before its backward pass */
     BUG_SKIPS_EMPTY,       /* time of layers without tensors is lost */
     BUG_LATE_NUMBERS,      /* they are written after they are ready */
-    BUG_DEAF,              /* errors of ready are dropped */
+    BUG_ERRORS_LOST,       /* errors of ready are dropped */
     BUG_ROUNDS_EACH,       /* scaled times are rounded one by one */
     BUG_REPEATS,           /* numbers repeat after 1024 samples: of 16 workers with batch 64 */
 };
@@ -34,8 +34,8 @@ static void write_gradient(struct compute *c, float *grad, struct segment s, uin
         grad[s.at + i] = (float)((s.at + i + start % 1024) * 389 % 1024) / 1024 - 0.5F;
 }
 
-static enum rc hand_over(struct training *t, int first_segment, int n, uint64_t first, float *grad,
-                         grad_ready_fn *ready, void *arg, enum bug bug)
+static enum rc make_ready(struct training *t, int first_segment, int n, uint64_t first, float *grad,
+                          grad_ready_fn *ready, void *arg, enum bug bug)
 {
     enum rc rc = RC_OK;
 
@@ -47,7 +47,7 @@ static enum rc hand_over(struct training *t, int first_segment, int n, uint64_t 
         rc = layer_ready(ready, arg, s, grad);
         if (bug == BUG_LATE_NUMBERS)
             write_gradient(t->env.compute, grad, s, first + 1, bug);
-        if (rc != RC_OK && bug != BUG_DEAF)
+        if (rc != RC_OK && bug != BUG_ERRORS_LOST)
             return rc;
     }
     return RC_OK;
@@ -62,11 +62,11 @@ static int segments_before(const struct profile *p, int layer)
     return n;
 }
 
-struct pass_of { /* time that passes so far, exact or rounded layer by layer */
+struct elapsed { /* time that passes so far, exact or rounded layer by layer */
     uint64_t recorded_ns, passed_ns;
 };
 
-static void let_pass(struct pass_of *so_far, struct training *t, uint64_t ns, size_t n_samples, enum bug bug)
+static void pass_time(struct elapsed *so_far, struct training *t, uint64_t ns, size_t n_samples, enum bug bug)
 {
     const struct profile *p = t->env.profile;
 
@@ -82,7 +82,7 @@ static enum rc gradient(struct training *t, uint64_t first, size_t n_samples, fl
                         grad_ready_fn *ready, void *arg, enum bug bug)
 {
     const struct profile *p = t->env.profile;
-    struct pass_of so_far = { 0, 0 };
+    struct elapsed so_far = { 0, 0 };
     uint64_t forward_ns = 0, backward_ns = 0;
     enum rc rc = RC_OK;
 
@@ -91,41 +91,41 @@ static enum rc gradient(struct training *t, uint64_t first, size_t n_samples, fl
         backward_ns += p->layer[i].backward_ns;
     }
     *mean_loss = NAN;
-    let_pass(&so_far, t, forward_ns, n_samples, bug);
+    pass_time(&so_far, t, forward_ns, n_samples, bug);
     if (bug == BUG_AT_THE_END)
-        let_pass(&so_far, t, backward_ns, n_samples, bug);
+        pass_time(&so_far, t, backward_ns, n_samples, bug);
     for (int n = 0; n < p->n_layers && !t->env.forward_only; n++) {
         const int i = bug == BUG_FIRST_LAYER_FIRST ? n : p->n_layers - 1 - n;
         const struct profile_layer *l = &p->layer[i];
         const bool passes = bug != BUG_AT_THE_END && !(bug == BUG_SKIPS_EMPTY && l->n_tensors == 0);
         if (passes && bug != BUG_EARLY)
-            let_pass(&so_far, t, l->backward_ns, n_samples, bug);
-        TRY(hand_over(t, segments_before(p, i), l->n_tensors, first, grad, ready, arg, bug));
+            pass_time(&so_far, t, l->backward_ns, n_samples, bug);
+        TRY(make_ready(t, segments_before(p, i), l->n_tensors, first, grad, ready, arg, bug));
         if (passes && bug == BUG_EARLY)
-            let_pass(&so_far, t, l->backward_ns, n_samples, bug);
+            pass_time(&so_far, t, l->backward_ns, n_samples, bug);
     }
     TRY(compute_sync(t->env.compute));
 out:
     return rc;
 }
 
-#define PLAYER(bug_)                                                                                                  \
-    static enum rc play_##bug_(struct training *t, const float *param, uint64_t first, size_t n_samples, float *grad, \
-                               double *mean_loss, grad_ready_fn *ready, void *arg)                                    \
-    {                                                                                                                 \
-        (void)param;                                                                                                  \
-        return gradient(t, first, n_samples, grad, mean_loss, ready, arg, bug_);                                      \
+#define GRADIENT(bug_)                                                                                       \
+    static enum rc gradient_##bug_(struct training *t, const float *param, uint64_t first, size_t n_samples, \
+                                   float *grad, double *mean_loss, grad_ready_fn *ready, void *arg)          \
+    {                                                                                                        \
+        (void)param;                                                                                         \
+        return gradient(t, first, n_samples, grad, mean_loss, ready, arg, bug_);                             \
     }
-PLAYER(BUG_NONE)
-PLAYER(BUG_FIRST_LAYER_FIRST)
-PLAYER(BUG_NOT_SCALED)
-PLAYER(BUG_AT_THE_END)
-PLAYER(BUG_EARLY)
-PLAYER(BUG_SKIPS_EMPTY)
-PLAYER(BUG_LATE_NUMBERS)
-PLAYER(BUG_DEAF)
-PLAYER(BUG_ROUNDS_EACH)
-PLAYER(BUG_REPEATS)
+GRADIENT(BUG_NONE)
+GRADIENT(BUG_FIRST_LAYER_FIRST)
+GRADIENT(BUG_NOT_SCALED)
+GRADIENT(BUG_AT_THE_END)
+GRADIENT(BUG_EARLY)
+GRADIENT(BUG_SKIPS_EMPTY)
+GRADIENT(BUG_LATE_NUMBERS)
+GRADIENT(BUG_ERRORS_LOST)
+GRADIENT(BUG_ROUNDS_EACH)
+GRADIENT(BUG_REPEATS)
 
 static double flops_of_a_training_step(const struct training *t)
 {
@@ -138,17 +138,17 @@ bool replay_mutant(struct workload *out, struct training_ops *ops, const char *n
         const char *name;
         enum rc (*gradient)(struct training *t, const float *param, uint64_t first, size_t n_samples, float *grad,
                             double *mean_loss, grad_ready_fn *ready, void *arg);
-    } player[] = {
-        { "none", play_BUG_NONE },
-        { "first_layer_first", play_BUG_FIRST_LAYER_FIRST },
-        { "not_scaled", play_BUG_NOT_SCALED },
-        { "at_the_end", play_BUG_AT_THE_END },
-        { "early", play_BUG_EARLY },
-        { "skips_empty", play_BUG_SKIPS_EMPTY },
-        { "late_numbers", play_BUG_LATE_NUMBERS },
-        { "deaf", play_BUG_DEAF },
-        { "rounds_each", play_BUG_ROUNDS_EACH },
-        { "repeats", play_BUG_REPEATS },
+    } mutant[] = {
+        { "none", gradient_BUG_NONE },
+        { "first_layer_first", gradient_BUG_FIRST_LAYER_FIRST },
+        { "not_scaled", gradient_BUG_NOT_SCALED },
+        { "at_the_end", gradient_BUG_AT_THE_END },
+        { "early", gradient_BUG_EARLY },
+        { "skips_empty", gradient_BUG_SKIPS_EMPTY },
+        { "late_numbers", gradient_BUG_LATE_NUMBERS },
+        { "errors_lost", gradient_BUG_ERRORS_LOST },
+        { "rounds_each", gradient_BUG_ROUNDS_EACH },
+        { "repeats", gradient_BUG_REPEATS },
     };
 
     *out = workload_replay;
@@ -159,9 +159,9 @@ bool replay_mutant(struct workload *out, struct training_ops *ops, const char *n
         return true;
     }
 
-    for (size_t i = 0; i < sizeof player / sizeof *player; i++)
-        if (strcmp(player[i].name, name) == 0) {
-            ops->gradient = player[i].gradient;
+    for (size_t i = 0; i < sizeof mutant / sizeof *mutant; i++)
+        if (strcmp(mutant[i].name, name) == 0) {
+            ops->gradient = mutant[i].gradient;
             return true;
         }
     return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay_suite.c - the profile is played to an ear that keeps what it hears: how much time had passed when a
- * segment became ready.
+ * replay_suite.c - plays a profile on a compute whose time and calls of ready() are recorded: how much time had passed
+ * when a segment became ready.
  */
 #include "models/suite/replay_suite.h"
 
@@ -11,36 +11,36 @@
 #include "harness/compute/compute.h"
 #include "models/suite/profile_kit.h"
 
-enum { MAX_HEARD = 16, N_LAYERS = 5, MAX_BATCH = 64 };
+enum { MAX_CALLS = 16, N_LAYERS = 5, MAX_BATCH = 64 };
 
-struct ear {
+struct recorder {
     uint64_t passed_ns;
-    int n_heard, fail_at; /* fail_at: the call of ready that fails; -1: none */
-    struct heard {
+    int n_calls, fail_at; /* fail_at: the call of ready that fails; -1: none */
+    struct ready_call {
         struct segment segment;
         uint64_t passed_ns;
         const float *grad;
         float first_value;
-    } heard[MAX_HEARD];
+    } call[MAX_CALLS];
 };
 
-struct stage { /* all that a play needs */
+struct fixture { /* all that a play needs */
     const struct workload *workload;
-    bool loud;
+    bool print;
     int n_failures;
     struct profile *profile;
     struct compute *compute;
     struct training *training;
     float *param, *grad;
     size_t n_params;
-    struct ear ear;
+    struct recorder recorder;
 };
 
 #define EXPECT(s, condition, ...)                                  \
     do {                                                           \
         if (!(condition)) {                                        \
             (s)->n_failures++;                                     \
-            if ((s)->loud) {                                       \
+            if ((s)->print) {                                      \
                 fprintf(stderr, "replay_suite: %s: ", #condition); \
                 fprintf(stderr, __VA_ARGS__);                      \
                 fputc('\n', stderr);                               \
@@ -48,26 +48,26 @@ struct stage { /* all that a play needs */
         }                                                          \
     } while (0)
 
-static void hear_pass(void *arg, uint64_t ns)
+static void record_pass(void *arg, uint64_t ns)
 {
-    ((struct ear *)arg)->passed_ns += ns;
+    ((struct recorder *)arg)->passed_ns += ns;
 }
 
-static enum rc hear_ready(void *arg, struct segment segment, const float *grad)
+static enum rc record_ready(void *arg, struct segment segment, const float *grad)
 {
-    struct ear *e = arg;
+    struct recorder *rec = arg;
 
-    if (e->n_heard == e->fail_at)
-        return rc_raise(RC_PEER, "the ear was told to fail");
-    if (e->n_heard < MAX_HEARD)
-        e->heard[e->n_heard] = (struct heard){
-            .segment = segment, .passed_ns = e->passed_ns, .grad = grad, .first_value = grad != NULL ? grad[0] : NAN
+    if (rec->n_calls == rec->fail_at)
+        return rc_raise(RC_PEER, "ready() was made to fail");
+    if (rec->n_calls < MAX_CALLS)
+        rec->call[rec->n_calls] = (struct ready_call){
+            .segment = segment, .passed_ns = rec->passed_ns, .grad = grad, .first_value = grad != NULL ? grad[0] : NAN
         };
-    e->n_heard++;
+    rec->n_calls++;
     return RC_OK;
 }
 
-static void stage_close(struct stage *s)
+static void fixture_close(struct fixture *s)
 {
     if (s->compute != NULL) {
         workload_close(&s->training);
@@ -78,9 +78,9 @@ static void stage_close(struct stage *s)
     profile_close(&s->profile);
 }
 
-static enum rc stage_open(struct stage *s, const struct compute_backend *backend, bool forward_only)
+static enum rc fixture_open(struct fixture *s, const struct compute_backend *backend, bool forward_only)
 {
-    const struct compute_env env = { .pass = hear_pass, .arg = &s->ear };
+    const struct compute_env env = { .pass = record_pass, .arg = &s->recorder };
     enum rc rc;
 
     s->profile = profile_kit_small();
@@ -99,12 +99,13 @@ out:
     return rc;
 }
 
-static enum rc play(struct stage *s, uint64_t first, size_t n_samples, int fail_at)
+static enum rc play_step(struct fixture *s, uint64_t first, size_t n_samples, int fail_at)
 {
     double loss = 0.0;
 
-    s->ear = (struct ear){ .fail_at = fail_at };
-    const enum rc rc = workload_gradient(s->training, s->param, first, n_samples, s->grad, &loss, hear_ready, &s->ear);
+    s->recorder = (struct recorder){ .fail_at = fail_at };
+    const enum rc rc =
+        workload_gradient(s->training, s->param, first, n_samples, s->grad, &loss, record_ready, &s->recorder);
     EXPECT(s, isnan(loss), "a loss of %g, but nothing was learnt", loss);
     return rc;
 }
@@ -120,46 +121,46 @@ static uint64_t recorded_ns(const struct profile *p, int layer)
 }
 
 /* M2, and the time at which each is ready: to the nanosecond at the profile's batch, scaled at others. */
-static void check_order(struct stage *s, size_t n_samples)
+static void check_order(struct fixture *s, size_t n_samples)
 {
     const struct profile *p = s->profile;
     const double scale = (double)n_samples / p->batch;
     size_t end = s->n_params;
     int n = 0;
 
-    EXPECT(s, play(s, 0, n_samples, -1) == RC_OK, "%s", rc_message());
-    EXPECT(s, s->ear.n_heard == profile_n_tensors(p), "%d", s->ear.n_heard);
+    EXPECT(s, play_step(s, 0, n_samples, -1) == RC_OK, "%s", rc_message());
+    EXPECT(s, s->recorder.n_calls == profile_n_tensors(p), "%d", s->recorder.n_calls);
     for (int i = p->n_layers - 1; i >= 0; i--) {
         const double due_ns = floor((double)recorded_ns(p, i) * scale);
         for (int k = p->layer[i].n_tensors - 1; k >= 0; k--, n++) {
-            const struct heard *h = &s->ear.heard[n];
-            EXPECT(s, h->segment.n_elems == p->layer[i].tensor[k].n_elems, "layer %d, tensor %d", i, k);
-            EXPECT(s, h->segment.at + h->segment.n_elems == end, "layer %d, tensor %d", i, k);
-            EXPECT(s, (double)h->passed_ns == due_ns, "layer %d of %zu samples is ready after %llu ns, not %.0f", i,
-                   n_samples, (unsigned long long)h->passed_ns, due_ns);
+            const struct ready_call *c = &s->recorder.call[n];
+            EXPECT(s, c->segment.n_elems == p->layer[i].tensor[k].n_elems, "layer %d, tensor %d", i, k);
+            EXPECT(s, c->segment.at + c->segment.n_elems == end, "layer %d, tensor %d", i, k);
+            EXPECT(s, (double)c->passed_ns == due_ns, "layer %d of %zu samples is ready after %llu ns, not %.0f", i,
+                   n_samples, (unsigned long long)c->passed_ns, due_ns);
             end -= p->layer[i].tensor[k].n_elems;
         }
     }
     EXPECT(s, end == 0, "%zu", end);
-    EXPECT(s, (double)s->ear.passed_ns == floor((double)recorded_ns(p, 0) * scale), "%zu samples", n_samples);
+    EXPECT(s, (double)s->recorder.passed_ns == floor((double)recorded_ns(p, 0) * scale), "%zu samples", n_samples);
 }
 
 /* M2: what was there when a segment was ready stays. */
-static void check_final(struct stage *s)
+static void check_final(struct fixture *s)
 {
-    for (int i = 0; i < s->ear.n_heard; i++) {
-        const struct heard *h = &s->ear.heard[i];
-        EXPECT(s, h->grad == s->grad + h->segment.at, "segment %d", i);
-        EXPECT(s, h->first_value == s->grad[h->segment.at], "segment %d changed after it was ready", i);
+    for (int i = 0; i < s->recorder.n_calls; i++) {
+        const struct ready_call *c = &s->recorder.call[i];
+        EXPECT(s, c->grad == s->grad + c->segment.at, "segment %d", i);
+        EXPECT(s, c->first_value == s->grad[c->segment.at], "segment %d changed after it was ready", i);
     }
 }
 
-static void check_numbers(struct stage *s)
+static void check_numbers(struct fixture *s)
 {
     float *before = malloc(s->n_params * sizeof *before);
     size_t n_equal = 0, n_neighbours = 0;
 
-    if (before == NULL || play(s, 0, 8, -1) != RC_OK) {
+    if (before == NULL || play_step(s, 0, 8, -1) != RC_OK) {
         EXPECT(s, false, "%s", rc_message());
         free(before);
         return;
@@ -172,18 +173,18 @@ static void check_numbers(struct stage *s)
         n_neighbours += i > 0 && before[i] == before[i - 1];
     }
     EXPECT(s, n_neighbours == 0, "%zu", n_neighbours);
-    EXPECT(s, play(s, 8, 8, -1) == RC_OK, "%s", rc_message());
+    EXPECT(s, play_step(s, 8, 8, -1) == RC_OK, "%s", rc_message());
     check_final(s);
     for (size_t i = 0; i < s->n_params; i++)
         n_equal += before[i] == s->grad[i];
     EXPECT(s, n_equal == 0, "another worker's gradient is the same in %zu elements", n_equal);
-    EXPECT(s, play(s, 0, 8, -1) == RC_OK && memcmp(before, s->grad, s->n_params * sizeof *before) == 0,
+    EXPECT(s, play_step(s, 0, 8, -1) == RC_OK && memcmp(before, s->grad, s->n_params * sizeof *before) == 0,
            "the same samples, another gradient");
     free(before);
 }
 
 /* First numbers of workers side by side differ, whatever the batch. */
-static void check_workers(struct stage *s)
+static void check_workers(struct fixture *s)
 {
     static const uint64_t batches[] = { 8, 64, 256, 1024 };
     enum { N_WORKERS = 17 };
@@ -191,7 +192,7 @@ static void check_workers(struct stage *s)
     for (size_t b = 0; b < sizeof batches / sizeof *batches; b++) {
         float value[N_WORKERS];
         for (uint64_t w = 0; w < N_WORKERS; w++) {
-            EXPECT(s, play(s, w * batches[b], 8, -1) == RC_OK, "%s", rc_message());
+            EXPECT(s, play_step(s, w * batches[b], 8, -1) == RC_OK, "%s", rc_message());
             value[w] = s->grad[0];
             for (uint64_t v = 0; v < w; v++)
                 EXPECT(s, value[v] != value[w], "workers %d and %d with batch %d have the same gradient", (int)v,
@@ -201,15 +202,15 @@ static void check_workers(struct stage *s)
 }
 
 /* Errors of ready come back at once. */
-static void check_errors(struct stage *s)
+static void check_errors(struct fixture *s)
 {
     for (int i = 0; i < profile_n_tensors(s->profile); i++) {
-        EXPECT(s, play(s, 0, 8, i) == RC_PEER, "failure %d", i);
-        EXPECT(s, s->ear.n_heard == i, "%d calls after failure %d", s->ear.n_heard - i, i);
+        EXPECT(s, play_step(s, 0, 8, i) == RC_PEER, "failure %d", i);
+        EXPECT(s, s->recorder.n_calls == i, "%d calls after failure %d", s->recorder.n_calls - i, i);
     }
 }
 
-static void check_facts(struct stage *s)
+static void check_facts(struct fixture *s)
 {
     struct evaluation e = { 0, 0 };
     size_t end = 0;
@@ -227,13 +228,13 @@ static void check_facts(struct stage *s)
     EXPECT(s, isnan(e.loss) && isnan(e.accuracy_ratio), "%g %g", e.loss, e.accuracy_ratio);
 }
 
-static void check_on(struct stage *s, const struct compute_backend *backend)
+static void check_on(struct fixture *s, const struct compute_backend *backend)
 {
     static const size_t n_samples[] = { 8, 16, 4, 1, 3, 7, 64 };
 
-    if (stage_open(s, backend, false) != RC_OK) {
+    if (fixture_open(s, backend, false) != RC_OK) {
         EXPECT(s, false, "%s", rc_message());
-        stage_close(s);
+        fixture_close(s);
         return;
     }
     check_facts(s);
@@ -244,22 +245,23 @@ static void check_on(struct stage *s, const struct compute_backend *backend)
         check_numbers(s);
     if (backend->host_memory && backend->touches_memory)
         check_workers(s);
-    stage_close(s);
-    if (stage_open(s, backend, true) == RC_OK && play(s, 0, 8, -1) == RC_OK) {
+    fixture_close(s);
+    if (fixture_open(s, backend, true) == RC_OK && play_step(s, 0, 8, -1) == RC_OK) {
         double flops = 0.0;
         for (int i = 0; i < N_LAYERS; i++)
             flops += s->profile->layer[i].flops_forward / s->profile->batch;
         EXPECT(s, s->workload->ops->flops_per_sample(s->training) == flops, "%g flops of a forward pass", flops);
-        EXPECT(s, s->ear.n_heard == 0, "%d gradients of a forward pass", s->ear.n_heard);
-        EXPECT(s, s->ear.passed_ns == recorded_ns(s->profile, N_LAYERS), "%llu", (unsigned long long)s->ear.passed_ns);
+        EXPECT(s, s->recorder.n_calls == 0, "%d gradients of a forward pass", s->recorder.n_calls);
+        EXPECT(s, s->recorder.passed_ns == recorded_ns(s->profile, N_LAYERS), "%llu",
+               (unsigned long long)s->recorder.passed_ns);
     } else
         EXPECT(s, false, "%s", rc_message());
-    stage_close(s);
+    fixture_close(s);
 }
 
-int replay_suite(const struct workload *w, bool loud)
+int replay_suite(const struct workload *w, bool print)
 {
-    struct stage s = { .workload = w, .loud = loud };
+    struct fixture s = { .workload = w, .print = print };
 
     check_on(&s, &compute_hollow); /* M3 */
     check_on(&s, &compute_cpu);
