@@ -16,8 +16,8 @@
 #ifndef MODELS_ENGINE_NETWORK_H
 #define MODELS_ENGINE_NETWORK_H
 
+#include "harness/base/segment.h"
 #include "harness/compute/compute.h"
-#include "harness/exchange/sync_mode.h"
 
 enum node_kind {
     NODE_CONV, /* convolution or dense, [bias | batch norm], [add], [relu] */
