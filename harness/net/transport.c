@@ -2,10 +2,11 @@
 /* transport.c - the list of transports, and wrappers that count (T5) and refuse (T6, T7, T8). */
 #include "harness/net/transport.h"
 
-#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/text.h"
+#include "harness/net/xfer.h"
 #include "harness/world/world.h"
 
 extern const struct transport_ops transport_inproc, transport_zmq, transport_mpi, transport_sim;
@@ -89,7 +90,7 @@ enum rc transport_send(struct transport *t, struct xfer *x)
     x->receives = false;
     TRY(remember(t, t->ops->post_send(t, x)));
     t->moved.msgs_sent++; /* T5 */
-    t->moved.bytes_sent += x->n_bytes + x->n_hollow_bytes;
+    t->moved.bytes_sent += xfer_n_bytes(x) + x->n_hollow_bytes;
 out:
     return rc;
 }
@@ -111,7 +112,7 @@ enum rc transport_wait(struct transport *t, struct xfer *x, int timeout_ms)
 
     if (rc == RC_OK && x->receives) {
         t->moved.msgs_recv++;
-        t->moved.bytes_recv += x->n_bytes + x->n_hollow_bytes;
+        t->moved.bytes_recv += xfer_n_bytes(x) + x->n_hollow_bytes;
     }
     return rc;
 }
@@ -134,7 +135,31 @@ enum rc transport_exchange(struct transport *t, struct xfer *tx, struct xfer *rx
     return rc_raise(rc, "%s", first_message);
 }
 
-enum rc transport_recv_message(struct transport *t, struct message *out, int timeout_ms)
+/* Move the border between head and ptr to n_head_bytes, or to the end of a shorter message (T11). */
+static enum rc divide(struct message *m, size_t n_head_bytes)
+{
+    const size_t n_bytes = m->n_head_bytes + m->n_bytes;
+    const size_t n_first = n_head_bytes < n_bytes ? n_head_bytes : n_bytes;
+
+    if (m->n_head_bytes != n_first) {
+        const unsigned char *whole = m->n_head_bytes == 0 ? m->ptr : m->head;
+        if (m->n_head_bytes > 0 && m->n_bytes > 0) { /* in two places, neither of which has what is wanted */
+            m->copy = malloc(n_bytes);
+            if (!m->copy)
+                return rc_raise(RC_NOMEM, "no memory for a message of %zu bytes from rank %d", n_bytes, m->peer);
+            memcpy(m->copy, m->head, m->n_head_bytes);
+            memcpy((char *)m->copy + m->n_head_bytes, m->ptr, m->n_bytes);
+            whole = m->copy;
+        }
+        m->head = whole;
+        m->ptr = whole + n_first;
+    }
+    m->n_head_bytes = n_first;
+    m->n_bytes = n_bytes - n_first;
+    return RC_OK;
+}
+
+enum rc transport_recv_divided(struct transport *t, struct message *out, size_t n_head_bytes, int timeout_ms)
 {
     enum rc rc;
 
@@ -143,15 +168,26 @@ enum rc transport_recv_message(struct transport *t, struct message *out, int tim
         return rc_raise(t->dead, "transport %s: used after an error", t->ops->module.name);
     TRY(remember(t, t->ops->recv_message(t, out, timeout_ms)));
     if (out->peer >= 0) {
+        rc = remember(t, divide(out, n_head_bytes));
+        if (rc != RC_OK) {
+            transport_release(t, out);
+            goto out;
+        }
         t->moved.msgs_recv++;
-        t->moved.bytes_recv += out->n_bytes + out->n_hollow_bytes;
+        t->moved.bytes_recv += out->n_head_bytes + out->n_bytes + out->n_hollow_bytes;
     }
 out:
     return rc;
 }
 
+enum rc transport_recv_message(struct transport *t, struct message *out, int timeout_ms)
+{
+    return transport_recv_divided(t, out, 0, timeout_ms);
+}
+
 void transport_release(struct transport *t, struct message *m)
 {
+    free(m->copy);
     if (m->peer >= 0)
         t->ops->release(t, m);
     *m = (struct message){ .peer = -1 };

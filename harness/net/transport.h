@@ -6,7 +6,7 @@
  *   T1  post_*() never waits for the peer.
  *   T2  once both sides have posted, the transfer ends whatever order the two
  *       sides call complete() in (so a ring step cannot deadlock).
- *   T3  x and x->ptr are lent from post_*() until complete() returns. complete()
+ *   T3  x, x->head and x->ptr are lent from post_*() until complete() returns. complete()
  *       always ends x, also on RC_TIMEOUT; a posted x must not outlive its frame.
  *   T4  between one pair of ranks and one tag, messages arrive in posting order.
  *   T5  `moved` is counted here, in the wrappers, not by implementations.
@@ -15,9 +15,12 @@
  *       real worlds refuse them (RC_UNSUPPORTED).
  *   T8  a tag with TAG_ANY set is received by transport_recv_message() only, from any rank;
  *       other tags by transport_recv() only, from a named rank.
- *   T9  a message longer than the receiver's capacity is RC_MISMATCH at the receiver, naming
- *       both lengths; nothing is written past the capacity.
+ *   T9  a message longer than the receiver's capacity (header and body) is RC_MISMATCH at the receiver,
+ *       naming both lengths; nothing is written past the capacity.
  *   T10 while a wait is in progress world_check() is polled, so a dead rank ends it (W5).
+ *   T11 a message is one sequence of bytes: those at head, then those at ptr, from two places in memory. The
+ *       receiver divides it anew: its first n_head_bytes go to the receiver's head, the rest to its ptr, however
+ *       the sender had divided it. Both parts are payload for T5.
  *
  * One thread per transport.
  */
@@ -42,28 +45,34 @@ enum transport_caps {
     TR_ADD = 1u << 0,    /* xfer.add is fused: received values are added in place */
     TR_HOLLOW = 1u << 1, /* n_hollow_bytes may be > 0 */
     TR_ASYNC = 1u << 2,  /* messages move while both ranks do other work */
+    TR_COPIES = 1u << 3, /* post_send() copies: from then on the sender may change what it has sent */
 };
 
-struct xfer { /* one message; lives in the caller's frame; zero it first */
-    void *ptr;
-    size_t n_bytes;        /* send: length; recv: capacity, then the length received */
+struct xfer {              /* one message; lives in the caller's frame; zero it first */
+    void *ptr;             /* the body */
+    size_t n_bytes;        /* of ptr. send: length; recv: capacity, then the length received */
     size_t n_hollow_bytes; /* T7; recv: then the hollow length received */
+    void *head;            /* T11; a send only reads it */
+    size_t n_head_bytes;   /* of head, as n_bytes is of ptr; 0: the message has no header */
     int peer;
     uint32_t tag;
-    int add;       /* recv, TR_ADD only: float ptr[i] += message[i] instead of overwrite */
+    int add;       /* recv, TR_ADD only: float ptr[i] += body[i] instead of overwrite */
     bool receives; /* set by transport_send() and transport_recv() */
     void *priv;    /* this and what follows: the implementation's */
     struct xfer *next;
     _Atomic uint32_t state;
 };
 
-struct message { /* lent by the transport until transport_release() */
-    const void *ptr;
+struct message {     /* lent by the transport until transport_release() */
+    const void *ptr; /* the body; aligned to 8 bytes where n_head_bytes is a multiple of 8, or as it is at the sender */
     size_t n_bytes;
+    const void *head; /* T11 */
+    size_t n_head_bytes;
     size_t n_hollow_bytes;
     int peer;
     uint32_t tag;
     uint64_t arrived_ns; /* when its last byte came, by the world's clock; 0: the transport does not know */
+    void *copy;          /* the wrapper's: of a message that its sender had divided elsewhere */
     void *priv;
 };
 
@@ -81,9 +90,9 @@ struct transport_ops {
     enum rc (*post_recv)(struct transport *t, struct xfer *x);
     /* End x: done (RC_OK), RC_TIMEOUT after timeout_ms, RC_PEER. DO_NOT_WAIT gives up at once. */
     enum rc (*complete)(struct transport *t, struct xfer *x, int timeout_ms);
-    /* The oldest message with a TAG_ANY tag, from any rank; memory lent until release.
-     * DO_NOT_WAIT: RC_OK with out->ptr NULL and out->peer -1 when there is none, and the
-     * transport lives on. */
+    /* The oldest message with a TAG_ANY tag, from any rank; memory lent until release, divided into head and ptr as
+     * its sender did or not at all (the wrapper divides it as the caller wants it). DO_NOT_WAIT: RC_OK with
+     * out->ptr NULL and out->peer -1 when there is none, and the transport lives on. */
     enum rc (*recv_message)(struct transport *t, struct message *out, int timeout_ms);
     void (*release)(struct transport *t, struct message *m); /* nulls m */
     /* Not collective; abandons whatever is still posted. Lingers until sent data left. */
@@ -102,13 +111,18 @@ extern const struct module_kind transport_kind;
 /* RC_INVAL names the nearest; RC_UNSUPPORTED: known, but not built in. */
 enum rc transport_find(const struct transport_ops **out, const char *name) MUST_CHECK;
 
-/* The only way in: these count, and check T1-T8. */
+/* The only way in: these count, and check T1-T8 and T11. */
 enum rc transport_open(struct transport **out, const struct transport_ops *ops, struct world *w) MUST_CHECK;
 enum rc transport_send(struct transport *t, struct xfer *x) MUST_CHECK; /* post */
 enum rc transport_recv(struct transport *t, struct xfer *x) MUST_CHECK; /* post */
 enum rc transport_wait(struct transport *t, struct xfer *x, int timeout_ms) MUST_CHECK;
 /* Post both, end both; the first error wins. What a ring step is. */
 enum rc transport_exchange(struct transport *t, struct xfer *tx, struct xfer *rx, int timeout_ms) MUST_CHECK;
+/* The next TAG_ANY message; its first n_head_bytes (all, of a shorter one) at out->head, the rest at out->ptr. Copies
+ * nothing, unless the sender had divided it into other lengths (then RC_NOMEM may end the transport). */
+enum rc transport_recv_divided(struct transport *t, struct message *out, size_t n_head_bytes,
+                               int timeout_ms) MUST_CHECK;
+/* The same with all of it at out->ptr. */
 enum rc transport_recv_message(struct transport *t, struct message *out, int timeout_ms) MUST_CHECK;
 void transport_release(struct transport *t, struct message *m);
 void transport_close(struct transport **t); /* NULL-safe, nulls */

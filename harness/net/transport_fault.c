@@ -3,9 +3,9 @@
 #include "harness/net/transport_fault.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "harness/net/transport.h"
+#include "harness/net/xfer.h"
 #include "harness/world/world.h"
 
 struct faulty {
@@ -16,6 +16,7 @@ struct faulty {
     uint64_t n_sends;
     struct xfer *dropped; /* posted, never to be sent */
     struct xfer *cut;     /* posted one byte short */
+    size_t *cut_part;     /* the length in it that is too small */
     struct xfer second;   /* FAULT_DUPLICATE: the other one, with memory of its own until close */
 };
 
@@ -34,11 +35,13 @@ static enum rc send_twice(struct faulty *f, struct xfer *x)
     enum rc rc;
 
     f->second = *x;
-    f->second.ptr = malloc(x->n_bytes > 0 ? x->n_bytes : 1);
+    f->second.n_bytes = xfer_n_bytes(x);
+    f->second.head = NULL;
+    f->second.n_head_bytes = 0;
+    f->second.ptr = malloc(f->second.n_bytes > 0 ? f->second.n_bytes : 1);
     if (!f->second.ptr)
         return rc_raise(RC_NOMEM, "no memory for a duplicate");
-    if (x->ptr && x->n_bytes > 0)
-        memcpy(f->second.ptr, x->ptr, x->n_bytes);
+    xfer_copy_out(f->second.ptr, x);
     TRY(inner_send(f, x));
     TRY(inner_send(f, &f->second));
 out:
@@ -63,9 +66,10 @@ static enum rc fault_post_send(struct transport *t, struct xfer *x)
         world_pause(t->world, f->fault.delay_ns);
         break;
     case FAULT_TRUNCATE:
-        if (x->n_bytes > 0) {
-            x->n_bytes--;
+        if (xfer_n_bytes(x) > 0) {
             f->cut = x;
+            f->cut_part = x->n_bytes > 0 ? &x->n_bytes : &x->n_head_bytes;
+            --*f->cut_part;
         }
         break;
     case FAULT_DUPLICATE:
@@ -91,7 +95,7 @@ static enum rc fault_complete(struct transport *t, struct xfer *x, int timeout_m
     }
     const enum rc rc = f->inner->ops->complete(f->inner, x, timeout_ms);
     if (f->cut == x) {
-        x->n_bytes++; /* as its owner knows it */
+        ++*f->cut_part; /* as its owner knows it */
         f->cut = NULL;
     }
     return rc;

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "harness/net/transport.h"
+#include "harness/net/xfer.h"
 #include "harness/world/wait.h"
 #include "harness/world/world.h"
 
@@ -171,24 +172,13 @@ static void end_send(struct hub *hub, struct xfer *send)
     doorbell_ring(&sender->bell);
 }
 
-static void add_floats(float *restrict sum, const float *restrict x, size_t n_elems)
-{
-    for (size_t i = 0; i < n_elems; i++)
-        sum[i] += x[i];
-}
-
 static enum state deliver(struct xfer *recv, const struct xfer *send)
 {
-    if (send->n_bytes > recv->n_bytes) {               /* T9 */
-        recv->priv = (void *)(uintptr_t)send->n_bytes; /* complete() tells both lengths */
+    if (xfer_n_bytes(send) > xfer_n_bytes(recv)) {          /* T9 */
+        recv->priv = (void *)(uintptr_t)xfer_n_bytes(send); /* complete() tells both lengths */
         return STATE_TOO_LONG;
     }
-    recv->n_bytes = send->n_bytes;
-    recv->n_hollow_bytes = 0;
-    if (recv->add)
-        add_floats(recv->ptr, send->ptr, send->n_bytes / sizeof(float));
-    else if (send->n_bytes > 0)
-        memcpy(recv->ptr, send->ptr, send->n_bytes);
+    xfer_deliver(recv, send->head, send->n_head_bytes, send->ptr, send->n_bytes);
     return STATE_DONE;
 }
 
@@ -285,7 +275,7 @@ static enum rc inproc_complete(struct transport *t, struct xfer *x, int timeout_
             return RC_OK;
         if (state == STATE_TOO_LONG)
             return rc_raise(RC_MISMATCH, "message from rank %d, tag %u, has %zu bytes, the receiver has room for %zu",
-                            x->peer, x->tag, (size_t)(uintptr_t)x->priv, x->n_bytes);
+                            x->peer, x->tag, (size_t)(uintptr_t)x->priv, xfer_n_bytes(x));
         if (started_ns == 0)
             started_ns = wait_clock_ns();
         TRY(wait_ring(self(t), seen, started_ns, timeout_ms, &expired));
@@ -309,9 +299,13 @@ static enum rc inproc_recv_message(struct transport *t, struct message *out, int
         const uint32_t seen = doorbell_seen(&own->bell);
         struct xfer *send = take_send(self(t), 0, 0, true);
         if (send) {
-            *out = (struct message){
-                .ptr = send->ptr, .n_bytes = send->n_bytes, .peer = sender_of(send), .tag = send->tag, .priv = send
-            };
+            *out = (struct message){ .ptr = send->ptr,
+                                     .n_bytes = send->n_bytes,
+                                     .head = send->head,
+                                     .n_head_bytes = send->n_head_bytes,
+                                     .peer = sender_of(send),
+                                     .tag = send->tag,
+                                     .priv = send };
             return RC_OK;
         }
         TRY(wait_ring(self(t), seen, started_ns, timeout_ms, &expired));

@@ -4,7 +4,9 @@
  *
  * Two communicators of its own: one for messages with a named sender and tag, one for TAG_ANY
  * messages, so that neither kind can take the other's (T8). A posted xfer is one MPI request, kept
- * in a pooled struct op; lengths over INT_MAX travel as a derived type, still as one message.
+ * in a pooled struct op; lengths over INT_MAX travel as a derived type, still as one message. A header with a body
+ * is put together, and taken apart, by one copy: as a derived type it would take twice the time, because Open MPI then
+ * packs piece by piece what it else copies from process to process at once.
  *
  * MPI has no way to take back a send, nor a receive whose message has begun to arrive. A timed-out
  * xfer of that kind keeps its request until close. A send may then still be read by MPI, so its
@@ -17,6 +19,7 @@
 #include <string.h>
 
 #include "harness/net/transport.h"
+#include "harness/net/xfer.h"
 #include "harness/world/mpi_check.h"
 #include "harness/world/wait.h"
 #include "harness/world/world.h"
@@ -34,11 +37,12 @@ enum { LONG_BYTES = 65536, LONG_SLEEP_NS = 5000, SHORT_SLEEP_NS = 50000 };
 struct op { /* one posted xfer; x->priv */
     MPI_Request request;
     size_t capacity_bytes;
+    struct kept *whole; /* header and body together, which MPI reads or writes; NULL: x's own memory */
     bool receives;
     struct op *next, *prev; /* in `posted`; next alone: in `free` or `stuck` */
 };
 
-struct kept { /* memory of one received TAG_ANY message; message.priv */
+struct kept { /* memory of one message: a received TAG_ANY one (message.priv), or one of header and body */
     int power;
     struct kept *next;
     _Alignas(64) char bytes[];
@@ -96,6 +100,41 @@ out:
     return rc;
 }
 
+static size_t class_bytes(int power)
+{
+    return (size_t)4096 << power;
+}
+
+static struct kept *kept_take(struct mpi *t, size_t n_bytes)
+{
+    struct kept *kept;
+    int power = 0;
+
+    while (power < N_CLASSES - 1 && class_bytes(power) < n_bytes)
+        power++;
+    kept = t->kept[power];
+    if (kept) {
+        t->kept[power] = kept->next;
+        t->n_kept--;
+        return kept;
+    }
+    kept = aligned_alloc(64, sizeof *kept + class_bytes(power));
+    if (kept)
+        kept->power = power;
+    return kept;
+}
+
+static void kept_give(struct mpi *t, struct kept *kept)
+{
+    if (t->n_kept >= N_KEPT_MESSAGES) {
+        free(kept);
+        return;
+    }
+    kept->next = t->kept[kept->power];
+    t->kept[kept->power] = kept;
+    t->n_kept++;
+}
+
 static void op_push(struct op **list, struct op *op)
 {
     op->next = *list;
@@ -111,6 +150,15 @@ static struct op *op_take(struct mpi *t)
     else
         op = malloc(sizeof *op);
     return op;
+}
+
+/* MPI needs op's memory no longer. */
+static void op_end(struct mpi *t, struct op *op)
+{
+    if (op->whole)
+        kept_give(t, op->whole);
+    op->whole = NULL;
+    op_push(&t->free, op);
 }
 
 static void op_set_posted(struct mpi *t, struct op *op)
@@ -146,7 +194,10 @@ static void withdraw(struct mpi *t, struct op *op)
             ;
     if (!done && op->receives) /* see the head of this file */
         world_abort(t->base.world, rc_raise(RC_TIMEOUT, "transport mpi: half a message cannot be taken back"));
-    op_push(done ? &t->free : &t->stuck, op);
+    if (done)
+        op_end(t, op);
+    else
+        op_push(&t->stuck, op); /* and its memory stays */
 }
 
 static void mpi_close(struct transport **tp)
@@ -208,6 +259,7 @@ static enum rc post(struct mpi *t, struct xfer *x)
 {
     const uint32_t tag = x->tag & ~TAG_ANY;
     const MPI_Comm comm = x->tag & TAG_ANY ? t->any : t->named;
+    const size_t n_bytes = xfer_n_bytes(x);
     MPI_Datatype type, own = MPI_DATATYPE_NULL;
     int n_items;
     struct op *op = NULL;
@@ -216,22 +268,28 @@ static enum rc post(struct mpi *t, struct xfer *x)
     x->priv = NULL;
     if (tag > t->max_tag)
         return rc_raise(RC_INVAL, "transport mpi: tag %u is over %u, the largest this MPI has", tag, t->max_tag);
-    TRY(type_of(x->n_bytes, &type, &n_items, &own));
+    TRY(type_of(n_bytes, &type, &n_items, &own));
     op = op_take(t);
     if (!op)
         FAIL(RC_NOMEM, "transport mpi: no memory for a request");
-    op->capacity_bytes = x->n_bytes;
+    op->capacity_bytes = n_bytes;
     op->receives = x->receives;
+    op->whole = NULL;
+    if (x->n_head_bytes > 0 && x->n_bytes > 0 && !(op->whole = kept_take(t, n_bytes)))
+        FAIL(RC_NOMEM, "transport mpi: no memory for a message of %zu bytes", n_bytes);
+    if (op->whole && !x->receives)
+        xfer_copy_out(op->whole->bytes, x);
+    void *bytes = op->whole ? op->whole->bytes : x->n_bytes > 0 ? x->ptr : x->head;
     if (x->receives)
-        TRY_MPI(MPI_Irecv(x->ptr, n_items, type, x->peer, (int)tag, comm, &op->request));
+        TRY_MPI(MPI_Irecv(bytes, n_items, type, x->peer, (int)tag, comm, &op->request));
     else
-        TRY_MPI(MPI_Isend(x->ptr, n_items, type, x->peer, (int)tag, comm, &op->request));
+        TRY_MPI(MPI_Isend(bytes, n_items, type, x->peer, (int)tag, comm, &op->request));
     op_set_posted(t, op);
     x->priv = op;
     op = NULL;
 out:
     if (op)
-        op_push(&t->free, op);
+        op_end(t, op);
     if (own != MPI_DATATYPE_NULL)
         MPI_Type_free(&own); /* lives on inside MPI until the request is done */
     return rc;
@@ -307,48 +365,13 @@ static enum rc mpi_complete(struct transport *t, struct xfer *x, int timeout_ms)
         withdraw(self(t), op);
         return rc;
     }
-    if (x->receives) {
-        x->n_bytes = bytes_of(&status);
-        x->n_hollow_bytes = 0;
-    }
+    if (x->receives && op->whole)
+        xfer_deliver(x, NULL, 0, op->whole->bytes, bytes_of(&status));
+    else if (x->receives)
+        xfer_set_received(x, bytes_of(&status));
     op_unset_posted(self(t), op);
-    op_push(&self(t)->free, op);
+    op_end(self(t), op);
     return RC_OK;
-}
-
-static size_t class_bytes(int power)
-{
-    return (size_t)4096 << power;
-}
-
-static struct kept *kept_take(struct mpi *t, size_t n_bytes)
-{
-    struct kept *kept;
-    int power = 0;
-
-    while (power < N_CLASSES - 1 && class_bytes(power) < n_bytes)
-        power++;
-    kept = t->kept[power];
-    if (kept) {
-        t->kept[power] = kept->next;
-        t->n_kept--;
-        return kept;
-    }
-    kept = aligned_alloc(64, sizeof *kept + class_bytes(power));
-    if (kept)
-        kept->power = power;
-    return kept;
-}
-
-static void kept_give(struct mpi *t, struct kept *kept)
-{
-    if (t->n_kept >= N_KEPT_MESSAGES) {
-        free(kept);
-        return;
-    }
-    kept->next = t->kept[kept->power];
-    t->kept[kept->power] = kept;
-    t->n_kept++;
 }
 
 /* Receive the matched message. Its sender has begun to send, so only a failure can keep us waiting. */

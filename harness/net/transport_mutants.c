@@ -291,6 +291,53 @@ static enum rc addless_post_recv(struct transport *t, struct xfer *x)
     return post_recv(t, x);
 }
 
+/* The body leaves before the header. */
+static enum rc parts_swapped_post_send(struct transport *t, struct xfer *x)
+{
+    const struct xfer sent = *x;
+
+    x->head = sent.ptr;
+    x->n_head_bytes = sent.n_bytes;
+    x->ptr = sent.head;
+    x->n_bytes = sent.n_head_bytes;
+    return post_send(t, x);
+}
+
+/* Behind a header, the last byte of the body is not sent. */
+static enum rc body_cut_post_send(struct transport *t, struct xfer *x)
+{
+    x->n_bytes -= x->n_head_bytes > 0 && x->n_bytes > 0;
+    return post_send(t, x);
+}
+
+/* The header is not sent. */
+static enum rc header_lost_post_send(struct transport *t, struct xfer *x)
+{
+    x->n_head_bytes = 0;
+    return post_send(t, x);
+}
+
+/* A lent message has no header. */
+static enum rc header_not_lent_recv_message(struct transport *t, struct message *out, int timeout_ms)
+{
+    const enum rc rc = recv_message(t, out, timeout_ms);
+
+    out->n_head_bytes = 0;
+    return rc;
+}
+
+/* A receive gets header and body as they were sent, not as it asked for them. */
+static enum rc border_complete(struct transport *t, struct xfer *x, int timeout_ms)
+{
+    const enum rc rc = complete(t, x, timeout_ms);
+
+    if (rc == RC_OK && x->receives && x->n_head_bytes > 33) { /* one of its bytes goes to the body */
+        x->n_head_bytes--;
+        x->n_bytes++;
+    }
+    return rc;
+}
+
 #define MUTANT(id, send_fn, recv_fn, complete_fn, message_fn)          \
     static enum rc open_##id(struct transport **out, struct world *w); \
     static const struct transport_ops mutant_##id = {                  \
@@ -324,18 +371,36 @@ MUTANT(impatient, post_send, post_recv, complete, impatient_recv_message)
 MUTANT(misnamed, post_send, post_recv, complete, misnamed_recv_message)
 MUTANT(late, late_post_send, post_recv, late_complete, recv_message)
 MUTANT(addless, post_send, addless_post_recv, complete, recv_message)
+MUTANT(parts_swapped, parts_swapped_post_send, post_recv, complete, recv_message)
+MUTANT(body_cut, body_cut_post_send, post_recv, complete, recv_message)
+MUTANT(header_lost, header_lost_post_send, post_recv, complete, recv_message)
+MUTANT(header_not_lent, post_send, post_recv, complete, header_not_lent_recv_message)
+MUTANT(border, post_send, post_recv, border_complete, recv_message)
 
 const struct transport_mutant *transport_mutants(void)
 {
     static const struct transport_mutant all[] = {
-        { &mutant_none, "" },         { &mutant_losetail, "T1" },
-        { &mutant_miscount, "T1" },   { &mutant_overrun, "T1" },
-        { &mutant_swap, "T4" },       { &mutant_tagless, "T2" },
-        { &mutant_block, "T1" },      { &mutant_zombie, "T3" },
-        { &mutant_cut, "T6" },        { &mutant_deaf, "T10" },
-        { &mutant_short_lent, "T8" }, { &mutant_impatient, "T8" },
-        { &mutant_misnamed, "T8" },   { &mutant_late, "T1" },
-        { &mutant_addless, "add" },   { NULL, NULL },
+        { &mutant_none, "" },
+        { &mutant_losetail, "T1" },
+        { &mutant_miscount, "T1" },
+        { &mutant_overrun, "T1" },
+        { &mutant_swap, "T4" },
+        { &mutant_tagless, "T2" },
+        { &mutant_block, "T1" },
+        { &mutant_zombie, "T3" },
+        { &mutant_cut, "T6" },
+        { &mutant_deaf, "T10" },
+        { &mutant_short_lent, "T8" },
+        { &mutant_impatient, "T8" },
+        { &mutant_misnamed, "T8" },
+        { &mutant_late, "T1" },
+        { &mutant_addless, "add" },
+        { &mutant_parts_swapped, "T11" },
+        { &mutant_body_cut, "T11" },
+        { &mutant_header_lost, "T11" },
+        { &mutant_header_not_lent, "T11" },
+        { &mutant_border, "T11" },
+        { NULL, NULL },
     };
     return all;
 }

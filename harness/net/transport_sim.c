@@ -9,10 +9,10 @@
  */
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "harness/net/sim_mail.h"
 #include "harness/net/transport.h"
+#include "harness/net/xfer.h"
 #include "harness/world/sim_engine.h"
 #include "harness/world/world_sim.h"
 
@@ -61,26 +61,26 @@ out:
 static enum rc sim_post_send(struct transport *t, struct xfer *x)
 {
     struct port *p = self(t), *to = &p->fabric->port[x->peer];
+    const size_t n_bytes = xfer_n_bytes(x);
     struct letter *m = NULL;
     enum rc rc;
 
     TRY(sim_check(p->rank));
     if (x->peer == t->world->rank)
         FAIL(RC_INVAL, "transport sim: rank %d sends to itself", x->peer);
-    if (x->n_bytes > MESSAGE_BYTES_MAX || x->n_hollow_bytes > MESSAGE_BYTES_MAX)
-        FAIL(RC_INVAL, "transport sim: a message of %zu bytes and %zu hollow ones is too long", x->n_bytes,
+    if (n_bytes > MESSAGE_BYTES_MAX || x->n_hollow_bytes > MESSAGE_BYTES_MAX)
+        FAIL(RC_INVAL, "transport sim: a message of %zu bytes and %zu hollow ones is too long", n_bytes,
              x->n_hollow_bytes);
-    m = malloc(sizeof *m + x->n_bytes);
+    m = malloc(sizeof *m + n_bytes);
     if (!m)
-        FAIL(RC_NOMEM, "transport sim: no memory for a message of %zu bytes", x->n_bytes);
+        FAIL(RC_NOMEM, "transport sim: no memory for a message of %zu bytes", n_bytes);
     *m = (struct letter){ .parcel = { letter_arrived },
                           .to = to,
                           .source = t->world->rank,
                           .tag = x->tag,
-                          .n_bytes = x->n_bytes,
+                          .n_bytes = n_bytes,
                           .n_hollow_bytes = x->n_hollow_bytes };
-    if (x->n_bytes > 0)
-        memcpy(m->payload, x->ptr, x->n_bytes);
+    xfer_copy_out(m->payload, x);
     TRY(port_channel(&m->channel, to, m->source, m->tag));
     letters_put(&m->channel->flying, m);
     p->fabric->n_flying++;
@@ -125,15 +125,14 @@ out:
 static enum rc unpack(struct port *p, struct xfer *x)
 {
     struct letter *m = x->priv;
-    const size_t n_room_bytes = x->n_bytes;
+    const size_t n_room_bytes = xfer_n_bytes(x);
     enum rc rc = RC_OK;
 
     if (m->n_bytes > n_room_bytes) /* T9 */
         rc = rc_raise(RC_MISMATCH, "message from rank %d, tag %u, has %zu bytes; the receiver has room for %zu",
                       m->source, m->tag, m->n_bytes, n_room_bytes);
-    else if (m->n_bytes > 0)
-        memcpy(x->ptr, m->payload, m->n_bytes);
-    x->n_bytes = m->n_bytes;
+    else
+        xfer_deliver(x, NULL, 0, m->payload, m->n_bytes);
     x->n_hollow_bytes = m->n_hollow_bytes;
     letters_take_out(&p->lent, m);
     free(m);
@@ -251,7 +250,7 @@ static void sim_close(struct transport **t)
 
 const struct transport_ops transport_sim = {
     .module.name = "sim",
-    .module.caps = TR_HOLLOW | TR_ASYNC,
+    .module.caps = TR_HOLLOW | TR_ASYNC | TR_COPIES,
     .module.needs_world = WORLD_VIRTUAL_TIME,
     .open = sim_open,
     .post_send = sim_post_send,

@@ -18,6 +18,7 @@
 #include <zmq.h>
 
 #include "harness/net/transport.h"
+#include "harness/net/xfer.h"
 #include "harness/net/zmq_address.h"
 #include "harness/net/zmq_frame.h"
 #include "harness/net/zmq_inbox.h"
@@ -224,7 +225,7 @@ static enum rc zmq_post_send(struct transport *base, struct xfer *x)
     if (!peer->out)
         TRY(connect_to(t, x->peer));
     memcpy(head.token, t->all[0].token, sizeof head.token);
-    TRY(frame_write(&msg, t->pool, &head, x->ptr, x->n_bytes));
+    TRY(frame_write(&msg, t->pool, &head, x));
     while (zmq_msg_send(&msg, peer->out, ZMQ_DONTWAIT) < 0) {
         if (errno == EINTR)
             continue;
@@ -298,7 +299,7 @@ static enum rc zmq_complete(struct transport *base, struct xfer *x, int timeout_
             return RC_OK;
         if (state == INBOX_TOO_LONG)
             return rc_raise(RC_MISMATCH, "message from rank %d, tag %u, has %zu bytes, the receiver has room for %zu",
-                            x->peer, x->tag, (size_t)(uintptr_t)x->priv, x->n_bytes);
+                            x->peer, x->tag, (size_t)(uintptr_t)x->priv, xfer_n_bytes(x));
         TRY(inbox_drain(t->in, &got));
         if (got)
             continue;
@@ -360,7 +361,7 @@ uint64_t transport_zmq_n_dropped(const struct transport *t)
 
 const struct transport_ops transport_zmq = {
     .module.name = "zmq",
-    .module.caps = TR_ADD | TR_ASYNC,
+    .module.caps = TR_ADD | TR_ASYNC | TR_COPIES,
     .module.refuses_world = WORLD_VIRTUAL_TIME,
     .open = zmq_open_transport,
     .post_send = zmq_post_send,

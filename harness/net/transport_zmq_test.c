@@ -53,8 +53,9 @@ static void send_strays(struct suite *s, void *socket)
     EXPECT(s, zmq_send(socket, noise, 60, 0) == 60);
     if (!EXPECT_OK(s, frame_pool_open(&pool)))
         return;
+    const struct xfer sent[] = { { .ptr = noise }, { .ptr = noise, .n_bytes = 5000 % sizeof noise } };
     for (int i = 0; i < 2; i++)
-        if (EXPECT_OK(s, frame_write(&msg, pool, &head, noise, (size_t)i * 5000 % sizeof noise)))
+        if (EXPECT_OK(s, frame_write(&msg, pool, &head, &sent[i])))
             EXPECT(s, zmq_msg_send(&msg, socket, 0) >= 0);
     frame_pool_close(&pool);
 }
@@ -142,7 +143,7 @@ static void case_gap(struct suite *s)
     if (!EXPECT(s, socket && zmq_connect(socket, endpoint) == 0))
         goto out;
     for (head.sequence = 0; head.sequence <= 2; head.sequence += 2)
-        if (EXPECT_OK(s, frame_write(&msg, pool, &head, NULL, 0)))
+        if (EXPECT_OK(s, frame_write(&msg, pool, &head, &(struct xfer){ 0 })))
             EXPECT(s, zmq_msg_send(&msg, socket, 0) >= 0);
     EXPECT_OK(s, inbox_receive(in, 1000, &got));
     EXPECT(s, got);

@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/net/xfer.h"
+
 #define FRAME_MAGIC UINT32_C(0x676d7a01) /* "gmz", version 1 */
 
 enum { N_CLASSES = 40, SMALLEST_BYTES = 4096, SMALL_MESSAGE_BYTES = 2048 };
@@ -142,9 +144,9 @@ static enum rc make_message(zmq_msg_t *msg, struct frame_pool *pool, size_t n_by
     return made ? RC_OK : rc_raise(RC_NOMEM, "transport zmq: no memory for a message of %zu bytes", n_bytes);
 }
 
-enum rc frame_write(zmq_msg_t *msg, struct frame_pool *pool, const struct frame *head, const void *payload,
-                    size_t n_bytes)
+enum rc frame_write(zmq_msg_t *msg, struct frame_pool *pool, const struct frame *head, const struct xfer *x)
 {
+    const size_t n_bytes = xfer_n_bytes(x);
     enum rc rc;
 
     TRY(make_message(msg, pool, FRAME_HEAD_BYTES + n_bytes));
@@ -155,8 +157,7 @@ enum rc frame_write(zmq_msg_t *msg, struct frame_pool *pool, const struct frame 
     h->sequence = head->sequence;
     h->n_bytes = n_bytes;
     memcpy(h->token, head->token, sizeof h->token);
-    if (n_bytes > 0)
-        memcpy((char *)h + FRAME_HEAD_BYTES, payload, n_bytes);
+    xfer_copy_out((char *)h + FRAME_HEAD_BYTES, x);
     atomic_store_explicit(&h->magic, FRAME_MAGIC, memory_order_release);
 out:
     return rc;

@@ -20,6 +20,8 @@
 
 enum { FRAME_HEAD_BYTES = 48, FRAME_TOKEN_BYTES = 16 };
 
+struct xfer;
+
 struct frame {
     int sender;
     uint32_t tag;
@@ -35,9 +37,9 @@ enum rc frame_pool_open(struct frame_pool **out) MUST_CHECK;
 /* NULL-safe, nulls. Memory still with ZeroMQ lives on until it comes back. */
 void frame_pool_close(struct frame_pool **pool);
 
-/* Make *msg, of head and payload copied. The owner's thread only. RC_NOMEM: msg is not to be closed. */
-enum rc frame_write(zmq_msg_t *msg, struct frame_pool *pool, const struct frame *head, const void *payload,
-                    size_t n_bytes) MUST_CHECK;
+/* Make *msg, of head and the header and body of x copied. The owner's thread only. RC_NOMEM: msg is not to be
+ * closed. */
+enum rc frame_write(zmq_msg_t *msg, struct frame_pool *pool, const struct frame *head, const struct xfer *x) MUST_CHECK;
 
 /* Read the head of *msg; payload lent by msg. False: not a frame of ours (too short, other magic, other
  * token than expected); then out is unspecified. */

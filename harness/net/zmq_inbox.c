@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness/net/transport.h"
+#include "harness/net/xfer.h"
 
 enum { LENT_ALIGN_BYTES = 8 };
 
@@ -143,31 +144,16 @@ void inbox_end(struct inbox *in, struct arrival *a)
     in->free = a;
 }
 
-/* sum += x, where x may lie at any address. */
-static void add_floats(float *restrict sum, const char *restrict x, size_t n_elems)
-{
-    for (size_t i = 0; i < n_elems; i++) {
-        float value;
-        memcpy(&value, x + i * sizeof value, sizeof value);
-        sum[i] += value;
-    }
-}
-
 /* Give a to x, which is no longer posted. */
 static void deliver(struct inbox *in, struct xfer *x, struct arrival *a)
 {
     enum inbox_state state = INBOX_DONE;
 
-    if (a->n_bytes > x->n_bytes) { /* T9 */
+    if (a->n_bytes > xfer_n_bytes(x)) { /* T9 */
         state = INBOX_TOO_LONG;
         x->priv = (void *)(uintptr_t)a->n_bytes;
     } else {
-        if (x->add)
-            add_floats(x->ptr, a->ptr, a->n_bytes / sizeof(float));
-        else if (a->n_bytes > 0)
-            memcpy(x->ptr, a->ptr, a->n_bytes);
-        x->n_bytes = a->n_bytes;
-        x->n_hollow_bytes = 0;
+        xfer_deliver(x, NULL, 0, a->ptr, a->n_bytes);
     }
     atomic_store_explicit(&x->state, state, memory_order_relaxed);
     inbox_end(in, a);

@@ -24,7 +24,7 @@ struct inbox;
 enum inbox_state {
     INBOX_POSTED = 1,
     INBOX_DONE,
-    INBOX_TOO_LONG, /* T9; x->priv: the length, x->n_bytes still the capacity */
+    INBOX_TOO_LONG, /* T9; x->priv: the length, the capacities as they were */
 };
 
 struct arrival { /* one frame, received and not yet consumed */
