@@ -116,7 +116,7 @@ struct rogue {
 
 static enum rc rogue_worker(struct world *w, const struct transport_ops *ops, const struct rogue *rogue)
 {
-    float message[PS_HEADER_FLOATS + 16] = { 0 };
+    float message[PS_HEADER_BYTES / sizeof(float) + 16] = { 0 };
     struct transport *t = NULL;
     enum rc rc;
 

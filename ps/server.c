@@ -2,14 +2,20 @@
 /*
  * server.c - the server's loop: take what arrived, serve the oldest, answer.
  *
- *   state of a worker   PUSH        FETCH                       LEAVE
- *   TRAINING            serve_push  hold_fetch (worker 0 only)  TRAINING -> LEFT
- *   FETCHING            refuse      refuse                      refuse
- *   LEFT                refuse      refuse                      refuse
+ *   state of a worker   PUSH               FETCH                                    LEAVE
+ *   TRAINING            serve_push         worker 0: -> FETCHING; others: refused   -> LEFT
+ *   FETCHING            refused            refused                                  refused
+ *   LEFT                refused            refused                                  refused
  *
- * Messages are taken off the transport as soon as the server looks, and stamped: what they then wait
- * is the server's queue, told to the worker in queue_ns: at most one message per worker.
- * A reply is a copy, lent to the transport until that worker's next message shows it arrived.
+ * FETCHING -> LEFT by answer_fetch(), when all other workers have left.
+ *
+ * Messages are taken off the transport as soon as the server looks, and stamped: the time they then wait
+ * is the server's queue, reported to the worker in queue_ns. There is at most one message of each worker.
+ *
+ * A gradient is applied from the message it came in. A reply is lent to the transport until that worker's next
+ * message shows that it arrived. Its body is the server's own parameters, unless the push of another worker could
+ * change them before they are sent: with several workers over a transport that does not copy what is posted, each
+ * worker's replies have a buffer, the one copy.
  */
 #include "ps/server.h"
 
@@ -31,7 +37,8 @@ struct client { /* a worker, as the server sees it */
     enum worker_state state;
     bool reply_posted;
     struct xfer reply;
-    float *reply_buffer; /* header, then the slice (worker 0: twice, for STATE) */
+    unsigned char reply_header[PS_HEADER_BYTES];
+    float *reply_params; /* the slice as it was when the reply was posted; NULL: the server's own are lent */
 };
 
 struct arrival {
@@ -47,6 +54,7 @@ struct ps_server {
     struct optimizer optimizer;
     struct arena arena;
     float *param; /* the slice; NULL: hollow */
+    float *state; /* the body of STATE, parameters and then velocity; NULL: hollow */
     uint64_t clock;
     uint64_t shortest_way_ns; /* of a push yet, from its sender's stamp to here; UINT64_MAX: none */
     int n_left;
@@ -60,18 +68,37 @@ static bool hollow(const struct ps_server *s)
     return s->param == NULL && s->slice.n_elems > 0;
 }
 
-static size_t arena_bytes(size_t n_slice, int n_workers, bool touches_memory)
+/* Whether a posted reply would change with the next push; see the head of this file. */
+static bool copies_replies(const struct sync_env *env, const struct transport *transport)
 {
-    const size_t n_payload = touches_memory ? n_slice : 0;
+    return env->n_workers > 1 && !(transport->ops->module.caps & TR_COPIES);
+}
 
-    return arena_floats_bytes(n_payload) + (size_t)n_workers * arena_floats_bytes(PS_HEADER_FLOATS + n_payload) +
-           arena_floats_bytes(n_payload);
+/* The parameters, room for STATE, and the replies' copies; those to worker 0 share memory with STATE, its last reply.
+ */
+static enum rc open_params(struct ps_server *s)
+{
+    const struct sync_env *env = &s->env;
+    const size_t n_elems = s->slice.n_elems;
+    const int n_copies = copies_replies(env, s->transport) ? env->n_workers : 0;
+    const int n_others = n_copies > 0 ? n_copies - 1 : 0;
+    enum rc rc = RC_OK;
+
+    if (!env->compute->ops->touches_memory || n_elems == 0)
+        return RC_OK;
+    TRY(arena_open(&s->arena, (size_t)(1 + n_others) * arena_floats_bytes(n_elems) + arena_floats_bytes(2 * n_elems)));
+    s->param = arena_floats(&s->arena, n_elems);
+    memcpy(s->param, env->param_init + s->slice.at, n_elems * sizeof(float));
+    s->state = arena_floats(&s->arena, 2 * n_elems);
+    for (int w = 0; w < n_copies; w++)
+        s->client[w].reply_params = w == 0 ? s->state : arena_floats(&s->arena, n_elems);
+out:
+    return rc;
 }
 
 enum rc ps_server_open(struct ps_server **out, const struct sync_env *env, struct transport *transport)
 {
     struct ps_server *s = calloc(1, sizeof *s);
-    const bool real = env->compute->ops->touches_memory;
     enum rc rc;
 
     if (!s)
@@ -84,14 +111,7 @@ enum rc ps_server_open(struct ps_server **out, const struct sync_env *env, struc
     s->arrival = calloc((size_t)env->n_workers, sizeof *s->arrival);
     if (!s->client || !s->arrival)
         FAIL(RC_NOMEM, "parameter server: no memory for %d workers", env->n_workers);
-    TRY(arena_open(&s->arena, arena_bytes(s->slice.n_elems, env->n_workers, real)));
-    const size_t n_payload = real ? s->slice.n_elems : 0;
-    if (n_payload > 0) {
-        s->param = arena_floats(&s->arena, n_payload);
-        memcpy(s->param, env->param_init + s->slice.at, n_payload * sizeof(float));
-    }
-    for (int w = 0; w < env->n_workers; w++)
-        s->client[w].reply_buffer = arena_floats(&s->arena, PS_HEADER_FLOATS + n_payload * (w == 0 ? 2 : 1));
+    TRY(open_params(s));
     TRY(optimizer_init(&s->optimizer, env->compute, s->slice.n_elems, env->momentum, env->weight_decay,
                        env->velocity_init ? env->velocity_init + s->slice.at : NULL));
     *out = s;
@@ -124,17 +144,20 @@ static enum rc end_reply(struct ps_server *s, struct client *c)
     return transport_wait(s->transport, &c->reply, s->env.timeout_ms);
 }
 
-static enum rc post_reply(struct ps_server *s, int worker, const struct ps_header *h)
+/* h and then body, of as many elements as h says; body is lent until end_reply(). NULL: hollow, or no elements. */
+static enum rc post_reply(struct ps_server *s, int worker, const struct ps_header *h, float *body)
 {
     struct client *c = &s->client[worker];
-    const size_t n_payload_bytes = (size_t)h->n_elems * sizeof(float) * (h->op == PS_STATE ? 2 : 1);
+    const size_t n_body_bytes = (size_t)h->n_elems * sizeof(float) * (h->op == PS_STATE ? 2 : 1);
 
-    ps_header_encode(c->reply_buffer, h);
+    ps_header_encode(c->reply_header, h);
     c->reply = (struct xfer){ .peer = worker,
                               .tag = PS_TAG_REPLY,
-                              .ptr = c->reply_buffer,
-                              .n_bytes = PS_HEADER_BYTES + (hollow(s) ? 0 : n_payload_bytes),
-                              .n_hollow_bytes = hollow(s) ? n_payload_bytes : 0 };
+                              .head = c->reply_header,
+                              .n_head_bytes = PS_HEADER_BYTES,
+                              .ptr = body,
+                              .n_bytes = hollow(s) ? 0 : n_body_bytes,
+                              .n_hollow_bytes = hollow(s) ? n_body_bytes : 0 };
     const enum rc rc = transport_send(s->transport, &c->reply);
     c->reply_posted = rc == RC_OK;
     return rc;
@@ -157,7 +180,8 @@ static uint64_t arrival_ns(struct ps_server *s, const struct arrival *a, const s
 static enum rc serve_push(struct ps_server *s, const struct arrival *a, const struct ps_header *h)
 {
     struct client *c = &s->client[a->message.peer];
-    const float *grad = hollow(s) ? NULL : (const float *)a->message.ptr + PS_HEADER_FLOATS;
+    const float *grad = hollow(s) ? NULL : a->message.ptr;
+    float *params = s->param;
     const uint64_t served_ns = world_now_ns(s->env.world);
     struct ps_header reply = { .op = PS_PARAMS, .n_elems = h->n_elems, .queue_ns = served_ns - arrival_ns(s, a, h) };
     enum rc rc;
@@ -171,10 +195,11 @@ static enum rc serve_push(struct ps_server *s, const struct arrival *a, const st
     TRY(optimizer_step(&s->optimizer, s->param, grad));
     reply.clock = ++s->clock;
     reply.apply_ns = world_now_ns(s->env.world) - served_ns;
-    if (s->param)
-        memcpy(c->reply_buffer + PS_HEADER_FLOATS, s->param, s->slice.n_elems * sizeof(float));
+    if (c->reply_params)
+        params = memcpy(c->reply_params, s->param, s->slice.n_elems * sizeof(float));
+    /* The copy into a message, which is made here or in the transport. */
     world_charge(s->env.world, 0, 2.0 * (double)s->slice.n_elems * sizeof(float));
-    TRY(post_reply(s, a->message.peer, &reply));
+    TRY(post_reply(s, a->message.peer, &reply, params));
 out:
     return rc;
 }
@@ -182,16 +207,16 @@ out:
 /* The answer to FETCH, once worker 0 is the last one. */
 static enum rc answer_fetch(struct ps_server *s)
 {
-    float *payload = s->client[0].reply_buffer + PS_HEADER_FLOATS;
-    const struct ps_header h = { .op = PS_STATE, .n_elems = (uint32_t)s->slice.n_elems, .clock = s->clock };
+    const size_t n_elems = s->slice.n_elems;
+    const struct ps_header h = { .op = PS_STATE, .n_elems = (uint32_t)n_elems, .clock = s->clock };
     enum rc rc;
 
     TRY(end_reply(s, &s->client[0]));
     if (s->param) {
-        memcpy(payload, s->param, s->slice.n_elems * sizeof(float));
-        optimizer_velocity(&s->optimizer, payload + s->slice.n_elems);
+        memcpy(s->state, s->param, n_elems * sizeof(float));
+        optimizer_velocity(&s->optimizer, s->state + n_elems);
     }
-    TRY(post_reply(s, 0, &h));
+    TRY(post_reply(s, 0, &h, s->state));
     s->client[0].state = LEFT;
     s->n_left++;
 out:
@@ -206,7 +231,7 @@ static enum rc serve(struct ps_server *s, const struct arrival *a)
 
     if (worker >= s->env.n_workers)
         return rc_raise(RC_MISMATCH, "rank %d is a server, not a worker", worker);
-    TRY(ps_header_decode(&h, a->message.ptr, a->message.n_bytes, a->message.n_hollow_bytes));
+    TRY(ps_header_decode(&h, a->message.head, a->message.n_head_bytes, a->message.n_bytes + a->message.n_hollow_bytes));
     if (s->client[worker].state != TRAINING)
         FAIL(RC_MISMATCH, "worker %d sent op %d after its last", worker, (int)h.op);
     if (h.op == PS_PUSH && h.n_elems == s->slice.n_elems)
@@ -230,10 +255,10 @@ static enum rc take_arrivals(struct ps_server *s)
 
     while (s->n_arrivals < s->env.n_workers) {
         struct arrival a = { .message = { .peer = -1 } };
-        TRY(transport_recv_message(s->transport, &a.message, DO_NOT_WAIT));
+        TRY(transport_recv_divided(s->transport, &a.message, PS_HEADER_BYTES, DO_NOT_WAIT));
         a.was_awaited = a.message.peer < 0 && s->n_arrivals == 0;
         if (a.was_awaited)
-            TRY(transport_recv_message(s->transport, &a.message, s->env.timeout_ms));
+            TRY(transport_recv_divided(s->transport, &a.message, PS_HEADER_BYTES, s->env.timeout_ms));
         if (a.message.peer < 0)
             break;
         a.seen_ns = world_now_ns(s->env.world);

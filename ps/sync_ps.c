@@ -2,15 +2,16 @@
 /*
  * sync_ps.c - the worker's side, and the mode's table.
  *
- * One request and one reply buffer per server, header and slice in one message. finish() posts the
- * pushes to all servers, then takes the replies in server order; servers work at the same time.
+ * finish() posts the pushes to all servers, then takes the replies in server order; servers work at the same time.
+ * A push is sent from the gradient's own memory and its reply received into the parameters' own; nothing is copied
+ * here, and everything posted is ended before finish() returns, also on an error.
  */
 #include "ps/ps.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/arena.h"
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
 #include "ps/protocol.h"
@@ -19,8 +20,9 @@
 
 struct link { /* of a worker to one server */
     struct segment slice;
-    float *request, *reply; /* header floats, then the slice (reply: room for velocity too, worker 0) */
-    uint64_t clock;         /* of the parameters this worker holds of that slice */
+    unsigned char request[PS_HEADER_BYTES], reply[PS_HEADER_BYTES]; /* headers */
+    uint64_t clock;       /* of the parameters this worker holds of that slice */
+    bool sends, receives; /* tx is posted; rx is */
     struct xfer tx, rx;
 };
 
@@ -29,7 +31,6 @@ struct ps {
     struct transport *transport;
     struct ps_server *server; /* server ranks only */
     struct link *link;        /* worker ranks only: [n_servers] */
-    struct arena arena;
     float lr;
 };
 
@@ -55,9 +56,8 @@ static void ps_close(struct sync **s)
 {
     struct ps *p = self(*s);
 
-    transport_close(&p->transport); /* first: what is posted lies in the server's and the links' memory */
+    transport_close(&p->transport); /* first: what is posted is in the server's and the links' memory */
     ps_server_close(&p->server);
-    arena_close(&p->arena);
     free(p->link);
     free(p);
     *s = NULL;
@@ -66,27 +66,13 @@ static void ps_close(struct sync **s)
 static enum rc open_links(struct ps *p)
 {
     const struct sync_env *env = &p->base.env;
-    const size_t n_copies = env->world->rank == 0 ? 2 : 1;
-    size_t n_bytes = 0;
-    enum rc rc;
 
     p->link = calloc((size_t)env->n_servers, sizeof *p->link);
     if (!p->link)
         return rc_raise(RC_NOMEM, "mode ps: no memory for %d servers", env->n_servers);
-    for (int s = 0; s < env->n_servers; s++) {
+    for (int s = 0; s < env->n_servers; s++)
         p->link[s].slice = ps_slice(env->n_params, env->n_servers, s);
-        const size_t n_elems = real(p) ? p->link[s].slice.n_elems : 0;
-        n_bytes +=
-            arena_floats_bytes(PS_HEADER_FLOATS + n_elems) + arena_floats_bytes(PS_HEADER_FLOATS + n_copies * n_elems);
-    }
-    TRY(arena_open(&p->arena, n_bytes));
-    for (int s = 0; s < env->n_servers; s++) {
-        const size_t n_elems = real(p) ? p->link[s].slice.n_elems : 0;
-        p->link[s].request = arena_floats(&p->arena, PS_HEADER_FLOATS + n_elems);
-        p->link[s].reply = arena_floats(&p->arena, PS_HEADER_FLOATS + n_copies * n_elems);
-    }
-out:
-    return rc;
+    return RC_OK;
 }
 
 static enum rc ps_open(struct sync **out, const struct sync_env *env)
@@ -118,47 +104,86 @@ static enum rc ps_begin(struct sync *s, uint64_t step, float lr)
     return RC_OK;
 }
 
-/* Post the receive of the answer (capacity: n_copies slices) and the request itself. */
-static enum rc ask(struct ps *p, int server, const struct ps_header *h, size_t n_copies)
+/* Where the n_elems floats of a request or an answer are; hollow: as many bytes without content. */
+static void set_body(const struct ps *p, struct xfer *x, float *body, size_t n_elems)
 {
-    struct link *l = &p->link[server];
-    const int peer = p->base.env.n_workers + server;
-    const size_t n_sent_bytes = (size_t)h->n_elems * sizeof(float);
-    const size_t n_room_bytes = n_copies * l->slice.n_elems * sizeof(float);
-    enum rc rc = RC_OK;
-
-    ps_header_encode(l->request, h);
-    l->tx = (struct xfer){ .peer = peer,
-                           .tag = PS_TAG_REQUEST,
-                           .ptr = l->request,
-                           .n_bytes = PS_HEADER_BYTES + (real(p) ? n_sent_bytes : 0),
-                           .n_hollow_bytes = real(p) ? 0 : n_sent_bytes };
-    l->rx = (struct xfer){ .peer = peer,
-                           .tag = PS_TAG_REPLY,
-                           .ptr = l->reply,
-                           .n_bytes = PS_HEADER_BYTES + (real(p) ? n_room_bytes : 0),
-                           .n_hollow_bytes = real(p) ? 0 : n_room_bytes };
-    if (n_copies > 0)
-        TRY(transport_recv(p->transport, &l->rx));
-    TRY(transport_send(p->transport, &l->tx));
-out:
-    return rc;
+    x->ptr = real(p) ? body : NULL;
+    *(real(p) ? &x->n_bytes : &x->n_hollow_bytes) = n_elems * sizeof(float);
 }
 
-/* End request and answer of one server; the answer must be `op`. */
-static enum rc take_answer(struct ps *p, int server, enum ps_op op, int timeout_ms, struct ps_header *out)
+/* Post the request h with its h->n_elems of body. Lent until end_request(). */
+static enum rc post_request(struct ps *p, int server, const struct ps_header *h, float *body)
 {
     struct link *l = &p->link[server];
     enum rc rc;
 
-    TRY(transport_wait(p->transport, &l->tx, p->base.env.timeout_ms));
+    ps_header_encode(l->request, h);
+    l->tx = (struct xfer){ .peer = p->base.env.n_workers + server,
+                           .tag = PS_TAG_REQUEST,
+                           .head = l->request,
+                           .n_head_bytes = PS_HEADER_BYTES };
+    set_body(p, &l->tx, body, h->n_elems);
+    TRY(transport_send(p->transport, &l->tx));
+    l->sends = true;
+out:
+    return rc;
+}
+
+/* Post the receive of an answer with room for n_elems at body. Lent until end_answer(). */
+static enum rc post_answer(struct ps *p, int server, float *body, size_t n_elems)
+{
+    struct link *l = &p->link[server];
+    enum rc rc;
+
+    l->rx = (struct xfer){
+        .peer = p->base.env.n_workers + server, .tag = PS_TAG_REPLY, .head = l->reply, .n_head_bytes = PS_HEADER_BYTES
+    };
+    set_body(p, &l->rx, body, n_elems);
+    TRY(transport_recv(p->transport, &l->rx));
+    l->receives = true;
+out:
+    return rc;
+}
+
+static enum rc end_request(struct ps *p, int server)
+{
+    p->link[server].sends = false;
+    return transport_wait(p->transport, &p->link[server].tx, p->base.env.timeout_ms);
+}
+
+/* The answer of one server, which must be `op`. */
+static enum rc end_answer(struct ps *p, int server, enum ps_op op, int timeout_ms, struct ps_header *out)
+{
+    struct link *l = &p->link[server];
+    enum rc rc;
+
+    l->receives = false;
     TRY(transport_wait(p->transport, &l->rx, timeout_ms));
-    TRY(ps_header_decode(out, l->reply, l->rx.n_bytes, l->rx.n_hollow_bytes));
+    TRY(ps_header_decode(out, l->reply, l->rx.n_head_bytes, l->rx.n_bytes + l->rx.n_hollow_bytes));
     if (out->op != op || out->n_elems != l->slice.n_elems)
         FAIL(RC_MISMATCH, "server %d answered op %d with %u elements where op %d with %zu belongs", server,
              (int)out->op, out->n_elems, (int)op, l->slice.n_elems);
 out:
     return rc;
+}
+
+/* End what is still posted in the caller's memory, when something failed; the first error is the one to report. */
+static enum rc abandon(struct ps *p, enum rc rc)
+{
+    char first_message[RC_MESSAGE_BYTES];
+
+    if (rc == RC_OK)
+        return rc;
+    snprintf(first_message, sizeof first_message, "%s", rc_message());
+    for (int i = 0; i < p->base.env.n_servers; i++) {
+        struct link *l = &p->link[i];
+        if (l->sends)
+            (void)!transport_wait(p->transport, &l->tx, DO_NOT_WAIT);
+        if (l->receives)
+            (void)!transport_wait(p->transport, &l->rx, DO_NOT_WAIT);
+        l->sends = l->receives = false;
+    }
+    return rc_raise(rc, "%s", first_message);
 }
 
 static void note_cost(struct step_cost *cost, const struct ps_header *h)
@@ -179,31 +204,28 @@ static enum rc ps_finish(struct sync *s, float *param, float *grad, struct step_
     enum rc rc = RC_OK;
 
     *out = (struct step_cost){ 0 };
-    if (real(p))
-        for (int i = 0; i < n_servers; i++)
-            memcpy(p->link[i].request + PS_HEADER_FLOATS, grad + p->link[i].slice.at,
-                   p->link[i].slice.n_elems * sizeof(float));
+    /* The copy of the gradient into messages, and below that of the parameters out of them: the transport's. */
     world_charge(s->env.world, 0, 2.0 * (double)s->env.n_params * sizeof(float));
     for (int i = 0; i < n_servers; i++) {
+        const struct segment slice = p->link[i].slice;
         const struct ps_header push = { .op = PS_PUSH,
-                                        .n_elems = (uint32_t)p->link[i].slice.n_elems,
+                                        .n_elems = (uint32_t)slice.n_elems,
                                         .lr = p->lr,
                                         .sent_ns = world_now_ns(s->env.world),
                                         .clock = p->link[i].clock };
-        TRY(ask(p, i, &push, 1));
+        TRY(post_answer(p, i, real(p) ? param + slice.at : NULL, slice.n_elems));
+        TRY(post_request(p, i, &push, real(p) ? grad + slice.at : NULL));
     }
     for (int i = 0; i < n_servers; i++) {
         struct ps_header answer;
-        TRY(take_answer(p, i, PS_PARAMS, s->env.timeout_ms, &answer));
+        TRY(end_request(p, i));
+        TRY(end_answer(p, i, PS_PARAMS, s->env.timeout_ms, &answer));
         p->link[i].clock = answer.clock;
         note_cost(out, &answer);
-        if (real(p))
-            memcpy(param + p->link[i].slice.at, p->link[i].reply + PS_HEADER_FLOATS,
-                   p->link[i].slice.n_elems * sizeof(float));
     }
     world_charge(s->env.world, 0, 2.0 * (double)s->env.n_params * sizeof(float));
 out:
-    return rc;
+    return abandon(p, rc);
 }
 
 static enum rc leave(struct ps *p)
@@ -212,37 +234,58 @@ static enum rc leave(struct ps *p)
     enum rc rc = RC_OK;
 
     for (int i = 0; i < p->base.env.n_servers; i++) {
-        TRY(ask(p, i, &h, 0));
-        TRY(transport_wait(p->transport, &p->link[i].tx, p->base.env.timeout_ms));
+        TRY(post_request(p, i, &h, NULL));
+        TRY(end_request(p, i));
     }
 out:
+    return abandon(p, rc);
+}
+
+/* Take the final state of one server: its parameters and then its velocity, at state. */
+static enum rc take_state(struct ps *p, int server, const float *state, float *param, float *velocity)
+{
+    const struct segment slice = p->link[server].slice;
+    struct ps_header answer;
+    enum rc rc;
+
+    TRY(end_request(p, server));
+    /* It comes when the slowest worker has left: that may take any time, and is no silence of the server. */
+    TRY(end_answer(p, server, PS_STATE, WAIT_FOREVER, &answer));
+    if (!real(p))
+        return RC_OK;
+    memcpy(param + slice.at, state, slice.n_elems * sizeof(float));
+    if (velocity)
+        memcpy(velocity + slice.at, state + slice.n_elems, slice.n_elems * sizeof(float));
+out:
+    return rc;
+}
+
+static enum rc fetch(struct ps *p, float *param, float *velocity)
+{
+    const size_t n_params = p->base.env.n_params;
+    const int n_servers = p->base.env.n_servers;
+    const struct ps_header h = { .op = PS_FETCH };
+    float *state = NULL; /* of server i, of n elements from a on: 2 n from 2 a on */
+    enum rc rc = RC_OK;
+
+    if (real(p) && !(state = malloc((n_params > 0 ? 2 * n_params : 1) * sizeof(float))))
+        FAIL(RC_NOMEM, "mode ps: no memory for the final state of %zu parameters", n_params);
+    for (int i = 0; i < n_servers; i++) {
+        const struct segment slice = p->link[i].slice;
+        TRY(post_answer(p, i, real(p) ? state + 2 * slice.at : NULL, 2 * slice.n_elems));
+        TRY(post_request(p, i, &h, NULL));
+    }
+    for (int i = 0; i < n_servers; i++)
+        TRY(take_state(p, i, real(p) ? state + 2 * p->link[i].slice.at : NULL, param, velocity));
+out:
+    rc = abandon(p, rc);
+    free(state);
     return rc;
 }
 
 static enum rc ps_final(struct sync *s, float *param, float *velocity)
 {
-    struct ps *p = self(s);
-    const struct ps_header fetch = { .op = PS_FETCH };
-    enum rc rc = RC_OK;
-
-    if (s->env.world->rank != 0)
-        return leave(p);
-    for (int i = 0; i < s->env.n_servers; i++)
-        TRY(ask(p, i, &fetch, 2));
-    for (int i = 0; i < s->env.n_servers; i++) {
-        const struct link *l = &p->link[i];
-        struct ps_header answer;
-        /* It comes when the slowest worker has left: that may take any time, and is no silence of the server. */
-        TRY(take_answer(p, i, PS_STATE, WAIT_FOREVER, &answer));
-        if (!real(p))
-            continue;
-        memcpy(param + l->slice.at, l->reply + PS_HEADER_FLOATS, l->slice.n_elems * sizeof(float));
-        if (velocity)
-            memcpy(velocity + l->slice.at, l->reply + PS_HEADER_FLOATS + l->slice.n_elems,
-                   l->slice.n_elems * sizeof(float));
-    }
-out:
-    return rc;
+    return s->env.world->rank == 0 ? fetch(self(s), param, velocity) : leave(self(s));
 }
 
 static enum rc ps_serve(struct sync *s)
@@ -260,8 +303,8 @@ static struct wire_plan ps_wire_plan(const struct sync *s)
     return (struct wire_plan){ PS_HEADER_BYTES + n_slice * sizeof(float), 2, n_busiest };
 }
 
-/* A worker: a request and a reply for each server. A server: parameters, momentum, a copy of the parameters on its way
- * to each worker, and one push from each. */
+/* A worker: its pushes and their replies, as messages of the transport. A server: parameters, momentum, and of each
+ * worker one push and one reply. */
 static struct memory_need ps_memory(const void *opts, const struct job_facts *facts)
 {
     const size_t n_slice = facts->n_params / (size_t)facts->n_servers + 1;

@@ -41,7 +41,7 @@ void ps_header_encode(void *out, const struct ps_header *h)
     bytes_put(to + AT_SENT, h->sent_ns, 8);
 }
 
-enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_bytes, size_t n_hollow_bytes)
+enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_bytes, size_t n_body_bytes)
 {
     const unsigned char *from = bytes;
 
@@ -58,9 +58,9 @@ enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_byte
         return rc_raise(RC_MISMATCH, "parameter server message: op %u is unknown", op);
     const uint32_t n_elems = (uint32_t)bytes_get(from + AT_N_ELEMS, 4);
     const uint64_t n_payload_bytes = (uint64_t)n_elems * sizeof(float) * (op == PS_STATE ? 2 : 1);
-    if (n_bytes - PS_HEADER_BYTES + n_hollow_bytes != n_payload_bytes)
+    if (n_bytes - PS_HEADER_BYTES + n_body_bytes != n_payload_bytes)
         return rc_raise(RC_MISMATCH, "parameter server message: says %u elements, carries %zu bytes", n_elems,
-                        n_bytes - PS_HEADER_BYTES + n_hollow_bytes);
+                        n_bytes - PS_HEADER_BYTES + n_body_bytes);
     for (int i = AT_ZEROS; i < PS_HEADER_BYTES; i++)
         if (from[i] != 0)
             return rc_raise(RC_MISMATCH, "parameter server message: byte %d of the header is not zero", i);

@@ -39,7 +39,7 @@
 
 #include "harness/base/rc.h"
 
-enum { PS_HEADER_BYTES = 64, PS_HEADER_FLOATS = PS_HEADER_BYTES / 4 };
+enum { PS_HEADER_BYTES = 64 };
 
 enum ps_op { PS_PUSH = 1, PS_FETCH, PS_LEAVE, PS_PARAMS, PS_STATE };
 
@@ -52,7 +52,7 @@ struct ps_header {
 
 /* Write h to out[PS_HEADER_BYTES]. Cannot fail. */
 void ps_header_encode(void *out, const struct ps_header *h);
-/* Read from bytes[n_bytes]; P1. n_hollow_bytes: what came hollow behind. */
-enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_bytes, size_t n_hollow_bytes) MUST_CHECK;
+/* Read from bytes[n_bytes], which n_body_bytes, real and hollow ones, follow; P1. */
+enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_bytes, size_t n_body_bytes) MUST_CHECK;
 
 #endif
