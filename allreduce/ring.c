@@ -2,7 +2,7 @@
 /*
  * ring.c - sum around a ring: reduce-scatter, then allgather. Not overlapped with compute, not fused.
  *
- * The vector is cut into p chunks; chunk i is elements [n i / p, n (i + 1) / p). In step s of the
+ * The vector is cut into p chunks (range_part). In step s of the
  * reduce-scatter rank r sends chunk r - s to r + 1 and adds chunk r - s - 1 from r - 1; after
  * p - 1 steps it owns the sum of chunk r + 1. The allgather passes the sums on the same way. Empty
  * chunks (n < p) are not sent.
@@ -18,6 +18,7 @@
 
 #include "allreduce/reducer.h"
 #include "harness/base/arena.h"
+#include "harness/base/range.h"
 #include "harness/compute/compute.h"
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
@@ -34,19 +35,10 @@ struct ring {
     uint32_t n_steps; /* so far, in all runs; the same on every rank */
 };
 
-struct chunk {
-    size_t at, n_elems;
-};
-
-/* Chunk i of n_elems over p; i may be any integer, taken modulo p. */
-static struct chunk chunk_of(int i, int p, size_t n_elems)
+/* Chunk i of n_elems over p ranks; i may be any integer, taken modulo p. */
+static struct range chunk_of(int i, int p, size_t n_elems)
 {
-    const size_t k = (size_t)(((i % p) + p) % p), parts = (size_t)p;
-    /* n k / p without overflow of n k */
-    const size_t whole = n_elems / parts, rest = n_elems % parts;
-    const size_t at = whole * k + rest * k / parts, end = whole * (k + 1) + rest * (k + 1) / parts;
-
-    return (struct chunk){ at, end - at };
+    return range_part(n_elems, p, ((i % p) + p) % p);
 }
 
 static size_t max_chunk_elems(size_t n_elems, int n_ranks)
@@ -78,15 +70,15 @@ out:
 }
 
 /* Send `give`, receive `take` (added or overwritten), from and to the neighbours. */
-static enum rc ring_step(struct ring *ring, float *data, struct chunk give, struct chunk take, bool add)
+static enum rc ring_step(struct ring *ring, float *data, struct range give, struct range take, bool add)
 {
     struct transport *t = ring->base.env.transport;
     const int p = t->world->n_ranks, r = t->world->rank, timeout_ms = ring->base.env.timeout_ms;
     const bool fused = add && (t->ops->module.caps & TR_ADD);
     const bool hollow = data == NULL;
     const uint32_t tag = TAG_RING + ring->n_steps++ % N_TAGS;
-    float *into = hollow ? NULL : add && !fused ? ring->scratch : data + take.at;
-    struct xfer tx = { .peer = (r + 1) % p, .tag = tag, .ptr = hollow ? NULL : data + give.at };
+    float *into = hollow ? NULL : add && !fused ? ring->scratch : data + take.offset_elems;
+    struct xfer tx = { .peer = (r + 1) % p, .tag = tag, .ptr = hollow ? NULL : data + give.offset_elems };
     struct xfer rx = { .peer = (r + p - 1) % p, .tag = tag, .ptr = into, .add = fused };
     enum rc rc = RC_OK;
 
@@ -105,7 +97,7 @@ static enum rc ring_step(struct ring *ring, float *data, struct chunk give, stru
         FAIL(RC_MISMATCH, "ring: rank %d sent %zu bytes where %zu belong", rx.peer, rx.n_bytes + rx.n_hollow_bytes,
              take.n_elems * sizeof(float));
     if (add && !fused && take.n_elems > 0) {
-        compute_accumulate(ring->base.env.compute, hollow ? NULL : data + take.at, into, take.n_elems);
+        compute_accumulate(ring->base.env.compute, hollow ? NULL : data + take.offset_elems, into, take.n_elems);
         TRY(compute_sync(ring->base.env.compute));
     }
 out:

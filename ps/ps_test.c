@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ps_test.c - wire format (P1, fuzzed), slices, and a server that meets workers who break the rules. */
+/* ps_test.c - wire format (P1, fuzzed), and a server that meets workers who break the rules. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -87,24 +87,6 @@ static void any_bytes_are_decoded_or_refused_P1(void **state)
         assert_true(rc == RC_OK || rc == RC_MISMATCH);
         free(bytes);
     }
-}
-
-static void slices_cover_the_vector_once(void **state)
-{
-    static const size_t n_params[] = { 1, 2, 7, 100, 13706, 25557032 };
-
-    (void)state;
-    for (size_t i = 0; i < sizeof n_params / sizeof *n_params; i++)
-        for (int n_servers = 1; n_servers <= 9; n_servers++) {
-            size_t at = 0;
-            for (int s = 0; s < n_servers; s++) {
-                const struct segment slice = ps_slice(n_params[i], n_servers, s);
-                assert_int_equal(slice.at, at);
-                assert_true(slice.n_elems <= n_params[i] / (size_t)n_servers + 1); /* by bytes, evenly */
-                at += slice.n_elems;
-            }
-            assert_int_equal(at, n_params[i]);
-        }
 }
 
 /* A worker that sends something else than the protocol; the server must end with a message that names it. */
@@ -198,7 +180,6 @@ int main(void)
         cmocka_unit_test(headers_round_trip),
         cmocka_unit_test(every_wrong_field_is_named_P1),
         cmocka_unit_test(any_bytes_are_decoded_or_refused_P1),
-        cmocka_unit_test(slices_cover_the_vector_once),
         cmocka_unit_test(a_server_refuses_what_breaks_the_rules),
     };
 

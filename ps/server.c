@@ -24,6 +24,7 @@
 #include <string.h>
 
 #include "harness/base/arena.h"
+#include "harness/base/range.h"
 #include "harness/compute/optimizer.h"
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
@@ -50,7 +51,7 @@ struct arrival {
 struct ps_server {
     struct sync_env env;
     struct transport *transport;
-    struct segment slice;
+    struct range slice;
     struct optimizer optimizer;
     struct arena arena;
     float *param; /* the slice; NULL: hollow */
@@ -88,7 +89,7 @@ static enum rc open_params(struct ps_server *s)
         return RC_OK;
     TRY(arena_open(&s->arena, (size_t)(1 + n_others) * arena_floats_bytes(n_elems) + arena_floats_bytes(2 * n_elems)));
     s->param = arena_floats(&s->arena, n_elems);
-    memcpy(s->param, env->param_init + s->slice.at, n_elems * sizeof(float));
+    memcpy(s->param, env->param_init + s->slice.offset_elems, n_elems * sizeof(float));
     s->state = arena_floats(&s->arena, 2 * n_elems);
     for (int w = 0; w < n_copies; w++)
         s->client[w].reply_params = w == 0 ? s->state : arena_floats(&s->arena, n_elems);
@@ -106,14 +107,14 @@ enum rc ps_server_open(struct ps_server **out, const struct sync_env *env, struc
     s->env = *env;
     s->transport = transport;
     s->shortest_way_ns = UINT64_MAX;
-    s->slice = ps_slice(env->n_params, env->n_servers, env->world->rank - env->n_workers);
+    s->slice = range_part(env->n_params, env->n_servers, env->world->rank - env->n_workers);
     s->client = calloc((size_t)env->n_workers, sizeof *s->client);
     s->arrival = calloc((size_t)env->n_workers, sizeof *s->arrival);
     if (!s->client || !s->arrival)
         FAIL(RC_NOMEM, "parameter server: no memory for %d workers", env->n_workers);
     TRY(open_params(s));
     TRY(optimizer_init(&s->optimizer, env->compute, s->slice.n_elems, env->momentum, env->weight_decay,
-                       env->velocity_init ? env->velocity_init + s->slice.at : NULL));
+                       env->velocity_init ? env->velocity_init + s->slice.offset_elems : NULL));
     *out = s;
     s = NULL;
 out:

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/range.h"
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
 #include "ps/protocol.h"
@@ -19,7 +20,7 @@
 #include "ps/wire.h"
 
 struct link { /* of a worker to one server */
-    struct segment slice;
+    struct range slice;
     unsigned char request[PS_HEADER_BYTES], reply[PS_HEADER_BYTES]; /* headers */
     uint64_t clock;       /* of the parameters this worker holds of that slice */
     bool sends, receives; /* tx is posted; rx is */
@@ -44,14 +45,6 @@ static bool real(const struct ps *p)
     return p->base.env.compute->ops->touches_memory;
 }
 
-struct segment ps_slice(size_t n_params, int n_servers, int s)
-{
-    const size_t parts = (size_t)n_servers, k = (size_t)s, whole = n_params / parts, rest = n_params % parts;
-    const size_t at = whole * k + rest * k / parts, end = whole * (k + 1) + rest * (k + 1) / parts;
-
-    return (struct segment){ at, end - at };
-}
-
 static void ps_close(struct sync **s)
 {
     struct ps *p = self(*s);
@@ -71,7 +64,7 @@ static enum rc open_links(struct ps *p)
     if (!p->link)
         return rc_raise(RC_NOMEM, "mode ps: no memory for %d servers", env->n_servers);
     for (int s = 0; s < env->n_servers; s++)
-        p->link[s].slice = ps_slice(env->n_params, env->n_servers, s);
+        p->link[s].slice = range_part(env->n_params, env->n_servers, s);
     return RC_OK;
 }
 
@@ -207,14 +200,14 @@ static enum rc ps_finish(struct sync *s, float *param, float *grad, struct step_
     /* The copy of the gradient into messages, and below that of the parameters out of them: the transport's. */
     world_charge(s->env.world, 0, 2.0 * (double)s->env.n_params * sizeof(float));
     for (int i = 0; i < n_servers; i++) {
-        const struct segment slice = p->link[i].slice;
+        const struct range slice = p->link[i].slice;
         const struct ps_header push = { .op = PS_PUSH,
                                         .n_elems = (uint32_t)slice.n_elems,
                                         .lr = p->lr,
                                         .sent_ns = world_now_ns(s->env.world),
                                         .clock = p->link[i].clock };
-        TRY(post_answer(p, i, real(p) ? param + slice.at : NULL, slice.n_elems));
-        TRY(post_request(p, i, &push, real(p) ? grad + slice.at : NULL));
+        TRY(post_answer(p, i, real(p) ? param + slice.offset_elems : NULL, slice.n_elems));
+        TRY(post_request(p, i, &push, real(p) ? grad + slice.offset_elems : NULL));
     }
     for (int i = 0; i < n_servers; i++) {
         struct ps_header answer;
@@ -244,7 +237,7 @@ out:
 /* Take the final state of one server: its parameters and then its velocity, at state. */
 static enum rc take_state(struct ps *p, int server, const float *state, float *param, float *velocity)
 {
-    const struct segment slice = p->link[server].slice;
+    const struct range slice = p->link[server].slice;
     struct ps_header answer;
     enum rc rc;
 
@@ -253,9 +246,9 @@ static enum rc take_state(struct ps *p, int server, const float *state, float *p
     TRY(end_answer(p, server, PS_STATE, WAIT_FOREVER, &answer));
     if (!real(p))
         return RC_OK;
-    memcpy(param + slice.at, state, slice.n_elems * sizeof(float));
+    memcpy(param + slice.offset_elems, state, slice.n_elems * sizeof(float));
     if (velocity)
-        memcpy(velocity + slice.at, state + slice.n_elems, slice.n_elems * sizeof(float));
+        memcpy(velocity + slice.offset_elems, state + slice.n_elems, slice.n_elems * sizeof(float));
 out:
     return rc;
 }
@@ -271,12 +264,12 @@ static enum rc fetch(struct ps *p, float *param, float *velocity)
     if (real(p) && !(state = malloc((n_params > 0 ? 2 * n_params : 1) * sizeof(float))))
         FAIL(RC_NOMEM, "mode ps: no memory for the final state of %zu parameters", n_params);
     for (int i = 0; i < n_servers; i++) {
-        const struct segment slice = p->link[i].slice;
-        TRY(post_answer(p, i, real(p) ? state + 2 * slice.at : NULL, 2 * slice.n_elems));
+        const struct range slice = p->link[i].slice;
+        TRY(post_answer(p, i, real(p) ? state + 2 * slice.offset_elems : NULL, 2 * slice.n_elems));
         TRY(post_request(p, i, &h, NULL));
     }
     for (int i = 0; i < n_servers; i++)
-        TRY(take_state(p, i, real(p) ? state + 2 * p->link[i].slice.at : NULL, param, velocity));
+        TRY(take_state(p, i, real(p) ? state + 2 * p->link[i].slice.offset_elems : NULL, param, velocity));
 out:
     rc = abandon(p, rc);
     free(state);
