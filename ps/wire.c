@@ -8,18 +8,18 @@
 #include "harness/base/bytes.h"
 
 enum { MAGIC = 0x53504d47, VERSION = 1 }; /* "GMPS" */
-enum {
-    AT_MAGIC = 0,
-    AT_VERSION = 4,
-    AT_OP = 6,
-    AT_N_ELEMS = 8,
-    AT_LR = 12,
-    AT_CLOCK = 16,
-    AT_STALENESS = 24,
-    AT_QUEUE = 32,
-    AT_APPLY = 40,
-    AT_SENT = 48,
-    AT_ZEROS = 56
+enum {                                    /* in bytes; wire.h has the table */
+       OFFSET_MAGIC = 0,
+       OFFSET_VERSION = 4,
+       OFFSET_OP = 6,
+       OFFSET_N_ELEMS = 8,
+       OFFSET_LR = 12,
+       OFFSET_CLOCK = 16,
+       OFFSET_STALENESS = 24,
+       OFFSET_QUEUE = 32,
+       OFFSET_APPLY = 40,
+       OFFSET_SENT = 48,
+       OFFSET_ZEROS = 56
 };
 
 void ps_header_encode(void *out, const struct ps_header *h)
@@ -29,16 +29,16 @@ void ps_header_encode(void *out, const struct ps_header *h)
 
     memcpy(&lr_bits, &h->lr, sizeof lr_bits);
     memset(to, 0, PS_HEADER_BYTES);
-    bytes_put(to + AT_MAGIC, MAGIC, 4);
-    bytes_put(to + AT_VERSION, VERSION, 2);
-    bytes_put(to + AT_OP, (uint64_t)h->op, 2);
-    bytes_put(to + AT_N_ELEMS, h->n_elems, 4);
-    bytes_put(to + AT_LR, lr_bits, 4);
-    bytes_put(to + AT_CLOCK, h->clock, 8);
-    bytes_put(to + AT_STALENESS, h->staleness, 8);
-    bytes_put(to + AT_QUEUE, h->queue_ns, 8);
-    bytes_put(to + AT_APPLY, h->apply_ns, 8);
-    bytes_put(to + AT_SENT, h->sent_ns, 8);
+    bytes_put(to + OFFSET_MAGIC, MAGIC, 4);
+    bytes_put(to + OFFSET_VERSION, VERSION, 2);
+    bytes_put(to + OFFSET_OP, (uint64_t)h->op, 2);
+    bytes_put(to + OFFSET_N_ELEMS, h->n_elems, 4);
+    bytes_put(to + OFFSET_LR, lr_bits, 4);
+    bytes_put(to + OFFSET_CLOCK, h->clock, 8);
+    bytes_put(to + OFFSET_STALENESS, h->staleness, 8);
+    bytes_put(to + OFFSET_QUEUE, h->queue_ns, 8);
+    bytes_put(to + OFFSET_APPLY, h->apply_ns, 8);
+    bytes_put(to + OFFSET_SENT, h->sent_ns, 8);
 }
 
 enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_bytes, size_t n_body_bytes)
@@ -47,31 +47,31 @@ enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_byte
 
     if (n_bytes < PS_HEADER_BYTES)
         return rc_raise(RC_MISMATCH, "parameter server message: %zu bytes, shorter than a header", n_bytes);
-    if (bytes_get(from + AT_MAGIC, 4) != MAGIC)
+    if (bytes_get(from + OFFSET_MAGIC, 4) != MAGIC)
         return rc_raise(RC_MISMATCH, "parameter server message: magic %#llx is not ours",
-                        (unsigned long long)bytes_get(from + AT_MAGIC, 4));
-    if (bytes_get(from + AT_VERSION, 2) != VERSION)
+                        (unsigned long long)bytes_get(from + OFFSET_MAGIC, 4));
+    if (bytes_get(from + OFFSET_VERSION, 2) != VERSION)
         return rc_raise(RC_MISMATCH, "parameter server message: version %u, this program speaks %d",
-                        (unsigned)bytes_get(from + AT_VERSION, 2), VERSION);
-    const unsigned op = (unsigned)bytes_get(from + AT_OP, 2);
+                        (unsigned)bytes_get(from + OFFSET_VERSION, 2), VERSION);
+    const unsigned op = (unsigned)bytes_get(from + OFFSET_OP, 2);
     if (op < PS_PUSH || op > PS_STATE)
         return rc_raise(RC_MISMATCH, "parameter server message: op %u is unknown", op);
-    const uint32_t n_elems = (uint32_t)bytes_get(from + AT_N_ELEMS, 4);
+    const uint32_t n_elems = (uint32_t)bytes_get(from + OFFSET_N_ELEMS, 4);
     const uint64_t n_payload_bytes = (uint64_t)n_elems * sizeof(float) * (op == PS_STATE ? 2 : 1);
     if (n_bytes - PS_HEADER_BYTES + n_body_bytes != n_payload_bytes)
         return rc_raise(RC_MISMATCH, "parameter server message: says %u elements, carries %zu bytes", n_elems,
                         n_bytes - PS_HEADER_BYTES + n_body_bytes);
-    for (int i = AT_ZEROS; i < PS_HEADER_BYTES; i++)
+    for (int i = OFFSET_ZEROS; i < PS_HEADER_BYTES; i++)
         if (from[i] != 0)
             return rc_raise(RC_MISMATCH, "parameter server message: byte %d of the header is not zero", i);
-    const uint32_t lr_bits = (uint32_t)bytes_get(from + AT_LR, 4);
+    const uint32_t lr_bits = (uint32_t)bytes_get(from + OFFSET_LR, 4);
     *out = (struct ps_header){ .op = (enum ps_op)op,
                                .n_elems = n_elems,
-                               .clock = bytes_get(from + AT_CLOCK, 8),
-                               .staleness = bytes_get(from + AT_STALENESS, 8),
-                               .queue_ns = bytes_get(from + AT_QUEUE, 8),
-                               .apply_ns = bytes_get(from + AT_APPLY, 8),
-                               .sent_ns = bytes_get(from + AT_SENT, 8) };
+                               .clock = bytes_get(from + OFFSET_CLOCK, 8),
+                               .staleness = bytes_get(from + OFFSET_STALENESS, 8),
+                               .queue_ns = bytes_get(from + OFFSET_QUEUE, 8),
+                               .apply_ns = bytes_get(from + OFFSET_APPLY, 8),
+                               .sent_ns = bytes_get(from + OFFSET_SENT, 8) };
     memcpy(&out->lr, &lr_bits, sizeof lr_bits);
     if (!isfinite(out->lr))
         return rc_raise(RC_MISMATCH, "parameter server message: the learning rate is not a finite number");

@@ -5,19 +5,19 @@
 
 #include <stdint.h>
 
-/* Write the low n_bytes (1 to 8) of value at `at`; read them back. Cannot fail. */
-static inline void bytes_put(unsigned char *at, uint64_t value, int n_bytes)
+/* out[n_bytes] := the low n_bytes (1 to 8) of value; bytes_get() reads them back. Cannot fail. */
+static inline void bytes_put(unsigned char *out, uint64_t value, int n_bytes)
 {
     for (int i = 0; i < n_bytes; i++)
-        at[i] = (unsigned char)(value >> (8 * i));
+        out[i] = (unsigned char)(value >> (8 * i));
 }
 
-static inline uint64_t bytes_get(const unsigned char *at, int n_bytes)
+static inline uint64_t bytes_get(const unsigned char *in, int n_bytes)
 {
     uint64_t value = 0;
 
     for (int i = 0; i < n_bytes; i++)
-        value |= (uint64_t)at[i] << (8 * i);
+        value |= (uint64_t)in[i] << (8 * i);
     return value;
 }
 

@@ -16,23 +16,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/bytes.h"
 #include "harness/net/xfer.h"
 
 #define FRAME_MAGIC UINT32_C(0x676d7a01) /* "gmz", version 1 */
 
 enum { N_CLASSES = 40, SMALLEST_BYTES = 4096, SMALL_MESSAGE_BYTES = 2048 };
 
-struct wire_head {
-    _Atomic uint32_t magic;
-    uint32_t sender;
-    uint32_t tag;
-    uint32_t reserved; /* 0 */
-    uint64_t sequence;
-    uint64_t n_bytes; /* of payload */
-    unsigned char token[FRAME_TOKEN_BYTES];
+/* Where the fields of a head are, in bytes, and how many bytes each has; FRAME_TOKEN_BYTES of token end it. */
+enum {
+    OFFSET_MAGIC = 0,     /* 4 */
+    OFFSET_SENDER = 4,    /* 4 */
+    OFFSET_TAG = 8,       /* 4 */
+    OFFSET_ZERO = 12,     /* 4 */
+    OFFSET_SEQUENCE = 16, /* 8 */
+    OFFSET_LENGTH = 24,   /* 8, of the payload */
+    OFFSET_TOKEN = 32
 };
 
-_Static_assert(sizeof(struct wire_head) == FRAME_HEAD_BYTES, "the head has no padding");
+_Static_assert(OFFSET_TOKEN + FRAME_TOKEN_BYTES == FRAME_HEAD_BYTES, "the token ends the head");
 
 struct buffer {
     struct frame_pool *pool;
@@ -144,21 +146,32 @@ static enum rc make_message(zmq_msg_t *msg, struct frame_pool *pool, size_t n_by
     return made ? RC_OK : rc_raise(RC_NOMEM, "transport zmq: no memory for a message of %zu bytes", n_bytes);
 }
 
+/* The magic as it is in memory: its bytes are the same on every machine, as those of bytes_put() are. */
+static uint32_t magic_in_memory(void)
+{
+    unsigned char bytes[4];
+    uint32_t magic;
+
+    bytes_put(bytes, FRAME_MAGIC, 4);
+    memcpy(&magic, bytes, sizeof magic);
+    return magic;
+}
+
 enum rc frame_write(zmq_msg_t *msg, struct frame_pool *pool, const struct frame *head, const struct xfer *x)
 {
     const size_t n_bytes = xfer_n_bytes(x);
     enum rc rc;
 
     TRY(make_message(msg, pool, FRAME_HEAD_BYTES + n_bytes));
-    struct wire_head *h = zmq_msg_data(msg);
-    h->sender = (uint32_t)head->sender;
-    h->tag = head->tag;
-    h->reserved = 0;
-    h->sequence = head->sequence;
-    h->n_bytes = n_bytes;
-    memcpy(h->token, head->token, sizeof h->token);
-    xfer_copy_out((char *)h + FRAME_HEAD_BYTES, x);
-    atomic_store_explicit(&h->magic, FRAME_MAGIC, memory_order_release);
+    unsigned char *h = zmq_msg_data(msg);
+    bytes_put(h + OFFSET_SENDER, (uint64_t)head->sender, 4);
+    bytes_put(h + OFFSET_TAG, head->tag, 4);
+    bytes_put(h + OFFSET_ZERO, 0, 4);
+    bytes_put(h + OFFSET_SEQUENCE, head->sequence, 8);
+    bytes_put(h + OFFSET_LENGTH, n_bytes, 8);
+    memcpy(h + OFFSET_TOKEN, head->token, FRAME_TOKEN_BYTES);
+    xfer_copy_out(h + FRAME_HEAD_BYTES, x);
+    atomic_store_explicit((_Atomic uint32_t *)(void *)(h + OFFSET_MAGIC), magic_in_memory(), memory_order_release);
 out:
     return rc;
 }
@@ -166,25 +179,24 @@ out:
 bool frame_read(struct frame *out, const void **payload, size_t *n_bytes, zmq_msg_t *msg,
                 const unsigned char token[FRAME_TOKEN_BYTES])
 {
-    char *data = zmq_msg_data(msg);
+    unsigned char *h = zmq_msg_data(msg);
     const size_t n_all = zmq_msg_size(msg);
-    struct wire_head h;
 
     if (n_all < FRAME_HEAD_BYTES)
         return false;
-    /* From a socket a frame may lie at any address; then it is nobody else's memory either. */
-    if ((uintptr_t)data % _Alignof(struct wire_head) == 0 &&
-        atomic_load_explicit(&((struct wire_head *)(void *)data)->magic, memory_order_acquire) != FRAME_MAGIC)
+    /* From a socket a frame may be at any address; then it is nobody else's memory either. */
+    if ((uintptr_t)h % _Alignof(_Atomic uint32_t) == 0 &&
+        atomic_load_explicit((_Atomic uint32_t *)(void *)(h + OFFSET_MAGIC), memory_order_acquire) != magic_in_memory())
         return false;
-    memcpy(&h, data, sizeof h);
-    if (h.magic != FRAME_MAGIC || h.reserved != 0 || h.n_bytes != n_all - FRAME_HEAD_BYTES || h.sender > INT32_MAX ||
-        memcmp(h.token, token, sizeof h.token) != 0)
+    if (bytes_get(h + OFFSET_MAGIC, 4) != FRAME_MAGIC || bytes_get(h + OFFSET_ZERO, 4) != 0 ||
+        bytes_get(h + OFFSET_LENGTH, 8) != n_all - FRAME_HEAD_BYTES || bytes_get(h + OFFSET_SENDER, 4) > INT32_MAX ||
+        memcmp(h + OFFSET_TOKEN, token, FRAME_TOKEN_BYTES) != 0)
         return false;
-    out->sender = (int)h.sender;
-    out->tag = h.tag;
-    out->sequence = h.sequence;
-    memcpy(out->token, h.token, sizeof out->token);
-    *payload = data + FRAME_HEAD_BYTES;
+    out->sender = (int)bytes_get(h + OFFSET_SENDER, 4);
+    out->tag = (uint32_t)bytes_get(h + OFFSET_TAG, 4);
+    out->sequence = bytes_get(h + OFFSET_SEQUENCE, 8);
+    memcpy(out->token, h + OFFSET_TOKEN, FRAME_TOKEN_BYTES);
+    *payload = h + FRAME_HEAD_BYTES;
     *n_bytes = n_all - FRAME_HEAD_BYTES;
     return true;
 }

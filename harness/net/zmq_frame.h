@@ -4,7 +4,7 @@
  *
  * A frame is a head of FRAME_HEAD_BYTES, then the payload. Its token is 128 random bits shared by the ranks of one
  * open(): what does not carry it came from somebody else. This keeps strays and other jobs out; it is
- * no encryption. Fields are in host byte order: a rank of the other order fails the magic.
+ * no encryption. Numbers are little-endian (bytes.h); the payload is as its sender has it.
  *
  * Private to transport_zmq.c and its tests.
  */
