@@ -10,8 +10,8 @@
 
 #include "allreduce/reducer.h"
 #include "harness/compute/compute.h"
+#include "harness/net/suite/transport_fault.h"
 #include "harness/net/transport.h"
-#include "harness/net/transport_fault.h"
 #include "harness/world/world.h"
 
 enum { N_RANKS = 3, N_ELEMS = 97, N_RUNS = 2, TIMEOUT_MS = 150 };

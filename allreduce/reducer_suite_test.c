@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "allreduce/reducer.h"
-#include "allreduce/reducer_mutants.h"
-#include "allreduce/reducer_suite.h"
+#include "allreduce/suite/reducer_mutants.h"
+#include "allreduce/suite/reducer_suite.h"
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
 

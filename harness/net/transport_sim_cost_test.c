@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "harness/net/sim_testing.h"
+#include "harness/net/suite/transport_sim_kit.h"
 
 #define LATENCY_NS 25000.0
 #define NS_PER_BYTE 8.0

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/net/sim_testing.h"
+#include "harness/net/suite/transport_sim_kit.h"
 
 /* A long message, then a short one: the short one is there first, and still comes second. */
 static enum rc order_body(struct transport *t, struct seen *seen)

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "harness/net/suite/transport_suite.h"
 #include "harness/net/transport.h"
-#include "harness/net/transport_suite.h"
 #include "harness/world/world.h"
 
 struct job {

@@ -14,7 +14,7 @@
 #include <zmq.h>
 
 #include "harness/base/rng.h"
-#include "harness/net/suite_tools.h"
+#include "harness/net/suite/transport_suite_kit.h"
 #include "harness/net/transport_zmq.h"
 #include "harness/net/zmq_frame.h"
 #include "harness/net/zmq_inbox.h"

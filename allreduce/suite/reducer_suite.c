@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reducer_suite.c - sizes around every boundary, guard bands, repeated runs, exact traffic. */
-#include "allreduce/reducer_suite.h"
+#include "allreduce/suite/reducer_suite.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * suite_tools.h - what the cases of transport_suite share: expectations, patterns, guarded memory.
+ * transport_suite_kit.h - what the cases of transport_suite share: expectations, patterns, guarded memory.
  * Private to transport_suite*.c.
  */
-#ifndef HARNESS_NET_SUITE_TOOLS_H
-#define HARNESS_NET_SUITE_TOOLS_H
+#ifndef HARNESS_NET_SUITE_TRANSPORT_SUITE_KIT_H
+#define HARNESS_NET_SUITE_TRANSPORT_SUITE_KIT_H
 
 #include <stdbool.h>
 #include <stddef.h>

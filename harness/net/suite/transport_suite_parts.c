@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/net/suite_tools.h"
+#include "harness/net/suite/transport_suite_kit.h"
 
 /* Lengths in bytes: how the sender divides the message, and the room the receiver has in each part. */
 struct division {

@@ -6,8 +6,8 @@
  * integer function of (rank, index), so that any order of summation is exact and comparison is bitwise; no two
  * ranks or indices hold the same pattern, so that a reversed or shifted result shows.
  */
-#ifndef ALLREDUCE_REDUCER_SUITE_H
-#define ALLREDUCE_REDUCER_SUITE_H
+#ifndef ALLREDUCE_SUITE_REDUCER_SUITE_H
+#define ALLREDUCE_SUITE_REDUCER_SUITE_H
 
 struct world;
 struct transport_ops;

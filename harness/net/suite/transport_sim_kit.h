@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sim_testing.h - what the tests of the sim transport share.
+ * transport_sim_kit.h - what the tests of the sim transport share.
  *
  * One simulation a process: a test program runs the one test named by its argument. The cluster has
  * links of 1 Gbit/s and 25 us; between ranks of one host 5 GB/s and 1 us.
  */
-#ifndef HARNESS_NET_SIM_TESTING_H
-#define HARNESS_NET_SIM_TESTING_H
+#ifndef HARNESS_NET_SUITE_TRANSPORT_SIM_KIT_H
+#define HARNESS_NET_SUITE_TRANSPORT_SIM_KIT_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transport_fault.c - one planted fault; the contract is in transport_fault.h. */
-#include "harness/net/transport_fault.h"
+#include "harness/net/suite/transport_fault.h"
 
 #include <stdlib.h>
 

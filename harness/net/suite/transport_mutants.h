@@ -3,8 +3,8 @@
  * transport_mutants.h - transports with one planted bug each, over inproc: transport_suite must
  * catch every one. Test-only (library gm_net_testing); world threads, at least 2 ranks.
  */
-#ifndef HARNESS_NET_TRANSPORT_MUTANTS_H
-#define HARNESS_NET_TRANSPORT_MUTANTS_H
+#ifndef HARNESS_NET_SUITE_TRANSPORT_MUTANTS_H
+#define HARNESS_NET_SUITE_TRANSPORT_MUTANTS_H
 
 struct transport_ops;
 

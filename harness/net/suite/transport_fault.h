@@ -7,8 +7,8 @@
  * clean run, and wants an error or a right result from every rank within the time limit: never a
  * hang, never a wrong result.
  */
-#ifndef HARNESS_NET_TRANSPORT_FAULT_H
-#define HARNESS_NET_TRANSPORT_FAULT_H
+#ifndef HARNESS_NET_SUITE_TRANSPORT_FAULT_H
+#define HARNESS_NET_SUITE_TRANSPORT_FAULT_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reducer_mutants.c - a right ring, then one thing done wrong. */
-#include "allreduce/reducer_mutants.h"
+#include "allreduce/suite/reducer_mutants.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sim_testing.c - a simulation with a transport on every rank, for tests. */
-#include "harness/net/sim_testing.h"
+/* transport_sim_kit.c - a simulation with a transport on every rank, for tests. */
+#include "harness/net/suite/transport_sim_kit.h"
 
 #include <stdio.h>
 

@@ -5,13 +5,13 @@
  * Each case gets a fresh transport, closed at once when this rank is done with it, whoever is not.
  * A case must not leave a rank waiting for ever: every wait has a limit.
  */
-#include "harness/net/transport_suite.h"
+#include "harness/net/suite/transport_suite.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/rng.h"
-#include "harness/net/suite_tools.h"
+#include "harness/net/suite/transport_suite_kit.h"
 
 enum { SUITE_TIMEOUT_MS = 20000, N_BATCH = 8, N_ORDERED = 40, BIG_BYTES = 1 << 20 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* suite_tools.c - expectations, patterns and guarded memory; see suite_tools.h. */
-#include "harness/net/suite_tools.h"
+/* transport_suite_kit.c - expectations, patterns and guarded memory; see suite_tools.h. */
+#include "harness/net/suite/transport_suite_kit.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/net/suite_tools.h"
+#include "harness/net/suite/transport_suite_kit.h"
 
 enum { N_EACH = 6, MAX_BYTES = 70000 };
 

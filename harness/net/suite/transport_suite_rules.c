@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/net/suite_tools.h"
+#include "harness/net/suite/transport_suite_kit.h"
 
 enum { SLOW_BYTES = 300000 }; /* more than a transport sends before its receiver is there */
 

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
+#include "harness/net/suite/transport_mutants.h"
+#include "harness/net/suite/transport_suite.h"
 #include "harness/net/transport.h"
-#include "harness/net/transport_mutants.h"
-#include "harness/net/transport_suite.h"
 #include "harness/world/world.h"
 
 extern const struct world_ops world_threads;

@@ -6,8 +6,8 @@
  * transports. Pairs are needed: with one rank only opening, closing and refusals are tested. Failed
  * expectations are printed to standard error. It stops after the first case that failed anywhere.
  */
-#ifndef HARNESS_NET_TRANSPORT_SUITE_H
-#define HARNESS_NET_TRANSPORT_SUITE_H
+#ifndef HARNESS_NET_SUITE_TRANSPORT_SUITE_H
+#define HARNESS_NET_SUITE_TRANSPORT_SUITE_H
 
 #include "harness/base/rc.h"
 

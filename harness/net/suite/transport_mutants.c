@@ -3,7 +3,7 @@
  * transport_mutants.c - one struct transport_ops per planted bug; what a mutant does not bend it hands on
  * to inproc.
  */
-#include "harness/net/transport_mutants.h"
+#include "harness/net/suite/transport_mutants.h"
 
 #include <stdlib.h>
 #include <string.h>

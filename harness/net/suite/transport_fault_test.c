@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "harness/net/suite_tools.h"
-#include "harness/net/transport_fault.h"
+#include "harness/net/suite/transport_fault.h"
+#include "harness/net/suite/transport_suite_kit.h"
 
 extern const struct world_ops world_threads;
 extern const struct transport_ops transport_inproc;
