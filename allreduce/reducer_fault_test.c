@@ -54,7 +54,7 @@ static enum rc reduce(struct world *w, struct drill *drill, struct transport *t,
     }
 out:
     drill->n_sends[w->rank] = transport_fault_n_sends(t);
-    transport_close(&t); /* before the reducer: what is posted lies in its memory */
+    transport_close(&t); /* before the reducer: what is posted is in its memory */
     reducer_close(&reduction);
     return rc;
 }

@@ -112,7 +112,7 @@ static enum rc spread_from_root(struct root *root, float *data, size_t n_elems)
             break;
         }
     }
-    for (int r = 1; r < n_posted; r++) { /* all are ended (T3), the first error is told */
+    for (int r = 1; r < n_posted; r++) { /* all are ended (T3), the first error is reported */
         const enum rc ended =
             transport_wait(t, &root->spread[r], rc == RC_OK ? root->base.env.timeout_ms : DO_NOT_WAIT);
         if (rc == RC_OK && ended != RC_OK) {

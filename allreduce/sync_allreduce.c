@@ -23,7 +23,7 @@ static struct allreduce *self(struct sync *s)
 
 static void allreduce_close(struct sync **s)
 {
-    transport_close(&self(*s)->transport); /* first: what is posted may lie in the reducer's memory */
+    transport_close(&self(*s)->transport); /* first: what is posted may be in the reducer's memory */
     reducer_close(&self(*s)->reduction);
     optimizer_fini(&self(*s)->optimizer);
     free(*s);

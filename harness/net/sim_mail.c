@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sim_mail.c - letters, channels, ports and fabrics of the sim transport. */
+/* sim_mail.c - messages, channels, ports and fabrics of the sim transport. */
 #include "harness/net/sim_mail.h"
 
 #include <stdatomic.h>
@@ -9,7 +9,7 @@
 
 enum { FIRST_BUCKETS = 16 };
 
-void letters_put(struct letters *q, struct letter *m)
+void sim_queue_put(struct sim_queue *q, struct sim_message *m)
 {
     m->next = NULL;
     if (q->last)
@@ -19,29 +19,29 @@ void letters_put(struct letters *q, struct letter *m)
     q->last = m;
 }
 
-struct letter *letters_take(struct letters *q)
+struct sim_message *sim_queue_take(struct sim_queue *q)
 {
-    struct letter *m = q->first;
+    struct sim_message *m = q->first;
 
     if (m && !(q->first = m->next))
         q->last = NULL;
     return m;
 }
 
-void letters_take_out(struct letters *q, const struct letter *m)
+void sim_queue_take_out(struct sim_queue *q, const struct sim_message *m)
 {
-    struct letter *before = NULL;
+    struct sim_message *before = NULL;
 
-    for (struct letter *at = q->first; at != m; at = at->next)
-        before = at;
+    for (struct sim_message *i = q->first; i != m; i = i->next)
+        before = i;
     *(before ? &before->next : &q->first) = m->next;
     if (q->last == m)
         q->last = before;
 }
 
-void letters_drop(struct letters *q)
+void sim_queue_drop(struct sim_queue *q)
 {
-    for (struct letter *m; (m = letters_take(q)) != NULL;)
+    for (struct sim_message *m; (m = sim_queue_take(q)) != NULL;)
         free(m);
 }
 
@@ -104,9 +104,9 @@ void port_trim(struct port *p, struct channel *c)
 {
     if (c->flying.first || c->here.first || c->posted_first)
         return;
-    for (struct channel **at = slot_of(p->bucket, p->n_buckets, c->source, c->tag);; at = &(*at)->next)
-        if (*at == c) {
-            *at = c->next;
+    for (struct channel **link = slot_of(p->bucket, p->n_buckets, c->source, c->tag);; link = &(*link)->next)
+        if (*link == c) {
+            *link = c->next;
             break;
         }
     p->n_channels--;
@@ -120,13 +120,13 @@ static void fabric_free(struct fabric *f)
         for (size_t i = 0; i < p->n_buckets; i++)
             for (struct channel *c = p->bucket[i], *next; c; c = next) {
                 next = c->next;
-                letters_drop(&c->flying);
-                letters_drop(&c->here);
+                sim_queue_drop(&c->flying);
+                sim_queue_drop(&c->here);
                 free(c);
             }
         free(p->bucket);
-        letters_drop(&p->any);
-        letters_drop(&p->lent);
+        sim_queue_drop(&p->any);
+        sim_queue_drop(&p->lent);
     }
     free(f);
 }
@@ -154,15 +154,15 @@ static struct xfer *take_posted(struct channel *c)
     return x;
 }
 
-void port_match(struct port *p, struct xfer *x, struct letter *m)
+void port_match(struct port *p, struct xfer *x, struct sim_message *m)
 {
-    letters_put(&p->lent, m);
+    sim_queue_put(&p->lent, m);
     x->priv = m;
     atomic_store_explicit(&x->state, MAIL_MATCHED, memory_order_relaxed);
 }
 
 /* Give m, next in its channel's order, to its rank; true: the rank sleeps for it. */
-static bool hand_over(struct port *p, struct channel *c, struct letter *m)
+static bool hand_over(struct port *p, struct channel *c, struct sim_message *m)
 {
     struct xfer *x;
 
@@ -171,20 +171,20 @@ static bool hand_over(struct port *p, struct channel *c, struct letter *m)
         return false;
     }
     if (m->tag & TAG_ANY) { /* T8 */
-        letters_put(&p->any, m);
+        sim_queue_put(&p->any, m);
         return p->waits_for == &p->any;
     }
     x = take_posted(c);
     if (x)
         port_match(p, x, m);
     else
-        letters_put(&c->here, m);
+        sim_queue_put(&c->here, m);
     return x && p->waits_for == x;
 }
 
-void letter_arrived(struct sim_parcel *parcel)
+void sim_message_arrived(struct sim_parcel *parcel)
 {
-    struct letter *m = (struct letter *)parcel;
+    struct sim_message *m = (struct sim_message *)parcel;
     struct channel *c = m->channel;
     struct port *p = m->to;
     struct sim_rank *rank = p->rank;
@@ -194,7 +194,7 @@ void letter_arrived(struct sim_parcel *parcel)
     m->arrived_ns = sim_now_ns();
     while (c->flying.first && c->flying.first->arrived) { /* T4: not before its predecessors */
         p->fabric->n_flying--;
-        wake |= hand_over(p, c, letters_take(&c->flying));
+        wake |= hand_over(p, c, sim_queue_take(&c->flying));
     }
     port_trim(p, c);
     free_if_unused(p->fabric);
@@ -221,13 +221,13 @@ struct fabric *fabric_alloc(struct world *w)
 void port_close(struct port *p)
 {
     p->open = false;
-    letters_drop(&p->any);
-    letters_drop(&p->lent);
+    sim_queue_drop(&p->any);
+    sim_queue_drop(&p->lent);
     for (size_t i = 0; i < p->n_buckets; i++)
         for (struct channel *c = p->bucket[i], *next; c; c = next) {
             next = c->next;
             c->posted_first = c->posted_last = NULL;
-            letters_drop(&c->here);
+            sim_queue_drop(&c->here);
             port_trim(p, c);
         }
     p->fabric->n_open--;

@@ -3,12 +3,12 @@
  * sim_mail.h - who gets which message, and in what order, in the sim world: the bookkeeping of
  * transport_sim.c. What a message costs is sim_engine.h's (G2).
  *
- *   letter    a message with a copy of its payload
- *   channel   one for each (source, tag) of a receiving rank, while there is anything in it
- *   port      one a rank: its channels, and the queue of TAG_ANY letters by arrival
- *   fabric    the ports of one open()
+ *   sim_message  a message with a copy of its payload
+ *   channel      one for each (source, tag) of a receiving rank, while there is anything in it
+ *   port         each rank has one: its channels, and the queue of TAG_ANY messages by arrival
+ *   fabric       the ports of one open()
  *
- * State of a receive:  POSTED -> MATCHED (priv: its letter), by letter_arrived() or when posted
+ * State of a receive:  POSTED -> MATCHED (priv: its sim_message), by sim_message_arrived() or when posted
  *                      -> ENDED, in complete(), which copies and frees
  *
  * Invariants
@@ -29,9 +29,9 @@
 
 enum mail_state { MAIL_ENDED, MAIL_POSTED, MAIL_MATCHED, MAIL_SENT }; /* xfer.state */
 
-struct letter { /* a message with its payload */
+struct sim_message { /* a message with its payload */
     struct sim_parcel parcel;
-    struct letter *next;
+    struct sim_message *next;
     struct port *to;
     struct channel *channel; /* while flying */
     int source;
@@ -42,16 +42,16 @@ struct letter { /* a message with its payload */
     _Alignas(max_align_t) unsigned char payload[];
 };
 
-struct letters { /* a queue */
-    struct letter *first, *last;
+struct sim_queue { /* a queue */
+    struct sim_message *first, *last;
 };
 
 struct channel {
     struct channel *next; /* in its bucket */
     int source;
     uint32_t tag;
-    struct letters flying;                   /* on their way, in posting order; one that overtook waits here (T4) */
-    struct letters here;                     /* arrived, not yet asked for */
+    struct sim_queue flying;                 /* on their way, in posting order; one that overtook waits here (T4) */
+    struct sim_queue here;                   /* arrived, not yet asked for */
     struct xfer *posted_first, *posted_last; /* receives that wait */
 };
 
@@ -62,8 +62,8 @@ struct port {
     bool open;
     struct channel **bucket;
     size_t n_buckets, n_channels;
-    struct letters any;    /* arrived with TAG_ANY */
-    struct letters lent;   /* matched or handed out, and not yet freed (N1) */
+    struct sim_queue any;  /* arrived with TAG_ANY */
+    struct sim_queue lent; /* matched or handed out, and not yet freed (N1) */
     const void *waits_for; /* an xfer, or &any: what the rank sleeps for */
 };
 
@@ -75,23 +75,23 @@ struct fabric {
 };
 
 /* Append; take the first (NULL: none); take m, which is in q, out; free all. Cannot fail. */
-void letters_put(struct letters *q, struct letter *m);
-struct letter *letters_take(struct letters *q);
-void letters_take_out(struct letters *q, const struct letter *m);
-void letters_drop(struct letters *q);
+void sim_queue_put(struct sim_queue *q, struct sim_message *m);
+struct sim_message *sim_queue_take(struct sim_queue *q);
+void sim_queue_take_out(struct sim_queue *q, const struct sim_message *m);
+void sim_queue_drop(struct sim_queue *q);
 
 /* The channel of (source, tag), made when there is none. RC_NOMEM. */
 enum rc port_channel(struct channel **out, struct port *p, int source, uint32_t tag) MUST_CHECK;
 /* Free c when nothing is in it: tags may be used once and never again. */
 void port_trim(struct port *p, struct channel *c);
 /* x gets m at its complete(). Cannot fail. */
-void port_match(struct port *p, struct xfer *x, struct letter *m);
+void port_match(struct port *p, struct xfer *x, struct sim_message *m);
 /* Forget what p's rank has not received. Receives still posted are not touched: their frames may
- * be gone. The last port to close, and the last letter to arrive, free the fabric. */
+ * be gone. The last port to close, and the last message to arrive, free the fabric. */
 void port_close(struct port *p);
 
-/* For letter.parcel. */
-void letter_arrived(struct sim_parcel *parcel);
+/* For sim_message.parcel. */
+void sim_message_arrived(struct sim_parcel *parcel);
 
 /* One port for each rank of w, all closed as yet; owned by the run until the last port closes. NULL: no
  * memory. */

@@ -129,7 +129,7 @@ enum rc transport_exchange(struct transport *t, struct xfer *tx, struct xfer *rx
         rc = transport_wait(t, rx, timeout_ms);
     if (rc == RC_OK)
         return transport_wait(t, tx, timeout_ms);
-    /* Both are ended whatever happened (T3); the first error is the one to tell. */
+    /* Both are ended whatever happened (T3); the first error is reported. */
     snprintf(first_message, sizeof first_message, "%s", rc_message());
     (void)!transport_wait(t, sent ? tx : rx, DO_NOT_WAIT);
     return rc_raise(rc, "%s", first_message);

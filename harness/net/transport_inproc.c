@@ -175,7 +175,7 @@ static void end_send(struct hub *hub, struct xfer *send)
 static enum state deliver(struct xfer *recv, const struct xfer *send)
 {
     if (xfer_n_bytes(send) > xfer_n_bytes(recv)) {          /* T9 */
-        recv->priv = (void *)(uintptr_t)xfer_n_bytes(send); /* complete() tells both lengths */
+        recv->priv = (void *)(uintptr_t)xfer_n_bytes(send); /* complete() names both lengths */
         return STATE_TOO_LONG;
     }
     xfer_deliver(recv, send->head, send->n_head_bytes, send->ptr, send->n_bytes);

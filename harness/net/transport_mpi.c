@@ -5,8 +5,8 @@
  * Two communicators of its own: one for messages with a named sender and tag, one for TAG_ANY
  * messages, so that neither kind can take the other's (T8). A posted xfer is one MPI request, kept
  * in a pooled struct op; lengths over INT_MAX travel as a derived type, still as one message. A header with a body
- * is put together, and taken apart, by one copy: as a derived type it would take twice the time, because Open MPI then
- * packs piece by piece what it else copies from process to process at once.
+ * is put together before it is sent, and divided after it came, each by one copy into pooled memory: a derived type
+ * would have to be made and freed for every message.
  *
  * MPI has no way to take back a send, nor a receive whose message has begun to arrive. A timed-out
  * xfer of that kind keeps its request until close. A send may then still be read by MPI, so its

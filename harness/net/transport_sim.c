@@ -62,7 +62,7 @@ static enum rc sim_post_send(struct transport *t, struct xfer *x)
 {
     struct port *p = self(t), *to = &p->fabric->port[x->peer];
     const size_t n_bytes = xfer_n_bytes(x);
-    struct letter *m = NULL;
+    struct sim_message *m = NULL;
     enum rc rc;
 
     TRY(sim_check(p->rank));
@@ -74,22 +74,22 @@ static enum rc sim_post_send(struct transport *t, struct xfer *x)
     m = malloc(sizeof *m + n_bytes);
     if (!m)
         FAIL(RC_NOMEM, "transport sim: no memory for a message of %zu bytes", n_bytes);
-    *m = (struct letter){ .parcel = { letter_arrived },
-                          .to = to,
-                          .source = t->world->rank,
-                          .tag = x->tag,
-                          .n_bytes = n_bytes,
-                          .n_hollow_bytes = x->n_hollow_bytes };
+    *m = (struct sim_message){ .parcel = { sim_message_arrived },
+                               .to = to,
+                               .source = t->world->rank,
+                               .tag = x->tag,
+                               .n_bytes = n_bytes,
+                               .n_hollow_bytes = x->n_hollow_bytes };
     xfer_copy_out(m->payload, x);
     TRY(port_channel(&m->channel, to, m->source, m->tag));
-    letters_put(&m->channel->flying, m);
+    sim_queue_put(&m->channel->flying, m);
     p->fabric->n_flying++;
     atomic_store_explicit(&x->state, MAIL_SENT, memory_order_relaxed);
     rc = sim_send(p->rank, to->rank, (uint64_t)m->n_bytes + m->n_hollow_bytes, &m->parcel);
     if (rc == RC_OK)
         return RC_OK; /* N2 */
     p->fabric->n_flying--;
-    letters_take_out(&m->channel->flying, m);
+    sim_queue_take_out(&m->channel->flying, m);
     port_trim(to, m->channel);
 out:
     free(m);
@@ -99,12 +99,12 @@ out:
 static enum rc sim_post_recv(struct transport *t, struct xfer *x)
 {
     struct channel *c = NULL;
-    struct letter *m;
+    struct sim_message *m;
     enum rc rc;
 
     TRY(port_channel(&c, self(t), x->peer, x->tag));
     x->next = NULL;
-    m = letters_take(&c->here);
+    m = sim_queue_take(&c->here);
     if (m) {
         port_match(self(t), x, m);
         port_trim(self(t), c);
@@ -124,7 +124,7 @@ out:
 /* Copy x's message out, and free it. */
 static enum rc unpack(struct port *p, struct xfer *x)
 {
-    struct letter *m = x->priv;
+    struct sim_message *m = x->priv;
     const size_t n_room_bytes = xfer_n_bytes(x);
     enum rc rc = RC_OK;
 
@@ -134,7 +134,7 @@ static enum rc unpack(struct port *p, struct xfer *x)
     else
         xfer_deliver(x, NULL, 0, m->payload, m->n_bytes);
     x->n_hollow_bytes = m->n_hollow_bytes;
-    letters_take_out(&p->lent, m);
+    sim_queue_take_out(&p->lent, m);
     free(m);
     return rc;
 }
@@ -145,8 +145,8 @@ static void withdraw(struct port *p, struct xfer *x)
     struct channel *c = x->priv;
     struct xfer *before = NULL;
 
-    for (struct xfer *at = c->posted_first; at != x; at = at->next)
-        before = at;
+    for (struct xfer *i = c->posted_first; i != x; i = i->next)
+        before = i;
     if (before)
         before->next = x->next;
     else
@@ -209,17 +209,17 @@ static enum rc sim_recv_message(struct transport *t, struct message *out, int ti
     struct port *p = self(t);
     const uint64_t limit_ns = deadline_ns(timeout_ms);
     bool expired = false;
-    struct letter *m;
+    struct sim_message *m;
     enum rc rc = RC_OK;
 
-    while ((m = letters_take(&p->any)) == NULL) {
+    while ((m = sim_queue_take(&p->any)) == NULL) {
         if (expired && timeout_ms == DO_NOT_WAIT)
             return RC_OK;
         if (expired)
             FAIL(RC_TIMEOUT, "no message from any rank after %d ms", timeout_ms);
         TRY(wait_for(p, &p->any, timeout_ms, limit_ns, &expired));
     }
-    letters_put(&p->lent, m);
+    sim_queue_put(&p->lent, m);
     *out = (struct message){ .ptr = m->payload,
                              .n_bytes = m->n_bytes,
                              .n_hollow_bytes = m->n_hollow_bytes,
@@ -233,10 +233,10 @@ out:
 
 static void sim_release(struct transport *t, struct message *m)
 {
-    struct letter *letter = m->priv;
+    struct sim_message *message = m->priv;
 
-    letters_take_out(&self(t)->lent, letter);
-    free(letter);
+    sim_queue_take_out(&self(t)->lent, message);
+    free(message);
     *m = (struct message){ .peer = -1 };
 }
 

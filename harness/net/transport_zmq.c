@@ -39,7 +39,7 @@ struct peer {
     uint64_t n_sent;
 };
 
-struct bootstrap { /* what every rank tells the others */
+struct bootstrap { /* what every rank sends the others */
     char endpoint[ENDPOINT_BYTES];
     unsigned char token[FRAME_TOKEN_BYTES]; /* rank 0's counts */
 };

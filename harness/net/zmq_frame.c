@@ -4,7 +4,7 @@
  *
  * Between threads ZeroMQ hands over the sender's own memory. It orders the two threads by itself, yet
  * in ways a thread sanitizer does not see; so the magic is written last, with release, and read
- * first, with acquire: that is the same order, said in C11.
+ * first, with acquire: that is the same order in the terms of C11.
  *
  * The pool: the owner takes buffers from `free`; others push them to `returned`, a stack that the
  * owner only ever takes as a whole (so no ABA). n_users counts the owner and every buffer that is out.

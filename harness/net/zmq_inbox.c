@@ -276,7 +276,7 @@ enum rc inbox_take_any(struct inbox *in, struct arrival **out)
     *out = NULL;
     if (!a)
         return RC_OK;
-    /* From a socket, small frames lie at any address. */
+    /* From a socket, small frames may be at any address. */
     if ((uintptr_t)a->ptr % LENT_ALIGN_BYTES != 0) {
         a->copy = malloc(a->n_bytes > 0 ? a->n_bytes : 1);
         if (!a->copy)
