@@ -3,7 +3,7 @@
  * compute.h - which unit does the arithmetic, and what it costs.
  *
  * "cpu" (oneDNN or CBLAS, each thread its own GEMMs) is the reference: every other backend must match it
- * (compute_suite.h). "cuda" works in GPU memory. "hollow" costs time and touches nothing: it accepts
+ * (suite/compute_suite.h). "cuda" works in GPU memory. "hollow" costs time and touches nothing: it accepts
  * NULL for every array and only counts the work; it needs a world with virtual time.
  *
  * Invariants

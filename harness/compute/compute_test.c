@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 #include "harness/base/test_allocations.h"
-#include "harness/compute/compute_mutants.h"
-#include "harness/compute/compute_suite.h"
+#include "harness/compute/suite/compute_mutants.h"
+#include "harness/compute/suite/compute_suite.h"
 
 #if GRADMARK_CUDA_ON_HOST
 extern const struct compute_backend compute_cuda; /* of on_host/, in place of the real one */
@@ -47,7 +47,7 @@ static struct compute_suite_options options_for(const char *name, enum precision
                                                is_cuda && GRADMARK_CUDA_ON_HOST ? NULL : test_allocations };
 }
 
-/* C1 to C5: compute_suite.h. Skipped where the backend says that it has no such precision or device. */
+/* C1 to C5: suite/compute_suite.h. Skipped where the backend says that it has no such precision or device. */
 static void pass_suite(enum precision precision)
 {
     const struct compute_suite_options options = options_for(wanted, precision);

@@ -2,7 +2,7 @@
 /*
  * run_test.c - run.c where the compute has memory of its own and runs while ready() is called: the gradients of a
  * bucket are final (M2). On the backend "cuda" with its kernels as C++, in fake device memory
- * (harness/compute/on_host).
+ * (harness/compute/cuda/on_host).
  *
  * usage: run_test
  */
@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "data/dataset.h"
-#include "harness/compute/cuda.h"
+#include "harness/compute/cuda/cuda.h"
 #include "models/workload.h"
 
 enum { SIDE = 16, B = 4 };

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cpu.c - the reference backend: opened and closed, its memory, its threads and its scratch.
+ *
+ * The BLAS is held to one thread: the team's threads share the work, each with GEMMs of its own.
+ */
+#include "harness/compute/cpu/cpu.h"
+
+#include <cblas.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct block {
+    struct arena arena;
+    void *memory;
+    struct block *next;
+};
+
+static enum rc check_precision(enum precision p)
+{
+    if (p == PRECISION_TF32)
+        return rc_raise(RC_UNSUPPORTED, "compute cpu: precision tf32 is a GPU's (--compute cuda); there are fp32 "
+                                        "and bf16");
+    return p == PRECISION_BF16 ? cpu_bf16_check() : RC_OK;
+}
+
+static enum rc cpu_open(struct compute **out, const struct compute_env *env)
+{
+    struct cpu *c = NULL;
+    enum rc rc;
+
+    TRY(check_precision(env->precision));
+    c = calloc(1, sizeof *c);
+    if (c == NULL)
+        FAIL(RC_NOMEM, "compute cpu: %zu bytes", sizeof *c);
+    c->kernels = cpu_kernels_best();
+    c->gemms_alone = env->gemms_alone;
+    c->bf16 = env->precision == PRECISION_BF16;
+    c->n_operand = c->bf16 ? sizeof(uint16_t) : sizeof(float);
+    TRY(team_open(&c->team, env->n_threads > 0 ? env->n_threads : 1, env->may_spin));
+#if GRADMARK_HAVE_OPENBLAS_THREADS
+    if (openblas_get_num_threads() != 1)
+        openblas_set_num_threads(1);
+#endif
+    *out = &c->base;
+    c = NULL;
+out:
+    free(c);
+    return rc;
+}
+
+static void cpu_memory_close(struct compute *base, void **memory)
+{
+    struct cpu *c = cpu_of(base);
+
+    for (struct block **at = &c->block; *at != NULL; at = &(*at)->next)
+        if ((*at)->memory == *memory) {
+            struct block *b = *at;
+            *at = b->next;
+            arena_close(&b->arena);
+            free(b);
+            break;
+        }
+    *memory = NULL;
+}
+
+static enum rc cpu_memory_open(struct compute *base, void **out, size_t n_bytes)
+{
+    struct cpu *c = cpu_of(base);
+    struct block *b = calloc(1, sizeof *b);
+    enum rc rc = RC_OK;
+
+    if (b == NULL)
+        FAIL(RC_NOMEM, "compute cpu: %zu bytes", sizeof *b);
+    TRY(arena_open(&b->arena, n_bytes > 0 ? n_bytes : 1));
+    b->memory = arena_floats(&b->arena, 0);
+    b->next = c->block;
+    c->block = b;
+    *out = b->memory;
+    b = NULL;
+out:
+    free(b);
+    return rc;
+}
+
+/* What the kernel says programs can get without swapping. */
+static size_t cpu_memory_available(struct compute *c)
+{
+    static const char label[] = "MemAvailable:"; /* then kB, which are KiB */
+    char line[128];
+    unsigned long long n_kib = 0;
+    FILE *file = fopen("/proc/meminfo", "r");
+    bool found = false;
+
+    (void)c;
+    while (file != NULL && !found && fgets(line, sizeof line, file) != NULL)
+        if (strncmp(line, label, sizeof label - 1) == 0) {
+            n_kib = strtoull(line + sizeof label - 1, NULL, 10);
+            found = true;
+        }
+    if (file != NULL)
+        (void)fclose(file);
+    return found ? (size_t)n_kib * 1024 : SIZE_MAX;
+}
+
+static void cpu_put(struct compute *c, void *to, const void *host, size_t n_bytes)
+{
+    (void)c;
+    if (n_bytes > 0)
+        memcpy(to, host, n_bytes);
+}
+
+static void cpu_get(struct compute *c, void *host, const void *from, size_t n_bytes)
+{
+    (void)c;
+    if (n_bytes > 0)
+        memcpy(host, from, n_bytes);
+}
+
+static enum rc cpu_sync(struct compute *base)
+{
+    struct cpu *c = cpu_of(base);
+    const enum rc rc = c->failed;
+
+    c->failed = RC_OK;
+    if (rc != RC_OK)
+        return rc_raise(rc, "compute cpu: an operation found no memory for its scratch");
+    if (atomic_exchange(&c->product_failed, false))
+        return rc_raise(RC_NOMEM, "compute cpu: a matrix product found no memory for its operands");
+    return RC_OK;
+}
+
+static void cpu_close(struct compute **out)
+{
+    struct cpu *c = cpu_of(*out);
+
+    while (c->block != NULL)
+        cpu_memory_close(*out, &(void *){ c->block->memory });
+    team_close(&c->team);
+    arena_close(&c->own);
+    arena_close(&c->common);
+    free(c);
+    *out = NULL;
+}
+
+static bool grow(struct cpu *c, struct arena *a, size_t *has_elems, size_t n_elems, size_t n_parts)
+{
+    const size_t n_bytes = arena_floats_bytes(n_elems);
+
+    if (n_elems <= *has_elems)
+        return true;
+    arena_close(a);
+    *has_elems = 0;
+    if (arena_open(a, n_parts * n_bytes) != RC_OK) {
+        c->failed = RC_NOMEM;
+        return false;
+    }
+    *has_elems = n_bytes / sizeof(float);
+    return true;
+}
+
+bool cpu_scratch(struct cpu *c, size_t n_elems, size_t n_common)
+{
+    return grow(c, &c->own, &c->own_elems, n_elems, (size_t)team_n_threads(c->team)) &&
+           grow(c, &c->common, &c->common_elems, n_common, 1);
+}
+
+float *cpu_own(const struct cpu *c, int thread)
+{
+    return (float *)(void *)(c->own.base + c->own.n_used_bytes) + (size_t)thread * c->own_elems;
+}
+
+float *cpu_common(const struct cpu *c)
+{
+    return (float *)(void *)(c->common.base + c->common.n_used_bytes);
+}
+
+int cpu_n_groups(size_t n_items, size_t n_each)
+{
+    const size_t per_task = n_each >= CPU_CHUNK_ELEMS ? 1 : CPU_CHUNK_ELEMS / (n_each > 0 ? n_each : 1);
+
+    return (int)((n_items + per_task - 1) / per_task);
+}
+
+struct stretch cpu_group(size_t n_items, size_t n_each, int task)
+{
+    const size_t per_task = n_each >= CPU_CHUNK_ELEMS ? 1 : CPU_CHUNK_ELEMS / (n_each > 0 ? n_each : 1);
+    const size_t from = (size_t)task * per_task;
+
+    return (struct stretch){ from, n_items - from < per_task ? n_items - from : per_task };
+}
+
+int cpu_n_chunks(size_t n)
+{
+    return cpu_n_groups(n, 1);
+}
+
+struct stretch cpu_chunk(size_t n, int task)
+{
+    return cpu_group(n, 1, task);
+}
+
+const struct compute_backend compute_cpu = {
+    .module.name = "cpu",
+    .touches_memory = true,
+    .host_memory = true,
+    .open = cpu_open,
+    .close = cpu_close,
+    .memory_open = cpu_memory_open,
+    .memory_close = cpu_memory_close,
+    .memory_available = cpu_memory_available,
+    .put = cpu_put,
+    .get = cpu_get,
+    .sync = cpu_sync,
+    .gemm = cpu_gemm,
+    .conv = cpu_conv,
+    .conv_input_grad = cpu_conv_input_grad,
+    .conv_weight_grad = cpu_conv_weight_grad,
+    .conv_bias_grad = cpu_conv_bias_grad,
+    .batch_norm = cpu_batch_norm,
+    .batch_norm_fold = cpu_batch_norm_fold,
+    .batch_norm_grad = cpu_batch_norm_grad,
+    .max_pool = cpu_max_pool,
+    .max_pool_grad = cpu_max_pool_grad,
+    .avg_pool = cpu_avg_pool,
+    .avg_pool_grad = cpu_avg_pool_grad,
+    .adaptive_pool = cpu_adaptive_pool,
+    .adaptive_pool_grad = cpu_adaptive_pool_grad,
+    .dropout = cpu_dropout,
+    .swap_axes = cpu_swap_axes,
+    .bias_add = cpu_bias_add,
+    .bias_grad = cpu_bias_grad,
+    .relu = cpu_relu,
+    .relu_grad = cpu_relu_grad,
+    .softmax_xent = cpu_softmax_xent,
+    .mean_square = cpu_mean_square,
+    .zero = cpu_zero,
+    .accumulate = cpu_accumulate,
+    .sgd_step = cpu_sgd_step,
+};

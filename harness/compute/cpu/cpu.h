@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cpu.h - what the files of the cpu backend share. Private to this room.
+ *
+ * An operation is cut into numbered tasks, by its shape alone (C1), and a team runs them. A task that makes
+ * a sum alone has it in one order; sums over several tasks are added in the order of the tasks.
+ */
+#ifndef HARNESS_COMPUTE_CPU_CPU_H
+#define HARNESS_COMPUTE_CPU_CPU_H
+
+#include <stdatomic.h>
+
+#include "harness/base/arena.h"
+#include "harness/compute/compute.h"
+#include "harness/compute/cpu/kernels.h"
+#include "harness/world/team.h"
+
+enum {
+    CPU_CHUNK_ELEMS = 64 * 1024, /* of a task that goes over memory: some tens of us of work */
+};
+
+struct block; /* one memory_open() */
+
+struct cpu {
+    struct compute base;
+    const struct cpu_kernels *kernels;
+    struct team *team;
+    struct block *block;
+    struct arena own;    /* one part for each thread */
+    struct arena common; /* of the operation at hand, between its runs of the team */
+    size_t own_elems, common_elems;
+    enum rc failed;              /* reported by the next sync */
+    _Atomic bool product_failed; /* likewise; set by any thread */
+    bool gemms_alone;
+    bool bf16;        /* operands of products are rounded to it */
+    size_t n_operand; /* bytes of an element of one: 2 or 4 */
+};
+
+static inline struct cpu *cpu_of(struct compute *c)
+{
+    return (struct cpu *)c;
+}
+
+/* Have n_elems floats of scratch for each thread, and n_common together: the same memory on every call, except when
+ * it must grow (C3). false: there is not enough memory; the operation is given up (C4). */
+bool cpu_scratch(struct cpu *c, size_t n_elems, size_t n_common);
+float *cpu_own(const struct cpu *c, int thread);
+float *cpu_common(const struct cpu *c);
+
+/* Tasks of about CPU_CHUNK_ELEMS elements: where task begins, and how many there are. */
+struct stretch {
+    size_t from, n;
+};
+int cpu_n_chunks(size_t n);
+struct stretch cpu_chunk(size_t n, int task);
+/* n_items of n_each elements, several to a task where they are small. */
+int cpu_n_groups(size_t n_items, size_t n_each);
+struct stretch cpu_group(size_t n_items, size_t n_each, int task);
+
+/* C(M,N) = op(A) op(B) + beta C on this thread; row lengths as given. Elements of A and B: float, or bf16. */
+struct blas {
+    bool transpose_a, transpose_b, bf16;
+    size_t M, N, K;
+    const void *a, *b;
+    size_t lda, ldb, ldc;
+    float beta;
+    float *c;
+};
+void cpu_blas(struct cpu *c, const struct blas *g);
+
+/* Rows of whole channels [channel, channel + n_channels) of the matrix that makes a convolution a product: row
+ * (c, kh, kw), column (b, out_h, out_w). Columns are those of output rows [from, from + n) of all B out_h. ld: elements
+ * between rows of col. */
+struct cols {
+    const struct window *g;
+    size_t channel, n_channels;
+    size_t from, n;
+    size_t ld;
+};
+/* col: float, or bf16. */
+void cpu_im2col(const struct cpu *c, void *col, const float *x, const struct cols *s);
+/* dx += the reverse; x is not cleared first. */
+void cpu_col2im(const struct cpu *c, float *dx, const float *col, const struct cols *s);
+
+/* x + i elements of an operand. */
+static inline const void *cpu_operand(const struct cpu *c, const void *x, size_t i)
+{
+    return (const char *)x + i * c->n_operand;
+}
+/* out(n_rows, n) := rows of x, ldx apart, as operands of products, on this thread. */
+void cpu_round(const struct cpu *c, void *out, const float *x, size_t ldx, size_t n_rows, size_t n);
+/* x[n] as an operand: x itself, or rounded by the team into out. */
+const void *cpu_rounded(struct cpu *c, void *out, const float *x, size_t n);
+
+/* onednn.c. RC_UNSUPPORTED: not built in, or not on this CPU. */
+enum rc cpu_bf16_check(void) MUST_CHECK;
+/* false: there was no memory to pack operands into. */
+bool cpu_onednn_bf16(const struct blas *g);
+bool cpu_onednn_sgemm(const struct blas *g);
+
+/* As the members of struct compute_backend say. */
+void cpu_gemm(struct compute *c, const struct gemm *g);
+void cpu_conv(struct compute *c, float *y, const float *x, const float *weight, const struct epilogue *e,
+              const struct conv_shape *s);
+void cpu_conv_input_grad(struct compute *c, float *dx, const float *dy, const float *weight, bool add,
+                         const struct conv_shape *s);
+void cpu_conv_weight_grad(struct compute *c, float *dweight, const float *dy, const float *x,
+                          const struct conv_shape *s);
+void cpu_conv_bias_grad(struct compute *c, float *dbias, float *dy, const float *output, size_t C, size_t n);
+void cpu_batch_norm(struct compute *c, float *z, float *mean, float *inv_std, float *running_mean, float *running_var,
+                    const float *y, const float *gamma, const float *beta, const float *add,
+                    const struct batch_norm *s);
+void cpu_batch_norm_fold(struct compute *c, float *scale, float *shift, const float *gamma, const float *beta,
+                         const float *running_mean, const float *running_var, const struct batch_norm *s);
+void cpu_batch_norm_grad(struct compute *c, float *dy, float *dgamma, float *dbeta, float *dz, const float *y,
+                         const float *z, const float *gamma, const float *beta, const float *mean, const float *inv_std,
+                         const struct batch_norm *s);
+void cpu_max_pool(struct compute *c, float *y, uint8_t *at, const float *x, const struct window *g);
+void cpu_max_pool_grad(struct compute *c, float *dx, const float *dy, const uint8_t *at, bool add,
+                       const struct window *g);
+void cpu_avg_pool(struct compute *c, float *y, const float *x, const struct window *g);
+void cpu_avg_pool_grad(struct compute *c, float *dx, const float *dy, bool add, const struct window *g);
+void cpu_adaptive_pool(struct compute *c, float *y, const float *x, const struct window *g, int out_h, int out_w);
+void cpu_adaptive_pool_grad(struct compute *c, float *dx, const float *dy, bool add, const struct window *g, int out_h,
+                            int out_w);
+void cpu_dropout(struct compute *c, float *x, size_t n, float keep_ratio, uint64_t key);
+void cpu_swap_axes(struct compute *c, float *out, const float *in, size_t n_a, size_t n_b, size_t n_inner);
+void cpu_bias_add(struct compute *c, float *y, const float *bias, size_t outer, size_t n, size_t inner);
+void cpu_bias_grad(struct compute *c, float *dbias, const float *dy, size_t outer, size_t n, size_t inner);
+void cpu_relu(struct compute *c, float *x, size_t n);
+void cpu_relu_grad(struct compute *c, float *dx, const float *x, size_t n);
+void cpu_softmax_xent(struct compute *c, double *mean_loss, float *dlogits, size_t *n_correct, const float *logits,
+                      const uint32_t *label, float weight, size_t B, size_t K);
+void cpu_mean_square(struct compute *c, double *mean_loss, float *dy, const float *y, const float *target, size_t n);
+void cpu_zero(struct compute *c, float *x, size_t n);
+void cpu_accumulate(struct compute *c, float *y, const float *x, size_t n);
+void cpu_sgd_step(struct compute *c, float *p, float *v, const float *g, size_t n, const struct sgd *s);
+
+#endif

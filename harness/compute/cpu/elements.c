@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* elements.c - operations of the cpu backend that go over memory once, in chunks. */
+#include <string.h>
+
+#include "harness/compute/cpu/cpu.h"
+
+struct elements { /* one call; those it does not use are zero */
+    const struct cpu_kernels *kernels;
+    void (*one)(const struct elements *t, size_t from, size_t n);
+    float *out, *state;
+    const float *in;
+    size_t n;
+    float keep_ratio;
+    uint64_t key;
+    const struct sgd *sgd;
+};
+
+static void element_task(void *arg, int task, int thread)
+{
+    const struct elements *t = arg;
+    const struct stretch s = cpu_chunk(t->n, task);
+
+    (void)thread;
+    t->one(t, s.from, s.n);
+}
+
+static void run(struct compute *base, struct elements t)
+{
+    struct cpu *c = cpu_of(base);
+
+    t.kernels = c->kernels;
+    if (!c->gemms_alone)
+        team_run(c->team, element_task, &t, cpu_n_chunks(t.n));
+}
+
+static void relu_one(const struct elements *t, size_t from, size_t n)
+{
+    t->kernels->relu(t->out + from, n);
+}
+
+void cpu_relu(struct compute *c, float *x, size_t n)
+{
+    run(c, (struct elements){ .one = relu_one, .out = x, .n = n });
+}
+
+static void relu_grad_one(const struct elements *t, size_t from, size_t n)
+{
+    t->kernels->relu_grad(t->out + from, t->in + from, n);
+}
+
+void cpu_relu_grad(struct compute *c, float *dx, const float *x, size_t n)
+{
+    run(c, (struct elements){ .one = relu_grad_one, .out = dx, .in = x, .n = n });
+}
+
+static void zero_one(const struct elements *t, size_t from, size_t n)
+{
+    memset(t->out + from, 0, n * sizeof *t->out);
+}
+
+void cpu_zero(struct compute *c, float *x, size_t n)
+{
+    run(c, (struct elements){ .one = zero_one, .out = x, .n = n });
+}
+
+static void accumulate_one(const struct elements *t, size_t from, size_t n)
+{
+    t->kernels->add(t->out + from, t->in + from, n);
+}
+
+void cpu_accumulate(struct compute *c, float *y, const float *x, size_t n)
+{
+    run(c, (struct elements){ .one = accumulate_one, .out = y, .in = x, .n = n });
+}
+
+static void dropout_one(const struct elements *t, size_t from, size_t n)
+{
+    t->kernels->dropout(t->out + from, from, n, t->keep_ratio, t->key);
+}
+
+void cpu_dropout(struct compute *c, float *x, size_t n, float keep_ratio, uint64_t key)
+{
+    run(c, (struct elements){ .one = dropout_one, .out = x, .n = n, .keep_ratio = keep_ratio, .key = key });
+}
+
+static void sgd_one(const struct elements *t, size_t from, size_t n)
+{
+    t->kernels->sgd(t->out + from, t->state != NULL ? t->state + from : NULL, t->in + from, n, t->sgd);
+}
+
+void cpu_sgd_step(struct compute *c, float *p, float *v, const float *g, size_t n, const struct sgd *s)
+{
+    run(c, (struct elements){ .one = sgd_one, .out = p, .state = v, .in = g, .n = n, .sgd = s });
+}
+
+struct layout { /* (outer, n, inner), or (a, b, inner) */
+    const struct cpu_kernels *kernels;
+    float *out;
+    const float *in;
+    size_t outer, n, inner;
+};
+
+static void bias_add_task(void *arg, int task, int thread)
+{
+    const struct layout *t = arg;
+    const struct stretch rows = cpu_group(t->outer, t->n * t->inner, task);
+
+    (void)thread;
+    for (size_t o = rows.from; o < rows.from + rows.n; o++) {
+        float *row = t->out + o * t->n * t->inner;
+        if (t->inner == 1)
+            t->kernels->add(row, t->in, t->n);
+        else
+            for (size_t i = 0; i < t->n; i++)
+                t->kernels->add_constant(row + i * t->inner, t->in[i], t->inner);
+    }
+}
+
+void cpu_bias_add(struct compute *base, float *y, const float *bias, size_t outer, size_t n, size_t inner)
+{
+    struct cpu *c = cpu_of(base);
+    struct layout t = { .kernels = c->kernels, .out = y, .in = bias, .outer = outer, .n = n, .inner = inner };
+
+    if (!c->gemms_alone)
+        team_run(c->team, bias_add_task, &t, cpu_n_groups(outer, n * inner));
+}
+
+void cpu_bias_grad(struct compute *base, float *dbias, const float *dy, size_t outer, size_t n, size_t inner)
+{
+    const struct cpu *c = cpu_of(base);
+
+    for (size_t o = 0; o < outer && !c->gemms_alone; o++) {
+        const float *row = dy + o * n * inner;
+        if (inner == 1)
+            c->kernels->add(dbias, row, n);
+        else
+            for (size_t i = 0; i < n; i++)
+                dbias[i] += (float)c->kernels->sum(row + i * inner, inner);
+    }
+}
+
+static void swap_task(void *arg, int task, int thread)
+{
+    const struct layout *t = arg;
+    const struct stretch rows = cpu_group(t->n, t->outer * t->inner, task);
+
+    (void)thread;
+    for (size_t j = rows.from; j < rows.from + rows.n; j++) {
+        float *to = t->out + j * t->outer * t->inner;
+        for (size_t i = 0; i < t->outer; i++, to += t->inner) {
+            const float *from = t->in + (i * t->n + j) * t->inner;
+            for (size_t k = 0; k < t->inner; k++)
+                to[k] = from[k];
+        }
+    }
+}
+
+void cpu_swap_axes(struct compute *base, float *out, const float *in, size_t n_a, size_t n_b, size_t n_inner)
+{
+    struct cpu *c = cpu_of(base);
+    struct layout t = { .kernels = c->kernels, .out = out, .in = in, .outer = n_a, .n = n_b, .inner = n_inner };
+
+    if (!c->gemms_alone)
+        team_run(c->team, swap_task, &t, cpu_n_groups(n_b, n_a * n_inner));
+}

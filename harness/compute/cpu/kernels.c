@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kernels.c - loops that a compiler turns into vector code: see cpu_kernels.h.
+ *
+ * Compiled several times: CPU_KERNELS is the name of this build's table, CPU_KERNELS_ISA its instruction set.
+ */
+#include "harness/compute/cpu/kernels.h"
+
+#include <math.h>
+#include <string.h>
+#ifdef __AVX512BF16__
+#include <immintrin.h>
+#endif
+
+#include "harness/compute/dropout.h"
+
+enum {
+    N_LANES = 32,
+    BLOCK = 2048, /* elements of one block of a sum: its lanes are floats, blocks are added in double */
+};
+
+extern const struct cpu_kernels CPU_KERNELS;
+
+static void add(float *restrict y, const float *restrict x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] += x[i];
+}
+
+static void add_constant(float *restrict y, float value, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] += value;
+}
+
+static void add_scaled(float *restrict y, const float *restrict x, float scale, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] += scale * x[i];
+}
+
+static size_t block_at(size_t i, size_t n)
+{
+    return n - i < BLOCK ? n - i : BLOCK;
+}
+
+static float lanes_sum(const float *lane)
+{
+    float sum = 0.0f;
+
+    for (size_t j = 0; j < N_LANES; j++)
+        sum += lane[j];
+    return sum;
+}
+
+static float block_sum(const float *x, size_t n)
+{
+    float lane[N_LANES] = { 0.0f };
+    size_t i = 0;
+
+    for (; i + N_LANES <= n; i += N_LANES)
+        for (size_t j = 0; j < N_LANES; j++)
+            lane[j] += x[i + j];
+    for (size_t j = 0; i < n; i++, j++)
+        lane[j] += x[i];
+    return lanes_sum(lane);
+}
+
+static double sum(const float *x, size_t n)
+{
+    double total = 0.0;
+
+    for (size_t i = 0; i < n; i += BLOCK)
+        total += (double)block_sum(x + i, block_at(i, n));
+    return total;
+}
+
+static float dot(const float *x, const float *y, size_t n)
+{
+    float lane[N_LANES] = { 0.0f };
+    size_t i = 0;
+
+    for (; i + N_LANES <= n; i += N_LANES)
+        for (size_t j = 0; j < N_LANES; j++)
+            lane[j] += x[i + j] * y[i + j];
+    for (size_t j = 0; i < n; i++, j++)
+        lane[j] += x[i] * y[i];
+    return lanes_sum(lane);
+}
+
+static void relu(float *restrict x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = x[i] < 0.0f ? 0.0f : x[i]; /* not "> 0 ? x : 0": a NaN must show */
+}
+
+static void relu_grad(float *restrict dx, const float *restrict x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        dx[i] = x[i] > 0.0f ? dx[i] : 0.0f;
+}
+
+static double relu_grad_sum(float *restrict dy, const float *restrict x, size_t n)
+{
+    double total = 0.0;
+
+    for (size_t i = 0; i < n; i += BLOCK) {
+        const size_t n_block = block_at(i, n);
+        relu_grad(dy + i, x + i, n_block);
+        total += (double)block_sum(dy + i, n_block);
+    }
+    return total;
+}
+
+static void epilogue(float *restrict y, const float *restrict more, float scale, float shift, bool clip, size_t n)
+{
+    const float floor = clip ? 0.0f : -INFINITY;
+
+    if (more == NULL)
+        for (size_t i = 0; i < n; i++) {
+            const float v = scale * y[i] + shift;
+            y[i] = v < floor ? floor : v;
+        }
+    else
+        for (size_t i = 0; i < n; i++) {
+            const float v = scale * y[i] + shift + more[i];
+            y[i] = v < floor ? floor : v;
+        }
+}
+
+static void strided_copy(float *restrict to, const float *restrict from, size_t step, size_t n)
+{
+    if (step == 2)
+        for (size_t i = 0; i < n; i++)
+            to[i] = from[2 * i];
+    else
+        for (size_t i = 0; i < n; i++)
+            to[i] = from[i * step];
+}
+
+static void strided_add(float *restrict to, size_t step, const float *restrict from, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i * step] += from[i];
+}
+
+static float block_squares(const float *x, size_t n, float mean)
+{
+    float lane[N_LANES] = { 0.0f };
+    size_t i = 0;
+
+    for (; i + N_LANES <= n; i += N_LANES)
+        for (size_t j = 0; j < N_LANES; j++) {
+            const float d = x[i + j] - mean;
+            lane[j] += d * d;
+        }
+    for (size_t j = 0; i < n; i++, j++)
+        lane[j] += (x[i] - mean) * (x[i] - mean);
+    return lanes_sum(lane);
+}
+
+/* Each block twice, while it is in the nearest cache; blocks are merged as Chan, Golub and LeVeque do
+ * (The American Statistician 37(3), 1983). */
+static struct moments moments(const float *x, size_t n)
+{
+    struct moments m = { 0.0, 0.0 };
+
+    for (size_t i = 0; i < n; i += BLOCK) {
+        const size_t n_block = block_at(i, n);
+        const double sum_block = (double)block_sum(x + i, n_block);
+        const float center = (float)(sum_block / (double)n_block);
+        const double off = sum_block / (double)n_block - (double)center;
+        const double squares = (double)block_squares(x + i, n_block, center) - off * off * (double)n_block;
+        const double d = sum_block / (double)n_block - m.mean, share = (double)n_block / (double)(i + n_block);
+        m.squares += squares + d * d * (double)i * share;
+        m.mean += d * share;
+    }
+    return m;
+}
+
+static void norm(float *restrict z, const float *y, const float *restrict more, const struct norm_channel *s, size_t n)
+{
+    const float gamma = s->gamma, beta = s->beta, mean = s->mean, inv_std = s->inv_std;
+    const float floor = s->relu ? 0.0f : -INFINITY;
+
+    if (more == NULL)
+        for (size_t i = 0; i < n; i++) {
+            const float v = gamma * ((y[i] - mean) * inv_std) + beta;
+            z[i] = v < floor ? floor : v;
+        }
+    else
+        for (size_t i = 0; i < n; i++) {
+            const float v = gamma * ((y[i] - mean) * inv_std) + beta + more[i];
+            z[i] = v < floor ? floor : v;
+        }
+}
+
+/* masked[n] := dz where the output is above 0. */
+static void mask_block(float *restrict masked, const float *dz, const float *y, const float *out,
+                       const struct norm_channel *s, size_t n)
+{
+    const float gamma = s->gamma, beta = s->beta, mean = s->mean, inv_std = s->inv_std;
+
+    if (!s->relu)
+        memcpy(masked, dz, n * sizeof *masked);
+    else if (out != NULL)
+        for (size_t i = 0; i < n; i++)
+            masked[i] = out[i] > 0.0f ? dz[i] : 0.0f;
+    else
+        for (size_t i = 0; i < n; i++)
+            masked[i] = gamma * ((y[i] - mean) * inv_std) + beta > 0.0f ? dz[i] : 0.0f;
+}
+
+static struct norm_sums norm_grad_sums(float *dz, const float *y, const float *out, bool keep,
+                                       const struct norm_channel *s, size_t n)
+{
+    struct norm_sums total = { 0.0, 0.0 };
+    const float mean = s->mean;
+    float masked[BLOCK];
+
+    for (size_t i = 0; i < n; i += BLOCK) {
+        const size_t n_block = block_at(i, n);
+        const float *restrict from = y + i;
+        float lane[N_LANES] = { 0.0f };
+        size_t k = 0;
+        mask_block(masked, dz + i, from, out != NULL ? out + i : NULL, s, n_block);
+        for (; k + N_LANES <= n_block; k += N_LANES)
+            for (size_t j = 0; j < N_LANES; j++)
+                lane[j] += masked[k + j] * (from[k + j] - mean);
+        for (size_t j = 0; k < n_block; k++, j++)
+            lane[j] += masked[k] * (from[k] - mean);
+        total.dz_hat += (double)lanes_sum(lane) * (double)s->inv_std;
+        total.dz += (double)block_sum(masked, n_block);
+        if (keep && s->relu)
+            memcpy(dz + i, masked, n_block * sizeof *masked);
+    }
+    return total;
+}
+
+static void norm_grad(float *dy, const float *dz, const float *restrict y, bool mask, float mean_dz, float mean_dz_hat,
+                      const struct norm_channel *s, size_t n)
+{
+    const float gamma = s->gamma, beta = s->beta, mean = s->mean, inv_std = s->inv_std, scale = gamma * inv_std;
+
+    if (mask && s->relu)
+        for (size_t i = 0; i < n; i++) {
+            const float hat = (y[i] - mean) * inv_std, d = gamma * hat + beta > 0.0f ? dz[i] : 0.0f;
+            dy[i] = scale * (d - mean_dz - hat * mean_dz_hat);
+        }
+    else
+        for (size_t i = 0; i < n; i++) {
+            const float hat = (y[i] - mean) * inv_std;
+            dy[i] = scale * (dz[i] - mean_dz - hat * mean_dz_hat);
+        }
+}
+
+static void max_tap_at(float *restrict best, int32_t *restrict at, const float *restrict from, size_t step, int32_t k,
+                       size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const float v = from[i * step], b = best[i];
+        const bool take = v > b || (v != v && b == b);
+        best[i] = take ? v : b;
+        at[i] = take ? k : at[i];
+    }
+}
+
+static void max_tap(float *best, int32_t *at, const float *from, size_t step, int32_t k, size_t n)
+{
+    if (step == 1)
+        max_tap_at(best, at, from, 1, k, n);
+    else if (step == 2)
+        max_tap_at(best, at, from, 2, k, n);
+    else
+        max_tap_at(best, at, from, step, k, n);
+}
+
+/* x with zeros around it; its length. */
+static size_t with_border(float *restrict to, const float *restrict x, const struct window *g)
+{
+    const size_t H = (size_t)g->H, W = (size_t)g->W, pad_h = (size_t)g->pad_h, pad_w = (size_t)g->pad_w;
+    const size_t row = W + 2 * pad_w, n = (H + 2 * pad_h) * row;
+
+    memset(to, 0, n * sizeof *to);
+    for (size_t h = 0; h < H; h++)
+        memcpy(to + (pad_h + h) * row + pad_w, x + h * W, W * sizeof *to);
+    return n;
+}
+
+/* y[i] = x[i] + x[i + step] + ..., kernel terms. */
+static void add_shifted(float *restrict y, const float *restrict x, size_t step, size_t kernel, size_t n)
+{
+    if (kernel == 3) {
+        for (size_t i = 0; i < n; i++)
+            y[i] = x[i] + x[i + step] + x[i + 2 * step];
+        return;
+    }
+    memcpy(y, x, n * sizeof *y);
+    for (size_t k = 1; k < kernel; k++)
+        add(y, x + k * step, n);
+}
+
+/* Down the columns first, then along the rows, wherever a window might begin: a plane is one stretch then. */
+static void average_plane(float *restrict y, const float *restrict x, float *restrict scratch, const struct window *g,
+                          bool more)
+{
+    const size_t row = (size_t)g->W + 2 * (size_t)g->pad_w, kernel_h = (size_t)g->kernel_h;
+    const size_t kernel_w = (size_t)g->kernel_w, n = with_border(scratch, x, g);
+    const size_t n_down = n - (kernel_h - 1) * row, n_sums = n_down - (kernel_w - 1);
+    const size_t out_h = (size_t)window_out_h(g), out_w = (size_t)window_out_w(g), step = (size_t)g->stride_w;
+    const float scale = 1.0f / (float)(g->kernel_h * g->kernel_w);
+    float *down = scratch + n, *sums = scratch; /* the border is read no more when sums are written */
+
+    add_shifted(down, scratch, row, kernel_h, n_down);
+    add_shifted(sums, down, 1, kernel_w, n_sums);
+    for (size_t h = 0; h < out_h; h++, y += out_w) {
+        const float *from = sums + h * (size_t)g->stride_h * row;
+        if (step > 1) {
+            strided_copy(down, from, step, out_w);
+            from = down;
+        }
+        if (more)
+            add_scaled(y, from, scale, out_w);
+        else
+            for (size_t w = 0; w < out_w; w++)
+                y[w] = scale * from[w];
+    }
+}
+
+static void narrow(uint8_t *restrict to, const int32_t *restrict from, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = (uint8_t)from[i];
+}
+
+static void dropout(float *restrict x, size_t first, size_t n, float keep_ratio, uint64_t key)
+{
+    const float scale = 1.0f / keep_ratio;
+
+    for (size_t i = 0; i < n; i++)
+        x[i] = dropout_kept(key, first + i, keep_ratio) ? x[i] * scale : 0.0f;
+}
+
+static void sgd_plain(float *restrict p, const float *restrict g, size_t n, const struct sgd *s)
+{
+    const float lr = s->lr, decay = s->weight_decay, scale = s->grad_scale;
+
+    for (size_t i = 0; i < n; i++)
+        p[i] -= lr * (scale * g[i] + decay * p[i]);
+}
+
+static void sgd(float *restrict p, float *restrict v, const float *restrict g, size_t n, const struct sgd *s)
+{
+    const float lr = s->lr, momentum = s->momentum, decay = s->weight_decay, scale = s->grad_scale;
+
+    if (v == NULL) {
+        sgd_plain(p, g, n, s);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const float next = momentum * v[i] + (scale * g[i] + decay * p[i]);
+        const float kept = fabsf(next) < SGD_VELOCITY_MIN ? 0.0f : next;
+        v[i] = kept;
+        p[i] -= lr * kept;
+    }
+}
+
+static void thin_dots(float *out, const float *row, const float *x, size_t x_step, size_t B, size_t n)
+{
+    for (size_t i = 0; i < B; i++)
+        out[i] = dot(row, x + i * x_step, n);
+}
+
+/* out += four rows, each times its own factor. */
+static void add_four(float *restrict out, const float *scale, size_t scale_step, const float *restrict a, size_t step,
+                     size_t n)
+{
+    const float *restrict b = a + step, *restrict c = b + step, *restrict d = c + step;
+    const float sa = scale[0], sb = scale[scale_step], sc = scale[2 * scale_step], sd = scale[3 * scale_step];
+
+    for (size_t k = 0; k < n; k++)
+        out[k] += (sa * a[k] + sb * b[k]) + (sc * c[k] + sd * d[k]);
+}
+
+static void thin_mix(float *restrict out, const float *scale, const float *restrict x, size_t x_step, size_t B,
+                     size_t n)
+{
+    size_t i = 0;
+
+    memset(out, 0, n * sizeof *out);
+    for (; i + 4 <= B; i += 4)
+        add_four(out, scale + i, 1, x + i * x_step, x_step, n);
+    for (; i < B; i++)
+        add_scaled(out, x + i * x_step, scale[i], n);
+}
+
+static void thin_products(float *restrict out, const float *scale, const float *restrict w, size_t w_step, size_t M,
+                          size_t B, size_t n)
+{
+    size_t m = 0;
+
+    for (; m + 4 <= M; m += 4)
+        for (size_t i = 0; i < B; i++)
+            add_four(out + i * n, scale + m * B + i, B, w + m * w_step, w_step, n);
+    for (; m < M; m++)
+        for (size_t i = 0; i < B; i++)
+            add_scaled(out + i * n, w + m * w_step, scale[m * B + i], n);
+}
+
+/* Denormal numbers become zero, as in the instructions for bf16. */
+static inline uint32_t bf16_bits(float x)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &x, sizeof bits);
+    const uint32_t magnitude = bits & 0x7fffffffu, nan = (bits | 0x400000u) & 0xffff0000u;
+    const uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) & 0xffff0000u;
+    const uint32_t normal = magnitude > 0x7f800000u ? nan : rounded;
+    return magnitude < 0x800000u ? bits & 0x80000000u : normal;
+}
+
+static void to_bf16_side_by_side(uint16_t *restrict to, const float *restrict from, size_t n)
+{
+    size_t i = 0;
+
+#ifdef __AVX512BF16__
+    for (; i + 64 <= n; i += 64) {
+        const __m512bh low = _mm512_cvtne2ps_pbh(_mm512_loadu_ps(from + i + 16), _mm512_loadu_ps(from + i));
+        const __m512bh high = _mm512_cvtne2ps_pbh(_mm512_loadu_ps(from + i + 48), _mm512_loadu_ps(from + i + 32));
+        memcpy(to + i, &low, sizeof low);
+        memcpy(to + i + 32, &high, sizeof high);
+    }
+    for (; i + 16 <= n; i += 16) {
+        const __m256bh rounded = _mm512_cvtneps_pbh(_mm512_loadu_ps(from + i));
+        memcpy(to + i, &rounded, sizeof rounded);
+    }
+#endif
+    for (; i < n; i++)
+        to[i] = (uint16_t)(bf16_bits(from[i]) >> 16);
+}
+
+static void to_bf16(uint16_t *restrict to, const float *restrict from, size_t step, size_t n)
+{
+    float line[128];
+
+    if (step == 1) {
+        to_bf16_side_by_side(to, from, n);
+        return;
+    }
+    for (size_t i = 0; i < n; i += 128) {
+        const size_t n_line = n - i < 128 ? n - i : 128;
+        strided_copy(line, from + i * step, step, n_line);
+        to_bf16_side_by_side(to + i, line, n_line);
+    }
+}
+
+static void round_to_bf16(float *restrict to, const float *restrict from, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t bits = bf16_bits(from[i]);
+        memcpy(to + i, &bits, sizeof bits);
+    }
+}
+
+const struct cpu_kernels CPU_KERNELS = {
+    .isa = CPU_KERNELS_ISA,
+    .add = add,
+    .add_constant = add_constant,
+    .add_scaled = add_scaled,
+    .sum = sum,
+    .dot = dot,
+    .relu = relu,
+    .relu_grad = relu_grad,
+    .relu_grad_sum = relu_grad_sum,
+    .epilogue = epilogue,
+    .strided_copy = strided_copy,
+    .strided_add = strided_add,
+    .moments = moments,
+    .norm = norm,
+    .norm_grad_sums = norm_grad_sums,
+    .norm_grad = norm_grad,
+    .max_tap = max_tap,
+    .average_plane = average_plane,
+    .narrow = narrow,
+    .dropout = dropout,
+    .sgd = sgd,
+    .thin_dots = thin_dots,
+    .thin_mix = thin_mix,
+    .thin_products = thin_products,
+    .to_bf16 = to_bf16,
+    .round_to_bf16 = round_to_bf16,
+};

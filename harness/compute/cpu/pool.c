@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pool.c - pooling of the cpu backend: whole planes to a task, tap by tap over a row of outputs. */
+#include <math.h>
+#include <string.h>
+
+#include "harness/compute/cpu/cpu.h"
+
+enum { ROW = 512 }; /* outputs of a row at a time: their maxima and places stay in the nearest cache */
+
+struct pool { /* one call; those it does not use are NULL */
+    const struct cpu_kernels *kernels;
+    const struct window *g;
+    int out_h, out_w;
+    float *out;        /* y, or dx */
+    const float *in;   /* x, or dy */
+    uint8_t *at;       /* max pool */
+    const uint8_t *to; /* its gradient */
+    bool add;
+    void (*plane)(const struct pool *t, size_t i, float *scratch);
+    struct cpu *c;
+    size_t in_plane, out_plane; /* elements */
+};
+
+struct taps {
+    int from, to; /* half open; of a window, those inside the image; or of outputs, those a tap has an input for */
+};
+
+static struct taps inside(int at, int kernel, int n)
+{
+    return (struct taps){ at < 0 ? -at : 0, at + kernel > n ? n - at : kernel };
+}
+
+/* Outputs [from, to) of the row's [first, last) whose input o stride + left lies in [0, n). */
+static struct taps reached(int first, int last, int stride, int left, int n)
+{
+    struct taps s = { first, last };
+
+    if (left < 0 && s.from < (-left + stride - 1) / stride)
+        s.from = (-left + stride - 1) / stride;
+    if (left >= n)
+        s.to = s.from;
+    else if (s.to > (n - 1 - left) / stride + 1)
+        s.to = (n - 1 - left) / stride + 1;
+    if (s.to < s.from)
+        s.to = s.from;
+    return s;
+}
+
+static void pool_task(void *arg, int task, int thread)
+{
+    const struct pool *t = arg;
+    const struct stretch planes = cpu_group((size_t)t->g->B * (size_t)t->g->C, t->in_plane, task);
+
+    for (size_t i = planes.from; i < planes.from + planes.n; i++)
+        t->plane(t, i, t->c->own_elems > 0 ? cpu_own(t->c, thread) : NULL);
+}
+
+static void run(struct compute *base, struct pool t)
+{
+    struct cpu *c = cpu_of(base);
+
+    t.c = c;
+    t.kernels = c->kernels;
+    t.in_plane = (size_t)t.g->H * (size_t)t.g->W;
+    t.out_plane = (size_t)t.out_h * (size_t)t.out_w;
+    if (!c->gemms_alone)
+        team_run(c->team, pool_task, &t, cpu_n_groups((size_t)t.g->B * (size_t)t.g->C, t.in_plane));
+}
+
+static void run_window(struct compute *c, struct pool t)
+{
+    t.out_h = window_out_h(t.g);
+    t.out_w = window_out_w(t.g);
+    run(c, t);
+}
+
+/* Outputs [from, to) of row o_h. */
+static void max_row(const struct pool *t, float *y, uint8_t *at, const float *x, int o_h, int from, int to)
+{
+    const struct window *g = t->g;
+    const int top = o_h * g->stride_h - g->pad_h;
+    const struct taps rows = inside(top, g->kernel_h, g->H);
+    int32_t place[ROW];
+
+    for (int o = from; o < to; o++) { /* the first tap there is, until another wins */
+        y[o] = -INFINITY;
+        place[o - from] = rows.from * g->kernel_w + inside(o * g->stride_w - g->pad_w, g->kernel_w, g->W).from;
+    }
+    for (int i = rows.from; i < rows.to; i++)
+        for (int j = 0; j < g->kernel_w; j++) {
+            const struct taps s = reached(from, to, g->stride_w, j - g->pad_w, g->W);
+            if (s.from < s.to)
+                t->kernels->max_tap(y + s.from, place + (s.from - from),
+                                    x + (size_t)(top + i) * (size_t)g->W +
+                                        (size_t)(s.from * g->stride_w + j - g->pad_w),
+                                    (size_t)g->stride_w, i * g->kernel_w + j, (size_t)(s.to - s.from));
+        }
+    t->kernels->narrow(at + from, place, (size_t)(to - from));
+}
+
+static void max_plane(const struct pool *t, size_t i, float *scratch)
+{
+    const float *x = t->in + i * t->in_plane;
+
+    (void)scratch;
+    for (int o = 0; o < t->out_h; o++) {
+        const size_t row = i * t->out_plane + (size_t)o * (size_t)t->out_w;
+        for (int from = 0; from < t->out_w; from += ROW)
+            max_row(t, t->out + row, t->at + row, x, o, from, from + ROW < t->out_w ? from + ROW : t->out_w);
+    }
+}
+
+void cpu_max_pool(struct compute *c, float *y, uint8_t *at, const float *x, const struct window *g)
+{
+    run_window(c, (struct pool){ .g = g, .out = y, .in = x, .at = at, .plane = max_plane });
+}
+
+static void clear_plane(const struct pool *t, size_t i)
+{
+    if (!t->add)
+        memset(t->out + i * t->in_plane, 0, t->in_plane * sizeof *t->out);
+}
+
+static void max_grad_plane(const struct pool *t, size_t i, float *scratch)
+{
+    const struct window *g = t->g;
+    float *dx = t->out + i * t->in_plane;
+    const float *dy = t->in + i * t->out_plane;
+    const uint8_t *at = t->to + i * t->out_plane;
+    ptrdiff_t shift[256] = { 0 };
+
+    (void)scratch;
+    for (int k = 0; k < g->kernel_h * g->kernel_w; k++)
+        shift[k] = (ptrdiff_t)(k / g->kernel_w - g->pad_h) * g->W + k % g->kernel_w - g->pad_w;
+    clear_plane(t, i);
+    for (int o = 0; o < t->out_h; o++, dy += t->out_w, at += t->out_w) {
+        const ptrdiff_t row = (ptrdiff_t)o * g->stride_h * g->W;
+        for (int k = 0; k < t->out_w; k++)
+            dx[row + (ptrdiff_t)k * g->stride_w + shift[at[k]]] += dy[k];
+    }
+}
+
+void cpu_max_pool_grad(struct compute *c, float *dx, const float *dy, const uint8_t *at, bool add,
+                       const struct window *g)
+{
+    run_window(c, (struct pool){ .g = g, .out = dx, .in = dy, .to = at, .add = add, .plane = max_grad_plane });
+}
+
+static void avg_plane(const struct pool *t, size_t i, float *scratch)
+{
+    t->kernels->average_plane(t->out + i * t->out_plane, t->in + i * t->in_plane, scratch, t->g, false);
+}
+
+/* A plane with zeros around it, twice, for each thread. */
+static size_t bordered_elems(const struct window *g)
+{
+    return 2 * ((size_t)g->H + 2 * (size_t)g->pad_h) * ((size_t)g->W + 2 * (size_t)g->pad_w);
+}
+
+void cpu_avg_pool(struct compute *c, float *y, const float *x, const struct window *g)
+{
+    if (cpu_scratch(cpu_of(c), bordered_elems(g), 0))
+        run_window(c, (struct pool){ .g = g, .out = y, .in = x, .plane = avg_plane });
+}
+
+/* dx[from + k step] += scale dy[k] */
+static void scatter(float *restrict dx, size_t step, const float *restrict dy, float scale, size_t n)
+{
+    if (step == 1)
+        for (size_t i = 0; i < n; i++)
+            dx[i] += scale * dy[i];
+    else
+        for (size_t i = 0; i < n; i++)
+            dx[i * step] += scale * dy[i];
+}
+
+static void avg_grad_plane(const struct pool *t, size_t i, float *scratch)
+{
+    const struct window *g = t->g;
+    float *dx = t->out + i * t->in_plane;
+    const float *dy = t->in + i * t->out_plane, scale = 1.0f / (float)(g->kernel_h * g->kernel_w);
+
+    (void)scratch;
+    clear_plane(t, i);
+    for (int o = 0; o < t->out_h; o++, dy += t->out_w) {
+        const int top = o * g->stride_h - g->pad_h;
+        const struct taps rows = inside(top, g->kernel_h, g->H);
+        for (int k = rows.from; k < rows.to; k++)
+            for (int j = 0; j < g->kernel_w; j++) {
+                const struct taps s = reached(0, t->out_w, g->stride_w, j - g->pad_w, g->W);
+                if (s.from < s.to)
+                    scatter(dx + (size_t)(top + k) * (size_t)g->W + (size_t)(s.from * g->stride_w + j - g->pad_w),
+                            (size_t)g->stride_w, dy + s.from, scale, (size_t)(s.to - s.from));
+            }
+    }
+}
+
+/* Of stride 1: the average of dy that is the gradient. */
+static struct window turned(const struct window *g)
+{
+    struct window back = *g;
+
+    back.H = window_out_h(g);
+    back.W = window_out_w(g);
+    back.pad_h = g->kernel_h - 1 - g->pad_h;
+    back.pad_w = g->kernel_w - 1 - g->pad_w;
+    return back;
+}
+
+static void avg_turned_plane(const struct pool *t, size_t i, float *scratch)
+{
+    const struct window back = turned(t->g);
+
+    t->kernels->average_plane(t->out + i * t->in_plane, t->in + i * t->out_plane, scratch, &back, t->add);
+}
+
+void cpu_avg_pool_grad(struct compute *c, float *dx, const float *dy, bool add, const struct window *g)
+{
+    const struct window back = turned(g);
+    struct pool t = { .g = g, .out = dx, .in = dy, .add = add, .plane = avg_grad_plane };
+
+    if (g->stride_h == 1 && g->stride_w == 1)
+        t.plane = avg_turned_plane;
+    if (t.plane == avg_grad_plane || cpu_scratch(cpu_of(c), bordered_elems(&back), 0))
+        run_window(c, t);
+}
+
+/* Rows, or columns, that output o of n_out stands for. */
+static struct taps share(int o, int n_in, int n_out)
+{
+    return (struct taps){ (int)((int64_t)o * n_in / n_out), (int)(((int64_t)(o + 1) * n_in + n_out - 1) / n_out) };
+}
+
+static void adaptive_plane(const struct pool *t, size_t i, float *scratch)
+{
+    const float *x = t->in + i * t->in_plane;
+    float *y = t->out + i * t->out_plane;
+    const size_t W = (size_t)t->g->W;
+
+    (void)scratch;
+    for (int o_h = 0; o_h < t->out_h; o_h++)
+        for (int o_w = 0; o_w < t->out_w; o_w++) {
+            const struct taps rows = share(o_h, t->g->H, t->out_h), columns = share(o_w, t->g->W, t->out_w);
+            const size_t n = (size_t)(columns.to - columns.from), n_rows = (size_t)(rows.to - rows.from);
+            const float *from = x + (size_t)rows.from * W + (size_t)columns.from;
+            double sum = 0.0;
+            if (n == W)
+                sum = t->kernels->sum(from, n_rows * n);
+            else
+                for (size_t h = 0; h < n_rows; h++)
+                    sum += t->kernels->sum(from + h * W, n);
+            *y++ = (float)(sum / (double)(n_rows * n));
+        }
+}
+
+void cpu_adaptive_pool(struct compute *c, float *y, const float *x, const struct window *g, int out_h, int out_w)
+{
+    run(c, (struct pool){ .g = g, .out = y, .in = x, .out_h = out_h, .out_w = out_w, .plane = adaptive_plane });
+}
+
+static void adaptive_grad_plane(const struct pool *t, size_t i, float *scratch)
+{
+    const size_t W = (size_t)t->g->W;
+    float *dx = t->out + i * t->in_plane;
+    const float *dy = t->in + i * t->out_plane;
+
+    (void)scratch;
+    clear_plane(t, i);
+    for (int o_h = 0; o_h < t->out_h; o_h++)
+        for (int o_w = 0; o_w < t->out_w; o_w++, dy++) {
+            const struct taps rows = share(o_h, t->g->H, t->out_h), columns = share(o_w, t->g->W, t->out_w);
+            const size_t n = (size_t)(columns.to - columns.from), n_rows = (size_t)(rows.to - rows.from);
+            const float each = *dy / (float)(n_rows * n);
+            float *to = dx + (size_t)rows.from * W + (size_t)columns.from;
+            for (size_t h = 0; h < n_rows; h++)
+                t->kernels->add_constant(to + h * W, each, n);
+        }
+}
+
+void cpu_adaptive_pool_grad(struct compute *c, float *dx, const float *dy, bool add, const struct window *g, int out_h,
+                            int out_w)
+{
+    run(c, (struct pool){
+               .g = g, .out = dx, .in = dy, .add = add, .out_h = out_h, .out_w = out_w, .plane = adaptive_grad_plane });
+}

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * conv.c - convolutions and GEMMs of the cuda backend.
+ *
+ * A convolution is one GEMM whose columns are output positions. 1 x 1 with stride 1 is that GEMM as the arrays
+ * lie; otherwise groups of columns are packed into scratch (CUDA_COLUMNS_BYTES at a time) and multiplied. For
+ * bf16 everything is packed. The groups depend on shapes alone, and weight gradients add them in order (C1).
+ *
+ * The gradient of the input is, with stride 1, the convolution of dy with the reversed kernel, which needs
+ * nothing added up afterwards. That wastes work where the output is much smaller than the input (a dense layer);
+ * there, and with strides, columns of gradients are gathered (col2im).
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "harness/compute/cuda/cuda.h"
+
+enum {
+    PACKED_ROW_ELEMS = 8,  /* rows of packed operands begin at multiples of this */
+    COLUMN_GROUP = 256,    /* groups of columns are multiples of this */
+    MAX_COLUMNS = 1 << 30, /* of one GEMM */
+    SCRATCH_ALIGN_BYTES = 256,
+};
+
+struct conv_args {
+    float *to;
+    const float *a, *b; /* what the operation reads, in the order of its contract */
+    const float *scale, *shift, *add;
+    struct conv_shape s;
+    int relu, beta; /* int: no padding between */
+};
+
+struct plan {
+    struct cuda_window in;
+    size_t C_out, K, N; /* weight (C_out, K), columns (K, N) */
+    bool straight, bf16;
+    size_t elem_bytes;    /* of a packed operand */
+    size_t columns_bytes; /* packed at a time */
+};
+
+static size_t round_up(size_t n, size_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+static struct cuda_window window_of(const struct window *g)
+{
+    return (struct cuda_window){ g->B,        g->C,        g->H,     g->W,     g->kernel_h,     g->kernel_w,
+                                 g->stride_h, g->stride_w, g->pad_h, g->pad_w, window_out_h(g), window_out_w(g) };
+}
+
+static struct plan plan_of(const struct cuda_compute *c, const struct cuda_window *in, size_t C_out)
+{
+    struct plan p = {
+        .in = *in, .C_out = C_out, .bf16 = c->precision == PRECISION_BF16, .columns_bytes = c->columns_bytes
+    };
+
+    p.K = (size_t)in->C * (size_t)in->kernel_h * (size_t)in->kernel_w;
+    p.N = (size_t)in->B * (size_t)in->out_h * (size_t)in->out_w;
+    p.straight = in->kernel_h == 1 && in->kernel_w == 1 && in->stride_h == 1 && in->stride_w == 1;
+    p.elem_bytes = p.bf16 ? sizeof(uint16_t) : sizeof(float);
+    return p;
+}
+
+static bool packs_columns(const struct plan *p)
+{
+    return p->bf16 || !p->straight;
+}
+
+/* Columns packed at a time, when each takes n_rows elements. */
+static size_t group_of(const struct plan *p, size_t n_rows)
+{
+    size_t n = p->columns_bytes / (n_rows * p->elem_bytes) / COLUMN_GROUP * COLUMN_GROUP;
+
+    if (!packs_columns(p))
+        n = MAX_COLUMNS;
+    if (n < COLUMN_GROUP)
+        n = COLUMN_GROUP;
+    return n < p->N ? n : p->N;
+}
+
+static size_t packed_bytes(const struct plan *p, size_t n_rows, size_t n)
+{
+    return round_up(n_rows * round_up(n, PACKED_ROW_ELEMS) * p->elem_bytes, SCRATCH_ALIGN_BYTES);
+}
+
+struct operand {
+    const void *at;
+    size_t ld;
+};
+
+/* Columns [first, first + n) of x: packed into `to`, or as they lie. */
+static struct operand columns_of(struct cuda_compute *c, const struct plan *p, void *to, const float *x, size_t first,
+                                 size_t n)
+{
+    const size_t ld = round_up(n, PACKED_ROW_ELEMS);
+    const cuda_stream stream = cuda_device_stream(c->device);
+
+    if (!packs_columns(p))
+        return (struct operand){ x + first, p->N };
+    if (!c->gemms_alone && p->straight)
+        cuda_rows_to_bf16(to, ld, x + first, p->N, p->K, n, stream);
+    else if (!c->gemms_alone)
+        cuda_im2col(to, x, &p->in, first, n, ld, p->bf16, stream);
+    return (struct operand){ to, ld };
+}
+
+/* Columns [first, first + n) of a matrix (n_rows, N): as they lie, or as bfloat16 in `to`. */
+static struct operand matrix_columns(struct cuda_compute *c, const struct plan *p, void *to, const float *from,
+                                     size_t n_rows, size_t first, size_t n)
+{
+    const size_t ld = round_up(n, PACKED_ROW_ELEMS);
+
+    if (!p->bf16)
+        return (struct operand){ from + first, p->N };
+    if (!c->gemms_alone)
+        cuda_rows_to_bf16(to, ld, from + first, p->N, n_rows, n, cuda_device_stream(c->device));
+    return (struct operand){ to, ld };
+}
+
+/* A matrix (n_rows, n) whose rows touch: as it lies, or as bfloat16 in `to`. */
+static struct operand whole_matrix(struct cuda_compute *c, const struct plan *p, void *to, const float *from,
+                                   size_t n_rows, size_t n)
+{
+    const size_t ld = round_up(n, PACKED_ROW_ELEMS);
+
+    if (!p->bf16)
+        return (struct operand){ from, n };
+    if (!c->gemms_alone)
+        cuda_rows_to_bf16(to, ld, from, n, n_rows, n, cuda_device_stream(c->device));
+    return (struct operand){ to, ld };
+}
+
+/* --- forward --- */
+
+static size_t forward_bytes(const struct plan *p)
+{
+    const size_t weight = p->bf16 ? packed_bytes(p, p->C_out, p->K) : 0;
+
+    return weight + (packs_columns(p) ? packed_bytes(p, p->K, group_of(p, p->K)) : 0);
+}
+
+/* y (+)= weight columns(x), then the epilogue while the group is still in the cache. */
+static void forward(struct cuda_compute *c, const struct plan *p, struct operand weight, void *columns,
+                    const struct conv_args *a)
+{
+    const bool finish = a->scale != NULL || a->shift != NULL || a->add != NULL || a->relu;
+    const size_t group = group_of(p, p->K);
+    size_t n;
+
+    for (size_t first = 0; first < p->N; first += n) {
+        n = p->N - first < group ? p->N - first : group;
+        const struct operand x = columns_of(c, p, columns, a->a, first, n);
+        const struct cuda_gemm g = { .M = (int)p->C_out,
+                                     .N = (int)n,
+                                     .K = (int)p->K,
+                                     .bf16 = p->bf16,
+                                     .a = weight.at,
+                                     .lda = weight.ld,
+                                     .b = x.at,
+                                     .ldb = x.ld,
+                                     .beta = a->beta ? 1.0f : 0.0f,
+                                     .c = a->to + first,
+                                     .ldc = p->N };
+        cuda_device_gemm(c->device, &g);
+        if (finish && !c->gemms_alone)
+            cuda_epilogue(a->to + first, a->scale, a->shift, a->add != NULL ? a->add + first : NULL, a->relu != 0,
+                          p->C_out, n, p->N, cuda_device_stream(c->device));
+    }
+}
+
+static void run_conv(struct cuda_compute *c, const void *args)
+{
+    struct conv_args a;
+
+    memcpy(&a, args, sizeof a);
+    const struct cuda_window in = window_of(&a.s.in);
+    const struct plan p = plan_of(c, &in, (size_t)a.s.C_out);
+    const struct operand weight = whole_matrix(c, &p, c->scratch, a.b, p.C_out, p.K);
+    forward(c, &p, weight, c->scratch + (p.bf16 ? packed_bytes(&p, p.C_out, p.K) : 0), &a);
+}
+
+void cuda_op_conv(struct compute *base, float *y, const float *x, const float *weight, const struct epilogue *e,
+                  const struct conv_shape *s)
+{
+    struct cuda_compute *c = (struct cuda_compute *)base;
+    const struct cuda_window in = window_of(&s->in);
+    const struct plan p = plan_of(c, &in, (size_t)s->C_out);
+    struct conv_args a;
+
+    memset(&a, 0, sizeof a);
+    a.to = y;
+    a.a = x;
+    a.b = weight;
+    a.s = *s;
+    if (e != NULL) {
+        a.scale = e->scale;
+        a.shift = e->shift;
+        a.add = e->add;
+        a.relu = e->relu;
+    }
+    if (cuda_scratch_grow(c, "conv", forward_bytes(&p)))
+        cuda_log_call(c, "conv", run_conv, &a, sizeof a);
+}
+
+/* --- gradient of the input --- */
+
+/* The convolution of dy with the reversed kernel, whose output is dx. */
+static struct cuda_window reversed_window(const struct window *g, int C_out)
+{
+    return (struct cuda_window){ .B = g->B,
+                                 .C = C_out,
+                                 .H = window_out_h(g),
+                                 .W = window_out_w(g),
+                                 .kernel_h = g->kernel_h,
+                                 .kernel_w = g->kernel_w,
+                                 .stride_h = 1,
+                                 .stride_w = 1,
+                                 .pad_h = g->kernel_h - 1 - g->pad_h,
+                                 .pad_w = g->kernel_w - 1 - g->pad_w,
+                                 .out_h = g->H,
+                                 .out_w = g->W };
+}
+
+/* It pays while it multiplies at most twice as much. */
+static bool may_reverse(const struct window *g)
+{
+    return g->stride_h == 1 && g->stride_w == 1 &&
+           (double)g->H * g->W <= 2.0 * (double)window_out_h(g) * (double)window_out_w(g);
+}
+
+static size_t reversed_weight_bytes(const struct plan *reversed)
+{
+    return round_up(reversed->C_out * reversed->K * reversed->elem_bytes, SCRATCH_ALIGN_BYTES);
+}
+
+static void reversed_grad(struct cuda_compute *c, const struct conv_args *a)
+{
+    const struct cuda_window in = reversed_window(&a->s.in, a->s.C_out);
+    const struct plan p = plan_of(c, &in, (size_t)a->s.in.C);
+
+    if (!c->gemms_alone)
+        cuda_flip_weight(c->scratch, a->b, a->s.C_out, a->s.in.C, in.kernel_h, in.kernel_w, p.bf16,
+                         cuda_device_stream(c->device));
+    forward(c, &p, (struct operand){ c->scratch, p.K }, c->scratch + reversed_weight_bytes(&p), a);
+}
+
+/* Images whose columns of gradients are held at a time: floats, K rows. At least one. */
+static size_t images_of(const struct plan *p)
+{
+    const size_t plane = (size_t)p->in.out_h * (size_t)p->in.out_w;
+    const size_t n = p->columns_bytes / (p->K * plane * sizeof(float));
+
+    if (n < 1)
+        return 1;
+    return n < (size_t)p->in.B ? n : (size_t)p->in.B;
+}
+
+struct gathered { /* where scratch is used for what, bytes from its start */
+    size_t dy, columns, end;
+};
+
+static struct gathered gathered_of(const struct plan *p)
+{
+    const size_t n = images_of(p) * (size_t)p->in.out_h * (size_t)p->in.out_w;
+    struct gathered g;
+
+    g.dy = p->bf16 ? packed_bytes(p, p->C_out, p->K) : 0;
+    g.columns = g.dy + (p->bf16 ? packed_bytes(p, p->C_out, n) : 0);
+    g.end = g.columns + (p->straight ? 0 : round_up(p->K * n * sizeof(float), SCRATCH_ALIGN_BYTES));
+    return g;
+}
+
+/* weight^T dy, image by image; a 1 x 1 kernel with stride 1 leaves it in dx itself. */
+static void gathered_grad(struct cuda_compute *c, const struct conv_args *a)
+{
+    const struct cuda_window in = window_of(&a->s.in);
+    const struct plan p = plan_of(c, &in, (size_t)a->s.C_out);
+    const struct gathered at = gathered_of(&p);
+    const size_t plane = (size_t)in.out_h * (size_t)in.out_w, group = images_of(&p);
+    const struct operand weight = whole_matrix(c, &p, c->scratch, a->b, p.C_out, p.K);
+    float *columns = (float *)(void *)(c->scratch + at.columns);
+    size_t n;
+
+    for (size_t b = 0; b < (size_t)in.B; b += n) {
+        n = (size_t)in.B - b < group ? (size_t)in.B - b : group;
+        const struct operand dy = matrix_columns(c, &p, c->scratch + at.dy, a->a, p.C_out, b * plane, n * plane);
+        const struct cuda_gemm g = { .transpose_a = true,
+                                     .M = (int)p.K,
+                                     .N = (int)(n * plane),
+                                     .K = (int)p.C_out,
+                                     .bf16 = p.bf16,
+                                     .a = weight.at,
+                                     .lda = weight.ld,
+                                     .b = dy.at,
+                                     .ldb = dy.ld,
+                                     .beta = p.straight && a->beta ? 1.0f : 0.0f,
+                                     .c = p.straight ? a->to + b * plane : columns,
+                                     .ldc = p.straight ? p.N : n * plane };
+        cuda_device_gemm(c->device, &g);
+        if (!p.straight && !c->gemms_alone)
+            cuda_col2im(a->to, columns, &in, (int)b, (int)n, a->beta != 0, cuda_device_stream(c->device));
+    }
+}
+
+static void run_input_grad(struct cuda_compute *c, const void *args)
+{
+    struct conv_args a;
+
+    memcpy(&a, args, sizeof a);
+    if (!(a.s.in.kernel_h == 1 && a.s.in.kernel_w == 1) && may_reverse(&a.s.in))
+        reversed_grad(c, &a);
+    else
+        gathered_grad(c, &a);
+}
+
+static size_t input_grad_bytes(const struct cuda_compute *c, const struct conv_shape *s)
+{
+    const struct cuda_window in = window_of(&s->in), reversed = reversed_window(&s->in, s->C_out);
+    const struct plan gathered = plan_of(c, &in, (size_t)s->C_out), p = plan_of(c, &reversed, (size_t)s->in.C);
+
+    if (!(in.kernel_h == 1 && in.kernel_w == 1) && may_reverse(&s->in))
+        return reversed_weight_bytes(&p) + packed_bytes(&p, p.K, group_of(&p, p.K));
+    return gathered_of(&gathered).end;
+}
+
+void cuda_op_conv_input_grad(struct compute *base, float *dx, const float *dy, const float *weight, bool add,
+                             const struct conv_shape *s)
+{
+    struct cuda_compute *c = (struct cuda_compute *)base;
+    struct conv_args a;
+
+    memset(&a, 0, sizeof a);
+    a.to = dx;
+    a.a = dy;
+    a.b = weight;
+    a.s = *s;
+    a.beta = add;
+    if (cuda_scratch_grow(c, "conv_input_grad", input_grad_bytes(c, s)))
+        cuda_log_call(c, "conv_input_grad", run_input_grad, &a, sizeof a);
+}
+
+/* --- gradient of the weight --- */
+
+/* Columns at a time: both dy's and x's are packed, dy's only for bf16. */
+static size_t weight_group(const struct plan *p)
+{
+    return group_of(p, p->K + (p->bf16 ? p->C_out : 0));
+}
+
+static void run_weight_grad(struct cuda_compute *c, const void *args)
+{
+    struct conv_args a;
+
+    memcpy(&a, args, sizeof a);
+    const struct cuda_window in = window_of(&a.s.in);
+    const struct plan p = plan_of(c, &in, (size_t)a.s.C_out);
+    const size_t group = weight_group(&p), dy_bytes = p.bf16 ? packed_bytes(&p, p.C_out, group) : 0;
+    size_t n;
+    for (size_t first = 0; first < p.N; first += n) {
+        n = p.N - first < group ? p.N - first : group;
+        const struct operand dy = matrix_columns(c, &p, c->scratch, a.a, p.C_out, first, n);
+        const struct operand x = columns_of(c, &p, c->scratch + dy_bytes, a.b, first, n);
+        const struct cuda_gemm g = { .transpose_b = true,
+                                     .M = (int)p.C_out,
+                                     .N = (int)p.K,
+                                     .K = (int)n,
+                                     .bf16 = p.bf16,
+                                     .a = dy.at,
+                                     .lda = dy.ld,
+                                     .b = x.at,
+                                     .ldb = x.ld,
+                                     .beta = first > 0 ? 1.0f : 0.0f,
+                                     .c = a.to,
+                                     .ldc = p.K };
+        cuda_device_gemm(c->device, &g);
+    }
+}
+
+void cuda_op_conv_weight_grad(struct compute *base, float *dweight, const float *dy, const float *x,
+                              const struct conv_shape *s)
+{
+    struct cuda_compute *c = (struct cuda_compute *)base;
+    const struct cuda_window in = window_of(&s->in);
+    const struct plan p = plan_of(c, &in, (size_t)s->C_out);
+    const size_t group = weight_group(&p);
+    struct conv_args a;
+
+    memset(&a, 0, sizeof a);
+    a.to = dweight;
+    a.a = dy;
+    a.b = x;
+    a.s = *s;
+    if (cuda_scratch_grow(c, "conv_weight_grad",
+                          (p.bf16 ? packed_bytes(&p, p.C_out, group) : 0) +
+                              (packs_columns(&p) ? packed_bytes(&p, p.K, group) : 0)))
+        cuda_log_call(c, "conv_weight_grad", run_weight_grad, &a, sizeof a);
+}
+
+/* --- GEMM --- */
+
+struct gemm_args {
+    const float *a, *b;
+    float *c;
+    int transpose_a, transpose_b, M, N, K;
+    float beta;
+};
+
+/* Rows and columns of A and B as they are stored. */
+struct stored {
+    size_t a_rows, a_columns, b_rows, b_columns;
+};
+
+static struct stored stored_of(const struct gemm_args *a)
+{
+    const size_t M = (size_t)a->M, N = (size_t)a->N, K = (size_t)a->K;
+
+    return (struct stored){ a->transpose_a ? K : M, a->transpose_a ? M : K, a->transpose_b ? N : K,
+                            a->transpose_b ? K : N };
+}
+
+static void run_gemm(struct cuda_compute *c, const void *args)
+{
+    const struct plan p = { .bf16 = c->precision == PRECISION_BF16, .elem_bytes = sizeof(uint16_t) };
+    struct gemm_args a;
+
+    memcpy(&a, args, sizeof a);
+    const struct stored s = stored_of(&a);
+    const struct operand left = whole_matrix(c, &p, c->scratch, a.a, s.a_rows, s.a_columns);
+    const struct operand right =
+        whole_matrix(c, &p, c->scratch + packed_bytes(&p, s.a_rows, s.a_columns), a.b, s.b_rows, s.b_columns);
+    const struct cuda_gemm g = { .transpose_a = a.transpose_a != 0,
+                                 .transpose_b = a.transpose_b != 0,
+                                 .M = a.M,
+                                 .N = a.N,
+                                 .K = a.K,
+                                 .bf16 = p.bf16,
+                                 .a = left.at,
+                                 .lda = left.ld,
+                                 .b = right.at,
+                                 .ldb = right.ld,
+                                 .beta = a.beta,
+                                 .c = a.c,
+                                 .ldc = (size_t)a.N };
+    cuda_device_gemm(c->device, &g);
+}
+
+void cuda_op_gemm(struct compute *base, const struct gemm *g)
+{
+    struct cuda_compute *c = (struct cuda_compute *)base;
+    const struct plan p = { .bf16 = c->precision == PRECISION_BF16, .elem_bytes = sizeof(uint16_t) };
+    struct gemm_args a;
+
+    memset(&a, 0, sizeof a);
+    a.a = g->a;
+    a.b = g->b;
+    a.c = g->c;
+    a.transpose_a = g->transpose_a;
+    a.transpose_b = g->transpose_b;
+    a.M = g->M;
+    a.N = g->N;
+    a.K = g->K;
+    a.beta = g->beta;
+    const struct stored s = stored_of(&a);
+    const size_t n_bytes = packed_bytes(&p, s.a_rows, s.a_columns) + packed_bytes(&p, s.b_rows, s.b_columns);
+    if (cuda_scratch_grow(c, "gemm", p.bf16 ? n_bytes : 0))
+        cuda_log_call(c, "gemm", run_gemm, &a, sizeof a);
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cuda.c - the cuda backend: opened and closed, memory, copies, waiting.
+ *
+ * Copies of memory of host_open() go straight; others through pinned staging memory in pieces, two at a time: while
+ * the GPU fetches one, the host fills the other. They have a stream of their own, which waits for the operations
+ * called before and is waited for by those called after (C4).
+ */
+#include "harness/compute/cuda/cuda.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct cuda_compute *cuda_of(struct compute *c)
+{
+    return (struct cuda_compute *)c;
+}
+
+static void cuda_close(struct compute **base)
+{
+    struct cuda_compute *c = cuda_of(*base);
+
+    *base = NULL;
+    if (c == NULL)
+        return;
+    if (c->device != NULL) {
+        cuda_logs_forget(c);
+        cuda_device_free(c->device, c->scratch);
+        cuda_device_free(c->device, c->results);
+        cuda_device_free(c->device, c->keys);
+        cuda_device_unpin(c->device, c->staging);
+        cuda_device_unpin(c->device, c->host_results);
+        cuda_device_unpin(c->device, c->host_keys);
+    }
+    cuda_device_close(&c->device);
+    free(c->log.bytes);
+    free(c);
+}
+
+static enum rc open_buffers(struct cuda_compute *c)
+{
+    c->log.bytes = malloc(CUDA_LOG_BYTES);
+    c->staging = cuda_device_pin(c->device, (size_t)CUDA_STAGINGS * CUDA_STAGING_BYTES);
+    c->host_results = cuda_device_pin(c->device, CUDA_MAX_RESULTS * sizeof *c->host_results);
+    c->host_keys = cuda_device_pin(c->device, CUDA_MAX_KEYS * sizeof *c->host_keys);
+    c->results = cuda_device_alloc(c->device, CUDA_MAX_RESULTS * sizeof *c->results);
+    c->keys = cuda_device_alloc(c->device, CUDA_MAX_KEYS * sizeof *c->keys);
+    if (c->log.bytes == NULL || c->staging == NULL || c->host_results == NULL || c->host_keys == NULL ||
+        c->results == NULL || c->keys == NULL)
+        return rc_raise(RC_NOMEM, "compute cuda: buffers of %d MiB in pinned host memory and of a few KiB on the GPU",
+                        CUDA_STAGINGS * CUDA_STAGING_BYTES >> 20);
+    return RC_OK;
+}
+
+static enum rc cuda_open(struct compute **out, const struct compute_env *env)
+{
+    struct cuda_compute *c = calloc(1, sizeof *c);
+    struct compute *base = NULL;
+    enum rc rc;
+
+    if (c == NULL)
+        return rc_raise(RC_NOMEM, "compute cuda: %zu bytes", sizeof *c);
+    base = &c->base;
+    c->precision = env->precision;
+    c->gemms_alone = env->gemms_alone;
+    c->columns_bytes = CUDA_COLUMNS_BYTES;
+    TRY(cuda_device_open(&c->device, env->device, env->precision));
+    TRY(open_buffers(c));
+    *out = base;
+    base = NULL;
+out:
+    cuda_close(&base);
+    return rc;
+}
+
+/* --- memory --- */
+
+static size_t cuda_memory_available(struct compute *c)
+{
+    return cuda_device_available(cuda_of(c)->device);
+}
+
+static void cuda_device_name_of(struct compute *c, char *out, size_t n_bytes)
+{
+    cuda_device_name(cuda_of(c)->device, out, n_bytes);
+}
+
+static enum rc cuda_memory_open(struct compute *base, void **out, size_t n_bytes)
+{
+    struct cuda_compute *c = cuda_of(base);
+    void *memory = cuda_device_alloc(c->device, n_bytes > 0 ? n_bytes : 1);
+
+    if (memory == NULL)
+        return rc_raise(RC_NOMEM, "GPU memory: needs %zu bytes, %zu available", n_bytes,
+                        cuda_device_available(c->device));
+    cuda_device_zero(c->device, memory, n_bytes);
+    cuda_device_check(c->device, "memory");
+    *out = memory;
+    return RC_OK;
+}
+
+static void cuda_memory_close(struct compute *base, void **memory)
+{
+    struct cuda_compute *c = cuda_of(base);
+
+    if (*memory != NULL) {
+        cuda_log_flush(c); /* calls that were made before may still use it */
+        cuda_device_free(c->device, *memory);
+    }
+    *memory = NULL;
+}
+
+static enum rc cuda_host_open(struct compute *base, void **out, size_t n_bytes)
+{
+    struct cuda_compute *c = cuda_of(base);
+    struct cuda_pinned block = { NULL, n_bytes > 0 ? n_bytes : 1 };
+
+    if (c->n_pinned == CUDA_MAX_PINNED)
+        return rc_raise(RC_NOMEM, "compute cuda: %d blocks of pinned host memory are open", CUDA_MAX_PINNED);
+    block.at = cuda_device_pin(c->device, block.n_bytes);
+    if (block.at == NULL)
+        return rc_raise(RC_NOMEM, "compute cuda: %zu bytes of pinned host memory", n_bytes);
+    memset(block.at, 0, block.n_bytes);
+    c->pinned[c->n_pinned++] = block;
+    *out = block.at;
+    return RC_OK;
+}
+
+/* put() and get() have waited: nothing copies any more. */
+static void cuda_host_close(struct compute *base, void **memory)
+{
+    struct cuda_compute *c = cuda_of(base);
+
+    for (size_t i = 0; i < c->n_pinned; i++)
+        if (c->pinned[i].at == *memory) {
+            cuda_device_unpin(c->device, *memory);
+            c->pinned[i] = c->pinned[--c->n_pinned];
+            break;
+        }
+    *memory = NULL;
+}
+
+static bool is_pinned(const struct cuda_compute *c, const void *host, size_t n_bytes)
+{
+    for (size_t i = 0; i < c->n_pinned; i++) {
+        const uintptr_t from = (uintptr_t)c->pinned[i].at, at = (uintptr_t)host;
+        if (at >= from && at - from < c->pinned[i].n_bytes && n_bytes <= c->pinned[i].n_bytes - (at - from))
+            return true;
+    }
+    return false;
+}
+
+/* What copies wait for has been queued; on return it is done. */
+static void copy_straight(struct cuda_compute *c, void *to, const void *from, size_t n_bytes)
+{
+    cuda_device_copy(c->device, CUDA_COPY, to, from, n_bytes);
+    cuda_device_mark(c->device, CUDA_MARK_STAGING, CUDA_COPY);
+    cuda_device_wait(c->device, CUDA_MARK_STAGING);
+}
+
+static unsigned char *staging_at(struct cuda_compute *c, int k)
+{
+    return c->staging + (size_t)k * CUDA_STAGING_BYTES;
+}
+
+static size_t piece_of(size_t n_left_bytes)
+{
+    return n_left_bytes < CUDA_STAGING_BYTES ? n_left_bytes : CUDA_STAGING_BYTES;
+}
+
+static void put_pieces(struct cuda_compute *c, void *to, const void *host, size_t n_bytes)
+{
+    int k = 0;
+
+    for (size_t done = 0, n; done < n_bytes; done += n, k = (k + 1) % CUDA_STAGINGS) {
+        n = piece_of(n_bytes - done);
+        cuda_device_wait(c->device, CUDA_MARK_STAGING + k); /* its last copy, also one of an earlier put */
+        memcpy(staging_at(c, k), (const unsigned char *)host + done, n);
+        cuda_device_copy(c->device, CUDA_COPY, (unsigned char *)to + done, staging_at(c, k), n);
+        cuda_device_mark(c->device, CUDA_MARK_STAGING + k, CUDA_COPY);
+    }
+}
+
+static void cuda_put(struct compute *base, void *to, const void *host, size_t n_bytes)
+{
+    struct cuda_compute *c = cuda_of(base);
+
+    cuda_log_flush(c);
+    cuda_device_order(c->device, CUDA_COPY, CUDA_COMPUTE);
+    if (is_pinned(c, host, n_bytes))
+        copy_straight(c, to, host, n_bytes);
+    else
+        put_pieces(c, to, host, n_bytes);
+    cuda_device_order(c->device, CUDA_COMPUTE, CUDA_COPY);
+    cuda_device_check(c->device, "put");
+}
+
+static void fetch_piece(struct cuda_compute *c, int k, const unsigned char *from, size_t n_bytes)
+{
+    cuda_device_wait(c->device, CUDA_MARK_STAGING + k);
+    cuda_device_copy(c->device, CUDA_COPY, staging_at(c, k), from, n_bytes);
+    cuda_device_mark(c->device, CUDA_MARK_STAGING + k, CUDA_COPY);
+}
+
+/* While the host empties one piece the GPU fills the next. */
+static void get_pieces(struct cuda_compute *c, void *host, const void *from, size_t n_bytes)
+{
+    const unsigned char *source = from;
+    size_t asked = 0;
+    int k = 0;
+
+    for (size_t done = 0, n; done < n_bytes; done += n, k = (k + 1) % CUDA_STAGINGS) {
+        for (int ahead = 0; ahead < CUDA_STAGINGS && asked < n_bytes; ahead++) {
+            const size_t in_flight = (asked - done + CUDA_STAGING_BYTES - 1) / CUDA_STAGING_BYTES;
+            if (in_flight == CUDA_STAGINGS)
+                break;
+            fetch_piece(c, (k + (int)in_flight) % CUDA_STAGINGS, source + asked, piece_of(n_bytes - asked));
+            asked += piece_of(n_bytes - asked);
+        }
+        n = piece_of(n_bytes - done);
+        cuda_device_wait(c->device, CUDA_MARK_STAGING + k);
+        memcpy((unsigned char *)host + done, staging_at(c, k), n);
+    }
+}
+
+static void cuda_get(struct compute *base, void *host, const void *from, size_t n_bytes)
+{
+    struct cuda_compute *c = cuda_of(base);
+
+    if (c->as_of != 0) {
+        cuda_device_enter(c->device);
+        cuda_device_order_mark(c->device, CUDA_COPY, CUDA_MARK_FIRST + c->as_of - 1);
+    } else {
+        cuda_log_flush(c);
+        cuda_device_order(c->device, CUDA_COPY, CUDA_COMPUTE);
+    }
+    if (is_pinned(c, host, n_bytes))
+        copy_straight(c, host, from, n_bytes);
+    else
+        get_pieces(c, host, from, n_bytes);
+    cuda_device_check(c->device, "get");
+}
+
+/* --- waiting --- */
+
+void cuda_results_fetch(struct cuda_compute *c)
+{
+    cuda_log_flush(c);
+    if (c->n_pending > 0)
+        cuda_device_copy(c->device, CUDA_COMPUTE, c->host_results, c->results, c->n_pending * sizeof *c->results);
+    cuda_device_drain(c->device);
+    for (size_t i = 0; i < c->n_pending; i++) {
+        *c->pending[i].loss = c->host_results[i].loss;
+        if (c->pending[i].n_correct != NULL)
+            *c->pending[i].n_correct = (size_t)c->host_results[i].n_correct;
+    }
+    c->n_pending = 0;
+}
+
+static enum rc cuda_sync(struct compute *base)
+{
+    struct cuda_compute *c = cuda_of(base);
+
+    if (c->as_of != 0)
+        cuda_device_wait(c->device, CUDA_MARK_FIRST + c->as_of - 1);
+    else
+        cuda_results_fetch(c);
+    if (c->out_of_memory) {
+        c->out_of_memory = c->as_of != 0; /* calls that were dropped may stand behind the mark: told again */
+        return rc_raise(RC_NOMEM, "%s: scratch on the GPU needs %zu bytes, %zu available", c->missing_for,
+                        c->n_missing_bytes, cuda_device_available(c->device));
+    }
+    return cuda_device_error(c->device);
+}
+
+static void cuda_mark(struct compute *base, int k)
+{
+    struct cuda_compute *c = cuda_of(base);
+
+    cuda_log_flush(c);
+    cuda_device_mark(c->device, CUDA_MARK_FIRST + k, CUDA_COMPUTE);
+}
+
+static void cuda_as_of(struct compute *base, int k)
+{
+    cuda_of(base)->as_of = k + 1;
+}
+
+const struct compute_backend compute_cuda = {
+    .module.name = "cuda",
+    .touches_memory = true,
+    .host_memory = false,
+    .open = cuda_open,
+    .close = cuda_close,
+    .memory_open = cuda_memory_open,
+    .memory_close = cuda_memory_close,
+    .host_open = cuda_host_open,
+    .host_close = cuda_host_close,
+    .memory_available = cuda_memory_available,
+    .device_name = cuda_device_name_of,
+    .put = cuda_put,
+    .get = cuda_get,
+    .sync = cuda_sync,
+    .mark = cuda_mark,
+    .as_of = cuda_as_of,
+    .gemm = cuda_op_gemm,
+    .conv = cuda_op_conv,
+    .conv_input_grad = cuda_op_conv_input_grad,
+    .conv_weight_grad = cuda_op_conv_weight_grad,
+    .conv_bias_grad = cuda_op_conv_bias_grad,
+    .batch_norm = cuda_op_batch_norm,
+    .batch_norm_fold = cuda_op_batch_norm_fold,
+    .batch_norm_grad = cuda_op_batch_norm_grad,
+    .max_pool = cuda_op_max_pool,
+    .max_pool_grad = cuda_op_max_pool_grad,
+    .avg_pool = cuda_op_avg_pool,
+    .avg_pool_grad = cuda_op_avg_pool_grad,
+    .adaptive_pool = cuda_op_adaptive_pool,
+    .adaptive_pool_grad = cuda_op_adaptive_pool_grad,
+    .dropout = cuda_op_dropout,
+    .swap_axes = cuda_op_swap_axes,
+    .bias_add = cuda_op_bias_add,
+    .bias_grad = cuda_op_bias_grad,
+    .relu = cuda_op_relu,
+    .relu_grad = cuda_op_relu_grad,
+    .softmax_xent = cuda_op_softmax_xent,
+    .mean_square = cuda_op_mean_square,
+    .zero = cuda_op_zero,
+    .accumulate = cuda_op_accumulate,
+    .sgd_step = cuda_op_sgd_step,
+};

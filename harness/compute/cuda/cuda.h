@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cuda.h - what the files of the cuda backend share.
+ *
+ * An operation is not queued on the GPU when it is called: the call is written into a log, which is carried
+ * out when somebody needs to know (sync, put, get), or when it is full. A log that was carried out before is a
+ * step that repeats; the second time it is captured into a CUDA graph, from the third on that graph is launched.
+ * The whole log is compared, pointers and numbers, so a graph never runs with a stale one. What changes with
+ * every step lies outside: keys of dropout are uploaded before, results of losses have slots, and sgd_step with its
+ * learning rate is a log of its own.
+ *
+ * Scratch grows when a call is logged, never while a log is carried out.
+ */
+#ifndef HARNESS_COMPUTE_CUDA_CUDA_H
+#define HARNESS_COMPUTE_CUDA_CUDA_H
+
+#include "harness/compute/compute.h"
+#include "harness/compute/cuda/device.h"
+
+enum {
+    CUDA_LOG_BYTES = 1 << 20,
+    CUDA_LOGS_KEPT = 4 * COMPUTE_MARKS, /* a step with all marks is one more log than marks; two batch sizes of it */
+    CUDA_GRAPH_MIN_CALLS = 4,           /* a shorter log is not worth a graph */
+    CUDA_MAX_RESULTS = 64,              /* losses between two syncs, before one waits */
+    CUDA_MAX_KEYS = 64,                 /* dropouts in one log */
+    CUDA_STAGING_BYTES = 4 << 20,
+    CUDA_STAGINGS = 2,
+    CUDA_MAX_PINNED = 8, /* blocks of host_open() at a time */
+};
+
+/* Marks of the device (cuda_device_mark). */
+enum {
+    CUDA_MARK_STAGING /* and CUDA_STAGINGS - 1 more */,
+    CUDA_MARK_KEYS = CUDA_MARK_STAGING + CUDA_STAGINGS,
+    CUDA_MARK_FIRST, /* of compute_mark() */
+    CUDA_MARK_END = CUDA_MARK_FIRST + COMPUTE_MARKS
+};
+_Static_assert((int)CUDA_MARK_END <= (int)CUDA_MARKS, "the device has a mark for each");
+
+/* Bytes of packed operands at a time: enough columns for a full GEMM, few enough that what im2col writes is
+ * still in a large GPU's second-level cache (50 MB on H100 and H200) when the GEMM reads it. A choice, not a
+ * measurement. */
+#define CUDA_COLUMNS_BYTES ((size_t)32 << 20)
+
+struct cuda_compute;
+
+/* Carries out one logged call. */
+typedef void cuda_run_fn(struct cuda_compute *c, const void *args);
+
+struct cuda_logged { /* head of a call in the log; its arguments follow */
+    cuda_run_fn *run;
+    const char *name;
+    size_t n_args_bytes;
+};
+
+struct cuda_log {
+    unsigned char *bytes; /* CUDA_LOG_BYTES */
+    size_t n_bytes, n_calls;
+};
+
+struct cuda_kept { /* a log that was carried out; graph NULL: once, or it cannot be captured */
+    unsigned char *bytes;
+    size_t n_bytes;
+    uint64_t hash, last_use;
+    struct cuda_graph *graph;
+    bool no_graph;
+};
+
+struct cuda_result { /* device memory; also its copy on the host */
+    double loss;
+    uint64_t n_correct;
+};
+
+struct cuda_pending { /* where a result goes at sync */
+    double *loss;
+    size_t *n_correct; /* NULL: not wanted */
+};
+
+struct cuda_pinned { /* host memory of host_open() */
+    unsigned char *at;
+    size_t n_bytes;
+};
+
+struct cuda_compute {
+    struct compute base;
+    struct cuda_device *device;
+    enum precision precision;
+    bool gemms_alone;
+    size_t columns_bytes; /* CUDA_COLUMNS_BYTES; tests choose less */
+    unsigned char *scratch;
+    size_t n_scratch_bytes;
+    struct cuda_log log;
+    struct cuda_kept kept[CUDA_LOGS_KEPT];
+    uint64_t use;
+    uint64_t n_graph_launches; /* for tests */
+    unsigned char *staging;    /* pinned, CUDA_STAGINGS */
+    struct cuda_pinned pinned[CUDA_MAX_PINNED];
+    size_t n_pinned;
+    struct cuda_result *results, *host_results;
+    struct cuda_pending pending[CUDA_MAX_RESULTS];
+    size_t n_pending;
+    uint64_t *keys, *host_keys;        /* device; pinned, being copied */
+    uint64_t next_keys[CUDA_MAX_KEYS]; /* of the log */
+    size_t n_keys;
+    int as_of;          /* mark k + 1 that get() and sync() wait for; 0: for everything */
+    bool out_of_memory; /* scratch could not grow: what was logged since the last sync is not carried out */
+    size_t n_missing_bytes;
+    const char *missing_for;
+};
+
+/* log.c */
+/* Log a call; args: a struct without indeterminate bytes (memset first), copied. */
+void cuda_log_call(struct cuda_compute *c, const char *name, cuda_run_fn *run, const void *args, size_t n_args_bytes);
+/* Scratch for the call about to be logged; false: there is not enough memory, the next sync says so. */
+bool cuda_scratch_grow(struct cuda_compute *c, const char *name, size_t n_bytes);
+/* Queue everything logged on the GPU. */
+void cuda_log_flush(struct cuda_compute *c);
+void cuda_logs_forget(struct cuda_compute *c); /* kept logs and graphs */
+
+/* cuda.c: wait, and hand results of losses to the host. */
+void cuda_results_fetch(struct cuda_compute *c);
+
+/* conv.c, layers.c, values.c: operations of struct compute_backend. */
+void cuda_op_gemm(struct compute *c, const struct gemm *g);
+void cuda_op_conv(struct compute *c, float *y, const float *x, const float *weight, const struct epilogue *e,
+                  const struct conv_shape *s);
+void cuda_op_conv_input_grad(struct compute *c, float *dx, const float *dy, const float *weight, bool add,
+                             const struct conv_shape *s);
+void cuda_op_conv_weight_grad(struct compute *c, float *dweight, const float *dy, const float *x,
+                              const struct conv_shape *s);
+void cuda_op_conv_bias_grad(struct compute *c, float *dbias, float *dy, const float *relu, size_t C, size_t n);
+void cuda_op_batch_norm(struct compute *c, float *z, float *mean, float *inv_std, float *running_mean,
+                        float *running_var, const float *y, const float *gamma, const float *beta, const float *add,
+                        const struct batch_norm *s);
+void cuda_op_batch_norm_fold(struct compute *c, float *scale, float *shift, const float *gamma, const float *beta,
+                             const float *running_mean, const float *running_var, const struct batch_norm *s);
+void cuda_op_batch_norm_grad(struct compute *c, float *dy, float *dgamma, float *dbeta, float *dz, const float *y,
+                             const float *z, const float *gamma, const float *beta, const float *mean,
+                             const float *inv_std, const struct batch_norm *s);
+void cuda_op_max_pool(struct compute *c, float *y, uint8_t *at, const float *x, const struct window *g);
+void cuda_op_max_pool_grad(struct compute *c, float *dx, const float *dy, const uint8_t *at, bool add,
+                           const struct window *g);
+void cuda_op_avg_pool(struct compute *c, float *y, const float *x, const struct window *g);
+void cuda_op_avg_pool_grad(struct compute *c, float *dx, const float *dy, bool add, const struct window *g);
+void cuda_op_adaptive_pool(struct compute *c, float *y, const float *x, const struct window *g, int out_h, int out_w);
+void cuda_op_adaptive_pool_grad(struct compute *c, float *dx, const float *dy, bool add, const struct window *g,
+                                int out_h, int out_w);
+void cuda_op_dropout(struct compute *c, float *x, size_t n, float keep_ratio, uint64_t key);
+void cuda_op_swap_axes(struct compute *c, float *out, const float *in, size_t n_a, size_t n_b, size_t n_inner);
+void cuda_op_bias_add(struct compute *c, float *y, const float *bias, size_t outer, size_t n, size_t inner);
+void cuda_op_bias_grad(struct compute *c, float *dbias, const float *dy, size_t outer, size_t n, size_t inner);
+void cuda_op_relu(struct compute *c, float *x, size_t n);
+void cuda_op_relu_grad(struct compute *c, float *dx, const float *x, size_t n);
+void cuda_op_softmax_xent(struct compute *c, double *mean_loss, float *dlogits, size_t *n_correct, const float *logits,
+                          const uint32_t *label, float weight, size_t B, size_t K);
+void cuda_op_mean_square(struct compute *c, double *mean_loss, float *dy, const float *y, const float *target,
+                         size_t n);
+void cuda_op_zero(struct compute *c, float *x, size_t n);
+void cuda_op_accumulate(struct compute *c, float *y, const float *x, size_t n);
+void cuda_op_sgd_step(struct compute *c, float *p, float *v, const float *g, size_t n, const struct sgd *s);
+
+#endif

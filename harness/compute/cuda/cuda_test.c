@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cuda_test.c - the backend cuda. Built twice: with its kernels as C++ on the CPU (on_host/words_test.cuh), and,
+ * where there is a CUDA compiler, for the GPU; then it ends with 77 where there is none to be had.
+ *
+ * usage: cuda_test absent | agrees | graphs | copies | errors | mutant NAME
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/compute/cuda/cuda.h"
+#include "harness/compute/cuda/on_host/on_host_test.h"
+#include "harness/compute/suite/cuda_kit.h"
+
+static struct on_host_limits no_limits = { .memory_bytes = (size_t)1 << 30 };
+
+/* A GPU has its own. */
+static void limit(const struct on_host_limits *l)
+{
+#if GRADMARK_CUDA_ON_HOST
+    on_host_set(l);
+#else
+    (void)l;
+#endif
+}
+
+/* --- steps that repeat: the same arrays, another key, another learning rate --- */
+
+struct lesson { /* a small network's arrays */
+    float *x, *w, *y, *z, *mean, *inv_std, *running, *gamma, *beta, *logits, *dlogits, *dw, *velocity;
+    uint32_t *label;
+};
+
+static const struct conv_shape lesson_conv = { { 4, 3, 6, 6, 3, 3, 1, 1, 1, 1 }, 5 };
+enum { LESSON_OUT = 5 * 4 * 36 };
+
+static struct lesson lesson_open(struct side *s)
+{
+    static const uint32_t label[4] = { 3, 0, 100, 179 };
+    struct lesson l = { .x = side_reals(s, 3 * 4 * 36), .w = side_reals(s, 5 * 27) };
+
+    l.y = side_reals(s, LESSON_OUT);
+    l.z = side_reals(s, LESSON_OUT);
+    l.mean = side_reals(s, 5);
+    l.inv_std = side_reals(s, 5);
+    l.running = side_reals(s, 10);
+    l.gamma = side_reals(s, 5);
+    l.beta = side_reals(s, 5);
+    l.logits = side_reals(s, LESSON_OUT);
+    l.dlogits = side_reals(s, LESSON_OUT);
+    l.dw = side_reals(s, 5 * 27);
+    l.velocity = side_reals(s, 5 * 27);
+    l.label = (uint32_t *)(void *)side_reals(s, 4);
+    compute_put(s->c, l.label, label, sizeof label);
+    return l;
+}
+
+static double lesson_step(struct side *s, const struct lesson *l, uint64_t step)
+{
+    const struct epilogue none = { NULL, NULL, NULL, false };
+    const struct batch_norm norm = { 5, 144, BATCH_NORM_EPSILON, 0.1f, true };
+    const struct sgd sgd = { 0.5f / (float)(step + 1), 0.9f, 0.01f, 1.0f };
+    double loss = NAN;
+    size_t n_correct = 99;
+
+    compute_conv(s->c, l->y, l->x, l->w, &none, &lesson_conv);
+    compute_batch_norm(s->c, l->z, l->mean, l->inv_std, l->running, l->running + 5, l->y, l->gamma, l->beta, NULL,
+                       &norm);
+    compute_dropout(s->c, l->z, LESSON_OUT, 0.5f, step * 7919);
+    compute_swap_axes(s->c, l->logits, l->z, 5, 4, 36);
+    compute_softmax_xent(s->c, &loss, l->dlogits, &n_correct, l->logits, l->label, 1.0f, 4, 180);
+    compute_swap_axes(s->c, l->y, l->dlogits, 4, 5, 36);
+    compute_dropout(s->c, l->y, LESSON_OUT, 0.5f, step * 7919);
+    compute_conv_bias_grad(s->c, l->mean, l->y, NULL, 5, 144);
+    compute_conv_weight_grad(s->c, l->dw, l->y, l->x, &lesson_conv);
+    assert_int_equal(compute_sync(s->c), RC_OK);
+    assert_true(n_correct <= 4);
+    compute_sgd_step(s->c, l->w, l->velocity, l->dw, 5 * 27, &sgd);
+    return loss;
+}
+
+/* C1: replayed or not, the same bits; and near those of cpu, with the keys of this step. */
+static void repeated_steps_become_graphs(void **state)
+{
+    const struct on_host_limits no_graphs = { .memory_bytes = (size_t)1 << 30, .no_graphs = 1 };
+    struct side *a = side_open(&compute_cuda, NULL), *b = side_open(&compute_cpu, NULL);
+    struct side *plain = side_open(&compute_cuda, NULL);
+    const struct lesson on_a = lesson_open(a), on_b = lesson_open(b), on_plain = lesson_open(plain);
+
+    (void)state;
+    for (uint64_t step = 0; step < 8; step++) {
+        const double loss = lesson_step(a, &on_a, step);
+        assert_true(fabs(loss - lesson_step(b, &on_b, step)) <= 1e-5 * loss);
+        limit(&no_graphs);
+        const double again = lesson_step(plain, &on_plain, step);
+        limit(&no_limits);
+        assert_memory_equal(&loss, &again, sizeof loss);
+    }
+    /* The first was kept, the second captured. */
+    assert_int_equal(((struct cuda_compute *)a->c)->n_graph_launches, 7);
+    assert_int_equal(((struct cuda_compute *)plain->c)->n_graph_launches, GRADMARK_CUDA_ON_HOST ? 0 : 7);
+    side_compare(a, plain, 0.0);
+    side_empty(b);
+    side_close(a);
+    side_close(b);
+    side_close(plain);
+}
+
+/* Each mark ends a log: all those of a step are found again in the next. */
+static void steps_with_marks_become_graphs(void **state)
+{
+    struct side *a = side_open(&compute_cuda, NULL);
+    float *x = side_reals(a, 64), *y = side_reals(a, 64);
+    uint64_t n_launches = 0;
+
+    (void)state;
+    for (int step = 0; step < 4; step++) {
+        n_launches = ((struct cuda_compute *)a->c)->n_graph_launches;
+        for (size_t k = 0; k < COMPUTE_MARKS; k++) {
+            for (size_t i = 0; i < CUDA_GRAPH_MIN_CALLS; i++)
+                compute_accumulate(a->c, x, y, 1 + k);
+            compute_mark(a->c, (int)k);
+        }
+        assert_int_equal(compute_sync(a->c), RC_OK);
+    }
+    assert_int_equal(((struct cuda_compute *)a->c)->n_graph_launches - n_launches, COMPUTE_MARKS);
+    side_close(a);
+}
+
+/* More different steps than logs are kept, and one that comes back; more losses and keys than have a place. */
+static void many_logs_and_results_find_room(void **state)
+{
+    enum { N_LOSSES = CUDA_MAX_RESULTS + 3, N_KEYS = 2 * CUDA_MAX_KEYS + 5 };
+    struct side *a = side_open(&compute_cuda, NULL), *b = side_open(&compute_cpu, NULL);
+    double loss[2][N_LOSSES];
+
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        struct side *s = k ? b : a;
+        float *x = side_reals(s, CUDA_LOGS_KEPT + 2), *y = side_reals(s, CUDA_LOGS_KEPT + 2);
+        for (size_t round = 0; round < 3 * CUDA_LOGS_KEPT; round++) {
+            for (size_t i = 0; i < CUDA_GRAPH_MIN_CALLS; i++)
+                compute_accumulate(s->c, x, y, 1 + round % (CUDA_LOGS_KEPT + 2));
+            assert_int_equal(compute_sync(s->c), RC_OK);
+        }
+        for (size_t i = 0; i < N_LOSSES; i++)
+            compute_mean_square(s->c, &loss[k][i], NULL, x, y, 1 + i % 64);
+        for (uint64_t i = 0; i < N_KEYS; i++)
+            compute_dropout(s->c, x, 64, 0.999f, i);
+    }
+    side_compare(a, b, 1e-6);
+    for (size_t i = 0; i < N_LOSSES; i++)
+        assert_true(fabs(loss[0][i] - loss[1][i]) <= 1e-6 * loss[1][i]);
+    side_close(a);
+    side_close(b);
+}
+
+/* C4: get and sync as of a mark wait for no later call. */
+static void marks_let_later_calls_wait(void **state)
+{
+    struct side *a = side_open(&compute_cuda, NULL);
+    float *x = side_reals(a, 64), *y = side_reals(a, 64), was[64], marked[64], after[64];
+
+    (void)state;
+    compute_get(a->c, was, x, sizeof was);
+    compute_accumulate(a->c, x, x, 64);
+    compute_mark(a->c, 1);
+    compute_accumulate(a->c, y, x, 64);
+    compute_mark(a->c, 2);
+    compute_as_of(a->c, 1);
+    assert_int_equal(compute_sync(a->c), RC_OK);
+    compute_get(a->c, marked, x, sizeof marked);
+#if GRADMARK_CUDA_ON_HOST
+    assert_true(on_host_n_queued(((struct cuda_compute *)a->c)->device) > 0);
+#endif
+    compute_as_of(a->c, -1);
+    compute_accumulate(a->c, x, x, 64);
+    compute_get(a->c, after, x, sizeof after);
+    for (int i = 0; i < 64; i++)
+        assert_true(marked[i] == 2.0f * was[i] && after[i] == 4.0f * was[i]);
+    side_close(a);
+}
+
+/* --- what goes wrong is told at sync --- */
+
+/* C4 */
+static void failures_name_the_operation(void **state)
+{
+    const struct on_host_limits failing = { .memory_bytes = (size_t)1 << 30, .failing = "relu" };
+    struct side *a = side_open(&compute_cuda, NULL);
+    float *x = side_reals(a, 8);
+
+    (void)state;
+    limit(&failing);
+    compute_zero(a->c, x, 8);
+    compute_relu(a->c, x, 8);
+    assert_int_equal(compute_sync(a->c), RC_DEVICE);
+    assert_non_null(strstr(rc_message(), "relu"));
+    limit(&no_limits);
+    compute_relu(a->c, x, 8);
+    assert_int_equal(compute_sync(a->c), RC_OK);
+    side_close(a);
+}
+
+/* Neither arrays nor scratch that do not fit end the program; both name what was missing. */
+static void missing_memory_is_named(void **state)
+{
+    static const struct conv_shape large = { { 64, 8, 16, 16, 3, 3, 1, 1, 1, 1 }, 8 };
+    const struct on_host_limits small = { .memory_bytes = 4 << 20 };
+    struct side *a = side_open(&compute_cuda, NULL);
+    const struct epilogue none = { NULL, NULL, NULL, false };
+    void *memory = NULL;
+
+    (void)state;
+    const float *x = side_reals(a, (size_t)64 * 8 * 256), *w = side_reals(a, 8 * 72);
+    float *y = side_reals(a, (size_t)64 * 8 * 256);
+    limit(&small);
+    assert_int_equal(compute_memory_open(a->c, &memory, 5 << 20, "activations"), RC_NOMEM);
+    assert_non_null(strstr(rc_message(), "activations: needs 5242880 bytes"));
+    assert_null(memory);
+    compute_conv(a->c, y, x, w, &none, &large);
+    compute_relu(a->c, y, 8);
+    assert_int_equal(compute_sync(a->c), RC_NOMEM);
+    assert_non_null(strstr(rc_message(), "conv: scratch"));
+    limit(&no_limits);
+    compute_conv(a->c, y, x, w, &none, &large);
+    assert_int_equal(compute_sync(a->c), RC_OK);
+    side_close(a);
+}
+
+static void other_devices_are_not_there(void **state)
+{
+    const struct compute_env env = { .device = 1 << 20 };
+    struct compute *c = NULL;
+
+    (void)state;
+    assert_int_equal(compute_open(&c, &compute_cuda, &env), RC_UNSUPPORTED);
+    assert_non_null(strstr(rc_message(), "no CUDA device 1048576"));
+    assert_null(c);
+}
+
+static void devices_have_names(void **state)
+{
+    struct side *a = side_open(&compute_cuda, NULL);
+    char name[64] = "", cut[4] = "";
+
+    (void)state;
+    a->c->ops->device_name(a->c, name, sizeof name);
+    a->c->ops->device_name(a->c, cut, sizeof cut);
+    assert_true(strlen(name) >= sizeof cut - 1);
+    assert_int_equal(strlen(cut), sizeof cut - 1);
+    assert_memory_equal(cut, name, sizeof cut - 1);
+    side_close(a);
+}
+
+/* C5: through put and get alone; the emulated device protects its memory while the host runs. More bytes than all
+ * staging, and not a whole number of pieces. */
+static void copies_of_any_size_arrive(void **state)
+{
+    struct side *a = side_open(&compute_cuda, NULL);
+    const size_t n = (size_t)CUDA_STAGING_BYTES * 3 / sizeof(float) + 5;
+    float *x = side_reals(a, n), *host = malloc(n * sizeof *host);
+
+    (void)state;
+    assert_non_null(host);
+    for (int k = 0; k < 2; k++) { /* what was put is what the next call sees; what was called is what get gets */
+        for (size_t i = 0; i < n; i++)
+            host[i] = (float)(i % 1000003);
+        compute_put(a->c, x, host, n * sizeof *host);
+        compute_accumulate(a->c, x, x + n / 2, n / 2);
+        memset(host, 0, n * sizeof *host);
+        compute_get(a->c, host, x, n * sizeof *host);
+        for (size_t i = 0; i < n; i++)
+            assert_true(host[i] == (float)(i % 1000003) + (i < n / 2 ? (float)((i + n / 2) % 1000003) : 0.0f));
+    }
+    free(host);
+    side_close(a);
+}
+
+static void absence_is_told(void **state)
+{
+    struct compute *c = NULL;
+
+    (void)state;
+    assert_int_equal(compute_open(&c, &compute_cuda, NULL), RC_UNSUPPORTED);
+    assert_non_null(strstr(rc_message(), "no CUDA device: "));
+    assert_null(c);
+}
+
+static bool device_is_there(void)
+{
+    struct compute *c = NULL;
+    const enum rc rc = compute_open(&c, &compute_cuda, NULL);
+
+    compute_close(&c);
+    return rc != RC_UNSUPPORTED; /* another failure is the tests' to tell */
+}
+
+static int run(const char *what)
+{
+    const struct CMUnitTest absent[] = { cmocka_unit_test(absence_is_told) };
+    const struct CMUnitTest agrees[] = { cmocka_unit_test(convolutions_agree),
+                                         cmocka_unit_test(bf16_convolutions_are_near),
+                                         cmocka_unit_test(grouped_convolutions_agree),
+                                         cmocka_unit_test(norms_agree),
+                                         cmocka_unit_test(pools_agree),
+                                         cmocka_unit_test(values_agree) };
+    const struct CMUnitTest graphs[] = { cmocka_unit_test(repeated_steps_become_graphs),
+                                         cmocka_unit_test(steps_with_marks_become_graphs),
+                                         cmocka_unit_test(many_logs_and_results_find_room) };
+    const struct CMUnitTest copies[] = { cmocka_unit_test(copies_of_any_size_arrive),
+                                         cmocka_unit_test(marks_let_later_calls_wait),
+                                         cmocka_unit_test(other_devices_are_not_there),
+                                         cmocka_unit_test(devices_have_names) };
+    const struct CMUnitTest errors[] = { cmocka_unit_test(failures_name_the_operation),
+                                         cmocka_unit_test(missing_memory_is_named) };
+
+    if (strcmp(what, "absent") == 0)
+        return cmocka_run_group_tests(absent, NULL, NULL);
+    if (strcmp(what, "agrees") == 0)
+        return cmocka_run_group_tests(agrees, NULL, NULL);
+    if (strcmp(what, "graphs") == 0)
+        return cmocka_run_group_tests(graphs, NULL, NULL);
+    if (strcmp(what, "copies") == 0)
+        return cmocka_run_group_tests(copies, NULL, NULL);
+    if (strcmp(what, "errors") == 0)
+        return cmocka_run_group_tests(errors, NULL, NULL);
+    fprintf(stderr, "usage: cuda_test absent | agrees | graphs | copies | errors | mutant NAME\n");
+    return 2;
+}
+
+/* 0: the tests noticed the planted mistake. */
+static int mutant(const char *name)
+{
+    no_limits.lose_orders = strcmp(name, "lose_orders") == 0;
+    no_limits.lose_waits = strcmp(name, "lose_waits") == 0;
+    no_limits.lose_barriers = strcmp(name, "lose_barriers") == 0;
+    if (!no_limits.lose_orders && !no_limits.lose_waits && !no_limits.lose_barriers)
+        return 2;
+    limit(&no_limits);
+    return run(no_limits.lose_barriers ? "agrees" : "copies") > 0 ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    const bool absent = strcmp(what, "absent") == 0;
+
+    if (strcmp(what, "mutant") == 0 && argc > 2)
+        return mutant(argv[2]);
+    limit(&no_limits);
+    if (device_is_there() == absent) {
+        fprintf(stderr, "skipped: %s\n", absent ? "there is a CUDA device" : rc_message());
+        return 77;
+    }
+    return run(what);
+}

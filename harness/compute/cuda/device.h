@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * device.h - one GPU, its two streams, its memory and cuBLAS: all that the cuda backend asks of CUDA.
+ *
+ * Implemented by device.c; for tests on a machine without a GPU by on_host/device_test.cu, which computes
+ * on the CPU. Nothing here waits for the GPU unless it says so.
+ *
+ * Errors of queued work are sticky: the first one, and the name of the operation that asked for it, are kept until
+ * cuda_device_error() reports them.
+ */
+#ifndef HARNESS_COMPUTE_CUDA_DEVICE_H
+#define HARNESS_COMPUTE_CUDA_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/base/rc.h"
+#include "harness/compute/compute.h"
+#include "harness/compute/cuda/kernels.h"
+
+struct cuda_device;
+struct cuda_graph;
+
+enum cuda_lane {
+    CUDA_COMPUTE, /* kernels and GEMMs */
+    CUDA_COPY,    /* between host and GPU */
+};
+
+enum { CUDA_MARKS = 20 };
+
+/* A GEMM on operands as they lie in device memory: C(M,N) = op(A)(M,K) op(B)(K,N) + beta C, row-major, rows ld
+ * elements apart as stored. bf16: A and B are bfloat16; C is float always. */
+struct cuda_gemm {
+    bool transpose_a, transpose_b, bf16;
+    int M, N, K;
+    const void *a, *b;
+    size_t lda, ldb, ldc;
+    float beta;
+    float *c;
+};
+
+/* device: where the process is shown a single GPU by CUDA_VISIBLE_DEVICES, that one, whatever the number.
+ * RC_UNSUPPORTED: no driver, no such device (says which). RC_DEVICE: there is one, but no cuBLAS. RC_NOMEM. */
+enum rc cuda_device_open(struct cuda_device **out, int device, enum precision precision) MUST_CHECK;
+void cuda_device_close(struct cuda_device **d); /* waits; NULL-safe, nulls */
+
+/* Before anything is queued by a thread that may have used another device since. */
+void cuda_device_enter(struct cuda_device *d);
+/* What launches of kernels.h take. */
+cuda_stream cuda_device_stream(struct cuda_device *d);
+
+/* Device memory, not zeroed; NULL: there is not enough. May wait. */
+void *cuda_device_alloc(struct cuda_device *d, size_t n_bytes);
+void cuda_device_free(struct cuda_device *d, void *memory); /* waits */
+size_t cuda_device_available(struct cuda_device *d);
+/* What it calls itself, or "GPU 0" by its number. */
+void cuda_device_name(struct cuda_device *d, char *out, size_t n_bytes);
+/* Host memory that the GPU copies from and to at full speed, while the host does other things. */
+void *cuda_device_pin(struct cuda_device *d, size_t n_bytes);
+void cuda_device_unpin(struct cuda_device *d, void *memory);
+
+/* One of the two addresses is pinned host memory. */
+void cuda_device_copy(struct cuda_device *d, enum cuda_lane lane, void *to, const void *from, size_t n_bytes);
+void cuda_device_zero(struct cuda_device *d, void *memory, size_t n_bytes);
+void cuda_device_gemm(struct cuda_device *d, const struct cuda_gemm *g);
+
+/* What is queued on `later` from now on waits for what is queued on `earlier` by now. */
+void cuda_device_order(struct cuda_device *d, enum cuda_lane later, enum cuda_lane earlier);
+/* Mark k (0 .. CUDA_MARKS-1) stands after what is queued on lane by now. */
+void cuda_device_mark(struct cuda_device *d, int k, enum cuda_lane lane);
+/* What is queued on `later` from now on waits for mark k. */
+void cuda_device_order_mark(struct cuda_device *d, enum cuda_lane later, int k);
+/* Waits until mark k is passed; one never set is passed. */
+void cuda_device_wait(struct cuda_device *d, int k);
+/* Waits for both lanes. */
+void cuda_device_drain(struct cuda_device *d);
+
+/* Keeps what is queued on CUDA_COMPUTE from now on, instead of doing it. False: it cannot; nothing changes. */
+bool cuda_device_capture(struct cuda_device *d);
+/* Ends capture: one thing to launch, with all pointers and numbers as they were given. NULL: it failed, nothing
+ * was done. */
+struct cuda_graph *cuda_device_captured(struct cuda_device *d);
+void cuda_device_launch(struct cuda_device *d, struct cuda_graph *g);
+void cuda_graph_close(struct cuda_graph **g); /* NULL-safe, nulls; not while it runs */
+
+/* `operation` was queued: keep its name if its launch failed. */
+void cuda_device_check(struct cuda_device *d, const char *operation);
+/* RC_DEVICE: something failed since the last call; names the operation where known. */
+enum rc cuda_device_error(struct cuda_device *d) MUST_CHECK;
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * elements.cu - operations on single elements, bound by memory.
+ *
+ * Each thread takes VECTOR_ELEMS neighbours: 16 bytes at once where all arrays allow it, else one by one. What is
+ * computed for an element is the same either way.
+ */
+#include "harness/compute/cuda/kernels.cuh"
+#include "harness/compute/dropout.h"
+
+/* y[i] = f(y[i], x[i]); x may be NULL. */
+template <typename F> static __global__ void map_kernel(float *y, const float *x, size_t n, bool aligned, F f)
+{
+    for (size_t i = thread_index() * VECTOR_ELEMS; i < n; i += thread_stride() * VECTOR_ELEMS) {
+        const size_t n_here = quad_elems(i, n);
+        const bool wide = aligned && n_here == VECTOR_ELEMS;
+        struct quad a = quad_load(y + i, n_here, wide), b = { { 0.0f, 0.0f, 0.0f, 0.0f } };
+        if (x != NULL)
+            b = quad_load(x + i, n_here, wide);
+#pragma unroll
+        for (int k = 0; k < VECTOR_ELEMS; k++)
+            a.v[k] = f(a.v[k], b.v[k], i + k);
+        quad_store(y + i, a, n_here, wide);
+    }
+}
+
+template <typename F> static void map_launch(float *y, const float *x, size_t n, F f, cuda_stream stream)
+{
+    const bool aligned = is_aligned16(y) && is_aligned16(x);
+
+    if (n > 0)
+        CUDA_LAUNCH(map_kernel<F>, blocks_for((n + VECTOR_ELEMS - 1) / VECTOR_ELEMS), BLOCK_THREADS, stream, y, x, n,
+                    aligned, f);
+}
+
+struct relu_of {
+    __device__ float operator()(float y, float, size_t) const
+    {
+        return y < 0.0f ? 0.0f : y; /* not "> 0 ? y : 0": a NaN must show */
+    }
+};
+
+struct relu_grad_of {
+    __device__ float operator()(float dx, float x, size_t) const
+    {
+        return x > 0.0f ? dx : 0.0f;
+    }
+};
+
+struct sum_of {
+    __device__ float operator()(float y, float x, size_t) const
+    {
+        return y + x;
+    }
+};
+
+struct dropout_of {
+    float keep_ratio, scale;
+    const uint64_t *key;
+
+    __device__ float operator()(float x, float, size_t i) const
+    {
+        return dropout_kept(*key, i, keep_ratio) ? x * scale : 0.0f;
+    }
+};
+
+void cuda_relu(float *x, size_t n, cuda_stream stream)
+{
+    map_launch(x, NULL, n, relu_of(), stream);
+}
+
+void cuda_relu_grad(float *dx, const float *x, size_t n, cuda_stream stream)
+{
+    map_launch(dx, x, n, relu_grad_of(), stream);
+}
+
+void cuda_accumulate(float *y, const float *x, size_t n, cuda_stream stream)
+{
+    map_launch(y, x, n, sum_of(), stream);
+}
+
+void cuda_dropout(float *x, size_t n, float keep_ratio, const uint64_t *key, cuda_stream stream)
+{
+    struct dropout_of f;
+
+    f.keep_ratio = keep_ratio;
+    f.scale = 1.0f / keep_ratio;
+    f.key = key;
+    map_launch(x, NULL, n, f, stream);
+}
+
+/* v may be NULL: then momentum is 0. */
+static __global__ void sgd_kernel(float *p, float *v, const float *g, size_t n, struct cuda_sgd s, bool aligned)
+{
+    for (size_t i = thread_index() * VECTOR_ELEMS; i < n; i += thread_stride() * VECTOR_ELEMS) {
+        const size_t n_here = quad_elems(i, n);
+        const bool wide = aligned && n_here == VECTOR_ELEMS;
+        struct quad param = quad_load(p + i, n_here, wide), velocity = { { 0.0f, 0.0f, 0.0f, 0.0f } };
+        const struct quad grad = quad_load(g + i, n_here, wide);
+        if (v != NULL)
+            velocity = quad_load(v + i, n_here, wide);
+#pragma unroll
+        for (int k = 0; k < VECTOR_ELEMS; k++) {
+            const float d = s.grad_scale * grad.v[k] + s.weight_decay * param.v[k];
+            float next = d;
+            if (v != NULL) {
+                next = s.momentum * velocity.v[k] + d;
+                next = fabsf(next) < s.velocity_min ? 0.0f : next;
+            }
+            velocity.v[k] = next;
+            param.v[k] -= s.lr * next;
+        }
+        if (v != NULL)
+            quad_store(v + i, velocity, n_here, wide);
+        quad_store(p + i, param, n_here, wide);
+    }
+}
+
+void cuda_sgd_step(float *p, float *v, const float *g, size_t n, const struct cuda_sgd *s, cuda_stream stream)
+{
+    const bool aligned = is_aligned16(p) && is_aligned16(v) && is_aligned16(g);
+
+    if (n > 0)
+        CUDA_LAUNCH(sgd_kernel, blocks_for((n + VECTOR_ELEMS - 1) / VECTOR_ELEMS), BLOCK_THREADS, stream, p, v, g, n,
+                    *s, aligned);
+}
+
+/* One thread an element of the output. With inner 1 this is a transpose, whose reads are n_b apart: only logits
+ * and labels come this way. */
+static __global__ void swap_axes_kernel(float *out, const float *in, size_t n_a, size_t n_b, size_t n_inner)
+{
+    const size_t n = n_a * n_b * n_inner;
+
+    for (size_t i = thread_index(); i < n; i += thread_stride()) {
+        const size_t pair = divided(i, n_inner), b = divided(pair, n_a), a = pair - b * n_a, k = i - pair * n_inner;
+        out[i] = in[(a * n_b + b) * n_inner + k];
+    }
+}
+
+void cuda_swap_axes(float *out, const float *in, size_t n_a, size_t n_b, size_t n_inner, cuda_stream stream)
+{
+    const size_t n = n_a * n_b * n_inner;
+
+    if (n > 0)
+        CUDA_LAUNCH(swap_axes_kernel, blocks_for(n), BLOCK_THREADS, stream, out, in, n_a, n_b, n_inner);
+}
+
+static __global__ void bias_add_kernel(float *y, const float *bias, size_t n_elems, size_t n, size_t inner)
+{
+    for (size_t i = thread_index(); i < n_elems; i += thread_stride())
+        y[i] += bias[divided(i, inner) % n];
+}
+
+void cuda_bias_add(float *y, const float *bias, size_t outer, size_t n, size_t inner, cuda_stream stream)
+{
+    const size_t n_elems = outer * n * inner;
+
+    if (n_elems > 0)
+        CUDA_LAUNCH(bias_add_kernel, blocks_for(n_elems), BLOCK_THREADS, stream, y, bias, n_elems, n, inner);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kernels.h - what runs on the GPU: one function per kernel launch, called from C. Private to cuda.
+ *
+ * Every function queues its work on `stream` and returns; arrays are device memory. None allocates, waits, or
+ * uses an atomic operation on floats: sums have a fixed order that shapes alone decide (C1), so neither
+ * alignment nor the number of multiprocessors changes a bit. A failed launch shows in
+ * cuda_device_check() (device.h). Arguments are those of compute.h unless said.
+ *
+ * The same sources are compiled a second time as plain C++, for tests on a machine without a GPU (on_host/).
+ */
+#ifndef HARNESS_COMPUTE_CUDA_KERNELS_H
+#define HARNESS_COMPUTE_CUDA_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/compute/cuda/shapes.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef void *cuda_stream; /* a cudaStream_t */
+
+/* --- elements.cu --- */
+void cuda_relu(float *x, size_t n, cuda_stream stream);
+void cuda_relu_grad(float *dx, const float *x, size_t n, cuda_stream stream);
+void cuda_accumulate(float *y, const float *x, size_t n, cuda_stream stream);
+void cuda_sgd_step(float *p, float *v, const float *g, size_t n, const struct cuda_sgd *s, cuda_stream stream);
+/* key: in device memory, read when the kernel runs. */
+void cuda_dropout(float *x, size_t n, float keep_ratio, const uint64_t *key, cuda_stream stream);
+void cuda_swap_axes(float *out, const float *in, size_t n_a, size_t n_b, size_t n_inner, cuda_stream stream);
+void cuda_bias_add(float *y, const float *bias, size_t outer, size_t n, size_t inner, cuda_stream stream);
+
+/* --- sums.cu; partial: scratch of cuda_sums_bytes() --- */
+/* Scratch for sums over each of C rows of n. */
+size_t cuda_sums_bytes(size_t C, size_t n);
+void cuda_conv_bias_grad(float *dbias, float *dy, const float *relu, size_t C, size_t n, void *partial,
+                         cuda_stream stream);
+void cuda_bias_grad(float *dbias, const float *dy, size_t outer, size_t n, size_t inner, cuda_stream stream);
+/* Scratch of the two losses over n values or rows. */
+size_t cuda_loss_bytes(size_t n);
+/* *loss, *n_correct: in device memory. dlogits may be NULL. */
+void cuda_softmax_xent(double *loss, uint64_t *n_correct, float *dlogits, const float *logits, const uint32_t *label,
+                       float weight, size_t B, size_t K, void *partial, cuda_stream stream);
+void cuda_mean_square(double *loss, float *dy, const float *y, const float *target, size_t n, void *partial,
+                      cuda_stream stream);
+
+/* --- norm.cu; partial: scratch of cuda_sums_bytes(C, n) --- */
+void cuda_batch_norm(float *z, float *mean, float *inv_std, float *running_mean, float *running_var, const float *y,
+                     const float *gamma, const float *beta, const float *add, const struct cuda_norm *s, void *partial,
+                     cuda_stream stream);
+void cuda_batch_norm_fold(float *scale, float *shift, const float *gamma, const float *beta, const float *running_mean,
+                          const float *running_var, const struct cuda_norm *s, cuda_stream stream);
+void cuda_batch_norm_grad(float *dy, float *dgamma, float *dbeta, float *dz, const float *y, const float *z,
+                          const float *gamma, const float *beta, const float *mean, const float *inv_std,
+                          const struct cuda_norm *s, void *partial, cuda_stream stream);
+
+/* --- pools.cu --- */
+void cuda_max_pool(float *y, uint8_t *at, const float *x, const struct cuda_window *g, cuda_stream stream);
+void cuda_max_pool_grad(float *dx, const float *dy, const uint8_t *at, bool add, const struct cuda_window *g,
+                        cuda_stream stream);
+void cuda_avg_pool(float *y, const float *x, const struct cuda_window *g, cuda_stream stream);
+void cuda_avg_pool_grad(float *dx, const float *dy, bool add, const struct cuda_window *g, cuda_stream stream);
+/* To out_h x out_w of g; its kernel, stride and pad are not looked at. */
+void cuda_adaptive_pool(float *y, const float *x, const struct cuda_window *g, cuda_stream stream);
+void cuda_adaptive_pool_grad(float *dx, const float *dy, bool add, const struct cuda_window *g, cuda_stream stream);
+
+/* --- columns.cu: a convolution's operands --- */
+/* col(C kernel_h kernel_w, n): columns [first, first + n) of all B out_h out_w, as float, or bfloat16 where bf16.
+ * Rows are ld elements apart; what lies between n and ld is not written. */
+void cuda_im2col(void *col, const float *x, const struct cuda_window *g, size_t first, size_t n, size_t ld, bool bf16,
+                 cuda_stream stream);
+/* dx (+)= images [first, first + n) of all B, gathered from col(C kernel_h kernel_w, n out_h out_w). */
+void cuda_col2im(float *dx, const float *col, const struct cuda_window *g, int first, int n, bool add,
+                 cuda_stream stream);
+/* out(C, C_out, kernel_h, kernel_w), both kernel axes reversed, from weight(C_out, C, kernel_h, kernel_w). */
+void cuda_flip_weight(void *out, const float *weight, int C_out, int C, int kernel_h, int kernel_w, bool bf16,
+                      cuda_stream stream);
+/* out(n_rows, n) as bfloat16 from in, whose rows are in_ld apart; out's are out_ld apart. */
+void cuda_rows_to_bf16(uint16_t *out, size_t out_ld, const float *in, size_t in_ld, size_t n_rows, size_t n,
+                       cuda_stream stream);
+/* In place on y(C, n) and add(C, n), rows ld apart. scale, shift, add: may be NULL. */
+void cuda_epilogue(float *y, const float *scale, const float *shift, const float *add, bool relu, size_t C, size_t n,
+                   size_t ld, cuda_stream stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

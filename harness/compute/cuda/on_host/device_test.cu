@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * device_test.cu - device.h without a GPU: memory of the host, loops for cuBLAS.
+ *
+ * As lazy as the contract allows: what is queued runs only when somebody waits for it, a lane no further than
+ * asked, and the other lane only where an order says so. So a wait or an order that is missing shows as a wrong
+ * result. Device memory cannot be touched by the host (it is protected while nothing runs), but where the
+ * address sanitizer watches: there it is plain memory with guards around it.
+ */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "harness/compute/cuda/on_host/threads_test.cuh"
+
+extern "C" {
+#include "harness/compute/cuda/device.h"
+#include "harness/compute/cuda/on_host/on_host_test.h"
+}
+
+enum { N_LANES = 2, MAX_BLOCKS_OF_MEMORY = 4096 };
+
+enum kind { LAUNCH, COPY, ZERO, GEMM, WAIT, GRAPH };
+
+struct task {
+    struct task *next;
+    enum kind kind;
+    bool meeting;
+    unsigned n_blocks, n_threads;
+    void (*run)(const void *body);
+    void *body;
+    void *to;
+    const void *from;
+    size_t n_bytes;
+    struct cuda_gemm gemm;
+    int lane;    /* WAIT: until this lane ... */
+    size_t turn; /* ... has done this much */
+    struct cuda_graph *graph;
+};
+
+struct list {
+    struct task *first, **end;
+};
+
+struct lane {
+    struct list list;
+    size_t n_queued, n_done;
+};
+
+struct cuda_graph {
+    struct list list;
+};
+
+struct memory {
+    void *at;
+    size_t n_bytes;
+};
+
+struct cuda_device {
+    struct lane lane[N_LANES];
+    struct list captured;
+    bool is_capturing, is_open; /* is_open: device memory may be touched */
+    unsigned n_launches;
+    int mark_lane[CUDA_MARKS];
+    size_t mark_turn[CUDA_MARKS];
+    struct memory memory[MAX_BLOCKS_OF_MEMORY];
+    size_t n_memory, n_used_bytes;
+    enum precision precision;
+    const char *failed; /* on_host_limits.failing */
+};
+
+static struct on_host_limits limits = { (size_t)1 << 30, 0, NULL, 0, 0, 0 };
+
+void on_host_set(const struct on_host_limits *l)
+{
+    limits = *l;
+    on_host_lose_barriers(l->lose_barriers != 0);
+}
+
+static void *must(void *p)
+{
+    if (p == NULL)
+        abort();
+    return p;
+}
+
+/* --- memory --- */
+
+#if defined __SANITIZE_ADDRESS__
+static const bool protects = false;
+#else
+static const bool protects = true;
+#endif
+
+static size_t whole_pages(size_t n_bytes)
+{
+    return (n_bytes + 4095) / 4096 * 4096;
+}
+
+static void open_memory(struct cuda_device *d, bool open)
+{
+    if (protects && d->is_open != open)
+        for (size_t i = 0; i < d->n_memory; i++)
+            if (mprotect(d->memory[i].at, whole_pages(d->memory[i].n_bytes), open ? PROT_READ | PROT_WRITE : PROT_NONE))
+                abort();
+    d->is_open = open;
+}
+
+void *cuda_device_alloc(struct cuda_device *d, size_t n_bytes)
+{
+    struct memory m = { NULL, n_bytes };
+
+    if (n_bytes > cuda_device_available(d) || d->n_memory == MAX_BLOCKS_OF_MEMORY)
+        return NULL;
+    if (!protects)
+        m.at = must(aligned_alloc(256, (n_bytes + 255) / 256 * 256));
+    else {
+        m.at = mmap(NULL, whole_pages(n_bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (m.at == MAP_FAILED)
+            abort();
+    }
+    memset(m.at, 0xff, n_bytes); /* NaN: whoever needs zeros must ask */
+    if (protects && !d->is_open)
+        mprotect(m.at, whole_pages(n_bytes), PROT_NONE);
+    d->memory[d->n_memory++] = m;
+    d->n_used_bytes += n_bytes;
+    return m.at;
+}
+
+void cuda_device_free(struct cuda_device *d, void *at)
+{
+    cuda_device_drain(d);
+    for (size_t i = 0; i < d->n_memory; i++)
+        if (d->memory[i].at == at) {
+            d->n_used_bytes -= d->memory[i].n_bytes;
+            if (protects)
+                munmap(at, whole_pages(d->memory[i].n_bytes));
+            else
+                free(at);
+            d->memory[i] = d->memory[--d->n_memory];
+            return;
+        }
+    assert(at == NULL);
+}
+
+size_t cuda_device_available(struct cuda_device *d)
+{
+    return d->n_used_bytes < limits.memory_bytes ? limits.memory_bytes - d->n_used_bytes : 0;
+}
+
+void cuda_device_name(struct cuda_device *d, char *out, size_t n_bytes)
+{
+    (void)d;
+    snprintf(out, n_bytes, "the CPU in place of a GPU");
+}
+
+void *cuda_device_pin(struct cuda_device *d, size_t n_bytes)
+{
+    (void)d;
+    return malloc(n_bytes);
+}
+
+void cuda_device_unpin(struct cuda_device *d, void *memory)
+{
+    (void)d;
+    free(memory);
+}
+
+/* --- what runs --- */
+
+/* The operand as floats, row by row; to be freed. */
+static float *unpacked(const struct cuda_gemm *g, const void *from, size_t n_rows, size_t n, size_t ld, bool transpose)
+{
+    float *out = static_cast<float *>(must(malloc(n_rows * n * sizeof *out)));
+
+    for (size_t i = 0; i < n_rows; i++)
+        for (size_t k = 0; k < n; k++) {
+            const size_t at = transpose ? k * ld + i : i * ld + k;
+            const uint32_t bits = g->bf16 ? (uint32_t) static_cast<const uint16_t *>(from)[at] << 16 : 0;
+            if (g->bf16)
+                memcpy(out + i * n + k, &bits, sizeof bits);
+            else
+                out[i * n + k] = static_cast<const float *>(from)[at];
+        }
+    return out;
+}
+
+static void run_gemm(const struct cuda_gemm *g)
+{
+    const size_t M = (size_t)g->M, N = (size_t)g->N, K = (size_t)g->K;
+    float *a = unpacked(g, g->a, M, K, g->lda, g->transpose_a), *b = unpacked(g, g->b, K, N, g->ldb, g->transpose_b);
+    double *sum = static_cast<double *>(must(malloc(N * sizeof *sum)));
+
+    for (size_t i = 0; i < M; i++) {
+        float *c = g->c + i * g->ldc;
+        for (size_t j = 0; j < N; j++)
+            sum[j] = g->beta == 0.0f ? 0.0 : (double)g->beta * (double)c[j];
+        for (size_t k = 0; k < K; k++) {
+            const double x = (double)a[i * K + k];
+            for (size_t j = 0; j < N; j++)
+                sum[j] += x * (double)b[k * N + j];
+        }
+        for (size_t j = 0; j < N; j++)
+            c[j] = (float)sum[j];
+    }
+    free(a);
+    free(b);
+    free(sum);
+}
+
+static void run_until(struct cuda_device *d, int lane, size_t turn);
+
+static void run_task(struct cuda_device *d, const struct task *w)
+{
+    if (w->kind == LAUNCH)
+        on_host_grid(w->meeting, d->n_launches++ % 2 != 0, w->n_blocks, w->n_threads, w->run, w->body);
+    else if (w->kind == COPY)
+        memcpy(w->to, w->from, w->n_bytes);
+    else if (w->kind == ZERO)
+        memset(w->to, 0, w->n_bytes);
+    else if (w->kind == GEMM)
+        run_gemm(&w->gemm);
+    else if (w->kind == WAIT)
+        run_until(d, w->lane, w->turn);
+    else
+        for (const struct task *k = w->graph->list.first; k != NULL; k = k->next)
+            run_task(d, k);
+}
+
+static void free_list(struct list *l)
+{
+    for (struct task *w = l->first, *next; w != NULL; w = next) {
+        next = w->next;
+        free(w->body);
+        free(w);
+    }
+    l->first = NULL;
+    l->end = &l->first;
+}
+
+static void run_until(struct cuda_device *d, int lane, size_t turn)
+{
+    struct lane *l = &d->lane[lane];
+    const bool was_open = d->is_open;
+
+    open_memory(d, true);
+    while (l->n_done < turn) {
+        struct task *w = l->list.first;
+        l->list.first = w->next;
+        if (l->list.first == NULL)
+            l->list.end = &l->list.first;
+        run_task(d, w);
+        l->n_done++;
+        free(w->body);
+        free(w);
+    }
+    open_memory(d, was_open);
+}
+
+/* --- what is queued --- */
+
+static struct task *push(struct cuda_device *d, int lane, enum kind kind)
+{
+    struct task *w = static_cast<struct task *>(must(calloc(1, sizeof *w)));
+    struct list *l = d->is_capturing && lane == CUDA_COMPUTE ? &d->captured : &d->lane[lane].list;
+
+    w->kind = kind;
+    *l->end = w;
+    l->end = &w->next;
+    if (l != &d->captured)
+        d->lane[lane].n_queued++;
+    return w;
+}
+
+void on_host_queue(void *stream, bool meeting, unsigned n_blocks, unsigned n_threads, void (*run)(const void *body),
+                   const void *body, size_t n_bytes)
+{
+    struct task *w = push(static_cast<struct cuda_device *>(stream), CUDA_COMPUTE, LAUNCH);
+
+    w->meeting = meeting;
+    w->n_blocks = n_blocks;
+    w->n_threads = n_threads;
+    w->run = run;
+    w->body = must(malloc(n_bytes));
+    memcpy(w->body, body, n_bytes);
+}
+
+void cuda_device_enter(struct cuda_device *d)
+{
+    (void)d;
+}
+
+cuda_stream cuda_device_stream(struct cuda_device *d)
+{
+    return d;
+}
+
+void cuda_device_copy(struct cuda_device *d, enum cuda_lane lane, void *to, const void *from, size_t n_bytes)
+{
+    struct task *w = push(d, lane, COPY);
+
+    assert(!d->is_capturing);
+    w->to = to;
+    w->from = from;
+    w->n_bytes = n_bytes;
+}
+
+void cuda_device_zero(struct cuda_device *d, void *memory, size_t n_bytes)
+{
+    struct task *w = push(d, CUDA_COMPUTE, ZERO);
+
+    w->to = memory;
+    w->n_bytes = n_bytes;
+}
+
+void cuda_device_gemm(struct cuda_device *d, const struct cuda_gemm *g)
+{
+    struct task *w = push(d, CUDA_COMPUTE, GEMM);
+
+    assert(g->bf16 == (d->precision == PRECISION_BF16));
+    w->gemm = *g;
+}
+
+void cuda_device_order(struct cuda_device *d, enum cuda_lane later, enum cuda_lane earlier)
+{
+    const size_t turn = d->lane[earlier].n_queued;
+    struct task *w = push(d, later, WAIT);
+
+    assert(!d->is_capturing);
+    w->lane = earlier;
+    w->turn = limits.lose_orders ? 0 : turn;
+}
+
+void cuda_device_mark(struct cuda_device *d, int k, enum cuda_lane lane)
+{
+    assert(!d->is_capturing);
+    d->mark_lane[k] = lane;
+    d->mark_turn[k] = d->lane[lane].n_queued;
+}
+
+void cuda_device_order_mark(struct cuda_device *d, enum cuda_lane later, int k)
+{
+    struct task *w = push(d, later, WAIT);
+
+    w->lane = d->mark_lane[k];
+    w->turn = limits.lose_orders ? 0 : d->mark_turn[k];
+}
+
+void cuda_device_wait(struct cuda_device *d, int k)
+{
+    assert(!d->is_capturing);
+    if (!limits.lose_waits)
+        run_until(d, d->mark_lane[k], d->mark_turn[k]);
+}
+
+void cuda_device_drain(struct cuda_device *d)
+{
+    assert(!d->is_capturing);
+    for (int k = 0; k < N_LANES; k++)
+        run_until(d, k, d->lane[k].n_queued);
+}
+
+bool cuda_device_capture(struct cuda_device *d)
+{
+    assert(!d->is_capturing);
+    d->is_capturing = limits.no_graphs == 0;
+    return d->is_capturing;
+}
+
+struct cuda_graph *cuda_device_captured(struct cuda_device *d)
+{
+    struct cuda_graph *g = static_cast<struct cuda_graph *>(must(calloc(1, sizeof *g)));
+
+    assert(d->is_capturing);
+    d->is_capturing = false;
+    g->list = d->captured;
+    if (g->list.first == NULL)
+        g->list.end = &g->list.first;
+    d->captured.first = NULL;
+    d->captured.end = &d->captured.first;
+    return g;
+}
+
+void cuda_device_launch(struct cuda_device *d, struct cuda_graph *g)
+{
+    push(d, CUDA_COMPUTE, GRAPH)->graph = g;
+}
+
+void cuda_graph_close(struct cuda_graph **g)
+{
+    if (*g != NULL)
+        free_list(&(*g)->list);
+    free(*g);
+    *g = NULL;
+}
+
+size_t on_host_n_queued(struct cuda_device *d)
+{
+    return d->lane[CUDA_COMPUTE].n_queued - d->lane[CUDA_COMPUTE].n_done;
+}
+
+/* --- opened, closed, failing --- */
+
+enum rc cuda_device_open(struct cuda_device **out, int device, enum precision precision)
+{
+    struct cuda_device *d;
+
+    if (device != 0)
+        return rc_raise(RC_UNSUPPORTED, "no CUDA device %d: there are 0 to 0", device);
+    d = static_cast<struct cuda_device *>(must(calloc(1, sizeof *d)));
+    for (int k = 0; k < N_LANES; k++)
+        d->lane[k].list.end = &d->lane[k].list.first;
+    d->captured.end = &d->captured.first;
+    d->precision = precision;
+    *out = d;
+    return RC_OK;
+}
+
+void cuda_device_close(struct cuda_device **device)
+{
+    struct cuda_device *d = *device;
+
+    *device = NULL;
+    if (d == NULL)
+        return;
+    cuda_device_drain(d);
+    if (d->n_memory > 0) {
+        fprintf(stderr, "on_host: %zu blocks of device memory were not freed\n", d->n_memory);
+        abort();
+    }
+    on_host_threads_end();
+    free(d);
+}
+
+void cuda_device_check(struct cuda_device *d, const char *operation)
+{
+    if (limits.failing != NULL && strcmp(operation, limits.failing) == 0 && d->failed == NULL)
+        d->failed = operation;
+}
+
+enum rc cuda_device_error(struct cuda_device *d)
+{
+    const char *failed = d->failed;
+
+    d->failed = NULL;
+    return failed != NULL ? rc_raise(RC_DEVICE, "cuda: %s: made to fail", failed) : RC_OK;
+}

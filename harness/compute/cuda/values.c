@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * values.c - operations of the cuda backend on values that have no image: their calls logged, and carried out.
+ */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "harness/compute/cuda/cuda.h"
+#include "harness/compute/cuda/layers.h"
+
+static void run_dropout(struct cuda_compute *c, const void *args)
+{
+    const struct layer_args *a = args;
+
+    cuda_dropout(a->out[0], a->n[0], a->number, a->key, cuda_device_stream(c->device));
+}
+
+/* The key changes with every step: the call holds only where it will lie. */
+void cuda_op_dropout(struct compute *base, float *x, size_t n, float keep_ratio, uint64_t key)
+{
+    struct cuda_compute *c = (struct cuda_compute *)base;
+    struct layer_args a = layer_no_args();
+
+    if (c->gemms_alone || c->out_of_memory)
+        return;
+    a.out[0] = x;
+    a.n[0] = n;
+    a.number = keep_ratio;
+    a.key = c->keys + c->n_keys;
+    c->next_keys[c->n_keys++] = key;
+    layer_log(base, "dropout", run_dropout, &a);
+}
+
+static void run_swap_axes(struct cuda_compute *c, const void *args)
+{
+    const struct layer_args *a = args;
+
+    cuda_swap_axes(a->out[0], a->in[0], a->n[0], a->n[1], a->n[2], cuda_device_stream(c->device));
+}
+
+void cuda_op_swap_axes(struct compute *c, float *out, const float *in, size_t n_a, size_t n_b, size_t n_inner)
+{
+    struct layer_args a = layer_no_args();
+
+    a.out[0] = out;
+    a.in[0] = in;
+    a.n[0] = n_a;
+    a.n[1] = n_b;
+    a.n[2] = n_inner;
+    layer_log(c, "swap_axes", run_swap_axes, &a);
+}
+
+static void run_bias_add(struct cuda_compute *c, const void *args)
+{
+    const struct layer_args *a = args;
+
+    cuda_bias_add(a->out[0], a->in[0], a->n[0], a->n[1], a->n[2], cuda_device_stream(c->device));
+}
+
+void cuda_op_bias_add(struct compute *c, float *y, const float *bias, size_t outer, size_t n, size_t inner)
+{
+    struct layer_args a = layer_no_args();
+
+    a.out[0] = y;
+    a.in[0] = bias;
+    a.n[0] = outer;
+    a.n[1] = n;
+    a.n[2] = inner;
+    layer_log(c, "bias_add", run_bias_add, &a);
+}
+
+static void run_bias_grad(struct cuda_compute *c, const void *args)
+{
+    const struct layer_args *a = args;
+
+    cuda_bias_grad(a->out[0], a->in[0], a->n[0], a->n[1], a->n[2], cuda_device_stream(c->device));
+}
+
+void cuda_op_bias_grad(struct compute *c, float *dbias, const float *dy, size_t outer, size_t n, size_t inner)
+{
+    struct layer_args a = layer_no_args();
+
+    a.out[0] = dbias;
+    a.in[0] = dy;
+    a.n[0] = outer;
+    a.n[1] = n;
+    a.n[2] = inner;
+    layer_log(c, "bias_grad", run_bias_grad, &a);
+}
+
+static void run_relu(struct cuda_compute *c, const void *args)
+{
+    const struct layer_args *a = args;
+
+    cuda_relu(a->out[0], a->n[0], cuda_device_stream(c->device));
+}
+
+void cuda_op_relu(struct compute *c, float *x, size_t n)
+{
+    struct layer_args a = layer_no_args();
+
+    a.out[0] = x;
+    a.n[0] = n;
+    layer_log(c, "relu", run_relu, &a);
+}
+
+static void run_relu_grad(struct cuda_compute *c, const void *args)
+{
+    const struct layer_args *a = args;
+
+    cuda_relu_grad(a->out[0], a->in[0], a->n[0], cuda_device_stream(c->device));
+}
+
+void cuda_op_relu_grad(struct compute *c, float *dx, const float *x, size_t n)
+{
+    struct layer_args a = layer_no_args();
+
+    a.out[0] = dx;
+    a.in[0] = x;
+    a.n[0] = n;
+    layer_log(c, "relu_grad", run_relu_grad, &a);
+}
+
+static void run_zero(struct cuda_compute *c, const void *args)
+{
+    const struct layer_args *a = args;
+
+    if (a->n[0] > 0)
+        cuda_device_zero(c->device, a->out[0], a->n[0] * sizeof(float));
+}
+
+void cuda_op_zero(struct compute *c, float *x, size_t n)
+{
+    struct layer_args a = layer_no_args();
+
+    a.out[0] = x;
+    a.n[0] = n;
+    layer_log(c, "zero", run_zero, &a);
+}
+
+static void run_accumulate(struct cuda_compute *c, const void *args)
+{
+    const struct layer_args *a = args;
+
+    cuda_accumulate(a->out[0], a->in[0], a->n[0], cuda_device_stream(c->device));
+}
+
+void cuda_op_accumulate(struct compute *c, float *y, const float *x, size_t n)
+{
+    struct layer_args a = layer_no_args();
+
+    a.out[0] = y;
+    a.in[0] = x;
+    a.n[0] = n;
+    layer_log(c, "accumulate", run_accumulate, &a);
+}
+
+static void run_sgd_step(struct cuda_compute *c, const void *args)
+{
+    const struct layer_args *a = args;
+
+    cuda_sgd_step(a->out[0], a->out[1], a->in[0], a->n[0], &a->shape.sgd, cuda_device_stream(c->device));
+}
+
+/* A log of its own: its learning rate changes, so whatever shared its log would never be seen to repeat. */
+void cuda_op_sgd_step(struct compute *c, float *p, float *v, const float *g, size_t n, const struct sgd *s)
+{
+    struct cuda_compute *own = (struct cuda_compute *)c;
+    struct layer_args a = layer_no_args();
+
+    a.out[0] = p;
+    a.out[1] = v;
+    a.in[0] = g;
+    a.n[0] = n;
+    a.shape.sgd = (struct cuda_sgd){ s->lr, s->momentum, s->weight_decay, s->grad_scale, SGD_VELOCITY_MIN };
+    cuda_log_flush(own);
+    layer_log(c, "sgd_step", run_sgd_step, &a);
+    cuda_log_flush(own);
+}
+
+/* --- losses: the host's copy is filled by sync --- */
+
+/* The place of one more result; until it is fetched the host has NaN and 0. NULL: the operation cannot be logged. */
+static struct cuda_result *result_slot(struct cuda_compute *c, double *loss, size_t *n_correct)
+{
+    *loss = NAN;
+    if (n_correct != NULL)
+        *n_correct = 0;
+    if (c->gemms_alone || c->out_of_memory)
+        return NULL;
+    if (c->n_pending == CUDA_MAX_RESULTS)
+        cuda_results_fetch(c);
+    c->pending[c->n_pending] = (struct cuda_pending){ loss, n_correct };
+    return c->results + c->n_pending++;
+}
+
+static void run_softmax_xent(struct cuda_compute *c, const void *args)
+{
+    const struct layer_args *a = args;
+
+    cuda_softmax_xent(&a->result->loss, &a->result->n_correct, a->out[0], a->in[0], a->label, a->number, a->n[0],
+                      a->n[1], c->scratch, cuda_device_stream(c->device));
+}
+
+void cuda_op_softmax_xent(struct compute *base, double *mean_loss, float *dlogits, size_t *n_correct,
+                          const float *logits, const uint32_t *label, float weight, size_t B, size_t K)
+{
+    struct cuda_compute *c = (struct cuda_compute *)base;
+    struct layer_args a = layer_no_args();
+
+    if (!cuda_scratch_grow(c, "softmax_xent", cuda_loss_bytes(B)))
+        return;
+    a.result = result_slot(c, mean_loss, n_correct);
+    a.out[0] = dlogits;
+    a.in[0] = logits;
+    a.label = label;
+    a.number = weight;
+    a.n[0] = B;
+    a.n[1] = K;
+    layer_log(base, "softmax_xent", run_softmax_xent, &a);
+}
+
+static void run_mean_square(struct cuda_compute *c, const void *args)
+{
+    const struct layer_args *a = args;
+
+    cuda_mean_square(&a->result->loss, a->out[0], a->in[0], a->in[1], a->n[0], c->scratch,
+                     cuda_device_stream(c->device));
+}
+
+void cuda_op_mean_square(struct compute *base, double *mean_loss, float *dy, const float *y, const float *target,
+                         size_t n)
+{
+    struct cuda_compute *c = (struct cuda_compute *)base;
+    struct layer_args a = layer_no_args();
+
+    if (!cuda_scratch_grow(c, "mean_square", cuda_loss_bytes(1)))
+        return;
+    a.result = result_slot(c, mean_loss, NULL);
+    a.out[0] = dy;
+    a.in[0] = y;
+    a.in[1] = target;
+    a.n[0] = n;
+    layer_log(base, "mean_square", run_mean_square, &a);
+}

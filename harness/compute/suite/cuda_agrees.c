@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuda_agrees.c - the operations of cuda against those of cpu, on shapes that take every way through them. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/compute/cuda/cuda.h"
+#include "harness/compute/suite/cuda_kit.h"
+
+static size_t in_elems(const struct conv_shape *s)
+{
+    return (size_t)s->in.B * (size_t)s->in.C * (size_t)s->in.H * (size_t)s->in.W;
+}
+
+static size_t out_elems(const struct conv_shape *s)
+{
+    return (size_t)s->in.B * (size_t)s->C_out * (size_t)window_out_h(&s->in) * (size_t)window_out_w(&s->in);
+}
+
+static void convolve(struct side *s, const struct conv_shape *shape)
+{
+    const size_t n_weights =
+        (size_t)shape->C_out * (size_t)shape->in.C * (size_t)shape->in.kernel_h * (size_t)shape->in.kernel_w;
+    const float *x = side_reals(s, in_elems(shape)), *weight = side_reals(s, n_weights);
+    const float *dy = side_reals(s, out_elems(shape)), *add = side_reals(s, out_elems(shape));
+    const float *shift = side_reals(s, (size_t)shape->C_out), *scale = side_reals(s, (size_t)shape->C_out);
+    const struct epilogue all = { scale, shift, add, true }, none = { NULL, NULL, NULL, false };
+
+    compute_conv(s->c, side_reals(s, out_elems(shape)), x, weight, &none, shape);
+    compute_conv(s->c, side_reals(s, out_elems(shape)), x, weight, &all, shape);
+    compute_conv_input_grad(s->c, side_reals(s, in_elems(shape)), dy, weight, false, shape);
+    compute_conv_input_grad(s->c, side_reals(s, in_elems(shape)), dy, weight, true, shape);
+    compute_conv_weight_grad(s->c, side_reals(s, n_weights), dy, x, shape);
+}
+
+/* Small ones; a dense layer; 1 x 7 and 7 x 1; strides; an output much smaller than the input. */
+static const struct conv_shape shapes[] = {
+    { { 2, 3, 5, 7, 3, 3, 1, 1, 1, 1 }, 4 },     { { 3, 4, 6, 6, 1, 1, 1, 1, 0, 0 }, 5 },
+    { { 2, 3, 9, 9, 3, 3, 2, 2, 1, 1 }, 3 },     { { 2, 2, 8, 8, 1, 7, 1, 1, 0, 3 }, 3 },
+    { { 2, 2, 8, 8, 7, 1, 1, 1, 3, 0 }, 3 },     { { 3, 4, 5, 5, 5, 5, 1, 1, 0, 0 }, 6 },
+    { { 2, 3, 11, 11, 11, 11, 4, 4, 2, 2 }, 2 }, { { 1, 5, 8, 8, 1, 1, 2, 2, 0, 0 }, 7 },
+    { { 4, 8, 8, 8, 3, 3, 1, 1, 0, 0 }, 16 },    { { 1, 1, 1, 1, 1, 1, 1, 1, 0, 0 }, 1 },
+};
+
+void convolutions_agree(void **state)
+{
+    struct side *a = side_open(&compute_cuda, NULL), *b = side_open(&compute_cpu, NULL);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        convolve(a, &shapes[i]);
+        convolve(b, &shapes[i]);
+        side_compare(a, b, 1e-5);
+    }
+    side_close(a);
+    side_close(b);
+}
+
+/* Operands are rounded to 8 bits of mantissa, sums are not. */
+void bf16_convolutions_are_near(void **state)
+{
+    const struct compute_env env = { .precision = PRECISION_BF16 };
+    struct side *a = side_open(&compute_cuda, &env), *b = side_open(&compute_cpu, NULL);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        convolve(a, &shapes[i]);
+        convolve(b, &shapes[i]);
+        side_compare(a, b, 2e-2);
+    }
+    side_close(a);
+    side_close(b);
+}
+
+static void normalise(struct side *s, size_t C, size_t n, bool relu, bool add)
+{
+    const struct batch_norm shape = { C, n, BATCH_NORM_EPSILON, 0.1f, relu };
+    const float *y = side_reals(s, C * n), *gamma = side_reals(s, C), *beta = side_reals(s, C);
+    const float *more = add ? side_reals(s, C * n) : NULL;
+    float *z = side_reals(s, C * n), *mean = side_reals(s, C), *inv_std = side_reals(s, C);
+    float *running_mean = side_reals(s, C), *running_var = side_reals(s, C), *dz = side_reals(s, C * n),
+          *dy = side_reals(s, C * n);
+
+    compute_batch_norm(s->c, z, mean, inv_std, running_mean, running_var, y, gamma, beta, more, &shape);
+    compute_batch_norm_grad(s->c, dy, side_reals(s, C), side_reals(s, C), dz, y, add ? z : NULL, gamma, beta, mean,
+                            inv_std, &shape);
+    compute_conv_bias_grad(s->c, side_reals(s, C), dz, relu ? z : NULL, C, n);
+}
+
+void norms_agree(void **state)
+{
+    struct side *a = side_open(&compute_cuda, NULL), *b = side_open(&compute_cpu, NULL);
+
+    (void)state;
+    for (int k = 0; k < 16; k++) { /* rows of one part and of several, aligned or not */
+        const size_t C = k % 4 < 2 ? 3 : 1, n = k % 2 == 0 ? 37 : 40004;
+        for (int side = 0; side < 2; side++)
+            normalise(side ? b : a, C, n, (k & 4) != 0, (k & 8) != 0);
+        side_compare(a, b, 2e-5);
+    }
+    side_close(a);
+    side_close(b);
+}
+
+/* --- columns in several groups, images in several groups --- */
+
+static void grouped(const struct compute_env *env, double tolerance)
+{
+    /* Packed, straight, with strides, and one image at a time; the last group is smaller. */
+    static const struct conv_shape several[] = { { { 3, 2, 16, 17, 3, 3, 1, 1, 1, 1 }, 3 },
+                                                 { { 3, 5, 16, 17, 1, 1, 1, 1, 0, 0 }, 3 },
+                                                 { { 5, 2, 33, 31, 3, 3, 2, 2, 1, 1 }, 2 } };
+    struct side *a = side_open(&compute_cuda, env), *b = side_open(&compute_cpu, NULL);
+
+    ((struct cuda_compute *)a->c)->columns_bytes = 1;
+    for (size_t i = 0; i < sizeof several / sizeof several[0]; i++) {
+        convolve(a, &several[i]);
+        convolve(b, &several[i]);
+        side_compare(a, b, tolerance);
+    }
+    side_close(a);
+    side_close(b);
+}
+
+void grouped_convolutions_agree(void **state)
+{
+    const struct compute_env bf16 = { .precision = PRECISION_BF16 };
+
+    (void)state;
+    grouped(NULL, 1e-5);
+    grouped(&bf16, 2e-2);
+}
+
+/* --- everything else --- */
+
+static uint8_t *bytes_of(struct side *s, size_t n)
+{
+    return (uint8_t *)side_reals(s, (n + 3) / 4);
+}
+
+static void pool(struct side *s, const struct window *g, int out_h, int out_w)
+{
+    const size_t n_in = (size_t)g->B * (size_t)g->C * (size_t)g->H * (size_t)g->W;
+    const size_t n = (size_t)g->B * (size_t)g->C, n_out = n * (size_t)window_out_h(g) * (size_t)window_out_w(g);
+    const size_t n_adaptive = n * (size_t)out_h * (size_t)out_w;
+    const float *x = side_reals(s, n_in), *dy = side_reals(s, n_out), *wide_dy = side_reals(s, n_adaptive);
+    uint8_t *at = bytes_of(s, n_out);
+
+    compute_max_pool(s->c, side_reals(s, n_out), at, x, g);
+    compute_max_pool_grad(s->c, side_reals(s, n_in), dy, at, false, g);
+    compute_max_pool_grad(s->c, side_reals(s, n_in), dy, at, true, g);
+    compute_avg_pool(s->c, side_reals(s, n_out), x, g);
+    compute_avg_pool_grad(s->c, side_reals(s, n_in), dy, false, g);
+    compute_avg_pool_grad(s->c, side_reals(s, n_in), dy, true, g);
+    compute_adaptive_pool(s->c, side_reals(s, n_adaptive), x, g, out_h, out_w);
+    compute_adaptive_pool_grad(s->c, side_reals(s, n_in), wide_dy, false, g, out_h, out_w);
+    compute_adaptive_pool_grad(s->c, side_reals(s, n_in), wide_dy, true, g, out_h, out_w);
+}
+
+void pools_agree(void **state)
+{
+    static const struct window windows[] = { { 2, 3, 8, 8, 2, 2, 2, 2, 0, 0 },
+                                             { 2, 3, 9, 7, 3, 3, 2, 2, 1, 1 },
+                                             { 3, 2, 7, 7, 3, 3, 1, 1, 1, 1 },
+                                             { 1, 2, 13, 13, 3, 2, 2, 3, 0, 1 } };
+    struct side *a = side_open(&compute_cuda, NULL), *b = side_open(&compute_cpu, NULL);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof windows / sizeof windows[0]; i++)
+        for (int out = 1; out <= 10; out += 3) {
+            pool(a, &windows[i], out, (out + 1) / 2);
+            pool(b, &windows[i], out, (out + 1) / 2);
+            side_compare(a, b, 1e-6);
+        }
+    side_close(a);
+    side_close(b);
+}
+
+static void values(struct side *s, size_t n)
+{
+    const struct sgd plain = { 0.1f, 0.0f, 0.01f, 0.5f }, heavy = { 0.1f, 0.9f, 0.01f, 0.5f };
+    const float *x = side_reals(s, n);
+    float *y[8];
+
+    for (int k = 0; k < 8; k++)
+        y[k] = side_reals(s, n);
+    compute_relu(s->c, y[0], n);
+    compute_relu_grad(s->c, y[1], x, n);
+    compute_accumulate(s->c, y[2], x, n);
+    compute_dropout(s->c, y[3], n, 0.7f, UINT64_C(0x123456789abcdef));
+    compute_sgd_step(s->c, y[4], NULL, x, n, &plain);
+    compute_sgd_step(s->c, y[5], y[6], x, n, &heavy);
+    compute_zero(s->c, y[7], n / 2);
+}
+
+void values_agree(void **state)
+{
+    struct side *a = side_open(&compute_cuda, NULL), *b = side_open(&compute_cpu, NULL);
+
+    (void)state;
+    for (size_t n = 1; n < 6000; n = 3 * n + 1) {
+        values(a, n);
+        values(b, n);
+        side_compare(a, b, 1e-6);
+    }
+    side_close(a);
+    side_close(b);
+}

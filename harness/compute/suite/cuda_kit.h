@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuda_kit.h - the same calls on two backends, and their arrays compared. Private to cuda_test. */
+#ifndef HARNESS_COMPUTE_SUITE_CUDA_KIT_H
+#define HARNESS_COMPUTE_SUITE_CUDA_KIT_H
+
+#include "harness/compute/compute.h"
+
+enum { MAX_ARRAYS = 16 };
+
+struct side {
+    struct compute *c;
+    void *array[MAX_ARRAYS];
+    size_t n[MAX_ARRAYS];
+    size_t n_arrays;
+};
+
+/* Asserts that b opens; env may be NULL. */
+struct side *side_open(const struct compute_backend *b, const struct compute_env *env);
+void side_close(struct side *s);
+/* Frees the arrays. */
+void side_empty(struct side *s);
+/* The next array: n floats in [-1, 1), the same on each side. */
+float *side_reals(struct side *s, size_t n);
+/* Every array of a is, within tolerance times its largest value, that of b; then both are freed. */
+void side_compare(struct side *a, struct side *b, double tolerance);
+
+/* The cases of cuda_agrees.c: cuda against cpu. */
+void convolutions_agree(void **state);
+void bf16_convolutions_are_near(void **state);
+void grouped_convolutions_agree(void **state);
+void norms_agree(void **state);
+void pools_agree(void **state);
+void values_agree(void **state);
+
+#endif

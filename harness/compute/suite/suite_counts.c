@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* suite_counts.c - what is counted and charged (C2), and what hollow backends and yardsticks leave alone. */
+#include <math.h>
+
+#include "harness/compute/suite/suite_kit.h"
+
+enum { N_ELEMS = 2 * 3 * 6 * 6 * 9, N_FLOATS = 10 }; /* no array below is larger */
+
+/* f[0], and f[1] where there are two, are written; enough for every call. NULL where nothing is touched. */
+struct arrays {
+    float *f[N_FLOATS];
+    const uint32_t *label;
+    uint8_t *at;
+    double loss;
+    size_t n_correct;
+};
+
+static const struct conv_shape conv = { { 2, 3, 6, 5, 3, 3, 1, 1, 1, 1 }, 4 }; /* out 6 x 5 */
+static const struct window pooling = { 2, 3, 6, 6, 2, 2, 2, 2, 0, 0 };         /* out 3 x 3 */
+static const struct batch_norm norm = { 3, 50, BATCH_NORM_EPSILON, 0.1f, true };
+static const struct sgd plain = { 0.5f, 0.0f, 0.0f, 1.0f }, heavy = { 0.5f, 0.5f, 0.0f, 1.0f };
+
+static void call_gemm(struct compute *c, struct arrays *x)
+{
+    const struct gemm g = { .M = 4, .N = 5, .K = 6, .a = x->f[1], .b = x->f[2], .c = x->f[0] };
+
+    compute_gemm(c, &g);
+}
+
+static void call_conv(struct compute *c, struct arrays *x)
+{
+    const struct epilogue e = { NULL, NULL, NULL, false };
+
+    compute_conv(c, x->f[0], x->f[1], x->f[2], &e, &conv);
+}
+
+static void call_conv_all(struct compute *c, struct arrays *x)
+{
+    const struct epilogue e = { x->f[3], x->f[4], x->f[5], true };
+
+    compute_conv(c, x->f[0], x->f[1], x->f[2], &e, &conv);
+}
+
+static void call_input_grad(struct compute *c, struct arrays *x)
+{
+    compute_conv_input_grad(c, x->f[0], x->f[1], x->f[2], false, &conv);
+}
+
+static void call_input_grad_add(struct compute *c, struct arrays *x)
+{
+    compute_conv_input_grad(c, x->f[0], x->f[1], x->f[2], true, &conv);
+}
+
+static void call_weight_grad(struct compute *c, struct arrays *x)
+{
+    compute_conv_weight_grad(c, x->f[0], x->f[1], x->f[2], &conv);
+}
+
+static void call_conv_bias_grad(struct compute *c, struct arrays *x)
+{
+    compute_conv_bias_grad(c, x->f[0], x->f[1], NULL, 3, 50);
+}
+
+static void call_norm(struct compute *c, struct arrays *x)
+{
+    compute_batch_norm(c, x->f[0], x->f[1], x->f[2], x->f[3], x->f[4], x->f[5], x->f[6], x->f[7], NULL, &norm);
+}
+
+static void call_fold(struct compute *c, struct arrays *x)
+{
+    compute_batch_norm_fold(c, x->f[0], x->f[1], x->f[2], x->f[3], x->f[4], x->f[5], &norm);
+}
+
+static void call_norm_grad(struct compute *c, struct arrays *x)
+{
+    compute_batch_norm_grad(c, x->f[0], x->f[1], x->f[2], x->f[3], x->f[4], NULL, x->f[5], x->f[6], x->f[7], x->f[8],
+                            &norm);
+}
+
+static void call_max_pool(struct compute *c, struct arrays *x)
+{
+    compute_max_pool(c, x->f[0], x->at, x->f[1], &pooling);
+}
+
+static void call_max_pool_grad(struct compute *c, struct arrays *x)
+{
+    compute_max_pool_grad(c, x->f[0], x->f[1], x->at, false, &pooling);
+}
+
+static void call_max_pool_grad_add(struct compute *c, struct arrays *x)
+{
+    compute_max_pool_grad(c, x->f[0], x->f[1], x->at, true, &pooling);
+}
+
+static void call_avg_pool(struct compute *c, struct arrays *x)
+{
+    compute_avg_pool(c, x->f[0], x->f[1], &pooling);
+}
+
+static void call_avg_pool_grad(struct compute *c, struct arrays *x)
+{
+    compute_avg_pool_grad(c, x->f[0], x->f[1], false, &pooling);
+}
+
+static void call_adaptive_pool(struct compute *c, struct arrays *x)
+{
+    compute_adaptive_pool(c, x->f[0], x->f[1], &pooling, 2, 2);
+}
+
+static void call_adaptive_pool_grad(struct compute *c, struct arrays *x)
+{
+    compute_adaptive_pool_grad(c, x->f[0], x->f[1], false, &pooling, 2, 2);
+}
+
+static void call_dropout(struct compute *c, struct arrays *x)
+{
+    compute_dropout(c, x->f[0], 50, 0.5f, 1);
+}
+
+static void call_bias_add(struct compute *c, struct arrays *x)
+{
+    compute_bias_add(c, x->f[0], x->f[1], 2, 5, 7);
+}
+
+static void call_bias_grad(struct compute *c, struct arrays *x)
+{
+    compute_bias_grad(c, x->f[0], x->f[1], 2, 5, 7);
+}
+
+static void call_swap_axes(struct compute *c, struct arrays *x)
+{
+    compute_swap_axes(c, x->f[0], x->f[1], 2, 5, 7);
+}
+
+static void call_relu(struct compute *c, struct arrays *x)
+{
+    compute_relu(c, x->f[0], 50);
+}
+
+static void call_relu_grad(struct compute *c, struct arrays *x)
+{
+    compute_relu_grad(c, x->f[0], x->f[1], 50);
+}
+
+static void call_softmax(struct compute *c, struct arrays *x)
+{
+    compute_softmax_xent(c, &x->loss, x->f[0], &x->n_correct, x->f[1], x->label, 1.0f, 4, 10);
+}
+
+static void call_mean_square(struct compute *c, struct arrays *x)
+{
+    compute_mean_square(c, &x->loss, x->f[0], x->f[1], x->f[2], 50);
+}
+
+static void call_zero(struct compute *c, struct arrays *x)
+{
+    compute_zero(c, x->f[0], 50);
+}
+
+static void call_accumulate(struct compute *c, struct arrays *x)
+{
+    compute_accumulate(c, x->f[0], x->f[1], 50);
+}
+
+static void call_sgd(struct compute *c, struct arrays *x)
+{
+    compute_sgd_step(c, x->f[0], NULL, x->f[1], 50, &plain);
+}
+
+static void call_sgd_heavy(struct compute *c, struct arrays *x)
+{
+    compute_sgd_step(c, x->f[0], x->f[1], x->f[2], 50, &heavy);
+}
+
+#define CONV_FLOPS (2.0 * 4 * 60 * 27)
+#define CONV_ELEMS (180.0 + 240.0 + 108.0)
+
+static const struct call {
+    const char *name;
+    void (*run)(struct compute *c, struct arrays *x);
+    struct work work;
+    bool multiplies; /* what a yardstick still does: f[0] may hold anything then */
+    bool loses;      /* has a loss */
+} calls[] = {
+    { "gemm", call_gemm, { 2.0 * 4 * 5 * 6, 0.0 }, true, false },
+    { "conv", call_conv, { CONV_FLOPS, 4.0 * CONV_ELEMS }, true, false },
+    { "conv with an epilogue", call_conv_all, { CONV_FLOPS, 4.0 * CONV_ELEMS }, true, false },
+    { "conv_input_grad", call_input_grad, { CONV_FLOPS, 4.0 * CONV_ELEMS }, true, false },
+    { "conv_input_grad, added", call_input_grad_add, { CONV_FLOPS, 4.0 * (CONV_ELEMS + 180) }, true, false },
+    { "conv_weight_grad", call_weight_grad, { CONV_FLOPS, 4.0 * CONV_ELEMS }, true, false },
+    { "conv_bias_grad", call_conv_bias_grad, { 0.0, 4.0 * (150 + 3) }, false, false },
+    { "batch_norm", call_norm, { 0.0, 4.0 * (2 * 150 + 8 * 3) }, false, false },
+    { "batch_norm_fold", call_fold, { 0.0, 4.0 * 6 * 3 }, false, false },
+    { "batch_norm_grad", call_norm_grad, { 0.0, 4.0 * (3 * 150 + 6 * 3) }, false, false },
+    { "max_pool", call_max_pool, { 0.0, 4.0 * (216 + 54) + 54 }, false, false },
+    { "max_pool_grad", call_max_pool_grad, { 0.0, 4.0 * (216 + 54) + 54 }, false, false },
+    { "max_pool_grad, added", call_max_pool_grad_add, { 0.0, 4.0 * (2 * 216 + 54) + 54 }, false, false },
+    { "avg_pool", call_avg_pool, { 0.0, 4.0 * (216 + 54) }, false, false },
+    { "avg_pool_grad", call_avg_pool_grad, { 0.0, 4.0 * (216 + 54) }, false, false },
+    { "adaptive_pool", call_adaptive_pool, { 0.0, 4.0 * (216 + 24) }, false, false },
+    { "adaptive_pool_grad", call_adaptive_pool_grad, { 0.0, 4.0 * (216 + 24) }, false, false },
+    { "dropout", call_dropout, { 0.0, 4.0 * 2 * 50 }, false, false },
+    { "bias_add", call_bias_add, { 0.0, 4.0 * (2 * 2 * 5 * 7 + 5) }, false, false },
+    { "bias_grad", call_bias_grad, { 0.0, 4.0 * (2 * 5 * 7 + 2 * 5) }, false, false },
+    { "swap_axes", call_swap_axes, { 0.0, 4.0 * (2 * 2 * 5 * 7) }, false, false },
+    { "relu", call_relu, { 0.0, 4.0 * 2 * 50 }, false, false },
+    { "relu_grad", call_relu_grad, { 0.0, 4.0 * 3 * 50 }, false, false },
+    { "softmax_xent", call_softmax, { 0.0, 4.0 * (2 * 40 + 4) }, false, true },
+    { "mean_square", call_mean_square, { 0.0, 4.0 * 3 * 50 }, false, true },
+    { "zero", call_zero, { 0.0, 4.0 * 50 }, false, false },
+    { "accumulate", call_accumulate, { 0.0, 4.0 * 3 * 50 }, false, false },
+    { "sgd_step", call_sgd, { 0.0, 4.0 * 3 * 50 }, false, false },
+    { "sgd_step with momentum", call_sgd_heavy, { 0.0, 4.0 * 5 * 50 }, false, false },
+};
+
+enum { N_CALLS = sizeof calls / sizeof calls[0] };
+
+/* ignored: how many of f, from the first, may be written. */
+static struct arrays arrays_of(struct suite *s, size_t n_ignored)
+{
+    struct arrays x = { .loss = 0.0, .n_correct = 99 };
+
+    for (size_t i = 0; i < N_FLOATS; i++) {
+        struct array *a = suite_integers(s, N_ELEMS, i);
+        x.f[i] = a->v;
+        if (i < n_ignored)
+            suite_ignore(s, a);
+    }
+    x.label = (const uint32_t *)(void *)suite_labels(s, N_ELEMS, 10)->v;
+    struct array *at = suite_labels(s, N_ELEMS / 4, 1); /* zeros: the first of each window */
+    if (n_ignored > 0)
+        suite_ignore(s, at);
+    x.at = (uint8_t *)at->v;
+    return x;
+}
+
+struct charged {
+    struct work sum;
+    int n_calls;
+};
+
+static void charge(void *arg, double flops, double bytes)
+{
+    struct charged *charged = arg;
+
+    charged->sum.flops += flops;
+    charged->sum.bytes += bytes;
+    charged->n_calls++;
+}
+
+/* Twice one call, then a sync that charges and one that has nothing to charge. */
+static void count_call(struct suite *s, const struct call *call, struct arrays *x, struct charged *charged)
+{
+    const int n_before = charged->n_calls;
+
+    charged->sum = (struct work){ 0.0, 0.0 };
+    call->run(s->c, x);
+    call->run(s->c, x);
+    if (charged->n_calls != n_before)
+        suite_fail(s, "C2: %s was charged before a sync", call->name);
+    suite_sync(s);
+    suite_sync(s);
+    if (charged->sum.flops != 2.0 * call->work.flops || charged->sum.bytes != 2.0 * call->work.bytes)
+        suite_fail(s, "C2: two calls of %s are %g flops and %g bytes, should be %g and %g", call->name,
+                   charged->sum.flops, charged->sum.bytes, 2.0 * call->work.flops, 2.0 * call->work.bytes);
+    if (charged->n_calls != n_before + 1)
+        suite_fail(s, "C2: %d charges for a sync with work", charged->n_calls - n_before);
+}
+
+struct lent { /* what s has again after close_charging() */
+    struct compute *c;
+    void *memory;
+};
+
+/* Give s a compute of its own that charges, and memory of that. s->c NULL: it could not be had, which is noted. */
+static struct lent open_charging(struct suite *s, struct charged *charged, bool gemms_alone)
+{
+    const struct compute_env env = { .charge = charge,
+                                     .arg = charged,
+                                     .n_threads = s->n_threads,
+                                     .precision = s->options.precision,
+                                     .device = s->options.device,
+                                     .gemms_alone = gemms_alone };
+    const struct lent lent = { s->c, s->pool.memory[s->n_threads] };
+
+    s->c = NULL;
+    s->pool.memory[s->n_threads] = NULL;
+    if (compute_open(&s->c, s->ops, &env) != RC_OK ||
+        compute_memory_open(s->c, &s->pool.memory[s->n_threads], 2 * N_FLOATS * N_ELEMS * sizeof(float), "counts") !=
+            RC_OK) {
+        suite_fail(s, "open: %s", rc_message());
+        compute_close(&s->c);
+    } else if (compute_sync(s->c) != RC_OK || charged->n_calls != 0)
+        suite_fail(s, "C2: charged before anything was done");
+    return lent;
+}
+
+static void close_charging(struct suite *s, const struct lent *lent)
+{
+    if (s->c != NULL)
+        compute_memory_close(s->c, &s->pool.memory[s->n_threads]);
+    compute_close(&s->c);
+    s->c = lent->c;
+    s->pool.memory[s->n_threads] = lent->memory;
+}
+
+static void counts_case(struct suite *s, const void *arg)
+{
+    struct charged charged = { { 0.0, 0.0 }, 0 };
+    const struct lent lent = open_charging(s, &charged, false);
+
+    (void)arg;
+    for (size_t i = 0; s->c != NULL && i < N_CALLS; i++) {
+        struct arrays x = arrays_of(s, s->ops->touches_memory ? N_FLOATS : 0);
+        count_call(s, &calls[i], &x, &charged);
+        suite_end_arrays(s, calls[i].name);
+    }
+    close_charging(s, &lent);
+}
+
+static void run_opening(struct suite *s, const char *name, suite_case *run)
+{
+    const struct compute_suite_options options = s->options;
+
+    s->options.n_allocations = NULL; /* these open backends */
+    s->options.only = NULL;
+    suite_run(s, name, run, NULL);
+    s->options = options;
+}
+
+void suite_counts(struct suite *s)
+{
+    run_opening(s, "counted work", counts_case);
+}
+
+/* gemms_alone: the same counts, results of multiplications that mean nothing, and nothing else is written. */
+static void alone_case(struct suite *s, const void *arg)
+{
+    struct charged charged = { { 0.0, 0.0 }, 0 };
+    const struct lent lent = open_charging(s, &charged, true);
+
+    (void)arg;
+    for (size_t i = 0; s->c != NULL && i < N_CALLS; i++) {
+        struct arrays x = arrays_of(s, calls[i].multiplies && s->ops->touches_memory ? 1 : 0);
+        count_call(s, &calls[i], &x, &charged);
+        suite_end_arrays(s, calls[i].name);
+    }
+    close_charging(s, &lent);
+}
+
+void suite_alone(struct suite *s)
+{
+    run_opening(s, "gemms alone", alone_case);
+}
+
+static void untouched_case(struct suite *s, const void *arg)
+{
+    struct arrays given = arrays_of(s, 0);
+
+    (void)arg;
+    for (size_t i = 0; i < 2 * N_CALLS; i++) {
+        struct arrays none = { .n_correct = 99 }, *x = i < N_CALLS ? &none : &given;
+        const struct call *call = &calls[i % N_CALLS];
+        call->run(s->c, x);
+        suite_sync(s);
+        if (call->loses && !isnan(x->loss))
+            suite_fail(s, "the loss of %s is %g, should be NaN", call->name, x->loss);
+        x->loss = 0.0;
+        if (call->run == call_softmax && x->n_correct != 0)
+            suite_fail(s, "n_correct is %zu, should be 0", x->n_correct);
+    }
+}
+
+void suite_untouched(struct suite *s)
+{
+    run_opening(s, "arrays stay untouched", untouched_case);
+}
