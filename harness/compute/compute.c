@@ -8,6 +8,7 @@
 #include "harness/compute/compute.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,21 +146,21 @@ void compute_get(struct compute *c, void *host, const void *from, size_t n_bytes
     c->ops->get(c, host, from, n_bytes);
 }
 
-bool compute_has_marks(const struct compute *c)
+bool compute_has_events(const struct compute *c)
 {
-    return c->ops->mark != NULL;
+    return c->ops->record_event != NULL;
 }
 
-void compute_mark(struct compute *c, int k)
+void compute_record_event(struct compute *c, int k)
 {
-    assert(k >= 0 && k < COMPUTE_MARKS && compute_has_marks(c));
-    c->ops->mark(c, k);
+    assert(k >= 0 && k < COMPUTE_EVENTS && compute_has_events(c));
+    c->ops->record_event(c, k);
 }
 
-void compute_as_of(struct compute *c, int k)
+void compute_wait_event(struct compute *c, int k)
 {
-    assert(k >= -1 && k < COMPUTE_MARKS && c->ops->as_of != NULL);
-    c->ops->as_of(c, k);
+    assert(k >= -1 && k < COMPUTE_EVENTS && c->ops->wait_event != NULL);
+    c->ops->wait_event(c, k);
 }
 
 int window_out_h(const struct window *g)
@@ -197,11 +198,24 @@ static void count_elems(struct compute *c, double n_elems)
     c->since_sync.bytes += 4.0 * n_elems;
 }
 
-void compute_gemm(struct compute *c, const struct gemm *g)
+/* Call an operation of the backend, where there is one. */
+#define RUN(c, operation, ...)                   \
+    do {                                         \
+        if ((c)->ops->operation != NULL)         \
+            (c)->ops->operation(c, __VA_ARGS__); \
+    } while (0)
+/* The same for what is neither a GEMM nor a convolution. */
+#define RUN_REST(c, operation, ...)         \
+    do {                                    \
+        if (!(c)->env.gemm_only)            \
+            RUN(c, operation, __VA_ARGS__); \
+    } while (0)
+
+void compute_gemm(struct compute *c, const struct gemm *op)
 {
-    assert(g->M >= 1 && g->N >= 1 && g->K >= 1);
-    c->since_sync.flops += 2.0 * g->M * g->N * g->K;
-    c->ops->gemm(c, g);
+    assert(op->M >= 1 && op->N >= 1 && op->K >= 1);
+    c->since_sync.flops += 2.0 * op->M * op->N * op->K;
+    RUN(c, gemm, op);
 }
 
 static double conv_in_elems(const struct conv_shape *s)
@@ -227,31 +241,28 @@ static void count_conv(struct compute *c, const struct conv_shape *s, double n_m
     count_elems(c, conv_in_elems(s) + conv_out_elems(s) + conv_weight_elems(s) + n_more_elems);
 }
 
-void compute_conv(struct compute *c, float *y, const float *x, const float *weight, const struct epilogue *e,
-                  const struct conv_shape *s)
+void compute_conv(struct compute *c, const struct conv_forward *op)
 {
-    count_conv(c, s, 0.0);
-    c->ops->conv(c, y, x, weight, e, s);
+    count_conv(c, &op->shape, 0.0);
+    RUN(c, conv, op);
 }
 
-void compute_conv_input_grad(struct compute *c, float *dx, const float *dy, const float *weight, bool add,
-                             const struct conv_shape *s)
+void compute_conv_input_grad(struct compute *c, const struct conv_input_grad *op)
 {
-    count_conv(c, s, add ? conv_in_elems(s) : 0.0);
-    c->ops->conv_input_grad(c, dx, dy, weight, add, s);
+    count_conv(c, &op->shape, op->add ? conv_in_elems(&op->shape) : 0.0);
+    RUN(c, conv_input_grad, op);
 }
 
-void compute_conv_weight_grad(struct compute *c, float *dweight, const float *dy, const float *x,
-                              const struct conv_shape *s)
+void compute_conv_weight_grad(struct compute *c, const struct conv_weight_grad *op)
 {
-    count_conv(c, s, 0.0);
-    c->ops->conv_weight_grad(c, dweight, dy, x, s);
+    count_conv(c, &op->shape, 0.0);
+    RUN(c, conv_weight_grad, op);
 }
 
-void compute_conv_bias_grad(struct compute *c, float *dbias, float *dy, const float *relu, size_t C, size_t n)
+void compute_conv_bias_grad(struct compute *c, const struct conv_bias_grad *op)
 {
-    count_elems(c, (double)C * (double)n + (double)C);
-    c->ops->conv_bias_grad(c, dbias, dy, relu, C, n);
+    count_elems(c, (double)op->C * (double)op->n + (double)op->C);
+    RUN_REST(c, conv_bias_grad, op);
 }
 
 static double norm_elems(const struct batch_norm *s)
@@ -259,87 +270,84 @@ static double norm_elems(const struct batch_norm *s)
     return (double)s->C * (double)s->n;
 }
 
-void compute_batch_norm(struct compute *c, float *z, float *mean, float *inv_std, float *running_mean,
-                        float *running_var, const float *y, const float *gamma, const float *beta, const float *add,
-                        const struct batch_norm *s)
+void compute_batch_norm(struct compute *c, const struct batch_norm_forward *op)
 {
-    count_elems(c, 2.0 * norm_elems(s) + 8.0 * (double)s->C);
-    c->ops->batch_norm(c, z, mean, inv_std, running_mean, running_var, y, gamma, beta, add, s);
+    count_elems(c, 2.0 * norm_elems(&op->shape) + 8.0 * (double)op->shape.C);
+    RUN_REST(c, batch_norm, op);
 }
 
-void compute_batch_norm_fold(struct compute *c, float *scale, float *shift, const float *gamma, const float *beta,
-                             const float *running_mean, const float *running_var, const struct batch_norm *s)
+void compute_batch_norm_fold(struct compute *c, const struct batch_norm_fold *op)
 {
-    count_elems(c, 6.0 * (double)s->C);
-    c->ops->batch_norm_fold(c, scale, shift, gamma, beta, running_mean, running_var, s);
+    count_elems(c, 6.0 * (double)op->shape.C);
+    RUN_REST(c, batch_norm_fold, op);
 }
 
-void compute_batch_norm_grad(struct compute *c, float *dy, float *dgamma, float *dbeta, float *dz, const float *y,
-                             const float *z, const float *gamma, const float *beta, const float *mean,
-                             const float *inv_std, const struct batch_norm *s)
+void compute_batch_norm_grad(struct compute *c, const struct batch_norm_grad *op)
 {
-    count_elems(c, 3.0 * norm_elems(s) + 6.0 * (double)s->C);
-    c->ops->batch_norm_grad(c, dy, dgamma, dbeta, dz, y, z, gamma, beta, mean, inv_std, s);
+    count_elems(c, 3.0 * norm_elems(&op->shape) + 6.0 * (double)op->shape.C);
+    RUN_REST(c, batch_norm_grad, op);
 }
 
 void compute_bias_add(struct compute *c, float *y, const float *bias, size_t outer, size_t n, size_t inner)
 {
     count_elems(c, 2.0 * (double)outer * (double)n * (double)inner + (double)n);
-    c->ops->bias_add(c, y, bias, outer, n, inner);
+    RUN_REST(c, bias_add, y, bias, outer, n, inner);
 }
 
 void compute_bias_grad(struct compute *c, float *dbias, const float *dy, size_t outer, size_t n, size_t inner)
 {
     count_elems(c, (double)outer * (double)n * (double)inner + 2.0 * (double)n);
-    c->ops->bias_grad(c, dbias, dy, outer, n, inner);
+    RUN_REST(c, bias_grad, dbias, dy, outer, n, inner);
 }
 
 void compute_swap_axes(struct compute *c, float *out, const float *in, size_t n_a, size_t n_b, size_t n_inner)
 {
     count_elems(c, 2.0 * (double)n_a * (double)n_b * (double)n_inner);
-    c->ops->swap_axes(c, out, in, n_a, n_b, n_inner);
+    RUN_REST(c, swap_axes, out, in, n_a, n_b, n_inner);
 }
 
 void compute_relu(struct compute *c, float *x, size_t n)
 {
     count_elems(c, 2.0 * (double)n);
-    c->ops->relu(c, x, n);
+    RUN_REST(c, relu, x, n);
 }
 
 void compute_relu_grad(struct compute *c, float *dx, const float *x, size_t n)
 {
     count_elems(c, 3.0 * (double)n);
-    c->ops->relu_grad(c, dx, x, n);
+    RUN_REST(c, relu_grad, dx, x, n);
 }
 
-void compute_max_pool(struct compute *c, float *y, uint8_t *at, const float *x, const struct window *g)
+/* arg: bytes of argmax, in elements for each output. */
+static void count_window_pool(struct compute *c, const struct window *g, double n_in_passes, double arg)
 {
     check_window(g);
-    assert(g->kernel_h * g->kernel_w <= 256);
-    count_elems(c, window_in_elems(g) + 1.25 * window_out_elems(g));
-    c->ops->max_pool(c, y, at, x, g);
+    count_elems(c, n_in_passes * window_in_elems(g) + (1.0 + arg) * window_out_elems(g));
 }
 
-void compute_max_pool_grad(struct compute *c, float *dx, const float *dy, const uint8_t *at, bool add,
-                           const struct window *g)
+void compute_max_pool(struct compute *c, const struct pool_forward *op)
 {
-    check_window(g);
-    count_elems(c, (add ? 2.0 : 1.0) * window_in_elems(g) + 1.25 * window_out_elems(g));
-    c->ops->max_pool_grad(c, dx, dy, at, add, g);
+    assert(op->window.kernel_h * op->window.kernel_w <= 256);
+    count_window_pool(c, &op->window, 1.0, 0.25);
+    RUN_REST(c, max_pool, op);
 }
 
-void compute_avg_pool(struct compute *c, float *y, const float *x, const struct window *g)
+void compute_max_pool_grad(struct compute *c, const struct pool_grad *op)
 {
-    check_window(g);
-    count_elems(c, window_in_elems(g) + window_out_elems(g));
-    c->ops->avg_pool(c, y, x, g);
+    count_window_pool(c, &op->window, op->add ? 2.0 : 1.0, 0.25);
+    RUN_REST(c, max_pool_grad, op);
 }
 
-void compute_avg_pool_grad(struct compute *c, float *dx, const float *dy, bool add, const struct window *g)
+void compute_avg_pool(struct compute *c, const struct pool_forward *op)
 {
-    check_window(g);
-    count_elems(c, (add ? 2.0 : 1.0) * window_in_elems(g) + window_out_elems(g));
-    c->ops->avg_pool_grad(c, dx, dy, add, g);
+    count_window_pool(c, &op->window, 1.0, 0.0);
+    RUN_REST(c, avg_pool, op);
+}
+
+void compute_avg_pool_grad(struct compute *c, const struct pool_grad *op)
+{
+    count_window_pool(c, &op->window, op->add ? 2.0 : 1.0, 0.0);
+    RUN_REST(c, avg_pool_grad, op);
 }
 
 static double planes(const struct window *g)
@@ -347,58 +355,60 @@ static double planes(const struct window *g)
     return (double)g->B * g->C;
 }
 
-void compute_adaptive_pool(struct compute *c, float *y, const float *x, const struct window *g, int out_h, int out_w)
+void compute_adaptive_pool(struct compute *c, const struct pool_forward *op)
 {
-    assert(out_h >= 1 && out_w >= 1);
-    count_elems(c, window_in_elems(g) + planes(g) * out_h * out_w);
-    c->ops->adaptive_pool(c, y, x, g, out_h, out_w);
+    assert(op->out_h >= 1 && op->out_w >= 1);
+    count_elems(c, window_in_elems(&op->window) + planes(&op->window) * op->out_h * op->out_w);
+    RUN_REST(c, adaptive_pool, op);
 }
 
-void compute_adaptive_pool_grad(struct compute *c, float *dx, const float *dy, bool add, const struct window *g,
-                                int out_h, int out_w)
+void compute_adaptive_pool_grad(struct compute *c, const struct pool_grad *op)
 {
-    assert(out_h >= 1 && out_w >= 1);
-    count_elems(c, (add ? 2.0 : 1.0) * window_in_elems(g) + planes(g) * out_h * out_w);
-    c->ops->adaptive_pool_grad(c, dx, dy, add, g, out_h, out_w);
+    assert(op->out_h >= 1 && op->out_w >= 1);
+    count_elems(c, (op->add ? 2.0 : 1.0) * window_in_elems(&op->window) + planes(&op->window) * op->out_h * op->out_w);
+    RUN_REST(c, adaptive_pool_grad, op);
 }
 
 void compute_dropout(struct compute *c, float *x, size_t n, float keep_ratio, uint64_t key)
 {
     assert(keep_ratio > 0.0f && keep_ratio <= 1.0f);
     count_elems(c, 2.0 * (double)n);
-    c->ops->dropout(c, x, n, keep_ratio, key);
+    RUN_REST(c, dropout, x, n, keep_ratio, key);
 }
 
-void compute_softmax_xent(struct compute *c, double *mean_loss, float *dlogits, size_t *n_correct, const float *logits,
-                          const uint32_t *label, float weight, size_t B, size_t K)
+void compute_softmax_xent(struct compute *c, const struct softmax_xent *op)
 {
-    assert(B >= 1 && K >= 1);
-    count_elems(c, 2.0 * (double)B * (double)K + (double)B);
-    c->ops->softmax_xent(c, mean_loss, dlogits, n_correct, logits, label, weight, B, K);
+    assert(op->B >= 1 && op->K >= 1);
+    count_elems(c, 2.0 * (double)op->B * (double)op->K + (double)op->B);
+    *op->mean_loss = NAN;
+    if (op->n_correct != NULL)
+        *op->n_correct = 0;
+    RUN_REST(c, softmax_xent, op);
 }
 
 void compute_mean_square(struct compute *c, double *mean_loss, float *dy, const float *y, const float *target, size_t n)
 {
     assert(n >= 1);
     count_elems(c, 3.0 * (double)n);
-    c->ops->mean_square(c, mean_loss, dy, y, target, n);
+    *mean_loss = NAN;
+    RUN_REST(c, mean_square, mean_loss, dy, y, target, n);
 }
 
 void compute_zero(struct compute *c, float *x, size_t n)
 {
     count_elems(c, (double)n);
-    c->ops->zero(c, x, n);
+    RUN_REST(c, zero, x, n);
 }
 
 void compute_accumulate(struct compute *c, float *y, const float *x, size_t n)
 {
     count_elems(c, 3.0 * (double)n);
-    c->ops->accumulate(c, y, x, n);
+    RUN_REST(c, accumulate, y, x, n);
 }
 
 void compute_sgd_step(struct compute *c, float *p, float *v, const float *g, size_t n, const struct sgd *s)
 {
     assert(v != NULL || s->momentum == 0.0f || !c->ops->touches_memory);
     count_elems(c, (s->momentum != 0.0f ? 5.0 : 3.0) * (double)n);
-    c->ops->sgd_step(c, p, v, g, n, s);
+    RUN_REST(c, sgd_step, p, v, g, n, s);
 }

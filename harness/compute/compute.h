@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compute.h - which unit does the arithmetic, and what it costs.
+ * compute.h - the operations of a training step, on the unit that does the arithmetic, and what they cost.
  *
- * "cpu" (oneDNN or CBLAS, each thread its own GEMMs) is the reference: every other backend must match it
- * (suite/compute_suite.h). "cuda" works in GPU memory. "hollow" costs time and touches nothing: it accepts
- * NULL for every array and only counts the work; it needs a world with virtual time.
+ * "cpu" (oneDNN or CBLAS; threads share an operation, each calls its own GEMMs) is the reference that every other
+ * backend must match (suite/compute_suite.h). "cuda" is one GPU. "hollow" computes nothing: it accepts NULL for every
+ * array, and only the work is counted; it needs a world with virtual time.
  *
  * Invariants
- *   C1  Equal inputs give equal bits, on every run, rank and world, and with any n_threads (fixed
- *       summation order; the split of the work depends on shapes alone). A CPU of another kind, or another
- *       GEMM library, may give others.
- *   C2  The wrappers count the work of every call; compute_sync() hands what was counted since
- *       the last sync to env.charge, so callers sync before they send, or read a clock.
+ *   C1  Equal inputs give equal bits, on every run, rank and world, and with any n_threads: summation order and the
+ *       split of the work depend on shapes alone. Another kind of CPU, or another GEMM library, may give other bits.
+ *   C2  The wrappers count the work of every call. compute_sync() passes what was counted since the last sync to
+ *       env.charge, so callers sync before they send a message or read a clock.
  *   C3  Nothing allocates between the first call of an operation with its largest shape and close.
- *   C4  Calls run in order; only compute_sync(), put() and get() wait. Results that go to the host
- *       (losses, n_correct) are there after compute_sync(). A failed call is reported by the next
- *       sync.
- *   C5  Arrays of operations live in memory of compute_memory_open(), of which the host may read and
- *       write only that of a backend with host_memory. Scalars (losses) are the host's.
+ *   C4  Calls run in order; only compute_sync(), put() and get() wait. Results for the host (losses, n_correct) are
+ *       valid after compute_sync(). A failed call is reported by the next sync.
+ *   C5  Arrays of operations are in memory of compute_memory_open(). The host may read and write that memory only if
+ *       the backend has host_memory. mean_loss and n_correct are host memory.
  *
- * Arrays are row-major; the leading letter of a shape is the slowest index. Activations are
- * channel-major, (C, B, H, W): a 1x1 convolution is then one GEMM as they lie, a channel is one
- * stretch (what batch norm sums over), and a concatenation of channels is no work at all. No array may
- * overlap another unless said. One thread calls; a backend may use others inside a call.
+ * Arrays are row-major; the first letter of a shape is the slowest index. Activations are channel-major, (C, B, H, W):
+ * a pointwise convolution is then one GEMM on the arrays as stored, the values of a channel (which batch norm sums)
+ * are contiguous, and concatenating channels needs no copy. Arrays may not overlap unless said. One thread calls; a
+ * backend may use more threads inside a call.
+ *
+ * An operation is described by a struct, which the backend reads before it returns; the arrays in it must stay valid
+ * until the next sync. Operations cannot fail; shapes are asserted.
  */
 #ifndef HARNESS_COMPUTE_COMPUTE_H
 #define HARNESS_COMPUTE_COMPUTE_H
@@ -36,40 +37,23 @@
 
 struct compute;
 
-/* C(M,N) = op(A)(M,K) op(B)(K,N) + beta C; op transposes where asked: A is stored (K,M), B (N,K)
- * then. Row-major; lda, ldb and ldc are the tight row lengths of the arrays as stored.
- * beta 0: c is written, never read, so it may hold anything. M, N, K >= 1. */
-struct gemm {
-    bool transpose_a, transpose_b;
-    int M, N, K;
-    const float *a, *b;
-    float beta;
-    float *c;
-};
+/* --- shapes --- */
 
 /* Geometry of a convolution or pooling window over (C, B, H, W). */
 struct window {
     int B, C, H, W;         /* input */
     int kernel_h, kernel_w; /* >= 1 */
     int stride_h, stride_w; /* >= 1 */
-    int pad_h, pad_w;       /* zeros around; 0 <= pad < kernel, so no window lies in them alone */
+    int pad_h, pad_w;       /* zeros on each side; 0 <= pad < kernel, so every window covers part of the input */
 };
 int window_out_h(const struct window *g); /* (H + 2 pad_h - kernel_h) / stride_h + 1 */
 int window_out_w(const struct window *g);
 
-/* A convolution; a dense layer is one whose kernel is its whole input (weight (C_out, C kernel_h
- * kernel_w) is then (N, K) of the flattened input, in the order C, H, W). */
+/* A convolution. A dense layer is one whose kernel covers its whole input: weight (C_out, C kernel_h kernel_w) is then
+ * (N, K) for the input flattened in the order C, H, W. */
 struct conv_shape {
     struct window in;
     int C_out;
-};
-
-/* What becomes of each output before it is written: v = scale[c] v + shift[c] + add; relu: max(v, 0), NaN stays NaN. */
-struct epilogue {
-    const float *scale; /* (C_out); NULL: 1 */
-    const float *shift; /* (C_out); NULL: 0. A bias, or the rest of a folded batch norm */
-    const float *add;   /* shape of the output; NULL: 0 */
-    bool relu;
 };
 
 #define BATCH_NORM_EPSILON 1e-5f
@@ -89,11 +73,126 @@ struct sgd {
 
 #define SGD_VELOCITY_MIN 1e-30f
 
-struct work {
-    double flops, bytes; /* bytes: streamed through memory by element-wise operations */
+/* --- operations --- */
+
+/* C(M,N) = op(A)(M,K) op(B)(K,N) + beta C; op transposes if asked: A is then stored as (K,M), B as (N,K). Row lengths
+ * lda, ldb and ldc are those of the arrays as stored, without padding.
+ * beta 0: c is written, never read, so it may hold anything. M, N, K >= 1. */
+struct gemm {
+    bool transpose_a, transpose_b;
+    int M, N, K;
+    const float *a, *b;
+    float beta;
+    float *c;
 };
 
-enum precision { /* of the multiplications of GEMMs and convolutions; everything else is fp32 */
+/* Applied to each output v before it is stored: scale[c] v + shift[c] + add; relu: max(v, 0), NaN stays NaN. */
+struct epilogue {
+    const float *scale; /* (C_out); NULL: 1 */
+    const float *shift; /* (C_out); NULL: 0. A bias, or the rest of a folded batch norm */
+    const float *add;   /* shape of the output; NULL: 0 */
+    bool relu;
+};
+
+/* y(C_out,B,out_h,out_w) = epilogue(x(C,B,H,W) * weight(C_out,C,kernel_h,kernel_w)). 2 |y| C kernel_h kernel_w flop. */
+struct conv_forward {
+    struct conv_shape shape;
+    float *y;
+    const float *x, *weight;
+    struct epilogue epilogue;
+};
+
+/* dx(C,B,H,W) = gradient of x, from dy(C_out,B,out_h,out_w); add: dx += it. */
+struct conv_input_grad {
+    struct conv_shape shape;
+    float *dx;
+    const float *dy, *weight;
+    bool add;
+};
+
+/* dweight(C_out,C,kernel_h,kernel_w) = gradient of weight (overwrites). */
+struct conv_weight_grad {
+    struct conv_shape shape;
+    float *dweight;
+    const float *dy, *x;
+};
+
+/* relu != NULL: first dy(C,n) = relu > 0 ? dy : 0 in place, relu(C,n) being the output of the relu. Then
+ * dbias(C) = sums over n (overwrites). */
+struct conv_bias_grad {
+    size_t C, n;
+    float *dbias, *dy;
+    const float *relu;
+};
+
+/* Training: z(C,n) from y(C,n); z may be y's memory only if no gradient is wanted. */
+struct batch_norm_forward {
+    struct batch_norm shape;
+    float *z;
+    float *mean, *inv_std;             /* (C), kept for the gradient */
+    float *running_mean, *running_var; /* (C), updated; var: unbiased */
+    const float *y, *gamma, *beta;     /* gamma, beta: (C) */
+    const float *add;                  /* (C,n); NULL: 0 */
+};
+
+/* Inference: scale = gamma / sqrt(running_var + epsilon), shift = beta - running_mean scale; all (C). The epilogue of
+ * the convolution before. */
+struct batch_norm_fold {
+    struct batch_norm shape;
+    float *scale, *shift;
+    const float *gamma, *beta, *running_mean, *running_var;
+};
+
+/* dy(C,n) = gradient of y; dgamma, dbeta(C): overwritten. dz(C,n) is replaced by dz masked by the relu, which is the
+ * gradient of add. dy may be dz's memory when z is NULL. */
+struct batch_norm_grad {
+    struct batch_norm shape;
+    float *dy, *dgamma, *dbeta, *dz;
+    const float *y;
+    const float *z; /* (C,n), the forward output; NULL: there was no add, the relu's mask is recomputed from y */
+    const float *gamma, *beta, *mean, *inv_std;
+};
+
+/* y(C,B,out_h,out_w) from x(C,B,H,W).
+ * max_pool: maximum of the window; NaN wins, padding never does. kernel_h kernel_w <= 256.
+ * avg_pool: sum of the window / (kernel_h kernel_w); padding counts as 0.
+ * adaptive_pool: output (i,j) is the mean of rows floor(i H / out_h) .. ceil((i+1) H / out_h) - 1 and columns
+ * likewise. 1 x 1 is global pooling; kernel, stride and pad are not read. */
+struct pool_forward {
+    struct window window;
+    int out_h, out_w; /* adaptive_pool only */
+    float *y;
+    uint8_t *argmax; /* max_pool only, shape of y: kernel_w kh + kw of the first maximum */
+    const float *x;
+};
+
+/* dx(C,B,H,W) = gradient of x from dy(C,B,out_h,out_w); add: dx += it. */
+struct pool_grad {
+    struct window window;
+    int out_h, out_w; /* adaptive_pool only */
+    float *dx;
+    const float *dy;
+    const uint8_t *argmax; /* max_pool only */
+    bool add;
+};
+
+/* Mean cross-entropy over B rows of logits(B,K). hollow and gemm_only: mean_loss NaN, n_correct 0. */
+struct softmax_xent {
+    size_t B, K;
+    double *mean_loss; /* host; filled by the next sync (C4) */
+    size_t
+        *n_correct; /* host, likewise: rows whose largest logit, the first of equals, is the label; NULL: not wanted */
+    float *dlogits; /* (B,K) = weight d mean_loss / d logits; NULL: none */
+    const float *logits;
+    const uint32_t *label; /* (B) */
+    float weight;
+};
+
+struct work {
+    double flops, bytes; /* bytes: read and written by element-wise operations */
+};
+
+enum precision { /* of the products in GEMMs and convolutions; everything else is fp32 */
                  PRECISION_FP32,
                  PRECISION_TF32, /* 10-bit mantissa, fp32 range and sums (GPU) */
                  PRECISION_BF16, /* operands rounded to bfloat16, fp32 sums; parameters stay fp32 */
@@ -106,19 +205,21 @@ struct compute_env {                                       /* a zeroed one is va
     int n_threads; /* that share the work of each call, the caller among them; 0: 1 */
     bool may_spin; /* there is a core for each of them */
     enum precision precision;
-    int device;       /* cuda: which GPU */
-    bool gemms_alone; /* a yardstick: convolutions and GEMMs do their GEMMs, same shapes and split, on
-                         whatever lies in scratch; every other operation does nothing */
+    int device;     /* cuda: which GPU */
+    bool gemm_only; /* baseline: convolutions and GEMMs run their GEMMs alone, same shapes and tiling, on uninitialised
+                       scratch; every other operation does nothing */
 };
 
-enum { COMPUTE_MARKS = 16 };
+enum { COMPUTE_EVENTS = 16 };
 
+/* Operations: NULL in a backend that touches no memory. The wrappers below skip what is NULL, and all but GEMMs and
+ * convolutions if gemm_only. */
 struct compute_backend {
     struct module module; /* caps: enum compute_caps */
     bool touches_memory;  /* false: arrays may be NULL and keep what they hold */
-    bool host_memory;     /* memory of this backend can be read and written by the host */
+    bool host_memory;     /* the host can read and write memory of this backend */
 
-    /* RC_UNSUPPORTED: precision or device not to be had here (says why). */
+    /* RC_UNSUPPORTED: this machine lacks the precision or the device (the message says why). */
     enum rc (*open)(struct compute **out, const struct compute_env *env);
     void (*close)(struct compute **c);
 
@@ -128,10 +229,10 @@ struct compute_backend {
     void (*memory_close)(struct compute *c, void **memory);
     /* Bytes that memory_open could still give, about; SIZE_MAX: not known. */
     size_t (*memory_available)(struct compute *c);
-    /* Optional (may be NULL): what the device calls itself, "NVIDIA H200". */
+    /* Optional (may be NULL): the device's own name, "NVIDIA H200". */
     void (*device_name)(struct compute *c, char *out, size_t n_bytes);
     /* Optional (both or neither): n_bytes of host memory, zeroed, that put() and get() copy from and to at the full
-     * speed of the link, without a copy on the way: pinned memory, of which there is little. RC_NOMEM. */
+     * speed of the link, without an intermediate copy: pinned memory, of which there is little. RC_NOMEM. */
     enum rc (*host_open)(struct compute *c, void **out, size_t n_bytes);
     void (*host_close)(struct compute *c, void **memory);
     /* Host to backend memory and back. put() returns when host may be changed, get() when it is filled. */
@@ -139,63 +240,32 @@ struct compute_backend {
     void (*get)(struct compute *c, void *host, const void *from, size_t n_bytes);
     /* Optional (may be NULL): wait for all calls; report what failed (C4). */
     enum rc (*sync)(struct compute *c);
-    /* Optional (may be NULL): mark k, 0 .. COMPUTE_MARKS-1, stands after the calls made so far. Does not wait. */
-    void (*mark)(struct compute *c, int k);
-    /* Optional, with mark: from now on get() and sync() wait for the calls before mark k alone, so later ones
-     * go on meanwhile; what get() reads must not be written by them. k -1: as ever. */
-    void (*as_of)(struct compute *c, int k);
+    /* Optional (may be NULL): record event k, 0 .. COMPUTE_EVENTS-1, behind the calls made so far. Does not wait. */
+    void (*record_event)(struct compute *c, int k);
+    /* Optional, with record_event: from now on get() and sync() wait for event k only, while later calls continue;
+     * these may not write what get() reads. k -1: they wait for all calls again. */
+    void (*wait_event)(struct compute *c, int k);
 
-    void (*gemm)(struct compute *c, const struct gemm *g);
-
-    /* y(C_out,B,out_h,out_w) = e(conv(x(C,B,H,W), weight(C_out,C,kernel_h,kernel_w))). */
-    void (*conv)(struct compute *c, float *y, const float *x, const float *weight, const struct epilogue *e,
-                 const struct conv_shape *s);
-    /* dx = gradient of x; add: dx += it. */
-    void (*conv_input_grad)(struct compute *c, float *dx, const float *dy, const float *weight, bool add,
-                            const struct conv_shape *s);
-    /* dweight = gradient of weight (overwrites). */
-    void (*conv_weight_grad)(struct compute *c, float *dweight, const float *dy, const float *x,
-                             const struct conv_shape *s);
-    /* relu != NULL: first dy(C,n) = relu > 0 ? dy : 0 in place, relu(C,n) being the relu's output. Then
-     * dbias(C) = sums over n (overwrites). */
-    void (*conv_bias_grad)(struct compute *c, float *dbias, float *dy, const float *relu, size_t C, size_t n);
-
-    /* Training: z(C,n) from y(C,n); z may be y's memory only if no gradient is wanted. mean(C), inv_std(C):
-     * kept for the gradient; running_mean, running_var(C): updated (var: unbiased). add: NULL or (C,n). */
-    void (*batch_norm)(struct compute *c, float *z, float *mean, float *inv_std, float *running_mean,
-                       float *running_var, const float *y, const float *gamma, const float *beta, const float *add,
-                       const struct batch_norm *s);
-    /* Inference: scale = gamma / sqrt(running_var + epsilon), shift = beta - running_mean scale: an
-     * epilogue of the convolution before. */
-    void (*batch_norm_fold)(struct compute *c, float *scale, float *shift, const float *gamma, const float *beta,
-                            const float *running_mean, const float *running_var, const struct batch_norm *s);
-    /* z NULL: there was no add; the relu's mask is then worked out from y. Otherwise z is the output. dz is
-     * replaced by the masked dz (which is the gradient of add), dy = gradient of y; dy may be dz's memory
-     * when z is NULL. dgamma, dbeta(C): overwritten. */
-    void (*batch_norm_grad)(struct compute *c, float *dy, float *dgamma, float *dbeta, float *dz, const float *y,
-                            const float *z, const float *gamma, const float *beta, const float *mean,
-                            const float *inv_std, const struct batch_norm *s);
-
-    /* y(C,B,out_h,out_w) = window maximum; at(same shape) = kernel_w kh + kw of the first one. Padding
-     * never wins: only elements of x are compared. kernel_h kernel_w <= 256. NaN wins. */
-    void (*max_pool)(struct compute *c, float *y, uint8_t *at, const float *x, const struct window *g);
-    /* dx(C,B,H,W) = scattered dy; add: dx += it. */
-    void (*max_pool_grad)(struct compute *c, float *dx, const float *dy, const uint8_t *at, bool add,
-                          const struct window *g);
-    /* y(C,B,out_h,out_w) = window sum / (kernel_h kernel_w): zeros around count. */
-    void (*avg_pool)(struct compute *c, float *y, const float *x, const struct window *g);
-    void (*avg_pool_grad)(struct compute *c, float *dx, const float *dy, bool add, const struct window *g);
-    /* y(C,B,out_h,out_w): output (i,j) is the mean of rows floor(i H / out_h) .. ceil((i+1) H / out_h) - 1 and
-     * columns likewise. 1 x 1 is global pooling; g's kernel, stride and pad are not looked at. */
-    void (*adaptive_pool)(struct compute *c, float *y, const float *x, const struct window *g, int out_h, int out_w);
-    void (*adaptive_pool_grad)(struct compute *c, float *dx, const float *dy, bool add, const struct window *g,
-                               int out_h, int out_w);
+    void (*gemm)(struct compute *c, const struct gemm *op);
+    void (*conv)(struct compute *c, const struct conv_forward *op);
+    void (*conv_input_grad)(struct compute *c, const struct conv_input_grad *op);
+    void (*conv_weight_grad)(struct compute *c, const struct conv_weight_grad *op);
+    void (*conv_bias_grad)(struct compute *c, const struct conv_bias_grad *op);
+    void (*batch_norm)(struct compute *c, const struct batch_norm_forward *op);
+    void (*batch_norm_fold)(struct compute *c, const struct batch_norm_fold *op);
+    void (*batch_norm_grad)(struct compute *c, const struct batch_norm_grad *op);
+    void (*max_pool)(struct compute *c, const struct pool_forward *op);
+    void (*max_pool_grad)(struct compute *c, const struct pool_grad *op);
+    void (*avg_pool)(struct compute *c, const struct pool_forward *op);
+    void (*avg_pool_grad)(struct compute *c, const struct pool_grad *op);
+    void (*adaptive_pool)(struct compute *c, const struct pool_forward *op);
+    void (*adaptive_pool_grad)(struct compute *c, const struct pool_grad *op);
+    void (*softmax_xent)(struct compute *c, const struct softmax_xent *op);
     /* x[i] = dropout_kept(key, i, keep_ratio) ? x[i] / keep_ratio : 0 in place (dropout.h): the same elements on every
      * backend, a share keep_ratio of all. Applied to the gradient it is its own backward. */
     void (*dropout)(struct compute *c, float *x, size_t n, float keep_ratio, uint64_t key);
-    /* y = x with the first two axes swapped: (a,b,inner) -> (b,a,inner). */
+    /* out(b,a,inner) = in(a,b,inner). */
     void (*swap_axes)(struct compute *c, float *out, const float *in, size_t n_a, size_t n_b, size_t n_inner);
-
     /* y(outer,n,inner) += bias(n). */
     void (*bias_add)(struct compute *c, float *y, const float *bias, size_t outer, size_t n, size_t inner);
     /* dbias(n) += sum over outer and inner of dy(outer,n,inner). */
@@ -203,20 +273,15 @@ struct compute_backend {
     /* x = max(x, 0) in place, NaN stays NaN; dx = x > 0 ? dx : 0 in place, x being the output of relu. */
     void (*relu)(struct compute *c, float *x, size_t n);
     void (*relu_grad)(struct compute *c, float *dx, const float *x, size_t n);
-    /* Mean cross-entropy over B rows of logits(B,K); dlogits = weight d mean / d logits (NULL: none);
-     * n_correct (NULL: not wanted) counts rows whose largest logit, the first of equals, is the label.
-     * mean_loss, n_correct: the host's, filled by the next sync (C4). hollow: loss NaN, n_correct 0. */
-    void (*softmax_xent)(struct compute *c, double *mean_loss, float *dlogits, size_t *n_correct, const float *logits,
-                         const uint32_t *label, float weight, size_t B, size_t K);
-    /* mean of e^2 with e = y - target over n; dy = 2 e / n (NULL: none). hollow: loss NaN. */
+    /* Mean of e^2 with e = y - target over n; dy = 2 e / n (NULL: none). mean_loss: as in softmax_xent. */
     void (*mean_square)(struct compute *c, double *mean_loss, float *dy, const float *y, const float *target, size_t n);
     /* x = 0. */
     void (*zero)(struct compute *c, float *x, size_t n);
     /* y += x: the only arithmetic a reducer needs. */
     void (*accumulate)(struct compute *c, float *y, const float *x, size_t n);
-    /* d = grad_scale g + weight_decay p; v = momentum v + d; p -= lr v. v NULL: momentum is 0
-     * and v = d. g read only. A v below SGD_VELOCITY_MIN in magnitude becomes 0: where a gradient is
-     * 0 for good it would end as a denormal number, which costs 100 times as much. */
+    /* d = grad_scale g + weight_decay p; v = momentum v + d; p -= lr v. v NULL: momentum is 0 and v = d. g read only.
+     * A v below SGD_VELOCITY_MIN in magnitude becomes 0: otherwise, where a gradient stays 0, v decays into denormal
+     * numbers, which cost 100 times as much. */
     void (*sgd_step)(struct compute *c, float *p, float *v, const float *g, size_t n, const struct sgd *s);
 };
 
@@ -250,48 +315,36 @@ enum rc compute_host_open(struct compute *c, void **out, size_t n_bytes, const c
 void compute_host_close(struct compute *c, void **memory); /* NULL-safe, nulls */
 void compute_put(struct compute *c, void *to, const void *host, size_t n_bytes);
 void compute_get(struct compute *c, void *host, const void *from, size_t n_bytes);
-bool compute_has_marks(const struct compute *c);
+bool compute_has_events(const struct compute *c);
 /* Of a backend that has them. */
-void compute_mark(struct compute *c, int k);
-void compute_as_of(struct compute *c, int k);
+void compute_record_event(struct compute *c, int k);
+void compute_wait_event(struct compute *c, int k);
 
-/* Wrappers, one per operation, arguments as above; they assert shapes and count work: a GEMM is
- * 2MNK flops and no bytes, a convolution the flops of its GEMM and the bytes of its input, output and
- * weight once each, element-wise operations count bytes read and written. Shapes alone decide, never
- * whether an array is NULL, so all backends count the same: gradients of the losses always count,
- * velocity counts when momentum is not 0. */
-void compute_gemm(struct compute *c, const struct gemm *g);
-void compute_conv(struct compute *c, float *y, const float *x, const float *weight, const struct epilogue *e,
-                  const struct conv_shape *s);
-void compute_conv_input_grad(struct compute *c, float *dx, const float *dy, const float *weight, bool add,
-                             const struct conv_shape *s);
-void compute_conv_weight_grad(struct compute *c, float *dweight, const float *dy, const float *x,
-                              const struct conv_shape *s);
-void compute_conv_bias_grad(struct compute *c, float *dbias, float *dy, const float *relu, size_t C, size_t n);
-void compute_batch_norm(struct compute *c, float *z, float *mean, float *inv_std, float *running_mean,
-                        float *running_var, const float *y, const float *gamma, const float *beta, const float *add,
-                        const struct batch_norm *s);
-void compute_batch_norm_fold(struct compute *c, float *scale, float *shift, const float *gamma, const float *beta,
-                             const float *running_mean, const float *running_var, const struct batch_norm *s);
-void compute_batch_norm_grad(struct compute *c, float *dy, float *dgamma, float *dbeta, float *dz, const float *y,
-                             const float *z, const float *gamma, const float *beta, const float *mean,
-                             const float *inv_std, const struct batch_norm *s);
-void compute_max_pool(struct compute *c, float *y, uint8_t *at, const float *x, const struct window *g);
-void compute_max_pool_grad(struct compute *c, float *dx, const float *dy, const uint8_t *at, bool add,
-                           const struct window *g);
-void compute_avg_pool(struct compute *c, float *y, const float *x, const struct window *g);
-void compute_avg_pool_grad(struct compute *c, float *dx, const float *dy, bool add, const struct window *g);
-void compute_adaptive_pool(struct compute *c, float *y, const float *x, const struct window *g, int out_h, int out_w);
-void compute_adaptive_pool_grad(struct compute *c, float *dx, const float *dy, bool add, const struct window *g,
-                                int out_h, int out_w);
+/* Wrappers, one per operation, arguments as above. They assert shapes and count work: a GEMM is 2 M N K flops and no
+ * bytes; a convolution the flops of its GEMM and the bytes of its input, output and weight once each; element-wise
+ * operations the bytes read and written. Only shapes decide, never whether an array is NULL, so all backends count the
+ * same: gradients of the losses always count, velocity counts when momentum is not 0. */
+void compute_gemm(struct compute *c, const struct gemm *op);
+void compute_conv(struct compute *c, const struct conv_forward *op);
+void compute_conv_input_grad(struct compute *c, const struct conv_input_grad *op);
+void compute_conv_weight_grad(struct compute *c, const struct conv_weight_grad *op);
+void compute_conv_bias_grad(struct compute *c, const struct conv_bias_grad *op);
+void compute_batch_norm(struct compute *c, const struct batch_norm_forward *op);
+void compute_batch_norm_fold(struct compute *c, const struct batch_norm_fold *op);
+void compute_batch_norm_grad(struct compute *c, const struct batch_norm_grad *op);
+void compute_max_pool(struct compute *c, const struct pool_forward *op);
+void compute_max_pool_grad(struct compute *c, const struct pool_grad *op);
+void compute_avg_pool(struct compute *c, const struct pool_forward *op);
+void compute_avg_pool_grad(struct compute *c, const struct pool_grad *op);
+void compute_adaptive_pool(struct compute *c, const struct pool_forward *op);
+void compute_adaptive_pool_grad(struct compute *c, const struct pool_grad *op);
+void compute_softmax_xent(struct compute *c, const struct softmax_xent *op);
 void compute_dropout(struct compute *c, float *x, size_t n, float keep_ratio, uint64_t key);
 void compute_swap_axes(struct compute *c, float *out, const float *in, size_t n_a, size_t n_b, size_t n_inner);
 void compute_bias_add(struct compute *c, float *y, const float *bias, size_t outer, size_t n, size_t inner);
 void compute_bias_grad(struct compute *c, float *dbias, const float *dy, size_t outer, size_t n, size_t inner);
 void compute_relu(struct compute *c, float *x, size_t n);
 void compute_relu_grad(struct compute *c, float *dx, const float *x, size_t n);
-void compute_softmax_xent(struct compute *c, double *mean_loss, float *dlogits, size_t *n_correct, const float *logits,
-                          const uint32_t *label, float weight, size_t B, size_t K);
 void compute_mean_square(struct compute *c, double *mean_loss, float *dy, const float *y, const float *target,
                          size_t n);
 void compute_zero(struct compute *c, float *x, size_t n);

@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "allreduce/sync_allreduce.h"
+#include "harness/compute/suite/fake_device.h"
 #include "harness/exchange/staging.h"
-#include "harness/train/far_memory.h"
 #include "harness/train/sync_mutants.h"
 #include "harness/train/train_kit.h"
 #include "ps/ps.h"
@@ -34,7 +34,7 @@ static int same(const struct train_result *a, const struct train_result *b)
            memcmp(&a->evaluation, &b->evaluation, sizeof a->evaluation) == 0;
 }
 
-static void far_is_near_Z1(void **state)
+static void device_equals_host_Z1(void **state)
 {
     static const char *const runs[] = {
         "--model linear --mode single --steps 30 --momentum 0.9",
@@ -50,13 +50,13 @@ static void far_is_near_Z1(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
-        struct train_result near = { 0 }, far = { 0 };
-        train(&near, runs[i], NULL, NULL);
-        train(&far, runs[i], NULL, &compute_far);
-        if (!same(&near, &far))
-            fail_msg("%s: far memory ends in other bits", runs[i]);
-        train_result_free(&near);
-        train_result_free(&far);
+        struct train_result on_host = { 0 }, on_device = { 0 };
+        train(&on_host, runs[i], NULL, NULL);
+        train(&on_device, runs[i], NULL, &compute_fake_device);
+        if (!same(&on_host, &on_device))
+            fail_msg("%s: fake device memory ends in other bits", runs[i]);
+        train_result_free(&on_host);
+        train_result_free(&on_device);
     }
 }
 
@@ -74,19 +74,19 @@ static enum rc early_ready(struct sync *s, struct segment seg, const float *grad
 static void early_segments_come_over(void **state)
 {
     const char *options = "--model lenet --mode allreduce --workers 2 --steps 10";
-    struct train_result near = { 0 }, far = { 0 };
+    struct train_result on_host = { 0 }, on_device = { 0 };
 
     (void)state;
     struct sync_mode early = sync_allreduce;
     early.grad_ready = early_ready;
-    train(&near, options, NULL, NULL);
-    train(&far, options, &early, &compute_far);
-    assert_true(same(&near, &far));
-    train_result_free(&near);
-    train_result_free(&far);
+    train(&on_host, options, NULL, NULL);
+    train(&on_device, options, &early, &compute_fake_device);
+    assert_true(same(&on_host, &on_device));
+    train_result_free(&on_host);
+    train_result_free(&on_device);
 }
 
-/* The comparison can fail: mutants of the modes, run far away, end elsewhere. */
+/* The comparison can fail: mutants of the modes, run in fake device memory, end elsewhere. */
 static void mutants_are_noticed(void **state)
 {
     (void)state;
@@ -100,7 +100,7 @@ static void mutants_are_noticed(void **state)
                 ? "--model lenet --mode ps --workers 1 --steps 10 --lr-scaling linear --warmup-epochs 1"
                 : "--model lenet --mode allreduce --workers 2 --steps 10 --lr-scaling linear --warmup-epochs 1";
         train(&right, options, NULL, NULL);
-        train(&wrong, options, &mutant, &compute_far);
+        train(&wrong, options, &mutant, &compute_fake_device);
         if (!late && same(&right, &wrong))
             fail_msg("mutant %s: ends in the same bits", name);
         train_result_free(&right);
@@ -113,7 +113,7 @@ static void only_exchanges_are_staged(void **state)
     (void)state;
     for (int i = 0; train_mode_at(i); i++) {
         const struct sync_mode *m = train_mode_at(i);
-        assert_int_equal(staging_needed(m, &compute_far), m == &sync_ps || m == &sync_allreduce);
+        assert_int_equal(staging_needed(m, &compute_fake_device), m == &sync_ps || m == &sync_allreduce);
         assert_false(staging_needed(m, &compute_cpu));
         assert_false(staging_needed(m, &compute_hollow));
     }
@@ -122,7 +122,7 @@ static void only_exchanges_are_staged(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(far_is_near_Z1),
+        cmocka_unit_test(device_equals_host_Z1),
         cmocka_unit_test(early_segments_come_over),
         cmocka_unit_test(mutants_are_noticed),
         cmocka_unit_test(only_exchanges_are_staged),

@@ -93,7 +93,7 @@ static enum rc open_side(struct bench *b, int which)
     const struct compute_env compute = { .n_threads = env->n_threads,
                                          .may_spin = env->n_threads <= cores_allowed_count(),
                                          .precision = env->precision,
-                                         .gemms_alone = which == SIDE_GEMM };
+                                         .gemm_only = which == SIDE_GEMM };
     enum rc rc;
 
     TRY(compute_open(&s->compute, env->backend, &compute));
@@ -256,8 +256,6 @@ static size_t peak_rss_bytes(void)
 static enum rc gemm_roof(struct bench *b, struct compute *c, int M, double *flops_per_s)
 {
     const size_t n = (size_t)M * (size_t)M;
-    const struct conv_shape conv = { { 1, M, 1, M, 1, 1, 1, 1, 0, 0 }, M };
-    const struct epilogue plain = { .relu = false };
     void *x = NULL, *y = NULL, *z = NULL;
     enum rc rc;
 
@@ -266,12 +264,13 @@ static enum rc gemm_roof(struct bench *b, struct compute *c, int M, double *flop
     TRY(compute_memory_open(c, &y, n * sizeof(float), "a matrix"));
     TRY(compute_memory_open(c, &z, n * sizeof(float), "a matrix"));
     const struct gemm product = { .M = M, .N = M, .K = M, .a = x, .b = y, .c = z };
+    const struct conv_forward conv = { .shape = { { 1, M, 1, M, 1, 1, 1, 1, 0, 0 }, M }, .y = z, .x = x, .weight = y };
     for (int i = 0; i < 2 * N_ROOF_TRIES; i++) {
         const uint64_t start_ns = world_now_ns(b->world);
         if (i % 2 == 0)
             compute_gemm(c, &product);
         else
-            compute_conv(c, z, x, y, &plain, &conv);
+            compute_conv(c, &conv);
         TRY(compute_sync(c));
         *flops_per_s = fmax(*flops_per_s, 2.0 * M * M * M / seconds_since(b, start_ns));
     }

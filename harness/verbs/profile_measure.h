@@ -2,7 +2,7 @@
 /*
  * profile_measure.h - a network's training step, layer by layer, beside the same GEMMs alone.
  *
- * Two computes take turns, step by step: one does the work, the other (gemms_alone) only its GEMMs and
+ * Two computes take turns, step by step: one does the work, the other (gemm_only) only its GEMMs and
  * convolutions, with the same shapes, threads and memory. What disturbs the machine disturbs both.
  *
  * To time a layer all work before it must be done. On a backend of the host it is; on a device one waits for it,

@@ -72,60 +72,82 @@ static float *grad_of(const struct run *r, struct segment s)
  * op of its own after this one, and does the addition and the relu. */
 static void run_conv(const struct run *r, const struct op *op, const struct node *n)
 {
-    const struct conv_shape shape = conv_of(r, n);
     const bool folded = op->v[OPERAND_SCALE].buffer != VIEW_NONE, plain = n->norm == NORM_BATCH && !folded;
-    const struct epilogue e = { .scale = folded ? input_of(r, op, OPERAND_SCALE) : NULL,
-                                .shift = folded                 ? input_of(r, op, OPERAND_SHIFT)
-                                         : n->norm == NORM_BIAS ? param_of(r, n->shift)
-                                                                : NULL,
-                                .add = input_of(r, op, OPERAND_ADD),
-                                .relu = n->relu };
-    const struct epilogue none = { .relu = false };
+    struct conv_forward call = { .shape = conv_of(r, n),
+                                 .y = output_of(r, op, OPERAND_OUT),
+                                 .x = input_of(r, op, OPERAND_IN),
+                                 .weight = param_of(r, n->weight) };
 
-    compute_conv(r->compute, output_of(r, op, OPERAND_OUT), input_of(r, op, OPERAND_IN), param_of(r, n->weight),
-                 plain ? &none : &e, &shape);
+    if (!plain)
+        call.epilogue = (struct epilogue){ .scale = folded ? input_of(r, op, OPERAND_SCALE) : NULL,
+                                           .shift = folded                 ? input_of(r, op, OPERAND_SHIFT)
+                                                    : n->norm == NORM_BIAS ? param_of(r, n->shift)
+                                                                           : NULL,
+                                           .add = input_of(r, op, OPERAND_ADD),
+                                           .relu = n->relu };
+    compute_conv(r->compute, &call);
 }
 
 static void run_norm(const struct run *r, const struct op *op, const struct node *n)
 {
-    const struct batch_norm shape = norm_of(r, n);
+    const struct batch_norm_forward call = { .shape = norm_of(r, n),
+                                             .z = output_of(r, op, OPERAND_OUT),
+                                             .mean = output_of(r, op, OPERAND_MEAN),
+                                             .inv_std = output_of(r, op, OPERAND_INV_STD),
+                                             .running_mean = layer_at(r->state, n->running_offset_elems),
+                                             .running_var =
+                                                 layer_at(r->state, n->running_offset_elems + (size_t)n->C_out),
+                                             .y = input_of(r, op, OPERAND_IN),
+                                             .gamma = param_of(r, n->gamma),
+                                             .beta = param_of(r, n->shift),
+                                             .add = input_of(r, op, OPERAND_ADD) };
 
-    compute_batch_norm(r->compute, output_of(r, op, OPERAND_OUT), output_of(r, op, OPERAND_MEAN),
-                       output_of(r, op, OPERAND_INV_STD), layer_at(r->state, n->running_offset_elems),
-                       layer_at(r->state, n->running_offset_elems + shape.C), input_of(r, op, OPERAND_IN),
-                       param_of(r, n->gamma), param_of(r, n->shift), input_of(r, op, OPERAND_ADD), &shape);
+    compute_batch_norm(r->compute, &call);
 }
 
 static void run_fold(const struct run *r, const struct op *op, const struct node *n)
 {
-    const struct batch_norm shape = norm_of(r, n);
+    const struct batch_norm_fold call = { .shape = norm_of(r, n),
+                                          .scale = output_of(r, op, OPERAND_SCALE),
+                                          .shift = output_of(r, op, OPERAND_SHIFT),
+                                          .gamma = param_of(r, n->gamma),
+                                          .beta = param_of(r, n->shift),
+                                          .running_mean = layer_at(r->state, n->running_offset_elems),
+                                          .running_var =
+                                              layer_at(r->state, n->running_offset_elems + (size_t)n->C_out) };
 
-    compute_batch_norm_fold(r->compute, output_of(r, op, OPERAND_SCALE), output_of(r, op, OPERAND_SHIFT),
-                            param_of(r, n->gamma), param_of(r, n->shift), layer_at(r->state, n->running_offset_elems),
-                            layer_at(r->state, n->running_offset_elems + shape.C), &shape);
+    compute_batch_norm_fold(r->compute, &call);
+}
+
+static struct pool_forward pool_of(const struct run *r, const struct op *op, const struct node *n)
+{
+    return (struct pool_forward){ .window = window_of(r, n),
+                                  .out_h = n->out_h,
+                                  .out_w = n->out_w,
+                                  .y = output_of(r, op, OPERAND_OUT),
+                                  .argmax = array_of(r, op->v[OPERAND_ARGMAX]),
+                                  .x = input_of(r, op, OPERAND_IN) };
 }
 
 static void run_max_pool(const struct run *r, const struct op *op, const struct node *n)
 {
-    const struct window g = window_of(r, n);
+    const struct pool_forward call = pool_of(r, op, n);
 
-    compute_max_pool(r->compute, output_of(r, op, OPERAND_OUT), array_of(r, op->v[OPERAND_ARGMAX]),
-                     input_of(r, op, OPERAND_IN), &g);
+    compute_max_pool(r->compute, &call);
 }
 
 static void run_avg_pool(const struct run *r, const struct op *op, const struct node *n)
 {
-    const struct window g = window_of(r, n);
+    const struct pool_forward call = pool_of(r, op, n);
 
-    compute_avg_pool(r->compute, output_of(r, op, OPERAND_OUT), input_of(r, op, OPERAND_IN), &g);
+    compute_avg_pool(r->compute, &call);
 }
 
 static void run_adaptive_pool(const struct run *r, const struct op *op, const struct node *n)
 {
-    const struct window g = window_of(r, n);
+    const struct pool_forward call = pool_of(r, op, n);
 
-    compute_adaptive_pool(r->compute, output_of(r, op, OPERAND_OUT), input_of(r, op, OPERAND_IN), &g, n->out_h,
-                          n->out_w);
+    compute_adaptive_pool(r->compute, &call);
 }
 
 /* The same mask for the activation and for its gradient. */
@@ -148,9 +170,16 @@ static void run_from_rows(const struct run *r, const struct op *op, const struct
 
 static void run_loss(const struct run *r, const struct op *op, const struct node *n)
 {
-    compute_softmax_xent(r->compute, &r->loss[op->loss], output_of(r, op, OPERAND_OUT),
-                         op->loss == 0 ? r->n_correct : NULL, input_of(r, op, OPERAND_IN), r->label, op->loss_weight,
-                         r->B, (size_t)n->in.C);
+    const struct softmax_xent call = { .B = r->B,
+                                       .K = (size_t)n->in.C,
+                                       .mean_loss = &r->loss[op->loss],
+                                       .n_correct = op->loss == 0 ? r->n_correct : NULL,
+                                       .dlogits = output_of(r, op, OPERAND_OUT),
+                                       .logits = input_of(r, op, OPERAND_IN),
+                                       .label = r->label,
+                                       .weight = op->loss_weight };
+
+    compute_softmax_xent(r->compute, &call);
 }
 
 static void run_relu_grad(const struct run *r, const struct op *op, const struct node *n)
@@ -160,57 +189,83 @@ static void run_relu_grad(const struct run *r, const struct op *op, const struct
 
 static void run_bias_grad(const struct run *r, const struct op *op, const struct node *n)
 {
-    compute_conv_bias_grad(r->compute, grad_of(r, n->shift), output_of(r, op, OPERAND_DY), input_of(r, op, OPERAND_Z),
-                           (size_t)n->C_out, elems_per_channel(r, n));
+    const struct conv_bias_grad call = { .C = (size_t)n->C_out,
+                                         .n = elems_per_channel(r, n),
+                                         .dbias = grad_of(r, n->shift),
+                                         .dy = output_of(r, op, OPERAND_DY),
+                                         .relu = input_of(r, op, OPERAND_Z) };
+
+    compute_conv_bias_grad(r->compute, &call);
 }
 
 static void run_norm_grad(const struct run *r, const struct op *op, const struct node *n)
 {
-    const struct batch_norm shape = norm_of(r, n);
+    const struct batch_norm_grad call = { .shape = norm_of(r, n),
+                                          .dy = output_of(r, op, OPERAND_OUT),
+                                          .dgamma = grad_of(r, n->gamma),
+                                          .dbeta = grad_of(r, n->shift),
+                                          .dz = output_of(r, op, OPERAND_DY),
+                                          .y = input_of(r, op, OPERAND_IN),
+                                          .z = input_of(r, op, OPERAND_Z),
+                                          .gamma = param_of(r, n->gamma),
+                                          .beta = param_of(r, n->shift),
+                                          .mean = input_of(r, op, OPERAND_MEAN),
+                                          .inv_std = input_of(r, op, OPERAND_INV_STD) };
 
-    compute_batch_norm_grad(r->compute, output_of(r, op, OPERAND_OUT), grad_of(r, n->gamma), grad_of(r, n->shift),
-                            output_of(r, op, OPERAND_DY), input_of(r, op, OPERAND_IN), input_of(r, op, OPERAND_Z),
-                            param_of(r, n->gamma), param_of(r, n->shift), input_of(r, op, OPERAND_MEAN),
-                            input_of(r, op, OPERAND_INV_STD), &shape);
+    compute_batch_norm_grad(r->compute, &call);
 }
 
 static void run_weight_grad(const struct run *r, const struct op *op, const struct node *n)
 {
-    const struct conv_shape shape = conv_of(r, n);
+    const struct conv_weight_grad call = { .shape = conv_of(r, n),
+                                           .dweight = grad_of(r, n->weight),
+                                           .dy = input_of(r, op, OPERAND_DY),
+                                           .x = input_of(r, op, OPERAND_IN) };
 
-    compute_conv_weight_grad(r->compute, grad_of(r, n->weight), input_of(r, op, OPERAND_DY),
-                             input_of(r, op, OPERAND_IN), &shape);
+    compute_conv_weight_grad(r->compute, &call);
 }
 
 static void run_input_grad(const struct run *r, const struct op *op, const struct node *n)
 {
-    const struct conv_shape shape = conv_of(r, n);
+    const struct conv_input_grad call = { .shape = conv_of(r, n),
+                                          .dx = output_of(r, op, OPERAND_OUT),
+                                          .dy = input_of(r, op, OPERAND_DY),
+                                          .weight = param_of(r, n->weight),
+                                          .add = op->add };
 
-    compute_conv_input_grad(r->compute, output_of(r, op, OPERAND_OUT), input_of(r, op, OPERAND_DY),
-                            param_of(r, n->weight), op->add, &shape);
+    compute_conv_input_grad(r->compute, &call);
+}
+
+static struct pool_grad pool_grad_of(const struct run *r, const struct op *op, const struct node *n)
+{
+    return (struct pool_grad){ .window = window_of(r, n),
+                               .out_h = n->out_h,
+                               .out_w = n->out_w,
+                               .dx = output_of(r, op, OPERAND_OUT),
+                               .dy = input_of(r, op, OPERAND_DY),
+                               .argmax = array_of(r, op->v[OPERAND_ARGMAX]),
+                               .add = op->add };
 }
 
 static void run_max_pool_grad(const struct run *r, const struct op *op, const struct node *n)
 {
-    const struct window g = window_of(r, n);
+    const struct pool_grad call = pool_grad_of(r, op, n);
 
-    compute_max_pool_grad(r->compute, output_of(r, op, OPERAND_OUT), input_of(r, op, OPERAND_DY),
-                          array_of(r, op->v[OPERAND_ARGMAX]), op->add, &g);
+    compute_max_pool_grad(r->compute, &call);
 }
 
 static void run_avg_pool_grad(const struct run *r, const struct op *op, const struct node *n)
 {
-    const struct window g = window_of(r, n);
+    const struct pool_grad call = pool_grad_of(r, op, n);
 
-    compute_avg_pool_grad(r->compute, output_of(r, op, OPERAND_OUT), input_of(r, op, OPERAND_DY), op->add, &g);
+    compute_avg_pool_grad(r->compute, &call);
 }
 
 static void run_adaptive_pool_grad(const struct run *r, const struct op *op, const struct node *n)
 {
-    const struct window g = window_of(r, n);
+    const struct pool_grad call = pool_grad_of(r, op, n);
 
-    compute_adaptive_pool_grad(r->compute, output_of(r, op, OPERAND_OUT), input_of(r, op, OPERAND_DY), op->add, &g,
-                               n->out_h, n->out_w);
+    compute_adaptive_pool_grad(r->compute, &call);
 }
 
 static void run_accumulate(const struct run *r, const struct op *op, const struct node *n)
@@ -259,34 +314,34 @@ static void notify_observer(const struct run *r, const struct op *op, bool begin
     r->observer->node(r->observer->arg, op->node, op->phase, begin);
 }
 
-/* Where the compute has marks, ready() is called while later ops still run. Consecutive segments share a mark: a
- * gradient bucket of at least a COMPUTE_MARKS-th of the parameters, so that the ops between two marks are worth a graph
- * (cuda.h) and a training step never has more than COMPUTE_MARKS buckets open. */
+/* Where the compute has events, ready() is called while later ops still run. Consecutive segments share an event: a
+ * gradient bucket of at least a COMPUTE_EVENTS-th of the parameters, so that the ops between two events are worth a
+ * graph (cuda.h) and a training step never has more than COMPUTE_EVENTS buckets open. */
 struct gradient_buckets {
     struct {
         int first_op, last_op;
-    } bucket[COMPUTE_MARKS]; /* ring */
+    } bucket[COMPUTE_EVENTS]; /* ring */
     int n_closed, n_passed_on;
     int first_op;   /* of the bucket that is open */
     size_t n_elems; /* in it so far; 0: none is open */
 };
 
-/* ready() for all segments of the oldest bucket, as of its mark. */
+/* ready() for all segments of the oldest bucket, as of its event. */
 static enum rc pass_on_oldest_bucket(const struct run *r, struct gradient_buckets *g)
 {
-    const int k = g->n_passed_on++ % COMPUTE_MARKS;
+    const int k = g->n_passed_on++ % COMPUTE_EVENTS;
     enum rc rc = RC_OK;
 
-    compute_as_of(r->compute, k);
+    compute_wait_event(r->compute, k);
     for (int i = g->bucket[k].first_op; rc == RC_OK && i <= g->bucket[k].last_op; i++)
         if (r->program->op[i].kind == OP_READY)
             rc = layer_ready(r->ready, r->arg, r->program->op[i].segment, r->grad);
-    compute_as_of(r->compute, -1);
+    compute_wait_event(r->compute, -1);
     return rc;
 }
 
-/* M2: the mark of a bucket is set after all ops that write its segments. It is set before an older mark is waited for,
- * so that the compute has work meanwhile. op: an OP_READY. */
+/* M2: the event of a bucket is recorded after all ops that write its segments. It is recorded before an older event is
+ * waited for, so that the compute has work meanwhile. op: an OP_READY. */
 static enum rc pass_on_segment(const struct run *r, struct gradient_buckets *g, int op)
 {
     const struct segment s = r->program->op[op].segment;
@@ -294,18 +349,18 @@ static enum rc pass_on_segment(const struct run *r, struct gradient_buckets *g, 
 
     if (r->ready == NULL)
         return RC_OK;
-    if (!compute_has_marks(r->compute))
+    if (!compute_has_events(r->compute))
         return layer_ready(r->ready, r->arg, s, r->grad);
     if (g->n_elems == 0)
         g->first_op = op;
     g->n_elems += s.n_elems;
-    if (g->n_elems < r->network->n_params / COMPUTE_MARKS && s.at > 0)
+    if (g->n_elems < r->network->n_params / COMPUTE_EVENTS && s.at > 0)
         return RC_OK;
-    g->bucket[g->n_closed % COMPUTE_MARKS].first_op = g->first_op;
-    g->bucket[g->n_closed % COMPUTE_MARKS].last_op = op;
+    g->bucket[g->n_closed % COMPUTE_EVENTS].first_op = g->first_op;
+    g->bucket[g->n_closed % COMPUTE_EVENTS].last_op = op;
     g->n_elems = 0;
-    compute_mark(r->compute, g->n_closed++ % COMPUTE_MARKS);
-    if (g->n_closed - g->n_passed_on == COMPUTE_MARKS)
+    compute_record_event(r->compute, g->n_closed++ % COMPUTE_EVENTS);
+    if (g->n_closed - g->n_passed_on == COMPUTE_EVENTS)
         TRY(pass_on_oldest_bucket(r, g));
 out:
     return rc;

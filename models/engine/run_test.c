@@ -89,7 +89,7 @@ static void a_gemm_only_baseline_keeps_its_batch(void **state)
 
     (void)state;
     for (int gemm_only = 0; gemm_only < 2; gemm_only++) {
-        const struct compute_env compute = { .gemms_alone = gemm_only };
+        const struct compute_env compute = { .gemm_only = gemm_only };
         struct training_env env = { .dataset = &images, .seed = 5, .max_batch = B, .network = narrow };
         struct training *t = NULL;
         void *param = NULL, *grad = NULL;
@@ -149,7 +149,7 @@ static void segments_are_final_when_ready(void **state)
     c.next_end = n;
     assert_int_equal(workload_gradient(t, param, 0, B, grad, &loss[0], copy_segment, &c), RC_OK);
     assert_int_equal(c.next_end, 0);
-    assert_true(c.n_segments > COMPUTE_MARKS);
+    assert_true(c.n_segments > COMPUTE_EVENTS);
     assert_int_equal(workload_gradient(t, param, 0, B, grad, &loss[1], NULL, NULL), RC_OK);
     compute_get(c.compute, host, grad, n_bytes);
     assert_memory_equal(host, c.grad, n_bytes);
@@ -161,7 +161,7 @@ static void segments_are_final_when_ready(void **state)
         assert_int_equal(workload_gradient(t, param, 0, B, grad, &loss[1], copy_segment, &c), RC_OK);
     }
     n_launches = ((struct cuda_compute *)c.compute)->n_graph_launches - n_launches;
-    assert_true(n_launches >= 3 && n_launches <= COMPUTE_MARKS + 1); /* the forward pass is one */
+    assert_true(n_launches >= 3 && n_launches <= COMPUTE_EVENTS + 1); /* the forward pass is one */
     /* An error of ready ends the training step; the next one is not affected. */
     assert_int_equal(workload_gradient(t, param, 0, B, grad, &loss[2], refuse_third, &n_calls), RC_PEER);
     assert_int_equal(n_calls, 3);

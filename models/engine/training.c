@@ -218,7 +218,7 @@ static enum rc load_batch(struct network_trainer *t, struct run *r, uint64_t fir
 {
     enum rc rc = RC_OK;
 
-    if (t->feed != NULL && (t->batch_x == NULL || !t->base.env.compute->env.gemms_alone)) {
+    if (t->feed != NULL && (t->batch_x == NULL || !t->base.env.compute->env.gemm_only)) {
         TRY(feed_batch(t->feed, first, r->B, &r->x, &r->label));
         copy_to_device(t, r);
         t->batch_x = r->x;

@@ -118,14 +118,12 @@ static void slice_at_start(struct network_trainer *t)
 }
 
 /* The running values stay: the norm gets momentum 0. */
-static void lazy_norm(struct compute *c, float *z, float *mean, float *inv_std, float *running_mean, float *running_var,
-                      const float *y, const float *gamma, const float *beta, const float *add,
-                      const struct batch_norm *s)
+static void lazy_norm(struct compute *c, const struct batch_norm_forward *op)
 {
-    struct batch_norm still = *s;
+    struct batch_norm_forward still = *op;
 
-    still.momentum = 0.0f;
-    compute_cpu.batch_norm(c, z, mean, inv_std, running_mean, running_var, y, gamma, beta, add, &still);
+    still.shape.momentum = 0.0f;
+    compute_cpu.batch_norm(c, &still);
 }
 
 static void running_values_stay(struct network_trainer *t)

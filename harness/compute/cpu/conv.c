@@ -80,7 +80,7 @@ struct stretch conv_chunk_of(const struct conv_cut *cut, size_t chunk)
 void cpu_epilogue(const struct cpu *c, float *y, const struct epilogue *e, size_t N, struct stretch rows,
                   const struct conv_tile *tile)
 {
-    if (c->gemms_alone || (e->scale == NULL && e->shift == NULL && e->add == NULL && !e->relu))
+    if (c->gemm_only || (e->scale == NULL && e->shift == NULL && e->add == NULL && !e->relu))
         return;
     for (size_t o = rows.from; o < rows.from + rows.n; o++) {
         const size_t at = o * N + tile->column;
@@ -138,7 +138,7 @@ static void conv_task(void *arg, int task, int thread)
         const struct stretch channels = conv_chunk_of(cut, i);
         const struct cols part = { &cut->s->in, channels.from, channels.n,
                                    tile.row,    tile.n_rows,   conv_whole_lines(tile.n_columns) };
-        if (!t->c->gemms_alone)
+        if (!t->c->gemm_only)
             cpu_im2col(t->c, col, t->x, &part);
         multiply(t, rows, &tile, channels.from * cut->n_taps, channels.n * cut->n_taps, col, part.ld);
     }
@@ -165,19 +165,18 @@ size_t conv_col_elems(const struct conv_cut *cut)
     return cut->as_it_lies ? 0 : cut->chunk_channels * cut->n_taps * conv_whole_lines(cut->tile_columns);
 }
 
-void cpu_conv(struct compute *base, float *y, const float *x, const float *weight, const struct epilogue *e,
-              const struct conv_shape *s)
+void cpu_conv(struct compute *base, const struct conv_forward *op)
 {
     struct cpu *c = cpu_of(base);
-    struct conv t = { .c = c, .cut = conv_cut_of(c, s), .y = y, .x = x, .e = e };
+    struct conv t = { .c = c, .cut = conv_cut_of(c, &op->shape), .y = op->y, .x = op->x, .e = &op->epilogue };
 
     if (cpu_is_thin(&t.cut)) {
-        cpu_thin_conv(t.c, y, x, weight, e, &t.cut);
+        cpu_thin_conv(c, op, &t.cut);
         return;
     }
     if (!cpu_scratch(c, conv_col_elems(&t.cut), c->bf16 ? t.cut.M * t.cut.K : 0))
         return;
-    t.weight = cpu_rounded(c, cpu_common(c), weight, t.cut.M * t.cut.K);
+    t.weight = cpu_rounded(c, cpu_common(c), op->weight, t.cut.M * t.cut.K);
     conv_run(&t);
 }
 
@@ -244,25 +243,24 @@ bool cpu_turns(const struct conv_cut *cut)
     return g->stride_h == 1 && g->stride_w == 1 && 8 * (size_t)g->B * (size_t)g->H * (size_t)g->W <= 9 * cut->N;
 }
 
-void cpu_turned_conv(struct cpu *c, float *dx, const float *dy, const float *weight, bool add,
-                     const struct conv_shape *s)
+void cpu_turned_conv(struct cpu *c, const struct conv_input_grad *op)
 {
     static const struct epilogue none = { .relu = false };
-    const struct conv_shape back = turned(s);
-    struct conv t = { .c = c, .cut = conv_cut_of(c, &back), .y = dx, .x = dy, .add = add, .e = &none };
+    const struct conv_shape back = turned(&op->shape);
+    struct conv t = { .c = c, .cut = conv_cut_of(c, &back), .y = op->dx, .x = op->dy, .add = op->add, .e = &none };
     const size_t n_weights = t.cut.M * t.cut.K, n_col = conv_col_elems(&t.cut),
                  n_flip = c->bf16 ? FLIP_CHANNELS * t.cut.K : 0;
-    struct flip flip = { c, NULL, weight, (size_t)s->C_out, (size_t)s->in.C, t.cut.n_taps };
+    struct flip flip = { c, NULL, op->weight, (size_t)op->shape.C_out, (size_t)op->shape.in.C, t.cut.n_taps };
 
     t.transposed = t.cut.n_taps == 1;
     if (!cpu_scratch(c, n_col > n_flip ? n_col : n_flip, t.transposed && !c->bf16 ? 0 : n_weights))
         return;
     flip.to = cpu_common(c);
     if (t.transposed)
-        t.weight = cpu_rounded(c, cpu_common(c), weight, n_weights);
+        t.weight = cpu_rounded(c, cpu_common(c), op->weight, n_weights);
     else {
         t.weight = flip.to;
-        if (!c->gemms_alone)
+        if (!c->gemm_only)
             team_run(c->team, flip_task, &flip, (int)ceil_div(flip.C, FLIP_CHANNELS));
     }
     conv_run(&t);

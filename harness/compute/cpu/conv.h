@@ -42,16 +42,13 @@ struct stretch conv_chunk_of(const struct conv_cut *cut, size_t chunk);
 
 /* The gradient of the input as a convolution of dy with turned weights; where it pays. */
 bool cpu_turns(const struct conv_cut *cut);
-void cpu_turned_conv(struct cpu *c, float *dx, const float *dy, const float *weight, bool add,
-                     const struct conv_shape *s);
+void cpu_turned_conv(struct cpu *c, const struct conv_input_grad *op);
 
 /* Few columns (a dense layer and a small batch): reading the weights is all the work there is. */
 bool cpu_is_thin(const struct conv_cut *cut);
-void cpu_thin_conv(struct cpu *c, float *y, const float *x, const float *weight, const struct epilogue *e,
-                   const struct conv_cut *cut);
-void cpu_thin_input_grad(struct cpu *c, float *dx, const float *dy, const float *weight, bool add,
-                         const struct conv_cut *cut);
-void cpu_thin_weight_grad(struct cpu *c, float *dweight, const float *dy, const float *x, const struct conv_cut *cut);
+void cpu_thin_conv(struct cpu *c, const struct conv_forward *op, const struct conv_cut *cut);
+void cpu_thin_input_grad(struct cpu *c, const struct conv_input_grad *op, const struct conv_cut *cut);
+void cpu_thin_weight_grad(struct cpu *c, const struct conv_weight_grad *op, const struct conv_cut *cut);
 
 /* Rows [from, from + n_rows) of y, columns of tile: what becomes of them. */
 void cpu_epilogue(const struct cpu *c, float *y, const struct epilogue *e, size_t N, struct stretch rows,

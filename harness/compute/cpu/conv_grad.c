@@ -25,16 +25,16 @@ static size_t ceil_div(size_t n, size_t by)
 
 struct weight_grad { /* one call */
     struct cpu *c;
+    const struct conv_weight_grad *op;
     struct conv_cut cut;
-    float *dweight, *partial; /* group 0 adds into dweight itself */
-    const float *dy, *x;
+    float *partial;      /* sums of groups; group 0 adds into dweight itself */
     const void *rounded; /* dy, where bf16 chunks share it; NULL: each task rounds its tiles */
     size_t n_groups, group_tiles;
 };
 
 static float *sum_of_group(const struct weight_grad *t, size_t group)
 {
-    return group == 0 ? t->dweight : t->partial + (group - 1) * t->cut.M * t->cut.K;
+    return group == 0 ? t->op->dweight : t->partial + (group - 1) * t->cut.M * t->cut.K;
 }
 
 /* Where a thread has dy's tile, rounded, behind its part of col. */
@@ -50,7 +50,7 @@ static void add_tile(const struct weight_grad *t, float *sum, struct stretch cha
     const struct cpu *c = t->c;
     const struct cols part = { &cut->s->in, channels.from, channels.n,
                                tile->row,   tile->n_rows,  conv_whole_lines(tile->n_columns) };
-    const float *dy = t->dy + tile->column;
+    const float *dy = t->op->dy + tile->column;
     void *col = cpu_own(c, thread);
     const struct blas g = { .transpose_b = true,
                             .bf16 = c->bf16,
@@ -61,15 +61,15 @@ static void add_tile(const struct weight_grad *t, float *sum, struct stretch cha
                                  : c->bf16  ? dy_of(t, thread)
                                             : dy,
                             .lda = c->bf16 && !t->rounded ? tile->n_columns : cut->N,
-                            .b = cut->as_it_lies ? t->x + channels.from * cut->N + tile->column : col,
+                            .b = cut->as_it_lies ? t->op->x + channels.from * cut->N + tile->column : col,
                             .ldb = cut->as_it_lies ? cut->N : part.ld,
                             .beta = first ? 0.0f : 1.0f,
                             .c = sum + channels.from * cut->n_taps,
                             .ldc = cut->K };
 
-    if (!cut->as_it_lies && !c->gemms_alone)
-        cpu_im2col(c, col, t->x, &part);
-    if (c->bf16 && !t->rounded && !c->gemms_alone)
+    if (!cut->as_it_lies && !c->gemm_only)
+        cpu_im2col(c, col, t->op->x, &part);
+    if (c->bf16 && !t->rounded && !c->gemm_only)
         cpu_round(c, dy_of(t, thread), dy, cut->N, cut->M, tile->n_columns);
     cpu_blas(t->c, &g);
 }
@@ -94,7 +94,7 @@ static void reduce_task(void *arg, int task, int thread)
 
     (void)thread;
     for (size_t group = 1; group < t->n_groups; group++)
-        t->c->kernels->add(t->dweight + s.from, sum_of_group(t, group) + s.from, s.n);
+        t->c->kernels->add(t->op->dweight + s.from, sum_of_group(t, group) + s.from, s.n);
 }
 
 static void cut_groups(struct weight_grad *t)
@@ -111,15 +111,14 @@ static void cut_groups(struct weight_grad *t)
     t->n_groups = ceil_div(cut->n_tiles, t->group_tiles);
 }
 
-void cpu_conv_weight_grad(struct compute *base, float *dweight, const float *dy, const float *x,
-                          const struct conv_shape *s)
+void cpu_conv_weight_grad(struct compute *base, const struct conv_weight_grad *op)
 {
     struct cpu *c = cpu_of(base);
-    struct weight_grad t = { .c = c, .cut = conv_cut_of(c, s), .dweight = dweight, .dy = dy, .x = x };
+    struct weight_grad t = { .c = c, .op = op, .cut = conv_cut_of(c, &op->shape) };
     const struct conv_cut *cut = &t.cut;
 
     if (cpu_is_thin(cut)) {
-        cpu_thin_weight_grad(c, dweight, dy, x, cut);
+        cpu_thin_weight_grad(c, op, cut);
         return;
     }
     cut_groups(&t);
@@ -130,19 +129,17 @@ void cpu_conv_weight_grad(struct compute *base, float *dweight, const float *dy,
         return;
     t.partial = cpu_common(c);
     if (share)
-        t.rounded = cpu_rounded(c, t.partial + n_partial, dy, cut->M * cut->N);
+        t.rounded = cpu_rounded(c, t.partial + n_partial, op->dy, cut->M * cut->N);
     team_run(c->team, weight_task, &t, (int)(cut->n_chunks * t.n_groups));
-    if (t.n_groups > 1 && !c->gemms_alone)
+    if (t.n_groups > 1 && !c->gemm_only)
         team_run(c->team, reduce_task, &t, cpu_n_chunks(cut->M * cut->K));
 }
 
 struct input_grad { /* one call, strided */
     struct cpu *c;
+    const struct conv_input_grad *op;
     struct conv_cut cut;
-    float *dx;
-    const float *dy;
-    const void *weight; /* operands */
-    bool add;
+    const void *weight;          /* operands */
     size_t n_channels, n_images; /* of a task, and of one product in it */
     size_t n_col;                /* elements of col; dy's columns, rounded, lie behind them */
 };
@@ -152,8 +149,8 @@ static void clear_channels(const struct input_grad *t, struct stretch channels)
     const struct window *g = &t->cut.s->in;
     const size_t n_each = (size_t)g->B * (size_t)g->H * (size_t)g->W;
 
-    if (!t->add && !t->c->gemms_alone)
-        memset(t->dx + channels.from * n_each, 0, channels.n * n_each * sizeof *t->dx);
+    if (!t->op->add && !t->c->gemm_only)
+        memset(t->op->dx + channels.from * n_each, 0, channels.n * n_each * sizeof *t->op->dx);
 }
 
 /* Images [b, b + n_images) */
@@ -163,7 +160,7 @@ static void input_images(const struct input_grad *t, struct stretch channels, si
     const struct cpu *c = t->c;
     const size_t out_h = (size_t)window_out_h(&cut->s->in), n_columns = n_images * out_h * cut->out_w;
     const struct cols part = { &cut->s->in, channels.from, channels.n, b * out_h, n_images * out_h, n_columns };
-    const float *dy = t->dy + b * out_h * cut->out_w;
+    const float *dy = t->op->dy + b * out_h * cut->out_w;
     float *rounded = col + t->n_col;
     const struct blas g = { .transpose_a = true,
                             .bf16 = c->bf16,
@@ -177,11 +174,11 @@ static void input_images(const struct input_grad *t, struct stretch channels, si
                             .c = col,
                             .ldc = n_columns };
 
-    if (c->bf16 && !c->gemms_alone)
+    if (c->bf16 && !c->gemm_only)
         cpu_round(c, rounded, dy, cut->N, cut->M, n_columns);
     cpu_blas(t->c, &g);
-    if (!c->gemms_alone)
-        cpu_col2im(c, t->dx, col, &part);
+    if (!c->gemm_only)
+        cpu_col2im(c, t->op->dx, col, &part);
 }
 
 static void input_task(void *arg, int task, int thread)
@@ -195,7 +192,7 @@ static void input_task(void *arg, int task, int thread)
         input_images(t, channels, b, B - b < t->n_images ? B - b : t->n_images, cpu_own(t->c, thread));
 }
 
-static void strided_input_grad(struct input_grad *t, const float *weight)
+static void strided_input_grad(struct input_grad *t)
 {
     struct cpu *c = t->c;
     const struct conv_cut *cut = &t->cut;
@@ -210,20 +207,19 @@ static void strided_input_grad(struct input_grad *t, const float *weight)
     t->n_col = t->n_channels * cut->n_taps * t->n_images * image;
     if (!cpu_scratch(c, t->n_col + (c->bf16 ? cut->M * t->n_images * image : 0), c->bf16 ? cut->M * cut->K : 0))
         return;
-    t->weight = cpu_rounded(c, cpu_common(c), weight, cut->M * cut->K);
+    t->weight = cpu_rounded(c, cpu_common(c), t->op->weight, cut->M * cut->K);
     team_run(c->team, input_task, t, (int)ceil_div(C, t->n_channels));
 }
 
-void cpu_conv_input_grad(struct compute *base, float *dx, const float *dy, const float *weight, bool add,
-                         const struct conv_shape *s)
+void cpu_conv_input_grad(struct compute *base, const struct conv_input_grad *op)
 {
     struct cpu *c = cpu_of(base);
-    struct input_grad t = { .c = c, .cut = conv_cut_of(c, s), .dx = dx, .dy = dy, .add = add };
+    struct input_grad t = { .c = c, .op = op, .cut = conv_cut_of(c, &op->shape) };
 
     if (cpu_is_thin(&t.cut))
-        cpu_thin_input_grad(c, dx, dy, weight, add, &t.cut);
+        cpu_thin_input_grad(c, op, &t.cut);
     else if (cpu_turns(&t.cut))
-        cpu_turned_conv(c, dx, dy, weight, add, s);
+        cpu_turned_conv(c, op);
     else
-        strided_input_grad(&t, weight);
+        strided_input_grad(&t);
 }

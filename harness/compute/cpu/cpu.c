@@ -35,7 +35,7 @@ static enum rc cpu_open(struct compute **out, const struct compute_env *env)
     if (c == NULL)
         FAIL(RC_NOMEM, "compute cpu: %zu bytes", sizeof *c);
     c->kernels = cpu_kernels_best();
-    c->gemms_alone = env->gemms_alone;
+    c->gemm_only = env->gemm_only;
     c->bf16 = env->precision == PRECISION_BF16;
     c->n_operand = c->bf16 ? sizeof(uint16_t) : sizeof(float);
     TRY(team_open(&c->team, env->n_threads > 0 ? env->n_threads : 1, env->may_spin));

@@ -31,7 +31,7 @@ struct cpu {
     size_t own_elems, common_elems;
     enum rc failed;              /* reported by the next sync */
     _Atomic bool product_failed; /* likewise; set by any thread */
-    bool gemms_alone;
+    bool gemm_only;
     bool bf16;        /* operands of products are rounded to it */
     size_t n_operand; /* bytes of an element of one: 2 or 4 */
 };
@@ -98,39 +98,28 @@ enum rc cpu_bf16_check(void) MUST_CHECK;
 bool cpu_onednn_bf16(const struct blas *g);
 bool cpu_onednn_sgemm(const struct blas *g);
 
-/* As the members of struct compute_backend say. */
-void cpu_gemm(struct compute *c, const struct gemm *g);
-void cpu_conv(struct compute *c, float *y, const float *x, const float *weight, const struct epilogue *e,
-              const struct conv_shape *s);
-void cpu_conv_input_grad(struct compute *c, float *dx, const float *dy, const float *weight, bool add,
-                         const struct conv_shape *s);
-void cpu_conv_weight_grad(struct compute *c, float *dweight, const float *dy, const float *x,
-                          const struct conv_shape *s);
-void cpu_conv_bias_grad(struct compute *c, float *dbias, float *dy, const float *output, size_t C, size_t n);
-void cpu_batch_norm(struct compute *c, float *z, float *mean, float *inv_std, float *running_mean, float *running_var,
-                    const float *y, const float *gamma, const float *beta, const float *add,
-                    const struct batch_norm *s);
-void cpu_batch_norm_fold(struct compute *c, float *scale, float *shift, const float *gamma, const float *beta,
-                         const float *running_mean, const float *running_var, const struct batch_norm *s);
-void cpu_batch_norm_grad(struct compute *c, float *dy, float *dgamma, float *dbeta, float *dz, const float *y,
-                         const float *z, const float *gamma, const float *beta, const float *mean, const float *inv_std,
-                         const struct batch_norm *s);
-void cpu_max_pool(struct compute *c, float *y, uint8_t *at, const float *x, const struct window *g);
-void cpu_max_pool_grad(struct compute *c, float *dx, const float *dy, const uint8_t *at, bool add,
-                       const struct window *g);
-void cpu_avg_pool(struct compute *c, float *y, const float *x, const struct window *g);
-void cpu_avg_pool_grad(struct compute *c, float *dx, const float *dy, bool add, const struct window *g);
-void cpu_adaptive_pool(struct compute *c, float *y, const float *x, const struct window *g, int out_h, int out_w);
-void cpu_adaptive_pool_grad(struct compute *c, float *dx, const float *dy, bool add, const struct window *g, int out_h,
-                            int out_w);
+/* The operations of struct compute_backend. */
+void cpu_gemm(struct compute *c, const struct gemm *op);
+void cpu_conv(struct compute *c, const struct conv_forward *op);
+void cpu_conv_input_grad(struct compute *c, const struct conv_input_grad *op);
+void cpu_conv_weight_grad(struct compute *c, const struct conv_weight_grad *op);
+void cpu_conv_bias_grad(struct compute *c, const struct conv_bias_grad *op);
+void cpu_batch_norm(struct compute *c, const struct batch_norm_forward *op);
+void cpu_batch_norm_fold(struct compute *c, const struct batch_norm_fold *op);
+void cpu_batch_norm_grad(struct compute *c, const struct batch_norm_grad *op);
+void cpu_max_pool(struct compute *c, const struct pool_forward *op);
+void cpu_max_pool_grad(struct compute *c, const struct pool_grad *op);
+void cpu_avg_pool(struct compute *c, const struct pool_forward *op);
+void cpu_avg_pool_grad(struct compute *c, const struct pool_grad *op);
+void cpu_adaptive_pool(struct compute *c, const struct pool_forward *op);
+void cpu_adaptive_pool_grad(struct compute *c, const struct pool_grad *op);
+void cpu_softmax_xent(struct compute *c, const struct softmax_xent *op);
 void cpu_dropout(struct compute *c, float *x, size_t n, float keep_ratio, uint64_t key);
 void cpu_swap_axes(struct compute *c, float *out, const float *in, size_t n_a, size_t n_b, size_t n_inner);
 void cpu_bias_add(struct compute *c, float *y, const float *bias, size_t outer, size_t n, size_t inner);
 void cpu_bias_grad(struct compute *c, float *dbias, const float *dy, size_t outer, size_t n, size_t inner);
 void cpu_relu(struct compute *c, float *x, size_t n);
 void cpu_relu_grad(struct compute *c, float *dx, const float *x, size_t n);
-void cpu_softmax_xent(struct compute *c, double *mean_loss, float *dlogits, size_t *n_correct, const float *logits,
-                      const uint32_t *label, float weight, size_t B, size_t K);
 void cpu_mean_square(struct compute *c, double *mean_loss, float *dy, const float *y, const float *target, size_t n);
 void cpu_zero(struct compute *c, float *x, size_t n);
 void cpu_accumulate(struct compute *c, float *y, const float *x, size_t n);

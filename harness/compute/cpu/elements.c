@@ -29,8 +29,7 @@ static void run(struct compute *base, struct elements t)
     struct cpu *c = cpu_of(base);
 
     t.kernels = c->kernels;
-    if (!c->gemms_alone)
-        team_run(c->team, element_task, &t, cpu_n_chunks(t.n));
+    team_run(c->team, element_task, &t, cpu_n_chunks(t.n));
 }
 
 static void relu_one(const struct elements *t, size_t from, size_t n)
@@ -121,15 +120,14 @@ void cpu_bias_add(struct compute *base, float *y, const float *bias, size_t oute
     struct cpu *c = cpu_of(base);
     struct layout t = { .kernels = c->kernels, .out = y, .in = bias, .outer = outer, .n = n, .inner = inner };
 
-    if (!c->gemms_alone)
-        team_run(c->team, bias_add_task, &t, cpu_n_groups(outer, n * inner));
+    team_run(c->team, bias_add_task, &t, cpu_n_groups(outer, n * inner));
 }
 
 void cpu_bias_grad(struct compute *base, float *dbias, const float *dy, size_t outer, size_t n, size_t inner)
 {
     const struct cpu *c = cpu_of(base);
 
-    for (size_t o = 0; o < outer && !c->gemms_alone; o++) {
+    for (size_t o = 0; o < outer; o++) {
         const float *row = dy + o * n * inner;
         if (inner == 1)
             c->kernels->add(dbias, row, n);
@@ -160,6 +158,5 @@ void cpu_swap_axes(struct compute *base, float *out, const float *in, size_t n_a
     struct cpu *c = cpu_of(base);
     struct layout t = { .kernels = c->kernels, .out = out, .in = in, .outer = n_a, .n = n_b, .inner = n_inner };
 
-    if (!c->gemms_alone)
-        team_run(c->team, swap_task, &t, cpu_n_groups(n_b, n_a * n_inner));
+    team_run(c->team, swap_task, &t, cpu_n_groups(n_b, n_a * n_inner));
 }

@@ -62,7 +62,7 @@ const void *cpu_rounded(struct cpu *c, void *out, const float *x, size_t n)
 
     if (!c->bf16)
         return x;
-    if (!c->gemms_alone)
+    if (!c->gemm_only)
         team_run(c->team, round_task, &t, cpu_n_chunks(n));
     return out;
 }

@@ -7,11 +7,7 @@
 enum { N_LANES = 8 };
 
 struct xent { /* one call */
-    float *dlogits;
-    const float *logits;
-    const uint32_t *label;
-    float weight;
-    size_t B, K;
+    const struct softmax_xent *op;
     double *loss;     /* of each row */
     uint32_t *is_hit; /* of each row */
 };
@@ -44,40 +40,37 @@ static double xent_row(float *p, const float *logit, size_t label, float weight,
 static void xent_task(void *arg, int task, int thread)
 {
     const struct xent *t = arg;
-    const struct stretch rows = cpu_group(t->B, 4 * t->K, task); /* an exponential is worth several sums */
+    const struct softmax_xent *op = t->op;
+    const struct stretch rows = cpu_group(op->B, 4 * op->K, task); /* an exponential costs as much as several sums */
 
     (void)thread;
     for (size_t i = rows.from; i < rows.from + rows.n; i++) {
         size_t best;
-        t->loss[i] = xent_row(t->dlogits != NULL ? t->dlogits + i * t->K : NULL, t->logits + i * t->K, t->label[i],
-                              t->weight, t->K, t->B, &best);
-        t->is_hit[i] = best == t->label[i];
+        t->loss[i] = xent_row(op->dlogits != NULL ? op->dlogits + i * op->K : NULL, op->logits + i * op->K,
+                              op->label[i], op->weight, op->K, op->B, &best);
+        t->is_hit[i] = best == op->label[i];
     }
 }
 
-void cpu_softmax_xent(struct compute *base, double *mean_loss, float *dlogits, size_t *n_correct, const float *logits,
-                      const uint32_t *label, float weight, size_t B, size_t K)
+void cpu_softmax_xent(struct compute *base, const struct softmax_xent *op)
 {
     struct cpu *c = cpu_of(base);
-    struct xent t = { .dlogits = dlogits, .logits = logits, .label = label, .weight = weight, .B = B, .K = K };
+    struct xent t = { .op = op };
     double loss = 0.0;
-    size_t n_right = 0;
+    size_t n_correct = 0;
 
-    *mean_loss = NAN;
-    if (n_correct != NULL)
-        *n_correct = 0;
-    if (c->gemms_alone || !cpu_scratch(c, 0, 3 * B))
+    if (!cpu_scratch(c, 0, 3 * op->B))
         return;
     t.loss = (double *)(void *)cpu_common(c);
-    t.is_hit = (uint32_t *)(void *)(t.loss + B);
-    team_run(c->team, xent_task, &t, cpu_n_groups(B, 4 * K));
-    for (size_t i = 0; i < B; i++) {
+    t.is_hit = (uint32_t *)(void *)(t.loss + op->B);
+    team_run(c->team, xent_task, &t, cpu_n_groups(op->B, 4 * op->K));
+    for (size_t i = 0; i < op->B; i++) {
         loss += t.loss[i];
-        n_right += t.is_hit[i];
+        n_correct += t.is_hit[i];
     }
-    *mean_loss = loss / (double)B;
-    if (n_correct != NULL)
-        *n_correct = n_right;
+    *op->mean_loss = loss / (double)op->B;
+    if (op->n_correct != NULL)
+        *op->n_correct = n_correct;
 }
 
 void cpu_mean_square(struct compute *c, double *mean_loss, float *dy, const float *y, const float *target, size_t n)
@@ -86,9 +79,7 @@ void cpu_mean_square(struct compute *c, double *mean_loss, float *dy, const floa
     const float scale = 2.0f / (float)n;
     size_t i = 0;
 
-    *mean_loss = NAN;
-    if (cpu_of(c)->gemms_alone)
-        return;
+    (void)c;
     for (; i + N_LANES <= n; i += N_LANES)
         for (size_t j = 0; j < N_LANES; j++) {
             const double e = (double)(y[i + j] - target[i + j]);

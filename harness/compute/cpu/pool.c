@@ -11,10 +11,10 @@ struct pool { /* one call; those it does not use are NULL */
     const struct cpu_kernels *kernels;
     const struct window *g;
     int out_h, out_w;
-    float *out;        /* y, or dx */
-    const float *in;   /* x, or dy */
-    uint8_t *at;       /* max pool */
-    const uint8_t *to; /* its gradient */
+    float *out;          /* y, or dx */
+    const float *in;     /* x, or dy */
+    uint8_t *argmax;     /* max_pool */
+    const uint8_t *from; /* max_pool_grad */
     bool add;
     void (*plane)(const struct pool *t, size_t i, float *scratch);
     struct cpu *c;
@@ -63,8 +63,7 @@ static void run(struct compute *base, struct pool t)
     t.kernels = c->kernels;
     t.in_plane = (size_t)t.g->H * (size_t)t.g->W;
     t.out_plane = (size_t)t.out_h * (size_t)t.out_w;
-    if (!c->gemms_alone)
-        team_run(c->team, pool_task, &t, cpu_n_groups((size_t)t.g->B * (size_t)t.g->C, t.in_plane));
+    team_run(c->team, pool_task, &t, cpu_n_groups((size_t)t.g->B * (size_t)t.g->C, t.in_plane));
 }
 
 static void run_window(struct compute *c, struct pool t)
@@ -106,13 +105,14 @@ static void max_plane(const struct pool *t, size_t i, float *scratch)
     for (int o = 0; o < t->out_h; o++) {
         const size_t row = i * t->out_plane + (size_t)o * (size_t)t->out_w;
         for (int from = 0; from < t->out_w; from += ROW)
-            max_row(t, t->out + row, t->at + row, x, o, from, from + ROW < t->out_w ? from + ROW : t->out_w);
+            max_row(t, t->out + row, t->argmax + row, x, o, from, from + ROW < t->out_w ? from + ROW : t->out_w);
     }
 }
 
-void cpu_max_pool(struct compute *c, float *y, uint8_t *at, const float *x, const struct window *g)
+void cpu_max_pool(struct compute *c, const struct pool_forward *op)
 {
-    run_window(c, (struct pool){ .g = g, .out = y, .in = x, .at = at, .plane = max_plane });
+    run_window(c,
+               (struct pool){ .g = &op->window, .out = op->y, .in = op->x, .argmax = op->argmax, .plane = max_plane });
 }
 
 static void clear_plane(const struct pool *t, size_t i)
@@ -126,7 +126,7 @@ static void max_grad_plane(const struct pool *t, size_t i, float *scratch)
     const struct window *g = t->g;
     float *dx = t->out + i * t->in_plane;
     const float *dy = t->in + i * t->out_plane;
-    const uint8_t *at = t->to + i * t->out_plane;
+    const uint8_t *at = t->from + i * t->out_plane;
     ptrdiff_t shift[256] = { 0 };
 
     (void)scratch;
@@ -140,10 +140,14 @@ static void max_grad_plane(const struct pool *t, size_t i, float *scratch)
     }
 }
 
-void cpu_max_pool_grad(struct compute *c, float *dx, const float *dy, const uint8_t *at, bool add,
-                       const struct window *g)
+void cpu_max_pool_grad(struct compute *c, const struct pool_grad *op)
 {
-    run_window(c, (struct pool){ .g = g, .out = dx, .in = dy, .to = at, .add = add, .plane = max_grad_plane });
+    run_window(c, (struct pool){ .g = &op->window,
+                                 .out = op->dx,
+                                 .in = op->dy,
+                                 .from = op->argmax,
+                                 .add = op->add,
+                                 .plane = max_grad_plane });
 }
 
 static void avg_plane(const struct pool *t, size_t i, float *scratch)
@@ -157,10 +161,10 @@ static size_t bordered_elems(const struct window *g)
     return 2 * ((size_t)g->H + 2 * (size_t)g->pad_h) * ((size_t)g->W + 2 * (size_t)g->pad_w);
 }
 
-void cpu_avg_pool(struct compute *c, float *y, const float *x, const struct window *g)
+void cpu_avg_pool(struct compute *c, const struct pool_forward *op)
 {
-    if (cpu_scratch(cpu_of(c), bordered_elems(g), 0))
-        run_window(c, (struct pool){ .g = g, .out = y, .in = x, .plane = avg_plane });
+    if (cpu_scratch(cpu_of(c), bordered_elems(&op->window), 0))
+        run_window(c, (struct pool){ .g = &op->window, .out = op->y, .in = op->x, .plane = avg_plane });
 }
 
 /* dx[from + k step] += scale dy[k] */
@@ -214,10 +218,10 @@ static void avg_turned_plane(const struct pool *t, size_t i, float *scratch)
     t->kernels->average_plane(t->out + i * t->in_plane, t->in + i * t->out_plane, scratch, &back, t->add);
 }
 
-void cpu_avg_pool_grad(struct compute *c, float *dx, const float *dy, bool add, const struct window *g)
+void cpu_avg_pool_grad(struct compute *c, const struct pool_grad *op)
 {
-    const struct window back = turned(g);
-    struct pool t = { .g = g, .out = dx, .in = dy, .add = add, .plane = avg_grad_plane };
+    const struct window *g = &op->window, back = turned(g);
+    struct pool t = { .g = g, .out = op->dx, .in = op->dy, .add = op->add, .plane = avg_grad_plane };
 
     if (g->stride_h == 1 && g->stride_w == 1)
         t.plane = avg_turned_plane;
@@ -253,9 +257,14 @@ static void adaptive_plane(const struct pool *t, size_t i, float *scratch)
         }
 }
 
-void cpu_adaptive_pool(struct compute *c, float *y, const float *x, const struct window *g, int out_h, int out_w)
+void cpu_adaptive_pool(struct compute *c, const struct pool_forward *op)
 {
-    run(c, (struct pool){ .g = g, .out = y, .in = x, .out_h = out_h, .out_w = out_w, .plane = adaptive_plane });
+    run(c, (struct pool){ .g = &op->window,
+                          .out = op->y,
+                          .in = op->x,
+                          .out_h = op->out_h,
+                          .out_w = op->out_w,
+                          .plane = adaptive_plane });
 }
 
 static void adaptive_grad_plane(const struct pool *t, size_t i, float *scratch)
@@ -277,9 +286,13 @@ static void adaptive_grad_plane(const struct pool *t, size_t i, float *scratch)
         }
 }
 
-void cpu_adaptive_pool_grad(struct compute *c, float *dx, const float *dy, bool add, const struct window *g, int out_h,
-                            int out_w)
+void cpu_adaptive_pool_grad(struct compute *c, const struct pool_grad *op)
 {
-    run(c, (struct pool){
-               .g = g, .out = dx, .in = dy, .add = add, .out_h = out_h, .out_w = out_w, .plane = adaptive_grad_plane });
+    run(c, (struct pool){ .g = &op->window,
+                          .out = op->dx,
+                          .in = op->dy,
+                          .add = op->add,
+                          .out_h = op->out_h,
+                          .out_w = op->out_w,
+                          .plane = adaptive_grad_plane });
 }

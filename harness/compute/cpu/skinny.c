@@ -92,7 +92,7 @@ static bool gather(struct thin *t)
         return false;
     t->rows = cpu_common(c);
     t->rounded = t->rows + cut->N * cut->K;
-    if (!c->gemms_alone && t->x != NULL)
+    if (!c->gemm_only && t->x != NULL)
         team_run(c->team, gather_task, t, n_segments(cut));
     if (c->bf16 && t->dy != NULL) {
         c->kernels->round_to_bf16(t->rounded, t->dy, cut->M * cut->N);
@@ -151,10 +151,9 @@ static void forward_task(void *arg, int task, int thread)
     cpu_epilogue(t->c, t->out, t->e, cut->N, rows, &all);
 }
 
-void cpu_thin_conv(struct cpu *c, float *y, const float *x, const float *weight, const struct epilogue *e,
-                   const struct conv_cut *cut)
+void cpu_thin_conv(struct cpu *c, const struct conv_forward *op, const struct conv_cut *cut)
 {
-    struct thin t = { .c = c, .cut = cut, .out = y, .x = x, .weight = weight, .e = e };
+    struct thin t = { .c = c, .cut = cut, .out = op->y, .x = op->x, .weight = op->weight, .e = &op->epilogue };
 
     if (gather(&t))
         team_run(c->team, forward_task, &t, n_weight_groups(cut));
@@ -174,9 +173,9 @@ static void weight_task(void *arg, int task, int thread)
     }
 }
 
-void cpu_thin_weight_grad(struct cpu *c, float *dweight, const float *dy, const float *x, const struct conv_cut *cut)
+void cpu_thin_weight_grad(struct cpu *c, const struct conv_weight_grad *op, const struct conv_cut *cut)
 {
-    struct thin t = { .c = c, .cut = cut, .out = dweight, .x = x, .dy = dy };
+    struct thin t = { .c = c, .cut = cut, .out = op->dweight, .x = op->x, .dy = op->dy };
 
     if (gather(&t))
         team_run(c->team, weight_task, &t, n_weight_groups(cut));
@@ -200,7 +199,7 @@ static void input_task(void *arg, int task, int thread)
         const struct rows w = weights(t, m * cut->K + at, n_rows, n, col);
         t->c->kernels->thin_products(sum, t->dy + m * cut->N, w.at, w.step, n_rows, cut->N, n);
     }
-    if (t->c->gemms_alone)
+    if (t->c->gemm_only)
         return;
     for (size_t i = 0; i < cut->N; i++)
         for (size_t k = 0; k < n; k++)
@@ -210,10 +209,9 @@ static void input_task(void *arg, int task, int thread)
     cpu_col2im(t->c, t->out, col, &part);
 }
 
-void cpu_thin_input_grad(struct cpu *c, float *dx, const float *dy, const float *weight, bool add,
-                         const struct conv_cut *cut)
+void cpu_thin_input_grad(struct cpu *c, const struct conv_input_grad *op, const struct conv_cut *cut)
 {
-    struct thin t = { .c = c, .cut = cut, .out = dx, .dy = dy, .weight = weight, .add = add };
+    struct thin t = { .c = c, .cut = cut, .out = op->dx, .dy = op->dy, .weight = op->weight, .add = op->add };
 
     if (gather(&t))
         team_run(c->team, input_task, &t, n_segments(cut));

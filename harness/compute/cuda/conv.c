@@ -98,9 +98,9 @@ static struct operand columns_of(struct cuda_compute *c, const struct plan *p, v
 
     if (!packs_columns(p))
         return (struct operand){ x + first, p->N };
-    if (!c->gemms_alone && p->straight)
+    if (!c->gemm_only && p->straight)
         cuda_rows_to_bf16(to, ld, x + first, p->N, p->K, n, stream);
-    else if (!c->gemms_alone)
+    else if (!c->gemm_only)
         cuda_im2col(to, x, &p->in, first, n, ld, p->bf16, stream);
     return (struct operand){ to, ld };
 }
@@ -113,7 +113,7 @@ static struct operand matrix_columns(struct cuda_compute *c, const struct plan *
 
     if (!p->bf16)
         return (struct operand){ from + first, p->N };
-    if (!c->gemms_alone)
+    if (!c->gemm_only)
         cuda_rows_to_bf16(to, ld, from + first, p->N, n_rows, n, cuda_device_stream(c->device));
     return (struct operand){ to, ld };
 }
@@ -126,7 +126,7 @@ static struct operand whole_matrix(struct cuda_compute *c, const struct plan *p,
 
     if (!p->bf16)
         return (struct operand){ from, n };
-    if (!c->gemms_alone)
+    if (!c->gemm_only)
         cuda_rows_to_bf16(to, ld, from, n, n_rows, n, cuda_device_stream(c->device));
     return (struct operand){ to, ld };
 }
@@ -163,7 +163,7 @@ static void forward(struct cuda_compute *c, const struct plan *p, struct operand
                                      .c = a->to + first,
                                      .ldc = p->N };
         cuda_device_gemm(c->device, &g);
-        if (finish && !c->gemms_alone)
+        if (finish && !c->gemm_only)
             cuda_epilogue(a->to + first, a->scale, a->shift, a->add != NULL ? a->add + first : NULL, a->relu != 0,
                           p->C_out, n, p->N, cuda_device_stream(c->device));
     }
@@ -180,25 +180,22 @@ static void run_conv(struct cuda_compute *c, const void *args)
     forward(c, &p, weight, c->scratch + (p.bf16 ? packed_bytes(&p, p.C_out, p.K) : 0), &a);
 }
 
-void cuda_op_conv(struct compute *base, float *y, const float *x, const float *weight, const struct epilogue *e,
-                  const struct conv_shape *s)
+void cuda_op_conv(struct compute *base, const struct conv_forward *op)
 {
     struct cuda_compute *c = (struct cuda_compute *)base;
-    const struct cuda_window in = window_of(&s->in);
-    const struct plan p = plan_of(c, &in, (size_t)s->C_out);
+    const struct cuda_window in = window_of(&op->shape.in);
+    const struct plan p = plan_of(c, &in, (size_t)op->shape.C_out);
     struct conv_args a;
 
     memset(&a, 0, sizeof a);
-    a.to = y;
-    a.a = x;
-    a.b = weight;
-    a.s = *s;
-    if (e != NULL) {
-        a.scale = e->scale;
-        a.shift = e->shift;
-        a.add = e->add;
-        a.relu = e->relu;
-    }
+    a.to = op->y;
+    a.a = op->x;
+    a.b = op->weight;
+    a.s = op->shape;
+    a.scale = op->epilogue.scale;
+    a.shift = op->epilogue.shift;
+    a.add = op->epilogue.add;
+    a.relu = op->epilogue.relu;
     if (cuda_scratch_grow(c, "conv", forward_bytes(&p)))
         cuda_log_call(c, "conv", run_conv, &a, sizeof a);
 }
@@ -239,7 +236,7 @@ static void reversed_grad(struct cuda_compute *c, const struct conv_args *a)
     const struct cuda_window in = reversed_window(&a->s.in, a->s.C_out);
     const struct plan p = plan_of(c, &in, (size_t)a->s.in.C);
 
-    if (!c->gemms_alone)
+    if (!c->gemm_only)
         cuda_flip_weight(c->scratch, a->b, a->s.C_out, a->s.in.C, in.kernel_h, in.kernel_w, p.bf16,
                          cuda_device_stream(c->device));
     forward(c, &p, (struct operand){ c->scratch, p.K }, c->scratch + reversed_weight_bytes(&p), a);
@@ -298,7 +295,7 @@ static void gathered_grad(struct cuda_compute *c, const struct conv_args *a)
                                      .c = p.straight ? a->to + b * plane : columns,
                                      .ldc = p.straight ? p.N : n * plane };
         cuda_device_gemm(c->device, &g);
-        if (!p.straight && !c->gemms_alone)
+        if (!p.straight && !c->gemm_only)
             cuda_col2im(a->to, columns, &in, (int)b, (int)n, a->beta != 0, cuda_device_stream(c->device));
     }
 }
@@ -324,19 +321,18 @@ static size_t input_grad_bytes(const struct cuda_compute *c, const struct conv_s
     return gathered_of(&gathered).end;
 }
 
-void cuda_op_conv_input_grad(struct compute *base, float *dx, const float *dy, const float *weight, bool add,
-                             const struct conv_shape *s)
+void cuda_op_conv_input_grad(struct compute *base, const struct conv_input_grad *op)
 {
     struct cuda_compute *c = (struct cuda_compute *)base;
     struct conv_args a;
 
     memset(&a, 0, sizeof a);
-    a.to = dx;
-    a.a = dy;
-    a.b = weight;
-    a.s = *s;
-    a.beta = add;
-    if (cuda_scratch_grow(c, "conv_input_grad", input_grad_bytes(c, s)))
+    a.to = op->dx;
+    a.a = op->dy;
+    a.b = op->weight;
+    a.s = op->shape;
+    a.beta = op->add;
+    if (cuda_scratch_grow(c, "conv_input_grad", input_grad_bytes(c, &op->shape)))
         cuda_log_call(c, "conv_input_grad", run_input_grad, &a, sizeof a);
 }
 
@@ -377,20 +373,19 @@ static void run_weight_grad(struct cuda_compute *c, const void *args)
     }
 }
 
-void cuda_op_conv_weight_grad(struct compute *base, float *dweight, const float *dy, const float *x,
-                              const struct conv_shape *s)
+void cuda_op_conv_weight_grad(struct compute *base, const struct conv_weight_grad *op)
 {
     struct cuda_compute *c = (struct cuda_compute *)base;
-    const struct cuda_window in = window_of(&s->in);
-    const struct plan p = plan_of(c, &in, (size_t)s->C_out);
+    const struct cuda_window in = window_of(&op->shape.in);
+    const struct plan p = plan_of(c, &in, (size_t)op->shape.C_out);
     const size_t group = weight_group(&p);
     struct conv_args a;
 
     memset(&a, 0, sizeof a);
-    a.to = dweight;
-    a.a = dy;
-    a.b = x;
-    a.s = *s;
+    a.to = op->dweight;
+    a.a = op->dy;
+    a.b = op->x;
+    a.s = op->shape;
     if (cuda_scratch_grow(c, "conv_weight_grad",
                           (p.bf16 ? packed_bytes(&p, p.C_out, group) : 0) +
                               (packs_columns(&p) ? packed_bytes(&p, p.K, group) : 0)))

@@ -62,7 +62,7 @@ static enum rc cuda_open(struct compute **out, const struct compute_env *env)
         return rc_raise(RC_NOMEM, "compute cuda: %zu bytes", sizeof *c);
     base = &c->base;
     c->precision = env->precision;
-    c->gemms_alone = env->gemms_alone;
+    c->gemm_only = env->gemm_only;
     c->columns_bytes = CUDA_COLUMNS_BYTES;
     TRY(cuda_device_open(&c->device, env->device, env->precision));
     TRY(open_buffers(c));
@@ -153,9 +153,9 @@ static bool is_pinned(const struct cuda_compute *c, const void *host, size_t n_b
 /* What copies wait for has been queued; on return it is done. */
 static void copy_straight(struct cuda_compute *c, void *to, const void *from, size_t n_bytes)
 {
-    cuda_device_copy(c->device, CUDA_COPY, to, from, n_bytes);
-    cuda_device_mark(c->device, CUDA_MARK_STAGING, CUDA_COPY);
-    cuda_device_wait(c->device, CUDA_MARK_STAGING);
+    cuda_device_copy(c->device, CUDA_STREAM_COPY, to, from, n_bytes);
+    cuda_device_record(c->device, CUDA_EVENT_STAGING, CUDA_STREAM_COPY);
+    cuda_device_wait(c->device, CUDA_EVENT_STAGING);
 }
 
 static unsigned char *staging_at(struct cuda_compute *c, int k)
@@ -174,10 +174,10 @@ static void put_pieces(struct cuda_compute *c, void *to, const void *host, size_
 
     for (size_t done = 0, n; done < n_bytes; done += n, k = (k + 1) % CUDA_STAGINGS) {
         n = piece_of(n_bytes - done);
-        cuda_device_wait(c->device, CUDA_MARK_STAGING + k); /* its last copy, also one of an earlier put */
+        cuda_device_wait(c->device, CUDA_EVENT_STAGING + k); /* its last copy, also one of an earlier put */
         memcpy(staging_at(c, k), (const unsigned char *)host + done, n);
-        cuda_device_copy(c->device, CUDA_COPY, (unsigned char *)to + done, staging_at(c, k), n);
-        cuda_device_mark(c->device, CUDA_MARK_STAGING + k, CUDA_COPY);
+        cuda_device_copy(c->device, CUDA_STREAM_COPY, (unsigned char *)to + done, staging_at(c, k), n);
+        cuda_device_record(c->device, CUDA_EVENT_STAGING + k, CUDA_STREAM_COPY);
     }
 }
 
@@ -186,20 +186,20 @@ static void cuda_put(struct compute *base, void *to, const void *host, size_t n_
     struct cuda_compute *c = cuda_of(base);
 
     cuda_log_flush(c);
-    cuda_device_order(c->device, CUDA_COPY, CUDA_COMPUTE);
+    cuda_device_order(c->device, CUDA_STREAM_COPY, CUDA_STREAM_COMPUTE);
     if (is_pinned(c, host, n_bytes))
         copy_straight(c, to, host, n_bytes);
     else
         put_pieces(c, to, host, n_bytes);
-    cuda_device_order(c->device, CUDA_COMPUTE, CUDA_COPY);
+    cuda_device_order(c->device, CUDA_STREAM_COMPUTE, CUDA_STREAM_COPY);
     cuda_device_check(c->device, "put");
 }
 
 static void fetch_piece(struct cuda_compute *c, int k, const unsigned char *from, size_t n_bytes)
 {
-    cuda_device_wait(c->device, CUDA_MARK_STAGING + k);
-    cuda_device_copy(c->device, CUDA_COPY, staging_at(c, k), from, n_bytes);
-    cuda_device_mark(c->device, CUDA_MARK_STAGING + k, CUDA_COPY);
+    cuda_device_wait(c->device, CUDA_EVENT_STAGING + k);
+    cuda_device_copy(c->device, CUDA_STREAM_COPY, staging_at(c, k), from, n_bytes);
+    cuda_device_record(c->device, CUDA_EVENT_STAGING + k, CUDA_STREAM_COPY);
 }
 
 /* While the host empties one piece the GPU fills the next. */
@@ -218,7 +218,7 @@ static void get_pieces(struct cuda_compute *c, void *host, const void *from, siz
             asked += piece_of(n_bytes - asked);
         }
         n = piece_of(n_bytes - done);
-        cuda_device_wait(c->device, CUDA_MARK_STAGING + k);
+        cuda_device_wait(c->device, CUDA_EVENT_STAGING + k);
         memcpy((unsigned char *)host + done, staging_at(c, k), n);
     }
 }
@@ -227,12 +227,12 @@ static void cuda_get(struct compute *base, void *host, const void *from, size_t 
 {
     struct cuda_compute *c = cuda_of(base);
 
-    if (c->as_of != 0) {
+    if (c->wait_event != 0) {
         cuda_device_enter(c->device);
-        cuda_device_order_mark(c->device, CUDA_COPY, CUDA_MARK_FIRST + c->as_of - 1);
+        cuda_device_wait_event(c->device, CUDA_STREAM_COPY, CUDA_EVENT_FIRST + c->wait_event - 1);
     } else {
         cuda_log_flush(c);
-        cuda_device_order(c->device, CUDA_COPY, CUDA_COMPUTE);
+        cuda_device_order(c->device, CUDA_STREAM_COPY, CUDA_STREAM_COMPUTE);
     }
     if (is_pinned(c, host, n_bytes))
         copy_straight(c, host, from, n_bytes);
@@ -247,7 +247,8 @@ void cuda_results_fetch(struct cuda_compute *c)
 {
     cuda_log_flush(c);
     if (c->n_pending > 0)
-        cuda_device_copy(c->device, CUDA_COMPUTE, c->host_results, c->results, c->n_pending * sizeof *c->results);
+        cuda_device_copy(c->device, CUDA_STREAM_COMPUTE, c->host_results, c->results,
+                         c->n_pending * sizeof *c->results);
     cuda_device_drain(c->device);
     for (size_t i = 0; i < c->n_pending; i++) {
         *c->pending[i].loss = c->host_results[i].loss;
@@ -261,29 +262,29 @@ static enum rc cuda_sync(struct compute *base)
 {
     struct cuda_compute *c = cuda_of(base);
 
-    if (c->as_of != 0)
-        cuda_device_wait(c->device, CUDA_MARK_FIRST + c->as_of - 1);
+    if (c->wait_event != 0)
+        cuda_device_wait(c->device, CUDA_EVENT_FIRST + c->wait_event - 1);
     else
         cuda_results_fetch(c);
     if (c->out_of_memory) {
-        c->out_of_memory = c->as_of != 0; /* calls that were dropped may stand behind the mark: told again */
+        c->out_of_memory = c->wait_event != 0; /* dropped calls may be behind the event: reported again */
         return rc_raise(RC_NOMEM, "%s: scratch on the GPU needs %zu bytes, %zu available", c->missing_for,
                         c->n_missing_bytes, cuda_device_available(c->device));
     }
     return cuda_device_error(c->device);
 }
 
-static void cuda_mark(struct compute *base, int k)
+static void cuda_record_event(struct compute *base, int k)
 {
     struct cuda_compute *c = cuda_of(base);
 
     cuda_log_flush(c);
-    cuda_device_mark(c->device, CUDA_MARK_FIRST + k, CUDA_COMPUTE);
+    cuda_device_record(c->device, CUDA_EVENT_FIRST + k, CUDA_STREAM_COMPUTE);
 }
 
-static void cuda_as_of(struct compute *base, int k)
+static void cuda_wait_event(struct compute *base, int k)
 {
-    cuda_of(base)->as_of = k + 1;
+    cuda_of(base)->wait_event = k + 1;
 }
 
 const struct compute_backend compute_cuda = {
@@ -301,8 +302,8 @@ const struct compute_backend compute_cuda = {
     .put = cuda_put,
     .get = cuda_get,
     .sync = cuda_sync,
-    .mark = cuda_mark,
-    .as_of = cuda_as_of,
+    .record_event = cuda_record_event,
+    .wait_event = cuda_wait_event,
     .gemm = cuda_op_gemm,
     .conv = cuda_op_conv,
     .conv_input_grad = cuda_op_conv_input_grad,

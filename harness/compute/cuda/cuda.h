@@ -19,23 +19,23 @@
 
 enum {
     CUDA_LOG_BYTES = 1 << 20,
-    CUDA_LOGS_KEPT = 4 * COMPUTE_MARKS, /* a step with all marks is one more log than marks; two batch sizes of it */
-    CUDA_GRAPH_MIN_CALLS = 4,           /* a shorter log is not worth a graph */
-    CUDA_MAX_RESULTS = 64,              /* losses between two syncs, before one waits */
-    CUDA_MAX_KEYS = 64,                 /* dropouts in one log */
+    CUDA_LOGS_KEPT = 4 * COMPUTE_EVENTS, /* a step with all events is one log more than events; two batch sizes */
+    CUDA_GRAPH_MIN_CALLS = 4,            /* a shorter log is not worth a graph */
+    CUDA_MAX_RESULTS = 64,               /* losses between two syncs, before one waits */
+    CUDA_MAX_KEYS = 64,                  /* dropouts in one log */
     CUDA_STAGING_BYTES = 4 << 20,
     CUDA_STAGINGS = 2,
     CUDA_MAX_PINNED = 8, /* blocks of host_open() at a time */
 };
 
-/* Marks of the device (cuda_device_mark). */
+/* Events of the device (cuda_device_record). */
 enum {
-    CUDA_MARK_STAGING /* and CUDA_STAGINGS - 1 more */,
-    CUDA_MARK_KEYS = CUDA_MARK_STAGING + CUDA_STAGINGS,
-    CUDA_MARK_FIRST, /* of compute_mark() */
-    CUDA_MARK_END = CUDA_MARK_FIRST + COMPUTE_MARKS
+    CUDA_EVENT_STAGING /* and CUDA_STAGINGS - 1 more */,
+    CUDA_EVENT_KEYS = CUDA_EVENT_STAGING + CUDA_STAGINGS,
+    CUDA_EVENT_FIRST, /* of compute_record_event() */
+    CUDA_EVENT_END = CUDA_EVENT_FIRST + COMPUTE_EVENTS
 };
-_Static_assert((int)CUDA_MARK_END <= (int)CUDA_MARKS, "the device has a mark for each");
+_Static_assert((int)CUDA_EVENT_END <= (int)CUDA_EVENTS, "the device has an event for each");
 
 /* Bytes of packed operands at a time: enough columns for a full GEMM, few enough that what im2col writes is
  * still in a large GPU's second-level cache (50 MB on H100 and H200) when the GEMM reads it. A choice, not a
@@ -85,7 +85,7 @@ struct cuda_compute {
     struct compute base;
     struct cuda_device *device;
     enum precision precision;
-    bool gemms_alone;
+    bool gemm_only;
     size_t columns_bytes; /* CUDA_COLUMNS_BYTES; tests choose less */
     unsigned char *scratch;
     size_t n_scratch_bytes;
@@ -102,7 +102,7 @@ struct cuda_compute {
     uint64_t *keys, *host_keys;        /* device; pinned, being copied */
     uint64_t next_keys[CUDA_MAX_KEYS]; /* of the log */
     size_t n_keys;
-    int as_of;          /* mark k + 1 that get() and sync() wait for; 0: for everything */
+    int wait_event;     /* event k + 1 that get() and sync() wait for; 0: they wait for all calls */
     bool out_of_memory; /* scratch could not grow: what was logged since the last sync is not carried out */
     size_t n_missing_bytes;
     const char *missing_for;
@@ -120,39 +120,28 @@ void cuda_logs_forget(struct cuda_compute *c); /* kept logs and graphs */
 /* cuda.c: wait, and hand results of losses to the host. */
 void cuda_results_fetch(struct cuda_compute *c);
 
-/* conv.c, layers.c, values.c: operations of struct compute_backend. */
-void cuda_op_gemm(struct compute *c, const struct gemm *g);
-void cuda_op_conv(struct compute *c, float *y, const float *x, const float *weight, const struct epilogue *e,
-                  const struct conv_shape *s);
-void cuda_op_conv_input_grad(struct compute *c, float *dx, const float *dy, const float *weight, bool add,
-                             const struct conv_shape *s);
-void cuda_op_conv_weight_grad(struct compute *c, float *dweight, const float *dy, const float *x,
-                              const struct conv_shape *s);
-void cuda_op_conv_bias_grad(struct compute *c, float *dbias, float *dy, const float *relu, size_t C, size_t n);
-void cuda_op_batch_norm(struct compute *c, float *z, float *mean, float *inv_std, float *running_mean,
-                        float *running_var, const float *y, const float *gamma, const float *beta, const float *add,
-                        const struct batch_norm *s);
-void cuda_op_batch_norm_fold(struct compute *c, float *scale, float *shift, const float *gamma, const float *beta,
-                             const float *running_mean, const float *running_var, const struct batch_norm *s);
-void cuda_op_batch_norm_grad(struct compute *c, float *dy, float *dgamma, float *dbeta, float *dz, const float *y,
-                             const float *z, const float *gamma, const float *beta, const float *mean,
-                             const float *inv_std, const struct batch_norm *s);
-void cuda_op_max_pool(struct compute *c, float *y, uint8_t *at, const float *x, const struct window *g);
-void cuda_op_max_pool_grad(struct compute *c, float *dx, const float *dy, const uint8_t *at, bool add,
-                           const struct window *g);
-void cuda_op_avg_pool(struct compute *c, float *y, const float *x, const struct window *g);
-void cuda_op_avg_pool_grad(struct compute *c, float *dx, const float *dy, bool add, const struct window *g);
-void cuda_op_adaptive_pool(struct compute *c, float *y, const float *x, const struct window *g, int out_h, int out_w);
-void cuda_op_adaptive_pool_grad(struct compute *c, float *dx, const float *dy, bool add, const struct window *g,
-                                int out_h, int out_w);
+/* conv.c, layers.c, values.c: the operations of struct compute_backend. */
+void cuda_op_gemm(struct compute *c, const struct gemm *op);
+void cuda_op_conv(struct compute *c, const struct conv_forward *op);
+void cuda_op_conv_input_grad(struct compute *c, const struct conv_input_grad *op);
+void cuda_op_conv_weight_grad(struct compute *c, const struct conv_weight_grad *op);
+void cuda_op_conv_bias_grad(struct compute *c, const struct conv_bias_grad *op);
+void cuda_op_batch_norm(struct compute *c, const struct batch_norm_forward *op);
+void cuda_op_batch_norm_fold(struct compute *c, const struct batch_norm_fold *op);
+void cuda_op_batch_norm_grad(struct compute *c, const struct batch_norm_grad *op);
+void cuda_op_max_pool(struct compute *c, const struct pool_forward *op);
+void cuda_op_max_pool_grad(struct compute *c, const struct pool_grad *op);
+void cuda_op_avg_pool(struct compute *c, const struct pool_forward *op);
+void cuda_op_avg_pool_grad(struct compute *c, const struct pool_grad *op);
+void cuda_op_adaptive_pool(struct compute *c, const struct pool_forward *op);
+void cuda_op_adaptive_pool_grad(struct compute *c, const struct pool_grad *op);
+void cuda_op_softmax_xent(struct compute *c, const struct softmax_xent *op);
 void cuda_op_dropout(struct compute *c, float *x, size_t n, float keep_ratio, uint64_t key);
 void cuda_op_swap_axes(struct compute *c, float *out, const float *in, size_t n_a, size_t n_b, size_t n_inner);
 void cuda_op_bias_add(struct compute *c, float *y, const float *bias, size_t outer, size_t n, size_t inner);
 void cuda_op_bias_grad(struct compute *c, float *dbias, const float *dy, size_t outer, size_t n, size_t inner);
 void cuda_op_relu(struct compute *c, float *x, size_t n);
 void cuda_op_relu_grad(struct compute *c, float *dx, const float *x, size_t n);
-void cuda_op_softmax_xent(struct compute *c, double *mean_loss, float *dlogits, size_t *n_correct, const float *logits,
-                          const uint32_t *label, float weight, size_t B, size_t K);
 void cuda_op_mean_square(struct compute *c, double *mean_loss, float *dy, const float *y, const float *target,
                          size_t n);
 void cuda_op_zero(struct compute *c, float *x, size_t n);

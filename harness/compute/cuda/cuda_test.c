@@ -65,22 +65,36 @@ static struct lesson lesson_open(struct side *s)
 
 static double lesson_step(struct side *s, const struct lesson *l, uint64_t step)
 {
-    const struct epilogue none = { NULL, NULL, NULL, false };
     const struct batch_norm norm = { 5, 144, BATCH_NORM_EPSILON, 0.1f, true };
     const struct sgd sgd = { 0.5f / (float)(step + 1), 0.9f, 0.01f, 1.0f };
     double loss = NAN;
     size_t n_correct = 99;
 
-    compute_conv(s->c, l->y, l->x, l->w, &none, &lesson_conv);
-    compute_batch_norm(s->c, l->z, l->mean, l->inv_std, l->running, l->running + 5, l->y, l->gamma, l->beta, NULL,
-                       &norm);
+    compute_conv(s->c, &(struct conv_forward){ .shape = lesson_conv, .y = l->y, .x = l->x, .weight = l->w });
+    compute_batch_norm(s->c, &(struct batch_norm_forward){ .shape = norm,
+                                                           .z = l->z,
+                                                           .mean = l->mean,
+                                                           .inv_std = l->inv_std,
+                                                           .running_mean = l->running,
+                                                           .running_var = l->running + 5,
+                                                           .y = l->y,
+                                                           .gamma = l->gamma,
+                                                           .beta = l->beta });
     compute_dropout(s->c, l->z, LESSON_OUT, 0.5f, step * 7919);
     compute_swap_axes(s->c, l->logits, l->z, 5, 4, 36);
-    compute_softmax_xent(s->c, &loss, l->dlogits, &n_correct, l->logits, l->label, 1.0f, 4, 180);
+    compute_softmax_xent(s->c, &(struct softmax_xent){ .B = 4,
+                                                       .K = 180,
+                                                       .mean_loss = &loss,
+                                                       .n_correct = &n_correct,
+                                                       .dlogits = l->dlogits,
+                                                       .logits = l->logits,
+                                                       .label = l->label,
+                                                       .weight = 1.0f });
     compute_swap_axes(s->c, l->y, l->dlogits, 4, 5, 36);
     compute_dropout(s->c, l->y, LESSON_OUT, 0.5f, step * 7919);
-    compute_conv_bias_grad(s->c, l->mean, l->y, NULL, 5, 144);
-    compute_conv_weight_grad(s->c, l->dw, l->y, l->x, &lesson_conv);
+    compute_conv_bias_grad(s->c, &(struct conv_bias_grad){ .C = 5, .n = 144, .dbias = l->mean, .dy = l->y });
+    compute_conv_weight_grad(
+        s->c, &(struct conv_weight_grad){ .shape = lesson_conv, .dweight = l->dw, .dy = l->y, .x = l->x });
     assert_int_equal(compute_sync(s->c), RC_OK);
     assert_true(n_correct <= 4);
     compute_sgd_step(s->c, l->w, l->velocity, l->dw, 5 * 27, &sgd);
@@ -114,8 +128,8 @@ static void repeated_steps_become_graphs(void **state)
     side_close(plain);
 }
 
-/* Each mark ends a log: all those of a step are found again in the next. */
-static void steps_with_marks_become_graphs(void **state)
+/* Each event ends a log: all logs of a step are found again in the next step. */
+static void steps_with_events_become_graphs(void **state)
 {
     struct side *a = side_open(&compute_cuda, NULL);
     float *x = side_reals(a, 64), *y = side_reals(a, 64);
@@ -124,14 +138,14 @@ static void steps_with_marks_become_graphs(void **state)
     (void)state;
     for (int step = 0; step < 4; step++) {
         n_launches = ((struct cuda_compute *)a->c)->n_graph_launches;
-        for (size_t k = 0; k < COMPUTE_MARKS; k++) {
+        for (size_t k = 0; k < COMPUTE_EVENTS; k++) {
             for (size_t i = 0; i < CUDA_GRAPH_MIN_CALLS; i++)
                 compute_accumulate(a->c, x, y, 1 + k);
-            compute_mark(a->c, (int)k);
+            compute_record_event(a->c, (int)k);
         }
         assert_int_equal(compute_sync(a->c), RC_OK);
     }
-    assert_int_equal(((struct cuda_compute *)a->c)->n_graph_launches - n_launches, COMPUTE_MARKS);
+    assert_int_equal(((struct cuda_compute *)a->c)->n_graph_launches - n_launches, COMPUTE_EVENTS);
     side_close(a);
 }
 
@@ -163,29 +177,29 @@ static void many_logs_and_results_find_room(void **state)
     side_close(b);
 }
 
-/* C4: get and sync as of a mark wait for no later call. */
-static void marks_let_later_calls_wait(void **state)
+/* C4: after wait_event, get and sync do not wait for later calls. */
+static void wait_event_ignores_later_calls(void **state)
 {
     struct side *a = side_open(&compute_cuda, NULL);
-    float *x = side_reals(a, 64), *y = side_reals(a, 64), was[64], marked[64], after[64];
+    float *x = side_reals(a, 64), *y = side_reals(a, 64), was[64], at_event[64], after[64];
 
     (void)state;
     compute_get(a->c, was, x, sizeof was);
     compute_accumulate(a->c, x, x, 64);
-    compute_mark(a->c, 1);
+    compute_record_event(a->c, 1);
     compute_accumulate(a->c, y, x, 64);
-    compute_mark(a->c, 2);
-    compute_as_of(a->c, 1);
+    compute_record_event(a->c, 2);
+    compute_wait_event(a->c, 1);
     assert_int_equal(compute_sync(a->c), RC_OK);
-    compute_get(a->c, marked, x, sizeof marked);
+    compute_get(a->c, at_event, x, sizeof at_event);
 #if GRADMARK_CUDA_ON_HOST
     assert_true(on_host_n_queued(((struct cuda_compute *)a->c)->device) > 0);
 #endif
-    compute_as_of(a->c, -1);
+    compute_wait_event(a->c, -1);
     compute_accumulate(a->c, x, x, 64);
     compute_get(a->c, after, x, sizeof after);
     for (int i = 0; i < 64; i++)
-        assert_true(marked[i] == 2.0f * was[i] && after[i] == 4.0f * was[i]);
+        assert_true(at_event[i] == 2.0f * was[i] && after[i] == 4.0f * was[i]);
     side_close(a);
 }
 
@@ -216,22 +230,22 @@ static void missing_memory_is_named(void **state)
     static const struct conv_shape large = { { 64, 8, 16, 16, 3, 3, 1, 1, 1, 1 }, 8 };
     const struct on_host_limits small = { .memory_bytes = 4 << 20 };
     struct side *a = side_open(&compute_cuda, NULL);
-    const struct epilogue none = { NULL, NULL, NULL, false };
     void *memory = NULL;
 
     (void)state;
     const float *x = side_reals(a, (size_t)64 * 8 * 256), *w = side_reals(a, 8 * 72);
     float *y = side_reals(a, (size_t)64 * 8 * 256);
+    const struct conv_forward conv = { .shape = large, .y = y, .x = x, .weight = w };
     limit(&small);
     assert_int_equal(compute_memory_open(a->c, &memory, 5 << 20, "activations"), RC_NOMEM);
     assert_non_null(strstr(rc_message(), "activations: needs 5242880 bytes"));
     assert_null(memory);
-    compute_conv(a->c, y, x, w, &none, &large);
+    compute_conv(a->c, &conv);
     compute_relu(a->c, y, 8);
     assert_int_equal(compute_sync(a->c), RC_NOMEM);
     assert_non_null(strstr(rc_message(), "conv: scratch"));
     limit(&no_limits);
-    compute_conv(a->c, y, x, w, &none, &large);
+    compute_conv(a->c, &conv);
     assert_int_equal(compute_sync(a->c), RC_OK);
     side_close(a);
 }
@@ -314,10 +328,10 @@ static int run(const char *what)
                                          cmocka_unit_test(pools_agree),
                                          cmocka_unit_test(values_agree) };
     const struct CMUnitTest graphs[] = { cmocka_unit_test(repeated_steps_become_graphs),
-                                         cmocka_unit_test(steps_with_marks_become_graphs),
+                                         cmocka_unit_test(steps_with_events_become_graphs),
                                          cmocka_unit_test(many_logs_and_results_find_room) };
     const struct CMUnitTest copies[] = { cmocka_unit_test(copies_of_any_size_arrive),
-                                         cmocka_unit_test(marks_let_later_calls_wait),
+                                         cmocka_unit_test(wait_event_ignores_later_calls),
                                          cmocka_unit_test(other_devices_are_not_there),
                                          cmocka_unit_test(devices_have_names) };
     const struct CMUnitTest errors[] = { cmocka_unit_test(failures_name_the_operation),

@@ -55,9 +55,9 @@ struct cuda_device {
     struct blas blas;
     cublasHandle_t handle;
     cublasComputeType_t multiply; /* of float operands */
-    cudaStream_t lane[2];
+    cudaStream_t stream[2];
     cudaEvent_t order[2];
-    cudaEvent_t mark[CUDA_MARKS];
+    cudaEvent_t event[CUDA_EVENTS];
     void *workspace;
     char failed_operation[OPERATION_BYTES]; /* "" : nothing failed */
     char why[RC_MESSAGE_BYTES / 2];
@@ -170,11 +170,11 @@ static enum rc open_streams(struct cuda_device *d)
     enum rc rc = RC_OK;
 
     for (int k = 0; k < 2; k++) {
-        TRY_CUDA(cudaStreamCreateWithFlags(&d->lane[k], cudaStreamNonBlocking));
+        TRY_CUDA(cudaStreamCreateWithFlags(&d->stream[k], cudaStreamNonBlocking));
         TRY_CUDA(cudaEventCreateWithFlags(&d->order[k], cudaEventDisableTiming));
     }
-    for (int k = 0; k < CUDA_MARKS; k++)
-        TRY_CUDA(cudaEventCreateWithFlags(&d->mark[k], cudaEventDisableTiming));
+    for (int k = 0; k < CUDA_EVENTS; k++)
+        TRY_CUDA(cudaEventCreateWithFlags(&d->event[k], cudaEventDisableTiming));
 out:
     return rc;
 }
@@ -186,7 +186,7 @@ static enum rc open_blas(struct cuda_device *d)
 
     TRY(blas_load(&d->blas));
     TRY_BLAS(d, d->blas.create(&d->handle));
-    TRY_BLAS(d, d->blas.set_stream(d->handle, d->lane[CUDA_COMPUTE]));
+    TRY_BLAS(d, d->blas.set_stream(d->handle, d->stream[CUDA_STREAM_COMPUTE]));
     TRY_CUDA(cudaMalloc(&d->workspace, BLAS_WORKSPACE_BYTES));
     TRY_BLAS(d, d->blas.set_workspace(d->handle, d->workspace, BLAS_WORKSPACE_BYTES));
     TRY_BLAS(d, d->blas.set_atomics(d->handle, CUBLAS_ATOMICS_NOT_ALLOWED)); /* C1 */
@@ -224,19 +224,19 @@ void cuda_device_close(struct cuda_device **device)
     if (d == NULL)
         return;
     for (int k = 0; k < 2; k++)
-        if (d->lane[k] != NULL)
-            cudaStreamSynchronize(d->lane[k]);
+        if (d->stream[k] != NULL)
+            cudaStreamSynchronize(d->stream[k]);
     if (d->handle != NULL)
         d->blas.destroy(d->handle);
     cudaFree(d->workspace);
-    for (int k = 0; k < CUDA_MARKS; k++)
-        if (d->mark[k] != NULL)
-            cudaEventDestroy(d->mark[k]);
+    for (int k = 0; k < CUDA_EVENTS; k++)
+        if (d->event[k] != NULL)
+            cudaEventDestroy(d->event[k]);
     for (int k = 0; k < 2; k++) {
         if (d->order[k] != NULL)
             cudaEventDestroy(d->order[k]);
-        if (d->lane[k] != NULL)
-            cudaStreamDestroy(d->lane[k]);
+        if (d->stream[k] != NULL)
+            cudaStreamDestroy(d->stream[k]);
     }
     if (d->blas.library != NULL)
         dlclose(d->blas.library);
@@ -250,7 +250,7 @@ void cuda_device_enter(struct cuda_device *d)
 
 cuda_stream cuda_device_stream(struct cuda_device *d)
 {
-    return d->lane[CUDA_COMPUTE];
+    return d->stream[CUDA_STREAM_COMPUTE];
 }
 
 void *cuda_device_alloc(struct cuda_device *d, size_t n_bytes)
@@ -303,14 +303,14 @@ void cuda_device_unpin(struct cuda_device *d, void *memory)
     worked(d, cudaFreeHost(memory), "memory");
 }
 
-void cuda_device_copy(struct cuda_device *d, enum cuda_lane lane, void *to, const void *from, size_t n_bytes)
+void cuda_device_copy(struct cuda_device *d, enum cuda_stream_id stream, void *to, const void *from, size_t n_bytes)
 {
-    worked(d, cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyDefault, d->lane[lane]), "copy");
+    worked(d, cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyDefault, d->stream[stream]), "copy");
 }
 
 void cuda_device_zero(struct cuda_device *d, void *memory, size_t n_bytes)
 {
-    worked(d, cudaMemsetAsync(memory, 0, n_bytes, d->lane[CUDA_COMPUTE]), "zero");
+    worked(d, cudaMemsetAsync(memory, 0, n_bytes, d->stream[CUDA_STREAM_COMPUTE]), "zero");
 }
 
 /* Row-major C = A B is column-major C^T = B^T A^T: the same memory, operands swapped. */
@@ -328,37 +328,37 @@ void cuda_device_gemm(struct cuda_device *d, const struct cuda_gemm *g)
         fail(d, "gemm", d->blas.text(status));
 }
 
-void cuda_device_order(struct cuda_device *d, enum cuda_lane later, enum cuda_lane earlier)
+void cuda_device_order(struct cuda_device *d, enum cuda_stream_id later, enum cuda_stream_id earlier)
 {
-    if (worked(d, cudaEventRecord(d->order[earlier], d->lane[earlier]), "order"))
-        worked(d, cudaStreamWaitEvent(d->lane[later], d->order[earlier], 0), "order");
+    if (worked(d, cudaEventRecord(d->order[earlier], d->stream[earlier]), "order"))
+        worked(d, cudaStreamWaitEvent(d->stream[later], d->order[earlier], 0), "order");
 }
 
-void cuda_device_mark(struct cuda_device *d, int k, enum cuda_lane lane)
+void cuda_device_record(struct cuda_device *d, int k, enum cuda_stream_id stream)
 {
-    worked(d, cudaEventRecord(d->mark[k], d->lane[lane]), "order");
+    worked(d, cudaEventRecord(d->event[k], d->stream[stream]), "order");
 }
 
-void cuda_device_order_mark(struct cuda_device *d, enum cuda_lane later, int k)
+void cuda_device_wait_event(struct cuda_device *d, enum cuda_stream_id later, int k)
 {
-    worked(d, cudaStreamWaitEvent(d->lane[later], d->mark[k], 0), "order");
+    worked(d, cudaStreamWaitEvent(d->stream[later], d->event[k], 0), "order");
 }
 
 void cuda_device_wait(struct cuda_device *d, int k)
 {
-    worked(d, cudaEventSynchronize(d->mark[k]), "copy");
+    worked(d, cudaEventSynchronize(d->event[k]), "copy");
 }
 
 void cuda_device_drain(struct cuda_device *d)
 {
-    worked(d, cudaStreamSynchronize(d->lane[CUDA_COMPUTE]), "work on the GPU");
-    worked(d, cudaStreamSynchronize(d->lane[CUDA_COPY]), "copy");
+    worked(d, cudaStreamSynchronize(d->stream[CUDA_STREAM_COMPUTE]), "work on the GPU");
+    worked(d, cudaStreamSynchronize(d->stream[CUDA_STREAM_COPY]), "copy");
 }
 
 bool cuda_device_capture(struct cuda_device *d)
 {
     d->failed_before = d->failed_operation[0] != '\0';
-    if (cudaStreamBeginCapture(d->lane[CUDA_COMPUTE], cudaStreamCaptureModeThreadLocal) == cudaSuccess)
+    if (cudaStreamBeginCapture(d->stream[CUDA_STREAM_COMPUTE], cudaStreamCaptureModeThreadLocal) == cudaSuccess)
         return true;
     (void)cudaGetLastError(); /* told by false */
     return false;
@@ -368,7 +368,7 @@ struct cuda_graph *cuda_device_captured(struct cuda_device *d)
 {
     struct cuda_graph *g = NULL;
     cudaGraph_t graph = NULL;
-    cudaError_t error = cudaStreamEndCapture(d->lane[CUDA_COMPUTE], &graph);
+    cudaError_t error = cudaStreamEndCapture(d->stream[CUDA_STREAM_COMPUTE], &graph);
 
     /* An operation that failed is not in the graph: without one, it is run and reported. */
     if (error == cudaSuccess && graph != NULL && (d->failed_before || d->failed_operation[0] == '\0'))
@@ -390,7 +390,7 @@ struct cuda_graph *cuda_device_captured(struct cuda_device *d)
 
 void cuda_device_launch(struct cuda_device *d, struct cuda_graph *g)
 {
-    worked(d, cudaGraphLaunch(g->exec, d->lane[CUDA_COMPUTE]), "graph of the step");
+    worked(d, cudaGraphLaunch(g->exec, d->stream[CUDA_STREAM_COMPUTE]), "graph of the step");
 }
 
 void cuda_graph_close(struct cuda_graph **g)

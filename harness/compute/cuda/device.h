@@ -22,12 +22,12 @@
 struct cuda_device;
 struct cuda_graph;
 
-enum cuda_lane {
-    CUDA_COMPUTE, /* kernels and GEMMs */
-    CUDA_COPY,    /* between host and GPU */
+enum cuda_stream_id {
+    CUDA_STREAM_COMPUTE, /* kernels and GEMMs */
+    CUDA_STREAM_COPY,    /* between host and GPU */
 };
 
-enum { CUDA_MARKS = 20 };
+enum { CUDA_EVENTS = 20 };
 
 /* A GEMM on operands as they lie in device memory: C(M,N) = op(A)(M,K) op(B)(K,N) + beta C, row-major, rows ld
  * elements apart as stored. bf16: A and B are bfloat16; C is float always. */
@@ -61,22 +61,22 @@ void *cuda_device_pin(struct cuda_device *d, size_t n_bytes);
 void cuda_device_unpin(struct cuda_device *d, void *memory);
 
 /* One of the two addresses is pinned host memory. */
-void cuda_device_copy(struct cuda_device *d, enum cuda_lane lane, void *to, const void *from, size_t n_bytes);
+void cuda_device_copy(struct cuda_device *d, enum cuda_stream_id stream, void *to, const void *from, size_t n_bytes);
 void cuda_device_zero(struct cuda_device *d, void *memory, size_t n_bytes);
 void cuda_device_gemm(struct cuda_device *d, const struct cuda_gemm *g);
 
 /* What is queued on `later` from now on waits for what is queued on `earlier` by now. */
-void cuda_device_order(struct cuda_device *d, enum cuda_lane later, enum cuda_lane earlier);
-/* Mark k (0 .. CUDA_MARKS-1) stands after what is queued on lane by now. */
-void cuda_device_mark(struct cuda_device *d, int k, enum cuda_lane lane);
-/* What is queued on `later` from now on waits for mark k. */
-void cuda_device_order_mark(struct cuda_device *d, enum cuda_lane later, int k);
-/* Waits until mark k is passed; one never set is passed. */
+void cuda_device_order(struct cuda_device *d, enum cuda_stream_id later, enum cuda_stream_id earlier);
+/* Record event k (0 .. CUDA_EVENTS-1) behind what is queued on stream by now. */
+void cuda_device_record(struct cuda_device *d, int k, enum cuda_stream_id stream);
+/* What is queued on `later` from now on waits for event k. */
+void cuda_device_wait_event(struct cuda_device *d, enum cuda_stream_id later, int k);
+/* Waits until event k has happened; one never recorded has happened. */
 void cuda_device_wait(struct cuda_device *d, int k);
-/* Waits for both lanes. */
+/* Waits for both streams. */
 void cuda_device_drain(struct cuda_device *d);
 
-/* Keeps what is queued on CUDA_COMPUTE from now on, instead of doing it. False: it cannot; nothing changes. */
+/* From now on what is queued on CUDA_STREAM_COMPUTE is captured, not run. False: not possible; nothing changes. */
 bool cuda_device_capture(struct cuda_device *d);
 /* Ends capture: one thing to launch, with all pointers and numbers as they were given. NULL: it failed, nothing
  * was done. */

@@ -21,6 +21,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#include "harness/compute/compute.h"
 
 typedef void *cuda_stream; /* a cudaStream_t */
 
@@ -42,25 +43,20 @@ void cuda_conv_bias_grad(float *dbias, float *dy, const float *relu, size_t C, s
 void cuda_bias_grad(float *dbias, const float *dy, size_t outer, size_t n, size_t inner, cuda_stream stream);
 /* Scratch of the two losses over n values or rows. */
 size_t cuda_loss_bytes(size_t n);
-/* *loss, *n_correct: in device memory. dlogits may be NULL. */
-void cuda_softmax_xent(double *loss, uint64_t *n_correct, float *dlogits, const float *logits, const uint32_t *label,
-                       float weight, size_t B, size_t K, void *partial, cuda_stream stream);
+/* *loss, *n_correct: in device memory, in place of those of op. */
+void cuda_softmax_xent(const struct softmax_xent *op, double *loss, uint64_t *n_correct, void *partial,
+                       cuda_stream stream);
 void cuda_mean_square(double *loss, float *dy, const float *y, const float *target, size_t n, void *partial,
                       cuda_stream stream);
 
 /* --- norm.cu; partial: scratch of cuda_sums_bytes(C, n) --- */
-void cuda_batch_norm(float *z, float *mean, float *inv_std, float *running_mean, float *running_var, const float *y,
-                     const float *gamma, const float *beta, const float *add, const struct cuda_norm *s, void *partial,
-                     cuda_stream stream);
-void cuda_batch_norm_fold(float *scale, float *shift, const float *gamma, const float *beta, const float *running_mean,
-                          const float *running_var, const struct cuda_norm *s, cuda_stream stream);
-void cuda_batch_norm_grad(float *dy, float *dgamma, float *dbeta, float *dz, const float *y, const float *z,
-                          const float *gamma, const float *beta, const float *mean, const float *inv_std,
-                          const struct cuda_norm *s, void *partial, cuda_stream stream);
+void cuda_batch_norm(const struct batch_norm_forward *op, void *partial, cuda_stream stream);
+void cuda_batch_norm_fold(const struct batch_norm_fold *op, cuda_stream stream);
+void cuda_batch_norm_grad(const struct batch_norm_grad *op, void *partial, cuda_stream stream);
 
 /* --- pools.cu --- */
-void cuda_max_pool(float *y, uint8_t *at, const float *x, const struct cuda_window *g, cuda_stream stream);
-void cuda_max_pool_grad(float *dx, const float *dy, const uint8_t *at, bool add, const struct cuda_window *g,
+void cuda_max_pool(float *y, uint8_t *argmax, const float *x, const struct cuda_window *g, cuda_stream stream);
+void cuda_max_pool_grad(float *dx, const float *dy, const uint8_t *argmax, bool add, const struct cuda_window *g,
                         cuda_stream stream);
 void cuda_avg_pool(float *y, const float *x, const struct cuda_window *g, cuda_stream stream);
 void cuda_avg_pool_grad(float *dx, const float *dy, bool add, const struct cuda_window *g, cuda_stream stream);

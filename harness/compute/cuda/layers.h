@@ -9,26 +9,27 @@
 
 #include "harness/compute/cuda/cuda.h"
 
-/* What an operation reads and writes, and its numbers, in the order of compute.h. */
+/* The arrays and numbers of an operation, in the order of compute.h. */
 struct layer_args {
-    float *out[5];
-    const float *in[6];
-    uint8_t *at;
-    const uint32_t *label;
+    float *out[2];
+    const float *in[2];
+    uint8_t *argmax;
     struct cuda_result *result;
     const uint64_t *key;
     size_t n[3];
-    float number, unused;
+    float number;
+    int add;
     union {
         struct cuda_window window;
-        struct cuda_norm norm;
         struct cuda_sgd sgd;
-    } shape;
-    int add, unused_too;
+        struct batch_norm_forward norm;
+        struct batch_norm_fold fold;
+        struct batch_norm_grad norm_grad;
+        struct softmax_xent xent;
+    } op;
 };
 
 struct layer_args layer_no_args(void);
-/* A yardstick run (gemms_alone) logs none of them. */
 void layer_log(struct compute *base, const char *name, cuda_run_fn *run, const struct layer_args *a);
 
 #endif

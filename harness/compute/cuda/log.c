@@ -143,16 +143,16 @@ static void run_repeating(struct cuda_compute *c)
     c->n_graph_launches++;
 }
 
-/* Keys of dropout go ahead of the calls that read them, on the same lane. The host's copy is written again only
+/* Keys of dropout go ahead of the calls that read them, on the same stream. The host's copy is written again only
  * when the last upload is done. */
 static void upload_keys(struct cuda_compute *c)
 {
     if (c->n_keys == 0)
         return;
-    cuda_device_wait(c->device, CUDA_MARK_KEYS);
+    cuda_device_wait(c->device, CUDA_EVENT_KEYS);
     memcpy(c->host_keys, c->next_keys, c->n_keys * sizeof *c->next_keys);
-    cuda_device_copy(c->device, CUDA_COMPUTE, c->keys, c->host_keys, c->n_keys * sizeof *c->keys);
-    cuda_device_mark(c->device, CUDA_MARK_KEYS, CUDA_COMPUTE);
+    cuda_device_copy(c->device, CUDA_STREAM_COMPUTE, c->keys, c->host_keys, c->n_keys * sizeof *c->keys);
+    cuda_device_record(c->device, CUDA_EVENT_KEYS, CUDA_STREAM_COMPUTE);
     c->n_keys = 0;
 }
 

@@ -88,10 +88,9 @@ static __global__ void moments_kernel(struct moments *partial, const float *y, s
         partial[blockIdx.x] = m;
 }
 
-static __global__ void moments_total_kernel(float *mean, float *inv_std, float *running_mean, float *running_var,
-                                            const struct moments *partial, struct cuda_norm s, size_t n_parts)
+static __global__ void moments_total_kernel(struct batch_norm_forward op, const struct moments *partial, size_t n_parts)
 {
-    for (size_t c = thread_index(); c < s.C; c += thread_stride()) {
+    for (size_t c = thread_index(); c < op.shape.C; c += thread_stride()) {
         double n = 0.0, middle = 0.0, m2 = 0.0;
         for (size_t k = 0; k < n_parts; k++) {
             const struct moments m = partial[c * n_parts + k];
@@ -102,11 +101,11 @@ static __global__ void moments_total_kernel(float *mean, float *inv_std, float *
             m2 += (double)m.m2 + delta * delta * (n * (double)m.n / sum);
             n = sum;
         }
-        mean[c] = (float)middle;
-        inv_std[c] = (float)(1.0 / sqrt(m2 / n + (double)s.epsilon));
-        const double unbiased = n > 1.0 ? m2 / (n - 1.0) : m2 / n, share = (double)s.momentum;
-        running_mean[c] = (float)((1.0 - share) * (double)running_mean[c] + share * middle);
-        running_var[c] = (float)((1.0 - share) * (double)running_var[c] + share * unbiased);
+        op.mean[c] = (float)middle;
+        op.inv_std[c] = (float)(1.0 / sqrt(m2 / n + (double)op.shape.epsilon));
+        const double unbiased = n > 1.0 ? m2 / (n - 1.0) : m2 / n, share = (double)op.shape.momentum;
+        op.running_mean[c] = (float)((1.0 - share) * (double)op.running_mean[c] + share * middle);
+        op.running_var[c] = (float)((1.0 - share) * (double)op.running_var[c] + share * unbiased);
     }
 }
 
@@ -132,78 +131,65 @@ static __device__ __forceinline__ float norm_value(float y, struct norm_channel 
 }
 
 /* z may be y's memory: each thread reads its elements before it writes them. */
-static __global__ void norm_kernel(float *z, const float *y, const float *add, const float *mean, const float *inv_std,
-                                   const float *gamma, const float *beta, struct cuda_norm s, struct row_split split)
+static __global__ void norm_kernel(struct batch_norm_forward op, struct row_split split)
 {
-    const struct row_part part = row_part_here(s.n, split);
-    const size_t row = part.row * s.n;
-    const bool aligned = is_aligned16(z + row) && is_aligned16(y + row) && (add == NULL || is_aligned16(add + row));
-    const struct norm_channel k = norm_channel_of(part.row, mean, inv_std, gamma, beta);
+    const struct row_part part = row_part_here(op.shape.n, split);
+    const size_t row = part.row * op.shape.n;
+    const bool aligned =
+        is_aligned16(op.z + row) && is_aligned16(op.y + row) && (op.add == NULL || is_aligned16(op.add + row));
+    const struct norm_channel k = norm_channel_of(part.row, op.mean, op.inv_std, op.gamma, op.beta);
 
     for (size_t i = part.begin + threadIdx.x * VECTOR_ELEMS; i < part.end; i += BLOCK_THREADS * VECTOR_ELEMS) {
         const size_t n_here = quad_elems(i, part.end);
         const bool wide = aligned && n_here == VECTOR_ELEMS;
-        struct quad q = quad_load(y + row + i, n_here, wide), a = { { 0.0f, 0.0f, 0.0f, 0.0f } };
-        if (add != NULL)
-            a = quad_load(add + row + i, n_here, wide);
+        struct quad q = quad_load(op.y + row + i, n_here, wide), a = { { 0.0f, 0.0f, 0.0f, 0.0f } };
+        if (op.add != NULL)
+            a = quad_load(op.add + row + i, n_here, wide);
 #pragma unroll
         for (int j = 0; j < VECTOR_ELEMS; j++) {
             float v = norm_value(q.v[j], k);
-            if (add != NULL)
+            if (op.add != NULL)
                 v += a.v[j];
-            q.v[j] = s.relu && v < 0.0f ? 0.0f : v;
+            q.v[j] = op.shape.relu && v < 0.0f ? 0.0f : v;
         }
-        quad_store(z + row + i, q, n_here, wide);
+        quad_store(op.z + row + i, q, n_here, wide);
     }
 }
 
-void cuda_batch_norm(float *z, float *mean, float *inv_std, float *running_mean, float *running_var, const float *y,
-                     const float *gamma, const float *beta, const float *add, const struct cuda_norm *s, void *partial,
-                     cuda_stream stream)
+void cuda_batch_norm(const struct batch_norm_forward *op, void *partial, cuda_stream stream)
 {
-    const struct row_split split = row_split_of(s->n);
-    const unsigned n_blocks = (unsigned)(s->C * split.n_parts);
+    const struct row_split split = row_split_of(op->shape.n);
+    const unsigned n_blocks = (unsigned)(op->shape.C * split.n_parts);
     struct moments *parts = (struct moments *)partial;
 
-    CUDA_LAUNCH_MEETING(moments_kernel, n_blocks, BLOCK_THREADS, stream, parts, y, s->n, split);
-    CUDA_LAUNCH(moments_total_kernel, blocks_for(s->C), BLOCK_THREADS, stream, mean, inv_std, running_mean, running_var,
-                parts, *s, split.n_parts);
-    CUDA_LAUNCH(norm_kernel, n_blocks, BLOCK_THREADS, stream, z, y, add, mean, inv_std, gamma, beta, *s, split);
+    CUDA_LAUNCH_MEETING(moments_kernel, n_blocks, BLOCK_THREADS, stream, parts, op->y, op->shape.n, split);
+    CUDA_LAUNCH(moments_total_kernel, blocks_for(op->shape.C), BLOCK_THREADS, stream, *op, parts, split.n_parts);
+    CUDA_LAUNCH(norm_kernel, n_blocks, BLOCK_THREADS, stream, *op, split);
 }
 
-static __global__ void fold_kernel(float *scale, float *shift, const float *gamma, const float *beta,
-                                   const float *running_mean, const float *running_var, struct cuda_norm s)
+static __global__ void fold_kernel(struct batch_norm_fold op)
 {
-    for (size_t c = thread_index(); c < s.C; c += thread_stride()) {
-        const float k = gamma[c] / sqrtf(running_var[c] + s.epsilon);
-        scale[c] = k;
-        shift[c] = beta[c] - running_mean[c] * k;
+    for (size_t c = thread_index(); c < op.shape.C; c += thread_stride()) {
+        const float k = op.gamma[c] / sqrtf(op.running_var[c] + op.shape.epsilon);
+        op.scale[c] = k;
+        op.shift[c] = op.beta[c] - op.running_mean[c] * k;
     }
 }
 
-void cuda_batch_norm_fold(float *scale, float *shift, const float *gamma, const float *beta, const float *running_mean,
-                          const float *running_var, const struct cuda_norm *s, cuda_stream stream)
+void cuda_batch_norm_fold(const struct batch_norm_fold *op, cuda_stream stream)
 {
-    CUDA_LAUNCH(fold_kernel, blocks_for(s->C), BLOCK_THREADS, stream, scale, shift, gamma, beta, running_mean,
-                running_var, *s);
+    CUDA_LAUNCH(fold_kernel, blocks_for(op->shape.C), BLOCK_THREADS, stream, *op);
 }
 
 /* --- backward --- */
 
-struct norm_grad { /* arrays of the backward pass; z NULL: the mask comes from y */
-    float *dy, *dz;
-    const float *y, *z, *gamma, *beta, *mean, *inv_std;
-    struct cuda_norm s;
-    struct row_split split;
-};
-
 /* The gradient before the relu, elements [i, i + n_here) of the row that begins at `row`. */
-static __device__ __forceinline__ struct quad masked_dz(const struct norm_grad &g, size_t i, size_t n_here, bool wide,
-                                                        const struct quad &y, struct norm_channel k)
+static __device__ __forceinline__ struct quad masked_dz(const struct batch_norm_grad &g, size_t i, size_t n_here,
+                                                        bool wide, const struct quad &y, struct norm_channel k)
 {
     struct quad dz = quad_load(g.dz + i, n_here, wide), z;
 
-    if (!g.s.relu)
+    if (!g.shape.relu)
         return dz;
     if (g.z != NULL)
         z = quad_load(g.z + i, n_here, wide);
@@ -213,7 +199,7 @@ static __device__ __forceinline__ struct quad masked_dz(const struct norm_grad &
     return dz;
 }
 
-static __device__ __forceinline__ bool grad_aligned(const struct norm_grad &g, size_t row)
+static __device__ __forceinline__ bool grad_aligned(const struct batch_norm_grad &g, size_t row)
 {
     return is_aligned16(g.dz + row) && is_aligned16(g.y + row) && is_aligned16(g.dy + row) &&
            (g.z == NULL || is_aligned16(g.z + row));
@@ -224,11 +210,11 @@ struct pair {
 };
 
 /* partial[part] = sums of dz and dz (y - mean); dz becomes the masked one. */
-static __global__ void norm_grad_parts_kernel(struct pair *partial, struct norm_grad g)
+static __global__ void norm_grad_parts_kernel(struct pair *partial, struct batch_norm_grad g, struct row_split split)
 {
     __shared__ float shared[2][BLOCK_WARPS];
-    const struct row_part part = row_part_here(g.s.n, g.split);
-    const size_t row = part.row * g.s.n;
+    const struct row_part part = row_part_here(g.shape.n, split);
+    const size_t row = part.row * g.shape.n;
     const bool aligned = grad_aligned(g, row);
     const struct norm_channel k = norm_channel_of(part.row, g.mean, g.inv_std, g.gamma, g.beta);
     struct pair p = { 0.0f, 0.0f };
@@ -238,7 +224,7 @@ static __global__ void norm_grad_parts_kernel(struct pair *partial, struct norm_
         const bool wide = aligned && n_here == VECTOR_ELEMS;
         const struct quad y = quad_load(g.y + row + i, n_here, wide);
         const struct quad dz = masked_dz(g, row + i, n_here, wide, y, k);
-        if (g.s.relu)
+        if (g.shape.relu)
             quad_store(g.dz + row + i, dz, n_here, wide);
 #pragma unroll
         for (int j = 0; j < VECTOR_ELEMS; j++) {
@@ -253,28 +239,27 @@ static __global__ void norm_grad_parts_kernel(struct pair *partial, struct norm_
         partial[blockIdx.x] = p;
 }
 
-static __global__ void norm_grad_total_kernel(float *dgamma, float *dbeta, const struct pair *partial,
-                                              const float *inv_std, size_t C, size_t n_parts)
+static __global__ void norm_grad_total_kernel(struct batch_norm_grad g, const struct pair *partial, size_t n_parts)
 {
-    for (size_t c = thread_index(); c < C; c += thread_stride()) {
+    for (size_t c = thread_index(); c < g.shape.C; c += thread_stride()) {
         double sum = 0.0, product = 0.0;
         for (size_t k = 0; k < n_parts; k++) {
             sum += (double)partial[c * n_parts + k].sum;
             product += (double)partial[c * n_parts + k].product;
         }
-        dbeta[c] = (float)sum;
-        dgamma[c] = (float)(product * (double)inv_std[c]);
+        g.dbeta[c] = (float)sum;
+        g.dgamma[c] = (float)(product * (double)g.inv_std[c]);
     }
 }
 
 /* dy = gamma inv_std (dz - dbeta / n - (y - mean) inv_std dgamma / n); dy may be dz's memory. */
-static __global__ void norm_grad_kernel(struct norm_grad g, const float *dgamma, const float *dbeta)
+static __global__ void norm_grad_kernel(struct batch_norm_grad g, struct row_split split)
 {
-    const struct row_part part = row_part_here(g.s.n, g.split);
-    const size_t c = part.row, row = c * g.s.n;
+    const struct row_part part = row_part_here(g.shape.n, split);
+    const size_t c = part.row, row = c * g.shape.n;
     const bool aligned = grad_aligned(g, row);
     const float scale = g.gamma[c] * g.inv_std[c], mean = g.mean[c];
-    const float level = dbeta[c] / (float)g.s.n, slope = g.inv_std[c] * dgamma[c] / (float)g.s.n;
+    const float level = g.dbeta[c] / (float)g.shape.n, slope = g.inv_std[c] * g.dgamma[c] / (float)g.shape.n;
 
     for (size_t i = part.begin + threadIdx.x * VECTOR_ELEMS; i < part.end; i += BLOCK_THREADS * VECTOR_ELEMS) {
         const size_t n_here = quad_elems(i, part.end);
@@ -288,17 +273,13 @@ static __global__ void norm_grad_kernel(struct norm_grad g, const float *dgamma,
     }
 }
 
-void cuda_batch_norm_grad(float *dy, float *dgamma, float *dbeta, float *dz, const float *y, const float *z,
-                          const float *gamma, const float *beta, const float *mean, const float *inv_std,
-                          const struct cuda_norm *s, void *partial, cuda_stream stream)
+void cuda_batch_norm_grad(const struct batch_norm_grad *op, void *partial, cuda_stream stream)
 {
-    const struct row_split split = row_split_of(s->n);
-    const struct norm_grad g = { dy, dz, y, z, gamma, beta, mean, inv_std, *s, split };
-    const unsigned n_blocks = (unsigned)(s->C * split.n_parts);
+    const struct row_split split = row_split_of(op->shape.n);
+    const unsigned n_blocks = (unsigned)(op->shape.C * split.n_parts);
     struct pair *parts = (struct pair *)partial;
 
-    CUDA_LAUNCH_MEETING(norm_grad_parts_kernel, n_blocks, BLOCK_THREADS, stream, parts, g);
-    CUDA_LAUNCH(norm_grad_total_kernel, blocks_for(s->C), BLOCK_THREADS, stream, dgamma, dbeta, parts, inv_std, s->C,
-                split.n_parts);
-    CUDA_LAUNCH(norm_grad_kernel, n_blocks, BLOCK_THREADS, stream, g, dgamma, dbeta);
+    CUDA_LAUNCH_MEETING(norm_grad_parts_kernel, n_blocks, BLOCK_THREADS, stream, parts, *op, split);
+    CUDA_LAUNCH(norm_grad_total_kernel, blocks_for(op->shape.C), BLOCK_THREADS, stream, *op, parts, split.n_parts);
+    CUDA_LAUNCH(norm_grad_kernel, n_blocks, BLOCK_THREADS, stream, *op, split);
 }

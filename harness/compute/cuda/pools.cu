@@ -63,7 +63,7 @@ static inline size_t out_elems(const struct cuda_window *g)
 
 /* --- maximum --- */
 
-static __global__ void max_pool_kernel(float *y, uint8_t *at, const float *x, struct cuda_window g, size_t n)
+static __global__ void max_pool_kernel(float *y, uint8_t *argmax, const float *x, struct cuda_window g, size_t n)
 {
     for (size_t i = thread_index(); i < n; i += thread_stride()) {
         const struct place p = place_of(i, g.out_h, g.out_w);
@@ -82,16 +82,17 @@ static __global__ void max_pool_kernel(float *y, uint8_t *at, const float *x, st
                 }
             }
         y[i] = best;
-        at[i] = (uint8_t)((best_h - (p.h * g.stride_h - g.pad_h)) * g.kernel_w + best_w - (p.w * g.stride_w - g.pad_w));
+        argmax[i] =
+            (uint8_t)((best_h - (p.h * g.stride_h - g.pad_h)) * g.kernel_w + best_w - (p.w * g.stride_w - g.pad_w));
     }
 }
 
-void cuda_max_pool(float *y, uint8_t *at, const float *x, const struct cuda_window *g, cuda_stream stream)
+void cuda_max_pool(float *y, uint8_t *argmax, const float *x, const struct cuda_window *g, cuda_stream stream)
 {
-    CUDA_LAUNCH(max_pool_kernel, blocks_for(out_elems(g)), BLOCK_THREADS, stream, y, at, x, *g, out_elems(g));
+    CUDA_LAUNCH(max_pool_kernel, blocks_for(out_elems(g)), BLOCK_THREADS, stream, y, argmax, x, *g, out_elems(g));
 }
 
-static __global__ void max_pool_grad_kernel(float *dx, const float *dy, const uint8_t *at, bool add,
+static __global__ void max_pool_grad_kernel(float *dx, const float *dy, const uint8_t *argmax, bool add,
                                             struct cuda_window g, size_t n)
 {
     for (size_t i = thread_index(); i < n; i += thread_stride()) {
@@ -104,17 +105,18 @@ static __global__ void max_pool_grad_kernel(float *dx, const float *dy, const ui
             for (int w = columns.first; w < columns.end; w++) {
                 const size_t from = plane + (size_t)h * (size_t)g.out_w + (size_t)w;
                 const int mine = (p.h + g.pad_h - h * g.stride_h) * g.kernel_w + p.w + g.pad_w - w * g.stride_w;
-                if (at[from] == mine)
+                if (argmax[from] == mine)
                     sum += dy[from];
             }
         dx[i] = add ? dx[i] + sum : sum;
     }
 }
 
-void cuda_max_pool_grad(float *dx, const float *dy, const uint8_t *at, bool add, const struct cuda_window *g,
+void cuda_max_pool_grad(float *dx, const float *dy, const uint8_t *argmax, bool add, const struct cuda_window *g,
                         cuda_stream stream)
 {
-    CUDA_LAUNCH(max_pool_grad_kernel, blocks_for(in_elems(g)), BLOCK_THREADS, stream, dx, dy, at, add, *g, in_elems(g));
+    CUDA_LAUNCH(max_pool_grad_kernel, blocks_for(in_elems(g)), BLOCK_THREADS, stream, dx, dy, argmax, add, *g,
+                in_elems(g));
 }
 
 /* --- average --- */

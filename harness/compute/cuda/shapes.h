@@ -13,12 +13,6 @@ struct cuda_window { /* struct window, and the output it leads to */
     int out_h, out_w;
 };
 
-struct cuda_norm { /* struct batch_norm */
-    size_t C, n;
-    float epsilon, momentum;
-    bool relu;
-};
-
 struct cuda_sgd { /* struct sgd */
     float lr, momentum, weight_decay, grad_scale, velocity_min;
 };

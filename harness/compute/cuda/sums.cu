@@ -133,14 +133,14 @@ static __device__ __forceinline__ struct largest block_largest(struct largest v,
 }
 
 /* One block a row. */
-static __global__ void softmax_kernel(struct loss_part *part, float *dlogits, const float *logits,
-                                      const uint32_t *label, float weight, size_t B, size_t K)
+static __global__ void softmax_kernel(struct loss_part *part, struct softmax_xent op)
 {
     __shared__ struct largest all[BLOCK_WARPS];
     __shared__ double sums[BLOCK_WARPS];
     __shared__ float top;
     __shared__ double total;
-    const float *x = logits + blockIdx.x * K;
+    const size_t K = op.K;
+    const float *x = op.logits + blockIdx.x * K;
     struct largest best = { x[0], 0 };
     double sum = 0.0;
 
@@ -156,17 +156,17 @@ static __global__ void softmax_kernel(struct loss_part *part, float *dlogits, co
         sum += (double)expf(x[k] - top);
     sum = block_sum(sum, sums);
     if (threadIdx.x == 0) {
-        const size_t right = label[blockIdx.x];
+        const size_t right = op.label[blockIdx.x];
         total = sum;
         part[blockIdx.x].loss = right < K ? log(sum) - ((double)x[right] - (double)top) : (double)NAN;
         part[blockIdx.x].n_correct = best.at == right ? 1 : 0;
     }
     __syncthreads();
-    if (dlogits == NULL)
+    if (op.dlogits == NULL)
         return;
     for (size_t k = threadIdx.x; k < K; k += BLOCK_THREADS) {
-        const double p = (double)expf(x[k] - top) / total - (k == label[blockIdx.x] ? 1.0 : 0.0);
-        dlogits[blockIdx.x * K + k] = (float)((double)weight * p / (double)B);
+        const double p = (double)expf(x[k] - top) / total - (k == op.label[blockIdx.x] ? 1.0 : 0.0);
+        op.dlogits[blockIdx.x * K + k] = (float)((double)op.weight * p / (double)op.B);
     }
 }
 
@@ -191,13 +191,13 @@ static __global__ void loss_total_kernel(double *loss, uint64_t *n_correct, cons
     }
 }
 
-void cuda_softmax_xent(double *loss, uint64_t *n_correct, float *dlogits, const float *logits, const uint32_t *label,
-                       float weight, size_t B, size_t K, void *partial, cuda_stream stream)
+void cuda_softmax_xent(const struct softmax_xent *op, double *loss, uint64_t *n_correct, void *partial,
+                       cuda_stream stream)
 {
     struct loss_part *part = (struct loss_part *)partial;
 
-    CUDA_LAUNCH_MEETING(softmax_kernel, (unsigned)B, BLOCK_THREADS, stream, part, dlogits, logits, label, weight, B, K);
-    CUDA_LAUNCH_MEETING(loss_total_kernel, 1, BLOCK_THREADS, stream, loss, n_correct, part, B, (double)B);
+    CUDA_LAUNCH_MEETING(softmax_kernel, (unsigned)op->B, BLOCK_THREADS, stream, part, *op);
+    CUDA_LAUNCH_MEETING(loss_total_kernel, 1, BLOCK_THREADS, stream, loss, n_correct, part, op->B, (double)op->B);
 }
 
 /* Each block a part of the n values, as if they were one row. */

@@ -22,7 +22,7 @@ void cuda_op_dropout(struct compute *base, float *x, size_t n, float keep_ratio,
     struct cuda_compute *c = (struct cuda_compute *)base;
     struct layer_args a = layer_no_args();
 
-    if (c->gemms_alone || c->out_of_memory)
+    if (c->out_of_memory)
         return;
     a.out[0] = x;
     a.n[0] = n;
@@ -160,7 +160,7 @@ static void run_sgd_step(struct cuda_compute *c, const void *args)
 {
     const struct layer_args *a = args;
 
-    cuda_sgd_step(a->out[0], a->out[1], a->in[0], a->n[0], &a->shape.sgd, cuda_device_stream(c->device));
+    cuda_sgd_step(a->out[0], a->out[1], a->in[0], a->n[0], &a->op.sgd, cuda_device_stream(c->device));
 }
 
 /* A log of its own: its learning rate changes, so whatever shared its log would never be seen to repeat. */
@@ -173,7 +173,7 @@ void cuda_op_sgd_step(struct compute *c, float *p, float *v, const float *g, siz
     a.out[1] = v;
     a.in[0] = g;
     a.n[0] = n;
-    a.shape.sgd = (struct cuda_sgd){ s->lr, s->momentum, s->weight_decay, s->grad_scale, SGD_VELOCITY_MIN };
+    a.op.sgd = (struct cuda_sgd){ s->lr, s->momentum, s->weight_decay, s->grad_scale, SGD_VELOCITY_MIN };
     cuda_log_flush(own);
     layer_log(c, "sgd_step", run_sgd_step, &a);
     cuda_log_flush(own);
@@ -181,13 +181,10 @@ void cuda_op_sgd_step(struct compute *c, float *p, float *v, const float *g, siz
 
 /* --- losses: the host's copy is filled by sync --- */
 
-/* The place of one more result; until it is fetched the host has NaN and 0. NULL: the operation cannot be logged. */
+/* The slot of one more result; until it is fetched the host has NaN and 0. NULL: the operation cannot be logged. */
 static struct cuda_result *result_slot(struct cuda_compute *c, double *loss, size_t *n_correct)
 {
-    *loss = NAN;
-    if (n_correct != NULL)
-        *n_correct = 0;
-    if (c->gemms_alone || c->out_of_memory)
+    if (c->out_of_memory)
         return NULL;
     if (c->n_pending == CUDA_MAX_RESULTS)
         cuda_results_fetch(c);
@@ -199,25 +196,24 @@ static void run_softmax_xent(struct cuda_compute *c, const void *args)
 {
     const struct layer_args *a = args;
 
-    cuda_softmax_xent(&a->result->loss, &a->result->n_correct, a->out[0], a->in[0], a->label, a->number, a->n[0],
-                      a->n[1], c->scratch, cuda_device_stream(c->device));
+    cuda_softmax_xent(&a->op.xent, &a->result->loss, &a->result->n_correct, c->scratch, cuda_device_stream(c->device));
 }
 
-void cuda_op_softmax_xent(struct compute *base, double *mean_loss, float *dlogits, size_t *n_correct,
-                          const float *logits, const uint32_t *label, float weight, size_t B, size_t K)
+/* mean_loss and n_correct of the host are not logged: they differ from step to step. */
+void cuda_op_softmax_xent(struct compute *base, const struct softmax_xent *op)
 {
     struct cuda_compute *c = (struct cuda_compute *)base;
     struct layer_args a = layer_no_args();
 
-    if (!cuda_scratch_grow(c, "softmax_xent", cuda_loss_bytes(B)))
+    if (!cuda_scratch_grow(c, "softmax_xent", cuda_loss_bytes(op->B)))
         return;
-    a.result = result_slot(c, mean_loss, n_correct);
-    a.out[0] = dlogits;
-    a.in[0] = logits;
-    a.label = label;
-    a.number = weight;
-    a.n[0] = B;
-    a.n[1] = K;
+    a.result = result_slot(c, op->mean_loss, op->n_correct);
+    a.op.xent.B = op->B;
+    a.op.xent.K = op->K;
+    a.op.xent.dlogits = op->dlogits;
+    a.op.xent.logits = op->logits;
+    a.op.xent.label = op->label;
+    a.op.xent.weight = op->weight;
     layer_log(base, "softmax_xent", run_softmax_xent, &a);
 }
 

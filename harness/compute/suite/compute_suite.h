@@ -8,7 +8,7 @@
  * 4 threads (C1); no allocation when run again (C3); losses there after a sync (C4); arrays reached
  * through put and get only, so that their memory need not be the host's (C5). A backend that does not:
  * NULL accepted everywhere, nothing written, losses NaN. Both: work counted and charged as C2 says, also
- * when env.gemms_alone.
+ * when env.gemm_only.
  */
 #ifndef HARNESS_COMPUTE_SUITE_COMPUTE_SUITE_H
 #define HARNESS_COMPUTE_SUITE_COMPUTE_SUITE_H

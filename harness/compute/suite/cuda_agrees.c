@@ -30,13 +30,22 @@ static void convolve(struct side *s, const struct conv_shape *shape)
     const float *x = side_reals(s, in_elems(shape)), *weight = side_reals(s, n_weights);
     const float *dy = side_reals(s, out_elems(shape)), *add = side_reals(s, out_elems(shape));
     const float *shift = side_reals(s, (size_t)shape->C_out), *scale = side_reals(s, (size_t)shape->C_out);
-    const struct epilogue all = { scale, shift, add, true }, none = { NULL, NULL, NULL, false };
+    const struct epilogue all = { scale, shift, add, true };
+    struct conv_forward forward = { .shape = *shape, .x = x, .weight = weight };
+    struct conv_input_grad input_grad = { .shape = *shape, .dy = dy, .weight = weight };
 
-    compute_conv(s->c, side_reals(s, out_elems(shape)), x, weight, &none, shape);
-    compute_conv(s->c, side_reals(s, out_elems(shape)), x, weight, &all, shape);
-    compute_conv_input_grad(s->c, side_reals(s, in_elems(shape)), dy, weight, false, shape);
-    compute_conv_input_grad(s->c, side_reals(s, in_elems(shape)), dy, weight, true, shape);
-    compute_conv_weight_grad(s->c, side_reals(s, n_weights), dy, x, shape);
+    for (int k = 0; k < 2; k++) {
+        forward.y = side_reals(s, out_elems(shape));
+        compute_conv(s->c, &forward);
+        forward.epilogue = all;
+    }
+    for (int k = 0; k < 2; k++) {
+        input_grad.dx = side_reals(s, in_elems(shape));
+        compute_conv_input_grad(s->c, &input_grad);
+        input_grad.add = true;
+    }
+    compute_conv_weight_grad(
+        s->c, &(struct conv_weight_grad){ .shape = *shape, .dweight = side_reals(s, n_weights), .dy = dy, .x = x });
 }
 
 /* Small ones; a dense layer; 1 x 7 and 7 x 1; strides; an output much smaller than the input. */
@@ -83,14 +92,33 @@ static void normalise(struct side *s, size_t C, size_t n, bool relu, bool add)
     const struct batch_norm shape = { C, n, BATCH_NORM_EPSILON, 0.1f, relu };
     const float *y = side_reals(s, C * n), *gamma = side_reals(s, C), *beta = side_reals(s, C);
     const float *more = add ? side_reals(s, C * n) : NULL;
-    float *z = side_reals(s, C * n), *mean = side_reals(s, C), *inv_std = side_reals(s, C);
-    float *running_mean = side_reals(s, C), *running_var = side_reals(s, C), *dz = side_reals(s, C * n),
-          *dy = side_reals(s, C * n);
+    const struct batch_norm_forward forward = { .shape = shape,
+                                                .z = side_reals(s, C * n),
+                                                .mean = side_reals(s, C),
+                                                .inv_std = side_reals(s, C),
+                                                .running_mean = side_reals(s, C),
+                                                .running_var = side_reals(s, C),
+                                                .y = y,
+                                                .gamma = gamma,
+                                                .beta = beta,
+                                                .add = more };
+    const struct batch_norm_grad backward = { .shape = shape,
+                                              .dy = side_reals(s, C * n),
+                                              .dgamma = side_reals(s, C),
+                                              .dbeta = side_reals(s, C),
+                                              .dz = side_reals(s, C * n),
+                                              .y = y,
+                                              .z = add ? forward.z : NULL,
+                                              .gamma = gamma,
+                                              .beta = beta,
+                                              .mean = forward.mean,
+                                              .inv_std = forward.inv_std };
 
-    compute_batch_norm(s->c, z, mean, inv_std, running_mean, running_var, y, gamma, beta, more, &shape);
-    compute_batch_norm_grad(s->c, dy, side_reals(s, C), side_reals(s, C), dz, y, add ? z : NULL, gamma, beta, mean,
-                            inv_std, &shape);
-    compute_conv_bias_grad(s->c, side_reals(s, C), dz, relu ? z : NULL, C, n);
+    compute_batch_norm(s->c, &forward);
+    compute_batch_norm_grad(s->c, &backward);
+    compute_conv_bias_grad(
+        s->c, &(struct conv_bias_grad){
+                  .C = C, .n = n, .dbias = side_reals(s, C), .dy = backward.dz, .relu = relu ? forward.z : NULL });
 }
 
 void norms_agree(void **state)
@@ -149,18 +177,29 @@ static void pool(struct side *s, const struct window *g, int out_h, int out_w)
     const size_t n_in = (size_t)g->B * (size_t)g->C * (size_t)g->H * (size_t)g->W;
     const size_t n = (size_t)g->B * (size_t)g->C, n_out = n * (size_t)window_out_h(g) * (size_t)window_out_w(g);
     const size_t n_adaptive = n * (size_t)out_h * (size_t)out_w;
-    const float *x = side_reals(s, n_in), *dy = side_reals(s, n_out), *wide_dy = side_reals(s, n_adaptive);
-    uint8_t *at = bytes_of(s, n_out);
+    uint8_t *argmax = bytes_of(s, n_out);
+    struct pool_forward f = {
+        .window = *g, .out_h = out_h, .out_w = out_w, .argmax = argmax, .x = side_reals(s, n_in)
+    };
+    struct pool_grad b = { .window = *g, .out_h = out_h, .out_w = out_w, .argmax = argmax };
 
-    compute_max_pool(s->c, side_reals(s, n_out), at, x, g);
-    compute_max_pool_grad(s->c, side_reals(s, n_in), dy, at, false, g);
-    compute_max_pool_grad(s->c, side_reals(s, n_in), dy, at, true, g);
-    compute_avg_pool(s->c, side_reals(s, n_out), x, g);
-    compute_avg_pool_grad(s->c, side_reals(s, n_in), dy, false, g);
-    compute_avg_pool_grad(s->c, side_reals(s, n_in), dy, true, g);
-    compute_adaptive_pool(s->c, side_reals(s, n_adaptive), x, g, out_h, out_w);
-    compute_adaptive_pool_grad(s->c, side_reals(s, n_in), wide_dy, false, g, out_h, out_w);
-    compute_adaptive_pool_grad(s->c, side_reals(s, n_in), wide_dy, true, g, out_h, out_w);
+    f.y = side_reals(s, n_out);
+    compute_max_pool(s->c, &f);
+    f.y = side_reals(s, n_out);
+    compute_avg_pool(s->c, &f);
+    f.y = side_reals(s, n_adaptive);
+    compute_adaptive_pool(s->c, &f);
+    for (int add = 0; add < 2; add++) {
+        b.add = add != 0;
+        b.dy = side_reals(s, n_out);
+        b.dx = side_reals(s, n_in);
+        compute_max_pool_grad(s->c, &b);
+        b.dx = side_reals(s, n_in);
+        compute_avg_pool_grad(s->c, &b);
+        b.dx = side_reals(s, n_in);
+        b.dy = side_reals(s, n_adaptive);
+        compute_adaptive_pool_grad(s->c, &b);
+    }
 }
 
 void pools_agree(void **state)

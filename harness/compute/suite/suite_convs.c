@@ -51,7 +51,8 @@ static void conv_case(struct suite *s, const void *arg)
         reference_epilogue(want, suite_double(s, scale), suite_double(s, shift), suite_double(s, add), c->relu, C_out,
                            n / C_out);
     }
-    compute_conv(s->c, y->v, x->v, weight->v, &e, shape);
+    compute_conv(s->c,
+                 &(struct conv_forward){ .shape = *shape, .y = y->v, .x = x->v, .weight = weight->v, .epilogue = e });
     suite_check(s, "y", y, want, tolerance_of(s, c, weight_elems(shape) / C_out + 3));
 }
 
@@ -70,7 +71,8 @@ static void input_grad_case(struct suite *s, const void *arg)
         for (size_t i = 0; c->add && i < n; i++)
             want[i] += (double)dx->host[i];
     }
-    compute_conv_input_grad(s->c, dx->v, dy->v, weight->v, c->add, shape);
+    compute_conv_input_grad(s->c, &(struct conv_input_grad){
+                                      .shape = *shape, .dx = dx->v, .dy = dy->v, .weight = weight->v, .add = c->add });
     suite_check(s, "dx", dx, want, tolerance_of(s, c, K + 1));
 }
 
@@ -85,7 +87,8 @@ static void weight_grad_case(struct suite *s, const void *arg)
 
     if (s->judging)
         reference_conv_weight_grad(want, suite_double(s, dy), suite_double(s, x), shape);
-    compute_conv_weight_grad(s->c, dweight->v, dy->v, x->v, shape);
+    compute_conv_weight_grad(
+        s->c, &(struct conv_weight_grad){ .shape = *shape, .dweight = dweight->v, .dy = dy->v, .x = x->v });
     suite_check(s, "dweight", dweight, want, tolerance_of(s, c, out_elems(shape) / (size_t)shape->C_out));
 }
 
@@ -178,7 +181,9 @@ static void bias_grad_of(struct suite *s, const struct rows *r, bool masked, boo
     double *want = suite_zeros(s, r->C), *want_dy = suite_double(s, dy);
 
     reference_conv_bias_grad(want, want_dy, suite_double(s, relu), r->C, r->n);
-    compute_conv_bias_grad(s->c, dbias->v, dy->v, relu != NULL ? relu->v : NULL, r->C, r->n);
+    compute_conv_bias_grad(
+        s->c, &(struct conv_bias_grad){
+                  .C = r->C, .n = r->n, .dbias = dbias->v, .dy = dy->v, .relu = relu != NULL ? relu->v : NULL });
     suite_check(s, "dbias", dbias, want, exact ? 0.0 : suite_tolerance_fp32(r->n));
     suite_check(s, "dy", dy, want_dy, 0.0);
 }

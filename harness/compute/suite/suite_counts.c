@@ -10,7 +10,7 @@ enum { N_ELEMS = 2 * 3 * 6 * 6 * 9, N_FLOATS = 10 }; /* no array below is larger
 struct arrays {
     float *f[N_FLOATS];
     const uint32_t *label;
-    uint8_t *at;
+    uint8_t *argmax;
     double loss;
     size_t n_correct;
 };
@@ -29,87 +29,139 @@ static void call_gemm(struct compute *c, struct arrays *x)
 
 static void call_conv(struct compute *c, struct arrays *x)
 {
-    const struct epilogue e = { NULL, NULL, NULL, false };
-
-    compute_conv(c, x->f[0], x->f[1], x->f[2], &e, &conv);
+    compute_conv(c, &(struct conv_forward){ .shape = conv, .y = x->f[0], .x = x->f[1], .weight = x->f[2] });
 }
 
 static void call_conv_all(struct compute *c, struct arrays *x)
 {
     const struct epilogue e = { x->f[3], x->f[4], x->f[5], true };
 
-    compute_conv(c, x->f[0], x->f[1], x->f[2], &e, &conv);
+    compute_conv(c,
+                 &(struct conv_forward){ .shape = conv, .y = x->f[0], .x = x->f[1], .weight = x->f[2], .epilogue = e });
 }
 
 static void call_input_grad(struct compute *c, struct arrays *x)
 {
-    compute_conv_input_grad(c, x->f[0], x->f[1], x->f[2], false, &conv);
+    compute_conv_input_grad(
+        c, &(struct conv_input_grad){ .shape = conv, .dx = x->f[0], .dy = x->f[1], .weight = x->f[2] });
 }
 
 static void call_input_grad_add(struct compute *c, struct arrays *x)
 {
-    compute_conv_input_grad(c, x->f[0], x->f[1], x->f[2], true, &conv);
+    compute_conv_input_grad(
+        c, &(struct conv_input_grad){ .shape = conv, .dx = x->f[0], .dy = x->f[1], .weight = x->f[2], .add = true });
 }
 
 static void call_weight_grad(struct compute *c, struct arrays *x)
 {
-    compute_conv_weight_grad(c, x->f[0], x->f[1], x->f[2], &conv);
+    compute_conv_weight_grad(
+        c, &(struct conv_weight_grad){ .shape = conv, .dweight = x->f[0], .dy = x->f[1], .x = x->f[2] });
 }
 
 static void call_conv_bias_grad(struct compute *c, struct arrays *x)
 {
-    compute_conv_bias_grad(c, x->f[0], x->f[1], NULL, 3, 50);
+    compute_conv_bias_grad(c, &(struct conv_bias_grad){ .C = 3, .n = 50, .dbias = x->f[0], .dy = x->f[1] });
 }
 
 static void call_norm(struct compute *c, struct arrays *x)
 {
-    compute_batch_norm(c, x->f[0], x->f[1], x->f[2], x->f[3], x->f[4], x->f[5], x->f[6], x->f[7], NULL, &norm);
+    compute_batch_norm(c, &(struct batch_norm_forward){ .shape = norm,
+                                                        .z = x->f[0],
+                                                        .mean = x->f[1],
+                                                        .inv_std = x->f[2],
+                                                        .running_mean = x->f[3],
+                                                        .running_var = x->f[4],
+                                                        .y = x->f[5],
+                                                        .gamma = x->f[6],
+                                                        .beta = x->f[7] });
 }
 
 static void call_fold(struct compute *c, struct arrays *x)
 {
-    compute_batch_norm_fold(c, x->f[0], x->f[1], x->f[2], x->f[3], x->f[4], x->f[5], &norm);
+    compute_batch_norm_fold(c, &(struct batch_norm_fold){ .shape = norm,
+                                                          .scale = x->f[0],
+                                                          .shift = x->f[1],
+                                                          .gamma = x->f[2],
+                                                          .beta = x->f[3],
+                                                          .running_mean = x->f[4],
+                                                          .running_var = x->f[5] });
 }
 
 static void call_norm_grad(struct compute *c, struct arrays *x)
 {
-    compute_batch_norm_grad(c, x->f[0], x->f[1], x->f[2], x->f[3], x->f[4], NULL, x->f[5], x->f[6], x->f[7], x->f[8],
-                            &norm);
+    compute_batch_norm_grad(c, &(struct batch_norm_grad){ .shape = norm,
+                                                          .dy = x->f[0],
+                                                          .dgamma = x->f[1],
+                                                          .dbeta = x->f[2],
+                                                          .dz = x->f[3],
+                                                          .y = x->f[4],
+                                                          .gamma = x->f[5],
+                                                          .beta = x->f[6],
+                                                          .mean = x->f[7],
+                                                          .inv_std = x->f[8] });
+}
+
+static struct pool_forward pool_of(const struct arrays *x)
+{
+    return (struct pool_forward){
+        .window = pooling, .out_h = 2, .out_w = 2, .y = x->f[0], .argmax = x->argmax, .x = x->f[1]
+    };
+}
+
+static struct pool_grad pool_grad_of(const struct arrays *x, bool add)
+{
+    return (struct pool_grad){
+        .window = pooling, .out_h = 2, .out_w = 2, .dx = x->f[0], .dy = x->f[1], .argmax = x->argmax, .add = add
+    };
 }
 
 static void call_max_pool(struct compute *c, struct arrays *x)
 {
-    compute_max_pool(c, x->f[0], x->at, x->f[1], &pooling);
+    const struct pool_forward op = pool_of(x);
+
+    compute_max_pool(c, &op);
 }
 
 static void call_max_pool_grad(struct compute *c, struct arrays *x)
 {
-    compute_max_pool_grad(c, x->f[0], x->f[1], x->at, false, &pooling);
+    const struct pool_grad op = pool_grad_of(x, false);
+
+    compute_max_pool_grad(c, &op);
 }
 
 static void call_max_pool_grad_add(struct compute *c, struct arrays *x)
 {
-    compute_max_pool_grad(c, x->f[0], x->f[1], x->at, true, &pooling);
+    const struct pool_grad op = pool_grad_of(x, true);
+
+    compute_max_pool_grad(c, &op);
 }
 
 static void call_avg_pool(struct compute *c, struct arrays *x)
 {
-    compute_avg_pool(c, x->f[0], x->f[1], &pooling);
+    const struct pool_forward op = pool_of(x);
+
+    compute_avg_pool(c, &op);
 }
 
 static void call_avg_pool_grad(struct compute *c, struct arrays *x)
 {
-    compute_avg_pool_grad(c, x->f[0], x->f[1], false, &pooling);
+    const struct pool_grad op = pool_grad_of(x, false);
+
+    compute_avg_pool_grad(c, &op);
 }
 
 static void call_adaptive_pool(struct compute *c, struct arrays *x)
 {
-    compute_adaptive_pool(c, x->f[0], x->f[1], &pooling, 2, 2);
+    const struct pool_forward op = pool_of(x);
+
+    compute_adaptive_pool(c, &op);
 }
 
 static void call_adaptive_pool_grad(struct compute *c, struct arrays *x)
 {
-    compute_adaptive_pool_grad(c, x->f[0], x->f[1], false, &pooling, 2, 2);
+    const struct pool_grad op = pool_grad_of(x, false);
+
+    compute_adaptive_pool_grad(c, &op);
 }
 
 static void call_dropout(struct compute *c, struct arrays *x)
@@ -144,7 +196,14 @@ static void call_relu_grad(struct compute *c, struct arrays *x)
 
 static void call_softmax(struct compute *c, struct arrays *x)
 {
-    compute_softmax_xent(c, &x->loss, x->f[0], &x->n_correct, x->f[1], x->label, 1.0f, 4, 10);
+    compute_softmax_xent(c, &(struct softmax_xent){ .B = 4,
+                                                    .K = 10,
+                                                    .mean_loss = &x->loss,
+                                                    .n_correct = &x->n_correct,
+                                                    .dlogits = x->f[0],
+                                                    .logits = x->f[1],
+                                                    .label = x->label,
+                                                    .weight = 1.0f });
 }
 
 static void call_mean_square(struct compute *c, struct arrays *x)
@@ -227,10 +286,10 @@ static struct arrays arrays_of(struct suite *s, size_t n_ignored)
             suite_ignore(s, a);
     }
     x.label = (const uint32_t *)(void *)suite_labels(s, N_ELEMS, 10)->v;
-    struct array *at = suite_labels(s, N_ELEMS / 4, 1); /* zeros: the first of each window */
+    struct array *argmax = suite_labels(s, N_ELEMS / 4, 1); /* zeros: the first of each window */
     if (n_ignored > 0)
-        suite_ignore(s, at);
-    x.at = (uint8_t *)at->v;
+        suite_ignore(s, argmax);
+    x.argmax = (uint8_t *)argmax->v;
     return x;
 }
 
@@ -273,14 +332,14 @@ struct lent { /* what s has again after close_charging() */
 };
 
 /* Give s a compute of its own that charges, and memory of that. s->c NULL: it could not be had, which is noted. */
-static struct lent open_charging(struct suite *s, struct charged *charged, bool gemms_alone)
+static struct lent open_charging(struct suite *s, struct charged *charged, bool gemm_only)
 {
     const struct compute_env env = { .charge = charge,
                                      .arg = charged,
                                      .n_threads = s->n_threads,
                                      .precision = s->options.precision,
                                      .device = s->options.device,
-                                     .gemms_alone = gemms_alone };
+                                     .gemm_only = gemm_only };
     const struct lent lent = { s->c, s->pool.memory[s->n_threads] };
 
     s->c = NULL;
@@ -333,7 +392,7 @@ void suite_counts(struct suite *s)
     run_opening(s, "counted work", counts_case);
 }
 
-/* gemms_alone: the same counts, results of multiplications that mean nothing, and nothing else is written. */
+/* gemm_only: the same counts, results of multiplications that mean nothing, and nothing else is written. */
 static void alone_case(struct suite *s, const void *arg)
 {
     struct charged charged = { { 0.0, 0.0 }, 0 };

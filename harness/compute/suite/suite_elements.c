@@ -224,7 +224,7 @@ void suite_elements(struct suite *s)
     SUITE_RUN_EACH(s, "bias_grad", bias_grad_case, box);
     SUITE_RUN_EACH(s, "bias_grad, reals", bias_grad_real_case, box);
     SUITE_RUN_EACH(s, "swap_axes", swap_case, box);
-    SUITE_RUN_EACH(s, "relu", relu_case, n_elems);
+    SUITE_RUN_EACH(s, "relu, relu_grad", relu_case, n_elems);
     SUITE_RUN_EACH(s, "zero, accumulate", zero_case, n_elems);
     SUITE_RUN_EACH(s, "dropout", dropout_case, n_elems);
     SUITE_RUN_EACH(s, "dropout, reals", dropout_real_case, n_elems);

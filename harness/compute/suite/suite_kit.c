@@ -88,7 +88,7 @@ struct array *suite_dirty(struct suite *s, size_t n)
     return a;
 }
 
-struct array *suite_places(struct suite *s, size_t n)
+struct array *suite_argmax(struct suite *s, size_t n)
 {
     struct array *a = array_of(s, n, 1);
 
@@ -190,7 +190,7 @@ void suite_check(struct suite *s, const char *what, struct array *a, const doubl
                        want[i], tolerance);
 }
 
-void suite_check_places(struct suite *s, const char *what, struct array *a, const uint8_t *want)
+void suite_check_argmax(struct suite *s, const char *what, struct array *a, const uint8_t *want)
 {
     get_result(s, a);
     for (size_t i = 0; s->judging && i < a->n_elems; i++)

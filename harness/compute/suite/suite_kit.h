@@ -19,7 +19,7 @@ enum {
 
 /* n_bytes in the backend's memory, between guard bands. */
 struct array {
-    float *v;    /* for the backend alone; const uint32_t or uint8_t where it is labels or places */
+    float *v;    /* for the backend alone; const uint32_t or uint8_t where it is labels or argmax */
     float *host; /* what was put there */
     float *got;  /* what suite_check() found there */
     size_t n_elems, n_bytes;
@@ -72,14 +72,14 @@ struct array *suite_reals(struct suite *s, size_t n, uint64_t stream);          
 struct array *suite_values(struct suite *s, size_t n, uint64_t stream, bool exact); /* integers or reals */
 struct array *suite_constant(struct suite *s, size_t n, float value);
 struct array *suite_labels(struct suite *s, size_t n, uint32_t n_classes);
-struct array *suite_places(struct suite *s, size_t n); /* uint8_t, dirty */
+struct array *suite_argmax(struct suite *s, size_t n); /* uint8_t, dirty */
 /* After a->host was changed. */
 void suite_put(struct suite *s, struct array *a);
 
 /* a is a result: compare with want[n_elems] (absolute tolerance, 0: exact; a NaN only where want has one)
- * and take it into the digest. suite_check_places: of uint8_t. */
+ * and take it into the digest. suite_check_argmax: of uint8_t. */
 void suite_check(struct suite *s, const char *what, struct array *a, const double *want, double tolerance);
-void suite_check_places(struct suite *s, const char *what, struct array *a, const uint8_t *want);
+void suite_check_argmax(struct suite *s, const char *what, struct array *a, const uint8_t *want);
 void suite_check_one(struct suite *s, const char *what, double got, double want, double tolerance);
 /* a may hold anything now. */
 void suite_ignore(struct suite *s, struct array *a);
@@ -111,7 +111,7 @@ void suite_norms(struct suite *s);
 void suite_pools(struct suite *s);
 void suite_losses(struct suite *s);    /* softmax_xent, mean_square */
 void suite_counts(struct suite *s);    /* C2 */
-void suite_alone(struct suite *s);     /* env.gemms_alone */
+void suite_alone(struct suite *s);     /* env.gemm_only */
 void suite_untouched(struct suite *s); /* backends without memory */
 
 #endif

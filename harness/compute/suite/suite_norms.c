@@ -75,8 +75,16 @@ static void norm_case(struct suite *s, const void *arg)
     struct norm m = norm_of(s, c, c->in_place);
     const double far = fabs((double)c->offset) + (double)c->spread, tolerance = tolerance_of(c);
 
-    compute_batch_norm(s->c, m.z->v, m.mean->v, m.inv_std->v, m.running_mean->v, m.running_var->v, m.y->v, m.gamma->v,
-                       m.beta->v, m.add != NULL ? m.add->v : NULL, &c->shape);
+    compute_batch_norm(s->c, &(struct batch_norm_forward){ .shape = c->shape,
+                                                           .z = m.z->v,
+                                                           .mean = m.mean->v,
+                                                           .inv_std = m.inv_std->v,
+                                                           .running_mean = m.running_mean->v,
+                                                           .running_var = m.running_var->v,
+                                                           .y = m.y->v,
+                                                           .gamma = m.gamma->v,
+                                                           .beta = m.beta->v,
+                                                           .add = m.add != NULL ? m.add->v : NULL });
     suite_check(s, "mean", m.mean, m.want_mean, far * suite_tolerance_fp32(8));
     suite_check(s, "inv_std", m.inv_std, m.want_inv_std, tolerance / sqrt((double)c->shape.epsilon));
     for (size_t i = 0; s->judging && i < c->shape.C; i++)
@@ -101,8 +109,15 @@ static void norm_nan_case(struct suite *s, const void *arg)
         state[i] = i < 2 ? suite_dirty(s, C) : positives(s, C, i);
     y->host[c->shape.n / 2] = NAN; /* in the first channel */
     suite_put(s, y);
-    compute_batch_norm(s->c, z->v, state[0]->v, state[1]->v, state[2]->v, state[3]->v, y->v, gamma->v, beta->v, NULL,
-                       &c->shape);
+    compute_batch_norm(s->c, &(struct batch_norm_forward){ .shape = c->shape,
+                                                           .z = z->v,
+                                                           .mean = state[0]->v,
+                                                           .inv_std = state[1]->v,
+                                                           .running_mean = state[2]->v,
+                                                           .running_var = state[3]->v,
+                                                           .y = y->v,
+                                                           .gamma = gamma->v,
+                                                           .beta = beta->v });
     for (size_t i = 0; i < 4; i++)
         suite_ignore(s, state[i]);
     for (size_t i = 0; i < c->shape.n; i++)
@@ -124,7 +139,13 @@ static void fold_case(struct suite *s, const void *arg)
     suite_put(s, var);
     reference_batch_norm_fold(want_scale, want_shift, suite_double(s, gamma), suite_double(s, beta),
                               suite_double(s, mean), suite_double(s, var), &c->shape);
-    compute_batch_norm_fold(s->c, scale->v, shift->v, gamma->v, beta->v, mean->v, var->v, &c->shape);
+    compute_batch_norm_fold(s->c, &(struct batch_norm_fold){ .shape = c->shape,
+                                                             .scale = scale->v,
+                                                             .shift = shift->v,
+                                                             .gamma = gamma->v,
+                                                             .beta = beta->v,
+                                                             .running_mean = mean->v,
+                                                             .running_var = var->v });
     const double most = 1.0 + 1.0 / sqrt(1.5 * (double)c->shape.epsilon);
     suite_check(s, "scale", scale, want_scale, most * suite_tolerance_fp32(0));
     suite_check(s, "shift", shift, want_shift, most * suite_tolerance_fp32(0));
@@ -154,8 +175,17 @@ static void norm_grad_case(struct suite *s, const void *arg)
     suite_put(s, m.z);
     reference_batch_norm_grad(want_dy, want_dgamma, want_dbeta, want_dz, suite_double(s, m.y), c->add ? m.want_z : NULL,
                               suite_double(s, m.gamma), suite_double(s, m.beta), &c->shape);
-    compute_batch_norm_grad(s->c, dy->v, dgamma->v, dbeta->v, dz->v, m.y->v, c->add ? m.z->v : NULL, m.gamma->v,
-                            m.beta->v, m.mean->v, m.inv_std->v, &c->shape);
+    compute_batch_norm_grad(s->c, &(struct batch_norm_grad){ .shape = c->shape,
+                                                             .dy = dy->v,
+                                                             .dgamma = dgamma->v,
+                                                             .dbeta = dbeta->v,
+                                                             .dz = dz->v,
+                                                             .y = m.y->v,
+                                                             .z = c->add ? m.z->v : NULL,
+                                                             .gamma = m.gamma->v,
+                                                             .beta = m.beta->v,
+                                                             .mean = m.mean->v,
+                                                             .inv_std = m.inv_std->v });
     suite_check(s, "dbeta", dbeta, want_dbeta, suite_tolerance_fp32(c->shape.n));
     suite_check(s, "dgamma", dgamma, want_dgamma, 2.0 * (double)c->shape.n * tolerance);
     if (!c->in_place)

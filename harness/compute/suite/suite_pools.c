@@ -10,18 +10,19 @@ static void max_pool_case(struct suite *s, const void *arg)
 {
     const struct window *g = arg;
     const size_t n = suite_out_elems(g);
-    struct array *x = suite_integers(s, suite_in_elems(g), 1), *y = suite_dirty(s, n), *at = suite_places(s, n);
+    struct array *x = suite_integers(s, suite_in_elems(g), 1), *y = suite_dirty(s, n), *argmax = suite_argmax(s, n);
     double *want = suite_zeros(s, n);
-    uint8_t *want_at = (uint8_t *)suite_zeros(s, n / 8 + 1);
+    uint8_t *want_argmax = (uint8_t *)suite_zeros(s, n / 8 + 1);
 
     for (size_t k = 0; k < x->n_elems; k++)
         x->host[k] -= 4.0f;
     suite_put(s, x);
     if (s->judging)
-        reference_max_pool(want, want_at, suite_double(s, x), g);
-    compute_max_pool(s->c, y->v, (uint8_t *)at->v, x->v, g);
+        reference_max_pool(want, want_argmax, suite_double(s, x), g);
+    compute_max_pool(s->c,
+                     &(struct pool_forward){ .window = *g, .y = y->v, .argmax = (uint8_t *)argmax->v, .x = x->v });
     suite_check(s, "y", y, want, 0.0);
-    suite_check_places(s, "at", at, want_at);
+    suite_check_argmax(s, "argmax", argmax, want_argmax);
 }
 
 /* The first NaN of a window wins; so does a window of nothing but -infinity have a first one. */
@@ -30,32 +31,35 @@ static void max_pool_nan_case(struct suite *s, const void *arg)
     const struct window *g = arg;
     const size_t n = suite_out_elems(g);
     struct array *x = suite_constant(s, suite_in_elems(g), -INFINITY), *y = suite_dirty(s, n);
-    struct array *at = suite_places(s, n);
+    struct array *argmax = suite_argmax(s, n);
     double *want = suite_zeros(s, n);
-    uint8_t *want_at = (uint8_t *)suite_zeros(s, n / 8 + 1);
+    uint8_t *want_argmax = (uint8_t *)suite_zeros(s, n / 8 + 1);
 
     for (size_t k = 0; k < x->n_elems; k += 5)
         x->host[k] = k % 3 == 0 ? NAN : 1.0f;
     suite_put(s, x);
-    reference_max_pool(want, want_at, suite_double(s, x), g);
-    compute_max_pool(s->c, y->v, (uint8_t *)at->v, x->v, g);
+    reference_max_pool(want, want_argmax, suite_double(s, x), g);
+    compute_max_pool(s->c,
+                     &(struct pool_forward){ .window = *g, .y = y->v, .argmax = (uint8_t *)argmax->v, .x = x->v });
     suite_check(s, "y", y, want, 0.0);
-    suite_check_places(s, "at", at, want_at);
+    suite_check_argmax(s, "argmax", argmax, want_argmax);
 }
 
 static void max_pool_grad_of(struct suite *s, const struct window *g, bool add)
 {
     const size_t n = suite_out_elems(g), n_in = suite_in_elems(g);
     struct array *dx = add ? suite_integers(s, n_in, 3) : suite_dirty(s, n_in), *dy = suite_integers(s, n, 2);
-    struct array *x = suite_integers(s, n_in, 1), *at = suite_places(s, n);
+    struct array *x = suite_integers(s, n_in, 1), *argmax = suite_argmax(s, n);
     double *want = suite_zeros(s, n_in);
 
-    reference_max_pool(suite_zeros(s, n), (uint8_t *)at->host, suite_double(s, x), g);
-    suite_put(s, at);
-    reference_max_pool_grad(want, suite_double(s, dy), (const uint8_t *)at->host, g);
+    reference_max_pool(suite_zeros(s, n), (uint8_t *)argmax->host, suite_double(s, x), g);
+    suite_put(s, argmax);
+    reference_max_pool_grad(want, suite_double(s, dy), (const uint8_t *)argmax->host, g);
     for (size_t i = 0; add && i < n_in; i++)
         want[i] += (double)dx->host[i];
-    compute_max_pool_grad(s->c, dx->v, dy->v, (const uint8_t *)at->v, add, g);
+    compute_max_pool_grad(
+        s->c, &(struct pool_grad){
+                  .window = *g, .dx = dx->v, .dy = dy->v, .argmax = (const uint8_t *)argmax->v, .add = add });
     suite_check(s, "dx", dx, want, 0.0);
 }
 
@@ -76,7 +80,7 @@ static void avg_pool_case(struct suite *s, const void *arg)
     double *want = suite_zeros(s, y->n_elems);
 
     reference_avg_pool(want, suite_double(s, x), g);
-    compute_avg_pool(s->c, y->v, x->v, g);
+    compute_avg_pool(s->c, &(struct pool_forward){ .window = *g, .y = y->v, .x = x->v });
     suite_check(s, "y", y, want, suite_tolerance_fp32(8));
 }
 
@@ -90,7 +94,7 @@ static void avg_pool_grad_of(struct suite *s, const struct window *g, bool add)
     reference_avg_pool_grad(want, suite_double(s, dy), g);
     for (size_t i = 0; add && i < n_in; i++)
         want[i] += (double)dx->host[i];
-    compute_avg_pool_grad(s->c, dx->v, dy->v, add, g);
+    compute_avg_pool_grad(s->c, &(struct pool_grad){ .window = *g, .dx = dx->v, .dy = dy->v, .add = add });
     suite_check(s, "dx", dx, want, suite_tolerance_fp32(8));
 }
 
@@ -117,7 +121,8 @@ static void adaptive_case(struct suite *s, const void *arg)
     double *want = suite_zeros(s, n);
 
     reference_adaptive_pool(want, suite_double(s, x), &a->in, a->out_h, a->out_w);
-    compute_adaptive_pool(s->c, y->v, x->v, &a->in, a->out_h, a->out_w);
+    compute_adaptive_pool(
+        s->c, &(struct pool_forward){ .window = a->in, .out_h = a->out_h, .out_w = a->out_w, .y = y->v, .x = x->v });
     suite_check(s, "y", y, want, suite_tolerance_fp32(8));
 }
 
@@ -131,7 +136,9 @@ static void adaptive_grad_of(struct suite *s, const struct adaptive *a, bool add
     reference_adaptive_pool_grad(want, suite_double(s, dy), &a->in, a->out_h, a->out_w);
     for (size_t i = 0; add && i < n_in; i++)
         want[i] += (double)dx->host[i];
-    compute_adaptive_pool_grad(s->c, dx->v, dy->v, add, &a->in, a->out_h, a->out_w);
+    compute_adaptive_pool_grad(
+        s->c, &(struct pool_grad){
+                  .window = a->in, .out_h = a->out_h, .out_w = a->out_w, .dx = dx->v, .dy = dy->v, .add = add });
     suite_check(s, "dx", dx, want, suite_tolerance_fp32(8));
 }
 
@@ -201,15 +208,30 @@ static void softmax_case(struct suite *s, const void *arg)
         reference_softmax_xent(want, &want_correct, suite_double(s, logits), of_host, (double)l->weight, l->B, l->K);
     const double want_other_loss =
         reference_softmax_xent(NULL, &want_other, suite_double(s, other), of_host, 1.0, l->B, l->K);
-    compute_softmax_xent(s->c, &loss, dlogits->v, &n_correct, logits->v, of_backend, l->weight, l->B, l->K);
-    compute_softmax_xent(s->c, &other_loss, NULL, &other_correct, other->v, of_backend, 1.0f, l->B, l->K);
+    const struct softmax_xent op = { .B = l->B,
+                                     .K = l->K,
+                                     .mean_loss = &loss,
+                                     .n_correct = &n_correct,
+                                     .dlogits = dlogits->v,
+                                     .logits = logits->v,
+                                     .label = of_backend,
+                                     .weight = l->weight };
+    struct softmax_xent second = op, loss_only = op;
+    second.mean_loss = &other_loss;
+    second.n_correct = &other_correct;
+    second.logits = other->v;
+    second.weight = 1.0f;
+    second.dlogits = loss_only.dlogits = NULL;
+    loss_only.n_correct = NULL;
+    compute_softmax_xent(s->c, &op);
+    compute_softmax_xent(s->c, &second);
     suite_sync(s);
     suite_check_one(s, "C4: loss", loss, want_loss, 1e-6 * (1.0 + want_loss));
     suite_check_one(s, "C4: n_correct", (double)n_correct, (double)want_correct, 0.0);
     suite_check_one(s, "C4: second loss", other_loss, want_other_loss, 1e-6 * (1.0 + want_other_loss));
     suite_check_one(s, "C4: second n_correct", (double)other_correct, (double)want_other, 0.0);
     suite_check(s, "dlogits", dlogits, want, 1e-6 * fabs((double)l->weight) / (double)l->B);
-    compute_softmax_xent(s->c, &loss, NULL, NULL, logits->v, of_backend, l->weight, l->B, l->K);
+    compute_softmax_xent(s->c, &loss_only);
     suite_sync(s);
     suite_check_one(s, "loss without gradient", loss, want_loss, 1e-6 * (1.0 + want_loss));
 }
@@ -223,7 +245,12 @@ static void softmax_nan_case(struct suite *s, const void *arg)
     (void)arg;
     logits->host[K + 2] = NAN;
     suite_put(s, logits);
-    compute_softmax_xent(s->c, &loss, NULL, NULL, logits->v, (const uint32_t *)(void *)label->v, 1.0f, B, K);
+    compute_softmax_xent(s->c, &(struct softmax_xent){ .B = B,
+                                                       .K = K,
+                                                       .mean_loss = &loss,
+                                                       .logits = logits->v,
+                                                       .label = (const uint32_t *)(void *)label->v,
+                                                       .weight = 1.0f });
     suite_sync(s);
     if (!isnan(loss))
         suite_fail(s, "the loss of a NaN is %g", loss);

@@ -2,8 +2,8 @@
 /*
  * device_test.cu - device.h without a GPU: memory of the host, loops for cuBLAS.
  *
- * As lazy as the contract allows: what is queued runs only when somebody waits for it, a lane no further than
- * asked, and the other lane only where an order says so. So a wait or an order that is missing shows as a wrong
+ * As lazy as the contract allows: what is queued runs only when somebody waits for it, a stream no further than
+ * asked, and the other stream only where an order says so. So a wait or an order that is missing shows as a wrong
  * result. Device memory cannot be touched by the host (it is protected while nothing runs), but where the
  * address sanitizer watches: there it is plain memory with guards around it.
  */
@@ -19,7 +19,7 @@ extern "C" {
 #include "harness/compute/cuda/on_host/on_host_test.h"
 }
 
-enum { N_LANES = 2, MAX_BLOCKS_OF_MEMORY = 4096 };
+enum { N_STREAMS = 2, MAX_BLOCKS_OF_MEMORY = 4096 };
 
 enum kind { LAUNCH, COPY, ZERO, GEMM, WAIT, GRAPH };
 
@@ -34,7 +34,7 @@ struct task {
     const void *from;
     size_t n_bytes;
     struct cuda_gemm gemm;
-    int lane;    /* WAIT: until this lane ... */
+    int stream;  /* WAIT: until this stream ... */
     size_t turn; /* ... has done this much */
     struct cuda_graph *graph;
 };
@@ -43,7 +43,7 @@ struct list {
     struct task *first, **end;
 };
 
-struct lane {
+struct stream {
     struct list list;
     size_t n_queued, n_done;
 };
@@ -58,12 +58,12 @@ struct memory {
 };
 
 struct cuda_device {
-    struct lane lane[N_LANES];
+    struct stream stream[N_STREAMS];
     struct list captured;
     bool is_capturing, is_open; /* is_open: device memory may be touched */
     unsigned n_launches;
-    int mark_lane[CUDA_MARKS];
-    size_t mark_turn[CUDA_MARKS];
+    int event_stream[CUDA_EVENTS];
+    size_t event_turn[CUDA_EVENTS];
     struct memory memory[MAX_BLOCKS_OF_MEMORY];
     size_t n_memory, n_used_bytes;
     enum precision precision;
@@ -209,7 +209,7 @@ static void run_gemm(const struct cuda_gemm *g)
     free(sum);
 }
 
-static void run_until(struct cuda_device *d, int lane, size_t turn);
+static void run_until(struct cuda_device *d, int stream, size_t turn);
 
 static void run_task(struct cuda_device *d, const struct task *w)
 {
@@ -222,7 +222,7 @@ static void run_task(struct cuda_device *d, const struct task *w)
     else if (w->kind == GEMM)
         run_gemm(&w->gemm);
     else if (w->kind == WAIT)
-        run_until(d, w->lane, w->turn);
+        run_until(d, w->stream, w->turn);
     else
         for (const struct task *k = w->graph->list.first; k != NULL; k = k->next)
             run_task(d, k);
@@ -239,9 +239,9 @@ static void free_list(struct list *l)
     l->end = &l->first;
 }
 
-static void run_until(struct cuda_device *d, int lane, size_t turn)
+static void run_until(struct cuda_device *d, int stream, size_t turn)
 {
-    struct lane *l = &d->lane[lane];
+    struct stream *l = &d->stream[stream];
     const bool was_open = d->is_open;
 
     open_memory(d, true);
@@ -260,23 +260,23 @@ static void run_until(struct cuda_device *d, int lane, size_t turn)
 
 /* --- what is queued --- */
 
-static struct task *push(struct cuda_device *d, int lane, enum kind kind)
+static struct task *push(struct cuda_device *d, int stream, enum kind kind)
 {
     struct task *w = static_cast<struct task *>(must(calloc(1, sizeof *w)));
-    struct list *l = d->is_capturing && lane == CUDA_COMPUTE ? &d->captured : &d->lane[lane].list;
+    struct list *l = d->is_capturing && stream == CUDA_STREAM_COMPUTE ? &d->captured : &d->stream[stream].list;
 
     w->kind = kind;
     *l->end = w;
     l->end = &w->next;
     if (l != &d->captured)
-        d->lane[lane].n_queued++;
+        d->stream[stream].n_queued++;
     return w;
 }
 
 void on_host_queue(void *stream, bool meeting, unsigned n_blocks, unsigned n_threads, void (*run)(const void *body),
                    const void *body, size_t n_bytes)
 {
-    struct task *w = push(static_cast<struct cuda_device *>(stream), CUDA_COMPUTE, LAUNCH);
+    struct task *w = push(static_cast<struct cuda_device *>(stream), CUDA_STREAM_COMPUTE, LAUNCH);
 
     w->meeting = meeting;
     w->n_blocks = n_blocks;
@@ -296,9 +296,9 @@ cuda_stream cuda_device_stream(struct cuda_device *d)
     return d;
 }
 
-void cuda_device_copy(struct cuda_device *d, enum cuda_lane lane, void *to, const void *from, size_t n_bytes)
+void cuda_device_copy(struct cuda_device *d, enum cuda_stream_id stream, void *to, const void *from, size_t n_bytes)
 {
-    struct task *w = push(d, lane, COPY);
+    struct task *w = push(d, stream, COPY);
 
     assert(!d->is_capturing);
     w->to = to;
@@ -308,7 +308,7 @@ void cuda_device_copy(struct cuda_device *d, enum cuda_lane lane, void *to, cons
 
 void cuda_device_zero(struct cuda_device *d, void *memory, size_t n_bytes)
 {
-    struct task *w = push(d, CUDA_COMPUTE, ZERO);
+    struct task *w = push(d, CUDA_STREAM_COMPUTE, ZERO);
 
     w->to = memory;
     w->n_bytes = n_bytes;
@@ -316,49 +316,49 @@ void cuda_device_zero(struct cuda_device *d, void *memory, size_t n_bytes)
 
 void cuda_device_gemm(struct cuda_device *d, const struct cuda_gemm *g)
 {
-    struct task *w = push(d, CUDA_COMPUTE, GEMM);
+    struct task *w = push(d, CUDA_STREAM_COMPUTE, GEMM);
 
     assert(g->bf16 == (d->precision == PRECISION_BF16));
     w->gemm = *g;
 }
 
-void cuda_device_order(struct cuda_device *d, enum cuda_lane later, enum cuda_lane earlier)
+void cuda_device_order(struct cuda_device *d, enum cuda_stream_id later, enum cuda_stream_id earlier)
 {
-    const size_t turn = d->lane[earlier].n_queued;
+    const size_t turn = d->stream[earlier].n_queued;
     struct task *w = push(d, later, WAIT);
 
     assert(!d->is_capturing);
-    w->lane = earlier;
+    w->stream = earlier;
     w->turn = limits.lose_orders ? 0 : turn;
 }
 
-void cuda_device_mark(struct cuda_device *d, int k, enum cuda_lane lane)
+void cuda_device_record(struct cuda_device *d, int k, enum cuda_stream_id stream)
 {
     assert(!d->is_capturing);
-    d->mark_lane[k] = lane;
-    d->mark_turn[k] = d->lane[lane].n_queued;
+    d->event_stream[k] = stream;
+    d->event_turn[k] = d->stream[stream].n_queued;
 }
 
-void cuda_device_order_mark(struct cuda_device *d, enum cuda_lane later, int k)
+void cuda_device_wait_event(struct cuda_device *d, enum cuda_stream_id later, int k)
 {
     struct task *w = push(d, later, WAIT);
 
-    w->lane = d->mark_lane[k];
-    w->turn = limits.lose_orders ? 0 : d->mark_turn[k];
+    w->stream = d->event_stream[k];
+    w->turn = limits.lose_orders ? 0 : d->event_turn[k];
 }
 
 void cuda_device_wait(struct cuda_device *d, int k)
 {
     assert(!d->is_capturing);
     if (!limits.lose_waits)
-        run_until(d, d->mark_lane[k], d->mark_turn[k]);
+        run_until(d, d->event_stream[k], d->event_turn[k]);
 }
 
 void cuda_device_drain(struct cuda_device *d)
 {
     assert(!d->is_capturing);
-    for (int k = 0; k < N_LANES; k++)
-        run_until(d, k, d->lane[k].n_queued);
+    for (int k = 0; k < N_STREAMS; k++)
+        run_until(d, k, d->stream[k].n_queued);
 }
 
 bool cuda_device_capture(struct cuda_device *d)
@@ -384,7 +384,7 @@ struct cuda_graph *cuda_device_captured(struct cuda_device *d)
 
 void cuda_device_launch(struct cuda_device *d, struct cuda_graph *g)
 {
-    push(d, CUDA_COMPUTE, GRAPH)->graph = g;
+    push(d, CUDA_STREAM_COMPUTE, GRAPH)->graph = g;
 }
 
 void cuda_graph_close(struct cuda_graph **g)
@@ -397,7 +397,7 @@ void cuda_graph_close(struct cuda_graph **g)
 
 size_t on_host_n_queued(struct cuda_device *d)
 {
-    return d->lane[CUDA_COMPUTE].n_queued - d->lane[CUDA_COMPUTE].n_done;
+    return d->stream[CUDA_STREAM_COMPUTE].n_queued - d->stream[CUDA_STREAM_COMPUTE].n_done;
 }
 
 /* --- opened, closed, failing --- */
@@ -409,8 +409,8 @@ enum rc cuda_device_open(struct cuda_device **out, int device, enum precision pr
     if (device != 0)
         return rc_raise(RC_UNSUPPORTED, "no CUDA device %d: there are 0 to 0", device);
     d = static_cast<struct cuda_device *>(must(calloc(1, sizeof *d)));
-    for (int k = 0; k < N_LANES; k++)
-        d->lane[k].list.end = &d->lane[k].list.first;
+    for (int k = 0; k < N_STREAMS; k++)
+        d->stream[k].list.end = &d->stream[k].list.first;
     d->captured.end = &d->captured.first;
     d->precision = precision;
     *out = d;

@@ -16,7 +16,7 @@ struct on_host_limits {
 
 /* For devices of this process, from now on. Borrows failing. */
 void on_host_set(const struct on_host_limits *l);
-/* What was queued on CUDA_COMPUTE and has not run. */
+/* What was queued on CUDA_STREAM_COMPUTE and has not run. */
 size_t on_host_n_queued(struct cuda_device *d);
 
 #endif

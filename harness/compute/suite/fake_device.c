@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fake_device.c - cpu, called with the host addresses of the arrays. */
+#include "harness/compute/suite/fake_device.h"
+
+#include <stdlib.h>
+
+struct fake {
+    struct compute base;
+    struct compute *cpu;
+};
+
+#define OFFSET_BYTES ((uintptr_t)1 << 62)
+
+static struct compute *cpu_of(struct compute *c)
+{
+    return ((struct fake *)c)->cpu;
+}
+
+static void *host_address(const void *p)
+{
+    return p ? (void *)((uintptr_t)p - OFFSET_BYTES) : NULL;
+}
+
+static enum rc fake_open(struct compute **out, const struct compute_env *env)
+{
+    const struct compute_env host = { .n_threads = env->n_threads, .may_spin = env->may_spin };
+    struct fake *f = calloc(1, sizeof *f);
+    enum rc rc;
+
+    if (!f)
+        return rc_raise(RC_NOMEM, "compute fake: no memory");
+    TRY(compute_open(&f->cpu, &compute_cpu, &host));
+    *out = &f->base;
+    f = NULL;
+out:
+    free(f);
+    return rc;
+}
+
+static void fake_close(struct compute **c)
+{
+    compute_close(&((struct fake *)*c)->cpu);
+    free(*c);
+    *c = NULL;
+}
+
+static enum rc fake_memory_open(struct compute *c, void **out, size_t n_bytes)
+{
+    void *host = NULL;
+    enum rc rc;
+
+    TRY(compute_cpu.memory_open(cpu_of(c), &host, n_bytes));
+    *out = (void *)((uintptr_t)host + OFFSET_BYTES);
+out:
+    return rc;
+}
+
+static void fake_memory_close(struct compute *c, void **memory)
+{
+    void *host = host_address(*memory);
+
+    compute_cpu.memory_close(cpu_of(c), &host);
+    *memory = NULL;
+}
+
+static size_t fake_memory_available(struct compute *c)
+{
+    return compute_cpu.memory_available(cpu_of(c));
+}
+
+static void fake_put(struct compute *c, void *to, const void *host, size_t n_bytes)
+{
+    compute_cpu.put(cpu_of(c), host_address(to), host, n_bytes);
+}
+
+static void fake_get(struct compute *c, void *host, const void *from, size_t n_bytes)
+{
+    compute_cpu.get(cpu_of(c), host, host_address(from), n_bytes);
+}
+
+static enum rc fake_sync(struct compute *c)
+{
+    return compute_sync(cpu_of(c));
+}
+
+static void fake_gemm(struct compute *c, const struct gemm *op)
+{
+    struct gemm host = *op;
+
+    host.a = host_address(op->a);
+    host.b = host_address(op->b);
+    host.c = host_address(op->c);
+    compute_cpu.gemm(cpu_of(c), &host);
+}
+
+static void fake_conv(struct compute *c, const struct conv_forward *op)
+{
+    struct conv_forward host = *op;
+
+    host.y = host_address(op->y);
+    host.x = host_address(op->x);
+    host.weight = host_address(op->weight);
+    host.epilogue.scale = host_address(op->epilogue.scale);
+    host.epilogue.shift = host_address(op->epilogue.shift);
+    host.epilogue.add = host_address(op->epilogue.add);
+    compute_cpu.conv(cpu_of(c), &host);
+}
+
+static void fake_conv_input_grad(struct compute *c, const struct conv_input_grad *op)
+{
+    struct conv_input_grad host = *op;
+
+    host.dx = host_address(op->dx);
+    host.dy = host_address(op->dy);
+    host.weight = host_address(op->weight);
+    compute_cpu.conv_input_grad(cpu_of(c), &host);
+}
+
+static void fake_conv_weight_grad(struct compute *c, const struct conv_weight_grad *op)
+{
+    struct conv_weight_grad host = *op;
+
+    host.dweight = host_address(op->dweight);
+    host.dy = host_address(op->dy);
+    host.x = host_address(op->x);
+    compute_cpu.conv_weight_grad(cpu_of(c), &host);
+}
+
+static void fake_conv_bias_grad(struct compute *c, const struct conv_bias_grad *op)
+{
+    struct conv_bias_grad host = *op;
+
+    host.dbias = host_address(op->dbias);
+    host.dy = host_address(op->dy);
+    host.relu = host_address(op->relu);
+    compute_cpu.conv_bias_grad(cpu_of(c), &host);
+}
+
+static void fake_batch_norm(struct compute *c, const struct batch_norm_forward *op)
+{
+    struct batch_norm_forward host = *op;
+
+    host.z = host_address(op->z);
+    host.mean = host_address(op->mean);
+    host.inv_std = host_address(op->inv_std);
+    host.running_mean = host_address(op->running_mean);
+    host.running_var = host_address(op->running_var);
+    host.y = host_address(op->y);
+    host.gamma = host_address(op->gamma);
+    host.beta = host_address(op->beta);
+    host.add = host_address(op->add);
+    compute_cpu.batch_norm(cpu_of(c), &host);
+}
+
+static void fake_batch_norm_fold(struct compute *c, const struct batch_norm_fold *op)
+{
+    struct batch_norm_fold host = *op;
+
+    host.scale = host_address(op->scale);
+    host.shift = host_address(op->shift);
+    host.gamma = host_address(op->gamma);
+    host.beta = host_address(op->beta);
+    host.running_mean = host_address(op->running_mean);
+    host.running_var = host_address(op->running_var);
+    compute_cpu.batch_norm_fold(cpu_of(c), &host);
+}
+
+static void fake_batch_norm_grad(struct compute *c, const struct batch_norm_grad *op)
+{
+    struct batch_norm_grad host = *op;
+
+    host.dy = host_address(op->dy);
+    host.dgamma = host_address(op->dgamma);
+    host.dbeta = host_address(op->dbeta);
+    host.dz = host_address(op->dz);
+    host.y = host_address(op->y);
+    host.z = host_address(op->z);
+    host.gamma = host_address(op->gamma);
+    host.beta = host_address(op->beta);
+    host.mean = host_address(op->mean);
+    host.inv_std = host_address(op->inv_std);
+    compute_cpu.batch_norm_grad(cpu_of(c), &host);
+}
+
+static void fake_softmax_xent(struct compute *c, const struct softmax_xent *op)
+{
+    struct softmax_xent host = *op;
+
+    host.dlogits = host_address(op->dlogits);
+    host.logits = host_address(op->logits);
+    host.label = host_address(op->label);
+    compute_cpu.softmax_xent(cpu_of(c), &host);
+}
+
+static struct pool_forward host_pool(const struct pool_forward *op)
+{
+    struct pool_forward host = *op;
+
+    host.y = host_address(op->y);
+    host.argmax = host_address(op->argmax);
+    host.x = host_address(op->x);
+    return host;
+}
+
+static struct pool_grad host_pool_grad(const struct pool_grad *op)
+{
+    struct pool_grad host = *op;
+
+    host.dx = host_address(op->dx);
+    host.dy = host_address(op->dy);
+    host.argmax = host_address(op->argmax);
+    return host;
+}
+
+static void fake_max_pool(struct compute *c, const struct pool_forward *op)
+{
+    const struct pool_forward host = host_pool(op);
+
+    compute_cpu.max_pool(cpu_of(c), &host);
+}
+
+static void fake_max_pool_grad(struct compute *c, const struct pool_grad *op)
+{
+    const struct pool_grad host = host_pool_grad(op);
+
+    compute_cpu.max_pool_grad(cpu_of(c), &host);
+}
+
+static void fake_avg_pool(struct compute *c, const struct pool_forward *op)
+{
+    const struct pool_forward host = host_pool(op);
+
+    compute_cpu.avg_pool(cpu_of(c), &host);
+}
+
+static void fake_avg_pool_grad(struct compute *c, const struct pool_grad *op)
+{
+    const struct pool_grad host = host_pool_grad(op);
+
+    compute_cpu.avg_pool_grad(cpu_of(c), &host);
+}
+
+static void fake_adaptive_pool(struct compute *c, const struct pool_forward *op)
+{
+    const struct pool_forward host = host_pool(op);
+
+    compute_cpu.adaptive_pool(cpu_of(c), &host);
+}
+
+static void fake_adaptive_pool_grad(struct compute *c, const struct pool_grad *op)
+{
+    const struct pool_grad host = host_pool_grad(op);
+
+    compute_cpu.adaptive_pool_grad(cpu_of(c), &host);
+}
+
+static void fake_dropout(struct compute *c, float *x, size_t n, float keep_ratio, uint64_t key)
+{
+    compute_cpu.dropout(cpu_of(c), host_address(x), n, keep_ratio, key);
+}
+
+static void fake_swap_axes(struct compute *c, float *out, const float *in, size_t n_a, size_t n_b, size_t n_inner)
+{
+    compute_cpu.swap_axes(cpu_of(c), host_address(out), host_address(in), n_a, n_b, n_inner);
+}
+
+static void fake_bias_add(struct compute *c, float *y, const float *bias, size_t outer, size_t n, size_t inner)
+{
+    compute_cpu.bias_add(cpu_of(c), host_address(y), host_address(bias), outer, n, inner);
+}
+
+static void fake_bias_grad(struct compute *c, float *dbias, const float *dy, size_t outer, size_t n, size_t inner)
+{
+    compute_cpu.bias_grad(cpu_of(c), host_address(dbias), host_address(dy), outer, n, inner);
+}
+
+static void fake_relu(struct compute *c, float *x, size_t n)
+{
+    compute_cpu.relu(cpu_of(c), host_address(x), n);
+}
+
+static void fake_relu_grad(struct compute *c, float *dx, const float *x, size_t n)
+{
+    compute_cpu.relu_grad(cpu_of(c), host_address(dx), host_address(x), n);
+}
+
+static void fake_mean_square(struct compute *c, double *mean_loss, float *dy, const float *y, const float *target,
+                             size_t n)
+{
+    compute_cpu.mean_square(cpu_of(c), mean_loss, host_address(dy), host_address(y), host_address(target), n);
+}
+
+static void fake_zero(struct compute *c, float *x, size_t n)
+{
+    compute_cpu.zero(cpu_of(c), host_address(x), n);
+}
+
+static void fake_accumulate(struct compute *c, float *y, const float *x, size_t n)
+{
+    compute_cpu.accumulate(cpu_of(c), host_address(y), host_address(x), n);
+}
+
+static void fake_sgd_step(struct compute *c, float *p, float *v, const float *g, size_t n, const struct sgd *s)
+{
+    compute_cpu.sgd_step(cpu_of(c), host_address(p), host_address(v), host_address(g), n, s);
+}
+
+const struct compute_backend compute_fake_device = {
+    .module.name = "fake",
+    .touches_memory = true,
+    .host_memory = false,
+    .open = fake_open,
+    .close = fake_close,
+    .memory_open = fake_memory_open,
+    .memory_close = fake_memory_close,
+    .memory_available = fake_memory_available,
+    .put = fake_put,
+    .get = fake_get,
+    .sync = fake_sync,
+    .gemm = fake_gemm,
+    .conv = fake_conv,
+    .conv_input_grad = fake_conv_input_grad,
+    .conv_weight_grad = fake_conv_weight_grad,
+    .conv_bias_grad = fake_conv_bias_grad,
+    .batch_norm = fake_batch_norm,
+    .batch_norm_fold = fake_batch_norm_fold,
+    .batch_norm_grad = fake_batch_norm_grad,
+    .max_pool = fake_max_pool,
+    .max_pool_grad = fake_max_pool_grad,
+    .avg_pool = fake_avg_pool,
+    .avg_pool_grad = fake_avg_pool_grad,
+    .adaptive_pool = fake_adaptive_pool,
+    .adaptive_pool_grad = fake_adaptive_pool_grad,
+    .dropout = fake_dropout,
+    .swap_axes = fake_swap_axes,
+    .bias_add = fake_bias_add,
+    .bias_grad = fake_bias_grad,
+    .relu = fake_relu,
+    .relu_grad = fake_relu_grad,
+    .softmax_xent = fake_softmax_xent,
+    .mean_square = fake_mean_square,
+    .zero = fake_zero,
+    .accumulate = fake_accumulate,
+    .sgd_step = fake_sgd_step,
+};
