@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/text.h"
-
 static const struct module *compute_at(int i)
 {
     static const struct module *const all[] = {
@@ -47,6 +45,25 @@ enum rc compute_find(const struct compute_backend **out, const char *name)
     *out = (const struct compute_backend *)m;
 out:
     return rc;
+}
+
+static const char *const precisions[] = {
+    [PRECISION_FP32] = "fp32", [PRECISION_TF32] = "tf32", [PRECISION_BF16] = "bf16", NULL
+};
+
+const char *precision_name(int precision)
+{
+    return precisions[precision];
+}
+
+enum rc precision_find(enum precision *out, const char *name)
+{
+    for (int i = 0; precisions[i] != NULL; i++)
+        if (strcmp(name, precisions[i]) == 0) {
+            *out = (enum precision)i;
+            return RC_OK;
+        }
+    return rc_raise(RC_INVAL, "no precision \"%.40s\"; there are fp32, tf32 and bf16", name);
 }
 
 enum rc compute_open(struct compute **out, const struct compute_backend *ops, const struct compute_env *env)

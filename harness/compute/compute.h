@@ -197,6 +197,10 @@ enum precision { /* of the products in GEMMs and convolutions; everything else i
                  PRECISION_TF32, /* 10-bit mantissa, fp32 range and sums (GPU) */
                  PRECISION_BF16, /* operands rounded to bfloat16, fp32 sums; parameters stay fp32 */
 };
+/* "fp32", "tf32", "bf16"; NULL behind the last. Cannot fail. */
+const char *precision_name(int precision);
+/* RC_INVAL: there is no such precision (names those there are). */
+enum rc precision_find(enum precision *out, const char *name) MUST_CHECK;
 
 struct compute_env {                                       /* a zeroed one is valid */
     void (*charge)(void *arg, double flops, double bytes); /* NULL: real time passes by itself */
@@ -215,9 +219,10 @@ enum { COMPUTE_EVENTS = 16 };
 /* Operations: NULL in a backend that touches no memory. The wrappers below skip what is NULL, and all but GEMMs and
  * convolutions if gemm_only. */
 struct compute_backend {
-    struct module module; /* caps: enum compute_caps */
-    bool touches_memory;  /* false: arrays may be NULL and keep what they hold */
-    bool host_memory;     /* the host can read and write memory of this backend */
+    struct module module;
+    bool touches_memory;     /* false: arrays may be NULL and keep what they hold */
+    bool host_memory;        /* the host can read and write memory of this backend */
+    const char *device_kind; /* "CPU" or "GPU", for closing lines */
 
     /* RC_UNSUPPORTED: this machine lacks the precision or the device (the message says why). */
     enum rc (*open)(struct compute **out, const struct compute_env *env);

@@ -35,24 +35,24 @@ static const struct compute_backend *backend_found(const char *name)
     return b;
 }
 
-/* The GPU that is played on the CPU allocates as it goes; that is no business of C3. */
-static struct compute_suite_options options_for(const char *name, enum precision precision)
+/* C3 is not checked for a GPU emulated on the CPU: the emulation allocates. */
+static struct compute_suite_options options_for(const struct compute_backend *b, enum precision precision)
 {
-    const bool is_cuda = strcmp(name, "cuda") == 0;
+    const bool is_device = b->touches_memory && !b->host_memory;
 
     return (struct compute_suite_options){ .precision = precision,
-                                           .n_threads_most = is_cuda ? 1 : 0,
+                                           .n_threads_most = is_device ? 1 : 0,
                                            .log = stderr,
                                            .n_allocations =
-                                               is_cuda && GRADMARK_CUDA_ON_HOST ? NULL : test_allocations };
+                                               is_device && GRADMARK_CUDA_ON_HOST ? NULL : test_allocations };
 }
 
 /* C1 to C5: suite/compute_suite.h. Skipped where the backend says that it has no such precision or device. */
 static void pass_suite(enum precision precision)
 {
-    const struct compute_suite_options options = options_for(wanted, precision);
-    const struct compute_env env = { .precision = precision };
     const struct compute_backend *b = backend_found(wanted);
+    const struct compute_suite_options options = options_for(b, precision);
+    const struct compute_env env = { .precision = precision };
     struct compute *c = NULL;
     const enum rc rc = compute_open(&c, b, &env);
 
@@ -134,6 +134,23 @@ static void registry_names_the_nearest(void **state)
     assert_int_equal(compute_find(&b, ""), RC_INVAL);
 }
 
+static void precisions_are_found(void **state)
+{
+    static const enum precision all[] = { PRECISION_FP32, PRECISION_TF32, PRECISION_BF16 };
+    static const char *const names[] = { "fp32", "tf32", "bf16", NULL };
+    enum precision found;
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        assert_string_equal(precision_name((int)all[i]), names[i]);
+        assert_int_equal(precision_find(&found, names[i]), RC_OK);
+        assert_int_equal(found, all[i]);
+    }
+    assert_null(precision_name(3));
+    assert_int_equal(precision_find(&found, "amp"), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "no precision \"amp\"; there are fp32, tf32 and bf16"));
+}
+
 /* C3 is the suite's; that its counter counts is seen here. */
 static void allocations_are_counted(void **state)
 {
@@ -158,7 +175,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest bf16[] = { cmocka_unit_test(suite_passes_in_bf16) };
     const struct CMUnitTest mutant[] = { cmocka_unit_test(mutant_is_caught) };
     const struct CMUnitTest control[] = { cmocka_unit_test(control_passes) };
-    const struct CMUnitTest registry[] = { cmocka_unit_test(registry_names_the_nearest) };
+    const struct CMUnitTest registry[] = { cmocka_unit_test(registry_names_the_nearest),
+                                           cmocka_unit_test(precisions_are_found) };
     const struct CMUnitTest allocation[] = { cmocka_unit_test(allocations_are_counted) };
     const char *what = argc > 1 ? argv[1] : "";
 

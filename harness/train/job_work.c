@@ -25,11 +25,6 @@ static bool given(const struct wishes *w, const char *name)
     return opt_given(w->group, w->n_groups, name);
 }
 
-static enum precision precision_by_name(const char *name)
-{
-    return strcmp(name, "tf32") == 0 ? PRECISION_TF32 : strcmp(name, "bf16") == 0 ? PRECISION_BF16 : PRECISION_FP32;
-}
-
 /* --profile selects the workload that plays it; a model named beside it must be the profile's. */
 static enum rc resolve_profile(struct train_job *job, const struct wishes *w)
 {
@@ -195,7 +190,7 @@ enum rc job_work_resolve(struct train_job *job, const struct opt_group *group, i
     struct network *network = NULL;
     enum rc rc;
 
-    job->precision = precision_by_name(o->precision);
+    TRY(precision_find(&job->precision, o->precision));
     TRY(workload_find(&job->workload, o->model));
     TRY(resolve_profile(job, &wishes));
     TRY(refuse_precision(job, &wishes));

@@ -253,11 +253,6 @@ out:
     return rc;
 }
 
-static enum precision precision_of(const char *name)
-{
-    return strcmp(name, "tf32") == 0 ? PRECISION_TF32 : strcmp(name, "bf16") == 0 ? PRECISION_BF16 : PRECISION_FP32;
-}
-
 /* What measures, with what, when: a profile file outlives the run that made it. */
 static void name_program(char *out, size_t n_bytes)
 {
@@ -302,7 +297,6 @@ static enum rc measure(struct verb_call *call, const struct workload *workload)
 {
     struct profile_opts *o = call->opts;
     struct measure_env env = { .workload = workload,
-                               .precision = precision_of(o->precision),
                                .batch = o->batch,
                                .n_threads = o->threads > 0 ? (int)o->threads : cores_allowed_count(),
                                .n_steps = (int)o->steps,
@@ -317,6 +311,7 @@ static enum rc measure(struct verb_call *call, const struct workload *workload)
     enum rc rc;
 
     TRY(compute_find(&env.backend, o->compute));
+    TRY(precision_find(&env.precision, o->precision));
     TRY(open_file(&data, o));
     env.network = network_opts_of(o);
     TRY(network_open(&n, workload->network, &env.network));

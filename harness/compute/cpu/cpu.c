@@ -205,6 +205,7 @@ const struct compute_backend compute_cpu = {
     .module.name = "cpu",
     .touches_memory = true,
     .host_memory = true,
+    .device_kind = "CPU",
     .open = cpu_open,
     .close = cpu_close,
     .memory_open = cpu_memory_open,

@@ -291,6 +291,7 @@ const struct compute_backend compute_cuda = {
     .module.name = "cuda",
     .touches_memory = true,
     .host_memory = false,
+    .device_kind = "GPU",
     .open = cuda_open,
     .close = cuda_close,
     .memory_open = cuda_memory_open,

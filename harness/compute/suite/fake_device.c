@@ -309,6 +309,7 @@ const struct compute_backend compute_fake_device = {
     .module.name = "fake",
     .touches_memory = true,
     .host_memory = false,
+    .device_kind = "CPU",
     .open = fake_open,
     .close = fake_close,
     .memory_open = fake_memory_open,
