@@ -2,8 +2,8 @@
 /*
  * compute.c - the list of backends, and the wrappers every caller goes through.
  *
- * The wrappers assert shapes and count work (C2). They never look at what an array holds, nor at
- * whether it is there: what a call counts is the same on every backend.
+ * The wrappers assert shapes and count work (C2). They do not read arrays, nor check whether
+ * one is NULL: a call counts the same on every backend.
  */
 #include "harness/compute/compute.h"
 
@@ -109,7 +109,7 @@ void compute_pass(struct compute *c, uint64_t ns)
         c->env.pass(c->env.arg, ns);
 }
 
-/* "WHAT: " before what a backend says. */
+/* "WHAT: " before the message of a backend. */
 static enum rc named(enum rc rc, const char *what)
 {
     char why[RC_MESSAGE_BYTES];
@@ -215,13 +215,13 @@ static void count_elems(struct compute *c, double n_elems)
     c->since_sync.bytes += 4.0 * n_elems;
 }
 
-/* Call an operation of the backend, where there is one. */
+/* Call an operation of the backend, if it has it. */
 #define RUN(c, operation, ...)                   \
     do {                                         \
         if ((c)->ops->operation != NULL)         \
             (c)->ops->operation(c, __VA_ARGS__); \
     } while (0)
-/* The same for what is neither a GEMM nor a convolution. */
+/* The same for an operation that is neither a GEMM nor a convolution. */
 #define RUN_REST(c, operation, ...)         \
     do {                                    \
         if (!(c)->env.gemm_only)            \
@@ -335,11 +335,11 @@ void compute_relu_grad(struct compute *c, float *dx, const float *x, size_t n)
     RUN_REST(c, relu_grad, dx, x, n);
 }
 
-/* arg: bytes of argmax, in elements for each output. */
-static void count_window_pool(struct compute *c, const struct window *g, double n_in_passes, double arg)
+/* n_argmax: elements of 4 bytes that the argmax of one output takes. */
+static void count_window_pool(struct compute *c, const struct window *g, double n_in_passes, double n_argmax)
 {
     check_window(g);
-    count_elems(c, n_in_passes * window_in_elems(g) + (1.0 + arg) * window_out_elems(g));
+    count_elems(c, n_in_passes * window_in_elems(g) + (1.0 + n_argmax) * window_out_elems(g));
 }
 
 void compute_max_pool(struct compute *c, const struct pool_forward *op)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * optimizer.h - SGD with momentum and weight decay on one stretch of the parameters: a whole
- * vector on a worker, a slice on a parameter server.
+ * optimizer.h - SGD with momentum and weight decay on a range of the parameters: all of them on a worker, a
+ * slice on a parameter server.
  */
 #ifndef HARNESS_COMPUTE_OPTIMIZER_H
 #define HARNESS_COMPUTE_OPTIMIZER_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cpu.c - the reference backend: opened and closed, its memory, its threads and its scratch.
+ * cpu.c - the reference backend: open and close, memory, threads and scratch.
  *
- * The BLAS is held to one thread: the team's threads share the work, each with GEMMs of its own.
+ * The BLAS library runs single-threaded: the threads of the pool share an operation, and each calls its own GEMMs.
  */
 #include "harness/compute/cpu/cpu.h"
 
@@ -20,7 +20,7 @@ struct block {
 static enum rc check_precision(enum precision p)
 {
     if (p == PRECISION_TF32)
-        return rc_raise(RC_UNSUPPORTED, "compute cpu: precision tf32 is a GPU's (--compute cuda); there are fp32 "
+        return rc_raise(RC_UNSUPPORTED, "compute cpu: precision tf32 needs a GPU (--compute cuda); there are fp32 "
                                         "and bf16");
     return p == PRECISION_BF16 ? cpu_bf16_check() : RC_OK;
 }
@@ -37,7 +37,7 @@ static enum rc cpu_open(struct compute **out, const struct compute_env *env)
     c->kernels = cpu_kernels_best();
     c->gemm_only = env->gemm_only;
     c->bf16 = env->precision == PRECISION_BF16;
-    c->n_operand = c->bf16 ? sizeof(uint16_t) : sizeof(float);
+    c->operand_bytes = c->bf16 ? sizeof(uint16_t) : sizeof(float);
     TRY(team_open(&c->team, env->n_threads > 0 ? env->n_threads : 1, env->may_spin));
 #if GRADMARK_HAVE_OPENBLAS_THREADS
     if (openblas_get_num_threads() != 1)
@@ -54,10 +54,10 @@ static void cpu_memory_close(struct compute *base, void **memory)
 {
     struct cpu *c = cpu_of(base);
 
-    for (struct block **at = &c->block; *at != NULL; at = &(*at)->next)
-        if ((*at)->memory == *memory) {
-            struct block *b = *at;
-            *at = b->next;
+    for (struct block **link = &c->block; *link != NULL; link = &(*link)->next)
+        if ((*link)->memory == *memory) {
+            struct block *b = *link;
+            *link = b->next;
             arena_close(&b->arena);
             free(b);
             break;
@@ -84,10 +84,10 @@ out:
     return rc;
 }
 
-/* What the kernel says programs can get without swapping. */
+/* MemAvailable: what the operating system can give without swapping. */
 static size_t cpu_memory_available(struct compute *c)
 {
-    static const char label[] = "MemAvailable:"; /* then kB, which are KiB */
+    static const char label[] = "MemAvailable:"; /* followed by a number in KiB */
     char line[128];
     unsigned long long n_kib = 0;
     FILE *file = fopen("/proc/meminfo", "r");
@@ -125,9 +125,9 @@ static enum rc cpu_sync(struct compute *base)
 
     c->failed = RC_OK;
     if (rc != RC_OK)
-        return rc_raise(rc, "compute cpu: an operation found no memory for its scratch");
-    if (atomic_exchange(&c->product_failed, false))
-        return rc_raise(RC_NOMEM, "compute cpu: a matrix product found no memory for its operands");
+        return rc_raise(rc, "compute cpu: no memory for the scratch of an operation");
+    if (atomic_exchange(&c->gemm_failed, false))
+        return rc_raise(RC_NOMEM, "compute cpu: no memory to pack the operands of a GEMM");
     return RC_OK;
 }
 
@@ -176,29 +176,29 @@ float *cpu_common(const struct cpu *c)
     return (float *)(void *)(c->common.base + c->common.n_used_bytes);
 }
 
-int cpu_n_groups(size_t n_items, size_t n_each)
+int cpu_n_item_ranges(size_t n_items, size_t n_each)
 {
-    const size_t per_task = n_each >= CPU_CHUNK_ELEMS ? 1 : CPU_CHUNK_ELEMS / (n_each > 0 ? n_each : 1);
+    const size_t per_task = n_each >= CPU_TASK_ELEMS ? 1 : CPU_TASK_ELEMS / (n_each > 0 ? n_each : 1);
 
     return (int)((n_items + per_task - 1) / per_task);
 }
 
-struct stretch cpu_group(size_t n_items, size_t n_each, int task)
+struct range cpu_item_range(size_t n_items, size_t n_each, int task)
 {
-    const size_t per_task = n_each >= CPU_CHUNK_ELEMS ? 1 : CPU_CHUNK_ELEMS / (n_each > 0 ? n_each : 1);
+    const size_t per_task = n_each >= CPU_TASK_ELEMS ? 1 : CPU_TASK_ELEMS / (n_each > 0 ? n_each : 1);
     const size_t from = (size_t)task * per_task;
 
-    return (struct stretch){ from, n_items - from < per_task ? n_items - from : per_task };
+    return (struct range){ from, n_items - from < per_task ? n_items - from : per_task };
 }
 
-int cpu_n_chunks(size_t n)
+int cpu_n_ranges(size_t n)
 {
-    return cpu_n_groups(n, 1);
+    return cpu_n_item_ranges(n, 1);
 }
 
-struct stretch cpu_chunk(size_t n, int task)
+struct range cpu_range(size_t n, int task)
 {
-    return cpu_group(n, 1, task);
+    return cpu_item_range(n, 1, task);
 }
 
 const struct compute_backend compute_cpu = {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cpu.h - what the files of the cpu backend share. Private to this room.
+ * cpu.h - what the files of the cpu backend share. Private to it.
  *
- * An operation is cut into numbered tasks, by its shape alone (C1), and a team runs them. A task that makes
- * a sum alone has it in one order; sums over several tasks are added in the order of the tasks.
+ * An operation is divided into numbered tasks, by its shape alone (C1), which a thread pool runs. A sum is computed by
+ * one task, in a fixed order; or by several, whose partial sums are added in the order of the tasks.
  */
 #ifndef HARNESS_COMPUTE_CPU_CPU_H
 #define HARNESS_COMPUTE_CPU_CPU_H
@@ -16,7 +16,7 @@
 #include "harness/world/team.h"
 
 enum {
-    CPU_CHUNK_ELEMS = 64 * 1024, /* of a task that goes over memory: some tens of us of work */
+    CPU_TASK_ELEMS = 64 * 1024, /* of a task of an element-wise operation: some tens of us */
 };
 
 struct block; /* one memory_open() */
@@ -26,14 +26,14 @@ struct cpu {
     const struct cpu_kernels *kernels;
     struct team *team;
     struct block *block;
-    struct arena own;    /* one part for each thread */
-    struct arena common; /* of the operation at hand, between its runs of the team */
+    struct arena own;    /* scratch, one part for each thread */
+    struct arena common; /* scratch shared by the tasks of an operation */
     size_t own_elems, common_elems;
-    enum rc failed;              /* reported by the next sync */
-    _Atomic bool product_failed; /* likewise; set by any thread */
+    enum rc failed;           /* reported by the next sync */
+    _Atomic bool gemm_failed; /* likewise; set by any thread */
     bool gemm_only;
-    bool bf16;        /* operands of products are rounded to it */
-    size_t n_operand; /* bytes of an element of one: 2 or 4 */
+    bool bf16;            /* GEMM operands are rounded to bf16 */
+    size_t operand_bytes; /* of an element of a GEMM operand: 2 or 4 */
 };
 
 static inline struct cpu *cpu_of(struct compute *c)
@@ -41,23 +41,23 @@ static inline struct cpu *cpu_of(struct compute *c)
     return (struct cpu *)c;
 }
 
-/* Have n_elems floats of scratch for each thread, and n_common together: the same memory on every call, except when
- * it must grow (C3). false: there is not enough memory; the operation is given up (C4). */
+/* Provide n_elems floats of scratch for each thread and n_common shared ones: the memory of earlier calls, unless it
+ * must grow (C3). false: out of memory; the operation is not run, the next sync reports it (C4). */
 bool cpu_scratch(struct cpu *c, size_t n_elems, size_t n_common);
 float *cpu_own(const struct cpu *c, int thread);
 float *cpu_common(const struct cpu *c);
 
-/* Tasks of about CPU_CHUNK_ELEMS elements: where task begins, and how many there are. */
-struct stretch {
+/* n elements divided into tasks of CPU_TASK_ELEMS: elements [from, from + n) of a task, and the number of tasks. */
+struct range {
     size_t from, n;
 };
-int cpu_n_chunks(size_t n);
-struct stretch cpu_chunk(size_t n, int task);
-/* n_items of n_each elements, several to a task where they are small. */
-int cpu_n_groups(size_t n_items, size_t n_each);
-struct stretch cpu_group(size_t n_items, size_t n_each, int task);
+int cpu_n_ranges(size_t n);
+struct range cpu_range(size_t n, int task);
+/* n_items of n_each elements divided into tasks of whole items: one, or several small ones. */
+int cpu_n_item_ranges(size_t n_items, size_t n_each);
+struct range cpu_item_range(size_t n_items, size_t n_each, int task);
 
-/* C(M,N) = op(A) op(B) + beta C on this thread; row lengths as given. Elements of A and B: float, or bf16. */
+/* C(M,N) = op(A)(M,K) op(B)(K,N) + beta C on this thread; row lengths as given. A and B are float, or bf16. */
 struct blas {
     bool transpose_a, transpose_b, bf16;
     size_t M, N, K;
@@ -68,33 +68,32 @@ struct blas {
 };
 void cpu_blas(struct cpu *c, const struct blas *g);
 
-/* Rows of whole channels [channel, channel + n_channels) of the matrix that makes a convolution a product: row
- * (c, kh, kw), column (b, out_h, out_w). Columns are those of output rows [from, from + n) of all B out_h. ld: elements
- * between rows of col. */
+/* A block of col(K, N), the im2col matrix: rows (c, kh, kw) of channels [channel, channel + n_channels), columns (b,
+ * out_h, out_w) of output rows [from, from + n) of all B out_h. ld: elements from one row of the block to the next. */
 struct cols {
     const struct window *g;
     size_t channel, n_channels;
     size_t from, n;
     size_t ld;
 };
-/* col: float, or bf16. */
+/* Write the block to col (float, or bf16) from x(C, B, H, W). */
 void cpu_im2col(const struct cpu *c, void *col, const float *x, const struct cols *s);
-/* dx += the reverse; x is not cleared first. */
+/* dx(C, B, H, W) += the elements of the block in col, each where im2col would have read it. */
 void cpu_col2im(const struct cpu *c, float *dx, const float *col, const struct cols *s);
 
-/* x + i elements of an operand. */
+/* Address of element i of a GEMM operand. */
 static inline const void *cpu_operand(const struct cpu *c, const void *x, size_t i)
 {
-    return (const char *)x + i * c->n_operand;
+    return (const char *)x + i * c->operand_bytes;
 }
-/* out(n_rows, n) := rows of x, ldx apart, as operands of products, on this thread. */
+/* out(n_rows, n) = bf16 of x, whose rows are ldx elements apart, on this thread. */
 void cpu_round(const struct cpu *c, void *out, const float *x, size_t ldx, size_t n_rows, size_t n);
-/* x[n] as an operand: x itself, or rounded by the team into out. */
+/* x[n] as a GEMM operand: x itself, or rounded to bf16 into out by the thread pool. */
 const void *cpu_rounded(struct cpu *c, void *out, const float *x, size_t n);
 
 /* onednn.c. RC_UNSUPPORTED: not built in, or not on this CPU. */
 enum rc cpu_bf16_check(void) MUST_CHECK;
-/* false: there was no memory to pack operands into. */
+/* false: no memory to pack operands. */
 bool cpu_onednn_bf16(const struct blas *g);
 bool cpu_onednn_sgemm(const struct blas *g);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elements.c - operations of the cpu backend that go over memory once, in chunks. */
+/* elements.c - operations of the cpu backend that read or write each element once. */
 #include <string.h>
 
 #include "harness/compute/cpu/cpu.h"
@@ -18,7 +18,7 @@ struct elements { /* one call; those it does not use are zero */
 static void element_task(void *arg, int task, int thread)
 {
     const struct elements *t = arg;
-    const struct stretch s = cpu_chunk(t->n, task);
+    const struct range s = cpu_range(t->n, task);
 
     (void)thread;
     t->one(t, s.from, s.n);
@@ -29,7 +29,7 @@ static void run(struct compute *base, struct elements t)
     struct cpu *c = cpu_of(base);
 
     t.kernels = c->kernels;
-    team_run(c->team, element_task, &t, cpu_n_chunks(t.n));
+    team_run(c->team, element_task, &t, cpu_n_ranges(t.n));
 }
 
 static void relu_one(const struct elements *t, size_t from, size_t n)
@@ -102,7 +102,7 @@ struct layout { /* (outer, n, inner), or (a, b, inner) */
 static void bias_add_task(void *arg, int task, int thread)
 {
     const struct layout *t = arg;
-    const struct stretch rows = cpu_group(t->outer, t->n * t->inner, task);
+    const struct range rows = cpu_item_range(t->outer, t->n * t->inner, task);
 
     (void)thread;
     for (size_t o = rows.from; o < rows.from + rows.n; o++) {
@@ -120,7 +120,7 @@ void cpu_bias_add(struct compute *base, float *y, const float *bias, size_t oute
     struct cpu *c = cpu_of(base);
     struct layout t = { .kernels = c->kernels, .out = y, .in = bias, .outer = outer, .n = n, .inner = inner };
 
-    team_run(c->team, bias_add_task, &t, cpu_n_groups(outer, n * inner));
+    team_run(c->team, bias_add_task, &t, cpu_n_item_ranges(outer, n * inner));
 }
 
 void cpu_bias_grad(struct compute *base, float *dbias, const float *dy, size_t outer, size_t n, size_t inner)
@@ -140,7 +140,7 @@ void cpu_bias_grad(struct compute *base, float *dbias, const float *dy, size_t o
 static void swap_task(void *arg, int task, int thread)
 {
     const struct layout *t = arg;
-    const struct stretch rows = cpu_group(t->n, t->outer * t->inner, task);
+    const struct range rows = cpu_item_range(t->n, t->outer * t->inner, task);
 
     (void)thread;
     for (size_t j = rows.from; j < rows.from + rows.n; j++) {
@@ -158,5 +158,5 @@ void cpu_swap_axes(struct compute *base, float *out, const float *in, size_t n_a
     struct cpu *c = cpu_of(base);
     struct layout t = { .kernels = c->kernels, .out = out, .in = in, .outer = n_a, .n = n_b, .inner = n_inner };
 
-    team_run(c->team, swap_task, &t, cpu_n_groups(n_b, n_a * n_inner));
+    team_run(c->team, swap_task, &t, cpu_n_item_ranges(n_b, n_a * n_inner));
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gemm.c - matrix products of the cpu backend: by oneDNN, or by the CBLAS it was built with.
+ * gemm.c - GEMMs of the cpu backend: by oneDNN, or by the CBLAS it was built with.
  *
- * Which path a product takes depends on its shape alone (C1).
+ * Which path a GEMM takes depends on its shape alone (C1).
  */
 #include <cblas.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "harness/compute/cpu/cpu.h"
 
 enum {
-    TINY_MULTIPLIES = 2048, /* below, a BLAS call costs more than the arithmetic */
+    TINY_MULTIPLIES = 2048, /* M N K below which a BLAS call costs more than the arithmetic */
     BLOCK_ROWS = 256,
     BLOCK_COLUMNS = 1024,
 };
@@ -28,7 +28,7 @@ void cpu_blas(struct cpu *c, const struct blas *g)
                     g->transpose_b ? CblasTrans : CblasNoTrans, (int)g->M, (int)g->N, (int)g->K, 1.0f, g->a,
                     (int)g->lda, g->b, (int)g->ldb, g->beta, g->c, (int)g->ldc);
     if (!done)
-        atomic_store(&c->product_failed, true);
+        atomic_store(&c->gemm_failed, true);
 }
 
 void cpu_round(const struct cpu *c, void *out, const float *x, size_t ldx, size_t n_rows, size_t n)
@@ -50,7 +50,7 @@ struct rounding {
 static void round_task(void *arg, int task, int thread)
 {
     const struct rounding *t = arg;
-    const struct stretch s = cpu_chunk(t->n, task);
+    const struct range s = cpu_range(t->n, task);
 
     (void)thread;
     t->c->kernels->to_bf16(t->out + s.from, t->x + s.from, 1, s.n);
@@ -63,11 +63,11 @@ const void *cpu_rounded(struct cpu *c, void *out, const float *x, size_t n)
     if (!c->bf16)
         return x;
     if (!c->gemm_only)
-        team_run(c->team, round_task, &t, cpu_n_chunks(n));
+        team_run(c->team, round_task, &t, cpu_n_ranges(n));
     return out;
 }
 
-/* For products as small as those of a linear model. */
+/* For GEMMs as small as those of a linear model. c(M, N) = op(a)(M, K) op(b)(K, N) + beta c. */
 static void gemm_tiny(const struct cpu_kernels *kernels, const struct gemm *g)
 {
     const size_t M = (size_t)g->M, N = (size_t)g->N, K = (size_t)g->K;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * im2col.c - the matrix that makes a convolution a product, some channels and output rows at a time.
+ * im2col.c - blocks of the im2col matrix col(C kernel_h kernel_w, B out_h out_w), and the reverse (struct cols).
  *
- * Row by row of the image in general; all images of a channel at once where a convolution keeps the shape of
- * its input (stride 1, "same" padding).
+ * In general output row by output row. If the output has the shape of the input (stride 1, "same" padding), a row of
+ * col is a shifted copy of a whole channel, all images at once.
  */
 #include <string.h>
 
 #include "harness/compute/cpu/cpu.h"
 
-struct span {
+struct bounds {
     int from, to; /* half open; from <= to */
 };
 
 /* Output positions o in [first, last) whose input position o * stride + offset lies in [0, n_in). */
-static struct span inside(int first, int last, int n_in, int stride, int offset)
+static struct bounds inside(int first, int last, int n_in, int stride, int offset)
 {
-    struct span s = { first, last };
+    struct bounds s = { first, last };
 
     if (offset < 0 && s.from < (-offset + stride - 1) / stride)
         s.from = (-offset + stride - 1) / stride;
@@ -35,7 +35,7 @@ static struct span inside(int first, int last, int n_in, int stride, int offset)
 struct tap {
     const struct window *g;
     int top, left, from, to, out_w;
-    struct span rows, columns;
+    struct bounds rows, columns;
 };
 
 static struct tap tap_of(const struct window *g, int kh, int kw, int from, int to)
@@ -48,74 +48,75 @@ static struct tap tap_of(const struct window *g, int kh, int kw, int from, int t
     return t;
 }
 
-/* Where a row of col goes: floats, or bf16. */
-struct target {
+/* A row of col: float, or bf16. */
+struct col_row {
     const struct cpu *c;
-    char *at;
+    char *row;
 };
 
-static char *target_at(const struct target *to, size_t i)
+static char *elem_address(const struct col_row *to, size_t i)
 {
-    return to->at + i * to->c->n_operand;
+    return to->row + i * to->c->operand_bytes;
 }
 
-static void zeros(const struct target *to, size_t i, size_t n)
+static void zeros(const struct col_row *to, size_t i, size_t n)
 {
-    memset(target_at(to, i), 0, n * to->c->n_operand);
+    memset(elem_address(to, i), 0, n * to->c->operand_bytes);
 }
 
-static void copy(const struct target *to, size_t i, const float *from, size_t step, size_t n)
+static void copy(const struct col_row *to, size_t i, const float *from, size_t step, size_t n)
 {
-    void *at = target_at(to, i);
+    void *first = elem_address(to, i);
 
     if (to->c->bf16)
-        to->c->kernels->to_bf16(at, from, step, n);
+        to->c->kernels->to_bf16(first, from, step, n);
     else if (step == 1)
-        memcpy(at, from, n * sizeof *from);
+        memcpy(first, from, n * sizeof *from);
     else
-        to->c->kernels->strided_copy(at, from, step, n);
+        to->c->kernels->strided_copy(first, from, step, n);
 }
 
-/* Columns [from, to) of n_rows rows of W := 0 */
-static void zero_columns(const struct target *to, size_t i, size_t from, size_t last, size_t n_rows, size_t W)
+/* Columns [from, last) of n_rows rows of W elements, from element i on: 0. */
+static void zero_columns(const struct col_row *to, size_t i, size_t from, size_t last, size_t n_rows, size_t W)
 {
     if (to->c->bf16) {
-        uint16_t *at = (uint16_t *)(void *)target_at(to, i);
+        uint16_t *first = (uint16_t *)(void *)elem_address(to, i);
         for (size_t k = from; k < last; k++)
             for (size_t row = 0; row < n_rows; row++)
-                at[row * W + k] = 0;
+                first[row * W + k] = 0;
     } else {
-        float *at = (float *)(void *)target_at(to, i);
+        float *first = (float *)(void *)elem_address(to, i);
         for (size_t k = from; k < last; k++)
             for (size_t row = 0; row < n_rows; row++)
-                at[row * W + k] = 0.0f;
+                first[row * W + k] = 0.0f;
     }
 }
 
-static void copy_row(const struct target *to, size_t i, const float *row, const struct tap *t)
+static void copy_row(const struct col_row *to, size_t i, const float *row, const struct tap *t)
 {
     const size_t n = (size_t)(t->columns.to - t->columns.from), W = (size_t)t->out_w;
-    const ptrdiff_t at = (ptrdiff_t)t->columns.from * t->g->stride_w + t->left;
+    const ptrdiff_t offset = (ptrdiff_t)t->columns.from * t->g->stride_w + t->left;
 
     zero_columns(to, i, 0, (size_t)t->columns.from, 1, W);
     if (n > 0)
-        copy(to, i + (size_t)t->columns.from, row + at, (size_t)t->g->stride_w, n);
+        copy(to, i + (size_t)t->columns.from, row + offset, (size_t)t->g->stride_w, n);
     zero_columns(to, i, (size_t)t->columns.to, W, 1, W);
 }
 
-/* Output rows [t->from, t->to) of one image. */
-static void fill(const struct target *to, const float *plane, const struct tap *t)
+/* One tap of output rows [t->from, t->to) of one image: to(rows, out_w) from plane(H, W), 0 outside the image. */
+static void fill(const struct col_row *to, const float *plane, const struct tap *t)
 {
     const struct window *g = t->g;
     const size_t W = (size_t)t->out_w;
-    size_t at = (size_t)(t->rows.from - t->from) * W;
+    size_t i = (size_t)(t->rows.from - t->from) * W;
 
-    zeros(to, 0, at);
-    for (int o = t->rows.from; o < t->rows.to; o++, at += W)
-        copy_row(to, at, plane + (ptrdiff_t)(o * g->stride_h + t->top) * g->W, t);
-    zeros(to, at, (size_t)(t->to - t->rows.to) * W);
+    zeros(to, 0, i);
+    for (int o = t->rows.from; o < t->rows.to; o++, i += W)
+        copy_row(to, i, plane + (ptrdiff_t)(o * g->stride_h + t->top) * g->W, t);
+    zeros(to, i, (size_t)(t->to - t->rows.to) * W);
 }
 
+/* The reverse of fill: plane(H, W) += col(rows, out_w) of one tap. */
 static void drain(const struct cpu_kernels *k, float *plane, const float *col, const struct tap *t)
 {
     const struct window *g = t->g;
@@ -132,27 +133,27 @@ static void drain(const struct cpu_kernels *k, float *plane, const float *col, c
     }
 }
 
-/* Calls one for each tap of each image that rows [from, from + n) touch. */
-struct piece {
-    size_t image, row; /* row: of s, where this image's first one is */
+/* The output rows of one image that a block (struct cols) contains: the block is walked image by image. */
+struct image_rows {
+    size_t image, row; /* row: of the block, the first of this image */
     int from, to;
 };
 
-static bool next_piece(struct piece *p, const struct cols *s, size_t out_h)
+static bool next_image(struct image_rows *p, const struct cols *s, size_t out_h)
 {
-    const size_t at = p->row + (size_t)(p->to - p->from);
+    const size_t next = p->row + (size_t)(p->to - p->from);
 
-    if (at >= s->n)
+    if (next >= s->n)
         return false;
-    p->row = at;
-    p->image = (s->from + at) / out_h;
-    p->from = (int)((s->from + at) % out_h);
-    p->to = (int)((size_t)p->from + (s->n - at) < out_h ? (size_t)p->from + (s->n - at) : out_h);
+    p->row = next;
+    p->image = (s->from + next) / out_h;
+    p->from = (int)((s->from + next) % out_h);
+    p->to = (int)((size_t)p->from + (s->n - next) < out_h ? (size_t)p->from + (s->n - next) : out_h);
     return true;
 }
 
-/* Rows of images that a tap lies above or below of := 0 */
-static void zero_outer_rows(const struct target *to, const struct cols *s, int top)
+/* Output rows for which a tap reads above or below the image: 0. */
+static void zero_outer_rows(const struct col_row *to, const struct cols *s, int top)
 {
     const size_t H = (size_t)s->g->H, W = (size_t)s->g->W, last = s->from + s->n;
     const size_t n = (size_t)(top < 0 ? -top : top) < H ? (size_t)(top < 0 ? -top : top) : H;
@@ -165,33 +166,32 @@ static void zero_outer_rows(const struct target *to, const struct cols *s, int t
     }
 }
 
-/* Where the output is as large as the input, a row of col is a channel, all images of it, shifted: one copy, then
- * zeros where a tap was outside an image. */
-static void fill_shifted(const struct target *to, const float *channel, const struct cols *s, int top, int left)
+/* to(n W) = channel(B, H, W) shifted by (top, left): one copy, then zeros where the tap is outside its image. */
+static void fill_shifted(const struct col_row *to, const float *channel, const struct cols *s, int top, int left)
 {
     const struct window *g = s->g;
     const size_t W = (size_t)g->W, n = s->n * W, n_all = (size_t)g->B * (size_t)g->H * W;
     const size_t margin = (size_t)(left < 0 ? -left : left) < W ? (size_t)(left < 0 ? -left : left) : W;
-    const ptrdiff_t at = (ptrdiff_t)(s->from * W) + (ptrdiff_t)top * g->W + left;
-    const size_t before = at >= 0 ? 0 : (size_t)-at < n ? (size_t)-at : n;
-    const ptrdiff_t over = at + (ptrdiff_t)n - (ptrdiff_t)n_all;
+    const ptrdiff_t shift = (ptrdiff_t)(s->from * W) + (ptrdiff_t)top * g->W + left;
+    const size_t before = shift >= 0 ? 0 : (size_t)-shift < n ? (size_t)-shift : n;
+    const ptrdiff_t over = shift + (ptrdiff_t)n - (ptrdiff_t)n_all;
     const size_t after = over <= 0 ? 0 : (size_t)over < n - before ? (size_t)over : n - before;
 
     zeros(to, 0, before);
     if (before + after < n)
-        copy(to, before, channel + at + (ptrdiff_t)before, 1, n - before - after);
+        copy(to, before, channel + shift + (ptrdiff_t)before, 1, n - before - after);
     zeros(to, n - after, after);
     zero_outer_rows(to, s, top);
     zero_columns(to, 0, left < 0 ? 0 : W - margin, left < 0 ? margin : W, s->n, W);
 }
 
-static void fill_channel_shifted(const struct target *to, const float *channel, const struct cols *s)
+static void fill_channel_shifted(const struct col_row *to, const float *channel, const struct cols *s)
 {
     const struct window *g = s->g;
-    struct target row = *to;
+    struct col_row row = *to;
 
     for (int kh = 0; kh < g->kernel_h; kh++)
-        for (int kw = 0; kw < g->kernel_w; kw++, row.at = target_at(&row, s->ld))
+        for (int kw = 0; kw < g->kernel_w; kw++, row.row = elem_address(&row, s->ld))
             fill_shifted(&row, channel, s, kh - g->pad_h, kw - g->pad_w);
 }
 
@@ -206,19 +206,19 @@ void cpu_im2col(const struct cpu *cpu, void *col, const float *x, const struct c
     const size_t out_h = (size_t)window_out_h(g), out_w = (size_t)window_out_w(g);
     const size_t plane = (size_t)g->H * (size_t)g->W, n_taps = (size_t)g->kernel_h * (size_t)g->kernel_w;
     const float *channel = x + s->channel * (size_t)g->B * plane;
-    struct target to = { .c = cpu, .at = col };
-    struct piece p = { .row = 0 };
+    struct col_row to = { .c = cpu, .row = col };
+    struct image_rows p = { .row = 0 };
 
     if (keeps_shape(g)) {
-        for (size_t c = 0; c < s->n_channels; c++, to.at = target_at(&to, n_taps * s->ld))
+        for (size_t c = 0; c < s->n_channels; c++, to.row = elem_address(&to, n_taps * s->ld))
             fill_channel_shifted(&to, channel + c * (size_t)g->B * plane, s);
         return;
     }
-    while (next_piece(&p, s, out_h))
+    while (next_image(&p, s, out_h))
         for (size_t tap = 0; tap < n_taps; tap++) {
             const struct tap t = tap_of(g, (int)tap / g->kernel_w, (int)tap % g->kernel_w, p.from, p.to);
             for (size_t c = 0; c < s->n_channels; c++) {
-                to.at = target_at(&(struct target){ cpu, col }, (c * n_taps + tap) * s->ld + p.row * out_w);
+                to.row = elem_address(&(struct col_row){ cpu, col }, (c * n_taps + tap) * s->ld + p.row * out_w);
                 fill(&to, channel + (c * (size_t)g->B + p.image) * plane, &t);
             }
         }
@@ -229,9 +229,9 @@ void cpu_col2im(const struct cpu *cpu, float *dx, const float *col, const struct
     const struct window *g = s->g;
     const size_t out_h = (size_t)window_out_h(g), out_w = (size_t)window_out_w(g);
     const size_t plane = (size_t)g->H * (size_t)g->W, n_taps = (size_t)g->kernel_h * (size_t)g->kernel_w;
-    struct piece p = { .row = 0 };
+    struct image_rows p = { .row = 0 };
 
-    while (next_piece(&p, s, out_h))
+    while (next_image(&p, s, out_h))
         for (size_t tap = 0; tap < n_taps; tap++) {
             const struct tap t = tap_of(g, (int)tap / g->kernel_w, (int)tap % g->kernel_w, p.from, p.to);
             for (size_t c = 0; c < s->n_channels; c++)

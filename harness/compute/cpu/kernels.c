@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernels.c - loops that a compiler turns into vector code: see cpu_kernels.h.
+ * kernels.c - loops that a compiler turns into vector code: see kernels.h.
  *
  * Compiled several times: CPU_KERNELS is the name of this build's table, CPU_KERNELS_ISA its instruction set.
  */
@@ -16,7 +16,7 @@
 
 enum {
     N_LANES = 32,
-    BLOCK = 2048, /* elements of one block of a sum: its lanes are floats, blocks are added in double */
+    BLOCK = 2048, /* elements summed in fp32 lanes; the sums of blocks are added in double */
 };
 
 extern const struct cpu_kernels CPU_KERNELS;
@@ -39,7 +39,7 @@ static void add_scaled(float *restrict y, const float *restrict x, float scale, 
         y[i] += scale * x[i];
 }
 
-static size_t block_at(size_t i, size_t n)
+static size_t block_elems(size_t i, size_t n)
 {
     return n - i < BLOCK ? n - i : BLOCK;
 }
@@ -71,7 +71,7 @@ static double sum(const float *x, size_t n)
     double total = 0.0;
 
     for (size_t i = 0; i < n; i += BLOCK)
-        total += (double)block_sum(x + i, block_at(i, n));
+        total += (double)block_sum(x + i, block_elems(i, n));
     return total;
 }
 
@@ -91,7 +91,7 @@ static float dot(const float *x, const float *y, size_t n)
 static void relu(float *restrict x, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        x[i] = x[i] < 0.0f ? 0.0f : x[i]; /* not "> 0 ? x : 0": a NaN must show */
+        x[i] = x[i] < 0.0f ? 0.0f : x[i]; /* not "x > 0 ? x : 0", which would hide a NaN */
 }
 
 static void relu_grad(float *restrict dx, const float *restrict x, size_t n)
@@ -105,7 +105,7 @@ static double relu_grad_sum(float *restrict dy, const float *restrict x, size_t 
     double total = 0.0;
 
     for (size_t i = 0; i < n; i += BLOCK) {
-        const size_t n_block = block_at(i, n);
+        const size_t n_block = block_elems(i, n);
         relu_grad(dy + i, x + i, n_block);
         total += (double)block_sum(dy + i, n_block);
     }
@@ -128,20 +128,20 @@ static void epilogue(float *restrict y, const float *restrict more, float scale,
         }
 }
 
-static void strided_copy(float *restrict to, const float *restrict from, size_t step, size_t n)
+static void strided_copy(float *restrict to, const float *restrict from, size_t stride, size_t n)
 {
-    if (step == 2)
+    if (stride == 2)
         for (size_t i = 0; i < n; i++)
             to[i] = from[2 * i];
     else
         for (size_t i = 0; i < n; i++)
-            to[i] = from[i * step];
+            to[i] = from[i * stride];
 }
 
-static void strided_add(float *restrict to, size_t step, const float *restrict from, size_t n)
+static void strided_add(float *restrict to, size_t stride, const float *restrict from, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        to[i * step] += from[i];
+        to[i * stride] += from[i];
 }
 
 static float block_squares(const float *x, size_t n, float mean)
@@ -159,14 +159,14 @@ static float block_squares(const float *x, size_t n, float mean)
     return lanes_sum(lane);
 }
 
-/* Each block twice, while it is in the nearest cache; blocks are merged as Chan, Golub and LeVeque do
+/* Two passes over each block while it is in the first-level cache; blocks are merged as in Chan, Golub and LeVeque
  * (The American Statistician 37(3), 1983). */
 static struct moments moments(const float *x, size_t n)
 {
     struct moments m = { 0.0, 0.0 };
 
     for (size_t i = 0; i < n; i += BLOCK) {
-        const size_t n_block = block_at(i, n);
+        const size_t n_block = block_elems(i, n);
         const double sum_block = (double)block_sum(x + i, n_block);
         const float center = (float)(sum_block / (double)n_block);
         const double off = sum_block / (double)n_block - (double)center;
@@ -195,7 +195,7 @@ static void norm(float *restrict z, const float *y, const float *restrict more, 
         }
 }
 
-/* masked[n] := dz where the output is above 0. */
+/* masked[n] = output > 0 ? dz : 0; the output is out, or recomputed from y if out is NULL. */
 static void mask_block(float *restrict masked, const float *dz, const float *y, const float *out,
                        const struct norm_channel *s, size_t n)
 {
@@ -219,7 +219,7 @@ static struct norm_sums norm_grad_sums(float *dz, const float *y, const float *o
     float masked[BLOCK];
 
     for (size_t i = 0; i < n; i += BLOCK) {
-        const size_t n_block = block_at(i, n);
+        const size_t n_block = block_elems(i, n);
         const float *restrict from = y + i;
         float lane[N_LANES] = { 0.0f };
         size_t k = 0;
@@ -254,28 +254,28 @@ static void norm_grad(float *dy, const float *dz, const float *restrict y, bool 
         }
 }
 
-static void max_tap_at(float *restrict best, int32_t *restrict at, const float *restrict from, size_t step, int32_t k,
-                       size_t n)
+static void max_tap_strided(float *restrict best, int32_t *restrict argmax, const float *restrict from, size_t stride,
+                            int32_t k, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        const float v = from[i * step], b = best[i];
+        const float v = from[i * stride], b = best[i];
         const bool take = v > b || (v != v && b == b);
         best[i] = take ? v : b;
-        at[i] = take ? k : at[i];
+        argmax[i] = take ? k : argmax[i];
     }
 }
 
-static void max_tap(float *best, int32_t *at, const float *from, size_t step, int32_t k, size_t n)
+static void max_tap(float *best, int32_t *argmax, const float *from, size_t stride, int32_t k, size_t n)
 {
-    if (step == 1)
-        max_tap_at(best, at, from, 1, k, n);
-    else if (step == 2)
-        max_tap_at(best, at, from, 2, k, n);
+    if (stride == 1)
+        max_tap_strided(best, argmax, from, 1, k, n);
+    else if (stride == 2)
+        max_tap_strided(best, argmax, from, 2, k, n);
     else
-        max_tap_at(best, at, from, step, k, n);
+        max_tap_strided(best, argmax, from, stride, k, n);
 }
 
-/* x with zeros around it; its length. */
+/* to(H + 2 pad_h, W + 2 pad_w) = x(H, W) with zeros around it. Returns the number of elements. */
 static size_t with_border(float *restrict to, const float *restrict x, const struct window *g)
 {
     const size_t H = (size_t)g->H, W = (size_t)g->W, pad_h = (size_t)g->pad_h, pad_w = (size_t)g->pad_w;
@@ -287,36 +287,37 @@ static size_t with_border(float *restrict to, const float *restrict x, const str
     return n;
 }
 
-/* y[i] = x[i] + x[i + step] + ..., kernel terms. */
-static void add_shifted(float *restrict y, const float *restrict x, size_t step, size_t kernel, size_t n)
+/* y[i] = x[i] + x[i + stride] + ..., kernel terms. */
+static void add_shifted(float *restrict y, const float *restrict x, size_t stride, size_t kernel, size_t n)
 {
     if (kernel == 3) {
         for (size_t i = 0; i < n; i++)
-            y[i] = x[i] + x[i + step] + x[i + 2 * step];
+            y[i] = x[i] + x[i + stride] + x[i + 2 * stride];
         return;
     }
     memcpy(y, x, n * sizeof *y);
     for (size_t k = 1; k < kernel; k++)
-        add(y, x + k * step, n);
+        add(y, x + k * stride, n);
 }
 
-/* Down the columns first, then along the rows, wherever a window might begin: a plane is one stretch then. */
+/* Sums over kernel_h rows, then over kernel_w columns, at every position of the padded plane (H + 2 pad_h, W + 2
+ * pad_w), which makes each pass one contiguous loop; then the positions of windows are picked: y(out_h, out_w). */
 static void average_plane(float *restrict y, const float *restrict x, float *restrict scratch, const struct window *g,
                           bool more)
 {
     const size_t row = (size_t)g->W + 2 * (size_t)g->pad_w, kernel_h = (size_t)g->kernel_h;
     const size_t kernel_w = (size_t)g->kernel_w, n = with_border(scratch, x, g);
     const size_t n_down = n - (kernel_h - 1) * row, n_sums = n_down - (kernel_w - 1);
-    const size_t out_h = (size_t)window_out_h(g), out_w = (size_t)window_out_w(g), step = (size_t)g->stride_w;
+    const size_t out_h = (size_t)window_out_h(g), out_w = (size_t)window_out_w(g), stride = (size_t)g->stride_w;
     const float scale = 1.0f / (float)(g->kernel_h * g->kernel_w);
-    float *down = scratch + n, *sums = scratch; /* the border is read no more when sums are written */
+    float *down = scratch + n, *sums = scratch; /* the padded plane is no longer needed when sums are written */
 
     add_shifted(down, scratch, row, kernel_h, n_down);
     add_shifted(sums, down, 1, kernel_w, n_sums);
     for (size_t h = 0; h < out_h; h++, y += out_w) {
         const float *from = sums + h * (size_t)g->stride_h * row;
-        if (step > 1) {
-            strided_copy(down, from, step, out_w);
+        if (stride > 1) {
+            strided_copy(down, from, stride, out_w);
             from = down;
         }
         if (more)
@@ -365,49 +366,49 @@ static void sgd(float *restrict p, float *restrict v, const float *restrict g, s
     }
 }
 
-static void thin_dots(float *out, const float *row, const float *x, size_t x_step, size_t B, size_t n)
+static void skinny_dots(float *out, const float *row, const float *x, size_t x_stride, size_t B, size_t n)
 {
     for (size_t i = 0; i < B; i++)
-        out[i] = dot(row, x + i * x_step, n);
+        out[i] = dot(row, x + i * x_stride, n);
 }
 
-/* out += four rows, each times its own factor. */
-static void add_four(float *restrict out, const float *scale, size_t scale_step, const float *restrict a, size_t step,
-                     size_t n)
+/* out[n] += scale[0] a[n] + ... of four rows of a, stride elements apart. */
+static void add_four(float *restrict out, const float *scale, size_t scale_stride, const float *restrict a,
+                     size_t stride, size_t n)
 {
-    const float *restrict b = a + step, *restrict c = b + step, *restrict d = c + step;
-    const float sa = scale[0], sb = scale[scale_step], sc = scale[2 * scale_step], sd = scale[3 * scale_step];
+    const float *restrict b = a + stride, *restrict c = b + stride, *restrict d = c + stride;
+    const float sa = scale[0], sb = scale[scale_stride], sc = scale[2 * scale_stride], sd = scale[3 * scale_stride];
 
     for (size_t k = 0; k < n; k++)
         out[k] += (sa * a[k] + sb * b[k]) + (sc * c[k] + sd * d[k]);
 }
 
-static void thin_mix(float *restrict out, const float *scale, const float *restrict x, size_t x_step, size_t B,
-                     size_t n)
+static void skinny_mix(float *restrict out, const float *scale, const float *restrict x, size_t x_stride, size_t B,
+                       size_t n)
 {
     size_t i = 0;
 
     memset(out, 0, n * sizeof *out);
     for (; i + 4 <= B; i += 4)
-        add_four(out, scale + i, 1, x + i * x_step, x_step, n);
+        add_four(out, scale + i, 1, x + i * x_stride, x_stride, n);
     for (; i < B; i++)
-        add_scaled(out, x + i * x_step, scale[i], n);
+        add_scaled(out, x + i * x_stride, scale[i], n);
 }
 
-static void thin_products(float *restrict out, const float *scale, const float *restrict w, size_t w_step, size_t M,
-                          size_t B, size_t n)
+static void skinny_products(float *restrict out, const float *scale, const float *restrict w, size_t w_stride, size_t M,
+                            size_t B, size_t n)
 {
     size_t m = 0;
 
     for (; m + 4 <= M; m += 4)
         for (size_t i = 0; i < B; i++)
-            add_four(out + i * n, scale + m * B + i, B, w + m * w_step, w_step, n);
+            add_four(out + i * n, scale + m * B + i, B, w + m * w_stride, w_stride, n);
     for (; m < M; m++)
         for (size_t i = 0; i < B; i++)
-            add_scaled(out + i * n, w + m * w_step, scale[m * B + i], n);
+            add_scaled(out + i * n, w + m * w_stride, scale[m * B + i], n);
 }
 
-/* Denormal numbers become zero, as in the instructions for bf16. */
+/* Denormal numbers become zero, as with the AVX512-BF16 instructions. */
 static inline uint32_t bf16_bits(float x)
 {
     uint32_t bits;
@@ -439,17 +440,17 @@ static void to_bf16_side_by_side(uint16_t *restrict to, const float *restrict fr
         to[i] = (uint16_t)(bf16_bits(from[i]) >> 16);
 }
 
-static void to_bf16(uint16_t *restrict to, const float *restrict from, size_t step, size_t n)
+static void to_bf16(uint16_t *restrict to, const float *restrict from, size_t stride, size_t n)
 {
     float line[128];
 
-    if (step == 1) {
+    if (stride == 1) {
         to_bf16_side_by_side(to, from, n);
         return;
     }
     for (size_t i = 0; i < n; i += 128) {
         const size_t n_line = n - i < 128 ? n - i : 128;
-        strided_copy(line, from + i * step, step, n_line);
+        strided_copy(line, from + i * stride, stride, n_line);
         to_bf16_side_by_side(to + i, line, n_line);
     }
 }
@@ -484,9 +485,9 @@ const struct cpu_kernels CPU_KERNELS = {
     .narrow = narrow,
     .dropout = dropout,
     .sgd = sgd,
-    .thin_dots = thin_dots,
-    .thin_mix = thin_mix,
-    .thin_products = thin_products,
+    .skinny_dots = skinny_dots,
+    .skinny_mix = skinny_mix,
+    .skinny_products = skinny_products,
     .to_bf16 = to_bf16,
     .round_to_bf16 = round_to_bf16,
 };

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernels.h - the loops of the cpu backend over stretches of memory: no threads, no shapes. Private to
- * this room.
+ * kernels.h - the inner loops of the cpu backend, over contiguous or strided arrays: no threads. Private to it.
  *
- * kernels.c is compiled once for every instruction set that is worth it; cpu_kernels_best() picks one
- * when the program runs. Sums run in a fixed number of lanes and nothing is contracted or reordered, so the
- * sets agree in every bit; what a CBLAS gives may differ from one CPU to another.
+ * kernels.c is compiled once for each instruction set; cpu_kernels_best() picks one when the program runs. Sums use a
+ * fixed number of lanes and no operation is fused or reordered, so all instruction sets give equal bits; a CBLAS may
+ * give other bits on another CPU.
  */
 #ifndef HARNESS_COMPUTE_CPU_KERNELS_H
 #define HARNESS_COMPUTE_CPU_KERNELS_H
@@ -22,7 +21,7 @@ struct norm_channel { /* one channel of a batch norm */
 };
 
 struct norm_sums {
-    double dz, dz_hat; /* sums of masked dz, and of it times (y - mean) inv_std */
+    double dz, dz_hat; /* sums of masked dz, and of masked dz (y - mean) inv_std */
 };
 
 struct moments {
@@ -38,40 +37,41 @@ struct cpu_kernels {
     float (*dot)(const float *x, const float *y, size_t n);
     void (*relu)(float *x, size_t n);
     void (*relu_grad)(float *dx, const float *x, size_t n);
-    /* dy = x > 0 ? dy : 0; its sum. */
+    /* dy = x > 0 ? dy : 0; returns its sum. */
     double (*relu_grad_sum)(float *dy, const float *x, size_t n);
     /* y = scale y + shift [+ add] [relu]. */
     void (*epilogue)(float *y, const float *add, float scale, float shift, bool relu, size_t n);
-    void (*strided_copy)(float *to, const float *from, size_t step, size_t n);
-    void (*strided_add)(float *to, size_t step, const float *from, size_t n);
+    void (*strided_copy)(float *to, const float *from, size_t stride, size_t n);
+    void (*strided_add)(float *to, size_t stride, const float *from, size_t n);
 
     struct moments (*moments)(const float *x, size_t n);
     void (*norm)(float *z, const float *y, const float *add, const struct norm_channel *s, size_t n);
-    /* out NULL: the mask is worked out from y. keep: dz is replaced by the masked dz. */
+    /* out NULL: the mask is recomputed from y. keep: dz is replaced by the masked dz. */
     struct norm_sums (*norm_grad_sums)(float *dz, const float *y, const float *out, bool keep,
                                        const struct norm_channel *s, size_t n);
     /* dy = gamma inv_std (dz - mean_dz - hat mean_dz_hat); mask: dz is not masked yet. dy may be dz. */
     void (*norm_grad)(float *dy, const float *dz, const float *y, bool mask, float mean_dz, float mean_dz_hat,
                       const struct norm_channel *s, size_t n);
 
-    /* best[i], at[i] := from[i * step], k where it is larger (or the first NaN). */
-    void (*max_tap)(float *best, int32_t *at, const float *from, size_t step, int32_t k, size_t n);
+    /* best[i], argmax[i] = from[i * stride], k if that is larger (or the first NaN). */
+    void (*max_tap)(float *best, int32_t *argmax, const float *from, size_t stride, int32_t k, size_t n);
     /* One plane: y(out_h,out_w) [+]= averages of windows of x(H,W), zeros around it. scratch: 2 (H + 2 pad_h)
      * (W + 2 pad_w) elements. */
     void (*average_plane)(float *y, const float *x, float *scratch, const struct window *g, bool add);
     void (*narrow)(uint8_t *to, const int32_t *from, size_t n);
-    /* x[i] is element first + i of the whole. */
+    /* x[i] is element first + i of the whole array. */
     void (*dropout)(float *x, size_t first, size_t n, float keep_ratio, uint64_t key);
     void (*sgd)(float *p, float *v, const float *g, size_t n, const struct sgd *s);
 
-    /* "Thin" products, of B columns that lie as rows of x: out[i] = dot of row[n] and x[i x_step ..]. */
-    void (*thin_dots)(float *out, const float *row, const float *x, size_t x_step, size_t B, size_t n);
-    /* out[n] = sum over i < B of scale[i] x[i x_step ..]. */
-    void (*thin_mix)(float *out, const float *scale, const float *x, size_t x_step, size_t B, size_t n);
-    /* out(B, n) += scale(M, B)^T w, row m of which is w[m w_step .. + n). */
-    void (*thin_products)(float *out, const float *scale, const float *w, size_t w_step, size_t M, size_t B, size_t n);
+    /* Skinny GEMMs; x is (B, n), w is (M, n), rows x_stride and w_stride apart. out(B) = x row[n]. */
+    void (*skinny_dots)(float *out, const float *row, const float *x, size_t x_stride, size_t B, size_t n);
+    /* out(n) = scale(B) x(B, n). */
+    void (*skinny_mix)(float *out, const float *scale, const float *x, size_t x_stride, size_t B, size_t n);
+    /* out(B, n) += scale(M, B)^T w(M, n). */
+    void (*skinny_products)(float *out, const float *scale, const float *w, size_t w_stride, size_t M, size_t B,
+                            size_t n);
     /* Rounded to the nearest bf16, ties to even; denormal numbers become zero, a NaN stays one. */
-    void (*to_bf16)(uint16_t *to, const float *from, size_t step, size_t n);
+    void (*to_bf16)(uint16_t *to, const float *from, size_t stride, size_t n);
     void (*round_to_bf16)(float *to, const float *from, size_t n);
 };
 

@@ -41,7 +41,7 @@ static void xent_task(void *arg, int task, int thread)
 {
     const struct xent *t = arg;
     const struct softmax_xent *op = t->op;
-    const struct stretch rows = cpu_group(op->B, 4 * op->K, task); /* an exponential costs as much as several sums */
+    const struct range rows = cpu_item_range(op->B, 4 * op->K, task); /* an exponential costs as much as several sums */
 
     (void)thread;
     for (size_t i = rows.from; i < rows.from + rows.n; i++) {
@@ -63,7 +63,7 @@ void cpu_softmax_xent(struct compute *base, const struct softmax_xent *op)
         return;
     t.loss = (double *)(void *)cpu_common(c);
     t.is_hit = (uint32_t *)(void *)(t.loss + op->B);
-    team_run(c->team, xent_task, &t, cpu_n_groups(op->B, 4 * op->K));
+    team_run(c->team, xent_task, &t, cpu_n_item_ranges(op->B, 4 * op->K));
     for (size_t i = 0; i < op->B; i++) {
         loss += t.loss[i];
         n_correct += t.is_hit[i];

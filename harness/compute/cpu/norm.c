@@ -31,7 +31,7 @@ static void forward_channel(const struct forward *t, size_t c)
 static void forward_task(void *arg, int task, int thread)
 {
     const struct forward *t = arg;
-    const struct stretch channels = cpu_group(t->op->shape.C, t->op->shape.n, task);
+    const struct range channels = cpu_item_range(t->op->shape.C, t->op->shape.n, task);
 
     (void)thread;
     for (size_t c = channels.from; c < channels.from + channels.n; c++)
@@ -43,7 +43,7 @@ void cpu_batch_norm(struct compute *base, const struct batch_norm_forward *op)
     struct cpu *c = cpu_of(base);
     struct forward t = { c->kernels, op };
 
-    team_run(c->team, forward_task, &t, cpu_n_groups(op->shape.C, op->shape.n));
+    team_run(c->team, forward_task, &t, cpu_n_item_ranges(op->shape.C, op->shape.n));
 }
 
 void cpu_batch_norm_fold(struct compute *base, const struct batch_norm_fold *op)
@@ -79,7 +79,7 @@ static void backward_channel(const struct backward *t, size_t c)
 static void backward_task(void *arg, int task, int thread)
 {
     const struct backward *t = arg;
-    const struct stretch channels = cpu_group(t->op->shape.C, t->op->shape.n, task);
+    const struct range channels = cpu_item_range(t->op->shape.C, t->op->shape.n, task);
 
     (void)thread;
     for (size_t c = channels.from; c < channels.from + channels.n; c++)
@@ -91,7 +91,7 @@ void cpu_batch_norm_grad(struct compute *base, const struct batch_norm_grad *op)
     struct cpu *c = cpu_of(base);
     struct backward t = { c->kernels, op };
 
-    team_run(c->team, backward_task, &t, cpu_n_groups(op->shape.C, op->shape.n));
+    team_run(c->team, backward_task, &t, cpu_n_item_ranges(op->shape.C, op->shape.n));
 }
 
 struct bias_grad { /* one call */
@@ -103,7 +103,7 @@ static void bias_task(void *arg, int task, int thread)
 {
     const struct bias_grad *t = arg;
     const struct conv_bias_grad *op = t->op;
-    const struct stretch channels = cpu_group(op->C, op->n, task);
+    const struct range channels = cpu_item_range(op->C, op->n, task);
 
     (void)thread;
     for (size_t c = channels.from; c < channels.from + channels.n; c++) {
@@ -118,5 +118,5 @@ void cpu_conv_bias_grad(struct compute *base, const struct conv_bias_grad *op)
     struct cpu *c = cpu_of(base);
     struct bias_grad t = { c->kernels, op };
 
-    team_run(c->team, bias_task, &t, cpu_n_groups(op->C, op->n));
+    team_run(c->team, bias_task, &t, cpu_n_item_ranges(op->C, op->n));
 }

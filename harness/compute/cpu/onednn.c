@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * onednn.c - matrix products by oneDNN: bf16 ones, and fp32 ones where it was chosen for them.
+ * onednn.c - GEMMs by oneDNN: bf16 always, fp32 if the build chose it.
  *
- * Its OpenMP is held to one thread on every thread that calls. It takes memory to pack operands into
- * in each call, and gives it back.
+ * Its OpenMP is limited to one thread on every thread that calls. Each call allocates memory to pack operands, and
+ * frees it.
  */
 #include "harness/compute/cpu/cpu.h"
 
 #if GRADMARK_HAVE_ONEDNN
 #include <oneapi/dnnl/dnnl.h>
 
-/* In the library since 1.0, but in none of its headers: row-major, as dnnl_sgemm(). Looked for when
- * this is configured. */
+/* In the library since 1.0, but in none of its headers: row-major, like dnnl_sgemm(). CMake checks that it is there. */
 dnnl_status_t dnnl_gemm_bf16bf16f32(char transpose_a, char transpose_b, dnnl_dim_t M, dnnl_dim_t N, dnnl_dim_t K,
                                     float alpha, const uint16_t *a, dnnl_dim_t lda, const uint16_t *b, dnnl_dim_t ldb,
                                     float beta, float *c, dnnl_dim_t ldc);
@@ -64,7 +63,7 @@ bool cpu_onednn_bf16(const struct blas *g)
 bool cpu_onednn_sgemm(const struct blas *g)
 {
     (void)g;
-    return false; /* never called: the CBLAS has all products */
+    return false; /* never called: the CBLAS computes all GEMMs */
 }
 
 #endif

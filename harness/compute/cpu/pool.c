@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pool.c - pooling of the cpu backend: whole planes to a task, tap by tap over a row of outputs. */
+/* pool.c - pooling of the cpu backend: a task takes whole planes; the inner loop runs one tap over a row of outputs. */
 #include <math.h>
 #include <string.h>
 
 #include "harness/compute/cpu/cpu.h"
 
-enum { ROW = 512 }; /* outputs of a row at a time: their maxima and places stay in the nearest cache */
+enum { ROW = 512 }; /* outputs at a time: their maxima and argmax stay in the first-level cache */
 
 struct pool { /* one call; those it does not use are NULL */
     const struct cpu_kernels *kernels;
     const struct window *g;
     int out_h, out_w;
-    float *out;          /* y, or dx */
-    const float *in;     /* x, or dy */
-    uint8_t *argmax;     /* max_pool */
-    const uint8_t *from; /* max_pool_grad */
+    float *out;               /* y, or dx */
+    const float *in;          /* x, or dy */
+    uint8_t *argmax;          /* max_pool */
+    const uint8_t *argmax_in; /* max_pool_grad */
     bool add;
     void (*plane)(const struct pool *t, size_t i, float *scratch);
     struct cpu *c;
     size_t in_plane, out_plane; /* elements */
 };
 
-struct taps {
-    int from, to; /* half open; of a window, those inside the image; or of outputs, those a tap has an input for */
+struct bounds {
+    int from, to; /* [from, to): taps of a window inside the image, or outputs for which a tap has an input */
 };
 
-static struct taps inside(int at, int kernel, int n)
+static struct bounds inside(int first, int kernel, int n)
 {
-    return (struct taps){ at < 0 ? -at : 0, at + kernel > n ? n - at : kernel };
+    return (struct bounds){ first < 0 ? -first : 0, first + kernel > n ? n - first : kernel };
 }
 
-/* Outputs [from, to) of the row's [first, last) whose input o stride + left lies in [0, n). */
-static struct taps reached(int first, int last, int stride, int left, int n)
+/* Outputs o of [first, last) whose input o stride + left is in [0, n). */
+static struct bounds reached(int first, int last, int stride, int left, int n)
 {
-    struct taps s = { first, last };
+    struct bounds s = { first, last };
 
     if (left < 0 && s.from < (-left + stride - 1) / stride)
         s.from = (-left + stride - 1) / stride;
@@ -49,7 +49,7 @@ static struct taps reached(int first, int last, int stride, int left, int n)
 static void pool_task(void *arg, int task, int thread)
 {
     const struct pool *t = arg;
-    const struct stretch planes = cpu_group((size_t)t->g->B * (size_t)t->g->C, t->in_plane, task);
+    const struct range planes = cpu_item_range((size_t)t->g->B * (size_t)t->g->C, t->in_plane, task);
 
     for (size_t i = planes.from; i < planes.from + planes.n; i++)
         t->plane(t, i, t->c->own_elems > 0 ? cpu_own(t->c, thread) : NULL);
@@ -63,7 +63,7 @@ static void run(struct compute *base, struct pool t)
     t.kernels = c->kernels;
     t.in_plane = (size_t)t.g->H * (size_t)t.g->W;
     t.out_plane = (size_t)t.out_h * (size_t)t.out_w;
-    team_run(c->team, pool_task, &t, cpu_n_groups((size_t)t.g->B * (size_t)t.g->C, t.in_plane));
+    team_run(c->team, pool_task, &t, cpu_n_item_ranges((size_t)t.g->B * (size_t)t.g->C, t.in_plane));
 }
 
 static void run_window(struct compute *c, struct pool t)
@@ -73,28 +73,28 @@ static void run_window(struct compute *c, struct pool t)
     run(c, t);
 }
 
-/* Outputs [from, to) of row o_h. */
-static void max_row(const struct pool *t, float *y, uint8_t *at, const float *x, int o_h, int from, int to)
+/* Outputs [from, to) of row o_h: y, argmax(out_w) from x(H, W). */
+static void max_row(const struct pool *t, float *y, uint8_t *argmax, const float *x, int o_h, int from, int to)
 {
     const struct window *g = t->g;
     const int top = o_h * g->stride_h - g->pad_h;
-    const struct taps rows = inside(top, g->kernel_h, g->H);
-    int32_t place[ROW];
+    const struct bounds rows = inside(top, g->kernel_h, g->H);
+    int32_t tap[ROW];
 
-    for (int o = from; o < to; o++) { /* the first tap there is, until another wins */
+    for (int o = from; o < to; o++) { /* the first tap inside the image, until another is larger */
         y[o] = -INFINITY;
-        place[o - from] = rows.from * g->kernel_w + inside(o * g->stride_w - g->pad_w, g->kernel_w, g->W).from;
+        tap[o - from] = rows.from * g->kernel_w + inside(o * g->stride_w - g->pad_w, g->kernel_w, g->W).from;
     }
     for (int i = rows.from; i < rows.to; i++)
         for (int j = 0; j < g->kernel_w; j++) {
-            const struct taps s = reached(from, to, g->stride_w, j - g->pad_w, g->W);
+            const struct bounds s = reached(from, to, g->stride_w, j - g->pad_w, g->W);
             if (s.from < s.to)
-                t->kernels->max_tap(y + s.from, place + (s.from - from),
+                t->kernels->max_tap(y + s.from, tap + (s.from - from),
                                     x + (size_t)(top + i) * (size_t)g->W +
                                         (size_t)(s.from * g->stride_w + j - g->pad_w),
                                     (size_t)g->stride_w, i * g->kernel_w + j, (size_t)(s.to - s.from));
         }
-    t->kernels->narrow(at + from, place, (size_t)(to - from));
+    t->kernels->narrow(argmax + from, tap, (size_t)(to - from));
 }
 
 static void max_plane(const struct pool *t, size_t i, float *scratch)
@@ -126,17 +126,17 @@ static void max_grad_plane(const struct pool *t, size_t i, float *scratch)
     const struct window *g = t->g;
     float *dx = t->out + i * t->in_plane;
     const float *dy = t->in + i * t->out_plane;
-    const uint8_t *at = t->from + i * t->out_plane;
+    const uint8_t *argmax = t->argmax_in + i * t->out_plane;
     ptrdiff_t shift[256] = { 0 };
 
     (void)scratch;
     for (int k = 0; k < g->kernel_h * g->kernel_w; k++)
         shift[k] = (ptrdiff_t)(k / g->kernel_w - g->pad_h) * g->W + k % g->kernel_w - g->pad_w;
     clear_plane(t, i);
-    for (int o = 0; o < t->out_h; o++, dy += t->out_w, at += t->out_w) {
+    for (int o = 0; o < t->out_h; o++, dy += t->out_w, argmax += t->out_w) {
         const ptrdiff_t row = (ptrdiff_t)o * g->stride_h * g->W;
         for (int k = 0; k < t->out_w; k++)
-            dx[row + (ptrdiff_t)k * g->stride_w + shift[at[k]]] += dy[k];
+            dx[row + (ptrdiff_t)k * g->stride_w + shift[argmax[k]]] += dy[k];
     }
 }
 
@@ -145,7 +145,7 @@ void cpu_max_pool_grad(struct compute *c, const struct pool_grad *op)
     run_window(c, (struct pool){ .g = &op->window,
                                  .out = op->dx,
                                  .in = op->dy,
-                                 .from = op->argmax,
+                                 .argmax_in = op->argmax,
                                  .add = op->add,
                                  .plane = max_grad_plane });
 }
@@ -155,7 +155,7 @@ static void avg_plane(const struct pool *t, size_t i, float *scratch)
     t->kernels->average_plane(t->out + i * t->out_plane, t->in + i * t->in_plane, scratch, t->g, false);
 }
 
-/* A plane with zeros around it, twice, for each thread. */
+/* Scratch of average_plane, for each thread. */
 static size_t bordered_elems(const struct window *g)
 {
     return 2 * ((size_t)g->H + 2 * (size_t)g->pad_h) * ((size_t)g->W + 2 * (size_t)g->pad_w);
@@ -167,15 +167,15 @@ void cpu_avg_pool(struct compute *c, const struct pool_forward *op)
         run_window(c, (struct pool){ .g = &op->window, .out = op->y, .in = op->x, .plane = avg_plane });
 }
 
-/* dx[from + k step] += scale dy[k] */
-static void scatter(float *restrict dx, size_t step, const float *restrict dy, float scale, size_t n)
+/* dx[i stride] += scale dy[i] */
+static void scatter(float *restrict dx, size_t stride, const float *restrict dy, float scale, size_t n)
 {
-    if (step == 1)
+    if (stride == 1)
         for (size_t i = 0; i < n; i++)
             dx[i] += scale * dy[i];
     else
         for (size_t i = 0; i < n; i++)
-            dx[i * step] += scale * dy[i];
+            dx[i * stride] += scale * dy[i];
 }
 
 static void avg_grad_plane(const struct pool *t, size_t i, float *scratch)
@@ -188,10 +188,10 @@ static void avg_grad_plane(const struct pool *t, size_t i, float *scratch)
     clear_plane(t, i);
     for (int o = 0; o < t->out_h; o++, dy += t->out_w) {
         const int top = o * g->stride_h - g->pad_h;
-        const struct taps rows = inside(top, g->kernel_h, g->H);
+        const struct bounds rows = inside(top, g->kernel_h, g->H);
         for (int k = rows.from; k < rows.to; k++)
             for (int j = 0; j < g->kernel_w; j++) {
-                const struct taps s = reached(0, t->out_w, g->stride_w, j - g->pad_w, g->W);
+                const struct bounds s = reached(0, t->out_w, g->stride_w, j - g->pad_w, g->W);
                 if (s.from < s.to)
                     scatter(dx + (size_t)(top + k) * (size_t)g->W + (size_t)(s.from * g->stride_w + j - g->pad_w),
                             (size_t)g->stride_w, dy + s.from, scale, (size_t)(s.to - s.from));
@@ -199,8 +199,8 @@ static void avg_grad_plane(const struct pool *t, size_t i, float *scratch)
     }
 }
 
-/* Of stride 1: the average of dy that is the gradient. */
-static struct window turned(const struct window *g)
+/* With stride 1 the gradient is an average pool of dy with this window. */
+static struct window flipped(const struct window *g)
 {
     struct window back = *g;
 
@@ -211,28 +211,28 @@ static struct window turned(const struct window *g)
     return back;
 }
 
-static void avg_turned_plane(const struct pool *t, size_t i, float *scratch)
+static void avg_flipped_plane(const struct pool *t, size_t i, float *scratch)
 {
-    const struct window back = turned(t->g);
+    const struct window back = flipped(t->g);
 
     t->kernels->average_plane(t->out + i * t->in_plane, t->in + i * t->out_plane, scratch, &back, t->add);
 }
 
 void cpu_avg_pool_grad(struct compute *c, const struct pool_grad *op)
 {
-    const struct window *g = &op->window, back = turned(g);
+    const struct window *g = &op->window, back = flipped(g);
     struct pool t = { .g = g, .out = op->dx, .in = op->dy, .add = op->add, .plane = avg_grad_plane };
 
     if (g->stride_h == 1 && g->stride_w == 1)
-        t.plane = avg_turned_plane;
+        t.plane = avg_flipped_plane;
     if (t.plane == avg_grad_plane || cpu_scratch(cpu_of(c), bordered_elems(&back), 0))
         run_window(c, t);
 }
 
-/* Rows, or columns, that output o of n_out stands for. */
-static struct taps share(int o, int n_in, int n_out)
+/* Input rows, or columns, that output o of n_out averages. */
+static struct bounds input_range(int o, int n_in, int n_out)
 {
-    return (struct taps){ (int)((int64_t)o * n_in / n_out), (int)(((int64_t)(o + 1) * n_in + n_out - 1) / n_out) };
+    return (struct bounds){ (int)((int64_t)o * n_in / n_out), (int)(((int64_t)(o + 1) * n_in + n_out - 1) / n_out) };
 }
 
 static void adaptive_plane(const struct pool *t, size_t i, float *scratch)
@@ -244,7 +244,8 @@ static void adaptive_plane(const struct pool *t, size_t i, float *scratch)
     (void)scratch;
     for (int o_h = 0; o_h < t->out_h; o_h++)
         for (int o_w = 0; o_w < t->out_w; o_w++) {
-            const struct taps rows = share(o_h, t->g->H, t->out_h), columns = share(o_w, t->g->W, t->out_w);
+            const struct bounds rows = input_range(o_h, t->g->H, t->out_h),
+                                columns = input_range(o_w, t->g->W, t->out_w);
             const size_t n = (size_t)(columns.to - columns.from), n_rows = (size_t)(rows.to - rows.from);
             const float *from = x + (size_t)rows.from * W + (size_t)columns.from;
             double sum = 0.0;
@@ -277,7 +278,8 @@ static void adaptive_grad_plane(const struct pool *t, size_t i, float *scratch)
     clear_plane(t, i);
     for (int o_h = 0; o_h < t->out_h; o_h++)
         for (int o_w = 0; o_w < t->out_w; o_w++, dy++) {
-            const struct taps rows = share(o_h, t->g->H, t->out_h), columns = share(o_w, t->g->W, t->out_w);
+            const struct bounds rows = input_range(o_h, t->g->H, t->out_h),
+                                columns = input_range(o_w, t->g->W, t->out_w);
             const size_t n = (size_t)(columns.to - columns.from), n_rows = (size_t)(rows.to - rows.from);
             const float each = *dy / (float)(n_rows * n);
             float *to = dx + (size_t)rows.from * W + (size_t)columns.from;

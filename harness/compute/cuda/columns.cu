@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * columns.cu - what a convolution needs beside its GEMMs: operands packed, results finished.
+ * columns.cu - the kernels of a convolution beside its GEMMs: im2col, col2im, packing, epilogue.
  *
  * col has a row for every (channel, kernel row, kernel column) and a column for every output position
  * (image, row, column). Neighbouring threads take neighbouring columns, so reads of x and writes of col are
- * coalesced wherever the stride is 1.
+ * coalesced if the stride is 1.
  */
 #include "harness/compute/cuda/kernels.cuh"
 
@@ -51,7 +51,8 @@ static __device__ __forceinline__ void operands_store(uint16_t *p, const float *
     *reinterpret_cast<uint2 *>(p) = two;
 }
 
-/* Each thread VECTOR_ELEMS columns of one row. The grid strides over (rows, groups of columns). */
+/* col(n_rows, n), n_rows = C taps, from x(C, B, H, W). One thread per VECTOR_ELEMS columns of a row; the grid strides
+ * over (rows, groups of columns). */
 template <typename T>
 static __global__ void im2col_kernel(T *col, const float *x, struct cuda_window g, size_t first, size_t n, size_t ld,
                                      size_t n_rows)
@@ -60,11 +61,11 @@ static __global__ void im2col_kernel(T *col, const float *x, struct cuda_window 
     const unsigned taps = (unsigned)(g.kernel_h * g.kernel_w);
 
     for (size_t i = thread_index(); i < n_rows * n_groups; i += thread_stride()) {
-        const size_t row = divided(i, n_groups), at = (i - row * n_groups) * VECTOR_ELEMS;
-        const size_t channel = divided(row, taps), n_here = quad_elems(at, n);
+        const size_t row = divided(i, n_groups), column = (i - row * n_groups) * VECTOR_ELEMS;
+        const size_t channel = divided(row, taps), n_here = quad_elems(column, n);
         const unsigned tap = (unsigned)(row - channel * taps);
         const int top = (int)(tap / (unsigned)g.kernel_w) - g.pad_h, left = (int)(tap % (unsigned)g.kernel_w) - g.pad_w;
-        struct column c = column_of(first + at, g);
+        struct column c = column_of(first + column, g);
         float v[VECTOR_ELEMS];
 #pragma unroll
         for (int k = 0; k < VECTOR_ELEMS; k++) {
@@ -74,7 +75,7 @@ static __global__ void im2col_kernel(T *col, const float *x, struct cuda_window 
                           : 0.0f;
             column_next(&c, g);
         }
-        T *to = col + row * ld + at;
+        T *to = col + row * ld + column;
         if (n_here == VECTOR_ELEMS && ((uintptr_t)to & (VECTOR_ELEMS * sizeof(T) - 1)) == 0) {
             operands_store(to, v);
             continue;
@@ -99,7 +100,8 @@ void cuda_im2col(void *col, const float *x, const struct cuda_window *g, size_t 
         CUDA_LAUNCH(im2col_kernel<float>, n_blocks, BLOCK_THREADS, stream, (float *)col, x, *g, first, n, ld, n_rows);
 }
 
-/* One thread an element of dx; it adds what each window that covers it holds for it, row by row. */
+/* One thread per element of dx, which sums its elements of col over the windows that cover it, row by row.
+ * dx(C, B, H, W), images first .. first + n; col(C taps, n out_h out_w). */
 static __global__ void col2im_kernel(float *dx, const float *col, struct cuda_window g, int first, int n, bool add,
                                      size_t n_elems)
 {
@@ -160,9 +162,10 @@ static __global__ void rows_to_bf16_kernel(uint16_t *out, size_t out_ld, const f
     const size_t n_groups = (n + VECTOR_ELEMS - 1) / VECTOR_ELEMS;
 
     for (size_t i = thread_index(); i < n_rows * n_groups; i += thread_stride()) {
-        const size_t row = divided(i, n_groups), at = (i - row * n_groups) * VECTOR_ELEMS, n_here = quad_elems(at, n);
-        const float *from = in + row * in_ld + at;
-        uint16_t *to = out + row * out_ld + at;
+        const size_t row = divided(i, n_groups), column = (i - row * n_groups) * VECTOR_ELEMS,
+                     n_here = quad_elems(column, n);
+        const float *from = in + row * in_ld + column;
+        uint16_t *to = out + row * out_ld + column;
         const struct quad q = quad_load(from, n_here, n_here == VECTOR_ELEMS && is_aligned16(from));
         if (n_here == VECTOR_ELEMS && ((uintptr_t)to & 7u) == 0) {
             operands_store(to, q.v);
@@ -193,18 +196,19 @@ static __global__ void epilogue_kernel(float *y, const float *scale, const float
     for (size_t i = thread_index(); i < n_rows * n_groups; i += thread_stride()) {
         const size_t row = divided(i, n_groups), column = (i - row * n_groups) * VECTOR_ELEMS,
                      n_here = quad_elems(column, n);
-        const size_t at = row * ld + column;
-        const bool wide = n_here == VECTOR_ELEMS && is_aligned16(y + at) && (add == NULL || is_aligned16(add + at));
+        const size_t offset = row * ld + column;
+        const bool wide =
+            n_here == VECTOR_ELEMS && is_aligned16(y + offset) && (add == NULL || is_aligned16(add + offset));
         const float k = at_or(scale, row, 1.0f), b = at_or(shift, row, 0.0f);
-        struct quad q = quad_load(y + at, n_here, wide), a = { { 0.0f, 0.0f, 0.0f, 0.0f } };
+        struct quad q = quad_load(y + offset, n_here, wide), a = { { 0.0f, 0.0f, 0.0f, 0.0f } };
         if (add != NULL)
-            a = quad_load(add + at, n_here, wide);
+            a = quad_load(add + offset, n_here, wide);
 #pragma unroll
         for (int j = 0; j < VECTOR_ELEMS; j++) {
             const float v = fmaf(q.v[j], k, b) + a.v[j];
             q.v[j] = relu && v < 0.0f ? 0.0f : v;
         }
-        quad_store(y + at, q, n_here, wide);
+        quad_store(y + offset, q, n_here, wide);
     }
 }
 

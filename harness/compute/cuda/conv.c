@@ -2,13 +2,14 @@
 /*
  * conv.c - convolutions and GEMMs of the cuda backend.
  *
- * A convolution is one GEMM whose columns are output positions. 1 x 1 with stride 1 is that GEMM as the arrays
- * lie; otherwise groups of columns are packed into scratch (CUDA_COLUMNS_BYTES at a time) and multiplied. For
- * bf16 everything is packed. The groups depend on shapes alone, and weight gradients add them in order (C1).
+ * A convolution is the GEMM y(C_out, N) = weight(C_out, K) col(K, N), K = C kernel_h kernel_w, N = B out_h out_w.
+ * Pointwise (1 x 1, stride 1), col is x as stored. Otherwise im2col writes groups of columns to scratch, at most
+ * CUDA_COLUMNS_BYTES at a time, and there is one GEMM for each group. For bf16 all operands are packed. Groups depend
+ * on shapes alone, and weight gradients add them in order (C1).
  *
- * The gradient of the input is, with stride 1, the convolution of dy with the reversed kernel, which needs
- * nothing added up afterwards. That wastes work where the output is much smaller than the input (a dense layer);
- * there, and with strides, columns of gradients are gathered (col2im).
+ * The gradient of the input is, with stride 1, the convolution of dy with the flipped kernel, which needs no col2im.
+ * That wastes work where the output is much smaller than the input (a dense layer); there, and with larger strides, it
+ * is col = weight^T dy, then col2im.
  */
 #include <assert.h>
 #include <string.h>
@@ -16,24 +17,24 @@
 #include "harness/compute/cuda/cuda.h"
 
 enum {
-    PACKED_ROW_ELEMS = 8,  /* rows of packed operands begin at multiples of this */
-    COLUMN_GROUP = 256,    /* groups of columns are multiples of this */
+    PACKED_ROW_ELEMS = 8,  /* row lengths of packed operands are multiples of this */
+    COLUMN_GROUP = 256,    /* a group has a multiple of this many columns */
     MAX_COLUMNS = 1 << 30, /* of one GEMM */
     SCRATCH_ALIGN_BYTES = 256,
 };
 
 struct conv_args {
     float *to;
-    const float *a, *b; /* what the operation reads, in the order of its contract */
+    const float *a, *b; /* its inputs, in the order of compute.h */
     const float *scale, *shift, *add;
     struct conv_shape s;
-    int relu, beta; /* int: no padding between */
+    int relu, beta; /* int: no padding */
 };
 
 struct plan {
     struct cuda_window in;
     size_t C_out, K, N; /* weight (C_out, K), columns (K, N) */
-    bool straight, bf16;
+    bool pointwise, bf16;
     size_t elem_bytes;    /* of a packed operand */
     size_t columns_bytes; /* packed at a time */
 };
@@ -57,17 +58,17 @@ static struct plan plan_of(const struct cuda_compute *c, const struct cuda_windo
 
     p.K = (size_t)in->C * (size_t)in->kernel_h * (size_t)in->kernel_w;
     p.N = (size_t)in->B * (size_t)in->out_h * (size_t)in->out_w;
-    p.straight = in->kernel_h == 1 && in->kernel_w == 1 && in->stride_h == 1 && in->stride_w == 1;
+    p.pointwise = in->kernel_h == 1 && in->kernel_w == 1 && in->stride_h == 1 && in->stride_w == 1;
     p.elem_bytes = p.bf16 ? sizeof(uint16_t) : sizeof(float);
     return p;
 }
 
 static bool packs_columns(const struct plan *p)
 {
-    return p->bf16 || !p->straight;
+    return p->bf16 || !p->pointwise;
 }
 
-/* Columns packed at a time, when each takes n_rows elements. */
+/* Columns of a group, each of n_rows packed elements. */
 static size_t group_of(const struct plan *p, size_t n_rows)
 {
     size_t n = p->columns_bytes / (n_rows * p->elem_bytes) / COLUMN_GROUP * COLUMN_GROUP;
@@ -85,11 +86,11 @@ static size_t packed_bytes(const struct plan *p, size_t n_rows, size_t n)
 }
 
 struct operand {
-    const void *at;
+    const void *data;
     size_t ld;
 };
 
-/* Columns [first, first + n) of x: packed into `to`, or as they lie. */
+/* Columns [first, first + n) of col(K, N): packed into `to`, or x as stored. */
 static struct operand columns_of(struct cuda_compute *c, const struct plan *p, void *to, const float *x, size_t first,
                                  size_t n)
 {
@@ -98,14 +99,14 @@ static struct operand columns_of(struct cuda_compute *c, const struct plan *p, v
 
     if (!packs_columns(p))
         return (struct operand){ x + first, p->N };
-    if (!c->gemm_only && p->straight)
+    if (!c->gemm_only && p->pointwise)
         cuda_rows_to_bf16(to, ld, x + first, p->N, p->K, n, stream);
     else if (!c->gemm_only)
         cuda_im2col(to, x, &p->in, first, n, ld, p->bf16, stream);
     return (struct operand){ to, ld };
 }
 
-/* Columns [first, first + n) of a matrix (n_rows, N): as they lie, or as bfloat16 in `to`. */
+/* Columns [first, first + n) of from(n_rows, N): as stored, or bfloat16 in `to`. */
 static struct operand matrix_columns(struct cuda_compute *c, const struct plan *p, void *to, const float *from,
                                      size_t n_rows, size_t first, size_t n)
 {
@@ -118,7 +119,7 @@ static struct operand matrix_columns(struct cuda_compute *c, const struct plan *
     return (struct operand){ to, ld };
 }
 
-/* A matrix (n_rows, n) whose rows touch: as it lies, or as bfloat16 in `to`. */
+/* from(n_rows, n), rows contiguous: as stored, or bfloat16 in `to`. */
 static struct operand whole_matrix(struct cuda_compute *c, const struct plan *p, void *to, const float *from,
                                    size_t n_rows, size_t n)
 {
@@ -140,7 +141,7 @@ static size_t forward_bytes(const struct plan *p)
     return weight + (packs_columns(p) ? packed_bytes(p, p->K, group_of(p, p->K)) : 0);
 }
 
-/* y (+)= weight columns(x), then the epilogue while the group is still in the cache. */
+/* y(C_out, N) (+)= weight(C_out, K) col(K, N), group by group, each with its epilogue while it is in the cache. */
 static void forward(struct cuda_compute *c, const struct plan *p, struct operand weight, void *columns,
                     const struct conv_args *a)
 {
@@ -155,9 +156,9 @@ static void forward(struct cuda_compute *c, const struct plan *p, struct operand
                                      .N = (int)n,
                                      .K = (int)p->K,
                                      .bf16 = p->bf16,
-                                     .a = weight.at,
+                                     .a = weight.data,
                                      .lda = weight.ld,
-                                     .b = x.at,
+                                     .b = x.data,
                                      .ldb = x.ld,
                                      .beta = a->beta ? 1.0f : 0.0f,
                                      .c = a->to + first,
@@ -202,8 +203,8 @@ void cuda_op_conv(struct compute *base, const struct conv_forward *op)
 
 /* --- gradient of the input --- */
 
-/* The convolution of dy with the reversed kernel, whose output is dx. */
-static struct cuda_window reversed_window(const struct window *g, int C_out)
+/* The convolution of dy with the flipped kernel, whose output is dx. */
+static struct cuda_window flipped_window(const struct window *g, int C_out)
 {
     return (struct cuda_window){ .B = g->B,
                                  .C = C_out,
@@ -219,30 +220,30 @@ static struct cuda_window reversed_window(const struct window *g, int C_out)
                                  .out_w = g->W };
 }
 
-/* It pays while it multiplies at most twice as much. */
-static bool may_reverse(const struct window *g)
+/* The flipped convolution is chosen if it does at most twice the flops of weight^T dy. */
+static bool flip_pays(const struct window *g)
 {
     return g->stride_h == 1 && g->stride_w == 1 &&
            (double)g->H * g->W <= 2.0 * (double)window_out_h(g) * (double)window_out_w(g);
 }
 
-static size_t reversed_weight_bytes(const struct plan *reversed)
+static size_t flipped_weight_bytes(const struct plan *flipped)
 {
-    return round_up(reversed->C_out * reversed->K * reversed->elem_bytes, SCRATCH_ALIGN_BYTES);
+    return round_up(flipped->C_out * flipped->K * flipped->elem_bytes, SCRATCH_ALIGN_BYTES);
 }
 
-static void reversed_grad(struct cuda_compute *c, const struct conv_args *a)
+static void flipped_grad(struct cuda_compute *c, const struct conv_args *a)
 {
-    const struct cuda_window in = reversed_window(&a->s.in, a->s.C_out);
+    const struct cuda_window in = flipped_window(&a->s.in, a->s.C_out);
     const struct plan p = plan_of(c, &in, (size_t)a->s.in.C);
 
     if (!c->gemm_only)
         cuda_flip_weight(c->scratch, a->b, a->s.C_out, a->s.in.C, in.kernel_h, in.kernel_w, p.bf16,
                          cuda_device_stream(c->device));
-    forward(c, &p, (struct operand){ c->scratch, p.K }, c->scratch + reversed_weight_bytes(&p), a);
+    forward(c, &p, (struct operand){ c->scratch, p.K }, c->scratch + flipped_weight_bytes(&p), a);
 }
 
-/* Images whose columns of gradients are held at a time: floats, K rows. At least one. */
+/* Images of one GEMM of col2im_grad, whose col(K, n plane) of floats fits into columns_bytes; at least one. */
 static size_t images_of(const struct plan *p)
 {
     const size_t plane = (size_t)p->in.out_h * (size_t)p->in.out_w;
@@ -253,49 +254,49 @@ static size_t images_of(const struct plan *p)
     return n < (size_t)p->in.B ? n : (size_t)p->in.B;
 }
 
-struct gathered { /* where scratch is used for what, bytes from its start */
+struct grad_scratch { /* offsets in bytes; weight is at 0 */
     size_t dy, columns, end;
 };
 
-static struct gathered gathered_of(const struct plan *p)
+static struct grad_scratch grad_scratch_of(const struct plan *p)
 {
     const size_t n = images_of(p) * (size_t)p->in.out_h * (size_t)p->in.out_w;
-    struct gathered g;
+    struct grad_scratch g;
 
     g.dy = p->bf16 ? packed_bytes(p, p->C_out, p->K) : 0;
     g.columns = g.dy + (p->bf16 ? packed_bytes(p, p->C_out, n) : 0);
-    g.end = g.columns + (p->straight ? 0 : round_up(p->K * n * sizeof(float), SCRATCH_ALIGN_BYTES));
+    g.end = g.columns + (p->pointwise ? 0 : round_up(p->K * n * sizeof(float), SCRATCH_ALIGN_BYTES));
     return g;
 }
 
-/* weight^T dy, image by image; a 1 x 1 kernel with stride 1 leaves it in dx itself. */
-static void gathered_grad(struct cuda_compute *c, const struct conv_args *a)
+/* col(K, n plane) = weight(C_out, K)^T dy(C_out, n plane), n images at a time, then col2im; pointwise: col is dx. */
+static void col2im_grad(struct cuda_compute *c, const struct conv_args *a)
 {
     const struct cuda_window in = window_of(&a->s.in);
     const struct plan p = plan_of(c, &in, (size_t)a->s.C_out);
-    const struct gathered at = gathered_of(&p);
+    const struct grad_scratch offset = grad_scratch_of(&p);
     const size_t plane = (size_t)in.out_h * (size_t)in.out_w, group = images_of(&p);
     const struct operand weight = whole_matrix(c, &p, c->scratch, a->b, p.C_out, p.K);
-    float *columns = (float *)(void *)(c->scratch + at.columns);
+    float *columns = (float *)(void *)(c->scratch + offset.columns);
     size_t n;
 
     for (size_t b = 0; b < (size_t)in.B; b += n) {
         n = (size_t)in.B - b < group ? (size_t)in.B - b : group;
-        const struct operand dy = matrix_columns(c, &p, c->scratch + at.dy, a->a, p.C_out, b * plane, n * plane);
+        const struct operand dy = matrix_columns(c, &p, c->scratch + offset.dy, a->a, p.C_out, b * plane, n * plane);
         const struct cuda_gemm g = { .transpose_a = true,
                                      .M = (int)p.K,
                                      .N = (int)(n * plane),
                                      .K = (int)p.C_out,
                                      .bf16 = p.bf16,
-                                     .a = weight.at,
+                                     .a = weight.data,
                                      .lda = weight.ld,
-                                     .b = dy.at,
+                                     .b = dy.data,
                                      .ldb = dy.ld,
-                                     .beta = p.straight && a->beta ? 1.0f : 0.0f,
-                                     .c = p.straight ? a->to + b * plane : columns,
-                                     .ldc = p.straight ? p.N : n * plane };
+                                     .beta = p.pointwise && a->beta ? 1.0f : 0.0f,
+                                     .c = p.pointwise ? a->to + b * plane : columns,
+                                     .ldc = p.pointwise ? p.N : n * plane };
         cuda_device_gemm(c->device, &g);
-        if (!p.straight && !c->gemm_only)
+        if (!p.pointwise && !c->gemm_only)
             cuda_col2im(a->to, columns, &in, (int)b, (int)n, a->beta != 0, cuda_device_stream(c->device));
     }
 }
@@ -305,20 +306,20 @@ static void run_input_grad(struct cuda_compute *c, const void *args)
     struct conv_args a;
 
     memcpy(&a, args, sizeof a);
-    if (!(a.s.in.kernel_h == 1 && a.s.in.kernel_w == 1) && may_reverse(&a.s.in))
-        reversed_grad(c, &a);
+    if (!(a.s.in.kernel_h == 1 && a.s.in.kernel_w == 1) && flip_pays(&a.s.in))
+        flipped_grad(c, &a);
     else
-        gathered_grad(c, &a);
+        col2im_grad(c, &a);
 }
 
 static size_t input_grad_bytes(const struct cuda_compute *c, const struct conv_shape *s)
 {
-    const struct cuda_window in = window_of(&s->in), reversed = reversed_window(&s->in, s->C_out);
-    const struct plan gathered = plan_of(c, &in, (size_t)s->C_out), p = plan_of(c, &reversed, (size_t)s->in.C);
+    const struct cuda_window in = window_of(&s->in), flipped = flipped_window(&s->in, s->C_out);
+    const struct plan gathered = plan_of(c, &in, (size_t)s->C_out), p = plan_of(c, &flipped, (size_t)s->in.C);
 
-    if (!(in.kernel_h == 1 && in.kernel_w == 1) && may_reverse(&s->in))
-        return reversed_weight_bytes(&p) + packed_bytes(&p, p.K, group_of(&p, p.K));
-    return gathered_of(&gathered).end;
+    if (!(in.kernel_h == 1 && in.kernel_w == 1) && flip_pays(&s->in))
+        return flipped_weight_bytes(&p) + packed_bytes(&p, p.K, group_of(&p, p.K));
+    return grad_scratch_of(&gathered).end;
 }
 
 void cuda_op_conv_input_grad(struct compute *base, const struct conv_input_grad *op)
@@ -338,7 +339,7 @@ void cuda_op_conv_input_grad(struct compute *base, const struct conv_input_grad 
 
 /* --- gradient of the weight --- */
 
-/* Columns at a time: both dy's and x's are packed, dy's only for bf16. */
+/* Columns of a group: col is packed, and dy if bf16. */
 static size_t weight_group(const struct plan *p)
 {
     return group_of(p, p->K + (p->bf16 ? p->C_out : 0));
@@ -362,9 +363,9 @@ static void run_weight_grad(struct cuda_compute *c, const void *args)
                                      .N = (int)p.K,
                                      .K = (int)n,
                                      .bf16 = p.bf16,
-                                     .a = dy.at,
+                                     .a = dy.data,
                                      .lda = dy.ld,
-                                     .b = x.at,
+                                     .b = x.data,
                                      .ldb = x.ld,
                                      .beta = first > 0 ? 1.0f : 0.0f,
                                      .c = a.to,
@@ -401,7 +402,7 @@ struct gemm_args {
     float beta;
 };
 
-/* Rows and columns of A and B as they are stored. */
+/* Rows and columns of A and B as stored, before op(). */
 struct stored {
     size_t a_rows, a_columns, b_rows, b_columns;
 };
@@ -430,9 +431,9 @@ static void run_gemm(struct cuda_compute *c, const void *args)
                                  .N = a.N,
                                  .K = a.K,
                                  .bf16 = p.bf16,
-                                 .a = left.at,
+                                 .a = left.data,
                                  .lda = left.ld,
-                                 .b = right.at,
+                                 .b = right.data,
                                  .ldb = right.ld,
                                  .beta = a.beta,
                                  .c = a.c,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuda.c - the cuda backend: opened and closed, memory, copies, waiting.
+ * cuda.c - the cuda backend: open and close, memory, copies, waiting.
  *
- * Copies of memory of host_open() go straight; others through pinned staging memory in pieces, two at a time: while
- * the GPU fetches one, the host fills the other. They have a stream of their own, which waits for the operations
- * called before and is waited for by those called after (C4).
+ * Memory of host_open() is copied directly; other memory through two pinned staging buffers: while the GPU copies one,
+ * the host copies the other. Copies have a stream of their own, ordered after the operations called before and before
+ * those called after (C4).
  */
 #include "harness/compute/cuda/cuda.h"
 
@@ -104,7 +104,7 @@ static void cuda_memory_close(struct compute *base, void **memory)
     struct cuda_compute *c = cuda_of(base);
 
     if (*memory != NULL) {
-        cuda_log_flush(c); /* calls that were made before may still use it */
+        cuda_log_flush(c); /* logged calls may still use it */
         cuda_device_free(c->device, *memory);
     }
     *memory = NULL;
@@ -126,7 +126,7 @@ static enum rc cuda_host_open(struct compute *base, void **out, size_t n_bytes)
     return RC_OK;
 }
 
-/* put() and get() have waited: nothing copies any more. */
+/* put() and get() have waited: no copy uses it. */
 static void cuda_host_close(struct compute *base, void **memory)
 {
     struct cuda_compute *c = cuda_of(base);
@@ -150,8 +150,8 @@ static bool is_pinned(const struct cuda_compute *c, const void *host, size_t n_b
     return false;
 }
 
-/* What copies wait for has been queued; on return it is done. */
-static void copy_straight(struct cuda_compute *c, void *to, const void *from, size_t n_bytes)
+/* After the caller ordered the copy stream; returns when the copy is done. */
+static void copy_pinned(struct cuda_compute *c, void *to, const void *from, size_t n_bytes)
 {
     cuda_device_copy(c->device, CUDA_STREAM_COPY, to, from, n_bytes);
     cuda_device_record(c->device, CUDA_EVENT_STAGING, CUDA_STREAM_COPY);
@@ -188,7 +188,7 @@ static void cuda_put(struct compute *base, void *to, const void *host, size_t n_
     cuda_log_flush(c);
     cuda_device_order(c->device, CUDA_STREAM_COPY, CUDA_STREAM_COMPUTE);
     if (is_pinned(c, host, n_bytes))
-        copy_straight(c, to, host, n_bytes);
+        copy_pinned(c, to, host, n_bytes);
     else
         put_pieces(c, to, host, n_bytes);
     cuda_device_order(c->device, CUDA_STREAM_COMPUTE, CUDA_STREAM_COPY);
@@ -202,7 +202,7 @@ static void fetch_piece(struct cuda_compute *c, int k, const unsigned char *from
     cuda_device_record(c->device, CUDA_EVENT_STAGING + k, CUDA_STREAM_COPY);
 }
 
-/* While the host empties one piece the GPU fills the next. */
+/* While the host copies one piece out of staging, the GPU fills the next. */
 static void get_pieces(struct cuda_compute *c, void *host, const void *from, size_t n_bytes)
 {
     const unsigned char *source = from;
@@ -235,7 +235,7 @@ static void cuda_get(struct compute *base, void *host, const void *from, size_t 
         cuda_device_order(c->device, CUDA_STREAM_COPY, CUDA_STREAM_COMPUTE);
     }
     if (is_pinned(c, host, n_bytes))
-        copy_straight(c, host, from, n_bytes);
+        copy_pinned(c, host, from, n_bytes);
     else
         get_pieces(c, host, from, n_bytes);
     cuda_device_check(c->device, "get");

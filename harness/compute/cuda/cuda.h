@@ -2,14 +2,14 @@
 /*
  * cuda.h - what the files of the cuda backend share.
  *
- * An operation is not queued on the GPU when it is called: the call is written into a log, which is carried
- * out when somebody needs to know (sync, put, get), or when it is full. A log that was carried out before is a
- * step that repeats; the second time it is captured into a CUDA graph, from the third on that graph is launched.
- * The whole log is compared, pointers and numbers, so a graph never runs with a stale one. What changes with
- * every step lies outside: keys of dropout are uploaded before, results of losses have slots, and sgd_step with its
- * learning rate is a log of its own.
+ * A call of an operation is not queued on the GPU at once, but appended to a log. The log is flushed, that is queued,
+ * by sync, put, get and record_event, and when it is full. A log equal to an earlier one is a repeated training step:
+ * the second time it is captured as a CUDA graph, from then on the graph is launched. Logs are compared in full,
+ * pointers and numbers, so a graph never runs with outdated ones. What differs from step to step is not in the log:
+ * dropout keys are uploaded before it, losses are written to slots, and sgd_step, which contains the learning rate, is
+ * a log of its own.
  *
- * Scratch grows when a call is logged, never while a log is carried out.
+ * Scratch grows when a call is logged, never while a log is flushed.
  */
 #ifndef HARNESS_COMPUTE_CUDA_CUDA_H
 #define HARNESS_COMPUTE_CUDA_CUDA_H
@@ -21,7 +21,7 @@ enum {
     CUDA_LOG_BYTES = 1 << 20,
     CUDA_LOGS_KEPT = 4 * COMPUTE_EVENTS, /* a step with all events is one log more than events; two batch sizes */
     CUDA_GRAPH_MIN_CALLS = 4,            /* a shorter log is not worth a graph */
-    CUDA_MAX_RESULTS = 64,               /* losses between two syncs, before one waits */
+    CUDA_MAX_RESULTS = 64,               /* losses between two syncs; one more waits for the GPU */
     CUDA_MAX_KEYS = 64,                  /* dropouts in one log */
     CUDA_STAGING_BYTES = 4 << 20,
     CUDA_STAGINGS = 2,
@@ -37,14 +37,13 @@ enum {
 };
 _Static_assert((int)CUDA_EVENT_END <= (int)CUDA_EVENTS, "the device has an event for each");
 
-/* Bytes of packed operands at a time: enough columns for a full GEMM, few enough that what im2col writes is
- * still in a large GPU's second-level cache (50 MB on H100 and H200) when the GEMM reads it. A choice, not a
- * measurement. */
+/* Bytes of packed operands of one GEMM: enough columns for an efficient GEMM, few enough that im2col's output is still
+ * in a large GPU's second-level cache (50 MB on H100 and H200) when the GEMM reads it. Chosen, not measured. */
 #define CUDA_COLUMNS_BYTES ((size_t)32 << 20)
 
 struct cuda_compute;
 
-/* Carries out one logged call. */
+/* Queues one logged call on the GPU. */
 typedef void cuda_run_fn(struct cuda_compute *c, const void *args);
 
 struct cuda_logged { /* head of a call in the log; its arguments follow */
@@ -58,7 +57,7 @@ struct cuda_log {
     size_t n_bytes, n_calls;
 };
 
-struct cuda_kept { /* a log that was carried out; graph NULL: once, or it cannot be captured */
+struct cuda_kept { /* a flushed log; graph NULL: flushed once, or it cannot be captured */
     unsigned char *bytes;
     size_t n_bytes;
     uint64_t hash, last_use;
@@ -71,7 +70,7 @@ struct cuda_result { /* device memory; also its copy on the host */
     uint64_t n_correct;
 };
 
-struct cuda_pending { /* where a result goes at sync */
+struct cuda_pending { /* host addresses that sync fills */
     double *loss;
     size_t *n_correct; /* NULL: not wanted */
 };
@@ -103,21 +102,21 @@ struct cuda_compute {
     uint64_t next_keys[CUDA_MAX_KEYS]; /* of the log */
     size_t n_keys;
     int wait_event;     /* event k + 1 that get() and sync() wait for; 0: they wait for all calls */
-    bool out_of_memory; /* scratch could not grow: what was logged since the last sync is not carried out */
+    bool out_of_memory; /* scratch could not grow: calls since the last sync are dropped */
     size_t n_missing_bytes;
     const char *missing_for;
 };
 
 /* log.c */
-/* Log a call; args: a struct without indeterminate bytes (memset first), copied. */
+/* Log a call; args: copied; padding in it must be zero (memset first), as logs are compared byte by byte. */
 void cuda_log_call(struct cuda_compute *c, const char *name, cuda_run_fn *run, const void *args, size_t n_args_bytes);
-/* Scratch for the call about to be logged; false: there is not enough memory, the next sync says so. */
+/* Provide scratch for the call about to be logged; false: out of memory, which the next sync reports. */
 bool cuda_scratch_grow(struct cuda_compute *c, const char *name, size_t n_bytes);
 /* Queue everything logged on the GPU. */
 void cuda_log_flush(struct cuda_compute *c);
 void cuda_logs_forget(struct cuda_compute *c); /* kept logs and graphs */
 
-/* cuda.c: wait, and hand results of losses to the host. */
+/* cuda.c: wait for the GPU, and copy losses to the host. */
 void cuda_results_fetch(struct cuda_compute *c);
 
 /* conv.c, layers.c, values.c: the operations of struct compute_backend. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cuda_test.c - the backend cuda. Built twice: with its kernels as C++ on the CPU (on_host/words_test.cuh), and,
- * where there is a CUDA compiler, for the GPU; then it ends with 77 where there is none to be had.
+ * where there is a CUDA compiler, for the GPU; the latter ends with 77 (skipped) without one.
  *
  * usage: cuda_test absent | agrees | graphs | copies | errors | mutant NAME
  */
@@ -22,7 +22,7 @@
 
 static struct on_host_limits no_limits = { .memory_bytes = (size_t)1 << 30 };
 
-/* A GPU has its own. */
+/* Only the emulated device has limits to set. */
 static void limit(const struct on_host_limits *l)
 {
 #if GRADMARK_CUDA_ON_HOST
@@ -34,28 +34,28 @@ static void limit(const struct on_host_limits *l)
 
 /* --- steps that repeat: the same arrays, another key, another learning rate --- */
 
-struct lesson { /* a small network's arrays */
+struct net { /* a small network's arrays */
     float *x, *w, *y, *z, *mean, *inv_std, *running, *gamma, *beta, *logits, *dlogits, *dw, *velocity;
     uint32_t *label;
 };
 
-static const struct conv_shape lesson_conv = { { 4, 3, 6, 6, 3, 3, 1, 1, 1, 1 }, 5 };
-enum { LESSON_OUT = 5 * 4 * 36 };
+static const struct conv_shape net_conv = { { 4, 3, 6, 6, 3, 3, 1, 1, 1, 1 }, 5 };
+enum { NET_OUT = 5 * 4 * 36 };
 
-static struct lesson lesson_open(struct side *s)
+static struct net net_open(struct side *s)
 {
     static const uint32_t label[4] = { 3, 0, 100, 179 };
-    struct lesson l = { .x = side_reals(s, 3 * 4 * 36), .w = side_reals(s, 5 * 27) };
+    struct net l = { .x = side_reals(s, 3 * 4 * 36), .w = side_reals(s, 5 * 27) };
 
-    l.y = side_reals(s, LESSON_OUT);
-    l.z = side_reals(s, LESSON_OUT);
+    l.y = side_reals(s, NET_OUT);
+    l.z = side_reals(s, NET_OUT);
     l.mean = side_reals(s, 5);
     l.inv_std = side_reals(s, 5);
     l.running = side_reals(s, 10);
     l.gamma = side_reals(s, 5);
     l.beta = side_reals(s, 5);
-    l.logits = side_reals(s, LESSON_OUT);
-    l.dlogits = side_reals(s, LESSON_OUT);
+    l.logits = side_reals(s, NET_OUT);
+    l.dlogits = side_reals(s, NET_OUT);
     l.dw = side_reals(s, 5 * 27);
     l.velocity = side_reals(s, 5 * 27);
     l.label = (uint32_t *)(void *)side_reals(s, 4);
@@ -63,14 +63,14 @@ static struct lesson lesson_open(struct side *s)
     return l;
 }
 
-static double lesson_step(struct side *s, const struct lesson *l, uint64_t step)
+static double net_step(struct side *s, const struct net *l, uint64_t step)
 {
     const struct batch_norm norm = { 5, 144, BATCH_NORM_EPSILON, 0.1f, true };
     const struct sgd sgd = { 0.5f / (float)(step + 1), 0.9f, 0.01f, 1.0f };
     double loss = NAN;
     size_t n_correct = 99;
 
-    compute_conv(s->c, &(struct conv_forward){ .shape = lesson_conv, .y = l->y, .x = l->x, .weight = l->w });
+    compute_conv(s->c, &(struct conv_forward){ .shape = net_conv, .y = l->y, .x = l->x, .weight = l->w });
     compute_batch_norm(s->c, &(struct batch_norm_forward){ .shape = norm,
                                                            .z = l->z,
                                                            .mean = l->mean,
@@ -80,7 +80,7 @@ static double lesson_step(struct side *s, const struct lesson *l, uint64_t step)
                                                            .y = l->y,
                                                            .gamma = l->gamma,
                                                            .beta = l->beta });
-    compute_dropout(s->c, l->z, LESSON_OUT, 0.5f, step * 7919);
+    compute_dropout(s->c, l->z, NET_OUT, 0.5f, step * 7919);
     compute_swap_axes(s->c, l->logits, l->z, 5, 4, 36);
     compute_softmax_xent(s->c, &(struct softmax_xent){ .B = 4,
                                                        .K = 180,
@@ -91,30 +91,30 @@ static double lesson_step(struct side *s, const struct lesson *l, uint64_t step)
                                                        .label = l->label,
                                                        .weight = 1.0f });
     compute_swap_axes(s->c, l->y, l->dlogits, 4, 5, 36);
-    compute_dropout(s->c, l->y, LESSON_OUT, 0.5f, step * 7919);
+    compute_dropout(s->c, l->y, NET_OUT, 0.5f, step * 7919);
     compute_conv_bias_grad(s->c, &(struct conv_bias_grad){ .C = 5, .n = 144, .dbias = l->mean, .dy = l->y });
-    compute_conv_weight_grad(
-        s->c, &(struct conv_weight_grad){ .shape = lesson_conv, .dweight = l->dw, .dy = l->y, .x = l->x });
+    compute_conv_weight_grad(s->c,
+                             &(struct conv_weight_grad){ .shape = net_conv, .dweight = l->dw, .dy = l->y, .x = l->x });
     assert_int_equal(compute_sync(s->c), RC_OK);
     assert_true(n_correct <= 4);
     compute_sgd_step(s->c, l->w, l->velocity, l->dw, 5 * 27, &sgd);
     return loss;
 }
 
-/* C1: replayed or not, the same bits; and near those of cpu, with the keys of this step. */
+/* C1: the same bits with and without graphs, near those of cpu, with a new dropout key and learning rate each step. */
 static void repeated_steps_become_graphs(void **state)
 {
     const struct on_host_limits no_graphs = { .memory_bytes = (size_t)1 << 30, .no_graphs = 1 };
     struct side *a = side_open(&compute_cuda, NULL), *b = side_open(&compute_cpu, NULL);
     struct side *plain = side_open(&compute_cuda, NULL);
-    const struct lesson on_a = lesson_open(a), on_b = lesson_open(b), on_plain = lesson_open(plain);
+    const struct net on_a = net_open(a), on_b = net_open(b), on_plain = net_open(plain);
 
     (void)state;
     for (uint64_t step = 0; step < 8; step++) {
-        const double loss = lesson_step(a, &on_a, step);
-        assert_true(fabs(loss - lesson_step(b, &on_b, step)) <= 1e-5 * loss);
+        const double loss = net_step(a, &on_a, step);
+        assert_true(fabs(loss - net_step(b, &on_b, step)) <= 1e-5 * loss);
         limit(&no_graphs);
-        const double again = lesson_step(plain, &on_plain, step);
+        const double again = net_step(plain, &on_plain, step);
         limit(&no_limits);
         assert_memory_equal(&loss, &again, sizeof loss);
     }
@@ -149,7 +149,7 @@ static void steps_with_events_become_graphs(void **state)
     side_close(a);
 }
 
-/* More different steps than logs are kept, and one that comes back; more losses and keys than have a place. */
+/* More different steps than logs are kept, which repeat; more losses and keys than slots. */
 static void many_logs_and_results_find_room(void **state)
 {
     enum { N_LOSSES = CUDA_MAX_RESULTS + 3, N_KEYS = 2 * CUDA_MAX_KEYS + 5 };
@@ -203,7 +203,7 @@ static void wait_event_ignores_later_calls(void **state)
     side_close(a);
 }
 
-/* --- what goes wrong is told at sync --- */
+/* --- failures are reported by sync --- */
 
 /* C4 */
 static void failures_name_the_operation(void **state)
@@ -224,7 +224,7 @@ static void failures_name_the_operation(void **state)
     side_close(a);
 }
 
-/* Neither arrays nor scratch that do not fit end the program; both name what was missing. */
+/* Arrays and scratch that do not fit are errors that say what was missing. */
 static void missing_memory_is_named(void **state)
 {
     static const struct conv_shape large = { { 64, 8, 16, 16, 3, 3, 1, 1, 1, 1 }, 8 };
@@ -275,8 +275,7 @@ static void devices_have_names(void **state)
     side_close(a);
 }
 
-/* C5: through put and get alone; the emulated device protects its memory while the host runs. More bytes than all
- * staging, and not a whole number of pieces. */
+/* C5: the emulated device protects its memory from the host. More bytes than staging has, and a partial last piece. */
 static void copies_of_any_size_arrive(void **state)
 {
     struct side *a = side_open(&compute_cuda, NULL);
@@ -285,7 +284,7 @@ static void copies_of_any_size_arrive(void **state)
 
     (void)state;
     assert_non_null(host);
-    for (int k = 0; k < 2; k++) { /* what was put is what the next call sees; what was called is what get gets */
+    for (int k = 0; k < 2; k++) { /* a call reads what was put before; get returns what calls wrote before */
         for (size_t i = 0; i < n; i++)
             host[i] = (float)(i % 1000003);
         compute_put(a->c, x, host, n * sizeof *host);
@@ -315,7 +314,7 @@ static bool device_is_there(void)
     const enum rc rc = compute_open(&c, &compute_cuda, NULL);
 
     compute_close(&c);
-    return rc != RC_UNSUPPORTED; /* another failure is the tests' to tell */
+    return rc != RC_UNSUPPORTED; /* any other failure is for the tests to report */
 }
 
 static int run(const char *what)
@@ -351,7 +350,7 @@ static int run(const char *what)
     return 2;
 }
 
-/* 0: the tests noticed the planted mistake. */
+/* 0: the tests caught the planted bug. */
 static int mutant(const char *name)
 {
     no_limits.lose_orders = strcmp(name, "lose_orders") == 0;

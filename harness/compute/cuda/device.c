@@ -45,7 +45,7 @@ struct blas {
                            cudaDataType, int, cublasComputeType_t, cublasGemmAlgo_t);
 };
 
-/* The header's functions are what the members take; none is linked. */
+/* Check the types of the members against the header; no function is linked. */
 #define SAME_TYPE(member, function, type) \
     _Static_assert(_Generic(&(function), type : 1, default : 0) == 1, #function " has another type");
 BLAS_LIST(SAME_TYPE)
@@ -82,7 +82,7 @@ static bool worked(struct cuda_device *d, cudaError_t error, const char *operati
     if (error == cudaSuccess)
         return true;
     fail(d, operation, cudaGetErrorString(error));
-    (void)cudaGetLastError(); /* told: not an error of the next call */
+    (void)cudaGetLastError(); /* clear it: reported here */
     return false;
 }
 
@@ -93,16 +93,16 @@ static enum rc blas_load(struct blas *b)
     snprintf(name, sizeof name, "libcublas.so.%d", CUBLAS_VER_MAJOR);
     snprintf(path, sizeof path, "%s/%s", GRADMARK_CUDA_LIBRARIES, name);
     b->library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (b->library == NULL) /* where it was when this was built */
+    if (b->library == NULL) /* its path when this was built */
         b->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (b->library == NULL)
         return rc_raise(RC_DEVICE, "cuda: there is a GPU, but cuBLAS cannot be loaded: %.300s", dlerror());
-#define LOAD(member, function, type)                                                                 \
-    do {                                                                                             \
-        void *address = dlsym(b->library, #function);                                                \
-        if (address == NULL)                                                                         \
-            return rc_raise(RC_DEVICE, "cuda: %s has no function %s", name, #function);              \
-        memcpy(&b->member, &address, sizeof address); /* a pointer to data made one to a function */ \
+#define LOAD(member, function, type)                                                         \
+    do {                                                                                     \
+        void *address = dlsym(b->library, #function);                                        \
+        if (address == NULL)                                                                 \
+            return rc_raise(RC_DEVICE, "cuda: %s has no function %s", name, #function);      \
+        memcpy(&b->member, &address, sizeof address); /* data pointer to function pointer */ \
     } while (0);
     BLAS_LIST(LOAD)
 #undef LOAD
@@ -153,7 +153,7 @@ static enum rc find_device(int *out, int wanted)
     do {                                                                                            \
         const cudaError_t error_ = (call);                                                          \
         if (error_ != cudaSuccess) {                                                                \
-            (void)cudaGetLastError(); /* told here */                                               \
+            (void)cudaGetLastError(); /* clear it: reported here */                                 \
             FAIL(error_ == cudaErrorMemoryAllocation ? RC_NOMEM : RC_DEVICE, "cuda: %s: %s", #call, \
                  cudaGetErrorString(error_));                                                       \
         }                                                                                           \
@@ -179,7 +179,7 @@ out:
     return rc;
 }
 
-/* A workspace of our own: then equal calls get equal bits, also when captured; and nothing is allocated later. */
+/* With a workspace of our own equal calls give equal bits, also when captured (C1), and nothing is allocated later. */
 static enum rc open_blas(struct cuda_device *d)
 {
     enum rc rc;
@@ -260,7 +260,7 @@ void *cuda_device_alloc(struct cuda_device *d, size_t n_bytes)
     cuda_device_enter(d);
     if (cudaMalloc(&memory, n_bytes) == cudaSuccess)
         return memory;
-    (void)cudaGetLastError(); /* told by NULL; not an error of the next launch */
+    (void)cudaGetLastError(); /* clear it: reported by NULL */
     return NULL;
 }
 
@@ -360,7 +360,7 @@ bool cuda_device_capture(struct cuda_device *d)
     d->failed_before = d->failed_operation[0] != '\0';
     if (cudaStreamBeginCapture(d->stream[CUDA_STREAM_COMPUTE], cudaStreamCaptureModeThreadLocal) == cudaSuccess)
         return true;
-    (void)cudaGetLastError(); /* told by false */
+    (void)cudaGetLastError(); /* clear it: reported by false */
     return false;
 }
 
@@ -382,7 +382,7 @@ struct cuda_graph *cuda_device_captured(struct cuda_device *d)
     }
     if (graph != NULL)
         cudaGraphDestroy(graph);
-    (void)cudaGetLastError(); /* told by NULL */
+    (void)cudaGetLastError(); /* clear it: reported by NULL */
     if (g == NULL && !d->failed_before)
         d->failed_operation[0] = '\0'; /* nothing was done, so nothing failed */
     return g;

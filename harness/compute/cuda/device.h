@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device.h - one GPU, its two streams, its memory and cuBLAS: all that the cuda backend asks of CUDA.
+ * device.h - one GPU, its two streams, its memory and cuBLAS: everything of CUDA that the cuda backend uses.
  *
  * Implemented by device.c; for tests on a machine without a GPU by on_host/device_test.cu, which computes
  * on the CPU. Nothing here waits for the GPU unless it says so.
@@ -29,7 +29,7 @@ enum cuda_stream_id {
 
 enum { CUDA_EVENTS = 20 };
 
-/* A GEMM on operands as they lie in device memory: C(M,N) = op(A)(M,K) op(B)(K,N) + beta C, row-major, rows ld
+/* A GEMM on device memory: C(M,N) = op(A)(M,K) op(B)(K,N) + beta C, row-major, rows ld
  * elements apart as stored. bf16: A and B are bfloat16; C is float always. */
 struct cuda_gemm {
     bool transpose_a, transpose_b, bf16;
@@ -40,23 +40,23 @@ struct cuda_gemm {
     float *c;
 };
 
-/* device: where the process is shown a single GPU by CUDA_VISIBLE_DEVICES, that one, whatever the number.
+/* device: its number; if CUDA_VISIBLE_DEVICES shows a single GPU, that one, whatever the number.
  * RC_UNSUPPORTED: no driver, no such device (says which). RC_DEVICE: there is one, but no cuBLAS. RC_NOMEM. */
 enum rc cuda_device_open(struct cuda_device **out, int device, enum precision precision) MUST_CHECK;
 void cuda_device_close(struct cuda_device **d); /* waits; NULL-safe, nulls */
 
-/* Before anything is queued by a thread that may have used another device since. */
+/* Make d the current device of this thread; before anything is queued. */
 void cuda_device_enter(struct cuda_device *d);
-/* What launches of kernels.h take. */
+/* The stream argument of kernels.h. */
 cuda_stream cuda_device_stream(struct cuda_device *d);
 
 /* Device memory, not zeroed; NULL: there is not enough. May wait. */
 void *cuda_device_alloc(struct cuda_device *d, size_t n_bytes);
 void cuda_device_free(struct cuda_device *d, void *memory); /* waits */
 size_t cuda_device_available(struct cuda_device *d);
-/* What it calls itself, or "GPU 0" by its number. */
+/* "NVIDIA H200", or "GPU 0" if the driver does not say. */
 void cuda_device_name(struct cuda_device *d, char *out, size_t n_bytes);
-/* Host memory that the GPU copies from and to at full speed, while the host does other things. */
+/* Pinned host memory: the GPU copies from and to it at full speed, asynchronously. */
 void *cuda_device_pin(struct cuda_device *d, size_t n_bytes);
 void cuda_device_unpin(struct cuda_device *d, void *memory);
 
@@ -65,21 +65,20 @@ void cuda_device_copy(struct cuda_device *d, enum cuda_stream_id stream, void *t
 void cuda_device_zero(struct cuda_device *d, void *memory, size_t n_bytes);
 void cuda_device_gemm(struct cuda_device *d, const struct cuda_gemm *g);
 
-/* What is queued on `later` from now on waits for what is queued on `earlier` by now. */
+/* Work queued on `later` from now on waits for the work queued on `earlier` so far. */
 void cuda_device_order(struct cuda_device *d, enum cuda_stream_id later, enum cuda_stream_id earlier);
-/* Record event k (0 .. CUDA_EVENTS-1) behind what is queued on stream by now. */
+/* Record event k (0 .. CUDA_EVENTS-1) behind the work queued on stream so far. */
 void cuda_device_record(struct cuda_device *d, int k, enum cuda_stream_id stream);
-/* What is queued on `later` from now on waits for event k. */
+/* Work queued on `later` from now on waits for event k. */
 void cuda_device_wait_event(struct cuda_device *d, enum cuda_stream_id later, int k);
 /* Waits until event k has happened; one never recorded has happened. */
 void cuda_device_wait(struct cuda_device *d, int k);
 /* Waits for both streams. */
 void cuda_device_drain(struct cuda_device *d);
 
-/* From now on what is queued on CUDA_STREAM_COMPUTE is captured, not run. False: not possible; nothing changes. */
+/* From now on work queued on CUDA_STREAM_COMPUTE is captured, not run. False: not possible; nothing changes. */
 bool cuda_device_capture(struct cuda_device *d);
-/* Ends capture: one thing to launch, with all pointers and numbers as they were given. NULL: it failed, nothing
- * was done. */
+/* End the capture: a graph with all pointers and numbers as given. NULL: it failed, and nothing was run. */
 struct cuda_graph *cuda_device_captured(struct cuda_device *d);
 void cuda_device_launch(struct cuda_device *d, struct cuda_graph *g);
 void cuda_graph_close(struct cuda_graph **g); /* NULL-safe, nulls; not while it runs */

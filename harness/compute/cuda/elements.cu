@@ -2,8 +2,8 @@
 /*
  * elements.cu - operations on single elements, bound by memory.
  *
- * Each thread takes VECTOR_ELEMS neighbours: 16 bytes at once where all arrays allow it, else one by one. What is
- * computed for an element is the same either way.
+ * One thread per VECTOR_ELEMS neighbours: 16-byte accesses if all arrays are aligned, else element by element, with the
+ * same result.
  */
 #include "harness/compute/cuda/kernels.cuh"
 #include "harness/compute/dropout.h"
@@ -36,7 +36,7 @@ template <typename F> static void map_launch(float *y, const float *x, size_t n,
 struct relu_of {
     __device__ float operator()(float y, float, size_t) const
     {
-        return y < 0.0f ? 0.0f : y; /* not "> 0 ? y : 0": a NaN must show */
+        return y < 0.0f ? 0.0f : y; /* not "y > 0 ? y : 0", which would hide a NaN */
     }
 };
 
@@ -125,8 +125,8 @@ void cuda_sgd_step(float *p, float *v, const float *g, size_t n, const struct cu
                     *s, aligned);
 }
 
-/* One thread an element of the output. With inner 1 this is a transpose, whose reads are n_b apart: only logits
- * and labels come this way. */
+/* out(b, a, inner) = in(a, b, inner), one thread per element. With inner 1 reads are n_b elements apart, which is slow,
+ * but that is used for logits and their gradient only. */
 static __global__ void swap_axes_kernel(float *out, const float *in, size_t n_a, size_t n_b, size_t n_inner)
 {
     const size_t n = n_a * n_b * n_inner;

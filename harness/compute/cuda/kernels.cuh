@@ -2,11 +2,11 @@
 /*
  * kernels.cuh - what the kernels share: launches, loads, reductions. Private to *.cu.
  *
- * Compiled by nvcc, and for tests as plain C++ with a header put before it that defines the words of CUDA
- * (on_host/). A kernel whose threads meet (__syncthreads, shuffles) is launched by CUDA_LAUNCH_MEETING, any
+ * Compiled by nvcc, and for tests as plain C++ after a header that defines the keywords and functions of CUDA
+ * (on_host/). A kernel whose threads synchronise (__syncthreads, shuffles) is launched by CUDA_LAUNCH_BARRIER, any
  * other by CUDA_LAUNCH: for the GPU they are the same.
  *
- * -fmad=false: multiplications and additions are fused where fmaf says so, nowhere else, so two kernels that
+ * -fmad=false: only fmaf fuses a multiplication and an addition, so two kernels that
  * compute the same expression get the same bits.
  */
 #ifndef HARNESS_COMPUTE_CUDA_KERNELS_CUH
@@ -18,7 +18,7 @@
 #include <cuda_bf16.h>
 #define CUDA_LAUNCH(kernel, n_blocks, n_threads, stream, ...) \
     kernel<<<(n_blocks), (n_threads), 0, (cudaStream_t)(stream)>>>(__VA_ARGS__)
-#define CUDA_LAUNCH_MEETING CUDA_LAUNCH
+#define CUDA_LAUNCH_BARRIER CUDA_LAUNCH
 #endif
 
 enum {
@@ -32,7 +32,7 @@ enum {
 };
 #define ALL_LANES 0xffffffffu
 
-/* Blocks for n items, one a thread and then in strides. */
+/* Blocks for n items, one per thread; beyond MAX_BLOCKS threads stride. */
 static inline unsigned blocks_for(size_t n)
 {
     const size_t n_blocks = (n + BLOCK_THREADS - 1) / BLOCK_THREADS;
@@ -52,8 +52,8 @@ static __device__ __forceinline__ size_t thread_stride()
     return (size_t)gridDim.x * BLOCK_THREADS;
 }
 
-/* a / b. A division of 64 bits costs several times one of 32, and few arrays need it; all threads of a warp take
- * the same way but at the border. */
+/* a / b. A 64-bit division costs several times a 32-bit one, and few arrays need it; a warp diverges at most
+ * once. */
 static __device__ __forceinline__ size_t divided(size_t a, size_t b)
 {
     if (((a | b) >> 32) == 0)
@@ -67,7 +67,7 @@ static __host__ __device__ __forceinline__ bool is_aligned16(const void *p)
     return ((uintptr_t)p & 15u) == 0;
 }
 
-/* Element k of p, or `otherwise` where there is no array. */
+/* Element k of p, or `otherwise` if p is NULL. */
 static __device__ __forceinline__ float at_or(const float *p, size_t k, float otherwise)
 {
     return p != NULL ? p[k] : otherwise;
@@ -109,7 +109,7 @@ static __device__ __forceinline__ void quad_store(float *p, const struct quad &q
             p[k] = q.v[k];
 }
 
-/* How many of VECTOR_ELEMS elements from i on lie below n; i < n. */
+/* How many of the VECTOR_ELEMS elements from i on are below n; i < n. */
 static __device__ __forceinline__ size_t quad_elems(size_t i, size_t n)
 {
     return n - i < VECTOR_ELEMS ? n - i : (size_t)VECTOR_ELEMS;
@@ -165,8 +165,8 @@ template <typename T> static __device__ __forceinline__ T block_sum(T v, T *shar
     return v;
 }
 
-/* A long row is summed in parts, one block each, and the parts in order: how many, and their length (a multiple
- * of a vector, so that all but the last begin as the row does). Shapes alone decide (C1). */
+/* A long row is summed in parts, one block each, then the parts in order: their number and length, a multiple of a
+ * vector, so that every part is aligned like the row. Depends on shapes alone (C1). */
 struct row_split {
     size_t n_parts, part_elems;
 };
@@ -187,7 +187,7 @@ static inline struct row_split row_split_of(size_t n)
     return s;
 }
 
-/* Elements [begin, end) of row `row` that this block works on; the grid has rows x n_parts blocks. */
+/* Elements [begin, end) of row `row` for this block; the grid has rows x n_parts blocks. */
 struct row_part {
     size_t row, part, begin, end;
 };

@@ -2,9 +2,9 @@
 /*
  * kernels.h - what runs on the GPU: one function per kernel launch, called from C. Private to cuda.
  *
- * Every function queues its work on `stream` and returns; arrays are device memory. None allocates, waits, or
- * uses an atomic operation on floats: sums have a fixed order that shapes alone decide (C1), so neither
- * alignment nor the number of multiprocessors changes a bit. A failed launch shows in
+ * Every function queues its work on `stream` and returns; arrays are device memory. None allocates, waits, or uses
+ * atomic operations on floats: the order of a sum depends on shapes alone (C1), not on alignment or the number of
+ * multiprocessors. A failed launch shows in
  * cuda_device_check() (device.h). Arguments are those of compute.h unless said.
  *
  * The same sources are compiled a second time as plain C++, for tests on a machine without a GPU (on_host/).
@@ -60,19 +60,19 @@ void cuda_max_pool_grad(float *dx, const float *dy, const uint8_t *argmax, bool 
                         cuda_stream stream);
 void cuda_avg_pool(float *y, const float *x, const struct cuda_window *g, cuda_stream stream);
 void cuda_avg_pool_grad(float *dx, const float *dy, bool add, const struct cuda_window *g, cuda_stream stream);
-/* To out_h x out_w of g; its kernel, stride and pad are not looked at. */
+/* To out_h x out_w of g; its kernel, stride and pad are not read. */
 void cuda_adaptive_pool(float *y, const float *x, const struct cuda_window *g, cuda_stream stream);
 void cuda_adaptive_pool_grad(float *dx, const float *dy, bool add, const struct cuda_window *g, cuda_stream stream);
 
 /* --- columns.cu: a convolution's operands --- */
-/* col(C kernel_h kernel_w, n): columns [first, first + n) of all B out_h out_w, as float, or bfloat16 where bf16.
- * Rows are ld elements apart; what lies between n and ld is not written. */
+/* col(C kernel_h kernel_w, n): columns [first, first + n) of all B out_h out_w, as float, or bfloat16 if bf16.
+ * Rows are ld elements apart; elements n .. ld - 1 of a row are not written. */
 void cuda_im2col(void *col, const float *x, const struct cuda_window *g, size_t first, size_t n, size_t ld, bool bf16,
                  cuda_stream stream);
-/* dx (+)= images [first, first + n) of all B, gathered from col(C kernel_h kernel_w, n out_h out_w). */
+/* dx (+)= images [first, first + n) of all B, summed from col(C kernel_h kernel_w, n out_h out_w). */
 void cuda_col2im(float *dx, const float *col, const struct cuda_window *g, int first, int n, bool add,
                  cuda_stream stream);
-/* out(C, C_out, kernel_h, kernel_w), both kernel axes reversed, from weight(C_out, C, kernel_h, kernel_w). */
+/* out(C, C_out, kernel_h, kernel_w), both kernel axes flipped, from weight(C_out, C, kernel_h, kernel_w). */
 void cuda_flip_weight(void *out, const float *weight, int C_out, int C, int kernel_h, int kernel_w, bool bf16,
                       cuda_stream stream);
 /* out(n_rows, n) as bfloat16 from in, whose rows are in_ld apart; out's are out_ld apart. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layers.c - pooling and batch normalisation of the cuda backend: their calls logged, and carried out. */
+/* layers.c - pooling and batch normalisation of the cuda backend: logged (cuda_op_*) and run (run_*). */
 #include "harness/compute/cuda/layers.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * layers.h - arguments of the logged calls that are no GEMMs. Private to the cuda backend.
+ * layers.h - arguments of logged calls other than GEMMs and convolutions. Private to the cuda backend.
  *
- * One struct for all, zeroed before it is filled, so that two equal calls are equal bytes (cuda.h).
+ * One struct for all, zeroed and then assigned member by member, so that equal calls are equal bytes (cuda.h).
  */
 #ifndef HARNESS_COMPUTE_CUDA_LAYERS_H
 #define HARNESS_COMPUTE_CUDA_LAYERS_H

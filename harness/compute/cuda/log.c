@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* log.c - calls kept until they are needed, and steps that repeat replayed as CUDA graphs (cuda.h). */
+/* log.c - the log of calls, and repeated steps as CUDA graphs (cuda.h). */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ void cuda_log_call(struct cuda_compute *c, const char *name, cuda_run_fn *run, c
     log->n_bytes += call_bytes(n_args_bytes);
     log->n_calls++;
     if (log->n_bytes + MAX_CALL_BYTES > CUDA_LOG_BYTES || c->n_keys == CUDA_MAX_KEYS)
-        cuda_log_flush(c); /* so that the next call fits, and so does its key */
+        cuda_log_flush(c); /* so that the next call and its key fit */
 }
 
 bool cuda_scratch_grow(struct cuda_compute *c, const char *name, size_t n_bytes)
@@ -60,9 +60,9 @@ static void run_all(struct cuda_compute *c, const unsigned char *bytes, size_t n
 {
     struct cuda_logged head;
 
-    for (size_t at = 0; at < n_bytes; at += call_bytes(head.n_args_bytes)) {
-        memcpy(&head, bytes + at, sizeof head);
-        head.run(c, bytes + at + sizeof head);
+    for (size_t offset_bytes = 0; offset_bytes < n_bytes; offset_bytes += call_bytes(head.n_args_bytes)) {
+        memcpy(&head, bytes + offset_bytes, sizeof head);
+        head.run(c, bytes + offset_bytes + sizeof head);
         cuda_device_check(c->device, head.name);
     }
 }
@@ -71,8 +71,9 @@ static uint64_t hash_of(const unsigned char *bytes, size_t n_bytes)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325), word;
 
-    for (size_t at = 0; at < n_bytes; at += sizeof word) { /* a log is made of whole words */
-        memcpy(&word, bytes + at, sizeof word);
+    for (size_t offset_bytes = 0; offset_bytes < n_bytes;
+         offset_bytes += sizeof word) { /* a log is made of whole words */
+        memcpy(&word, bytes + offset_bytes, sizeof word);
         hash = (hash ^ word) * UINT64_C(0x100000001b3);
         hash ^= hash >> 32;
     }
@@ -97,7 +98,7 @@ static void forget(struct cuda_kept *k)
     memset(k, 0, sizeof *k);
 }
 
-/* In place of the one not used for longest. Without memory nothing is kept: the log just runs, each time. */
+/* Keep the log, in place of the least recently used. Without memory it is not kept, and runs without a graph. */
 static void keep(struct cuda_compute *c, uint64_t hash)
 {
     struct cuda_kept *oldest = &c->kept[0];
@@ -143,8 +144,8 @@ static void run_repeating(struct cuda_compute *c)
     c->n_graph_launches++;
 }
 
-/* Keys of dropout go ahead of the calls that read them, on the same stream. The host's copy is written again only
- * when the last upload is done. */
+/* Upload the dropout keys before the calls that read them, on the same stream. The host's copy is overwritten only when
+ * the last upload is done. */
 static void upload_keys(struct cuda_compute *c)
 {
     if (c->n_keys == 0)

@@ -2,10 +2,10 @@
 /*
  * norm.cu - batch normalisation of y(C, n): every channel is one row.
  *
- * Forward: moments of parts of rows; one thread a channel merges them in order, in double; then z. The moments
- * are those of Chan, Golub and LeVeque (1979): means and squared distances of groups are merged, never squares of
- * large numbers subtracted. Backward likewise with two sums. The mask of a relu whose output was not kept is
- * worked out by the same function that computed the output, so it is the same bit for bit.
+ * Forward: moments of parts of rows; one thread per channel merges them in order, in double; then z. Moments are merged
+ * as in Chan, Golub and LeVeque (1979), from means and squared distances, which avoids subtracting large squares.
+ * Backward: the same with two sums. If the output of a relu was not kept, its mask is recomputed by the function that
+ * computed the output, so it is equal to the bit.
  */
 #include "harness/compute/cuda/kernels.cuh"
 
@@ -109,7 +109,7 @@ static __global__ void moments_total_kernel(struct batch_norm_forward op, const 
     }
 }
 
-/* What a channel's values become, before add and relu. */
+/* z = (y - mean) scale + shift, before add and relu. */
 struct norm_channel {
     float mean, scale, shift;
 };
@@ -162,7 +162,7 @@ void cuda_batch_norm(const struct batch_norm_forward *op, void *partial, cuda_st
     const unsigned n_blocks = (unsigned)(op->shape.C * split.n_parts);
     struct moments *parts = (struct moments *)partial;
 
-    CUDA_LAUNCH_MEETING(moments_kernel, n_blocks, BLOCK_THREADS, stream, parts, op->y, op->shape.n, split);
+    CUDA_LAUNCH_BARRIER(moments_kernel, n_blocks, BLOCK_THREADS, stream, parts, op->y, op->shape.n, split);
     CUDA_LAUNCH(moments_total_kernel, blocks_for(op->shape.C), BLOCK_THREADS, stream, *op, parts, split.n_parts);
     CUDA_LAUNCH(norm_kernel, n_blocks, BLOCK_THREADS, stream, *op, split);
 }
@@ -279,7 +279,7 @@ void cuda_batch_norm_grad(const struct batch_norm_grad *op, void *partial, cuda_
     const unsigned n_blocks = (unsigned)(op->shape.C * split.n_parts);
     struct pair *parts = (struct pair *)partial;
 
-    CUDA_LAUNCH_MEETING(norm_grad_parts_kernel, n_blocks, BLOCK_THREADS, stream, parts, *op, split);
+    CUDA_LAUNCH_BARRIER(norm_grad_parts_kernel, n_blocks, BLOCK_THREADS, stream, parts, *op, split);
     CUDA_LAUNCH(norm_grad_total_kernel, blocks_for(op->shape.C), BLOCK_THREADS, stream, *op, parts, split.n_parts);
     CUDA_LAUNCH(norm_grad_kernel, n_blocks, BLOCK_THREADS, stream, *op, split);
 }

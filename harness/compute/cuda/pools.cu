@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pools.cu - pooling, one thread an element of what is written.
+ * pools.cu - pooling, one thread per element of the output.
  *
- * Gradients gather: each element of dx adds, row by row, what the windows that cover it hand down. So nothing is
- * zeroed first and no two threads write one place (C1). Plane and position are split with one division each.
+ * A gradient is a gather: one thread per element of dx sums, row by row, over the windows that cover it. So nothing is
+ * zeroed first, and no two threads write to the same element (C1).
  */
 #include "harness/compute/cuda/kernels.cuh"
 
-/* Where element i of (planes, h, w) stands. */
-struct place {
+/* Plane, row and column of element i of (planes, h, w). */
+struct position {
     size_t plane;
     int h, w;
 };
 
-static __device__ __forceinline__ struct place place_of(size_t i, int h, int w)
+static __device__ __forceinline__ struct position position_of(size_t i, int h, int w)
 {
     const unsigned plane_elems = (unsigned)h * (unsigned)w;
-    struct place p;
+    struct position p;
 
     p.plane = divided(i, plane_elems);
     const unsigned rest = (unsigned)(i - p.plane * plane_elems);
@@ -25,14 +25,14 @@ static __device__ __forceinline__ struct place place_of(size_t i, int h, int w)
     return p;
 }
 
-/* Windows [first, end) along one axis that cover input position `at`. */
+/* Windows [first, end) along one axis that cover input position i. */
 struct cover {
     int first, end;
 };
 
-static __device__ __forceinline__ struct cover cover_of(int at, int kernel, int stride, int pad, int n_out)
+static __device__ __forceinline__ struct cover cover_of(int i, int kernel, int stride, int pad, int n_out)
 {
-    const int last = (at + pad) / stride, before = at + pad - kernel; /* window o covers o stride .. + kernel - 1 */
+    const int last = (i + pad) / stride, before = i + pad - kernel; /* window o covers o stride .. + kernel - 1 */
     struct cover c;
 
     c.first = before < 0 ? 0 : before / stride + 1;
@@ -40,7 +40,7 @@ static __device__ __forceinline__ struct cover cover_of(int at, int kernel, int 
     return c;
 }
 
-/* The part of window o that lies inside: positions [first, end). */
+/* Input positions [first, end) of window o that are inside the image. */
 static __device__ __forceinline__ struct cover inside_of(int o, int kernel, int stride, int pad, int n_in)
 {
     const int from = o * stride - pad;
@@ -66,7 +66,7 @@ static inline size_t out_elems(const struct cuda_window *g)
 static __global__ void max_pool_kernel(float *y, uint8_t *argmax, const float *x, struct cuda_window g, size_t n)
 {
     for (size_t i = thread_index(); i < n; i += thread_stride()) {
-        const struct place p = place_of(i, g.out_h, g.out_w);
+        const struct position p = position_of(i, g.out_h, g.out_w);
         const struct cover rows = inside_of(p.h, g.kernel_h, g.stride_h, g.pad_h, g.H);
         const struct cover columns = inside_of(p.w, g.kernel_w, g.stride_w, g.pad_w, g.W);
         const float *plane = x + p.plane * ((size_t)g.H * (size_t)g.W);
@@ -96,7 +96,7 @@ static __global__ void max_pool_grad_kernel(float *dx, const float *dy, const ui
                                             struct cuda_window g, size_t n)
 {
     for (size_t i = thread_index(); i < n; i += thread_stride()) {
-        const struct place p = place_of(i, g.H, g.W);
+        const struct position p = position_of(i, g.H, g.W);
         const struct cover rows = cover_of(p.h, g.kernel_h, g.stride_h, g.pad_h, g.out_h);
         const struct cover columns = cover_of(p.w, g.kernel_w, g.stride_w, g.pad_w, g.out_w);
         const size_t plane = p.plane * ((size_t)g.out_h * (size_t)g.out_w);
@@ -126,7 +126,7 @@ static __global__ void avg_pool_kernel(float *y, const float *x, struct cuda_win
     const float share = 1.0f / (float)(g.kernel_h * g.kernel_w);
 
     for (size_t i = thread_index(); i < n; i += thread_stride()) {
-        const struct place p = place_of(i, g.out_h, g.out_w);
+        const struct position p = position_of(i, g.out_h, g.out_w);
         const struct cover rows = inside_of(p.h, g.kernel_h, g.stride_h, g.pad_h, g.H);
         const struct cover columns = inside_of(p.w, g.kernel_w, g.stride_w, g.pad_w, g.W);
         const float *plane = x + p.plane * ((size_t)g.H * (size_t)g.W);
@@ -148,7 +148,7 @@ static __global__ void avg_pool_grad_kernel(float *dx, const float *dy, bool add
     const float share = 1.0f / (float)(g.kernel_h * g.kernel_w);
 
     for (size_t i = thread_index(); i < n; i += thread_stride()) {
-        const struct place p = place_of(i, g.H, g.W);
+        const struct position p = position_of(i, g.H, g.W);
         const struct cover rows = cover_of(p.h, g.kernel_h, g.stride_h, g.pad_h, g.out_h);
         const struct cover columns = cover_of(p.w, g.kernel_w, g.stride_w, g.pad_w, g.out_w);
         const float *plane = dy + p.plane * ((size_t)g.out_h * (size_t)g.out_w);
@@ -177,23 +177,23 @@ static __device__ __forceinline__ struct cover adaptive_inside(int o, int n_in, 
     return c;
 }
 
-/* Outputs whose mean takes input `at` in. */
-static __device__ __forceinline__ struct cover adaptive_cover(int at, int n_in, int n_out)
+/* Outputs [first, end) whose mean includes input i. */
+static __device__ __forceinline__ struct cover adaptive_cover(int i, int n_in, int n_out)
 {
     struct cover c;
 
-    c.first = (int)((long long)at * n_out / n_in);
-    c.end = (int)((((long long)at + 1) * n_out + n_in - 1) / n_in);
+    c.first = (int)((long long)i * n_out / n_in);
+    c.end = (int)((((long long)i + 1) * n_out + n_in - 1) / n_in);
     return c;
 }
 
-/* One warp an output: global pooling reads a plane of neighbours for each. */
+/* One warp per output, so that global pooling reads a plane coalesced. */
 static __global__ void adaptive_pool_kernel(float *y, const float *x, struct cuda_window g, size_t n)
 {
     const unsigned lane = threadIdx.x % WARP_THREADS;
 
     for (size_t i = thread_index() / WARP_THREADS; i < n; i += thread_stride() / WARP_THREADS) {
-        const struct place p = place_of(i, g.out_h, g.out_w);
+        const struct position p = position_of(i, g.out_h, g.out_w);
         const struct cover rows = adaptive_inside(p.h, g.H, g.out_h), columns = adaptive_inside(p.w, g.W, g.out_w);
         const float *plane = x + p.plane * ((size_t)g.H * (size_t)g.W);
         const unsigned n_columns = (unsigned)(columns.end - columns.first);
@@ -210,14 +210,14 @@ static __global__ void adaptive_pool_kernel(float *y, const float *x, struct cud
 
 void cuda_adaptive_pool(float *y, const float *x, const struct cuda_window *g, cuda_stream stream)
 {
-    CUDA_LAUNCH_MEETING(adaptive_pool_kernel, blocks_for(out_elems(g) * WARP_THREADS), BLOCK_THREADS, stream, y, x, *g,
+    CUDA_LAUNCH_BARRIER(adaptive_pool_kernel, blocks_for(out_elems(g) * WARP_THREADS), BLOCK_THREADS, stream, y, x, *g,
                         out_elems(g));
 }
 
 static __global__ void adaptive_pool_grad_kernel(float *dx, const float *dy, bool add, struct cuda_window g, size_t n)
 {
     for (size_t i = thread_index(); i < n; i += thread_stride()) {
-        const struct place p = place_of(i, g.H, g.W);
+        const struct position p = position_of(i, g.H, g.W);
         const struct cover rows = adaptive_cover(p.h, g.H, g.out_h), columns = adaptive_cover(p.w, g.W, g.out_w);
         const float *plane = dy + p.plane * ((size_t)g.out_h * (size_t)g.out_w);
         float sum = 0.0f;

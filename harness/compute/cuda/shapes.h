@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct cuda_window { /* struct window, and the output it leads to */
+struct cuda_window { /* struct window, and its output */
     int B, C, H, W;
     int kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w;
     int out_h, out_w;

@@ -2,8 +2,8 @@
 /*
  * sums.cu - gradients of biases, and the losses.
  *
- * Sums over rows are made in two launches: blocks sum parts of a row (row_split_of), then one thread a row adds
- * the parts in order, in double. Within a block, thread t takes the vectors t, t + 256, ...
+ * Sums over rows take two launches: blocks sum parts of a row (row_split_of), then one thread per row adds the parts in
+ * order, in double. Within a block, thread t takes the vectors t, t + 256, ...
  */
 #include "harness/compute/cuda/kernels.cuh"
 
@@ -14,7 +14,7 @@ size_t cuda_sums_bytes(size_t C, size_t n)
 
 /* --- bias gradients --- */
 
-/* Masks dy where relu is given, and sums it. */
+/* partial[part] = sum of a part of a row of dy(C, n), which is masked first if relu is given. */
 static __global__ void bias_parts_kernel(float *partial, float *dy, const float *relu, size_t n, struct row_split split)
 {
     __shared__ float shared[BLOCK_WARPS];
@@ -58,12 +58,12 @@ void cuda_conv_bias_grad(float *dbias, float *dy, const float *relu, size_t C, s
     const struct row_split split = row_split_of(n);
     float *parts = (float *)partial;
 
-    CUDA_LAUNCH_MEETING(bias_parts_kernel, (unsigned)(C * split.n_parts), BLOCK_THREADS, stream, parts, dy, relu, n,
+    CUDA_LAUNCH_BARRIER(bias_parts_kernel, (unsigned)(C * split.n_parts), BLOCK_THREADS, stream, parts, dy, relu, n,
                         split);
     CUDA_LAUNCH(bias_total_kernel, blocks_for(C), BLOCK_THREADS, stream, dbias, parts, C, split.n_parts);
 }
 
-/* One block an element of dbias. */
+/* One block per element of dbias(n). */
 static __global__ void bias_grad_kernel(float *dbias, const float *dy, size_t outer, size_t n, size_t inner)
 {
     __shared__ float shared[BLOCK_WARPS];
@@ -80,7 +80,7 @@ static __global__ void bias_grad_kernel(float *dbias, const float *dy, size_t ou
 void cuda_bias_grad(float *dbias, const float *dy, size_t outer, size_t n, size_t inner, cuda_stream stream)
 {
     if (outer * n * inner > 0)
-        CUDA_LAUNCH_MEETING(bias_grad_kernel, (unsigned)n, BLOCK_THREADS, stream, dbias, dy, outer, n, inner);
+        CUDA_LAUNCH_BARRIER(bias_grad_kernel, (unsigned)n, BLOCK_THREADS, stream, dbias, dy, outer, n, inner);
 }
 
 /* --- losses --- */
@@ -95,15 +95,15 @@ size_t cuda_loss_bytes(size_t n)
     return (n > MAX_SPLITS ? n : (size_t)MAX_SPLITS + 1) * sizeof(struct loss_part);
 }
 
-/* The largest value and where it first stands; a NaN is never larger. */
+/* The largest value and its first index; a NaN is never larger. */
 struct largest {
     float value;
-    unsigned long long at;
+    unsigned long long index;
 };
 
 static __device__ __forceinline__ struct largest larger_of(struct largest a, struct largest b)
 {
-    return b.value > a.value || (b.value == a.value && b.at < a.at) ? b : a;
+    return b.value > a.value || (b.value == a.value && b.index < a.index) ? b : a;
 }
 
 static __device__ __forceinline__ struct largest warp_largest(struct largest v)
@@ -112,7 +112,7 @@ static __device__ __forceinline__ struct largest warp_largest(struct largest v)
     for (int distance = WARP_THREADS / 2; distance > 0; distance /= 2) {
         struct largest other;
         other.value = __shfl_down_sync(ALL_LANES, v.value, distance);
-        other.at = __shfl_down_sync(ALL_LANES, v.at, distance);
+        other.index = __shfl_down_sync(ALL_LANES, v.index, distance);
         v = larger_of(v, other);
     }
     return v;
@@ -132,7 +132,7 @@ static __device__ __forceinline__ struct largest block_largest(struct largest v,
     return v;
 }
 
-/* One block a row. */
+/* logits(B, K), one block per row: maximum, sum of exponentials, loss, then the gradient. */
 static __global__ void softmax_kernel(struct loss_part *part, struct softmax_xent op)
 {
     __shared__ struct largest all[BLOCK_WARPS];
@@ -159,7 +159,7 @@ static __global__ void softmax_kernel(struct loss_part *part, struct softmax_xen
         const size_t right = op.label[blockIdx.x];
         total = sum;
         part[blockIdx.x].loss = right < K ? log(sum) - ((double)x[right] - (double)top) : (double)NAN;
-        part[blockIdx.x].n_correct = best.at == right ? 1 : 0;
+        part[blockIdx.x].n_correct = best.index == right ? 1 : 0;
     }
     __syncthreads();
     if (op.dlogits == NULL)
@@ -170,7 +170,7 @@ static __global__ void softmax_kernel(struct loss_part *part, struct softmax_xen
     }
 }
 
-/* One block adds all parts. */
+/* One block sums all parts. */
 static __global__ void loss_total_kernel(double *loss, uint64_t *n_correct, const struct loss_part *part,
                                          size_t n_parts, double divisor)
 {
@@ -196,11 +196,11 @@ void cuda_softmax_xent(const struct softmax_xent *op, double *loss, uint64_t *n_
 {
     struct loss_part *part = (struct loss_part *)partial;
 
-    CUDA_LAUNCH_MEETING(softmax_kernel, (unsigned)op->B, BLOCK_THREADS, stream, part, *op);
-    CUDA_LAUNCH_MEETING(loss_total_kernel, 1, BLOCK_THREADS, stream, loss, n_correct, part, op->B, (double)op->B);
+    CUDA_LAUNCH_BARRIER(softmax_kernel, (unsigned)op->B, BLOCK_THREADS, stream, part, *op);
+    CUDA_LAUNCH_BARRIER(loss_total_kernel, 1, BLOCK_THREADS, stream, loss, n_correct, part, op->B, (double)op->B);
 }
 
-/* Each block a part of the n values, as if they were one row. */
+/* One block per part of the n values, divided like a row. */
 static __global__ void mean_square_kernel(struct loss_part *part, float *dy, const float *y, const float *target,
                                           size_t n, struct row_split split)
 {
@@ -228,7 +228,7 @@ void cuda_mean_square(double *loss, float *dy, const float *y, const float *targ
     struct loss_part *part = (struct loss_part *)partial;
     uint64_t *unused = &part[split.n_parts].n_correct;
 
-    CUDA_LAUNCH_MEETING(mean_square_kernel, (unsigned)split.n_parts, BLOCK_THREADS, stream, part, dy, y, target, n,
+    CUDA_LAUNCH_BARRIER(mean_square_kernel, (unsigned)split.n_parts, BLOCK_THREADS, stream, part, dy, y, target, n,
                         split);
-    CUDA_LAUNCH_MEETING(loss_total_kernel, 1, BLOCK_THREADS, stream, loss, unused, part, split.n_parts, (double)n);
+    CUDA_LAUNCH_BARRIER(loss_total_kernel, 1, BLOCK_THREADS, stream, loss, unused, part, split.n_parts, (double)n);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * values.c - operations of the cuda backend on values that have no image: their calls logged, and carried out.
+ * values.c - element-wise operations and losses of the cuda backend, logged (cuda_op_*) and run (run_*).
  */
 #include <assert.h>
 #include <math.h>
@@ -16,7 +16,7 @@ static void run_dropout(struct cuda_compute *c, const void *args)
     cuda_dropout(a->out[0], a->n[0], a->number, a->key, cuda_device_stream(c->device));
 }
 
-/* The key changes with every step: the call holds only where it will lie. */
+/* The key differs from step to step: the log has its address, not its value. */
 void cuda_op_dropout(struct compute *base, float *x, size_t n, float keep_ratio, uint64_t key)
 {
     struct cuda_compute *c = (struct cuda_compute *)base;
@@ -163,7 +163,7 @@ static void run_sgd_step(struct cuda_compute *c, const void *args)
     cuda_sgd_step(a->out[0], a->out[1], a->in[0], a->n[0], &a->op.sgd, cuda_device_stream(c->device));
 }
 
-/* A log of its own: its learning rate changes, so whatever shared its log would never be seen to repeat. */
+/* A log of its own: with a changing learning rate, a log that contained it would never repeat. */
 void cuda_op_sgd_step(struct compute *c, float *p, float *v, const float *g, size_t n, const struct sgd *s)
 {
     struct cuda_compute *own = (struct cuda_compute *)c;
@@ -179,9 +179,9 @@ void cuda_op_sgd_step(struct compute *c, float *p, float *v, const float *g, siz
     cuda_log_flush(own);
 }
 
-/* --- losses: the host's copy is filled by sync --- */
+/* --- losses: copied to the host by sync --- */
 
-/* The slot of one more result; until it is fetched the host has NaN and 0. NULL: the operation cannot be logged. */
+/* The slot of one more result. NULL: the operation is dropped, for want of scratch. */
 static struct cuda_result *result_slot(struct cuda_compute *c, double *loss, size_t *n_correct)
 {
     if (c->out_of_memory)

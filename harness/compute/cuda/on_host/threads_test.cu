@@ -216,7 +216,7 @@ void on_host_threads_end()
 static void must_meet()
 {
     if (block == NULL || !block->is_running)
-        die("threads meet in a kernel that was launched by CUDA_LAUNCH; it needs CUDA_LAUNCH_MEETING");
+        die("threads meet in a kernel that was launched by CUDA_LAUNCH; it needs CUDA_LAUNCH_BARRIER");
 }
 
 void on_host_barrier()

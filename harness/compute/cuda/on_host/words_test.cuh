@@ -75,7 +75,7 @@ static void on_host_launch(bool meeting, unsigned n_blocks, unsigned n_threads, 
 
 #define CUDA_LAUNCH(kernel, n_blocks, n_threads, stream, ...) \
     on_host_launch(false, n_blocks, n_threads, stream, kernel, __VA_ARGS__)
-#define CUDA_LAUNCH_MEETING(kernel, n_blocks, n_threads, stream, ...) \
+#define CUDA_LAUNCH_BARRIER(kernel, n_blocks, n_threads, stream, ...) \
     on_host_launch(true, n_blocks, n_threads, stream, kernel, __VA_ARGS__)
 
 #endif
