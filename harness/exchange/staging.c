@@ -30,7 +30,7 @@ static enum rc staged_begin(struct sync *s, uint64_t step, float lr)
     return inner->ops->begin(inner, step, lr);
 }
 
-/* Segments come over as they become final: the compute may work on meanwhile (compute_as_of). */
+/* Copy a segment to the host as soon as it is final; later calls of the compute continue (compute_wait_event). */
 static enum rc staged_grad_ready(struct sync *s, struct segment seg, const float *grad)
 {
     struct sync *inner = self(s)->inner;

@@ -48,7 +48,7 @@ out:
     return rc;
 }
 
-/* Where nothing is multiplied a precision would be told that was not there. */
+/* A precision is refused if nothing is multiplied: the record would name one that was not used. */
 static enum rc refuse_precision(const struct train_job *job, const struct wishes *w)
 {
     if (!given(w, "precision"))

@@ -218,7 +218,7 @@ static enum rc open_data(struct dataset **out, const struct profile_opts *o, con
     return *out != NULL ? file_data_check(*out, o->data, n) : dataset_open_synthetic(out, &opts, o->seed);
 }
 
-/* Twice the activations (the yardstick has its own), three times the parameters. */
+/* Twice the activations (the gemm_only baseline has its own), three times the parameters. */
 static enum rc needed_bytes(const void *arg, size_t batch, double *n_bytes)
 {
     const struct network *n = arg;

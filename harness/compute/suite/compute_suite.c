@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compute_suite.c - the list of cases, the memory they run in, and what is said of that memory (C5). */
+/* compute_suite.c - the list of cases, their memory, and the cases about memory (C5). */
 #include "harness/compute/suite/compute_suite.h"
 
 #include <stdlib.h>
@@ -75,7 +75,7 @@ int compute_suite(const struct compute_backend *b, const struct compute_suite_op
         } else
             suite_untouched(&s);
         suite_counts(&s);
-        suite_alone(&s);
+        suite_gemm_only(&s);
     }
     close_all(&s);
     return s.n_failures;

@@ -2,13 +2,12 @@
 /*
  * compute_suite.h - what every compute backend is held to.
  *
- * A backend that touches memory: every operation against reference.h, over odd shapes, strides and
- * paddings, from one element to several tiles; exact where the input is integer-valued; inputs left
- * alone and nothing written around an array; equal bits when run again, at other alignments and with 1 to
- * 4 threads (C1); no allocation when run again (C3); losses there after a sync (C4); arrays reached
- * through put and get only, so that their memory need not be the host's (C5). A backend that does not:
- * NULL accepted everywhere, nothing written, losses NaN. Both: work counted and charged as C2 says, also
- * when env.gemm_only.
+ * A backend that touches memory: every operation is compared with reference.h, over odd shapes, strides and paddings,
+ * from one element to several tiles, exactly if the input is integer-valued. Inputs are unchanged, nothing is written
+ * beside an output; equal bits when run again, at other alignments and with 1 to 4 threads (C1); no allocation when run
+ * again (C3); losses valid after a sync (C4). Arrays are accessed by put and get only, so that they may be in device
+ * memory (C5). A backend that touches no memory: NULL is accepted everywhere, nothing is written, losses are NaN. Both:
+ * work is counted and charged (C2), also if env.gemm_only.
  */
 #ifndef HARNESS_COMPUTE_SUITE_COMPUTE_SUITE_H
 #define HARNESS_COMPUTE_SUITE_COMPUTE_SUITE_H
@@ -18,15 +17,15 @@
 #include "harness/compute/compute.h"
 
 struct compute_suite_options { /* a zeroed one is valid */
-    enum precision precision;  /* not fp32: multiplications of reals are compared more loosely (suite_tolerance) */
+    enum precision precision;  /* not fp32: products of reals have a larger tolerance (suite_tolerance) */
     int device;
-    int n_threads_most; /* 0: 4. 1: for a backend whose work no threads of env share, in a third of the time */
-    const char *only;   /* NULL: every case. Else those with this in their names, and those of no one operation */
-    FILE *log;          /* gets the first failure of each case; NULL: nothing, and the first failure ends it */
+    int n_threads_most; /* 0: 4. 1: for a backend that ignores env.n_threads, in a third of the time */
+    const char *only;   /* NULL: every case. Else those whose name contains it, and those about no single operation */
+    FILE *log;          /* the first failure of each case; NULL: not logged, and the first failure ends the suite */
     size_t (*n_allocations)(void); /* made so far by this program; NULL: C3 is not checked */
 };
 
-/* Number of failed checks, 0 when b keeps its promises. options may be NULL. */
+/* Number of failed checks; 0: b conforms. options may be NULL. */
 int compute_suite(const struct compute_backend *b, const struct compute_suite_options *options);
 
 #endif

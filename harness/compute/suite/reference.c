@@ -161,7 +161,7 @@ void reference_conv_bias_grad(double *dbias, double *dy, const double *relu, siz
     reference_bias_grad(dbias, dy, 1, C, n);
 }
 
-void reference_max_pool(double *y, uint8_t *at, const double *x, const struct window *g)
+void reference_max_pool(double *y, uint8_t *argmax, const double *x, const struct window *g)
 {
     const int n_h = out_h(g), n_w = out_w(g);
 
@@ -180,12 +180,12 @@ void reference_max_pool(double *y, uint8_t *at, const double *x, const struct wi
                     }
                 }
                 y[place(plane, n_h, n_w, i, j)] = best;
-                if (at != NULL)
-                    at[place(plane, n_h, n_w, i, j)] = (uint8_t)first;
+                if (argmax != NULL)
+                    argmax[place(plane, n_h, n_w, i, j)] = (uint8_t)first;
             }
 }
 
-void reference_max_pool_grad(double *dx, const double *dy, const uint8_t *at, const struct window *g)
+void reference_max_pool_grad(double *dx, const double *dy, const uint8_t *argmax, const struct window *g)
 {
     const int n_h = out_h(g), n_w = out_w(g);
 
@@ -194,8 +194,8 @@ void reference_max_pool_grad(double *dx, const double *dy, const uint8_t *at, co
         for (int i = 0; i < n_h; i++)
             for (int j = 0; j < n_w; j++) {
                 const size_t out = place(plane, n_h, n_w, i, j);
-                dx[place(plane, g->H, g->W, i * g->stride_h + at[out] / g->kernel_w - g->pad_h,
-                         j * g->stride_w + at[out] % g->kernel_w - g->pad_w)] += dy[out];
+                dx[place(plane, g->H, g->W, i * g->stride_h + argmax[out] / g->kernel_w - g->pad_h,
+                         j * g->stride_w + argmax[out] % g->kernel_w - g->pad_w)] += dy[out];
             }
 }
 

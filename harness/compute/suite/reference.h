@@ -2,9 +2,9 @@
 /*
  * reference.h - every operation of compute.h again, naive and in double: what backends are held to.
  *
- * Written from the definitions, element by element; shares nothing with a backend. Gradients are proved
- * by central differences in reference_test.c. Arrays and arguments are those of compute.h, except that
- * gradients always overwrite: whoever wants a sum adds. Tests only. Nothing here can fail or allocates.
+ * Written from the definitions, element by element; shares no code with a backend. Gradients are checked against
+ * central differences in reference_test.c. Arrays and arguments are those of compute.h, except that
+ * gradients always overwrite. Tests only. Nothing here can fail or allocates.
  */
 #ifndef HARNESS_COMPUTE_SUITE_REFERENCE_H
 #define HARNESS_COMPUTE_SUITE_REFERENCE_H
@@ -37,9 +37,9 @@ void reference_batch_norm_fold(double *scale, double *shift, const double *gamma
 void reference_batch_norm_grad(double *dy, double *dgamma, double *dbeta, double *dz, const double *y, const double *z,
                                const double *gamma, const double *beta, const struct batch_norm *s);
 
-/* at may be NULL. */
-void reference_max_pool(double *y, uint8_t *at, const double *x, const struct window *g);
-void reference_max_pool_grad(double *dx, const double *dy, const uint8_t *at, const struct window *g);
+/* argmax may be NULL. */
+void reference_max_pool(double *y, uint8_t *argmax, const double *x, const struct window *g);
+void reference_max_pool_grad(double *dx, const double *dy, const uint8_t *argmax, const struct window *g);
 void reference_avg_pool(double *y, const double *x, const struct window *g);
 void reference_avg_pool_grad(double *dx, const double *dy, const struct window *g);
 void reference_adaptive_pool(double *y, const double *x, const struct window *g, int out_h, int out_w);

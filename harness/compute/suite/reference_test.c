@@ -221,7 +221,7 @@ static void check_pool(enum pool kind, const struct window *g, int out_h, int ou
 {
     struct pool_problem p = { .g = g, .kind = kind, .out_h = out_h, .out_w = out_w };
     const size_t n_x = (size_t)(g->B * g->C * g->H * g->W);
-    uint8_t at[MAX_ELEMS];
+    uint8_t argmax[MAX_ELEMS];
     double grad[MAX_ELEMS], y[MAX_ELEMS];
 
     p.n_y = (size_t)(g->B * g->C * out_h * out_w);
@@ -229,8 +229,8 @@ static void check_pool(enum pool kind, const struct window *g, int out_h, int ou
     fill(p.x, n_x, 1);
     fill(p.dy, p.n_y, 2);
     if (kind == MAX) {
-        reference_max_pool(y, at, p.x, g);
-        reference_max_pool_grad(grad, p.dy, at, g);
+        reference_max_pool(y, argmax, p.x, g);
+        reference_max_pool_grad(grad, p.dy, argmax, g);
     } else if (kind == AVG)
         reference_avg_pool_grad(grad, p.dy, g);
     else

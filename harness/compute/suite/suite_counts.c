@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* suite_counts.c - what is counted and charged (C2), and what hollow backends and yardsticks leave alone. */
+/* suite_counts.c - the work that is counted and charged (C2); what hollow backends and gemm_only may not write. */
 #include <math.h>
 
 #include "harness/compute/suite/suite_kit.h"
 
 enum { N_ELEMS = 2 * 3 * 6 * 6 * 9, N_FLOATS = 10 }; /* no array below is larger */
 
-/* f[0], and f[1] where there are two, are written; enough for every call. NULL where nothing is touched. */
+/* Arguments of a call: its outputs first, then its inputs. NULL for a backend that touches no memory. */
 struct arrays {
     float *f[N_FLOATS];
     const uint32_t *label;
@@ -238,8 +238,8 @@ static const struct call {
     const char *name;
     void (*run)(struct compute *c, struct arrays *x);
     struct work work;
-    bool multiplies; /* what a yardstick still does: f[0] may hold anything then */
-    bool loses;      /* has a loss */
+    bool multiplies; /* runs in the gemm_only baseline, which leaves anything in f[0] */
+    bool has_loss;
 } calls[] = {
     { "gemm", call_gemm, { 2.0 * 4 * 5 * 6, 0.0 }, true, false },
     { "conv", call_conv, { CONV_FLOPS, 4.0 * CONV_ELEMS }, true, false },
@@ -274,7 +274,7 @@ static const struct call {
 
 enum { N_CALLS = sizeof calls / sizeof calls[0] };
 
-/* ignored: how many of f, from the first, may be written. */
+/* n_ignored: the first arrays of f, which a call may write. */
 static struct arrays arrays_of(struct suite *s, size_t n_ignored)
 {
     struct arrays x = { .loss = 0.0, .n_correct = 99 };
@@ -286,7 +286,7 @@ static struct arrays arrays_of(struct suite *s, size_t n_ignored)
             suite_ignore(s, a);
     }
     x.label = (const uint32_t *)(void *)suite_labels(s, N_ELEMS, 10)->v;
-    struct array *argmax = suite_labels(s, N_ELEMS / 4, 1); /* zeros: the first of each window */
+    struct array *argmax = suite_labels(s, N_ELEMS / 4, 1); /* zeros: the first element of each window */
     if (n_ignored > 0)
         suite_ignore(s, argmax);
     x.argmax = (uint8_t *)argmax->v;
@@ -307,7 +307,7 @@ static void charge(void *arg, double flops, double bytes)
     charged->n_calls++;
 }
 
-/* Twice one call, then a sync that charges and one that has nothing to charge. */
+/* Call twice; then a sync that charges the work, and one without work to charge. */
 static void count_call(struct suite *s, const struct call *call, struct arrays *x, struct charged *charged)
 {
     const int n_before = charged->n_calls;
@@ -326,13 +326,13 @@ static void count_call(struct suite *s, const struct call *call, struct arrays *
         suite_fail(s, "C2: %d charges for a sync with work", charged->n_calls - n_before);
 }
 
-struct lent { /* what s has again after close_charging() */
+struct saved { /* of s, until close_charging() */
     struct compute *c;
     void *memory;
 };
 
-/* Give s a compute of its own that charges, and memory of that. s->c NULL: it could not be had, which is noted. */
-static struct lent open_charging(struct suite *s, struct charged *charged, bool gemm_only)
+/* Replace s->c by one that charges, with memory of its own. On failure, which is recorded, s->c is NULL. */
+static struct saved open_charging(struct suite *s, struct charged *charged, bool gemm_only)
 {
     const struct compute_env env = { .charge = charge,
                                      .arg = charged,
@@ -340,7 +340,7 @@ static struct lent open_charging(struct suite *s, struct charged *charged, bool 
                                      .precision = s->options.precision,
                                      .device = s->options.device,
                                      .gemm_only = gemm_only };
-    const struct lent lent = { s->c, s->pool.memory[s->n_threads] };
+    const struct saved saved = { s->c, s->pool.memory[s->n_threads] };
 
     s->c = NULL;
     s->pool.memory[s->n_threads] = NULL;
@@ -351,22 +351,22 @@ static struct lent open_charging(struct suite *s, struct charged *charged, bool 
         compute_close(&s->c);
     } else if (compute_sync(s->c) != RC_OK || charged->n_calls != 0)
         suite_fail(s, "C2: charged before anything was done");
-    return lent;
+    return saved;
 }
 
-static void close_charging(struct suite *s, const struct lent *lent)
+static void close_charging(struct suite *s, const struct saved *saved)
 {
     if (s->c != NULL)
         compute_memory_close(s->c, &s->pool.memory[s->n_threads]);
     compute_close(&s->c);
-    s->c = lent->c;
-    s->pool.memory[s->n_threads] = lent->memory;
+    s->c = saved->c;
+    s->pool.memory[s->n_threads] = saved->memory;
 }
 
 static void counts_case(struct suite *s, const void *arg)
 {
     struct charged charged = { { 0.0, 0.0 }, 0 };
-    const struct lent lent = open_charging(s, &charged, false);
+    const struct saved saved = open_charging(s, &charged, false);
 
     (void)arg;
     for (size_t i = 0; s->c != NULL && i < N_CALLS; i++) {
@@ -374,7 +374,7 @@ static void counts_case(struct suite *s, const void *arg)
         count_call(s, &calls[i], &x, &charged);
         suite_end_arrays(s, calls[i].name);
     }
-    close_charging(s, &lent);
+    close_charging(s, &saved);
 }
 
 static void run_opening(struct suite *s, const char *name, suite_case *run)
@@ -392,11 +392,11 @@ void suite_counts(struct suite *s)
     run_opening(s, "counted work", counts_case);
 }
 
-/* gemm_only: the same counts, results of multiplications that mean nothing, and nothing else is written. */
-static void alone_case(struct suite *s, const void *arg)
+/* gemm_only: the same counts; GEMMs and convolutions write anything to their output, other operations nothing. */
+static void gemm_only_case(struct suite *s, const void *arg)
 {
     struct charged charged = { { 0.0, 0.0 }, 0 };
-    const struct lent lent = open_charging(s, &charged, true);
+    const struct saved saved = open_charging(s, &charged, true);
 
     (void)arg;
     for (size_t i = 0; s->c != NULL && i < N_CALLS; i++) {
@@ -404,12 +404,12 @@ static void alone_case(struct suite *s, const void *arg)
         count_call(s, &calls[i], &x, &charged);
         suite_end_arrays(s, calls[i].name);
     }
-    close_charging(s, &lent);
+    close_charging(s, &saved);
 }
 
-void suite_alone(struct suite *s)
+void suite_gemm_only(struct suite *s)
 {
-    run_opening(s, "gemms alone", alone_case);
+    run_opening(s, "gemm_only", gemm_only_case);
 }
 
 static void untouched_case(struct suite *s, const void *arg)
@@ -422,7 +422,7 @@ static void untouched_case(struct suite *s, const void *arg)
         const struct call *call = &calls[i % N_CALLS];
         call->run(s->c, x);
         suite_sync(s);
-        if (call->loses && !isnan(x->loss))
+        if (call->has_loss && !isnan(x->loss))
             suite_fail(s, "the loss of %s is %g, should be NaN", call->name, x->loss);
         x->loss = 0.0;
         if (call->run == call_softmax && x->n_correct != 0)

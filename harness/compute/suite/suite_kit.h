@@ -19,19 +19,19 @@ enum {
 
 /* n_bytes in the backend's memory, between guard bands. */
 struct array {
-    float *v;    /* for the backend alone; const uint32_t or uint8_t where it is labels or argmax */
-    float *host; /* what was put there */
-    float *got;  /* what suite_check() found there */
+    float *v;    /* backend memory; labels are const uint32_t, an argmax uint8_t */
+    float *host; /* what suite_put() copied to it */
+    float *got;  /* what suite_check() copied from it */
     size_t n_elems, n_bytes;
     size_t offset_bytes, total_bytes; /* in the pools, with the guards */
     size_t before_bytes;
-    bool checked; /* a result; any other array must hold at the end of a case what was put there */
+    bool checked; /* an output; any other array must be unchanged at the end of a case */
 };
 
-struct pool { /* the arrays of one case; each array lies at the same place in all three */
+struct pool { /* the arrays of one case, at the same offset in memory, host and got */
     void *memory[SUITE_MAX_THREADS + 1];
     char *host, *got;
-    char *unseen; /* stands for memory of a backend that has none */
+    char *unseen; /* in place of memory, for a backend that has none */
     size_t n_used_bytes;
     double *doubles;
     size_t n_used_doubles;
@@ -43,11 +43,11 @@ struct suite {
     struct compute *opened[SUITE_MAX_THREADS + 1]; /* [n]: n threads; [0]: not used */
     struct compute *c;                             /* of this run */
     int n_threads;                                 /* of this run */
-    bool judging;                                  /* the first run of a case: only then are references worked out */
+    bool judging;                                  /* the first run of a case: only then are references computed */
     int n_failures, n_case_failures;
     const char *case_name;
     size_t case_index;  /* of the shape, for messages */
-    size_t shift_bytes; /* by which this run's arrays are off their alignment */
+    size_t shift_bytes; /* added to the addresses of this run's arrays */
     uint64_t digest;
     struct pool pool;
     struct array array[SUITE_MAX_ARRAYS];
@@ -56,8 +56,8 @@ struct suite {
 
 typedef void suite_case(struct suite *s, const void *arg);
 
-/* Run the case again and again: first judged, then the same again, then at another alignment and with more
- * threads. Guards whole, inputs untouched, equal digests. */
+/* Run the case, compared with the reference; then again, at another alignment, and with more threads, compared with the
+ * first run. Checks guard bands, unchanged inputs, and equal digests (C1). */
 void suite_run(struct suite *s, const char *name, suite_case *run, const void *arg);
 /* suite_run for each of n args. */
 void suite_run_each(struct suite *s, const char *name, suite_case *run, const void *args, size_t n, size_t arg_bytes);
@@ -76,18 +76,19 @@ struct array *suite_argmax(struct suite *s, size_t n); /* uint8_t, dirty */
 /* After a->host was changed. */
 void suite_put(struct suite *s, struct array *a);
 
-/* a is a result: compare with want[n_elems] (absolute tolerance, 0: exact; a NaN only where want has one)
- * and take it into the digest. suite_check_argmax: of uint8_t. */
+/* a is an output: compare with want[n_elems] (absolute tolerance, 0: exact; a NaN must be where want has one)
+ * and add it to the digest. */
 void suite_check(struct suite *s, const char *what, struct array *a, const double *want, double tolerance);
 void suite_check_argmax(struct suite *s, const char *what, struct array *a, const uint8_t *want);
 void suite_check_one(struct suite *s, const char *what, double got, double want, double tolerance);
-/* a may hold anything now. */
+/* a is an output that is not checked. */
 void suite_ignore(struct suite *s, struct array *a);
 void suite_sync(struct suite *s);
-/* Guards and inputs of the arrays so far; then there are none. suite_run does so after each run. what: of whom. */
+/* Check guard bands and inputs of the arrays so far, then free them, as suite_run does after each run. what: the case.
+ */
 void suite_end_arrays(struct suite *s, const char *what);
 
-/* Memory for references, gone after the case: copies of what was put into a (NULL: NULL), or zeros. */
+/* Memory for references, freed after the case: a copy of a->host (a NULL: NULL), or zeros. */
 double *suite_double(struct suite *s, const struct array *a);
 double *suite_zeros(struct suite *s, size_t n);
 
@@ -111,7 +112,7 @@ void suite_norms(struct suite *s);
 void suite_pools(struct suite *s);
 void suite_losses(struct suite *s);    /* softmax_xent, mean_square */
 void suite_counts(struct suite *s);    /* C2 */
-void suite_alone(struct suite *s);     /* env.gemm_only */
+void suite_gemm_only(struct suite *s); /* env.gemm_only */
 void suite_untouched(struct suite *s); /* backends without memory */
 
 #endif
