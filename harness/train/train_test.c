@@ -182,6 +182,20 @@ static void a_dead_rank_ends_the_run(void **state)
     }
 }
 
+/* Whether the world that the options ask for, or the transport, was refused because it was not built: that comes before
+ * a look at its options. */
+static bool refused_unbuilt(enum rc rc, const char *options, const char *name)
+{
+    const struct world_ops *ops;
+    char world[32], transport[32];
+    const char *said = rc_message();
+
+    snprintf(world, sizeof world, "world %s: ", name);
+    snprintf(transport, sizeof transport, "transport %s: ", name);
+    return rc == RC_UNSUPPORTED && strstr(options, name) &&
+           (strstr(said, world) == said || strstr(said, transport) == said) && world_find(&ops, name) == RC_UNSUPPORTED;
+}
+
 static void preparation_refuses(void **state)
 {
     static const struct {
@@ -237,6 +251,8 @@ static void preparation_refuses(void **state)
         struct train_job job = { 0 };
         const enum rc rc = kit_prepare(&job, bad[i].options);
         train_job_free(&job);
+        if (refused_unbuilt(rc, bad[i].options, "mpi") || refused_unbuilt(rc, bad[i].options, "sim"))
+            continue;
         if (rc != RC_INVAL || !strstr(rc_message(), bad[i].says))
             fail_msg("%s: %s \"%s\" does not say \"%s\"", bad[i].options, rc_name(rc), rc_message(), bad[i].says);
     }
