@@ -59,6 +59,7 @@ static enum rc info_run(struct verb_call *call)
     print_missing("world mpi", GRADMARK_MPI_WHY_NOT);
     print_missing("world sim", GRADMARK_SIMGRID_WHY_NOT);
     print_missing("cpu bf16", GRADMARK_ONEDNN_WHY_NOT);
+    print_missing("cuda tests", GRADMARK_CXX_WHY_NOT);
     printf("products     %s\n", GRADMARK_PRODUCTS);
     printf("cuda         %s\nnccl         %s\n", GRADMARK_CUDA_STATE, GRADMARK_NCCL_STATE);
     fflush(stdout);

@@ -39,8 +39,8 @@ function(gradmark_mpi_version out)
     return()
   endif()
   set(text "MPI ${MPI_C_VERSION}")
-  if(MPIEXEC_EXECUTABLE) # tells whose MPI it is: "mpirun (Open MPI) 4.1.4"
-    execute_process(COMMAND "${MPIEXEC_EXECUTABLE}" --version OUTPUT_VARIABLE said RESULT_VARIABLE failed ERROR_QUIET
+  if(GRADMARK_MPIEXEC) # tells whose MPI it is: "mpirun (Open MPI) 4.1.4"
+    execute_process(COMMAND "${GRADMARK_MPIEXEC}" --version OUTPUT_VARIABLE said RESULT_VARIABLE failed ERROR_QUIET
                     TIMEOUT 20)
     if(NOT failed AND said MATCHES "^([^\n]+)")
       set(text "${CMAKE_MATCH_1}")

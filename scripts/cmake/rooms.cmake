@@ -48,10 +48,10 @@ function(gradmark_test name)
     set(TEST_PROGRAM $<TARGET_FILE:${TEST_PROGRAM}>)
   endif()
   if(TEST_RANKS)
-    if(NOT GRADMARK_HAVE_MPI)
+    if(NOT GRADMARK_MPIEXEC)
       return()
     endif()
-    add_test(NAME ${name} COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${TEST_RANKS} --oversubscribe
+    add_test(NAME ${name} COMMAND ${GRADMARK_MPIEXEC} ${MPIEXEC_NUMPROC_FLAG} ${TEST_RANKS} --oversubscribe
                                   ${TEST_PROGRAM} ${TEST_ARGS})
     set_tests_properties(${name} PROPERTIES PROCESSORS ${TEST_RANKS} ENVIRONMENT
       "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_rmaps_base_oversubscribe=1;OMPI_MCA_btl_vader_single_copy_mechanism=none")
@@ -65,10 +65,10 @@ endfunction()
 #   One CTest entry, label mpi: started by mpiexec with n ranks, it must end by itself, badly, and say PATTERN.
 function(gradmark_test_fails name)
   cmake_parse_arguments(TEST "" "PROGRAM;RANKS;PATTERN" "ARGS" ${ARGN})
-  if(NOT GRADMARK_HAVE_MPI)
+  if(NOT GRADMARK_MPIEXEC)
     return()
   endif()
-  set(command ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${TEST_RANKS} --oversubscribe
+  set(command ${GRADMARK_MPIEXEC} ${MPIEXEC_NUMPROC_FLAG} ${TEST_RANKS} --oversubscribe
               $<TARGET_FILE:${TEST_PROGRAM}> ${TEST_ARGS})
   add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} "-DCOMMAND=${command}" "-DPATTERN=${TEST_PATTERN}" -DLIMIT_S=30
                                 -P ${CMAKE_SOURCE_DIR}/scripts/cmake/expect_failure.cmake)
