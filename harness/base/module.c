@@ -37,6 +37,13 @@ const char *module_name(const struct module_kind *kind, int i)
     return NULL;
 }
 
+unsigned module_caps(const struct module_kind *kind, int i)
+{
+    const int n = n_built_in(kind);
+
+    return i < n ? kind->at(i)->caps : kind->absent[i - n].caps;
+}
+
 enum rc module_find(const struct module **out, const struct module_kind *kind, const char *name)
 {
     const char *known[MAX_MODULES + 1] = { NULL };
@@ -66,14 +73,19 @@ static void append(char *out, size_t n_bytes, const char *name)
 void module_names_with(char *out, size_t n_bytes, const struct module_kind *kind, unsigned caps)
 {
     out[0] = '\0';
-    for (int i = 0; kind->at(i); i++)
-        if ((kind->at(i)->caps & caps) == caps)
-            append(out, n_bytes, kind->at(i)->name);
+    for (int i = 0; module_name(kind, i); i++)
+        if ((module_caps(kind, i) & caps) == caps)
+            append(out, n_bytes, module_name(kind, i));
+}
+
+static bool suits(const struct module *module, unsigned world_caps)
+{
+    return (world_caps & module->needs_world) == module->needs_world && !(world_caps & module->refuses_world);
 }
 
 bool module_runs_in(const struct module *module, const struct module *world)
 {
-    return (world->caps & module->needs_world) == module->needs_world && !(world->caps & module->refuses_world);
+    return suits(module, world->caps);
 }
 
 enum rc module_check_world(const struct module_kind *kind, const struct module *module,
@@ -83,9 +95,9 @@ enum rc module_check_world(const struct module_kind *kind, const struct module *
 
     if (module_runs_in(module, world))
         return RC_OK;
-    for (int i = 0; world_kind->at(i); i++)
-        if (module_runs_in(module, world_kind->at(i)))
-            append(names, sizeof names, world_kind->at(i)->name);
+    for (int i = 0; module_name(world_kind, i); i++)
+        if (suits(module, module_caps(world_kind, i)))
+            append(names, sizeof names, module_name(world_kind, i));
     if (names[0] == '\0')
         return rc_raise(RC_INVAL, "--%s %s: cannot run in --%s %s, nor in another of this program", kind->what,
                         module->name, world_kind->what, world->name);

@@ -50,6 +50,7 @@ struct module {
 
 struct module_absent {
     const char *name, *why_not;
+    unsigned caps; /* that it would have: a rule that asks for them is kept by its name */
 };
 
 struct module_kind {
@@ -64,7 +65,9 @@ struct module_kind {
 const char *module_name(const struct module_kind *kind, int i);
 /* RC_INVAL names the nearest; RC_UNSUPPORTED: known, but not built in (says why). */
 enum rc module_find(const struct module **out, const struct module_kind *kind, const char *name) MUST_CHECK;
-/* The names of the built-in modules that have all of caps: "a or b"; "" when none has. out[n_bytes]. */
+/* The caps of module i of the kind, built in or not. Cannot fail. */
+unsigned module_caps(const struct module_kind *kind, int i);
+/* The names of the modules, built in or not, that have all of caps: "a or b"; "" when none has. out[n_bytes]. */
 void module_names_with(char *out, size_t n_bytes, const struct module_kind *kind, unsigned caps);
 /* RC_INVAL: module, of kind, cannot run in this world; names the worlds that it can run in. */
 enum rc module_check_world(const struct module_kind *kind, const struct module *module,

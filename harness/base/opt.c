@@ -256,8 +256,8 @@ static bool holds(const struct opt *o, const void *from, const char *wanted)
 /* Has the module that o chooses (of a LIST: any of them) all of caps? */
 static bool has_caps(const struct opt *o, const void *from, unsigned caps)
 {
-    for (int i = 0; o->kind->at(i); i++)
-        if ((o->kind->at(i)->caps & caps) == caps && holds(o, from, o->kind->at(i)->name))
+    for (int i = 0; module_name(o->kind, i); i++)
+        if ((module_caps(o->kind, i) & caps) == caps && holds(o, from, module_name(o->kind, i)))
             return true;
     return false;
 }

@@ -29,7 +29,8 @@ static const struct module *fruit_at(int i)
 {
     return fruits[i];
 }
-static const struct module_absent no_fruits[] = { { "melon", "it was not built in" }, { NULL, NULL } };
+static const struct module_absent no_fruits[] = { { "melon", "it was not built in", SWEET | ROUND },
+                                                  { NULL, NULL, 0 } };
 static const struct module_kind fruit_kind = { "fruit", fruit_at, no_fruits, "pear", "apple,pear" };
 
 static const struct opt table[] = {
@@ -111,7 +112,7 @@ static void bad_input_names_option_value_and_remedy(void **state)
         { { "--fruit", "appel" }, 2, { "--fruit appel", "nearest is apple", "apple|pear|melon" } },
         { { "--fruits", "pear,plums" }, 2, { "--fruits plums", "apple|pear|melon", "" } },
         { { "--best", "autp" }, 2, { "--best autp", "nearest is auto", "auto|apple|pear|melon" } },
-        { { "--weight", "2" }, 2, { "--weight 2", "needs --fruit apple", "but that is pear" } },
+        { { "--weight", "2" }, 2, { "--weight 2", "needs --fruit apple or melon", "but that is pear" } },
         { { "--counts", "1,9" }, 2, { "--counts 9", "from 1 to 8", "" } },
         { { "--charts=maybe" }, 1, { "--charts maybe", "true or false", "" } },
         { { "--no-charts=true" }, 1, { "--no-charts", "takes no value", "" } },
@@ -141,6 +142,9 @@ static void a_rule_asks_for_caps(void **state)
     (void)state;
     assert_int_equal(parse(&s, 2, argv, 3), RC_OK);
     assert_int_equal(s.weight, 2);
+    /* what is not built in keeps the rules too: that it is not is said when it is looked for */
+    assert_int_equal(parse(&s, 2, (const char *const[]){ "--weight=3", "--fruit=melon" }, 3), RC_OK);
+    assert_int_equal(s.weight, 3);
 }
 
 static void given_is_told_from_default(void **state)

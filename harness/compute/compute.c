@@ -29,9 +29,9 @@ static const struct module *compute_at(int i)
 
 static const struct module_absent absent[] = {
 #if !GRADMARK_HAVE_CUDA
-    { "cuda", GRADMARK_CUDA_WHY_NOT },
+    { "cuda", GRADMARK_CUDA_WHY_NOT, 0 },
 #endif
-    { NULL, NULL },
+    { NULL, NULL, 0 },
 };
 
 const struct module_kind compute_kind = { "compute", compute_at, absent, "cpu", NULL };

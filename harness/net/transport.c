@@ -30,12 +30,12 @@ static const struct module *transport_at(int i)
 
 static const struct module_absent absent[] = {
 #if !GRADMARK_HAVE_MPI
-    { "mpi", GRADMARK_MPI_WHY_NOT },
+    { "mpi", GRADMARK_MPI_WHY_NOT, 0 },
 #endif
 #if !GRADMARK_HAVE_SIMGRID
-    { "sim", GRADMARK_SIMGRID_WHY_NOT },
+    { "sim", GRADMARK_SIMGRID_WHY_NOT, 0 },
 #endif
-    { NULL, NULL },
+    { NULL, NULL, 0 },
 };
 
 const struct module_kind transport_kind = { "transport", transport_at, absent, NULL, NULL };

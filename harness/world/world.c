@@ -28,12 +28,12 @@ static const struct module *world_at(int i)
 
 static const struct module_absent absent[] = {
 #if !GRADMARK_HAVE_MPI
-    { "mpi", GRADMARK_MPI_WHY_NOT },
+    { "mpi", GRADMARK_MPI_WHY_NOT, WORLD_LAUNCHED | WORLD_HAS_MPI },
 #endif
 #if !GRADMARK_HAVE_SIMGRID
-    { "sim", GRADMARK_SIMGRID_WHY_NOT },
+    { "sim", GRADMARK_SIMGRID_WHY_NOT, WORLD_VIRTUAL_TIME },
 #endif
-    { NULL, NULL },
+    { NULL, NULL, 0 },
 };
 
 const struct module_kind world_kind = { "world", world_at, absent, "threads", NULL };
