@@ -82,7 +82,7 @@ static double predict_s(const char *name, int n_ranks, const struct cluster *clu
 
     if (reducer_find(&ops, name) != RC_OK)
         return NAN;
-    const struct cost path = ops->critical_path(n_ranks, N_ELEMS);
+    const struct cost path = ops->critical_path(NULL, n_ranks, N_ELEMS);
     const double add_s = 12.0 / cluster->memory_bytes_per_s; /* two floats read, one written */
     return (double)path.msgs * cluster->link_latency_s + (double)path.bytes / cluster->link_bytes_per_s +
            (double)path.adds * add_s;

@@ -31,7 +31,7 @@ struct reduce_env {              /* borrowed; outlives the reduction */
     struct transport *transport; /* its world's ranks are the group */
     struct compute *compute;
     int timeout_ms;   /* per message; 0 waits for ever */
-    const void *opts; /* of the reducer's module; lent during open; NULL: it has none */
+    const void *opts; /* of the reducer's module (its option table fills them); NULL: it has none */
 };
 
 struct cost { /* t = msgs alpha + bytes beta + adds gamma (Hockney, Parallel Computing 20, 1994) */
@@ -48,11 +48,11 @@ struct reducer {
     /* In place; A1 to A5. Errors: RC_INVAL n_elems > max_elems, data untouched; others: data
      * undefined, the transport is dead (T6), the caller aborts the group. */
     enum rc (*run)(struct reduction *r, float *data, size_t n_elems);
-    /* What run() sends and adds on `rank` of n_ranks. Pure, exact. */
-    struct cost (*predict)(int rank, int n_ranks, size_t n_elems);
+    /* What run() sends and adds on `rank` of n_ranks. opts: as in reduce_env. Pure, exact. */
+    struct cost (*predict)(const void *opts, int rank, int n_ranks, size_t n_elems);
     /* What follows one after the other on the slowest path from first send to last receive,
      * links being full duplex and a rank's link carrying one message each way at a time. Pure. */
-    struct cost (*critical_path)(int n_ranks, size_t n_elems);
+    struct cost (*critical_path)(const void *opts, int n_ranks, size_t n_elems);
     void (*close)(struct reduction **r);
 };
 

@@ -118,10 +118,11 @@ out:
     return rc;
 }
 
-static struct cost ring_predict(int rank, int n_ranks, size_t n_elems)
+static struct cost ring_predict(const void *opts, int rank, int n_ranks, size_t n_elems)
 {
     struct cost cost = { 0 };
 
+    (void)opts;
     for (int i = 0; n_ranks > 1 && i < n_ranks; i++) {
         const size_t n_chunk = chunk_of(i, n_ranks, n_elems).n_elems;
         const bool scattered = i != (rank + 1) % n_ranks, gathered = i != (rank + 2) % n_ranks;
@@ -132,11 +133,12 @@ static struct cost ring_predict(int rank, int n_ranks, size_t n_elems)
     return cost;
 }
 
-static struct cost ring_critical_path(int n_ranks, size_t n_elems)
+static struct cost ring_critical_path(const void *opts, int n_ranks, size_t n_elems)
 {
     const uint64_t n_steps = n_elems > 0 ? (uint64_t)n_ranks - 1 : 0;
     const uint64_t n_largest = (n_elems + (size_t)n_ranks - 1) / (size_t)n_ranks;
 
+    (void)opts;
     return (struct cost){ .msgs = 2 * n_steps,
                           .bytes = 2 * n_steps * n_largest * sizeof(float),
                           .adds = n_steps * n_largest };

@@ -159,20 +159,22 @@ out:
     return rc;
 }
 
-static struct cost root_predict(int rank, int n_ranks, size_t n_elems)
+static struct cost root_predict(const void *opts, int rank, int n_ranks, size_t n_elems)
 {
     const uint64_t n_msgs = n_elems == 0 || n_ranks == 1 ? 0 : rank == 0 ? (uint64_t)n_ranks - 1 : 1;
 
+    (void)opts;
     return (struct cost){ .msgs = n_msgs,
                           .bytes = n_msgs * n_elems * sizeof(float),
                           .adds = rank == 0 ? n_msgs * n_elems : 0 };
 }
 
 /* All vectors travel at once and share the root's link: two latencies, 2 (p - 1) n elements. */
-static struct cost root_critical_path(int n_ranks, size_t n_elems)
+static struct cost root_critical_path(const void *opts, int n_ranks, size_t n_elems)
 {
     const uint64_t n_others = n_elems > 0 ? (uint64_t)n_ranks - 1 : 0;
 
+    (void)opts;
     return (struct cost){ .msgs = n_others > 0 ? 2 : 0,
                           .bytes = 2 * n_others * n_elems * sizeof(float),
                           .adds = n_others * n_elems };

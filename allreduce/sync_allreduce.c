@@ -85,8 +85,9 @@ static enum rc allreduce_final(struct sync *s, float *param, float *velocity)
 /* The reducer's critical path, cut into its messages: as many on the link as bytes say. */
 static struct wire_plan allreduce_wire_plan(const struct sync *s)
 {
-    const struct cost path = s->env.reducer->critical_path(s->env.n_workers, s->env.n_params);
-    const struct cost own = s->env.reducer->predict(s->env.n_workers - 1, s->env.n_workers, s->env.n_params);
+    const struct cost path = s->env.reducer->critical_path(s->env.reducer_opts, s->env.n_workers, s->env.n_params);
+    const struct cost own =
+        s->env.reducer->predict(s->env.reducer_opts, s->env.n_workers - 1, s->env.n_workers, s->env.n_params);
 
     if (own.msgs == 0)
         return (struct wire_plan){ 0 };

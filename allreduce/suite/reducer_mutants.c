@@ -126,20 +126,20 @@ static enum rc run_drift(struct reduction *r, float *data, size_t n)
     return rc;
 }
 
-static struct cost predict_ring(int rank, int n_ranks, size_t n_elems)
+static struct cost predict_ring(const void *opts, int rank, int n_ranks, size_t n_elems)
 {
-    return reducer_ring.predict(rank, n_ranks, n_elems);
+    return reducer_ring.predict(opts, rank, n_ranks, n_elems);
 }
 
-static struct cost path_of_ring(int n_ranks, size_t n_elems)
+static struct cost path_of_ring(const void *opts, int n_ranks, size_t n_elems)
 {
-    return reducer_ring.critical_path(n_ranks, n_elems);
+    return reducer_ring.critical_path(opts, n_ranks, n_elems);
 }
 
 /* Says that it sends a whole vector, as "n_elems for n_bytes" mistakes do. */
-static struct cost predict_wrong(int rank, int n_ranks, size_t n_elems)
+static struct cost predict_wrong(const void *opts, int rank, int n_ranks, size_t n_elems)
 {
-    struct cost cost = reducer_ring.predict(rank, n_ranks, n_elems);
+    struct cost cost = reducer_ring.predict(opts, rank, n_ranks, n_elems);
 
     cost.bytes /= sizeof(float);
     return cost;

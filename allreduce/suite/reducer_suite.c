@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "allreduce/reducer.h"
+#include "harness/base/opt.h"
 #include "harness/compute/compute.h"
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
@@ -18,6 +19,7 @@ static const float GUARD = -12345.0f;
 struct suite {
     struct world *w;
     const struct reducer *ops;
+    const void *opts; /* of the reducer, at their defaults; NULL: it has none */
     struct transport *transport;
     struct compute *compute;
     struct reduction *reduction;
@@ -77,7 +79,7 @@ static int is_sum(const struct suite *s, size_t n_elems, int round)
 static void check_size(struct suite *s, size_t n_elems)
 {
     for (int round = 0; round < 2; round++) {
-        const struct cost cost = s->ops->predict(s->w->rank, s->w->n_ranks, n_elems);
+        const struct cost cost = s->ops->predict(s->opts, s->w->rank, s->w->n_ranks, n_elems);
         const struct traffic before = s->transport->moved;
 
         fill(s, n_elems, round);
@@ -125,7 +127,9 @@ static enum rc run_hollow(struct suite *s, size_t n_elems)
 
     TRY(compute_find(&backend, "hollow"));
     TRY(compute_open(&hollow, backend, &(struct compute_env){ 0 }));
-    const struct reduce_env env = { .transport = s->transport, .compute = hollow, .timeout_ms = TIMEOUT_MS };
+    const struct reduce_env env = {
+        .transport = s->transport, .compute = hollow, .timeout_ms = TIMEOUT_MS, .opts = s->opts
+    };
     TRY(reducer_open(&reduction, s->ops, &env, MAX_ELEMS));
     TRY(reducer_run(reduction, NULL, n_elems));
 out:
@@ -136,7 +140,7 @@ out:
 
 static void check_hollow(struct suite *s, size_t n_elems)
 {
-    const struct cost cost = s->ops->predict(s->w->rank, s->w->n_ranks, n_elems);
+    const struct cost cost = s->ops->predict(s->opts, s->w->rank, s->w->n_ranks, n_elems);
     const struct traffic before = s->transport->moved;
 
     if (!(s->transport->ops->module.caps & TR_HOLLOW))
@@ -159,11 +163,11 @@ static void check_too_many(struct suite *s)
 /* The prediction itself: totals over ranks must be consistent, the longest path no shorter than any rank. */
 static void check_prediction(struct suite *s, size_t n_elems)
 {
-    const struct cost path = s->ops->critical_path(s->w->n_ranks, n_elems);
+    const struct cost path = s->ops->critical_path(s->opts, s->w->n_ranks, n_elems);
     uint64_t n_adds = 0;
 
     for (int r = 0; r < s->w->n_ranks; r++) {
-        const struct cost cost = s->ops->predict(r, s->w->n_ranks, n_elems);
+        const struct cost cost = s->ops->predict(s->opts, r, s->w->n_ranks, n_elems);
         n_adds += cost.adds;
         expect(s, cost.bytes <= path.bytes, "A3: a rank sends more than the critical path", n_elems);
     }
@@ -188,8 +192,11 @@ static void check_all(struct suite *s)
 
 int reducer_suite(struct world *w, const struct transport_ops *transport, const struct reducer *ops, int quiet)
 {
+    static const struct module_kind *const kinds[] = { &reducer_kind, NULL };
     struct suite s = { .w = w, .ops = ops, .quiet = quiet };
     const struct compute_backend *cpu = NULL;
+    struct opt_group group[MAX_MODULE_GROUPS];
+    union module_values values;
     enum rc rc;
 
     s.memory = malloc((MAX_ELEMS + 2 * GUARD_ELEMS) * sizeof *s.memory);
@@ -198,7 +205,11 @@ int reducer_suite(struct world *w, const struct transport_ops *transport, const 
     TRY(compute_find(&cpu, "cpu"));
     TRY(compute_open(&s.compute, cpu, &(struct compute_env){ 0 }));
     TRY(transport_open(&s.transport, transport, w));
-    const struct reduce_env env = { .transport = s.transport, .compute = s.compute, .timeout_ms = TIMEOUT_MS };
+    TRY(opt_parse(group, module_opt_groups(group, kinds, &values), NULL, 0, 0, NULL));
+    s.opts = module_options(&values, kinds, &ops->module);
+    const struct reduce_env env = {
+        .transport = s.transport, .compute = s.compute, .timeout_ms = TIMEOUT_MS, .opts = s.opts
+    };
     TRY(reducer_open(&s.reduction, ops, &env, MAX_ELEMS));
     check_all(&s);
     TRY(world_barrier(w)); /* a peer may still read what this rank sent */

@@ -37,7 +37,7 @@ struct sync_env {        /* borrowed; outlives the sync */
     struct compute *compute;
     const struct transport_ops *transport; /* NULL for modes that exchange nothing */
     const struct reducer *reducer;         /* of a mode with MODE_REDUCER; else NULL */
-    const void *reducer_opts;              /* its options, lent during open; NULL: it has none */
+    const void *reducer_opts;              /* its options; NULL: it has none */
     int n_workers, n_servers;
     size_t n_params;
     float momentum, weight_decay;

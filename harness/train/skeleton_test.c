@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * skeleton_test.c - what one file and one line bring: allreduce/suite/skeleton.c, added to the list of reducers, is
+ * parsed, refused, checked, counted, run and recorded, and nothing else in the program knows its name (U1, U2).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "allreduce/reducer.h"
+#include "harness/report/report_test_kit.h"
+#include "harness/train/train_kit.h"
+
+static void refused(const char *options, const char *message)
+{
+    struct train_job job = { 0 };
+
+    assert_int_equal(kit_prepare(&job, options), RC_INVAL);
+    assert_string_equal(rc_message(), message);
+    train_job_free(&job);
+}
+
+static void help_tells_its_option(void **state)
+{
+    struct train_opts opts;
+    struct opt_group group[TRAIN_MAX_OPT_GROUPS];
+    static char text[32768];
+    FILE *to = fmemopen(text, sizeof text, "w");
+
+    (void)state;
+    assert_non_null(to);
+    opt_help(to, group, train_opt_groups(group, &opts));
+    fclose(to);
+    assert_non_null(strstr(text, "\nreducer skeleton\n  --skeleton.chunk-elems N"));
+    assert_non_null(strstr(text, "--reducer ring|root|skeleton"));
+}
+
+static void its_option_reaches_memory_and_job(void **state)
+{
+    struct train_job few = { 0 }, many = { 0 };
+
+    (void)state;
+    assert_int_equal(kit_prepare(&few, "--model lenet --mode allreduce --workers 2 --reducer skeleton"), RC_OK);
+    assert_int_equal(kit_prepare(&many, "--model lenet --mode allreduce --workers 2 --reducer skeleton "
+                                        "--skeleton.chunk-elems 1025"),
+                     RC_OK);
+    assert_string_equal(few.reducer->module.name, "skeleton");
+    assert_int_equal(many.memory.exchange_bytes - few.memory.exchange_bytes, sizeof(float));
+    train_job_free(&few);
+    train_job_free(&many);
+}
+
+static void wrong_uses_are_refused(void **state)
+{
+    (void)state;
+    refused("--mode allreduce --workers 2 --skeleton.chunk-elems 9",
+            "--skeleton.chunk-elems 9: is an option of reducer skeleton; needs --reducer skeleton, but that is ring");
+    refused("--mode single --skeleton.chunk-elems 9",
+            "--skeleton.chunk-elems 9: is an option of reducer skeleton, and this run uses no reducer");
+    refused("--model linear --mode allreduce --workers 2 --reducer skeleton --skeleton.chunk-elems 3",
+            "--skeleton.chunk-elems 3: the model has only 2 parameters");
+    refused("--mode allreduce --workers 2 --reducer skeleton --skeleton.chunk-elems 0",
+            "--skeleton.chunk-elems 0: out of range, must be from 1 to 1073741824");
+}
+
+static void same_parameters(const char *options, const char *others)
+{
+    struct train_result a = { 0 }, b = { 0 };
+
+    assert_int_equal(kit_train(&a, options, NULL, 0), RC_OK);
+    assert_int_equal(kit_train(&b, others, NULL, 0), RC_OK);
+    assert_int_equal(a.final.n_params, b.final.n_params);
+    assert_memory_equal(a.final.param, b.final.param, a.final.n_params * sizeof *a.final.param);
+    train_result_free(&a);
+    train_result_free(&b);
+}
+
+/* It adds in the order of root, whatever its chunks are. */
+static void it_trains_to_the_bits_of_root(void **state)
+{
+    (void)state;
+    same_parameters(
+        "--model lenet --mode allreduce --workers 3 --steps 5 --reducer skeleton --skeleton.chunk-elems 777",
+        "--model lenet --mode allreduce --workers 3 --steps 5 --reducer root");
+}
+
+static void the_manifest_holds_its_option(void **state)
+{
+    struct train_job job = { 0 };
+    struct record *r = NULL;
+    struct kit k;
+
+    (void)state;
+    assert_true(kit_open(&k));
+    assert_int_equal(kit_prepare(&job, "--model lenet --mode allreduce --workers 2 --reducer skeleton "
+                                       "--skeleton.chunk-elems 777"),
+                     RC_OK);
+    assert_int_equal(record_open(&r, NULL), RC_OK);
+    record_module_options(r, job.used[TRAIN_REDUCER],
+                          module_options(&job.opts.modules, train_kinds, job.used[TRAIN_REDUCER]));
+    assert_int_equal(record_write_file(r, kit_path(&k, "options.json")), RC_OK);
+    assert_non_null(strstr(kit_read(&k, "options.json"), "\"skeleton.chunk-elems\": 777"));
+    record_close(&r);
+    train_job_free(&job);
+    kit_close(&k);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(help_tells_its_option),         cmocka_unit_test(its_option_reaches_memory_and_job),
+        cmocka_unit_test(wrong_uses_are_refused),        cmocka_unit_test(it_trains_to_the_bits_of_root),
+        cmocka_unit_test(the_manifest_holds_its_option),
+    };
+
+    return cmocka_run_group_tests_name("skeleton", tests, NULL, NULL);
+}
