@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stop.h - a verb that is told to stop (SIGINT, SIGTERM) keeps what it has done. */
+/* stop.h - a verb that receives SIGINT or SIGTERM ends early and keeps its finished results. */
 #ifndef HARNESS_VERBS_STOP_H
 #define HARNESS_VERBS_STOP_H
 
@@ -7,7 +7,7 @@
 
 /* From now on these signals do not end the process; one that was ignored stays so. Cannot fail. */
 void stop_catch(void);
-/* Has one come since? */
+/* Has one of them been received since stop_catch()? */
 bool stop_wanted(void);
 
 #endif
