@@ -17,20 +17,32 @@ struct found {
     int index;
 };
 
-/* "chunk-bytes", or "ring.chunk-bytes" where the option is a module's: out[n_bytes]. */
+/* name is "chunk-bytes"; "ring.chunk-bytes" where the option is a module's: out[n_bytes]. */
+static const char *name_in_group(char *out, size_t n_bytes, const struct opt_group *group, const char *name)
+{
+    snprintf(out, n_bytes, "%s%s%s", group->module ? group->module->name : "", group->module ? "." : "", name);
+    return out;
+}
+
 static const char *full_name(char *out, size_t n_bytes, const struct opt_group *group, const struct opt *o)
 {
-    snprintf(out, n_bytes, "%s%s%s", group->module ? group->module->name : "", group->module ? "." : "", o->name);
-    return out;
+    return name_in_group(out, n_bytes, group, o->name);
+}
+
+/* Is this the option's name, or its former one? */
+static bool is_called(const struct opt_group *group, const struct opt *o, const char *name)
+{
+    char full[MAX_NAME_BYTES];
+
+    return strcmp(full_name(full, sizeof full, group, o), name) == 0 ||
+           (o->was && strcmp(name_in_group(full, sizeof full, group, o->was), name) == 0);
 }
 
 static struct found find(struct opt_group *group, int n_groups, const char *name)
 {
-    char full[MAX_NAME_BYTES];
-
     for (int g = 0; g < n_groups; g++)
         for (int i = 0; group[g].table[i].type != OPT_END; i++)
-            if (strcmp(full_name(full, sizeof full, &group[g], &group[g].table[i]), name) == 0)
+            if (is_called(&group[g], &group[g].table[i], name))
                 return (struct found){ &group[g], &group[g].table[i], i };
     return (struct found){ 0 };
 }
@@ -347,6 +359,8 @@ static void print_one(FILE *to, const struct opt_group *group, const struct opt 
     fprintf(to, "%s%s", o->help, right);
     if (opt_default(o)[0])
         fprintf(to, " (default %s)", opt_default(o));
+    if (o->was)
+        fprintf(to, " (formerly --%s)", name_in_group(name, sizeof name, group, o->was));
     fputc('\n', to);
 }
 

@@ -4,9 +4,10 @@
  * from it. A member whose C type is not the one the entry claims does not compile.
  *
  * A verb takes several groups (its own options, the world's, ...). `--name value`,
- * `--name=value`; a switch is `--name` or `--no-name`. Nothing is silently replaced by a default: an
- * unknown name, a bad value, a repeated option or a broken rule is RC_INVAL, whose message names
- * the option, the value and what would be right.
+ * `--name=value`; a switch is `--name` or `--no-name`. The former name of a renamed option is taken as its new one,
+ * with which help, messages and manifests write it. Nothing is silently replaced by a default: an unknown name, a bad
+ * value, a repeated option or a broken rule is RC_INVAL, whose message names the option, the value and what would be
+ * right.
  */
 #ifndef HARNESS_BASE_OPT_H
 #define HARNESS_BASE_OPT_H
@@ -40,6 +41,7 @@ struct opt {
     const char *choices;            /* "none|single|ps": CHOICE, LIST */
     const char *help;               /* one line, no full stop */
     const struct module_kind *kind; /* CHOICE, LIST: the names of its modules, behind those of choices */
+    const char *was;                /* its former name, which the parser takes too; NULL: it always had this one */
 };
 
 #define OPT_AT_(S, m, T)                                                                                        \
@@ -47,46 +49,47 @@ struct opt {
                           _Static_assert(_Generic(((S *)0)->m, T : 1, default : 0), #S "." #m " is not a " #T); \
                           int unused;                                                                           \
                       }))
-#define OPT_U64_(S, m, nm, def_, lo, hi, unit_, help_)                                                   \
-    {                                                                                                    \
-        nm, OPT_U64, OPT_AT_(S, m, uint64_t), def_, (double)(lo), (double)(hi), unit_, NULL, help_, NULL \
+#define OPT_U64_(S, m, nm, def_, lo, hi, unit_, help_) OPT_U64_WAS_(S, m, nm, NULL, def_, lo, hi, unit_, help_)
+#define OPT_U64_WAS_(S, m, nm, was_, def_, lo, hi, unit_, help_)                                               \
+    {                                                                                                          \
+        nm, OPT_U64, OPT_AT_(S, m, uint64_t), def_, (double)(lo), (double)(hi), unit_, NULL, help_, NULL, was_ \
     }
-#define OPT_F64_(S, m, nm, def_, lo, hi, unit_, help_)                             \
+#define OPT_F64_(S, m, nm, def_, lo, hi, unit_, help_)                                   \
+    {                                                                                    \
+        nm, OPT_F64, OPT_AT_(S, m, double), def_, lo, hi, unit_, NULL, help_, NULL, NULL \
+    }
+#define OPT_BOOL_(S, m, nm, def_, help_)                                           \
     {                                                                              \
-        nm, OPT_F64, OPT_AT_(S, m, double), def_, lo, hi, unit_, NULL, help_, NULL \
+        nm, OPT_BOOL, OPT_AT_(S, m, bool), def_, 0, 0, "", NULL, help_, NULL, NULL \
     }
-#define OPT_BOOL_(S, m, nm, def_, help_)                                     \
-    {                                                                        \
-        nm, OPT_BOOL, OPT_AT_(S, m, bool), def_, 0, 0, "", NULL, help_, NULL \
+#define OPT_TEXT_(S, m, nm, def_, what_, help_)                                               \
+    {                                                                                         \
+        nm, OPT_TEXT, OPT_AT_(S, m, const char *), def_, 0, 0, what_, NULL, help_, NULL, NULL \
     }
-#define OPT_TEXT_(S, m, nm, def_, what_, help_)                                         \
-    {                                                                                   \
-        nm, OPT_TEXT, OPT_AT_(S, m, const char *), def_, 0, 0, what_, NULL, help_, NULL \
+#define OPT_CHOICE_(S, m, nm, def_, choices_, help_)                                             \
+    {                                                                                            \
+        nm, OPT_CHOICE, OPT_AT_(S, m, const char *), def_, 0, 0, "", choices_, help_, NULL, NULL \
     }
-#define OPT_CHOICE_(S, m, nm, def_, choices_, help_)                                       \
-    {                                                                                      \
-        nm, OPT_CHOICE, OPT_AT_(S, m, const char *), def_, 0, 0, "", choices_, help_, NULL \
-    }
-#define OPT_LIST_(S, m, nm, def_, choices_, lo, hi, help_)                                 \
-    {                                                                                      \
-        nm, OPT_LIST, OPT_AT_(S, m, const char *), def_, lo, hi, "", choices_, help_, NULL \
+#define OPT_LIST_(S, m, nm, def_, choices_, lo, hi, help_)                                       \
+    {                                                                                            \
+        nm, OPT_LIST, OPT_AT_(S, m, const char *), def_, lo, hi, "", choices_, help_, NULL, NULL \
     }
 /* One module of a kind; one, or "auto", the default; several. */
-#define OPT_MODULE_(S, m, nm, kind_, help_)                                              \
-    {                                                                                    \
-        nm, OPT_CHOICE, OPT_AT_(S, m, const char *), "", 0, 0, "", NULL, help_, &(kind_) \
-    }
-#define OPT_AUTO_MODULE_(S, m, nm, kind_, help_)                                               \
+#define OPT_MODULE_(S, m, nm, kind_, help_)                                                    \
     {                                                                                          \
-        nm, OPT_CHOICE, OPT_AT_(S, m, const char *), "auto", 0, 0, "", "auto", help_, &(kind_) \
+        nm, OPT_CHOICE, OPT_AT_(S, m, const char *), "", 0, 0, "", NULL, help_, &(kind_), NULL \
     }
-#define OPT_MODULES_(S, m, nm, kind_, help_)                                           \
-    {                                                                                  \
-        nm, OPT_LIST, OPT_AT_(S, m, const char *), "", 0, 0, "", NULL, help_, &(kind_) \
+#define OPT_AUTO_MODULE_(S, m, nm, kind_, help_)                                                     \
+    {                                                                                                \
+        nm, OPT_CHOICE, OPT_AT_(S, m, const char *), "auto", 0, 0, "", "auto", help_, &(kind_), NULL \
     }
-#define OPT_END_                                             \
-    {                                                        \
-        NULL, OPT_END, 0, NULL, 0, 0, NULL, NULL, NULL, NULL \
+#define OPT_MODULES_(S, m, nm, kind_, help_)                                                 \
+    {                                                                                        \
+        nm, OPT_LIST, OPT_AT_(S, m, const char *), "", 0, 0, "", NULL, help_, &(kind_), NULL \
+    }
+#define OPT_END_                                                   \
+    {                                                              \
+        NULL, OPT_END, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL \
     }
 
 /* "option `name`, when given by the user, needs `other` to be `value`" (for a LIST: to contain it). value NULL: needs
