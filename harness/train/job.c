@@ -190,7 +190,7 @@ out:
     return rc;
 }
 
-static enum rc check_combinations(const struct train_job *job, bool drill_given)
+static enum rc check_combinations(const struct train_job *job, bool kill_given)
 {
     const struct train_opts *o = &job->opts;
 
@@ -205,8 +205,8 @@ static enum rc check_combinations(const struct train_job *job, bool drill_given)
                         o->mode);
     if (o->forward_only && o->save[0])
         return rc_raise(RC_INVAL, "--save %s: --forward-only changes no parameters; there is nothing to save", o->save);
-    if (drill_given && o->drill_rank >= (uint64_t)job->n_ranks)
-        return rc_raise(RC_INVAL, "--drill-rank %llu: ranks are 0 to %d", (unsigned long long)o->drill_rank,
+    if (kill_given && o->kill_rank >= (uint64_t)job->n_ranks)
+        return rc_raise(RC_INVAL, "--kill-rank %llu: ranks are 0 to %d", (unsigned long long)o->kill_rank,
                         job->n_ranks - 1);
     return RC_OK;
 }
@@ -234,7 +234,7 @@ static enum rc refuse_useless(const struct train_job *job, const struct train_op
         { "eval-samples", opts->eval_samples > 0 && job->profile,
           "model replay plays recorded times; nothing is learnt" },
         { "eval-samples", opts->eval_samples > 0 && hollow, "a hollow run has no parameters; use --compute cpu" },
-        { "drill-step", !opt_given(group, n_groups, "drill-rank"), "needs --drill-rank, the rank that dies at it" },
+        { "kill-step", !opt_given(group, n_groups, "kill-rank"), "needs --kill-rank, the rank that dies at it" },
     };
 
     for (size_t i = 0; i < sizeof rule / sizeof *rule; i++)
@@ -263,7 +263,7 @@ enum rc train_prepare(struct train_job *out, const struct train_opts *opts, cons
                       int n_given_ranks)
 {
     struct train_job job = { .opts = *opts };
-    const bool drill_given = opt_given(group, n_groups, "drill-rank");
+    const bool kill_given = opt_given(group, n_groups, "kill-rank");
     enum rc rc;
 
     TRY(resolve_mode(&job));
@@ -274,7 +274,7 @@ enum rc train_prepare(struct train_job *out, const struct train_opts *opts, cons
     if (job.mode->module.caps & MODE_REDUCER)
         TRY(reducer_find(&job.reducer, opts->reducer));
     TRY(resolve_cluster(&job));
-    TRY(check_combinations(&job, drill_given));
+    TRY(check_combinations(&job, kill_given));
     TRY(job_work_resolve(&job, group, n_groups));
     TRY(check_modules(&job, group, n_groups));
     TRY(resolve_numbers(&job));
@@ -282,8 +282,8 @@ enum rc train_prepare(struct train_job *out, const struct train_opts *opts, cons
     TRY(resolve_resume(&job));
     job.n_steps = job.opts.steps - job.resume.steps_count;
     job.keeps_velocity = job.opts.save[0] != '\0';
-    if (!drill_given)
-        job.opts.drill_rank = UINT64_MAX;
+    if (!kill_given)
+        job.opts.kill_rank = UINT64_MAX;
     *out = job;
     job = (struct train_job){ 0 };
 out:

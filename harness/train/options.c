@@ -69,9 +69,10 @@ const struct opt train_run_table[] = {
               "go on from a checkpoint; mode, workers and batch may be others, model and seed not"),
     OPT_U64_(struct train_opts, record_every, "record-every", "1", 1, 100000000, "steps",
              "write the records of every N-th step, and of the first and the last"),
-    OPT_U64_(struct train_opts, drill_rank, "drill-rank", "", 0, MAX_RANKS, "rank",
-             "failure drill: this rank dies without a word"),
-    OPT_U64_(struct train_opts, drill_step, "drill-step", "1", 0, 100000000, "steps", "failure drill: at this step"),
+    OPT_U64_WAS_(struct train_opts, kill_rank, "kill-rank", "drill-rank", "", 0, MAX_RANKS, "rank",
+                 "failure test: this rank ends without telling its peers"),
+    OPT_U64_WAS_(struct train_opts, kill_step, "kill-step", "drill-step", "1", 0, 100000000, "steps",
+                 "failure test: the step at whose start the rank of --kill-rank ends"),
     OPT_END_,
 };
 

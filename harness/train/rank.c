@@ -257,7 +257,7 @@ static enum rc one_step(struct rank *r, size_t step)
     double loss;
     enum rc rc;
 
-    if (job->opts.drill_rank == (uint64_t)r->world->rank && job->opts.drill_step == step)
+    if (job->opts.kill_rank == (uint64_t)r->world->rank && job->opts.kill_step == step)
         world_die(r->world);
     stamp->start_ns = world_now_ns(r->world);
     if (r->sync)
@@ -302,7 +302,7 @@ static enum rc train(struct rank *r)
     enum rc rc = RC_OK;
 
     if (!is_worker(r)) {
-        if (r->job->opts.drill_rank == (uint64_t)r->world->rank)
+        if (r->job->opts.kill_rank == (uint64_t)r->world->rank)
             world_die(r->world);
         return r->sync->ops->serve(r->sync);
     }

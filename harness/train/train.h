@@ -43,7 +43,7 @@ struct train_opts { /* as given; the tables have the meanings */
     const char *world, *mode, *model, *reducer, *transport, *compute, *precision, *lr_scaling;
     const char *cluster, *data, *profile, *save, *resume;
     uint64_t workers, servers, threads, batch, image_size, classes, width_divisor, data_images, eval_samples;
-    uint64_t steps, seed, timeout_s, record_every, drill_rank, drill_step;
+    uint64_t steps, seed, timeout_s, record_every, kill_rank, kill_step;
     double lr, momentum, weight_decay, warmup_epochs, target_loss;
     bool bind, aux, forward_only;
     union module_values modules; /* of train_kinds */
