@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base_test.c - errors, numbers from text, random numbers, arenas, files. */
 #include <fcntl.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +16,7 @@
 
 #include "harness/base/arena.h"
 #include "harness/base/file.h"
+#include "harness/base/peak_rss.h"
 #include "harness/base/rc.h"
 #include "harness/base/rng.h"
 #include "harness/base/text.h"
@@ -228,6 +231,48 @@ static void files_that_cannot_be_written_say_why(void **state)
     assert_null(f.stream);
 }
 
+/* What is there stays as it was; nothing new is left beside it. */
+static void writable_is_found_out_without_a_trace(void **state)
+{
+    char folder[] = "/tmp/base_test.XXXXXX", path[64], text[16];
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/file", folder);
+    assert_int_equal(file_check_writable(""), RC_OK);
+    assert_int_equal(file_check_writable(path), RC_OK);
+    assert_int_equal(access(path, F_OK), -1);
+    write_text(path, "kept");
+    assert_int_equal(file_check_writable(path), RC_OK);
+    read_text(text, sizeof text, path);
+    assert_string_equal(text, "kept");
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(file_check_writable(folder), RC_INVAL);
+    assert_non_null(strstr(rc_message(), folder));
+    assert_int_equal(file_check_writable("/no/such/folder/file"), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "/no/such/folder/file"));
+    assert_int_equal(rmdir(folder), 0); /* it is empty */
+}
+
+/* A peak holds memory that was freed, until it is reset. */
+static void peak_rss_begins_anew(void **state)
+{
+    enum { N_BYTES = 64 << 20 };
+    const double before_bytes = peak_rss_bytes();
+
+    (void)state;
+    if (isnan(before_bytes) || !peak_rss_reset())
+        skip(); /* this system has no such figure */
+    void *memory = mmap(NULL, N_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(memory != MAP_FAILED);
+    memset(memory, 1, N_BYTES);
+    munmap(memory, N_BYTES);
+    const double with_bytes = peak_rss_bytes();
+    assert_true(with_bytes >= N_BYTES);
+    assert_true(peak_rss_reset());
+    assert_true(peak_rss_bytes() < with_bytes - N_BYTES / 2);
+}
+
 /* A device that is full: the error is found, nothing is renamed. */
 static void short_writes_are_found(void **state)
 {
@@ -305,6 +350,8 @@ int main(void)
         cmocka_unit_test(arenas_are_aligned_and_zero),
         cmocka_unit_test(files_are_whole_or_absent),
         cmocka_unit_test(files_that_cannot_be_written_say_why),
+        cmocka_unit_test(writable_is_found_out_without_a_trace),
+        cmocka_unit_test(peak_rss_begins_anew),
         cmocka_unit_test(short_writes_are_found),
         cmocka_unit_test(links_stay_links),
         cmocka_unit_test(folders_are_made_whole),

@@ -97,6 +97,18 @@ void atomic_file_discard(struct atomic_file *f)
     clear(f);
 }
 
+enum rc file_check_writable(const char *path)
+{
+    struct atomic_file file = { 0 };
+    enum rc rc = RC_OK;
+
+    if (path[0] != '\0')
+        TRY(atomic_file_open(&file, path));
+out:
+    atomic_file_discard(&file);
+    return rc;
+}
+
 enum rc file_make_folder(const char *path)
 {
     char *part = NULL;

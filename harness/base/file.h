@@ -22,6 +22,10 @@ enum rc atomic_file_commit(struct atomic_file *f) MUST_CHECK;
 /* Drop what was written; no-op when not open or already committed. */
 void atomic_file_discard(struct atomic_file *f);
 
+/* Can a file be written at `path`? Asked before hours of work, so that it does not fail after them. Leaves nothing
+ * behind. "": nothing is to be written, RC_OK. Errors: those of atomic_file_open(). */
+enum rc file_check_writable(const char *path) MUST_CHECK;
+
 /* Make folder `path` and those above it. RC_INVAL names what is in the way. */
 enum rc file_make_folder(const char *path) MUST_CHECK;
 

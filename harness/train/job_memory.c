@@ -5,8 +5,8 @@
  * Not counted: the program itself, the library's packing buffers, messages on their way inside a transport.
  */
 #include "harness/exchange/staging.h"
-#include "harness/train/fitting.h"
 #include "harness/train/job_work.h"
+#include "harness/train/max_batch.h"
 #include "models/engine/training.h"
 
 enum { N_BATCHES_MADE = 2 }; /* by the feed: this one and the next */
@@ -117,10 +117,10 @@ static enum rc refuse(const struct train_job *job, const struct network *n)
 {
     const struct train_memory *m = &job->memory;
     const struct candidate candidate = { job, n };
-    char remedy[FITTING_TEXT_BYTES];
+    char remedy[MAX_BATCH_TEXT_BYTES];
     enum rc rc;
 
-    TRY(fitting_batch_text(remedy, job->opts.batch, (double)m->available_bytes, bytes_of_batch, &candidate));
+    TRY(max_batch_text(remedy, job->opts.batch, (double)m->available_bytes, bytes_of_batch, &candidate));
     if (job->profile)
         snprintf(remedy, sizeof remedy, "in sim, --compute hollow needs none");
     rc = rc_raise(RC_INVAL,

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "allreduce/reducer.h"
+#include "harness/base/peak_rss.h"
 #include "harness/exchange/staging.h"
 #include "harness/train/probe.h"
-#include "harness/train/resident.h"
 #include "harness/train/train.h"
 #include "harness/world/child.h"
 #include "models/engine/training.h"
@@ -346,7 +346,7 @@ static enum rc keep_final(struct rank *r)
 
     result->evaluation = (struct evaluation){ NAN, NAN };
     result->n_threads = r->compute->env.n_threads;
-    result->peak_resident_bytes = r->peak_is_own ? resident_peak_bytes() : NAN;
+    result->peak_rss_bytes = r->peak_is_own ? peak_rss_bytes() : NAN;
     result->data_wait_s = NAN;
     if (!is_virtual(r) && network_of(r->training))
         result->data_wait_s =
@@ -398,7 +398,7 @@ enum rc train_rank(struct world *w, const struct train_job *job, struct train_re
     struct rank r = { .world = w, .job = job };
     enum rc rc;
 
-    r.peak_is_own = w->rank == 0 && !is_virtual(&r) && resident_peak_reset();
+    r.peak_is_own = w->rank == 0 && !is_virtual(&r) && peak_rss_reset();
     TRY(rank_open(&r));
     TRY(probe(&r, &r.result.limits));
     TRY(world_barrier(w));

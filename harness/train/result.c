@@ -332,7 +332,7 @@ static void record_shape(struct record *r, const struct train_job *job, const st
     record_u64(r, "params_count", job->n_params);
     record_text(r, "dataset", job->dataset ? job->dataset->name : NULL);
     record_u64(r, "planned_memory_bytes", job->memory.host_bytes);
-    record_f64(r, "peak_resident_bytes", result->peak_resident_bytes);
+    record_f64(r, "peak_resident_bytes", result->peak_rss_bytes);
     record_f64(r, "data_wait_s", result->data_wait_s);
 }
 

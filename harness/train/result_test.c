@@ -135,7 +135,7 @@ static void assert_record(json_t *record, const char *expected, const char *furt
 /* What is not given in SETTINGS is an option's default. */
 #define OPTIONS(settings)                                                                                           \
     "{'kind': 'options', " settings                                                                                 \
-    ", 'save': '', 'kill-rank': null, 'kill-step': 1, 'cluster': '', 'threads': null, "                           \
+    ", 'save': '', 'kill-rank': null, 'kill-step': 1, 'cluster': '', 'threads': null, "                             \
     "'precision': 'fp32', 'bind': true, 'aux': false, 'width-divisor': 1, 'data': '', 'data-images': null, "        \
     "'eval-samples': null, 'profile': '', 'lr-scaling': 'none', 'warmup-epochs': 0, 'weight-decay': 0, 'seed': 1, " \
     "'timeout-s': 120}"

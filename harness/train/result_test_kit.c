@@ -79,7 +79,7 @@ static void make_job(struct train_job *job, const char *mode, const char *world,
 
 static void make_result(struct train_result *r, const struct train_job *job)
 {
-    *r = (struct train_result){ .evaluation = { NAN, NAN }, .data_wait_s = NAN, .peak_resident_bytes = NAN };
+    *r = (struct train_result){ .evaluation = { NAN, NAN }, .data_wait_s = NAN, .peak_rss_bytes = NAN };
     r->stamp = calloc((size_t)job->n_workers * job->n_steps, sizeof *r->stamp);
     r->lr = calloc(job->n_steps, sizeof *r->lr);
     r->rank = calloc((size_t)job->n_ranks, sizeof *r->rank);
@@ -141,7 +141,7 @@ void made_ps(struct made_run *out)
         (struct train_limits){ .baseline_step_s = 0.00875, .compute_s = 0.008, .wire_s = 0.007, .server_s = 0.01 };
     r->evaluation = (struct evaluation){ 0.75, 0.96875 };
     r->data_wait_s = 0.0003;
-    r->peak_resident_bytes = 1.25e8;
+    r->peak_rss_bytes = 1.25e8;
     r->n_threads = 2;
     r->has_params = true;
     r->final = (struct checkpoint){ .n_params = 2, .param = line_params };

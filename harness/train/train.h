@@ -131,7 +131,7 @@ struct train_result {             /* on rank 0; owned */
     struct train_limits limits;
     struct evaluation evaluation; /* NaN: there was none */
     double data_wait_s;           /* worker 0: mean time a step waited for its samples; NaN: not told */
-    double peak_resident_bytes;   /* of rank 0's process, in this run; NaN in sim, and where the system tells none */
+    double peak_rss_bytes;        /* of rank 0's process, in this run; NaN in sim, and where the system tells none */
     int n_threads;                /* of worker 0 */
     bool has_params;              /* false: hollow */
     struct checkpoint final;      /* after the last step; velocity NULL unless the job keeps it; running means: rank

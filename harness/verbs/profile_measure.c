@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
+#include "harness/base/peak_rss.h"
 #include "harness/world/cores.h"
 #include "harness/world/world.h"
 
@@ -245,13 +245,6 @@ out:
     return rc;
 }
 
-static size_t peak_rss_bytes(void)
-{
-    struct rusage usage;
-
-    return getrusage(RUSAGE_SELF, &usage) == 0 ? (size_t)usage.ru_maxrss * 1024 : 0;
-}
-
 /* Flops per second of a square product, and of a 1x1 convolution of the same numbers: the faster one. */
 static enum rc gemm_roof(struct bench *b, struct compute *c, int M, double *flops_per_s)
 {
@@ -416,7 +409,7 @@ static enum rc measure(struct bench *b)
     TRY(open_samples(b));
     TRY(warm_up(b));
     b->out->memory = network_memory_of(b->side[SIDE_FULL].training);
-    b->out->peak_rss_bytes = peak_rss_bytes();
+    b->out->peak_rss_bytes = isnan(peak_rss_bytes()) ? 0 : (size_t)peak_rss_bytes();
     TRY(count_work(b));
     TRY(find_roofs(b)); /* before and after: whoever else uses the machine must not lower a roof */
     TRY(open_side(b, SIDE_GEMM));

@@ -9,7 +9,7 @@
 #include "harness/report/manifest.h"
 #include "harness/report/table.h"
 #include "harness/train/file_data.h"
-#include "harness/train/fitting.h"
+#include "harness/train/max_batch.h"
 #include "harness/verbs/profile_report.h"
 #include "harness/verbs/stop.h"
 #include "harness/verbs/verb.h"
@@ -107,19 +107,6 @@ static struct network_opts network_opts_of(const struct profile_opts *o)
                                   .width_divisor = (int)o->width_divisor };
 }
 
-/* A path that cannot be written is found before the work, not after. */
-static enum rc check_writable(const char *path)
-{
-    struct atomic_file file = { 0 };
-    enum rc rc = RC_OK;
-
-    if (path[0] != '\0')
-        TRY(atomic_file_open(&file, path));
-out:
-    atomic_file_discard(&file);
-    return rc;
-}
-
 static enum rc list_row(struct table *t, const struct published_rate *r)
 {
     enum rc rc;
@@ -183,7 +170,7 @@ static enum rc derive(struct verb_call *call, const struct workload *workload)
     TRY(network_open(&n, workload->network, &opts));
     TRY(published_load(&all, GRADMARK_PUBLISHED_RATES));
     TRY(published_choose(&rate, &n_fitting, &all, &wish));
-    TRY(check_writable(o->out));
+    TRY(file_check_writable(o->out));
     call->stage = STAGE_RUN;
     TRY(published_profile(&p, rate, n));
     TRY(profile_save(p, o->out));
@@ -235,7 +222,7 @@ out:
 static enum rc check_memory(const struct measure_env *env, const struct network *n)
 {
     const struct compute_env compute = { .precision = env->precision };
-    char remedy[FITTING_TEXT_BYTES];
+    char remedy[MAX_BATCH_TEXT_BYTES];
     struct compute *c = NULL;
     double bytes;
     enum rc rc;
@@ -245,7 +232,7 @@ static enum rc check_memory(const struct measure_env *env, const struct network 
     const size_t available_bytes = c->ops->memory_available != NULL ? c->ops->memory_available(c) : SIZE_MAX;
     if (available_bytes == SIZE_MAX || bytes <= (double)available_bytes)
         goto out;
-    TRY(fitting_batch_text(remedy, env->batch, (double)available_bytes, needed_bytes, n));
+    TRY(max_batch_text(remedy, env->batch, (double)available_bytes, needed_bytes, n));
     rc = rc_raise(RC_INVAL, "--batch %zu: %s at %d x %d needs %.0f MB, %.0f MB are available; %s", env->batch, n->name,
                   n->opts.image_size, n->opts.image_size, bytes * 1e-6, (double)available_bytes * 1e-6, remedy);
 out:
@@ -316,7 +303,7 @@ static enum rc measure(struct verb_call *call, const struct workload *workload)
     env.network = network_opts_of(o);
     TRY(network_open(&n, workload->network, &env.network));
     TRY(check_memory(&env, n));
-    TRY(check_writable(o->out));
+    TRY(file_check_writable(o->out));
     if (o->chart[0] != '\0')
         TRY(profile_check_chart(o->chart));
     TRY(open_data(&data, o, n));

@@ -41,19 +41,6 @@ static enum rc body(struct world *w, void *arg)
     return train_rank(w, run->job, &run->result);
 }
 
-/* A path that cannot be written is found before hours of work, not after. */
-static enum rc check_writable(const char *path)
-{
-    struct atomic_file file = { 0 };
-    enum rc rc = RC_OK;
-
-    if (path[0])
-        TRY(atomic_file_open(&file, path));
-out:
-    atomic_file_discard(&file);
-    return rc;
-}
-
 static enum rc finish(struct report *to, const struct train_verb_opts *own, const struct train_job *job,
                       const struct train_result *r)
 {
@@ -103,8 +90,8 @@ static enum rc train_run(struct verb_call *call)
              strcmp(own->cost, own->out) == 0 ? "--out" : "--save");
     TRY(sim_cost_check(own->cost, job.world->module.name, is_virtual));
     if (launcher.rank == 0) {
-        TRY(check_writable(job.opts.save));
-        TRY(check_writable(strcmp(own->out, "-") == 0 ? "" : own->out));
+        TRY(file_check_writable(job.opts.save));
+        TRY(file_check_writable(strcmp(own->out, "-") == 0 ? "" : own->out));
     }
     call->stage = STAGE_RUN;
     struct world_opts world = train_world_opts(&job);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* resident.c - see resident.h. Source: proc(5), /proc/pid/clear_refs and VmHWM of /proc/pid/status. */
-#include "harness/train/resident.h"
+/* peak_rss.c - see peak_rss.h. Source: proc(5), /proc/pid/clear_refs and VmHWM of /proc/pid/status. */
+#include "harness/base/peak_rss.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-bool resident_peak_reset(void)
+bool peak_rss_reset(void)
 {
     FILE *to = fopen("/proc/self/clear_refs", "w");
 
@@ -17,7 +17,7 @@ bool resident_peak_reset(void)
     return fclose(to) == 0 && written;
 }
 
-double resident_peak_bytes(void)
+double peak_rss_bytes(void)
 {
     FILE *from = fopen("/proc/self/status", "r");
     static const char key[] = "VmHWM:";

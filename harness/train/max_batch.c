@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fitting.c - see fitting.h. */
-#include "harness/train/fitting.h"
+/* max_batch.c - see max_batch.h. */
+#include "harness/train/max_batch.h"
 
 #include <stdio.h>
 
-enum rc fitting_batch_text(char text[FITTING_TEXT_BYTES], size_t too_large, double available_bytes,
-                           fitting_bytes_fn *bytes, const void *arg)
+enum rc max_batch_text(char text[MAX_BATCH_TEXT_BYTES], size_t too_large, double available_bytes,
+                       max_batch_bytes_fn *bytes, const void *arg)
 {
     size_t fits = 0;
     enum rc rc = RC_OK;
@@ -17,9 +17,9 @@ enum rc fitting_batch_text(char text[FITTING_TEXT_BYTES], size_t too_large, doub
         *(n_bytes <= available_bytes ? &fits : &too_large) = middle;
     }
     if (fits > 0)
-        snprintf(text, FITTING_TEXT_BYTES, "--batch %zu fits", fits);
+        snprintf(text, MAX_BATCH_TEXT_BYTES, "--batch %zu fits", fits);
     else
-        snprintf(text, FITTING_TEXT_BYTES, "not even --batch 1 fits");
+        snprintf(text, MAX_BATCH_TEXT_BYTES, "not even --batch 1 fits");
 out:
     return rc;
 }
