@@ -315,18 +315,6 @@ static void repeats_are_limited(void **state)
     assert_int_equal(p.world.n_exchanges, 50 + 2);
 }
 
-static void wire_times_are_alpha_and_beta(void **state)
-{
-    const struct wire_plan chain = { .message_bytes = 1000, .n_in_turn = 4, .n_on_link = 5 };
-    const struct wire_plan link = { .message_bytes = 1000, .n_in_turn = 2, .n_on_link = 8 };
-
-    (void)state;
-    assert_near(probe_wire_s(&chain, 2, 3, 1000), 12);  /* 4 (2 + 1) over 5 x 1 */
-    assert_near(probe_wire_s(&link, 2, 7, 1000), 40);   /* 8 x 5 over 2 (2 + 5) */
-    assert_near(probe_wire_s(&chain, 2, 3, 250), 24);   /* measured on a quarter: 4 (2 + 4) */
-    assert_near(probe_wire_s(&chain, 2, 1.5, 1000), 8); /* not faster than a latency */
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -336,7 +324,6 @@ int main(void)
         cmocka_unit_test(other_workers_measure_no_baseline),
         cmocka_unit_test(what_does_not_happen_has_no_limit),
         cmocka_unit_test(repeats_are_limited),
-        cmocka_unit_test(wire_times_are_alpha_and_beta),
     };
 
     return cmocka_run_group_tests_name("probe", tests, NULL, NULL);

@@ -6,46 +6,14 @@
  */
 #include <string.h>
 
+#include "harness/bench/gemm.h"
 #include "harness/verbs/compare.h"
 #include "harness/world/cores.h"
-#include "harness/world/wait.h"
 
-enum { SIDE = 256, MIN_STEPS = 6, PROBE_STEPS = 3, N_TURNS = 2 };
+enum { MIN_STEPS = 6, PROBE_STEPS = 3, N_TURNS = 2 };
 
 #define SLOW_S 0.05
 #define SHARE_OF_GEMM 0.25 /* of a GEMM's rate that a network's step reaches, small images and batches included */
-#define MEASURE_NS UINT64_C(20000000)
-
-/* Flops per second of one thread in a GEMM that fits its cache: the best of what 20 ms hold. */
-static enum rc gemm_flops_per_s(double *out)
-{
-    const struct gemm shape = { .M = SIDE, .N = SIDE, .K = SIDE };
-    const size_t n = (size_t)SIDE * SIDE;
-    struct compute *c = NULL;
-    void *memory = NULL;
-    uint64_t best_ns = UINT64_MAX;
-    enum rc rc;
-
-    TRY(compute_open(&c, &compute_cpu, NULL));
-    TRY(compute_memory_open(c, &memory, 3 * n * sizeof(float), "GEMM to judge this machine by"));
-    float *a = memory;
-    const struct gemm g = { .M = shape.M, .N = shape.N, .K = shape.K, .a = a, .b = a + n, .c = a + 2 * n };
-    compute_gemm(c, &g); /* the library's first one compiles its kernels, which can take longer than all others */
-    TRY(compute_sync(c));
-    for (const uint64_t started_ns = wait_clock_ns(); wait_clock_ns() - started_ns < MEASURE_NS;) {
-        const uint64_t before_ns = wait_clock_ns();
-        compute_gemm(c, &g);
-        TRY(compute_sync(c));
-        const uint64_t spent_ns = wait_clock_ns() - before_ns;
-        best_ns = spent_ns < best_ns ? spent_ns : best_ns;
-    }
-    *out = 2.0 * SIDE * (double)n / ((double)best_ns * 1e-9);
-out:
-    if (c)
-        compute_memory_close(c, &memory);
-    compute_close(&c);
-    return rc;
-}
 
 /* One step of all workers of p, on this machine. Simulated workers compute one after the other. */
 static double step_seconds(const struct comparison *c, const struct point *p, double flops_per_s)

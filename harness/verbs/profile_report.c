@@ -30,7 +30,7 @@ static double layer_bytes(const struct layer_cost *l)
     return l->work[F].bytes + l->work[B].bytes;
 }
 
-static double all_layers_ns(const struct measurement *m)
+static double all_layers_ns(const struct layer_timing *m)
 {
     double sum_ns = 0.0;
 
@@ -71,7 +71,7 @@ out:
     return rc;
 }
 
-static enum rc print_layers(FILE *to, const struct measurement *m)
+static enum rc print_layers(FILE *to, const struct layer_timing *m)
 {
     static const struct column column[] = {
         { "layer", ALIGN_LEFT },        { "output C x H x W", ALIGN_LEFT }, { "forward ms", ALIGN_RIGHT },
@@ -115,7 +115,7 @@ static enum rc row_ms(struct table *t, const char *name, const struct spread *s,
     return row(t, name, "%.3f ms (quartiles %.3f to %.3f)%s", s->median * 1e3, s->low * 1e3, s->high * 1e3, what);
 }
 
-static enum rc memory_rows(struct table *t, const struct measurement *m)
+static enum rc memory_rows(struct table *t, const struct layer_timing *m)
 {
     const struct network_memory *k = &m->memory;
     const double sum = (double)k->planned_bytes + (double)k->params_bytes + (double)k->state_bytes;
@@ -133,7 +133,7 @@ out:
     return rc;
 }
 
-static enum rc rate_rows(struct table *t, const struct measurement *m)
+static enum rc rate_rows(struct table *t, const struct layer_timing *m)
 {
     double flops = 0.0, bytes = 0.0;
     enum rc rc;
@@ -151,7 +151,7 @@ out:
     return rc;
 }
 
-static enum rc run_rows(struct table *t, const struct measurement *m, const struct report_about *about)
+static enum rc run_rows(struct table *t, const struct layer_timing *m, const struct report_about *about)
 {
     const struct network *n = m->network;
     enum rc rc;
@@ -167,7 +167,7 @@ out:
     return rc;
 }
 
-static enum rc print_totals(FILE *to, const struct measurement *m, const struct report_about *about)
+static enum rc print_totals(FILE *to, const struct layer_timing *m, const struct report_about *about)
 {
     static const struct column column[] = { { "", ALIGN_LEFT }, { "", ALIGN_LEFT } };
     struct table *t = NULL;
@@ -194,7 +194,7 @@ out:
     return rc;
 }
 
-enum rc profile_print(FILE *to, const struct measurement *m, const struct report_about *about)
+enum rc profile_print(FILE *to, const struct layer_timing *m, const struct report_about *about)
 {
     enum rc rc;
 
@@ -207,7 +207,7 @@ out:
 
 /* Timed apart, layers take longer than in a step without waits: shrunk to it, a replayed step is as long as a real
  * one. */
-static double time_factor(const struct measurement *m)
+static double time_factor(const struct layer_timing *m)
 {
     return m->apart ? (m->step_s.median - m->update_s.median) * 1e9 / all_layers_ns(m) : 1.0;
 }
@@ -217,7 +217,7 @@ static uint64_t scaled_ns(uint64_t ns, double factor)
     return (uint64_t)llround((double)ns * factor);
 }
 
-enum rc profile_of_measurement(struct profile **out, const struct measurement *m, const struct report_about *about)
+enum rc profile_of_timing(struct profile **out, const struct layer_timing *m, const struct report_about *about)
 {
     const double factor = time_factor(m);
     struct profile *p = NULL;
@@ -299,7 +299,7 @@ static bool is_drawn(const struct layer_cost *l)
 
 /* The slowest layer that is drawn and slower than none of those before it: after node `after` among equals of
  * most_ns, else below it. -1: none is left. */
-static int next_slowest(const struct measurement *m, double most_ns, int after)
+static int next_slowest(const struct layer_timing *m, double most_ns, int after)
 {
     int best = -1;
 
@@ -312,7 +312,7 @@ static int next_slowest(const struct measurement *m, double most_ns, int after)
     return best;
 }
 
-static enum rc write_points(const struct measurement *m, const char *path)
+static enum rc write_points(const struct layer_timing *m, const char *path)
 {
     const double all_ns = all_layers_ns(m);
     struct atomic_file file = { 0 };
@@ -332,7 +332,7 @@ out:
     return rc;
 }
 
-enum rc profile_draw(const struct measurement *m, const struct report_about *about, const char *path)
+enum rc profile_draw(const struct layer_timing *m, const struct report_about *about, const char *path)
 {
     char dir[PATH_BYTES], name[PATH_BYTES], data[2 * PATH_BYTES + 8], machine[256], flops[32], bytes[32];
     enum rc rc;

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "harness/verbs/profile_measure.h"
+#include "harness/bench/layer_timing.h"
 
 struct report_about {    /* borrowed */
     const char *program; /* what measured, with what, when */
@@ -14,12 +14,12 @@ struct report_about {    /* borrowed */
 };
 
 /* Layers, then totals. */
-enum rc profile_print(FILE *to, const struct measurement *m, const struct report_about *about) MUST_CHECK;
+enum rc profile_print(FILE *to, const struct layer_timing *m, const struct report_about *about) MUST_CHECK;
 /* path ends in .png or .svg; both are drawn, beside them the data as .tsv. */
-enum rc profile_draw(const struct measurement *m, const struct report_about *about, const char *path) MUST_CHECK;
+enum rc profile_draw(const struct layer_timing *m, const struct report_about *about, const char *path) MUST_CHECK;
 /* The medians as a profile. */
-enum rc profile_of_measurement(struct profile **out, const struct measurement *m,
-                               const struct report_about *about) MUST_CHECK;
+enum rc profile_of_timing(struct profile **out, const struct layer_timing *m,
+                          const struct report_about *about) MUST_CHECK;
 /* RC_INVAL: path is not one that profile_draw() takes, or cannot be written; RC_UNSUPPORTED: no gnuplot. */
 enum rc profile_check_chart(const char *path) MUST_CHECK;
 

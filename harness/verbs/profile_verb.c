@@ -219,7 +219,7 @@ out:
 }
 
 /* Before anything large is allocated. */
-static enum rc check_memory(const struct measure_env *env, const struct network *n)
+static enum rc check_memory(const struct layer_timing_env *env, const struct network *n)
 {
     const struct compute_env compute = { .precision = env->precision };
     char remedy[MAX_BATCH_TEXT_BYTES];
@@ -250,7 +250,7 @@ static void name_program(char *out, size_t n_bytes)
     snprintf(out, n_bytes, "gradmark %s, products: %s, %s", version, GRADMARK_PRODUCTS, date);
 }
 
-static enum rc report(const struct profile_opts *o, const struct measure_env *env, const struct measurement *m)
+static enum rc report(const struct profile_opts *o, const struct layer_timing_env *env, const struct layer_timing *m)
 {
     char device[PROFILE_TEXT_BYTES], program[256];
     const struct report_about about = { .program = program,
@@ -270,7 +270,7 @@ static enum rc report(const struct profile_opts *o, const struct measure_env *en
         manifest_cpu_model(device, sizeof device);
     TRY(profile_print(stdout, m, &about));
     if (o->out[0] != '\0') {
-        TRY(profile_of_measurement(&p, m, &about));
+        TRY(profile_of_timing(&p, m, &about));
         TRY(profile_save(p, o->out));
     }
     if (o->chart[0] != '\0')
@@ -283,16 +283,16 @@ out:
 static enum rc measure(struct verb_call *call, const struct workload *workload)
 {
     struct profile_opts *o = call->opts;
-    struct measure_env env = { .workload = workload,
-                               .batch = o->batch,
-                               .n_threads = o->threads > 0 ? (int)o->threads : cores_allowed_count(),
-                               .n_steps = (int)o->steps,
-                               .n_warmup = (int)o->warmup,
-                               .seed = o->seed,
-                               .largest_matrix = 8192,
-                               .stream_bytes = (size_t)256 << 20,
-                               .stop_wanted = stop_wanted };
-    struct measurement m = { 0 };
+    struct layer_timing_env env = { .workload = workload,
+                                    .batch = o->batch,
+                                    .n_threads = o->threads > 0 ? (int)o->threads : cores_allowed_count(),
+                                    .n_steps = (int)o->steps,
+                                    .n_warmup = (int)o->warmup,
+                                    .seed = o->seed,
+                                    .largest_matrix = 8192,
+                                    .stream_bytes = (size_t)256 << 20,
+                                    .stop_wanted = stop_wanted };
+    struct layer_timing m = { 0 };
     struct dataset *data = NULL;
     struct network *n = NULL;
     enum rc rc;
@@ -310,12 +310,12 @@ static enum rc measure(struct verb_call *call, const struct workload *workload)
     env.dataset = data;
     call->stage = STAGE_RUN;
     stop_catch();
-    TRY(measure_run(&m, &env));
+    TRY(layer_timing_run(&m, &env));
     TRY(report(o, &env, &m));
     if (m.n_steps < env.n_steps)
         FAIL(RC_PEER, "stopped after %d of %d steps; these are told and written", m.n_steps, env.n_steps);
 out:
-    measurement_free(&m);
+    layer_timing_free(&m);
     dataset_close(&data);
     network_close(&n);
     return rc;

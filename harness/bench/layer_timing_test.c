@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * profile_measure_test.c - a small network measured, on a backend of the host and on one whose memory is elsewhere: the
+ * layer_timing_test.c - a small network measured, on a backend of the host and on one whose memory is elsewhere: the
  * work is counted to the flop, both sides are timed, and nothing is forgotten. No time is judged.
  */
-#include "harness/verbs/profile_measure.h"
+#include "harness/bench/layer_timing.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -29,29 +29,29 @@ static void check_layer(const struct node *n, const struct layer_cost *l)
 
 static const struct synthetic_opts images = { .C = 3, .H = IMAGE, .W = IMAGE, .n_classes = 10, .n_train = 32 };
 
-static struct measure_env env_of(const struct compute_backend *backend)
+static struct layer_timing_env env_of(const struct compute_backend *backend)
 {
-    return (struct measure_env){ .workload = &workload_resnet8,
-                                 .backend = backend,
-                                 .network = { .image_size = IMAGE, .n_classes = 10, .width_divisor = 2 },
-                                 .batch = BATCH,
-                                 .n_threads = 1,
-                                 .n_steps = 3,
-                                 .n_warmup = 1,
-                                 .seed = 1,
-                                 .largest_matrix = 64,
-                                 .stream_bytes = 1 << 20 };
+    return (struct layer_timing_env){ .workload = &workload_resnet8,
+                                      .backend = backend,
+                                      .network = { .image_size = IMAGE, .n_classes = 10, .width_divisor = 2 },
+                                      .batch = BATCH,
+                                      .n_threads = 1,
+                                      .n_steps = 3,
+                                      .n_warmup = 1,
+                                      .seed = 1,
+                                      .largest_matrix = 64,
+                                      .stream_bytes = 1 << 20 };
 }
 
 static void measure_on(const struct compute_backend *backend)
 {
-    struct measure_env env = env_of(backend);
+    struct layer_timing_env env = env_of(backend);
     struct dataset *data = NULL;
-    struct measurement m = { 0 };
+    struct layer_timing m = { 0 };
 
     assert_int_equal(dataset_open_synthetic(&data, &images, 1), RC_OK);
     env.dataset = data;
-    if (measure_run(&m, &env) != RC_OK)
+    if (layer_timing_run(&m, &env) != RC_OK)
         fail_msg("%s", rc_message());
     assert_int_equal(m.n_steps, 3);
     assert_true(m.apart == !backend->host_memory);
@@ -66,8 +66,8 @@ static void measure_on(const struct compute_backend *backend)
     assert_true(m.memory.planned_bytes > 0 && m.memory.planned_bytes <= m.memory.unplanned_bytes);
     assert_true(m.memory.params_bytes == 3 * m.network->n_params * sizeof(float));
     assert_true(m.peak_rss_bytes > m.memory.planned_bytes);
-    measurement_free(&m);
-    measurement_free(&m);
+    layer_timing_free(&m);
+    layer_timing_free(&m);
     dataset_close(&data);
 }
 
@@ -99,7 +99,7 @@ static void a_stopped_measurement_tells_what_it_has(void **state)
     static const struct {
         int n_asks, n_steps;
     } row[] = { { 0, 0 }, { 1, 0 }, { 2, 0 }, { 3, 1 }, { 4, 2 }, { 100, 3 } };
-    struct measure_env env = env_of(&compute_cpu);
+    struct layer_timing_env env = env_of(&compute_cpu);
     struct dataset *data = NULL;
 
     (void)state;
@@ -107,12 +107,12 @@ static void a_stopped_measurement_tells_what_it_has(void **state)
     env.dataset = data;
     env.stop_wanted = stop_after_some;
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        struct measurement m = { 0 };
+        struct layer_timing m = { 0 };
         n_asks_left = row[i].n_asks;
-        assert_int_equal(measure_run(&m, &env), row[i].n_steps > 0 ? RC_OK : RC_PEER);
+        assert_int_equal(layer_timing_run(&m, &env), row[i].n_steps > 0 ? RC_OK : RC_PEER);
         assert_int_equal(m.n_steps, row[i].n_steps);
         assert_true(row[i].n_steps == 0 || (m.step_s.low > 0 && m.gemm_s.low > 0 && m.layer[0].ns[F] > 0));
-        measurement_free(&m);
+        layer_timing_free(&m);
     }
     assert_int_equal(n_asks_left, 95);
     dataset_close(&data);
@@ -120,18 +120,29 @@ static void a_stopped_measurement_tells_what_it_has(void **state)
 
 static void what_cannot_be_is_told(void **state)
 {
-    const struct measure_env env = { .workload = &workload_vgg16,
-                                     .backend = &compute_cpu,
-                                     .network = { .image_size = 4 },
-                                     .batch = 1,
-                                     .n_threads = 1,
-                                     .n_steps = 1,
-                                     .n_warmup = 1 };
-    struct measurement m = { 0 };
+    const struct layer_timing_env env = { .workload = &workload_vgg16,
+                                          .backend = &compute_cpu,
+                                          .network = { .image_size = 4 },
+                                          .batch = 1,
+                                          .n_threads = 1,
+                                          .n_steps = 1,
+                                          .n_warmup = 1 };
+    struct layer_timing m = { 0 };
 
     (void)state;
-    assert_int_equal(measure_run(&m, &env), RC_INVAL);
+    assert_int_equal(layer_timing_run(&m, &env), RC_INVAL);
     assert_null(m.layer);
+}
+
+static void quartiles_lie_between_neighbours(void **state)
+{
+    double x[] = { 5, 1, 4, 2, 3 }, y[] = { 4, 1 }, z[] = { 9 };
+    const struct spread a = spread_of(x, 5), b = spread_of(y, 2), c = spread_of(z, 1);
+
+    (void)state;
+    assert_true(a.median == 3 && a.low == 2 && a.high == 4);
+    assert_true(b.median == 2.5 && b.low == 1.75 && b.high == 3.25);
+    assert_true(c.median == 9 && c.low == 9 && c.high == 9);
 }
 
 int main(void)
@@ -139,7 +150,8 @@ int main(void)
     const struct CMUnitTest tests[] = { cmocka_unit_test(layers_are_timed_where_the_host_waits_for_nothing),
                                         cmocka_unit_test(layers_are_timed_apart_where_one_must_wait),
                                         cmocka_unit_test(a_stopped_measurement_tells_what_it_has),
-                                        cmocka_unit_test(what_cannot_be_is_told) };
+                                        cmocka_unit_test(what_cannot_be_is_told),
+                                        cmocka_unit_test(quartiles_lie_between_neighbours) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile_measure.c - opens a network twice, watches its layers, and finds the roofs over them. */
-#include "harness/verbs/profile_measure.h"
+/* layer_timing.c - opens a network twice, observes its layers, and measures the roofs of their roofline chart. */
+#include "harness/bench/layer_timing.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/peak_rss.h"
+#include "harness/bench/gemm.h"
 #include "harness/world/cores.h"
 #include "harness/world/world.h"
 
 enum { ONLY_WARM_UP = -1, UNWATCHED = -2 };
-enum { SIDE_FULL, SIDE_GEMM, N_SIDES, N_PHASES = 2, N_ROOF_TRIES = 3 };
+enum { SIDE_FULL, SIDE_GEMM, N_SIDES, N_PHASES = 2 };
 
 struct watch { /* what an observer writes to */
     struct world *world;
@@ -31,10 +32,10 @@ struct side { /* one of the two computes */
     uint64_t *ns; /* [n_steps][n_nodes][N_PHASES] */
 };
 
-struct bench { /* everything the rank owns */
+struct layer_bench { /* everything the rank owns */
     struct world *world;
-    const struct measure_env *env;
-    struct measurement *out;
+    const struct layer_timing_env *env;
+    struct layer_timing *out;
     struct side side[N_SIDES];
     size_t n_params, n_times; /* n_times: n_nodes N_PHASES */
     void *param, *grad, *velocity;
@@ -86,9 +87,9 @@ static void see_node(void *arg, int node, enum network_phase phase, bool begin)
     }
 }
 
-static enum rc open_side(struct bench *b, int which)
+static enum rc open_side(struct layer_bench *b, int which)
 {
-    const struct measure_env *env = b->env;
+    const struct layer_timing_env *env = b->env;
     struct side *s = &b->side[which];
     const struct compute_env compute = { .n_threads = env->n_threads,
                                          .may_spin = env->n_threads <= cores_allowed_count(),
@@ -116,7 +117,7 @@ out:
     return rc;
 }
 
-static enum rc open_params(struct bench *b)
+static enum rc open_params(struct layer_bench *b)
 {
     struct compute *c = b->side[SIDE_FULL].compute;
     const size_t n_bytes = workload_n_params(b->side[SIDE_FULL].training) * sizeof(float);
@@ -131,7 +132,7 @@ out:
     return rc;
 }
 
-static enum rc open_samples(struct bench *b)
+static enum rc open_samples(struct layer_bench *b)
 {
     const size_t n = (size_t)b->env->n_steps;
 
@@ -146,7 +147,7 @@ static enum rc open_samples(struct bench *b)
     return RC_OK;
 }
 
-static void bench_close(struct bench *b)
+static void layer_bench_close(struct layer_bench *b)
 {
     struct compute *c = b->side[SIDE_FULL].compute;
 
@@ -164,13 +165,13 @@ static void bench_close(struct bench *b)
     free(b->step_s);
 }
 
-static double seconds_since(struct bench *b, uint64_t start_ns)
+static double seconds_since(struct layer_bench *b, uint64_t start_ns)
 {
     return (double)(world_now_ns(b->world) - start_ns) * 1e-9;
 }
 
 /* A gradient on one side; layers are timed in step; ONLY_WARM_UP: nothing is kept; UNWATCHED: nobody waits. */
-static enum rc one_gradient(struct bench *b, int which, int step, double *loss)
+static enum rc one_gradient(struct layer_bench *b, int which, int step, double *loss)
 {
     struct side *s = &b->side[which];
     enum rc rc;
@@ -184,7 +185,7 @@ out:
 }
 
 /* A whole step of training. */
-static enum rc full_step(struct bench *b, int step)
+static enum rc full_step(struct layer_bench *b, int step)
 {
     struct compute *c = b->side[SIDE_FULL].compute;
     const struct sgd sgd = { .lr = (float)b->env->workload->default_lr,
@@ -211,7 +212,7 @@ out:
     return rc;
 }
 
-static enum rc gemm_step(struct bench *b, int step)
+static enum rc gemm_step(struct layer_bench *b, int step)
 {
     double unused;
     enum rc rc;
@@ -227,7 +228,7 @@ out:
 }
 
 /* One more step, in which the work of each layer is counted; its time does not matter. */
-static enum rc count_work(struct bench *b)
+static enum rc count_work(struct layer_bench *b)
 {
     struct work *work = calloc(b->n_times, sizeof *work);
     double loss;
@@ -245,74 +246,17 @@ out:
     return rc;
 }
 
-/* Flops per second of a square product, and of a 1x1 convolution of the same numbers: the faster one. */
-static enum rc gemm_roof(struct bench *b, struct compute *c, int M, double *flops_per_s)
-{
-    const size_t n = (size_t)M * (size_t)M;
-    void *x = NULL, *y = NULL, *z = NULL;
-    enum rc rc;
-
-    *flops_per_s = 0.0;
-    TRY(compute_memory_open(c, &x, n * sizeof(float), "a matrix"));
-    TRY(compute_memory_open(c, &y, n * sizeof(float), "a matrix"));
-    TRY(compute_memory_open(c, &z, n * sizeof(float), "a matrix"));
-    const struct gemm product = { .M = M, .N = M, .K = M, .a = x, .b = y, .c = z };
-    const struct conv_forward conv = { .shape = { { 1, M, 1, M, 1, 1, 1, 1, 0, 0 }, M }, .y = z, .x = x, .weight = y };
-    for (int i = 0; i < 2 * N_ROOF_TRIES; i++) {
-        const uint64_t start_ns = world_now_ns(b->world);
-        if (i % 2 == 0)
-            compute_gemm(c, &product);
-        else
-            compute_conv(c, &conv);
-        TRY(compute_sync(c));
-        *flops_per_s = fmax(*flops_per_s, 2.0 * M * M * M / seconds_since(b, start_ns));
-    }
-out:
-    compute_memory_close(c, &x);
-    compute_memory_close(c, &y);
-    compute_memory_close(c, &z);
-    return rc;
-}
-
-/* y += x over arrays that no cache holds: two read, one written. */
-static enum rc stream_roof(struct bench *b, struct compute *c)
-{
-    const size_t available_bytes = c->ops->memory_available != NULL ? c->ops->memory_available(c) : SIZE_MAX;
-    const size_t n_bytes = available_bytes / 8 < b->env->stream_bytes ? available_bytes / 8 : b->env->stream_bytes;
-    const size_t n = n_bytes / sizeof(float);
-    void *x = NULL, *y = NULL;
-    enum rc rc;
-
-    TRY(compute_memory_open(c, &x, n_bytes, "a stream"));
-    TRY(compute_memory_open(c, &y, n_bytes, "a stream"));
-    for (int i = 0; i < N_ROOF_TRIES; i++) {
-        const uint64_t start_ns = world_now_ns(b->world);
-        compute_accumulate(c, y, x, n);
-        TRY(compute_sync(c));
-        b->out->peak_bytes_per_s =
-            fmax(b->out->peak_bytes_per_s, 3.0 * (double)(n * sizeof(float)) / seconds_since(b, start_ns));
-    }
-out:
-    compute_memory_close(c, &x);
-    compute_memory_close(c, &y);
-    return rc;
-}
-
-/* The larger matrix wins where there is time for it: 8192 on a GPU, 2048 on a few cores. */
-static enum rc find_roofs(struct bench *b)
+/* Twice in a run, before and after: whoever else uses the machine must not lower a roof. */
+static enum rc find_roofs(struct layer_bench *b)
 {
     struct compute *c = b->side[SIDE_FULL].compute;
-    const int largest = b->env->largest_matrix;
+    double flops_per_s, bytes_per_s;
     enum rc rc;
 
-    for (int M = largest < 1024 ? largest : 1024; M <= largest; M *= 2) {
-        double flops_per_s;
-        TRY(gemm_roof(b, c, M, &flops_per_s));
-        b->out->peak_flops_per_s = fmax(b->out->peak_flops_per_s, flops_per_s);
-        if (2.0 * M * M * M / flops_per_s > 0.05)
-            break;
-    }
-    TRY(stream_roof(b, c));
+    TRY(gemm_peak_flops_per_s(&flops_per_s, b->world, c, b->env->largest_matrix));
+    TRY(stream_peak_bytes_per_s(&bytes_per_s, b->world, c, b->env->stream_bytes));
+    b->out->peak_flops_per_s = fmax(b->out->peak_flops_per_s, flops_per_s);
+    b->out->peak_bytes_per_s = fmax(b->out->peak_bytes_per_s, bytes_per_s);
 out:
     return rc;
 }
@@ -326,7 +270,7 @@ static double sum_s(const uint64_t *ns, size_t n)
     return (double)sum_ns * 1e-9;
 }
 
-static uint64_t median_ns(const struct bench *b, const struct side *s, size_t i, double *scratch)
+static uint64_t median_ns(const struct layer_bench *b, const struct side *s, size_t i, double *scratch)
 {
     const size_t n = (size_t)b->out->n_steps;
 
@@ -335,10 +279,10 @@ static uint64_t median_ns(const struct bench *b, const struct side *s, size_t i,
     return (uint64_t)llround(spread_of(scratch, n).median);
 }
 
-static enum rc summarise(struct bench *b)
+static enum rc summarise(struct layer_bench *b)
 {
     const size_t n = (size_t)b->out->n_steps;
-    struct measurement *m = b->out;
+    struct layer_timing *m = b->out;
     double *scratch = calloc(n, sizeof *scratch);
 
     if (scratch == NULL)
@@ -362,7 +306,7 @@ static enum rc summarise(struct bench *b)
     return RC_OK;
 }
 
-static bool told_to_stop(const struct bench *b)
+static bool told_to_stop(const struct layer_bench *b)
 {
     return b->env->stop_wanted != NULL && b->env->stop_wanted();
 }
@@ -372,7 +316,7 @@ static enum rc stopped_too_early(void)
     return rc_raise(RC_PEER, "stopped before a step was measured; nothing is written");
 }
 
-static enum rc warm_up(struct bench *b)
+static enum rc warm_up(struct layer_bench *b)
 {
     enum rc rc = RC_OK;
 
@@ -385,7 +329,7 @@ out:
 }
 
 /* Both sides in turns. */
-static enum rc measure_steps(struct bench *b)
+static enum rc measure_steps(struct layer_bench *b)
 {
     enum rc rc = RC_OK;
 
@@ -400,7 +344,7 @@ out:
     return rc;
 }
 
-static enum rc measure(struct bench *b)
+static enum rc measure(struct layer_bench *b)
 {
     enum rc rc;
 
@@ -411,7 +355,7 @@ static enum rc measure(struct bench *b)
     b->out->memory = network_memory_of(b->side[SIDE_FULL].training);
     b->out->peak_rss_bytes = isnan(peak_rss_bytes()) ? 0 : (size_t)peak_rss_bytes();
     TRY(count_work(b));
-    TRY(find_roofs(b)); /* before and after: whoever else uses the machine must not lower a roof */
+    TRY(find_roofs(b));
     TRY(open_side(b, SIDE_GEMM));
     TRY(gemm_step(b, ONLY_WARM_UP));
     TRY(measure_steps(b));
@@ -422,27 +366,27 @@ out:
 }
 
 struct run { /* what goes through the world */
-    const struct measure_env *env;
-    struct measurement *out;
+    const struct layer_timing_env *env;
+    struct layer_timing *out;
 };
 
 static enum rc body(struct world *w, void *arg)
 {
     struct run *run = arg;
-    struct bench b = {
+    struct layer_bench b = {
         .world = w, .env = run->env, .out = run->out, .n_times = (size_t)run->out->network->n_nodes * N_PHASES
     };
     const enum rc rc = measure(&b);
 
-    bench_close(&b);
+    layer_bench_close(&b);
     return rc;
 }
 
-enum rc measure_run(struct measurement *out, const struct measure_env *env)
+enum rc layer_timing_run(struct layer_timing *out, const struct layer_timing_env *env)
 {
     const struct world_opts opts = { .bind_cores = true };
     const struct world_ops *threads = NULL;
-    struct measurement m = { 0 };
+    struct layer_timing m = { 0 };
     struct run run = { env, &m };
     enum rc rc;
 
@@ -451,15 +395,15 @@ enum rc measure_run(struct measurement *out, const struct measure_env *env)
     TRY(world_find(&threads, "threads"));
     TRY(world_run(threads, &opts, 1, body, &run));
     *out = m;
-    m = (struct measurement){ 0 };
+    m = (struct layer_timing){ 0 };
 out:
-    measurement_free(&m);
+    layer_timing_free(&m);
     return rc;
 }
 
-void measurement_free(struct measurement *m)
+void layer_timing_free(struct layer_timing *m)
 {
     network_close(&m->network);
     free(m->layer);
-    *m = (struct measurement){ 0 };
+    *m = (struct layer_timing){ 0 };
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * profile_measure.h - a network's training step, layer by layer, beside the same GEMMs alone.
+ * layer_timing.h - a network's training step, layer by layer, beside the same GEMMs alone.
  *
  * Two computes take turns, step by step: one does the work, the other (gemm_only) only its GEMMs and
  * convolutions, with the same shapes, threads and memory. What disturbs the machine disturbs both.
@@ -8,8 +8,8 @@
  * To time a layer all work before it must be done. On a backend of the host it is; on a device one waits for it,
  * and a whole step is no longer what it is without waiting. There, whole steps and layers are timed in turns.
  */
-#ifndef HARNESS_VERBS_PROFILE_MEASURE_H
-#define HARNESS_VERBS_PROFILE_MEASURE_H
+#ifndef HARNESS_BENCH_LAYER_TIMING_H
+#define HARNESS_BENCH_LAYER_TIMING_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 #include "models/engine/training.h"
 #include "models/replay/profile.h"
 
-struct measure_env { /* borrowed */
+struct layer_timing_env { /* borrowed */
     const struct workload *workload;
     const struct compute_backend *backend;
     const struct dataset *dataset;
@@ -43,7 +43,7 @@ struct layer_cost {             /* of one node; index: enum network_phase */
     struct work work[2];        /* counted, the same in every step */
 };
 
-struct measurement { /* owned */
+struct layer_timing { /* owned */
     struct network *network;
     char device[PROFILE_TEXT_BYTES]; /* what it calls itself; "": the backend names none */
     struct layer_cost *layer;        /* [network->n_nodes] */
@@ -53,17 +53,17 @@ struct measurement { /* owned */
     struct spread layers_s;          /* the sum of its layers */
     struct spread update_s;          /* SGD on all parameters */
     struct spread rest_s;            /* what is left of the step: data, and what lies between layers */
-    struct spread gemm_s;            /* the yardstick: the sum of its layers; apart: its whole gradient */
+    struct spread gemm_s;            /* the gemm_only baseline: the sum of its layers; apart: its whole gradient */
     double loss_first, loss_last;
     double peak_flops_per_s, peak_bytes_per_s; /* the roofs: the fastest large GEMM and streaming sum of this run */
     struct network_memory memory;
-    size_t peak_rss_bytes; /* of this process, before the yardstick was opened; it holds the program too */
+    size_t peak_rss_bytes; /* of this process, before the gemm_only baseline was opened; it holds the program too */
 };
 
 /* Runs a threads world of one rank. RC_INVAL, RC_NOMEM, RC_UNSUPPORTED, RC_DEVICE; RC_PEER: stopped before a step was
  * measured. */
-enum rc measure_run(struct measurement *out, const struct measure_env *env) MUST_CHECK;
-void measurement_free(struct measurement *m); /* accepts a zeroed one */
+enum rc layer_timing_run(struct layer_timing *out, const struct layer_timing_env *env) MUST_CHECK;
+void layer_timing_free(struct layer_timing *m); /* accepts a zeroed one */
 
 /* Of x[n], which is sorted by it. n >= 1. */
 struct spread spread_of(double *x, size_t n);

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * alpha_beta.h - latency and rate of messages between neighbours, measured over the transport of a run, and the least
+ * time of a step's messages that follows from them. Not a measurement of a collective: what is exchanged here is one
+ * message with each neighbour at a time.
+ *
+ * Source of the model, t(n) = alpha + beta n: Hockney, Parallel Computing 20, 1994.
+ */
+#ifndef HARNESS_BENCH_ALPHA_BETA_H
+#define HARNESS_BENCH_ALPHA_BETA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "harness/exchange/sync_mode.h"
+#include "harness/net/transport.h"
+#include "harness/world/world.h"
+
+struct alpha_beta {
+    double alpha_s;   /* of the smallest message: the latency */
+    double message_s; /* of one of n_bytes, latency included */
+    size_t n_bytes;
+};
+
+struct alpha_beta_env { /* borrowed */
+    struct world *world;
+    const struct transport_ops *transport;
+    size_t message_bytes; /* of the messages that the step sends; >= 1 */
+    bool is_hollow;       /* messages have sizes and no data */
+    int timeout_ms;       /* of each message */
+};
+
+/* Every rank sends to the next and receives from the one before: the smallest message, then one of message_bytes, or
+ * of 32 MiB where that is less and data is sent. The fastest of at most 50 exchanges of each length, as many as move
+ * 256 MiB, 2 at least. Collective over env->world, of 2 ranks or more; ends with a barrier. Opens and closes a
+ * transport, and allocates two messages. Errors: those of the transport, RC_NOMEM. */
+enum rc alpha_beta_measure(struct alpha_beta *out, const struct alpha_beta_env *env) MUST_CHECK;
+
+/* Least time of the plan's messages: the longer of those that must go one after the other, each with its latency, and
+ * of those that share a link. The time of other lengths than n_bytes follows in proportion. Pure. */
+double alpha_beta_step_s(const struct alpha_beta *fit, const struct wire_plan *plan);
+
+#endif

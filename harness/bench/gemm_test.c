@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gemm_test.c - rates of a compute whose work takes a known time on a made-up clock (the hollow backend charges flops
+ * and bytes). Of a real clock only that there is a rate.
+ */
+#include "harness/bench/gemm.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+struct made_world {
+    struct world base; /* first */
+    uint64_t now_ns;
+    int n_charges;
+    double flops_per_ns, bytes_per_ns;
+};
+
+static uint64_t now_ns(struct world *w)
+{
+    return ((struct made_world *)w)->now_ns;
+}
+
+static const struct world_ops WORLD = { .module.name = "made", .now_ns = now_ns };
+
+/* Products take their flops' time, sums their bytes'; the first of each takes twice as long. */
+static void charge(void *arg, double flops, double bytes)
+{
+    struct made_world *w = arg;
+    const double ns = w->flops_per_ns > 0 ? flops / w->flops_per_ns : bytes / w->bytes_per_ns;
+
+    w->now_ns += (uint64_t)(w->n_charges++ == 0 ? 2 * ns : ns);
+}
+
+static struct compute *opened(struct made_world *w)
+{
+    struct compute *c = NULL;
+
+    w->base.ops = &WORLD;
+    assert_int_equal(compute_open(&c, &compute_hollow, &(struct compute_env){ .charge = charge, .arg = w }), RC_OK);
+    return c;
+}
+
+static void the_fastest_product_counts(void **state)
+{
+    struct made_world w = { .flops_per_ns = 64 };
+    struct compute *c = opened(&w);
+    double flops_per_s;
+
+    (void)state;
+    assert_int_equal(gemm_peak_flops_per_s(&flops_per_s, &w.base, c, 64), RC_OK);
+    assert_true(fabs(flops_per_s - 64e9) < 1e-3 * 64e9); /* the clock counts whole ns, of which a product takes 8192 */
+    assert_int_equal(w.n_charges, 6);                    /* 3 products, 3 convolutions */
+    compute_close(&c);
+}
+
+/* 2 x 1024^3 flops take 34 ms at 64 flops a ns: 2048 rows are tried, and are enough. */
+static void matrices_grow_while_there_is_time(void **state)
+{
+    struct made_world w = { .flops_per_ns = 64 };
+    struct compute *c = opened(&w);
+    double flops_per_s;
+
+    (void)state;
+    assert_int_equal(gemm_peak_flops_per_s(&flops_per_s, &w.base, c, 8192), RC_OK);
+    assert_int_equal(w.n_charges, 6 + 6);
+    w.n_charges = 0;
+    w.flops_per_ns = 16; /* 134 ms */
+    assert_int_equal(gemm_peak_flops_per_s(&flops_per_s, &w.base, c, 8192), RC_OK);
+    assert_int_equal(w.n_charges, 6);
+    compute_close(&c);
+}
+
+static void a_stream_is_three_arrays(void **state)
+{
+    struct made_world w = { .bytes_per_ns = 3 };
+    struct compute *c = opened(&w);
+    double bytes_per_s;
+
+    (void)state;
+    assert_int_equal(stream_peak_bytes_per_s(&bytes_per_s, &w.base, c, 1 << 20), RC_OK);
+    assert_true(fabs(bytes_per_s - 3e9) < 1);
+    assert_int_equal(w.n_charges, 3);
+    assert_int_equal(w.now_ns, 4 << 20); /* of 1 MiB each, at 3 bytes a ns; the first at half the rate */
+    compute_close(&c);
+}
+
+static void this_machine_has_a_rate(void **state)
+{
+    double flops_per_s = 0;
+
+    (void)state;
+    assert_int_equal(gemm_flops_per_s(&flops_per_s), RC_OK);
+    assert_true(isfinite(flops_per_s) && flops_per_s > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(the_fastest_product_counts),
+                                        cmocka_unit_test(matrices_grow_while_there_is_time),
+                                        cmocka_unit_test(a_stream_is_three_arrays),
+                                        cmocka_unit_test(this_machine_has_a_rate) };
+
+    return cmocka_run_group_tests_name("gemm", tests, NULL, NULL);
+}

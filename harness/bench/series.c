@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* series.c - see series.h. */
+#include "harness/bench/series.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+enum { MIN_REPEATS = 3 };
+
+#define SHARE_NS UINT64_C(60000000)
+#define LONG_NS UINT64_C(1000000000)
+
+struct series series_begin(struct world *w)
+{
+    return (struct series){ .started_ns = world_now_ns(w) };
+}
+
+bool series_wants_more(const struct series *s, struct world *w)
+{
+    if (w->ops->module.caps & WORLD_VIRTUAL_TIME)
+        return s->n_values < SERIES_SIM_REPEATS;
+    if (s->n_values == 0)
+        return true;
+    const uint64_t spent_ns = world_now_ns(w) - s->started_ns;
+    if (s->n_values < MIN_REPEATS)
+        return spent_ns < LONG_NS;
+    return s->n_values < SERIES_MAX_REPEATS && spent_ns < SHARE_NS;
+}
+
+void series_add(struct series *s, struct world *w, uint64_t started_ns)
+{
+    assert(s->n_values < SERIES_MAX_REPEATS);
+    s->value_s[s->n_values++] = (double)(world_now_ns(w) - started_ns) * 1e-9;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+double series_quantile_s(struct series *s, double quantile_ratio)
+{
+    qsort(s->value_s, (size_t)s->n_values, sizeof *s->value_s, ascending);
+    return s->value_s[(int)((double)(s->n_values - 1) * quantile_ratio)];
+}
