@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "data/feed.h"
-#include "harness/base/test_allocations.h"
+#include "harness/base/suite/test_allocations.h"
 
 enum { C = 3, H = 6, W = 5, PLANE = H * W, N_TRAIN = 101, N_TEST = 13, N_CLASSES = 4, MAX_BATCH = 8 };
 

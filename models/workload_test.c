@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "data/dataset.h"
-#include "harness/base/test_allocations.h"
+#include "harness/base/suite/test_allocations.h"
 #include "harness/compute/compute.h"
 #include "models/suite/network_fixture.h"
 #include "models/workload.h"

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "harness/base/test_allocations.h"
+#include "harness/base/suite/test_allocations.h"
 #include "harness/compute/suite/compute_mutants.h"
 #include "harness/compute/suite/compute_suite.h"
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "harness/measure/steps_suite.h"
+#include "harness/measure/suite/steps_suite.h"
 
 static void suite_holds(void **state)
 {

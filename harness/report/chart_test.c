@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "harness/report/report_test_kit.h"
+#include "harness/report/suite/report_kit.h"
 
 enum { LEAST_PICTURE_BYTES = 5000 };
 

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "harness/report/report_test_kit.h"
+#include "harness/report/suite/report_kit.h"
 
 #define BLACK "rgb(  0,   0,   0)"
 #define ORANGE "rgb(213,  94,   0)"

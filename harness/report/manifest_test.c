@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "harness/report/report_test_kit.h"
+#include "harness/report/suite/report_kit.h"
 
 static const char *const of_build[] = { "version",        "git_commit", "git_dirty", "compiler",
                                         "compiler_flags", "build_type", NULL };

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "allreduce/sync_allreduce.h"
-#include "harness/train/train_kit.h"
+#include "harness/train/suite/train_kit.h"
 #include "ps/ps.h"
 
 enum { N_STEPS = 40, MAX_RANKS = 8, MAX_PARAMS = 20000 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * result_test.c - every value of every record of three made-up runs (result_test_kit.c), worked out by hand.
+ * result_test.c - every value of every record of three made-up runs (result_kit.c), worked out by hand.
  *
  * Expected records are JSON with ' for ". Both sides must have the same keys; numbers may differ by 1e-12 of their
  * size, which leaves rounding, but no other unit, divisor or window.
@@ -15,8 +15,8 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "harness/report/report_test_kit.h"
-#include "harness/train/result_test_kit.h"
+#include "harness/report/suite/report_kit.h"
+#include "harness/train/suite/result_kit.h"
 #include "harness/world/cores.h"
 
 enum { MAX_RECORDS = 32, EXPECTED_BYTES = 8192 };

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "harness/train/train_kit.h"
+#include "harness/train/suite/train_kit.h"
 
 struct fixture {
     char folder[32], path[64];

@@ -11,8 +11,8 @@
 #include "allreduce/sync_allreduce.h"
 #include "harness/compute/suite/fake_device.h"
 #include "harness/exchange/staging.h"
-#include "harness/train/sync_mutants.h"
-#include "harness/train/train_kit.h"
+#include "harness/train/suite/sync_mutants.h"
+#include "harness/train/suite/train_kit.h"
 #include "ps/ps.h"
 
 static void train(struct train_result *out, const char *options, const struct sync_mode *mode,

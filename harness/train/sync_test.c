@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "allreduce/sync_allreduce.h"
-#include "harness/train/sync_mutants.h"
-#include "harness/train/sync_suite.h"
+#include "harness/train/suite/sync_mutants.h"
+#include "harness/train/suite/sync_suite.h"
 #include "ps/ps.h"
 
 static int run_mutant(int i)

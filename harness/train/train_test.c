@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "harness/train/train_kit.h"
+#include "harness/train/suite/train_kit.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { IS_SANITIZED = 1 }; /* a peak of memory means nothing */

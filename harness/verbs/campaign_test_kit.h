@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "harness/report/report_test_kit.h"
+#include "harness/report/suite/report_kit.h"
 #include "harness/verbs/campaign.h"
 
 enum { MADE_LAUNCHES = 3, MADE_STEPS = 3, MADE_CORES = 2 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* train_report_test.c - what is printed of made-up runs (result_test_kit.c), letter by letter. */
+/* train_report_test.c - what is printed of made-up runs (result_kit.c), letter by letter. */
 #include "harness/verbs/train_report.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "harness/train/result_test_kit.h"
+#include "harness/train/suite/result_kit.h"
 
 #define RULE "----------------------------------------------------------------\n"
 

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "harness/report/report_test_kit.h"
+#include "harness/report/suite/report_kit.h"
 #include "harness/train/checkpoint.h"
 #include "harness/verbs/verb.h"
 

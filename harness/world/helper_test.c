@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "harness/base/test_allocations.h"
+#include "harness/base/suite/test_allocations.h"
 #include "harness/world/helper.h"
 
 enum { N_STARTS = 3000 };

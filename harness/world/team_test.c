@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "harness/base/test_allocations.h"
+#include "harness/base/suite/test_allocations.h"
 #include "harness/world/team.h"
 
 enum { MAX_TASKS = 1000, MAX_THREADS = 8 };

@@ -25,9 +25,9 @@ function(gradmark_test_program target)
   target_link_libraries(${target} PRIVATE ${PROGRAM_LINKS} PkgConfig::CMOCKA)
 endfunction()
 
-# gradmark_count_allocations(TARGET): the test program may ask test_allocations() (harness/base/test_allocations.h).
+# gradmark_count_allocations(TARGET): the test program may ask test_allocations() (harness/base/suite/test_allocations.h).
 function(gradmark_count_allocations target)
-  target_sources(${target} PRIVATE "${CMAKE_SOURCE_DIR}/harness/base/test_allocations.c")
+  target_sources(${target} PRIVATE "${CMAKE_SOURCE_DIR}/harness/base/suite/test_allocations.c")
   target_link_options(${target} PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=mmap)
 endfunction()
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_allocations.c - see test_allocations.h. The linker sends calls of NAME to __wrap_NAME (--wrap). */
-#include "harness/base/test_allocations.h"
+#include "harness/base/suite/test_allocations.h"
 
 #include <stdatomic.h>
 #include <sys/types.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * result_test_kit.c - made-up stamps, and what follows from them.
+ * result_kit.c - made-up stamps, and what follows from them.
  *
  * made_ps, times in ms from the origin of the clock, batch 7:
  *   worker 0 starts at 1000, 12 steps of 10: gradient 6, queue at the server 1, update 0.5, wire 2.5
@@ -17,7 +17,7 @@
  *
  * made_single, batch 8: steps of 14, 16 and 18: gradient 10, 11 and 12, update 2.
  */
-#include "harness/train/result_test_kit.h"
+#include "harness/train/suite/result_kit.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sync_mutants.c - right modes whose table has one wrong function. */
-#include "harness/train/sync_mutants.h"
+#include "harness/train/suite/sync_mutants.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* train_kit.h - run a training from a command line, inside a test. Test-only. */
-#ifndef HARNESS_TRAIN_TRAIN_KIT_H
-#define HARNESS_TRAIN_TRAIN_KIT_H
+#ifndef HARNESS_TRAIN_SUITE_TRAIN_KIT_H
+#define HARNESS_TRAIN_SUITE_TRAIN_KIT_H
 
 #include "harness/train/train.h"
 

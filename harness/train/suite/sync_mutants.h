@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sync_mutants.h - sync modes with one planted bug each, which sync_suite must catch. Test-only. */
-#ifndef HARNESS_TRAIN_SYNC_MUTANTS_H
-#define HARNESS_TRAIN_SYNC_MUTANTS_H
+#ifndef HARNESS_TRAIN_SUITE_SYNC_MUTANTS_H
+#define HARNESS_TRAIN_SUITE_SYNC_MUTANTS_H
 
 #include "harness/exchange/sync_mode.h"
 

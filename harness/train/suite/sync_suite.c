@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sync_suite.c - one worker equals single; p workers equal one with p times the batch. */
-#include "harness/train/sync_suite.h"
+#include "harness/train/suite/sync_suite.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/train/train_kit.h"
+#include "harness/train/suite/train_kit.h"
 
 struct suite {
     const struct sync_mode *mode;

@@ -4,8 +4,8 @@
  *
  * Test-only. Trains small models in the threads world, with the mode under test in place of the named one.
  */
-#ifndef HARNESS_TRAIN_SYNC_SUITE_H
-#define HARNESS_TRAIN_SYNC_SUITE_H
+#ifndef HARNESS_TRAIN_SUITE_SYNC_SUITE_H
+#define HARNESS_TRAIN_SUITE_SYNC_SUITE_H
 
 struct sync_mode;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* interval_suite.h - what interval.h promises, checked on any implementation of it. Tests only. */
-#ifndef HARNESS_MEASURE_INTERVAL_SUITE_H
-#define HARNESS_MEASURE_INTERVAL_SUITE_H
+#ifndef HARNESS_MEASURE_SUITE_INTERVAL_SUITE_H
+#define HARNESS_MEASURE_SUITE_INTERVAL_SUITE_H
 
 #include "harness/measure/interval.h"
 

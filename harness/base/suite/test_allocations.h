@@ -3,8 +3,8 @@
  * test_allocations.h - counts the allocations of a test program: its own and those of the static libraries in it, of
  * all threads. For tests whose CMake says gradmark_count_allocations(target).
  */
-#ifndef HARNESS_BASE_TEST_ALLOCATIONS_H
-#define HARNESS_BASE_TEST_ALLOCATIONS_H
+#ifndef HARNESS_BASE_SUITE_TEST_ALLOCATIONS_H
+#define HARNESS_BASE_SUITE_TEST_ALLOCATIONS_H
 
 #include <stddef.h>
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/measure/steps_suite.h"
+#include "harness/measure/suite/steps_suite.h"
 
 /* Rank 0's own rate times the number of workers. */
 static enum rc bug_rank0(struct steps_summary *out, const struct steps *in)

@@ -3,7 +3,7 @@
  * steps_suite.c - runs made by hand, of which everything is known: who computed how long, who waited
  * for whom. Times are whole nanoseconds, so that expected values are exact.
  */
-#include "harness/measure/steps_suite.h"
+#include "harness/measure/suite/steps_suite.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* steps_suite.h - what steps.h promises of a summary, checked on any implementation. Tests only. */
-#ifndef HARNESS_MEASURE_STEPS_SUITE_H
-#define HARNESS_MEASURE_STEPS_SUITE_H
+#ifndef HARNESS_MEASURE_SUITE_STEPS_SUITE_H
+#define HARNESS_MEASURE_SUITE_STEPS_SUITE_H
 
 #include "harness/measure/steps.h"
 

@@ -4,7 +4,7 @@
  * the true mean, how often equal runs are called different. All numbers come from rng.h, so the
  * counts are the same on every run.
  */
-#include "harness/measure/interval_suite.h"
+#include "harness/measure/suite/interval_suite.h"
 
 #include <math.h>
 #include <stdbool.h>

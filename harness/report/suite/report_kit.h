@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_test_kit.h - a folder of one's own and whole files, for the tests of this room. */
-#ifndef HARNESS_REPORT_REPORT_TEST_KIT_H
-#define HARNESS_REPORT_REPORT_TEST_KIT_H
+/* report_kit.h - a folder of one's own and whole files, for the tests of this room. */
+#ifndef HARNESS_REPORT_SUITE_REPORT_KIT_H
+#define HARNESS_REPORT_SUITE_REPORT_KIT_H
 
 #include <dirent.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* train_kit.c - options to result in one call. */
-#include "harness/train/train_kit.h"
+#include "harness/train/suite/train_kit.h"
 
 #include "allreduce/reducer.h"
 

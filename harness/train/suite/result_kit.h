@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * result_test_kit.h - three made-up runs of which every figure is known by hand (result_test_kit.c has the
+ * result_kit.h - three made-up runs of which every figure is known by hand (result_kit.c has the
  * arithmetic). Test-only: for the records of train and for what the verb prints.
  */
-#ifndef HARNESS_TRAIN_RESULT_TEST_KIT_H
-#define HARNESS_TRAIN_RESULT_TEST_KIT_H
+#ifndef HARNESS_TRAIN_SUITE_RESULT_KIT_H
+#define HARNESS_TRAIN_SUITE_RESULT_KIT_H
 
 #include "harness/train/train.h"
 
