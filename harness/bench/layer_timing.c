@@ -385,15 +385,15 @@ static enum rc body(struct world *w, void *arg)
 enum rc layer_timing_run(struct layer_timing *out, const struct layer_timing_env *env)
 {
     const struct world_opts opts = { .bind_cores = true };
-    const struct world_ops *threads = NULL;
+    const struct world_ops *world = NULL;
     struct layer_timing m = { 0 };
     struct run run = { env, &m };
     enum rc rc;
 
     m.apart = !env->backend->host_memory;
     TRY(network_open(&m.network, env->workload->network, &env->network));
-    TRY(world_find(&threads, "threads"));
-    TRY(world_run(threads, &opts, 1, body, &run));
+    TRY(world_choose(&world, "auto", false));
+    TRY(world_run(world, &opts, 1, body, &run));
     *out = m;
     m = (struct layer_timing){ 0 };
 out:

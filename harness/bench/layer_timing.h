@@ -3,7 +3,7 @@
  * layer_timing.h - a network's training step, layer by layer, beside the same GEMMs alone.
  *
  * Two computes take turns, step by step: one does the work, the other (gemm_only) only its GEMMs and
- * convolutions, with the same shapes, threads and memory. What disturbs the machine disturbs both.
+ * convolutions, with the same shapes, threads and memory. Other load of the machine slows both.
  *
  * To time a layer all work before it must be done. On a backend of the host it is; on a device one waits for it,
  * and a whole step is no longer what it is without waiting. There, whole steps and layers are timed in turns.
@@ -52,7 +52,7 @@ struct layer_timing { /* owned */
     struct spread step_s;            /* gradient and update */
     struct spread layers_s;          /* the sum of its layers */
     struct spread update_s;          /* SGD on all parameters */
-    struct spread rest_s;            /* what is left of the step: data, and what lies between layers */
+    struct spread rest_s;            /* what is left of the step: data, and the time between layers */
     struct spread gemm_s;            /* the gemm_only baseline: the sum of its layers; apart: its whole gradient */
     double loss_first, loss_last;
     double peak_flops_per_s, peak_bytes_per_s; /* the roofs: the fastest large GEMM and streaming sum of this run */
@@ -60,8 +60,8 @@ struct layer_timing { /* owned */
     size_t peak_rss_bytes; /* of this process, before the gemm_only baseline was opened; it holds the program too */
 };
 
-/* Runs a threads world of one rank. RC_INVAL, RC_NOMEM, RC_UNSUPPORTED, RC_DEVICE; RC_PEER: stopped before a step was
- * measured. */
+/* Runs the default world of this process with one rank. RC_INVAL, RC_NOMEM, RC_UNSUPPORTED, RC_DEVICE; RC_PEER: stopped
+ * before a step was measured. */
 enum rc layer_timing_run(struct layer_timing *out, const struct layer_timing_env *env) MUST_CHECK;
 void layer_timing_free(struct layer_timing *m); /* accepts a zeroed one */
 

@@ -66,7 +66,7 @@ static enum rc check_use(const struct verb_call *call)
 {
     const struct profile_opts *o = call->opts;
     static const struct {
-        const char *name;
+        const char *option;
         bool derives; /* given when deriving it is wrong, else when measuring */
         const char *why;
     } useless[] = {
@@ -88,8 +88,8 @@ static enum rc check_use(const struct verb_call *call)
     const bool derives = o->published[0] != '\0' || o->list;
 
     for (size_t i = 0; i < sizeof useless / sizeof *useless; i++)
-        if (useless[i].derives == derives && verb_given(call, useless[i].name))
-            return rc_raise(RC_INVAL, "--%s: %s", useless[i].name, useless[i].why);
+        if (useless[i].derives == derives && verb_given(call, useless[i].option))
+            return rc_raise(RC_INVAL, "--%s: %s", useless[i].option, useless[i].why);
     if (o->list && o->out[0] != '\0')
         return rc_raise(RC_INVAL, "--out %.200s: --list only prints; leave one of them out", o->out);
     if (!derives && strcmp(o->precision, "amp") == 0)
