@@ -87,7 +87,7 @@ enum rc atomic_folder_open(struct atomic_folder *out, const char *path)
         FAIL(RC_INVAL, "%s: is the folder this runs in, which cannot be replaced; name one in it", path);
     TRY(make_parents(f.path));
     TRY(make_temporary(&f, mode_of(is_there ? &there : NULL)));
-    if (is_there) { /* an empty folder for an empty folder: what stands in the way of the last rename is known now */
+    if (is_there) { /* replace the empty folder by an empty one: an obstacle to the last rename is found now */
         if (rename(f.temporary_path, f.path) != 0)
             FAIL(RC_INVAL, "%s: cannot be replaced: %s", path, strerror(errno));
         TRY(make_temporary(&f, mode_of(&there)));

@@ -31,7 +31,7 @@ struct job_facts { /* what a module may know of the job it is chosen for */
     size_t n_params;
 };
 
-struct memory_need { /* bytes; of each worker, of each server, of rank 0 beside what it needs as a worker */
+struct memory_need { /* bytes; of each worker, of each server, of rank 0 in addition to its need as a worker */
     size_t worker_bytes, server_bytes, rank_0_bytes;
 };
 
@@ -63,7 +63,7 @@ struct module_kind {
 
 /* The name of module i of the kind, built in or not (U4); NULL behind the last. Cannot fail. */
 const char *module_name(const struct module_kind *kind, int i);
-/* RC_INVAL names the nearest; RC_UNSUPPORTED: known, but not built in (says why). */
+/* RC_INVAL names the nearest; RC_UNSUPPORTED: known, but not built in; the message has the reason. */
 enum rc module_find(const struct module **out, const struct module_kind *kind, const char *name) MUST_CHECK;
 /* The caps of module i of the kind, built in or not. Cannot fail. */
 unsigned module_caps(const struct module_kind *kind, int i);

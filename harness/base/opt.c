@@ -212,7 +212,7 @@ out:
     return rc;
 }
 
-/* One argument (and its value, taken from `next` when not after '='); *used_next tells. */
+/* One argument (and its value, taken from `next` when not after '='); *used_next: was it? */
 static enum rc parse_one(struct opt_group *group, int n_groups, const char *arg, const char *next, bool *used_next)
 {
     char name[MAX_NAME_BYTES], full[MAX_NAME_BYTES];

@@ -3,8 +3,8 @@
  * steps.c - rounds, costs and losses out of step stamps.
  *
  * Completions are taken from all workers in the order of time (merge.h). The first boundary of a
- * round is the latest first start (E3); every n_workers completions later stands the next. In a
- * synchronous mode round r is step r of every worker, because nobody completes step r + 1 before
+ * round is the latest first start (E3); every n_workers completions later the next one begins. In a
+ * synchronous mode round r is step r of every worker, because no worker completes step r + 1 before
  * everybody has completed step r; so one rule serves all modes.
  *
  * Stamps of a worker must be in order: start <= ready <= end <= next start. That is checked: sums
@@ -61,7 +61,7 @@ static enum rc check_order(const struct steps *in)
     return RC_OK;
 }
 
-struct window { /* E3, in which rounds are told apart */
+struct window { /* E3, the rounds it consists of */
     uint64_t from_ns, to_ns;
     uint64_t *boundary_ns; /* [n_rounds + 1]; boundary_ns[0] = from_ns */
     size_t n_rounds;

@@ -37,7 +37,7 @@ struct steps {                      /* borrowed */
     const struct step_stamp *stamp; /* [n_workers][n_steps] */
     size_t n_workers, n_steps;
     size_t batch_per_worker_count;
-    bool synchronous; /* workers meet every step: waiting for the latest is told from the wire */
+    bool synchronous; /* workers meet every step: waiting for the latest worker is counted apart from the wire */
 };
 
 struct steps_summary {

@@ -83,7 +83,7 @@ static double quantile_near_normal(double dof)
     return z + (g1 + (g2 + (g3 + g4 / dof) / dof) / dof) / dof;
 }
 
-/* log P(|T| > t) falls ever more steeply in log t, so its tangents lie above it: after one step Newton
+/* log P(|T| > t) falls ever more steeply in log t, so its tangents are above it: after one step Newton
  * comes down on the root from the right, without a bracket. */
 double student_t_975(double dof)
 {

@@ -49,8 +49,8 @@ static void assign(FILE *to, const char *name, const char *value)
     fputs("'; ", to);
 }
 
-/* The line that tells what is wrong: the one with the place in the script, else the first. Cuts text
- * behind it; "" when gnuplot said nothing. */
+/* The error in gnuplot's output: the line that names a place in the script, else the first. Cuts text
+ * behind it; "" when gnuplot printed nothing. */
 static const char *complaint(char *text)
 {
     char *first = NULL, *rest = text;

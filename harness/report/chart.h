@@ -3,7 +3,7 @@
  * chart.h - draw a chart with gnuplot, as SVG and as PNG, from a tab-separated data file.
  *
  * Scripts are in scripts/gnuplot; each reads the file named by `data` and the variables passed to
- * it. The data file stays beside the pictures, so that anybody can draw it again.
+ * it. The data file stays beside the pictures, so that the chart can be drawn again.
  */
 #ifndef HARNESS_REPORT_CHART_H
 #define HARNESS_REPORT_CHART_H

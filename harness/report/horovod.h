@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * horovod.h - the closing lines of two well-known benchmarks, letter by letter, so that programs which
+ * horovod.h - the closing lines of two well-known benchmarks, verbatim, so that programs which
  * read theirs read ours. Not our own report: see the invariant.
  *
  * Invariants

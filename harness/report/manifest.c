@@ -23,7 +23,7 @@ static const char *known(const char *text)
     return *text ? text : NULL;
 }
 
-/* What stands behind the colon of the first line that begins with key; "" when there is none. Lines of
+/* The text after the colon of the first line that begins with key; "" when there is none. Lines of
  * /proc/cpuinfo, which differ between architectures. */
 static void cpu_fact(char *out, size_t n_bytes, const char *key)
 {

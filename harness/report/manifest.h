@@ -18,9 +18,9 @@
 void manifest_fill(struct record *r, bool virtual_only);
 /* "1.0.0 (commit 1234567, changed)": one line for people. out[n_bytes]. */
 void manifest_version(char *out, size_t n_bytes);
-/* Now: "2026-11-21T10:44:00Z"; "" where the system does not tell. */
+/* Now: "2026-11-21T10:44:00Z"; "" where the system does not report it. */
 void manifest_date(char *out, size_t n_bytes);
-/* What the processor calls itself; "" where the system does not tell. */
+/* The model name of the processor; "" where the system does not report it. */
 void manifest_cpu_model(char *out, size_t n_bytes);
 
 #endif

@@ -3,7 +3,7 @@
  * record.c - records are jansson objects, which keep the order in which keys were set.
  *
  * A report collects its lines in the temporary file of base/file.h, or in memory when they go to
- * standard output; nobody sees a line before report_commit().
+ * standard output; no line is written there before report_commit().
  */
 #include "harness/report/record.h"
 

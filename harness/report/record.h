@@ -5,7 +5,7 @@
  * Invariants
  *   O1  Keys end in their unit (_ns _s _bytes _per_s _ratio _count); NaN and infinities become null;
  *       text is escaped in full; reals are printed with 17 significant digits.
- *   O2  Nothing is at `path` until report_commit() (temporary name beside it, fsync, rename).
+ *   O2  No file is at `path` until report_commit() (temporary name beside it, fsync, rename).
  */
 #ifndef HARNESS_REPORT_RECORD_H
 #define HARNESS_REPORT_RECORD_H

@@ -183,7 +183,7 @@ void table_print(const struct table *t, FILE *to)
     size_t *width = malloc(t->n_columns * sizeof *width);
     size_t n_owed = 0;
 
-    if (!width) /* a table that nobody can read is worse than none */
+    if (!width) /* an unreadable table is worse than none */
         return;
     for (size_t i = 0; i < t->n_columns; i++) {
         width[i] = column_width(t, i);

@@ -93,7 +93,7 @@ static size_t n_floats(const struct checkpoint *c)
     return 2 * c->n_params + c->n_state;
 }
 
-/* The file's length must be what the header says, before anything of that length is allocated. */
+/* The file must have the length that follows from its header, before anything of that length is allocated. */
 static enum rc check_length(const struct checkpoint *c, FILE *from, const char *path)
 {
     const uint64_t n_expected_bytes = HEADER_BYTES + n_floats(c) * sizeof(float) + crypto_hash_sha256_BYTES;

@@ -26,7 +26,7 @@ struct checkpoint {
     uint64_t seed, steps_count, samples_count; /* done so far, of all workers */
     size_t n_params;
     size_t n_state;          /* running means and variances: of rank 0, as evaluation uses them */
-    float *param;            /* float[n_params]; the others lie in its allocation; owned */
+    float *param;            /* float[n_params]; the other arrays are parts of its allocation; owned */
     float *velocity, *state; /* float[n_params], float[n_state]; NULL: none */
 };
 

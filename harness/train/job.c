@@ -70,8 +70,7 @@ static enum rc resolve_world(struct train_job *job, int n_given_ranks)
         FAIL(RC_INVAL, "--world %s: %d processes were launched; use --world mpi, or start without the launcher",
              o->world, n_given_ranks);
     if (job->world->module.caps & WORLD_VIRTUAL_TIME && o->threads > 1)
-        FAIL(RC_INVAL,
-             "--threads %llu: world sim computes with one; the cluster's flops_per_s tells how fast a host is",
+        FAIL(RC_INVAL, "--threads %llu: world sim computes with one; flops_per_s of the cluster is the speed of a host",
              (unsigned long long)o->threads);
 out:
     return rc;

@@ -37,7 +37,7 @@ static size_t exchange_bytes(const struct train_job *job, const struct network *
     return n_bytes;
 }
 
-/* How many of the workers and servers live on this host. In mpi the launcher tells; where it does not, one. */
+/* How many of the workers and servers are on this host: in mpi as the launcher reports it, or one if it does not. */
 static void ranks_here(const struct train_job *job, size_t *n_workers, size_t *n_servers)
 {
     const struct launcher l = world_launcher();

@@ -62,14 +62,14 @@ static enum rc refuse_precision(const struct train_job *job, const struct wishes
     return RC_OK;
 }
 
-/* Options that shape a network say nothing to other models. */
+/* Options that shape a network do not apply to other models. */
 static enum rc refuse_shapes(const struct train_job *job, const struct wishes *w)
 {
     static const char *const names[] = { "image-size", "classes", "aux", "width-divisor", "data-images" };
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (given(w, names[i]))
-            return rc_raise(RC_INVAL, "--%s: says nothing to model %s, which is no image network", names[i],
+            return rc_raise(RC_INVAL, "--%s: does not apply to model %s, which is no image network", names[i],
                             job->opts.model);
     return RC_OK;
 }
@@ -161,8 +161,8 @@ out:
     return rc;
 }
 
-/* All of a file's test set, none of synthetic images, unless told. linear has no test set and takes its samples; a
- * network is not asked about images that it learns from. */
+/* Without --eval-samples: all of a file's test set, none of synthetic images. A model that is no network has no test
+ * set and is evaluated on its samples; a network is not evaluated on images that it is trained with. */
 static size_t evaluated(const struct train_job *job, const struct wishes *w)
 {
     if (!job->dataset || !job->compute->touches_memory)

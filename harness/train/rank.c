@@ -72,7 +72,7 @@ static bool is_virtual(const struct rank *r)
     return r->world->ops->module.caps & WORLD_VIRTUAL_TIME;
 }
 
-/* Servers share cores with whoever is there: one thread. */
+/* Servers have no cores of their own: one thread. */
 static int n_threads(const struct rank *r)
 {
     if (!is_worker(r) || is_virtual(r))
@@ -201,7 +201,7 @@ out:
     return rc;
 }
 
-/* Probes train: what is learnt beside the parameters must be as before. */
+/* The probe trains: restore the running means, which a gradient changes, to what they were before it. */
 static enum rc probe(struct rank *r, struct train_limits *limits)
 {
     const struct probe_env env = { .world = r->world,
@@ -374,7 +374,7 @@ static enum rc alloc_result(struct train_result *result, const struct train_job 
     return RC_OK;
 }
 
-/* Everything to rank 0. Servers hand over stamps that nobody reads: they come last. */
+/* Everything to rank 0. Servers send stamps too, which are not read: they are the last ones. */
 static enum rc collect(struct rank *r)
 {
     struct train_rank_info info = { .own_cores_count = r->world->n_own_cores };

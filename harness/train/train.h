@@ -63,7 +63,7 @@ const struct sync_mode *train_mode_at(int i);
 enum train_kind { TRAIN_WORLD, TRAIN_MODE, TRAIN_MODEL, TRAIN_COMPUTE, TRAIN_TRANSPORT, TRAIN_REDUCER, TRAIN_N_KINDS };
 extern const struct module_kind *const train_kinds[]; /* ends with NULL */
 
-struct train_watch { /* told on rank 0 between steps, after the step's last stamp */
+struct train_watch { /* called on rank 0 between steps, after the step's last stamp */
     void (*step)(void *arg, size_t n_done, uint64_t now_ns);
     void *arg;
 };
@@ -71,7 +71,7 @@ struct train_watch { /* told on rank 0 between steps, after the step's last stam
 struct train_memory {         /* bytes; all 0: hollow */
     size_t activations_bytes; /* of a worker: the planned block */
     size_t params_bytes;      /* of a worker: parameters, gradients, velocity, running means */
-    size_t exchange_bytes;    /* of a worker: what its mode keeps beside them; the batches in the making */
+    size_t exchange_bytes;    /* of a worker: what its mode allocates; the batches being prepared */
     size_t server_bytes;      /* of a parameter server */
     size_t host_bytes;        /* of all ranks of this host */
     size_t available_bytes;   /* there; SIZE_MAX: not known */
@@ -101,11 +101,11 @@ struct train_job {          /* resolved; owns dataset, profile and resume */
     size_t n_steps;                  /* of this run */
     size_t n_eval;                   /* test samples to classify; 0: none */
     bool keeps_velocity;             /* the result holds the optimiser's state: a checkpoint will be written */
-    const struct train_watch *watch; /* NULL: nobody; borrowed */
+    const struct train_watch *watch; /* NULL: none; borrowed */
 };
 
-/* group[0..n_groups) was parsed, train_opt_groups() among them, into *opts (given flags tell defaults from wishes).
- * n_given_ranks: ranks the launcher started, 0: none. RC_INVAL, RC_UNSUPPORTED. */
+/* group[0..n_groups) was parsed, train_opt_groups() among them, into *opts (their given flags distinguish defaults from
+ * what the user gave). n_given_ranks: ranks the launcher started, 0: none. RC_INVAL, RC_UNSUPPORTED. */
 enum rc train_prepare(struct train_job *out, const struct train_opts *opts, const struct opt_group *group, int n_groups,
                       int n_given_ranks) MUST_CHECK;
 void train_job_free(struct train_job *job); /* accepts a zeroed one */
@@ -130,8 +130,8 @@ struct train_result {             /* on rank 0; owned */
     struct train_rank_info *rank; /* [n_ranks] */
     struct train_limits limits;
     struct evaluation evaluation; /* NaN: there was none */
-    double data_wait_s;           /* worker 0: mean time a step waited for its samples; NaN: not told */
-    double peak_rss_bytes;        /* of rank 0's process, in this run; NaN in sim, and where the system tells none */
+    double data_wait_s;           /* worker 0: mean time a step waited for its samples; NaN: not measured */
+    double peak_rss_bytes;        /* of rank 0's process, in this run; NaN in sim, and where the system reports none */
     int n_threads;                /* of worker 0 */
     bool has_params;              /* false: hollow */
     struct checkpoint final;      /* after the last step; velocity NULL unless the job keeps it; running means: rank
