@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "allreduce/reducer.h"
-#include "harness/report/report_test_kit.h"
-#include "harness/train/train_kit.h"
+#include "harness/report/suite/report_kit.h"
+#include "harness/train/suite/train_kit.h"
 
 static void refused(const char *options, const char *message)
 {
