@@ -22,6 +22,16 @@ static const struct module *module_at(int i)
 
 const struct module_kind workload_kind = { "model", module_at, NULL, "lenet", "linear,lenet" };
 
+static const struct module *network_at(int i)
+{
+#define NETWORK_ADDRESS_(name) &workload_##name.module,
+    static const struct module *const all[] = { NETWORK_LIST(NETWORK_ADDRESS_) NULL };
+
+    return all[i];
+}
+
+const struct module_kind network_kind = { "model", network_at, NULL, "resnet50", NULL };
+
 enum rc workload_find(const struct workload **out, const char *name)
 {
     const struct module *m;

@@ -114,6 +114,8 @@ WORKLOAD_LIST(WORKLOAD_DECLARE_)
 
 /* The models: option --model. */
 extern const struct module_kind workload_kind;
+/* Those of them that are networks, whose layers can be timed one by one: --model of gradmark profile. */
+extern const struct module_kind network_kind;
 /* Model i of that list; NULL behind the last. */
 const struct workload *workload_at(int i);
 /* RC_INVAL names the nearest. */

@@ -36,6 +36,21 @@ static const struct module_absent absent[] = {
 
 const struct module_kind compute_kind = { "compute", compute_at, absent, "cpu", NULL };
 
+static const struct module *measured_at(int i)
+{
+    static const struct module *const all[] = {
+        &compute_cpu.module,
+#if GRADMARK_HAVE_CUDA
+        &compute_cuda.module,
+#endif
+        NULL
+    };
+
+    return all[i];
+}
+
+const struct module_kind measured_compute_kind = { "compute", measured_at, absent, "cpu", NULL };
+
 enum rc compute_find(const struct compute_backend **out, const char *name)
 {
     const struct module *m;

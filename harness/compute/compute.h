@@ -301,6 +301,8 @@ extern const struct compute_backend compute_cuda; /* where it is built in */
 
 /* The backends: option --compute. */
 extern const struct module_kind compute_kind;
+/* Those of them whose work takes real time, to be measured: --compute of gradmark profile. */
+extern const struct module_kind measured_compute_kind;
 /* RC_INVAL names the nearest; RC_UNSUPPORTED: known, but not built in (says why). */
 enum rc compute_find(const struct compute_backend **out, const char *name) MUST_CHECK;
 

@@ -38,6 +38,7 @@ static const struct module_absent absent[] = {
     { NULL, NULL, 0 },
 };
 
+const char transport_of_nothing[] = "none";
 const struct module_kind transport_kind = { "transport", transport_at, absent, NULL, NULL };
 
 enum rc transport_find(const struct transport_ops **out, const char *name)

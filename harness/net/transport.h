@@ -108,6 +108,8 @@ struct transport { /* first member of each implementation's struct */
 
 /* The transports: option --transport. Where several could do, the first is taken. */
 extern const struct module_kind transport_kind;
+/* What records call the transport of a run that sends nothing. */
+extern const char transport_of_nothing[];
 /* RC_INVAL names the nearest; RC_UNSUPPORTED: known, but not built in. */
 enum rc transport_find(const struct transport_ops **out, const char *name) MUST_CHECK;
 

@@ -46,7 +46,7 @@ static enum rc resolve_transport(struct train_job *job)
         return rc_raise(RC_INVAL, "--transport %s: mode %s sends nothing; needs --mode %s or a synchronous one",
                         o->transport, o->mode, others);
     if (!exchanges) {
-        o->transport = "none";
+        o->transport = transport_of_nothing;
         return RC_OK;
     }
     if (is_auto)

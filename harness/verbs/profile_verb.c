@@ -27,8 +27,7 @@ struct profile_opts {
 };
 
 static const struct opt table[] = {
-    OPT_CHOICE_(struct profile_opts, model, "model", "resnet50",
-                "lenet|alexnet|vgg16|resnet8|resnet50|resnet101|resnet152|inception3", "network"),
+    OPT_MODULE_(struct profile_opts, model, "model", network_kind, "network"),
     OPT_U64_(struct profile_opts, batch, "batch", "8", 1, PROFILE_MAX_BATCH, "images", "batch of a step"),
     OPT_U64_(struct profile_opts, image_size, "image-size", "", 1, 8192, "pixels",
              "height and width; without it: the published one"),
@@ -36,7 +35,7 @@ static const struct opt table[] = {
     OPT_BOOL_(struct profile_opts, aux, "aux", "false", "with the auxiliary head (inception3)"),
     OPT_U64_(struct profile_opts, width_divisor, "width-divisor", "1", 1, 1024, "",
              "divide all numbers of channels: for lessons and tests"),
-    OPT_CHOICE_(struct profile_opts, compute, "compute", "cpu", "cpu|cuda", "what does the arithmetic"),
+    OPT_MODULE_(struct profile_opts, compute, "compute", measured_compute_kind, "what does the arithmetic"),
     OPT_CHOICE_(struct profile_opts, precision, "precision", "fp32", "fp32|tf32|bf16|amp",
                 "of multiplications; amp (fp16 and fp32 mixed): published rates only"),
     OPT_U64_(struct profile_opts, threads, "threads", "", 1, 4096, "threads",

@@ -157,7 +157,7 @@ static enum rc print_lines(FILE *to, const struct train_job *job, const struct t
         const struct step_stamp *first = &r->stamp[part * n_per_part], *last = first + n_per_part - 1;
         rate[part] = (double)(n_per_part * job->opts.batch) / ((double)(last->end_ns - first->start_ns) * 1e-9);
     }
-    horovod_print(to, strcmp(job->opts.compute, "cuda") == 0 ? "GPU" : "CPU", (size_t)job->n_workers, rate, n_parts);
+    horovod_print(to, job->compute->device_kind, (size_t)job->n_workers, rate, n_parts);
     TRY(tf_cnn_print(to, (double)job->opts.batch * job->n_workers, step_s, job->n_steps,
                      r->stamp[job->n_steps - 1].loss, s->measured.throughput_samples_per_s.mean));
 out:

@@ -68,7 +68,9 @@ static void allreduce_is_printed(void **state)
                                           .params_bytes = 250000000,
                                           .exchange_bytes = 125000000,
                                           .host_bytes = 3000000000 };
-    m.job.opts.compute = "cuda";
+    struct compute_backend device = compute_cpu;
+    device.device_kind = "GPU";
+    m.job.compute = &device;
     m.result.stamp[23].loss = 0.0625;
     m.result.limits.compute_s = m.result.limits.wire_s = 0;
     assert_printed(&m, true,

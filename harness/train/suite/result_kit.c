@@ -71,6 +71,7 @@ static void make_job(struct train_job *job, const char *mode, const char *world,
     job->mode = mode_named(mode);
     assert_non_null(job->mode);
     assert_int_equal(workload_find(&job->workload, model), RC_OK);
+    job->compute = &compute_cpu;
     if (strcmp(world, "sim") == 0)
         job->world = &VIRTUAL;
     else
