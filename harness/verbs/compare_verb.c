@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "harness/base/opt.h"
+#include "harness/campaign/sim_cost.h"
+#include "harness/campaign/sweep.h"
 #include "harness/report/manifest.h"
-#include "harness/verbs/compare.h"
-#include "harness/verbs/sim_cost.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/child.h"
 #include "harness/world/cores.h"

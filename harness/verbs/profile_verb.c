@@ -6,12 +6,12 @@
 
 #include "harness/base/file.h"
 #include "harness/base/opt.h"
+#include "harness/campaign/stop.h"
 #include "harness/report/manifest.h"
 #include "harness/report/table.h"
 #include "harness/train/file_data.h"
 #include "harness/train/max_batch.h"
 #include "harness/verbs/profile_report.h"
-#include "harness/verbs/stop.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/cores.h"
 #include "models/replay/published.h"

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "harness/base/file.h"
+#include "harness/campaign/sim_cost.h"
 #include "harness/report/progress.h"
 #include "harness/train/train.h"
-#include "harness/verbs/sim_cost.h"
 #include "harness/verbs/train_report.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/wait.h"

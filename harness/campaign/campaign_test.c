@@ -4,7 +4,7 @@
 #include <jansson.h>
 #include <sys/stat.h>
 
-#include "harness/verbs/campaign_test_kit.h"
+#include "harness/campaign/suite/campaign_test_kit.h"
 
 #define AT(member) offsetof(struct launch, member)
 #define THROUGHPUT AT(throughput_samples_per_s)
@@ -177,7 +177,7 @@ static void means_of_launches(void **state)
     campaign_close(&c);
 }
 
-/* Against `single` of the same model, per worker: a server is none. Sources of the ends: compare_report_test.c, and
+/* Against `single` of the same model, per worker: a server is none. Sources of the ends: verdict_test.c, and
  * Welch's interval for spreads 1.01 and 1.25 (2.0064 degrees). */
 static void efficiency_of_every_mode(void **state)
 {

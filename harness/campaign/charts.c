@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compare_charts.c - a campaign as tab-separated tables and pictures, one set per model. */
+/* charts.c - a campaign as tab-separated tables and pictures, one set per model. */
 #include <math.h>
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "harness/campaign/campaign.h"
 #include "harness/report/chart.h"
-#include "harness/verbs/campaign.h"
 #include "harness/world/cores.h"
 
 #define MEAN_US(p, member) (1e6 * point_mean((p), offsetof(struct launch, member)))

@@ -5,8 +5,8 @@
  * A point is one way to train (model, mode, workers); it is launched several times, the points taking
  * turns, so that a machine that drifts drifts under all of them.
  */
-#ifndef HARNESS_VERBS_CAMPAIGN_H
-#define HARNESS_VERBS_CAMPAIGN_H
+#ifndef HARNESS_CAMPAIGN_CAMPAIGN_H
+#define HARNESS_CAMPAIGN_CAMPAIGN_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -92,10 +92,11 @@ struct decision campaign_decide(const struct point *a, const struct point *b, si
  * worker; 0: none. */
 int campaign_largest(const struct campaign *c, const char *model, const char *mode, const char *other_mode);
 
-/* compare_report.c: the table, and the verdict in plain words. */
+/* table.c: a row for each point, and what the columns are. */
 enum rc campaign_print(const struct campaign *c, FILE *to) MUST_CHECK;
+/* verdict.c: which mode is faster, in plain words. */
 void campaign_verdict(const struct campaign *c, FILE *to);
-/* compare_charts.c: tab-separated data and pictures in c->dir. RC_UNSUPPORTED: no gnuplot (data is written). */
+/* charts.c: tab-separated data and pictures in c->dir. RC_UNSUPPORTED: no gnuplot (data is written). */
 enum rc campaign_draw(const struct campaign *c) MUST_CHECK;
 
 #endif

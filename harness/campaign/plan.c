@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compare_plan.c - which points a comparison has. */
+/* plan.c - which points a comparison has. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/text.h"
-#include "harness/verbs/compare.h"
+#include "harness/campaign/sweep.h"
 #include "harness/world/cores.h"
 
 enum { MAX_COUNTS = 64 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compare_plan_test.c - which points a comparison has, what it takes a step of them to cost, how many steps it makes.
- */
-#include "harness/verbs/compare_test_kit.h"
+/* plan_test.c - which points a comparison has, what it takes a step of them to cost, how many steps it makes. */
+#include "harness/campaign/suite/sweep_test_kit.h"
 #include "harness/world/cores.h"
 
 /* "linear ps 2+1, ...": model, mode, workers + servers of every point. */
@@ -216,5 +215,5 @@ int main(void)
         cmocka_unit_test(steps_that_the_budget_allows), cmocka_unit_test(workers_share_the_work_of_a_step),
     };
 
-    return cmocka_run_group_tests_name("compare_plan", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compare_charts_test.c - every column of every table that a campaign writes, and what gnuplot is asked to draw.
+ * charts_test.c - every column of every table that a campaign writes, and what gnuplot is asked to draw.
  *
  * gnuplot is a script here that notes how it was called: what it draws from such tables is chart_values_test.c's.
  */
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
-#include "harness/verbs/campaign_test_kit.h"
+#include "harness/campaign/suite/campaign_test_kit.h"
 #include "harness/world/cores.h"
 
 static const char GNUPLOT[] =
@@ -210,5 +210,5 @@ int main(void)
         MADE_TEST(a_simulated_campaign_names_its_cluster),
     };
 
-    return cmocka_run_group_tests_name("compare_charts", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("charts", tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sim_cost.c - see sim_cost.h. */
-#include "harness/verbs/sim_cost.h"
+#include "harness/campaign/sim_cost.h"
 
 #include <jansson.h>
 #include <math.h>

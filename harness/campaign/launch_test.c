@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compare_launch_test.c - what each launch is told, in which order, and what becomes of one that fails.
+ * launch_test.c - what each launch is told, in which order, and what becomes of one that fails.
  *
  * The program that is launched is a script: it notes its arguments, and its n-th launch trains 100 n samples/s. While
  * there is a file `fails`, launches whose arguments hold its text end with exit code 3, after their records.
  */
 #include <sys/stat.h>
 
-#include "harness/verbs/compare_test_kit.h"
+#include "harness/campaign/suite/sweep_test_kit.h"
 
 static const char PROGRAM[] =
     "#!/bin/sh\n"
@@ -176,5 +176,5 @@ int main(void)
         MADE_TEST(a_failed_launch_is_no_launch),
     };
 
-    return cmocka_run_group_tests_name("compare_launch", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("launch", tests, NULL, NULL);
 }

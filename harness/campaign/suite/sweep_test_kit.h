@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compare_test_kit.h - a comparison as its command line would make it, for the tests of its parts. */
-#ifndef HARNESS_VERBS_COMPARE_TEST_KIT_H
-#define HARNESS_VERBS_COMPARE_TEST_KIT_H
+/* sweep_test_kit.h - a comparison as its command line would make it, for the tests of its parts. */
+#ifndef HARNESS_CAMPAIGN_SUITE_SWEEP_TEST_KIT_H
+#define HARNESS_CAMPAIGN_SUITE_SWEEP_TEST_KIT_H
 
-#include "harness/verbs/campaign_test_kit.h"
-#include "harness/verbs/compare.h"
+#include "harness/campaign/suite/campaign_test_kit.h"
+#include "harness/campaign/sweep.h"
 #include "harness/world/wait.h"
 
 enum { KIT_MAX_WORDS = 16 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compare_launch.c - how one point is run.
+ * launch.c - how one point is run.
  *
  * A launch is the command `gradmark train` with options a user could type. In threads and sim it is a new process;
  * under mpirun or srun, where processes are given, it runs in a part of the ranks while the others sleep.
@@ -11,10 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/campaign/sim_cost.h"
+#include "harness/campaign/stop.h"
+#include "harness/campaign/sweep.h"
 #include "harness/train/train.h"
-#include "harness/verbs/compare.h"
-#include "harness/verbs/sim_cost.h"
-#include "harness/verbs/stop.h"
 #include "harness/world/child.h"
 #include "harness/world/wait.h"
 #include "models/replay/profile.h"

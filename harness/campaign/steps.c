@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compare_steps.c - how many steps a launch has, where the user leaves it open.
+ * steps.c - how many steps a launch has, where the user leaves it open.
  *
  * The same number at every point of a model: their losses are to be compared.
  */
 #include <string.h>
 
 #include "harness/bench/gemm.h"
-#include "harness/verbs/compare.h"
+#include "harness/campaign/sweep.h"
 #include "harness/world/cores.h"
 
 enum { MIN_STEPS = 6, PROBE_STEPS = 3, N_TURNS = 2 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stop.h - a verb that receives SIGINT or SIGTERM ends early and keeps its finished results. */
-#ifndef HARNESS_VERBS_STOP_H
-#define HARNESS_VERBS_STOP_H
+#ifndef HARNESS_CAMPAIGN_STOP_H
+#define HARNESS_CAMPAIGN_STOP_H
 
 #include <stdbool.h>
 

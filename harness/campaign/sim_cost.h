@@ -4,8 +4,8 @@
  *
  * Real seconds differ from run to run, so they never enter records, whose bytes are equal (L4).
  */
-#ifndef HARNESS_VERBS_SIM_COST_H
-#define HARNESS_VERBS_SIM_COST_H
+#ifndef HARNESS_CAMPAIGN_SIM_COST_H
+#define HARNESS_CAMPAIGN_SIM_COST_H
 
 #include <stdbool.h>
 #include <stdio.h>

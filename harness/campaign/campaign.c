@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* campaign.c - launches in, figures out. */
-#include "harness/verbs/campaign.h"
+#include "harness/campaign/campaign.h"
 
 #include <errno.h>
 #include <jansson.h>

@@ -6,8 +6,8 @@
  * base, base x spread (their geometric mean is base, their arithmetic mean is not); every other member is 0.5, 1 and
  * 1.5 x base (their arithmetic mean is base, their geometric mean is not).
  */
-#ifndef HARNESS_VERBS_CAMPAIGN_TEST_KIT_H
-#define HARNESS_VERBS_CAMPAIGN_TEST_KIT_H
+#ifndef HARNESS_CAMPAIGN_SUITE_CAMPAIGN_TEST_KIT_H
+#define HARNESS_CAMPAIGN_SUITE_CAMPAIGN_TEST_KIT_H
 
 #include <math.h>
 #include <setjmp.h>
@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
+#include "harness/campaign/campaign.h"
 #include "harness/report/suite/report_kit.h"
-#include "harness/verbs/campaign.h"
 
 enum { MADE_LAUNCHES = 3, MADE_STEPS = 3, MADE_CORES = 2 };
 

@@ -1,127 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compare_report.c - a campaign as a table, and in plain words. */
+/* verdict.c - what a campaign found, in plain words. */
 #include <math.h>
 #include <string.h>
 
-#include "harness/report/table.h"
-#include "harness/verbs/campaign.h"
+#include "harness/campaign/campaign.h"
 
 #define THROUGHPUT offsetof(struct launch, throughput_samples_per_s)
 #define MEAN(p, member) point_mean((p), offsetof(struct launch, member))
-
-/* 1234567 -> "1.235 M": four significant digits. */
-static void format_rate(char *out, size_t n_bytes, double per_s)
-{
-    static const struct {
-        double factor;
-        const char *prefix;
-    } scale[] = { { 1e9, " G" }, { 1e6, " M" }, { 1e3, " k" }, { 1, "" } };
-
-    for (size_t i = 0; i < sizeof scale / sizeof *scale; i++)
-        if (!isnan(per_s) && (per_s >= scale[i].factor || scale[i].factor == 1)) {
-            snprintf(out, n_bytes, "%.4g%s", per_s / scale[i].factor, scale[i].prefix);
-            return;
-        }
-    snprintf(out, n_bytes, "-"); /* not a number */
-}
-
-static enum rc cell_number(struct table *t, const char *fmt, double value)
-{
-    char text[64];
-
-    snprintf(text, sizeof text, fmt, value);
-    return table_cell(t, "%s", isnan(value) ? "-" : text);
-}
-
-static enum rc cell_rates(struct table *t, const struct interval *i)
-{
-    char mean[32], low[32], high[32];
-    enum rc rc;
-
-    format_rate(mean, sizeof mean, i->mean);
-    format_rate(low, sizeof low, i->low);
-    format_rate(high, sizeof high, i->high);
-    TRY(table_cell(t, "%s", mean));
-    TRY(isnan(i->low) ? table_cell(t, "-") : table_cell(t, "%s .. %s", low, high));
-out:
-    return rc;
-}
-
-static enum rc print_point(struct table *t, const struct campaign *c, const struct point *p)
-{
-    static const struct { /* the columns behind efficiency */
-        size_t at;
-        double scale;
-        const char *fmt;
-    } means[] = {
-        { offsetof(struct launch, bound_ratio), 100, "%.0f %%" },
-        { offsetof(struct launch, compute_s), 1e6, "%.4g" },
-        { offsetof(struct launch, wait_s), 1e6, "%.3g" },
-        { offsetof(struct launch, wire_s), 1e6, "%.3g" },
-        { offsetof(struct launch, server_s), 1e6, "%.3g" },
-        { offsetof(struct launch, apply_s), 1e6, "%.3g" },
-        { offsetof(struct launch, loss_last), 1, "%.4f" },
-        { offsetof(struct launch, accuracy_ratio), 100, "%.2f %%" },
-        { offsetof(struct launch, seconds_to_target_s), 1, "%.3g s" },
-        { offsetof(struct launch, staleness_mean_count), 1, "%.2f" },
-    };
-    const struct interval throughput = point_throughput(p), efficiency = campaign_efficiency(c, p);
-    enum rc rc;
-
-    TRY(table_cell(t, "%s", p->model));
-    TRY(table_cell(t, "%s", p->mode));
-    TRY(table_cell(t, "%d%s%s", p->n_workers, p->oversubscribed ? "*" : "", p->servers_share ? "+" : ""));
-    TRY(cell_rates(t, &throughput));
-    TRY(cell_number(t, "%.3f", efficiency.mean));
-    for (size_t i = 0; i < sizeof means / sizeof *means; i++)
-        TRY(cell_number(t, means[i].fmt, means[i].scale * point_mean(p, means[i].at)));
-out:
-    return rc;
-}
-
-static bool any(const struct campaign *c, size_t flag_offset)
-{
-    for (size_t i = 0; i < c->n_points; i++) {
-        bool flag;
-        memcpy(&flag, (const char *)&c->point[i] + flag_offset, sizeof flag);
-        if (flag)
-            return true;
-    }
-    return false;
-}
-
-enum rc campaign_print(const struct campaign *c, FILE *to)
-{
-    static const struct column column[] = {
-        { "model", ALIGN_LEFT },      { "mode", ALIGN_LEFT },           { "workers", ALIGN_RIGHT },
-        { "samples/s", ALIGN_RIGHT }, { "95 % interval", ALIGN_RIGHT }, { "efficiency", ALIGN_RIGHT },
-        { "of bound", ALIGN_RIGHT },  { "compute us", ALIGN_RIGHT },    { "wait", ALIGN_RIGHT },
-        { "wire", ALIGN_RIGHT },      { "server", ALIGN_RIGHT },        { "apply", ALIGN_RIGHT },
-        { "loss", ALIGN_RIGHT },      { "accuracy", ALIGN_RIGHT },      { "to target", ALIGN_RIGHT },
-        { "staleness", ALIGN_RIGHT },
-    };
-    struct table *t = NULL;
-    enum rc rc;
-
-    TRY(table_open(&t, column, sizeof column / sizeof *column));
-    for (size_t i = 0; i < c->n_points; i++) {
-        if (i > 0 && strcmp(c->point[i].model, c->point[i - 1].model) != 0)
-            TRY(table_rule(t));
-        TRY(print_point(t, c, &c->point[i]));
-    }
-    table_print(t, to);
-    fprintf(to,
-            "\nefficiency: throughput / (workers x throughput of single). of bound: throughput / what the slowest of\n"
-            "compute, wire and server allows. compute to apply: a worker's mean step. to target: seconds until the\n"
-            "target loss. staleness: updates by others between a pull and its push.\n");
-    if (any(c, offsetof(struct point, oversubscribed)))
-        fprintf(to, "* more threads of workers than cores\n");
-    if (any(c, offsetof(struct point, servers_share)))
-        fprintf(to, "+ the server shares the workers' cores\n");
-out:
-    table_close(&t);
-    return rc;
-}
 
 static void tell_faster(const struct campaign *c, const struct point *a, const struct point *b, FILE *to)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stop.c - see stop.h. */
-#include "harness/verbs/stop.h"
+#include "harness/campaign/stop.h"
 
 #include <signal.h>
 #include <stddef.h>

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compare.h - what the parts of `gradmark compare` share: its options, its plan, its launches. Private to compare_*.c.
+ * sweep.h - a campaign that is being run: its options, which points it has, their launches.
  *
- *   compare_verb.c    options, order of work, end      compare_plan.c    which points
- *   compare_steps.c   how many steps                   compare_launch.c  how a point is run
- *   compare_report.c, compare_charts.c  what is shown
+ *   plan.c   which points          steps.c  how many steps a launch has
+ *   launch.c  how a point is run
  */
-#ifndef HARNESS_VERBS_COMPARE_H
-#define HARNESS_VERBS_COMPARE_H
+#ifndef HARNESS_CAMPAIGN_SWEEP_H
+#define HARNESS_CAMPAIGN_SWEEP_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "harness/campaign/campaign.h"
 #include "harness/report/progress.h"
 #include "harness/train/train.h"
-#include "harness/verbs/campaign.h"
 #include "harness/world/world.h"
 
 struct compare_opts {
@@ -39,7 +38,7 @@ struct comparison { /* in mpi every process has one; only rank 0's results are f
 
 /* Add the points of the options to c->campaign. RC_INVAL: nothing to run, or more workers than launched ranks. */
 enum rc compare_plan(struct comparison *c) MUST_CHECK;
-/* compare_steps.c: p->n_steps of every point whose steps the user leaves open: its model's, or as many as let two
+/* steps.c: p->n_steps of every point whose steps the user leaves open: its model's, or as many as let two
  * turns of all points end within the budget, 6 at least. A model is slow where a step of one worker takes over 50 ms
  * at a quarter of the rate of a GEMM of this machine, measured here; others keep theirs. Needs step_flops and step_s of
  * points.

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * table_test.c - the table of campaigns whose every figure was worked out by hand; intervals as in verdict_test.c.
+ */
+#include "harness/campaign/suite/campaign_test_kit.h"
+
+static char *table_of(const struct campaign *c)
+{
+    char *text = NULL;
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&text, &n_bytes);
+
+    assert_non_null(to);
+    assert_int_equal(campaign_print(c, to), RC_OK);
+    assert_int_equal(fclose(to), 0);
+    return text;
+}
+
+/* In place: blanks squeezed to one, dashes of a rule to one. */
+static void squeeze(char *text)
+{
+    char *to = text;
+
+    for (const char *from = text; *from; from++)
+        if ((*from != ' ' && *from != '-') || from == text || from[-1] != *from)
+            *to++ = *from;
+    *to = '\0';
+}
+
+static const char TABLE[] =
+    "model mode workers samples/s 95 % interval efficiency of bound compute us wait wire server apply loss accuracy "
+    "to target staleness\n"
+    "- - - - - - - - - - - - - - - -\n"
+    "lenet none 2 2.5 k 2.439 k .. 2.563 k 1.000 51 % 101 21 31 - 51 0.1100 61.00 % - -\n"
+    "lenet single 1 1.25 k 718.1 .. 2.176 k 1.000 52 % 102 22 32 - 52 0.1200 62.00 % 8.13 s -\n"
+    "lenet ps 2+ 1.8 k 1.756 k .. 1.845 k 0.720 53 % 103 23 33 43 53 0.1300 63.00 % 5 s 1.30\n"
+    "lenet ps 4* 1.625 k 1.585 k .. 1.666 k 0.325 54 % 104 24 34 44 54 0.1400 64.00 % 4 s 1.40\n"
+    "lenet allreduce 2 2.125 k 2.073 k .. 2.178 k 0.850 55 % 105 25 35 - 55 0.1500 65.00 % 6 s -\n"
+    "- - - - - - - - - - - - - - - -\n"
+    "linear single 1 4 M 3.902 M .. 4.1 M 1.000 56 % 106 26 36 - 56 0.1600 66.00 % - -\n"
+    "linear ps 2+ - - - 57 % 107 27 37 47 57 0.1700 67.00 % - 1.70\n"
+    "linear allreduce 2 6 M 5.4 M .. 7.2 M 0.750 29 % 54 14 19 - 29 0.0900 34.00 % 0.5 s -\n"
+    "\nefficiency: throughput / (workers x throughput of single). of bound: throughput / what the slowest of\n"
+    "compute, wire and server allows. compute to apply: a worker's mean step. to target: seconds until the\n"
+    "target loss. staleness: updates by others between a pull and its push.\n"
+    "* more threads of workers than cores\n"
+    "+ the server shares the workers' cores\n";
+
+static void every_figure_of_the_table(void **state)
+{
+    struct campaign c;
+
+    made_open(&c, *state, MADE_CAMPAIGN, MADE_POINTS, false);
+    char *text = table_of(&c);
+    squeeze(text);
+    assert_string_equal(text, TABLE);
+    free(text);
+    campaign_close(&c);
+}
+
+/* The notes on * and + are there where a point has the mark. */
+static void notes_of_marks(void **state)
+{
+    static const struct made_point point[] = { { "lenet", "ps", 1, 1, 1, 10, 1, NAN, 1 },
+                                               { "lenet", "none", 4, 0, 1, 10, 1, NAN, 2 } };
+    struct campaign c;
+
+    made_open(&c, *state, point, 1, false);
+    char *text = table_of(&c);
+    assert_null(strchr(text, '*'));
+    assert_null(strchr(text, '+'));
+    free(text);
+    campaign_close(&c);
+    made_open(&c, *state, point + 1, 1, false);
+    text = table_of(&c);
+    assert_non_null(strstr(text, "\n* more threads of workers than cores\n"));
+    assert_null(strchr(text, '+'));
+    free(text);
+    campaign_close(&c);
+}
+
+/* Four significant digits, and what a rate below 1 looks like. */
+static void rates_have_a_prefix(void **state)
+{
+    static const struct {
+        double per_s;
+        const char *cells;
+    } rate[] = { { 0.25, " 0.25 0.225 .. 0.3 " },
+                 { 999.9, " 999.9 899.9 .. 1.2 k " },
+                 { 1e3, " 1 k 900 .. 1.2 k " },
+                 { 1234567, " 1.235 M 1.111 M .. 1.481 M " },
+                 { 2.5e9, " 2.5 G 2.25 G .. 3 G " } };
+    struct campaign c;
+
+    for (size_t i = 0; i < sizeof rate / sizeof *rate; i++) {
+        const struct made_point point = { "linear", "single", 1, 0, 1, rate[i].per_s, 1, NAN, 1 };
+        made_open(&c, *state, &point, 1, false);
+        char *text = table_of(&c);
+        squeeze(text);
+        if (!strstr(text, rate[i].cells))
+            fail_msg("%g samples/s:\n%s", rate[i].per_s, text);
+        free(text);
+        campaign_close(&c);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        MADE_TEST(every_figure_of_the_table),
+        MADE_TEST(notes_of_marks),
+        MADE_TEST(rates_have_a_prefix),
+    };
+
+    return cmocka_run_group_tests_name("table", tests, NULL, NULL);
+}
