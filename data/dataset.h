@@ -11,6 +11,7 @@
 #ifndef DATA_DATASET_H
 #define DATA_DATASET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -56,6 +57,8 @@ struct synthetic_opts {
     size_t n_train, n_test;
 };
 enum rc dataset_open_synthetic(struct dataset **out, const struct synthetic_opts *opts, uint64_t seed) MUST_CHECK;
+/* Is this the name of such images? */
+bool dataset_is_synthetic(const char *name);
 /* path is a folder with the four IDX files of MNIST under their published names (train-images-idx3-ubyte, ...;
  * also with '.' for the last '-'), whose labels have no gap; or with the files of CIFAR-10's binary version
  * (data_batch_1.bin .. data_batch_5.bin, test_batch.bin); or with *.gmimg shards (train-*.gmimg, test-*.gmimg); or one

@@ -6,6 +6,7 @@
  * cells (around the edges), with a contrast of its own, under noise: no pixel alone tells the class.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "data/dataset.h"
 #include "harness/base/rng.h"
@@ -14,6 +15,8 @@ enum {
     CELLS = 8,
     MOVES = 4, /* cells to move by, each way: 0 .. 3 */
 };
+
+static const char NAME[] = "synthetic";
 
 #define NOISE_AMPLITUDE 1.0f
 #define CONTRAST_MIN 0.6f
@@ -116,7 +119,7 @@ enum rc dataset_open_synthetic(struct dataset **out, const struct synthetic_opts
     if (s == NULL)
         FAIL(RC_NOMEM, "data set synthetic: %zu bytes", sizeof *s);
     s->base = (struct dataset){ .ops = &synthetic_ops,
-                                .name = "synthetic",
+                                .name = NAME,
                                 .n_train = o->n_train,
                                 .n_test = o->n_test,
                                 .n_features = (size_t)o->C * (size_t)o->H * (size_t)o->W,
@@ -137,4 +140,9 @@ out:
         free(s->pattern);
     free(s);
     return rc;
+}
+
+bool dataset_is_synthetic(const char *name)
+{
+    return strcmp(name, NAME) == 0;
 }

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* campaign.c - launches in, figures out. */
+/* campaign.c - the folder of a campaign, its points, and the records that launches leave. */
 #include "harness/campaign/campaign.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <jansson.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "harness/base/text.h"
 
 /* date-name, then date-name-2, ...: the first that can be made. */
 static enum rc make_dir(struct campaign *c, const char *results_dir, const char *name)
@@ -25,8 +29,10 @@ static enum rc make_dir(struct campaign *c, const char *results_dir, const char 
         if (i > 1)
             snprintf(suffix, sizeof suffix, "-%d", i);
         snprintf(c->dir, sizeof c->dir, "%s/%s-%s%s", results_dir, date, name, suffix);
-        if (mkdir(c->dir, 0777) == 0)
+        if (mkdir(c->dir, 0777) == 0) {
+            c->made_dir = true;
             return RC_OK;
+        }
         if (errno != EEXIST)
             return rc_raise(RC_INVAL, "%s: cannot be made: %s", c->dir, strerror(errno));
     }
@@ -46,20 +52,32 @@ out:
     return rc;
 }
 
-enum rc campaign_add(struct campaign *c, struct point **out)
+enum rc campaign_add(struct campaign *c, const struct assignment *assigned, int n_assigned, struct point **out)
 {
-    struct point *grown = realloc(c->point, (c->n_points + 1) * sizeof *grown);
+    struct point added = { .n_assigned = n_assigned, .n_threads = 1 };
+    struct point *grown = NULL;
+    uint64_t n_workers = 0;
+    enum rc rc;
 
+    assert(n_assigned <= MAX_ASSIGNMENTS);
+    memcpy(added.assigned, assigned, (size_t)n_assigned * sizeof *assigned);
+    assert(point_value(&added, "model") && point_value(&added, "mode") && point_value(&added, "workers"));
+    TRY(workload_find(&added.workload, point_value(&added, "model")));
+    TRY(module_find(&added.mode, &mode_kind, point_value(&added, "mode")));
+    if (!text_to_u64(point_value(&added, "workers"), &n_workers) || n_workers == 0 || n_workers > INT_MAX)
+        FAIL(RC_INVAL, "--workers %s: not a number of workers", point_value(&added, "workers"));
+    added.n_workers = (int)n_workers;
+    grown = realloc(c->point, (c->n_points + 1) * sizeof *grown);
     if (!grown)
-        return rc_raise(RC_NOMEM, "no memory for point %zu", c->n_points + 1);
+        FAIL(RC_NOMEM, "no memory for point %zu", c->n_points + 1);
     c->point = grown;
-    *out = &grown[c->n_points];
-    **out = (struct point){ 0 };
-    (*out)->launch = calloc(c->n_launches_wanted, sizeof *(*out)->launch);
-    if (!(*out)->launch)
-        return rc_raise(RC_NOMEM, "no memory for %zu launches", c->n_launches_wanted);
-    c->n_points++;
-    return RC_OK;
+    added.launch = calloc(c->n_launches_wanted, sizeof *added.launch);
+    if (!added.launch)
+        FAIL(RC_NOMEM, "no memory for %zu launches", c->n_launches_wanted);
+    *out = &grown[c->n_points++];
+    **out = added;
+out:
+    return rc;
 }
 
 static double number_at(const json_t *record, const char *key)
@@ -117,7 +135,7 @@ static enum rc add_to_curve(struct curve *c, const json_t *r)
     return RC_OK;
 }
 
-/* Ranks of a launch are told in order: a host not seen in the rank before is another one. */
+/* Ranks of a launch are in order: a host not seen in the rank before is another one. */
 struct hosts {
     char last[64];
     int n_hosts;
@@ -131,14 +149,6 @@ static void take_host(struct hosts *hosts, const json_t *r)
         snprintf(hosts->last, sizeof hosts->last, "%s", host);
         hosts->n_hosts++;
     }
-}
-
-void point_mark_shared_cores(struct point *p, int n_threads, long n_cores)
-{
-    const long n_busy = (long)p->n_workers * n_threads;
-
-    p->oversubscribed = n_busy > n_cores;
-    p->servers_share = !p->oversubscribed && n_busy + p->n_servers > n_cores;
 }
 
 static enum rc take_record(struct campaign *c, struct point *p, json_t *r, struct hosts *hosts, bool *has_summary)
@@ -184,9 +194,10 @@ enum rc campaign_take(struct campaign *c, struct point *p, const char *path)
     p->n_launches++;
     c->n_launches_done++;
     if (c->is_launched) /* its hosts are taken to be alike */
-        point_mark_shared_cores(p, c->n_threads,
-                                sysconf(_SC_NPROCESSORS_ONLN) * (hosts.n_hosts > 0 ? hosts.n_hosts : 1));
+        point_mark_shared_cores(p, sysconf(_SC_NPROCESSORS_ONLN) * (hosts.n_hosts > 0 ? hosts.n_hosts : 1));
 out:
+    if (rc != RC_OK && p->n_launches == 0)
+        p->curve.n_points = 0; /* steps of a launch that is none */
     json_decref(record);
     fclose(from);
     unlink(path);
@@ -207,110 +218,8 @@ void campaign_close(struct campaign *c)
         free(c->point[i].curve.loss);
     }
     free(c->point);
-    if (c->runs.stream) { /* not committed */
-        atomic_file_discard(&c->runs);
+    atomic_file_discard(&c->runs);
+    if (c->made_dir)
         (void)rmdir(c->dir); /* if it is empty */
-    }
     *c = (struct campaign){ 0 };
-}
-
-void point_name(char *out, size_t n_bytes, const struct point *p)
-{
-    snprintf(out, n_bytes, "%s %s, %d worker%s", p->model, p->mode, p->n_workers, p->n_workers == 1 ? "" : "s");
-}
-
-void point_values(double *out, const struct point *p, size_t member_offset)
-{
-    for (size_t i = 0; i < p->n_launches; i++)
-        memcpy(&out[i], (const char *)&p->launch[i] + member_offset, sizeof *out);
-}
-
-double point_mean(const struct point *p, size_t member_offset)
-{
-    double value[MAX_LAUNCHES], sum = 0;
-
-    point_values(value, p, member_offset);
-    for (size_t i = 0; i < p->n_launches; i++)
-        sum += value[i];
-    return p->n_launches ? sum / (double)p->n_launches : NAN;
-}
-
-/* True when every launch has a positive value: a launch in which the workers were never all at work at once has no
- * throughput, one that did not get there no time to the target. */
-static bool has_values(const struct point *p, size_t member_offset)
-{
-    double value[MAX_LAUNCHES];
-
-    point_values(value, p, member_offset);
-    for (size_t i = 0; i < p->n_launches; i++)
-        if (!(value[i] > 0))
-            return false;
-    return p->n_launches > 0;
-}
-
-static bool has_throughput(const struct point *p)
-{
-    return has_values(p, offsetof(struct launch, throughput_samples_per_s));
-}
-
-struct interval point_throughput(const struct point *p)
-{
-    double value[MAX_LAUNCHES];
-
-    if (!has_throughput(p))
-        return (struct interval){ NAN, NAN, NAN, 0 };
-    if (p->n_launches == 1)
-        return (struct interval){ p->launch[0].throughput_samples_per_s, p->launch[0].low_samples_per_s,
-                                  p->launch[0].high_samples_per_s, 1 };
-    point_values(value, p, offsetof(struct launch, throughput_samples_per_s));
-    for (size_t i = 0; i < p->n_launches; i++)
-        value[i] = log(value[i]); /* rates are positive: so is their interval, and ratios are differences */
-    const struct interval logs = interval_of_launches(value, p->n_launches);
-    return (struct interval){ exp(logs.mean), exp(logs.low), exp(logs.high), logs.n_effective };
-}
-
-const struct point *campaign_find(const struct campaign *c, const char *model, const char *mode, int n_workers)
-{
-    for (size_t i = 0; i < c->n_points; i++)
-        if (strcmp(c->point[i].model, model) == 0 && strcmp(c->point[i].mode, mode) == 0 &&
-            c->point[i].n_workers == n_workers)
-            return &c->point[i];
-    return NULL;
-}
-
-struct decision campaign_decide(const struct point *a, const struct point *b, size_t member_offset)
-{
-    double first[MAX_LAUNCHES], second[MAX_LAUNCHES];
-
-    if (!has_values(a, member_offset) || !has_values(b, member_offset))
-        return (struct decision){ VERDICT_CANNOT_TELL, NAN, NAN, NAN, -1 };
-    point_values(first, a, member_offset);
-    point_values(second, b, member_offset);
-    return decide(first, a->n_launches, second, b->n_launches);
-}
-
-struct interval campaign_efficiency(const struct campaign *c, const struct point *p)
-{
-    const struct point *single = campaign_find(c, p->model, "single", 1);
-
-    if (!single || !has_throughput(single) || !has_throughput(p))
-        return (struct interval){ NAN, NAN, NAN, 0 };
-    if (single == p)
-        return (struct interval){ 1, NAN, NAN, (double)p->n_launches };
-    const struct decision d = campaign_decide(p, single, offsetof(struct launch, throughput_samples_per_s));
-    const double w = p->n_workers, ratio = point_throughput(p).mean / point_throughput(single).mean;
-    return (struct interval){ ratio / w, d.ratio_low / w, d.ratio_high / w, (double)p->n_launches };
-}
-
-int campaign_largest(const struct campaign *c, const char *model, const char *mode, const char *other_mode)
-{
-    int largest = 0;
-
-    for (size_t i = 0; i < c->n_points; i++) {
-        const struct point *p = &c->point[i];
-        if (strcmp(p->model, model) == 0 && strcmp(p->mode, mode) == 0 && !p->oversubscribed && p->n_launches > 0 &&
-            p->n_workers > largest && (!other_mode || campaign_find(c, model, other_mode, p->n_workers)))
-            largest = p->n_workers;
-    }
-    return largest;
 }

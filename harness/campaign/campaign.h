@@ -2,8 +2,12 @@
 /*
  * campaign.h - many launches of many points, and what they gave.
  *
- * A point is one way to train (model, mode, workers); it is launched several times, the points taking
- * turns, so that a machine that drifts drifts under all of them.
+ * A point is one way to train: values of options (--model=lenet --mode=ps --workers=2 --batch=64). It is launched
+ * several times, the points taking turns, so that a machine that drifts drifts under all of them.
+ *
+ * A point assigns model, mode and workers, and any other option that a campaign sweeps. Two points differ in what they
+ * assign. Points are comparable when every option that both assign has the same value, mode and workers aside:
+ * efficiency, verdict and charts compare such points alone.
  */
 #ifndef HARNESS_CAMPAIGN_CAMPAIGN_H
 #define HARNESS_CAMPAIGN_CAMPAIGN_H
@@ -16,8 +20,15 @@
 #include "harness/base/file.h"
 #include "harness/base/rc.h"
 #include "harness/measure/interval.h"
+#include "harness/train/train.h"
 
-enum { MAX_LAUNCHES = 1000, LAUNCH_NAME_BYTES = 160 };
+enum {
+    MAX_LAUNCHES = 1000,
+    MAX_ASSIGNMENTS = 6,
+    OPTION_BYTES = 24,
+    VALUE_BYTES = 64,
+    LAUNCH_NAME_BYTES = MAX_ASSIGNMENTS * (OPTION_BYTES + VALUE_BYTES),
+};
 
 struct launch { /* the summary record of one launch; NaN: null there */
     double throughput_samples_per_s, low_samples_per_s, high_samples_per_s;
@@ -31,9 +42,18 @@ struct curve { /* loss against time and samples, of a point's first launch; owne
     double *seconds, *samples_count, *loss;
 };
 
+struct assignment { /* --option=value */
+    char option[OPTION_BYTES], value[VALUE_BYTES];
+};
+
 struct point {
-    char model[32], mode[32];
+    struct assignment assigned[MAX_ASSIGNMENTS];
+    int n_assigned;
+    const struct workload *workload;          /* as assigned, */
+    const struct module *mode;                /* looked up when the point was added */
+    const struct module *used[TRAIN_N_KINDS]; /* what its launches use; NULL: nothing of that kind, or not known yet */
     int n_workers, n_servers;
+    int n_threads;                   /* of each worker */
     uint64_t batch_per_worker_count; /* as the launches used it */
     uint64_t n_steps;                /* of a launch */
     double step_flops, step_s;       /* of all workers, GEMMs; recorded time (replay), else 0 */
@@ -48,9 +68,9 @@ struct point {
 
 struct campaign {
     char dir[512];
+    bool made_dir;         /* dir was made by campaign_open() */
     char cluster_name[64]; /* sim */
-    bool is_launched;      /* by mpirun or srun: which points share cores is told by their records */
-    int n_threads;         /* of each worker */
+    bool is_launched;      /* by mpirun or srun: which points share cores is read from their records */
     bool is_virtual;       /* sim: launches are equal, intervals are within the run */
     size_t n_launches_wanted, n_launches_done; /* of each point; of all */
     struct point *point;                       /* owned */
@@ -60,37 +80,67 @@ struct campaign {
 
 /* Make results_dir/<date>-<name>, with -2, -3, ... when taken. RC_INVAL names what is in the way. */
 enum rc campaign_open(struct campaign *c, const char *results_dir, const char *name) MUST_CHECK;
-/* Add a point; RC_NOMEM. *out is valid until the next add. */
-enum rc campaign_add(struct campaign *c, struct point **out) MUST_CHECK;
+/* Add a point with these assignments. RC_INVAL, RC_UNSUPPORTED: no such model or mode; RC_NOMEM. *out is valid
+ * until the next add. */
+enum rc campaign_add(struct campaign *c, const struct assignment *assigned, int n_assigned,
+                     struct point **out) MUST_CHECK;
 /* Read the JSON lines of one launch at path: into the point, and on to runs.jsonl with launch_index. Removes
- * path. RC_MISMATCH: no summary in it. */
+ * path. RC_MISMATCH: no summary in it; the point is as before. */
 enum rc campaign_take(struct campaign *c, struct point *p, const char *path) MUST_CHECK;
 /* Put runs.jsonl in place. */
 enum rc campaign_commit(struct campaign *c) MUST_CHECK;
-/* Accepts a zeroed one. A campaign that was not committed leaves no file and, where it is empty, no folder. */
+/* Accepts a zeroed one. A campaign that was not committed leaves no file and, where it made the folder and nothing is
+ * in it, no folder. */
 void campaign_close(struct campaign *c);
 
-/* "lenet ps, 2 workers" */
+/* --- points.c: what points assign --- */
+
+/* The value that p assigns to an option; NULL: none. */
+const char *point_value(const struct point *p, const char *option);
+/* Has every option that both assign the same value, mode and workers aside? */
+bool point_comparable(const struct point *a, const struct point *b);
+/* "lenet ps, 2 workers, batch 64" */
 void point_name(char *out, size_t n_bytes, const struct point *p);
-/* Set oversubscribed and servers_share of a point whose workers have n_threads each, and n_cores in all. */
-void point_mark_shared_cores(struct point *p, int n_threads, long n_cores);
+/* What comparable points have in common, model first: "lenet, batch 64"; between: ", ", pair: " ". */
+void point_setting(char *out, size_t n_bytes, const struct point *p, const char *between, const char *pair);
+/* Is an option worth a column: assigned by some point, and not model, mode or workers? Name i of those; NULL behind the
+ * last. */
+const char *campaign_other_option(const struct campaign *c, int i);
+/* Set oversubscribed and servers_share of a point, with n_cores in all. */
+void point_mark_shared_cores(struct point *p, long n_cores);
+/* The point with exactly these assignments, in any order; NULL: none. */
+const struct point *campaign_find(const struct campaign *c, const struct assignment *assigned, int n_assigned);
+/* The first point comparable to p, of this mode and with so many workers; NULL: none. */
+const struct point *campaign_find_like(const struct campaign *c, const struct point *p, const struct module *mode,
+                                       int n_workers);
+/* The first comparable point whose mode has one worker, which efficiency is measured by; NULL: none. */
+const struct point *campaign_find_baseline(const struct campaign *c, const struct point *p);
+/* The first comparable point with as many workers that exchange nothing; NULL: none. */
+const struct point *campaign_find_control(const struct campaign *c, const struct point *p);
+/* Does point i stand for the points comparable to it: the first of those that assign most? One table of charts and one
+ * verdict for each point that does. */
+bool campaign_represents(const struct campaign *c, size_t i);
+/* Largest worker count of a point comparable to p in this mode, with a core for every worker, where also
+ * other_mode (NULL: any) has a point; 0: none. */
+int campaign_largest(const struct campaign *c, const struct point *p, const struct module *mode,
+                     const struct module *other_mode);
+
+/* --- figures.c: what launches gave --- */
+
 /* Copy one member of every launch: out[p->n_launches]. */
 void point_values(double *out, const struct point *p, size_t member_offset);
 /* Mean over launches of a member (offsetof(struct launch, ...)); NaN if any is. */
 double point_mean(const struct point *p, size_t member_offset);
 /* Throughput: geometric mean over launches, interval on logarithms; with one launch, within it. */
 struct interval point_throughput(const struct point *p);
-/* The point of (model, mode, n_workers), NULL if none. */
-const struct point *campaign_find(const struct campaign *c, const char *model, const char *mode, int n_workers);
-/* Efficiency of p against the model's "single" point; the mean alone (ends NaN) where an interval cannot be
- * had; NaN: no such point. */
+/* Efficiency of p against its baseline; the mean alone (ends NaN) where an interval cannot be had; NaN: there is no
+ * baseline. */
 struct interval campaign_efficiency(const struct campaign *c, const struct point *p);
 /* Decide which of two points has the higher member (offsetof(struct launch, ...)); a value that is not positive:
  * cannot tell, ratios NaN. */
 struct decision campaign_decide(const struct point *a, const struct point *b, size_t member_offset);
-/* Largest worker count at which the model ran in this mode, and in other_mode (NULL: whatever), with a core for every
- * worker; 0: none. */
-int campaign_largest(const struct campaign *c, const char *model, const char *mode, const char *other_mode);
+
+/* --- what is shown --- */
 
 /* table.c: a row for each point, and what the columns are. */
 enum rc campaign_print(const struct campaign *c, FILE *to) MUST_CHECK;

@@ -49,7 +49,7 @@ static void a_summary_is_read_key_by_key(void **state)
     enum { N_MEMBERS = sizeof member / sizeof *member };
     struct kit *k = *state;
     struct campaign c;
-    struct point *p;
+    struct point *p = NULL;
     char text[2000], path[KIT_PATH_BYTES];
     int n = snprintf(text, sizeof text, "{\"kind\":\"summary\",\"batch_per_worker_count\":48");
 
@@ -57,7 +57,7 @@ static void a_summary_is_read_key_by_key(void **state)
         n += snprintf(text + n, sizeof text - (size_t)n, ",\"%s\":%d.5", member[i].key, 10 + i);
     snprintf(text + n, sizeof text - (size_t)n, "}\n");
     made_open(&c, k, NULL, 0, false);
-    assert_int_equal(campaign_add(&c, &p), RC_OK);
+    p = made_add(&c, "lenet", "none", 4);
     assert_true(kit_write(k, "one", text));
     assert_true(kit_write(k, "two", "{\"kind\":\"summary\",\"batch_per_worker_count\":48,\"loss_last\":null}\n"));
     snprintf(path, sizeof path, "%s", kit_path(k, "one"));
@@ -143,21 +143,26 @@ static void a_launch_without_a_summary_is_none(void **state)
 {
     struct kit *k = *state;
     struct campaign c;
-    struct point *p;
+    struct point *p = NULL;
     char path[KIT_PATH_BYTES];
 
     made_open(&c, k, NULL, 0, false);
-    assert_int_equal(campaign_add(&c, &p), RC_OK);
+    p = made_add(&c, "lenet", "none", 4);
     snprintf(path, sizeof path, "%s", kit_path(k, "records"));
     assert_int_equal(campaign_take(&c, p, path), RC_MISMATCH); /* no such file */
     assert_true(kit_write(k, "records", "{\"kind\":\"step\",\"loss\":1}\n"));
     assert_int_equal(campaign_take(&c, p, path), RC_MISMATCH);
     assert_non_null(strstr(rc_message(), "left no summary"));
+    assert_int_equal(p->curve.n_points, 0);
     assert_true(kit_write(k, "records", "{\"loss\":1}\n"));
     assert_int_equal(campaign_take(&c, p, path), RC_MISMATCH);
     assert_int_equal(p->n_launches, 0);
     assert_int_equal(c.n_launches_done, 0);
     assert_true(isnan(point_mean(p, AT(loss_last))));
+    assert_true(kit_write(k, "records", "{\"kind\":\"step\",\"loss\":3}\n{\"kind\":\"summary\"}\n"));
+    assert_int_equal(campaign_take(&c, p, path), RC_OK);
+    assert_int_equal(p->curve.n_points, 1);
+    assert_true(p->curve.loss[0] == 3);
     campaign_close(&c);
 }
 
@@ -166,14 +171,14 @@ static void means_of_launches(void **state)
     struct campaign c;
 
     made_open(&c, *state, MADE_CAMPAIGN, MADE_POINTS, false);
-    const struct point *p = campaign_find(&c, "lenet", "single", 1);
+    const struct point *p = made_find(&c, "lenet", "single", 1);
     near(point_mean(p, AT(compute_s)), 102e-6, 1e-12); /* of 51, 102 and 153 us */
     near(point_mean(p, AT(seconds_to_target_s)), (6.4 + 8 + 10) / 3, 1e-12);
     near(point_mean(p, AT(server_s)), NAN, 0);
     near_interval(point_throughput(p), 1250, 718.07895, 2175.9446); /* of 1000, 1250 and 1562.5 */
-    near_interval(point_throughput(campaign_find(&c, "lenet", "ps", 4)), 1625, 1585.3256, 1665.6673);
-    near_interval(point_throughput(campaign_find(&c, "linear", "allreduce", 2)), 6e6, 5.4e6, 7.2e6); /* one launch's */
-    near_interval(point_throughput(campaign_find(&c, "linear", "ps", 2)), NAN, NAN, NAN);
+    near_interval(point_throughput(made_find(&c, "lenet", "ps", 4)), 1625, 1585.3256, 1665.6673);
+    near_interval(point_throughput(made_find(&c, "linear", "allreduce", 2)), 6e6, 5.4e6, 7.2e6); /* one launch's */
+    near_interval(point_throughput(made_find(&c, "linear", "ps", 2)), NAN, NAN, NAN);
     campaign_close(&c);
 }
 
@@ -184,17 +189,25 @@ static void efficiency_of_every_mode(void **state)
     struct campaign c;
 
     made_open(&c, *state, MADE_CAMPAIGN, MADE_POINTS, false);
-    near_interval(campaign_efficiency(&c, campaign_find(&c, "lenet", "none", 2)), 1, 0.5753543, 1.7380595);
-    near_interval(campaign_efficiency(&c, campaign_find(&c, "lenet", "single", 1)), 1, NAN, NAN);
-    near_interval(campaign_efficiency(&c, campaign_find(&c, "lenet", "ps", 2)), 0.72, 0.4142551, 1.2514028);
-    near_interval(campaign_efficiency(&c, campaign_find(&c, "lenet", "ps", 4)), 0.325, 0.1869901, 0.5648693);
-    near_interval(campaign_efficiency(&c, campaign_find(&c, "lenet", "allreduce", 2)), 0.85, 0.4890512, 1.4773506);
-    near_interval(campaign_efficiency(&c, campaign_find(&c, "linear", "allreduce", 2)), 0.75, NAN, NAN);
-    near_interval(campaign_efficiency(&c, campaign_find(&c, "linear", "ps", 2)), NAN, NAN, NAN);
+    near_interval(campaign_efficiency(&c, made_find(&c, "lenet", "none", 2)), 1, 0.5753543, 1.7380595);
+    near_interval(campaign_efficiency(&c, made_find(&c, "lenet", "single", 1)), 1, NAN, NAN);
+    near_interval(campaign_efficiency(&c, made_find(&c, "lenet", "ps", 2)), 0.72, 0.4142551, 1.2514028);
+    near_interval(campaign_efficiency(&c, made_find(&c, "lenet", "ps", 4)), 0.325, 0.1869901, 0.5648693);
+    near_interval(campaign_efficiency(&c, made_find(&c, "lenet", "allreduce", 2)), 0.85, 0.4890512, 1.4773506);
+    near_interval(campaign_efficiency(&c, made_find(&c, "linear", "allreduce", 2)), 0.75, NAN, NAN);
+    near_interval(campaign_efficiency(&c, made_find(&c, "linear", "ps", 2)), NAN, NAN, NAN);
     campaign_close(&c);
     made_open(&c, *state, MADE_CAMPAIGN, 1, false); /* without single */
     near_interval(campaign_efficiency(&c, &c.point[0]), NAN, NAN, NAN);
     campaign_close(&c);
+}
+
+static const struct module *mode_of(const char *name)
+{
+    const struct module *mode = NULL;
+
+    assert_int_equal(module_find(&mode, &mode_kind, name), RC_OK);
+    return mode;
 }
 
 static void points_are_found(void **state)
@@ -202,16 +215,17 @@ static void points_are_found(void **state)
     struct campaign c;
 
     made_open(&c, *state, MADE_CAMPAIGN, MADE_POINTS, false);
-    assert_ptr_equal(campaign_find(&c, "lenet", "ps", 4), &c.point[3]);
-    assert_ptr_equal(campaign_find(&c, "linear", "single", 1), &c.point[5]);
-    assert_null(campaign_find(&c, "linear", "ps", 4));
-    assert_null(campaign_find(&c, "linear", "none", 2));
-    assert_int_equal(campaign_largest(&c, "lenet", "ps", NULL), 2); /* at 4 workers share cores */
-    assert_int_equal(campaign_largest(&c, "lenet", "allreduce", "ps"), 2);
-    assert_int_equal(campaign_largest(&c, "lenet", "single", "ps"), 0);
-    assert_int_equal(campaign_largest(&c, "lenet", "single", NULL), 1);
+    assert_ptr_equal(made_find(&c, "lenet", "ps", 4), &c.point[3]);
+    assert_ptr_equal(made_find(&c, "linear", "single", 1), &c.point[5]);
+    assert_null(made_find(&c, "linear", "ps", 4));
+    assert_null(made_find(&c, "linear", "none", 2));
+    const struct point *lenet = &c.point[0];
+    assert_int_equal(campaign_largest(&c, lenet, mode_of("ps"), NULL), 2); /* at 4 workers share cores */
+    assert_int_equal(campaign_largest(&c, lenet, mode_of("allreduce"), mode_of("ps")), 2);
+    assert_int_equal(campaign_largest(&c, lenet, mode_of("single"), mode_of("ps")), 0);
+    assert_int_equal(campaign_largest(&c, lenet, mode_of("single"), NULL), 1);
     c.point[4].n_launches = 0;
-    assert_int_equal(campaign_largest(&c, "lenet", "allreduce", NULL), 0);
+    assert_int_equal(campaign_largest(&c, lenet, mode_of("allreduce"), NULL), 0);
     char name[LAUNCH_NAME_BYTES];
     point_name(name, sizeof name, &c.point[3]);
     assert_string_equal(name, "lenet ps, 4 workers");
@@ -255,8 +269,10 @@ static void cores_shared_by_a_point(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct point p = { .n_workers = cases[i].n_workers, .n_servers = cases[i].n_servers };
-        point_mark_shared_cores(&p, cases[i].n_threads, cases[i].n_cores);
+        struct point p = { .n_workers = cases[i].n_workers,
+                           .n_servers = cases[i].n_servers,
+                           .n_threads = cases[i].n_threads };
+        point_mark_shared_cores(&p, cases[i].n_cores);
         assert_int_equal(p.oversubscribed, cases[i].oversubscribed);
         assert_int_equal(p.servers_share, cases[i].servers_share);
     }
@@ -271,15 +287,13 @@ static void cores_of_all_hosts_count(void **state)
     for (int fits = 0; fits < 2; fits++) {
         struct campaign c;
         made_open(&c, *state, NULL, 0, false);
-        struct point *p;
-        assert_int_equal(campaign_add(&c, &p), RC_OK);
+        struct point *p = made_add(&c, "lenet", "none", 4);
         c.is_launched = true;
-        p->n_workers = 4;
-        c.n_threads = (int)(2 * n_cores / 4 + !fits); /* 4 workers of them on 2 hosts */
-        if (fits && c.n_threads == 0)
-            c.n_threads = 1;
+        p->n_threads = (int)(2 * n_cores / 4 + !fits); /* 4 workers of them on 2 hosts */
+        if (fits && p->n_threads == 0)
+            p->n_threads = 1;
         made_launch(&c, p, &wide, 0);
-        assert_int_equal(p->oversubscribed, 4 * c.n_threads > 2 * n_cores);
+        assert_int_equal(p->oversubscribed, 4 * p->n_threads > 2 * n_cores);
         campaign_close(&c);
     }
 }
@@ -303,6 +317,10 @@ static void folders_of_campaigns(void **state)
     campaign_close(&second);
     assert_int_not_equal(stat(first_dir, &about), 0);
     assert_int_equal(kit_count_files(k), 0);
+    made_open(&first, k, NULL, 0,
+              false); /* in a folder that it did not make: empty, but not the campaign's to remove */
+    campaign_close(&first);
+    assert_int_equal(stat(k->dir, &about), 0);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* charts.c - a campaign as tab-separated tables and pictures, one set per model. */
+/* charts.c - a campaign as tab-separated tables and pictures, a set for the points that are comparable. */
 #include <math.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -10,15 +10,16 @@
 
 #define MEAN_US(p, member) (1e6 * point_mean((p), offsetof(struct launch, member)))
 
-struct sheet {          /* one table of one model */
-    const char *script; /* also the file's name: <script>-<model>.tsv */
+struct sheet {          /* one table of comparable points */
+    const char *script; /* also the file's name: <script>-<setting>.tsv */
+    bool (*applies)(const struct campaign *c, const struct point *like);
     const char *header;
     void (*rows)(FILE *to, const struct campaign *c, const struct point *p);
 };
 
 static void write_scaling(FILE *to, const struct point *p, const struct interval *i)
 {
-    fprintf(to, "%s\t%d\t%.17g\t%.17g\t%.17g\t%d\n", p->mode, p->n_workers, i->mean, i->low, i->high,
+    fprintf(to, "%s\t%d\t%.17g\t%.17g\t%.17g\t%d\n", p->mode->name, p->n_workers, i->mean, i->low, i->high,
             p->oversubscribed);
 }
 
@@ -41,8 +42,13 @@ static void efficiency_rows(FILE *to, const struct campaign *c, const struct poi
 static void cost_rows(FILE *to, const struct campaign *c, const struct point *p)
 {
     (void)c;
-    fprintf(to, "%s\t%d\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g\t%d\n", p->mode, p->n_workers, MEAN_US(p, compute_s),
+    fprintf(to, "%s\t%d\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g\t%d\n", p->mode->name, p->n_workers, MEAN_US(p, compute_s),
             MEAN_US(p, wait_s), MEAN_US(p, wire_s), MEAN_US(p, server_s), MEAN_US(p, apply_s), p->oversubscribed);
+}
+
+static void write_loss(FILE *to, const struct point *p, double seconds, double samples_count, double loss)
+{
+    fprintf(to, "%s\t%d\t%.17g\t%.17g\t%.17g\n", p->mode->name, p->n_workers, seconds, samples_count, loss);
 }
 
 /* Of each mode the largest point with a core for every worker. */
@@ -50,22 +56,45 @@ static void loss_rows(FILE *to, const struct campaign *c, const struct point *p)
 {
     const struct curve *curve = &p->curve;
 
-    if (p->n_workers != campaign_largest(c, p->model, p->mode, NULL))
+    if (p->n_workers != campaign_largest(c, p, p->mode, NULL))
         return;
     for (size_t i = 0; i < curve->n_points; i++)
-        fprintf(to, "%s\t%d\t%.17g\t%.17g\t%.17g\n", p->mode, p->n_workers, curve->seconds[i], curve->samples_count[i],
-                curve->loss[i]);
+        write_loss(to, p, curve->seconds[i], curve->samples_count[i], curve->loss[i]);
+}
+
+static bool always(const struct campaign *c, const struct point *like)
+{
+    (void)c;
+    (void)like;
+    return true;
+}
+
+/* Without a baseline there is nothing to compare with. */
+static bool has_baseline(const struct campaign *c, const struct point *like)
+{
+    const struct point *single = campaign_find_baseline(c, like);
+
+    return single && single->n_launches > 0;
+}
+
+static bool has_loss(const struct campaign *c, const struct point *like)
+{
+    for (size_t i = 0; i < c->n_points; i++)
+        if (point_comparable(&c->point[i], like) &&
+            !isnan(point_mean(&c->point[i], offsetof(struct launch, loss_last))))
+            return true;
+    return false;
 }
 
 static const struct sheet sheets[] = {
-    { "throughput", "mode\tworkers\tmean\tlow\thigh\toversubscribed", throughput_rows },
-    { "efficiency", "mode\tworkers\tmean\tlow\thigh\toversubscribed", efficiency_rows },
-    { "loss", "mode\tworkers\tseconds\tsamples\tloss", loss_rows },
-    { "cost", "mode\tworkers\tcompute_us\twait_us\twire_us\tserver_us\tapply_us\toversubscribed", cost_rows },
+    { "throughput", always, "mode\tworkers\tmean\tlow\thigh\toversubscribed", throughput_rows },
+    { "efficiency", has_baseline, "mode\tworkers\tmean\tlow\thigh\toversubscribed", efficiency_rows },
+    { "loss", has_loss, "mode\tworkers\tseconds\tsamples\tloss", loss_rows },
+    { "cost", always, "mode\tworkers\tcompute_us\twait_us\twire_us\tserver_us\tapply_us\toversubscribed", cost_rows },
 };
 enum { N_SHEETS = sizeof sheets / sizeof *sheets };
 
-static enum rc write_sheet(const struct campaign *c, const char *model, const struct sheet *s, const char *path)
+static enum rc write_sheet(const struct campaign *c, const struct point *like, const struct sheet *s, const char *path)
 {
     struct atomic_file file = { 0 };
     enum rc rc;
@@ -73,7 +102,7 @@ static enum rc write_sheet(const struct campaign *c, const char *model, const st
     TRY(atomic_file_open(&file, path));
     fprintf(file.stream, "%s\n", s->header);
     for (size_t i = 0; i < c->n_points; i++)
-        if (strcmp(c->point[i].model, model) == 0 && c->point[i].n_launches > 0)
+        if (point_comparable(&c->point[i], like) && c->point[i].n_launches > 0)
             s->rows(file.stream, c, &c->point[i]);
     TRY(atomic_file_commit(&file));
 out:
@@ -81,36 +110,29 @@ out:
     return rc;
 }
 
-static bool has_efficiency(const struct campaign *c, const char *model)
+/* "loss-lenet", "loss-lenet-batch-64": of a file, so without the / that a value may have. */
+static void sheet_name(char *out, size_t n_bytes, const struct sheet *s, const struct point *like)
 {
-    const struct point *single = campaign_find(c, model, "single", 1);
+    char setting[LAUNCH_NAME_BYTES];
 
-    return single && single->n_launches > 0;
+    point_setting(setting, sizeof setting, like, "-", "-");
+    for (char *slash = setting; (slash = strchr(slash, '/')) != NULL;)
+        *slash = '-';
+    snprintf(out, n_bytes, "%s-%s", s->script, setting);
 }
 
-static bool has_loss(const struct campaign *c, const char *model)
+static enum rc draw_setting(const struct campaign *c, const struct point *like, const struct chart_var *var, int n_vars,
+                            bool draw)
 {
-    for (size_t i = 0; i < c->n_points; i++)
-        if (strcmp(c->point[i].model, model) == 0 &&
-            !isnan(point_mean(&c->point[i], offsetof(struct launch, loss_last))))
-            return true;
-    return false;
-}
-
-static enum rc draw_model(const struct campaign *c, const char *model, const struct chart_var *var, int n_vars,
-                          bool draw)
-{
-    char path[700], name[80];
+    char path[sizeof c->dir + LAUNCH_NAME_BYTES + 32], name[LAUNCH_NAME_BYTES + 16];
     enum rc rc = RC_OK;
 
     for (int i = 0; i < N_SHEETS; i++) {
-        if (strcmp(sheets[i].script, "efficiency") == 0 && !has_efficiency(c, model))
-            continue; /* without `single` there is nothing to compare with */
-        if (strcmp(sheets[i].script, "loss") == 0 && !has_loss(c, model))
+        if (!sheets[i].applies(c, like))
             continue;
-        snprintf(name, sizeof name, "%s-%s", sheets[i].script, model);
+        sheet_name(name, sizeof name, &sheets[i], like);
         snprintf(path, sizeof path, "%s/%s.tsv", c->dir, name);
-        TRY(write_sheet(c, model, &sheets[i], path));
+        TRY(write_sheet(c, like, &sheets[i], path));
         if (draw)
             TRY(chart_draw(sheets[i].script, path, c->dir, name, var, n_vars));
     }
@@ -133,20 +155,21 @@ static void describe_machine(char *out, size_t n_bytes, const struct campaign *c
 enum rc campaign_draw(const struct campaign *c)
 {
     const bool draw = chart_available();
-    char machine[160], launches[16], batch[16];
+    char machine[160], launches[16], batch[16], setting[LAUNCH_NAME_BYTES];
     enum rc rc = RC_OK;
 
     describe_machine(machine, sizeof machine, c);
     for (size_t i = 0; i < c->n_points; i++) {
         const struct point *p = &c->point[i];
-        if (i > 0 && strcmp(p->model, c->point[i - 1].model) == 0)
+        if (!campaign_represents(c, i))
             continue;
+        point_setting(setting, sizeof setting, p, ", ", " ");
         snprintf(launches, sizeof launches, "%zu", p->n_launches);
         snprintf(batch, sizeof batch, "%llu", (unsigned long long)p->batch_per_worker_count);
         const struct chart_var var[] = {
-            { "model", p->model }, { "batch", batch }, { "machine", machine }, { "launches", launches }
+            { "model", setting }, { "batch", batch }, { "machine", machine }, { "launches", launches }
         };
-        TRY(draw_model(c, p->model, var, sizeof var / sizeof *var, draw));
+        TRY(draw_setting(c, p, var, sizeof var / sizeof *var, draw));
     }
     if (!draw)
         rc = rc_raise(RC_UNSUPPORTED, "gnuplot was not found: the data of the charts is in %s, the pictures are not",

@@ -2,48 +2,28 @@
 /*
  * launch_test.c - what each launch is told, in which order, and what becomes of one that fails.
  *
- * The program that is launched is a script: it notes its arguments, and its n-th launch trains 100 n samples/s. While
- * there is a file `fails`, launches whose arguments hold its text end with exit code 3, after their records.
+ * The program that is launched is the kit's script: its n-th launch trains 100 n samples/s.
  */
-#include <sys/stat.h>
-
 #include "harness/campaign/suite/sweep_test_kit.h"
 
-static const char PROGRAM[] =
-    "#!/bin/sh\n"
-    "dir=${0%/*}\n"
-    "echo \"$*\" >>\"$dir/calls\"\n"
-    "n=0; while read -r line; do n=$((n + 1)); done <\"$dir/calls\"\n"
-    "for word; do case $word in --out=*) out=${word#--out=} ;; esac; done\n"
-    "echo '{\"kind\":\"summary\",\"batch_per_worker_count\":8,\"throughput_samples_per_s\":'${n}00'}' >\"$out\"\n"
-    "[ -f \"$dir/fails\" ] || exit 0\n"
-    "read -r what <\"$dir/fails\"\n"
-    "case \"$*\" in *\"$what\"*) echo 'it broke' >&2; echo 'a second line' >&2; exit 3 ;; esac\n";
-
-static void launched_by_script(struct comparison *c, struct kit *k, char *words, const struct made_point *point,
+static void launched_by_script(struct sweep *c, struct kit *k, char *words, const struct made_point *point,
                                size_t n_points, uint64_t n_steps)
 {
     struct campaign made;
 
-    kit_compare(c, words);
-    assert_true(kit_write(k, "program", PROGRAM));
-    assert_int_equal(chmod(kit_path(k, "program"), 0700), 0);
-    (void)unlink(kit_path(k, "calls"));
+    kit_sweep(c, words);
     made_open(&made, k, point, n_points, c->campaign.is_virtual);
-    made.n_threads = c->campaign.n_threads;
-    for (size_t i = 0; i < n_points; i++)
+    for (size_t i = 0; i < n_points; i++) {
         made.point[i].n_steps = n_steps;
+        made.point[i].n_threads = sweep_n_threads(c);
+    }
     c->campaign = made;
-    snprintf(c->self_path, sizeof c->self_path, "%s", kit_path(k, "program"));
-    snprintf(c->launch_path, sizeof c->launch_path, "%s", kit_path(k, "launch"));
-    FILE *nowhere = fopen("/dev/null", "w");
-    assert_non_null(nowhere);
-    progress_init(&c->progress, nowhere, n_points * MADE_LAUNCHES, c->started_ns);
+    kit_script(c, k);
 }
 
-static void end(struct comparison *c)
+static void end(struct sweep *c)
 {
-    fclose(c->progress.to);
+    kit_script_end(c);
     campaign_close(&c->campaign);
 }
 
@@ -107,18 +87,14 @@ static void what_each_launch_is_told(void **state)
     struct kit *k = *state;
 
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
-        struct comparison c;
-        char words[200], out[KIT_PATH_BYTES + 8], text[4000] = "";
+        struct sweep c;
+        char words[200], text[4000];
         snprintf(words, sizeof words, "%s", CASES[i].train);
         launched_by_script(&c, k, words, CASES[i].point, CASES[i].n_points, CASES[i].n_steps);
         c.campaign.n_launches_wanted = 1;
-        if (compare_launch_all(&c, NULL) != RC_OK)
+        if (sweep_launch_all(&c, NULL) != RC_OK)
             fail_msg("case %zu: %s", i, rc_message());
-        snprintf(out, sizeof out, " --out=%s", kit_path(k, "launch"));
-        for (const char *at = kit_read(k, "calls"), *end_of_call; (end_of_call = strstr(at, out)) != NULL;
-             at = end_of_call + strlen(out))
-            snprintf(text + strlen(text), sizeof text - strlen(text), "%.*s", (int)(end_of_call - at), at);
-        snprintf(text + strlen(text), sizeof text - strlen(text), "\n");
+        kit_calls(k, text, sizeof text);
         assert_string_equal(text, CASES[i].calls);
         end(&c);
     }
@@ -133,12 +109,12 @@ static void points_take_turns(void **state)
     } cases[] = { { 1e6, 3, 3 }, { 0, 3, 2 }, { 0, 1, 1 } }; /* two turns are always made, if so many are wanted */
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct comparison c;
+        struct sweep c;
         char words[] = "--world=threads";
         launched_by_script(&c, *state, words, FOUR, 2, 10);
-        c.opts.budget_s = cases[i].budget_s;
+        c.budget_s = cases[i].budget_s;
         c.campaign.n_launches_wanted = cases[i].n_wanted;
-        assert_int_equal(compare_launch_all(&c, NULL), RC_OK);
+        assert_int_equal(sweep_launch_all(&c, NULL), RC_OK);
         assert_int_equal(c.campaign.n_launches_done, 2 * cases[i].n_expected);
         for (size_t p = 0; p < 2; p++) {
             assert_int_equal(c.campaign.point[p].n_launches, cases[i].n_expected);
@@ -153,12 +129,12 @@ static void points_take_turns(void **state)
 static void a_failed_launch_is_no_launch(void **state)
 {
     struct kit *k = *state;
-    struct comparison c;
+    struct sweep c;
     char words[] = "--world=threads";
 
     assert_true(kit_write(k, "fails", "--mode=ps\n"));
     launched_by_script(&c, k, words, FOUR + 1, 3, 10);
-    assert_int_equal(compare_launch_all(&c, NULL), RC_PEER);
+    assert_int_equal(sweep_launch_all(&c, NULL), RC_PEER);
     assert_string_equal(rc_message(), "the launch of lenet ps, 2 workers ended with exit code 3: it broke");
     assert_int_equal(c.campaign.point[0].n_launches, 1);
     assert_int_equal(c.campaign.point[1].n_launches, 0);

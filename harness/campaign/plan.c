@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan.c - which points a comparison has. */
+/* plan.c - in which world a campaign runs, and which points it has. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +8,39 @@
 #include "harness/campaign/sweep.h"
 #include "harness/world/cores.h"
 
-enum { MAX_COUNTS = 64 };
+enum { MAX_COUNTS = 64, COUNTS_BYTES = MAX_COUNTS * 12 };
+
+const struct opt_group *sweep_train_group(const struct sweep *s)
+{
+    int k = 0;
+
+    while (k < s->n_given && s->given[k].table != train_opt_table)
+        k++;
+    assert(k < s->n_given);
+    return &s->given[k];
+}
+
+int sweep_n_threads(const struct sweep *s)
+{
+    return s->train.threads ? (int)s->train.threads : 1;
+}
+
+enum rc sweep_choose_world(struct sweep *s)
+{
+    enum rc rc;
+
+    TRY(world_choose(&s->world, s->train.world, s->launcher.name != NULL));
+    s->train.world = s->world->module.name;
+    if (s->world->module.caps & WORLD_LAUNCHED && !s->launcher.name)
+        FAIL(RC_INVAL, "--world %s: start it with mpirun or srun, as in: mpirun -np 4 gradmark compare",
+             s->train.world);
+    s->campaign.is_virtual = s->world->module.caps & WORLD_VIRTUAL_TIME;
+    s->campaign.is_launched = s->launcher.name != NULL;
+    if (s->campaign.is_virtual) /* launches are equal there */
+        s->campaign.n_launches_wanted = 1;
+out:
+    return rc;
+}
 
 static int ascending(const void *a, const void *b)
 {
@@ -26,95 +59,179 @@ static int tidy_counts(int *count, int n)
     return n_kept;
 }
 
-static int default_counts(int *count, const struct comparison *c)
+static int default_counts(int *count, const struct sweep *s)
 {
-    const bool sim = strcmp(c->opts.train.world, "sim") == 0;
-    const int n_cores = cores_allowed_count(), n_fit = n_cores / c->campaign.n_threads;
-    const int n_most = sim ? 8 : c->launcher.name ? c->launcher.n_ranks : n_fit > 0 ? n_fit : 1;
+    const bool is_virtual = s->campaign.is_virtual;
+    const int n_cores = cores_allowed_count(), n_fit = n_cores / sweep_n_threads(s);
+    const int n_most = is_virtual ? 8 : s->launcher.name ? s->launcher.n_ranks : n_fit > 0 ? n_fit : 1;
     int n = 0;
 
     for (int w = 1; w < n_most && n < MAX_COUNTS - 2; w *= 2)
         count[n++] = w;
     count[n++] = n_most;
-    if (!sim && !c->launcher.name)
+    if (!is_virtual && !s->launcher.name)
         count[n++] = 2 * n_most; /* the oversubscribed point */
     return tidy_counts(count, n);
 }
 
-static enum rc worker_counts(int *count, int *n, const struct comparison *c)
+static enum rc given_counts(int *count, int *n, const struct sweep *s, const char *values)
 {
-    const char *rest = c->opts.workers;
+    const char *rest = values;
     char element[32];
     uint64_t value = 0;
 
-    if (rest[0] == '\0') {
-        *n = default_counts(count, c);
-        return RC_OK;
-    }
     for (*n = 0; text_next(&rest, element, sizeof element);) {
         if (*n == MAX_COUNTS)
-            return rc_raise(RC_INVAL, "--workers %s: more than %d counts", c->opts.workers, MAX_COUNTS);
+            return rc_raise(RC_INVAL, "--workers %s: more than %d counts", values, MAX_COUNTS);
         if (!text_to_u64(element, &value)) /* the option table has checked it */
             return rc_raise(RC_BUG, "--workers %s: not a number", element);
-        if (c->launcher.name && value > (uint64_t)c->launcher.n_ranks)
-            return rc_raise(RC_INVAL, "--workers %s: %d ranks were launched", element, c->launcher.n_ranks);
+        if (s->launcher.name && value > (uint64_t)s->launcher.n_ranks)
+            return rc_raise(RC_INVAL, "--workers %s: %d ranks were launched", element, s->launcher.n_ranks);
         count[(*n)++] = (int)value;
     }
     *n = tidy_counts(count, *n);
     return RC_OK;
 }
 
-static int n_servers_of(const struct comparison *c, const char *mode)
+/* Ascending, as a comma list. */
+static enum rc worker_counts(char out[COUNTS_BYTES], const struct sweep *s, const char *values)
 {
-    if (strcmp(mode, "ps") != 0)
-        return 0;
-    return c->opts.train.servers ? (int)c->opts.train.servers : 1;
-}
-
-/* Workers of mode at a wanted count; 0: no such point. Under a launcher servers come out of the given ranks. */
-static int workers_of(const struct comparison *c, const char *mode, int wanted)
-{
-    const int n_servers = n_servers_of(c, mode);
-
-    if (strcmp(mode, "single") == 0)
-        return wanted == 1 ? 1 : 0;
-    if (c->launcher.name && wanted + n_servers > c->launcher.n_ranks)
-        return c->launcher.n_ranks > n_servers ? c->launcher.n_ranks - n_servers : 0;
-    return wanted;
-}
-
-static enum rc plan_point(struct comparison *c, const char *model, const char *mode, int n_workers)
-{
-    struct point *p = NULL;
+    int count[MAX_COUNTS] = { 0 }, n = 0;
+    size_t n_used = 0;
     enum rc rc = RC_OK;
 
-    if (n_workers == 0 || campaign_find(&c->campaign, model, mode, n_workers))
-        return RC_OK;
-    TRY(campaign_add(&c->campaign, &p));
-    snprintf(p->model, sizeof p->model, "%s", model);
-    snprintf(p->mode, sizeof p->mode, "%s", mode);
-    p->n_workers = n_workers;
-    p->n_servers = n_servers_of(c, mode);
-    /* Under a launcher the hosts are known after a launch: campaign_take. */
-    if (!c->campaign.is_virtual && !c->campaign.is_launched)
-        point_mark_shared_cores(p, c->campaign.n_threads, cores_allowed_count());
+    if (values[0] == '\0')
+        n = default_counts(count, s);
+    else
+        TRY(given_counts(count, &n, s, values));
+    for (int i = 0; i < n; i++)
+        n_used += (size_t)snprintf(out + n_used, COUNTS_BYTES - n_used, "%s%d", i > 0 ? "," : "", count[i]);
 out:
     return rc;
 }
 
-enum rc compare_plan(struct comparison *c)
+static struct assignment *assignment_of(struct assignment *assigned, int n, const char *option)
 {
-    int count[MAX_COUNTS], n_counts = 0;
-    char model[32], mode[32];
+    for (int i = 0; i < n; i++)
+        if (strcmp(assigned[i].option, option) == 0)
+            return &assigned[i];
+    return NULL;
+}
+
+/* Can a run of this mode be given the option? */
+static bool takes(const struct module *mode, const char *option)
+{
+    for (int i = 0; i < TRAIN_N_OPT_RULES; i++) {
+        const struct opt_rule *rule = &train_opt_rules[i];
+        if (strcmp(rule->name, option) == 0 && strcmp(rule->other, "mode") == 0 && (mode->caps & rule->caps) == 0)
+            return false;
+    }
+    return strcmp(option, "transport") != 0 || mode_exchanges(mode);
+}
+
+static int n_servers_of(const struct sweep *s, const struct module *mode, const struct assignment *assigned)
+{
+    uint64_t n_servers = s->train.servers ? s->train.servers : 1;
+
+    if (assigned && !text_to_u64(assigned->value, &n_servers))
+        return 1; /* the launch refuses it */
+    return mode->caps & MODE_SERVERS ? (int)n_servers : 0;
+}
+
+/* Workers of mode at a wanted count; 0: no such point. Under a launcher servers come out of the given ranks. */
+static int workers_of(const struct sweep *s, const struct module *mode, int n_servers, int wanted)
+{
+    if (mode->caps & MODE_ONE_WORKER)
+        return wanted == 1 ? 1 : 0;
+    if (s->launcher.name && wanted + n_servers > s->launcher.n_ranks)
+        return s->launcher.n_ranks > n_servers ? s->launcher.n_ranks - n_servers : 0;
+    return wanted;
+}
+
+/* chosen: a value of every axis. No point where the mode cannot have so many workers, or where there is one already. */
+static enum rc plan_point(struct sweep *s, const struct assignment *chosen)
+{
+    struct assignment a[MAX_ASSIGNMENTS];
+    const struct module *mode;
+    struct point *p = NULL;
+    uint64_t n_threads = 0;
+    int n = 0;
     enum rc rc;
 
-    TRY(worker_counts(count, &n_counts, c));
-    for (const char *models = c->opts.model; text_next(&models, model, sizeof model);)
-        for (const char *modes = c->opts.mode; text_next(&modes, mode, sizeof mode);)
-            for (int i = 0; i < n_counts; i++)
-                TRY(plan_point(c, model, mode, workers_of(c, mode, count[i])));
-    if (c->campaign.n_points == 0)
-        FAIL(RC_INVAL, "--mode %s --workers %s: nothing to run; single has one worker", c->opts.mode, c->opts.workers);
+    memcpy(a, chosen, (size_t)s->n_axes * sizeof *a);
+    TRY(module_find(&mode, &mode_kind, assignment_of(a, s->n_axes, "mode")->value));
+    for (int k = 0; k < s->n_axes; k++)
+        if (takes(mode, chosen[k].option))
+            a[n++] = chosen[k];
+    struct assignment *workers = assignment_of(a, n, "workers");
+    const int n_servers = n_servers_of(s, mode, assignment_of(a, n, "servers"));
+    const int n_workers = workers_of(s, mode, n_servers, (int)strtol(workers->value, NULL, 10));
+    snprintf(workers->value, sizeof workers->value, "%d", n_workers);
+    if (n_workers == 0 || campaign_find(&s->campaign, a, n))
+        return RC_OK;
+    TRY(campaign_add(&s->campaign, a, n, &p));
+    p->n_servers = n_servers;
+    p->n_threads = sweep_n_threads(s);
+    if (point_value(p, "threads") && text_to_u64(point_value(p, "threads"), &n_threads))
+        p->n_threads = (int)n_threads;
+    /* Under a launcher the hosts are known after a launch: campaign_take. */
+    if (!s->campaign.is_virtual && !s->campaign.is_launched)
+        point_mark_shared_cores(p, cores_allowed_count());
+out:
+    return rc;
+}
+
+/* The values of axis k in turn, for each of them those of the axes behind it. */
+static enum rc plan_axis(struct sweep *s, int k, struct assignment *chosen)
+{
+    char counts[COUNTS_BYTES];
+    enum rc rc = RC_OK;
+
+    if (k == s->n_axes)
+        return plan_point(s, chosen);
+    const struct axis *axis = &s->axis[k];
+    const char *rest = axis->values;
+    if (strcmp(axis->option, "workers") == 0) {
+        TRY(worker_counts(counts, s, axis->values));
+        rest = counts;
+    }
+    snprintf(chosen[k].option, sizeof chosen[k].option, "%s", axis->option);
+    while (text_next(&rest, chosen[k].value, sizeof chosen[k].value)) {
+        if (strlen(chosen[k].value) == sizeof chosen[k].value - 1)
+            FAIL(RC_INVAL, "--%s %s...: values that are swept are shorter than %zu letters", axis->option,
+                 chosen[k].value, sizeof chosen[k].value - 1);
+        TRY(plan_axis(s, k + 1, chosen));
+    }
+out:
+    return rc;
+}
+
+static const char *values_of(const struct sweep *s, const char *option)
+{
+    for (int k = 0; k < s->n_axes; k++)
+        if (strcmp(s->axis[k].option, option) == 0)
+            return s->axis[k].values;
+    return "";
+}
+
+/* "single has one worker": why there may be nothing to run. */
+static enum rc nothing_to_run(const struct sweep *s)
+{
+    char names[64];
+
+    module_names_with(names, sizeof names, &mode_kind, MODE_ONE_WORKER);
+    return rc_raise(RC_INVAL, "--mode %s --workers %s: nothing to run; %s has one worker", values_of(s, "mode"),
+                    values_of(s, "workers"), names);
+}
+
+enum rc sweep_plan(struct sweep *s)
+{
+    struct assignment chosen[MAX_ASSIGNMENTS] = { 0 };
+    enum rc rc;
+
+    TRY(plan_axis(s, 0, chosen));
+    if (s->campaign.n_points == 0)
+        TRY(nothing_to_run(s));
 out:
     return rc;
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_test.c - which points a comparison has, what it takes a step of them to cost, how many steps it makes. */
+/* plan_test.c - which points a campaign has, what it takes a step of them to cost, how many steps it makes. */
 #include "harness/campaign/suite/sweep_test_kit.h"
 #include "harness/world/cores.h"
 
 /* "linear ps 2+1, ...": model, mode, workers + servers of every point. */
-static void points_text(char out[2000], const struct comparison *c)
+static void points_text(char out[2000], const struct sweep *c)
 {
     int n = 0;
 
     out[0] = '\0';
     for (size_t i = 0; i < c->campaign.n_points && n < 1900; i++) {
         const struct point *p = &c->campaign.point[i];
-        n += snprintf(out + n, 2000 - (size_t)n, "%s%s %s %d+%d", i ? ", " : "", p->model, p->mode, p->n_workers,
-                      p->n_servers);
+        n += snprintf(out + n, 2000 - (size_t)n, "%s%s %s %d+%d", i ? ", " : "", p->workload->module.name,
+                      p->mode->name, p->n_workers, p->n_servers);
     }
 }
 
@@ -39,22 +39,20 @@ static const struct plan_case {
     { "--world=threads", "lenet", "single", "2,4", 0, NULL },
 };
 
-static void points_of_a_comparison(void **state)
+static void points_of_a_campaign(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof PLANS / sizeof *PLANS; i++) {
         const struct plan_case *plan = &PLANS[i];
-        struct comparison c;
+        struct sweep c;
         char words[200], text[2000];
         snprintf(words, sizeof words, "%s", plan->train);
-        kit_compare(&c, words);
-        c.opts.model = plan->model;
-        c.opts.mode = plan->mode;
-        c.opts.workers = plan->workers;
+        kit_sweep(&c, words);
+        kit_axes(&c, plan->model, plan->mode, plan->workers);
         c.campaign.is_launched = plan->n_ranks > 0;
         if (plan->n_ranks > 0)
             c.launcher = (struct launcher){ .name = "mpirun", .n_ranks = plan->n_ranks };
-        const enum rc rc = compare_plan(&c);
+        const enum rc rc = sweep_plan(&c);
         assert_int_equal(rc, plan->points ? RC_OK : RC_INVAL);
         points_text(text, &c);
         if (plan->points)
@@ -71,14 +69,13 @@ static void default_counts_follow_the_cores(void **state)
     (void)state;
     for (int n_threads = 1; n_threads <= n_cores; n_threads *= 2) {
         const int n_fit = n_cores / n_threads;
-        struct comparison c;
+        struct sweep c;
         char words[64];
         size_t i = 0;
         snprintf(words, sizeof words, "--world=threads --threads=%d", n_threads);
-        kit_compare(&c, words);
-        c.opts.model = "lenet";
-        c.opts.mode = "none";
-        assert_int_equal(compare_plan(&c), RC_OK);
+        kit_sweep(&c, words);
+        kit_axes(&c, "lenet", "none", "");
+        assert_int_equal(sweep_plan(&c), RC_OK);
         for (int w = 1; w < n_fit; w *= 2)
             assert_int_equal(c.campaign.point[i++].n_workers, w);
         assert_int_equal(c.campaign.point[i++].n_workers, n_fit);
@@ -93,15 +90,13 @@ static void default_counts_follow_the_cores(void **state)
 /* In sim every worker has a machine of its own. */
 static void nothing_is_shared_in_sim(void **state)
 {
-    struct comparison c;
+    struct sweep c;
     char words[] = "--world=sim";
 
     (void)state;
-    kit_compare(&c, words);
-    c.opts.model = "lenet";
-    c.opts.mode = "ps";
-    c.opts.workers = "1,60000";
-    assert_int_equal(compare_plan(&c), RC_OK);
+    kit_sweep(&c, words);
+    kit_axes(&c, "lenet", "ps", "1,60000");
+    assert_int_equal(sweep_plan(&c), RC_OK);
     for (size_t i = 0; i < 2; i++)
         assert_false(c.campaign.point[i].oversubscribed || c.campaign.point[i].servers_share);
     campaign_close(&c.campaign);
@@ -110,16 +105,14 @@ static void nothing_is_shared_in_sim(void **state)
 /* linear: 4 flops for a sample (its product and its gradient), 2 parameters at 40 bytes x 0.1 ns. */
 static void costs_of_a_step(void **state)
 {
-    struct comparison c;
+    struct sweep c;
     char words[] = "--world=threads --batch=50";
 
     (void)state;
-    kit_compare(&c, words);
-    c.opts.model = "linear";
-    c.opts.mode = "none";
-    c.opts.workers = "1,4";
-    assert_int_equal(compare_plan(&c), RC_OK);
-    assert_int_equal(compare_check(&c), RC_OK);
+    kit_sweep(&c, words);
+    kit_axes(&c, "linear", "none", "1,4");
+    assert_int_equal(sweep_plan(&c), RC_OK);
+    assert_int_equal(sweep_check(&c), RC_OK);
     for (int i = 0; i < 2; i++) {
         const struct point *p = &c.campaign.point[i];
         assert_true(p->step_flops == 4.0 * 50 * (i ? 4 : 1));
@@ -139,22 +132,19 @@ struct step_case {
 /* At 1 Gflop/s of one thread a step takes flops / 0.25 G seconds. Default: 400 steps. */
 static void check_steps(const char *train, double budget_s, const struct step_case *point, size_t n_points)
 {
-    struct comparison c;
+    struct sweep c;
     char words[64];
 
     snprintf(words, sizeof words, "%s", train);
-    kit_compare(&c, words);
-    c.opts.budget_s = budget_s;
+    kit_sweep(&c, words);
+    c.budget_s = budget_s;
     for (size_t i = 0; i < n_points; i++) {
-        struct point *p;
-        assert_int_equal(campaign_add(&c.campaign, &p), RC_OK);
-        snprintf(p->model, sizeof p->model, "%s", point[i].model);
-        p->n_workers = 1;
+        struct point *p = made_add(&c.campaign, point[i].model, "none", 1);
         p->step_flops = point[i].step_flops;
         p->step_s = point[i].step_s;
         p->default_steps = 400;
     }
-    compare_set_steps(&c, 1e9);
+    sweep_set_steps(&c, 1e9);
     for (size_t i = 0; i < n_points; i++) {
         assert_int_equal(c.campaign.point[i].n_steps, point[i].n_steps);
         assert_int_equal(c.campaign.point[i].over_budget, point[i].over_budget);
@@ -166,14 +156,14 @@ static void check_steps(const char *train, double budget_s, const struct step_ca
 static void steps_that_the_budget_allows(void **state)
 {
     static const struct step_case slow[] = {
-        { "a", 5e6, 0, 235, false },
-        { "a", 25e6, 0, 235, false }, /* 0.02 s, 0.1 s: the slowest of the model counts */
-        { "b", 5e6, 0, 400, false },  /* quick enough not to be asked */
-        { "c", 0, 0.2, 116, false },  /* recorded time */
+        { "linear", 5e6, 0, 235, false },
+        { "linear", 25e6, 0, 235, false }, /* 0.02 s, 0.1 s: the slowest of the model counts */
+        { "lenet", 5e6, 0, 400, false },   /* quick enough not to be asked */
+        { "replay", 0, 0.2, 116, false },  /* recorded time */
     };
-    static const struct step_case in_sim[] = { { "a", 25e6, 0, 400, false }, { "b", 50e6, 0, 236, false } };
-    static const struct step_case hopeless[] = { { "a", 2.5e9, 0, 6, true }, { "b", 0, 0.01, 400, false } };
-    static const struct step_case told[] = { { "a", 2.5e9, 0, 1000, false }, { "b", 0, 0.01, 1000, false } };
+    static const struct step_case in_sim[] = { { "linear", 25e6, 0, 400, false }, { "lenet", 50e6, 0, 236, false } };
+    static const struct step_case hopeless[] = { { "linear", 2.5e9, 0, 6, true }, { "lenet", 0, 0.01, 400, false } };
+    static const struct step_case told[] = { { "linear", 2.5e9, 0, 1000, false }, { "lenet", 0, 0.01, 1000, false } };
 
     (void)state;
     check_steps("--world=threads", 190.5, slow, 4); /* 190.5 s / (2 x 4) / 0.1 s - 3 = 235.1; / 0.2 s: 116.06 */
@@ -189,18 +179,15 @@ static void workers_share_the_work_of_a_step(void **state)
 
     (void)state;
     for (int is_virtual = 0; is_virtual < 2; is_virtual++) {
-        struct comparison c;
-        struct point *p;
+        struct sweep c;
         char words[32];
         snprintf(words, sizeof words, "%s", is_virtual ? "--world=sim" : "--world=threads");
-        kit_compare(&c, words);
-        c.opts.budget_s = is_virtual ? 20.5 : 41;
-        assert_int_equal(campaign_add(&c.campaign, &p), RC_OK);
-        snprintf(p->model, sizeof p->model, "a");
-        p->n_workers = 2 * n_cores;
+        kit_sweep(&c, words);
+        c.budget_s = is_virtual ? 20.5 : 41;
+        struct point *p = made_add(&c.campaign, "lenet", "none", 2 * n_cores);
         p->step_flops = 50e6 * n_cores; /* n_cores x 0.2 s */
         p->default_steps = 4000;
-        compare_set_steps(&c, 1e9);
+        sweep_set_steps(&c, 1e9);
         const double expected = 20.5 / (is_virtual ? 0.2 * n_cores : 0.2) - 3;
         assert_int_equal(p->n_steps, expected < 6 ? 6 : (uint64_t)expected);
         campaign_close(&c.campaign);
@@ -210,7 +197,7 @@ static void workers_share_the_work_of_a_step(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(points_of_a_comparison),       cmocka_unit_test(default_counts_follow_the_cores),
+        cmocka_unit_test(points_of_a_campaign),         cmocka_unit_test(default_counts_follow_the_cores),
         cmocka_unit_test(nothing_is_shared_in_sim),     cmocka_unit_test(costs_of_a_step),
         cmocka_unit_test(steps_that_the_budget_allows), cmocka_unit_test(workers_share_the_work_of_a_step),
     };

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sweep.h - a campaign that is being run: its options, which points it has, their launches.
+ * sweep.h - a campaign in the making: which options it sweeps, what every launch gets, how far it has come.
  *
- *   plan.c   which points          steps.c  how many steps a launch has
- *   launch.c  how a point is run
+ *   plan.c          which points there are
+ *   command_line.c  the options of a launch
+ *   launch.c        how launches are checked, and run in turns
+ *   steps.c         how many steps a launch has
+ *   closing.c       what is kept and printed at the end
+ *
+ * The order of calls: fill in axis, train, given options and launcher; sweep_choose_world, sweep_plan, sweep_check,
+ * sweep_choose_steps, sweep_open_files (rank 0), sweep_launch_all, sweep_finish (rank 0).
  */
 #ifndef HARNESS_CAMPAIGN_SWEEP_H
 #define HARNESS_CAMPAIGN_SWEEP_H
@@ -13,43 +19,65 @@
 
 #include "harness/campaign/campaign.h"
 #include "harness/report/progress.h"
+#include "harness/report/record.h"
 #include "harness/train/train.h"
 #include "harness/world/world.h"
 
-struct compare_opts {
-    const char *model, *mode, *workers, *results, *name, *cost;
-    uint64_t launches;
-    double budget_s;
-    bool charts;
-    struct train_opts train; /* what every launch is told; those of one run are not used */
+struct axis { /* an option that points assign, and its values, a comma list */
+    const char *option, *values;
 };
 
-struct comparison { /* in mpi every process has one; only rank 0's results are filled */
-    struct compare_opts opts;
-    uint64_t train_given; /* bit i: train_opt_table[i] was given by the user */
+struct sweep { /* in mpi every process has one; only rank 0's results are filled */
+    /* Model, mode and workers (values "": as many as the cores, or the launcher, suggest), and others of
+     * train_opt_table; the first varies slowest. */
+    struct axis axis[MAX_ASSIGNMENTS];
+    int n_axes;
+    struct train_opts train; /* of every launch whose point does not assign it */
+    /* What the user gave: of train_opt_table, and of modules. Borrowed, as parsed. */
+    const struct opt_group *given;
+    int n_given;
+    double budget_s;
     struct launcher launcher;
+    const struct world_ops *world;
     struct campaign campaign;
-    char self_path[512], launch_path[600], cost_path[600]; /* the last two: of the launch under way */
+    char self_path[512], launch_path[600], cost_path[600]; /* the last two: of the launch under way; cost: sim */
+    const char *cost_file;                                 /* sim: where the cost of all launches goes; "": nowhere */
     struct world_cost cost;                                /* sim: of all launches */
     struct progress progress;
     uint64_t started_ns;
-    bool stopped; /* by a signal: what was launched is told, the rest is not launched */
+    bool stopped; /* by a signal: results so far are kept, no more is launched */
 };
 
-/* Add the points of the options to c->campaign. RC_INVAL: nothing to run, or more workers than launched ranks. */
-enum rc compare_plan(struct comparison *c) MUST_CHECK;
-/* steps.c: p->n_steps of every point whose steps the user leaves open: its model's, or as many as let two
- * turns of all points end within the budget, 6 at least. A model is slow where a step of one worker takes over 50 ms
- * at a quarter of the rate of a GEMM of this machine, measured here; others keep theirs. Needs step_flops and step_s of
- * points.
- */
-enum rc compare_choose_steps(struct comparison *c) MUST_CHECK;
+/* The group of train_opt_table in s->given. */
+const struct opt_group *sweep_train_group(const struct sweep *s);
+/* Threads of each worker where a point assigns none. */
+int sweep_n_threads(const struct sweep *s);
+
+/* Set world and train.world, what campaign must know of it, and one launch of each point in simulated time. RC_INVAL:
+ * it needs a launcher, and there is none. */
+enum rc sweep_choose_world(struct sweep *s) MUST_CHECK;
+/* Add the points to s->campaign: all combinations of the axes' values, without options that a mode has no use for.
+ * RC_INVAL: nothing to run, or more workers than launched ranks. */
+enum rc sweep_plan(struct sweep *s) MUST_CHECK;
+/* Resolve every launch without running it, so that bad input is found before work begins. Notes what points use, and
+ * what their steps cost. RC_INVAL also: an option of a module that no point uses. */
+enum rc sweep_check(struct sweep *s) MUST_CHECK;
+/* p->n_steps of every point whose steps the user leaves open: its model's, or as many as let two turns of all points
+ * end within the budget, 6 at least. A model is slow where a step of one worker takes over 50 ms at a quarter of the
+ * rate of a GEMM of this machine, measured here; others keep theirs. After sweep_check(). */
+enum rc sweep_choose_steps(struct sweep *s) MUST_CHECK;
 /* The part of it that measures nothing; gemm_flops_per_s: of one thread. Cannot fail. */
-void compare_set_steps(struct comparison *c, double gemm_flops_per_s);
-/* Resolve every launch without running it, so that bad input is found before work begins. */
-enum rc compare_check(struct comparison *c) MUST_CHECK;
+void sweep_set_steps(struct sweep *s, double gemm_flops_per_s);
+/* Make the folder of the campaign, and choose the files that launches write. RC_INVAL as campaign_open(). */
+enum rc sweep_open_files(struct sweep *s, const char *results_dir, const char *name) MUST_CHECK;
 /* Launch all points in turns; w NULL: each launch is a process; else it runs in a part of w. Results go to
- * c->campaign (rank 0). Errors name the point that failed. */
-enum rc compare_launch_all(struct comparison *c, struct world *w) MUST_CHECK;
+ * s->campaign (rank 0). Errors name the point that failed. */
+enum rc sweep_launch_all(struct sweep *s, struct world *w) MUST_CHECK;
+
+/* What the user should know before the first launch: shared cores, fewer steps than usual. */
+void sweep_announce(const struct sweep *s, FILE *to);
+/* launched: how sweep_launch_all() ended. Keep what was done: runs.jsonl, manifest.json (with *options, nulled), table
+ * and verdict to `to`, charts; then report how it ended: RC_PEER when stopped, else launched. */
+enum rc sweep_finish(struct sweep *s, enum rc launched, struct record **options, bool charts, FILE *to) MUST_CHECK;
 
 #endif

@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* table.c - a campaign as a table: a row for each point. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/campaign/campaign.h"
 #include "harness/report/table.h"
 
-/* 1234567 -> "1.235 M": four significant digits. */
+/* 1234567 -> "1.235 M", 999.9999 -> "1 k": four significant digits, less than 1000 of a prefix where there is one. */
 static void format_rate(char *out, size_t n_bytes, double per_s)
 {
-    static const struct {
-        double factor;
-        const char *prefix;
-    } scale[] = { { 1e9, " G" }, { 1e6, " M" }, { 1e3, " k" }, { 1, "" } };
+    static const char *const prefix[] = { "", " k", " M", " G" };
+    enum { N_PREFIXES = sizeof prefix / sizeof *prefix };
+    char digits[32];
 
-    for (size_t i = 0; i < sizeof scale / sizeof *scale; i++)
-        if (!isnan(per_s) && (per_s >= scale[i].factor || scale[i].factor == 1)) {
-            snprintf(out, n_bytes, "%.4g%s", per_s / scale[i].factor, scale[i].prefix);
-            return;
-        }
-    snprintf(out, n_bytes, "-"); /* not a number */
+    if (isnan(per_s)) {
+        snprintf(out, n_bytes, "-");
+        return;
+    }
+    for (int i = 0; i < N_PREFIXES; i++, per_s /= 1000) {
+        snprintf(digits, sizeof digits, "%.4g", per_s);
+        snprintf(out, n_bytes, "%s%s", digits, prefix[i]);
+        if (strtod(digits, NULL) < 1000)
+            break;
+    }
 }
 
 static enum rc cell_number(struct table *t, const char *fmt, double value)
@@ -65,9 +69,13 @@ static enum rc print_point(struct table *t, const struct campaign *c, const stru
     const struct interval throughput = point_throughput(p), efficiency = campaign_efficiency(c, p);
     enum rc rc;
 
-    TRY(table_cell(t, "%s", p->model));
-    TRY(table_cell(t, "%s", p->mode));
+    TRY(table_cell(t, "%s", p->workload->module.name));
+    TRY(table_cell(t, "%s", p->mode->name));
     TRY(table_cell(t, "%d%s%s", p->n_workers, p->oversubscribed ? "*" : "", p->servers_share ? "+" : ""));
+    for (int i = 0; campaign_other_option(c, i); i++) {
+        const char *value = point_value(p, campaign_other_option(c, i));
+        TRY(table_cell(t, "%s", value ? value : "-"));
+    }
     TRY(cell_rates(t, &throughput));
     TRY(cell_number(t, "%.3f", efficiency.mean));
     for (size_t i = 0; i < sizeof means / sizeof *means; i++)
@@ -87,22 +95,38 @@ static bool any(const struct campaign *c, size_t flag_offset)
     return false;
 }
 
-enum rc campaign_print(const struct campaign *c, FILE *to)
+/* A column for each other option that the campaign sweeps stands behind the workers. */
+static enum rc open_table(struct table **out, const struct campaign *c)
 {
-    static const struct column column[] = {
-        { "model", ALIGN_LEFT },      { "mode", ALIGN_LEFT },           { "workers", ALIGN_RIGHT },
+    static const struct column before[] = { { "model", ALIGN_LEFT },
+                                            { "mode", ALIGN_LEFT },
+                                            { "workers", ALIGN_RIGHT } };
+    static const struct column behind[] = {
         { "samples/s", ALIGN_RIGHT }, { "95 % interval", ALIGN_RIGHT }, { "efficiency", ALIGN_RIGHT },
         { "of bound", ALIGN_RIGHT },  { "compute us", ALIGN_RIGHT },    { "wait", ALIGN_RIGHT },
         { "wire", ALIGN_RIGHT },      { "server", ALIGN_RIGHT },        { "apply", ALIGN_RIGHT },
         { "loss", ALIGN_RIGHT },      { "accuracy", ALIGN_RIGHT },      { "to target", ALIGN_RIGHT },
         { "staleness", ALIGN_RIGHT },
     };
+    enum { N_BEFORE = sizeof before / sizeof *before, N_BEHIND = sizeof behind / sizeof *behind };
+    struct column column[N_BEFORE + MAX_ASSIGNMENTS + N_BEHIND];
+    size_t n = N_BEFORE;
+
+    memcpy(column, before, sizeof before);
+    for (int i = 0; campaign_other_option(c, i); i++)
+        column[n++] = (struct column){ campaign_other_option(c, i), ALIGN_RIGHT };
+    memcpy(column + n, behind, sizeof behind);
+    return table_open(out, column, n + N_BEHIND);
+}
+
+enum rc campaign_print(const struct campaign *c, FILE *to)
+{
     struct table *t = NULL;
     enum rc rc;
 
-    TRY(table_open(&t, column, sizeof column / sizeof *column));
+    TRY(open_table(&t, c));
     for (size_t i = 0; i < c->n_points; i++) {
-        if (i > 0 && strcmp(c->point[i].model, c->point[i - 1].model) != 0)
+        if (i > 0 && c->point[i].workload != c->point[i - 1].workload)
             TRY(table_rule(t));
         TRY(print_point(t, c, &c->point[i]));
     }

@@ -1,32 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* verdict.c - what a campaign found, in plain words. */
 #include <math.h>
-#include <string.h>
 
 #include "harness/campaign/campaign.h"
 
 #define THROUGHPUT offsetof(struct launch, throughput_samples_per_s)
 #define MEAN(p, member) point_mean((p), offsetof(struct launch, member))
 
+enum { MAX_MODES = 16 };
+
 static void tell_faster(const struct campaign *c, const struct point *a, const struct point *b, FILE *to)
 {
     const struct decision d = campaign_decide(a, b, THROUGHPUT);
     const double ratio = point_throughput(a).mean / point_throughput(b).mean;
-    char who[64];
+    const char *first = a->mode->name, *second = b->mode->name;
+    char setting[LAUNCH_NAME_BYTES], who[LAUNCH_NAME_BYTES + 32];
 
-    snprintf(who, sizeof who, "%s, %d workers", a->model, a->n_workers);
+    point_setting(setting, sizeof setting, a, ", ", " ");
+    snprintf(who, sizeof who, "%s, %d workers", setting, a->n_workers);
     if (c->is_virtual) {
         fprintf(to, "%s: %s trains %.2f x as many samples/s as %s (simulated: no spread).\n", who,
-                ratio >= 1 ? a->mode : b->mode, ratio >= 1 ? ratio : 1 / ratio, ratio >= 1 ? b->mode : a->mode);
+                ratio >= 1 ? first : second, ratio >= 1 ? ratio : 1 / ratio, ratio >= 1 ? second : first);
         return;
     }
     switch (d.verdict) {
     case VERDICT_FIRST_HIGHER:
-        fprintf(to, "%s: %s is faster than %s: %.2f x the samples/s (95 %%: %.2f to %.2f).\n", who, a->mode, b->mode,
+        fprintf(to, "%s: %s is faster than %s: %.2f x the samples/s (95 %%: %.2f to %.2f).\n", who, first, second,
                 d.ratio, d.ratio_low, d.ratio_high);
         break;
     case VERDICT_SECOND_HIGHER:
-        fprintf(to, "%s: %s is faster than %s: %.2f x the samples/s (95 %%: %.2f to %.2f).\n", who, b->mode, a->mode,
+        fprintf(to, "%s: %s is faster than %s: %.2f x the samples/s (95 %%: %.2f to %.2f).\n", who, second, first,
                 1 / d.ratio, 1 / d.ratio_high, 1 / d.ratio_low);
         break;
     case VERDICT_CANNOT_TELL:
@@ -34,23 +37,24 @@ static void tell_faster(const struct campaign *c, const struct point *a, const s
             fprintf(to,
                     "%s: cannot tell whether %s or %s is faster: in some launch the workers never trained all at once; "
                     "more --steps would help.\n",
-                    who, a->mode, b->mode);
+                    who, first, second);
         else if (a->n_launches < 2 || b->n_launches < 2)
-            fprintf(to, "%s: cannot tell whether %s or %s is faster: fewer than 2 launches of each.\n", who, a->mode,
-                    b->mode);
+            fprintf(to, "%s: cannot tell whether %s or %s is faster: fewer than 2 launches of each.\n", who, first,
+                    second);
         else if (d.n_more_launches < 0)
             fprintf(to, "%s: cannot tell whether %s or %s is faster: intervals overlap, they may well be equal.\n", who,
-                    a->mode, b->mode);
+                    first, second);
         else
             fprintf(to, "%s: cannot tell whether %s or %s is faster: intervals overlap, %d more launches needed.\n",
-                    who, a->mode, b->mode, d.n_more_launches);
+                    who, first, second, d.n_more_launches);
     }
 }
 
 /* What is left of the control's throughput: the price of the exchange. */
 static void tell_price(const struct campaign *c, const struct point *p, FILE *to)
 {
-    const struct point *none = campaign_find(c, p->model, "none", p->n_workers);
+    const struct point *none = campaign_find_control(c, p);
+    char setting[LAUNCH_NAME_BYTES];
 
     if (!none)
         return;
@@ -58,8 +62,9 @@ static void tell_price(const struct campaign *c, const struct point *p, FILE *to
     if (isnan(kept) || (!c->is_virtual && (p->n_launches < 2 || none->n_launches < 2)))
         return;
     const struct decision d = campaign_decide(p, none, THROUGHPUT);
-    fprintf(to, "%s, %d workers: %s keeps %.0f %% of the throughput of no exchange at all", p->model, p->n_workers,
-            p->mode, 100 * kept);
+    point_setting(setting, sizeof setting, p, ", ", " ");
+    fprintf(to, "%s, %d workers: %s keeps %.0f %% of the throughput of no exchange at all", setting, p->n_workers,
+            p->mode->name, 100 * kept);
     if (isnan(d.ratio_low))
         fprintf(to, ".\n");
     else
@@ -68,13 +73,14 @@ static void tell_price(const struct campaign *c, const struct point *p, FILE *to
 }
 
 /* Was the target loss reached sooner than by one worker alone? The best of the points with a core for every worker. */
-static void tell_target(const struct campaign *c, const char *model, FILE *to)
+static void tell_target(const struct campaign *c, const struct point *like, FILE *to)
 {
-    const struct point *single = campaign_find(c, model, "single", 1), *best = NULL;
+    const struct point *single = campaign_find_baseline(c, like), *best = NULL;
+    char setting[LAUNCH_NAME_BYTES];
 
     for (size_t i = 0; i < c->n_points; i++) {
         const struct point *p = &c->point[i];
-        if (strcmp(p->model, model) != 0 || strcmp(p->mode, "none") == 0 || p->n_workers == 1 || p->oversubscribed ||
+        if (!point_comparable(p, like) || !mode_exchanges(p->mode) || p->n_workers == 1 || p->oversubscribed ||
             !(MEAN(p, seconds_to_target_s) > 0))
             continue;
         if (!best || MEAN(p, seconds_to_target_s) < MEAN(best, seconds_to_target_s))
@@ -84,7 +90,8 @@ static void tell_target(const struct campaign *c, const char *model, FILE *to)
         return;
     const struct decision d = campaign_decide(single, best, offsetof(struct launch, seconds_to_target_s));
     const double best_s = MEAN(best, seconds_to_target_s), single_s = MEAN(single, seconds_to_target_s);
-    fprintf(to, "%s: target loss after %.3g s with %s, %d workers, and %.3g s alone", model, best_s, best->mode,
+    point_setting(setting, sizeof setting, best, ", ", " ");
+    fprintf(to, "%s: target loss after %.3g s with %s, %d workers, and %.3g s alone", setting, best_s, best->mode->name,
             best->n_workers, single_s);
     if (isnan(d.ratio_low))
         fprintf(to, ": %.2f x.\n", single_s / best_s);
@@ -96,28 +103,58 @@ static void tell_target(const struct campaign *c, const char *model, FILE *to)
                 d.ratio, d.ratio_low, d.ratio_high);
 }
 
-static void tell_price_at_largest(const struct campaign *c, const char *model, const char *mode, FILE *to)
+/* The largest worker count of mode that the control has too. */
+static int largest_with_control(const struct campaign *c, const struct point *like, const struct module *mode)
 {
-    const int w = campaign_largest(c, model, mode, "none");
-
-    if (w > 1)
-        tell_price(c, campaign_find(c, model, mode, w), to);
+    for (size_t i = 0; i < c->n_points; i++) {
+        const struct module *control = c->point[i].mode;
+        if (!mode_exchanges(control) && !(control->caps & MODE_ONE_WORKER))
+            return campaign_largest(c, like, mode, control);
+    }
+    return 0;
 }
 
-static void tell_model(const struct campaign *c, const char *model, FILE *to)
+/* The modes of points comparable to like that exchange: synchronous ones first, then in the order of points. */
+static int exchanging_modes(const struct module *mode[MAX_MODES], const struct campaign *c, const struct point *like)
 {
-    const int w = campaign_largest(c, model, "allreduce", "ps");
+    int n = 0;
 
-    if (w > 1)
-        tell_faster(c, campaign_find(c, model, "allreduce", w), campaign_find(c, model, "ps", w), to);
-    tell_price_at_largest(c, model, "allreduce", to);
-    tell_price_at_largest(c, model, "ps", to);
-    tell_target(c, model, to);
+    for (int is_synchronous = 1; is_synchronous >= 0; is_synchronous--)
+        for (size_t i = 0; i < c->n_points; i++) {
+            const struct module *m = c->point[i].mode;
+            bool is_wanted = mode_exchanges(m) && (m->caps & MODE_SYNCHRONOUS ? 1 : 0) == is_synchronous &&
+                             point_comparable(&c->point[i], like) && n < MAX_MODES;
+            for (int k = 0; k < n; k++)
+                is_wanted = is_wanted && mode[k] != m;
+            if (is_wanted)
+                mode[n++] = m;
+        }
+    return n;
+}
+
+/* Each pair of modes at the largest worker count that both have; each mode against the control. */
+static void tell_setting(const struct campaign *c, const struct point *like, FILE *to)
+{
+    const struct module *mode[MAX_MODES];
+    const int n_modes = exchanging_modes(mode, c, like);
+
+    for (int i = 0; i < n_modes; i++)
+        for (int k = i + 1; k < n_modes; k++) {
+            const int w = campaign_largest(c, like, mode[i], mode[k]);
+            if (w > 1)
+                tell_faster(c, campaign_find_like(c, like, mode[i], w), campaign_find_like(c, like, mode[k], w), to);
+        }
+    for (int i = 0; i < n_modes; i++) {
+        const int w = largest_with_control(c, like, mode[i]);
+        if (w > 1)
+            tell_price(c, campaign_find_like(c, like, mode[i], w), to);
+    }
+    tell_target(c, like, to);
 }
 
 void campaign_verdict(const struct campaign *c, FILE *to)
 {
     for (size_t i = 0; i < c->n_points; i++)
-        if (i == 0 || strcmp(c->point[i].model, c->point[i - 1].model) != 0)
-            tell_model(c, c->point[i].model, to);
+        if (campaign_represents(c, i))
+            tell_setting(c, &c->point[i], to);
 }

@@ -101,28 +101,60 @@ static inline void made_launch(struct campaign *c, struct point *p, const struct
     assert_int_equal(campaign_take(c, p, path), RC_OK);
 }
 
+enum { MADE_ASSIGNMENTS = 3 };
+
+static inline void made_assign(struct assignment *a, const char *option, const char *value)
+{
+    snprintf(a->option, sizeof a->option, "%s", option);
+    snprintf(a->value, sizeof a->value, "%s", value);
+}
+
+static inline void made_assignments(struct assignment a[MADE_ASSIGNMENTS], const char *model, const char *mode,
+                                    int n_workers)
+{
+    made_assign(&a[0], "model", model);
+    made_assign(&a[1], "mode", mode);
+    made_assign(&a[2], "workers", "");
+    snprintf(a[2].value, sizeof a[2].value, "%d", n_workers);
+}
+
+static inline struct point *made_add(struct campaign *c, const char *model, const char *mode, int n_workers)
+{
+    struct assignment a[MADE_ASSIGNMENTS];
+    struct point *p = NULL;
+
+    made_assignments(a, model, mode, n_workers);
+    if (campaign_add(c, a, MADE_ASSIGNMENTS, &p) != RC_OK)
+        fail_msg("%s", rc_message());
+    return p;
+}
+
+static inline const struct point *made_find(const struct campaign *c, const char *model, const char *mode,
+                                            int n_workers)
+{
+    struct assignment a[MADE_ASSIGNMENTS];
+
+    made_assignments(a, model, mode, n_workers);
+    return campaign_find(c, a, MADE_ASSIGNMENTS);
+}
+
 /* A campaign in the kit's folder. In sim a point has one launch. */
 static inline void made_open(struct campaign *c, struct kit *k, const struct made_point *point, size_t n_points,
                              bool is_virtual)
 {
     char path[600];
 
-    *c = (struct campaign){ .n_threads = 1, .n_launches_wanted = MADE_LAUNCHES, .is_virtual = is_virtual };
+    *c = (struct campaign){ .n_launches_wanted = MADE_LAUNCHES, .is_virtual = is_virtual };
     snprintf(c->dir, sizeof c->dir, "%s", k->dir);
     snprintf(c->cluster_name, sizeof c->cluster_name, "a cluster");
     snprintf(path, sizeof path, "%s/runs.jsonl", k->dir);
-    assert_true(kit_write(k, "not-empty", "")); /* so that the folder outlives the campaign */
     assert_int_equal(atomic_file_open(&c->runs, path), RC_OK);
     for (size_t i = 0; i < n_points; i++) {
         const struct made_point *m = &point[i];
-        struct point *p;
-        assert_int_equal(campaign_add(c, &p), RC_OK);
-        snprintf(p->model, sizeof p->model, "%s", m->model);
-        snprintf(p->mode, sizeof p->mode, "%s", m->mode);
-        p->n_workers = m->n_workers;
+        struct point *p = made_add(c, m->model, m->mode, m->n_workers);
         p->n_servers = m->n_servers;
         if (!is_virtual)
-            point_mark_shared_cores(p, 1, MADE_CORES);
+            point_mark_shared_cores(p, MADE_CORES);
         for (int launch = 0; launch < m->n_launches; launch++)
             made_launch(c, p, m, launch);
     }

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* command_line.c - from a point to the options that a user would type to train it. */
+#include "harness/campaign/command_line.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "data/dataset.h"
+
+enum { N_CURVE_POINTS = 100 };
+
+void command_line_add(struct command_line *l, const char *fmt, ...)
+{
+    va_list ap;
+
+    assert(l->n < MAX_ARGS);
+    va_start(ap, fmt);
+    vsnprintf(l->text[l->n], sizeof l->text[0], fmt, ap);
+    va_end(ap);
+    l->argv[l->n] = l->text[l->n];
+    l->argv[++l->n] = NULL;
+}
+
+static void add_text(struct command_line *l, const struct point *p, const char *name, const char *value)
+{
+    if (value[0] != '\0' && !point_value(p, name))
+        command_line_add(l, "--%s=%s", name, value);
+}
+
+static void add_whole(struct command_line *l, const struct point *p, const char *name, uint64_t value)
+{
+    if (value > 0 && !point_value(p, name))
+        command_line_add(l, "--%s=%llu", name, (unsigned long long)value);
+}
+
+/* Options whose value follows from the point: added by add_derived(). */
+static bool is_derived(const char *name)
+{
+    static const char *const names[] = { "world", "servers", "reducer", "compute", "threads", "steps" };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* The backend that lets time pass and computes nothing; NULL: there is none. */
+static const struct compute_backend *hollow_backend(void)
+{
+    for (int i = 0; compute_kind.at(i); i++) {
+        const struct compute_backend *b = (const struct compute_backend *)compute_kind.at(i);
+        if (!b->touches_memory)
+            return b;
+    }
+    return NULL;
+}
+
+/* Simulated networks on images made from a seed are too slow to compute, and a profile has nothing to: their time
+ * passes. */
+static const char *compute_of(const struct sweep *s, const struct point *p)
+{
+    const struct workload *w = p->workload;
+    const bool has_data = w->dataset && !dataset_is_synthetic(w->dataset);
+    const struct compute_backend *hollow = hollow_backend();
+    const char *assigned = point_value(p, "compute");
+
+    if (assigned)
+        return assigned;
+    return s->campaign.is_virtual && !has_data && hollow && !opt_given(sweep_train_group(s), 1, "compute")
+               ? hollow->module.name
+               : s->train.compute;
+}
+
+static bool exchanges(const struct sweep *s, const struct point *p)
+{
+    (void)s;
+    return mode_exchanges(p->mode);
+}
+
+static bool computes(const struct sweep *s, const struct point *p)
+{
+    const struct compute_backend *hollow = hollow_backend();
+
+    return !(p->workload->module.caps & WORKLOAD_PLAYS_PROFILE) &&
+           !(hollow && strcmp(compute_of(s, p), hollow->module.name) == 0);
+}
+
+static bool learns(const struct sweep *s, const struct point *p)
+{
+    return computes(s, p) && !s->train.forward_only;
+}
+
+/* Does p get an option that was given? One that some points have no use for goes to those that have; where none has, to
+ * all: they refuse it. */
+static bool concerns(const struct sweep *s, const struct point *p, const char *name)
+{
+    static const struct {
+        const char *name;
+        bool (*uses)(const struct sweep *s, const struct point *p);
+    } partial[] = {
+        { "transport", exchanges }, { "target-loss", learns }, { "eval-samples", computes }, { "precision", computes }
+    };
+    size_t i = 0;
+
+    while (i < sizeof partial / sizeof *partial && strcmp(partial[i].name, name) != 0)
+        i++;
+    if (i == sizeof partial / sizeof *partial || partial[i].uses(s, p))
+        return true;
+    for (size_t k = 0; k < s->campaign.n_points; k++)
+        if (partial[i].uses(s, &s->campaign.point[k]))
+            return false;
+    return true;
+}
+
+static void add_given(struct command_line *l, const struct sweep *s, const struct point *p)
+{
+    const struct opt_group *g = sweep_train_group(s);
+    char value[ARG_BYTES / 2];
+
+    for (int i = 0; g->table[i].type != OPT_END; i++) {
+        const char *name = g->table[i].name;
+        if (!(g->given >> i & 1) || is_derived(name) || point_value(p, name) || !concerns(s, p, name))
+            continue;
+        opt_format(&g->table[i], g->into, value, sizeof value);
+        command_line_add(l, "--%s=%s", name, value);
+    }
+}
+
+static bool is_used(const struct point *p, const struct module *m)
+{
+    for (int kind = 0; kind < TRAIN_N_KINDS; kind++)
+        if (p->used[kind] == m)
+            return true;
+    return false;
+}
+
+static void add_module_options(struct command_line *l, const struct sweep *s, const struct point *p)
+{
+    char value[ARG_BYTES / 2];
+
+    for (int k = 0; k < s->n_given; k++) {
+        const struct opt_group *g = &s->given[k];
+        if (!g->module || !is_used(p, g->module))
+            continue;
+        for (int i = 0; g->table[i].type != OPT_END; i++)
+            if (g->given >> i & 1) {
+                opt_format(&g->table[i], g->into, value, sizeof value);
+                command_line_add(l, "--%s.%s=%s", g->module->name, g->table[i].name, value);
+            }
+    }
+}
+
+static void add_derived(struct command_line *l, const struct sweep *s, const struct point *p)
+{
+    add_whole(l, p, "servers", (uint64_t)p->n_servers);
+    if (p->mode->caps & MODE_REDUCER)
+        add_text(l, p, "reducer", s->train.reducer);
+    add_text(l, p, "compute", compute_of(s, p));
+    add_whole(l, p, "threads", (uint64_t)p->n_threads); /* the same cores per worker, whatever shares the machine */
+    add_whole(l, p, "steps", p->n_steps);
+    if (isnan(s->train.target_loss) && !point_value(p, "target-loss") && learns(s, p))
+        command_line_add(l, "--target-loss=%.17g", p->workload->default_target_loss);
+    add_whole(l, p, "record-every", p->n_steps / N_CURVE_POINTS > 1 ? p->n_steps / N_CURVE_POINTS : 1);
+}
+
+void command_line_add_point(struct command_line *l, const struct sweep *s, const struct point *p)
+{
+    add_given(l, s, p);
+    add_module_options(l, s, p);
+    add_text(l, p, "world", s->train.world);
+    for (int i = 0; i < p->n_assigned; i++)
+        command_line_add(l, "--%s=%s", p->assigned[i].option, p->assigned[i].value);
+    add_derived(l, s, p);
+}

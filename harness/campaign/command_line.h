@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* command_line.h - the options of `gradmark train` for one launch of a point. Private to this room. */
+#ifndef HARNESS_CAMPAIGN_COMMAND_LINE_H
+#define HARNESS_CAMPAIGN_COMMAND_LINE_H
+
+#include "harness/campaign/sweep.h"
+
+enum { MAX_ARGS = 128, ARG_BYTES = 640 };
+
+struct command_line { /* as a shell would pass it */
+    char text[MAX_ARGS][ARG_BYTES];
+    char *argv[MAX_ARGS + 1]; /* NULL behind the last */
+    int n;
+};
+
+void command_line_add(struct command_line *l, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Add the options of a launch of p: what the user gave every launch, as far as it concerns p; what p assigns; what
+ * follows from it. Options of modules for those in p->used. */
+void command_line_add_point(struct command_line *l, const struct sweep *s, const struct point *p);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* figures.c - from launches to means, intervals, efficiencies, decisions. */
+#include <math.h>
+#include <string.h>
+
+#include "harness/campaign/campaign.h"
+
+void point_values(double *out, const struct point *p, size_t member_offset)
+{
+    for (size_t i = 0; i < p->n_launches; i++)
+        memcpy(&out[i], (const char *)&p->launch[i] + member_offset, sizeof *out);
+}
+
+double point_mean(const struct point *p, size_t member_offset)
+{
+    double value[MAX_LAUNCHES], sum = 0;
+
+    point_values(value, p, member_offset);
+    for (size_t i = 0; i < p->n_launches; i++)
+        sum += value[i];
+    return p->n_launches ? sum / (double)p->n_launches : NAN;
+}
+
+/* True when every launch has a positive value: a launch in which the workers were never all at work at once has no
+ * throughput, one that did not get there no time to the target. */
+static bool has_values(const struct point *p, size_t member_offset)
+{
+    double value[MAX_LAUNCHES];
+
+    point_values(value, p, member_offset);
+    for (size_t i = 0; i < p->n_launches; i++)
+        if (!(value[i] > 0))
+            return false;
+    return p->n_launches > 0;
+}
+
+static bool has_throughput(const struct point *p)
+{
+    return has_values(p, offsetof(struct launch, throughput_samples_per_s));
+}
+
+struct interval point_throughput(const struct point *p)
+{
+    double value[MAX_LAUNCHES];
+
+    if (!has_throughput(p))
+        return (struct interval){ NAN, NAN, NAN, 0 };
+    if (p->n_launches == 1)
+        return (struct interval){ p->launch[0].throughput_samples_per_s, p->launch[0].low_samples_per_s,
+                                  p->launch[0].high_samples_per_s, 1 };
+    point_values(value, p, offsetof(struct launch, throughput_samples_per_s));
+    for (size_t i = 0; i < p->n_launches; i++)
+        value[i] = log(value[i]); /* rates are positive: so is their interval, and ratios are differences */
+    const struct interval logs = interval_of_launches(value, p->n_launches);
+    return (struct interval){ exp(logs.mean), exp(logs.low), exp(logs.high), logs.n_effective };
+}
+
+struct decision campaign_decide(const struct point *a, const struct point *b, size_t member_offset)
+{
+    double first[MAX_LAUNCHES], second[MAX_LAUNCHES];
+
+    if (!has_values(a, member_offset) || !has_values(b, member_offset))
+        return (struct decision){ VERDICT_CANNOT_TELL, NAN, NAN, NAN, -1 };
+    point_values(first, a, member_offset);
+    point_values(second, b, member_offset);
+    return decide(first, a->n_launches, second, b->n_launches);
+}
+
+struct interval campaign_efficiency(const struct campaign *c, const struct point *p)
+{
+    const struct point *single = campaign_find_baseline(c, p);
+
+    if (!single || !has_throughput(single) || !has_throughput(p))
+        return (struct interval){ NAN, NAN, NAN, 0 };
+    if (single == p)
+        return (struct interval){ 1, NAN, NAN, (double)p->n_launches };
+    const struct decision d = campaign_decide(p, single, offsetof(struct launch, throughput_samples_per_s));
+    const double w = p->n_workers, ratio = point_throughput(p).mean / point_throughput(single).mean;
+    return (struct interval){ ratio / w, d.ratio_low / w, d.ratio_high / w, (double)p->n_launches };
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* points.c - what points assign, which of them are comparable, and how they are called. */
+#include <assert.h>
+#include <string.h>
+
+#include "harness/campaign/campaign.h"
+
+/* Points that differ in these alone are what a campaign compares. */
+static bool is_compared(const char *option)
+{
+    return strcmp(option, "mode") == 0 || strcmp(option, "workers") == 0;
+}
+
+static bool is_named_apart(const char *option)
+{
+    return is_compared(option) || strcmp(option, "model") == 0;
+}
+
+const char *point_value(const struct point *p, const char *option)
+{
+    for (int i = 0; i < p->n_assigned; i++)
+        if (strcmp(p->assigned[i].option, option) == 0)
+            return p->assigned[i].value;
+    return NULL;
+}
+
+bool point_comparable(const struct point *a, const struct point *b)
+{
+    for (int i = 0; i < a->n_assigned; i++) {
+        const struct assignment *mine = &a->assigned[i];
+        const char *other = point_value(b, mine->option);
+        if (other && !is_compared(mine->option) && strcmp(mine->value, other) != 0)
+            return false;
+    }
+    return true;
+}
+
+static void append_others(char *out, size_t n_bytes, const struct point *p, const char *between, const char *pair)
+{
+    for (int i = 0; i < p->n_assigned; i++) {
+        const struct assignment *a = &p->assigned[i];
+        const size_t n_used = strlen(out);
+        if (!is_named_apart(a->option))
+            snprintf(out + n_used, n_bytes - n_used, "%s%s%s%s", between, a->option, pair, a->value);
+    }
+}
+
+void point_name(char *out, size_t n_bytes, const struct point *p)
+{
+    snprintf(out, n_bytes, "%s %s, %d worker%s", p->workload->module.name, p->mode->name, p->n_workers,
+             p->n_workers == 1 ? "" : "s");
+    append_others(out, n_bytes, p, ", ", " ");
+}
+
+void point_setting(char *out, size_t n_bytes, const struct point *p, const char *between, const char *pair)
+{
+    snprintf(out, n_bytes, "%s", p->workload->module.name);
+    append_others(out, n_bytes, p, between, pair);
+}
+
+static bool has_name(const char *const *name, int n, const char *wanted)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(name[i], wanted) == 0)
+            return true;
+    return false;
+}
+
+const char *campaign_other_option(const struct campaign *c, int wanted)
+{
+    const char *name[MAX_ASSIGNMENTS] = { NULL };
+    int n = 0;
+
+    for (size_t i = 0; i < c->n_points; i++)
+        for (int k = 0; k < c->point[i].n_assigned && n < MAX_ASSIGNMENTS; k++) {
+            const char *option = c->point[i].assigned[k].option;
+            if (!is_named_apart(option) && !has_name(name, n, option))
+                name[n++] = option;
+        }
+    return wanted < n ? name[wanted] : NULL;
+}
+
+void point_mark_shared_cores(struct point *p, long n_cores)
+{
+    const long n_busy = (long)p->n_workers * p->n_threads;
+
+    p->oversubscribed = n_busy > n_cores;
+    p->servers_share = !p->oversubscribed && n_busy + p->n_servers > n_cores;
+}
+
+static bool assigns(const struct point *p, const struct assignment *a)
+{
+    const char *value = point_value(p, a->option);
+
+    return value && strcmp(value, a->value) == 0;
+}
+
+const struct point *campaign_find(const struct campaign *c, const struct assignment *assigned, int n_assigned)
+{
+    for (size_t i = 0; i < c->n_points; i++) {
+        const struct point *p = &c->point[i];
+        int n_same = 0;
+        while (n_same < n_assigned && assigns(p, &assigned[n_same]))
+            n_same++;
+        if (n_same == n_assigned && p->n_assigned == n_assigned)
+            return p;
+    }
+    return NULL;
+}
+
+const struct point *campaign_find_like(const struct campaign *c, const struct point *p, const struct module *mode,
+                                       int n_workers)
+{
+    for (size_t i = 0; i < c->n_points; i++) {
+        const struct point *q = &c->point[i];
+        if (q->mode == mode && q->n_workers == n_workers && point_comparable(p, q))
+            return q;
+    }
+    return NULL;
+}
+
+const struct point *campaign_find_baseline(const struct campaign *c, const struct point *p)
+{
+    for (size_t i = 0; i < c->n_points; i++)
+        if (c->point[i].mode->caps & MODE_ONE_WORKER && point_comparable(p, &c->point[i]))
+            return &c->point[i];
+    return NULL;
+}
+
+const struct point *campaign_find_control(const struct campaign *c, const struct point *p)
+{
+    for (size_t i = 0; i < c->n_points; i++) {
+        const struct module *mode = c->point[i].mode;
+        if (mode_exchanges(mode) || mode->caps & MODE_ONE_WORKER)
+            continue;
+        const struct point *control = campaign_find_like(c, p, mode, p->n_workers);
+        if (control)
+            return control;
+    }
+    return NULL;
+}
+
+bool campaign_represents(const struct campaign *c, size_t i)
+{
+    for (size_t k = 0; k < c->n_points; k++) {
+        const int n_more = c->point[k].n_assigned - c->point[i].n_assigned;
+        if ((n_more > 0 || (n_more == 0 && k < i)) && point_comparable(&c->point[k], &c->point[i]))
+            return false;
+    }
+    return true;
+}
+
+int campaign_largest(const struct campaign *c, const struct point *like, const struct module *mode,
+                     const struct module *other_mode)
+{
+    int largest = 0;
+
+    for (size_t i = 0; i < c->n_points; i++) {
+        const struct point *p = &c->point[i];
+        if (p->mode == mode && point_comparable(p, like) && !p->oversubscribed && p->n_launches > 0 &&
+            p->n_workers > largest && (!other_mode || campaign_find_like(c, like, other_mode, p->n_workers)))
+            largest = p->n_workers;
+    }
+    return largest;
+}
