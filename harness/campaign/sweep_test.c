@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sweep_test.c - campaigns that sweep other options than compare does: their points, launches, table and verdict. */
+#include "harness/campaign/suite/sweep_test_kit.h"
+
+/* linear, none and single at 1 and 2 workers, each at two batches. */
+static void open_batches(struct sweep *s, struct kit *k, char *words)
+{
+    char path[KIT_PATH_BYTES];
+
+    kit_sweep(s, words);
+    kit_axes(s, "linear", "none,single", "1,2");
+    s->axis[s->n_axes++] = (struct axis){ "batch", "16,64" };
+    s->campaign.n_launches_wanted = 1;
+    snprintf(s->campaign.dir, sizeof s->campaign.dir, "%s", k->dir);
+    snprintf(path, sizeof path, "%s", kit_path(k, "runs.jsonl"));
+    assert_int_equal(atomic_file_open(&s->campaign.runs, path), RC_OK);
+    assert_int_equal(sweep_plan(s), RC_OK);
+    for (size_t i = 0; i < s->campaign.n_points; i++) {
+        s->campaign.point[i].oversubscribed = false; /* whatever this machine has */
+        s->campaign.point[i].n_steps = 10;
+    }
+}
+
+#define END "--compute=cpu --threads=1 --steps=10 --target-loss=0.10000000000000001 --record-every=1\n"
+
+/* What is swept is assigned by the point; of it nothing else that was given is told. */
+static void a_batch_is_a_point(void **state)
+{
+    char words[] = "--world=threads --batch=8 --seed=7", text[4000];
+    struct sweep s;
+
+    open_batches(&s, *state, words);
+    assert_int_equal(s.campaign.n_points, 6);
+    kit_script(&s, *state);
+    if (sweep_launch_all(&s, NULL) != RC_OK)
+        fail_msg("%s", rc_message());
+    kit_calls(*state, text, sizeof text);
+    assert_string_equal(text,
+                        "train --seed=7 --world=threads --model=linear --mode=none --workers=1 --batch=16 " END
+                        "train --seed=7 --world=threads --model=linear --mode=none --workers=1 --batch=64 " END
+                        "train --seed=7 --world=threads --model=linear --mode=none --workers=2 --batch=16 " END
+                        "train --seed=7 --world=threads --model=linear --mode=none --workers=2 --batch=64 " END
+                        "train --seed=7 --world=threads --model=linear --mode=single --workers=1 --batch=16 " END
+                        "train --seed=7 --world=threads --model=linear --mode=single --workers=1 --batch=64 " END);
+    kit_script_end(&s);
+    campaign_close(&s.campaign);
+}
+
+static const struct point *at(const struct sweep *s, const char *mode, int n_workers, const char *batch)
+{
+    struct assignment a[MADE_ASSIGNMENTS + 1];
+
+    made_assign(&a[0], "batch", batch); /* in whatever order */
+    made_assignments(a + 1, "linear", mode, n_workers);
+    return campaign_find(&s->campaign, a, MADE_ASSIGNMENTS + 1);
+}
+
+/* Launch n trains 100 n samples/s: batch 16 is measured by launch 5, batch 64 by launch 6. */
+static void batches_are_compared_apart(void **state)
+{
+    char words[] = "--world=threads", name[LAUNCH_NAME_BYTES];
+    struct sweep s;
+
+    open_batches(&s, *state, words);
+    kit_script(&s, *state);
+    assert_int_equal(sweep_launch_all(&s, NULL), RC_OK);
+    assert_ptr_equal(at(&s, "none", 2, "64"), &s.campaign.point[3]);
+    assert_null(at(&s, "none", 2, "32"));
+    assert_null(made_find(&s.campaign, "linear", "none", 2)); /* not all that it assigns */
+    assert_true(fabs(campaign_efficiency(&s.campaign, at(&s, "none", 2, "16")).mean - 300.0 / 500 / 2) < 1e-12);
+    assert_true(fabs(campaign_efficiency(&s.campaign, at(&s, "none", 2, "64")).mean - 400.0 / 600 / 2) < 1e-12);
+    assert_ptr_equal(campaign_find_control(&s.campaign, at(&s, "single", 1, "64")), at(&s, "none", 1, "64"));
+    assert_int_equal(campaign_largest(&s.campaign, at(&s, "single", 1, "64"), at(&s, "none", 1, "64")->mode, NULL), 2);
+    for (size_t i = 0; i < s.campaign.n_points; i++)
+        assert_int_equal(campaign_represents(&s.campaign, i), i < 2); /* none at 1 worker, of each batch */
+    point_name(name, sizeof name, at(&s, "none", 2, "64"));
+    assert_string_equal(name, "linear none, 2 workers, batch 64");
+    kit_script_end(&s);
+    campaign_close(&s.campaign);
+}
+
+/* A column for what is swept; a chart's table for each of its values. */
+static void batches_are_shown_apart(void **state)
+{
+    char words[] = "--world=threads", *text = NULL;
+    size_t n_bytes = 0;
+    struct sweep s;
+
+    open_batches(&s, *state, words);
+    kit_script(&s, *state);
+    assert_int_equal(sweep_launch_all(&s, NULL), RC_OK);
+    FILE *to = open_memstream(&text, &n_bytes);
+    assert_non_null(to);
+    assert_int_equal(campaign_print(&s.campaign, to), RC_OK);
+    assert_int_equal(fclose(to), 0);
+    assert_non_null(strstr(text, "workers  batch  samples/s"));
+    assert_non_null(strstr(text, "\nlinear  none          2     64        400"));
+    free(text);
+    assert_int_equal(setenv("PATH", s.campaign.dir, 1), 0); /* no gnuplot there */
+    assert_int_equal(campaign_draw(&s.campaign), RC_UNSUPPORTED);
+    const char *sheet = kit_read(*state, "efficiency-linear-batch-64.tsv");
+    assert_non_null(sheet);
+    assert_string_equal(sheet, "mode\tworkers\tmean\tlow\thigh\toversubscribed\n"
+                               "none\t1\t0.33333333333333331\tnan\tnan\t0\n"
+                               "none\t2\t0.33333333333333331\tnan\tnan\t0\n"
+                               "single\t1\t1\tnan\tnan\t0\n");
+    assert_non_null(kit_read(*state, "throughput-linear-batch-16.tsv"));
+    assert_null(kit_read(*state, "throughput-linear.tsv"));
+    kit_script_end(&s);
+    campaign_close(&s.campaign);
+}
+
+/* Servers are assigned to modes that have them; threads and steps that are assigned replace those of every launch. */
+static void an_option_goes_to_modes_that_take_it(void **state)
+{
+    char words[] = "--world=threads --servers=5 --threads=9 --steps=300";
+    struct sweep s;
+
+    (void)state;
+    kit_sweep(&s, words);
+    kit_axes(&s, "linear", "single,ps", "1");
+    s.axis[s.n_axes++] = (struct axis){ "servers", "1,2" };
+    s.axis[s.n_axes++] = (struct axis){ "threads", "3" };
+    s.axis[s.n_axes++] = (struct axis){ "steps", "40" };
+    assert_int_equal(sweep_plan(&s), RC_OK);
+    assert_int_equal(s.campaign.n_points, 3);
+    sweep_set_steps(&s, 1e9);
+    for (int i = 0; i < 3; i++) {
+        const struct point *p = &s.campaign.point[i];
+        assert_int_equal(p->n_servers, i);
+        assert_int_equal(p->n_threads, 3);
+        assert_int_equal(p->n_steps, 40);
+        assert_int_equal(point_value(p, "servers") != NULL, i > 0);
+        assert_true(i == 0 || point_comparable(p, &s.campaign.point[0]));
+    }
+    assert_false(point_comparable(&s.campaign.point[1], &s.campaign.point[2]));
+    campaign_close(&s.campaign);
+}
+
+/* A value that a point has no room for is refused, not cut. */
+static void long_values_are_refused(void **state)
+{
+    char words[] = "--world=threads", value[100];
+    struct sweep s;
+
+    (void)state;
+    memset(value, 'x', sizeof value - 1);
+    value[sizeof value - 1] = '\0';
+    kit_sweep(&s, words);
+    kit_axes(&s, "lenet", "single", "1");
+    s.axis[s.n_axes++] = (struct axis){ "data", value };
+    assert_int_equal(sweep_plan(&s), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "--data xxx"));
+    campaign_close(&s.campaign);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        MADE_TEST(a_batch_is_a_point),
+        MADE_TEST(batches_are_compared_apart),
+        cmocka_unit_test(an_option_goes_to_modes_that_take_it),
+        cmocka_unit_test(long_values_are_refused),
+        MADE_TEST(batches_are_shown_apart), /* last: it changes PATH */
+    };
+
+    return cmocka_run_group_tests_name("sweep", tests, NULL, NULL);
+}
