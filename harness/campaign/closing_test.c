@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* closing_test.c - what a campaign prints before its launches and at its end, and the counts of its manifest. */
+#include <jansson.h>
+
+#include "harness/campaign/suite/sweep_test_kit.h"
+#include "harness/world/cores.h"
+
+/* Two points with n_done launches each; n_wanted were wanted. */
+static void open_campaign(struct sweep *s, struct kit *k, char *words, int n_done, size_t n_wanted)
+{
+    const struct made_point point[] = { { "lenet", "none", 2, 0, n_done, 1000, 1, NAN, 1 },
+                                        { "lenet", "single", 1, 0, n_done, 1000, 1, NAN, 2 } };
+    struct campaign made;
+
+    kit_sweep(s, words);
+    made_open(&made, k, point, 2, s->campaign.is_virtual);
+    made.n_launches_wanted = n_wanted;
+    s->campaign = made;
+    s->budget_s = 12.5;
+}
+
+/* What sweep_finish() prints; its code to *rc. */
+static char *closing_of(struct sweep *s, enum rc launched, enum rc *rc)
+{
+    char *text = NULL;
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&text, &n_bytes);
+    struct record *options = NULL;
+
+    assert_non_null(to);
+    assert_int_equal(record_open(&options, "options"), RC_OK);
+    record_u64(options, "a_count", 42);
+    *rc = sweep_finish(s, launched, &options, false, to);
+    record_close(&options);
+    assert_int_equal(fclose(to), 0);
+    return text;
+}
+
+static json_int_t whole(const json_t *r, const char *key)
+{
+    const json_t *value = json_object_get(r, key);
+
+    return json_is_integer(value) ? json_integer_value(value) : -1;
+}
+
+static void check_manifest(struct kit *k, int n_points, int n_launches, const char *launcher)
+{
+    json_error_t error;
+    json_t *r = json_load_file(kit_path(k, "manifest.json"), 0, &error);
+
+    assert_non_null(r);
+    assert_string_equal(json_string_value(json_object_get(r, "kind")), "campaign");
+    assert_int_equal(whole(r, "points_count"), n_points);
+    assert_int_equal(whole(r, "launches_per_point_count"), n_launches);
+    assert_int_equal(whole(json_object_get(r, "options"), "a_count"), 42);
+    if (launcher)
+        assert_string_equal(json_string_value(json_object_get(r, "launcher")), launcher);
+    else
+        assert_true(json_is_null(json_object_get(r, "launcher")));
+    json_decref(r);
+}
+
+/* Only a campaign that came to its end, for want of time, says that it had none. */
+static void a_spent_budget(void **state)
+{
+    static const char spent[] = "--budget-s 12.5 was spent after 2 of 3 launches of each point.\n";
+    static const struct {
+        const char *words;
+        int n_done;
+        size_t n_wanted;
+        enum rc launched;
+        bool is_stopped, is_told;
+    } cases[] = {
+        { "--world=threads", 2, 3, RC_OK, false, true },    { "--world=threads", 2, 2, RC_OK, false, false },
+        { "--world=threads", 2, 3, RC_PEER, false, false }, { "--world=threads", 2, 3, RC_OK, true, false },
+        { "--world=sim", 2, 3, RC_OK, false, false },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sweep s;
+        char words[32], results[300];
+        enum rc rc;
+        snprintf(words, sizeof words, "%s", cases[i].words);
+        open_campaign(&s, *state, words, cases[i].n_done, cases[i].n_wanted);
+        s.stopped = cases[i].is_stopped;
+        char *text = closing_of(&s, cases[i].launched, &rc);
+        assert_int_equal(strstr(text, spent) != NULL, cases[i].is_told);
+        assert_int_equal(strstr(text, "budget") != NULL, cases[i].is_told);
+        snprintf(results, sizeof results, "\nresults: %s\n", s.campaign.dir);
+        assert_string_equal(text + strlen(text) - strlen(results), results);
+        assert_non_null(strstr(text, "samples/s"));
+        check_manifest(*state, 2, cases[i].n_done, NULL);
+        assert_non_null(kit_read(*state, "runs.jsonl"));
+        free(text);
+        campaign_close(&s.campaign);
+    }
+}
+
+/* However it ended, what was done is kept; then the error says how many launches that is. */
+static void how_it_ended(void **state)
+{
+    char words[] = "--world=threads", expected[400];
+    struct sweep s;
+    enum rc rc;
+
+    open_campaign(&s, *state, words, 2, 3);
+    s.launcher = (struct launcher){ .name = "mpirun", .n_ranks = 2 };
+    free(closing_of(&s, rc_raise(RC_PEER, "it broke"), &rc));
+    assert_int_equal(rc, RC_PEER);
+    snprintf(expected, sizeof expected, "failed after 4 launches (results: %s): it broke", s.campaign.dir);
+    assert_string_equal(rc_message(), expected);
+    check_manifest(*state, 2, 2, "mpirun");
+    campaign_close(&s.campaign);
+
+    snprintf(words, sizeof words, "--world=threads");
+    open_campaign(&s, *state, words, 1, 3);
+    s.stopped = true;
+    free(closing_of(&s, RC_OK, &rc));
+    assert_int_equal(rc, RC_PEER);
+    snprintf(expected, sizeof expected, "stopped after 2 launches; results: %s", s.campaign.dir);
+    assert_string_equal(rc_message(), expected);
+    campaign_close(&s.campaign);
+}
+
+/* Without a launch there is nothing to keep, nor to print. */
+static void nothing_was_launched(void **state)
+{
+    char words[] = "--world=threads", expected[400];
+    struct sweep s;
+    enum rc rc;
+
+    for (int is_stopped = 0; is_stopped < 2; is_stopped++) {
+        snprintf(words, sizeof words, "--world=threads");
+        open_campaign(&s, *state, words, 0, 3);
+        s.stopped = is_stopped;
+        char *text = closing_of(&s, is_stopped ? RC_OK : rc_raise(RC_IO, "no such program"), &rc);
+        assert_int_equal(rc, is_stopped ? RC_PEER : RC_IO);
+        snprintf(expected, sizeof expected, "stopped before the first launch was done; %s is removed", s.campaign.dir);
+        assert_string_equal(rc_message(), is_stopped ? expected : "no such program");
+        assert_string_equal(text, "");
+        assert_null(kit_read(*state, "manifest.json"));
+        free(text);
+        campaign_close(&s.campaign);
+        assert_null(kit_read(*state, "runs.jsonl"));
+    }
+}
+
+/* Once for each model whose steps are fewer than its own; shared cores once. */
+static void what_is_announced(void **state)
+{
+    char words[] = "--world=threads", expected[400], *text = NULL;
+    size_t n_bytes = 0;
+    struct sweep s;
+
+    open_campaign(&s, *state, words, 0, 3);
+    for (int i = 0; i < 2; i++) {
+        s.campaign.point[i].default_steps = 400;
+        s.campaign.point[i].n_steps = 6;
+        s.campaign.point[i].oversubscribed = true;
+    }
+    FILE *to = open_memstream(&text, &n_bytes);
+    assert_non_null(to);
+    sweep_announce(&s, to);
+    s.campaign.point[0].oversubscribed = s.campaign.point[1].oversubscribed = false;
+    s.campaign.point[0].over_budget = true;
+    sweep_announce(&s, to);
+    s.train.steps = 6; /* as the user wished */
+    sweep_announce(&s, to);
+    assert_int_equal(fclose(to), 0);
+    snprintf(
+        expected, sizeof expected,
+        "gradmark compare: warning: points with more than %d threads of workers share cores: marked *\n"
+        "gradmark compare: lenet: 6 steps a launch, so that two turns fit in --budget-s 12.5\n"
+        "gradmark compare: lenet: 6 steps a launch, the least there is: two turns will not fit in --budget-s 12.5\n",
+        cores_allowed_count());
+    assert_string_equal(text, expected);
+    free(text);
+    campaign_close(&s.campaign);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        MADE_TEST(a_spent_budget),
+        MADE_TEST(how_it_ended),
+        MADE_TEST(nothing_was_launched),
+        MADE_TEST(what_is_announced),
+    };
+
+    return cmocka_run_group_tests_name("closing", tests, NULL, NULL);
+}
