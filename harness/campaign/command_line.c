@@ -38,10 +38,8 @@ static void add_whole(struct command_line *l, const struct point *p, const char 
 /* Options whose value follows from the point: added by add_derived(). */
 static bool is_derived(const char *name)
 {
-    static const char *const names[] = { "world", "servers", "reducer", "compute", "threads", "steps" };
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i], name) == 0)
+    for (int i = 0; i < N_DERIVED; i++)
+        if (strcmp(derived_option(i), name) == 0)
             return true;
     return false;
 }
@@ -154,12 +152,13 @@ static void add_module_options(struct command_line *l, const struct sweep *s, co
 
 static void add_derived(struct command_line *l, const struct sweep *s, const struct point *p)
 {
-    add_whole(l, p, "servers", (uint64_t)p->n_servers);
+    add_whole(l, p, derived_option(DERIVED_SERVERS), (uint64_t)p->n_servers);
     if (p->mode->caps & MODE_REDUCER)
-        add_text(l, p, "reducer", s->train.reducer);
-    add_text(l, p, "compute", compute_of(s, p));
-    add_whole(l, p, "threads", (uint64_t)p->n_threads); /* the same cores per worker, whatever shares the machine */
-    add_whole(l, p, "steps", p->n_steps);
+        add_text(l, p, derived_option(DERIVED_REDUCER), s->train.reducer);
+    add_text(l, p, derived_option(DERIVED_COMPUTE), compute_of(s, p));
+    add_whole(l, p, derived_option(DERIVED_THREADS),
+              (uint64_t)p->n_threads); /* the same cores per worker, whatever shares the machine */
+    add_whole(l, p, derived_option(DERIVED_STEPS), p->n_steps);
     if (isnan(s->train.target_loss) && !point_value(p, "target-loss") && learns(s, p))
         command_line_add(l, "--target-loss=%.17g", p->workload->default_target_loss);
     add_whole(l, p, "record-every", p->n_steps / N_CURVE_POINTS > 1 ? p->n_steps / N_CURVE_POINTS : 1);
@@ -169,7 +168,7 @@ void command_line_add_point(struct command_line *l, const struct sweep *s, const
 {
     add_given(l, s, p);
     add_module_options(l, s, p);
-    add_text(l, p, "world", s->train.world);
+    add_text(l, p, derived_option(DERIVED_WORLD), s->train.world);
     for (int i = 0; i < p->n_assigned; i++)
         command_line_add(l, "--%s=%s", p->assigned[i].option, p->assigned[i].value);
     add_derived(l, s, p);

@@ -20,6 +20,16 @@ const struct opt_group *sweep_train_group(const struct sweep *s)
     return &s->given[k];
 }
 
+const char *derived_option(enum derived_option which)
+{
+    static const char *const named_option[N_DERIVED] = {
+        [DERIVED_WORLD] = "world",     [DERIVED_SERVERS] = "servers", [DERIVED_REDUCER] = "reducer",
+        [DERIVED_COMPUTE] = "compute", [DERIVED_THREADS] = "threads", [DERIVED_STEPS] = "steps",
+    };
+
+    return named_option[which];
+}
+
 int sweep_n_threads(const struct sweep *s)
 {
     return s->train.threads ? (int)s->train.threads : 1;
@@ -172,7 +182,8 @@ static enum rc plan_point(struct sweep *s, const struct assignment *chosen)
     TRY(campaign_add(&s->campaign, a, n, &p));
     p->n_servers = n_servers;
     p->n_threads = sweep_n_threads(s);
-    if (point_value(p, "threads") && text_to_u64(point_value(p, "threads"), &n_threads))
+    const char *threads = point_value(p, derived_option(DERIVED_THREADS));
+    if (threads && text_to_u64(threads, &n_threads))
         p->n_threads = (int)n_threads;
     /* Under a launcher the hosts are known after a launch: campaign_take. */
     if (!s->campaign.is_virtual && !s->campaign.is_launched)

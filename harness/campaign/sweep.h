@@ -48,6 +48,19 @@ struct sweep { /* in mpi every process has one; only rank 0's results are filled
     bool stopped; /* by a signal: results so far are kept, no more is launched */
 };
 
+/* Options that every launch gets, worked out for its point where the point does not assign them. */
+enum derived_option {
+    DERIVED_WORLD,
+    DERIVED_SERVERS,
+    DERIVED_REDUCER,
+    DERIVED_COMPUTE,
+    DERIVED_THREADS,
+    DERIVED_STEPS,
+    N_DERIVED,
+};
+/* How it is spelled. */
+const char *derived_option(enum derived_option which);
+
 /* The group of train_opt_table in s->given. */
 const struct opt_group *sweep_train_group(const struct sweep *s);
 /* Threads of each worker where a point assigns none. */
