@@ -8,9 +8,9 @@
 #include <stdlib.h>
 
 #include "allreduce/reducer.h"
+#include "harness/cluster/cluster.h"
 #include "harness/compute/compute.h"
 #include "harness/net/transport.h"
-#include "harness/world/cluster.h"
 #include "harness/world/world.h"
 
 enum { N_ELEMS = 1000000, TIMEOUT_MS = 600000 };

@@ -25,7 +25,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/world/cluster.h"
+#include "harness/cluster/cluster.h"
 
 #ifndef GRADMARK_SIM_THREADS
 #define GRADMARK_SIM_THREADS 0 /* 1: each actor a thread, which sanitizers can follow */

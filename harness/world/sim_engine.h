@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #include "harness/base/rc.h"
-#include "harness/world/cluster.h"
+#include "harness/cluster/cluster.h"
 
 struct cluster;
 struct sim_rank; /* one rank and its actor; lives until sim_run() returns */

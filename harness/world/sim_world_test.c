@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/world/cluster.h"
+#include "harness/cluster/cluster.h"
 #include "harness/world/world_sim.h"
 
 enum { RANKS_MAX = 512 };

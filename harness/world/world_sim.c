@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/world/cluster.h"
+#include "harness/cluster/cluster.h"
 #include "harness/world/sim_engine.h"
 #include "harness/world/wait.h"
 

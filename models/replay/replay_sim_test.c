@@ -5,8 +5,8 @@
  */
 #include <stdio.h>
 
+#include "harness/cluster/cluster.h"
 #include "harness/compute/compute.h"
-#include "harness/world/cluster.h"
 #include "harness/world/world.h"
 #include "models/suite/profile_kit.h"
 #include "models/workload.h"

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "harness/world/cluster.h"
+#include "harness/cluster/cluster.h"
 
 struct job {
     sim_test_body *body;

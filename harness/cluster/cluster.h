@@ -14,8 +14,8 @@
  *
  * All keys but name and the two local ones are required; an unknown key is an error.
  */
-#ifndef HARNESS_WORLD_CLUSTER_H
-#define HARNESS_WORLD_CLUSTER_H
+#ifndef HARNESS_CLUSTER_CLUSTER_H
+#define HARNESS_CLUSTER_CLUSTER_H
 
 #include "harness/base/rc.h"
 

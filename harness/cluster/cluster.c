@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cluster.c - a cluster description from YAML, and every way in which one can be wrong.
+ * cluster.c - read a cluster description from YAML and report each kind of error in one.
  *
- * libcyaml reads the document into texts, one per key; the numbers are converted here, so that an
- * error tells the key, the value and the range. libcyaml names a line only in its log, and that of
- * the last thing it understood; so lines are looked up in the text instead.
+ * libcyaml reads the document into one string per key; the numbers are converted here, so that an error
+ * names the key, the value and the range. libcyaml gives a line number only in its log, and only that of the
+ * last item it parsed; so line numbers are found by searching the text.
  */
-#include "harness/world/cluster.h"
+#include "harness/cluster/cluster.h"
 
 #include <cyaml/cyaml.h>
 #include <errno.h>
@@ -44,13 +44,13 @@ static const cyaml_schema_field_t fields[] = {
 };
 static const cyaml_schema_value_t schema = { CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct texts, fields) };
 
-/* The whole document, and what libcyaml said first about it. */
+/* The whole document, and the first error that libcyaml logged about it. */
 struct source {
     const char *path;
     char text[FILE_BYTES_MAX + 1];
     size_t n_bytes;
-    char complaint[256]; /* first line of libcyaml's log, "" when it has none */
-    int field_line;      /* line of the field it was reading; 0: not told */
+    char first_error[256]; /* first line of libcyaml's log, "" when it has none */
+    int field_line;        /* line of the field it was reading; 0: unknown */
 };
 
 void cluster_default(struct cluster *out)
@@ -134,7 +134,7 @@ static bool in_comment(const struct source *src, const char *at)
     return false;
 }
 
-/* Line on which `key` stands as a key for the nth time (from 1); 0: it does not. */
+/* Line of the nth occurrence (from 1) of `key` as a key; 0: there is none. */
 static int key_line(const struct source *src, const char *key, int nth)
 {
     const size_t n = strlen(key);
@@ -152,18 +152,18 @@ static int key_line(const struct source *src, const char *key, int nth)
     return 0;
 }
 
-/* libcyaml's log: keep the first complaint and the innermost line. */
-static void listen(cyaml_log_t level, void *ctx, const char *fmt, va_list ap)
+/* Called for each line of libcyaml's log: keep the first error and the innermost line number. */
+static void keep_log_line(cyaml_log_t level, void *ctx, const char *fmt, va_list ap)
 {
     struct source *src = ctx;
-    char text[sizeof src->complaint];
+    char text[sizeof src->first_error];
     const char *line;
 
     (void)level;
     vsnprintf(text, sizeof text, fmt, ap);
     text[strcspn(text, "\r\n")] = '\0';
-    if (src->complaint[0] == '\0')
-        snprintf(src->complaint, sizeof src->complaint, "%s", text);
+    if (src->first_error[0] == '\0')
+        snprintf(src->first_error, sizeof src->first_error, "%s", text);
     else if (src->field_line == 0 && (line = strstr(text, "(line: ")) != NULL)
         src->field_line = (int)strtol(line + strlen("(line: "), NULL, 10);
 }
@@ -171,10 +171,10 @@ static void listen(cyaml_log_t level, void *ctx, const char *fmt, va_list ap)
 static cyaml_err_t parse(struct source *src, size_t n_bytes, struct texts **out)
 {
     const cyaml_config_t config = {
-        .log_fn = listen, .log_ctx = src, .log_level = CYAML_LOG_WARNING, .mem_fn = cyaml_mem
+        .log_fn = keep_log_line, .log_ctx = src, .log_level = CYAML_LOG_WARNING, .mem_fn = cyaml_mem
     };
 
-    src->complaint[0] = '\0';
+    src->first_error[0] = '\0';
     src->field_line = 0;
     *out = NULL;
     return cyaml_load_data((const uint8_t *)src->text, n_bytes, &config, &schema, (cyaml_data_t **)out, NULL);
@@ -187,14 +187,14 @@ static void texts_free(struct texts *t)
     cyaml_free(&config, &schema, t, 0);
 }
 
-/* Line at which the text stops being YAML: between a prefix of whole lines that is, and one that is not. */
+/* First line at which the text is not YAML, by bisection: the first `good` lines parse, the first `bad` do not. */
 static int syntax_line(const struct source *src)
 {
     struct source *prefix = malloc(sizeof *prefix);
     int good = 0, bad = last_line(src);
 
     while (prefix && bad - good > 1) {
-        const int middle = good + (bad - good) / 2; /* < the number of lines: each of these has its end */
+        const int middle = good + (bad - good) / 2; /* < the number of lines: each ends with a newline */
         const char *end = src->text;
         struct texts *unused = NULL;
         for (int line = 0; line < middle; line++)
@@ -210,7 +210,8 @@ static int syntax_line(const struct source *src)
     return bad;
 }
 
-static const char *after(const char *text, const char *prefix)
+/* What follows prefix in text; NULL when text does not begin with it. */
+static const char *skip_prefix(const char *text, const char *prefix)
 {
     return strncmp(text, prefix, strlen(prefix)) == 0 ? text + strlen(prefix) : NULL;
 }
@@ -228,33 +229,32 @@ static enum rc unknown_key(const struct source *src, const char *key)
                     nearest ? "the nearest is" : "the first one is", nearest ? nearest : known[0]);
 }
 
-/* One line, FILE:LINE first, out of what libcyaml logged. */
-static enum rc explain(struct source *src, cyaml_err_t error)
+/* Raise libcyaml's error as one line that begins with FILE:LINE. */
+static enum rc raise_yaml_error(struct source *src, cyaml_err_t error)
 {
-    const char *path = src->path, *said;
+    const char *path = src->path, *detail;
     const int line = src->field_line > 0 ? src->field_line : 1;
 
-    for (char *c = src->complaint; *c; c++)
+    for (char *c = src->first_error; *c; c++)
         if (*c == 0x7f || (unsigned char)*c < 0x20)
             *c = '?';
-    if ((said = after(src->complaint, "Load: Unexpected key: ")) != NULL)
-        return unknown_key(src, said);
-    if ((said = after(src->complaint, "Load: Mapping field already seen: ")) != NULL)
-        return rc_raise(RC_INVAL, "%s:%d: %s: is here for the second time; once would be right", path,
-                        key_line(src, said, 2), said);
-    if ((said = after(src->complaint, "Load: Missing required mapping field: ")) != NULL)
-        return rc_raise(RC_INVAL, "%s:%d: %s: is missing; the file ends without it", path, last_line(src), said);
-    if (after(src->complaint, "Load: Expecting MAPPING"))
+    if ((detail = skip_prefix(src->first_error, "Load: Unexpected key: ")) != NULL)
+        return unknown_key(src, detail);
+    if ((detail = skip_prefix(src->first_error, "Load: Mapping field already seen: ")) != NULL)
+        return rc_raise(RC_INVAL, "%s:%d: %s: is given twice", path, key_line(src, detail, 2), detail);
+    if ((detail = skip_prefix(src->first_error, "Load: Missing required mapping field: ")) != NULL)
+        return rc_raise(RC_INVAL, "%s:%d: %s: is missing; the file ends without it", path, last_line(src), detail);
+    if (skip_prefix(src->first_error, "Load: Expecting MAPPING"))
         return rc_raise(RC_INVAL, "%s:%d: lines of the form key: value would be right", path, line);
-    if (after(src->complaint, "Load: Expecting STRING"))
+    if (skip_prefix(src->first_error, "Load: Expecting STRING"))
         return rc_raise(RC_INVAL, "%s:%d: the value is a list or a mapping; one text or number would be right", path,
                         line);
-    if (after(src->complaint, "Load: STRING length"))
+    if (skip_prefix(src->first_error, "Load: STRING length"))
         return rc_raise(RC_INVAL, "%s:%d: the value is too long; at most %d bytes would be right", path, line,
                         VALUE_BYTES - 1);
-    if ((said = after(src->complaint, "Load: libyaml: ")) != NULL)
-        return rc_raise(RC_INVAL, "%s:%d: not YAML: %s", path, syntax_line(src), said);
-    if ((said = after(src->complaint, "Load: No anchor found")) != NULL)
+    if ((detail = skip_prefix(src->first_error, "Load: libyaml: ")) != NULL)
+        return rc_raise(RC_INVAL, "%s:%d: not YAML: %s", path, syntax_line(src), detail);
+    if ((detail = skip_prefix(src->first_error, "Load: No anchor found")) != NULL)
         return rc_raise(RC_INVAL, "%s:%d: an alias (*) names nothing; a text or number would be right", path, line);
     return rc_raise(RC_INVAL, "%s:%d: not a cluster description: %s", path, line, cyaml_strerror(error));
 }
@@ -265,9 +265,9 @@ struct number_rule {
     bool whole;
 };
 
-/* text -> *out; `fallback` (NaN: none) when the document has no such key. */
-static enum rc convert(double *out, const struct source *src, const char *text, struct number_rule rule,
-                       double fallback)
+/* Convert text to *out, or use `fallback` (NaN: the key is required) when the document has no such key. */
+static enum rc convert_number(double *out, const struct source *src, const char *text, struct number_rule rule,
+                              double fallback)
 {
     const int line = key_line(src, rule.key, 1);
     uint64_t whole = 0;
@@ -328,7 +328,7 @@ static enum rc convert_all(struct cluster *out, const struct source *src, const 
     };
     TRY(convert_name(c.name, src, t->name));
     for (size_t i = 0; i < sizeof number / sizeof *number; i++)
-        TRY(convert(number[i].to, src, number[i].text, number[i].rule, number[i].fallback));
+        TRY(convert_number(number[i].to, src, number[i].text, number[i].rule, number[i].fallback));
     c.n_hosts = (int)n_hosts;
     c.n_ranks_per_host = (int)n_ranks_per_host;
     c.link_bytes_per_s = link_bits_per_s / 8;
@@ -349,10 +349,10 @@ enum rc cluster_load(struct cluster *out, const char *path)
     TRY(read_text(src));
     const cyaml_err_t error = parse(src, src->n_bytes, &texts);
     if (error != CYAML_OK)
-        TRY(explain(src, error));
+        TRY(raise_yaml_error(src, error));
     if (!texts)
         FAIL(RC_INVAL, "%s:1: is empty; lines of the form key: value would be right", path);
-    if (src->complaint[0] != '\0') /* its only warning */
+    if (src->first_error[0] != '\0') /* the only warning that libcyaml logs */
         FAIL(RC_INVAL, "%s:%d: a second document begins; one would be right", path, last_line(src));
     TRY(convert_all(out, src, texts));
 out:

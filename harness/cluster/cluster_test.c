@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "harness/base/rng.h"
-#include "harness/world/cluster.h"
+#include "harness/cluster/cluster.h"
 
 static const char valid[] = "name: four-nodes            # text\n"
                             "hosts_count: 4\n"
@@ -95,11 +95,11 @@ static void examples_are_valid(void **state)
     struct cluster c;
 
     (void)state;
-    assert_int_equal(cluster_load(&c, EXAMPLES "/ethernet-1g.yaml"), RC_OK);
+    assert_int_equal(cluster_load(&c, PRESETS "/ethernet-1g.yaml"), RC_OK);
     assert_string_equal(c.name, "ethernet-1g");
     assert_int_equal(c.n_hosts * c.n_ranks_per_host, 8);
     assert_true(c.link_bytes_per_s == 125e6);
-    assert_int_equal(cluster_load(&c, EXAMPLES "/rdma-25g-4x4.yaml"), RC_OK);
+    assert_int_equal(cluster_load(&c, PRESETS "/rdma-25g-4x4.yaml"), RC_OK);
     assert_string_equal(c.name, "rdma-25g-4x4");
     assert_int_equal(c.n_hosts * c.n_ranks_per_host, 512);
     assert_true(c.link_bytes_per_s == 25e9 / 8);
@@ -132,7 +132,7 @@ static void each_error_names_line_and_key(void **state)
         { 8, "flops_per_s: [1, 2]", ":8: the value is a list or a mapping; one text or number would be right" },
         { 9, "memory_bytes_per_s: 0", ":9: memory_bytes_per_s: is \"0\"; a number from 1 to 1e+18 would be right" },
         { 8, "", ":8: flops_per_s: is missing; the file ends without it" },
-        { 7, "hosts_count: 5 # again", ":7: hosts_count: is here for the second time; once would be right" },
+        { 7, "hosts_count: 5 # again", ":7: hosts_count: is given twice" },
         { 3, "ranks_per_host_count: \"1", ":3: not YAML: found unexpected end of stream" },
         { 3, "\tranks_per_host_count: 1", ":3: not YAML: found a tab character that violates indentation" },
         { 3, "ranks_per_host_count 1", ":3: not YAML: could not find expected ':'" },
