@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "harness/net/transport.h"
-#include "harness/world/test_points.h"
+#include "harness/world/suite/test_points.h"
 #include "harness/world/world.h"
 
 extern const struct world_ops world_threads;

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "harness/world/world_sim.h"
+#include "harness/world/sim/world_sim.h"
 
 enum { FIRST_BUCKETS = 16 };
 

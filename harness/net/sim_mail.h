@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 #include "harness/net/transport.h"
-#include "harness/world/sim_engine.h"
+#include "harness/world/sim/sim_engine.h"
 
 enum mail_state { MAIL_ENDED, MAIL_POSTED, MAIL_MATCHED, MAIL_SENT }; /* xfer.state */
 

@@ -20,10 +20,10 @@
 
 #include "harness/net/transport.h"
 #include "harness/net/xfer.h"
-#include "harness/world/mpi_check.h"
+#include "harness/world/mpi/mpi_check.h"
+#include "harness/world/mpi/world_mpi.h"
 #include "harness/world/wait.h"
 #include "harness/world/world.h"
-#include "harness/world/world_mpi.h"
 
 extern const struct transport_ops transport_mpi;
 

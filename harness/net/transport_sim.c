@@ -13,8 +13,8 @@
 #include "harness/net/sim_mail.h"
 #include "harness/net/transport.h"
 #include "harness/net/xfer.h"
-#include "harness/world/sim_engine.h"
-#include "harness/world/world_sim.h"
+#include "harness/world/sim/sim_engine.h"
+#include "harness/world/sim/world_sim.h"
 
 extern const struct transport_ops transport_sim;
 

@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "harness/world/helper.h"
+#include "harness/world/suite/test_points.h"
 #include "harness/world/team.h"
-#include "harness/world/test_points.h"
 #include "harness/world/world.h"
 
 extern const struct world_ops world_threads;

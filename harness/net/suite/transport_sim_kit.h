@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "harness/net/transport.h"
-#include "harness/world/world_sim.h"
+#include "harness/world/sim/world_sim.h"
 
 extern const struct transport_ops transport_sim;
 

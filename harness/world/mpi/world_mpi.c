@@ -9,7 +9,7 @@
  * Not here: finding out that another process died. mpirun ends the job then, names the rank and
  * exits non-zero (W5); under srun, ask for it with --kill-on-bad-exit=1.
  */
-#include "harness/world/world_mpi.h"
+#include "harness/world/mpi/world_mpi.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -22,8 +22,8 @@
 
 #include "harness/world/child.h"
 #include "harness/world/cores.h"
-#include "harness/world/mpi_check.h"
-#include "harness/world/mpi_clock.h"
+#include "harness/world/mpi/mpi_check.h"
+#include "harness/world/mpi/mpi_clock.h"
 #include "harness/world/wait.h"
 #include "harness/world/world.h"
 

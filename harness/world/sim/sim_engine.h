@@ -2,7 +2,7 @@
 /*
  * sim_engine.h - ranks as SimGrid actors: virtual time, waiting, failing, and bytes on the way.
  *
- * Only for harness/world/world_sim.c and harness/net/transport_sim.c; it knows nothing of groups,
+ * Only for harness/world/sim/world_sim.c and harness/net/transport_sim.c; it knows nothing of groups,
  * messages or tags. Nothing else in the project calls SimGrid.
  *
  * Invariants
@@ -15,8 +15,8 @@
  *       parcel is on its way, the run fails with RC_TIMEOUT.
  *   G4  The same calls give the same times, to the digit.
  */
-#ifndef HARNESS_WORLD_SIM_ENGINE_H
-#define HARNESS_WORLD_SIM_ENGINE_H
+#ifndef HARNESS_WORLD_SIM_SIM_ENGINE_H
+#define HARNESS_WORLD_SIM_SIM_ENGINE_H
 
 #include <stdbool.h>
 #include <stddef.h>

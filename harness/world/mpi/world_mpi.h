@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* world_mpi.h - what transport_mpi.c needs of the mpi world. Private to harness/world and harness/net. */
-#ifndef HARNESS_WORLD_WORLD_MPI_H
-#define HARNESS_WORLD_WORLD_MPI_H
+#ifndef HARNESS_WORLD_MPI_WORLD_MPI_H
+#define HARNESS_WORLD_MPI_WORLD_MPI_H
 
 #include <mpi.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* world_mutants.h - operations with one planted bug each, over world threads: world_suite must catch them. Test-only.
  */
-#ifndef HARNESS_WORLD_WORLD_MUTANTS_H
-#define HARNESS_WORLD_WORLD_MUTANTS_H
+#ifndef HARNESS_WORLD_SUITE_WORLD_MUTANTS_H
+#define HARNESS_WORLD_SUITE_WORLD_MUTANTS_H
 
 struct world_ops;
 

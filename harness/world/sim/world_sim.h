@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* world_sim.h - the actors behind a sim world, for harness/net/transport_sim.c only. */
-#ifndef HARNESS_WORLD_WORLD_SIM_H
-#define HARNESS_WORLD_WORLD_SIM_H
+#ifndef HARNESS_WORLD_SIM_WORLD_SIM_H
+#define HARNESS_WORLD_SIM_WORLD_SIM_H
 
 #include "harness/world/world.h"
 

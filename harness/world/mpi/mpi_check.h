@@ -4,8 +4,8 @@
  *
  * Works only on communicators whose error handler is MPI_ERRORS_RETURN: every one this project makes.
  */
-#ifndef HARNESS_WORLD_MPI_CHECK_H
-#define HARNESS_WORLD_MPI_CHECK_H
+#ifndef HARNESS_WORLD_MPI_MPI_CHECK_H
+#define HARNESS_WORLD_MPI_MPI_CHECK_H
 
 #include "harness/base/rc.h"
 

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "harness/world/cores.h"
+#include "harness/world/suite/world_suite.h"
 #include "harness/world/world.h"
-#include "harness/world/world_suite.h"
 
 extern const struct world_ops world_mpi;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* world_mutants.c - what a mutant does not bend it hands on to world_threads. */
-#include "harness/world/world_mutants.h"
+#include "harness/world/suite/world_mutants.h"
 
 #include <string.h>
 

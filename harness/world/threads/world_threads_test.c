@@ -10,10 +10,10 @@
 #include <cmocka.h>
 
 #include "harness/world/cores.h"
+#include "harness/world/suite/world_mutants.h"
+#include "harness/world/suite/world_suite.h"
 #include "harness/world/wait.h"
 #include "harness/world/world.h"
-#include "harness/world/world_mutants.h"
-#include "harness/world/world_suite.h"
 
 extern const struct world_ops world_threads;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mpi_clock.h - one clock for processes on several hosts. Private to world_mpi.c. */
-#ifndef HARNESS_WORLD_MPI_CLOCK_H
-#define HARNESS_WORLD_MPI_CLOCK_H
+#ifndef HARNESS_WORLD_MPI_MPI_CLOCK_H
+#define HARNESS_WORLD_MPI_MPI_CLOCK_H
 
 #include <mpi.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* world_suite.c - the cases; the contract is in world_suite.h. */
-#include "harness/world/world_suite.h"
+#include "harness/world/suite/world_suite.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,12 +3,12 @@
  * mpi_clock_test.c - clocks of hosts that are far apart become one: made-up stamps with offsets worked out by hand, and
  * four ranks on three made-up hosts whose clocks differ by thousands of seconds. Started by mpiexec with 4 ranks.
  */
-#include "harness/world/mpi_clock.h"
+#include "harness/world/mpi/mpi_clock.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-#include "harness/world/test_clock.h"
+#include "harness/world/suite/test_clock.h"
 #include "harness/world/world.h"
 
 extern const struct world_ops world_mpi;

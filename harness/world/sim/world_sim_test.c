@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sim_world_test.c - the sim world: virtual time as golden values, meeting, failing.
+ * world_sim_test.c - the sim world: virtual time as golden values, meeting, failing.
  *
  * One simulation a process: the program runs the one test named by its argument.
  */
@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "harness/cluster/cluster.h"
-#include "harness/world/world_sim.h"
+#include "harness/world/sim/world_sim.h"
 
 enum { RANKS_MAX = 512 };
 
@@ -412,6 +412,6 @@ int main(int argc, char **argv)
             cmocka_set_test_filter(argv[1]);
             return cmocka_run_group_tests(tests, NULL, NULL);
         }
-    fprintf(stderr, "usage: sim_world_test TEST\n");
+    fprintf(stderr, "usage: world_sim_test TEST\n");
     return 2;
 }

@@ -10,8 +10,8 @@
  *
  * Looks at no clock. Spinning reads (atomic_load_explicit) are no points.
  */
-#ifndef HARNESS_WORLD_TEST_POINTS_H
-#define HARNESS_WORLD_TEST_POINTS_H
+#ifndef HARNESS_WORLD_SUITE_TEST_POINTS_H
+#define HARNESS_WORLD_SUITE_TEST_POINTS_H
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_points.c - who is held, who sleeps, and whether all do; the contract is in test_points.h. */
-#include "harness/world/test_points.h"
+#include "harness/world/suite/test_points.h"
 
 #include <linux/futex.h>
 #include <sched.h>

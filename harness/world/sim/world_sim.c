@@ -9,14 +9,15 @@
  * before a barrier) is found at once and ends the run with RC_TIMEOUT (sim_engine.h, G3). Virtual time
  * does not pass while a rank computes or polls: a loop that polls must pause or wait.
  */
-#include "harness/world/world_sim.h"
+#include "harness/world/sim/world_sim.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/cluster/cluster.h"
-#include "harness/world/sim_engine.h"
+#include "harness/cluster/cluster.h"
+#include "harness/world/sim/sim_engine.h"
 #include "harness/world/wait.h"
 
 struct group;

@@ -3,13 +3,13 @@
  * mpi_clock.c - clock offsets by ping-pong: the first rank of each other host asks rank 0 for its
  * time, one host after the other, and tells the ranks of its host.
  */
-#include "harness/world/mpi_clock.h"
+#include "harness/world/mpi/mpi_clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/world/mpi_check.h"
+#include "harness/world/mpi/mpi_check.h"
 #include "harness/world/wait.h"
 
 enum { N_PINGS = 50, TAG_CLOCK = 1, BOOT_ID_BYTES = 40 };

@@ -3,8 +3,8 @@
  * test_clock.h - included before mpi_clock.c and world_mpi.c where they are compiled once more for mpi_clock_test: a
  * host that the test makes up for each rank, with its clock and boot id. For tests only.
  */
-#ifndef HARNESS_WORLD_TEST_CLOCK_H
-#define HARNESS_WORLD_TEST_CLOCK_H
+#ifndef HARNESS_WORLD_SUITE_TEST_CLOCK_H
+#define HARNESS_WORLD_SUITE_TEST_CLOCK_H
 
 #include <mpi.h>
 #include <stdint.h>

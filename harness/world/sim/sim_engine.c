@@ -10,7 +10,7 @@
  * before it is called. Ending an actor early (sim_die, and couriers at the end) unwinds its stack
  * through this file: it is compiled with -fexceptions.
  */
-#include "harness/world/sim_engine.h"
+#include "harness/world/sim/sim_engine.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -7,8 +7,8 @@
  * Failed expectations are printed to standard error. It stops after the first case that failed
  * anywhere.
  */
-#ifndef HARNESS_WORLD_WORLD_SUITE_H
-#define HARNESS_WORLD_WORLD_SUITE_H
+#ifndef HARNESS_WORLD_SUITE_WORLD_SUITE_H
+#define HARNESS_WORLD_SUITE_WORLD_SUITE_H
 
 struct world;
 
