@@ -1,26 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* world_mutants.c - what a mutant does not bend it hands on to world_threads. */
+/*
+ * world_mutants.c - world_threads with one planted bug each, and with a made-up clock.
+ *
+ * Real time would hide bugs on a loaded machine: a sleep that is cut short lasts long enough when the core is
+ * taken away meanwhile. So each rank has a logical clock of its own: a reading adds 1 ns, a pause adds its
+ * length, and a barrier sets the clocks of all its ranks to the latest of them.
+ */
 #include "harness/world/suite/world_mutants.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/world/world.h"
 
 extern const struct world_ops world_threads;
 
+static _Thread_local uint64_t clock_ns; /* of this rank; its thread begins with 0 */
+
 static uint64_t now_ns(struct world *w)
 {
-    return world_threads.now_ns(w);
+    (void)w;
+    return ++clock_ns;
 }
 
 static void pause_ns(struct world *w, uint64_t ns)
 {
-    world_threads.pause(w, ns);
+    (void)w;
+    clock_ns += ns;
 }
 
 static enum rc barrier(struct world *w)
 {
-    return world_threads.barrier(w);
+    uint64_t *all_ns = calloc((size_t)w->n_ranks, sizeof *all_ns);
+    const uint64_t own_ns = clock_ns;
+    enum rc rc = RC_OK;
+
+    if (!all_ns)
+        FAIL(RC_NOMEM, "no memory for the clocks of %d ranks", w->n_ranks);
+    TRY(world_threads.allgather(w, &own_ns, all_ns, sizeof own_ns));
+    for (int r = 0; r < w->n_ranks; r++)
+        clock_ns = all_ns[r] > clock_ns ? all_ns[r] : clock_ns;
+out:
+    free(all_ns);
+    return rc;
 }
 
 static enum rc allgather(struct world *w, const void *in, void *out, size_t n_bytes_each)
@@ -33,7 +55,7 @@ static enum rc gather(struct world *w, const void *in, void *out, size_t n_bytes
     return world_threads.gather(w, in, out, n_bytes_each);
 }
 
-/* Parts keep the mutant's operations. */
+/* The parts have the mutant's operations, too. */
 static enum rc split(struct world *w, int color, int key, struct world **out)
 {
     enum rc rc;
@@ -55,14 +77,14 @@ static enum rc check(struct world *w)
     return world_threads.check(w);
 }
 
-/* Nobody waits. */
+/* Does not wait for the other ranks. */
 static enum rc open_barrier(struct world *w)
 {
     (void)w;
     return RC_OK;
 }
 
-/* Everybody sees his own values in the place of his neighbour's. */
+/* Each rank gets its own values in the place of those of the next rank. */
 static enum rc shifted_allgather(struct world *w, const void *in, void *out, size_t n_bytes_each)
 {
     enum rc rc;
@@ -73,7 +95,7 @@ out:
     return rc;
 }
 
-/* The last rank's last byte gets lost. */
+/* The last byte of the last rank is lost. */
 static enum rc short_gather(struct world *w, const void *in, void *out, size_t n_bytes_each)
 {
     enum rc rc;
@@ -91,13 +113,13 @@ static enum rc keyless_split(struct world *w, int color, int key, struct world *
     return split(w, color, 0, out);
 }
 
-/* A negative color is a color like others. */
+/* A negative color makes a part, as other colors do. */
 static enum rc greedy_split(struct world *w, int color, int key, struct world **out)
 {
     return split(w, color < 0 ? 1000 : color, key, out);
 }
 
-/* Odd ranks live a second ahead. */
+/* The clocks of odd ranks are one second ahead. */
 static uint64_t skewed_now_ns(struct world *w)
 {
     return now_ns(w) + (uint64_t)(w->rank % 2) * UINT64_C(1000000000);

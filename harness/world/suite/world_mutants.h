@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* world_mutants.h - operations with one planted bug each, over world threads: world_suite must catch them. Test-only.
+/*
+ * world_mutants.h - world threads with one planted bug each, which world_suite must catch. Test-only.
+ *
+ * Time is made up (world_mutants.c), so whether a bug is caught does not depend on the load of the machine.
  */
 #ifndef HARNESS_WORLD_SUITE_WORLD_MUTANTS_H
 #define HARNESS_WORLD_SUITE_WORLD_MUTANTS_H

@@ -64,6 +64,7 @@ static void suite_catches_mutants(void **state)
     (void)state;
     for (const struct world_mutant *m = world_mutants(); m->name; m++) {
         struct trial trial = { .mutant = m };
+        print_message("mutant %s\n", m->name);
         assert_int_equal(world_run(&world_threads, &plain, 4, mutant_body, &trial), RC_OK);
         assert_int_equal(trial.n_failures > 0, m->failed_case != NULL);
         if (m->failed_case)
