@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "harness/base/arena.h"
-#include "harness/world/helper.h"
+#include "harness/world/background.h"
 
 enum { MESSAGE_BYTES = 512 };
 
@@ -27,8 +27,8 @@ struct feed {
     struct feed_env env;
     struct arena arena;
     struct batch batch[2];
-    int lent;              /* which the caller has; the other is the helper's between start and wait */
-    struct helper *helper; /* NULL: none */
+    int lent;                  /* which the caller has; the other is the helper's between start and wait */
+    struct background *helper; /* NULL: none */
 };
 
 static enum rc take(const struct feed *f, struct batch *b, size_t at, size_t i)
@@ -83,7 +83,7 @@ enum rc feed_open(struct feed **out, const struct feed_env *env)
         f->batch[i].label = (uint32_t *)(void *)arena_floats(&f->arena, env->max_batch);
     }
     if (env->prefetch)
-        TRY(helper_open(&f->helper, fill_ahead, f));
+        TRY(background_open(&f->helper, fill_ahead, f));
     *out = f;
     f = NULL;
 out:
@@ -97,7 +97,7 @@ static enum rc get(struct feed *f, uint64_t first, size_t n_samples)
     struct batch *ahead = &f->batch[1 - f->lent];
 
     if (f->helper != NULL)
-        helper_wait(f->helper);
+        background_wait(f->helper);
     if (ahead->ready && ahead->first == first && ahead->n_samples == n_samples) {
         f->lent = 1 - f->lent;
         ahead->ready = false;
@@ -118,7 +118,7 @@ static void start_next(struct feed *f, uint64_t first, size_t n_samples)
     ahead->first = first + f->env.stride;
     ahead->n_samples = n_samples;
     ahead->ready = true;
-    helper_start(f->helper);
+    background_start(f->helper);
 }
 
 enum rc feed_batch(struct feed *f, uint64_t first, size_t n_samples, const float **x, const uint32_t **label)
@@ -151,14 +151,14 @@ out:
 
 uint64_t feed_waited_ns(const struct feed *f)
 {
-    return f->helper != NULL ? helper_waited_ns(f->helper) : 0;
+    return f->helper != NULL ? background_waited_ns(f->helper) : 0;
 }
 
 void feed_close(struct feed **f)
 {
     if (*f == NULL)
         return;
-    helper_close(&(*f)->helper);
+    background_close(&(*f)->helper);
     arena_close(&(*f)->arena);
     free(*f);
     *f = NULL;

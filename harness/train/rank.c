@@ -14,7 +14,7 @@
 #include "harness/world/child.h"
 #include "models/engine/training.h"
 
-/* A helper thread pays where a batch is worth more than waking it: below, making it takes some microseconds. */
+/* A background thread pays where a batch is worth more than waking it: below, making it takes some microseconds. */
 enum { PREFETCH_MIN_ELEMS = 1 << 16 };
 
 struct rank { /* everything one rank owns while it trains */

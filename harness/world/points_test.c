@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * points_test.c - barriers, teams and background threads with one thread held at each of its points in turn: ranks that
- * run ahead are not forgotten, no wake-up gets lost. Sleeps do not end by their limits here (test_points.h).
+ * points_test.c - barriers, thread pools and background threads with one thread stopped at each of its points in turn:
+ * no rank that runs ahead is lost, and no wake-up. Here a sleep never ends by its time limit (test_points.h).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "harness/world/helper.h"
+#include "harness/world/background.h"
 #include "harness/world/suite/test_points.h"
-#include "harness/world/team.h"
+#include "harness/world/thread_pool.h"
 #include "harness/world/world.h"
 
 extern const struct world_ops world_threads;
@@ -80,7 +80,7 @@ static void barriers_wake(void **state)
     assert_int_equal(test_points_try(1 + N_RANKS, 70, world_scenario, NULL), 0);
 }
 
-/* A rank leaves a barrier and comes to the next while the last one to come is still at work on the first. */
+/* A rank leaves a barrier and arrives at the next one while the last rank to arrive is still opening the first. */
 static void barriers_lose_no_quick_rank(void **state)
 {
     (void)state;
@@ -92,29 +92,29 @@ static void count_run(void *arg)
     ++*(int *)arg;
 }
 
-static int helper_scenario(void *arg)
+static int background_scenario(void *arg)
 {
-    struct helper *h = NULL;
+    struct background *b = NULL;
     int n_runs = 0, n_wrong = 0;
 
     (void)arg;
-    if (helper_open(&h, count_run, &n_runs) != RC_OK)
+    if (background_open(&b, count_run, &n_runs) != RC_OK)
         return 1;
     for (int i = 1; i <= N_STARTS; i++) {
-        helper_start(h);
-        helper_wait(h);
+        background_start(b);
+        background_wait(b);
         n_wrong += n_runs != i;
     }
-    helper_start(h);
-    helper_start(h);
-    helper_close(&h);
+    background_start(b);
+    background_start(b);
+    background_close(&b);
     return n_wrong + (n_runs != N_STARTS + 2);
 }
 
 static void background_threads_wake(void **state)
 {
     (void)state;
-    assert_int_equal(test_points_try(2, 70, helper_scenario, NULL), 0);
+    assert_int_equal(test_points_try(2, 70, background_scenario, NULL), 0);
 }
 
 static void count_task(void *arg, int task, int thread)
@@ -125,27 +125,27 @@ static void count_task(void *arg, int task, int thread)
     add(&n_runs[task]);
 }
 
-static int team_scenario(void *arg)
+static int pool_scenario(void *arg)
 {
-    struct team *t = NULL;
+    struct thread_pool *pool = NULL;
     int n_runs[N_TASKS] = { 0 }, n_wrong = 0;
 
     (void)arg;
-    if (team_open(&t, 3, false) != RC_OK)
+    if (thread_pool_open(&pool, 3, false) != RC_OK)
         return 1;
     for (int i = 1; i <= N_STARTS; i++) {
-        team_run(t, count_task, n_runs, N_TASKS);
+        thread_pool_run(pool, count_task, n_runs, N_TASKS);
         for (int k = 0; k < N_TASKS; k++)
             n_wrong += n_runs[k] != i;
     }
-    team_close(&t);
+    thread_pool_close(&pool);
     return n_wrong;
 }
 
-static void teams_wake(void **state)
+static void thread_pools_wake(void **state)
 {
     (void)state;
-    assert_int_equal(test_points_try(3, 70, team_scenario, NULL), 0);
+    assert_int_equal(test_points_try(3, 70, pool_scenario, NULL), 0);
 }
 
 int main(void)
@@ -154,7 +154,7 @@ int main(void)
         cmocka_unit_test(barriers_wake),
         cmocka_unit_test(barriers_lose_no_quick_rank),
         cmocka_unit_test(background_threads_wake),
-        cmocka_unit_test(teams_wake),
+        cmocka_unit_test(thread_pools_wake),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -160,7 +160,7 @@ static void conv_run(struct conv *t)
         t->n_blocks = tiling->M >= BLOCK_ROWS ? tiling->M / BLOCK_ROWS : 1;
     t->block_rows = ceil_div(tiling->M, t->n_blocks);
     t->n_blocks = ceil_div(tiling->M, t->block_rows);
-    team_run(t->c->team, conv_task, t, (int)(tiling->n_tiles * t->n_blocks));
+    thread_pool_run(t->c->pool, conv_task, t, (int)(tiling->n_tiles * t->n_blocks));
 }
 
 size_t conv_col_elems(const struct conv_tiling *tiling)
@@ -266,7 +266,7 @@ void cpu_flipped_conv(struct cpu *c, const struct conv_input_grad *op)
     else {
         t.weight = flip.to;
         if (!c->gemm_only)
-            team_run(c->team, flip_task, &flip, (int)ceil_div(flip.C, FLIP_CHANNELS));
+            thread_pool_run(c->pool, flip_task, &flip, (int)ceil_div(flip.C, FLIP_CHANNELS));
     }
     conv_run(&t);
 }

@@ -131,9 +131,9 @@ void cpu_conv_weight_grad(struct compute *base, const struct conv_weight_grad *o
     t.partial = cpu_common(c);
     if (share)
         t.rounded = cpu_rounded(c, t.partial + n_partial, op->dy, tiling->M * tiling->N);
-    team_run(c->team, weight_task, &t, (int)(tiling->n_channel_ranges * t.n_groups));
+    thread_pool_run(c->pool, weight_task, &t, (int)(tiling->n_channel_ranges * t.n_groups));
     if (t.n_groups > 1 && !c->gemm_only)
-        team_run(c->team, reduce_task, &t, cpu_n_ranges(tiling->M * tiling->K));
+        thread_pool_run(c->pool, reduce_task, &t, cpu_n_ranges(tiling->M * tiling->K));
 }
 
 struct input_grad { /* one call, strided */
@@ -211,7 +211,7 @@ static void strided_input_grad(struct input_grad *t)
                      c->bf16 ? tiling->M * tiling->K : 0))
         return;
     t->weight = cpu_rounded(c, cpu_common(c), t->op->weight, tiling->M * tiling->K);
-    team_run(c->team, input_task, t, (int)ceil_div(C, t->n_channels));
+    thread_pool_run(c->pool, input_task, t, (int)ceil_div(C, t->n_channels));
 }
 
 void cpu_conv_input_grad(struct compute *base, const struct conv_input_grad *op)

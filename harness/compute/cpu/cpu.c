@@ -38,7 +38,7 @@ static enum rc cpu_open(struct compute **out, const struct compute_env *env)
     c->gemm_only = env->gemm_only;
     c->bf16 = env->precision == PRECISION_BF16;
     c->operand_bytes = c->bf16 ? sizeof(uint16_t) : sizeof(float);
-    TRY(team_open(&c->team, env->n_threads > 0 ? env->n_threads : 1, env->may_spin));
+    TRY(thread_pool_open(&c->pool, env->n_threads > 0 ? env->n_threads : 1, env->may_spin));
 #if GRADMARK_HAVE_OPENBLAS_THREADS
     if (openblas_get_num_threads() != 1)
         openblas_set_num_threads(1);
@@ -137,7 +137,7 @@ static void cpu_close(struct compute **out)
 
     while (c->block != NULL)
         cpu_memory_close(*out, &(void *){ c->block->memory });
-    team_close(&c->team);
+    thread_pool_close(&c->pool);
     arena_close(&c->own);
     arena_close(&c->common);
     free(c);
@@ -162,7 +162,7 @@ static bool grow(struct cpu *c, struct arena *a, size_t *has_elems, size_t n_ele
 
 bool cpu_scratch(struct cpu *c, size_t n_elems, size_t n_common)
 {
-    return grow(c, &c->own, &c->own_elems, n_elems, (size_t)team_n_threads(c->team)) &&
+    return grow(c, &c->own, &c->own_elems, n_elems, (size_t)thread_pool_n_threads(c->pool)) &&
            grow(c, &c->common, &c->common_elems, n_common, 1);
 }
 

@@ -13,7 +13,7 @@
 #include "harness/base/arena.h"
 #include "harness/compute/compute.h"
 #include "harness/compute/cpu/kernels.h"
-#include "harness/world/team.h"
+#include "harness/world/thread_pool.h"
 
 enum {
     CPU_TASK_ELEMS = 64 * 1024, /* of a task of an element-wise operation: some tens of us */
@@ -24,7 +24,7 @@ struct block; /* one memory_open() */
 struct cpu {
     struct compute base;
     const struct cpu_kernels *kernels;
-    struct team *team;
+    struct thread_pool *pool;
     struct block *block;
     struct arena own;    /* scratch, one part for each thread */
     struct arena common; /* scratch shared by the tasks of an operation */

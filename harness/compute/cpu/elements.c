@@ -29,7 +29,7 @@ static void run(struct compute *base, struct elements t)
     struct cpu *c = cpu_of(base);
 
     t.kernels = c->kernels;
-    team_run(c->team, element_task, &t, cpu_n_ranges(t.n));
+    thread_pool_run(c->pool, element_task, &t, cpu_n_ranges(t.n));
 }
 
 static void relu_one(const struct elements *t, size_t from, size_t n)
@@ -120,7 +120,7 @@ void cpu_bias_add(struct compute *base, float *y, const float *bias, size_t oute
     struct cpu *c = cpu_of(base);
     struct layout t = { .kernels = c->kernels, .out = y, .in = bias, .outer = outer, .n = n, .inner = inner };
 
-    team_run(c->team, bias_add_task, &t, cpu_n_item_ranges(outer, n * inner));
+    thread_pool_run(c->pool, bias_add_task, &t, cpu_n_item_ranges(outer, n * inner));
 }
 
 void cpu_bias_grad(struct compute *base, float *dbias, const float *dy, size_t outer, size_t n, size_t inner)
@@ -158,5 +158,5 @@ void cpu_swap_axes(struct compute *base, float *out, const float *in, size_t n_a
     struct cpu *c = cpu_of(base);
     struct layout t = { .kernels = c->kernels, .out = out, .in = in, .outer = n_a, .n = n_b, .inner = n_inner };
 
-    team_run(c->team, swap_task, &t, cpu_n_item_ranges(n_b, n_a * n_inner));
+    thread_pool_run(c->pool, swap_task, &t, cpu_n_item_ranges(n_b, n_a * n_inner));
 }

@@ -63,7 +63,7 @@ const void *cpu_rounded(struct cpu *c, void *out, const float *x, size_t n)
     if (!c->bf16)
         return x;
     if (!c->gemm_only)
-        team_run(c->team, round_task, &t, cpu_n_ranges(n));
+        thread_pool_run(c->pool, round_task, &t, cpu_n_ranges(n));
     return out;
 }
 
@@ -144,5 +144,5 @@ void cpu_gemm(struct compute *base, const struct gemm *g)
         return;
     t.a = cpu_rounded(c, cpu_common(c), g->a, M * K);
     t.b = cpu_rounded(c, (uint16_t *)(void *)cpu_common(c) + M * K, g->b, N * K);
-    team_run(c->team, gemm_task, &t, (int)(n_blocks(M, BLOCK_ROWS) * n_blocks(N, BLOCK_COLUMNS)));
+    thread_pool_run(c->pool, gemm_task, &t, (int)(n_blocks(M, BLOCK_ROWS) * n_blocks(N, BLOCK_COLUMNS)));
 }

@@ -63,7 +63,7 @@ void cpu_softmax_xent(struct compute *base, const struct softmax_xent *op)
         return;
     t.loss = (double *)(void *)cpu_common(c);
     t.is_hit = (uint32_t *)(void *)(t.loss + op->B);
-    team_run(c->team, xent_task, &t, cpu_n_item_ranges(op->B, 4 * op->K));
+    thread_pool_run(c->pool, xent_task, &t, cpu_n_item_ranges(op->B, 4 * op->K));
     for (size_t i = 0; i < op->B; i++) {
         loss += t.loss[i];
         n_correct += t.is_hit[i];

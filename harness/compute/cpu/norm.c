@@ -43,7 +43,7 @@ void cpu_batch_norm(struct compute *base, const struct batch_norm_forward *op)
     struct cpu *c = cpu_of(base);
     struct forward t = { c->kernels, op };
 
-    team_run(c->team, forward_task, &t, cpu_n_item_ranges(op->shape.C, op->shape.n));
+    thread_pool_run(c->pool, forward_task, &t, cpu_n_item_ranges(op->shape.C, op->shape.n));
 }
 
 void cpu_batch_norm_fold(struct compute *base, const struct batch_norm_fold *op)
@@ -91,7 +91,7 @@ void cpu_batch_norm_grad(struct compute *base, const struct batch_norm_grad *op)
     struct cpu *c = cpu_of(base);
     struct backward t = { c->kernels, op };
 
-    team_run(c->team, backward_task, &t, cpu_n_item_ranges(op->shape.C, op->shape.n));
+    thread_pool_run(c->pool, backward_task, &t, cpu_n_item_ranges(op->shape.C, op->shape.n));
 }
 
 struct bias_grad { /* one call */
@@ -118,5 +118,5 @@ void cpu_conv_bias_grad(struct compute *base, const struct conv_bias_grad *op)
     struct cpu *c = cpu_of(base);
     struct bias_grad t = { c->kernels, op };
 
-    team_run(c->team, bias_task, &t, cpu_n_item_ranges(op->C, op->n));
+    thread_pool_run(c->pool, bias_task, &t, cpu_n_item_ranges(op->C, op->n));
 }

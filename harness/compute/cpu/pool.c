@@ -63,7 +63,7 @@ static void run(struct compute *base, struct pool t)
     t.kernels = c->kernels;
     t.in_plane = (size_t)t.g->H * (size_t)t.g->W;
     t.out_plane = (size_t)t.out_h * (size_t)t.out_w;
-    team_run(c->team, pool_task, &t, cpu_n_item_ranges((size_t)t.g->B * (size_t)t.g->C, t.in_plane));
+    thread_pool_run(c->pool, pool_task, &t, cpu_n_item_ranges((size_t)t.g->B * (size_t)t.g->C, t.in_plane));
 }
 
 static void run_window(struct compute *c, struct pool t)

@@ -94,7 +94,7 @@ static bool gather(struct skinny *t)
     t->rows = cpu_common(c);
     t->rounded = t->rows + tiling->N * tiling->K;
     if (!c->gemm_only && t->x != NULL)
-        team_run(c->team, gather_task, t, n_channel_ranges(tiling));
+        thread_pool_run(c->pool, gather_task, t, n_channel_ranges(tiling));
     if (c->bf16 && t->dy != NULL) {
         c->kernels->round_to_bf16(t->rounded, t->dy, tiling->M * tiling->N);
         t->dy = t->rounded;
@@ -158,7 +158,7 @@ void cpu_skinny_conv(struct cpu *c, const struct conv_forward *op, const struct 
     struct skinny t = { .c = c, .tiling = tiling, .out = op->y, .x = op->x, .weight = op->weight, .e = &op->epilogue };
 
     if (gather(&t))
-        team_run(c->team, forward_task, &t, n_row_ranges(tiling));
+        thread_pool_run(c->pool, forward_task, &t, n_row_ranges(tiling));
 }
 
 /* out(rows, K) = dy(rows, N) rows(N, K). */
@@ -182,7 +182,7 @@ void cpu_skinny_weight_grad(struct cpu *c, const struct conv_weight_grad *op, co
     struct skinny t = { .c = c, .tiling = tiling, .out = op->dweight, .x = op->x, .dy = op->dy };
 
     if (gather(&t))
-        team_run(c->team, weight_task, &t, n_row_ranges(tiling));
+        thread_pool_run(c->pool, weight_task, &t, n_row_ranges(tiling));
 }
 
 /* dx of some channels: sum(N, n) = dy(M, N)^T weight(M, n), n = channels n_taps; transposed to col(n, N); col2im. */
@@ -218,5 +218,5 @@ void cpu_skinny_input_grad(struct cpu *c, const struct conv_input_grad *op, cons
     struct skinny t = { .c = c, .tiling = tiling, .out = op->dx, .dy = op->dy, .weight = op->weight, .add = op->add };
 
     if (gather(&t))
-        team_run(c->team, input_task, &t, n_channel_ranges(tiling));
+        thread_pool_run(c->pool, input_task, &t, n_channel_ranges(tiling));
 }

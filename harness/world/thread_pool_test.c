@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * team_test.c - every task once, by any thread, with any number of threads; and broken teams that must show.
+ * thread_pool_test.c - every task runs once, with any number of threads; mutants of the pool must fail.
  *
- * The checks count failures, so that a mutant can be put in the team's place: cmocka asserts on the main thread only.
+ * The checks count failures: a mutant must fail them, and cmocka asserts on the main thread only.
  */
 #include <sched.h>
 #include <setjmp.h>
@@ -17,18 +17,18 @@
 #include <cmocka.h>
 
 #include "harness/base/suite/test_allocations.h"
-#include "harness/world/team.h"
+#include "harness/world/thread_pool.h"
 
 enum { MAX_TASKS = 1000, MAX_THREADS = 8 };
 
-/* team_run(), or a mutant of it. */
-typedef void run_fn(struct team *t, team_fn *fn, void *arg, int n_tasks);
+/* thread_pool_run(), or a mutant of it. */
+typedef void run_fn(struct thread_pool *pool, thread_pool_fn *fn, void *arg, int n_tasks);
 
 struct tally {
     atomic_int n_runs[MAX_TASKS], n_bad_threads;
     atomic_bool busy[MAX_THREADS];
     int n_threads;
-    int value[MAX_TASKS]; /* plain memory: what a task writes is there when team_run() returns */
+    int value[MAX_TASKS]; /* plain memory: what a task writes is there when thread_pool_run() returns */
 };
 
 static void count_task(void *arg, int task, int thread)
@@ -44,14 +44,14 @@ static void count_task(void *arg, int task, int thread)
     atomic_store(&t->busy[thread], false);
 }
 
-static int count_failures(struct team *team, run_fn *run, int n_tasks)
+static int count_failures(struct thread_pool *pool, run_fn *run, int n_tasks)
 {
     struct tally *t = calloc(1, sizeof *t);
     int n_failures = 0;
 
     assert_non_null(t);
-    t->n_threads = team_n_threads(team);
-    run(team, count_task, t, n_tasks);
+    t->n_threads = thread_pool_n_threads(pool);
+    run(pool, count_task, t, n_tasks);
     for (int i = 0; i < n_tasks; i++)
         n_failures += t->n_runs[i] != 1 || t->value[i] != 3 * i + 1;
     for (int i = n_tasks; i < MAX_TASKS; i++)
@@ -64,17 +64,17 @@ static int count_failures(struct team *team, run_fn *run, int n_tasks)
 static int suite(run_fn *run, int n_threads, bool may_spin)
 {
     static const int n_tasks[] = { 0, 1, 2, 3, 7, MAX_TASKS };
-    struct team *team = NULL;
+    struct thread_pool *pool = NULL;
     int n_failures = 0;
 
-    assert_int_equal(team_open(&team, n_threads, may_spin), RC_OK);
-    assert_int_equal(team_n_threads(team), n_threads);
+    assert_int_equal(thread_pool_open(&pool, n_threads, may_spin), RC_OK);
+    assert_int_equal(thread_pool_n_threads(pool), n_threads);
     for (int again = 0; again < 50; again++)
         for (size_t i = 0; i < sizeof n_tasks / sizeof n_tasks[0]; i++)
-            n_failures += count_failures(team, run, n_tasks[i]);
-    team_close(&team);
-    assert_null(team);
-    team_close(&team);
+            n_failures += count_failures(pool, run, n_tasks[i]);
+    thread_pool_close(&pool);
+    assert_null(pool);
+    thread_pool_close(&pool);
     return n_failures;
 }
 
@@ -83,26 +83,26 @@ static void every_task_runs_once(void **state)
 {
     (void)state;
     for (int n_threads = 1; n_threads <= MAX_THREADS; n_threads *= 2) {
-        assert_int_equal(suite(team_run, n_threads, false), 0);
+        assert_int_equal(suite(thread_pool_run, n_threads, false), 0);
         if (n_threads <= 2)
-            assert_int_equal(suite(team_run, n_threads, true), 0);
+            assert_int_equal(suite(thread_pool_run, n_threads, true), 0);
     }
 }
 
-static void loses_the_last(struct team *t, team_fn *fn, void *arg, int n_tasks)
+static void loses_the_last(struct thread_pool *pool, thread_pool_fn *fn, void *arg, int n_tasks)
 {
-    team_run(t, fn, arg, n_tasks > 0 ? n_tasks - 1 : 0);
+    thread_pool_run(pool, fn, arg, n_tasks > 0 ? n_tasks - 1 : 0);
 }
 
-static void runs_one_twice(struct team *t, team_fn *fn, void *arg, int n_tasks)
+static void runs_one_twice(struct thread_pool *pool, thread_pool_fn *fn, void *arg, int n_tasks)
 {
-    team_run(t, fn, arg, n_tasks);
+    thread_pool_run(pool, fn, arg, n_tasks);
     if (n_tasks > 2)
         fn(arg, 2, 0);
 }
 
 struct wrong_thread {
-    team_fn *fn;
+    thread_pool_fn *fn;
     void *arg;
 };
 
@@ -114,11 +114,11 @@ static void as_thread_1000(void *arg, int task, int thread)
     w->fn(w->arg, task, 1000);
 }
 
-static void names_no_thread(struct team *t, team_fn *fn, void *arg, int n_tasks)
+static void names_no_thread(struct thread_pool *pool, thread_pool_fn *fn, void *arg, int n_tasks)
 {
     struct wrong_thread w = { fn, arg };
 
-    team_run(t, as_thread_1000, &w, n_tasks);
+    thread_pool_run(pool, as_thread_1000, &w, n_tasks);
 }
 
 static void mutants_are_caught(void **state)
@@ -151,7 +151,7 @@ static void see_cores(void *arg, int task, int thread)
 static void threads_inherit_the_openers_cores(void **state)
 {
     struct cores_seen s = { .n_threads = 3 };
-    struct team *team = NULL;
+    struct thread_pool *pool = NULL;
     cpu_set_t all, one;
 
     (void)state;
@@ -161,9 +161,9 @@ static void threads_inherit_the_openers_cores(void **state)
         if (CPU_ISSET(i, &all))
             CPU_SET(i, &one);
     assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
-    assert_int_equal(team_open(&team, s.n_threads, false), RC_OK);
-    team_run(team, see_cores, &s, s.n_threads);
-    team_close(&team);
+    assert_int_equal(thread_pool_open(&pool, s.n_threads, false), RC_OK);
+    thread_pool_run(pool, see_cores, &s, s.n_threads);
+    thread_pool_close(&pool);
     assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
     for (int i = 0; i < s.n_threads; i++)
         assert_true(CPU_EQUAL(&s.cores[i], &one));
@@ -182,35 +182,35 @@ static uint64_t cpu_ticks(void)
     return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
 }
 
-/* G7. A team that went on spinning would use as much as passes: half of it is far from either. */
+/* G7. A pool that went on spinning would use as much as passes: half of it is far from either. */
 static void idle_threads_sleep(void **state)
 {
     const struct timespec pause = { .tv_nsec = 200 * 1000 * 1000 };
-    struct team *team = NULL;
+    struct thread_pool *pool = NULL;
 
     (void)state;
-    assert_int_equal(team_open(&team, 2, true), RC_OK);
-    team_run(team, do_nothing, NULL, 100);
+    assert_int_equal(thread_pool_open(&pool, 2, true), RC_OK);
+    thread_pool_run(pool, do_nothing, NULL, 100);
     const uint64_t before = cpu_ticks();
     nanosleep(&pause, NULL);
     const uint64_t used = cpu_ticks() - before;
-    team_run(team, do_nothing, NULL, 100); /* and they wake up again */
-    team_close(&team);
+    thread_pool_run(pool, do_nothing, NULL, 100); /* and they wake up again */
+    thread_pool_close(&pool);
     assert_true(used < (uint64_t)pause.tv_nsec / 2);
 }
 
 /* G8 */
 static void nothing_allocates_after_open(void **state)
 {
-    struct team *team = NULL;
+    struct thread_pool *pool = NULL;
 
     (void)state;
-    assert_int_equal(team_open(&team, 3, false), RC_OK);
+    assert_int_equal(thread_pool_open(&pool, 3, false), RC_OK);
     const size_t before = test_allocations();
     for (int i = 0; i < 10; i++)
-        team_run(team, do_nothing, NULL, 100);
+        thread_pool_run(pool, do_nothing, NULL, 100);
     const size_t after = test_allocations();
-    team_close(&team);
+    thread_pool_close(&pool);
     assert_true(before > 0);
     assert_int_equal(after - before, 0);
 }

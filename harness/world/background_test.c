@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * helper_test.c - a function runs once for each start, beside the caller; and broken helpers that must show.
+ * background_test.c - a function runs once for each start, while the caller continues; mutants must fail.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,14 +14,14 @@
 #include <cmocka.h>
 
 #include "harness/base/suite/test_allocations.h"
-#include "harness/world/helper.h"
+#include "harness/world/background.h"
 
 enum { N_STARTS = 3000 };
 
 struct counter {
     atomic_bool busy;
     atomic_int n_overlaps;
-    int n_runs, in, out; /* plain memory: handed over by start and wait (H5) */
+    int n_runs, in, out; /* plain memory: visible to the other thread by start and wait (H5) */
 };
 
 static void count(void *arg)
@@ -35,32 +35,32 @@ static void count(void *arg)
     atomic_store(&c->busy, false);
 }
 
-/* helper_start(), or a mutant of it. */
-typedef void start_fn(struct helper *h, struct counter *c);
+/* background_start(), or a mutant of it. */
+typedef void start_fn(struct background *b, struct counter *c);
 
-static void start(struct helper *h, struct counter *c)
+static void start(struct background *b, struct counter *c)
 {
     (void)c;
-    helper_start(h);
+    background_start(b);
 }
 
 static int count_failures(start_fn *how)
 {
     struct counter c = { .in = 0 };
-    struct helper *h = NULL;
+    struct background *b = NULL;
     int n_failures = 0;
 
-    assert_int_equal(helper_open(&h, count, &c), RC_OK);
+    assert_int_equal(background_open(&b, count, &c), RC_OK);
     for (int i = 1; i <= N_STARTS; i++) {
         c.in = i;
-        how(h, &c);
-        helper_wait(h);
+        how(b, &c);
+        background_wait(b);
         n_failures += c.n_runs != i || c.out != 2 * i + 1;
-        helper_wait(h); /* at once */
+        background_wait(b); /* at once */
     }
-    helper_close(&h);
-    assert_null(h);
-    helper_close(&h);
+    background_close(&b);
+    assert_null(b);
+    background_close(&b);
     return n_failures + atomic_load(&c.n_overlaps);
 }
 
@@ -71,26 +71,26 @@ static void every_start_is_one_run(void **state)
     assert_int_equal(count_failures(start), 0);
 }
 
-static void starts_twice(struct helper *h, struct counter *c)
+static void starts_twice(struct background *b, struct counter *c)
 {
-    helper_start(h);
+    background_start(b);
     if (c->in == 5)
-        helper_start(h);
+        background_start(b);
 }
 
-static void forgets_one(struct helper *h, struct counter *c)
+static void forgets_one(struct background *b, struct counter *c)
 {
     if (c->in != 7)
-        helper_start(h);
+        background_start(b);
 }
 
-static void starts_with_old_input(struct helper *h, struct counter *c)
+static void starts_with_old_input(struct background *b, struct counter *c)
 {
     const int in = c->in;
 
     c->in = in - 1;
-    helper_start(h);
-    helper_wait(h);
+    background_start(b);
+    background_wait(b);
     c->in = in;
 }
 
@@ -106,28 +106,28 @@ static void mutants_are_caught(void **state)
 static void starts_wait_for_one_another(void **state)
 {
     struct counter c = { .in = 4 };
-    struct helper *h = NULL;
+    struct background *b = NULL;
 
     (void)state;
-    assert_int_equal(helper_open(&h, count, &c), RC_OK);
+    assert_int_equal(background_open(&b, count, &c), RC_OK);
     for (int i = 0; i < N_STARTS; i++)
-        helper_start(h);
-    helper_close(&h);
+        background_start(b);
+    background_close(&b);
     assert_int_equal(c.n_runs, N_STARTS);
     assert_int_equal(c.n_overlaps, 0);
     assert_int_equal(c.out, 9);
 }
 
-static void unused_helpers_end(void **state)
+static void unused_threads_end(void **state)
 {
     struct counter c = { .in = 0 };
-    struct helper *h = NULL;
+    struct background *b = NULL;
 
     (void)state;
     for (int i = 0; i < 50; i++) {
-        assert_int_equal(helper_open(&h, count, &c), RC_OK);
-        assert_int_equal(helper_waited_ns(h), 0);
-        helper_close(&h);
+        assert_int_equal(background_open(&b, count, &c), RC_OK);
+        assert_int_equal(background_waited_ns(b), 0);
+        background_close(&b);
     }
     assert_int_equal(c.n_runs, 0);
 }
@@ -143,17 +143,17 @@ static void pause_20_ms(void *arg)
 /* What the caller waits for is counted; what passed while it did something else is not. */
 static void waits_are_counted(void **state)
 {
-    struct helper *h = NULL;
+    struct background *b = NULL;
 
     (void)state;
-    assert_int_equal(helper_open(&h, pause_20_ms, NULL), RC_OK);
-    helper_start(h);
-    helper_wait(h);
-    const uint64_t once_ns = helper_waited_ns(h);
-    helper_wait(h);
-    assert_int_equal(helper_waited_ns(h), once_ns);
+    assert_int_equal(background_open(&b, pause_20_ms, NULL), RC_OK);
+    background_start(b);
+    background_wait(b);
+    const uint64_t once_ns = background_waited_ns(b);
+    background_wait(b);
+    assert_int_equal(background_waited_ns(b), once_ns);
     assert_true(once_ns > 0);
-    helper_close(&h);
+    background_close(&b);
 }
 
 static uint64_t cpu_ns(void)
@@ -164,22 +164,22 @@ static uint64_t cpu_ns(void)
     return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
 }
 
-/* H6. A helper that spun would use as much as passes: half of it is far from either. */
-static void idle_helpers_sleep(void **state)
+/* H6. A thread that spun would use as much as passes: half of it is far from either. */
+static void idle_threads_sleep(void **state)
 {
     const struct timespec pause = { .tv_nsec = 200 * 1000 * 1000 };
     struct counter c = { .in = 0 };
-    struct helper *h = NULL;
+    struct background *b = NULL;
 
     (void)state;
-    assert_int_equal(helper_open(&h, count, &c), RC_OK);
-    helper_start(h);
-    helper_wait(h);
+    assert_int_equal(background_open(&b, count, &c), RC_OK);
+    background_start(b);
+    background_wait(b);
     const uint64_t before_ns = cpu_ns();
     nanosleep(&pause, NULL);
     const uint64_t used_ns = cpu_ns() - before_ns;
-    helper_start(h); /* and it wakes up again */
-    helper_close(&h);
+    background_start(b); /* and it wakes up again */
+    background_close(&b);
     assert_int_equal(c.n_runs, 2);
     assert_true(used_ns < (uint64_t)pause.tv_nsec / 2);
 }
@@ -188,16 +188,16 @@ static void idle_helpers_sleep(void **state)
 static void nothing_allocates_after_open(void **state)
 {
     struct counter c = { .in = 0 };
-    struct helper *h = NULL;
+    struct background *b = NULL;
 
     (void)state;
-    assert_int_equal(helper_open(&h, count, &c), RC_OK);
+    assert_int_equal(background_open(&b, count, &c), RC_OK);
     const size_t before = test_allocations();
     for (int i = 0; i < 100; i++)
-        helper_start(h);
-    helper_wait(h);
+        background_start(b);
+    background_wait(b);
     const size_t after = test_allocations();
-    helper_close(&h);
+    background_close(&b);
     assert_true(before > 0);
     assert_int_equal(after - before, 0);
 }
@@ -208,9 +208,9 @@ int main(void)
         cmocka_unit_test(every_start_is_one_run),
         cmocka_unit_test(mutants_are_caught),
         cmocka_unit_test(starts_wait_for_one_another),
-        cmocka_unit_test(unused_helpers_end),
+        cmocka_unit_test(unused_threads_end),
         cmocka_unit_test(waits_are_counted),
-        cmocka_unit_test(idle_helpers_sleep),
+        cmocka_unit_test(idle_threads_sleep),
         cmocka_unit_test(nothing_allocates_after_open),
     };
 

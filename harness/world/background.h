@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * background.h - one thread that runs a function on request while the caller continues. The thread is not a rank: it
+ * shares the rank's memory and cores, and uses no world. Not used in sim.
+ *
+ * Invariants
+ *   H4  fn runs once for each background_start(), never twice at a time, in the order of the starts.
+ *   H5  What fn wrote can be read after background_wait() or background_close(); what the caller wrote before
+ *       background_start() can be read in fn.
+ *   H6  While the thread waits it sleeps in the kernel. Nothing allocates after open.
+ */
+#ifndef HARNESS_WORLD_BACKGROUND_H
+#define HARNESS_WORLD_BACKGROUND_H
+
+#include <stdint.h>
+
+#include "harness/base/rc.h"
+
+struct background;
+
+/* Start the thread; it waits for background_start(). RC_NOMEM. */
+enum rc background_open(struct background **out, void (*fn)(void *arg), void *arg) MUST_CHECK;
+/* Run fn(arg) in the thread; waits first for the previous run to end. */
+void background_start(struct background *b);
+/* Wait until fn(arg) has ended; returns at once if it was not started. */
+void background_wait(struct background *b);
+/* Total time the caller spent in background_wait() and background_start(). */
+uint64_t background_waited_ns(const struct background *b);
+void background_close(struct background **b); /* waits for the run under way; NULL-safe, nulls */
+
+#endif
