@@ -182,9 +182,9 @@ static bool hand_over(struct port *p, struct channel *c, struct sim_message *m)
     return x && p->waits_for == x;
 }
 
-void sim_message_arrived(struct sim_parcel *parcel)
+void sim_message_arrived(struct sim_transfer *transfer)
 {
-    struct sim_message *m = (struct sim_message *)parcel;
+    struct sim_message *m = (struct sim_message *)transfer;
     struct channel *c = m->channel;
     struct port *p = m->to;
     struct sim_rank *rank = p->rank;

@@ -30,7 +30,7 @@
 enum mail_state { MAIL_ENDED, MAIL_POSTED, MAIL_MATCHED, MAIL_SENT }; /* xfer.state */
 
 struct sim_message { /* a message with its payload */
-    struct sim_parcel parcel;
+    struct sim_transfer transfer;
     struct sim_message *next;
     struct port *to;
     struct channel *channel; /* while flying */
@@ -90,8 +90,8 @@ void port_match(struct port *p, struct xfer *x, struct sim_message *m);
  * be gone. The last port to close, and the last message to arrive, free the fabric. */
 void port_close(struct port *p);
 
-/* For sim_message.parcel. */
-void sim_message_arrived(struct sim_parcel *parcel);
+/* For sim_message.transfer. */
+void sim_message_arrived(struct sim_transfer *transfer);
 
 /* One port for each rank of w, all closed as yet; owned by the run until the last port closes. NULL: no
  * memory. */

@@ -74,7 +74,7 @@ static enum rc sim_post_send(struct transport *t, struct xfer *x)
     m = malloc(sizeof *m + n_bytes);
     if (!m)
         FAIL(RC_NOMEM, "transport sim: no memory for a message of %zu bytes", n_bytes);
-    *m = (struct sim_message){ .parcel = { sim_message_arrived },
+    *m = (struct sim_message){ .transfer = { sim_message_arrived },
                                .to = to,
                                .source = t->world->rank,
                                .tag = x->tag,
@@ -85,7 +85,7 @@ static enum rc sim_post_send(struct transport *t, struct xfer *x)
     sim_queue_put(&m->channel->flying, m);
     p->fabric->n_flying++;
     atomic_store_explicit(&x->state, MAIL_SENT, memory_order_relaxed);
-    rc = sim_send(p->rank, to->rank, (uint64_t)m->n_bytes + m->n_hollow_bytes, &m->parcel);
+    rc = sim_send(p->rank, to->rank, (uint64_t)m->n_bytes + m->n_hollow_bytes, &m->transfer);
     if (rc == RC_OK)
         return RC_OK; /* N2 */
     p->fabric->n_flying--;

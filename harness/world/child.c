@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* child.c - start a program, keep the end of its complaints, wait for it with a limit. */
+/* child.c - start a program, keep the end of its standard error, wait for it with a time limit. */
 #include "harness/world/child.h"
 
 #include <errno.h>
@@ -17,40 +17,40 @@
 extern char **environ;
 
 /* Keep the last n_bytes - 1 bytes of a stream in text. */
-static void keep_tail(char *text, size_t n_bytes, const char *chunk, size_t n_chunk)
+static void keep_tail(char *text, size_t n_bytes, const char *bytes, size_t n_added)
 {
     const size_t n_room = n_bytes - 1;
     size_t n_kept = strlen(text);
 
-    if (n_chunk >= n_room) {
-        memcpy(text, chunk + n_chunk - n_room, n_room);
+    if (n_added >= n_room) {
+        memcpy(text, bytes + n_added - n_room, n_room);
         text[n_room] = '\0';
         return;
     }
-    if (n_kept + n_chunk > n_room) {
-        const size_t n_drop = n_kept + n_chunk - n_room;
+    if (n_kept + n_added > n_room) {
+        const size_t n_drop = n_kept + n_added - n_room;
         memmove(text, text + n_drop, n_kept - n_drop);
         n_kept -= n_drop;
     }
-    memcpy(text + n_kept, chunk, n_chunk);
-    text[n_kept + n_chunk] = '\0';
+    memcpy(text + n_kept, bytes, n_added);
+    text[n_kept + n_added] = '\0';
 }
 
-enum { LOOK_MS = 100, GRACE_MS = 5000 };
+enum { STOP_POLL_MS = 100, GRACE_MS = 5000 };
 
-struct patience { /* with a program that runs */
+struct child_wait { /* state of waiting for a program */
     pid_t pid;
     uint64_t started_ns;
     int limit_ms;              /* 0: none */
-    bool (*stop_wanted)(void); /* NULL: not asked, or told already */
+    bool (*stop_wanted)(void); /* NULL: there is none, or SIGTERM has been sent */
 };
 
-/* How long to wait for its next words, -1 for ever; false when the limit has passed. */
-static bool patience_left(struct patience *p, int *left_ms)
+/* *left_ms: how long to poll for its output, -1: without limit; false: the limit has passed. */
+static bool wait_ms_left(struct child_wait *p, int *left_ms)
 {
     if (p->stop_wanted && p->stop_wanted()) {
         kill(p->pid, SIGTERM);
-        *p = (struct patience){ p->pid, wait_clock_ns(), GRACE_MS, NULL };
+        *p = (struct child_wait){ p->pid, wait_clock_ns(), GRACE_MS, NULL };
     }
     *left_ms = -1;
     if (p->limit_ms > 0) {
@@ -59,21 +59,21 @@ static bool patience_left(struct patience *p, int *left_ms)
             return false;
         *left_ms = p->limit_ms - (int)spent_ms;
     }
-    if (p->stop_wanted && (*left_ms < 0 || *left_ms > LOOK_MS))
-        *left_ms = LOOK_MS;
+    if (p->stop_wanted && (*left_ms < 0 || *left_ms > STOP_POLL_MS))
+        *left_ms = STOP_POLL_MS;
     return true;
 }
 
-/* Read fd to its end; false when patience ended first. */
-static bool drain(int fd, struct patience *patience, char *text, size_t n_bytes)
+/* Read fd to its end; false when the limit passed first. */
+static bool drain(int fd, struct child_wait *wait, char *text, size_t n_bytes)
 {
     char chunk[4096];
     int left_ms;
 
-    while (patience_left(patience, &left_ms)) {
+    while (wait_ms_left(wait, &left_ms)) {
         struct pollfd p = { .fd = fd, .events = POLLIN };
         if (poll(&p, 1, left_ms) <= 0)
-            continue; /* interrupted, or the limit: looked at above */
+            continue; /* interrupted, or the limit has passed: checked in the loop condition */
         const ssize_t n_read = read(fd, chunk, sizeof chunk);
         if (n_read < 0 && errno == EINTR)
             continue;
@@ -119,15 +119,15 @@ enum rc child_run(char *const argv[], int limit_ms, bool (*stop_wanted)(void), i
     close(pipe_fd[1]);
     if (error)
         FAIL(RC_IO, "%s: cannot be started: %s", argv[0], strerror(error));
-    struct patience patience = { pid, wait_clock_ns(), limit_ms, stop_wanted };
-    const bool ended = drain(pipe_fd[0], &patience, error_text, n_bytes);
+    struct child_wait wait = { pid, wait_clock_ns(), limit_ms, stop_wanted };
+    const bool ended = drain(pipe_fd[0], &wait, error_text, n_bytes);
     if (!ended)
         kill(pid, SIGKILL);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         continue;
     *exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     if (!ended)
-        rc = rc_raise(RC_TIMEOUT, "%s: killed, not done after %d ms", argv[0], patience.limit_ms);
+        rc = rc_raise(RC_TIMEOUT, "%s: killed, not done after %d ms", argv[0], wait.limit_ms);
 out:
     close(pipe_fd[0]);
     return rc;

@@ -13,7 +13,7 @@
  * output /dev/null, and wait. *exit_code: 0..255, or 128 + signal. error_text[n_bytes] (may be
  * NULL): the end of what it wrote to standard error, terminated. limit_ms: 0 none; then it is
  * killed and RC_TIMEOUT. stop_wanted (may be NULL) is asked every 100 ms, on the calling thread: once
- * it says yes, the program gets SIGTERM, and what does not end within 5 s is killed (RC_TIMEOUT).
+ * it says yes, the program gets SIGTERM, and if it has not ended 5 s later it is killed (RC_TIMEOUT).
  * RC_IO: could not be started. */
 enum rc child_run(char *const argv[], int limit_ms, bool (*stop_wanted)(void), int *exit_code, char *error_text,
                   size_t n_bytes) MUST_CHECK;

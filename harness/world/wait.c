@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* About 20 us of reading one cached word: longer than a hand-over between cores, shorter than two
- * wake-ups through the kernel. */
+/* About 20 us of reading one cached word: longer than passing a cache line between cores, shorter than two
+ * wake-ups by the kernel. */
 enum { N_SPINS = 20000, N_YIELDS = 8, N_POLLS_BEFORE_SLEEP = 64 };
 
 uint64_t wait_clock_ns(void)
@@ -23,8 +23,8 @@ uint64_t wait_clock_ns(void)
 
 void doorbell_ring(struct doorbell *d)
 {
-    /* Sequentially consistent with doorbell_sleep(): either the sleeper sees the new count, or we see
-     * the sleeper. */
+    /* Sequentially consistent with doorbell_sleep(): either the sleeper reads the new count, or this
+     * thread reads that there is a sleeper. */
     atomic_fetch_add(&d->n_rings, 1);
     if (atomic_load(&d->n_sleepers) > 0)
         syscall(SYS_futex, &d->n_rings, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* world.c - the list of worlds, who launched this process, and the thin way in to each operation. */
+/* world.c - the list of worlds, who launched this process, and a call for each operation. */
 #include "harness/world/world.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * world.h - where ranks live: who they are, what time it is, how they meet, how they stop.
+ * world.h - the environment of ranks: their numbers, clock, collectives, and how they stop.
  *
  * One program, several worlds:
  *   threads  ranks are threads of this process; the default: nothing to launch, no MPI
@@ -10,13 +10,17 @@
  * Invariants
  *   W1  Outside harness/world and harness/net no code reads a clock, sleeps, locks, starts
  *       a thread or process, opens a socket or calls MPI. That is why all of it also runs in sim.
- *   W2  No mutable globals: a rank's state hangs from its struct world.
+ *   W2  No mutable globals: a rank's state is reached from its struct world.
  *   W3  In sim, time passes only in world_charge(), world_pause() and transport waits; the
  *       same seed gives the same times to the digit and the same parameter bits as threads
  *       and mpi.
  *   W4  world_abort() ends every rank within 5 s, and the reason names the rank that knew first.
- *   W5  A rank that ends without returning from its body (world_die, a killed process) is
- *       noticed: every wait of every other rank ends with RC_PEER naming it.
+ *   W5  A rank that ends without returning from its body is noticed:
+ *         threads, sim  (world_die) every wait of every other rank ends with RC_PEER naming it.
+ *         mpi           (world_die, a killed process) the launcher notices, ends all processes and exits
+ *                       non-zero; mpirun names the rank, srun does so only with --kill-on-bad-exit=1. No
+ *                       call here returns RC_PEER for it: the other ranks end where they are.
+ *       A rank that hangs is noticed by no world; the time-outs of the transport end waits for its messages.
  */
 #ifndef HARNESS_WORLD_WORLD_H
 #define HARNESS_WORLD_WORLD_H
@@ -40,18 +44,18 @@ enum world_caps {
     WORLD_HAS_MPI = 1u << 3,       /* they are ranks of MPI_COMM_WORLD, and may call MPI */
 };
 
-/* What it took to compute a simulation, on the machine that did. */
+/* The cost of computing a simulation. */
 struct world_cost {
-    uint64_t n_messages; /* posted by ranks to ranks, arrived or not */
-    uint64_t real_ns;    /* from before the first rank began until after the last one ended */
+    uint64_t n_messages; /* sent from rank to rank, arrived or not */
+    uint64_t real_ns;    /* wall time from before the first rank began until after the last one ended */
 };
 
 struct world_opts {
     bool bind_cores;               /* give workers equal, disjoint cores where possible */
     int n_bound_ranks;             /* ranks 0 .. n_bound_ranks-1 get cores of their own; the
-                                      others (parameter servers) float; 0: all ranks */
+                                      others (parameter servers) are not bound; 0: all ranks */
     const struct cluster *cluster; /* sim only; borrowed; NULL elsewhere */
-    struct world_cost *cost;       /* sim only: set when run() returns, whatever it returns; NULL: not asked */
+    struct world_cost *cost;       /* sim only: set when run() returns, on errors too; may be NULL */
 };
 
 struct world_ops {
@@ -65,7 +69,7 @@ struct world_ops {
 
     /* Monotonic ns, one clock for all ranks of the world (mpi: offset to rank 0 removed). */
     uint64_t (*now_ns)(struct world *w);
-    /* Let ns pass: sleep; sim: virtual. */
+    /* Sleep for ns; sim: in virtual time. */
     void (*pause)(struct world *w, uint64_t ns);
     /* Optional (may be NULL): default nothing. Account for work just done: flops of arithmetic
      * and bytes streamed through memory; in sim, max(flops / flops_per_s, bytes /
@@ -84,13 +88,13 @@ struct world_ops {
     enum rc (*split)(struct world *w, int color, int key, struct world **out);
     void (*split_close)(struct world **w);
 
-    /* RC_OK while the group is whole; RC_PEER (raised, names the rank) once a rank failed.
+    /* RC_OK while no rank failed; RC_PEER (raised, names the rank) once one did; in mpi always RC_OK (W5).
      * Cheap: waits poll it. */
     enum rc (*check)(struct world *w);
-    /* Record that this rank failed (message from rc_message()) and wake everybody. In mpi and
-     * on the last resort it does not return. */
+    /* Record that this rank failed (message from rc_message()) and end the waits of all ranks. In mpi it
+     * prints the message, ends all processes and does not return. */
     void (*abort)(struct world *w, enum rc why);
-    /* Failure drill: this rank stops at once, without a word (thread: pthread_exit; mpi:
+    /* For failure drills: this rank stops at once, without reporting (thread: pthread_exit; mpi:
      * SIGKILL; sim: actor exit). Does not return. */
     void (*die)(struct world *w);
 };
@@ -122,7 +126,7 @@ struct launcher {
 };
 struct launcher world_launcher(void);
 
-/* The only way in for callers. */
+/* The operations above, for callers. */
 enum rc world_run(const struct world_ops *ops, const struct world_opts *opts, int n_ranks, rank_main_fn *body,
                   void *arg) MUST_CHECK;
 uint64_t world_now_ns(struct world *w);

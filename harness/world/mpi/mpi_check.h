@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mpi_check.h - MPI's error codes as ours, at the call. Private to harness/world and harness/net.
+ * mpi_check.h - translate MPI's error codes to enum rc at the call. Private to harness/world and harness/net.
  *
  * Works only on communicators whose error handler is MPI_ERRORS_RETURN: every one this project makes.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mpi_clock.c - clock offsets by ping-pong: the first rank of each other host asks rank 0 for its
- * time, one host after the other, and tells the ranks of its host.
+ * mpi_clock.c - clock offsets by ping-pong: the first rank of each other host measures its offset to rank 0,
+ * one host after another, and broadcasts it on its host.
  */
 #include "harness/world/mpi/mpi_clock.h"
 
@@ -24,7 +24,7 @@ uint64_t mpi_clock_common_ns(uint64_t local_ns, int64_t offset_ns)
     return local_ns + (uint64_t)offset_ns;
 }
 
-/* Tells kernels apart, "" where unknown. Containers on one kernel share its clock. */
+/* An id of the running kernel, "" where unknown. Containers on one kernel share its clock. */
 static void read_boot_id(char out[BOOT_ID_BYTES])
 {
     FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r");
@@ -37,7 +37,7 @@ static void read_boot_id(char out[BOOT_ID_BYTES])
     (void)fclose(f);
 }
 
-static enum rc ask(MPI_Comm comm, int64_t *offset_ns)
+static enum rc measure_offset(MPI_Comm comm, int64_t *offset_ns)
 {
     uint64_t shortest_ns = UINT64_MAX, remote_ns = 0;
     enum rc rc = RC_OK;
@@ -56,7 +56,7 @@ out:
     return rc;
 }
 
-static enum rc answer(MPI_Comm comm, int rank)
+static enum rc answer_pings(MPI_Comm comm, int rank)
 {
     uint64_t asked_ns;
     enum rc rc = RC_OK;
@@ -93,9 +93,9 @@ enum rc mpi_clock_offset(MPI_Comm comm, MPI_Comm host_comm, int64_t *out_ns)
     TRY_MPI(MPI_Allgather(&asks_self, 1, MPI_INT, asks, 1, MPI_INT, comm));
     for (int r = 1; rank == 0 && r < n_ranks; r++)
         if (asks[r])
-            TRY(answer(comm, r));
+            TRY(answer_pings(comm, r));
     if (asks_self)
-        TRY(ask(comm, &offset_ns));
+        TRY(measure_offset(comm, &offset_ns));
     TRY_MPI(MPI_Bcast(&offset_ns, 1, MPI_INT64_T, 0, host_comm));
     *out_ns = offset_ns;
 out:

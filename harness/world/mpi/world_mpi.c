@@ -3,11 +3,10 @@
  * world_mpi.c - ranks as processes that mpirun or srun started.
  *
  * Every collective is the nonblocking one, polled with a backoff: a rank that waits sleeps, and
- * leaves its core to the ranks that work. The few calls MPI has only in a blocking form
- * (communicators, finalize) come right after such a barrier, when nobody is late.
+ * leaves its core to the ranks that work. The few calls that MPI has only in a blocking form
+ * (communicators, finalize) follow such a barrier at once, so that all ranks make them at about the same time.
  *
- * Not here: finding out that another process died. mpirun ends the job then, names the rank and
- * exits non-zero (W5); under srun, ask for it with --kill-on-bad-exit=1.
+ * A process that died is noticed by the launcher, not here (world.h, W5).
  */
 #include "harness/world/mpi/world_mpi.h"
 
@@ -31,8 +30,8 @@ extern const struct world_ops world_mpi;
 
 enum { MAX_SLEEP_NS = 1000000 };
 
-/* One collective call moves at most this much of each rank's bytes: MPI counts in int. */
-#define CHUNK_BYTES ((size_t)1 << 26)
+/* At most this many bytes of each rank per MPI call: MPI counts in int. */
+#define PIECE_BYTES ((size_t)1 << 26)
 
 struct mpi_world {
     struct world base;
@@ -93,7 +92,7 @@ out:
     return rc;
 }
 
-/* n_bytes that lie stride_bytes apart from those of the next rank. */
+/* The type of one rank's n_bytes in a buffer where those of the next rank begin stride_bytes later. */
 static enum rc strided_type(MPI_Datatype *out, size_t n_bytes, size_t stride_bytes)
 {
     MPI_Datatype bytes = MPI_DATATYPE_NULL;
@@ -108,17 +107,17 @@ out:
     return rc;
 }
 
-/* to_all false: to rank 0 only. */
-static enum rc collect(struct world *w, const void *in, void *out, size_t n_bytes_each, bool to_all)
+/* out: (n_ranks, n_bytes_each), on all ranks; to_all false: on rank 0 only. */
+static enum rc gather_pieces(struct world *w, const void *in, void *out, size_t n_bytes_each, bool to_all)
 {
     MPI_Datatype type = MPI_DATATYPE_NULL;
     MPI_Request request;
     enum rc rc = RC_OK;
 
-    for (size_t at = 0; at < n_bytes_each; at += CHUNK_BYTES) {
-        const size_t n_bytes = n_bytes_each - at < CHUNK_BYTES ? n_bytes_each - at : CHUNK_BYTES;
-        const char *from = (const char *)in + at;
-        char *to = out ? (char *)out + at : NULL;
+    for (size_t offset_bytes = 0; offset_bytes < n_bytes_each; offset_bytes += PIECE_BYTES) {
+        const size_t n_left = n_bytes_each - offset_bytes, n_bytes = n_left < PIECE_BYTES ? n_left : PIECE_BYTES;
+        const char *from = (const char *)in + offset_bytes;
+        char *to = out ? (char *)out + offset_bytes : NULL;
 
         TRY(strided_type(&type, n_bytes, n_bytes_each));
         if (to_all)
@@ -136,16 +135,16 @@ out:
 
 static enum rc mpi_allgather(struct world *w, const void *in, void *out, size_t n_bytes_each)
 {
-    return collect(w, in, out, n_bytes_each, true);
+    return gather_pieces(w, in, out, n_bytes_each, true);
 }
 
 static enum rc mpi_gather(struct world *w, const void *in, void *out, size_t n_bytes_each)
 {
-    return collect(w, in, w->rank == 0 ? out : NULL, n_bytes_each, false);
+    return gather_pieces(w, in, w->rank == 0 ? out : NULL, n_bytes_each, false);
 }
 
-/* Who shares this host with us: host_comm, host_rank, n_host_ranks. */
-static enum rc meet_host(struct mpi_world *m)
+/* Set host_comm, host_rank and n_host_ranks: the ranks of comm on this host. */
+static enum rc find_host_ranks(struct mpi_world *m)
 {
     enum rc rc = RC_OK;
 
@@ -169,7 +168,7 @@ static enum rc mpi_split(struct world *w, int color, int key, struct world **out
         FAIL(RC_NOMEM, "no memory to split %d ranks", w->n_ranks);
     *part = *self(w);
     part->comm = part->host_comm = MPI_COMM_NULL;
-    TRY(mpi_barrier(w)); /* asleep until all are here */
+    TRY(mpi_barrier(w)); /* sleep here until all arrive: Comm_split spins */
     TRY_MPI(MPI_Allreduce(&takes_part, &n_busy_ranks, 1, MPI_INT, MPI_SUM, self(w)->host_comm));
     TRY_MPI(MPI_Comm_split(self(w)->comm, takes_part ? color : MPI_UNDEFINED, key, &part->comm));
     if (!takes_part)
@@ -177,7 +176,7 @@ static enum rc mpi_split(struct world *w, int color, int key, struct world **out
     TRY_MPI(MPI_Comm_set_errhandler(part->comm, MPI_ERRORS_RETURN));
     TRY_MPI(MPI_Comm_rank(part->comm, &part->base.rank));
     TRY_MPI(MPI_Comm_size(part->comm, &part->base.n_ranks));
-    TRY(meet_host(part));
+    TRY(find_host_ranks(part));
     part->base.may_spin = n_busy_ranks <= part->n_host_cores;
     *out = &part->base;
     part = NULL;
@@ -211,7 +210,7 @@ static void mpi_pause(struct world *w, uint64_t ns)
 static enum rc mpi_check(struct world *w)
 {
     (void)w;
-    return RC_OK; /* mpirun ends us when another rank fails */
+    return RC_OK; /* W5: the launcher ends this process when another one fails */
 }
 
 static void mpi_abort(struct world *w, enum rc why)
@@ -219,7 +218,7 @@ static void mpi_abort(struct world *w, enum rc why)
     char host[128], line[RC_MESSAGE_BYTES + 256];
     const char *message = rc_message()[0] != '\0' ? rc_message() : rc_text(why);
 
-    /* MPI_Abort does not return, so main cannot tell the reason any more: this is the place. */
+    /* MPI_Abort does not return, so main cannot print the reason: it is printed here. */
     child_host_name(host, sizeof host);
     const int n_chars =
         snprintf(line, sizeof line, "gradmark: rank %d (host %s): %s\n", self(w)->run_rank, host, message);
@@ -235,7 +234,7 @@ static void mpi_die(struct world *w)
     (void)raise(SIGKILL);
 }
 
-static bool sets_meet(const struct core_set *a, const struct core_set *b)
+static bool sets_overlap(const struct core_set *a, const struct core_set *b)
 {
     for (int i = 0; i < CORES_SET_WORDS; i++)
         if (a->word[i] & b->word[i])
@@ -243,15 +242,15 @@ static bool sets_meet(const struct core_set *a, const struct core_set *b)
     return false;
 }
 
-/* Where the launcher gave this rank cores of its own, keep them. Where several bound ranks have the
- * same ones, share those out. Anything else stays as it is: *n_own_cores = 0. */
-static enum rc share_out(const struct core_set *set, const int *is_bound, int own, int n, int *n_own_cores)
+/* Where the launcher gave this rank cores of its own, keep them. Where several bound ranks have the same
+ * set, give each an equal part of it. Where sets overlap in part, change nothing: *n_own_cores = 0. */
+static enum rc bind_share(const struct core_set *set, const int *is_bound, int own, int n, int *n_own_cores)
 {
     int slot = 0, n_slots = 0;
 
     *n_own_cores = 0;
     for (int i = 0; i < n; i++) {
-        if (!is_bound[i] || !sets_meet(&set[i], &set[own]))
+        if (!is_bound[i] || !sets_overlap(&set[i], &set[own]))
             continue;
         if (memcmp(&set[i], &set[own], sizeof set[i]) != 0)
             return RC_OK;
@@ -282,15 +281,15 @@ static enum rc bind_cores(struct mpi_world *m, const struct world_opts *opts)
             all.word[k] |= set[i].word[k];
     m->n_host_cores = cores_in_set(&all);
     m->base.may_spin = n <= m->n_host_cores;
-    if (bound && share_out(set, is_bound, own, n, &m->base.n_own_cores) != RC_OK)
-        m->base.n_own_cores = 0; /* told to the user by whoever reads n_own_cores */
+    if (bound && bind_share(set, is_bound, own, n, &m->base.n_own_cores) != RC_OK)
+        m->base.n_own_cores = 0; /* the reader of n_own_cores reports it */
 out:
     free(is_bound);
     free(set);
     return rc;
 }
 
-static enum rc start(struct mpi_world *m, const struct world_opts *opts, int n_ranks)
+static enum rc join_job(struct mpi_world *m, const struct world_opts *opts, int n_ranks)
 {
     enum rc rc = RC_OK;
 
@@ -302,19 +301,19 @@ static enum rc start(struct mpi_world *m, const struct world_opts *opts, int n_r
     m->run_rank = m->base.rank;
     if (n_ranks != 0 && n_ranks != m->base.n_ranks)
         FAIL(RC_INVAL, "world mpi: %d ranks were asked for, but %d were launched", n_ranks, m->base.n_ranks);
-    TRY(meet_host(m));
+    TRY(find_host_ranks(m));
     TRY(mpi_clock_offset(m->comm, m->host_comm, &m->offset_ns));
     TRY(bind_cores(m, opts));
 out:
     return rc;
 }
 
-static enum rc finish(struct mpi_world *m)
+static enum rc leave_job(struct mpi_world *m)
 {
     enum rc rc = RC_OK;
 
     if (m->host_comm != MPI_COMM_NULL) {
-        TRY(mpi_barrier(&m->base)); /* asleep until all are here: the rest may spin */
+        TRY(mpi_barrier(&m->base)); /* sleep here until all arrive: Comm_free and Finalize spin */
         TRY_MPI(MPI_Comm_free(&m->host_comm));
     }
     if (m->comm != MPI_COMM_NULL)
@@ -332,23 +331,23 @@ static enum rc mpi_run(const struct world_opts *opts, int n_ranks, rank_main_fn 
 
     TRY_MPI(MPI_Initialized(&already));
     if (already)
-        FAIL(RC_UNSUPPORTED, "world mpi: runs once in a process");
+        FAIL(RC_UNSUPPORTED, "world mpi: only one run is possible per process, and this process has had it");
     TRY_MPI(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level));
     if (level < MPI_THREAD_FUNNELED)
         FAIL(RC_UNSUPPORTED, "world mpi: this MPI library was built without support for threads");
-    rc = start(&m, opts, n_ranks);
-    if (rc == RC_INVAL) { /* every rank sees it: no need to abort */
+    rc = join_job(&m, opts, n_ranks);
+    if (rc == RC_INVAL) { /* every rank has this error, so no rank waits for another */
         char message[RC_MESSAGE_BYTES];
         (void)snprintf(message, sizeof message, "%s", rc_message());
-        (void)!finish(&m);
+        (void)!leave_job(&m);
         return rc_raise(rc, "%s", message);
     }
     if (rc == RC_OK)
         rc = body(&m.base, arg);
     if (rc == RC_OK)
-        rc = finish(&m);
+        rc = leave_job(&m);
     if (rc != RC_OK)
-        mpi_abort(&m.base, rc); /* the others wait for us */
+        mpi_abort(&m.base, rc); /* the other ranks wait for this one */
 out:
     return rc;
 }

@@ -2,12 +2,12 @@
 /*
  * sim_engine.c - SimGrid under the sim world: the only file that calls it.
  *
- * A rank waits on a semaphore of its own. Bytes on their way are an actor's blocking transfer: a
- * courier sleeps through it, hands the parcel over and waits for the next one. Couriers are
- * daemons, so a run ends with its last rank, whatever is still on its way.
+ * A rank waits on a semaphore of its own. A transfer is a blocking call of SimGrid, made by a worker actor:
+ * it returns when the bytes have arrived; the worker then calls the transfer's arrived() and waits for the
+ * next transfer. Workers are daemons, so a run ends with its last rank, whatever is still in transit.
  *
- * SimGrid reports wrong input by C++ exceptions or by ending the process; so everything is checked
- * before it is called. Ending an actor early (sim_die, and couriers at the end) unwinds its stack
+ * SimGrid reports wrong input by C++ exceptions or by ending the process; so all arguments are
+ * checked before the call. Ending an actor early (sim_die, and workers at the end) unwinds its stack
  * through this file: it is compiled with -fexceptions.
  */
 #include "harness/world/sim/sim_engine.h"
@@ -33,27 +33,27 @@
 
 enum {
     RANK_STACK_BYTES = (GRADMARK_SIM_THREADS ? 8 : 1) << 20,
-    HELPER_STACK_BYTES = (GRADMARK_SIM_THREADS ? 1024 : 128) << 10,
+    SERVICE_STACK_BYTES = (GRADMARK_SIM_THREADS ? 1024 : 128) << 10, /* workers and the timekeeper */
 };
 
 struct sim_rank {
     struct engine *engine;
     int number;
     sg_host_t host;
-    sg_sem_t bell;        /* one token for each time `asleep` was taken back by another actor */
-    bool asleep;          /* in sim_wait(), nobody rang yet */
-    bool expired;         /* ... rung by the timekeeper */
+    sg_sem_t bell;        /* one token for each time another actor set `asleep` to false */
+    bool asleep;          /* in sim_wait(), not woken yet */
+    bool expired;         /* ... woken by the timekeeper: the deadline has passed */
     uint64_t deadline_ns; /* of the sleep; SIM_NEVER: none */
     bool gone;
 };
 
-struct courier {
+struct worker {
     struct engine *engine;
     sg_host_t from, to;
     uint64_t n_bytes;
-    struct sim_parcel *parcel;
+    struct sim_transfer *transfer;
     sg_sem_t go;
-    struct courier *next_idle, *next_hired;
+    struct worker *next_idle, *next_of_all;
 };
 
 struct engine {
@@ -62,12 +62,12 @@ struct engine {
     sim_body_fn *body;
     void *arg;
     int n_live;        /* ranks not gone */
-    int n_stuck;       /* of these: asleep for ever */
-    int n_flying;      /* parcels */
-    uint64_t n_sent;   /* parcels, those that arrived included */
+    int n_stuck;       /* of these: asleep without a deadline */
+    int n_in_transit;  /* transfers */
+    uint64_t n_sent;   /* transfers, including those that arrived */
     sg_sem_t tick;     /* the timekeeper waits on it */
-    uint64_t alarm_ns; /* until this time; SIM_NEVER: until rung */
-    struct courier *idle, *hired;
+    uint64_t alarm_ns; /* at this time; SIM_NEVER: it waits until `tick` is released */
+    struct worker *idle_workers, *all_workers;
     struct sim_owned *owned;
     bool failed, deadlocked;
     int failed_rank;
@@ -128,11 +128,11 @@ void sim_wake(struct sim_rank *r)
     sg_sem_release(r->bell); /* other actors run here (G1) */
 }
 
-static void fail(struct engine *e, int rank, enum rc why, const char *message)
+static void record_failure(struct engine *e, int rank, enum rc why, const char *message)
 {
     if (e->failed)
         return;
-    e->failed = true; /* all fields before the first wake: others run there */
+    e->failed = true; /* set all fields before the first sim_wake(), in which other ranks run */
     e->failed_rank = rank;
     e->why = why;
     snprintf(e->message, sizeof e->message, "%s", message);
@@ -142,20 +142,21 @@ static void fail(struct engine *e, int rank, enum rc why, const char *message)
 
 void sim_fail(struct sim_rank *self, enum rc why, const char *message)
 {
-    fail(self->engine, self->number, why, message);
+    record_failure(self->engine, self->number, why, message);
 }
 
-/* G3 */
+/* Fail the run when every live rank waits without a deadline and nothing is in transit (G3). */
 static void break_deadlock(struct engine *e)
 {
     int first = 0;
 
-    if (e->failed || e->n_live == 0 || e->n_stuck < e->n_live || e->n_flying > 0)
+    if (e->failed || e->n_live == 0 || e->n_stuck < e->n_live || e->n_in_transit > 0)
         return;
     while (!e->rank[first].asleep)
         first++;
     e->deadlocked = true;
-    fail(e, first, RC_TIMEOUT, "deadlock: every rank waits for ever and no message is on its way");
+    record_failure(e, first, RC_TIMEOUT,
+                   "deadlock: every rank waits without a time limit and no message is in transit");
 }
 
 bool sim_wait(struct sim_rank *self, uint64_t deadline_ns)
@@ -171,7 +172,7 @@ bool sim_wait(struct sim_rank *self, uint64_t deadline_ns)
     self->deadline_ns = deadline_ns;
     if (deadline_ns == SIM_NEVER) {
         e->n_stuck++;
-        break_deadlock(e); /* leaves a token here when it was one */
+        break_deadlock(e); /* in a deadlock it wakes this rank, too: sem_acquire returns at once */
     } else if (deadline_ns < e->alarm_ns) {
         e->alarm_ns = deadline_ns;
         sg_sem_release(e->tick);
@@ -190,7 +191,7 @@ static uint64_t next_deadline_ns(const struct engine *e)
     return next_ns;
 }
 
-static void ring_expired(struct engine *e, uint64_t now_ns)
+static void wake_expired(struct engine *e, uint64_t now_ns)
 {
     for (int r = 0; r < e->n_ranks; r++)
         if (e->rank[r].asleep && e->rank[r].deadline_ns <= now_ns) {
@@ -199,7 +200,8 @@ static void ring_expired(struct engine *e, uint64_t now_ns)
         }
 }
 
-/* One timer for all deadlines: few are ever reached, and a timer each would cost a fifth of the speed. */
+/* One actor serves the deadlines of all ranks: few deadlines are reached, and a timer per rank makes the
+ * simulation a fifth slower. */
 static void timekeeper_main(int argc, char **argv)
 {
     struct engine *e = sg_actor_get_data(sg_actor_self());
@@ -209,14 +211,14 @@ static void timekeeper_main(int argc, char **argv)
     (void)argv;
     sg_actor_daemonize(sg_actor_self());
     for (;;) {
-        ring_expired(e, now_ns); /* others run here and set deadlines: look for the next one afterwards */
+        wake_expired(e, now_ns); /* other ranks run here and may set deadlines: search for the next one after it */
         e->alarm_ns = next_deadline_ns(e);
         const uint64_t alarm_ns = e->alarm_ns;
         const double left_s = (double)alarm_ns * 1e-9 - simgrid_get_clock();
         if (alarm_ns == SIM_NEVER)
             sg_sem_acquire(e->tick);
         else if (left_s <= 0 || sg_sem_acquire_timeout(e->tick, left_s)) {
-            now_ns = alarm_ns; /* whatever the clock's last digit says */
+            now_ns = alarm_ns; /* not sim_now_ns(): rounding may put it 1 ns before the deadline */
             continue;
         }
         now_ns = sim_now_ns();
@@ -253,70 +255,70 @@ static void start_actor(const char *name, sg_host_t host, unsigned n_stack_bytes
     sg_actor_start(actor, body, 0, NULL);
 }
 
-static void courier_main(int argc, char **argv)
+static void worker_main(int argc, char **argv)
 {
-    struct courier *c = sg_actor_get_data(sg_actor_self());
-    struct engine *e = c->engine;
+    struct worker *w = sg_actor_get_data(sg_actor_self());
+    struct engine *e = w->engine;
 
     (void)argc;
     (void)argv;
     sg_actor_daemonize(sg_actor_self());
     for (;;) {
-        sg_host_sendto(c->from, c->to, (double)c->n_bytes);
-        struct sim_parcel *parcel = c->parcel;
-        e->n_flying--;
-        c->next_idle = e->idle;
-        e->idle = c;
-        parcel->arrived(parcel);
+        sg_host_sendto(w->from, w->to, (double)w->n_bytes);
+        struct sim_transfer *transfer = w->transfer;
+        e->n_in_transit--;
+        w->next_idle = e->idle_workers;
+        e->idle_workers = w;
+        transfer->arrived(transfer);
         break_deadlock(e);
-        sg_sem_acquire(c->go);
+        sg_sem_acquire(w->go);
     }
 }
 
-static enum rc hire(struct courier **out, struct engine *e)
+static enum rc add_worker(struct worker **out, struct engine *e)
 {
-    struct courier *c = calloc(1, sizeof *c);
+    struct worker *w = calloc(1, sizeof *w);
 
-    if (!c)
-        return rc_raise(RC_NOMEM, "no memory for one more message on its way");
-    c->engine = e;
-    c->go = sg_sem_init(0);
-    c->next_hired = e->hired;
-    e->hired = c;
-    *out = c;
+    if (!w)
+        return rc_raise(RC_NOMEM, "no memory for one more message in transit");
+    w->engine = e;
+    w->go = sg_sem_init(0);
+    w->next_of_all = e->all_workers;
+    e->all_workers = w;
+    *out = w;
     return RC_OK;
 }
 
-enum rc sim_send(struct sim_rank *self, struct sim_rank *to, uint64_t n_bytes, struct sim_parcel *p)
+enum rc sim_send(struct sim_rank *self, struct sim_rank *to, uint64_t n_bytes, struct sim_transfer *transfer)
 {
     struct engine *e = self->engine;
-    struct courier *c = e->idle;
-    const bool is_new = c == NULL;
+    struct worker *w = e->idle_workers;
+    const bool is_new = !w;
     enum rc rc = RC_OK;
 
     if (is_new)
-        TRY(hire(&c, e));
+        TRY(add_worker(&w, e));
     else
-        e->idle = c->next_idle;
-    c->from = self->host;
-    c->to = to->host;
-    c->n_bytes = n_bytes;
-    c->parcel = p;
-    e->n_flying++;
+        e->idle_workers = w->next_idle;
+    w->from = self->host;
+    w->to = to->host;
+    w->n_bytes = n_bytes;
+    w->transfer = transfer;
+    e->n_in_transit++;
     e->n_sent++;
     if (is_new)
-        start_actor("courier", self->host, HELPER_STACK_BYTES, courier_main, c);
+        start_actor("worker", self->host, SERVICE_STACK_BYTES, worker_main, w);
     else
-        sg_sem_release(c->go);
+        sg_sem_release(w->go);
 out:
     return rc;
 }
 
-static void leave(struct sim_rank *self)
+static void rank_ended(struct sim_rank *self)
 {
     self->gone = true;
     self->engine->n_live--;
-    break_deadlock(self->engine); /* others may have waited for this one */
+    break_deadlock(self->engine); /* others may wait for this rank */
 }
 
 void sim_die(struct sim_rank *self)
@@ -334,10 +336,10 @@ static void rank_main(int argc, char **argv)
 
     (void)argc;
     (void)argv;
-    /* All ranks share one record of the last error: read it before another rank runs. */
+    /* Actors are no threads, so all ranks share one record of the last error: copy it before another rank runs. */
     if (rc != RC_OK)
         sim_fail(self, rc, rc_message()[0] ? rc_message() : rc_text(rc));
-    leave(self);
+    rank_ended(self);
 }
 
 /* Every host that will have a rank, behind one switch; a route crosses two links, so each has half the
@@ -416,7 +418,7 @@ static void start_actors(struct engine *e, int n_ranks_per_host)
     }
     e->tick = sg_sem_init(0);
     e->alarm_ns = SIM_NEVER;
-    start_actor("timekeeper", e->rank[0].host, HELPER_STACK_BYTES, timekeeper_main, e);
+    start_actor("timekeeper", e->rank[0].host, SERVICE_STACK_BYTES, timekeeper_main, e);
 }
 
 static void end_engine(struct engine *e)
@@ -426,11 +428,11 @@ static void end_engine(struct engine *e)
         e->owned = o->next;
         o->destroy(o);
     }
-    while (e->hired) {
-        struct courier *c = e->hired;
-        e->hired = c->next_hired;
-        sg_sem_destroy(c->go);
-        free(c);
+    while (e->all_workers) {
+        struct worker *w = e->all_workers;
+        e->all_workers = w->next_of_all;
+        sg_sem_destroy(w->go);
+        free(w);
     }
     for (int r = 0; r < e->n_ranks; r++)
         if (e->rank[r].bell)
@@ -451,7 +453,7 @@ enum rc sim_run(uint64_t *n_sent, const struct cluster *c, int n_ranks, sim_body
     if (n_ranks > SIM_RANKS_MAX)
         FAIL(RC_INVAL, "world sim: %d ranks; at most %d are possible", n_ranks, SIM_RANKS_MAX);
     if (atomic_flag_test_and_set(&used))
-        FAIL(RC_UNSUPPORTED, "world sim: one run a process, and this process had it");
+        FAIL(RC_UNSUPPORTED, "world sim: only one run is possible per process, and this process has had it");
     e.rank = calloc((size_t)n_ranks, sizeof *e.rank);
     if (!e.rank)
         FAIL(RC_NOMEM, "world sim: no memory for %d ranks", n_ranks);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sim_engine.h - ranks as SimGrid actors: virtual time, waiting, failing, and bytes on the way.
+ * sim_engine.h - ranks as SimGrid actors: virtual time, waiting, failing, and transfers of bytes.
  *
  * Only for harness/world/sim/world_sim.c and harness/net/transport_sim.c; it knows nothing of groups,
  * messages or tags. Nothing else in the project calls SimGrid.
@@ -11,9 +11,9 @@
  *   G2  n bytes between two idle hosts take link_latency_s + n / link_bytes_per_s, between two ranks
  *       of one host local_latency_s + n / local_bytes_per_s; messages that cross a host's link at
  *       the same time, in one direction, share its rate evenly.
- *   G3  No state in which every rank waits for ever is kept: when the last one would begin to, and no
- *       parcel is on its way, the run fails with RC_TIMEOUT.
- *   G4  The same calls give the same times, to the digit.
+ *   G3  A deadlock ends the run: when the last live rank begins to wait without a deadline and no
+ *       transfer is in transit, the run fails with RC_TIMEOUT.
+ *   G4  The same calls give the same virtual times, to the digit.
  */
 #ifndef HARNESS_WORLD_SIM_SIM_ENGINE_H
 #define HARNESS_WORLD_SIM_SIM_ENGINE_H
@@ -30,13 +30,13 @@ struct sim_rank; /* one rank and its actor; lives until sim_run() returns */
 
 #define SIM_NEVER UINT64_MAX
 
-/* Each rank has a stack of its own, and so has each parcel on its way: two mappings each. */
+/* Each rank has a stack of its own, and so has each transfer under way: two mappings each. */
 enum { SIM_RANKS_MAX = CLUSTER_MAX_RANKS };
 
 typedef enum rc sim_body_fn(struct sim_rank *self, void *arg);
 
 /* Run body on n_ranks actors, rank r on host r / n_ranks_per_host. Returns when all have ended, with
- * the first failure as "rank R: ...". *n_sent: parcels that sim_send() took, set in every case.
+ * the first failure as "rank R: ...". *n_sent: transfers that sim_send() accepted, set in every case.
  * RC_INVAL: the ranks do not fit. RC_UNSUPPORTED: the second call in this process, SimGrid being one
  * engine a process. */
 enum rc sim_run(uint64_t *n_sent, const struct cluster *c, int n_ranks, sim_body_fn *body, void *arg) MUST_CHECK;
@@ -46,11 +46,11 @@ struct sim_rank *sim_rank_at(const struct sim_rank *any, int number);
 
 /* Virtual clock. Cannot fail. */
 uint64_t sim_now_ns(void);
-/* Let virtual time pass for the caller; <= 0: none, and no other rank runs. */
+/* Advance the virtual time of the caller; <= 0: by nothing, and no other rank runs. */
 void sim_pass(double seconds);
 
 /* Wait until another rank calls sim_wake(self), or the run fails, or the clock reaches deadline_ns
- * (SIM_NEVER: none). False: the deadline came first. Also wakes for nothing: loop on the
+ * (SIM_NEVER: none). False: the deadline came first. Spurious wake-ups happen: loop on the
  * condition and on sim_check(). */
 bool sim_wait(struct sim_rank *self, uint64_t deadline_ns);
 /* No-op unless r is in sim_wait(). */
@@ -62,19 +62,20 @@ enum rc sim_check(const struct sim_rank *self) MUST_CHECK;
 bool sim_failed(const struct sim_rank *self);
 /* Record that `self` failed, unless a rank did before, and wake everybody. */
 void sim_fail(struct sim_rank *self, enum rc why, const char *message);
-/* End this rank's actor here and now, as a failure; does not return. What the rank's stack owns is lost. */
+/* End this rank's actor at once, as a failure; does not return. What the rank's stack owns is leaked. */
 void sim_die(struct sim_rank *self);
 /* True once r returned from its body or died: its stack is gone. */
 bool sim_gone(const struct sim_rank *r);
 
-struct sim_parcel { /* first member of what is sent; owned by the sender's side until arrived() */
-    void (*arrived)(struct sim_parcel *p);
+struct sim_transfer { /* first member of what is sent; owned by the sender's side until arrived() */
+    void (*arrived)(struct sim_transfer *transfer);
 };
 
-/* Let n_bytes travel from self's host to `to`'s, starting now, and call p->arrived(p) when they are
- * there; it may sim_wake() as its last act. A parcel still on its way when the run ends never arrives:
- * its owner frees it. RC_NOMEM: nothing was sent. */
-enum rc sim_send(struct sim_rank *self, struct sim_rank *to, uint64_t n_bytes, struct sim_parcel *p) MUST_CHECK;
+/* Transfer n_bytes from self's host to `to`'s host, starting now, and call transfer->arrived(transfer) when
+ * all have arrived; arrived() may call sim_wake() as its last statement. A transfer in transit when the run
+ * ends never arrives: its owner frees it. RC_NOMEM: nothing was sent. */
+enum rc sim_send(struct sim_rank *self, struct sim_rank *to, uint64_t n_bytes,
+                 struct sim_transfer *transfer) MUST_CHECK;
 
 struct sim_owned { /* first member of what ranks share; freed at the end of the run at the latest */
     void (*destroy)(struct sim_owned *o);
@@ -82,7 +83,7 @@ struct sim_owned { /* first member of what ranks share; freed at the end of the 
 };
 /* Have o->destroy(o) called after the last rank ended: a rank that dies cannot do it. */
 void sim_own(struct sim_rank *any, struct sim_owned *o);
-/* Take o back (to free it earlier). */
+/* Undo sim_own(), to free o earlier. */
 void sim_disown(struct sim_rank *any, struct sim_owned *o);
 
 #endif

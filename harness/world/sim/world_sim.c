@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * world_sim.c - the sim world: ranks are actors in virtual time, and meet in shared memory.
+ * world_sim.c - the sim world: ranks are actors in virtual time; their collectives use shared memory.
  *
  * Collective operations take no virtual time (they are bootstrap, not what is measured): every rank
- * leaves what it brings in its seat and sleeps, and the last to come does the work for all.
+ * stores its arguments in its struct sim_world and sleeps, and the last rank to arrive does the work for all.
  *
- * A wait without limit that nothing can end (two ranks that each receive first; a rank that left
+ * A wait without time limit that nothing can end (two ranks that each receive first; a rank that returned
  * before a barrier) is found at once and ends the run with RC_TIMEOUT (sim_engine.h, G3). Virtual time
  * does not pass while a rank computes or polls: a loop that polls must pause or wait.
  */
@@ -16,33 +16,32 @@
 #include <string.h>
 
 #include "harness/cluster/cluster.h"
-#include "harness/cluster/cluster.h"
 #include "harness/world/sim/sim_engine.h"
 #include "harness/world/wait.h"
 
 struct group;
 
-/* What the last rank to come does on behalf of all; on failure nobody gets anything. */
-typedef enum rc together_fn(struct group *g);
+/* What the last rank to arrive does for all; on failure no rank has a result. */
+typedef enum rc collective_fn(struct group *g);
 
-struct sim_world { /* a rank's seat in one group */
+struct sim_world { /* a rank as a member of one group */
     struct world base;
     struct sim_rank *rank;
     struct group *group;
-    const void *in; /* while in meet() */
+    const void *in; /* while in run_collective() */
     void *out;
 };
 
-struct group { /* ranks that meet: the whole run, or one part of a split */
+struct group { /* the ranks of one world: the whole run, or one part of a split */
     struct sim_owned owned;
-    int n_seats, n_open; /* n_open: parts of a split not yet closed */
+    int n_members, n_open; /* n_open: parts of a split not yet closed */
     int n_ranks_per_host;
     int n_arrived;
-    uint64_t n_meetings;
-    together_fn *together; /* of the meeting under way */
+    uint64_t n_operations;
+    collective_fn *collective; /* of the operation under way */
     size_t n_bytes_each;
-    enum rc result; /* of the last meeting */
-    struct sim_world seat[];
+    enum rc result; /* of the last operation */
+    struct sim_world member[];
 };
 
 struct split_claim {
@@ -63,15 +62,15 @@ static struct sim_world *self(struct world *w)
 struct sim_rank *world_sim_rank(struct world *w, int r)
 {
     assert(r >= 0 && r < w->n_ranks);
-    return self(w)->group->seat[r].rank;
+    return self(w)->group->member[r].rank;
 }
 
-static struct group *group_alloc(int n_seats, int n_ranks_per_host)
+static struct group *group_alloc(int n_members, int n_ranks_per_host)
 {
-    struct group *g = calloc(1, sizeof *g + (size_t)n_seats * sizeof g->seat[0]);
+    struct group *g = calloc(1, sizeof *g + (size_t)n_members * sizeof g->member[0]);
 
     if (g) {
-        g->n_seats = g->n_open = n_seats;
+        g->n_members = g->n_open = n_members;
         g->n_ranks_per_host = n_ranks_per_host;
     }
     return g;
@@ -82,82 +81,84 @@ static void group_destroy(struct sim_owned *o)
     free(o); /* first member */
 }
 
-/* All ranks of w's group do `together` at once. Errors: RC_MISMATCH: ranks are in different
- * operations, or bring different lengths; RC_PEER; those of `together`. */
-static enum rc meet(struct world *w, together_fn *together, const void *in, void *out, size_t n_bytes_each)
+/* Wait until all ranks of w's group are in this call; the last one runs `collective`. Errors: RC_MISMATCH: ranks
+ * call different operations, or with different lengths; RC_PEER; those of `collective`. */
+static enum rc run_collective(struct world *w, collective_fn *collective, const void *in, void *out,
+                              size_t n_bytes_each)
 {
     struct sim_world *s = self(w);
     struct group *g = s->group;
-    const uint64_t meeting = g->n_meetings;
+    const uint64_t operation = g->n_operations;
     enum rc rc = RC_OK;
 
     TRY(sim_check(s->rank));
     if (g->n_arrived == 0) {
-        g->together = together;
+        g->collective = collective;
         g->n_bytes_each = n_bytes_each;
     }
-    if (g->together != together || g->n_bytes_each != n_bytes_each)
+    if (g->collective != collective || g->n_bytes_each != n_bytes_each)
         FAIL(RC_MISMATCH, "rank %d: the ranks do not call the same operation with equal lengths: %zu bytes, others %zu",
              w->rank, n_bytes_each, g->n_bytes_each);
     s->in = in;
     s->out = out;
-    if (++g->n_arrived == g->n_seats) {
+    if (++g->n_arrived == g->n_members) {
         g->n_arrived = 0;
-        g->result = together(g);
-        g->n_meetings++;
-        for (int r = 0; r < g->n_seats; r++)
-            sim_wake(g->seat[r].rank); /* not itself: it is awake */
+        g->result = collective(g);
+        g->n_operations++;
+        for (int r = 0; r < g->n_members; r++)
+            sim_wake(g->member[r].rank); /* a no-op for this rank, which is awake */
     }
-    while (g->n_meetings == meeting) {
+    while (g->n_operations == operation) {
         sim_wait(s->rank, SIM_NEVER);
-        if (g->n_meetings == meeting)
+        if (g->n_operations == operation)
             TRY(sim_check(s->rank));
     }
     if (g->result != RC_OK)
-        FAIL(g->result, "no memory for what %d ranks do together", g->n_seats);
+        FAIL(g->result, "no memory for a collective operation of %d ranks", g->n_members);
 out:
-    s->in = s->out = NULL; /* the caller's memory, not for longer */
+    s->in = s->out = NULL; /* the caller's memory, valid during the call only */
     return rc;
 }
 
-static enum rc together_barrier(struct group *g)
+static enum rc barrier_of_all(struct group *g)
 {
     (void)g;
     return RC_OK;
 }
 
-static void collect(const struct group *g, char *out)
+/* out: (n_members, n_bytes_each): the input of each rank, in order of ranks. */
+static void copy_inputs(const struct group *g, char *out)
 {
-    for (int r = 0; g->n_bytes_each > 0 && r < g->n_seats; r++)
-        memcpy(out + (size_t)r * g->n_bytes_each, g->seat[r].in, g->n_bytes_each);
+    for (int r = 0; g->n_bytes_each > 0 && r < g->n_members; r++)
+        memcpy(out + (size_t)r * g->n_bytes_each, g->member[r].in, g->n_bytes_each);
 }
 
-static enum rc together_allgather(struct group *g)
+static enum rc allgather_of_all(struct group *g)
 {
-    for (int r = 0; r < g->n_seats; r++)
-        collect(g, g->seat[r].out);
+    for (int r = 0; r < g->n_members; r++)
+        copy_inputs(g, g->member[r].out);
     return RC_OK;
 }
 
-static enum rc together_gather(struct group *g)
+static enum rc gather_of_all(struct group *g)
 {
-    collect(g, g->seat[0].out);
+    copy_inputs(g, g->member[0].out);
     return RC_OK;
 }
 
 static enum rc sim_barrier(struct world *w)
 {
-    return meet(w, together_barrier, NULL, NULL, 0);
+    return run_collective(w, barrier_of_all, NULL, NULL, 0);
 }
 
 static enum rc sim_allgather(struct world *w, const void *in, void *out, size_t n_bytes_each)
 {
-    return meet(w, together_allgather, in, out, n_bytes_each);
+    return run_collective(w, allgather_of_all, in, out, n_bytes_each);
 }
 
 static enum rc sim_gather(struct world *w, const void *in, void *out, size_t n_bytes_each)
 {
-    return meet(w, together_gather, in, out, n_bytes_each);
+    return run_collective(w, gather_of_all, in, out, n_bytes_each);
 }
 
 static struct split_claim claim_of(const struct sim_world *s)
@@ -166,7 +167,7 @@ static struct split_claim claim_of(const struct sim_world *s)
 }
 
 /* By color, key, rank. */
-static int compare_seats(const void *pa, const void *pb)
+static int compare_claims(const void *pa, const void *pb)
 {
     const struct sim_world *const a = *(const struct sim_world *const *)pa, *const b =
                                                                                 *(const struct sim_world *const *)pb;
@@ -181,15 +182,15 @@ static int compare_seats(const void *pa, const void *pb)
 
 static int host_of(const struct group *g, int r)
 {
-    return sim_number(g->seat[r].rank) / g->n_ranks_per_host;
+    return sim_number(g->member[r].rank) / g->n_ranks_per_host;
 }
 
 static void count_host_ranks(struct group *g)
 {
-    for (int r = 0; r < g->n_seats; r++) {
-        struct world *w = &g->seat[r].base;
+    for (int r = 0; r < g->n_members; r++) {
+        struct world *w = &g->member[r].base;
         w->host_rank = w->n_host_ranks = 0;
-        for (int other = 0; other < g->n_seats; other++)
+        for (int other = 0; other < g->n_members; other++)
             if (host_of(g, other) == host_of(g, r)) {
                 w->n_host_ranks++;
                 w->host_rank += other < r;
@@ -197,39 +198,39 @@ static void count_host_ranks(struct group *g)
     }
 }
 
-/* One group of the ranks sorted[0 .. n_seats-1]; each gets its seat. */
-static enum rc make_part(struct group *parent, struct sim_world *const *sorted, int n_seats)
+/* Make one group of the ranks sorted[0 .. n_members-1]. */
+static enum rc make_part(struct group *parent, struct sim_world *const *sorted, int n_members)
 {
-    struct group *g = group_alloc(n_seats, parent->n_ranks_per_host);
+    struct group *g = group_alloc(n_members, parent->n_ranks_per_host);
 
     if (!g)
         return RC_NOMEM;
-    for (int r = 0; r < n_seats; r++) {
-        struct sim_world *s = &g->seat[r];
+    for (int r = 0; r < n_members; r++) {
+        struct sim_world *s = &g->member[r];
         *s = (struct sim_world){ .base = sorted[r]->base, .rank = sorted[r]->rank, .group = g };
         s->base.rank = r;
-        s->base.n_ranks = n_seats;
+        s->base.n_ranks = n_members;
         *(struct world **)sorted[r]->out = &s->base;
     }
     count_host_ranks(g);
     g->owned.destroy = group_destroy;
-    sim_own(g->seat[0].rank, &g->owned); /* freed at the end of the run when this split fails half-way */
+    sim_own(g->member[0].rank, &g->owned); /* freed at the end of the run when a later part of this split fails */
     return RC_OK;
 }
 
-static enum rc together_split(struct group *g)
+static enum rc split_of_all(struct group *g)
 {
-    struct sim_world **sorted = malloc((size_t)g->n_seats * sizeof(struct sim_world *));
+    struct sim_world **sorted = malloc((size_t)g->n_members * sizeof(struct sim_world *));
     enum rc rc = sorted ? RC_OK : RC_NOMEM;
 
-    for (int r = 0; sorted && r < g->n_seats; r++)
-        sorted[r] = &g->seat[r];
+    for (int r = 0; sorted && r < g->n_members; r++)
+        sorted[r] = &g->member[r];
     if (sorted)
-        qsort(sorted, (size_t)g->n_seats, sizeof(struct sim_world *), compare_seats);
-    for (int r = 0; rc == RC_OK && r < g->n_seats;) {
+        qsort(sorted, (size_t)g->n_members, sizeof(struct sim_world *), compare_claims);
+    for (int r = 0; rc == RC_OK && r < g->n_members;) {
         const int color = claim_of(sorted[r]).color;
         int n = 1;
-        while (r + n < g->n_seats && claim_of(sorted[r + n]).color == color)
+        while (r + n < g->n_members && claim_of(sorted[r + n]).color == color)
             n++;
         if (color >= 0)
             rc = make_part(g, sorted + r, n);
@@ -245,7 +246,7 @@ static enum rc sim_split(struct world *w, int color, int key, struct world **out
     struct world *part = NULL;
     enum rc rc;
 
-    TRY(meet(w, together_split, &claim, &part, 0));
+    TRY(run_collective(w, split_of_all, &claim, &part, 0));
     *out = part;
 out:
     return rc;
@@ -300,22 +301,22 @@ static void sim_world_die(struct world *w)
 static enum rc rank_body(struct sim_rank *rank, void *arg)
 {
     const struct run_args *run = arg;
-    struct sim_world *s = &run->all->seat[sim_number(rank)];
+    struct sim_world *s = &run->all->member[sim_number(rank)];
 
-    for (int r = 0; s->rank == NULL && r < run->all->n_seats; r++) /* the first to run, for all */
-        run->all->seat[r].rank = sim_rank_at(rank, r);
+    for (int r = 0; s->rank == NULL && r < run->all->n_members; r++) /* the first rank that runs does it for all */
+        run->all->member[r].rank = sim_rank_at(rank, r);
     return run->body(&s->base, run->arg);
 }
 
-static void fill_seats(struct group *g, const struct cluster *c)
+static void fill_members(struct group *g, const struct cluster *c)
 {
-    for (int r = 0; r < g->n_seats; r++) {
-        const int first = r - r % c->n_ranks_per_host, rest = g->n_seats - first;
-        g->seat[r].group = g;
-        g->seat[r].base = (struct world){
+    for (int r = 0; r < g->n_members; r++) {
+        const int first = r - r % c->n_ranks_per_host, rest = g->n_members - first;
+        g->member[r].group = g;
+        g->member[r].base = (struct world){
             .ops = &world_sim,
             .rank = r,
-            .n_ranks = g->n_seats,
+            .n_ranks = g->n_members,
             .host_rank = r - first,
             .n_host_ranks = rest < c->n_ranks_per_host ? rest : c->n_ranks_per_host,
             .may_spin = false,
@@ -344,7 +345,7 @@ static enum rc sim_world_run(const struct world_opts *opts, int n_ranks, rank_ma
     run.all = group_alloc(n_ranks, cluster.n_ranks_per_host);
     if (!run.all)
         FAIL(RC_NOMEM, "world sim: no memory for %d ranks", n_ranks);
-    fill_seats(run.all, &cluster);
+    fill_members(run.all, &cluster);
     TRY(sim_run(&n_sent, &cluster, n_ranks, rank_body, &run));
 out:
     if (opts && opts->cost)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_clock.h - included before mpi_clock.c and world_mpi.c where they are compiled once more for mpi_clock_test: a
- * host that the test makes up for each rank, with its clock and boot id. For tests only.
+ * test_clock.h - included before mpi_clock.c and world_mpi.c where they are compiled once more for mpi_clock_test: each
+ * rank is on a made-up host with a clock and boot id of its own. For tests only.
  */
 #ifndef HARNESS_WORLD_SUITE_TEST_CLOCK_H
 #define HARNESS_WORLD_SUITE_TEST_CLOCK_H

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_points.h - every order of two threads' steps that matters, tried on purpose. For tests only.
+ * test_points.h - run a scenario once for every interleaving that holds one thread, or two, at one point. For tests
+ * only.
  *
- * A test compiles a product file once more with this header included before it (-include). Each atomic operation, ring,
- * lock and futex call is then a point, at which a test can hold one thread until no other can go on: so a rank that
- * runs ahead, or a ring that comes too early, is no matter of luck. Futexes are played: a sleep with a time limit never
- * ends by it, and when all threads sleep at once, a wake-up or an arrival was lost: the program says so and exits
- * with 1.
+ * A test compiles a product file once more with this header included before it (-include). Each atomic operation,
+ * doorbell ring, lock and futex call is then a point, at which a test can hold one thread until no other can continue:
+ * a rank that runs ahead, or a ring that comes too early, happens in every run of the test. Futexes are simulated: a
+ * sleep never ends by its time limit, and when all threads sleep at once, a wake-up or an arrival was lost: the program
+ * prints that and exits with 1.
  *
- * Looks at no clock. Spinning reads (atomic_load_explicit) are no points.
+ * Reads no clock. Spinning reads (atomic_load_explicit) are no points.
  */
 #ifndef HARNESS_WORLD_SUITE_TEST_POINTS_H
 #define HARNESS_WORLD_SUITE_TEST_POINTS_H
@@ -26,7 +27,7 @@
  * thread that has fewer points is held nowhere. */
 int test_points_try(int n_threads, int n_points, int (*scenario)(void *arg), void *arg);
 /* Likewise for every two threads but main, held at once: the second goes on when it is the only one that can, the first
- * when then no other can. So the second, on its way to sleep, sees what the first has done by halves. */
+ * when then no other can. So the second, about to sleep, reads a state that the first has changed only in part. */
 int test_points_try_pairs(int n_threads, int n_points, int (*scenario)(void *arg), void *arg);
 
 void test_point(void);

@@ -18,7 +18,7 @@ static bool expect(struct suite *s, bool ok, const char *what, int line)
 {
     if (!ok) {
         s->n_failures++;
-        fprintf(stderr, "world %s: %s, rank %d of %d: not so: %s (line %d; last error: %s)\n", s->w->ops->module.name,
+        fprintf(stderr, "world %s: %s, rank %d of %d: failed: %s (line %d; last error: %s)\n", s->w->ops->module.name,
                 s->name, s->w->rank, s->w->n_ranks, what, line, rc_message());
     }
     return ok;
@@ -38,7 +38,7 @@ static void case_identity(struct suite *s)
     EXPECT_OK(s, world_check(s->w));
 }
 
-/* One clock for all: what happened before a barrier has an earlier time than what happened after. */
+/* One clock for all ranks: a time read before a barrier is not later than one read after it. */
 static void case_barrier(struct suite *s)
 {
     uint64_t before_ns, *all_ns = calloc((size_t)s->w->n_ranks, sizeof *all_ns);
@@ -61,7 +61,7 @@ static unsigned char pattern(int rank, size_t i)
     return (unsigned char)(1 + ((size_t)rank * 37 + i * 11 + (i >> 8)) % 251);
 }
 
-static void collect(struct suite *s, size_t n_bytes, bool to_all)
+static void check_gather(struct suite *s, size_t n_bytes, bool to_all)
 {
     const size_t n = (size_t)s->w->n_ranks, n_all = n * n_bytes;
     unsigned char *in = malloc(n_bytes + 1), *out = malloc(n_all + 1);
@@ -75,7 +75,7 @@ static void collect(struct suite *s, size_t n_bytes, bool to_all)
             EXPECT_OK(s, world_allgather(s->w, in, out, n_bytes));
         else
             EXPECT_OK(s, world_gather(s->w, in, s->w->rank == 0 ? out : NULL, n_bytes));
-        memset(in, 0, n_bytes); /* nobody reads it any more */
+        memset(in, 0, n_bytes); /* the call has returned: no rank may still read it */
         for (size_t r = 0; r < n && (to_all || s->w->rank == 0); r++)
             for (size_t i = 0; i < n_bytes; i++)
                 n_wrong += out[r * n_bytes + i] != pattern((int)r, i);
@@ -91,7 +91,7 @@ static void case_allgather(struct suite *s)
     static const size_t n_bytes[] = { 1, 8, 13, 4096, 100003 };
 
     for (size_t i = 0; i < sizeof n_bytes / sizeof *n_bytes; i++)
-        collect(s, n_bytes[i], true);
+        check_gather(s, n_bytes[i], true);
 }
 
 static void case_gather(struct suite *s)
@@ -99,11 +99,11 @@ static void case_gather(struct suite *s)
     static const size_t n_bytes[] = { 1, 8, 13, 4096, 100003 };
 
     for (size_t i = 0; i < sizeof n_bytes / sizeof *n_bytes; i++)
-        collect(s, n_bytes[i], false);
+        check_gather(s, n_bytes[i], false);
 }
 
-/* All meet in part as they do in the whole; returns the whole's ranks of part's ranks, in order. */
-static void meet_in(struct suite *s, struct world *part, int *whole_rank)
+/* Every collective works in the part; whole_rank[i]: the rank in the whole world of rank i of the part. */
+static void check_part(struct suite *s, struct world *part, int *whole_rank)
 {
     EXPECT_OK(s, world_barrier(part));
     EXPECT_OK(s, world_allgather(part, &s->w->rank, whole_rank, sizeof *whole_rank));
@@ -123,15 +123,15 @@ static void case_split_by_key(struct suite *s)
         goto out;
     EXPECT(s, part->n_ranks == n_part && part->ops == s->w->ops);
     EXPECT(s, part->host_rank < part->n_host_ranks && part->n_host_ranks <= part->n_ranks);
-    meet_in(s, part, whole_rank);
+    check_part(s, part, whole_rank);
     for (int r = 0; r < part->n_ranks; r++)
         EXPECT(s, whole_rank[r] % 2 == color && (r == 0 || whole_rank[r] < whole_rank[r - 1]));
     EXPECT(s, whole_rank[part->rank] == s->w->rank);
-    /* One clock: the part's is the whole's. */
+    /* The part reads the same clock as the whole world. */
     const uint64_t before_ns = world_now_ns(s->w), part_ns = world_now_ns(part), after_ns = world_now_ns(s->w);
     EXPECT(s, before_ns <= part_ns && part_ns <= after_ns);
     if (EXPECT_OK(s, world_split(part, part->rank % 2, 0, &sub)) && EXPECT(s, sub != NULL)) {
-        meet_in(s, sub, whole_rank);
+        check_part(s, sub, whole_rank);
         for (int r = 1; r < sub->n_ranks; r++)
             EXPECT(s, whole_rank[r] < whole_rank[r - 1]); /* equal keys: by rank in part */
     }
@@ -142,7 +142,7 @@ out:
     free(whole_rank);
 }
 
-/* The first k ranks work, the others are left out, for growing k: as a sweep over worker numbers does. */
+/* For k = 1, 2, ...: the first k ranks form a part, the others are in none. A sweep over worker counts does so. */
 static void case_split_some(struct suite *s)
 {
     int *whole_rank = calloc((size_t)s->w->n_ranks, sizeof *whole_rank);
@@ -153,7 +153,7 @@ static void case_split_some(struct suite *s)
         EXPECT(s, (part != NULL) == (s->w->rank < k));
         if (part) {
             EXPECT(s, part->n_ranks == k && part->rank == s->w->rank);
-            meet_in(s, part, whole_rank);
+            check_part(s, part, whole_rank);
         }
         world_split_close(&part);
         EXPECT_OK(s, world_barrier(s->w));
@@ -178,7 +178,7 @@ static void case_clock(struct suite *s)
     EXPECT(s, world_now_ns(s->w) >= before_ns);
 }
 
-/* Many small meetings in a row: nobody overtakes. */
+/* Many small collectives in a row: none gets values of the one before or after. */
 static void case_many(struct suite *s)
 {
     int *all = calloc((size_t)s->w->n_ranks, sizeof *all), n_wrong = 0;

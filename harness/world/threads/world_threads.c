@@ -2,9 +2,9 @@
 /*
  * world_threads.c - ranks as threads of this process.
  *
- * One struct run per world_run(): it keeps the first failure, which every wait looks at (W4, W5).
- * A struct group is a set of ranks that meet: the whole run, or one part of a split.
- * Waits are sliced: a failure is seen within SLICE_NS without anybody having to wake the sleepers.
+ * One struct run per world_run(): it holds the first failure, which every wait checks (W4, W5).
+ * A struct group is the set of ranks of one world: all ranks of the run, or one part of a split.
+ * No sleep lasts longer than SLICE_NS, so every wait finds a failure within that time: failing wakes nobody.
  */
 #include <assert.h>
 #include <pthread.h>
@@ -39,15 +39,15 @@ struct group {
     atomic_int n_arrived, n_users;
     _Atomic uint32_t generation;
     struct doorbell bell;
-    const void *_Atomic slot[]; /* n_ranks: what each rank shows the others */
+    const void *_Atomic slot[]; /* [n_ranks]: the address of each rank's input, for the others to read */
 };
 
 struct thread_world {
     struct world base;
     struct run *run;
     struct group *group;
-    int run_rank; /* rank in the whole run */
-    bool returned;
+    int run_rank;  /* rank in the whole run */
+    bool returned; /* body returned */
     pthread_t thread;
 };
 
@@ -56,7 +56,7 @@ static struct thread_world *self(struct world *w)
     return (struct thread_world *)w;
 }
 
-static void fail(struct run *run, int rank, enum rc why, const char *message)
+static void record_failure(struct run *run, int rank, enum rc why, const char *message)
 {
     pthread_mutex_lock(&run->lock);
     if (!atomic_load(&run->failed)) {
@@ -90,7 +90,7 @@ static enum rc threads_check(struct world *w)
 
 static void threads_abort(struct world *w, enum rc why)
 {
-    fail(self(w)->run, self(w)->run_rank, why, rc_message());
+    record_failure(self(w)->run, self(w)->run_rank, why, rc_message());
 }
 
 static enum rc threads_barrier(struct world *w)
@@ -116,7 +116,8 @@ out:
     return rc;
 }
 
-static enum rc collect(struct world *w, const void *in, void *out, size_t n_bytes_each)
+/* out: (n_ranks, n_bytes_each); NULL: this rank does not read the inputs. */
+static enum rc threads_allgather(struct world *w, const void *in, void *out, size_t n_bytes_each)
 {
     struct group *g = self(w)->group;
     enum rc rc;
@@ -125,14 +126,14 @@ static enum rc collect(struct world *w, const void *in, void *out, size_t n_byte
     TRY(threads_barrier(w));
     for (int r = 0; out && r < g->n_ranks; r++)
         memcpy((char *)out + (size_t)r * n_bytes_each, atomic_load(&g->slot[r]), n_bytes_each);
-    TRY(threads_barrier(w)); /* nobody reuses `in` before all have read it */
+    TRY(threads_barrier(w)); /* no rank may reuse `in` before all have read it */
 out:
     return rc;
 }
 
 static enum rc threads_gather(struct world *w, const void *in, void *out, size_t n_bytes_each)
 {
-    return collect(w, in, w->rank == 0 ? out : NULL, n_bytes_each);
+    return threads_allgather(w, in, w->rank == 0 ? out : NULL, n_bytes_each);
 }
 
 struct claim {
@@ -156,7 +157,7 @@ static enum rc threads_split(struct world *w, int color, int key, struct world *
 
     if (!all || !part || !groups)
         FAIL(RC_NOMEM, "no memory to split %d ranks", w->n_ranks);
-    TRY(collect(w, &mine, all, sizeof mine));
+    TRY(threads_allgather(w, &mine, all, sizeof mine));
     for (int r = 0; r < w->n_ranks; r++)
         if (all[r].color == color) {
             n_ranks++;
@@ -166,7 +167,7 @@ static enum rc threads_split(struct world *w, int color, int key, struct world *
         }
     if (color >= 0 && leader == w->rank)
         own = group_alloc(n_ranks);
-    TRY(collect(w, &own, groups, sizeof own));
+    TRY(threads_allgather(w, &own, groups, sizeof own));
     if (color >= 0) {
         if (!groups[leader])
             FAIL(RC_NOMEM, "no memory for a group of %d ranks", n_ranks);
@@ -185,7 +186,7 @@ out:
     return rc;
 }
 
-static void leave_group(struct group *g)
+static void group_release(struct group *g)
 {
     if (atomic_fetch_sub(&g->n_users, 1) == 1)
         free(g);
@@ -193,7 +194,7 @@ static void leave_group(struct group *g)
 
 static void threads_split_close(struct world **w)
 {
-    leave_group(self(*w)->group);
+    group_release(self(*w)->group);
     free(*w);
     *w = NULL;
 }
@@ -218,13 +219,13 @@ static void threads_die(struct world *w)
     pthread_exit(NULL);
 }
 
-/* Runs however the thread ends: a body that did not return has died (W5). */
+/* Runs whenever the thread ends, also by pthread_exit(): a body that has not returned is a dead rank (W5). */
 static void on_thread_end(void *arg)
 {
     struct thread_world *t = arg;
 
     if (!t->returned)
-        fail(t->run, t->run_rank, RC_PEER, "ended before its work was done");
+        record_failure(t->run, t->run_rank, RC_PEER, "ended before its work was done");
 }
 
 static void bind_cores(struct thread_world *t)
@@ -235,7 +236,7 @@ static void bind_cores(struct thread_world *t)
     if (!opts->bind_cores || t->run_rank >= n_bound)
         return;
     if (cores_bind_self(t->run_rank, n_bound, &t->base.n_own_cores) != RC_OK)
-        t->base.n_own_cores = 0; /* told to the user by whoever reads n_own_cores */
+        t->base.n_own_cores = 0; /* the reader of n_own_cores reports it */
 }
 
 static void *thread_main(void *arg)
@@ -246,7 +247,7 @@ static void *thread_main(void *arg)
     bind_cores(t);
     const enum rc rc = t->run->body(&t->base, t->run->arg);
     if (rc != RC_OK)
-        fail(t->run, t->run_rank, rc, rc_message());
+        record_failure(t->run, t->run_rank, rc, rc_message());
     t->returned = true;
     pthread_cleanup_pop(1);
     return NULL;
@@ -282,7 +283,7 @@ static enum rc threads_run(const struct world_opts *opts, int n_ranks, rank_main
         if (error) {
             char message[RC_MESSAGE_BYTES];
             snprintf(message, sizeof message, "its thread cannot be started: %s", strerror(error));
-            fail(&run, n_started, RC_NOMEM, message);
+            record_failure(&run, n_started, RC_NOMEM, message);
             break;
         }
     }
@@ -303,7 +304,7 @@ const struct world_ops world_threads = {
     .now_ns = threads_now_ns,
     .pause = threads_pause,
     .barrier = threads_barrier,
-    .allgather = collect,
+    .allgather = threads_allgather,
     .gather = threads_gather,
     .split = threads_split,
     .split_close = threads_split_close,
