@@ -20,7 +20,7 @@ static enum rc open_batch(struct pixels_shard *s, const char *folder, int which)
         FAIL(RC_NOMEM, "%s: no memory for a path", folder);
     TRY(pixels_file_open(&s->file, path));
     s->n_images = s->file.n_bytes / RECORD_BYTES;
-    s->at = 1;
+    s->offset_bytes = 1;
     s->record_bytes = RECORD_BYTES;
     s->test = which == N_FILES - 1;
     if (s->file.n_bytes % RECORD_BYTES != 0)
@@ -31,7 +31,7 @@ out:
     return rc;
 }
 
-static enum rc take_labels(uint32_t *label, const struct pixels_shard *s)
+static enum rc read_labels(uint32_t *label, const struct pixels_shard *s)
 {
     uint8_t byte = 0;
     enum rc rc = RC_OK;
@@ -52,7 +52,7 @@ enum rc pixels_open_cifar10(struct dataset **out, const char *folder)
     const struct dataset shape = { .C = 3, .H = SIDE, .W = SIDE, .n_classes = N_CLASSES };
     struct pixels_shard *shard = calloc(N_FILES, sizeof *shard);
     uint32_t *label = NULL;
-    size_t n_images = 0, at = 0;
+    size_t n_images = 0, first = 0;
     enum rc rc = RC_OK;
 
     if (shard == NULL)
@@ -64,8 +64,8 @@ enum rc pixels_open_cifar10(struct dataset **out, const char *folder)
     label = malloc((n_images + 1) * sizeof *label);
     if (label == NULL)
         FAIL(RC_NOMEM, "%s: no memory for %zu labels", folder, n_images);
-    for (int i = 0; i < N_FILES; at += shard[i++].n_images)
-        TRY(take_labels(label + at, &shard[i]));
+    for (int i = 0; i < N_FILES; first += shard[i++].n_images)
+        TRY(read_labels(label + first, &shard[i]));
     rc = pixels_open(out, "cifar10", shard, N_FILES, label, &shape);
     shard = NULL;
     label = NULL;

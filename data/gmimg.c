@@ -12,12 +12,12 @@
 #include "data/gmimg_format.h"
 #include "harness/base/bytes.h"
 
-enum { SUM_PART_BYTES = 16384 }; /* on the stack of whoever reads an image */
+enum { SUM_PART_BYTES = 16384 }; /* on the stack of the thread that reads an image */
 
 struct pixels_checks {
     size_t block_images, n_images;
     uint8_t *index;      /* labels, then sums of blocks; owned */
-    atomic_uchar good[]; /* one a block: it was read and is what was written */
+    atomic_uchar good[]; /* one per block: its checksum was verified */
 };
 
 static size_t block_bytes(const struct pixels_shard *s, size_t block)
@@ -27,8 +27,9 @@ static size_t block_bytes(const struct pixels_shard *s, size_t block)
     return (left < s->checks->block_images ? left : s->checks->block_images) * s->record_bytes;
 }
 
-/* As gmimg_sum(), of a stretch of the file. */
-static enum rc sum_of(unsigned char sum[GMIMG_SUM_BYTES], const struct pixels_file *f, size_t at, size_t n_bytes)
+/* As gmimg_sum(), of bytes [offset_bytes, offset_bytes + n_bytes) of the file. */
+static enum rc sum_of(unsigned char sum[GMIMG_SUM_BYTES], const struct pixels_file *f, size_t offset_bytes,
+                      size_t n_bytes)
 {
     uint8_t byte[SUM_PART_BYTES];
     crypto_generichash_state state;
@@ -37,7 +38,7 @@ static enum rc sum_of(unsigned char sum[GMIMG_SUM_BYTES], const struct pixels_fi
     (void)crypto_generichash_init(&state, NULL, 0, GMIMG_SUM_BYTES); /* can't fail: sizes are in range */
     for (size_t from = 0; from < n_bytes; from += sizeof byte) {
         const size_t n = n_bytes - from < sizeof byte ? n_bytes - from : sizeof byte;
-        TRY(pixels_read(f, at + from, n, byte));
+        TRY(pixels_read(f, offset_bytes + from, n, byte));
         (void)crypto_generichash_update(&state, byte, n);
     }
     (void)crypto_generichash_final(&state, sum, GMIMG_SUM_BYTES);
@@ -48,17 +49,17 @@ out:
 enum rc gmimg_check(const struct pixels_shard *s, size_t i)
 {
     const size_t block = i / s->checks->block_images;
-    const size_t at = s->at + block * s->checks->block_images * s->record_bytes;
+    const size_t offset_bytes = s->offset_bytes + block * s->checks->block_images * s->record_bytes;
     const uint8_t *right = s->checks->index + s->n_images * GMIMG_LABEL_BYTES + block * GMIMG_SUM_BYTES;
     unsigned char sum[GMIMG_SUM_BYTES];
     enum rc rc = RC_OK;
 
     if (atomic_load_explicit(&s->checks->good[block], memory_order_relaxed))
         return RC_OK;
-    TRY(sum_of(sum, &s->file, at, block_bytes(s, block)));
+    TRY(sum_of(sum, &s->file, offset_bytes, block_bytes(s, block)));
     if (memcmp(sum, right, sizeof sum) != 0)
         FAIL(RC_INVAL, "%s: offset %zu: the pixels of block %zu (%zu bytes) are not those that were written",
-             s->file.path, at, block, block_bytes(s, block));
+             s->file.path, offset_bytes, block, block_bytes(s, block));
     atomic_store_explicit(&s->checks->good[block], 1, memory_order_relaxed); /* a second check is harmless */
 out:
     return rc;
@@ -87,23 +88,23 @@ static enum rc read_header(struct header *h, const struct pixels_file *f)
     if (f->n_bytes < GMIMG_HEADER_BYTES)
         return rc_raise(RC_INVAL, "%s: offset %zu: ends in the header, which is %d bytes", f->path, f->n_bytes,
                         GMIMG_HEADER_BYTES);
-    gmimg_sum(sum, f->begin, GMIMG_AT_HEADER_SUM);
-    if (memcmp(sum, f->begin + GMIMG_AT_HEADER_SUM, sizeof sum) != 0)
+    gmimg_sum(sum, f->begin, GMIMG_OFFSET_HEADER_SUM);
+    if (memcmp(sum, f->begin + GMIMG_OFFSET_HEADER_SUM, sizeof sum) != 0)
         return rc_raise(RC_INVAL, "%s: offset %d: the header is not what was written: its sum differs", f->path,
-                        GMIMG_AT_HEADER_SUM);
-    h->C = (uint32_t)bytes_get(f->begin + GMIMG_AT_SHAPE, 4);
-    h->H = (uint32_t)bytes_get(f->begin + GMIMG_AT_SHAPE + 4, 4);
-    h->W = (uint32_t)bytes_get(f->begin + GMIMG_AT_SHAPE + 8, 4);
-    h->n_classes = (uint32_t)bytes_get(f->begin + GMIMG_AT_SHAPE + 12, 4);
-    h->n_images = bytes_get(f->begin + GMIMG_AT_N_IMAGES, 8);
-    h->block_images = (uint32_t)bytes_get(f->begin + GMIMG_AT_BLOCK_IMAGES, 4);
+                        GMIMG_OFFSET_HEADER_SUM);
+    h->C = (uint32_t)bytes_get(f->begin + GMIMG_OFFSET_SHAPE, 4);
+    h->H = (uint32_t)bytes_get(f->begin + GMIMG_OFFSET_SHAPE + 4, 4);
+    h->W = (uint32_t)bytes_get(f->begin + GMIMG_OFFSET_SHAPE + 8, 4);
+    h->n_classes = (uint32_t)bytes_get(f->begin + GMIMG_OFFSET_SHAPE + 12, 4);
+    h->n_images = bytes_get(f->begin + GMIMG_OFFSET_N_IMAGES, 8);
+    h->block_images = (uint32_t)bytes_get(f->begin + GMIMG_OFFSET_BLOCK_IMAGES, 4);
     return RC_OK;
 }
 
-/* Room for later versions, whose files must not be taken for this one's. */
+/* Bytes reserved for later versions, whose files this version must refuse. */
 static enum rc check_zeros(const struct pixels_file *f)
 {
-    static const int at[] = { GMIMG_AT_ZERO_4, GMIMG_AT_ZERO_8, GMIMG_AT_ZERO_8 + 4 };
+    static const int at[] = { GMIMG_OFFSET_ZERO_4, GMIMG_OFFSET_ZERO_8, GMIMG_OFFSET_ZERO_8 + 4 };
 
     for (size_t i = 0; i < sizeof at / sizeof at[0]; i++)
         if (bytes_get(f->begin + at[i], 4) != 0)
@@ -112,35 +113,35 @@ static enum rc check_zeros(const struct pixels_file *f)
     return RC_OK;
 }
 
-/* A file with a right sum may still claim what cannot be. */
+/* A file with a right checksum may still have impossible values. */
 static enum rc check_header(const struct header *h, const struct pixels_file *f)
 {
     if (h->C < 1 || h->C > GMIMG_MAX_CHANNELS || h->H < 1 || h->H > GMIMG_MAX_SIDE || h->W < 1 || h->W > GMIMG_MAX_SIDE)
         return rc_raise(RC_INVAL, "%s: offset %d: images of %u x %u x %u; 1 to %d channels of 1 to %d pixels a side",
-                        f->path, GMIMG_AT_SHAPE, h->C, h->H, h->W, GMIMG_MAX_CHANNELS, GMIMG_MAX_SIDE);
+                        f->path, GMIMG_OFFSET_SHAPE, h->C, h->H, h->W, GMIMG_MAX_CHANNELS, GMIMG_MAX_SIDE);
     if (h->n_classes < 1 || h->n_classes > GMIMG_MAX_CLASSES)
-        return rc_raise(RC_INVAL, "%s: offset %d: %u classes; 1 to %d", f->path, GMIMG_AT_SHAPE + 12, h->n_classes,
+        return rc_raise(RC_INVAL, "%s: offset %d: %u classes; 1 to %d", f->path, GMIMG_OFFSET_SHAPE + 12, h->n_classes,
                         GMIMG_MAX_CLASSES);
     if (h->block_images < 1)
-        return rc_raise(RC_INVAL, "%s: offset %d: blocks of 0 images; at least 1", f->path, GMIMG_AT_BLOCK_IMAGES);
+        return rc_raise(RC_INVAL, "%s: offset %d: blocks of 0 images; at least 1", f->path, GMIMG_OFFSET_BLOCK_IMAGES);
     if (h->n_images < 1)
-        return rc_raise(RC_INVAL, "%s: offset %d: no image; at least 1", f->path, GMIMG_AT_N_IMAGES);
+        return rc_raise(RC_INVAL, "%s: offset %d: no image; at least 1", f->path, GMIMG_OFFSET_N_IMAGES);
     return RC_OK;
 }
 
-/* The parts must fill the file; n_images is no larger than the file before anything is multiplied. */
-static enum rc check_length(const struct header *h, const struct pixels_file *f, size_t *pixels_at)
+/* The parts must fill the file exactly. n_images is checked by division first: a product could overflow. */
+static enum rc check_length(const struct header *h, const struct pixels_file *f, size_t *pixels_offset)
 {
     const size_t image_bytes = (size_t)h->C * h->H * h->W, n = (size_t)h->n_images;
 
     if (h->n_images > f->n_bytes / image_bytes)
         return rc_raise(RC_INVAL, "%s: offset %zu: the file ends, but offset %d promises %llu images of %zu bytes",
-                        f->path, f->n_bytes, GMIMG_AT_N_IMAGES, (unsigned long long)h->n_images, image_bytes);
+                        f->path, f->n_bytes, GMIMG_OFFSET_N_IMAGES, (unsigned long long)h->n_images, image_bytes);
     const size_t n_blocks = (n - 1) / h->block_images + 1;
-    *pixels_at = GMIMG_HEADER_BYTES + n * GMIMG_LABEL_BYTES + n_blocks * GMIMG_SUM_BYTES;
-    if (f->n_bytes != *pixels_at + n * image_bytes)
+    *pixels_offset = GMIMG_HEADER_BYTES + n * GMIMG_LABEL_BYTES + n_blocks * GMIMG_SUM_BYTES;
+    if (f->n_bytes != *pixels_offset + n * image_bytes)
         return rc_raise(RC_INVAL, "%s: offset %zu: the file ends; its header asks for %zu bytes", f->path, f->n_bytes,
-                        *pixels_at + n * image_bytes);
+                        *pixels_offset + n * image_bytes);
     return RC_OK;
 }
 
@@ -156,7 +157,7 @@ static enum rc read_index(struct pixels_checks *c, const struct header *h, const
         FAIL(RC_NOMEM, "%s: no memory for labels and sums: %zu bytes", f->path, index_bytes);
     TRY(pixels_read(f, GMIMG_HEADER_BYTES, index_bytes, c->index));
     gmimg_sum(sum, c->index, index_bytes);
-    if (memcmp(sum, f->begin + GMIMG_AT_INDEX_SUM, sizeof sum) != 0)
+    if (memcmp(sum, f->begin + GMIMG_OFFSET_INDEX_SUM, sizeof sum) != 0)
         FAIL(RC_INVAL, "%s: offset %d: labels or sums are not those that were written", f->path, GMIMG_HEADER_BYTES);
     for (size_t i = 0; i < h->n_images; i++) {
         const uint64_t label = bytes_get(c->index + i * GMIMG_LABEL_BYTES, GMIMG_LABEL_BYTES);
@@ -179,7 +180,7 @@ static enum rc check_shape(const struct header *h, const struct pixels_file *f, 
     }
     if (shape->C != (int)h->C || shape->H != (int)h->H || shape->W != (int)h->W || shape->n_classes != h->n_classes)
         return rc_raise(RC_INVAL, "%s: offset %d: images of %u x %u x %u in %u classes; %s has %d x %d x %d in %zu",
-                        f->path, GMIMG_AT_SHAPE, h->C, h->H, h->W, h->n_classes, first_path, shape->C, shape->H,
+                        f->path, GMIMG_OFFSET_SHAPE, h->C, h->H, h->W, h->n_classes, first_path, shape->C, shape->H,
                         shape->W, shape->n_classes);
     return RC_OK;
 }
@@ -187,36 +188,36 @@ static enum rc check_shape(const struct header *h, const struct pixels_file *f, 
 static enum rc open_shard(struct pixels_shard *s, const char *path, struct dataset *shape, const char *first_path)
 {
     struct header h = { .C = 0 };
-    size_t pixels_at = 0;
+    size_t pixels_offset = 0;
     enum rc rc;
 
     TRY(pixels_file_open(&s->file, path));
     TRY(read_header(&h, &s->file));
     TRY(check_zeros(&s->file));
     TRY(check_header(&h, &s->file));
-    TRY(check_length(&h, &s->file, &pixels_at));
+    TRY(check_length(&h, &s->file, &pixels_offset));
     s->n_images = (size_t)h.n_images;
-    s->at = pixels_at;
+    s->offset_bytes = pixels_offset;
     s->record_bytes = (size_t)h.C * h.H * h.W;
     const size_t n_blocks = (s->n_images - 1) / h.block_images + 1;
     s->checks = calloc(1, sizeof *s->checks + n_blocks * sizeof *s->checks->good);
     if (s->checks == NULL)
-        FAIL(RC_NOMEM, "%s: no memory for the marks of %zu blocks", path, n_blocks);
+        FAIL(RC_NOMEM, "%s: no memory for the state of %zu blocks", path, n_blocks);
     s->checks->block_images = h.block_images;
     s->checks->n_images = s->n_images;
-    TRY(read_index(s->checks, &h, &s->file, pixels_at - GMIMG_HEADER_BYTES));
+    TRY(read_index(s->checks, &h, &s->file, pixels_offset - GMIMG_HEADER_BYTES));
     TRY(check_shape(&h, &s->file, shape, first_path));
 out:
     return rc;
 }
 
-/* Takes over nothing: paths are the caller's. Those before n_train are for training. */
+/* Shards of path[0 .. n_paths-1], of which the first n_train are for training; the caller keeps the paths. */
 static enum rc open_paths(struct dataset **out, char *const *path, size_t n_paths, size_t n_train)
 {
     struct pixels_shard *shard = calloc(n_paths, sizeof *shard);
     struct dataset shape = { .ops = NULL };
     uint32_t *label = NULL;
-    size_t n_images = 0, at = 0;
+    size_t n_images = 0, n_labels = 0;
     enum rc rc = RC_OK;
 
     if (shard == NULL)
@@ -231,7 +232,7 @@ static enum rc open_paths(struct dataset **out, char *const *path, size_t n_path
         FAIL(RC_NOMEM, "%s: no memory for %zu labels", path[0], n_images);
     for (size_t i = 0; i < n_paths; i++)
         for (size_t k = 0; k < shard[i].n_images; k++)
-            label[at++] = (uint32_t)bytes_get(shard[i].checks->index + k * GMIMG_LABEL_BYTES, GMIMG_LABEL_BYTES);
+            label[n_labels++] = (uint32_t)bytes_get(shard[i].checks->index + k * GMIMG_LABEL_BYTES, GMIMG_LABEL_BYTES);
     rc = pixels_open(out, "gmimg", shard, n_paths, label, &shape);
     shard = NULL;
     label = NULL;

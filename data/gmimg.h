@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gmimg.h - shards of raw images: one file is checked and read where it lies, nothing is unpacked.
+ * gmimg.h - shards of raw images: a file is checked and read in place, nothing is unpacked.
  *
  * Little-endian. Header (80 bytes), labels, sums of blocks, pixels; nothing after:
  *

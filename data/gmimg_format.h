@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gmimg_format.h - the places of gmimg.h's table, and its sum. Private to this room. */
+/* gmimg_format.h - the offsets of gmimg.h's table, and its checksum. Private to this room. */
 #ifndef DATA_GMIMG_FORMAT_H
 #define DATA_GMIMG_FORMAT_H
 
 #include <sodium.h>
 
 enum {
-    GMIMG_AT_SHAPE = 8, /* C, H, W, n_classes */
-    GMIMG_AT_N_IMAGES = 24,
-    GMIMG_AT_BLOCK_IMAGES = 32,
-    GMIMG_AT_INDEX_SUM = 40,
-    GMIMG_AT_HEADER_SUM = 56,
-    GMIMG_AT_ZERO_4 = 36, /* nothing yet: zero */
-    GMIMG_AT_ZERO_8 = 72,
+    GMIMG_OFFSET_SHAPE = 8, /* C, H, W, n_classes */
+    GMIMG_OFFSET_N_IMAGES = 24,
+    GMIMG_OFFSET_BLOCK_IMAGES = 32,
+    GMIMG_OFFSET_INDEX_SUM = 40,
+    GMIMG_OFFSET_HEADER_SUM = 56,
+    GMIMG_OFFSET_ZERO_4 = 36, /* nothing yet: zero */
+    GMIMG_OFFSET_ZERO_8 = 72,
     GMIMG_HEADER_BYTES = 80,
     GMIMG_SUM_BYTES = crypto_generichash_BYTES_MIN,
     GMIMG_LABEL_BYTES = 4,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gmimg_test.c - images of every format go into a shard and come out to the bit; readers that bend or overlook
+ * gmimg_test.c - images of every format go into a shard and come out to the bit; readers that change or overlook
  * something must show.
  *
  * usage: gmimg_test DIGITS.CSV
@@ -18,8 +18,8 @@
 #include <cmocka.h>
 
 #include "data/gmimg.h"
-#include "data/test_bent.h"
-#include "data/test_files.h"
+#include "data/suite/test_files.h"
+#include "data/suite/test_wrapped.h"
 
 static const char *digits_path;
 
@@ -163,9 +163,9 @@ static void mutants_are_caught(void **state)
     test_files_make_gmimg(&f, "test-1.gmimg", 2, 3, 4, 9, 3);
     assert_int_equal(dataset_open_path(&d, f.folder), RC_OK);
     for (size_t i = 0; i < sizeof mutant / sizeof mutant[0]; i++) {
-        struct bent bent = { .base = *d, .real = d };
-        bent.base.ops = &mutant[i];
-        assert_true(count_lost(d, &bent.base, 0, d->n_train) > 0);
+        struct wrapped wrapped = { .base = *d, .real = d };
+        wrapped.base.ops = &mutant[i];
+        assert_true(count_lost(d, &wrapped.base, 0, d->n_train) > 0);
     }
     dataset_close(&d);
     test_files_close(&f);
@@ -275,12 +275,12 @@ static void nothing_half_is_left(void **state)
     test_files_open(&to);
     test_files_make_idx(&f, 20, 4, 7, 5);
     assert_int_equal(dataset_open_path(&d, f.folder), RC_OK);
-    struct bent bent = { .base = *d, .real = d };
-    bent.base.ops = &failing;
+    struct wrapped wrapped = { .base = *d, .real = d };
+    wrapped.base.ops = &failing;
     test_files_path(&to, "a.gmimg", path);
     for (int n_reads = 0; n_reads < 2 * N_IMAGES; n_reads++) {
         n_reads_left = n_reads;
-        assert_int_equal(gmimg_write(path, &bent.base, 0, N_IMAGES), RC_INVAL);
+        assert_int_equal(gmimg_write(path, &wrapped.base, 0, N_IMAGES), RC_INVAL);
         assert_string_equal(rc_message(), "the disk is gone");
         assert_int_equal(n_reads_left, -1);
         assert_int_equal(count_files(to.folder), 0);
@@ -290,7 +290,7 @@ static void nothing_half_is_left(void **state)
     assert_non_null(strstr(rc_message(), "no/such/a.gmimg"));
     assert_int_equal(count_files(to.folder), 0);
     n_reads_left = 2 * N_IMAGES;
-    assert_int_equal(gmimg_write(path, &bent.base, 0, N_IMAGES), RC_OK);
+    assert_int_equal(gmimg_write(path, &wrapped.base, 0, N_IMAGES), RC_OK);
     assert_int_equal(count_files(to.folder), 1);
     dataset_close(&d);
     test_files_close(&to);

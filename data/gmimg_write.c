@@ -52,11 +52,11 @@ static void fill_header(struct writer *w)
 
     memcpy(w->header, GMIMG_MAGIC, sizeof GMIMG_MAGIC);
     for (size_t i = 0; i < 4; i++)
-        bytes_put(w->header + GMIMG_AT_SHAPE + 4 * i, shape[i], 4);
-    bytes_put(w->header + GMIMG_AT_N_IMAGES, w->n_images, 8);
-    bytes_put(w->header + GMIMG_AT_BLOCK_IMAGES, w->block_images, 4);
-    gmimg_sum(w->header + GMIMG_AT_INDEX_SUM, w->index, w->index_bytes);
-    gmimg_sum(w->header + GMIMG_AT_HEADER_SUM, w->header, GMIMG_AT_HEADER_SUM);
+        bytes_put(w->header + GMIMG_OFFSET_SHAPE + 4 * i, shape[i], 4);
+    bytes_put(w->header + GMIMG_OFFSET_N_IMAGES, w->n_images, 8);
+    bytes_put(w->header + GMIMG_OFFSET_BLOCK_IMAGES, w->block_images, 4);
+    gmimg_sum(w->header + GMIMG_OFFSET_INDEX_SUM, w->index, w->index_bytes);
+    gmimg_sum(w->header + GMIMG_OFFSET_HEADER_SUM, w->header, GMIMG_OFFSET_HEADER_SUM);
 }
 
 static enum rc write_all(struct writer *w, const char *path)

@@ -14,16 +14,23 @@
 
 #include "data/pixels.h"
 
-enum { MAGIC_IMAGES = 0x803, MAGIC_LABELS = 0x801, IMAGES_AT = 16, LABELS_AT = 8, MAX_SIDE = 8192, N_LABELS = 256 };
+enum {
+    MAGIC_IMAGES = 0x803,
+    MAGIC_LABELS = 0x801,
+    IMAGES_OFFSET = 16,
+    LABELS_OFFSET = 8,
+    MAX_SIDE = 8192,
+    N_LABELS = 256
+};
 
 static const char *const image_names[2][2] = { { "train-images-idx3-ubyte", "train-images.idx3-ubyte" },
                                                { "t10k-images-idx3-ubyte", "t10k-images.idx3-ubyte" } };
 static const char *const label_names[2][2] = { { "train-labels-idx1-ubyte", "train-labels.idx1-ubyte" },
                                                { "t10k-labels-idx1-ubyte", "t10k-labels.idx1-ubyte" } };
 
-static uint32_t word_at(const struct pixels_file *f, size_t at)
+static uint32_t header_word(const struct pixels_file *f, size_t offset_bytes)
 {
-    const uint8_t *b = f->begin + at;
+    const uint8_t *b = f->begin + offset_bytes;
 
     return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
 }
@@ -47,9 +54,9 @@ static enum rc check_header(const struct pixels_file *f, uint32_t magic, size_t 
     if (f->n_bytes < header_bytes)
         return rc_raise(RC_INVAL, "%s: offset %zu: ends in the header, which is %zu bytes", f->path, f->n_bytes,
                         header_bytes);
-    if (word_at(f, 0) != magic)
-        return rc_raise(RC_INVAL, "%s: offset 0: magic number %u; IDX %s begin with %u", f->path, word_at(f, 0), what,
-                        magic);
+    if (header_word(f, 0) != magic)
+        return rc_raise(RC_INVAL, "%s: offset 0: magic number %u; IDX %s begin with %u", f->path, header_word(f, 0),
+                        what, magic);
     return RC_OK;
 }
 
@@ -70,7 +77,7 @@ static enum rc check_length(const struct pixels_file *f, size_t header_bytes, si
 
 static enum rc check_images(const struct pixels_file *f, struct pixels_shard *s, struct dataset *shape)
 {
-    const uint32_t n = word_at(f, 4), rows = word_at(f, 8), columns = word_at(f, 12);
+    const uint32_t n = header_word(f, 4), rows = header_word(f, 8), columns = header_word(f, 12);
 
     if (rows < 1 || rows > MAX_SIDE || columns < 1 || columns > MAX_SIDE)
         return rc_raise(RC_INVAL, "%s: offset 8: images of %u x %u pixels; 1 to %d a side", f->path, rows, columns,
@@ -82,20 +89,20 @@ static enum rc check_images(const struct pixels_file *f, struct pixels_shard *s,
     shape->H = (int)rows;
     shape->W = (int)columns;
     s->n_images = n;
-    s->at = IMAGES_AT;
+    s->offset_bytes = IMAGES_OFFSET;
     s->record_bytes = (size_t)rows * columns;
-    return check_length(f, IMAGES_AT, n, s->record_bytes);
+    return check_length(f, IMAGES_OFFSET, n, s->record_bytes);
 }
 
 static enum rc check_labels(const struct pixels_file *f, const struct pixels_shard *s)
 {
     enum rc rc;
 
-    TRY(check_header(f, MAGIC_LABELS, LABELS_AT, "labels"));
-    if (word_at(f, 4) != s->n_images)
-        FAIL(RC_INVAL, "%s: offset 4: %u labels, but %s has %zu images", f->path, word_at(f, 4), s->file.path,
+    TRY(check_header(f, MAGIC_LABELS, LABELS_OFFSET, "labels"));
+    if (header_word(f, 4) != s->n_images)
+        FAIL(RC_INVAL, "%s: offset 4: %u labels, but %s has %zu images", f->path, header_word(f, 4), s->file.path,
              s->n_images);
-    TRY(check_length(f, LABELS_AT, s->n_images, 1));
+    TRY(check_length(f, LABELS_OFFSET, s->n_images, 1));
 out:
     return rc;
 }
@@ -107,7 +114,7 @@ static enum rc read_labels(uint32_t *out, const struct pixels_file *f, size_t n_
 
     for (size_t i = 0; i < n_labels; i += sizeof byte) {
         const size_t n = n_labels - i < sizeof byte ? n_labels - i : sizeof byte;
-        TRY(pixels_read(f, LABELS_AT + i, n, byte));
+        TRY(pixels_read(f, LABELS_OFFSET + i, n, byte));
         for (size_t k = 0; k < n; k++)
             out[i + k] = byte[k];
     }
@@ -122,7 +129,7 @@ static enum rc open_pair(struct pixels_shard *s, struct pixels_file *labels, con
 
     s->test = which == 1;
     TRY(open_named(&s->file, folder, image_names[which]));
-    TRY(check_header(&s->file, MAGIC_IMAGES, IMAGES_AT, "images"));
+    TRY(check_header(&s->file, MAGIC_IMAGES, IMAGES_OFFSET, "images"));
     TRY(check_images(&s->file, s, shape));
     TRY(open_named(labels, folder, label_names[which]));
     TRY(check_labels(labels, s));
@@ -147,7 +154,7 @@ static enum rc count_classes(size_t *n_classes, const uint32_t *label, size_t n_
         const size_t i = first[v] - 1, n_train = n_labels - n_test;
         if (gap < v)
             return rc_raise(RC_INVAL, "%s: offset %zu: label %u, but no image has a label of %u to %u",
-                            labels[i >= n_train].path, LABELS_AT + (i < n_train ? i : i - n_train), v, gap, v - 1);
+                            labels[i >= n_train].path, LABELS_OFFSET + (i < n_train ? i : i - n_train), v, gap, v - 1);
         last = v;
         *n_classes = v + 1;
     }

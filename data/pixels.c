@@ -14,7 +14,7 @@
 
 #include "data/gmimg.h"
 
-enum { PART_BYTES = 16384 }; /* on the stack of whoever reads an image */
+enum { PART_BYTES = 16384 }; /* on the stack of the thread that reads an image */
 
 static bool has_compressed(const char *path)
 {
@@ -48,15 +48,15 @@ static int open_lifted(const char *path)
     return fd;
 }
 
-enum rc pixels_read(const struct pixels_file *f, size_t at, size_t n_bytes, uint8_t *out)
+enum rc pixels_read(const struct pixels_file *f, size_t offset_bytes, size_t n_bytes, uint8_t *out)
 {
     for (size_t n = 0; n < n_bytes;) {
-        const ssize_t n_got = pread(f->fd, out + n, n_bytes - n, (off_t)(at + n));
+        const ssize_t n_got = pread(f->fd, out + n, n_bytes - n, (off_t)(offset_bytes + n));
         if (n_got == 0)
             return rc_raise(RC_INVAL, "%s: offset %zu: the file ends; it had %zu bytes when it was opened", f->path,
-                            at + n, f->n_bytes);
+                            offset_bytes + n, f->n_bytes);
         if (n_got < 0 && errno != EINTR)
-            return rc_raise(RC_INVAL, "%s: offset %zu: cannot be read: %s", f->path, at + n, strerror(errno));
+            return rc_raise(RC_INVAL, "%s: offset %zu: cannot be read: %s", f->path, offset_bytes + n, strerror(errno));
         n += n_got > 0 ? (size_t)n_got : 0;
     }
     return RC_OK;
@@ -127,7 +127,7 @@ static const struct pixels_shard *shard_of(const struct pixels *p, size_t i)
     return &p->shard[from];
 }
 
-/* n_bytes of image i from `from` on, after its block was checked. */
+/* Bytes [from, from + n_bytes) of image i (C, H, W), after its block was checked. */
 static enum rc read_part(const struct dataset *d, size_t i, size_t from, size_t n_bytes, uint8_t *out)
 {
     const struct pixels_shard *s = shard_of((const struct pixels *)d, i);
@@ -135,11 +135,12 @@ static enum rc read_part(const struct dataset *d, size_t i, size_t from, size_t 
 
     if (s->checks != NULL)
         TRY(gmimg_check(s, i - s->first));
-    TRY(pixels_read(&s->file, s->at + (i - s->first) * s->record_bytes + from, n_bytes, out));
+    TRY(pixels_read(&s->file, s->offset_bytes + (i - s->first) * s->record_bytes + from, n_bytes, out));
 out:
     return rc;
 }
 
+/* Image i, uint8 (C, H, W) -> x: channel c is float[H W] at x + c channel_stride. */
 static enum rc pixels_image(const struct dataset *d, size_t i, float *x, size_t channel_stride)
 {
     const size_t plane = (size_t)d->H * (size_t)d->W;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pixels.h - data sets of images in files: read where they lie, one byte a pixel, labels checked when opened.
+ * pixels.h - data sets of images in files, read in place: one byte per pixel, labels checked when opened.
  *
- * A file is a stretch of records of equal size, each with the C H W bytes of an image at the same place.
- * Networks see (byte - 127.5) / 63.75, which lies in -2 to 2: the same for every channel and format, whatever the mean
+ * A file is a range of records of equal size, each with the C H W bytes of an image at the same offset.
+ * Networks get (byte - 127.5) / 63.75, from -2 to 2: the same for every channel and format, whatever the mean
  * and variance of the images (photographs: about 0 and 1; MNIST, mostly black: about -1.5 and 1.5).
  *
  * Invariants
- *   P3  Whatever the bytes of a file, opening it ends in a data set or in one line that names file, offset,
- *       what is there and what would be right; and memory follows the size of the file, not what it claims.
- *   P4  No read leaves the file. One that became shorter since it was opened, or a disk that fails, is an error like
- *       any other, with file and offset: files are read, never mapped, where it would be a signal that ends all ranks.
+ *   P3  Whatever the bytes of a file, opening it gives a data set or an error of one line that names file, offset,
+ *       what was found and what is valid; memory is bounded by the size of the file, not by counts in it.
+ *   P4  No read leaves the file. One that became shorter since it was opened, or a disk that fails, is an
+ *       error with file and offset: files are read, never mapped; in a mapping it would be a signal that ends all
+ * ranks.
  */
 #ifndef DATA_PIXELS_H
 #define DATA_PIXELS_H
@@ -37,26 +38,26 @@ struct pixels_file { /* open for reading */
     uint8_t begin[PIXELS_BEGIN_BYTES]; /* the first n_begin bytes, then zeros */
 };
 /* RC_INVAL: names path and why; a compressed file (gzip) by its first bytes, or by PATH.gz beside it. Never waits
- * for a pipe. Lifts the process's soft limit of open files to the hard one where it is in the way. */
+ * for a pipe. Lifts the process's soft limit of open files to the hard one where that is too low. */
 enum rc pixels_file_open(struct pixels_file *out, const char *path) MUST_CHECK;
-/* Bytes [at, at + n_bytes) as they are now. RC_INVAL: path and offset of the first that is not there, or cannot be
- * read; out is undefined then. Any thread. */
-enum rc pixels_read(const struct pixels_file *f, size_t at, size_t n_bytes, uint8_t *out) MUST_CHECK;
+/* Read bytes [offset_bytes, offset_bytes + n_bytes). RC_INVAL: names path and offset of the first byte that does not
+ * exist or cannot be read; out is undefined then. Any thread. */
+enum rc pixels_read(const struct pixels_file *f, size_t offset_bytes, size_t n_bytes, uint8_t *out) MUST_CHECK;
 void pixels_file_close(struct pixels_file *f); /* accepts a zeroed one */
 
-struct pixels_checks; /* sums of blocks of records, looked at when a block is first read */
+struct pixels_checks; /* checksums of blocks of records, verified when a block is first read */
 
 struct pixels_shard {
     struct pixels_file file; /* owned */
     size_t n_images;
-    size_t first;            /* number of its first image in the data set */
-    size_t at, record_bytes; /* of the pixels of image 0, and from one image to the next */
+    size_t first;                      /* number of its first image in the data set */
+    size_t offset_bytes, record_bytes; /* pixels of image i: at offset_bytes + i record_bytes */
     bool test;
     struct pixels_checks *checks; /* NULL: the format has none */
 };
 
-/* name: of the format. Takes the shards over, also on error. label[i] of image i in the order of the shards:
- * taken over too. RC_NOMEM, and RC_INVAL: no training image. */
+/* name: of the format. Owns the shards from now on, also on error. label[i] of image i in the order of the shards:
+ * owned too. RC_NOMEM, and RC_INVAL: no training image. */
 enum rc pixels_open(struct dataset **out, const char *name, struct pixels_shard *shard, size_t n_shards,
                     uint32_t *label, const struct dataset *shape) MUST_CHECK;
 void pixels_close_shards(struct pixels_shard *shard, size_t n_shards); /* frees the array too; accepts NULL */

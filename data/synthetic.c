@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * synthetic.c - images that are made when they are asked for, and can be learnt.
+ * synthetic.c - images that are computed on request, and that a network can learn.
  *
  * A class has a pattern of CELLS x CELLS cells in every channel. An image of it is the pattern moved by a few
  * cells (around the edges), with a contrast of its own, under noise: no pixel alone tells the class.
@@ -59,7 +59,7 @@ static struct look look_of(const struct synthetic *s, size_t i)
                           .noise_key = (uint32_t)(bits >> 32) };
 }
 
-/* One row: a stretch of pixels for each cell. */
+/* One row x[W]: each of the CELLS cells is a range of pixels. n_before: pixels of the image before this row. */
 static void draw_row(float *restrict x, const float *cells, const struct look *l, uint32_t n_before, int W)
 {
     for (int cell = 0; cell < CELLS; cell++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* synthetic_test.c - made images: pure, bounded, different and learnable; and bent ones that must show. */
+/* synthetic_test.c - made images: pure, bounded, different and learnable; mutants must fail. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

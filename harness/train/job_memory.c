@@ -9,7 +9,7 @@
 #include "harness/train/max_batch.h"
 #include "models/engine/training.h"
 
-enum { N_BATCHES_MADE = 2 }; /* by the feed: this one and the next */
+enum { N_BATCHES_MADE = 2 }; /* by the data loader: this one and the next */
 
 static size_t floats(size_t n)
 {

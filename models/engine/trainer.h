@@ -6,7 +6,7 @@
 
 #include "models/engine/run.h"
 
-struct feed;
+struct loader;
 
 struct network_trainer {
     struct training base;
@@ -14,12 +14,12 @@ struct network_trainer {
     struct program train; /* empty: forward_only */
     struct program infer;
     struct network_memory sums;
-    void *memory;         /* the block of both programs */
-    void *state;          /* float[network->n_state] */
-    void *x, *label;      /* the batch, where the host's memory is not the compute's; else NULL */
-    float *host;          /* there: float[n_params], for init */
-    struct feed *feed;    /* NULL: hollow */
-    const float *batch_x; /* the last batch of a gradient: x and label, or lent by the feed */
+    void *memory;          /* the block of both programs */
+    void *state;           /* float[network->n_state] */
+    void *x, *label;       /* the batch, where the host's memory is not the compute's; else NULL */
+    float *host;           /* there: float[n_params], for init */
+    struct loader *loader; /* NULL: hollow */
+    const float *batch_x;  /* the last batch of a gradient: x and label, or lent by the loader */
     const uint32_t *batch_label;
     double *loss;     /* [infer.n_losses]: both programs count all losses of the network */
     size_t n_correct; /* of the last batch */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "data/dataset.h"
-#include "data/feed.h"
+#include "data/loader.h"
 #include "harness/base/rng.h"
 #include "models/engine/trainer.h"
 
@@ -104,11 +104,11 @@ out:
 static enum rc open_memory(struct network_trainer *t)
 {
     const struct training_env *env = &t->base.env;
-    const struct feed_env feed = { .dataset = env->dataset,
-                                   .seed = env->seed,
-                                   .max_batch = env->max_batch,
-                                   .stride = env->batch_stride,
-                                   .prefetch = env->prefetch };
+    const struct loader_env loader_env = { .dataset = env->dataset,
+                                           .seed = env->seed,
+                                           .max_batch = env->max_batch,
+                                           .stride = env->batch_stride,
+                                           .prefetch = env->prefetch };
     enum rc rc;
 
     if (env->dataset == NULL)
@@ -116,7 +116,7 @@ static enum rc open_memory(struct network_trainer *t)
     TRY(compute_memory_open(env->compute, &t->memory, t->sums.planned_bytes, "activations"));
     TRY(open_state(t));
     TRY(open_staging(t));
-    TRY(feed_open(&t->feed, &feed));
+    TRY(loader_open(&t->loader, &loader_env));
 out:
     return rc;
 }
@@ -126,7 +126,7 @@ static void trainer_close(struct training **base)
     struct network_trainer *t = trainer(*base);
     struct compute *c = t->base.env.compute;
 
-    feed_close(&t->feed);
+    loader_close(&t->loader);
     compute_memory_close(c, &t->memory);
     compute_memory_close(c, &t->state);
     compute_memory_close(c, &t->x);
@@ -218,8 +218,8 @@ static enum rc load_batch(struct network_trainer *t, struct run *r, uint64_t fir
 {
     enum rc rc = RC_OK;
 
-    if (t->feed != NULL && (t->batch_x == NULL || !t->base.env.compute->env.gemm_only)) {
-        TRY(feed_batch(t->feed, first, r->B, &r->x, &r->label));
+    if (t->loader != NULL && (t->batch_x == NULL || !t->base.env.compute->env.gemm_only)) {
+        TRY(loader_batch(t->loader, first, r->B, &r->x, &r->label));
         copy_to_device(t, r);
         t->batch_x = r->x;
         t->batch_label = r->label;
@@ -288,8 +288,8 @@ static enum rc trainer_evaluate(struct training *base, const float *param, size_
         const size_t left = n - done, B = left < base->env.max_batch ? left : base->env.max_batch;
         struct run r = run_of(t, &t->infer, param, B);
         r.n_correct = &t->n_correct;
-        if (t->feed != NULL)
-            TRY(feed_test(t->feed, done, B, &r.x, &r.label));
+        if (t->loader != NULL)
+            TRY(loader_test_batch(t->loader, done, B, &r.x, &r.label));
         copy_to_device(t, &r);
         TRY(network_run(&r));
         TRY(compute_sync(base->env.compute));
@@ -331,7 +331,7 @@ uint64_t network_data_waited_ns(const struct training *t)
 {
     const struct network_trainer *n = network_trainer_of(t);
 
-    return n != NULL && n->feed != NULL ? feed_waited_ns(n->feed) : 0;
+    return n != NULL && n->loader != NULL ? loader_waited_ns(n->loader) : 0;
 }
 
 void network_observe(struct training *t, const struct network_observer *o)

@@ -37,7 +37,7 @@ struct network_observer {
 
 /* t was opened by a network workload, else NULL. Borrowed: lives as long as t. */
 const struct network *network_of(const struct training *t);
-/* feed_waited_ns() of its feed; 0: not a network, or nothing is computed. */
+/* loader_waited_ns() of its loader; 0: not a network, or nothing is computed. */
 uint64_t network_data_waited_ns(const struct training *t);
 /* NULL: none. Borrowed until replaced. */
 void network_observe(struct training *t, const struct network_observer *o);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_bent.h - for tests: a data set that hands on what another has; a test bends one of its operations. */
-#ifndef DATA_TEST_BENT_H
-#define DATA_TEST_BENT_H
+/* test_wrapped.h - for tests: a data set that returns what another one does; a test replaces one of its operations. */
+#ifndef DATA_SUITE_TEST_WRAPPED_H
+#define DATA_SUITE_TEST_WRAPPED_H
 
 #include "data/dataset.h"
 
-struct bent { /* a data set that gives what another has, bent */
+struct wrapped { /* the mutant of a data set */
     struct dataset base;
     const struct dataset *real;
 };
 
 static inline const struct dataset *real_of(const struct dataset *d)
 {
-    return ((const struct bent *)d)->real;
+    return ((const struct wrapped *)d)->real;
 }
 
 static inline uint32_t real_label(const struct dataset *d, size_t i)

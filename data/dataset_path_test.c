@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * formats_test.c - the readers of IDX, CIFAR-10 and gmimg files name every wrong one; right ones: readers_test.c.
+ * dataset_path_test.c - every kind of invalid IDX, CIFAR-10 and gmimg file is refused with the right message; valid
+ * files: pixels_test.c.
  *
- * usage: formats_test idx|cifar10|gmimg|paths
+ * usage: dataset_path_test idx|cifar10|gmimg|paths
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +17,7 @@
 #include <cmocka.h>
 
 #include "data/gmimg.h"
-#include "data/test_files.h"
+#include "data/suite/test_files.h"
 
 static struct dataset *open_folder(const struct test_files *f)
 {
@@ -326,6 +327,6 @@ int main(int argc, char **argv)
         return cmocka_run_group_tests(gmimg, NULL, NULL);
     if (strcmp(what, "paths") == 0)
         return cmocka_run_group_tests(paths, NULL, NULL);
-    fprintf(stderr, "usage: formats_test idx|cifar10|gmimg|paths\n");
+    fprintf(stderr, "usage: dataset_path_test idx|cifar10|gmimg|paths\n");
     return 2;
 }

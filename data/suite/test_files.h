@@ -5,8 +5,8 @@
  * Image i has pixels test_pixel(i, k) and label test_label(i), counted over the training images, then the test
  * images. Functions assert on the calling thread.
  */
-#ifndef DATA_TEST_FILES_H
-#define DATA_TEST_FILES_H
+#ifndef DATA_SUITE_TEST_FILES_H
+#define DATA_SUITE_TEST_FILES_H
 
 #include <stdint.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * damage_test.c - random damage to files of every format: whatever the bytes, a data set or one line about the file
- * (P3), memory as the file is large (P3), and no read outside it (P4, which the sanitizers see). Always the same
- * damage: a failure repeats.
+ * pixels_damaged_test.c - random damage to files of every format ends in a data set or in one line about the file
+ * (P3), with memory in proportion to the file (P3), and no read outside it (P4, which the sanitizers see). Always the
+ * same damage: a failure repeats.
  *
- * usage: damage_test ROUNDS
+ * usage: pixels_damaged_test ROUNDS
  */
 #include <math.h>
 #include <setjmp.h>
@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "data/test_files.h"
+#include "data/suite/test_files.h"
 #include "harness/base/rng.h"
 
 static uint64_t n_rounds;
@@ -225,7 +225,7 @@ int main(int argc, char **argv)
 
     n_rounds = argc == 2 ? strtoull(argv[1], NULL, 10) : 0;
     if (n_rounds < 100) {
-        fprintf(stderr, "usage: damage_test ROUNDS (at least 100)\n");
+        fprintf(stderr, "usage: pixels_damaged_test ROUNDS (at least 100)\n");
         return 2;
     }
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shrunk_test.c - files of every format that become shorter while they are open are errors with file and offset,
- * never signals (P4); more shards than a shell allows open files.
+ * pixels_truncated_test.c - files of every format that become shorter while they are open are errors with file and
+ * offset, never signals (P4); more shards than a shell allows open files.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "data/test_files.h"
+#include "data/suite/test_files.h"
 
 /* What the file that is cut holds: n_images of record_bytes, the pixels of the first at `at`. */
 struct layout {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * readers_test.c - right files of every format are read to the bit; readers of IDX and CIFAR-10 that bend or overlook
- * something must show.
+ * pixels_test.c - valid files of every format are read exactly; mutants of the readers of IDX and CIFAR-10 must
+ * fail.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "data/test_bent.h"
-#include "data/test_files.h"
+#include "data/suite/test_files.h"
+#include "data/suite/test_wrapped.h"
 
 enum { MAX_FEATURES = TEST_MAX_FEATURES };
 
@@ -202,9 +202,9 @@ static int count_survivors(const struct dataset *d, const struct test_want *w)
 
     assert_int_equal(test_files_count_wrong(d, w), 0);
     for (size_t i = 0; i < sizeof mutant / sizeof mutant[0]; i++) {
-        struct bent bent = { .base = *d, .real = d };
-        bent.base.ops = &mutant[i].ops;
-        n_survivors += (test_files_count_wrong(&bent.base, w) == 0) != (mutant[i].needs_channels && d->C == 1);
+        struct wrapped wrapped = { .base = *d, .real = d };
+        wrapped.base.ops = &mutant[i].ops;
+        n_survivors += (test_files_count_wrong(&wrapped.base, w) == 0) != (mutant[i].needs_channels && d->C == 1);
     }
     return n_survivors;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_files.c - small files of every format. The writers of IDX and CIFAR-10 are here: nothing else needs them. */
-#include "data/test_files.h"
+#include "data/suite/test_files.h"
 
 #include <dirent.h>
 #include <setjmp.h>
@@ -189,13 +189,14 @@ void test_files_sign_gmimg(uint8_t *bytes, size_t n_bytes)
 {
     if (n_bytes < GMIMG_HEADER_BYTES)
         return;
-    const uint64_t n = bytes_get(bytes + GMIMG_AT_N_IMAGES, 8), per = bytes_get(bytes + GMIMG_AT_BLOCK_IMAGES, 4);
+    const uint64_t n = bytes_get(bytes + GMIMG_OFFSET_N_IMAGES, 8),
+                   per = bytes_get(bytes + GMIMG_OFFSET_BLOCK_IMAGES, 4);
     if (per > 0 && n > 0 && n <= n_bytes) {
         const uint64_t index_bytes = n * GMIMG_LABEL_BYTES + ((n - 1) / per + 1) * GMIMG_SUM_BYTES;
         if (GMIMG_HEADER_BYTES + index_bytes <= n_bytes)
-            gmimg_sum(bytes + GMIMG_AT_INDEX_SUM, bytes + GMIMG_HEADER_BYTES, (size_t)index_bytes);
+            gmimg_sum(bytes + GMIMG_OFFSET_INDEX_SUM, bytes + GMIMG_HEADER_BYTES, (size_t)index_bytes);
     }
-    gmimg_sum(bytes + GMIMG_AT_HEADER_SUM, bytes, GMIMG_AT_HEADER_SUM);
+    gmimg_sum(bytes + GMIMG_OFFSET_HEADER_SUM, bytes, GMIMG_OFFSET_HEADER_SUM);
 }
 
 struct dataset *test_files_open_dataset(const struct test_files *f)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * readers_long_test.c - sets with more images, and images with more pixels, than readers take at a time.
+ * pixels_large_test.c - data sets with more images, and images with more pixels, than the readers hold in a buffer.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "data/feed.h"
-#include "data/test_files.h"
+#include "data/loader.h"
+#include "data/suite/test_files.h"
 
 enum { N_LONG = 9001, N_LONG_TEST = 4103 }; /* beyond 8192 and 4096, and no multiple: published sets have 60,000 */
 
@@ -41,7 +41,7 @@ static void long_cifar10_is_read(void **state)
     test_files_close(&f);
 }
 
-/* Planes of more pixels than are read at a time. */
+/* Planes of more pixels than one read of the file takes. */
 static void wide_images_are_read(void **state)
 {
     enum { SIDE = 150, PLANE = SIDE * SIDE };
@@ -94,12 +94,12 @@ static int is_wrong_in_batch(size_t i, const float *x, const uint32_t *label, si
 }
 
 /* An epoch in batches has every training image once, with its own label; then comes the test set, in order. */
-static void a_long_epoch_is_fed_whole(void **state)
+static void a_long_epoch_is_loaded_whole(void **state)
 {
     enum { BATCH = 13, PLANE = 15 };
     static bool seen[N_LONG];
     struct test_files f;
-    struct feed *feed = NULL;
+    struct loader *loader = NULL;
     const float *x = NULL;
     const uint32_t *label = NULL;
     int n_wrong = 0;
@@ -108,11 +108,11 @@ static void a_long_epoch_is_fed_whole(void **state)
     test_files_open(&f);
     test_files_make_idx(&f, N_LONG, N_LONG_TEST, 5, 3);
     struct dataset *d = test_files_open_dataset(&f);
-    const struct feed_env env = { .dataset = d, .seed = 3, .max_batch = BATCH, .stride = BATCH, .prefetch = true };
-    assert_int_equal(feed_open(&feed, &env), RC_OK);
+    const struct loader_env env = { .dataset = d, .seed = 3, .max_batch = BATCH, .stride = BATCH, .prefetch = true };
+    assert_int_equal(loader_open(&loader, &env), RC_OK);
     for (size_t first = 0; first < N_LONG; first += BATCH) {
         const size_t n = N_LONG - first < BATCH ? N_LONG - first : BATCH;
-        assert_int_equal(feed_batch(feed, first, n, &x, &label), RC_OK);
+        assert_int_equal(loader_batch(loader, first, n, &x, &label), RC_OK);
         for (size_t b = 0; b < n; b++) {
             const size_t i = dataset_index(d, 3, first + b);
             n_wrong += seen[i] + is_wrong_in_batch(i, x, label, b, PLANE);
@@ -121,12 +121,12 @@ static void a_long_epoch_is_fed_whole(void **state)
     }
     for (size_t first = 0; first < N_LONG_TEST; first += BATCH) {
         const size_t n = N_LONG_TEST - first < BATCH ? N_LONG_TEST - first : BATCH;
-        assert_int_equal(feed_test(feed, first, n, &x, &label), RC_OK);
+        assert_int_equal(loader_test_batch(loader, first, n, &x, &label), RC_OK);
         for (size_t b = 0; b < n; b++)
             n_wrong += is_wrong_in_batch(N_LONG + first + b, x, label, b, PLANE);
     }
     assert_int_equal(n_wrong, 0);
-    feed_close(&feed);
+    loader_close(&loader);
     dataset_close(&d);
     test_files_close(&f);
 }
@@ -134,9 +134,11 @@ static void a_long_epoch_is_fed_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(long_idx_is_read),          cmocka_unit_test(long_cifar10_is_read),
-        cmocka_unit_test(long_gmimg_is_read),        cmocka_unit_test(wide_images_are_read),
-        cmocka_unit_test(a_long_epoch_is_fed_whole),
+        cmocka_unit_test(long_idx_is_read),
+        cmocka_unit_test(long_cifar10_is_read),
+        cmocka_unit_test(long_gmimg_is_read),
+        cmocka_unit_test(wide_images_are_read),
+        cmocka_unit_test(a_long_epoch_is_loaded_whole),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

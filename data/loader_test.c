@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * feed_test.c - batches are what the data set, the seed and their place say, prefetched or not (F1); workers
- * share an epoch without loss (D1); and broken feeds that must show.
+ * loader_test.c - batches follow from data set, seed and position alone, prefetched or not (F1); workers
+ * share an epoch without loss (D1); mutants of the loader must fail.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -14,13 +14,13 @@
 
 #include <cmocka.h>
 
-#include "data/feed.h"
+#include "data/loader.h"
 #include "harness/base/suite/test_allocations.h"
 
 enum { C = 3, H = 6, W = 5, PLANE = H * W, N_TRAIN = 101, N_TEST = 13, N_CLASSES = 4, MAX_BATCH = 8 };
 
-/* feed_batch(), or a mutant of it. */
-typedef enum rc batch_fn(struct feed *f, uint64_t first, size_t n_samples, const float **x, const uint32_t **label);
+/* loader_batch(), or a mutant of it. */
+typedef enum rc batch_fn(struct loader *l, uint64_t first, size_t n_samples, const float **x, const uint32_t **label);
 
 static struct dataset *images(void)
 {
@@ -50,26 +50,26 @@ static int is_image(const struct dataset *d, size_t i, const float *x, const uin
 static int count_failures(batch_fn *batch, bool prefetch, uint64_t first, uint64_t stride)
 {
     struct dataset *d = images();
-    const struct feed_env env = {
+    const struct loader_env env = {
         .dataset = d, .seed = 5, .max_batch = MAX_BATCH, .stride = stride, .prefetch = prefetch
     };
-    struct feed *f = NULL;
+    struct loader *l = NULL;
     int n_failures = 0;
 
-    assert_int_equal(feed_open(&f, &env), RC_OK);
+    assert_int_equal(loader_open(&l, &env), RC_OK);
     for (int step = 0; step < 60; step++) {
         /* mostly as announced; sometimes a jump, a repetition, a smaller batch: prefetched in vain */
         const uint64_t at = first + (uint64_t)(step % 11 == 7 ? step - 1 : step) * stride + (step % 17 == 9 ? 3 : 0);
         const size_t n_samples = step % 13 == 5 ? 3 : MAX_BATCH;
         const float *x = NULL;
         const uint32_t *label = NULL;
-        assert_int_equal(batch(f, at, n_samples, &x, &label), RC_OK);
+        assert_int_equal(batch(l, at, n_samples, &x, &label), RC_OK);
         for (size_t b = 0; b < n_samples; b++)
             n_failures += !is_image(d, dataset_index(d, 5, at + b), x, label, b, n_samples);
     }
-    feed_close(&f);
-    assert_null(f);
-    feed_close(&f);
+    loader_close(&l);
+    assert_null(l);
+    loader_close(&l);
     dataset_close(&d);
     return n_failures;
 }
@@ -79,46 +79,46 @@ static void prefetching_changes_nothing(void **state)
 {
     (void)state;
     for (uint64_t rank = 0; rank < 3; rank++) {
-        assert_int_equal(count_failures(feed_batch, false, rank * MAX_BATCH, UINT64_C(3) * MAX_BATCH), 0);
-        assert_int_equal(count_failures(feed_batch, true, rank * MAX_BATCH, UINT64_C(3) * MAX_BATCH), 0);
+        assert_int_equal(count_failures(loader_batch, false, rank * MAX_BATCH, UINT64_C(3) * MAX_BATCH), 0);
+        assert_int_equal(count_failures(loader_batch, true, rank * MAX_BATCH, UINT64_C(3) * MAX_BATCH), 0);
     }
-    assert_int_equal(count_failures(feed_batch, true, 0, 0), 0);
-    assert_int_equal(count_failures(feed_batch, true, UINT64_C(1) << 60, MAX_BATCH), 0);
+    assert_int_equal(count_failures(loader_batch, true, 0, 0), 0);
+    assert_int_equal(count_failures(loader_batch, true, UINT64_C(1) << 60, MAX_BATCH), 0);
 }
 
-static enum rc gives_the_batch_before(struct feed *f, uint64_t first, size_t n_samples, const float **x,
+static enum rc gives_the_batch_before(struct loader *l, uint64_t first, size_t n_samples, const float **x,
                                       const uint32_t **label)
 {
-    return feed_batch(f, first >= MAX_BATCH ? first - MAX_BATCH : first, n_samples, x, label);
+    return loader_batch(l, first >= MAX_BATCH ? first - MAX_BATCH : first, n_samples, x, label);
 }
 
-static enum rc forgets_the_epoch(struct feed *f, uint64_t first, size_t n_samples, const float **x,
+static enum rc forgets_the_epoch(struct loader *l, uint64_t first, size_t n_samples, const float **x,
                                  const uint32_t **label)
 {
-    return feed_batch(f, first % N_TRAIN, n_samples, x, label);
+    return loader_batch(l, first % N_TRAIN, n_samples, x, label);
 }
 
 /* Labels of the next batch beside the images of this one. */
-static enum rc labels_run_ahead(struct feed *f, uint64_t first, size_t n_samples, const float **x,
+static enum rc labels_run_ahead(struct loader *l, uint64_t first, size_t n_samples, const float **x,
                                 const uint32_t **label)
 {
     static uint32_t ahead[MAX_BATCH]; /* of a test */
     enum rc rc;
 
-    TRY(feed_batch(f, first + 1, n_samples, x, label));
+    TRY(loader_batch(l, first + 1, n_samples, x, label));
     memcpy(ahead, *label, n_samples * sizeof *ahead);
-    TRY(feed_batch(f, first, n_samples, x, label));
+    TRY(loader_batch(l, first, n_samples, x, label));
     *label = ahead;
 out:
     return rc;
 }
 
 /* As if every batch had MAX_BATCH samples. */
-static enum rc wrong_channel_stride(struct feed *f, uint64_t first, size_t n_samples, const float **x,
+static enum rc wrong_channel_stride(struct loader *l, uint64_t first, size_t n_samples, const float **x,
                                     const uint32_t **label)
 {
     (void)n_samples;
-    return feed_batch(f, first, MAX_BATCH, x, label);
+    return loader_batch(l, first, MAX_BATCH, x, label);
 }
 
 static void mutants_are_caught(void **state)
@@ -135,22 +135,22 @@ static void workers_share_an_epoch(void **state)
 {
     enum { WORKERS = 4, BATCH = 2, STEPS = 3 * N_TRAIN };
     struct dataset *d = images();
-    struct feed *f[WORKERS] = { NULL };
+    struct loader *l[WORKERS] = { NULL };
     unsigned n_seen[N_TRAIN] = { 0 };
     const float *x = NULL;
     const uint32_t *label = NULL;
 
     (void)state;
     for (uint64_t r = 0; r < WORKERS; r++) {
-        const struct feed_env env = {
+        const struct loader_env env = {
             .dataset = d, .seed = 3, .max_batch = BATCH, .stride = UINT64_C(1) * WORKERS * BATCH, .prefetch = r % 2 == 0
         };
-        assert_int_equal(feed_open(&f[r], &env), RC_OK);
+        assert_int_equal(loader_open(&l[r], &env), RC_OK);
     }
     for (uint64_t step = 0; step < STEPS; step++)
         for (uint64_t r = 0; r < WORKERS; r++) {
             const uint64_t first = (step * WORKERS + r) * BATCH;
-            assert_int_equal(feed_batch(f[r], first, BATCH, &x, &label), RC_OK);
+            assert_int_equal(loader_batch(l[r], first, BATCH, &x, &label), RC_OK);
             for (size_t b = 0; b < BATCH; b++) {
                 const size_t i = dataset_index(d, 3, first + b);
                 assert_true(is_image(d, i, x, label, b, BATCH));
@@ -160,7 +160,7 @@ static void workers_share_an_epoch(void **state)
     for (size_t i = 0; i < N_TRAIN; i++) /* STEPS x 8 samples are 24 whole epochs */
         assert_int_equal(n_seen[i], 24);
     for (int r = 0; r < WORKERS; r++)
-        feed_close(&f[r]);
+        loader_close(&l[r]);
     dataset_close(&d);
 }
 
@@ -168,23 +168,23 @@ static void workers_share_an_epoch(void **state)
 static void test_images_come_in_order(void **state)
 {
     struct dataset *d = images();
-    const struct feed_env env = { .dataset = d, .seed = 5, .max_batch = MAX_BATCH, .stride = 4, .prefetch = true };
-    struct feed *f = NULL;
+    const struct loader_env env = { .dataset = d, .seed = 5, .max_batch = MAX_BATCH, .stride = 4, .prefetch = true };
+    struct loader *l = NULL;
     const float *x = NULL;
     const uint32_t *label = NULL;
 
     (void)state;
-    assert_int_equal(feed_open(&f, &env), RC_OK);
+    assert_int_equal(loader_open(&l, &env), RC_OK);
     for (size_t at = 0; at < N_TEST; at += 4) {
         const size_t n_samples = N_TEST - at < 4 ? N_TEST - at : 4;
-        assert_int_equal(feed_batch(f, at, 4, &x, &label), RC_OK);
+        assert_int_equal(loader_batch(l, at, 4, &x, &label), RC_OK);
         for (size_t b = 0; b < 4; b++)
             assert_true(is_image(d, dataset_index(d, 5, at + b), x, label, b, 4));
-        assert_int_equal(feed_test(f, at, n_samples, &x, &label), RC_OK);
+        assert_int_equal(loader_test_batch(l, at, n_samples, &x, &label), RC_OK);
         for (size_t b = 0; b < n_samples; b++)
             assert_true(is_image(d, N_TRAIN + at + b, x, label, b, n_samples));
     }
-    feed_close(&f);
+    loader_close(&l);
     dataset_close(&d);
 }
 
@@ -220,28 +220,28 @@ static void expect_one_failure(uint32_t label_of_40, bool prefetch, const char *
                                              .H = 1,
                                              .W = 1 },
                                    .label_of_40 = label_of_40 };
-    const struct feed_env env = {
+    const struct loader_env env = {
         .dataset = &broken.base, .seed = 1, .max_batch = 5, .stride = 5, .prefetch = prefetch
     };
-    struct feed *f = NULL;
+    struct loader *l = NULL;
     const float *x = NULL;
     const uint32_t *label = NULL;
     int n_failures = 0;
 
-    assert_int_equal(feed_open(&f, &env), RC_OK);
+    assert_int_equal(loader_open(&l, &env), RC_OK);
     for (uint64_t first = 0; first < 50; first += 5) {
         bool has_40 = false;
         for (uint64_t k = 0; k < 5; k++)
             has_40 |= dataset_index(&broken.base, 1, first + k) == 40;
         rc_clear();
-        const enum rc rc = feed_batch(f, first, 5, &x, &label);
+        const enum rc rc = loader_batch(l, first, 5, &x, &label);
         assert_int_equal(rc, has_40 ? RC_INVAL : RC_OK);
         if (rc != RC_OK)
             assert_string_equal(rc_message(), message);
         n_failures += rc != RC_OK;
     }
     assert_int_equal(n_failures, 1);
-    feed_close(&f);
+    loader_close(&l);
 }
 
 static void errors_of_reading_arrive(void **state)
@@ -278,8 +278,9 @@ static uint32_t label_0(const struct dataset *d, size_t i)
 
 static const struct dataset_ops watched_ops = { .image = watched_image, .label = label_0 };
 
-/* How many of 20 batches of 4, which lie 4 apart, the caller had to read itself. A feed that does not prefetch
- * never starts its helper; one told of another stride never finds what the helper made to be what is asked for. */
+/* How many of 20 batches of 4, whose first samples are 4 apart, the caller had to read itself. A loader that does not
+ * prefetch never starts its helper; one told of another stride never finds what the helper made to be what is asked
+ * for. */
 static size_t count_read_by_caller(bool prefetch, uint64_t told_stride)
 {
     enum { N_BATCHES = 20, BATCH = 4 };
@@ -292,15 +293,17 @@ static size_t count_read_by_caller(bool prefetch, uint64_t told_stride)
                                    .H = 1,
                                    .W = 1 },
                          .caller = pthread_self() };
-    const struct feed_env env = { .dataset = &w.base, .max_batch = BATCH, .stride = told_stride, .prefetch = prefetch };
-    struct feed *f = NULL;
+    const struct loader_env env = {
+        .dataset = &w.base, .max_batch = BATCH, .stride = told_stride, .prefetch = prefetch
+    };
+    struct loader *l = NULL;
     const float *x = NULL;
     const uint32_t *label = NULL;
 
-    assert_int_equal(feed_open(&f, &env), RC_OK);
+    assert_int_equal(loader_open(&l, &env), RC_OK);
     for (uint64_t i = 0; i < N_BATCHES; i++)
-        assert_int_equal(feed_batch(f, i * BATCH, BATCH, &x, &label), RC_OK);
-    feed_close(&f);
+        assert_int_equal(loader_batch(l, i * BATCH, BATCH, &x, &label), RC_OK);
+    loader_close(&l);
     assert_true(w.n_read >= (size_t)N_BATCHES * BATCH);
     assert_int_equal(w.n_read_by_caller % BATCH, 0);
     return w.n_read_by_caller / BATCH;
@@ -320,14 +323,14 @@ static void batches_are_made_ahead(void **state)
 static void data_without_images_is_refused(void **state)
 {
     struct dataset *line = NULL;
-    struct feed *f = NULL;
+    struct loader *l = NULL;
 
     (void)state;
     assert_int_equal(dataset_open_line(&line, 1), RC_OK);
-    const struct feed_env env = { .dataset = line, .max_batch = 1 };
-    assert_int_equal(feed_open(&f, &env), RC_INVAL);
+    const struct loader_env env = { .dataset = line, .max_batch = 1 };
+    assert_int_equal(loader_open(&l, &env), RC_INVAL);
     assert_string_equal(rc_message(), "data set line has no images");
-    assert_null(f);
+    assert_null(l);
     dataset_close(&line);
 }
 
@@ -335,26 +338,26 @@ static void data_without_images_is_refused(void **state)
 static void nothing_allocates_after_open(void **state)
 {
     struct dataset *d = images();
-    struct feed *f = NULL;
+    struct loader *l = NULL;
     const float *x = NULL;
     const uint32_t *label = NULL;
 
     (void)state;
     for (int prefetch = 0; prefetch < 2; prefetch++) {
-        const struct feed_env env = {
+        const struct loader_env env = {
             .dataset = d, .seed = 5, .max_batch = MAX_BATCH, .stride = MAX_BATCH, .prefetch = prefetch
         };
         const size_t n_maps_before = test_maps();
-        assert_int_equal(feed_open(&f, &env), RC_OK);
+        assert_int_equal(loader_open(&l, &env), RC_OK);
         assert_true(test_maps() > n_maps_before); /* an arena is seen */
         const size_t before = test_allocations();
         enum rc rc = RC_OK;
         for (uint64_t i = 0; rc == RC_OK && i < 50; i++)
-            rc = feed_batch(f, i * MAX_BATCH, MAX_BATCH, &x, &label);
+            rc = loader_batch(l, i * MAX_BATCH, MAX_BATCH, &x, &label);
         if (rc == RC_OK)
-            rc = feed_test(f, 0, MAX_BATCH, &x, &label);
+            rc = loader_test_batch(l, 0, MAX_BATCH, &x, &label);
         const size_t after = test_allocations();
-        feed_close(&f);
+        loader_close(&l);
         assert_int_equal(rc, RC_OK);
         assert_true(before > 0);
         assert_int_equal(after - before, 0);

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * loader.c - two batches used alternately: one is lent to the caller while the other is prepared.
+ */
+#include "data/loader.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "harness/base/arena.h"
+#include "harness/world/background.h"
+
+enum { MESSAGE_BYTES = 512 };
+
+struct batch {
+    float *x;
+    uint32_t *label;
+    uint64_t first;
+    size_t n_samples;
+    bool ready; /* holds, or is about to hold, these training samples */
+    enum rc rc;
+    char message[MESSAGE_BYTES]; /* of the error rc */
+};
+
+struct loader {
+    struct loader_env env;
+    struct arena arena;
+    struct batch batch[2];
+    int lent; /* index of the batch the caller has; the other one belongs to the background thread while it runs */
+    struct background *background; /* NULL: no prefetch */
+};
+
+/* Sample i of the data set -> position k of b: x (C, B, H, W), B = n_samples, and label (B). */
+static enum rc read_sample(const struct loader *l, struct batch *b, size_t k, size_t i)
+{
+    const struct dataset *d = l->env.dataset;
+    const size_t plane = (size_t)d->H * (size_t)d->W;
+
+    b->label[k] = d->ops->label(d, i);
+    if (b->label[k] >= d->n_classes)
+        return rc_raise(RC_INVAL, "data set %s: image %zu has label %u; there are %zu classes", d->name, i, b->label[k],
+                        d->n_classes);
+    return d->ops->image(d, i, b->x + k * plane, b->n_samples * plane);
+}
+
+static enum rc read_batch(const struct loader *l, struct batch *b)
+{
+    enum rc rc = RC_OK;
+
+    for (size_t k = 0; k < b->n_samples; k++)
+        TRY(read_sample(l, b, k, dataset_index(l->env.dataset, l->env.seed, b->first + k)));
+out:
+    return rc;
+}
+
+static void prefetch(void *arg)
+{
+    struct loader *l = arg;
+    struct batch *b = &l->batch[1 - l->lent];
+
+    b->rc = read_batch(l, b);
+    if (b->rc != RC_OK)
+        snprintf(b->message, sizeof b->message, "%s", rc_message());
+}
+
+enum rc loader_open(struct loader **out, const struct loader_env *env)
+{
+    const struct dataset *d = env->dataset;
+    struct loader *l = NULL;
+    enum rc rc = RC_OK;
+
+    if (d->ops == NULL || d->C == 0)
+        FAIL(RC_INVAL, "data set %s has no images", d->name);
+    l = calloc(1, sizeof *l);
+    if (!l)
+        FAIL(RC_NOMEM, "data loader: %zu bytes", sizeof *l);
+    l->env = *env;
+    const int n_batches = env->prefetch ? 2 : 1;
+    const size_t n_elems = env->max_batch * d->n_features;
+    TRY(arena_open(&l->arena, (size_t)n_batches * (arena_floats_bytes(n_elems) + arena_floats_bytes(env->max_batch))));
+    for (int i = 0; i < n_batches; i++) {
+        l->batch[i].x = arena_floats(&l->arena, n_elems);
+        l->batch[i].label = (uint32_t *)(void *)arena_floats(&l->arena, env->max_batch);
+    }
+    if (env->prefetch)
+        TRY(background_open(&l->background, prefetch, l));
+    *out = l;
+    l = NULL;
+out:
+    loader_close(&l);
+    return rc;
+}
+
+/* Make `lent` the batch that is asked for: the prefetched one where it is this one, else it is read now. */
+static enum rc get_batch(struct loader *l, uint64_t first, size_t n_samples)
+{
+    struct batch *ahead = &l->batch[1 - l->lent];
+
+    if (l->background)
+        background_wait(l->background);
+    if (ahead->ready && ahead->first == first && ahead->n_samples == n_samples) {
+        l->lent = 1 - l->lent;
+        ahead->ready = false;
+        return ahead->rc == RC_OK ? RC_OK : rc_raise(ahead->rc, "%s", ahead->message);
+    }
+    struct batch *now = &l->batch[l->lent];
+    now->first = first;
+    now->n_samples = n_samples;
+    return read_batch(l, now);
+}
+
+static void start_prefetch(struct loader *l, uint64_t first, size_t n_samples)
+{
+    struct batch *ahead = &l->batch[1 - l->lent];
+
+    if (l->background == NULL || l->env.stride == 0)
+        return;
+    ahead->first = first + l->env.stride;
+    ahead->n_samples = n_samples;
+    ahead->ready = true;
+    background_start(l->background);
+}
+
+enum rc loader_batch(struct loader *l, uint64_t first, size_t n_samples, const float **x, const uint32_t **label)
+{
+    enum rc rc;
+
+    assert(n_samples <= l->env.max_batch);
+    TRY(get_batch(l, first, n_samples));
+    start_prefetch(l, first, n_samples);
+    *x = l->batch[l->lent].x;
+    *label = l->batch[l->lent].label;
+out:
+    return rc;
+}
+
+enum rc loader_test_batch(struct loader *l, size_t first, size_t n_samples, const float **x, const uint32_t **label)
+{
+    struct batch *b = &l->batch[l->lent];
+    enum rc rc = RC_OK;
+
+    assert(n_samples <= l->env.max_batch && first + n_samples <= l->env.dataset->n_test);
+    b->n_samples = n_samples;
+    for (size_t k = 0; k < n_samples; k++)
+        TRY(read_sample(l, b, k, l->env.dataset->n_train + first + k));
+    *x = b->x;
+    *label = b->label;
+out:
+    return rc;
+}
+
+uint64_t loader_waited_ns(const struct loader *l)
+{
+    return l->background != NULL ? background_waited_ns(l->background) : 0;
+}
+
+void loader_close(struct loader **l)
+{
+    if (!*l)
+        return;
+    background_close(&(*l)->background);
+    arena_close(&(*l)->arena);
+    free(*l);
+    *l = NULL;
+}
