@@ -8,6 +8,18 @@
 
 #include "harness/base/rng.h"
 
+extern const struct dataset_source digits_source, synthetic_source;
+
+const struct dataset_source *dataset_source_find(const char *name)
+{
+    static const struct dataset_source *const all[] = { &digits_source, &synthetic_source };
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (strcmp(all[i]->name, name) == 0)
+            return all[i];
+    return NULL;
+}
+
 void dataset_close(struct dataset **d)
 {
     if (*d == NULL)

@@ -42,6 +42,15 @@ struct dataset {                   /* first member of what an opener makes */
     uint32_t *label;               /* classes: uint32_t[n_train + n_test], < n_classes; owned; NULL: ask ops */
 };
 
+/* A data set that a model names as its default. */
+struct dataset_source {
+    const char *name;
+    const char *shipped_path; /* the file that comes with the program; NULL: none */
+    bool makes_images;        /* computes images of any shape on request; no file is read */
+};
+/* By name; NULL: the name of no such data set (it may be a path). */
+const struct dataset_source *dataset_source_find(const char *name);
+
 /* "line": 1000 samples y = 2x + U(-0.5, 0.5), x in U(-0.5, 0.5), drawn from seed; all are
  * training samples and, again, the test set (n_test = 0 here: models evaluate on training). */
 enum rc dataset_open_line(struct dataset **out, uint64_t seed) MUST_CHECK;
@@ -57,8 +66,6 @@ struct synthetic_opts {
     size_t n_train, n_test;
 };
 enum rc dataset_open_synthetic(struct dataset **out, const struct synthetic_opts *opts, uint64_t seed) MUST_CHECK;
-/* Is this the name of such images? */
-bool dataset_is_synthetic(const char *name);
 /* path is a folder with the four IDX files of MNIST under their published names (train-images-idx3-ubyte, ...;
  * also with '.' for the last '-'), whose labels have no gap; or with the files of CIFAR-10's binary version
  * (data_batch_1.bin .. data_batch_5.bin, test_batch.bin); or with *.gmimg shards (train-*.gmimg, test-*.gmimg); or one

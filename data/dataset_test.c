@@ -133,6 +133,21 @@ static void batches_do_not_know_ranks(void **state)
     dataset_close(&d);
 }
 
+/* Models name their default data set; a path is no name. */
+static void sources_are_found(void **state)
+{
+    (void)state;
+    const struct dataset_source *digits = dataset_source_find("digits"), *made = dataset_source_find("synthetic");
+    assert_non_null(digits);
+    assert_non_null(made);
+    assert_false(digits->makes_images);
+    assert_non_null(strstr(digits->shipped_path, "/digits.csv"));
+    assert_true(made->makes_images);
+    assert_null(made->shipped_path);
+    assert_null(dataset_source_find("line"));
+    assert_null(dataset_source_find("./digits"));
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest line[] = {
@@ -140,6 +155,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(line_follows_its_seed),
     };
     const struct CMUnitTest order[] = {
+        cmocka_unit_test(sources_are_found),
         cmocka_unit_test(every_epoch_is_a_permutation),
         cmocka_unit_test(seeds_and_epochs_differ),
         cmocka_unit_test(batches_do_not_know_ranks),

@@ -14,6 +14,9 @@
 
 #include "data/dataset.h"
 
+extern const struct dataset_source digits_source;
+const struct dataset_source digits_source = { .name = "digits", .shipped_path = GRADMARK_DATA_DIR "/digits.csv" };
+
 #define PIXEL_MEAN 0.3f /* about, of pixels scaled to 0..1 */
 
 enum {
@@ -183,7 +186,7 @@ enum rc dataset_open_digits(struct dataset **out, const char *path)
     if (d == NULL)
         FAIL(RC_NOMEM, "data set digits: %zu bytes", sizeof *d);
     d->ops = &digits_ops;
-    d->name = "digits";
+    d->name = digits_source.name;
     d->C = 1;
     d->H = d->W = SIDE;
     d->n_test = N_TEST;

@@ -11,12 +11,13 @@
 #include "data/dataset.h"
 #include "harness/base/rng.h"
 
+extern const struct dataset_source synthetic_source;
+const struct dataset_source synthetic_source = { .name = "synthetic", .makes_images = true };
+
 enum {
     CELLS = 8,
     MOVES = 4, /* cells to move by, each way: 0 .. 3 */
 };
-
-static const char NAME[] = "synthetic";
 
 #define NOISE_AMPLITUDE 1.0f
 #define CONTRAST_MIN 0.6f
@@ -119,7 +120,7 @@ enum rc dataset_open_synthetic(struct dataset **out, const struct synthetic_opts
     if (s == NULL)
         FAIL(RC_NOMEM, "data set synthetic: %zu bytes", sizeof *s);
     s->base = (struct dataset){ .ops = &synthetic_ops,
-                                .name = NAME,
+                                .name = synthetic_source.name,
                                 .n_train = o->n_train,
                                 .n_test = o->n_test,
                                 .n_features = (size_t)o->C * (size_t)o->H * (size_t)o->W,
@@ -140,9 +141,4 @@ out:
         free(s->pattern);
     free(s);
     return rc;
-}
-
-bool dataset_is_synthetic(const char *name)
-{
-    return strcmp(name, NAME) == 0;
 }

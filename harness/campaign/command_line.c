@@ -60,7 +60,7 @@ static const struct compute_backend *hollow_backend(void)
 static const char *compute_of(const struct sweep *s, const struct point *p)
 {
     const struct workload *w = p->workload;
-    const bool has_data = w->dataset && !dataset_is_synthetic(w->dataset);
+    const bool has_data = w->dataset && !dataset_source_find(w->dataset)->makes_images;
     const struct compute_backend *hollow = hollow_backend();
     const char *assigned = point_value(p, "compute");
 

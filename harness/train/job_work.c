@@ -11,10 +11,6 @@
 #include "models/engine/network.h"
 #include "models/replay/profile.h"
 
-#ifndef GRADMARK_DATA_DIR
-#error "GRADMARK_DATA_DIR names the folder of the shipped data sets"
-#endif
-
 struct wishes { /* which options were given */
     const struct opt_group *group;
     int n_groups;
@@ -91,9 +87,12 @@ static enum rc open_synthetic(struct train_job *job, const struct network *n)
 /* NULL: synthetic images. */
 static const char *path_of_data(const struct train_job *job)
 {
-    if (job->opts.data[0] == '\0')
-        return strcmp(job->workload->dataset, "digits") == 0 ? GRADMARK_DATA_DIR "/digits.csv" : NULL;
-    return strcmp(job->opts.data, "synthetic") == 0 ? NULL : job->opts.data;
+    const bool is_default = job->opts.data[0] == '\0';
+    const struct dataset_source *source = dataset_source_find(is_default ? job->workload->dataset : job->opts.data);
+
+    if (is_default)
+        return source ? source->shipped_path : NULL;
+    return source && source->makes_images ? NULL : job->opts.data;
 }
 
 static enum rc open_network(struct network **out, struct train_job *job, const struct wishes *w)
@@ -170,7 +169,8 @@ static size_t evaluated(const struct train_job *job, const struct wishes *w)
     const size_t n_there = job->workload->network ? job->dataset->n_test : job->dataset->n_train;
     if (given(w, "eval-samples"))
         return job->opts.eval_samples < n_there ? job->opts.eval_samples : n_there;
-    return strcmp(job->dataset->name, "synthetic") == 0 ? 0 : n_there;
+    const struct dataset_source *source = dataset_source_find(job->dataset->name);
+    return source && source->makes_images ? 0 : n_there;
 }
 
 static void note_modules(struct train_job *job)

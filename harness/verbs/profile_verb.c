@@ -187,7 +187,9 @@ out:
 /* --data: opened before the network, which follows its images. */
 static enum rc open_file(struct dataset **out, struct profile_opts *o)
 {
-    if (o->data[0] == '\0' || strcmp(o->data, "synthetic") == 0)
+    const struct dataset_source *named = dataset_source_find(o->data);
+
+    if (o->data[0] == '\0' || (named && named->makes_images))
         return RC_OK;
     return file_data_open(out, o->data, &o->image_size, &o->classes);
 }
