@@ -20,12 +20,12 @@ void layer_init_bell(float *param, struct segment s, double variance, uint64_t s
 {
     const float deviation = (float)sqrt(variance);
 
-    for (size_t i = s.at; i < s.at + s.n_elems; i++)
+    for (size_t i = s.offset_elems; i < s.offset_elems + s.n_elems; i++)
         param[i] = deviation * bell_of(rng_u64(seed, RNG_INIT, i));
 }
 
 void layer_init_value(float *param, struct segment s, float value)
 {
-    for (size_t i = s.at; i < s.at + s.n_elems; i++)
+    for (size_t i = s.offset_elems; i < s.offset_elems + s.n_elems; i++)
         param[i] = value;
 }

@@ -25,7 +25,7 @@ static inline const float *layer_at_const(const float *x, size_t i)
 /* Take n_elems more of a parameter vector that has *n_params so far. */
 static inline struct segment layer_take(size_t *n_params, size_t n_elems)
 {
-    const struct segment s = { .at = *n_params, .n_elems = n_elems };
+    const struct segment s = { .offset_elems = *n_params, .n_elems = n_elems };
 
     *n_params += n_elems;
     return s;
@@ -34,7 +34,7 @@ static inline struct segment layer_take(size_t *n_params, size_t n_elems)
 /* The gradient of s is final (M2): call ready, if there is one. */
 static inline enum rc layer_ready(grad_ready_fn *ready, void *arg, struct segment s, const float *grad)
 {
-    return ready != NULL ? ready(arg, s, layer_at_const(grad, s.at)) : RC_OK;
+    return ready != NULL ? ready(arg, s, layer_at_const(grad, s.offset_elems)) : RC_OK;
 }
 
 /* s: independent, mean 0, bell-shaped (within 3.5 deviations). The numbers depend on seed and s.at alone (M1). */

@@ -91,7 +91,7 @@ static struct segment linear_segment(const struct training *t, size_t i)
 {
     (void)t;
     assert(i == 0);
-    return (struct segment){ .at = 0, .n_elems = N_PARAMS };
+    return (struct segment){ .offset_elems = 0, .n_elems = N_PARAMS };
 }
 
 static void linear_init(const struct training *t, float *param)

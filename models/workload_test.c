@@ -110,10 +110,10 @@ static enum rc take(void *arg, struct segment s, const float *grad)
     if (f->n_called < MAX_SEGMENTS)
         f->called[f->n_called] = s;
     f->n_called++;
-    if (grad != NULL && grad != f->grad + s.at) /* M5 */
+    if (grad != NULL && grad != f->grad + s.offset_elems) /* M5 */
         return rc_raise(RC_BUG, "the gradient is not where it belongs");
     if (grad != NULL)
-        memcpy(f->seen + s.at, grad, s.n_elems * sizeof *grad);
+        memcpy(f->seen + s.offset_elems, grad, s.n_elems * sizeof *grad);
     return RC_OK;
 }
 
@@ -188,7 +188,7 @@ static void segments_come_last_first_and_final(void **state)
     fixture_open(&f, &compute_cpu, 5);
     for (size_t i = 0; i < f.n_segments; i++) {
         const struct segment s = workload->ops->segment(f.training, i);
-        assert_int_equal(s.at, at);
+        assert_int_equal(s.offset_elems, at);
         assert_true(s.n_elems > 0);
         at += s.n_elems;
     }
@@ -201,7 +201,7 @@ static void segments_come_last_first_and_final(void **state)
         assert_int_equal(f.n_called, f.n_segments);
         for (size_t i = 0; i < f.n_segments; i++) {
             const struct segment s = workload->ops->segment(f.training, f.n_segments - 1 - i);
-            assert_int_equal(f.called[i].at, s.at);
+            assert_int_equal(f.called[i].offset_elems, s.offset_elems);
             assert_int_equal(f.called[i].n_elems, s.n_elems);
         }
         assert_memory_equal(f.seen, f.grad, f.n_params * sizeof(float)); /* final when ready was called */

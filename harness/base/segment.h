@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 struct segment {
-    size_t at, n_elems; /* of float[n_params] */
+    size_t offset_elems, n_elems; /* of float[n_params] */
 };
 
 #endif

@@ -34,7 +34,7 @@ static enum rc staged_begin(struct sync *s, uint64_t step, float lr)
 static enum rc staged_grad_ready(struct sync *s, struct segment seg, const float *grad)
 {
     struct sync *inner = self(s)->inner;
-    float *copy = self(s)->grad + seg.at;
+    float *copy = self(s)->grad + seg.offset_elems;
 
     compute_get(s->env.compute, copy, grad, seg.n_elems * sizeof(float));
     return inner->ops->grad_ready ? inner->ops->grad_ready(inner, seg, copy) : RC_OK;

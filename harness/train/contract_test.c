@@ -93,9 +93,9 @@ static enum rc watch_ready(struct sync *s, struct segment seg, const float *grad
 {
     const int r = s->env.world->rank;
 
-    if (!grad || seg.at + seg.n_elems > s->env.n_params || seg.n_elems == 0)
+    if (!grad || seg.offset_elems + seg.n_elems > s->env.n_params || seg.n_elems == 0)
         error("S1: a segment outside the parameters", r, seen.rank[r].n_begun);
-    for (size_t i = seg.at; i < seg.at + seg.n_elems && i < MAX_PARAMS; i++)
+    for (size_t i = seg.offset_elems; i < seg.offset_elems + seg.n_elems && i < MAX_PARAMS; i++)
         if (seen.rank[r].is_ready[i]++)
             error("S1: a parameter ready twice", r, seen.rank[r].n_begun);
     seen.rank[r].n_ready_elems += seg.n_elems;

@@ -112,7 +112,7 @@ static void check_normal(const float *param, struct segment s, double variance)
     double sum = 0.0, square = 0.0;
     const double n = (double)s.n_elems;
 
-    for (size_t i = s.at; i < s.at + s.n_elems; i++) {
+    for (size_t i = s.offset_elems; i < s.offset_elems + s.n_elems; i++) {
         sum += (double)param[i];
         square += (double)param[i] * (double)param[i];
     }
@@ -144,8 +144,8 @@ static void initial_values(void **state)
         check_normal(param, d->weight,
                      strcmp(d->name, "fc") == 0 ? 1.0 / 3.0 / (double)d->fan_in
                                                 : 2.0 * (double)d->in.C / (double)(C * d->fan_in));
-        check_constant(param, d->gamma.at, d->gamma.n_elems, 1.0f);
-        check_constant(param, d->shift.at, d->shift.n_elems, 0.0f);
+        check_constant(param, d->gamma.offset_elems, d->gamma.n_elems, 1.0f);
+        check_constant(param, d->shift.offset_elems, d->shift.n_elems, 0.0f);
         if (d->norm == NORM_BATCH) {
             check_constant(running, d->running_offset_elems, C, 0.0f);
             check_constant(running, d->running_offset_elems + C, C, 1.0f);
@@ -199,7 +199,7 @@ static void initial_values_are_a_function_of_seed_and_index(void **state)
 {
     struct network *n = opened(&workload_resnet8, (struct network_opts){ 0 });
     struct network *more = opened(&workload_resnet8, (struct network_opts){ .n_classes = 20 });
-    const size_t n_same = n->node[n->n_nodes - 2].weight.at;
+    const size_t n_same = n->node[n->n_nodes - 2].weight.offset_elems;
     float *a = malloc(n->n_params * sizeof *a), *b = malloc(more->n_params * sizeof *b);
 
     (void)state;

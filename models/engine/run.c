@@ -60,12 +60,12 @@ static struct batch_norm norm_of(const struct run *r, const struct node *n)
 
 static const float *param_of(const struct run *r, struct segment s)
 {
-    return layer_at_const(r->param, s.at);
+    return layer_at_const(r->param, s.offset_elems);
 }
 
 static float *grad_of(const struct run *r, struct segment s)
 {
-    return layer_at(r->grad, s.at);
+    return layer_at(r->grad, s.offset_elems);
 }
 
 /* y(C_out,B,out_h,out_w) = w(C_out,C,kernel_h,kernel_w) * x(C,B,H,W), then the epilogue. In training a batch norm is an
@@ -354,7 +354,7 @@ static enum rc pass_on_segment(const struct run *r, struct gradient_buckets *g, 
     if (g->n_elems == 0)
         g->first_op = op;
     g->n_elems += s.n_elems;
-    if (g->n_elems < r->network->n_params / COMPUTE_EVENTS && s.at > 0)
+    if (g->n_elems < r->network->n_params / COMPUTE_EVENTS && s.offset_elems > 0)
         return RC_OK;
     g->bucket[g->n_closed % COMPUTE_EVENTS].first_op = g->first_op;
     g->bucket[g->n_closed % COMPUTE_EVENTS].last_op = op;

@@ -48,11 +48,11 @@ static enum rc copy_segment(void *arg, struct segment s, const float *grad)
     enum rc rc = compute_sync(c->compute); /* as a sender does (C2) */
 
     assert_int_equal(rc, RC_OK);
-    assert_int_equal(s.at + s.n_elems, c->next_end);
-    assert_ptr_equal(grad, c->device_grad + s.at);
-    c->next_end = s.at;
+    assert_int_equal(s.offset_elems + s.n_elems, c->next_end);
+    assert_ptr_equal(grad, c->device_grad + s.offset_elems);
+    c->next_end = s.offset_elems;
     c->n_segments++;
-    compute_get(c->compute, c->grad + s.at, grad, s.n_elems * sizeof *grad);
+    compute_get(c->compute, c->grad + s.offset_elems, grad, s.n_elems * sizeof *grad);
     return RC_OK;
 }
 

@@ -54,10 +54,10 @@ static void differences(const struct variant *v)
     for (int s = 0; s < f.network->n_segments; s += f.network->n_segments / 8 + 1) {
         const struct segment seg = f.network->segment[s];
         double scale = 0.0;
-        for (size_t i = seg.at; i < seg.at + seg.n_elems; i++)
+        for (size_t i = seg.offset_elems; i < seg.offset_elems + seg.n_elems; i++)
             scale = fmax(scale, fabs(grad[i]));
         for (size_t k = 0; k < 2; k++) {
-            const size_t i = seg.at + (size_t)(rng_u64(9, RNG_TEST, (uint64_t)s * 2 + k) % seg.n_elems);
+            const size_t i = seg.offset_elems + (size_t)(rng_u64(9, RNG_TEST, (uint64_t)s * 2 + k) % seg.n_elems);
             const double was = param[i];
             param[i] = was + h;
             const double above = network_reference_train(r, &batch, NULL, NULL);
@@ -66,7 +66,7 @@ static void differences(const struct variant *v)
             param[i] = was;
             if (!(fabs(grad[i] - want) <= 1e-4 * scale))
                 fail_msg("%s: segment %d [%zu] is %.9g, should be %.9g (largest %.9g)", v->workload->module.name, s,
-                         i - seg.at, grad[i], want, scale);
+                         i - seg.offset_elems, grad[i], want, scale);
         }
     }
     network_batch_close(&data);

@@ -107,7 +107,7 @@ static float hashed(enum salt salt, size_t i)
 
 static void fill_segment(float *param, struct segment s, float middle, float spread)
 {
-    for (size_t i = s.at; i < s.at + s.n_elems; i++) {
+    for (size_t i = s.offset_elems; i < s.offset_elems + s.n_elems; i++) {
         const float product = spread * hashed(SALT_WEIGHT, i);
         param[i] = middle + product;
     }

@@ -69,7 +69,7 @@ static void opening_twice_gives_the_same(void **state)
     assert_int_equal(a->n_segments, b->n_segments);
     for (int i = 0; i < a->n_segments; i++) {
         assert_string_equal(a->segment_name[i], b->segment_name[i]);
-        assert_true(a->segment[i].at == b->segment[i].at);
+        assert_true(a->segment[i].offset_elems == b->segment[i].offset_elems);
     }
     network_close(&a);
     network_close(&a);

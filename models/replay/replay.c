@@ -128,12 +128,12 @@ static void write_gradient(const struct replay *t, struct segment s, uint64_t fi
     if (!c->ops->touches_memory)
         return;
     if (!c->ops->host_memory) {
-        compute_zero(c, grad + s.at, s.n_elems);
+        compute_zero(c, grad + s.offset_elems, s.n_elems);
         return;
     }
     for (size_t i = 0; i < s.n_elems; i += PATTERN_ELEMS) {
         const size_t left = s.n_elems - i, n = left < PATTERN_ELEMS ? left : PATTERN_ELEMS;
-        memcpy(grad + s.at + i, t->pattern + (s.at + i + start) % PATTERN_ELEMS, n * sizeof(float));
+        memcpy(grad + s.offset_elems + i, t->pattern + (s.offset_elems + i + start) % PATTERN_ELEMS, n * sizeof(float));
     }
 }
 

@@ -180,8 +180,8 @@ int network_segments_lie_in_order(const struct network *n)
         for (size_t k = 0; k < sizeof own / sizeof own[0]; k++) {
             if (own[k].n_elems == 0)
                 continue;
-            n_wrong +=
-                own[k].at != at || n->segment[i_segment].at != at || n->segment[i_segment].n_elems != own[k].n_elems;
+            n_wrong += own[k].offset_elems != at || n->segment[i_segment].offset_elems != at ||
+                       n->segment[i_segment].n_elems != own[k].n_elems;
             at += own[k].n_elems;
             i_segment++;
         }

@@ -81,10 +81,11 @@ static void stir(struct network_fixture *f)
         const bool norm = n->kind == NODE_CONV && n->norm == NORM_BATCH;
         for (size_t k = 0; n->kind == NODE_CONV && k < n->shift.n_elems; k++) {
             const size_t which = k + (size_t)i;
-            f->param[n->shift.at + k] = 0.02f * (float)(which % 7) - 0.05f + (norm && which % 4 != 0 ? 1.0f : 0.0f);
+            f->param[n->shift.offset_elems + k] =
+                0.02f * (float)(which % 7) - 0.05f + (norm && which % 4 != 0 ? 1.0f : 0.0f);
         }
         for (size_t k = 0; norm && k < n->gamma.n_elems; k++)
-            f->param[n->gamma.at + k] = 0.2f + 0.02f * (float)((k + (size_t)i) % 5);
+            f->param[n->gamma.offset_elems + k] = 0.2f + 0.02f * (float)((k + (size_t)i) % 5);
     }
 }
 
@@ -146,7 +147,7 @@ enum rc network_fixture_ready(void *arg, struct segment s, const float *grad)
         f->called[f->n_called] = s;
     f->n_called++;
     if (grad != NULL)
-        memcpy(f->seen + s.at, grad, s.n_elems * sizeof *grad);
+        memcpy(f->seen + s.offset_elems, grad, s.n_elems * sizeof *grad);
     return RC_OK;
 }
 
@@ -194,7 +195,7 @@ int network_compare(const struct network_fixture *f, const float *grad, const do
     for (int s = 0; s < f->network->n_segments; s++) {
         const struct segment segment = f->network->segment[s];
         double scale = 0.0, far = 0.0;
-        for (size_t i = segment.at; i < segment.at + segment.n_elems; i++) {
+        for (size_t i = segment.offset_elems; i < segment.offset_elems + segment.n_elems; i++) {
             scale = fmax(scale, fabs(want[i]));
             far = isfinite(grad[i]) ? fmax(far, fabs((double)grad[i] - want[i])) : INFINITY;
         }

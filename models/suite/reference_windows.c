@@ -138,7 +138,7 @@ void reference_conv(struct network_reference *r, int i, const double *param, dou
     struct layer *l = &r->layer[i];
     const size_t count = r->B * (size_t)(n->out_h * n->out_w);
 
-    convolve(r, n, l->inner, param + n->weight.at);
+    convolve(r, n, l->inner, param + n->weight.offset_elems);
     for (int c = 0; c < n->C_out && n->norm == NORM_BATCH; c++) {
         moments(l, c, count);
         if (training && state != NULL)
@@ -151,9 +151,9 @@ void reference_conv(struct network_reference *r, int i, const double *param, dou
     memcpy(l->value, l->inner, l->n * sizeof *l->value);
     for (int c = 0; c < n->C_out; c++) {
         double *v = l->value + (size_t)c * count;
-        const double shift = n->shift.n_elems > 0 ? param[n->shift.at + (size_t)c] : 0.0;
+        const double shift = n->shift.n_elems > 0 ? param[n->shift.offset_elems + (size_t)c] : 0.0;
         if (n->norm == NORM_BATCH) {
-            const double scale = param[n->gamma.at + (size_t)c] / sqrt(l->var[c] + (double)n->epsilon);
+            const double scale = param[n->gamma.offset_elems + (size_t)c] / sqrt(l->var[c] + (double)n->epsilon);
             affine(v, count, scale, shift - scale * l->mean[c]);
         } else {
             affine(v, count, 1.0, shift);
@@ -198,12 +198,12 @@ void reference_conv_grad(struct network_reference *r, int i, const double *param
         for (size_t k = 0; k < count; k++)
             sum += dv[k];
         if (n->shift.n_elems > 0)
-            grad[n->shift.at + c] = sum;
+            grad[n->shift.offset_elems + c] = sum;
         if (n->norm == NORM_BATCH)
             norm_grad(dv, l->inner + c * count, count, l->mean[c], l->var[c] + (double)n->epsilon,
-                      param[n->gamma.at + c], &grad[n->gamma.at + c]);
+                      param[n->gamma.offset_elems + c], &grad[n->gamma.offset_elems + c]);
     }
-    convolve_grad(r, n, l->grad, param + n->weight.at, grad + n->weight.at);
+    convolve_grad(r, n, l->grad, param + n->weight.offset_elems, grad + n->weight.offset_elems);
 }
 
 static void max_row(void *arg, const struct tap_row *m)

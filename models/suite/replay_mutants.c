@@ -31,7 +31,7 @@ static void write_gradient(struct compute *c, float *grad, struct segment s, uin
     const uint64_t start = bug == BUG_REPEATS ? first : rng_u64(1, RNG_TEST, first);
 
     for (size_t i = 0; c->ops->touches_memory && i < s.n_elems; i++)
-        grad[s.at + i] = (float)((s.at + i + start % 1024) * 389 % 1024) / 1024 - 0.5F;
+        grad[s.offset_elems + i] = (float)((s.offset_elems + i + start % 1024) * 389 % 1024) / 1024 - 0.5F;
 }
 
 static enum rc make_ready(struct training *t, int first_segment, int n, uint64_t first, float *grad,

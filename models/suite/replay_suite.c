@@ -135,7 +135,7 @@ static void check_order(struct fixture *s, size_t n_samples)
         for (int k = p->layer[i].n_tensors - 1; k >= 0; k--, n++) {
             const struct ready_call *c = &s->recorder.call[n];
             EXPECT(s, c->segment.n_elems == p->layer[i].tensor[k].n_elems, "layer %d, tensor %d", i, k);
-            EXPECT(s, c->segment.at + c->segment.n_elems == end, "layer %d, tensor %d", i, k);
+            EXPECT(s, c->segment.offset_elems + c->segment.n_elems == end, "layer %d, tensor %d", i, k);
             EXPECT(s, (double)c->passed_ns == due_ns, "layer %d of %zu samples is ready after %llu ns, not %.0f", i,
                    n_samples, (unsigned long long)c->passed_ns, due_ns);
             end -= p->layer[i].tensor[k].n_elems;
@@ -150,8 +150,8 @@ static void check_final(struct fixture *s)
 {
     for (int i = 0; i < s->recorder.n_calls; i++) {
         const struct ready_call *c = &s->recorder.call[i];
-        EXPECT(s, c->grad == s->grad + c->segment.at, "segment %d", i);
-        EXPECT(s, c->first_value == s->grad[c->segment.at], "segment %d changed after it was ready", i);
+        EXPECT(s, c->grad == s->grad + c->segment.offset_elems, "segment %d", i);
+        EXPECT(s, c->first_value == s->grad[c->segment.offset_elems], "segment %d changed after it was ready", i);
     }
 }
 
@@ -218,7 +218,7 @@ static void check_facts(struct fixture *s)
     EXPECT(s, s->n_params == profile_n_params(s->profile), "%zu", s->n_params);
     for (size_t i = 0; i < s->workload->ops->n_segments(s->training); i++) {
         const struct segment at = s->workload->ops->segment(s->training, i);
-        EXPECT(s, at.at == end, "segment %zu", i);
+        EXPECT(s, at.offset_elems == end, "segment %zu", i);
         end += at.n_elems;
     }
     EXPECT(s, end == s->n_params, "%zu", end);
