@@ -60,7 +60,8 @@ static const struct compute_backend *hollow_backend(void)
 static const char *compute_of(const struct sweep *s, const struct point *p)
 {
     const struct workload *w = p->workload;
-    const bool has_data = w->dataset && !dataset_source_find(w->dataset)->makes_images;
+    const struct dataset_source *source = w->dataset ? dataset_source_find(w->dataset) : NULL;
+    const bool has_data = w->dataset && !(source && source->makes_images); /* no source: linear's own samples */
     const struct compute_backend *hollow = hollow_backend();
     const char *assigned = point_value(p, "compute");
 
