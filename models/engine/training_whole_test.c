@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "data/dataset.h"
+#include "harness/base/peak_rss.h"
 #include "harness/compute/compute.h"
 #include "models/engine/training.h"
 
@@ -109,28 +110,12 @@ static void resnet8_learns_images(void **state)
     }
 }
 
-/* Bytes that this process has had in memory at most. */
-static size_t peak_bytes(void)
-{
-    FILE *status = fopen("/proc/self/status", "r");
-    char line[256];
-    unsigned long n_kib = 0;
-
-    assert_non_null(status);
-    while (fgets(line, sizeof line, status) != NULL)
-        if (strncmp(line, "VmHWM:", 6) == 0)
-            n_kib = strtoul(line + 6, NULL, 10);
-    fclose(status);
-    assert_true(n_kib > 0);
-    return n_kib * 1024;
-}
-
 /* Peak memory is what was planned, the parameters, their gradient and momentum, and at most a tenth more. */
 static void memory_is_what_was_planned(void **state)
 {
     const struct network_opts opts = { .image_size = 160, .n_classes = 1000 };
     const struct sgd sgd = { .lr = 0.001f, .momentum = 0.9f, .grad_scale = 1.0f };
-    const size_t before = peak_bytes();
+    const double before = peak_rss_bytes();
     struct fixture f;
 
     (void)state;
@@ -138,7 +123,7 @@ static void memory_is_what_was_planned(void **state)
     train(&f, 2, &sgd);
     const struct network_memory m = network_memory_of(f.training);
     const double planned = (double)(m.planned_bytes + m.params_bytes + m.state_bytes);
-    const double allocated = (double)(peak_bytes() - before);
+    const double allocated = peak_rss_bytes() - before;
     fixture_close(&f);
     if (!(allocated >= 0.9 * planned && allocated <= 1.1 * planned))
         fail_msg("%.1f MB were allocated, %.1f MB were planned", allocated * 1e-6, planned * 1e-6);
