@@ -71,19 +71,19 @@ struct conv_tile conv_tile_of(const struct conv_tiling *tiling, size_t tile)
     return (struct conv_tile){ column, n_columns, column / tiling->out_w, n_columns / tiling->out_w };
 }
 
-struct range conv_channels_of(const struct conv_tiling *tiling, size_t i)
+struct index_range conv_channels_of(const struct conv_tiling *tiling, size_t i)
 {
     const size_t from = i * tiling->range_channels, left = (size_t)tiling->s->in.C - from;
 
-    return (struct range){ from, left < tiling->range_channels ? left : tiling->range_channels };
+    return (struct index_range){ from, left < tiling->range_channels ? left : tiling->range_channels };
 }
 
-void cpu_epilogue(const struct cpu *c, float *y, const struct epilogue *e, size_t N, struct range rows,
+void cpu_epilogue(const struct cpu *c, float *y, const struct epilogue *e, size_t N, struct index_range rows,
                   const struct conv_tile *tile)
 {
     if (c->gemm_only || (e->scale == NULL && e->shift == NULL && e->add == NULL && !e->relu))
         return;
-    for (size_t o = rows.from; o < rows.from + rows.n; o++) {
+    for (size_t o = rows.from; o < rows.from + rows.n; o++) { /* y(o, n_columns) of the tile */
         const size_t offset_elems = o * N + tile->column;
         c->kernels->epilogue(y + offset_elems, e->add != NULL ? e->add + offset_elems : NULL,
                              e->scale != NULL ? e->scale[o] : 1.0f, e->shift != NULL ? e->shift[o] : 0.0f, e->relu,
@@ -105,7 +105,7 @@ struct conv { /* one call */
 
 /* Tile of y, `rows` of it: y(rows, n_columns) (+)= weight(rows, [k, k + K)) b(K, n_columns), b being rows k .. of col.
  */
-static void multiply(const struct conv *t, struct range rows, const struct conv_tile *tile, size_t k, size_t K,
+static void multiply(const struct conv *t, struct index_range rows, const struct conv_tile *tile, size_t k, size_t K,
                      const void *b, size_t ldb)
 {
     const struct conv_tiling *tiling = &t->tiling;
@@ -126,19 +126,21 @@ static void multiply(const struct conv *t, struct range rows, const struct conv_
     cpu_blas(t->c, &g);
 }
 
+/* y(rows, n_columns) of one tile and one block of rows of weight: for each range of channels, im2col writes
+ * col(channels n_taps, n_columns) to the thread's scratch and a GEMM adds its product; then the epilogue. */
 static void conv_task(void *arg, int task, int thread)
 {
     const struct conv *t = arg;
     const struct conv_tiling *tiling = &t->tiling;
     const struct conv_tile tile = conv_tile_of(tiling, (size_t)task / t->n_blocks);
     const size_t from = (size_t)task % t->n_blocks * t->block_rows, left = tiling->M - from;
-    const struct range rows = { from, left < t->block_rows ? left : t->block_rows };
+    const struct index_range rows = { from, left < t->block_rows ? left : t->block_rows };
     float *col = cpu_own(t->c, thread);
 
     if (tiling->pointwise)
         multiply(t, rows, &tile, 0, tiling->K, t->x + tile.column, tiling->N);
     for (size_t i = 0; i < tiling->n_channel_ranges && !tiling->pointwise; i++) {
-        const struct range channels = conv_channels_of(tiling, i);
+        const struct index_range channels = conv_channels_of(tiling, i);
         const struct cols part = { &tiling->s->in, channels.from, channels.n,
                                    tile.row,       tile.n_rows,   conv_whole_lines(tile.n_columns) };
         if (!t->c->gemm_only)
@@ -148,7 +150,7 @@ static void conv_task(void *arg, int task, int thread)
     cpu_epilogue(t->c, t->y, t->e, tiling->N, rows, &tile);
 }
 
-/* Scratch is allocated. */
+/* Choose the blocks of rows of weight, and run all tiles times blocks. The caller has allocated scratch. */
 static void conv_run(struct conv *t)
 {
     const struct conv_tiling *tiling = &t->tiling;
@@ -192,7 +194,7 @@ struct flip {
 
 /* to(C, C_out, n_taps) = weight(C_out, C, n_taps) of these channels with both kernel axes reversed. The loop over C_out
  * is outermost, so that reads are contiguous. */
-static void flip_channels(const struct flip *t, float *to, struct range channels)
+static void flip_channels(const struct flip *t, float *to, struct index_range channels)
 {
     const size_t n_taps = t->n_taps, n_each = t->C_out * n_taps;
 
@@ -204,12 +206,13 @@ static void flip_channels(const struct flip *t, float *to, struct range channels
     }
 }
 
+/* Flip FLIP_CHANNELS channels; bf16: into the thread's scratch, then round to `to`. */
 static void flip_task(void *arg, int task, int thread)
 {
     const struct flip *t = arg;
     const size_t n_each = t->C_out * t->n_taps;
     const size_t from = (size_t)task * FLIP_CHANNELS, left = t->C - from;
-    const struct range channels = { from, left < FLIP_CHANNELS ? left : FLIP_CHANNELS };
+    const struct index_range channels = { from, left < FLIP_CHANNELS ? left : FLIP_CHANNELS };
 
     if (!t->c->bf16) {
         flip_channels(t, (float *)t->to + from * n_each, channels);

@@ -38,7 +38,7 @@ struct conv_tile {
 };
 struct conv_tile conv_tile_of(const struct conv_tiling *tiling, size_t tile);
 /* Channels [from, from + n) of channel range i. */
-struct range conv_channels_of(const struct conv_tiling *tiling, size_t i);
+struct index_range conv_channels_of(const struct conv_tiling *tiling, size_t i);
 
 /* The gradient of the input as a convolution of dy with flipped weights: when it costs no more, and that convolution.
  */
@@ -52,7 +52,7 @@ void cpu_skinny_input_grad(struct cpu *c, const struct conv_input_grad *op, cons
 void cpu_skinny_weight_grad(struct cpu *c, const struct conv_weight_grad *op, const struct conv_tiling *tiling);
 
 /* Apply e to `rows` of y(M, N), columns of tile. */
-void cpu_epilogue(const struct cpu *c, float *y, const struct epilogue *e, size_t N, struct range rows,
+void cpu_epilogue(const struct cpu *c, float *y, const struct epilogue *e, size_t N, struct index_range rows,
                   const struct conv_tile *tile);
 
 #endif

@@ -32,6 +32,7 @@ struct weight_grad { /* one call */
     size_t n_groups, group_tiles;
 };
 
+/* The dweight(M, K) into which a group of tiles accumulates. */
 static float *sum_of_group(const struct weight_grad *t, size_t group)
 {
     return group == 0 ? t->op->dweight : t->partial + (group - 1) * t->tiling.M * t->tiling.K;
@@ -44,7 +45,7 @@ static void *dy_of(const struct weight_grad *t, int thread)
 }
 
 /* sum(M, channels n_taps) (+)= dy(M, n_columns) col(channels n_taps, n_columns)^T of one tile; first: = */
-static void add_tile(const struct weight_grad *t, float *sum, struct range channels, const struct conv_tile *tile,
+static void add_tile(const struct weight_grad *t, float *sum, struct index_range channels, const struct conv_tile *tile,
                      bool first, int thread)
 {
     const struct conv_tiling *tiling = &t->tiling;
@@ -75,12 +76,13 @@ static void add_tile(const struct weight_grad *t, float *sum, struct range chann
     cpu_blas(t->c, &g);
 }
 
+/* dweight(M, channels n_taps) of one range of channels, summed over one group of tiles. */
 static void weight_task(void *arg, int task, int thread)
 {
     const struct weight_grad *t = arg;
     const size_t group = (size_t)task / t->tiling.n_channel_ranges, first = group * t->group_tiles;
     const size_t left = t->tiling.n_tiles - first, n = left < t->group_tiles ? left : t->group_tiles;
-    const struct range channels = conv_channels_of(&t->tiling, (size_t)task % t->tiling.n_channel_ranges);
+    const struct index_range channels = conv_channels_of(&t->tiling, (size_t)task % t->tiling.n_channel_ranges);
 
     for (size_t i = first; i < first + n; i++) {
         const struct conv_tile tile = conv_tile_of(&t->tiling, i);
@@ -88,16 +90,18 @@ static void weight_task(void *arg, int task, int thread)
     }
 }
 
+/* Some elements of dweight(M, K) += those of the partial sums(n_groups - 1, M, K), in order of the groups. */
 static void reduce_task(void *arg, int task, int thread)
 {
     const struct weight_grad *t = arg;
-    const struct range s = cpu_range(t->tiling.M * t->tiling.K, task);
+    const struct index_range s = cpu_range(t->tiling.M * t->tiling.K, task);
 
     (void)thread;
     for (size_t group = 1; group < t->n_groups; group++)
         t->c->kernels->add(t->op->dweight + s.from, sum_of_group(t, group) + s.from, s.n);
 }
 
+/* Divide the tiles into groups: enough for MIN_TASKS tasks, if their partial sums fit in MAX_PARTIAL_ELEMS. */
 static void divide_groups(struct weight_grad *t)
 {
     const struct conv_tiling *tiling = &t->tiling;
@@ -123,7 +127,7 @@ void cpu_conv_weight_grad(struct compute *base, const struct conv_weight_grad *o
         return;
     }
     divide_groups(&t);
-    const bool share = c->bf16 && tiling->n_channel_ranges > 2;
+    const bool share = c->bf16 && tiling->n_channel_ranges > 2; /* one bf16 copy of dy for all tasks */
     const size_t n_partial = (t.n_groups - 1) * tiling->M * tiling->K;
     const size_t n_own = conv_col_elems(tiling) + (c->bf16 && !share ? tiling->M * tiling->tile_columns : 0);
     if (!cpu_scratch(c, n_own, n_partial + (share ? tiling->M * tiling->N : 0)))
@@ -145,7 +149,8 @@ struct input_grad { /* one call, strided */
     size_t n_col;                /* elements of col in a thread's scratch; bf16 columns of dy follow */
 };
 
-static void clear_channels(const struct input_grad *t, struct range channels)
+/* dx(channels, B, H, W) = 0, unless the operation adds to dx. */
+static void clear_channels(const struct input_grad *t, struct index_range channels)
 {
     const struct window *g = &t->tiling.s->in;
     const size_t n_each = (size_t)g->B * (size_t)g->H * (size_t)g->W;
@@ -156,7 +161,7 @@ static void clear_channels(const struct input_grad *t, struct range channels)
 
 /* dx of images [b, b + n_images): col(channels n_taps, columns) = weight(M, channels n_taps)^T dy(M, columns), col2im.
  */
-static void input_images(const struct input_grad *t, struct range channels, size_t b, size_t n_images, float *col)
+static void input_images(const struct input_grad *t, struct index_range channels, size_t b, size_t n_images, float *col)
 {
     const struct conv_tiling *tiling = &t->tiling;
     const struct cpu *c = t->c;
@@ -183,17 +188,20 @@ static void input_images(const struct input_grad *t, struct range channels, size
         cpu_col2im(c, t->op->dx, col, &part);
 }
 
+/* dx of n_channels channels and all images, n_images at a time. */
 static void input_task(void *arg, int task, int thread)
 {
     const struct input_grad *t = arg;
     const size_t C = (size_t)t->tiling.s->in.C, B = (size_t)t->tiling.s->in.B, from = (size_t)task * t->n_channels;
-    const struct range channels = { from, C - from < t->n_channels ? C - from : t->n_channels };
+    const struct index_range channels = { from, C - from < t->n_channels ? C - from : t->n_channels };
 
     clear_channels(t, channels);
     for (size_t b = 0; b < B; b += t->n_images)
         input_images(t, channels, b, B - b < t->n_images ? B - b : t->n_images, cpu_own(t->c, thread));
 }
 
+/* Choose the channels of a task and the images of a GEMM, so that no GEMM is too small to be fast, and run all tasks.
+ */
 static void strided_input_grad(struct input_grad *t)
 {
     struct cpu *c = t->c;

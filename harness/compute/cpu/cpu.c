@@ -183,12 +183,12 @@ int cpu_n_item_ranges(size_t n_items, size_t n_each)
     return (int)((n_items + per_task - 1) / per_task);
 }
 
-struct range cpu_item_range(size_t n_items, size_t n_each, int task)
+struct index_range cpu_item_range(size_t n_items, size_t n_each, int task)
 {
     const size_t per_task = n_each >= CPU_TASK_ELEMS ? 1 : CPU_TASK_ELEMS / (n_each > 0 ? n_each : 1);
     const size_t from = (size_t)task * per_task;
 
-    return (struct range){ from, n_items - from < per_task ? n_items - from : per_task };
+    return (struct index_range){ from, n_items - from < per_task ? n_items - from : per_task };
 }
 
 int cpu_n_ranges(size_t n)
@@ -196,7 +196,7 @@ int cpu_n_ranges(size_t n)
     return cpu_n_item_ranges(n, 1);
 }
 
-struct range cpu_range(size_t n, int task)
+struct index_range cpu_range(size_t n, int task)
 {
     return cpu_item_range(n, 1, task);
 }

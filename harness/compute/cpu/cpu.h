@@ -47,15 +47,16 @@ bool cpu_scratch(struct cpu *c, size_t n_elems, size_t n_common);
 float *cpu_own(const struct cpu *c, int thread);
 float *cpu_common(const struct cpu *c);
 
-/* n elements divided into tasks of CPU_TASK_ELEMS: elements [from, from + n) of a task, and the number of tasks. */
-struct range {
+/* Indices [from, from + n): of elements, rows or channels. */
+struct index_range {
     size_t from, n;
 };
+/* n elements divided into tasks of CPU_TASK_ELEMS: the number of tasks, and the elements of one. */
 int cpu_n_ranges(size_t n);
-struct range cpu_range(size_t n, int task);
+struct index_range cpu_range(size_t n, int task);
 /* n_items of n_each elements divided into tasks of whole items: one, or several small ones. */
 int cpu_n_item_ranges(size_t n_items, size_t n_each);
-struct range cpu_item_range(size_t n_items, size_t n_each, int task);
+struct index_range cpu_item_range(size_t n_items, size_t n_each, int task);
 
 /* C(M,N) = op(A)(M,K) op(B)(K,N) + beta C on this thread; row lengths as given. A and B are float, or bf16. */
 struct blas {

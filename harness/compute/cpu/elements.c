@@ -18,7 +18,7 @@ struct elements { /* one call; those it does not use are zero */
 static void element_task(void *arg, int task, int thread)
 {
     const struct elements *t = arg;
-    const struct range s = cpu_range(t->n, task);
+    const struct index_range s = cpu_range(t->n, task);
 
     (void)thread;
     t->one(t, s.from, s.n);
@@ -102,7 +102,7 @@ struct layout { /* (outer, n, inner), or (a, b, inner) */
 static void bias_add_task(void *arg, int task, int thread)
 {
     const struct layout *t = arg;
-    const struct range rows = cpu_item_range(t->outer, t->n * t->inner, task);
+    const struct index_range rows = cpu_item_range(t->outer, t->n * t->inner, task);
 
     (void)thread;
     for (size_t o = rows.from; o < rows.from + rows.n; o++) {
@@ -140,7 +140,7 @@ void cpu_bias_grad(struct compute *base, float *dbias, const float *dy, size_t o
 static void swap_task(void *arg, int task, int thread)
 {
     const struct layout *t = arg;
-    const struct range rows = cpu_item_range(t->n, t->outer * t->inner, task);
+    const struct index_range rows = cpu_item_range(t->n, t->outer * t->inner, task);
 
     (void)thread;
     for (size_t j = rows.from; j < rows.from + rows.n; j++) {

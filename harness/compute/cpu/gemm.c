@@ -50,7 +50,7 @@ struct rounding {
 static void round_task(void *arg, int task, int thread)
 {
     const struct rounding *t = arg;
-    const struct range s = cpu_range(t->n, task);
+    const struct index_range s = cpu_range(t->n, task);
 
     (void)thread;
     t->c->kernels->to_bf16(t->out + s.from, t->x + s.from, 1, s.n);

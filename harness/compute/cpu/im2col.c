@@ -64,6 +64,7 @@ static void zeros(const struct col_row *to, size_t i, size_t n)
     memset(elem_address(to, i), 0, n * to->c->operand_bytes);
 }
 
+/* to[i + k] = from[k step], k < n */
 static void copy(const struct col_row *to, size_t i, const float *from, size_t step, size_t n)
 {
     void *first = elem_address(to, i);
@@ -92,6 +93,7 @@ static void zero_columns(const struct col_row *to, size_t i, size_t from, size_t
     }
 }
 
+/* One output row of one tap: to[i .. i + out_w) from row(W) of the image, 0 outside the image. */
 static void copy_row(const struct col_row *to, size_t i, const float *row, const struct tap *t)
 {
     const size_t n = (size_t)(t->columns.to - t->columns.from), W = (size_t)t->out_w;

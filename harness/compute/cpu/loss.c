@@ -41,7 +41,8 @@ static void xent_task(void *arg, int task, int thread)
 {
     const struct xent *t = arg;
     const struct softmax_xent *op = t->op;
-    const struct range rows = cpu_item_range(op->B, 4 * op->K, task); /* an exponential costs as much as several sums */
+    const struct index_range rows =
+        cpu_item_range(op->B, 4 * op->K, task); /* an exponential costs as much as several sums */
 
     (void)thread;
     for (size_t i = rows.from; i < rows.from + rows.n; i++) {

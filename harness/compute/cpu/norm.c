@@ -31,7 +31,7 @@ static void forward_channel(const struct forward *t, size_t c)
 static void forward_task(void *arg, int task, int thread)
 {
     const struct forward *t = arg;
-    const struct range channels = cpu_item_range(t->op->shape.C, t->op->shape.n, task);
+    const struct index_range channels = cpu_item_range(t->op->shape.C, t->op->shape.n, task);
 
     (void)thread;
     for (size_t c = channels.from; c < channels.from + channels.n; c++)
@@ -60,6 +60,8 @@ struct backward { /* one call */
     const struct batch_norm_grad *op;
 };
 
+/* dy(n), dgamma, dbeta of channel c from dz(n), y(n), the input of the norm, and z(n), its output (NULL:
+ * the relu's mask is recomputed from y). */
 static void backward_channel(const struct backward *t, size_t c)
 {
     const struct batch_norm_grad *op = t->op;
@@ -79,7 +81,7 @@ static void backward_channel(const struct backward *t, size_t c)
 static void backward_task(void *arg, int task, int thread)
 {
     const struct backward *t = arg;
-    const struct range channels = cpu_item_range(t->op->shape.C, t->op->shape.n, task);
+    const struct index_range channels = cpu_item_range(t->op->shape.C, t->op->shape.n, task);
 
     (void)thread;
     for (size_t c = channels.from; c < channels.from + channels.n; c++)
@@ -103,7 +105,7 @@ static void bias_task(void *arg, int task, int thread)
 {
     const struct bias_grad *t = arg;
     const struct conv_bias_grad *op = t->op;
-    const struct range channels = cpu_item_range(op->C, op->n, task);
+    const struct index_range channels = cpu_item_range(op->C, op->n, task);
 
     (void)thread;
     for (size_t c = channels.from; c < channels.from + channels.n; c++) {

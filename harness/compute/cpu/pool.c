@@ -46,10 +46,11 @@ static struct bounds reached(int first, int last, int stride, int left, int n)
     return s;
 }
 
+/* Some of the B C planes, one after the other. */
 static void pool_task(void *arg, int task, int thread)
 {
     const struct pool *t = arg;
-    const struct range planes = cpu_item_range((size_t)t->g->B * (size_t)t->g->C, t->in_plane, task);
+    const struct index_range planes = cpu_item_range((size_t)t->g->B * (size_t)t->g->C, t->in_plane, task);
 
     for (size_t i = planes.from; i < planes.from + planes.n; i++)
         t->plane(t, i, t->c->own_elems > 0 ? cpu_own(t->c, thread) : NULL);
@@ -97,6 +98,7 @@ static void max_row(const struct pool *t, float *y, uint8_t *argmax, const float
     t->kernels->narrow(argmax + from, tap, (size_t)(to - from));
 }
 
+/* y, argmax(out_h, out_w) of plane i from x(H, W), in pieces of at most ROW outputs of a row. */
 static void max_plane(const struct pool *t, size_t i, float *scratch)
 {
     const float *x = t->in + i * t->in_plane;
@@ -115,6 +117,7 @@ void cpu_max_pool(struct compute *c, const struct pool_forward *op)
                (struct pool){ .g = &op->window, .out = op->y, .in = op->x, .argmax = op->argmax, .plane = max_plane });
 }
 
+/* dx(H, W) of plane i = 0, unless the operation adds to dx. */
 static void clear_plane(const struct pool *t, size_t i)
 {
     if (!t->add)
