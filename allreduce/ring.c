@@ -2,10 +2,10 @@
 /*
  * ring.c - sum around a ring: reduce-scatter, then allgather. Not overlapped with compute, not fused.
  *
- * The vector is cut into p chunks (range_part). In step s of the
- * reduce-scatter rank r sends chunk r - s to r + 1 and adds chunk r - s - 1 from r - 1; after
- * p - 1 steps it owns the sum of chunk r + 1. The allgather passes the sums on the same way. Empty
- * chunks (n < p) are not sent.
+ * The vector is cut into p chunks (range_part); ranks and chunks are counted modulo p. In step s of the reduce-scatter,
+ * s = 0 .. p - 2, rank r sends chunk r - s to rank r + 1, receives chunk r - s - 1 from rank r - 1, and adds it to its
+ * own; after p - 1 steps rank r holds the sum of chunk r + 1. In step s of the allgather it sends chunk r + 1 - s,
+ * which is a sum, and overwrites chunk r - s with the one it receives. Empty chunks (n < p) are not sent.
  *
  * Cost per rank: 2 (p - 1) messages, about 2 n (p - 1) / p elements sent, half as many additions.
  * Chunk i is always added in the order of ranks i, i + 1, ..., so every rank gets the same bits (A1);
@@ -25,14 +25,15 @@
 
 extern const struct reducer reducer_ring;
 
-/* Steps take turns with so many tags: a message that comes twice is never taken for the next one. */
+/* Step k of all runs uses tag TAG_RING + k % N_TAGS, so that a duplicate of a message does not match a later receive.
+ */
 enum { TAG_RING = 0x1000, N_TAGS = 0x1000 };
 
 struct ring {
     struct reduction base;
     struct arena arena;
-    float *scratch;   /* one chunk; unused where the transport adds in place */
-    uint32_t n_steps; /* so far, in all runs; the same on every rank */
+    float *scratch;   /* one chunk as received; unused if the transport adds in place (TR_ADD) */
+    uint32_t n_steps; /* steps so far, in all runs; the same on every rank */
 };
 
 /* Chunk i of n_elems over p ranks; i may be any integer, taken modulo p. */
@@ -69,35 +70,45 @@ out:
     return rc;
 }
 
-/* Send `give`, receive `take` (added or overwritten), from and to the neighbours. */
-static enum rc ring_step(struct ring *ring, float *data, struct range give, struct range take, bool add)
+/* One step: send chunk `sent` of data to the next rank, receive chunk `received` from the previous one, and add it to
+ * data or overwrite data with it. data NULL: hollow, messages have their n_bytes in n_hollow_bytes and no contents. */
+static enum rc ring_step(struct ring *ring, float *data, struct range sent, struct range received, bool add)
 {
     struct transport *t = ring->base.env.transport;
     const int p = t->world->n_ranks, r = t->world->rank, timeout_ms = ring->base.env.timeout_ms;
-    const bool fused = add && (t->ops->module.caps & TR_ADD);
+    const bool adds_in_place = add && (t->ops->module.caps & TR_ADD);
     const bool hollow = data == NULL;
     const uint32_t tag = TAG_RING + ring->n_steps++ % N_TAGS;
-    float *into = hollow ? NULL : add && !fused ? ring->scratch : data + take.offset_elems;
-    struct xfer tx = { .peer = (r + 1) % p, .tag = tag, .ptr = hollow ? NULL : data + give.offset_elems };
-    struct xfer rx = { .peer = (r + p - 1) % p, .tag = tag, .ptr = into, .add = fused };
+    float *into = hollow ? NULL : add && !adds_in_place ? ring->scratch : data + received.offset_elems;
+    const size_t sent_bytes = sent.n_elems * sizeof(float), received_bytes = received.n_elems * sizeof(float);
+    struct xfer tx = { .peer = (r + 1) % p,
+                       .tag = tag,
+                       .ptr = hollow ? NULL : data + sent.offset_elems,
+                       .n_bytes = hollow ? 0 : sent_bytes,
+                       .n_hollow_bytes = hollow ? sent_bytes : 0 };
+    struct xfer rx = { .peer = (r + p - 1) % p,
+                       .tag = tag,
+                       .ptr = into,
+                       .n_bytes = hollow ? 0 : received_bytes,
+                       .n_hollow_bytes = hollow ? received_bytes : 0,
+                       .add = adds_in_place };
     enum rc rc = RC_OK;
 
-    *(hollow ? &tx.n_hollow_bytes : &tx.n_bytes) = give.n_elems * sizeof(float);
-    *(hollow ? &rx.n_hollow_bytes : &rx.n_bytes) = take.n_elems * sizeof(float);
-    if (give.n_elems > 0 && take.n_elems > 0)
+    if (sent.n_elems > 0 && received.n_elems > 0)
         TRY(transport_exchange(t, &tx, &rx, timeout_ms));
-    else if (give.n_elems > 0) {
+    else if (sent.n_elems > 0) {
         TRY(transport_send(t, &tx));
         TRY(transport_wait(t, &tx, timeout_ms));
-    } else if (take.n_elems > 0) {
+    } else if (received.n_elems > 0) {
         TRY(transport_recv(t, &rx));
         TRY(transport_wait(t, &rx, timeout_ms));
     }
-    if (take.n_elems > 0 && rx.n_bytes + rx.n_hollow_bytes != take.n_elems * sizeof(float))
+    if (received.n_elems > 0 && rx.n_bytes + rx.n_hollow_bytes != received_bytes)
         FAIL(RC_MISMATCH, "ring: rank %d sent %zu bytes where %zu belong", rx.peer, rx.n_bytes + rx.n_hollow_bytes,
-             take.n_elems * sizeof(float));
-    if (add && !fused && take.n_elems > 0) {
-        compute_accumulate(ring->base.env.compute, hollow ? NULL : data + take.offset_elems, into, take.n_elems);
+             received_bytes);
+    if (add && !adds_in_place && received.n_elems > 0) {
+        compute_accumulate(ring->base.env.compute, hollow ? NULL : data + received.offset_elems, into,
+                           received.n_elems);
         TRY(compute_sync(ring->base.env.compute));
     }
 out:

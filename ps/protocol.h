@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol.h - the tags worker and server use; what the messages hold is in wire.h. */
+/* protocol.h - the message tags of worker and server; the contents of the messages are in wire.h. */
 #ifndef PS_PROTOCOL_H
 #define PS_PROTOCOL_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * server.c - the server's loop: take what arrived, serve the oldest, answer.
+ * server.c - the server's loop: receive all requests that have arrived, serve the oldest, reply.
  *
  *   state of a worker   PUSH               FETCH                                    LEAVE
  *   TRAINING            serve_push         worker 0: -> FETCHING; others: refused   -> LEFT
@@ -9,13 +9,13 @@
  *
  * FETCHING -> LEFT by answer_fetch(), when all other workers have left.
  *
- * Messages are taken off the transport as soon as the server looks, and stamped: the time they then wait
- * is the server's queue, reported to the worker in queue_ns. There is at most one message of each worker.
+ * Before it serves a request, the server receives all that have arrived, and notes the time: how long a request then
+ * waits is the queueing time, which its reply reports (queue_ns). A worker has at most one request outstanding.
  *
- * A gradient is applied from the message it came in. A reply is lent to the transport until that worker's next
- * message shows that it arrived. Its body is the server's own parameters, unless the push of another worker could
- * change them before they are sent: with several workers over a transport that does not copy what is posted, each
- * worker's replies have a buffer, the one copy.
+ * A gradient is applied from the buffer of its message, without a copy. The transport borrows a reply until the next
+ * request of the same worker proves that the reply arrived. The body of a reply is the server's own parameter array,
+ * unless the push of another worker could change it before it is sent: with several workers over a transport that does
+ * not copy what is posted, each worker has a reply buffer, into which the parameters are copied.
  */
 #include "ps/server.h"
 
@@ -39,13 +39,13 @@ struct client { /* a worker, as the server sees it */
     bool reply_posted;
     struct xfer reply;
     unsigned char reply_header[PS_HEADER_BYTES];
-    float *reply_params; /* the slice as it was when the reply was posted; NULL: the server's own are lent */
+    float *reply_params; /* copy of the slice for the reply; NULL: the transport borrows ps_server.param */
 };
 
-struct arrival {
+struct arrival { /* a request received, not yet served */
     struct message message;
-    uint64_t seen_ns; /* when the server looked */
-    bool was_awaited; /* the server had nothing else to do: it came when it was seen */
+    uint64_t seen_ns; /* when the server received it */
+    bool was_awaited; /* the server was idle: the request arrived at seen_ns, not before */
 };
 
 struct ps_server {
@@ -54,13 +54,13 @@ struct ps_server {
     struct range slice;
     struct optimizer optimizer;
     struct arena arena;
-    float *param; /* the slice; NULL: hollow */
-    float *state; /* the body of STATE, parameters and then velocity; NULL: hollow */
-    uint64_t clock;
-    uint64_t shortest_way_ns; /* of a push yet, from its sender's stamp to here; UINT64_MAX: none */
+    float *param;            /* the slice; NULL: hollow */
+    float *state;            /* the body of STATE, parameters and then velocity; NULL: hollow */
+    uint64_t clock;          /* pushes applied so far (P2) */
+    uint64_t min_transit_ns; /* least seen_ns - sent_ns of all pushes so far; UINT64_MAX: no push yet */
     int n_left;
     struct client *client;   /* [n_workers] */
-    struct arrival *arrival; /* ring of n_workers */
+    struct arrival *arrival; /* [n_workers], a ring buffer */
     int first_arrival, n_arrivals;
 };
 
@@ -69,14 +69,14 @@ static bool hollow(const struct ps_server *s)
     return s->param == NULL && s->slice.n_elems > 0;
 }
 
-/* Whether a posted reply would change with the next push; see the head of this file. */
+/* Could the next push change a posted reply, so that it needs a copy? See the head of this file. */
 static bool copies_replies(const struct sync_env *env, const struct transport *transport)
 {
     return env->n_workers > 1 && !(transport->ops->module.caps & TR_COPIES);
 }
 
-/* The parameters, room for STATE, and the replies' copies; those to worker 0 share memory with STATE, its last reply.
- */
+/* Allocate parameters, the body of STATE and the reply buffers. Worker 0's reply buffer is the memory of STATE, which
+ * is the last reply it gets. */
 static enum rc open_params(struct ps_server *s)
 {
     const struct sync_env *env = &s->env;
@@ -106,7 +106,7 @@ enum rc ps_server_open(struct ps_server **out, const struct sync_env *env, struc
         return rc_raise(RC_NOMEM, "parameter server: no memory");
     s->env = *env;
     s->transport = transport;
-    s->shortest_way_ns = UINT64_MAX;
+    s->min_transit_ns = UINT64_MAX;
     s->slice = range_part(env->n_params, env->n_servers, env->world->rank - env->n_workers);
     s->client = calloc((size_t)env->n_workers, sizeof *s->client);
     s->arrival = calloc((size_t)env->n_workers, sizeof *s->arrival);
@@ -136,7 +136,7 @@ void ps_server_close(struct ps_server **sp)
     *sp = NULL;
 }
 
-/* End the reply this worker's new message proves to have arrived. */
+/* Complete the send of the last reply to c, which has arrived if c has sent a new request. */
 static enum rc end_reply(struct ps_server *s, struct client *c)
 {
     if (!c->reply_posted)
@@ -145,7 +145,7 @@ static enum rc end_reply(struct ps_server *s, struct client *c)
     return transport_wait(s->transport, &c->reply, s->env.timeout_ms);
 }
 
-/* h and then body, of as many elements as h says; body is lent until end_reply(). NULL: hollow, or no elements. */
+/* Send h, then body: float[h->n_elems], or twice as many for STATE; lent until end_reply(). NULL: hollow or empty. */
 static enum rc post_reply(struct ps_server *s, int worker, const struct ps_header *h, float *body)
 {
     struct client *c = &s->client[worker];
@@ -164,25 +164,26 @@ static enum rc post_reply(struct ps_server *s, int worker, const struct ps_heade
     return rc;
 }
 
-/* When the push came. A server that was busy sees it late; it came no earlier than the shortest way after it was sent.
- */
+/* When push a arrived: by the transport if it knows; seen_ns if the server was idle; else, as a busy server sees a push
+ * late, sent_ns plus the shortest transit time seen so far, at most seen_ns. */
 static uint64_t arrival_ns(struct ps_server *s, const struct arrival *a, const struct ps_header *h)
 {
     if (a->message.arrived_ns > 0)
         return a->message.arrived_ns;
-    const uint64_t way_ns = a->seen_ns > h->sent_ns ? a->seen_ns - h->sent_ns : 0;
-    if (way_ns < s->shortest_way_ns)
-        s->shortest_way_ns = way_ns;
+    const uint64_t transit_ns = a->seen_ns > h->sent_ns ? a->seen_ns - h->sent_ns : 0;
+    if (transit_ns < s->min_transit_ns)
+        s->min_transit_ns = transit_ns;
     if (a->was_awaited)
         return a->seen_ns;
-    return h->sent_ns + s->shortest_way_ns < a->seen_ns ? h->sent_ns + s->shortest_way_ns : a->seen_ns;
+    return h->sent_ns + s->min_transit_ns < a->seen_ns ? h->sent_ns + s->min_transit_ns : a->seen_ns;
 }
 
+/* Apply the gradient of push a to the slice, grad and param float[slice.n_elems], and reply with the parameters. */
 static enum rc serve_push(struct ps_server *s, const struct arrival *a, const struct ps_header *h)
 {
     struct client *c = &s->client[a->message.peer];
     const float *grad = hollow(s) ? NULL : a->message.ptr;
-    float *params = s->param;
+    float *body = s->param;
     const uint64_t served_ns = world_now_ns(s->env.world);
     struct ps_header reply = { .op = PS_PARAMS, .n_elems = h->n_elems, .queue_ns = served_ns - arrival_ns(s, a, h) };
     enum rc rc;
@@ -197,15 +198,15 @@ static enum rc serve_push(struct ps_server *s, const struct arrival *a, const st
     reply.clock = ++s->clock;
     reply.apply_ns = world_now_ns(s->env.world) - served_ns;
     if (c->reply_params)
-        params = memcpy(c->reply_params, s->param, s->slice.n_elems * sizeof(float));
-    /* The copy into a message, which is made here or in the transport. */
+        body = memcpy(c->reply_params, s->param, s->slice.n_elems * sizeof(float));
+    /* Simulated cost of the copy of the reply, made above or by the transport: each float is read and written. */
     world_charge(s->env.world, 0, 2.0 * (double)s->slice.n_elems * sizeof(float));
-    TRY(post_reply(s, a->message.peer, &reply, params));
+    TRY(post_reply(s, a->message.peer, &reply, body));
 out:
     return rc;
 }
 
-/* The answer to FETCH, once worker 0 is the last one. */
+/* Reply STATE to worker 0's FETCH; all other workers have left. */
 static enum rc answer_fetch(struct ps_server *s)
 {
     const size_t n_elems = s->slice.n_elems;
@@ -224,7 +225,8 @@ out:
     return rc;
 }
 
-static enum rc serve(struct ps_server *s, const struct arrival *a)
+/* Handle one request as the state table above says; anything else is RC_MISMATCH. */
+static enum rc serve_request(struct ps_server *s, const struct arrival *a)
 {
     const int worker = a->message.peer;
     struct ps_header h;
@@ -234,7 +236,7 @@ static enum rc serve(struct ps_server *s, const struct arrival *a)
         return rc_raise(RC_MISMATCH, "rank %d is a server, not a worker", worker);
     TRY(ps_header_decode(&h, a->message.head, a->message.n_head_bytes, a->message.n_bytes + a->message.n_hollow_bytes));
     if (s->client[worker].state != TRAINING)
-        FAIL(RC_MISMATCH, "worker %d sent op %d after its last", worker, (int)h.op);
+        FAIL(RC_MISMATCH, "worker %d sent op %d after FETCH or LEAVE", worker, (int)h.op);
     if (h.op == PS_PUSH && h.n_elems == s->slice.n_elems)
         TRY(serve_push(s, a, &h));
     else if (h.op == PS_FETCH && worker == 0)
@@ -249,7 +251,7 @@ out:
     return rc;
 }
 
-/* Take everything that is there; wait for one only when there is nothing to serve. */
+/* Receive all requests that have arrived; wait for one only if none is left to serve. */
 static enum rc take_arrivals(struct ps_server *s)
 {
     enum rc rc = RC_OK;
@@ -288,7 +290,7 @@ enum rc ps_server_run(struct ps_server *s)
         struct arrival *a = &s->arrival[s->first_arrival];
         s->first_arrival = (s->first_arrival + 1) % s->env.n_workers;
         s->n_arrivals--;
-        const enum rc served = serve(s, a);
+        const enum rc served = serve_request(s, a);
         transport_release(s->transport, &a->message);
         TRY(served);
         if (s->client[0].state == FETCHING && s->n_left == s->env.n_workers - 1)
@@ -296,7 +298,7 @@ enum rc ps_server_run(struct ps_server *s)
     }
     TRY(end_all_replies(s));
 out:
-    for (; s->n_arrivals > 0; s->n_arrivals--) { /* after an error: what was taken and not served */
+    for (; s->n_arrivals > 0; s->n_arrivals--) { /* after an error: requests received and not served */
         transport_release(s->transport, &s->arrival[s->first_arrival].message);
         s->first_arrival = (s->first_arrival + 1) % s->env.n_workers;
     }

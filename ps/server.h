@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* server.h - one server rank: holds a slice, applies gradients in the order they arrive, answers. */
+/* server.h - one server rank: holds a slice of the parameters, applies gradients in order of arrival, replies. */
 #ifndef PS_SERVER_H
 #define PS_SERVER_H
 

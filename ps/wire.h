@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wire.h - what workers and servers say to each other.
+ * wire.h - the messages between workers and servers.
  *
  * A message is a header of PS_HEADER_BYTES, little-endian, then n_elems float32 (hollow runs: as
  * many hollow bytes).
@@ -14,7 +14,7 @@
  *       16  u64   clock: PUSH: of the parameters the gradient was made with; PARAMS: the newest
  *       24  u64   staleness (PARAMS): updates by others between that pull and this update
  *       32  u64   queue_ns (PARAMS): from arrival at the server until it was served; where the transport does not know
- *                 the arrival: sent_ns plus the shortest way any push has taken yet
+ *                 the arrival: sent_ns plus the shortest transit time of all pushes so far
  *       40  u64   apply_ns (PARAMS): updating the parameters
  *       48  u64   sent_ns (PUSH): by the clock all ranks share
  *       56  u8    zeros up to 64, so that the floats behind are aligned
@@ -22,7 +22,7 @@
  *   op      from      means                               answer
  *   PUSH    worker    apply this gradient, then pull      PARAMS
  *   FETCH   worker 0  when all others left: final state   STATE (parameters, then velocity), and worker 0 has left
- *   LEAVE   worker    I shall push no more                none
+ *   LEAVE   worker    I push no more                      none
  *
  * A worker sends a server nothing while a PUSH or FETCH of its own is unanswered.
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* module.c - looks modules up, lays out their options, asks those in use. */
+/* module.c - finds modules by name, places their option structs in one block, calls the hooks of those in use. */
 #include "harness/base/module.h"
 
 #include <assert.h>
@@ -78,6 +78,7 @@ void module_names_with(char *out, size_t n_bytes, const struct module_kind *kind
             append(out, n_bytes, module_name(kind, i));
 }
 
+/* Can module run in a world with these caps? */
 static bool suits(const struct module *module, unsigned world_caps)
 {
     return (world_caps & module->needs_world) == module->needs_world && !(world_caps & module->refuses_world);
@@ -99,20 +100,22 @@ enum rc module_check_world(const struct module_kind *kind, const struct module *
         if (suits(module, module_caps(world_kind, i)))
             append(names, sizeof names, module_name(world_kind, i));
     if (names[0] == '\0')
-        return rc_raise(RC_INVAL, "--%s %s: cannot run in --%s %s, nor in another of this program", kind->what,
+        return rc_raise(RC_INVAL, "--%s %s: cannot run in --%s %s, nor in any other world of this program", kind->what,
                         module->name, world_kind->what, world->name);
     return rc_raise(RC_INVAL, "--%s %s: needs --%s %s, but that is %s", kind->what, module->name, world_kind->what,
                     names, world->name);
 }
 
-/* Walks all modules of all kinds in their order, with the offset of each one's options. */
+/* Iterates over the built-in modules of all kinds, in order, and over the places of their option structs in a union
+ * module_values. */
 struct walk {
     const struct module_kind *const *kinds;
-    int kind, index;
-    const struct module *module; /* NULL: the end */
-    size_t offset_bytes;         /* of its options */
+    int kind, index;             /* of module: kinds[kind]->at(index) */
+    const struct module *module; /* NULL: behind the last */
+    size_t offset_bytes;         /* of the option struct of module */
 };
 
+/* Set module to the one at (kind, index); behind the last of a kind, to the first one of the next kind that has any. */
 static void find_module_from(struct walk *w)
 {
     while (w->kinds[w->kind] && !(w->module = w->kinds[w->kind]->at(w->index))) {
@@ -165,7 +168,7 @@ const void *module_options(const union module_values *from, const struct module_
     return NULL;
 }
 
-/* The kind that module belongs to: its index. */
+/* The index of the kind that module belongs to. */
 static int kind_of(const struct module_kind *const *kinds, const struct module *module)
 {
     struct walk w = walk_first(kinds);
@@ -176,6 +179,7 @@ static int kind_of(const struct module_kind *const *kinds, const struct module *
     return w.kind;
 }
 
+/* RC_INVAL for the first given option of group g, whose module is not `used`, the one of this kind in use. */
 static enum rc refuse_group(const struct opt_group *g, const struct module_kind *kind, const struct module *used)
 {
     char value[128];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* opt.c - tables to parser, help and text. */
+/* opt.c - parses, prints and formats the options of tables. */
 #include "harness/base/opt.h"
 
 #include <assert.h>
@@ -11,13 +11,14 @@
 
 enum { MAX_NAMES = 160, MAX_NAME_BYTES = 64, MAX_CHOICES = 32, CHOICES_BYTES = 512 };
 
-struct found {
+struct found { /* an option found by name; opt NULL: there is none */
     struct opt_group *group;
     const struct opt *opt;
-    int index;
+    int index; /* in the table of group */
 };
 
-/* name is "chunk-bytes"; "ring.chunk-bytes" where the option is a module's: out[n_bytes]. */
+/* out[n_bytes] = name as the user writes it: "batch", or "ring.chunk-bytes" for an option of module ring. Returns out.
+ */
 static const char *name_in_group(char *out, size_t n_bytes, const struct opt_group *group, const char *name)
 {
     snprintf(out, n_bytes, "%s%s%s", group->module ? group->module->name : "", group->module ? "." : "", name);
@@ -29,7 +30,7 @@ static const char *full_name(char *out, size_t n_bytes, const struct opt_group *
     return name_in_group(out, n_bytes, group, o->name);
 }
 
-/* Is this the option's name, or its former one? */
+/* Is name the full name of option o, or its former one? */
 static bool is_called(const struct opt_group *group, const struct opt *o, const char *name)
 {
     char full[MAX_NAME_BYTES];
@@ -38,7 +39,7 @@ static bool is_called(const struct opt_group *group, const struct opt *o, const 
            (o->was && strcmp(name_in_group(full, sizeof full, group, o->was), name) == 0);
 }
 
-static struct found find(struct opt_group *group, int n_groups, const char *name)
+static struct found find_option(struct opt_group *group, int n_groups, const char *name)
 {
     for (int g = 0; g < n_groups; g++)
         for (int i = 0; group[g].table[i].type != OPT_END; i++)
@@ -47,7 +48,8 @@ static struct found find(struct opt_group *group, int n_groups, const char *name
     return (struct found){ 0 };
 }
 
-static enum rc unknown(const struct opt_group *group, int n_groups, const char *name)
+/* RC_INVAL with the nearest name that exists. */
+static enum rc raise_unknown(const struct opt_group *group, int n_groups, const char *name)
 {
     char full[MAX_NAMES][MAX_NAME_BYTES];
     const char *known[MAX_NAMES + 1];
@@ -139,7 +141,7 @@ static enum rc check_list(const struct opt *o, const char *option, const char *v
     enum rc rc = RC_OK;
 
     if (value[0] == '\0')
-        return RC_OK; /* an empty list: the default is worked out by the verb */
+        return RC_OK; /* an empty list: the verb computes the default */
     while (rc == RC_OK && text_next(&rest, element, sizeof element))
         rc = o->choices || o->kind ? check_choice(o, option, element) : check_u64(o, option, element, &number);
     return rc;
@@ -186,7 +188,7 @@ out:
     return rc;
 }
 
-/* No default: 0, or NaN; the verb works it out, or does without. */
+/* A number without a default is 0 (U64) or NaN (F64): the verb computes a value, or runs without one. */
 static void set_unset(const struct opt *o, void *into)
 {
     const uint64_t zero = 0;
@@ -212,35 +214,35 @@ out:
     return rc;
 }
 
-/* One argument (and its value, taken from `next` when not after '='); *used_next: was it? */
+/* Parse one option and its value: "--name=value" in arg, or "--name" in arg and the value in next (NULL: arg is the
+ * last argument). *used_next: next was the value. */
 static enum rc parse_one(struct opt_group *group, int n_groups, const char *arg, const char *next, bool *used_next)
 {
     char name[MAX_NAME_BYTES], full[MAX_NAME_BYTES];
-    const char *value = strchr(arg, '=');
-    const char *text = arg + 2;
-    bool negated = false;
+    const char *equals = strchr(arg, '='), *value;
+    bool negated = false; /* --no-name */
 
     *used_next = false;
     if (strncmp(arg, "--", 2) != 0 || arg[2] == '\0')
         return rc_raise(RC_INVAL, "%s: not an option; options begin with --", arg);
-    snprintf(name, sizeof name, "%.*s", (int)(value ? value - text : (ptrdiff_t)strlen(text)), text);
-    struct found f = find(group, n_groups, name);
+    snprintf(name, sizeof name, "%.*s", (int)(equals ? equals - (arg + 2) : (ptrdiff_t)strlen(arg + 2)), arg + 2);
+    struct found f = find_option(group, n_groups, name);
     if (!f.opt && strncmp(name, "no-", 3) == 0) {
-        f = find(group, n_groups, name + 3);
+        f = find_option(group, n_groups, name + 3);
         negated = f.opt && f.opt->type == OPT_BOOL;
         if (!negated)
             f.opt = NULL;
     }
     if (!f.opt)
-        return unknown(group, n_groups, name);
+        return raise_unknown(group, n_groups, name);
     full_name(full, sizeof full, f.group, f.opt);
     if (f.group->given >> f.index & 1)
         return rc_raise(RC_INVAL, "--%s: given twice", full);
     f.group->given |= UINT64_C(1) << f.index;
-    if (value && negated)
+    if (equals && negated)
         return rc_raise(RC_INVAL, "--%s: takes no value; --%s=true or --%s=false do", name, full, full);
-    if (value)
-        value++;
+    if (equals)
+        value = equals + 1;
     else if (f.opt->type == OPT_BOOL)
         value = negated ? "false" : "true";
     else {
@@ -252,7 +254,8 @@ static enum rc parse_one(struct opt_group *group, int n_groups, const char *arg,
     return set_value(f.group, f.opt, value);
 }
 
-static bool holds(const struct opt *o, const void *from, const char *wanted)
+/* Is o resolved to `wanted` (a LIST: is it one of the elements)? from: the option struct. */
+static bool has_value(const struct opt *o, const void *from, const char *wanted)
 {
     char value[256], element[MAX_NAME_BYTES];
 
@@ -269,28 +272,30 @@ static bool holds(const struct opt *o, const void *from, const char *wanted)
 static bool has_caps(const struct opt *o, const void *from, unsigned caps)
 {
     for (int i = 0; module_name(o->kind, i); i++)
-        if ((module_caps(o->kind, i) & caps) == caps && holds(o, from, module_name(o->kind, i)))
+        if ((module_caps(o->kind, i) & caps) == caps && has_value(o, from, module_name(o->kind, i)))
             return true;
     return false;
 }
 
+/* RC_INVAL: the user gave option rule->name, but option rule->other does not have the value, or the module, it needs.
+ */
 static enum rc check_rule(struct opt_group *group, int n_groups, const struct opt_rule *rule)
 {
-    char given[256], other_value[256], needed[128];
-    const struct found f = find(group, n_groups, rule->name), other = find(group, n_groups, rule->other);
+    char value[256], other_value[256], needed[128];
+    const struct found f = find_option(group, n_groups, rule->name), other = find_option(group, n_groups, rule->other);
 
     assert(f.opt && other.opt && (rule->value || other.opt->kind));
     const bool is_given = f.group->given >> f.index & 1;
-    if (!is_given || (rule->value ? holds(other.opt, other.group->into, rule->value)
+    if (!is_given || (rule->value ? has_value(other.opt, other.group->into, rule->value)
                                   : has_caps(other.opt, other.group->into, rule->caps)))
         return RC_OK;
     if (rule->value)
         snprintf(needed, sizeof needed, "%s", rule->value);
     else
         module_names_with(needed, sizeof needed, other.opt->kind, rule->caps);
-    opt_format(f.opt, f.group->into, given, sizeof given);
+    opt_format(f.opt, f.group->into, value, sizeof value);
     opt_format(other.opt, other.group->into, other_value, sizeof other_value);
-    return rc_raise(RC_INVAL, "--%s %s: needs --%s %s, but that is %s", rule->name, given, rule->other, needed,
+    return rc_raise(RC_INVAL, "--%s %s: needs --%s %s, but that is %s", rule->name, value, rule->other, needed,
                     other_value);
 }
 
@@ -354,7 +359,7 @@ static void print_one(FILE *to, const struct opt_group *group, const struct opt 
     if (o->type != OPT_TEXT && o->unit[0])
         snprintf(right, sizeof right, " [%s]", o->unit);
     fprintf(to, "  %-34s ", left);
-    if (strlen(left) > 34) /* its names fill the line */
+    if (strlen(left) > 34) /* the choices fill the line */
         fprintf(to, "\n%37s", "");
     fprintf(to, "%s%s", o->help, right);
     if (opt_default(o)[0])

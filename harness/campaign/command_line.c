@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* command_line.c - from a point to the options that a user would type to train it. */
+/* command_line.c - the command line, `gradmark train` and its options, by which a point of a campaign is launched. */
 #include "harness/campaign/command_line.h"
 
 #include <assert.h>
@@ -9,7 +9,7 @@
 
 #include "data/dataset.h"
 
-enum { N_CURVE_POINTS = 100 };
+enum { N_CURVE_POINTS = 100 }; /* about so many steps of a launch are recorded, for its loss curve */
 
 void command_line_add(struct command_line *l, const char *fmt, ...)
 {
@@ -23,19 +23,21 @@ void command_line_add(struct command_line *l, const char *fmt, ...)
     l->argv[++l->n] = NULL;
 }
 
+/* Add --name=value, unless value is "" or p assigns the option itself. */
 static void add_text(struct command_line *l, const struct point *p, const char *name, const char *value)
 {
     if (value[0] != '\0' && !point_value(p, name))
         command_line_add(l, "--%s=%s", name, value);
 }
 
+/* Add --name=value, unless value is 0 or p assigns the option itself. */
 static void add_whole(struct command_line *l, const struct point *p, const char *name, uint64_t value)
 {
     if (value > 0 && !point_value(p, name))
         command_line_add(l, "--%s=%llu", name, (unsigned long long)value);
 }
 
-/* Options whose value follows from the point: added by add_derived(). */
+/* Does add_derived() add this option, with a value computed for the point? */
 static bool is_derived(const char *name)
 {
     for (int i = 0; i < N_DERIVED; i++)
@@ -44,7 +46,7 @@ static bool is_derived(const char *name)
     return false;
 }
 
-/* The backend that lets time pass and computes nothing; NULL: there is none. */
+/* The backend that simulates the time of operations without computing them; NULL: not built in. */
 static const struct compute_backend *hollow_backend(void)
 {
     for (int i = 0; compute_kind.at(i); i++) {
@@ -55,8 +57,8 @@ static const struct compute_backend *hollow_backend(void)
     return NULL;
 }
 
-/* Simulated networks on images made from a seed are too slow to compute, and a profile has nothing to: their time
- * passes. */
+/* The backend of p. In simulated time, the default for networks on synthetic images, which are too slow to compute, and
+ * for replay, which has nothing to compute, is the hollow one. */
 static const char *compute_of(const struct sweep *s, const struct point *p)
 {
     const struct workload *w = p->workload;
@@ -91,9 +93,9 @@ static bool learns(const struct sweep *s, const struct point *p)
     return computes(s, p) && !s->train.forward_only;
 }
 
-/* Does p get an option that was given? One that some points have no use for goes to those that have; where none has, to
- * all: they refuse it. */
-static bool concerns(const struct sweep *s, const struct point *p, const char *name)
+/* Is option `name`, given by the user, passed to p? An option of `partial` is passed to the points that use it; if none
+ * does, to all, whose launches then refuse it with a message. */
+static bool is_passed_to(const struct sweep *s, const struct point *p, const char *name)
 {
     static const struct {
         const char *name;
@@ -113,6 +115,7 @@ static bool concerns(const struct sweep *s, const struct point *p, const char *n
     return true;
 }
 
+/* The options of train_opt_table that the user gave, except those that p assigns or add_derived() adds. */
 static void add_given(struct command_line *l, const struct sweep *s, const struct point *p)
 {
     const struct opt_group *g = sweep_train_group(s);
@@ -120,7 +123,7 @@ static void add_given(struct command_line *l, const struct sweep *s, const struc
 
     for (int i = 0; g->table[i].type != OPT_END; i++) {
         const char *name = g->table[i].name;
-        if (!(g->given >> i & 1) || is_derived(name) || point_value(p, name) || !concerns(s, p, name))
+        if (!(g->given >> i & 1) || is_derived(name) || point_value(p, name) || !is_passed_to(s, p, name))
             continue;
         opt_format(&g->table[i], g->into, value, sizeof value);
         command_line_add(l, "--%s=%s", name, value);
@@ -135,6 +138,7 @@ static bool is_used(const struct point *p, const struct module *m)
     return false;
 }
 
+/* The given options of the modules that p uses. */
 static void add_module_options(struct command_line *l, const struct sweep *s, const struct point *p)
 {
     char value[ARG_BYTES / 2];
@@ -151,14 +155,14 @@ static void add_module_options(struct command_line *l, const struct sweep *s, co
     }
 }
 
+/* Options computed for p, where p does not assign them. */
 static void add_derived(struct command_line *l, const struct sweep *s, const struct point *p)
 {
     add_whole(l, p, derived_option(DERIVED_SERVERS), (uint64_t)p->n_servers);
     if (p->mode->caps & MODE_REDUCER)
         add_text(l, p, derived_option(DERIVED_REDUCER), s->train.reducer);
     add_text(l, p, derived_option(DERIVED_COMPUTE), compute_of(s, p));
-    add_whole(l, p, derived_option(DERIVED_THREADS),
-              (uint64_t)p->n_threads); /* the same cores per worker, whatever shares the machine */
+    add_whole(l, p, derived_option(DERIVED_THREADS), (uint64_t)p->n_threads); /* equal for all worker counts */
     add_whole(l, p, derived_option(DERIVED_STEPS), p->n_steps);
     if (isnan(s->train.target_loss) && !point_value(p, "target-loss") && learns(s, p))
         command_line_add(l, "--target-loss=%.17g", p->workload->default_target_loss);

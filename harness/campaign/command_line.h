@@ -14,8 +14,8 @@ struct command_line { /* as a shell would pass it */
 };
 
 void command_line_add(struct command_line *l, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* Add the options of a launch of p: what the user gave every launch, as far as it concerns p; what p assigns; what
- * follows from it. Options of modules for those in p->used. */
+/* Add the options of a launch of p: those the user gave for all launches, if p uses them; those p assigns; those
+ * computed for p. Options of modules: of those in p->used. */
 void command_line_add_point(struct command_line *l, const struct sweep *s, const struct point *p);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* figures.c - from launches to means, intervals, efficiencies, decisions. */
+/* figures.c - statistics of the launches of a point: means, intervals, efficiency, comparison of two points. */
 #include <math.h>
 #include <string.h>
 
@@ -21,8 +21,8 @@ double point_mean(const struct point *p, size_t member_offset)
     return p->n_launches ? sum / (double)p->n_launches : NAN;
 }
 
-/* True when every launch has a positive value: a launch in which the workers were never all at work at once has no
- * throughput, one that did not get there no time to the target. */
+/* Has every launch a positive value of this member? Not if in some launch the workers were never all training at once
+ * (no throughput), or the target loss was not reached (no time to the target). */
 static bool has_values(const struct point *p, size_t member_offset)
 {
     double value[MAX_LAUNCHES];
@@ -39,6 +39,7 @@ static bool has_throughput(const struct point *p)
     return has_values(p, offsetof(struct launch, throughput_samples_per_s));
 }
 
+/* One launch: its own interval. Several: the geometric mean, and the interval over launches in logarithms. */
 struct interval point_throughput(const struct point *p)
 {
     double value[MAX_LAUNCHES];
@@ -50,7 +51,7 @@ struct interval point_throughput(const struct point *p)
                                   p->launch[0].high_samples_per_s, 1 };
     point_values(value, p, offsetof(struct launch, throughput_samples_per_s));
     for (size_t i = 0; i < p->n_launches; i++)
-        value[i] = log(value[i]); /* rates are positive: so is their interval, and ratios are differences */
+        value[i] = log(value[i]); /* so that the interval stays positive, and a ratio of rates is a difference */
     const struct interval logs = interval_of_launches(value, p->n_launches);
     return (struct interval){ exp(logs.mean), exp(logs.low), exp(logs.high), logs.n_effective };
 }
@@ -66,15 +67,16 @@ struct decision campaign_decide(const struct point *a, const struct point *b, si
     return decide(first, a->n_launches, second, b->n_launches);
 }
 
+/* Efficiency of p, W workers: throughput of p / (W times the throughput of its baseline, one worker). */
 struct interval campaign_efficiency(const struct campaign *c, const struct point *p)
 {
-    const struct point *single = campaign_find_baseline(c, p);
+    const struct point *baseline = campaign_find_baseline(c, p);
 
-    if (!single || !has_throughput(single) || !has_throughput(p))
+    if (!baseline || !has_throughput(baseline) || !has_throughput(p))
         return (struct interval){ NAN, NAN, NAN, 0 };
-    if (single == p)
+    if (baseline == p)
         return (struct interval){ 1, NAN, NAN, (double)p->n_launches };
-    const struct decision d = campaign_decide(p, single, offsetof(struct launch, throughput_samples_per_s));
-    const double w = p->n_workers, ratio = point_throughput(p).mean / point_throughput(single).mean;
+    const struct decision d = campaign_decide(p, baseline, offsetof(struct launch, throughput_samples_per_s));
+    const double w = p->n_workers, ratio = point_throughput(p).mean / point_throughput(baseline).mean;
     return (struct interval){ ratio / w, d.ratio_low / w, d.ratio_high / w, (double)p->n_launches };
 }

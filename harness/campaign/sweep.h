@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sweep.h - a campaign in the making: which options it sweeps, what every launch gets, how far it has come.
+ * sweep.h - a running campaign: the options it sweeps, the options of every launch, its progress.
  *
  *   plan.c          which points there are
  *   command_line.c  the options of a launch
@@ -48,7 +48,7 @@ struct sweep { /* in mpi every process has one; only rank 0's results are filled
     bool stopped; /* by a signal: results so far are kept, no more is launched */
 };
 
-/* Options that every launch gets, worked out for its point where the point does not assign them. */
+/* Options that every launch gets: the value is computed for the point, unless the point assigns one. */
 enum derived_option {
     DERIVED_WORLD,
     DERIVED_SERVERS,

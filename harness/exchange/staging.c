@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* staging.c - host copies behind the calls of a sync mode. */
+/* staging.c - a sync mode that wraps another: copies between device and host around its calls. */
 #include "harness/exchange/staging.h"
 
 #include <stdlib.h>
@@ -8,9 +8,9 @@
 
 struct staged {
     struct sync base;
-    struct sync *inner;   /* the mode itself, on the host's arrays */
-    struct compute *host; /* its arithmetic */
-    float *param, *grad;  /* float[n_params], pinned where the compute can; NULL on servers */
+    struct sync *inner;   /* the wrapped mode, on the host copies */
+    struct compute *host; /* a cpu backend, which the wrapped mode computes with */
+    float *param, *grad;  /* the host copies, float[n_params]; pinned if the compute can; NULL: not opened */
 };
 
 static struct staged *self(struct sync *s)
@@ -30,7 +30,10 @@ static enum rc staged_begin(struct sync *s, uint64_t step, float lr)
     return inner->ops->begin(inner, step, lr);
 }
 
-/* Copy a segment to the host as soon as it is final; later calls of the compute continue (compute_wait_event). */
+/* Copy a segment of the gradient to the host as soon as it is final, then pass the copy to the wrapped mode.
+ *
+ *   grad  float[seg.n_elems], device memory
+ */
 static enum rc staged_grad_ready(struct sync *s, struct segment seg, const float *grad)
 {
     struct sync *inner = self(s)->inner;
@@ -45,7 +48,7 @@ static enum rc staged_finish(struct sync *s, float *param, float *grad, struct s
     struct staged *t = self(s);
     enum rc rc;
 
-    (void)grad; /* here already */
+    (void)grad; /* copied by staged_grad_ready() */
     TRY(t->inner->ops->finish(t->inner, t->param, t->grad, out));
     compute_put(s->env.compute, param, t->param, n_bytes(s));
 out:
@@ -88,15 +91,15 @@ static void close_copies(struct staged *t)
 
 static enum rc open_copies(struct staged *t)
 {
-    struct compute *far = t->base.env.compute;
+    struct compute *device = t->base.env.compute;
     void *memory = NULL;
     enum rc rc;
 
-    TRY(compute_host_open(far, &memory, n_bytes(&t->base), "the host's copy of the parameters"));
+    TRY(compute_host_open(device, &memory, n_bytes(&t->base), "the host's copy of the parameters"));
     t->param = memory;
-    TRY(compute_host_open(far, &memory, n_bytes(&t->base), "the host's copy of the gradients"));
+    TRY(compute_host_open(device, &memory, n_bytes(&t->base), "the host's copy of the gradients"));
     t->grad = memory;
-    compute_get(far, t->param, t->base.env.param_init, n_bytes(&t->base));
+    compute_get(device, t->param, t->base.env.param_init, n_bytes(&t->base));
 out:
     return rc;
 }
@@ -134,12 +137,12 @@ static enum rc open_mode(struct sync **out, const struct sync_mode *mode, const 
     enum rc rc;
 
     TRY(mode->open(out, env));
-    (*out)->ops = mode; /* what mode->open set is the mode it was made from, where a test wraps one */
+    (*out)->ops = mode; /* mode->open() has set its own ops, which differ where a test wraps the mode */
 out:
     return rc;
 }
 
-/* What the mode sees: host arrays, and a compute that works on them. */
+/* Open the wrapped mode with the host copies, and a cpu backend that works on them. */
 static enum rc open_inner(struct staged *t, const struct sync_mode *mode)
 {
     const struct sync_env *env = &t->base.env;

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * staging.h - opens a sync mode for a rank, whose parameters may live where the host cannot reach.
+ * staging.h - opens a sync mode for a rank, whose parameters may be in memory that the host cannot access (a GPU's).
  *
- * Modes that exchange (ps, allreduce) work on the host's arrays. Where the compute has memory of its own, they get
- * host copies and a cpu compute: gradients come over before they are sent, parameters go back after the step. Modes
- * that exchange nothing update where the parameters are, on every compute.
+ * Modes that exchange (ps, allreduce) work on host arrays. If the compute backend has memory of its own, such a mode
+ * works on host copies with a cpu backend: gradients are copied to the host before they are sent, parameters are copied
+ * back to the device after the step. Modes that exchange nothing update the parameters in device memory.
  *
  * Invariants
- *   Z1  Staged or not, a mode ends with the same bits, and no host code follows a pointer into memory of the compute.
+ *   Z1  Staged or not, a mode ends with the same bits, and no host code dereferences a pointer to device memory.
  */
 #ifndef HARNESS_EXCHANGE_STAGING_H
 #define HARNESS_EXCHANGE_STAGING_H
 
 #include "harness/exchange/sync_mode.h"
 
-/* Will there be host copies: two more float[n_params] on each worker? */
+/* Does the mode need host copies, two more float[n_params] on each worker? */
 bool staging_needed(const struct sync_mode *mode, const struct compute_backend *compute);
 
-/* Collective over env->world. env->param_init: in memory of env->compute; velocity_init: the host's. What the calls
- * of *out take and give stays as sync_mode.h says. Errors: those of mode->open; RC_NOMEM. */
+/* Open the mode, staged if it needs host copies. Collective over env->world. env->param_init is in memory of
+ * env->compute, velocity_init in host memory; arguments of the calls of *out likewise, staged or not (sync_mode.h).
+ * Errors: those of mode->open; RC_NOMEM. */
 enum rc staging_open(struct sync **out, const struct sync_mode *mode, const struct sync_env *env) MUST_CHECK;
 
 #endif

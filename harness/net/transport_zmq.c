@@ -3,10 +3,11 @@
  * transport_zmq.c - messages over ZeroMQ: between threads (inproc://) and between processes (tcp://).
  *
  * Every rank binds one PULL socket (zmq_inbox.h), and connects one PUSH socket to each rank it sends to,
- * at the first message. A send is copied once and is then ZeroMQ's, which never blocks (no high-water
- * mark): so a send is complete when posted (T1, T2). A receive is complete when the inbox says so.
+ * at the first message. Posting a send copies the message once, into a ZeroMQ message that the library owns
+ * from then on; sending never blocks (no high-water mark), so a send is complete when posted (T1, T2). A receive is
+ * complete when the inbox has set its state to INBOX_DONE.
  *
- * Ranks of one process share a ZeroMQ context, which the last one to close ends.
+ * Ranks of one process share a ZeroMQ context, which the last rank to close terminates.
  */
 #include "harness/net/transport_zmq.h"
 
@@ -35,22 +36,22 @@ struct shared { /* by the ranks of one process */
 };
 
 struct peer {
-    void *out; /* PUSH socket; NULL until the first send */
+    void *socket; /* PUSH; NULL until the first send */
     uint64_t n_sent;
 };
 
-struct bootstrap { /* what every rank sends the others */
+struct bootstrap { /* what every rank sends the others in open() */
     char endpoint[ENDPOINT_BYTES];
-    unsigned char token[FRAME_TOKEN_BYTES]; /* rank 0's counts */
+    unsigned char token[FRAME_TOKEN_BYTES]; /* random; every frame carries that of rank 0: others are from outside */
 };
 
 struct zmq {
     struct transport base;
     struct shared *shared;
     struct frame_pool *pool;
-    struct inbox *in;
-    struct bootstrap *all; /* n_ranks */
-    struct peer *peer;     /* n_ranks */
+    struct inbox *inbox;
+    struct bootstrap *bootstrap; /* [n_ranks] */
+    struct peer *peer;           /* [n_ranks] */
 };
 
 static struct zmq *self(struct transport *t)
@@ -99,7 +100,8 @@ static void shared_leave(struct shared *shared)
     free(shared);
 }
 
-/* One context for all ranks of this process: rank 0 makes it, whose pointer the others can use. */
+/* One context for all ranks of this process. Where ranks are threads, rank 0 creates it and the others get its address;
+ * else each rank creates its own. */
 static enum rc share_context(struct zmq *t)
 {
     struct world *w = t->base.world;
@@ -120,8 +122,9 @@ out:
     return rc;
 }
 
-/* Tell all where this rank listens, "" where it failed, so that nobody waits for it in vain. */
-static enum rc meet(struct zmq *t)
+/* Listen, and exchange endpoint and token with all ranks. A rank that cannot listen still takes part, with endpoint "":
+ * then all ranks fail, and none waits for a missing one. Collective. */
+static enum rc exchange_endpoints(struct zmq *t)
 {
     struct world *w = t->base.world;
     struct bootstrap own = { .endpoint = "" };
@@ -130,20 +133,20 @@ static enum rc meet(struct zmq *t)
 
     own_rc = zmq_address(address, sizeof address, w);
     if (own_rc == RC_OK)
-        own_rc = inbox_listen(t->in, address, own.endpoint, sizeof own.endpoint);
+        own_rc = inbox_listen(t->inbox, address, own.endpoint, sizeof own.endpoint);
     if (own_rc == RC_OK && getrandom(own.token, sizeof own.token, 0) != (ssize_t)sizeof own.token)
         own_rc = zmq_raise("no random numbers");
 
     (void)snprintf(message, sizeof message, "%s", rc_message());
     if (own_rc != RC_OK)
         own.endpoint[0] = '\0';
-    TRY(world_allgather(w, &own, t->all, sizeof own));
+    TRY(world_allgather(w, &own, t->bootstrap, sizeof own));
     if (own_rc != RC_OK)
         FAIL(own_rc, "%s", message);
     for (int r = 0; r < w->n_ranks; r++)
-        if (t->all[r].endpoint[0] == '\0')
+        if (t->bootstrap[r].endpoint[0] == '\0')
             FAIL(RC_PEER, "transport zmq: rank %d cannot listen", r);
-    inbox_set_token(t->in, t->all[0].token);
+    inbox_set_token(t->inbox, t->bootstrap[0].token);
 out:
     return rc;
 }
@@ -153,16 +156,16 @@ static void zmq_close_transport(struct transport **tp)
     struct zmq *t = self(*tp);
 
     for (int r = 0; t->peer && r < t->base.world->n_ranks; r++)
-        if (t->peer[r].out) {
+        if (t->peer[r].socket) {
             if (t->base.dead != RC_OK)
-                (void)set_int(t->peer[r].out, ZMQ_LINGER, 0);
-            zmq_close(t->peer[r].out);
+                (void)set_int(t->peer[r].socket, ZMQ_LINGER, 0);
+            zmq_close(t->peer[r].socket);
         }
-    inbox_close(&t->in);
+    inbox_close(&t->inbox);
     frame_pool_close(&t->pool);
     shared_leave(t->shared);
     free(t->peer);
-    free(t->all);
+    free(t->bootstrap);
     free(t);
     *tp = NULL;
 }
@@ -174,21 +177,21 @@ static enum rc zmq_open_transport(struct transport **out, struct world *w)
     enum rc rc = RC_OK;
 
     if (w->ops->module.caps & WORLD_VIRTUAL_TIME)
-        return rc_raise(RC_UNSUPPORTED, "transport zmq: real sockets do not live in the virtual time of world %s",
+        return rc_raise(RC_UNSUPPORTED, "transport zmq: real sockets cannot run in the virtual time of world %s",
                         w->ops->module.name);
     t = calloc(1, sizeof *t);
     if (!t)
         return rc_raise(RC_NOMEM, "transport zmq: no memory");
     base = &t->base;
     *base = (struct transport){ .ops = &transport_zmq, .world = w };
-    t->all = calloc((size_t)w->n_ranks, sizeof *t->all);
+    t->bootstrap = calloc((size_t)w->n_ranks, sizeof *t->bootstrap);
     t->peer = calloc((size_t)w->n_ranks, sizeof *t->peer);
-    if (!t->all || !t->peer)
+    if (!t->bootstrap || !t->peer)
         FAIL(RC_NOMEM, "transport zmq: no memory for %d ranks", w->n_ranks);
     TRY(frame_pool_open(&t->pool));
     TRY(share_context(t));
-    TRY(inbox_open(&t->in, t->shared->context, w->rank, w->n_ranks));
-    TRY(meet(t));
+    TRY(inbox_open(&t->inbox, t->shared->context, w->rank, w->n_ranks));
+    TRY(exchange_endpoints(t));
     *out = base;
     base = NULL;
 out:
@@ -202,14 +205,14 @@ static enum rc connect_to(struct zmq *t, int rank)
     struct peer *peer = &t->peer[rank];
     enum rc rc = RC_OK;
 
-    peer->out = zmq_socket(t->shared->context, ZMQ_PUSH);
-    /* All listen since open(): a connection that ends is never worth a second one. */
-    if (!peer->out || !set_int(peer->out, ZMQ_SNDHWM, 0) || !set_int(peer->out, ZMQ_LINGER, LINGER_MS) ||
-        !set_int(peer->out, ZMQ_RECONNECT_IVL, -1) || zmq_connect(peer->out, t->all[rank].endpoint) != 0) {
-        rc = zmq_raise(t->all[rank].endpoint);
-        if (peer->out)
-            zmq_close(peer->out);
-        peer->out = NULL;
+    peer->socket = zmq_socket(t->shared->context, ZMQ_PUSH);
+    /* All ranks have listened since open(), so a connection that ends means a dead peer: do not reconnect. */
+    if (!peer->socket || !set_int(peer->socket, ZMQ_SNDHWM, 0) || !set_int(peer->socket, ZMQ_LINGER, LINGER_MS) ||
+        !set_int(peer->socket, ZMQ_RECONNECT_IVL, -1) || zmq_connect(peer->socket, t->bootstrap[rank].endpoint) != 0) {
+        rc = zmq_raise(t->bootstrap[rank].endpoint);
+        if (peer->socket)
+            zmq_close(peer->socket);
+        peer->socket = NULL;
     }
     return rc;
 }
@@ -222,11 +225,11 @@ static enum rc zmq_post_send(struct transport *base, struct xfer *x)
     zmq_msg_t msg;
     enum rc rc;
 
-    if (!peer->out)
+    if (!peer->socket)
         TRY(connect_to(t, x->peer));
-    memcpy(head.token, t->all[0].token, sizeof head.token);
+    memcpy(head.token, t->bootstrap[0].token, sizeof head.token);
     TRY(frame_write(&msg, t->pool, &head, x));
-    while (zmq_msg_send(&msg, peer->out, ZMQ_DONTWAIT) < 0) {
+    while (zmq_msg_send(&msg, peer->socket, ZMQ_DONTWAIT) < 0) {
         if (errno == EINTR)
             continue;
         rc = errno == EAGAIN ? rc_raise(RC_PEER, "rank %d closed its end", x->peer) : zmq_raise("send");
@@ -242,19 +245,19 @@ out:
 
 static enum rc zmq_post_recv(struct transport *t, struct xfer *x)
 {
-    inbox_post(self(t)->in, x);
+    inbox_post(self(t)->inbox, x);
     return RC_OK;
 }
 
-struct wait { /* for something to arrive */
-    uint64_t started_ns;
+struct wait {            /* for a message to arrive */
+    uint64_t started_ns; /* 0: not yet */
     int timeout_ms;
     bool expired;
 };
 
-/* Until something has arrived, or the time is up: look a few times where there is a core for that,
- * then sleep, at most for SLICE_MS, to see whether a rank died. */
-static enum rc wait_more(struct zmq *t, struct wait *wait)
+/* Wait until a message has arrived, but at most SLICE_MS, so that the caller's next call sees whether a rank died.
+ * Polls N_SPINS times first where this rank may spin. Sets expired once timeout_ms have passed since the first call. */
+static enum rc wait_slice(struct zmq *t, struct wait *wait)
 {
     uint64_t waited_ms = 0;
     int slice_ms = SLICE_MS;
@@ -267,7 +270,7 @@ static enum rc wait_more(struct zmq *t, struct wait *wait)
         goto out;
     }
     for (int i = 0; i < N_SPINS && t->base.world->may_spin && !got; i++)
-        TRY(inbox_receive(t->in, 0, &got));
+        TRY(inbox_receive(t->inbox, 0, &got));
     if (got)
         goto out;
     if (wait->started_ns == 0)
@@ -279,7 +282,7 @@ static enum rc wait_more(struct zmq *t, struct wait *wait)
             slice_ms = wait->timeout_ms - (int)waited_ms;
     }
     if (!wait->expired)
-        TRY(inbox_receive(t->in, slice_ms, &got));
+        TRY(inbox_receive(t->inbox, slice_ms, &got));
 out:
     return rc;
 }
@@ -299,16 +302,17 @@ static enum rc zmq_complete(struct transport *base, struct xfer *x, int timeout_
             return RC_OK;
         if (state == INBOX_TOO_LONG)
             return rc_raise(RC_MISMATCH, "message from rank %d, tag %u, has %zu bytes, the receiver has room for %zu",
-                            x->peer, x->tag, (size_t)(uintptr_t)x->priv, xfer_n_bytes(x));
-        TRY(inbox_drain(t->in, &got));
+                            x->peer, x->tag, (size_t)(uintptr_t)x->priv /* n_bytes, see zmq_inbox.h */,
+                            xfer_n_bytes(x));
+        TRY(inbox_drain(t->inbox, &got));
         if (got)
             continue;
         if (wait.expired)
             FAIL(RC_TIMEOUT, "rank %d, tag %u: receive not done after %d ms", x->peer, x->tag, timeout_ms);
-        TRY(wait_more(t, &wait));
+        TRY(wait_slice(t, &wait));
     }
 out:
-    inbox_withdraw(t->in, x);
+    inbox_withdraw(t->inbox, x);
     return rc;
 }
 
@@ -321,8 +325,8 @@ static enum rc zmq_recv_message(struct transport *base, struct message *out, int
     enum rc rc;
 
     for (;;) {
-        TRY(inbox_drain(t->in, &got));
-        TRY(inbox_take_any(t->in, &a));
+        TRY(inbox_drain(t->inbox, &got));
+        TRY(inbox_take_any(t->inbox, &a));
         if (a) {
             *out =
                 (struct message){ .ptr = a->ptr, .n_bytes = a->n_bytes, .peer = a->sender, .tag = a->tag, .priv = a };
@@ -333,7 +337,7 @@ static enum rc zmq_recv_message(struct transport *base, struct message *out, int
         if (wait.expired)
             FAIL(RC_TIMEOUT, "no message from any rank after %d ms", timeout_ms);
         if (!got)
-            TRY(wait_more(t, &wait));
+            TRY(wait_slice(t, &wait));
     }
 out:
     return rc;
@@ -341,12 +345,12 @@ out:
 
 static void zmq_release(struct transport *t, struct message *m)
 {
-    inbox_end(self(t)->in, m->priv);
+    inbox_end(self(t)->inbox, m->priv);
 }
 
 const char *transport_zmq_endpoint(const struct transport *t)
 {
-    return ((const struct zmq *)t)->all[t->world->rank].endpoint;
+    return ((const struct zmq *)t)->bootstrap[t->world->rank].endpoint;
 }
 
 void *transport_zmq_context(const struct transport *t)
@@ -356,7 +360,7 @@ void *transport_zmq_context(const struct transport *t)
 
 uint64_t transport_zmq_n_dropped(const struct transport *t)
 {
-    return inbox_n_dropped(((const struct zmq *)t)->in);
+    return inbox_n_dropped(((const struct zmq *)t)->inbox);
 }
 
 const struct transport_ops transport_zmq = {

@@ -11,18 +11,19 @@
 #include "models/engine/network.h"
 #include "models/replay/profile.h"
 
-struct wishes { /* which options were given */
+struct given_opts { /* the parsed groups, which note the options that the user gave */
     const struct opt_group *group;
     int n_groups;
 };
 
-static bool given(const struct wishes *w, const char *name)
+static bool is_given(const struct given_opts *given, const char *name)
 {
-    return opt_given(w->group, w->n_groups, name);
+    return opt_given(given->group, given->n_groups, name);
 }
 
-/* --profile selects the workload that plays it; a model named beside it must be the profile's. */
-static enum rc resolve_profile(struct train_job *job, const struct wishes *w)
+/* --profile FILE selects model replay, which spends the recorded times. --model, if given too, must be replay or the
+ * model that was recorded. */
+static enum rc resolve_profile(struct train_job *job, const struct given_opts *given)
 {
     struct train_opts *o = &job->opts;
     enum rc rc = RC_OK;
@@ -33,7 +34,7 @@ static enum rc resolve_profile(struct train_job *job, const struct wishes *w)
         return RC_OK;
     }
     TRY(profile_load(&job->profile, o->profile));
-    if (given(w, "model") && !(job->workload->module.caps & WORKLOAD_PLAYS_PROFILE) &&
+    if (is_given(given, "model") && !(job->workload->module.caps & WORKLOAD_PLAYS_PROFILE) &&
         strcmp(o->model, job->profile->model) != 0)
         FAIL(RC_INVAL, "--model %s --profile %s: that is a profile of %s", o->model, o->profile, job->profile->model);
     job->workload = workload_profile_player();
@@ -44,13 +45,15 @@ out:
     return rc;
 }
 
-/* A precision is refused if nothing is multiplied: the record would name one that was not used. */
-static enum rc refuse_precision(const struct train_job *job, const struct wishes *w)
+/* RC_INVAL: --precision was given, but the run multiplies nothing; its record would name a precision that was not used.
+ */
+static enum rc refuse_precision(const struct train_job *job, const struct given_opts *given)
 {
-    if (!given(w, "precision"))
+    if (!is_given(given, "precision"))
         return RC_OK;
     if (job->profile)
-        return rc_raise(RC_INVAL, "--precision %s: --profile %s is of %s, and its times are played as they are",
+        return rc_raise(RC_INVAL,
+                        "--precision %s: --profile %s was recorded in %s, and its times are replayed unchanged",
                         job->opts.precision, job->opts.profile, job->profile->precision);
     if (!job->compute->touches_memory)
         return rc_raise(RC_INVAL, "--precision %s: --compute %s multiplies nothing", job->opts.precision,
@@ -58,13 +61,13 @@ static enum rc refuse_precision(const struct train_job *job, const struct wishes
     return RC_OK;
 }
 
-/* Options that shape a network do not apply to other models. */
-static enum rc refuse_shapes(const struct train_job *job, const struct wishes *w)
+/* RC_INVAL: an option that shapes an image network was given for another model. */
+static enum rc refuse_shapes(const struct train_job *job, const struct given_opts *given)
 {
     static const char *const names[] = { "image-size", "classes", "aux", "width-divisor", "data-images" };
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (given(w, names[i]))
+        if (is_given(given, names[i]))
             return rc_raise(RC_INVAL, "--%s: does not apply to model %s, which is no image network", names[i],
                             job->opts.model);
     return RC_OK;
@@ -84,7 +87,7 @@ static enum rc open_synthetic(struct train_job *job, const struct network *n)
     return dataset_open_synthetic(&job->dataset, &opts, job->opts.seed);
 }
 
-/* NULL: synthetic images. */
+/* The path of the data set: --data, else the shipped data set of the model. NULL: synthetic images. */
 static const char *path_of_data(const struct train_job *job)
 {
     const bool is_default = job->opts.data[0] == '\0';
@@ -95,7 +98,7 @@ static const char *path_of_data(const struct train_job *job)
     return source && source->makes_images ? NULL : job->opts.data;
 }
 
-static enum rc open_network(struct network **out, struct train_job *job, const struct wishes *w)
+static enum rc open_network(struct network **out, struct train_job *job, const struct given_opts *given)
 {
     struct train_opts *o = &job->opts;
     const char *path = path_of_data(job);
@@ -103,7 +106,7 @@ static enum rc open_network(struct network **out, struct train_job *job, const s
 
     if (path)
         TRY(file_data_open(&job->dataset, path, &o->image_size, &o->classes));
-    if (job->dataset && given(w, "data-images"))
+    if (job->dataset && is_given(given, "data-images"))
         FAIL(RC_INVAL, "--data-images %llu: is for --data synthetic, but that is %s",
              (unsigned long long)o->data_images, job->dataset->name);
     job->network = (struct network_opts){ .image_size = (int)o->image_size,
@@ -121,12 +124,13 @@ out:
     return rc;
 }
 
-static enum rc open_other(struct train_job *job, const struct wishes *w)
+/* Open the data of a model that is not an image network (linear, replay). */
+static enum rc open_other(struct train_job *job, const struct given_opts *given)
 {
     const struct train_opts *o = &job->opts;
     enum rc rc = RC_OK;
 
-    TRY(refuse_shapes(job, w));
+    TRY(refuse_shapes(job, given));
     if (o->data[0])
         FAIL(RC_INVAL, "--data %s: model %s %s", o->data, o->model,
              job->profile ? "plays recorded times; it reads no data" : "draws its data from --seed");
@@ -136,8 +140,8 @@ out:
     return rc;
 }
 
-/* Open what the run will open, in a way that costs no memory: can it be opened at all, and how large is it? */
-static enum rc measure(struct train_job *job)
+/* Open the model on the hollow backend, which allocates no arrays: finds errors, n_params and flops_per_sample. */
+static enum rc count_params_and_flops(struct train_job *job)
 {
     struct compute *compute = NULL;
     struct training *training = NULL;
@@ -160,19 +164,21 @@ out:
     return rc;
 }
 
-/* Without --eval-samples: all of a file's test set, none of synthetic images. A model that is no network has no test
- * set and is evaluated on its samples; a network is not evaluated on images that it is trained with. */
-static size_t evaluated(const struct train_job *job, const struct wishes *w)
+/* How many samples are evaluated after training. Without --eval-samples: the whole test set of a file, none of
+ * synthetic images. A network is evaluated on its test set; other models have none and are evaluated on their training
+ * samples. */
+static size_t n_evaluated(const struct train_job *job, const struct given_opts *given)
 {
     if (!job->dataset || !job->compute->touches_memory)
         return 0;
-    const size_t n_there = job->workload->network ? job->dataset->n_test : job->dataset->n_train;
-    if (given(w, "eval-samples"))
-        return job->opts.eval_samples < n_there ? job->opts.eval_samples : n_there;
+    const size_t n_available = job->workload->network ? job->dataset->n_test : job->dataset->n_train;
+    if (is_given(given, "eval-samples"))
+        return job->opts.eval_samples < n_available ? job->opts.eval_samples : n_available;
     const struct dataset_source *source = dataset_source_find(job->dataset->name);
-    return source && source->makes_images ? 0 : n_there;
+    return source && source->makes_images ? 0 : n_available;
 }
 
+/* Fill job->used. */
 static void note_modules(struct train_job *job)
 {
     job->used[TRAIN_WORLD] = &job->world->module;
@@ -185,23 +191,23 @@ static void note_modules(struct train_job *job)
 
 enum rc job_work_resolve(struct train_job *job, const struct opt_group *group, int n_groups)
 {
-    const struct wishes wishes = { group, n_groups };
+    const struct given_opts given_opts = { group, n_groups };
     struct train_opts *o = &job->opts;
     struct network *network = NULL;
     enum rc rc;
 
     TRY(precision_find(&job->precision, o->precision));
     TRY(workload_find(&job->workload, o->model));
-    TRY(resolve_profile(job, &wishes));
-    TRY(refuse_precision(job, &wishes));
+    TRY(resolve_profile(job, &given_opts));
+    TRY(refuse_precision(job, &given_opts));
     if (o->batch == 0)
         o->batch = (uint64_t)job->workload->default_batch;
-    TRY(job->workload->network ? open_network(&network, job, &wishes) : open_other(job, &wishes));
+    TRY(job->workload->network ? open_network(&network, job, &given_opts) : open_other(job, &given_opts));
     o->image_size = (uint64_t)job->network.image_size;
     o->classes = (uint64_t)job->network.n_classes;
     note_modules(job);
-    TRY(measure(job));
-    job->n_eval = evaluated(job, &wishes);
+    TRY(count_params_and_flops(job));
+    job->n_eval = n_evaluated(job, &given_opts);
     o->eval_samples = job->n_eval;
     TRY(job_memory_resolve(job, network));
 out:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rank.c - what every rank of a training does: open, probe, train (or serve), hand the stamps to rank 0.
+ * rank.c - the body of every rank of a training run: open, probe, train (a server: serve), gather time stamps on rank
+ * 0.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +15,8 @@
 #include "harness/world/child.h"
 #include "models/engine/training.h"
 
-/* A background thread pays where a batch is worth more than waking it: below, making it takes some microseconds. */
+/* Pixels of a batch from which prefetching by a background thread pays: reading a smaller batch takes a few
+ * microseconds, less than waking a thread. */
 enum { PREFETCH_MIN_ELEMS = 1 << 16 };
 
 struct rank { /* everything one rank owns while it trains */
@@ -23,12 +25,11 @@ struct rank { /* everything one rank owns while it trains */
     struct compute *compute;
     struct training *training;
     struct sync *sync;          /* NULL: --forward-only */
-    float *param, *grad;        /* float[n_params], memory of compute; NULL: hollow, or not needed */
-    float *velocity;            /* the host's, in result.final; NULL: not wanted */
+    float *param, *grad;        /* float[n_params], in memory of compute; NULL: hollow, or not needed */
     struct step_stamp *stamp;   /* [n_steps] */
-    struct train_result result; /* rank 0: in the making */
-    uint64_t data_waited_ns;    /* before the first step */
-    bool peak_is_own;           /* the process's peak of memory holds no run before this one */
+    struct train_result result; /* filled on rank 0 only */
+    uint64_t data_waited_ns;    /* total wait for the data loader before the first step */
+    bool peak_is_own;           /* the peak RSS of the process was reset when this run began */
 };
 
 static void close_floats(struct rank *r, float **floats)
@@ -52,12 +53,12 @@ static void rank_close(struct rank *r)
     free(r->stamp);
 }
 
-static void charge(void *world, double flops, double bytes)
+static void charge_world(void *world, double flops, double bytes)
 {
     world_charge(world, flops, bytes);
 }
 
-static void pass(void *world, uint64_t ns)
+static void pause_world(void *world, uint64_t ns)
 {
     world_pause(world, ns);
 }
@@ -82,7 +83,7 @@ static int n_threads(const struct rank *r)
     return r->world->n_own_cores > 0 ? r->world->n_own_cores : 1;
 }
 
-/* Servers update in the memory their messages come from: a GPU is for those who compute gradients. */
+/* Servers update parameters in host memory, where messages are, so they use the cpu backend; workers the wanted one. */
 static const struct compute_backend *backend_of(const struct rank *r)
 {
     const struct compute_backend *wanted = r->job->compute;
@@ -93,8 +94,8 @@ static const struct compute_backend *backend_of(const struct rank *r)
 static enum rc open_compute(struct rank *r)
 {
     const struct compute_backend *backend = backend_of(r);
-    const struct compute_env env = { .charge = r->world->ops->charge ? charge : NULL,
-                                     .pass = pass,
+    const struct compute_env env = { .charge = r->world->ops->charge ? charge_world : NULL,
+                                     .pass = pause_world,
                                      .arg = r->world,
                                      .n_threads = n_threads(r),
                                      .may_spin = r->world->may_spin && n_threads(r) <= r->world->n_own_cores,
@@ -104,7 +105,7 @@ static enum rc open_compute(struct rank *r)
     return compute_open(&r->compute, backend, &env);
 }
 
-/* Servers only want to know the first parameters: a batch of one. */
+/* A server needs the model only for the initial parameters: a batch of one. */
 static enum rc open_training(struct rank *r)
 {
     const struct train_job *job = r->job;
@@ -193,7 +194,7 @@ static enum rc rank_open(struct rank *r)
         FAIL(RC_NOMEM, "no memory for the stamps of %zu steps", r->job->n_steps);
     memset(r->stamp, 0xff, r->job->n_steps * sizeof *r->stamp); /* touch every page before the first step */
     TRY(open_sync(r));
-    if (!is_worker(r)) { /* a server has taken its slice */
+    if (!is_worker(r)) { /* a server has copied its slice */
         workload_close(&r->training);
         close_floats(r, &r->param);
     }
@@ -201,7 +202,7 @@ out:
     return rc;
 }
 
-/* The probe trains: restore the running means, which a gradient changes, to what they were before it. */
+/* Measure what limits this run. The probe computes gradients, which changes running means: they are restored. */
 static enum rc probe(struct rank *r, struct train_limits *limits)
 {
     const struct probe_env env = { .world = r->world,
@@ -234,24 +235,24 @@ static uint64_t samples_before(const struct train_job *job, size_t step)
     return job->resume.samples_count + (uint64_t)step * (uint64_t)job->n_workers * job->opts.batch;
 }
 
-/* The workload's "this segment's gradient is final", passed on to modes that want it. */
-static enum rc pass_on(void *arg, struct segment seg, const float *grad)
+/* grad_ready callback of the workload: the gradient of seg is final, so let the mode start to send it. */
+static enum rc send_segment(void *arg, struct segment seg, const float *grad)
 {
     struct rank *r = arg;
     enum rc rc;
 
-    TRY(compute_sync(r->compute)); /* C2: its time has passed before it may be sent */
+    TRY(compute_sync(r->compute)); /* compute.C2: in sim, the time to compute it passes before it is sent */
     TRY(r->sync->ops->grad_ready(r->sync, seg, grad));
 out:
     return rc;
 }
 
-/* Gradient, exchange, update; --forward-only: the loss alone. */
-static enum rc one_step(struct rank *r, size_t step)
+/* One training step: gradient, exchange, update, and its time stamps. --forward-only: the loss alone. */
+static enum rc train_step(struct rank *r, size_t step)
 {
     const struct train_job *job = r->job;
     const uint64_t before = samples_before(job, step);
-    const uint64_t first = before + (uint64_t)r->world->rank * job->opts.batch; /* L1 */
+    const uint64_t first_sample = before + (uint64_t)r->world->rank * job->opts.batch; /* L1 */
     struct step_stamp *stamp = &r->stamp[step];
     struct step_cost cost = { 0 };
     double loss;
@@ -262,8 +263,8 @@ static enum rc one_step(struct rank *r, size_t step)
     stamp->start_ns = world_now_ns(r->world);
     if (r->sync)
         TRY(r->sync->ops->begin(r->sync, job->resume.steps_count + step, schedule_lr(&job->schedule, before)));
-    TRY(workload_gradient(r->training, r->param, first, job->opts.batch, r->grad, &loss,
-                          r->sync && r->sync->ops->grad_ready ? pass_on : NULL, r));
+    TRY(workload_gradient(r->training, r->param, first_sample, job->opts.batch, r->grad, &loss,
+                          r->sync && r->sync->ops->grad_ready ? send_segment : NULL, r));
     TRY(compute_sync(r->compute));
     stamp->ready_ns = world_now_ns(r->world);
     if (r->sync)
@@ -279,8 +280,9 @@ out:
     return rc;
 }
 
-/* Room for what the run leaves behind: only now, so that no step shared its memory with it. */
-static enum rc end_sync(struct rank *r)
+/* Get the final parameters, and the velocity on rank 0 if a checkpoint needs it. Its memory is allocated only now, so
+ * that training does not need it too. */
+static enum rc finish_sync(struct rank *r)
 {
     struct checkpoint *c = &r->result.final;
     enum rc rc = RC_OK;
@@ -308,12 +310,13 @@ static enum rc train(struct rank *r)
     }
     r->data_waited_ns = network_data_waited_ns(r->training);
     for (size_t step = 0; step < r->job->n_steps; step++)
-        TRY(one_step(r, step));
-    TRY(end_sync(r));
+        TRY(train_step(r, step));
+    TRY(finish_sync(r));
 out:
     return rc;
 }
 
+/* Fill the checkpoint *c from this rank, worker 0. Closes the model and the gradients first, to make room. */
 static enum rc keep_params(struct rank *r, struct checkpoint *c)
 {
     const struct train_job *job = r->job;
@@ -327,7 +330,7 @@ static enum rc keep_params(struct rank *r, struct checkpoint *c)
         TRY(checkpoint_alloc(c, false));
     if (n_state > 0)
         compute_get(r->compute, c->state, state, n_state * sizeof(float));
-    workload_close(&r->training); /* activations and gradients make room for the copy */
+    workload_close(&r->training); /* frees activations, for the copy below */
     close_floats(r, &r->grad);
     compute_get(r->compute, c->param, r->param, job->n_params * sizeof(float));
     snprintf(c->model, sizeof c->model, "%s", job->opts.model);
@@ -338,8 +341,8 @@ out:
     return rc;
 }
 
-/* Rank 0's copy of what the run left behind; its running means are the ones evaluated. */
-static enum rc keep_final(struct rank *r)
+/* Rank 0: evaluate the trained model with its own running means, and keep its parameters in the result. */
+static enum rc evaluate_and_keep(struct rank *r)
 {
     struct train_result *result = &r->result;
     enum rc rc = RC_OK;
@@ -374,8 +377,9 @@ static enum rc alloc_result(struct train_result *result, const struct train_job 
     return RC_OK;
 }
 
-/* Everything to rank 0. Servers send stamps too, which are not read: they are the last ones. */
-static enum rc collect(struct rank *r)
+/* Gather time stamps and host names on rank 0. Servers send unused stamps, as a gather is collective; they are the last
+ * ranks, behind those that are read. */
+static enum rc gather_results(struct rank *r)
 {
     struct train_rank_info info = { .own_cores_count = r->world->n_own_cores };
     struct train_result *result = &r->result;
@@ -388,7 +392,7 @@ static enum rc collect(struct rank *r)
     TRY(world_gather(r->world, r->stamp, root ? result->stamp : NULL, r->job->n_steps * sizeof *r->stamp));
     TRY(world_gather(r->world, &info, root ? result->rank : NULL, sizeof info));
     if (root)
-        TRY(keep_final(r));
+        TRY(evaluate_and_keep(r));
 out:
     return rc;
 }
@@ -403,13 +407,13 @@ enum rc train_rank(struct world *w, const struct train_job *job, struct train_re
     TRY(probe(&r, &r.result.limits));
     TRY(world_barrier(w));
     TRY(train(&r));
-    TRY(collect(&r));
+    TRY(gather_results(&r));
     if (w->rank == 0) {
         *result = r.result;
         r.result = (struct train_result){ 0 };
     }
 out:
-    if (rc != RC_OK) /* first: what the others find closed must not look like the cause */
+    if (rc != RC_OK) /* before closing: peers must see this failure first, not closed connections */
         world_abort(w, rc);
     rank_close(&r);
     return rc;

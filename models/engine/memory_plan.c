@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory_plan.c - greedy placement in several orders; the best one stays. */
+/* memory_plan.c - greedy placement in several orders; the smallest block is kept. */
 #include "models/engine/memory_plan.h"
 
 #include <stdbool.h>
@@ -11,9 +11,9 @@ typedef int comparison(const void *a, const void *b);
 
 struct attempt { /* to place all items in one order */
     const struct memory_item **order;
-    struct memory_item *item;    /* copies, offset_bytes filled in */
+    struct memory_item *item;    /* copies of all items, offset_bytes filled in */
     struct memory_item **placed; /* those that have an offset, sorted by it */
-    size_t n_placed, n_bytes;
+    size_t n_placed, n_bytes;    /* n_bytes: of the block */
 };
 
 static size_t aligned(size_t n_bytes)
@@ -54,7 +54,7 @@ static int longer_lived_first(const void *p, const void *q)
     return n_ops_a != n_ops_b ? (n_ops_a < n_ops_b ? 1 : -1) : larger_first(p, q);
 }
 
-/* What lives longest and weighs most_bytes. */
+/* The area of an item in a diagram of memory over ops: bytes times ops of its lifetime. */
 static int greater_area_first(const void *p, const void *q)
 {
     const struct memory_item *a = item_of(p), *b = item_of(q);
@@ -69,48 +69,51 @@ static bool lifetimes_overlap(const struct memory_item *a, const struct memory_i
     return a->first_op <= b->last_op && b->first_op <= a->last_op;
 }
 
-/* The smallest gap between placed items that are alive at the same time; else the end of the last of them. */
-static size_t offset_for(const struct attempt *p, const struct memory_item *it)
+/* The offset of the smallest sufficient gap between those placed items whose lifetimes overlap the item's; without such
+ * a gap the end of the last of them. Walks over them by offset; end: largest end so far. */
+static size_t offset_for(const struct attempt *attempt, const struct memory_item *item)
 {
-    const size_t n_bytes = aligned(it->n_bytes);
+    const size_t n_bytes = aligned(item->n_bytes);
     size_t end = 0, best = SIZE_MAX, best_gap = SIZE_MAX;
 
-    for (size_t i = 0; i < p->n_placed; i++) {
-        const struct memory_item *other = p->placed[i];
-        if (!lifetimes_overlap(it, other))
+    for (size_t i = 0; i < attempt->n_placed; i++) {
+        const struct memory_item *other = attempt->placed[i];
+        if (!lifetimes_overlap(item, other))
             continue;
         if (other->offset_bytes > end && other->offset_bytes - end >= n_bytes && other->offset_bytes - end < best_gap) {
             best = end;
             best_gap = other->offset_bytes - end;
         }
-        const size_t behind = other->offset_bytes + aligned(other->n_bytes);
-        end = behind > end ? behind : end;
+        const size_t after = other->offset_bytes + aligned(other->n_bytes);
+        end = after > end ? after : end;
     }
     return best != SIZE_MAX ? best : end;
 }
 
-static void place(struct attempt *p, struct memory_item *it)
+/* Give the item an offset and insert it into `placed`, which stays sorted. */
+static void place(struct attempt *attempt, struct memory_item *item)
 {
-    size_t i = p->n_placed;
+    size_t i = attempt->n_placed;
 
-    it->offset_bytes = offset_for(p, it);
-    for (; i > 0 && p->placed[i - 1]->offset_bytes > it->offset_bytes; i--)
-        p->placed[i] = p->placed[i - 1];
-    p->placed[i] = it;
-    p->n_placed++;
-    const size_t end = it->offset_bytes + aligned(it->n_bytes);
-    p->n_bytes = end > p->n_bytes ? end : p->n_bytes;
+    item->offset_bytes = offset_for(attempt, item);
+    for (; i > 0 && attempt->placed[i - 1]->offset_bytes > item->offset_bytes; i--)
+        attempt->placed[i] = attempt->placed[i - 1];
+    attempt->placed[i] = item;
+    attempt->n_placed++;
+    const size_t end = item->offset_bytes + aligned(item->n_bytes);
+    attempt->n_bytes = end > attempt->n_bytes ? end : attempt->n_bytes;
 }
 
-static void place_all(struct attempt *p, const struct memory_item *item, size_t n_items, comparison *before)
+/* Place copies of all items, in the order of `before`. */
+static void place_all(struct attempt *attempt, const struct memory_item *item, size_t n_items, comparison *before)
 {
-    p->n_placed = p->n_bytes = 0;
+    attempt->n_placed = attempt->n_bytes = 0;
     for (size_t i = 0; i < n_items; i++)
-        p->order[i] = &item[i];
-    qsort(p->order, n_items, sizeof *p->order, before);
-    memcpy(p->item, item, n_items * sizeof *item);
+        attempt->order[i] = &item[i];
+    qsort(attempt->order, n_items, sizeof *attempt->order, before);
+    memcpy(attempt->item, item, n_items * sizeof *item);
     for (size_t i = 0; i < n_items; i++)
-        place(p, &p->item[p->order[i] - item]);
+        place(attempt, &attempt->item[attempt->order[i] - item]);
 }
 
 static size_t max_live_bytes(const struct memory_item *item, size_t n_items)
@@ -131,30 +134,30 @@ enum rc memory_plan(struct memory_sums *out, struct memory_item *item, size_t n_
 {
     comparison *const orders[] = { larger_first, greater_area_first, longer_lived_first, older_first };
     struct memory_item *best = calloc(n_items + 1, sizeof *best);
-    struct attempt p = { .order = calloc(n_items + 1, sizeof *p.order),
-                         .item = calloc(n_items + 1, sizeof *p.item),
-                         .placed = calloc(n_items + 1, sizeof *p.placed) };
+    struct attempt attempt = { .order = calloc(n_items + 1, sizeof *attempt.order),
+                               .item = calloc(n_items + 1, sizeof *attempt.item),
+                               .placed = calloc(n_items + 1, sizeof *attempt.placed) };
     struct memory_sums sums = { .planned_bytes = SIZE_MAX };
     enum rc rc = RC_OK;
 
-    if (best == NULL || p.order == NULL || p.item == NULL || p.placed == NULL)
+    if (best == NULL || attempt.order == NULL || attempt.item == NULL || attempt.placed == NULL)
         FAIL(RC_NOMEM, "no memory to plan %zu buffers", n_items);
     for (size_t i = 0; i < n_items; i++)
         sums.unplanned_bytes += aligned(item[i].n_bytes);
     sums.live_bytes = max_live_bytes(item, n_items);
     for (size_t k = 0; k < sizeof orders / sizeof orders[0] && sums.planned_bytes > sums.live_bytes; k++) {
-        place_all(&p, item, n_items, orders[k]);
-        if (p.n_bytes < sums.planned_bytes) {
-            sums.planned_bytes = p.n_bytes;
-            memcpy(best, p.item, n_items * sizeof *best);
+        place_all(&attempt, item, n_items, orders[k]);
+        if (attempt.n_bytes < sums.planned_bytes) {
+            sums.planned_bytes = attempt.n_bytes;
+            memcpy(best, attempt.item, n_items * sizeof *best);
         }
     }
     memcpy(item, best, n_items * sizeof *best);
     *out = sums;
 out:
     free(best);
-    free(p.order);
-    free(p.item);
-    free(p.placed);
+    free(attempt.order);
+    free(attempt.item);
+    free(attempt.placed);
     return rc;
 }

@@ -62,11 +62,13 @@ struct view program_value(struct program_builder *b, int node)
     return p->value;
 }
 
+/* Does the node leave its input unchanged? */
 static bool is_identity(const struct node *n)
 {
     return n->kind == NODE_ADAPTIVE_POOL && n->out_h == n->in.H && n->out_w == n->in.W;
 }
 
+/* How many inputs of nodes are the output of this node. */
 static int count_consumers(const struct network *n, int node)
 {
     int count = 0;
@@ -80,6 +82,7 @@ static int count_consumers(const struct network *n, int node)
     return count;
 }
 
+/* X3: the outputs of the parts are consecutive slices of the output of concat. */
 static void set_owner_of_parts(struct program_builder *b, int concat)
 {
     const struct node *n = &b->n->node[concat];
@@ -108,6 +111,7 @@ static enum rc check_dropout(const struct program_builder *b, const struct node 
     return RC_OK;
 }
 
+/* A part of a concatenation must have an output of its own, which becomes a slice of the concatenation's. */
 static enum rc check_parts(const struct program_builder *b, const struct node *n)
 {
     for (int k = 0; k < n->n_parts; k++) {
@@ -119,6 +123,7 @@ static enum rc check_parts(const struct program_builder *b, const struct node *n
     return RC_OK;
 }
 
+/* Set owner, alias, offset_bytes and wants_grad of all nodes; count the losses. */
 static enum rc init_states(struct program_builder *b)
 {
     enum rc rc = RC_OK;
@@ -126,8 +131,15 @@ static enum rc init_states(struct program_builder *b)
     for (int i = 0; i < b->n->n_nodes; i++) {
         const struct node *n = &b->n->node[i];
         struct node_state *p = &b->state[i];
-        *p = (struct node_state){ NODE_NONE, i,       0,       false, n->kind == NODE_CONV, no_view, no_view, no_view,
-                                  no_view,   no_view, no_view, false };
+        *p = (struct node_state){ .owner = NODE_NONE,
+                                  .alias = i,
+                                  .wants_grad = n->kind == NODE_CONV,
+                                  .value = no_view,
+                                  .conv_out = no_view,
+                                  .mean = no_view,
+                                  .inv_std = no_view,
+                                  .argmax = no_view,
+                                  .grad = no_view };
         if (n->kind == NODE_DROPOUT)
             TRY(check_dropout(b, n));
         if (n->kind == NODE_CONCAT) {
@@ -152,7 +164,8 @@ static void set_needed(struct program_builder *b, int node)
         b->state[node].is_needed = true;
 }
 
-/* Inference ends at the first loss: nodes that only another loss needs are left out. */
+/* Set is_needed, from the losses backwards. Inference ends at the first loss: nodes that only other losses need are
+ * left out. */
 static void find_needed(struct program_builder *b)
 {
     bool has_loss = false;
@@ -173,6 +186,7 @@ static void find_needed(struct program_builder *b)
     }
 }
 
+/* A buffer of float[C], of the same size for any batch. */
 static struct view add_channels(struct program_builder *b, int C)
 {
     return program_add_buffer(b, 0, (size_t)C * sizeof(float));
@@ -183,6 +197,7 @@ static struct view value_to_add(struct program_builder *b, const struct node *n)
     return n->add_from != NODE_NONE ? program_value(b, n->add_from) : no_view;
 }
 
+/* Convolution with its bias, sum and relu in the epilogue; or convolution, then batch norm with sum and relu. */
 static void add_conv_training(struct program_builder *b, int i)
 {
     const struct node *n = &b->n->node[i];
@@ -210,6 +225,7 @@ static void add_conv_training(struct program_builder *b, int i)
     op->v[OPERAND_INV_STD] = p->inv_std;
 }
 
+/* Convolution; a batch norm is folded into scale and shift of its epilogue. */
 static void add_conv_inference(struct program_builder *b, int i)
 {
     const struct node *n = &b->n->node[i];
@@ -242,6 +258,7 @@ static void add_pool(struct program_builder *b, int i, enum op_kind kind)
         op->v[OPERAND_ARGMAX] = b->state[i].argmax = program_add_buffer(b, node_out_elems(n), 0);
 }
 
+/* Transpose the logits to (B, K), compute loss number `which` and, in training, its gradient. */
 static void add_loss(struct program_builder *b, int i, int which)
 {
     const struct node *n = &b->n->node[i];
@@ -259,6 +276,7 @@ static void add_loss(struct program_builder *b, int i, int which)
         op->v[OPERAND_OUT] = b->dlogits[which] = program_add_buffer(b, n_bytes, 0);
 }
 
+/* The forward ops of all needed nodes, in order. */
 static void add_forward(struct program_builder *b)
 {
     int n_losses = 0;

@@ -4,7 +4,8 @@
  *
  * One struct run per world_run(): it holds the first failure, which every wait checks (W4, W5).
  * A struct group is the set of ranks of one world: all ranks of the run, or one part of a split.
- * No sleep lasts longer than SLICE_NS, so every wait finds a failure within that time: failing wakes nobody.
+ * No sleep lasts longer than SLICE_NS, so every wait sees a failure within that time; a failing rank
+ * wakes no other.
  */
 #include <assert.h>
 #include <pthread.h>
@@ -47,7 +48,7 @@ struct thread_world {
     struct run *run;
     struct group *group;
     int run_rank;  /* rank in the whole run */
-    bool returned; /* body returned */
+    bool returned; /* body() has returned */
     pthread_t thread;
 };
 
@@ -136,22 +137,25 @@ static enum rc threads_gather(struct world *w, const void *in, void *out, size_t
     return threads_allgather(w, in, w->rank == 0 ? out : NULL, n_bytes_each);
 }
 
-struct claim {
+struct claim { /* what a rank asks of a split; color < 0: to be in no part (world_split) */
     int color, key, rank;
 };
 
+/* Does the rank of a get the lower rank in the new world, if both have the same color? */
 static bool goes_before(struct claim a, struct claim b)
 {
     return a.key != b.key ? a.key < b.key : a.rank < b.rank;
 }
 
+/* Ranks of equal color form a world, ordered by key, then by rank. The first of them (leader) allocates its group, and
+ * all get the address by a second allgather. */
 static enum rc threads_split(struct world *w, int color, int key, struct world **out)
 {
     const struct claim mine = { color, key, w->rank };
     struct claim *all = calloc((size_t)w->n_ranks, sizeof *all);
     struct thread_world *part = calloc(1, sizeof *part);
     struct group **groups = calloc((size_t)w->n_ranks, sizeof *groups);
-    struct group *own = NULL;
+    struct group *led = NULL; /* the group this rank allocates, if it is the leader */
     int rank = 0, n_ranks = 0, leader = w->rank;
     enum rc rc;
 
@@ -166,8 +170,8 @@ static enum rc threads_split(struct world *w, int color, int key, struct world *
                 leader = r;
         }
     if (color >= 0 && leader == w->rank)
-        own = group_alloc(n_ranks);
-    TRY(threads_allgather(w, &own, groups, sizeof own));
+        led = group_alloc(n_ranks);
+    TRY(threads_allgather(w, &led, groups, sizeof led));
     if (color >= 0) {
         if (!groups[leader])
             FAIL(RC_NOMEM, "no memory for a group of %d ranks", n_ranks);
