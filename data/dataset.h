@@ -24,7 +24,7 @@ struct dataset_ops {
      * float[H W] at x + c channel_stride. Any thread. Errors: RC_INVAL "FILE: offset N: ..." */
     enum rc (*image)(const struct dataset *d, size_t i, float *x, size_t channel_stride);
     uint32_t (*label)(const struct dataset *d, size_t i);
-    /* Optional (may be NULL: it has none): the image as it lies in a file, uint8_t (C, H, W). */
+    /* Optional (may be NULL: it has none): the stored pixels of the image, uint8_t (C, H, W). */
     enum rc (*bytes)(const struct dataset *d, size_t i, uint8_t *out);
     /* Optional (may be NULL): what dataset_close() does not know of. */
     void (*close)(struct dataset *d);
@@ -69,8 +69,8 @@ enum rc dataset_open_synthetic(struct dataset **out, const struct synthetic_opts
 /* path is a folder with the four IDX files of MNIST under their published names (train-images-idx3-ubyte, ...;
  * also with '.' for the last '-'), whose labels have no gap; or with the files of CIFAR-10's binary version
  * (data_batch_1.bin .. data_batch_5.bin, test_batch.bin); or with *.gmimg shards (train-*.gmimg, test-*.gmimg); or one
- * digits CSV or .gmimg file: what it is is told from names and magic numbers. RC_INVAL: FILE, offset, what is there and
- * what would be right. */
+ * digits CSV or .gmimg file. The format is recognised by file names and magic numbers. RC_INVAL: FILE, offset, what was
+ * found and what would be right. */
 enum rc dataset_open_path(struct dataset **out, const char *path) MUST_CHECK;
 void dataset_close(struct dataset **d); /* NULL-safe, nulls */
 /* For ops: label[i]. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dataset_path.c - what is at a path, told from names and first bytes. */
+/* dataset_path.c - recognises the format of the data set at a path by file names and first bytes, and opens it. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static bool any_exists(const char *folder, const char *const *name)
     return false;
 }
 
-/* One file is enough to tell the format; what else is missing, its opener says by name. */
+/* One file is enough to recognise the format; the function that opens it names files that are missing. */
 static enum rc open_folder(struct dataset **out, const char *folder)
 {
     static const char *const idx[] = { "train-images-idx3-ubyte",    "train-images.idx3-ubyte",

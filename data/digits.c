@@ -62,7 +62,7 @@ static enum rc read_line(struct reader *r, bool *more)
     return RC_OK;
 }
 
-/* A field as it may stand in a message: cut, and unprintable bytes replaced. */
+/* out = a field as it is quoted in messages: truncated, and unprintable bytes replaced. */
 static void quote(char out[MAX_QUOTED_BYTES + 4], const char *field, size_t n_bytes)
 {
     const size_t n = n_bytes < MAX_QUOTED_BYTES ? n_bytes : MAX_QUOTED_BYTES;

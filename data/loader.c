@@ -92,7 +92,7 @@ out:
     return rc;
 }
 
-/* Make `lent` the batch that is asked for: the prefetched one where it is this one, else it is read now. */
+/* Make the requested batch the lent one: the prefetched batch if it is the same, else it is read now. */
 static enum rc get_batch(struct loader *l, uint64_t first, size_t n_samples)
 {
     struct batch *ahead = &l->batch[1 - l->lent];

@@ -58,7 +58,7 @@ static int count_failures(batch_fn *batch, bool prefetch, uint64_t first, uint64
 
     assert_int_equal(loader_open(&l, &env), RC_OK);
     for (int step = 0; step < 60; step++) {
-        /* mostly as announced; sometimes a jump, a repetition, a smaller batch: prefetched in vain */
+        /* mostly as announced; sometimes a jump, a repetition or a smaller batch: the prefetched one is unused */
         const uint64_t at = first + (uint64_t)(step % 11 == 7 ? step - 1 : step) * stride + (step % 17 == 9 ? 3 : 0);
         const size_t n_samples = step % 13 == 5 ? 3 : MAX_BATCH;
         const float *x = NULL;
@@ -278,10 +278,9 @@ static uint32_t label_0(const struct dataset *d, size_t i)
 
 static const struct dataset_ops watched_ops = { .image = watched_image, .label = label_0 };
 
-/* How many of 20 batches of 4, whose first samples are 4 apart, the caller had to read itself. A loader that does not
- * prefetch never starts its helper; one told of another stride never finds what the helper made to be what is asked
- * for. */
-static size_t count_read_by_caller(bool prefetch, uint64_t told_stride)
+/* How many of 20 batches of 4, whose first samples are 4 apart, the caller had to read itself. All
+ * of them if the loader does not prefetch (it starts no background thread) or prefetches with another stride. */
+static size_t count_read_by_caller(bool prefetch, uint64_t stride)
 {
     enum { N_BATCHES = 20, BATCH = 4 };
     struct watched w = { .base = { .ops = &watched_ops,
@@ -293,9 +292,7 @@ static size_t count_read_by_caller(bool prefetch, uint64_t told_stride)
                                    .H = 1,
                                    .W = 1 },
                          .caller = pthread_self() };
-    const struct loader_env env = {
-        .dataset = &w.base, .max_batch = BATCH, .stride = told_stride, .prefetch = prefetch
-    };
+    const struct loader_env env = { .dataset = &w.base, .max_batch = BATCH, .stride = stride, .prefetch = prefetch };
     struct loader *l = NULL;
     const float *x = NULL;
     const uint32_t *label = NULL;
@@ -309,7 +306,7 @@ static size_t count_read_by_caller(bool prefetch, uint64_t told_stride)
     return w.n_read_by_caller / BATCH;
 }
 
-/* All but the first batch are made by the helper; the mutants never_starts (no helper, no stride) and never_matches
+/* All but the first batch are read by the background thread; mutants never_starts (no thread) and never_matches
  * give the same batches and show here only. */
 static void batches_are_made_ahead(void **state)
 {

@@ -181,7 +181,7 @@ static enum rc signed_bytes(const struct dataset *d, size_t i, float *x, size_t 
     return rc;
 }
 
-/* Mutants of a reader that shows nothing wrong itself; those marked can be told where there are channels only. */
+/* Mutants of a correct reader; those with needs_channels can be detected only in images of several channels. */
 static int count_survivors(const struct dataset *d, const struct test_want *w)
 {
     static const struct {

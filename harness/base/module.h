@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * module.h - what can be chosen by name, with all it brings: options, checks, memory need, the worlds it runs in.
+ * module.h - a part of the program that is chosen by name: its options, checks, memory need, the worlds it runs in.
  *
  * A kind (world, transport, compute backend, mode, reducer, model) is a list of modules. The struct of each of them
  * begins with a struct module, so one const entry in the kind's list makes it known to the parser, --help, the
@@ -9,8 +9,8 @@
  *     --reducer ring --ring.chunk-bytes 256Ki
  *
  * Invariants
- *   U1  Outside a module's own file and the list of its kind no code names it: what others need to know of it is asked
- *       of caps, of needs_world and refuses_world, and of the hooks (lint: module_names).
+ *   U1  Only a module's own file and the list of its kind name the module. Other code learns its properties from caps,
+ *       needs_world, refuses_world and its hooks (lint: module_names).
  *   U2  An option of a module is spelled --NAME.OPTION. It is refused where the run does not use the module.
  *   U3  A kind's list has at least one module; names are unique in a kind, and so are NAME.OPTION over all kinds.
  *   U4  A module that is known but not built in is in `absent` with the reason, and can be looked for by name.
@@ -50,7 +50,7 @@ struct module {
 
 struct module_absent {
     const char *name, *why_not;
-    unsigned caps; /* that it would have: a rule that asks for them is kept by its name */
+    unsigned caps; /* it would have these if built in; rules of options are checked with them */
 };
 
 struct module_kind {

@@ -182,7 +182,7 @@ static void a_rule_asks_for_caps(void **state)
     (void)state;
     assert_int_equal(parse(&s, 2, argv, 3), RC_OK);
     assert_int_equal(s.weight, 2);
-    /* what is not built in keeps the rules too: that it is not is said when it is looked for */
+    /* a module that is not built in satisfies rules by its caps; module_find() refuses it later */
     assert_int_equal(parse(&s, 2, (const char *const[]){ "--weight=3", "--fruit=melon" }, 3), RC_OK);
     assert_int_equal(s.weight, 3);
 }

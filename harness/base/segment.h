@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* segment.h - a named part of the flat parameter vector, the same part of the gradient: one tensor of a model. */
+/* segment.h - the range of one tensor of a model in the flat vector of parameters, and in that of gradients. */
 #ifndef HARNESS_BASE_SEGMENT_H
 #define HARNESS_BASE_SEGMENT_H
 

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 /* The choice (NULL-terminated list) with the least edit distance to word, the first of equals;
- * NULL when more than about half the longer one's letters would change: then it would not help. Words over 64
- * bytes get NULL. */
+ * NULL when more than about half the characters of the longer one differ, as such a suggestion would not help, or when
+ * word has more than 64 bytes. */
 const char *text_nearest(const char *word, const char *const *choices);
 
 /* A whole decimal number, with an optional binary suffix Ki Mi Gi (or K M G: 1000s); no sign, no

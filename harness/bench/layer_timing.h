@@ -5,8 +5,8 @@
  * Two computes take turns, step by step: one does the work, the other (gemm_only) only its GEMMs and
  * convolutions, with the same shapes, threads and memory. Other load of the machine slows both.
  *
- * To time a layer all work before it must be done. On a backend of the host it is; on a device one waits for it,
- * and a whole step is no longer what it is without waiting. There, whole steps and layers are timed in turns.
+ * A layer can be timed only when all work before it is complete. On a host backend it is; on a device each layer needs
+ * a wait, which makes the whole step slower. There, steps are timed alternately as a whole and layer by layer.
  */
 #ifndef HARNESS_BENCH_LAYER_TIMING_H
 #define HARNESS_BENCH_LAYER_TIMING_H

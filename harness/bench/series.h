@@ -2,8 +2,8 @@
 /*
  * series.h - the seconds of one short measurement that is repeated: how often, and which of them counts.
  *
- * A limit of a part is its fastest repeat: what the part can do, not what it did on average. A rate to compare with is
- * the median.
+ * For an upper limit (what a part of the machine can do) the fastest repeat counts; for a rate to compare with, the
+ * median.
  */
 #ifndef HARNESS_BENCH_SERIES_H
 #define HARNESS_BENCH_SERIES_H

@@ -58,7 +58,7 @@ struct point {
     uint64_t n_steps;                /* of a launch */
     double step_flops, step_s;       /* of all workers, GEMMs; recorded time (replay), else 0 */
     uint64_t default_steps;          /* of its model */
-    bool over_budget;                /* n_steps is the least there is, and two turns of it do not fit */
+    bool over_budget;                /* n_steps is the minimum, and two turns do not fit the budget */
     bool oversubscribed;             /* more threads of workers than cores */
     bool servers_share;              /* servers run on the workers' cores */
     size_t n_launches;
@@ -117,8 +117,8 @@ const struct point *campaign_find_like(const struct campaign *c, const struct po
 const struct point *campaign_find_baseline(const struct campaign *c, const struct point *p);
 /* The first comparable point with as many workers that exchange nothing; NULL: none. */
 const struct point *campaign_find_control(const struct campaign *c, const struct point *p);
-/* Does point i stand for the points comparable to it: the first of those that assign most? One table of charts and one
- * verdict for each point that does. */
+/* Is point i the representative of the points comparable to it: the first of those with the most assignments? A set of
+ * charts and a verdict are made for each representative. */
 bool campaign_represents(const struct campaign *c, size_t i);
 /* Largest worker count of a point comparable to p in this mode, with a core for every worker, where also
  * other_mode (NULL: any) has a point; 0: none. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* closing.c - what is printed before the first launch and behind the last, and what is kept. */
+/* closing.c - prints warnings before the first launch; after the last, writes the results and prints them. */
 #include <string.h>
 
 #include "harness/campaign/sim_cost.h"
@@ -18,7 +18,7 @@ static void announce_shared_cores(const struct sweep *s, FILE *to)
         }
 }
 
-/* Slow models train fewer steps: printed before, so that nobody waits for what does not come. */
+/* Announce which models train fewer steps than by default, because they are slow. */
 static void announce_steps(const struct sweep *s, FILE *to)
 {
     for (size_t i = 0; i < s->campaign.n_points; i++) {
@@ -27,7 +27,7 @@ static void announce_steps(const struct sweep *s, FILE *to)
             (i == 0 || p->workload != p[-1].workload))
             fprintf(to, "gradmark compare: %s: %llu steps a launch, %s --budget-s %g\n", p->workload->module.name,
                     (unsigned long long)p->n_steps,
-                    p->over_budget ? "the least there is: two turns will not fit in" : "so that two turns fit in",
+                    p->over_budget ? "the minimum: two turns will not fit in" : "so that two turns fit in",
                     s->budget_s);
     }
 }

@@ -60,7 +60,7 @@ static void check_manifest(struct kit *k, int n_points, int n_launches, const ch
     json_decref(r);
 }
 
-/* Only a campaign that came to its end, for want of time, says that it had none. */
+/* Only a campaign that ended because its budget was spent prints so. */
 static void a_spent_budget(void **state)
 {
     static const char spent[] = "--budget-s 12.5 was spent after 2 of 3 launches of each point.\n";
@@ -167,12 +167,11 @@ static void what_is_announced(void **state)
     s.train.steps = 6; /* as the user wished */
     sweep_announce(&s, to);
     assert_int_equal(fclose(to), 0);
-    snprintf(
-        expected, sizeof expected,
-        "gradmark compare: warning: points with more than %d threads of workers share cores: marked *\n"
-        "gradmark compare: lenet: 6 steps a launch, so that two turns fit in --budget-s 12.5\n"
-        "gradmark compare: lenet: 6 steps a launch, the least there is: two turns will not fit in --budget-s 12.5\n",
-        cores_allowed_count());
+    snprintf(expected, sizeof expected,
+             "gradmark compare: warning: points with more than %d threads of workers share cores: marked *\n"
+             "gradmark compare: lenet: 6 steps a launch, so that two turns fit in --budget-s 12.5\n"
+             "gradmark compare: lenet: 6 steps a launch, the minimum: two turns will not fit in --budget-s 12.5\n",
+             cores_allowed_count());
     assert_string_equal(text, expected);
     free(text);
     campaign_close(&s.campaign);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * launch_test.c - what each launch is told, in which order, and what becomes of one that fails.
+ * launch_test.c - the command line of each launch, the order of launches, and how a failed launch is handled.
  *
  * The program that is launched is the kit's script: its n-th launch trains 100 n samples/s.
  */
@@ -58,7 +58,7 @@ static const struct argument_case {
       "--threads=2 --steps=1000 " LENET_TARGET " --record-every=10\n"
       "train --batch=16 --seed=7 --world=threads --model=lenet --mode=allreduce --workers=4 --reducer=ring "
       "--compute=cpu --threads=2 --steps=1000 " LENET_TARGET " --record-every=10\n" },
-    /* what exchanges is told of the transport; what is told of a target is told of one */
+    /* --transport goes to the points that exchange, a given --target-loss replaces the default in all */
     { "--world=threads --transport=zmq --reducer=root --target-loss=0.5", FOUR + 1, 3, 150,
       "train --target-loss=0.5 --world=threads --model=lenet --mode=single --workers=1 --compute=cpu --threads=1 "
       "--steps=150 --record-every=1\n"
@@ -66,7 +66,7 @@ static const struct argument_case {
       "--compute=cpu --threads=1 --steps=150 --record-every=1\n"
       "train --transport=zmq --target-loss=0.5 --world=threads --model=lenet --mode=allreduce --workers=4 "
       "--reducer=root --compute=cpu --threads=1 --steps=150 --record-every=1\n" },
-    /* where no point exchanges, all are told of the transport: they refuse it */
+    /* where no point exchanges, all get --transport, and refuse it */
     { "--world=threads --transport=zmq", FOUR, 2, 150,
       "train --transport=zmq --world=threads --model=linear --mode=none --workers=2 --compute=cpu --threads=1 "
       "--steps=150 " LINEAR_TARGET " --record-every=1\n"

@@ -23,7 +23,7 @@ static void open_batches(struct sweep *s, struct kit *k, char *words)
 
 #define END "--compute=cpu --threads=1 --steps=10 --target-loss=0.10000000000000001 --record-every=1\n"
 
-/* What is swept is assigned by the point; of it nothing else that was given is told. */
+/* A swept option is passed once, with the value the point assigns; a value given beside the sweep is not passed. */
 static void a_batch_is_a_point(void **state)
 {
     char words[] = "--world=threads --batch=8 --seed=7", text[4000];

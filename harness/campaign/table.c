@@ -95,7 +95,7 @@ static bool any(const struct campaign *c, size_t flag_offset)
     return false;
 }
 
-/* A column for each other option that the campaign sweeps stands behind the workers. */
+/* Behind the column of workers, one column for each other option that the campaign sweeps. */
 static enum rc open_table(struct table **out, const struct campaign *c)
 {
     static const struct column before[] = { { "model", ALIGN_LEFT },

@@ -31,7 +31,7 @@ struct percentiles {
 
 /* Empty it. None of these can fail. */
 void histogram_init(struct histogram *h);
-/* Count one value. O(1), no allocation: may stand on a measured path. */
+/* Count one value. O(1), no allocation: may be called between two clock reads. */
 void histogram_add(struct histogram *h, uint64_t value);
 /* H3 */
 void histogram_merge(struct histogram *into, const struct histogram *from);

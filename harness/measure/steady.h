@@ -4,7 +4,7 @@
  *
  * The rule is MSER-5 (White, Simulation 69(6), 1997): values are averaged in blocks of 5, and
  * the cut is where the marginal standard error of what remains is smallest, in the first half of
- * the series. Its name and result stand in every record.
+ * the series. Every record has the name of the rule and its result.
  */
 #ifndef HARNESS_MEASURE_STEADY_H
 #define HARNESS_MEASURE_STEADY_H

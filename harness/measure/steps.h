@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * steps.h - from the time stamps of every step on every worker to what a run did.
+ * steps.h - summarises a run from the time stamps of every step on every worker.
  *
  * Invariants
  *   E1  Throughput is samples of all workers in the window over the window's time, from the

@@ -58,6 +58,6 @@ int main(int argc, char **argv)
     job.by_message = strcmp(argv[3], "message") == 0;
     const enum rc rc = world_run(world, &opts, strcmp(argv[1], "mpi") == 0 ? 0 : N_RANKS, body, &job);
     const int n_told = atomic_load(&job.n_told);
-    fprintf(stderr, "%s: %s; %d ranks were told\n", rc_name(rc), rc_message(), n_told);
+    fprintf(stderr, "%s: %s; %d ranks were notified\n", rc_name(rc), rc_message(), n_told);
     return rc == RC_PEER && strncmp(rc_message(), "rank 1:", 7) == 0 && n_told == N_RANKS - 1 ? 0 : 1;
 }

@@ -207,8 +207,8 @@ static void progress(struct inproc *t)
     }
 }
 
-/* Until nobody reads this rank's memory. A reader that returns lets go, whatever happened; only one that died without
- * returning does not, so after a failure this gives up in the end. */
+/* Wait until no other rank reads this rank's memory. Every reader that returns releases it, also after an error; a
+ * reader thread that died does not, so after a failure the wait is limited. */
 static void wait_for_readers(struct inproc *t)
 {
     struct inbox *own = &t->hub->inbox[t->base.world->rank];
@@ -225,22 +225,22 @@ static void wait_for_readers(struct inproc *t)
     }
 }
 
-/* Take x back (T3). A send the receiver is reading right now is waited for: it is a copy, not a peer. */
+/* T3: remove x from its queue. If the receiver is copying from x now, wait until the copy is complete. */
 static void withdraw(struct inproc *t, struct xfer *x)
 {
-    struct inbox *at = x->receives ? NULL : &t->hub->inbox[x->peer];
-    struct queue *q = x->receives ? &t->recvs : &at->sends;
+    struct inbox *inbox = x->receives ? NULL : &t->hub->inbox[x->peer];
+    struct queue *q = x->receives ? &t->recvs : &inbox->sends;
 
-    if (at)
-        pthread_mutex_lock(&at->lock);
+    if (inbox)
+        pthread_mutex_lock(&inbox->lock);
     for (struct xfer **link = &q->first; *link; link = &(*link)->next)
         if (*link == x) {
             queue_take(q, link);
             atomic_store(&x->state, STATE_ENDED);
             break;
         }
-    if (at)
-        pthread_mutex_unlock(&at->lock);
+    if (inbox)
+        pthread_mutex_unlock(&inbox->lock);
     wait_for_readers(t);
 }
 
@@ -323,18 +323,18 @@ static void inproc_release(struct transport *t, struct message *m)
     end_send(self(t)->hub, m->priv);
 }
 
-/* Leave no pointer to this rank's memory in anybody's inbox, nor a reader in it. */
+/* Remove this rank's sends from all inboxes and wait for readers, so that no rank reads its memory after close. */
 static void remove_own_sends(struct inproc *t)
 {
     for (int r = 0; r < t->hub->n_ranks; r++) {
-        struct inbox *at = &t->hub->inbox[r];
-        pthread_mutex_lock(&at->lock);
-        for (struct xfer **link = &at->sends.first; *link;)
+        struct inbox *inbox = &t->hub->inbox[r];
+        pthread_mutex_lock(&inbox->lock);
+        for (struct xfer **link = &inbox->sends.first; *link;)
             if ((*link)->priv == t)
-                queue_take(&at->sends, link);
+                queue_take(&inbox->sends, link);
             else
                 link = &(*link)->next;
-        pthread_mutex_unlock(&at->lock);
+        pthread_mutex_unlock(&inbox->lock);
     }
     wait_for_readers(t);
 }

@@ -62,7 +62,8 @@ static struct mpi *self(struct transport *t)
     return (struct mpi *)t;
 }
 
-/* How n_bytes are told to MPI, which has int for that. *type is `*own`, to be freed, where one was made. */
+/* The datatype and count by which MPI, whose counts are int, sends n_bytes. *own is a datatype made for it, which the
+ * caller frees, or MPI_DATATYPE_NULL. */
 static enum rc type_of(size_t n_bytes, MPI_Datatype *type, int *n_items, MPI_Datatype *own)
 {
     MPI_Datatype block = MPI_DATATYPE_NULL;
@@ -180,7 +181,7 @@ static void op_unset_posted(struct mpi *t, struct op *op)
         op->next->prev = op->prev;
 }
 
-/* T3: end an op that did not end by itself. */
+/* T3: cancel an op that is not complete. */
 static void withdraw(struct mpi *t, struct op *op)
 {
     const uint64_t started_ns = wait_clock_ns();
@@ -193,7 +194,8 @@ static void withdraw(struct mpi *t, struct op *op)
                wait_clock_ns() - started_ns < CANCEL_LIMIT_MS * UINT64_C(1000000))
             ;
     if (!done && op->receives) /* see the head of this file */
-        world_abort(t->base.world, rc_raise(RC_TIMEOUT, "transport mpi: half a message cannot be taken back"));
+        world_abort(t->base.world,
+                    rc_raise(RC_TIMEOUT, "transport mpi: a partly received message cannot be cancelled"));
     if (done)
         op_end(t, op);
     else

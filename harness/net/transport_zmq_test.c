@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transport_zmq_test.c WORLD RANKS - what only the zmq transport has to stand: frames from outside, a lost
+ * transport_zmq_test.c WORLD RANKS - faults that only the zmq transport meets: frames from outside, a lost
  * message, ranks that leave in any order. RANKS 0: as many as were launched.
  */
 #include <arpa/inet.h>

@@ -50,7 +50,7 @@ static bool text_is(const char *at, const char *expected) /* at: "<text...>"; bl
     return strncmp(at, expected, n) == 0 && strncmp(at + n, "</text>", 7) == 0;
 }
 
-/* Where a text stands: the end of its base line that it is anchored at. */
+/* The position of a text: the end of its base line that it is anchored at. */
 static const char *find_text(const char *svg, const char *expected, double *x, double *y)
 {
     const char *group = NULL;

@@ -228,10 +228,10 @@ static enum rc refuse_useless(const struct train_job *job, const struct train_op
         { "warmup-epochs", opts->warmup_epochs > 0 && !(job->scaling->caps & SCALING_CHANGES_RATE),
           "rises to a scaled rate; needs --lr-scaling linear or sqrt" },
         { "target-loss", infers, "--forward-only updates no parameters; its loss does not fall" },
-        { "target-loss", job->profile != NULL, "model replay plays recorded times; it has no loss" },
+        { "target-loss", job->profile != NULL, "model replay repeats recorded times; it has no loss" },
         { "target-loss", hollow, "a hollow run has no loss; use --compute cpu" },
         { "eval-samples", opts->eval_samples > 0 && job->profile,
-          "model replay plays recorded times; nothing is learnt" },
+          "model replay repeats recorded times; nothing is learnt" },
         { "eval-samples", opts->eval_samples > 0 && hollow, "a hollow run has no parameters; use --compute cpu" },
         { "kill-step", !opt_given(group, n_groups, "kill-rank"), "needs --kill-rank, the rank that dies at it" },
     };

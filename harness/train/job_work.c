@@ -133,7 +133,7 @@ static enum rc open_other(struct train_job *job, const struct given_opts *given)
     TRY(refuse_shapes(job, given));
     if (o->data[0])
         FAIL(RC_INVAL, "--data %s: model %s %s", o->data, o->model,
-             job->profile ? "plays recorded times; it reads no data" : "draws its data from --seed");
+             job->profile ? "repeats recorded times; it reads no data" : "computes its data from --seed");
     if (!job->profile)
         TRY(dataset_open_line(&job->dataset, o->seed));
 out:

@@ -15,7 +15,7 @@ struct compare_opts {
     uint64_t launches;
     double budget_s;
     bool charts;
-    struct train_opts train; /* what every launch is told; those of one run are not used */
+    struct train_opts train; /* options of every launch; those of a single run are not used */
 };
 
 static const struct opt compare_table[] = {
@@ -27,7 +27,7 @@ static const struct opt compare_table[] = {
     OPT_U64_(struct compare_opts, launches, "launches", "10", 1, MAX_LAUNCHES, "launches",
              "of every point; sim: always 1, launches are equal there"),
     OPT_F64_(struct compare_opts, budget_s, "budget-s", "95", 1, 1e6, "s",
-             "begin no new turn of launches after this; 2 turns are always made; slow models get fewer steps"),
+             "begin no further turn of launches after this; at least 2 turns are made; slow models get fewer steps"),
     OPT_TEXT_(struct compare_opts, results, "results", "results", "DIR", "folder for campaigns"),
     OPT_TEXT_(struct compare_opts, name, "name", "compare", "NAME", "of this campaign: DIR/<date>-NAME"),
     OPT_TEXT_(struct compare_opts, cost, "cost", "", "FILE",

@@ -39,7 +39,7 @@ static void print_parts(void)
     printf("models      ");
     for (int i = 0; workload_at(i); i++)
         printf(" %s (data %s)", workload_at(i)->module.name,
-               workload_at(i)->dataset ? workload_at(i)->dataset : "none: plays a profile");
+               workload_at(i)->dataset ? workload_at(i)->dataset : "none: repeats a profile");
     printf("\n");
     print_kind("modes", &mode_kind);
     print_kind("reducers", &reducer_kind);

@@ -23,13 +23,13 @@ static bool wants_help(int argc, char **argv)
 
 static void print_usage(FILE *to)
 {
-    fputs("gradmark: what it costs to turn many workers' gradients into the next parameters\n\n"
+    fputs("gradmark: measures what it costs to make the next parameters from the gradients of many workers\n\n"
           "usage: gradmark VERB [--option value ...]\n\n",
           to);
     for (const struct verb *const *v = verbs; *v; v++)
         fprintf(to, "  %-9s %s\n", (*v)->name, (*v)->summary);
     fputs("  help      this text; gradmark help VERB: its options; gradmark help --all: everything\n"
-          "  --version what this program is\n",
+          "  --version name and version of this program\n",
           to);
 }
 
@@ -104,8 +104,7 @@ static int tell(const struct verb *v, enum rc rc, enum verb_stage stage)
     return stage == STAGE_INPUT ? 2 : 1;
 }
 
-/* --help, whatever stands beside it: the options beside it must be right, so that a wrong command is not explained
- * away. */
+/* Handle --help among other options. Those are checked first: a wrong command line gets its error, not the help. */
 static int help_verb(const struct verb *v, int argc, char **argv)
 {
     struct verb_call call;

@@ -54,7 +54,7 @@ out:
     return rc;
 }
 
-/* A stretch of a data set, cut in shards of one kind. */
+/* A range of the images of a data set, written as shards of one kind. */
 struct part {
     const char *kind; /* "train", "test" */
     size_t first, n_images;

@@ -181,7 +181,7 @@ static enum rc print_totals(FILE *to, const struct layer_timing *m, const struct
     TRY(row_ms(t, "  layers", &m->layers_s, m->apart ? ", timed apart: with a wait after each" : ""));
     TRY(row_ms(t, "  update", &m->update_s, ", SGD with momentum on all parameters"));
     if (!m->apart)
-        TRY(row_ms(t, "  rest", &m->rest_s, ", data and what lies between layers"));
+        TRY(row_ms(t, "  rest", &m->rest_s, ", data and the time between layers"));
     TRY(row_ms(t, "GEMMs alone", &m->gemm_s, ""));
     TRY(row(t, "step / GEMMs", "%.3f; the layers alone %.3f", m->step_s.median / m->gemm_s.median,
             m->layers_s.median / m->gemm_s.median));

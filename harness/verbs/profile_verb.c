@@ -31,17 +31,18 @@ static const struct opt table[] = {
     OPT_U64_(struct profile_opts, batch, "batch", "8", 1, PROFILE_MAX_BATCH, "images", "batch of a step"),
     OPT_U64_(struct profile_opts, image_size, "image-size", "", 1, 8192, "pixels",
              "height and width; without it: the published one"),
-    OPT_U64_(struct profile_opts, classes, "classes", "", 2, 1 << 20, "", "without it: the published number"),
+    OPT_U64_(struct profile_opts, classes, "classes", "", 2, 1 << 20, "",
+             "of images; without it: the published number"),
     OPT_BOOL_(struct profile_opts, aux, "aux", "false", "with the auxiliary head (inception3)"),
     OPT_U64_(struct profile_opts, width_divisor, "width-divisor", "1", 1, 1024, "",
              "divide all numbers of channels: for lessons and tests"),
-    OPT_MODULE_(struct profile_opts, compute, "compute", measured_compute_kind, "what does the arithmetic"),
+    OPT_MODULE_(struct profile_opts, compute, "compute", measured_compute_kind, "backend that does the arithmetic"),
     OPT_CHOICE_(struct profile_opts, precision, "precision", "fp32", "fp32|tf32|bf16|amp",
                 "of multiplications; amp (fp16 and fp32 mixed): published rates only"),
     OPT_U64_(struct profile_opts, threads, "threads", "", 1, 4096, "threads",
-             "that share the work; without it: the cores of this process"),
-    OPT_U64_(struct profile_opts, steps, "steps", "10", 1, 100000, "steps", "measured steps"),
-    OPT_U64_(struct profile_opts, warmup, "warmup", "2", 1, 100000, "steps", "steps before them"),
+             "of the measured step; without it: the cores of this process"),
+    OPT_U64_(struct profile_opts, steps, "steps", "10", 1, 100000, "steps", "steps that are measured"),
+    OPT_U64_(struct profile_opts, warmup, "warmup", "2", 1, 100000, "steps", "steps before the measured ones"),
     OPT_U64_(struct profile_opts, seed, "seed", "1", 0, 9007199254740992.0, "", "of images and parameters"),
     OPT_TEXT_(struct profile_opts, data, "data", "", "PATH", "images instead of synthetic ones, as for train"),
     OPT_TEXT_(struct profile_opts, out, "out", "", "FILE", "write the profile, for train --model replay"),
@@ -49,9 +50,9 @@ static const struct opt table[] = {
     OPT_TEXT_(struct profile_opts, published, "published", "", "GPU",
               "measure nothing: spread this GPU's published images/s over the layers (P100, V100, K80, ...)"),
     OPT_TEXT_(struct profile_opts, framework, "framework", "", "TEXT",
-              "of published rates, one whose framework or source holds this"),
+              "choose a published rate whose framework or source contains this"),
     OPT_U64_(struct profile_opts, gpu_batch, "gpu-batch", "", 1, PROFILE_MAX_BATCH, "images",
-             "of published rates, one of this batch; without it: the nearest to 64"),
+             "choose a published rate of this batch; without it: the nearest to 64"),
     OPT_BOOL_(
         struct profile_opts, list, "list", "false",
         "print the published rates; --published, --model, --precision, --framework and --gpu-batch choose among them"),
@@ -314,7 +315,8 @@ static enum rc measure(struct verb_call *call, const struct workload *workload)
     TRY(layer_timing_run(&m, &env));
     TRY(report(o, &env, &m));
     if (m.n_steps < env.n_steps)
-        FAIL(RC_PEER, "stopped after %d of %d steps; these are told and written", m.n_steps, env.n_steps);
+        FAIL(RC_PEER, "stopped after %d of %d steps; the results of these are printed and written", m.n_steps,
+             env.n_steps);
 out:
     layer_timing_free(&m);
     dataset_close(&data);
@@ -338,7 +340,7 @@ out:
 
 const struct verb verb_profile = {
     .name = "profile",
-    .summary = "where a training step's time goes, layer by layer; the file that train --model replay plays",
+    .summary = "time of each layer in a training step; writes the profile that train --model replay reads",
     .opts_bytes = sizeof(struct profile_opts),
     .group = groups,
     .check = check_use,

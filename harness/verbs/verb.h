@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * verb.h - one entry per thing a user can ask for: tables of its options, rules between them, and what it does.
+ * verb.h - a verb of the command line (gradmark VERB): tables of its options, rules between them, and its function.
  *
- * main parses a verb's options and prints its error, if any, and its help; a verb only works.
+ * main parses the options of a verb, and prints its help and its error; the function of the verb does the rest.
  */
 #ifndef HARNESS_VERBS_VERB_H
 #define HARNESS_VERBS_VERB_H
@@ -13,8 +13,8 @@
 #include "harness/base/rc.h"
 
 enum verb_stage {
-    STAGE_INPUT, /* still looking at what the user gave: exit code 2 */
-    STAGE_RUN,   /* input accepted, work begun: exit code 1 */
+    STAGE_INPUT, /* checking the user's input: an error is exit code 2 */
+    STAGE_RUN,   /* input accepted, work begun: an error is exit code 1 */
 };
 
 enum { VERB_MAX_GROUPS = 8 + MAX_MODULE_GROUPS };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay.c - plays a profile: the recorded time of each layer passes, then its gradients are there.
+ * replay.c - repeats a profile: waits for the recorded time of each layer, then reports its gradients ready.
  *
  * All the forward time passes first; then, last layer first, a layer's backward time, after which its tensors
  * become ready, last first. A layer without tensors has nothing to make ready: its time is added to the next one's. A
@@ -61,7 +61,7 @@ static enum rc replay_open(struct training **out, const struct workload *w, cons
 
     (void)w;
     if (env->profile == NULL)
-        FAIL(RC_INVAL, "model replay plays a profile: give it one with --profile FILE (gradmark profile writes them)");
+        FAIL(RC_INVAL, "model replay needs a profile: --profile FILE (gradmark profile writes them)");
     if (env->max_batch > largest_batch(env->profile))
         FAIL(RC_INVAL, "--batch %zu: model replay: takes longer than can be counted; at most %llu would be right",
              env->max_batch, (unsigned long long)largest_batch(env->profile));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay_suite.c - plays a profile on a compute whose time and calls of ready() are recorded: how much time had passed
- * when a segment became ready.
+ * replay_suite.c - repeats a profile on a compute whose time and calls of ready() are recorded: how much time had
+ * passed when a segment became ready.
  */
 #include "models/suite/replay_suite.h"
 

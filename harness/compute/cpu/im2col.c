@@ -13,7 +13,7 @@ struct bounds {
     int from, to; /* half open; from <= to */
 };
 
-/* Output positions o in [first, last) whose input position o * stride + offset lies in [0, n_in). */
+/* Output positions o in [first, last) whose input position o * stride + offset is in [0, n_in). */
 static struct bounds inside(int first, int last, int n_in, int stride, int offset)
 {
     struct bounds s = { first, last };

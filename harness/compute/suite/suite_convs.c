@@ -97,7 +97,7 @@ static const struct conv_shape shapes[] = {
     { { 1, 1, 1, 1, 1, 1, 1, 1, 0, 0 }, 1 },     /* the least */
     { { 3, 1, 1, 1, 3, 3, 1, 1, 1, 1 }, 2 },     /* mostly padding */
     { { 1, 2, 2, 2, 5, 5, 1, 1, 2, 2 }, 3 },     /* a kernel beyond the image */
-    { { 3, 5, 7, 9, 1, 1, 1, 1, 0, 0 }, 7 },     /* one GEMM as it lies */
+    { { 3, 5, 7, 9, 1, 1, 1, 1, 0, 0 }, 7 },     /* pointwise: x is col */
     { { 2, 4, 7, 9, 1, 1, 2, 2, 0, 0 }, 3 },     /* a projection */
     { { 2, 3, 8, 8, 3, 3, 1, 1, 1, 1 }, 5 },     /* keeps the image's shape */
     { { 1, 2, 5, 7, 3, 3, 1, 1, 0, 0 }, 4 },     /* no padding */

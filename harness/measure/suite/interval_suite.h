@@ -13,7 +13,7 @@ struct interval_impl {
     struct decision (*decide)(const double *first, size_t n_first, const double *second, size_t n_second);
 };
 
-/* Number of checks that failed, told on standard error; -1: no such group. NULL: all groups. */
+/* Number of checks that failed, each printed on standard error; -1: no such group. NULL: all groups. */
 int interval_suite(const struct interval_impl *impl, const char *group);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * steps_suite.c - runs made by hand, of which everything is known: who computed how long, who waited
- * for whom. Times are whole nanoseconds, so that expected values are exact.
+ * steps_suite.c - constructed runs with known answers: how long each worker computes, and for which other it waits.
+ * Times are whole nanoseconds, so that expected values are exact.
  */
 #include "harness/measure/suite/steps_suite.h"
 

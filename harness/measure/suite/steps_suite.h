@@ -7,7 +7,7 @@
 
 typedef enum rc summarise_fn(struct steps_summary *out, const struct steps *in);
 
-/* Number of checks that failed, told on standard error; -1: no such group. NULL: all groups. */
+/* Number of checks that failed, each printed on standard error; -1: no such group. NULL: all groups. */
 int steps_suite(summarise_fn *summarise, const char *group);
 
 /* A wrong implementation by name; NULL: there is none of that name. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transport_fault.h - a transport that does one thing wrong, once: for tests of what stands on transports.
+ * transport_fault.h - a transport with one fault on one message: for tests of code that uses transports.
  *
  * Test-only (library gm_net_testing). One message of one rank is dropped, delayed, cut short or sent twice; all others
  * pass untouched. A test runs the same work for every nth below transport_fault_n_sends() of a

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transport_mutants.c - one struct transport_ops per planted bug; what a mutant does not bend it hands on
+ * transport_mutants.c - one struct transport_ops per planted bug; calls a mutant does not change it forwards
  * to inproc.
  */
 #include "harness/net/suite/transport_mutants.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport_suite_any.c - messages to whoever asks for the next one: T8, and T4 for them. */
+/* transport_suite_any.c - messages received from any rank (recv_message): T8, and T4 for them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,7 +114,7 @@ void case_any_held(struct suite *s, struct transport *t)
     free(o.bytes);
 }
 
-/* None there is no error when nobody waits for it, and RC_TIMEOUT when somebody did. */
+/* No message: no error with DO_NOT_WAIT, RC_TIMEOUT after a wait. */
 void case_any_none(struct suite *s, struct transport *t)
 {
     uint32_t value = 1;

@@ -129,8 +129,8 @@ static bool hears(struct suite *s, struct transport *t)
     return heard;
 }
 
-/* A limit is in ms: where a wait of 20 ms lasts a thousand times as long, rank 1 looks in vain for what rank 0 sends
- * after it. */
+/* timeout_ms is in ms: if a wait of 20 ms lasted a thousand times as long, rank 1 would not get in time what rank 0
+ * sends after it. */
 void case_short_limit(struct suite *s, struct transport *t)
 {
     unsigned char byte = 0;

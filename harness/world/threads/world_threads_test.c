@@ -77,7 +77,7 @@ enum meeting { BARRIER, ALLGATHER, GATHER, SPLIT, CHECK, N_MEETINGS };
 struct drill {
     enum meeting meeting;
     enum { RETURNS, ABORTS, DIES } end; /* of rank 1 */
-    atomic_int n_told;                  /* ranks that heard of it, by name */
+    atomic_int n_told;                  /* ranks whose error names rank 1 */
 };
 
 static enum rc meet(struct world *w, enum meeting meeting)
@@ -127,7 +127,7 @@ out:
     return rc;
 }
 
-/* W4: every wait of every other rank ends, and the first failure is the one that is told. */
+/* W4: every wait of every other rank ends, and the error of the run is the first failure. */
 static void a_failure_ends_every_wait(void **state)
 {
     (void)state;

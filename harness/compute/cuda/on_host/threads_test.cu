@@ -113,7 +113,7 @@ static void resume(unsigned k)
     entered(block->scheduler_fake, NULL, NULL);
 }
 
-/* Threads [first, first + n) that have not ended all stand at `where`: let them go on. */
+/* If all of threads [first, first + n) that have not ended are in state `where`, make them runnable. */
 static bool release(unsigned first, unsigned n, enum state where)
 {
     unsigned n_there = 0;
