@@ -258,6 +258,23 @@ out:
     return rc;
 }
 
+/* Mode and world, and what depends on them alone: compute, ranks, transport, reducer, cluster. */
+static enum rc resolve_modules(struct train_job *job, int n_given_ranks)
+{
+    enum rc rc;
+
+    TRY(resolve_mode(job));
+    TRY(resolve_world(job, n_given_ranks));
+    TRY(resolve_compute(job));
+    TRY(resolve_ranks(job, n_given_ranks));
+    TRY(resolve_transport(job));
+    if (job->mode->module.caps & MODE_REDUCER)
+        TRY(reducer_find(&job->reducer, job->opts.reducer));
+    TRY(resolve_cluster(job));
+out:
+    return rc;
+}
+
 enum rc train_prepare(struct train_job *out, const struct train_opts *opts, const struct opt_group *group, int n_groups,
                       int n_given_ranks)
 {
@@ -265,14 +282,7 @@ enum rc train_prepare(struct train_job *out, const struct train_opts *opts, cons
     const bool kill_given = opt_given(group, n_groups, "kill-rank");
     enum rc rc;
 
-    TRY(resolve_mode(&job));
-    TRY(resolve_world(&job, n_given_ranks));
-    TRY(resolve_compute(&job));
-    TRY(resolve_ranks(&job, n_given_ranks));
-    TRY(resolve_transport(&job));
-    if (job.mode->module.caps & MODE_REDUCER)
-        TRY(reducer_find(&job.reducer, opts->reducer));
-    TRY(resolve_cluster(&job));
+    TRY(resolve_modules(&job, n_given_ranks));
     TRY(check_combinations(&job, kill_given));
     TRY(job_work_resolve(&job, group, n_groups));
     TRY(check_modules(&job, group, n_groups));
