@@ -38,15 +38,10 @@ const struct module_kind compute_kind = { "compute", compute_at, absent, "cpu", 
 
 static const struct module *measured_at(int i)
 {
-    static const struct module *const all[] = {
-        &compute_cpu.module,
-#if GRADMARK_HAVE_CUDA
-        &compute_cuda.module,
-#endif
-        NULL
-    };
-
-    return all[i];
+    for (int k = 0; compute_at(k) != NULL; k++)
+        if (((const struct compute_backend *)compute_at(k))->touches_memory && i-- == 0)
+            return compute_at(k);
+    return NULL;
 }
 
 const struct module_kind measured_compute_kind = { "compute", measured_at, absent, "cpu", NULL };
