@@ -5,10 +5,27 @@
 #include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #define HUGE_PAGE_BYTES ((size_t)2 << 20)
+
+static void ask_for_huge_pages(void *memory, size_t n_bytes)
+{
+    (void)madvise(memory, n_bytes, MADV_HUGEPAGE); /* advice: without huge pages it is slower, not wrong */
+}
+
+void *huge_alloc(size_t n_bytes)
+{
+    const size_t align_bytes = n_bytes >= HUGE_PAGE_BYTES ? HUGE_PAGE_BYTES : ARENA_ALIGN_BYTES;
+    const size_t n_whole_bytes = (n_bytes + align_bytes - 1) / align_bytes * align_bytes;
+    void *memory = aligned_alloc(align_bytes, n_whole_bytes);
+
+    if (memory && align_bytes == HUGE_PAGE_BYTES)
+        ask_for_huge_pages(memory, n_whole_bytes);
+    return memory;
+}
 
 size_t arena_floats_bytes(size_t n_elems)
 {
@@ -26,8 +43,8 @@ enum rc arena_open(struct arena *out, size_t n_bytes)
     void *map = mmap(NULL, n_mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (map == MAP_FAILED)
         return rc_raise(RC_NOMEM, "cannot map %zu bytes", n_mapped_bytes);
-    if (huge) /* advice: without huge pages it is slower, not wrong */
-        (void)madvise(map, n_mapped_bytes, MADV_HUGEPAGE);
+    if (huge)
+        ask_for_huge_pages(map, n_mapped_bytes);
     memset(map, 0, n_mapped_bytes);
     *out = (struct arena){ .base = map, .n_bytes = n_bytes, .n_mapped_bytes = n_mapped_bytes };
     if (huge) { /* begin on a huge page: the first one is then whole */

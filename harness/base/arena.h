@@ -29,4 +29,8 @@ float *arena_floats(struct arena *a, size_t n_elems);
 /* Unmaps; NULL-safe on an empty arena; leaves it empty. */
 void arena_close(struct arena *a);
 
+/* n_bytes, not touched yet, aligned to a cache line; from 2 MiB on to a huge page, and huge pages are asked for. free()
+ * frees. NULL: no memory. */
+void *huge_alloc(size_t n_bytes);
+
 #endif

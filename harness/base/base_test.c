@@ -154,6 +154,20 @@ static void numbers_have_their_moments(void **state)
     assert_true(rng_u64(1, RNG_INIT, 0) != rng_u64(1, RNG_TEST, 0));
 }
 
+static void large_memory_begins_on_a_huge_page(void **state)
+{
+    const size_t n_large_bytes = ((size_t)2 << 20) + 1;
+    char *small = huge_alloc(1), *large = huge_alloc(n_large_bytes);
+
+    (void)state;
+    assert_true(small && large);
+    assert_int_equal((uintptr_t)small % 64, 0);
+    assert_int_equal((uintptr_t)large % ((size_t)2 << 20), 0);
+    large[0] = large[n_large_bytes - 1] = 1;
+    free(small);
+    free(large);
+}
+
 static void arenas_are_aligned_and_zero(void **state)
 {
     struct arena a = { 0 };
@@ -347,6 +361,7 @@ int main(void)
         cmocka_unit_test(lists_are_stepped_through),
         cmocka_unit_test(permutations_are_permutations),
         cmocka_unit_test(numbers_have_their_moments),
+        cmocka_unit_test(large_memory_begins_on_a_huge_page),
         cmocka_unit_test(arenas_are_aligned_and_zero),
         cmocka_unit_test(files_are_whole_or_absent),
         cmocka_unit_test(files_that_cannot_be_written_say_why),

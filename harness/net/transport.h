@@ -45,7 +45,7 @@ enum transport_caps {
     TR_ADD = 1u << 0,    /* xfer.add is fused: received values are added in place */
     TR_HOLLOW = 1u << 1, /* n_hollow_bytes may be > 0 */
     TR_ASYNC = 1u << 2,  /* messages move while both ranks do other work */
-    TR_COPIES = 1u << 3, /* post_send() copies: from then on the sender may change what it has sent */
+    TR_COPIES = 1u << 3, /* post_send() copies a message of head and body: the sender may change both at once */
 };
 
 struct xfer {              /* one message; lives in the caller's frame; zero it first */

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/arena.h"
 #include "harness/net/transport.h"
 #include "harness/net/xfer.h"
 #include "harness/world/mpi/mpi_check.h"
@@ -119,7 +120,7 @@ static struct kept *kept_take(struct mpi *t, size_t n_bytes)
         t->n_kept--;
         return kept;
     }
-    kept = aligned_alloc(64, sizeof *kept + class_bytes(power));
+    kept = huge_alloc(sizeof *kept + class_bytes(power));
     if (kept)
         kept->power = power;
     return kept;
@@ -449,6 +450,7 @@ static void mpi_release(struct transport *t, struct message *m)
 
 const struct transport_ops transport_mpi = {
     .module.name = "mpi",
+    .module.caps = TR_COPIES,
     .module.needs_world = WORLD_HAS_MPI,
     .open = mpi_open,
     .post_send = mpi_post,
