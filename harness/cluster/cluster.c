@@ -26,7 +26,7 @@ struct texts { /* as read, before conversion; "" where the document has none */
     char hosts_count[VALUE_BYTES], ranks_per_host_count[VALUE_BYTES];
     char link_bits_per_s[VALUE_BYTES], link_latency_s[VALUE_BYTES];
     char local_bytes_per_s[VALUE_BYTES], local_latency_s[VALUE_BYTES];
-    char flops_per_s[VALUE_BYTES], memory_bytes_per_s[VALUE_BYTES];
+    char flops_per_s[VALUE_BYTES], memory_bytes_per_s[VALUE_BYTES], cores_per_rank_count[VALUE_BYTES];
 };
 
 #define TEXT_FIELD(key, flag) CYAML_FIELD_STRING(#key, flag, struct texts, key, 0)
@@ -40,6 +40,7 @@ static const cyaml_schema_field_t fields[] = {
     TEXT_FIELD(local_latency_s, CYAML_FLAG_OPTIONAL),
     TEXT_FIELD(flops_per_s, CYAML_FLAG_DEFAULT),
     TEXT_FIELD(memory_bytes_per_s, CYAML_FLAG_DEFAULT),
+    TEXT_FIELD(cores_per_rank_count, CYAML_FLAG_OPTIONAL),
     CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t schema = { CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct texts, fields) };
@@ -65,6 +66,7 @@ void cluster_default(struct cluster *out)
         .local_latency_s = 1e-6,
         .flops_per_s = 20e9,
         .memory_bytes_per_s = 8e9,
+        .n_cores_per_rank = 1,
     };
 }
 
@@ -307,7 +309,7 @@ static enum rc convert_name(char *out, const struct source *src, const char *tex
 static enum rc convert_all(struct cluster *out, const struct source *src, const struct texts *t)
 {
     struct cluster c;
-    double n_hosts = 0.0, n_ranks_per_host = 0.0, link_bits_per_s = 0.0;
+    double n_hosts = 0.0, n_ranks_per_host = 0.0, n_cores = 0.0, link_bits_per_s = 0.0;
     enum rc rc;
 
     cluster_default(&c);
@@ -325,12 +327,14 @@ static enum rc convert_all(struct cluster *out, const struct source *src, const 
         { &c.local_latency_s, t->local_latency_s, { "local_latency_s", 1e-9, 1e3, false }, c.local_latency_s },
         { &c.flops_per_s, t->flops_per_s, { "flops_per_s", 1, 1e24, false }, NAN },
         { &c.memory_bytes_per_s, t->memory_bytes_per_s, { "memory_bytes_per_s", 1, 1e18, false }, NAN },
+        { &n_cores, t->cores_per_rank_count, { "cores_per_rank_count", 1, 1e6, true }, c.n_cores_per_rank },
     };
     TRY(convert_name(c.name, src, t->name));
     for (size_t i = 0; i < sizeof number / sizeof *number; i++)
         TRY(convert_number(number[i].to, src, number[i].text, number[i].rule, number[i].fallback));
     c.n_hosts = (int)n_hosts;
     c.n_ranks_per_host = (int)n_ranks_per_host;
+    c.n_cores_per_rank = (int)n_cores;
     c.link_bytes_per_s = link_bits_per_s / 8;
     *out = c;
 out:

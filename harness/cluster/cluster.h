@@ -11,8 +11,9 @@
  *   local_latency_s: 1e-6
  *   flops_per_s: 20e9           # of one rank
  *   memory_bytes_per_s: 8e9     # of one rank, streaming
+ *   cores_per_rank_count: 1     # on which a rank's tasks compute, each at flops_per_s
  *
- * All keys but name and the two local ones are required; an unknown key is an error.
+ * All keys but name, cores_per_rank_count and the two local ones are required; an unknown key is an error.
  */
 #ifndef HARNESS_CLUSTER_CLUSTER_H
 #define HARNESS_CLUSTER_CLUSTER_H
@@ -28,7 +29,8 @@ struct cluster {
     int n_ranks_per_host;
     double link_bytes_per_s, link_latency_s;
     double local_bytes_per_s, local_latency_s;
-    double flops_per_s, memory_bytes_per_s;
+    double flops_per_s, memory_bytes_per_s; /* of one core */
+    int n_cores_per_rank;
 };
 
 /* The built-in default: as many hosts as needed, one rank each, 1 Gbit/s, 25 us, 20 GFLOP/s, 8 GB/s. */

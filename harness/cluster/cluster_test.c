@@ -22,7 +22,8 @@ static const char valid[] = "name: four-nodes            # text\n"
                             "local_bytes_per_s: 6e9\n"
                             "local_latency_s: 2e-6\n"
                             "flops_per_s: 20e9\n"
-                            "memory_bytes_per_s: 8e9\n";
+                            "memory_bytes_per_s: 8e9\n"
+                            "cores_per_rank_count: 3\n";
 
 /* Load text; what rc_message() says behind the path goes to said (RC_INVAL only). */
 static enum rc load(struct cluster *out, const char *text, size_t n_bytes, char *said, size_t n_said)
@@ -69,6 +70,7 @@ static void a_valid_file_is_read(void **state)
     assert_string_equal(c.name, "four-nodes");
     assert_int_equal(c.n_hosts, 4);
     assert_int_equal(c.n_ranks_per_host, 1);
+    assert_int_equal(c.n_cores_per_rank, 3);
     assert_true(c.link_bytes_per_s == 125e6 && c.link_latency_s == 25e-6);
     assert_true(c.local_bytes_per_s == 6e9 && c.local_latency_s == 2e-6);
     assert_true(c.flops_per_s == 20e9 && c.memory_bytes_per_s == 8e9);
@@ -86,6 +88,7 @@ static void optional_keys_have_defaults(void **state)
     assert_int_equal(load(&c, text, strlen(text), said, sizeof said), RC_OK);
     assert_string_equal(c.name, "unnamed");
     assert_int_equal(c.n_hosts, 0);
+    assert_int_equal(c.n_cores_per_rank, 1);
     assert_true(c.local_bytes_per_s == standard.local_bytes_per_s);
     assert_true(c.local_latency_s == standard.local_latency_s);
 }
@@ -119,6 +122,8 @@ static void each_error_names_line_and_key(void **state)
         { 2, "hosts_count:", ":2: hosts_count: is \"\"; a whole number from 0 to 1e+06 would be right" },
         { 2, "hosts_count: 99999999999999999999",
           ":2: hosts_count: is \"99999999999999999999\"; a whole number from 0 to 1e+06 would be right" },
+        { 10, "cores_per_rank_count: 0.5",
+          ":10: cores_per_rank_count: is \"0.5\"; a whole number from 1 to 1e+06 would be right" },
         { 3, "ranks_per_host_count: 0",
           ":3: ranks_per_host_count: is \"0\"; a whole number from 1 to 1e+06 would be right" },
         { 4, "link_bits_per_s: nan", ":4: link_bits_per_s: is \"nan\"; a number from 1 to 1e+18 would be right" },
@@ -131,12 +136,12 @@ static void each_error_names_line_and_key(void **state)
         { 8, "flops_per_s: 0x10", ":8: flops_per_s: is \"0x10\"; a number from 1 to 1e+24 would be right" },
         { 8, "flops_per_s: [1, 2]", ":8: the value is a list or a mapping; one text or number would be right" },
         { 9, "memory_bytes_per_s: 0", ":9: memory_bytes_per_s: is \"0\"; a number from 1 to 1e+18 would be right" },
-        { 8, "", ":8: flops_per_s: is missing; the file ends without it" },
+        { 8, "", ":9: flops_per_s: is missing; the file ends without it" },
         { 7, "hosts_count: 5 # again", ":7: hosts_count: is given twice" },
         { 3, "ranks_per_host_count: \"1", ":3: not YAML: found unexpected end of stream" },
         { 3, "\tranks_per_host_count: 1", ":3: not YAML: found a tab character that violates indentation" },
         { 3, "ranks_per_host_count 1", ":3: not YAML: could not find expected ':'" },
-        { 9, "memory_bytes_per_s: 1\n---\nname: b", ":11: a second document begins; one would be right" },
+        { 9, "memory_bytes_per_s: 1\n---\nname: b", ":12: a second document begins; one would be right" },
         { 1, "name: \"a\\tb\"", ":1: name: has a control character; printable text would be right" },
         { 2, "hosts_count: *x", ":2: an alias (*) names nothing; a text or number would be right" },
     };

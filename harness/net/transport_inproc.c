@@ -254,7 +254,7 @@ static enum rc wait_ring(struct inproc *t, uint32_t seen, uint64_t started_ns, i
     *expired = timeout_ms == DO_NOT_WAIT || waited_ns >= limit_ns;
     TRY(world_check(t->base.world)); /* T10 */
     if (!*expired)
-        doorbell_wait(&t->hub->inbox[t->base.world->rank].bell, seen, t->base.world->may_spin,
+        doorbell_wait(&t->hub->inbox[t->base.world->rank].bell, seen, world_may_spin(t->base.world),
                       limit_ns - waited_ns < SLICE_NS ? limit_ns - waited_ns : SLICE_NS);
 out:
     return rc;

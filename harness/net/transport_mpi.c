@@ -318,7 +318,7 @@ static enum rc test_until(struct mpi *t, MPI_Request *request, size_t n_bytes, M
                           int timeout_ms)
 {
     const uint64_t max_sleep_ns = n_bytes > LONG_BYTES ? LONG_SLEEP_NS : SHORT_SLEEP_NS;
-    struct backoff backoff = { .may_spin = t->base.world->may_spin };
+    struct backoff backoff = { .may_spin = world_may_spin(t->base.world) };
     uint64_t started_ns = 0;
     enum rc rc = RC_OK;
 
@@ -417,7 +417,7 @@ out:
 
 static enum rc mpi_recv_message(struct transport *t, struct message *out, int timeout_ms)
 {
-    struct backoff backoff = { .may_spin = t->world->may_spin };
+    struct backoff backoff = { .may_spin = world_may_spin(t->world) };
     uint64_t started_ns = 0;
     MPI_Message matched;
     MPI_Status probed;

@@ -259,6 +259,7 @@ struct wait {            /* for a message to arrive */
  * Polls N_SPINS times first where this rank may spin. Sets expired once timeout_ms have passed since the first call. */
 static enum rc wait_slice(struct zmq *t, struct wait *wait)
 {
+    const bool may_spin = world_may_spin(t->base.world);
     uint64_t waited_ms = 0;
     int slice_ms = SLICE_MS;
     bool got = false;
@@ -269,7 +270,7 @@ static enum rc wait_slice(struct zmq *t, struct wait *wait)
         wait->expired = true;
         goto out;
     }
-    for (int i = 0; i < N_SPINS && t->base.world->may_spin && !got; i++)
+    for (int i = 0; i < N_SPINS && may_spin && !got; i++)
         TRY(inbox_receive(t->inbox, 0, &got));
     if (got)
         goto out;

@@ -98,7 +98,7 @@ static enum rc open_compute(struct rank *r)
                                      .pass = pause_world,
                                      .arg = r->world,
                                      .n_threads = n_threads(r),
-                                     .may_spin = r->world->may_spin && n_threads(r) <= r->world->n_own_cores,
+                                     .may_spin = world_may_spin(r->world) && n_threads(r) <= r->world->n_own_cores,
                                      .precision = is_worker(r) ? r->job->precision : PRECISION_FP32,
                                      .device = r->world->host_rank };
 

@@ -126,18 +126,69 @@ int cores_allowed_count(void)
     return n_cores;
 }
 
+static void add_to_set(struct core_set *out, hwloc_const_bitmap_t threads)
+{
+    for (int i = hwloc_bitmap_first(threads); i >= 0 && i < CORES_MAX_THREADS; i = hwloc_bitmap_next(threads, i))
+        out->word[i / 64] |= 1ULL << (i % 64);
+}
+
 void cores_allowed_set(struct core_set *out)
 {
     struct cores c;
-    int i;
 
     memset(out, 0, sizeof *out);
     if (cores_init(&c, NULL) != RC_OK) {
         rc_clear();
         return;
     }
-    for (i = hwloc_bitmap_first(c.allowed); i >= 0 && i < CORES_MAX_THREADS; i = hwloc_bitmap_next(c.allowed, i))
-        out->word[i / 64] |= 1ULL << (i % 64);
+    add_to_set(out, c.allowed);
+    cores_fini(&c);
+}
+
+void cores_thread_set(struct core_set *out)
+{
+    struct cores c;
+
+    memset(out, 0, sizeof *out);
+    if (cores_init(&c, NULL) != RC_OK) {
+        rc_clear();
+        return;
+    }
+    if (hwloc_get_cpubind(c.topology, c.allowed, HWLOC_CPUBIND_THREAD) == 0)
+        add_to_set(out, c.allowed);
+    cores_fini(&c);
+}
+
+void cores_left_over(int n_slots, struct core_set *out)
+{
+    hwloc_bitmap_t part = hwloc_bitmap_alloc();
+    struct cores c;
+    int i = 0;
+
+    memset(out, 0, sizeof *out);
+    if (part == NULL || cores_init(&c, NULL) != RC_OK) {
+        rc_clear();
+        goto out;
+    }
+    for (hwloc_obj_t core = next_core(&c, NULL, part); core != NULL; core = next_core(&c, core, part))
+        if (i++ >= c.n_cores / n_slots * n_slots)
+            add_to_set(out, part);
+    cores_fini(&c);
+out:
+    if (part != NULL)
+        hwloc_bitmap_free(part);
+}
+
+void cores_bind_self_to(const struct core_set *set)
+{
+    struct cores c;
+
+    if (cores_init(&c, set) != RC_OK) {
+        rc_clear();
+        return;
+    }
+    if (!hwloc_bitmap_iszero(c.allowed))
+        (void)hwloc_set_cpubind(c.topology, c.allowed, HWLOC_CPUBIND_THREAD);
     cores_fini(&c);
 }
 

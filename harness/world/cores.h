@@ -23,6 +23,13 @@ struct core_set {
  * fewer cores than slots. Cores that do not divide evenly stay unused. RC_IO: the system refused. */
 enum rc cores_bind_self(int slot, int n_slots, int *n_own_cores) MUST_CHECK;
 
+/* The hardware threads of the allowed cores that cores_bind_self() leaves to no group of n_slots; may be none. */
+void cores_left_over(int n_slots, struct core_set *out);
+/* The hardware threads that the calling thread may run on; all zero where the system does not tell. */
+void cores_thread_set(struct core_set *out);
+/* Let the calling thread run on `set`; an empty set, or one that the system refuses, changes nothing. */
+void cores_bind_self_to(const struct core_set *set);
+
 /* Number of allowed cores, at least 1. Cannot fail (1 where the system does not tell). */
 int cores_allowed_count(void);
 

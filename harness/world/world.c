@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* world.c - the list of worlds, who launched this process, and a call for each operation. */
 #include "harness/world/world.h"
+#include "harness/world/thread_tasks.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -136,6 +137,13 @@ void world_split_close(struct world **w)
 enum rc world_check(struct world *w)
 {
     return w->ops->check(w);
+}
+
+bool world_may_spin(const struct world *w)
+{
+    const int n_tasks = 1 + (w->tasks ? atomic_load_explicit(&w->tasks->n_running, memory_order_relaxed) : 0);
+
+    return w->n_busy_host_ranks * n_tasks <= w->n_host_cores;
 }
 
 void world_abort(struct world *w, enum rc why)

@@ -21,6 +21,7 @@
  *                       non-zero; mpirun names the rank, srun does so only with --kill-on-bad-exit=1. No
  *                       call here returns RC_PEER for it: the other ranks end where they are.
  *       A rank that hangs is noticed by no world; the time-outs of the transport end waits for its messages.
+ *   W6  A rank may have several tasks (task.h). What is said above of a rank's waits holds for those of all its tasks.
  */
 #ifndef HARNESS_WORLD_WORLD_H
 #define HARNESS_WORLD_WORLD_H
@@ -34,6 +35,8 @@
 
 struct world;
 struct cluster;
+struct task_ops;
+struct thread_tasks;
 
 typedef enum rc rank_main_fn(struct world *w, void *arg);
 
@@ -60,6 +63,7 @@ struct world_opts {
 
 struct world_ops {
     struct module module; /* caps: enum world_caps */
+    const struct task_ops *tasks;
 
     /* Make n_ranks ranks and run body on each; returns when all ended, with the first
      * failure, whose message reads "rank R: ...". In mpi the ranks already exist: body runs
@@ -103,12 +107,14 @@ struct world { /* first member of each implementation's struct */
     const struct world_ops *ops;
     int rank, n_ranks;           /* 0 <= rank < n_ranks */
     int host_rank, n_host_ranks; /* among the ranks on this host */
-    bool may_spin;               /* this host has a core for every rank on it */
+    int n_host_cores;            /* cores of this host that its ranks may use; 0: nobody spins (sim) */
+    int n_busy_host_ranks;       /* ranks of this host that work while this world is in use */
     int n_own_cores;             /* cores bound to this rank alone; 0: shared or unbound */
     double flops_per_s;          /* sim: of this rank's host; else 0 */
     double memory_bytes_per_s;   /* sim: likewise */
     double link_bytes_per_s;     /* sim: of this rank's host link; else 0 */
     double link_latency_s;       /* sim: one way, host to host; else 0 */
+    struct thread_tasks *tasks;  /* threads, mpi: of this rank, the same in all its worlds; else NULL */
 };
 
 /* The worlds: option --world. */
@@ -138,6 +144,8 @@ enum rc world_gather(struct world *w, const void *in, void *out, size_t n_bytes_
 enum rc world_split(struct world *w, int color, int key, struct world **out) MUST_CHECK;
 void world_split_close(struct world **w); /* NULL-safe, nulls */
 enum rc world_check(struct world *w) MUST_CHECK;
+/* May a wait spin: is there a core for every task of this host's ranks, if each rank has as many as this one? */
+bool world_may_spin(const struct world *w);
 void world_abort(struct world *w, enum rc why);
 void world_die(struct world *w);
 

@@ -23,6 +23,7 @@
 #include "harness/world/cores.h"
 #include "harness/world/mpi/mpi_check.h"
 #include "harness/world/mpi/mpi_clock.h"
+#include "harness/world/thread_tasks.h"
 #include "harness/world/wait.h"
 #include "harness/world/world.h"
 
@@ -35,10 +36,10 @@ enum { MAX_SLEEP_NS = 1000000 };
 
 struct mpi_world {
     struct world base;
+    struct thread_tasks own_tasks; /* of the rank; unused in a part of a split */
     MPI_Comm comm;
     MPI_Comm host_comm; /* the ranks of comm on this host */
     int run_rank;       /* rank among all ranks that were launched */
-    int n_host_cores;   /* allowed to the ranks of this host, together */
     int64_t offset_ns;  /* mpi_clock_offset() */
 };
 
@@ -67,7 +68,7 @@ MPI_Comm world_mpi_comm(const struct world *w)
 
 enum rc world_mpi_finish(const struct world *w, MPI_Request *request)
 {
-    struct backoff backoff = { .may_spin = w->may_spin };
+    struct backoff backoff = { .may_spin = world_may_spin(w) };
     int done = 0;
     enum rc rc = RC_OK;
 
@@ -177,7 +178,7 @@ static enum rc mpi_split(struct world *w, int color, int key, struct world **out
     TRY_MPI(MPI_Comm_rank(part->comm, &part->base.rank));
     TRY_MPI(MPI_Comm_size(part->comm, &part->base.n_ranks));
     TRY(find_host_ranks(part));
-    part->base.may_spin = n_busy_ranks <= part->n_host_cores;
+    part->base.n_busy_host_ranks = n_busy_ranks;
     *out = &part->base;
     part = NULL;
 out:
@@ -209,8 +210,7 @@ static void mpi_pause(struct world *w, uint64_t ns)
 
 static enum rc mpi_check(struct world *w)
 {
-    (void)w;
-    return RC_OK; /* W5: the launcher ends this process when another one fails */
+    return thread_tasks_check(w->tasks); /* W5: the launcher ends this process when another one fails */
 }
 
 static void mpi_abort(struct world *w, enum rc why)
@@ -279,10 +279,16 @@ static enum rc bind_cores(struct mpi_world *m, const struct world_opts *opts)
     for (int i = 0; i < n; i++)
         for (int k = 0; k < CORES_SET_WORDS; k++)
             all.word[k] |= set[i].word[k];
-    m->n_host_cores = cores_in_set(&all);
-    m->base.may_spin = n <= m->n_host_cores;
+    m->base.n_host_cores = cores_in_set(&all);
+    m->base.n_busy_host_ranks = n;
     if (bound && bind_share(set, is_bound, own, n, &m->base.n_own_cores) != RC_OK)
         m->base.n_own_cores = 0; /* the reader of n_own_cores reports it */
+    m->own_tasks.all = m->own_tasks.spare = all;
+    cores_allowed_set(&set[own]); /* as it is now */
+    TRY_MPI(MPI_Allgather(MPI_IN_PLACE, 0, MPI_BYTE, set, (int)sizeof *set, MPI_BYTE, m->host_comm));
+    for (int i = 0; i < n; i++)
+        for (int k = 0; is_bound[i] && k < CORES_SET_WORDS; k++)
+            m->own_tasks.spare.word[k] &= ~set[i].word[k];
 out:
     free(is_bound);
     free(set);
@@ -329,6 +335,8 @@ static enum rc mpi_run(const struct world_opts *opts, int n_ranks, rank_main_fn 
     int already = 0, level = MPI_THREAD_SINGLE;
     enum rc rc = RC_OK;
 
+    thread_tasks_init(&m.own_tasks);
+    m.base.tasks = &m.own_tasks;
     TRY_MPI(MPI_Initialized(&already));
     if (already)
         FAIL(RC_UNSUPPORTED, "world mpi: only one run is possible per process, and this process has had it");
@@ -349,12 +357,14 @@ static enum rc mpi_run(const struct world_opts *opts, int n_ranks, rank_main_fn 
     if (rc != RC_OK)
         mpi_abort(&m.base, rc); /* the other ranks wait for this one */
 out:
+    thread_tasks_fini(&m.own_tasks);
     return rc;
 }
 
 const struct world_ops world_mpi = {
     .module.name = "mpi",
     .module.caps = WORLD_LAUNCHED | WORLD_HAS_MPI,
+    .tasks = &thread_task_ops,
     .run = mpi_run,
     .now_ns = mpi_now_ns,
     .pause = mpi_pause,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * world_mpi_test.c suite|error|abort|die|ranks|bind - a world of processes. Under mpiexec; a plain program: its
+ * world_mpi_test.c suite|tasks|error|abort|die|ranks|bind - a world of processes. Under mpiexec; a plain program: its
  * exit code tells. error, abort and die must end the whole job (W4, W5), which the caller checks.
  */
 #include <stdio.h>
@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness/world/cores.h"
+#include "harness/world/suite/task_suite.h"
 #include "harness/world/suite/world_suite.h"
 #include "harness/world/world.h"
 
@@ -56,8 +57,10 @@ static enum rc body(struct world *w, void *arg)
         job->n_failures += world_suite(w, NULL);
         job->n_failures += w->n_ranks == 2 ? large_gather(w) : 0;
     }
+    if (strcmp(job->what, "tasks") == 0)
+        job->n_failures += task_suite(w, NULL);
     if (strcmp(job->what, "bind") == 0)
-        fprintf(stderr, "rank %d own_cores %d may_spin %d\n", w->rank, w->n_own_cores, w->may_spin);
+        fprintf(stderr, "rank %d own_cores %d may_spin %d\n", w->rank, w->n_own_cores, world_may_spin(w));
     if (w->rank == 1 && strcmp(job->what, "error") == 0)
         return rc_raise(RC_IO, "the disk is full");
     if (w->rank == 1 && strcmp(job->what, "abort") == 0)

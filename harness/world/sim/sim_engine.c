@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sim_engine.c - SimGrid under the sim world: the only file that calls it.
+ * sim_engine.c - SimGrid under the sim world: this file, sim_actors.c and sim_platform.c alone call it.
  *
  * A rank waits on a semaphore of its own. A transfer is a blocking call of SimGrid, made by a worker actor:
  * it returns when the bytes have arrived; the worker then calls the transfer's arrived() and waits for the
@@ -10,42 +10,18 @@
  * checked before the call. Ending an actor early (sim_die, and workers at the end) unwinds its stack
  * through this file: it is compiled with -fexceptions.
  */
-#include "harness/world/sim/sim_engine.h"
+#include "harness/world/sim/sim_state.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <math.h>
-#include <simgrid/actor.h>
 #include <simgrid/engine.h>
 #include <simgrid/host.h>
-#include <simgrid/semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "harness/cluster/cluster.h"
-
-#ifndef GRADMARK_SIM_THREADS
-#define GRADMARK_SIM_THREADS 0 /* 1: each actor a thread, which sanitizers can follow */
-#endif
-
-enum {
-    RANK_STACK_BYTES = (GRADMARK_SIM_THREADS ? 8 : 1) << 20,
-    SERVICE_STACK_BYTES = (GRADMARK_SIM_THREADS ? 1024 : 128) << 10, /* workers and the timekeeper */
-};
-
-struct sim_rank {
-    struct engine *engine;
-    int number;
-    sg_host_t host;
-    sg_sem_t bell;        /* one token for each time another actor set `asleep` to false */
-    bool asleep;          /* in sim_wait(), not woken yet */
-    bool expired;         /* ... woken by the timekeeper: the deadline has passed */
-    uint64_t deadline_ns; /* of the sleep; SIM_NEVER: none */
-    bool gone;
-};
 
 struct worker {
     struct engine *engine;
@@ -54,25 +30,6 @@ struct worker {
     struct sim_transfer *transfer;
     sg_sem_t go;
     struct worker *next_idle, *next_of_all;
-};
-
-struct engine {
-    int n_ranks;
-    struct sim_rank *rank;
-    sim_body_fn *body;
-    void *arg;
-    int n_live;        /* ranks not gone */
-    int n_stuck;       /* of these: asleep without a deadline */
-    int n_in_transit;  /* transfers */
-    uint64_t n_sent;   /* transfers, including those that arrived */
-    sg_sem_t tick;     /* the timekeeper waits on it */
-    uint64_t alarm_ns; /* at this time; SIM_NEVER: it waits until `tick` is released */
-    struct worker *idle_workers, *all_workers;
-    struct sim_owned *owned;
-    bool failed, deadlocked;
-    int failed_rank;
-    enum rc why;
-    char message[RC_MESSAGE_BYTES];
 };
 
 int sim_number(const struct sim_rank *r)
@@ -112,20 +69,52 @@ enum rc sim_check(const struct sim_rank *self)
 {
     const struct engine *e = self->engine;
 
-    if (!e->failed)
-        return RC_OK;
-    if (e->deadlocked)
+    if (e->failed && e->deadlocked)
         return rc_raise(RC_TIMEOUT, "%s", e->message);
-    return rc_raise(RC_PEER, "rank %d failed: %s", e->failed_rank, e->message);
+    if (e->failed)
+        return rc_raise(RC_PEER, "rank %d failed: %s", e->failed_rank, e->message);
+    if (self->stopped)
+        return rc_raise(RC_PEER, "%s", self->why);
+    return RC_OK;
+}
+
+static void wake_actor(struct sim_actor *a)
+{
+    if (!a->asleep)
+        return;
+    a->asleep = false;
+    a->rank->engine->n_stuck -= a->deadline_ns == SIM_NEVER;
+    a->must_ring = true;
+}
+
+static bool rings(const struct sim_actor *a)
+{
+    return a->must_ring;
+}
+
+struct sim_actor *sim_actor_that(struct sim_rank *r, bool (*is)(const struct sim_actor *a))
+{
+    struct sim_actor *a = &r->main;
+
+    while (a && !is(a))
+        a = a->next;
+    return a;
+}
+
+/* Other actors run in each release (G1), and may end: so each search begins anew. */
+static void ring_bells(struct sim_rank *r)
+{
+    for (struct sim_actor *a; (a = sim_actor_that(r, rings)) != NULL;) {
+        a->must_ring = false;
+        sg_sem_release(a->bell);
+    }
 }
 
 void sim_wake(struct sim_rank *r)
 {
-    if (!r->asleep)
-        return;
-    r->asleep = false;
-    r->engine->n_stuck -= r->deadline_ns == SIM_NEVER;
-    sg_sem_release(r->bell); /* other actors run here (G1) */
+    for (struct sim_actor *a = &r->main; a; a = a->next)
+        wake_actor(a);
+    ring_bells(r);
 }
 
 static void record_failure(struct engine *e, int rank, enum rc why, const char *message)
@@ -145,25 +134,30 @@ void sim_fail(struct sim_rank *self, enum rc why, const char *message)
     record_failure(self->engine, self->number, why, message);
 }
 
-/* Fail the run when every live rank waits without a deadline and nothing is in transit (G3). */
-static void break_deadlock(struct engine *e)
+static bool sleeps(const struct sim_actor *a)
+{
+    return a->asleep;
+}
+
+void sim_break_deadlock(struct engine *e)
 {
     int first = 0;
 
     if (e->failed || e->n_live == 0 || e->n_stuck < e->n_live || e->n_in_transit > 0)
         return;
-    while (!e->rank[first].asleep)
+    while (first < e->n_ranks - 1 && !sim_actor_that(&e->rank[first], sleeps))
         first++;
     e->deadlocked = true;
     record_failure(e, first, RC_TIMEOUT,
                    "deadlock: every rank waits without a time limit and no message is in transit");
 }
 
-bool sim_wait(struct sim_rank *self, uint64_t deadline_ns)
+bool sim_wait(struct sim_rank *rank, uint64_t deadline_ns)
 {
-    struct engine *e = self->engine;
+    struct engine *e = rank->engine;
+    struct sim_actor *self = sim_self(rank);
 
-    if (e->failed)
+    if (e->failed || rank->stopped)
         return true;
     if (deadline_ns <= sim_now_ns())
         return false;
@@ -172,7 +166,7 @@ bool sim_wait(struct sim_rank *self, uint64_t deadline_ns)
     self->deadline_ns = deadline_ns;
     if (deadline_ns == SIM_NEVER) {
         e->n_stuck++;
-        break_deadlock(e); /* in a deadlock it wakes this rank, too: sem_acquire returns at once */
+        sim_break_deadlock(e); /* in a deadlock it wakes this rank, too: sem_acquire returns at once */
     } else if (deadline_ns < e->alarm_ns) {
         e->alarm_ns = deadline_ns;
         sg_sem_release(e->tick);
@@ -186,18 +180,22 @@ static uint64_t next_deadline_ns(const struct engine *e)
     uint64_t next_ns = SIM_NEVER;
 
     for (int r = 0; r < e->n_ranks; r++)
-        if (e->rank[r].asleep && e->rank[r].deadline_ns < next_ns)
-            next_ns = e->rank[r].deadline_ns;
+        for (const struct sim_actor *a = &e->rank[r].main; a; a = a->next)
+            if (a->asleep && a->deadline_ns < next_ns)
+                next_ns = a->deadline_ns;
     return next_ns;
 }
 
 static void wake_expired(struct engine *e, uint64_t now_ns)
 {
-    for (int r = 0; r < e->n_ranks; r++)
-        if (e->rank[r].asleep && e->rank[r].deadline_ns <= now_ns) {
-            e->rank[r].expired = true;
-            sim_wake(&e->rank[r]);
-        }
+    for (int r = 0; r < e->n_ranks; r++) {
+        for (struct sim_actor *a = &e->rank[r].main; a; a = a->next)
+            if (a->asleep && a->deadline_ns <= now_ns) {
+                a->expired = true;
+                wake_actor(a);
+            }
+        ring_bells(&e->rank[r]);
+    }
 }
 
 /* One actor serves the deadlines of all ranks: few deadlines are reached, and a timer per rank makes the
@@ -246,7 +244,7 @@ void sim_disown(struct sim_rank *any, struct sim_owned *o)
         any->engine->owned = o->next;
 }
 
-static void start_actor(const char *name, sg_host_t host, unsigned n_stack_bytes, xbt_main_func_t body, void *data)
+void sim_start_actor(const char *name, sg_host_t host, unsigned n_stack_bytes, xbt_main_func_t body, void *data)
 {
     sg_actor_t actor = sg_actor_init(name, host);
 
@@ -270,7 +268,7 @@ static void worker_main(int argc, char **argv)
         w->next_idle = e->idle_workers;
         e->idle_workers = w;
         transfer->arrived(transfer);
-        break_deadlock(e);
+        sim_break_deadlock(e);
         sg_sem_acquire(w->go);
     }
 }
@@ -307,7 +305,7 @@ enum rc sim_send(struct sim_rank *self, struct sim_rank *to, uint64_t n_bytes, s
     e->n_in_transit++;
     e->n_sent++;
     if (is_new)
-        start_actor("worker", self->host, SERVICE_STACK_BYTES, worker_main, w);
+        sim_start_actor("worker", self->host, SERVICE_STACK_BYTES, worker_main, w);
     else
         sg_sem_release(w->go);
 out:
@@ -318,11 +316,12 @@ static void rank_ended(struct sim_rank *self)
 {
     self->gone = true;
     self->engine->n_live--;
-    break_deadlock(self->engine); /* others may wait for this rank */
+    sim_break_deadlock(self->engine); /* others may wait for this rank */
 }
 
 void sim_die(struct sim_rank *self)
 {
+    sim_end_tasks(self);
     self->gone = true; /* before others run in sim_fail() */
     self->engine->n_live--;
     sim_fail(self, RC_PEER, "ended before its work was done");
@@ -331,7 +330,8 @@ void sim_die(struct sim_rank *self)
 
 static void rank_main(int argc, char **argv)
 {
-    struct sim_rank *self = sg_actor_get_data(sg_actor_self());
+    struct sim_actor *actor = sg_actor_get_data(sg_actor_self());
+    struct sim_rank *self = actor->rank;
     const enum rc rc = self->engine->body(self, self->engine->arg);
 
     (void)argc;
@@ -339,71 +339,8 @@ static void rank_main(int argc, char **argv)
     /* Actors are no threads, so all ranks share one record of the last error: copy it before another rank runs. */
     if (rc != RC_OK)
         sim_fail(self, rc, rc_message()[0] ? rc_message() : rc_text(rc));
+    sim_end_tasks(self);
     rank_ended(self);
-}
-
-/* Every host that will have a rank, behind one switch; a route crosses two links, so each has half the
- * latency. Flows between ranks of one host do not slow each other. */
-static enum rc write_platform(FILE *f, const struct cluster *c, int n_hosts)
-{
-    fprintf(f,
-            "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
-            "<platform version=\"4.1\">\n"
-            "<cluster id=\"cluster\" prefix=\"host-\" suffix=\"\" radical=\"0-%d\" speed=\"1f\"\n"
-            " bw=\"%.17gBps\" lat=\"%.17gs\" sharing_policy=\"SPLITDUPLEX\"\n"
-            " loopback_bw=\"%.17gBps\" loopback_lat=\"%.17gs\"/>\n</platform>\n",
-            n_hosts - 1, c->link_bytes_per_s, c->link_latency_s / 2, c->local_bytes_per_s, c->local_latency_s);
-    return fflush(f) == 0 && !ferror(f) ? RC_OK : rc_raise(RC_IO, "a temporary file cannot be written");
-}
-
-/* SimGrid takes a platform only from a file, by name. */
-static enum rc load_platform(const struct cluster *c, int n_hosts)
-{
-    const char *folder = getenv("TMPDIR");
-    char path[512];
-    FILE *f = NULL;
-    int fd = -1;
-    enum rc rc = RC_OK;
-
-    snprintf(path, sizeof path, "%s/gradmark-XXXXXX.xml", folder && *folder ? folder : "/tmp");
-    fd = mkstemps(path, (int)strlen(".xml"));
-    if (fd < 0 || !(f = fdopen(fd, "w")))
-        FAIL(RC_IO, "%s: cannot be written: %s", path, strerror(errno));
-    TRY(write_platform(f, c, n_hosts));
-    simgrid_load_platform(path);
-out:
-    if (f)
-        fclose(f);
-    else if (fd >= 0)
-        close(fd);
-    if (fd >= 0)
-        unlink(path);
-    return rc;
-}
-
-/* Costs as in G2: plain latency and rate, no model of TCP, no share taken by acknowledgements, flows
- * equal whatever their latency; times far finer than 1 ns. */
-static void start_simgrid(void)
-{
-    char *argv[] = {
-        "gradmark",
-        "--log=root.threshold:critical",
-        "--cfg=network/model:CM02",
-        "--cfg=network/latency-factor:1",
-        "--cfg=network/bandwidth-factor:1",
-        "--cfg=network/TCP-gamma:0",
-        "--cfg=network/weight-S:0",
-        "--cfg=network/crosstraffic:0",
-        "--cfg=surf/precision:1e-12",
-        "--cfg=maxmin/precision:1e-12",
-#if GRADMARK_SIM_THREADS
-        "--cfg=contexts/factory:thread",
-#endif
-        NULL,
-    };
-    int argc = (int)(sizeof argv / sizeof *argv) - 1;
-
-    simgrid_init(&argc, argv);
 }
 
 static void start_actors(struct engine *e, int n_ranks_per_host)
@@ -412,13 +349,14 @@ static void start_actors(struct engine *e, int n_ranks_per_host)
         struct sim_rank *rank = &e->rank[r];
         char name[32];
         snprintf(name, sizeof name, "host-%d", r / n_ranks_per_host);
-        *rank = (struct sim_rank){ .engine = e, .number = r, .host = sg_host_by_name(name), .bell = sg_sem_init(0) };
+        *rank = (struct sim_rank){ .engine = e, .number = r, .n_cores = e->n_cores, .host = sg_host_by_name(name) };
+        sim_actor_init(&rank->main, rank);
         snprintf(name, sizeof name, "rank-%d", r);
-        start_actor(name, rank->host, RANK_STACK_BYTES, rank_main, rank);
+        sim_start_actor(name, rank->host, RANK_STACK_BYTES, rank_main, &rank->main);
     }
     e->tick = sg_sem_init(0);
     e->alarm_ns = SIM_NEVER;
-    start_actor("timekeeper", e->rank[0].host, SERVICE_STACK_BYTES, timekeeper_main, e);
+    sim_start_actor("timekeeper", e->rank[0].host, SERVICE_STACK_BYTES, timekeeper_main, e);
 }
 
 static void end_engine(struct engine *e)
@@ -435,8 +373,8 @@ static void end_engine(struct engine *e)
         free(w);
     }
     for (int r = 0; r < e->n_ranks; r++)
-        if (e->rank[r].bell)
-            sg_sem_destroy(e->rank[r].bell);
+        if (e->rank[r].main.rank)
+            sim_actor_fini(&e->rank[r].main);
     if (e->tick)
         sg_sem_destroy(e->tick);
     free(e->rank);
@@ -446,7 +384,9 @@ enum rc sim_run(uint64_t *n_sent, const struct cluster *c, int n_ranks, sim_body
 {
     /* SimGrid's engine is global to the process, and so is whether it was used. */
     static atomic_flag used = ATOMIC_FLAG_INIT;
-    struct engine e = { .n_ranks = n_ranks, .body = body, .arg = arg, .n_live = n_ranks };
+    struct engine e = {
+        .n_ranks = n_ranks, .n_cores = c->n_cores_per_rank, .body = body, .arg = arg, .n_live = n_ranks
+    };
     enum rc rc;
 
     TRY(cluster_check(c, n_ranks));
@@ -457,8 +397,8 @@ enum rc sim_run(uint64_t *n_sent, const struct cluster *c, int n_ranks, sim_body
     e.rank = calloc((size_t)n_ranks, sizeof *e.rank);
     if (!e.rank)
         FAIL(RC_NOMEM, "world sim: no memory for %d ranks", n_ranks);
-    start_simgrid();
-    TRY(load_platform(c, (n_ranks - 1) / c->n_ranks_per_host + 1));
+    sim_platform_start();
+    TRY(sim_platform_load(c, (n_ranks - 1) / c->n_ranks_per_host + 1));
     start_actors(&e, c->n_ranks_per_host);
     simgrid_run();
     if (e.failed)

@@ -6,12 +6,11 @@
  * messages or tags. Nothing else in the project calls SimGrid.
  *
  * Invariants
- *   G1  One actor runs at a time; others run only inside sim_pass, sim_wait, sim_wake, sim_send,
- *       sim_fail. Plain data shared by ranks is therefore consistent between those calls.
- *   G2  n bytes between two idle hosts take link_latency_s + n / link_bytes_per_s, between two ranks
- *       of one host local_latency_s + n / local_bytes_per_s; messages that cross a host's link at
- *       the same time, in one direction, share its rate evenly.
- *   G3  A deadlock ends the run: when the last live rank begins to wait without a deadline and no
+ *   G1  One actor runs at a time; others run only inside sim_pass, sim_compute, sim_wait, sim_wake, sim_send,
+ *       sim_fail, sim_spawn, sim_join, sim_stop. Plain data shared by ranks is therefore consistent between those
+ * calls. G2  n bytes between two idle hosts take link_latency_s + n / link_bytes_per_s, between two ranks of one host
+ * local_latency_s + n / local_bytes_per_s; messages that cross a host's link at the same time, in one direction, share
+ * its rate evenly. G3  A deadlock ends the run: when the last live rank begins to wait without a deadline and no
  *       transfer is in transit, the run fails with RC_TIMEOUT.
  *   G4  The same calls give the same virtual times, to the digit.
  */
@@ -26,7 +25,8 @@
 #include "harness/cluster/cluster.h"
 
 struct cluster;
-struct sim_rank; /* one rank and its actor; lives until sim_run() returns */
+struct sim_rank;  /* one rank and its actors; lives until sim_run() returns */
+struct sim_actor; /* a task of a rank, beside its main one */
 
 #define SIM_NEVER UINT64_MAX
 
@@ -49,14 +49,27 @@ uint64_t sim_now_ns(void);
 /* Advance the virtual time of the caller; <= 0: by nothing, and no other rank runs. */
 void sim_pass(double seconds);
 
-/* Wait until another rank calls sim_wake(self), or the run fails, or the clock reaches deadline_ns
- * (SIM_NEVER: none). False: the deadline came first. Spurious wake-ups happen: loop on the
+/* Advance it by `seconds` of work on one of the cores of the caller's rank, `self`: with more tasks at work than it has
+ * cores, by more. */
+void sim_compute(struct sim_rank *self, double seconds);
+
+/* Wait, in any task of `self`, until another actor calls sim_wake(self), or the run fails, or `self` is stopped, or the
+ * clock reaches deadline_ns (SIM_NEVER: none). False: the deadline came first. Spurious wake-ups happen: loop on the
  * condition and on sim_check(). */
 bool sim_wait(struct sim_rank *self, uint64_t deadline_ns);
-/* No-op unless r is in sim_wait(). */
+/* Wake all tasks of r that are in sim_wait(). */
 void sim_wake(struct sim_rank *r);
 
-/* RC_OK while no rank failed; then RC_PEER naming the first that did (RC_TIMEOUT under G3). */
+/* Run fn(arg) as one more actor of the caller's rank. The main task joins it. RC_NOMEM. */
+enum rc sim_spawn(struct sim_actor **out, struct sim_rank *self, const char *name, void (*fn)(void *arg),
+                  void *arg) MUST_CHECK;
+/* Wait until fn has returned, also when the run failed; frees, nulls. */
+void sim_join(struct sim_actor **a);
+/* End all sim_wait() of r's tasks until all are joined; sim_check() then says why. No-op where r has one task. */
+void sim_stop(struct sim_rank *r, const char *why);
+
+/* RC_OK while no rank failed; then RC_PEER naming the first that did (RC_TIMEOUT under G3). RC_PEER once `self` was
+ * stopped. */
 enum rc sim_check(const struct sim_rank *self) MUST_CHECK;
 /* The same without a message. */
 bool sim_failed(const struct sim_rank *self);

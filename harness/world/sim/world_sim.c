@@ -17,6 +17,7 @@
 
 #include "harness/cluster/cluster.h"
 #include "harness/world/sim/sim_engine.h"
+#include "harness/world/sim/sim_tasks.h"
 #include "harness/world/wait.h"
 
 struct group;
@@ -280,7 +281,7 @@ static void sim_charge(struct world *w, double flops, double bytes)
 {
     const double compute_s = flops / w->flops_per_s, memory_s = bytes / w->memory_bytes_per_s;
 
-    sim_pass(compute_s > memory_s ? compute_s : memory_s);
+    sim_compute(self(w)->rank, compute_s > memory_s ? compute_s : memory_s);
 }
 
 static enum rc sim_world_check(struct world *w)
@@ -319,7 +320,7 @@ static void fill_members(struct group *g, const struct cluster *c)
             .n_ranks = g->n_members,
             .host_rank = r - first,
             .n_host_ranks = rest < c->n_ranks_per_host ? rest : c->n_ranks_per_host,
-            .may_spin = false,
+            .n_busy_host_ranks = 1, /* of no cores: nobody spins */
             .flops_per_s = c->flops_per_s,
             .memory_bytes_per_s = c->memory_bytes_per_s,
             .link_bytes_per_s = c->link_bytes_per_s,
@@ -357,6 +358,7 @@ out:
 const struct world_ops world_sim = {
     .module.name = "sim",
     .module.caps = WORLD_SHARED_MEMORY | WORLD_VIRTUAL_TIME,
+    .tasks = &sim_task_ops,
     .run = sim_world_run,
     .now_ns = sim_world_now_ns,
     .pause = sim_pause,

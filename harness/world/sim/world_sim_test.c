@@ -159,7 +159,7 @@ static void hosts_are_filled_in_order(void **state)
         assert_int_equal(w->n_ranks, 10);
         assert_int_equal(w->host_rank, r % 4);
         assert_int_equal(w->n_host_ranks, r < 8 ? 4 : 2);
-        assert_false(w->may_spin);
+        assert_false(world_may_spin(w));
         assert_true(w->flops_per_s == 20e9 && w->memory_bytes_per_s == 8e9);
         assert_true(w->link_bytes_per_s == 125e6 && w->link_latency_s == 25e-6);
     }

@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "harness/world/cores.h"
+#include "harness/world/thread_tasks.h"
 #include "harness/world/wait.h"
 #include "harness/world/world.h"
 
@@ -27,7 +28,8 @@ struct run { /* shared by all ranks of one world_run() */
     const struct world_opts *opts;
     rank_main_fn *body;
     void *arg;
-    int n_cores; /* allowed to this process; read once, before a thread is bound to some of them */
+    int n_cores;                /* allowed to this process; read once, before a thread is bound to some of them */
+    struct core_set all, spare; /* of thread_tasks */
     pthread_mutex_t lock;
     atomic_bool failed;
     int failed_rank;
@@ -45,6 +47,7 @@ struct group {
 
 struct thread_world {
     struct world base;
+    struct thread_tasks tasks; /* of the rank; unused in a part of a split */
     struct run *run;
     struct group *group;
     int run_rank;  /* rank in the whole run */
@@ -85,7 +88,7 @@ static enum rc threads_check(struct world *w)
     const struct run *run = self(w)->run;
 
     if (!atomic_load_explicit(&run->failed, memory_order_acquire) || run->failed_rank == self(w)->run_rank)
-        return RC_OK;
+        return thread_tasks_check(w->tasks);
     return rc_raise(RC_PEER, "rank %d failed: %s", run->failed_rank, run->message);
 }
 
@@ -111,7 +114,7 @@ static enum rc threads_barrier(struct world *w)
         if (atomic_load(&g->generation) != generation)
             break;
         TRY(threads_check(w));
-        doorbell_wait(&g->bell, seen, w->may_spin, SLICE_NS);
+        doorbell_wait(&g->bell, seen, world_may_spin(w), SLICE_NS);
     }
 out:
     return rc;
@@ -179,7 +182,7 @@ static enum rc threads_split(struct world *w, int color, int key, struct world *
         part->group = groups[leader];
         part->base.rank = part->base.host_rank = rank;
         part->base.n_ranks = part->base.n_host_ranks = n_ranks;
-        part->base.may_spin = n_ranks <= self(w)->run->n_cores;
+        part->base.n_busy_host_ranks = n_ranks;
         *out = &part->base;
         part = NULL;
     }
@@ -217,9 +220,11 @@ static void threads_pause(struct world *w, uint64_t ns)
     nanosleep(&pause, NULL);
 }
 
+/* A task that dies ends alone; with its rank's main task all end, before the stack of that task goes: they use it. */
 static void threads_die(struct world *w)
 {
-    (void)w;
+    if (pthread_equal(pthread_self(), self(w)->thread))
+        thread_tasks_end(w->tasks);
     pthread_exit(NULL);
 }
 
@@ -230,6 +235,7 @@ static void on_thread_end(void *arg)
 
     if (!t->returned)
         record_failure(t->run, t->run_rank, RC_PEER, "ended before its work was done");
+    thread_tasks_fini(&t->tasks);
 }
 
 static void bind_cores(struct thread_world *t)
@@ -268,6 +274,9 @@ static enum rc threads_run(const struct world_opts *opts, int n_ranks, rank_main
     enum rc rc = RC_OK;
 
     assert(n_ranks >= 1);
+    cores_allowed_set(&run.all);
+    if (opts->bind_cores)
+        cores_left_over(opts->n_bound_ranks > 0 ? opts->n_bound_ranks : n_ranks, &run.spare);
     rank = calloc((size_t)n_ranks, sizeof *rank);
     all = group_alloc(n_ranks);
     if (!rank || !all)
@@ -279,7 +288,12 @@ static enum rc threads_run(const struct world_opts *opts, int n_ranks, rank_main
                                   .n_ranks = n_ranks,
                                   .host_rank = n_started,
                                   .n_host_ranks = n_ranks,
-                                  .may_spin = n_ranks <= run.n_cores };
+                                  .n_host_cores = run.n_cores,
+                                  .n_busy_host_ranks = n_ranks,
+                                  .tasks = &t->tasks };
+        thread_tasks_init(&t->tasks);
+        t->tasks.all = run.all;
+        t->tasks.spare = run.spare;
         t->run = &run;
         t->group = all;
         t->run_rank = n_started;
@@ -304,6 +318,7 @@ out:
 const struct world_ops world_threads = {
     .module.name = "threads",
     .module.caps = WORLD_SHARED_MEMORY,
+    .tasks = &thread_task_ops,
     .run = threads_run,
     .now_ns = threads_now_ns,
     .pause = threads_pause,

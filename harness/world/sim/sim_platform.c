@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sim_platform.c - a cluster as SimGrid reads it. */
+#include "harness/world/sim/sim_platform.h"
+
+#include <errno.h>
+#include <simgrid/engine.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/cluster/cluster.h"
+
+/* Every host that will have a rank, behind one switch; a route crosses two links, so each has half the
+ * latency. Flows between ranks of one host do not slow each other. */
+static enum rc write_platform(FILE *f, const struct cluster *c, int n_hosts)
+{
+    fprintf(f,
+            "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
+            "<platform version=\"4.1\">\n"
+            "<cluster id=\"cluster\" prefix=\"host-\" suffix=\"\" radical=\"0-%d\" speed=\"1f\"\n"
+            " bw=\"%.17gBps\" lat=\"%.17gs\" sharing_policy=\"SPLITDUPLEX\"\n"
+            " loopback_bw=\"%.17gBps\" loopback_lat=\"%.17gs\"/>\n</platform>\n",
+            n_hosts - 1, c->link_bytes_per_s, c->link_latency_s / 2, c->local_bytes_per_s, c->local_latency_s);
+    return fflush(f) == 0 && !ferror(f) ? RC_OK : rc_raise(RC_IO, "a temporary file cannot be written");
+}
+
+/* SimGrid takes a platform only from a file, by name. */
+enum rc sim_platform_load(const struct cluster *c, int n_hosts)
+{
+    const char *folder = getenv("TMPDIR");
+    char path[512];
+    FILE *f = NULL;
+    int fd = -1;
+    enum rc rc = RC_OK;
+
+    snprintf(path, sizeof path, "%s/gradmark-XXXXXX.xml", folder && *folder ? folder : "/tmp");
+    fd = mkstemps(path, (int)strlen(".xml"));
+    if (fd < 0 || !(f = fdopen(fd, "w")))
+        FAIL(RC_IO, "%s: cannot be written: %s", path, strerror(errno));
+    TRY(write_platform(f, c, n_hosts));
+    simgrid_load_platform(path);
+out:
+    if (f)
+        fclose(f);
+    else if (fd >= 0)
+        close(fd);
+    if (fd >= 0)
+        unlink(path);
+    return rc;
+}
+
+/* Costs as in G2: plain latency and rate, no model of TCP, no share taken by acknowledgements, flows
+ * equal whatever their latency; times far finer than 1 ns. */
+void sim_platform_start(void)
+{
+    char *argv[] = {
+        "gradmark",
+        "--log=root.threshold:critical",
+        "--cfg=network/model:CM02",
+        "--cfg=network/latency-factor:1",
+        "--cfg=network/bandwidth-factor:1",
+        "--cfg=network/TCP-gamma:0",
+        "--cfg=network/weight-S:0",
+        "--cfg=network/crosstraffic:0",
+        "--cfg=surf/precision:1e-12",
+        "--cfg=maxmin/precision:1e-12",
+#if GRADMARK_SIM_THREADS
+        "--cfg=contexts/factory:thread",
+#endif
+        NULL,
+    };
+    int argc = (int)(sizeof argv / sizeof *argv) - 1;
+
+    simgrid_init(&argc, argv);
+}

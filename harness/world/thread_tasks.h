@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * thread_tasks.h - tasks as threads, and events as doorbells: for worlds whose ranks run in real time (threads, mpi).
+ *
+ * A world of that kind gives each rank a struct thread_tasks, which all worlds of the rank (splits) point to; its
+ * check() calls thread_tasks_check().
+ */
+#ifndef HARNESS_WORLD_THREAD_TASKS_H
+#define HARNESS_WORLD_THREAD_TASKS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "harness/world/cores.h"
+#include "harness/world/task.h"
+
+struct thread_task;
+
+struct thread_tasks {           /* of one rank */
+    _Atomic int n_running;      /* beside the main task */
+    atomic_bool stopped;        /* K4 */
+    pthread_mutex_t lock;       /* of why */
+    char why[RC_MESSAGE_BYTES]; /* the first reason; does not change once stopped is set */
+    struct thread_task *first;  /* not joined yet; used by the main task only */
+    struct core_set all, spare; /* hardware threads that this host's ranks may use; those of them no rank's own */
+};
+
+extern const struct task_ops thread_task_ops;
+
+/* Cannot fail; sets no cores. */
+void thread_tasks_init(struct thread_tasks *g);
+/* Stop and join the tasks that are left; their errors are lost. */
+void thread_tasks_end(struct thread_tasks *g);
+void thread_tasks_fini(struct thread_tasks *g); /* likewise; g is not used any more */
+/* RC_PEER once the rank's tasks were stopped. Cheap. */
+enum rc thread_tasks_check(struct thread_tasks *g) MUST_CHECK;
+
+#endif

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* thread_tasks_test.c - task_suite in threads, its mutants, cores of tasks, and how tasks end when a rank does. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/world/cores.h"
+#include "harness/world/suite/task_mutants.h"
+#include "harness/world/suite/task_suite.h"
+#include "harness/world/task.h"
+
+extern const struct world_ops world_threads;
+
+#define LONG_NS UINT64_C(20000000000)
+
+static const struct world_opts plain = { .bind_cores = false };
+
+static enum rc suite_body(struct world *w, void *arg)
+{
+    struct world *part = NULL;
+    enum rc rc;
+
+    atomic_fetch_add((atomic_int *)arg, task_suite(w, NULL));
+    TRY(world_split(w, w->rank % 2, 0, &part)); /* tasks can be started from a part as well */
+    atomic_fetch_add((atomic_int *)arg, task_suite(part, NULL));
+out:
+    world_split_close(&part);
+    return rc;
+}
+
+static void suite_passes(void **state)
+{
+    (void)state;
+    for (int n_ranks = 1; n_ranks <= 3; n_ranks++) {
+        atomic_int n_failures = 0;
+        assert_int_equal(world_run(&world_threads, &plain, n_ranks, suite_body, &n_failures), RC_OK);
+        assert_int_equal(atomic_load(&n_failures), 0);
+    }
+}
+
+struct trial {
+    const struct task_mutant *mutant;
+    int n_failures;
+    const char *failed_case;
+};
+
+static enum rc mutant_body(struct world *w, void *arg)
+{
+    struct trial *trial = arg;
+    struct world_ops ops = *w->ops;
+    const struct world_ops *real = w->ops;
+
+    ops.tasks = trial->mutant->ops;
+    w->ops = &ops;
+    trial->n_failures = task_suite(w, &trial->failed_case);
+    w->ops = real;
+    return RC_OK;
+}
+
+static void suite_catches_mutants(void **state)
+{
+    (void)state;
+    for (const struct task_mutant *m = task_mutants(); m->name; m++) {
+        struct trial trial = { .mutant = m };
+        print_message("mutant %s\n", m->name);
+        (void)!world_run(&world_threads, &plain, 1, mutant_body, &trial);
+        assert_int_equal(trial.n_failures > 0, m->failed_case != NULL);
+        if (m->failed_case)
+            assert_string_equal(trial.failed_case, m->failed_case);
+    }
+}
+
+enum end { RETURNS, DIES, TASK_DIES, LEAVES_TASKS };
+
+struct drill {
+    enum end end;
+    atomic_int n_told, n_tasks_ended;
+};
+
+static enum rc wait_long(struct world *w, void *arg)
+{
+    struct drill *drill = arg;
+    struct event *e = NULL;
+    enum rc rc;
+
+    TRY(w->ops->tasks->event_open(&e, w, "never"));
+    rc = event_wait(e, LONG_NS);
+    event_close(&e);
+    atomic_fetch_add(&drill->n_tasks_ended, rc == RC_PEER);
+out:
+    return rc;
+}
+
+static enum rc die(struct world *w, void *arg)
+{
+    (void)arg;
+    world_die(w);
+    return RC_OK;
+}
+
+/* Rank 1 ends as the drill says; each of the others waits in a task, and its main task for that task. */
+static enum rc drill_body(struct world *w, void *arg)
+{
+    struct drill *drill = arg;
+    struct task *t = NULL;
+    enum rc rc;
+
+    const bool task_dies = w->rank == 1 && drill->end == TASK_DIES;
+    const struct task_opts opts = { .name = "helper", .fn = task_dies ? die : wait_long, .arg = drill };
+    if (!task_dies)
+        TRY(world_spawn(&t, w, &opts));
+    TRY(world_barrier(w));
+    if (task_dies)
+        TRY(world_spawn(&t, w, &opts));
+    if (w->rank == 1 && drill->end == DIES)
+        world_die(w);
+    if (w->rank == 1 && drill->end == RETURNS)
+        world_stop_tasks(w, "the disk is full");
+    if (w->rank == 1 && drill->end == LEAVES_TASKS)
+        return rc_raise(RC_IO, "the disk is full");
+    rc = world_join(&t);
+    if (w->rank != 1 && rc == RC_PEER && strstr(rc_message(), "rank 1 failed: "))
+        atomic_fetch_add(&drill->n_told, 1);
+out:
+    return rc;
+}
+
+static void tasks_of_others_are_told(void **state)
+{
+    static const struct {
+        enum end end;
+        int n_tasks_ended;
+        const char *message;
+    } how[] = { { RETURNS, 3, "rank 1: the disk is full" },
+                { DIES, 3, "rank 1: ended before its work was done" },
+                { TASK_DIES, 2, "rank 1: task helper ended before its work was done" },
+                { LEAVES_TASKS, 3, "rank 1: the disk is full" } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof how / sizeof *how; i++) {
+        struct drill drill = { .end = how[i].end };
+        assert_int_not_equal(world_run(&world_threads, &plain, 3, drill_body, &drill), RC_OK);
+        assert_string_equal(rc_message(), how[i].message);
+        assert_int_equal(atomic_load(&drill.n_told), 2);
+        assert_int_equal(atomic_load(&drill.n_tasks_ended), how[i].n_tasks_ended);
+    }
+}
+
+static enum rc count_cores(struct world *w, void *arg)
+{
+    struct core_set set;
+
+    (void)w;
+    cores_thread_set(&set);
+    *(int *)arg = cores_in_set(&set);
+    return RC_OK;
+}
+
+static enum rc cores_body(struct world *w, void *arg)
+{
+    const enum task_core where[] = { TASK_ON_OWN_CORES, TASK_ON_SPARE_CORE, TASK_ANYWHERE };
+    int *n_cores = arg;
+    enum rc rc = RC_OK;
+
+    for (int i = 0; w->rank == 0 && i < 3; i++) {
+        struct task *t = NULL;
+        const struct task_opts opts = { "counter", where[i], count_cores, &n_cores[i] };
+        TRY(world_spawn(&t, w, &opts));
+        TRY(world_join(&t));
+    }
+out:
+    return rc;
+}
+
+/* One core to each of n ranks, of n + 1 allowed or more. */
+static void tasks_run_where_they_are_told(void **state)
+{
+    const int n_cores = cores_allowed_count();
+    const struct world_opts bound = { .bind_cores = true };
+    int n_seen[3];
+
+    (void)state;
+    for (int n_ranks = 1; n_ranks <= n_cores; n_ranks++) {
+        const int n_each = n_cores / n_ranks, n_left = n_cores % n_ranks;
+        struct core_set spare;
+        cores_left_over(n_ranks, &spare);
+        assert_int_equal(cores_in_set(&spare), n_left);
+        assert_int_equal(world_run(&world_threads, &bound, n_ranks, cores_body, n_seen), RC_OK);
+        assert_int_equal(n_seen[0], n_each);
+        assert_int_equal(n_seen[1], n_left > 0 ? n_left : n_each);
+        assert_int_equal(n_seen[2], n_cores);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(suite_passes),
+        cmocka_unit_test(suite_catches_mutants),
+        cmocka_unit_test(tasks_of_others_are_told),
+        cmocka_unit_test(tasks_run_where_they_are_told),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
