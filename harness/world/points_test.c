@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * points_test.c - barriers, thread pools and background threads with one thread stopped at each of its points in turn:
- * no rank that runs ahead is lost, and no wake-up. Here a sleep never ends by its time limit (test_points.h).
+ * points_test.c - barriers, events of tasks, thread pools and background threads with one thread stopped at each of its
+ * points in turn: no rank that runs ahead is lost, and no wake-up. Here a sleep never ends by its time limit
+ * (test_points.h).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +14,7 @@
 
 #include "harness/world/background.h"
 #include "harness/world/suite/test_points.h"
+#include "harness/world/task.h"
 #include "harness/world/thread_pool.h"
 #include "harness/world/world.h"
 
@@ -87,6 +89,63 @@ static void barriers_lose_no_quick_rank(void **state)
     assert_int_equal(test_points_try_pairs(3, 24, pair_scenario, NULL), 0);
 }
 
+struct volley { /* of two tasks of a rank, which meet in two events */
+    struct event *there, *back;
+    int n_hits; /* plain: the events order its uses */
+};
+
+static enum rc hit_back(struct world *w, void *arg)
+{
+    struct volley *v = arg;
+    enum rc rc = RC_OK;
+
+    (void)w;
+    for (int i = 0; i < N_STARTS; i++) {
+        TRY(event_wait(v->there, UINT64_MAX));
+        v->n_hits++;
+        event_post(v->back);
+    }
+out:
+    return rc;
+}
+
+static enum rc serve_volley(struct world *w, void *arg)
+{
+    struct volley v = { 0 };
+    struct task *t = NULL;
+    enum rc rc;
+
+    TRY(event_open(&v.there, w, "there"));
+    TRY(event_open(&v.back, w, "back"));
+    TRY(world_spawn(&t, w, &(struct task_opts){ .name = "other", .fn = hit_back, .arg = &v }));
+    for (int i = 0; i < N_STARTS; i++) {
+        v.n_hits++;
+        event_post(v.there);
+        TRY(event_wait(v.back, UINT64_MAX));
+        *(int *)arg += v.n_hits != 2 * (i + 1);
+    }
+    TRY(world_join(&t));
+out:
+    event_close(&v.there);
+    event_close(&v.back);
+    return rc;
+}
+
+static int volley_scenario(void *arg)
+{
+    const struct world_opts opts = { .bind_cores = false };
+    int n_wrong = 0;
+
+    (void)arg;
+    return (world_run(&world_threads, &opts, 1, serve_volley, &n_wrong) != RC_OK) + n_wrong;
+}
+
+static void events_wake(void **state)
+{
+    (void)state;
+    assert_int_equal(test_points_try(3, 50, volley_scenario, NULL), 0);
+}
+
 static void count_run(void *arg)
 {
     ++*(int *)arg;
@@ -151,9 +210,8 @@ static void thread_pools_wake(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(barriers_wake),
-        cmocka_unit_test(barriers_lose_no_quick_rank),
-        cmocka_unit_test(background_threads_wake),
+        cmocka_unit_test(barriers_wake),     cmocka_unit_test(barriers_lose_no_quick_rank),
+        cmocka_unit_test(events_wake),       cmocka_unit_test(background_threads_wake),
         cmocka_unit_test(thread_pools_wake),
     };
 
