@@ -2,35 +2,15 @@
 /* task_suite.c - the cases; the contract is in task_suite.h. */
 #include "harness/world/suite/task_suite.h"
 
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "harness/world/suite/suite_kit.h"
 #include "harness/world/task.h"
 
 enum { N_TASKS = 3, N_ROUNDS = 200, N_POSTS = 100 };
 
 #define SHORT_NS UINT64_C(5000000)    /* of a wait that ends by its limit */
 #define LONG_NS UINT64_C(20000000000) /* of one that must not */
-
-struct suite {
-    struct world *w;
-    const char *name; /* of the case */
-    int n_failures;
-};
-
-static bool expect(struct suite *s, bool ok, const char *what, int line)
-{
-    if (!ok) {
-        s->n_failures++;
-        fprintf(stderr, "world %s: %s, rank %d of %d: failed: %s (line %d; last error: %s)\n", s->w->ops->module.name,
-                s->name, s->w->rank, s->w->n_ranks, what, line, rc_message());
-    }
-    return ok;
-}
-#define EXPECT(s, ok) expect((s), (ok), #ok, __LINE__)
-#define EXPECT_OK(s, call) expect((s), (call) == RC_OK, #call, __LINE__)
 
 static enum rc start(struct task **out, struct world *w, rank_main_fn *fn, void *arg)
 {

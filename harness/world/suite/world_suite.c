@@ -2,29 +2,11 @@
 /* world_suite.c - the cases; the contract is in world_suite.h. */
 #include "harness/world/suite/world_suite.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/world/suite/suite_kit.h"
 #include "harness/world/world.h"
-
-struct suite {
-    struct world *w;
-    const char *name; /* of the case */
-    int n_failures;
-};
-
-static bool expect(struct suite *s, bool ok, const char *what, int line)
-{
-    if (!ok) {
-        s->n_failures++;
-        fprintf(stderr, "world %s: %s, rank %d of %d: failed: %s (line %d; last error: %s)\n", s->w->ops->module.name,
-                s->name, s->w->rank, s->w->n_ranks, what, line, rc_message());
-    }
-    return ok;
-}
-#define EXPECT(s, ok) expect((s), (ok), #ok, __LINE__)
-#define EXPECT_OK(s, call) expect((s), (call) == RC_OK, #call, __LINE__)
 
 static void case_identity(struct suite *s)
 {

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* suite_kit.h - what the suites of worlds and of tasks share: counted expectations. Test-only. */
+#ifndef HARNESS_WORLD_SUITE_SUITE_KIT_H
+#define HARNESS_WORLD_SUITE_SUITE_KIT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "harness/world/world.h"
+
+struct suite {
+    struct world *w;
+    const char *name; /* of the case */
+    int n_failures;
+};
+
+/* Count a failed expectation, and print it with the rank and the last error. Returns ok. */
+static inline bool suite_expect(struct suite *s, bool ok, const char *what, int line)
+{
+    if (!ok) {
+        s->n_failures++;
+        fprintf(stderr, "world %s: %s, rank %d of %d: failed: %s (line %d; last error: %s)\n", s->w->ops->module.name,
+                s->name, s->w->rank, s->w->n_ranks, what, line, rc_message());
+    }
+    return ok;
+}
+#define EXPECT(s, ok) suite_expect((s), (ok), #ok, __LINE__)
+#define EXPECT_OK(s, call) suite_expect((s), (call) == RC_OK, #call, __LINE__)
+
+#endif
