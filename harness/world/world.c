@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* world.c - the list of worlds, who launched this process, and a call for each operation. */
 #include "harness/world/world.h"
-#include "harness/world/thread_tasks.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/text.h"
+#include "harness/world/thread_tasks.h"
 
 extern const struct world_ops world_threads, world_mpi, world_sim;
 

@@ -284,7 +284,7 @@ static enum rc bind_cores(struct mpi_world *m, const struct world_opts *opts)
     if (bound && bind_share(set, is_bound, own, n, &m->base.n_own_cores) != RC_OK)
         m->base.n_own_cores = 0; /* the reader of n_own_cores reports it */
     m->own_tasks.all = m->own_tasks.spare = all;
-    cores_allowed_set(&set[own]); /* as it is now */
+    cores_thread_set(&set[own]); /* as bound now */
     TRY_MPI(MPI_Allgather(MPI_IN_PLACE, 0, MPI_BYTE, set, (int)sizeof *set, MPI_BYTE, m->host_comm));
     for (int i = 0; i < n; i++)
         for (int k = 0; is_bound[i] && k < CORES_SET_WORDS; k++)
