@@ -122,6 +122,11 @@ enum rc world_gather(struct world *w, const void *in, void *out, size_t n_bytes_
     return w->ops->gather(w, in, out, n_bytes_each);
 }
 
+enum rc world_broadcast(struct world *w, void *bytes, size_t n_bytes)
+{
+    return w->ops->broadcast(w, bytes, n_bytes);
+}
+
 enum rc world_split(struct world *w, int color, int key, struct world **out)
 {
     *out = NULL;

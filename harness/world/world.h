@@ -86,6 +86,8 @@ struct world_ops {
     enum rc (*allgather)(struct world *w, const void *in, void *out, size_t n_bytes_each);
     /* out is read on rank 0 only, may be NULL elsewhere. */
     enum rc (*gather)(struct world *w, const void *in, void *out, size_t n_bytes_each);
+    /* bytes[n_bytes] of every rank := those of rank 0. */
+    enum rc (*broadcast)(struct world *w, void *bytes, size_t n_bytes);
 
     /* Collective over w: ranks of equal color form a new world, ordered by key then rank;
      * color < 0: this rank gets *out = NULL. Owner closes with split_close. */
@@ -141,6 +143,7 @@ void world_charge(struct world *w, double flops, double bytes);
 enum rc world_barrier(struct world *w) MUST_CHECK;
 enum rc world_allgather(struct world *w, const void *in, void *out, size_t n_bytes_each) MUST_CHECK;
 enum rc world_gather(struct world *w, const void *in, void *out, size_t n_bytes_each) MUST_CHECK;
+enum rc world_broadcast(struct world *w, void *bytes, size_t n_bytes) MUST_CHECK;
 enum rc world_split(struct world *w, int color, int key, struct world **out) MUST_CHECK;
 void world_split_close(struct world **w); /* NULL-safe, nulls */
 enum rc world_check(struct world *w) MUST_CHECK;

@@ -144,6 +144,21 @@ static enum rc mpi_gather(struct world *w, const void *in, void *out, size_t n_b
     return gather_pieces(w, in, w->rank == 0 ? out : NULL, n_bytes_each, false);
 }
 
+static enum rc mpi_broadcast(struct world *w, void *bytes, size_t n_bytes)
+{
+    enum rc rc = RC_OK;
+
+    for (size_t offset_bytes = 0; offset_bytes < n_bytes; offset_bytes += PIECE_BYTES) {
+        const size_t n_left = n_bytes - offset_bytes, n_now = n_left < PIECE_BYTES ? n_left : PIECE_BYTES;
+        MPI_Request request;
+
+        TRY_MPI(MPI_Ibcast((char *)bytes + offset_bytes, (int)n_now, MPI_BYTE, 0, self(w)->comm, &request));
+        TRY(world_mpi_finish(w, &request));
+    }
+out:
+    return rc;
+}
+
 /* Set host_comm, host_rank and n_host_ranks: the ranks of comm on this host. */
 static enum rc find_host_ranks(struct mpi_world *m)
 {
@@ -371,6 +386,7 @@ const struct world_ops world_mpi = {
     .barrier = mpi_barrier,
     .allgather = mpi_allgather,
     .gather = mpi_gather,
+    .broadcast = mpi_broadcast,
     .split = mpi_split,
     .split_close = mpi_split_close,
     .check = mpi_check,

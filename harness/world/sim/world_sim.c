@@ -147,6 +147,14 @@ static enum rc gather_of_all(struct group *g)
     return RC_OK;
 }
 
+/* out of rank 0 are the bytes it sends. */
+static enum rc broadcast_of_all(struct group *g)
+{
+    for (int r = 1; g->n_bytes_each > 0 && r < g->n_members; r++)
+        memcpy(g->member[r].out, g->member[0].out, g->n_bytes_each);
+    return RC_OK;
+}
+
 static enum rc sim_barrier(struct world *w)
 {
     return run_collective(w, barrier_of_all, NULL, NULL, 0);
@@ -160,6 +168,11 @@ static enum rc sim_allgather(struct world *w, const void *in, void *out, size_t 
 static enum rc sim_gather(struct world *w, const void *in, void *out, size_t n_bytes_each)
 {
     return run_collective(w, gather_of_all, in, out, n_bytes_each);
+}
+
+static enum rc sim_broadcast(struct world *w, void *bytes, size_t n_bytes)
+{
+    return run_collective(w, broadcast_of_all, NULL, bytes, n_bytes);
 }
 
 static struct split_claim claim_of(const struct sim_world *s)
@@ -366,6 +379,7 @@ const struct world_ops world_sim = {
     .barrier = sim_barrier,
     .allgather = sim_allgather,
     .gather = sim_gather,
+    .broadcast = sim_broadcast,
     .split = sim_split,
     .split_close = sim_split_close,
     .check = sim_world_check,

@@ -55,6 +55,11 @@ static enum rc gather(struct world *w, const void *in, void *out, size_t n_bytes
     return world_threads.gather(w, in, out, n_bytes_each);
 }
 
+static enum rc broadcast(struct world *w, void *bytes, size_t n_bytes)
+{
+    return world_threads.broadcast(w, bytes, n_bytes);
+}
+
 /* The parts have the mutant's operations, too. */
 static enum rc split(struct world *w, int color, int key, struct world **out)
 {
@@ -107,6 +112,19 @@ out:
     return rc;
 }
 
+/* The last rank keeps its last byte. */
+static enum rc short_broadcast(struct world *w, void *bytes, size_t n_bytes)
+{
+    const char last = n_bytes > 0 ? ((char *)bytes)[n_bytes - 1] : 0;
+    enum rc rc;
+
+    TRY(broadcast(w, bytes, n_bytes));
+    if (n_bytes > 0 && w->rank == w->n_ranks - 1)
+        ((char *)bytes)[n_bytes - 1] = last;
+out:
+    return rc;
+}
+
 static enum rc keyless_split(struct world *w, int color, int key, struct world **out)
 {
     (void)key;
@@ -140,30 +158,32 @@ static enum rc anxious_check(struct world *w)
     return rc_raise(RC_PEER, "rank %d failed: it did not", w->n_ranks - 1);
 }
 
-#define MUTANT(id, now_fn, pause_fn, barrier_fn, allgather_fn, gather_fn, split_fn, check_fn) \
-    static const struct world_ops id = {                                                      \
-        .module.name = #id,                                                                   \
-        .module.caps = WORLD_SHARED_MEMORY,                                                   \
-        .now_ns = now_fn,                                                                     \
-        .pause = pause_fn,                                                                    \
-        .barrier = barrier_fn,                                                                \
-        .allgather = allgather_fn,                                                            \
-        .gather = gather_fn,                                                                  \
-        .split = split_fn,                                                                    \
-        .split_close = split_close,                                                           \
-        .check = check_fn,                                                                    \
+#define MUTANT(id, now_fn, pause_fn, barrier_fn, allgather_fn, gather_fn, broadcast_fn, split_fn, check_fn) \
+    static const struct world_ops id = {                                                                    \
+        .module.name = #id,                                                                                 \
+        .module.caps = WORLD_SHARED_MEMORY,                                                                 \
+        .now_ns = now_fn,                                                                                   \
+        .pause = pause_fn,                                                                                  \
+        .barrier = barrier_fn,                                                                              \
+        .allgather = allgather_fn,                                                                          \
+        .gather = gather_fn,                                                                                \
+        .broadcast = broadcast_fn,                                                                          \
+        .split = split_fn,                                                                                  \
+        .split_close = split_close,                                                                         \
+        .check = check_fn,                                                                                  \
     };
 
-MUTANT(none, now_ns, pause_ns, barrier, allgather, gather, split, check)
-MUTANT(open_door, now_ns, pause_ns, open_barrier, allgather, gather, split, check)
-MUTANT(shifted, now_ns, pause_ns, barrier, shifted_allgather, gather, split, check)
-MUTANT(short_end, now_ns, pause_ns, barrier, allgather, short_gather, split, check)
-MUTANT(keyless, now_ns, pause_ns, barrier, allgather, gather, keyless_split, check)
-MUTANT(greedy, now_ns, pause_ns, barrier, allgather, gather, greedy_split, check)
-MUTANT(skewed, skewed_now_ns, pause_ns, barrier, allgather, gather, split, check)
-MUTANT(backward, backward_now_ns, pause_ns, barrier, allgather, gather, split, check)
-MUTANT(hasty, now_ns, hasty_pause, barrier, allgather, gather, split, check)
-MUTANT(anxious, now_ns, pause_ns, barrier, allgather, gather, split, anxious_check)
+MUTANT(none, now_ns, pause_ns, barrier, allgather, gather, broadcast, split, check)
+MUTANT(open_door, now_ns, pause_ns, open_barrier, allgather, gather, broadcast, split, check)
+MUTANT(shifted, now_ns, pause_ns, barrier, shifted_allgather, gather, broadcast, split, check)
+MUTANT(short_end, now_ns, pause_ns, barrier, allgather, short_gather, broadcast, split, check)
+MUTANT(keyless, now_ns, pause_ns, barrier, allgather, gather, broadcast, keyless_split, check)
+MUTANT(greedy, now_ns, pause_ns, barrier, allgather, gather, broadcast, greedy_split, check)
+MUTANT(skewed, skewed_now_ns, pause_ns, barrier, allgather, gather, broadcast, split, check)
+MUTANT(backward, backward_now_ns, pause_ns, barrier, allgather, gather, broadcast, split, check)
+MUTANT(hasty, now_ns, hasty_pause, barrier, allgather, gather, broadcast, split, check)
+MUTANT(short_cast, now_ns, pause_ns, barrier, allgather, gather, short_broadcast, split, check)
+MUTANT(anxious, now_ns, pause_ns, barrier, allgather, gather, broadcast, split, anxious_check)
 
 const struct world_mutant *world_mutants(void)
 {
@@ -177,6 +197,7 @@ const struct world_mutant *world_mutants(void)
         { "skewed", &skewed, "barrier" },
         { "backward", &backward, "clock" },
         { "hasty", &hasty, "clock" },
+        { "short_cast", &short_cast, "broadcast" },
         { "anxious", &anxious, "identity" },
         { NULL, NULL, NULL },
     };

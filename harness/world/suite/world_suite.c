@@ -84,11 +84,38 @@ static void case_gather(struct suite *s)
         check_gather(s, n_bytes[i], false);
 }
 
+/* Rank 0's bytes reach every rank, all of them and nothing behind; rank 0 may change its own at once. */
+static void case_broadcast(struct suite *s)
+{
+    static const size_t n_bytes[] = { 0, 1, 13, 4096, 100003 };
+
+    for (size_t k = 0; k < sizeof n_bytes / sizeof *n_bytes; k++) {
+        const size_t n = n_bytes[k];
+        unsigned char *bytes = malloc(n + 1);
+        size_t n_wrong = 0;
+
+        if (!EXPECT(s, bytes != NULL))
+            return;
+        for (size_t i = 0; i <= n; i++)
+            bytes[i] = i < n ? pattern(s->w->rank + (int)k, i) : 0;
+        EXPECT_OK(s, world_broadcast(s->w, bytes, n));
+        for (size_t i = 0; i < n; i++)
+            n_wrong += bytes[i] != pattern((int)k, i);
+        EXPECT(s, n_wrong == 0 && bytes[n] == 0);
+        memset(bytes, 0, n);
+        free(bytes);
+    }
+}
+
 /* Every collective works in the part; whole_rank[i]: the rank in the whole world of rank i of the part. */
 static void check_part(struct suite *s, struct world *part, int *whole_rank)
 {
+    int first = part->rank == 0 ? s->w->rank : -1;
+
     EXPECT_OK(s, world_barrier(part));
+    EXPECT_OK(s, world_broadcast(part, &first, sizeof first));
     EXPECT_OK(s, world_allgather(part, &s->w->rank, whole_rank, sizeof *whole_rank));
+    EXPECT(s, first == whole_rank[0]);
     EXPECT_OK(s, world_gather(part, &s->w->rank, part->rank == 0 ? whole_rank : NULL, sizeof *whole_rank));
     EXPECT_OK(s, world_check(part));
 }
@@ -181,9 +208,9 @@ static const struct suite_case {
     const char *name;
     void (*run)(struct suite *s);
 } cases[] = {
-    { "identity", case_identity },     { "clock", case_clock },   { "barrier", case_barrier },
-    { "allgather", case_allgather },   { "gather", case_gather }, { "split by key", case_split_by_key },
-    { "split some", case_split_some }, { "many", case_many },
+    { "identity", case_identity },         { "clock", case_clock },           { "barrier", case_barrier },
+    { "allgather", case_allgather },       { "gather", case_gather },         { "broadcast", case_broadcast },
+    { "split by key", case_split_by_key }, { "split some", case_split_some }, { "many", case_many },
 };
 
 static bool failed_anywhere(struct suite *s)

@@ -140,6 +140,20 @@ static enum rc threads_gather(struct world *w, const void *in, void *out, size_t
     return threads_allgather(w, in, w->rank == 0 ? out : NULL, n_bytes_each);
 }
 
+static enum rc threads_broadcast(struct world *w, void *bytes, size_t n_bytes)
+{
+    struct group *g = self(w)->group;
+    enum rc rc;
+
+    atomic_store(&g->slot[w->rank], bytes);
+    TRY(threads_barrier(w));
+    if (w->rank > 0 && n_bytes > 0)
+        memcpy(bytes, atomic_load(&g->slot[0]), n_bytes);
+    TRY(threads_barrier(w)); /* rank 0 may not change its bytes before all have read them */
+out:
+    return rc;
+}
+
 struct claim { /* what a rank asks of a split; color < 0: to be in no part (world_split) */
     int color, key, rank;
 };
@@ -325,6 +339,7 @@ const struct world_ops world_threads = {
     .barrier = threads_barrier,
     .allgather = threads_allgather,
     .gather = threads_gather,
+    .broadcast = threads_broadcast,
     .split = threads_split,
     .split_close = threads_split_close,
     .check = threads_check,
