@@ -37,6 +37,11 @@ enum rc event_wait(struct event *e, uint64_t limit_ns)
     return e->world->ops->tasks->wait(e, limit_ns);
 }
 
+bool event_try_wait(struct event *e)
+{
+    return e->world->ops->tasks->try_wait(e);
+}
+
 void event_close(struct event **ep)
 {
     struct event *e = *ep;

@@ -60,6 +60,7 @@ struct task_ops {
     enum rc (*event_open)(struct event **out, struct world *w, const char *name);
     void (*post)(struct event *e);
     enum rc (*wait)(struct event *e, uint64_t limit_ns);
+    bool (*try_wait)(struct event *e);
     void (*event_close)(struct event *e);
 };
 
@@ -77,6 +78,8 @@ enum rc event_open(struct event **out, struct world *w, const char *name) MUST_C
 void event_post(struct event *e);
 /* Take one post, waiting for it at most limit_ns: then RC_TIMEOUT, and none is taken. K4. */
 enum rc event_wait(struct event *e, uint64_t limit_ns) MUST_CHECK;
+/* Take one post if there is one; never waits, and does not see failures. */
+bool event_try_wait(struct event *e);
 /* No task uses it any more. NULL-safe, nulls. */
 void event_close(struct event **e);
 

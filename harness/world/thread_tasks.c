@@ -196,6 +196,11 @@ out:
     return rc;
 }
 
+static bool thread_try_wait(struct event *e)
+{
+    return take((struct thread_event *)e);
+}
+
 static void thread_event_close(struct event *e)
 {
     free(e); /* first member */
@@ -208,5 +213,6 @@ const struct task_ops thread_task_ops = {
     .event_open = thread_event_open,
     .post = thread_post,
     .wait = thread_wait,
+    .try_wait = thread_try_wait,
     .event_close = thread_event_close,
 };

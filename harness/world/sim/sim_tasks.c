@@ -124,6 +124,16 @@ out:
     return rc;
 }
 
+static bool sim_event_try_wait(struct event *event)
+{
+    struct sim_event *e = (struct sim_event *)event;
+
+    if (e->n_posts == 0)
+        return false;
+    e->n_posts--;
+    return true;
+}
+
 static void sim_event_close(struct event *e)
 {
     free(e); /* first member */
@@ -136,5 +146,6 @@ const struct task_ops sim_task_ops = {
     .event_open = sim_event_open,
     .post = sim_post,
     .wait = sim_event_wait,
+    .try_wait = sim_event_try_wait,
     .event_close = sim_event_close,
 };

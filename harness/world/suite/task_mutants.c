@@ -136,29 +136,46 @@ static enum rc greedy_wait(struct event *e, uint64_t limit_ns)
     return rc;
 }
 
-#define MUTANT(id, spawn_fn, join_fn, stop_fn, post_fn, wait_fn) \
-    static const struct task_ops id = {                          \
-        .spawn = spawn_fn,                                       \
-        .join = join_fn,                                         \
-        .stop = stop_fn,                                         \
-        .event_open = open_event,                                \
-        .post = post_fn,                                         \
-        .wait = wait_fn,                                         \
-        .event_close = close_event,                              \
+static bool try_wait(struct event *e)
+{
+    return thread_task_ops.try_wait(e);
+}
+
+/* Says that there is a post, and leaves it. */
+static bool peeping_try_wait(struct event *e)
+{
+    const bool taken = try_wait(e);
+
+    if (taken)
+        post(e);
+    return taken;
+}
+
+#define MUTANT(id, spawn_fn, join_fn, stop_fn, post_fn, wait_fn, try_fn) \
+    static const struct task_ops id = {                                  \
+        .spawn = spawn_fn,                                               \
+        .join = join_fn,                                                 \
+        .stop = stop_fn,                                                 \
+        .event_open = open_event,                                        \
+        .post = post_fn,                                                 \
+        .wait = wait_fn,                                                 \
+        .try_wait = try_fn,                                              \
+        .event_close = close_event,                                      \
     };
 
-MUTANT(none, spawn, join, stop, post, wait)
-MUTANT(doubled_spawns, doubled_spawn, join, stop, post, wait)
-MUTANT(deaf, spawn, deaf_join, stop, post, wait)
-MUTANT(mute, spawn, mute_join, stop, post, wait)
-MUTANT(sticky, spawn, sticky_join, stop, post, wait)
-MUTANT(fickle, spawn, join, fickle_stop, post, wait)
-MUTANT(eager, spawn, join, eager_stop, post, wait)
-MUTANT(doubled_posts, spawn, join, stop, doubled_post, wait)
-MUTANT(flag, spawn, join, stop, post, flag_wait)
-MUTANT(easy, spawn, join, stop, post, easy_wait)
-MUTANT(hasty, spawn, join, stop, post, hasty_wait)
-MUTANT(greedy, spawn, join, stop, post, greedy_wait)
+MUTANT(none, spawn, join, stop, post, wait, try_wait)
+MUTANT(doubled_spawns, doubled_spawn, join, stop, post, wait, try_wait)
+MUTANT(deaf, spawn, deaf_join, stop, post, wait, try_wait)
+MUTANT(mute, spawn, mute_join, stop, post, wait, try_wait)
+MUTANT(sticky, spawn, sticky_join, stop, post, wait, try_wait)
+MUTANT(fickle, spawn, join, fickle_stop, post, wait, try_wait)
+MUTANT(eager, spawn, join, eager_stop, post, wait, try_wait)
+MUTANT(doubled_posts, spawn, join, stop, doubled_post, wait, try_wait)
+MUTANT(flag, spawn, join, stop, post, flag_wait, try_wait)
+MUTANT(easy, spawn, join, stop, post, easy_wait, try_wait)
+MUTANT(hasty, spawn, join, stop, post, hasty_wait, try_wait)
+MUTANT(greedy, spawn, join, stop, post, greedy_wait, try_wait)
+MUTANT(peeping, spawn, join, stop, post, wait, peeping_try_wait)
 
 const struct task_mutant *task_mutants(void)
 {
@@ -175,6 +192,7 @@ const struct task_mutant *task_mutants(void)
         { "easy", &easy, "events count" },
         { "hasty", &hasty, "events count" },
         { "greedy", &greedy, "events count" },
+        { "peeping", &peeping, "events count" },
         { NULL, NULL, NULL },
     };
     return all;

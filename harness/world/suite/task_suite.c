@@ -90,6 +90,12 @@ static void case_events_count(struct suite *s)
         event_post(e);
         EXPECT_OK(s, event_wait(e, LONG_NS));
     }
+    for (int i = 0; e && i < N_TASKS; i++) {
+        EXPECT(s, !event_try_wait(e));
+        event_post(e);
+        event_post(e);
+        EXPECT(s, event_try_wait(e) && event_try_wait(e) && !event_try_wait(e));
+    }
     event_close(&e);
     event_close(&e); /* twice is once */
 }
