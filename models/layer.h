@@ -37,6 +37,12 @@ static inline enum rc layer_ready(grad_ready_fn *ready, void *arg, struct segmen
     return ready != NULL ? ready(arg, s, layer_at_const(grad, s.offset_elems)) : RC_OK;
 }
 
+/* The parameters of s are about to be read (M7): wait for them, if they are awaited at all. s may be empty. */
+static inline enum rc layer_await(const struct training *t, struct segment s)
+{
+    return t->await != NULL && s.n_elems > 0 ? t->await(t->await_arg, s) : RC_OK;
+}
+
 /* s: independent, mean 0, bell-shaped (within 3.5 deviations). The numbers depend on seed and s.at alone (M1). */
 void layer_init_bell(float *param, struct segment s, double variance, uint64_t seed);
 /* s = value. */

@@ -136,6 +136,7 @@ static enum rc linear_gradient(struct training *base, const float *param, uint64
         dataset_batch(base->env.dataset, base->env.seed, first, n_samples, t->host, target, NULL);
         put(t, t->host, target, n_samples);
     }
+    TRY(layer_await(base, linear_segment(base, 0)));
     forward(t, param, n_samples);
     compute_mean_square(c, mean_loss, t->dy, t->y, t->target, n_samples);
     if (base->env.forward_only)

@@ -86,6 +86,12 @@ enum rc workload_gradient(struct training *t, const float *param, uint64_t first
     return t->workload->ops->gradient(t, param, first, n_samples, grad, mean_loss, ready, arg);
 }
 
+void workload_set_await(struct training *t, param_await_fn *await, void *arg)
+{
+    t->await = await;
+    t->await_arg = arg;
+}
+
 enum rc workload_evaluate(struct training *t, const float *param, size_t n_samples, struct evaluation *out)
 {
     assert(param != NULL || !t->env.compute->ops->touches_memory);

@@ -5,12 +5,14 @@
  * Invariants
  *   M1  init gives the same bits on all ranks, from seed alone.
  *   M2  gradient() calls ready once per segment, last segment first; together the segments
- *       cover the parameters once. The gradient of a segment is final when ready is called.
+ *       cover the parameters once. The gradient of a segment is final when ready is called, and its parameters are not
+ *       read any more: an exchange may change both from then on.
  *   M3  On a compute that touches no memory (hollow) every array may be NULL; the same work is
  *       counted, the same calls to ready are made, losses are NaN.
  *   M4  Nothing allocates after the first gradient().
  *   M5  param and grad are in memory of the compute (compute_memory_open); so is grad in ready().
- *   M6  gradient() ends with compute_sync(): mean_loss and the values of grad are valid when it returns.
+ *   M7  With workload_set_await(), gradient() calls await for each segment before it reads its parameters, first
+ * segment first. M6  gradient() ends with compute_sync(): mean_loss and the values of grad are valid when it returns.
  */
 #ifndef MODELS_WORKLOAD_H
 #define MODELS_WORKLOAD_H
@@ -34,6 +36,9 @@ struct workload;
 /* grad float[seg.n_elems]: the values of this segment alone; hollow: NULL. Work counted so far is not charged yet: a
  * ready that sends or reads a clock calls compute_sync() first (C2). */
 typedef enum rc grad_ready_fn(void *arg, struct segment seg, const float *grad);
+
+/* Wait until the parameters of seg are those of this step. Work counted so far is not charged yet. */
+typedef enum rc param_await_fn(void *arg, struct segment seg);
 
 struct training_env { /* borrowed; outlives the training */
     struct compute *compute;
@@ -106,6 +111,8 @@ struct workload {
 struct training { /* first member of each implementation's struct */
     const struct workload *workload;
     struct training_env env;
+    param_await_fn *await; /* NULL: the parameters are there when gradient() is called */
+    void *await_arg;
 };
 
 #define WORKLOAD_DECLARE_(name) extern const struct workload workload_##name;
@@ -130,6 +137,8 @@ size_t workload_n_params(const struct training *t);
 void workload_init(const struct training *t, float *param); /* param NULL: nothing to do (hollow) */
 enum rc workload_gradient(struct training *t, const float *param, uint64_t first, size_t n_samples, float *grad,
                           double *mean_loss, grad_ready_fn *ready, void *arg) MUST_CHECK;
+/* M7, from the next gradient() on. NULL: none. Its errors are gradient()'s. */
+void workload_set_await(struct training *t, param_await_fn *await, void *arg);
 enum rc workload_evaluate(struct training *t, const float *param, size_t n_samples, struct evaluation *out) MUST_CHECK;
 float *workload_state(struct training *t, size_t *n_elems);
 void workload_close(struct training **t); /* NULL-safe, nulls */

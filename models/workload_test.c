@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * workload_test.c - what every workload promises (M1 to M6), and the registry. Networks: small variants, on noise.
+ * workload_test.c - what every workload promises (M1 to M7), and the registry. Networks: small variants, on noise.
  *
- * usage: workload_test registry | init|ready|errors|hollow|forward|allocation NAME
+ * usage: workload_test registry | init|ready|await|errors|hollow|forward|allocation NAME
  */
 #include <math.h>
 #include <setjmp.h>
@@ -213,6 +213,69 @@ static void segments_come_last_first_and_final(void **state)
     fixture_close(&f);
 }
 
+struct awaited {
+    struct fixture *f;
+    const float *right; /* the parameters */
+    size_t n_awaited, fail_at;
+};
+
+static enum rc bring_params(void *arg, struct segment s)
+{
+    struct awaited *a = arg;
+    const struct segment expected = a->n_awaited < a->f->n_segments
+                                        ? workload->ops->segment(a->f->training, a->n_awaited)
+                                        : (struct segment){ 0, 0 };
+
+    if (a->n_awaited == a->fail_at)
+        return rc_raise(RC_PEER, "the parameters of segment %zu do not come", a->n_awaited);
+    if (s.offset_elems != expected.offset_elems || s.n_elems != expected.n_elems)
+        return rc_raise(RC_BUG, "await %zu is not of that segment", a->n_awaited);
+    a->n_awaited++;
+    memcpy(a->f->param + s.offset_elems, a->right + s.offset_elems, s.n_elems * sizeof(float));
+    return RC_OK;
+}
+
+static enum rc spoil_params(void *arg, struct segment s, const float *grad)
+{
+    struct awaited *a = arg;
+
+    (void)grad;
+    memset(a->f->param + s.offset_elems, 0xff, s.n_elems * sizeof(float));
+    return RC_OK;
+}
+
+/* M7, and M2's end: parameters are NaN until they were awaited and again as soon as their gradient is ready, and nobody
+ * notices. */
+static void params_are_read_between_await_and_ready(void **state)
+{
+    struct fixture f, plain;
+    struct awaited a = { .f = &f, .fail_at = SIZE_MAX };
+    double loss, plain_loss;
+
+    (void)state;
+    fixture_open(&f, &compute_cpu, 5);
+    fixture_open(&plain, &compute_cpu, 5);
+    a.right = plain.param;
+    assert_int_equal(workload_gradient(plain.training, plain.param, B, B, plain.grad, &plain_loss, NULL, NULL), RC_OK);
+    memset(f.param, 0xff, f.n_params * sizeof(float));
+    workload_set_await(f.training, bring_params, &a);
+    assert_int_equal(workload_gradient(f.training, f.param, B, B, f.grad, &loss, spoil_params, &a), RC_OK);
+    assert_int_equal(a.n_awaited, f.n_segments);
+    assert_true(loss == plain_loss);
+    assert_memory_equal(f.grad, plain.grad, f.n_params * sizeof(float));
+    for (size_t i = 0; i < f.n_params; i++)
+        assert_true(isnan(f.param[i]));
+    a.n_awaited = 0;
+    a.fail_at = f.n_segments / 2;
+    assert_int_equal(workload_gradient(f.training, f.param, B, B, f.grad, &loss, spoil_params, &a), RC_PEER);
+    workload_set_await(f.training, NULL, NULL);
+    memcpy(f.param, a.right, f.n_params * sizeof(float));
+    assert_int_equal(workload_gradient(f.training, f.param, B, B, f.grad, &loss, NULL, NULL), RC_OK);
+    assert_memory_equal(f.grad, plain.grad, f.n_params * sizeof(float));
+    fixture_close(&f);
+    fixture_close(&plain);
+}
+
 /* An error of ready ends the gradient, at every segment; where there are many, at some. */
 static void errors_of_ready_come_back(void **state)
 {
@@ -316,6 +379,7 @@ int main(int argc, char **argv)
     } promise[] = {
         { "init", cmocka_unit_test(init_follows_the_seed) },
         { "ready", cmocka_unit_test(segments_come_last_first_and_final) },
+        { "await", cmocka_unit_test(params_are_read_between_await_and_ready) },
         { "errors", cmocka_unit_test(errors_of_ready_come_back) },
         { "hollow", cmocka_unit_test(hollow_counts_the_same) },
         { "forward", cmocka_unit_test(forward_only_counts_no_backward) },
@@ -329,6 +393,6 @@ int main(int argc, char **argv)
             const struct CMUnitTest test[] = { promise[i].test };
             return cmocka_run_group_tests(test, NULL, NULL);
         }
-    fprintf(stderr, "usage: workload_test registry | init|ready|errors|hollow|forward|allocation NAME\n");
+    fprintf(stderr, "usage: workload_test registry | init|ready|await|errors|hollow|forward|allocation NAME\n");
     return 2;
 }

@@ -115,6 +115,7 @@ static struct view norm_backward(struct program_builder *b, int node, struct vie
     return dy;
 }
 
+/* The weight is ready only when its last reader, the gradient of the input, is through (M2). */
 static enum rc conv_backward(struct program_builder *b, int node)
 {
     const struct node *n = &b->n->node[node];
@@ -126,12 +127,12 @@ static enum rc conv_backward(struct program_builder *b, int node)
     op = add_backward_op(b, OP_WEIGHT_GRAD, node);
     op->v[OPERAND_DY] = dy;
     op->v[OPERAND_IN] = program_value(b, n->from);
-    add_ready(b, node, n->weight);
     if (program_wants_grad(b, n->from)) {
         op = add_backward_op(b, OP_INPUT_GRAD, node);
         op->v[OPERAND_DY] = dy;
         TRY(contribute(b, op, n->from));
     }
+    add_ready(b, node, n->weight);
 out:
     return rc;
 }

@@ -366,6 +366,24 @@ out:
     return rc;
 }
 
+/* M7, of what the op reads first. */
+static enum rc await_params(const struct run *r, const struct op *op)
+{
+    const struct node *n = &r->network->node[op->node];
+    enum rc rc = RC_OK;
+
+    if (r->training == NULL || op->phase != PHASE_FORWARD || (op->kind != OP_CONV && op->kind != OP_NORM))
+        return RC_OK;
+    if (op->kind == OP_CONV)
+        TRY(layer_await(r->training, n->weight));
+    if (op->kind == OP_NORM)
+        TRY(layer_await(r->training, n->gamma));
+    if (op->kind == OP_NORM || n->norm == NORM_BIAS)
+        TRY(layer_await(r->training, n->shift));
+out:
+    return rc;
+}
+
 enum rc network_run(const struct run *r)
 {
     struct gradient_buckets buckets = { .n_closed = 0 };
@@ -379,6 +397,7 @@ enum rc network_run(const struct run *r)
         const struct op *op = &p->op[i];
         if (r->observer != NULL && (i == 0 || !same_node_and_phase(op - 1, op)))
             notify_observer(r, op, true);
+        TRY(await_params(r, op));
         if (op->kind == OP_READY)
             TRY(pass_on_segment(r, &buckets, i));
         else

@@ -21,12 +21,13 @@ struct run { /* of one batch; every array in memory of the compute, NULL on one 
     size_t *n_correct; /* of the first loss; NULL: not wanted */
     grad_ready_fn *ready;
     void *arg;
+    const struct training *training;         /* whose parameters may have to be awaited; NULL: they need not */
     const struct network_observer *observer; /* NULL: none */
     bool poison; /* host memory: fill the block, and each buffer after its last op, with NaN, so that reading it shows
                     (X1) */
 };
 
-/* Errors: those of ready. Allocates nothing. */
+/* Errors: those of ready and of await. Allocates nothing. */
 enum rc network_run(const struct run *r) MUST_CHECK;
 
 #endif

@@ -267,6 +267,7 @@ static enum rc trainer_gradient(struct training *base, const float *param, uint6
     r.ready = ready;
     r.arg = arg;
     r.observer = t->observer;
+    r.training = base->await != NULL ? base : NULL;
     TRY(load_batch(t, &r, first));
     TRY(network_run(&r));
     TRY(compute_sync(base->env.compute)); /* M6 */

@@ -2,10 +2,10 @@
 /*
  * replay.c - repeats a profile: waits for the recorded time of each layer, then reports its gradients ready.
  *
- * All the forward time passes first; then, last layer first, a layer's backward time, after which its tensors
- * become ready, last first. A layer without tensors has nothing to make ready: its time is added to the next one's. A
- * batch other than the profile's takes time in proportion: as if images were alike and a larger batch no more
- * efficient.
+ * All the forward time passes first, layer by layer where parameters are awaited; then, last layer first, a layer's
+ * backward time, after which its tensors become ready, last first. A layer without tensors has nothing to make ready:
+ * its time is added to the next one's. A batch other than the profile's takes time in proportion: as if images were
+ * alike and a larger batch no more efficient.
  *
  * Where the host can write them the gradients hold numbers, so that exchanges carry real bytes and a checksum
  * tells a lost one: multiples of 1/1024, whose sums are exact, that depend on the index and on a hash of the first
@@ -154,6 +154,31 @@ static uint64_t forward_ns(const struct profile *p)
     return sum_ns;
 }
 
+/* Let the forward time pass, n_samples images'; it is *passed_ns. */
+static enum rc pass_forward(const struct replay *t, size_t n_samples, uint64_t *passed_ns)
+{
+    const struct profile *p = t->profile;
+    struct compute *c = t->base.env.compute;
+    const uint64_t whole_ns = scaled_ns(forward_ns(p), n_samples, p->batch);
+    uint64_t done_ns = 0;
+    size_t s = 0;
+    enum rc rc = RC_OK;
+
+    *passed_ns = 0;
+    for (int i = 0; t->base.await != NULL && i < p->n_layers; i++) {
+        for (int k = 0; k < p->layer[i].n_tensors; k++)
+            TRY(layer_await(&t->base, t->segment[s++]));
+        done_ns += p->layer[i].forward_ns;
+        const uint64_t due_ns = scaled_ns(done_ns, n_samples, p->batch);
+        compute_pass(c, due_ns - *passed_ns);
+        *passed_ns = due_ns;
+    }
+    compute_pass(c, whole_ns - *passed_ns);
+    *passed_ns = whole_ns;
+out:
+    return rc;
+}
+
 static enum rc replay_gradient(struct training *base, const float *param, uint64_t first, size_t n_samples, float *grad,
                                double *mean_loss, grad_ready_fn *ready, void *arg)
 {
@@ -166,9 +191,7 @@ static enum rc replay_gradient(struct training *base, const float *param, uint64
 
     (void)param;
     *mean_loss = NAN;
-    due_ns = scaled_ns(done_ns, n_samples, p->batch);
-    compute_pass(c, due_ns);
-    passed_ns = due_ns;
+    TRY(pass_forward(t, n_samples, &passed_ns));
     for (int i = base->env.forward_only ? -1 : p->n_layers - 1; i >= 0; i--) {
         done_ns += p->layer[i].backward_ns;
         if (p->layer[i].n_tensors == 0 && i > 0)

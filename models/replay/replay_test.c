@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay_test.c - the suite on replay.c, and on wrong versions of it that it must catch (M1 M2 M3 M6).
- *   replay_test suite | needs_a_profile | too_long | mutant NAME
+ * replay_test.c - the suite on replay.c, and on wrong versions of it that it must catch (M1 M2 M3 M6 M7).
+ *   replay_test suite | needs_a_profile | too_long | awaits | mutant NAME
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -73,6 +73,65 @@ static void too_long_is_refused(void **state)
     profile_close(&p);
 }
 
+enum { MAX_AWAITS = 8 };
+
+struct awaits { /* what had passed when each segment was awaited */
+    uint64_t passed_ns;
+    size_t n;
+    uint64_t at_ns[MAX_AWAITS], offset_elems[MAX_AWAITS];
+};
+
+static void awaits_pass(void *arg, uint64_t ns)
+{
+    ((struct awaits *)arg)->passed_ns += ns;
+}
+
+static enum rc note_await(void *arg, struct segment s)
+{
+    struct awaits *a = arg;
+
+    if (a->n < MAX_AWAITS) {
+        a->at_ns[a->n] = a->passed_ns;
+        a->offset_elems[a->n] = s.offset_elems;
+    }
+    a->n++;
+    return RC_OK;
+}
+
+/* M7: a layer's segments are awaited when the forward time of the layers before it has passed; in all, no other time
+ * passes than without. At the profile's batch of 8 and at 4, rounded down. */
+static void awaits_are_spread_over_the_forward_pass(void **state)
+{
+    static const uint64_t offset[] = { 0, 45, 50, 3050, 3062 };
+    static const uint64_t before_ns[] = { 1009, 1009, 28021, 28021, 68030 }; /* pad; pad, c1 and pool; and c2 */
+    struct profile *p = profile_kit_small();
+    struct awaits a = { 0 };
+    const struct compute_env heard = { .pass = awaits_pass, .arg = &a };
+    struct compute *c = NULL;
+    struct training *t = NULL;
+    double loss;
+
+    (void)state;
+    assert_non_null(p);
+    assert_int_equal(compute_open(&c, &compute_hollow, &heard), RC_OK);
+    const struct training_env env = { .compute = c, .max_batch = 8, .profile = p };
+    assert_int_equal(workload_open(&t, &workload_replay, &env), RC_OK);
+    workload_set_await(t, note_await, &a);
+    for (size_t batch = 8; batch >= 4; batch -= 4) {
+        a.n = a.passed_ns = 0;
+        assert_int_equal(workload_gradient(t, NULL, 0, batch, NULL, &loss, NULL, NULL), RC_OK);
+        assert_int_equal(a.n, 5);
+        for (int i = 0; i < 5; i++) {
+            assert_int_equal(a.offset_elems[i], offset[i]);
+            assert_int_equal(a.at_ns[i], before_ns[i] * batch / 8);
+        }
+        assert_int_equal(a.passed_ns, profile_step_ns(p) * batch / 8);
+    }
+    workload_close(&t);
+    compute_close(&c);
+    profile_close(&p);
+}
+
 static void suite_catches(void **state)
 {
     struct workload mutant;
@@ -87,12 +146,15 @@ int main(int argc, char **argv)
     const struct CMUnitTest suite[] = { cmocka_unit_test(suite_holds) };
     const struct CMUnitTest needs[] = { cmocka_unit_test(needs_a_profile) };
     const struct CMUnitTest too_long[] = { cmocka_unit_test(too_long_is_refused) };
+    const struct CMUnitTest awaits[] = { cmocka_unit_test(awaits_are_spread_over_the_forward_pass) };
     const struct CMUnitTest mutant[] = { cmocka_unit_test_prestate(suite_catches, argc > 2 ? argv[2] : NULL) };
 
     if (argc > 2)
         return cmocka_run_group_tests_name("mutant", mutant, NULL, NULL);
     if (argc > 1 && strcmp(argv[1], "too_long") == 0)
         return cmocka_run_group_tests(too_long, NULL, NULL);
+    if (argc > 1 && strcmp(argv[1], "awaits") == 0)
+        return cmocka_run_group_tests(awaits, NULL, NULL);
     return argc > 1 && strcmp(argv[1], "needs_a_profile") == 0 ? cmocka_run_group_tests(needs, NULL, NULL)
                                                                : cmocka_run_group_tests(suite, NULL, NULL);
 }
