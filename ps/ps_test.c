@@ -26,6 +26,7 @@ static void headers_round_trip(void **state)
                                  .staleness = 7,
                                  .queue_ns = 1,
                                  .sent_ns = 77,
+                                 .piece = 0x01020304,
                                  .apply_ns = UINT64_C(1) << 40 };
     unsigned char bytes[PS_HEADER_BYTES + 12] = { 0 };
     struct ps_header back;
@@ -37,6 +38,8 @@ static void headers_round_trip(void **state)
     assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 12), RC_OK);
     assert_true(back.op == h.op && back.n_elems == 3 && back.lr == 0.25f && back.clock == h.clock);
     assert_true(back.staleness == 7 && back.queue_ns == 1 && back.sent_ns == 77 && back.apply_ns == h.apply_ns);
+    assert_int_equal(back.piece, h.piece);
+    assert_int_equal(bytes[56], 4); /* little-endian */
 }
 
 static void every_wrong_field_is_named_P1(void **state)
@@ -45,8 +48,8 @@ static void every_wrong_field_is_named_P1(void **state)
         int at;
         unsigned char value;
         const char *says;
-    } wrong[] = { { 0, 'X', "magic" }, { 4, 2, "version" },  { 6, 0, "op" },       { 6, 9, "op" },
-                  { 8, 4, "carries" }, { 15, 0x7f, "rate" }, { 56, 1, "byte 56" }, { 63, 1, "byte 63" } };
+    } wrong[] = { { 0, 'X', "magic" }, { 4, 1, "version" },  { 6, 0, "op" },       { 6, 9, "op" },
+                  { 8, 4, "carries" }, { 15, 0x7f, "rate" }, { 60, 1, "byte 60" }, { 63, 1, "byte 63" } };
     const struct ps_header h = { .op = PS_PUSH, .n_elems = 3, .lr = INFINITY };
     const struct ps_header right = { .op = PS_PUSH, .n_elems = 3, .lr = 1.0f };
     unsigned char bytes[PS_HEADER_BYTES + 12] = { 0 };
@@ -124,7 +127,11 @@ static enum rc rogue_body(struct world *w, void *arg)
     const float param[4] = { 1, 2, 3, 4 };
     const struct compute_backend *cpu = NULL;
     const struct transport_ops *zmq = NULL;
+    const struct segment segments[] = { { 0, 1 }, { 1, 3 } };
+    const struct bucket_opts by_segments = { .bucket_bytes = 4 };
     struct compute *compute = NULL;
+    struct transport *transport = NULL;
+    struct buckets buckets = { 0 };
     struct sync *sync = NULL;
     enum rc rc;
 
@@ -133,19 +140,23 @@ static enum rc rogue_body(struct world *w, void *arg)
         return rogue_worker(w, zmq, arg);
     TRY(compute_find(&cpu, "cpu"));
     TRY(compute_open(&compute, cpu, &(struct compute_env){ 0 }));
+    TRY(buckets_open(&buckets, segments, 2, &by_segments)); /* piece 0: parameters 1 to 3; piece 1: parameter 0 */
+    TRY(transport_open(&transport, zmq, w));
     const struct sync_env env = { .world = w,
                                   .compute = compute,
-                                  .transport = zmq,
+                                  .transport = transport,
+                                  .buckets = &buckets,
                                   .n_workers = 1,
                                   .n_servers = 1,
-                                  .n_params = 4,
-                                  .param_init = param,
+                                  .slice_param = param,
                                   .timeout_ms = 20000 };
     TRY(sync_ps.open(&sync, &env));
     TRY(sync_ps.serve(sync));
 out:
+    transport_close(&transport);
     if (sync)
         sync_ps.close(&sync);
+    buckets_close(&buckets);
     compute_close(&compute);
     return rc;
 }
@@ -157,8 +168,12 @@ static void a_server_refuses_what_breaks_the_rules(void **state)
         const char *says;
     } bad[] = {
         { { { .op = PS_PARAMS, .n_elems = 4 }, 16, 1 }, "worker 0 sent op" },
-        { { { .op = PS_PUSH, .n_elems = 3 }, 12, 1 }, "this server holds 4" },
-        { { { .op = PS_PUSH, .n_elems = 4, .clock = 5 }, 16, 1 }, "clock 5" },
+        { { { .op = PS_PUSH, .n_elems = 4 }, 16, 1 }, "piece 0 with 4 elements; this server holds 3 of it" },
+        { { { .op = PS_PUSH, .piece = 1, .n_elems = 3 }, 12, 1 },
+          "piece 1 with 3 elements; this server holds 1 of it" },
+        { { { .op = PS_PUSH, .piece = 2, .n_elems = 1 }, 4, 1 }, "pushed piece 2, of which there are 2" },
+        { { { .op = PS_PUSH, .piece = UINT32_MAX, .n_elems = 3 }, 12, 1 }, "pushed piece 4294967295" },
+        { { { .op = PS_PUSH, .n_elems = 3, .clock = 5 }, 12, 1 }, "clock 5" },
         { { { .op = PS_PUSH, .n_elems = 4 }, 12, 1 }, "carries" },
     };
     const struct world_ops *threads = NULL;

@@ -48,16 +48,20 @@ struct arrival { /* a request received, not yet served */
     bool was_awaited; /* the server was idle: the request arrived at seen_ns, not before */
 };
 
+struct piece_state {
+    struct range part;       /* of all parameters: what of it is in the slice */
+    uint64_t clock;          /* pushes of it applied so far (P2) */
+    uint64_t min_transit_ns; /* least seen_ns - sent_ns of its pushes so far; UINT64_MAX: no push yet */
+};
+
 struct ps_server {
     struct sync_env env;
-    struct transport *transport;
     struct range slice;
     struct optimizer optimizer;
     struct arena arena;
-    float *param;            /* the slice; NULL: hollow */
-    float *state;            /* the body of STATE, parameters and then velocity; NULL: hollow */
-    uint64_t clock;          /* pushes applied so far (P2) */
-    uint64_t min_transit_ns; /* least seen_ns - sent_ns of all pushes so far; UINT64_MAX: no push yet */
+    float *param;              /* the slice; NULL: hollow */
+    float *state;              /* the body of STATE, parameters and then velocity; NULL: hollow */
+    struct piece_state *piece; /* [n_pieces] */
     int n_left;
     struct client *client;   /* [n_workers] */
     struct arrival *arrival; /* [n_workers], a ring buffer */
@@ -81,7 +85,7 @@ static enum rc open_params(struct ps_server *s)
 {
     const struct sync_env *env = &s->env;
     const size_t n_elems = s->slice.n_elems;
-    const int n_copies = copies_replies(env, s->transport) ? env->n_workers : 0;
+    const int n_copies = copies_replies(env, s->env.transport) ? env->n_workers : 0;
     const int n_others = n_copies > 0 ? n_copies - 1 : 0;
     enum rc rc = RC_OK;
 
@@ -89,7 +93,7 @@ static enum rc open_params(struct ps_server *s)
         return RC_OK;
     TRY(arena_open(&s->arena, (size_t)(1 + n_others) * arena_floats_bytes(n_elems) + arena_floats_bytes(2 * n_elems)));
     s->param = arena_floats(&s->arena, n_elems);
-    memcpy(s->param, env->param_init + s->slice.offset_elems, n_elems * sizeof(float));
+    memcpy(s->param, env->slice_param, n_elems * sizeof(float));
     s->state = arena_floats(&s->arena, 2 * n_elems);
     for (int w = 0; w < n_copies; w++)
         s->client[w].reply_params = w == 0 ? s->state : arena_floats(&s->arena, n_elems);
@@ -97,7 +101,30 @@ out:
     return rc;
 }
 
-enum rc ps_server_open(struct ps_server **out, const struct sync_env *env, struct transport *transport)
+struct range ps_part(const struct sync_env *env, size_t k, int s)
+{
+    const struct range piece = env->buckets->piece[k], slice = server_slice(env->buckets->n_params, env->n_servers, s);
+    const size_t piece_end = piece.offset_elems + piece.n_elems, slice_end = slice.offset_elems + slice.n_elems;
+    const size_t begin = piece.offset_elems > slice.offset_elems ? piece.offset_elems : slice.offset_elems;
+    const size_t end = piece_end < slice_end ? piece_end : slice_end;
+
+    return (struct range){ begin, end > begin ? end - begin : 0 };
+}
+
+static enum rc open_pieces(struct ps_server *s)
+{
+    const size_t n_pieces = s->env.buckets->n_pieces;
+
+    s->piece = calloc(n_pieces, sizeof *s->piece);
+    if (!s->piece)
+        return rc_raise(RC_NOMEM, "parameter server: no memory for %zu pieces", n_pieces);
+    for (size_t k = 0; k < n_pieces; k++)
+        s->piece[k] = (struct piece_state){ .part = ps_part(&s->env, k, s->env.world->rank - s->env.n_workers),
+                                            .min_transit_ns = UINT64_MAX };
+    return RC_OK;
+}
+
+enum rc ps_server_open(struct ps_server **out, const struct sync_env *env)
 {
     struct ps_server *s = calloc(1, sizeof *s);
     enum rc rc;
@@ -105,16 +132,15 @@ enum rc ps_server_open(struct ps_server **out, const struct sync_env *env, struc
     if (!s)
         return rc_raise(RC_NOMEM, "parameter server: no memory");
     s->env = *env;
-    s->transport = transport;
-    s->min_transit_ns = UINT64_MAX;
-    s->slice = range_part(env->n_params, env->n_servers, env->world->rank - env->n_workers);
+    s->slice = server_slice(env->buckets->n_params, env->n_servers, env->world->rank - env->n_workers);
     s->client = calloc((size_t)env->n_workers, sizeof *s->client);
     s->arrival = calloc((size_t)env->n_workers, sizeof *s->arrival);
     if (!s->client || !s->arrival)
         FAIL(RC_NOMEM, "parameter server: no memory for %d workers", env->n_workers);
+    TRY(open_pieces(s));
     TRY(open_params(s));
     TRY(optimizer_init(&s->optimizer, env->compute, s->slice.n_elems, env->momentum, env->weight_decay,
-                       env->velocity_init ? env->velocity_init + s->slice.offset_elems : NULL));
+                       env->slice_velocity));
     *out = s;
     s = NULL;
 out:
@@ -132,6 +158,7 @@ void ps_server_close(struct ps_server **sp)
     arena_close(&s->arena);
     free(s->client);
     free(s->arrival);
+    free(s->piece);
     free(s);
     *sp = NULL;
 }
@@ -142,7 +169,7 @@ static enum rc end_reply(struct ps_server *s, struct client *c)
     if (!c->reply_posted)
         return RC_OK;
     c->reply_posted = false;
-    return transport_wait(s->transport, &c->reply, s->env.timeout_ms);
+    return transport_wait(s->env.transport, &c->reply, s->env.timeout_ms);
 }
 
 /* Send h, then body: float[h->n_elems], or twice as many for STATE; lent until end_reply(). NULL: hollow or empty. */
@@ -159,48 +186,51 @@ static enum rc post_reply(struct ps_server *s, int worker, const struct ps_heade
                               .ptr = body,
                               .n_bytes = hollow(s) ? 0 : n_body_bytes,
                               .n_hollow_bytes = hollow(s) ? n_body_bytes : 0 };
-    const enum rc rc = transport_send(s->transport, &c->reply);
+    const enum rc rc = transport_send(s->env.transport, &c->reply);
     c->reply_posted = rc == RC_OK;
     return rc;
 }
 
-/* When push a arrived: by the transport if it knows; seen_ns if the server was idle; else, as a busy server sees a push
- * late, sent_ns plus the shortest transit time seen so far, at most seen_ns. */
-static uint64_t arrival_ns(struct ps_server *s, const struct arrival *a, const struct ps_header *h)
+/* When push a of piece p arrived: by the transport if it knows; seen_ns if the server was idle; else, as a busy server
+ * sees a push late, sent_ns plus the shortest transit time seen so far, at most seen_ns. */
+static uint64_t arrival_ns(struct piece_state *p, const struct arrival *a, const struct ps_header *h)
 {
     if (a->message.arrived_ns > 0)
         return a->message.arrived_ns;
     const uint64_t transit_ns = a->seen_ns > h->sent_ns ? a->seen_ns - h->sent_ns : 0;
-    if (transit_ns < s->min_transit_ns)
-        s->min_transit_ns = transit_ns;
+    if (transit_ns < p->min_transit_ns)
+        p->min_transit_ns = transit_ns;
     if (a->was_awaited)
         return a->seen_ns;
-    return h->sent_ns + s->min_transit_ns < a->seen_ns ? h->sent_ns + s->min_transit_ns : a->seen_ns;
+    return h->sent_ns + p->min_transit_ns < a->seen_ns ? h->sent_ns + p->min_transit_ns : a->seen_ns;
 }
 
-/* Apply the gradient of push a to the slice, grad and param float[slice.n_elems], and reply with the parameters. */
+/* Apply the gradient of push a to its part of the slice, and reply with the parameters of that part. */
 static enum rc serve_push(struct ps_server *s, const struct arrival *a, const struct ps_header *h)
 {
     struct client *c = &s->client[a->message.peer];
-    const float *grad = hollow(s) ? NULL : a->message.ptr;
-    float *body = s->param;
+    struct piece_state *p = &s->piece[h->piece];
+    const size_t first = p->part.offset_elems - s->slice.offset_elems;
+    float *param = hollow(s) ? NULL : s->param + first, *body = param;
     const uint64_t served_ns = world_now_ns(s->env.world);
-    struct ps_header reply = { .op = PS_PARAMS, .n_elems = h->n_elems, .queue_ns = served_ns - arrival_ns(s, a, h) };
+    struct ps_header reply = {
+        .op = PS_PARAMS, .n_elems = h->n_elems, .piece = h->piece, .queue_ns = served_ns - arrival_ns(p, a, h)
+    };
     enum rc rc;
 
-    if (h->clock > s->clock)
+    if (h->clock > p->clock)
         return rc_raise(RC_MISMATCH, "worker %d pushed from clock %llu, the server is at %llu", a->message.peer,
-                        (unsigned long long)h->clock, (unsigned long long)s->clock);
+                        (unsigned long long)h->clock, (unsigned long long)p->clock);
     TRY(end_reply(s, c));
-    reply.staleness = s->clock - h->clock; /* P2 */
+    reply.staleness = p->clock - h->clock; /* P2 */
     s->optimizer.rule.lr = h->lr;
-    TRY(optimizer_step(&s->optimizer, s->param, grad));
-    reply.clock = ++s->clock;
+    TRY(optimizer_step_range(&s->optimizer, first, p->part.n_elems, param, hollow(s) ? NULL : a->message.ptr));
+    reply.clock = ++p->clock;
     reply.apply_ns = world_now_ns(s->env.world) - served_ns;
     if (c->reply_params)
-        body = memcpy(c->reply_params, s->param, s->slice.n_elems * sizeof(float));
+        body = memcpy(c->reply_params, param, p->part.n_elems * sizeof(float));
     /* Simulated cost of the copy of the reply, made above or by the transport: each float is read and written. */
-    world_charge(s->env.world, 0, 2.0 * (double)s->slice.n_elems * sizeof(float));
+    world_charge(s->env.world, 0, 2.0 * (double)p->part.n_elems * sizeof(float));
     TRY(post_reply(s, a->message.peer, &reply, body));
 out:
     return rc;
@@ -210,7 +240,7 @@ out:
 static enum rc answer_fetch(struct ps_server *s)
 {
     const size_t n_elems = s->slice.n_elems;
-    const struct ps_header h = { .op = PS_STATE, .n_elems = (uint32_t)n_elems, .clock = s->clock };
+    const struct ps_header h = { .op = PS_STATE, .n_elems = (uint32_t)n_elems };
     enum rc rc;
 
     TRY(end_reply(s, &s->client[0]));
@@ -225,6 +255,17 @@ out:
     return rc;
 }
 
+static enum rc check_push(const struct ps_server *s, int worker, const struct ps_header *h)
+{
+    if (h->piece >= s->env.buckets->n_pieces)
+        return rc_raise(RC_MISMATCH, "worker %d pushed piece %u, of which there are %zu", worker, h->piece,
+                        s->env.buckets->n_pieces);
+    if (h->n_elems == 0 || h->n_elems != s->piece[h->piece].part.n_elems)
+        return rc_raise(RC_MISMATCH, "worker %d pushed piece %u with %u elements; this server holds %zu of it", worker,
+                        h->piece, h->n_elems, s->piece[h->piece].part.n_elems);
+    return RC_OK;
+}
+
 /* Handle one request as the state table above says; anything else is RC_MISMATCH. */
 static enum rc serve_request(struct ps_server *s, const struct arrival *a)
 {
@@ -237,7 +278,9 @@ static enum rc serve_request(struct ps_server *s, const struct arrival *a)
     TRY(ps_header_decode(&h, a->message.head, a->message.n_head_bytes, a->message.n_bytes + a->message.n_hollow_bytes));
     if (s->client[worker].state != TRAINING)
         FAIL(RC_MISMATCH, "worker %d sent op %d after FETCH or LEAVE", worker, (int)h.op);
-    if (h.op == PS_PUSH && h.n_elems == s->slice.n_elems)
+    if (h.op == PS_PUSH)
+        TRY(check_push(s, worker, &h));
+    if (h.op == PS_PUSH)
         TRY(serve_push(s, a, &h));
     else if (h.op == PS_FETCH && worker == 0)
         s->client[0].state = FETCHING;
@@ -245,8 +288,7 @@ static enum rc serve_request(struct ps_server *s, const struct arrival *a)
         s->client[worker].state = LEFT;
         s->n_left++;
     } else
-        FAIL(RC_MISMATCH, "worker %d sent op %d with %u elements; this server holds %zu", worker, (int)h.op, h.n_elems,
-             s->slice.n_elems);
+        FAIL(RC_MISMATCH, "worker %d sent op %d, which is not for this server", worker, (int)h.op);
 out:
     return rc;
 }
@@ -258,10 +300,10 @@ static enum rc take_arrivals(struct ps_server *s)
 
     while (s->n_arrivals < s->env.n_workers) {
         struct arrival a = { .message = { .peer = -1 } };
-        TRY(transport_recv_divided(s->transport, &a.message, PS_HEADER_BYTES, DO_NOT_WAIT));
+        TRY(transport_recv_divided(s->env.transport, &a.message, PS_HEADER_BYTES, DO_NOT_WAIT));
         a.was_awaited = a.message.peer < 0 && s->n_arrivals == 0;
         if (a.was_awaited)
-            TRY(transport_recv_divided(s->transport, &a.message, PS_HEADER_BYTES, s->env.timeout_ms));
+            TRY(transport_recv_divided(s->env.transport, &a.message, PS_HEADER_BYTES, s->env.timeout_ms));
         if (a.message.peer < 0)
             break;
         a.seen_ns = world_now_ns(s->env.world);
@@ -291,7 +333,7 @@ enum rc ps_server_run(struct ps_server *s)
         s->first_arrival = (s->first_arrival + 1) % s->env.n_workers;
         s->n_arrivals--;
         const enum rc served = serve_request(s, a);
-        transport_release(s->transport, &a->message);
+        transport_release(s->env.transport, &a->message);
         TRY(served);
         if (s->client[0].state == FETCHING && s->n_left == s->env.n_workers - 1)
             TRY(answer_fetch(s));
@@ -299,7 +341,7 @@ enum rc ps_server_run(struct ps_server *s)
     TRY(end_all_replies(s));
 out:
     for (; s->n_arrivals > 0; s->n_arrivals--) { /* after an error: requests received and not served */
-        transport_release(s->transport, &s->arrival[s->first_arrival].message);
+        transport_release(s->env.transport, &s->arrival[s->first_arrival].message);
         s->first_arrival = (s->first_arrival + 1) % s->env.n_workers;
     }
     return rc;

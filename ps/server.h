@@ -5,14 +5,16 @@
 
 #include "harness/exchange/sync_mode.h"
 
-struct transport;
 struct ps_server;
 
-/* Copies its slice of env->param_init. transport is borrowed. RC_NOMEM. */
-enum rc ps_server_open(struct ps_server **out, const struct sync_env *env, struct transport *transport) MUST_CHECK;
+/* Copies env->slice_param and slice_velocity. RC_NOMEM. */
+enum rc ps_server_open(struct ps_server **out, const struct sync_env *env) MUST_CHECK;
 /* Serve until every worker has left. Errors name the worker: RC_TIMEOUT (nothing heard from anybody
  * for timeout_ms), RC_MISMATCH (P1, or a message out of order). */
 enum rc ps_server_run(struct ps_server *s) MUST_CHECK;
 void ps_server_close(struct ps_server **s); /* NULL-safe, nulls */
+
+/* The part of piece k that is in the slice of server s, as a range of all parameters; its n_elems may be 0. */
+struct range ps_part(const struct sync_env *env, size_t k, int s);
 
 #endif

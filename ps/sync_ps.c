@@ -2,9 +2,9 @@
 /*
  * sync_ps.c - the worker's side, and the mode's table.
  *
- * finish() posts the pushes to all servers, then takes the replies in server order; servers work at the same time.
- * A push is sent from the gradient's own memory and its reply received into the parameters' own; nothing is copied
- * here, and everything posted is ended before finish() returns, also on an error.
+ * exchange() posts the pushes of a piece to all servers that hold a part of it, then takes the replies in server order;
+ * servers work at the same time. A push is sent from the gradient's own memory and its reply received into the
+ * parameters' own; nothing is copied here, and everything posted is ended before exchange() returns, also on an error.
  */
 #include "ps/ps.h"
 
@@ -22,17 +22,16 @@
 struct link { /* of a worker to one server */
     struct range slice;
     unsigned char request[PS_HEADER_BYTES], reply[PS_HEADER_BYTES]; /* headers */
-    uint64_t clock;       /* of the parameters this worker holds of that slice */
+    uint64_t *clock;      /* [n_pieces]: of the parameters this worker holds of that piece and slice */
     bool sends, receives; /* tx is posted; rx is */
     struct xfer tx, rx;
 };
 
 struct ps {
     struct sync base;
-    struct transport *transport;
     struct ps_server *server; /* server ranks only */
     struct link *link;        /* worker ranks only: [n_servers] */
-    float lr;
+    uint64_t *clock;          /* of all links */
 };
 
 static struct ps *self(struct sync *s)
@@ -49,9 +48,9 @@ static void ps_close(struct sync **s)
 {
     struct ps *p = self(*s);
 
-    transport_close(&p->transport); /* first: what is posted is in the server's and the links' memory */
     ps_server_close(&p->server);
     free(p->link);
+    free(p->clock);
     free(p);
     *s = NULL;
 }
@@ -59,12 +58,16 @@ static void ps_close(struct sync **s)
 static enum rc open_links(struct ps *p)
 {
     const struct sync_env *env = &p->base.env;
+    const size_t n_pieces = env->buckets->n_pieces;
 
     p->link = calloc((size_t)env->n_servers, sizeof *p->link);
-    if (!p->link)
+    p->clock = calloc((size_t)env->n_servers * n_pieces, sizeof *p->clock);
+    if (!p->link || !p->clock)
         return rc_raise(RC_NOMEM, "mode ps: no memory for %d servers", env->n_servers);
-    for (int s = 0; s < env->n_servers; s++)
-        p->link[s].slice = range_part(env->n_params, env->n_servers, s);
+    for (int s = 0; s < env->n_servers; s++) {
+        p->link[s].slice = server_slice(env->buckets->n_params, env->n_servers, s);
+        p->link[s].clock = p->clock + (size_t)s * n_pieces;
+    }
     return RC_OK;
 }
 
@@ -72,29 +75,21 @@ static enum rc ps_open(struct sync **out, const struct sync_env *env)
 {
     struct ps *p = calloc(1, sizeof *p);
     struct sync *base = &p->base;
-    enum rc rc;
+    enum rc rc = RC_OK;
 
     if (!p)
         return rc_raise(RC_NOMEM, "mode ps: no memory");
     p->base = (struct sync){ .ops = &sync_ps, .env = *env };
-    TRY(transport_open(&p->transport, env->transport, env->world));
     if (env->world->rank < env->n_workers)
         TRY(open_links(p));
     else
-        TRY(ps_server_open(&p->server, env, p->transport));
+        TRY(ps_server_open(&p->server, env));
     *out = base;
     base = NULL;
 out:
     if (base)
         ps_close(&base);
     return rc;
-}
-
-static enum rc ps_begin(struct sync *s, uint64_t step, float lr)
-{
-    (void)step;
-    self(s)->lr = lr;
-    return RC_OK;
 }
 
 /* Where the n_elems floats of a request or an answer are; hollow: as many bytes without content. */
@@ -116,7 +111,7 @@ static enum rc post_request(struct ps *p, int server, const struct ps_header *h,
                            .head = l->request,
                            .n_head_bytes = PS_HEADER_BYTES };
     set_body(p, &l->tx, body, h->n_elems);
-    TRY(transport_send(p->transport, &l->tx));
+    TRY(transport_send(p->base.env.transport, &l->tx));
     l->sends = true;
 out:
     return rc;
@@ -132,7 +127,7 @@ static enum rc post_answer(struct ps *p, int server, float *body, size_t n_elems
         .peer = p->base.env.n_workers + server, .tag = PS_TAG_REPLY, .head = l->reply, .n_head_bytes = PS_HEADER_BYTES
     };
     set_body(p, &l->rx, body, n_elems);
-    TRY(transport_recv(p->transport, &l->rx));
+    TRY(transport_recv(p->base.env.transport, &l->rx));
     l->receives = true;
 out:
     return rc;
@@ -141,21 +136,22 @@ out:
 static enum rc end_request(struct ps *p, int server)
 {
     p->link[server].sends = false;
-    return transport_wait(p->transport, &p->link[server].tx, p->base.env.timeout_ms);
+    return transport_wait(p->base.env.transport, &p->link[server].tx, p->base.env.timeout_ms);
 }
 
-/* The answer of one server, which must be `op`. */
-static enum rc end_answer(struct ps *p, int server, enum ps_op op, int timeout_ms, struct ps_header *out)
+/* The answer of one server, which must be what `want` says: its op, n_elems and piece. */
+static enum rc end_answer(struct ps *p, int server, const struct ps_header *want, int timeout_ms, struct ps_header *out)
 {
     struct link *l = &p->link[server];
     enum rc rc;
 
     l->receives = false;
-    TRY(transport_wait(p->transport, &l->rx, timeout_ms));
+    TRY(transport_wait(p->base.env.transport, &l->rx, timeout_ms));
     TRY(ps_header_decode(out, l->reply, l->rx.n_head_bytes, l->rx.n_bytes + l->rx.n_hollow_bytes));
-    if (out->op != op || out->n_elems != l->slice.n_elems)
-        FAIL(RC_MISMATCH, "server %d answered op %d with %u elements where op %d with %zu belongs", server,
-             (int)out->op, out->n_elems, (int)op, l->slice.n_elems);
+    if (out->op != want->op || out->n_elems != want->n_elems || out->piece != want->piece)
+        FAIL(RC_MISMATCH,
+             "server %d answered op %d with %u elements of piece %u where op %d with %u of piece %u belongs", server,
+             (int)out->op, out->n_elems, out->piece, (int)want->op, want->n_elems, want->piece);
 out:
     return rc;
 }
@@ -171,15 +167,15 @@ static enum rc abandon(struct ps *p, enum rc rc)
     for (int i = 0; i < p->base.env.n_servers; i++) {
         struct link *l = &p->link[i];
         if (l->sends)
-            (void)!transport_wait(p->transport, &l->tx, DO_NOT_WAIT);
+            (void)!transport_wait(p->base.env.transport, &l->tx, DO_NOT_WAIT);
         if (l->receives)
-            (void)!transport_wait(p->transport, &l->rx, DO_NOT_WAIT);
+            (void)!transport_wait(p->base.env.transport, &l->rx, DO_NOT_WAIT);
         l->sends = l->receives = false;
     }
     return rc_raise(rc, "%s", first_message);
 }
 
-static void note_cost(struct step_cost *cost, const struct ps_header *h)
+static void note_cost(struct piece_cost *cost, const struct ps_header *h)
 {
     if (h->queue_ns + h->apply_ns >= cost->server_ns + cost->apply_ns) { /* the slowest server */
         cost->server_ns = h->queue_ns;
@@ -190,33 +186,57 @@ static void note_cost(struct step_cost *cost, const struct ps_header *h)
         cost->staleness_count = staleness;
 }
 
-static enum rc ps_finish(struct sync *s, float *param, float *grad, struct step_cost *out)
+static enum rc push(struct ps *p, int server, size_t k, float lr, float *param, float *grad)
 {
-    struct ps *p = self(s);
-    const int n_servers = s->env.n_servers;
+    struct link *l = &p->link[server];
+    const struct range part = ps_part(&p->base.env, k, server);
     enum rc rc = RC_OK;
 
-    *out = (struct step_cost){ 0 };
+    if (part.n_elems == 0)
+        return RC_OK;
+    const struct ps_header h = { .op = PS_PUSH,
+                                 .n_elems = (uint32_t)part.n_elems,
+                                 .piece = (uint32_t)k,
+                                 .lr = lr,
+                                 .sent_ns = world_now_ns(p->base.env.world),
+                                 .clock = l->clock[k] };
+    TRY(post_answer(p, server, real(p) ? param + part.offset_elems : NULL, part.n_elems));
+    TRY(post_request(p, server, &h, real(p) ? grad + part.offset_elems : NULL));
+out:
+    return rc;
+}
+
+static enum rc take_params(struct ps *p, int server, size_t k, struct piece_cost *cost)
+{
+    const struct ps_header want = { .op = PS_PARAMS,
+                                    .n_elems = (uint32_t)ps_part(&p->base.env, k, server).n_elems,
+                                    .piece = (uint32_t)k };
+    struct ps_header answer;
+    enum rc rc = RC_OK;
+
+    if (want.n_elems == 0)
+        return RC_OK;
+    TRY(end_request(p, server));
+    TRY(end_answer(p, server, &want, p->base.env.timeout_ms, &answer));
+    p->link[server].clock[k] = answer.clock;
+    note_cost(cost, &answer);
+out:
+    return rc;
+}
+
+static enum rc ps_exchange(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
+{
+    const double n_copied_bytes = 2.0 * (double)s->env.buckets->piece[k].n_elems * sizeof(float);
+    struct ps *p = self(s);
+    enum rc rc = RC_OK;
+
     /* The copy of the gradient into messages, and below that of the parameters out of them: the transport's. */
-    world_charge(s->env.world, 0, 2.0 * (double)s->env.n_params * sizeof(float));
-    for (int i = 0; i < n_servers; i++) {
-        const struct range slice = p->link[i].slice;
-        const struct ps_header push = { .op = PS_PUSH,
-                                        .n_elems = (uint32_t)slice.n_elems,
-                                        .lr = p->lr,
-                                        .sent_ns = world_now_ns(s->env.world),
-                                        .clock = p->link[i].clock };
-        TRY(post_answer(p, i, real(p) ? param + slice.offset_elems : NULL, slice.n_elems));
-        TRY(post_request(p, i, &push, real(p) ? grad + slice.offset_elems : NULL));
-    }
-    for (int i = 0; i < n_servers; i++) {
-        struct ps_header answer;
-        TRY(end_request(p, i));
-        TRY(end_answer(p, i, PS_PARAMS, s->env.timeout_ms, &answer));
-        p->link[i].clock = answer.clock;
-        note_cost(out, &answer);
-    }
-    world_charge(s->env.world, 0, 2.0 * (double)s->env.n_params * sizeof(float));
+    world_charge(s->env.world, 0, n_copied_bytes);
+    for (int i = 0; i < s->env.n_servers; i++)
+        TRY(push(p, i, k, lr, param, grad));
+    for (int i = 0; i < s->env.n_servers; i++)
+        TRY(take_params(p, i, k, out));
+    world_charge(s->env.world, 0, n_copied_bytes);
 out:
     return abandon(p, rc);
 }
@@ -238,12 +258,13 @@ out:
 static enum rc take_state(struct ps *p, int server, const float *state, float *param, float *velocity)
 {
     const struct range slice = p->link[server].slice;
+    const struct ps_header want = { .op = PS_STATE, .n_elems = (uint32_t)slice.n_elems };
     struct ps_header answer;
     enum rc rc;
 
     TRY(end_request(p, server));
     /* It comes when the slowest worker has left: that may take any time, and is no silence of the server. */
-    TRY(end_answer(p, server, PS_STATE, WAIT_FOREVER, &answer));
+    TRY(end_answer(p, server, &want, WAIT_FOREVER, &answer));
     if (!real(p))
         return RC_OK;
     memcpy(param + slice.offset_elems, state, slice.n_elems * sizeof(float));
@@ -255,7 +276,7 @@ out:
 
 static enum rc fetch(struct ps *p, float *param, float *velocity)
 {
-    const size_t n_params = p->base.env.n_params;
+    const size_t n_params = p->base.env.buckets->n_params;
     const int n_servers = p->base.env.n_servers;
     const struct ps_header h = { .op = PS_FETCH };
     float *state = NULL; /* of server i, of n elements from a on: 2 n from 2 a on */
@@ -286,14 +307,25 @@ static enum rc ps_serve(struct sync *s)
     return ps_server_run(self(s)->server);
 }
 
-/* Push and reply of one slice. One way, a server's link carries those of all workers, a worker's those of all servers
- * and, of a reply, at least one after the last push. */
+/* Push and reply of each part of a piece. One way, a server's link carries those of all workers, a worker's those of
+ * all servers and, of a reply, at least one after the last push. */
 static struct wire_plan ps_wire_plan(const struct sync *s)
 {
-    const size_t n_slice = s->env.n_params / (size_t)s->env.n_servers;
-    const int n_busiest = s->env.n_workers > s->env.n_servers + 1 ? s->env.n_workers : s->env.n_servers + 1;
+    const size_t n_pieces = s->env.buckets->n_pieces;
+    size_t n_messages = 0, n_most = 0; /* of a worker one way: to all servers, to the one with most */
 
-    return (struct wire_plan){ PS_HEADER_BYTES + n_slice * sizeof(float), 2, n_busiest };
+    for (int i = 0; i < s->env.n_servers; i++) {
+        size_t n_own = 0;
+        for (size_t k = 0; k < n_pieces; k++)
+            n_own += ps_part(&s->env, k, i).n_elems > 0;
+        n_messages += n_own;
+        n_most = n_own > n_most ? n_own : n_most;
+    }
+    if (n_messages == 0) /* no parameters */
+        return (struct wire_plan){ 0 };
+    const size_t n_elems = s->env.buckets->n_params / n_messages, n_at_server = n_most * (size_t)s->env.n_workers;
+    const size_t n_busiest = n_at_server > n_messages + 1 ? n_at_server : n_messages + 1;
+    return (struct wire_plan){ PS_HEADER_BYTES + n_elems * sizeof(float), 2 * (double)n_pieces, (double)n_busiest };
 }
 
 /* A worker: its pushes and their replies, as messages of the transport. A server: parameters, momentum, and of each
@@ -309,11 +341,10 @@ static struct memory_need ps_memory(const void *opts, const struct job_facts *fa
 
 const struct sync_mode sync_ps = {
     .module.name = "ps",
-    .module.caps = MODE_SERVERS | MODE_SHARED_PARAMS,
+    .module.caps = MODE_SERVERS | MODE_SHARED_PARAMS | MODE_EXCHANGES,
     .module.memory = ps_memory,
     .open = ps_open,
-    .begin = ps_begin,
-    .finish = ps_finish,
+    .exchange = ps_exchange,
     .final = ps_final,
     .serve = ps_serve,
     .wire_plan = ps_wire_plan,

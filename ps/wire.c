@@ -7,7 +7,7 @@
 
 #include "harness/base/bytes.h"
 
-enum { MAGIC = 0x53504d47, VERSION = 1 }; /* "GMPS" */
+enum { MAGIC = 0x53504d47, VERSION = 2 }; /* "GMPS" */
 enum {                                    /* in bytes; wire.h has the table */
        OFFSET_MAGIC = 0,
        OFFSET_VERSION = 4,
@@ -19,7 +19,8 @@ enum {                                    /* in bytes; wire.h has the table */
        OFFSET_QUEUE = 32,
        OFFSET_APPLY = 40,
        OFFSET_SENT = 48,
-       OFFSET_ZEROS = 56
+       OFFSET_PIECE = 56,
+       OFFSET_ZEROS = 60
 };
 
 void ps_header_encode(void *out, const struct ps_header *h)
@@ -39,6 +40,7 @@ void ps_header_encode(void *out, const struct ps_header *h)
     bytes_put(to + OFFSET_QUEUE, h->queue_ns, 8);
     bytes_put(to + OFFSET_APPLY, h->apply_ns, 8);
     bytes_put(to + OFFSET_SENT, h->sent_ns, 8);
+    bytes_put(to + OFFSET_PIECE, h->piece, 4);
 }
 
 enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_bytes, size_t n_body_bytes)
@@ -67,6 +69,7 @@ enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_byte
     const uint32_t lr_bits = (uint32_t)bytes_get(from + OFFSET_LR, 4);
     *out = (struct ps_header){ .op = (enum ps_op)op,
                                .n_elems = n_elems,
+                               .piece = (uint32_t)bytes_get(from + OFFSET_PIECE, 4),
                                .clock = bytes_get(from + OFFSET_CLOCK, 8),
                                .staleness = bytes_get(from + OFFSET_STALENESS, 8),
                                .queue_ns = bytes_get(from + OFFSET_QUEUE, 8),

@@ -11,13 +11,14 @@
  *        6  u16   op
  *        8  u32   n_elems
  *       12  f32   lr (PUSH)
- *       16  u64   clock: PUSH: of the parameters the gradient was made with; PARAMS: the newest
+ *       16  u64   clock of the piece: PUSH: of the parameters the gradient was made with; PARAMS: the newest
  *       24  u64   staleness (PARAMS): updates by others between that pull and this update
  *       32  u64   queue_ns (PARAMS): from arrival at the server until it was served; where the transport does not know
  *                 the arrival: sent_ns plus the shortest transit time of all pushes so far
  *       40  u64   apply_ns (PARAMS): updating the parameters
  *       48  u64   sent_ns (PUSH): by the clock all ranks share
- *       56  u8    zeros up to 64, so that the floats behind are aligned
+ *       56  u32   piece (PUSH, PARAMS): which of exchange/buckets.h; the floats are its part of the server's slice
+ *       60  u8    zeros up to 64, so that the floats behind are aligned
  *
  *   op      from      means                               answer
  *   PUSH    worker    apply this gradient, then pull      PARAMS
@@ -29,7 +30,7 @@
  * Invariants
  *   P1  A header that is not exactly right is refused: RC_MISMATCH naming the field; nothing is
  *       read past the bytes received.
- *   P2  The clock of a server grows by one per PUSH applied; staleness = clock - header.clock.
+ *   P2  The clock of a piece at a server grows by one per PUSH of it applied; staleness = clock - header.clock.
  */
 #ifndef PS_WIRE_H
 #define PS_WIRE_H
@@ -45,7 +46,7 @@ enum ps_op { PS_PUSH = 1, PS_FETCH, PS_LEAVE, PS_PARAMS, PS_STATE };
 
 struct ps_header {
     enum ps_op op;
-    uint32_t n_elems;
+    uint32_t n_elems, piece;
     float lr;
     uint64_t clock, staleness, queue_ns, apply_ns, sent_ns;
 };

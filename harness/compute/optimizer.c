@@ -25,7 +25,12 @@ out:
 
 enum rc optimizer_step(struct optimizer *o, float *param, const float *grad)
 {
-    compute_sgd_step(o->compute, param, o->velocity, grad, o->n_params, &o->rule);
+    return optimizer_step_range(o, 0, o->n_params, param, grad);
+}
+
+enum rc optimizer_step_range(struct optimizer *o, size_t first, size_t n_elems, float *param, const float *grad)
+{
+    compute_sgd_step(o->compute, param, o->velocity ? o->velocity + first : NULL, grad, n_elems, &o->rule);
     return compute_sync(o->compute);
 }
 

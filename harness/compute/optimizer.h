@@ -22,6 +22,9 @@ enum rc optimizer_init(struct optimizer *out, struct compute *c, size_t n_params
                        const float *velocity_init) MUST_CHECK;
 /* param[n_params] := after one step with grad[n_params] (read only). Synced: its errors are compute_sync's. */
 enum rc optimizer_step(struct optimizer *o, float *param, const float *grad) MUST_CHECK;
+/* The same of parameters `first` to first + n_elems - 1 alone, which param[n_elems] and grad[n_elems] are. */
+enum rc optimizer_step_range(struct optimizer *o, size_t first, size_t n_elems, float *param,
+                             const float *grad) MUST_CHECK;
 /* Copy the state to the host's out float[n_params] (NULL: nothing); zeros without momentum. */
 void optimizer_velocity(const struct optimizer *o, float *out);
 void optimizer_fini(struct optimizer *o); /* accepts a zeroed one */

@@ -128,7 +128,7 @@ static uint64_t lesser(uint64_t a, uint64_t b)
 
 struct costs { /* sums over n steps */
     size_t n;
-    uint64_t compute_ns, wait_ns, wire_ns, server_ns, apply_ns;
+    uint64_t compute_ns, wait_ns, wire_ns, server_ns, apply_ns, hidden_ns;
     uint64_t least_ns, greatest_ns; /* of single steps */
 };
 
@@ -137,12 +137,15 @@ struct costs { /* sums over n steps */
 static void add_cost(struct costs *sum, const struct step_stamp *s, uint64_t latest_ready_ns)
 {
     const uint64_t whole = s->end_ns - s->start_ns;
-    uint64_t left = s->end_ns - s->ready_ns;
+    const uint64_t stalled = lesser(s->stalled_ns, s->ready_ns - s->start_ns), after = s->end_ns - s->ready_ns;
+    uint64_t left = stalled + after;
     uint64_t server = lesser(s->server_ns, left);
     uint64_t apply = lesser(s->apply_ns, left -= server);
-    uint64_t wait = lesser(latest_ready_ns - s->ready_ns, left -= apply);
+    /* Before its gradient is ready a worker waits for all of the exchange: whether for the latest is not known. */
+    uint64_t wait = lesser(lesser(latest_ready_ns - s->ready_ns, after), left -= apply);
 
-    sum->compute_ns += s->ready_ns - s->start_ns;
+    sum->compute_ns += s->ready_ns - s->start_ns - stalled;
+    sum->hidden_ns += s->hidden_ns;
     sum->server_ns += server;
     sum->apply_ns += apply;
     sum->wait_ns += wait;
@@ -189,6 +192,8 @@ static enum rc find_costs(struct steps_summary *out, const struct window *w, con
     out->wire_s = (double)sum.wire_ns * scale;
     out->server_s = (double)sum.server_ns * scale;
     out->apply_s = (double)sum.apply_ns * scale;
+    out->exposed_s = (double)(sum.wait_ns + sum.wire_ns + sum.server_ns) * scale;
+    out->hidden_s = (double)sum.hidden_ns * scale;
     out->step_mean_s = (double)(sum.compute_ns + sum.wait_ns + sum.wire_ns + sum.server_ns + sum.apply_ns) * scale;
     out->step_min_s = seconds_between(0, sum.least_ns);
     out->step_max_s = seconds_between(0, sum.greatest_ns);

@@ -9,7 +9,8 @@
  *       synchronous mode, one update per worker on average of an asynchronous one.
  *   E3  Only time in which every worker trained counts: from the latest first start to the
  *       earliest last end.
- *   E4  compute + wait + wire + server + apply is the mean step time of a worker, exactly.
+ *   E4  compute + wait + wire + server + apply is the mean step time of a worker, exactly. wait + wire + server is its
+ *       exposed communication: it neither computes nor updates. Exposed and hidden communication are all there is.
  */
 #ifndef HARNESS_MEASURE_STEPS_H
 #define HARNESS_MEASURE_STEPS_H
@@ -21,13 +22,15 @@
 #include "harness/base/rc.h"
 #include "harness/measure/interval.h"
 
-struct step_stamp {           /* of one step on one worker; the clock of struct world */
-    uint64_t start_ns;        /* the step began */
-    uint64_t ready_ns;        /* its gradient was complete */
-    uint64_t end_ns;          /* it held the next parameters */
-    uint64_t server_ns;       /* of end - ready: waiting in the server's queue */
-    uint64_t apply_ns;        /* of end - ready: updating parameters */
-    double loss;              /* mean over its batch; NaN: not computed (hollow) */
+struct step_stamp {      /* of one step on one worker; the clock of struct world */
+    uint64_t start_ns;   /* the step began */
+    uint64_t ready_ns;   /* its gradient was complete */
+    uint64_t end_ns;     /* it held the next parameters */
+    uint64_t stalled_ns; /* of ready - start: waiting for parameters, where exchange is overlapped with computing */
+    uint64_t server_ns;  /* of stalled + end - ready: waiting in the server's queue */
+    uint64_t apply_ns;   /* likewise: updating parameters */
+    uint64_t hidden_ns;  /* exchanging while the worker did something else */
+    double loss;         /* mean over its batch; NaN: not computed (hollow) */
     uint32_t staleness_count; /* ps */
 };
 
@@ -46,6 +49,7 @@ struct steps_summary {
     struct interval throughput_samples_per_s;            /* within this run, autocorrelation-aware */
     double step_mean_s, step_min_s, step_max_s;          /* over workers and steady steps */
     double compute_s, wait_s, wire_s, server_s, apply_s; /* E4, means over steady steps */
+    double exposed_s, hidden_s;                          /* E4: communication */
     double loss_first, loss_last;                        /* mean of the first round, and of the last STEPS_LAST */
     double staleness_mean_count;                         /* over all steps */
     uint32_t staleness_max_count;

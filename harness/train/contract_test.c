@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * contract_test.c CASE MODE - what the training loop promises a sync mode, and what a mode promises the loop.
+ * contract_test.c CASE MODE - what the training loop promises the exchange, and the exchange a mode.
  *
- *   order        S1: begin, each segment once, finish, step by step; final once; S4: each server serves once
- *   allocation   S5, A4, L2: a worker allocates nothing from its second begin to its last finish, a server nothing
- *   allocation_is_noticed   the same with a mode that allocates: must be caught
+ *   order        of the loop: begin, gradients, all awaited, step by step; final once. S1: in every step each piece
+ *                once; S4: each server serves once
+ *   allocation   E5, A4, L2: a worker allocates nothing from its second begin to its last step's end, a server nothing
+ *   allocation_is_noticed   the same with an exchange that allocates: must be caught
+ *
+ *   overlap, overlap_allocation   order and allocation with a communicator: gradients by segments, parameters awaited
  *
  *   slow_worker  a worker slower than the time limit of a message, in all, ends no run: the others wait for it
  *
- * Allocation is counted by the linker's --wrap: calls from our own objects.
+ * Allocations and calls of the exchange are seen by the linker's --wrap: calls from our own objects.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -16,10 +19,11 @@
 #include <string.h>
 
 #include "allreduce/sync_allreduce.h"
+#include "harness/exchange/exchange.h"
 #include "harness/train/suite/train_kit.h"
 #include "ps/ps.h"
 
-enum { N_STEPS = 40, MAX_RANKS = 8, MAX_PARAMS = 20000 };
+enum { N_STEPS = 40, MAX_RANKS = 8, MAX_PIECES = 256 };
 
 void *__real_malloc(size_t n_bytes);
 void *__real_calloc(size_t n, size_t n_bytes);
@@ -27,21 +31,37 @@ void *__real_realloc(void *ptr, size_t n_bytes);
 void *__wrap_malloc(size_t n_bytes);
 void *__wrap_calloc(size_t n, size_t n_bytes);
 void *__wrap_realloc(void *ptr, size_t n_bytes);
+enum rc __real_exchange_start(struct exchange *x, const struct initial_state *from);
+enum rc __real_exchange_begin(struct exchange *x, uint64_t step, float lr);
+void __real_exchange_submit_all(struct exchange *x);
+enum rc __real_exchange_await_all(struct exchange *x);
+enum rc __real_exchange_final(struct exchange *x, float *velocity);
+enum rc __wrap_exchange_start(struct exchange *x, const struct initial_state *from);
+enum rc __wrap_exchange_begin(struct exchange *x, uint64_t step, float lr);
+void __wrap_exchange_submit_all(struct exchange *x);
+enum rc __wrap_exchange_await_all(struct exchange *x);
+enum rc __wrap_exchange_final(struct exchange *x, float *velocity);
 
+static int overlaps;   /* CASE overlap... */
 static int allocates;  /* CASE allocation_is_noticed: the mutant */
 static int slows_down; /* CASE slow_worker */
 
-/* This thread is between its second begin and its last finish, or serves. */
+/* This thread is between its second begin and the end of its last step, or serves. */
 static _Thread_local int in_steps;
 
-/* What the loop did, seen from inside a mode. Of a test program: one run, in one process. */
+/* The number of this thread's rank in the order in which they started: the exchange does not tell its rank. */
+static _Thread_local int own_rank;
+
+/* This thread is in final(), which awaits what is left: not a call of the loop. */
+static _Thread_local int in_final;
+
+/* What the loop did. Of a test program: one run, in one process. */
 static struct {
     const struct sync_mode *inner;
-    atomic_int n_allocations, n_errors, n_serves, n_finals;
+    atomic_int n_allocations, n_errors, n_serves, n_finals, n_started;
     struct {
-        uint64_t n_begun, n_finished;
-        size_t n_ready_elems;
-        char is_ready[MAX_PARAMS];
+        uint64_t n_begun, n_submitted, n_awaited;
+        uint64_t n_exchanged[MAX_PIECES]; /* by rank of the world */
     } rank[MAX_RANKS];
 } seen;
 
@@ -75,54 +95,76 @@ static void error(const char *what, int rank, uint64_t step)
     fprintf(stderr, "rank %d, step %llu: %s\n", rank, (unsigned long long)step, what);
 }
 
-static enum rc watch_begin(struct sync *s, uint64_t step, float lr)
+enum rc __wrap_exchange_start(struct exchange *x, const struct initial_state *from)
 {
-    const int r = s->env.world->rank;
+    own_rank = atomic_fetch_add(&seen.n_started, 1);
+    return __real_exchange_start(x, from);
+}
 
-    if (seen.rank[r].n_begun != seen.rank[r].n_finished || seen.rank[r].n_begun != step)
-        error("S1: begin out of order", r, step);
-    seen.rank[r].n_begun++;
-    seen.rank[r].n_ready_elems = 0;
-    memset(seen.rank[r].is_ready, 0, sizeof seen.rank[r].is_ready);
+enum rc __wrap_exchange_begin(struct exchange *x, uint64_t step, float lr)
+{
+    if (seen.rank[own_rank].n_begun != seen.rank[own_rank].n_awaited || seen.rank[own_rank].n_begun != step)
+        error("begin out of order", own_rank, step);
+    seen.rank[own_rank].n_begun++;
+    if (overlaps && step + 1 < N_STEPS) /* all are awaited after the last step only, and given segment by segment */
+        seen.rank[own_rank].n_submitted = ++seen.rank[own_rank].n_awaited;
     if (step == 1)
         in_steps = 1;
-    return seen.inner->begin(s, step, lr);
+    return __real_exchange_begin(x, step, lr);
 }
 
-static enum rc watch_ready(struct sync *s, struct segment seg, const float *grad)
+void __wrap_exchange_submit_all(struct exchange *x)
 {
-    const int r = s->env.world->rank;
-
-    if (!grad || seg.offset_elems + seg.n_elems > s->env.n_params || seg.n_elems == 0)
-        error("S1: a segment outside the parameters", r, seen.rank[r].n_begun);
-    for (size_t i = seg.offset_elems; i < seg.offset_elems + seg.n_elems && i < MAX_PARAMS; i++)
-        if (seen.rank[r].is_ready[i]++)
-            error("S1: a parameter ready twice", r, seen.rank[r].n_begun);
-    seen.rank[r].n_ready_elems += seg.n_elems;
-    return RC_OK;
+    if (++seen.rank[own_rank].n_submitted != seen.rank[own_rank].n_begun)
+        error("gradients submitted out of order", own_rank, seen.rank[own_rank].n_begun);
+    __real_exchange_submit_all(x);
 }
 
-static enum rc watch_finish(struct sync *s, float *param, float *grad, struct step_cost *out)
+enum rc __wrap_exchange_await_all(struct exchange *x)
 {
-    const int r = s->env.world->rank;
+    const enum rc rc = __real_exchange_await_all(x);
 
-    if (seen.rank[r].n_ready_elems != s->env.n_params)
-        error("S1: finish before every segment was ready", r, seen.rank[r].n_begun);
-    if (slows_down && r == 1 && seen.rank[r].n_begun + 5 > N_STEPS) /* 5 steps of 0.4 s; the limit is 1 s */
-        world_pause(s->env.world, UINT64_C(400000000));
+    if (in_final)
+        return rc;
+    if (overlaps)
+        seen.rank[own_rank].n_submitted++;
+    if (++seen.rank[own_rank].n_awaited != seen.rank[own_rank].n_submitted)
+        error("awaited before all gradients were submitted", own_rank, seen.rank[own_rank].n_begun);
     if (allocates) {
         void *volatile waste = malloc(1);
         free(waste);
     }
-    if (++seen.rank[r].n_finished == N_STEPS)
+    if (seen.rank[own_rank].n_awaited == N_STEPS)
         in_steps = 0;
-    return seen.inner->finish(s, param, grad, out);
+    return rc;
 }
 
-static enum rc watch_final(struct sync *s, float *param, float *velocity)
+enum rc __wrap_exchange_final(struct exchange *x, float *velocity)
 {
     atomic_fetch_add(&seen.n_finals, 1);
-    return seen.inner->final(s, param, velocity);
+    in_final = 1;
+    return __real_exchange_final(x, velocity);
+}
+
+static enum rc watch_exchange(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
+{
+    const int r = s->env.world->rank;
+
+    if (k >= s->env.buckets->n_pieces || k >= MAX_PIECES) {
+        error("S1: there is no such piece", r, k);
+        return RC_INVAL;
+    }
+    const uint64_t n_before = seen.rank[r].n_exchanged[k]++;
+    if (out->server_ns != 0 || out->apply_ns != 0 || out->staleness_count != 0)
+        error("the cost was not zeroed", r, n_before);
+    if (slows_down && r == 1 && n_before + 5 > N_STEPS && k == 0) /* 5 x 0.4 s; the limit is 1 s */
+        world_pause(s->env.world, UINT64_C(400000000));
+    if (overlaps && n_before == 1)
+        in_steps = 1; /* of the communicator's thread, too */
+    const enum rc rc = seen.inner->exchange(s, k, lr, param, grad, out);
+    if (overlaps && n_before + 1 == N_STEPS)
+        in_steps = 0;
+    return rc;
 }
 
 static enum rc watch_serve(struct sync *s)
@@ -138,11 +180,54 @@ static enum rc watch_serve(struct sync *s)
     return rc;
 }
 
+static struct sync_mode watched_mode(void)
+{
+    struct sync_mode watched = *seen.inner;
+
+    if (watched.exchange)
+        watched.exchange = watch_exchange;
+    if (watched.serve)
+        watched.serve = watch_serve;
+    return watched;
+}
+
+/* All workers did all steps, the modes every piece in each of them. */
+static void check_counts(int n_workers, int n_servers, size_t n_pieces)
+{
+    if (atomic_load(&seen.n_finals) != n_workers || atomic_load(&seen.n_serves) != n_servers)
+        error("S1, S4: final or serve not once each", 0, N_STEPS);
+    int n_through = 0;
+    for (int r = 0; r < MAX_RANKS; r++)
+        n_through += seen.rank[r].n_awaited == N_STEPS;
+    if (n_through != n_workers)
+        error("not every worker has awaited every step", 0, N_STEPS);
+    for (int r = 0; r < n_workers; r++)
+        for (size_t k = 0; seen.inner->exchange && k < n_pieces; k++)
+            if (seen.rank[r].n_exchanged[k] != N_STEPS)
+                error("S1: a piece was not exchanged once in every step", r, seen.rank[r].n_exchanged[k]);
+}
+
+/* Of the training with these options. More than one, else the cases say little. */
+static size_t n_pieces_of(const char *options)
+{
+    struct train_job job = { 0 };
+    struct buckets buckets = { 0 };
+
+    if (kit_prepare(&job, options) != RC_OK ||
+        buckets_open(&buckets, job.segment, job.n_segments, &job.exchange.buckets) != RC_OK)
+        error(rc_message(), 0, 0);
+    const size_t n_pieces = buckets.n_pieces;
+    if (seen.inner->exchange && n_pieces < 5)
+        error("too few pieces", 0, n_pieces);
+    buckets_close(&buckets);
+    train_job_free(&job);
+    return n_pieces;
+}
+
 int main(int argc, char **argv)
 {
     static const struct sync_mode *const all[] = { &sync_none, &sync_single, &sync_allreduce, &sync_ps };
     struct train_result result = { 0 };
-    struct sync_mode watched;
     char options[256];
 
     for (size_t i = 0; argc == 3 && i < sizeof all / sizeof *all; i++)
@@ -152,18 +237,16 @@ int main(int argc, char **argv)
         return 2;
     allocates = strcmp(argv[1], "allocation_is_noticed") == 0;
     slows_down = strcmp(argv[1], "slow_worker") == 0;
-    watched = *seen.inner;
-    watched.begin = watch_begin;
-    watched.grad_ready = watch_ready;
-    watched.finish = watch_finish;
-    watched.final = watch_final;
-    if (watched.serve)
-        watched.serve = watch_serve;
+    overlaps = strncmp(argv[1], "overlap", 7) == 0;
+    const struct sync_mode watched = watched_mode();
     const int n_workers = seen.inner == &sync_single ? 1 : 3,
               n_servers = seen.inner->module.caps & MODE_SERVERS ? 2 : 0;
+    const char *buckets = seen.inner->exchange ? " --bucket-bytes 2000 --partition-bytes 1000" : "";
+    const char *overlap = overlaps ? " --overlap on --priority on" : "";
     snprintf(options, sizeof options,
-             "--model lenet --mode %s --workers %d --steps %d --momentum 0.9 --batch 4 --timeout-s %d%s", argv[2],
-             n_workers, N_STEPS, slows_down ? 1 : 120, n_servers ? " --servers 2 --transport inproc" : "");
+             "--model lenet --mode %s --workers %d --steps %d --momentum 0.9 --batch 4 --timeout-s %d%s%s%s", argv[2],
+             n_workers, N_STEPS, slows_down ? 1 : 120, n_servers ? " --servers 2 --transport inproc" : "", buckets,
+             overlap);
     if (kit_train(&result, options, &watched, 0) != RC_OK) {
         fprintf(stderr, "%s\n", rc_message());
         return 1;
@@ -171,11 +254,10 @@ int main(int argc, char **argv)
     train_result_free(&result);
     if (allocates)
         return atomic_load(&seen.n_allocations) == 0;
-    if (strcmp(argv[1], "allocation") == 0) {
+    if (strcmp(argv[1], "allocation") == 0 || strcmp(argv[1], "overlap_allocation") == 0) {
         fprintf(stderr, "%d allocations in %d steps\n", atomic_load(&seen.n_allocations), N_STEPS);
         return atomic_load(&seen.n_allocations) > 0;
     }
-    if (atomic_load(&seen.n_finals) != n_workers || atomic_load(&seen.n_serves) != n_servers)
-        error("S1, S4: final or serve not once each", 0, N_STEPS);
+    check_counts(n_workers, n_servers, n_pieces_of(options));
     return atomic_load(&seen.n_errors) > 0;
 }

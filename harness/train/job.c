@@ -2,6 +2,7 @@
 /* job.c - from options to a job, and all checks, before any world exists: world, ranks, transport, resuming. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "allreduce/reducer.h"
@@ -242,6 +243,19 @@ static enum rc refuse_useless(const struct train_job *job, const struct train_op
     return RC_OK;
 }
 
+/* How gradients are exchanged, where the mode does that. */
+static void resolve_exchange(struct train_job *job)
+{
+    const struct train_opts *o = &job->opts;
+
+    if (!mode_exchanges(&job->mode->module))
+        return;
+    job->exchange =
+        (struct exchange_opts){ .buckets = { .bucket_bytes = o->bucket_bytes, .partition_bytes = o->partition_bytes },
+                                .overlap = strcmp(o->overlap, "on") == 0,
+                                .priority = strcmp(o->priority, "on") == 0 };
+}
+
 struct job_facts train_job_facts(const struct train_job *job)
 {
     return (struct job_facts){ .n_workers = job->n_workers, .n_servers = job->n_servers, .n_params = job->n_params };
@@ -288,6 +302,7 @@ enum rc train_prepare(struct train_job *out, const struct train_opts *opts, cons
     TRY(check_modules(&job, group, n_groups));
     TRY(resolve_numbers(&job));
     TRY(refuse_useless(&job, opts, group, n_groups));
+    resolve_exchange(&job);
     TRY(resolve_resume(&job));
     job.n_steps = job.opts.steps - job.resume.steps_count;
     job.keeps_velocity = job.opts.save[0] != '\0';
@@ -305,6 +320,7 @@ void train_job_free(struct train_job *job)
     dataset_close(&job->dataset);
     profile_close(&job->profile);
     checkpoint_free(&job->resume);
+    free(job->segment);
     *job = (struct train_job){ 0 };
 }
 

@@ -4,7 +4,6 @@
  *
  * Not counted: the program itself, the library's packing buffers, messages on their way inside a transport.
  */
-#include "harness/exchange/staging.h"
 #include "harness/train/job_work.h"
 #include "harness/train/max_batch.h"
 #include "models/engine/training.h"
@@ -32,9 +31,7 @@ static size_t exchange_bytes(const struct train_job *job, const struct network *
     if (n)
         n_bytes +=
             N_BATCHES_MADE * batch * floats((size_t)n->C_in * (size_t)n->opts.image_size * (size_t)n->opts.image_size);
-    if (staging_needed(job->mode, job->compute))
-        n_bytes += 2 * floats(job->n_params);
-    return n_bytes;
+    return n_bytes + exchange_staging_bytes(job->mode, job->compute, job->n_params);
 }
 
 /* How many of the workers and servers are on this host: in mpi as the launcher reports it, or one if it does not. */

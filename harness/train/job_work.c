@@ -2,6 +2,7 @@
 /* job_work.c - what a job trains: a profile or a model, its shape, its data. */
 #include "harness/train/job_work.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "allreduce/reducer.h"
@@ -140,7 +141,19 @@ out:
     return rc;
 }
 
-/* Open the model on the hollow backend, which allocates no arrays: finds errors, n_params and flops_per_sample. */
+static enum rc note_layout(struct train_job *job, const struct training *t)
+{
+    job->n_params = workload_n_params(t);
+    job->n_segments = t->workload->ops->n_segments(t);
+    job->segment = calloc(job->n_segments, sizeof *job->segment);
+    if (!job->segment)
+        return rc_raise(RC_NOMEM, "no memory for the layout of %zu segments", job->n_segments);
+    for (size_t i = 0; i < job->n_segments; i++)
+        job->segment[i] = t->workload->ops->segment(t, i);
+    return RC_OK;
+}
+
+/* Open the model on the hollow backend, which allocates no arrays: finds errors, the layout and flops_per_sample. */
 static enum rc count_params_and_flops(struct train_job *job)
 {
     struct compute *compute = NULL;
@@ -156,7 +169,7 @@ static enum rc count_params_and_flops(struct train_job *job)
                                       .network = job->network,
                                       .profile = job->profile };
     TRY(workload_open(&training, job->workload, &env));
-    job->n_params = workload_n_params(training);
+    TRY(note_layout(job, training));
     job->flops_per_sample = job->workload->ops->flops_per_sample(training);
 out:
     workload_close(&training);

@@ -6,6 +6,8 @@
 
 enum { MAX_RANKS = 65536 };
 
+#define MAX_BUCKET_BYTES 1099511627776.0 /* 1 Ti */
+
 const struct opt train_opt_table[] = {
     OPT_AUTO_MODULE_(struct train_opts, world, "world", world_kind,
                      "how ranks run; auto: mpi under mpirun or srun, else threads"),
@@ -14,6 +16,14 @@ const struct opt train_opt_table[] = {
     OPT_MODULE_(struct train_opts, reducer, "reducer", reducer_kind, "allreduce algorithm"),
     OPT_AUTO_MODULE_(struct train_opts, transport, "transport", transport_kind,
                      "what carries messages; auto: zmq for ps, inproc or mpi for allreduce, sim in sim"),
+    OPT_U64_(struct train_opts, bucket_bytes, "bucket-bytes", "", 4, MAX_BUCKET_BYTES, "bytes",
+             "gradients of neighbouring layers are exchanged together, up to this; without it: all at once"),
+    OPT_U64_(struct train_opts, partition_bytes, "partition-bytes", "", 4, MAX_BUCKET_BYTES, "bytes",
+             "a bucket is exchanged in pieces of at most this; without it: as a whole"),
+    OPT_CHOICE_(struct train_opts, priority, "priority", "off", "off|on",
+                "on: of what waits to be exchanged, the first layers go first, as the next step needs them first"),
+    OPT_CHOICE_(struct train_opts, overlap, "overlap", "off", "off|on",
+                "on: a task of each worker exchanges and updates while the worker computes"),
     OPT_TEXT_(struct train_opts, cluster, "cluster", "", "FILE",
               "description of the simulated cluster (YAML), sim only"),
     OPT_MODULE_(struct train_opts, compute, "compute", compute_kind,
@@ -79,8 +89,9 @@ const struct opt train_run_table[] = {
 };
 
 const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES] = {
-    { "servers", "mode", NULL, MODE_SERVERS },
-    { "reducer", "mode", NULL, MODE_REDUCER },
+    { "servers", "mode", NULL, MODE_SERVERS },        { "reducer", "mode", NULL, MODE_REDUCER },
+    { "bucket-bytes", "mode", NULL, MODE_EXCHANGES }, { "partition-bytes", "mode", NULL, MODE_EXCHANGES },
+    { "priority", "mode", NULL, MODE_EXCHANGES },     { "overlap", "mode", NULL, MODE_EXCHANGES },
     { "cluster", "world", NULL, WORLD_VIRTUAL_TIME },
 };
 

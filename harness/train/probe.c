@@ -32,7 +32,7 @@ static enum rc probe_baseline(double *step_s, const struct probe_env *env)
     struct update update = { 0 };
     enum rc rc = RC_OK;
 
-    if (env->sync)
+    if (!env->job->opts.forward_only)
         TRY(open_update(&update, env, env->job->n_params));
     while (series_wants_more(&series, env->world)) {
         const uint64_t started_ns = world_now_ns(env->world);
@@ -104,7 +104,6 @@ out:
 
 static enum rc probe_own(struct train_limits *own, const struct probe_env *env)
 {
-    const struct wire_plan plan = env->sync ? env->sync->ops->wire_plan(env->sync) : (struct wire_plan){ 0 };
     const bool worker = env->training != NULL;
     enum rc rc = RC_OK;
 
@@ -114,8 +113,8 @@ static enum rc probe_own(struct train_limits *own, const struct probe_env *env)
     if (worker)
         TRY(probe_compute(&own->compute_s, env));
     TRY(world_barrier(env->world));
-    if (plan.message_bytes > 0 && env->world->n_ranks > 1)
-        TRY(probe_wire(&own->wire_s, env, &plan));
+    if (env->wire.message_bytes > 0 && env->world->n_ranks > 1)
+        TRY(probe_wire(&own->wire_s, env, &env->wire));
     if (!worker)
         TRY(probe_server(&own->server_s, env));
     TRY(world_barrier(env->world));

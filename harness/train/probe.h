@@ -13,7 +13,7 @@ struct probe_env { /* of one rank; borrowed */
     const struct train_job *job;
     struct compute *compute;
     struct training *training; /* NULL on servers */
-    const struct sync *sync;   /* NULL: --forward-only */
+    struct wire_plan wire;     /* the messages of a step; zeros: nothing is exchanged */
     const float *param;        /* float[n_params], memory of compute; NULL on servers or hollow */
     float *grad;               /* likewise, overwritten; NULL with --forward-only too */
 };

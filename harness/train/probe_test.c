@@ -141,21 +141,10 @@ static enum rc net_open(struct transport **out, struct world *w)
     return RC_OK;
 }
 
-static struct wire_plan plan;
-
-static struct wire_plan wire_plan(const struct sync *s)
-{
-    (void)s;
-    return plan;
-}
-
-static const struct sync_mode MODE = { .module.name = "made", .wire_plan = wire_plan };
-
 struct made_probe {
     struct made_world world;
     struct train_job job;
     struct training training;
-    struct sync sync;
     struct probe_env env;
 };
 
@@ -172,16 +161,15 @@ static void make(struct made_probe *p, int rank, int n_workers, int n_servers)
     p->job.opts.batch = BATCH;
     p->job.opts.momentum = 0.5;
     p->job.opts.timeout_s = 120;
-    p->sync = (struct sync){ .ops = &MODE };
     p->training = (struct training){ .workload = &WORKLOAD, .env = { .max_batch = BATCH } };
-    p->env = (struct probe_env){ .world = &p->world.base, .job = &p->job, .sync = &p->sync };
+    p->env = (struct probe_env){ .world = &p->world.base, .job = &p->job };
     assert_int_equal(compute_open(&p->env.compute, &compute_hollow,
                                   &(struct compute_env){ .charge = compute_charge, .arg = &p->world }),
                      RC_OK);
     p->training.env.compute = p->env.compute;
     if (rank < n_workers)
         p->env.training = &p->training;
-    plan = (struct wire_plan){ .message_bytes = 4000, .n_in_turn = 3, .n_on_link = 2 };
+    p->env.wire = (struct wire_plan){ .message_bytes = 4000, .n_in_turn = 3, .n_on_link = 2 };
 }
 
 static void assert_near(double value, double expected)
@@ -276,7 +264,8 @@ static void what_does_not_happen_has_no_limit(void **state)
 
     (void)state;
     make(&p, 0, 2, 0);
-    p.env.sync = NULL;
+    p.job.opts.forward_only = true;
+    p.env.wire = (struct wire_plan){ 0 };
     struct train_limits l = limits_of(&p);
     assert_near(l.baseline_step_s, 0.006);
     assert_true(l.wire_s == 0);
@@ -306,11 +295,11 @@ static void repeats_are_limited(void **state)
     assert_near(l.compute_s, 1.5);
     assert_int_equal(p.world.n_gradients, 1 + 1);
     make(&p, 0, 2, 0);
-    plan.message_bytes = 64 << 20;
+    p.env.wire.message_bytes = 64 << 20;
     (void)limits_of(&p);
     assert_int_equal(p.world.n_exchanges, 50 + 4);
     make(&p, 0, 2, 0);
-    plan.message_bytes = 300 << 20;
+    p.env.wire.message_bytes = 300 << 20;
     (void)limits_of(&p);
     assert_int_equal(p.world.n_exchanges, 50 + 2);
 }

@@ -9,7 +9,7 @@
 
 #include "allreduce/reducer.h"
 #include "harness/base/peak_rss.h"
-#include "harness/exchange/staging.h"
+#include "harness/exchange/exchange.h"
 #include "harness/train/probe.h"
 #include "harness/train/train.h"
 #include "harness/world/child.h"
@@ -23,31 +23,19 @@ struct rank { /* everything one rank owns while it trains */
     struct world *world;
     const struct train_job *job;
     struct compute *compute;
-    struct training *training;
-    struct sync *sync;          /* NULL: --forward-only */
-    float *param, *grad;        /* float[n_params], in memory of compute; NULL: hollow, or not needed */
+    struct training *training; /* NULL: a server */
+    struct exchange *exchange;
+    float *param, *grad;        /* of the exchange */
     struct step_stamp *stamp;   /* [n_steps] */
     struct train_result result; /* filled on rank 0 only */
     uint64_t data_waited_ns;    /* total wait for the data loader before the first step */
     bool peak_is_own;           /* the peak RSS of the process was reset when this run began */
 };
 
-static void close_floats(struct rank *r, float **floats)
-{
-    void *memory = *floats;
-
-    if (r->compute)
-        compute_memory_close(r->compute, &memory);
-    *floats = NULL;
-}
-
 static void rank_close(struct rank *r)
 {
-    if (r->sync)
-        r->sync->ops->close(&r->sync);
+    exchange_close(&r->exchange);
     workload_close(&r->training);
-    close_floats(r, &r->param);
-    close_floats(r, &r->grad);
     compute_close(&r->compute);
     train_result_free(&r->result);
     free(r->stamp);
@@ -91,6 +79,16 @@ static const struct compute_backend *backend_of(const struct rank *r)
     return is_worker(r) || !wanted->touches_memory || wanted->host_memory ? wanted : &compute_cpu;
 }
 
+/* May the pool of threads spin: is there a core for each of them, and one for the communicator? */
+static bool pool_may_spin(const struct rank *r)
+{
+    const struct world *w = r->world;
+    const int n = n_threads(r);
+
+    return world_may_spin(w) && n <= w->n_own_cores &&
+           (!r->job->exchange.overlap || w->n_busy_host_ranks * (n + 1) <= w->n_host_cores);
+}
+
 static enum rc open_compute(struct rank *r)
 {
     const struct compute_backend *backend = backend_of(r);
@@ -98,14 +96,13 @@ static enum rc open_compute(struct rank *r)
                                      .pass = pause_world,
                                      .arg = r->world,
                                      .n_threads = n_threads(r),
-                                     .may_spin = world_may_spin(r->world) && n_threads(r) <= r->world->n_own_cores,
+                                     .may_spin = pool_may_spin(r),
                                      .precision = is_worker(r) ? r->job->precision : PRECISION_FP32,
                                      .device = r->world->host_rank };
 
     return compute_open(&r->compute, backend, &env);
 }
 
-/* A server needs the model only for the initial parameters: a batch of one. */
 static enum rc open_training(struct rank *r)
 {
     const struct train_job *job = r->job;
@@ -113,9 +110,9 @@ static enum rc open_training(struct rank *r)
     const struct training_env env = { .compute = r->compute,
                                       .dataset = job->dataset,
                                       .seed = job->opts.seed,
-                                      .max_batch = is_worker(r) ? job->opts.batch : 1,
+                                      .max_batch = job->opts.batch,
                                       .batch_stride = (uint64_t)job->n_workers * job->opts.batch,
-                                      .prefetch = is_worker(r) && !is_virtual(r) && job->compute->touches_memory &&
+                                      .prefetch = !is_virtual(r) && job->compute->touches_memory &&
                                                   job->opts.batch * n_pixels >= PREFETCH_MIN_ELEMS,
                                       .forward_only = job->opts.forward_only,
                                       .network = job->network,
@@ -124,62 +121,52 @@ static enum rc open_training(struct rank *r)
     return workload_open(&r->training, job->workload, &env);
 }
 
-static enum rc open_floats(struct rank *r, float **out, const char *what)
-{
-    void *memory = NULL;
-    enum rc rc;
-
-    TRY(compute_memory_open(r->compute, &memory, r->job->n_params * sizeof(float), what));
-    *out = memory;
-out:
-    return rc;
-}
-
-/* Parameters and running means at the start: the checkpoint's, or the model's own. */
-static enum rc open_params(struct rank *r)
-{
-    const struct checkpoint *resume = &r->job->resume;
-    size_t n_state = 0;
-    float *state;
-    enum rc rc = RC_OK;
-
-    if (!r->compute->ops->touches_memory)
-        return RC_OK;
-    TRY(open_floats(r, &r->param, "parameters"));
-    if (is_worker(r) && !r->job->opts.forward_only)
-        TRY(open_floats(r, &r->grad, "gradients"));
-    if (!resume->param) {
-        workload_init(r->training, r->param);
-        return RC_OK;
-    }
-    compute_put(r->compute, r->param, resume->param, r->job->n_params * sizeof(float));
-    state = workload_state(r->training, &n_state);
-    if (n_state > 0)
-        compute_put(r->compute, state, resume->state, n_state * sizeof(float));
-out:
-    return rc;
-}
-
-static enum rc open_sync(struct rank *r)
+static enum rc open_exchange(struct rank *r)
 {
     const struct train_job *job = r->job;
-    const struct sync_env env = {
+    const struct exchange_env env = {
         .world = r->world,
         .compute = r->compute,
+        .mode = job->mode,
         .transport = job->transport,
         .reducer = job->reducer,
         .reducer_opts = job->reducer ? module_options(&job->opts.modules, train_kinds, &job->reducer->module) : NULL,
+        .segment = job->segment,
+        .n_segments = job->n_segments,
         .n_workers = job->n_workers,
         .n_servers = job->n_servers,
-        .n_params = job->n_params,
+        .opts = job->exchange,
         .momentum = (float)job->opts.momentum,
         .weight_decay = (float)job->opts.weight_decay,
-        .param_init = r->param,
-        .velocity_init = job->resume.velocity,
+        .forward_only = job->opts.forward_only,
         .timeout_ms = (int)job->opts.timeout_s * 1000
     };
+    enum rc rc;
 
-    return job->opts.forward_only ? RC_OK : staging_open(&r->sync, job->mode, &env);
+    TRY(exchange_open(&r->exchange, &env));
+    r->param = exchange_param(r->exchange);
+    r->grad = exchange_grad(r->exchange);
+out:
+    return rc;
+}
+
+/* Rank 0 makes what all begin with, the model's own or the checkpoint's, and the others get it. */
+static enum rc start_exchange(struct rank *r)
+{
+    const struct checkpoint *resume = &r->job->resume;
+    struct initial_state from = { .n_running = r->job->n_state, .velocity = resume->velocity };
+    size_t n_state;
+
+    if (r->training)
+        from.running = workload_state(r->training, &n_state);
+    if (r->world->rank == 0 && !resume->param)
+        workload_init(r->training, r->param);
+    if (r->world->rank == 0 && resume->param && r->param) {
+        compute_put(r->compute, r->param, resume->param, r->job->n_params * sizeof(float));
+        if (from.running)
+            compute_put(r->compute, from.running, resume->state, from.n_running * sizeof(float));
+    }
+    return exchange_start(r->exchange, &from);
 }
 
 static enum rc rank_open(struct rank *r)
@@ -187,17 +174,14 @@ static enum rc rank_open(struct rank *r)
     enum rc rc;
 
     TRY(open_compute(r));
-    TRY(open_training(r));
-    TRY(open_params(r));
+    if (is_worker(r))
+        TRY(open_training(r));
+    TRY(open_exchange(r));
     r->stamp = malloc(r->job->n_steps * sizeof *r->stamp);
     if (!r->stamp)
         FAIL(RC_NOMEM, "no memory for the stamps of %zu steps", r->job->n_steps);
     memset(r->stamp, 0xff, r->job->n_steps * sizeof *r->stamp); /* touch every page before the first step */
-    TRY(open_sync(r));
-    if (!is_worker(r)) { /* a server has copied its slice */
-        workload_close(&r->training);
-        close_floats(r, &r->param);
-    }
+    TRY(start_exchange(r));
 out:
     return rc;
 }
@@ -209,7 +193,7 @@ static enum rc probe(struct rank *r, struct train_limits *limits)
                                    .job = r->job,
                                    .compute = r->compute,
                                    .training = r->training,
-                                   .sync = r->sync,
+                                   .wire = exchange_wire_plan(r->exchange),
                                    .param = r->param,
                                    .grad = r->grad };
     size_t n_state = 0;
@@ -235,16 +219,19 @@ static uint64_t samples_before(const struct train_job *job, size_t step)
     return job->resume.samples_count + (uint64_t)step * (uint64_t)job->n_workers * job->opts.batch;
 }
 
-/* grad_ready callback of the workload: the gradient of seg is final, so let the mode start to send it. */
-static enum rc send_segment(void *arg, struct segment seg, const float *grad)
+/* grad_ready callback of the workload: the gradient of seg is final. */
+static enum rc submit_segment(void *arg, struct segment seg, const float *grad)
 {
     struct rank *r = arg;
-    enum rc rc;
 
-    TRY(compute_sync(r->compute)); /* compute.C2: in sim, the time to compute it passes before it is sent */
-    TRY(r->sync->ops->grad_ready(r->sync, seg, grad));
-out:
-    return rc;
+    (void)grad; /* the exchange's own */
+    return exchange_submit(r->exchange, seg);
+}
+
+/* await callback of the workload. */
+static enum rc await_segment(void *arg, struct segment seg)
+{
+    return exchange_await(((struct rank *)arg)->exchange, seg);
 }
 
 /* One training step: gradient, exchange, update, and its time stamps. --forward-only: the loss alone. */
@@ -253,25 +240,29 @@ static enum rc train_step(struct rank *r, size_t step)
     const struct train_job *job = r->job;
     const uint64_t before = samples_before(job, step);
     const uint64_t first_sample = before + (uint64_t)r->world->rank * job->opts.batch; /* L1 */
+    const bool by_segments = exchange_wants_segments(r->exchange);
     struct step_stamp *stamp = &r->stamp[step];
-    struct step_cost cost = { 0 };
     double loss;
     enum rc rc;
 
     if (job->opts.kill_rank == (uint64_t)r->world->rank && job->opts.kill_step == step)
         world_die(r->world);
     stamp->start_ns = world_now_ns(r->world);
-    if (r->sync)
-        TRY(r->sync->ops->begin(r->sync, job->resume.steps_count + step, schedule_lr(&job->schedule, before)));
+    TRY(exchange_begin(r->exchange, job->resume.steps_count + step, schedule_lr(&job->schedule, before)));
     TRY(workload_gradient(r->training, r->param, first_sample, job->opts.batch, r->grad, &loss,
-                          r->sync && r->sync->ops->grad_ready ? send_segment : NULL, r));
+                          by_segments ? submit_segment : NULL, r));
     TRY(compute_sync(r->compute));
     stamp->ready_ns = world_now_ns(r->world);
-    if (r->sync)
-        TRY(r->sync->ops->finish(r->sync, r->param, r->grad, &cost));
-    stamp->end_ns = r->sync ? world_now_ns(r->world) : stamp->ready_ns;
+    stamp->stalled_ns = exchange_cost(r->exchange).waited_ns;
+    if (!by_segments)
+        exchange_submit_all(r->exchange);
+    if (!exchange_overlaps(r->exchange) || step + 1 == job->n_steps)
+        TRY(exchange_await_all(r->exchange));
+    stamp->end_ns = job->opts.forward_only ? stamp->ready_ns : world_now_ns(r->world);
+    const struct exchange_cost cost = exchange_cost(r->exchange);
     stamp->server_ns = cost.server_ns;
     stamp->apply_ns = cost.apply_ns;
+    stamp->hidden_ns = cost.hidden_ns;
     stamp->staleness_count = cost.staleness_count;
     stamp->loss = loss;
     if (job->watch && r->world->rank == 0)
@@ -282,19 +273,17 @@ out:
 
 /* Get the final parameters, and the velocity on rank 0 if a checkpoint needs it. Its memory is allocated only now, so
  * that training does not need it too. */
-static enum rc finish_sync(struct rank *r)
+static enum rc finish_exchange(struct rank *r)
 {
     struct checkpoint *c = &r->result.final;
     enum rc rc = RC_OK;
 
-    if (!r->sync)
-        return RC_OK;
-    if (r->world->rank == 0 && r->param && r->job->keeps_velocity) {
+    if (r->world->rank == 0 && r->param && r->job->keeps_velocity && !r->job->opts.forward_only) {
         c->n_params = r->job->n_params;
         c->n_state = r->job->n_state;
         TRY(checkpoint_alloc(c, true));
     }
-    TRY(r->sync->ops->final(r->sync, r->param, c->velocity));
+    TRY(exchange_final(r->exchange, c->velocity));
 out:
     return rc;
 }
@@ -306,17 +295,20 @@ static enum rc train(struct rank *r)
     if (!is_worker(r)) {
         if (r->job->opts.kill_rank == (uint64_t)r->world->rank)
             world_die(r->world);
-        return r->sync->ops->serve(r->sync);
+        return exchange_serve(r->exchange);
     }
     r->data_waited_ns = network_data_waited_ns(r->training);
+    if (exchange_overlaps(r->exchange))
+        workload_set_await(r->training, await_segment, r);
     for (size_t step = 0; step < r->job->n_steps; step++)
         TRY(train_step(r, step));
-    TRY(finish_sync(r));
+    workload_set_await(r->training, NULL, NULL);
+    TRY(finish_exchange(r));
 out:
     return rc;
 }
 
-/* Fill the checkpoint *c from this rank, worker 0. Closes the model and the gradients first, to make room. */
+/* Fill the checkpoint *c from this rank, worker 0. Closes the model first, to make room. */
 static enum rc keep_params(struct rank *r, struct checkpoint *c)
 {
     const struct train_job *job = r->job;
@@ -331,7 +323,6 @@ static enum rc keep_params(struct rank *r, struct checkpoint *c)
     if (n_state > 0)
         compute_get(r->compute, c->state, state, n_state * sizeof(float));
     workload_close(&r->training); /* frees activations, for the copy below */
-    close_floats(r, &r->grad);
     compute_get(r->compute, c->param, r->param, job->n_params * sizeof(float));
     snprintf(c->model, sizeof c->model, "%s", job->opts.model);
     c->seed = job->opts.seed;

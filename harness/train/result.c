@@ -90,6 +90,7 @@ static void record_cluster(struct record *r, const struct cluster *c)
     record_f64(r, "local_latency_s", c->local_latency_s);
     record_f64(r, "flops_per_s", c->flops_per_s);
     record_f64(r, "memory_bytes_per_s", c->memory_bytes_per_s);
+    record_i64(r, "cores_per_rank_count", c->n_cores_per_rank);
 }
 
 static void record_memory(struct record *r, const struct train_job *job)
@@ -217,8 +218,8 @@ static enum rc write_rank(struct report *to, const struct train_job *job, const 
     record_text(r, "host", is_virtual(job) ? NULL : result->rank[rank].host);
     record_i64(r, "own_cores_count", result->rank[rank].own_cores_count);
     for (size_t step = 0; rank < job->n_workers && step < job->n_steps; step++) {
-        compute_ns += (double)(stamp[step].ready_ns - stamp[step].start_ns);
-        exchange_ns += (double)(stamp[step].end_ns - stamp[step].ready_ns);
+        compute_ns += (double)(stamp[step].ready_ns - stamp[step].start_ns - stamp[step].stalled_ns);
+        exchange_ns += (double)(stamp[step].end_ns - stamp[step].ready_ns + stamp[step].stalled_ns);
         staleness += stamp[step].staleness_count;
     }
     const double n = rank < job->n_workers ? (double)job->n_steps : NAN;
@@ -277,6 +278,8 @@ static void record_costs(struct record *r, const struct train_result *result, co
     record_f64(r, "wire_s", s->measured.wire_s);
     record_f64(r, "server_s", s->measured.server_s);
     record_f64(r, "apply_s", s->measured.apply_s);
+    record_f64(r, "exposed_comm_s", s->measured.exposed_s);
+    record_f64(r, "hidden_comm_s", s->measured.hidden_s);
     record_f64(r, "limit_compute_s", result->limits.compute_s);
     record_f64(r, "limit_wire_s", result->limits.wire_s);
     record_f64(r, "limit_server_s", result->limits.server_s);

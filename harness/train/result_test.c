@@ -135,7 +135,8 @@ static void assert_record(json_t *record, const char *expected, const char *furt
 /* What is not given in SETTINGS is an option's default. */
 #define OPTIONS(settings)                                                                                           \
     "{'kind': 'options', " settings                                                                                 \
-    ", 'save': '', 'kill-rank': null, 'kill-step': 1, 'cluster': '', 'threads': null, "                             \
+    ", 'save': '', 'kill-rank': null, 'kill-step': 1, 'cluster': '', 'threads': null, 'bucket-bytes': null, "       \
+    "'partition-bytes': null, 'priority': 'off', 'overlap': 'off', "                                                \
     "'precision': 'fp32', 'bind': true, 'aux': false, 'width-divisor': 1, 'data': '', 'data-images': null, "        \
     "'eval-samples': null, 'profile': '', 'lr-scaling': 'none', 'warmup-epochs': 0, 'weight-decay': 0, 'seed': 1, " \
     "'timeout-s': 120}"
@@ -250,11 +251,30 @@ static void ps_summary(void **state)
         "'slope': 1.5, 'offset': -0.25, 'seconds_to_target_loss_s': 0.155, 'step_p50_s': 0.01, "
         "'step_p95_s': 0.0149749755, 'step_p99_s': 0.015, 'step_mean_s': 0.0119444444444444444, 'step_min_s': 0.01, "
         "'step_max_s': 0.015, 'compute_s': 0.00716666666666666667, 'wait_s': 0, 'wire_s': 0.00269444444444444444, "
-        "'server_s': 0.00138888888888888889, 'apply_s': 0.000694444444444444444, 'limit_compute_s': 0.008, "
+        "'server_s': 0.00138888888888888889, 'apply_s': 0.000694444444444444444, "
+        "'exposed_comm_s': 0.00408333333333333333, 'hidden_comm_s': 0.0005, 'limit_compute_s': 0.008, "
         "'limit_wire_s': 0.007, 'limit_server_s': 0.01, 'bound_samples_per_s': 1400, 'baseline_samples_per_s': 800, "
         "'steady_state_rule': 'mser5', 'warmup_rounds_count': 0, 'rounds_count': 9, "
         "'effective_rounds_count': 7.36363636363636364}",
         " throughput_low_samples_per_s throughput_high_samples_per_s ");
+    records_free(&r);
+    made_free(&m);
+}
+
+/* What a worker waited for parameters inside a step is exchange. */
+static void stalls_are_exchange(void **state)
+{
+    struct made_run m;
+    struct records r;
+
+    (void)state;
+    made_ps(&m);
+    for (size_t step = 0; step < m.job.n_steps; step++)
+        m.result.stamp[step].stalled_ns = 1500000;
+    written(&r, &m);
+    assert_true(fabs(json_number_value(json_object_get(r.record[5], "compute_s")) - 0.0045) < 1e-12);
+    assert_true(fabs(json_number_value(json_object_get(r.record[5], "exchange_s")) - 0.0055) < 1e-12);
+    assert_true(fabs(json_number_value(json_object_get(r.record[6], "compute_s")) - 0.009) < 1e-12);
     records_free(&r);
     made_free(&m);
 }
@@ -286,7 +306,8 @@ static void allreduce_in_sim_l4(void **state)
                                                                "3, 'ranks_per_host_count': 2, "
                                                                "'link_bytes_per_s': 1e8, 'link_latency_s': 25e-6, "
                                                                "'local_bytes_per_s': 5e9, 'local_latency_s': "
-                                                               "1e-6, 'flops_per_s': 2e10, 'memory_bytes_per_s': 8e9}}",
+                                                               "1e-6, 'flops_per_s': 2e10, 'memory_bytes_per_s': 8e9, "
+                                                               "'cores_per_rank_count': 2}}",
                   BUILD_KEYS);
     assert_record(r.record[2],
                   "{'kind': 'step', 'step_index': 10, 'samples_count': 264, 'learning_rate': 3, 'loss': null, "
@@ -326,7 +347,8 @@ static void allreduce_summary(void **state)
         "'params_sha256': null, 'staleness_mean_count': null, 'staleness_max_count': null, 'wall_s': null, "
         "'virtual_s': 0.44, 'slope': null, 'offset': null, 'seconds_to_target_loss_s': null, 'step_p50_s': 0.01, "
         "'step_p95_s': 0.0499384315, 'step_p99_s': 0.05, 'step_mean_s': 0.01, 'step_min_s': 0.01, 'step_max_s': 0.01, "
-        "'compute_s': 0.005, 'wait_s': 0.001, 'wire_s': 0.003, 'server_s': 0, 'apply_s': 0.001, 'limit_compute_s': "
+        "'compute_s': 0.005, 'wait_s': 0.001, 'wire_s': 0.003, 'server_s': 0, 'apply_s': 0.001, "
+        "'exposed_comm_s': 0.004, 'hidden_comm_s': 0, 'limit_compute_s': "
         "0.005, 'limit_wire_s': 0.0075, 'limit_server_s': 0, 'bound_samples_per_s': 3200, 'baseline_samples_per_s': "
         "1000, 'steady_state_rule': 'mser5', 'warmup_rounds_count': 5, 'rounds_count': 24, 'effective_rounds_count': "
         "19}",
@@ -366,7 +388,9 @@ static void single_of_a_profile(void **state)
         "null, 'staleness_max_count': null, 'wall_s': 0.048, 'virtual_s': null, 'slope': null, 'offset': null, "
         "'seconds_to_target_loss_s': null, 'step_p50_s': 0.0160235515, 'step_p95_s': 0.018, 'step_p99_s': 0.018, "
         "'step_mean_s': 0.016, 'step_min_s': 0.014, 'step_max_s': 0.018, 'compute_s': 0.011, 'wait_s': 0, 'wire_s': "
-        "0.003, 'server_s': 0, 'apply_s': 0.002, 'limit_compute_s': 0.0125, 'limit_wire_s': 0, 'limit_server_s': 0, "
+        "0.003, 'server_s': 0, 'apply_s': 0.002, "
+        "'exposed_comm_s': 0.003, 'hidden_comm_s': 0, 'limit_compute_s': 0.0125, 'limit_wire_s': 0, 'limit_server_s': "
+        "0, "
         "'bound_samples_per_s': 640, 'baseline_samples_per_s': 400, 'steady_state_rule': 'mser5', "
         "'warmup_rounds_count': 0, 'rounds_count': 3, 'effective_rounds_count': 3}",
         NULL);
@@ -461,6 +485,7 @@ int main(void)
         cmocka_unit_test(ps_manifest),
         cmocka_unit_test(ps_steps),
         cmocka_unit_test(ps_ranks_and_staleness),
+        cmocka_unit_test(stalls_are_exchange),
         cmocka_unit_test(ps_summary),
         cmocka_unit_test(allreduce_in_sim_l4),
         cmocka_unit_test(allreduce_summary),

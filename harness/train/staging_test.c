@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* staging_test.c - Z1: every mode, trained where the host cannot reach, ends with the bits of a plain cpu. */
+/* staging_test.c - E4: every mode, trained where the host cannot reach, ends with the bits of a plain cpu. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #include "allreduce/sync_allreduce.h"
 #include "harness/compute/suite/fake_device.h"
-#include "harness/exchange/staging.h"
+#include "harness/exchange/exchange.h"
 #include "harness/train/suite/sync_mutants.h"
 #include "harness/train/suite/train_kit.h"
 #include "ps/ps.h"
@@ -34,7 +34,7 @@ static int same(const struct train_result *a, const struct train_result *b)
            memcmp(&a->evaluation, &b->evaluation, sizeof a->evaluation) == 0;
 }
 
-static void device_equals_host_Z1(void **state)
+static void device_equals_host_E4(void **state)
 {
     static const char *const runs[] = {
         "--model linear --mode single --steps 30 --momentum 0.9",
@@ -43,6 +43,8 @@ static void device_equals_host_Z1(void **state)
         "--model lenet --mode allreduce --workers 3 --steps 20 --weight-decay 0.001",
         "--model lenet --mode allreduce --reducer root --workers 2 --steps 10",
         "--model lenet --mode ps --workers 1 --servers 2 --steps 20",
+        "--model lenet --mode allreduce --workers 3 --steps 10 --bucket-bytes 20000 --partition-bytes 4096",
+        "--model lenet --mode ps --workers 1 --servers 2 --steps 10 --bucket-bytes 20000 --priority on",
         "--model lenet --forward-only --steps 4",
         "--model resnet8 --image-size 16 --width-divisor 4 --mode allreduce --workers 2 --steps 6 --eval-samples 7",
         "--model resnet8 --image-size 16 --width-divisor 4 --mode ps --workers 1 --steps 6",
@@ -58,32 +60,6 @@ static void device_equals_host_Z1(void **state)
         train_result_free(&on_host);
         train_result_free(&on_device);
     }
-}
-
-/* A mode that wants segments early: it is handed host memory, and all of the gradient. */
-static enum rc early_ready(struct sync *s, struct segment seg, const float *grad)
-{
-    volatile float first = grad[0], last = grad[seg.n_elems - 1]; /* ends the program if they are not the host's */
-
-    (void)s;
-    (void)first;
-    (void)last;
-    return RC_OK;
-}
-
-static void early_segments_come_over(void **state)
-{
-    const char *options = "--model lenet --mode allreduce --workers 2 --steps 10";
-    struct train_result on_host = { 0 }, on_device = { 0 };
-
-    (void)state;
-    struct sync_mode early = sync_allreduce;
-    early.grad_ready = early_ready;
-    train(&on_host, options, NULL, NULL);
-    train(&on_device, options, &early, &compute_fake_device);
-    assert_true(same(&on_host, &on_device));
-    train_result_free(&on_host);
-    train_result_free(&on_device);
 }
 
 /* The comparison can fail: mutants of the modes, run in fake device memory, end elsewhere. */
@@ -108,22 +84,23 @@ static void mutants_are_noticed(void **state)
     }
 }
 
+/* Only what the mode has to read or write there: gradients, and with servers parameters. */
 static void only_exchanges_are_staged(void **state)
 {
     (void)state;
     for (int i = 0; train_mode_at(i); i++) {
         const struct sync_mode *m = train_mode_at(i);
-        assert_int_equal(staging_needed(m, &compute_fake_device), m == &sync_ps || m == &sync_allreduce);
-        assert_false(staging_needed(m, &compute_cpu));
-        assert_false(staging_needed(m, &compute_hollow));
+        const size_t n_copies = m == &sync_ps ? 2 : m == &sync_allreduce;
+        assert_int_equal(exchange_staging_bytes(m, &compute_fake_device, 1000), n_copies * 4000);
+        assert_int_equal(exchange_staging_bytes(m, &compute_cpu, 1000), 0);
+        assert_int_equal(exchange_staging_bytes(m, &compute_hollow, 1000), 0);
     }
 }
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(device_equals_host_Z1),
-        cmocka_unit_test(early_segments_come_over),
+        cmocka_unit_test(device_equals_host_E4),
         cmocka_unit_test(mutants_are_noticed),
         cmocka_unit_test(only_exchanges_are_staged),
     };

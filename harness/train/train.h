@@ -28,7 +28,7 @@
 #include "harness/base/rc.h"
 #include "harness/cluster/cluster.h"
 #include "harness/compute/compute.h"
-#include "harness/exchange/sync_mode.h"
+#include "harness/exchange/exchange.h"
 #include "harness/measure/steps.h"
 #include "harness/report/record.h"
 #include "harness/train/checkpoint.h"
@@ -40,17 +40,18 @@ struct transport_ops;
 struct reducer;
 
 struct train_opts { /* as given; the tables have the meanings */
-    const char *world, *mode, *model, *reducer, *transport, *compute, *precision, *lr_scaling;
+    const char *world, *mode, *model, *reducer, *transport, *compute, *precision, *lr_scaling, *overlap, *priority;
     const char *cluster, *data, *profile, *save, *resume;
     uint64_t workers, servers, threads, batch, image_size, classes, width_divisor, data_images, eval_samples;
     uint64_t steps, seed, timeout_s, record_every, kill_rank, kill_step;
+    uint64_t bucket_bytes, partition_bytes;
     double lr, momentum, weight_decay, warmup_epochs, target_loss;
     bool bind, aux, forward_only;
     union module_values modules; /* of train_kinds */
 };
 extern const struct opt train_opt_table[]; /* of any training */
 extern const struct opt train_run_table[]; /* of one run: what `gradmark compare` varies, or has no use for */
-enum { TRAIN_N_OPT_RULES = 3 };
+enum { TRAIN_N_OPT_RULES = 7 };
 extern const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES];
 enum { TRAIN_MAX_OPT_GROUPS = 2 + MAX_MODULE_GROUPS };
 /* Both tables and those of the modules, to be parsed into *opts; returns how many groups. */
@@ -77,7 +78,7 @@ struct train_memory {         /* bytes; all 0: hollow */
     size_t available_bytes;   /* there; SIZE_MAX: not known */
 };
 
-struct train_job {          /* resolved; owns dataset, profile and resume */
+struct train_job {          /* resolved; owns dataset, profile, segment and resume */
     struct train_opts opts; /* with every default worked out; threads 0: the cores of each worker */
     const struct world_ops *world;
     const struct sync_mode *mode;
@@ -94,6 +95,9 @@ struct train_job {          /* resolved; owns dataset, profile and resume */
     enum precision precision;
     struct train_memory memory;
     size_t n_params, n_state; /* of the model */
+    struct segment *segment;  /* [n_segments]: the layout of its parameters, forward order; owned */
+    size_t n_segments;
+    struct exchange_opts exchange;
     double flops_per_sample;  /* of a training step, GEMMs */
     struct checkpoint resume; /* steps_count 0, param NULL: none */
     struct schedule schedule;

@@ -128,6 +128,11 @@ static enum rc fill_table(struct table *t, const struct train_job *job, const st
     snprintf(text, sizeof text, "compute %.4g, wait %.4g, wire %.4g, server %.4g, apply %.4g us", m->compute_s * 1e6,
              m->wait_s * 1e6, m->wire_s * 1e6, m->server_s * 1e6, m->apply_s * 1e6);
     TRY(print_row(t, "mean step", text));
+    if (m->hidden_s > 0) {
+        snprintf(text, sizeof text, "%.4g us: %.4g exposed, %.4g hidden behind computing",
+                 (m->exposed_s + m->hidden_s) * 1e6, m->exposed_s * 1e6, m->hidden_s * 1e6);
+        TRY(print_row(t, "communication", text));
+    }
     if (job->mode->module.caps & MODE_SERVERS) {
         snprintf(text, sizeof text, "mean %.4g, max %u updates", m->staleness_mean_count, m->staleness_max_count);
         TRY(print_row(t, "staleness", text));

@@ -75,6 +75,22 @@ static enum rc bug_wait_as_wire(struct steps_summary *out, const struct steps *i
     return steps_summarise(out, &alone);
 }
 
+/* What a worker waits for parameters is taken for computing. */
+static enum rc bug_stall_as_compute(struct steps_summary *out, const struct steps *in)
+{
+    enum rc rc = steps_summarise(out, in);
+
+    if (rc == RC_OK) {
+        double stalled = 0;
+
+        for (size_t i = 0; i < in->n_workers * in->n_steps; i++)
+            stalled += (double)in->stamp[i].stalled_ns * 1e-9 / (double)(in->n_workers * in->n_steps);
+        out->compute_s += stalled;
+        out->wire_s -= stalled;
+    }
+    return rc;
+}
+
 static enum rc bug_loss_of_rank0(struct steps_summary *out, const struct steps *in)
 {
     enum rc rc = steps_summarise(out, in);
@@ -97,6 +113,7 @@ summarise_fn *steps_mutant(const char *name)
         { "keep-warmup", bug_keep_warmup },
         { "lost-deficit", bug_lost_deficit },
         { "wait-as-wire", bug_wait_as_wire },
+        { "stall-as-compute", bug_stall_as_compute },
         { "loss-of-rank0", bug_loss_of_rank0 },
     };
 

@@ -360,6 +360,39 @@ static int check_errors(summarise_fn *summarise)
     return n_failures;
 }
 
+/* E4 where exchange is overlapped: 2 workers, steps of 20 us, of which 6 us waiting for parameters inside the gradient
+ * (3 us of it the update, 1 us the server); 9 us exchanged besides. No worker waits after its gradient but the last
+ * time. */
+static int check_overlap(summarise_fn *summarise)
+{
+    static struct run run;
+    struct steps_summary s;
+    int n_failures = 0;
+
+    begin(&run, 2, 40, 8, true);
+    for (size_t w = 0; w < 2; w++)
+        for (size_t t = 0; t < 40; t++) {
+            struct step_stamp *p = at(&run, w, t);
+            p->start_ns = (1000 + 20 * t) * US;
+            p->ready_ns = p->start_ns + (20 - 2 * w * (t == 39)) * US; /* worker 1 is 2 us early in the last */
+            p->end_ns = p->start_ns + 20 * US;
+            p->stalled_ns = 6 * US;
+            p->apply_ns = 3 * US;
+            p->server_ns = 1 * US;
+            p->hidden_ns = 9 * US;
+        }
+    if (summarise(&s, &run.in) != RC_OK)
+        return 1;
+    n_failures += expect(near(s.step_mean_s, 20e-6, 1e-9), "E4 a step is all of its time");
+    n_failures += expect(near(s.compute_s, 14e-6 - 2e-6 / 80, 1e-9), "E4 compute is without the stalls");
+    n_failures += expect(near(s.apply_s, 3e-6, 1e-9) && near(s.server_s, 1e-6, 1e-9), "E4 apply and server in stalls");
+    n_failures += expect(near(s.wait_s, 2e-6 / 80, 1e-9), "E4 the wait for the latest is after the gradient");
+    n_failures += expect(near(s.wire_s, 2e-6, 1e-9), "E4 the wire has what is left of the stalls");
+    n_failures += expect(near(s.exposed_s, 3e-6 + 2e-6 / 80, 1e-9), "E4 exposed is wait, wire and server");
+    n_failures += expect(near(s.hidden_s, 9e-6, 1e-9), "E4 hidden");
+    return n_failures + check_sum(&s);
+}
+
 int steps_suite(summarise_fn *summarise, const char *group)
 {
     static const struct {
@@ -371,6 +404,7 @@ int steps_suite(summarise_fn *summarise, const char *group)
         { "window", check_window },
         { "warmup", check_warmup },
         { "cost", check_cost },
+        { "overlap", check_overlap },
         { "loss", check_loss },
         { "staleness", check_staleness },
         { "ties", check_ties },

@@ -100,6 +100,7 @@ static void stamp_ps(struct step_stamp *s, uint64_t start_us, uint64_t step_us, 
                                     .end_ns = (at_us + step_us) * US,
                                     .server_ns = server_us * US,
                                     .apply_ns = apply_us * US,
+                                    .hidden_ns = 500 * US,
                                     .loss = 1 };
     }
 }
@@ -176,7 +177,8 @@ void made_allreduce(struct made_run *out)
                                      .local_bytes_per_s = 5e9,
                                      .local_latency_s = 1e-6,
                                      .flops_per_s = 2e10,
-                                     .memory_bytes_per_s = 8e9 };
+                                     .memory_bytes_per_s = 8e9,
+                                     .n_cores_per_rank = 2 };
     make_result(r, job);
     for (uint64_t w = 0; w < 3; w++)
         for (uint64_t t = 0, at_us = 2000000; t < 24; t++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sync_mutants.c - right modes whose table has one wrong function. */
+/* sync_mutants.c - right modes whose table has a wrong exchange(). */
 #include "harness/train/suite/sync_mutants.h"
 
 #include <string.h>
@@ -8,70 +8,91 @@
 #include "harness/world/world.h"
 #include "ps/ps.h"
 
-/* Sums instead of averaging: the classic mistake of learning-rate folklore. */
-static enum rc finish_sum(struct sync *s, float *param, float *grad, struct step_cost *out)
+static enum rc reduce(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
 {
-    for (size_t i = 0; i < s->env.n_params; i++)
-        grad[i] *= (float)s->env.n_workers;
-    return sync_allreduce.finish(s, param, grad, out);
+    return sync_allreduce.exchange(s, k, lr, param, grad, out);
+}
+
+static enum rc push_pull(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
+{
+    return sync_ps.exchange(s, k, lr, param, grad, out);
+}
+
+static void scale(struct sync *s, size_t k, float *grad, float factor)
+{
+    const struct range piece = s->env.buckets->piece[k];
+
+    for (size_t i = piece.offset_elems; i < piece.offset_elems + piece.n_elems; i++)
+        grad[i] *= factor;
+}
+
+/* Sums instead of averaging: the classic mistake of learning-rate folklore. */
+static enum rc exchange_sum(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
+{
+    scale(s, k, grad, (float)s->env.n_workers);
+    return reduce(s, k, lr, param, grad, out);
 }
 
 /* One worker's gradient never arrives. */
-static enum rc finish_lost(struct sync *s, float *param, float *grad, struct step_cost *out)
+static enum rc exchange_lost(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
 {
     if (s->env.world->rank == 1)
-        memset(grad, 0, s->env.n_params * sizeof *grad);
-    return sync_allreduce.finish(s, param, grad, out);
+        scale(s, k, grad, 0.0f);
+    return reduce(s, k, lr, param, grad, out);
 }
 
-static enum rc begin_rate(struct sync *s, uint64_t step, float lr)
+static enum rc exchange_rate(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
 {
-    return sync_allreduce.begin(s, step, lr * 1.001f);
+    scale(s, k, grad, 1.001f);
+    return reduce(s, k, lr, param, grad, out);
 }
 
-/* The rate of the step before. */
-static enum rc begin_late(struct sync *s, uint64_t step, float lr)
+/* The first worker's gradient for all, in place of the sum. */
+static enum rc exchange_own(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
 {
-    return step == 0 || step % 2 == 0 ? sync_allreduce.begin(s, step, lr) : RC_OK;
+    scale(s, k, grad, s->env.world->rank == 0 ? (float)s->env.n_workers : 0.0f);
+    return reduce(s, k, lr, param, grad, out);
 }
 
-/* The last parameter is never updated. */
-static enum rc finish_tail(struct sync *s, float *param, float *grad, struct step_cost *out)
+/* The last element of a piece is not reduced. */
+static enum rc exchange_tail(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
 {
-    const float last = param[s->env.n_params - 1];
-    const enum rc rc = sync_allreduce.finish(s, param, grad, out);
+    const struct range piece = s->env.buckets->piece[k];
+    const float last = grad[piece.offset_elems + piece.n_elems - 1];
+    const enum rc rc = reduce(s, k, lr, param, grad, out);
 
-    param[s->env.n_params - 1] = last;
+    grad[piece.offset_elems + piece.n_elems - 1] = 0.5f * last;
     return rc;
 }
 
-static enum rc finish_stale(struct sync *s, float *param, float *grad, struct step_cost *out)
+static enum rc exchange_stale(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
 {
-    const enum rc rc = sync_allreduce.finish(s, param, grad, out);
+    const enum rc rc = reduce(s, k, lr, param, grad, out);
 
     out->staleness_count = 1;
     return rc;
 }
 
-static enum rc ps_begin_rate(struct sync *s, uint64_t step, float lr)
+static enum rc ps_exchange_rate(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
 {
-    return sync_ps.begin(s, step, lr / 2);
+    return push_pull(s, k, lr / 2, param, grad, out);
 }
 
 /* The worker forgets to take what the server sent back. */
-static enum rc ps_finish_deaf(struct sync *s, float *param, float *grad, struct step_cost *out)
+static enum rc ps_exchange_deaf(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
 {
-    const float first = param[0];
-    const enum rc rc = sync_ps.finish(s, param, grad, out);
+    const size_t at = s->env.buckets->piece[k].offset_elems;
+    const float first = param[at];
+    const enum rc rc = push_pull(s, k, lr, param, grad, out);
 
-    param[0] = first;
+    param[at] = first;
     return rc;
 }
 
 /* Counts the worker's own update. */
-static enum rc ps_finish_own(struct sync *s, float *param, float *grad, struct step_cost *out)
+static enum rc ps_exchange_own(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
 {
-    const enum rc rc = sync_ps.finish(s, param, grad, out);
+    const enum rc rc = push_pull(s, k, lr, param, grad, out);
 
     out->staleness_count++;
     return rc;
@@ -82,20 +103,16 @@ const char *sync_mutant(struct sync_mode *out, int i)
     static const struct {
         const char *name;
         const struct sync_mode *like;
-        enum rc (*begin)(struct sync *s, uint64_t step, float lr);
-        enum rc (*finish)(struct sync *s, float *param, float *grad, struct step_cost *cost);
+        enum rc (*exchange)(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *cost);
     } mutant[SYNC_N_MUTANTS] = {
-        { "sum", &sync_allreduce, NULL, finish_sum },   { "lost", &sync_allreduce, NULL, finish_lost },
-        { "rate", &sync_allreduce, begin_rate, NULL },  { "late", &sync_allreduce, begin_late, NULL },
-        { "tail", &sync_allreduce, NULL, finish_tail }, { "stale", &sync_allreduce, NULL, finish_stale },
-        { "ps-rate", &sync_ps, ps_begin_rate, NULL },   { "ps-deaf", &sync_ps, NULL, ps_finish_deaf },
-        { "ps-own", &sync_ps, NULL, ps_finish_own },
+        { "sum", &sync_allreduce, exchange_sum },   { "lost", &sync_allreduce, exchange_lost },
+        { "rate", &sync_allreduce, exchange_rate }, { "own", &sync_allreduce, exchange_own },
+        { "tail", &sync_allreduce, exchange_tail }, { "stale", &sync_allreduce, exchange_stale },
+        { "ps-rate", &sync_ps, ps_exchange_rate },  { "ps-deaf", &sync_ps, ps_exchange_deaf },
+        { "ps-own", &sync_ps, ps_exchange_own },
     };
 
     *out = *mutant[i].like;
-    if (mutant[i].begin)
-        out->begin = mutant[i].begin;
-    if (mutant[i].finish)
-        out->finish = mutant[i].finish;
+    out->exchange = mutant[i].exchange;
     return mutant[i].name;
 }

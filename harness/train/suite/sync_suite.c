@@ -79,6 +79,38 @@ static void workers_are_a_larger_batch(struct suite *s, const char *model)
     train_result_free(&one);
 }
 
+/* E3: the same buckets, exchanged one after the other or beside the computing, end in the same bits. */
+static void overlap_changes_no_bit(struct suite *s, const char *model, const char *world)
+{
+    static const char *const ways[] = { "", " --overlap on", " --overlap on --priority on" };
+    const int n_workers = s->mode->module.caps & MODE_SYNCHRONOUS ? 3 : 1;
+    struct train_result inline_result = { 0 };
+
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        struct train_result r = { 0 };
+        char options[512];
+        snprintf(options, sizeof options,
+                 "--model %s --mode %s --workers %d --steps 8 --momentum 0.9 --weight-decay 0.001 --lr 0.01 --world %s "
+                 "--bucket-bytes 8000 --partition-bytes 3000%s",
+                 model, s->mode->module.name, n_workers, world, ways[i]);
+        const enum rc rc = kit_train(&r, options, s->mode, 0);
+        expect(s, rc == RC_OK, "E3: a run fails", rc_message());
+        if (rc == RC_OK && i > 0 && inline_result.final.param) {
+            const size_t n_bytes = r.final.n_params * sizeof(float);
+            expect(s, memcmp(r.final.param, inline_result.final.param, n_bytes) == 0, "E3: other parameters", options);
+            expect(s, memcmp(r.final.velocity, inline_result.final.velocity, n_bytes) == 0, "E3: other velocity",
+                   options);
+            for (int step = 0; step < 8; step++)
+                expect(s, r.stamp[step].loss == inline_result.stamp[step].loss, "E3: another loss", options);
+        }
+        if (i == 0)
+            inline_result = r;
+        else
+            train_result_free(&r);
+    }
+    train_result_free(&inline_result);
+}
+
 /* S2: asynchronous workers may be stale, synchronous ones never are. */
 static void staleness_is_bounded(struct suite *s)
 {
@@ -113,5 +145,9 @@ int sync_suite(const struct sync_mode *mode, int quiet)
     }
     if (!(mode->module.caps & MODE_ONE_WORKER))
         staleness_is_bounded(&s);
+    if (mode_exchanges(&mode->module)) {
+        overlap_changes_no_bit(&s, "lenet", "threads");
+        overlap_changes_no_bit(&s, "resnet8 --image-size 16 --width-divisor 4 --batch 4 --data-images 100", "threads");
+    }
     return s.n_failures;
 }

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* buckets.c - segments to buckets to pieces. */
+#include "harness/exchange/buckets.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The most elements that n_bytes hold; SIZE_MAX: no limit. */
+static size_t limit_elems(uint64_t n_bytes)
+{
+    return n_bytes > 0 ? (size_t)(n_bytes / sizeof(float)) : SIZE_MAX;
+}
+
+static struct range range_of(const struct buckets *b, const struct bucket *bucket)
+{
+    const struct segment *first = &b->segment[bucket->first_segment], *last = first + bucket->n_segments - 1;
+
+    return (struct range){ first->offset_elems, last->offset_elems + last->n_elems - first->offset_elems };
+}
+
+/* Fill bucket[] and bucket_of[], last segment first. */
+static void fill_buckets(struct buckets *b, size_t max_elems)
+{
+    size_t n_elems = 0;
+
+    for (size_t s = b->n_segments; s-- > 0;) {
+        const size_t n_own = b->segment[s].n_elems;
+        if (b->n_buckets == 0 || n_own > max_elems || n_elems > max_elems - n_own) {
+            b->bucket[b->n_buckets++] = (struct bucket){ .first_segment = s };
+            n_elems = 0;
+        }
+        struct bucket *open = &b->bucket[b->n_buckets - 1];
+        open->first_segment = s;
+        open->n_segments++;
+        n_elems += n_own;
+        b->bucket_of[s] = b->n_buckets - 1;
+    }
+}
+
+static size_t n_pieces_of(struct range bucket, size_t max_elems)
+{
+    return bucket.n_elems / max_elems + (bucket.n_elems % max_elems > 0);
+}
+
+/* Equal pieces: no small one is left over at the end. */
+static void fill_pieces(struct buckets *b, size_t max_elems)
+{
+    size_t k = 0;
+
+    for (size_t i = 0; i < b->n_buckets; i++) {
+        const struct range whole = range_of(b, &b->bucket[i]);
+        b->bucket[i].first_piece = k;
+        b->bucket[i].n_pieces = n_pieces_of(whole, max_elems);
+        for (size_t p = 0; p < b->bucket[i].n_pieces; p++) {
+            const struct range part = range_part(whole.n_elems, (int)b->bucket[i].n_pieces, (int)p);
+            b->piece[k++] = (struct range){ whole.offset_elems + part.offset_elems, part.n_elems };
+        }
+    }
+}
+
+enum rc buckets_open(struct buckets *out, const struct segment *segment, size_t n_segments,
+                     const struct bucket_opts *opts)
+{
+    const size_t max_bucket = limit_elems(opts->bucket_bytes), max_piece = limit_elems(opts->partition_bytes);
+    struct buckets b = { .n_segments = n_segments };
+    enum rc rc = RC_OK;
+
+    if (max_piece == 0)
+        FAIL(RC_INVAL, "partition of %llu bytes: a parameter has %zu", (unsigned long long)opts->partition_bytes,
+             sizeof(float));
+    b.segment = calloc(n_segments, sizeof *b.segment);
+    b.bucket_of = calloc(n_segments, sizeof *b.bucket_of);
+    b.bucket = calloc(n_segments, sizeof *b.bucket);
+    if (!b.segment || !b.bucket_of || !b.bucket)
+        FAIL(RC_NOMEM, "no memory for the buckets of %zu segments", n_segments);
+    for (size_t s = 0; s < n_segments; s++) {
+        assert(segment[s].n_elems > 0 && segment[s].offset_elems == b.n_params);
+        b.segment[s] = segment[s];
+        b.n_params += segment[s].n_elems;
+    }
+    fill_buckets(&b, max_bucket);
+    for (size_t i = 0; i < b.n_buckets; i++)
+        b.n_pieces += n_pieces_of(range_of(&b, &b.bucket[i]), max_piece);
+    b.piece = calloc(b.n_pieces, sizeof *b.piece);
+    if (!b.piece)
+        FAIL(RC_NOMEM, "no memory for the %zu pieces of a gradient", b.n_pieces);
+    fill_pieces(&b, max_piece);
+    *out = b;
+    b = (struct buckets){ 0 };
+out:
+    buckets_close(&b);
+    return rc;
+}
+
+size_t buckets_segment_at(const struct buckets *b, size_t offset_elems)
+{
+    size_t low = 0, n = b->n_segments;
+
+    while (n > 1) {
+        const size_t half = n / 2;
+        if (b->segment[low + half].offset_elems <= offset_elems) {
+            low += half;
+            n -= half;
+        } else
+            n = half;
+    }
+    assert(b->segment[low].offset_elems == offset_elems);
+    return low;
+}
+
+static uint64_t mix(uint64_t h, uint64_t value) /* FNV-1a, by words; with the multiplier of 64 bits */
+{
+    return (h ^ value) * UINT64_C(0x100000001b3);
+}
+
+uint64_t buckets_digest(const struct buckets *b)
+{
+    uint64_t h = mix(UINT64_C(0xcbf29ce484222325), b->n_params);
+
+    for (size_t i = 0; i < b->n_buckets; i++)
+        h = mix(h, b->bucket[i].n_segments);
+    for (size_t k = 0; k < b->n_pieces; k++)
+        h = mix(mix(h, b->piece[k].offset_elems), b->piece[k].n_elems);
+    return h;
+}
+
+void buckets_close(struct buckets *b)
+{
+    free(b->segment);
+    free(b->bucket_of);
+    free(b->bucket);
+    free(b->piece);
+    *b = (struct buckets){ 0 };
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * buckets.h - which parts of the gradient are exchanged together, and in how many pieces.
+ *
+ *     segments, forward order    |  0  |  1  |      2      | 3 |   4   |
+ *     buckets, last first        |     1     |      1      |     0     |    at most bucket_bytes, whole segments
+ *     pieces of a bucket         |  1  |  2  |  3  |  4    |     0     |    at most partition_bytes
+ *
+ * Gradients become final from the last segment to the first, so buckets are filled in that order: one is closed before
+ * the next segment would make it larger than bucket_bytes; a segment that is larger alone is a bucket of its own. A
+ * piece is what one collective, or one push and pull, moves. (Bucket: Li et al., PyTorch Distributed, VLDB 2020;
+ * partition: Peng et al., ByteScheduler, SOSP 2019.)
+ *
+ * Invariants
+ *   B1  The plan is a pure function of the segments and the options: the same on every rank, in every world, with
+ *       overlap on or off.
+ *   B2  The pieces cover every parameter once. A bucket's pieces are ranges of its own segments, in ascending order.
+ *   B3  Without bucket_bytes there is one bucket, without partition_bytes one piece a bucket.
+ */
+#ifndef HARNESS_EXCHANGE_BUCKETS_H
+#define HARNESS_EXCHANGE_BUCKETS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/base/range.h"
+#include "harness/base/rc.h"
+#include "harness/base/segment.h"
+
+struct bucket_opts {
+    uint64_t bucket_bytes;    /* 0: all gradients are one bucket */
+    uint64_t partition_bytes; /* 0: buckets are not cut */
+};
+
+struct bucket {
+    size_t first_segment, n_segments; /* of the layout */
+    size_t first_piece, n_pieces;
+};
+
+struct buckets {
+    size_t n_params, n_segments, n_buckets, n_pieces;
+    struct segment *segment; /* [n_segments], forward order */
+    size_t *bucket_of;       /* [n_segments] */
+    struct bucket *bucket;   /* [n_buckets], in the order in which they become ready */
+    struct range *piece;     /* [n_pieces], by bucket */
+};
+
+/* segment[n_segments]: in forward order, without gaps, none empty; copied. RC_NOMEM; RC_INVAL: partition_bytes is less
+ * than a parameter. */
+enum rc buckets_open(struct buckets *out, const struct segment *segment, size_t n_segments,
+                     const struct bucket_opts *opts) MUST_CHECK;
+/* The index of the segment that begins at offset_elems. Asserts that there is one. O(log n_segments). */
+size_t buckets_segment_at(const struct buckets *b, size_t offset_elems);
+/* A number that two plans with other buckets or pieces do not share (but by chance, 1 in 2^64). */
+uint64_t buckets_digest(const struct buckets *b);
+void buckets_close(struct buckets *b); /* accepts a zeroed one, leaves it zeroed */
+
+#endif

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* buckets_test.c - which segments form a bucket, where a bucket is cut (B1 to B3), and the queue of pieces. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "harness/base/rng.h"
+#include "harness/exchange/buckets.h"
+#include "harness/exchange/piece_queue.h"
+
+enum { N_SEGMENTS = 5 };
+
+/* Parameters 0, 1-10, 11-13, 14-33, 34-35. */
+static const struct segment layout[N_SEGMENTS] = { { 0, 1 }, { 1, 10 }, { 11, 3 }, { 14, 20 }, { 34, 2 } };
+
+static void open_plan(struct buckets *b, uint64_t bucket_bytes, uint64_t partition_bytes)
+{
+    const struct bucket_opts opts = { bucket_bytes, partition_bytes };
+
+    assert_int_equal(buckets_open(b, layout, N_SEGMENTS, &opts), RC_OK);
+    assert_int_equal(b->n_params, 36);
+}
+
+static void check_bucket(const struct buckets *b, size_t i, size_t first_segment, size_t n_segments, size_t first_piece,
+                         size_t n_pieces)
+{
+    assert_int_equal(b->bucket[i].first_segment, first_segment);
+    assert_int_equal(b->bucket[i].n_segments, n_segments);
+    assert_int_equal(b->bucket[i].first_piece, first_piece);
+    assert_int_equal(b->bucket[i].n_pieces, n_pieces);
+    for (size_t s = first_segment; s < first_segment + n_segments; s++)
+        assert_int_equal(b->bucket_of[s], i);
+}
+
+static void check_piece(const struct buckets *b, size_t k, size_t offset_elems, size_t n_elems)
+{
+    assert_int_equal(b->piece[k].offset_elems, offset_elems);
+    assert_int_equal(b->piece[k].n_elems, n_elems);
+}
+
+static void one_bucket_is_all_B3(void **state)
+{
+    struct buckets b;
+
+    (void)state;
+    open_plan(&b, 0, 0);
+    assert_int_equal(b.n_buckets, 1);
+    assert_int_equal(b.n_pieces, 1);
+    check_bucket(&b, 0, 0, 5, 0, 1);
+    check_piece(&b, 0, 0, 36);
+    buckets_close(&b);
+}
+
+/* 13 parameters: 2 + 20 are too many, 20 alone are, 20 + 3 are, 3 + 10 are just right, 13 + 1 are too many. */
+static void buckets_are_filled_last_first(void **state)
+{
+    struct buckets b;
+
+    (void)state;
+    open_plan(&b, 13 * 4, 0);
+    assert_int_equal(b.n_buckets, 4);
+    check_bucket(&b, 0, 4, 1, 0, 1);
+    check_bucket(&b, 1, 3, 1, 1, 1);
+    check_bucket(&b, 2, 1, 2, 2, 1);
+    check_bucket(&b, 3, 0, 1, 3, 1);
+    check_piece(&b, 0, 34, 2);
+    check_piece(&b, 1, 14, 20);
+    check_piece(&b, 2, 1, 13);
+    check_piece(&b, 3, 0, 1);
+    buckets_close(&b);
+    open_plan(&b, 13 * 4 + 3, 0); /* bytes that hold no further parameter */
+    assert_int_equal(b.n_buckets, 4);
+    buckets_close(&b);
+    open_plan(&b, 12 * 4, 0); /* now 3 + 10 are too many, and 10 + 1 go together */
+    assert_int_equal(b.n_buckets, 4);
+    check_bucket(&b, 2, 2, 1, 2, 1);
+    check_bucket(&b, 3, 0, 2, 3, 1);
+    buckets_close(&b);
+    open_plan(&b, 1 << 20, 0);
+    assert_int_equal(b.n_buckets, 1);
+    buckets_close(&b);
+}
+
+/* 20 parameters in pieces of at most 8: three, of 6, 7 and 7; a small bucket is not cut. */
+static void buckets_are_cut_into_equal_pieces(void **state)
+{
+    struct buckets b;
+
+    (void)state;
+    open_plan(&b, 13 * 4, 8 * 4);
+    assert_int_equal(b.n_buckets, 4);
+    assert_int_equal(b.n_pieces, 7);
+    check_bucket(&b, 0, 4, 1, 0, 1);
+    check_bucket(&b, 1, 3, 1, 1, 3);
+    check_bucket(&b, 2, 1, 2, 4, 2);
+    check_bucket(&b, 3, 0, 1, 6, 1);
+    check_piece(&b, 0, 34, 2);
+    check_piece(&b, 1, 14, 6);
+    check_piece(&b, 2, 20, 7);
+    check_piece(&b, 3, 27, 7);
+    check_piece(&b, 4, 1, 6);
+    check_piece(&b, 5, 7, 7);
+    check_piece(&b, 6, 0, 1);
+    buckets_close(&b);
+}
+
+static void too_small_a_partition_is_refused(void **state)
+{
+    const struct bucket_opts opts = { 0, 3 };
+    struct buckets b = { 0 };
+
+    (void)state;
+    assert_int_equal(buckets_open(&b, layout, N_SEGMENTS, &opts), RC_INVAL);
+    assert_null(b.piece);
+}
+
+/* B1, B2 of any layout and any options. */
+static void pieces_cover_every_parameter_once_B2(void **state)
+{
+    (void)state;
+    for (uint64_t run = 0; run < 300; run++) {
+        const size_t n = 1 + rng_u64(run, RNG_TEST, 0) % 40;
+        struct segment *s = calloc(n, sizeof *s);
+        struct buckets a, b;
+        size_t n_params = 0;
+
+        assert_non_null(s);
+        for (size_t i = 0; i < n; i++) {
+            s[i] = (struct segment){ n_params, 1 + rng_u64(run, RNG_TEST, 1 + i) % 100 };
+            n_params += s[i].n_elems;
+        }
+        const struct bucket_opts opts = { rng_u64(run, RNG_TEST, 100) % 3 * 200, rng_u64(run, RNG_TEST, 101) % 3 * 60 };
+        assert_int_equal(buckets_open(&a, s, n, &opts), RC_OK);
+        assert_int_equal(buckets_open(&b, s, n, &opts), RC_OK);
+        assert_int_equal(buckets_digest(&a), buckets_digest(&b));
+        unsigned char *covered = calloc(n_params, 1);
+        assert_non_null(covered);
+        for (size_t k = 0; k < a.n_pieces; k++) {
+            assert_true(a.piece[k].n_elems > 0 && a.piece[k].offset_elems + a.piece[k].n_elems <= n_params);
+            assert_true(opts.partition_bytes == 0 || a.piece[k].n_elems * 4 <= opts.partition_bytes);
+            for (size_t i = 0; i < a.piece[k].n_elems; i++)
+                assert_int_equal(covered[a.piece[k].offset_elems + i]++, 0);
+        }
+        for (size_t i = 0; i < n; i++) {
+            assert_int_equal(buckets_segment_at(&a, s[i].offset_elems), i);
+            const struct bucket *in = &a.bucket[a.bucket_of[i]];
+            assert_true(i >= in->first_segment && i < in->first_segment + in->n_segments);
+        }
+        for (size_t i = 0; i < n_params; i++)
+            assert_int_equal(covered[i], 1);
+        free(covered);
+        buckets_close(&a);
+        buckets_close(&b);
+        free(s);
+    }
+}
+
+static void other_plans_have_other_digests(void **state)
+{
+    const struct bucket_opts opts[] = { { 0, 0 }, { 13 * 4, 0 }, { 12 * 4, 0 }, { 13 * 4, 8 * 4 }, { 13 * 4, 6 * 4 } };
+    enum { N = sizeof opts / sizeof *opts };
+    uint64_t digest[N];
+
+    (void)state;
+    for (int i = 0; i < N; i++) {
+        struct buckets b;
+        open_plan(&b, opts[i].bucket_bytes, opts[i].partition_bytes);
+        digest[i] = buckets_digest(&b);
+        buckets_close(&b);
+        for (int k = 0; k < i; k++)
+            assert_true(digest[i] != digest[k]);
+    }
+}
+
+static void the_oldest_goes_first_or_the_lowest(void **state)
+{
+    static const size_t in[] = { 1, 0, 3, 2 }, lowest_first[] = { 2, 1, 3, 0 };
+    struct buckets b;
+
+    (void)state;
+    open_plan(&b, 13 * 4, 0); /* pieces 0 to 3 begin at 34, 14, 1, 0 */
+    for (int by_priority = 0; by_priority < 2; by_priority++) {
+        struct piece_queue q;
+        assert_int_equal(piece_queue_open(&q, &b, by_priority), RC_OK);
+        assert_true(piece_queue_pop(&q) == NO_PIECE);
+        for (int i = 0; i < 3; i++)
+            piece_queue_push(&q, in[i]);
+        assert_int_equal(piece_queue_pop(&q), by_priority ? 3 : 1);
+        piece_queue_push(&q, 2);
+        assert_false(piece_queue_take(&q, by_priority ? 3 : 1));
+        assert_true(piece_queue_take(&q, 2));
+        assert_int_equal(q.n, 2);
+        assert_int_equal(piece_queue_pop(&q), by_priority ? lowest_first[1] : 0);
+        assert_int_equal(piece_queue_pop(&q), by_priority ? 0 : 3);
+        assert_true(piece_queue_pop(&q) == NO_PIECE);
+        piece_queue_close(&q);
+    }
+    buckets_close(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_bucket_is_all_B3),
+        cmocka_unit_test(buckets_are_filled_last_first),
+        cmocka_unit_test(buckets_are_cut_into_equal_pieces),
+        cmocka_unit_test(too_small_a_partition_is_refused),
+        cmocka_unit_test(pieces_cover_every_parameter_once_B2),
+        cmocka_unit_test(other_plans_have_other_digests),
+        cmocka_unit_test(the_oldest_goes_first_or_the_lowest),
+    };
+
+    return cmocka_run_group_tests_name("buckets", tests, NULL, NULL);
+}

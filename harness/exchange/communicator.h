@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * communicator.h - a task of a worker that takes pieces from it, does the work on them in the order of a queue, and
+ * hands them back: communication overlapped with computing.
+ *
+ * Invariants
+ *   Y1  submit() never waits. A piece submitted is handed back once, by poll() or wait(); it is not submitted again
+ * before. Y2  The work on pieces is done by one task, one piece at a time. What the worker wrote before submit() is
+ * read by the work; what the work wrote is read after the piece was handed back. Y3  is_ordered: the communicators of
+ * all workers take the pieces in the order in which worker 0's does (E6): before each piece its number goes down a
+ * binary tree of the workers, one message each. Y4  An error of the work ends the communicator; wait() and finish()
+ * report it as it was.
+ */
+#ifndef HARNESS_EXCHANGE_COMMUNICATOR_H
+#define HARNESS_EXCHANGE_COMMUNICATOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "harness/base/rc.h"
+#include "harness/exchange/buckets.h"
+
+struct world;
+struct transport;
+struct communicator;
+
+struct communicator_env { /* borrowed; outlives the communicator */
+    struct world *world;  /* workers are its first n_workers ranks */
+    const struct buckets *buckets;
+    bool by_priority, is_ordered;
+    struct transport *transport; /* is_ordered: the communicator's until finish() or close() */
+    int n_workers, timeout_ms;
+    enum rc (*work)(void *arg, size_t piece); /* on the communicator */
+    void *arg;
+};
+
+/* Start it. RC_NOMEM. */
+enum rc communicator_open(struct communicator **out, const struct communicator_env *env) MUST_CHECK;
+void communicator_submit(struct communicator *c, size_t piece);
+/* A piece handed back, without waiting; NO_PIECE: none now. */
+size_t communicator_poll(struct communicator *c);
+/* The next piece handed back. Waits as long as the work takes, whose waits have limits. Errors: the work's. */
+enum rc communicator_wait(struct communicator *c, size_t *piece) MUST_CHECK;
+/* All pieces have been handed back: end the task. Errors: its own. */
+enum rc communicator_finish(struct communicator *c) MUST_CHECK;
+void communicator_close(struct communicator **c); /* at any time; NULL-safe, nulls */
+
+#endif

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exchange.c - an exchange from open to close, but for the steps (exchange_step.c). */
+#include "harness/exchange/exchange.h"
+
+#include <stdlib.h>
+
+#include "harness/exchange/exchange_state.h"
+#include "harness/exchange/initial.h"
+#include "harness/net/transport.h"
+#include "harness/world/world.h"
+
+static bool has_memory(const struct exchange *x)
+{
+    return x->env.compute->ops->touches_memory;
+}
+
+/* E4 */
+static bool needs_copies(const struct sync_mode *mode, const struct compute_backend *compute)
+{
+    return mode_exchanges(&mode->module) && compute->touches_memory && !compute->host_memory;
+}
+
+size_t exchange_staging_bytes(const struct sync_mode *mode, const struct compute_backend *compute, size_t n_params)
+{
+    const size_t n_copies = mode->module.caps & MODE_SERVERS ? 2 : 1;
+
+    return needs_copies(mode, compute) ? n_copies * n_params * sizeof(float) : 0;
+}
+
+/* --- open, close --- */
+
+static enum rc open_floats(struct exchange *x, float **out, const char *what)
+{
+    void *memory = NULL;
+    enum rc rc;
+
+    TRY(compute_memory_open(x->env.compute, &memory, x->buckets.n_params * sizeof(float), what));
+    *out = memory;
+out:
+    return rc;
+}
+
+static void close_floats(struct exchange *x, float **floats)
+{
+    void *memory = *floats;
+
+    compute_memory_close(x->env.compute, &memory);
+    *floats = NULL;
+}
+
+static enum rc open_copy(struct exchange *x, float **out, const char *what)
+{
+    void *memory = NULL;
+    enum rc rc;
+
+    TRY(compute_host_open(x->env.compute, &memory, x->buckets.n_params * sizeof(float), what));
+    *out = memory;
+out:
+    return rc;
+}
+
+static void close_copy(struct exchange *x, float **floats)
+{
+    void *memory = *floats;
+
+    compute_host_close(x->env.compute, &memory);
+    *floats = NULL;
+}
+
+static void close_gradients(struct exchange *x)
+{
+    if (x->host_grad != x->grad)
+        close_copy(x, &x->host_grad);
+    x->host_grad = NULL;
+    close_floats(x, &x->grad);
+}
+
+/* E4: copies in host memory. */
+static enum rc open_staging(struct exchange *x)
+{
+    enum rc rc;
+
+    TRY(open_copy(x, &x->host_grad, "the host's copy of the gradients"));
+    if (x->has_servers)
+        TRY(open_copy(x, &x->host_param, "the host's copy of the parameters"));
+out:
+    return rc;
+}
+
+static enum rc open_memory(struct exchange *x)
+{
+    enum rc rc;
+
+    TRY(open_floats(x, &x->param, "parameters"));
+    if (!x->env.forward_only)
+        TRY(open_floats(x, &x->grad, "gradients"));
+    if (x->is_staged)
+        return open_staging(x);
+    x->host_param = x->param;
+    x->host_grad = x->grad;
+out:
+    return rc;
+}
+
+/* What works beside the caller has a thread of its own, and what works on copies in host memory a cpu backend. */
+static enum rc open_side(struct exchange *x)
+{
+    struct compute_env env = x->env.compute->env;
+
+    if (!x->overlaps && !x->is_staged)
+        return RC_OK;
+    env.precision = PRECISION_FP32;
+    if (x->overlaps) {
+        env.n_threads = 1;
+        env.may_spin = false;
+    }
+    return compute_open(&x->side, x->is_staged ? &compute_cpu : x->env.compute->ops, &env);
+}
+
+/* The update is the communicator's, where it can reach the parameters. */
+static struct compute *updating_compute(const struct exchange *x)
+{
+    return x->overlaps && !x->is_staged ? x->side : x->env.compute;
+}
+
+static enum rc open_worker(struct exchange *x)
+{
+    const size_t n_buckets = x->buckets.n_buckets, n_pieces = x->buckets.n_pieces;
+    enum rc rc = RC_OK;
+
+    if (has_memory(x))
+        TRY(open_memory(x));
+    if (x->env.forward_only)
+        return RC_OK;
+    TRY(open_side(x));
+    if (!x->has_servers)
+        TRY(optimizer_init(&x->optimizer, updating_compute(x), x->buckets.n_params, x->env.momentum,
+                           x->env.weight_decay, NULL));
+    if (x->env.mode->module.caps & MODE_SYNCHRONOUS)
+        x->optimizer.rule.grad_scale = 1.0f / (float)x->env.n_workers;
+    x->n_missing = calloc(n_buckets, sizeof *x->n_missing);
+    x->state = calloc(n_pieces, sizeof *x->state);
+    if (!x->n_missing || !x->state)
+        FAIL(RC_NOMEM, "no memory for %zu buckets in %zu pieces", n_buckets, n_pieces);
+    TRY(piece_queue_open(&x->queue, &x->buckets, x->env.opts.priority));
+out:
+    return rc;
+}
+
+/* E3: every rank has the plan of rank 0. */
+static enum rc compare_plans(struct exchange *x)
+{
+    const struct {
+        uint64_t digest, n_pieces;
+    } own = { buckets_digest(&x->buckets), x->buckets.n_pieces }, *first;
+    struct world *w = x->env.world;
+    void *all = malloc((size_t)w->n_ranks * sizeof own);
+    enum rc rc;
+
+    if (!all)
+        return rc_raise(RC_NOMEM, "no memory for the plans of %d ranks", w->n_ranks);
+    TRY(world_allgather(w, &own, all, sizeof own));
+    first = all;
+    for (int r = 1; r < w->n_ranks; r++)
+        if (first[r].digest != first->digest)
+            FAIL(
+                RC_MISMATCH,
+                "rank %d cuts the gradients into %llu pieces, rank 0 into %llu, or elsewhere: the options of all ranks "
+                "must be the same",
+                r, (unsigned long long)first[r].n_pieces, (unsigned long long)first->n_pieces);
+out:
+    free(all);
+    return rc;
+}
+
+enum rc exchange_open(struct exchange **out, const struct exchange_env *env)
+{
+    struct exchange *x = calloc(1, sizeof *x);
+    enum rc rc;
+
+    if (!x)
+        return rc_raise(RC_NOMEM, "mode %s: no memory", env->mode->module.name);
+    x->env = *env;
+    x->is_worker = env->world->rank < env->n_workers;
+    x->exchanges = mode_exchanges(&env->mode->module) && !env->forward_only;
+    x->has_servers = env->mode->module.caps & MODE_SERVERS;
+    x->is_staged = x->exchanges && needs_copies(env->mode, env->compute->ops);
+    x->overlaps = x->exchanges && env->opts.overlap;
+    if (env->mode->module.caps & MODE_ONE_WORKER && env->n_workers != 1)
+        FAIL(RC_INVAL, "mode %s: has one worker, not %d", env->mode->module.name, env->n_workers);
+    TRY(buckets_open(&x->buckets, env->segment, env->n_segments, &env->opts.buckets));
+    if (x->is_worker)
+        TRY(open_worker(x));
+    TRY(compare_plans(x));
+    *out = x;
+    x = NULL;
+out:
+    exchange_close(&x);
+    return rc;
+}
+
+void exchange_close(struct exchange **xp)
+{
+    struct exchange *x = xp ? *xp : NULL;
+
+    if (!x)
+        return;
+    communicator_close(&x->communicator);
+    transport_close(&x->transport); /* before the mode: what is posted is in memory of the mode and in ours */
+    if (x->sync)
+        x->sync->ops->close(&x->sync);
+    optimizer_fini(&x->optimizer);
+    if (x->host_param != x->param)
+        close_copy(x, &x->host_param);
+    close_gradients(x);
+    compute_close(&x->side);
+    close_floats(x, &x->param);
+    piece_queue_close(&x->queue);
+    buckets_close(&x->buckets);
+    free(x->slice_param);
+    free(x->slice_velocity);
+    free(x->n_missing);
+    free(x->state);
+    free(x);
+    *xp = NULL;
+}
+
+float *exchange_param(const struct exchange *x)
+{
+    return x->param;
+}
+
+float *exchange_grad(const struct exchange *x)
+{
+    return x->grad;
+}
+
+/* --- start: what all ranks begin with --- */
+
+static enum rc open_slice(struct exchange *x, bool has_velocity)
+{
+    const size_t n_elems = x->slice.n_elems;
+
+    x->slice_param = malloc((n_elems > 0 ? n_elems : 1) * sizeof *x->slice_param);
+    if (has_velocity)
+        x->slice_velocity = malloc((n_elems > 0 ? n_elems : 1) * sizeof *x->slice_velocity);
+    if (!x->slice_param || (has_velocity && !x->slice_velocity))
+        return rc_raise(RC_NOMEM, "no memory for the %zu parameters of a server", n_elems);
+    return RC_OK;
+}
+
+static enum rc share_state(struct exchange *x, const struct initial_state *from)
+{
+    const bool is_root = x->env.world->rank == 0, has_velocity = from->velocity && x->env.momentum != 0.0f;
+    struct initial_array param = { .n_elems = x->buckets.n_params, .compute = x->env.compute, .memory = x->param };
+    struct initial_array velocity = { .n_elems = x->buckets.n_params,
+                                      .from_host = is_root ? from->velocity : NULL,
+                                      .compute = x->optimizer.compute,
+                                      .memory = x->optimizer.velocity };
+    const struct initial_array running = { .n_elems = from->n_running,
+                                           .compute = x->env.compute,
+                                           .memory = from->running };
+    enum rc rc = RC_OK;
+
+    if (!has_memory(x))
+        return RC_OK;
+    if (!x->is_worker) {
+        x->slice = server_slice(x->buckets.n_params, x->env.n_servers, x->env.world->rank - x->env.n_workers);
+        TRY(open_slice(x, has_velocity));
+        param.slice = velocity.slice = x->slice;
+        param.slice_host = x->slice_param;
+        velocity.slice_host = x->slice_velocity;
+    }
+    TRY(initial_broadcast(x->env.world, &param));
+    if (has_velocity)
+        TRY(initial_broadcast(x->env.world, &velocity));
+    TRY(initial_broadcast(x->env.world, &running));
+out:
+    return rc;
+}
+
+static enum rc open_mode(struct exchange *x)
+{
+    const struct exchange_env *env = &x->env;
+    const struct sync_mode *mode = env->mode;
+    enum rc rc;
+
+    TRY(transport_open(&x->transport, env->transport, env->world));
+    const struct sync_env sync = { .world = env->world,
+                                   .compute = x->side ? x->side : env->compute,
+                                   .transport = x->transport,
+                                   .reducer = env->reducer,
+                                   .reducer_opts = env->reducer_opts,
+                                   .buckets = &x->buckets,
+                                   .n_workers = env->n_workers,
+                                   .n_servers = env->n_servers,
+                                   .momentum = env->momentum,
+                                   .weight_decay = env->weight_decay,
+                                   .slice_param = x->slice_param,
+                                   .slice_velocity = x->slice_velocity,
+                                   .timeout_ms = env->timeout_ms };
+    TRY(mode->open(&x->sync, &sync));
+    x->sync->ops = mode; /* mode->open() has set its own ops, which differ where a test wraps the mode */
+    free(x->slice_param);
+    free(x->slice_velocity);
+    x->slice_param = x->slice_velocity = NULL;
+out:
+    return rc;
+}
+
+static enum rc open_communicator(struct exchange *x)
+{
+    const struct communicator_env env = { .world = x->env.world,
+                                          .buckets = &x->buckets,
+                                          .by_priority = x->env.opts.priority,
+                                          .is_ordered = x->env.opts.priority && x->env.n_workers > 1 &&
+                                                        x->env.mode->module.caps & MODE_SYNCHRONOUS,
+                                          .transport = x->transport,
+                                          .n_workers = x->env.n_workers,
+                                          .timeout_ms = x->env.timeout_ms,
+                                          .work = exchange_work_on_piece,
+                                          .arg = x };
+
+    return communicator_open(&x->communicator, &env);
+}
+
+enum rc exchange_start(struct exchange *x, const struct initial_state *from)
+{
+    enum rc rc;
+
+    TRY(share_state(x, from));
+    if (x->exchanges)
+        TRY(open_mode(x));
+    if (x->overlaps && x->is_worker)
+        TRY(open_communicator(x));
+out:
+    return rc;
+}
+
+/* --- the end --- */
+
+enum rc exchange_final(struct exchange *x, float *velocity)
+{
+    enum rc rc = RC_OK;
+
+    if (x->env.forward_only)
+        return RC_OK;
+    TRY(exchange_await_all(x));
+    if (x->communicator)
+        TRY(communicator_finish(x->communicator));
+    communicator_close(&x->communicator);
+    if (x->sync && x->sync->ops->final)
+        TRY(x->sync->ops->final(x->sync, x->host_param, velocity));
+    if (x->has_servers && x->is_staged)
+        compute_put(x->env.compute, x->param, x->host_param, x->buckets.n_params * sizeof(float));
+    if (!x->has_servers)
+        optimizer_velocity(&x->optimizer, velocity);
+    close_gradients(x);
+out:
+    return rc;
+}
+
+enum rc exchange_serve(struct exchange *x)
+{
+    return x->sync->ops->serve(x->sync);
+}
+
+struct wire_plan exchange_wire_plan(const struct exchange *x)
+{
+    return x->sync ? x->sync->ops->wire_plan(x->sync) : (struct wire_plan){ 0 };
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exchange.h - how the gradients of a step become the parameters of the next, segment by segment.
+ *
+ *     backward: submit(last segment) ... submit(first segment)      next forward: await(first) ... await(last)
+ *                     \                                                        ^
+ *                      buckets -> queue (pieces, priority)  ->  mode: sum | push, pull  ->  update
+ *
+ * A mode (sync_mode.h) says what crosses between ranks; queue and update are written once, above all of them. The
+ * update is the worker's, on what the mode left in the gradient, or the servers'.
+ *
+ * Invariants
+ *   E1  With overlap a communicator, a task of its own, exchanges and updates; submit() and begin() never wait. Without
+ *       there is no task: await() does the work in the caller, in the order of the queue.
+ *   E2  After await(s) returned RC_OK, param of segment s holds the values for the next step, and its gradient may be
+ *       written.
+ *   E3  Which segments form a bucket, which pieces it is cut into, and so the bits, are a pure function of options and
+ *       layout (buckets.h): with overlap or without, with priority or without, in every world. A rank that has another
+ *       plan is found by open() and named.
+ *   E4  The exchange allocates parameters and gradients, in memory of the compute. It has copies in host memory only
+ *       where a mode exchanges and the host cannot reach the compute's memory: of gradients, and with servers of
+ *       parameters.
+ *   E5  Nothing of ours allocates between start() and final().
+ *   E6  Workers of a synchronous mode exchange pieces in the same order. Without priority that is the order of submits,
+ *       which is the same everywhere; with priority and overlap, worker 0 chooses and tells the others.
+ */
+#ifndef HARNESS_EXCHANGE_EXCHANGE_H
+#define HARNESS_EXCHANGE_EXCHANGE_H
+
+#include "harness/base/segment.h"
+#include "harness/exchange/sync_mode.h"
+
+struct transport_ops;
+struct exchange;
+
+struct exchange_opts {
+    struct bucket_opts buckets;
+    bool overlap;  /* E1 */
+    bool priority; /* of the pieces that wait, the one that the next forward pass needs first goes first; else the
+                      oldest */
+};
+
+struct exchange_env {    /* borrowed; outlives the exchange */
+    struct world *world; /* n_workers + n_servers ranks; workers first */
+    struct compute *compute;
+    const struct sync_mode *mode;
+    const struct transport_ops *transport; /* NULL for modes that exchange nothing */
+    const struct reducer *reducer;         /* of a mode with MODE_REDUCER; else NULL */
+    const void *reducer_opts;              /* its options; NULL: it has none */
+    const struct segment *segment;         /* [n_segments], forward order */
+    size_t n_segments;
+    int n_workers, n_servers;
+    struct exchange_opts opts;
+    float momentum, weight_decay;
+    bool forward_only; /* nothing is exchanged or updated; there are no gradients */
+    int timeout_ms;    /* per message; 0 waits for ever */
+};
+
+/* Where a step's time went that was not computing, on the worker's clock, ns. */
+struct exchange_cost {
+    uint64_t waited_ns;       /* in await() */
+    uint64_t apply_ns;        /* of waited_ns: updating parameters, here or (ps) at the slowest server */
+    uint64_t server_ns;       /* of waited_ns: ps: in the server's queue; the slowest server */
+    uint64_t hidden_ns;       /* exchanging while the worker did not wait for it */
+    uint32_t staleness_count; /* ps: updates by others between pull and apply; max over servers and pieces */
+};
+
+/* What all ranks begin with; rank 0's are taken. Lent during start(). */
+struct initial_state {
+    float *running; /* of a worker: float[n_running] in memory of the compute (workload_state); NULL: none here */
+    size_t n_running;
+    const float *velocity; /* the host's float[n_params]; NULL: zeros, on every rank */
+};
+
+/* Memory and plan; collective over world. RC_INVAL: mode and ranks do not fit; RC_MISMATCH: a rank has another plan
+ * (E3), which the message names; RC_NOMEM. */
+enum rc exchange_open(struct exchange **out, const struct exchange_env *env) MUST_CHECK;
+/* float[n_params] in memory of the compute; NULL on servers and hollow; no gradients where forward_only. */
+float *exchange_param(const struct exchange *x);
+float *exchange_grad(const struct exchange *x);
+/* Collective, once: rank 0's parameters (it has written exchange_param()) and initial state go to all ranks, and the
+ * mode is opened. No virtual time passes. */
+enum rc exchange_start(struct exchange *x, const struct initial_state *from) MUST_CHECK;
+/* Of a step of a worker. lr: the step's rate. Zeroes the cost. */
+enum rc exchange_begin(struct exchange *x, uint64_t step, float lr) MUST_CHECK;
+/* Does it work beside the caller (E1)? Then a step begins before the last one's parameters are there: the forward pass
+ * awaits them, and the caller all of them after the last step only. */
+bool exchange_overlaps(const struct exchange *x);
+/* Does it gain from segments one by one, while the others are being computed? Else submit_all() does. */
+bool exchange_wants_segments(const struct exchange *x);
+/* The gradient of s, a segment of the layout, is final. Syncs the compute (compute.C2). */
+enum rc exchange_submit(struct exchange *x, struct segment s) MUST_CHECK;
+/* All gradients are final; none was submitted. The caller has synced the compute. */
+void exchange_submit_all(struct exchange *x);
+/* E2. Syncs the compute before it waits. */
+enum rc exchange_await(struct exchange *x, struct segment s) MUST_CHECK;
+enum rc exchange_await_all(struct exchange *x) MUST_CHECK;
+/* Since begin(). */
+struct exchange_cost exchange_cost(const struct exchange *x);
+/* After the last step, on every worker: param (worker 0; elsewhere may stay) := the final parameters, velocity (the
+ * host's float[n_params], NULL: not wanted) := the optimiser's state. Frees the gradients. */
+enum rc exchange_final(struct exchange *x, float *velocity) MUST_CHECK;
+/* Body of a server rank (S4). */
+enum rc exchange_serve(struct exchange *x) MUST_CHECK;
+/* The messages of a step, for its bound; zeros where nothing is exchanged. */
+struct wire_plan exchange_wire_plan(const struct exchange *x);
+void exchange_close(struct exchange **x); /* NULL-safe, nulls */
+
+/* Bytes of host copies (E4) that a worker needs for n_params. Pure. */
+size_t exchange_staging_bytes(const struct sync_mode *mode, const struct compute_backend *compute, size_t n_params);
+
+#endif

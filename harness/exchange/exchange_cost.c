@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exchange_cost.c - intersections of spans of time. */
+#include "harness/exchange/exchange_cost.h"
+
+void cost_reset(struct cost_account *a)
+{
+    a->sum = (struct exchange_cost){ 0 };
+}
+
+void cost_wait_begin(struct cost_account *a, uint64_t now_ns)
+{
+    a->wait[a->n_waits % N_WAITS_KEPT].from_ns = now_ns;
+    a->wait[a->n_waits % N_WAITS_KEPT].to_ns = UINT64_MAX;
+    a->n_waits++;
+}
+
+void cost_wait_end(struct cost_account *a, uint64_t now_ns)
+{
+    const uint32_t last = (a->n_waits - 1) % N_WAITS_KEPT;
+
+    a->wait[last].to_ns = now_ns;
+    a->sum.waited_ns += now_ns - a->wait[last].from_ns;
+}
+
+/* How much of [from, to) lies in waits of the worker. */
+static uint64_t exposed_ns(const struct cost_account *a, uint64_t from_ns, uint64_t to_ns)
+{
+    const uint32_t n_kept = a->n_waits < N_WAITS_KEPT ? a->n_waits : N_WAITS_KEPT;
+    uint64_t sum_ns = 0;
+
+    for (uint32_t i = 0; i < n_kept; i++) {
+        const uint64_t begin_ns = a->wait[i].from_ns > from_ns ? a->wait[i].from_ns : from_ns;
+        const uint64_t end_ns = a->wait[i].to_ns < to_ns ? a->wait[i].to_ns : to_ns;
+        sum_ns += end_ns > begin_ns ? end_ns - begin_ns : 0;
+    }
+    return sum_ns;
+}
+
+/* part_ns in the proportion share_ns / whole_ns, rounded down. */
+static uint64_t in_proportion(uint64_t part_ns, uint64_t share_ns, uint64_t whole_ns)
+{
+    if (share_ns >= whole_ns)
+        return part_ns;
+    return (uint64_t)((double)part_ns * ((double)share_ns / (double)whole_ns));
+}
+
+void cost_add_piece(struct cost_account *a, const struct piece_times *t, bool updates_at_server)
+{
+    const uint64_t exchange_ns = t->exchanged_ns - t->start_ns;
+    const uint64_t exposed = exposed_ns(a, t->start_ns, t->exchanged_ns);
+    /* Where in the exchange the server waited and updated is not known: of what is exposed it has its share. */
+    const uint64_t update_ns = updates_at_server ? in_proportion(t->at_server.apply_ns, exposed, exchange_ns) : 0;
+    const uint64_t hidden_update_ns = updates_at_server ? t->at_server.apply_ns - update_ns : 0;
+    const uint64_t hidden_ns = exchange_ns - exposed;
+
+    a->sum.apply_ns += update_ns + exposed_ns(a, t->update_ns, t->applied_ns);
+    a->sum.server_ns += in_proportion(t->at_server.server_ns, exposed, exchange_ns);
+    a->sum.hidden_ns += hidden_ns > hidden_update_ns ? hidden_ns - hidden_update_ns : 0;
+    if (t->at_server.staleness_count > a->sum.staleness_count)
+        a->sum.staleness_count = t->at_server.staleness_count;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exchange_cost.h - what an exchange cost its worker: from when each piece was exchanged and updated, and when the
+ * worker waited.
+ *
+ * Invariants
+ *   X1  waited = exposed exchanging + exposed updating + time in which nothing happened (a wake-up). Exchanging =
+ * exposed
+ *       + hidden, exactly: what lies in a wait of the worker is exposed.
+ */
+#ifndef HARNESS_EXCHANGE_EXCHANGE_COST_H
+#define HARNESS_EXCHANGE_EXCHANGE_COST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "harness/exchange/exchange.h"
+
+struct piece_times {       /* of one piece in one step, on the worker's clock */
+    uint64_t submitted_ns; /* its bucket was ready */
+    uint64_t start_ns;     /* its exchange began */
+    uint64_t exchanged_ns; /* it ended */
+    uint64_t update_ns;    /* its update began */
+    uint64_t applied_ns;
+    struct piece_cost at_server;
+};
+
+enum { N_WAITS_KEPT = 4 };
+
+struct cost_account {
+    struct exchange_cost sum;
+    struct {
+        uint64_t from_ns, to_ns; /* to_ns UINT64_MAX: the worker still waits */
+    } wait[N_WAITS_KEPT];        /* the last ones, a ring: no piece overlaps more (one task exchanges) */
+    uint32_t n_waits;
+};
+
+void cost_reset(struct cost_account *a); /* the sums; the waits are kept */
+void cost_wait_begin(struct cost_account *a, uint64_t now_ns);
+void cost_wait_end(struct cost_account *a, uint64_t now_ns);
+/* A piece has been exchanged and updated. updates_at_server: its update is part of the exchange. */
+void cost_add_piece(struct cost_account *a, const struct piece_times *t, bool updates_at_server);
+
+#endif

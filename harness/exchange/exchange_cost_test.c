@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exchange_cost_test.c - X1: what lies in a wait of the worker is exposed, the rest hidden; times made up. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "harness/exchange/exchange_cost.h"
+
+static void add(struct cost_account *a, uint64_t start_ns, uint64_t exchanged_ns, uint64_t applied_ns)
+{
+    const struct piece_times t = {
+        .start_ns = start_ns, .exchanged_ns = exchanged_ns, .update_ns = exchanged_ns, .applied_ns = applied_ns
+    };
+
+    cost_add_piece(a, &t, false);
+}
+
+/* waited, apply, server, hidden */
+static void check(const struct cost_account *a, uint64_t waited_ns, uint64_t apply_ns, uint64_t server_ns,
+                  uint64_t hidden_ns)
+{
+    assert_int_equal(a->sum.waited_ns, waited_ns);
+    assert_int_equal(a->sum.apply_ns, apply_ns);
+    assert_int_equal(a->sum.server_ns, server_ns);
+    assert_int_equal(a->sum.hidden_ns, hidden_ns);
+}
+
+/* Inline: the wait is open while pieces are added, and holds all of them. */
+static void inline_is_all_exposed(void **state)
+{
+    struct cost_account a = { 0 };
+
+    (void)state;
+    cost_wait_begin(&a, 1000);
+    add(&a, 1000, 1400, 1500);
+    add(&a, 1500, 1900, 1950);
+    cost_wait_end(&a, 1950);
+    check(&a, 950, 150, 0, 0);
+}
+
+/* Exchange 100-400, update 400-450; the worker waits 300-420: exposed 100, of the update 20; hidden 200. */
+static void a_wait_in_the_middle(void **state)
+{
+    struct cost_account a = { 0 };
+
+    (void)state;
+    cost_wait_begin(&a, 300);
+    cost_wait_end(&a, 420);
+    add(&a, 100, 400, 450);
+    check(&a, 120, 20, 0, 200);
+}
+
+static void without_a_wait_all_is_hidden(void **state)
+{
+    struct cost_account a = { 0 };
+
+    (void)state;
+    add(&a, 100, 400, 450);
+    check(&a, 0, 0, 0, 300);
+    cost_wait_begin(&a, 450); /* touches it */
+    cost_wait_end(&a, 500);
+    add(&a, 400, 450, 450);
+    check(&a, 50, 0, 0, 350);
+}
+
+/* Two waits meet one piece: 100-150 and 180-300 of 120-200: 30 + 20 exposed, 30 hidden. */
+static void two_waits_meet_one_piece(void **state)
+{
+    struct cost_account a = { 0 };
+
+    (void)state;
+    cost_wait_begin(&a, 100);
+    cost_wait_end(&a, 150);
+    cost_wait_begin(&a, 180);
+    add(&a, 120, 200, 200);
+    cost_wait_end(&a, 300);
+    check(&a, 170, 0, 0, 30);
+}
+
+/* A wait of the step before still counts for the piece that ran meanwhile; its length does not. */
+static void reset_keeps_the_waits(void **state)
+{
+    struct cost_account a = { 0 };
+
+    (void)state;
+    cost_wait_begin(&a, 100);
+    cost_wait_end(&a, 200);
+    cost_reset(&a);
+    check(&a, 0, 0, 0, 0);
+    add(&a, 150, 250, 300);
+    check(&a, 0, 0, 0, 50);
+}
+
+/* The server's share: exchange 0-1000, server queue 400, update 200, of which half is exposed. */
+static void a_server_has_its_share(void **state)
+{
+    const struct piece_times t = { .start_ns = 1000,
+                                   .exchanged_ns = 2000,
+                                   .update_ns = 2000,
+                                   .applied_ns = 2000,
+                                   .at_server = { .server_ns = 400, .apply_ns = 200, .staleness_count = 3 } };
+    const struct piece_times fresher = { .at_server.staleness_count = 2 };
+    struct cost_account a = { 0 };
+
+    (void)state;
+    cost_wait_begin(&a, 1500);
+    cost_wait_end(&a, 2100);
+    cost_add_piece(&a, &t, true);
+    check(&a, 600, 100, 200, 400); /* hidden: 500, of which 100 are the update */
+    assert_int_equal(a.sum.staleness_count, 3);
+    cost_add_piece(&a, &fresher, true);
+    assert_int_equal(a.sum.staleness_count, 3);
+    a = (struct cost_account){ 0 };
+    cost_wait_begin(&a, 1000); /* all exposed: to the nanosecond */
+    cost_add_piece(&a, &t, true);
+    cost_wait_end(&a, 2000);
+    check(&a, 1000, 200, 400, 0);
+}
+
+/* An update that comes later than its exchange, in the worker: 400-450, where the exchange was 100-200. */
+static void an_update_may_come_later(void **state)
+{
+    const struct piece_times t = { .start_ns = 100, .exchanged_ns = 200, .update_ns = 400, .applied_ns = 450 };
+    struct cost_account a = { 0 };
+
+    (void)state;
+    cost_wait_begin(&a, 150);
+    cost_add_piece(&a, &t, false);
+    cost_wait_end(&a, 460);
+    check(&a, 310, 50, 0, 50);
+}
+
+/* Only the last waits are kept: of five the first is forgotten. */
+static void the_last_waits_are_kept(void **state)
+{
+    struct cost_account a = { 0 };
+
+    (void)state;
+    for (uint64_t i = 0; i < N_WAITS_KEPT + 1; i++) {
+        cost_wait_begin(&a, 100 * i);
+        cost_wait_end(&a, 100 * i + 10);
+    }
+    add(&a, 0, 1000, 1000);
+    check(&a, 10 * (N_WAITS_KEPT + 1), 0, 0, 1000 - 10 * N_WAITS_KEPT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(inline_is_all_exposed),        cmocka_unit_test(a_wait_in_the_middle),
+        cmocka_unit_test(without_a_wait_all_is_hidden), cmocka_unit_test(two_waits_meet_one_piece),
+        cmocka_unit_test(reset_keeps_the_waits),        cmocka_unit_test(a_server_has_its_share),
+        cmocka_unit_test(an_update_may_come_later),     cmocka_unit_test(the_last_waits_are_kept),
+    };
+
+    return cmocka_run_group_tests_name("exchange_cost", tests, NULL, NULL);
+}

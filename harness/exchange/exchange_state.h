@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exchange_state.h - what an exchange owns. Of exchange.c and exchange_step.c alone. */
+#ifndef HARNESS_EXCHANGE_EXCHANGE_STATE_H
+#define HARNESS_EXCHANGE_EXCHANGE_STATE_H
+
+#include "harness/compute/optimizer.h"
+#include "harness/exchange/communicator.h"
+#include "harness/exchange/exchange.h"
+#include "harness/exchange/exchange_cost.h"
+#include "harness/exchange/piece_queue.h"
+
+struct piece_state { /* of a worker */
+    bool pending;    /* submitted, and not settled yet */
+    float lr;        /* of the step it was submitted in */
+    struct piece_times times;
+};
+
+struct exchange {
+    struct exchange_env env;
+    bool is_worker, has_servers; /* the rank; the mode */
+    bool exchanges;              /* something crosses between ranks in this run */
+    bool is_staged;              /* the mode works on copies in host memory (E4) */
+    bool overlaps;               /* E1 */
+    struct buckets buckets;
+    struct transport *transport;   /* NULL: nothing is exchanged */
+    struct sync *sync;             /* likewise */
+    struct compute *side;          /* what the mode works with where it cannot be env.compute: of one thread, for the
+                                      communicator; of the host, for copies in its memory; else NULL */
+    struct optimizer optimizer;    /* of a worker whose mode has no servers */
+    float *param, *grad;           /* in memory of env.compute */
+    float *host_param, *host_grad; /* what the mode reads and writes: the same, or copies in host memory (E4) */
+    struct range slice;            /* of a server */
+    float *slice_param, *slice_velocity; /* until the mode is open */
+    size_t *n_missing;                   /* [n_buckets]: segments not submitted yet in this step */
+    struct piece_state *state;           /* [n_pieces] */
+    size_t n_pending;
+    struct piece_queue queue;          /* without overlap */
+    struct communicator *communicator; /* with overlap, from start() to final() */
+    struct cost_account cost;
+    float lr; /* of this step */
+};
+
+/* The communicator's work on piece k: exchange it, and update if it can reach the parameters. arg: the exchange. */
+enum rc exchange_work_on_piece(void *arg, size_t k) MUST_CHECK;
+
+#endif

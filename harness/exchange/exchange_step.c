@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exchange_step.c - from submit() to await(): pieces are exchanged and updated, by the communicator or in the caller,
+ * and then settled by the caller: of a settled piece the parameters are there, and its cost is counted.
+ */
+#include <assert.h>
+
+#include "harness/exchange/exchange_state.h"
+#include "harness/world/world.h"
+
+/* --- one piece --- */
+
+/* The elements of the piece; NULL: hollow. */
+static float *at(float *floats, struct range piece)
+{
+    return floats ? floats + piece.offset_elems : NULL;
+}
+
+/* The elements of piece k cross between ranks. */
+static enum rc exchange_piece(struct exchange *x, size_t k)
+{
+    struct piece_times *t = &x->state[k].times;
+    enum rc rc = RC_OK;
+
+    t->at_server = (struct piece_cost){ 0 };
+    t->start_ns = world_now_ns(x->env.world);
+    if (x->sync)
+        TRY(x->sync->ops->exchange(x->sync, k, x->state[k].lr, x->host_param, x->host_grad, &t->at_server));
+    t->exchanged_ns = x->sync ? world_now_ns(x->env.world) : t->start_ns;
+out:
+    return rc;
+}
+
+/* Copy a piece of what the mode left in host memory to the compute's. */
+static void unstage(struct exchange *x, struct range piece)
+{
+    float *to = x->has_servers ? x->param : x->grad, *from = x->has_servers ? x->host_param : x->host_grad;
+
+    compute_put(x->env.compute, to + piece.offset_elems, from + piece.offset_elems, piece.n_elems * sizeof(float));
+}
+
+/* The parameters of piece k become those of the next step. */
+static enum rc apply_piece(struct exchange *x, size_t k)
+{
+    const struct range piece = x->buckets.piece[k];
+    struct piece_times *t = &x->state[k].times;
+    enum rc rc = RC_OK;
+
+    t->update_ns = x->is_staged ? world_now_ns(x->env.world) : t->exchanged_ns; /* staged: later, by another task */
+    if (x->is_staged)
+        unstage(x, piece);
+    if (!x->has_servers) {
+        x->optimizer.rule.lr = x->state[k].lr;
+        TRY(optimizer_step_range(&x->optimizer, piece.offset_elems, piece.n_elems, at(x->param, piece),
+                                 at(x->grad, piece)));
+    }
+    t->applied_ns = x->has_servers ? t->update_ns : world_now_ns(x->env.world);
+out:
+    return rc;
+}
+
+enum rc exchange_work_on_piece(void *arg, size_t k)
+{
+    struct exchange *x = arg;
+    enum rc rc;
+
+    TRY(exchange_piece(x, k));
+    if (!x->is_staged)
+        TRY(apply_piece(x, k));
+out:
+    return rc;
+}
+
+/* The caller's part, after the communicator's. */
+static enum rc settle(struct exchange *x, size_t k)
+{
+    enum rc rc = RC_OK;
+
+    if (x->is_staged && x->communicator)
+        TRY(apply_piece(x, k));
+    x->state[k].pending = false;
+    x->n_pending--;
+    cost_add_piece(&x->cost, &x->state[k].times, x->has_servers);
+out:
+    return rc;
+}
+
+/* --- a step --- */
+
+enum rc exchange_begin(struct exchange *x, uint64_t step, float lr)
+{
+    (void)step;
+    cost_reset(&x->cost);
+    x->lr = lr;
+    for (size_t i = 0; !x->env.forward_only && i < x->buckets.n_buckets; i++)
+        x->n_missing[i] = x->buckets.bucket[i].n_segments;
+    return RC_OK;
+}
+
+static void submit_bucket(struct exchange *x, size_t b)
+{
+    const struct bucket *bucket = &x->buckets.bucket[b];
+    const uint64_t now_ns = world_now_ns(x->env.world);
+
+    for (size_t k = bucket->first_piece; k < bucket->first_piece + bucket->n_pieces; k++) {
+        assert(!x->state[k].pending);
+        x->state[k].pending = true;
+        x->state[k].lr = x->lr;
+        x->state[k].times.submitted_ns = now_ns;
+        x->n_pending++;
+        if (x->communicator)
+            communicator_submit(x->communicator, k);
+        else
+            piece_queue_push(&x->queue, k);
+    }
+}
+
+bool exchange_overlaps(const struct exchange *x)
+{
+    return x->overlaps;
+}
+
+bool exchange_wants_segments(const struct exchange *x)
+{
+    return x->is_staged || x->overlaps;
+}
+
+enum rc exchange_submit(struct exchange *x, struct segment s)
+{
+    const size_t b = x->buckets.bucket_of[buckets_segment_at(&x->buckets, s.offset_elems)];
+    enum rc rc;
+
+    TRY(compute_sync(x->env.compute)); /* compute.C2: in sim, the time to compute it passes before it is sent */
+    if (x->is_staged)                  /* E4 */
+        compute_get(x->env.compute, x->host_grad + s.offset_elems, x->grad + s.offset_elems, s.n_elems * sizeof(float));
+    assert(x->n_missing[b] > 0);
+    if (--x->n_missing[b] == 0)
+        submit_bucket(x, b);
+out:
+    return rc;
+}
+
+void exchange_submit_all(struct exchange *x)
+{
+    for (size_t b = 0; !x->env.forward_only && b < x->buckets.n_buckets; b++)
+        submit_bucket(x, b);
+}
+
+/* Settle one piece more: the next of the queue, or the next that the communicator is through with. */
+static enum rc settle_next(struct exchange *x)
+{
+    size_t k;
+    enum rc rc = RC_OK;
+
+    if (x->communicator)
+        TRY(communicator_wait(x->communicator, &k));
+    else {
+        k = piece_queue_pop(&x->queue);
+        TRY(exchange_piece(x, k));
+        TRY(apply_piece(x, k));
+    }
+    TRY(settle(x, k));
+out:
+    return rc;
+}
+
+/* What the communicator is through with by now. */
+static enum rc settle_done(struct exchange *x)
+{
+    enum rc rc = RC_OK;
+
+    for (size_t k; x->communicator && (k = communicator_poll(x->communicator)) != NO_PIECE;)
+        TRY(settle(x, k));
+out:
+    return rc;
+}
+
+/* Until `wanted` is settled; NO_PIECE: until all are. */
+static enum rc settle_until(struct exchange *x, size_t wanted)
+{
+    enum rc rc = RC_OK;
+
+    cost_wait_begin(&x->cost, world_now_ns(x->env.world));
+    while (wanted == NO_PIECE ? x->n_pending > 0 : x->state[wanted].pending)
+        TRY(settle_next(x));
+    TRY(settle_done(x)); /* what ran while the wait came to its end belongs to it */
+    cost_wait_end(&x->cost, world_now_ns(x->env.world));
+out:
+    return rc;
+}
+
+static bool overlap(struct range a, struct segment b)
+{
+    return a.offset_elems < b.offset_elems + b.n_elems && b.offset_elems < a.offset_elems + a.n_elems;
+}
+
+enum rc exchange_await(struct exchange *x, struct segment s)
+{
+    const struct bucket *b = &x->buckets.bucket[x->buckets.bucket_of[buckets_segment_at(&x->buckets, s.offset_elems)]];
+    enum rc rc = RC_OK;
+
+    if (x->n_pending == 0)
+        return RC_OK;
+    TRY(compute_sync(x->env.compute)); /* compute.C2: what is done by now depends on what time it is */
+    TRY(settle_done(x));
+    for (size_t k = b->first_piece; k < b->first_piece + b->n_pieces; k++)
+        if (x->state[k].pending && overlap(x->buckets.piece[k], s))
+            TRY(settle_until(x, k));
+out:
+    return rc;
+}
+
+enum rc exchange_await_all(struct exchange *x)
+{
+    return x->env.forward_only ? RC_OK : settle_until(x, NO_PIECE);
+}
+
+struct exchange_cost exchange_cost(const struct exchange *x)
+{
+    return x->cost.sum;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* initial.c - a broadcast through a buffer, chunk by chunk. */
+#include "harness/exchange/initial.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/world/world.h"
+
+enum { CHUNK_ELEMS = 1 << 20 };
+
+/* The part of chunk[n_elems], whose first element is number `first` of the array, that is in the slice. */
+static void keep_slice(const struct initial_array *a, const float *chunk, size_t first, size_t n_elems)
+{
+    const size_t slice_end = a->slice.offset_elems + a->slice.n_elems, chunk_end = first + n_elems;
+    const size_t begin = first > a->slice.offset_elems ? first : a->slice.offset_elems;
+    const size_t end = chunk_end < slice_end ? chunk_end : slice_end;
+
+    if (begin < end)
+        memcpy(a->slice_host + (begin - a->slice.offset_elems), chunk + (begin - first), (end - begin) * sizeof *chunk);
+}
+
+static enum rc broadcast_chunk(struct world *w, const struct initial_array *a, float *chunk, size_t first,
+                               size_t n_elems)
+{
+    const size_t n_bytes = n_elems * sizeof *chunk;
+    enum rc rc;
+
+    if (w->rank == 0 && a->from_host)
+        memcpy(chunk, a->from_host + first, n_bytes);
+    else if (w->rank == 0)
+        compute_get(a->compute, chunk, a->memory + first, n_bytes);
+    TRY(world_broadcast(w, chunk, n_bytes));
+    if (a->memory && (w->rank > 0 || a->from_host))
+        compute_put(a->compute, a->memory + first, chunk, n_bytes);
+    if (a->slice_host)
+        keep_slice(a, chunk, first, n_elems);
+out:
+    return rc;
+}
+
+enum rc initial_broadcast(struct world *w, const struct initial_array *a)
+{
+    const size_t n_chunk = a->n_elems < CHUNK_ELEMS ? a->n_elems : CHUNK_ELEMS;
+    float *chunk = malloc((n_chunk > 0 ? n_chunk : 1) * sizeof *chunk);
+    enum rc rc = RC_OK;
+
+    if (!chunk)
+        FAIL(RC_NOMEM, "no memory for %zu initial values", n_chunk);
+    for (size_t first = 0; first < a->n_elems; first += n_chunk) {
+        const size_t n_left = a->n_elems - first;
+        TRY(broadcast_chunk(w, a, chunk, first, n_left < n_chunk ? n_left : n_chunk));
+    }
+out:
+    free(chunk);
+    return rc;
+}

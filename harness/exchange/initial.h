@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * initial.h - rank 0's parameters and optimiser state to all ranks, before the first step. No virtual time passes
+ * (world_broadcast), and no rank needs memory beside the array that it fills and a buffer of a few MiB.
+ */
+#ifndef HARNESS_EXCHANGE_INITIAL_H
+#define HARNESS_EXCHANGE_INITIAL_H
+
+#include "harness/base/range.h"
+#include "harness/base/rc.h"
+#include "harness/compute/compute.h"
+
+struct world;
+
+struct initial_array {
+    size_t n_elems;         /* of the whole array */
+    const float *from_host; /* rank 0: the host's float[n_elems]; NULL: it is in `memory` */
+    struct compute *compute;
+    float *memory;      /* float[n_elems] in memory of compute, which gets it; NULL: not wanted here */
+    struct range slice; /* a server: this range of it ... */
+    float *slice_host;  /* ... goes to the host's float[slice.n_elems]; NULL: not wanted here */
+};
+
+/* Collective. RC_NOMEM. */
+enum rc initial_broadcast(struct world *w, const struct initial_array *a) MUST_CHECK;
+
+#endif

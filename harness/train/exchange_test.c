@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exchange_test.c WORLD TRANSPORT MODE - exchange_suite with and without overlap, priority, buckets and pieces.
+ * exchange_test.c mutant I - on mutant I of the modes (sync_mutants.h), in threads: some case must catch it.
+ * exchange_test.c plans - E3: ranks that cut their gradients differently are found and named.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "allreduce/reducer.h"
+#include "allreduce/sync_allreduce.h"
+#include "harness/compute/suite/fake_device.h"
+#include "harness/net/transport.h"
+#include "harness/train/suite/exchange_suite.h"
+#include "harness/train/suite/sync_mutants.h"
+#include "harness/train/train.h"
+#include "harness/world/world.h"
+#include "ps/ps.h"
+
+static const struct exchange_opts plans[] = {
+    { .overlap = false },
+    { .buckets = { .bucket_bytes = 100 } },
+    { .buckets = { .bucket_bytes = 100, .partition_bytes = 48 }, .priority = true },
+    { .buckets = { .partition_bytes = 4 } },
+    { .overlap = true },
+    { .overlap = true, .buckets = { .bucket_bytes = 100 } },
+    { .overlap = true, .buckets = { .bucket_bytes = 100, .partition_bytes = 48 } },
+    { .overlap = true, .buckets = { .bucket_bytes = 100, .partition_bytes = 48 }, .priority = true },
+    { .overlap = true, .buckets = { .bucket_bytes = 4 }, .priority = true },
+};
+enum { N_PLANS = sizeof plans / sizeof *plans };
+
+struct run {
+    struct exchange_case c;
+    int quiet;
+    _Atomic int n_failures;
+};
+
+static enum rc body(struct world *w, void *arg)
+{
+    struct run *run = arg;
+    const int n_failures = exchange_suite(w, &run->c, run->quiet);
+
+    run->n_failures += n_failures;
+    return n_failures > 0 ? rc_raise(RC_MISMATCH, "%d failures", n_failures) : RC_OK;
+}
+
+/* All plans in one run of the world, which in sim and mpi can run but once. */
+static enum rc body_of_all(struct world *w, void *arg)
+{
+    struct run *run = arg;
+
+    for (int i = 0; i < N_PLANS; i++) {
+        run->c.opts = plans[i];
+        const enum rc rc = body(w, run);
+        if (rc != RC_OK) {
+            fprintf(stderr, "plan %d\n", i);
+            return rc;
+        }
+    }
+    return RC_OK;
+}
+
+static struct exchange_case case_of(const struct sync_mode *mode, const char *transport, int n_workers)
+{
+    struct exchange_case c = { .mode = mode,
+                               .compute = &compute_cpu,
+                               .n_workers = n_workers,
+                               .n_servers = mode->module.caps & MODE_SERVERS ? 2 : 0 };
+
+    if (mode_exchanges(&mode->module) && transport_find(&c.transport, transport) != RC_OK)
+        exit(2);
+    if (mode->module.caps & MODE_REDUCER && reducer_find(&c.reducer, "ring") != RC_OK)
+        exit(2);
+    return c;
+}
+
+static int n_failures_of(const char *world, struct run *run, rank_main_fn *fn)
+{
+    const struct world_ops *ops = NULL;
+    struct cluster cluster;
+
+    cluster_default(&cluster);
+    const struct world_opts opts = { .cluster = &cluster };
+    if (world_find(&ops, world) != RC_OK)
+        exit(2);
+    const int n_ranks = ops->module.caps & WORLD_LAUNCHED ? 0 : run->c.n_workers + run->c.n_servers;
+    const enum rc rc = world_run(ops, &opts, n_ranks, fn, run);
+    if (rc != RC_OK && !run->quiet)
+        fprintf(stderr, "%s\n", rc_message());
+    return run->n_failures + (rc != RC_OK);
+}
+
+static int run_mode(const char *world, const char *transport, const struct sync_mode *mode)
+{
+    static const struct compute_backend *const computes[] = { &compute_cpu, &compute_fake_device };
+    const int n_most = mode->module.caps & (MODE_SERVERS | MODE_ONE_WORKER) ? 1 : 4;
+    const bool is_threads = strcmp(world, "threads") == 0;
+    int n_failures = 0;
+
+    for (int n = is_threads ? 1 : n_most; n <= n_most; n *= 2)
+        for (int k = 0; k < (is_threads ? 2 : 1); k++) {
+            struct run run = { .c = case_of(mode, transport, n) };
+            run.c.compute = computes[k];
+            for (int i = 0; is_threads && i < N_PLANS; i++) {
+                run.c.opts = plans[i];
+                n_failures += n_failures_of(world, &run, body);
+            }
+            if (!is_threads)
+                n_failures += n_failures_of(world, &run, body_of_all);
+        }
+    return n_failures > 0;
+}
+
+/* Exits with 0 if some plan noticed. */
+static int run_mutant(int i)
+{
+    struct sync_mode mutant;
+    const char *name = sync_mutant(&mutant, i);
+
+    for (int p = 0; p < N_PLANS; p++) {
+        struct run run = { .c = case_of(&mutant, "inproc", mutant.module.caps & MODE_SERVERS ? 1 : 4), .quiet = 1 };
+        run.c.opts = plans[p];
+        if (n_failures_of("threads", &run, body) == 0) {
+            fprintf(stderr, "mutant %s: plan %d did not notice\n", name, p);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static enum rc open_unlike(struct world *w, void *arg)
+{
+    const struct segment layout[] = { { 0, 10 }, { 10, 10 } };
+    struct compute *compute = NULL;
+    struct exchange *x = NULL;
+    enum rc rc;
+
+    (void)arg;
+    TRY(compute_open(&compute, &compute_cpu, NULL));
+    const struct exchange_env env = { .world = w,
+                                      .compute = compute,
+                                      .mode = &sync_none,
+                                      .segment = layout,
+                                      .n_segments = 2,
+                                      .n_workers = w->n_ranks,
+                                      .opts.buckets.bucket_bytes = w->rank == 2 ? 40 : 80 };
+    TRY(exchange_open(&x, &env));
+out:
+    exchange_close(&x);
+    compute_close(&compute);
+    return rc;
+}
+
+static int run_plans(void)
+{
+    const struct world_ops *threads = NULL;
+    const struct world_opts opts = { .bind_cores = false };
+
+    if (world_find(&threads, "threads") != RC_OK || world_run(threads, &opts, 3, open_unlike, NULL) != RC_MISMATCH)
+        return 1;
+    return strstr(rc_message(), "rank 2 cuts the gradients into 2 pieces, rank 0 into 1") == NULL;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "mutant") == 0)
+        return run_mutant(atoi(argv[2]));
+    if (argc == 2 && strcmp(argv[1], "plans") == 0)
+        return run_plans();
+    for (int i = 0; argc == 4 && train_mode_at(i); i++)
+        if (strcmp(train_mode_at(i)->module.name, argv[3]) == 0)
+            return run_mode(argv[1], argv[2], train_mode_at(i));
+    return 2;
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exchange_suite.c - a training of made-up gradients, and its serial reference. */
+#include "harness/train/suite/exchange_suite.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/base/rng.h"
+#include "harness/world/world.h"
+
+enum { N_SEGMENTS = 7, N_PARAMS = 76, N_STEPS = 6 };
+
+static const struct segment layout[N_SEGMENTS] = { { 0, 5 },   { 5, 1 },  { 6, 17 }, { 23, 3 },
+                                                   { 26, 40 }, { 66, 8 }, { 74, 2 } };
+
+/* Powers of two and small whole numbers: 6 steps of SGD with momentum 1/2 are exact in float. */
+#define MOMENTUM 0.5f
+
+struct suite {
+    struct world *w;
+    const struct exchange_case *c;
+    struct compute *compute;
+    struct exchange *x;
+    float param[N_PARAMS], velocity[N_PARAMS]; /* the reference */
+    uint64_t waited_ns, exposed_ns;            /* so far */
+    int n_failures, quiet;
+};
+
+static void fail(struct suite *s, const char *what, int step, size_t segment)
+{
+    if (s->n_failures++ == 0 && !s->quiet)
+        fprintf(stderr, "mode %s, rank %d, step %d, segment %zu: %s (%s)\n", s->c->mode->module.name, s->w->rank, step,
+                segment, what, rc_message());
+}
+
+static float initial(size_t i)
+{
+    return (float)(i % 16) - 8.0f;
+}
+
+static float rate(int step)
+{
+    return step % 2 ? 0.0625f : 0.125f;
+}
+
+/* -8 to 8 */
+static float gradient(int rank, int step, size_t i)
+{
+    return (float)(int)(rng_u64(77, RNG_TEST, ((uint64_t)rank * N_STEPS + (uint64_t)step) * N_PARAMS + i) % 17) - 8.0f;
+}
+
+/* One step of the reference: the mean over all workers, or this worker's own gradient. */
+static void advance(struct suite *s, int step)
+{
+    const int n_mean = s->c->mode->module.caps & MODE_SYNCHRONOUS ? s->c->n_workers : 1;
+
+    for (size_t i = 0; i < N_PARAMS; i++) {
+        float sum = 0;
+        for (int r = 0; r < n_mean; r++)
+            sum += gradient(n_mean > 1 ? r : s->w->rank, step, i);
+        s->velocity[i] = MOMENTUM * s->velocity[i] + sum / (float)n_mean;
+        s->param[i] -= rate(step) * s->velocity[i];
+    }
+}
+
+/* Up to 0.2 ms, another time on each rank: any rank may be the last. */
+static void dawdle(struct suite *s, int step, size_t segment)
+{
+    const uint64_t key = ((uint64_t)s->w->rank * N_STEPS + (uint64_t)step) * N_SEGMENTS + segment;
+
+    if (rng_u64(78, RNG_TEST, key) % 3 == 0)
+        world_pause(s->w, rng_u64(79, RNG_TEST, key) % 200000);
+}
+
+/* E2: the parameters of the segment are the reference's. */
+static void check_segment(struct suite *s, const float *param, int step, size_t segment)
+{
+    const struct segment g = layout[segment];
+    float host[N_PARAMS];
+
+    compute_get(s->compute, host, param + g.offset_elems, g.n_elems * sizeof *host);
+    if (memcmp(host, s->param + g.offset_elems, g.n_elems * sizeof *host) != 0)
+        fail(s, "E2: its parameters are not those of this step", step, segment);
+}
+
+/* The gradient of the segment in this step, as soon as that is allowed: something else first, which nobody may read. */
+static void write_gradient(struct suite *s, float *grad, int step, size_t segment, bool is_final)
+{
+    const struct segment g = layout[segment];
+    float host[N_PARAMS];
+
+    for (size_t i = 0; i < g.n_elems; i++)
+        host[i] = is_final ? gradient(s->w->rank, step, g.offset_elems + i) : 1e30f;
+    compute_put(s->compute, grad + g.offset_elems, host, g.n_elems * sizeof *host);
+}
+
+static enum rc forward(struct suite *s, int step)
+{
+    enum rc rc = RC_OK;
+
+    for (size_t g = 0; g < N_SEGMENTS; g++) {
+        if (exchange_overlaps(s->x))
+            TRY(exchange_await(s->x, layout[g]));
+        check_segment(s, exchange_param(s->x), step, g);
+        write_gradient(s, exchange_grad(s->x), step, g, false);
+        dawdle(s, step, g);
+    }
+out:
+    return rc;
+}
+
+static enum rc backward(struct suite *s, int step)
+{
+    enum rc rc = RC_OK;
+
+    for (size_t g = N_SEGMENTS; g-- > 0;) {
+        write_gradient(s, exchange_grad(s->x), step, g, true);
+        if (exchange_wants_segments(s->x))
+            TRY(exchange_submit(s->x, layout[g]));
+        dawdle(s, step, g);
+    }
+    if (!exchange_wants_segments(s->x))
+        exchange_submit_all(s->x);
+    if (!exchange_overlaps(s->x))
+        TRY(exchange_await_all(s->x));
+out:
+    return rc;
+}
+
+static void check_cost(struct suite *s, int step)
+{
+    const struct exchange_cost cost = exchange_cost(s->x);
+
+    if (!exchange_overlaps(s->x) && cost.hidden_ns != 0)
+        fail(s, "X1: something is hidden, but nothing is overlapped", step, 0);
+    s->waited_ns += cost.waited_ns;
+    s->exposed_ns += cost.apply_ns + cost.server_ns;
+    if (s->exposed_ns > s->waited_ns) /* of one step, what ran at its border may count for the next */
+        fail(s, "X1: more was exposed than was waited", step, 0);
+    if (cost.staleness_count != 0)
+        fail(s, "one worker, or a synchronous mode, and yet stale", step, 0);
+}
+
+static enum rc work(struct suite *s)
+{
+    float velocity[N_PARAMS];
+    enum rc rc = RC_OK;
+
+    for (int step = 0; step < N_STEPS; step++) {
+        TRY(exchange_begin(s->x, (uint64_t)step, rate(step)));
+        TRY(forward(s, step));
+        TRY(backward(s, step));
+        check_cost(s, step);
+        advance(s, step);
+    }
+    TRY(exchange_final(s->x, velocity));
+    for (size_t g = 0; g < N_SEGMENTS; g++)
+        if (s->w->rank == 0)
+            check_segment(s, exchange_param(s->x), N_STEPS, g);
+    if (s->w->rank == 0 && memcmp(velocity, s->velocity, sizeof velocity) != 0)
+        fail(s, "the optimiser's state is not the reference's", N_STEPS, 0);
+out:
+    return rc;
+}
+
+/* Rank 0 alone knows how a training begins. */
+static enum rc start(struct suite *s)
+{
+    struct initial_state from = { .velocity = s->velocity };
+    float host[N_PARAMS], velocity[N_PARAMS] = { 0 };
+
+    for (size_t i = 0; i < N_PARAMS; i++) {
+        s->param[i] = initial(i);
+        s->velocity[i] = (float)(i % 4);
+        host[i] = s->w->rank == 0 ? s->param[i] : 1e30f;
+        velocity[i] = s->w->rank == 0 ? s->velocity[i] : 1e30f;
+    }
+    from.velocity = velocity;
+    if (exchange_param(s->x))
+        compute_put(s->compute, exchange_param(s->x), host, sizeof host);
+    return exchange_start(s->x, &from);
+}
+
+static enum rc run(struct suite *s)
+{
+    const struct compute_env threads = { .n_threads = 1 };
+    const struct exchange_case *c = s->c;
+    enum rc rc;
+
+    TRY(compute_open(&s->compute, s->w->rank < c->n_workers ? c->compute : &compute_cpu, &threads));
+    const struct exchange_env env = { .world = s->w,
+                                      .compute = s->compute,
+                                      .mode = c->mode,
+                                      .transport = c->transport,
+                                      .reducer = c->reducer,
+                                      .segment = layout,
+                                      .n_segments = N_SEGMENTS,
+                                      .n_workers = c->n_workers,
+                                      .n_servers = c->n_servers,
+                                      .opts = c->opts,
+                                      .momentum = MOMENTUM,
+                                      .timeout_ms = 20000 };
+    TRY(exchange_open(&s->x, &env));
+    TRY(start(s));
+    TRY(world_barrier(s->w));
+    TRY(s->w->rank < c->n_workers ? work(s) : exchange_serve(s->x));
+out:
+    if (rc != RC_OK)
+        fail(s, "it ended with an error", -1, 0);
+    if (rc != RC_OK)
+        world_abort(s->w, rc);
+    exchange_close(&s->x);
+    compute_close(&s->compute);
+    return rc;
+}
+
+int exchange_suite(struct world *w, const struct exchange_case *c, int quiet)
+{
+    struct suite s = { .w = w, .c = c, .quiet = quiet };
+
+    (void)!run(&s);
+    return s.n_failures;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exchange_suite.h - the contract of exchange.h (E1 to E6), on a made-up layout with gradients whose sums are exact:
+ * the parameters of every step must be those of a serial reference, to the bit, whatever the buckets, the order and the
+ * timing. Test-only.
+ *
+ * The worker runs as a training would: awaits segments first to last, overwrites their gradients at once, submits them
+ * last to first, and pauses in between for times that differ from rank to rank and step to step.
+ */
+#ifndef HARNESS_TRAIN_SUITE_EXCHANGE_SUITE_H
+#define HARNESS_TRAIN_SUITE_EXCHANGE_SUITE_H
+
+#include "harness/exchange/exchange.h"
+
+struct world;
+
+struct exchange_case {
+    const struct sync_mode *mode;
+    const struct transport_ops *transport; /* NULL: the mode exchanges nothing */
+    const struct reducer *reducer;         /* NULL: the mode needs none */
+    const struct compute_backend *compute;
+    int n_workers, n_servers; /* the ranks of the world; workers 1, 2 or 4, with servers 1 */
+    struct exchange_opts opts;
+};
+
+/* Collective over w. Failures of this rank; the first is named on standard error unless quiet. */
+int exchange_suite(struct world *w, const struct exchange_case *c, int quiet);
+
+#endif
