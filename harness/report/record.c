@@ -303,3 +303,17 @@ out:
     atomic_file_discard(&file);
     return rc;
 }
+
+enum rc record_print(const struct record *r, FILE *to)
+{
+    return dump(r, to, JSON_COMPACT);
+}
+
+enum rc record_quote(char **out, const char *text)
+{
+    json_t *value = text_value(text);
+
+    *out = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    json_decref(value);
+    return *out ? RC_OK : rc_raise(RC_NOMEM, "no memory for a text of a record");
+}

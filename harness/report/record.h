@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "harness/base/opt.h"
 #include "harness/base/rc.h"
@@ -50,5 +51,10 @@ void report_close(struct report **rep); /* NULL-safe, nulls; drops what was not 
 
 /* Write one record, indented, as a whole JSON file (manifest.json). */
 enum rc record_write_file(const struct record *r, const char *path) MUST_CHECK;
+
+/* For JSON files that are more than records: one record and a line feed to a stream, and text as a JSON string with its
+ * quotes (O1), which the caller frees. RC_NOMEM, RC_IO. */
+enum rc record_print(const struct record *r, FILE *to) MUST_CHECK;
+enum rc record_quote(char **out, const char *text) MUST_CHECK;
 
 #endif

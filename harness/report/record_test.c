@@ -79,6 +79,39 @@ static void keys_stay_in_order_O1(void **state)
     record_close(&r);
 }
 
+/* What goes into files that are more than records. */
+static void parts_of_other_files_O1(void **state)
+{
+    static const struct {
+        const char *text, *quoted;
+    } cases[] = {
+        { "", "\"\"" },
+        { "a \"b\" \\ \n\x01", "\"a \\\"b\\\" \\\\ \\n\\u0001\"" },
+        { "\xc3\xa4", "\"\xc3\xa4\"" },
+        { "x\xff\xed\xa0\x80y", "\"x\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdy\"" },
+    };
+    struct record *r = NULL;
+    FILE *to = fopen(kit_path(*state, "part.json"), "w");
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *quoted = NULL;
+
+        assert_int_equal(record_quote(&quoted, cases[i].text), RC_OK);
+        assert_string_equal(quoted, cases[i].quoted);
+        free(quoted);
+    }
+    assert_non_null(to);
+    assert_int_equal(record_open(&r, NULL), RC_OK);
+    record_f64(r, "x_s", 0.5);
+    record_text(r, "mode", "ps");
+    fputs("[", to);
+    assert_int_equal(record_print(r, to), RC_OK);
+    fputs("]", to);
+    fclose(to);
+    assert_string_equal(kit_read(*state, "part.json"), "[{\"x_s\":0.5,\"mode\":\"ps\"}\n]");
+    record_close(&r);
+}
+
 static void reals_come_back_to_the_bit_O1(void **state)
 {
     const double x[] = { 0.1, 1.0 / 3, -0.0, 1e300, 5e-324, DBL_MAX, DBL_MIN, 123456789.123456789, 1e22, 3 };
@@ -300,6 +333,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         KIT_TEST(keys_stay_in_order_O1),
+        KIT_TEST(parts_of_other_files_O1),
         KIT_TEST(reals_come_back_to_the_bit_O1),
         KIT_TEST(what_is_no_number_becomes_null_O1),
         KIT_TEST(great_integers_stay_readable_O1),

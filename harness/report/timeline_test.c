@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * timeline_test.c - the suite on timeline.c, and on wrong versions of it that it must catch.
+ *   timeline_test GROUP | timeline_test mutant NAME
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "harness/report/suite/timeline_suite.h"
+
+static void suite_holds(void **state)
+{
+    assert_int_equal(timeline_suite(&timeline_impl_real, *state), 0);
+}
+
+static void suite_catches(void **state)
+{
+    const struct timeline_impl *mutant = timeline_mutant(*state);
+
+    assert_non_null(mutant);
+    assert_int_not_equal(timeline_suite(mutant, NULL), 0);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest group[] = { cmocka_unit_test_prestate(suite_holds, argc > 1 ? argv[1] : NULL) };
+    const struct CMUnitTest mutant[] = { cmocka_unit_test_prestate(suite_catches, argc > 2 ? argv[2] : NULL) };
+
+    return argc > 2 ? cmocka_run_group_tests_name("mutant", mutant, NULL, NULL)
+                    : cmocka_run_group_tests_name("timeline", group, NULL, NULL);
+}
