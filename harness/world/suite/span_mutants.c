@@ -4,6 +4,7 @@
  * without a bug first: "none" must pass.
  */
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,8 +22,8 @@ static enum rc open_untouched(struct span_ring **out, const char *name, size_t n
     struct span_ring *ring = calloc(1, sizeof *ring);
 
     *out = NULL;
-    if (ring)
-        *ring = (struct span_ring){ .name = name, .n_spans = n_spans, .span = calloc(n_spans, sizeof *ring->span) };
+    if (ring && n_spans < SIZE_MAX / sizeof *ring->span)
+        *ring = (struct span_ring){ .name = name, .n_spans = n_spans, .span = malloc(n_spans * sizeof *ring->span) };
     if (!ring || !ring->span) {
         free(ring);
         return rc_raise(RC_NOMEM, "no memory for task %s", name);
