@@ -86,6 +86,7 @@ static struct wire_plan allreduce_wire_plan(const struct sync *s)
 const struct sync_mode sync_allreduce = {
     .module.name = "allreduce",
     .module.caps = MODE_SYNCHRONOUS | MODE_SHARED_PARAMS | MODE_REDUCER | MODE_EXCHANGES,
+    .exchange_name = "reduce",
     .open = allreduce_open,
     .exchange = allreduce_exchange,
     .wire_plan = allreduce_wire_plan,

@@ -27,6 +27,7 @@
 #include "harness/base/range.h"
 #include "harness/compute/optimizer.h"
 #include "harness/net/transport.h"
+#include "harness/world/span.h"
 #include "harness/world/world.h"
 #include "ps/protocol.h"
 #include "ps/ps.h"
@@ -205,6 +206,17 @@ static uint64_t arrival_ns(struct piece_state *p, const struct arrival *a, const
     return h->sent_ns + p->min_transit_ns < a->seen_ns ? h->sent_ns + p->min_transit_ns : a->seen_ns;
 }
 
+/* Into the timeline: what was done with piece k, or for -1 with none. */
+static void note_span(const struct ps_server *s, const char *what, uint64_t start_ns, uint64_t end_ns, int32_t k,
+                      size_t n_elems)
+{
+    const struct span span = {
+        .start_ns = start_ns, .end_ns = end_ns, .what = what, .segment = k, .n_bytes = n_elems * sizeof(float)
+    };
+
+    span_ring_add(s->env.ring, &span);
+}
+
 /* Apply the gradient of push a to its part of the slice, and reply with the parameters of that part. */
 static enum rc serve_push(struct ps_server *s, const struct arrival *a, const struct ps_header *h)
 {
@@ -227,11 +239,15 @@ static enum rc serve_push(struct ps_server *s, const struct arrival *a, const st
     TRY(optimizer_step_range(&s->optimizer, first, p->part.n_elems, param, hollow(s) ? NULL : a->message.ptr));
     reply.clock = ++p->clock;
     reply.apply_ns = world_now_ns(s->env.world) - served_ns;
+    const uint64_t applied_ns = served_ns + reply.apply_ns;
+    note_span(s, "apply", served_ns, applied_ns, (int32_t)h->piece, p->part.n_elems);
     if (c->reply_params)
         body = memcpy(c->reply_params, param, p->part.n_elems * sizeof(float));
     /* Simulated cost of the copy of the reply, made above or by the transport: each float is read and written. */
     world_charge(s->env.world, 0, 2.0 * (double)p->part.n_elems * sizeof(float));
     TRY(post_reply(s, a->message.peer, &reply, body));
+    if (s->env.ring)
+        note_span(s, "reply", applied_ns, world_now_ns(s->env.world), (int32_t)h->piece, p->part.n_elems);
 out:
     return rc;
 }
@@ -302,11 +318,14 @@ static enum rc take_arrivals(struct ps_server *s)
         struct arrival a = { .message = { .peer = -1 } };
         TRY(transport_recv_divided(s->env.transport, &a.message, PS_HEADER_BYTES, DO_NOT_WAIT));
         a.was_awaited = a.message.peer < 0 && s->n_arrivals == 0;
+        const uint64_t idle_ns = s->env.ring ? world_now_ns(s->env.world) : 0;
         if (a.was_awaited)
             TRY(transport_recv_divided(s->env.transport, &a.message, PS_HEADER_BYTES, s->env.timeout_ms));
         if (a.message.peer < 0)
             break;
         a.seen_ns = world_now_ns(s->env.world);
+        if (a.was_awaited)
+            note_span(s, "wait", idle_ns > 0 ? idle_ns : a.seen_ns, a.seen_ns, -1, 0);
         s->arrival[(s->first_arrival + s->n_arrivals++) % s->env.n_workers] = a;
     }
 out:

@@ -343,6 +343,7 @@ const struct sync_mode sync_ps = {
     .module.name = "ps",
     .module.caps = MODE_SERVERS | MODE_SHARED_PARAMS | MODE_EXCHANGES,
     .module.memory = ps_memory,
+    .exchange_name = "push and pull",
     .open = ps_open,
     .exchange = ps_exchange,
     .final = ps_final,

@@ -147,6 +147,25 @@ out:
     return rc;
 }
 
+/* A ring holds the spans of all steps: of a worker a step, the gradient, and of a piece a wait, its exchange and its
+ * update; of a server as many for each worker. */
+static enum rc open_rings(struct exchange *x)
+{
+    enum { MOST_SPANS = 1 << 18, OF_A_STEP = 4, OF_A_PIECE = 3 }; /* 12 MiB */
+    const size_t n_peers = x->is_worker ? 1 : (size_t)x->env.n_workers;
+    const size_t n_of_a_step = OF_A_STEP + OF_A_PIECE * x->buckets.n_pieces * n_peers;
+    const size_t n_spans = x->env.n_steps < MOST_SPANS / n_of_a_step ? x->env.n_steps * n_of_a_step : MOST_SPANS;
+    enum rc rc;
+
+    TRY(span_ring_open(&x->ring[EXCHANGE_MAIN], "main", n_spans));
+    if (x->exchanges && x->is_worker)
+        TRY(span_ring_open(&x->ring[EXCHANGE_QUEUE], "queue", n_spans));
+    if (x->overlaps && x->is_worker)
+        TRY(span_ring_open(&x->ring[EXCHANGE_COMMUNICATOR], "communicator", n_spans));
+out:
+    return rc;
+}
+
 /* E3: every rank has the plan of rank 0. */
 static enum rc compare_plans(struct exchange *x)
 {
@@ -192,6 +211,8 @@ enum rc exchange_open(struct exchange **out, const struct exchange_env *env)
     if (x->is_worker)
         TRY(open_worker(x));
     TRY(compare_plans(x));
+    if (env->timeline)
+        TRY(open_rings(x));
     *out = x;
     x = NULL;
 out:
@@ -216,6 +237,8 @@ void exchange_close(struct exchange **xp)
     compute_close(&x->side);
     close_floats(x, &x->param);
     piece_queue_close(&x->queue);
+    for (int i = 0; i < EXCHANGE_N_RINGS; i++)
+        span_ring_close(&x->ring[i]);
     buckets_close(&x->buckets);
     free(x->slice_param);
     free(x->slice_velocity);
@@ -298,7 +321,8 @@ static enum rc open_mode(struct exchange *x)
                                    .weight_decay = env->weight_decay,
                                    .slice_param = x->slice_param,
                                    .slice_velocity = x->slice_velocity,
-                                   .timeout_ms = env->timeout_ms };
+                                   .timeout_ms = env->timeout_ms,
+                                   .ring = x->ring[EXCHANGE_MAIN] };
     TRY(mode->open(&x->sync, &sync));
     x->sync->ops = mode; /* mode->open() has set its own ops, which differ where a test wraps the mode */
     free(x->slice_param);
@@ -368,4 +392,9 @@ enum rc exchange_serve(struct exchange *x)
 struct wire_plan exchange_wire_plan(const struct exchange *x)
 {
     return x->sync ? x->sync->ops->wire_plan(x->sync) : (struct wire_plan){ 0 };
+}
+
+struct span_ring *exchange_ring(const struct exchange *x, enum exchange_task task)
+{
+    return x->ring[task];
 }

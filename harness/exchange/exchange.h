@@ -31,6 +31,7 @@
 #include "harness/exchange/sync_mode.h"
 
 struct transport_ops;
+struct span_ring;
 struct exchange;
 
 struct exchange_opts {
@@ -54,6 +55,15 @@ struct exchange_env {    /* borrowed; outlives the exchange */
     float momentum, weight_decay;
     bool forward_only; /* nothing is exchanged or updated; there are no gradients */
     int timeout_ms;    /* per message; 0 waits for ever */
+    bool timeline;     /* record spans (exchange_ring) */
+    size_t n_steps;    /* of this run, which rings are sized for */
+};
+
+enum exchange_task {                        /* whose ring */
+                     EXCHANGE_MAIN,         /* of the main task: waits, and what is done inline; a server's: its work */
+                     EXCHANGE_QUEUE,        /* the piece that goes next, while it waits */
+                     EXCHANGE_COMMUNICATOR, /* with overlap */
+                     EXCHANGE_N_RINGS
 };
 
 /* Where a step's time went that was not computing, on the worker's clock, ns. */
@@ -102,6 +112,9 @@ struct exchange_cost exchange_cost(const struct exchange *x);
 enum rc exchange_final(struct exchange *x, float *velocity) MUST_CHECK;
 /* Body of a server rank (S4). */
 enum rc exchange_serve(struct exchange *x) MUST_CHECK;
+/* NULL: there is none. Lent. The main task may add to its own; others are read after final() only. A ring holds the
+ * last spans, of all steps if those are not more than some hundred thousand. */
+struct span_ring *exchange_ring(const struct exchange *x, enum exchange_task task);
 /* The messages of a step, for its bound; zeros where nothing is exchanged. */
 struct wire_plan exchange_wire_plan(const struct exchange *x);
 void exchange_close(struct exchange **x); /* NULL-safe, nulls */

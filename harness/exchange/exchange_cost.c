@@ -22,6 +22,13 @@ void cost_wait_end(struct cost_account *a, uint64_t now_ns)
     a->sum.waited_ns += now_ns - a->wait[last].from_ns;
 }
 
+uint64_t cost_last_wait_ns(const struct cost_account *a, bool is_end)
+{
+    const uint32_t last = (a->n_waits - 1) % N_WAITS_KEPT;
+
+    return is_end ? a->wait[last].to_ns : a->wait[last].from_ns;
+}
+
 /* How much of [from, to) lies in waits of the worker. */
 static uint64_t exposed_ns(const struct cost_account *a, uint64_t from_ns, uint64_t to_ns)
 {

@@ -38,6 +38,8 @@ struct cost_account {
 void cost_reset(struct cost_account *a); /* the sums; the waits are kept */
 void cost_wait_begin(struct cost_account *a, uint64_t now_ns);
 void cost_wait_end(struct cost_account *a, uint64_t now_ns);
+/* When the last wait began; is_end: when it ended. There was one. */
+uint64_t cost_last_wait_ns(const struct cost_account *a, bool is_end);
 /* A piece has been exchanged and updated. updates_at_server: its update is part of the exchange. */
 void cost_add_piece(struct cost_account *a, const struct piece_times *t, bool updates_at_server);
 

@@ -8,10 +8,12 @@
 #include "harness/exchange/exchange.h"
 #include "harness/exchange/exchange_cost.h"
 #include "harness/exchange/piece_queue.h"
+#include "harness/world/span.h"
 
 struct piece_state { /* of a worker */
     bool pending;    /* submitted, and not settled yet */
     float lr;        /* of the step it was submitted in */
+    uint32_t step;
     struct piece_times times;
 };
 
@@ -38,6 +40,9 @@ struct exchange {
     struct communicator *communicator; /* with overlap, from start() to final() */
     struct cost_account cost;
     float lr; /* of this step */
+    uint32_t step;
+    struct span_ring *ring[EXCHANGE_N_RINGS]; /* NULL: no timeline; that of the queue is of the task that exchanges */
+    uint64_t last_start_ns;                   /* when that one began with its last piece */
 };
 
 /* The communicator's work on piece k: exchange it, and update if it can reach the parameters. arg: the exchange. */

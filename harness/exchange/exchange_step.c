@@ -16,6 +16,38 @@ static float *at(float *floats, struct range piece)
     return floats ? floats + piece.offset_elems : NULL;
 }
 
+/* Into the timeline: piece k, from start_ns to end_ns. */
+static void note_span(const struct exchange *x, struct span_ring *ring, const char *what, size_t k, uint64_t start_ns,
+                      uint64_t end_ns)
+{
+    const struct span s = { .start_ns = start_ns,
+                            .end_ns = end_ns,
+                            .what = what,
+                            .segment = (int32_t)k,
+                            .n_bytes = x->buckets.piece[k].n_elems * sizeof(float),
+                            .step = x->state[k].step };
+
+    span_ring_add(ring, &s);
+}
+
+static struct span_ring *exchanging_ring(const struct exchange *x)
+{
+    return x->ring[x->overlaps ? EXCHANGE_COMMUNICATOR : EXCHANGE_MAIN];
+}
+
+/* In the queue a piece is shown while it is the next: since the one before it was taken, or since it was submitted. */
+static void note_exchange(struct exchange *x, size_t k)
+{
+    const struct piece_times *t = &x->state[k].times;
+    const uint64_t next_ns = t->submitted_ns > x->last_start_ns ? t->submitted_ns : x->last_start_ns;
+
+    if (!x->ring[EXCHANGE_QUEUE])
+        return;
+    note_span(x, x->ring[EXCHANGE_QUEUE], "queue", k, next_ns, t->start_ns);
+    note_span(x, exchanging_ring(x), x->env.mode->exchange_name, k, t->start_ns, t->exchanged_ns);
+    x->last_start_ns = t->start_ns;
+}
+
 /* The elements of piece k cross between ranks. */
 static enum rc exchange_piece(struct exchange *x, size_t k)
 {
@@ -27,6 +59,7 @@ static enum rc exchange_piece(struct exchange *x, size_t k)
     if (x->sync)
         TRY(x->sync->ops->exchange(x->sync, k, x->state[k].lr, x->host_param, x->host_grad, &t->at_server));
     t->exchanged_ns = x->sync ? world_now_ns(x->env.world) : t->start_ns;
+    note_exchange(x, k);
 out:
     return rc;
 }
@@ -55,6 +88,9 @@ static enum rc apply_piece(struct exchange *x, size_t k)
                                  at(x->grad, piece)));
     }
     t->applied_ns = x->has_servers ? t->update_ns : world_now_ns(x->env.world);
+    if (!x->has_servers)
+        note_span(x, x->is_staged ? x->ring[EXCHANGE_MAIN] : exchanging_ring(x), "apply", k, t->update_ns,
+                  t->applied_ns);
 out:
     return rc;
 }
@@ -89,9 +125,9 @@ out:
 
 enum rc exchange_begin(struct exchange *x, uint64_t step, float lr)
 {
-    (void)step;
     cost_reset(&x->cost);
     x->lr = lr;
+    x->step = (uint32_t)step;
     for (size_t i = 0; !x->env.forward_only && i < x->buckets.n_buckets; i++)
         x->n_missing[i] = x->buckets.bucket[i].n_segments;
     return RC_OK;
@@ -106,6 +142,7 @@ static void submit_bucket(struct exchange *x, size_t b)
         assert(!x->state[k].pending);
         x->state[k].pending = true;
         x->state[k].lr = x->lr;
+        x->state[k].step = x->step;
         x->state[k].times.submitted_ns = now_ns;
         x->n_pending++;
         if (x->communicator)
@@ -175,6 +212,19 @@ out:
     return rc;
 }
 
+/* Into the timeline: the wait that has just ended, for piece k or (NO_PIECE) for all. */
+static void note_wait(const struct exchange *x, size_t k)
+{
+    const struct span s = { .start_ns = cost_last_wait_ns(&x->cost, false),
+                            .end_ns = cost_last_wait_ns(&x->cost, true),
+                            .what = "wait",
+                            .segment = k == NO_PIECE ? -1 : (int32_t)k,
+                            .step = x->step };
+
+    if (x->overlaps)
+        span_ring_add(x->ring[EXCHANGE_MAIN], &s);
+}
+
 /* Until `wanted` is settled; NO_PIECE: until all are. */
 static enum rc settle_until(struct exchange *x, size_t wanted)
 {
@@ -185,6 +235,7 @@ static enum rc settle_until(struct exchange *x, size_t wanted)
         TRY(settle_next(x));
     TRY(settle_done(x)); /* what ran while the wait came to its end belongs to it */
     cost_wait_end(&x->cost, world_now_ns(x->env.world));
+    note_wait(x, wanted);
 out:
     return rc;
 }

@@ -30,6 +30,7 @@
 struct world;
 struct transport;
 struct reducer;
+struct span_ring;
 struct sync;
 
 struct sync_env {                  /* borrowed; outlives the sync */
@@ -44,6 +45,7 @@ struct sync_env {                  /* borrowed; outlives the sync */
     const float *slice_param;    /* a server's: float[server_slice], the host's, lent during open; hollow: NULL */
     const float *slice_velocity; /* likewise; NULL: zeros */
     int timeout_ms;              /* per message; 0 waits for ever */
+    struct span_ring *ring;      /* a server's: of its task; NULL: nothing is recorded */
 };
 
 struct piece_cost {           /* what exchange() spent elsewhere, ns */
@@ -80,8 +82,9 @@ static inline struct range server_slice(size_t n_params, int n_servers, int s)
     return range_part(n_params, n_servers, s);
 }
 
-struct sync_mode {        /* without MODE_EXCHANGES the functions are NULL */
-    struct module module; /* caps: enum mode_caps; memory: beside parameters, gradient and optimiser */
+struct sync_mode {             /* without MODE_EXCHANGES the functions are NULL */
+    struct module module;      /* caps: enum mode_caps; memory: beside parameters, gradient and optimiser */
+    const char *exchange_name; /* of exchange() in timelines: "reduce" */
 
     enum rc (*open)(struct sync **out, const struct sync_env *env); /* collective over world */
     /* S2, of piece k of env.buckets. param, grad: the host's float[n_params], of which the elements of other pieces are

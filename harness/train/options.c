@@ -79,6 +79,8 @@ const struct opt train_run_table[] = {
     OPT_TEXT_(struct train_opts, save, "save", "", "FILE", "write a checkpoint after the last step"),
     OPT_TEXT_(struct train_opts, resume, "resume", "", "FILE",
               "continue from a checkpoint; mode, workers and batch may differ, model and seed may not"),
+    OPT_TEXT_(struct train_opts, timeline, "timeline", "", "FILE.json",
+              "write what every task of every rank did and when, for Perfetto (ui.perfetto.dev) or chrome://tracing"),
     OPT_U64_(struct train_opts, record_every, "record-every", "1", 1, 100000000, "steps",
              "write the records of every N-th step, and of the first and the last"),
     OPT_U64_WAS_(struct train_opts, kill_rank, "kill-rank", "drill-rank", "", 0, MAX_RANKS, "rank",

@@ -10,6 +10,7 @@
 #include "allreduce/reducer.h"
 #include "harness/base/peak_rss.h"
 #include "harness/exchange/exchange.h"
+#include "harness/report/timeline.h"
 #include "harness/train/probe.h"
 #include "harness/train/train.h"
 #include "harness/world/child.h"
@@ -139,7 +140,9 @@ static enum rc open_exchange(struct rank *r)
         .momentum = (float)job->opts.momentum,
         .weight_decay = (float)job->opts.weight_decay,
         .forward_only = job->opts.forward_only,
-        .timeout_ms = (int)job->opts.timeout_s * 1000
+        .timeout_ms = (int)job->opts.timeout_s * 1000,
+        .timeline = job->opts.timeline[0] != '\0',
+        .n_steps = job->n_steps
     };
     enum rc rc;
 
@@ -234,6 +237,22 @@ static enum rc await_segment(void *arg, struct segment seg)
     return exchange_await(((struct rank *)arg)->exchange, seg);
 }
 
+/* Into the timeline: the step, and in it the gradient, which waits for parameters may interrupt. */
+static void note_step(const struct rank *r, size_t step)
+{
+    const struct step_stamp *at = &r->stamp[step];
+    struct span s = { .start_ns = at->start_ns,
+                      .end_ns = at->ready_ns,
+                      .what = "compute",
+                      .segment = -1,
+                      .step = (uint32_t)(r->job->resume.steps_count + step) };
+
+    span_ring_add(exchange_ring(r->exchange, EXCHANGE_MAIN), &s);
+    s.what = "step";
+    s.end_ns = at->end_ns;
+    span_ring_add(exchange_ring(r->exchange, EXCHANGE_MAIN), &s);
+}
+
 /* One training step: gradient, exchange, update, and its time stamps. --forward-only: the loss alone. */
 static enum rc train_step(struct rank *r, size_t step)
 {
@@ -265,6 +284,7 @@ static enum rc train_step(struct rank *r, size_t step)
     stamp->hidden_ns = cost.hidden_ns;
     stamp->staleness_count = cost.staleness_count;
     stamp->loss = loss;
+    note_step(r, step);
     if (job->watch && r->world->rank == 0)
         job->watch->step(job->watch->arg, step + 1, stamp->end_ns);
 out:
@@ -388,6 +408,30 @@ out:
     return rc;
 }
 
+/* Rings are read by this task only now: the communicator has ended. */
+static enum rc write_timeline(struct rank *r)
+{
+    struct span_ring *ring[EXCHANGE_N_RINGS];
+    struct record *facts = NULL;
+    enum rc rc = RC_OK;
+
+    if (!r->job->opts.timeline[0])
+        return RC_OK;
+    for (int i = 0; i < EXCHANGE_N_RINGS; i++)
+        ring[i] = exchange_ring(r->exchange, (enum exchange_task)i);
+    if (r->world->rank == 0)
+        TRY(train_manifest(&facts, r->job));
+    const struct timeline_opts timeline = { .path = r->job->opts.timeline,
+                                            .role = is_worker(r) ? "worker" : "server",
+                                            .ring = ring,
+                                            .n_rings = EXCHANGE_N_RINGS,
+                                            .facts = facts };
+    TRY(timeline_gather_and_write(r->world, &timeline));
+out:
+    record_close(&facts);
+    return rc;
+}
+
 enum rc train_rank(struct world *w, const struct train_job *job, struct train_result *result)
 {
     struct rank r = { .world = w, .job = job };
@@ -398,6 +442,7 @@ enum rc train_rank(struct world *w, const struct train_job *job, struct train_re
     TRY(probe(&r, &r.result.limits));
     TRY(world_barrier(w));
     TRY(train(&r));
+    TRY(write_timeline(&r));
     TRY(gather_results(&r));
     if (w->rank == 0) {
         *result = r.result;

@@ -144,7 +144,7 @@ out:
     return rc;
 }
 
-static enum rc write_manifest(struct report *to, const struct train_job *job)
+enum rc train_manifest(struct record **out, const struct train_job *job)
 {
     struct record *r = NULL, *options = NULL, *cluster = NULL;
     enum rc rc;
@@ -164,10 +164,23 @@ static enum rc write_manifest(struct report *to, const struct train_job *job)
         record_child(r, "cluster", &cluster);
     }
     manifest_fill(r, is_virtual(job)); /* L4 */
-    TRY(report_write(to, r));
+    *out = r;
+    r = NULL;
 out:
     record_close(&cluster);
     record_close(&options);
+    record_close(&r);
+    return rc;
+}
+
+static enum rc write_manifest(struct report *to, const struct train_job *job)
+{
+    struct record *r = NULL;
+    enum rc rc;
+
+    TRY(train_manifest(&r, job));
+    TRY(report_write(to, r));
+out:
     record_close(&r);
     return rc;
 }

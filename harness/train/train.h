@@ -41,7 +41,7 @@ struct reducer;
 
 struct train_opts { /* as given; the tables have the meanings */
     const char *world, *mode, *model, *reducer, *transport, *compute, *precision, *lr_scaling, *overlap, *priority;
-    const char *cluster, *data, *profile, *save, *resume;
+    const char *cluster, *data, *profile, *save, *resume, *timeline;
     uint64_t workers, servers, threads, batch, image_size, classes, width_divisor, data_images, eval_samples;
     uint64_t steps, seed, timeout_s, record_every, kill_rank, kill_step;
     uint64_t bucket_bytes, partition_bytes;
@@ -162,6 +162,8 @@ struct train_summary { /* rank 0 */
 enum rc train_summarise(struct train_summary *out, const struct train_job *job,
                         const struct train_result *r) MUST_CHECK;
 
+/* What is known of a run before it begins: options, work, cluster, and in real worlds this machine. Owner closes. */
+enum rc train_manifest(struct record **out, const struct train_job *job) MUST_CHECK;
 /* Write manifest, step, rank, staleness and summary records. */
 enum rc train_write(struct report *to, const struct train_job *job, const struct train_result *r,
                     const struct train_summary *s) MUST_CHECK;

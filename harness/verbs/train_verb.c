@@ -69,6 +69,36 @@ static void show_step(void *arg, size_t n_done, uint64_t now_ns)
         progress_update(p, n_done, "steps", wait_clock_ns());
 }
 
+/* Each thing that is written needs a file of its own. */
+static enum rc check_files(const struct train_verb_opts *own, const struct train_job *job)
+{
+    const struct {
+        const char *option, *path, *what;
+    } file[] = { { "out", own->out, "records" },
+                 { "save", job->opts.save, "checkpoint" },
+                 { "timeline", job->opts.timeline, "timeline" },
+                 { "cost", own->cost, "cost" } };
+
+    for (size_t i = 1; i < sizeof file / sizeof *file; i++)
+        for (size_t k = 0; k < i; k++)
+            if (file[i].path[0] && strcmp(file[i].path, file[k].path) == 0)
+                return rc_raise(RC_INVAL, "--%s %s: is also --%s; %s and %s need a file each", file[i].option,
+                                file[i].path, file[k].option, file[k].what, file[i].what);
+    return RC_OK;
+}
+
+/* Before the run: what it is to write can be written. */
+static enum rc check_writable(const struct train_verb_opts *own, const struct train_job *job)
+{
+    enum rc rc;
+
+    TRY(file_check_writable(job->opts.save));
+    TRY(file_check_writable(job->opts.timeline));
+    TRY(file_check_writable(strcmp(own->out, "-") == 0 ? "" : own->out));
+out:
+    return rc;
+}
+
 static enum rc train_run(struct verb_call *call)
 {
     const struct train_verb_opts *own = call->opts;
@@ -82,17 +112,11 @@ static enum rc train_run(struct verb_call *call)
     enum rc rc;
 
     TRY(train_prepare(&job, &own->train, call->group, call->n_groups, launcher.name ? launcher.n_ranks : 0));
-    if (own->out[0] && strcmp(own->out, job.opts.save) == 0)
-        FAIL(RC_INVAL, "--save %s: is also --out; records and checkpoint need a file each", own->out);
+    TRY(check_files(own, &job));
     const bool is_virtual = job.world->module.caps & WORLD_VIRTUAL_TIME;
-    if (own->cost[0] && (strcmp(own->cost, own->out) == 0 || strcmp(own->cost, job.opts.save) == 0))
-        FAIL(RC_INVAL, "--cost %s: is also %s; each needs a file of its own", own->cost,
-             strcmp(own->cost, own->out) == 0 ? "--out" : "--save");
     TRY(sim_cost_check(own->cost, job.world->module.name, is_virtual));
-    if (launcher.rank == 0) {
-        TRY(file_check_writable(job.opts.save));
-        TRY(file_check_writable(strcmp(own->out, "-") == 0 ? "" : own->out));
-    }
+    if (launcher.rank == 0)
+        TRY(check_writable(own, &job));
     call->stage = STAGE_RUN;
     struct world_opts world = train_world_opts(&job);
     world.cost = &cost;

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run_timeline_test.c WORLD CASE - the spans of a training and its stamps tell the same: three workers of lenet with a
+ * bucket plan, exchanged inline and beside the computing. In sim times are compared, in threads what there is.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "harness/report/suite/report_kit.h"
+#include "harness/train/suite/train_kit.h"
+
+enum { N_STEPS = 6, N_WORKERS = 3, MAX_TASKS = 3 };
+
+struct traced {
+    struct train_job job;
+    struct train_result result;
+    struct kit kit;
+    json_t *trace;
+};
+
+static enum rc body(struct world *w, void *arg)
+{
+    struct traced *t = arg;
+
+    return train_rank(w, &t->job, &t->result);
+}
+
+static void trace(struct traced *t, const char *options)
+{
+    json_error_t why;
+
+    *t = (struct traced){ 0 };
+    assert_true(kit_open(&t->kit));
+    assert_int_equal(kit_prepare(&t->job, options), RC_OK);
+    t->job.opts.timeline = kit_path(&t->kit, "timeline.json");
+    const struct world_opts opts = train_world_opts(&t->job);
+    if (world_run(t->job.world, &opts, t->job.n_ranks, body, t) != RC_OK)
+        fail_msg("%s: %s", options, rc_message());
+    t->trace = json_load_file(t->job.opts.timeline, 0, &why);
+    if (!t->trace)
+        fail_msg("%s: line %d: %s", t->job.opts.timeline, why.line, why.text);
+}
+
+static void traced_close(struct traced *t)
+{
+    json_decref(t->trace);
+    train_result_free(&t->result);
+    train_job_free(&t->job);
+    kit_close(&t->kit);
+}
+
+/* Sum and number of the spans `name` of task number `task` of a rank. */
+static double sum_us(const struct traced *t, int rank, int task, const char *name, int *n)
+{
+    json_t *event;
+    size_t i;
+    double us = 0;
+
+    *n = 0;
+    json_array_foreach(json_object_get(t->trace, "traceEvents"), i, event)
+    {
+        if (strcmp(json_string_value(json_object_get(event, "ph")), "X") != 0 ||
+            json_integer_value(json_object_get(event, "tid")) != task * t->job.n_ranks + rank ||
+            strcmp(json_string_value(json_object_get(event, "name")), name) != 0)
+            continue;
+        us += json_number_value(json_object_get(event, "dur"));
+        ++*n;
+    }
+    return us;
+}
+
+static int n_pieces(const struct traced *t)
+{
+    struct buckets b = { 0 };
+
+    assert_int_equal(buckets_open(&b, t->job.segment, t->job.n_segments, &t->job.exchange.buckets), RC_OK);
+    const int n = (int)b.n_pieces;
+    buckets_close(&b);
+    assert_true(n > 4);
+    return n;
+}
+
+static void assert_near_us(double is, double should)
+{
+    if (fabs(is - should) > 0.1 + 1e-6 * fabs(should))
+        fail_msg("%.3f us, not %.3f us", is, should);
+}
+
+/* Every piece of every step is queued, reduced and applied once; exposed and hidden communication are all there is, and
+ * so is the update. */
+static void check_worker(const struct traced *t, int rank, bool overlaps, bool is_timed)
+{
+    const struct step_stamp *s = t->result.stamp + (size_t)rank * N_STEPS;
+    const int n_all = n_pieces(t) * N_STEPS, exchanging = overlaps ? 2 : 0;
+    double compute_us = 0, exposed_us = 0, apply_us = 0, hidden_us = 0;
+    int n;
+
+    for (int step = 0; step < N_STEPS; step++) {
+        compute_us += 1e-3 * (double)(s[step].ready_ns - s[step].start_ns);
+        exposed_us += 1e-3 * (double)(s[step].stalled_ns + s[step].end_ns - s[step].ready_ns - s[step].apply_ns);
+        apply_us += 1e-3 * (double)s[step].apply_ns;
+        hidden_us += 1e-3 * (double)s[step].hidden_ns;
+    }
+    assert_near_us(sum_us(t, rank, 0, "compute", &n), compute_us);
+    assert_int_equal(n, N_STEPS);
+    const double step_us = sum_us(t, rank, 0, "step", &n);
+    assert_int_equal(n, N_STEPS);
+    assert_true(step_us >= compute_us);
+    (void)sum_us(t, rank, 1, "queue", &n);
+    assert_int_equal(n, n_all);
+    const double reduce_us = sum_us(t, rank, exchanging, "reduce", &n);
+    assert_int_equal(n, n_all);
+    const double update_us = sum_us(t, rank, exchanging, "apply", &n);
+    assert_int_equal(n, n_all);
+    if (!is_timed)
+        return;
+    assert_near_us(reduce_us, exposed_us + hidden_us);
+    assert_true(update_us >= apply_us - 0.1);
+    if (!overlaps) {
+        assert_near_us(update_us, apply_us);
+        assert_near_us(step_us, compute_us + exposed_us + apply_us);
+        assert_true(hidden_us == 0);
+    } else {
+        assert_true(hidden_us > 0);
+        assert_near_us(sum_us(t, rank, 0, "wait", &n), exposed_us + apply_us);
+    }
+}
+
+static const char *world_name;
+
+static void check_run(const char *overlap)
+{
+    const bool overlaps = strcmp(overlap, "on") == 0;
+    struct traced t;
+    char options[256];
+
+    snprintf(options, sizeof options,
+             "--model lenet --mode allreduce --workers 3 --steps 6 --bucket-bytes 8000 --partition-bytes 3000 "
+             "--world %s --overlap %s",
+             world_name, overlap);
+    trace(&t, options);
+    for (int r = 0; r < N_WORKERS; r++)
+        check_worker(&t, r, overlaps, strcmp(world_name, "sim") == 0);
+    json_t *run = json_object_get(json_object_get(t.trace, "otherData"), "run");
+    assert_string_equal(json_string_value(json_object_get(run, "kind")), "manifest");
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(run, "options"), "bucket-bytes")), 8000);
+    traced_close(&t);
+}
+
+static void inline_spans_are_the_stamps(void **state)
+{
+    (void)state;
+    check_run("off");
+}
+
+static void overlapped_spans_are_the_stamps(void **state)
+{
+    (void)state;
+    check_run("on");
+}
+
+int main(int argc, char **argv)
+{
+    /* A simulation is run once a process. */
+    const struct CMUnitTest tests[] = { cmocka_unit_test(inline_spans_are_the_stamps),
+                                        cmocka_unit_test(overlapped_spans_are_the_stamps) };
+
+    if (argc != 3)
+        return 2;
+    world_name = argv[1];
+    cmocka_set_test_filter(argv[2]);
+    return cmocka_run_group_tests_name("timeline", tests, NULL, NULL);
+}
