@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* host_memory.c - MemAvailable, and the limits of control groups, versions 1 and 2. */
+#include "harness/base/host_memory.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PATH_BYTES = 1024 };
+
+static const struct version { /* of control groups */
+    const char *controller, *folder, *limit, *usage, *reclaimable;
+} versions[] = {
+    { "", "/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file" },
+    { "memory", "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file" },
+};
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The number after `label` at the begin of a line of the file ("": the first line); SIZE_MAX: there is none. */
+static size_t number_in(const char *path, const char *label)
+{
+    FILE *file = fopen(path, "r");
+    size_t found = SIZE_MAX;
+    char line[256];
+
+    while (file && found == SIZE_MAX && fgets(line, sizeof line, file)) {
+        const size_t n_chars = strlen(label);
+        char *end;
+        if (strncmp(line, label, n_chars) != 0)
+            continue;
+        const unsigned long long value = strtoull(line + n_chars, &end, 10);
+        if (end != line + n_chars)
+            found = (size_t)value;
+        if (n_chars == 0)
+            break;
+    }
+    if (file)
+        (void)fclose(file);
+    return found;
+}
+
+/* What the group of this folder may still use; its files' cache counts as free. */
+static size_t room_in(const char *folder, const struct version *v)
+{
+    char path[PATH_BYTES + 64];
+
+    (void)snprintf(path, sizeof path, "%s/%s", folder, v->limit);
+    const size_t limit_bytes = number_in(path, "");
+    (void)snprintf(path, sizeof path, "%s/%s", folder, v->usage);
+    const size_t used_bytes = number_in(path, "");
+    (void)snprintf(path, sizeof path, "%s/memory.stat", folder);
+    const size_t cache_bytes = number_in(path, v->reclaimable);
+
+    if (limit_bytes == SIZE_MAX || used_bytes == SIZE_MAX)
+        return SIZE_MAX;
+    const size_t kept_bytes = cache_bytes < used_bytes ? used_bytes - cache_bytes : used_bytes;
+    return limit_bytes > kept_bytes ? limit_bytes - kept_bytes : 0;
+}
+
+/* The least room of a group and of those above it. In a container the path may be one of the host; then only its
+ * beginning, the container's own group, is there. */
+static size_t room_of_groups(const char *root, const struct version *v, char *group)
+{
+    char folder[PATH_BYTES];
+    size_t room_bytes = SIZE_MAX;
+
+    for (;;) {
+        (void)snprintf(folder, sizeof folder, "%s%s%s", root, v->folder, group);
+        room_bytes = least(room_bytes, room_in(folder, v));
+        char *slash = strrchr(group, '/');
+        if (!slash)
+            return room_bytes;
+        *slash = '\0';
+    }
+}
+
+/* A line of /proc/self/cgroup is NUMBER:CONTROLLERS:PATH. */
+static const struct version *version_of(char *line, char **group)
+{
+    char *controllers = strchr(line, ':');
+    char *path = controllers ? strchr(++controllers, ':') : NULL;
+
+    if (!path)
+        return NULL;
+    *path++ = '\0';
+    path[strcspn(path, "\n")] = '\0';
+    *group = path;
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++)
+        if (strcmp(controllers, versions[i].controller) == 0)
+            return &versions[i];
+    return NULL;
+}
+
+size_t host_memory_available(const char *root)
+{
+    char path[PATH_BYTES], line[PATH_BYTES], *group = NULL;
+    size_t available_bytes = SIZE_MAX;
+
+    (void)snprintf(path, sizeof path, "%s/proc/meminfo", root);
+    const size_t available_kib = number_in(path, "MemAvailable:");
+    if (available_kib < SIZE_MAX / 1024)
+        available_bytes = available_kib * 1024;
+    (void)snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
+    FILE *file = fopen(path, "r");
+    while (file && fgets(line, sizeof line, file)) {
+        const struct version *v = version_of(line, &group);
+        if (v)
+            available_bytes = least(available_bytes, room_of_groups(root, v, group));
+    }
+    if (file)
+        (void)fclose(file);
+    return available_bytes;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* host_memory_test.c - available memory out of files that the test writes, and of this machine. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/base/file.h"
+#include "harness/base/host_memory.h"
+
+struct tree {
+    char root[32];
+    const char *path[16]; /* written */
+    int n_paths;
+};
+
+static int open_tree(void **state)
+{
+    static struct tree tree;
+
+    memset(&tree, 0, sizeof tree);
+    strcpy(tree.root, "/tmp/host_memory_XXXXXX");
+    *state = &tree;
+    return mkdtemp(tree.root) ? 0 : -1;
+}
+
+static void put(struct tree *t, const char *path, const char *text)
+{
+    char whole[256];
+    FILE *file;
+
+    (void)snprintf(whole, sizeof whole, "%s%s", t->root, path);
+    *strrchr(whole, '/') = '\0';
+    assert_int_equal(file_make_folder(whole), RC_OK);
+    (void)snprintf(whole, sizeof whole, "%s%s", t->root, path);
+    file = fopen(whole, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    t->path[t->n_paths++] = path;
+}
+
+/* Files, then the folders they were in, while these are empty. */
+static int close_tree(void **state)
+{
+    struct tree *t = *state;
+    char whole[256];
+
+    for (int i = 0; i < t->n_paths; i++) {
+        (void)snprintf(whole, sizeof whole, "%s%s", t->root, t->path[i]);
+        (void)unlink(whole);
+    }
+    for (int i = 0; i < t->n_paths; i++) {
+        (void)snprintf(whole, sizeof whole, "%s%s", t->root, t->path[i]);
+        for (char *slash; (slash = strrchr(whole, '/')) != NULL && slash > whole + strlen("/tmp");) {
+            *slash = '\0';
+            if (rmdir(whole) != 0)
+                break;
+        }
+    }
+    return access(t->root, F_OK) == 0;
+}
+
+static const char meminfo[] = "MemTotal:       24684100 kB\nMemFree:        23196044 kB\nMemAvailable:    1000000 kB\n";
+
+static void an_unknown_system_sets_no_limit(void **state)
+{
+    struct tree *t = *state;
+
+    assert_true(host_memory_available(t->root) == SIZE_MAX);
+    put(t, "/proc/meminfo", "MemTotal: 5 kB\n");
+    assert_true(host_memory_available(t->root) == SIZE_MAX);
+    put(t, "/proc/self/cgroup", "no line of control groups\n");
+    assert_true(host_memory_available(t->root) == SIZE_MAX);
+}
+
+static void without_groups_the_system_tells(void **state)
+{
+    struct tree *t = *state;
+
+    put(t, "/proc/meminfo", meminfo);
+    put(t, "/proc/self/cgroup", "0::/job\n");
+    assert_int_equal(host_memory_available(t->root), 1024000000);
+    put(t, "/sys/fs/cgroup/job/memory.max", "max\n");
+    put(t, "/sys/fs/cgroup/job/memory.current", "5000\n");
+    assert_int_equal(host_memory_available(t->root), 1024000000);
+}
+
+/* The least of a group and of those above it; cached files are room. */
+static void groups_of_version_2_limit(void **state)
+{
+    struct tree *t = *state;
+
+    put(t, "/proc/meminfo", meminfo);
+    put(t, "/proc/self/cgroup", "0::/job/step\n");
+    put(t, "/sys/fs/cgroup/job/memory.max", "90000\n");
+    put(t, "/sys/fs/cgroup/job/memory.current", "70000\n");
+    assert_int_equal(host_memory_available(t->root), 20000);
+    put(t, "/sys/fs/cgroup/job/memory.stat", "file 50000\ninactive_file 30000\n");
+    assert_int_equal(host_memory_available(t->root), 50000);
+    put(t, "/sys/fs/cgroup/job/step/memory.max", "40000\n");
+    put(t, "/sys/fs/cgroup/job/step/memory.current", "1000\n");
+    assert_int_equal(host_memory_available(t->root), 39000);
+    put(t, "/sys/fs/cgroup/job/step/memory.current", "41000\n");
+    assert_int_equal(host_memory_available(t->root), 0);
+}
+
+/* In a container the path is one of the host, and the container's own group is the root. */
+static void groups_of_version_1_limit(void **state)
+{
+    struct tree *t = *state;
+
+    put(t, "/proc/meminfo", meminfo);
+    put(t, "/proc/self/cgroup", "4:cpu,cpuacct:/docker/1\n3:memory:/docker/1\n1:name=systemd:/\n");
+    put(t, "/sys/fs/cgroup/memory/memory.limit_in_bytes", "60000\n");
+    put(t, "/sys/fs/cgroup/memory/memory.usage_in_bytes", "20000\n");
+    put(t, "/sys/fs/cgroup/memory/memory.stat", "total_inactive_file 5000\n");
+    assert_int_equal(host_memory_available(t->root), 45000);
+}
+
+static void this_machine_has_some(void **state)
+{
+    (void)state;
+    assert_true(host_memory_available("") > (size_t)1 << 20);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(an_unknown_system_sets_no_limit, open_tree, close_tree),
+        cmocka_unit_test_setup_teardown(without_groups_the_system_tells, open_tree, close_tree),
+        cmocka_unit_test_setup_teardown(groups_of_version_2_limit, open_tree, close_tree),
+        cmocka_unit_test_setup_teardown(groups_of_version_1_limit, open_tree, close_tree),
+        cmocka_unit_test(this_machine_has_some),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
