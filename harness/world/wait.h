@@ -6,7 +6,7 @@
  * rank that spins on a core another rank needs slows both. So a wait spins only where the
  * world says there is a core for every rank (world.may_spin), and never for long.
  *
- * Two forms: a doorbell, which another thread rings; and a backoff, for conditions that
+ * Two forms: a doorbell, which another thread or process rings; and a backoff, for conditions that
  * can only be polled (MPI_Test). Not for sim: virtual time does not pass here.
  */
 #ifndef HARNESS_WORLD_WAIT_H
@@ -16,9 +16,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct doorbell {
+struct doorbell { /* all zero: rung never, nobody sleeps, between threads */
     _Atomic uint32_t n_rings;
     _Atomic uint32_t n_sleepers;
+    bool between_processes; /* in memory that several processes map; set before the first use */
 };
 
 /* Wake every thread that waits on d. Any thread; never blocks. Release order: what was

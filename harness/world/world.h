@@ -22,6 +22,7 @@
  *                       call here returns RC_PEER for it: the other ranks end where they are.
  *       A rank that hangs is noticed by no world; the time-outs of the transport end waits for its messages.
  *   W6  A rank may have several tasks (task.h). What is said above of a rank's waits holds for those of all its tasks.
+ *   W7  Ranks of one host can map each other's memory (share.h).
  */
 #ifndef HARNESS_WORLD_WORLD_H
 #define HARNESS_WORLD_WORLD_H
@@ -35,6 +36,8 @@
 
 struct world;
 struct cluster;
+struct share_ops;
+struct share_run;
 struct task_ops;
 struct thread_tasks;
 
@@ -64,6 +67,7 @@ struct world_opts {
 struct world_ops {
     struct module module; /* caps: enum world_caps */
     const struct task_ops *tasks;
+    const struct share_ops *shares;
 
     /* Make n_ranks ranks and run body on each; returns when all ended, with the first
      * failure, whose message reads "rank R: ...". In mpi the ranks already exist: body runs
@@ -117,6 +121,7 @@ struct world { /* first member of each implementation's struct */
     double link_bytes_per_s;     /* sim: of this rank's host link; else 0 */
     double link_latency_s;       /* sim: one way, host to host; else 0 */
     struct thread_tasks *tasks;  /* threads, mpi: of this rank, the same in all its worlds; else NULL */
+    struct share_run *shares;    /* threads, sim: of the run; else NULL */
 };
 
 /* The worlds: option --world. */

@@ -23,6 +23,7 @@
 #include "harness/world/cores.h"
 #include "harness/world/mpi/mpi_check.h"
 #include "harness/world/mpi/mpi_clock.h"
+#include "harness/world/mpi/share_mpi.h"
 #include "harness/world/thread_tasks.h"
 #include "harness/world/wait.h"
 #include "harness/world/world.h"
@@ -38,9 +39,10 @@ struct mpi_world {
     struct world base;
     struct thread_tasks own_tasks; /* of the rank; unused in a part of a split */
     MPI_Comm comm;
-    MPI_Comm host_comm; /* the ranks of comm on this host */
-    int run_rank;       /* rank among all ranks that were launched */
-    int64_t offset_ns;  /* mpi_clock_offset() */
+    MPI_Comm host_comm;  /* the ranks of comm on this host */
+    int host_first_rank; /* of comm */
+    int run_rank;        /* rank among all ranks that were launched */
+    int64_t offset_ns;   /* mpi_clock_offset() */
 };
 
 static struct mpi_world *self(struct world *w)
@@ -64,6 +66,11 @@ enum rc mpi_raise(int code, const char *file, int line, const char *call)
 MPI_Comm world_mpi_comm(const struct world *w)
 {
     return w->ops->run == world_mpi.run ? ((const struct mpi_world *)w)->comm : MPI_COMM_NULL;
+}
+
+int world_mpi_host_first_rank(const struct world *w)
+{
+    return ((const struct mpi_world *)w)->host_first_rank;
 }
 
 enum rc world_mpi_finish(const struct world *w, MPI_Request *request)
@@ -168,6 +175,8 @@ static enum rc find_host_ranks(struct mpi_world *m)
     TRY_MPI(MPI_Comm_set_errhandler(m->host_comm, MPI_ERRORS_RETURN));
     TRY_MPI(MPI_Comm_rank(m->host_comm, &m->base.host_rank));
     TRY_MPI(MPI_Comm_size(m->host_comm, &m->base.n_host_ranks));
+    m->host_first_rank = m->base.rank;
+    TRY_MPI(MPI_Bcast(&m->host_first_rank, 1, MPI_INT, 0, m->host_comm));
 out:
     return rc;
 }
@@ -380,6 +389,7 @@ const struct world_ops world_mpi = {
     .module.name = "mpi",
     .module.caps = WORLD_LAUNCHED | WORLD_HAS_MPI,
     .tasks = &thread_task_ops,
+    .shares = &mpi_share_ops,
     .run = mpi_run,
     .now_ns = mpi_now_ns,
     .pause = mpi_pause,

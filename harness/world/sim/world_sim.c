@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "harness/cluster/cluster.h"
+#include "harness/world/share_inner.h"
 #include "harness/world/sim/sim_engine.h"
 #include "harness/world/sim/sim_tasks.h"
 #include "harness/world/wait.h"
@@ -199,6 +200,15 @@ static int host_of(const struct group *g, int r)
     return sim_number(g->member[r].rank) / g->n_ranks_per_host;
 }
 
+static int first_on_host(const struct group *g, int r)
+{
+    int first = 0;
+
+    while (host_of(g, first) != host_of(g, r))
+        first++;
+    return first;
+}
+
 static void count_host_ranks(struct group *g)
 {
     for (int r = 0; r < g->n_members; r++) {
@@ -278,6 +288,24 @@ static void sim_split_close(struct world **w)
     }
 }
 
+/* Hosts are filled in order, and a world's ranks may be any of theirs. */
+enum rc world_sim_host_group(struct world *w, struct world **out, int *host, int *n_hosts)
+{
+    const struct group *g = self(w)->group;
+    const int first = first_on_host(g, w->rank);
+    enum rc rc;
+
+    TRY(sim_split(w, first, w->rank, out));
+    *host = *n_hosts = 0;
+    for (int r = 0; r < g->n_members; r++)
+        if (g->member[r].base.host_rank == 0) {
+            *n_hosts += 1;
+            *host += r < first;
+        }
+out:
+    return rc;
+}
+
 static uint64_t sim_world_now_ns(struct world *w)
 {
     (void)w;
@@ -322,7 +350,7 @@ static enum rc rank_body(struct sim_rank *rank, void *arg)
     return run->body(&s->base, run->arg);
 }
 
-static void fill_members(struct group *g, const struct cluster *c)
+static void fill_members(struct group *g, const struct cluster *c, struct share_run *shares)
 {
     for (int r = 0; r < g->n_members; r++) {
         const int first = r - r % c->n_ranks_per_host, rest = g->n_members - first;
@@ -338,6 +366,7 @@ static void fill_members(struct group *g, const struct cluster *c)
             .memory_bytes_per_s = c->memory_bytes_per_s,
             .link_bytes_per_s = c->link_bytes_per_s,
             .link_latency_s = c->link_latency_s,
+            .shares = shares,
         };
     }
 }
@@ -346,10 +375,12 @@ static enum rc sim_world_run(const struct world_opts *opts, int n_ranks, rank_ma
 {
     struct run_args run = { .body = body, .arg = arg };
     const uint64_t started_ns = wait_clock_ns();
+    struct share_run shares;
     uint64_t n_sent = 0;
     struct cluster cluster;
     enum rc rc;
 
+    share_run_init(&shares);
     cluster_default(&cluster);
     if (opts && opts->cluster)
         cluster = *opts->cluster;
@@ -359,11 +390,12 @@ static enum rc sim_world_run(const struct world_opts *opts, int n_ranks, rank_ma
     run.all = group_alloc(n_ranks, cluster.n_ranks_per_host);
     if (!run.all)
         FAIL(RC_NOMEM, "world sim: no memory for %d ranks", n_ranks);
-    fill_members(run.all, &cluster);
+    fill_members(run.all, &cluster, &shares);
     TRY(sim_run(&n_sent, &cluster, n_ranks, rank_body, &run));
 out:
     if (opts && opts->cost)
         *opts->cost = (struct world_cost){ n_sent, wait_clock_ns() - started_ns };
+    share_run_fini(&shares);
     free(run.all);
     return rc;
 }
@@ -372,6 +404,7 @@ const struct world_ops world_sim = {
     .module.name = "sim",
     .module.caps = WORLD_SHARED_MEMORY | WORLD_VIRTUAL_TIME,
     .tasks = &sim_task_ops,
+    .shares = &sim_share_ops,
     .run = sim_world_run,
     .now_ns = sim_world_now_ns,
     .pause = sim_pause,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* world_sim.h - the actors behind a sim world, for harness/net/transport_sim.c only. */
+/* world_sim.h - the actors behind a sim world, for its own files and harness/net/transport_sim.c only. */
 #ifndef HARNESS_WORLD_SIM_WORLD_SIM_H
 #define HARNESS_WORLD_SIM_WORLD_SIM_H
 
@@ -8,8 +8,11 @@
 struct sim_rank;
 
 extern const struct world_ops world_sim;
+extern const struct share_ops sim_share_ops;
 
 /* The actor of rank r of w, whose ops must be world_sim. Cannot fail. */
 struct sim_rank *world_sim_rank(struct world *w, int r);
+/* Of share_ops. */
+enum rc world_sim_host_group(struct world *w, struct world **out, int *host, int *n_hosts) MUST_CHECK;
 
 #endif

@@ -143,10 +143,10 @@ long test_point_futex(_Atomic uint32_t *word, int op, uint32_t value, const stru
     (void)limit, (void)word2, (void)value3;
     test_point();
     pthread_mutex_lock(&all.lock);
-    const bool sleeps = op == FUTEX_WAIT_PRIVATE && atomic_load(word) == value;
+    const bool sleeps = (op & FUTEX_CMD_MASK) == FUTEX_WAIT && atomic_load(word) == value;
     if (sleeps)
         all.thread[own] = (struct thread){ .doing = SLEEPS, .sleeps_on = word, .id = all.thread[own].id };
-    for (int i = 0; op == FUTEX_WAKE_PRIVATE && i < all.n_threads; i++)
+    for (int i = 0; (op & FUTEX_CMD_MASK) == FUTEX_WAKE && i < all.n_threads; i++)
         if (all.thread[i].doing == SLEEPS && all.thread[i].sleeps_on == word)
             all.thread[i].doing = RUNS;
     pthread_mutex_unlock(&all.lock);

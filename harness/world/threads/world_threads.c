@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "harness/world/cores.h"
+#include "harness/world/share_inner.h"
 #include "harness/world/thread_tasks.h"
 #include "harness/world/wait.h"
 #include "harness/world/world.h"
@@ -30,6 +31,7 @@ struct run { /* shared by all ranks of one world_run() */
     void *arg;
     int n_cores;                /* allowed to this process; read once, before a thread is bound to some of them */
     struct core_set all, spare; /* of thread_tasks */
+    struct share_run shares;
     pthread_mutex_t lock;
     atomic_bool failed;
     int failed_rank;
@@ -288,6 +290,7 @@ static enum rc threads_run(const struct world_opts *opts, int n_ranks, rank_main
     enum rc rc = RC_OK;
 
     assert(n_ranks >= 1);
+    share_run_init(&run.shares);
     cores_allowed_set(&run.all);
     if (opts->bind_cores)
         cores_left_over(opts->n_bound_ranks > 0 ? opts->n_bound_ranks : n_ranks, &run.spare);
@@ -304,7 +307,8 @@ static enum rc threads_run(const struct world_opts *opts, int n_ranks, rank_main
                                   .n_host_ranks = n_ranks,
                                   .n_host_cores = run.n_cores,
                                   .n_busy_host_ranks = n_ranks,
-                                  .tasks = &t->tasks };
+                                  .tasks = &t->tasks,
+                                  .shares = &run.shares };
         thread_tasks_init(&t->tasks);
         t->tasks.all = run.all;
         t->tasks.spare = run.spare;
@@ -324,6 +328,7 @@ static enum rc threads_run(const struct world_opts *opts, int n_ranks, rank_main
     if (atomic_load(&run.failed))
         rc = rc_raise(run.why, "rank %d: %s", run.failed_rank, run.message);
 out:
+    share_run_fini(&run.shares);
     free(all);
     free(rank);
     return rc;
@@ -333,6 +338,7 @@ const struct world_ops world_threads = {
     .module.name = "threads",
     .module.caps = WORLD_SHARED_MEMORY,
     .tasks = &thread_task_ops,
+    .shares = &thread_share_ops,
     .run = threads_run,
     .now_ns = threads_now_ns,
     .pause = threads_pause,

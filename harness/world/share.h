@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * share.h - memory that the ranks of one host all map, and rings by which they wait for each other.
+ *
+ * A host group is a world of the ranks that can map each other's memory. A share gives each of them a block, mapped by
+ * all. What the ranks do with the blocks is their own affair: a share orders nothing but by its rings.
+ *
+ * Invariants
+ *   H1  Each rank of a world is in one host group of it. threads: all ranks. sim: those of a simulated host. mpi: those
+ *       that the launcher counts to one host (world.n_host_ranks) and that run on one kernel with the same process
+ *       and IPC namespaces. A group has its ranks in the world's order, and rank 0 leads. Hosts are numbered by their
+ *       leader's rank in the world.
+ *   H2  world_share_open() ends equally on all ranks of the group: with a share, or with the error of the first rank
+ * that failed. Only where a rank ends meanwhile (W4, W5), some may have the share and others RC_PEER. H3  Memory is
+ * reserved when opened: no room is RC_NOMEM, and later no access fails, let alone with a signal. Blocks begin as zeros.
+ * Their owner touched each page once, on its own NUMA node; every rank has all of them mapped. H4  peer[r] on every
+ * rank is the memory that is `mine` on rank r. A block starts on 64 bytes, and on 2 MiB when it has 2 MiB or more; such
+ * a block is in huge pages where the system grants them. H5  Each rank has a bell in each share. Rings are not lost: a
+ * share_wait() returns once its rank was rung after the count that it is given was read. A ring releases, a wait
+ * acquires. H6  Every wait has a time limit. It ends before it with RC_PEER when a rank failed (W4, W5) or this rank's
+ * tasks were stopped (K4). H7  Closing is not collective and waits for nobody. A block stays mapped on its peers until
+ * they close, whatever became of its owner; what a rank that died had open in threads or sim is freed when the run
+ * ends. H8  Nothing outlives the processes, not even when they are killed at any moment: mpi uses memory without a name
+ *       (memfd). Where the system refuses that, the fall-back are files in /dev/shm, which have a name only while peers
+ *       map them in world_share_open(); a name that a killed rank left then is removed by the next one who falls back.
+ */
+#ifndef HARNESS_WORLD_SHARE_H
+#define HARNESS_WORLD_SHARE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/base/rc.h"
+#include "harness/world/world.h"
+
+enum { SHARE_ALIGN_BYTES = 64 };
+
+enum share_kind {
+    SHARE_ADDRESS_SPACE, /* ranks have one anyway (threads, sim) */
+    SHARE_MEMFD,         /* opened by peers through /proc */
+    SHARE_FILE,          /* in /dev/shm, where memfd does not serve */
+};
+
+enum share_pages { SHARE_PAGES_SMALL, SHARE_PAGES_TRANSPARENT, SHARE_PAGES_HUGETLB };
+
+struct doorbell;
+
+struct share { /* first member of each implementation's struct */
+    struct world *group;
+    void *mine;
+    void *const *peer; /* [group->n_ranks]; peer[group->rank] is mine */
+    size_t n_bytes;    /* of each block */
+    enum share_kind kind;
+    const char *reason;           /* SHARE_FILE: why not memfd; else NULL */
+    struct doorbell *const *bell; /* [group->n_ranks]; for implementations */
+};
+
+struct share_ops {
+    enum rc (*host_group)(struct world *w, struct world **out, int *host, int *n_hosts);
+    /* The ranks agree on n_bytes, and there is room; *out is set where open() ends with RC_OK. */
+    enum rc (*open)(struct share **out, struct world *group, size_t n_bytes);
+    void (*ring)(struct share *s, int peer);
+    enum rc (*wait)(struct share *s, uint32_t seen, uint64_t limit_ns);
+    void (*close)(struct share *s);
+};
+
+/* The ranks of w that share this rank's host, as a world; this host's number, of n_hosts. Collective over w; the owner
+ * closes *out with world_split_close(). RC_PEER, RC_NOMEM. */
+enum rc world_host_group(struct world *w, struct world **out, int *host, int *n_hosts) MUST_CHECK;
+
+/* A block of n_bytes for each rank of a host group. Collective over it; for the main task; never on a measured path.
+ * The group stays open until the share is closed. 0 bytes: for the rings alone.
+ * RC_NOMEM: not enough memory, or a limit of this process. RC_MISMATCH: the ranks ask for different n_bytes.
+ * RC_UNSUPPORTED: the system refuses every way to share, with all reasons. RC_PEER. */
+enum rc world_share_open(struct world *group, size_t n_bytes, struct share **out) MUST_CHECK;
+/* No task of this rank uses the share any more; peers may (H7). NULL-safe, nulls. Cannot fail. */
+void world_share_close(struct share **s);
+
+/* Ring the bell of rank `peer` of the group, which may be this one. Any task; never waits. */
+void share_ring(struct share *s, int peer);
+/* Rings of this rank's bell so far. Read it, then test the condition, then share_wait() with it. */
+uint32_t share_seen(const struct share *s);
+/* Wait until this rank's bell was rung after `seen` was read, at most limit_ns: then RC_TIMEOUT. Spins, yields and
+ * sleeps as wait.h says; in sim waits in virtual time. Any task: a ring ends the waits of all. H6. */
+enum rc share_wait(struct share *s, uint32_t seen, uint64_t limit_ns) MUST_CHECK;
+
+/* The pages of most of this rank's block, and words for the manifest. Reads /proc/self/smaps: slow. */
+enum share_pages share_pages(const struct share *s);
+const char *share_pages_text(enum share_pages pages);
+const char *share_kind_text(enum share_kind kind);
+
+#endif

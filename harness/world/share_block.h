@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* share_block.h - one block of memory: mapped, aligned, reserved, touched. Private to harness/world. */
+#ifndef HARNESS_WORLD_SHARE_BLOCK_H
+#define HARNESS_WORLD_SHARE_BLOCK_H
+
+#include <stddef.h>
+
+#include "harness/base/rc.h"
+#include "harness/world/share.h"
+
+#define HUGE_PAGE_BYTES ((size_t)2 << 20)
+
+struct share_block {
+    void *memory;   /* NULL: not mapped */
+    size_t n_bytes; /* mapped, whole pages */
+    void *reserved; /* addresses around it, which nothing else gets; NULL: none */
+    size_t n_reserved_bytes;
+};
+
+/* n_bytes up to a multiple of `step`, a power of two; 0: it would be more than SIZE_MAX. */
+size_t share_round_up(size_t n_bytes, size_t step);
+size_t share_page_bytes(void);
+
+/* Map n_bytes (whole pages) of fd, shared; fd < 0: private memory. 2 MiB or more are aligned to 2 MiB, and the system
+ * is asked for huge pages. RC_NOMEM. */
+enum rc share_block_map(struct share_block *out, int fd, size_t n_bytes) MUST_CHECK;
+/* Give each page memory, and this process its mapping of it; contents stay. fd: as mapped. RC_NOMEM: no room, and no
+ * signal. */
+enum rc share_block_touch(struct share_block *b, int fd) MUST_CHECK;
+/* NULL-safe in the memory; clears. Cannot fail. */
+void share_block_unmap(struct share_block *b);
+
+/* The pages of most of n_bytes at `memory`, the begin of a mapping of 2 MiB or more. */
+enum share_pages share_block_pages(const void *memory, size_t n_bytes);
+
+#endif

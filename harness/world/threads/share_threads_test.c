@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* share_threads_test.c - share_suite in threads, its mutants, kinds of pages, and shares of ranks that fail: H6, H7. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <sys/mman.h>
+
+#include "harness/world/share.h"
+#include "harness/world/share_block.h"
+#include "harness/world/suite/share_mutants.h"
+#include "harness/world/suite/share_suite.h"
+
+extern const struct world_ops world_threads;
+
+#define LONG_NS UINT64_C(20000000000)
+#define MUTANT_NS UINT64_C(100000000) /* of a wait that a bug keeps from ending */
+
+static const struct world_opts plain = { .bind_cores = false };
+
+static enum rc suite_body(struct world *w, void *arg)
+{
+    struct world *part = NULL;
+    enum rc rc;
+
+    atomic_fetch_add((atomic_int *)arg, share_suite(w, LONG_NS, NULL));
+    TRY(world_split(w, w->rank % 2, -w->rank, &part)); /* a part has hosts, too */
+    atomic_fetch_add((atomic_int *)arg, share_suite(part, LONG_NS, NULL));
+out:
+    world_split_close(&part);
+    return rc;
+}
+
+static void suite_passes(void **state)
+{
+    (void)state;
+    for (int n_ranks = 1; n_ranks <= 3; n_ranks++) {
+        atomic_int n_failures = 0;
+        assert_int_equal(world_run(&world_threads, &plain, n_ranks, suite_body, &n_failures), RC_OK);
+        assert_int_equal(atomic_load(&n_failures), 0);
+    }
+}
+
+struct trial {
+    const struct share_mutant *mutant;
+    int n_failures; /* on rank 0 */
+    const char *failed_case;
+};
+
+static enum rc mutant_body(struct world *w, void *arg)
+{
+    struct trial *trial = arg;
+    const struct world_ops *real = w->ops;
+    struct world_ops ops = *real;
+    const char *failed_case = NULL;
+
+    ops.shares = trial->mutant->ops;
+    w->ops = &ops;
+    const int n_failures = share_suite(w, trial->mutant->failed_case ? MUTANT_NS : LONG_NS, &failed_case);
+    w->ops = real;
+    if (w->rank == 0) {
+        trial->n_failures = n_failures;
+        trial->failed_case = failed_case;
+    }
+    return RC_OK;
+}
+
+static void suite_catches_mutants(void **state)
+{
+    (void)state;
+    for (const struct share_mutant *m = share_mutants(); m->name; m++) {
+        struct trial trial = { .mutant = m };
+        print_message("mutant %s\n", m->name);
+        assert_int_equal(world_run(&world_threads, &plain, 3, mutant_body, &trial), RC_OK);
+        assert_int_equal(trial.n_failures > 0, m->failed_case != NULL);
+        if (m->failed_case)
+            assert_string_equal(trial.failed_case, m->failed_case);
+    }
+}
+
+struct drill {
+    enum { RETURNS, ABORTS, DIES } end; /* of rank 1 */
+    enum { IN_WAIT, IN_OPEN } where;    /* the others hear of it */
+    atomic_int n_told, n_read;
+};
+
+/* Rank 1 ends; the others are told while they wait, and still have its block. */
+static enum rc drill_body(struct world *w, void *arg)
+{
+    struct drill *drill = arg;
+    struct share *share = NULL, *next = NULL;
+    struct world *group = NULL;
+    int host, n_hosts;
+    enum rc rc;
+
+    TRY(world_host_group(w, &group, &host, &n_hosts));
+    TRY(world_share_open(group, 3 * HUGE_PAGE_BYTES, &share));
+    memset(share->mine, 10 + w->rank, share->n_bytes);
+    TRY(world_barrier(w));
+    if (w->rank == 1) {
+        if (drill->end == DIES)
+            world_die(w); /* with the share open */
+        rc = rc_raise(RC_IO, "the disk is full");
+        if (drill->end == ABORTS)
+            world_abort(w, rc);
+        goto out;
+    }
+    rc = drill->where == IN_OPEN ? world_share_open(group, 8, &next) : share_wait(share, share_seen(share), LONG_NS);
+    if (rc == RC_PEER && !next && strstr(rc_message(), "rank 1 failed: "))
+        atomic_fetch_add(&drill->n_told, 1);
+    const unsigned char *block = share->peer[1];
+    atomic_fetch_add(&drill->n_read, block[0] == 11 && block[share->n_bytes - 1] == 11);
+out:
+    world_share_close(&share);
+    world_split_close(&group);
+    return rc;
+}
+
+static void a_failure_ends_waits_and_takes_no_memory(void **state)
+{
+    (void)state;
+    for (int end = RETURNS; end <= DIES; end++)
+        for (int where = IN_WAIT; where <= IN_OPEN; where++) {
+            struct drill drill = { .end = end, .where = where };
+            assert_int_equal(world_run(&world_threads, &plain, 3, drill_body, &drill), end == DIES ? RC_PEER : RC_IO);
+            assert_memory_equal(rc_message(), "rank 1: ", 8);
+            assert_int_equal(atomic_load(&drill.n_told), 2);
+            assert_int_equal(atomic_load(&drill.n_read), 2);
+        }
+}
+
+/* Bytes that this process has mapped. */
+static size_t mapped_bytes(void)
+{
+    unsigned long n_pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%lu", &n_pages), 1);
+    (void)fclose(file);
+    return n_pages * share_page_bytes();
+}
+
+/* H7: a run leaves nothing mapped, even where a rank died with a share open. */
+static void a_run_leaves_nothing(void **state)
+{
+    struct drill drill = { .end = DIES };
+    size_t before_bytes;
+
+    (void)state;
+    (void)!world_run(&world_threads, &plain, 3, drill_body, &drill); /* what the C library keeps for threads */
+    before_bytes = mapped_bytes();
+    for (int i = 0; i < 20; i++) {
+        drill = (struct drill){ .end = DIES };
+        (void)!world_run(&world_threads, &plain, 3, drill_body, &drill);
+    }
+    assert_true(mapped_bytes() < before_bytes + 20 * 3 * HUGE_PAGE_BYTES);
+}
+
+/* Bytes that this process has in huge pages. */
+static size_t huge_bytes(void)
+{
+    FILE *file = fopen("/proc/self/smaps_rollup", "r");
+    unsigned long n_kib = 0;
+    char line[128];
+
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file))
+        if (sscanf(line, "AnonHugePages: %lu", &n_kib) == 1)
+            break;
+    (void)fclose(file);
+    return n_kib * 1024;
+}
+
+static enum rc pages_body(struct world *w, void *arg)
+{
+    struct share *small = NULL, *large = NULL;
+    enum rc rc;
+
+    (void)arg;
+    TRY(world_share_open(w, 100000, &small));
+    const size_t before_bytes = huge_bytes();
+    TRY(world_share_open(w, 4 * HUGE_PAGE_BYTES, &large));
+    const bool are_huge = huge_bytes() - before_bytes > 2 * HUGE_PAGE_BYTES;
+    const bool is_right = share_pages(small) == SHARE_PAGES_SMALL && small->kind == SHARE_ADDRESS_SPACE &&
+                          !small->reason &&
+                          share_pages(large) == (are_huge ? SHARE_PAGES_TRANSPARENT : SHARE_PAGES_SMALL);
+    rc = is_right ? RC_OK : rc_raise(RC_MISMATCH, "pages: %s", share_pages_text(share_pages(large)));
+out:
+    world_share_close(&large);
+    world_share_close(&small);
+    return rc;
+}
+
+/* Which pages there are, not which were asked for. */
+static void pages_are_told(void **state)
+{
+    (void)state;
+    assert_int_equal(world_run(&world_threads, &plain, 1, pages_body, NULL), RC_OK);
+    assert_string_equal(share_pages_text(SHARE_PAGES_TRANSPARENT), "transparent huge");
+    assert_string_equal(share_pages_text(SHARE_PAGES_HUGETLB), "hugetlb");
+    assert_string_equal(share_kind_text(SHARE_FILE), "file");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(suite_passes),
+        cmocka_unit_test(suite_catches_mutants),
+        cmocka_unit_test(a_failure_ends_waits_and_takes_no_memory),
+        cmocka_unit_test(a_run_leaves_nothing),
+        cmocka_unit_test(pages_are_told),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
