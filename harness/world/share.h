@@ -7,22 +7,25 @@
  *
  * Invariants
  *   H1  Each rank of a world is in one host group of it. threads: all ranks. sim: those of a simulated host. mpi: those
- *       that the launcher counts to one host (world.n_host_ranks) and that run on one kernel with the same process
- *       and IPC namespaces. A group has its ranks in the world's order, and rank 0 leads. Hosts are numbered by their
+ *       that the launcher counts to one host (world.n_host_ranks) and that run on one kernel with the same process and
+ *       IPC namespaces. A group has its ranks in the world's order, and rank 0 leads. Hosts are numbered by their
  *       leader's rank in the world.
  *   H2  world_share_open() ends equally on all ranks of the group: with a share, or with the error of the first rank
- * that failed. Only where a rank ends meanwhile (W4, W5), some may have the share and others RC_PEER. H3  Memory is
- * reserved when opened: no room is RC_NOMEM, and later no access fails, let alone with a signal. Blocks begin as zeros.
- * Their owner touched each page once, on its own NUMA node; every rank has all of them mapped. H4  peer[r] on every
- * rank is the memory that is `mine` on rank r. A block starts on 64 bytes, and on 2 MiB when it has 2 MiB or more; such
- * a block is in huge pages where the system grants them. H5  Each rank has a bell in each share. Rings are not lost: a
- * share_wait() returns once its rank was rung after the count that it is given was read. A ring releases, a wait
- * acquires. H6  Every wait has a time limit. It ends before it with RC_PEER when a rank failed (W4, W5) or this rank's
- * tasks were stopped (K4). H7  Closing is not collective and waits for nobody. A block stays mapped on its peers until
- * they close, whatever became of its owner; what a rank that died had open in threads or sim is freed when the run
- * ends. H8  Nothing outlives the processes, not even when they are killed at any moment: mpi uses memory without a name
- *       (memfd). Where the system refuses that, the fall-back are files in /dev/shm, which have a name only while peers
- *       map them in world_share_open(); a name that a killed rank left then is removed by the next one who falls back.
+ *       that failed. Only where a rank ends meanwhile (W4, W5), some may have the share and others RC_PEER.
+ *   H3  Memory is reserved when opened: no room is RC_NOMEM, and later no access fails, let alone with a signal. Blocks
+ *       begin as zeros. Their owner touched each page once, on its own NUMA node; every rank has all of them mapped.
+ *   H4  peer[r] on every rank is the memory that is `mine` on rank r. A block starts on 64 bytes, and on 2 MiB when it
+ *       has 2 MiB or more; such a block is in huge pages where the system grants them.
+ *   H5  Each rank has a bell in each share. Rings are not lost: a share_wait() returns once its rank was rung after the
+ *       count that it is given was read. A ring releases, a wait acquires.
+ *   H6  Every wait has a time limit. It ends before it with RC_PEER when a rank failed (W4, W5) or this rank's tasks
+ *       were stopped (K4).
+ *   H7  Closing is not collective and waits for nobody. A block stays mapped on its peers until they close, whatever
+ *       became of its owner; what a rank that died had open in threads or sim is freed when the run ends.
+ *   H8  Nothing outlives the processes, not even when they are killed at any moment. mpi: memory without a name
+ *       (memfd), which peers open through /proc. Where the system refuses memfd, files of /dev/shm that have no name
+ *       either. Where it refuses /proc, such files get a name while peers map them in world_share_open(); a name that
+ *       a killed rank left then is removed by the next one who gives one.
  */
 #ifndef HARNESS_WORLD_SHARE_H
 #define HARNESS_WORLD_SHARE_H

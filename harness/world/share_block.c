@@ -91,8 +91,8 @@ enum rc share_block_touch(struct share_block *b, int fd)
     while (result != 0 && errno == EINTR);
     if (result == 0)
         return RC_OK;
-    if (errno != EINVAL)
-        return rc_raise(RC_NOMEM, "no room for %zu bytes: %s", b->n_bytes, strerror(errno));
+    if (errno != EINVAL) /* EFAULT: an access would have been answered by a signal */
+        return rc_raise(RC_NOMEM, "no room for %zu bytes: %s", b->n_bytes, strerror(errno == EFAULT ? ENOSPC : errno));
     if (fd >= 0 && fallocate(fd, 0, 0, (off_t)b->n_bytes) != 0)
         return rc_raise(RC_NOMEM, "no room for %zu bytes: %s", b->n_bytes, strerror(errno));
     write_each_page(b);

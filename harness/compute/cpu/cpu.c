@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/host_memory.h"
+
 struct block {
     struct arena arena;
     void *memory;
@@ -84,24 +86,10 @@ out:
     return rc;
 }
 
-/* MemAvailable: what the operating system can give without swapping. */
 static size_t cpu_memory_available(struct compute *c)
 {
-    static const char label[] = "MemAvailable:"; /* followed by a number in KiB */
-    char line[128];
-    unsigned long long n_kib = 0;
-    FILE *file = fopen("/proc/meminfo", "r");
-    bool found = false;
-
     (void)c;
-    while (file != NULL && !found && fgets(line, sizeof line, file) != NULL)
-        if (strncmp(line, label, sizeof label - 1) == 0) {
-            n_kib = strtoull(line + sizeof label - 1, NULL, 10);
-            found = true;
-        }
-    if (file != NULL)
-        (void)fclose(file);
-    return found ? (size_t)n_kib * 1024 : SIZE_MAX;
+    return host_memory_available("");
 }
 
 static void cpu_put(struct compute *c, void *to, const void *host, size_t n_bytes)

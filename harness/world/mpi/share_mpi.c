@@ -29,6 +29,11 @@ struct process_share {
     char reason[RC_MESSAGE_BYTES];
 };
 
+struct way { /* to reach each other's memory */
+    enum share_kind kind;
+    bool named;
+};
+
 struct place { /* ranks for which all of it is equal can map each other's memory; no padding: compared as bytes */
     uint64_t process_namespace, ipc_namespace, launcher_host;
     char boot_id[BOOT_ID_BYTES]; /* of the running kernel */
@@ -99,20 +104,18 @@ static void set_rank(struct process_share *s, int r)
     s->bell[r] = (struct doorbell *)(void *)(memory + bell_offset_bytes(s->base.n_bytes));
 }
 
-/* This rank's segment, ready for its peers. */
-static enum rc make_segment(struct process_share *s, struct share_object *object, enum share_kind kind,
-                            struct share_address *out)
+/* This rank's segment. */
+static enum rc make_segment(struct process_share *s, struct share_object *object)
 {
     const int rank = s->base.group->rank;
     const size_t n_bytes = bell_offset_bytes(s->base.n_bytes) + LINE_BYTES;
     enum rc rc;
 
-    TRY(share_object_create(object, kind, n_bytes));
+    TRY(share_object_create(object, s->base.kind, n_bytes));
     TRY(share_block_map(&s->block[rank], object->fd, object->n_bytes));
     TRY(share_block_touch(&s->block[rank], object->fd));
     set_rank(s, rank);
     s->bell[rank]->between_processes = true;
-    TRY(share_object_publish(object, out));
 out:
     return rc;
 }
@@ -151,8 +154,8 @@ static void unmap_all(struct process_share *s)
         share_block_unmap(&s->block[r]);
 }
 
-/* RC_UNSUPPORTED, on all ranks: another kind may serve. */
-static enum rc open_as(struct process_share *s, enum share_kind kind)
+/* RC_UNSUPPORTED, on all ranks: another way may serve. */
+static enum rc open_by(struct process_share *s, struct way way)
 {
     struct world *group = s->base.group;
     struct share_address own = { .n_bytes = 0 }, *all = calloc((size_t)group->n_ranks, sizeof *all);
@@ -161,15 +164,33 @@ static enum rc open_as(struct process_share *s, enum share_kind kind)
 
     if (!all)
         FAIL(RC_NOMEM, "no memory for the addresses of %d ranks", group->n_ranks);
-    TRY(share_agree(group, make_segment(s, &object, kind, &own)));
+    s->base.kind = way.kind;
+    TRY(share_agree(group, make_segment(s, &object)));
+    TRY(share_agree(group, share_object_publish(&object, way.named, &own))); /* after what may take long: H8 */
     TRY(world_allgather(group, &own, all, sizeof own));
     TRY(share_agree(group, map_peers(s, all)));
-    s->base.kind = kind;
 out:
     share_object_close(&object);
     if (rc != RC_OK)
         unmap_all(s);
     free(all);
+    return rc;
+}
+
+/* The first way that serves all ranks. reason: what the first one lacks. */
+static enum rc open_by_any(struct process_share *s)
+{
+    static const struct way ways[] = { { SHARE_MEMFD, false }, { SHARE_FILE, false }, { SHARE_FILE, true } };
+    enum rc rc = open_by(s, ways[0]);
+
+    for (size_t i = 1; rc == RC_UNSUPPORTED && i < sizeof ways / sizeof *ways; i++) {
+        if (i == 1)
+            (void)snprintf(s->reason, sizeof s->reason, "%s", rc_message());
+        s->base.reason = s->reason;
+        rc = open_by(s, ways[i]);
+    }
+    if (rc == RC_UNSUPPORTED)
+        rc = rc_raise(rc, "no memory can be shared: %.200s; %.200s", s->reason, rc_message());
     return rc;
 }
 
@@ -198,15 +219,7 @@ static enum rc open_share(struct share **out, struct world *group, size_t n_byte
     s->base.bell = s->bell = calloc(n, sizeof(struct doorbell *));
     if (!s->block || !s->peer || !s->bell)
         FAIL(RC_NOMEM, "no memory for a share of %zu ranks", n);
-    rc = open_as(s, SHARE_MEMFD);
-    if (rc == RC_UNSUPPORTED) {
-        (void)snprintf(s->reason, sizeof s->reason, "%s", rc_message());
-        s->base.reason = s->reason;
-        rc = open_as(s, SHARE_FILE);
-        if (rc == RC_UNSUPPORTED)
-            FAIL(rc, "no memory can be shared: %.200s; %.200s", s->reason, rc_message());
-    }
-    TRY(rc);
+    TRY(open_by_any(s));
     s->base.mine = s->peer[group->rank];
     *out = &s->base;
     s = NULL;

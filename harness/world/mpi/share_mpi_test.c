@@ -22,6 +22,7 @@
 #include "harness/world/share.h"
 #include "harness/world/suite/deny.h"
 #include "harness/world/suite/share_suite.h"
+#include "harness/world/wait.h"
 
 extern const struct world_ops world_mpi;
 
@@ -66,6 +67,8 @@ static int open_kind(struct world *w, enum share_kind kind, const char *words)
     if (share) {
         n_failures += EXPECT(share->kind == kind && (share->reason != NULL) == (kind == SHARE_FILE));
         n_failures += EXPECT(!share->reason || strstr(share->reason, words));
+        for (int r = 0; r < w->n_ranks; r++) /* else only the limits of their sleeps wake ranks */
+            n_failures += EXPECT(share->bell[r]->between_processes);
         fprintf(stderr, "rank %d: %s, %s\n", w->rank, share_kind_text(share->kind), share->reason ? share->reason : "");
     }
     world_share_close(&share);
@@ -101,8 +104,24 @@ static bool remove_file(const char *name)
     return unlink(path) == 0;
 }
 
-/* One rank has no memfd, so all use files. One that nobody holds any more is removed, another one stays (H8). */
+/* One rank has no memfd, so all use files. They need no name: none may be given. */
 static int no_memfd(struct world *w, struct job *job)
+{
+    if (w->rank == w->n_ranks - 1)
+        job->is_skipped = !deny_call(SYS_memfd_create, -1, 0, EPERM);
+    job->is_skipped |= !deny_call(SYS_linkat, -1, 0, EPERM);
+    return open_kind(w, SHARE_FILE, "rank 2 of this host: memfd_create: Operation not permitted") +
+           share_suite(w, LONG_NS, NULL);
+}
+
+/* Rank 1's files in /proc are for itself only, and no rank is so mighty that this does not matter. */
+static bool lose_proc(const struct world *w)
+{
+    return deny_trace() && (w->rank != 1 || prctl(PR_SET_DUMPABLE, 0) == 0);
+}
+
+/* Files with names. One that nobody holds any more is removed, another one stays (H8). */
+static int no_proc(struct world *w, struct job *job)
 {
     const int left = w->rank == 0 ? make_file("left") : -1, held = w->rank == 0 ? make_file("held") : -1;
     int n_failures = 0;
@@ -111,10 +130,8 @@ static int no_memfd(struct world *w, struct job *job)
         n_failures += EXPECT(left >= 0 && held >= 0 && flock(held, LOCK_EX) == 0);
         (void)close(left);
     }
-    if (w->rank == w->n_ranks - 1)
-        job->is_skipped = !deny_call(SYS_memfd_create, -1, 0, EPERM);
-    n_failures += world_barrier(w) != RC_OK;
-    n_failures += open_kind(w, SHARE_FILE, w->n_ranks == 3 ? "rank 2 of this host: memfd_create: " : "memfd_create");
+    job->is_skipped = !lose_proc(w);
+    n_failures += open_kind(w, SHARE_FILE, "rank 0 of this host: /proc/");
     if (w->rank == 0) {
         n_failures += EXPECT(!remove_file("left"));
         n_failures += EXPECT(remove_file("held"));
@@ -123,21 +140,13 @@ static int no_memfd(struct world *w, struct job *job)
     return n_failures + share_suite(w, LONG_NS, NULL);
 }
 
-/* Rank 1's files in /proc are for itself only, and no rank is so mighty that this does not matter. */
-static int no_proc(struct world *w, struct job *job)
-{
-    job->is_skipped = !deny_trace();
-    if (w->rank == 1)
-        job->is_skipped |= prctl(PR_SET_DUMPABLE, 0) != 0;
-    return open_kind(w, SHARE_FILE, ": /proc/") + share_suite(w, LONG_NS, NULL);
-}
-
 static int nothing_serves(struct world *w, struct job *job)
 {
+    job->is_skipped = !lose_proc(w);
     if (w->rank == 1)
-        job->is_skipped = !deny_call(SYS_memfd_create, -1, 0, ENOSYS);
+        job->is_skipped |= !deny_call(SYS_memfd_create, -1, 0, ENOSYS);
     if (w->rank == 2)
-        job->is_skipped = !deny_call(SYS_linkat, -1, 0, EPERM);
+        job->is_skipped |= !deny_call(SYS_linkat, -1, 0, EPERM);
     return open_one(w, SMALL_BYTES, RC_UNSUPPORTED, "rank 1 of this host: memfd_create: Function not implemented",
                     "rank 2 of this host: name a file in " FOLDER ": ");
 }
@@ -189,13 +198,13 @@ static int small_folder(struct world *w, struct job *job)
     return n_failures + open_one(w, SMALL_BYTES, RC_NOMEM, "in " FOLDER ": ", " bytes are free");
 }
 
-/* Each rank has a /dev/shm of its own, and no memfd: a name means nothing to the others. */
+/* Each rank has a /dev/shm of its own, and no /proc for others: a name means nothing to them. */
 static int apart(struct world *w, struct job *job)
 {
     if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-        mount("tmpfs", FOLDER, "tmpfs", 0, "size=1m") != 0 || !deny_call(SYS_memfd_create, -1, 0, EPERM))
+        mount("tmpfs", FOLDER, "tmpfs", 0, "size=1m") != 0 || !lose_proc(w))
         job->is_skipped = true;
-    return open_one(w, SMALL_BYTES, RC_UNSUPPORTED, "memfd_create: ", FOLDER "/gradmark-share-");
+    return open_one(w, SMALL_BYTES, RC_UNSUPPORTED, "rank 0 of this host: /proc/", FOLDER "/gradmark-share-");
 }
 
 /* H1: rank 1 has left the others' IPC namespace. */
@@ -216,16 +225,24 @@ static int namespaces(struct world *w, struct job *job)
     return n_failures;
 }
 
-/* Rank 1 is killed at its next call of this kind, while it opens. */
-static int killed_at(struct world *w, struct job *job, long call, bool with_files)
+/* Rank 1 is killed at its next call of this kind, while it opens; no call: when it has opened, and the others wait. */
+static int killed_at(struct world *w, struct job *job, long call)
 {
     struct share *share = NULL;
 
-    if (with_files)
+    if (strncmp(job->mode, "file-", 5) == 0)
         job->is_skipped = !deny_call(SYS_memfd_create, -1, 0, EPERM);
-    if (w->rank == 1)
+    if (strncmp(job->mode, "name-", 5) == 0)
+        job->is_skipped = !lose_proc(w);
+    if (w->rank == 1 && call >= 0)
         job->is_skipped |= !deny_call(call, call == SYS_madvise ? 2 : -1, 23, 0);
-    (void)!world_share_open(w, LARGE_BYTES, &share);
+    if (job->is_skipped)
+        return 1;
+    const bool is_open = world_share_open(w, LARGE_BYTES, &share) == RC_OK;
+    if (is_open && w->rank == 1 && call < 0)
+        world_die(w);
+    if (is_open && w->rank != 1)
+        (void)!share_wait(share, share_seen(share), LONG_NS);
     fprintf(stderr, "rank %d is alive\n", w->rank);
     return 1;
 }
@@ -236,15 +253,17 @@ static int killed(struct world *w, struct job *job)
         const char *name;
         long call;
     } at[] = {
-        { "ftruncate", SYS_ftruncate }, { "madvise", SYS_madvise }, { "linkat", SYS_linkat },
-        { "unlink", SYS_unlink },       { "munmap", SYS_munmap },
+        { "ftruncate", SYS_ftruncate },
+        { "madvise", SYS_madvise },
+        { "linkat", SYS_linkat },
+        { "unlink", SYS_unlink },
+        { "open", -1 },
     };
-    const bool with_files = strncmp(job->mode, "file-", 5) == 0;
     const char *name = strchr(job->mode, '-') ? strchr(job->mode, '-') + 1 : "";
 
     for (size_t i = 0; i < sizeof at / sizeof *at; i++)
         if (strcmp(name, at[i].name) == 0)
-            return killed_at(w, job, at[i].call, with_files);
+            return killed_at(w, job, at[i].call);
     fprintf(stderr, "there is no mode %s\n", job->mode);
     return 1;
 }

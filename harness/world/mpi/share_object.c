@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* share_object.c - memfd, and files in /dev/shm that are made without a name and lose it at once. */
+/* share_object.c - memfd, and files in /dev/shm, which have no name or have it for a moment. */
 #include "harness/world/mpi/share_object.h"
 
 #include <dirent.h>
@@ -103,12 +103,9 @@ static void remove_left_files(void)
 
 static enum rc open_file(int *fd)
 {
-    remove_left_files();
     *fd = open(FOLDER, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (*fd < 0)
         return raise_errno("a file in " FOLDER);
-    if (flock(*fd, LOCK_EX | LOCK_NB) != 0)
-        return raise_errno("lock a file in " FOLDER);
     return RC_OK;
 }
 
@@ -141,12 +138,15 @@ out:
     return rc;
 }
 
-/* A name that nobody else takes. */
+/* A name that nobody else takes, and a lock that says that somebody needs it. */
 static enum rc name_file(struct share_object *o)
 {
     char from[SHARE_PATH_BYTES], path[SHARE_PATH_BYTES];
     uint64_t number;
 
+    remove_left_files();
+    if (flock(o->fd, LOCK_EX | LOCK_NB) != 0)
+        return raise_errno("lock a file in " FOLDER);
     if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
         return raise_errno("getrandom");
     (void)snprintf(from, sizeof from, "/proc/self/fd/%d", o->fd);
@@ -157,7 +157,7 @@ static enum rc name_file(struct share_object *o)
     return RC_OK;
 }
 
-enum rc share_object_publish(struct share_object *o, struct share_address *out)
+enum rc share_object_publish(struct share_object *o, bool named, struct share_address *out)
 {
     struct share_address a = { .n_bytes = o->n_bytes };
     struct stat file;
@@ -165,7 +165,7 @@ enum rc share_object_publish(struct share_object *o, struct share_address *out)
 
     if (fstat(o->fd, &file) != 0)
         TRY(raise_errno("fstat"));
-    if (o->kind == SHARE_FILE) {
+    if (named) {
         TRY(name_file(o));
         memcpy(a.path, o->path, sizeof a.path);
     } else

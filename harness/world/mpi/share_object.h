@@ -3,18 +3,19 @@
  * share_object.h - memory of the kernel that other processes can map: a memfd, or a file in /dev/shm. Private to
  * share_mpi.c.
  *
- * State       what there is                     function
- *   created   memory, for this process          share_object_create()
- *   open      ... and for peers: a file has a   share_object_publish()
- *             name now
- *   hidden    for who has it open or mapped     share_object_close(); also when this process is killed, except that a
- *                                               file that was open keeps its name until the next one is created
+ * State       what there is                          function
+ *   created   memory, for this process               share_object_create()
+ *   open      ... and for peers, through /proc or,   share_object_publish()
+ *             a file only, under a name
+ *   closed    for who has it mapped                  share_object_close(), and the end of this process; only a name
+ *                                                    stays when it is killed, until the next one is given
  *
  * Errors of all: RC_NOMEM: a limit, or no room. RC_UNSUPPORTED: the system refuses this kind; the other may serve.
  */
 #ifndef HARNESS_WORLD_MPI_SHARE_OBJECT_H
 #define HARNESS_WORLD_MPI_SHARE_OBJECT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,7 +28,7 @@ struct share_object {
     enum share_kind kind;
     int fd;                      /* -1: none */
     size_t n_bytes;              /* whole pages */
-    char path[SHARE_PATH_BYTES]; /* of an open file; else "" */
+    char path[SHARE_PATH_BYTES]; /* of a file that has a name; else "" */
 };
 
 struct share_address { /* where a peer finds it */
@@ -35,10 +36,10 @@ struct share_address { /* where a peer finds it */
     uint64_t device, inode, n_bytes;
 };
 
-/* Of at least n_bytes, all zero; the pages of a memfd of 2 MiB or more are of the hugetlb pool, if that has enough. A
- * file takes away what killed processes left (share.h, H8). */
+/* Of at least n_bytes, all zero; the pages of a memfd of 2 MiB or more are of the hugetlb pool, if that has enough. */
 enum rc share_object_create(struct share_object *out, enum share_kind kind, size_t n_bytes) MUST_CHECK;
-enum rc share_object_publish(struct share_object *o, struct share_address *out) MUST_CHECK;
+/* named: under a name in /dev/shm, from where names that killed processes left are removed (share.h, H8). */
+enum rc share_object_publish(struct share_object *o, bool named, struct share_address *out) MUST_CHECK;
 /* In another process of the same host group. The caller closes *fd. */
 enum rc share_object_open_peer(int *fd, const struct share_address *a) MUST_CHECK;
 /* Memory stays where it is mapped. Clears. Cannot fail. */

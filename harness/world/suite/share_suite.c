@@ -101,15 +101,15 @@ static void use_blocks(struct rig *g, const struct share *share, size_t n_bytes)
 
     ok = ok && EXPECT(s, share->n_bytes == n_bytes && share->mine && share->mine == share->peer[rank]);
     for (int r = 0; ok && r < n; r++) {
-        EXPECT(s, (uintptr_t)bytes(share, r) % (n_bytes >= HUGE_BYTES ? HUGE_BYTES : SHARE_ALIGN_BYTES) == 0);
-        EXPECT(s, count_wrong(share, r, false) == 0);
+        ok = EXPECT(s, (uintptr_t)bytes(share, r) % (n_bytes >= HUGE_BYTES ? HUGE_BYTES : SHARE_ALIGN_BYTES) == 0);
+        ok = ok && EXPECT(s, count_wrong(share, r, false) == 0);
     }
     EXPECT_OK(s, world_barrier(g->group));
     for (size_t i = 0; ok && i < n_bytes; i++)
         ((unsigned char *)share->mine)[i] = pattern(rank, i);
     EXPECT_OK(s, world_barrier(g->group));
     for (int r = 0; ok && r < n; r++)
-        EXPECT(s, count_wrong(share, r, true) == 0);
+        ok = EXPECT(s, count_wrong(share, r, true) == 0);
     EXPECT_OK(s, world_barrier(g->group));
     if (ok && n_bytes > 0)
         bytes(share, next)[n_bytes - 1] = (unsigned char)(rank + 1);
@@ -307,8 +307,7 @@ static void case_closing(struct rig *g)
         for (int r = 0; r < g->group->n_ranks; r++)
             share_ring(b, r);
     }
-    EXPECT_OK(s, share_wait(b, seen, g->limit_ns));
-    if (a)
+    if (EXPECT_OK(s, share_wait(b, seen, g->limit_ns)) && a)
         EXPECT(s, count_wrong(a, 0, true) == 0);
     world_share_close(&a);
     EXPECT_OK(s, world_barrier(g->group));
