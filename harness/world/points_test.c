@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * points_test.c - barriers, events of tasks, thread pools and background threads with one thread stopped at each of its
- * points in turn: no rank that runs ahead is lost, and no wake-up. Here a sleep never ends by its time limit
- * (test_points.h).
+ * points_test.c - barriers, events of tasks, rings of shares, thread pools and background threads with one thread
+ * stopped at each of its points in turn: no rank that runs ahead is lost, and no wake-up. Here a sleep never ends by
+ * its time limit (test_points.h).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "harness/world/background.h"
+#include "harness/world/share.h"
 #include "harness/world/suite/test_points.h"
 #include "harness/world/task.h"
 #include "harness/world/thread_pool.h"
@@ -146,6 +147,45 @@ static void events_wake(void **state)
     assert_int_equal(test_points_try(3, 50, volley_scenario, NULL), 0);
 }
 
+/* Two ranks ring each other. */
+static enum rc serve_rings(struct world *w, void *arg)
+{
+    const int other = 1 - w->rank;
+    struct share *share = NULL;
+    enum rc rc;
+
+    TRY(world_share_open(w, sizeof(int), &share));
+    for (uint32_t i = 0; i < N_STARTS; i++) {
+        if (w->rank == 1)
+            TRY(share_wait(share, i, UINT64_MAX));
+        const int n_hits = ++*(int *)share->mine;
+        if (w->rank == 1 && n_hits != 2 * (int)i + 2)
+            add(arg);
+        *(int *)share->peer[other] = n_hits;
+        share_ring(share, other);
+        if (w->rank == 0)
+            TRY(share_wait(share, i, UINT64_MAX));
+    }
+out:
+    world_share_close(&share);
+    return rc;
+}
+
+static int rings_scenario(void *arg)
+{
+    const struct world_opts opts = { .bind_cores = false };
+    int n_wrong = 0;
+
+    (void)arg;
+    return (world_run(&world_threads, &opts, 2, serve_rings, &n_wrong) != RC_OK) + n_wrong;
+}
+
+static void rings_wake(void **state)
+{
+    (void)state;
+    assert_int_equal(test_points_try(3, 150, rings_scenario, NULL), 0);
+}
+
 static void count_run(void *arg)
 {
     ++*(int *)arg;
@@ -212,7 +252,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(barriers_wake),     cmocka_unit_test(barriers_lose_no_quick_rank),
         cmocka_unit_test(events_wake),       cmocka_unit_test(background_threads_wake),
-        cmocka_unit_test(thread_pools_wake),
+        cmocka_unit_test(thread_pools_wake), cmocka_unit_test(rings_wake),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

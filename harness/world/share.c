@@ -49,6 +49,8 @@ enum rc world_share_open(struct world *group, size_t n_bytes, struct share **out
     enum rc rc;
 
     *out = NULL;
+    if (group->n_host_ranks < group->n_ranks)
+        FAIL(RC_INVAL, "a share of %d ranks, of which %d are on this host", group->n_ranks, group->n_host_ranks);
     all = calloc((size_t)group->n_ranks, sizeof *all);
     if (!all)
         FAIL(RC_NOMEM, "no memory to open a share of %d ranks", group->n_ranks);

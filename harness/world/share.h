@@ -73,7 +73,8 @@ enum rc world_host_group(struct world *w, struct world **out, int *host, int *n_
 
 /* A block of n_bytes for each rank of a host group. Collective over it; for the main task; never on a measured path.
  * The group stays open until the share is closed. 0 bytes: for the rings alone.
- * RC_NOMEM: not enough memory, or a limit of this process. RC_MISMATCH: the ranks ask for different n_bytes.
+ * RC_NOMEM: not enough memory, or a limit of this process. RC_MISMATCH: the ranks ask for different n_bytes. RC_INVAL:
+ * the ranks are on several hosts.
  * RC_UNSUPPORTED: the system refuses every way to share, with all reasons. RC_PEER. */
 enum rc world_share_open(struct world *group, size_t n_bytes, struct share **out) MUST_CHECK;
 /* No task of this rank uses the share any more; peers may (H7). NULL-safe, nulls. Cannot fail. */

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "harness/world/share.h"
+#include "harness/world/suite/share_suite.h"
 #include "harness/world/suite/test_clock.h"
 #include "harness/world/world.h"
 
@@ -94,6 +96,19 @@ static int offsets(MPI_Comm host_comm)
     return n_failures;
 }
 
+static int host_groups(struct world *w)
+{
+    static const int group_rank[N_RANKS] = { 0, 0, 1, 0 }, n_group_ranks[N_RANKS] = { 1, 2, 2, 1 };
+    struct world *group = NULL;
+    int host = -1, n_hosts = -1, n_failures = 0;
+
+    n_failures += EXPECT(world_host_group(w, &group, &host, &n_hosts) == RC_OK);
+    n_failures += EXPECT(host == test_host() && n_hosts == 3);
+    n_failures += EXPECT(group && group->rank == group_rank[w->rank] && group->n_ranks == n_group_ranks[w->rank]);
+    world_split_close(&group);
+    return n_failures + share_suite(w, (uint64_t)(20 * SECOND_NS), NULL);
+}
+
 static enum rc body(struct world *w, void *arg)
 {
     int *n_failures = arg;
@@ -112,6 +127,7 @@ static enum rc body(struct world *w, void *arg)
     MPI_Comm_split(MPI_COMM_WORLD, test_host(), w->rank, &host_comm);
     *n_failures += offsets(host_comm);
     MPI_Comm_free(&host_comm);
+    *n_failures += host_groups(w);
 out:
     return rc;
 }

@@ -78,7 +78,45 @@ static int open_kind(struct world *w, enum share_kind kind, const char *words)
 static int suite(struct world *w, struct job *job)
 {
     (void)job;
-    return share_suite(w, LONG_NS, NULL) + open_kind(w, SHARE_MEMFD, "");
+    return share_suite(w, LONG_NS, NULL) + (w->n_host_ranks == w->n_ranks ? open_kind(w, SHARE_MEMFD, "") : 0);
+}
+
+/* Free pages of the hugetlb pool. */
+static long count_hugetlb_pages(void)
+{
+    FILE *file = fopen("/proc/meminfo", "r");
+    char line[128];
+    long n_pages = 0;
+
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "HugePages_Free: %ld", &n_pages) == 1)
+            break;
+    if (file)
+        (void)fclose(file);
+    return n_pages;
+}
+
+/* Huge pages of the pool are used where it has enough for all, and told. A block and its bell are in N + 1 of them. */
+static int pages(struct world *w, struct job *job)
+{
+    enum { N = 4, HUGE_BYTES = 2 << 20 };
+    const long n_free = count_hugetlb_pages();
+    struct share *share = NULL;
+    int n_failures = world_barrier(w) != RC_OK;
+
+    (void)job;
+    n_failures += EXPECT(world_share_open(w, (size_t)N * HUGE_BYTES, &share) == RC_OK);
+    n_failures += world_barrier(w) != RC_OK;
+    if (share) {
+        const enum share_pages kind = share_pages(share);
+        fprintf(stderr, "rank %d: pages %s, %ld free in the pool\n", w->rank, share_pages_text(kind), n_free);
+        n_failures += EXPECT(kind == SHARE_PAGES_HUGETLB || n_free < (long)w->n_ranks * (N + 1));
+        n_failures += EXPECT(kind != SHARE_PAGES_HUGETLB || n_free > N);
+        n_failures += EXPECT(count_hugetlb_pages() <= n_free - (kind == SHARE_PAGES_HUGETLB ? N + 1 : 0));
+    }
+    n_failures += world_barrier(w) != RC_OK;
+    world_share_close(&share);
+    return n_failures;
 }
 
 /* MADV_POPULATE_WRITE came with Linux 5.14. */
@@ -274,9 +312,10 @@ static enum rc body(struct world *w, void *arg)
         const char *name;
         int (*play)(struct world *w, struct job *job);
     } modes[] = {
-        { "suite", suite },     { "old_kernel", old_kernel },         { "no_memfd", no_memfd },
-        { "no_proc", no_proc }, { "nothing_serves", nothing_serves }, { "limits", limits },
-        { "apart", apart },     { "small_folder", small_folder },     { "namespaces", namespaces },
+        { "suite", suite },           { "pages", pages },     { "old_kernel", old_kernel },
+        { "no_memfd", no_memfd },     { "no_proc", no_proc }, { "nothing_serves", nothing_serves },
+        { "limits", limits },         { "apart", apart },     { "small_folder", small_folder },
+        { "namespaces", namespaces },
     };
     int (*play)(struct world *, struct job *) = killed;
     struct job *job = arg;

@@ -11,7 +11,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
+#include "harness/base/host_memory.h"
 #include "harness/world/share.h"
 #include "harness/world/share_block.h"
 #include "harness/world/suite/share_mutants.h"
@@ -19,6 +21,9 @@
 
 extern const struct world_ops world_threads;
 
+#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ /* these take more addresses than any limit */
+#define HAS_TIGHT_LIMITS
+#endif
 #define LONG_NS UINT64_C(20000000000)
 #define MUTANT_NS UINT64_C(100000000) /* of a wait that a bug keeps from ending */
 
@@ -148,6 +153,34 @@ static void a_run_leaves_nothing(void **state)
     }
 }
 
+#ifdef HAS_TIGHT_LIMITS
+static enum rc open_two_thirds(struct world *w, void *arg)
+{
+    struct share *share = NULL;
+    const enum rc rc = world_share_open(w, *(size_t *)arg / 3 * 2, &share);
+
+    world_share_close(&share);
+    return rc;
+}
+
+/* H3: each block would fit, but not all. No addresses, so that nothing is really taken where this is overlooked. */
+static void there_must_be_room_for_all_blocks(void **state)
+{
+    struct rlimit old, tight;
+    size_t n_bytes = host_memory_available("");
+
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_AS, &old), 0);
+    tight = (struct rlimit){ (rlim_t)1 << 30, old.rlim_max };
+    assert_int_equal(setrlimit(RLIMIT_AS, &tight), 0);
+    const enum rc rc = world_run(&world_threads, &plain, 2, open_two_thirds, &n_bytes);
+    assert_int_equal(setrlimit(RLIMIT_AS, &old), 0);
+    assert_int_equal(rc, RC_NOMEM);
+    assert_non_null(strstr(rc_message(), " bytes available"));
+}
+
+#endif
+
 /* Bytes that this process has in huge pages. */
 static size_t huge_bytes(void)
 {
@@ -200,6 +233,9 @@ int main(void)
         cmocka_unit_test(suite_catches_mutants),
         cmocka_unit_test(a_failure_ends_waits_and_takes_no_memory),
         cmocka_unit_test(a_run_leaves_nothing),
+#ifdef HAS_TIGHT_LIMITS
+        cmocka_unit_test(there_must_be_room_for_all_blocks),
+#endif
         cmocka_unit_test(pages_are_told),
     };
 
