@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 /* Bytes that can be allocated without swapping, and without passing a limit of the control groups that this process is
- * in (containers, batch systems); SIZE_MAX where the system does not tell. root: "", or a folder that holds copies of
+ * in (containers, batch systems); SIZE_MAX where unknown. root: "", or a folder that holds copies of
  * /proc and /sys. Reads files. Cannot fail. */
 size_t host_memory_available(const char *root);
 

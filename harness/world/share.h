@@ -3,7 +3,7 @@
  * share.h - memory that the ranks of one host all map, and rings by which they wait for each other.
  *
  * A host group is a world of the ranks that can map each other's memory. A share gives each of them a block, mapped by
- * all. What the ranks do with the blocks is their own affair: a share orders nothing but by its rings.
+ * all. Only its rings order what the ranks do with them.
  *
  * Invariants
  *   H1  Each rank of a world is in one host group of it. threads: all ranks. sim: those of a simulated host. mpi: those
@@ -88,7 +88,8 @@ uint32_t share_seen(const struct share *s);
  * sleeps as wait.h says; in sim waits in virtual time. Any task: a ring ends the waits of all. H6. */
 enum rc share_wait(struct share *s, uint32_t seen, uint64_t limit_ns) MUST_CHECK;
 
-/* The pages of most of this rank's block, and words for the manifest. Reads /proc/self/smaps: slow. */
+/* The pages of most of this rank's block, and words for the manifest. Reads /proc/self/smaps: slow; where that cannot
+ * be read, SHARE_PAGES_SMALL. */
 enum share_pages share_pages(const struct share *s);
 const char *share_pages_text(enum share_pages pages);
 const char *share_kind_text(enum share_kind kind);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * share_killed_test.c MPIEXEC SHARE_MPI_TEST - H8: launches three ranks, of which one is killed at each step of opening
- * a share and afterwards, and looks for what is left of them. A plain program: its exit code tells, 77: skipped.
+ * a share and afterwards, and looks for what is left of them. A plain program: exit code 0: passed, 77: skipped.
  */
 #include <ctype.h>
 #include <dirent.h>

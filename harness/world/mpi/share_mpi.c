@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * share_mpi.c - shares of processes: each rank makes an object of the kernel, tells its address, and maps those of the
+ * share_mpi.c - shares of processes: each rank makes an object of the kernel, sends its address, and maps those of the
  * others. Calls no MPI but through the world's operations.
  *
  * A segment is what one object holds: the block, then on a cache line of its own the bell of its owner.

@@ -10,7 +10,7 @@
 #include "harness/world/share_inner.h"
 #include "harness/world/wait.h"
 
-#define WATCHDOG_NS UINT64_C(50000000) /* ends a wait that has no limit, as a person would */
+#define WATCHDOG_NS UINT64_C(50000000) /* ends a wait that has no limit */
 
 struct mutant_share {
     struct share base;
@@ -186,7 +186,7 @@ out:
 
 /* --- rings ------------------------------------------------------------------------------------------------------- */
 
-/* Only this rank hears it. */
+/* Rings this rank only. */
 static void muffled_ring(struct share *s, int peer)
 {
     if (peer == s->group->rank)

@@ -91,12 +91,12 @@ static void suite_catches_mutants(void **state)
 
 struct drill {
     enum { RETURNS, ABORTS, DIES } end; /* of rank 1 */
-    enum { IN_WAIT, IN_OPEN } where;    /* the others hear of it */
+    enum { IN_WAIT, IN_OPEN } where;    /* where the others wait then */
     atomic_int n_told, n_read;
     void *block[3];
 };
 
-/* Rank 1 ends; the others are told while they wait, and still have its block. */
+/* Rank 1 ends; the waits of the others end, and they still have its block. */
 static enum rc drill_body(struct world *w, void *arg)
 {
     struct drill *drill = arg;
@@ -217,7 +217,7 @@ out:
 }
 
 /* Which pages there are, not which were asked for. */
-static void pages_are_told(void **state)
+static void pages_are_reported(void **state)
 {
     (void)state;
     assert_int_equal(world_run(&world_threads, &plain, 1, pages_body, NULL), RC_OK);
@@ -236,7 +236,7 @@ int main(void)
 #ifdef HAS_TIGHT_LIMITS
         cmocka_unit_test(there_must_be_room_for_all_blocks),
 #endif
-        cmocka_unit_test(pages_are_told),
+        cmocka_unit_test(pages_are_reported),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
