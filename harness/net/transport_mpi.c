@@ -12,6 +12,8 @@
  * xfer of that kind keeps its request until close. A send may then still be read by MPI, so its
  * memory must stay mapped until the group is aborted, which T6 asks for anyway. A receive would be
  * written to: if it does not end soon, the group is aborted here.
+ *
+ * Calls of MPI pass the lock of the rank (mpi_lock.h): another task may own a transport of its own.
  */
 #include <limits.h>
 #include <mpi.h>
@@ -51,6 +53,7 @@ struct kept { /* memory of one message: a received TAG_ANY one (message.priv), o
 
 struct mpi {
     struct transport base;
+    struct mpi_lock *lock; /* of the rank */
     MPI_Comm named, any;
     uint32_t max_tag;
     struct op *posted, *free, *stuck;
@@ -65,8 +68,9 @@ static struct mpi *self(struct transport *t)
 
 /* The datatype and count by which MPI, whose counts are int, sends n_bytes. *own is a datatype made for it, which the
  * caller frees, or MPI_DATATYPE_NULL. */
-static enum rc type_of(size_t n_bytes, MPI_Datatype *type, int *n_items, MPI_Datatype *own)
+static enum rc type_of(struct mpi *t, size_t n_bytes, MPI_Datatype *type, int *n_items, MPI_Datatype *own)
 {
+    struct mpi_lock *lock = t->lock;
     MPI_Datatype block = MPI_DATATYPE_NULL;
     enum rc rc = RC_OK;
 
@@ -80,25 +84,14 @@ static enum rc type_of(size_t n_bytes, MPI_Datatype *type, int *n_items, MPI_Dat
         return rc_raise(RC_INVAL, "transport mpi: %zu bytes are too many for one message", n_bytes);
     const int n_each[] = { (int)n_blocks, (int)(n_bytes % BLOCK_BYTES) };
     const MPI_Aint at[] = { 0, (MPI_Aint)(n_blocks * BLOCK_BYTES) };
-    TRY_MPI(MPI_Type_contiguous((int)BLOCK_BYTES, MPI_BYTE, &block));
+    TRY_MPI(lock, MPI_Type_contiguous((int)BLOCK_BYTES, MPI_BYTE, &block));
     const MPI_Datatype of[] = { block, MPI_BYTE };
-    TRY_MPI(MPI_Type_create_struct(2, n_each, at, of, own));
-    TRY_MPI(MPI_Type_commit(own));
+    TRY_MPI(lock, MPI_Type_create_struct(2, n_each, at, of, own));
+    TRY_MPI(lock, MPI_Type_commit(own));
     *type = *own;
     *n_items = 1;
 out:
-    if (block != MPI_DATATYPE_NULL)
-        MPI_Type_free(&block);
-    return rc;
-}
-
-static enum rc dup_quietly(MPI_Comm from, MPI_Comm *out)
-{
-    enum rc rc = RC_OK;
-
-    TRY_MPI(MPI_Comm_dup(from, out));
-    TRY_MPI(MPI_Comm_set_errhandler(*out, MPI_ERRORS_RETURN));
-out:
+    world_mpi_type_free(t->base.world, &block);
     return rc;
 }
 
@@ -182,18 +175,33 @@ static void op_unset_posted(struct mpi *t, struct op *op)
         op->next->prev = op->prev;
 }
 
+/* Test once more an op that MPI was asked to cancel; true: MPI has ended it. */
+static bool has_ended(struct mpi *t, struct op *op)
+{
+    int done = 0;
+
+    mpi_lock_take(t->lock);
+    const bool ok = MPI_Test(&op->request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+    mpi_lock_give(t->lock);
+    return ok && done;
+}
+
 /* T3: cancel an op that is not complete. */
 static void withdraw(struct mpi *t, struct op *op)
 {
     const uint64_t started_ns = wait_clock_ns();
-    MPI_Status status;
-    int done = op->request == MPI_REQUEST_NULL;
+    struct backoff backoff = { .may_spin = world_may_spin(t->base.world) };
+    bool done = op->request == MPI_REQUEST_NULL;
 
     op_unset_posted(t, op);
-    if (!done && MPI_Cancel(&op->request) == MPI_SUCCESS)
-        while (MPI_Test(&op->request, &done, &status) == MPI_SUCCESS && !done && op->receives &&
+    if (!done) {
+        mpi_lock_take(t->lock);
+        (void)MPI_Cancel(&op->request);
+        mpi_lock_give(t->lock);
+        while (!(done = has_ended(t, op)) && op->receives &&
                wait_clock_ns() - started_ns < CANCEL_LIMIT_MS * UINT64_C(1000000))
-            ;
+            mpi_lock_pause(t->lock, &backoff, LONG_SLEEP_NS);
+    }
     if (!done && op->receives) /* see the head of this file */
         world_abort(t->base.world,
                     rc_raise(RC_TIMEOUT, "transport mpi: a partly received message cannot be cancelled"));
@@ -209,17 +217,17 @@ static void mpi_close(struct transport **tp)
 
     while (t->posted)
         withdraw(t, t->posted);
-    if (t->named != MPI_COMM_NULL)
-        MPI_Comm_free(&t->named);
-    if (t->any != MPI_COMM_NULL)
-        MPI_Comm_free(&t->any);
+    world_mpi_comm_close(t->base.world, &t->named);
+    world_mpi_comm_close(t->base.world, &t->any);
     for (struct op *op; (op = t->free) != NULL;) {
         t->free = op->next;
         free(op);
     }
     for (struct op *op; (op = t->stuck) != NULL;) {
         t->stuck = op->next;
+        mpi_lock_take(t->lock);
         MPI_Request_free(&op->request);
+        mpi_lock_give(t->lock);
         free(op);
     }
     for (int i = 0; i < N_CLASSES; i++)
@@ -233,22 +241,25 @@ static void mpi_close(struct transport **tp)
 
 static enum rc mpi_open(struct transport **out, struct world *w)
 {
-    const MPI_Comm comm = world_mpi_comm(w);
+    MPI_Comm comm[2] = { MPI_COMM_NULL, MPI_COMM_NULL };
+    struct mpi_lock *lock = NULL;
     struct transport *t = NULL;
     int *max_tag = NULL, found = 0;
     enum rc rc = RC_OK;
 
-    if (comm == MPI_COMM_NULL)
+    if (!world_is_mpi(w))
         return rc_raise(RC_UNSUPPORTED, "transport mpi: the ranks of world %s are not MPI's", w->ops->module.name);
     t = calloc(1, sizeof(struct mpi));
     if (!t)
         FAIL(RC_NOMEM, "transport mpi: no memory");
     *t = (struct transport){ .ops = &transport_mpi, .world = w };
-    self(t)->named = self(t)->any = MPI_COMM_NULL;
-    TRY(world_barrier(w)); /* asleep until all are here: what follows spins */
-    TRY(dup_quietly(comm, &self(t)->named));
-    TRY(dup_quietly(comm, &self(t)->any));
-    TRY_MPI(MPI_Comm_get_attr(self(t)->named, MPI_TAG_UB, (void *)&max_tag, &found));
+    self(t)->lock = lock = world_mpi_lock(w);
+    rc = world_mpi_comms_open(w, comm, 2);
+    self(t)->named = comm[0];
+    self(t)->any = comm[1];
+    if (rc != RC_OK)
+        goto out;
+    TRY_MPI(lock, MPI_Comm_get_attr(self(t)->named, MPI_TAG_UB, (void *)&max_tag, &found));
     self(t)->max_tag = found ? (uint32_t)*max_tag : 32767;
     *out = t;
     t = NULL;
@@ -258,20 +269,31 @@ out:
     return rc;
 }
 
+/* K6: without the lock of MPI's calls, only the main task may make any. */
+static enum rc refuse_other_tasks(const struct mpi *t)
+{
+    if (mpi_lock_admits(t->lock))
+        return RC_OK;
+    return rc_raise(RC_INVAL,
+                    "transport mpi: used by a task beside the main one in a run without world_opts.has_tasks");
+}
+
 static enum rc post(struct mpi *t, struct xfer *x)
 {
     const uint32_t tag = x->tag & ~TAG_ANY;
     const MPI_Comm comm = x->tag & TAG_ANY ? t->any : t->named;
     const size_t n_bytes = xfer_n_bytes(x);
+    struct mpi_lock *lock = t->lock;
     MPI_Datatype type, own = MPI_DATATYPE_NULL;
     int n_items;
     struct op *op = NULL;
     enum rc rc;
 
     x->priv = NULL;
+    TRY(refuse_other_tasks(t));
     if (tag > t->max_tag)
         return rc_raise(RC_INVAL, "transport mpi: tag %u is over %u, the largest this MPI has", tag, t->max_tag);
-    TRY(type_of(n_bytes, &type, &n_items, &own));
+    TRY(type_of(t, n_bytes, &type, &n_items, &own));
     op = op_take(t);
     if (!op)
         FAIL(RC_NOMEM, "transport mpi: no memory for a request");
@@ -284,9 +306,9 @@ static enum rc post(struct mpi *t, struct xfer *x)
         xfer_copy_out(op->whole->bytes, x);
     void *bytes = op->whole ? op->whole->bytes : x->n_bytes > 0 ? x->ptr : x->head;
     if (x->receives)
-        TRY_MPI(MPI_Irecv(bytes, n_items, type, x->peer, (int)tag, comm, &op->request));
+        TRY_MPI(lock, MPI_Irecv(bytes, n_items, type, x->peer, (int)tag, comm, &op->request));
     else
-        TRY_MPI(MPI_Isend(bytes, n_items, type, x->peer, (int)tag, comm, &op->request));
+        TRY_MPI(lock, MPI_Isend(bytes, n_items, type, x->peer, (int)tag, comm, &op->request));
     op_set_posted(t, op);
     x->priv = op;
     op = NULL;
@@ -294,7 +316,7 @@ out:
     if (op)
         op_end(t, op);
     if (own != MPI_DATATYPE_NULL)
-        MPI_Type_free(&own); /* lives on inside MPI until the request is done */
+        world_mpi_type_free(t->base.world, &own); /* lives on inside MPI until the request is done */
     return rc;
 }
 
@@ -304,13 +326,14 @@ static enum rc mpi_post(struct transport *t, struct xfer *x)
 }
 
 /* The bytes MPI says came with status, SIZE_MAX when it does not tell. */
-static size_t bytes_of(const MPI_Status *status)
+static size_t bytes_of(struct mpi *t, const MPI_Status *status)
 {
     MPI_Count n_bytes = MPI_UNDEFINED;
 
-    if (MPI_Get_elements_x(status, MPI_BYTE, &n_bytes) != MPI_SUCCESS || n_bytes == MPI_UNDEFINED)
-        return SIZE_MAX;
-    return (size_t)n_bytes;
+    mpi_lock_take(t->lock);
+    const bool ok = MPI_Get_elements_x(status, MPI_BYTE, &n_bytes) == MPI_SUCCESS;
+    mpi_lock_give(t->lock);
+    return ok && n_bytes != MPI_UNDEFINED ? (size_t)n_bytes : SIZE_MAX;
 }
 
 /* Test until done, failed, or the time is up (then *done is 0 and RC_OK). */
@@ -319,11 +342,12 @@ static enum rc test_until(struct mpi *t, MPI_Request *request, size_t n_bytes, M
 {
     const uint64_t max_sleep_ns = n_bytes > LONG_BYTES ? LONG_SLEEP_NS : SHORT_SLEEP_NS;
     struct backoff backoff = { .may_spin = world_may_spin(t->base.world) };
+    struct mpi_lock *lock = t->lock;
     uint64_t started_ns = 0;
     enum rc rc = RC_OK;
 
     for (;;) {
-        TRY_MPI(MPI_Test(request, done, status));
+        TRY_MPI(lock, MPI_Test(request, done, status));
         if (*done || timeout_ms == DO_NOT_WAIT)
             return RC_OK;
         if (started_ns == 0)
@@ -331,7 +355,7 @@ static enum rc test_until(struct mpi *t, MPI_Request *request, size_t n_bytes, M
         TRY(world_check(t->base.world)); /* T10 */
         if (timeout_ms > 0 && wait_clock_ns() - started_ns >= (uint64_t)timeout_ms * 1000000u)
             return RC_OK;
-        backoff_pause(&backoff, max_sleep_ns);
+        mpi_lock_pause(lock, &backoff, max_sleep_ns);
     }
 out:
     return rc;
@@ -356,7 +380,7 @@ static enum rc mpi_complete(struct transport *t, struct xfer *x, int timeout_ms)
         rc = rc_raise(RC_TIMEOUT, "rank %d, tag %u: %s not done after %d ms", x->peer, x->tag,
                       x->receives ? "receive" : "send", timeout_ms);
     else if (rc == RC_MISMATCH) { /* T9; the standard does not promise the longer length in status */
-        const size_t n_bytes = bytes_of(&status);
+        const size_t n_bytes = bytes_of(self(t), &status);
         if (n_bytes != SIZE_MAX && n_bytes > op->capacity_bytes)
             (void)rc_raise(rc, "message from rank %d, tag %u, has %zu bytes, the receiver has room for %zu", x->peer,
                            x->tag, n_bytes, op->capacity_bytes);
@@ -369,9 +393,9 @@ static enum rc mpi_complete(struct transport *t, struct xfer *x, int timeout_ms)
         return rc;
     }
     if (x->receives && op->whole)
-        xfer_deliver(x, NULL, 0, op->whole->bytes, bytes_of(&status));
+        xfer_deliver(x, NULL, 0, op->whole->bytes, bytes_of(self(t), &status));
     else if (x->receives)
-        xfer_set_received(x, bytes_of(&status));
+        xfer_set_received(x, bytes_of(self(t), &status));
     op_unset_posted(self(t), op);
     op_end(self(t), op);
     return RC_OK;
@@ -381,7 +405,8 @@ static enum rc mpi_complete(struct transport *t, struct xfer *x, int timeout_ms)
 static enum rc receive_matched(struct mpi *t, MPI_Message *matched, const MPI_Status *probed, struct message *out,
                                int timeout_ms)
 {
-    const size_t n_bytes = bytes_of(probed);
+    const size_t n_bytes = bytes_of(t, probed);
+    struct mpi_lock *lock = t->lock;
     MPI_Datatype type, own = MPI_DATATYPE_NULL;
     MPI_Request request;
     struct kept *kept = NULL;
@@ -391,8 +416,8 @@ static enum rc receive_matched(struct mpi *t, MPI_Message *matched, const MPI_St
     kept = kept_take(t, n_bytes);
     if (!kept)
         FAIL(RC_NOMEM, "no memory for a message of %zu bytes from rank %d", n_bytes, probed->MPI_SOURCE);
-    TRY(type_of(n_bytes, &type, &n_items, &own));
-    TRY_MPI(MPI_Imrecv(kept->bytes, n_items, type, matched, &request));
+    TRY(type_of(t, n_bytes, &type, &n_items, &own));
+    TRY_MPI(lock, MPI_Imrecv(kept->bytes, n_items, type, matched, &request));
     rc = test_until(t, &request, n_bytes, MPI_STATUS_IGNORE, &done,
                     timeout_ms == DO_NOT_WAIT ? WAIT_FOREVER : timeout_ms);
     if (rc == RC_OK && !done)
@@ -408,8 +433,7 @@ static enum rc receive_matched(struct mpi *t, MPI_Message *matched, const MPI_St
                              .priv = kept };
     kept = NULL;
 out:
-    if (own != MPI_DATATYPE_NULL)
-        MPI_Type_free(&own);
+    world_mpi_type_free(t->base.world, &own);
     if (kept)
         kept_give(t, kept);
     return rc;
@@ -418,14 +442,16 @@ out:
 static enum rc mpi_recv_message(struct transport *t, struct message *out, int timeout_ms)
 {
     struct backoff backoff = { .may_spin = world_may_spin(t->world) };
+    struct mpi_lock *lock = self(t)->lock;
     uint64_t started_ns = 0;
     MPI_Message matched;
     MPI_Status probed;
     int found = 0;
     enum rc rc = RC_OK;
 
+    TRY(refuse_other_tasks(self(t)));
     for (;;) {
-        TRY_MPI(MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, self(t)->any, &found, &matched, &probed));
+        TRY_MPI(lock, MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, self(t)->any, &found, &matched, &probed));
         if (found) {
             TRY(receive_matched(self(t), &matched, &probed, out, timeout_ms));
             break;
@@ -437,7 +463,7 @@ static enum rc mpi_recv_message(struct transport *t, struct message *out, int ti
             started_ns = wait_clock_ns();
         if (timeout_ms > 0 && wait_clock_ns() - started_ns >= (uint64_t)timeout_ms * 1000000u)
             FAIL(RC_TIMEOUT, "no message from any rank after %d ms", timeout_ms);
-        backoff_pause(&backoff, SHORT_SLEEP_NS);
+        mpi_lock_pause(lock, &backoff, SHORT_SLEEP_NS);
     }
 out:
     return rc;

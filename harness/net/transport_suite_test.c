@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport_suite_test.c WORLD TRANSPORT RANKS - run transport_suite; RANKS 0: as many as were launched. */
+/* transport_suite_test.c WORLD TRANSPORT RANKS [tasks] - run transport_suite; RANKS 0: as many as were launched; tasks:
+ * in a world whose tasks may all send. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "harness/net/suite/transport_suite.h"
 #include "harness/net/transport.h"
@@ -23,12 +25,12 @@ static enum rc body(struct world *w, void *arg)
 
 int main(int argc, char **argv)
 {
-    const struct world_opts opts = { .bind_cores = false };
+    const struct world_opts opts = { .has_tasks = argc == 5 && strcmp(argv[4], "tasks") == 0 };
     const struct world_ops *world;
     struct job job = { 0 };
     enum rc rc;
 
-    if (argc != 4)
+    if (argc != 4 && !opts.has_tasks)
         return 2;
     TRY(world_find(&world, argv[1]));
     TRY(transport_find(&job.ops, argv[2]));

@@ -14,10 +14,12 @@
  *   K4  Every wait has a time limit. It ends before it with RC_PEER when a rank failed (W4, W5); and when a task of
  * this rank ended with an error, or after world_stop_tasks(), until all tasks are joined. So does every wait for a
  *       message.
- *   K5  Collective operations, world_spawn(), world_join(), and opening and closing events are for the main task. All
- *       tasks are joined before the rank's body returns; those of a rank that dies are stopped and joined for it.
+ *   K5  Collective operations, world_spawn(), world_join(), and opening and closing events are for the main task;
+ *       world_split() for one that is alone. All tasks are joined before the rank's body returns; those of a rank that
+ *       dies are stopped and joined for it.
  *   K6  A transport belongs to one task at a time. It is handed over by an event or by world_join(): the new owner's
- *       first call comes after it, the old one's last call before it.
+ *       first call comes after it, the old one's last call before it. In mpi, a task beside the main one may own one
+ *       where world.has_tasks.
  *   K7  In sim a charge occupies one core of the rank, of cluster.n_cores_per_rank. n tasks that compute at once on
  *       c < n cores each advance at the rate c / n. world_pause() occupies none.
  */

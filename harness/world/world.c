@@ -130,6 +130,8 @@ enum rc world_broadcast(struct world *w, void *bytes, size_t n_bytes)
 enum rc world_split(struct world *w, int color, int key, struct world **out)
 {
     *out = NULL;
+    if (w->tasks && w->tasks->first)
+        return rc_raise(RC_INVAL, "world %s: split while a task of the rank is not joined", w->ops->module.name);
     return w->ops->split(w, color, key, out);
 }
 

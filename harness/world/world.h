@@ -60,6 +60,9 @@ struct world_opts {
     bool bind_cores;               /* give workers equal, disjoint cores where possible */
     int n_bound_ranks;             /* ranks 0 .. n_bound_ranks-1 get cores of their own; the
                                       others (parameter servers) are not bound; 0: all ranks */
+    bool has_tasks;                /* tasks beside the main one will use transports. Matters in mpi alone, which is
+                                      asked for MPI_THREAD_SERIALIZED then; where less is granted, run() fails on
+                                      every rank, before any body, with RC_UNSUPPORTED and the reason */
     const struct cluster *cluster; /* sim only; borrowed; NULL elsewhere */
     struct world_cost *cost;       /* sim only: set when run() returns, on errors too; may be NULL */
 };
@@ -94,7 +97,8 @@ struct world_ops {
     enum rc (*broadcast)(struct world *w, void *bytes, size_t n_bytes);
 
     /* Collective over w: ranks of equal color form a new world, ordered by key then rank;
-     * color < 0: this rank gets *out = NULL. Owner closes with split_close. */
+     * color < 0: this rank gets *out = NULL. Owner closes with split_close. RC_INVAL while this rank has other
+     * tasks than its main one (threads, mpi): MPI can only split with a call that blocks. */
     enum rc (*split)(struct world *w, int color, int key, struct world **out);
     void (*split_close)(struct world **w);
 
@@ -120,6 +124,7 @@ struct world { /* first member of each implementation's struct */
     double memory_bytes_per_s;   /* sim: likewise */
     double link_bytes_per_s;     /* sim: of this rank's host link; else 0 */
     double link_latency_s;       /* sim: one way, host to host; else 0 */
+    bool has_tasks;              /* every task may use transports; mpi: where world_opts ask for it; else true */
     struct thread_tasks *tasks;  /* threads, mpi: of this rank, the same in all its worlds; else NULL */
     struct share_run *shares;    /* threads, sim: of the run; else NULL */
 };

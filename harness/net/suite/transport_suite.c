@@ -369,6 +369,7 @@ static const struct suite_case {
     { "T11 parts too long", case_parts_too_long },
     { "T11 parts hollow", case_parts_hollow },
     { "K6 tasks", case_tasks },
+    { "K6 two tasks", case_two_tasks },
     { "linger", case_linger },
     { "apart", case_apart },
     { "random", case_random },

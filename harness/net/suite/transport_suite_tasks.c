@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport_suite_tasks.c - a transport that goes from the main task of each rank to another task, and back (task.h,
- * K6). */
+/* transport_suite_tasks.c - a transport that goes from the main task of each rank to another task, and back; and two
+ * that two tasks use at once (task.h, K6). */
+#include <string.h>
+
 #include "harness/net/suite/transport_suite_kit.h"
 #include "harness/world/task.h"
 
-enum { N_ROUNDS = 5, MESSAGE_BYTES = 20000 };
+enum { N_ROUNDS = 5, N_ROUNDS_AT_ONCE = 40, MESSAGE_BYTES = 20000 };
 
-struct lent { /* the transport, and where the rounds have got to */
-    struct suite *s;
+struct lent {        /* a transport, and where the rounds have got to */
+    struct suite *s; /* of the task that uses it */
     struct transport *t;
     uint32_t n_rounds;
     struct event *go, *done;
@@ -47,16 +49,46 @@ out:
     return rc;
 }
 
-/* Rounds by the main task and by the other in turn, ordered by events, then by the main task again after the join. Not
- * over MPI, which is asked for one thread (MPI_THREAD_FUNNELED). */
+static enum rc post_one(struct world *w, void *arg)
+{
+    struct xfer tx = { .ptr = "", .n_bytes = 1, .peer = (w->rank + 1) % w->n_ranks, .tag = 1 };
+
+    return transport_send(arg, &tx);
+}
+
+static enum rc look_for_one(struct world *w, void *arg)
+{
+    struct message m;
+
+    (void)w;
+    return transport_recv_message(arg, &m, DO_NOT_WAIT);
+}
+
+/* Where the world was not asked to let tasks send, what would break MPI's rules is refused. */
+static void expect_refusal(struct suite *s, struct transport *t, rank_main_fn *fn)
+{
+    struct task *task = NULL;
+
+    if (!EXPECT_OK(s, world_spawn(&task, s->w, &(struct task_opts){ .name = "comm", .fn = fn, .arg = t })))
+        return;
+    EXPECT(s, world_join(&task) == RC_INVAL);
+    EXPECT(s, strstr(rc_message(), "has_tasks"));
+}
+
+/* Rounds by the main task and by the other in turn, ordered by events, then by the main task again after the join. */
 void case_tasks(struct suite *s, struct transport *t)
 {
     struct lent l = { .s = s, .t = t };
     struct task *task = NULL;
 
-    if (s->w->n_ranks == 1 || (t->ops->module.needs_world & WORLD_HAS_MPI)) {
+    if (s->w->n_ranks == 1)
+        goto out;
+    if (!s->w->has_tasks && (t->ops->module.needs_world & WORLD_HAS_MPI)) {
+        expect_refusal(s, t, post_one);
         transport_close(&t);
-        return;
+        if (EXPECT_OK(s, transport_open(&t, s->ops, s->w)))
+            expect_refusal(s, t, look_for_one);
+        goto out;
     }
     if (EXPECT_OK(s, event_open(&l.go, s->w, "go")) && EXPECT_OK(s, event_open(&l.done, s->w, "done")) &&
         EXPECT_OK(s, world_spawn(&task, s->w, &(struct task_opts){ .name = "comm", .fn = communicate, .arg = &l }))) {
@@ -72,5 +104,41 @@ void case_tasks(struct suite *s, struct transport *t)
     }
     event_close(&l.go);
     event_close(&l.done);
+out:
+    transport_close(&t);
+}
+
+static enum rc exchange_rounds(struct world *w, void *arg)
+{
+    struct lent *l = arg;
+
+    (void)w;
+    for (int i = 0; i < N_ROUNDS_AT_ONCE && l->s->n_failures == 0; i++)
+        exchange_round(l);
+    return RC_OK;
+}
+
+/* Two tasks, each with a transport of its own, while the main task meets the other ranks. */
+void case_two_tasks(struct suite *s, struct transport *t)
+{
+    struct transport *second = NULL;
+    struct suite of[2] = { *s, *s };
+    struct lent l[2] = { { .s = &of[0], .t = t }, { .s = &of[1] } };
+    struct task *task[2] = { NULL, NULL };
+
+    if (s->w->n_ranks > 1 && s->w->has_tasks && EXPECT_OK(s, transport_open(&second, s->ops, s->w))) {
+        l[1].t = second;
+        for (int i = 0; i < 2; i++)
+            EXPECT_OK(s, world_spawn(&task[i], s->w,
+                                     &(struct task_opts){ .name = "comm", .fn = exchange_rounds, .arg = &l[i] }));
+        for (int i = 0; i < N_ROUNDS; i++)
+            EXPECT_OK(s, world_barrier(s->w));
+        for (int i = 0; i < 2; i++) {
+            EXPECT_OK(s, world_join(&task[i]));
+            s->n_failures += of[i].n_failures;
+            EXPECT(s, l[i].n_rounds == N_ROUNDS_AT_ONCE && l[i].t->moved.msgs_recv == N_ROUNDS_AT_ONCE);
+        }
+    }
+    transport_close(&second);
     transport_close(&t);
 }

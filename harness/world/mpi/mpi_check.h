@@ -8,12 +8,25 @@
 #define HARNESS_WORLD_MPI_MPI_CHECK_H
 
 #include "harness/base/rc.h"
+#include "harness/world/mpi/mpi_lock.h"
 
-/* Raise what MPI says about `code`: RC_MISMATCH for a truncated message, RC_NOMEM, else RC_PEER. */
+/* Raise what MPI says about `code`: RC_MISMATCH for a truncated message, RC_NOMEM, else RC_PEER. Asks MPI: the caller
+ * holds the lock, if there is one. */
 enum rc mpi_raise(int code, const char *file, int line, const char *call) MUST_CHECK;
 
-/* Needs a local `enum rc rc` and a label `out`. */
-#define TRY_MPI(call)                                             \
+/* A call that returns at once, under the rank's lock. Needs a local `enum rc rc` and a label `out`. */
+#define TRY_MPI(lock, call)                                                                      \
+    do {                                                                                         \
+        mpi_lock_take(lock);                                                                     \
+        const int mpi_code_ = (call);                                                            \
+        rc = mpi_code_ == MPI_SUCCESS ? RC_OK : mpi_raise(mpi_code_, __FILE__, __LINE__, #call); \
+        mpi_lock_give(lock);                                                                     \
+        if (rc != RC_OK)                                                                         \
+            goto out;                                                                            \
+    } while (0)
+
+/* A call that may wait inside MPI, without the lock: the rank has no task but its main one (L3). */
+#define TRY_MPI_ALONE(call)                                       \
     do {                                                          \
         const int mpi_code_ = (call);                             \
         if (mpi_code_ != MPI_SUCCESS) {                           \

@@ -44,8 +44,8 @@ static enum rc measure_offset(MPI_Comm comm, int64_t *offset_ns)
 
     for (int i = 0; i < N_PINGS; i++) {
         const uint64_t start_ns = wait_clock_ns();
-        TRY_MPI(MPI_Sendrecv(&start_ns, 1, MPI_UINT64_T, 0, TAG_CLOCK, &remote_ns, 1, MPI_UINT64_T, 0, TAG_CLOCK, comm,
-                             MPI_STATUS_IGNORE));
+        TRY_MPI_ALONE(MPI_Sendrecv(&start_ns, 1, MPI_UINT64_T, 0, TAG_CLOCK, &remote_ns, 1, MPI_UINT64_T, 0, TAG_CLOCK,
+                                   comm, MPI_STATUS_IGNORE));
         const uint64_t end_ns = wait_clock_ns();
         if (end_ns - start_ns < shortest_ns) {
             shortest_ns = end_ns - start_ns;
@@ -62,9 +62,9 @@ static enum rc answer_pings(MPI_Comm comm, int rank)
     enum rc rc = RC_OK;
 
     for (int i = 0; i < N_PINGS; i++) {
-        TRY_MPI(MPI_Recv(&asked_ns, 1, MPI_UINT64_T, rank, TAG_CLOCK, comm, MPI_STATUS_IGNORE));
+        TRY_MPI_ALONE(MPI_Recv(&asked_ns, 1, MPI_UINT64_T, rank, TAG_CLOCK, comm, MPI_STATUS_IGNORE));
         const uint64_t now_ns = wait_clock_ns();
-        TRY_MPI(MPI_Send(&now_ns, 1, MPI_UINT64_T, rank, TAG_CLOCK, comm));
+        TRY_MPI_ALONE(MPI_Send(&now_ns, 1, MPI_UINT64_T, rank, TAG_CLOCK, comm));
     }
 out:
     return rc;
@@ -78,25 +78,25 @@ enum rc mpi_clock_offset(MPI_Comm comm, MPI_Comm host_comm, int64_t *out_ns)
     int *asks = NULL;
     enum rc rc = RC_OK;
 
-    TRY_MPI(MPI_Comm_rank(comm, &rank));
-    TRY_MPI(MPI_Comm_size(comm, &n_ranks));
-    TRY_MPI(MPI_Comm_rank(host_comm, &host_rank));
+    TRY_MPI_ALONE(MPI_Comm_rank(comm, &rank));
+    TRY_MPI_ALONE(MPI_Comm_size(comm, &n_ranks));
+    TRY_MPI_ALONE(MPI_Comm_rank(host_comm, &host_rank));
     read_boot_id(own_boot);
     memcpy(boot_of_0, own_boot, sizeof boot_of_0);
-    TRY_MPI(MPI_Bcast(boot_of_0, BOOT_ID_BYTES, MPI_CHAR, 0, comm));
+    TRY_MPI_ALONE(MPI_Bcast(boot_of_0, BOOT_ID_BYTES, MPI_CHAR, 0, comm));
     asks = calloc((size_t)n_ranks, sizeof *asks);
     if (!asks)
         FAIL(RC_NOMEM, "no memory for the clocks of %d ranks", n_ranks);
     /* Rank 0 is the first of its own host and never asks. */
     const int same_kernel = own_boot[0] != '\0' && memcmp(own_boot, boot_of_0, sizeof own_boot) == 0;
     const int asks_self = host_rank == 0 && rank != 0 && !same_kernel;
-    TRY_MPI(MPI_Allgather(&asks_self, 1, MPI_INT, asks, 1, MPI_INT, comm));
+    TRY_MPI_ALONE(MPI_Allgather(&asks_self, 1, MPI_INT, asks, 1, MPI_INT, comm));
     for (int r = 1; rank == 0 && r < n_ranks; r++)
         if (asks[r])
             TRY(answer_pings(comm, r));
     if (asks_self)
         TRY(measure_offset(comm, &offset_ns));
-    TRY_MPI(MPI_Bcast(&offset_ns, 1, MPI_INT64_T, 0, host_comm));
+    TRY_MPI_ALONE(MPI_Bcast(&offset_ns, 1, MPI_INT64_T, 0, host_comm));
     *out_ns = offset_ns;
 out:
     free(asks);

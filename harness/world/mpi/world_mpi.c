@@ -2,16 +2,14 @@
 /*
  * world_mpi.c - ranks as processes that mpirun or srun started.
  *
- * Every collective is the nonblocking one, polled with a backoff: a rank that waits sleeps, and
- * leaves its core to the ranks that work. The few calls that MPI has only in a blocking form
- * (communicators, finalize) follow such a barrier at once, so that all ranks make them at about the same time.
+ * The few calls that MPI has only in a blocking form (splits, finalize) follow a barrier at once, in which ranks
+ * sleep, so that all ranks make them at about the same time.
  *
  * A process that died is noticed by the launcher, not here (world.h, W5).
  */
 #include "harness/world/mpi/world_mpi.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <mpi.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -20,30 +18,14 @@
 #include <unistd.h>
 
 #include "harness/world/child.h"
-#include "harness/world/cores.h"
 #include "harness/world/mpi/mpi_check.h"
 #include "harness/world/mpi/mpi_clock.h"
+#include "harness/world/mpi/mpi_world.h"
 #include "harness/world/mpi/share_mpi.h"
-#include "harness/world/thread_tasks.h"
 #include "harness/world/wait.h"
 #include "harness/world/world.h"
 
 extern const struct world_ops world_mpi;
-
-enum { MAX_SLEEP_NS = 1000000 };
-
-/* At most this many bytes of each rank per MPI call: MPI counts in int. */
-#define PIECE_BYTES ((size_t)1 << 26)
-
-struct mpi_world {
-    struct world base;
-    struct thread_tasks own_tasks; /* of the rank; unused in a part of a split */
-    MPI_Comm comm;
-    MPI_Comm host_comm;  /* the ranks of comm on this host */
-    int host_first_rank; /* of comm */
-    int run_rank;        /* rank among all ranks that were launched */
-    int64_t offset_ns;   /* mpi_clock_offset() */
-};
 
 static struct mpi_world *self(struct world *w)
 {
@@ -63,9 +45,9 @@ enum rc mpi_raise(int code, const char *file, int line, const char *call)
     return rc_raise_(rc, file, line, "%.*s: %s", (int)strcspn(call, "("), call, text);
 }
 
-MPI_Comm world_mpi_comm(const struct world *w)
+bool world_is_mpi(const struct world *w)
 {
-    return w->ops->run == world_mpi.run ? ((const struct mpi_world *)w)->comm : MPI_COMM_NULL;
+    return w->ops->run == world_mpi.run;
 }
 
 int world_mpi_host_first_rank(const struct world *w)
@@ -73,97 +55,34 @@ int world_mpi_host_first_rank(const struct world *w)
     return ((const struct mpi_world *)w)->host_first_rank;
 }
 
-enum rc world_mpi_finish(const struct world *w, MPI_Request *request)
+struct mpi_lock *world_mpi_lock(const struct world *w)
 {
-    struct backoff backoff = { .may_spin = world_may_spin(w) };
-    int done = 0;
-    enum rc rc = RC_OK;
-
-    for (;;) {
-        TRY_MPI(MPI_Test(request, &done, MPI_STATUS_IGNORE));
-        if (done)
-            break;
-        backoff_pause(&backoff, MAX_SLEEP_NS);
-    }
-out:
-    return rc;
+    return &((const struct mpi_world *)w)->self->lock;
 }
 
-static enum rc mpi_barrier(struct world *w)
+enum rc world_mpi_comms_open(struct world *w, MPI_Comm *out, int n)
 {
-    MPI_Request request;
-    enum rc rc;
-
-    TRY_MPI(MPI_Ibarrier(self(w)->comm, &request));
-    TRY(world_mpi_finish(w, &request));
-out:
-    return rc;
-}
-
-/* The type of one rank's n_bytes in a buffer where those of the next rank begin stride_bytes later. */
-static enum rc strided_type(MPI_Datatype *out, size_t n_bytes, size_t stride_bytes)
-{
-    MPI_Datatype bytes = MPI_DATATYPE_NULL;
-    enum rc rc = RC_OK;
-
-    TRY_MPI(MPI_Type_contiguous((int)n_bytes, MPI_BYTE, &bytes));
-    TRY_MPI(MPI_Type_create_resized(bytes, 0, (MPI_Aint)stride_bytes, out));
-    TRY_MPI(MPI_Type_commit(out));
-out:
-    if (bytes != MPI_DATATYPE_NULL)
-        MPI_Type_free(&bytes);
-    return rc;
-}
-
-/* out: (n_ranks, n_bytes_each), on all ranks; to_all false: on rank 0 only. */
-static enum rc gather_pieces(struct world *w, const void *in, void *out, size_t n_bytes_each, bool to_all)
-{
-    MPI_Datatype type = MPI_DATATYPE_NULL;
+    struct mpi_lock *lock = world_mpi_lock(w);
     MPI_Request request;
     enum rc rc = RC_OK;
 
-    for (size_t offset_bytes = 0; offset_bytes < n_bytes_each; offset_bytes += PIECE_BYTES) {
-        const size_t n_left = n_bytes_each - offset_bytes, n_bytes = n_left < PIECE_BYTES ? n_left : PIECE_BYTES;
-        const char *from = (const char *)in + offset_bytes;
-        char *to = out ? (char *)out + offset_bytes : NULL;
-
-        TRY(strided_type(&type, n_bytes, n_bytes_each));
-        if (to_all)
-            TRY_MPI(MPI_Iallgather(from, (int)n_bytes, MPI_BYTE, to, 1, type, self(w)->comm, &request));
-        else
-            TRY_MPI(MPI_Igather(from, (int)n_bytes, MPI_BYTE, to, 1, type, 0, self(w)->comm, &request));
+    for (int i = 0; i < n; i++) {
+        TRY_MPI(lock, MPI_Comm_idup(self(w)->comm, &out[i], &request));
         TRY(world_mpi_finish(w, &request));
-        MPI_Type_free(&type);
-    }
-out:
-    if (type != MPI_DATATYPE_NULL)
-        MPI_Type_free(&type);
-    return rc;
-}
-
-static enum rc mpi_allgather(struct world *w, const void *in, void *out, size_t n_bytes_each)
-{
-    return gather_pieces(w, in, out, n_bytes_each, true);
-}
-
-static enum rc mpi_gather(struct world *w, const void *in, void *out, size_t n_bytes_each)
-{
-    return gather_pieces(w, in, w->rank == 0 ? out : NULL, n_bytes_each, false);
-}
-
-static enum rc mpi_broadcast(struct world *w, void *bytes, size_t n_bytes)
-{
-    enum rc rc = RC_OK;
-
-    for (size_t offset_bytes = 0; offset_bytes < n_bytes; offset_bytes += PIECE_BYTES) {
-        const size_t n_left = n_bytes - offset_bytes, n_now = n_left < PIECE_BYTES ? n_left : PIECE_BYTES;
-        MPI_Request request;
-
-        TRY_MPI(MPI_Ibcast((char *)bytes + offset_bytes, (int)n_now, MPI_BYTE, 0, self(w)->comm, &request));
-        TRY(world_mpi_finish(w, &request));
+        TRY_MPI(lock, MPI_Comm_set_errhandler(out[i], MPI_ERRORS_RETURN));
     }
 out:
     return rc;
+}
+
+void world_mpi_comm_close(struct world *w, MPI_Comm *comm)
+{
+    struct mpi_lock *lock = world_mpi_lock(w);
+
+    mpi_lock_take(lock);
+    if (*comm != MPI_COMM_NULL)
+        MPI_Comm_free(comm);
+    mpi_lock_give(lock);
 }
 
 /* Set host_comm, host_rank and n_host_ranks: the ranks of comm on this host. */
@@ -171,12 +90,12 @@ static enum rc find_host_ranks(struct mpi_world *m)
 {
     enum rc rc = RC_OK;
 
-    TRY_MPI(MPI_Comm_split_type(m->comm, MPI_COMM_TYPE_SHARED, m->base.rank, MPI_INFO_NULL, &m->host_comm));
-    TRY_MPI(MPI_Comm_set_errhandler(m->host_comm, MPI_ERRORS_RETURN));
-    TRY_MPI(MPI_Comm_rank(m->host_comm, &m->base.host_rank));
-    TRY_MPI(MPI_Comm_size(m->host_comm, &m->base.n_host_ranks));
+    TRY_MPI_ALONE(MPI_Comm_split_type(m->comm, MPI_COMM_TYPE_SHARED, m->base.rank, MPI_INFO_NULL, &m->host_comm));
+    TRY_MPI_ALONE(MPI_Comm_set_errhandler(m->host_comm, MPI_ERRORS_RETURN));
+    TRY_MPI_ALONE(MPI_Comm_rank(m->host_comm, &m->base.host_rank));
+    TRY_MPI_ALONE(MPI_Comm_size(m->host_comm, &m->base.n_host_ranks));
     m->host_first_rank = m->base.rank;
-    TRY_MPI(MPI_Bcast(&m->host_first_rank, 1, MPI_INT, 0, m->host_comm));
+    TRY_MPI_ALONE(MPI_Bcast(&m->host_first_rank, 1, MPI_INT, 0, m->host_comm));
 out:
     return rc;
 }
@@ -194,13 +113,13 @@ static enum rc mpi_split(struct world *w, int color, int key, struct world **out
     *part = *self(w);
     part->comm = part->host_comm = MPI_COMM_NULL;
     TRY(mpi_barrier(w)); /* sleep here until all arrive: Comm_split spins */
-    TRY_MPI(MPI_Allreduce(&takes_part, &n_busy_ranks, 1, MPI_INT, MPI_SUM, self(w)->host_comm));
-    TRY_MPI(MPI_Comm_split(self(w)->comm, takes_part ? color : MPI_UNDEFINED, key, &part->comm));
+    TRY_MPI_ALONE(MPI_Allreduce(&takes_part, &n_busy_ranks, 1, MPI_INT, MPI_SUM, self(w)->host_comm));
+    TRY_MPI_ALONE(MPI_Comm_split(self(w)->comm, takes_part ? color : MPI_UNDEFINED, key, &part->comm));
     if (!takes_part)
         goto out;
-    TRY_MPI(MPI_Comm_set_errhandler(part->comm, MPI_ERRORS_RETURN));
-    TRY_MPI(MPI_Comm_rank(part->comm, &part->base.rank));
-    TRY_MPI(MPI_Comm_size(part->comm, &part->base.n_ranks));
+    TRY_MPI_ALONE(MPI_Comm_set_errhandler(part->comm, MPI_ERRORS_RETURN));
+    TRY_MPI_ALONE(MPI_Comm_rank(part->comm, &part->base.rank));
+    TRY_MPI_ALONE(MPI_Comm_size(part->comm, &part->base.n_ranks));
     TRY(find_host_ranks(part));
     part->base.n_busy_host_ranks = n_busy_ranks;
     *out = &part->base;
@@ -212,15 +131,15 @@ out:
 
 static void mpi_split_close(struct world **w)
 {
-    MPI_Comm_free(&self(*w)->host_comm);
-    MPI_Comm_free(&self(*w)->comm);
+    world_mpi_comm_close(*w, &self(*w)->host_comm);
+    world_mpi_comm_close(*w, &self(*w)->comm);
     free(*w);
     *w = NULL;
 }
 
 static uint64_t mpi_now_ns(struct world *w)
 {
-    return mpi_clock_common_ns(wait_clock_ns(), self(w)->offset_ns);
+    return mpi_clock_common_ns(wait_clock_ns(), self(w)->self->offset_ns);
 }
 
 static void mpi_pause(struct world *w, uint64_t ns)
@@ -245,9 +164,10 @@ static void mpi_abort(struct world *w, enum rc why)
     /* MPI_Abort does not return, so main cannot print the reason: it is printed here. */
     child_host_name(host, sizeof host);
     const int n_chars =
-        snprintf(line, sizeof line, "gradmark: rank %d (host %s): %s\n", self(w)->run_rank, host, message);
+        snprintf(line, sizeof line, "gradmark: rank %d (host %s): %s\n", self(w)->self->rank, host, message);
     if (n_chars > 0)
         (void)!write(STDERR_FILENO, line, (size_t)n_chars < sizeof line ? (size_t)n_chars : sizeof line - 1);
+    mpi_lock_take(&self(w)->self->lock);
     MPI_Abort(MPI_COMM_WORLD, 1);
     abort(); /* MPI_Abort may return where it cannot end the job */
 }
@@ -258,82 +178,57 @@ static void mpi_die(struct world *w)
     (void)raise(SIGKILL);
 }
 
-static bool sets_overlap(const struct core_set *a, const struct core_set *b)
+static const char *level_name(int level)
 {
-    for (int i = 0; i < CORES_SET_WORDS; i++)
-        if (a->word[i] & b->word[i])
-            return true;
-    return false;
-}
-
-/* Where the launcher gave this rank cores of its own, keep them. Where several bound ranks have the same
- * set, give each an equal part of it. Where sets overlap in part, change nothing: *n_own_cores = 0. */
-static enum rc bind_share(const struct core_set *set, const int *is_bound, int own, int n, int *n_own_cores)
-{
-    int slot = 0, n_slots = 0;
-
-    *n_own_cores = 0;
-    for (int i = 0; i < n; i++) {
-        if (!is_bound[i] || !sets_overlap(&set[i], &set[own]))
-            continue;
-        if (memcmp(&set[i], &set[own], sizeof set[i]) != 0)
-            return RC_OK;
-        slot += i < own;
-        n_slots++;
+    switch (level) {
+    case MPI_THREAD_SINGLE:
+        return "MPI_THREAD_SINGLE";
+    case MPI_THREAD_FUNNELED:
+        return "MPI_THREAD_FUNNELED";
+    case MPI_THREAD_SERIALIZED:
+        return "MPI_THREAD_SERIALIZED";
+    default:
+        return "MPI_THREAD_MULTIPLE";
     }
-    return n_slots > 0 && is_bound[own] ? cores_bind_self(slot, n_slots, n_own_cores) : RC_OK;
 }
 
-static enum rc bind_cores(struct mpi_world *m, const struct world_opts *opts)
+/* The thread level of MPI that the run needs. Tasks that leave MPI alone may run beside FUNNELED too. */
+static int needed_level(const struct world_opts *opts)
 {
-    const int n = m->base.n_host_ranks, own = m->base.host_rank;
-    const int n_bound = opts->n_bound_ranks > 0 ? opts->n_bound_ranks : m->base.n_ranks;
-    const int bound = opts->bind_cores && m->base.rank < n_bound;
-    struct core_set *set = NULL, all = { { 0 } };
-    int *is_bound = NULL;
+    return opts->has_tasks ? MPI_THREAD_SERIALIZED : MPI_THREAD_FUNNELED;
+}
+
+/* RC_UNSUPPORTED on every rank where one of them was granted a lower level than the run needs. */
+static enum rc check_level(MPI_Comm comm, const struct world_opts *opts, int level)
+{
+    const int needed = needed_level(opts);
+    int lowest = level;
     enum rc rc = RC_OK;
 
-    set = calloc((size_t)n, sizeof *set);
-    is_bound = calloc((size_t)n, sizeof *is_bound);
-    if (!set || !is_bound)
-        FAIL(RC_NOMEM, "no memory for the cores of %d ranks", n);
-    cores_allowed_set(&set[own]);
-    TRY_MPI(MPI_Allgather(MPI_IN_PLACE, 0, MPI_BYTE, set, (int)sizeof *set, MPI_BYTE, m->host_comm));
-    TRY_MPI(MPI_Allgather(&bound, 1, MPI_INT, is_bound, 1, MPI_INT, m->host_comm));
-    for (int i = 0; i < n; i++)
-        for (int k = 0; k < CORES_SET_WORDS; k++)
-            all.word[k] |= set[i].word[k];
-    m->base.n_host_cores = cores_in_set(&all);
-    m->base.n_busy_host_ranks = n;
-    if (bound && bind_share(set, is_bound, own, n, &m->base.n_own_cores) != RC_OK)
-        m->base.n_own_cores = 0; /* the reader of n_own_cores reports it */
-    m->own_tasks.all = m->own_tasks.spare = all;
-    cores_thread_set(&set[own]); /* as bound now */
-    TRY_MPI(MPI_Allgather(MPI_IN_PLACE, 0, MPI_BYTE, set, (int)sizeof *set, MPI_BYTE, m->host_comm));
-    for (int i = 0; i < n; i++)
-        for (int k = 0; is_bound[i] && k < CORES_SET_WORDS; k++)
-            m->own_tasks.spare.word[k] &= ~set[i].word[k];
+    TRY_MPI_ALONE(MPI_Allreduce(&level, &lowest, 1, MPI_INT, MPI_MIN, comm));
+    if (lowest < needed)
+        FAIL(RC_UNSUPPORTED, "world mpi: MPI was asked for %s%s, but grants %s", level_name(needed),
+             opts->has_tasks ? ", since tasks beside the main one are to send messages" : "", level_name(lowest));
 out:
-    free(is_bound);
-    free(set);
     return rc;
 }
 
-static enum rc join_job(struct mpi_world *m, const struct world_opts *opts, int n_ranks)
+static enum rc join_job(struct mpi_world *m, const struct world_opts *opts, int n_ranks, int level)
 {
     enum rc rc = RC_OK;
 
-    TRY_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    TRY_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &m->comm));
-    TRY_MPI(MPI_Comm_set_errhandler(m->comm, MPI_ERRORS_RETURN));
-    TRY_MPI(MPI_Comm_rank(m->comm, &m->base.rank));
-    TRY_MPI(MPI_Comm_size(m->comm, &m->base.n_ranks));
-    m->run_rank = m->base.rank;
+    TRY_MPI_ALONE(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    TRY(check_level(MPI_COMM_WORLD, opts, level));
+    TRY_MPI_ALONE(MPI_Comm_dup(MPI_COMM_WORLD, &m->comm));
+    TRY_MPI_ALONE(MPI_Comm_set_errhandler(m->comm, MPI_ERRORS_RETURN));
+    TRY_MPI_ALONE(MPI_Comm_rank(m->comm, &m->base.rank));
+    TRY_MPI_ALONE(MPI_Comm_size(m->comm, &m->base.n_ranks));
+    m->self->rank = m->base.rank;
     if (n_ranks != 0 && n_ranks != m->base.n_ranks)
         FAIL(RC_INVAL, "world mpi: %d ranks were asked for, but %d were launched", n_ranks, m->base.n_ranks);
     TRY(find_host_ranks(m));
-    TRY(mpi_clock_offset(m->comm, m->host_comm, &m->offset_ns));
-    TRY(bind_cores(m, opts));
+    TRY(mpi_clock_offset(m->comm, m->host_comm, &m->self->offset_ns));
+    TRY(mpi_cores_bind(m, opts));
 out:
     return rc;
 }
@@ -344,44 +239,49 @@ static enum rc leave_job(struct mpi_world *m)
 
     if (m->host_comm != MPI_COMM_NULL) {
         TRY(mpi_barrier(&m->base)); /* sleep here until all arrive: Comm_free and Finalize spin */
-        TRY_MPI(MPI_Comm_free(&m->host_comm));
+        TRY_MPI_ALONE(MPI_Comm_free(&m->host_comm));
     }
     if (m->comm != MPI_COMM_NULL)
-        TRY_MPI(MPI_Comm_free(&m->comm));
-    TRY_MPI(MPI_Finalize());
+        TRY_MPI_ALONE(MPI_Comm_free(&m->comm));
+    TRY_MPI_ALONE(MPI_Finalize());
 out:
     return rc;
 }
 
 static enum rc mpi_run(const struct world_opts *opts, int n_ranks, rank_main_fn *body, void *arg)
 {
-    struct mpi_world m = { .base = { .ops = &world_mpi }, .comm = MPI_COMM_NULL, .host_comm = MPI_COMM_NULL };
+    struct mpi_rank rank = { .rank = 0 };
+    struct mpi_world m = { .base = { .ops = &world_mpi, .tasks = &rank.tasks, .has_tasks = opts->has_tasks },
+                           .self = &rank,
+                           .comm = MPI_COMM_NULL,
+                           .host_comm = MPI_COMM_NULL };
     int already = 0, level = MPI_THREAD_SINGLE;
     enum rc rc = RC_OK;
 
-    thread_tasks_init(&m.own_tasks);
-    m.base.tasks = &m.own_tasks;
-    TRY_MPI(MPI_Initialized(&already));
+    thread_tasks_init(&rank.tasks);
+    mpi_lock_init(&rank.lock, opts->has_tasks);
+    TRY_MPI_ALONE(MPI_Initialized(&already));
     if (already)
         FAIL(RC_UNSUPPORTED, "world mpi: only one run is possible per process, and this process has had it");
-    TRY_MPI(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level));
-    if (level < MPI_THREAD_FUNNELED)
-        FAIL(RC_UNSUPPORTED, "world mpi: this MPI library was built without support for threads");
-    rc = join_job(&m, opts, n_ranks);
-    if (rc == RC_INVAL) { /* every rank has this error, so no rank waits for another */
+    TRY_MPI_ALONE(MPI_Init_thread(NULL, NULL, needed_level(opts), &level));
+    rc = join_job(&m, opts, n_ranks, level);
+    if (rc == RC_INVAL || rc == RC_UNSUPPORTED) { /* every rank has this error, so no rank waits for another */
         char message[RC_MESSAGE_BYTES];
         (void)snprintf(message, sizeof message, "%s", rc_message());
         (void)!leave_job(&m);
-        return rc_raise(rc, "%s", message);
+        (void)rc_raise(rc, "%s", message);
+        goto out;
     }
     if (rc == RC_OK)
         rc = body(&m.base, arg);
+    thread_tasks_end(&rank.tasks);
     if (rc == RC_OK)
         rc = leave_job(&m);
     if (rc != RC_OK)
         mpi_abort(&m.base, rc); /* the other ranks wait for this one */
 out:
-    thread_tasks_fini(&m.own_tasks);
+    mpi_lock_fini(&rank.lock);
+    thread_tasks_fini(&rank.tasks);
     return rc;
 }
 

@@ -7,15 +7,24 @@
 #include <mpi.h>
 
 #include "harness/base/rc.h"
+#include "harness/world/mpi/mpi_lock.h"
 
 struct world;
 
-/* The communicator of w's ranks, lent until w ends; for world_mpi.c's own use: duplicate it before
- * sending on it. MPI_COMM_NULL when w is not an mpi world. */
-MPI_Comm world_mpi_comm(const struct world *w);
+bool world_is_mpi(const struct world *w);
+/* What every MPI call of this rank passes, lent until the run ends. */
+struct mpi_lock *world_mpi_lock(const struct world *w);
+
+/* out[i] := a communicator of w's ranks, for the caller's messages, that returns errors; i < n. Collective over w; by
+ * the main task, while others may run. On errors some may be made. */
+enum rc world_mpi_comms_open(struct world *w, MPI_Comm *out, int n) MUST_CHECK;
+/* Not collective. MPI_COMM_NULL is passed over; nulls. */
+void world_mpi_comm_close(struct world *w, MPI_Comm *comm);
 
 /* Wait until *request is done, asleep for most of the time. For bootstrap, not for messages. */
 enum rc world_mpi_finish(const struct world *w, MPI_Request *request) MUST_CHECK;
+/* MPI_DATATYPE_NULL is passed over; nulls. */
+void world_mpi_type_free(const struct world *w, MPI_Datatype *type);
 
 /* The first rank of w on this rank's host, as the launcher counts hosts. */
 int world_mpi_host_first_rank(const struct world *w);

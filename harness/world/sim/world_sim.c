@@ -362,6 +362,7 @@ static void fill_members(struct group *g, const struct cluster *c, struct share_
             .host_rank = r - first,
             .n_host_ranks = rest < c->n_ranks_per_host ? rest : c->n_ranks_per_host,
             .n_busy_host_ranks = 1, /* of no cores: nobody spins */
+            .has_tasks = true,
             .flops_per_s = c->flops_per_s,
             .memory_bytes_per_s = c->memory_bytes_per_s,
             .link_bytes_per_s = c->link_bytes_per_s,

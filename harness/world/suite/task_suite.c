@@ -231,14 +231,38 @@ static void case_core_budget(struct suite *s)
     event_close(&e);
 }
 
+/* K5, where a rank knows its tasks without asking its engine. */
+static void case_split_beside_a_task(struct suite *s)
+{
+    struct world *part = NULL;
+    struct task *waiter = NULL;
+    struct event *e = NULL;
+
+    EXPECT_OK(s, event_open(&e, s->w, "go"));
+    EXPECT_OK(s, start(&waiter, s->w, wait_long, e));
+    if (s->w->tasks && s->n_failures == 0) {
+        EXPECT(s, world_split(s->w, 0, 0, &part) == RC_INVAL && !part);
+        EXPECT(s, strstr(rc_message(), "split while a task of the rank is not joined"));
+    }
+    if (e)
+        event_post(e);
+    EXPECT_OK(s, world_join(&waiter));
+    event_close(&e);
+}
+
 static const struct suite_case {
     const char *name;
     void (*run)(struct suite *s);
 } cases[] = {
-    { "spawn and join", case_spawn_and_join }, { "errors", case_errors },
-    { "events count", case_events_count },     { "ping pong", case_ping_pong },
-    { "two takers", case_two_takers },         { "stop", case_stop },
-    { "failed task", case_failed_task },       { "core budget", case_core_budget },
+    { "spawn and join", case_spawn_and_join },
+    { "errors", case_errors },
+    { "events count", case_events_count },
+    { "ping pong", case_ping_pong },
+    { "two takers", case_two_takers },
+    { "stop", case_stop },
+    { "failed task", case_failed_task },
+    { "core budget", case_core_budget },
+    { "split beside a task", case_split_beside_a_task },
 };
 
 int task_suite(struct world *w, const char **failed_case)

@@ -307,6 +307,7 @@ static enum rc threads_run(const struct world_opts *opts, int n_ranks, rank_main
                                   .n_host_ranks = n_ranks,
                                   .n_host_cores = run.n_cores,
                                   .n_busy_host_ranks = n_ranks,
+                                  .has_tasks = true,
                                   .tasks = &t->tasks,
                                   .shares = &run.shares };
         thread_tasks_init(&t->tasks);

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mpi_level_test.c CASE - which thread level of MPI a run asks for (CASE with "tasks": one whose tasks send), and how
+ * all ranks end where it grants less ("low"), if only on rank 1 ("low_on_1"). The two functions of MPI below replace
+ * MPI's own for this program. Under mpiexec; the exit code tells.
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/world/mpi/world_mpi.h"
+#include "harness/world/world.h"
+
+extern const struct world_ops world_mpi;
+
+static int grants = MPI_THREAD_MULTIPLE, asked = -1, n_inits, n_finalizes, n_bodies;
+
+int MPI_Init_thread(int *argc, char ***argv, int wanted, int *granted)
+{
+    const int code = PMPI_Init_thread(argc, argv, wanted, granted);
+
+    n_inits++;
+    asked = wanted;
+    *granted = wanted < grants ? wanted : grants;
+    return code;
+}
+
+int MPI_Finalize(void)
+{
+    n_finalizes++;
+    return PMPI_Finalize();
+}
+
+static int expect(bool ok, const char *what)
+{
+    if (!ok)
+        fprintf(stderr, "rank %d: not so: %s (last error: %s)\n", world_launcher().rank, what, rc_message());
+    return !ok;
+}
+#define EXPECT(ok) expect((ok), #ok)
+
+static enum rc body(struct world *w, void *arg)
+{
+    n_bodies++;
+    *(bool *)arg = world_mpi_lock(w)->is_used && w->has_tasks;
+    return world_barrier(w);
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc == 2 ? argv[1] : "";
+    const struct world_opts opts = { .has_tasks = strstr(what, "tasks") != NULL };
+    const bool is_low = strstr(what, "low") != NULL;
+    bool has_tasks = false;
+    int n_failures = 0;
+
+    if (strstr(what, "low") && (!strstr(what, "low_on_1") || world_launcher().rank == 1))
+        grants = opts.has_tasks ? MPI_THREAD_FUNNELED : MPI_THREAD_SINGLE;
+    const enum rc rc = world_run(&world_mpi, &opts, 0, body, &has_tasks);
+    n_failures += EXPECT(asked == (opts.has_tasks ? MPI_THREAD_SERIALIZED : MPI_THREAD_FUNNELED));
+    n_failures += EXPECT(n_inits == 1 && n_finalizes == 1);
+    n_failures += EXPECT(rc == (is_low ? RC_UNSUPPORTED : RC_OK));
+    n_failures += EXPECT(n_bodies == !is_low);
+    n_failures += EXPECT(is_low || has_tasks == opts.has_tasks);
+    if (is_low && opts.has_tasks)
+        n_failures +=
+            EXPECT(strcmp(rc_message(), "world mpi: MPI was asked for MPI_THREAD_SERIALIZED, since tasks beside "
+                                        "the main one are to send messages, but grants MPI_THREAD_FUNNELED") == 0);
+    else if (is_low)
+        n_failures += EXPECT(strcmp(rc_message(), "world mpi: MPI was asked for MPI_THREAD_FUNNELED, but grants "
+                                                  "MPI_THREAD_SINGLE") == 0);
+    return n_failures > 0;
+}

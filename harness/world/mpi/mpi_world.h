@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mpi_world.h - the state of an mpi world. Private to harness/world/mpi. */
+#ifndef HARNESS_WORLD_MPI_MPI_WORLD_H
+#define HARNESS_WORLD_MPI_MPI_WORLD_H
+
+#include <mpi.h>
+#include <stdint.h>
+
+#include "harness/world/mpi/mpi_lock.h"
+#include "harness/world/thread_tasks.h"
+#include "harness/world/world.h"
+
+struct mpi_rank { /* what all worlds of a rank share */
+    struct mpi_lock lock;
+    struct thread_tasks tasks;
+    int rank;          /* among all ranks of the run */
+    int64_t offset_ns; /* mpi_clock_offset() */
+};
+
+struct mpi_world {
+    struct world base;
+    struct mpi_rank *self;
+    MPI_Comm comm;
+    MPI_Comm host_comm;  /* the ranks of comm on this host */
+    int host_first_rank; /* of comm */
+};
+
+/* world_ops. */
+enum rc mpi_barrier(struct world *w);
+enum rc mpi_allgather(struct world *w, const void *in, void *out, size_t n_bytes_each);
+enum rc mpi_gather(struct world *w, const void *in, void *out, size_t n_bytes_each);
+enum rc mpi_broadcast(struct world *w, void *bytes, size_t n_bytes);
+
+/* Set what m->base and the tasks of the rank know of cores; bind the calling thread where opts ask for it. Before the
+ * body; collective over m->host_comm. */
+enum rc mpi_cores_bind(struct mpi_world *m, const struct world_opts *opts) MUST_CHECK;
+
+#endif
