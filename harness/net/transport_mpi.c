@@ -11,7 +11,8 @@
  * MPI has no way to take back a send, nor a receive whose message has begun to arrive. A timed-out
  * xfer of that kind keeps its request until close. A send may then still be read by MPI, so its
  * memory must stay mapped until the group is aborted, which T6 asks for anyway. A receive would be
- * written to: if it does not end soon, the group is aborted here.
+ * written to: if it does not end soon, the group is aborted here. In a caller's MPI nobody is killed: there every
+ * message passes through pooled memory, and such a request is left to the world with it (mpi_attach.h).
  *
  * Calls of MPI pass the lock of the rank (mpi_lock.h): another task may own a transport of its own.
  */
@@ -20,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/arena.h"
+#include "harness/net/message_pool.h"
 #include "harness/net/transport.h"
 #include "harness/net/xfer.h"
 #include "harness/world/mpi/mpi_check.h"
@@ -30,35 +31,29 @@
 
 extern const struct transport_ops transport_mpi;
 
-enum { CANCEL_LIMIT_MS = 2000, N_KEPT_MESSAGES = 64, N_CLASSES = 40 };
+enum { CANCEL_LIMIT_MS = 2000 };
 
 /* A long message moves only while both sides poll, piece by piece: there a long sleep costs bandwidth. */
 enum { LONG_BYTES = 65536, LONG_SLEEP_NS = 5000, SHORT_SLEEP_NS = 50000 };
 
 #define BLOCK_BYTES ((size_t)1 << 20)
 
-struct op { /* one posted xfer; x->priv */
-    MPI_Request request;
+struct op {               /* one posted xfer; x->priv */
+    struct mpi_left left; /* the request */
     size_t capacity_bytes;
-    struct kept *whole; /* header and body together, which MPI reads or writes; NULL: x's own memory */
+    struct pooled *whole; /* header and body together, which MPI reads or writes; NULL: x's own memory */
     bool receives;
     struct op *next, *prev; /* in `posted`; next alone: in `free` or `stuck` */
-};
-
-struct kept { /* memory of one message: a received TAG_ANY one (message.priv), or one of header and body */
-    int power;
-    struct kept *next;
-    _Alignas(64) char bytes[];
 };
 
 struct mpi {
     struct transport base;
     struct mpi_lock *lock; /* of the rank */
+    bool is_attached;      /* world_mpi_is_attached() */
     MPI_Comm named, any;
     uint32_t max_tag;
     struct op *posted, *free, *stuck;
-    struct kept *kept[N_CLASSES]; /* free ones, by capacity: 4 KiB times a power of two */
-    int n_kept;
+    struct message_pool pool;
 };
 
 static struct mpi *self(struct transport *t)
@@ -95,41 +90,6 @@ out:
     return rc;
 }
 
-static size_t class_bytes(int power)
-{
-    return (size_t)4096 << power;
-}
-
-static struct kept *kept_take(struct mpi *t, size_t n_bytes)
-{
-    struct kept *kept;
-    int power = 0;
-
-    while (power < N_CLASSES - 1 && class_bytes(power) < n_bytes)
-        power++;
-    kept = t->kept[power];
-    if (kept) {
-        t->kept[power] = kept->next;
-        t->n_kept--;
-        return kept;
-    }
-    kept = huge_alloc(sizeof *kept + class_bytes(power));
-    if (kept)
-        kept->power = power;
-    return kept;
-}
-
-static void kept_give(struct mpi *t, struct kept *kept)
-{
-    if (t->n_kept >= N_KEPT_MESSAGES) {
-        free(kept);
-        return;
-    }
-    kept->next = t->kept[kept->power];
-    t->kept[kept->power] = kept;
-    t->n_kept++;
-}
-
 static void op_push(struct op **list, struct op *op)
 {
     op->next = *list;
@@ -151,7 +111,7 @@ static struct op *op_take(struct mpi *t)
 static void op_end(struct mpi *t, struct op *op)
 {
     if (op->whole)
-        kept_give(t, op->whole);
+        pooled_give(&t->pool, op->whole);
     op->whole = NULL;
     op_push(&t->free, op);
 }
@@ -181,9 +141,30 @@ static bool has_ended(struct mpi *t, struct op *op)
     int done = 0;
 
     mpi_lock_take(t->lock);
-    const bool ok = MPI_Test(&op->request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+    const bool ok = MPI_Test(&op->left.request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS;
     mpi_lock_give(t->lock);
     return ok && done;
+}
+
+static void cancel(struct mpi *t, struct op *op)
+{
+    mpi_lock_take(t->lock);
+    (void)MPI_Cancel(&op->left.request);
+    mpi_lock_give(t->lock);
+}
+
+/* T3, in a caller's MPI. */
+static void withdraw_to_world(struct mpi *t, struct op *op)
+{
+    op_unset_posted(t, op);
+    if (op->receives && op->left.request != MPI_REQUEST_NULL)
+        cancel(t, op);
+    if (has_ended(t, op)) {
+        op_end(t, op);
+        return;
+    }
+    op->left.memory = op->whole;
+    world_mpi_leave(t->base.world, &op->left);
 }
 
 /* T3: cancel an op that is not complete. */
@@ -191,13 +172,15 @@ static void withdraw(struct mpi *t, struct op *op)
 {
     const uint64_t started_ns = wait_clock_ns();
     struct backoff backoff = { .may_spin = world_may_spin(t->base.world) };
-    bool done = op->request == MPI_REQUEST_NULL;
+    bool done = op->left.request == MPI_REQUEST_NULL;
 
+    if (t->is_attached) {
+        withdraw_to_world(t, op);
+        return;
+    }
     op_unset_posted(t, op);
     if (!done) {
-        mpi_lock_take(t->lock);
-        (void)MPI_Cancel(&op->request);
-        mpi_lock_give(t->lock);
+        cancel(t, op);
         while (!(done = has_ended(t, op)) && op->receives &&
                wait_clock_ns() - started_ns < CANCEL_LIMIT_MS * UINT64_C(1000000))
             mpi_lock_pause(t->lock, &backoff, LONG_SLEEP_NS);
@@ -226,15 +209,11 @@ static void mpi_close(struct transport **tp)
     for (struct op *op; (op = t->stuck) != NULL;) {
         t->stuck = op->next;
         mpi_lock_take(t->lock);
-        MPI_Request_free(&op->request);
+        MPI_Request_free(&op->left.request);
         mpi_lock_give(t->lock);
         free(op);
     }
-    for (int i = 0; i < N_CLASSES; i++)
-        for (struct kept *kept; (kept = t->kept[i]) != NULL;) {
-            t->kept[i] = kept->next;
-            free(kept);
-        }
+    message_pool_fini(&t->pool);
     free(t);
     *tp = NULL;
 }
@@ -254,6 +233,7 @@ static enum rc mpi_open(struct transport **out, struct world *w)
         FAIL(RC_NOMEM, "transport mpi: no memory");
     *t = (struct transport){ .ops = &transport_mpi, .world = w };
     self(t)->lock = lock = world_mpi_lock(w);
+    self(t)->is_attached = world_mpi_is_attached(w);
     rc = world_mpi_comms_open(w, comm, 2);
     self(t)->named = comm[0];
     self(t)->any = comm[1];
@@ -300,15 +280,17 @@ static enum rc post(struct mpi *t, struct xfer *x)
     op->capacity_bytes = n_bytes;
     op->receives = x->receives;
     op->whole = NULL;
-    if (x->n_head_bytes > 0 && x->n_bytes > 0 && !(op->whole = kept_take(t, n_bytes)))
+    if (((x->n_head_bytes > 0 && x->n_bytes > 0) || t->is_attached) && !(op->whole = pooled_take(&t->pool, n_bytes)))
         FAIL(RC_NOMEM, "transport mpi: no memory for a message of %zu bytes", n_bytes);
     if (op->whole && !x->receives)
         xfer_copy_out(op->whole->bytes, x);
     void *bytes = op->whole ? op->whole->bytes : x->n_bytes > 0 ? x->ptr : x->head;
     if (x->receives)
-        TRY_MPI(lock, MPI_Irecv(bytes, n_items, type, x->peer, (int)tag, comm, &op->request));
+        TRY_MPI(lock, MPI_Irecv(bytes, n_items, type, x->peer, (int)tag, comm, &op->left.request));
+    else if (t->is_attached)
+        TRY_MPI(lock, MPI_Issend(bytes, n_items, type, x->peer, (int)tag, comm, &op->left.request));
     else
-        TRY_MPI(lock, MPI_Isend(bytes, n_items, type, x->peer, (int)tag, comm, &op->request));
+        TRY_MPI(lock, MPI_Isend(bytes, n_items, type, x->peer, (int)tag, comm, &op->left.request));
     op_set_posted(t, op);
     x->priv = op;
     op = NULL;
@@ -375,7 +357,7 @@ static enum rc mpi_complete(struct transport *t, struct xfer *x, int timeout_ms)
         withdraw(self(t), op);
         return rc_raise(t->dead, "transport mpi: used after an error");
     }
-    rc = test_until(self(t), &op->request, op->capacity_bytes, &status, &done, timeout_ms);
+    rc = test_until(self(t), &op->left.request, op->capacity_bytes, &status, &done, timeout_ms);
     if (rc == RC_OK && !done)
         rc = rc_raise(RC_TIMEOUT, "rank %d, tag %u: %s not done after %d ms", x->peer, x->tag,
                       x->receives ? "receive" : "send", timeout_ms);
@@ -401,6 +383,32 @@ static enum rc mpi_complete(struct transport *t, struct xfer *x, int timeout_ms)
     return RC_OK;
 }
 
+/* In a caller's MPI: give up a receive that had begun. Without memory for that, MPI ends it, and kept is lost. */
+static void leave_matched(struct mpi *t, MPI_Request request, struct pooled *kept)
+{
+    struct mpi_left *left = malloc(sizeof *left);
+
+    if (left) {
+        *left = (struct mpi_left){ .request = request, .memory = kept };
+        world_mpi_leave(t->base.world, left);
+        return;
+    }
+    mpi_lock_take(t->lock);
+    (void)MPI_Request_free(&request);
+    mpi_lock_give(t->lock);
+}
+
+/* Let MPI drop a matched message, whose sender waits until it is received. */
+static void drop_matched(struct mpi *t, MPI_Message *matched)
+{
+    MPI_Request request;
+
+    mpi_lock_take(t->lock);
+    if (MPI_Imrecv(NULL, 0, MPI_BYTE, matched, &request) == MPI_SUCCESS)
+        (void)MPI_Request_free(&request);
+    mpi_lock_give(t->lock);
+}
+
 /* Receive the matched message. Its sender has begun to send, so only a failure can keep us waiting. */
 static enum rc receive_matched(struct mpi *t, MPI_Message *matched, const MPI_Status *probed, struct message *out,
                                int timeout_ms)
@@ -409,13 +417,15 @@ static enum rc receive_matched(struct mpi *t, MPI_Message *matched, const MPI_St
     struct mpi_lock *lock = t->lock;
     MPI_Datatype type, own = MPI_DATATYPE_NULL;
     MPI_Request request;
-    struct kept *kept = NULL;
+    struct pooled *kept = NULL;
     int n_items, done = 0;
     enum rc rc;
 
-    kept = kept_take(t, n_bytes);
-    if (!kept)
+    kept = pooled_take(&t->pool, n_bytes);
+    if (!kept) {
+        drop_matched(t, matched);
         FAIL(RC_NOMEM, "no memory for a message of %zu bytes from rank %d", n_bytes, probed->MPI_SOURCE);
+    }
     TRY(type_of(t, n_bytes, &type, &n_items, &own));
     TRY_MPI(lock, MPI_Imrecv(kept->bytes, n_items, type, matched, &request));
     rc = test_until(t, &request, n_bytes, MPI_STATUS_IGNORE, &done,
@@ -423,6 +433,8 @@ static enum rc receive_matched(struct mpi *t, MPI_Message *matched, const MPI_St
     if (rc == RC_OK && !done)
         rc = rc_raise(RC_TIMEOUT, "message from rank %d: not whole after %d ms", probed->MPI_SOURCE, timeout_ms);
     if (rc != RC_OK) { /* MPI may still write to it */
+        if (t->is_attached)
+            leave_matched(t, request, kept);
         kept = NULL;
         goto out;
     }
@@ -435,7 +447,7 @@ static enum rc receive_matched(struct mpi *t, MPI_Message *matched, const MPI_St
 out:
     world_mpi_type_free(t->base.world, &own);
     if (kept)
-        kept_give(t, kept);
+        pooled_give(&t->pool, kept);
     return rc;
 }
 
@@ -471,7 +483,7 @@ out:
 
 static void mpi_release(struct transport *t, struct message *m)
 {
-    kept_give(self(t), m->priv);
+    pooled_give(&self(t)->pool, m->priv);
 }
 
 const struct transport_ops transport_mpi = {

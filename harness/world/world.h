@@ -14,12 +14,17 @@
  *   W3  In sim, time passes only in world_charge(), world_pause() and transport waits; the
  *       same seed gives the same times to the digit and the same parameter bits as threads
  *       and mpi.
- *   W4  world_abort() ends every rank within 5 s, and the reason names the rank that knew first.
+ *   W4  world_abort() ends every rank within 5 s, and the reason names the rank that knew first. In mpi it ends the
+ *       processes; in a caller's MPI (world_opts.mpi_comm) none, but, as in threads, the waits of every rank, with
+ *       RC_PEER, and run() returns the failure on every rank. There world_split() and opening an mpi transport end
+ *       no sooner than rank 0 of that world calls them too or has left its body.
  *   W5  A rank that ends without returning from its body is noticed:
  *         threads, sim  (world_die) every wait of every other rank ends with RC_PEER naming it.
  *         mpi           (world_die, a killed process) the launcher notices, ends all processes and exits
  *                       non-zero; mpirun names the rank, srun does so only with --kill-on-bad-exit=1. No
- *                       call here returns RC_PEER for it: the other ranks end where they are.
+ *                       call here returns RC_PEER for it: the other ranks end where they are. In a caller's
+ *                       MPI world_die() ends no process, but the body: as in threads, and what that body had
+ *                       opened is lost. A killed process ends that job too.
  *       A rank that hangs is noticed by no world; the time-outs of the transport end waits for its messages.
  *   W6  A rank may have several tasks (task.h). What is said above of a rank's waits holds for those of all its tasks.
  *   W7  Ranks of one host can map each other's memory (share.h).
@@ -63,6 +68,9 @@ struct world_opts {
     bool has_tasks;                /* tasks beside the main one will use transports. Matters in mpi alone, which is
                                       asked for MPI_THREAD_SERIALIZED then; where less is granted, run() fails on
                                       every rank, before any body, with RC_UNSUPPORTED and the reason */
+    const void *mpi_comm;          /* mpi only: address of an MPI_Comm of an MPI that the caller has initialised, with
+                                      the level above: run() is collective over it, may be called again, and leaves
+                                      the job and MPI as they were. NULL: run() initialises and finalises MPI */
     const struct cluster *cluster; /* sim only; borrowed; NULL elsewhere */
     struct world_cost *cost;       /* sim only: set when run() returns, on errors too; may be NULL */
 };
@@ -74,8 +82,8 @@ struct world_ops {
 
     /* Make n_ranks ranks and run body on each; returns when all ended, with the first
      * failure, whose message reads "rank R: ...". In mpi the ranks already exist: body runs
-     * once in this process, n_ranks must be 0 or the launched number. May be called again
-     * after it returned, except in sim and mpi (one engine, one MPI_Init a process). */
+     * once in this process, n_ranks must be 0 or their number. May be called again
+     * after it returned, except in sim and mpi (one engine, one MPI_Init a process) without mpi_comm. */
     enum rc (*run)(const struct world_opts *opts, int n_ranks, rank_main_fn *body, void *arg);
 
     /* Monotonic ns, one clock for all ranks of the world (mpi: offset to rank 0 removed). */
@@ -102,14 +110,14 @@ struct world_ops {
     enum rc (*split)(struct world *w, int color, int key, struct world **out);
     void (*split_close)(struct world **w);
 
-    /* RC_OK while no rank failed; RC_PEER (raised, names the rank) once one did; in mpi always RC_OK (W5).
-     * Cheap: waits poll it. */
+    /* RC_OK while no rank failed; RC_PEER (raised, names the rank) once one did, in mpi only in a caller's MPI
+     * (W5), and once the tasks of this rank were stopped (K4). Cheap: waits poll it. */
     enum rc (*check)(struct world *w);
     /* Record that this rank failed (message from rc_message()) and end the waits of all ranks. In mpi it
-     * prints the message, ends all processes and does not return. */
+     * prints the message, ends all processes and does not return, except in a caller's MPI. */
     void (*abort)(struct world *w, enum rc why);
     /* For failure drills: this rank stops at once, without reporting (thread: pthread_exit; mpi:
-     * SIGKILL; sim: actor exit). Does not return. */
+     * SIGKILL, in a caller's MPI longjmp; sim: actor exit). Does not return. */
     void (*die)(struct world *w);
 };
 

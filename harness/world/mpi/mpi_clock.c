@@ -75,7 +75,7 @@ enum rc mpi_clock_offset(MPI_Comm comm, MPI_Comm host_comm, int64_t *out_ns)
     char own_boot[BOOT_ID_BYTES], boot_of_0[BOOT_ID_BYTES];
     int rank, n_ranks, host_rank;
     int64_t offset_ns = 0;
-    int *asks = NULL;
+    int *asks = NULL, is_ready, all_are;
     enum rc rc = RC_OK;
 
     TRY_MPI_ALONE(MPI_Comm_rank(comm, &rank));
@@ -85,7 +85,9 @@ enum rc mpi_clock_offset(MPI_Comm comm, MPI_Comm host_comm, int64_t *out_ns)
     memcpy(boot_of_0, own_boot, sizeof boot_of_0);
     TRY_MPI_ALONE(MPI_Bcast(boot_of_0, BOOT_ID_BYTES, MPI_CHAR, 0, comm));
     asks = calloc((size_t)n_ranks, sizeof *asks);
-    if (!asks)
+    is_ready = asks != NULL;
+    TRY_MPI_ALONE(MPI_Allreduce(&is_ready, &all_are, 1, MPI_INT, MPI_MIN, comm));
+    if (!asks || !all_are)
         FAIL(RC_NOMEM, "no memory for the clocks of %d ranks", n_ranks);
     /* Rank 0 is the first of its own host and never asks. */
     const int same_kernel = own_boot[0] != '\0' && memcmp(own_boot, boot_of_0, sizeof own_boot) == 0;

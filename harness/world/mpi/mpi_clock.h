@@ -10,7 +10,7 @@
 
 /* What to add to this host's CLOCK_MONOTONIC to read that of rank 0's host. 0 where both run on one
  * kernel; else estimated once: the error is at most half the shortest of 50 round trips, plus the
- * drift since. Collective over comm; host_comm holds its ranks of this host. */
+ * drift since. Collective over comm; host_comm holds its ranks of this host. RC_NOMEM: on all of them. */
 enum rc mpi_clock_offset(MPI_Comm comm, MPI_Comm host_comm, int64_t *out_ns) MUST_CHECK;
 
 /* The offset that follows from one round trip: the request left at start_ns, the answer holds remote_ns and

@@ -45,8 +45,7 @@ enum rc mpi_cores_bind(struct mpi_world *m, const struct world_opts *opts)
 
     set = calloc((size_t)n, sizeof *set);
     is_bound = calloc((size_t)n, sizeof *is_bound);
-    if (!set || !is_bound)
-        FAIL(RC_NOMEM, "no memory for the cores of %d ranks", n);
+    TRY(mpi_agree_on_memory(m, set && is_bound));
     cores_allowed_set(&set[own]);
     TRY_MPI_ALONE(MPI_Allgather(MPI_IN_PLACE, 0, MPI_BYTE, set, (int)sizeof *set, MPI_BYTE, m->host_comm));
     TRY_MPI_ALONE(MPI_Allgather(&bound, 1, MPI_INT, is_bound, 1, MPI_INT, m->host_comm));

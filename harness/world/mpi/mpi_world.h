@@ -10,11 +10,14 @@
 #include "harness/world/thread_tasks.h"
 #include "harness/world/world.h"
 
+struct mpi_attach;
+
 struct mpi_rank { /* what all worlds of a rank share */
     struct mpi_lock lock;
     struct thread_tasks tasks;
-    int rank;          /* among all ranks of the run */
-    int64_t offset_ns; /* mpi_clock_offset() */
+    int rank;                  /* among all ranks of the run */
+    int64_t offset_ns;         /* mpi_clock_offset() */
+    struct mpi_attach *attach; /* in a caller's MPI; NULL: MPI is initialised for this run */
 };
 
 struct mpi_world {
@@ -30,6 +33,9 @@ enum rc mpi_barrier(struct world *w);
 enum rc mpi_allgather(struct world *w, const void *in, void *out, size_t n_bytes_each);
 enum rc mpi_gather(struct world *w, const void *in, void *out, size_t n_bytes_each);
 enum rc mpi_broadcast(struct world *w, void *bytes, size_t n_bytes);
+
+/* RC_NOMEM on all ranks of m->comm where is_ready is false on one of them. Before the body. */
+enum rc mpi_agree_on_memory(struct mpi_world *m, bool is_ready) MUST_CHECK;
 
 /* Set what m->base and the tasks of the rank know of cores; bind the calling thread where opts ask for it. Before the
  * body; collective over m->host_comm. */

@@ -18,6 +18,8 @@
 #include <unistd.h>
 
 #include "harness/world/child.h"
+#include "harness/world/cores.h"
+#include "harness/world/mpi/mpi_attach.h"
 #include "harness/world/mpi/mpi_check.h"
 #include "harness/world/mpi/mpi_clock.h"
 #include "harness/world/mpi/mpi_world.h"
@@ -63,12 +65,19 @@ struct mpi_lock *world_mpi_lock(const struct world *w)
 enum rc world_mpi_comms_open(struct world *w, MPI_Comm *out, int n)
 {
     struct mpi_lock *lock = world_mpi_lock(w);
+    struct mpi_attach *attach = self(w)->self->attach;
     MPI_Request request;
     enum rc rc = RC_OK;
 
+    if (attach) {
+        TRY(mpi_attach_reserve(attach, n));
+        TRY(mpi_attach_meet(w)); /* what follows begins on all ranks */
+    }
     for (int i = 0; i < n; i++) {
         TRY_MPI(lock, MPI_Comm_idup(self(w)->comm, &out[i], &request));
         TRY(world_mpi_finish(w, &request));
+        if (attach)
+            mpi_attach_keep(attach, out[i], false);
         TRY_MPI(lock, MPI_Comm_set_errhandler(out[i], MPI_ERRORS_RETURN));
     }
 out:
@@ -80,9 +89,33 @@ void world_mpi_comm_close(struct world *w, MPI_Comm *comm)
     struct mpi_lock *lock = world_mpi_lock(w);
 
     mpi_lock_take(lock);
-    if (*comm != MPI_COMM_NULL)
+    if (*comm != MPI_COMM_NULL && !self(w)->self->attach) /* else at the end: M3 */
         MPI_Comm_free(comm);
     mpi_lock_give(lock);
+    *comm = MPI_COMM_NULL;
+}
+
+bool world_mpi_is_attached(const struct world *w)
+{
+    return ((const struct mpi_world *)w)->self->attach != NULL;
+}
+
+void world_mpi_leave(struct world *w, struct mpi_left *left)
+{
+    mpi_attach_leave(self(w)->self->attach, left);
+}
+
+enum rc mpi_agree_on_memory(struct mpi_world *m, bool is_ready)
+{
+    const int own = is_ready;
+    int all = 0;
+    enum rc rc = RC_OK;
+
+    TRY_MPI_ALONE(MPI_Allreduce(&own, &all, 1, MPI_INT, MPI_MIN, m->comm));
+    if (!all)
+        FAIL(RC_NOMEM, "no memory for what %d ranks know of each other", m->base.n_ranks);
+out:
+    return rc;
 }
 
 /* Set host_comm, host_rank and n_host_ranks: the ranks of comm on this host. */
@@ -102,6 +135,7 @@ out:
 
 static enum rc mpi_split(struct world *w, int color, int key, struct world **out)
 {
+    struct mpi_attach *attach = self(w)->self->attach;
     struct mpi_world *part = NULL;
     const int takes_part = color >= 0;
     int n_busy_ranks = 0;
@@ -112,15 +146,20 @@ static enum rc mpi_split(struct world *w, int color, int key, struct world **out
         FAIL(RC_NOMEM, "no memory to split %d ranks", w->n_ranks);
     *part = *self(w);
     part->comm = part->host_comm = MPI_COMM_NULL;
-    TRY(mpi_barrier(w)); /* sleep here until all arrive: Comm_split spins */
+    TRY(attach ? mpi_attach_reserve(attach, 2) : RC_OK);
+    TRY(attach ? mpi_attach_meet(w) : mpi_barrier(w)); /* sleep here until all arrive: Comm_split spins */
     TRY_MPI_ALONE(MPI_Allreduce(&takes_part, &n_busy_ranks, 1, MPI_INT, MPI_SUM, self(w)->host_comm));
     TRY_MPI_ALONE(MPI_Comm_split(self(w)->comm, takes_part ? color : MPI_UNDEFINED, key, &part->comm));
     if (!takes_part)
         goto out;
+    if (attach)
+        mpi_attach_keep(attach, part->comm, true);
     TRY_MPI_ALONE(MPI_Comm_set_errhandler(part->comm, MPI_ERRORS_RETURN));
     TRY_MPI_ALONE(MPI_Comm_rank(part->comm, &part->base.rank));
     TRY_MPI_ALONE(MPI_Comm_size(part->comm, &part->base.n_ranks));
     TRY(find_host_ranks(part));
+    if (attach)
+        mpi_attach_keep(attach, part->host_comm, false);
     part->base.n_busy_host_ranks = n_busy_ranks;
     *out = &part->base;
     part = NULL;
@@ -153,7 +192,14 @@ static void mpi_pause(struct world *w, uint64_t ns)
 
 static enum rc mpi_check(struct world *w)
 {
-    return thread_tasks_check(w->tasks); /* W5: the launcher ends this process when another one fails */
+    struct mpi_attach *attach = self(w)->self->attach;
+    enum rc rc = RC_OK;
+
+    if (attach) /* else the launcher ends this process when another one fails (W5) */
+        TRY(mpi_attach_check(attach));
+    TRY(thread_tasks_check(w->tasks));
+out:
+    return rc;
 }
 
 static void mpi_abort(struct world *w, enum rc why)
@@ -161,6 +207,10 @@ static void mpi_abort(struct world *w, enum rc why)
     char host[128], line[RC_MESSAGE_BYTES + 256];
     const char *message = rc_message()[0] != '\0' ? rc_message() : rc_text(why);
 
+    if (self(w)->self->attach) {
+        mpi_attach_fail(self(w)->self->attach, why, message, mpi_now_ns(w));
+        return;
+    }
     /* MPI_Abort does not return, so main cannot print the reason: it is printed here. */
     child_host_name(host, sizeof host);
     const int n_chars =
@@ -172,15 +222,27 @@ static void mpi_abort(struct world *w, enum rc why)
     abort(); /* MPI_Abort may return where it cannot end the job */
 }
 
+/* In a caller's MPI, where no process may end: a task that dies ends alone; the main one leaves the body without
+ * returning from it, after the others, which use its stack. */
 static void mpi_die(struct world *w)
 {
-    (void)w;
-    (void)raise(SIGKILL);
+    struct mpi_rank *rank = self(w)->self;
+
+    if (!rank->attach)
+        (void)raise(SIGKILL);
+    if (!pthread_equal(pthread_self(), rank->lock.main))
+        pthread_exit(NULL);
+    thread_tasks_end(w->tasks);
+    longjmp(rank->attach->died, 1);
 }
+
+enum { NO_CALLS = -1 }; /* below all levels */
 
 static const char *level_name(int level)
 {
     switch (level) {
+    case NO_CALLS:
+        return "nothing to a thread that did not initialise it";
     case MPI_THREAD_SINGLE:
         return "MPI_THREAD_SINGLE";
     case MPI_THREAD_FUNNELED:
@@ -202,30 +264,31 @@ static int needed_level(const struct world_opts *opts)
 static enum rc check_level(MPI_Comm comm, const struct world_opts *opts, int level)
 {
     const int needed = needed_level(opts);
-    int lowest = level;
+    int lowest = NO_CALLS;
     enum rc rc = RC_OK;
 
     TRY_MPI_ALONE(MPI_Allreduce(&level, &lowest, 1, MPI_INT, MPI_MIN, comm));
     if (lowest < needed)
-        FAIL(RC_UNSUPPORTED, "world mpi: MPI was asked for %s%s, but grants %s", level_name(needed),
+        FAIL(RC_UNSUPPORTED, "world mpi: %s was asked for%s, but MPI grants %s", level_name(needed),
              opts->has_tasks ? ", since tasks beside the main one are to send messages" : "", level_name(lowest));
 out:
     return rc;
 }
 
-static enum rc join_job(struct mpi_world *m, const struct world_opts *opts, int n_ranks, int level)
+/* Make m a world of the ranks of `all`, where errors are returned. */
+static enum rc join_job(struct mpi_world *m, const struct world_opts *opts, MPI_Comm all, int n_ranks, int level)
 {
     enum rc rc = RC_OK;
 
-    TRY_MPI_ALONE(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    TRY(check_level(MPI_COMM_WORLD, opts, level));
-    TRY_MPI_ALONE(MPI_Comm_dup(MPI_COMM_WORLD, &m->comm));
+    TRY(check_level(all, opts, level));
+    TRY_MPI_ALONE(MPI_Comm_dup(all, &m->comm));
     TRY_MPI_ALONE(MPI_Comm_set_errhandler(m->comm, MPI_ERRORS_RETURN));
     TRY_MPI_ALONE(MPI_Comm_rank(m->comm, &m->base.rank));
     TRY_MPI_ALONE(MPI_Comm_size(m->comm, &m->base.n_ranks));
     m->self->rank = m->base.rank;
     if (n_ranks != 0 && n_ranks != m->base.n_ranks)
-        FAIL(RC_INVAL, "world mpi: %d ranks were asked for, but %d were launched", n_ranks, m->base.n_ranks);
+        FAIL(RC_INVAL, "world mpi: %d ranks were asked for, but %s %d", n_ranks,
+             m->self->attach ? "the communicator has" : "mpirun or srun started", m->base.n_ranks);
     TRY(find_host_ranks(m));
     TRY(mpi_clock_offset(m->comm, m->host_comm, &m->self->offset_ns));
     TRY(mpi_cores_bind(m, opts));
@@ -248,6 +311,106 @@ out:
     return rc;
 }
 
+static enum rc run_own_mpi(struct mpi_world *m, const struct world_opts *opts, int n_ranks, rank_main_fn *body,
+                           void *arg)
+{
+    int already = 0, level = MPI_THREAD_SINGLE;
+    enum rc rc = RC_OK;
+
+    TRY_MPI_ALONE(MPI_Initialized(&already));
+    if (already)
+        FAIL(RC_UNSUPPORTED,
+             "world mpi: MPI was initialised before: only one run is possible per process, or several in "
+             "an MPI of the caller's own (mpi_comm)");
+    TRY_MPI_ALONE(MPI_Init_thread(NULL, NULL, needed_level(opts), &level));
+    TRY_MPI_ALONE(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    rc = join_job(m, opts, MPI_COMM_WORLD, n_ranks, level);
+    if (rc == RC_INVAL || rc == RC_UNSUPPORTED) { /* every rank has this error, so no rank waits for another */
+        char message[RC_MESSAGE_BYTES];
+        (void)snprintf(message, sizeof message, "%s", rc_message());
+        (void)!leave_job(m);
+        (void)rc_raise(rc, "%s", message);
+        goto out;
+    }
+    if (rc == RC_OK)
+        rc = body(&m->base, arg);
+    thread_tasks_end(m->base.tasks);
+    if (rc == RC_OK)
+        rc = leave_job(m);
+    if (rc != RC_OK)
+        mpi_abort(&m->base, rc); /* the other ranks wait for this one */
+out:
+    return rc;
+}
+
+/* Call body, and record how it failed. */
+static void run_attached_body(struct mpi_world *m, rank_main_fn *body, void *arg)
+{
+    struct mpi_attach *attach = m->self->attach;
+
+    if (setjmp(attach->died) == 0) {
+        const enum rc rc = body(&m->base, arg);
+        if (rc != RC_OK)
+            mpi_abort(&m->base, rc);
+    } else {
+        mpi_attach_fail(attach, RC_PEER, "ended before its work was done", mpi_now_ns(&m->base));
+    }
+    thread_tasks_end(m->base.tasks);
+}
+
+/* The thread level of the caller's MPI for this thread. */
+static enum rc caller_level(const MPI_Comm *caller, int *level)
+{
+    int is_initialised = 0, is_finalised = 0, is_main = 0, has_two_groups = 0;
+    enum rc rc = RC_OK;
+
+    TRY_MPI_ALONE(MPI_Initialized(&is_initialised));
+    TRY_MPI_ALONE(MPI_Finalized(&is_finalised));
+    if (!is_initialised || is_finalised)
+        FAIL(RC_INVAL, "world mpi: a communicator was given, but MPI is not initialised");
+    TRY_MPI_ALONE(MPI_Comm_test_inter(*caller, &has_two_groups));
+    if (has_two_groups)
+        FAIL(RC_INVAL, "world mpi: an intercommunicator was given, whose ranks have no order");
+    TRY_MPI_ALONE(MPI_Query_thread(level));
+    TRY_MPI_ALONE(MPI_Is_thread_main(&is_main));
+    if (!is_main && *level < MPI_THREAD_SERIALIZED)
+        *level = NO_CALLS;
+out:
+    return rc;
+}
+
+static enum rc run_attached(struct mpi_world *m, const struct world_opts *opts, int n_ranks, rank_main_fn *body,
+                            void *arg)
+{
+    const MPI_Comm *caller = opts->mpi_comm;
+    struct mpi_attach attach;
+    char message[RC_MESSAGE_BYTES];
+    int level = MPI_THREAD_SINGLE;
+    enum rc rc;
+
+    TRY(caller_level(caller, &level));
+    rc = mpi_attach_init(&attach, &m->self->lock, caller);
+    if (rc == RC_OK) {
+        m->self->attach = &attach;
+        const enum rc joined = join_job(m, opts, attach.comm, n_ranks, level);
+        (void)snprintf(message, sizeof message, "%s", rc_message());
+        if (m->comm != MPI_COMM_NULL)
+            mpi_attach_keep(&attach, m->comm, true);
+        if (m->host_comm != MPI_COMM_NULL)
+            mpi_attach_keep(&attach, m->host_comm, false);
+        if (joined == RC_OK)
+            run_attached_body(m, body, arg);
+        rc = mpi_attach_end(&attach);
+        if (joined != RC_OK) /* on every rank */
+            rc = rc_raise(joined, "%s", message);
+        if (opts->bind_cores)
+            cores_bind_self_to(&attach.caller_cores);
+    }
+    mpi_attach_fini(&attach, caller);
+out:
+    return rc;
+}
+
 static enum rc mpi_run(const struct world_opts *opts, int n_ranks, rank_main_fn *body, void *arg)
 {
     struct mpi_rank rank = { .rank = 0 };
@@ -255,31 +418,11 @@ static enum rc mpi_run(const struct world_opts *opts, int n_ranks, rank_main_fn 
                            .self = &rank,
                            .comm = MPI_COMM_NULL,
                            .host_comm = MPI_COMM_NULL };
-    int already = 0, level = MPI_THREAD_SINGLE;
-    enum rc rc = RC_OK;
+    enum rc rc;
 
     thread_tasks_init(&rank.tasks);
     mpi_lock_init(&rank.lock, opts->has_tasks);
-    TRY_MPI_ALONE(MPI_Initialized(&already));
-    if (already)
-        FAIL(RC_UNSUPPORTED, "world mpi: only one run is possible per process, and this process has had it");
-    TRY_MPI_ALONE(MPI_Init_thread(NULL, NULL, needed_level(opts), &level));
-    rc = join_job(&m, opts, n_ranks, level);
-    if (rc == RC_INVAL || rc == RC_UNSUPPORTED) { /* every rank has this error, so no rank waits for another */
-        char message[RC_MESSAGE_BYTES];
-        (void)snprintf(message, sizeof message, "%s", rc_message());
-        (void)!leave_job(&m);
-        (void)rc_raise(rc, "%s", message);
-        goto out;
-    }
-    if (rc == RC_OK)
-        rc = body(&m.base, arg);
-    thread_tasks_end(&rank.tasks);
-    if (rc == RC_OK)
-        rc = leave_job(&m);
-    if (rc != RC_OK)
-        mpi_abort(&m.base, rc); /* the other ranks wait for this one */
-out:
+    rc = opts->mpi_comm ? run_attached(&m, opts, n_ranks, body, arg) : run_own_mpi(&m, opts, n_ranks, body, arg);
     mpi_lock_fini(&rank.lock);
     thread_tasks_fini(&rank.tasks);
     return rc;

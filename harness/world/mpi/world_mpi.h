@@ -15,6 +15,17 @@ bool world_is_mpi(const struct world *w);
 /* What every MPI call of this rank passes, lent until the run ends. */
 struct mpi_lock *world_mpi_lock(const struct world *w);
 
+/* Is MPI a caller's (world_opts.mpi_comm)? Then what MPI may read or write is no caller's memory but that of a request,
+ * sends are synchronous, and a request that MPI has not ended is left to the world, which ends no process
+ * (mpi_attach.h, M1, M2). */
+bool world_mpi_is_attached(const struct world *w);
+struct mpi_left { /* first member of what is allocated by malloc() for one request */
+    MPI_Request request;
+    void *memory; /* freed with it; may be NULL */
+    struct mpi_left *next;
+};
+void world_mpi_leave(struct world *w, struct mpi_left *left);
+
 /* out[i] := a communicator of w's ranks, for the caller's messages, that returns errors; i < n. Collective over w; by
  * the main task, while others may run. On errors some may be made. */
 enum rc world_mpi_comms_open(struct world *w, MPI_Comm *out, int n) MUST_CHECK;
