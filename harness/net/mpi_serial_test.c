@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mpi_serial_test.c - the suites of worlds and transports, with a look at each call of MPI (mpi_lock.h, L1 to L3).
+ * mpi_serial_test.c [attached] - the suites of worlds and transports, with a look at each call of MPI (mpi_lock.h, L1
+ * to L3). attached: in an MPI of this program's own.
  *
  * The functions below replace MPI's for this program, and call those that MPI has for the purpose (PMPI). In a run with
  * tasks each thread that calls MPI must own the lock of the rank, which a mutex that checks its owner tells, whatever
@@ -122,6 +123,10 @@ REPLACE(may_wait, Send, (const void *p, int n, MPI_Datatype d, int to, int tag, 
 REPLACE(may_wait, Ssend, (const void *p, int n, MPI_Datatype d, int to, int tag, MPI_Comm c), (p, n, d, to, tag, c))
 REPLACE(may_wait, Recv, (void *p, int n, MPI_Datatype d, int from, int tag, MPI_Comm c, MPI_Status *s),
         (p, n, d, from, tag, c, s))
+REPLACE(may_wait, Sendrecv,
+        (const void *p, int n, MPI_Datatype d, int to, int tag, void *q, int k, MPI_Datatype e, int from, int tag_in,
+         MPI_Comm c, MPI_Status *s),
+        (p, n, d, to, tag, q, k, e, from, tag_in, c, s))
 REPLACE(may_wait, Mrecv, (void *p, int n, MPI_Datatype d, MPI_Message *m, MPI_Status *s), (p, n, d, m, s))
 REPLACE(may_wait, Probe, (int from, int tag, MPI_Comm c, MPI_Status *s), (from, tag, c, s))
 REPLACE(may_wait, Mprobe, (int from, int tag, MPI_Comm c, MPI_Message *m, MPI_Status *s), (from, tag, c, m, s))
@@ -193,11 +198,18 @@ static enum rc body(struct world *w, void *arg)
     return RC_OK;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    const struct world_opts opts = { .has_tasks = true };
-    int n_failures = 0;
+    const bool is_attached = argc == 2 && strcmp(argv[1], "attached") == 0;
+    const MPI_Comm all = MPI_COMM_WORLD;
+    const struct world_opts opts = { .has_tasks = true, .mpi_comm = is_attached ? &all : NULL };
+    int n_failures = 0, level;
+
+    if (is_attached)
+        PMPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
     const enum rc rc = world_run(&world_mpi, &opts, 0, body, &n_failures);
+    if (is_attached)
+        PMPI_Finalize();
 
     if (rc != RC_OK)
         fprintf(stderr, "%s: %s\n", rc_name(rc), rc_message());

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake -DNM=nm -DPROGRAM=file -DLIBRARIES=a.a,b.a -DPREFIX=MPI_ -DEXCEPT=name,name -P calls_replaced.cmake
+#   Fails unless PROGRAM has a function of its own for each function PREFIX* that the libraries call, but for EXCEPT.
+function(symbols out type)
+  execute_process(COMMAND ${NM} ${ARGN} OUTPUT_VARIABLE text ERROR_QUIET RESULT_VARIABLE code)
+  if(code)
+    message(FATAL_ERROR "${NM} ${ARGN} failed")
+  endif()
+  string(REGEX MATCHALL " ${type} ${PREFIX}[A-Za-z_]+" found "${text}")
+  list(TRANSFORM found REPLACE ".* " "")
+  list(REMOVE_DUPLICATES found)
+  set(${out} "${found}" PARENT_SCOPE)
+endfunction()
+
+string(REPLACE "," ";" libraries "${LIBRARIES}")
+string(REPLACE "," ";" except "${EXCEPT}")
+symbols(called U ${libraries})
+symbols(replaced T ${PROGRAM})
+list(LENGTH called n_called)
+if(n_called EQUAL 0)
+  message(FATAL_ERROR "${LIBRARIES} call no function ${PREFIX}*")
+endif()
+list(REMOVE_ITEM called ${replaced} ${except})
+if(called)
+  message(FATAL_ERROR "${PROGRAM} does not look at calls of: ${called}")
+endif()
