@@ -105,16 +105,19 @@ out:
     return rc;
 }
 
-/* The memory is freed at once: MPI must not use it any more. */
+/* The memory is freed at once: MPI must not know of it (M1). */
 static enum rc wait_xfer(struct transport *t, bool receives, int peer, size_t n_bytes)
 {
     unsigned char *bytes = calloc(1, n_bytes);
     struct xfer x = { .ptr = bytes, .n_bytes = n_bytes, .peer = peer, .tag = 7 };
     enum rc rc;
 
+    mpi_watch.caller_bytes = x.ptr;
+    mpi_watch.n_caller_bytes = n_bytes;
     TRY(receives ? transport_recv(t, &x) : transport_send(t, &x));
     TRY(transport_wait(t, &x, TIMEOUT_MS));
 out:
+    mpi_watch.caller_bytes = NULL;
     if (bytes)
         memset(bytes, 0xdd, n_bytes);
     free(bytes);
@@ -324,7 +327,9 @@ static int run_drill(struct drill *d, bool has_tasks)
     /* The caller's job goes on: its own messages, and another run. */
     PMPI_Allreduce(&one, &n_ones, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     d->n_failures += EXPECT(n_ones == n_ranks);
+    mpi_watch.n_isends = 0;
     d->n_failures += EXPECT(world_run(&world_mpi, &opts, 0, ring_body, &d->n_failures) == RC_OK);
+    d->n_failures += EXPECT(mpi_watch.n_isends == 0); /* M2 */
     d->n_failures += EXPECT(mpi_watch.n_comms == n_before && mpi_watch.n_requests == 0);
     if (d->n_failures > 0)
         fprintf(stderr, "rank %d: %s, way %d, failing rank %d, late rank %d, tasks %d\n", mpi_watch.rank, d->wait->name,

@@ -25,17 +25,44 @@ COUNT(Comm_split_type, (MPI_Comm c, int type, int key, MPI_Info info, MPI_Comm *
         atomic_fetch_add(&mpi_watch.n_requests, 1); \
         return PMPI_##name args;                    \
     }
-BEGIN(Isend, (const void *p, int n, MPI_Datatype d, int to, int tag, MPI_Comm c, MPI_Request *r),
-      (p, n, d, to, tag, c, r))
-BEGIN(Issend, (const void *p, int n, MPI_Datatype d, int to, int tag, MPI_Comm c, MPI_Request *r),
-      (p, n, d, to, tag, c, r))
-BEGIN(Irecv, (void *p, int n, MPI_Datatype d, int from, int tag, MPI_Comm c, MPI_Request *r),
-      (p, n, d, from, tag, c, r))
-BEGIN(Imrecv, (void *p, int n, MPI_Datatype d, MPI_Message *m, MPI_Request *r), (p, n, d, m, r))
-
 BEGIN(Ibarrier, (MPI_Comm c, MPI_Request *r), (c, r))
 BEGIN(Iallgather, (const void *in, int n, MPI_Datatype d, void *out, int k, MPI_Datatype e, MPI_Comm c, MPI_Request *r),
       (in, n, d, out, k, e, c, r))
+
+/* A message to or from p begins. */
+static void watch_message(const void *p)
+{
+    const char *from = mpi_watch.caller_bytes, *at = p;
+
+    if (from && at >= from && at < from + mpi_watch.n_caller_bytes)
+        mpi_watch.n_forbidden++;
+    atomic_fetch_add(&mpi_watch.n_requests, 1);
+}
+
+int MPI_Isend(const void *p, int n, MPI_Datatype d, int to, int tag, MPI_Comm c, MPI_Request *r)
+{
+    watch_message(p);
+    mpi_watch.n_isends++;
+    return PMPI_Isend(p, n, d, to, tag, c, r);
+}
+
+int MPI_Issend(const void *p, int n, MPI_Datatype d, int to, int tag, MPI_Comm c, MPI_Request *r)
+{
+    watch_message(p);
+    return PMPI_Issend(p, n, d, to, tag, c, r);
+}
+
+int MPI_Irecv(void *p, int n, MPI_Datatype d, int from, int tag, MPI_Comm c, MPI_Request *r)
+{
+    watch_message(p);
+    return PMPI_Irecv(p, n, d, from, tag, c, r);
+}
+
+int MPI_Imrecv(void *p, int n, MPI_Datatype d, MPI_Message *m, MPI_Request *r)
+{
+    watch_message(p);
+    return PMPI_Imrecv(p, n, d, m, r);
+}
 
 int MPI_Test(MPI_Request *request, int *done, MPI_Status *status)
 {

@@ -13,11 +13,14 @@
 #include <stdbool.h>
 
 struct mpi_watch {
-    int n_comms;           /* communicators made and not freed */
-    atomic_int n_requests; /* begun and not ended */
-    int n_forbidden;       /* calls that begin or end MPI, or end the job */
-    int granted_level;     /* at most, as MPI_Query_thread() tells */
-    int rank;              /* in MPI_COMM_WORLD */
+    int n_comms;              /* communicators made and not freed */
+    atomic_int n_requests;    /* begun and not ended */
+    int n_isends;             /* which may end before their message is received */
+    int n_forbidden;          /* calls that begin or end MPI, or end the job, and messages in caller_bytes */
+    const char *caller_bytes; /* (n_caller_bytes); NULL: none */
+    size_t n_caller_bytes;
+    int granted_level; /* at most, as MPI_Query_thread() tells */
+    int rank;          /* in MPI_COMM_WORLD */
     MPI_Errhandler handler;
 };
 
