@@ -82,7 +82,7 @@ static int n_failures_of(const char *world, struct run *run, rank_main_fn *fn)
     struct cluster cluster;
 
     cluster_default(&cluster);
-    const struct world_opts opts = { .cluster = &cluster };
+    const struct world_opts opts = { .cluster = &cluster, .has_tasks = true };
     if (world_find(&ops, world) != RC_OK)
         exit(2);
     const int n_ranks = ops->module.caps & WORLD_LAUNCHED ? 0 : run->c.n_workers + run->c.n_servers;

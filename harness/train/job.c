@@ -326,6 +326,20 @@ void train_job_free(struct train_job *job)
 
 struct world_opts train_world_opts(const struct train_job *job)
 {
-    return (
-        struct world_opts){ .bind_cores = job->opts.bind, .n_bound_ranks = job->n_workers, .cluster = &job->cluster };
+    const bool uses_mpi = job->transport && job->transport->module.needs_world & WORLD_HAS_MPI;
+
+    return (struct world_opts){ .bind_cores = job->opts.bind,
+                                .n_bound_ranks = job->n_workers,
+                                .has_tasks = job->exchange.overlap && uses_mpi,
+                                .cluster = &job->cluster };
+}
+
+enum rc train_explain_refusal(const struct world_opts *world, enum rc ran)
+{
+    char why[RC_MESSAGE_BYTES];
+
+    if (ran != RC_UNSUPPORTED || !world->has_tasks)
+        return ran;
+    (void)snprintf(why, sizeof why, "%s", rc_message());
+    return rc_raise(ran, "--overlap on: %.480s", why);
 }

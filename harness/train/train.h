@@ -115,6 +115,8 @@ enum rc train_prepare(struct train_job *out, const struct train_opts *opts, cons
 void train_job_free(struct train_job *job); /* accepts a zeroed one */
 /* What the job asks of its world. Borrows job. */
 struct world_opts train_world_opts(const struct train_job *job);
+/* ran is what world_run() returned: where the world could not serve a communicator, the message names the option. */
+enum rc train_explain_refusal(const struct world_opts *world, enum rc ran) MUST_CHECK;
 
 struct train_limits {       /* what the slowest part could do; seconds per step, 0: does not apply */
     double baseline_step_s; /* one worker alone, gradient and update */

@@ -126,7 +126,7 @@ static enum rc train_run(struct verb_call *call)
     const enum rc ran = world_run(job.world, &world, job.n_ranks, body, &run);
     if (job.watch)
         progress_fini(&progress, wait_clock_ns());
-    TRY(ran);
+    TRY(train_explain_refusal(&world, ran));
     if (run.result.stamp) {                                   /* rank 0 lived in this process */
         TRY(report_open(&to, own->out[0] ? own->out : NULL)); /* only now: a run that is killed leaves no litter */
         TRY(finish(to, own, &job, &run.result));
