@@ -16,7 +16,8 @@
 
 #define NO_LIMIT_NS UINT64_MAX
 
-enum { TAG_ORDER = 0x4000, N_TAGS = 0x1000, ORDER_BYTES = 8, MAX_CHILDREN = 2 };
+/* Not the tags of a mode, which uses the same transport (sync_mode.h). */
+enum { TAG_ORDER = 0x7000, N_TAGS = 0x1000, ORDER_BYTES = 8, MAX_CHILDREN = 2 };
 
 struct ring { /* one task puts, another takes */
     size_t *piece;

@@ -36,7 +36,8 @@ struct sync;
 struct sync_env {                  /* borrowed; outlives the sync */
     struct world *world;           /* n_workers + n_servers ranks; workers first */
     struct compute *compute;       /* works where messages are: in host memory, or hollow */
-    struct transport *transport;   /* of world; its owner closes it before the sync */
+    struct transport *transport;   /* of world; its owner closes it before the sync; tags 0x7000 to 0x7fff are not
+                                      the mode's */
     const struct reducer *reducer; /* of a mode with MODE_REDUCER; else NULL */
     const void *reducer_opts;      /* its options; NULL: it has none */
     const struct buckets *buckets;
