@@ -74,12 +74,6 @@ static const char *compute_of(const struct sweep *s, const struct point *p)
                : s->train.compute;
 }
 
-static bool exchanges(const struct sweep *s, const struct point *p)
-{
-    (void)s;
-    return mode_exchanges(p->mode);
-}
-
 static bool computes(const struct sweep *s, const struct point *p)
 {
     const struct compute_backend *hollow = hollow_backend();
@@ -93,24 +87,28 @@ static bool learns(const struct sweep *s, const struct point *p)
     return computes(s, p) && !s->train.forward_only;
 }
 
-/* Is option `name`, given by the user, passed to p? An option of `partial` is passed to the points that use it; if none
- * does, to all, whose launches then refuse it with a message. */
-static bool is_passed_to(const struct sweep *s, const struct point *p, const char *name)
+/* Is the option of use to a run of p? */
+static bool is_of_use(const struct sweep *s, const struct point *p, const char *name)
 {
     static const struct {
         const char *name;
         bool (*uses)(const struct sweep *s, const struct point *p);
-    } partial[] = {
-        { "transport", exchanges }, { "target-loss", learns }, { "eval-samples", computes }, { "precision", computes }
-    };
-    size_t i = 0;
+    } partial[] = { { "target-loss", learns }, { "eval-samples", computes }, { "precision", computes } };
 
-    while (i < sizeof partial / sizeof *partial && strcmp(partial[i].name, name) != 0)
-        i++;
-    if (i == sizeof partial / sizeof *partial || partial[i].uses(s, p))
+    for (size_t i = 0; i < sizeof partial / sizeof *partial; i++)
+        if (strcmp(partial[i].name, name) == 0)
+            return partial[i].uses(s, p);
+    return mode_takes(p->mode, name);
+}
+
+/* Is option `name`, given by the user, passed to p? To the points that it is of use to; if it is to none, to all, whose
+ * launches then refuse it with a message. */
+static bool is_passed_to(const struct sweep *s, const struct point *p, const char *name)
+{
+    if (is_of_use(s, p, name))
         return true;
     for (size_t k = 0; k < s->campaign.n_points; k++)
-        if (partial[i].uses(s, &s->campaign.point[k]))
+        if (is_of_use(s, &s->campaign.point[k], name))
             return false;
     return true;
 }

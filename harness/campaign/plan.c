@@ -128,8 +128,7 @@ static struct assignment *assignment_of(struct assignment *assigned, int n, cons
     return NULL;
 }
 
-/* Can a run of this mode be given the option? */
-static bool takes(const struct module *mode, const char *option)
+bool mode_takes(const struct module *mode, const char *option)
 {
     for (int i = 0; i < TRAIN_N_OPT_RULES; i++) {
         const struct opt_rule *rule = &train_opt_rules[i];
@@ -171,7 +170,7 @@ static enum rc plan_point(struct sweep *s, const struct assignment *chosen)
     memcpy(a, chosen, (size_t)s->n_axes * sizeof *a);
     TRY(module_find(&mode, &mode_kind, assignment_of(a, s->n_axes, "mode")->value));
     for (int k = 0; k < s->n_axes; k++)
-        if (takes(mode, chosen[k].option))
+        if (mode_takes(mode, chosen[k].option))
             a[n++] = chosen[k];
     struct assignment *workers = assignment_of(a, n, "workers");
     const int n_servers = n_servers_of(s, mode, assignment_of(a, n, "servers"));

@@ -61,6 +61,9 @@ enum derived_option {
 /* How it is spelled. */
 const char *derived_option(enum derived_option which);
 
+/* Can a run of this mode be given the option? */
+bool mode_takes(const struct module *mode, const char *option);
+
 /* The group of train_opt_table in s->given. */
 const struct opt_group *sweep_train_group(const struct sweep *s);
 /* Threads of each worker where a point assigns none. */

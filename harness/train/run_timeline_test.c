@@ -114,8 +114,9 @@ static void check_worker(const struct traced *t, int rank, bool overlaps, bool i
     const double step_us = sum_us(t, rank, 0, "step", &n);
     assert_int_equal(n, N_STEPS);
     assert_true(step_us >= compute_us);
-    (void)sum_us(t, rank, 1, "queue", &n);
+    const double queue_us = sum_us(t, rank, 1, "queue", &n);
     assert_int_equal(n, n_all);
+    assert_true(overlaps || queue_us < step_us); /* one piece at a time is the next; all are exchanged in their step */
     const double reduce_us = sum_us(t, rank, exchanging, "reduce", &n);
     assert_int_equal(n, n_all);
     const double update_us = sum_us(t, rank, exchanging, "apply", &n);
