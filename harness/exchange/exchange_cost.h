@@ -17,7 +17,7 @@
 #include "harness/exchange/exchange.h"
 
 struct piece_times {       /* of one piece in one step, on the worker's clock */
-    uint64_t submitted_ns; /* its bucket was ready */
+    uint64_t submitted_ns; /* its bucket was ready; without a timeline 0 */
     uint64_t start_ns;     /* its exchange began */
     uint64_t exchanged_ns; /* it ended */
     uint64_t update_ns;    /* its update began */

@@ -43,6 +43,7 @@ struct exchange {
     uint32_t step;
     struct span_ring *ring[EXCHANGE_N_RINGS]; /* NULL: no timeline; that of the queue is of the task that exchanges */
     uint64_t last_start_ns;                   /* when that one began with its last piece */
+    uint64_t inline_ns; /* without overlap: the last reading of the clock, for what follows on it */
 };
 
 /* The communicator's work on piece k: exchange it, and update if it can reach the parameters. arg: the exchange. */
