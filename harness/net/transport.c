@@ -87,6 +87,7 @@ enum rc transport_send(struct transport *t, struct xfer *x)
 {
     enum rc rc;
 
+    world_tick(t->world);
     TRY(refuse(t, x, false));
     x->receives = false;
     TRY(remember(t, t->ops->post_send(t, x)));
@@ -100,6 +101,7 @@ enum rc transport_recv(struct transport *t, struct xfer *x)
 {
     enum rc rc;
 
+    world_tick(t->world);
     TRY(refuse(t, x, true));
     x->receives = true;
     TRY(remember(t, t->ops->post_recv(t, x)));
@@ -109,6 +111,7 @@ out:
 
 enum rc transport_wait(struct transport *t, struct xfer *x, int timeout_ms)
 {
+    world_tick(t->world);
     const enum rc rc = remember(t, t->ops->complete(t, x, timeout_ms)); /* T3: also when dead */
 
     if (rc == RC_OK && x->receives) {
@@ -165,6 +168,7 @@ enum rc transport_recv_divided(struct transport *t, struct message *out, size_t 
     enum rc rc;
 
     *out = (struct message){ .peer = -1 };
+    world_tick(t->world);
     if (t->dead != RC_OK)
         return rc_raise(t->dead, "transport %s: used after an error", t->ops->module.name);
     TRY(remember(t, t->ops->recv_message(t, out, timeout_ms)));

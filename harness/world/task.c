@@ -5,6 +5,7 @@
 enum rc world_spawn(struct task **out, struct world *w, const struct task_opts *opts)
 {
     *out = NULL;
+    world_tick(w);
     return w->ops->tasks->spawn(out, w, opts);
 }
 
@@ -29,16 +30,19 @@ enum rc event_open(struct event **out, struct world *w, const char *name)
 
 void event_post(struct event *e)
 {
+    world_tick(e->world);
     e->world->ops->tasks->post(e);
 }
 
 enum rc event_wait(struct event *e, uint64_t limit_ns)
 {
+    world_tick(e->world);
     return e->world->ops->tasks->wait(e, limit_ns);
 }
 
 bool event_try_wait(struct event *e)
 {
+    world_tick(e->world);
     return e->world->ops->tasks->try_wait(e);
 }
 

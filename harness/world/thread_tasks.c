@@ -18,6 +18,8 @@ struct thread_task {
     bool returned; /* fn has */
     enum rc rc;
     char message[RC_MESSAGE_BYTES];
+    atomic_bool ended;
+    struct doorbell bell; /* rung when `ended` is set, the last that the thread does to this struct */
     struct thread_task *next;
 };
 
@@ -30,6 +32,7 @@ struct thread_event {
 void thread_tasks_init(struct thread_tasks *g)
 {
     memset(g, 0, sizeof *g);
+    g->main = pthread_self();
     pthread_mutex_init(&g->lock, NULL);
 }
 
@@ -65,6 +68,8 @@ static void on_task_end(void *arg)
         stop(t->group, t->returned ? why : t->message);
     }
     atomic_fetch_sub(&t->group->n_running, 1);
+    atomic_store(&t->ended, true);
+    doorbell_ring(&t->bell);
 }
 
 static void bind_cores(const struct thread_task *t)
@@ -113,6 +118,12 @@ static enum rc thread_join(struct task *task)
     struct thread_task *t = (struct thread_task *)task, **link = &t->group->first;
     enum rc rc;
 
+    while (!atomic_load(&t->ended)) { /* in slices: the main task is not silent meanwhile (peers.P1) */
+        const uint32_t seen = doorbell_seen(&t->bell);
+        world_tick(t->base.world);
+        if (!atomic_load(&t->ended))
+            (void)doorbell_wait(&t->bell, seen, false, SLICE_NS);
+    }
     pthread_join(t->id, NULL); /* can't fail: started, joined once */
     rc = t->rc;
     if (rc != RC_OK)

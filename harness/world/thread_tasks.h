@@ -20,6 +20,7 @@ struct thread_task;
 struct thread_tasks {           /* of one rank */
     _Atomic int n_running;      /* beside the main task */
     atomic_bool stopped;        /* K4 */
+    pthread_t main;             /* the thread of the main task */
     pthread_mutex_t lock;       /* of why */
     char why[RC_MESSAGE_BYTES]; /* the first reason; does not change once stopped is set */
     struct thread_task *first;  /* not joined yet; used by the main task only */
@@ -28,7 +29,7 @@ struct thread_tasks {           /* of one rank */
 
 extern const struct task_ops thread_task_ops;
 
-/* Cannot fail; sets no cores. */
+/* Cannot fail; sets no cores. The caller is the main task's thread, or sets `main` there. */
 void thread_tasks_init(struct thread_tasks *g);
 /* Stop and join the tasks that are left; their errors are lost. */
 void thread_tasks_end(struct thread_tasks *g);

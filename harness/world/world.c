@@ -9,6 +9,8 @@
 #include "harness/base/text.h"
 #include "harness/world/thread_tasks.h"
 
+#define PAUSE_SLICE_NS UINT64_C(20000000)
+
 extern const struct world_ops world_threads, world_mpi, world_sim;
 
 static const struct module *world_at(int i)
@@ -84,6 +86,25 @@ struct launcher world_launcher(void)
     return (struct launcher){ NULL, 0, 1, 1 };
 }
 
+void world_tick(struct world *w)
+{
+    if (w->peers && (!w->tasks || pthread_equal(w->tasks->main, pthread_self()))) /* P1 */
+        peer_tick(&w->peers->seat[w->peers->own]);
+}
+
+void world_set_duty(struct world *w, const struct peer_duty *duty)
+{
+    if (w->peers)
+        peer_set_duty(&w->peers->seat[w->peers->own], duty);
+}
+
+enum rc world_peer_next(struct world *w, struct peer_event *out)
+{
+    *out = (struct peer_event){ .peer = -1 };
+    world_tick(w);
+    return w->peers ? peer_next(w->peers, out) : RC_OK;
+}
+
 enum rc world_run(const struct world_ops *ops, const struct world_opts *opts, int n_ranks, rank_main_fn *body,
                   void *arg)
 {
@@ -92,44 +113,63 @@ enum rc world_run(const struct world_ops *ops, const struct world_opts *opts, in
 
 uint64_t world_now_ns(struct world *w)
 {
+    world_tick(w);
     return w->ops->now_ns(w);
 }
 
+/* In real time in slices, with a tick in each (P1). */
 void world_pause(struct world *w, uint64_t ns)
 {
-    w->ops->pause(w, ns);
+    const bool is_sliced = w->peers && !(w->ops->module.caps & WORLD_VIRTUAL_TIME) && ns > PAUSE_SLICE_NS;
+    const uint64_t started_ns = is_sliced ? w->ops->now_ns(w) : 0;
+    uint64_t paused_ns = 0;
+
+    world_tick(w);
+    for (; is_sliced && ns - paused_ns > PAUSE_SLICE_NS; world_tick(w)) {
+        w->ops->pause(w, PAUSE_SLICE_NS);
+        paused_ns = w->ops->now_ns(w) - started_ns;
+        if (paused_ns >= ns)
+            return;
+    }
+    w->ops->pause(w, ns - paused_ns);
 }
 
 void world_charge(struct world *w, double flops, double bytes)
 {
+    world_tick(w);
     if (w->ops->charge)
         w->ops->charge(w, flops, bytes);
 }
 
 enum rc world_barrier(struct world *w)
 {
+    world_tick(w);
     return w->ops->barrier(w);
 }
 
 enum rc world_allgather(struct world *w, const void *in, void *out, size_t n_bytes_each)
 {
+    world_tick(w);
     return w->ops->allgather(w, in, out, n_bytes_each);
 }
 
 enum rc world_gather(struct world *w, const void *in, void *out, size_t n_bytes_each)
 {
     assert(w->rank != 0 || out);
+    world_tick(w);
     return w->ops->gather(w, in, out, n_bytes_each);
 }
 
 enum rc world_broadcast(struct world *w, void *bytes, size_t n_bytes)
 {
+    world_tick(w);
     return w->ops->broadcast(w, bytes, n_bytes);
 }
 
 enum rc world_split(struct world *w, int color, int key, struct world **out)
 {
     *out = NULL;
+    world_tick(w);
     if (w->tasks && w->tasks->first)
         return rc_raise(RC_INVAL, "world %s: split while a task of the rank is not joined", w->ops->module.name);
     return w->ops->split(w, color, key, out);
@@ -143,6 +183,7 @@ void world_split_close(struct world **w)
 
 enum rc world_check(struct world *w)
 {
+    world_tick(w);
     return w->ops->check(w);
 }
 
@@ -161,4 +202,9 @@ void world_abort(struct world *w, enum rc why)
 void world_die(struct world *w)
 {
     w->ops->die(w);
+}
+
+void world_hang(struct world *w)
+{
+    w->ops->hang(w);
 }

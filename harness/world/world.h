@@ -25,7 +25,8 @@
  *                       call here returns RC_PEER for it: the other ranks end where they are. In a caller's
  *                       MPI world_die() ends no process, but the body: as in threads, and what that body had
  *                       opened is lost. A killed process ends that job too.
- *       A rank that hangs is noticed by no world; the time-outs of the transport end waits for its messages.
+ *       A rank that hangs is noticed where world_opts.stall asks for it (peers.h; threads, sim): it counts as lost,
+ *       which is a failure of that rank (W4). In mpi only the time-outs of the transport end waits for its messages.
  *   W6  A rank may have several tasks (task.h). What is said above of a rank's waits holds for those of all its tasks.
  *   W7  Ranks of one host can map each other's memory (share.h).
  */
@@ -38,6 +39,7 @@
 
 #include "harness/base/module.h"
 #include "harness/base/rc.h"
+#include "harness/world/peers.h"
 
 struct world;
 struct cluster;
@@ -73,6 +75,7 @@ struct world_opts {
                                       the job and MPI as they were. NULL: run() initialises and finalises MPI */
     const struct cluster *cluster; /* sim only; borrowed; NULL elsewhere */
     struct world_cost *cost;       /* sim only: set when run() returns, on errors too; may be NULL */
+    struct peer_opts stall;        /* threads, sim: how long a rank may be silent; zeros: as long as it likes */
 };
 
 struct world_ops {
@@ -119,6 +122,9 @@ struct world_ops {
     /* For failure drills: this rank stops at once, without reporting (thread: pthread_exit; mpi:
      * SIGKILL, in a caller's MPI longjmp; sim: actor exit). Does not return. */
     void (*die)(struct world *w);
+    /* For failure drills: this rank goes silent, with all it holds. Does not return; threads, sim: it ends once a rank
+     * has failed (this one, where ranks are watched). */
+    void (*hang)(struct world *w);
 };
 
 struct world { /* first member of each implementation's struct */
@@ -135,6 +141,7 @@ struct world { /* first member of each implementation's struct */
     bool has_tasks;              /* every task may use transports; mpi: where world_opts ask for it; else true */
     struct thread_tasks *tasks;  /* threads, mpi: of this rank, the same in all its worlds; else NULL */
     struct share_run *shares;    /* threads, sim: of the run; else NULL */
+    struct peers *peers;         /* of this rank, the same in all its worlds; NULL: mpi */
 };
 
 /* The worlds: option --world. */
@@ -169,5 +176,12 @@ enum rc world_check(struct world *w) MUST_CHECK;
 bool world_may_spin(const struct world *w);
 void world_abort(struct world *w, enum rc why);
 void world_die(struct world *w);
+void world_hang(struct world *w);
+/* This rank is alive (P1): for work of many seconds that calls nothing else of world.h. */
+void world_tick(struct world *w);
+/* What this rank owes from now on. */
+void world_set_duty(struct world *w, const struct peer_duty *duty);
+/* The next change of a rank's state (P7), by ranks of the whole run; peer -1: none. Never blocks. RC_NOMEM. */
+enum rc world_peer_next(struct world *w, struct peer_event *out) MUST_CHECK;
 
 #endif

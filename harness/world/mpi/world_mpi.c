@@ -236,6 +236,16 @@ static void mpi_die(struct world *w)
     longjmp(rank->attach->died, 1);
 }
 
+/* In a caller's MPI no process may stop: only the body does, until another rank failed. */
+static void mpi_hang(struct world *w)
+{
+    while (!self(w)->self->attach)
+        (void)raise(SIGSTOP);
+    while (world_check(w) == RC_OK)
+        mpi_pause(w, 20000000);
+    mpi_die(w);
+}
+
 enum { NO_CALLS = -1 }; /* below all levels */
 
 static const char *level_name(int level)
@@ -445,4 +455,5 @@ const struct world_ops world_mpi = {
     .check = mpi_check,
     .abort = mpi_abort,
     .die = mpi_die,
+    .hang = mpi_hang,
 };

@@ -319,12 +319,12 @@ static void rank_ended(struct sim_rank *self)
     sim_break_deadlock(self->engine); /* others may wait for this rank */
 }
 
-void sim_die(struct sim_rank *self)
+void sim_die(struct sim_rank *self, const char *message)
 {
     sim_end_tasks(self);
     self->gone = true; /* before others run in sim_fail() */
     self->engine->n_live--;
-    sim_fail(self, RC_PEER, "ended before its work was done");
+    sim_fail(self, RC_PEER, message);
     sg_actor_exit();
 }
 

@@ -75,8 +75,9 @@ enum rc sim_check(const struct sim_rank *self) MUST_CHECK;
 bool sim_failed(const struct sim_rank *self);
 /* Record that `self` failed, unless a rank did before, and wake everybody. */
 void sim_fail(struct sim_rank *self, enum rc why, const char *message);
-/* End this rank's actor at once, as a failure; does not return. What the rank's stack owns is leaked. */
-void sim_die(struct sim_rank *self);
+/* End this rank's actor at once, as a failure with this message; does not return. What the rank's stack owns is leaked.
+ */
+void sim_die(struct sim_rank *self, const char *message);
 /* True once r returned from its body or died: its stack is gone. */
 bool sim_gone(const struct sim_rank *r);
 

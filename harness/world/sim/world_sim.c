@@ -30,7 +30,9 @@ struct sim_world { /* a rank as a member of one group */
     struct world base;
     struct sim_rank *rank;
     struct group *group;
-    const void *in; /* while in run_collective() */
+    struct peers peers;            /* of the rank; unused in a part of a split */
+    const struct peer_opts *stall; /* of the run */
+    const void *in;                /* while in run_collective() */
     void *out;
 };
 
@@ -231,7 +233,9 @@ static enum rc make_part(struct group *parent, struct sim_world *const *sorted, 
         return RC_NOMEM;
     for (int r = 0; r < n_members; r++) {
         struct sim_world *s = &g->member[r];
-        *s = (struct sim_world){ .base = sorted[r]->base, .rank = sorted[r]->rank, .group = g };
+        *s = (struct sim_world){
+            .base = sorted[r]->base, .rank = sorted[r]->rank, .group = g, .stall = sorted[r]->stall
+        };
         s->base.rank = r;
         s->base.n_ranks = n_members;
         *(struct world **)sorted[r]->out = &s->base;
@@ -335,9 +339,55 @@ static void sim_abort(struct world *w, enum rc why)
     sim_fail(self(w)->rank, why, rc_message()[0] ? rc_message() : rc_text(why));
 }
 
+static const char ended_early[] = "ended before its work was done";
+
+/* This rank's actor ends, as a failure if it is the first. */
+static void lose(struct world *w, const char *why)
+{
+    peer_end(&w->peers->seat[w->peers->own], PEER_LOST);
+    sim_die(self(w)->rank, why);
+}
+
 static void sim_world_die(struct world *w)
 {
-    sim_die(self(w)->rank);
+    lose(w, ended_early);
+}
+
+/* Do nothing until deadline_ns; false: the run failed before. */
+static bool is_silent_until(struct sim_rank *rank, uint64_t deadline_ns)
+{
+    while (!sim_failed(rank)) {
+        if (sim_check(rank) != RC_OK) { /* its tasks were stopped: sim_wait() would return at once */
+            sim_pass(1e-9 * (double)(deadline_ns - sim_now_ns()));
+            return !sim_failed(rank);
+        }
+        if (!sim_wait(rank, deadline_ns))
+            return true;
+    }
+    return false;
+}
+
+/* P6: its silence needs no watcher, it is known here. */
+static void sim_world_hang(struct world *w)
+{
+    const struct sim_world *s = self(w);
+    const struct peer_opts *stall = s->stall;
+    struct peer_seat *seat = &w->peers->seat[w->peers->own];
+    const uint64_t began_ns = sim_now_ns();
+    char why[RC_MESSAGE_BYTES];
+
+    if (stall->abort_ns == 0) {
+        while (sim_check(s->rank) == RC_OK)
+            sim_wait(s->rank, SIM_NEVER);
+        lose(w, ended_early);
+    }
+    if (is_silent_until(s->rank, began_ns + stall->warn_ns)) {
+        atomic_store(&seat->state, PEER_SILENT);
+        peer_tell_silent(stall, w->peers->own, seat, stall->warn_ns);
+        (void)is_silent_until(s->rank, began_ns + stall->abort_ns);
+    }
+    peer_silence_text(seat, sim_now_ns() - began_ns, why, sizeof why);
+    lose(w, why);
 }
 
 static enum rc rank_body(struct sim_rank *rank, void *arg)
@@ -347,14 +397,19 @@ static enum rc rank_body(struct sim_rank *rank, void *arg)
 
     for (int r = 0; s->rank == NULL && r < run->all->n_members; r++) /* the first rank that runs does it for all */
         run->all->member[r].rank = sim_rank_at(rank, r);
-    return run->body(&s->base, run->arg);
+    const enum rc rc = run->body(&s->base, run->arg);
+    peer_end(&s->base.peers->seat[s->base.rank], PEER_LEFT); /* P4 */
+    return rc;
 }
 
-static void fill_members(struct group *g, const struct cluster *c, struct share_run *shares)
+static void fill_members(struct group *g, const struct cluster *c, struct share_run *shares,
+                         const struct peer_opts *stall, struct peer_seat *seat)
 {
     for (int r = 0; r < g->n_members; r++) {
         const int first = r - r % c->n_ranks_per_host, rest = g->n_members - first;
         g->member[r].group = g;
+        g->member[r].stall = stall;
+        g->member[r].peers = (struct peers){ .seat = seat, .n_ranks = g->n_members, .own = r };
         g->member[r].base = (struct world){
             .ops = &world_sim,
             .rank = r,
@@ -368,6 +423,7 @@ static void fill_members(struct group *g, const struct cluster *c, struct share_
             .link_bytes_per_s = c->link_bytes_per_s,
             .link_latency_s = c->link_latency_s,
             .shares = shares,
+            .peers = &g->member[r].peers,
         };
     }
 }
@@ -375,8 +431,10 @@ static void fill_members(struct group *g, const struct cluster *c, struct share_
 static enum rc sim_world_run(const struct world_opts *opts, int n_ranks, rank_main_fn *body, void *arg)
 {
     struct run_args run = { .body = body, .arg = arg };
+    const struct peer_opts stall = opts ? opts->stall : (struct peer_opts){ 0 };
     const uint64_t started_ns = wait_clock_ns();
     struct share_run shares;
+    struct peer_seat *seat = NULL;
     uint64_t n_sent = 0;
     struct cluster cluster;
     enum rc rc;
@@ -389,14 +447,18 @@ static enum rc sim_world_run(const struct world_opts *opts, int n_ranks, rank_ma
     if (n_ranks > SIM_RANKS_MAX)
         FAIL(RC_INVAL, "world sim: %d ranks; at most %d are possible", n_ranks, SIM_RANKS_MAX);
     run.all = group_alloc(n_ranks, cluster.n_ranks_per_host);
-    if (!run.all)
+    seat = peer_seats_alloc(n_ranks);
+    if (!run.all || !seat)
         FAIL(RC_NOMEM, "world sim: no memory for %d ranks", n_ranks);
-    fill_members(run.all, &cluster, &shares);
+    fill_members(run.all, &cluster, &shares, &stall, seat);
     TRY(sim_run(&n_sent, &cluster, n_ranks, rank_body, &run));
 out:
     if (opts && opts->cost)
         *opts->cost = (struct world_cost){ n_sent, wait_clock_ns() - started_ns };
     share_run_fini(&shares);
+    for (int r = 0; run.all && r < n_ranks; r++)
+        peers_fini(&run.all->member[r].peers);
+    free(seat);
     free(run.all);
     return rc;
 }
@@ -419,4 +481,5 @@ const struct world_ops world_sim = {
     .check = sim_world_check,
     .abort = sim_abort,
     .die = sim_world_die,
+    .hang = sim_world_hang,
 };

@@ -6,6 +6,8 @@
  * A struct group is the set of ranks of one world: all ranks of the run, or one part of a split.
  * No sleep lasts longer than SLICE_NS, so every wait sees a failure within that time; a failing rank
  * wakes no other.
+ * The thread that called world_run() watches the ranks (peers.h). A thread cannot be ended from outside: one that does
+ * not end after a failure takes the process with it.
  */
 #include <assert.h>
 #include <pthread.h>
@@ -14,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "harness/world/cores.h"
 #include "harness/world/share_inner.h"
@@ -24,6 +27,7 @@
 extern const struct world_ops world_threads;
 
 #define SLICE_NS UINT64_C(20000000)
+#define LEAVE_NS UINT64_C(3000000000) /* with what a watch takes to look, less than the 5 s of W4 */
 
 struct run { /* shared by all ranks of one world_run() */
     const struct world_opts *opts;
@@ -37,6 +41,9 @@ struct run { /* shared by all ranks of one world_run() */
     int failed_rank;
     enum rc why;
     char message[RC_MESSAGE_BYTES];
+    struct peer_seat *seat; /* [n_ranks] */
+    atomic_int n_ended;     /* ranks whose thread is about to end */
+    struct doorbell bell;   /* rung for each of them */
 };
 
 struct group {
@@ -50,6 +57,7 @@ struct group {
 struct thread_world {
     struct world base;
     struct thread_tasks tasks; /* of the rank; unused in a part of a split */
+    struct peers peers;        /* likewise */
     struct run *run;
     struct group *group;
     int run_rank;  /* rank in the whole run */
@@ -89,6 +97,8 @@ static enum rc threads_check(struct world *w)
 {
     const struct run *run = self(w)->run;
 
+    if (peer_is_lost(&w->peers->seat[w->peers->own])) /* P3 */
+        return rc_raise(RC_PEER, "this rank was silent for too long, and counts as lost");
     if (!atomic_load_explicit(&run->failed, memory_order_acquire) || run->failed_rank == self(w)->run_rank)
         return thread_tasks_check(w->tasks);
     return rc_raise(RC_PEER, "rank %d failed: %s", run->failed_rank, run->message);
@@ -115,7 +125,7 @@ static enum rc threads_barrier(struct world *w)
         const uint32_t seen = doorbell_seen(&g->bell);
         if (atomic_load(&g->generation) != generation)
             break;
-        TRY(threads_check(w));
+        TRY(world_check(w));
         doorbell_wait(&g->bell, seen, world_may_spin(w), SLICE_NS);
     }
 out:
@@ -244,14 +254,29 @@ static void threads_die(struct world *w)
     pthread_exit(NULL);
 }
 
+static void threads_hang(struct world *w)
+{
+    while (!atomic_load(&self(w)->run->failed))
+        threads_pause(w, SLICE_NS);
+    threads_die(w);
+}
+
 /* Runs whenever the thread ends, also by pthread_exit(): a body that has not returned is a dead rank (W5). */
 static void on_thread_end(void *arg)
 {
     struct thread_world *t = arg;
 
-    if (!t->returned)
-        record_failure(t->run, t->run_rank, RC_PEER, "ended before its work was done");
+    struct run *run = t->run;
+
+    if (!t->returned) {
+        record_failure(run, t->run_rank, RC_PEER, "ended before its work was done");
+        peer_end(&run->seat[t->run_rank], PEER_LOST);
+    }
     thread_tasks_fini(&t->tasks);
+    peer_end(&run->seat[t->run_rank], PEER_LEFT); /* P4 */
+    peers_fini(&t->peers);
+    atomic_fetch_add(&run->n_ended, 1);
+    doorbell_ring(&run->bell);
 }
 
 static void bind_cores(struct thread_world *t)
@@ -270,6 +295,7 @@ static void *thread_main(void *arg)
     struct thread_world *t = arg;
 
     pthread_cleanup_push(on_thread_end, t);
+    t->tasks.main = pthread_self();
     bind_cores(t);
     const enum rc rc = t->run->body(&t->base, t->run->arg);
     if (rc != RC_OK)
@@ -279,6 +305,41 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
+/* A rank's thread does not end although the run has failed. Its memory cannot be freed under it. */
+static _Noreturn void end_process(const struct run *run, int n_left)
+{
+    char line[RC_MESSAGE_BYTES + 128];
+    const int n_chars = snprintf(line, sizeof line, "gradmark: rank %d: %s; %d ranks do not end by themselves\n",
+                                 run->failed_rank, run->message, n_left);
+
+    if (n_chars > 0)
+        (void)!write(STDERR_FILENO, line, (size_t)n_chars < sizeof line ? (size_t)n_chars : sizeof line - 1);
+    _exit(EXIT_FAILURE);
+}
+
+/* Until n_ranks have ended; a lost one fails the run (W4). */
+static void watch_ranks(struct run *run, struct peer_watch *watch, int n_ranks)
+{
+    uint64_t failed_ns = 0;
+    char why[RC_MESSAGE_BYTES];
+
+    for (;;) {
+        const uint32_t seen = doorbell_seen(&run->bell);
+        const int n_left = n_ranks - atomic_load(&run->n_ended);
+        if (n_left == 0)
+            return;
+        (void)doorbell_wait(&run->bell, seen, false, peer_watch_interval_ns(watch));
+        const uint64_t now_ns = wait_clock_ns();
+        const int lost = peer_watch_look(watch, now_ns, why);
+        if (lost >= 0)
+            record_failure(run, lost, RC_PEER, why);
+        if (failed_ns == 0 && atomic_load(&run->failed))
+            failed_ns = now_ns;
+        if (failed_ns > 0 && now_ns - failed_ns > LEAVE_NS)
+            end_process(run, n_left);
+    }
+}
+
 static enum rc threads_run(const struct world_opts *opts, int n_ranks, rank_main_fn *body, void *arg)
 {
     struct run run = {
@@ -286,6 +347,7 @@ static enum rc threads_run(const struct world_opts *opts, int n_ranks, rank_main
     };
     struct thread_world *rank = NULL;
     struct group *all = NULL;
+    struct peer_watch watch = { 0 };
     int n_started = 0;
     enum rc rc = RC_OK;
 
@@ -296,8 +358,11 @@ static enum rc threads_run(const struct world_opts *opts, int n_ranks, rank_main
         cores_left_over(opts->n_bound_ranks > 0 ? opts->n_bound_ranks : n_ranks, &run.spare);
     rank = calloc((size_t)n_ranks, sizeof *rank);
     all = group_alloc(n_ranks);
-    if (!rank || !all)
+    run.seat = peer_seats_alloc(n_ranks);
+    if (!rank || !all || !run.seat)
         FAIL(RC_NOMEM, "no memory for %d ranks", n_ranks);
+    if (opts->stall.abort_ns > 0)
+        TRY(peer_watch_open(&watch, &opts->stall, run.seat, n_ranks, wait_clock_ns()));
     for (; n_started < n_ranks; n_started++) {
         struct thread_world *t = &rank[n_started];
         t->base = (struct world){ .ops = &world_threads,
@@ -309,7 +374,9 @@ static enum rc threads_run(const struct world_opts *opts, int n_ranks, rank_main
                                   .n_busy_host_ranks = n_ranks,
                                   .has_tasks = true,
                                   .tasks = &t->tasks,
-                                  .shares = &run.shares };
+                                  .shares = &run.shares,
+                                  .peers = &t->peers };
+        t->peers = (struct peers){ .seat = run.seat, .n_ranks = n_ranks, .own = n_started };
         thread_tasks_init(&t->tasks);
         t->tasks.all = run.all;
         t->tasks.spare = run.spare;
@@ -324,12 +391,16 @@ static enum rc threads_run(const struct world_opts *opts, int n_ranks, rank_main
             break;
         }
     }
+    if (watch.seen)
+        watch_ranks(&run, &watch, n_started);
     for (int r = 0; r < n_started; r++)
         pthread_join(rank[r].thread, NULL);
     if (atomic_load(&run.failed))
         rc = rc_raise(run.why, "rank %d: %s", run.failed_rank, run.message);
 out:
     share_run_fini(&run.shares);
+    peer_watch_close(&watch);
+    free(run.seat);
     free(all);
     free(rank);
     return rc;
@@ -352,4 +423,5 @@ const struct world_ops world_threads = {
     .check = threads_check,
     .abort = threads_abort,
     .die = threads_die,
+    .hang = threads_hang,
 };

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* peers.c - seats and watches; the contract is in peers.h. */
+#include "harness/world/peers.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct peer_seen { /* what a watch knows of a rank */
+    uint64_t n_ticks;
+    uint64_t silent_ns; /* since n_ticks was first read */
+    bool was_returned;  /* as lost */
+};
+
+/* --- a rank --- */
+
+void peer_set_duty(struct peer_seat *s, const struct peer_duty *duty)
+{
+    atomic_store_explicit(&s->phase, duty->phase, memory_order_relaxed);
+    atomic_store_explicit(&s->step, duty->step, memory_order_relaxed);
+    atomic_store_explicit(&s->bucket, duty->bucket, memory_order_relaxed);
+}
+
+/* From one state to another; false: it was in none of `from` any more. */
+static bool change(struct peer_seat *s, enum peer_state from, enum peer_state to)
+{
+    int expected = from;
+
+    return atomic_compare_exchange_strong(&s->state, &expected, to);
+}
+
+void peer_end(struct peer_seat *s, enum peer_state state)
+{
+    if (!change(s, PEER_ALIVE, state) && !change(s, PEER_SILENT, state))
+        (void)change(s, PEER_ALIVE, state); /* a watcher has just seen it come back, and changes it no more */
+}
+
+bool peer_is_lost(const struct peer_seat *s)
+{
+    return atomic_load_explicit(&s->state, memory_order_acquire) == PEER_LOST;
+}
+
+enum rc peer_next(struct peers *p, struct peer_event *out)
+{
+    *out = (struct peer_event){ .peer = -1 };
+    if (!p->told) {
+        p->told = calloc((size_t)p->n_ranks, sizeof *p->told); /* PEER_ALIVE is 0 */
+        if (!p->told)
+            return rc_raise(RC_NOMEM, "no memory for the states of %d ranks", p->n_ranks);
+    }
+    for (int r = 0; r < p->n_ranks; r++) {
+        const enum peer_state state = (enum peer_state)atomic_load(&p->seat[r].state);
+        if (p->told[r] == state)
+            continue;
+        p->told[r] = (unsigned char)state;
+        *out = (struct peer_event){ .peer = r, .state = state };
+        break;
+    }
+    return RC_OK;
+}
+
+void peers_fini(struct peers *p)
+{
+    free(p->told);
+    p->told = NULL;
+}
+
+struct peer_seat *peer_seats_alloc(int n_ranks)
+{
+    const size_t n_bytes = (size_t)n_ranks * sizeof(struct peer_seat);
+    struct peer_seat *seat = aligned_alloc(_Alignof(struct peer_seat), n_bytes);
+
+    if (seat)
+        memset(seat, 0, n_bytes);
+    return seat;
+}
+
+/* --- what is said of a silent rank --- */
+
+static void duty_text(const struct peer_seat *s, char *out, size_t n_bytes)
+{
+    const long long step = (long long)atomic_load_explicit(&s->step, memory_order_relaxed);
+    const int bucket = atomic_load_explicit(&s->bucket, memory_order_relaxed);
+
+    switch ((enum peer_phase)atomic_load_explicit(&s->phase, memory_order_relaxed)) {
+    case PHASE_START:
+        snprintf(out, n_bytes, "at the start");
+        break;
+    case PHASE_PROBE:
+        snprintf(out, n_bytes, "in the probe");
+        break;
+    case PHASE_STEP:
+        snprintf(out, n_bytes, bucket < 0 ? "in step %lld" : "in step %lld, owes bucket %d", step, bucket);
+        break;
+    case PHASE_SERVE:
+        snprintf(out, n_bytes, "as a server");
+        break;
+    default:
+        snprintf(out, n_bytes, "at the end");
+    }
+}
+
+void peer_silence_text(const struct peer_seat *s, uint64_t silent_ns, char *out, size_t n_bytes)
+{
+    char duty[96];
+
+    duty_text(s, duty, sizeof duty);
+    snprintf(out, n_bytes, "silent for %.1f s: %s", 1e-9 * (double)silent_ns, duty);
+}
+
+static void tell(const struct peer_opts *opts, const char *line)
+{
+    char whole[RC_MESSAGE_BYTES];
+
+    if (opts->tell) {
+        opts->tell(opts->arg, line);
+        return;
+    }
+    const int n_chars = snprintf(whole, sizeof whole, "gradmark: %s\n", line);
+    if (n_chars > 0) /* one write, so that lines of several processes do not mix */
+        (void)!write(STDERR_FILENO, whole, (size_t)n_chars < sizeof whole ? (size_t)n_chars : sizeof whole - 1);
+}
+
+void peer_tell_silent(const struct peer_opts *opts, int rank, const struct peer_seat *s, uint64_t silent_ns)
+{
+    char text[128], line[192];
+
+    peer_silence_text(s, silent_ns, text, sizeof text);
+    snprintf(line, sizeof line, "rank %d has been %s", rank, text);
+    tell(opts, line);
+}
+
+static void tell_back(const struct peer_opts *opts, int rank, uint64_t silent_ns)
+{
+    char line[128];
+
+    snprintf(line, sizeof line, "rank %d is back, silent for %.1f s", rank, 1e-9 * (double)silent_ns);
+    tell(opts, line);
+}
+
+/* --- a watcher --- */
+
+enum rc peer_watch_open(struct peer_watch *w, const struct peer_opts *opts, struct peer_seat *seat, int n_ranks,
+                        uint64_t now_ns)
+{
+    *w = (struct peer_watch){ .opts = *opts, .seat = seat, .n_ranks = n_ranks, .looked_ns = now_ns };
+    w->seen = calloc((size_t)n_ranks, sizeof *w->seen);
+    return w->seen ? RC_OK : rc_raise(RC_NOMEM, "no memory to watch %d ranks", n_ranks);
+}
+
+void peer_watch_close(struct peer_watch *w)
+{
+    free(w->seen);
+    w->seen = NULL;
+}
+
+uint64_t peer_watch_interval_ns(const struct peer_watch *w)
+{
+    const uint64_t ns = w->opts.warn_ns / 8;
+
+    return ns < 1000000 ? 1000000 : ns > 250000000 ? 250000000 : ns;
+}
+
+/* Rank r has ticked since the last look. */
+static void see_tick(struct peer_watch *w, int r, uint64_t n_ticks)
+{
+    struct peer_seen *seen = &w->seen[r];
+
+    if (change(&w->seat[r], PEER_SILENT, PEER_ALIVE))
+        tell_back(&w->opts, r, seen->silent_ns);
+    seen->n_ticks = n_ticks;
+    seen->silent_ns = 0;
+}
+
+/* Rank r has not ticked for gap_ns more. */
+static void see_silence(struct peer_watch *w, int r, uint64_t gap_ns)
+{
+    struct peer_seat *s = &w->seat[r];
+    uint64_t *silent_ns = &w->seen[r].silent_ns;
+
+    *silent_ns += gap_ns;
+    if (*silent_ns >= w->opts.warn_ns && change(s, PEER_ALIVE, PEER_SILENT))
+        peer_tell_silent(&w->opts, r, s, *silent_ns);
+    if (*silent_ns >= w->opts.abort_ns)
+        (void)change(s, PEER_SILENT, PEER_LOST);
+}
+
+int peer_watch_look(struct peer_watch *w, uint64_t now_ns, char why[RC_MESSAGE_BYTES])
+{
+    const uint64_t most_ns = 2 * peer_watch_interval_ns(w); /* P5 */
+    const uint64_t gap_ns = now_ns - w->looked_ns < most_ns ? now_ns - w->looked_ns : most_ns;
+    int lost = -1;
+
+    w->looked_ns = now_ns;
+    for (int r = 0; r < w->n_ranks; r++) {
+        struct peer_seen *seen = &w->seen[r];
+        const uint64_t n_ticks = atomic_load_explicit(&w->seat[r].n_ticks, memory_order_relaxed);
+        const int state = atomic_load(&w->seat[r].state);
+        if (state == PEER_ALIVE || state == PEER_SILENT) {
+            if (n_ticks != seen->n_ticks)
+                see_tick(w, r, n_ticks);
+            else
+                see_silence(w, r, gap_ns);
+        }
+        if (lost < 0 && !seen->was_returned && peer_is_lost(&w->seat[r])) {
+            seen->was_returned = true;
+            lost = r;
+            peer_silence_text(&w->seat[r], seen->silent_ns, why, RC_MESSAGE_BYTES);
+        }
+    }
+    return lost;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * peers.h - which ranks of a run are alive: each ticks while it works or waits; a watcher names those that fall silent
+ * and says what they owe.
+ *
+ * A seat is what a rank shows of itself; it lives where watchers can read it. A watch is one reader's view of all
+ * seats. It knows neither clocks nor threads: its world calls peer_watch_look() with the time.
+ *
+ * Invariants
+ *   P1  The main task of a rank ticks in every call of world.h, task.h and transport.h, in their waits every 20 ms, in
+ *       every call of compute.h, and where it calls world_tick(). Other tasks never tick for it: a rank whose main task
+ *       hangs is silent, whatever the others do. A tick costs no clock and no message.
+ *   P2  A rank that has not ticked for warn_ns is PEER_SILENT: named once for each silence, with what it owes. It is
+ *       PEER_ALIVE again with its next tick.
+ *   P3  A rank that has not ticked for abort_ns is PEER_LOST, for good: should it go on, its next check fails.
+ *   P4  A rank that has returned from its body is PEER_LEFT; it owes nothing and is never silent. One that ended
+ *       otherwise is PEER_LOST at once.
+ *   P5  Silence is what a watch has seen: time in which the watcher itself did not run (a stopped job) is none, but for
+ *       one interval.
+ *   P6  In virtual time a rank that computes, pauses or waits is not silent, however long it takes: the engine knows
+ *       what each does, and nothing is sent for it.
+ *   P7  Each rank is told once of each change of state, its own included, in the order of ranks; several changes of one
+ *       rank between two calls are told as the last of them.
+ */
+#ifndef HARNESS_WORLD_PEERS_H
+#define HARNESS_WORLD_PEERS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "harness/base/rc.h"
+
+enum peer_state { PEER_ALIVE, PEER_SILENT, PEER_LOST, PEER_LEFT };
+
+enum peer_phase { PHASE_START, PHASE_PROBE, PHASE_STEP, PHASE_SERVE, PHASE_END };
+
+struct peer_duty { /* what a rank owes to the others; for messages */
+    enum peer_phase phase;
+    int64_t step;   /* of PHASE_STEP */
+    int32_t bucket; /* whose gradient it is to submit next; -1: none in particular */
+};
+
+struct peer_seat {                         /* of one rank; a zeroed one is valid */
+    _Alignas(64) _Atomic uint64_t n_ticks; /* a cache line that the rank alone writes, but for its state */
+    _Atomic int64_t step;
+    _Atomic int32_t bucket;
+    _Atomic int phase; /* enum peer_phase */
+    _Atomic int state; /* enum peer_state */
+};
+
+struct peers {              /* of one rank: its own seat, and those of all */
+    struct peer_seat *seat; /* [n_ranks] of the run; borrowed */
+    int n_ranks, own;
+    unsigned char *told; /* [n_ranks]: enum peer_state; NULL: PEER_ALIVE of all */
+};
+
+struct peer_event {
+    int peer;       /* rank in the run; -1: no change */
+    uint32_t epoch; /* grows each time that a lost rank comes back; in these worlds none does: 0 */
+    enum peer_state state;
+};
+
+struct peer_opts {              /* a zeroed one: nobody watches */
+    uint64_t warn_ns, abort_ns; /* warn_ns <= abort_ns; abort_ns 0: nobody watches */
+    /* Optional (may be NULL): default standard error. A line about a rank that fell silent or came back; no new line
+     * at its end. Called by the watcher, of which there is one. */
+    void (*tell)(void *arg, const char *line);
+    void *arg;
+};
+
+/* --- a rank --- */
+
+/* Called by the main task alone. */
+static inline void peer_tick(struct peer_seat *s)
+{
+    /* no atomic addition: only this thread writes */
+    atomic_store_explicit(&s->n_ticks, atomic_load_explicit(&s->n_ticks, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+}
+
+void peer_set_duty(struct peer_seat *s, const struct peer_duty *duty);
+/* P4. state: PEER_LEFT or PEER_LOST. A lost one stays so. */
+void peer_end(struct peer_seat *s, enum peer_state state);
+bool peer_is_lost(const struct peer_seat *s);
+/* P7; *out is set in every case. RC_NOMEM. */
+enum rc peer_next(struct peers *p, struct peer_event *out) MUST_CHECK;
+void peers_fini(struct peers *p);
+/* Zeroed; NULL: no memory. Freed by free(). */
+struct peer_seat *peer_seats_alloc(int n_ranks);
+
+/* --- a watcher --- */
+
+struct peer_seen;
+
+struct peer_watch {
+    struct peer_opts opts;
+    struct peer_seat *seat; /* [n_ranks]; borrowed */
+    int n_ranks;
+    struct peer_seen *seen; /* [n_ranks] */
+    uint64_t looked_ns;
+};
+
+/* RC_NOMEM. */
+enum rc peer_watch_open(struct peer_watch *w, const struct peer_opts *opts, struct peer_seat *seat, int n_ranks,
+                        uint64_t now_ns) MUST_CHECK;
+void peer_watch_close(struct peer_watch *w); /* accepts a zeroed one */
+/* How long to sleep between two looks: an eighth of warn_ns, 1 ms to 250 ms. */
+uint64_t peer_watch_interval_ns(const struct peer_watch *w);
+/* Read all seats: P2, P3. Returns a rank that is lost and was not returned before, and why in `why`; -1: none. */
+int peer_watch_look(struct peer_watch *w, uint64_t now_ns, char why[RC_MESSAGE_BYTES]);
+
+/* "silent for 2.0 s: in step 7, owes bucket 3" */
+void peer_silence_text(const struct peer_seat *s, uint64_t silent_ns, char *out, size_t n_bytes);
+/* "rank 2 has been silent for ..." by opts->tell. */
+void peer_tell_silent(const struct peer_opts *opts, int rank, const struct peer_seat *s, uint64_t silent_ns);
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* peers_mutants.c - seats and watches with one bug each, which peers_suite must find. Test-only. */
+#include <string.h>
+
+#include "harness/world/suite/peers_suite.h"
+
+static void tick_for_another(struct peer_seat *s)
+{
+    peer_tick(s + 1);
+}
+
+static void tick_never(struct peer_seat *s)
+{
+    (void)s;
+}
+
+static void duty_without_bucket(struct peer_seat *s, const struct peer_duty *duty)
+{
+    peer_set_duty(s, &(struct peer_duty){ duty->phase, duty->step, -1 });
+}
+
+static void duty_in_32_bits(struct peer_seat *s, const struct peer_duty *duty)
+{
+    peer_set_duty(s, &(struct peer_duty){ duty->phase, (int32_t)duty->step, duty->bucket });
+}
+
+static int look_late(struct peer_watch *w, uint64_t now_ns, char *why)
+{
+    const struct peer_opts real = w->opts;
+
+    w->opts.warn_ns += real.warn_ns / 8;
+    const int lost = peer_watch_look(w, now_ns, why);
+    w->opts = real;
+    return lost;
+}
+
+static int look_impatient(struct peer_watch *w, uint64_t now_ns, char *why)
+{
+    const struct peer_opts real = w->opts;
+
+    w->opts.abort_ns -= real.warn_ns / 8;
+    const int lost = peer_watch_look(w, now_ns, why);
+    w->opts = real;
+    return lost;
+}
+
+static int look_at_wrong_rank(struct peer_watch *w, uint64_t now_ns, char *why)
+{
+    const int lost = peer_watch_look(w, now_ns, why);
+
+    return lost >= 0 ? (lost + 1) % w->n_ranks : lost;
+}
+
+static int look_and_name_again(struct peer_watch *w, uint64_t now_ns, char *why)
+{
+    const int lost = peer_watch_look(w, now_ns, why);
+
+    for (int r = 0; r < w->n_ranks; r++)
+        if (atomic_load(&w->seat[r].state) == PEER_SILENT)
+            atomic_store(&w->seat[r].state, PEER_ALIVE);
+    return lost;
+}
+
+/* Who was silent once is lost when it comes back. */
+static int look_and_never_forgive(struct peer_watch *w, uint64_t now_ns, char *why)
+{
+    bool was_silent[8];
+
+    for (int r = 0; r < w->n_ranks; r++)
+        was_silent[r] = atomic_load(&w->seat[r].state) == PEER_SILENT;
+    const int lost = peer_watch_look(w, now_ns, why);
+    for (int r = 0; r < w->n_ranks; r++)
+        if (was_silent[r] && atomic_load(&w->seat[r].state) == PEER_ALIVE)
+            atomic_store(&w->seat[r].state, PEER_LOST);
+    return lost;
+}
+
+static int look_and_forgive_all(struct peer_watch *w, uint64_t now_ns, char *why)
+{
+    const int lost = peer_watch_look(w, now_ns, why);
+
+    for (int r = 0; r < w->n_ranks && lost < 0; r++)
+        if (peer_is_lost(&w->seat[r]))
+            atomic_store(&w->seat[r].state, PEER_ALIVE);
+    return lost;
+}
+
+/* As if it had looked all the time. */
+static int look_back(struct peer_watch *w, uint64_t now_ns, char *why)
+{
+    int lost = -1;
+
+    while (lost < 0 && w->looked_ns < now_ns) {
+        const uint64_t left_ns = now_ns - w->looked_ns, most_ns = peer_watch_interval_ns(w);
+        lost = peer_watch_look(w, w->looked_ns + (left_ns < most_ns ? left_ns : most_ns), why);
+    }
+    return lost;
+}
+
+/* A rank that left is watched on. */
+static void end_not_told(struct peer_seat *s, enum peer_state state)
+{
+    if (state == PEER_LOST)
+        peer_end(s, state);
+}
+
+static void end_in_peace(struct peer_seat *s, enum peer_state state)
+{
+    (void)state;
+    atomic_store(&s->state, PEER_LEFT);
+}
+
+static enum rc next_again(struct peers *p, struct peer_event *out)
+{
+    const enum rc rc = peer_next(p, out);
+
+    if (out->peer >= 0)
+        p->told[out->peer] = PEER_ALIVE;
+    return rc;
+}
+
+static enum rc next_of_others(struct peers *p, struct peer_event *out)
+{
+    enum rc rc;
+
+    do
+        rc = peer_next(p, out);
+    while (out->peer == p->own);
+    return rc;
+}
+
+const struct peers_mutant *peers_mutants(void)
+{
+    static const struct peers_mutant mutants[] = {
+        { "ticks-for-another",
+          { tick_for_another, peer_set_duty, peer_end, peer_next, peer_watch_look },
+          "ticking_ranks_are_alive_P2" },
+        { "never-ticks",
+          { tick_never, peer_set_duty, peer_end, peer_next, peer_watch_look },
+          "ticking_ranks_are_alive_P2" },
+        { "owes-no-bucket",
+          { peer_tick, duty_without_bucket, peer_end, peer_next, peer_watch_look },
+          "a_silent_rank_is_named_P2" },
+        { "owes-small-steps",
+          { peer_tick, duty_in_32_bits, peer_end, peer_next, peer_watch_look },
+          "what_it_owes_is_said_P2" },
+        { "late", { peer_tick, peer_set_duty, peer_end, peer_next, look_late }, "a_silent_rank_is_named_P2" },
+        { "impatient", { peer_tick, peer_set_duty, peer_end, peer_next, look_impatient }, "a_silent_rank_is_lost_P3" },
+        { "wrong-rank",
+          { peer_tick, peer_set_duty, peer_end, peer_next, look_at_wrong_rank },
+          "a_silent_rank_is_lost_P3" },
+        { "names-again",
+          { peer_tick, peer_set_duty, peer_end, peer_next, look_and_name_again },
+          "a_silent_rank_is_named_P2" },
+        { "never-forgives",
+          { peer_tick, peer_set_duty, peer_end, peer_next, look_and_never_forgive },
+          "what_it_owes_is_said_P2" },
+        { "forgives-all",
+          { peer_tick, peer_set_duty, peer_end, peer_next, look_and_forgive_all },
+          "a_silent_rank_is_lost_P3" },
+        { "counts-a-stopped-job",
+          { peer_tick, peer_set_duty, peer_end, peer_next, look_back },
+          "a_stopped_job_is_not_silent_P5" },
+        { "watches-who-left",
+          { peer_tick, peer_set_duty, end_not_told, peer_next, peer_watch_look },
+          "ranks_leave_P4" },
+        { "lost-in-peace",
+          { peer_tick, peer_set_duty, end_in_peace, peer_next, peer_watch_look },
+          "a_silent_rank_is_lost_P3" },
+        { "tells-again",
+          { peer_tick, peer_set_duty, peer_end, next_again, peer_watch_look },
+          "changes_are_told_once_P7" },
+        { "tells-of-others",
+          { peer_tick, peer_set_duty, peer_end, next_of_others, peer_watch_look },
+          "changes_are_told_once_P7" },
+        { NULL, { NULL, NULL, NULL, NULL, NULL }, NULL },
+    };
+
+    return mutants;
+}
