@@ -54,9 +54,10 @@ struct opt {
     {                                                                                                          \
         nm, OPT_U64, OPT_AT_(S, m, uint64_t), def_, (double)(lo), (double)(hi), unit_, NULL, help_, NULL, was_ \
     }
-#define OPT_F64_(S, m, nm, def_, lo, hi, unit_, help_)                                   \
+#define OPT_F64_(S, m, nm, def_, lo, hi, unit_, help_) OPT_F64_WAS_(S, m, nm, NULL, def_, lo, hi, unit_, help_)
+#define OPT_F64_WAS_(S, m, nm, was_, def_, lo, hi, unit_, help_)                         \
     {                                                                                    \
-        nm, OPT_F64, OPT_AT_(S, m, double), def_, lo, hi, unit_, NULL, help_, NULL, NULL \
+        nm, OPT_F64, OPT_AT_(S, m, double), def_, lo, hi, unit_, NULL, help_, NULL, was_ \
     }
 #define OPT_BOOL_(S, m, nm, def_, help_)                                           \
     {                                                                              \

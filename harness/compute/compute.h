@@ -16,6 +16,7 @@
  *       valid after compute_sync(). A failed call is reported by the next sync.
  *   C5  Arrays of operations are in memory of compute_memory_open(). The host may read and write that memory only if
  *       the backend has host_memory. mean_loss and n_correct are host memory.
+ *   C6  Every call of an operation, and compute_pass(), first calls env.tick: its owner is alive.
  *
  * Arrays are row-major; the first letter of a shape is the slowest index. Activations are channel-major, (C, B, H, W):
  * a pointwise convolution is then one GEMM on the arrays as stored, the values of a channel (which batch norm sums)
@@ -205,6 +206,7 @@ enum rc precision_find(enum precision *out, const char *name) MUST_CHECK;
 struct compute_env {                                       /* a zeroed one is valid */
     void (*charge)(void *arg, double flops, double bytes); /* NULL: real time passes by itself */
     void (*pass)(void *arg, uint64_t ns);                  /* NULL: nothing; replay lets recorded time pass */
+    void (*tick)(void *arg);                               /* NULL: nothing; C6 */
     void *arg;
     int n_threads; /* that share the work of each call, the caller among them; 0: 1 */
     bool may_spin; /* there is a core for each of them */

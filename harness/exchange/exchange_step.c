@@ -136,11 +136,22 @@ out:
 
 /* --- a step --- */
 
+/* This rank is to submit bucket b next; all are submitted: none. */
+static void owe(struct exchange *x, size_t b)
+{
+    const bool by_segments = !x->env.forward_only && exchange_wants_segments(x);
+    const struct peer_duty duty = { PHASE_STEP, (int64_t)x->step,
+                                    by_segments && b < x->buckets.n_buckets ? (int32_t)b : -1 };
+
+    world_set_duty(x->env.world, &duty);
+}
+
 enum rc exchange_begin(struct exchange *x, uint64_t step, float lr)
 {
     cost_reset(&x->cost);
     x->lr = lr;
     x->step = (uint32_t)step;
+    owe(x, 0);
     for (size_t i = 0; !x->env.forward_only && i < x->buckets.n_buckets; i++)
         x->n_missing[i] = x->buckets.bucket[i].n_segments;
     return RC_OK;
@@ -184,8 +195,10 @@ enum rc exchange_submit(struct exchange *x, struct segment s)
     if (x->is_staged)                  /* E4 */
         compute_get(x->env.compute, x->host_grad + s.offset_elems, x->grad + s.offset_elems, s.n_elems * sizeof(float));
     assert(x->n_missing[b] > 0);
-    if (--x->n_missing[b] == 0)
+    if (--x->n_missing[b] == 0) {
         submit_bucket(x, b);
+        owe(x, b + 1);
+    }
 out:
     return rc;
 }

@@ -157,8 +157,8 @@ static enum rc watch_exchange(struct sync *s, size_t k, float lr, float *param, 
     const uint64_t n_before = seen.rank[r].n_exchanged[k]++;
     if (out->server_ns != 0 || out->apply_ns != 0 || out->staleness_count != 0)
         error("the cost was not zeroed", r, n_before);
-    if (slows_down && r == 1 && n_before + 5 > N_STEPS && k == 0) /* 5 x 0.4 s; the limit is 1 s */
-        world_pause(s->env.world, UINT64_C(400000000));
+    if (slows_down && r == 1 && n_before + 5 > N_STEPS && k == 0) /* 5 x 0.6 s; the limit is 2 s */
+        world_pause(s->env.world, UINT64_C(600000000));
     if (overlaps && n_before == 1)
         in_steps = 1; /* of the communicator's thread, too */
     const enum rc rc = seen.inner->exchange(s, k, lr, param, grad, out);

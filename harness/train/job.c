@@ -7,6 +7,7 @@
 
 #include "allreduce/reducer.h"
 #include "harness/net/transport.h"
+#include "harness/train/job_drill.h"
 #include "harness/train/job_work.h"
 #include "harness/train/train.h"
 #include "models/replay/profile.h"
@@ -190,7 +191,7 @@ out:
     return rc;
 }
 
-static enum rc check_combinations(const struct train_job *job, bool kill_given)
+static enum rc check_combinations(const struct train_job *job)
 {
     const struct train_opts *o = &job->opts;
 
@@ -205,9 +206,6 @@ static enum rc check_combinations(const struct train_job *job, bool kill_given)
                         o->mode);
     if (o->forward_only && o->save[0])
         return rc_raise(RC_INVAL, "--save %s: --forward-only changes no parameters; there is nothing to save", o->save);
-    if (kill_given && o->kill_rank >= (uint64_t)job->n_ranks)
-        return rc_raise(RC_INVAL, "--kill-rank %llu: ranks are 0 to %d", (unsigned long long)o->kill_rank,
-                        job->n_ranks - 1);
     return RC_OK;
 }
 
@@ -235,6 +233,10 @@ static enum rc refuse_useless(const struct train_job *job, const struct train_op
           "model replay repeats recorded times; nothing is learnt" },
         { "eval-samples", opts->eval_samples > 0 && hollow, "a hollow run has no parameters; use --compute cpu" },
         { "kill-step", !opt_given(group, n_groups, "kill-rank"), "needs --kill-rank, the rank that dies at it" },
+        { "kill-step", opt_given(group, n_groups, "drill-at"), "is --drill-at step:N; give one of the two" },
+        { "drill-at", !opt_given(group, n_groups, "kill-rank") && !opt_given(group, n_groups, "hang-rank"),
+          "needs --kill-rank or --hang-rank, the rank that fails then" },
+        { "hang-rank", opt_given(group, n_groups, "kill-rank"), "--kill-rank is given; one rank fails in one way" },
     };
 
     for (size_t i = 0; i < sizeof rule / sizeof *rule; i++)
@@ -293,21 +295,19 @@ enum rc train_prepare(struct train_job *out, const struct train_opts *opts, cons
                       int n_given_ranks)
 {
     struct train_job job = { .opts = *opts };
-    const bool kill_given = opt_given(group, n_groups, "kill-rank");
     enum rc rc;
 
     TRY(resolve_modules(&job, n_given_ranks));
-    TRY(check_combinations(&job, kill_given));
+    TRY(check_combinations(&job));
     TRY(job_work_resolve(&job, group, n_groups));
     TRY(check_modules(&job, group, n_groups));
     TRY(resolve_numbers(&job));
     TRY(refuse_useless(&job, opts, group, n_groups));
+    TRY(job_drill_resolve(&job, group, n_groups));
     resolve_exchange(&job);
     TRY(resolve_resume(&job));
     job.n_steps = job.opts.steps - job.resume.steps_count;
     job.keeps_velocity = job.opts.save[0] != '\0';
-    if (!kill_given)
-        job.opts.kill_rank = UINT64_MAX;
     *out = job;
     job = (struct train_job){ 0 };
 out:
@@ -331,7 +331,9 @@ struct world_opts train_world_opts(const struct train_job *job)
     return (struct world_opts){ .bind_cores = job->opts.bind,
                                 .n_bound_ranks = job->n_workers,
                                 .has_tasks = job->exchange.overlap && uses_mpi,
-                                .cluster = &job->cluster };
+                                .cluster = &job->cluster,
+                                .stall = { .warn_ns = (uint64_t)(1e9 * job->opts.stall_warn_s),
+                                           .abort_ns = (uint64_t)(1e9 * job->opts.stall_abort_s) } };
 }
 
 enum rc train_explain_refusal(const struct world_opts *world, enum rc ran)

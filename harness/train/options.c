@@ -65,8 +65,12 @@ const struct opt train_opt_table[] = {
              "report when the mean training loss of 10 steps first reaches this; without it: in compare the model's"),
     OPT_U64_(struct train_opts, seed, "seed", "1", 0, 9007199254740992.0, "",
              "of samples, their order, and parameters"),
-    OPT_U64_(struct train_opts, timeout_s, "timeout-s", "120", 1, 86400, "s",
-             "a rank that waits longer than this for a message fails"),
+    OPT_F64_(struct train_opts, stall_warn_s, "stall-warn-s", "", 0.1, 86400, "s",
+             "a rank that gives no sign of life for so long is named, with what it owes; without it: half of "
+             "--stall-abort-s"),
+    OPT_F64_WAS_(struct train_opts, stall_abort_s, "stall-abort-s", "timeout-s", "120", 0.1, 86400, "s",
+                 "a rank that gives no sign of life for so long is lost, and ends the run; so does a message that is "
+                 "awaited for twice as long"),
     OPT_END_,
 };
 
@@ -85,8 +89,12 @@ const struct opt train_run_table[] = {
              "write the records of every N-th step, and of the first and the last"),
     OPT_U64_WAS_(struct train_opts, kill_rank, "kill-rank", "drill-rank", "", 0, MAX_RANKS, "rank",
                  "failure test: this rank ends without notice to its peers"),
-    OPT_U64_WAS_(struct train_opts, kill_step, "kill-step", "drill-step", "1", 0, 100000000, "steps",
-                 "failure test: the step at whose start the rank of --kill-rank ends"),
+    OPT_U64_(struct train_opts, hang_rank, "hang-rank", "", 0, MAX_RANKS, "rank",
+             "failure test: this rank does nothing any more, and keeps what it holds"),
+    OPT_TEXT_(struct train_opts, drill_at, "drill-at", "step:1", "WHEN",
+              "when the rank of --kill-rank or --hang-rank does so: start, probe, step:N (the start of step N), end"),
+    OPT_U64_WAS_(struct train_opts, kill_step, "kill-step", "drill-step", "", 0, 100000000, "steps",
+                 "failure test: --kill-step N is --drill-at step:N"),
     OPT_END_,
 };
 

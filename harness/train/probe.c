@@ -67,7 +67,7 @@ static enum rc probe_wire(double *step_s, const struct probe_env *env, const str
                                                .transport = env->job->transport,
                                                .message_bytes = plan->message_bytes,
                                                .is_hollow = !env->compute->ops->touches_memory,
-                                               .timeout_ms = (int)env->job->opts.timeout_s * 1000 };
+                                               .timeout_ms = train_message_limit_ms(env->job) };
     struct alpha_beta fit;
     enum rc rc;
 

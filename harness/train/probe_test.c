@@ -160,7 +160,7 @@ static void make(struct made_probe *p, int rank, int n_workers, int n_servers)
                                  .transport = &NET };
     p->job.opts.batch = BATCH;
     p->job.opts.momentum = 0.5;
-    p->job.opts.timeout_s = 120;
+    p->job.opts.stall_abort_s = 60;
     p->training = (struct training){ .workload = &WORKLOAD, .env = { .max_batch = BATCH } };
     p->env = (struct probe_env){ .world = &p->world.base, .job = &p->job };
     assert_int_equal(compute_open(&p->env.compute, &compute_hollow,

@@ -52,6 +52,27 @@ static void pause_world(void *world, uint64_t ns)
     world_pause(world, ns);
 }
 
+static void tick_world(void *world)
+{
+    world_tick(world);
+}
+
+/* From here on this rank is in another phase; here it fails, if it is to. */
+static void enter(struct rank *r, enum peer_phase phase, uint64_t step)
+{
+    const struct train_drill *drill = &r->job->drill;
+
+    world_set_duty(r->world, &(struct peer_duty){ phase, (int64_t)(r->job->resume.steps_count + step), -1 });
+    if (drill->rank != r->world->rank || drill->phase != (phase == PHASE_SERVE ? PHASE_STEP : phase))
+        return;
+    if (phase == PHASE_STEP && drill->step != step)
+        return;
+    if (drill->hangs)
+        world_hang(r->world);
+    else
+        world_die(r->world);
+}
+
 static bool is_worker(const struct rank *r)
 {
     return r->world->rank < r->job->n_workers;
@@ -95,6 +116,7 @@ static enum rc open_compute(struct rank *r)
     const struct compute_backend *backend = backend_of(r);
     const struct compute_env env = { .charge = r->world->ops->charge ? charge_world : NULL,
                                      .pass = pause_world,
+                                     .tick = tick_world,
                                      .arg = r->world,
                                      .n_threads = n_threads(r),
                                      .may_spin = pool_may_spin(r),
@@ -140,7 +162,7 @@ static enum rc open_exchange(struct rank *r)
         .momentum = (float)job->opts.momentum,
         .weight_decay = (float)job->opts.weight_decay,
         .forward_only = job->opts.forward_only,
-        .timeout_ms = (int)job->opts.timeout_s * 1000,
+        .timeout_ms = train_message_limit_ms(job),
         .timeline = job->opts.timeline[0] != '\0',
         .n_steps = job->n_steps
     };
@@ -176,6 +198,7 @@ static enum rc rank_open(struct rank *r)
 {
     enum rc rc;
 
+    enter(r, PHASE_START, 0);
     TRY(open_compute(r));
     if (is_worker(r))
         TRY(open_training(r));
@@ -203,6 +226,7 @@ static enum rc probe(struct rank *r, struct train_limits *limits)
     float *state = r->training ? workload_state(r->training, &n_state) : NULL, *kept = NULL;
     enum rc rc;
 
+    enter(r, PHASE_PROBE, 0);
     if (state) {
         kept = malloc(n_state * sizeof *kept);
         if (!kept)
@@ -264,8 +288,8 @@ static enum rc train_step(struct rank *r, size_t step)
     double loss;
     enum rc rc;
 
-    if (job->opts.kill_rank == (uint64_t)r->world->rank && job->opts.kill_step == step)
-        world_die(r->world);
+    enter(r, PHASE_STEP, step);
+    TRY(world_check(r->world)); /* a worker that waits for nobody hears of a failure here */
     stamp->start_ns = world_now_ns(r->world);
     TRY(exchange_begin(r->exchange, job->resume.steps_count + step, schedule_lr(&job->schedule, before)));
     TRY(workload_gradient(r->training, r->param, first_sample, job->opts.batch, r->grad, &loss,
@@ -313,8 +337,7 @@ static enum rc train(struct rank *r)
     enum rc rc = RC_OK;
 
     if (!is_worker(r)) {
-        if (r->job->opts.kill_rank == (uint64_t)r->world->rank)
-            world_die(r->world);
+        enter(r, PHASE_SERVE, 0);
         return exchange_serve(r->exchange);
     }
     r->data_waited_ns = network_data_waited_ns(r->training);
@@ -442,6 +465,7 @@ enum rc train_rank(struct world *w, const struct train_job *job, struct train_re
     TRY(probe(&r, &r.result.limits));
     TRY(world_barrier(w));
     TRY(train(&r));
+    enter(&r, PHASE_END, 0);
     TRY(write_timeline(&r));
     TRY(gather_results(&r));
     if (w->rank == 0) {

@@ -133,13 +133,14 @@ static void assert_record(json_t *record, const char *expected, const char *furt
 #define MACHINE_KEYS " host kernel cpu_model cores_count memory_bytes date_utc libraries "
 
 /* What is not given in SETTINGS is an option's default. */
-#define OPTIONS(settings)                                                                                              \
-    "{'kind': 'options', " settings ", 'save': '', 'kill-rank': null, 'kill-step': 1, 'timeline': '', 'cluster': '', " \
-    "'threads': null, 'bucket-bytes': null, "                                                                          \
-    "'partition-bytes': null, 'priority': 'off', 'overlap': 'off', "                                                   \
-    "'precision': 'fp32', 'bind': true, 'aux': false, 'width-divisor': 1, 'data': '', 'data-images': null, "           \
-    "'eval-samples': null, 'profile': '', 'lr-scaling': 'none', 'warmup-epochs': 0, 'weight-decay': 0, 'seed': 1, "    \
-    "'timeout-s': 120}"
+#define OPTIONS(settings)                                                                                           \
+    "{'kind': 'options', " settings ", 'save': '', 'kill-rank': null, 'hang-rank': null, 'drill-at': 'step:1', "    \
+    "'kill-step': null, 'timeline': '', 'cluster': '', "                                                            \
+    "'threads': null, 'bucket-bytes': null, "                                                                       \
+    "'partition-bytes': null, 'priority': 'off', 'overlap': 'off', "                                                \
+    "'precision': 'fp32', 'bind': true, 'aux': false, 'width-divisor': 1, 'data': '', 'data-images': null, "        \
+    "'eval-samples': null, 'profile': '', 'lr-scaling': 'none', 'warmup-epochs': 0, 'weight-decay': 0, 'seed': 1, " \
+    "'stall-warn-s': 60, 'stall-abort-s': 120}"
 
 static void ps_manifest(void **state)
 {

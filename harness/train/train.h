@@ -41,11 +41,11 @@ struct reducer;
 
 struct train_opts { /* as given; the tables have the meanings */
     const char *world, *mode, *model, *reducer, *transport, *compute, *precision, *lr_scaling, *overlap, *priority;
-    const char *cluster, *data, *profile, *save, *resume, *timeline;
+    const char *cluster, *data, *profile, *save, *resume, *timeline, *drill_at;
     uint64_t workers, servers, threads, batch, image_size, classes, width_divisor, data_images, eval_samples;
-    uint64_t steps, seed, timeout_s, record_every, kill_rank, kill_step;
+    uint64_t steps, seed, record_every, kill_rank, hang_rank, kill_step;
     uint64_t bucket_bytes, partition_bytes;
-    double lr, momentum, weight_decay, warmup_epochs, target_loss;
+    double lr, momentum, weight_decay, warmup_epochs, target_loss, stall_warn_s, stall_abort_s;
     bool bind, aux, forward_only;
     union module_values modules; /* of train_kinds */
 };
@@ -78,6 +78,13 @@ struct train_memory {         /* bytes; all 0: hollow */
     size_t available_bytes;   /* there; SIZE_MAX: not known */
 };
 
+struct train_drill { /* a failure to order: a server's step is any */
+    int rank;        /* -1: none */
+    bool hangs;      /* else it ends */
+    enum peer_phase phase;
+    uint64_t step; /* of this run; PHASE_STEP */
+};
+
 struct train_job {          /* resolved; owns dataset, profile, segment and resume */
     struct train_opts opts; /* with every default worked out; threads 0: the cores of each worker */
     const struct world_ops *world;
@@ -101,6 +108,7 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
     double flops_per_sample;  /* of a training step, GEMMs */
     struct checkpoint resume; /* steps_count 0, param NULL: none */
     struct schedule schedule;
+    struct train_drill drill;
     int n_workers, n_servers, n_ranks;
     size_t n_steps;                  /* of this run */
     size_t n_eval;                   /* test samples to classify; 0: none */
@@ -113,6 +121,8 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
 enum rc train_prepare(struct train_job *out, const struct train_opts *opts, const struct opt_group *group, int n_groups,
                       int n_given_ranks) MUST_CHECK;
 void train_job_free(struct train_job *job); /* accepts a zeroed one */
+/* The longest wait for a message. Twice --stall-abort-s: a rank that is silent is noticed as that before. */
+int train_message_limit_ms(const struct train_job *job);
 /* What the job asks of its world. Borrows job. */
 struct world_opts train_world_opts(const struct train_job *job);
 /* ran is what world_run() returned: where the world could not serve a communicator, the message names the option. */

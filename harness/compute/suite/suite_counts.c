@@ -295,8 +295,13 @@ static struct arrays arrays_of(struct suite *s, size_t n_ignored)
 
 struct charged {
     struct work sum;
-    int n_calls;
+    int n_calls, n_ticks;
 };
+
+static void count_tick(void *arg)
+{
+    ((struct charged *)arg)->n_ticks++;
+}
 
 static void charge(void *arg, double flops, double bytes)
 {
@@ -310,13 +315,15 @@ static void charge(void *arg, double flops, double bytes)
 /* Call twice; then a sync that charges the work, and one without work to charge. */
 static void count_call(struct suite *s, const struct call *call, struct arrays *x, struct charged *charged)
 {
-    const int n_before = charged->n_calls;
+    const int n_before = charged->n_calls, n_ticks_before = charged->n_ticks;
 
     charged->sum = (struct work){ 0.0, 0.0 };
     call->run(s->c, x);
     call->run(s->c, x);
     if (charged->n_calls != n_before)
         suite_fail(s, "C2: %s was charged before a sync", call->name);
+    if (charged->n_ticks < n_ticks_before + 2)
+        suite_fail(s, "C6: %d ticks in two calls of %s", charged->n_ticks - n_ticks_before, call->name);
     suite_sync(s);
     suite_sync(s);
     if (charged->sum.flops != 2.0 * call->work.flops || charged->sum.bytes != 2.0 * call->work.bytes)
@@ -335,6 +342,7 @@ struct saved { /* of s, until close_charging() */
 static struct saved open_charging(struct suite *s, struct charged *charged, bool gemm_only)
 {
     const struct compute_env env = { .charge = charge,
+                                     .tick = count_tick,
                                      .arg = charged,
                                      .n_threads = s->n_threads,
                                      .precision = s->options.precision,
@@ -365,7 +373,7 @@ static void close_charging(struct suite *s, const struct saved *saved)
 
 static void counts_case(struct suite *s, const void *arg)
 {
-    struct charged charged = { { 0.0, 0.0 }, 0 };
+    struct charged charged = { .n_calls = 0 };
     const struct saved saved = open_charging(s, &charged, false);
 
     (void)arg;
@@ -395,7 +403,7 @@ void suite_counts(struct suite *s)
 /* gemm_only: the same counts; GEMMs and convolutions write anything to their output, other operations nothing. */
 static void gemm_only_case(struct suite *s, const void *arg)
 {
-    struct charged charged = { { 0.0, 0.0 }, 0 };
+    struct charged charged = { .n_calls = 0 };
     const struct saved saved = open_charging(s, &charged, true);
 
     (void)arg;

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_drill.c - options of silence and of failure drills. */
+#include "harness/train/job_drill.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "harness/base/text.h"
+
+static enum rc resolve_stall(struct train_opts *o)
+{
+    if (isnan(o->stall_warn_s))
+        o->stall_warn_s = o->stall_abort_s / 2;
+    if (o->stall_warn_s > o->stall_abort_s)
+        return rc_raise(RC_INVAL, "--stall-warn-s %g: is longer than --stall-abort-s %g", o->stall_warn_s,
+                        o->stall_abort_s);
+    return RC_OK;
+}
+
+static enum rc parse_drill_at(struct train_drill *drill, const char *text)
+{
+    static const struct {
+        const char *name;
+        enum peer_phase phase;
+    } known[] = { { "start", PHASE_START }, { "probe", PHASE_PROBE }, { "end", PHASE_END } };
+
+    if (strncmp(text, "step:", 5) == 0 && text_to_u64(text + 5, &drill->step)) {
+        drill->phase = PHASE_STEP;
+        return RC_OK;
+    }
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(text, known[i].name) == 0) {
+            drill->phase = known[i].phase;
+            return RC_OK;
+        }
+    return rc_raise(RC_INVAL, "--drill-at %s: is not start, probe, step:N or end", text);
+}
+
+enum rc job_drill_resolve(struct train_job *job, const struct opt_group *group, int n_groups)
+{
+    struct train_opts *o = &job->opts;
+    const bool kills = opt_given(group, n_groups, "kill-rank"), hangs = opt_given(group, n_groups, "hang-rank");
+    const uint64_t rank = hangs ? o->hang_rank : o->kill_rank;
+    enum rc rc;
+
+    TRY(resolve_stall(o));
+    job->drill = (struct train_drill){ .rank = -1, .hangs = hangs };
+    TRY(parse_drill_at(&job->drill, o->drill_at));
+    if (opt_given(group, n_groups, "kill-step")) {
+        job->drill.phase = PHASE_STEP;
+        job->drill.step = o->kill_step;
+    } else
+        o->kill_step = UINT64_MAX;
+    if ((kills || hangs) && rank >= (uint64_t)job->n_ranks)
+        FAIL(RC_INVAL, "--%s-rank %llu: ranks are 0 to %d", hangs ? "hang" : "kill", (unsigned long long)rank,
+             job->n_ranks - 1);
+    if (kills || hangs)
+        job->drill.rank = (int)rank;
+    if (!kills)
+        o->kill_rank = UINT64_MAX;
+    if (!hangs)
+        o->hang_rank = UINT64_MAX;
+out:
+    return rc;
+}
+
+int train_message_limit_ms(const struct train_job *job)
+{
+    return (int)(2000.0 * job->opts.stall_abort_s);
+}
