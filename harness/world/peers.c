@@ -54,7 +54,7 @@ enum rc peer_next(struct peers *p, struct peer_event *out)
         if (p->told[r] == state)
             continue;
         p->told[r] = (unsigned char)state;
-        *out = (struct peer_event){ .peer = r, .state = state };
+        *out = (struct peer_event){ .peer = p->number ? p->number[r] : r, .state = state };
         break;
     }
     return RC_OK;
@@ -109,7 +109,7 @@ void peer_silence_text(const struct peer_seat *s, uint64_t silent_ns, char *out,
     snprintf(out, n_bytes, "silent for %.1f s: %s", 1e-9 * (double)silent_ns, duty);
 }
 
-static void tell(const struct peer_opts *opts, const char *line)
+void peer_tell(const struct peer_opts *opts, const char *line)
 {
     char whole[RC_MESSAGE_BYTES];
 
@@ -128,7 +128,7 @@ void peer_tell_silent(const struct peer_opts *opts, int rank, const struct peer_
 
     peer_silence_text(s, silent_ns, text, sizeof text);
     snprintf(line, sizeof line, "rank %d has been %s", rank, text);
-    tell(opts, line);
+    peer_tell(opts, line);
 }
 
 static void tell_back(const struct peer_opts *opts, int rank, uint64_t silent_ns)
@@ -136,7 +136,7 @@ static void tell_back(const struct peer_opts *opts, int rank, uint64_t silent_ns
     char line[128];
 
     snprintf(line, sizeof line, "rank %d is back, silent for %.1f s", rank, 1e-9 * (double)silent_ns);
-    tell(opts, line);
+    peer_tell(opts, line);
 }
 
 /* --- a watcher --- */
@@ -162,13 +162,18 @@ uint64_t peer_watch_interval_ns(const struct peer_watch *w)
     return ns < 1000000 ? 1000000 : ns > 250000000 ? 250000000 : ns;
 }
 
+static int number_of(const struct peer_watch *w, int r)
+{
+    return w->number ? w->number[r] : r;
+}
+
 /* Rank r has ticked since the last look. */
 static void see_tick(struct peer_watch *w, int r, uint64_t n_ticks)
 {
     struct peer_seen *seen = &w->seen[r];
 
     if (change(&w->seat[r], PEER_SILENT, PEER_ALIVE))
-        tell_back(&w->opts, r, seen->silent_ns);
+        tell_back(&w->opts, number_of(w, r), seen->silent_ns);
     seen->n_ticks = n_ticks;
     seen->silent_ns = 0;
 }
@@ -181,7 +186,7 @@ static void see_silence(struct peer_watch *w, int r, uint64_t gap_ns)
 
     *silent_ns += gap_ns;
     if (*silent_ns >= w->opts.warn_ns && change(s, PEER_ALIVE, PEER_SILENT))
-        peer_tell_silent(&w->opts, r, s, *silent_ns);
+        peer_tell_silent(&w->opts, number_of(w, r), s, *silent_ns);
     if (*silent_ns >= w->opts.abort_ns)
         (void)change(s, PEER_SILENT, PEER_LOST);
 }

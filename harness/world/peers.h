@@ -52,6 +52,7 @@ struct peer_seat {                         /* of one rank; a zeroed one is valid
 struct peers {              /* of one rank: its own seat, and those of all */
     struct peer_seat *seat; /* [n_ranks] of the run; borrowed */
     int n_ranks, own;
+    const int *number;   /* [n_ranks]: their ranks in the run; NULL: as they are indexed */
     unsigned char *told; /* [n_ranks]: enum peer_state; NULL: PEER_ALIVE of all */
 };
 
@@ -97,6 +98,7 @@ struct peer_watch {
     struct peer_opts opts;
     struct peer_seat *seat; /* [n_ranks]; borrowed */
     int n_ranks;
+    const int *number;      /* [n_ranks]: their ranks in the run, for messages; NULL: as they are indexed */
     struct peer_seen *seen; /* [n_ranks] */
     uint64_t looked_ns;
 };
@@ -107,9 +109,12 @@ enum rc peer_watch_open(struct peer_watch *w, const struct peer_opts *opts, stru
 void peer_watch_close(struct peer_watch *w); /* accepts a zeroed one */
 /* How long to sleep between two looks: an eighth of warn_ns, 1 ms to 250 ms. */
 uint64_t peer_watch_interval_ns(const struct peer_watch *w);
-/* Read all seats: P2, P3. Returns a rank that is lost and was not returned before, and why in `why`; -1: none. */
+/* Read all seats: P2, P3. Returns the index of a rank that is lost and was not returned before, and why in `why`; -1:
+ * none. */
 int peer_watch_look(struct peer_watch *w, uint64_t now_ns, char why[RC_MESSAGE_BYTES]);
 
+/* A line for opts->tell. */
+void peer_tell(const struct peer_opts *opts, const char *line);
 /* "silent for 2.0 s: in step 7, owes bucket 3" */
 void peer_silence_text(const struct peer_seat *s, uint64_t silent_ns, char *out, size_t n_bytes);
 /* "rank 2 has been silent for ..." by opts->tell. */

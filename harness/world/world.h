@@ -25,8 +25,10 @@
  *                       call here returns RC_PEER for it: the other ranks end where they are. In a caller's
  *                       MPI world_die() ends no process, but the body: as in threads, and what that body had
  *                       opened is lost. A killed process ends that job too.
- *       A rank that hangs is noticed where world_opts.stall asks for it (peers.h; threads, sim): it counts as lost,
- *       which is a failure of that rank (W4). In mpi only the time-outs of the transport end waits for its messages.
+ *       A rank that hangs is noticed where world_opts.stall asks for it (peers.h): it counts as lost, which is a
+ *       failure of that rank (W4). So is, in mpi, a killed process where the launcher ends nobody. In mpi only ranks of
+ *       one host notice each other's silence, and none in a caller's MPI: there the time-outs of the transport end
+ *       waits for its messages.
  *   W6  A rank may have several tasks (task.h). What is said above of a rank's waits holds for those of all its tasks.
  *   W7  Ranks of one host can map each other's memory (share.h).
  */
@@ -75,7 +77,7 @@ struct world_opts {
                                       the job and MPI as they were. NULL: run() initialises and finalises MPI */
     const struct cluster *cluster; /* sim only; borrowed; NULL elsewhere */
     struct world_cost *cost;       /* sim only: set when run() returns, on errors too; may be NULL */
-    struct peer_opts stall;        /* threads, sim: how long a rank may be silent; zeros: as long as it likes */
+    struct peer_opts stall;        /* how long a rank may be silent; zeros: as long as it likes */
 };
 
 struct world_ops {
@@ -141,7 +143,7 @@ struct world { /* first member of each implementation's struct */
     bool has_tasks;              /* every task may use transports; mpi: where world_opts ask for it; else true */
     struct thread_tasks *tasks;  /* threads, mpi: of this rank, the same in all its worlds; else NULL */
     struct share_run *shares;    /* threads, sim: of the run; else NULL */
-    struct peers *peers;         /* of this rank, the same in all its worlds; NULL: mpi */
+    struct peers *peers;         /* of this rank, the same in all its worlds; NULL: mpi, not watched */
 };
 
 /* The worlds: option --world. */

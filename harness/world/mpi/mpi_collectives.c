@@ -8,6 +8,7 @@
 
 #include "harness/world/mpi/mpi_attach.h"
 #include "harness/world/mpi/mpi_check.h"
+#include "harness/world/mpi/mpi_peers.h"
 #include "harness/world/mpi/mpi_world.h"
 #include "harness/world/mpi/world_mpi.h"
 
@@ -25,6 +26,7 @@ enum rc world_mpi_finish(const struct world *w, MPI_Request *request)
 {
     struct backoff backoff = { .may_spin = world_may_spin(w) };
     struct mpi_lock *lock = world_mpi_lock(w);
+    struct world *m = (struct world *)w; /* a tick changes nothing of it */
     int done = 0;
     enum rc rc = RC_OK;
 
@@ -32,6 +34,8 @@ enum rc world_mpi_finish(const struct world *w, MPI_Request *request)
         TRY_MPI(lock, MPI_Test(request, &done, MPI_STATUS_IGNORE));
         if (done)
             break;
+        world_tick(m);
+        TRY(mpi_peers_check(self(m)->self->peers));
         mpi_lock_pause(lock, &backoff, MAX_SLEEP_NS);
     }
 out:

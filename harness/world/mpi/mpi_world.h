@@ -11,12 +11,14 @@
 #include "harness/world/world.h"
 
 struct mpi_attach;
+struct mpi_peers;
 
 struct mpi_rank { /* what all worlds of a rank share */
     struct mpi_lock lock;
     struct thread_tasks tasks;
     int rank;                  /* among all ranks of the run */
     int64_t offset_ns;         /* mpi_clock_offset() */
+    struct mpi_peers *peers;   /* NULL: nobody watches */
     struct mpi_attach *attach; /* in a caller's MPI; NULL: MPI is initialised for this run */
 };
 

@@ -22,6 +22,7 @@
 #include "harness/world/mpi/mpi_attach.h"
 #include "harness/world/mpi/mpi_check.h"
 #include "harness/world/mpi/mpi_clock.h"
+#include "harness/world/mpi/mpi_peers.h"
 #include "harness/world/mpi/mpi_world.h"
 #include "harness/world/mpi/share_mpi.h"
 #include "harness/world/wait.h"
@@ -197,6 +198,7 @@ static enum rc mpi_check(struct world *w)
 
     if (attach) /* else the launcher ends this process when another one fails (W5) */
         TRY(mpi_attach_check(attach));
+    TRY(mpi_peers_check(self(w)->self->peers));
     TRY(thread_tasks_check(w->tasks));
 out:
     return rc;
@@ -312,6 +314,7 @@ static enum rc leave_job(struct mpi_world *m)
 
     if (m->host_comm != MPI_COMM_NULL) {
         TRY(mpi_barrier(&m->base)); /* sleep here until all arrive: Comm_free and Finalize spin */
+        mpi_peers_leave(m->self->peers);
         TRY_MPI_ALONE(MPI_Comm_free(&m->host_comm));
     }
     if (m->comm != MPI_COMM_NULL)
@@ -342,11 +345,15 @@ static enum rc run_own_mpi(struct mpi_world *m, const struct world_opts *opts, i
         (void)rc_raise(rc, "%s", message);
         goto out;
     }
+    if (rc == RC_OK && opts->stall.abort_ns > 0)
+        rc = mpi_peers_open(&m->self->peers, &m->base, &opts->stall);
     if (rc == RC_OK)
         rc = body(&m->base, arg);
     thread_tasks_end(m->base.tasks);
     if (rc == RC_OK)
         rc = leave_job(m);
+    if (rc == RC_OK)
+        mpi_peers_close(&m->self->peers);
     if (rc != RC_OK)
         mpi_abort(&m->base, rc); /* the other ranks wait for this one */
 out:

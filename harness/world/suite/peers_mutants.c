@@ -64,7 +64,7 @@ static int look_and_name_again(struct peer_watch *w, uint64_t now_ns, char *why)
 /* Who was silent once is lost when it comes back. */
 static int look_and_never_forgive(struct peer_watch *w, uint64_t now_ns, char *why)
 {
-    bool was_silent[8];
+    bool was_silent[8] = { false };
 
     for (int r = 0; r < w->n_ranks; r++)
         was_silent[r] = atomic_load(&w->seat[r].state) == PEER_SILENT;

@@ -188,6 +188,24 @@ static void case_changes_are_told_once_P7(struct scene *s)
     peers_fini(&own);
 }
 
+/* The second host of a run: its ranks are 4 to 7. */
+static void case_ranks_have_numbers_of_the_run(struct scene *s)
+{
+    static const int number[N_RANKS] = { 4, 5, 6, 7 };
+    struct peers own = { .seat = s->seat, .n_ranks = N_RANKS, .own = 0, .number = number };
+    struct peer_event e;
+
+    s->watch.number = number;
+    EXPECT(s, pass(s, 3, BUT_2) == -1);
+    EXPECT(s, s->n_lines == 1 && strncmp(s->line[0], "rank 6 has been silent", 22) == 0);
+    EXPECT(s, s->ops->next(&own, &e) == RC_OK && e.peer == 6 && e.state == PEER_SILENT);
+    EXPECT(s, s->ops->next(&own, &e) == RC_OK && e.peer == -1);
+    EXPECT(s, pass(s, 0.25, ALL) == -1);
+    EXPECT(s, s->n_lines == 2 && strncmp(s->line[1], "rank 6 is back", 14) == 0);
+    EXPECT(s, pass(s, 7, BUT_2) == 2); /* its index */
+    peers_fini(&own);
+}
+
 int peers_suite(const struct peers_ops *ops, const char **failed_case)
 {
 #define CASE(name)         \
@@ -205,7 +223,8 @@ int peers_suite(const struct peers_ops *ops, const char **failed_case)
                   CASE(several_are_lost_P3),
                   CASE(ranks_leave_P4),
                   CASE(a_stopped_job_is_not_silent_P5),
-                  CASE(changes_are_told_once_P7) };
+                  CASE(changes_are_told_once_P7),
+                  CASE(ranks_have_numbers_of_the_run) };
 #undef CASE
     int n_failures = 0;
 

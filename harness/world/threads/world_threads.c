@@ -330,7 +330,7 @@ static void watch_ranks(struct run *run, struct peer_watch *watch, int n_ranks)
             return;
         (void)doorbell_wait(&run->bell, seen, false, peer_watch_interval_ns(watch));
         const uint64_t now_ns = wait_clock_ns();
-        const int lost = peer_watch_look(watch, now_ns, why);
+        const int lost = failed_ns == 0 ? peer_watch_look(watch, now_ns, why) : -1;
         if (lost >= 0)
             record_failure(run, lost, RC_PEER, why);
         if (failed_ns == 0 && atomic_load(&run->failed))

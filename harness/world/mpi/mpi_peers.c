@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mpi_peers.c - the seats of a host's ranks in a share, and the thread that watches them. */
+#include "harness/world/mpi/mpi_peers.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/world/share.h"
+#include "harness/world/wait.h"
+
+/* From the loss of a rank, or from another end of the run, until this process is ended. */
+#define LEAVE_NS UINT64_C(3000000000)
+
+struct mpi_peers {
+    struct world *world; /* borrowed */
+    struct peers peers;
+    struct world *group; /* of the share; NULL: seats are `alone` */
+    struct share *share; /* all seats are in the block of its rank 0 */
+    struct peer_seat alone;
+    int *number; /* [peers.n_ranks]: of each, its rank in the run */
+    struct peer_watch watch;
+    pthread_t thread;
+    bool is_started;
+    pthread_mutex_t lock; /* held while the thread looks at the seats, and to change left_ns */
+    struct doorbell bell; /* rung for `is_over` */
+    atomic_bool is_over;
+    uint64_t left_ns;     /* when mpi_peers_leave() was called; 0: not yet */
+    atomic_bool has_lost; /* publishes what follows */
+    int lost;             /* rank in the run */
+    char why[RC_MESSAGE_BYTES];
+};
+
+static _Noreturn void end_process(const struct mpi_peers *p, int rank, const char *why)
+{
+    char line[RC_MESSAGE_BYTES + 128];
+    const int n_chars =
+        snprintf(line, sizeof line, "gradmark: rank %d: %s; process of rank %d does not end by itself\n", rank, why,
+                 p->number[p->peers.own]);
+
+    if (n_chars > 0)
+        (void)!write(STDERR_FILENO, line, (size_t)n_chars < sizeof line ? (size_t)n_chars : sizeof line - 1);
+    _exit(EXIT_FAILURE);
+}
+
+/* Look at the seats. Returns when this process has to have ended; UINT64_MAX: nothing is wrong. */
+static uint64_t look(struct mpi_peers *p, uint64_t limit_ns)
+{
+    const uint64_t now_ns = wait_clock_ns();
+    char why[RC_MESSAGE_BYTES];
+
+    pthread_mutex_lock(&p->lock);
+    const bool has_left = p->left_ns > 0;
+    /* after a loss all end: whoever is silent then waits for the launcher */
+    const int lost = has_left || atomic_load(&p->has_lost) ? -1 : peer_watch_look(&p->watch, now_ns, why);
+    if (has_left)
+        limit_ns = p->left_ns + p->watch.opts.abort_ns;
+    pthread_mutex_unlock(&p->lock);
+    if (lost >= 0) {
+        snprintf(p->why, sizeof p->why, "%s", why);
+        p->lost = p->number[lost];
+        atomic_store(&p->has_lost, true);
+        limit_ns = now_ns + LEAVE_NS;
+    }
+    return limit_ns;
+}
+
+static void *watch_main(void *arg)
+{
+    struct mpi_peers *p = arg;
+    uint64_t limit_ns = UINT64_MAX;
+
+    for (;;) {
+        const uint32_t seen = doorbell_seen(&p->bell);
+        if (atomic_load(&p->is_over))
+            return NULL;
+        (void)doorbell_wait(&p->bell, seen, false, peer_watch_interval_ns(&p->watch));
+        limit_ns = look(p, limit_ns);
+        if (wait_clock_ns() < limit_ns)
+            continue;
+        if (atomic_load(&p->has_lost))
+            end_process(p, p->lost, p->why);
+        end_process(p, p->number[p->peers.own], "has met all others for the last time, but MPI does not let it go");
+    }
+}
+
+/* Seats of this host's ranks, in memory that they share. */
+static enum rc open_seats(struct mpi_peers *p, struct world *w)
+{
+    const int own = w->rank;
+    int host, n_hosts;
+    enum rc rc;
+
+    TRY(world_host_group(w, &p->group, &host, &n_hosts));
+    TRY(world_share_open(p->group, (size_t)p->group->n_ranks * sizeof(struct peer_seat), &p->share));
+    p->number = calloc((size_t)p->group->n_ranks, sizeof *p->number);
+    if (!p->number)
+        FAIL(RC_NOMEM, "no memory for the numbers of %d ranks", p->group->n_ranks);
+    TRY(world_allgather(p->group, &own, p->number, sizeof own));
+    p->peers = (struct peers){
+        .seat = p->share->peer[0], .n_ranks = p->group->n_ranks, .own = p->group->rank, .number = p->number
+    };
+out:
+    return rc;
+}
+
+/* This rank's own seat: its watcher notices when its main task hangs, but nobody when the process does. */
+static enum rc open_own_seat(struct mpi_peers *p, const struct peer_opts *opts)
+{
+    char line[RC_MESSAGE_BYTES];
+
+    snprintf(line, sizeof line, "the ranks of this host do not see each other's silence: %.400s", rc_message());
+    if (p->world->host_rank == 0)
+        peer_tell(opts, line);
+    p->number = calloc(1, sizeof *p->number);
+    if (!p->number)
+        return rc_raise(RC_NOMEM, "no memory for the number of a rank");
+    p->number[0] = p->world->rank;
+    p->peers = (struct peers){ .seat = &p->alone, .n_ranks = 1, .own = 0, .number = p->number };
+    return RC_OK;
+}
+
+enum rc mpi_peers_open(struct mpi_peers **out, struct world *w, const struct peer_opts *opts)
+{
+    struct mpi_peers *p = calloc(1, sizeof *p);
+    enum rc rc;
+
+    if (!p)
+        return rc_raise(RC_NOMEM, "no memory to watch the ranks of a host");
+    p->world = w;
+    pthread_mutex_init(&p->lock, NULL);
+    rc = open_seats(p, w);
+    if (rc == RC_UNSUPPORTED || rc == RC_INVAL) /* on all ranks of the host (H2) */
+        rc = open_own_seat(p, opts);
+    if (rc != RC_OK)
+        goto out;
+    TRY(peer_watch_open(&p->watch, opts, p->peers.seat, p->peers.n_ranks, wait_clock_ns()));
+    p->watch.number = p->number;
+    if (pthread_create(&p->thread, NULL, watch_main, p) != 0)
+        FAIL(RC_NOMEM, "the thread that watches the ranks of a host cannot be started");
+    p->is_started = true;
+    w->peers = &p->peers;
+    *out = p;
+    p = NULL;
+out:
+    mpi_peers_close(&p);
+    return rc;
+}
+
+enum rc mpi_peers_check(const struct mpi_peers *p)
+{
+    if (!p || !atomic_load_explicit(&p->has_lost, memory_order_acquire))
+        return RC_OK;
+    return rc_raise(RC_PEER, "rank %d failed: %s", p->lost, p->why);
+}
+
+static void close_seats(struct mpi_peers *p)
+{
+    p->world->peers = NULL;
+    peers_fini(&p->peers);
+    world_share_close(&p->share);
+    world_split_close(&p->group);
+}
+
+void mpi_peers_leave(struct mpi_peers *p)
+{
+    if (!p)
+        return;
+    peer_end(&p->peers.seat[p->peers.own], PEER_LEFT); /* P4 */
+    pthread_mutex_lock(&p->lock);
+    p->left_ns = wait_clock_ns();
+    pthread_mutex_unlock(&p->lock);
+    close_seats(p);
+}
+
+void mpi_peers_close(struct mpi_peers **pp)
+{
+    struct mpi_peers *p = *pp;
+
+    if (!p)
+        return;
+    if (p->is_started) {
+        atomic_store(&p->is_over, true);
+        doorbell_ring(&p->bell);
+        pthread_join(p->thread, NULL);
+    }
+    if (p->left_ns == 0)
+        close_seats(p);
+    peer_watch_close(&p->watch);
+    pthread_mutex_destroy(&p->lock);
+    free(p->number);
+    free(p);
+    *pp = NULL;
+}

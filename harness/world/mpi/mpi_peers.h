@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mpi_peers.h - a thread of each process that watches the ranks of its host, in memory that they share (peers.h).
+ * Private to harness/world/mpi.
+ *
+ * It calls no MPI, and asks nothing of the launcher. Where a rank is lost, mpi_peers_check() fails, and so do this
+ * process's waits; a process that has not ended some seconds later is stuck in a call, and is ended here. Ranks of
+ * other hosts are not watched.
+ */
+#ifndef HARNESS_WORLD_MPI_MPI_PEERS_H
+#define HARNESS_WORLD_MPI_MPI_PEERS_H
+
+#include "harness/base/rc.h"
+#include "harness/world/peers.h"
+
+struct world;
+struct mpi_peers;
+
+/* Begin to watch; sets w->peers. Collective over w. Where the ranks of a host cannot share memory, each watches itself
+ * alone, and the first of the host says why. */
+enum rc mpi_peers_open(struct mpi_peers **out, struct world *w, const struct peer_opts *opts) MUST_CHECK;
+/* RC_PEER once a rank was lost, and names it. Cheap. NULL-safe (RC_OK). */
+enum rc mpi_peers_check(const struct mpi_peers *p) MUST_CHECK;
+/* All ranks have met for the last time: nobody is silent any more. What is left has opts.abort_ns to end, else the
+ * process is ended. NULL-safe. */
+void mpi_peers_leave(struct mpi_peers *p);
+/* Nothing is watched any more. NULL-safe, nulls. */
+void mpi_peers_close(struct mpi_peers **p);
+
+#endif
