@@ -23,7 +23,6 @@
 
 extern const struct transport_ops transport_inproc;
 
-#define SLICE_NS UINT64_C(20000000)
 #define GIVE_UP_NS UINT64_C(2000000000)
 
 enum state { STATE_ENDED, STATE_POSTED, STATE_TAKEN, STATE_DONE, STATE_TOO_LONG };
@@ -221,7 +220,7 @@ static void wait_for_readers(struct inproc *t)
         if (failed_ns != 0 && wait_clock_ns() - failed_ns > GIVE_UP_NS)
             return;
         if (atomic_load(&own->n_taken) > 0)
-            doorbell_wait(&own->bell, seen, false, SLICE_NS);
+            doorbell_wait(&own->bell, seen, false, WAIT_SLICE_NS);
     }
 }
 
@@ -255,7 +254,7 @@ static enum rc wait_ring(struct inproc *t, uint32_t seen, uint64_t started_ns, i
     TRY(world_check(t->base.world)); /* T10 */
     if (!*expired)
         doorbell_wait(&t->hub->inbox[t->base.world->rank].bell, seen, world_may_spin(t->base.world),
-                      limit_ns - waited_ns < SLICE_NS ? limit_ns - waited_ns : SLICE_NS);
+                      limit_ns - waited_ns < WAIT_SLICE_NS ? limit_ns - waited_ns : WAIT_SLICE_NS);
 out:
     return rc;
 }

@@ -12,8 +12,6 @@
 #include "harness/world/share_inner.h"
 #include "harness/world/wait.h"
 
-#define SLICE_NS UINT64_C(20000000) /* no sleep is longer, so that each sees a failure within that time */
-
 struct request { /* of one rank */
     size_t n_bytes, n_available_bytes;
 };
@@ -151,7 +149,7 @@ enum rc share_bell_wait(struct share *s, uint32_t seen, uint64_t limit_ns)
             FAIL(RC_TIMEOUT, "share: not rung within %.3g s", 1e-9 * (double)limit_ns);
         const uint64_t left_ns = limit_ns - waited_ns;
         (void)doorbell_wait(s->bell[s->group->rank], seen, world_may_spin(s->group),
-                            left_ns < SLICE_NS ? left_ns : SLICE_NS);
+                            left_ns < WAIT_SLICE_NS ? left_ns : WAIT_SLICE_NS);
     }
 out:
     return rc;

@@ -8,8 +8,6 @@
 
 #include "harness/world/wait.h"
 
-#define SLICE_NS UINT64_C(20000000) /* no sleep is longer, so that each sees a failure within that time */
-
 struct thread_task {
     struct task base;
     struct task_opts opts;
@@ -122,7 +120,7 @@ static enum rc thread_join(struct task *task)
         const uint32_t seen = doorbell_seen(&t->bell);
         world_tick(t->base.world);
         if (!atomic_load(&t->ended))
-            (void)doorbell_wait(&t->bell, seen, false, SLICE_NS);
+            (void)doorbell_wait(&t->bell, seen, false, WAIT_SLICE_NS);
     }
     pthread_join(t->id, NULL); /* can't fail: started, joined once */
     rc = t->rc;
@@ -201,7 +199,8 @@ static enum rc thread_wait(struct event *event, uint64_t limit_ns)
         if (waited_ns >= limit_ns)
             FAIL(RC_TIMEOUT, "event %s: not posted within %.3g s", event->name, 1e-9 * (double)limit_ns);
         const uint64_t left_ns = limit_ns - waited_ns;
-        (void)doorbell_wait(&e->bell, seen, world_may_spin(event->world), left_ns < SLICE_NS ? left_ns : SLICE_NS);
+        (void)doorbell_wait(&e->bell, seen, world_may_spin(event->world),
+                            left_ns < WAIT_SLICE_NS ? left_ns : WAIT_SLICE_NS);
     }
 out:
     return rc;

@@ -16,6 +16,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* No sleep of a waiting rank is longer, so that each wait sees a failure, and ticks, within that time. */
+#define WAIT_SLICE_NS UINT64_C(20000000)
+
 struct doorbell { /* all zero: rung never, nobody sleeps, between threads */
     _Atomic uint32_t n_rings;
     _Atomic uint32_t n_sleepers;

@@ -8,8 +8,7 @@
 
 #include "harness/base/text.h"
 #include "harness/world/thread_tasks.h"
-
-#define PAUSE_SLICE_NS UINT64_C(20000000)
+#include "harness/world/wait.h"
 
 extern const struct world_ops world_threads, world_mpi, world_sim;
 
@@ -120,13 +119,13 @@ uint64_t world_now_ns(struct world *w)
 /* In real time in slices, with a tick in each (P1). */
 void world_pause(struct world *w, uint64_t ns)
 {
-    const bool is_sliced = w->peers && !(w->ops->module.caps & WORLD_VIRTUAL_TIME) && ns > PAUSE_SLICE_NS;
+    const bool is_sliced = w->peers && !(w->ops->module.caps & WORLD_VIRTUAL_TIME) && ns > WAIT_SLICE_NS;
     const uint64_t started_ns = is_sliced ? w->ops->now_ns(w) : 0;
     uint64_t paused_ns = 0;
 
     world_tick(w);
-    for (; is_sliced && ns - paused_ns > PAUSE_SLICE_NS; world_tick(w)) {
-        w->ops->pause(w, PAUSE_SLICE_NS);
+    for (; is_sliced && ns - paused_ns > WAIT_SLICE_NS; world_tick(w)) {
+        w->ops->pause(w, WAIT_SLICE_NS);
         paused_ns = w->ops->now_ns(w) - started_ns;
         if (paused_ns >= ns)
             return;

@@ -4,7 +4,7 @@
  *
  * One struct run per world_run(): it holds the first failure, which every wait checks (W4, W5).
  * A struct group is the set of ranks of one world: all ranks of the run, or one part of a split.
- * No sleep lasts longer than SLICE_NS, so every wait sees a failure within that time; a failing rank
+ * No sleep lasts longer than WAIT_SLICE_NS, so every wait sees a failure within that time; a failing rank
  * wakes no other.
  * The thread that called world_run() watches the ranks (peers.h). A thread cannot be ended from outside: one that does
  * not end after a failure takes the process with it.
@@ -26,7 +26,6 @@
 
 extern const struct world_ops world_threads;
 
-#define SLICE_NS UINT64_C(20000000)
 #define LEAVE_NS UINT64_C(3000000000) /* with what a watch takes to look, less than the 5 s of W4 */
 
 struct run { /* shared by all ranks of one world_run() */
@@ -126,7 +125,7 @@ static enum rc threads_barrier(struct world *w)
         if (atomic_load(&g->generation) != generation)
             break;
         TRY(world_check(w));
-        doorbell_wait(&g->bell, seen, world_may_spin(w), SLICE_NS);
+        doorbell_wait(&g->bell, seen, world_may_spin(w), WAIT_SLICE_NS);
     }
 out:
     return rc;
@@ -257,7 +256,7 @@ static void threads_die(struct world *w)
 static void threads_hang(struct world *w)
 {
     while (!atomic_load(&self(w)->run->failed))
-        threads_pause(w, SLICE_NS);
+        threads_pause(w, WAIT_SLICE_NS);
     threads_die(w);
 }
 
