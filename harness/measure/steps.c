@@ -5,7 +5,8 @@
  * Completions are taken from all workers in the order of time (merge.h). The first boundary of a
  * round is the latest first start (E3); every n_workers completions later the next one begins. In a
  * synchronous mode round r is step r of every worker, because no worker completes step r + 1 before
- * everybody has completed step r; so one rule serves all modes.
+ * everybody has completed step r; so one rule serves all modes. (Overlapped: step r + 1, and nobody completes
+ * step r + 2 before everybody has completed step r + 1, whose gradients it waits for.)
  *
  * Stamps of a worker must be in order: start <= ready <= end <= next start. That is checked: sums
  * of unsigned differences would otherwise be silently wrong.
@@ -67,7 +68,23 @@ struct window { /* E3, the rounds it consists of */
     size_t n_rounds;
 };
 
-/* E2, E3: fill w->boundary_ns, at most one round per step. */
+/* E3: between the first and the last step of overlapped runs. */
+static void find_window(struct window *w, const struct steps *in)
+{
+    const bool is_between = in->overlapped && in->n_steps > 2;
+
+    *w = (struct window){ .to_ns = UINT64_MAX };
+    for (size_t i = 0; i < in->n_workers; i++) {
+        const struct step_stamp *s = worker_stamps(in, i);
+        const uint64_t from_ns = is_between ? s[0].end_ns : s[0].start_ns;
+        const uint64_t to_ns = s[in->n_steps - (is_between ? 2 : 1)].end_ns;
+
+        w->from_ns = from_ns > w->from_ns ? from_ns : w->from_ns;
+        w->to_ns = to_ns < w->to_ns ? to_ns : w->to_ns;
+    }
+}
+
+/* E2: fill w->boundary_ns, at most one round per step. */
 static enum rc find_rounds(struct window *w, const struct steps *in)
 {
     struct merge m = { 0 };
@@ -75,13 +92,7 @@ static enum rc find_rounds(struct window *w, const struct steps *in)
     size_t n_completions = 0;
     enum rc rc;
 
-    *w = (struct window){ .to_ns = UINT64_MAX };
-    for (size_t i = 0; i < in->n_workers; i++) {
-        const struct step_stamp *s = worker_stamps(in, i);
-
-        w->from_ns = s[0].start_ns > w->from_ns ? s[0].start_ns : w->from_ns;
-        w->to_ns = s[in->n_steps - 1].end_ns < w->to_ns ? s[in->n_steps - 1].end_ns : w->to_ns;
-    }
+    find_window(w, in);
     TRY(merge_init(&m, in));
     w->boundary_ns = malloc((in->n_steps + 1) * sizeof *w->boundary_ns);
     if (!w->boundary_ns)

@@ -8,7 +8,8 @@
  *   E2  A round is n_workers consecutive step completions in time order: one step of a
  *       synchronous mode, one update per worker on average of an asynchronous one.
  *   E3  Only time in which every worker trained counts: from the latest first start to the
- *       earliest last end.
+ *       earliest last end. Of overlapped runs of three steps and more the first step does not count, in which there is
+ *       nothing to wait for, nor the last, which also waits for its own exchange.
  *   E4  compute + wait + wire + server + apply is the mean step time of a worker, exactly. wait + wire + server is its
  *       exposed communication: it neither computes nor updates. Exposed and hidden communication are all there is.
  */
@@ -41,6 +42,7 @@ struct steps {                      /* borrowed */
     size_t n_workers, n_steps;
     size_t batch_per_worker_count;
     bool synchronous; /* workers meet every step: waiting for the latest worker is counted apart from the wire */
+    bool overlapped;  /* a step waits for the exchange of the one before: what that hid is in its stamp */
 };
 
 struct steps_summary {

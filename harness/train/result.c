@@ -50,7 +50,8 @@ enum rc train_summarise(struct train_summary *out, const struct train_job *job, 
                               .n_workers = (size_t)job->n_workers,
                               .n_steps = job->n_steps,
                               .batch_per_worker_count = job->opts.batch,
-                              .synchronous = job->mode->module.caps & MODE_SYNCHRONOUS };
+                              .synchronous = job->mode->module.caps & MODE_SYNCHRONOUS,
+                              .overlapped = job->exchange.overlap };
     TRY(steps_summarise(&s.measured, &s.steps));
     const double throughput = s.measured.throughput_samples_per_s.mean;
     if (r->limits.baseline_step_s > 0) {

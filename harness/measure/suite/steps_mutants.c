@@ -91,6 +91,15 @@ static enum rc bug_stall_as_compute(struct steps_summary *out, const struct step
     return rc;
 }
 
+/* The first step of an overlapped run, and the end of the last exchange, taken for steps like the others. */
+static enum rc bug_drain_counts(struct steps_summary *out, const struct steps *in)
+{
+    struct steps plain = *in;
+
+    plain.overlapped = false;
+    return steps_summarise(out, &plain);
+}
+
 static enum rc bug_loss_of_rank0(struct steps_summary *out, const struct steps *in)
 {
     enum rc rc = steps_summarise(out, in);
@@ -114,6 +123,7 @@ summarise_fn *steps_mutant(const char *name)
         { "lost-deficit", bug_lost_deficit },
         { "wait-as-wire", bug_wait_as_wire },
         { "stall-as-compute", bug_stall_as_compute },
+        { "drain-counts", bug_drain_counts },
         { "loss-of-rank0", bug_loss_of_rank0 },
     };
 

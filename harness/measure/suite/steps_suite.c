@@ -393,6 +393,51 @@ static int check_overlap(summarise_fn *summarise)
     return n_failures + check_sum(&s);
 }
 
+/* Every step computes for 10 us; but the first it waits for 6 us, and but the last it hides 4 us of the exchange of the
+ * step before. The last worker of three ends its last step 12 us later than that, the others up to 2 us before it. */
+static void overlapped_run(struct run *run, size_t n_steps)
+{
+    begin(run, 3, n_steps, 8, true);
+    run->in.overlapped = true;
+    for (size_t w = 0; w < 3; w++)
+        for (size_t t = 0; t < n_steps; t++) {
+            struct step_stamp *p = at(run, w, t);
+            const bool is_last = t + 1 == n_steps;
+
+            p->start_ns = t == 0 ? 1000 * US : p[-1].end_ns;
+            p->stalled_ns = t > 0 ? 6 * US : 0;
+            p->ready_ns = p->start_ns + p->stalled_ns + 10 * US;
+            p->end_ns = p->ready_ns + (is_last ? (10 + w) * US : 0);
+            p->hidden_ns = t > 0 ? 4 * US : 0;
+        }
+}
+
+/* E3: what a run has of an overlapped exchange does not depend on how many steps it has. */
+static int check_drain(summarise_fn *summarise)
+{
+    static const size_t n_steps[] = { 4, 5, 40 };
+    static struct run run;
+    struct steps_summary s;
+    int n_failures = 0;
+
+    for (size_t i = 0; i < sizeof n_steps / sizeof *n_steps; i++) {
+        overlapped_run(&run, n_steps[i]);
+        if (summarise(&s, &run.in) != RC_OK)
+            return n_failures + 1;
+        n_failures += expect(s.n_rounds == n_steps[i] - 2, "E3 all rounds but the first and the last");
+        n_failures += expect(near(s.throughput_samples_per_s.mean, 3 * 8 / 16e-6, 1e-12), "E3 throughput");
+        n_failures += expect(near(s.step_mean_s, 16e-6, 1e-12), "E3 a step in the middle");
+        n_failures += expect(near(s.exposed_s, 6e-6, 1e-12), "E3 exposed");
+        n_failures += expect(near(s.hidden_s, 4e-6, 1e-12), "E3 hidden");
+    }
+    overlapped_run(&run, 3);
+    n_failures += expect(summarise(&s, &run.in) == RC_OK && s.n_rounds == 1, "E3 one round of three");
+    overlapped_run(&run, 2); /* 10 us, then 16 and the end of worker 0's exchange, 10 */
+    n_failures += expect(summarise(&s, &run.in) == RC_OK && s.n_rounds == 1, "E3 two steps have no middle");
+    n_failures += expect(near(s.step_mean_s, 10e-6, 1e-12), "E3 of two steps the one that all completed");
+    return n_failures;
+}
+
 int steps_suite(summarise_fn *summarise, const char *group)
 {
     static const struct {
@@ -405,6 +450,7 @@ int steps_suite(summarise_fn *summarise, const char *group)
         { "warmup", check_warmup },
         { "cost", check_cost },
         { "overlap", check_overlap },
+        { "drain", check_drain },
         { "loss", check_loss },
         { "staleness", check_staleness },
         { "ties", check_ties },
