@@ -189,6 +189,23 @@ static void a_server_refuses_what_breaks_the_rules(void **state)
     }
 }
 
+static void slices_that_no_message_can_carry_are_refused(void **state)
+{
+    const struct segment huge = { 0, ((size_t)2 << 32) + 2 };
+    const struct sync_env env = { .n_workers = 1, .n_servers = 2 };
+    struct sync_env with_plan = env;
+    struct buckets buckets = { 0 };
+    struct sync *sync = NULL;
+
+    (void)state;
+    assert_int_equal(buckets_open(&buckets, &huge, 1, &(struct bucket_opts){ 0, (uint64_t)1 << 32 }), RC_OK);
+    with_plan.buckets = &buckets;
+    assert_int_equal(sync_ps.open(&sync, &with_plan), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "a server would hold 4294967297 parameters"));
+    assert_null(sync);
+    buckets_close(&buckets);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -196,6 +213,7 @@ int main(void)
         cmocka_unit_test(every_wrong_field_is_named_P1),
         cmocka_unit_test(any_bytes_are_decoded_or_refused_P1),
         cmocka_unit_test(a_server_refuses_what_breaks_the_rules),
+        cmocka_unit_test(slices_that_no_message_can_carry_are_refused),
     };
 
     return cmocka_run_group_tests_name("ps", tests, NULL, NULL);

@@ -71,6 +71,19 @@ static enum rc open_links(struct ps *p)
     return RC_OK;
 }
 
+/* A message counts its elements in 32 bits: slices are sent whole, and the first is the largest. */
+static enum rc check_slices(const struct sync_env *env)
+{
+    const size_t n_elems = server_slice(env->buckets->n_params, env->n_servers, 0).n_elems;
+
+    if (n_elems > UINT32_MAX)
+        return rc_raise(RC_INVAL,
+                        "mode ps: a server would hold %zu parameters; at most %u are possible: use more "
+                        "servers than %d",
+                        n_elems, UINT32_MAX, env->n_servers);
+    return RC_OK;
+}
+
 static enum rc ps_open(struct sync **out, const struct sync_env *env)
 {
     struct ps *p = calloc(1, sizeof *p);
@@ -79,6 +92,7 @@ static enum rc ps_open(struct sync **out, const struct sync_env *env)
 
     if (!p)
         return rc_raise(RC_NOMEM, "mode ps: no memory");
+    TRY(check_slices(env));
     p->base = (struct sync){ .ops = &sync_ps, .env = *env };
     if (env->world->rank < env->n_workers)
         TRY(open_links(p));

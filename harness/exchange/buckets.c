@@ -3,6 +3,7 @@
 #include "harness/exchange/buckets.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,6 +83,9 @@ enum rc buckets_open(struct buckets *out, const struct segment *segment, size_t 
     fill_buckets(&b, max_bucket);
     for (size_t i = 0; i < b.n_buckets; i++)
         b.n_pieces += n_pieces_of(range_of(&b, &b.bucket[i]), max_piece);
+    if (b.n_pieces > INT_MAX)
+        FAIL(RC_INVAL, "partition of %llu bytes: cuts %zu parameters into %zu pieces; at most %d are possible",
+             (unsigned long long)opts->partition_bytes, b.n_params, b.n_pieces, INT_MAX);
     b.piece = calloc(b.n_pieces, sizeof *b.piece);
     if (!b.piece)
         FAIL(RC_NOMEM, "no memory for the %zu pieces of a gradient", b.n_pieces);

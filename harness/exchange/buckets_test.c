@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -118,6 +119,17 @@ static void too_small_a_partition_is_refused(void **state)
     assert_null(b.piece);
 }
 
+static void too_many_pieces_are_refused(void **state)
+{
+    const struct segment huge = { 0, (size_t)1 << 40 };
+    struct buckets b = { 0 };
+
+    (void)state;
+    assert_int_equal(buckets_open(&b, &huge, 1, &(struct bucket_opts){ 0, 1024 }), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "into 4294967296 pieces; at most 2147483647"));
+    assert_null(b.piece);
+}
+
 /* B1, B2 of any layout and any options. */
 static void pieces_cover_every_parameter_once_B2(void **state)
 {
@@ -209,6 +221,7 @@ int main(void)
         cmocka_unit_test(buckets_are_filled_last_first),
         cmocka_unit_test(buckets_are_cut_into_equal_pieces),
         cmocka_unit_test(too_small_a_partition_is_refused),
+        cmocka_unit_test(too_many_pieces_are_refused),
         cmocka_unit_test(pieces_cover_every_parameter_once_B2),
         cmocka_unit_test(other_plans_have_other_digests),
         cmocka_unit_test(the_oldest_goes_first_or_the_lowest),

@@ -254,8 +254,11 @@ void communicator_close(struct communicator **cp)
     if (!c)
         return;
     if (c->task) {
+        char message[RC_MESSAGE_BYTES]; /* of the caller's error, which ended the worker */
+        snprintf(message, sizeof message, "%s", rc_message());
         world_stop_tasks(c->env.world, "the worker has ended");
         (void)!world_join(&c->task);
+        (void)!rc_raise(RC_PEER, "%s", message);
     }
     piece_queue_close(&c->queue);
     ring_close(&c->submitted);

@@ -166,12 +166,17 @@ out:
     return rc;
 }
 
-/* E3: every rank has the plan of rank 0. */
+static const char *on_off(uint64_t is_on)
+{
+    return is_on ? "on" : "off";
+}
+
+/* E3, E6: every rank has the plan of rank 0, and takes its pieces in the same order. */
 static enum rc compare_plans(struct exchange *x)
 {
     const struct {
-        uint64_t digest, n_pieces;
-    } own = { buckets_digest(&x->buckets), x->buckets.n_pieces }, *first;
+        uint64_t digest, n_pieces, overlap, priority;
+    } own = { buckets_digest(&x->buckets), x->buckets.n_pieces, x->env.opts.overlap, x->env.opts.priority }, *first;
     struct world *w = x->env.world;
     void *all = malloc((size_t)w->n_ranks * sizeof own);
     enum rc rc;
@@ -180,13 +185,18 @@ static enum rc compare_plans(struct exchange *x)
         return rc_raise(RC_NOMEM, "no memory for the plans of %d ranks", w->n_ranks);
     TRY(world_allgather(w, &own, all, sizeof own));
     first = all;
-    for (int r = 1; r < w->n_ranks; r++)
+    for (int r = 1; r < w->n_ranks; r++) {
         if (first[r].digest != first->digest)
-            FAIL(
-                RC_MISMATCH,
-                "rank %d cuts the gradients into %llu pieces, rank 0 into %llu, or elsewhere: the options of all ranks "
-                "must be the same",
-                r, (unsigned long long)first[r].n_pieces, (unsigned long long)first->n_pieces);
+            FAIL(RC_MISMATCH,
+                 "rank %d cuts the gradients into %llu pieces, rank 0 into %llu, or elsewhere: the options of all "
+                 "ranks must be the same",
+                 r, (unsigned long long)first[r].n_pieces, (unsigned long long)first->n_pieces);
+        if (first[r].overlap != first->overlap || first[r].priority != first->priority)
+            FAIL(RC_MISMATCH,
+                 "rank %d has overlap %s and priority %s, rank 0 %s and %s: the options of all ranks must be the same",
+                 r, on_off(first[r].overlap), on_off(first[r].priority), on_off(first->overlap),
+                 on_off(first->priority));
+    }
 out:
     free(all);
     return rc;

@@ -130,14 +130,15 @@ static int run_mutant(int i)
     return 0;
 }
 
+/* Rank 2 has other options than the others: exchange_opts at arg. */
 static enum rc open_unlike(struct world *w, void *arg)
 {
+    const struct exchange_opts like = { .buckets.bucket_bytes = 80 }, *unlike = arg;
     const struct segment layout[] = { { 0, 10 }, { 10, 10 } };
     struct compute *compute = NULL;
     struct exchange *x = NULL;
     enum rc rc;
 
-    (void)arg;
     TRY(compute_open(&compute, &compute_cpu, NULL));
     const struct exchange_env env = { .world = w,
                                       .compute = compute,
@@ -145,7 +146,7 @@ static enum rc open_unlike(struct world *w, void *arg)
                                       .segment = layout,
                                       .n_segments = 2,
                                       .n_workers = w->n_ranks,
-                                      .opts.buckets.bucket_bytes = w->rank == 2 ? 40 : 80 };
+                                      .opts = w->rank == 2 ? *unlike : like };
     TRY(exchange_open(&x, &env));
 out:
     exchange_close(&x);
@@ -155,12 +156,29 @@ out:
 
 static int run_plans(void)
 {
+    static const struct {
+        struct exchange_opts unlike;
+        const char *says;
+    } bad[] = {
+        { { .buckets.bucket_bytes = 40 }, "rank 2 cuts the gradients into 2 pieces, rank 0 into 1" },
+        { { .buckets.bucket_bytes = 80, .priority = true },
+          "rank 2 has overlap off and priority on, rank 0 off and off" },
+        { { .buckets.bucket_bytes = 80, .overlap = true },
+          "rank 2 has overlap on and priority off, rank 0 off and off" },
+    };
     const struct world_ops *threads = NULL;
     const struct world_opts opts = { .bind_cores = false };
 
-    if (world_find(&threads, "threads") != RC_OK || world_run(threads, &opts, 3, open_unlike, NULL) != RC_MISMATCH)
+    if (world_find(&threads, "threads") != RC_OK)
         return 1;
-    return strstr(rc_message(), "rank 2 cuts the gradients into 2 pieces, rank 0 into 1") == NULL;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct exchange_opts unlike = bad[i].unlike;
+        if (world_run(threads, &opts, 3, open_unlike, &unlike) != RC_MISMATCH || !strstr(rc_message(), bad[i].says)) {
+            fprintf(stderr, "\"%s\" does not say \"%s\"\n", rc_message(), bad[i].says);
+            return 1;
+        }
+    }
+    return 0;
 }
 
 int main(int argc, char **argv)
