@@ -35,7 +35,7 @@ static bool near(double a, double b, double tolerance_ratio)
 static void begin(struct run *run, size_t n_workers, size_t n_steps, size_t batch, bool synchronous)
 {
     memset(run, 0, sizeof *run);
-    run->in = (struct steps){ run->stamp, n_workers, n_steps, batch, synchronous };
+    run->in = (struct steps){ run->stamp, n_workers, n_steps, batch, synchronous, .overlapped = false };
 }
 
 static struct step_stamp *at(struct run *run, size_t w, size_t t)
@@ -307,7 +307,7 @@ static int check_large(summarise_fn *summarise)
     enum { W = 512, N = 500 };
     struct step_stamp *stamp = calloc((size_t)W * N, sizeof *stamp);
     uint64_t *end_ns = malloc((size_t)W * N * sizeof *end_ns);
-    struct steps in = { stamp, W, N, 1, false };
+    struct steps in = { stamp, W, N, 1, false, false };
     struct steps_summary s;
     uint64_t to_ns = UINT64_MAX;
     size_t n_inside = 0;
