@@ -1,39 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * root.c - the naive reference: rank 0 receives every vector, adds them in rank order, sends the sum back.
+ * root.c - the naive reference: one rank sends to all others, after it has received from all of them.
  *
- * Cost: rank 0 moves 2 (p - 1) n elements through one link and makes every addition; that is what the
- * ring is compared with. Every rank gets the same bits (A1).
+ *     type             rank 0 receives                     and sends to rank r
+ *     allreduce        vectors, added in rank order        the sum
+ *     reduce-scatter   vectors, added in rank order        chunk r of the sum
+ *     allgather        chunk r of rank r                   all chunks
+ *     broadcast        nothing                             all (the rank that sends is call.root)
+ *
+ * Empty chunks are not sent. Cost of an allreduce: rank 0 moves 2 (p - 1) n elements through one link and makes every
+ * addition; that is what the ring is compared with. Every rank gets the same bits (A1).
  */
 #include <stdlib.h>
 
-#include "allreduce/reducer.h"
+#include "allreduce/one_to_all.h"
 #include "harness/base/arena.h"
+#include "harness/base/range.h"
 #include "harness/compute/compute.h"
+#include "harness/exchange/collective.h"
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
 
-extern const struct reducer reducer_root;
+extern const struct collective_ops collective_root;
 
 /* Runs take turns with so many tags: a message that comes twice is never taken for the next one. */
 enum { TAG_GATHER = 0x2000, TAG_SPREAD = 0x3000, N_TAGS = 0x1000 };
 
 struct root {
-    struct reduction base;
+    struct collective base;
     struct arena arena;
     uint32_t turn;       /* runs so far, modulo N_TAGS */
     float *scratch;      /* rank 0: one vector; unused where the transport adds in place */
-    struct xfer *spread; /* rank 0: the sum on its way to each other rank */
+    struct xfer *spread; /* [n_ranks] of a rank that sends to all: what is on its way to each */
 };
 
-static void root_close(struct reduction **r)
+static bool adds(unsigned types)
 {
-    struct root *root = (struct root *)*r;
+    return (types & (COLL_ALLREDUCE | COLL_REDUCE_SCATTER)) != 0;
+}
+
+static void root_close(struct collective **c)
+{
+    struct root *root = (struct root *)*c;
 
     arena_close(&root->arena);
     free(root->spread);
     free(root);
-    *r = NULL;
+    *c = NULL;
 }
 
 static struct memory_need root_memory(const void *opts, const struct job_facts *facts)
@@ -42,21 +55,23 @@ static struct memory_need root_memory(const void *opts, const struct job_facts *
     return (struct memory_need){ .rank_0_bytes = facts->n_workers > 1 ? facts->n_params * sizeof(float) : 0 };
 }
 
-static enum rc root_open(struct reduction **out, const struct reduce_env *env, size_t max_elems)
+static enum rc root_open(struct collective **out, const struct collective_env *env)
 {
     const struct world *w = env->transport->world;
     struct root *root = calloc(1, sizeof *root);
-    struct reduction *base = &root->base;
+    struct collective *base = &root->base;
     enum rc rc = RC_OK;
 
     if (!root)
-        return rc_raise(RC_NOMEM, "reducer root: no memory");
-    if (w->rank == 0) {
-        TRY(arena_open(&root->arena, arena_floats_bytes(max_elems)));
-        root->scratch = arena_floats(&root->arena, max_elems);
+        return rc_raise(RC_NOMEM, "collective root: no memory");
+    if (w->rank == 0 && adds(env->types)) {
+        TRY(arena_open(&root->arena, arena_floats_bytes(env->max_elems)));
+        root->scratch = arena_floats(&root->arena, env->max_elems);
+    }
+    if (w->rank == 0 || (env->types & COLL_BROADCAST)) {
         root->spread = calloc((size_t)w->n_ranks, sizeof *root->spread);
         if (!root->spread)
-            FAIL(RC_NOMEM, "reducer root: no memory for %d ranks", w->n_ranks);
+            FAIL(RC_NOMEM, "collective root: no memory for %d ranks", w->n_ranks);
     }
     *out = base;
     base = NULL;
@@ -66,122 +81,130 @@ out:
     return rc;
 }
 
-/* One message of n_elems at x->ptr, real or hollow, as data is. */
-static void describe(struct xfer *x, const float *data, int peer, uint32_t tag, float *ptr, size_t n_elems)
+/* What rank r brings to rank 0, in types other than broadcast. */
+static struct range part_from(const struct collective_call *call, int r, int p)
 {
-    *x = (struct xfer){ .peer = peer, .tag = tag, .ptr = data ? ptr : NULL };
-    *(data ? &x->n_bytes : &x->n_hollow_bytes) = n_elems * sizeof(float);
+    return call->type == COLL_ALLGATHER ? range_part(call->n_elems, p, r) : (struct range){ 0, call->n_elems };
 }
 
-static enum rc gather_at_root(struct root *root, float *data, size_t n_elems)
+/* A message of this part of data. */
+static struct xfer message(float *data, struct range part, int peer, uint32_t tag)
+{
+    const size_t n_bytes = part.n_elems * sizeof(float);
+
+    return (struct xfer){ .peer = peer,
+                          .tag = tag,
+                          .ptr = data ? data + part.offset_elems : NULL,
+                          .n_bytes = data ? n_bytes : 0,
+                          .n_hollow_bytes = data ? 0 : n_bytes };
+}
+
+/* Rank 0: receive `part` from peer, over what data holds there or, added, to it. */
+static enum rc receive_part(struct root *root, float *data, struct range part, int peer, bool added)
 {
     struct transport *t = root->base.env.transport;
-    const bool fused = (t->ops->module.caps & TR_ADD) && data;
+    const bool fused = added && data && (t->ops->module.caps & TR_ADD);
+    struct xfer rx = message(data, part, peer, TAG_GATHER + root->turn);
+    float *to = rx.ptr;
     enum rc rc = RC_OK;
 
-    for (int r = 1; r < t->world->n_ranks; r++) {
-        struct xfer rx;
-        describe(&rx, data, r, TAG_GATHER + root->turn, fused ? data : root->scratch, n_elems);
-        rx.add = fused;
-        TRY(transport_recv(t, &rx));
-        TRY(transport_wait(t, &rx, root->base.env.timeout_ms));
-        if (rx.n_bytes + rx.n_hollow_bytes != n_elems * sizeof(float))
-            FAIL(RC_MISMATCH, "root: rank %d sent %zu bytes where %zu belong", r, rx.n_bytes + rx.n_hollow_bytes,
-                 n_elems * sizeof(float));
-        if (!fused) {
-            compute_accumulate(root->base.env.compute, data, data ? root->scratch : NULL, n_elems);
-            TRY(compute_sync(root->base.env.compute));
-        }
-    }
-out:
-    return rc;
-}
-
-static enum rc spread_from_root(struct root *root, float *data, size_t n_elems)
-{
-    struct transport *t = root->base.env.transport;
-    char first_message[RC_MESSAGE_BYTES];
-    int n_posted = 1;
-    enum rc rc = RC_OK;
-
-    for (; rc == RC_OK && n_posted < t->world->n_ranks; n_posted++) {
-        describe(&root->spread[n_posted], data, n_posted, TAG_SPREAD + root->turn, data, n_elems);
-        rc = transport_send(t, &root->spread[n_posted]);
-        if (rc != RC_OK) {
-            snprintf(first_message, sizeof first_message, "%s", rc_message());
-            break;
-        }
-    }
-    for (int r = 1; r < n_posted; r++) { /* all are ended (T3), the first error is reported */
-        const enum rc ended =
-            transport_wait(t, &root->spread[r], rc == RC_OK ? root->base.env.timeout_ms : DO_NOT_WAIT);
-        if (rc == RC_OK && ended != RC_OK) {
-            rc = ended;
-            snprintf(first_message, sizeof first_message, "%s", rc_message());
-        }
-    }
-    return rc == RC_OK ? rc : rc_raise(rc, "%s", first_message);
-}
-
-static enum rc exchange_with_root(struct root *root, float *data, size_t n_elems)
-{
-    struct transport *t = root->base.env.transport;
-    const int timeout_ms = root->base.env.timeout_ms;
-    struct xfer tx, rx;
-    enum rc rc;
-
-    describe(&tx, data, 0, TAG_GATHER + root->turn, data, n_elems);
-    TRY(transport_send(t, &tx));
-    TRY(transport_wait(t, &tx, timeout_ms));
-    describe(&rx, data, 0, TAG_SPREAD + root->turn, data, n_elems);
+    if (part.n_elems == 0)
+        return RC_OK;
+    if (added && !fused && data)
+        rx.ptr = root->scratch;
+    rx.add = fused;
     TRY(transport_recv(t, &rx));
-    TRY(transport_wait(t, &rx, timeout_ms));
-    if (rx.n_bytes + rx.n_hollow_bytes != n_elems * sizeof(float))
-        FAIL(RC_MISMATCH, "root: rank 0 sent %zu bytes where %zu belong", rx.n_bytes + rx.n_hollow_bytes,
-             n_elems * sizeof(float));
+    TRY(transport_wait(t, &rx, root->base.env.timeout_ms));
+    if (rx.n_bytes + rx.n_hollow_bytes != part.n_elems * sizeof(float))
+        FAIL(RC_MISMATCH, "root: rank %d sent %zu bytes where %zu belong", peer, rx.n_bytes + rx.n_hollow_bytes,
+             part.n_elems * sizeof(float));
+    if (added && !fused) {
+        compute_accumulate(root->base.env.compute, to, rx.ptr, part.n_elems);
+        TRY(compute_sync(root->base.env.compute));
+    }
 out:
     return rc;
 }
 
-static enum rc root_run(struct reduction *red, float *data, size_t n_elems)
+/* Of types other than broadcast: every rank's part to rank 0. */
+static enum rc gather(struct root *root, const struct collective_call *call, float *data)
 {
-    struct root *root = (struct root *)red;
+    struct transport *t = root->base.env.transport;
+    const int p = t->world->n_ranks;
+    struct xfer tx = message(data, part_from(call, t->world->rank, p), 0, TAG_GATHER + root->turn);
     enum rc rc = RC_OK;
 
-    if (n_elems == 0)
+    for (int r = 1; t->world->rank == 0 && r < p; r++)
+        TRY(receive_part(root, data, part_from(call, r, p), r, adds(call->type)));
+    if (t->world->rank != 0 && tx.n_bytes + tx.n_hollow_bytes > 0) {
+        TRY(transport_send(t, &tx));
+        TRY(transport_wait(t, &tx, root->base.env.timeout_ms));
+    }
+out:
+    return rc;
+}
+
+/* What the rank that has the result sends. */
+static struct one_to_all spread_of(const struct collective_call *call)
+{
+    return (struct one_to_all){ .n_elems = call->n_elems,
+                                .parts = call->type == COLL_REDUCE_SCATTER ? PART_CHUNK : PART_ALL,
+                                .sender = call->type == COLL_BROADCAST ? call->root : 0 };
+}
+
+static enum rc root_run(struct collective *c, const struct collective_call *call, float *data)
+{
+    struct root *root = (struct root *)c;
+    struct one_to_all spread = spread_of(call);
+    enum rc rc = RC_OK;
+
+    if (call->n_elems == 0)
         return RC_OK;
     root->turn = (root->turn + 1) % N_TAGS;
-    if (red->env.transport->world->rank != 0)
-        return exchange_with_root(root, data, n_elems);
-    TRY(gather_at_root(root, data, n_elems));
-    TRY(spread_from_root(root, data, n_elems));
+    if (call->type != COLL_BROADCAST)
+        TRY(gather(root, call, data));
+    spread.data = data;
+    spread.tag = TAG_SPREAD + root->turn;
+    spread.xfer = root->spread;
+    TRY(one_to_all(c, &spread));
 out:
     return rc;
 }
 
-static struct cost root_predict(const void *opts, int rank, int n_ranks, size_t n_elems)
+static struct collective_cost root_predict(const void *opts, const struct collective_call *call, int rank, int n_ranks)
 {
-    const uint64_t n_msgs = n_elems == 0 || n_ranks == 1 ? 0 : rank == 0 ? (uint64_t)n_ranks - 1 : 1;
+    const struct one_to_all spread = spread_of(call);
+    struct collective_cost cost = one_to_all_cost(&spread, rank, n_ranks);
 
     (void)opts;
-    return (struct cost){ .msgs = n_msgs,
-                          .bytes = n_msgs * n_elems * sizeof(float),
-                          .adds = rank == 0 ? n_msgs * n_elems : 0 };
+    if (call->type == COLL_BROADCAST)
+        return cost;
+    if (rank > 0) {
+        const size_t n_sent = part_from(call, rank, n_ranks).n_elems;
+        cost.msgs = n_sent > 0;
+        cost.bytes = n_sent * sizeof(float);
+    }
+    if (rank == 0 && adds(call->type))
+        cost.adds = (uint64_t)(n_ranks - 1) * call->n_elems;
+    return cost;
 }
 
-/* All vectors travel at once and share the root's link: two latencies, 2 (p - 1) n elements. */
-static struct cost root_critical_path(const void *opts, int n_ranks, size_t n_elems)
+/* What all others send travels at once and shares the link of rank 0, and so does what they get: a latency each. */
+static struct collective_cost root_critical_path(const void *opts, const struct collective_call *call, int n_ranks)
 {
-    const uint64_t n_others = n_elems > 0 ? (uint64_t)n_ranks - 1 : 0;
+    const struct collective_cost out = root_predict(opts, call, spread_of(call).sender, n_ranks);
+    uint64_t in_bytes = 0;
 
-    (void)opts;
-    return (struct cost){ .msgs = n_others > 0 ? 2 : 0,
-                          .bytes = 2 * n_others * n_elems * sizeof(float),
-                          .adds = n_others * n_elems };
+    for (int r = 0; call->type != COLL_BROADCAST && r < n_ranks; r++)
+        in_bytes += r > 0 ? part_from(call, r, n_ranks).n_elems * sizeof(float) : 0;
+    return (struct collective_cost){ .msgs = (uint64_t)(in_bytes > 0) + (uint64_t)(out.msgs > 0),
+                                     .bytes = in_bytes + out.bytes,
+                                     .adds = out.adds };
 }
 
-const struct reducer reducer_root = {
+const struct collective_ops collective_root = {
     .module.name = "root",
+    .module.caps = COLL_ALLREDUCE | COLL_REDUCE_SCATTER | COLL_ALLGATHER | COLL_BROADCAST,
     .module.memory = root_memory,
     .open = root_open,
     .run = root_run,

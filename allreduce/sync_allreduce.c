@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sync_allreduce.c - the sum of each piece over all workers, by a reducer. */
+/* sync_allreduce.c - the sum of each piece over all workers, by a collective. */
 #include "allreduce/sync_allreduce.h"
 
 #include <stdlib.h>
 
-#include "allreduce/reducer.h"
+#include "allreduce/collective_list.h"
+#include "harness/exchange/collective.h"
 
 struct allreduce {
     struct sync base;
-    struct reduction *reduction;
+    struct collective *collective;
 };
 
 static struct allreduce *self(struct sync *s)
@@ -18,7 +19,7 @@ static struct allreduce *self(struct sync *s)
 
 static void allreduce_close(struct sync **s)
 {
-    reducer_close(&self(*s)->reduction);
+    collective_close(&self(*s)->collective);
     free(*s);
     *s = NULL;
 }
@@ -34,16 +35,20 @@ static size_t largest_piece(const struct buckets *b)
 
 static enum rc allreduce_open(struct sync **out, const struct sync_env *env)
 {
-    const struct reduce_env reduce = {
-        .transport = env->transport, .compute = env->compute, .timeout_ms = env->timeout_ms, .opts = env->reducer_opts
-    };
+    const struct collective_env collective = { .kind = &collective_kind,
+                                               .transport = env->transport,
+                                               .compute = env->compute,
+                                               .timeout_ms = env->timeout_ms,
+                                               .opts = env->collective_opts,
+                                               .types = sync_allreduce.collectives,
+                                               .max_elems = largest_piece(env->buckets) };
     struct allreduce *a = calloc(1, sizeof *a);
     enum rc rc;
 
     if (!a)
         return rc_raise(RC_NOMEM, "mode allreduce: no memory");
     a->base = (struct sync){ .ops = &sync_allreduce, .env = *env };
-    TRY(reducer_open(&a->reduction, env->reducer, &reduce, largest_piece(env->buckets)));
+    TRY(collective_open(&a->collective, env->collective, &collective));
     *out = &a->base;
     a = NULL;
 out:
@@ -54,24 +59,25 @@ out:
 static enum rc allreduce_exchange(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
 {
     const struct range piece = s->env.buckets->piece[k];
+    const struct collective_call call = { .type = COLL_ALLREDUCE, .n_elems = piece.n_elems };
 
     (void)lr;
     (void)param;
     (void)out;
-    return reducer_run(self(s)->reduction, grad ? grad + piece.offset_elems : NULL, piece.n_elems);
+    return collective_run(self(s)->collective, &call, grad ? grad + piece.offset_elems : NULL);
 }
 
-/* The reducer's critical paths of all pieces, cut into its messages: as many on the link as bytes say. */
+/* The critical paths of all pieces, cut into messages of the mean length: as many on the link as bytes say. */
 static struct wire_plan allreduce_wire_plan(const struct sync *s)
 {
-    const struct reducer *reducer = s->env.reducer;
+    const struct collective_ops *ops = s->env.collective;
     const int n_workers = s->env.n_workers;
-    struct cost path = { 0 }, own = { 0 };
+    struct collective_cost path = { 0 }, own = { 0 };
 
     for (size_t k = 0; k < s->env.buckets->n_pieces; k++) {
-        const size_t n_elems = s->env.buckets->piece[k].n_elems;
-        const struct cost p = reducer->critical_path(s->env.reducer_opts, n_workers, n_elems);
-        const struct cost o = reducer->predict(s->env.reducer_opts, n_workers - 1, n_workers, n_elems);
+        const struct collective_call call = { .type = COLL_ALLREDUCE, .n_elems = s->env.buckets->piece[k].n_elems };
+        const struct collective_cost p = ops->critical_path(s->env.collective_opts, &call, n_workers);
+        const struct collective_cost o = ops->predict(s->env.collective_opts, &call, n_workers - 1, n_workers);
         path.msgs += p.msgs;
         path.bytes += p.bytes;
         own.msgs += o.msgs;
@@ -85,7 +91,8 @@ static struct wire_plan allreduce_wire_plan(const struct sync *s)
 
 const struct sync_mode sync_allreduce = {
     .module.name = "allreduce",
-    .module.caps = MODE_SYNCHRONOUS | MODE_SHARED_PARAMS | MODE_REDUCER | MODE_EXCHANGES,
+    .module.caps = MODE_SYNCHRONOUS | MODE_SHARED_PARAMS | MODE_COLLECTIVE | MODE_EXCHANGES,
+    .collectives = COLL_ALLREDUCE,
     .exchange_name = "reduce",
     .open = allreduce_open,
     .exchange = allreduce_exchange,

@@ -5,7 +5,7 @@
 
 #include "harness/exchange/sync_mode.h"
 
-/* env.transport and env.reducer are required; no servers. */
+/* env.transport and env.collective are required; no servers. */
 extern const struct sync_mode sync_allreduce;
 
 #endif

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * skeleton.c - a whole reducer in one file, to copy from: an option, a check, a memory need, exact costs.
+ * skeleton.c - a whole collective algorithm in one file, to copy from: an option, a check, a memory need, exact costs.
  *
  * It adds along a chain: rank 0 sends its vector to rank 1, which adds its own and sends on; the last rank has the sum,
  * which goes back the same way. In chunks of --skeleton.chunk-elems, so that ranks work on neighbouring chunks at the
- * same time. Simple, and far from the fastest: every element crosses every link twice.
+ * same time. Simple, and far from the fastest: every element crosses every link twice. Of the types of collective.h it
+ * has allreduce alone, as its caps say; a call of another one is refused before run().
  *
  * Adds in the order of ranks 0, 1, ..., so every rank gets the bits of "root".
  *
- * In the program it would be allreduce/skeleton.c and one line, ENTRY(skeleton), in allreduce/reducer_list.c.
+ * In the program it would be allreduce/skeleton.c and one line, ENTRY(skeleton), in allreduce/collective_list.c.
  */
 #include <stdlib.h>
 
-#include "allreduce/reducer.h"
 #include "harness/base/arena.h"
 #include "harness/base/opt.h"
 #include "harness/compute/compute.h"
+#include "harness/exchange/collective.h"
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
 
-extern const struct reducer reducer_skeleton;
+extern const struct collective_ops collective_skeleton;
 
 enum { TAG_FORTH = 0x3000, TAG_BACK = 0x4000 };
 
@@ -33,7 +34,7 @@ static const struct opt table[] = {
 };
 
 struct skeleton {
-    struct reduction base;
+    struct collective base;
     struct arena arena;
     float *received;    /* one chunk, where the transport does not add in place */
     size_t chunk_elems; /* of a message; the last one of a vector may be shorter */
@@ -57,15 +58,14 @@ static struct memory_need skeleton_memory(const void *opts, const struct job_fac
     return (struct memory_need){ .worker_bytes = o->chunk_elems * sizeof(float) };
 }
 
-static enum rc skeleton_open(struct reduction **out, const struct reduce_env *env, size_t max_elems)
+static enum rc skeleton_open(struct collective **out, const struct collective_env *env)
 {
     const struct skeleton_opts *o = env->opts;
     struct skeleton *k = calloc(1, sizeof *k);
     enum rc rc;
 
-    (void)max_elems;
     if (!k)
-        return rc_raise(RC_NOMEM, "reducer skeleton: no memory");
+        return rc_raise(RC_NOMEM, "collective skeleton: no memory");
     k->chunk_elems = o->chunk_elems;
     TRY(arena_open(&k->arena, arena_floats_bytes(k->chunk_elems)));
     k->received = arena_floats(&k->arena, k->chunk_elems);
@@ -76,13 +76,13 @@ out:
     return rc;
 }
 
-static void skeleton_close(struct reduction **r)
+static void skeleton_close(struct collective **c)
 {
-    struct skeleton *k = (struct skeleton *)*r;
+    struct skeleton *k = (struct skeleton *)*c;
 
     arena_close(&k->arena);
     free(k);
-    *r = NULL;
+    *c = NULL;
 }
 
 /* data float[n_elems] of one chunk; data NULL: hollow (A5). */
@@ -128,10 +128,11 @@ out:
     return rc;
 }
 
-static enum rc skeleton_run(struct reduction *red, float *data, size_t n_elems)
+static enum rc skeleton_run(struct collective *c, const struct collective_call *call, float *data)
 {
-    struct skeleton *k = (struct skeleton *)red;
-    const struct world *w = red->env.transport->world;
+    struct skeleton *k = (struct skeleton *)c;
+    const size_t n_elems = call->n_elems;
+    const struct world *w = c->env.transport->world;
     const bool has_left = w->rank > 0, has_right = w->rank < w->n_ranks - 1;
     enum rc rc = RC_OK;
 
@@ -158,29 +159,36 @@ static uint64_t n_chunks(const void *opts, size_t n_elems)
 }
 
 /* Every rank but the last sends the vector forth, every one but the first sends it back. */
-static struct cost skeleton_predict(const void *opts, int rank, int n_ranks, size_t n_elems)
+static struct collective_cost skeleton_predict(const void *opts, const struct collective_call *call, int rank,
+                                               int n_ranks)
 {
+    const size_t n_elems = call->n_elems;
     const uint64_t n_ways = (uint64_t)(rank < n_ranks - 1) + (uint64_t)(rank > 0);
 
-    return (struct cost){ .msgs = n_ways * n_chunks(opts, n_elems),
-                          .bytes = n_ways * n_elems * sizeof(float),
-                          .adds = rank > 0 ? n_elems : 0 };
+    return (struct collective_cost){ .msgs = n_ways * n_chunks(opts, n_elems),
+                                     .bytes = n_ways * n_elems * sizeof(float),
+                                     .adds = rank > 0 ? n_elems : 0 };
 }
 
-/* The last chunk waits for those before it on the first link, then crosses the others; so again on the way back. */
-static struct cost skeleton_critical_path(const void *opts, int n_ranks, size_t n_elems)
+/* All chunks cross the first link, one after the other, and the last one the others; so again on the way back. */
+static struct collective_cost skeleton_critical_path(const void *opts, const struct collective_call *call, int n_ranks)
 {
-    const uint64_t n = n_chunks(opts, n_elems);
-    const uint64_t n_hops = n_ranks > 1 && n > 0 ? (uint64_t)n_ranks - 1 + n - 1 : 0;
-    const uint64_t chunk_elems = n > 0 ? (n_elems + n - 1) / n : 0;
+    const size_t n_elems = call->n_elems;
+    const uint64_t chunk_elems = ((const struct skeleton_opts *)opts)->chunk_elems;
+    const uint64_t n_largest = n_elems < chunk_elems ? n_elems : chunk_elems;
+    const uint64_t n_more_links = n_ranks > 1 ? (uint64_t)n_ranks - 2 : 0;
+    const uint64_t n_path = n_elems + n_more_links * n_largest;
 
-    return (struct cost){ .msgs = 2 * n_hops,
-                          .bytes = 2 * n_hops * chunk_elems * sizeof(float),
-                          .adds = n_hops * chunk_elems };
+    if (n_ranks == 1 || n_elems == 0)
+        return (struct collective_cost){ 0 };
+    return (struct collective_cost){ .msgs = 2 * (n_chunks(opts, n_elems) + n_more_links),
+                                     .bytes = 2 * n_path * sizeof(float),
+                                     .adds = n_path };
 }
 
-const struct reducer reducer_skeleton = {
+const struct collective_ops collective_skeleton = {
     .module = { .name = "skeleton",
+                .caps = COLL_ALLREDUCE,
                 .options = table,
                 .opts_bytes = sizeof(struct skeleton_opts),
                 .check = skeleton_check,

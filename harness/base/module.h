@@ -2,7 +2,7 @@
 /*
  * module.h - a part of the program that is chosen by name: its options, checks, memory need, the worlds it runs in.
  *
- * A kind (world, transport, compute backend, mode, reducer, model) is a list of modules. The struct of each of them
+ * A kind (world, transport, compute backend, mode, collective, model) is a list of modules. The struct of each of them
  * begins with a struct module, so one const entry in the kind's list makes it known to the parser, --help, the
  * manifest, the memory plan, the suites and `gradmark info`.
  *

@@ -157,7 +157,7 @@ static void add_module_options(struct command_line *l, const struct sweep *s, co
 static void add_derived(struct command_line *l, const struct sweep *s, const struct point *p)
 {
     add_whole(l, p, derived_option(DERIVED_SERVERS), (uint64_t)p->n_servers);
-    if (p->mode->caps & MODE_REDUCER)
+    if (p->mode->caps & MODE_COLLECTIVE)
         add_text(l, p, derived_option(DERIVED_REDUCER), s->train.reducer);
     add_text(l, p, derived_option(DERIVED_COMPUTE), compute_of(s, p));
     add_whole(l, p, derived_option(DERIVED_THREADS), (uint64_t)p->n_threads); /* equal for all worker counts */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * modules_test.c - options of modules (--NAME.OPTION) in a campaign. Linked with the list of reducers below instead of
- * allreduce/reducer_list.c's: a made-up one among them has options. No reducer runs.
+ * modules_test.c - options of modules (--NAME.OPTION) in a campaign. Linked with the list of algorithms below instead
+ * of allreduce/collective_list.c's: a made-up one among them has options. None runs.
  */
-#include "allreduce/reducer.h"
+#include "allreduce/collective_list.h"
 #include "harness/campaign/suite/sweep_test_kit.h"
+#include "harness/exchange/collective.h"
 
 struct made_opts {
     uint64_t chunk_bytes;
@@ -27,19 +28,22 @@ static enum rc check_made(const void *opts, const struct job_facts *facts)
     return RC_OK;
 }
 
-static const struct reducer made = {
-    .module = { .name = "made", .options = made_table, .opts_bytes = sizeof(struct made_opts), .check = check_made }
-};
-static const struct reducer plain = { .module.name = "plain" };
+static const struct collective_ops made = { .module = { .name = "made",
+                                                        .options = made_table,
+                                                        .opts_bytes = sizeof(struct made_opts),
+                                                        .check = check_made,
+                                                        .caps = COLL_ALLREDUCE } };
+static const struct collective_ops plain = { .module = { .name = "plain", .caps = COLL_ALLREDUCE } };
+static const struct collective_ops partial = { .module = { .name = "partial", .caps = COLL_BROADCAST } };
 
 static const struct module *made_at(int i)
 {
-    static const struct module *const all[] = { &made.module, &plain.module, NULL };
+    static const struct module *const all[] = { &made.module, &plain.module, &partial.module, NULL };
 
     return all[i];
 }
 
-const struct module_kind reducer_kind = { "reducer", made_at, NULL, "made", NULL };
+const struct module_kind collective_kind = { "reducer", made_at, NULL, "made", NULL };
 
 /* --- */
 
@@ -110,11 +114,24 @@ static void are_refused_before_the_first_launch(void **state)
     }
 }
 
+/* Mode allreduce calls allreduce: what has none is named before the first launch, with those that do. */
+static void an_algorithm_without_allreduce_is_refused(void **state)
+{
+    char words[] = "--world=threads";
+    struct sweep s;
+
+    open_sweep(&s, *state, words, "allreduce", "partial");
+    assert_int_equal(sweep_check(&s), RC_UNSUPPORTED);
+    assert_string_equal(rc_message(), "reducer partial has no allreduce; made or plain has");
+    campaign_close(&s.campaign);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         MADE_TEST(go_to_points_that_use_the_module),
         MADE_TEST(are_refused_before_the_first_launch),
+        MADE_TEST(an_algorithm_without_allreduce_is_refused),
     };
 
     return cmocka_run_group_tests_name("modules", tests, NULL, NULL);

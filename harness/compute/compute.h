@@ -284,7 +284,7 @@ struct compute_backend {
     void (*mean_square)(struct compute *c, double *mean_loss, float *dy, const float *y, const float *target, size_t n);
     /* x = 0. */
     void (*zero)(struct compute *c, float *x, size_t n);
-    /* y += x: the only arithmetic a reducer needs. */
+    /* y += x: the only arithmetic that collectives need. */
     void (*accumulate)(struct compute *c, float *y, const float *x, size_t n);
     /* d = grad_scale g + weight_decay p; v = momentum v + d; p -= lr v. v NULL: momentum is 0 and v = d. g read only.
      * A v below SGD_VELOCITY_MIN in magnitude becomes 0: otherwise, where a gradient stays 0, v decays into denormal

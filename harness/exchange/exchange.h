@@ -45,10 +45,10 @@ struct exchange_env {    /* borrowed; outlives the exchange */
     struct world *world; /* n_workers + n_servers ranks; workers first */
     struct compute *compute;
     const struct sync_mode *mode;
-    const struct transport_ops *transport; /* NULL for modes that exchange nothing */
-    const struct reducer *reducer;         /* of a mode with MODE_REDUCER; else NULL */
-    const void *reducer_opts;              /* its options; NULL: it has none */
-    const struct segment *segment;         /* [n_segments], forward order */
+    const struct transport_ops *transport;   /* NULL for modes that exchange nothing */
+    const struct collective_ops *collective; /* of a mode with MODE_COLLECTIVE; else NULL */
+    const void *collective_opts;             /* its options; NULL: it has none */
+    const struct segment *segment;           /* [n_segments], forward order */
     size_t n_segments;
     int n_workers, n_servers;
     struct exchange_opts opts;

@@ -29,17 +29,17 @@
 
 struct world;
 struct transport;
-struct reducer;
+struct collective_ops;
 struct span_ring;
 struct sync;
 
-struct sync_env {                  /* borrowed; outlives the sync */
-    struct world *world;           /* n_workers + n_servers ranks; workers first */
-    struct compute *compute;       /* works where messages are: in host memory, or hollow */
-    struct transport *transport;   /* of world; its owner closes it before the sync; tags 0x7000 to 0x7fff are not
-                                      the mode's */
-    const struct reducer *reducer; /* of a mode with MODE_REDUCER; else NULL */
-    const void *reducer_opts;      /* its options; NULL: it has none */
+struct sync_env {                /* borrowed; outlives the sync */
+    struct world *world;         /* n_workers + n_servers ranks; workers first */
+    struct compute *compute;     /* works where messages are: in host memory, or hollow */
+    struct transport *transport; /* of world; its owner closes it before the sync; tags 0x7000 to 0x7fff are not
+                                    the mode's */
+    const struct collective_ops *collective; /* of a mode with MODE_COLLECTIVE; else NULL */
+    const void *collective_opts;             /* its options; NULL: it has none */
     const struct buckets *buckets;
     int n_workers, n_servers;
     float momentum, weight_decay;
@@ -67,7 +67,7 @@ enum mode_caps {
     MODE_SYNCHRONOUS = 1u << 1,   /* workers meet every step */
     MODE_SHARED_PARAMS = 1u << 2, /* all workers end with (or can fetch) the same parameters */
     MODE_ONE_WORKER = 1u << 3,    /* it has one worker: what efficiency is measured by */
-    MODE_REDUCER = 1u << 4,       /* it exchanges by an algorithm of allreduce/ */
+    MODE_COLLECTIVE = 1u << 4,    /* it exchanges by a collective algorithm (collective.h) */
     MODE_EXCHANGES = 1u << 5,     /* something crosses between ranks; without: a worker updates by its own gradient */
 };
 
@@ -85,6 +85,7 @@ static inline struct range server_slice(size_t n_params, int n_servers, int s)
 
 struct sync_mode {             /* without MODE_EXCHANGES the functions are NULL */
     struct module module;      /* caps: enum mode_caps; memory: beside parameters, gradient and optimiser */
+    unsigned collectives;      /* MODE_COLLECTIVE: what it calls, enum collective_type */
     const char *exchange_name; /* of exchange() in timelines: "reduce" */
 
     enum rc (*open)(struct sync **out, const struct sync_env *env); /* collective over world */

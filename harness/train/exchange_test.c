@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "allreduce/reducer.h"
+#include "allreduce/collective_list.h"
 #include "allreduce/sync_allreduce.h"
 #include "harness/compute/suite/fake_device.h"
+#include "harness/exchange/collective.h"
 #include "harness/net/transport.h"
 #include "harness/train/suite/exchange_suite.h"
 #include "harness/train/suite/sync_mutants.h"
@@ -71,7 +72,7 @@ static struct exchange_case case_of(const struct sync_mode *mode, const char *tr
 
     if (mode_exchanges(&mode->module) && transport_find(&c.transport, transport) != RC_OK)
         exit(2);
-    if (mode->module.caps & MODE_REDUCER && reducer_find(&c.reducer, "ring") != RC_OK)
+    if (mode->module.caps & MODE_COLLECTIVE && collective_find(&c.collective, &collective_kind, "ring") != RC_OK)
         exit(2);
     return c;
 }

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "allreduce/reducer.h"
+#include "allreduce/collective_list.h"
+#include "harness/exchange/collective.h"
 #include "harness/net/transport.h"
 #include "harness/train/job_drill.h"
 #include "harness/train/job_work.h"
@@ -274,7 +275,19 @@ out:
     return rc;
 }
 
-/* Mode and world, and what depends on them alone: compute, ranks, transport, reducer, cluster. */
+static enum rc resolve_collective(struct train_job *job)
+{
+    enum rc rc = RC_OK;
+
+    if (!(job->mode->module.caps & MODE_COLLECTIVE))
+        return RC_OK;
+    TRY(collective_find(&job->collective, &collective_kind, job->opts.reducer));
+    TRY(collective_require(&collective_kind, job->collective, job->mode->collectives));
+out:
+    return rc;
+}
+
+/* Mode and world, and what depends on them alone: compute, ranks, transport, collective, cluster. */
 static enum rc resolve_modules(struct train_job *job, int n_given_ranks)
 {
     enum rc rc;
@@ -284,8 +297,7 @@ static enum rc resolve_modules(struct train_job *job, int n_given_ranks)
     TRY(resolve_compute(job));
     TRY(resolve_ranks(job, n_given_ranks));
     TRY(resolve_transport(job));
-    if (job->mode->module.caps & MODE_REDUCER)
-        TRY(reducer_find(&job->reducer, job->opts.reducer));
+    TRY(resolve_collective(job));
     TRY(resolve_cluster(job));
 out:
     return rc;

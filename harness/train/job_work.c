@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "allreduce/reducer.h"
 #include "harness/base/text.h"
+#include "harness/exchange/collective.h"
 #include "harness/net/transport.h"
 #include "harness/train/file_data.h"
 #include "models/engine/network.h"
@@ -199,7 +199,7 @@ static void note_modules(struct train_job *job)
     job->used[TRAIN_MODEL] = &job->workload->module;
     job->used[TRAIN_COMPUTE] = &job->compute->module;
     job->used[TRAIN_TRANSPORT] = job->transport ? &job->transport->module : NULL;
-    job->used[TRAIN_REDUCER] = job->reducer ? &job->reducer->module : NULL;
+    job->used[TRAIN_COLLECTIVE] = job->collective ? &job->collective->module : NULL;
 }
 
 enum rc job_work_resolve(struct train_job *job, const struct opt_group *group, int n_groups)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* options.c - the options of a training run. Names of models, modes, reducers and computes come from their lists. */
-#include "allreduce/reducer.h"
+#include "allreduce/collective_list.h"
 #include "harness/net/transport.h"
 #include "harness/train/train.h"
 
@@ -13,7 +13,7 @@ const struct opt train_opt_table[] = {
                      "how ranks run; auto: mpi under mpirun or srun, else threads"),
     OPT_U64_(struct train_opts, servers, "servers", "", 1, 1024, "ranks",
              "number of parameter servers, ps only; without it: 1"),
-    OPT_MODULE_(struct train_opts, reducer, "reducer", reducer_kind, "allreduce algorithm"),
+    OPT_MODULE_(struct train_opts, reducer, "reducer", collective_kind, "allreduce algorithm"),
     OPT_AUTO_MODULE_(struct train_opts, transport, "transport", transport_kind,
                      "what carries messages; auto: zmq for ps, inproc or mpi for allreduce, sim in sim"),
     OPT_U64_(struct train_opts, bucket_bytes, "bucket-bytes", "", 4, MAX_BUCKET_BYTES, "bytes",
@@ -99,7 +99,7 @@ const struct opt train_run_table[] = {
 };
 
 const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES] = {
-    { "servers", "mode", NULL, MODE_SERVERS },        { "reducer", "mode", NULL, MODE_REDUCER },
+    { "servers", "mode", NULL, MODE_SERVERS },        { "reducer", "mode", NULL, MODE_COLLECTIVE },
     { "bucket-bytes", "mode", NULL, MODE_EXCHANGES }, { "partition-bytes", "mode", NULL, MODE_EXCHANGES },
     { "priority", "mode", NULL, MODE_EXCHANGES },     { "overlap", "mode", NULL, MODE_EXCHANGES },
     { "cluster", "world", NULL, WORLD_VIRTUAL_TIME },

@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "allreduce/reducer.h"
+#include "allreduce/collective_list.h"
 #include "harness/base/peak_rss.h"
+#include "harness/exchange/collective.h"
 #include "harness/exchange/exchange.h"
 #include "harness/report/timeline.h"
 #include "harness/train/probe.h"
@@ -152,8 +153,9 @@ static enum rc open_exchange(struct rank *r)
         .compute = r->compute,
         .mode = job->mode,
         .transport = job->transport,
-        .reducer = job->reducer,
-        .reducer_opts = job->reducer ? module_options(&job->opts.modules, train_kinds, &job->reducer->module) : NULL,
+        .collective = job->collective,
+        .collective_opts =
+            job->collective ? module_options(&job->opts.modules, train_kinds, &job->collective->module) : NULL,
         .segment = job->segment,
         .n_segments = job->n_segments,
         .n_workers = job->n_workers,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* registry.c - the list of modes, and the kinds of modules that a training chooses from. */
-#include "allreduce/reducer.h"
+#include "allreduce/collective_list.h"
 #include "allreduce/sync_allreduce.h"
 #include "harness/net/transport.h"
 #include "harness/train/train.h"
@@ -22,6 +22,6 @@ const struct module_kind mode_kind = { "mode", module_at, NULL, "single", "none,
 
 const struct module_kind *const train_kinds[] = {
     [TRAIN_WORLD] = &world_kind,    [TRAIN_TRANSPORT] = &transport_kind, [TRAIN_COMPUTE] = &compute_kind,
-    [TRAIN_MODEL] = &workload_kind, [TRAIN_MODE] = &mode_kind,           [TRAIN_REDUCER] = &reducer_kind,
+    [TRAIN_MODEL] = &workload_kind, [TRAIN_MODE] = &mode_kind,           [TRAIN_COLLECTIVE] = &collective_kind,
     [TRAIN_N_KINDS] = NULL,
 };

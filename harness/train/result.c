@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/exchange/collective.h"
 #include "harness/measure/histogram.h"
 #include "harness/measure/steady.h"
 #include "harness/report/manifest.h"
@@ -364,7 +365,7 @@ static enum rc write_summary(struct report *to, const struct train_job *job, con
     record_text(r, "world", job->opts.world);
     record_text(r, "model", job->opts.model);
     record_text(r, "task", job->opts.forward_only ? "inference" : "training");
-    record_text(r, "reducer", job->reducer ? job->opts.reducer : NULL);
+    record_text(r, "reducer", job->collective ? job->opts.reducer : NULL);
     record_text(r, "transport", job->opts.transport);
     record_i64(r, "workers_count", job->n_workers);
     record_i64(r, "servers_count", job->n_servers);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * skeleton_test.c - what one file and one line bring: allreduce/suite/skeleton.c, added to the list of reducers, is
+ * skeleton_test.c - what one file and one line bring: allreduce/suite/skeleton.c, added to the list of algorithms, is
  * parsed, refused, checked, counted, run and recorded, and nothing else in the program knows its name (U1, U2).
  */
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "allreduce/reducer.h"
+#include "harness/exchange/collective.h"
 #include "harness/report/suite/report_kit.h"
 #include "harness/train/suite/train_kit.h"
 
@@ -49,7 +49,7 @@ static void its_option_reaches_memory_and_job(void **state)
     assert_int_equal(kit_prepare(&many, "--model lenet --mode allreduce --workers 2 --reducer skeleton "
                                         "--skeleton.chunk-elems 1025"),
                      RC_OK);
-    assert_string_equal(few.reducer->module.name, "skeleton");
+    assert_string_equal(few.collective->module.name, "skeleton");
     assert_int_equal(many.memory.exchange_bytes - few.memory.exchange_bytes, sizeof(float));
     train_job_free(&few);
     train_job_free(&many);
@@ -101,8 +101,8 @@ static void the_manifest_holds_its_option(void **state)
                                        "--skeleton.chunk-elems 777"),
                      RC_OK);
     assert_int_equal(record_open(&r, NULL), RC_OK);
-    record_module_options(r, job.used[TRAIN_REDUCER],
-                          module_options(&job.opts.modules, train_kinds, job.used[TRAIN_REDUCER]));
+    record_module_options(r, job.used[TRAIN_COLLECTIVE],
+                          module_options(&job.opts.modules, train_kinds, job.used[TRAIN_COLLECTIVE]));
     assert_int_equal(record_write_file(r, kit_path(&k, "options.json")), RC_OK);
     assert_non_null(strstr(kit_read(&k, "options.json"), "\"skeleton.chunk-elems\": 777"));
     record_close(&r);

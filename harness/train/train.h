@@ -37,7 +37,7 @@
 #include "models/workload.h"
 
 struct transport_ops;
-struct reducer;
+struct collective_ops;
 
 struct train_opts { /* as given; the tables have the meanings */
     const char *world, *mode, *model, *reducer, *transport, *compute, *precision, *lr_scaling, *overlap, *priority;
@@ -61,7 +61,15 @@ int train_opt_groups(struct opt_group group[TRAIN_MAX_OPT_GROUPS], struct train_
 extern const struct module_kind mode_kind;
 const struct sync_mode *train_mode_at(int i);
 /* What a training chooses by name. */
-enum train_kind { TRAIN_WORLD, TRAIN_MODE, TRAIN_MODEL, TRAIN_COMPUTE, TRAIN_TRANSPORT, TRAIN_REDUCER, TRAIN_N_KINDS };
+enum train_kind {
+    TRAIN_WORLD,
+    TRAIN_MODE,
+    TRAIN_MODEL,
+    TRAIN_COMPUTE,
+    TRAIN_TRANSPORT,
+    TRAIN_COLLECTIVE,
+    TRAIN_N_KINDS
+};
 extern const struct module_kind *const train_kinds[]; /* ends with NULL */
 
 struct train_watch { /* called on rank 0 between steps, after the step's last stamp */
@@ -92,7 +100,7 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
     const struct workload *workload;
     const struct compute_backend *compute;
     const struct transport_ops *transport;    /* NULL: the mode exchanges nothing */
-    const struct reducer *reducer;            /* NULL: the mode has none */
+    const struct collective_ops *collective;  /* NULL: the mode has none */
     const struct module *used[TRAIN_N_KINDS]; /* the same, as modules */
     const struct module *scaling;             /* of the learning rate */
     struct cluster cluster;

@@ -2,7 +2,7 @@
 /* info_verb.c - gradmark info: what was built, what was not and why, and what this machine offers. */
 #include <stdio.h>
 
-#include "allreduce/reducer.h"
+#include "allreduce/collective_list.h"
 #include "harness/base/opt.h"
 #include "harness/compute/compute.h"
 #include "harness/net/transport.h"
@@ -42,7 +42,7 @@ static void print_parts(void)
                workload_at(i)->dataset ? workload_at(i)->dataset : "none: repeats a profile");
     printf("\n");
     print_kind("modes", &mode_kind);
-    print_kind("reducers", &reducer_kind);
+    print_kind("reducers", &collective_kind);
     printf("charts       %s\n",
            chart_available() ? "gnuplot found" : "gnuplot not found: no charts (Debian: gnuplot-nox)");
     printf("cores        %d allowed to this process\n", cores_allowed_count());

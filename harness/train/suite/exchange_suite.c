@@ -192,7 +192,7 @@ static enum rc run(struct suite *s)
                                       .compute = s->compute,
                                       .mode = c->mode,
                                       .transport = c->transport,
-                                      .reducer = c->reducer,
+                                      .collective = c->collective,
                                       .segment = layout,
                                       .n_segments = N_SEGMENTS,
                                       .n_workers = c->n_workers,

@@ -16,8 +16,8 @@ struct world;
 
 struct exchange_case {
     const struct sync_mode *mode;
-    const struct transport_ops *transport; /* NULL: the mode exchanges nothing */
-    const struct reducer *reducer;         /* NULL: the mode needs none */
+    const struct transport_ops *transport;   /* NULL: the mode exchanges nothing */
+    const struct collective_ops *collective; /* NULL: the mode needs none */
     const struct compute_backend *compute;
     int n_workers, n_servers; /* the ranks of the world; workers 1, 2 or 4, with servers 1 */
     struct exchange_opts opts;

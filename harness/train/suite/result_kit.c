@@ -28,7 +28,8 @@
 
 #include <cmocka.h>
 
-#include "allreduce/reducer.h"
+#include "allreduce/collective_list.h"
+#include "harness/exchange/collective.h"
 #include "models/replay/profile.h"
 
 enum { US = 1000 };
@@ -156,7 +157,7 @@ void made_allreduce(struct made_run *out)
     struct train_result *r = &out->result;
 
     make_job(job, "allreduce", "sim", "lenet", 3, 0);
-    assert_int_equal(reducer_find(&job->reducer, "ring"), RC_OK);
+    assert_int_equal(collective_find(&job->collective, &collective_kind, "ring"), RC_OK);
     job->opts.reducer = "ring";
     job->opts.transport = "sim";
     job->opts.compute = "hollow";

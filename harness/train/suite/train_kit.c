@@ -2,7 +2,7 @@
 /* train_kit.c - options to result in one call. */
 #include "harness/train/suite/train_kit.h"
 
-#include "allreduce/reducer.h"
+#include "harness/exchange/collective.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ enum rc kit_prepare(struct train_job *out, const char *options)
     out->opts.mode = out->mode->module.name;
     out->opts.world = out->world->module.name;
     out->opts.model = out->workload->module.name;
-    out->opts.reducer = out->reducer ? out->reducer->module.name : "";
+    out->opts.reducer = out->collective ? out->collective->module.name : "";
     out->opts.timeline = "";
     out->opts.transport = out->opts.compute = out->opts.lr_scaling = "";
 out:

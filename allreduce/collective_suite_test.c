@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * collective_suite_test.c WORLD TRANSPORT COLLECTIVE RANKS - run collective_suite; RANKS 0: as many as were launched.
+ * COLLECTIVE "bug-...": a planted mutant, in which the suite must find that bug first.
+ */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "allreduce/collective_list.h"
+#include "allreduce/suite/collective_mutants.h"
+#include "allreduce/suite/collective_suite.h"
+#include "harness/net/transport.h"
+#include "harness/world/world.h"
+
+struct job {
+    const struct transport_ops *transport;
+    const struct collective_ops *ops;
+    const struct collective_mutant *mutant;        /* NULL: none */
+    atomic_int n_failures, n_found, n_other_found; /* of the ranks in this process; n_found: the mutant's bug first */
+};
+
+static int is_bug(const struct collective_mutant *mutant, const struct collective_finding *found)
+{
+    return strcmp(found->type, collective_type_name(mutant->type)) == 0 &&
+           strncmp(found->what, mutant->found_as, strlen(mutant->found_as)) == 0;
+}
+
+static enum rc body(struct world *w, void *arg)
+{
+    struct job *job = arg;
+    struct collective_finding first;
+    const int n_failures = collective_suite(w, job->transport, job->ops, job->mutant != NULL, &first);
+
+    atomic_fetch_add(&job->n_failures, n_failures);
+    if (!job->mutant || n_failures == 0)
+        return RC_OK;
+    if (is_bug(job->mutant, &first)) {
+        atomic_fetch_add(&job->n_found, 1);
+        return RC_OK;
+    }
+    atomic_fetch_add(&job->n_other_found, 1);
+    fprintf(stderr, "%s: found as \"%s, %s\"\n", job->ops->module.name, first.type, first.what);
+    return RC_OK;
+}
+
+static enum rc find(struct job *job, const char *name)
+{
+    job->mutant = collective_mutant_find(name);
+    if (!job->mutant)
+        return collective_find(&job->ops, &collective_kind, name);
+    job->ops = &job->mutant->ops;
+    return RC_OK;
+}
+
+int main(int argc, char **argv)
+{
+    const struct world_opts opts = { .bind_cores = false };
+    const struct world_ops *world;
+    struct job job = { 0 };
+    enum rc rc;
+
+    if (argc != 5)
+        return 2;
+    TRY(world_find(&world, argv[1]));
+    TRY(transport_find(&job.transport, argv[2]));
+    TRY(find(&job, argv[3]));
+    TRY(world_run(world, &opts, atoi(argv[4]), body, &job));
+out:
+    if (rc != RC_OK) {
+        fprintf(stderr, "%s: %s\n", rc_name(rc), rc_message());
+        return 1;
+    }
+    if (!job.mutant)
+        return atomic_load(&job.n_failures) > 0;
+    if (atomic_load(&job.n_found) == 0)
+        fprintf(stderr, "%s: the suite did not notice\n", argv[3]);
+    return atomic_load(&job.n_found) == 0 || atomic_load(&job.n_other_found) > 0;
+}

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* collective_suite.c - sizes around every boundary, guard bands, repeated runs, exact traffic. */
+#include "allreduce/suite/collective_suite.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "allreduce/collective_list.h"
+#include "harness/base/opt.h"
+#include "harness/base/suite/test_allocations.h"
+#include "harness/compute/compute.h"
+#include "harness/exchange/collective.h"
+#include "harness/net/transport.h"
+#include "harness/world/world.h"
+
+enum { MAX_ELEMS = 40001, GUARD_ELEMS = 32, TIMEOUT_MS = 20000, N_SIZES = 9, BYTES_OF_ADD = 12 };
+
+static const float GUARD = -12345.0f;
+
+struct suite {
+    struct world *w;
+    const struct collective_ops *ops;
+    const void *opts; /* of the algorithm, at their defaults; NULL: it has none */
+    struct transport *transport;
+    struct compute *compute;
+    struct collective *collective;
+    float *memory;        /* guard, data, guard */
+    double charged_bytes; /* of all additions by computes so far */
+    int n_failures, quiet;
+    struct collective_finding first;
+};
+
+static void expect(struct suite *s, int ok, const char *what, const struct collective_call *call)
+{
+    const char *type = collective_type_name(call->type);
+
+    if (ok)
+        return;
+    if (s->n_failures++ == 0) {
+        s->first.type = type;
+        snprintf(s->first.what, sizeof s->first.what, "%s", what);
+    }
+    if (!s->quiet)
+        fprintf(stderr, "collective %s, %s, root %d, rank %d of %d, n = %zu: %s\n", s->ops->module.name, type,
+                call->root, s->w->rank, s->w->n_ranks, call->n_elems, what);
+}
+
+/* Has any rank seen a failure? All of them stop then, so that none waits for another. */
+static bool any_failed(struct suite *s)
+{
+    int *all = calloc((size_t)s->w->n_ranks, sizeof *all), n = 0;
+
+    if (!all || world_allgather(s->w, &s->n_failures, all, sizeof *all) != RC_OK)
+        n = 1;
+    for (int r = 0; n == 0 && r < s->w->n_ranks; r++)
+        n += all[r];
+    free(all);
+    return n > 0;
+}
+
+/* --- what ranks bring, and what they must have --- */
+
+static bool sums(enum collective_type type)
+{
+    return type == COLL_ALLREDUCE || type == COLL_REDUCE_SCATTER;
+}
+
+/* The rank whose chunk element i is in: chunk r ends before floor(n (r + 1) / p). */
+static int owner_of(const struct suite *s, size_t i, size_t n_elems)
+{
+    const uint64_t p = (uint64_t)s->w->n_ranks;
+    uint64_t r = 0;
+
+    while (i >= n_elems * (r + 1) / p)
+        r++;
+    return (int)r;
+}
+
+static uint32_t bits_of(float x)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static float addend(int rank, size_t i, int round)
+{
+    return (float)((int)((i * 7 + (size_t)rank * 13 + (size_t)round * 5) % 97) - 40);
+}
+
+/* Arbitrary bits; -0 first. */
+static uint32_t copied(int rank, size_t i, int round)
+{
+    if (i == 0 && round == 0)
+        return 0x80000000u;
+    return (uint32_t)i * 2654435761u + (uint32_t)rank * 1000003u + (uint32_t)round * 97u;
+}
+
+static uint32_t brought(const struct suite *s, const struct collective_call *call, size_t i, int round)
+{
+    const int source = call->type == COLL_BROADCAST ? call->root : owner_of(s, i, call->n_elems);
+
+    if (sums(call->type))
+        return bits_of(addend(s->w->rank, i, round));
+    return source == s->w->rank ? copied(source, i, round) : bits_of(-777.0f - (float)s->w->rank);
+}
+
+static bool is_right(const struct suite *s, const struct collective_call *call, size_t i, int round)
+{
+    const int owner = owner_of(s, i, call->n_elems);
+    const uint32_t bits = bits_of(s->memory[GUARD_ELEMS + i]);
+    float sum = 0;
+
+    if (call->type == COLL_REDUCE_SCATTER && owner != s->w->rank)
+        return true;
+    if (!sums(call->type))
+        return bits == copied(call->type == COLL_BROADCAST ? call->root : owner, i, round);
+    for (int r = 0; r < s->w->n_ranks; r++)
+        sum += addend(r, i, round);
+    return s->memory[GUARD_ELEMS + i] == sum;
+}
+
+static void fill(struct suite *s, const struct collective_call *call, int round)
+{
+    for (size_t i = 0; i < call->n_elems + 2 * GUARD_ELEMS; i++)
+        s->memory[i] = GUARD;
+    for (size_t i = 0; i < call->n_elems; i++) {
+        const uint32_t bits = brought(s, call, i, round);
+        memcpy(&s->memory[GUARD_ELEMS + i], &bits, sizeof bits);
+    }
+}
+
+static bool guards_hold(const struct suite *s, size_t n_elems)
+{
+    for (size_t i = 0; i < GUARD_ELEMS; i++)
+        if (s->memory[i] != GUARD || s->memory[GUARD_ELEMS + n_elems + i] != GUARD)
+            return false;
+    return true;
+}
+
+static bool all_right(const struct suite *s, const struct collective_call *call, int round)
+{
+    for (size_t i = 0; i < call->n_elems; i++)
+        if (!is_right(s, call, i, round))
+            return false;
+    return true;
+}
+
+/* --- A1, A2, A3, A5 of one call --- */
+
+struct counted {
+    struct traffic traffic;
+    double charged_bytes;
+};
+
+static struct counted count(const struct suite *s)
+{
+    return (struct counted){ s->transport->moved, s->charged_bytes };
+}
+
+/* What was sent and added since `before` is what was predicted; additions that the transport makes are not counted. */
+static void expect_cost(struct suite *s, const struct collective_call *call, struct counted before, bool counts_adds,
+                        const char *what)
+{
+    const struct collective_cost cost = s->ops->predict(s->opts, call, s->w->rank, s->w->n_ranks);
+    const struct counted now = count(s);
+    const double n_adds = (now.charged_bytes - before.charged_bytes) / BYTES_OF_ADD;
+
+    expect(s,
+           now.traffic.msgs_sent - before.traffic.msgs_sent == cost.msgs &&
+               now.traffic.bytes_sent - before.traffic.bytes_sent == cost.bytes &&
+               (!counts_adds || n_adds == (double)cost.adds),
+           what, call);
+}
+
+/* Twice, with other data, so that what the first left behind shows. */
+static void check_values(struct suite *s, const struct collective_call *call)
+{
+    for (int round = 0; round < 2; round++) {
+        const struct counted before = count(s);
+
+        fill(s, call, round);
+        if (collective_run(s->collective, call, s->memory + GUARD_ELEMS) != RC_OK) {
+            expect(s, 0, rc_message(), call);
+            return;
+        }
+        expect(s, all_right(s, call, round), "A1: the result is wrong", call);
+        expect(s, guards_hold(s, call->n_elems), "A2: wrote outside the data", call);
+        expect_cost(s, call, before, !(s->transport->ops->module.caps & TR_ADD), "A3: costs other than predict");
+    }
+}
+
+static void charge(void *arg, double flops, double bytes)
+{
+    struct suite *s = arg;
+
+    (void)flops;
+    s->charged_bytes += bytes;
+}
+
+static enum rc open_one(struct collective **out, struct suite *s, struct compute *compute)
+{
+    const struct collective_env env = { .kind = &collective_kind,
+                                        .transport = s->transport,
+                                        .compute = compute,
+                                        .timeout_ms = TIMEOUT_MS,
+                                        .opts = s->opts,
+                                        .types = s->ops->module.caps,
+                                        .max_elems = MAX_ELEMS };
+
+    return collective_open(out, s->ops, &env);
+}
+
+/* A5: the same messages without content, on a compute that touches nothing. */
+static enum rc run_hollow(struct suite *s, const struct collective_call *call)
+{
+    struct compute *hollow = NULL;
+    const struct compute_backend *backend = NULL;
+    struct collective *collective = NULL;
+    enum rc rc;
+
+    TRY(compute_find(&backend, "hollow"));
+    TRY(compute_open(&hollow, backend, &(struct compute_env){ .charge = charge, .arg = s }));
+    TRY(open_one(&collective, s, hollow));
+    TRY(collective_run(collective, call, NULL));
+out:
+    collective_close(&collective);
+    compute_close(&hollow);
+    return rc;
+}
+
+static void check_hollow(struct suite *s, const struct collective_call *call)
+{
+    const struct counted before = count(s);
+
+    if (!(s->transport->ops->module.caps & TR_HOLLOW))
+        return;
+    expect(s, run_hollow(s, call) == RC_OK, "A5: a hollow run failed", call);
+    expect_cost(s, call, before, true, "A5: a hollow run costs other than predict");
+}
+
+/* The prediction itself: totals over ranks must be consistent, the longest path no shorter than any rank. */
+static void check_prediction(struct suite *s, const struct collective_call *call)
+{
+    const struct collective_cost path = s->ops->critical_path(s->opts, call, s->w->n_ranks);
+    const uint64_t n_adds_wanted = sums(call->type) ? (uint64_t)(s->w->n_ranks - 1) * call->n_elems : 0;
+    uint64_t n_adds = 0, n_bytes = 0;
+
+    for (int r = 0; r < s->w->n_ranks; r++) {
+        const struct collective_cost cost = s->ops->predict(s->opts, call, r, s->w->n_ranks);
+        n_adds += cost.adds;
+        n_bytes += cost.bytes;
+        expect(s, cost.bytes <= path.bytes, "A3: a rank sends more than the critical path", call);
+        expect(s, cost.adds <= path.adds, "A3: a rank adds more than the critical path", call);
+    }
+    expect(s, n_adds == n_adds_wanted, "A3: additions are not (p - 1) n, or 0 where nothing is added", call);
+    expect(s, path.bytes <= n_bytes && (path.msgs > 0) == (n_bytes > 0), "A3: the critical path has more than all send",
+           call);
+}
+
+/* --- what needs one size only --- */
+
+/* A1 on values whose sum depends on the order: the same bits on every rank, and in another run. */
+static void check_same_bits(struct suite *s, enum collective_type type)
+{
+    enum { N = 97 };
+    const struct collective_call call = { .type = type, .n_elems = N };
+    float *data = s->memory + GUARD_ELEMS, *all = NULL, before[N] = { 0 };
+
+    for (int run = 0; run < 2; run++) {
+        for (size_t i = 0; i < N; i++)
+            data[i] = 1.0f / (float)(3 + i * 5 + (size_t)s->w->rank * 11);
+        if (collective_run(s->collective, &call, data) != RC_OK) {
+            expect(s, 0, rc_message(), &call);
+            return;
+        }
+        for (size_t i = 0; i < N; i++) {
+            const bool has = type == COLL_ALLREDUCE || owner_of(s, i, N) == s->w->rank;
+            expect(s, !has || run == 0 || bits_of(before[i]) == bits_of(data[i]), "A1: another run has other bits",
+                   &call);
+        }
+        memcpy(before, data, sizeof before);
+    }
+    if (type != COLL_ALLREDUCE)
+        return;
+    all = malloc((size_t)s->w->n_ranks * N * sizeof *all);
+    if (!all || world_allgather(s->w, data, all, N * sizeof *all) != RC_OK)
+        expect(s, 0, "cannot compare ranks", &call);
+    else
+        for (int r = 0; r < s->w->n_ranks; r++)
+            expect(s, memcmp(all + (size_t)r * N, data, N * sizeof *all) == 0, "A1: ranks hold different bits", &call);
+    free(all);
+}
+
+/* A4; a transport that copies messages may allocate them. Between the barriers no rank does anything else. */
+static void check_allocations(struct suite *s, enum collective_type type)
+{
+    const struct collective_call call = { .type = type, .n_elems = MAX_ELEMS };
+    enum rc rc;
+
+    if (s->transport->ops->module.caps & TR_COPIES)
+        return;
+    fill(s, &call, 0);
+    TRY(world_barrier(s->w));
+    const size_t n_before = test_allocations();
+    TRY(world_barrier(s->w));
+    TRY(collective_run(s->collective, &call, s->memory + GUARD_ELEMS));
+    TRY(world_barrier(s->w));
+    expect(s, test_allocations() == n_before, "A4: a run allocates", &call);
+    TRY(world_barrier(s->w));
+out:
+    expect(s, rc == RC_OK, rc_message(), &call);
+}
+
+/* Refused calls send nothing and write nothing. */
+static void check_refused(struct suite *s, const struct collective_call *call, enum rc wanted, const char *what)
+{
+    const struct collective_call few = { .type = COLL_ALLREDUCE, .n_elems = 8 };
+    const struct counted before = count(s);
+
+    fill(s, &few, 0);
+    expect(s, collective_run(s->collective, call, s->memory + GUARD_ELEMS) == wanted, what, call);
+    for (size_t i = 0; i < 8; i++)
+        expect(s, s->memory[GUARD_ELEMS + i] == addend(s->w->rank, i, 0), "touched data it refused", call);
+    expect(s, guards_hold(s, 8), "touched memory it refused", call);
+    expect(s, count(s).traffic.msgs_sent == before.traffic.msgs_sent, "sent a message of a call it refused", call);
+}
+
+/* --- */
+
+static void check_call(struct suite *s, const struct collective_call *call)
+{
+    check_values(s, call);
+    check_hollow(s, call);
+    check_prediction(s, call);
+}
+
+static void check_type(struct suite *s, enum collective_type type)
+{
+    const int p = s->w->n_ranks, root[] = { 0, 1, p - 1 };
+    const size_t n_elems[N_SIZES] = { 0, 1, (size_t)p - 1, (size_t)p, (size_t)p + 1, 97, 1024, 4099, MAX_ELEMS };
+    struct collective_call call = { .type = type };
+    bool failed = false;
+
+    for (int i = 0; i < N_SIZES && !failed; i++)
+        for (int k = 0; k < (type != COLL_BROADCAST ? 1 : p < 3 ? p : 3) && !failed; k++) {
+            call.n_elems = n_elems[i];
+            call.root = root[k];
+            check_call(s, &call);
+            failed = any_failed(s);
+        }
+    if (!failed && sums(type))
+        check_same_bits(s, type);
+    if (!failed && !any_failed(s))
+        check_allocations(s, type);
+    call.n_elems = MAX_ELEMS + 1;
+    if (s->n_failures == 0)
+        check_refused(s, &call, RC_INVAL, "A2: took more than max_elems");
+    call = (struct collective_call){ .type = type, .root = p, .n_elems = 8 };
+    if (s->n_failures == 0 && type == COLL_BROADCAST)
+        check_refused(s, &call, RC_INVAL, "A2: took a root that is not there");
+}
+
+static void check_types(struct suite *s)
+{
+    for (unsigned bit = 1; bit < COLL_TYPES_END && !any_failed(s); bit <<= 1) {
+        const struct collective_call call = { .type = (enum collective_type)bit, .n_elems = 8 };
+        if (s->ops->module.caps & bit)
+            check_type(s, call.type);
+        else
+            check_refused(s, &call, RC_UNSUPPORTED, "A6: took a type that it does not have");
+    }
+}
+
+static enum rc check_over(struct suite *s, const struct transport_ops *transport, const struct transport_ops *shown)
+{
+    enum rc rc;
+
+    TRY(transport_open(&s->transport, transport, s->w));
+    s->transport->ops = shown;
+    TRY(open_one(&s->collective, s, s->compute));
+    check_types(s);
+    TRY(world_barrier(s->w)); /* a peer may still read what this rank sent */
+out:
+    collective_close(&s->collective);
+    collective_close(&s->collective); /* twice: nulls */
+    transport_close(&s->transport);
+    return rc;
+}
+
+int collective_suite(struct world *w, const struct transport_ops *transport, const struct collective_ops *ops,
+                     int quiet, struct collective_finding *first)
+{
+    static const struct module_kind *const kinds[] = { &collective_kind, NULL };
+    const struct collective_call none = { .type = COLL_TYPES_END };
+    struct suite s = { .w = w, .ops = ops, .quiet = quiet };
+    struct transport_ops plain = *transport; /* adds nothing in place */
+    const struct compute_backend *cpu = NULL;
+    struct opt_group group[MAX_MODULE_GROUPS];
+    union module_values values;
+    enum rc rc;
+
+    plain.module.caps &= ~(unsigned)TR_ADD;
+    s.memory = malloc((MAX_ELEMS + 2 * GUARD_ELEMS) * sizeof *s.memory);
+    if (!s.memory)
+        FAIL(RC_NOMEM, "no memory");
+    TRY(compute_find(&cpu, "cpu"));
+    TRY(compute_open(&s.compute, cpu, &(struct compute_env){ .charge = charge, .arg = &s }));
+    TRY(opt_parse(group, module_opt_groups(group, kinds, &values), NULL, 0, 0, NULL));
+    s.opts = module_options(&values, kinds, &ops->module);
+    TRY(check_over(&s, transport, transport));
+    if ((transport->module.caps & TR_ADD) && !any_failed(&s))
+        TRY(check_over(&s, transport, &plain));
+out:
+    expect(&s, rc == RC_OK, rc_message(), &none);
+    compute_close(&s.compute);
+    free(s.memory);
+    *first = s.first;
+    return s.n_failures;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* collective.c - the checks that all algorithms share. */
+#include "harness/exchange/collective.h"
+
+#include "harness/net/transport.h"
+#include "harness/world/world.h"
+
+enum rc collective_find(const struct collective_ops **out, const struct module_kind *kind, const char *name)
+{
+    const struct module *m;
+    enum rc rc;
+
+    TRY(module_find(&m, kind, name));
+    *out = (const struct collective_ops *)m;
+out:
+    return rc;
+}
+
+const char *collective_type_name(enum collective_type type)
+{
+    static const struct {
+        enum collective_type type;
+        const char *key;
+    } names[] = {
+        { COLL_ALLREDUCE, "allreduce" },
+        { COLL_REDUCE_SCATTER, "reduce-scatter" },
+        { COLL_ALLGATHER, "allgather" },
+        { COLL_BROADCAST, "broadcast" },
+    };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].type == type)
+            return names[i].key;
+    return "unknown type";
+}
+
+static enum rc refuse_type(const struct module_kind *kind, const struct collective_ops *ops, enum collective_type type)
+{
+    const char *name = collective_type_name(type);
+    char others[256];
+
+    module_names_with(others, sizeof others, kind, type);
+    if (!others[0])
+        return rc_raise(RC_UNSUPPORTED, "%s %s has no %s, nor has any other", kind->what, ops->module.name, name);
+    return rc_raise(RC_UNSUPPORTED, "%s %s has no %s; %s has", kind->what, ops->module.name, name, others);
+}
+
+enum rc collective_require(const struct module_kind *kind, const struct collective_ops *ops, unsigned types)
+{
+    for (unsigned type = 1; type < COLL_TYPES_END; type <<= 1)
+        if (types & type & ~ops->module.caps)
+            return refuse_type(kind, ops, (enum collective_type)type);
+    return RC_OK;
+}
+
+enum rc collective_open(struct collective **out, const struct collective_ops *ops, const struct collective_env *env)
+{
+    enum rc rc;
+
+    *out = NULL;
+    TRY(collective_require(env->kind, ops, env->types));
+    TRY(ops->open(out, env));
+    (*out)->ops = ops;
+    (*out)->env = *env;
+out:
+    return rc;
+}
+
+enum rc collective_run(struct collective *c, const struct collective_call *call, float *data)
+{
+    const char *name = c->ops->module.name, *type = collective_type_name(call->type);
+    const int n_ranks = c->env.transport->world->n_ranks;
+    enum rc rc;
+
+    TRY(collective_require(c->env.kind, c->ops, call->type));
+    if (!(call->type & c->env.types))
+        FAIL(RC_INVAL, "collective %s was opened without %s", name, type);
+    if (call->n_elems > c->env.max_elems)
+        FAIL(RC_INVAL, "collective %s: %zu elements, opened for %zu", name, call->n_elems, c->env.max_elems);
+    if (call->type == COLL_BROADCAST && (call->root < 0 || call->root >= n_ranks))
+        FAIL(RC_INVAL, "collective %s: broadcast from rank %d of %d", name, call->root, n_ranks);
+    TRY(c->ops->run(c, call, data));
+out:
+    return rc;
+}
+
+void collective_close(struct collective **c)
+{
+    if (c && *c)
+        (*c)->ops->close(c);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * collective.h - an algorithm for collective operations on one array of each rank: the interface and its contract.
+ *
+ *     type              a rank brings         a rank ends with
+ *     allreduce         addends               the sums over all ranks
+ *     reduce-scatter    addends               rank r: the sums of chunk r; its other chunks are undefined
+ *     allgather         rank r: chunk r       all chunks
+ *     broadcast         rank root: all        rank root's
+ *
+ * In place, in data float[n_elems] of the host's memory; float32 in messages, too. Chunk r is range_part(n_elems,
+ * n_ranks, r). The group is the transport's world: all of its ranks call, with equal arguments.
+ *
+ * An algorithm has some of these types, which its caps say, and declares what each will cost before it runs. The
+ * conformance suite (allreduce/suite/collective_suite.h) holds it to both.
+ *
+ * Invariants
+ *   A1  Results as above; the same bits on every rank that has them, and on every run. Allgather and broadcast copy
+ *       bits; what a rank brought to them it keeps.
+ *   A2  Any n_ranks >= 1, any n_elems in [0, max_elems], any root. Nothing outside data is written.
+ *   A3  The messages, bytes and additions of run() are those of predict(), exactly.
+ *   A4  Nothing of ours allocates after open().
+ *   A5  data NULL (hollow): the same messages, hollow bytes, no arithmetic, the same charge.
+ *   A6  A type that the algorithm does not have is RC_UNSUPPORTED, naming both and the algorithms that have it.
+ */
+#ifndef HARNESS_EXCHANGE_COLLECTIVE_H
+#define HARNESS_EXCHANGE_COLLECTIVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/base/module.h"
+#include "harness/base/rc.h"
+
+struct transport;
+struct compute;
+struct collective;
+
+enum collective_type { /* each a bit of an algorithm's caps */
+                       COLL_ALLREDUCE = 1u << 0,
+                       COLL_REDUCE_SCATTER = 1u << 1,
+                       COLL_ALLGATHER = 1u << 2,
+                       COLL_BROADCAST = 1u << 3,
+                       COLL_TYPES_END = 1u << 4
+};
+
+struct collective_call { /* the same on every rank */
+    enum collective_type type;
+    int root; /* broadcast: the rank that has the data; not read by other types */
+    size_t n_elems;
+};
+
+struct collective_env {             /* borrowed; outlives the collective */
+    const struct module_kind *kind; /* the list that the algorithm is from: errors name others of it (A6) */
+    struct transport *transport;
+    struct compute *compute; /* works in host memory, or hollow */
+    int timeout_ms;          /* per message; 0 waits for ever */
+    const void *opts;        /* of the algorithm's module (its option table fills them); NULL: it has none */
+    unsigned types;          /* the types that will run: memory is allocated for these */
+    size_t max_elems;
+};
+
+struct collective_cost { /* t = msgs alpha + bytes beta + adds gamma (Hockney, Parallel Computing 20, 1994) */
+    uint64_t msgs;
+    uint64_t bytes;
+    uint64_t adds;
+};
+
+struct collective_ops {
+    struct module module; /* caps: enum collective_type; memory: what open() allocates for the allreduce of n_params */
+
+    /* Allocate for env->types and env->max_elems. Collective. */
+    enum rc (*open)(struct collective **out, const struct collective_env *env);
+    /* A1 to A5. call: checked by the wrapper. Errors: data undefined, the transport is dead (T6), the caller aborts
+     * the group. */
+    enum rc (*run)(struct collective *c, const struct collective_call *call, float *data);
+    /* What run() sends and adds on `rank` of n_ranks. opts: as in collective_env; call: of a type it has. Pure. */
+    struct collective_cost (*predict)(const void *opts, const struct collective_call *call, int rank, int n_ranks);
+    /* What follows one after the other on the slowest path from first send to last receive, links being full duplex
+     * and a rank's link carrying one message each way at a time. Pure. */
+    struct collective_cost (*critical_path)(const void *opts, const struct collective_call *call, int n_ranks);
+    void (*close)(struct collective **c);
+};
+
+struct collective { /* first member of each implementation's struct */
+    const struct collective_ops *ops;
+    struct collective_env env;
+};
+
+/* Of those in the list. RC_INVAL names the nearest. */
+enum rc collective_find(const struct collective_ops **out, const struct module_kind *kind, const char *name) MUST_CHECK;
+/* "reduce-scatter". Cannot fail. */
+const char *collective_type_name(enum collective_type type);
+/* A6, of all types (bits). */
+enum rc collective_require(const struct module_kind *kind, const struct collective_ops *ops, unsigned types) MUST_CHECK;
+
+/* A6; RC_NOMEM. */
+enum rc collective_open(struct collective **out, const struct collective_ops *ops,
+                        const struct collective_env *env) MUST_CHECK;
+/* A6. RC_INVAL: a type that it was not opened for, more than max_elems, no such root; in all of these data is
+ * untouched and no message was sent. Others: see ops. */
+enum rc collective_run(struct collective *c, const struct collective_call *call, float *data) MUST_CHECK;
+void collective_close(struct collective **c); /* NULL-safe, nulls */
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* collective_test.c - A6 and the other checks that algorithms share, on made-up ones that only count their calls. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/exchange/collective.h"
+#include "harness/net/transport.h"
+#include "harness/world/world.h"
+
+struct made {
+    struct collective base;
+    struct collective_call last;
+    int n_runs;
+};
+
+static enum rc made_open(struct collective **out, const struct collective_env *env)
+{
+    struct made *m = calloc(1, sizeof *m);
+
+    (void)env;
+    assert_non_null(m);
+    *out = &m->base;
+    return RC_OK;
+}
+
+static enum rc made_run(struct collective *c, const struct collective_call *call, float *data)
+{
+    struct made *m = (struct made *)c;
+
+    (void)data;
+    m->last = *call;
+    m->n_runs++;
+    return RC_OK;
+}
+
+static void made_close(struct collective **c)
+{
+    free(*c);
+    *c = NULL;
+}
+
+#define MADE(name_, caps_)                                                                                  \
+    {                                                                                                       \
+        .module = { .name = name_, .caps = caps_ }, .open = made_open, .run = made_run, .close = made_close \
+    }
+
+static const struct collective_ops first = MADE("alpha", COLL_ALLREDUCE | COLL_BROADCAST);
+static const struct collective_ops second = MADE("beta", COLL_ALLREDUCE | COLL_REDUCE_SCATTER);
+static const struct collective_ops third = MADE("gamma", COLL_REDUCE_SCATTER | COLL_BROADCAST);
+
+static const struct module *made_at(int i)
+{
+    static const struct module *const all[] = { &first.module, &second.module, &third.module, NULL };
+
+    return all[i];
+}
+
+static const struct module_kind made_kind = { "reducer", made_at, NULL, "alpha", NULL };
+
+static void types_have_names(void **state)
+{
+    (void)state;
+    assert_string_equal(collective_type_name(COLL_ALLREDUCE), "allreduce");
+    assert_string_equal(collective_type_name(COLL_REDUCE_SCATTER), "reduce-scatter");
+    assert_string_equal(collective_type_name(COLL_ALLGATHER), "allgather");
+    assert_string_equal(collective_type_name(COLL_BROADCAST), "broadcast");
+}
+
+static void algorithms_are_found_by_name(void **state)
+{
+    const struct collective_ops *ops = NULL;
+
+    (void)state;
+    assert_int_equal(collective_find(&ops, &made_kind, "beta"), RC_OK);
+    assert_ptr_equal(ops, &second);
+    assert_int_equal(collective_find(&ops, &made_kind, "gama"), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "gamma"));
+}
+
+static void missing_types_are_refused_with_who_has_them_A6(void **state)
+{
+    static const struct {
+        const struct collective_ops *ops;
+        unsigned types;
+        const char *message; /* NULL: it has all */
+    } cases[] = {
+        { &first, COLL_ALLREDUCE | COLL_BROADCAST, NULL },
+        { &first, 0, NULL },
+        { &first, COLL_ALLREDUCE | COLL_REDUCE_SCATTER, "reducer alpha has no reduce-scatter; beta or gamma has" },
+        { &second, COLL_BROADCAST, "reducer beta has no broadcast; alpha or gamma has" },
+        { &third, COLL_ALLREDUCE, "reducer gamma has no allreduce; alpha or beta has" },
+        { &second, COLL_ALLGATHER, "reducer beta has no allgather, nor has any other" },
+    };
+    struct world world = { .n_ranks = 3 };
+    struct transport transport = { .world = &world };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct collective_env env = { .kind = &made_kind, .transport = &transport, .types = cases[i].types };
+        const enum rc wanted = cases[i].message ? RC_UNSUPPORTED : RC_OK;
+        struct collective *c = NULL;
+        assert_int_equal(collective_require(&made_kind, cases[i].ops, cases[i].types), wanted);
+        assert_int_equal(collective_open(&c, cases[i].ops, &env), wanted);
+        if (cases[i].message)
+            assert_string_equal(rc_message(), cases[i].message);
+        assert_int_equal(c != NULL, wanted == RC_OK);
+        collective_close(&c);
+        assert_null(c);
+    }
+}
+
+static void wrong_calls_do_not_run(void **state)
+{
+    static const struct {
+        struct collective_call call;
+        enum rc rc;
+        const char *message;
+    } cases[] = {
+        { { COLL_ALLGATHER, 0, 5 }, RC_UNSUPPORTED, "reducer gamma has no allgather, nor has any other" },
+        { { COLL_ALLREDUCE, 0, 5 }, RC_UNSUPPORTED, "reducer gamma has no allreduce; alpha or beta has" },
+        { { COLL_REDUCE_SCATTER, 0, 5 }, RC_INVAL, "collective gamma was opened without reduce-scatter" },
+        { { (enum collective_type)0, 0, 5 }, RC_INVAL, "collective gamma was opened without unknown type" },
+        { { COLL_BROADCAST, 0, 11 }, RC_INVAL, "collective gamma: 11 elements, opened for 10" },
+        { { COLL_BROADCAST, 3, 5 }, RC_INVAL, "collective gamma: broadcast from rank 3 of 3" },
+        { { COLL_BROADCAST, -1, 5 }, RC_INVAL, "collective gamma: broadcast from rank -1 of 3" },
+    };
+    const struct collective_call right = { COLL_BROADCAST, 2, 10 };
+    struct world world = { .n_ranks = 3 };
+    struct transport transport = { .world = &world };
+    const struct collective_env env = {
+        .kind = &made_kind, .transport = &transport, .types = COLL_BROADCAST, .max_elems = 10
+    };
+    struct collective *c = NULL;
+
+    (void)state;
+    assert_int_equal(collective_open(&c, &third, &env), RC_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(collective_run(c, &cases[i].call, NULL), cases[i].rc);
+        assert_string_equal(rc_message(), cases[i].message);
+    }
+    assert_int_equal(((struct made *)c)->n_runs, 0);
+    assert_int_equal(collective_run(c, &right, NULL), RC_OK);
+    assert_int_equal(((struct made *)c)->n_runs, 1);
+    assert_int_equal(((struct made *)c)->last.root, 2);
+    collective_close(&c);
+    collective_close(&c); /* NULL-safe */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(types_have_names),
+        cmocka_unit_test(algorithms_are_found_by_name),
+        cmocka_unit_test(missing_types_are_refused_with_who_has_them_A6),
+        cmocka_unit_test(wrong_calls_do_not_run),
+    };
+
+    return cmocka_run_group_tests_name("collective", tests, NULL, NULL);
+}
