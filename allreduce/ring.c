@@ -50,7 +50,7 @@ struct ring {
 /* Chunk i of n_elems over p ranks; i may be any integer, taken modulo p. */
 static struct range chunk_of(int i, int p, size_t n_elems)
 {
-    return range_part(n_elems, p, ((i % p) + p) % p);
+    return range_part(n_elems, p, i >= 0 && i < p ? i : ((i % p) + p) % p);
 }
 
 static size_t max_chunk_elems(size_t n_elems, int n_ranks)
@@ -145,6 +145,8 @@ static enum rc ring_step(struct ring *ring, const struct circle *o, float *data,
                        .add = adds_in_place };
     enum rc rc = RC_OK;
 
+    if (sent.n_elems == 0 && received.n_elems == 0) /* of many ranks and few elements */
+        return RC_OK;
     if (sent.n_elems > 0 && received.n_elems > 0)
         TRY(transport_exchange(t, &tx, &rx, timeout_ms));
     else if (sent.n_elems > 0) {
@@ -166,30 +168,30 @@ out:
     return rc;
 }
 
-static enum rc reduce_scatter(struct ring *ring, const struct circle *o, float *data, size_t n_elems, int owned)
+/* All steps of a half, which begins by sending chunk `first`: what is received in a step is sent in the next one. */
+static enum rc half(struct ring *ring, const struct circle *o, float *data, size_t n_elems, int first, bool add)
 {
     const int p = o->n_members;
+    struct range sent = chunk_of(first, p, n_elems);
     enum rc rc = RC_OK;
 
     for (int s = 0; s < p - 1; s++) {
-        const int i = o->index - s - 1 + owned;
-        TRY(ring_step(ring, o, data, chunk_of(i, p, n_elems), chunk_of(i - 1, p, n_elems), true));
+        const struct range received = chunk_of(first - s - 1, p, n_elems);
+        TRY(ring_step(ring, o, data, sent, received, add));
+        sent = received;
     }
 out:
     return rc;
 }
 
+static enum rc reduce_scatter(struct ring *ring, const struct circle *o, float *data, size_t n_elems, int owned)
+{
+    return half(ring, o, data, n_elems, o->index - 1 + owned, true);
+}
+
 static enum rc allgather(struct ring *ring, const struct circle *o, float *data, size_t n_elems, int owned)
 {
-    const int p = o->n_members;
-    enum rc rc = RC_OK;
-
-    for (int s = 0; s < p - 1; s++) {
-        const int i = o->index - s + owned;
-        TRY(ring_step(ring, o, data, chunk_of(i, p, n_elems), chunk_of(i - 1, p, n_elems), false));
-    }
-out:
-    return rc;
+    return half(ring, o, data, n_elems, o->index + owned, false);
 }
 
 /* What the root of a broadcast sends. */
