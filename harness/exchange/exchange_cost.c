@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exchange_cost.c - intersections of spans of time. */
+/* exchange_cost.c - what of a piece's spans lies in those of the waits. */
 #include "harness/exchange/exchange_cost.h"
+
+#include <string.h>
 
 void cost_reset(struct cost_account *a)
 {
@@ -9,38 +11,32 @@ void cost_reset(struct cost_account *a)
 
 void cost_wait_begin(struct cost_account *a, uint64_t now_ns)
 {
-    a->wait[a->n_waits % N_WAITS_KEPT].from_ns = now_ns;
-    a->wait[a->n_waits % N_WAITS_KEPT].to_ns = UINT64_MAX;
-    a->n_waits++;
+    if (a->n_waits == N_WAITS_KEPT)
+        memmove(a->wait, a->wait + 1, --a->n_waits * sizeof *a->wait);
+    a->wait[a->n_waits++] = (struct span){ .start_ns = now_ns, .end_ns = UINT64_MAX, .what = "wait", .segment = -1 };
 }
 
 void cost_wait_end(struct cost_account *a, uint64_t now_ns)
 {
-    const uint32_t last = (a->n_waits - 1) % N_WAITS_KEPT;
+    struct span *last = &a->wait[a->n_waits - 1];
 
-    a->wait[last].to_ns = now_ns;
-    a->sum.waited_ns += now_ns - a->wait[last].from_ns;
+    last->end_ns = now_ns;
+    a->sum.waited_ns += now_ns - last->start_ns;
 }
 
 uint64_t cost_last_wait_ns(const struct cost_account *a, bool is_end)
 {
-    const uint32_t last = (a->n_waits - 1) % N_WAITS_KEPT;
+    const struct span *last = &a->wait[a->n_waits - 1];
 
-    return is_end ? a->wait[last].to_ns : a->wait[last].from_ns;
+    return is_end ? last->end_ns : last->start_ns;
 }
 
 /* How much of [from, to) lies in waits of the worker. */
 static uint64_t exposed_ns(const struct cost_account *a, uint64_t from_ns, uint64_t to_ns)
 {
-    const uint32_t n_kept = a->n_waits < N_WAITS_KEPT ? a->n_waits : N_WAITS_KEPT;
-    uint64_t sum_ns = 0;
+    const struct span work = { .start_ns = from_ns, .end_ns = to_ns };
 
-    for (uint32_t i = 0; i < n_kept; i++) {
-        const uint64_t begin_ns = a->wait[i].from_ns > from_ns ? a->wait[i].from_ns : from_ns;
-        const uint64_t end_ns = a->wait[i].to_ns < to_ns ? a->wait[i].to_ns : to_ns;
-        sum_ns += end_ns > begin_ns ? end_ns - begin_ns : 0;
-    }
-    return sum_ns;
+    return spans_overlap_ns(a->wait, a->n_waits, &work, 1);
 }
 
 /* part_ns in the proportion share_ns / whole_ns, rounded down. */

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "harness/exchange/exchange.h"
+#include "harness/world/span.h"
 
 struct piece_times {       /* of one piece in one step, on the worker's clock */
     uint64_t submitted_ns; /* its bucket was ready; without a timeline 0 */
@@ -29,10 +30,9 @@ enum { N_WAITS_KEPT = 4 };
 
 struct cost_account {
     struct exchange_cost sum;
-    struct {
-        uint64_t from_ns, to_ns; /* to_ns UINT64_MAX: the worker still waits */
-    } wait[N_WAITS_KEPT];        /* the last ones, a ring: no piece overlaps more (one task exchanges) */
-    uint32_t n_waits;
+    struct span wait[N_WAITS_KEPT]; /* the last ones, oldest first: no piece overlaps more (one task exchanges); of
+                                       the last end_ns is UINT64_MAX while the worker waits */
+    size_t n_waits;                 /* kept */
 };
 
 void cost_reset(struct cost_account *a); /* the sums; the waits are kept */
