@@ -92,6 +92,17 @@ static void *task_main(void *arg)
     return NULL;
 }
 
+/* Of the main task, which is the only one that spawns (K5). */
+static void find_cores(struct thread_tasks *g)
+{
+    if (g->knows_cores)
+        return;
+    cores_allowed_set(&g->all);
+    if (g->n_bound_ranks > 0)
+        cores_left_over(g->n_bound_ranks, &g->spare);
+    g->knows_cores = true;
+}
+
 static enum rc thread_spawn(struct task **out, struct world *w, const struct task_opts *opts)
 {
     struct thread_task *t = calloc(1, sizeof *t);
@@ -99,6 +110,8 @@ static enum rc thread_spawn(struct task **out, struct world *w, const struct tas
     if (!t)
         return rc_raise(RC_NOMEM, "no memory for task %s", opts->name);
     *t = (struct thread_task){ .base = { w, opts->name }, .opts = *opts, .group = w->tasks, .next = w->tasks->first };
+    if (opts->core != TASK_ON_OWN_CORES)
+        find_cores(t->group);
     atomic_fetch_add(&t->group->n_running, 1);
     const int error = pthread_create(&t->id, NULL, task_main, t); /* TASK_ON_OWN_CORES: inherits the caller's cores */
     if (error) {

@@ -24,12 +24,14 @@ struct thread_tasks {           /* of one rank */
     pthread_mutex_t lock;       /* of why */
     char why[RC_MESSAGE_BYTES]; /* the first reason; does not change once stopped is set */
     struct thread_task *first;  /* not joined yet; used by the main task only */
+    bool knows_cores;           /* all and spare are set; else by the first task that asks for them: that is slow */
+    int n_bound_ranks;          /* unless knows_cores: ranks that all's cores are divided by; 0: none is bound */
     struct core_set all, spare; /* hardware threads that this host's ranks may use; those of them no rank's own */
 };
 
 extern const struct task_ops thread_task_ops;
 
-/* Cannot fail; sets no cores. The caller is the main task's thread, or sets `main` there. */
+/* Cannot fail; knows no cores yet. The caller is the main task's thread, or sets `main` there. */
 void thread_tasks_init(struct thread_tasks *g);
 /* Stop and join the tasks that are left; their errors are lost. */
 void thread_tasks_end(struct thread_tasks *g);

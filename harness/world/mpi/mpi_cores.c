@@ -62,6 +62,7 @@ enum rc mpi_cores_bind(struct mpi_world *m, const struct world_opts *opts)
     for (int i = 0; i < n; i++)
         for (int k = 0; is_bound[i] && k < CORES_SET_WORDS; k++)
             m->self->tasks.spare.word[k] &= ~set[i].word[k];
+    m->self->tasks.knows_cores = true;
 out:
     free(is_bound);
     free(set);

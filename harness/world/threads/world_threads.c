@@ -32,8 +32,7 @@ struct run { /* shared by all ranks of one world_run() */
     const struct world_opts *opts;
     rank_main_fn *body;
     void *arg;
-    int n_cores;                /* allowed to this process; read once, before a thread is bound to some of them */
-    struct core_set all, spare; /* of thread_tasks */
+    int n_cores; /* allowed to this process; read once, before a thread is bound to some of them */
     struct share_run shares;
     pthread_mutex_t lock;
     atomic_bool failed;
@@ -278,14 +277,17 @@ static void on_thread_end(void *arg)
     doorbell_ring(&run->bell);
 }
 
+/* How many ranks the cores are divided by. */
+static int n_bound(const struct thread_world *t)
+{
+    return t->run->opts->n_bound_ranks > 0 ? t->run->opts->n_bound_ranks : t->base.n_ranks;
+}
+
 static void bind_cores(struct thread_world *t)
 {
-    const struct world_opts *opts = t->run->opts;
-    const int n_bound = opts->n_bound_ranks > 0 ? opts->n_bound_ranks : t->base.n_ranks;
-
-    if (!opts->bind_cores || t->run_rank >= n_bound)
+    if (!t->run->opts->bind_cores || t->run_rank >= n_bound(t))
         return;
-    if (cores_bind_self(t->run_rank, n_bound, &t->base.n_own_cores) != RC_OK)
+    if (cores_bind_self(t->run_rank, n_bound(t), &t->base.n_own_cores) != RC_OK)
         t->base.n_own_cores = 0; /* the reader of n_own_cores reports it */
 }
 
@@ -352,9 +354,6 @@ static enum rc threads_run(const struct world_opts *opts, int n_ranks, rank_main
 
     assert(n_ranks >= 1);
     share_run_init(&run.shares);
-    cores_allowed_set(&run.all);
-    if (opts->bind_cores)
-        cores_left_over(opts->n_bound_ranks > 0 ? opts->n_bound_ranks : n_ranks, &run.spare);
     rank = calloc((size_t)n_ranks, sizeof *rank);
     all = group_alloc(n_ranks);
     run.seat = peer_seats_alloc(n_ranks);
@@ -377,9 +376,9 @@ static enum rc threads_run(const struct world_opts *opts, int n_ranks, rank_main
                                   .peers = &t->peers };
         t->peers = (struct peers){ .seat = run.seat, .n_ranks = n_ranks, .own = n_started };
         thread_tasks_init(&t->tasks);
-        t->tasks.all = run.all;
-        t->tasks.spare = run.spare;
         t->run = &run;
+        if (opts->bind_cores)
+            t->tasks.n_bound_ranks = n_bound(t);
         t->group = all;
         t->run_rank = n_started;
         const int error = pthread_create(&t->thread, NULL, thread_main, t);
