@@ -8,6 +8,7 @@
  * address sanitizer watches: there it is plain memory with guards around it.
  */
 #include <assert.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -19,7 +20,7 @@ extern "C" {
 #include "harness/compute/cuda/on_host/on_host_test.h"
 }
 
-enum { N_STREAMS = 2, MAX_BLOCKS_OF_MEMORY = 4096 };
+enum { N_STREAMS = 2, MAX_BLOCKS_OF_MEMORY = 4096, HUGE_PAGE_BYTES = 2 << 20 };
 
 enum kind { LAUNCH, COPY, ZERO, GEMM, WAIT, GRAPH };
 
@@ -55,6 +56,8 @@ struct cuda_graph {
 struct memory {
     void *at;
     size_t n_bytes;
+    char *map;
+    size_t n_mapped_bytes;
 };
 
 struct cuda_device {
@@ -107,19 +110,32 @@ static void open_memory(struct cuda_device *d, bool open)
     d->is_open = open;
 }
 
+/* In huge pages where there are some: to protect a large block and to open it again is then a matter of a few. */
+static void map_memory(struct memory *m)
+{
+    const bool is_huge = m->n_bytes >= HUGE_PAGE_BYTES;
+
+    m->n_mapped_bytes = whole_pages(m->n_bytes) + (is_huge ? HUGE_PAGE_BYTES : 0);
+    void *map = mmap(NULL, m->n_mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (map == MAP_FAILED)
+        abort();
+    m->at = m->map = static_cast<char *>(map);
+    if (is_huge) {
+        m->at = m->map + (HUGE_PAGE_BYTES - reinterpret_cast<uintptr_t>(map) % HUGE_PAGE_BYTES) % HUGE_PAGE_BYTES;
+        (void)madvise(m->at, whole_pages(m->n_bytes), MADV_HUGEPAGE); /* advice: slower without */
+    }
+}
+
 void *cuda_device_alloc(struct cuda_device *d, size_t n_bytes)
 {
-    struct memory m = { NULL, n_bytes };
+    struct memory m = { NULL, n_bytes, NULL, 0 };
 
     if (n_bytes > cuda_device_available(d) || d->n_memory == MAX_BLOCKS_OF_MEMORY)
         return NULL;
     if (!protects)
         m.at = must(aligned_alloc(256, (n_bytes + 255) / 256 * 256));
-    else {
-        m.at = mmap(NULL, whole_pages(n_bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (m.at == MAP_FAILED)
-            abort();
-    }
+    else
+        map_memory(&m);
     memset(m.at, 0xff, n_bytes); /* NaN: whoever needs zeros must ask */
     if (protects && !d->is_open)
         mprotect(m.at, whole_pages(n_bytes), PROT_NONE);
@@ -135,7 +151,7 @@ void cuda_device_free(struct cuda_device *d, void *at)
         if (d->memory[i].at == at) {
             d->n_used_bytes -= d->memory[i].n_bytes;
             if (protects)
-                munmap(at, whole_pages(d->memory[i].n_bytes));
+                munmap(d->memory[i].map, d->memory[i].n_mapped_bytes);
             else
                 free(at);
             d->memory[i] = d->memory[--d->n_memory];
