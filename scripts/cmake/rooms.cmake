@@ -31,10 +31,14 @@ function(gradmark_count_allocations target)
   target_link_options(${target} PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=mmap)
 endfunction()
 
-# gradmark_test(NAME PROGRAM target LABEL unit|net|mpi|sim|lint|cli [ARGS arg ...] [RANKS n] [TIMEOUT s])
-#   One CTest entry. RANKS: started by mpiexec with n ranks. Exit code 77 means skipped.
+# gradmark_test(NAME PROGRAM target LABEL unit|net|mpi|sim|lint|cli [ARGS arg ...] [RANKS n] [TIMEOUT s] [ONE_THREAD])
+#   One CTest entry. RANKS: started by mpiexec with n ranks. Exit code 77 means skipped. ONE_THREAD: its program starts no
+#   thread, which builds without sanitizers check; the thread sanitizer has nothing to find in it, and leaves it out.
 function(gradmark_test name)
-  cmake_parse_arguments(TEST "" "PROGRAM;LABEL;RANKS;TIMEOUT" "ARGS" ${ARGN})
+  cmake_parse_arguments(TEST "ONE_THREAD" "PROGRAM;LABEL;RANKS;TIMEOUT" "ARGS" ${ARGN})
+  if(GRADMARK_SANITIZE STREQUAL "thread" AND TEST_ONE_THREAD)
+    return()
+  endif()
   if(GRADMARK_SANITIZE STREQUAL "thread" AND name MATCHES "^(compute|models)\\..*mutant")
     return() # mistakes in arithmetic: found without it, and minutes with it
   endif()
@@ -59,6 +63,9 @@ function(gradmark_test name)
     add_test(NAME ${name} COMMAND ${TEST_PROGRAM} ${TEST_ARGS})
   endif()
   set_tests_properties(${name} PROPERTIES LABELS ${TEST_LABEL} TIMEOUT ${TEST_TIMEOUT} SKIP_RETURN_CODE 77)
+  if(TEST_ONE_THREAD AND NOT GRADMARK_SANITIZE) # which want to be loaded first themselves
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT "LD_PRELOAD=$<TARGET_FILE:gm_one_thread>")
+  endif()
 endfunction()
 
 # gradmark_test_fails(NAME PROGRAM target RANKS n PATTERN regex [ARGS arg ...])
