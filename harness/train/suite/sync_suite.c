@@ -131,6 +131,12 @@ static void staleness_is_bounded(struct suite *s)
     train_result_free(&r);
 }
 
+/* Of a mutant, which is asked for no list of what it breaks, the first failure says all. */
+static bool is_decided(const struct suite *s)
+{
+    return s->quiet && s->n_failures > 0;
+}
+
 int sync_suite(const struct sync_mode *mode, int quiet)
 {
     static const char *const models[] = { "linear", "lenet" };
@@ -138,14 +144,14 @@ int sync_suite(const struct sync_mode *mode, int quiet)
 
     /* Batch norm: workers normalise each its own batch, so 4 x 8 are not 1 x 32 here. */
     one_worker_is_single(&s, "resnet8 --image-size 16 --width-divisor 4 --batch 4 --data-images 100");
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2 && !is_decided(&s); i++) {
         one_worker_is_single(&s, models[i]);
-        if (mode->module.caps & MODE_SYNCHRONOUS)
+        if (mode->module.caps & MODE_SYNCHRONOUS && !is_decided(&s))
             workers_are_a_larger_batch(&s, models[i]);
     }
-    if (!(mode->module.caps & MODE_ONE_WORKER))
+    if (!(mode->module.caps & MODE_ONE_WORKER) && !is_decided(&s))
         staleness_is_bounded(&s);
-    if (mode_exchanges(&mode->module)) {
+    if (mode_exchanges(&mode->module) && !is_decided(&s)) {
         overlap_changes_no_bit(&s, "lenet", "threads");
         overlap_changes_no_bit(&s, "resnet8 --image-size 16 --width-divisor 4 --batch 4 --data-images 100", "threads");
     }

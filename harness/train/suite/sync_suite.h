@@ -9,7 +9,8 @@
 
 struct sync_mode;
 
-/* Failures; printed to standard error unless quiet. mode is run wherever its name says ("allreduce", ...). */
+/* Failures; printed to standard error. quiet: not printed, and no more cases after one that failed (for mutants). mode
+ * is run wherever its name says ("allreduce", ...). */
 int sync_suite(const struct sync_mode *mode, int quiet);
 
 #endif
