@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define HUGE_PAGE_BYTES ((size_t)2 << 20)
+#include "harness/base/pages.h"
 
 static void ask_for_huge_pages(void *memory, size_t n_bytes)
 {

@@ -4,8 +4,10 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,6 +18,7 @@
 
 #include "harness/base/arena.h"
 #include "harness/base/file.h"
+#include "harness/base/pages.h"
 #include "harness/base/peak_rss.h"
 #include "harness/base/rc.h"
 #include "harness/base/rng.h"
@@ -166,6 +169,44 @@ static void large_memory_begins_on_a_huge_page(void **state)
     large[0] = large[n_large_bytes - 1] = 1;
     free(small);
     free(large);
+}
+
+/* All of this process's memory in transparent huge pages. */
+static size_t all_huge_bytes(void)
+{
+    FILE *file = fopen("/proc/self/smaps_rollup", "r");
+    size_t n_kib = 0;
+    char line[256];
+
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, "AnonHugePages:", 14) == 0)
+            n_kib = strtoull(line + 14, NULL, 10);
+    if (file)
+        (void)fclose(file);
+    return n_kib * 1024;
+}
+
+/* What there is, not what was asked for: neighbours of either kind, asked in the middle. */
+static void pages_are_told(void **state)
+{
+    enum { N = 8 };
+    const size_t n_bytes = N * HUGE_PAGE_BYTES;
+    char *map = mmap(NULL, 3 * n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *small = map + HUGE_PAGE_BYTES - (uintptr_t)map % HUGE_PAGE_BYTES, *large = small + n_bytes;
+
+    (void)state;
+    assert_true(map != MAP_FAILED);
+    assert_int_equal(madvise(small, n_bytes, MADV_NOHUGEPAGE), 0);
+    const size_t before_bytes = all_huge_bytes();
+    const bool asked = madvise(large, n_bytes, MADV_HUGEPAGE) == 0; /* a kernel may have none */
+    memset(small, 1, 2 * n_bytes);
+    const bool granted = asked && all_huge_bytes() - before_bytes > n_bytes / 2;
+    assert_int_equal(pages_of(small + 4096, n_bytes), PAGES_SMALL);
+    assert_int_equal(pages_of(large + n_bytes / 2, HUGE_PAGE_BYTES), granted ? PAGES_TRANSPARENT : PAGES_SMALL);
+    assert_int_equal(pages_of(large, HUGE_PAGE_BYTES - 1), PAGES_SMALL); /* fits in no huge page of its own */
+    assert_int_equal(pages_of(NULL, n_bytes), PAGES_SMALL);
+    assert_int_equal(munmap(map, 3 * n_bytes), 0);
+    assert_string_equal(pages_text(PAGES_SMALL), "small");
 }
 
 static void arenas_are_aligned_and_zero(void **state)
@@ -362,6 +403,7 @@ int main(void)
         cmocka_unit_test(permutations_are_permutations),
         cmocka_unit_test(numbers_have_their_moments),
         cmocka_unit_test(large_memory_begins_on_a_huge_page),
+        cmocka_unit_test(pages_are_told),
         cmocka_unit_test(arenas_are_aligned_and_zero),
         cmocka_unit_test(files_are_whole_or_absent),
         cmocka_unit_test(files_that_cannot_be_written_say_why),

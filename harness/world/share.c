@@ -85,18 +85,6 @@ enum rc share_wait(struct share *s, uint32_t seen, uint64_t limit_ns)
     return s->group->ops->shares->wait(s, seen, limit_ns);
 }
 
-enum share_pages share_pages(const struct share *s)
-{
-    return s->n_bytes < HUGE_PAGE_BYTES ? SHARE_PAGES_SMALL : share_block_pages(s->mine, s->n_bytes);
-}
-
-const char *share_pages_text(enum share_pages pages)
-{
-    static const char *const text[] = { "small", "transparent huge", "hugetlb" };
-
-    return text[pages];
-}
-
 const char *share_kind_text(enum share_kind kind)
 {
     static const char *const text[] = { "address space", "memfd", "file" };

@@ -44,8 +44,6 @@ enum share_kind {
     SHARE_FILE,          /* in /dev/shm, where memfd does not serve */
 };
 
-enum share_pages { SHARE_PAGES_SMALL, SHARE_PAGES_TRANSPARENT, SHARE_PAGES_HUGETLB };
-
 struct doorbell;
 
 struct share { /* first member of each implementation's struct */
@@ -88,10 +86,7 @@ uint32_t share_seen(const struct share *s);
  * sleeps as wait.h says; in sim waits in virtual time. Any task: a ring ends the waits of all. H6. */
 enum rc share_wait(struct share *s, uint32_t seen, uint64_t limit_ns) MUST_CHECK;
 
-/* The pages of most of this rank's block, and words for the manifest. Reads /proc/self/smaps: slow; where that cannot
- * be read, SHARE_PAGES_SMALL. */
-enum share_pages share_pages(const struct share *s);
-const char *share_pages_text(enum share_pages pages);
+/* For records. The pages of a block: pages_of(s->mine, s->n_bytes). */
 const char *share_kind_text(enum share_kind kind);
 
 #endif

@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -106,39 +105,4 @@ void share_block_unmap(struct share_block *b)
     else if (b->memory)
         (void)munmap(b->memory, b->n_bytes);
     *b = (struct share_block){ 0 };
-}
-
-/* Add up a field of smaps: "NAME:   123 kB". */
-static bool add_field(const char *line, const char *name, size_t *n_bytes)
-{
-    const size_t n_chars = strlen(name);
-
-    if (strncmp(line, name, n_chars) != 0)
-        return false;
-    *n_bytes += (size_t)strtoull(line + n_chars, NULL, 10) * 1024;
-    return true;
-}
-
-enum share_pages share_block_pages(const void *memory, size_t n_bytes)
-{
-    size_t page_bytes = 0, n_huge_bytes = 0;
-    FILE *file = fopen("/proc/self/smaps", "r");
-    char line[512];
-    bool is_ours = false;
-
-    while (file && fgets(line, sizeof line, file)) {
-        char *end;
-        const unsigned long long first = strtoull(line, &end, 16);
-        if (*end == '-')
-            is_ours = first == (uintptr_t)memory;
-        if (!is_ours || add_field(line, "KernelPageSize:", &page_bytes) ||
-            add_field(line, "AnonHugePages:", &n_huge_bytes))
-            continue;
-        (void)add_field(line, "ShmemPmdMapped:", &n_huge_bytes);
-    }
-    if (file)
-        (void)fclose(file);
-    if (page_bytes > share_page_bytes())
-        return SHARE_PAGES_HUGETLB;
-    return n_huge_bytes > n_bytes / 2 ? SHARE_PAGES_TRANSPARENT : SHARE_PAGES_SMALL;
 }

@@ -5,10 +5,9 @@
 
 #include <stddef.h>
 
+#include "harness/base/pages.h"
 #include "harness/base/rc.h"
 #include "harness/world/share.h"
-
-#define HUGE_PAGE_BYTES ((size_t)2 << 20)
 
 struct share_block {
     void *memory;   /* NULL: not mapped */
@@ -29,8 +28,5 @@ enum rc share_block_map(struct share_block *out, int fd, size_t n_bytes) MUST_CH
 enum rc share_block_touch(struct share_block *b, int fd) MUST_CHECK;
 /* NULL-safe in the memory; clears. Cannot fail. */
 void share_block_unmap(struct share_block *b);
-
-/* The pages of most of n_bytes at `memory`, the begin of a mapping of 2 MiB or more. */
-enum share_pages share_block_pages(const void *memory, size_t n_bytes);
 
 #endif

@@ -19,6 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "harness/base/pages.h"
 #include "harness/world/share.h"
 #include "harness/world/suite/deny.h"
 #include "harness/world/suite/share_suite.h"
@@ -125,11 +126,11 @@ static int pages(struct world *w, struct job *job)
     n_failures += EXPECT(world_share_open(w, (size_t)N * HUGE_BYTES, &share) == RC_OK);
     n_failures += world_barrier(w) != RC_OK;
     if (share) {
-        const enum share_pages kind = share_pages(share);
-        fprintf(stderr, "rank %d: pages %s, %ld free in the pool\n", w->rank, share_pages_text(kind), n_free);
-        n_failures += EXPECT(kind == SHARE_PAGES_HUGETLB || n_free < (long)w->n_ranks * (N + 1));
-        n_failures += EXPECT(kind != SHARE_PAGES_HUGETLB || n_free > N);
-        n_failures += EXPECT(count_hugetlb_pages() <= n_free - (kind == SHARE_PAGES_HUGETLB ? N + 1 : 0));
+        const enum pages kind = pages_of(share->mine, share->n_bytes);
+        fprintf(stderr, "rank %d: pages %s, %ld free in the pool\n", w->rank, pages_text(kind), n_free);
+        n_failures += EXPECT(kind == PAGES_HUGETLB || n_free < (long)w->n_ranks * (N + 1));
+        n_failures += EXPECT(kind != PAGES_HUGETLB || n_free > N);
+        n_failures += EXPECT(count_hugetlb_pages() <= n_free - (kind == PAGES_HUGETLB ? N + 1 : 0));
     }
     n_failures += world_barrier(w) != RC_OK;
     world_share_close(&share);

@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 
 #include "harness/base/host_memory.h"
+#include "harness/base/pages.h"
 #include "harness/world/share.h"
 #include "harness/world/share_block.h"
 #include "harness/world/suite/share_mutants.h"
@@ -206,10 +207,10 @@ static enum rc pages_body(struct world *w, void *arg)
     const size_t before_bytes = huge_bytes();
     TRY(world_share_open(w, 4 * HUGE_PAGE_BYTES, &large));
     const bool are_huge = huge_bytes() - before_bytes > 2 * HUGE_PAGE_BYTES;
-    const bool is_right = share_pages(small) == SHARE_PAGES_SMALL && small->kind == SHARE_ADDRESS_SPACE &&
+    const bool is_right = pages_of(small->mine, small->n_bytes) == PAGES_SMALL && small->kind == SHARE_ADDRESS_SPACE &&
                           !small->reason &&
-                          share_pages(large) == (are_huge ? SHARE_PAGES_TRANSPARENT : SHARE_PAGES_SMALL);
-    rc = is_right ? RC_OK : rc_raise(RC_MISMATCH, "pages: %s", share_pages_text(share_pages(large)));
+                          pages_of(large->mine, large->n_bytes) == (are_huge ? PAGES_TRANSPARENT : PAGES_SMALL);
+    rc = is_right ? RC_OK : rc_raise(RC_MISMATCH, "pages: %s", pages_text(pages_of(large->mine, large->n_bytes)));
 out:
     world_share_close(&large);
     world_share_close(&small);
@@ -221,8 +222,8 @@ static void pages_are_reported(void **state)
 {
     (void)state;
     assert_int_equal(world_run(&world_threads, &plain, 1, pages_body, NULL), RC_OK);
-    assert_string_equal(share_pages_text(SHARE_PAGES_TRANSPARENT), "transparent huge");
-    assert_string_equal(share_pages_text(SHARE_PAGES_HUGETLB), "hugetlb");
+    assert_string_equal(pages_text(PAGES_TRANSPARENT), "transparent huge");
+    assert_string_equal(pages_text(PAGES_HUGETLB), "hugetlb");
     assert_string_equal(share_kind_text(SHARE_FILE), "file");
 }
 
