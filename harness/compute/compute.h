@@ -14,8 +14,9 @@
  *   C3  Nothing allocates between the first call of an operation with its largest shape and close.
  *   C4  Calls run in order; only compute_sync(), put() and get() wait. Results for the host (losses, n_correct) are
  *       valid after compute_sync(). A failed call is reported by the next sync.
- *   C5  Arrays of operations are in memory of compute_memory_open(). The host may read and write that memory only if
- *       the backend has host_memory. mean_loss and n_correct are host memory.
+ *   C5  Arrays of operations are in memory of compute_memory_open(), and where the backend has host_memory also in any
+ *       other of the host that starts on 64 bytes. The host may read and write memory of a backend only if it has
+ *       host_memory. mean_loss and n_correct are host memory.
  *   C6  Every call of an operation, and compute_pass(), first calls env.tick: its owner is alive.
  *
  * Arrays are row-major; the first letter of a shape is the slowest index. Activations are channel-major, (C, B, H, W):

@@ -14,90 +14,24 @@ static bool has_memory(const struct exchange *x)
     return x->env.compute->ops->touches_memory;
 }
 
-/* E4 */
-static bool needs_copies(const struct sync_mode *mode, const struct compute_backend *compute)
-{
-    return mode_exchanges(&mode->module) && compute->touches_memory && !compute->host_memory;
-}
-
-size_t exchange_staging_bytes(const struct sync_mode *mode, const struct compute_backend *compute, size_t n_params)
-{
-    const size_t n_copies = mode->module.caps & MODE_SERVERS ? 2 : 1;
-
-    return needs_copies(mode, compute) ? n_copies * n_params * sizeof(float) : 0;
-}
-
 /* --- open, close --- */
-
-static enum rc open_floats(struct exchange *x, float **out, const char *what)
-{
-    void *memory = NULL;
-    enum rc rc;
-
-    TRY(compute_memory_open(x->env.compute, &memory, x->buckets.n_params * sizeof(float), what));
-    *out = memory;
-out:
-    return rc;
-}
-
-static void close_floats(struct exchange *x, float **floats)
-{
-    void *memory = *floats;
-
-    compute_memory_close(x->env.compute, &memory);
-    *floats = NULL;
-}
-
-static enum rc open_copy(struct exchange *x, float **out, const char *what)
-{
-    void *memory = NULL;
-    enum rc rc;
-
-    TRY(compute_host_open(x->env.compute, &memory, x->buckets.n_params * sizeof(float), what));
-    *out = memory;
-out:
-    return rc;
-}
-
-static void close_copy(struct exchange *x, float **floats)
-{
-    void *memory = *floats;
-
-    compute_host_close(x->env.compute, &memory);
-    *floats = NULL;
-}
-
-static void close_gradients(struct exchange *x)
-{
-    if (x->host_grad != x->grad)
-        close_copy(x, &x->host_grad);
-    x->host_grad = NULL;
-    close_floats(x, &x->grad);
-}
-
-/* E4: copies in host memory. */
-static enum rc open_staging(struct exchange *x)
-{
-    enum rc rc;
-
-    TRY(open_copy(x, &x->host_grad, "the host's copy of the gradients"));
-    if (x->has_servers)
-        TRY(open_copy(x, &x->host_param, "the host's copy of the parameters"));
-out:
-    return rc;
-}
 
 static enum rc open_memory(struct exchange *x)
 {
+    const struct exchange_memory_env env = { .world = x->env.world,
+                                             .compute = x->env.compute,
+                                             .mode = x->env.mode,
+                                             .n_workers = x->env.n_workers,
+                                             .n_params = x->buckets.n_params,
+                                             .wants_shared = x->env.opts.shared_memory,
+                                             .forward_only = x->env.forward_only };
     enum rc rc;
 
-    TRY(open_floats(x, &x->param, "parameters"));
-    if (!x->env.forward_only)
-        TRY(open_floats(x, &x->grad, "gradients"));
-    if (x->is_staged)
-        return open_staging(x);
-    x->host_param = x->param;
-    x->host_grad = x->grad;
+    TRY(exchange_memory_open(&x->memory, &env));
+    x->param = x->memory.param;
+    x->grad = x->memory.grad;
+    x->host_param = x->memory.host_param;
+    x->host_grad = x->memory.host_grad;
 out:
     return rc;
 }
@@ -128,8 +62,6 @@ static enum rc open_worker(struct exchange *x)
     const size_t n_buckets = x->buckets.n_buckets, n_pieces = x->buckets.n_pieces;
     enum rc rc = RC_OK;
 
-    if (has_memory(x))
-        TRY(open_memory(x));
     if (x->env.forward_only)
         return RC_OK;
     TRY(open_side(x));
@@ -213,11 +145,12 @@ enum rc exchange_open(struct exchange **out, const struct exchange_env *env)
     x->is_worker = env->world->rank < env->n_workers;
     x->exchanges = mode_exchanges(&env->mode->module) && !env->forward_only;
     x->has_servers = env->mode->module.caps & MODE_SERVERS;
-    x->is_staged = x->exchanges && needs_copies(env->mode, env->compute->ops);
+    x->is_staged = x->exchanges && exchange_memory_is_staged(env->mode, env->compute->ops);
     x->overlaps = x->exchanges && env->opts.overlap;
     if (env->mode->module.caps & MODE_ONE_WORKER && env->n_workers != 1)
         FAIL(RC_INVAL, "mode %s: has one worker, not %d", env->mode->module.name, env->n_workers);
     TRY(buckets_open(&x->buckets, env->segment, env->n_segments, &env->opts.buckets));
+    TRY(open_memory(x));
     if (x->is_worker)
         TRY(open_worker(x));
     TRY(compare_plans(x));
@@ -241,11 +174,8 @@ void exchange_close(struct exchange **xp)
     if (x->sync)
         x->sync->ops->close(&x->sync);
     optimizer_fini(&x->optimizer);
-    if (x->host_param != x->param)
-        close_copy(x, &x->host_param);
-    close_gradients(x);
     compute_close(&x->side);
-    close_floats(x, &x->param);
+    exchange_memory_close(&x->memory);
     piece_queue_close(&x->queue);
     for (int i = 0; i < EXCHANGE_N_RINGS; i++)
         span_ring_close(&x->ring[i]);
@@ -304,7 +234,8 @@ static enum rc share_state(struct exchange *x, const struct initial_state *from)
         param.slice_host = x->slice_param;
         velocity.slice_host = x->slice_velocity;
     }
-    TRY(initial_broadcast(x->env.world, &param));
+    TRY(x->env.opts.shared_memory ? initial_broadcast_shared(&x->memory, &param)
+                                  : initial_broadcast(x->env.world, &param));
     if (has_velocity)
         TRY(initial_broadcast(x->env.world, &velocity));
     TRY(initial_broadcast(x->env.world, &running));
@@ -389,7 +320,8 @@ enum rc exchange_final(struct exchange *x, float *velocity)
         compute_put(x->env.compute, x->param, x->host_param, x->buckets.n_params * sizeof(float));
     if (!x->has_servers)
         optimizer_velocity(&x->optimizer, velocity);
-    close_gradients(x);
+    exchange_memory_close_gradients(&x->memory);
+    x->grad = x->host_grad = NULL;
 out:
     return rc;
 }
@@ -407,4 +339,12 @@ struct wire_plan exchange_wire_plan(const struct exchange *x)
 struct span_ring *exchange_ring(const struct exchange *x, enum exchange_task task)
 {
     return x->ring[task];
+}
+
+struct exchange_memory_facts exchange_memory_of(const struct exchange *x)
+{
+    struct exchange_memory_facts facts;
+
+    exchange_memory_facts(&facts, &x->memory);
+    return facts;
 }

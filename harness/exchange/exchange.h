@@ -17,9 +17,9 @@
  *   E3  Which segments form a bucket, which pieces it is cut into, and so the bits, are a pure function of options and
  *       layout (buckets.h): with overlap or without, with priority or without, in every world. A rank that has another
  *       plan is found by open() and named.
- *   E4  The exchange allocates parameters and gradients, in memory of the compute. It has copies in host memory only
- *       where a mode exchanges and the host cannot reach the compute's memory: of gradients, and with servers of
- *       parameters.
+ *   E4  The exchange allocates parameters and gradients, in memory of the compute or (opts.shared_memory) of shares of
+ *       each host's workers: exchange_memory.h. It has copies in host memory only where a mode exchanges and the host
+ *       cannot reach the compute's memory: of gradients, and with servers of parameters.
  *   E5  Nothing of ours allocates between start() and final().
  *   E6  Workers of a synchronous mode exchange pieces in the same order. Without priority that is the order of submits,
  *       which is the same everywhere; with priority and overlap, worker 0 chooses and tells the others.
@@ -28,6 +28,7 @@
 #define HARNESS_EXCHANGE_EXCHANGE_H
 
 #include "harness/base/segment.h"
+#include "harness/exchange/exchange_memory.h"
 #include "harness/exchange/sync_mode.h"
 
 struct transport_ops;
@@ -36,9 +37,10 @@ struct exchange;
 
 struct exchange_opts {
     struct bucket_opts buckets;
-    bool overlap;  /* E1 */
-    bool priority; /* of the pieces that wait, the one that the next forward pass needs first goes first; else the
-                      oldest */
+    bool overlap;       /* E1 */
+    bool priority;      /* of the pieces that wait, the one that the next forward pass needs first goes first; else the
+                           oldest */
+    bool shared_memory; /* parameters and gradients of a worker can be mapped by the others of its host */
 };
 
 struct exchange_env {    /* borrowed; outlives the exchange */
@@ -83,9 +85,9 @@ struct initial_state {
 };
 
 /* Memory and plan; collective over world. RC_INVAL: mode and ranks do not fit; RC_MISMATCH: a rank has another plan
- * (E3), which the message names; RC_NOMEM. */
+ * (E3), which the message names; RC_NOMEM; RC_UNSUPPORTED: memory cannot be shared. */
 enum rc exchange_open(struct exchange **out, const struct exchange_env *env) MUST_CHECK;
-/* float[n_params] in memory of the compute; NULL on servers and hollow; no gradients where forward_only. */
+/* float[n_params], for operations of the compute; NULL on servers and hollow; no gradients where forward_only. */
 float *exchange_param(const struct exchange *x);
 float *exchange_grad(const struct exchange *x);
 /* Collective, once: rank 0's parameters (it has written exchange_param()) and initial state go to all ranks, and the
@@ -118,6 +120,9 @@ struct span_ring *exchange_ring(const struct exchange *x, enum exchange_task tas
 /* The messages of a step, for its bound; zeros where nothing is exchanged. */
 struct wire_plan exchange_wire_plan(const struct exchange *x);
 void exchange_close(struct exchange **x); /* NULL-safe, nulls */
+
+/* Which memory the parameters are in; servers: MEMORY_NONE. Reads /proc: slow. */
+struct exchange_memory_facts exchange_memory_of(const struct exchange *x);
 
 /* Bytes of host copies (E4) that a worker needs for n_params. Pure. */
 size_t exchange_staging_bytes(const struct sync_mode *mode, const struct compute_backend *compute, size_t n_params);

@@ -7,6 +7,7 @@
 #include "harness/exchange/communicator.h"
 #include "harness/exchange/exchange.h"
 #include "harness/exchange/exchange_cost.h"
+#include "harness/exchange/exchange_memory.h"
 #include "harness/exchange/piece_queue.h"
 #include "harness/world/span.h"
 
@@ -24,14 +25,15 @@ struct exchange {
     bool is_staged;              /* the mode works on copies in host memory (E4) */
     bool overlaps;               /* E1 */
     struct buckets buckets;
-    struct transport *transport;   /* NULL: nothing is exchanged */
-    struct sync *sync;             /* likewise */
-    struct compute *side;          /* what the mode works with where it cannot be env.compute: of one thread, for the
-                                      communicator; of the host, for copies in its memory; else NULL */
-    struct optimizer optimizer;    /* of a worker whose mode has no servers */
-    float *param, *grad;           /* in memory of env.compute */
-    float *host_param, *host_grad; /* what the mode reads and writes: the same, or copies in host memory (E4) */
-    struct range slice;            /* of a server */
+    struct transport *transport; /* NULL: nothing is exchanged */
+    struct sync *sync;           /* likewise */
+    struct compute *side;        /* what the mode works with where it cannot be env.compute: of one thread, for the
+                                    communicator; of the host, for copies in its memory; else NULL */
+    struct optimizer optimizer;  /* of a worker whose mode has no servers */
+    struct exchange_memory memory;
+    float *param, *grad;                 /* in memory */
+    float *host_param, *host_grad;       /* what the mode reads and writes: the same, or copies in host memory (E4) */
+    struct range slice;                  /* of a server */
     float *slice_param, *slice_velocity; /* until the mode is open */
     size_t *n_missing;                   /* [n_buckets]: segments not submitted yet in this step */
     struct piece_state *state;           /* [n_pieces] */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/exchange/exchange_memory.h"
+#include "harness/world/share.h"
 #include "harness/world/world.h"
 
 enum { CHUNK_ELEMS = 1 << 20 };
@@ -53,5 +55,21 @@ enum rc initial_broadcast(struct world *w, const struct initial_array *a)
     }
 out:
     free(chunk);
+    return rc;
+}
+
+enum rc initial_broadcast_shared(const struct exchange_memory *m, const struct initial_array *a)
+{
+    enum rc rc = RC_OK;
+
+    if (m->leaders && m->leaders->n_ranks > 1)
+        TRY(initial_broadcast(m->leaders, a));
+    if (!m->host)
+        return RC_OK;
+    TRY(world_barrier(m->host)); /* the first worker has it ... */
+    if (m->host->rank > 0)
+        compute_put(a->compute, a->memory, m->shared_param->peer[0], a->n_elems * sizeof(float));
+    TRY(world_barrier(m->host)); /* ... and may change it only when all have copied it */
+out:
     return rc;
 }

@@ -10,6 +10,7 @@
 #include "harness/base/rc.h"
 #include "harness/compute/compute.h"
 
+struct exchange_memory;
 struct world;
 
 struct initial_array {
@@ -23,5 +24,8 @@ struct initial_array {
 
 /* Collective. RC_NOMEM. */
 enum rc initial_broadcast(struct world *w, const struct initial_array *a) MUST_CHECK;
+/* The same of an array that is the parameters in shared memory (exchange_memory.h, N3): it crosses once to each host,
+ * and there each worker copies it from the first one's. */
+enum rc initial_broadcast_shared(const struct exchange_memory *m, const struct initial_array *a) MUST_CHECK;
 
 #endif

@@ -215,6 +215,7 @@ static enum rc refuse_useless(const struct train_job *job, const struct train_op
                               int n_groups)
 {
     const bool infers = opts->forward_only, hollow = !job->compute->touches_memory;
+    const bool wants_shared = strcmp(opts->exchange_memory, "shared") == 0;
     const struct {
         const char *name;
         bool is_useless;
@@ -233,6 +234,9 @@ static enum rc refuse_useless(const struct train_job *job, const struct train_op
         { "eval-samples", opts->eval_samples > 0 && job->profile,
           "model replay repeats recorded times; nothing is learnt" },
         { "eval-samples", opts->eval_samples > 0 && hollow, "a hollow run has no parameters; use --compute cpu" },
+        { "exchange-memory", wants_shared && hollow, "a hollow run has no memory to share; use --compute cpu" },
+        { "exchange-memory", wants_shared && !job->compute->host_memory,
+          "no other worker can map memory of a device; use private" },
         { "kill-step", !opt_given(group, n_groups, "kill-rank"), "needs --kill-rank, the rank that dies at it" },
         { "kill-step", opt_given(group, n_groups, "drill-at"), "is --drill-at step:N; give one of the two" },
         { "drill-at", !opt_given(group, n_groups, "kill-rank") && !opt_given(group, n_groups, "hang-rank"),
@@ -255,6 +259,7 @@ static void resolve_exchange(struct train_job *job)
         return;
     job->exchange =
         (struct exchange_opts){ .buckets = { .bucket_bytes = o->bucket_bytes, .partition_bytes = o->partition_bytes },
+                                .shared_memory = strcmp(o->exchange_memory, "shared") == 0,
                                 .overlap = strcmp(o->overlap, "on") == 0,
                                 .priority = strcmp(o->priority, "on") == 0 };
 }

@@ -24,6 +24,9 @@ const struct opt train_opt_table[] = {
                 "on: of what waits to be exchanged, the first layers go first, as the next step needs them first"),
     OPT_CHOICE_(struct train_opts, overlap, "overlap", "off", "off|on",
                 "on: a task of each worker exchanges and updates while the worker computes"),
+    OPT_CHOICE_(struct train_opts, exchange_memory, "exchange-memory", "private", "private|shared",
+                "of parameters and gradients; shared: workers of a host map each other's, and initial parameters cross "
+                "once to a host"),
     OPT_TEXT_(struct train_opts, cluster, "cluster", "", "FILE",
               "description of the simulated cluster (YAML), sim only"),
     OPT_MODULE_(struct train_opts, compute, "compute", compute_kind,
@@ -99,10 +102,10 @@ const struct opt train_run_table[] = {
 };
 
 const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES] = {
-    { "servers", "mode", NULL, MODE_SERVERS },        { "reducer", "mode", NULL, MODE_COLLECTIVE },
-    { "bucket-bytes", "mode", NULL, MODE_EXCHANGES }, { "partition-bytes", "mode", NULL, MODE_EXCHANGES },
-    { "priority", "mode", NULL, MODE_EXCHANGES },     { "overlap", "mode", NULL, MODE_EXCHANGES },
-    { "cluster", "world", NULL, WORLD_VIRTUAL_TIME },
+    { "servers", "mode", NULL, MODE_SERVERS },           { "reducer", "mode", NULL, MODE_COLLECTIVE },
+    { "bucket-bytes", "mode", NULL, MODE_EXCHANGES },    { "partition-bytes", "mode", NULL, MODE_EXCHANGES },
+    { "priority", "mode", NULL, MODE_EXCHANGES },        { "overlap", "mode", NULL, MODE_EXCHANGES },
+    { "exchange-memory", "mode", NULL, MODE_EXCHANGES }, { "cluster", "world", NULL, WORLD_VIRTUAL_TIME },
 };
 
 int train_opt_groups(struct opt_group group[TRAIN_MAX_OPT_GROUPS], struct train_opts *opts)

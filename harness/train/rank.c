@@ -27,7 +27,8 @@ struct rank { /* everything one rank owns while it trains */
     struct compute *compute;
     struct training *training; /* NULL: a server */
     struct exchange *exchange;
-    float *param, *grad;        /* of the exchange */
+    float *param, *grad; /* of the exchange */
+    struct exchange_memory_facts memory;
     struct step_stamp *stamp;   /* [n_steps] */
     struct train_result result; /* filled on rank 0 only */
     uint64_t data_waited_ns;    /* total wait for the data loader before the first step */
@@ -210,6 +211,7 @@ static enum rc rank_open(struct rank *r)
         FAIL(RC_NOMEM, "no memory for the stamps of %zu steps", r->job->n_steps);
     memset(r->stamp, 0xff, r->job->n_steps * sizeof *r->stamp); /* touch every page before the first step */
     TRY(start_exchange(r));
+    r->memory = exchange_memory_of(r->exchange);
 out:
     return rc;
 }
@@ -423,6 +425,7 @@ static enum rc gather_results(struct rank *r)
     enum rc rc = RC_OK;
 
     child_host_name(info.host, sizeof info.host);
+    info.memory = r->memory;
     if (root)
         TRY(alloc_result(result, r->job));
     TRY(world_gather(r->world, r->stamp, root ? result->stamp : NULL, r->job->n_steps * sizeof *r->stamp));

@@ -219,6 +219,17 @@ out:
     return rc;
 }
 
+/* In sim, how this machine holds the memory is not the simulated one's (L4). */
+static void record_exchange_memory(struct record *r, const struct train_job *job, const struct exchange_memory_facts *m)
+{
+    const bool is_real = !is_virtual(job);
+
+    record_text(r, "exchange_memory", memory_kind_text(m->kind));
+    record_text(r, "exchange_pages", is_real && m->has_pages ? pages_text(m->pages) : NULL);
+    record_text(r, "exchange_shared_by", is_real && m->way[0] ? m->way : NULL);
+    record_text(r, "exchange_shared_reason", is_real && m->reason[0] ? m->reason : NULL);
+}
+
 /* One worker's mean split; its wait is in the summary only, which knows the others. */
 static enum rc write_rank(struct report *to, const struct train_job *job, const struct train_result *result, int rank)
 {
@@ -232,6 +243,7 @@ static enum rc write_rank(struct report *to, const struct train_job *job, const 
     record_text(r, "role", rank < job->n_workers ? "worker" : "server");
     record_text(r, "host", is_virtual(job) ? NULL : result->rank[rank].host);
     record_i64(r, "own_cores_count", result->rank[rank].own_cores_count);
+    record_exchange_memory(r, job, &result->rank[rank].memory);
     for (size_t step = 0; rank < job->n_workers && step < job->n_steps; step++) {
         compute_ns += (double)(stamp[step].ready_ns - stamp[step].start_ns - stamp[step].stalled_ns);
         exchange_ns += (double)(stamp[step].end_ns - stamp[step].ready_ns + stamp[step].stalled_ns);

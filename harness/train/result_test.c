@@ -135,12 +135,17 @@ static void assert_record(json_t *record, const char *expected, const char *furt
 /* What is not given in SETTINGS is an option's default. */
 #define OPTIONS(settings)                                                                                           \
     "{'kind': 'options', " settings ", 'save': '', 'kill-rank': null, 'hang-rank': null, 'drill-at': 'step:1', "    \
-    "'kill-step': null, 'timeline': '', 'cluster': '', "                                                            \
-    "'threads': null, 'bucket-bytes': null, "                                                                       \
-    "'partition-bytes': null, 'priority': 'off', 'overlap': 'off', "                                                \
+    "'kill-step': null, 'timeline': '', 'cluster': '', 'threads': null, 'bucket-bytes': null, "                     \
+    "'partition-bytes': null, 'priority': 'off', 'overlap': 'off', 'exchange-memory': 'private', "                  \
     "'precision': 'fp32', 'bind': true, 'aux': false, 'width-divisor': 1, 'data': '', 'data-images': null, "        \
     "'eval-samples': null, 'profile': '', 'lr-scaling': 'none', 'warmup-epochs': 0, 'weight-decay': 0, 'seed': 1, " \
     "'stall-warn-s': 60, 'stall-abort-s': 120}"
+
+#define PS_FACTS                                                                                                    \
+    ", 'params_count': 2, 'running_means_and_variances_count': 6, 'flops_per_sample_count': 8, 'dataset': 'line', " \
+    "'train_samples_count': 1000, 'test_samples_count': 10, 'planned_memory': {'activations_bytes': 1000, "         \
+    "'params_bytes': 2000, 'exchange_bytes': 3000, 'server_bytes': 4000, 'host_bytes': 50000, 'available_bytes': "  \
+    "600000}"
 
 static void ps_manifest(void **state)
 {
@@ -151,21 +156,13 @@ static void ps_manifest(void **state)
     made_ps(&m);
     written(&r, &m);
     assert_int_equal(r.n, 1 + 4 + 3 + 1 + 1);
-    assert_record(
-        r.record[0],
-        "{'kind': 'manifest', 'options': " OPTIONS(
-            "'model': 'linear', 'mode': 'ps', 'workers': 2, 'resume': 'earlier', 'record-every': 5, "
-            "'world': 'threads', 'servers': 1, 'reducer': 'ring', 'transport': 'zmq', 'compute': 'cpu', "
-            "'forward-only': false, 'batch': 7, 'image-size': null, 'classes': null, 'steps': 112, "
-            "'lr': 0.5, 'momentum': 0.25, 'target-loss': 2.5") ", 'params_count': 2, "
-                                                               "'running_means_and_variances_count': 6, "
-                                                               "'flops_per_sample_count': 8, 'dataset': 'line', "
-                                                               "'train_samples_count': 1000, 'test_samples_count': 10, "
-                                                               "'planned_memory': {'activations_bytes': "
-                                                               "1000, 'params_bytes': 2000, 'exchange_bytes': 3000, "
-                                                               "'server_bytes': 4000, 'host_bytes': 50000, "
-                                                               "'available_bytes': 600000}}",
-        BUILD_KEYS MACHINE_KEYS);
+    assert_record(r.record[0],
+                  "{'kind': 'manifest', 'options': " OPTIONS(
+                      "'model': 'linear', 'mode': 'ps', 'workers': 2, 'resume': 'earlier', 'record-every': 5, "
+                      "'world': 'threads', 'servers': 1, 'reducer': 'ring', 'transport': 'zmq', 'compute': 'cpu', "
+                      "'forward-only': false, 'batch': 7, 'image-size': null, 'classes': null, 'steps': 112, "
+                      "'lr': 0.5, 'momentum': 0.25, 'target-loss': 2.5") PS_FACTS "}",
+                  BUILD_KEYS MACHINE_KEYS);
     records_free(&r);
     made_free(&m);
 }
@@ -207,18 +204,24 @@ static void ps_ranks_and_staleness(void **state)
     (void)state;
     made_ps(&m);
     written(&r, &m);
-    assert_record(r.record[5],
-                  "{'kind': 'rank', 'rank': 0, 'role': 'worker', 'host': 'first', 'own_cores_count': 2, 'compute_s': "
-                  "0.006, 'exchange_s': 0.004, 'staleness_mean_count': 1}",
-                  NULL);
-    assert_record(r.record[6],
-                  "{'kind': 'rank', 'rank': 1, 'role': 'worker', 'host': 'second', 'own_cores_count': 3, 'compute_s': "
-                  "0.009, 'exchange_s': 0.006, 'staleness_mean_count': 2.16666666666666667}",
-                  NULL);
-    assert_record(r.record[7],
-                  "{'kind': 'rank', 'rank': 2, 'role': 'server', 'host': 'third', 'own_cores_count': 0, 'compute_s': "
-                  "null, 'exchange_s': null, 'staleness_mean_count': null}",
-                  NULL);
+    assert_record(
+        r.record[5],
+        "{'kind': 'rank', 'rank': 0, 'role': 'worker', 'host': 'first', 'own_cores_count': 2, 'exchange_memory': "
+        "'private', 'exchange_pages': 'transparent huge', 'exchange_shared_by': null, 'exchange_shared_reason': null, "
+        "'compute_s': 0.006, 'exchange_s': 0.004, 'staleness_mean_count': 1}",
+        NULL);
+    assert_record(
+        r.record[6],
+        "{'kind': 'rank', 'rank': 1, 'role': 'worker', 'host': 'second', 'own_cores_count': 3, 'exchange_memory': "
+        "'shared', 'exchange_pages': 'hugetlb', 'exchange_shared_by': 'file', 'exchange_shared_reason': 'no memfd', "
+        "'compute_s': 0.009, 'exchange_s': 0.006, 'staleness_mean_count': 2.16666666666666667}",
+        NULL);
+    assert_record(
+        r.record[7],
+        "{'kind': 'rank', 'rank': 2, 'role': 'server', 'host': 'third', 'own_cores_count': 0, 'exchange_memory': "
+        "null, 'exchange_pages': null, 'exchange_shared_by': null, 'exchange_shared_reason': null, "
+        "'compute_s': null, 'exchange_s': null, 'staleness_mean_count': null}",
+        NULL);
     assert_record(r.record[8], "{'kind': 'staleness', 'last_bin_and_above_count': 4, 'pushes_count': [4, 4, 15, 0, 1]}",
                   NULL);
     records_free(&r);
@@ -281,6 +284,14 @@ static void stalls_are_exchange(void **state)
 }
 
 /* Simulated time under its own name; nothing of this machine (L4). */
+#define SIM_FACTS                                                                                                     \
+    ", 'params_count': 5000, 'running_means_and_variances_count': 0, 'flops_per_sample_count': 0, "                   \
+    "'dataset': 'digits', 'train_samples_count': 1438, 'test_samples_count': 359, "                                   \
+    "'planned_memory': {'activations_bytes': 0, 'params_bytes': 0, 'exchange_bytes': 0, 'server_bytes': 0, "          \
+    "'host_bytes': 0, 'available_bytes': null}, 'cluster': {'kind': 'cluster', 'name': 'made-up', 'hosts_count': 3, " \
+    "'ranks_per_host_count': 2, 'link_bytes_per_s': 1e8, 'link_latency_s': 25e-6, 'local_bytes_per_s': 5e9, "         \
+    "'local_latency_s': 1e-6, 'flops_per_s': 2e10, 'memory_bytes_per_s': 8e9, 'cores_per_rank_count': 2}"
+
 static void allreduce_in_sim_l4(void **state)
 {
     struct made_run m;
@@ -295,20 +306,7 @@ static void allreduce_in_sim_l4(void **state)
                       "'model': 'lenet', 'mode': 'allreduce', 'workers': 3, 'resume': '', 'record-every': 10, "
                       "'world': 'sim', 'servers': null, 'reducer': 'ring', 'transport': 'sim', 'compute': 'hollow', "
                       "'forward-only': false, 'batch': 8, 'image-size': 8, 'classes': 10, 'steps': 24, 'lr': null, "
-                      "'momentum': null, 'target-loss': null") ", 'params_count': 5000, "
-                                                               "'running_means_and_variances_count': 0, "
-                                                               "'flops_per_sample_count': 0, 'dataset': 'digits', "
-                                                               "'train_samples_count': 1438, 'test_samples_count': "
-                                                               "359, 'planned_memory': {'activations_bytes': 0, "
-                                                               "'params_bytes': 0, 'exchange_bytes': 0, "
-                                                               "'server_bytes': 0, 'host_bytes': 0, 'available_bytes': "
-                                                               "null}, 'cluster': {'kind': 'cluster', 'name': "
-                                                               "'made-up', 'hosts_count': "
-                                                               "3, 'ranks_per_host_count': 2, "
-                                                               "'link_bytes_per_s': 1e8, 'link_latency_s': 25e-6, "
-                                                               "'local_bytes_per_s': 5e9, 'local_latency_s': "
-                                                               "1e-6, 'flops_per_s': 2e10, 'memory_bytes_per_s': 8e9, "
-                                                               "'cores_per_rank_count': 2}}",
+                      "'momentum': null, 'target-loss': null") SIM_FACTS "}",
                   BUILD_KEYS);
     assert_record(r.record[2],
                   "{'kind': 'step', 'step_index': 10, 'samples_count': 264, 'learning_rate': 3, 'loss': null, "
@@ -318,10 +316,12 @@ static void allreduce_in_sim_l4(void **state)
                   "{'kind': 'step', 'step_index': 23, 'samples_count': 576, 'learning_rate': 6.25, 'loss': null, "
                   "'wall_s': null, 'virtual_s': 0.44}",
                   NULL);
-    assert_record(r.record[6], /* 5 exchanges of 45 ms, 19 of 5 */
-                  "{'kind': 'rank', 'rank': 1, 'role': 'worker', 'host': null, 'own_cores_count': 0, 'compute_s': "
-                  "0.005, 'exchange_s': 0.0133333333333333333, 'staleness_mean_count': null}",
-                  NULL);
+    assert_record(
+        r.record[6], /* 5 exchanges of 45 ms, 19 of 5 */
+        "{'kind': 'rank', 'rank': 1, 'role': 'worker', 'host': null, 'own_cores_count': 0, 'exchange_memory': "
+        "'shared', 'exchange_pages': null, 'exchange_shared_by': null, 'exchange_shared_reason': null, "
+        "'compute_s': 0.005, 'exchange_s': 0.0133333333333333333, 'staleness_mean_count': null}",
+        NULL);
     records_free(&r);
     made_free(&m);
 }

@@ -41,6 +41,7 @@ struct collective_ops;
 
 struct train_opts { /* as given; the tables have the meanings */
     const char *world, *mode, *model, *reducer, *transport, *compute, *precision, *lr_scaling, *overlap, *priority;
+    const char *exchange_memory;
     const char *cluster, *data, *profile, *save, *resume, *timeline, *drill_at;
     uint64_t workers, servers, threads, batch, image_size, classes, width_divisor, data_images, eval_samples;
     uint64_t steps, seed, record_every, kill_rank, hang_rank, kill_step;
@@ -51,7 +52,7 @@ struct train_opts { /* as given; the tables have the meanings */
 };
 extern const struct opt train_opt_table[]; /* of any training */
 extern const struct opt train_run_table[]; /* of one run: what `gradmark compare` varies, or has no use for */
-enum { TRAIN_N_OPT_RULES = 7 };
+enum { TRAIN_N_OPT_RULES = 8 };
 extern const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES];
 enum { TRAIN_MAX_OPT_GROUPS = 2 + MAX_MODULE_GROUPS };
 /* Both tables and those of the modules, to be parsed into *opts; returns how many groups. */
@@ -146,6 +147,7 @@ struct train_limits {       /* what the slowest part could do; seconds per step,
 struct train_rank_info {
     char host[64];
     int32_t own_cores_count;
+    struct exchange_memory_facts memory; /* of the parameters */
 };
 
 struct train_result {             /* on rank 0; owned */

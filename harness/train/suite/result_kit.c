@@ -138,6 +138,8 @@ void made_ps(struct made_run *out)
     }
     for (int i = 0; i < 3; i++)
         r->rank[i] = (struct train_rank_info){ .own_cores_count = i < 2 ? 2 + i : 0 };
+    r->rank[0].memory = (struct exchange_memory_facts){ MEMORY_PRIVATE, true, PAGES_TRANSPARENT, "", "" };
+    r->rank[1].memory = (struct exchange_memory_facts){ MEMORY_SHARED, true, PAGES_HUGETLB, "file", "no memfd" };
     strcpy(r->rank[0].host, "first");
     strcpy(r->rank[1].host, "second");
     strcpy(r->rank[2].host, "third");
@@ -182,6 +184,7 @@ void made_allreduce(struct made_run *out)
                                      .memory_bytes_per_s = 8e9,
                                      .n_cores_per_rank = 2 };
     make_result(r, job);
+    r->rank[1].memory = (struct exchange_memory_facts){ MEMORY_SHARED, true, PAGES_HUGETLB, "file", "no memfd" };
     for (uint64_t w = 0; w < 3; w++)
         for (uint64_t t = 0, at_us = 2000000; t < 24; t++) {
             const uint64_t step_us = t < 5 ? 50000 : 10000;

@@ -31,7 +31,7 @@ enum rc kit_prepare(struct train_job *out, const char *options)
     /* Options point into text: paths must outlive it. Tests use no path after preparation but --resume's. */
     TRY(train_prepare(out, &opts, group, n_groups, 0));
     out->keeps_velocity = true;
-    out->opts.precision = out->opts.profile = "";
+    out->opts.precision = out->opts.profile = out->opts.exchange_memory = "";
     out->opts.resume = out->opts.save = out->opts.data = out->opts.cluster = "";
     out->opts.mode = out->mode->module.name;
     out->opts.world = out->world->module.name;

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exchange_memory.c - arrays from the compute, or blocks of shares. */
+#include "harness/exchange/exchange_memory.h"
+
+#include <stdio.h>
+
+#include "harness/exchange/exchange.h"
+#include "harness/world/share.h"
+#include "harness/world/world.h"
+
+bool exchange_memory_is_staged(const struct sync_mode *mode, const struct compute_backend *compute)
+{
+    return mode_exchanges(&mode->module) && compute->touches_memory && !compute->host_memory;
+}
+
+size_t exchange_staging_bytes(const struct sync_mode *mode, const struct compute_backend *compute, size_t n_params)
+{
+    const size_t n_copies = mode->module.caps & MODE_SERVERS ? 2 : 1;
+
+    return exchange_memory_is_staged(mode, compute) ? n_copies * n_params * sizeof(float) : 0;
+}
+
+static size_t array_bytes(const struct exchange_memory *m)
+{
+    return m->env.n_params * sizeof(float);
+}
+
+/* --- memory of the compute --- */
+
+static enum rc open_own(struct exchange_memory *m, float **out, const char *what)
+{
+    void *memory = NULL;
+    enum rc rc;
+
+    TRY(compute_memory_open(m->env.compute, &memory, array_bytes(m), what));
+    *out = memory;
+out:
+    return rc;
+}
+
+static void close_own(struct exchange_memory *m, float **floats)
+{
+    void *memory = *floats;
+
+    if (memory)
+        compute_memory_close(m->env.compute, &memory);
+    *floats = NULL;
+}
+
+enum rc exchange_memory_open_copy(struct exchange_memory *m, float **out, const char *what)
+{
+    void *memory = NULL;
+    enum rc rc;
+
+    TRY(compute_host_open(m->env.compute, &memory, array_bytes(m), what));
+    *out = memory;
+out:
+    return rc;
+}
+
+void exchange_memory_close_copy(struct exchange_memory *m, float **floats)
+{
+    void *memory = *floats;
+
+    if (memory)
+        compute_host_close(m->env.compute, &memory);
+    *floats = NULL;
+}
+
+static enum rc open_private(struct exchange_memory *m)
+{
+    enum rc rc;
+
+    m->kind = m->env.compute->ops->host_memory ? MEMORY_PRIVATE : MEMORY_DEVICE;
+    TRY(open_own(m, &m->param, "parameters"));
+    if (!m->env.forward_only)
+        TRY(open_own(m, &m->grad, "gradients"));
+out:
+    return rc;
+}
+
+/* --- shares --- */
+
+static enum rc open_block(struct exchange_memory *m, struct share **share, float **out, const char *what)
+{
+    char why[RC_MESSAGE_BYTES];
+    enum rc rc = world_share_open(m->host, array_bytes(m), share);
+
+    if (rc == RC_OK) {
+        *out = (*share)->mine;
+        return RC_OK;
+    }
+    (void)snprintf(why, sizeof why, "%s", rc_message());
+    return rc_raise(rc, "%s, shared by the workers of a host: %.360s; --exchange-memory private shares none", what,
+                    why);
+}
+
+static enum rc open_blocks(struct exchange_memory *m)
+{
+    enum rc rc;
+
+    m->kind = MEMORY_SHARED;
+    TRY(open_block(m, &m->shared_param, &m->param, "parameters"));
+    if (!m->env.forward_only)
+        TRY(open_block(m, &m->shared_grad, &m->grad, "gradients"));
+out:
+    return rc;
+}
+
+/* Collective over the world: who shares a host, and who takes for all of a host what comes from others. */
+static enum rc split_hosts(struct exchange_memory *m, bool is_worker)
+{
+    struct world *w = m->env.world;
+    int host, n_hosts;
+    enum rc rc;
+
+    TRY(world_split(w, is_worker ? 0 : -1, w->rank, &m->workers));
+    if (is_worker)
+        TRY(world_host_group(m->workers, &m->host, &host, &n_hosts));
+    TRY(world_split(w, !is_worker || m->host->rank == 0 ? 0 : -1, w->rank, &m->leaders));
+out:
+    return rc;
+}
+
+/* --- all --- */
+
+static enum rc open_arrays(struct exchange_memory *m)
+{
+    const struct compute_backend *compute = m->env.compute->ops;
+    enum rc rc = RC_OK;
+
+    if (!compute->touches_memory)
+        return RC_OK;
+    TRY(m->env.wants_shared ? open_blocks(m) : open_private(m));
+    m->host_param = compute->host_memory ? m->param : NULL;
+    m->host_grad = compute->host_memory ? m->grad : NULL;
+    if (m->env.forward_only || !exchange_memory_is_staged(m->env.mode, compute))
+        return RC_OK;
+    TRY(exchange_memory_open_copy(m, &m->host_grad, "the host's copy of the gradients"));
+    if (m->env.mode->module.caps & MODE_SERVERS)
+        TRY(exchange_memory_open_copy(m, &m->host_param, "the host's copy of the parameters"));
+out:
+    return rc;
+}
+
+enum rc exchange_memory_open(struct exchange_memory *out, const struct exchange_memory_env *env)
+{
+    const bool is_worker = env->world->rank < env->n_workers;
+    const struct compute_backend *compute = env->compute->ops;
+    enum rc rc = RC_OK;
+
+    *out = (struct exchange_memory){ .env = *env };
+    if (env->wants_shared && !(compute->touches_memory && compute->host_memory))
+        FAIL(RC_UNSUPPORTED, "compute %s: has no memory that the workers of a host could share", compute->module.name);
+    if (env->wants_shared)
+        TRY(split_hosts(out, is_worker));
+    if (is_worker)
+        TRY(open_arrays(out));
+out:
+    return rc;
+}
+
+void exchange_memory_close_gradients(struct exchange_memory *m)
+{
+    if (m->host_grad != m->grad)
+        exchange_memory_close_copy(m, &m->host_grad);
+    m->host_grad = NULL;
+    if (m->kind == MEMORY_SHARED)
+        m->grad = NULL;
+    else
+        close_own(m, &m->grad);
+    world_share_close(&m->shared_grad);
+}
+
+void exchange_memory_close(struct exchange_memory *m)
+{
+    exchange_memory_close_gradients(m);
+    if (m->host_param != m->param)
+        exchange_memory_close_copy(m, &m->host_param);
+    if (m->kind != MEMORY_SHARED)
+        close_own(m, &m->param);
+    world_share_close(&m->shared_param);
+    world_split_close(&m->leaders);
+    world_split_close(&m->host);
+    world_split_close(&m->workers);
+    *m = (struct exchange_memory){ 0 };
+}
+
+void exchange_memory_facts(struct exchange_memory_facts *out, const struct exchange_memory *m)
+{
+    const struct share *s = m->shared_param;
+
+    *out = (struct exchange_memory_facts){ .kind = m->kind };
+    out->has_pages = m->kind == MEMORY_PRIVATE || m->kind == MEMORY_SHARED;
+    if (out->has_pages)
+        out->pages = pages_of(m->param, array_bytes(m));
+    if (s)
+        (void)snprintf(out->way, sizeof out->way, "%s", share_kind_text(s->kind));
+    if (s && s->reason)
+        (void)snprintf(out->reason, sizeof out->reason, "%s", s->reason);
+}
+
+const char *memory_kind_text(enum memory_kind kind)
+{
+    static const char *const text[] = { NULL, "private", "shared", "device" };
+
+    return text[kind];
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * shared_memory_test.c - --exchange-memory shared ends in the bits of private, which a planted bug does not; what
+ * cannot be shared is refused. The other worlds: verbs/shared_memory_cli_test.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/train/suite/sync_mutants.h"
+#include "harness/train/suite/train_kit.h"
+
+enum { N_STEPS = 8, TEXT_BYTES = 512 };
+
+static void train(struct train_result *out, const char *options, const char *memory, const struct sync_mode *mode)
+{
+    char text[TEXT_BYTES];
+
+    snprintf(text, sizeof text, "%s --steps %d --exchange-memory %s", options, N_STEPS, memory);
+    if (kit_train(out, text, mode, 0) != RC_OK)
+        fail_msg("%s: %s", text, rc_message());
+}
+
+static bool same(const struct train_result *a, const struct train_result *b)
+{
+    const size_t n_bytes = a->final.n_params * sizeof(float);
+    bool equal = a->final.n_params == b->final.n_params && memcmp(a->final.param, b->final.param, n_bytes) == 0 &&
+                 memcmp(a->final.velocity, b->final.velocity, n_bytes) == 0;
+
+    for (int step = 0; step < N_STEPS; step++)
+        equal = equal && a->stamp[step].loss == b->stamp[step].loss;
+    return equal;
+}
+
+static void check(const char *options)
+{
+    struct train_result private = { 0 }, shared = { 0 };
+
+    train(&private, options, "private", NULL);
+    train(&shared, options, "shared", NULL);
+    if (!same(&private, &shared))
+        fail_msg("%s: shared memory ends in other bits", options);
+    assert_int_equal(private.rank[0].memory.kind, MEMORY_PRIVATE);
+    assert_int_equal(shared.rank[0].memory.kind, MEMORY_SHARED);
+    assert_string_equal(shared.rank[0].memory.way, "address space");
+    train_result_free(&private);
+    train_result_free(&shared);
+}
+
+static void bits_are_equal(void **state)
+{
+    static const char *const runs[] = {
+        "--model lenet --mode allreduce --workers 3 --momentum 0.9",
+        "--model lenet --mode allreduce --workers 3 --momentum 0.9 --overlap on --bucket-bytes 8000 --priority on",
+        "--model lenet --mode allreduce --workers 2 --reducer root",
+        "--model lenet --mode ps --workers 1 --servers 2 --momentum 0.9",
+        "--model resnet8 --image-size 16 --width-divisor 2 --batch 4 --mode allreduce --workers 2",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
+        check(runs[i]);
+}
+
+/* The comparison can fail. */
+static void a_planted_bug_is_found(void **state)
+{
+    static const char options[] = "--model lenet --mode allreduce --workers 2 --momentum 0.9";
+    struct train_result right = { 0 }, wrong = { 0 };
+    struct sync_mode mutant;
+
+    (void)state;
+    (void)sync_mutant(&mutant, 0);
+    train(&right, options, "shared", NULL);
+    train(&wrong, options, "shared", &mutant);
+    assert_false(same(&right, &wrong));
+    train_result_free(&right);
+    train_result_free(&wrong);
+}
+
+static void refused(const char *options, const char *words)
+{
+    struct train_job job = { 0 };
+
+    assert_int_equal(kit_prepare(&job, options), RC_INVAL);
+    if (!strstr(rc_message(), words))
+        fail_msg("%s: \"%s\" does not say \"%s\"", options, rc_message(), words);
+    train_job_free(&job);
+}
+
+static void what_cannot_be_shared_is_refused(void **state)
+{
+    (void)state;
+    refused("--model lenet --mode single --exchange-memory shared",
+            "--exchange-memory shared: needs --mode ps or allreduce, but that is single");
+    refused("--model lenet --mode none --workers 2 --exchange-memory shared",
+            "--exchange-memory shared: needs --mode ps or allreduce, but that is none");
+    refused("--model lenet --mode allreduce --workers 2 --exchange-memory mine",
+            "--exchange-memory mine: must be one of private|shared");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bits_are_equal),
+        cmocka_unit_test(a_planted_bug_is_found),
+        cmocka_unit_test(what_cannot_be_shared_is_refused),
+    };
+
+    return cmocka_run_group_tests_name("shared memory", tests, NULL, NULL);
+}
