@@ -146,7 +146,9 @@ struct decision campaign_decide(const struct point *a, const struct point *b, si
 enum rc campaign_print(const struct campaign *c, FILE *to) MUST_CHECK;
 /* verdict.c: which mode is faster, in plain words. */
 void campaign_verdict(const struct campaign *c, FILE *to);
-/* charts.c: tab-separated data and pictures in c->dir. RC_UNSUPPORTED: no gnuplot (data is written). */
-enum rc campaign_draw(const struct campaign *c) MUST_CHECK;
+/* charts.c: tab-separated data and pictures in c->dir. A chart that would be empty is left out, one that fails does not
+ * stop the others: a line to `to` names each. RC_UNSUPPORTED: no gnuplot (data is written); else as the first that
+ * failed. */
+enum rc campaign_draw(const struct campaign *c, FILE *to) MUST_CHECK;
 
 #endif

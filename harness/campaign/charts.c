@@ -14,7 +14,9 @@ struct sheet {          /* one table of comparable points */
     const char *script; /* also the file's name: <script>-<setting>.tsv */
     bool (*applies)(const struct campaign *c, const struct point *like);
     const char *header;
-    void (*rows)(FILE *to, const struct campaign *c, const struct point *p);
+    /* Write the rows of a point; how many of them a chart can show. */
+    size_t (*rows)(FILE *to, const struct campaign *c, const struct point *p);
+    const char *lack; /* why there is no chart where no row can be shown */
 };
 
 static void write_scaling(FILE *to, const struct point *p, const struct interval *i)
@@ -23,43 +25,71 @@ static void write_scaling(FILE *to, const struct point *p, const struct interval
             p->oversubscribed);
 }
 
-static void throughput_rows(FILE *to, const struct campaign *c, const struct point *p)
+static size_t throughput_rows(FILE *to, const struct campaign *c, const struct point *p)
 {
     const struct interval i = point_throughput(p);
 
     (void)c;
     write_scaling(to, p, &i);
+    return !isnan(i.mean);
 }
 
-static void efficiency_rows(FILE *to, const struct campaign *c, const struct point *p)
+static size_t efficiency_rows(FILE *to, const struct campaign *c, const struct point *p)
 {
     const struct interval i = campaign_efficiency(c, p);
 
-    if (!isnan(i.mean))
-        write_scaling(to, p, &i);
+    if (isnan(i.mean))
+        return 0;
+    write_scaling(to, p, &i);
+    return 1;
 }
 
-static void cost_rows(FILE *to, const struct campaign *c, const struct point *p)
+static size_t cost_rows(FILE *to, const struct campaign *c, const struct point *p)
 {
+    const double part_us[] = { MEAN_US(p, compute_s), MEAN_US(p, wait_s), MEAN_US(p, wire_s), MEAN_US(p, server_s),
+                               MEAN_US(p, apply_s) };
+    bool has_part = false;
+
     (void)c;
-    fprintf(to, "%s\t%d\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g\t%d\n", p->mode->name, p->n_workers, MEAN_US(p, compute_s),
-            MEAN_US(p, wait_s), MEAN_US(p, wire_s), MEAN_US(p, server_s), MEAN_US(p, apply_s), p->oversubscribed);
+    fprintf(to, "%s\t%d", p->mode->name, p->n_workers);
+    for (size_t i = 0; i < sizeof part_us / sizeof *part_us; i++) {
+        fprintf(to, "\t%.17g", part_us[i]);
+        has_part = has_part || part_us[i] > 0;
+    }
+    fprintf(to, "\t%d\n", p->oversubscribed);
+    return has_part;
 }
 
-static void write_loss(FILE *to, const struct point *p, double seconds, double samples_count, double loss)
+/* Of each mode the largest point with a core for every worker; of a mode without such points the largest. */
+static bool shows_loss(const struct campaign *c, const struct point *p)
 {
-    fprintf(to, "%s\t%d\t%.17g\t%.17g\t%.17g\n", p->mode->name, p->n_workers, seconds, samples_count, loss);
+    const int largest = campaign_largest(c, p, p->mode, NULL);
+
+    if (largest > 0)
+        return p->n_workers == largest;
+    for (size_t i = 0; i < c->n_points; i++) {
+        const struct point *other = &c->point[i];
+
+        if (other->mode == p->mode && point_comparable(other, p) && other->n_launches > 0 &&
+            other->n_workers > p->n_workers)
+            return false;
+    }
+    return true;
 }
 
-/* Of each mode the largest point with a core for every worker. */
-static void loss_rows(FILE *to, const struct campaign *c, const struct point *p)
+static size_t loss_rows(FILE *to, const struct campaign *c, const struct point *p)
 {
     const struct curve *curve = &p->curve;
+    size_t n_shown = 0;
 
-    if (p->n_workers != campaign_largest(c, p, p->mode, NULL))
-        return;
-    for (size_t i = 0; i < curve->n_points; i++)
-        write_loss(to, p, curve->seconds[i], curve->samples_count[i], curve->loss[i]);
+    if (!shows_loss(c, p))
+        return 0;
+    for (size_t i = 0; i < curve->n_points; i++) {
+        fprintf(to, "%s\t%d\t%.17g\t%.17g\t%.17g\t%d\n", p->mode->name, p->n_workers, curve->seconds[i],
+                curve->samples_count[i], curve->loss[i], p->oversubscribed);
+        n_shown += !isnan(curve->loss[i]);
+    }
+    return n_shown;
 }
 
 static bool always(const struct campaign *c, const struct point *like)
@@ -87,23 +117,30 @@ static bool has_loss(const struct campaign *c, const struct point *like)
 }
 
 static const struct sheet sheets[] = {
-    { "throughput", always, "mode\tworkers\tmean\tlow\thigh\toversubscribed", throughput_rows },
-    { "efficiency", has_baseline, "mode\tworkers\tmean\tlow\thigh\toversubscribed", efficiency_rows },
-    { "loss", has_loss, "mode\tworkers\tseconds\tsamples\tloss", loss_rows },
-    { "cost", always, "mode\tworkers\tcompute_us\twait_us\twire_us\tserver_us\tapply_us\toversubscribed", cost_rows },
+    { "throughput", always, "mode\tworkers\tmean\tlow\thigh\toversubscribed", throughput_rows,
+      "no point has a throughput" },
+    { "efficiency", has_baseline, "mode\tworkers\tmean\tlow\thigh\toversubscribed", efficiency_rows,
+      "no point has an efficiency" },
+    { "loss", has_loss, "mode\tworkers\tseconds\tsamples\tloss\toversubscribed", loss_rows,
+      "no point that it shows has a loss" },
+    { "cost", always, "mode\tworkers\tcompute_us\twait_us\twire_us\tserver_us\tapply_us\toversubscribed", cost_rows,
+      "no point has a step that could be measured" },
 };
 enum { N_SHEETS = sizeof sheets / sizeof *sheets };
 
-static enum rc write_sheet(const struct campaign *c, const struct point *like, const struct sheet *s, const char *path)
+/* *n_shown: the rows that a chart can show. */
+static enum rc write_sheet(const struct campaign *c, const struct point *like, const struct sheet *s, const char *path,
+                           size_t *n_shown)
 {
     struct atomic_file file = { 0 };
     enum rc rc;
 
+    *n_shown = 0;
     TRY(atomic_file_open(&file, path));
     fprintf(file.stream, "%s\n", s->header);
     for (size_t i = 0; i < c->n_points; i++)
         if (point_comparable(&c->point[i], like) && c->point[i].n_launches > 0)
-            s->rows(file.stream, c, &c->point[i]);
+            *n_shown += s->rows(file.stream, c, &c->point[i]);
     TRY(atomic_file_commit(&file));
 out:
     atomic_file_discard(&file);
@@ -121,23 +158,53 @@ static void sheet_name(char *out, size_t n_bytes, const struct sheet *s, const s
     snprintf(out, n_bytes, "%s-%s", s->script, setting);
 }
 
-static enum rc draw_setting(const struct campaign *c, const struct point *like, const struct chart_var *var, int n_vars,
-                            bool draw)
-{
-    char path[sizeof c->dir + LAUNCH_NAME_BYTES + 32], name[LAUNCH_NAME_BYTES + 16];
-    enum rc rc = RC_OK;
+struct charts { /* in the making */
+    const struct campaign *c;
+    FILE *to; /* a line for each chart that is not drawn */
+    bool draw;
+    const struct chart_var *var;
+    int n_vars;
+    enum rc first_rc; /* of the first one that failed */
+    char first_why[RC_MESSAGE_BYTES];
+};
 
-    for (int i = 0; i < N_SHEETS; i++) {
-        if (!sheets[i].applies(c, like))
-            continue;
-        sheet_name(name, sizeof name, &sheets[i], like);
-        snprintf(path, sizeof path, "%s/%s.tsv", c->dir, name);
-        TRY(write_sheet(c, like, &sheets[i], path));
-        if (draw)
-            TRY(chart_draw(sheets[i].script, path, c->dir, name, var, n_vars));
-    }
+static enum rc make_chart(const struct charts *charts, const struct point *like, const struct sheet *s,
+                          const char *name)
+{
+    char path[sizeof charts->c->dir + LAUNCH_NAME_BYTES + 32];
+    size_t n_shown;
+    enum rc rc;
+
+    snprintf(path, sizeof path, "%s/%s.tsv", charts->c->dir, name);
+    TRY(write_sheet(charts->c, like, s, path, &n_shown));
+    if (!charts->draw)
+        return RC_OK;
+    if (n_shown == 0)
+        fprintf(charts->to, "chart %s: left out: %s\n", name, s->lack);
+    else
+        TRY(chart_draw(s->script, path, charts->c->dir, name, charts->var, charts->n_vars));
 out:
     return rc;
+}
+
+/* One that fails does not stop the others. */
+static void make_charts(struct charts *charts, const struct point *like)
+{
+    char name[LAUNCH_NAME_BYTES + 16];
+
+    for (int i = 0; i < N_SHEETS; i++) {
+        if (!sheets[i].applies(charts->c, like))
+            continue;
+        sheet_name(name, sizeof name, &sheets[i], like);
+        const enum rc rc = make_chart(charts, like, &sheets[i], name);
+        if (rc == RC_OK)
+            continue;
+        fprintf(charts->to, "chart %s: failed: %s\n", name, rc_message());
+        if (charts->first_rc == RC_OK) {
+            charts->first_rc = rc;
+            snprintf(charts->first_why, sizeof charts->first_why, "%s", rc_message());
+        }
+    }
 }
 
 static void describe_machine(char *out, size_t n_bytes, const struct campaign *c)
@@ -152,11 +219,10 @@ static void describe_machine(char *out, size_t n_bytes, const struct campaign *c
         snprintf(out, n_bytes, "%d cores", cores_allowed_count());
 }
 
-enum rc campaign_draw(const struct campaign *c)
+enum rc campaign_draw(const struct campaign *c, FILE *to)
 {
-    const bool draw = chart_available();
+    struct charts charts = { .c = c, .to = to, .draw = chart_available() };
     char machine[160], launches[16], batch[16], setting[LAUNCH_NAME_BYTES];
-    enum rc rc = RC_OK;
 
     describe_machine(machine, sizeof machine, c);
     for (size_t i = 0; i < c->n_points; i++) {
@@ -169,11 +235,14 @@ enum rc campaign_draw(const struct campaign *c)
         const struct chart_var var[] = {
             { "model", setting }, { "batch", batch }, { "machine", machine }, { "launches", launches }
         };
-        TRY(draw_setting(c, p, var, sizeof var / sizeof *var, draw));
+        charts.var = var;
+        charts.n_vars = sizeof var / sizeof *var;
+        make_charts(&charts, p);
     }
-    if (!draw)
-        rc = rc_raise(RC_UNSUPPORTED, "gnuplot was not found: the data of the charts is in %s, the pictures are not",
-                      c->dir);
-out:
-    return rc;
+    if (charts.first_rc != RC_OK)
+        return rc_raise(charts.first_rc, "%s", charts.first_why);
+    if (!charts.draw)
+        return rc_raise(RC_UNSUPPORTED, "gnuplot was not found: the data of the charts is in %s, the pictures are not",
+                        c->dir);
+    return RC_OK;
 }

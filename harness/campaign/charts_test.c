@@ -16,13 +16,19 @@ static const char GNUPLOT[] =
     "eval \"$2\"\n" /* the assignments read as those of a shell */
     "printf '%s %s %s %s|%s|%s|%s|%s\\n' \"${3##*/}\" \"${data##*/}\" \"$format\" \"${out##*/}\" \"$model\" \"$batch\" "
     "\"$machine\" \"$launches\" >>\"${0%/*}/calls\"\n"
+    "[ -e \"${0%/*}/fails-${3##*/}\" ] && { echo No valid data points >&2; exit 1; }\n"
     "printf '%0300d' 0 >\"$out\"\n";
 
-/* campaign_draw() with a PATH that holds the kit's folder only. */
-static enum rc draw(struct kit *k, const struct campaign *c, bool with_gnuplot)
+/* campaign_draw() with a PATH that holds the kit's folder only. *told: what it prints; the caller frees it. */
+static enum rc draw_telling(struct kit *k, const struct campaign *c, bool with_gnuplot, char **told)
 {
     const char *path = getenv("PATH");
     char saved[4096];
+    size_t n_bytes = 0;
+
+    *told = NULL;
+    FILE *to = open_memstream(told, &n_bytes);
+    assert_non_null(to);
 
     snprintf(saved, sizeof saved, "%s", path ? path : "");
     if (with_gnuplot) {
@@ -30,8 +36,19 @@ static enum rc draw(struct kit *k, const struct campaign *c, bool with_gnuplot)
         assert_int_equal(chmod(kit_path(k, "gnuplot"), 0700), 0);
     }
     setenv("PATH", k->dir, 1);
-    const enum rc rc = campaign_draw(c);
+    const enum rc rc = campaign_draw(c, to);
     setenv("PATH", saved, 1);
+    assert_int_equal(fclose(to), 0);
+    return rc;
+}
+
+static enum rc draw(struct kit *k, const struct campaign *c, bool with_gnuplot)
+{
+    char *told;
+    const enum rc rc = draw_telling(k, c, with_gnuplot, &told);
+
+    assert_string_equal(told, "");
+    free(told);
     return rc;
 }
 
@@ -70,7 +87,7 @@ static void check_sheet(struct kit *k, const char *name, const char *expected)
 
 #define SCALING "mode\tworkers\tmean\tlow\thigh\toversubscribed\n"
 #define COST "mode\tworkers\tcompute_us\twait_us\twire_us\tserver_us\tapply_us\toversubscribed\n"
-#define LOSS "mode\tworkers\tseconds\tsamples\tloss\n"
+#define LOSS "mode\tworkers\tseconds\tsamples\tloss\toversubscribed\n"
 
 static const struct {
     const char *name, *text;
@@ -99,16 +116,16 @@ static const struct {
                               "ps\t2\t107\t27\t37\t47\t57\t0\n"
                               "allreduce\t2\t54\t14\t19\tnan\t29\t0\n" },
     /* of ps the point at 2 workers: at 4 they share cores */
-    { "loss-lenet.tsv", LOSS "none\t2\t1\t64\t1\nnone\t2\t2\t128\t0.5\nnone\t2\t3\t192\t0.3333333\n"
-                             "single\t1\t2\t32\t0.5\nsingle\t1\t4\t64\t0.25\nsingle\t1\t6\t96\t0.1666667\n"
-                             "ps\t2\t3\t64\t0.3333333\nps\t2\t6\t128\t0.1666667\nps\t2\t9\t192\t0.1111111\n"
-                             "allreduce\t2\t5\t64\t0.2\nallreduce\t2\t10\t128\t0.1\n"
-                             "allreduce\t2\t15\t192\t0.0666667\n" },
-    { "loss-linear.tsv", LOSS "single\t1\t6\t32\t0.1666667\nsingle\t1\t12\t64\t0.0833333\n"
-                              "single\t1\t18\t96\t0.0555556\n"
-                              "ps\t2\t7\t64\t0.1428571\nps\t2\t14\t128\t0.0714286\nps\t2\t21\t192\t0.0476190\n"
-                              "allreduce\t2\t8\t64\t0.125\nallreduce\t2\t16\t128\t0.0625\n"
-                              "allreduce\t2\t24\t192\t0.0416667\n" },
+    { "loss-lenet.tsv", LOSS "none\t2\t1\t64\t1\t0\nnone\t2\t2\t128\t0.5\t0\nnone\t2\t3\t192\t0.3333333\t0\n"
+                             "single\t1\t2\t32\t0.5\t0\nsingle\t1\t4\t64\t0.25\t0\nsingle\t1\t6\t96\t0.1666667\t0\n"
+                             "ps\t2\t3\t64\t0.3333333\t0\nps\t2\t6\t128\t0.1666667\t0\nps\t2\t9\t192\t0.1111111\t0\n"
+                             "allreduce\t2\t5\t64\t0.2\t0\nallreduce\t2\t10\t128\t0.1\t0\n"
+                             "allreduce\t2\t15\t192\t0.0666667\t0\n" },
+    { "loss-linear.tsv", LOSS "single\t1\t6\t32\t0.1666667\t0\nsingle\t1\t12\t64\t0.0833333\t0\n"
+                              "single\t1\t18\t96\t0.0555556\t0\n"
+                              "ps\t2\t7\t64\t0.1428571\t0\nps\t2\t14\t128\t0.0714286\t0\nps\t2\t21\t192\t0.0476190\t0\n"
+                              "allreduce\t2\t8\t64\t0.125\t0\nallreduce\t2\t16\t128\t0.0625\t0\n"
+                              "allreduce\t2\t24\t192\t0.0416667\t0\n" },
 };
 
 static void every_column_of_every_sheet(void **state)
@@ -197,7 +214,86 @@ static void a_simulated_campaign_names_its_cluster(void **state)
     assert_non_null(strstr(calls, "loss.gp loss-lenet.tsv svg .loss-lenet.svg.part|lenet|32|simulated cluster a "
                                   "cluster|1\n"));
     assert_int_equal(n_lines(calls), 4 * 2);
-    check_sheet(k, "loss-lenet.tsv", LOSS "single\t1\t1\t32\t1\nsingle\t1\t2\t64\t0.5\nsingle\t1\t3\t96\t0.3333333\n");
+    check_sheet(k, "loss-lenet.tsv",
+                LOSS "single\t1\t1\t32\t1\t0\nsingle\t1\t2\t64\t0.5\t0\nsingle\t1\t3\t96\t0.3333333\t0\n");
+    campaign_close(&c);
+}
+
+/* On a machine with a core less than workers: the loss is of the largest point of each mode, and marked. */
+static void a_campaign_of_oversubscribed_points(void **state)
+{
+    static const struct made_point point[] = {
+        { "lenet", "allreduce", 3, 0, 3, 1000, 1, NAN, 1 },
+        { "lenet", "allreduce", 4, 0, 3, 1000, 1, NAN, 2 },
+        { "lenet", "ps", 3, 1, 3, 1000, 1, NAN, 4 },
+        { "lenet", "ps", 8, 1, 0, 1000, 1, NAN, 5 }, /* never launched */
+    };
+    struct kit *k = *state;
+    struct campaign c;
+
+    made_open(&c, k, point, 4, false);
+    assert_int_equal(draw(k, &c, true), RC_OK);
+    check_sheet(k, "loss-lenet.tsv",
+                LOSS "allreduce\t4\t2\t128\t0.5\t1\nallreduce\t4\t4\t256\t0.25\t1\n"
+                     "allreduce\t4\t6\t384\t0.1666667\t1\n"
+                     "ps\t3\t4\t96\t0.25\t1\nps\t3\t8\t192\t0.125\t1\n"
+                     "ps\t3\t12\t288\t0.0833333\t1\n");
+    assert_int_equal(n_lines(kit_read(k, "calls")), 3 * 2); /* no efficiency: nothing is compared with one worker */
+    assert_non_null(kit_read(k, "loss-lenet.svg"));
+    assert_non_null(kit_read(k, "cost-lenet.png"));
+    campaign_close(&c);
+}
+
+/* What has nothing to show is left out with a line, before the others are drawn and behind them. */
+static void a_chart_without_anything_to_show(void **state)
+{
+    static const struct made_point point[] = {
+        { "lenet", "allreduce", 4, 0, 3, NAN, 1, NAN, 1 }, /* the workers never trained all at once */
+        { "replay", "ps", 2, 1, 1, 1000, 1, NAN, NAN },
+    };
+    struct kit *k = *state;
+    struct campaign c;
+    char *told;
+
+    made_open(&c, k, point, 2, false);
+    assert_int_equal(draw_telling(k, &c, true, &told), RC_OK);
+    assert_string_equal(told, "chart throughput-lenet: left out: no point has a throughput\n"
+                              "chart cost-replay: left out: no point has a step that could be measured\n");
+    free(told);
+    assert_non_null(kit_read(k, "loss-lenet.svg"));
+    assert_non_null(kit_read(k, "cost-lenet.svg"));
+    assert_non_null(kit_read(k, "throughput-replay.svg"));
+    assert_null(kit_read(k, "throughput-lenet.svg"));
+    assert_null(kit_read(k, "cost-replay.svg"));
+    assert_non_null(kit_read(k, "throughput-lenet.tsv")); /* what there is to see, is there */
+    campaign_close(&c);
+}
+
+/* The other charts are there all the same, and the first failure is returned. */
+static void a_chart_that_fails(void **state)
+{
+    struct kit *k = *state;
+    struct campaign c;
+    char *told, first[700];
+
+    made_open(&c, k, MADE_CAMPAIGN, MADE_POINTS, false);
+    assert_true(kit_write(k, "fails-efficiency.gp", ""));
+    assert_true(kit_write(k, "fails-loss.gp", ""));
+    assert_int_equal(draw_telling(k, &c, true, &told), RC_IO);
+    snprintf(first, sizeof first, "%s/efficiency-lenet.svg: gnuplot failed: No valid data points", k->dir);
+    assert_string_equal(rc_message(), first);
+    assert_int_equal(strncmp(told, "chart efficiency-lenet: failed: ", 32), 0);
+    assert_int_equal(strncmp(told + 32, first, strlen(first)), 0);
+    assert_int_equal(n_lines(told), 4);
+    for (const char *const *name = (const char *const[]){ "chart loss-lenet: failed: ", "chart efficiency-linear: ",
+                                                          "chart loss-linear: failed: ", NULL };
+         *name; name++)
+        assert_non_null(strstr(told, *name));
+    free(told);
+    assert_non_null(kit_read(k, "throughput-lenet.svg"));
+    assert_non_null(kit_read(k, "cost-lenet.png"));
+    assert_non_null(kit_read(k, "cost-linear.png"));
+    assert_null(kit_read(k, "loss-lenet.svg"));
     campaign_close(&c);
 }
 
@@ -208,6 +304,9 @@ int main(void)
         MADE_TEST(sheets_that_would_be_empty),
         MADE_TEST(gnuplot_is_asked_for_each_sheet),
         MADE_TEST(a_simulated_campaign_names_its_cluster),
+        MADE_TEST(a_campaign_of_oversubscribed_points),
+        MADE_TEST(a_chart_without_anything_to_show),
+        MADE_TEST(a_chart_that_fails),
     };
 
     return cmocka_run_group_tests_name("charts", tests, NULL, NULL);

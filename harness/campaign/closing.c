@@ -61,7 +61,8 @@ out:
 static enum rc write_results(struct sweep *s, bool is_complete, struct record **options, bool charts, FILE *to)
 {
     struct campaign *c = &s->campaign;
-    enum rc rc;
+    enum rc rc, drawn = RC_OK;
+    char why[RC_MESSAGE_BYTES];
 
     TRY(campaign_commit(c));
     TRY(write_manifest(s, options));
@@ -72,10 +73,13 @@ static enum rc write_results(struct sweep *s, bool is_complete, struct record **
         fprintf(to, "--budget-s %g was spent after %zu of %zu launches of each point.\n", s->budget_s,
                 c->point[0].n_launches, c->n_launches_wanted);
     if (charts)
-        TRY(campaign_draw(c));
+        drawn = campaign_draw(c, to);
+    snprintf(why, sizeof why, "%s", rc_message());
     fprintf(to, "\nresults: %s\n", c->dir);
     if (c->is_virtual)
         TRY(sim_cost_write(stderr, "compare", s->cost_file, &s->cost));
+    if (drawn != RC_OK)
+        FAIL(drawn, "%s", why); /* everything else is done */
 out:
     return rc;
 }

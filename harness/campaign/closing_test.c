@@ -20,7 +20,7 @@ static void open_campaign(struct sweep *s, struct kit *k, char *words, int n_don
 }
 
 /* What sweep_finish() prints; its code to *rc. */
-static char *closing_of(struct sweep *s, enum rc launched, enum rc *rc)
+static char *closing_with(struct sweep *s, enum rc launched, bool charts, enum rc *rc)
 {
     char *text = NULL;
     size_t n_bytes = 0;
@@ -30,10 +30,15 @@ static char *closing_of(struct sweep *s, enum rc launched, enum rc *rc)
     assert_non_null(to);
     assert_int_equal(record_open(&options, "options"), RC_OK);
     record_u64(options, "a_count", 42);
-    *rc = sweep_finish(s, launched, &options, false, to);
+    *rc = sweep_finish(s, launched, &options, charts, to);
     record_close(&options);
     assert_int_equal(fclose(to), 0);
     return text;
+}
+
+static char *closing_of(struct sweep *s, enum rc launched, enum rc *rc)
+{
+    return closing_with(s, launched, false, rc);
 }
 
 static json_int_t whole(const json_t *r, const char *key)
@@ -122,6 +127,28 @@ static void how_it_ended(void **state)
     campaign_close(&s.campaign);
 }
 
+/* Where charts cannot be drawn, where the results are is printed all the same. */
+static void charts_are_the_last_thing(void **state)
+{
+    const char *path = getenv("PATH");
+    char words[] = "--world=threads", saved[4096], results[300];
+    struct sweep s;
+    enum rc rc;
+
+    snprintf(saved, sizeof saved, "%s", path ? path : "");
+    open_campaign(&s, *state, words, 2, 2);
+    setenv("PATH", s.campaign.dir, 1); /* no gnuplot there */
+    char *text = closing_with(&s, RC_OK, true, &rc);
+    setenv("PATH", saved, 1);
+    assert_int_equal(rc, RC_UNSUPPORTED);
+    assert_int_equal(strncmp(rc_message(), "gnuplot was not found: ", 23), 0);
+    snprintf(results, sizeof results, "\nresults: %s\n", s.campaign.dir);
+    assert_non_null(strstr(text, results));
+    assert_non_null(kit_read(*state, "cost-lenet.tsv"));
+    free(text);
+    campaign_close(&s.campaign);
+}
+
 /* Without a launch there is nothing to keep, nor to print. */
 static void nothing_was_launched(void **state)
 {
@@ -180,10 +207,8 @@ static void what_is_announced(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        MADE_TEST(a_spent_budget),
-        MADE_TEST(how_it_ended),
-        MADE_TEST(nothing_was_launched),
-        MADE_TEST(what_is_announced),
+        MADE_TEST(a_spent_budget),       MADE_TEST(how_it_ended),      MADE_TEST(charts_are_the_last_thing),
+        MADE_TEST(nothing_was_launched), MADE_TEST(what_is_announced),
     };
 
     return cmocka_run_group_tests_name("closing", tests, NULL, NULL);

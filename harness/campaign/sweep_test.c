@@ -97,7 +97,7 @@ static void batches_are_shown_apart(void **state)
     assert_non_null(strstr(text, "\nlinear  none          2     64        400"));
     free(text);
     assert_int_equal(setenv("PATH", s.campaign.dir, 1), 0); /* no gnuplot there */
-    assert_int_equal(campaign_draw(&s.campaign), RC_UNSUPPORTED);
+    assert_int_equal(campaign_draw(&s.campaign, stderr), RC_UNSUPPORTED);
     const char *sheet = kit_read(*state, "efficiency-linear-batch-64.tsv");
     assert_non_null(sheet);
     assert_string_equal(sheet, "mode\tworkers\tmean\tlow\thigh\toversubscribed\n"

@@ -44,6 +44,7 @@ static const struct sample {
     { "loss", "mode\tworkers\tseconds\tsamples\tloss\n"
               "single\t1\t0.1\t32\t2.3\nsingle\t1\t0.2\t64\tnan\nsingle\t1\t0.3\t96\t0.01\n"
               "ps\t2\t0.1\t64\t2.2\nps\t2\t0.2\t128\t0.02\n" },
+    { "loss", "mode\tworkers\tseconds\tsamples\tloss\toversubscribed\nps\t4\t0.1\t32\t2\t1\n" },
     { "loss", "mode\tworkers\tseconds\tsamples\tloss\nsingle\t1\t0.00001\t32\t0\n" },
     { "cost", "mode\tworkers\tcompute_us\twait_us\twire_us\tserver_us\tapply_us\toversubscribed\n"
               "single\t1\t3900\t0\t0\tnan\t80\t0\nps\t2\t3900\t0\t400\t150\t80\t0\nps\t4\t7900\t0\t900\t350\t80\t1\n" },

@@ -253,12 +253,12 @@ static void check_loss(struct kit *k, double second, double thousand, const char
     static const double ps[][3] = { { 1, 350, 1.5 }, { 2, 700, 1 } };
     char table[1000];
     double x, y;
-    int n = snprintf(table, sizeof table, "mode\tworkers\tseconds\tsamples\tloss\n");
+    int n = snprintf(table, sizeof table, "mode\tworkers\tseconds\tsamples\tloss\toversubscribed\n");
 
     for (int i = 0; i < 5; i++) {
         const double *row = i < 3 ? single[i] : ps[i - 3];
-        n += snprintf(table + n, sizeof table - (size_t)n, "%s\t%d\t%.17g\t%.17g\t%.17g\n", i < 3 ? "single" : "ps",
-                      i < 3 ? 1 : 2, row[0] * second, row[1] * thousand, row[2]);
+        n += snprintf(table + n, sizeof table - (size_t)n, "%s\t%d\t%.17g\t%.17g\t%.17g\t%d\n", i < 3 ? "single" : "ps",
+                      i < 3 ? 1 : 2, row[0] * second, row[1] * thousand, row[2], i >= 3);
     }
     const char *svg = drawn(k, "loss", table), *left = svg, *right = find_text(svg, s_label, &x, &y);
     const struct axis loss = axis_of(left, true, "0.5", "2", false);
@@ -277,7 +277,10 @@ static void check_loss(struct kit *k, double second, double thousand, const char
     }
     has_text(svg, "training loss");
     has_text(svg, "single, 1 worker");
-    has_text(svg, "ps, 2 workers");
+    has_text(svg, "ps, 2 workers *");
+    has_text(
+        svg,
+        "batch 32 per worker  ·  a machine  ·  thin: each round, bold: running mean  ·  * more workers than cores");
 }
 
 static void loss(void **state)

@@ -2,13 +2,17 @@
 # loss.gp - training loss against seconds and against samples, one line per mode.
 #
 # Data, one row per mode and round, each mode's rows together and in the order of time:
-#   mode  workers  seconds  samples  loss
+#   mode  workers  seconds  samples  loss  oversubscribed
 # seconds: since the first start; samples: seen by all workers by then; loss: mean of the round's batches
-# (nan: not computed). Rounds are drawn thin, their running mean bold.
+# (nan: not computed); oversubscribed: 1 when there were more workers than cores (marked with a star), else 0.
+# Rounds are drawn thin, their running mean bold.
 
 load share.'/style.gp'
-see(m, w) = (see_mode(m), strstrt(legends, '"'.m.', ') ? 0 : (legends = legends.' "'.m.', '.w.(w eq '1' ? ' worker' : ' workers').'"', 0))
+entry(m, w, o) = ' "'.m.', '.w.(w eq '1' ? ' worker' : ' workers').(o eq '1' ? ' *' : '').'"'
+see(m, w, o) = (see_mode(m), n_oversubscribed = n_oversubscribed + (o eq '1'), \
+    strstrt(legends, '"'.m.', ') ? 0 : (legends = legends.entry(m, w, o), 0))
 legends = ''
+n_oversubscribed = 0
 most = 0.0
 least = 1e300
 n_rows = 0
@@ -16,7 +20,7 @@ longest = 0.0
 most_samples = 0.0
 seen(s, n, y) = (is_number(y) ? (n_rows = n_rows + 1, most = y > most ? y : most, least = y < least ? y : least, \
     longest = s > longest ? s : longest, most_samples = n > most_samples ? n : most_samples, 1) : 1)
-stats data using (see(strcol(1), strcol(2)), seen(cell(3), cell(4), cell(5))) nooutput
+stats data using (see(strcol(1), strcol(2), valid(6) ? strcol(6) : '0'), seen(cell(3), cell(4), cell(5))) nooutput
 if (!exists("STATS_records") || STATS_records == 0 || n_rows == 0) {
     print data.': no row has mode, workers, seconds, samples and loss'
     exit status 1
@@ -26,6 +30,7 @@ n_modes = words(modes)
 # --- text ---
 heading = joined(model, 'loss against time and against samples')
 note = joined(note, 'thin: each round, bold: running mean')
+note = joined(note, n_oversubscribed > 0 ? '* more workers than cores' : '')
 set multiplot
 set label 1 heading at screen 0.02, 0.955 left font big_font(heading)
 set label 2 note at screen 0.02, 0.905 left font small_font(note) tc rgb '#505050'
