@@ -188,15 +188,18 @@ static void what_is_announced(void **state)
     FILE *to = open_memstream(&text, &n_bytes);
     assert_non_null(to);
     sweep_announce(&s, to);
+    snprintf(s.useless, sizeof s.useless, "lenet: it changes nothing");
     s.campaign.point[0].oversubscribed = s.campaign.point[1].oversubscribed = false;
     s.campaign.point[0].over_budget = true;
     sweep_announce(&s, to);
+    s.useless[0] = '\0';
     s.train.steps = 6; /* as the user wished */
     sweep_announce(&s, to);
     assert_int_equal(fclose(to), 0);
     snprintf(expected, sizeof expected,
              "gradmark compare: warning: points with more than %d threads of workers share cores: marked *\n"
              "gradmark compare: lenet: 6 steps a launch, so that two turns fit in --budget-s 12.5\n"
+             "gradmark compare: warning: lenet: it changes nothing\n"
              "gradmark compare: lenet: 6 steps a launch, the minimum: two turns will not fit in --budget-s 12.5\n",
              cores_allowed_count());
     assert_string_equal(text, expected);

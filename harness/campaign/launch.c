@@ -49,6 +49,21 @@ static void note_cost(struct point *p, const struct train_job *job)
         p->step_s += 1e-9 * (double)profile_step_ns(job->profile) * (double)job->opts.batch / job->profile->batch;
 }
 
+/* Of the first point of which options of the exchange change nothing. */
+static enum rc note_useless(struct sweep *s, const struct point *p, const struct train_job *job)
+{
+    char text[USELESS_EXCHANGE_BYTES];
+    enum rc rc = RC_OK;
+
+    if (s->useless[0])
+        return RC_OK;
+    TRY(train_useless_exchange(text, sizeof text, job));
+    if (text[0])
+        snprintf(s->useless, sizeof s->useless, "%s: %s", p->workload->module.name, text);
+out:
+    return rc;
+}
+
 /* The index in train_kinds of the kind that m belongs to. */
 static int kind_of(const struct module *m)
 {
@@ -104,7 +119,9 @@ enum rc sweep_check(struct sweep *s)
             snprintf(s->campaign.cluster_name, sizeof s->campaign.cluster_name, "%s", job.cluster.name);
         memcpy(p->used, job.used, sizeof p->used);
         note_cost(p, &job);
+        const enum rc noted = note_useless(s, p, &job);
         train_job_free(&job);
+        TRY(noted);
     }
     TRY(refuse_unused(s));
 out:
@@ -124,6 +141,20 @@ out:
     return rc;
 }
 
+/* The first line that is not a warning. Cuts text behind it. */
+static const char *error_line(char *text)
+{
+    char *line = text, *end;
+
+    while ((end = strchr(line, '\n')) != NULL) {
+        *end = '\0';
+        if (!strstr(line, ": warning: "))
+            break;
+        line = end + 1;
+    }
+    return line;
+}
+
 static enum rc launch_child(struct sweep *s, const struct point *p, struct command_line *l)
 {
     char complaint[RC_MESSAGE_BYTES / 2], name[LAUNCH_NAME_BYTES];
@@ -139,9 +170,8 @@ static enum rc launch_child(struct sweep *s, const struct point *p, struct comma
         command_line_add(l, "--cost=%s", s->cost_path);
     TRY(child_run(l->argv, 0, stop_wanted, &exit_code, complaint, sizeof complaint));
     if (exit_code != 0) {
-        complaint[strcspn(complaint, "\n")] = '\0';
         point_name(name, sizeof name, p);
-        FAIL(RC_PEER, "the launch of %s ended with exit code %d: %s", name, exit_code, complaint);
+        FAIL(RC_PEER, "the launch of %s ended with exit code %d: %s", name, exit_code, error_line(complaint));
     }
 out:
     return rc;

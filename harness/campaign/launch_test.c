@@ -133,7 +133,9 @@ static void points_take_turns(void **state)
     }
 }
 
-/* Its records are not taken, though it left some; those before it stay; the error names it and its first line. */
+/* Its records are not taken, though it left some; those before it stay; the error names it and its first line that is
+ * not a warning.
+ */
 static void a_failed_launch_is_no_launch(void **state)
 {
     struct kit *k = *state;

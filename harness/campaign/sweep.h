@@ -20,6 +20,7 @@
 #include "harness/campaign/campaign.h"
 #include "harness/report/progress.h"
 #include "harness/report/record.h"
+#include "harness/train/exchange_plan.h"
 #include "harness/train/train.h"
 #include "harness/world/world.h"
 
@@ -45,7 +46,8 @@ struct sweep { /* in mpi every process has one; only rank 0's results are filled
     struct world_cost cost;                                /* sim: of all launches */
     struct progress progress;
     uint64_t started_ns;
-    bool stopped; /* by a signal: results so far are kept, no more is launched */
+    char useless[USELESS_EXCHANGE_BYTES + OPTION_BYTES]; /* what options of the exchange change nothing of; "": none */
+    bool stopped;                                        /* by a signal: results so far are kept, no more is launched */
 };
 
 /* Options that every launch gets: the value is computed for the point, unless the point assigns one. */
@@ -90,7 +92,7 @@ enum rc sweep_open_files(struct sweep *s, const char *results_dir, const char *n
  * s->campaign (rank 0). Errors name the point that failed. */
 enum rc sweep_launch_all(struct sweep *s, struct world *w) MUST_CHECK;
 
-/* What the user should know before the first launch: shared cores, fewer steps than usual. */
+/* What the user should know before the first launch: shared cores, options without effect, fewer steps than usual. */
 void sweep_announce(const struct sweep *s, FILE *to);
 /* launched: how sweep_launch_all() ended. Keep what was done: runs.jsonl, manifest.json (with *options, nulled), table
  * and verdict to `to`, charts; then report how it ended: RC_PEER when stopped, else launched. */

@@ -154,11 +154,43 @@ static void long_values_are_refused(void **state)
     campaign_close(&s.campaign);
 }
 
+/* The warning is of the first point that an option changes nothing of. */
+static void useless_options_are_noted(void **state)
+{
+    static const struct {
+        const char *words, *useless;
+    } cases[] = {
+        { "--world=threads --overlap=on",
+          "lenet: --overlap on changes nothing: the gradients, 54824 bytes, are one piece; give --bucket-bytes or "
+          "--partition-bytes of less" },
+        { "--world=threads --overlap=on --bucket-bytes=8Ki", "linear: --overlap on changes nothing: the gradients, 8 "
+                                                             "bytes, are one piece; give --partition-bytes of less" },
+        { "--world=threads --overlap=on --partition-bytes=4", "" },
+        { "--world=threads", "" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sweep s;
+        char words[64];
+        snprintf(words, sizeof words, "%s", cases[i].words);
+        kit_sweep(&s, words);
+        kit_axes(&s, "lenet,linear", "none,single,allreduce", "1,2");
+        assert_int_equal(sweep_plan(&s), RC_OK);
+        sweep_set_steps(&s, 1e9);
+        if (sweep_check(&s) != RC_OK)
+            fail_msg("%s", rc_message());
+        assert_string_equal(s.useless, cases[i].useless);
+        campaign_close(&s.campaign);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         MADE_TEST(a_batch_is_a_point),
         MADE_TEST(batches_are_compared_apart),
+        MADE_TEST(useless_options_are_noted),
         cmocka_unit_test(an_option_goes_to_modes_that_take_it),
         cmocka_unit_test(long_values_are_refused),
         MADE_TEST(batches_are_shown_apart), /* last: it changes PATH */

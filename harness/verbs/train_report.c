@@ -8,6 +8,7 @@
 
 #include "harness/report/horovod.h"
 #include "harness/report/table.h"
+#include "harness/train/exchange_plan.h"
 #include "models/replay/profile.h"
 
 static enum rc print_row(struct table *t, const char *name, const char *value)
@@ -103,6 +104,23 @@ out:
     return rc;
 }
 
+/* How gradients were exchanged, and what of it a step did not see. */
+static enum rc print_exchange(struct table *t, const struct train_job *job, const struct steps_summary *m)
+{
+    char text[256];
+    enum rc rc = RC_OK;
+
+    if (!train_exchanges(job))
+        return RC_OK;
+    TRY(train_exchange_text(text, sizeof text, job));
+    TRY(print_row(t, "exchange", text));
+    snprintf(text, sizeof text, "%.4g us: %.4g exposed, %.4g hidden behind computing",
+             (m->exposed_s + m->hidden_s) * 1e6, m->exposed_s * 1e6, m->hidden_s * 1e6);
+    TRY(print_row(t, "communication", text));
+out:
+    return rc;
+}
+
 static enum rc fill_table(struct table *t, const struct train_job *job, const struct train_result *r,
                           const struct train_summary *s)
 {
@@ -128,11 +146,7 @@ static enum rc fill_table(struct table *t, const struct train_job *job, const st
     snprintf(text, sizeof text, "compute %.4g, wait %.4g, wire %.4g, server %.4g, apply %.4g us", m->compute_s * 1e6,
              m->wait_s * 1e6, m->wire_s * 1e6, m->server_s * 1e6, m->apply_s * 1e6);
     TRY(print_row(t, "mean step", text));
-    if (m->hidden_s > 0) {
-        snprintf(text, sizeof text, "%.4g us: %.4g exposed, %.4g hidden behind computing",
-                 (m->exposed_s + m->hidden_s) * 1e6, m->exposed_s * 1e6, m->hidden_s * 1e6);
-        TRY(print_row(t, "communication", text));
-    }
+    TRY(print_exchange(t, job, m));
     if (job->mode->module.caps & MODE_SERVERS) {
         snprintf(text, sizeof text, "mean %.4g, max %u updates", m->staleness_mean_count, m->staleness_max_count);
         TRY(print_row(t, "staleness", text));
@@ -184,6 +198,18 @@ enum rc train_print(FILE *to, const struct train_job *job, const struct train_re
         TRY(print_lines(to, job, r, s));
 out:
     table_close(&t);
+    return rc;
+}
+
+enum rc train_warn_useless_exchange(FILE *to, const struct train_job *job)
+{
+    char text[USELESS_EXCHANGE_BYTES];
+    enum rc rc;
+
+    TRY(train_useless_exchange(text, sizeof text, job));
+    if (text[0])
+        fprintf(to, "gradmark train: warning: %s\n", text);
+out:
     return rc;
 }
 

@@ -11,6 +11,8 @@
 /* The table of the run; with_lines: then the lines that parsers of Horovod and tf_cnn_benchmarks read. RC_NOMEM. */
 enum rc train_print(FILE *to, const struct train_job *job, const struct train_result *r, const struct train_summary *s,
                     bool with_lines) MUST_CHECK;
+/* One line where options of the exchange change nothing (train_useless_exchange()); otherwise nothing. RC_NOMEM. */
+enum rc train_warn_useless_exchange(FILE *to, const struct train_job *job) MUST_CHECK;
 /* One line where workers have no cores of their own (train_n_sharing()); otherwise nothing. Cannot fail. */
 void train_warn_shared_cores(FILE *to, const struct train_job *job, const struct train_result *r);
 

@@ -13,6 +13,9 @@
 
 #include "harness/train/suite/result_kit.h"
 
+static struct segment two[] = { { 0, 1 }, { 1, 1 } };
+static struct segment layers[] = { { 0, 1000 }, { 1000, 3500 }, { 4500, 500 } };
+
 #define RULE "----------------------------------------------------------------\n"
 
 static void assert_printed(const struct made_run *m, bool with_lines, const char *expected)
@@ -39,6 +42,9 @@ static void ps_is_printed(void **state)
 
     (void)state;
     made_ps(&m);
+    m.job.segment = two;
+    m.job.n_segments = 2;
+    m.job.exchange = (struct exchange_opts){ .buckets = { .bucket_bytes = 4 }, .priority = true };
     m.result.stamp[23].loss = 3;
     assert_printed(&m, true,
                    "run            linear, ps, world threads, 2 workers, 1 server, batch 7 each, 112 steps\n"
@@ -46,6 +52,7 @@ static void ps_is_printed(void **state)
                    "efficiency     75.0 % of 2 x one worker alone\n"
                    "of the bound   85.7 % of what the slowest of compute, wire and server allows\n"
                    "mean step      compute 7167, wait 0, wire 2694, server 1389, apply 694.4 us\n"
+                   "exchange       2 buckets, 2 pieces, overlap off, priority on\n"
                    "communication  4583 us: 4083 exposed, 500 hidden behind computing\n"
                    "staleness      mean 1.583, max 4 updates\n"
                    "training loss  first 21, last 1.1 (mean of 10 steps)\n"
@@ -65,6 +72,8 @@ static void allreduce_is_printed(void **state)
 
     (void)state;
     made_allreduce(&m);
+    m.job.segment = layers;
+    m.job.n_segments = 3;
     m.job.memory = (struct train_memory){ .activations_bytes = 1500000000,
                                           .params_bytes = 250000000,
                                           .exchange_bytes = 125000000,
@@ -81,6 +90,8 @@ static void allreduce_is_printed(void **state)
                    "throughput     2400 samples/s, 95 % interval 2400 to 2400\n"
                    "efficiency     80.0 % of 3 x one worker alone\n"
                    "mean step      compute 5000, wait 1000, wire 3000, server 0, apply 1000 us\n"
+                   "exchange       all gradients at once, overlap off\n"
+                   "communication  4000 us: 4000 exposed, 0 hidden behind computing\n"
                    "training loss  not computed\n"
                    "Img/sec per GPU: 618.7 +-545.6\n"
                    "Total img/sec on 3 GPU(s): 1856.0 +-1636.7\n"
@@ -158,10 +169,56 @@ static void losses_that_fail_are_told(void **state)
 
     (void)state;
     made_ps(&m);
+    m.job.segment = two;
+    m.job.n_segments = 2;
     m.result.stamp[11].loss = NAN;
     assert_row(&m, "training loss", "first 21, then it diverged");
     m.job.opts.target_loss = 0.5;
     assert_row(&m, "target loss", "0.5 was not reached");
+    made_free(&m);
+}
+
+/* Buckets are filled from the last layer: one of 500 parameters, one of 3500, one of 1000, in pieces of 512 at most. */
+static void the_exchange_is_told(void **state)
+{
+    struct made_run m;
+
+    (void)state;
+    made_allreduce(&m);
+    m.job.segment = layers;
+    m.job.n_segments = 3;
+    m.job.exchange = (struct exchange_opts){ .buckets = { 4096, 2048 }, .overlap = true, .priority = true };
+    assert_row(&m, "exchange", "3 buckets, 10 pieces, overlap on, priority on");
+    for (int w = 0; w < 3; w++)
+        for (int t = 0; t < 24; t++)
+            m.result.stamp[w * 24 + t].hidden_ns = 250000;
+    assert_row(&m, "communication", "4250 us: 4000 exposed, 250 hidden behind computing");
+    made_free(&m);
+}
+
+/* A warning where options change nothing of the exchange, and none where they do. */
+static void a_useless_option_is_warned_of(void **state)
+{
+    struct made_run m;
+
+    (void)state;
+    made_allreduce(&m);
+    m.job.segment = layers;
+    m.job.n_segments = 3;
+    for (int is_useless = 0; is_useless < 2; is_useless++) {
+        char *text = NULL;
+        size_t n_bytes = 0;
+        FILE *to = open_memstream(&text, &n_bytes);
+        assert_non_null(to);
+        m.job.exchange = (struct exchange_opts){ .buckets.bucket_bytes = is_useless ? 20000 : 16000, .overlap = true };
+        assert_int_equal(train_warn_useless_exchange(to, &m.job), RC_OK);
+        fclose(to);
+        assert_string_equal(text, is_useless ? "gradmark train: warning: --overlap on changes nothing: the gradients, "
+                                               "20000 bytes, are one piece; give --bucket-bytes or --partition-bytes "
+                                               "of less\n"
+                                             : "");
+        free(text);
+    }
     made_free(&m);
 }
 
@@ -199,6 +256,8 @@ int main(void)
         cmocka_unit_test(single_is_printed),
         cmocka_unit_test(few_steps_are_printed),
         cmocka_unit_test(losses_that_fail_are_told),
+        cmocka_unit_test(the_exchange_is_told),
+        cmocka_unit_test(a_useless_option_is_warned_of),
         cmocka_unit_test(shared_cores_are_warned_of),
     };
 

@@ -115,8 +115,10 @@ static enum rc train_run(struct verb_call *call)
     TRY(check_files(own, &job));
     const bool is_virtual = job.world->module.caps & WORLD_VIRTUAL_TIME;
     TRY(sim_cost_check(own->cost, job.world->module.name, is_virtual));
-    if (launcher.rank == 0)
+    if (launcher.rank == 0) {
         TRY(check_writable(own, &job));
+        TRY(train_warn_useless_exchange(stderr, &job));
+    }
     call->stage = STAGE_RUN;
     struct world_opts world = train_world_opts(&job);
     world.cost = &cost;

@@ -51,7 +51,8 @@ static const char KIT_PROGRAM[] =
     "echo '{\"kind\":\"summary\",\"batch_per_worker_count\":8,\"throughput_samples_per_s\":'${n}00'}' >\"$out\"\n"
     "[ -f \"$dir/fails\" ] || exit 0\n"
     "read -r what <\"$dir/fails\"\n"
-    "case \"$*\" in *\"$what\"*) echo 'it broke' >&2; echo 'a second line' >&2; exit 3 ;; esac\n";
+    "case \"$*\" in *\"$what\"*) echo 'gradmark train: warning: so' >&2; echo 'it broke' >&2; echo 'a second line' "
+    ">&2; exit 3 ;; esac\n";
 
 /* Launches of s run the script; no call is noted yet. */
 static inline void kit_script(struct sweep *s, struct kit *k)

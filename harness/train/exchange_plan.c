@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exchange_plan.c - buckets and pieces of a job, in words. */
+#include "harness/train/exchange_plan.h"
+
+#include <stdio.h>
+
+#include "harness/exchange/buckets.h"
+
+struct plan {
+    size_t n_buckets, n_pieces;
+    uint64_t gradient_bytes, largest_bucket_bytes;
+};
+
+static uint64_t bucket_bytes(const struct buckets *b, const struct bucket *bucket)
+{
+    uint64_t n_elems = 0;
+
+    for (size_t s = 0; s < bucket->n_segments; s++)
+        n_elems += b->segment[bucket->first_segment + s].n_elems;
+    return n_elems * sizeof(float);
+}
+
+static enum rc plan_of(struct plan *out, const struct train_job *job)
+{
+    struct buckets b = { 0 };
+    enum rc rc;
+
+    TRY(buckets_open(&b, job->segment, job->n_segments, &job->exchange.buckets));
+    *out = (struct plan){ b.n_buckets, b.n_pieces, b.n_params * sizeof(float), 0 };
+    for (size_t i = 0; i < b.n_buckets; i++) {
+        const uint64_t n_bytes = bucket_bytes(&b, &b.bucket[i]);
+        out->largest_bucket_bytes = n_bytes > out->largest_bucket_bytes ? n_bytes : out->largest_bucket_bytes;
+    }
+out:
+    buckets_close(&b);
+    return rc;
+}
+
+bool train_exchanges(const struct train_job *job)
+{
+    return mode_exchanges(&job->mode->module) && job->n_ranks > 1;
+}
+
+static const char *on_off(bool is_on)
+{
+    return is_on ? "on" : "off";
+}
+
+enum rc train_exchange_text(char *out, size_t n_bytes, const struct train_job *job)
+{
+    const struct exchange_opts *x = &job->exchange;
+    struct plan plan;
+    enum rc rc;
+
+    TRY(plan_of(&plan, job));
+    if (plan.n_pieces == 1)
+        snprintf(out, n_bytes, "all gradients at once, overlap %s%s", on_off(x->overlap),
+                 x->priority ? ", priority on" : "");
+    else
+        snprintf(out, n_bytes, "%zu bucket%s, %zu pieces, overlap %s, priority %s", plan.n_buckets,
+                 plan.n_buckets == 1 ? "" : "s", plan.n_pieces, on_off(x->overlap), on_off(x->priority));
+out:
+    return rc;
+}
+
+/* A segment alone can be cut only into pieces. */
+static void say_one_piece(char *out, size_t n_bytes, const struct train_job *job, const struct plan *plan)
+{
+    const struct exchange_opts *x = &job->exchange;
+    const char *options = x->overlap && x->priority ? "--overlap on and --priority on change"
+                          : x->overlap              ? "--overlap on changes"
+                                                    : "--priority on changes";
+
+    snprintf(out, n_bytes, "%s nothing: the gradients, %llu bytes, are one piece; give %s--partition-bytes of less",
+             options, (unsigned long long)plan->gradient_bytes, job->n_segments > 1 ? "--bucket-bytes or " : "");
+}
+
+enum rc train_useless_exchange(char *out, size_t n_bytes, const struct train_job *job)
+{
+    const struct exchange_opts *x = &job->exchange;
+    struct plan plan;
+    enum rc rc = RC_OK;
+
+    out[0] = '\0';
+    if (!mode_exchanges(&job->mode->module))
+        return RC_OK;
+    TRY(plan_of(&plan, job));
+    if (plan.n_pieces == 1 && (x->overlap || x->priority))
+        say_one_piece(out, n_bytes, job, &plan);
+    else if (x->buckets.partition_bytes >= plan.largest_bucket_bytes)
+        snprintf(out, n_bytes, "--partition-bytes %llu changes nothing: the largest bucket has %llu bytes; give less",
+                 (unsigned long long)x->buckets.partition_bytes, (unsigned long long)plan.largest_bucket_bytes);
+out:
+    return rc;
+}

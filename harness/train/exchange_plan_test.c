@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exchange_plan_test.c - what is said of the exchange of a job: lenet has 13706 parameters, 54824 bytes, linear two. */
+#include "harness/train/exchange_plan.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "harness/train/suite/train_kit.h"
+
+#define CHANGES_NOTHING \
+    " nothing: the gradients, 54824 bytes, are one piece; give --bucket-bytes or --partition-bytes of less"
+
+static const struct {
+    const char *options, *text, *useless;
+    bool exchanges;
+} CASES[] = {
+    { "--model lenet --mode single", NULL, "", false },
+    { "--model lenet --mode none --workers 2", NULL, "", false },
+    { "--model lenet --mode allreduce", "all gradients at once, overlap off", "", false },
+    { "--model lenet --mode allreduce --workers 2", "all gradients at once, overlap off", "", true },
+    { "--model lenet --mode ps", "all gradients at once, overlap off", "", true },
+    { "--model lenet --mode allreduce --workers 2 --bucket-bytes 64Ki --overlap on",
+      "all gradients at once, overlap on", "--overlap on changes" CHANGES_NOTHING, true },
+    { "--model lenet --mode ps --priority on", "all gradients at once, overlap off, priority on",
+      "--priority on changes" CHANGES_NOTHING, true },
+    { "--model lenet --mode ps --priority on --overlap on", "all gradients at once, overlap on, priority on",
+      "--overlap on and --priority on change" CHANGES_NOTHING, true },
+    { "--model linear --mode allreduce --workers 2 --overlap on", "all gradients at once, overlap on",
+      "--overlap on changes nothing: the gradients, 8 bytes, are one piece; give --partition-bytes of less", true },
+    { "--model linear --mode allreduce --workers 2 --overlap on --partition-bytes 4",
+      "1 bucket, 2 pieces, overlap on, priority off", "", true },
+    { "--model lenet --mode allreduce --workers 2 --bucket-bytes 8Ki --overlap on --priority on",
+      "5 buckets, 5 pieces, overlap on, priority on", "", true },
+    { "--model lenet --mode allreduce --workers 2 --partition-bytes 54824", "all gradients at once, overlap off",
+      "--partition-bytes 54824 changes nothing: the largest bucket has 54824 bytes; give less", true },
+    { "--model lenet --mode allreduce --workers 2 --partition-bytes 54820",
+      "1 bucket, 2 pieces, overlap off, priority off", "", true },
+    { "--model lenet --mode allreduce --workers 2 --overlap on --partition-bytes 1Mi",
+      "all gradients at once, overlap on", "--overlap on changes" CHANGES_NOTHING, true },
+    /* the largest layer of lenet, 32,768 bytes, is a bucket of its own */
+    { "--model lenet --mode allreduce --workers 2 --bucket-bytes 8Ki --partition-bytes 32768",
+      "5 buckets, 5 pieces, overlap off, priority off",
+      "--partition-bytes 32768 changes nothing: the largest bucket has 32768 bytes; give less", true },
+    { "--model lenet --mode allreduce --workers 2 --bucket-bytes 8Ki --partition-bytes 32764",
+      "5 buckets, 6 pieces, overlap off, priority off", "", true },
+};
+
+static void what_is_said(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        char text[256], useless[USELESS_EXCHANGE_BYTES];
+        struct train_job job = { 0 };
+        if (kit_prepare(&job, CASES[i].options) != RC_OK)
+            fail_msg("%s: %s", CASES[i].options, rc_message());
+        assert_int_equal(train_exchanges(&job), CASES[i].exchanges);
+        assert_int_equal(train_useless_exchange(useless, sizeof useless, &job), RC_OK);
+        assert_string_equal(useless, CASES[i].useless);
+        if (CASES[i].text) {
+            assert_int_equal(train_exchange_text(text, sizeof text, &job), RC_OK);
+            assert_string_equal(text, CASES[i].text);
+        }
+        train_job_free(&job);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(what_is_said) };
+
+    return cmocka_run_group_tests_name("exchange_plan", tests, NULL, NULL);
+}
