@@ -16,17 +16,12 @@ static float *at(float *floats, struct range piece)
     return floats ? floats + piece.offset_elems : NULL;
 }
 
-/* Into the timeline: piece k, from start_ns to end_ns. */
-static void note_span(const struct exchange *x, struct span_ring *ring, const char *what, size_t k, uint64_t start_ns,
-                      uint64_t end_ns)
+/* Into the timeline: s, of piece k. */
+static void note_span(const struct exchange *x, struct span_ring *ring, size_t k, struct span s)
 {
-    const struct span s = { .start_ns = start_ns,
-                            .end_ns = end_ns,
-                            .what = what,
-                            .segment = (int32_t)k,
-                            .n_bytes = x->buckets.piece[k].n_elems * sizeof(float),
-                            .step = x->state[k].step };
-
+    s.segment = (int32_t)k;
+    s.n_bytes = x->buckets.piece[k].n_elems * sizeof(float);
+    s.step = x->state[k].step;
     span_ring_add(ring, &s);
 }
 
@@ -35,7 +30,8 @@ static struct span_ring *exchanging_ring(const struct exchange *x)
     return x->ring[x->overlaps ? EXCHANGE_COMMUNICATOR : EXCHANGE_MAIN];
 }
 
-/* In the queue a piece is shown while it is the next: since the one before it was taken, or since it was submitted. */
+/* In the queue a piece is shown while it is the next: since the one before it was taken, or since it was submitted, so
+ * that the spans of the queue do not overlap. When it was submitted is a fact of its span. */
 static void note_exchange(struct exchange *x, size_t k)
 {
     const struct piece_times *t = &x->state[k].times;
@@ -43,8 +39,11 @@ static void note_exchange(struct exchange *x, size_t k)
 
     if (!x->ring[EXCHANGE_QUEUE])
         return;
-    note_span(x, x->ring[EXCHANGE_QUEUE], "queue", k, next_ns, t->start_ns);
-    note_span(x, exchanging_ring(x), x->env.mode->exchange_name, k, t->start_ns, t->exchanged_ns);
+    note_span(
+        x, x->ring[EXCHANGE_QUEUE], k,
+        (struct span){ .start_ns = next_ns, .end_ns = t->start_ns, .what = "queue", .submitted_ns = t->submitted_ns });
+    note_span(x, exchanging_ring(x), k,
+              (struct span){ .start_ns = t->start_ns, .end_ns = t->exchanged_ns, .what = x->env.mode->exchange_name });
     x->last_start_ns = t->start_ns;
 }
 
@@ -102,8 +101,8 @@ static enum rc apply_piece(struct exchange *x, size_t k)
     t->applied_ns = x->has_servers ? t->update_ns : world_now_ns(x->env.world);
     note_inline(x, t->applied_ns);
     if (!x->has_servers)
-        note_span(x, x->is_staged ? x->ring[EXCHANGE_MAIN] : exchanging_ring(x), "apply", k, t->update_ns,
-                  t->applied_ns);
+        note_span(x, x->is_staged ? x->ring[EXCHANGE_MAIN] : exchanging_ring(x), k,
+                  (struct span){ .start_ns = t->update_ns, .end_ns = t->applied_ns, .what = "apply" });
 out:
     return rc;
 }

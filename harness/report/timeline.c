@@ -27,10 +27,16 @@ struct events {
 /* --- the file --------------------------------------------------------------------------------------------------------
  */
 
-/* L1: unique over the file, and the rank's number for its first task. */
+/* L1 */
+static int pid_of(int rank)
+{
+    return rank + 1;
+}
+
+/* L1: unique over the file, and the pid for a rank's first task. */
 static long long tid_of(const struct events *e, int rank, uint32_t task)
 {
-    return (long long)task * e->n_ranks + rank;
+    return (long long)task * e->n_ranks + pid_of(rank);
 }
 
 static void print_index(struct events *e, const char *name, int pid, long long tid, uint32_t index)
@@ -53,6 +59,14 @@ out:
     return rc;
 }
 
+/* Microseconds from ts 0, with the nanoseconds as decimals. */
+static void print_us(FILE *to, uint64_t at_ns, uint64_t zero_ns)
+{
+    const uint64_t apart_ns = at_ns < zero_ns ? zero_ns - at_ns : at_ns - zero_ns;
+
+    fprintf(to, "%s%" PRIu64 ".%03d", at_ns < zero_ns ? "-" : "", apart_ns / 1000, (int)(apart_ns % 1000));
+}
+
 static void print_span(struct events *e, int pid, long long tid, const char *quoted_name, const struct timeline_span *s)
 {
     const uint64_t ts_ns = s->start_ns - e->zero_ns, dur_ns = s->end_ns - s->start_ns;
@@ -66,12 +80,17 @@ static void print_span(struct events *e, int pid, long long tid, const char *quo
         fprintf(e->to, ",\"bucket\":%" PRId32, s->segment);
     if (s->n_bytes > 0)
         fprintf(e->to, ",\"bytes\":%" PRIu64, s->n_bytes);
+    if (s->submitted_ns > 0) { /* the span that was there then may be among those that were overwritten */
+        fprintf(e->to, ",\"submitted_us\":");
+        print_us(e->to, s->submitted_ns, e->zero_ns);
+    }
     fprintf(e->to, "}}\n");
 }
 
 static enum rc print_rank(struct events *e, const struct timeline_rank *r)
 {
     char **quoted = calloc(r->n_names + 1, sizeof *quoted);
+    const int pid = pid_of(r->rank);
     uint64_t i = 0;
     enum rc rc = RC_OK;
 
@@ -79,18 +98,18 @@ static enum rc print_rank(struct events *e, const struct timeline_rank *r)
         FAIL(RC_NOMEM, "no memory for the names of spans");
     for (uint32_t k = 0; k < r->n_names; k++)
         TRY(record_quote(&quoted[k], timeline_name_at(r, k).text));
-    TRY(print_name(e, "process_name", r->rank, r->rank, timeline_process(r)));
-    print_index(e, "process_sort_index", r->rank, r->rank, (uint32_t)r->rank);
+    TRY(print_name(e, "process_name", pid, pid, timeline_process(r)));
+    print_index(e, "process_sort_index", pid, pid, (uint32_t)r->rank);
     for (uint32_t t = 0; t < r->n_tasks; t++) {
         const struct timeline_task task = timeline_task_at(r, t);
         const long long tid = tid_of(e, r->rank, t);
 
-        TRY(print_name(e, "thread_name", r->rank, tid, task.name));
-        print_index(e, "thread_sort_index", r->rank, tid, t);
+        TRY(print_name(e, "thread_name", pid, tid, task.name));
+        print_index(e, "thread_sort_index", pid, tid, t);
         for (const uint64_t end = i + task.n_spans; i < end; i++) {
             const struct timeline_span s = timeline_span_at(r, i);
 
-            print_span(e, r->rank, tid, quoted[s.name], &s);
+            print_span(e, pid, tid, quoted[s.name], &s);
         }
     }
 out:

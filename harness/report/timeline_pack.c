@@ -8,7 +8,7 @@
 #include <string.h>
 
 _Static_assert(sizeof(struct timeline_head) % 8 == 0 && sizeof(struct timeline_task) % 8 == 0 &&
-                   sizeof(struct timeline_name) % 8 == 0 && sizeof(struct timeline_span) == 40,
+                   sizeof(struct timeline_name) % 8 == 0 && sizeof(struct timeline_span) == 48,
                "no padding, and spans that a malloc()ed block aligns");
 
 /* L3: the spans around the one that comes next. */
@@ -23,6 +23,8 @@ static const char *nesting_next(struct nesting *n, const struct timeline_span *s
 {
     if (s->start_ns > s->end_ns)
         return "ends before it starts";
+    if (s->submitted_ns > s->start_ns)
+        return "was submitted after it started";
     if (s->start_ns < n->start_ns)
         return "is out of order";
     n->start_ns = s->start_ns;
@@ -133,6 +135,7 @@ static enum rc pack_ring(struct packing *p, struct timeline_span *to, const stru
         to[i] = (struct timeline_span){ .start_ns = s->start_ns,
                                         .end_ns = s->end_ns,
                                         .n_bytes = s->n_bytes,
+                                        .submitted_ns = s->submitted_ns,
                                         .segment = s->segment,
                                         .step = s->step,
                                         .order = (uint32_t)i };

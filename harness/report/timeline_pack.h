@@ -16,7 +16,7 @@ enum {
     TIMELINE_MAX_DEPTH = 64,      /* spans inside spans */
 };
 
-#define TIMELINE_MAGIC UINT64_C(0x314e4c544b524d47) /* "GMRKTLN1" */
+#define TIMELINE_MAGIC UINT64_C(0x324e4c544b524d47) /* "GMRKTLN2" */
 
 struct timeline_head {
     uint64_t magic, n_spans;
@@ -35,7 +35,7 @@ struct timeline_name {
 };
 
 struct timeline_span {
-    uint64_t start_ns, end_ns, n_bytes;
+    uint64_t start_ns, end_ns, n_bytes, submitted_ns;
     int32_t segment;
     uint32_t step;
     uint32_t name;  /* index */

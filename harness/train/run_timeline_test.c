@@ -57,6 +57,13 @@ static void traced_close(struct traced *t)
     kit_close(&t->kit);
 }
 
+static bool is_span_of(json_t *event, const struct traced *t, int rank, int task, const char *name)
+{
+    return strcmp(json_string_value(json_object_get(event, "ph")), "X") == 0 &&
+           json_integer_value(json_object_get(event, "tid")) == task * t->job.n_ranks + rank + 1 &&
+           strcmp(json_string_value(json_object_get(event, "name")), name) == 0;
+}
+
 /* Sum and number of the spans `name` of task number `task` of a rank. */
 static double sum_us(const struct traced *t, int rank, int task, const char *name, int *n)
 {
@@ -67,14 +74,55 @@ static double sum_us(const struct traced *t, int rank, int task, const char *nam
     *n = 0;
     json_array_foreach(json_object_get(t->trace, "traceEvents"), i, event)
     {
-        if (strcmp(json_string_value(json_object_get(event, "ph")), "X") != 0 ||
-            json_integer_value(json_object_get(event, "tid")) != task * t->job.n_ranks + rank ||
-            strcmp(json_string_value(json_object_get(event, "name")), name) != 0)
+        if (!is_span_of(event, t, rank, task, name))
             continue;
         us += json_number_value(json_object_get(event, "dur"));
         ++*n;
     }
     return us;
+}
+
+/* When a step of a rank began and ended. */
+static void step_us(const struct traced *t, int rank, json_int_t step, double *from_us, double *to_us)
+{
+    json_t *event;
+    size_t i;
+
+    json_array_foreach(json_object_get(t->trace, "traceEvents"), i,
+                       event) if (is_span_of(event, t, rank, 0, "step") &&
+                                  json_integer_value(json_object_get(json_object_get(event, "args"), "step")) == step)
+    {
+        *from_us = json_number_value(json_object_get(event, "ts"));
+        *to_us = *from_us + json_number_value(json_object_get(event, "dur"));
+        return;
+    }
+    fail_msg("no step %d", (int)step);
+}
+
+/* A piece is submitted in its step, at the latest when its span in the queue begins; where a bucket has several pieces,
+ * all but the first are submitted before. */
+static void check_submitted(const struct traced *t, int rank)
+{
+    int n_before = 0;
+    json_t *event;
+    size_t i;
+
+    json_array_foreach(json_object_get(t->trace, "traceEvents"), i, event)
+    {
+        const json_t *args = json_object_get(event, "args");
+        const double ts_us = json_number_value(json_object_get(event, "ts"));
+        const double at_us = json_number_value(json_object_get(args, "submitted_us"));
+        double from_us = 0, to_us = 0;
+
+        if (!is_span_of(event, t, rank, 1, "queue"))
+            continue;
+        assert_non_null(json_object_get(args, "submitted_us"));
+        step_us(t, rank, json_integer_value(json_object_get(args, "step")), &from_us, &to_us);
+        if (from_us > at_us + 0.0005 || at_us > to_us + 0.0005 || at_us > ts_us)
+            fail_msg("submitted at %.3f us, queued at %.3f us, step %.3f to %.3f us", at_us, ts_us, from_us, to_us);
+        n_before += at_us < ts_us;
+    }
+    assert_true(n_before >= N_STEPS);
 }
 
 static int n_pieces(const struct traced *t)
@@ -117,6 +165,7 @@ static void check_worker(const struct traced *t, int rank, bool overlaps, bool i
     const double queue_us = sum_us(t, rank, 1, "queue", &n);
     assert_int_equal(n, n_all);
     assert_true(overlaps || queue_us < step_us); /* one piece at a time is the next; all are exchanged in their step */
+    check_submitted(t, rank);
     const double reduce_us = sum_us(t, rank, exchanging, "reduce", &n);
     assert_int_equal(n, n_all);
     const double update_us = sum_us(t, rank, exchanging, "apply", &n);

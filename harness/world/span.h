@@ -29,6 +29,7 @@ struct span {
     int32_t segment;           /* or bucket; -1: none */
     uint64_t n_bytes;          /* 0: does not apply */
     uint32_t step;             /* training step */
+    uint64_t submitted_ns;     /* when what it is about was ready for it, at most start_ns; 0: does not apply */
 };
 
 enum { SPAN_NAME_BYTES = 48 }; /* longest name of a span or a task, with the terminator */

@@ -85,6 +85,7 @@ static enum rc pack_own_zero(void **out, size_t *n_bytes, const struct timeline_
         for (uint64_t i = 0; i < head->n_spans; i++) {
             span[i].start_ns -= zero_ns;
             span[i].end_ns -= zero_ns;
+            span[i].submitted_ns -= span[i].submitted_ns < zero_ns ? span[i].submitted_ns : zero_ns;
         }
     }
     return rc;

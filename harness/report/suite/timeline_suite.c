@@ -83,11 +83,11 @@ static void expect_text(struct run *run, const char *text, const char *wanted)
 static void make_golden_ranks(struct run *run)
 {
     const struct span of_main[] = {
-        { 5000000, 5001001, "forward", -1, 0, 7 },
-        { 5001001, 5003000, "backward", 2, 0, 7 },
+        { 5000000, 5001001, "forward", -1, 0, 7, 0 },
+        { 5001001, 5003000, "backward", 2, 0, 7, 0 },
     };
-    const struct span of_communicator[] = { { 5001500, 5002499, "reduce", 2, 4096, 7 } };
-    const struct span of_server[] = { { 4999999, 4999999, "wait", -1, 0, 6 } };
+    const struct span of_communicator[] = { { 5001500, 5002499, "reduce", 2, 4096, 7, 5001001 } };
+    const struct span of_server[] = { { 4999999, 4999999, "wait", -1, 0, 6, 0 } };
     struct span_ring *worker[] = { kit_ring_of("main", 2, of_main, 2), NULL,
                                    kit_ring_of("communicator", 9, of_communicator, 1) };
     struct span_ring *server[] = { kit_ring_of("main", 1, of_server, 1), kit_ring_of("idle", 1, NULL, 0) };
@@ -101,24 +101,24 @@ static const char golden[] =
     "\"lost_spans_count\":{\"rank 0\":{\"main\":0,\"communicator\":0},\"rank "
     "1\":{\"main\":0,\"idle\":0}},\"run\":null\n"
     "},\"traceEvents\":[\n"
-    "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":0,\"tid\":0,\"args\":{\"name\":\"rank 0, worker (node-a)\"}}\n"
-    ",{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":0,\"tid\":0,\"args\":{\"sort_index\":0}}\n"
-    ",{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":0,\"tid\":0,\"args\":{\"name\":\"main\"}}\n"
-    ",{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":0,\"tid\":0,\"args\":{\"sort_index\":0}}\n"
-    ",{\"ph\":\"X\",\"name\":\"forward\",\"pid\":0,\"tid\":0,\"ts\":0.001,\"dur\":1.001,\"args\":{\"step\":7}}\n"
-    ",{\"ph\":\"X\",\"name\":\"backward\",\"pid\":0,\"tid\":0,\"ts\":1.002,\"dur\":1.999,"
-    "\"args\":{\"step\":7,\"bucket\":2}}\n"
-    ",{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":0,\"tid\":2,\"args\":{\"name\":\"communicator\"}}\n"
-    ",{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":0,\"tid\":2,\"args\":{\"sort_index\":1}}\n"
-    ",{\"ph\":\"X\",\"name\":\"reduce\",\"pid\":0,\"tid\":2,\"ts\":1.501,\"dur\":0.999,"
-    "\"args\":{\"step\":7,\"bucket\":2,\"bytes\":4096}}\n"
-    ",{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"tid\":1,\"args\":{\"name\":\"rank 1, server (node-b)\"}}\n"
-    ",{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":1,\"tid\":1,\"args\":{\"sort_index\":1}}\n"
+    "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"tid\":1,\"args\":{\"name\":\"rank 0, worker (node-a)\"}}\n"
+    ",{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":1,\"tid\":1,\"args\":{\"sort_index\":0}}\n"
     ",{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":1,\"args\":{\"name\":\"main\"}}\n"
     ",{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":1,\"tid\":1,\"args\":{\"sort_index\":0}}\n"
-    ",{\"ph\":\"X\",\"name\":\"wait\",\"pid\":1,\"tid\":1,\"ts\":0.000,\"dur\":0.000,\"args\":{\"step\":6}}\n"
-    ",{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":3,\"args\":{\"name\":\"idle\"}}\n"
+    ",{\"ph\":\"X\",\"name\":\"forward\",\"pid\":1,\"tid\":1,\"ts\":0.001,\"dur\":1.001,\"args\":{\"step\":7}}\n"
+    ",{\"ph\":\"X\",\"name\":\"backward\",\"pid\":1,\"tid\":1,\"ts\":1.002,\"dur\":1.999,"
+    "\"args\":{\"step\":7,\"bucket\":2}}\n"
+    ",{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":3,\"args\":{\"name\":\"communicator\"}}\n"
     ",{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":1,\"tid\":3,\"args\":{\"sort_index\":1}}\n"
+    ",{\"ph\":\"X\",\"name\":\"reduce\",\"pid\":1,\"tid\":3,\"ts\":1.501,\"dur\":0.999,"
+    "\"args\":{\"step\":7,\"bucket\":2,\"bytes\":4096,\"submitted_us\":1.002}}\n"
+    ",{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":2,\"tid\":2,\"args\":{\"name\":\"rank 1, server (node-b)\"}}\n"
+    ",{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":2,\"tid\":2,\"args\":{\"sort_index\":1}}\n"
+    ",{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":2,\"tid\":2,\"args\":{\"name\":\"main\"}}\n"
+    ",{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":2,\"tid\":2,\"args\":{\"sort_index\":0}}\n"
+    ",{\"ph\":\"X\",\"name\":\"wait\",\"pid\":2,\"tid\":2,\"ts\":0.000,\"dur\":0.000,\"args\":{\"step\":6}}\n"
+    ",{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":2,\"tid\":4,\"args\":{\"name\":\"idle\"}}\n"
+    ",{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":2,\"tid\":4,\"args\":{\"sort_index\":1}}\n"
     "]}\n";
 
 static void check_golden(struct run *run) /* L1, L2, L4 */
@@ -151,9 +151,9 @@ static void check_facts(struct run *run) /* L4, L7 */
     static const char wanted[] = "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"clock\":\"virtual\",\"spans_count\":0,"
                                  "\"lost_spans_count\":{\"rank 0\":{}},\"run\":{\"command\":\"gradmark \\\"train\\\"\","
                                  "\"workers_count\":3}\n},\"traceEvents\":[\n"
-                                 "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":0,\"tid\":0,"
+                                 "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"tid\":1,"
                                  "\"args\":{\"name\":\"rank 0\"}}\n"
-                                 ",{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":0,\"tid\":0,"
+                                 ",{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":1,\"tid\":1,"
                                  "\"args\":{\"sort_index\":0}}\n]}\n";
     struct record *facts = NULL;
 
@@ -225,9 +225,30 @@ static void check_zero(struct run *run) /* L2: the earliest span is neither rank
     add_rank(run, NULL, NULL, ring, 3);
     add_one_ring(run, "main", &late, 1);
     const char *text = written(run, true, NULL);
-    expect(run, strstr(text, "\"name\":\"first\",\"pid\":1,\"tid\":7,\"ts\":0.000,") != NULL,
+    expect(run, strstr(text, "\"name\":\"first\",\"pid\":2,\"tid\":8,\"ts\":0.000,") != NULL,
            "L2 ts 0 is the earliest");
-    expect(run, strstr(text, "\"name\":\"late\",\"pid\":2,\"tid\":2,\"ts\":3.000,") != NULL, "L2 of all ranks");
+    expect(run, strstr(text, "\"name\":\"late\",\"pid\":3,\"tid\":3,\"ts\":3.000,") != NULL, "L2 of all ranks");
+}
+
+static void check_submitted(struct run *run) /* L1: on the axis of ts; also what was submitted in a span that is lost */
+{
+    const struct span span[] = {
+        { .start_ns = 7000, .end_ns = 7000, .what = "a", .segment = -1, .submitted_ns = 5999 },
+        { .start_ns = 7000, .end_ns = 9000, .what = "b", .segment = -1, .submitted_ns = 7000 },
+        { .start_ns = 9100, .end_ns = 9200, .what = "c", .segment = -1, .submitted_ns = 8001 },
+        { .start_ns = 9200, .end_ns = 9300, .what = "d", .segment = -1 },
+    };
+    static const char *const wanted[] = {
+        "\"ts\":0.000,\"dur\":0.000,\"args\":{\"step\":0,\"submitted_us\":-1.001}}\n",
+        "\"ts\":0.000,\"dur\":2.000,\"args\":{\"step\":0,\"submitted_us\":0.000}}\n",
+        "\"ts\":2.100,\"dur\":0.100,\"args\":{\"step\":0,\"submitted_us\":1.001}}\n",
+        "\"ts\":2.200,\"dur\":0.100,\"args\":{\"step\":0}}\n",
+    };
+
+    add_one_ring(run, "queue", span, N_ELEMS(span));
+    const char *text = written(run, true, NULL);
+    for (size_t i = 0; i < N_ELEMS(wanted); i++)
+        expect(run, strstr(text, wanted[i]) != NULL, wanted[i]);
 }
 
 static void check_lost(struct run *run) /* L4 */
@@ -243,7 +264,7 @@ static void check_lost(struct run *run) /* L4 */
     const char *text = written(run, true, NULL);
     expect(run, strstr(text, "\"spans_count\":13,\"lost_spans_count\":{\"rank 0\":{\"main\":0,\"communicator\":7}}"),
            "L4 lost spans are counted");
-    expect(run, strstr(text, "\"pid\":0,\"tid\":1,\"ts\":0.700,") && !strstr(text, "\"pid\":0,\"tid\":1,\"ts\":0.600,"),
+    expect(run, strstr(text, "\"pid\":1,\"tid\":2,\"ts\":0.700,") && !strstr(text, "\"pid\":1,\"tid\":2,\"ts\":0.600,"),
            "L4 the newest are kept");
 }
 
@@ -294,6 +315,7 @@ static void check_refused(struct run *run) /* L3 */
     const struct span in_part[] = { kit_span("reduce", 10, 20), kit_span("wait", 19, 21) };
     const struct span inside[] = { kit_span("reduce", 0, 5), kit_span("wait", 5, 21), kit_span("all", 0, 20) };
     const struct span one = kit_span("x", 0, 1);
+    const struct span early = { .start_ns = 10, .end_ns = 20, .what = "queue", .submitted_ns = 11 };
     struct span span[TIMELINE_MAX_NAMES + 1];
 
     for (size_t i = 0; i <= TIMELINE_MAX_NAMES; i++) {
@@ -304,6 +326,8 @@ static void check_refused(struct run *run) /* L3 */
                    "rank 5, task main, step 0: span wait, 19 ns to 21 ns, overlaps another one in part");
     expect_refused(run, (struct span_ring *[]){ kit_ring_of("main", 3, inside, 3) }, 1,
                    "span wait, 5 ns to 21 ns, overlaps another one in part");
+    expect_refused(run, (struct span_ring *[]){ kit_ring_of("queue", 1, &early, 1) }, 1,
+                   "span queue, 10 ns to 20 ns, was submitted after it started");
     expect_refused(run, (struct span_ring *[]){ kit_ring_of("main", 300, span, TIMELINE_MAX_NAMES + 1) }, 1,
                    "rank 5: span n256 has one name too many");
     expect_refused(run, (struct span_ring *[]){ kit_ring_of("t", 1, &one, 1), NULL, kit_ring_of("t", 1, &one, 1) }, 3,
@@ -388,6 +412,7 @@ static void check_damage(struct run *run) /* L6: rank 0 has 2 tasks, 3 names, 3 
         { "a span with the name behind the last", SPAN_AT(name), 4, 3 },
         { "a span with name 2^32 - 1", SPAN_AT(name), 4, UINT32_MAX },
         { "a span that ends before it starts", SPAN_AT(end_ns), 8, 4999999 },
+        { "a span that was submitted after it started", SPAN_AT(submitted_ns), 8, 5000001 },
         { "a span into the next", SPAN_AT(end_ns), 8, 5001002 },
         { "a span behind the next", SPAN_AT(start_ns), 8, 5001002 },
         { "the second in front of the first", SPAN_1 + offsetof(struct timeline_span, start_ns), 8, 4999999 },
@@ -440,10 +465,11 @@ int timeline_suite(const struct timeline_impl *impl, const char *group)
         const char *name;
         void (*check)(struct run *run);
     } groups[] = {
-        { "golden", check_golden },   { "address", check_address }, { "facts", check_facts },
-        { "order", check_order },     { "digits", check_digits },   { "zero", check_zero },
-        { "lost", check_lost },       { "text", check_text },       { "refused", check_refused },
-        { "lengths", check_lengths }, { "damage", check_damage },   { "file", check_file },
+        { "golden", check_golden },       { "address", check_address }, { "facts", check_facts },
+        { "order", check_order },         { "digits", check_digits },   { "zero", check_zero },
+        { "submitted", check_submitted }, { "lost", check_lost },       { "text", check_text },
+        { "refused", check_refused },     { "lengths", check_lengths }, { "damage", check_damage },
+        { "file", check_file },
     };
     int n_failures = 0;
     bool known = false;
