@@ -269,12 +269,33 @@ static bool split_path(const char *path, char dir[PATH_BYTES], char name[PATH_BY
     return true;
 }
 
-enum rc profile_check_chart(const char *path)
+/* Is path one of the files of the chart dir/name? */
+static bool is_of_chart(const char *path, const char *dir, const char *name)
+{
+    static const char *const ending[] = { ".png", ".svg", ".tsv" };
+    const char *slash = strrchr(path, '/'), *base = slash != NULL ? slash + 1 : path;
+    const char *folder = slash != NULL ? path : ".";
+    const size_t n_folder = slash == NULL ? 1 : slash == path ? 1 : (size_t)(slash - path), n_name = strlen(name);
+
+    if (strlen(dir) != n_folder || strncmp(dir, folder, n_folder) != 0 || strncmp(base, name, n_name) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
+        if (strcmp(base + n_name, ending[i]) == 0)
+            return true;
+    return false;
+}
+
+enum rc profile_check_chart(const char *path, const char *out)
 {
     char dir[PATH_BYTES], name[PATH_BYTES];
 
     if (!split_path(path, dir, name))
         return rc_raise(RC_INVAL, "--chart %.200s: a name that ends in .png or .svg would be right", path);
+    if (is_of_chart(out, dir, name))
+        return rc_raise(RC_INVAL,
+                        "--out %.200s: is also of --chart, which writes %s.png, .svg and .tsv; the profile "
+                        "needs a file of its own",
+                        out, name);
     if (access(dir, W_OK | X_OK) != 0)
         return rc_raise(RC_INVAL, "--chart %.200s: the folder cannot be written", path);
     if (!chart_available())

@@ -20,7 +20,8 @@ enum rc profile_draw(const struct layer_timing *m, const struct report_about *ab
 /* The medians as a profile. */
 enum rc profile_of_timing(struct profile **out, const struct layer_timing *m,
                           const struct report_about *about) MUST_CHECK;
-/* RC_INVAL: path is not one that profile_draw() takes, or cannot be written; RC_UNSUPPORTED: no gnuplot. */
-enum rc profile_check_chart(const char *path) MUST_CHECK;
+/* out: the file of the profile, "" none. RC_INVAL: path is not one that profile_draw() takes, cannot be written, or out
+ * is one of the files of the chart; RC_UNSUPPORTED: no gnuplot. */
+enum rc profile_check_chart(const char *path, const char *out) MUST_CHECK;
 
 #endif

@@ -46,7 +46,8 @@ static const struct opt table[] = {
     OPT_U64_(struct profile_opts, seed, "seed", "1", 0, 9007199254740992.0, "", "of images and parameters"),
     OPT_TEXT_(struct profile_opts, data, "data", "", "PATH", "images instead of synthetic ones, as for train"),
     OPT_TEXT_(struct profile_opts, out, "out", "", "FILE", "write the profile, for train --model replay"),
-    OPT_TEXT_(struct profile_opts, chart, "chart", "", "FILE.png", "draw a roofline, as .png and .svg"),
+    OPT_TEXT_(struct profile_opts, chart, "chart", "", "FILE.png",
+              "draw a roofline, as .png and .svg; its data is written beside them, as .tsv"),
     OPT_TEXT_(struct profile_opts, published, "published", "", "GPU",
               "measure nothing: spread this GPU's published images/s over the layers (P100, V100, K80, ...)"),
     OPT_TEXT_(struct profile_opts, framework, "framework", "", "TEXT",
@@ -307,7 +308,7 @@ static enum rc measure(struct verb_call *call, const struct workload *workload)
     TRY(check_memory(&env, n));
     TRY(file_check_writable(o->out));
     if (o->chart[0] != '\0')
-        TRY(profile_check_chart(o->chart));
+        TRY(profile_check_chart(o->chart, o->out));
     TRY(open_data(&data, o, n));
     env.dataset = data;
     call->stage = STAGE_RUN;
