@@ -115,10 +115,16 @@ static enum rc check_choice(const struct opt *o, const char *option, const char 
     return rc_raise(RC_INVAL, "--%s %s: must be one of %s", option, value, choices);
 }
 
+static bool is_in_bytes(const struct opt *o)
+{
+    return o->type == OPT_U64 && strcmp(o->unit, "bytes") == 0;
+}
+
 static enum rc check_u64(const struct opt *o, const char *option, const char *text, uint64_t *out)
 {
     if (!text_to_u64(text, out))
-        return rc_raise(RC_INVAL, "--%s %s: must be a whole number from %.0f to %.0f", option, text, o->min, o->max);
+        return rc_raise(RC_INVAL, "--%s %s: must be a whole number from %.0f to %.0f%s", option, text, o->min, o->max,
+                        is_in_bytes(o) ? ", with a suffix K, M, G (1000), Ki, Mi, Gi (1024) or none" : "");
     if ((double)*out < o->min || (double)*out > o->max)
         return rc_raise(RC_INVAL, "--%s %s: out of range, must be from %.0f to %.0f", option, text, o->min, o->max);
     return RC_OK;
@@ -142,8 +148,11 @@ static enum rc check_list(const struct opt *o, const char *option, const char *v
 
     if (value[0] == '\0')
         return RC_OK; /* an empty list: the verb computes the default */
-    while (rc == RC_OK && text_next(&rest, element, sizeof element))
+    while (rc == RC_OK && text_next(&rest, element, sizeof element)) {
+        if (element[0] == '\0')
+            return rc_raise(RC_INVAL, "--%s %s: an element of the list is empty", option, value);
         rc = o->choices || o->kind ? check_choice(o, option, element) : check_u64(o, option, element, &number);
+    }
     return rc;
 }
 
@@ -357,7 +366,7 @@ static void print_one(FILE *to, const struct opt_group *group, const struct opt 
         snprintf(left, sizeof left, "--%s %s%s", full_name(name, sizeof name, group, o), kind,
                  o->type == OPT_LIST && choices[0] ? ",..." : "");
     if (o->type != OPT_TEXT && o->unit[0])
-        snprintf(right, sizeof right, " [%s]", o->unit);
+        snprintf(right, sizeof right, " [%s%s]", o->unit, is_in_bytes(o) ? "; suffixes K M G Ki Mi Gi" : "");
     fprintf(to, "  %-34s ", left);
     if (strlen(left) > 34) /* the choices fill the line */
         fprintf(to, "\n%37s", "");

@@ -17,7 +17,7 @@ struct sample {
     double lr, no_rate;
     bool charts;
     const char *out, *mode, *models, *counts, *fruit, *fruits, *best;
-    uint64_t weight;
+    uint64_t weight, room;
 };
 
 enum { SWEET = 1u << 0, ROUND = 1u << 1 };
@@ -47,6 +47,7 @@ static const struct opt table[] = {
     OPT_MODULES_(struct sample, fruits, "fruits", fruit_kind, "modules of a kind"),
     OPT_AUTO_MODULE_(struct sample, best, "best", fruit_kind, "a module, or none"),
     OPT_U64_WAS_(struct sample, weight, "weight", "mass", "1", 1, 9, "g", "of a round fruit"),
+    OPT_U64_(struct sample, room, "room", "64Ki", 4, 1 << 20, "bytes", "for fruit"),
     OPT_END_,
 };
 static const struct opt_rule rules[] = { { "workers", "mode", "ps", 0 },
@@ -66,7 +67,7 @@ static void defaults_are_parsed(void **state)
 
     (void)state;
     assert_int_equal(parse(&s, 0, NULL, 3), RC_OK);
-    assert_true(s.workers == 2 && s.lr == 0.5 && s.charts && s.unset == 0 && isnan(s.no_rate));
+    assert_true(s.workers == 2 && s.room == 65536 && s.lr == 0.5 && s.charts && s.unset == 0 && isnan(s.no_rate));
     assert_string_equal(s.mode, "single");
     assert_string_equal(s.out, "");
     assert_string_equal(s.fruit, "pear");
@@ -114,6 +115,13 @@ static void bad_input_names_option_value_and_remedy(void **state)
         { { "--best", "autp" }, 2, { "--best autp", "nearest is auto", "auto|apple|pear|melon" } },
         { { "--weight", "2" }, 2, { "--weight 2", "needs --fruit apple or melon", "but that is pear" } },
         { { "--counts", "1,9" }, 2, { "--counts 9", "from 1 to 8", "" } },
+        { { "--counts", "1,,8" }, 2, { "--counts 1,,8: an element of the list is empty", "", "" } },
+        { { "--fruits", "pear," }, 2, { "--fruits pear,: an element of the list is empty", "", "" } },
+        { { "--room", "64KB" },
+          2,
+          { "--room 64KB: must be a whole number from 4 to 1048576, with a suffix K, M, G (1000), Ki, Mi, Gi (1024) or "
+            "none",
+            "", "" } },
         { { "--charts=maybe" }, 1, { "--charts maybe", "true or false", "" } },
         { { "--no-charts=true" }, 1, { "--no-charts", "takes no value", "" } },
         { { "--no-workers" }, 1, { "--no-workers", "", "" } },
@@ -232,6 +240,8 @@ static void help_names_every_option(void **state)
     fclose(to);
     assert_non_null(strstr(text, "of a round fruit [g] (default 1) (formerly --mass)\n"));
     assert_null(strstr(text, "\n  --mass")); /* a note, no line of its own */
+    assert_non_null(strstr(text, "for fruit [bytes; suffixes K M G Ki Mi Gi] (default 64Ki)\n"));
+    assert_non_null(strstr(text, "how many [ranks] (default 2)\n"));
     assert_non_null(strstr(text, "--fruits apple|pear|melon,..."));
     for (const struct opt *o = table; o->type != OPT_END; o++) {
         assert_non_null(strstr(text, o->name));

@@ -69,8 +69,9 @@ static void show_step(void *arg, size_t n_done, uint64_t now_ns)
         progress_update(p, n_done, "steps", wait_clock_ns());
 }
 
-/* Each thing that is written needs a file of its own. */
-static enum rc check_files(const struct train_verb_opts *own, const struct train_job *job)
+/* Each thing that is written needs a file of its own. Only records can go to standard output: it has the table of the
+ * run, too, which is not to be in the middle of a timeline. */
+static enum rc check_files(const struct verb_call *call, const struct train_verb_opts *own, const struct train_job *job)
 {
     const struct {
         const char *option, *path, *what;
@@ -79,11 +80,17 @@ static enum rc check_files(const struct train_verb_opts *own, const struct train
                  { "timeline", job->opts.timeline, "timeline" },
                  { "cost", own->cost, "cost" } };
 
-    for (size_t i = 1; i < sizeof file / sizeof *file; i++)
+    for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
+        if (verb_given(call, file[i].option) && file[i].path[0] == '\0')
+            return rc_raise(RC_INVAL, "--%s: is empty; name a file for the %s", file[i].option, file[i].what);
+        if (i > 0 && strcmp(file[i].path, "-") == 0)
+            return rc_raise(RC_INVAL, "--%s -: name a file for the %s; --out alone takes -, standard output",
+                            file[i].option, file[i].what);
         for (size_t k = 0; k < i; k++)
             if (file[i].path[0] && strcmp(file[i].path, file[k].path) == 0)
                 return rc_raise(RC_INVAL, "--%s %s: is also --%s; %s and %s need a file each", file[i].option,
                                 file[i].path, file[k].option, file[k].what, file[i].what);
+    }
     return RC_OK;
 }
 
@@ -112,7 +119,7 @@ static enum rc train_run(struct verb_call *call)
     enum rc rc;
 
     TRY(train_prepare(&job, &own->train, call->group, call->n_groups, launcher.name ? launcher.n_ranks : 0));
-    TRY(check_files(own, &job));
+    TRY(check_files(call, own, &job));
     const bool is_virtual = job.world->module.caps & WORLD_VIRTUAL_TIME;
     TRY(sim_cost_check(own->cost, job.world->module.name, is_virtual));
     if (launcher.rank == 0) {
