@@ -70,6 +70,7 @@ struct campaign {
     char dir[512];
     bool made_dir;         /* dir was made by campaign_open() */
     char cluster_name[64]; /* sim */
+    char exchange[256];    /* how all points exchange, where that is not by default: "overlap on"; "": by default */
     bool is_launched;      /* by mpirun or srun: which points share cores is read from their records */
     bool is_virtual;       /* sim: launches are equal, intervals are within the run */
     size_t n_launches_wanted, n_launches_done; /* of each point; of all */
@@ -142,7 +143,7 @@ struct decision campaign_decide(const struct point *a, const struct point *b, si
 
 /* --- what is shown --- */
 
-/* table.c: a row for each point, and what the columns are. */
+/* table.c: how points exchange, a row for each point, and what the columns are. */
 enum rc campaign_print(const struct campaign *c, FILE *to) MUST_CHECK;
 /* verdict.c: which mode is faster, in plain words. */
 void campaign_verdict(const struct campaign *c, FILE *to);

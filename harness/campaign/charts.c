@@ -232,9 +232,11 @@ enum rc campaign_draw(const struct campaign *c, FILE *to)
         point_setting(setting, sizeof setting, p, ", ", " ");
         snprintf(launches, sizeof launches, "%zu", p->n_launches);
         snprintf(batch, sizeof batch, "%llu", (unsigned long long)p->batch_per_worker_count);
-        const struct chart_var var[] = {
-            { "model", setting }, { "batch", batch }, { "machine", machine }, { "launches", launches }
-        };
+        const struct chart_var var[] = { { "model", setting },
+                                         { "batch", batch },
+                                         { "machine", machine },
+                                         { "launches", launches },
+                                         { "exchange", c->exchange } };
         charts.var = var;
         charts.n_vars = sizeof var / sizeof *var;
         make_charts(&charts, p);

@@ -10,14 +10,14 @@
 #include "harness/campaign/suite/campaign_test_kit.h"
 #include "harness/world/cores.h"
 
-static const char GNUPLOT[] =
-    "#!/bin/sh\n"
-    "[ \"$1\" = --version ] && exit 0\n"
-    "eval \"$2\"\n" /* the assignments read as those of a shell */
-    "printf '%s %s %s %s|%s|%s|%s|%s\\n' \"${3##*/}\" \"${data##*/}\" \"$format\" \"${out##*/}\" \"$model\" \"$batch\" "
-    "\"$machine\" \"$launches\" >>\"${0%/*}/calls\"\n"
-    "[ -e \"${0%/*}/fails-${3##*/}\" ] && { echo No valid data points >&2; exit 1; }\n"
-    "printf '%0300d' 0 >\"$out\"\n";
+static const char GNUPLOT[] = "#!/bin/sh\n"
+                              "[ \"$1\" = --version ] && exit 0\n"
+                              "eval \"$2\"\n" /* the assignments read as those of a shell */
+                              "printf '%s %s %s %s|%s|%s|%s|%s|%s\\n' \"${3##*/}\" \"${data##*/}\" \"$format\" "
+                              "\"${out##*/}\" \"$model\" \"$batch\" "
+                              "\"$machine\" \"$launches\" \"$exchange\" >>\"${0%/*}/calls\"\n"
+                              "[ -e \"${0%/*}/fails-${3##*/}\" ] && { echo No valid data points >&2; exit 1; }\n"
+                              "printf '%0300d' 0 >\"$out\"\n";
 
 /* campaign_draw() with a PATH that holds the kit's folder only. *told: what it prints; the caller frees it. */
 static enum rc draw_telling(struct kit *k, const struct campaign *c, bool with_gnuplot, char **told)
@@ -182,6 +182,7 @@ static void gnuplot_is_asked_for_each_sheet(void **state)
     char line[400];
 
     made_open(&c, k, MADE_CAMPAIGN, MADE_POINTS, false);
+    snprintf(c.exchange, sizeof c.exchange, "overlap on");
     assert_int_equal(draw(k, &c, true), RC_OK);
     assert_int_equal(uname(&about), 0);
     const char *calls = kit_read(k, "calls");
@@ -189,8 +190,8 @@ static void gnuplot_is_asked_for_each_sheet(void **state)
     for (int s = 0; s < 4; s++)
         for (int m = 0; m < 2; m++)
             for (int f = 0; f < 2; f++) {
-                snprintf(line, sizeof line, "%s.gp %s-%s.tsv %s .%s-%s.%s.part|%s|32|%d cores, %s|3\n", script[s],
-                         script[s], model[m], format[f], script[s], model[m], format[f], model[m],
+                snprintf(line, sizeof line, "%s.gp %s-%s.tsv %s .%s-%s.%s.part|%s|32|%d cores, %s|3|overlap on\n",
+                         script[s], script[s], model[m], format[f], script[s], model[m], format[f], model[m],
                          cores_allowed_count(), about.machine);
                 if (!strstr(calls, line))
                     fail_msg("expected: %sgnuplot was called:\n%s", line, calls);
@@ -212,7 +213,7 @@ static void a_simulated_campaign_names_its_cluster(void **state)
     assert_int_equal(draw(k, &c, true), RC_OK);
     const char *calls = kit_read(k, "calls");
     assert_non_null(strstr(calls, "loss.gp loss-lenet.tsv svg .loss-lenet.svg.part|lenet|32|simulated cluster a "
-                                  "cluster|1\n"));
+                                  "cluster|1|\n"));
     assert_int_equal(n_lines(calls), 4 * 2);
     check_sheet(k, "loss-lenet.tsv",
                 LOSS "single\t1\t1\t32\t1\t0\nsingle\t1\t2\t64\t0.5\t0\nsingle\t1\t3\t96\t0.3333333\t0\n");

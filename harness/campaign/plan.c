@@ -128,6 +128,14 @@ static struct assignment *assignment_of(struct assignment *assigned, int n, cons
     return NULL;
 }
 
+static bool belongs_to_modes(const char *option)
+{
+    for (int i = 0; i < TRAIN_N_OPT_RULES; i++)
+        if (strcmp(train_opt_rules[i].name, option) == 0 && strcmp(train_opt_rules[i].other, "mode") == 0)
+            return true;
+    return false;
+}
+
 bool mode_takes(const struct module *mode, const char *option)
 {
     for (int i = 0; i < TRAIN_N_OPT_RULES; i++) {
@@ -234,11 +242,32 @@ static enum rc nothing_to_run(const struct sweep *s)
                     values_of(s, "workers"), names);
 }
 
+/* Options that only some modes take are how these exchange; those that differ from their defaults, and are not swept.
+ */
+static void note_exchange(struct sweep *s)
+{
+    char *text = s->campaign.exchange, value[VALUE_BYTES];
+
+    text[0] = '\0';
+    for (const struct opt *o = train_opt_table; o->type != OPT_END; o++) {
+        const char *unset = o->type == OPT_U64 && !opt_default(o)[0] ? "0" : opt_default(o);
+        const size_t n_used = strlen(text);
+
+        if (!belongs_to_modes(o->name) || values_of(s, o->name)[0])
+            continue;
+        opt_format(o, &s->train, value, sizeof value);
+        if (strcmp(value, unset) != 0)
+            snprintf(text + n_used, sizeof s->campaign.exchange - n_used, "%s%s %s", n_used > 0 ? ", " : "", o->name,
+                     value);
+    }
+}
+
 enum rc sweep_plan(struct sweep *s)
 {
     struct assignment chosen[MAX_ASSIGNMENTS] = { 0 };
     enum rc rc;
 
+    note_exchange(s);
     TRY(plan_axis(s, 0, chosen));
     if (s->campaign.n_points == 0)
         TRY(nothing_to_run(s));

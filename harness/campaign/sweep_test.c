@@ -154,6 +154,36 @@ static void long_values_are_refused(void **state)
     campaign_close(&s.campaign);
 }
 
+/* What all points share; what is swept has a column. */
+static void the_exchange_is_named(void **state)
+{
+    static const struct {
+        const char *words, *swept, *exchange;
+    } cases[] = {
+        { "--world=threads --batch=7", NULL, "" },
+        { "--world=threads --overlap=off --reducer=ring", NULL, "" },
+        { "--world=threads --overlap=on --priority=on --bucket-bytes=8Ki", NULL,
+          "bucket-bytes 8192, priority on, overlap on" },
+        { "--world=threads --overlap=on --reducer=root --servers=2 --partition-bytes=4", NULL,
+          "servers 2, reducer root, partition-bytes 4, overlap on" },
+        { "--world=threads --overlap=on --bucket-bytes=8Ki", "bucket-bytes", "overlap on" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sweep s;
+        char words[96];
+        snprintf(words, sizeof words, "%s", cases[i].words);
+        kit_sweep(&s, words);
+        kit_axes(&s, "lenet", "allreduce", "2");
+        if (cases[i].swept)
+            s.axis[s.n_axes++] = (struct axis){ cases[i].swept, "4096,8192" };
+        assert_int_equal(sweep_plan(&s), RC_OK);
+        assert_string_equal(s.campaign.exchange, cases[i].exchange);
+        campaign_close(&s.campaign);
+    }
+}
+
 /* The warning is of the first point that an option changes nothing of. */
 static void useless_options_are_noted(void **state)
 {
@@ -190,6 +220,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         MADE_TEST(a_batch_is_a_point),
         MADE_TEST(batches_are_compared_apart),
+        MADE_TEST(the_exchange_is_named),
         MADE_TEST(useless_options_are_noted),
         cmocka_unit_test(an_option_goes_to_modes_that_take_it),
         cmocka_unit_test(long_values_are_refused),

@@ -130,6 +130,8 @@ enum rc campaign_print(const struct campaign *c, FILE *to)
             TRY(table_rule(t));
         TRY(print_point(t, c, &c->point[i]));
     }
+    if (c->exchange[0])
+        fprintf(to, "exchange: %s\n\n", c->exchange);
     table_print(t, to);
     fprintf(to,
             "\nefficiency: throughput / (workers x throughput of single). of bound: throughput / what the slowest of\n"

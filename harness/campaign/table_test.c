@@ -103,12 +103,27 @@ static void rates_have_a_prefix(void **state)
     }
 }
 
+/* Above the table; nothing where points exchange by default. */
+static void how_points_exchange(void **state)
+{
+    static const char above[] = "exchange: bucket-bytes 8192, overlap on\n\nmodel ";
+    struct campaign c;
+
+    made_open(&c, *state, MADE_CAMPAIGN, MADE_POINTS, false);
+    snprintf(c.exchange, sizeof c.exchange, "bucket-bytes 8192, overlap on");
+    char *text = table_of(&c);
+    assert_int_equal(strncmp(text, above, sizeof above - 1), 0);
+    free(text);
+    campaign_close(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         MADE_TEST(every_figure_of_the_table),
         MADE_TEST(notes_of_marks),
         MADE_TEST(rates_have_a_prefix),
+        MADE_TEST(how_points_exchange),
     };
 
     return cmocka_run_group_tests_name("table", tests, NULL, NULL);

@@ -29,8 +29,8 @@ enum { APART_PX = 12 }; /* points of different modes at one worker count stand s
 static const char *drawn(struct kit *k, const char *script, const char *table)
 {
     static const struct chart_var var[] = {
-        { "model", "a model" },        { "batch", "32" },         { "machine", "a machine" }, { "launches", "3" },
-        { "peak_gflop_per_s", "100" }, { "peak_gb_per_s", "10" },
+        { "model", "a model" },        { "batch", "32" },         { "machine", "a machine" },   { "launches", "3" },
+        { "peak_gflop_per_s", "100" }, { "peak_gb_per_s", "10" }, { "exchange", "overlap on" },
     };
     char path[KIT_PATH_BYTES];
 
@@ -215,7 +215,7 @@ static void check_scaling(const char *svg, const struct axis *x, const struct ax
     legend_has_point(svg, "single", BLACK);
     legend_has_point(svg, "ps", ORANGE);
     legend_has_point(svg, "allreduce", BLUE);
-    has_text(svg, "batch 32 per worker  ·  a machine  ·  mean of 3 launches, 95 % interval");
+    has_text(svg, "batch 32 per worker  ·  a machine  ·  overlap on  ·  mean of 3 launches, 95 % interval");
 }
 
 static void throughput(void **state)
@@ -278,9 +278,8 @@ static void check_loss(struct kit *k, double second, double thousand, const char
     has_text(svg, "training loss");
     has_text(svg, "single, 1 worker");
     has_text(svg, "ps, 2 workers *");
-    has_text(
-        svg,
-        "batch 32 per worker  ·  a machine  ·  thin: each round, bold: running mean  ·  * more workers than cores");
+    has_text(svg, "batch 32 per worker  ·  a machine  ·  overlap on  ·  thin: each round, bold: running mean  ·  * "
+                  "more workers than cores");
 }
 
 static void loss(void **state)

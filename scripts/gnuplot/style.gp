@@ -6,6 +6,7 @@
 #   share    folder of these scripts          data    the table to draw
 #   format   "svg" or "png"                   out     path of the picture
 #   model, batch, machine, launches           what the title tells; each may be missing
+#   exchange                                  how points exchange, where that is not by default; may be missing
 #
 # Tables are tab-separated: lines that begin with "#" are comments, the first other line names the columns.
 # A value that is missing is written nan.
@@ -29,8 +30,9 @@ if (!exists("model")) { model = '' }
 if (!exists("batch")) { batch = '' }
 if (!exists("machine")) { machine = '' }
 if (!exists("launches")) { launches = '' }
+if (!exists("exchange")) { exchange = '' }
 joined(a, b) = a eq '' ? b : b eq '' ? a : a.'  ·  '.b
-note = joined(batch eq '' ? '' : 'batch '.batch.' per worker', machine)
+note = joined(joined(batch eq '' ? '' : 'batch '.batch.' per worker', machine), exchange)
 interval_note = launches eq '' ? '95 % interval' : launches eq '1' ? 'one launch' : 'mean of '.launches.' launches, 95 % interval'
 big_font(text) = strlen(text) > 90 ? sprintf(',%d', int(24.0 * 90 / strlen(text))) : ',24'
 small_font(text) = strlen(text) > 128 ? sprintf(',%d', int(16.0 * 128 / strlen(text))) : ',16'
