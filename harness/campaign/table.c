@@ -95,6 +95,15 @@ static bool any(const struct campaign *c, size_t flag_offset)
     return false;
 }
 
+/* Has some point nothing that its efficiency is measured by? */
+static bool lacks_baseline(const struct campaign *c)
+{
+    for (size_t i = 0; i < c->n_points; i++)
+        if (!campaign_find_baseline(c, &c->point[i]))
+            return true;
+    return false;
+}
+
 /* Behind the column of workers, one column for each other option that the campaign sweeps. */
 static enum rc open_table(struct table **out, const struct campaign *c)
 {
@@ -137,6 +146,8 @@ enum rc campaign_print(const struct campaign *c, FILE *to)
             "\nefficiency: throughput / (workers x throughput of single). of bound: throughput / what the slowest of\n"
             "compute, wire and server allows. compute to apply: a worker's mean step. to target: seconds until the\n"
             "target loss. staleness: updates by others between a pull and its push.\n");
+    if (lacks_baseline(c))
+        fprintf(to, "efficiency needs single: 1 in --workers, and single in --mode\n");
     if (any(c, offsetof(struct point, oversubscribed)))
         fprintf(to, "* more threads of workers than cores\n");
     if (any(c, offsetof(struct point, servers_share)))

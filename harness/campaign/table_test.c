@@ -79,6 +79,24 @@ static void notes_of_marks(void **state)
     campaign_close(&c);
 }
 
+/* Why a column is empty is said where some point has no single to be measured by. */
+static void what_efficiency_needs(void **state)
+{
+    static const struct made_point point[] = { { "lenet", "single", 1, 0, 1, 10, 1, NAN, 1 },
+                                               { "lenet", "none", 2, 0, 1, 10, 1, NAN, 2 },
+                                               { "linear", "none", 2, 0, 1, 10, 1, NAN, 3 } };
+
+    for (size_t n_points = 1; n_points <= 3; n_points++) {
+        struct campaign c;
+        made_open(&c, *state, point, n_points, false);
+        char *text = table_of(&c);
+        const bool is_said = strstr(text, "\nefficiency needs single: 1 in --workers, and single in --mode\n") != NULL;
+        assert_int_equal(is_said, n_points == 3);
+        free(text);
+        campaign_close(&c);
+    }
+}
+
 /* Four significant digits, and what a rate below 1 looks like. */
 static void rates_have_a_prefix(void **state)
 {
@@ -120,10 +138,8 @@ static void how_points_exchange(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        MADE_TEST(every_figure_of_the_table),
-        MADE_TEST(notes_of_marks),
-        MADE_TEST(rates_have_a_prefix),
-        MADE_TEST(how_points_exchange),
+        MADE_TEST(every_figure_of_the_table), MADE_TEST(notes_of_marks),        MADE_TEST(rates_have_a_prefix),
+        MADE_TEST(how_points_exchange),       MADE_TEST(what_efficiency_needs),
     };
 
     return cmocka_run_group_tests_name("table", tests, NULL, NULL);

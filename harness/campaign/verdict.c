@@ -9,6 +9,20 @@
 
 enum { MAX_MODES = 16 };
 
+/* Two significant digits at least: "103", "85", "4.2", "0.35". */
+static const char *percent_text(char out[32], double ratio)
+{
+    snprintf(out, 32, 100 * ratio < 9.95 ? "%.2g" : "%.0f", 100 * ratio);
+    return out;
+}
+
+/* "12.35", "0.47", "0.0042" */
+static const char *ratio_text(char out[32], double ratio)
+{
+    snprintf(out, 32, ratio < 0.095 ? "%.2g" : "%.2f", ratio);
+    return out;
+}
+
 static void tell_faster(const struct campaign *c, const struct point *a, const struct point *b, FILE *to)
 {
     const struct decision d = campaign_decide(a, b, THROUGHPUT);
@@ -45,8 +59,8 @@ static void tell_faster(const struct campaign *c, const struct point *a, const s
             fprintf(to, "%s: cannot tell whether %s or %s is faster: intervals overlap, they may well be equal.\n", who,
                     first, second);
         else
-            fprintf(to, "%s: cannot tell whether %s or %s is faster: intervals overlap, %d more launches needed.\n",
-                    who, first, second, d.n_more_launches);
+            fprintf(to, "%s: cannot tell whether %s or %s is faster: intervals overlap, %d more %s needed.\n", who,
+                    first, second, d.n_more_launches, d.n_more_launches == 1 ? "launch is" : "launches are");
     }
 }
 
@@ -54,7 +68,7 @@ static void tell_faster(const struct campaign *c, const struct point *a, const s
 static void tell_price(const struct campaign *c, const struct point *p, FILE *to)
 {
     const struct point *none = campaign_find_control(c, p);
-    char setting[LAUNCH_NAME_BYTES];
+    char setting[LAUNCH_NAME_BYTES], number[3][32];
 
     if (!none)
         return;
@@ -63,12 +77,13 @@ static void tell_price(const struct campaign *c, const struct point *p, FILE *to
         return;
     const struct decision d = campaign_decide(p, none, THROUGHPUT);
     point_setting(setting, sizeof setting, p, ", ", " ");
-    fprintf(to, "%s, %d workers: %s keeps %.0f %% of the throughput of no exchange at all", setting, p->n_workers,
-            p->mode->name, 100 * kept);
+    fprintf(to, "%s, %d workers: %s keeps %s %% of the throughput of no exchange at all", setting, p->n_workers,
+            p->mode->name, percent_text(number[0], kept));
     if (isnan(d.ratio_low))
         fprintf(to, ".\n");
     else
-        fprintf(to, " (95 %%: %.0f to %.0f%s).\n", 100 * d.ratio_low, 100 * d.ratio_high,
+        fprintf(to, " (95 %%: %s to %s%s).\n", percent_text(number[1], d.ratio_low),
+                percent_text(number[2], d.ratio_high),
                 d.verdict == VERDICT_CANNOT_TELL ? ": cannot tell it from 100" : "");
 }
 
@@ -76,7 +91,7 @@ static void tell_price(const struct campaign *c, const struct point *p, FILE *to
 static void tell_target(const struct campaign *c, const struct point *like, FILE *to)
 {
     const struct point *single = campaign_find_baseline(c, like), *best = NULL;
-    char setting[LAUNCH_NAME_BYTES];
+    char setting[LAUNCH_NAME_BYTES], number[3][32];
 
     for (size_t i = 0; i < c->n_points; i++) {
         const struct point *p = &c->point[i];
@@ -94,13 +109,14 @@ static void tell_target(const struct campaign *c, const struct point *like, FILE
     fprintf(to, "%s: target loss after %.3g s with %s, %d workers, and %.3g s alone", setting, best_s, best->mode->name,
             best->n_workers, single_s);
     if (isnan(d.ratio_low))
-        fprintf(to, ": %.2f x.\n", single_s / best_s);
+        fprintf(to, ": %s x.\n", ratio_text(number[0], single_s / best_s));
     else
-        fprintf(to, ": %s (%.2f x, 95 %%: %.2f to %.2f).\n",
+        fprintf(to, ": %s (%s x, 95 %%: %s to %s).\n",
                 d.verdict == VERDICT_FIRST_HIGHER    ? "sooner"
                 : d.verdict == VERDICT_SECOND_HIGHER ? "later"
                                                      : "cannot tell which is sooner",
-                d.ratio, d.ratio_low, d.ratio_high);
+                ratio_text(number[0], d.ratio), ratio_text(number[1], d.ratio_low),
+                ratio_text(number[2], d.ratio_high));
 }
 
 /* The largest worker count of mode that the control has too. */

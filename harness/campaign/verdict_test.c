@@ -43,7 +43,8 @@ static const struct verdict_case FASTER[] = {
       "lenet, 2 workers: ps trains 1.18 x as many samples/s as allreduce (simulated: no spread).\n" },
     { false, /* t x root(2 / n) x ln 1.01 falls below ln 1.012 at n = 7 */
       { { IN_MODEL "allreduce", 2, 0, 3, 1000, 1.01, NAN, 1 }, { IN_MODEL "ps", 2, 1, 3, 1012, 1.01, NAN, 2 } },
-      "lenet, 2 workers: cannot tell whether allreduce or ps is faster: intervals overlap, 4 more launches needed.\n" },
+      "lenet, 2 workers: cannot tell whether allreduce or ps is faster: intervals overlap, 4 more launches are "
+      "needed.\n" },
     { false,
       { { IN_MODEL "allreduce", 2, 0, 3, 1000, 1.01, NAN, 1 }, { IN_MODEL "ps", 2, 1, 3, 1000, 1.01, NAN, 2 } },
       "lenet, 2 workers: cannot tell whether allreduce or ps is faster: intervals overlap, they may well be equal.\n" },
@@ -89,6 +90,15 @@ static const struct verdict_case PRICE[] = {
     { false,
       { { IN_MODEL "none", 2, 0, 3, 2000, 1.01, NAN, 1 }, { IN_MODEL "allreduce", 2, 0, 3, 1700, 1.01, NAN, 2 } },
       "lenet, 2 workers: allreduce keeps 85 % of the throughput of no exchange at all (95 %: 83 to 87).\n" },
+    { false, /* a slow exchange keeps something, too */
+      { { IN_MODEL "none", 2, 0, 3, 2000, 1.01, NAN, 1 }, { IN_MODEL "allreduce", 2, 0, 3, 8, 1.01, NAN, 2 } },
+      "lenet, 2 workers: allreduce keeps 0.4 % of the throughput of no exchange at all (95 %: 0.39 to 0.41).\n" },
+    { true, /* from 10 % on whole ones */
+      { { IN_MODEL "none", 2, 0, 1, 2000, 1, NAN, 1 }, { IN_MODEL "allreduce", 2, 0, 1, 198.8, 1, NAN, 2 } },
+      "lenet, 2 workers: allreduce keeps 9.9 % of the throughput of no exchange at all.\n" },
+    { true,
+      { { IN_MODEL "none", 2, 0, 1, 2000, 1, NAN, 1 }, { IN_MODEL "allreduce", 2, 0, 1, 199.2, 1, NAN, 2 } },
+      "lenet, 2 workers: allreduce keeps 10 % of the throughput of no exchange at all.\n" },
     { false,
       { { IN_MODEL "none", 2, 0, 3, 2000, 1.01, NAN, 1 }, { IN_MODEL "ps", 2, 1, 3, 1980, 1.01, NAN, 2 } },
       "lenet, 2 workers: ps keeps 99 % of the throughput of no exchange at all (95 %: 97 to 101: cannot tell it from "
@@ -132,6 +142,9 @@ static const struct verdict_case TARGET[] = {
     { false, /* nor one that has no core for every worker */
       { { IN_MODEL "single", 1, 0, 3, 1000, 1.01, 8, 2 }, { IN_MODEL "allreduce", 4, 0, 3, 1000, 1.01, 4, 5 } },
       "" },
+    { true,
+      { { IN_MODEL "single", 1, 0, 1, 1000, 1, 0.02, 1 }, { IN_MODEL "allreduce", 2, 0, 1, 2000, 1, 5, 2 } },
+      "lenet: target loss after 5 s with allreduce, 2 workers, and 0.02 s alone: 0.004 x.\n" },
     { true, /* never reached by several workers; by one */
       { { IN_MODEL "single", 1, 0, 1, 1000, 1, 8, 1 }, { IN_MODEL "allreduce", 2, 0, 1, 2000, 1, NAN, 2 } },
       "" },

@@ -159,6 +159,14 @@ out:
     return rc;
 }
 
+static const struct verb_hint hints[] = {
+    { "out", "the records of all launches go to the folder of the campaign: --results DIR, --name NAME" },
+    { "save", "gradmark train --save is of one run" },
+    { "resume", "gradmark train --resume is of one run" },
+    { "timeline", "gradmark train --timeline is of one run" },
+    { NULL, NULL },
+};
+
 const struct verb verb_compare = {
     .name = "compare",
     .summary = "the main job: train every way, compare, say which is faster, draw the charts",
@@ -168,6 +176,7 @@ const struct verb verb_compare = {
     .modules_offset_bytes = offsetof(struct compare_opts, train) + offsetof(struct train_opts, modules),
     .rule = train_opt_rules,
     .n_rules = TRAIN_N_OPT_RULES,
+    .hint = hints,
     .check = check_name,
     .run = compare_run,
 };

@@ -149,6 +149,12 @@ out:
     return rc;
 }
 
+static const struct verb_hint hints[] = {
+    { "launches", "one run is one launch; gradmark compare makes several" },
+    { "results", "the records of one run go to a file: --out FILE" },
+    { NULL, NULL },
+};
+
 const struct verb verb_train = {
     .name = "train",
     .summary = "train one model one way: throughput, cost of a step, loss, checkpoint",
@@ -158,5 +164,6 @@ const struct verb verb_train = {
     .modules_offset_bytes = offsetof(struct train_verb_opts, train) + offsetof(struct train_opts, modules),
     .rule = train_opt_rules,
     .n_rules = TRAIN_N_OPT_RULES,
+    .hint = hints,
     .run = train_run,
 };

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The groups of v, filling opts; opts NULL: for help alone. */
 static int groups_of(struct opt_group group[VERB_MAX_GROUPS], const struct verb *v, void *opts)
@@ -22,6 +23,19 @@ static int groups_of(struct opt_group group[VERB_MAX_GROUPS], const struct verb 
     return n;
 }
 
+/* rc is how the parser ended: where it does not know an option that v has a hint for, the hint is the message. */
+static enum rc hinted(enum rc rc, const struct verb *v)
+{
+    char unknown[64];
+
+    for (const struct verb_hint *h = v->hint; rc == RC_INVAL && h && h->option; h++) {
+        snprintf(unknown, sizeof unknown, "--%s: no such option", h->option);
+        if (strncmp(rc_message(), unknown, strlen(unknown)) == 0)
+            return rc_raise(RC_INVAL, "%s; %s", unknown, h->instead);
+    }
+    return rc;
+}
+
 enum rc verb_call_open(struct verb_call *call, const struct verb *v, int argc, char *const argv[])
 {
     enum rc rc;
@@ -31,7 +45,7 @@ enum rc verb_call_open(struct verb_call *call, const struct verb *v, int argc, c
     if (!call->opts)
         return rc_raise(RC_NOMEM, "no memory for options");
     call->n_groups = groups_of(call->group, v, call->opts);
-    TRY(opt_parse(call->group, call->n_groups, v->rule, v->n_rules, argc, argv));
+    TRY(hinted(opt_parse(call->group, call->n_groups, v->rule, v->n_rules, argc, argv), v));
     if (v->check)
         TRY(v->check(call));
 out:

@@ -32,6 +32,10 @@ struct verb_group {
     size_t offset_bytes; /* of what the table fills, in the verb's option struct */
 };
 
+struct verb_hint { /* an option that the verb does not have, and what does what its user wants */
+    const char *option, *instead;
+};
+
 struct verb {
     const char *name, *summary;     /* summary: one line, no full stop */
     const char *introduction;       /* before the options in --help; NULL: none */
@@ -43,6 +47,7 @@ struct verb {
     size_t modules_offset_bytes;
     const struct opt_rule *rule;
     int n_rules;
+    const struct verb_hint *hint; /* option NULL last; NULL: none */
     /* Optional (may be NULL): what rules cannot say. Looks at options alone; opens nothing. RC_INVAL. */
     enum rc (*check)(const struct verb_call *call);
     enum rc (*run)(struct verb_call *call);
