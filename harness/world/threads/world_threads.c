@@ -310,7 +310,7 @@ static void *thread_main(void *arg)
 static _Noreturn void end_process(const struct run *run, int n_left)
 {
     char line[RC_MESSAGE_BYTES + 128];
-    const int n_chars = snprintf(line, sizeof line, "gradmark: rank %d: %s; %d ranks do not end by themselves\n",
+    const int n_chars = snprintf(line, sizeof line, "gradmark: rank %d: %s; ranks that do not end by themselves: %d\n",
                                  run->failed_rank, run->message, n_left);
 
     if (n_chars > 0)
