@@ -58,6 +58,38 @@ enum rc transport_open(struct transport **out, const struct transport_ops *ops, 
     return ops->open(out, w);
 }
 
+enum rc transport_check(struct transport *t, int peer)
+{
+    enum rc rc;
+
+    TRY(world_check(t->world));
+    if (t->fails_together)
+        TRY(world_check_losses(t->world));
+    else if (peer >= 0 && world_is_lost(t->world, peer))
+        rc = world_raise_loss(t->world, peer);
+out:
+    return rc;
+}
+
+bool transport_loss_due(struct transport *t)
+{
+    const struct world *w = t->world;
+    const int n_lost = w->losses ? atomic_load_explicit(&w->losses->n_lost, memory_order_acquire) : 0;
+
+    if (t->n_lost_run != n_lost) {
+        t->n_lost_run = n_lost;
+        t->n_lost_here = 0;
+        for (int r = 0; r < w->n_ranks; r++)
+            t->n_lost_here += world_is_lost(w, r);
+    }
+    return t->n_lost_told != t->n_lost_here && !t->fails_together;
+}
+
+enum rc transport_peer_error(const struct transport *t, int peer)
+{
+    return t->peer_error ? t->peer_error[peer] : RC_OK;
+}
+
 static enum rc remember(struct transport *t, enum rc rc)
 {
     if (rc != RC_OK)
@@ -65,13 +97,60 @@ static enum rc remember(struct transport *t, enum rc rc)
     return rc;
 }
 
-static enum rc refuse(const struct transport *t, const struct xfer *x, bool receives)
+/* Is rc, just raised, an error of one peer (T6)? Keeps the message. */
+static bool is_of_peer(struct transport *t, enum rc rc)
 {
+    char message[RC_MESSAGE_BYTES];
+
+    if (t->fails_together || (rc != RC_PEER && rc != RC_TIMEOUT && rc != RC_MISMATCH))
+        return false;
+    snprintf(message, sizeof message, "%s", rc_message());
+    const bool run_goes_on = world_check(t->world) == RC_OK;
+    (void)rc_raise(rc, "%s", message);
+    return run_goes_on;
+}
+
+/* The result of a transfer with one peer. */
+static enum rc remember_of(struct transport *t, int peer, enum rc rc)
+{
+    if (rc == RC_OK)
+        return rc;
+    if (is_of_peer(t, rc)) {
+        if (!t->peer_error)
+            t->peer_error = calloc((size_t)t->world->n_ranks, sizeof *t->peer_error);
+        if (t->peer_error) {
+            if (t->peer_error[peer] == RC_OK)
+                t->peer_error[peer] = rc;
+            return rc;
+        }
+    }
+    return remember(t, rc);
+}
+
+/* T6: the error that this transport, or transfers with `peer`, ended with before; -1: the transport alone. */
+static enum rc refuse_dead(struct transport *t, int peer)
+{
+    const char *name = t->ops->module.name;
+
     if (t->dead != RC_OK)
-        return rc_raise(t->dead, "transport %s: used after an error", t->ops->module.name);
+        return rc_raise(t->dead, "transport %s: used after an error", name);
+    if (peer >= 0 && transport_peer_error(t, peer) != RC_OK)
+        return rc_raise(t->peer_error[peer], "transport %s: used with rank %d after an error with it", name, peer);
+    if (peer >= 0 && t->world->losses && world_is_lost(t->world, peer))
+        return remember_of(t, peer, world_raise_loss(t->world, peer));
+    return RC_OK;
+}
+
+static enum rc refuse(struct transport *t, const struct xfer *x, bool receives)
+{
+    enum rc rc;
+
+    if (t->dead != RC_OK)
+        return refuse_dead(t, -1);
     if (x->peer < 0 || x->peer >= t->world->n_ranks || x->peer == t->world->rank)
         return rc_raise(RC_INVAL, "transport %s: rank %d has no peer %d among %d ranks", t->ops->module.name,
                         t->world->rank, x->peer, t->world->n_ranks);
+    TRY(refuse_dead(t, x->peer));
     if (x->n_hollow_bytes > 0 && !(t->ops->module.caps & TR_HOLLOW)) /* T7 */
         return rc_raise(RC_UNSUPPORTED, "transport %s: carries real bytes only, %zu hollow ones were posted",
                         t->ops->module.name, x->n_hollow_bytes);
@@ -80,7 +159,8 @@ static enum rc refuse(const struct transport *t, const struct xfer *x, bool rece
                         x->tag);
     if (x->add && !(t->ops->module.caps & TR_ADD))
         return rc_raise(RC_UNSUPPORTED, "transport %s: cannot add in place", t->ops->module.name);
-    return RC_OK;
+out:
+    return rc;
 }
 
 enum rc transport_send(struct transport *t, struct xfer *x)
@@ -90,7 +170,7 @@ enum rc transport_send(struct transport *t, struct xfer *x)
     world_tick(t->world);
     TRY(refuse(t, x, false));
     x->receives = false;
-    TRY(remember(t, t->ops->post_send(t, x)));
+    TRY(remember_of(t, x->peer, t->ops->post_send(t, x)));
     t->moved.msgs_sent++; /* T5 */
     t->moved.bytes_sent += xfer_n_bytes(x) + x->n_hollow_bytes;
 out:
@@ -104,15 +184,29 @@ enum rc transport_recv(struct transport *t, struct xfer *x)
     world_tick(t->world);
     TRY(refuse(t, x, true));
     x->receives = true;
-    TRY(remember(t, t->ops->post_recv(t, x)));
+    TRY(remember_of(t, x->peer, t->ops->post_recv(t, x)));
 out:
     return rc;
+}
+
+/* End x, which cannot end well any more (T3). */
+static enum rc end_refused(struct transport *t, struct xfer *x)
+{
+    char message[RC_MESSAGE_BYTES];
+    const enum rc why = t->dead != RC_OK ? t->dead : transport_peer_error(t, x->peer);
+
+    snprintf(message, sizeof message, "transport %s: transfer with rank %d after an error", t->ops->module.name,
+             x->peer);
+    (void)!t->ops->complete(t, x, DO_NOT_WAIT);
+    return rc_raise(why, "%s", message);
 }
 
 enum rc transport_wait(struct transport *t, struct xfer *x, int timeout_ms)
 {
     world_tick(t->world);
-    const enum rc rc = remember(t, t->ops->complete(t, x, timeout_ms)); /* T3: also when dead */
+    if (t->dead != RC_OK || transport_peer_error(t, x->peer) != RC_OK)
+        return end_refused(t, x);
+    const enum rc rc = remember_of(t, x->peer, t->ops->complete(t, x, timeout_ms));
 
     if (rc == RC_OK && x->receives) {
         t->moved.msgs_recv++;
@@ -163,24 +257,43 @@ static enum rc divide(struct message *m, size_t n_head_bytes)
     return RC_OK;
 }
 
+/* The next message of a peer that is as good as any; *out is empty where there is none. */
+static enum rc next_message(struct transport *t, struct message *out, int timeout_ms)
+{
+    enum rc rc;
+
+    for (;;) {
+        if (transport_loss_due(t))
+            return RC_OK;
+        rc = t->ops->recv_message(t, out, timeout_ms);
+        if (rc != RC_OK)
+            return out->peer >= 0 ? remember_of(t, out->peer, rc) : remember(t, rc);
+        if (out->peer < 0 || (transport_peer_error(t, out->peer) == RC_OK && !world_is_lost(t->world, out->peer)))
+            return RC_OK;
+        transport_release(t, out); /* T6, T12 */
+    }
+}
+
 enum rc transport_recv_divided(struct transport *t, struct message *out, size_t n_head_bytes, int timeout_ms)
 {
     enum rc rc;
 
     *out = (struct message){ .peer = -1 };
     world_tick(t->world);
-    if (t->dead != RC_OK)
-        return rc_raise(t->dead, "transport %s: used after an error", t->ops->module.name);
-    TRY(remember(t, t->ops->recv_message(t, out, timeout_ms)));
-    if (out->peer >= 0) {
-        rc = remember(t, divide(out, n_head_bytes));
-        if (rc != RC_OK) {
-            transport_release(t, out);
-            goto out;
-        }
-        t->moved.msgs_recv++;
-        t->moved.bytes_recv += out->n_head_bytes + out->n_bytes + out->n_hollow_bytes;
+    TRY(refuse_dead(t, -1));
+    TRY(next_message(t, out, timeout_ms));
+    if (out->peer < 0) {
+        (void)transport_loss_due(t);
+        t->n_lost_told = t->n_lost_here; /* T12 */
+        goto out;
     }
+    rc = remember(t, divide(out, n_head_bytes));
+    if (rc != RC_OK) {
+        transport_release(t, out);
+        goto out;
+    }
+    t->moved.msgs_recv++;
+    t->moved.bytes_recv += out->n_head_bytes + out->n_bytes + out->n_hollow_bytes;
 out:
     return rc;
 }
@@ -200,6 +313,10 @@ void transport_release(struct transport *t, struct message *m)
 
 void transport_close(struct transport **t)
 {
-    if (t && *t)
-        (*t)->ops->close(t);
+    if (!t || !*t)
+        return;
+    enum rc *peer_error = (*t)->peer_error; /* close() may ask for them */
+
+    (*t)->ops->close(t);
+    free(peer_error);
 }

@@ -10,17 +10,26 @@
  *       always ends x, also on RC_TIMEOUT; a posted x must not outlive its frame.
  *   T4  between one pair of ranks and one tag, messages arrive in posting order.
  *   T5  `moved` is counted here, in the wrappers, not by implementations.
- *   T6  after any error the transport is dead: every later call returns an error; close it.
+ *   T6  an error of a transfer with one peer (RC_PEER: it is lost, or its connection is; RC_TIMEOUT; RC_MISMATCH of its
+ *       message) ends transfers with that peer: every later call with it returns an error, and its messages are
+ *       dropped; those with others go on. An error that is nobody's (world_check(), RC_NOMEM, RC_TIMEOUT of
+ *       recv_message(), ...) makes the transport dead: every later call returns an error; close it.
+ *       With fails_together every error is of the second kind, and the loss of any rank of the world (W8) ends all
+ *       waits with RC_PEER, those in progress and later ones: one rank's loss ends a collective on every rank.
  *   T7  x->n_hollow_bytes follow the real bytes: in sim they cost time and carry nothing;
  *       real worlds refuse them (RC_UNSUPPORTED).
  *   T8  a tag with TAG_ANY set is received by transport_recv_message() only, from any rank;
  *       other tags by transport_recv() only, from a named rank.
  *   T9  a message longer than the receiver's capacity (header and body) is RC_MISMATCH at the receiver,
  *       naming both lengths; nothing is written past the capacity.
- *   T10 while a wait is in progress world_check() is polled, so a dead rank ends it (W5).
+ *   T10 while a wait is in progress transport_check() is polled, so a dead rank ends it (W5, W8).
  *   T11 a message is one sequence of bytes: those at head, then those at ptr, from two places in memory. The
  *       receiver divides it anew: its first n_head_bytes go to the receiver's head, the rest to its ptr, however
  *       the sender had divided it. Both parts are payload for T5.
+ *   T12 transport_recv_message() tells of losses (W8), of each rank of the world once: it returns RC_OK with peer -1
+ * and ptr NULL at its next call, also from a wait, and the owner asks world_peer_next(). It is told before messages
+ *       that have come; those of the lost rank may be lost with it, and none comes after it was told. Not with
+ *       fails_together. An error of recv_message() that is of one peer (T6) names it in out->peer.
  *
  * One thread per transport.
  */
@@ -92,7 +101,8 @@ struct transport_ops {
     enum rc (*complete)(struct transport *t, struct xfer *x, int timeout_ms);
     /* The oldest message with a TAG_ANY tag, from any rank; memory lent until release, divided into head and ptr as
      * its sender did or not at all (the wrapper divides it as the caller wants it). DO_NOT_WAIT: RC_OK with
-     * out->ptr NULL and out->peer -1 when there is none, and the transport lives on. */
+     * out->ptr NULL and out->peer -1 when there is none, and the transport lives on; likewise from a wait once
+     * transport_loss_due() (T12). */
     enum rc (*recv_message)(struct transport *t, struct message *out, int timeout_ms);
     void (*release)(struct transport *t, struct message *m); /* nulls m */
     /* Not collective; abandons whatever is still posted. Lingers until sent data left. */
@@ -103,7 +113,12 @@ struct transport { /* first member of each implementation's struct */
     const struct transport_ops *ops;
     struct world *world; /* borrowed; outlives the transport */
     struct traffic moved;
-    enum rc dead; /* T6 */
+    enum rc dead;        /* T6 */
+    bool fails_together; /* T6; set by the owner after open, before the first transfer */
+    /* the wrappers': */
+    enum rc *peer_error;         /* [world->n_ranks]: T6, of each peer; NULL: of none */
+    int n_lost_run, n_lost_here; /* losses seen: of the run, and of ranks of the world */
+    int n_lost_told;             /* T12: of n_lost_here */
 };
 
 /* The transports: option --transport. Where several could do, the first is taken. */
@@ -128,5 +143,14 @@ enum rc transport_recv_divided(struct transport *t, struct message *out, size_t 
 enum rc transport_recv_message(struct transport *t, struct message *out, int timeout_ms) MUST_CHECK;
 void transport_release(struct transport *t, struct message *m);
 void transport_close(struct transport **t); /* NULL-safe, nulls */
+
+/* --- for transports --- */
+
+/* T10, in place of world_check(): RC_OK while a wait for `peer` may go on; -1: for any rank. Cheap. */
+enum rc transport_check(struct transport *t, int peer) MUST_CHECK;
+/* T12: a wait for any rank has to end, without a message. Cheap. */
+bool transport_loss_due(struct transport *t);
+/* T6: what later calls with this peer return; RC_OK: it is as good as any. */
+enum rc transport_peer_error(const struct transport *t, int peer);
 
 #endif

@@ -244,14 +244,14 @@ static void withdraw(struct inproc *t, struct xfer *x)
 }
 
 /* Wait for the next ring, at most until the deadline; RC_PEER, or RC_TIMEOUT raised by the caller. */
-static enum rc wait_ring(struct inproc *t, uint32_t seen, uint64_t started_ns, int timeout_ms, bool *expired)
+static enum rc wait_ring(struct inproc *t, int peer, uint32_t seen, uint64_t started_ns, int timeout_ms, bool *expired)
 {
     const uint64_t limit_ns = timeout_ms > 0 ? (uint64_t)timeout_ms * 1000000u : UINT64_MAX;
     const uint64_t waited_ns = wait_clock_ns() - started_ns;
     enum rc rc;
 
     *expired = timeout_ms == DO_NOT_WAIT || waited_ns >= limit_ns;
-    TRY(world_check(t->base.world)); /* T10 */
+    TRY(transport_check(&t->base, peer)); /* T10 */
     if (!*expired)
         doorbell_wait(&t->hub->inbox[t->base.world->rank].bell, seen, world_may_spin(t->base.world),
                       limit_ns - waited_ns < WAIT_SLICE_NS ? limit_ns - waited_ns : WAIT_SLICE_NS);
@@ -277,7 +277,7 @@ static enum rc inproc_complete(struct transport *t, struct xfer *x, int timeout_
                             x->peer, x->tag, (size_t)(uintptr_t)x->priv, xfer_n_bytes(x));
         if (started_ns == 0)
             started_ns = wait_clock_ns();
-        TRY(wait_ring(self(t), seen, started_ns, timeout_ms, &expired));
+        TRY(wait_ring(self(t), x->peer, seen, started_ns, timeout_ms, &expired));
         if (expired)
             FAIL(RC_TIMEOUT, "rank %d, tag %u: %s not done after %d ms", x->peer, x->tag,
                  x->receives ? "receive" : "send", timeout_ms);
@@ -307,8 +307,8 @@ static enum rc inproc_recv_message(struct transport *t, struct message *out, int
                                      .priv = send };
             return RC_OK;
         }
-        TRY(wait_ring(self(t), seen, started_ns, timeout_ms, &expired));
-        if (expired && timeout_ms == DO_NOT_WAIT)
+        TRY(wait_ring(self(t), -1, seen, started_ns, timeout_ms, &expired));
+        if ((expired && timeout_ms == DO_NOT_WAIT) || transport_loss_due(t)) /* T12 */
             return RC_OK;
         if (expired)
             FAIL(RC_TIMEOUT, "no message from any rank after %d ms", timeout_ms);

@@ -162,12 +162,12 @@ static uint64_t deadline_ns(int timeout_ms)
 }
 
 /* Sleep until `what` may have come. *expired: it did not, in time. RC_PEER (T10). */
-static enum rc wait_for(struct port *p, const void *what, int timeout_ms, uint64_t limit_ns, bool *expired)
+static enum rc wait_for(struct port *p, int peer, const void *what, int timeout_ms, uint64_t limit_ns, bool *expired)
 {
     enum rc rc;
 
     *expired = timeout_ms == DO_NOT_WAIT;
-    TRY(sim_check(p->rank));
+    TRY(transport_check(&p->base, peer));
     if (*expired)
         return RC_OK;
     p->waits_for = what;
@@ -192,7 +192,7 @@ static enum rc sim_complete(struct transport *t, struct xfer *x, int timeout_ms)
         if (expired)
             FAIL(RC_TIMEOUT, "rank %d, tag %u: no message after %d ms", x->peer, x->tag,
                  timeout_ms == DO_NOT_WAIT ? 0 : timeout_ms);
-        TRY(wait_for(self(t), x, timeout_ms, limit_ns, &expired));
+        TRY(wait_for(self(t), x->peer, x, timeout_ms, limit_ns, &expired));
     }
     if (state_of(x) == MAIL_MATCHED)
         rc = unpack(self(t), x);
@@ -213,11 +213,11 @@ static enum rc sim_recv_message(struct transport *t, struct message *out, int ti
     enum rc rc = RC_OK;
 
     while ((m = sim_queue_take(&p->any)) == NULL) {
-        if (expired && timeout_ms == DO_NOT_WAIT)
+        if ((expired && timeout_ms == DO_NOT_WAIT) || transport_loss_due(t)) /* T12 */
             return RC_OK;
         if (expired)
             FAIL(RC_TIMEOUT, "no message from any rank after %d ms", timeout_ms);
-        TRY(wait_for(p, &p->any, timeout_ms, limit_ns, &expired));
+        TRY(wait_for(p, -1, &p->any, timeout_ms, limit_ns, &expired));
     }
     sim_queue_put(&p->lent, m);
     *out = (struct message){ .ptr = m->payload,

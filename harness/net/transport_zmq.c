@@ -250,6 +250,7 @@ static enum rc zmq_post_recv(struct transport *t, struct xfer *x)
 }
 
 struct wait {            /* for a message to arrive */
+    int peer;            /* from it; -1: from any rank */
     uint64_t started_ns; /* 0: not yet */
     int timeout_ms;
     bool expired;
@@ -265,7 +266,7 @@ static enum rc wait_slice(struct zmq *t, struct wait *wait)
     bool got = false;
     enum rc rc;
 
-    TRY(world_check(t->base.world)); /* T10 */
+    TRY(transport_check(&t->base, wait->peer)); /* T10 */
     if (wait->timeout_ms == DO_NOT_WAIT) {
         wait->expired = true;
         goto out;
@@ -291,7 +292,7 @@ out:
 static enum rc zmq_complete(struct transport *base, struct xfer *x, int timeout_ms)
 {
     struct zmq *t = self(base);
-    struct wait wait = { .timeout_ms = timeout_ms };
+    struct wait wait = { .peer = x->peer, .timeout_ms = timeout_ms };
     bool got;
     enum rc rc = RC_OK;
 
@@ -320,7 +321,7 @@ out:
 static enum rc zmq_recv_message(struct transport *base, struct message *out, int timeout_ms)
 {
     struct zmq *t = self(base);
-    struct wait wait = { .timeout_ms = timeout_ms };
+    struct wait wait = { .peer = -1, .timeout_ms = timeout_ms };
     struct arrival *a;
     bool got;
     enum rc rc;
@@ -333,7 +334,7 @@ static enum rc zmq_recv_message(struct transport *base, struct message *out, int
                 (struct message){ .ptr = a->ptr, .n_bytes = a->n_bytes, .peer = a->sender, .tag = a->tag, .priv = a };
             break;
         }
-        if (wait.expired && timeout_ms == DO_NOT_WAIT)
+        if ((wait.expired && timeout_ms == DO_NOT_WAIT) || transport_loss_due(base)) /* T12 */
             break;
         if (wait.expired)
             FAIL(RC_TIMEOUT, "no message from any rank after %d ms", timeout_ms);

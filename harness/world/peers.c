@@ -76,6 +76,65 @@ struct peer_seat *peer_seats_alloc(int n_ranks)
     return seat;
 }
 
+/* --- losses --- */
+
+enum loss_state { LOSS_NONE, LOSS_BEING_ENTERED, LOSS_ENTERED };
+
+struct peer_loss {
+    _Atomic int state; /* enum loss_state */
+    char why[192];
+};
+
+enum rc peer_losses_open(struct peer_losses **out, int n_ranks)
+{
+    struct peer_losses *l = calloc(1, sizeof *l);
+    struct peer_loss *rank = calloc((size_t)n_ranks, sizeof *rank);
+
+    *out = NULL;
+    if (!l || !rank) {
+        free(l);
+        free(rank);
+        return rc_raise(RC_NOMEM, "no memory for the losses of %d ranks", n_ranks);
+    }
+    l->n_ranks = n_ranks;
+    l->rank = rank;
+    *out = l;
+    return RC_OK;
+}
+
+void peer_losses_close(struct peer_losses **lp)
+{
+    struct peer_losses *l = *lp;
+
+    *lp = NULL;
+    if (l)
+        free(l->rank);
+    free(l);
+}
+
+bool peer_losses_add(struct peer_losses *l, int rank, const char *why)
+{
+    struct peer_loss *loss = &l->rank[rank];
+    int expected = LOSS_NONE;
+
+    if (!atomic_compare_exchange_strong(&loss->state, &expected, LOSS_BEING_ENTERED))
+        return false;
+    snprintf(loss->why, sizeof loss->why, "%s", why);
+    atomic_store(&loss->state, LOSS_ENTERED); /* publishes why */
+    atomic_fetch_add(&l->n_lost, 1);          /* and this the loss */
+    return true;
+}
+
+bool peer_losses_has(const struct peer_losses *l, int rank)
+{
+    return atomic_load_explicit(&l->rank[rank].state, memory_order_acquire) == LOSS_ENTERED;
+}
+
+const char *peer_losses_why(const struct peer_losses *l, int rank)
+{
+    return l->rank[rank].why;
+}
+
 /* --- what is said of a silent rank --- */
 
 static void duty_text(const struct peer_seat *s, char *out, size_t n_bytes)

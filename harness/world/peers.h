@@ -21,6 +21,8 @@
  *       what each does, and nothing is sent for it.
  *   P7  Each rank is told once of each change of state, its own included, in the order of ranks; several changes of one
  *       rank between two calls are told as the last of them.
+ *   P8  With ON_LOSS_REPORT the losses of a run are a list: a rank enters it once, with the reason, and never leaves
+ * it. Whoever reads that there are n losses reads n of them whole.
  */
 #ifndef HARNESS_WORLD_PEERS_H
 #define HARNESS_WORLD_PEERS_H
@@ -32,6 +34,12 @@
 #include "harness/base/rc.h"
 
 enum peer_state { PEER_ALIVE, PEER_SILENT, PEER_LOST, PEER_LEFT };
+
+/* What the loss of a rank (P3, P4) does to the others: world.W8. */
+enum on_loss {
+    ON_LOSS_ABORT,  /* it is a failure of the run */
+    ON_LOSS_REPORT, /* the others go on */
+};
 
 enum peer_phase { PHASE_START, PHASE_PROBE, PHASE_STEP, PHASE_SERVE, PHASE_END };
 
@@ -89,6 +97,25 @@ enum rc peer_next(struct peers *p, struct peer_event *out) MUST_CHECK;
 void peers_fini(struct peers *p);
 /* Zeroed; NULL: no memory. Freed by free(). */
 struct peer_seat *peer_seats_alloc(int n_ranks);
+
+/* --- losses (P8) --- */
+
+struct peer_loss;
+
+struct peer_losses { /* of a run, as its ranks in this process see them */
+    int n_ranks;
+    _Atomic int n_lost;
+    struct peer_loss *rank; /* [n_ranks] of the run */
+};
+
+/* RC_NOMEM. */
+enum rc peer_losses_open(struct peer_losses **out, int n_ranks) MUST_CHECK;
+void peer_losses_close(struct peer_losses **l); /* NULL-safe, nulls */
+/* Rank `rank` of the run is lost; false: it was before, and keeps its reason. Any thread; never waits. */
+bool peer_losses_add(struct peer_losses *l, int rank, const char *why);
+bool peer_losses_has(const struct peer_losses *l, int rank);
+/* Why a lost rank is lost, such as "silent for 6.0 s: in step 7". */
+const char *peer_losses_why(const struct peer_losses *l, int rank);
 
 /* --- a watcher --- */
 

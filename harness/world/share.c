@@ -120,6 +120,11 @@ out:
     return rc;
 }
 
+enum rc share_check_losses(const struct share *s)
+{
+    return world_check_losses(s->together ? s->together : s->group);
+}
+
 void share_bell_ring(struct share *s, int peer)
 {
     doorbell_ring(s->bell[peer]);
@@ -132,6 +137,7 @@ enum rc share_bell_wait(struct share *s, uint32_t seen, uint64_t limit_ns)
 
     while (share_seen(s) == seen) {
         TRY(world_check(s->group));
+        TRY(share_check_losses(s));
         const uint64_t waited_ns = wait_clock_ns() - started_ns;
         if (waited_ns >= limit_ns)
             FAIL(RC_TIMEOUT, "share: not rung within %.3g s", 1e-9 * (double)limit_ns);

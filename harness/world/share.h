@@ -19,7 +19,7 @@
  *   H5  Each rank has a bell in each share. Rings are not lost: a share_wait() returns once its rank was rung after the
  *       count that it is given was read. A ring releases, a wait acquires.
  *   H6  Every wait has a time limit. It ends before it with RC_PEER when a rank failed (W4, W5) or this rank's tasks
- *       were stopped (K4).
+ *       were stopped (K4); with ON_LOSS_REPORT also when a rank of the group, or of share.together, is lost (W8).
  *   H7  Closing is not collective and waits for nobody. A block stays mapped on its peers until they close, whatever
  *       became of its owner; what a rank that died had open in threads or sim is freed when the run ends.
  *   H8  Nothing outlives the processes, not even when they are killed at any moment. mpi: memory without a name
@@ -54,6 +54,8 @@ struct share { /* first member of each implementation's struct */
     enum share_kind kind;
     const char *reason;           /* SHARE_FILE: why not memfd; else NULL */
     struct doorbell *const *bell; /* [group->n_ranks]; for implementations */
+    const struct world *together; /* H6; NULL: the group. The owner may set a world of more hosts, which has the group's
+                                     ranks, too: all of them then end together; borrowed, outlives the share */
 };
 
 struct share_ops {

@@ -12,6 +12,9 @@
  * failed. The messages are those of rc_message(). RC_PEER, RC_NOMEM. */
 enum rc share_agree(struct world *group, enum rc own) MUST_CHECK;
 
+/* What ends waits in s: H6. */
+enum rc share_check_losses(const struct share *s) MUST_CHECK;
+
 /* --- where ranks have one address space -------------------------------------------------------------------------- */
 
 struct share_region; /* the blocks and bells of one share */

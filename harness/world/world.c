@@ -186,6 +186,52 @@ enum rc world_check(struct world *w)
     return w->ops->check(w);
 }
 
+enum rc world_survivors(struct world *w, struct world **out)
+{
+    *out = NULL;
+    world_tick(w);
+    if (w->on_loss != ON_LOSS_REPORT)
+        return rc_raise(RC_INVAL, "world %s: a run that ends with a lost rank has no world of survivors",
+                        w->ops->module.name);
+    if (w->tasks && w->tasks->first)
+        return rc_raise(RC_INVAL, "world %s: survivors while a task of the rank is not joined", w->ops->module.name);
+    return w->ops->survivors(w, out);
+}
+
+int world_number(const struct world *w, int r)
+{
+    return w->number ? w->number[r] : r;
+}
+
+bool world_is_lost(const struct world *w, int r)
+{
+    return w->losses && peer_losses_has(w->losses, world_number(w, r));
+}
+
+int world_lost_rank(const struct world *w)
+{
+    if (!w->losses || atomic_load_explicit(&w->losses->n_lost, memory_order_acquire) == 0)
+        return -1;
+    for (int r = 0; r < w->n_ranks; r++)
+        if (world_is_lost(w, r))
+            return r;
+    return -1;
+}
+
+enum rc world_raise_loss(const struct world *w, int r)
+{
+    const int number = world_number(w, r);
+
+    return rc_raise(RC_PEER, "rank %d was lost: %s", number, peer_losses_why(w->losses, number));
+}
+
+enum rc world_check_losses(const struct world *w)
+{
+    const int lost = world_lost_rank(w);
+
+    return lost < 0 ? RC_OK : world_raise_loss(w, lost);
+}
+
 bool world_may_spin(const struct world *w)
 {
     const int n_tasks = 1 + (w->tasks ? atomic_load_explicit(&w->tasks->n_running, memory_order_relaxed) : 0);

@@ -26,11 +26,22 @@
  *                       MPI world_die() ends no process, but the body: as in threads, and what that body had
  *                       opened is lost. A killed process ends that job too.
  *       A rank that hangs is noticed where world_opts.stall asks for it (peers.h): it counts as lost, which is a
- *       failure of that rank (W4). So is, in mpi, a killed process where the launcher ends nobody. In mpi only ranks of
- *       one host notice each other's silence, and none in a caller's MPI: there the time-outs of the transport end
- *       waits for its messages.
- *   W6  A rank may have several tasks (task.h). What is said above of a rank's waits holds for those of all its tasks.
- *   W7  Ranks of one host can map each other's memory (share.h).
+ *       failure of that rank (W4), unless the run has ON_LOSS_REPORT (W8). So is, in mpi, a killed process where the
+ * launcher ends nobody. In mpi only ranks of one host notice each other's silence, and none in a caller's MPI: there
+ * the time-outs of the transport end waits for its messages. W6  A rank may have several tasks (task.h). What is said
+ * above of a rank's waits holds for those of all its tasks. W7  Ranks of one host can map each other's memory
+ * (share.h). W8  With ON_LOSS_REPORT the loss of a rank (peers.P3, P4) ends what waits for that rank, and nothing else:
+ *         - barrier, allgather, gather, broadcast, split, world_host_group() and world_share_open() of every world
+ *           that it is a rank of end on every other rank with RC_PEER, those that wait and all later ones; the message
+ *           names it by its number in the run, and says why it is lost. One operation ends equally on all ranks that
+ *           are not lost: with RC_OK, or with RC_PEER (mpi: some may have had their result before the loss).
+ *         - so does share_wait() in a share of such a world; transports end their waits as transport.T6 says.
+ *         - worlds without it, waits for events and tasks, and world_check() of the others go on as if it lived.
+ *       A lost rank that goes on gets RC_PEER from world_check() and all waits, and whatever its body returns is no
+ *       failure. In a drill (world_hang) it ends once it is lost. A thread that does not end by itself, though, ends
+ * the process some seconds after all others have ended. world_run() is RC_OK when the bodies of all ranks that are not
+ * lost returned it. A rank that fails (its body returns an error, world_abort()) is a failure of the run (W4), and so
+ * is the loss of the run's rank 0, which keeps what the run gives.
  */
 #ifndef HARNESS_WORLD_WORLD_H
 #define HARNESS_WORLD_WORLD_H
@@ -45,6 +56,7 @@
 
 struct world;
 struct cluster;
+struct peer_losses;
 struct share_ops;
 struct share_run;
 struct task_ops;
@@ -78,6 +90,7 @@ struct world_opts {
     const struct cluster *cluster; /* sim only; borrowed; NULL elsewhere */
     struct world_cost *cost;       /* sim only: set when run() returns, on errors too; may be NULL */
     struct peer_opts stall;        /* how long a rank may be silent; zeros: as long as it likes */
+    enum on_loss on_loss;          /* W8. RC_UNSUPPORTED where a world cannot report */
 };
 
 struct world_ops {
@@ -114,6 +127,13 @@ struct world_ops {
      * tasks than its main one (threads, mpi): MPI can only split with a call that blocks. */
     enum rc (*split)(struct world *w, int color, int key, struct world **out);
     void (*split_close)(struct world **w);
+    /* With ON_LOSS_REPORT (else the wrapper refuses): collective over the ranks of w that are not lost; the loss of one
+     * of them while others wait here does not end it. *out: a world of those that took part and were not lost when it
+     * was made, in w's order; all get the same one, which the lowest of them decides. Takes no virtual time. Its
+     * collectives work until one of its ranks is lost (W8). Transports need not open over it. Closed as a split is.
+     * RC_PEER: the run failed, or this rank is lost. RC_NOMEM. Compare MPI_Comm_shrink in User Level Failure
+     * Mitigation (Bland et al., EuroMPI 2012). */
+    enum rc (*survivors)(struct world *w, struct world **out);
 
     /* RC_OK while no rank failed; RC_PEER (raised, names the rank) once one did, in mpi only in a caller's MPI
      * (W5), and once the tasks of this rank were stopped (K4). Cheap: waits poll it. */
@@ -144,6 +164,10 @@ struct world { /* first member of each implementation's struct */
     struct thread_tasks *tasks;  /* threads, mpi: of this rank, the same in all its worlds; else NULL */
     struct share_run *shares;    /* threads, sim: of the run; else NULL */
     struct peers *peers;         /* of this rank, the same in all its worlds; NULL: mpi, not watched */
+    enum on_loss on_loss;        /* of the run */
+    struct peer_losses *losses;  /* of the run, P8; NULL: ON_LOSS_ABORT */
+    const int *number;           /* [n_ranks]: of each rank, its rank in the run; NULL: as in this world; set in every
+                                    part with ON_LOSS_REPORT */
 };
 
 /* The worlds: option --world. */
@@ -174,6 +198,18 @@ enum rc world_broadcast(struct world *w, void *bytes, size_t n_bytes) MUST_CHECK
 enum rc world_split(struct world *w, int color, int key, struct world **out) MUST_CHECK;
 void world_split_close(struct world **w); /* NULL-safe, nulls */
 enum rc world_check(struct world *w) MUST_CHECK;
+/* RC_INVAL with ON_LOSS_ABORT, and while this rank has other tasks than its main one. */
+enum rc world_survivors(struct world *w, struct world **out) MUST_CHECK;
+/* The lowest rank of w, by w's numbers, that is lost; -1: none, as always with ON_LOSS_ABORT. Cheap: waits poll it. */
+int world_lost_rank(const struct world *w);
+/* Is rank r of w lost? */
+bool world_is_lost(const struct world *w, int r);
+/* RC_OK while no rank of w is lost; RC_PEER (raised, names the lowest that is). What ends collectives: W8. Cheap. */
+enum rc world_check_losses(const struct world *w) MUST_CHECK;
+/* RC_PEER, raised: rank r of w, which is lost, and why. */
+enum rc world_raise_loss(const struct world *w, int r);
+/* The rank in the run of rank r of w: in the run's own world, and in all others with ON_LOSS_REPORT. */
+int world_number(const struct world *w, int r);
 /* May a wait spin: is there a core for every task of this host's ranks, if each rank has as many as this one? */
 bool world_may_spin(const struct world *w);
 void world_abort(struct world *w, enum rc why);

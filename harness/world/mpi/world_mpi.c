@@ -437,12 +437,21 @@ static enum rc mpi_run(const struct world_opts *opts, int n_ranks, rank_main_fn 
                            .host_comm = MPI_COMM_NULL };
     enum rc rc;
 
+    if (opts->on_loss == ON_LOSS_REPORT)
+        return rc_raise(RC_UNSUPPORTED, "world mpi: a lost rank always ends the run");
     thread_tasks_init(&rank.tasks);
     mpi_lock_init(&rank.lock, opts->has_tasks);
     rc = opts->mpi_comm ? run_attached(&m, opts, n_ranks, body, arg) : run_own_mpi(&m, opts, n_ranks, body, arg);
     mpi_lock_fini(&rank.lock);
     thread_tasks_fini(&rank.tasks);
     return rc;
+}
+
+static enum rc mpi_survivors(struct world *w, struct world **out)
+{
+    (void)w;
+    (void)out;
+    return rc_raise(RC_UNSUPPORTED, "world mpi: a lost rank always ends the run");
 }
 
 const struct world_ops world_mpi = {
@@ -459,6 +468,7 @@ const struct world_ops world_mpi = {
     .broadcast = mpi_broadcast,
     .split = mpi_split,
     .split_close = mpi_split_close,
+    .survivors = mpi_survivors,
     .check = mpi_check,
     .abort = mpi_abort,
     .die = mpi_die,

@@ -20,6 +20,7 @@ static enum rc sim_share_wait(struct share *s, uint32_t seen, uint64_t limit_ns)
 
     while (share_seen(s) == seen) {
         TRY(sim_check(rank));
+        TRY(share_check_losses(s));
         if (expired)
             FAIL(RC_TIMEOUT, "share: not rung within %.3g s", 1e-9 * (double)limit_ns);
         expired = !sim_wait(rank, deadline_ns);

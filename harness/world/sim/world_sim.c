@@ -439,6 +439,8 @@ static enum rc sim_world_run(const struct world_opts *opts, int n_ranks, rank_ma
     struct cluster cluster;
     enum rc rc;
 
+    if (opts && opts->on_loss == ON_LOSS_REPORT)
+        return rc_raise(RC_UNSUPPORTED, "world sim: a lost rank always ends the run");
     share_run_init(&shares);
     cluster_default(&cluster);
     if (opts && opts->cluster)

@@ -353,6 +353,8 @@ static enum rc threads_run(const struct world_opts *opts, int n_ranks, rank_main
     enum rc rc = RC_OK;
 
     assert(n_ranks >= 1);
+    if (opts->on_loss == ON_LOSS_REPORT)
+        return rc_raise(RC_UNSUPPORTED, "world threads: a lost rank always ends the run");
     share_run_init(&run.shares);
     rank = calloc((size_t)n_ranks, sizeof *rank);
     all = group_alloc(n_ranks);
