@@ -35,7 +35,7 @@ struct inbox {
     pthread_mutex_t lock;
     struct queue sends;   /* posted to this rank, oldest first; guarded by lock */
     struct doorbell bell; /* rung for a new send, and for the end of one of our own */
-    atomic_int n_taken;   /* sends of this rank that receivers read, or hold, right now */
+    atomic_int *n_taken;  /* [n_ranks]: sends of this rank that each receiver reads, or holds, right now */
 };
 
 struct hub { /* shared by the ranks of one open() */
@@ -47,6 +47,7 @@ struct hub { /* shared by the ranks of one open() */
 struct inproc {
     struct transport base;
     struct hub *hub;
+    uint64_t lost_ns;   /* when wait_for_readers() first saw that one is lost; 0: none is */
     struct queue recvs; /* posted by this rank; touched by its thread only */
 };
 
@@ -84,6 +85,39 @@ static int sender_of(const struct xfer *send)
     return ((const struct transport *)send->priv)->world->rank;
 }
 
+static void hub_free(struct hub *hub)
+{
+    for (int r = 0; r < hub->n_ranks; r++) {
+        pthread_mutex_destroy(&hub->inbox[r].lock);
+        free(hub->inbox[r].n_taken);
+    }
+    free(hub);
+}
+
+/* NULL: no memory. */
+static struct hub *hub_alloc(int n_ranks)
+{
+    struct hub *hub = calloc(1, sizeof *hub + (size_t)n_ranks * sizeof hub->inbox[0]);
+    bool is_whole = hub != NULL;
+
+    if (!hub)
+        return NULL;
+    atomic_store(&hub->n_users, n_ranks);
+    hub->n_ranks = n_ranks;
+    for (int r = 0; r < n_ranks; r++) {
+        struct inbox *inbox = &hub->inbox[r];
+        pthread_mutex_init(&inbox->lock, NULL);
+        queue_init(&inbox->sends);
+        inbox->n_taken = calloc((size_t)n_ranks, sizeof *inbox->n_taken);
+        is_whole = is_whole && inbox->n_taken;
+    }
+    if (!is_whole) {
+        hub_free(hub);
+        return NULL;
+    }
+    return hub;
+}
+
 static enum rc inproc_open(struct transport **out, struct world *w)
 {
     struct inproc *t = NULL;
@@ -96,17 +130,9 @@ static enum rc inproc_open(struct transport **out, struct world *w)
     hubs = calloc((size_t)w->n_ranks, sizeof *hubs);
     t = calloc(1, sizeof *t);
     if (w->rank == 0)
-        hub = calloc(1, sizeof *hub + (size_t)w->n_ranks * sizeof hub->inbox[0]);
+        hub = hub_alloc(w->n_ranks);
     if (!hubs || !t)
         FAIL(RC_NOMEM, "transport inproc: no memory for %d ranks", w->n_ranks);
-    if (hub) {
-        atomic_store(&hub->n_users, w->n_ranks);
-        hub->n_ranks = w->n_ranks;
-        for (int r = 0; r < w->n_ranks; r++) {
-            pthread_mutex_init(&hub->inbox[r].lock, NULL);
-            queue_init(&hub->inbox[r].sends);
-        }
-    }
     TRY(world_allgather(w, &hub, hubs, sizeof hub));
     if (!hubs[0])
         FAIL(RC_NOMEM, "transport inproc: no memory for %d inboxes", w->n_ranks);
@@ -153,7 +179,7 @@ static struct xfer *take_send(struct inproc *t, int peer, uint32_t tag, bool any
         if (match) {
             taken = queue_take(&own->sends, link);
             atomic_store_explicit(&taken->state, STATE_TAKEN, memory_order_relaxed);
-            atomic_fetch_add(&t->hub->inbox[sender_of(taken)].n_taken, 1);
+            atomic_fetch_add(&t->hub->inbox[sender_of(taken)].n_taken[t->base.world->rank], 1);
             break;
         }
     }
@@ -161,13 +187,14 @@ static struct xfer *take_send(struct inproc *t, int peer, uint32_t tag, bool any
     return taken;
 }
 
-static void end_send(struct hub *hub, struct xfer *send)
+/* Rank `reader` needs it no longer. */
+static void end_send(struct hub *hub, int reader, struct xfer *send)
 {
     struct inbox *sender = &hub->inbox[sender_of(send)];
 
     /* After this store the sender may return from complete(): do not touch `send` again. */
     atomic_store_explicit(&send->state, STATE_DONE, memory_order_release);
-    atomic_fetch_sub(&sender->n_taken, 1);
+    atomic_fetch_sub(&sender->n_taken[reader], 1);
     doorbell_ring(&sender->bell);
 }
 
@@ -202,24 +229,41 @@ static void progress(struct inproc *t)
         }
         struct xfer *recv = queue_take(&t->recvs, link);
         atomic_store_explicit(&recv->state, deliver(recv, send), memory_order_relaxed);
-        end_send(t->hub, send);
+        end_send(t->hub, t->base.world->rank, send);
     }
 }
 
-/* Wait until no other rank reads this rank's memory. Every reader that returns releases it, also after an error; a
- * reader thread that died does not, so after a failure the wait is limited. */
+/* Does another rank read this rank's memory? Every reader that returns releases it, also after an error; a reader
+ * thread that died does not, so it is believed for a limited time after a failure of the run, or its loss. */
+static bool is_read(struct inproc *t, bool has_failed)
+{
+    const struct world *w = t->base.world;
+    const struct inbox *own = &t->hub->inbox[w->rank];
+    bool is_read = false;
+
+    for (int r = 0; r < t->hub->n_ranks; r++) {
+        if (atomic_load(&own->n_taken[r]) == 0)
+            continue;
+        const bool may_be_dead = has_failed || world_is_lost(w, r);
+        if (may_be_dead && t->lost_ns == 0)
+            t->lost_ns = wait_clock_ns();
+        is_read |= !may_be_dead || wait_clock_ns() - t->lost_ns <= GIVE_UP_NS;
+    }
+    return is_read;
+}
+
+/* Wait until no other rank reads this rank's memory. */
 static void wait_for_readers(struct inproc *t)
 {
     struct inbox *own = &t->hub->inbox[t->base.world->rank];
-    uint64_t failed_ns = 0;
+    bool has_failed = false;
 
-    while (atomic_load(&own->n_taken) > 0) {
+    for (;;) {
         const uint32_t seen = doorbell_seen(&own->bell);
-        if (failed_ns == 0 && world_check(t->base.world) != RC_OK)
-            failed_ns = wait_clock_ns();
-        if (failed_ns != 0 && wait_clock_ns() - failed_ns > GIVE_UP_NS)
+        if (!is_read(t, has_failed))
             return;
-        if (atomic_load(&own->n_taken) > 0)
+        has_failed = has_failed || world_check(t->base.world) != RC_OK;
+        if (is_read(t, has_failed))
             doorbell_wait(&own->bell, seen, false, WAIT_SLICE_NS);
     }
 }
@@ -319,7 +363,7 @@ out:
 
 static void inproc_release(struct transport *t, struct message *m)
 {
-    end_send(self(t)->hub, m->priv);
+    end_send(self(t)->hub, t->world->rank, m->priv);
 }
 
 /* Remove this rank's sends from all inboxes and wait for readers, so that no rank reads its memory after close. */
@@ -346,11 +390,8 @@ static void inproc_close(struct transport **tp)
     remove_own_sends(t);
     free(t);
     *tp = NULL;
-    if (atomic_fetch_sub(&hub->n_users, 1) == 1) {
-        for (int r = 0; r < hub->n_ranks; r++)
-            pthread_mutex_destroy(&hub->inbox[r].lock);
-        free(hub);
-    }
+    if (atomic_fetch_sub(&hub->n_users, 1) == 1)
+        hub_free(hub);
 }
 
 const struct transport_ops transport_inproc = {

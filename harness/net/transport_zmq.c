@@ -151,13 +151,24 @@ out:
     return rc;
 }
 
+/* Is there nobody who would receive what is still to be sent to this peer? Where a loss ends the run, one error ends
+ * all this rank does, and it has to be gone soon (world.W4). */
+static bool is_given_up(const struct zmq *t, int peer)
+{
+    const struct world *w = t->base.world;
+
+    if (t->base.dead != RC_OK || (t->base.peer_error && w->on_loss == ON_LOSS_ABORT))
+        return true;
+    return transport_peer_error(&t->base, peer) != RC_OK || world_is_lost(w, peer);
+}
+
 static void zmq_close_transport(struct transport **tp)
 {
     struct zmq *t = self(*tp);
 
     for (int r = 0; t->peer && r < t->base.world->n_ranks; r++)
         if (t->peer[r].socket) {
-            if (t->base.dead != RC_OK)
+            if (is_given_up(t, r))
                 (void)set_int(t->peer[r].socket, ZMQ_LINGER, 0);
             zmq_close(t->peer[r].socket);
         }
@@ -309,6 +320,7 @@ static enum rc zmq_complete(struct transport *base, struct xfer *x, int timeout_
         TRY(inbox_drain(t->inbox, &got));
         if (got)
             continue;
+        TRY(inbox_check(t->inbox, x->peer));
         if (wait.expired)
             FAIL(RC_TIMEOUT, "rank %d, tag %u: receive not done after %d ms", x->peer, x->tag, timeout_ms);
         TRY(wait_slice(t, &wait));
@@ -333,6 +345,11 @@ static enum rc zmq_recv_message(struct transport *base, struct message *out, int
             *out =
                 (struct message){ .ptr = a->ptr, .n_bytes = a->n_bytes, .peer = a->sender, .tag = a->tag, .priv = a };
             break;
+        }
+        const int broken = inbox_broken_sender(t->inbox);
+        if (broken >= 0) {
+            out->peer = broken;
+            TRY(inbox_check(t->inbox, broken));
         }
         if ((wait.expired && timeout_ms == DO_NOT_WAIT) || transport_loss_due(base)) /* T12 */
             break;

@@ -120,35 +120,61 @@ static void case_close_order(struct suite *s)
     }
 }
 
-/* A message that never came shows with the next one: by itself, without a second rank. */
+static void send_frame(struct suite *s, void *socket, struct frame_pool *pool, struct frame head, int sender,
+                       uint64_t sequence)
+{
+    zmq_msg_t msg;
+
+    head.sender = sender;
+    head.sequence = sequence;
+    if (EXPECT_OK(s, frame_write(&msg, pool, &head, &(struct xfer){ 0 })))
+        EXPECT(s, zmq_msg_send(&msg, socket, 0) >= 0);
+}
+
+/* A message that never came shows with the next one, and ends what comes from its sender, but not from others: by
+ * itself, without a second rank. */
 static void case_gap(struct suite *s)
 {
     static const unsigned char token[FRAME_TOKEN_BYTES] = { 1, 2, 3 };
     void *context = zmq_ctx_new(), *socket = NULL;
     struct frame_pool *pool = NULL;
     struct inbox *in = NULL;
-    struct frame head = { .sender = 1, .tag = TAG_ANY };
+    struct frame head = { .tag = TAG_ANY };
+    struct arrival *a[3] = { NULL };
     char endpoint[64];
-    zmq_msg_t msg;
     bool got;
 
     s->name = "gap";
     memcpy(head.token, token, sizeof token);
     if (!EXPECT(s, context != NULL) || !EXPECT_OK(s, frame_pool_open(&pool)) ||
-        !EXPECT_OK(s, inbox_open(&in, context, 0, 2)) ||
+        !EXPECT_OK(s, inbox_open(&in, context, 0, 3)) ||
         !EXPECT_OK(s, inbox_listen(in, "inproc://gap", endpoint, sizeof endpoint)))
         goto out;
     inbox_set_token(in, token);
     socket = zmq_socket(context, ZMQ_PUSH);
     if (!EXPECT(s, socket && zmq_connect(socket, endpoint) == 0))
         goto out;
-    for (head.sequence = 0; head.sequence <= 2; head.sequence += 2)
-        if (EXPECT_OK(s, frame_write(&msg, pool, &head, &(struct xfer){ 0 })))
-            EXPECT(s, zmq_msg_send(&msg, socket, 0) >= 0);
+    send_frame(s, socket, pool, head, 1, 0);
     EXPECT_OK(s, inbox_receive(in, 1000, &got));
     EXPECT(s, got);
-    EXPECT(s, inbox_receive(in, 1000, &got) == RC_PEER);
-    EXPECT(s, strstr(rc_message(), "rank 1") != NULL);
+    EXPECT_OK(s, inbox_check(in, 1));
+    EXPECT(s, inbox_broken_sender(in) == -1);
+    send_frame(s, socket, pool, head, 1, 2);
+    send_frame(s, socket, pool, head, 1, 1); /* too late */
+    send_frame(s, socket, pool, head, 2, 0);
+    for (int i = 0; i < 3; i++)
+        EXPECT_OK(s, inbox_receive(in, 1000, &got));
+    EXPECT(s, got);
+    EXPECT(s, inbox_check(in, 1) == RC_PEER);
+    EXPECT(s, strstr(rc_message(), "rank 1: message 2 came where 1 was due") != NULL);
+    EXPECT_OK(s, inbox_check(in, 2));
+    EXPECT(s, inbox_broken_sender(in) == 1 && inbox_broken_sender(in) == -1);
+    for (int i = 0; i < 3; i++)
+        EXPECT_OK(s, inbox_take_any(in, &a[i]));
+    EXPECT(s, a[0] && a[0]->sender == 1 && a[1] && a[1]->sender == 2 && !a[2]);
+    for (int i = 0; i < 3; i++)
+        if (a[i])
+            inbox_end(in, a[i]);
 out:
     if (socket)
         zmq_close(socket);

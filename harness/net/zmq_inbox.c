@@ -18,6 +18,8 @@ struct arrivals {
 
 struct sender {
     uint64_t n_received;
+    bool broken, was_named; /* a frame did not come; inbox_broken_sender() has returned it */
+    uint64_t gap_end;       /* the frame that came in its place */
     struct xfer *posted, **posted_end;
     struct arrivals pending;
 };
@@ -29,6 +31,7 @@ struct inbox {
     unsigned char token[FRAME_TOKEN_BYTES];
     bool inside_stray; /* more parts follow of a message that is not ours */
     uint64_t n_dropped;
+    int n_broken; /* senders that inbox_broken_sender() is to return */
     struct arrivals any;
     struct arrival *free;
     struct sender sender[]; /* n_ranks */
@@ -186,28 +189,51 @@ void inbox_withdraw(struct inbox *in, struct xfer *x)
         }
 }
 
-static enum rc sort_in(struct inbox *in, struct arrival *a, uint64_t sequence)
+static void sort_in(struct inbox *in, struct arrival *a, uint64_t sequence)
 {
     struct sender *from = &in->sender[a->sender];
 
-    if (sequence != from->n_received) {
-        const int sender = a->sender;
+    if (!from->broken && sequence != from->n_received) {
+        from->broken = true;
+        from->gap_end = sequence;
+        in->n_broken++;
+    }
+    if (from->broken) {
         inbox_end(in, a);
-        return rc_raise(RC_PEER, "rank %d: message %llu came where %llu was due: a connection was lost", sender,
-                        (unsigned long long)sequence, (unsigned long long)from->n_received);
+        return;
     }
     from->n_received++;
     if (a->tag & TAG_ANY) { /* T8 */
         arrivals_append(&in->any, a);
-        return RC_OK;
+        return;
     }
     for (struct xfer **link = &from->posted; *link; link = &(*link)->next)
         if ((*link)->tag == a->tag) {
             deliver(in, posted_take(from, link), a);
-            return RC_OK;
+            return;
         }
     arrivals_append(&from->pending, a);
-    return RC_OK;
+}
+
+enum rc inbox_check(const struct inbox *in, int sender)
+{
+    const struct sender *from = &in->sender[sender];
+
+    if (!from->broken)
+        return RC_OK;
+    return rc_raise(RC_PEER, "rank %d: message %llu came where %llu was due: a connection was lost", sender,
+                    (unsigned long long)from->gap_end, (unsigned long long)from->n_received);
+}
+
+int inbox_broken_sender(struct inbox *in)
+{
+    for (int r = 0; in->n_broken > 0 && r < in->n_ranks; r++)
+        if (in->sender[r].broken && !in->sender[r].was_named) {
+            in->sender[r].was_named = true;
+            in->n_broken--;
+            return r;
+        }
+    return -1;
 }
 
 /* A message of one part with our head, from a rank that exists. Anything else is a stray. */
@@ -252,7 +278,8 @@ enum rc inbox_receive(struct inbox *in, int timeout_ms, bool *got)
     }
     a->sender = head.sender;
     a->tag = head.tag;
-    return sort_in(in, a, head.sequence);
+    sort_in(in, a, head.sequence);
+    return RC_OK;
 }
 
 enum rc inbox_drain(struct inbox *in, bool *got)

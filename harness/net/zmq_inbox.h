@@ -4,7 +4,8 @@
  *
  * Frames from outside the group are dropped and counted. The others go to the oldest posted receive
  * of their sender and tag, or wait until one is posted (T4); TAG_ANY ones wait for inbox_take_any (T8).
- * A gap in a sender's sequence, because a connection was lost, is RC_PEER. One thread.
+ * A gap in a sender's sequence, because a connection was lost, ends what comes from that sender (transport.T6). One
+ * thread.
  */
 #ifndef HARNESS_NET_ZMQ_INBOX_H
 #define HARNESS_NET_ZMQ_INBOX_H
@@ -58,6 +59,11 @@ enum rc inbox_drain(struct inbox *in, bool *got) MUST_CHECK;
 /* *out := the oldest TAG_ANY message, its payload aligned for any number; NULL: none. RC_NOMEM: it stays. */
 enum rc inbox_take_any(struct inbox *in, struct arrival **out) MUST_CHECK;
 void inbox_end(struct inbox *in, struct arrival *a);
+
+/* RC_PEER once a frame of this sender was lost on the way. */
+enum rc inbox_check(const struct inbox *in, int sender) MUST_CHECK;
+/* A sender of which that is true and that was not returned before; -1: none. */
+int inbox_broken_sender(struct inbox *in);
 
 uint64_t inbox_n_dropped(const struct inbox *in);
 

@@ -328,6 +328,17 @@ void sim_die(struct sim_rank *self, const char *message)
     sg_actor_exit();
 }
 
+void sim_leave(struct sim_rank *self)
+{
+    struct engine *e = self->engine;
+
+    for (int r = 0; r < e->n_ranks; r++)
+        sim_wake(&e->rank[r]);
+    sim_end_tasks(self);
+    rank_ended(self);
+    sg_actor_exit();
+}
+
 static void rank_main(int argc, char **argv)
 {
     struct sim_actor *actor = sg_actor_get_data(sg_actor_self());

@@ -7,10 +7,10 @@
  *
  * Invariants
  *   G1  One actor runs at a time; others run only inside sim_pass, sim_compute, sim_wait, sim_wake, sim_send,
- *       sim_fail, sim_spawn, sim_join, sim_stop. Plain data shared by ranks is therefore consistent between those
- * calls. G2  n bytes between two idle hosts take link_latency_s + n / link_bytes_per_s, between two ranks of one host
- * local_latency_s + n / local_bytes_per_s; messages that cross a host's link at the same time, in one direction, share
- * its rate evenly. G3  A deadlock ends the run: when the last live rank begins to wait without a deadline and no
+ *       sim_fail, sim_leave, sim_spawn, sim_join, sim_stop. Plain data shared by ranks is therefore consistent between
+ * those calls. G2  n bytes between two idle hosts take link_latency_s + n / link_bytes_per_s, between two ranks of one
+ * host local_latency_s + n / local_bytes_per_s; messages that cross a host's link at the same time, in one direction,
+ * share its rate evenly. G3  A deadlock ends the run: when the last live rank begins to wait without a deadline and no
  *       transfer is in transit, the run fails with RC_TIMEOUT.
  *   G4  The same calls give the same virtual times, to the digit.
  */
@@ -78,7 +78,10 @@ void sim_fail(struct sim_rank *self, enum rc why, const char *message);
 /* End this rank's actor at once, as a failure with this message; does not return. What the rank's stack owns is leaked.
  */
 void sim_die(struct sim_rank *self, const char *message);
-/* True once r returned from its body or died: its stack is gone. */
+/* End this rank's actor at once, without a failure; does not return. All other ranks' sim_wait() return first, so that
+ * they look for whom they wait for. Leaks as sim_die(). */
+void sim_leave(struct sim_rank *self);
+/* True once r returned from its body, left or died: its stack is gone. */
 bool sim_gone(const struct sim_rank *r);
 
 struct sim_transfer { /* first member of what is sent; owned by the sender's side until arrived() */

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * world_sim.c - the sim world: ranks are actors in virtual time; their collectives use shared memory.
- *
- * Collective operations take no virtual time (they are bootstrap, not what is measured): every rank
- * stores its arguments in its struct sim_world and sleeps, and the last rank to arrive does the work for all.
+ * world_sim.c - the sim world: ranks are actors in virtual time. How they meet is in sim_collectives.c.
  *
  * A wait without time limit that nothing can end (two ranks that each receive first; a rank that returned
  * before a barrier) is found at once and ends the run with RC_TIMEOUT (sim_engine.h, G3). Virtual time
  * does not pass while a rank computes or polls: a loop that polls must pause or wait.
  */
-#include "harness/world/sim/world_sim.h"
+#include "harness/world/sim/sim_world.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -21,293 +18,21 @@
 #include "harness/world/sim/sim_tasks.h"
 #include "harness/world/wait.h"
 
-struct group;
-
-/* What the last rank to arrive does for all; on failure no rank has a result. */
-typedef enum rc collective_fn(struct group *g);
-
-struct sim_world { /* a rank as a member of one group */
-    struct world base;
-    struct sim_rank *rank;
-    struct group *group;
-    struct peers peers;            /* of the rank; unused in a part of a split */
-    const struct peer_opts *stall; /* of the run */
-    const void *in;                /* while in run_collective() */
-    void *out;
-};
-
-struct group { /* the ranks of one world: the whole run, or one part of a split */
-    struct sim_owned owned;
-    int n_members, n_open; /* n_open: parts of a split not yet closed */
-    int n_ranks_per_host;
-    int n_arrived;
-    uint64_t n_operations;
-    collective_fn *collective; /* of the operation under way */
-    size_t n_bytes_each;
-    enum rc result; /* of the last operation */
-    struct sim_world member[];
-};
-
-struct split_claim {
-    int color, key;
-};
-
 struct run_args {
-    struct group *all;
+    struct sim_group *all;
     rank_main_fn *body;
     void *arg;
 };
 
 static struct sim_world *self(struct world *w)
 {
-    return (struct sim_world *)w;
+    return sim_world_of(w);
 }
 
 struct sim_rank *world_sim_rank(struct world *w, int r)
 {
     assert(r >= 0 && r < w->n_ranks);
     return self(w)->group->member[r].rank;
-}
-
-static struct group *group_alloc(int n_members, int n_ranks_per_host)
-{
-    struct group *g = calloc(1, sizeof *g + (size_t)n_members * sizeof g->member[0]);
-
-    if (g) {
-        g->n_members = g->n_open = n_members;
-        g->n_ranks_per_host = n_ranks_per_host;
-    }
-    return g;
-}
-
-static void group_destroy(struct sim_owned *o)
-{
-    free(o); /* first member */
-}
-
-/* Wait until all ranks of w's group are in this call; the last one runs `collective`. Errors: RC_MISMATCH: ranks
- * call different operations, or with different lengths; RC_PEER; those of `collective`. */
-static enum rc run_collective(struct world *w, collective_fn *collective, const void *in, void *out,
-                              size_t n_bytes_each)
-{
-    struct sim_world *s = self(w);
-    struct group *g = s->group;
-    const uint64_t operation = g->n_operations;
-    enum rc rc = RC_OK;
-
-    TRY(sim_check(s->rank));
-    if (g->n_arrived == 0) {
-        g->collective = collective;
-        g->n_bytes_each = n_bytes_each;
-    }
-    if (g->collective != collective || g->n_bytes_each != n_bytes_each)
-        FAIL(RC_MISMATCH, "rank %d: the ranks do not call the same operation with equal lengths: %zu bytes, others %zu",
-             w->rank, n_bytes_each, g->n_bytes_each);
-    s->in = in;
-    s->out = out;
-    if (++g->n_arrived == g->n_members) {
-        g->n_arrived = 0;
-        g->result = collective(g);
-        g->n_operations++;
-        for (int r = 0; r < g->n_members; r++)
-            sim_wake(g->member[r].rank); /* a no-op for this rank, which is awake */
-    }
-    while (g->n_operations == operation) {
-        sim_wait(s->rank, SIM_NEVER);
-        if (g->n_operations == operation)
-            TRY(sim_check(s->rank));
-    }
-    if (g->result != RC_OK)
-        FAIL(g->result, "no memory for a collective operation of %d ranks", g->n_members);
-out:
-    s->in = s->out = NULL; /* the caller's memory, valid during the call only */
-    return rc;
-}
-
-static enum rc barrier_of_all(struct group *g)
-{
-    (void)g;
-    return RC_OK;
-}
-
-/* out: (n_members, n_bytes_each): the input of each rank, in order of ranks. */
-static void copy_inputs(const struct group *g, char *out)
-{
-    for (int r = 0; g->n_bytes_each > 0 && r < g->n_members; r++)
-        memcpy(out + (size_t)r * g->n_bytes_each, g->member[r].in, g->n_bytes_each);
-}
-
-static enum rc allgather_of_all(struct group *g)
-{
-    for (int r = 0; r < g->n_members; r++)
-        copy_inputs(g, g->member[r].out);
-    return RC_OK;
-}
-
-static enum rc gather_of_all(struct group *g)
-{
-    copy_inputs(g, g->member[0].out);
-    return RC_OK;
-}
-
-/* out of rank 0 are the bytes it sends. */
-static enum rc broadcast_of_all(struct group *g)
-{
-    for (int r = 1; g->n_bytes_each > 0 && r < g->n_members; r++)
-        memcpy(g->member[r].out, g->member[0].out, g->n_bytes_each);
-    return RC_OK;
-}
-
-static enum rc sim_barrier(struct world *w)
-{
-    return run_collective(w, barrier_of_all, NULL, NULL, 0);
-}
-
-static enum rc sim_allgather(struct world *w, const void *in, void *out, size_t n_bytes_each)
-{
-    return run_collective(w, allgather_of_all, in, out, n_bytes_each);
-}
-
-static enum rc sim_gather(struct world *w, const void *in, void *out, size_t n_bytes_each)
-{
-    return run_collective(w, gather_of_all, in, out, n_bytes_each);
-}
-
-static enum rc sim_broadcast(struct world *w, void *bytes, size_t n_bytes)
-{
-    return run_collective(w, broadcast_of_all, NULL, bytes, n_bytes);
-}
-
-static struct split_claim claim_of(const struct sim_world *s)
-{
-    return *(const struct split_claim *)s->in;
-}
-
-/* By color, key, rank. */
-static int compare_claims(const void *pa, const void *pb)
-{
-    const struct sim_world *const a = *(const struct sim_world *const *)pa, *const b =
-                                                                                *(const struct sim_world *const *)pb;
-    const struct split_claim ca = claim_of(a), cb = claim_of(b);
-
-    if (ca.color != cb.color)
-        return ca.color < cb.color ? -1 : 1;
-    if (ca.key != cb.key)
-        return ca.key < cb.key ? -1 : 1;
-    return a->base.rank < b->base.rank ? -1 : 1;
-}
-
-static int host_of(const struct group *g, int r)
-{
-    return sim_number(g->member[r].rank) / g->n_ranks_per_host;
-}
-
-static int first_on_host(const struct group *g, int r)
-{
-    int first = 0;
-
-    while (host_of(g, first) != host_of(g, r))
-        first++;
-    return first;
-}
-
-static void count_host_ranks(struct group *g)
-{
-    for (int r = 0; r < g->n_members; r++) {
-        struct world *w = &g->member[r].base;
-        w->host_rank = w->n_host_ranks = 0;
-        for (int other = 0; other < g->n_members; other++)
-            if (host_of(g, other) == host_of(g, r)) {
-                w->n_host_ranks++;
-                w->host_rank += other < r;
-            }
-    }
-}
-
-/* Make one group of the ranks sorted[0 .. n_members-1]. */
-static enum rc make_part(struct group *parent, struct sim_world *const *sorted, int n_members)
-{
-    struct group *g = group_alloc(n_members, parent->n_ranks_per_host);
-
-    if (!g)
-        return RC_NOMEM;
-    for (int r = 0; r < n_members; r++) {
-        struct sim_world *s = &g->member[r];
-        *s = (struct sim_world){
-            .base = sorted[r]->base, .rank = sorted[r]->rank, .group = g, .stall = sorted[r]->stall
-        };
-        s->base.rank = r;
-        s->base.n_ranks = n_members;
-        *(struct world **)sorted[r]->out = &s->base;
-    }
-    count_host_ranks(g);
-    g->owned.destroy = group_destroy;
-    sim_own(g->member[0].rank, &g->owned); /* freed at the end of the run when a later part of this split fails */
-    return RC_OK;
-}
-
-static enum rc split_of_all(struct group *g)
-{
-    struct sim_world **sorted = malloc((size_t)g->n_members * sizeof(struct sim_world *));
-    enum rc rc = sorted ? RC_OK : RC_NOMEM;
-
-    for (int r = 0; sorted && r < g->n_members; r++)
-        sorted[r] = &g->member[r];
-    if (sorted)
-        qsort(sorted, (size_t)g->n_members, sizeof(struct sim_world *), compare_claims);
-    for (int r = 0; rc == RC_OK && r < g->n_members;) {
-        const int color = claim_of(sorted[r]).color;
-        int n = 1;
-        while (r + n < g->n_members && claim_of(sorted[r + n]).color == color)
-            n++;
-        if (color >= 0)
-            rc = make_part(g, sorted + r, n);
-        r += n;
-    }
-    free(sorted);
-    return rc;
-}
-
-static enum rc sim_split(struct world *w, int color, int key, struct world **out)
-{
-    const struct split_claim claim = { color < 0 ? -1 : color, key };
-    struct world *part = NULL;
-    enum rc rc;
-
-    TRY(run_collective(w, split_of_all, &claim, &part, 0));
-    *out = part;
-out:
-    return rc;
-}
-
-static void sim_split_close(struct world **w)
-{
-    struct sim_world *s = self(*w);
-    struct group *g = s->group;
-
-    *w = NULL;
-    if (--g->n_open == 0) {
-        sim_disown(s->rank, &g->owned);
-        free(g);
-    }
-}
-
-/* Hosts are filled in order, and a world's ranks may be any of theirs. */
-enum rc world_sim_host_group(struct world *w, struct world **out, int *host, int *n_hosts)
-{
-    const struct group *g = self(w)->group;
-    const int first = first_on_host(g, w->rank);
-    enum rc rc;
-
-    TRY(sim_split(w, first, w->rank, out));
-    *host = *n_hosts = 0;
-    for (int r = 0; r < g->n_members; r++)
-        if (g->member[r].base.host_rank == 0) {
-            *n_hosts += 1;
-            *host += r < first;
-        }
-out:
-    return rc;
 }
 
 static uint64_t sim_world_now_ns(struct world *w)
@@ -341,10 +66,16 @@ static void sim_abort(struct world *w, enum rc why)
 
 static const char ended_early[] = "ended before its work was done";
 
-/* This rank's actor ends, as a failure if it is the first. */
+/* This rank's actor ends: W8, or as a failure if it is the first. */
 static void lose(struct world *w, const char *why)
 {
-    peer_end(&w->peers->seat[w->peers->own], PEER_LOST);
+    const int number = w->peers->own;
+
+    peer_end(&w->peers->seat[number], PEER_LOST);
+    if (w->losses && number != 0) {
+        (void)peer_losses_add(w->losses, number, why);
+        sim_leave(self(w)->rank);
+    }
     sim_die(self(w)->rank, why);
 }
 
@@ -402,8 +133,8 @@ static enum rc rank_body(struct sim_rank *rank, void *arg)
     return rc;
 }
 
-static void fill_members(struct group *g, const struct cluster *c, struct share_run *shares,
-                         const struct peer_opts *stall, struct peer_seat *seat)
+static void fill_members(struct sim_group *g, const struct cluster *c, struct share_run *shares,
+                         const struct peer_opts *stall, struct peer_seat *seat, struct peer_losses *losses)
 {
     for (int r = 0; r < g->n_members; r++) {
         const int first = r - r % c->n_ranks_per_host, rest = g->n_members - first;
@@ -424,6 +155,8 @@ static void fill_members(struct group *g, const struct cluster *c, struct share_
             .link_latency_s = c->link_latency_s,
             .shares = shares,
             .peers = &g->member[r].peers,
+            .on_loss = losses ? ON_LOSS_REPORT : ON_LOSS_ABORT,
+            .losses = losses,
         };
     }
 }
@@ -435,12 +168,11 @@ static enum rc sim_world_run(const struct world_opts *opts, int n_ranks, rank_ma
     const uint64_t started_ns = wait_clock_ns();
     struct share_run shares;
     struct peer_seat *seat = NULL;
+    struct peer_losses *losses = NULL;
     uint64_t n_sent = 0;
     struct cluster cluster;
     enum rc rc;
 
-    if (opts && opts->on_loss == ON_LOSS_REPORT)
-        return rc_raise(RC_UNSUPPORTED, "world sim: a lost rank always ends the run");
     share_run_init(&shares);
     cluster_default(&cluster);
     if (opts && opts->cluster)
@@ -448,11 +180,13 @@ static enum rc sim_world_run(const struct world_opts *opts, int n_ranks, rank_ma
     TRY(cluster_check(&cluster, n_ranks));
     if (n_ranks > SIM_RANKS_MAX)
         FAIL(RC_INVAL, "world sim: %d ranks; at most %d are possible", n_ranks, SIM_RANKS_MAX);
-    run.all = group_alloc(n_ranks, cluster.n_ranks_per_host);
+    if (opts && opts->on_loss == ON_LOSS_REPORT)
+        TRY(peer_losses_open(&losses, n_ranks));
+    run.all = sim_group_alloc(n_ranks, cluster.n_ranks_per_host);
     seat = peer_seats_alloc(n_ranks);
     if (!run.all || !seat)
         FAIL(RC_NOMEM, "world sim: no memory for %d ranks", n_ranks);
-    fill_members(run.all, &cluster, &shares, &stall, seat);
+    fill_members(run.all, &cluster, &shares, &stall, seat, losses);
     TRY(sim_run(&n_sent, &cluster, n_ranks, rank_body, &run));
 out:
     if (opts && opts->cost)
@@ -460,8 +194,9 @@ out:
     share_run_fini(&shares);
     for (int r = 0; run.all && r < n_ranks; r++)
         peers_fini(&run.all->member[r].peers);
+    peer_losses_close(&losses);
     free(seat);
-    free(run.all);
+    sim_group_free(run.all);
     return rc;
 }
 
@@ -480,6 +215,7 @@ const struct world_ops world_sim = {
     .broadcast = sim_broadcast,
     .split = sim_split,
     .split_close = sim_split_close,
+    .survivors = sim_survivors,
     .check = sim_world_check,
     .abort = sim_abort,
     .die = sim_world_die,

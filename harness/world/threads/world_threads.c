@@ -2,16 +2,14 @@
 /*
  * world_threads.c - ranks as threads of this process.
  *
- * One struct run per world_run(): it holds the first failure, which every wait checks (W4, W5).
- * A struct group is the set of ranks of one world: all ranks of the run, or one part of a split.
- * No sleep lasts longer than WAIT_SLICE_NS, so every wait sees a failure within that time; a failing rank
- * wakes no other.
+ * One struct thread_run per world_run(): it holds the first failure, which every wait checks (W4, W5), and the list of
+ * losses (W8). A failing rank wakes no other. How ranks meet is in threads_collectives.c.
  * The thread that called world_run() watches the ranks (peers.h). A thread cannot be ended from outside: one that does
- * not end after a failure takes the process with it.
+ * not end after a failure, or when only lost ranks are left, takes the process with it.
  */
+#include "harness/world/threads/threads_world.h"
+
 #include <assert.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,57 +17,26 @@
 #include <unistd.h>
 
 #include "harness/world/cores.h"
-#include "harness/world/share_inner.h"
-#include "harness/world/thread_tasks.h"
-#include "harness/world/wait.h"
-#include "harness/world/world.h"
 
 extern const struct world_ops world_threads;
 
 #define LEAVE_NS UINT64_C(3000000000) /* with what a watch takes to look, less than the 5 s of W4 */
 
-struct run { /* shared by all ranks of one world_run() */
-    const struct world_opts *opts;
-    rank_main_fn *body;
-    void *arg;
-    int n_cores; /* allowed to this process; read once, before a thread is bound to some of them */
-    struct share_run shares;
-    pthread_mutex_t lock;
-    atomic_bool failed;
-    int failed_rank;
-    enum rc why;
-    char message[RC_MESSAGE_BYTES];
-    struct peer_seat *seat; /* [n_ranks] */
-    atomic_int n_ended;     /* ranks whose thread is about to end */
-    struct doorbell bell;   /* rung for each of them */
-};
-
-struct group {
-    int n_ranks;
-    atomic_int n_arrived, n_users;
-    _Atomic uint32_t generation;
-    struct doorbell bell;
-    const void *_Atomic slot[]; /* [n_ranks]: the address of each rank's input, for the others to read */
-};
-
-struct thread_world {
-    struct world base;
-    struct thread_tasks tasks; /* of the rank; unused in a part of a split */
-    struct peers peers;        /* likewise */
-    struct run *run;
-    struct group *group;
-    int run_rank;  /* rank in the whole run */
-    bool returned; /* body() has returned */
-    pthread_t thread;
-};
-
 static struct thread_world *self(struct world *w)
 {
-    return (struct thread_world *)w;
+    return thread_world_of(w);
 }
 
-static void record_failure(struct run *run, int rank, enum rc why, const char *message)
+/* Are losses of this rank reported (W8)? */
+static bool is_reported(const struct thread_run *run, int rank)
 {
+    return run->losses && rank != 0;
+}
+
+static void record_failure(struct thread_run *run, int rank, enum rc why, const char *message)
+{
+    if (is_reported(run, rank) && peer_is_lost(&run->seat[rank]))
+        return;
     pthread_mutex_lock(&run->lock);
     if (!atomic_load(&run->failed)) {
         run->failed_rank = rank;
@@ -80,20 +47,24 @@ static void record_failure(struct run *run, int rank, enum rc why, const char *m
     pthread_mutex_unlock(&run->lock);
 }
 
-static struct group *group_alloc(int n_ranks)
+/* Who finds the loss in the list finds it in the seat as well; who sees it in the seat takes the lock to list it, and
+ * so keeps an earlier reason. */
+static void record_loss(struct thread_run *run, int rank, const char *why)
 {
-    struct group *g = calloc(1, sizeof *g + (size_t)n_ranks * sizeof g->slot[0]);
-
-    if (g) {
-        g->n_ranks = n_ranks;
-        atomic_store(&g->n_users, n_ranks);
+    if (is_reported(run, rank)) {
+        pthread_mutex_lock(&run->lock);
+        peer_end(&run->seat[rank], PEER_LOST);
+        (void)peer_losses_add(run->losses, rank, why);
+        pthread_mutex_unlock(&run->lock);
+        return;
     }
-    return g;
+    record_failure(run, rank, RC_PEER, why);
+    peer_end(&run->seat[rank], PEER_LOST);
 }
 
 static enum rc threads_check(struct world *w)
 {
-    const struct run *run = self(w)->run;
+    const struct thread_run *run = self(w)->run;
 
     if (peer_is_lost(&w->peers->seat[w->peers->own])) /* P3 */
         return rc_raise(RC_PEER, "this rank was silent for too long, and counts as lost");
@@ -105,129 +76,6 @@ static enum rc threads_check(struct world *w)
 static void threads_abort(struct world *w, enum rc why)
 {
     record_failure(self(w)->run, self(w)->run_rank, why, rc_message());
-}
-
-static enum rc threads_barrier(struct world *w)
-{
-    struct group *g = self(w)->group;
-    const uint32_t generation = atomic_load(&g->generation);
-    enum rc rc = RC_OK;
-
-    if (atomic_fetch_add(&g->n_arrived, 1) == g->n_ranks - 1) {
-        atomic_store(&g->n_arrived, 0);
-        atomic_fetch_add(&g->generation, 1);
-        doorbell_ring(&g->bell);
-        return RC_OK;
-    }
-    while (atomic_load(&g->generation) == generation) {
-        const uint32_t seen = doorbell_seen(&g->bell);
-        if (atomic_load(&g->generation) != generation)
-            break;
-        TRY(world_check(w));
-        doorbell_wait(&g->bell, seen, world_may_spin(w), WAIT_SLICE_NS);
-    }
-out:
-    return rc;
-}
-
-/* out: (n_ranks, n_bytes_each); NULL: this rank does not read the inputs. */
-static enum rc threads_allgather(struct world *w, const void *in, void *out, size_t n_bytes_each)
-{
-    struct group *g = self(w)->group;
-    enum rc rc;
-
-    atomic_store(&g->slot[w->rank], in);
-    TRY(threads_barrier(w));
-    for (int r = 0; out && r < g->n_ranks; r++)
-        memcpy((char *)out + (size_t)r * n_bytes_each, atomic_load(&g->slot[r]), n_bytes_each);
-    TRY(threads_barrier(w)); /* no rank may reuse `in` before all have read it */
-out:
-    return rc;
-}
-
-static enum rc threads_gather(struct world *w, const void *in, void *out, size_t n_bytes_each)
-{
-    return threads_allgather(w, in, w->rank == 0 ? out : NULL, n_bytes_each);
-}
-
-static enum rc threads_broadcast(struct world *w, void *bytes, size_t n_bytes)
-{
-    struct group *g = self(w)->group;
-    enum rc rc;
-
-    atomic_store(&g->slot[w->rank], bytes);
-    TRY(threads_barrier(w));
-    if (w->rank > 0 && n_bytes > 0)
-        memcpy(bytes, atomic_load(&g->slot[0]), n_bytes);
-    TRY(threads_barrier(w)); /* rank 0 may not change its bytes before all have read them */
-out:
-    return rc;
-}
-
-struct claim { /* what a rank asks of a split; color < 0: to be in no part (world_split) */
-    int color, key, rank;
-};
-
-/* Does the rank of a get the lower rank in the new world, if both have the same color? */
-static bool goes_before(struct claim a, struct claim b)
-{
-    return a.key != b.key ? a.key < b.key : a.rank < b.rank;
-}
-
-/* Ranks of equal color form a world, ordered by key, then by rank. The first of them (leader) allocates its group, and
- * all get the address by a second allgather. */
-static enum rc threads_split(struct world *w, int color, int key, struct world **out)
-{
-    const struct claim mine = { color, key, w->rank };
-    struct claim *all = calloc((size_t)w->n_ranks, sizeof *all);
-    struct thread_world *part = calloc(1, sizeof *part);
-    struct group **groups = calloc((size_t)w->n_ranks, sizeof *groups);
-    struct group *led = NULL; /* the group this rank allocates, if it is the leader */
-    int rank = 0, n_ranks = 0, leader = w->rank;
-    enum rc rc;
-
-    if (!all || !part || !groups)
-        FAIL(RC_NOMEM, "no memory to split %d ranks", w->n_ranks);
-    TRY(threads_allgather(w, &mine, all, sizeof mine));
-    for (int r = 0; r < w->n_ranks; r++)
-        if (all[r].color == color) {
-            n_ranks++;
-            rank += goes_before(all[r], mine);
-            if (goes_before(all[r], all[leader]))
-                leader = r;
-        }
-    if (color >= 0 && leader == w->rank)
-        led = group_alloc(n_ranks);
-    TRY(threads_allgather(w, &led, groups, sizeof led));
-    if (color >= 0) {
-        if (!groups[leader])
-            FAIL(RC_NOMEM, "no memory for a group of %d ranks", n_ranks);
-        *part = *self(w);
-        part->group = groups[leader];
-        part->base.rank = part->base.host_rank = rank;
-        part->base.n_ranks = part->base.n_host_ranks = n_ranks;
-        part->base.n_busy_host_ranks = n_ranks;
-        *out = &part->base;
-        part = NULL;
-    }
-out:
-    free(groups);
-    free(part);
-    free(all);
-    return rc;
-}
-
-static void group_release(struct group *g)
-{
-    if (atomic_fetch_sub(&g->n_users, 1) == 1)
-        free(g);
-}
-
-static void threads_split_close(struct world **w)
-{
-    group_release(self(*w)->group);
-    free(*w);
-    *w = NULL;
 }
 
 static uint64_t threads_now_ns(struct world *w)
@@ -254,7 +102,10 @@ static void threads_die(struct world *w)
 
 static void threads_hang(struct world *w)
 {
-    while (!atomic_load(&self(w)->run->failed))
+    const struct thread_run *run = self(w)->run;
+    const int rank = self(w)->run_rank;
+
+    while (!atomic_load(&run->failed) && !(run->losses && peer_losses_has(run->losses, rank)))
         threads_pause(w, WAIT_SLICE_NS);
     threads_die(w);
 }
@@ -264,12 +115,10 @@ static void on_thread_end(void *arg)
 {
     struct thread_world *t = arg;
 
-    struct run *run = t->run;
+    struct thread_run *run = t->run;
 
-    if (!t->returned) {
-        record_failure(run, t->run_rank, RC_PEER, "ended before its work was done");
-        peer_end(&run->seat[t->run_rank], PEER_LOST);
-    }
+    if (!t->returned)
+        record_loss(run, t->run_rank, "ended before its work was done");
     thread_tasks_fini(&t->tasks);
     peer_end(&run->seat[t->run_rank], PEER_LEFT); /* P4 */
     peers_fini(&t->peers);
@@ -306,22 +155,50 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-/* A rank's thread does not end although the run has failed. Its memory cannot be freed under it. */
-static _Noreturn void end_process(const struct run *run, int n_left)
+/* The first rank that failed, or was lost and has not ended. */
+static int culprit(const struct thread_run *run, int n_ranks, const char **why)
+{
+    *why = run->message;
+    if (atomic_load(&run->failed))
+        return run->failed_rank;
+    for (int r = 0; r < n_ranks; r++)
+        if (peer_losses_has(run->losses, r)) {
+            *why = peer_losses_why(run->losses, r);
+            return r;
+        }
+    return -1;
+}
+
+/* A rank's thread does not end although the run has failed, or is over but for it. Its memory cannot be freed under it.
+ */
+static _Noreturn void end_process(const struct thread_run *run, int n_ranks, int n_left)
 {
     char line[RC_MESSAGE_BYTES + 128];
+    const char *why;
+    const int rank = culprit(run, n_ranks, &why);
     const int n_chars = snprintf(line, sizeof line, "gradmark: rank %d: %s; ranks that do not end by themselves: %d\n",
-                                 run->failed_rank, run->message, n_left);
+                                 rank, why, n_left);
 
     if (n_chars > 0)
         (void)!write(STDERR_FILENO, line, (size_t)n_chars < sizeof line ? (size_t)n_chars : sizeof line - 1);
     _exit(EXIT_FAILURE);
 }
 
-/* Until n_ranks have ended; a lost one fails the run (W4). */
-static void watch_ranks(struct run *run, struct peer_watch *watch, int n_ranks)
+/* Has every rank ended or been lost? */
+static bool is_over(const struct thread_run *run, int n_ranks)
 {
-    uint64_t failed_ns = 0;
+    for (int r = 0; r < n_ranks; r++) {
+        const int state = atomic_load(&run->seat[r].state);
+        if (state == PEER_ALIVE || state == PEER_SILENT)
+            return false;
+    }
+    return true;
+}
+
+/* Until n_ranks have ended; a lost one fails the run (W4), or is reported (W8). */
+static void watch_ranks(struct thread_run *run, struct peer_watch *watch, int n_ranks)
+{
+    uint64_t over_ns = 0; /* when the run had failed, or only lost ranks were left */
     char why[RC_MESSAGE_BYTES];
 
     for (;;) {
@@ -331,33 +208,47 @@ static void watch_ranks(struct run *run, struct peer_watch *watch, int n_ranks)
             return;
         (void)doorbell_wait(&run->bell, seen, false, peer_watch_interval_ns(watch));
         const uint64_t now_ns = wait_clock_ns();
-        const int lost = failed_ns == 0 ? peer_watch_look(watch, now_ns, why) : -1;
+        const int lost = over_ns == 0 ? peer_watch_look(watch, now_ns, why) : -1;
         if (lost >= 0)
-            record_failure(run, lost, RC_PEER, why);
-        if (failed_ns == 0 && atomic_load(&run->failed))
-            failed_ns = now_ns;
-        if (failed_ns > 0 && now_ns - failed_ns > LEAVE_NS)
-            end_process(run, n_left);
+            record_loss(run, lost, why);
+        if (over_ns == 0 && (atomic_load(&run->failed) || (run->losses && is_over(run, n_ranks))))
+            over_ns = now_ns;
+        if (over_ns > 0 && now_ns - over_ns > LEAVE_NS)
+            end_process(run, n_ranks, n_ranks - atomic_load(&run->n_ended));
     }
+}
+
+static void free_run(struct thread_run *run, struct thread_group *all, struct thread_world *rank)
+{
+    while (run->parts) { /* what lost ranks left open */
+        struct thread_group *g = run->parts;
+        run->parts = g->next;
+        thread_group_free(g);
+    }
+    share_run_fini(&run->shares);
+    peer_losses_close(&run->losses);
+    free(run->seat);
+    thread_group_free(all);
+    free(rank);
 }
 
 static enum rc threads_run(const struct world_opts *opts, int n_ranks, rank_main_fn *body, void *arg)
 {
-    struct run run = {
+    struct thread_run run = {
         .opts = opts, .body = body, .arg = arg, .n_cores = cores_allowed_count(), .lock = PTHREAD_MUTEX_INITIALIZER
     };
     struct thread_world *rank = NULL;
-    struct group *all = NULL;
+    struct thread_group *all = NULL;
     struct peer_watch watch = { 0 };
     int n_started = 0;
     enum rc rc = RC_OK;
 
     assert(n_ranks >= 1);
-    if (opts->on_loss == ON_LOSS_REPORT)
-        return rc_raise(RC_UNSUPPORTED, "world threads: a lost rank always ends the run");
     share_run_init(&run.shares);
+    if (opts->on_loss == ON_LOSS_REPORT)
+        TRY(peer_losses_open(&run.losses, n_ranks));
     rank = calloc((size_t)n_ranks, sizeof *rank);
-    all = group_alloc(n_ranks);
+    all = thread_group_alloc(&run, n_ranks);
     run.seat = peer_seats_alloc(n_ranks);
     if (!rank || !all || !run.seat)
         FAIL(RC_NOMEM, "no memory for %d ranks", n_ranks);
@@ -375,7 +266,9 @@ static enum rc threads_run(const struct world_opts *opts, int n_ranks, rank_main
                                   .has_tasks = true,
                                   .tasks = &t->tasks,
                                   .shares = &run.shares,
-                                  .peers = &t->peers };
+                                  .peers = &t->peers,
+                                  .on_loss = opts->on_loss,
+                                  .losses = run.losses };
         t->peers = (struct peers){ .seat = run.seat, .n_ranks = n_ranks, .own = n_started };
         thread_tasks_init(&t->tasks);
         t->run = &run;
@@ -398,11 +291,8 @@ static enum rc threads_run(const struct world_opts *opts, int n_ranks, rank_main
     if (atomic_load(&run.failed))
         rc = rc_raise(run.why, "rank %d: %s", run.failed_rank, run.message);
 out:
-    share_run_fini(&run.shares);
     peer_watch_close(&watch);
-    free(run.seat);
-    free(all);
-    free(rank);
+    free_run(&run, all, rank);
     return rc;
 }
 
@@ -420,6 +310,7 @@ const struct world_ops world_threads = {
     .broadcast = threads_broadcast,
     .split = threads_split,
     .split_close = threads_split_close,
+    .survivors = threads_survivors,
     .check = threads_check,
     .abort = threads_abort,
     .die = threads_die,
