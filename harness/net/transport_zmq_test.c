@@ -168,7 +168,8 @@ static void case_gap(struct suite *s)
     EXPECT(s, inbox_check(in, 1) == RC_PEER);
     EXPECT(s, strstr(rc_message(), "rank 1: message 2 came where 1 was due") != NULL);
     EXPECT_OK(s, inbox_check(in, 2));
-    EXPECT(s, inbox_broken_sender(in) == 1 && inbox_broken_sender(in) == -1);
+    EXPECT(s, inbox_broken_sender(in) == 1);
+    EXPECT(s, inbox_broken_sender(in) == -1); /* once */
     for (int i = 0; i < 3; i++)
         EXPECT_OK(s, inbox_take_any(in, &a[i]));
     EXPECT(s, a[0] && a[0]->sender == 1 && a[1] && a[1]->sender == 2 && !a[2]);

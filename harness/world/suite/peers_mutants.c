@@ -129,51 +129,94 @@ static enum rc next_of_others(struct peers *p, struct peer_event *out)
     return rc;
 }
 
+static bool lose_again(struct peer_losses *l, int rank, const char *why)
+{
+    if (!peer_losses_add(l, rank, why))
+        atomic_fetch_add(&l->n_lost, 1);
+    return true;
+}
+
+static bool lose_the_next(struct peer_losses *l, int rank, const char *why)
+{
+    return peer_losses_add(l, (rank + 1) % l->n_ranks, why);
+}
+
+static bool lose_without_reason(struct peer_losses *l, int rank, const char *why)
+{
+    (void)why;
+    return peer_losses_add(l, rank, "");
+}
+
+static bool lose_uncounted(struct peer_losses *l, int rank, const char *why)
+{
+    const int n_lost = atomic_load(&l->n_lost);
+    const bool is_new = peer_losses_add(l, rank, why);
+
+    atomic_store(&l->n_lost, n_lost > 0 ? n_lost : 1);
+    return is_new;
+}
+
 const struct peers_mutant *peers_mutants(void)
 {
     static const struct peers_mutant mutants[] = {
         { "ticks-for-another",
-          { tick_for_another, peer_set_duty, peer_end, peer_next, peer_watch_look },
+          { tick_for_another, peer_set_duty, peer_end, peer_next, peer_watch_look, peer_losses_add },
           "ticking_ranks_are_alive_P2" },
         { "never-ticks",
-          { tick_never, peer_set_duty, peer_end, peer_next, peer_watch_look },
+          { tick_never, peer_set_duty, peer_end, peer_next, peer_watch_look, peer_losses_add },
           "ticking_ranks_are_alive_P2" },
         { "owes-no-bucket",
-          { peer_tick, duty_without_bucket, peer_end, peer_next, peer_watch_look },
+          { peer_tick, duty_without_bucket, peer_end, peer_next, peer_watch_look, peer_losses_add },
           "a_silent_rank_is_named_P2" },
         { "owes-small-steps",
-          { peer_tick, duty_in_32_bits, peer_end, peer_next, peer_watch_look },
+          { peer_tick, duty_in_32_bits, peer_end, peer_next, peer_watch_look, peer_losses_add },
           "what_it_owes_is_said_P2" },
-        { "late", { peer_tick, peer_set_duty, peer_end, peer_next, look_late }, "a_silent_rank_is_named_P2" },
-        { "impatient", { peer_tick, peer_set_duty, peer_end, peer_next, look_impatient }, "a_silent_rank_is_lost_P3" },
+        { "late",
+          { peer_tick, peer_set_duty, peer_end, peer_next, look_late, peer_losses_add },
+          "a_silent_rank_is_named_P2" },
+        { "impatient",
+          { peer_tick, peer_set_duty, peer_end, peer_next, look_impatient, peer_losses_add },
+          "a_silent_rank_is_lost_P3" },
         { "wrong-rank",
-          { peer_tick, peer_set_duty, peer_end, peer_next, look_at_wrong_rank },
+          { peer_tick, peer_set_duty, peer_end, peer_next, look_at_wrong_rank, peer_losses_add },
           "a_silent_rank_is_lost_P3" },
         { "names-again",
-          { peer_tick, peer_set_duty, peer_end, peer_next, look_and_name_again },
+          { peer_tick, peer_set_duty, peer_end, peer_next, look_and_name_again, peer_losses_add },
           "a_silent_rank_is_named_P2" },
         { "never-forgives",
-          { peer_tick, peer_set_duty, peer_end, peer_next, look_and_never_forgive },
+          { peer_tick, peer_set_duty, peer_end, peer_next, look_and_never_forgive, peer_losses_add },
           "what_it_owes_is_said_P2" },
         { "forgives-all",
-          { peer_tick, peer_set_duty, peer_end, peer_next, look_and_forgive_all },
+          { peer_tick, peer_set_duty, peer_end, peer_next, look_and_forgive_all, peer_losses_add },
           "a_silent_rank_is_lost_P3" },
         { "counts-a-stopped-job",
-          { peer_tick, peer_set_duty, peer_end, peer_next, look_back },
+          { peer_tick, peer_set_duty, peer_end, peer_next, look_back, peer_losses_add },
           "a_stopped_job_is_not_silent_P5" },
         { "watches-who-left",
-          { peer_tick, peer_set_duty, end_not_told, peer_next, peer_watch_look },
+          { peer_tick, peer_set_duty, end_not_told, peer_next, peer_watch_look, peer_losses_add },
           "ranks_leave_P4" },
         { "lost-in-peace",
-          { peer_tick, peer_set_duty, end_in_peace, peer_next, peer_watch_look },
+          { peer_tick, peer_set_duty, end_in_peace, peer_next, peer_watch_look, peer_losses_add },
           "a_silent_rank_is_lost_P3" },
         { "tells-again",
-          { peer_tick, peer_set_duty, peer_end, next_again, peer_watch_look },
+          { peer_tick, peer_set_duty, peer_end, next_again, peer_watch_look, peer_losses_add },
           "changes_are_told_once_P7" },
         { "tells-of-others",
-          { peer_tick, peer_set_duty, peer_end, next_of_others, peer_watch_look },
+          { peer_tick, peer_set_duty, peer_end, next_of_others, peer_watch_look, peer_losses_add },
           "changes_are_told_once_P7" },
-        { NULL, { NULL, NULL, NULL, NULL, NULL }, NULL },
+        { "loses-again",
+          { peer_tick, peer_set_duty, peer_end, peer_next, peer_watch_look, lose_again },
+          "losses_are_listed_once_P8" },
+        { "loses-the-next",
+          { peer_tick, peer_set_duty, peer_end, peer_next, peer_watch_look, lose_the_next },
+          "losses_are_listed_once_P8" },
+        { "loses-without-reason",
+          { peer_tick, peer_set_duty, peer_end, peer_next, peer_watch_look, lose_without_reason },
+          "losses_are_listed_once_P8" },
+        { "loses-uncounted",
+          { peer_tick, peer_set_duty, peer_end, peer_next, peer_watch_look, lose_uncounted },
+          "losses_are_listed_once_P8" },
+        { NULL, { NULL, NULL, NULL, NULL, NULL, NULL }, NULL },
     };
 
     return mutants;

@@ -24,7 +24,7 @@ struct scene {
     char why[RC_MESSAGE_BYTES];
 };
 
-const struct peers_ops peers_real = { peer_tick, peer_set_duty, peer_end, peer_next, peer_watch_look };
+const struct peers_ops peers_real = { peer_tick, peer_set_duty, peer_end, peer_next, peer_watch_look, peer_losses_add };
 
 static void expect(struct scene *s, bool ok, const char *what, int line)
 {
@@ -206,6 +206,28 @@ static void case_ranks_have_numbers_of_the_run(struct scene *s)
     peers_fini(&own);
 }
 
+static void case_losses_are_listed_once_P8(struct scene *s)
+{
+    struct peer_losses *l = NULL;
+
+    EXPECT(s, peer_losses_open(&l, N_RANKS) == RC_OK);
+    EXPECT(s, l->n_ranks == N_RANKS && atomic_load(&l->n_lost) == 0);
+    for (int r = 0; r < N_RANKS; r++)
+        EXPECT(s, !peer_losses_has(l, r));
+    EXPECT(s, s->ops->lose(l, 3, "silent for 6.0 s: in step 7"));
+    EXPECT(s, atomic_load(&l->n_lost) == 1);
+    EXPECT(s, s->ops->lose(l, 1, "ended before its work was done"));
+    EXPECT(s, !s->ops->lose(l, 3, "another reason")); /* the first stays */
+    EXPECT(s, atomic_load(&l->n_lost) == 2);
+    for (int r = 0; r < N_RANKS; r++)
+        EXPECT(s, peer_losses_has(l, r) == (r == 1 || r == 3));
+    EXPECT(s, strcmp(peer_losses_why(l, 3), "silent for 6.0 s: in step 7") == 0);
+    EXPECT(s, strcmp(peer_losses_why(l, 1), "ended before its work was done") == 0);
+    peer_losses_close(&l);
+    EXPECT(s, l == NULL);
+    peer_losses_close(&l);
+}
+
 int peers_suite(const struct peers_ops *ops, const char **failed_case)
 {
 #define CASE(name)         \
@@ -224,7 +246,8 @@ int peers_suite(const struct peers_ops *ops, const char **failed_case)
                   CASE(ranks_leave_P4),
                   CASE(a_stopped_job_is_not_silent_P5),
                   CASE(changes_are_told_once_P7),
-                  CASE(ranks_have_numbers_of_the_run) };
+                  CASE(ranks_have_numbers_of_the_run),
+                  CASE(losses_are_listed_once_P8) };
 #undef CASE
     int n_failures = 0;
 

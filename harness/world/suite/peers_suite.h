@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* peers_suite.h - what seats and watches must do (P2 to P5, P7), at times that the suite makes up. Test-only. */
+/* peers_suite.h - what seats and watches must do (P2 to P5, P7, P8), at times that the suite makes up. Test-only. */
 #ifndef HARNESS_WORLD_SUITE_PEERS_SUITE_H
 #define HARNESS_WORLD_SUITE_PEERS_SUITE_H
 
@@ -11,6 +11,7 @@ struct peers_ops { /* the functions of peers.h, or a mutant's */
     void (*end)(struct peer_seat *s, enum peer_state state);
     enum rc (*next)(struct peers *p, struct peer_event *out);
     int (*look)(struct peer_watch *w, uint64_t now_ns, char why[RC_MESSAGE_BYTES]);
+    bool (*lose)(struct peer_losses *l, int rank, const char *why);
 };
 extern const struct peers_ops peers_real;
 
