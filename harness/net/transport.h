@@ -150,6 +150,12 @@ void transport_close(struct transport **t); /* NULL-safe, nulls */
 enum rc transport_check(struct transport *t, int peer) MUST_CHECK;
 /* T12: a wait for any rank has to end, without a message. Cheap. */
 bool transport_loss_due(struct transport *t);
+/* T6, T10, T12: `inner`, to which `outer` forwards its calls, waits as outer has to. Before each call. */
+static inline void transport_follow(struct transport *inner, const struct transport *outer)
+{
+    inner->fails_together = outer->fails_together;
+    inner->n_lost_told = outer->n_lost_told;
+}
 /* T6: what later calls with this peer return; RC_OK: it is as good as any. */
 enum rc transport_peer_error(const struct transport *t, int peer);
 

@@ -2,13 +2,14 @@
 /*
  * transport_inproc.c - messages between rank threads: the receiver reads the sender's memory.
  *
- * A posted send waits, as the sender's own struct xfer, in the receiver's inbox; the receiver copies
+ * A posted send waits, as a struct xfer of the sender's transport, in the receiver's inbox; the receiver copies
  * (or adds) straight out of the sender's buffer and marks it done: one pass over memory, no
  * scratch. Every wait first serves the receives this rank has posted, so no order of complete()
- * calls can deadlock (T2).
+ * calls can deadlock (T2). A rank that is lost (world.W8) leaves its sends behind, and they outlive its stack; what was
+ * copied is good if the sender is not lost even then.
  *
  * State of a send:  POSTED -> TAKEN (under the inbox lock, by the receiver) -> DONE (by the receiver)
- * State of a recv:  POSTED -> DONE | TOO_LONG (by its own thread)
+ * State of a recv:  POSTED -> DONE | TOO_LONG | LOST (by its own thread)
  */
 #include <assert.h>
 #include <pthread.h>
@@ -25,7 +26,7 @@ extern const struct transport_ops transport_inproc;
 
 #define GIVE_UP_NS UINT64_C(2000000000)
 
-enum state { STATE_ENDED, STATE_POSTED, STATE_TAKEN, STATE_DONE, STATE_TOO_LONG };
+enum state { STATE_ENDED, STATE_POSTED, STATE_TAKEN, STATE_DONE, STATE_TOO_LONG, STATE_LOST };
 
 struct queue {
     struct xfer *first, **end;
@@ -44,9 +45,15 @@ struct hub { /* shared by the ranks of one open() */
     struct inbox inbox[];
 };
 
+struct sent { /* a posted send; xfer.priv of its owner's */
+    struct xfer x;
+    struct sent *next, *next_free; /* of the transport's: all, and those not in use */
+};
+
 struct inproc {
     struct transport base;
     struct hub *hub;
+    struct sent *sent, *free;
     uint64_t lost_ns;   /* when wait_for_readers() first saw that one is lost; 0: none is */
     struct queue recvs; /* posted by this rank; touched by its thread only */
 };
@@ -150,14 +157,52 @@ out:
 static enum rc inproc_post_send(struct transport *t, struct xfer *x)
 {
     struct inbox *to = &self(t)->hub->inbox[x->peer];
+    struct sent *sent = self(t)->free;
 
-    x->priv = t;
-    atomic_store_explicit(&x->state, STATE_POSTED, memory_order_relaxed);
+    x->priv = NULL;
+    if (sent) {
+        self(t)->free = sent->next_free;
+    } else {
+        sent = malloc(sizeof *sent);
+        if (!sent)
+            return rc_raise(RC_NOMEM, "transport inproc: no memory for one more send");
+        sent->next = self(t)->sent;
+        self(t)->sent = sent;
+    }
+    sent->x = (struct xfer){ .ptr = x->ptr,
+                             .n_bytes = x->n_bytes,
+                             .head = x->head,
+                             .n_head_bytes = x->n_head_bytes,
+                             .peer = x->peer,
+                             .tag = x->tag,
+                             .priv = t };
+    x->priv = sent;
+    atomic_store_explicit(&sent->x.state, STATE_POSTED, memory_order_relaxed);
     pthread_mutex_lock(&to->lock);
-    queue_append(&to->sends, x);
+    queue_append(&to->sends, &sent->x);
     pthread_mutex_unlock(&to->lock);
     doorbell_ring(&to->bell);
     return RC_OK;
+}
+
+/* What is in a queue for x: x itself, or the send that stands for it. */
+static struct xfer *queued(struct xfer *x)
+{
+    return x->receives ? x : &((struct sent *)x->priv)->x;
+}
+
+/* The end of a send. One that a lost rank still holds is not used again. */
+static void end_sent(struct inproc *t, struct xfer *x)
+{
+    struct sent *sent = x->priv;
+
+    if (x->receives)
+        return;
+    x->priv = NULL;
+    if (atomic_load_explicit(&sent->x.state, memory_order_relaxed) == STATE_TAKEN)
+        return;
+    sent->next_free = t->free;
+    t->free = sent;
 }
 
 static enum rc inproc_post_recv(struct transport *t, struct xfer *x)
@@ -228,7 +273,9 @@ static void progress(struct inproc *t)
             continue;
         }
         struct xfer *recv = queue_take(&t->recvs, link);
-        atomic_store_explicit(&recv->state, deliver(recv, send), memory_order_relaxed);
+        const enum state state = deliver(recv, send);
+        atomic_store_explicit(&recv->state, world_is_lost(t->base.world, recv->peer) ? STATE_LOST : state,
+                              memory_order_relaxed);
         end_send(t->hub, t->base.world->rank, send);
     }
 }
@@ -273,18 +320,20 @@ static void withdraw(struct inproc *t, struct xfer *x)
 {
     struct inbox *inbox = x->receives ? NULL : &t->hub->inbox[x->peer];
     struct queue *q = x->receives ? &t->recvs : &inbox->sends;
+    struct xfer *in_queue = queued(x);
 
     if (inbox)
         pthread_mutex_lock(&inbox->lock);
     for (struct xfer **link = &q->first; *link; link = &(*link)->next)
-        if (*link == x) {
+        if (*link == in_queue) {
             queue_take(q, link);
-            atomic_store(&x->state, STATE_ENDED);
+            atomic_store(&in_queue->state, STATE_ENDED);
             break;
         }
     if (inbox)
         pthread_mutex_unlock(&inbox->lock);
     wait_for_readers(t);
+    end_sent(t, x);
 }
 
 /* Wait for the next ring, at most until the deadline; RC_PEER, or RC_TIMEOUT raised by the caller. */
@@ -310,12 +359,18 @@ static enum rc inproc_complete(struct transport *t, struct xfer *x, int timeout_
     bool expired = false;
     enum rc rc = RC_OK;
 
+    if (!x->receives && !x->priv)
+        return rc_raise(RC_INVAL, "transport inproc: peer %d, tag %u: waited for, but not posted", x->peer, x->tag);
     for (;;) {
         const uint32_t seen = doorbell_seen(&own->bell);
         progress(self(t));
-        const enum state state = atomic_load_explicit(&x->state, memory_order_acquire);
-        if (state == STATE_DONE)
+        const enum state state = atomic_load_explicit(&queued(x)->state, memory_order_acquire);
+        if (state == STATE_DONE) {
+            end_sent(self(t), x);
             return RC_OK;
+        }
+        if (state == STATE_LOST)
+            return world_raise_loss(t->world, x->peer);
         if (state == STATE_TOO_LONG)
             return rc_raise(RC_MISMATCH, "message from rank %d, tag %u, has %zu bytes, the receiver has room for %zu",
                             x->peer, x->tag, (size_t)(uintptr_t)x->priv, xfer_n_bytes(x));
@@ -388,6 +443,10 @@ static void inproc_close(struct transport **tp)
     struct hub *hub = t->hub;
 
     remove_own_sends(t);
+    for (struct sent *sent; (sent = t->sent) != NULL;) {
+        t->sent = sent->next;
+        free(sent);
+    }
     free(t);
     *tp = NULL;
     if (atomic_fetch_sub(&hub->n_users, 1) == 1)

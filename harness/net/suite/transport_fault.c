@@ -93,6 +93,7 @@ static enum rc fault_complete(struct transport *t, struct xfer *x, int timeout_m
         f->dropped = NULL;
         return RC_OK;
     }
+    transport_follow(f->inner, t);
     const enum rc rc = f->inner->ops->complete(f->inner, x, timeout_ms);
     if (f->cut == x) {
         ++*f->cut_part; /* as its owner knows it */
@@ -103,6 +104,7 @@ static enum rc fault_complete(struct transport *t, struct xfer *x, int timeout_m
 
 static enum rc fault_recv_message(struct transport *t, struct message *out, int timeout_ms)
 {
+    transport_follow(self(t)->inner, t);
     return self(t)->inner->ops->recv_message(self(t)->inner, out, timeout_ms);
 }
 

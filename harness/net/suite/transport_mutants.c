@@ -79,11 +79,13 @@ static enum rc post_recv(struct transport *t, struct xfer *x)
 
 static enum rc complete(struct transport *t, struct xfer *x, int timeout_ms)
 {
+    transport_follow(inner_of(t), t);
     return transport_inproc.complete(inner_of(t), x, timeout_ms);
 }
 
 static enum rc recv_message(struct transport *t, struct message *out, int timeout_ms)
 {
+    transport_follow(inner_of(t), t);
     return transport_inproc.recv_message(inner_of(t), out, timeout_ms);
 }
 
@@ -338,6 +340,56 @@ static enum rc border_complete(struct transport *t, struct xfer *x, int timeout_
     return rc;
 }
 
+/* One rank's loss ends the waits for all. */
+static enum rc panic_complete(struct transport *t, struct xfer *x, int timeout_ms)
+{
+    inner_of(t)->fails_together = true;
+    return transport_inproc.complete(inner_of(t), x, timeout_ms);
+}
+
+/* Where all should end together, only those do that wait for the lost one. */
+static enum rc apart_complete(struct transport *t, struct xfer *x, int timeout_ms)
+{
+    inner_of(t)->fails_together = false;
+    return transport_inproc.complete(inner_of(t), x, timeout_ms);
+}
+
+static enum rc apart_recv_message(struct transport *t, struct message *out, int timeout_ms)
+{
+    inner_of(t)->fails_together = false;
+    return transport_inproc.recv_message(inner_of(t), out, timeout_ms);
+}
+
+/* Waits do not look for losses. */
+static enum rc unaware_complete(struct transport *t, struct xfer *x, int timeout_ms)
+{
+    struct peer_losses *losses = t->world->losses;
+
+    t->world->losses = NULL;
+    const enum rc rc = complete(t, x, timeout_ms);
+    t->world->losses = losses;
+    return rc;
+}
+
+/* A server sleeps through a loss. */
+static enum rc asleep_recv_message(struct transport *t, struct message *out, int timeout_ms)
+{
+    struct peer_losses *losses = t->world->losses;
+
+    t->world->losses = NULL;
+    const enum rc rc = recv_message(t, out, timeout_ms);
+    t->world->losses = losses;
+    return rc;
+}
+
+/* A loss is an error of the server's wait. */
+static enum rc alarmed_recv_message(struct transport *t, struct message *out, int timeout_ms)
+{
+    const enum rc rc = recv_message(t, out, timeout_ms);
+
+    return rc == RC_OK && out->peer < 0 && timeout_ms != DO_NOT_WAIT ? rc_raise(RC_PEER, "a rank was lost") : rc;
+}
+
 #define MUTANT(id, send_fn, recv_fn, complete_fn, message_fn)          \
     static enum rc open_##id(struct transport **out, struct world *w); \
     static const struct transport_ops mutant_##id = {                  \
@@ -376,6 +428,12 @@ MUTANT(body_cut, body_cut_post_send, post_recv, complete, recv_message)
 MUTANT(header_lost, header_lost_post_send, post_recv, complete, recv_message)
 MUTANT(header_not_lent, post_send, post_recv, complete, header_not_lent_recv_message)
 MUTANT(border, post_send, post_recv, border_complete, recv_message)
+MUTANT(panic, post_send, post_recv, panic_complete, recv_message)
+MUTANT(apart, post_send, post_recv, apart_complete, recv_message)
+MUTANT(apart_server, post_send, post_recv, complete, apart_recv_message)
+MUTANT(unaware, post_send, post_recv, unaware_complete, recv_message)
+MUTANT(asleep, post_send, post_recv, complete, asleep_recv_message)
+MUTANT(alarmed, post_send, post_recv, complete, alarmed_recv_message)
 
 const struct transport_mutant *transport_mutants(void)
 {
@@ -400,6 +458,12 @@ const struct transport_mutant *transport_mutants(void)
         { &mutant_header_lost, "T11" },
         { &mutant_header_not_lent, "T11" },
         { &mutant_border, "T11" },
+        { &mutant_panic, "loss wait" },
+        { &mutant_apart, "loss together" },
+        { &mutant_apart_server, "loss together later" },
+        { &mutant_unaware, "loss wait" },
+        { &mutant_asleep, "loss together later" },
+        { &mutant_alarmed, "loss server" },
         { NULL, NULL },
     };
     return all;

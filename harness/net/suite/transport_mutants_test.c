@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport_mutants_test.c - transport_suite catches every planted mutant, in the case meant for it. */
+/* transport_mutants_test.c - each suite catches every mutant planted for it, in the case meant for it. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "harness/net/suite/transport_loss_suite.h"
 #include "harness/net/suite/transport_mutants.h"
 #include "harness/net/suite/transport_suite.h"
 #include "harness/net/transport.h"
@@ -16,7 +18,7 @@
 
 extern const struct world_ops world_threads;
 
-enum { N_RANKS = 3, MUTANT_TIMEOUT_MS = 3000, HEALTHY_TIMEOUT_MS = 20000 };
+enum { N_RANKS = 3, MUTANT_TIMEOUT_MS = 3000, LOSS_TIMEOUT_MS = 1000, HEALTHY_TIMEOUT_MS = 20000 };
 
 struct trial {
     const struct transport_mutant *mutant;
@@ -38,14 +40,55 @@ static enum rc body(struct world *w, void *arg)
     return RC_OK;
 }
 
+struct loss_trial {
+    const struct transport_ops *ops;
+    struct transport_loss_plan plan;
+    atomic_int n_failures;
+};
+
+static enum rc loss_body(struct world *w, void *arg)
+{
+    struct loss_trial *trial = arg;
+
+    atomic_fetch_add(&trial->n_failures, transport_loss_suite(w, trial->ops, &trial->plan));
+    return RC_OK;
+}
+
+static bool fails_at_loss(const struct transport_ops *ops, int nth, int timeout_ms)
+{
+    const struct world_opts opts = { .on_loss = ON_LOSS_REPORT };
+    struct loss_trial trial = { .ops = ops, .plan = { nth, timeout_ms, false } };
+
+    assert_int_equal(world_run(&world_threads, &opts, N_RANKS, loss_body, &trial), RC_OK);
+    return atomic_load(&trial.n_failures) > 0;
+}
+
+/* The first case that fails is `wanted`; NULL: none does. */
+static void try_losses(const struct transport_ops *ops, const char *wanted)
+{
+    for (int i = 0; transport_loss_case(i); i++) {
+        const bool fails = fails_at_loss(ops, i, wanted ? LOSS_TIMEOUT_MS : HEALTHY_TIMEOUT_MS);
+        if (fails && (!wanted || strcmp(transport_loss_case(i), wanted) != 0))
+            fail_msg("%s broke \"%s\"", ops->module.name, transport_loss_case(i));
+        if (fails)
+            return;
+    }
+    assert_null(wanted);
+}
+
 static void try_mutant(void **state)
 {
     struct trial trial = { .mutant = *state };
     const struct world_opts opts = { .bind_cores = false };
 
+    if (strncmp(trial.mutant->invariant, "loss ", 5) == 0) {
+        try_losses(trial.mutant->ops, trial.mutant->invariant);
+        return;
+    }
     assert_int_equal(world_run(&world_threads, &opts, N_RANKS, body, &trial), RC_OK);
     if (trial.mutant->invariant[0] == '\0') {
         assert_int_equal(trial.n_failures, 0);
+        try_losses(trial.mutant->ops, NULL);
         return;
     }
     assert_true(trial.n_failures > 0);

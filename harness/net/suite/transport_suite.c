@@ -359,6 +359,8 @@ static const struct suite_case {
     { "T8 any order", case_any_order },
     { "T9 mismatch", case_mismatch },
     { "T10 dead rank", case_dead_rank },
+    { "T6 one peer", case_one_peer },
+    { "T6 together", case_together },
     { "T3 slow peer", case_slow_peer },
     { "T3 short limit", case_short_limit },
     { "add", case_add },

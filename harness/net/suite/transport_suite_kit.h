@@ -53,8 +53,8 @@ enum { SUITE_N_LENGTHS = 7 };
 extern const size_t suite_length_bytes[SUITE_N_LENGTHS];
 
 /* transport_suite_rules.c: refusals, errors, time limits. */
-suite_case_fn case_timeout, case_timeout_ms, case_slow_peer, case_short_limit, case_dead, case_hollow, case_refusals,
-    case_mismatch, case_dead_rank;
+suite_case_fn case_timeout, case_timeout_ms, case_slow_peer, case_short_limit, case_dead, case_one_peer, case_together,
+    case_hollow, case_refusals, case_mismatch, case_dead_rank;
 /* transport_suite_any.c: TAG_ANY messages. */
 suite_case_fn case_any, case_any_held, case_any_none, case_any_order, case_linger;
 /* transport_suite_parts.c: messages of header and body. */

@@ -176,6 +176,73 @@ void case_dead(struct suite *s, struct transport *t)
     transport_close(&t);
 }
 
+/* Rank 0 gives up on a message of rank 1: transfers with all other ranks go on, and messages of rank 1 are dropped. */
+void case_one_peer(struct suite *s, struct transport *t)
+{
+    unsigned char in[64], out[64];
+    struct xfer rx = { .ptr = in, .n_bytes = sizeof in, .peer = 1, .tag = 1 };
+    struct xfer any = { .ptr = out, .n_bytes = sizeof out, .peer = 0, .tag = TAG_ANY | 1 };
+    struct message m;
+
+    if (s->w->n_ranks > 1 && s->w->rank == 0) {
+        EXPECT_OK(s, transport_recv(t, &rx));
+        EXPECT(s, transport_wait(t, &rx, DO_NOT_WAIT) == RC_TIMEOUT);
+    }
+    EXPECT_OK(s, world_barrier(s->w));
+    pattern_fill(out, sizeof out, s->w->rank, 0, 8);
+    if (s->w->rank > 0)
+        EXPECT_OK(s, transport_send(t, &any));
+    EXPECT_OK(s, world_barrier(s->w));
+    for (int r = 2; s->w->rank == 0 && r < s->w->n_ranks; r++) {
+        struct xfer named = { .ptr = in, .n_bytes = sizeof in, .peer = r, .tag = 2 };
+        EXPECT_OK(s, transport_recv(t, &named));
+        EXPECT_OK(s, transport_wait(t, &named, s->timeout_ms));
+        EXPECT(s, pattern_holds(in, sizeof in, r, 0, 9));
+        EXPECT_OK(s, transport_recv_message(t, &m, s->timeout_ms));
+        EXPECT(s, m.peer >= 2 && m.n_bytes == sizeof out && pattern_holds(m.ptr, m.n_bytes, m.peer, 0, 8));
+        transport_release(t, &m);
+    }
+    if (s->w->rank == 0 && s->w->n_ranks > 1)
+        EXPECT(s, transport_recv_message(t, &m, 50) == RC_TIMEOUT); /* what rank 1 has sent */
+    if (s->w->rank >= 2) {
+        unsigned char more[64];
+        struct xfer tx = { .ptr = more, .n_bytes = sizeof more, .peer = 0, .tag = 2 };
+        pattern_fill(more, sizeof more, s->w->rank, 0, 9);
+        EXPECT_OK(s, transport_send(t, &tx));
+        EXPECT_OK(s, transport_wait(t, &tx, s->timeout_ms));
+    }
+    if (s->w->rank > 0)
+        EXPECT_OK(s, transport_wait(t, &any, s->timeout_ms));
+    EXPECT_OK(s, world_barrier(s->w));
+    transport_close(&t);
+}
+
+/* ... but for a transport whose ranks end together. */
+void case_together(struct suite *s, struct transport *t)
+{
+    const int n = s->w->n_ranks;
+    unsigned char byte = 0;
+    struct xfer rx = { .ptr = &byte, .n_bytes = 1, .peer = 1, .tag = 1 };
+    struct message m;
+
+    t->fails_together = true;
+    expect_alive(s, t);
+    EXPECT_OK(s, world_barrier(s->w)); /* all have their messages */
+    if (n > 1 && s->w->rank == 0) {
+        EXPECT_OK(s, transport_recv(t, &rx));
+        EXPECT(s, transport_wait(t, &rx, DO_NOT_WAIT) == RC_TIMEOUT);
+        EXPECT(s, t->dead == RC_TIMEOUT);
+        for (int r = 1; r < n; r++) {
+            struct xfer x = { .ptr = &byte, .n_bytes = 1, .peer = r, .tag = 2 };
+            EXPECT(s, transport_recv(t, &x) == RC_TIMEOUT);
+            EXPECT(s, transport_send(t, &x) == RC_TIMEOUT);
+        }
+        EXPECT(s, transport_recv_message(t, &m, DO_NOT_WAIT) == RC_TIMEOUT);
+    }
+    EXPECT_OK(s, world_barrier(s->w));
+    transport_close(&t);
+}
+
 /* Hollow bytes arrive as a number, or are refused without harm. */
 void case_hollow(struct suite *s, struct transport *t)
 {

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* transport_loss_suite.c - the cases; the contract is in transport_loss_suite.h. */
+#include "harness/net/suite/transport_loss_suite.h"
+
+#include <string.h>
+
+#include "harness/net/suite/transport_suite_kit.h"
+
+enum { LOST = 1, N_BYTES = 5000, POLL_MS = 1, LATE_MS = 60 };
+
+struct loss_case {
+    struct suite base;
+    const struct transport_loss_plan *plan;
+};
+
+static void lose(const struct loss_case *c)
+{
+    if (c->plan->hangs)
+        world_hang(c->base.w);
+    else
+        world_die(c->base.w);
+}
+
+/* Outside all waits of transports: until this rank sees the loss. */
+static void await_loss(struct loss_case *c)
+{
+    struct world *w = c->base.w;
+
+    for (int i = 0; !world_is_lost(w, LOST) && i < c->plan->timeout_ms; i += POLL_MS)
+        world_pause(w, POLL_MS * UINT64_C(1000000));
+    EXPECT(&c->base, world_is_lost(w, LOST));
+}
+
+/* This call ended with the loss, and says so. */
+static bool is_told(enum rc rc)
+{
+    return rc == RC_PEER && strncmp(rc_message(), "rank 1 was lost: ", 17) == 0;
+}
+#define EXPECT_TOLD(c, call) suite_expect(&(c)->base, is_told(call), #call, __FILE__, __LINE__)
+#define EXPECT_PEER(c, call) suite_expect(&(c)->base, (call) == RC_PEER, #call, __FILE__, __LINE__)
+
+/* Every rank has posted what it posts before the loss; rank 1 goes. */
+static void begin(struct loss_case *c)
+{
+    EXPECT_OK(&c->base, world_barrier(c->base.w));
+    if (c->base.w->rank == LOST)
+        lose(c);
+}
+
+/* A message from rank 2 to rank 0, LATE_MS after the loss: not before rank 0 waits for it. */
+static void send_late(struct loss_case *c, struct transport *t, uint32_t tag)
+{
+    unsigned char bytes[N_BYTES];
+    struct xfer x = { .ptr = bytes, .n_bytes = sizeof bytes, .peer = 0, .tag = tag };
+
+    await_loss(c);
+    world_pause(c->base.w, LATE_MS * UINT64_C(1000000));
+    pattern_fill(bytes, sizeof bytes, 2, 0, tag);
+    if (EXPECT_OK(&c->base, transport_send(t, &x)))
+        EXPECT_OK(&c->base, transport_wait(t, &x, c->plan->timeout_ms));
+}
+
+/* ... and its end. */
+static void recv_late(struct loss_case *c, struct transport *t, uint32_t tag)
+{
+    unsigned char bytes[N_BYTES] = { 0 };
+    struct xfer x = { .ptr = bytes, .n_bytes = sizeof bytes, .peer = 2, .tag = tag };
+
+    if (EXPECT_OK(&c->base, transport_recv(t, &x)) && EXPECT_OK(&c->base, transport_wait(t, &x, c->plan->timeout_ms)))
+        EXPECT(&c->base, x.n_bytes == N_BYTES && pattern_holds(bytes, N_BYTES, 2, 0, tag));
+}
+
+/* T6: a wait for the lost rank ends, and so does every later call with it; others go on. */
+static void loss_wait(struct loss_case *c, struct transport *t)
+{
+    struct suite *s = &c->base;
+    unsigned char in[3][40];
+    struct xfer x[3], tx = { .ptr = in[0], .n_bytes = 40, .peer = LOST, .tag = 9 };
+
+    for (int i = 0; s->w->rank == 0 && i < 3; i++) {
+        x[i] = (struct xfer){ .ptr = in[i], .n_bytes = 40, .peer = LOST, .tag = (uint32_t)i };
+        EXPECT_OK(s, transport_recv(t, &x[i]));
+    }
+    begin(c);
+    if (s->w->rank == 2) {
+        send_late(c, t, 3);
+        send_late(c, t, 4);
+    }
+    if (s->w->rank != 0)
+        return;
+    EXPECT_TOLD(c, transport_wait(t, &x[0], c->plan->timeout_ms));
+    recv_late(c, t, 3);
+    EXPECT_PEER(c, transport_wait(t, &x[1], c->plan->timeout_ms));
+    EXPECT_PEER(c, transport_send(t, &tx));
+    EXPECT_PEER(c, transport_recv(t, &tx));
+    EXPECT_PEER(c, transport_wait(t, &x[2], WAIT_FOREVER));
+    recv_late(c, t, 4);
+    EXPECT(s, t->dead == RC_OK && transport_peer_error(t, LOST) == RC_PEER && transport_peer_error(t, 2) == RC_OK);
+    EXPECT(s, t->moved.msgs_recv == 2 && t->moved.bytes_recv == 2 * N_BYTES && t->moved.msgs_sent == 0);
+}
+
+/* T6: the first call with a rank that is lost already. */
+static void loss_post(struct loss_case *c, struct transport *t)
+{
+    struct suite *s = &c->base;
+    unsigned char byte = 0;
+    struct xfer tx = { .ptr = &byte, .n_bytes = 1, .peer = LOST, .tag = 9 }, rx = tx;
+
+    begin(c);
+    if (s->w->rank == 2)
+        send_late(c, t, 3);
+    if (s->w->rank != 0)
+        return;
+    await_loss(c);
+    EXPECT_TOLD(c, transport_send(t, &tx));
+    EXPECT_PEER(c, transport_recv(t, &rx));
+    recv_late(c, t, 3);
+    EXPECT(s, t->dead == RC_OK && t->moved.msgs_sent == 0);
+}
+
+/* A send under way to the lost rank ends too, in the one or the other way, and its memory is free again. */
+static void loss_send(struct loss_case *c, struct transport *t)
+{
+    struct suite *s = &c->base;
+    unsigned char bytes[N_BYTES];
+    struct xfer tx = { .ptr = bytes, .n_bytes = sizeof bytes, .peer = LOST, .tag = 9 };
+
+    pattern_fill(bytes, sizeof bytes, 0, LOST, 9);
+    if (s->w->rank == 0)
+        EXPECT_OK(s, transport_send(t, &tx));
+    begin(c);
+    if (s->w->rank == 2)
+        send_late(c, t, 3);
+    if (s->w->rank != 0)
+        return;
+    const enum rc rc = transport_wait(t, &tx, c->plan->timeout_ms); /* RC_OK: the transport has a copy */
+    EXPECT(s, rc == RC_OK || is_told(rc));
+    await_loss(c);
+    EXPECT_PEER(c, transport_send(t, &tx));
+    recv_late(c, t, 3);
+}
+
+/* T6: who waits for another rank goes on to wait for it. */
+static void loss_others(struct loss_case *c, struct transport *t)
+{
+    begin(c);
+    if (c->base.w->rank == 0)
+        recv_late(c, t, 3);
+    else if (c->base.w->rank == 2)
+        send_late(c, t, 3);
+    EXPECT(&c->base, t->dead == RC_OK);
+}
+
+static void expect_dead(struct loss_case *c, struct transport *t, int peer)
+{
+    unsigned char byte = 0;
+    struct xfer x = { .ptr = &byte, .n_bytes = 1, .peer = peer, .tag = 9 };
+    struct message m;
+
+    EXPECT(&c->base, t->dead == RC_PEER);
+    EXPECT_PEER(c, transport_send(t, &x));
+    EXPECT_PEER(c, transport_recv(t, &x));
+    EXPECT_PEER(c, transport_recv_message(t, &m, c->plan->timeout_ms));
+}
+
+/* T6, fails_together: ranks that wait for each other, and not for the lost one. */
+static void loss_together(struct loss_case *c, struct transport *t)
+{
+    struct suite *s = &c->base;
+    const int n = s->w->n_ranks, peer = suite_next(s, 1) == LOST ? 2 % n : suite_next(s, 1);
+    unsigned char in[40];
+    struct xfer rx = { .ptr = in, .n_bytes = sizeof in, .peer = peer, .tag = 1 };
+
+    EXPECT_OK(s, transport_recv(t, &rx));
+    begin(c);
+    EXPECT_TOLD(c, transport_wait(t, &rx, c->plan->timeout_ms));
+    expect_dead(c, t, peer);
+}
+
+/* ... and those whose first wait comes after the loss: for a message of any rank. */
+static void loss_together_later(struct loss_case *c, struct transport *t)
+{
+    struct suite *s = &c->base;
+    const int peer = suite_next(s, 1) == LOST ? 2 : suite_next(s, 1);
+    struct message m;
+
+    begin(c);
+    await_loss(c);
+    EXPECT_TOLD(c, transport_recv_message(t, &m, c->plan->timeout_ms));
+    EXPECT(s, m.peer == -1 && m.ptr == NULL);
+    expect_dead(c, t, peer);
+}
+
+/* World events up to the loss of rank 1: it must be there. */
+static bool finds_the_loss(struct loss_case *c)
+{
+    struct peer_event e;
+
+    for (int i = 0; i < 4 * c->base.w->n_ranks; i++) {
+        if (world_peer_next(c->base.w, &e) != RC_OK || e.peer < 0)
+            return false;
+        if (e.peer == LOST && e.state == PEER_LOST)
+            return true;
+    }
+    return false;
+}
+
+/* Rank 0 receives a message for any rank of rank 2, and no other. */
+static void recv_only_late(struct loss_case *c, struct transport *t)
+{
+    struct suite *s = &c->base;
+    struct message m;
+
+    EXPECT_OK(s, transport_recv_message(t, &m, c->plan->timeout_ms));
+    EXPECT(s, m.peer == 2 && m.n_bytes == N_BYTES && pattern_holds(m.ptr, N_BYTES, 2, 0, TAG_ANY | 3));
+    transport_release(t, &m);
+    EXPECT_OK(s, transport_recv_message(t, &m, DO_NOT_WAIT));
+    EXPECT(s, m.peer == -1);
+    EXPECT(s, t->dead == RC_OK && t->moved.msgs_recv == 1);
+}
+
+/* T12: from a wait, once. */
+static void loss_server(struct loss_case *c, struct transport *t)
+{
+    struct suite *s = &c->base;
+    struct message m = { .ptr = s, .peer = 7 };
+
+    begin(c);
+    if (s->w->rank == 2)
+        send_late(c, t, TAG_ANY | 3);
+    if (s->w->rank != 0)
+        return;
+    EXPECT_OK(s, transport_recv_message(t, &m, c->plan->timeout_ms));
+    EXPECT(s, m.peer == -1 && m.ptr == NULL);
+    EXPECT(s, finds_the_loss(c));
+    recv_only_late(c, t);
+}
+
+/* T12: before messages that have come, of which those of the lost rank are dropped. */
+static void loss_server_later(struct loss_case *c, struct transport *t)
+{
+    struct suite *s = &c->base;
+    struct message m = { .ptr = s, .peer = 7 };
+    static const unsigned char bytes[40]; /* outlive the rank that sends them */
+    struct xfer x = { .ptr = (void *)(uintptr_t)bytes, .n_bytes = sizeof bytes, .peer = 0, .tag = TAG_ANY | 1 };
+
+    if (s->w->rank == LOST)
+        EXPECT_OK(s, transport_send(t, &x));
+    begin(c);
+    if (s->w->rank == 2)
+        send_late(c, t, TAG_ANY | 3);
+    if (s->w->rank != 0)
+        return;
+    await_loss(c);
+    world_pause(s->w, 3 * LATE_MS * UINT64_C(1000000)); /* both messages have come */
+    EXPECT_OK(s, transport_recv_message(t, &m, c->plan->timeout_ms));
+    EXPECT(s, m.peer == -1 && m.ptr == NULL);
+    recv_only_late(c, t);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(struct loss_case *c, struct transport *t); /* on all ranks; does not return on the lost one */
+    bool fails_together;
+} cases[] = {
+    { .name = "loss wait", .run = loss_wait },
+    { .name = "loss post", .run = loss_post },
+    { .name = "loss send", .run = loss_send },
+    { .name = "loss others", .run = loss_others },
+    { .name = "loss together", .run = loss_together, .fails_together = true },
+    { .name = "loss together later", .run = loss_together_later, .fails_together = true },
+    { .name = "loss server", .run = loss_server },
+    { .name = "loss server later", .run = loss_server_later },
+};
+
+const char *transport_loss_case(int nth)
+{
+    return nth < (int)(sizeof cases / sizeof *cases) ? cases[nth].name : NULL;
+}
+
+int transport_loss_suite(struct world *w, const struct transport_ops *ops, const struct transport_loss_plan *plan)
+{
+    struct loss_case c = { .base = { .w = w, .ops = ops, .name = cases[plan->nth].name }, .plan = plan };
+    struct transport *t = NULL;
+
+    if (EXPECT_OK(&c.base, transport_open(&t, ops, w))) {
+        t->fails_together = cases[plan->nth].fails_together;
+        cases[plan->nth].run(&c, t);
+    }
+    transport_close(&t);
+    return c.base.n_failures;
+}
