@@ -219,11 +219,13 @@ static void case_other_part(struct loss_case *c)
     world_split_close(&part);
 }
 
-/* The victim is lost while the others wait for it in world_survivors(). */
+/* The victim is lost while others, or one at least, wait for it in world_survivors(). */
 static void case_survivors(struct loss_case *c)
 {
-    if (is_victim(c))
+    if (is_victim(c)) {
+        world_pause(c->base.w, 100 * POLL_NS);
         lose(c);
+    }
 }
 
 /* --- the world of those who are left --- */
