@@ -90,6 +90,38 @@ static void barriers_lose_no_quick_rank(void **state)
     assert_int_equal(test_points_try_pairs(3, 24, pair_scenario, NULL), 0);
 }
 
+static enum rc survive(struct world *w, void *arg)
+{
+    struct world *left = NULL;
+    enum rc rc;
+
+    for (int i = 0; i < 2; i++) {
+        TRY(world_survivors(w, &left));
+        if (left->n_ranks != 2 || left->rank != w->rank)
+            add(arg);
+        world_split_close(&left);
+    }
+out:
+    return rc;
+}
+
+static int survivors_scenario(void *arg)
+{
+    const struct world_opts opts = { .on_loss = ON_LOSS_REPORT };
+    int n_wrong = 0;
+
+    (void)arg;
+    return (world_run(&world_threads, &opts, 2, survive, &n_wrong) != RC_OK) + n_wrong;
+}
+
+/* The last to come lets the other go, however late that looks. */
+static void survivors_wake(void **state)
+{
+    (void)state;
+    assert_int_equal(test_points_try(3, 26, survivors_scenario, NULL), 0);
+    assert_int_equal(test_points_try_pairs(3, 9, survivors_scenario, NULL), 0);
+}
+
 struct volley { /* of two tasks of a rank, which meet in two events */
     struct event *there, *back;
     int n_hits; /* plain: the events order its uses */
@@ -250,9 +282,13 @@ static void thread_pools_wake(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(barriers_wake),     cmocka_unit_test(barriers_lose_no_quick_rank),
-        cmocka_unit_test(events_wake),       cmocka_unit_test(background_threads_wake),
-        cmocka_unit_test(thread_pools_wake), cmocka_unit_test(rings_wake),
+        cmocka_unit_test(barriers_wake),
+        cmocka_unit_test(barriers_lose_no_quick_rank),
+        cmocka_unit_test(survivors_wake),
+        cmocka_unit_test(events_wake),
+        cmocka_unit_test(background_threads_wake),
+        cmocka_unit_test(thread_pools_wake),
+        cmocka_unit_test(rings_wake),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

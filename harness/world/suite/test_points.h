@@ -49,11 +49,14 @@ long test_point_futex(_Atomic uint32_t *word, int op, uint32_t value, const stru
 #undef atomic_exchange
 #undef atomic_fetch_add
 #undef atomic_fetch_sub
+#undef atomic_compare_exchange_strong
 #undef atomic_store_explicit
 #define atomic_load(p) (test_point(), atomic_load_explicit(p, memory_order_seq_cst))
 #define atomic_exchange(p, v) (test_point(), atomic_exchange_explicit(p, v, memory_order_seq_cst))
 #define atomic_fetch_add(p, v) (test_point(), atomic_fetch_add_explicit(p, v, memory_order_seq_cst))
 #define atomic_fetch_sub(p, v) (test_point(), atomic_fetch_sub_explicit(p, v, memory_order_seq_cst))
+#define atomic_compare_exchange_strong(p, e, v) \
+    (test_point(), atomic_compare_exchange_strong_explicit(p, e, v, memory_order_seq_cst, memory_order_seq_cst))
 #ifdef __clang__
 #define atomic_store_explicit(p, v, order) (test_point(), __c11_atomic_store(p, v, order))
 #else
