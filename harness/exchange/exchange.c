@@ -57,6 +57,20 @@ static struct compute *updating_compute(const struct exchange *x)
     return x->overlaps && !x->is_staged ? x->side : x->env.compute;
 }
 
+/* E7 */
+static enum rc open_undo(struct exchange *x)
+{
+    enum rc rc = RC_OK;
+
+    if (!x->keeps_undo || !has_memory(x))
+        return RC_OK;
+    TRY(exchange_memory_open_copy(&x->memory, &x->undo_param, "the parameters of the step before"));
+    if (x->optimizer.velocity)
+        TRY(exchange_memory_open_copy(&x->memory, &x->undo_velocity, "the momentum of the step before"));
+out:
+    return rc;
+}
+
 static enum rc open_worker(struct exchange *x)
 {
     const size_t n_buckets = x->buckets.n_buckets, n_pieces = x->buckets.n_pieces;
@@ -70,6 +84,7 @@ static enum rc open_worker(struct exchange *x)
                            x->env.weight_decay, NULL));
     if (x->env.mode->module.caps & MODE_SYNCHRONOUS)
         x->optimizer.rule.grad_scale = 1.0f / (float)x->env.n_workers;
+    TRY(open_undo(x));
     x->n_missing = calloc(n_buckets, sizeof *x->n_missing);
     x->state = calloc(n_pieces, sizeof *x->state);
     if (!x->n_missing || !x->state)
@@ -147,6 +162,7 @@ enum rc exchange_open(struct exchange **out, const struct exchange_env *env)
     x->has_servers = env->mode->module.caps & MODE_SERVERS;
     x->is_staged = x->exchanges && exchange_memory_is_staged(env->mode, env->compute->ops);
     x->overlaps = x->exchanges && env->opts.overlap;
+    x->keeps_undo = env->keeps_undo && x->exchanges && env->mode->module.caps & MODE_SYNCHRONOUS;
     if (env->mode->module.caps & MODE_ONE_WORKER && env->n_workers != 1)
         FAIL(RC_INVAL, "mode %s: has one worker, not %d", env->mode->module.name, env->n_workers);
     TRY(buckets_open(&x->buckets, env->segment, env->n_segments, &env->opts.buckets));
@@ -174,6 +190,8 @@ void exchange_close(struct exchange **xp)
     if (x->sync)
         x->sync->ops->close(&x->sync);
     optimizer_fini(&x->optimizer);
+    exchange_memory_close_copy(&x->memory, &x->undo_param);
+    exchange_memory_close_copy(&x->memory, &x->undo_velocity);
     compute_close(&x->side);
     exchange_memory_close(&x->memory);
     piece_queue_close(&x->queue);

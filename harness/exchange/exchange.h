@@ -23,6 +23,11 @@
  *   E5  Nothing of ours allocates between start() and final().
  *   E6  Workers of a synchronous mode exchange pieces in the same order. Without priority that is the order of submits,
  *       which is the same everywhere; with priority and overlap, worker 0 chooses and tells the others.
+ *   E7  Workers of a synchronous mode that stop when one of them is lost are at most one step apart, in every piece: no
+ *       piece of a step is summed anywhere before every worker has submitted it, and none submits before all its pieces
+ *       of the step before are updated. So the step that all have done is the least number of exchange_stop(), and to
+ *       go back to it (exchange_undo_to) the values before the last update of each piece are enough. They are kept
+ *       where env.keeps_undo.
  */
 #ifndef HARNESS_EXCHANGE_EXCHANGE_H
 #define HARNESS_EXCHANGE_EXCHANGE_H
@@ -57,6 +62,7 @@ struct exchange_env {    /* borrowed; outlives the exchange */
     float momentum, weight_decay;
     bool forward_only; /* nothing is exchanged or updated; there are no gradients */
     int timeout_ms;    /* per message; 0 waits for ever */
+    bool keeps_undo;   /* E7; of a synchronous mode with memory, else nothing is kept */
     bool timeline;     /* record spans (exchange_ring) */
     size_t n_steps;    /* of this run, which rings are sized for */
 };
@@ -112,6 +118,13 @@ struct exchange_cost exchange_cost(const struct exchange *x);
 /* After the last step, on every worker: param (worker 0; elsewhere may stay) := the final parameters, velocity (the
  * host's float[n_params], NULL: not wanted) := the optimiser's state. Frees the gradients. */
 enum rc exchange_final(struct exchange *x, float *velocity) MUST_CHECK;
+/* Of a worker, in place of the rest of a step that failed, or after the last one: nothing is worked on any more, and of
+ * the calls above only final() may follow. *n_steps: steps since start() that every parameter here has gone through.
+ * Errors: of the communicator's end, where it had done all its work. */
+enum rc exchange_stop(struct exchange *x, uint64_t *n_steps) MUST_CHECK;
+/* After stop(): parameters and optimiser's state := those after n_steps steps (E7). RC_INVAL: some piece has gone
+ * through fewer, or through two more; nothing is changed then. */
+enum rc exchange_undo_to(struct exchange *x, uint64_t n_steps) MUST_CHECK;
 /* Body of a server rank (S4). */
 enum rc exchange_serve(struct exchange *x) MUST_CHECK;
 /* NULL: there is none. Lent. The main task may add to its own; others are read after final() only. A ring holds the
@@ -126,5 +139,7 @@ struct exchange_memory_facts exchange_memory_of(const struct exchange *x);
 
 /* Bytes of host copies (E4) that a worker needs for n_params. Pure. */
 size_t exchange_staging_bytes(const struct sync_mode *mode, const struct compute_backend *compute, size_t n_params);
+/* Bytes in host memory that a worker needs for env.keeps_undo. Pure. */
+size_t exchange_undo_bytes(const struct sync_mode *mode, const struct compute_backend *compute, size_t n_params);
 
 #endif

@@ -15,6 +15,7 @@ struct piece_state { /* of a worker */
     bool pending;    /* submitted, and not settled yet */
     float lr;        /* of the step it was submitted in */
     uint32_t step;
+    uint64_t n_updates; /* so far; of the task that updates */
     struct piece_times times;
 };
 
@@ -24,6 +25,7 @@ struct exchange {
     bool exchanges;              /* something crosses between ranks in this run */
     bool is_staged;              /* the mode works on copies in host memory (E4) */
     bool overlaps;               /* E1 */
+    bool keeps_undo;             /* E7 */
     struct buckets buckets;
     struct transport *transport; /* NULL: nothing is exchanged */
     struct sync *sync;           /* likewise */
@@ -33,6 +35,7 @@ struct exchange {
     struct exchange_memory memory;
     float *param, *grad;                 /* in memory */
     float *host_param, *host_grad;       /* what the mode reads and writes: the same, or copies in host memory (E4) */
+    float *undo_param, *undo_velocity;   /* E7: the host's; velocity: NULL without momentum */
     struct range slice;                  /* of a server */
     float *slice_param, *slice_velocity; /* until the mode is open */
     size_t *n_missing;                   /* [n_buckets]: segments not submitted yet in this step */
@@ -50,5 +53,7 @@ struct exchange {
 
 /* The communicator's work on piece k: exchange it, and update if it can reach the parameters. arg: the exchange. */
 enum rc exchange_work_on_piece(void *arg, size_t k) MUST_CHECK;
+/* E7: piece k is about to be updated. */
+void exchange_keep_piece(struct exchange *x, size_t k);
 
 #endif

@@ -94,10 +94,12 @@ static enum rc apply_piece(struct exchange *x, size_t k)
     if (x->is_staged)
         unstage(x, piece);
     if (!x->has_servers) {
+        exchange_keep_piece(x, k);
         x->optimizer.rule.lr = x->state[k].lr;
         TRY(optimizer_step_range(&x->optimizer, piece.offset_elems, piece.n_elems, at(x->param, piece),
                                  at(x->grad, piece)));
     }
+    x->state[k].n_updates++;
     t->applied_ns = x->has_servers ? t->update_ns : world_now_ns(x->env.world);
     note_inline(x, t->applied_ns);
     if (!x->has_servers)

@@ -2,6 +2,8 @@
 /*
  * exchange_test.c WORLD TRANSPORT MODE - exchange_suite with and without overlap, priority, buckets and pieces.
  * exchange_test.c mutant I - on mutant I of the modes (sync_mutants.h), in threads: some case must catch it.
+ * exchange_test.c WORLD TRANSPORT stopped - E7: back to the last common step, wherever an allreduce is stopped.
+ * exchange_test.c stopped_mutant I - the suite catches it when that mode has bug I of stopped_mode.h.
  * exchange_test.c plans - E3: ranks that cut their gradients differently are found and named.
  */
 #include <stdio.h>
@@ -14,6 +16,7 @@
 #include "harness/exchange/collective.h"
 #include "harness/net/transport.h"
 #include "harness/train/suite/exchange_suite.h"
+#include "harness/train/suite/stopped_mode.h"
 #include "harness/train/suite/sync_mutants.h"
 #include "harness/train/train.h"
 #include "harness/world/world.h"
@@ -31,6 +34,7 @@ static const struct exchange_opts plans[] = {
     { .overlap = true, .buckets = { .bucket_bytes = 4 }, .priority = true },
 };
 enum { N_PLANS = sizeof plans / sizeof *plans };
+static const uint64_t n_pieces_of[N_PLANS] = { 1, 4, 8, 76, 1, 4, 8, 8, 7 }; /* of the suite's 7 segments */
 
 struct run {
     struct exchange_case c;
@@ -61,6 +65,36 @@ static enum rc body_of_all(struct world *w, void *arg)
         }
     }
     return RC_OK;
+}
+
+/* Where pieces are i of a step: before the first, in and at the end of a step, before and at the last of all. */
+static uint64_t stop_at(int i, uint64_t n_pieces)
+{
+    const uint64_t n_calls[] = { 0, n_pieces - 1, 2 * n_pieces, 2 * n_pieces + n_pieces / 2, 6 * n_pieces - 1 };
+
+    return n_calls[i];
+}
+
+/* All plans, each stopped at five calls; 1 and 2 of 4 workers have got the sum of the last one, and where they take pieces
+ * in the order of worker 0 (E6) none has: without a world in which a rank is lost, they would wait for its next. */
+static enum rc body_of_stopped(struct world *w, void *arg)
+{
+    struct run run = *(struct run *)arg;
+    struct stopped_plan stopped = *run.c.stopped;
+    enum rc rc = RC_OK;
+
+    run.c.stopped = &stopped;
+    for (int i = 0; i < 5 * N_PLANS && rc == RC_OK; i++) {
+        run.c.opts = plans[i / 5];
+        run.c.n_pieces = n_pieces_of[i / 5];
+        stopped.n_calls = stop_at(i % 5, run.c.n_pieces);
+        stopped.late_ranks = run.c.opts.overlap && run.c.opts.priority ? 0 : i % 2 ? 0x2 : 0xc;
+        run.n_failures = 0;
+        rc = body(w, &run);
+        if (rc != RC_OK && !run.quiet)
+            fprintf(stderr, "plan %d, stopped at call %llu\n", i / 5, (unsigned long long)stopped.n_calls);
+    }
+    return rc;
 }
 
 static struct exchange_case case_of(const struct sync_mode *mode, const char *transport, int n_workers)
@@ -131,6 +165,20 @@ static int run_mutant(int i)
     return 0;
 }
 
+static int run_stopped(const char *world, const char *transport, enum stopped_bug bug)
+{
+    const struct stopped_plan stopped = { .bug = bug };
+    struct run run = { .c = case_of(&sync_stopped, transport, 4), .quiet = bug != STOPPED_RIGHT };
+    int n_failures = 0;
+
+    run.c.stopped = &stopped;
+    n_failures += n_failures_of(world, &run, body_of_stopped);
+    run.c.compute = &compute_fake_device;
+    if (strcmp(world, "threads") == 0)
+        n_failures += n_failures_of(world, &run, body_of_stopped);
+    return n_failures > 0;
+}
+
 /* Rank 2 has other options than the others: exchange_opts at arg. */
 static enum rc open_unlike(struct world *w, void *arg)
 {
@@ -188,6 +236,10 @@ int main(int argc, char **argv)
         return run_mutant(atoi(argv[2]));
     if (argc == 2 && strcmp(argv[1], "plans") == 0)
         return run_plans();
+    if (argc == 3 && strcmp(argv[1], "stopped_mutant") == 0)
+        return !run_stopped("threads", "inproc", (enum stopped_bug)atoi(argv[2]));
+    if (argc == 4 && strcmp(argv[3], "stopped") == 0)
+        return run_stopped(argv[1], argv[2], STOPPED_RIGHT);
     for (int i = 0; argc == 4 && train_mode_at(i); i++)
         if (strcmp(train_mode_at(i)->module.name, argv[3]) == 0)
             return run_mode(argv[1], argv[2], train_mode_at(i));

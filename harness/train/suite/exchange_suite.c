@@ -6,9 +6,10 @@
 #include <string.h>
 
 #include "harness/base/rng.h"
+#include "harness/train/suite/stopped_mode.h"
 #include "harness/world/world.h"
 
-enum { N_SEGMENTS = 7, N_PARAMS = 76, N_STEPS = 6 };
+enum { N_SEGMENTS = 7, N_PARAMS = 76, N_STEPS = 6, MAX_WORKERS = 4 };
 
 static const struct segment layout[N_SEGMENTS] = { { 0, 5 },   { 5, 1 },  { 6, 17 }, { 23, 3 },
                                                    { 26, 40 }, { 66, 8 }, { 74, 2 } };
@@ -21,8 +22,9 @@ struct suite {
     const struct exchange_case *c;
     struct compute *compute;
     struct exchange *x;
-    float param[N_PARAMS], velocity[N_PARAMS]; /* the reference */
-    uint64_t waited_ns, exposed_ns;            /* so far */
+    float param[N_PARAMS], velocity[N_PARAMS];                                   /* the reference */
+    float old_param[N_STEPS + 1][N_PARAMS], old_velocity[N_STEPS + 1][N_PARAMS]; /* after so many steps */
+    uint64_t waited_ns, exposed_ns;                                              /* so far */
     int n_failures, quiet;
 };
 
@@ -141,26 +143,82 @@ static void check_cost(struct suite *s, int step)
         fail(s, "one worker, or a synchronous mode, and yet stale", step, 0);
 }
 
-static enum rc work(struct suite *s)
+static enum rc work_steps(struct suite *s)
 {
-    float velocity[N_PARAMS];
     enum rc rc = RC_OK;
 
     for (int step = 0; step < N_STEPS; step++) {
+        memcpy(s->old_param[step], s->param, sizeof s->param);
+        memcpy(s->old_velocity[step], s->velocity, sizeof s->velocity);
         TRY(exchange_begin(s->x, (uint64_t)step, rate(step)));
         TRY(forward(s, step));
         TRY(backward(s, step));
         check_cost(s, step);
         advance(s, step);
     }
-    TRY(exchange_final(s->x, velocity));
-    for (size_t g = 0; g < N_SEGMENTS; g++)
-        if (s->w->rank == 0)
-            check_segment(s, exchange_param(s->x), N_STEPS, g);
-    if (s->w->rank == 0 && memcmp(velocity, s->velocity, sizeof velocity) != 0)
-        fail(s, "the optimiser's state is not the reference's", N_STEPS, 0);
+    memcpy(s->old_param[N_STEPS], s->param, sizeof s->param);
+    memcpy(s->old_velocity[N_STEPS], s->velocity, sizeof s->velocity);
+    if (exchange_overlaps(s->x) && s->c->stopped) /* else final() awaits them */
+        TRY(exchange_await_all(s->x));
 out:
     return rc;
+}
+
+/* The least of all workers' numbers; how many pieces a step has follows from the plan. */
+static enum rc last_common_step(struct suite *s, uint64_t n_own, uint64_t *out)
+{
+    const uint64_t n_pieces = s->c->n_pieces;
+    uint64_t all[MAX_WORKERS];
+    enum rc rc;
+
+    TRY(world_allgather(s->w, &n_own, all, sizeof n_own));
+    *out = n_own;
+    for (int r = 0; r < s->w->n_ranks; r++)
+        *out = all[r] < *out ? all[r] : *out;
+    if (*out != s->c->stopped->n_calls / n_pieces)
+        fail(s, "E7: the least number of steps is another than that of sums", (int)*out, 0);
+    if (n_own > *out + 1)
+        fail(s, "E7: more than one step ahead", (int)n_own, 0);
+out:
+    return rc;
+}
+
+/* The mode has ended the steps of all ranks: E7. */
+static enum rc go_back(struct suite *s)
+{
+    uint64_t n_own = 0, n_steps = 0;
+    enum rc rc;
+
+    TRY(exchange_stop(s->x, &n_own));
+    TRY(last_common_step(s, n_own, &n_steps));
+    if (exchange_undo_to(s->x, n_steps + 2) != RC_INVAL)
+        fail(s, "E7: taken to a step that it has not done", (int)n_steps, 0);
+    TRY(exchange_undo_to(s->x, n_steps));
+    if (n_steps > 0 && exchange_undo_to(s->x, n_steps - 1) != RC_INVAL)
+        fail(s, "E7: taken back twice", (int)n_steps, 0);
+    memcpy(s->param, s->old_param[n_steps], sizeof s->param);
+    memcpy(s->velocity, s->old_velocity[n_steps], sizeof s->velocity);
+out:
+    return rc;
+}
+
+static enum rc work(struct suite *s)
+{
+    float velocity[N_PARAMS];
+    enum rc rc = work_steps(s);
+
+    if (s->c->stopped && (rc == RC_OK || rc == RC_PEER)) /* a rank that got the very last sum is not stopped */
+        rc = go_back(s);
+    if (rc == RC_OK)
+        rc = exchange_final(s->x, velocity);
+    if (rc != RC_OK)
+        return rc;
+    for (size_t g = 0; g < N_SEGMENTS; g++)
+        if (s->w->rank == 0 || s->c->stopped)
+            check_segment(s, exchange_param(s->x), N_STEPS, g);
+    if ((s->w->rank == 0 || s->c->stopped) && memcmp(velocity, s->velocity, sizeof velocity) != 0)
+        fail(s, "the optimiser's state is not the reference's", N_STEPS, 0);
+    return RC_OK;
 }
 
 /* Rank 0 alone knows how a training begins. */
@@ -193,12 +251,14 @@ static enum rc run(struct suite *s)
                                       .mode = c->mode,
                                       .transport = c->transport,
                                       .collective = c->collective,
+                                      .collective_opts = c->stopped,
                                       .segment = layout,
                                       .n_segments = N_SEGMENTS,
                                       .n_workers = c->n_workers,
                                       .n_servers = c->n_servers,
                                       .opts = c->opts,
                                       .momentum = MOMENTUM,
+                                      .keeps_undo = c->stopped != NULL,
                                       .timeout_ms = 20000 };
     TRY(exchange_open(&s->x, &env));
     TRY(start(s));

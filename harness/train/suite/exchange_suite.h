@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exchange_suite.h - the contract of exchange.h (E1 to E6), on a made-up layout with gradients whose sums are exact:
+ * exchange_suite.h - the contract of exchange.h (E1 to E7), on a made-up layout with gradients whose sums are exact:
  * the parameters of every step must be those of a serial reference, to the bit, whatever the buckets, the order and the
  * timing. Test-only.
  *
  * The worker runs as a training would: awaits segments first to last, overwrites their gradients at once, submits them
- * last to first, and pauses in between for times that differ from rank to rank and step to step.
+ * last to first, and pauses in between for times that differ from rank to rank and step to step. Where the mode stops
+ * it (stopped_mode.h), all ranks go back to the last common step (E7), whose parameters and momentum must be the
+ * reference's.
  */
 #ifndef HARNESS_TRAIN_SUITE_EXCHANGE_SUITE_H
 #define HARNESS_TRAIN_SUITE_EXCHANGE_SUITE_H
@@ -13,6 +15,7 @@
 #include "harness/exchange/exchange.h"
 
 struct world;
+struct stopped_plan;
 
 struct exchange_case {
     const struct sync_mode *mode;
@@ -21,6 +24,8 @@ struct exchange_case {
     const struct compute_backend *compute;
     int n_workers, n_servers; /* the ranks of the world; workers 1, 2 or 4, with servers 1 */
     struct exchange_opts opts;
+    const struct stopped_plan *stopped; /* of mode sync_stopped; else NULL */
+    uint64_t n_pieces;                  /* of a step under opts; read where the mode is sync_stopped */
 };
 
 /* Collective over w. Failures of this rank; the first is named on standard error unless quiet. */

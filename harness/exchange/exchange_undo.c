@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exchange_undo.c - back to the last common step, after a rank was lost (E7): before a piece is updated, its old
+ * parameters and velocity are copied to the host; each piece counts its updates.
+ */
+#include "harness/exchange/exchange_state.h"
+#include "harness/world/world.h"
+
+size_t exchange_undo_bytes(const struct sync_mode *mode, const struct compute_backend *compute, size_t n_params)
+{
+    return mode->module.caps & MODE_SYNCHRONOUS && compute->touches_memory ? 2 * n_params * sizeof(float) : 0;
+}
+
+void exchange_keep_piece(struct exchange *x, size_t k)
+{
+    const struct range piece = x->buckets.piece[k];
+    const size_t n_bytes = piece.n_elems * sizeof(float);
+    const int n_arrays = x->env.momentum != 0.0f ? 2 : 1;
+
+    if (!x->keeps_undo)
+        return;
+    if (x->undo_param)
+        compute_get(x->optimizer.compute, x->undo_param + piece.offset_elems, x->param + piece.offset_elems, n_bytes);
+    if (x->undo_velocity)
+        compute_get(x->optimizer.compute, x->undo_velocity + piece.offset_elems,
+                    x->optimizer.velocity + piece.offset_elems, n_bytes);
+    world_charge(x->env.world, 0, 2.0 * n_arrays * (double)n_bytes); /* each float is read and written */
+}
+
+enum rc exchange_stop(struct exchange *x, uint64_t *n_steps)
+{
+    uint64_t n_least = UINT64_MAX;
+    enum rc rc = RC_OK;
+
+    if (x->communicator && x->n_pending == 0)
+        TRY(communicator_finish(x->communicator));
+    communicator_close(&x->communicator); /* from here on this task alone reads and writes the pieces */
+    for (size_t k = 0; k < x->buckets.n_pieces; k++) {
+        n_least = x->state[k].n_updates < n_least ? x->state[k].n_updates : n_least;
+        x->state[k].pending = false;
+    }
+    while (piece_queue_pop(&x->queue) != NO_PIECE)
+        continue;
+    x->n_pending = 0;
+    *n_steps = n_least;
+out:
+    return rc;
+}
+
+static void undo_piece(struct exchange *x, size_t k)
+{
+    const struct range piece = x->buckets.piece[k];
+    const size_t n_bytes = piece.n_elems * sizeof(float);
+
+    if (x->undo_param)
+        compute_put(x->optimizer.compute, x->param + piece.offset_elems, x->undo_param + piece.offset_elems, n_bytes);
+    if (x->undo_velocity)
+        compute_put(x->optimizer.compute, x->optimizer.velocity + piece.offset_elems,
+                    x->undo_velocity + piece.offset_elems, n_bytes);
+    x->state[k].n_updates--;
+}
+
+enum rc exchange_undo_to(struct exchange *x, uint64_t n_steps)
+{
+    for (size_t k = 0; k < x->buckets.n_pieces; k++) {
+        const uint64_t n = x->state[k].n_updates;
+        if (n < n_steps || n > n_steps + 1 || (n > n_steps && !x->keeps_undo))
+            return rc_raise(RC_INVAL, "piece %zu has gone through %llu steps; it cannot be taken to step %llu", k,
+                            (unsigned long long)n, (unsigned long long)n_steps);
+    }
+    for (size_t k = 0; k < x->buckets.n_pieces; k++)
+        if (x->state[k].n_updates > n_steps)
+            undo_piece(x, k);
+    x->keeps_undo = false; /* what was kept is used up */
+    return RC_OK;
+}
