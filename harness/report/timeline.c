@@ -20,7 +20,7 @@ enum { ROUND_BYTES = 64 << 20 }; /* from all ranks together, at rank 0 */
 struct events {
     FILE *to;
     const char *separator; /* between events */
-    int n_ranks;
+    int n_numbers;         /* above the highest rank */
     uint64_t zero_ns;
 };
 
@@ -36,7 +36,7 @@ static int pid_of(int rank)
 /* L1: unique over the file, and the pid for a rank's first task. */
 static long long tid_of(const struct events *e, int rank, uint32_t task)
 {
-    return (long long)task * e->n_ranks + pid_of(rank);
+    return (long long)task * e->n_numbers + pid_of(rank);
 }
 
 static void print_index(struct events *e, const char *name, int pid, long long tid, uint32_t index)
@@ -126,7 +126,7 @@ static enum rc print_lost(FILE *to, const struct timeline_rank *rank, int n_rank
     enum rc rc = RC_OK;
 
     for (int r = 0; r < n_ranks; r++) {
-        fprintf(to, "%s\"rank %d\":{", r > 0 ? "," : "", r);
+        fprintf(to, "%s\"rank %d\":{", r > 0 ? "," : "", rank[r].rank);
         for (uint32_t t = 0; t < rank[r].n_tasks; t++) {
             const struct timeline_task task = timeline_task_at(&rank[r], t);
 
@@ -185,7 +185,7 @@ enum rc timeline_write(const char *path, const struct timeline_rank *rank, int n
     enum rc rc;
 
     TRY(atomic_file_open(&file, path)); /* L5; short writes are found by its commit */
-    struct events events = { file.stream, "", n_ranks, earliest_ns(rank, n_ranks) };
+    struct events events = { file.stream, "", rank[n_ranks - 1].rank + 1, earliest_ns(rank, n_ranks) };
     fputs("{\"displayTimeUnit\":\"ms\",", file.stream);
     TRY(print_other_data(file.stream, rank, n_ranks, is_virtual, facts));
     fputs(",\"traceEvents\":[\n", file.stream);
@@ -224,7 +224,7 @@ static void gathering_fini(struct gathering *g, int n_ranks)
 
 static enum rc pack_mine(struct gathering *g, const struct world *w, const struct timeline_opts *opts, bool is_virtual)
 {
-    struct timeline_source source = { w->rank, opts->role, NULL, opts->ring, opts->n_rings };
+    struct timeline_source source = { world_number(w, w->rank), opts->role, NULL, opts->ring, opts->n_rings };
     size_t n_bytes = 0;
     void *packed = NULL;
     char host[128];
@@ -320,7 +320,7 @@ enum rc timeline_gather_and_write(struct world *w, const struct timeline_opts *o
     TRY(gathering_alloc(&g, w));
     TRY(gather_rounds(&g, w));
     for (int r = 0; w->rank == 0 && r < w->n_ranks; r++)
-        TRY(timeline_unpack(&g.rank[r], g.theirs[r], (size_t)g.n_bytes[r], r));
+        TRY(timeline_unpack(&g.rank[r], g.theirs[r], (size_t)g.n_bytes[r], world_number(w, r)));
     if (w->rank == 0)
         TRY(timeline_write(opts->path, g.rank, w->n_ranks, is_virtual, opts->facts));
 out:

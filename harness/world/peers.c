@@ -137,12 +137,26 @@ const char *peer_losses_why(const struct peer_losses *l, int rank)
 
 /* --- what is said of a silent rank --- */
 
-static void duty_text(const struct peer_seat *s, char *out, size_t n_bytes)
+static struct peer_duty duty_at(const struct peer_seat *s)
 {
-    const long long step = (long long)atomic_load_explicit(&s->step, memory_order_relaxed);
-    const int bucket = atomic_load_explicit(&s->bucket, memory_order_relaxed);
+    return (struct peer_duty){ (enum peer_phase)atomic_load_explicit(&s->phase, memory_order_relaxed),
+                               atomic_load_explicit(&s->step, memory_order_relaxed),
+                               atomic_load_explicit(&s->bucket, memory_order_relaxed) };
+}
 
-    switch ((enum peer_phase)atomic_load_explicit(&s->phase, memory_order_relaxed)) {
+bool peer_duty_of(const struct peers *p, int number, struct peer_duty *out)
+{
+    for (int r = 0; r < p->n_ranks; r++)
+        if ((p->number ? p->number[r] : r) == number) {
+            *out = duty_at(&p->seat[r]);
+            return true;
+        }
+    return false;
+}
+
+void peer_duty_text(const struct peer_duty *duty, char *out, size_t n_bytes)
+{
+    switch (duty->phase) {
     case PHASE_START:
         snprintf(out, n_bytes, "at the start");
         break;
@@ -150,7 +164,8 @@ static void duty_text(const struct peer_seat *s, char *out, size_t n_bytes)
         snprintf(out, n_bytes, "in the probe");
         break;
     case PHASE_STEP:
-        snprintf(out, n_bytes, bucket < 0 ? "in step %lld" : "in step %lld, owes bucket %d", step, bucket);
+        snprintf(out, n_bytes, duty->bucket < 0 ? "in step %lld" : "in step %lld, owes bucket %d",
+                 (long long)duty->step, duty->bucket);
         break;
     case PHASE_SERVE:
         snprintf(out, n_bytes, "as a server");
@@ -162,9 +177,10 @@ static void duty_text(const struct peer_seat *s, char *out, size_t n_bytes)
 
 void peer_silence_text(const struct peer_seat *s, uint64_t silent_ns, char *out, size_t n_bytes)
 {
+    const struct peer_duty owed = duty_at(s);
     char duty[96];
 
-    duty_text(s, duty, sizeof duty);
+    peer_duty_text(&owed, duty, sizeof duty);
     snprintf(out, n_bytes, "silent for %.1f s: %s", 1e-9 * (double)silent_ns, duty);
 }
 

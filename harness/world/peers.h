@@ -94,6 +94,10 @@ void peer_end(struct peer_seat *s, enum peer_state state);
 bool peer_is_lost(const struct peer_seat *s);
 /* P7; *out is set in every case. RC_NOMEM. */
 enum rc peer_next(struct peers *p, struct peer_event *out) MUST_CHECK;
+/* What rank `number` of the run owes, or a lost one owed last; false: that cannot be read here. */
+bool peer_duty_of(const struct peers *p, int number, struct peer_duty *out);
+/* "in step 7, owes bucket 3" */
+void peer_duty_text(const struct peer_duty *duty, char *out, size_t n_bytes);
 void peers_fini(struct peers *p);
 /* Zeroed; NULL: no memory. Freed by free(). */
 struct peer_seat *peer_seats_alloc(int n_ranks);

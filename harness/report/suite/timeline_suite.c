@@ -22,6 +22,7 @@ struct run { /* packed ranks, and what becomes of them */
     size_t n_bytes[N_RANKS_MAX];
     struct timeline_rank rank[N_RANKS_MAX];
     int n_ranks, n_failures;
+    int n_missing; /* ranks of the run before the next one that are not there */
 };
 
 static bool expect(struct run *run, bool holds, const char *what)
@@ -36,11 +37,11 @@ static bool expect(struct run *run, bool holds, const char *what)
 /* The next rank has these rings, which are closed. */
 static void add_rank(struct run *run, const char *role, const char *host, struct span_ring **ring, size_t n_rings)
 {
-    const int r = run->n_ranks;
-    const struct timeline_source source = { r, role, host, ring, n_rings };
+    const int r = run->n_ranks, number = r + run->n_missing;
+    const struct timeline_source source = { number, role, host, ring, n_rings };
 
     if (expect(run, run->impl->pack(&run->bytes[r], &run->n_bytes[r], &source) == RC_OK, "a rank is packed") &&
-        expect(run, run->impl->unpack(&run->rank[r], run->bytes[r], run->n_bytes[r], r) == RC_OK, "and unpacked"))
+        expect(run, run->impl->unpack(&run->rank[r], run->bytes[r], run->n_bytes[r], number) == RC_OK, "and unpacked"))
         run->n_ranks++;
     for (size_t i = 0; i < n_rings; i++)
         span_ring_close(&ring[i]);
@@ -249,6 +250,21 @@ static void check_submitted(struct run *run) /* L1: on the axis of ts; also what
     const char *text = written(run, true, NULL);
     for (size_t i = 0; i < N_ELEMS(wanted); i++)
         expect(run, strstr(text, wanted[i]) != NULL, wanted[i]);
+}
+
+static void check_gap(struct run *run) /* L1: ranks keep their numbers where one is missing */
+{
+    const struct span span = kit_span("x", 100, 200);
+    struct span_ring *ring[] = { kit_ring_of("main", 1, &span, 1), kit_ring_of("queue", 1, &span, 1) };
+
+    add_rank(run, NULL, NULL, ring, 2);
+    run->n_missing = 1;
+    add_one_ring(run, "main", &span, 1);
+    const char *text = written(run, true, NULL);
+    expect(run, strstr(text, "{\"rank 0\":{\"main\":0,\"queue\":0},\"rank 2\":{\"main\":0}}") != NULL,
+           "L4 of each number");
+    expect(run, strstr(text, "\"name\":\"x\",\"pid\":1,\"tid\":4,") != NULL, "L1 no two tids are equal");
+    expect(run, strstr(text, "\"name\":\"x\",\"pid\":3,\"tid\":3,") != NULL, "L1 the pid follows the number");
 }
 
 static void check_lost(struct run *run) /* L4 */
@@ -465,11 +481,11 @@ int timeline_suite(const struct timeline_impl *impl, const char *group)
         const char *name;
         void (*check)(struct run *run);
     } groups[] = {
-        { "golden", check_golden },       { "address", check_address }, { "facts", check_facts },
-        { "order", check_order },         { "digits", check_digits },   { "zero", check_zero },
-        { "submitted", check_submitted }, { "lost", check_lost },       { "text", check_text },
-        { "refused", check_refused },     { "lengths", check_lengths }, { "damage", check_damage },
-        { "file", check_file },
+        { "golden", check_golden }, { "address", check_address },     { "facts", check_facts },
+        { "order", check_order },   { "digits", check_digits },       { "zero", check_zero },
+        { "gap", check_gap },       { "submitted", check_submitted }, { "lost", check_lost },
+        { "text", check_text },     { "refused", check_refused },     { "lengths", check_lengths },
+        { "damage", check_damage }, { "file", check_file },
     };
     int n_failures = 0;
     bool known = false;
