@@ -268,6 +268,7 @@ static enum rc open_mode(struct exchange *x)
     enum rc rc;
 
     TRY(transport_open(&x->transport, env->transport, env->world));
+    x->transport->fails_together = mode->module.caps & MODE_SYNCHRONOUS; /* E7: all stop, not the neighbours alone */
     const struct sync_env sync = { .world = env->world,
                                    .compute = x->side ? x->side : env->compute,
                                    .transport = x->transport,

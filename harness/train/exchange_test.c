@@ -75,8 +75,9 @@ static uint64_t stop_at(int i, uint64_t n_pieces)
     return n_calls[i];
 }
 
-/* All plans, each stopped at five calls; 1 and 2 of 4 workers have got the sum of the last one, and where they take pieces
- * in the order of worker 0 (E6) none has: without a world in which a rank is lost, they would wait for its next. */
+/* All plans, each stopped at five calls; 1 and 2 of 4 workers have got the sum of the last one, and where they take
+ * pieces in the order of worker 0 (E6) none has: without a world in which a rank is lost, they would wait for its next.
+ */
 static enum rc body_of_stopped(struct world *w, void *arg)
 {
     struct run run = *(struct run *)arg;

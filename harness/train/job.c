@@ -301,6 +301,7 @@ static enum rc resolve_modules(struct train_job *job, int n_given_ranks)
     TRY(resolve_world(job, n_given_ranks));
     TRY(resolve_compute(job));
     TRY(resolve_ranks(job, n_given_ranks));
+    TRY(job_on_loss_resolve(job));
     TRY(resolve_transport(job));
     TRY(resolve_collective(job));
     TRY(resolve_cluster(job));
@@ -349,6 +350,7 @@ struct world_opts train_world_opts(const struct train_job *job)
                                 .n_bound_ranks = job->n_workers,
                                 .has_tasks = job->exchange.overlap && uses_mpi,
                                 .cluster = &job->cluster,
+                                .on_loss = job->on_loss,
                                 .stall = { .warn_ns = (uint64_t)(1e9 * job->opts.stall_warn_s),
                                            .abort_ns = (uint64_t)(1e9 * job->opts.stall_abort_s) } };
 }
@@ -357,8 +359,10 @@ enum rc train_explain_refusal(const struct world_opts *world, enum rc ran)
 {
     char why[RC_MESSAGE_BYTES];
 
-    if (ran != RC_UNSUPPORTED || !world->has_tasks)
+    const bool reports = world->on_loss == ON_LOSS_REPORT && (world->mpi_comm || !world->has_tasks);
+
+    if (ran != RC_UNSUPPORTED || (!world->has_tasks && !reports))
         return ran;
     (void)snprintf(why, sizeof why, "%s", rc_message());
-    return rc_raise(ran, "--overlap on: %.480s", why);
+    return rc_raise(ran, "%s: %.480s", reports ? "--on-loss report" : "--overlap on", why);
 }

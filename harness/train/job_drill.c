@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_drill.c - options of silence and of failure drills. */
+/* job_drill.c - options of silence, of losses, and of failure drills. */
 #include "harness/train/job_drill.h"
 
 #include <math.h>
@@ -64,6 +64,16 @@ enum rc job_drill_resolve(struct train_job *job, const struct opt_group *group, 
         o->hang_rank = UINT64_MAX;
 out:
     return rc;
+}
+
+enum rc job_on_loss_resolve(struct train_job *job)
+{
+    const bool reports = strcmp(job->opts.on_loss, "report") == 0;
+
+    job->on_loss = reports ? ON_LOSS_REPORT : ON_LOSS_ABORT;
+    if (reports && job->n_workers == 1)
+        return rc_raise(RC_INVAL, "--on-loss report: there is one worker; without it nothing goes on");
+    return RC_OK;
 }
 
 int train_message_limit_ms(const struct train_job *job)

@@ -6,6 +6,7 @@
  */
 #include "harness/train/job_work.h"
 #include "harness/train/max_batch.h"
+#include "harness/train/rank_state.h"
 #include "models/engine/training.h"
 
 enum { N_BATCHES_MADE = 2 }; /* by the data loader: this one and the next */
@@ -31,6 +32,8 @@ static size_t exchange_bytes(const struct train_job *job, const struct network *
     if (n)
         n_bytes +=
             N_BATCHES_MADE * batch * floats((size_t)n->C_in * (size_t)n->opts.image_size * (size_t)n->opts.image_size);
+    if (job->on_loss == ON_LOSS_REPORT)
+        n_bytes += exchange_undo_bytes(job->mode, job->compute, job->n_params);
     return n_bytes + exchange_staging_bytes(job->mode, job->compute, job->n_params);
 }
 
@@ -58,7 +61,10 @@ static size_t checkpoint_bytes(const struct train_job *job)
 /* Beside what every worker has. */
 static size_t rank_0_bytes(const struct train_job *job)
 {
-    return (job->opts.save[0] != '\0' ? checkpoint_bytes(job) : 0) + module_need(job).rank_0_bytes;
+    const bool goes_back = job->on_loss == ON_LOSS_REPORT && job->mode->module.caps & MODE_SYNCHRONOUS;
+
+    return (job->opts.save[0] != '\0' ? checkpoint_bytes(job) : 0) + module_need(job).rank_0_bytes +
+           (goes_back ? floats(N_KEPT_STATES * job->n_state) : 0);
 }
 
 /* Every process reads the checkpoint it goes on from; in threads there is one. */

@@ -90,6 +90,8 @@ const struct opt train_run_table[] = {
               "write what every task of every rank did and when, for Perfetto (ui.perfetto.dev) or chrome://tracing"),
     OPT_U64_(struct train_opts, record_every, "record-every", "1", 1, 100000000, "steps",
              "write the records of every N-th step, and of the first and the last"),
+    OPT_CHOICE_(struct train_opts, on_loss, "on-loss", "abort", "abort|report",
+                "when a rank is lost: abort ends the run; report goes on as the mode can, and says who was lost"),
     OPT_U64_WAS_(struct train_opts, kill_rank, "kill-rank", "drill-rank", "", 0, MAX_RANKS, "rank",
                  "failure test: this rank ends without notice to its peers"),
     OPT_U64_(struct train_opts, hang_rank, "hang-rank", "", 0, MAX_RANKS, "rank",

@@ -32,7 +32,7 @@ int train_n_sharing(const struct train_job *job, const struct train_result *r)
 
     if (is_virtual(job) || (!job->opts.bind && job->n_ranks <= cores_allowed_count()))
         return 0;
-    for (int w = 0; w < job->n_workers; w++)
+    for (int w = 0; w < r->n_workers; w++)
         n_sharing += r->rank[w].own_cores_count < r->n_threads; /* 0: none of its own */
     return n_sharing;
 }
@@ -48,8 +48,8 @@ enum rc train_summarise(struct train_summary *out, const struct train_job *job, 
     enum rc rc;
 
     s.steps = (struct steps){ .stamp = r->stamp,
-                              .n_workers = (size_t)job->n_workers,
-                              .n_steps = job->n_steps,
+                              .n_workers = (size_t)r->n_workers,
+                              .n_steps = r->n_steps,
                               .batch_per_worker_count = job->opts.batch,
                               .synchronous = job->mode->module.caps & MODE_SYNCHRONOUS,
                               .overlapped = job->exchange.overlap };
@@ -57,13 +57,13 @@ enum rc train_summarise(struct train_summary *out, const struct train_job *job, 
     const double throughput = s.measured.throughput_samples_per_s.mean;
     if (r->limits.baseline_step_s > 0) {
         s.baseline_samples_per_s = samples_per_step / r->limits.baseline_step_s;
-        s.efficiency_ratio = throughput / (job->n_workers * s.baseline_samples_per_s);
+        s.efficiency_ratio = throughput / (r->n_workers * s.baseline_samples_per_s);
     }
     if (job->mode->module.caps & MODE_ONE_WORKER)
         s.efficiency_ratio = 1.0; /* by definition: it is what the others are measured by */
     /* Where workers share cores, what a part can do depends on its neighbours: no bound. */
     if (slowest_s(&r->limits) > 0 && train_n_sharing(job, r) == 0) {
-        s.bound_samples_per_s = job->n_workers * samples_per_step / slowest_s(&r->limits);
+        s.bound_samples_per_s = r->n_workers * samples_per_step / slowest_s(&r->limits);
         s.bound_ratio = throughput / s.bound_samples_per_s;
     }
     if (!isnan(job->opts.target_loss))
@@ -212,8 +212,8 @@ static enum rc write_steps(struct report *to, const struct train_job *job, const
 {
     enum rc rc = RC_OK;
 
-    for (size_t step = 0; step < job->n_steps; step++)
-        if (step % job->opts.record_every == 0 || step + 1 == job->n_steps)
+    for (size_t step = 0; step < result->n_steps; step++)
+        if (step % job->opts.record_every == 0 || step + 1 == result->n_steps)
             TRY(write_step(to, job, result, s, step));
 out:
     return rc;
@@ -231,25 +231,27 @@ static void record_exchange_memory(struct record *r, const struct train_job *job
 }
 
 /* One worker's mean split; its wait is in the summary only, which knows the others. */
-static enum rc write_rank(struct report *to, const struct train_job *job, const struct train_result *result, int rank)
+static enum rc write_rank(struct report *to, const struct train_job *job, const struct train_result *result, int i)
 {
-    const struct step_stamp *stamp = result->stamp + (size_t)rank * job->n_steps;
+    const struct step_stamp *stamp = result->stamp + (size_t)i * result->n_steps;
+    const struct train_rank_info *info = &result->rank[i];
+    const bool is_worker = i < result->n_workers;
     double compute_ns = 0, exchange_ns = 0, staleness = 0;
     struct record *r = NULL;
     enum rc rc;
 
     TRY(record_open(&r, "rank"));
-    record_i64(r, "rank", rank);
-    record_text(r, "role", rank < job->n_workers ? "worker" : "server");
-    record_text(r, "host", is_virtual(job) ? NULL : result->rank[rank].host);
-    record_i64(r, "own_cores_count", result->rank[rank].own_cores_count);
-    record_exchange_memory(r, job, &result->rank[rank].memory);
-    for (size_t step = 0; rank < job->n_workers && step < job->n_steps; step++) {
+    record_i64(r, "rank", info->number);
+    record_text(r, "role", is_worker ? "worker" : "server");
+    record_text(r, "host", is_virtual(job) ? NULL : info->host);
+    record_i64(r, "own_cores_count", info->own_cores_count);
+    record_exchange_memory(r, job, &info->memory);
+    for (size_t step = 0; is_worker && step < result->n_steps; step++) {
         compute_ns += (double)(stamp[step].ready_ns - stamp[step].start_ns - stamp[step].stalled_ns);
         exchange_ns += (double)(stamp[step].end_ns - stamp[step].ready_ns + stamp[step].stalled_ns);
         staleness += stamp[step].staleness_count;
     }
-    const double n = rank < job->n_workers ? (double)job->n_steps : NAN;
+    const double n = is_worker ? (double)result->n_steps : NAN;
     record_f64(r, "compute_s", compute_ns * 1e-9 / n);
     record_f64(r, "exchange_s", exchange_ns * 1e-9 / n);
     record_f64(r, "staleness_mean_count", job->mode->module.caps & MODE_SERVERS ? staleness / n : NAN);
@@ -257,6 +259,44 @@ static enum rc write_rank(struct report *to, const struct train_job *job, const 
 out:
     record_close(&r);
     return rc;
+}
+
+/* A rank that was lost, and when. */
+static enum rc write_loss(struct report *to, const struct train_loss *loss)
+{
+    static const char *const phase[] = { [PHASE_START] = "start",
+                                         [PHASE_PROBE] = "probe",
+                                         [PHASE_STEP] = "step",
+                                         [PHASE_SERVE] = "serve",
+                                         [PHASE_END] = "end" };
+    struct record *r = NULL;
+    enum rc rc;
+
+    TRY(record_open(&r, "loss"));
+    record_i64(r, "rank", loss->rank);
+    record_text(r, "phase", loss->was_seen ? phase[loss->duty.phase] : NULL);
+    if (loss->was_seen && loss->duty.phase == PHASE_STEP)
+        record_i64(r, "step_index", loss->duty.step);
+    else
+        record_null(r, "step_index");
+    record_text(r, "why", loss->why);
+    TRY(report_write(to, r));
+out:
+    record_close(&r);
+    return rc;
+}
+
+/* Only where ranks may be lost. */
+static void record_lost_ranks(struct record *r, const struct train_job *job, const struct train_result *result)
+{
+    enum { MOST_NAMED = 64 };
+    uint64_t lost[MOST_NAMED];
+    const size_t n = result->n_losses < MOST_NAMED ? (size_t)result->n_losses : MOST_NAMED;
+
+    for (size_t i = 0; i < n; i++)
+        lost[i] = (uint64_t)result->loss[i].rank;
+    if (job->on_loss == ON_LOSS_REPORT)
+        record_u64_array(r, "lost_ranks", lost, n);
 }
 
 static enum rc write_staleness(struct report *to, const struct train_summary *s)
@@ -382,7 +422,8 @@ static enum rc write_summary(struct report *to, const struct train_job *job, con
     record_i64(r, "workers_count", job->n_workers);
     record_i64(r, "servers_count", job->n_servers);
     record_u64(r, "batch_per_worker_count", job->opts.batch);
-    record_u64(r, "steps_count", job->opts.steps);
+    record_u64(r, "steps_count", job->resume.steps_count + result->n_steps);
+    record_lost_ranks(r, job, result);
     record_shape(r, job, result);
     record_figures(r, job, result, s);
     record_named_params(r, job, result);
@@ -406,8 +447,10 @@ enum rc train_write(struct report *to, const struct train_job *job, const struct
 
     TRY(write_manifest(to, job));
     TRY(write_steps(to, job, r, s));
-    for (int rank = 0; rank < job->n_ranks; rank++)
-        TRY(write_rank(to, job, r, rank));
+    for (int i = 0; i < r->n_ranks; i++)
+        TRY(write_rank(to, job, r, i));
+    for (int i = 0; i < r->n_losses; i++)
+        TRY(write_loss(to, &r->loss[i]));
     if (job->mode->module.caps & MODE_SERVERS)
         TRY(write_staleness(to, s));
     TRY(write_summary(to, job, r, s));

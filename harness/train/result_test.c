@@ -139,7 +139,7 @@ static void assert_record(json_t *record, const char *expected, const char *furt
     "'partition-bytes': null, 'priority': 'off', 'overlap': 'off', 'exchange-memory': 'private', "                  \
     "'precision': 'fp32', 'bind': true, 'aux': false, 'width-divisor': 1, 'data': '', 'data-images': null, "        \
     "'eval-samples': null, 'profile': '', 'lr-scaling': 'none', 'warmup-epochs': 0, 'weight-decay': 0, 'seed': 1, " \
-    "'stall-warn-s': 60, 'stall-abort-s': 120}"
+    "'stall-warn-s': 60, 'stall-abort-s': 120, 'on-loss': 'abort'}"
 
 #define PS_FACTS                                                                                                    \
     ", 'params_count': 2, 'running_means_and_variances_count': 6, 'flops_per_sample_count': 8, 'dataset': 'line', " \

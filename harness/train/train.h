@@ -42,7 +42,7 @@ struct collective_ops;
 struct train_opts { /* as given; the tables have the meanings */
     const char *world, *mode, *model, *reducer, *transport, *compute, *precision, *lr_scaling, *overlap, *priority;
     const char *exchange_memory;
-    const char *cluster, *data, *profile, *save, *resume, *timeline, *drill_at;
+    const char *cluster, *data, *profile, *save, *resume, *timeline, *drill_at, *on_loss;
     uint64_t workers, servers, threads, batch, image_size, classes, width_divisor, data_images, eval_samples;
     uint64_t steps, seed, record_every, kill_rank, hang_rank, kill_step;
     uint64_t bucket_bytes, partition_bytes;
@@ -117,6 +117,7 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
     double flops_per_sample;  /* of a training step, GEMMs */
     struct checkpoint resume; /* steps_count 0, param NULL: none */
     struct schedule schedule;
+    enum on_loss on_loss;
     struct train_drill drill;
     int n_workers, n_servers, n_ranks;
     size_t n_steps;                  /* of this run */
@@ -146,11 +147,23 @@ struct train_limits {       /* what the slowest part could do; seconds per step,
 
 struct train_rank_info {
     char host[64];
+    int32_t number; /* of the rank in the run */
     int32_t own_cores_count;
     struct exchange_memory_facts memory; /* of the parameters */
 };
 
-struct train_result {             /* on rank 0; owned */
+struct train_loss { /* a rank that is not there any more at the end (world.W8) */
+    int rank;
+    bool was_seen;         /* what it did last is known here: */
+    struct peer_duty duty; /* its step: of the whole training */
+    char why[192];
+};
+
+struct train_result {        /* on rank 0, of the ranks that are left, which are all but with --on-loss report; owned */
+    int n_workers, n_ranks;  /* workers first */
+    size_t n_steps;          /* of this run that all workers have done: the job's, or where a loss stopped them fewer */
+    struct train_loss *loss; /* [n_losses] */
+    int n_losses;
     struct step_stamp *stamp;     /* [n_workers][n_steps] */
     float *lr;                    /* [n_steps] */
     struct train_rank_info *rank; /* [n_ranks] */

@@ -244,6 +244,9 @@ static void preparation_refuses(void **state)
         { "--mode none --workers 2 --kill-rank 1 --kill-step 3 --drill-at end", "--kill-step: is --drill-at step:N" },
         { "--stall-warn-s 3 --stall-abort-s 2", "--stall-warn-s 3: is longer than --stall-abort-s 2" },
         { "--stall-warn-s 3 --timeout-s 2", "--stall-warn-s 3: is longer than --stall-abort-s 2" },
+        { "--on-loss report", "--on-loss report: there is one worker" },
+        { "--mode ps --on-loss report", "--on-loss report: there is one worker" },
+        { "--mode none --workers 2 --on-loss shrink", "--on-loss shrink" },
         { "--warmup-epochs 5", "--warmup-epochs: rises to a scaled rate; needs --lr-scaling" },
         { "--forward-only --lr 0.1", "--lr: --forward-only" },
         { "--forward-only --momentum 0", "--momentum: --forward-only" },
@@ -265,6 +268,41 @@ static void preparation_refuses(void **state)
         if (rc != RC_INVAL || !strstr(rc_message(), bad[i].says))
             fail_msg("%s: %s \"%s\" does not say \"%s\"", bad[i].options, rc_name(rc), rc_message(), bad[i].says);
     }
+}
+
+/* Bytes of a worker's exchange, and of the whole host, that --on-loss report needs beside what is needed anyway. */
+static void report_bytes(const char *options, size_t *worker_bytes, size_t *host_bytes)
+{
+    struct train_job aborts = { 0 }, reports = { 0 };
+    char text[256];
+
+    snprintf(text, sizeof text, "%s --on-loss report", options);
+    assert_int_equal(kit_prepare(&aborts, options), RC_OK);
+    assert_int_equal(kit_prepare(&reports, text), RC_OK);
+    assert_true(aborts.on_loss == ON_LOSS_ABORT && reports.on_loss == ON_LOSS_REPORT);
+    *worker_bytes = reports.memory.exchange_bytes - aborts.memory.exchange_bytes;
+    *host_bytes = reports.memory.host_bytes - aborts.memory.host_bytes;
+    train_job_free(&aborts);
+    train_job_free(&reports);
+}
+
+/* A step's undo is 2 floats of each parameter of every worker; 3 copies of rank 0's running means. */
+static void memory_counts_what_a_loss_undoes(void **state)
+{
+    struct train_job job = { 0 };
+    size_t worker_bytes, host_bytes;
+
+    (void)state;
+    assert_int_equal(kit_prepare(&job, "--model resnet8 --data-images 100"), RC_OK);
+    report_bytes("--model resnet8 --data-images 100 --mode allreduce --workers 3", &worker_bytes, &host_bytes);
+    assert_int_equal(worker_bytes, 2 * job.n_params * sizeof(float));
+    assert_int_equal(host_bytes, (3 * 2 * job.n_params + 3 * job.n_state) * sizeof(float));
+    assert_true(job.n_state > 0);
+    train_job_free(&job);
+    report_bytes("--model lenet --mode none --workers 3", &worker_bytes, &host_bytes);
+    assert_true(worker_bytes == 0 && host_bytes == 0);
+    report_bytes("--model lenet --mode ps --workers 3", &worker_bytes, &host_bytes);
+    assert_true(worker_bytes == 0 && host_bytes == 0);
 }
 
 /* No option of the table has one of o's names. */
@@ -317,11 +355,17 @@ static void peaks_are_each_runs_own(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(linear_reaches_least_squares), cmocka_unit_test(lenet_learns_in_single),
-        cmocka_unit_test(lenet_learns_in_allreduce),    cmocka_unit_test(lenet_learns_in_ps),
-        cmocka_unit_test(resume_is_bit_exact_L3),       cmocka_unit_test(rates_follow_the_schedule),
-        cmocka_unit_test(stamps_are_in_order),          cmocka_unit_test(a_dead_rank_ends_the_run),
-        cmocka_unit_test(preparation_refuses),          cmocka_unit_test(option_tables_are_sound),
+        cmocka_unit_test(linear_reaches_least_squares),
+        cmocka_unit_test(lenet_learns_in_single),
+        cmocka_unit_test(lenet_learns_in_allreduce),
+        cmocka_unit_test(lenet_learns_in_ps),
+        cmocka_unit_test(resume_is_bit_exact_L3),
+        cmocka_unit_test(rates_follow_the_schedule),
+        cmocka_unit_test(stamps_are_in_order),
+        cmocka_unit_test(a_dead_rank_ends_the_run),
+        cmocka_unit_test(preparation_refuses),
+        cmocka_unit_test(option_tables_are_sound),
+        cmocka_unit_test(memory_counts_what_a_loss_undoes),
         cmocka_unit_test(peaks_are_each_runs_own),
     };
 

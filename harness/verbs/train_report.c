@@ -75,7 +75,7 @@ static enum rc print_learnt(struct table *t, const struct train_job *job, const 
                             const struct train_summary *s)
 {
     const struct steps_summary *m = &s->measured;
-    const size_t n_last_steps = job->n_steps < STEPS_LAST ? job->n_steps : STEPS_LAST;
+    const size_t n_last_steps = r->n_steps < STEPS_LAST ? r->n_steps : STEPS_LAST;
     char text[256];
     enum rc rc = RC_OK;
 
@@ -136,7 +136,7 @@ static enum rc fill_table(struct table *t, const struct train_job *job, const st
     TRY(print_work(t, job, r));
     format_interval(text, sizeof text, &m->throughput_samples_per_s);
     TRY(print_row(t, "throughput", text));
-    snprintf(text, sizeof text, "%.1f %% of %d x one worker alone", 100 * s->efficiency_ratio, job->n_workers);
+    snprintf(text, sizeof text, "%.1f %% of %d x one worker alone", 100 * s->efficiency_ratio, r->n_workers);
     TRY(print_row(t, "efficiency", text));
     if (!isnan(s->bound_ratio)) {
         snprintf(text, sizeof text, "%.1f %% of what the slowest of compute, wire and server allows",
@@ -162,23 +162,23 @@ static enum rc print_lines(FILE *to, const struct train_job *job, const struct t
                            const struct train_summary *s)
 {
     enum { MAX_PARTS = 10 };
-    const size_t n_parts = job->n_steps < MAX_PARTS ? job->n_steps : MAX_PARTS;
-    const size_t n_per_part = job->n_steps / n_parts;
+    const size_t n_parts = r->n_steps < MAX_PARTS ? r->n_steps : MAX_PARTS;
+    const size_t n_per_part = r->n_steps / n_parts;
     double rate[MAX_PARTS], *step_s = NULL;
     enum rc rc = RC_OK;
 
-    step_s = malloc(job->n_steps * sizeof *step_s);
+    step_s = malloc(r->n_steps * sizeof *step_s);
     if (!step_s)
-        return rc_raise(RC_NOMEM, "no memory for %zu steps", job->n_steps);
-    for (size_t i = 0; i < job->n_steps; i++)
+        return rc_raise(RC_NOMEM, "no memory for %zu steps", r->n_steps);
+    for (size_t i = 0; i < r->n_steps; i++)
         step_s[i] = (double)(r->stamp[i].end_ns - r->stamp[i].start_ns) * 1e-9;
     for (size_t part = 0; part < n_parts; part++) {
         const struct step_stamp *first = &r->stamp[part * n_per_part], *last = first + n_per_part - 1;
         rate[part] = (double)(n_per_part * job->opts.batch) / ((double)(last->end_ns - first->start_ns) * 1e-9);
     }
-    horovod_print(to, job->compute->device_kind, (size_t)job->n_workers, rate, n_parts);
-    TRY(tf_cnn_print(to, (double)job->opts.batch * job->n_workers, step_s, job->n_steps,
-                     r->stamp[job->n_steps - 1].loss, s->measured.throughput_samples_per_s.mean));
+    horovod_print(to, job->compute->device_kind, (size_t)r->n_workers, rate, n_parts);
+    TRY(tf_cnn_print(to, (double)job->opts.batch * r->n_workers, step_s, r->n_steps, r->stamp[r->n_steps - 1].loss,
+                     s->measured.throughput_samples_per_s.mean));
 out:
     free(step_s);
     return rc;
@@ -220,5 +220,47 @@ void train_warn_shared_cores(FILE *to, const struct train_job *job, const struct
     if (n_sharing > 0)
         fprintf(to,
                 "gradmark train: warning: %d of %d workers share their cores with others: this run is oversubscribed\n",
-                n_sharing, job->n_workers);
+                n_sharing, r->n_workers);
+}
+
+/* "rank 1 was lost in step 7 (ended before its work was done), rank 2 ..." */
+static void losses_text(char *out, size_t n_bytes, const struct train_result *r)
+{
+    size_t n = 0;
+
+    out[0] = '\0';
+    for (int i = 0; i < r->n_losses && n < n_bytes; i++) {
+        const struct train_loss *loss = &r->loss[i];
+        char when[96] = "";
+
+        if (loss->was_seen)
+            peer_duty_text(&loss->duty, when, sizeof when);
+        n += (size_t)snprintf(out + n, n_bytes - n, "%srank %d was lost%s%s (%s)", i > 0 ? ", " : "", loss->rank,
+                              loss->was_seen ? " " : "", when, loss->why);
+    }
+}
+
+void train_tell_losses(FILE *to, const struct train_job *job, const struct train_result *r)
+{
+    char text[384];
+
+    if (r->n_losses == 0 || r->n_steps < job->n_steps)
+        return;
+    losses_text(text, sizeof text, r);
+    fprintf(to, "gradmark train: %s; figures are of the %d worker%s left\n", text, r->n_workers,
+            r->n_workers == 1 ? "" : "s");
+}
+
+enum rc train_check_stopped(const struct train_job *job, const struct train_result *r)
+{
+    const unsigned long long n_done = job->resume.steps_count + r->n_steps;
+    char text[320];
+
+    if (r->n_steps == job->n_steps)
+        return RC_OK;
+    losses_text(text, sizeof text, r);
+    const bool saves = job->opts.save[0] != '\0';
+    return rc_raise(RC_PEER, "%s; the others stopped after step %llu of %llu%s%s%s", text, n_done,
+                    (unsigned long long)job->opts.steps, saves ? "; --resume " : "", job->opts.save,
+                    saves ? " goes on" : "");
 }

@@ -248,9 +248,75 @@ static void shared_cores_are_warned_of(void **state)
     made_free(&m);
 }
 
+static struct train_loss two_losses[] = {
+    { .rank = 1, .was_seen = true, .duty = { PHASE_STEP, 105, 0 }, .why = "ended before its work was done" },
+    { .rank = 2, .why = "silent for 6.0 s: as a server" },
+};
+
+static void assert_told(const struct made_run *m, const char *expected)
+{
+    char *text = NULL;
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&text, &n_bytes);
+
+    assert_non_null(to);
+    train_tell_losses(to, &m->job, &m->result);
+    fclose(to);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void lost_ranks_are_told(void **state)
+{
+    struct made_run m;
+
+    (void)state;
+    made_ps(&m);
+    assert_told(&m, "");
+    assert_int_equal(train_check_stopped(&m.job, &m.result), RC_OK);
+    m.result.n_workers = 1;
+    m.result.loss = two_losses;
+    m.result.n_losses = 1;
+    assert_told(&m,
+                "gradmark train: rank 1 was lost in step 105, owes bucket 0 (ended before its work was done); figures "
+                "are of the 1 worker left\n");
+    assert_int_equal(train_check_stopped(&m.job, &m.result), RC_OK);
+    m.result.n_workers = 2;
+    m.result.n_losses = 2;
+    assert_told(&m,
+                "gradmark train: rank 1 was lost in step 105, owes bucket 0 (ended before its work was done), rank 2 "
+                "was lost (silent for 6.0 s: as a server); figures are of the 2 workers left\n");
+    made_free(&m);
+}
+
+/* Then it is the error that the run ends with; with --save it says what goes on from there. */
+static void a_stopped_run_names_rank_and_step(void **state)
+{
+    struct made_run m;
+
+    (void)state;
+    made_ps(&m);
+    m.result.loss = two_losses;
+    m.result.n_losses = 1;
+    m.result.n_steps = 5;
+    assert_told(&m, "");
+    assert_int_equal(train_check_stopped(&m.job, &m.result), RC_PEER);
+    assert_string_equal(rc_message(),
+                        "rank 1 was lost in step 105, owes bucket 0 (ended before its work was done); the "
+                        "others stopped after step 105 of 112");
+    m.job.opts.save = "half";
+    assert_int_equal(train_check_stopped(&m.job, &m.result), RC_PEER);
+    assert_string_equal(rc_message(),
+                        "rank 1 was lost in step 105, owes bucket 0 (ended before its work was done); the "
+                        "others stopped after step 105 of 112; --resume half goes on");
+    made_free(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lost_ranks_are_told),
+        cmocka_unit_test(a_stopped_run_names_rank_and_step),
         cmocka_unit_test(ps_is_printed),
         cmocka_unit_test(allreduce_is_printed),
         cmocka_unit_test(single_is_printed),

@@ -55,6 +55,8 @@ static enum rc finish(struct report *to, const struct train_verb_opts *own, cons
     train_warn_shared_cores(stderr, job, r);
     if (strcmp(own->out, "-") != 0) /* there the records are the output */
         TRY(train_print(stdout, job, r, &summary, own->lines));
+    train_tell_losses(stderr, job, r);
+    TRY(train_check_stopped(job, r)); /* all that is left is written; the run has failed all the same */
 out:
     return rc;
 }

@@ -82,11 +82,18 @@ static void make_job(struct train_job *job, const char *mode, const char *world,
 
 static void make_result(struct train_result *r, const struct train_job *job)
 {
-    *r = (struct train_result){ .evaluation = { NAN, NAN }, .data_wait_s = NAN, .peak_rss_bytes = NAN };
+    *r = (struct train_result){ .n_workers = job->n_workers,
+                                .n_ranks = job->n_ranks,
+                                .n_steps = job->n_steps,
+                                .evaluation = { NAN, NAN },
+                                .data_wait_s = NAN,
+                                .peak_rss_bytes = NAN };
     r->stamp = calloc((size_t)job->n_workers * job->n_steps, sizeof *r->stamp);
     r->lr = calloc(job->n_steps, sizeof *r->lr);
     r->rank = calloc((size_t)job->n_ranks, sizeof *r->rank);
     assert_true(r->stamp && r->lr && r->rank);
+    for (int i = 0; i < job->n_ranks; i++)
+        r->rank[i].number = i;
     for (size_t step = 0; step < job->n_steps; step++)
         r->lr[step] = 0.5f + 0.25f * (float)step;
 }
@@ -137,7 +144,7 @@ void made_ps(struct made_run *out)
         r->stamp[12 + t].staleness_count = t == 5 ? 4 : 2;
     }
     for (int i = 0; i < 3; i++)
-        r->rank[i] = (struct train_rank_info){ .own_cores_count = i < 2 ? 2 + i : 0 };
+        r->rank[i] = (struct train_rank_info){ .number = i, .own_cores_count = i < 2 ? 2 + i : 0 };
     r->rank[0].memory = (struct exchange_memory_facts){ MEMORY_PRIVATE, true, PAGES_TRANSPARENT, "", "" };
     r->rank[1].memory = (struct exchange_memory_facts){ MEMORY_SHARED, true, PAGES_HUGETLB, "file", "no memfd" };
     strcpy(r->rank[0].host, "first");

@@ -37,7 +37,7 @@ enum rc kit_prepare(struct train_job *out, const char *options)
     out->opts.world = out->world->module.name;
     out->opts.model = out->workload->module.name;
     out->opts.reducer = out->collective ? out->collective->module.name : "";
-    out->opts.timeline = "";
+    out->opts.timeline = out->opts.on_loss = "";
     out->opts.transport = out->opts.compute = out->opts.lr_scaling = "";
 out:
     return rc;

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rank_loss.c - what a rank does about the loss of others (world.W8): with --on-loss report those that are left go on.
+ *
+ *   mode        a worker is lost                                        a server is lost
+ *   none        the others do all their steps
+ *   ps          its servers drop it, the others do all their steps      its part of the parameters is gone: the run
+ * ends allreduce   the others go back to the last step that all have done
+ *
+ * A loss before the first step ends every run: there is nothing yet that could be reported.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "harness/exchange/exchange.h"
+#include "harness/train/rank_state.h"
+#include "models/engine/training.h"
+
+/* --- running means --- */
+
+static float *running_means(const struct rank *r, size_t *n)
+{
+    return r->training ? workload_state(r->training, n) : NULL;
+}
+
+enum rc rank_keep_open(struct rank *r)
+{
+    size_t n = 0;
+
+    if (!rank_goes_back(r) || r->world->rank != 0 || !running_means(r, &n) || n == 0)
+        return RC_OK;
+    r->kept_state = calloc(N_KEPT_STATES * n, sizeof *r->kept_state);
+    return r->kept_state ? RC_OK : rc_raise(RC_NOMEM, "no memory for %d copies of %zu running means", N_KEPT_STATES, n);
+}
+
+static float *kept_at(const struct rank *r, size_t step, size_t n)
+{
+    return r->kept_state + step % N_KEPT_STATES * n;
+}
+
+void rank_keep_state(struct rank *r, size_t step)
+{
+    size_t n = 0;
+    const float *state = r->kept_state ? running_means(r, &n) : NULL;
+
+    if (state)
+        compute_get(r->compute, kept_at(r, step, n), state, n * sizeof *state);
+}
+
+/* They are those of a step that is undone, or was left in the middle. */
+static void restore_state(struct rank *r)
+{
+    size_t n = 0;
+    float *state = r->kept_state && r->n_done < r->n_begun ? running_means(r, &n) : NULL;
+
+    if (state)
+        compute_put(r->compute, state, kept_at(r, r->n_done, n), n * sizeof *state);
+}
+
+/* --- the end of training --- */
+
+/* Did a loss end the steps, and nothing else? Keeps the message. */
+static bool is_loss(const struct rank *r, enum rc rc)
+{
+    char message[RC_MESSAGE_BYTES];
+
+    if (rc != RC_PEER || world_lost_rank(r->world) < 0)
+        return false;
+    (void)snprintf(message, sizeof message, "%s", rc_message());
+    const bool run_goes_on = world_check(r->world) == RC_OK;
+    (void)rc_raise(rc, "%s", message);
+    return run_goes_on;
+}
+
+enum rc rank_explain_early_loss(const struct rank *r, enum rc rc)
+{
+    if (r->job->on_loss != ON_LOSS_REPORT || !is_loss(r, rc))
+        return rc;
+    (void)world_raise_loss(r->world, world_lost_rank(r->world));
+    char message[RC_MESSAGE_BYTES];
+    (void)snprintf(message, sizeof message, "%s", rc_message());
+    return rc_raise(RC_PEER, "%.400s; nothing was trained yet", message);
+}
+
+/* An error that ends the run. A lost server is named even if another rank's loss was noticed first. */
+static enum rc explain(const struct rank *r, enum rc rc)
+{
+    char message[RC_MESSAGE_BYTES];
+
+    for (int s = r->job->n_workers; is_loss(r, rc) && s < r->job->n_ranks; s++) {
+        if (!world_is_lost(r->world, s))
+            continue;
+        (void)world_raise_loss(r->world, s);
+        (void)snprintf(message, sizeof message, "%s", rc_message());
+        return rc_raise(RC_PEER, "%.400s; it was a server, and its parameters are lost with it", message);
+    }
+    return rc;
+}
+
+/* All that are left go back to the last step that all of them have done. */
+static enum rc go_back(struct rank *r, uint64_t n_own)
+{
+    uint64_t *all = calloc((size_t)r->left->n_ranks, sizeof *all), n_least = n_own;
+    enum rc rc = RC_OK;
+
+    if (!all)
+        return rc_raise(RC_NOMEM, "no memory for the steps of %d ranks", r->left->n_ranks);
+    TRY(world_allgather(r->left, &n_own, all, sizeof n_own));
+    for (int i = 0; i < r->left->n_ranks; i++)
+        n_least = all[i] < n_least ? all[i] : n_least;
+    TRY(exchange_undo_to(r->exchange, n_least));
+    r->n_done = (size_t)n_least;
+    restore_state(r);
+    if (n_least == 0)
+        TRY(rank_explain_early_loss(r, world_check_losses(r->world)));
+    TRY(rank_finish_exchange(r));
+out:
+    free(all);
+    return rc;
+}
+
+enum rc rank_end(struct rank *r, enum rc trained)
+{
+    const bool goes_back = rank_goes_back(r);
+    uint64_t n_own = 0;
+    enum rc rc = trained;
+
+    if (rc == RC_OK && goes_back) /* a rank that is lost behind this has left no step undone */
+        rc = world_barrier(r->world);
+    if (rc != RC_OK && !(goes_back && is_loss(r, rc)))
+        return explain(r, rc);
+    if (goes_back)
+        TRY(exchange_stop(r->exchange, &n_own));
+    r->n_done = r->job->n_steps;
+    rank_enter(r, PHASE_END, 0);
+    if (r->job->on_loss == ON_LOSS_ABORT)
+        return RC_OK;
+    TRY(world_survivors(r->world, &r->left));
+    if (goes_back)
+        TRY(go_back(r, n_own));
+out:
+    return rc;
+}
+
+/* --- the report --- */
+
+/* Is this rank of the run among those that are left? */
+static bool is_left(const struct rank *r, int number)
+{
+    for (int i = 0; i < r->left->n_ranks; i++)
+        if (world_number(r->left, i) == number)
+            return true;
+    return false;
+}
+
+enum rc rank_note_losses(struct rank *r)
+{
+    struct train_result *to = &r->result;
+    const struct world *w = r->world;
+
+    if (!r->left || r->left->n_ranks == w->n_ranks)
+        return RC_OK;
+    to->loss = calloc((size_t)(w->n_ranks - r->left->n_ranks), sizeof *to->loss);
+    if (!to->loss)
+        return rc_raise(RC_NOMEM, "no memory for the losses of %d ranks", w->n_ranks - r->left->n_ranks);
+    for (int number = 0; number < w->n_ranks; number++) {
+        if (is_left(r, number))
+            continue;
+        struct train_loss *loss = &to->loss[to->n_losses++];
+        loss->rank = number;
+        loss->was_seen = w->peers && peer_duty_of(w->peers, number, &loss->duty);
+        (void)snprintf(loss->why, sizeof loss->why, "%s", peer_losses_why(w->losses, number));
+    }
+    return RC_OK;
+}

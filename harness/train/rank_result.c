@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rank_result.c - after the last step: what rank 0 keeps of a run, and gathers from the ranks that are left. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "harness/base/peak_rss.h"
+#include "harness/report/timeline.h"
+#include "harness/train/rank_state.h"
+#include "harness/world/child.h"
+#include "models/engine/training.h"
+
+/* Get the final parameters, and the velocity on rank 0 if a checkpoint needs it. Its memory is allocated only now, so
+ * that training does not need it too. */
+enum rc rank_finish_exchange(struct rank *r)
+{
+    struct checkpoint *c = &r->result.final;
+    enum rc rc = RC_OK;
+
+    if (r->world->rank == 0 && r->param && r->job->keeps_velocity && !r->job->opts.forward_only) {
+        c->n_params = r->job->n_params;
+        c->n_state = r->job->n_state;
+        TRY(checkpoint_alloc(c, true));
+    }
+    TRY(exchange_final(r->exchange, c->velocity));
+out:
+    return rc;
+}
+
+/* Fill the checkpoint *c from this rank, worker 0. Closes the model first, to make room. */
+static enum rc keep_params(struct rank *r, struct checkpoint *c)
+{
+    const struct train_job *job = r->job;
+    size_t n_state = 0;
+    const float *state = workload_state(r->training, &n_state);
+    enum rc rc = RC_OK;
+
+    c->n_params = job->n_params;
+    c->n_state = n_state;
+    if (!c->param)
+        TRY(checkpoint_alloc(c, false));
+    if (n_state > 0)
+        compute_get(r->compute, c->state, state, n_state * sizeof(float));
+    workload_close(&r->training); /* frees activations, for the copy below */
+    compute_get(r->compute, c->param, r->param, job->n_params * sizeof(float));
+    snprintf(c->model, sizeof c->model, "%s", job->opts.model);
+    c->seed = job->opts.seed;
+    c->steps_count = job->resume.steps_count + r->n_done;
+    c->samples_count = rank_samples_before(job, r->n_done);
+out:
+    return rc;
+}
+
+/* Rank 0: evaluate the trained model with its own running means, and keep its parameters in the result. */
+static enum rc evaluate_and_keep(struct rank *r)
+{
+    struct train_result *result = &r->result;
+    enum rc rc = RC_OK;
+
+    result->evaluation = (struct evaluation){ NAN, NAN };
+    result->n_threads = r->compute->env.n_threads;
+    result->peak_rss_bytes = r->peak_is_own ? peak_rss_bytes() : NAN;
+    result->data_wait_s = NAN;
+    if (!rank_is_virtual(r) && network_of(r->training))
+        result->data_wait_s =
+            1e-9 * (double)(network_data_waited_ns(r->training) - r->data_waited_ns) / (double)r->n_begun;
+    result->has_params = r->param != NULL;
+    if (r->job->n_eval > 0)
+        TRY(workload_evaluate(r->training, r->param, r->job->n_eval, &result->evaluation));
+    if (result->has_params)
+        TRY(keep_params(r, &result->final));
+out:
+    return rc;
+}
+
+/* The ranks that results are gathered from. */
+static struct world *gathered(const struct rank *r)
+{
+    return r->left ? r->left : r->world;
+}
+
+static enum rc alloc_result(struct rank *r)
+{
+    const struct train_job *job = r->job;
+    const struct world *w = gathered(r);
+    struct train_result *result = &r->result;
+    const size_t n_ranks = (size_t)w->n_ranks, n_steps = r->n_done;
+
+    result->stamp = malloc(n_ranks * n_steps * sizeof *result->stamp);
+    result->lr = malloc(n_steps * sizeof *result->lr);
+    result->rank = calloc(n_ranks, sizeof *result->rank);
+    if (!result->stamp || !result->lr || !result->rank)
+        return rc_raise(RC_NOMEM, "no memory for the stamps of %zu ranks x %zu steps", n_ranks, n_steps);
+    result->n_ranks = w->n_ranks;
+    result->n_steps = n_steps;
+    for (int i = 0; i < w->n_ranks; i++)
+        result->n_workers += world_number(w, i) < job->n_workers;
+    for (size_t step = 0; step < n_steps; step++)
+        result->lr[step] = schedule_lr(&job->schedule, rank_samples_before(job, step));
+    return RC_OK;
+}
+
+/* Gather time stamps and host names on rank 0. Servers send unused stamps, as a gather is collective; they are the last
+ * ranks, behind those that are read. */
+static enum rc gather_results(struct rank *r)
+{
+    struct train_rank_info info = { .number = r->world->rank, .own_cores_count = r->world->n_own_cores };
+    struct train_result *result = &r->result;
+    const bool root = r->world->rank == 0;
+    enum rc rc = RC_OK;
+
+    child_host_name(info.host, sizeof info.host);
+    info.memory = r->memory;
+    if (root)
+        TRY(alloc_result(r));
+    TRY(world_gather(gathered(r), r->stamp, root ? result->stamp : NULL, r->n_done * sizeof *r->stamp));
+    TRY(world_gather(gathered(r), &info, root ? result->rank : NULL, sizeof info));
+    if (root) {
+        TRY(rank_note_losses(r));
+        TRY(evaluate_and_keep(r));
+    }
+out:
+    return rc;
+}
+
+/* Rings are read by this task only now: the communicator has ended. */
+static enum rc write_timeline(struct rank *r)
+{
+    struct span_ring *ring[EXCHANGE_N_RINGS];
+    struct record *facts = NULL;
+    enum rc rc = RC_OK;
+
+    if (!r->job->opts.timeline[0])
+        return RC_OK;
+    for (int i = 0; i < EXCHANGE_N_RINGS; i++)
+        ring[i] = exchange_ring(r->exchange, (enum exchange_task)i);
+    if (r->world->rank == 0)
+        TRY(train_manifest(&facts, r->job));
+    const struct timeline_opts timeline = { .path = r->job->opts.timeline,
+                                            .role = rank_is_worker(r) ? "worker" : "server",
+                                            .ring = ring,
+                                            .n_rings = EXCHANGE_N_RINGS,
+                                            .facts = facts };
+    TRY(timeline_gather_and_write(gathered(r), &timeline));
+out:
+    record_close(&facts);
+    return rc;
+}
+
+enum rc rank_gather(struct rank *r)
+{
+    enum rc rc;
+
+    TRY(write_timeline(r));
+    TRY(gather_results(r));
+out:
+    return rc;
+}

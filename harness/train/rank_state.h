@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rank_state.h - what a rank owns while it trains. Of rank.c, rank_loss.c, rank_result.c, and what must be counted of
+ * it of job_memory.c. */
+#ifndef HARNESS_TRAIN_RANK_STATE_H
+#define HARNESS_TRAIN_RANK_STATE_H
+
+#include "harness/train/train.h"
+
+/* Worker 0 may have begun two steps more than all have done: it awaits the parameters of a step in the next one. */
+enum { N_KEPT_STATES = 3 };
+
+struct rank { /* everything one rank owns while it trains */
+    struct world *world;
+    const struct train_job *job;
+    struct compute *compute;
+    struct training *training; /* NULL: a server */
+    struct exchange *exchange;
+    float *param, *grad; /* of the exchange */
+    struct exchange_memory_facts memory;
+    struct step_stamp *stamp;   /* [n_steps] */
+    struct train_result result; /* filled on rank 0 only */
+    uint64_t data_waited_ns;    /* total wait for the data loader before the first step */
+    bool peak_is_own;           /* the peak RSS of the process was reset when this run began */
+    struct world *left;         /* --on-loss report: from the end on, the ranks that are left; else NULL */
+    size_t n_begun, n_done;     /* steps of this run: that this rank began; that count, after rank_end() */
+    float *kept_state;          /* rank 0: running means at the start of the last N_KEPT_STATES steps; NULL: not kept */
+};
+
+/* From here on this rank is in another phase; here it fails, if it is to. step: of this run. */
+void rank_enter(struct rank *r, enum peer_phase phase, uint64_t step);
+
+static inline bool rank_is_worker(const struct rank *r)
+{
+    return r->world->rank < r->job->n_workers;
+}
+
+static inline bool rank_is_virtual(const struct rank *r)
+{
+    return r->world->ops->module.caps & WORLD_VIRTUAL_TIME;
+}
+
+/* Do the survivors of a loss go back to the last common step? */
+static inline bool rank_goes_back(const struct rank *r)
+{
+    return r->job->on_loss == ON_LOSS_REPORT && r->job->mode->module.caps & MODE_SYNCHRONOUS;
+}
+
+/* Samples that all workers have taken before this step of the run. */
+uint64_t rank_samples_before(const struct train_job *job, size_t step);
+
+/* --- rank_loss.c: losses of ranks --- */
+
+/* RC_NOMEM. */
+enum rc rank_keep_open(struct rank *r) MUST_CHECK;
+/* A step begins: keep what the running means are. */
+void rank_keep_state(struct rank *r, size_t step);
+/* The steps have ended with `trained`. With --on-loss report: meet the ranks that are left (r->left), and where they
+ * train together take them back to the last step that all have done (r->n_done), parameters, optimiser and running
+ * means. Errors: `trained`, where it is not the loss of a rank that the mode can do without; RC_PEER: nothing was
+ * trained. Collective. */
+enum rc rank_end(struct rank *r, enum rc trained) MUST_CHECK;
+/* Before the first step: rc, and where it is the loss of a rank its message says that nothing was trained. */
+enum rc rank_explain_early_loss(const struct rank *r, enum rc rc);
+/* Rank 0: who was lost, and when. RC_NOMEM. */
+enum rc rank_note_losses(struct rank *r) MUST_CHECK;
+
+/* --- rank_result.c: what rank 0 keeps --- */
+
+/* Get the final parameters, and the velocity on rank 0 if a checkpoint needs it. */
+enum rc rank_finish_exchange(struct rank *r) MUST_CHECK;
+/* Write the timeline, and gather the results on rank 0, which evaluates the model. Collective over the ranks that are
+ * left. */
+enum rc rank_gather(struct rank *r) MUST_CHECK;
+
+#endif
