@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ps_test.c - wire format (P1, fuzzed), and a server that meets workers who break the rules. */
+/* ps_test.c - wire format (P1, fuzzed), a server that meets workers who break the rules, and the loss of ranks. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -206,6 +206,166 @@ static void slices_that_no_message_can_carry_are_refused(void **state)
     buckets_close(&buckets);
 }
 
+/* Ranks 0 to 2 are workers, the rest servers; parameters 1 2 3 4, rate 1, no momentum, so that a push of ones takes 1
+ * from each. */
+enum { N_LOSS_WORKERS = 3, N_LOSS_PARAMS = 4 };
+
+struct loss_case {
+    const char *transport;
+    int n_servers, dies;
+    bool owes_reply; /* the worker that dies has pushed, and does not take the answer; else it has pushed and pulled */
+    float fetched[N_LOSS_PARAMS];
+};
+
+struct loss_rank {
+    struct world *w;
+    struct compute *compute;
+    struct transport *transport;
+    struct buckets buckets;
+    struct sync *sync;
+};
+
+static void loss_rank_close(struct loss_rank *r)
+{
+    transport_close(&r->transport);
+    if (r->sync)
+        sync_ps.close(&r->sync);
+    buckets_close(&r->buckets);
+    compute_close(&r->compute);
+}
+
+static enum rc loss_rank_open(struct loss_rank *r, const struct loss_case *c)
+{
+    const float param[N_LOSS_PARAMS] = { 1, 2, 3, 4 };
+    const struct segment segment = { 0, N_LOSS_PARAMS };
+    const struct bucket_opts one_bucket = { 0 };
+    const struct transport_ops *transport = NULL;
+    enum rc rc;
+
+    TRY(transport_find(&transport, c->transport));
+    TRY(compute_open(&r->compute, &compute_cpu, &(struct compute_env){ 0 }));
+    TRY(buckets_open(&r->buckets, &segment, 1, &one_bucket));
+    TRY(transport_open(&r->transport, transport, r->w));
+    const struct sync_env env = { .world = r->w,
+                                  .compute = r->compute,
+                                  .transport = r->transport,
+                                  .buckets = &r->buckets,
+                                  .n_workers = N_LOSS_WORKERS,
+                                  .n_servers = c->n_servers,
+                                  .slice_param = c->n_servers > 1 && r->w->rank > N_LOSS_WORKERS ? param + 2 : param,
+                                  .timeout_ms = 20000 };
+    TRY(sync_ps.open(&r->sync, &env));
+out:
+    return rc;
+}
+
+/* Send a push of n ones, whose answer is not taken. The send ends when the server has served it. */
+static enum rc push_alone(struct loss_rank *r, size_t n)
+{
+    float message[PS_HEADER_BYTES / sizeof(float) + N_LOSS_PARAMS];
+    const struct ps_header h = { .op = PS_PUSH, .n_elems = (uint32_t)n, .lr = 1.0f };
+    struct xfer tx = {
+        .peer = N_LOSS_WORKERS, .tag = PS_TAG_REQUEST, .ptr = message, .n_bytes = PS_HEADER_BYTES + n * sizeof(float)
+    };
+    enum rc rc;
+
+    ps_header_encode(message, &h);
+    for (size_t i = 0; i < n; i++)
+        message[PS_HEADER_BYTES / sizeof(float) + i] = 1;
+    TRY(transport_send(r->transport, &tx));
+    TRY(transport_wait(r->transport, &tx, 20000));
+out:
+    return rc;
+}
+
+static enum rc push_and_pull(struct loss_rank *r, float ones, float *param)
+{
+    float grad[N_LOSS_PARAMS] = { ones, ones, ones, ones };
+    struct piece_cost cost = { 0 };
+
+    return sync_ps.exchange(r->sync, 0, 1.0f, param, grad, &cost);
+}
+
+static void await_loss(struct world *w, int rank)
+{
+    while (!world_is_lost(w, rank) && world_check(w) == RC_OK)
+        world_pause(w, 1000000);
+}
+
+/* The rank that dies pushes ones before; worker 2, when it is lost, twos; worker 0 fetches what is there at the end. */
+static enum rc loss_body(struct world *w, void *arg)
+{
+    struct loss_case *c = arg;
+    struct loss_rank r = { .w = w };
+    float param[N_LOSS_PARAMS] = { 0 };
+    enum rc rc;
+
+    TRY(loss_rank_open(&r, c));
+    TRY(world_barrier(w));
+    if (w->rank == c->dies && w->rank < N_LOSS_WORKERS)
+        TRY(c->owes_reply ? push_alone(&r, N_LOSS_PARAMS) : push_and_pull(&r, 1, param));
+    if (w->rank == c->dies) {
+        loss_rank_close(&r);
+        world_die(w);
+    }
+    if (w->rank >= N_LOSS_WORKERS) {
+        TRY(sync_ps.serve(r.sync));
+        goto out;
+    }
+    if (w->rank == 2) {
+        await_loss(w, c->dies);
+        TRY(push_and_pull(&r, 2, param));
+    }
+    TRY(sync_ps.final(r.sync, param, NULL));
+    if (w->rank == 0)
+        memcpy(c->fetched, param, sizeof param);
+out:
+    if (rc != RC_OK)
+        world_abort(w, rc);
+    loss_rank_close(&r);
+    return rc;
+}
+
+static enum rc run_losing(struct loss_case *c)
+{
+    const struct world_ops *threads = NULL;
+    const struct world_opts opts = { .on_loss = ON_LOSS_REPORT };
+
+    assert_int_equal(world_find(&threads, "threads"), RC_OK);
+    return world_run(threads, &opts, N_LOSS_WORKERS + c->n_servers, loss_body, c);
+}
+
+/* FETCH is answered when the others have left or are lost; what the lost one had pushed counts. */
+static void a_lost_worker_is_dropped(void **state)
+{
+    const float left[N_LOSS_PARAMS] = { 1 - 3, 2 - 3, 3 - 3, 4 - 3 };
+    struct loss_case cases[] = {
+        { .transport = "inproc", .n_servers = 1, .dies = 1 },
+        { .transport = "inproc", .n_servers = 1, .dies = 1, .owes_reply = true },
+        { .transport = "inproc", .n_servers = 2, .dies = 1 },
+        { .transport = "zmq", .n_servers = 1, .dies = 1 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (run_losing(&cases[i]) != RC_OK)
+            fail_msg("case %zu: %s", i, rc_message());
+        assert_memory_equal(cases[i].fetched, left, sizeof left);
+    }
+}
+
+/* A server's parameters are lost with it. */
+static void a_lost_server_ends_the_run(void **state)
+{
+    (void)state;
+    for (int n_servers = 1; n_servers <= 2; n_servers++) {
+        struct loss_case c = { .transport = "inproc", .n_servers = n_servers, .dies = 3 };
+        assert_int_equal(run_losing(&c), RC_PEER);
+        if (!strstr(rc_message(), "rank 3 was lost: ended before its work was done"))
+            fail_msg("\"%s\" does not name rank 3", rc_message());
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +374,8 @@ int main(void)
         cmocka_unit_test(any_bytes_are_decoded_or_refused_P1),
         cmocka_unit_test(a_server_refuses_what_breaks_the_rules),
         cmocka_unit_test(slices_that_no_message_can_carry_are_refused),
+        cmocka_unit_test(a_lost_worker_is_dropped),
+        cmocka_unit_test(a_lost_server_ends_the_run),
     };
 
     return cmocka_run_group_tests_name("ps", tests, NULL, NULL);

@@ -2,12 +2,14 @@
 /*
  * server.c - the server's loop: receive all requests that have arrived, serve the oldest, reply.
  *
- *   state of a worker   PUSH               FETCH                                    LEAVE
- *   TRAINING            serve_push         worker 0: -> FETCHING; others: refused   -> LEFT
- *   FETCHING            refused            refused                                  refused
- *   LEFT                refused            refused                                  refused
+ *   state of a worker   PUSH               FETCH                                    LEAVE     its loss (world.W8)
+ *   TRAINING            serve_push         worker 0: -> FETCHING; others: refused   -> LEFT   drop_worker: -> LOST
+ *   FETCHING            refused            refused                                  refused   it is rank 0: the run
+ * ends LEFT                refused            refused                                  refused   drop_worker: -> LOST
+ *   LOST                dropped            dropped                                  dropped   -
  *
- * FETCHING -> LEFT by answer_fetch(), when all other workers have left.
+ * FETCHING -> LEFT by answer_fetch(), when all other workers have left or are lost. The loss of another server ends
+ * this one, and so the run.
  *
  * Before it serves a request, the server receives all that have arrived, and notes the time: how long a request then
  * waits is the queueing time, which its reply reports (queue_ns). A worker has at most one request outstanding.
@@ -20,6 +22,7 @@
 #include "ps/server.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +36,7 @@
 #include "ps/ps.h"
 #include "ps/wire.h"
 
-enum worker_state { TRAINING, FETCHING, LEFT };
+enum worker_state { TRAINING, FETCHING, LEFT, LOST };
 
 struct client { /* a worker, as the server sees it */
     enum worker_state state;
@@ -63,9 +66,9 @@ struct ps_server {
     float *param;              /* the slice; NULL: hollow */
     float *state;              /* the body of STATE, parameters and then velocity; NULL: hollow */
     struct piece_state *piece; /* [n_pieces] */
-    int n_left;
-    struct client *client;   /* [n_workers] */
-    struct arrival *arrival; /* [n_workers], a ring buffer */
+    int n_left;                /* workers that have left or are lost: they send nothing more */
+    struct client *client;     /* [n_workers] */
+    struct arrival *arrival;   /* [n_workers], a ring buffer */
     int first_arrival, n_arrivals;
 };
 
@@ -309,6 +312,62 @@ out:
     return rc;
 }
 
+/* Worker w is lost: what it has sent and not got an answer to is dropped, and it counts as one that has left. */
+static void drop_worker(struct ps_server *s, int w)
+{
+    struct client *c = &s->client[w];
+    int n_kept = 0;
+
+    (void)!end_reply(s, c); /* transport.T6: an error, for it alone */
+    for (int i = 0; i < s->n_arrivals; i++) {
+        struct arrival *a = &s->arrival[(s->first_arrival + i) % s->env.n_workers];
+        if (a->message.peer == w)
+            transport_release(s->env.transport, &a->message);
+        else
+            s->arrival[(s->first_arrival + n_kept++) % s->env.n_workers] = *a;
+    }
+    s->n_arrivals = n_kept;
+    if (c->state != LEFT)
+        s->n_left++;
+    c->state = LOST;
+}
+
+/* Drop the workers that are lost now. RC_PEER: a server is. Cheap where none is. */
+static enum rc drop_lost(struct ps_server *s)
+{
+    const struct world *w = s->env.world;
+
+    if (world_lost_rank(w) < 0)
+        return RC_OK;
+    for (int r = 0; r < s->env.n_workers; r++)
+        if (s->client[r].state != LOST && world_is_lost(w, r))
+            drop_worker(s, r);
+    for (int r = s->env.n_workers; r < w->n_ranks; r++)
+        if (world_is_lost(w, r))
+            return world_raise_loss(w, r);
+    return RC_OK;
+}
+
+/* The next message, or out->peer -1: there is none by now (DO_NOT_WAIT), or a rank was lost (transport.T12). */
+static enum rc receive(struct ps_server *s, struct message *out, int timeout_ms)
+{
+    enum rc rc;
+
+    TRY(transport_recv_divided(s->env.transport, out, PS_HEADER_BYTES, timeout_ms));
+    if (out->peer < 0)
+        TRY(drop_lost(s));
+out:
+    return rc;
+}
+
+/* Will some worker send something more, unless it is lost? */
+static bool is_awaiting(const struct ps_server *s)
+{
+    const int n_fetching = s->client[0].state == FETCHING;
+
+    return s->n_left + n_fetching < s->env.n_workers;
+}
+
 /* Receive all requests that have arrived; wait for one only if none is left to serve. */
 static enum rc take_arrivals(struct ps_server *s)
 {
@@ -316,11 +375,11 @@ static enum rc take_arrivals(struct ps_server *s)
 
     while (s->n_arrivals < s->env.n_workers) {
         struct arrival a = { .message = { .peer = -1 } };
-        TRY(transport_recv_divided(s->env.transport, &a.message, PS_HEADER_BYTES, DO_NOT_WAIT));
-        a.was_awaited = a.message.peer < 0 && s->n_arrivals == 0;
+        TRY(receive(s, &a.message, DO_NOT_WAIT));
+        a.was_awaited = a.message.peer < 0 && s->n_arrivals == 0 && is_awaiting(s);
         const uint64_t idle_ns = s->env.ring ? world_now_ns(s->env.world) : 0;
         if (a.was_awaited)
-            TRY(transport_recv_divided(s->env.transport, &a.message, PS_HEADER_BYTES, s->env.timeout_ms));
+            TRY(receive(s, &a.message, s->env.timeout_ms));
         if (a.message.peer < 0)
             break;
         a.seen_ns = world_now_ns(s->env.world);
@@ -332,14 +391,45 @@ out:
     return rc;
 }
 
+/* After RC_PEER of a transfer with the worker: RC_OK if it is lost, and dropped now; else the same error. */
+static enum rc forgive_lost(struct ps_server *s, int worker)
+{
+    char message[RC_MESSAGE_BYTES];
+    enum rc rc;
+
+    (void)snprintf(message, sizeof message, "%s", rc_message());
+    TRY(world_check(s->env.world)); /* the run has failed */
+    TRY(drop_lost(s));
+    if (s->client[worker].state != LOST)
+        FAIL(RC_PEER, "%s", message);
+out:
+    return rc;
+}
+
 static enum rc end_all_replies(struct ps_server *s)
 {
     enum rc rc = RC_OK;
 
-    for (int w = 0; w < s->env.n_workers; w++)
-        TRY(end_reply(s, &s->client[w]));
+    for (int w = 0; w < s->env.n_workers; w++) {
+        const enum rc ended = end_reply(s, &s->client[w]);
+        TRY(ended == RC_PEER ? forgive_lost(s, w) : ended);
+    }
 out:
     return rc;
+}
+
+/* Serve the oldest request. A worker that was lost meanwhile is dropped: what it then fails with is not the server's.
+ */
+static enum rc serve_next(struct ps_server *s)
+{
+    struct arrival a = s->arrival[s->first_arrival];
+
+    s->first_arrival = (s->first_arrival + 1) % s->env.n_workers;
+    s->n_arrivals--;
+    const enum rc served = serve_request(s, &a);
+    const int worker = a.message.peer;
+    transport_release(s->env.transport, &a.message);
+    return served == RC_PEER ? forgive_lost(s, worker) : served;
 }
 
 enum rc ps_server_run(struct ps_server *s)
@@ -348,12 +438,8 @@ enum rc ps_server_run(struct ps_server *s)
 
     while (s->n_left < s->env.n_workers) {
         TRY(take_arrivals(s));
-        struct arrival *a = &s->arrival[s->first_arrival];
-        s->first_arrival = (s->first_arrival + 1) % s->env.n_workers;
-        s->n_arrivals--;
-        const enum rc served = serve_request(s, a);
-        transport_release(s->env.transport, &a->message);
-        TRY(served);
+        if (s->n_arrivals > 0)
+            TRY(serve_next(s));
         if (s->client[0].state == FETCHING && s->n_left == s->env.n_workers - 1)
             TRY(answer_fetch(s));
     }
