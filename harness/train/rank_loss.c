@@ -59,42 +59,61 @@ static void restore_state(struct rank *r)
 
 /* --- the end of training --- */
 
-/* Did a loss end the steps, and nothing else? Keeps the message. */
-static bool is_loss(const struct rank *r, enum rc rc)
+/* May rc, just raised, come from the loss of a rank? */
+static bool may_be_loss(const struct rank *r, enum rc rc)
+{
+    return rc == RC_PEER && r->job->on_loss == ON_LOSS_REPORT && world_lost_rank(r->world) >= 0;
+}
+
+/* Raise the loss of rank `lost`, and what follows from it. */
+static enum rc raise_loss(const struct rank *r, int lost, const char *what_follows)
 {
     char message[RC_MESSAGE_BYTES];
 
-    if (rc != RC_PEER || world_lost_rank(r->world) < 0)
-        return false;
+    (void)world_raise_loss(r->world, lost);
     (void)snprintf(message, sizeof message, "%s", rc_message());
-    const bool run_goes_on = world_check(r->world) == RC_OK;
-    (void)rc_raise(rc, "%s", message);
-    return run_goes_on;
+    return rc_raise(RC_PEER, "%.400s; %s", message, what_follows);
+}
+
+static enum rc raise_early_loss(const struct rank *r)
+{
+    return raise_loss(r, world_lost_rank(r->world), "nothing was trained yet");
 }
 
 enum rc rank_explain_early_loss(const struct rank *r, enum rc rc)
 {
-    if (r->job->on_loss != ON_LOSS_REPORT || !is_loss(r, rc))
-        return rc;
-    (void)world_raise_loss(r->world, world_lost_rank(r->world));
-    char message[RC_MESSAGE_BYTES];
-    (void)snprintf(message, sizeof message, "%s", rc_message());
-    return rc_raise(RC_PEER, "%.400s; nothing was trained yet", message);
+    return may_be_loss(r, rc) ? raise_early_loss(r) : rc;
 }
 
 /* An error that ends the run. A lost server is named even if another rank's loss was noticed first. */
 static enum rc explain(const struct rank *r, enum rc rc)
 {
-    char message[RC_MESSAGE_BYTES];
-
-    for (int s = r->job->n_workers; is_loss(r, rc) && s < r->job->n_ranks; s++) {
-        if (!world_is_lost(r->world, s))
-            continue;
-        (void)world_raise_loss(r->world, s);
-        (void)snprintf(message, sizeof message, "%s", rc_message());
-        return rc_raise(RC_PEER, "%.400s; it was a server, and its parameters are lost with it", message);
-    }
+    for (int s = r->job->n_workers; may_be_loss(r, rc) && s < r->job->n_ranks; s++)
+        if (world_is_lost(r->world, s))
+            return raise_loss(r, s, "it was a server, and its parameters are lost with it");
     return rc;
+}
+
+/* The steps have ended with `trained`: end the exchange's work. RC_OK where all is done, and where a rank was lost that
+ * the mode can do without. n_own: steps that this rank has done. */
+static enum rc end_steps(struct rank *r, enum rc trained, uint64_t *n_own)
+{
+    const bool goes_back = rank_goes_back(r);
+    /* A rank that is lost behind this has left nothing undone. */
+    const enum rc rc = trained == RC_OK ? world_barrier(r->world) : trained;
+    char message[RC_MESSAGE_BYTES];
+    enum rc stopped = RC_OK;
+
+    if (rc != RC_OK && !may_be_loss(r, rc))
+        return rc;
+    (void)snprintf(message, sizeof message, "%s", rc_message());
+    if (goes_back)
+        stopped = exchange_stop(r->exchange, n_own); /* while it is not joined, its failed task fails world_check() */
+    if (rc == RC_OK)
+        return stopped;
+    if ((goes_back || trained == RC_OK) && stopped == RC_OK && world_check(r->world) == RC_OK)
+        return RC_OK;
+    return explain(r, rc_raise(rc, "%s", message));
 }
 
 /* All that are left go back to the last step that all of them have done. */
@@ -112,7 +131,7 @@ static enum rc go_back(struct rank *r, uint64_t n_own)
     r->n_done = (size_t)n_least;
     restore_state(r);
     if (n_least == 0)
-        TRY(rank_explain_early_loss(r, world_check_losses(r->world)));
+        TRY(raise_early_loss(r));
     TRY(rank_finish_exchange(r));
 out:
     free(all);
@@ -121,22 +140,16 @@ out:
 
 enum rc rank_end(struct rank *r, enum rc trained)
 {
-    const bool goes_back = rank_goes_back(r);
+    const bool reports = r->job->on_loss == ON_LOSS_REPORT;
     uint64_t n_own = 0;
-    enum rc rc = trained;
+    enum rc rc;
 
-    if (rc == RC_OK && goes_back) /* a rank that is lost behind this has left no step undone */
-        rc = world_barrier(r->world);
-    if (rc != RC_OK && !(goes_back && is_loss(r, rc)))
-        return explain(r, rc);
-    if (goes_back)
-        TRY(exchange_stop(r->exchange, &n_own));
+    TRY(reports ? end_steps(r, trained, &n_own) : trained);
     r->n_done = r->job->n_steps;
     rank_enter(r, PHASE_END, 0);
-    if (r->job->on_loss == ON_LOSS_ABORT)
-        return RC_OK;
-    TRY(world_survivors(r->world, &r->left));
-    if (goes_back)
+    if (reports)
+        TRY(world_survivors(r->world, &r->left));
+    if (rank_goes_back(r))
         TRY(go_back(r, n_own));
 out:
     return rc;

@@ -260,7 +260,7 @@ enum rc train_check_stopped(const struct train_job *job, const struct train_resu
         return RC_OK;
     losses_text(text, sizeof text, r);
     const bool saves = job->opts.save[0] != '\0';
-    return rc_raise(RC_PEER, "%s; the others stopped after step %llu of %llu%s%s%s", text, n_done,
+    return rc_raise(RC_PEER, "%s; the others stopped after %llu of %llu steps%s%s%s", text, n_done,
                     (unsigned long long)job->opts.steps, saves ? "; --resume " : "", job->opts.save,
                     saves ? " goes on" : "");
 }

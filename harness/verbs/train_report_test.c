@@ -303,12 +303,12 @@ static void a_stopped_run_names_rank_and_step(void **state)
     assert_int_equal(train_check_stopped(&m.job, &m.result), RC_PEER);
     assert_string_equal(rc_message(),
                         "rank 1 was lost in step 105, owes bucket 0 (ended before its work was done); the "
-                        "others stopped after step 105 of 112");
+                        "others stopped after 105 of 112 steps");
     m.job.opts.save = "half";
     assert_int_equal(train_check_stopped(&m.job, &m.result), RC_PEER);
     assert_string_equal(rc_message(),
                         "rank 1 was lost in step 105, owes bucket 0 (ended before its work was done); the "
-                        "others stopped after step 105 of 112; --resume half goes on");
+                        "others stopped after 105 of 112 steps; --resume half goes on");
     made_free(&m);
 }
 

@@ -56,7 +56,6 @@ static enum rc finish(struct report *to, const struct train_verb_opts *own, cons
     if (strcmp(own->out, "-") != 0) /* there the records are the output */
         TRY(train_print(stdout, job, r, &summary, own->lines));
     train_tell_losses(stderr, job, r);
-    TRY(train_check_stopped(job, r)); /* all that is left is written; the run has failed all the same */
 out:
     return rc;
 }
@@ -144,6 +143,8 @@ static enum rc train_run(struct verb_call *call)
     }
     if (is_virtual)
         TRY(sim_cost_write(stderr, "train", own->cost, &cost));
+    if (run.result.stamp) /* all that is left is written; the run has failed all the same */
+        TRY(train_check_stopped(&job, &run.result));
 out:
     report_close(&to);
     train_result_free(&run.result);
