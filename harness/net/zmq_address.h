@@ -10,8 +10,7 @@
 struct world;
 
 /* What zmq_bind() takes, any free port: inproc:// where ranks share memory, tcp://127.0.0.1:* where all
- * run on one host, else tcp:// on the first IPv4 address, in the system's order, of an interface
- * that is up and not the loopback. RC_IO: there is none. */
+ * run on one host, else tcp:// on host_address(). RC_IO. */
 enum rc zmq_address(char *out, size_t n_bytes, const struct world *w) MUST_CHECK;
 
 #endif
