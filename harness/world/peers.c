@@ -10,6 +10,7 @@
 struct peer_seen { /* what a watch knows of a rank */
     uint64_t n_ticks;
     uint64_t silent_ns; /* since n_ticks was first read */
+    bool was_named;     /* as silent, by this watch */
     bool was_returned;  /* as lost */
 };
 
@@ -64,6 +65,38 @@ void peers_fini(struct peers *p)
 {
     free(p->told);
     p->told = NULL;
+}
+
+struct peer_view peer_view_of(const struct peer_seat *s)
+{
+    return (
+        struct peer_view){ .state = (enum peer_state)atomic_load(&s->state), /* first: the rest says why */
+                           .silent_ms = atomic_load_explicit(&s->silent_ms, memory_order_relaxed),
+                           .n_ticks = atomic_load_explicit(&s->n_ticks, memory_order_relaxed),
+                           .duty = { .phase = (enum peer_phase)atomic_load_explicit(&s->phase, memory_order_relaxed),
+                                     .step = atomic_load_explicit(&s->step, memory_order_relaxed),
+                                     .bucket = atomic_load_explicit(&s->bucket, memory_order_relaxed) } };
+}
+
+void peer_show(struct peer_seat *s, const struct peer_view *v, bool takes_alive)
+{
+    atomic_store_explicit(&s->n_ticks, v->n_ticks, memory_order_relaxed);
+    peer_set_duty(s, &v->duty);
+    if (v->state != PEER_ALIVE)
+        atomic_store_explicit(&s->silent_ms, v->silent_ms, memory_order_relaxed);
+    if (v->state == PEER_LOST || v->state == PEER_LEFT)
+        peer_end(s, v->state);
+    else if (v->state == PEER_SILENT)
+        (void)change(s, PEER_ALIVE, PEER_SILENT);
+    else if (takes_alive)
+        (void)change(s, PEER_SILENT, PEER_ALIVE);
+}
+
+void peer_show_lost(struct peer_seat *s, uint32_t silent_ms)
+{
+    if (!peer_is_lost(s))
+        atomic_store_explicit(&s->silent_ms, silent_ms, memory_order_relaxed);
+    peer_end(s, PEER_LOST);
 }
 
 struct peer_seat *peer_seats_alloc(int n_ranks)
@@ -242,15 +275,26 @@ static int number_of(const struct peer_watch *w, int r)
     return w->number ? w->number[r] : r;
 }
 
-/* Rank r has ticked since the last look. */
+static uint64_t slack_ns(const struct peer_watch *w, int r)
+{
+    return w->slack_ns ? w->slack_ns[r] : 0;
+}
+
+/* Rank r has ticked since the last look. What a nearer watch has named, that one names again. */
 static void see_tick(struct peer_watch *w, int r, uint64_t n_ticks)
 {
     struct peer_seen *seen = &w->seen[r];
 
-    if (change(&w->seat[r], PEER_SILENT, PEER_ALIVE))
+    if (change(&w->seat[r], PEER_SILENT, PEER_ALIVE) && (slack_ns(w, r) == 0 || seen->was_named))
         tell_back(&w->opts, number_of(w, r), seen->silent_ns);
     seen->n_ticks = n_ticks;
     seen->silent_ns = 0;
+    seen->was_named = false;
+}
+
+static void show_silence(struct peer_seat *s, uint64_t silent_ns)
+{
+    atomic_store_explicit(&s->silent_ms, (uint32_t)(silent_ns / 1000000), memory_order_relaxed);
 }
 
 /* Rank r has not ticked for gap_ns more. */
@@ -260,10 +304,30 @@ static void see_silence(struct peer_watch *w, int r, uint64_t gap_ns)
     uint64_t *silent_ns = &w->seen[r].silent_ns;
 
     *silent_ns += gap_ns;
-    if (*silent_ns >= w->opts.warn_ns && change(s, PEER_ALIVE, PEER_SILENT))
-        peer_tell_silent(&w->opts, number_of(w, r), s, *silent_ns);
-    if (*silent_ns >= w->opts.abort_ns)
+    if (*silent_ns >= w->opts.warn_ns + slack_ns(w, r) && atomic_load(&s->state) == PEER_ALIVE) {
+        show_silence(s, *silent_ns); /* before the state, which publishes it */
+        w->seen[r].was_named = change(s, PEER_ALIVE, PEER_SILENT);
+        if (w->seen[r].was_named)
+            peer_tell_silent(&w->opts, number_of(w, r), s, *silent_ns);
+    }
+    if (*silent_ns >= w->opts.abort_ns + slack_ns(w, r)) {
+        show_silence(s, *silent_ns);
         (void)change(s, PEER_SILENT, PEER_LOST);
+    }
+}
+
+/* In what state rank r is by its ticks. */
+static void judge(struct peer_watch *w, int r, uint64_t gap_ns)
+{
+    const uint64_t n_ticks = atomic_load_explicit(&w->seat[r].n_ticks, memory_order_relaxed);
+    const int state = atomic_load(&w->seat[r].state);
+
+    if ((state != PEER_ALIVE && state != PEER_SILENT) || slack_ns(w, r) == PEER_NOT_JUDGED)
+        return;
+    if (n_ticks != w->seen[r].n_ticks)
+        see_tick(w, r, n_ticks);
+    else
+        see_silence(w, r, gap_ns);
 }
 
 int peer_watch_look(struct peer_watch *w, uint64_t now_ns, char why[RC_MESSAGE_BYTES])
@@ -275,18 +339,12 @@ int peer_watch_look(struct peer_watch *w, uint64_t now_ns, char why[RC_MESSAGE_B
     w->looked_ns = now_ns;
     for (int r = 0; r < w->n_ranks; r++) {
         struct peer_seen *seen = &w->seen[r];
-        const uint64_t n_ticks = atomic_load_explicit(&w->seat[r].n_ticks, memory_order_relaxed);
-        const int state = atomic_load(&w->seat[r].state);
-        if (state == PEER_ALIVE || state == PEER_SILENT) {
-            if (n_ticks != seen->n_ticks)
-                see_tick(w, r, n_ticks);
-            else
-                see_silence(w, r, gap_ns);
-        }
+        judge(w, r, gap_ns);
         if (lost < 0 && !seen->was_returned && peer_is_lost(&w->seat[r])) {
+            const uint32_t silent_ms = atomic_load_explicit(&w->seat[r].silent_ms, memory_order_relaxed);
             seen->was_returned = true;
             lost = r;
-            peer_silence_text(&w->seat[r], seen->silent_ns, why, RC_MESSAGE_BYTES);
+            peer_silence_text(&w->seat[r], UINT64_C(1000000) * silent_ms, why, RC_MESSAGE_BYTES);
         }
     }
     return lost;

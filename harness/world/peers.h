@@ -53,8 +53,16 @@ struct peer_seat {                         /* of one rank; a zeroed one is valid
     _Alignas(64) _Atomic uint64_t n_ticks; /* a cache line that the rank alone writes, but for its state */
     _Atomic int64_t step;
     _Atomic int32_t bucket;
-    _Atomic int phase; /* enum peer_phase */
-    _Atomic int state; /* enum peer_state */
+    _Atomic int phase;          /* enum peer_phase */
+    _Atomic int state;          /* enum peer_state */
+    _Atomic uint32_t silent_ms; /* when it was found silent or lost, by who found it */
+};
+
+struct peer_view { /* a seat as it was read at one moment: what hosts send each other */
+    uint64_t n_ticks;
+    struct peer_duty duty;
+    enum peer_state state;
+    uint32_t silent_ms;
 };
 
 struct peers {              /* of one rank: its own seat, and those of all */
@@ -99,6 +107,12 @@ bool peer_duty_of(const struct peers *p, int number, struct peer_duty *out);
 /* "in step 7, owes bucket 3" */
 void peer_duty_text(const struct peer_duty *duty, char *out, size_t n_bytes);
 void peers_fini(struct peers *p);
+struct peer_view peer_view_of(const struct peer_seat *s);
+/* Show in s what was seen elsewhere. PEER_ALIVE ends a silence where takes_alive is true, else a watch does, by the
+ * ticks; a rank that is lost or has left stays so. */
+void peer_show(struct peer_seat *s, const struct peer_view *v, bool takes_alive);
+/* PEER_LOST, after so long a silence; not of a rank that has left. */
+void peer_show_lost(struct peer_seat *s, uint32_t silent_ms);
 /* Zeroed; NULL: no memory. Freed by free(). */
 struct peer_seat *peer_seats_alloc(int n_ranks);
 
@@ -125,11 +139,17 @@ const char *peer_losses_why(const struct peer_losses *l, int rank);
 
 struct peer_seen;
 
+/* In peer_watch.slack_ns: another watch finds out whether this rank is silent, and shows it in the seat. */
+#define PEER_NOT_JUDGED UINT64_MAX
+
 struct peer_watch {
     struct peer_opts opts;
     struct peer_seat *seat; /* [n_ranks]; borrowed */
     int n_ranks;
-    const int *number;      /* [n_ranks]: their ranks in the run, for messages; NULL: as they are indexed */
+    const int *number; /* [n_ranks]: their ranks in the run, for messages; NULL: as they are indexed */
+    /* Optional (may be NULL): default zeros. [n_ranks]: how much longer each may be silent, since its ticks come here
+     * on a longer way, at the end of which its own watch has named it first. */
+    const uint64_t *slack_ns;
     struct peer_seen *seen; /* [n_ranks] */
     uint64_t looked_ns;
 };

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mpi_peers.c - the seats of a host's ranks in a share, and the thread that watches them. */
+/*
+ * mpi_peers.c - the seats of all ranks of the run, and the thread that watches them.
+ *
+ * The ranks of a host have them in one share, and make up a cell (beat_frame.h); one that cannot share memory is a cell
+ * of its own. A rank's seat has its number in the run.
+ */
 #include "harness/world/mpi/mpi_peers.h"
 
 #include <pthread.h>
@@ -10,20 +15,23 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/world/mpi/mpi_heartbeat.h"
 #include "harness/world/share.h"
 #include "harness/world/wait.h"
 
 /* From the loss of a rank, or from another end of the run, until this process is ended. */
-#define LEAVE_NS UINT64_C(3000000000)
+#define LEAVE_NS UINT64_C(2500000000)
 
 struct mpi_peers {
     struct world *world; /* borrowed */
     struct peers peers;
-    struct world *group; /* of the share; NULL: seats are `alone` */
-    struct share *share; /* all seats are in the block of its rank 0 */
-    struct peer_seat alone;
-    int *number; /* [peers.n_ranks]: of each, its rank in the run */
+    struct world *group;     /* of the share; NULL: seats are `alone` */
+    struct share *share;     /* all seats are in the block of its rank 0 */
+    struct peer_seat *alone; /* [n_ranks] */
+    int *cell;               /* [n_ranks] */
+    uint64_t *slack_ns;      /* [n_ranks] */
     struct peer_watch watch;
+    struct mpi_heartbeat *heartbeat; /* NULL: there is one cell, or no way to the others */
     pthread_t thread;
     bool is_started;
     pthread_mutex_t lock; /* held while the thread looks at the seats, and to change left_ns */
@@ -40,29 +48,42 @@ static _Noreturn void end_process(const struct mpi_peers *p, int rank, const cha
     char line[RC_MESSAGE_BYTES + 128];
     const int n_chars =
         snprintf(line, sizeof line, "gradmark: rank %d: %s; process of rank %d does not end by itself\n", rank, why,
-                 p->number[p->peers.own]);
+                 p->peers.own);
 
     if (n_chars > 0)
         (void)!write(STDERR_FILENO, line, (size_t)n_chars < sizeof line ? (size_t)n_chars : sizeof line - 1);
     _exit(EXIT_FAILURE);
 }
 
-/* Look at the seats. Returns when this process has to have ended; UINT64_MAX: nothing is wrong. */
+/* Look at the seats, between what comes from other cells and what goes there. After a loss all end: whoever is silent
+ * then waits for the launcher. */
+static int look_at_seats(struct mpi_peers *p, uint64_t now_ns, char why[RC_MESSAGE_BYTES])
+{
+    int lost = -1;
+
+    mpi_heartbeat_receive(p->heartbeat, now_ns);
+    if (!atomic_load(&p->has_lost))
+        lost = peer_watch_look(&p->watch, now_ns, why);
+    mpi_heartbeat_send(p->heartbeat, now_ns); /* also what was just seen: this process may soon have ended */
+    return lost;
+}
+
+/* Returns when this process has to have ended; UINT64_MAX: nothing is wrong. */
 static uint64_t look(struct mpi_peers *p, uint64_t limit_ns)
 {
     const uint64_t now_ns = wait_clock_ns();
     char why[RC_MESSAGE_BYTES];
+    int lost = -1;
 
     pthread_mutex_lock(&p->lock);
-    const bool has_left = p->left_ns > 0;
-    /* after a loss all end: whoever is silent then waits for the launcher */
-    const int lost = has_left || atomic_load(&p->has_lost) ? -1 : peer_watch_look(&p->watch, now_ns, why);
-    if (has_left)
+    if (p->left_ns > 0)
         limit_ns = p->left_ns + p->watch.opts.abort_ns;
+    else
+        lost = look_at_seats(p, now_ns, why);
     pthread_mutex_unlock(&p->lock);
     if (lost >= 0) {
         snprintf(p->why, sizeof p->why, "%s", why);
-        p->lost = p->number[lost];
+        p->lost = lost;
         atomic_store(&p->has_lost, true);
         limit_ns = now_ns + LEAVE_NS;
     }
@@ -84,44 +105,71 @@ static void *watch_main(void *arg)
             continue;
         if (atomic_load(&p->has_lost))
             end_process(p, p->lost, p->why);
-        end_process(p, p->number[p->peers.own], "has met all others for the last time, but MPI does not let it go");
+        end_process(p, p->peers.own, "has met all others for the last time, but MPI does not let it go");
     }
 }
 
-/* Seats of this host's ranks, in memory that they share. */
+/* Seats in memory that the ranks of this host share. */
 static enum rc open_seats(struct mpi_peers *p, struct world *w)
 {
-    const int own = w->rank;
     int host, n_hosts;
     enum rc rc;
 
     TRY(world_host_group(w, &p->group, &host, &n_hosts));
-    TRY(world_share_open(p->group, (size_t)p->group->n_ranks * sizeof(struct peer_seat), &p->share));
-    p->number = calloc((size_t)p->group->n_ranks, sizeof *p->number);
-    if (!p->number)
-        FAIL(RC_NOMEM, "no memory for the numbers of %d ranks", p->group->n_ranks);
-    TRY(world_allgather(p->group, &own, p->number, sizeof own));
-    p->peers = (struct peers){
-        .seat = p->share->peer[0], .n_ranks = p->group->n_ranks, .own = p->group->rank, .number = p->number
-    };
+    TRY(world_share_open(p->group, (size_t)w->n_ranks * sizeof(struct peer_seat), &p->share));
+    p->peers.seat = p->share->peer[0];
 out:
     return rc;
 }
 
-/* This rank's own seat: its watcher notices when its main task hangs, but nobody when the process does. */
-static enum rc open_own_seat(struct mpi_peers *p, const struct peer_opts *opts)
+/* Seats that this process alone reads and writes. */
+static enum rc open_own_seats(struct mpi_peers *p, const struct peer_opts *opts)
 {
     char line[RC_MESSAGE_BYTES];
 
-    snprintf(line, sizeof line, "the ranks of this host do not see each other's silence: %.400s", rc_message());
+    snprintf(line, sizeof line, "the ranks of this host share no memory to see each other's silence: %.400s",
+             rc_message());
     if (p->world->host_rank == 0)
         peer_tell(opts, line);
-    p->number = calloc(1, sizeof *p->number);
-    if (!p->number)
-        return rc_raise(RC_NOMEM, "no memory for the number of a rank");
-    p->number[0] = p->world->rank;
-    p->peers = (struct peers){ .seat = &p->alone, .n_ranks = 1, .own = 0, .number = p->number };
-    return RC_OK;
+    world_share_close(&p->share);
+    world_split_close(&p->group);
+    p->alone = peer_seats_alloc(p->world->n_ranks);
+    p->peers.seat = p->alone;
+    return p->alone ? RC_OK : rc_raise(RC_NOMEM, "no memory for the seats of %d ranks", p->world->n_ranks);
+}
+
+/* cell[r] := the first of the ranks that have their seats where rank r has its own. */
+static enum rc find_cells(struct mpi_peers *p, struct world *w)
+{
+    const int own = w->rank;
+    int first = own;
+    enum rc rc;
+
+    p->cell = calloc((size_t)w->n_ranks, sizeof *p->cell);
+    p->slack_ns = calloc((size_t)w->n_ranks, sizeof *p->slack_ns);
+    if (!p->cell || !p->slack_ns)
+        FAIL(RC_NOMEM, "no memory for what %d ranks know of each other", w->n_ranks);
+    if (p->group)
+        TRY(world_broadcast(p->group, &first, sizeof first)); /* the group is in the order of ranks */
+    TRY(world_allgather(w, &first, p->cell, sizeof first));
+out:
+    return rc;
+}
+
+static enum rc start_watch(struct mpi_peers *p, struct world *w, const struct peer_opts *opts)
+{
+    enum rc rc;
+
+    TRY(peer_watch_open(&p->watch, opts, p->peers.seat, w->n_ranks, wait_clock_ns()));
+    p->watch.slack_ns = p->slack_ns;
+    TRY(mpi_heartbeat_open(&p->heartbeat, w, p->cell, p->peers.seat, opts, peer_watch_interval_ns(&p->watch),
+                           p->slack_ns));
+    p->watch.looked_ns = wait_clock_ns();
+    if (pthread_create(&p->thread, NULL, watch_main, p) != 0)
+        FAIL(RC_NOMEM, "the thread that watches the ranks cannot be started");
+    p->is_started = true;
+out:
+    return rc;
 }
 
 enum rc mpi_peers_open(struct mpi_peers **out, struct world *w, const struct peer_opts *opts)
@@ -130,19 +178,17 @@ enum rc mpi_peers_open(struct mpi_peers **out, struct world *w, const struct pee
     enum rc rc;
 
     if (!p)
-        return rc_raise(RC_NOMEM, "no memory to watch the ranks of a host");
+        return rc_raise(RC_NOMEM, "no memory to watch the ranks of a run");
     p->world = w;
+    p->peers = (struct peers){ .n_ranks = w->n_ranks, .own = w->rank };
     pthread_mutex_init(&p->lock, NULL);
     rc = open_seats(p, w);
     if (rc == RC_UNSUPPORTED || rc == RC_INVAL) /* on all ranks of the host (H2) */
-        rc = open_own_seat(p, opts);
+        rc = open_own_seats(p, opts);
     if (rc != RC_OK)
         goto out;
-    TRY(peer_watch_open(&p->watch, opts, p->peers.seat, p->peers.n_ranks, wait_clock_ns()));
-    p->watch.number = p->number;
-    if (pthread_create(&p->thread, NULL, watch_main, p) != 0)
-        FAIL(RC_NOMEM, "the thread that watches the ranks of a host cannot be started");
-    p->is_started = true;
+    TRY(find_cells(p, w));
+    TRY(start_watch(p, w, opts));
     w->peers = &p->peers;
     *out = p;
     p = NULL;
@@ -164,6 +210,8 @@ static void close_seats(struct mpi_peers *p)
     peers_fini(&p->peers);
     world_share_close(&p->share);
     world_split_close(&p->group);
+    free(p->alone);
+    p->alone = NULL;
 }
 
 void mpi_peers_leave(struct mpi_peers *p)
@@ -173,6 +221,8 @@ void mpi_peers_leave(struct mpi_peers *p)
     peer_end(&p->peers.seat[p->peers.own], PEER_LEFT); /* P4 */
     pthread_mutex_lock(&p->lock);
     p->left_ns = wait_clock_ns();
+    mpi_heartbeat_send(p->heartbeat, p->left_ns);
+    mpi_heartbeat_close(&p->heartbeat);
     pthread_mutex_unlock(&p->lock);
     close_seats(p);
 }
@@ -188,11 +238,13 @@ void mpi_peers_close(struct mpi_peers **pp)
         doorbell_ring(&p->bell);
         pthread_join(p->thread, NULL);
     }
+    mpi_heartbeat_close(&p->heartbeat);
     if (p->left_ns == 0)
         close_seats(p);
     peer_watch_close(&p->watch);
     pthread_mutex_destroy(&p->lock);
-    free(p->number);
+    free(p->slack_ns);
+    free(p->cell);
     free(p);
     *pp = NULL;
 }

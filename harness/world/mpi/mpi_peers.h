@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mpi_peers.h - a thread of each process that watches the ranks of its host, in memory that they share (peers.h).
- * Private to harness/world/mpi.
+ * mpi_peers.h - a thread of each process that watches the ranks of the run (peers.h): those of its host in memory that
+ * they share, those of others by heartbeats over TCP (mpi_heartbeat.h). Private to harness/world/mpi.
  *
  * It calls no MPI, and asks nothing of the launcher. Where a rank is lost, mpi_peers_check() fails, and so do this
- * process's waits; a process that has not ended some seconds later is stuck in a call, and is ended here. Ranks of
- * other hosts are not watched.
+ * process's waits; a process that has not ended some seconds later is stuck in a call, and is ended here.
  */
 #ifndef HARNESS_WORLD_MPI_MPI_PEERS_H
 #define HARNESS_WORLD_MPI_MPI_PEERS_H
@@ -16,8 +15,8 @@
 struct world;
 struct mpi_peers;
 
-/* Begin to watch; sets w->peers. Collective over w. Where the ranks of a host cannot share memory, each watches itself
- * alone, and the first of the host says why. */
+/* Begin to watch; sets w->peers. Collective over w. Where the ranks of a host cannot share memory, the first
+ * of the host says why, and they are heard of as if each had a host of its own. */
 enum rc mpi_peers_open(struct mpi_peers **out, struct world *w, const struct peer_opts *opts) MUST_CHECK;
 /* RC_PEER once a rank was lost, and names it. Cheap. NULL-safe (RC_OK). */
 enum rc mpi_peers_check(const struct mpi_peers *p) MUST_CHECK;
