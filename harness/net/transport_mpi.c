@@ -11,8 +11,9 @@
  * MPI has no way to take back a send, nor a receive whose message has begun to arrive. A timed-out
  * xfer of that kind keeps its request until close. A send may then still be read by MPI, so its
  * memory must stay mapped until the group is aborted, which T6 asks for anyway. A receive would be
- * written to: if it does not end soon, the group is aborted here. In a caller's MPI nobody is killed: there every
- * message passes through pooled memory, and such a request is left to the world with it (mpi_attach.h).
+ * written to: if it does not end soon, the group is aborted here. In a caller's MPI nobody is killed, and with
+ * ON_LOSS_REPORT nobody is waited for who is lost: there every message passes through pooled memory, one more copy on
+ * each side, and such a request is left to the world with it (mpi_attach.h), or to MPI until the process ends.
  *
  * Calls of MPI pass the lock of the rank (mpi_lock.h): another task may own a transport of its own.
  */
@@ -43,6 +44,7 @@ struct op {               /* one posted xfer; x->priv */
     size_t capacity_bytes;
     struct pooled *whole; /* header and body together, which MPI reads or writes; NULL: x's own memory */
     bool receives;
+    int peer;
     struct op *next, *prev; /* in `posted`; next alone: in `free` or `stuck` */
 };
 
@@ -50,6 +52,7 @@ struct mpi {
     struct transport base;
     struct mpi_lock *lock; /* of the rank */
     bool is_attached;      /* world_mpi_is_attached() */
+    bool owns_memory;      /* world_mpi_owns_memory() */
     MPI_Comm named, any;
     uint32_t max_tag;
     struct op *posted, *free, *stuck;
@@ -153,13 +156,15 @@ static void cancel(struct mpi *t, struct op *op)
     mpi_lock_give(t->lock);
 }
 
-/* T3, in a caller's MPI. */
+/* T3, where the memory is the op's. Of a lost peer MPI is asked nothing: it may not know yet, or any more. */
 static void withdraw_to_world(struct mpi *t, struct op *op)
 {
+    const bool is_lost = world_is_lost(t->base.world, op->peer);
+
     op_unset_posted(t, op);
-    if (op->receives && op->left.request != MPI_REQUEST_NULL)
+    if (op->receives && op->left.request != MPI_REQUEST_NULL && !is_lost)
         cancel(t, op);
-    if (has_ended(t, op)) {
+    if (!is_lost && has_ended(t, op)) {
         op_end(t, op);
         return;
     }
@@ -174,7 +179,7 @@ static void withdraw(struct mpi *t, struct op *op)
     struct backoff backoff = { .may_spin = world_may_spin(t->base.world) };
     bool done = op->left.request == MPI_REQUEST_NULL;
 
-    if (t->is_attached) {
+    if (t->owns_memory) {
         withdraw_to_world(t, op);
         return;
     }
@@ -234,6 +239,7 @@ static enum rc mpi_open(struct transport **out, struct world *w)
     *t = (struct transport){ .ops = &transport_mpi, .world = w };
     self(t)->lock = lock = world_mpi_lock(w);
     self(t)->is_attached = world_mpi_is_attached(w);
+    self(t)->owns_memory = world_mpi_owns_memory(w);
     rc = world_mpi_comms_open(w, comm, 2);
     self(t)->named = comm[0];
     self(t)->any = comm[1];
@@ -279,8 +285,9 @@ static enum rc post(struct mpi *t, struct xfer *x)
         FAIL(RC_NOMEM, "transport mpi: no memory for a request");
     op->capacity_bytes = n_bytes;
     op->receives = x->receives;
+    op->peer = x->peer;
     op->whole = NULL;
-    if (((x->n_head_bytes > 0 && x->n_bytes > 0) || t->is_attached) && !(op->whole = pooled_take(&t->pool, n_bytes)))
+    if (((x->n_head_bytes > 0 && x->n_bytes > 0) || t->owns_memory) && !(op->whole = pooled_take(&t->pool, n_bytes)))
         FAIL(RC_NOMEM, "transport mpi: no memory for a message of %zu bytes", n_bytes);
     if (op->whole && !x->receives)
         xfer_copy_out(op->whole->bytes, x);
@@ -319,7 +326,7 @@ static size_t bytes_of(struct mpi *t, const MPI_Status *status)
 }
 
 /* Test until done, failed, or the time is up (then *done is 0 and RC_OK). */
-static enum rc test_until(struct mpi *t, MPI_Request *request, size_t n_bytes, MPI_Status *status, int *done,
+static enum rc test_until(struct mpi *t, int peer, MPI_Request *request, size_t n_bytes, MPI_Status *status, int *done,
                           int timeout_ms)
 {
     const uint64_t max_sleep_ns = n_bytes > LONG_BYTES ? LONG_SLEEP_NS : SHORT_SLEEP_NS;
@@ -334,7 +341,7 @@ static enum rc test_until(struct mpi *t, MPI_Request *request, size_t n_bytes, M
             return RC_OK;
         if (started_ns == 0)
             started_ns = wait_clock_ns();
-        TRY(world_check(t->base.world)); /* T10 */
+        TRY(transport_check(&t->base, peer)); /* T10 */
         if (timeout_ms > 0 && wait_clock_ns() - started_ns >= (uint64_t)timeout_ms * 1000000u)
             return RC_OK;
         mpi_lock_pause(lock, &backoff, max_sleep_ns);
@@ -353,11 +360,12 @@ static enum rc mpi_complete(struct transport *t, struct xfer *x, int timeout_ms)
     if (!op)
         return rc_raise(RC_INVAL, "transport mpi: peer %d, tag %u: waited for, but not posted", x->peer, x->tag);
     x->priv = NULL;
-    if (t->dead != RC_OK) { /* T6 */
+    if (t->dead != RC_OK || transport_peer_error(t, x->peer) != RC_OK) { /* T6 */
         withdraw(self(t), op);
-        return rc_raise(t->dead, "transport mpi: used after an error");
+        return rc_raise(t->dead != RC_OK ? t->dead : transport_peer_error(t, x->peer),
+                        "transport mpi: used after an error");
     }
-    rc = test_until(self(t), &op->left.request, op->capacity_bytes, &status, &done, timeout_ms);
+    rc = test_until(self(t), x->peer, &op->left.request, op->capacity_bytes, &status, &done, timeout_ms);
     if (rc == RC_OK && !done)
         rc = rc_raise(RC_TIMEOUT, "rank %d, tag %u: %s not done after %d ms", x->peer, x->tag,
                       x->receives ? "receive" : "send", timeout_ms);
@@ -428,11 +436,12 @@ static enum rc receive_matched(struct mpi *t, MPI_Message *matched, const MPI_St
     }
     TRY(type_of(t, n_bytes, &type, &n_items, &own));
     TRY_MPI(lock, MPI_Imrecv(kept->bytes, n_items, type, matched, &request));
-    rc = test_until(t, &request, n_bytes, MPI_STATUS_IGNORE, &done,
+    rc = test_until(t, probed->MPI_SOURCE, &request, n_bytes, MPI_STATUS_IGNORE, &done,
                     timeout_ms == DO_NOT_WAIT ? WAIT_FOREVER : timeout_ms);
     if (rc == RC_OK && !done)
         rc = rc_raise(RC_TIMEOUT, "message from rank %d: not whole after %d ms", probed->MPI_SOURCE, timeout_ms);
     if (rc != RC_OK) { /* MPI may still write to it */
+        out->peer = probed->MPI_SOURCE;
         if (t->is_attached)
             leave_matched(t, request, kept);
         kept = NULL;
@@ -468,8 +477,8 @@ static enum rc mpi_recv_message(struct transport *t, struct message *out, int ti
             TRY(receive_matched(self(t), &matched, &probed, out, timeout_ms));
             break;
         }
-        TRY(world_check(t->world)); /* T10 */
-        if (timeout_ms == DO_NOT_WAIT)
+        TRY(transport_check(t, -1)); /* T10 */
+        if (timeout_ms == DO_NOT_WAIT || transport_loss_due(t))
             break;
         if (started_ns == 0)
             started_ns = wait_clock_ns();

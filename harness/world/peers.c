@@ -82,6 +82,8 @@ void peer_show(struct peer_seat *s, const struct peer_view *v, bool takes_alive)
 {
     atomic_store_explicit(&s->n_ticks, v->n_ticks, memory_order_relaxed);
     peer_set_duty(s, &v->duty);
+    if (v->has_failed)
+        atomic_store(&s->has_failed, true);
     if (v->state != PEER_ALIVE)
         atomic_store_explicit(&s->silent_ms, v->silent_ms, memory_order_relaxed);
     if (v->state == PEER_LOST || v->state == PEER_LEFT)

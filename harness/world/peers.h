@@ -56,6 +56,7 @@ struct peer_seat {                         /* of one rank; a zeroed one is valid
     _Atomic int phase;          /* enum peer_phase */
     _Atomic int state;          /* enum peer_state */
     _Atomic uint32_t silent_ms; /* when it was found silent or lost, by who found it */
+    _Atomic bool has_failed;    /* it ended the run (world_abort); set in mpi with ON_LOSS_REPORT */
 };
 
 struct peer_view { /* a seat as it was read at one moment: what hosts send each other */
@@ -63,6 +64,7 @@ struct peer_view { /* a seat as it was read at one moment: what hosts send each 
     struct peer_duty duty;
     enum peer_state state;
     uint32_t silent_ms;
+    bool has_failed;
 };
 
 struct peers {              /* of one rank: its own seat, and those of all */

@@ -23,7 +23,7 @@ void beat_put_seat(unsigned char *out, int rank, const struct peer_view *v)
     bytes_put(out, (uint64_t)rank, 4);
     bytes_put(out + 4, (uint64_t)v->state, 1);
     bytes_put(out + 5, (uint64_t)v->duty.phase, 1);
-    bytes_put(out + 6, 0, 2);
+    bytes_put(out + 6, v->has_failed, 2);
     bytes_put(out + 8, v->silent_ms, 4);
     bytes_put(out + 12, (uint32_t)v->duty.bucket, 4);
     bytes_put(out + 16, v->n_ticks, 8);
@@ -38,6 +38,7 @@ int beat_seat(const struct beat_frame *f, int i, struct peer_view *out)
                                .duty = { .phase = (enum peer_phase)in[5],
                                          .step = (int64_t)bytes_get(in + 24, 8),
                                          .bucket = (int32_t)bytes_get(in + 12, 4) },
+                               .has_failed = in[6] != 0,
                                .silent_ms = (uint32_t)bytes_get(in + 8, 4),
                                .n_ticks = bytes_get(in + 16, 8) };
     return (int)bytes_get(in, 4);
@@ -78,7 +79,7 @@ static bool is_seat(const struct beat_run *run, const struct beat_frame *f, bool
 
     if (rank >= (uint64_t)run->n_ranks || (int64_t)rank <= previous)
         return false;
-    return (from_hub || run->cell[rank] == f->from) && in[4] <= PEER_LEFT && in[5] <= PHASE_END && in[6] == 0 &&
+    return (from_hub || run->cell[rank] == f->from) && in[4] <= PEER_LEFT && in[5] <= PHASE_END && in[6] <= 1 &&
            in[7] == 0;
 }
 

@@ -12,8 +12,8 @@
  *       24           4    ranks of the run
  *       28           4    who sends: the first rank of its cell (below)
  *       32           4    n_seats
- *       36          32    n_seats times, by growing rank: rank 4, state 1, phase 1, zeros 2, silent_ms 4, bucket 4,
- *                         n_ticks 8, step 8
+ *       36          32    n_seats times, by growing rank: rank 4, state 1, phase 1, has_failed 1, zero 1,
+ *                         silent_ms 4, bucket 4, n_ticks 8, step 8
  *
  * Whole numbers are little-endian. A cell is a set of ranks whose seats are in one memory: those of a host.
  */

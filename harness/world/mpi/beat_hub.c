@@ -134,7 +134,7 @@ void beat_hub_send(struct beat_hub *h)
 
     for (int r = 0; r < h->run->n_ranks; r++) {
         const struct peer_view v = peer_view_of(&h->seat[r]);
-        if (r == 0 || v.state != PEER_ALIVE)
+        if (r == 0 || v.state != PEER_ALIVE || v.has_failed)
             beat_put_seat(h->frame + beat_frame_bytes(n_seats++), r, &v);
     }
     beat_put_header(h->frame, h->run, 0, n_seats);

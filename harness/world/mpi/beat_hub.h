@@ -4,7 +4,7 @@
  * answers with what the others must know. Private to harness/world/mpi. Knows no clock and no MPI.
  *
  * A cell has one connection, the newest that sent a frame of this run; others are strangers, of whom few are kept, and
- * not for long. A frame to the cells has rank 0, and all ranks that are not alive.
+ * not for long. A frame to the cells has rank 0, and all ranks that are not alive or have failed.
  */
 #ifndef HARNESS_WORLD_MPI_BEAT_HUB_H
 #define HARNESS_WORLD_MPI_BEAT_HUB_H

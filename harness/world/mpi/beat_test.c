@@ -338,7 +338,8 @@ static void frames_are_read_whole_or_refused(void **state)
         { 36 + 32, N_RANKS },           /* no rank */
         { 36 + 32 + 4, PEER_LEFT + 1 }, /* state */
         { 36 + 32 + 5, PHASE_END + 1 }, /* phase */
-        { 36 + 6, 1 },                  /* what must be zero */
+        { 36 + 6, 2 },                  /* has_failed */
+        { 36 + 7, 1 },                  /* what must be zero */
     };
     const struct beat_run run = { .token = "sixteen letters", .n_ranks = N_RANKS, .cell = cell };
     unsigned char frame[256];

@@ -7,29 +7,13 @@
 #include <string.h>
 
 #include "harness/world/mpi/mpi_check.h"
+#include "harness/world/mpi/mpi_p2p.h"
 #include "harness/world/wait.h"
 
 enum { TAG_NOTICE = 1, FIRST_CAPACITY = 16 };
 
 #define LOOK_NS UINT64_C(2000000)
 #define MAX_SLEEP_NS UINT64_C(1000000)
-
-/* Wait for a request of this run's own comm, after the body: no failure ends it. */
-static enum rc finish(struct mpi_attach *a, MPI_Request *request)
-{
-    struct backoff backoff = { .may_spin = false };
-    int done = 0;
-    enum rc rc = RC_OK;
-
-    for (;;) {
-        TRY_MPI(a->lock, MPI_Test(request, &done, MPI_STATUS_IGNORE));
-        if (done)
-            break;
-        mpi_lock_pause(a->lock, &backoff, MAX_SLEEP_NS);
-    }
-out:
-    return rc;
-}
 
 /* For the notice of any rank. */
 static enum rc listen(struct mpi_attach *a)
@@ -89,7 +73,7 @@ enum rc mpi_attach_init(struct mpi_attach *a, struct mpi_lock *lock, const MPI_C
     cores_thread_set(&a->caller_cores);
     TRY(replace_handlers(a, caller));
     TRY_MPI(lock, MPI_Comm_idup(*caller, &a->comm, &request)); /* asleep until all are here */
-    TRY(finish(a, &request));
+    TRY(mpi_p2p_finish(a, &request));
     TRY_MPI_ALONE(MPI_Comm_set_errhandler(a->comm, MPI_ERRORS_RETURN));
     TRY_MPI_ALONE(MPI_Comm_rank(a->comm, &a->rank));
     TRY_MPI_ALONE(MPI_Comm_size(a->comm, &a->n_ranks));
@@ -159,7 +143,7 @@ static enum rc discard_message(struct mpi_attach *a, MPI_Comm comm)
     if (!found)
         return RC_OK;
     TRY_MPI(a->lock, MPI_Imrecv(NULL, 0, MPI_BYTE, &matched, &request));
-    rc = finish(a, &request);
+    rc = mpi_p2p_finish(a, &request);
     if (rc == RC_MISMATCH)
         rc = RC_OK;
 out:
@@ -281,7 +265,7 @@ static enum rc meet_at_end(struct mpi_attach *a)
             break;
         for (int i = 0; i < a->n_kept; i++)
             if (a->kept[i].is_bootstrap)
-                TRY(mpi_attach_refuse_meeting(a, a->kept[i].comm));
+                TRY(mpi_p2p_refuse_meeting(a, a->kept[i].comm));
         mpi_lock_pause(a->lock, &backoff, MAX_SLEEP_NS);
     }
 out:
@@ -324,15 +308,15 @@ static enum rc read_notices(struct mpi_attach *a, struct mpi_failure *first)
     while (is_notice_due(a)) {
         if (a->incoming_request == MPI_REQUEST_NULL)
             TRY(listen(a));
-        TRY(finish(a, &a->incoming_request));
+        TRY(mpi_p2p_finish(a, &a->incoming_request));
         take_notice(a, first);
     }
     if (a->incoming_request != MPI_REQUEST_NULL) {
         TRY_MPI(a->lock, MPI_Cancel(&a->incoming_request));
-        TRY(finish(a, &a->incoming_request));
+        TRY(mpi_p2p_finish(a, &a->incoming_request));
     }
     for (int r = 0; r < a->n_ranks; r++)
-        TRY(finish(a, &a->notice[r]));
+        TRY(mpi_p2p_finish(a, &a->notice[r]));
 out:
     return rc;
 }

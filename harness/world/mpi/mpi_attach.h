@@ -13,7 +13,7 @@
  *   M3  Communicators are freed at the end of the run, when no rank has a request of any of them: all ranks are there,
  *       each has received what was sent to it and nobody waited for, and all sends have ended.
  *   M4  What only blocking calls of MPI can do (a split) begins on all ranks of a world or on none: its rank 0 says
- *       which, also to those that ask after it has left the body (mpi_attach_meet()).
+ *       which, also to those that ask after it has left the body (mpi_p2p_meet()).
  *   M5  Every rank returns the same failure, that of the rank that failed first by the world's clock.
  */
 #ifndef HARNESS_WORLD_MPI_MPI_ATTACH_H
@@ -90,14 +90,5 @@ void mpi_attach_hear(struct mpi_attach *a, const struct mpi_failure *failure);
 enum rc mpi_attach_check(struct mpi_attach *a) MUST_CHECK;
 /* MPI_Cancel() was tried; any task. */
 void mpi_attach_leave(struct mpi_attach *a, struct mpi_left *left);
-
-/* mpi_attach_collectives.c: those of world_ops, which end with RC_PEER when a rank failed. */
-enum rc mpi_attach_gather(struct world *w, const void *in, void *out, size_t n_bytes_each, bool to_all) MUST_CHECK;
-enum rc mpi_attach_broadcast(struct world *w, void *bytes, size_t n_bytes) MUST_CHECK;
-/* Return when all ranks of w are here, with RC_OK on all of them or on none (M4). Ends no sooner than rank 0 of w calls
- * it or ends its body. Main task. */
-enum rc mpi_attach_meet(struct world *w) MUST_CHECK;
-/* Answer one rank that came to meet this one after the end of its body, if there is one. */
-enum rc mpi_attach_refuse_meeting(struct mpi_attach *a, MPI_Comm comm) MUST_CHECK;
 
 #endif

@@ -6,8 +6,8 @@
 #include <mpi.h>
 #include <stdlib.h>
 
-#include "harness/world/mpi/mpi_attach.h"
 #include "harness/world/mpi/mpi_check.h"
+#include "harness/world/mpi/mpi_p2p.h"
 #include "harness/world/mpi/mpi_peers.h"
 #include "harness/world/mpi/mpi_world.h"
 #include "harness/world/mpi/world_mpi.h"
@@ -36,6 +36,7 @@ enum rc world_mpi_finish(const struct world *w, MPI_Request *request)
             break;
         world_tick(m);
         TRY(mpi_peers_check(self(m)->self->peers));
+        TRY(world_check_losses(w)); /* W8 */
         mpi_lock_pause(lock, &backoff, MAX_SLEEP_NS);
     }
 out:
@@ -58,8 +59,8 @@ enum rc mpi_barrier(struct world *w)
     MPI_Request request;
     enum rc rc;
 
-    if (self(w)->self->attach)
-        return mpi_attach_gather(w, NULL, NULL, 0, true);
+    if (mpi_is_p2p(w))
+        return mpi_p2p_gather(w, NULL, NULL, 0, true);
     TRY_MPI(lock, MPI_Ibarrier(self(w)->comm, &request));
     TRY(world_mpi_finish(w, &request));
 out:
@@ -89,8 +90,8 @@ static enum rc gather_pieces(struct world *w, const void *in, void *out, size_t 
     MPI_Request request;
     enum rc rc = RC_OK;
 
-    if (self(w)->self->attach)
-        return mpi_attach_gather(w, in, out, n_bytes_each, to_all);
+    if (mpi_is_p2p(w))
+        return mpi_p2p_gather(w, in, out, n_bytes_each, to_all);
     for (size_t offset_bytes = 0; offset_bytes < n_bytes_each; offset_bytes += PIECE_BYTES) {
         const size_t n_left = n_bytes_each - offset_bytes, n_bytes = n_left < PIECE_BYTES ? n_left : PIECE_BYTES;
         const char *from = (const char *)in + offset_bytes;
@@ -124,8 +125,8 @@ enum rc mpi_broadcast(struct world *w, void *bytes, size_t n_bytes)
     struct mpi_lock *lock = world_mpi_lock(w);
     enum rc rc = RC_OK;
 
-    if (self(w)->self->attach)
-        return mpi_attach_broadcast(w, bytes, n_bytes);
+    if (mpi_is_p2p(w))
+        return mpi_p2p_broadcast(w, bytes, n_bytes);
     for (size_t offset_bytes = 0; offset_bytes < n_bytes; offset_bytes += PIECE_BYTES) {
         const size_t n_left = n_bytes - offset_bytes, n_now = n_left < PIECE_BYTES ? n_left : PIECE_BYTES;
         MPI_Request request;

@@ -8,11 +8,13 @@
 #include "harness/world/mpi/mpi_peers.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "harness/world/mpi/mpi_heartbeat.h"
@@ -30,6 +32,7 @@ struct mpi_peers {
     struct peer_seat *alone; /* [n_ranks] */
     int *cell;               /* [n_ranks] */
     uint64_t *slack_ns;      /* [n_ranks] */
+    int *process;            /* [n_ranks]: with losses, a pidfd for each process of this host; -1: none */
     struct peer_watch watch;
     struct mpi_heartbeat *heartbeat; /* NULL: there is one cell, or no way to the others */
     pthread_t thread;
@@ -55,15 +58,51 @@ static _Noreturn void end_process(const struct mpi_peers *p, int rank, const cha
     _exit(EXIT_FAILURE);
 }
 
-/* Look at the seats, between what comes from other cells and what goes there. After a loss all end: whoever is silent
- * then waits for the launcher. */
+/* Is the loss of a rank left to the others (W8)? Rank 0 is needed, and this process is not to go on without itself. */
+static bool is_reported(const struct mpi_peers *p, int rank)
+{
+    return p->world->losses && rank != 0 && rank != p->peers.own;
+}
+
+/* A lost process that was stopped, or is stuck, would keep its launcher waiting. */
+static void kill_process(const struct mpi_peers *p, int rank)
+{
+    if (p->process && p->process[rank] >= 0)
+        (void)syscall(SYS_pidfd_send_signal, p->process[rank], SIGKILL, NULL, 0);
+}
+
+/* A rank that has ended the run; -1: none. */
+static int find_failed(const struct mpi_peers *p, char why[RC_MESSAGE_BYTES])
+{
+    for (int r = 0; p->world->losses && r < p->peers.n_ranks; r++)
+        if (r != p->peers.own && atomic_load(&p->peers.seat[r].has_failed)) {
+            snprintf(why, RC_MESSAGE_BYTES, "its own message says why");
+            return r;
+        }
+    return -1;
+}
+
+/* The rank by whose loss or failure the run ends; -1: none. */
+static int find_end(struct mpi_peers *p, uint64_t now_ns, char why[RC_MESSAGE_BYTES])
+{
+    int lost;
+
+    while ((lost = peer_watch_look(&p->watch, now_ns, why)) >= 0 && is_reported(p, lost)) {
+        (void)peer_losses_add(p->world->losses, lost, why);
+        kill_process(p, lost);
+    }
+    return lost >= 0 ? lost : find_failed(p, why);
+}
+
+/* Look at the seats, between what comes from other cells and what goes there. After a loss that ends the run all end:
+ * whoever is silent then waits for the launcher. */
 static int look_at_seats(struct mpi_peers *p, uint64_t now_ns, char why[RC_MESSAGE_BYTES])
 {
     int lost = -1;
 
     mpi_heartbeat_receive(p->heartbeat, now_ns);
     if (!atomic_load(&p->has_lost))
-        lost = peer_watch_look(&p->watch, now_ns, why);
+        lost = find_end(p, now_ns, why);
     mpi_heartbeat_send(p->heartbeat, now_ns); /* also what was just seen: this process may soon have ended */
     return lost;
 }
@@ -156,6 +195,32 @@ out:
     return rc;
 }
 
+/* Handles that stay those of the other processes of this host, whoever gets their numbers later. */
+static enum rc open_processes(struct mpi_peers *p, struct world *w)
+{
+    const int n = p->group->n_ranks;
+    const pid_t own = getpid();
+    pid_t *all = calloc((size_t)n, sizeof *all);
+    int *number = calloc((size_t)n, sizeof *number);
+    enum rc rc;
+
+    p->process = malloc((size_t)w->n_ranks * sizeof *p->process);
+    if (!all || !number || !p->process)
+        FAIL(RC_NOMEM, "no memory for the processes of %d ranks", w->n_ranks);
+    for (int r = 0; r < w->n_ranks; r++)
+        p->process[r] = -1;
+    TRY(world_allgather(p->group, &own, all, sizeof own));
+    TRY(world_allgather(p->group, &w->rank, number, sizeof w->rank));
+    for (int i = 0; i < n; i++)
+        if (number[i] != w->rank) /* -1, and so never killed, where the kernel has no such handles */
+            p->process[number[i]] = (int)syscall(SYS_pidfd_open, all[i], 0);
+    TRY(world_barrier(p->group)); /* all live until they are open */
+out:
+    free(all);
+    free(number);
+    return rc;
+}
+
 static enum rc start_watch(struct mpi_peers *p, struct world *w, const struct peer_opts *opts)
 {
     enum rc rc;
@@ -188,6 +253,8 @@ enum rc mpi_peers_open(struct mpi_peers **out, struct world *w, const struct pee
     if (rc != RC_OK)
         goto out;
     TRY(find_cells(p, w));
+    if (w->losses && p->group)
+        TRY(open_processes(p, w));
     TRY(start_watch(p, w, opts));
     w->peers = &p->peers;
     *out = p;
@@ -201,7 +268,26 @@ enum rc mpi_peers_check(const struct mpi_peers *p)
 {
     if (!p || !atomic_load_explicit(&p->has_lost, memory_order_acquire))
         return RC_OK;
+    if (mpi_peers_lost_self(p)) /* P3 */
+        return rc_raise(RC_PEER, "this rank was silent for too long, and counts as lost");
     return rc_raise(RC_PEER, "rank %d failed: %s", p->lost, p->why);
+}
+
+bool mpi_peers_lost_self(const struct mpi_peers *p)
+{
+    return p && atomic_load(&p->has_lost) && p->lost == p->peers.own && p->lost != 0 && p->world->losses;
+}
+
+void mpi_peers_fail(struct mpi_peers *p)
+{
+    if (!p || !p->world->losses)
+        return;
+    pthread_mutex_lock(&p->lock);
+    if (p->left_ns == 0) {
+        atomic_store(&p->peers.seat[p->peers.own].has_failed, true);
+        mpi_heartbeat_send(p->heartbeat, wait_clock_ns());
+    }
+    pthread_mutex_unlock(&p->lock);
 }
 
 static void close_seats(struct mpi_peers *p)
@@ -243,6 +329,10 @@ void mpi_peers_close(struct mpi_peers **pp)
         close_seats(p);
     peer_watch_close(&p->watch);
     pthread_mutex_destroy(&p->lock);
+    for (int r = 0; p->process && r < p->peers.n_ranks; r++)
+        if (p->process[r] >= 0)
+            (void)close(p->process[r]);
+    free(p->process);
     free(p->slack_ns);
     free(p->cell);
     free(p);

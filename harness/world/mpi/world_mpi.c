@@ -22,6 +22,7 @@
 #include "harness/world/mpi/mpi_attach.h"
 #include "harness/world/mpi/mpi_check.h"
 #include "harness/world/mpi/mpi_clock.h"
+#include "harness/world/mpi/mpi_p2p.h"
 #include "harness/world/mpi/mpi_peers.h"
 #include "harness/world/mpi/mpi_world.h"
 #include "harness/world/mpi/share_mpi.h"
@@ -70,10 +71,10 @@ enum rc world_mpi_comms_open(struct world *w, MPI_Comm *out, int n)
     MPI_Request request;
     enum rc rc = RC_OK;
 
-    if (attach) {
-        TRY(mpi_attach_reserve(attach, n));
-        TRY(mpi_attach_meet(w)); /* what follows begins on all ranks */
-    }
+    if (self(w)->comm_rank)
+        FAIL(RC_UNSUPPORTED, "world mpi: a world of survivors has no communicator for a transport");
+    TRY(attach ? mpi_attach_reserve(attach, n) : RC_OK);
+    TRY(mpi_is_p2p(w) ? mpi_p2p_meet(w) : RC_OK); /* what follows begins on all ranks */
     for (int i = 0; i < n; i++) {
         TRY_MPI(lock, MPI_Comm_idup(self(w)->comm, &out[i], &request));
         TRY(world_mpi_finish(w, &request));
@@ -85,12 +86,19 @@ out:
     return rc;
 }
 
+/* Has a rank of the run been lost, which goes on? Then MPI does not end (leave_job()). */
+static bool has_losses(const struct world *w)
+{
+    return w->losses && atomic_load(&w->losses->n_lost) > 0;
+}
+
 void world_mpi_comm_close(struct world *w, MPI_Comm *comm)
 {
     struct mpi_lock *lock = world_mpi_lock(w);
 
     mpi_lock_take(lock);
-    if (*comm != MPI_COMM_NULL && !self(w)->self->attach) /* else at the end: M3 */
+    /* else at the end (M3), or, with a lost rank, never */
+    if (*comm != MPI_COMM_NULL && !self(w)->self->attach && !has_losses(w))
         MPI_Comm_free(comm);
     mpi_lock_give(lock);
     *comm = MPI_COMM_NULL;
@@ -101,9 +109,15 @@ bool world_mpi_is_attached(const struct world *w)
     return ((const struct mpi_world *)w)->self->attach != NULL;
 }
 
+bool world_mpi_owns_memory(const struct world *w)
+{
+    return mpi_is_p2p(w);
+}
+
 void world_mpi_leave(struct world *w, struct mpi_left *left)
 {
-    mpi_attach_leave(self(w)->self->attach, left);
+    if (self(w)->self->attach)
+        mpi_attach_leave(self(w)->self->attach, left);
 }
 
 enum rc mpi_agree_on_memory(struct mpi_world *m, bool is_ready)
@@ -117,64 +131,6 @@ enum rc mpi_agree_on_memory(struct mpi_world *m, bool is_ready)
         FAIL(RC_NOMEM, "no memory for what %d ranks know of each other", m->base.n_ranks);
 out:
     return rc;
-}
-
-/* Set host_comm, host_rank and n_host_ranks: the ranks of comm on this host. */
-static enum rc find_host_ranks(struct mpi_world *m)
-{
-    enum rc rc = RC_OK;
-
-    TRY_MPI_ALONE(MPI_Comm_split_type(m->comm, MPI_COMM_TYPE_SHARED, m->base.rank, MPI_INFO_NULL, &m->host_comm));
-    TRY_MPI_ALONE(MPI_Comm_set_errhandler(m->host_comm, MPI_ERRORS_RETURN));
-    TRY_MPI_ALONE(MPI_Comm_rank(m->host_comm, &m->base.host_rank));
-    TRY_MPI_ALONE(MPI_Comm_size(m->host_comm, &m->base.n_host_ranks));
-    m->host_first_rank = m->base.rank;
-    TRY_MPI_ALONE(MPI_Bcast(&m->host_first_rank, 1, MPI_INT, 0, m->host_comm));
-out:
-    return rc;
-}
-
-static enum rc mpi_split(struct world *w, int color, int key, struct world **out)
-{
-    struct mpi_attach *attach = self(w)->self->attach;
-    struct mpi_world *part = NULL;
-    const int takes_part = color >= 0;
-    int n_busy_ranks = 0;
-    enum rc rc = RC_OK;
-
-    part = malloc(sizeof *part);
-    if (!part)
-        FAIL(RC_NOMEM, "no memory to split %d ranks", w->n_ranks);
-    *part = *self(w);
-    part->comm = part->host_comm = MPI_COMM_NULL;
-    TRY(attach ? mpi_attach_reserve(attach, 2) : RC_OK);
-    TRY(attach ? mpi_attach_meet(w) : mpi_barrier(w)); /* sleep here until all arrive: Comm_split spins */
-    TRY_MPI_ALONE(MPI_Allreduce(&takes_part, &n_busy_ranks, 1, MPI_INT, MPI_SUM, self(w)->host_comm));
-    TRY_MPI_ALONE(MPI_Comm_split(self(w)->comm, takes_part ? color : MPI_UNDEFINED, key, &part->comm));
-    if (!takes_part)
-        goto out;
-    if (attach)
-        mpi_attach_keep(attach, part->comm, true);
-    TRY_MPI_ALONE(MPI_Comm_set_errhandler(part->comm, MPI_ERRORS_RETURN));
-    TRY_MPI_ALONE(MPI_Comm_rank(part->comm, &part->base.rank));
-    TRY_MPI_ALONE(MPI_Comm_size(part->comm, &part->base.n_ranks));
-    TRY(find_host_ranks(part));
-    if (attach)
-        mpi_attach_keep(attach, part->host_comm, false);
-    part->base.n_busy_host_ranks = n_busy_ranks;
-    *out = &part->base;
-    part = NULL;
-out:
-    free(part);
-    return rc;
-}
-
-static void mpi_split_close(struct world **w)
-{
-    world_mpi_comm_close(*w, &self(*w)->host_comm);
-    world_mpi_comm_close(*w, &self(*w)->comm);
-    free(*w);
-    *w = NULL;
 }
 
 static uint64_t mpi_now_ns(struct world *w)
@@ -219,6 +175,9 @@ static void mpi_abort(struct world *w, enum rc why)
         snprintf(line, sizeof line, "gradmark: rank %d (host %s): %s\n", self(w)->self->rank, host, message);
     if (n_chars > 0)
         (void)!write(STDERR_FILENO, line, (size_t)n_chars < sizeof line ? (size_t)n_chars : sizeof line - 1);
+    if (mpi_peers_lost_self(self(w)->self->peers)) /* no failure of the run (W8) */
+        _exit(EXIT_FAILURE);
+    mpi_peers_fail(self(w)->self->peers); /* a launcher that ends nobody does not for MPI_Abort either */
     mpi_lock_take(&self(w)->self->lock);
     MPI_Abort(MPI_COMM_WORLD, 1);
     abort(); /* MPI_Abort may return where it cannot end the job */
@@ -301,25 +260,62 @@ static enum rc join_job(struct mpi_world *m, const struct world_opts *opts, MPI_
     if (n_ranks != 0 && n_ranks != m->base.n_ranks)
         FAIL(RC_INVAL, "world mpi: %d ranks were asked for, but %s %d", n_ranks,
              m->self->attach ? "the communicator has" : "mpirun or srun started", m->base.n_ranks);
-    TRY(find_host_ranks(m));
+    TRY(mpi_find_host_ranks(m));
     TRY(mpi_clock_offset(m->comm, m->host_comm, &m->self->offset_ns));
     TRY(mpi_cores_bind(m, opts));
 out:
     return rc;
 }
 
+/* The last meeting, of all ranks that are not lost; *are_all: none is. Ranks sleep in it: Comm_free and Finalize spin.
+ */
+static enum rc meet_at_end(struct mpi_world *m, bool *are_all)
+{
+    struct world *left = NULL;
+    enum rc rc;
+
+    *are_all = true;
+    if (m->base.on_loss != ON_LOSS_REPORT)
+        return mpi_barrier(&m->base);
+    TRY(mpi_survivors(&m->base, &left)); /* equal on all ranks, which a barrier is not */
+    *are_all = left->n_ranks == m->base.n_ranks;
+    mpi_split_close(&left);
+out:
+    return rc;
+}
+
+/* With lost ranks MPI_Finalize() would wait for them: the process ends without it. */
 static enum rc leave_job(struct mpi_world *m)
 {
+    bool are_all = true;
     enum rc rc = RC_OK;
 
     if (m->host_comm != MPI_COMM_NULL) {
-        TRY(mpi_barrier(&m->base)); /* sleep here until all arrive: Comm_free and Finalize spin */
+        TRY(meet_at_end(m, &are_all));
         mpi_peers_leave(m->self->peers);
+        if (!are_all)
+            return RC_OK;
         TRY_MPI_ALONE(MPI_Comm_free(&m->host_comm));
     }
     if (m->comm != MPI_COMM_NULL)
         TRY_MPI_ALONE(MPI_Comm_free(&m->comm));
     TRY_MPI_ALONE(MPI_Finalize());
+out:
+    return rc;
+}
+
+/* Before the body: watch, and report losses, where this is asked for. */
+static enum rc begin_watch(struct mpi_world *m, const struct world_opts *opts)
+{
+    enum rc rc = RC_OK;
+
+    if (opts->on_loss == ON_LOSS_REPORT) {
+        TRY(mpi_find_hosts(m));
+        m->base.on_loss = opts->on_loss;
+        TRY(peer_losses_open(&m->base.losses, m->base.n_ranks));
+    }
+    if (opts->stall.abort_ns > 0)
+        TRY(mpi_peers_open(&m->self->peers, &m->base, &opts->stall));
 out:
     return rc;
 }
@@ -345,17 +341,16 @@ static enum rc run_own_mpi(struct mpi_world *m, const struct world_opts *opts, i
         (void)rc_raise(rc, "%s", message);
         goto out;
     }
-    if (rc == RC_OK && opts->stall.abort_ns > 0)
-        rc = mpi_peers_open(&m->self->peers, &m->base, &opts->stall);
+    if (rc == RC_OK)
+        rc = begin_watch(m, opts);
     if (rc == RC_OK)
         rc = body(&m->base, arg);
     thread_tasks_end(m->base.tasks);
     if (rc == RC_OK)
         rc = leave_job(m);
-    if (rc == RC_OK)
-        mpi_peers_close(&m->self->peers);
     if (rc != RC_OK)
         mpi_abort(&m->base, rc); /* the other ranks wait for this one */
+    mpi_peers_close(&m->self->peers);
 out:
     return rc;
 }
@@ -428,6 +423,20 @@ out:
     return rc;
 }
 
+/* RC_UNSUPPORTED where losses cannot be reported. */
+static enum rc check_policy(const struct world_opts *opts)
+{
+    if (opts->on_loss != ON_LOSS_REPORT)
+        return RC_OK;
+    if (opts->mpi_comm)
+        return rc_raise(RC_UNSUPPORTED,
+                        "world mpi: in a caller's MPI a lost rank always ends the run: that MPI cannot be "
+                        "finalised without it");
+    if (opts->stall.abort_ns == 0)
+        return rc_raise(RC_UNSUPPORTED, "world mpi: nobody notices a lost rank without a limit for its silence");
+    return RC_OK;
+}
+
 static enum rc mpi_run(const struct world_opts *opts, int n_ranks, rank_main_fn *body, void *arg)
 {
     struct mpi_rank rank = { .rank = 0 };
@@ -437,21 +446,16 @@ static enum rc mpi_run(const struct world_opts *opts, int n_ranks, rank_main_fn 
                            .host_comm = MPI_COMM_NULL };
     enum rc rc;
 
-    if (opts->on_loss == ON_LOSS_REPORT)
-        return rc_raise(RC_UNSUPPORTED, "world mpi: a lost rank always ends the run");
+    TRY(check_policy(opts));
     thread_tasks_init(&rank.tasks);
     mpi_lock_init(&rank.lock, opts->has_tasks);
     rc = opts->mpi_comm ? run_attached(&m, opts, n_ranks, body, arg) : run_own_mpi(&m, opts, n_ranks, body, arg);
     mpi_lock_fini(&rank.lock);
     thread_tasks_fini(&rank.tasks);
+    peer_losses_close(&m.base.losses);
+    free(rank.host_of);
+out:
     return rc;
-}
-
-static enum rc mpi_survivors(struct world *w, struct world **out)
-{
-    (void)w;
-    (void)out;
-    return rc_raise(RC_UNSUPPORTED, "world mpi: a lost rank always ends the run");
 }
 
 const struct world_ops world_mpi = {

@@ -24,6 +24,9 @@ struct mpi_left { /* first member of what is allocated by malloc() for one reque
     void *memory; /* freed with it; may be NULL */
     struct mpi_left *next;
 };
+/* In a caller's MPI, and with ON_LOSS_REPORT: the memory of a request that is given up stays MPI's until the run, or
+ * the process, ends. Else MPI may be given the caller's. */
+bool world_mpi_owns_memory(const struct world *w);
 void world_mpi_leave(struct world *w, struct mpi_left *left);
 
 /* out[i] := a communicator of w's ranks, for the caller's messages, that returns errors; i < n. Collective over w; by

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mpi_loss_test.c die|hang|end|fail|rank_0 - runs of four processes with ON_LOSS_REPORT (W8), of which one or two are
+ * lost. Started by mpi_loss_launch_test, which counts the ranks that say that all is as it should be.
+ *
+ *   die, hang  rank 2 ends or stops; the others find that out in every collective, go on as survivors, and lose rank 3
+ *   end        rank 1 ends when it has returned from all but the last meeting
+ *   fail       rank 1 fails: a failure of the run
+ *   rank_0     rank 0 stops: likewise
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/world/share.h"
+#include "harness/world/world.h"
+
+extern const struct world_ops world_mpi;
+
+struct job {
+    const char *what;
+    int rank, n_failures;
+};
+
+static int expect(bool ok, const struct world *w, const char *what, int line)
+{
+    if (!ok)
+        fprintf(stderr, "rank %d: line %d: not so: %s (%s)\n", w->rank, line, what, rc_message());
+    return !ok;
+}
+#define EXPECT(w, ok) n_failures += expect((ok), (w), #ok, __LINE__)
+
+/* Every collective of w ends with RC_PEER, and names the rank by its number in the run. */
+static int all_end(struct world *w, int lost)
+{
+    const char *message = rc_message();
+    char name[64];
+    int own = w->rank, all[8], n_failures = 0, host, n_hosts;
+    struct world *part = NULL;
+    struct share *share = NULL;
+
+    snprintf(name, sizeof name, "rank %d was lost: silent for ", lost);
+    EXPECT(w, world_barrier(w) == RC_PEER && strstr(message, name));
+    EXPECT(w, world_allgather(w, &own, all, sizeof own) == RC_PEER && strstr(message, name));
+    EXPECT(w, world_gather(w, &own, all, sizeof own) == RC_PEER && strstr(message, name));
+    EXPECT(w, world_broadcast(w, &own, sizeof own) == RC_PEER && strstr(message, name));
+    EXPECT(w, world_split(w, 0, 0, &part) == RC_PEER && !part && strstr(message, name));
+    EXPECT(w, world_host_group(w, &part, &host, &n_hosts) == RC_PEER && !part && strstr(message, name));
+    EXPECT(w, world_share_open(w, 64, &share) == RC_PEER && !share && strstr(message, name));
+    EXPECT(w, world_check(w) == RC_OK);
+    return n_failures;
+}
+
+/* Collectives of w, whose rank i is rank number[i] of the run, give what they should. */
+static int all_work(struct world *w, const int *number, int n_ranks)
+{
+    int own = world_number(w, w->rank), all[8] = { 0 }, n_failures = 0;
+    struct world *part = NULL;
+
+    EXPECT(w, w->n_ranks == n_ranks);
+    EXPECT(w, world_barrier(w) == RC_OK);
+    EXPECT(w, world_allgather(w, &own, all, sizeof own) == RC_OK);
+    for (int i = 0; i < n_ranks; i++) {
+        EXPECT(w, all[i] == number[i]);
+        EXPECT(w, world_number(w, i) == number[i]);
+        all[i] = -1;
+    }
+    EXPECT(w, world_gather(w, &own, all, sizeof own) == RC_OK);
+    for (int i = 0; i < n_ranks && w->rank == 0; i++)
+        EXPECT(w, all[i] == number[i]);
+    int value = w->rank == 0 ? 4711 : 0;
+    EXPECT(w, world_broadcast(w, &value, sizeof value) == RC_OK && value == 4711);
+    EXPECT(w, w->n_host_ranks == n_ranks && w->host_rank == w->rank);           /* all are on one host */
+    EXPECT(w, world_split(w, w->rank == 0 ? -1 : 3, -w->rank, &part) == RC_OK); /* in the opposite order */
+    EXPECT(w, (part != NULL) == (w->rank != 0));
+    if (part) {
+        EXPECT(w, part->n_ranks == n_ranks - 1 && part->rank == n_ranks - 1 - w->rank);
+        EXPECT(w, world_number(part, part->rank) == own);
+        EXPECT(w, world_allgather(part, &own, all, sizeof own) == RC_OK);
+        for (int i = 0; i < part->n_ranks; i++)
+            EXPECT(w, all[i] == number[n_ranks - 1 - i]);
+    }
+    world_split_close(&part);
+    return n_failures;
+}
+
+/* The state of rank `peer` of the run, as world_peer_next() tells. */
+static int await_loss(struct world *w, int peer)
+{
+    struct peer_event e = { .peer = -1 };
+    int n_failures = 0;
+
+    for (int i = 0; i < 2000 && !(e.peer == peer && e.state == PEER_LOST); i++) {
+        EXPECT(w, world_peer_next(w, &e) == RC_OK);
+        if (e.peer < 0)
+            world_pause(w, 10000000);
+    }
+    EXPECT(w, e.peer == peer && e.state == PEER_LOST && e.epoch == 0);
+    return n_failures;
+}
+
+static int lose_another(struct world *w)
+{
+    static const int last[] = { 0, 1 };
+    struct world *left = NULL;
+    int n_failures = 0;
+
+    if (world_number(w, w->rank) == 3)
+        world_die(w);
+    n_failures += all_end(w, 3);
+    EXPECT(w, world_survivors(w, &left) == RC_OK);
+    n_failures += left ? all_work(left, last, 2) : 0;
+    world_split_close(&left);
+    return n_failures;
+}
+
+/* Rank 2 is lost. Parts of {0, 1} and {2, 3} were made before. */
+static int lose_one(struct world *w, struct world *part, bool hangs)
+{
+    static const int first[] = { 0, 1, 3 }, pair[] = { 0, 1 };
+    struct world *left = NULL;
+    int n_failures = 0;
+
+    if (w->rank == 2 && hangs)
+        world_hang(w);
+    if (w->rank == 2)
+        world_die(w);
+    if (w->rank == 3) /* it does not wait: it computes, and is told */
+        n_failures += await_loss(w, 2);
+    n_failures += all_end(w, 2);
+    EXPECT(w, world_lost_rank(w) == 2);
+    EXPECT(w, world_lost_rank(part) == (w->rank == 3 ? 0 : -1));
+    n_failures += w->rank == 3 ? all_end(part, 2) : all_work(part, pair, 2);
+    EXPECT(w, world_survivors(w, &left) == RC_OK);
+    if (left) {
+        EXPECT(w, world_lost_rank(left) == -1);
+        n_failures += all_work(left, first, 3) + lose_another(left);
+    }
+    world_split_close(&left);
+    return n_failures;
+}
+
+static enum rc body(struct world *w, void *arg)
+{
+    struct job *job = arg;
+    struct world *part = NULL, *all = NULL;
+    int n_failures = 0;
+    enum rc rc;
+
+    job->rank = w->rank;
+    TRY(world_split(w, w->rank / 2, 0, &part));
+    TRY(world_survivors(w, &all)); /* all of them */
+    EXPECT(w, all->n_ranks == 4 && all->rank == w->rank);
+    world_split_close(&all);
+    if (strcmp(job->what, "die") == 0 || strcmp(job->what, "hang") == 0)
+        n_failures += lose_one(w, part, strcmp(job->what, "hang") == 0);
+    if (strcmp(job->what, "end") == 0 && w->rank == 1)
+        world_die(w);
+    if (strcmp(job->what, "rank_0") == 0 && w->rank == 0)
+        world_hang(w);
+    if (strcmp(job->what, "fail") == 0 && w->rank == 1)
+        FAIL(RC_IO, "the disk is full");
+    if (strcmp(job->what, "fail") == 0 || strcmp(job->what, "rank_0") == 0)
+        while ((rc = world_check(w)) == RC_OK) /* it only computes */
+            world_pause(w, 10000000);
+out:
+    world_split_close(&part);
+    job->n_failures = n_failures;
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    struct job job = { argc == 2 ? argv[1] : "", 0, 0 };
+    const struct world_opts opts = { .stall = { .warn_ns = 700000000, .abort_ns = 2000000000 },
+                                     .on_loss = ON_LOSS_REPORT };
+    const enum rc rc = world_run(&world_mpi, &opts, 4, body, &job);
+
+    if (rc != RC_OK)
+        fprintf(stderr, "%s: %s\n", rc_name(rc), rc_message());
+    if (rc == RC_OK && job.n_failures == 0)
+        printf("rank %d: ok\n", job.rank);
+    return rc != RC_OK || job.n_failures > 0;
+}
