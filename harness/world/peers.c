@@ -346,7 +346,10 @@ int peer_watch_look(struct peer_watch *w, uint64_t now_ns, char why[RC_MESSAGE_B
             const uint32_t silent_ms = atomic_load_explicit(&w->seat[r].silent_ms, memory_order_relaxed);
             seen->was_returned = true;
             lost = r;
-            peer_silence_text(&w->seat[r], UINT64_C(1000000) * silent_ms, why, RC_MESSAGE_BYTES);
+            if (silent_ms > 0)
+                peer_silence_text(&w->seat[r], UINT64_C(1000000) * silent_ms, why, RC_MESSAGE_BYTES);
+            else /* P4 */
+                snprintf(why, RC_MESSAGE_BYTES, "ended before its work was done");
         }
     }
     return lost;

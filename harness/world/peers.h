@@ -113,7 +113,7 @@ struct peer_view peer_view_of(const struct peer_seat *s);
 /* Show in s what was seen elsewhere. PEER_ALIVE ends a silence where takes_alive is true, else a watch does, by the
  * ticks; a rank that is lost or has left stays so. */
 void peer_show(struct peer_seat *s, const struct peer_view *v, bool takes_alive);
-/* PEER_LOST, after so long a silence; not of a rank that has left. */
+/* PEER_LOST, after so long a silence, 0: it has ended (P4); not of a rank that has left. */
 void peer_show_lost(struct peer_seat *s, uint32_t silent_ms);
 /* Zeroed; NULL: no memory. Freed by free(). */
 struct peer_seat *peer_seats_alloc(int n_ranks);

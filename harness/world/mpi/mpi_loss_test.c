@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mpi_loss_test.c die|hang|end|fail|rank_0 - runs of four processes with ON_LOSS_REPORT (W8), of which one or two are
- * lost. Started by mpi_loss_launch_test, which counts the ranks that say that all is as it should be.
+ * mpi_loss_test.c die|hang|suite_die I|suite_hang I|end|fail|rank_0 - runs of processes with ON_LOSS_REPORT (W8), of
+ * which one or two are lost. Started by mpi_loss_launch_test, which counts the ranks that say that all is as it should
+ * be.
  *
  *   die, hang  rank 2 ends or stops; the others find that out in every collective, go on as survivors, and lose rank 3
+ *   suite_*    loss_suite from its case I on
  *   end        rank 1 ends when it has returned from all but the last meeting
  *   fail       rank 1 fails: a failure of the run
  *   rank_0     rank 0 stops: likewise
@@ -13,12 +15,14 @@
 #include <string.h>
 
 #include "harness/world/share.h"
+#include "harness/world/suite/loss_suite.h"
 #include "harness/world/world.h"
 
 extern const struct world_ops world_mpi;
 
 struct job {
     const char *what;
+    int first_case;
     int rank, n_failures;
 };
 
@@ -31,7 +35,7 @@ static int expect(bool ok, const struct world *w, const char *what, int line)
 #define EXPECT(w, ok) n_failures += expect((ok), (w), #ok, __LINE__)
 
 /* Every collective of w ends with RC_PEER, and names the rank by its number in the run. */
-static int all_end(struct world *w, int lost)
+static int all_end(struct world *w, int lost, bool hung)
 {
     const char *message = rc_message();
     char name[64];
@@ -39,7 +43,7 @@ static int all_end(struct world *w, int lost)
     struct world *part = NULL;
     struct share *share = NULL;
 
-    snprintf(name, sizeof name, "rank %d was lost: silent for ", lost);
+    snprintf(name, sizeof name, "rank %d was lost: %s", lost, hung ? "silent for " : "ended before its work was done");
     EXPECT(w, world_barrier(w) == RC_PEER && strstr(message, name));
     EXPECT(w, world_allgather(w, &own, all, sizeof own) == RC_PEER && strstr(message, name));
     EXPECT(w, world_gather(w, &own, all, sizeof own) == RC_PEER && strstr(message, name));
@@ -107,7 +111,7 @@ static int lose_another(struct world *w)
 
     if (world_number(w, w->rank) == 3)
         world_die(w);
-    n_failures += all_end(w, 3);
+    n_failures += all_end(w, 3, false);
     EXPECT(w, world_survivors(w, &left) == RC_OK);
     n_failures += left ? all_work(left, last, 2) : 0;
     world_split_close(&left);
@@ -127,10 +131,10 @@ static int lose_one(struct world *w, struct world *part, bool hangs)
         world_die(w);
     if (w->rank == 3) /* it does not wait: it computes, and is told */
         n_failures += await_loss(w, 2);
-    n_failures += all_end(w, 2);
+    n_failures += all_end(w, 2, hangs);
     EXPECT(w, world_lost_rank(w) == 2);
     EXPECT(w, world_lost_rank(part) == (w->rank == 3 ? 0 : -1));
-    n_failures += w->rank == 3 ? all_end(part, 2) : all_work(part, pair, 2);
+    n_failures += w->rank == 3 ? all_end(part, 2, hangs) : all_work(part, pair, 2);
     EXPECT(w, world_survivors(w, &left) == RC_OK);
     if (left) {
         EXPECT(w, world_lost_rank(left) == -1);
@@ -138,6 +142,16 @@ static int lose_one(struct world *w, struct world *part, bool hangs)
     }
     world_split_close(&left);
     return n_failures;
+}
+
+static enum rc suite_body(struct world *w, void *arg)
+{
+    struct job *job = arg;
+    const struct loss_plan plan = { job->first_case, strcmp(job->what, "suite_hang") == 0 };
+
+    job->rank = w->rank;
+    job->n_failures = loss_suite(w, &plan, NULL);
+    return job->n_failures == 0 ? RC_OK : rc_raise(RC_MISMATCH, "the suite failed");
 }
 
 static enum rc body(struct world *w, void *arg)
@@ -171,10 +185,11 @@ out:
 
 int main(int argc, char **argv)
 {
-    struct job job = { argc == 2 ? argv[1] : "", 0, 0 };
+    struct job job = { argc >= 2 ? argv[1] : "", argc == 3 ? (int)strtol(argv[2], NULL, 10) : 0, 0, 0 };
     const struct world_opts opts = { .stall = { .warn_ns = 700000000, .abort_ns = 2000000000 },
                                      .on_loss = ON_LOSS_REPORT };
-    const enum rc rc = world_run(&world_mpi, &opts, 4, body, &job);
+    const enum rc rc =
+        argc == 3 ? world_run(&world_mpi, &opts, 0, suite_body, &job) : world_run(&world_mpi, &opts, 4, body, &job);
 
     if (rc != RC_OK)
         fprintf(stderr, "%s: %s\n", rc_name(rc), rc_message());

@@ -7,6 +7,7 @@
  */
 #include "harness/world/mpi/mpi_peers.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -82,16 +83,31 @@ static int find_failed(const struct mpi_peers *p, char why[RC_MESSAGE_BYTES])
     return -1;
 }
 
-/* The rank by whose loss or failure the run ends; -1: none. */
+/* A process of this host that has ended, and not by the end of the run (P4). */
+static void find_ended(const struct mpi_peers *p)
+{
+    for (int r = 0; p->process && r < p->peers.n_ranks; r++) {
+        struct pollfd ended = { .fd = p->process[r], .events = POLLIN };
+        if (ended.fd >= 0 && !peer_is_lost(&p->peers.seat[r]) && poll(&ended, 1, 0) == 1)
+            peer_show_lost(&p->peers.seat[r], 0);
+    }
+}
+
+/* The rank by whose loss or failure the run ends; -1: none. One that failed is lost, too, once its process has ended.
+ */
 static int find_end(struct mpi_peers *p, uint64_t now_ns, char why[RC_MESSAGE_BYTES])
 {
+    find_ended(p);
+    const int failed = find_failed(p, why);
     int lost;
 
+    if (failed >= 0)
+        return failed;
     while ((lost = peer_watch_look(&p->watch, now_ns, why)) >= 0 && is_reported(p, lost)) {
         (void)peer_losses_add(p->world->losses, lost, why);
         kill_process(p, lost);
     }
-    return lost >= 0 ? lost : find_failed(p, why);
+    return lost;
 }
 
 /* Look at the seats, between what comes from other cells and what goes there. After a loss that ends the run all end:

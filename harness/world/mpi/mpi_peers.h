@@ -17,10 +17,10 @@
 struct world;
 struct mpi_peers;
 
-/* Begin to watch; sets w->peers. With w->losses the loss of a rank is entered there, and what is left of its process on
- * this host is killed; the loss of rank 0 or of this rank, and world_abort() of any, end the run. Collective over w.
- * Where the ranks of a host cannot share memory, the first of the host says why, and they are heard of as if each had a
- * host of its own. */
+/* Begin to watch; sets w->peers. With w->losses the loss of a rank is entered there, that of a process of this host
+ * also when it has ended, and one that has not is killed; the loss of rank 0 or of this rank, and world_abort() of any,
+ * end the run. Collective over w. Where the ranks of a host cannot share memory, the first of the host says why, and
+ * they are heard of as if each had a host of its own. */
 enum rc mpi_peers_open(struct mpi_peers **out, struct world *w, const struct peer_opts *opts) MUST_CHECK;
 /* RC_PEER once the run has failed by the loss of a rank, and names it. Cheap. NULL-safe (RC_OK). */
 enum rc mpi_peers_check(const struct mpi_peers *p) MUST_CHECK;
