@@ -22,7 +22,9 @@
  *   P7  Each rank is told once of each change of state, its own included, in the order of ranks; several changes of one
  *       rank between two calls are told as the last of them.
  *   P8  With ON_LOSS_REPORT the losses of a run are a list: a rank enters it once, with the reason, and never leaves
- * it. Whoever reads that there are n losses reads n of them whole.
+ *       it. Whoever reads that there are n losses reads n of them whole.
+ *   P9  Where ranks are on several hosts, each is judged by watches of its own host; by one of another, if at all, so
+ *       much later that it was named there first, which is not said twice.
  */
 #ifndef HARNESS_WORLD_PEERS_H
 #define HARNESS_WORLD_PEERS_H

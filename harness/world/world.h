@@ -27,10 +27,12 @@
  *                       opened is lost. A killed process ends that job too.
  *       A rank that hangs is noticed where world_opts.stall asks for it (peers.h): it counts as lost, which is a
  *       failure of that rank (W4), unless the run has ON_LOSS_REPORT (W8). So is, in mpi, a killed process where the
- * launcher ends nobody. In mpi only ranks of one host notice each other's silence, and none in a caller's MPI: there
- * the time-outs of the transport end waits for its messages. W6  A rank may have several tasks (task.h). What is said
- * above of a rank's waits holds for those of all its tasks. W7  Ranks of one host can map each other's memory
- * (share.h). W8  With ON_LOSS_REPORT the loss of a rank (peers.P3, P4) ends what waits for that rank, and nothing else:
+ *       launcher ends nobody. In mpi the ranks of other hosts are heard over TCP (mpi/mpi_heartbeat.h), where the
+ *       address of rank 0's host can be reached, else not: rank 0 says so at the start. In a caller's MPI nobody
+ *       watches: there the time-outs of the transport end waits for its messages.
+ *   W6  A rank may have several tasks (task.h). What is said above of a rank's waits holds for those of all its tasks.
+ *   W7  Ranks of one host can map each other's memory (share.h).
+ *   W8  With ON_LOSS_REPORT the loss of a rank (peers.P3, P4) ends what waits for that rank, and nothing else:
  *         - barrier, allgather, gather, broadcast, split, world_host_group() and world_share_open() of every world
  *           that it is a rank of end on every other rank with RC_PEER, those that wait and all later ones; the message
  *           names it by its number in the run, and says why it is lost. One operation ends equally on all ranks that
@@ -39,9 +41,13 @@
  *         - worlds without it, waits for events and tasks, and world_check() of the others go on as if it lived.
  *       A lost rank that goes on gets RC_PEER from world_check() and all waits, and whatever its body returns is no
  *       failure. In a drill (world_hang) it ends once it is lost. A thread that does not end by itself, though, ends
- * the process some seconds after all others have ended. world_run() is RC_OK when the bodies of all ranks that are not
- * lost returned it. A rank that fails (its body returns an error, world_abort()) is a failure of the run (W4), and so
- * is the loss of the run's rank 0, which keeps what the run gives.
+ *       the process some seconds after all others have ended. world_run() is RC_OK when the bodies of all ranks that
+ *       are not lost returned it. A rank that fails (its body returns an error, world_abort()) is a failure of the run
+ *       (W4), and so is the loss of the run's rank 0, which keeps what the run gives.
+ *       mpi: needs a launcher that ends nobody (mpirun --enable-recovery), and a limit of silence. After a loss
+ *       MPI_Finalize is not called: run() returns, and the process is to exit. A lost process is killed by another one
+ *       of its host; one that is stopped and alone there keeps its launcher waiting. A rank that is lost in the moment
+ *       in which MPI splits a communicator takes those with it who are in that call.
  */
 #ifndef HARNESS_WORLD_WORLD_H
 #define HARNESS_WORLD_WORLD_H

@@ -85,6 +85,23 @@ static int look_and_forgive_all(struct peer_watch *w, uint64_t now_ns, char *why
     return lost;
 }
 
+/* Ranks of other hosts like its own. */
+static int look_at_all_alike(struct peer_watch *w, uint64_t now_ns, char *why)
+{
+    w->slack_ns = NULL;
+    return peer_watch_look(w, now_ns, why);
+}
+
+/* All ranks that are judged. */
+static int look_from_afar(struct peer_watch *w, uint64_t now_ns, char *why)
+{
+    static const uint64_t far_ns[8] = { 1000000000, 1000000000, 1000000000, 1000000000 };
+
+    if (w->slack_ns)
+        w->slack_ns = far_ns;
+    return peer_watch_look(w, now_ns, why);
+}
+
 /* As if it had looked all the time. */
 static int look_back(struct peer_watch *w, uint64_t now_ns, char *why)
 {
@@ -204,6 +221,12 @@ const struct peers_mutant *peers_mutants(void)
         { "tells-of-others",
           { peer_tick, peer_set_duty, peer_end, next_of_others, peer_watch_look, peer_losses_add },
           "changes_are_told_once_P7" },
+        { "far-as-near",
+          { peer_tick, peer_set_duty, peer_end, peer_next, look_at_all_alike, peer_losses_add },
+          "far_ranks_are_judged_later_P9" },
+        { "judges-all-from-afar",
+          { peer_tick, peer_set_duty, peer_end, peer_next, look_from_afar, peer_losses_add },
+          "far_ranks_are_judged_later_P9" },
         { "loses-again",
           { peer_tick, peer_set_duty, peer_end, peer_next, peer_watch_look, lose_again },
           "losses_are_listed_once_P8" },

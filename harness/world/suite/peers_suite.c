@@ -206,6 +206,30 @@ static void case_ranks_have_numbers_of_the_run(struct scene *s)
     peers_fini(&own);
 }
 
+/* Rank 2 is on another host, and rank 3 is judged elsewhere. */
+static void case_far_ranks_are_judged_later_P9(struct scene *s)
+{
+    static const uint64_t slack_ns[N_RANKS] = { 0, 0, SECOND_NS, PEER_NOT_JUDGED };
+
+    s->watch.slack_ns = slack_ns;
+    EXPECT(s, pass(s, 2.75, 3) == -1);
+    EXPECT(s, s->n_lines == 0 && state_of(s, 2) == PEER_ALIVE);
+    EXPECT(s, pass(s, 0.25, 3) == -1);
+    EXPECT(s, s->n_lines == 1 && strcmp(s->line[0], "rank 2 has been silent for 3.0 s: at the start") == 0);
+    EXPECT(s, pass(s, 0.25, 7) == -1); /* who has named it says that it is back */
+    EXPECT(s, s->n_lines == 2 && strncmp(s->line[1], "rank 2 is back", 14) == 0);
+    atomic_store(&s->seat[2].state, PEER_SILENT); /* shown by its own host, which has named it */
+    EXPECT(s, pass(s, 0.25, 7) == -1);
+    EXPECT(s, s->n_lines == 2 && state_of(s, 2) == PEER_ALIVE);
+    EXPECT(s, pass(s, 6.75, 3) == -1);
+    EXPECT(s, pass(s, 0.25, 3) == 2 && strncmp(s->why, "silent for 7.0 s: ", 18) == 0);
+    EXPECT(s, state_of(s, 3) == PEER_ALIVE);
+    peer_show_lost(&s->seat[3], 6500);
+    EXPECT(s, pass(s, 0.25, 3) == 3 && strncmp(s->why, "silent for 6.5 s: ", 18) == 0);
+    peer_show_lost(&s->seat[1], 0);
+    EXPECT(s, pass(s, 0.25, 3) == 1 && strcmp(s->why, "ended before its work was done") == 0);
+}
+
 static void case_losses_are_listed_once_P8(struct scene *s)
 {
     struct peer_losses *l = NULL;
@@ -247,7 +271,8 @@ int peers_suite(const struct peers_ops *ops, const char **failed_case)
                   CASE(a_stopped_job_is_not_silent_P5),
                   CASE(changes_are_told_once_P7),
                   CASE(ranks_have_numbers_of_the_run),
-                  CASE(losses_are_listed_once_P8) };
+                  CASE(losses_are_listed_once_P8),
+                  CASE(far_ranks_are_judged_later_P9) };
 #undef CASE
     int n_failures = 0;
 
