@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * mpi_transport_loss_test.c die|hang - the mpi transport of four processes, of which rank 2 is lost: T6, T10, T12.
- * Started by mpi_loss_launch_test, which counts the ranks that say that all is as it should be.
+ * Started by mpi_loss_launch_test, which counts the ranks that end well.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ enum { LOST = 2, N_LONG = 8 << 20, N_ROUNDS = 20, LIMIT_MS = 30000 };
 
 struct job {
     bool hangs;
-    int rank, n_failures;
+    int n_failures;
 };
 
 static int expect(bool ok, const struct world *w, const char *what, int line)
@@ -167,7 +167,6 @@ static enum rc body(struct world *w, void *arg)
     int n_failures = 0;
     enum rc rc;
 
-    job->rank = w->rank;
     for (int i = 0; i < 3; i++)
         TRY(transport_open(&t[i], &transport_mpi, w));
     t[1]->fails_together = true;
@@ -198,14 +197,12 @@ out:
 
 int main(int argc, char **argv)
 {
-    struct job job = { argc == 2 && strcmp(argv[1], "hang") == 0, 0, 0 };
+    struct job job = { argc == 2 && strcmp(argv[1], "hang") == 0, 0 };
     const struct world_opts opts = { .stall = { .warn_ns = 700000000, .abort_ns = 2000000000 },
                                      .on_loss = ON_LOSS_REPORT };
     const enum rc rc = world_run(&world_mpi, &opts, 4, body, &job);
 
     if (rc != RC_OK)
         fprintf(stderr, "%s: %s\n", rc_name(rc), rc_message());
-    if (rc == RC_OK && job.n_failures == 0)
-        printf("rank %d: ok\n", job.rank);
     return rc != RC_OK || job.n_failures > 0;
 }
