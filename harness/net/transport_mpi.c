@@ -17,12 +17,12 @@
  *
  * Calls of MPI pass the lock of the rank (mpi_lock.h): another task may own a transport of its own.
  */
-#include <limits.h>
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/net/message_pool.h"
+#include "harness/net/mpi_datatype.h"
 #include "harness/net/transport.h"
 #include "harness/net/xfer.h"
 #include "harness/world/mpi/mpi_check.h"
@@ -36,8 +36,6 @@ enum { CANCEL_LIMIT_MS = 2000 };
 
 /* A long message moves only while both sides poll, piece by piece: there a long sleep costs bandwidth. */
 enum { LONG_BYTES = 65536, LONG_SLEEP_NS = 5000, SHORT_SLEEP_NS = 50000 };
-
-#define BLOCK_BYTES ((size_t)1 << 20)
 
 struct op {               /* one posted xfer; x->priv */
     struct mpi_left left; /* the request */
@@ -62,35 +60,6 @@ struct mpi {
 static struct mpi *self(struct transport *t)
 {
     return (struct mpi *)t;
-}
-
-/* The datatype and count by which MPI, whose counts are int, sends n_bytes. *own is a datatype made for it, which the
- * caller frees, or MPI_DATATYPE_NULL. */
-static enum rc type_of(struct mpi *t, size_t n_bytes, MPI_Datatype *type, int *n_items, MPI_Datatype *own)
-{
-    struct mpi_lock *lock = t->lock;
-    MPI_Datatype block = MPI_DATATYPE_NULL;
-    enum rc rc = RC_OK;
-
-    *own = MPI_DATATYPE_NULL;
-    *type = MPI_BYTE;
-    *n_items = (int)n_bytes;
-    if (n_bytes <= INT_MAX)
-        return RC_OK;
-    const size_t n_blocks = n_bytes / BLOCK_BYTES;
-    if (n_blocks > INT_MAX)
-        return rc_raise(RC_INVAL, "transport mpi: %zu bytes are too many for one message", n_bytes);
-    const int n_each[] = { (int)n_blocks, (int)(n_bytes % BLOCK_BYTES) };
-    const MPI_Aint at[] = { 0, (MPI_Aint)(n_blocks * BLOCK_BYTES) };
-    TRY_MPI(lock, MPI_Type_contiguous((int)BLOCK_BYTES, MPI_BYTE, &block));
-    const MPI_Datatype of[] = { block, MPI_BYTE };
-    TRY_MPI(lock, MPI_Type_create_struct(2, n_each, at, of, own));
-    TRY_MPI(lock, MPI_Type_commit(own));
-    *type = *own;
-    *n_items = 1;
-out:
-    world_mpi_type_free(t->base.world, &block);
-    return rc;
 }
 
 static void op_push(struct op **list, struct op *op)
@@ -279,7 +248,7 @@ static enum rc post(struct mpi *t, struct xfer *x)
     TRY(refuse_other_tasks(t));
     if (tag > t->max_tag)
         return rc_raise(RC_INVAL, "transport mpi: tag %u is over %u, the largest this MPI has", tag, t->max_tag);
-    TRY(type_of(t, n_bytes, &type, &n_items, &own));
+    TRY(mpi_datatype_of(t->base.world, n_bytes, &type, &n_items, &own));
     op = op_take(t);
     if (!op)
         FAIL(RC_NOMEM, "transport mpi: no memory for a request");
@@ -434,7 +403,7 @@ static enum rc receive_matched(struct mpi *t, MPI_Message *matched, const MPI_St
         drop_matched(t, matched);
         FAIL(RC_NOMEM, "no memory for a message of %zu bytes from rank %d", n_bytes, probed->MPI_SOURCE);
     }
-    TRY(type_of(t, n_bytes, &type, &n_items, &own));
+    TRY(mpi_datatype_of(t->base.world, n_bytes, &type, &n_items, &own));
     TRY_MPI(lock, MPI_Imrecv(kept->bytes, n_items, type, matched, &request));
     rc = test_until(t, probed->MPI_SOURCE, &request, n_bytes, MPI_STATUS_IGNORE, &done,
                     timeout_ms == DO_NOT_WAIT ? WAIT_FOREVER : timeout_ms);
