@@ -2,6 +2,7 @@
 /* beat_hub.c - the middle of the star; the contract is in beat_hub.h. */
 #include "harness/world/mpi/beat_hub.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -91,7 +92,8 @@ static struct hub_link *find_link(struct beat_hub *h)
         if (l->cell == NO_CELL && (!oldest || l->connection.heard_ns < oldest->connection.heard_ns))
             oldest = l;
     }
-    end_link(oldest); /* there is one: cells have one link each */
+    assert(oldest); /* cells have one link each, and there are more */
+    end_link(oldest);
     return oldest;
 }
 
