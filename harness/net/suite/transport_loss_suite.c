@@ -6,7 +6,7 @@
 
 #include "harness/net/suite/transport_suite_kit.h"
 
-enum { LOST = 1, N_BYTES = 5000, POLL_MS = 1, LATE_MS = 60 };
+enum { LOST = 1, N_BYTES = 5000, POLL_MS = 1, LATE_MS = 400 }; /* LATE_MS: all processes know by then */
 
 struct loss_case {
     struct suite base;
