@@ -10,6 +10,7 @@
  *   fail       rank 1 fails: a failure of the run
  *   rank_0     rank 0 stops: likewise
  */
+#include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,7 +190,12 @@ int main(int argc, char **argv)
     const enum rc rc =
         argc == 3 ? world_run(&world_mpi, &opts, 0, suite_body, &job) : world_run(&world_mpi, &opts, 4, body, &job);
 
+    int is_finalised = 0;
     if (rc != RC_OK)
         fprintf(stderr, "%s: %s\n", rc_name(rc), rc_message());
+    if (rc == RC_OK && (MPI_Finalized(&is_finalised) != MPI_SUCCESS || is_finalised)) {
+        fprintf(stderr, "MPI was finalised without a lost rank\n");
+        job.n_failures++;
+    }
     return rc != RC_OK || job.n_failures > 0;
 }
