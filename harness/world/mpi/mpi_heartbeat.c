@@ -127,18 +127,36 @@ static void attend(struct mpi_heartbeat *h, const struct world *w, struct peer_s
         await_hub(h->leaf, own);
 }
 
-static void say_unreached(const struct peer_opts *opts, const struct invitation *inv, const struct outcome *of,
-                          int rank, int n_missed)
+/* Hosts do not hear of each other: the run goes on without, and rank 0 says so, unless losses are to be reported. */
+static enum rc go_on_unwatched(const struct world *w, const struct peer_opts *opts, const char *line)
+{
+    if (w->on_loss == ON_LOSS_REPORT)
+        return rc_raise(RC_UNSUPPORTED, "a lost rank cannot be reported: %s", line);
+    if (w->rank == 0)
+        peer_tell(opts, line);
+    return RC_OK;
+}
+
+static enum rc go_on_unreached(const struct world *w, const struct peer_opts *opts, const struct invitation *inv,
+                               const struct outcome *all)
 {
     char line[RC_MESSAGE_BYTES];
+    int n_missed = 0, first = -1;
 
+    for (int r = w->n_ranks - 1; r >= 0; r--)
+        if (all[r].is_missed) {
+            n_missed++;
+            first = r;
+        }
+    if (n_missed == 0)
+        return RC_OK;
     snprintf(
         line, sizeof line,
         "rank %d (host %s) cannot reach %s, port %d (host %s): %s; nobody on other hosts notices if it falls silent",
-        rank, of->host, inv->address.host, inv->address.port, inv->host, strerror(of->error));
+        first, all[first].host, inv->address.host, inv->address.port, inv->host, strerror(all[first].error));
     if (n_missed > 1)
         snprintf(line + strlen(line), sizeof line - strlen(line), ", as with %d more", n_missed - 1);
-    peer_tell(opts, line);
+    return go_on_unwatched(w, opts, line);
 }
 
 /* Judge nobody in a cell that is not connected, nor from there. */
@@ -155,19 +173,12 @@ static enum rc agree(struct mpi_heartbeat *h, struct world *w, const struct peer
                      const struct invitation *inv, const struct outcome *own, uint64_t *slack_ns)
 {
     struct outcome *all = calloc((size_t)w->n_ranks, sizeof *all);
-    int n_missed = 0, first = -1;
     enum rc rc;
 
     if (!all)
         FAIL(RC_NOMEM, "no memory for the hosts of %d ranks", w->n_ranks);
     TRY(world_allgather(w, own, all, sizeof *own));
-    for (int r = w->n_ranks - 1; r >= 0; r--)
-        if (all[r].is_missed) {
-            n_missed++;
-            first = r;
-        }
-    if (w->rank == 0 && n_missed > 0)
-        say_unreached(opts, inv, &all[first], first, n_missed);
+    TRY(go_on_unreached(w, opts, inv, all));
     except(&h->run, all, w->rank, slack_ns);
     if (all[h->run.cell[w->rank]].is_missed)
         beat_leaf_close(&h->leaf);
@@ -224,11 +235,9 @@ enum rc mpi_heartbeat_open(struct mpi_heartbeat **out, struct world *w, const in
     for (int r = 0; r < w->n_ranks; r++)
         if (cell[r] != cell[w->rank])
             slack_ns[r] = PEER_NOT_JUDGED;
-    if (w->rank == 0) {
-        char line[RC_MESSAGE_BYTES];
-        snprintf(line, sizeof line, "nobody notices if a rank of another host falls silent: %.400s", inv.reason);
-        peer_tell(opts, line);
-    }
+    char line[RC_MESSAGE_BYTES];
+    snprintf(line, sizeof line, "nobody notices if a rank of another host falls silent: %.400s", inv.reason);
+    rc = go_on_unwatched(w, opts, line);
 out:
     mpi_heartbeat_close(&h);
     return rc;

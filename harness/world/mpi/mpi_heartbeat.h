@@ -19,7 +19,8 @@ struct mpi_heartbeat;
 
 /* cell[w->n_ranks] (beat_frame.h) and seat[w->n_ranks] are borrowed. slack_ns[w->n_ranks]: set, for a watch of this
  * process. Collective over w, which is the world of the run; ends within seconds: cells that cannot reach the hub are
- * not watched by others, and rank 0 says so, once. RC_OK, RC_PEER; *out stays NULL where there is nothing to do. */
+ * not watched by others, and rank 0 says so, once; with ON_LOSS_REPORT that is RC_UNSUPPORTED. Else RC_OK, RC_PEER;
+ * *out stays NULL where there is nothing to do. */
 enum rc mpi_heartbeat_open(struct mpi_heartbeat **out, struct world *w, const int *cell, struct peer_seat *seat,
                            const struct peer_opts *opts, uint64_t interval_ns, uint64_t *slack_ns) MUST_CHECK;
 /* Before and after each look at the seats, by one thread at a time. They never wait. NULL-safe. */
