@@ -4,15 +4,16 @@
  *
  * Invariants
  *   M1  init gives the same bits on all ranks, from seed alone.
- *   M2  gradient() calls ready once per segment, last segment first; together the segments
- *       cover the parameters once. The gradient of a segment is final when ready is called, and its parameters are not
- *       read any more: an exchange may change both from then on.
- *   M3  On a compute that touches no memory (hollow) every array may be NULL; the same work is
- *       counted, the same calls to ready are made, losses are NaN.
+ *   M2  gradient() calls ready once per segment, last segment first; together the segments cover the parameters
+ *       once. The gradient of a segment is final when ready is called, and its parameters are not read any more: an
+ *       exchange may change both from then on.
+ *   M3  On a compute that touches no memory (hollow) every array may be NULL; the same work is counted, the same
+ *       calls to ready are made, losses are NaN.
  *   M4  Nothing allocates after the first gradient().
  *   M5  param and grad are in memory of the compute (compute_memory_open); so is grad in ready().
+ *   M6  gradient() ends with compute_sync(): mean_loss and the values of grad are valid when it returns.
  *   M7  With workload_set_await(), gradient() calls await for each segment before it reads its parameters, first
- * segment first. M6  gradient() ends with compute_sync(): mean_loss and the values of grad are valid when it returns.
+ *       segment first.
  */
 #ifndef MODELS_WORKLOAD_H
 #define MODELS_WORKLOAD_H

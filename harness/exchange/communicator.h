@@ -5,11 +5,12 @@
  *
  * Invariants
  *   Y1  submit() never waits. A piece submitted is handed back once, by poll() or wait(); it is not submitted again
- * before. Y2  The work on pieces is done by one task, one piece at a time. What the worker wrote before submit() is
- * read by the work; what the work wrote is read after the piece was handed back. Y3  is_ordered: the communicators of
- * all workers take the pieces in the order in which worker 0's does (E6): before each piece its number goes down a
- * binary tree of the workers, one message each. Y4  An error of the work ends the communicator; wait() and finish()
- * report it as it was.
+ *       before.
+ *   Y2  The work on pieces is done by one task, one piece at a time. What the worker wrote before submit() is read
+ *       by the work; what the work wrote is read after the piece was handed back.
+ *   Y3  is_ordered: the communicators of all workers take the pieces in the order in which worker 0's does (E6):
+ *       before each piece its number goes down a binary tree of the workers, one message each.
+ *   Y4  An error of the work ends the communicator; wait() and finish() report it as it was.
  */
 #ifndef HARNESS_EXCHANGE_COMMUNICATOR_H
 #define HARNESS_EXCHANGE_COMMUNICATOR_H

@@ -5,8 +5,7 @@
  *
  * Invariants
  *   X1  waited = exposed exchanging + exposed updating + time in which nothing happened (a wake-up). Exchanging =
- * exposed
- *       + hidden, exactly: what lies in a wait of the worker is exposed.
+ *       exposed + hidden, exactly: what lies in a wait of the worker is exposed.
  */
 #ifndef HARNESS_EXCHANGE_EXCHANGE_COST_H
 #define HARNESS_EXCHANGE_EXCHANGE_COST_H

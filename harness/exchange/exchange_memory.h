@@ -11,14 +11,16 @@
  *   none, or not reached      shared    refused: RC_UNSUPPORTED
  *
  * Invariants
- *   N1  Arrays begin as zeros and start on 64 bytes; every page was touched. PRIVATE, DEVICE and copies are memory of
- * the compute. No array of a rank overlaps another, but host_param may be param, and host_grad grad. N2  Nothing is
- * copied that need not be: there are copies only in the row that says so. There are no gradients where nothing is
- * learnt (forward_only). N3  SHARED: param is the block of this worker in a share of its host's workers
- * (world/share.h), and grad that in another one: on each of them, peer[r] is the array of the worker that is rank r of
- * the share's group. Servers have no blocks. N4  Room is reserved by open(): what does not fit is RC_NOMEM there, with
- * what is needed and available. N5  Closing, all or the gradients alone, is not collective and waits for nobody: peers
- * keep what they have mapped.
+ *   N1  Arrays begin as zeros and start on 64 bytes; every page was touched. PRIVATE, DEVICE and copies are memory
+ *       of the compute. No array of a rank overlaps another, but host_param may be param, and host_grad grad.
+ *   N2  Nothing is copied that need not be: there are copies only in the row that says so. There are no gradients
+ *       where nothing is learnt (forward_only).
+ *   N3  SHARED: param is the block of this worker in a share of its host's workers (world/share.h), and grad that in
+ *       another one: on each of them, peer[r] is the array of the worker that is rank r of the share's group.
+ *       Servers have no blocks.
+ *   N4  Room is reserved by open(): what does not fit is RC_NOMEM there, with what is needed and available.
+ *   N5  Closing, all or the gradients alone, is not collective and waits for nobody: peers keep what they have
+ *       mapped.
  */
 #ifndef HARNESS_EXCHANGE_EXCHANGE_MEMORY_H
 #define HARNESS_EXCHANGE_EXCHANGE_MEMORY_H

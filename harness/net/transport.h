@@ -27,9 +27,9 @@
  *       receiver divides it anew: its first n_head_bytes go to the receiver's head, the rest to its ptr, however
  *       the sender had divided it. Both parts are payload for T5.
  *   T12 transport_recv_message() tells of losses (W8), of each rank of the world once: it returns RC_OK with peer -1
- * and ptr NULL at its next call, also from a wait, and the owner asks world_peer_next(). It is told before messages
- *       that have come; those of the lost rank may be lost with it, and none comes after it was told. Not with
- *       fails_together. An error of recv_message() that is of one peer (T6) names it in out->peer.
+ *       and ptr NULL at its next call, also from a wait, and the owner asks world_peer_next(). It is told before
+ *       messages that have come; those of the lost rank may be lost with it, and none comes after it was told. Not
+ *       with fails_together. An error of recv_message() that is of one peer (T6) names it in out->peer.
  *
  * One thread per transport.
  */

@@ -6,17 +6,17 @@
  * and its cores. In threads and mpi a task is a thread, in sim an actor on the rank's host.
  *
  * Invariants
- *   K1  world_spawn() runs fn(w, arg) once, beside the caller. What was written before it is read in fn; what fn wrote
- *       is read after world_join().
+ *   K1  world_spawn() runs fn(w, arg) once, beside the caller. What was written before it is read in fn; what fn
+ *       wrote is read after world_join().
  *   K2  Each task has an error record of its own (rc.h). world_join() returns fn's code and makes fn's message the
  *       caller's.
  *   K3  An event counts: n posts let n waits return, no matter which came first. A post releases, a wait acquires.
  *   K4  Every wait has a time limit. It ends before it with RC_PEER when a rank failed (W4, W5); and when a task of
- * this rank ended with an error, or after world_stop_tasks(), until all tasks are joined. So does every wait for a
- *       message.
+ *       this rank ended with an error, or after world_stop_tasks(), until all tasks are joined. So does every wait
+ *       for a message.
  *   K5  Collective operations, world_spawn(), world_join(), and opening and closing events are for the main task;
- *       world_split() for one that is alone. All tasks are joined before the rank's body returns; those of a rank that
- *       dies are stopped and joined for it.
+ *       world_split() for one that is alone. All tasks are joined before the rank's body returns; those of a rank
+ *       that dies are stopped and joined for it.
  *   K6  A transport belongs to one task at a time. It is handed over by an event or by world_join(): the new owner's
  *       first call comes after it, the old one's last call before it. In mpi, a task beside the main one may own one
  *       where world.has_tasks.

@@ -7,11 +7,13 @@
  *
  * Invariants
  *   G1  One actor runs at a time; others run only inside sim_pass, sim_compute, sim_wait, sim_wake, sim_send,
- *       sim_fail, sim_leave, sim_spawn, sim_join, sim_stop. Plain data shared by ranks is therefore consistent between
- * those calls. G2  n bytes between two idle hosts take link_latency_s + n / link_bytes_per_s, between two ranks of one
- * host local_latency_s + n / local_bytes_per_s; messages that cross a host's link at the same time, in one direction,
- * share its rate evenly. G3  A deadlock ends the run: when the last live rank begins to wait without a deadline and no
- *       transfer is in transit, the run fails with RC_TIMEOUT.
+ *       sim_fail, sim_leave, sim_spawn, sim_join, sim_stop. Plain data shared by ranks is therefore consistent
+ *       between those calls.
+ *   G2  n bytes between two idle hosts take link_latency_s + n / link_bytes_per_s, between two ranks of one host
+ *       local_latency_s + n / local_bytes_per_s; messages that cross a host's link at the same time, in one
+ *       direction, share its rate evenly.
+ *   G3  A deadlock ends the run: when the last live rank begins to wait without a deadline and no transfer is in
+ *       transit, the run fails with RC_TIMEOUT.
  *   G4  The same calls give the same virtual times, to the digit.
  */
 #ifndef HARNESS_WORLD_SIM_SIM_ENGINE_H
