@@ -24,6 +24,7 @@
 #include "harness/world/mpi/mpi_clock.h"
 #include "harness/world/mpi/mpi_p2p.h"
 #include "harness/world/mpi/mpi_peers.h"
+#include "harness/world/mpi/mpi_segments.h"
 #include "harness/world/mpi/mpi_world.h"
 #include "harness/world/mpi/share_mpi.h"
 #include "harness/world/wait.h"
@@ -179,6 +180,7 @@ static void mpi_abort(struct world *w, enum rc why)
         _exit(EXIT_FAILURE);
     mpi_peers_fail(self(w)->self->peers); /* a launcher that ends nobody does not for MPI_Abort either */
     mpi_lock_take(&self(w)->self->lock);
+    mpi_segments_remove();
     MPI_Abort(MPI_COMM_WORLD, 1);
     abort(); /* MPI_Abort may return where it cannot end the job */
 }
@@ -293,8 +295,10 @@ static enum rc leave_job(struct mpi_world *m)
     if (m->host_comm != MPI_COMM_NULL) {
         TRY(meet_at_end(m, &are_all));
         mpi_peers_leave(m->self->peers);
-        if (!are_all)
+        if (!are_all) {
+            mpi_segments_remove();
             return RC_OK;
+        }
         TRY_MPI_ALONE(MPI_Comm_free(&m->host_comm));
     }
     if (m->comm != MPI_COMM_NULL)
