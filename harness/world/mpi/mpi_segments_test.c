@@ -42,8 +42,7 @@ static void mapped_segments_go_and_nothing_else(void **state)
         { "vader_segment.host.0.1a2b0001.0", 1, 1 }, /* its own */
         { "vader_segment.host.0.1a2b0001.1", 1, 1 }, /* another rank's */
         { "vader_segment.host.0.77770001.0", 0, 0 }, /* another job's */
-        { "not_vader_segment.host.0.1", 1, 0 },
-        { "vader_segment", 1, 0 },
+        { "not_vader_segment.host.0.1", 1, 0 },      { "vader_segment", 1, 0 },
     };
     enum { N = sizeof file / sizeof *file };
     char folder[] = "/dev/shm/gradmark-test-XXXXXX", path[N][256];
