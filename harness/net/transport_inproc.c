@@ -125,8 +125,32 @@ static struct hub *hub_alloc(int n_ranks)
     return hub;
 }
 
+/* One more send that can be posted; free. */
+static enum rc sent_add(struct inproc *t)
+{
+    struct sent *sent = malloc(sizeof *sent);
+
+    if (!sent)
+        return rc_raise(RC_NOMEM, "transport inproc: no memory for one more send");
+    sent->next = t->sent;
+    t->sent = sent;
+    sent->next_free = t->free;
+    t->free = sent;
+    return RC_OK;
+}
+
+static void sent_free_all(struct inproc *t)
+{
+    for (struct sent *s = t->sent, *next; s; s = next) {
+        next = s->next;
+        free(s);
+    }
+    t->sent = t->free = NULL;
+}
+
 static enum rc inproc_open(struct transport **out, struct world *w)
 {
+    enum { MOST_FIRST_SENDS = 64 };
     struct inproc *t = NULL;
     struct hub *hub = NULL, **hubs = NULL;
     enum rc rc = RC_OK;
@@ -140,6 +164,8 @@ static enum rc inproc_open(struct transport **out, struct world *w)
         hub = hub_alloc(w->n_ranks);
     if (!hubs || !t)
         FAIL(RC_NOMEM, "transport inproc: no memory for %d ranks", w->n_ranks);
+    for (int i = 0; i < w->n_ranks && i < MOST_FIRST_SENDS; i++) /* one to each: later none is allocated */
+        TRY(sent_add(t));
     TRY(world_allgather(w, &hub, hubs, sizeof hub));
     if (!hubs[0])
         FAIL(RC_NOMEM, "transport inproc: no memory for %d inboxes", w->n_ranks);
@@ -150,6 +176,8 @@ static enum rc inproc_open(struct transport **out, struct world *w)
     t = NULL;
 out:
     free(hubs);
+    if (t)
+        sent_free_all(t);
     free(t);
     return rc;
 }
@@ -157,18 +185,14 @@ out:
 static enum rc inproc_post_send(struct transport *t, struct xfer *x)
 {
     struct inbox *to = &self(t)->hub->inbox[x->peer];
-    struct sent *sent = self(t)->free;
+    struct sent *sent;
+    enum rc rc = RC_OK;
 
     x->priv = NULL;
-    if (sent) {
-        self(t)->free = sent->next_free;
-    } else {
-        sent = malloc(sizeof *sent);
-        if (!sent)
-            return rc_raise(RC_NOMEM, "transport inproc: no memory for one more send");
-        sent->next = self(t)->sent;
-        self(t)->sent = sent;
-    }
+    if (!self(t)->free)
+        TRY(sent_add(self(t)));
+    sent = self(t)->free;
+    self(t)->free = sent->next_free;
     sent->x = (struct xfer){ .ptr = x->ptr,
                              .n_bytes = x->n_bytes,
                              .head = x->head,
@@ -182,7 +206,8 @@ static enum rc inproc_post_send(struct transport *t, struct xfer *x)
     queue_append(&to->sends, &sent->x);
     pthread_mutex_unlock(&to->lock);
     doorbell_ring(&to->bell);
-    return RC_OK;
+out:
+    return rc;
 }
 
 /* What is in a queue for x: x itself, or the send that stands for it. */
@@ -443,10 +468,7 @@ static void inproc_close(struct transport **tp)
     struct hub *hub = t->hub;
 
     remove_own_sends(t);
-    for (struct sent *sent; (sent = t->sent) != NULL;) {
-        t->sent = sent->next;
-        free(sent);
-    }
+    sent_free_all(t);
     free(t);
     *tp = NULL;
     if (atomic_fetch_sub(&hub->n_users, 1) == 1)
