@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "harness/world/mpi/mpi_heartbeat.h"
-#include "harness/world/mpi/mpi_segments.h"
 #include "harness/world/share.h"
 #include "harness/world/wait.h"
 
@@ -57,7 +56,6 @@ static _Noreturn void end_process(const struct mpi_peers *p, int rank, const cha
 
     if (n_chars > 0)
         (void)!write(STDERR_FILENO, line, (size_t)n_chars < sizeof line ? (size_t)n_chars : sizeof line - 1);
-    mpi_segments_remove();
     _exit(EXIT_FAILURE);
 }
 

@@ -24,7 +24,6 @@
 #include "harness/world/mpi/mpi_clock.h"
 #include "harness/world/mpi/mpi_p2p.h"
 #include "harness/world/mpi/mpi_peers.h"
-#include "harness/world/mpi/mpi_segments.h"
 #include "harness/world/mpi/mpi_world.h"
 #include "harness/world/mpi/share_mpi.h"
 #include "harness/world/wait.h"
@@ -180,7 +179,6 @@ static void mpi_abort(struct world *w, enum rc why)
         _exit(EXIT_FAILURE);
     mpi_peers_fail(self(w)->self->peers); /* a launcher that ends nobody does not for MPI_Abort either */
     mpi_lock_take(&self(w)->self->lock);
-    mpi_segments_remove();
     MPI_Abort(MPI_COMM_WORLD, 1);
     abort(); /* MPI_Abort may return where it cannot end the job */
 }
@@ -304,7 +302,6 @@ static enum rc leave_job(struct mpi_world *m)
         TRY(meet_at_end(m, &are_all));
         mpi_peers_leave(m->self->peers);
         if (!are_all) {
-            mpi_segments_remove();
             if (m->base.rank == 0 && m->base.n_host_ranks < m->base.n_ranks)
                 (void)!atexit(end_job_at_exit);
             return RC_OK;
