@@ -107,10 +107,27 @@ out:
     return rc;
 }
 
-static enum rc train_run(struct verb_call *call)
+/* The job, and all that can be wrong with it before it runs. */
+static enum rc prepare(struct train_job *job, struct verb_call *call)
 {
     const struct train_verb_opts *own = call->opts;
     const struct launcher launcher = world_launcher();
+    enum rc rc;
+
+    TRY(train_prepare(job, &own->train, call->group, call->n_groups, launcher.name ? launcher.n_ranks : 0));
+    TRY(check_files(call, own, job));
+    TRY(sim_cost_check(own->cost, job->world->module.name, job->world->module.caps & WORLD_VIRTUAL_TIME));
+    if (launcher.rank == 0) {
+        TRY(check_writable(own, job));
+        TRY(train_warn_useless_exchange(stderr, job));
+    }
+out:
+    return rc;
+}
+
+static enum rc train_run(struct verb_call *call)
+{
+    const struct train_verb_opts *own = call->opts;
     struct train_job job = { 0 };
     struct run run = { .job = &job };
     struct world_cost cost = { 0 };
@@ -119,14 +136,8 @@ static enum rc train_run(struct verb_call *call)
     const struct train_watch watch = { show_step, &progress };
     enum rc rc;
 
-    TRY(train_prepare(&job, &own->train, call->group, call->n_groups, launcher.name ? launcher.n_ranks : 0));
-    TRY(check_files(call, own, &job));
+    TRY(prepare(&job, call));
     const bool is_virtual = job.world->module.caps & WORLD_VIRTUAL_TIME;
-    TRY(sim_cost_check(own->cost, job.world->module.name, is_virtual));
-    if (launcher.rank == 0) {
-        TRY(check_writable(own, &job));
-        TRY(train_warn_useless_exchange(stderr, &job));
-    }
     call->stage = STAGE_RUN;
     struct world_opts world = train_world_opts(&job);
     world.cost = &cost;
