@@ -190,7 +190,7 @@ const struct task_mutant *task_mutants(void)
         { "doubled_posts", &doubled_posts, "events count" },
         { "flag", &flag, "events count" },
         { "easy", &easy, "events count" },
-        { "hasty", &hasty, "events count" },
+        { "hasty", &hasty, "limit" },
         { "greedy", &greedy, "events count" },
         { "peeping", &peeping, "events count" },
         { NULL, NULL, NULL },
