@@ -47,6 +47,12 @@ static void record_failure(struct thread_run *run, int rank, enum rc why, const 
     pthread_mutex_unlock(&run->lock);
 }
 
+/* Of a failure of the calling rank. */
+static void record_own_failure(struct thread_world *t, enum rc why)
+{
+    record_failure(t->run, t->run_rank, why, rc_message()[0] != '\0' ? rc_message() : rc_text(why));
+}
+
 /* Who finds the loss in the list finds it in the seat as well; who sees it in the seat takes the lock to list it, and
  * so keeps an earlier reason. */
 static void record_loss(struct thread_run *run, int rank, const char *why)
@@ -75,7 +81,7 @@ static enum rc threads_check(struct world *w)
 
 static void threads_abort(struct world *w, enum rc why)
 {
-    record_failure(self(w)->run, self(w)->run_rank, why, rc_message());
+    record_own_failure(self(w), why);
 }
 
 static uint64_t threads_now_ns(struct world *w)
@@ -149,7 +155,7 @@ static void *thread_main(void *arg)
     bind_cores(t);
     const enum rc rc = t->run->body(&t->base, t->run->arg);
     if (rc != RC_OK)
-        record_failure(t->run, t->run_rank, rc, rc_message());
+        record_own_failure(t, rc);
     t->returned = true;
     pthread_cleanup_pop(1);
     return NULL;

@@ -152,6 +152,30 @@ static void a_silent_death_ends_every_wait(void **state)
     }
 }
 
+static enum rc wordless_body(struct world *w, void *arg)
+{
+    (void)arg;
+    return w->rank == 1 ? RC_IO : world_barrier(w);
+}
+
+static enum rc wordless_abort_body(struct world *w, void *arg)
+{
+    (void)arg;
+    if (w->rank == 1)
+        world_abort(w, RC_IO);
+    return world_barrier(w);
+}
+
+/* W4 of a failure that left no message. */
+static void a_failure_without_words_is_named(void **state)
+{
+    (void)state;
+    assert_int_equal(world_run(&world_threads, &plain, 2, wordless_body, NULL), RC_IO);
+    assert_string_equal(rc_message(), "rank 1: file or socket error");
+    assert_int_equal(world_run(&world_threads, &plain, 2, wordless_abort_body, NULL), RC_IO);
+    assert_string_equal(rc_message(), "rank 1: file or socket error");
+}
+
 struct binding {
     int n_own_cores[4];
     bool disjoint;
@@ -188,6 +212,7 @@ int main(void)
         cmocka_unit_test(suite_catches_mutants),
         cmocka_unit_test(a_failure_ends_every_wait),
         cmocka_unit_test(a_silent_death_ends_every_wait),
+        cmocka_unit_test(a_failure_without_words_is_named),
         cmocka_unit_test(cores_are_shared_equally),
     };
     return cmocka_run_group_tests(test, NULL, NULL);
