@@ -28,7 +28,7 @@
 
 extern const struct transport_ops transport_zmq;
 
-enum { ENDPOINT_BYTES = 128, LINGER_MS = 5000, SLICE_MS = 50, N_SPINS = 100 };
+enum { ENDPOINT_BYTES = 128, LINGER_MS = 5000, SLICE_MS = WAIT_SLICE_NS / 1000000, N_SPINS = 100 };
 
 struct shared { /* by the ranks of one process */
     void *context;
