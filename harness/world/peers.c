@@ -33,8 +33,10 @@ static bool change(struct peer_seat *s, enum peer_state from, enum peer_state to
 
 void peer_end(struct peer_seat *s, enum peer_state state)
 {
-    if (!change(s, PEER_ALIVE, state) && !change(s, PEER_SILENT, state))
-        (void)change(s, PEER_ALIVE, state); /* a watcher has just seen it come back, and changes it no more */
+    int seen = atomic_load(&s->state);
+
+    while ((seen == PEER_ALIVE || seen == PEER_SILENT) && !atomic_compare_exchange_weak(&s->state, &seen, state))
+        continue; /* watchers change it between these two meanwhile */
 }
 
 bool peer_is_lost(const struct peer_seat *s)
@@ -299,14 +301,14 @@ static void show_silence(struct peer_seat *s, uint64_t silent_ns)
     atomic_store_explicit(&s->silent_ms, (uint32_t)(silent_ns / 1000000), memory_order_relaxed);
 }
 
-/* Rank r has not ticked for gap_ns more. */
-static void see_silence(struct peer_watch *w, int r, uint64_t gap_ns)
+/* Rank r, which was in this state, has not ticked for gap_ns more. */
+static void see_silence(struct peer_watch *w, int r, int state, uint64_t gap_ns)
 {
     struct peer_seat *s = &w->seat[r];
     uint64_t *silent_ns = &w->seen[r].silent_ns;
 
     *silent_ns += gap_ns;
-    if (*silent_ns >= w->opts.warn_ns + slack_ns(w, r) && atomic_load(&s->state) == PEER_ALIVE) {
+    if (*silent_ns >= w->opts.warn_ns + slack_ns(w, r) && state == PEER_ALIVE) {
         show_silence(s, *silent_ns); /* before the state, which publishes it */
         w->seen[r].was_named = change(s, PEER_ALIVE, PEER_SILENT);
         if (w->seen[r].was_named)
@@ -321,15 +323,16 @@ static void see_silence(struct peer_watch *w, int r, uint64_t gap_ns)
 /* In what state rank r is by its ticks. */
 static void judge(struct peer_watch *w, int r, uint64_t gap_ns)
 {
-    const uint64_t n_ticks = atomic_load_explicit(&w->seat[r].n_ticks, memory_order_relaxed);
+    /* First: where another watch has seen a tick, and changed the state by it, this one sees the tick too. */
     const int state = atomic_load(&w->seat[r].state);
+    const uint64_t n_ticks = atomic_load_explicit(&w->seat[r].n_ticks, memory_order_relaxed);
 
     if ((state != PEER_ALIVE && state != PEER_SILENT) || slack_ns(w, r) == PEER_NOT_JUDGED)
         return;
     if (n_ticks != w->seen[r].n_ticks)
         see_tick(w, r, n_ticks);
     else
-        see_silence(w, r, gap_ns);
+        see_silence(w, r, state, gap_ns);
 }
 
 int peer_watch_look(struct peer_watch *w, uint64_t now_ns, char why[RC_MESSAGE_BYTES])
