@@ -256,18 +256,19 @@ static enum rc meet_at_end(struct mpi_attach *a)
     struct backoff backoff = { .may_spin = false };
     MPI_Request request;
     int done = 0;
-    enum rc rc = RC_OK;
+    enum rc rc = RC_OK, refused = RC_OK;
 
     TRY_MPI(a->lock, MPI_Iallgather(&has_failed, 1, MPI_INT, a->flags, 1, MPI_INT, a->comm, &request));
     for (;;) {
         TRY_MPI(a->lock, MPI_Test(&request, &done, MPI_STATUS_IGNORE));
         if (done)
             break;
-        for (int i = 0; i < a->n_kept; i++)
+        for (int i = 0; i < a->n_kept && refused == RC_OK; i++)
             if (a->kept[i].is_bootstrap)
-                TRY(mpi_p2p_refuse_meeting(a, a->kept[i].comm));
+                refused = mpi_p2p_refuse_meeting(a, a->kept[i].comm);
         mpi_lock_pause(a->lock, &backoff, MAX_SLEEP_NS);
     }
+    rc = refused; /* not before the request, which reads has_failed, has ended */
 out:
     return rc;
 }
