@@ -56,14 +56,11 @@ void sim_compute(struct sim_rank *r, double seconds)
     tell_share(r, r->n_computing--);
 }
 
-static void task_main(int argc, char **argv)
+/* The last that an actor beside the main one does. */
+static void end_task(struct sim_actor *self)
 {
-    struct sim_actor *self = sg_actor_get_data(sg_actor_self());
     struct engine *e = self->rank->engine;
 
-    (void)argc;
-    (void)argv;
-    self->fn(self->arg);
     self->has_ended = true;
     e->n_live--;
     if (self->is_joined)
@@ -71,6 +68,29 @@ static void task_main(int argc, char **argv)
     else
         sim_break_deadlock(e);
     sg_sem_release(self->ended); /* then self is gone */
+}
+
+static void task_main(int argc, char **argv)
+{
+    struct sim_actor *self = sg_actor_get_data(sg_actor_self());
+
+    (void)argc;
+    (void)argv;
+    self->fn(self->arg);
+    end_task(self);
+}
+
+void *sim_task_arg(struct sim_rank *self)
+{
+    const struct sim_actor *a = sim_self(self);
+
+    return a == &self->main ? NULL : a->arg;
+}
+
+void sim_exit_task(struct sim_rank *self)
+{
+    end_task(sim_self(self));
+    sg_actor_exit();
 }
 
 void sim_actor_init(struct sim_actor *a, struct sim_rank *r)

@@ -65,6 +65,10 @@ void sim_wake(struct sim_rank *r);
 /* Run fn(arg) as one more actor of the caller's rank. The main task joins it. RC_NOMEM. */
 enum rc sim_spawn(struct sim_actor **out, struct sim_rank *self, const char *name, void (*fn)(void *arg),
                   void *arg) MUST_CHECK;
+/* The arg of the task that calls; NULL: it is the main one. */
+void *sim_task_arg(struct sim_rank *self);
+/* End the task that calls, which is not the main one, as if its fn returned; does not return. Leaks as sim_die(). */
+void sim_exit_task(struct sim_rank *self);
 /* Wait until fn has returned, also when the run failed; frees, nulls. */
 void sim_join(struct sim_actor **a);
 /* End all sim_wait() of r's tasks until all are joined; sim_check() then says why. No-op where r has one task. */

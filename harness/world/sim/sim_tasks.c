@@ -37,6 +37,21 @@ static void task_destroy(struct sim_owned *o)
     free((char *)o - offsetof(struct sim_task, owned));
 }
 
+bool sim_in_task(const struct world *w)
+{
+    return sim_task_arg(rank_of(w)) != NULL;
+}
+
+void sim_task_die(struct world *w)
+{
+    struct sim_task *t = sim_task_arg(rank_of(w));
+
+    t->rc = RC_PEER;
+    snprintf(t->message, sizeof t->message, "task %s ended before its work was done", t->base.name);
+    sim_stop(rank_of(w), t->message);
+    sim_exit_task(rank_of(w));
+}
+
 static void task_body(void *arg)
 {
     struct sim_task *t = arg;

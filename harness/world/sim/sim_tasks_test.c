@@ -32,6 +32,7 @@ struct act { /* of one task: pause, then compute, both in ms */
 struct play {
     int n_cores, n_tasks;
     struct act act[N_TASKS_MAX]; /* [0]: the main task's */
+    uint64_t abort_ns;           /* of silence; 0: nobody watches */
     int n_failures;
     int n_told;
     char message[N_RANKS_MAX][RC_MESSAGE_BYTES];
@@ -44,7 +45,8 @@ static enum rc run(struct play *play, int n_ranks, rank_main_fn *body)
     cluster_default(&c);
     c.flops_per_s = 1e9;
     c.n_cores_per_rank = play->n_cores > 0 ? play->n_cores : 1;
-    const struct world_opts opts = { .cluster = &c };
+    const struct world_opts opts = { .cluster = &c,
+                                     .stall = { .warn_ns = play->abort_ns, .abort_ns = play->abort_ns } };
     return world_run(&world_sim, &opts, n_ranks, body, play);
 }
 
@@ -201,6 +203,75 @@ static void tasks_hear_of_a_death_W5(void **state)
     assert_string_equal(play.message[2], "rank 1 failed: ended before its work was done");
 }
 
+static enum rc end_later(struct world *w, void *arg)
+{
+    const struct play *play = arg;
+
+    world_pause(w, S);
+    if (play->n_tasks == 1)
+        world_die(w);
+    world_hang(w); /* until the rank is stopped or the run has failed */
+    return RC_OK;
+}
+
+/* Rank 1 has a task that ends before its time; all wait for each other. */
+static enum rc task_ends_body(struct world *w, void *arg)
+{
+    struct play *play = arg;
+    struct task *t = NULL;
+    enum rc rc = RC_OK;
+
+    if (w->rank == 1)
+        TRY(world_spawn(&t, w, &(struct task_opts){ .name = "walker", .fn = end_later, .arg = play }));
+    if (w->rank == 2 && play->n_tasks == 2) {
+        world_pause(w, 2 * S);
+        FAIL(RC_IO, "the disk is full");
+    }
+    if (w->rank > 0 || play->n_tasks == 2) {
+        struct event *e = NULL;
+        TRY(event_open(&e, w, "never"));
+        rc = event_wait(e, 10 * S);
+        event_close(&e);
+    } else {
+        rc = world_barrier(w);
+    }
+    snprintf(play->message[w->rank], RC_MESSAGE_BYTES, "%s", rc_message());
+    play->n_told += rc == RC_PEER;
+    play->act[w->rank].ended_ns = world_now_ns(w);
+out:
+    return rc;
+}
+
+static void a_task_that_dies_ends_alone_W5(void **state)
+{
+    static struct play play = { .n_tasks = 1 };
+    const char *why = "task walker ended before its work was done";
+
+    (void)state;
+    assert_int_equal(run(&play, 3, task_ends_body), RC_PEER);
+    assert_int_equal(play.n_told, 3);
+    for (int r = 0; r < 3; r++)
+        assert_int_equal(play.act[r].ended_ns, S);
+    assert_string_equal(play.message[1], why);
+    assert_non_null(strstr(rc_message(), why));
+    assert_memory_equal(rc_message(), "rank 1: ", 8);
+    assert_memory_equal(play.message[0], "rank 1 failed: ", 15);
+    assert_memory_equal(play.message[2], "rank 1 failed: ", 15);
+}
+
+/* peers.P1: its silence is not that of its rank. */
+static void a_task_that_hangs_ends_with_the_run_W5(void **state)
+{
+    static struct play play = { .n_tasks = 2, .abort_ns = S / 2 };
+
+    (void)state;
+    assert_int_equal(run(&play, 3, task_ends_body), RC_IO);
+    assert_string_equal(rc_message(), "rank 2: the disk is full");
+    assert_int_equal(play.n_told, 2);
+    assert_int_equal(play.act[0].ended_ns, 2 * S);
+    assert_int_equal(play.act[1].ended_ns, 2 * S);
+}
+
 static enum rc leave_body(struct world *w, void *arg)
 {
     struct task *t = NULL;
@@ -235,6 +306,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_pause_occupies_no_core_K7),
         cmocka_unit_test(a_join_can_deadlock_G3),
         cmocka_unit_test(tasks_hear_of_a_death_W5),
+        cmocka_unit_test(a_task_that_dies_ends_alone_W5),
+        cmocka_unit_test(a_task_that_hangs_ends_with_the_run_W5),
         cmocka_unit_test(tasks_left_behind_are_ended_K5),
     };
 

@@ -81,6 +81,8 @@ static void lose(struct world *w, const char *why)
 
 static void sim_world_die(struct world *w)
 {
+    if (sim_in_task(w))
+        sim_task_die(w);
     lose(w, ended_early);
 }
 
@@ -98,6 +100,16 @@ static bool is_silent_until(struct sim_rank *rank, uint64_t deadline_ns)
     return false;
 }
 
+/* A task beside the main one, which goes on (P1). */
+static void hang_task(struct world *w)
+{
+    struct sim_rank *rank = self(w)->rank;
+
+    while (sim_check(rank) == RC_OK)
+        (void)sim_wait(rank, SIM_NEVER);
+    sim_task_die(w);
+}
+
 /* P6: its silence needs no watcher, it is known here. */
 static void sim_world_hang(struct world *w)
 {
@@ -107,6 +119,8 @@ static void sim_world_hang(struct world *w)
     const uint64_t began_ns = sim_now_ns();
     char why[RC_MESSAGE_BYTES];
 
+    if (sim_in_task(w))
+        hang_task(w);
     if (stall->abort_ns == 0) {
         while (sim_check(s->rank) == RC_OK)
             sim_wait(s->rank, SIM_NEVER);
