@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * mpi_level_test.c CASE - which thread level of MPI a run asks for (CASE with "tasks": one whose tasks send), and how
- * all ranks end where it grants less ("low"), if only on rank 1 ("low_on_1"). The two functions of MPI below replace
- * MPI's own for this program. Under mpiexec; the exit code tells.
+ * all ranks end where it grants less ("low"), if only on rank 1 ("low_on_1"); with no_dup, rank 1 gets no communicator,
+ * which ends the job, and the caller checks what it says. The functions of MPI below replace MPI's own for this
+ * program. Under mpiexec; the exit code tells.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -31,6 +32,13 @@ int MPI_Finalize(void)
     return PMPI_Finalize();
 }
 
+static bool has_no_dup;
+
+int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *out)
+{
+    return has_no_dup ? MPI_ERR_NO_MEM : PMPI_Comm_dup(comm, out);
+}
+
 static int expect(bool ok, const char *what)
 {
     if (!ok)
@@ -56,6 +64,7 @@ int main(int argc, char **argv)
 
     if (strstr(what, "low") && (!strstr(what, "low_on_1") || world_launcher().rank == 1))
         grants = opts.has_tasks ? MPI_THREAD_FUNNELED : MPI_THREAD_SINGLE;
+    has_no_dup = strcmp(what, "no_dup") == 0 && world_launcher().rank == 1;
     const enum rc rc = world_run(&world_mpi, &opts, 0, body, &has_tasks);
     n_failures += EXPECT(asked == (opts.has_tasks ? MPI_THREAD_SERIALIZED : MPI_THREAD_FUNNELED));
     n_failures += EXPECT(n_inits == 1 && n_finalizes == 1);

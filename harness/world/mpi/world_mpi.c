@@ -251,12 +251,12 @@ static enum rc join_job(struct mpi_world *m, const struct world_opts *opts, MPI_
 {
     enum rc rc = RC_OK;
 
+    TRY_MPI_ALONE(MPI_Comm_rank(all, &m->self->rank)); /* first: messages of failures name it */
     TRY(check_level(all, opts, level));
     TRY_MPI_ALONE(MPI_Comm_dup(all, &m->comm));
     TRY_MPI_ALONE(MPI_Comm_set_errhandler(m->comm, MPI_ERRORS_RETURN));
-    TRY_MPI_ALONE(MPI_Comm_rank(m->comm, &m->base.rank));
+    m->base.rank = m->self->rank;
     TRY_MPI_ALONE(MPI_Comm_size(m->comm, &m->base.n_ranks));
-    m->self->rank = m->base.rank;
     if (n_ranks != 0 && n_ranks != m->base.n_ranks)
         FAIL(RC_INVAL, "world mpi: %d ranks were asked for, but %s %d", n_ranks,
              m->self->attach ? "the communicator has" : "mpirun or srun started", m->base.n_ranks);
