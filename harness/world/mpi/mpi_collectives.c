@@ -36,7 +36,9 @@ enum rc world_mpi_finish(const struct world *w, MPI_Request *request)
             break;
         world_tick(m);
         TRY(mpi_peers_check(self(m)->self->peers));
-        TRY(world_check_losses(w)); /* W8 */
+        TRY(world_check_losses(w));            /* W8 */
+        if (!self(m)->self->attach)            /* else MPI ends what it began, or the run could not end (M3) */
+            TRY(thread_tasks_check(w->tasks)); /* K4 */
         mpi_lock_pause(lock, &backoff, MAX_SLEEP_NS);
     }
 out:

@@ -65,8 +65,12 @@ static enum rc check(const struct line *l, enum mpi_p2p_until until)
 {
     enum rc rc = RC_OK;
 
+    if (l->attach && until != UNTIL_FAILURE)
+        return RC_OK;
+    if (until != UNTIL_PEER_LOST)
+        TRY(thread_tasks_check(l->w->tasks)); /* K4 */
     if (l->attach)
-        return until == UNTIL_FAILURE ? mpi_attach_check(l->attach) : RC_OK;
+        return mpi_attach_check(l->attach);
     world_tick(l->w);
     TRY(mpi_peers_check(self(l->w)->self->peers));
     if (until != UNTIL_PEER_LOST)

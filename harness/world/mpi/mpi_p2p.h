@@ -22,7 +22,8 @@ struct world;
 enum mpi_p2p_tag { TAG_GATHER = 1, TAG_RELEASE, TAG_MEET, TAG_ANSWER, TAG_ARRIVE, TAG_DECIDE, N_P2P_TAGS = 8 };
 
 enum mpi_p2p_until {                       /* what ends a wait before its message has come, with RC_PEER */
-                     UNTIL_FAILURE,        /* a failure of the run, or the loss of a rank of the world */
+                     UNTIL_FAILURE,        /* a failure of the run or of a task of this rank, or the loss of a rank of
+                                            * the world */
                      UNTIL_FAILURE_IS_OLD, /* the same, some seconds ago; in a caller's MPI: nothing */
                      UNTIL_PEER_LOST, /* a failure of the run, where MPI is not a caller's; the loss of the other side
                                        */
