@@ -25,12 +25,15 @@
 /* From the loss of a rank, or from another end of the run, until this process is ended. */
 #define LEAVE_NS UINT64_C(2500000000)
 
+/* From the last meeting until this process is ended, at least: MPI_Finalize() may be slow, and all work is done. */
+#define FINALIZE_NS UINT64_C(30000000000)
+
 struct mpi_peers {
     struct world *world; /* borrowed */
     struct peers peers;
     struct world *group;     /* of the share; NULL: seats are `alone` */
     struct share *share;     /* all seats are in the block of its rank 0 */
-    struct peer_seat *alone; /* [n_ranks] */
+    struct peer_seat *alone; /* [n_ranks]; NULL: seats are in the share */
     int *cell;               /* [n_ranks] */
     uint64_t *slack_ns;      /* [n_ranks] */
     int *process;            /* [n_ranks]: with losses, a pidfd for each process of this host; -1: none */
@@ -132,7 +135,7 @@ static uint64_t look(struct mpi_peers *p, uint64_t limit_ns)
 
     pthread_mutex_lock(&p->lock);
     if (p->left_ns > 0)
-        limit_ns = p->left_ns + p->watch.opts.abort_ns;
+        limit_ns = p->left_ns + (p->watch.opts.abort_ns > FINALIZE_NS ? p->watch.opts.abort_ns : FINALIZE_NS);
     else
         lost = look_at_seats(p, now_ns, why);
     pthread_mutex_unlock(&p->lock);
@@ -184,7 +187,7 @@ static enum rc open_own_seats(struct mpi_peers *p, const struct peer_opts *opts)
 
     snprintf(line, sizeof line, "the ranks of this host share no memory to see each other's silence: %.400s",
              rc_message());
-    if (p->world->host_rank == 0)
+    if (p->group ? p->group->rank == 0 : p->world->host_rank == 0)
         peer_tell(opts, line);
     world_share_close(&p->share);
     world_split_close(&p->group);
@@ -264,7 +267,7 @@ enum rc mpi_peers_open(struct mpi_peers **out, struct world *w, const struct pee
     p->peers = (struct peers){ .n_ranks = w->n_ranks, .own = w->rank };
     pthread_mutex_init(&p->lock, NULL);
     rc = open_seats(p, w);
-    if (rc == RC_UNSUPPORTED || rc == RC_INVAL) /* on all ranks of the host (H2) */
+    if (rc == RC_UNSUPPORTED || rc == RC_INVAL || (rc == RC_NOMEM && p->group)) /* on all ranks of the host (H2) */
         rc = open_own_seats(p, opts);
     if (rc != RC_OK)
         goto out;

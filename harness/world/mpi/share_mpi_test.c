@@ -234,6 +234,8 @@ static int limits(struct world *w, struct job *job)
             n_failures += EXPECT(setrlimit((__rlimit_resource_t)of[i].resource, &tight) == 0);
         }
         n_failures += open_one(w, LARGE_BYTES, RC_NOMEM, "rank 1 of this host: ", of[i].words);
+        if (of[i].resource == RLIMIT_FSIZE) /* what fits is not refused for what huge pages would take */
+            n_failures += open_one(w, SMALL_BYTES, RC_OK, "", "");
         if (w->rank == 1)
             n_failures += EXPECT(setrlimit((__rlimit_resource_t)of[i].resource, &old) == 0);
         n_failures += open_one(w, LARGE_BYTES, RC_OK, "", "");

@@ -38,13 +38,18 @@ static enum rc raise_errno(const char *what)
 }
 
 /* Growing a file over this limit would be answered by a signal. */
-static enum rc check_limit(size_t n_bytes)
+static size_t file_limit_bytes(void)
 {
     struct rlimit limit;
 
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && n_bytes > limit.rlim_cur)
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < SIZE_MAX ? (size_t)limit.rlim_cur : SIZE_MAX;
+}
+
+static enum rc check_limit(size_t n_bytes)
+{
+    if (n_bytes > file_limit_bytes())
         return rc_raise(RC_NOMEM, "no room for %zu bytes: the limit of a file (ulimit -f) is %zu bytes", n_bytes,
-                        (size_t)limit.rlim_cur);
+                        file_limit_bytes());
     return RC_OK;
 }
 
@@ -117,8 +122,8 @@ enum rc share_object_create(struct share_object *out, enum share_kind kind, size
 
     *out = o;
     o.n_bytes = share_round_up(n_bytes, share_page_bytes());
-    TRY(check_limit(n_huge_bytes));
-    if (kind == SHARE_MEMFD && n_bytes >= HUGE_PAGE_BYTES) {
+    TRY(check_limit(o.n_bytes));
+    if (kind == SHARE_MEMFD && n_bytes >= HUGE_PAGE_BYTES && n_huge_bytes <= file_limit_bytes()) {
         o.fd = open_hugetlb(n_huge_bytes);
         o.n_bytes = o.fd >= 0 ? n_huge_bytes : o.n_bytes;
     }

@@ -1,22 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * world_mpi_test.c suite|tasks|error|abort|die|ranks|bind - a world of processes. Under mpiexec; a plain program: its
- * exit code tells. error, abort and die must end the whole job (W4, W5), which the caller checks.
+ * world_mpi_test.c suite|tasks|error|abort|die|ranks|bind|task_fails|task_fails_p2p|no_room - a world of processes.
+ * Under mpiexec; a plain program: its exit code tells. error, abort, die and task_fails must end the whole job (W4, W5,
+ * K4), which the caller checks. no_room: one rank has no room for shared seats.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "harness/world/cores.h"
+#include "harness/world/suite/deny.h"
 #include "harness/world/suite/task_suite.h"
 #include "harness/world/suite/world_suite.h"
+#include "harness/world/task.h"
 #include "harness/world/world.h"
 
 extern const struct world_ops world_mpi;
 
+#define EXIT_SKIPPED 77
+#define LONG_NS UINT64_C(20000000000)
+
 struct job {
     const char *what;
     int n_failures;
+    int n_lines; /* of the watcher */
 };
 
 static int expect(bool ok, const char *what)
@@ -47,12 +56,50 @@ static int large_gather(struct world *w)
     return n_failures;
 }
 
+static enum rc fill_the_disk(struct world *w, void *arg)
+{
+    (void)arg;
+    world_pause(w, 50000000);
+    return rc_raise(RC_IO, "the disk is full");
+}
+
+/* K4: rank 1 alone comes to a barrier, and then its task fails. */
+static enum rc fail_in_a_task(struct world *w)
+{
+    struct event *never = NULL;
+    struct task *bad = NULL;
+    enum rc rc;
+
+    if (w->rank == 1) {
+        TRY(world_spawn(&bad, w, &(struct task_opts){ .name = "helper", .fn = fill_the_disk }));
+        rc = world_barrier(w);
+    } else {
+        TRY(event_open(&never, w, "never"));
+        rc = event_wait(never, LONG_NS);
+    }
+out:
+    event_close(&never);
+    return rc;
+}
+
+static void count_line(void *arg, const char *line)
+{
+    struct job *job = arg;
+
+    job->n_lines++;
+    job->n_failures += EXPECT(strstr(line, "the ranks of this host share no memory") != NULL);
+}
+
 static enum rc body(struct world *w, void *arg)
 {
     struct job *job = arg;
     enum rc rc = RC_OK;
 
     TRY(world_barrier(w));
+    if (strncmp(job->what, "task_fails", 10) == 0)
+        return fail_in_a_task(w);
+    if (strcmp(job->what, "no_room") == 0)
+        job->n_failures += EXPECT(job->n_lines == (w->rank == 0));
     if (strcmp(job->what, "suite") == 0) {
         job->n_failures += world_suite(w, NULL);
         job->n_failures += w->n_ranks == 2 ? large_gather(w) : 0;
@@ -74,9 +121,16 @@ out:
 
 int main(int argc, char **argv)
 {
-    struct job job = { argc == 2 ? argv[1] : "", 0 };
+    struct job job = { argc == 2 ? argv[1] : "", 0, 0 };
     const bool wrong_ranks = strcmp(job.what, "ranks") == 0;
-    const struct world_opts opts = { .bind_cores = strcmp(job.what, "bind") == 0 };
+    const bool has_no_room = strcmp(job.what, "no_room") == 0, is_p2p = strcmp(job.what, "task_fails_p2p") == 0;
+    struct world_opts opts = { .bind_cores = strcmp(job.what, "bind") == 0 };
+
+    if (has_no_room || is_p2p)
+        opts.stall = (struct peer_opts){ .warn_ns = LONG_NS, .abort_ns = 3 * LONG_NS, .tell = count_line, .arg = &job };
+    opts.on_loss = is_p2p ? ON_LOSS_REPORT : ON_LOSS_ABORT;
+    if (has_no_room && world_launcher().rank == 1 && !deny_call(SYS_memfd_create, -1, 0, ENOMEM))
+        return EXIT_SKIPPED;
     const enum rc rc = world_run(&world_mpi, &opts, wrong_ranks ? 77 : 0, body, &job);
 
     if (wrong_ranks) /* every rank is told, none is left behind */
