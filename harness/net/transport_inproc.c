@@ -19,6 +19,7 @@
 
 #include "harness/net/transport.h"
 #include "harness/net/xfer.h"
+#include "harness/net/xfer_queue.h"
 #include "harness/world/wait.h"
 #include "harness/world/world.h"
 
@@ -28,20 +29,17 @@ extern const struct transport_ops transport_inproc;
 
 enum state { STATE_ENDED, STATE_POSTED, STATE_TAKEN, STATE_DONE, STATE_TOO_LONG, STATE_LOST };
 
-struct queue {
-    struct xfer *first, **end;
-};
-
 struct inbox {
     pthread_mutex_t lock;
-    struct queue sends;   /* posted to this rank, oldest first; guarded by lock */
-    struct doorbell bell; /* rung for a new send, and for the end of one of our own */
-    atomic_int *n_taken;  /* [n_ranks]: sends of this rank that each receiver reads, or holds, right now */
+    struct xfer_queue sends; /* posted to this rank, oldest first; guarded by lock */
+    struct doorbell bell;    /* rung for a new send, and for the end of one of our own */
+    atomic_int *n_taken;     /* [n_ranks]: sends of this rank that each receiver reads, or holds, right now */
 };
 
 struct hub { /* shared by the ranks of one open() */
     atomic_int n_users;
     int n_ranks;
+    _Atomic(struct inproc *) left; /* closed while a reader held their sends, which it may still release */
     struct inbox inbox[];
 };
 
@@ -53,9 +51,11 @@ struct sent { /* a posted send; xfer.priv of its owner's */
 struct inproc {
     struct transport base;
     struct hub *hub;
+    int rank;            /* the world may be closed before this */
+    struct inproc *next; /* of hub->left */
     struct sent *sent, *free;
-    uint64_t lost_ns;   /* when wait_for_readers() first saw that one is lost; 0: none is */
-    struct queue recvs; /* posted by this rank; touched by its thread only */
+    uint64_t *failed_ns;     /* [n_ranks]: when a transfer with each first ended with an error; 0: none has */
+    struct xfer_queue recvs; /* posted by this rank; touched by its thread only */
 };
 
 static struct inproc *self(struct transport *t)
@@ -63,37 +63,28 @@ static struct inproc *self(struct transport *t)
     return (struct inproc *)t;
 }
 
-static void queue_init(struct queue *q)
-{
-    q->first = NULL;
-    q->end = &q->first;
-}
-
-static void queue_append(struct queue *q, struct xfer *x)
-{
-    x->next = NULL;
-    *q->end = x;
-    q->end = &x->next;
-}
-
-/* Take *link out of q. */
-static struct xfer *queue_take(struct queue *q, struct xfer **link)
-{
-    struct xfer *x = *link;
-
-    *link = x->next;
-    if (q->end == &x->next)
-        q->end = link;
-    return x;
-}
-
 static int sender_of(const struct xfer *send)
 {
-    return ((const struct transport *)send->priv)->world->rank;
+    return ((const struct inproc *)send->priv)->rank;
+}
+
+static void inproc_free(struct inproc *t)
+{
+    for (struct sent *sent; t && (sent = t->sent) != NULL;) {
+        t->sent = sent->next;
+        free(sent);
+    }
+    if (t)
+        free(t->failed_ns);
+    free(t);
 }
 
 static void hub_free(struct hub *hub)
 {
+    for (struct inproc *t = atomic_load(&hub->left), *next; t; t = next) {
+        next = t->next;
+        inproc_free(t);
+    }
     for (int r = 0; r < hub->n_ranks; r++) {
         pthread_mutex_destroy(&hub->inbox[r].lock);
         free(hub->inbox[r].n_taken);
@@ -114,7 +105,7 @@ static struct hub *hub_alloc(int n_ranks)
     for (int r = 0; r < n_ranks; r++) {
         struct inbox *inbox = &hub->inbox[r];
         pthread_mutex_init(&inbox->lock, NULL);
-        queue_init(&inbox->sends);
+        xfer_queue_init(&inbox->sends);
         inbox->n_taken = calloc((size_t)n_ranks, sizeof *inbox->n_taken);
         is_whole = is_whole && inbox->n_taken;
     }
@@ -139,15 +130,6 @@ static enum rc sent_add(struct inproc *t)
     return RC_OK;
 }
 
-static void sent_free_all(struct inproc *t)
-{
-    for (struct sent *s = t->sent, *next; s; s = next) {
-        next = s->next;
-        free(s);
-    }
-    t->sent = t->free = NULL;
-}
-
 static enum rc inproc_open(struct transport **out, struct world *w)
 {
     enum { MOST_FIRST_SENDS = 64 };
@@ -160,9 +142,11 @@ static enum rc inproc_open(struct transport **out, struct world *w)
                         w->ops->module.name);
     hubs = calloc((size_t)w->n_ranks, sizeof *hubs);
     t = calloc(1, sizeof *t);
+    if (t)
+        t->failed_ns = calloc((size_t)w->n_ranks, sizeof *t->failed_ns);
     if (w->rank == 0)
         hub = hub_alloc(w->n_ranks);
-    if (!hubs || !t)
+    if (!hubs || !t || !t->failed_ns)
         FAIL(RC_NOMEM, "transport inproc: no memory for %d ranks", w->n_ranks);
     for (int i = 0; i < w->n_ranks && i < MOST_FIRST_SENDS; i++) /* one to each: later none is allocated */
         TRY(sent_add(t));
@@ -171,14 +155,13 @@ static enum rc inproc_open(struct transport **out, struct world *w)
         FAIL(RC_NOMEM, "transport inproc: no memory for %d inboxes", w->n_ranks);
     t->base = (struct transport){ .ops = &transport_inproc, .world = w };
     t->hub = hubs[0];
-    queue_init(&t->recvs);
+    t->rank = w->rank;
+    xfer_queue_init(&t->recvs);
     *out = &t->base;
     t = NULL;
 out:
     free(hubs);
-    if (t)
-        sent_free_all(t);
-    free(t);
+    inproc_free(t);
     return rc;
 }
 
@@ -203,7 +186,7 @@ static enum rc inproc_post_send(struct transport *t, struct xfer *x)
     x->priv = sent;
     atomic_store_explicit(&sent->x.state, STATE_POSTED, memory_order_relaxed);
     pthread_mutex_lock(&to->lock);
-    queue_append(&to->sends, &sent->x);
+    xfer_queue_append(&to->sends, &sent->x);
     pthread_mutex_unlock(&to->lock);
     doorbell_ring(&to->bell);
 out:
@@ -233,7 +216,7 @@ static void end_sent(struct inproc *t, struct xfer *x)
 static enum rc inproc_post_recv(struct transport *t, struct xfer *x)
 {
     atomic_store_explicit(&x->state, STATE_POSTED, memory_order_relaxed);
-    queue_append(&self(t)->recvs, x);
+    xfer_queue_append(&self(t)->recvs, x);
     return RC_OK;
 }
 
@@ -247,7 +230,7 @@ static struct xfer *take_send(struct inproc *t, int peer, uint32_t tag, bool any
     for (struct xfer **link = &own->sends.first; *link && !taken; link = &(*link)->next) {
         const bool match = any ? ((*link)->tag & TAG_ANY) != 0 : (*link)->tag == tag && sender_of(*link) == peer;
         if (match) {
-            taken = queue_take(&own->sends, link);
+            taken = xfer_queue_take(&own->sends, link);
             atomic_store_explicit(&taken->state, STATE_TAKEN, memory_order_relaxed);
             atomic_fetch_add(&t->hub->inbox[sender_of(taken)].n_taken[t->base.world->rank], 1);
             break;
@@ -297,7 +280,7 @@ static void progress(struct inproc *t)
             link = &(*link)->next;
             continue;
         }
-        struct xfer *recv = queue_take(&t->recvs, link);
+        struct xfer *recv = xfer_queue_take(&t->recvs, link);
         const enum state state = deliver(recv, send);
         atomic_store_explicit(&recv->state, world_is_lost(t->base.world, recv->peer) ? STATE_LOST : state,
                               memory_order_relaxed);
@@ -305,59 +288,61 @@ static void progress(struct inproc *t)
     }
 }
 
-/* Does another rank read this rank's memory? Every reader that returns releases it, also after an error; a reader
- * thread that died does not, so it is believed for a limited time after a failure of the run, or its loss. */
-static bool is_read(struct inproc *t, bool has_failed)
+/* Does rank r read this rank's memory? Every reader that returns releases it, also after an error; one that hangs or
+ * died does not, so it is believed for a limited time after the first transfer with it that ended with an error. Should
+ * it go on then, it reads what is there. */
+static bool is_read_by(const struct inproc *t, int r)
 {
-    const struct world *w = t->base.world;
-    const struct inbox *own = &t->hub->inbox[w->rank];
-    bool is_read = false;
-
-    for (int r = 0; r < t->hub->n_ranks; r++) {
-        if (atomic_load(&own->n_taken[r]) == 0)
-            continue;
-        const bool may_be_dead = has_failed || world_is_lost(w, r);
-        if (may_be_dead && t->lost_ns == 0)
-            t->lost_ns = wait_clock_ns();
-        is_read |= !may_be_dead || wait_clock_ns() - t->lost_ns <= GIVE_UP_NS;
-    }
-    return is_read;
+    return atomic_load(&t->hub->inbox[t->rank].n_taken[r]) > 0 && wait_clock_ns() - t->failed_ns[r] <= GIVE_UP_NS;
 }
 
-/* Wait until no other rank reads this rank's memory. */
-static void wait_for_readers(struct inproc *t)
+/* From now on rank r has GIVE_UP_NS. */
+static void doubt(struct inproc *t, int r)
 {
-    struct inbox *own = &t->hub->inbox[t->base.world->rank];
-    bool has_failed = false;
+    if (t->failed_ns[r] == 0)
+        t->failed_ns[r] = wait_clock_ns();
+}
 
+static void doubt_all(struct inproc *t)
+{
+    for (int r = 0; r < t->hub->n_ranks; r++)
+        doubt(t, r);
+}
+
+/* Wait until rank r does not read this rank's memory any more; false: it is believed no longer, and holds a send. */
+static bool wait_for_reader(struct inproc *t, int r)
+{
+    struct inbox *own = &t->hub->inbox[t->rank];
+
+    doubt(t, r);
     for (;;) {
         const uint32_t seen = doorbell_seen(&own->bell);
-        if (!is_read(t, has_failed))
-            return;
-        has_failed = has_failed || world_check(t->base.world) != RC_OK;
-        if (is_read(t, has_failed))
-            doorbell_wait(&own->bell, seen, false, WAIT_SLICE_NS);
+        if (!is_read_by(t, r))
+            return atomic_load(&own->n_taken[r]) == 0;
+        world_tick(t->base.world);
+        doorbell_wait(&own->bell, seen, false, WAIT_SLICE_NS);
     }
 }
 
-/* T3: remove x from its queue. If the receiver is copying from x now, wait until the copy is complete. */
+/* T3: remove x from its queue. If the receiver reads x now, wait until it has, or is believed no longer. */
 static void withdraw(struct inproc *t, struct xfer *x)
 {
     struct inbox *inbox = x->receives ? NULL : &t->hub->inbox[x->peer];
-    struct queue *q = x->receives ? &t->recvs : &inbox->sends;
+    struct xfer_queue *q = x->receives ? &t->recvs : &inbox->sends;
     struct xfer *in_queue = queued(x);
 
     if (inbox)
         pthread_mutex_lock(&inbox->lock);
     for (struct xfer **link = &q->first; *link; link = &(*link)->next)
         if (*link == in_queue) {
-            queue_take(q, link);
+            xfer_queue_take(q, link);
             atomic_store(&in_queue->state, STATE_ENDED);
             break;
         }
     if (inbox)
         pthread_mutex_unlock(&inbox->lock);
-    wait_for_readers(t);
+    if (!x->receives)
+        (void)wait_for_reader(t, x->peer);
     end_sent(t, x);
 }
 
@@ -407,6 +392,8 @@ static enum rc inproc_complete(struct transport *t, struct xfer *x, int timeout_
                  x->receives ? "receive" : "send", timeout_ms);
     }
 out:
+    if (rc == RC_PEER && !world_is_lost(t->world, x->peer)) /* the run failed: many readers take no longer than one */
+        doubt_all(self(t));
     withdraw(self(t), x);
     return rc;
 }
@@ -446,20 +433,26 @@ static void inproc_release(struct transport *t, struct message *m)
     end_send(self(t)->hub, t->world->rank, m->priv);
 }
 
-/* Remove this rank's sends from all inboxes and wait for readers, so that no rank reads its memory after close. */
-static void remove_own_sends(struct inproc *t)
+/* Remove this rank's sends from all inboxes and wait for readers, so that no rank reads its memory after close.
+ * False: one that hangs may. */
+static bool remove_own_sends(struct inproc *t)
 {
+    bool are_released = true;
+
     for (int r = 0; r < t->hub->n_ranks; r++) {
         struct inbox *inbox = &t->hub->inbox[r];
         pthread_mutex_lock(&inbox->lock);
         for (struct xfer **link = &inbox->sends.first; *link;)
             if ((*link)->priv == t)
-                queue_take(&inbox->sends, link);
+                xfer_queue_take(&inbox->sends, link);
             else
                 link = &(*link)->next;
         pthread_mutex_unlock(&inbox->lock);
     }
-    wait_for_readers(t);
+    doubt_all(t);
+    for (int r = 0; r < t->hub->n_ranks; r++)
+        are_released = wait_for_reader(t, r) && are_released;
+    return are_released;
 }
 
 static void inproc_close(struct transport **tp)
@@ -467,9 +460,13 @@ static void inproc_close(struct transport **tp)
     struct inproc *t = self(*tp);
     struct hub *hub = t->hub;
 
-    remove_own_sends(t);
-    sent_free_all(t);
-    free(t);
+    if (remove_own_sends(t)) {
+        inproc_free(t);
+    } else { /* who holds a send has not closed: the hub lives until after that */
+        t->next = atomic_load(&hub->left);
+        while (!atomic_compare_exchange_weak(&hub->left, &t->next, t))
+            continue;
+    }
     *tp = NULL;
     if (atomic_fetch_sub(&hub->n_users, 1) == 1)
         hub_free(hub);
