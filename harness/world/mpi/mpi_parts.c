@@ -298,6 +298,26 @@ out:
     return rc;
 }
 
+/* The ranks of w that are not among the survivors are lost, which this one may be the last to learn. */
+static enum rc await_losses(struct world *w, const struct decision *d)
+{
+    struct backoff backoff = { .may_spin = false };
+    enum rc rc = RC_OK;
+
+    for (int r = 0, i = 0; r < w->n_ranks; r++) {
+        if (i < d->n_ranks && d->member[i] == r) {
+            i++;
+            continue;
+        }
+        while (!world_is_lost(w, r)) {
+            TRY(check_run(w));
+            mpi_lock_pause(&self(w)->self->lock, &backoff, MAX_SLEEP_NS);
+        }
+    }
+out:
+    return rc;
+}
+
 enum rc mpi_survivors(struct world *w, struct world **out)
 {
     struct decision *d = calloc(1, decision_bytes(w));
@@ -320,6 +340,7 @@ enum rc mpi_survivors(struct world *w, struct world **out)
             goto out;
     }
     TRY(check_run(w));
+    TRY(await_losses(w, d));
     TRY(make_part(out, w, d->member, d->n_ranks, d->part_number));
 out:
     free(d);
