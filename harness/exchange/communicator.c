@@ -233,11 +233,18 @@ enum rc communicator_wait(struct communicator *c, size_t *piece)
 
     if (rc == RC_OK)
         *piece = ring_take(&c->done);
-    else if (c->task) { /* Y4; a rank that failed ends the communicator, too: join does not wait for long */
-        const enum rc own = world_join(&c->task);
-        rc = own != RC_OK ? own : rc_raise(RC_PEER, "the communicator ended before its work was done");
-    }
+    else
+        rc = communicator_failure(c, rc);
     return rc;
+}
+
+/* Y4; a rank that failed ends the communicator, too: join does not wait for long. */
+enum rc communicator_failure(struct communicator *c, enum rc rc)
+{
+    if (!c->task)
+        return rc;
+    const enum rc own = world_join(&c->task);
+    return own != RC_OK ? own : rc_raise(RC_PEER, "the communicator ended before its work was done");
 }
 
 enum rc communicator_finish(struct communicator *c)

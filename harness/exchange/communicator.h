@@ -42,6 +42,9 @@ void communicator_submit(struct communicator *c, size_t piece);
 size_t communicator_poll(struct communicator *c);
 /* The next piece handed back. Waits as long as the work takes, whose waits have limits. Errors: the work's. */
 enum rc communicator_wait(struct communicator *c, size_t *piece) MUST_CHECK;
+/* world_check() failed with rc, while pieces were not handed back: end the task. Returns its own error, which may be
+ * what failed the check; rc where it has ended before. */
+enum rc communicator_failure(struct communicator *c, enum rc rc) MUST_CHECK;
 /* All pieces have been handed back: end the task. Errors: its own. */
 enum rc communicator_finish(struct communicator *c) MUST_CHECK;
 void communicator_close(struct communicator **c); /* at any time; NULL-safe, nulls */

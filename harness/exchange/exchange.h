@@ -101,6 +101,8 @@ float *exchange_grad(const struct exchange *x);
 enum rc exchange_start(struct exchange *x, const struct initial_state *from) MUST_CHECK;
 /* Of a step of a worker. lr: the step's rate. Zeroes the cost. */
 enum rc exchange_begin(struct exchange *x, uint64_t step, float lr) MUST_CHECK;
+/* world_check(), of a worker that waits for nobody; where the communicator's work failed, its error. */
+enum rc exchange_check(struct exchange *x) MUST_CHECK;
 /* Does it work beside the caller (E1)? Then a step begins before the last one's parameters are there: the forward pass
  * awaits them, and the caller all of them after the last step only. */
 bool exchange_overlaps(const struct exchange *x);

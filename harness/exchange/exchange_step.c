@@ -177,6 +177,13 @@ static void submit_bucket(struct exchange *x, size_t b)
     }
 }
 
+enum rc exchange_check(struct exchange *x)
+{
+    const enum rc rc = world_check(x->env.world);
+
+    return rc != RC_OK && x->communicator && x->n_pending > 0 ? communicator_failure(x->communicator, rc) : rc;
+}
+
 bool exchange_overlaps(const struct exchange *x)
 {
     return x->overlaps;

@@ -325,6 +325,7 @@ enum rc train_prepare(struct train_job *out, const struct train_opts *opts, cons
     resolve_exchange(&job);
     TRY(resolve_resume(&job));
     job.n_steps = job.opts.steps - job.resume.steps_count;
+    TRY(job_drill_check(&job));
     job.keeps_velocity = job.opts.save[0] != '\0';
     *out = job;
     job = (struct train_job){ 0 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/base/text.h"
+#include "harness/net/transport.h"
 
 static enum rc resolve_stall(struct train_opts *o)
 {
@@ -66,6 +67,19 @@ out:
     return rc;
 }
 
+enum rc job_drill_check(const struct train_job *job)
+{
+    const struct train_drill *d = &job->drill;
+    const uint64_t first = job->resume.steps_count, last = first + job->n_steps - 1;
+    const bool was_kill_step = job->opts.kill_step != UINT64_MAX;
+
+    if (d->rank < 0 || d->phase != PHASE_STEP || (d->step >= first && d->step <= last))
+        return RC_OK;
+    return rc_raise(RC_INVAL, "%s%llu: the %s step is %llu", was_kill_step ? "--kill-step " : "--drill-at step:",
+                    (unsigned long long)d->step, d->step > last ? "last" : "first",
+                    (unsigned long long)(d->step > last ? last : first));
+}
+
 enum rc job_on_loss_resolve(struct train_job *job)
 {
     const bool reports = strcmp(job->opts.on_loss, "report") == 0;
@@ -78,5 +92,7 @@ enum rc job_on_loss_resolve(struct train_job *job)
 
 int train_message_limit_ms(const struct train_job *job)
 {
+    if (job->world->module.caps & WORLD_VIRTUAL_TIME)
+        return WAIT_FOREVER; /* the engine finds those that wait for each other, and a step may take hours */
     return (int)(2000.0 * job->opts.stall_abort_s);
 }

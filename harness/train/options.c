@@ -73,7 +73,7 @@ const struct opt train_opt_table[] = {
              "--stall-abort-s"),
     OPT_F64_WAS_(struct train_opts, stall_abort_s, "stall-abort-s", "timeout-s", "120", 0.1, 86400, "s",
                  "a rank that gives no sign of life for so long is lost, and ends the run; so does a message that is "
-                 "awaited for twice as long"),
+                 "awaited for twice as long, but for sim"),
     OPT_END_,
 };
 
@@ -97,7 +97,8 @@ const struct opt train_run_table[] = {
     OPT_U64_(struct train_opts, hang_rank, "hang-rank", "", 0, MAX_RANKS, "rank",
              "failure test: this rank does nothing any more, and keeps what it holds"),
     OPT_TEXT_(struct train_opts, drill_at, "drill-at", "step:1", "WHEN",
-              "when the rank of --kill-rank or --hang-rank does so: start, probe, step:N (the start of step N), end"),
+              "when the rank of --kill-rank or --hang-rank does so: start, probe, step:N (the start of step N, with "
+              "--resume counted on from the checkpoint's; a server: as it begins to serve, for any N), end"),
     OPT_U64_WAS_(struct train_opts, kill_step, "kill-step", "drill-step", "", 0, 100000000, "steps",
                  "failure test: --kill-step N is --drill-at step:N"),
     OPT_END_,

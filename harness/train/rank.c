@@ -3,6 +3,7 @@
  * rank.c - the body of every rank of a training run: open, probe, train (a server: serve), and gather on rank 0
  * (rank_result.c) what those have that are left (rank_loss.c).
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,7 +50,8 @@ void rank_enter(struct rank *r, enum peer_phase phase, uint64_t step)
 {
     const struct train_drill *drill = &r->job->drill;
 
-    world_set_duty(r->world, &(struct peer_duty){ phase, (int64_t)(r->job->resume.steps_count + step), -1 });
+    step += r->job->resume.steps_count; /* of the whole training from here on: as messages and the drill count */
+    world_set_duty(r->world, &(struct peer_duty){ phase, (int64_t)step, -1 });
     if (drill->rank != r->world->rank || drill->phase != (phase == PHASE_SERVE ? PHASE_STEP : phase))
         return;
     if (phase == PHASE_STEP && drill->step != step)
@@ -270,7 +272,7 @@ static enum rc train_step(struct rank *r, size_t step)
     enum rc rc;
 
     rank_enter(r, PHASE_STEP, step);
-    TRY(world_check(r->world)); /* a worker that waits for nobody hears of a failure here */
+    TRY(exchange_check(r->exchange)); /* a worker that waits for nobody hears of a failure here */
     rank_keep_state(r, step);
     r->n_begun = step + 1;
     stamp->start_ns = world_now_ns(r->world);
@@ -330,6 +332,17 @@ out:
     return rank_explain_early_loss(r, rc);
 }
 
+/* A message was awaited too long: what the user can do about it. */
+static enum rc explain_timeout(const struct rank *r, enum rc rc)
+{
+    char message[RC_MESSAGE_BYTES];
+
+    if (rc != RC_TIMEOUT || rank_is_virtual(r))
+        return rc;
+    (void)snprintf(message, sizeof message, "%s", rc_message());
+    return rc_raise(rc, "%.400s; if a step takes as long, give a greater --stall-abort-s", message);
+}
+
 enum rc train_rank(struct world *w, const struct train_job *job, struct train_result *result)
 {
     struct rank r = { .world = w, .job = job };
@@ -344,6 +357,7 @@ enum rc train_rank(struct world *w, const struct train_job *job, struct train_re
         r.result = (struct train_result){ 0 };
     }
 out:
+    rc = explain_timeout(&r, rc);
     if (rc != RC_OK) /* before closing: peers must see this failure first, not closed connections */
         world_abort(w, rc);
     rank_close(&r);

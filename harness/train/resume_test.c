@@ -131,6 +131,18 @@ static void steps_that_are_done_are_refused(void **state)
     assert_refused(f, "--model linear --seed 9 --steps 5", "has done 20 already");
 }
 
+/* --drill-at counts steps as --steps does. */
+static void drills_of_other_steps_are_refused(void **state)
+{
+    const struct fixture *f = *state;
+
+    assert_resumes(f, "--model linear --seed 9 --steps 50 --kill-rank 0 --drill-at step:20", 30);
+    assert_resumes(f, "--model linear --seed 9 --steps 50 --kill-rank 0 --drill-at step:49", 30);
+    assert_refused(f, "--model linear --seed 9 --steps 50 --kill-rank 0 --drill-at step:19", "the first step is 20");
+    assert_refused(f, "--model linear --seed 9 --steps 50 --hang-rank 0", "--drill-at step:1: the first step is 20");
+    assert_refused(f, "--model linear --seed 9 --steps 50 --kill-rank 0 --drill-at step:50", "the last step is 49");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -138,6 +150,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(another_seed_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(another_model_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(steps_that_are_done_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(drills_of_other_steps_are_refused, set_up, tear_down),
     };
 
     return cmocka_run_group_tests_name("resume", tests, NULL, NULL);

@@ -87,11 +87,11 @@ struct train_memory {         /* bytes; all 0: hollow */
     size_t available_bytes;   /* there; SIZE_MAX: not known */
 };
 
-struct train_drill { /* a failure to order: a server's step is any */
+struct train_drill { /* a failure to order: a server fails as it begins to serve, whatever the step */
     int rank;        /* -1: none */
     bool hangs;      /* else it ends */
     enum peer_phase phase;
-    uint64_t step; /* of this run; PHASE_STEP */
+    uint64_t step; /* of the whole training, one that this run does; PHASE_STEP */
 };
 
 struct train_job {          /* resolved; owns dataset, profile, segment and resume */
@@ -131,7 +131,8 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
 enum rc train_prepare(struct train_job *out, const struct train_opts *opts, const struct opt_group *group, int n_groups,
                       int n_given_ranks) MUST_CHECK;
 void train_job_free(struct train_job *job); /* accepts a zeroed one */
-/* The longest wait for a message. Twice --stall-abort-s: a rank that is silent is noticed as that before. */
+/* The longest wait for a message, 0 for ever: in virtual time. Twice --stall-abort-s: a rank that is silent is noticed
+ * as that before. */
 int train_message_limit_ms(const struct train_job *job);
 /* What the job asks of its world. Borrows job. */
 struct world_opts train_world_opts(const struct train_job *job);

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * failure_test.c CASE - what a run fails with, and that a slow one does not fail.
+ *
+ *   says_what_to_do            a message that is awaited too long: the error names the option
+ *   virtual_time_has_no_limit  a step that takes longer than any limit
+ *   keeps_its_code             of a failure of the communicator that a worker meets at the start of a step
+ *   drills_count_steps_on      in a resumed run a drill's step is the training's
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "allreduce/sync_allreduce.h"
+#include "harness/train/suite/train_kit.h"
+#include "models/engine/training.h"
+
+enum { SLOW_RANK = 1 };
+
+static atomic_bool awaits_failure; /* keeps_its_code */
+
+enum rc __real_workload_gradient(struct training *t, const float *param, uint64_t first, size_t n_samples, float *grad,
+                                 double *loss, grad_ready_fn *ready, void *arg);
+enum rc __wrap_workload_gradient(struct training *t, const float *param, uint64_t first, size_t n_samples, float *grad,
+                                 double *loss, grad_ready_fn *ready, void *arg);
+
+/* Keep this rank from going on before its world, or a task of it, has failed. */
+static void await_failure(struct world *w)
+{
+    while (world_check(w) == RC_OK)
+        world_pause(w, 1000000);
+}
+
+/* In the probe nothing is submitted. */
+enum rc __wrap_workload_gradient(struct training *t, const float *param, uint64_t first, size_t n_samples, float *grad,
+                                 double *loss, grad_ready_fn *ready, void *arg)
+{
+    struct world *w = t->env.compute->env.arg;
+    const enum rc rc = __real_workload_gradient(t, param, first, n_samples, grad, loss, ready, arg);
+
+    if (rc == RC_OK && ready && atomic_load(&awaits_failure) && w->rank == SLOW_RANK)
+        await_failure(w);
+    return rc;
+}
+
+static enum rc exchange_late(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
+{
+    if (s->env.world->rank == SLOW_RANK)
+        await_failure(s->env.world);
+    return sync_allreduce.exchange(s, k, lr, param, grad, out);
+}
+
+static enum rc exchange_damaged(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
+{
+    if (s->env.world->rank == SLOW_RANK)
+        return rc_raise(RC_MISMATCH, "piece %zu is damaged", k);
+    return sync_allreduce.exchange(s, k, lr, param, grad, out);
+}
+
+static enum rc run_with(const char *options,
+                        enum rc (*exchange)(struct sync *s, size_t k, float lr, float *param, float *grad,
+                                            struct piece_cost *out))
+{
+    struct train_result r = { 0 };
+    struct sync_mode mode = sync_allreduce;
+
+    mode.exchange = exchange;
+    const enum rc rc = kit_train(&r, options, &mode, 0);
+    train_result_free(&r);
+    return rc;
+}
+
+static void says_what_to_do(void **state)
+{
+    const char *said;
+
+    (void)state;
+    assert_int_equal(run_with("--model linear --mode allreduce --workers 2 --steps 5 --stall-abort-s 1", exchange_late),
+                     RC_TIMEOUT);
+    said = rc_message();
+    if (!strstr(said, "rank 1, tag ") || !strstr(said, " not done after 2000 ms; if a step takes as long, give a greater "
+                                                       "--stall-abort-s"))
+        fail_msg("%s", said);
+}
+
+/* Steps of seconds, and a limit of 0.2 s. */
+static void virtual_time_has_no_limit(void **state)
+{
+    struct train_result r = { 0 };
+    static const char options[] =
+        "--world sim --compute hollow --model vgg16 --mode ps --workers 2 --batch 64 --steps 2 --stall-abort-s 0.1";
+
+    (void)state;
+    if (kit_train(&r, options, NULL, 0) != RC_OK)
+        fail_msg("%s: %s", options, rc_message());
+    assert_int_equal(r.n_steps, 2);
+    assert_true(r.stamp[0].end_ns - r.stamp[0].start_ns > UINT64_C(1000000000));
+    train_result_free(&r);
+}
+
+static void keeps_its_code(void **state)
+{
+    (void)state;
+    atomic_store(&awaits_failure, true);
+    assert_int_equal(run_with("--model linear --mode allreduce --workers 2 --steps 5 --overlap on", exchange_damaged),
+                     RC_MISMATCH);
+    assert_string_equal(rc_message(), "rank 1: piece 0 is damaged");
+}
+
+/* The drill is in step 25 of the training, the fifth of the resumed run: five are done. */
+static void drills_count_steps_on(void **state)
+{
+    static const char ways[] = "--model linear --mode allreduce --workers 3";
+    char options[256], folder[] = "gm_failure_test.XXXXXX", path[64];
+    struct train_result r = { 0 };
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/c", folder);
+    snprintf(options, sizeof options, "%s --steps 20", ways);
+    assert_int_equal(kit_train(&r, options, NULL, 0), RC_OK);
+    assert_int_equal(checkpoint_save(&r.final, path), RC_OK);
+    train_result_free(&r);
+    snprintf(options, sizeof options, "%s --steps 50 --on-loss report --kill-rank 1 --drill-at step:25 --resume %s", ways,
+             path);
+    if (kit_train(&r, options, NULL, 0) != RC_OK)
+        fail_msg("%s", rc_message());
+    unlink(path);
+    assert_int_equal(rmdir(folder), 0);
+    assert_int_equal(r.n_steps, 5);
+    assert_int_equal(r.final.steps_count, 25);
+    assert_int_equal(r.n_losses, 1);
+    assert_int_equal(r.loss[0].duty.step, 25);
+    train_result_free(&r);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(says_what_to_do),
+        cmocka_unit_test(virtual_time_has_no_limit),
+        cmocka_unit_test(keeps_its_code),
+        cmocka_unit_test(drills_count_steps_on),
+    };
+
+    if (argc == 2)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests_name("failures", tests, NULL, NULL);
+}
