@@ -321,8 +321,13 @@ enum rc timeline_gather_and_write(struct world *w, const struct timeline_opts *o
     TRY(gather_rounds(&g, w));
     for (int r = 0; w->rank == 0 && r < w->n_ranks; r++)
         TRY(timeline_unpack(&g.rank[r], g.theirs[r], (size_t)g.n_bytes[r], world_number(w, r)));
-    if (w->rank == 0)
-        TRY(timeline_write(opts->path, g.rank, w->n_ranks, is_virtual, opts->facts));
+    if (w->rank == 0) {
+        const enum rc written = timeline_write(opts->path, g.rank, w->n_ranks, is_virtual, opts->facts);
+        if (opts->written)
+            *opts->written = written;
+        else
+            TRY(written);
+    }
 out:
     gathering_fini(&g, w->n_ranks);
     return rc;

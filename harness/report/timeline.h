@@ -40,6 +40,8 @@ struct timeline_opts {
     struct span_ring *const *ring; /* [n_rings], main task first; NULL entries are left out; names differ */
     size_t n_rings;
     const struct record *facts; /* read on rank 0 only; may be NULL. In sim: no fact of a host (L7) */
+    enum rc *written;           /* on rank 0: takes the error of writing the file, with rc_message(), in place of the
+                                   return value: the spans have arrived, and no other rank is concerned; may be NULL */
     size_t max_round_bytes;     /* gathered from a rank at a time, the same on all; 0: 64 MiB from all together */
 };
 

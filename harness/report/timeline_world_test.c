@@ -134,7 +134,12 @@ static enum rc body(struct world *w, void *arg)
     }
     for (size_t i = 0; i < sizeof round_bytes / sizeof *round_bytes; i++) {
         const struct timeline_opts opts = {
-            w->rank == 0 ? path : NULL, role_of(w->rank), ring, N_RINGS, facts, round_bytes[i]
+            .path = w->rank == 0 ? path : NULL,
+            .role = role_of(w->rank),
+            .ring = ring,
+            .n_rings = N_RINGS,
+            .facts = facts,
+            .max_round_bytes = round_bytes[i],
         };
         const uint64_t before_ns = world_now_ns(w);
 

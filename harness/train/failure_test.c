@@ -6,6 +6,7 @@
  *   virtual_time_has_no_limit  a step that takes longer than any limit
  *   keeps_its_code             of a failure of the communicator that a worker meets at the start of a step
  *   drills_count_steps_on      in a resumed run a drill's step is the training's
+ *   keeps_results_without_a_timeline
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -142,6 +143,43 @@ static void drills_count_steps_on(void **state)
     train_result_free(&r);
 }
 
+struct run {
+    struct train_job job;
+    struct train_result result;
+};
+
+static enum rc body(struct world *w, void *arg)
+{
+    struct run *run = arg;
+
+    return train_rank(w, &run->job, &run->result);
+}
+
+/* The timeline cannot be written: what was trained is there, and the reason is. */
+static void keeps_results_without_a_timeline(void **state)
+{
+    static const char options[] = "--model linear --mode allreduce --workers 2 --steps 20";
+    struct train_result whole = { 0 };
+    struct run run = { 0 };
+
+    (void)state;
+    assert_int_equal(kit_train(&whole, options, NULL, 0), RC_OK);
+    assert_int_equal(whole.timeline_rc, RC_OK);
+    assert_int_equal(kit_prepare(&run.job, options), RC_OK);
+    run.job.opts.timeline = "no-such-folder/t.json";
+    const struct world_opts world = train_world_opts(&run.job);
+    if (world_run(run.job.world, &world, run.job.n_ranks, body, &run) != RC_OK)
+        fail_msg("%s", rc_message());
+    assert_int_equal(run.result.timeline_rc, RC_INVAL);
+    assert_string_equal(run.result.timeline_error, "no-such-folder/t.json: cannot be written: No such file or directory");
+    assert_int_equal(run.result.n_steps, 20);
+    assert_int_equal(run.result.final.steps_count, 20);
+    assert_memory_equal(run.result.final.param, whole.final.param, whole.final.n_params * sizeof(float));
+    train_result_free(&whole);
+    train_result_free(&run.result);
+    train_job_free(&run.job);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -149,6 +187,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(virtual_time_has_no_limit),
         cmocka_unit_test(keeps_its_code),
         cmocka_unit_test(drills_count_steps_on),
+        cmocka_unit_test(keeps_results_without_a_timeline),
     };
 
     if (argc == 2)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rank_result.c - after the last step: what rank 0 keeps of a run, and gathers from the ranks that are left. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "harness/base/peak_rss.h"
@@ -139,8 +140,11 @@ static enum rc write_timeline(struct rank *r)
                                             .role = rank_is_worker(r) ? "worker" : "server",
                                             .ring = ring,
                                             .n_rings = EXCHANGE_N_RINGS,
-                                            .facts = facts };
+                                            .facts = facts,
+                                            .written = &r->result.timeline_rc };
     TRY(timeline_gather_and_write(gathered(r), &timeline));
+    if (r->result.timeline_rc != RC_OK)
+        snprintf(r->result.timeline_error, sizeof r->result.timeline_error, "%s", rc_message());
 out:
     record_close(&facts);
     return rc;
@@ -150,8 +154,8 @@ enum rc rank_gather(struct rank *r)
 {
     enum rc rc;
 
+    TRY(gather_results(r)); /* first: what the training has come to is not lost with a timeline */
     TRY(write_timeline(r));
-    TRY(gather_results(r));
 out:
     return rc;
 }

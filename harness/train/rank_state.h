@@ -68,7 +68,7 @@ enum rc rank_note_losses(struct rank *r) MUST_CHECK;
 
 /* Get the final parameters, and the velocity on rank 0 if a checkpoint needs it. */
 enum rc rank_finish_exchange(struct rank *r) MUST_CHECK;
-/* Write the timeline, and gather the results on rank 0, which evaluates the model. Collective over the ranks that are
+/* Gather the results on rank 0, which evaluates the model, and write the timeline. Collective over the ranks that are
  * left. */
 enum rc rank_gather(struct rank *r) MUST_CHECK;
 

@@ -176,6 +176,8 @@ struct train_result {        /* on rank 0, of the ranks that are left, which are
     bool has_params;              /* false: hollow */
     struct checkpoint final;      /* after the last step; velocity NULL unless the job keeps it; running means: rank
                                      0's own, as evaluated */
+    enum rc timeline_rc;          /* why the timeline was not written, which took nothing else with it; RC_OK: it was */
+    char timeline_error[RC_MESSAGE_BYTES];
 };
 void train_result_free(struct train_result *r); /* accepts a zeroed one */
 

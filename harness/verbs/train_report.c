@@ -257,10 +257,10 @@ enum rc train_check_stopped(const struct train_job *job, const struct train_resu
     char text[320];
 
     if (r->n_steps == job->n_steps)
-        return RC_OK;
+        return r->timeline_rc == RC_OK ? RC_OK : rc_raise(r->timeline_rc, "%s", r->timeline_error);
     losses_text(text, sizeof text, r);
     const bool saves = job->opts.save[0] != '\0';
-    return rc_raise(RC_PEER, "%s; the others stopped after %llu of %llu steps%s%s%s", text, n_done,
+    return rc_raise(RC_PEER, "%s; the others stopped after %llu of %llu steps%s%s%s%s%s", text, n_done,
                     (unsigned long long)job->opts.steps, saves ? "; --resume " : "", job->opts.save,
-                    saves ? " goes on" : "");
+                    saves ? " goes on" : "", r->timeline_rc == RC_OK ? "" : "; ", r->timeline_error);
 }

@@ -309,6 +309,13 @@ static void a_stopped_run_names_rank_and_step(void **state)
     assert_string_equal(rc_message(),
                         "rank 1 was lost in step 105, owes bucket 0 (ended before its work was done); the "
                         "others stopped after 105 of 112 steps; --resume half goes on");
+    m.result.timeline_rc = RC_IO;
+    snprintf(m.result.timeline_error, sizeof m.result.timeline_error, "t.json: no space left");
+    assert_int_equal(train_check_stopped(&m.job, &m.result), RC_PEER);
+    assert_non_null(strstr(rc_message(), "105 of 112 steps; --resume half goes on; t.json: no space left"));
+    m.result.n_steps = 12;
+    assert_int_equal(train_check_stopped(&m.job, &m.result), RC_IO);
+    assert_string_equal(rc_message(), "t.json: no space left");
     made_free(&m);
 }
 
