@@ -44,12 +44,21 @@ static enum rc read_sample(const struct loader *l, struct batch *b, size_t k, si
     return d->ops->image(d, i, b->x + k * plane, b->n_samples * plane);
 }
 
-static enum rc read_batch(const struct loader *l, struct batch *b)
+static void tick(const struct loader *l)
+{
+    if (l->env.tick)
+        l->env.tick(l->env.tick_arg);
+}
+
+static enum rc read_batch(const struct loader *l, struct batch *b, bool by_caller)
 {
     enum rc rc = RC_OK;
 
-    for (size_t k = 0; k < b->n_samples; k++)
+    for (size_t k = 0; k < b->n_samples; k++) {
+        if (by_caller)
+            tick(l);
         TRY(read_sample(l, b, k, dataset_index(l->env.dataset, l->env.seed, b->first + k)));
+    }
 out:
     return rc;
 }
@@ -59,7 +68,7 @@ static void prefetch(void *arg)
     struct loader *l = arg;
     struct batch *b = &l->batch[1 - l->lent];
 
-    b->rc = read_batch(l, b);
+    b->rc = read_batch(l, b, false);
     if (b->rc != RC_OK)
         snprintf(b->message, sizeof b->message, "%s", rc_message());
 }
@@ -83,8 +92,10 @@ enum rc loader_open(struct loader **out, const struct loader_env *env)
         l->batch[i].x = arena_floats(&l->arena, n_elems);
         l->batch[i].label = (uint32_t *)(void *)arena_floats(&l->arena, env->max_batch);
     }
-    if (env->prefetch)
+    if (env->prefetch) {
         TRY(background_open(&l->background, prefetch, l));
+        background_set_tick(l->background, env->tick, env->tick_arg);
+    }
     *out = l;
     l = NULL;
 out:
@@ -107,7 +118,7 @@ static enum rc get_batch(struct loader *l, uint64_t first, size_t n_samples)
     struct batch *now = &l->batch[l->lent];
     now->first = first;
     now->n_samples = n_samples;
-    return read_batch(l, now);
+    return read_batch(l, now, true);
 }
 
 static void start_prefetch(struct loader *l, uint64_t first, size_t n_samples)
@@ -142,8 +153,10 @@ enum rc loader_test_batch(struct loader *l, size_t first, size_t n_samples, cons
 
     assert(n_samples <= l->env.max_batch && first + n_samples <= l->env.dataset->n_test);
     b->n_samples = n_samples;
-    for (size_t k = 0; k < n_samples; k++)
+    for (size_t k = 0; k < n_samples; k++) {
+        tick(l);
         TRY(read_sample(l, b, k, l->env.dataset->n_train + first + k));
+    }
     *x = b->x;
     *label = b->label;
 out:

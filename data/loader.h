@@ -27,6 +27,10 @@ struct loader_env { /* borrowed; outlives the loader */
     size_t max_batch;
     uint64_t stride; /* the batch after [first, ...) begins at first + stride: workers x batch */
     bool prefetch;   /* prepare the next batch in a background thread */
+    /* Called with tick_arg, by the caller's task, for each sample it reads and every 20 ms that it waits: it is alive
+     * (world/peers.h, P1). NULL: nothing. */
+    void (*tick)(void *tick_arg);
+    void *tick_arg;
 };
 
 enum rc loader_open(struct loader **out, const struct loader_env *env) MUST_CHECK;

@@ -362,6 +362,48 @@ static void nothing_allocates_after_open(void **state)
     dataset_close(&d);
 }
 
+struct ticks { /* of the caller's task alone */
+    pthread_t caller;
+    atomic_int n, n_of_others;
+};
+
+static void count_tick(void *arg)
+{
+    struct ticks *t = arg;
+
+    atomic_fetch_add(pthread_equal(pthread_self(), t->caller) ? &t->n : &t->n_of_others, 1);
+}
+
+/* peers.P1: a tick for each sample that the caller reads; none by the thread that reads ahead. */
+static void the_caller_ticks(void **state)
+{
+    struct dataset *d = images();
+
+    (void)state;
+    for (int prefetch = 0; prefetch < 2; prefetch++) {
+        struct ticks ticks = { .caller = pthread_self() };
+        const struct loader_env env = { .dataset = d,
+                                        .seed = 5,
+                                        .max_batch = MAX_BATCH,
+                                        .stride = MAX_BATCH,
+                                        .prefetch = prefetch,
+                                        .tick = count_tick,
+                                        .tick_arg = &ticks };
+        struct loader *l = NULL;
+        const float *x;
+        const uint32_t *label;
+
+        assert_int_equal(loader_open(&l, &env), RC_OK);
+        assert_int_equal(loader_batch(l, 0, MAX_BATCH, &x, &label), RC_OK);
+        assert_int_equal(atomic_load(&ticks.n), MAX_BATCH);
+        assert_int_equal(loader_batch(l, MAX_BATCH, MAX_BATCH, &x, &label), RC_OK);
+        assert_true(prefetch || atomic_load(&ticks.n) == 2 * MAX_BATCH);
+        loader_close(&l);
+        assert_int_equal(atomic_load(&ticks.n_of_others), 0);
+    }
+    dataset_close(&d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -369,6 +411,7 @@ int main(void)
         cmocka_unit_test(workers_share_an_epoch),       cmocka_unit_test(test_images_come_in_order),
         cmocka_unit_test(errors_of_reading_arrive),     cmocka_unit_test(data_without_images_is_refused),
         cmocka_unit_test(nothing_allocates_after_open), cmocka_unit_test(batches_are_made_ahead),
+        cmocka_unit_test(the_caller_ticks),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -113,7 +113,7 @@ enum rc compute_sync(struct compute *c)
     return RC_OK;
 }
 
-static void tick(struct compute *c)
+void compute_tick(struct compute *c)
 {
     if (c->env.tick != NULL)
         c->env.tick(c->env.arg);
@@ -121,7 +121,7 @@ static void tick(struct compute *c)
 
 void compute_pass(struct compute *c, uint64_t ns)
 {
-    tick(c);
+    compute_tick(c);
     if (c->env.pass != NULL)
         c->env.pass(c->env.arg, ns);
 }
@@ -233,7 +233,7 @@ static double window_out_elems(const struct window *g)
 /* n_elems: 4-byte elements read plus elements written. */
 static void count_elems(struct compute *c, double n_elems)
 {
-    tick(c);
+    compute_tick(c);
     c->since_sync.bytes += 4.0 * n_elems;
 }
 
@@ -253,7 +253,7 @@ static void count_elems(struct compute *c, double n_elems)
 void compute_gemm(struct compute *c, const struct gemm *op)
 {
     assert(op->M >= 1 && op->N >= 1 && op->K >= 1);
-    tick(c);
+    compute_tick(c);
     c->since_sync.flops += 2.0 * op->M * op->N * op->K;
     RUN(c, gemm, op);
 }
@@ -277,7 +277,7 @@ static void count_conv(struct compute *c, const struct conv_shape *s, double n_m
 {
     check_window(&s->in);
     assert(s->C_out >= 1);
-    tick(c);
+    compute_tick(c);
     c->since_sync.flops += 2.0 * conv_out_elems(s) * s->in.C * s->in.kernel_h * s->in.kernel_w;
     count_elems(c, conv_in_elems(s) + conv_out_elems(s) + conv_weight_elems(s) + n_more_elems);
 }

@@ -17,7 +17,8 @@
  *   C5  Arrays of operations are in memory of compute_memory_open(), and where the backend has host_memory also in any
  *       other of the host that starts on 64 bytes. The host may read and write memory of a backend only if it has
  *       host_memory. mean_loss and n_correct are host memory.
- *   C6  Every call of an operation, and compute_pass(), first calls env.tick: its owner is alive.
+ *   C6  Every call of an operation, and compute_pass(), first calls env.tick: its owner is alive. Who works for long
+ *       without such a call calls compute_tick().
  *
  * Arrays are row-major; the first letter of a shape is the slowest index. Activations are channel-major, (C, B, H, W):
  * a pointwise convolution is then one GEMM on the arrays as stored, the values of a channel (which batch norm sums)
@@ -316,6 +317,7 @@ void compute_close(struct compute **c); /* NULL-safe, nulls */
 enum rc compute_sync(struct compute *c) MUST_CHECK;
 /* Let ns pass, as a workload that was recorded does. Cannot fail. */
 void compute_pass(struct compute *c, uint64_t ns);
+void compute_tick(struct compute *c); /* C6 */
 
 /* C5. RC_NOMEM: "WHAT: needs N bytes, M available". what: for the message. */
 enum rc compute_memory_open(struct compute *c, void **out, size_t n_bytes, const char *what) MUST_CHECK;

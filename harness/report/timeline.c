@@ -22,6 +22,7 @@ struct events {
     const char *separator; /* between events */
     int n_numbers;         /* above the highest rank */
     uint64_t zero_ns;
+    struct world *world; /* may be NULL */
 };
 
 /* --- the file --------------------------------------------------------------------------------------------------------
@@ -109,6 +110,7 @@ static enum rc print_rank(struct events *e, const struct timeline_rank *r)
         for (const uint64_t end = i + task.n_spans; i < end; i++) {
             const struct timeline_span s = timeline_span_at(r, i);
 
+            timeline_tick(e->world, i);
             print_span(e, pid, tid, quoted[s.name], &s);
         }
     }
@@ -178,24 +180,33 @@ static uint64_t earliest_ns(const struct timeline_rank *rank, int n_ranks)
     return zero_ns;
 }
 
-enum rc timeline_write(const char *path, const struct timeline_rank *rank, int n_ranks, bool is_virtual,
-                       const struct record *facts)
+/* w: ticks meanwhile; may be NULL */
+static enum rc write_file(const char *path, const struct timeline_rank *rank, int n_ranks, bool is_virtual,
+                          const struct record *facts, struct world *w)
 {
     struct atomic_file file = { 0 };
     enum rc rc;
 
     TRY(atomic_file_open(&file, path)); /* L5; short writes are found by its commit */
-    struct events events = { file.stream, "", rank[n_ranks - 1].rank + 1, earliest_ns(rank, n_ranks) };
+    struct events events = { file.stream, "", rank[n_ranks - 1].rank + 1, earliest_ns(rank, n_ranks), w };
     fputs("{\"displayTimeUnit\":\"ms\",", file.stream);
     TRY(print_other_data(file.stream, rank, n_ranks, is_virtual, facts));
     fputs(",\"traceEvents\":[\n", file.stream);
-    for (int r = 0; r < n_ranks; r++)
+    for (int r = 0; r < n_ranks; r++) {
+        timeline_tick(w, 0);
         TRY(print_rank(&events, &rank[r]));
+    }
     fputs("]}\n", file.stream);
     TRY(atomic_file_commit(&file));
 out:
     atomic_file_discard(&file);
     return rc;
+}
+
+enum rc timeline_write(const char *path, const struct timeline_rank *rank, int n_ranks, bool is_virtual,
+                       const struct record *facts)
+{
+    return write_file(path, rank, n_ranks, is_virtual, facts, NULL);
 }
 
 /* --- from all ranks --------------------------------------------------------------------------------------------------
@@ -222,9 +233,9 @@ static void gathering_fini(struct gathering *g, int n_ranks)
     free(g->rank);
 }
 
-static enum rc pack_mine(struct gathering *g, const struct world *w, const struct timeline_opts *opts, bool is_virtual)
+static enum rc pack_mine(struct gathering *g, struct world *w, const struct timeline_opts *opts, bool is_virtual)
 {
-    struct timeline_source source = { world_number(w, w->rank), opts->role, NULL, opts->ring, opts->n_rings };
+    struct timeline_source source = { world_number(w, w->rank), opts->role, NULL, opts->ring, opts->n_rings, w };
     size_t n_bytes = 0;
     void *packed = NULL;
     char host[128];
@@ -319,10 +330,12 @@ enum rc timeline_gather_and_write(struct world *w, const struct timeline_opts *o
     TRY(exchange_sizes(&g, w, opts->max_round_bytes));
     TRY(gathering_alloc(&g, w));
     TRY(gather_rounds(&g, w));
-    for (int r = 0; w->rank == 0 && r < w->n_ranks; r++)
+    for (int r = 0; w->rank == 0 && r < w->n_ranks; r++) {
+        world_tick(w);
         TRY(timeline_unpack(&g.rank[r], g.theirs[r], (size_t)g.n_bytes[r], world_number(w, r)));
+    }
     if (w->rank == 0) {
-        const enum rc written = timeline_write(opts->path, g.rank, w->n_ranks, is_virtual, opts->facts);
+        const enum rc written = write_file(opts->path, g.rank, w->n_ranks, is_virtual, opts->facts, w);
         if (opts->written)
             *opts->written = written;
         else

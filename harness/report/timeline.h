@@ -65,6 +65,7 @@ struct timeline_source {
     const char *role, *host; /* may be NULL */
     struct span_ring *const *ring;
     size_t n_rings;
+    struct world *world; /* ticks while its rank works; may be NULL */
 };
 
 /* The spans of one rank as bytes without pointers, in the order of L3; the caller frees them. RC_BUG, RC_INVAL,

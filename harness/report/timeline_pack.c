@@ -122,7 +122,7 @@ static int by_start(const void *a, const void *b)
     return x->order > y->order ? -1 : x->order < y->order;
 }
 
-static enum rc pack_ring(struct packing *p, struct timeline_span *to, const struct span_ring *ring)
+static enum rc pack_ring(struct packing *p, struct timeline_span *to, const struct span_ring *ring, struct world *w)
 {
     const uint64_t n_lost = span_ring_n_lost(ring);
     const size_t n_spans = (size_t)(span_ring_n_added(ring) - n_lost);
@@ -132,6 +132,7 @@ static enum rc pack_ring(struct packing *p, struct timeline_span *to, const stru
     for (size_t i = 0; i < n_spans; i++) {
         const struct span *s = span_ring_get(ring, n_lost + i);
 
+        timeline_tick(w, i);
         to[i] = (struct timeline_span){ .start_ns = s->start_ns,
                                         .end_ns = s->end_ns,
                                         .n_bytes = s->n_bytes,
@@ -145,6 +146,7 @@ static enum rc pack_ring(struct packing *p, struct timeline_span *to, const stru
     for (size_t i = 0; i < n_spans; i++) {
         const char *wrong = nesting_next(&nesting, &to[i]);
 
+        timeline_tick(w, i);
         if (wrong)
             FAIL(RC_BUG, "rank %d, task %s, step %" PRIu32 ": span %s, %" PRIu64 " ns to %" PRIu64 " ns, %s",
                  (int)p->head.rank, span_ring_name(ring), to[i].step, p->name[to[i].name], to[i].start_ns, to[i].end_ns,
@@ -179,7 +181,7 @@ enum rc timeline_pack(void **out, size_t *n_bytes, const struct timeline_source 
         task->n_lost = span_ring_n_lost(ring);
         task->n_spans = span_ring_n_added(ring) - task->n_lost;
         snprintf(task->name, sizeof task->name, "%s", span_ring_name(ring));
-        TRY(pack_ring(&p, span, ring));
+        TRY(pack_ring(&p, span, ring, from->world));
         span += task->n_spans;
         task++;
     }

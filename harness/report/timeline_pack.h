@@ -42,6 +42,13 @@ struct timeline_span {
     uint32_t order; /* in which the ring held it */
 };
 
+/* The rank that works on n spans shows now and then that it is alive (world/peers.h, P1). w: may be NULL. */
+static inline void timeline_tick(struct world *w, uint64_t n)
+{
+    if (w && n % 1024 == 0)
+        world_tick(w);
+}
+
 /* Copies out of the bytes: i < n_tasks, n_names, n_spans of all tasks together. */
 struct timeline_task timeline_task_at(const struct timeline_rank *r, uint32_t i);
 struct timeline_name timeline_name_at(const struct timeline_rank *r, uint32_t i);

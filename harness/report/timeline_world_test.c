@@ -73,7 +73,7 @@ static enum rc write_alone(struct job *job, const struct world *w, bool is_virtu
     child_host_name(host, sizeof host);
     for (int r = 0; r < w->n_ranks; r++) {
         open_rings(ring, r);
-        const struct timeline_source source = { r, role_of(r), is_virtual ? NULL : host, ring, N_RINGS };
+        const struct timeline_source source = { r, role_of(r), is_virtual ? NULL : host, ring, N_RINGS, NULL };
         rc = timeline_pack(&bytes[r], &n_bytes, &source);
         close_rings(ring);
         if (rc != RC_OK)
@@ -155,6 +155,33 @@ out:
     return rc;
 }
 
+static uint64_t n_ticks(const struct world *w)
+{
+    return atomic_load(&w->peers->seat[w->peers->own].n_ticks);
+}
+
+/* peers.P1: 100 times 1024 spans are packed in two passes, and written in a third; the rest are calls of world.h. */
+static enum rc tick_body(struct world *w, void *arg)
+{
+    enum { N_SPANS = 100 * 1024 };
+    struct job *job = arg;
+    struct span_ring *ring = NULL;
+    enum rc rc;
+
+    TRY(span_ring_open(&ring, "main", N_SPANS));
+    for (uint64_t i = 0; i < N_SPANS; i++)
+        span_ring_add(ring, &(struct span){ .start_ns = 10 * i, .end_ns = 10 * i + 5, .what = "late" });
+    const struct timeline_opts opts = { .path = kit_path(&job->kit, "ticks.json"), .ring = &ring, .n_rings = 1 };
+    const uint64_t before = n_ticks(w);
+
+    TRY(timeline_gather_and_write(w, &opts));
+    const uint64_t n = n_ticks(w) - before;
+    expect(job, n >= 300 && n < 330, "a tick for each 1024 spans of each pass");
+out:
+    span_ring_close(&ring);
+    return rc;
+}
+
 static void run(struct job *job, int n_ranks)
 {
     struct cluster cluster;
@@ -185,6 +212,7 @@ int main(int argc, char **argv)
         run(&job, 1);
         run(&job, 2);
         run(&job, 8);
+        expect(&job, world_run(job.ops, &(struct world_opts){ 0 }, 1, tick_body, &job) == RC_OK, "a rank ticks");
     } else { /* one run a process */
         run(&job, strcmp(argv[1], "mpi") == 0 ? 0 : 5);
     }

@@ -16,6 +16,8 @@ struct background {
     void *arg;
     struct doorbell begin, end;
     _Atomic bool closing;
+    void (*tick)(void *arg); /* NULL: none */
+    void *tick_arg;
     uint32_t n_starts; /* used by the caller only, like waited_ns */
     uint64_t waited_ns;
 };
@@ -53,14 +55,23 @@ out:
     return rc;
 }
 
+void background_set_tick(struct background *b, void (*tick)(void *arg), void *arg)
+{
+    b->tick = tick;
+    b->tick_arg = arg;
+}
+
 void background_wait(struct background *b)
 {
     if (doorbell_seen(&b->end) == b->n_starts)
         return;
     const uint64_t started_ns = wait_clock_ns();
     /* H4: `end` is rung once per run, so all runs are over when it was rung n_starts times. */
-    for (uint32_t seen = doorbell_seen(&b->end); seen != b->n_starts; seen = doorbell_seen(&b->end))
-        (void)doorbell_wait(&b->end, seen, false, UINT64_MAX / 2);
+    for (uint32_t seen = doorbell_seen(&b->end); seen != b->n_starts; seen = doorbell_seen(&b->end)) {
+        if (b->tick)
+            b->tick(b->tick_arg);
+        (void)doorbell_wait(&b->end, seen, false, b->tick ? WAIT_SLICE_NS : UINT64_MAX / 2);
+    }
     b->waited_ns += wait_clock_ns() - started_ns;
 }
 

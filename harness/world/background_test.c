@@ -156,6 +156,32 @@ static void waits_are_counted(void **state)
     background_close(&b);
 }
 
+static void count_tick(void *arg)
+{
+    atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+/* Goes on once the caller has ticked five times while it waits: for ever, if its wait has no slices. */
+static void await_ticks(void *arg)
+{
+    while (atomic_load((atomic_int *)arg) < 5)
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+}
+
+static void a_waiting_caller_ticks(void **state)
+{
+    struct background *b = NULL;
+    atomic_int n_ticks = 0;
+
+    (void)state;
+    assert_int_equal(background_open(&b, await_ticks, &n_ticks), RC_OK);
+    background_set_tick(b, count_tick, &n_ticks);
+    background_start(b);
+    background_wait(b);
+    assert_true(atomic_load(&n_ticks) >= 5);
+    background_close(&b);
+}
+
 static uint64_t cpu_ns(void)
 {
     struct timespec used;
@@ -210,6 +236,7 @@ int main(void)
         cmocka_unit_test(starts_wait_for_one_another),
         cmocka_unit_test(unused_threads_end),
         cmocka_unit_test(waits_are_counted),
+        cmocka_unit_test(a_waiting_caller_ticks),
         cmocka_unit_test(idle_threads_sleep),
         cmocka_unit_test(nothing_allocates_after_open),
     };

@@ -110,13 +110,27 @@ double network_train_flops(const struct network *n)
     return sum;
 }
 
-void network_init(const struct network *n, uint64_t seed, float *param)
+enum { TICK_ELEMS = 1 << 18 }; /* some milliseconds of random numbers */
+
+static void init_weight(const struct node *d, uint64_t seed, float *param, struct compute *ticks)
+{
+    const size_t end = d->weight.offset_elems + d->weight.n_elems;
+
+    for (size_t i = d->weight.offset_elems; i < end; i += TICK_ELEMS) {
+        const struct segment part = { .offset_elems = i, .n_elems = end - i < TICK_ELEMS ? end - i : TICK_ELEMS };
+        if (ticks)
+            compute_tick(ticks);
+        layer_init_bell(param, part, d->initial_variance, seed);
+    }
+}
+
+void network_init(const struct network *n, uint64_t seed, float *param, struct compute *ticks)
 {
     for (int i = 0; i < n->n_nodes; i++) {
         const struct node *d = &n->node[i];
         if (d->kind != NODE_CONV)
             continue;
-        layer_init_bell(param, d->weight, d->initial_variance, seed);
+        init_weight(d, seed, param, ticks);
         layer_init_value(param, d->gamma, 1.0f);
         layer_init_value(param, d->shift, 0.0f);
     }

@@ -134,7 +134,7 @@ static void initial_values(void **state)
     (void)state;
     assert_non_null(param);
     assert_non_null(running);
-    network_init(n, 7, param);
+    network_init(n, 7, param, NULL);
     network_init_state(n, running);
     for (int i = 0; i < n->n_nodes; i++) {
         const struct node *d = &n->node[i];
@@ -194,6 +194,35 @@ static void initial_variances(void **state)
     }
 }
 
+static void count_tick(void *arg)
+{
+    ++*(int *)arg;
+}
+
+/* peers.P1: alexnet's largest layer alone has 37.7 million weights. The values are those without ticks. */
+static void making_initial_values_ticks(void **state)
+{
+    struct network *n = opened(&workload_alexnet, (struct network_opts){ 0 });
+    float *a = malloc(n->n_params * sizeof *a), *b = malloc(n->n_params * sizeof *b);
+    int n_ticks = 0;
+    const struct compute_env env = { .tick = count_tick, .arg = &n_ticks };
+    struct compute *c = NULL;
+
+    (void)state;
+    assert_non_null(a);
+    assert_non_null(b);
+    assert_int_equal(compute_open(&c, &compute_cpu, &env), RC_OK);
+    n_ticks = 0;
+    network_init(n, 7, a, c);
+    assert_true((size_t)n_ticks >= n->n_params / (1 << 18) && (size_t)n_ticks < n->n_params / (1 << 18) + 16);
+    network_init(n, 7, b, NULL);
+    assert_memory_equal(a, b, n->n_params * sizeof *a);
+    compute_close(&c);
+    free(a);
+    free(b);
+    network_close(&n);
+}
+
 /* M1: the values depend on seed and index alone: not on the run, nor on later tensors. */
 static void initial_values_are_a_function_of_seed_and_index(void **state)
 {
@@ -205,12 +234,12 @@ static void initial_values_are_a_function_of_seed_and_index(void **state)
     (void)state;
     assert_non_null(a);
     assert_non_null(b);
-    network_init(n, 7, a);
-    network_init(more, 7, b);
+    network_init(n, 7, a, NULL);
+    network_init(more, 7, b, NULL);
     assert_memory_equal(a, b, n_same * sizeof *a);
-    network_init(more, 8, b);
+    network_init(more, 8, b, NULL);
     assert_memory_not_equal(a, b, n_same * sizeof *a);
-    network_init(n, 8, a);
+    network_init(n, 8, a, NULL);
     assert_memory_equal(a, b, n_same * sizeof *a);
     free(a);
     free(b);
@@ -339,7 +368,8 @@ int main(int argc, char **argv)
                                           cmocka_unit_test(classes_and_divisors),
                                           cmocka_unit_test(flops_of_a_training_step) };
     const struct CMUnitTest init[] = { cmocka_unit_test(initial_values), cmocka_unit_test(initial_variances),
-                                       cmocka_unit_test(initial_values_are_a_function_of_seed_and_index) };
+                                       cmocka_unit_test(initial_values_are_a_function_of_seed_and_index),
+                                       cmocka_unit_test(making_initial_values_ticks) };
     const struct CMUnitTest builder[] = { cmocka_unit_test(mistakes_in_tables_are_reported) };
     const char *what = argc == 2 ? argv[1] : "";
 

@@ -108,7 +108,9 @@ static enum rc open_memory(struct network_trainer *t)
                                            .seed = env->seed,
                                            .max_batch = env->max_batch,
                                            .stride = env->batch_stride,
-                                           .prefetch = env->prefetch };
+                                           .prefetch = env->prefetch,
+                                           .tick = env->compute->env.tick,
+                                           .tick_arg = env->compute->env.arg };
     enum rc rc;
 
     if (env->dataset == NULL)
@@ -192,10 +194,10 @@ static void trainer_init(const struct training *base, float *param)
     const struct network_trainer *t = trainer_const(base);
 
     if (t->host == NULL) {
-        network_init(t->network, base->env.seed, param);
+        network_init(t->network, base->env.seed, param, base->env.compute);
         return;
     }
-    network_init(t->network, base->env.seed, t->host);
+    network_init(t->network, base->env.seed, t->host, base->env.compute);
     compute_put(base->env.compute, param, t->host, t->network->n_params * sizeof *t->host);
 }
 

@@ -38,7 +38,7 @@ static bool expect(struct run *run, bool holds, const char *what)
 static void add_rank(struct run *run, const char *role, const char *host, struct span_ring **ring, size_t n_rings)
 {
     const int r = run->n_ranks, number = r + run->n_missing;
-    const struct timeline_source source = { number, role, host, ring, n_rings };
+    const struct timeline_source source = { number, role, host, ring, n_rings, NULL };
 
     if (expect(run, run->impl->pack(&run->bytes[r], &run->n_bytes[r], &source) == RC_OK, "a rank is packed") &&
         expect(run, run->impl->unpack(&run->rank[r], run->bytes[r], run->n_bytes[r], number) == RC_OK, "and unpacked"))
@@ -302,7 +302,7 @@ static void check_text(struct run *run) /* names as JSON, whatever they are */
 
 static void expect_refused(struct run *run, struct span_ring **ring, size_t n_rings, const char *message)
 {
-    const struct timeline_source source = { 5, NULL, NULL, ring, n_rings };
+    const struct timeline_source source = { 5, NULL, NULL, ring, n_rings, NULL };
     size_t n_bytes = 77;
     void *bytes = run;
 
