@@ -95,7 +95,9 @@ static enum rc open_params(struct ps_server *s)
 
     if (!env->compute->ops->touches_memory || n_elems == 0)
         return RC_OK;
-    TRY(arena_open(&s->arena, (size_t)(1 + n_others) * arena_floats_bytes(n_elems) + arena_floats_bytes(2 * n_elems)));
+    TRY(arena_open_ticking(&s->arena,
+                           (size_t)(1 + n_others) * arena_floats_bytes(n_elems) + arena_floats_bytes(2 * n_elems),
+                           env->compute->env.tick, env->compute->env.arg));
     s->param = arena_floats(&s->arena, n_elems);
     memcpy(s->param, env->slice_param, n_elems * sizeof(float));
     s->state = arena_floats(&s->arena, 2 * n_elems);

@@ -11,6 +11,8 @@
 
 #include "harness/base/pages.h"
 
+enum { TICK_BYTES = 16 << 20 };
+
 static void ask_for_huge_pages(void *memory, size_t n_bytes)
 {
     (void)madvise(memory, n_bytes, MADV_HUGEPAGE); /* advice: without huge pages it is slower, not wrong */
@@ -32,7 +34,22 @@ size_t arena_floats_bytes(size_t n_elems)
     return (n_elems * sizeof(float) + ARENA_ALIGN_BYTES - 1) / ARENA_ALIGN_BYTES * ARENA_ALIGN_BYTES;
 }
 
+/* Zero is what they hold already: every page is there afterwards. */
+static void touch(unsigned char *bytes, size_t n_bytes, void (*tick)(void *arg), void *arg)
+{
+    for (size_t i = 0; i < n_bytes; i += TICK_BYTES) {
+        if (tick)
+            tick(arg);
+        memset(bytes + i, 0, n_bytes - i < TICK_BYTES ? n_bytes - i : TICK_BYTES);
+    }
+}
+
 enum rc arena_open(struct arena *out, size_t n_bytes)
+{
+    return arena_open_ticking(out, n_bytes, NULL, NULL);
+}
+
+enum rc arena_open_ticking(struct arena *out, size_t n_bytes, void (*tick)(void *arg), void *arg)
 {
     const bool huge = n_bytes >= HUGE_PAGE_BYTES;
     const size_t n_mapped_bytes = huge ? n_bytes + HUGE_PAGE_BYTES : n_bytes;
@@ -45,7 +62,7 @@ enum rc arena_open(struct arena *out, size_t n_bytes)
         return rc_raise(RC_NOMEM, "cannot map %zu bytes", n_mapped_bytes);
     if (huge)
         ask_for_huge_pages(map, n_mapped_bytes);
-    memset(map, 0, n_mapped_bytes);
+    touch(map, n_mapped_bytes, tick, arg);
     *out = (struct arena){ .base = map, .n_bytes = n_bytes, .n_mapped_bytes = n_mapped_bytes };
     if (huge) { /* begin on a huge page: the first one is then whole */
         const size_t n_over_bytes = (uintptr_t)map % HUGE_PAGE_BYTES;

@@ -23,6 +23,8 @@ size_t arena_floats_bytes(size_t n_elems);
 /* Map n_bytes (0 allowed), zeroed, every page touched. Huge pages are asked for from 2 MiB on. RC_NOMEM
  * names the bytes; out is then empty. */
 enum rc arena_open(struct arena *out, size_t n_bytes) MUST_CHECK;
+/* The same, which may take seconds: calls tick(arg) before each 16 MiB that it touches; NULL: nothing. */
+enum rc arena_open_ticking(struct arena *out, size_t n_bytes, void (*tick)(void *arg), void *arg) MUST_CHECK;
 /* The next n_elems floats, 64-byte aligned, zero when fresh. Asserts that they fit: sizes are
  * computed before open. */
 float *arena_floats(struct arena *a, size_t n_elems);

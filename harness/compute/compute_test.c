@@ -168,6 +168,31 @@ static void allocations_are_counted(void **state)
     free(r);
 }
 
+static void count_tick(void *arg)
+{
+    ++*(int *)arg;
+}
+
+/* C6: pages of large memory are touched for long. Host memory of the cpu backend; every page is zero. */
+static void opening_memory_ticks(void **state)
+{
+    const size_t n_bytes = (size_t)100 << 20;
+    int n_ticks = 0;
+    const struct compute_env env = { .tick = count_tick, .arg = &n_ticks };
+    struct compute *c = NULL;
+    void *memory = NULL;
+
+    (void)state;
+    assert_int_equal(compute_open(&c, &compute_cpu, &env), RC_OK);
+    n_ticks = 0;
+    assert_int_equal(compute_memory_open(c, &memory, n_bytes, "a test"), RC_OK);
+    assert_in_range(n_ticks, 100 / 16, 100 / 16 + 3);
+    for (size_t i = 0; i < n_bytes; i += 4096)
+        assert_int_equal(((unsigned char *)memory)[i], 0);
+    compute_memory_close(c, &memory);
+    compute_close(&c);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest suite[] = { cmocka_unit_test(suite_passes) };
@@ -177,7 +202,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest control[] = { cmocka_unit_test(control_passes) };
     const struct CMUnitTest registry[] = { cmocka_unit_test(registry_names_the_nearest),
                                            cmocka_unit_test(precisions_are_found) };
-    const struct CMUnitTest allocation[] = { cmocka_unit_test(allocations_are_counted) };
+    const struct CMUnitTest allocation[] = { cmocka_unit_test(allocations_are_counted),
+                                             cmocka_unit_test(opening_memory_ticks) };
     const char *what = argc > 1 ? argv[1] : "";
 
     wanted = argc > 2 ? argv[2] : "";

@@ -75,7 +75,7 @@ static enum rc cpu_memory_open(struct compute *base, void **out, size_t n_bytes)
 
     if (b == NULL)
         FAIL(RC_NOMEM, "compute cpu: %zu bytes", sizeof *b);
-    TRY(arena_open(&b->arena, n_bytes > 0 ? n_bytes : 1));
+    TRY(arena_open_ticking(&b->arena, n_bytes > 0 ? n_bytes : 1, base->env.tick, base->env.arg));
     b->memory = arena_floats(&b->arena, 0);
     b->next = c->block;
     c->block = b;
