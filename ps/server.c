@@ -215,9 +215,12 @@ static uint64_t arrival_ns(struct piece_state *p, const struct arrival *a, const
 static void note_span(const struct ps_server *s, const char *what, uint64_t start_ns, uint64_t end_ns, int32_t k,
                       size_t n_elems)
 {
-    const struct span span = {
-        .start_ns = start_ns, .end_ns = end_ns, .what = what, .segment = k, .n_bytes = n_elems * sizeof(float)
-    };
+    const struct span span = { .start_ns = start_ns,
+                               .end_ns = end_ns,
+                               .what = what,
+                               .segment = k < 0 ? -1 : (int32_t)buckets_of_piece(s->env.buckets, (size_t)k),
+                               .piece = k,
+                               .n_bytes = n_elems * sizeof(float) };
 
     span_ring_add(s->env.ring, &span);
 }

@@ -118,6 +118,21 @@ static uint64_t mix(uint64_t h, uint64_t value) /* FNV-1a, by words; with the mu
     return (h ^ value) * UINT64_C(0x100000001b3);
 }
 
+size_t buckets_of_piece(const struct buckets *b, size_t k)
+{
+    size_t low = 0, high = b->n_buckets; /* the bucket is in [low, high): pieces lie by bucket */
+
+    assert(k < b->n_pieces);
+    while (high - low > 1) {
+        const size_t middle = low + (high - low) / 2;
+        if (b->bucket[middle].first_piece <= k)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 uint64_t buckets_digest(const struct buckets *b)
 {
     uint64_t h = mix(UINT64_C(0xcbf29ce484222325), b->n_params);

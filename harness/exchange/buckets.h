@@ -51,6 +51,8 @@ enum rc buckets_open(struct buckets *out, const struct segment *segment, size_t 
                      const struct bucket_opts *opts) MUST_CHECK;
 /* The index of the segment that begins at offset_elems. Asserts that there is one. O(log n_segments). */
 size_t buckets_segment_at(const struct buckets *b, size_t offset_elems);
+/* The bucket of piece k < n_pieces. O(log n_buckets). */
+size_t buckets_of_piece(const struct buckets *b, size_t k);
 /* A number that two plans with other buckets or pieces do not share (but by chance, 1 in 2^64). */
 uint64_t buckets_digest(const struct buckets *b);
 void buckets_close(struct buckets *b); /* accepts a zeroed one, leaves it zeroed */

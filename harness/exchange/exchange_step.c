@@ -16,10 +16,16 @@ static float *at(float *floats, struct range piece)
     return floats ? floats + piece.offset_elems : NULL;
 }
 
+static int32_t bucket_of_piece(const struct exchange *x, size_t k)
+{
+    return (int32_t)buckets_of_piece(&x->buckets, k);
+}
+
 /* Into the timeline: s, of piece k. */
 static void note_span(const struct exchange *x, struct span_ring *ring, size_t k, struct span s)
 {
-    s.segment = (int32_t)k;
+    s.segment = bucket_of_piece(x, k);
+    s.piece = (int32_t)k;
     s.n_bytes = x->buckets.piece[k].n_elems * sizeof(float);
     s.step = x->state[k].step;
     span_ring_add(ring, &s);
@@ -252,7 +258,8 @@ static void note_wait(const struct exchange *x, size_t k)
     const struct span s = { .start_ns = cost_last_wait_ns(&x->cost, false),
                             .end_ns = cost_last_wait_ns(&x->cost, true),
                             .what = "wait",
-                            .segment = k == NO_PIECE ? -1 : (int32_t)k,
+                            .segment = k == NO_PIECE ? -1 : bucket_of_piece(x, k),
+                            .piece = k == NO_PIECE ? 0 : (int32_t)k,
                             .step = x->step };
 
     if (x->overlaps)

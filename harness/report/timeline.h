@@ -8,19 +8,16 @@
  * Invariants
  *   L1  A rank is a process: its number in the run + 1 is the pid, since viewers take 0 for none or for their own. A
  *       task is a thread: no two tids of a file are equal, none is 0, and the one of a rank's first task is its pid, so
- *       that viewers show it first. A span is one complete event ("X"), with its step, and its bucket, its bytes and
- *       when it was submitted (submitted_us, as ts; before ts 0 negative) where it has them. Every process and thread
- *       has a name, in which ranks count from 0, and a place (metadata events).
- *   L2  ts and dur are microseconds with the nanoseconds as three decimals, exactly. ts 0 is the start of the earliest
- *       span of all ranks.
- *   L3  Events of a thread are in the order of ts, an outer one before those inside it. Any two nest or are
- *       disjoint, as the format demands; rings with other spans are refused (RC_BUG), never shown wrongly.
- *   L4  otherData holds the clock, how many spans were written, how many each ring lost (span.h, S1), and the caller's
- *       facts ("run").
- *   L5  No file is at path before it is complete (file.h).
- *   L6  The bytes of another rank are not trusted: they are RC_MISMATCH unless all sizes, names and L3 hold, and no
- *       byte behind their end is read.
- *   L7  Where time is virtual nothing of a host and no real time enters: equal runs give equal files.
+ *       that viewers show it first. A span is one complete event ("X"), with its step, and its bucket and the piece of
+ * it, its bytes and when it was submitted (submitted_us, as ts; before ts 0 negative) where it has them. Every process
+ * and thread has a name, in which ranks count from 0, and a place (metadata events). L2  ts and dur are microseconds
+ * with the nanoseconds as three decimals, exactly. ts 0 is the start of the earliest span of all ranks. L3  Events of a
+ * thread are in the order of ts, an outer one before those inside it. Any two nest or are disjoint, as the format
+ * demands; rings with other spans are refused (RC_BUG), never shown wrongly. L4  otherData holds the clock, how many
+ * spans were written, how many each ring lost (span.h, S1), and the caller's facts ("run"). L5  No file is at path
+ * before it is complete (file.h). L6  The bytes of another rank are not trusted: they are RC_MISMATCH unless all sizes,
+ * names and L3 hold, and no byte behind their end is read. L7  Where time is virtual nothing of a host and no real time
+ * enters: equal runs give equal files.
  */
 #ifndef HARNESS_REPORT_TIMELINE_H
 #define HARNESS_REPORT_TIMELINE_H
@@ -49,7 +46,7 @@ struct timeline_opts {
  * Gather the rings of all ranks and write the file on rank 0. Collective over w, by the main task of each rank, after
  * all tasks handed over their rings (span.h, S3). Takes no virtual time. The rings are read only.
  *
- * Memory: 48 bytes a span on each rank, and 48 for every span of all on rank 0.
+ * Memory: 56 bytes a span on each rank, and 56 for every span of all on rank 0.
  *
  * Errors: RC_BUG, a ring breaks L3, two tasks of this rank have one name, or a name is longer than SPAN_NAME_BYTES.
  * RC_INVAL, over 2^32 spans in a rank. RC_NOMEM. On rank 0 also RC_INVAL and RC_IO, which name the file; RC_MISMATCH

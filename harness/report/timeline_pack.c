@@ -8,7 +8,7 @@
 #include <string.h>
 
 _Static_assert(sizeof(struct timeline_head) % 8 == 0 && sizeof(struct timeline_task) % 8 == 0 &&
-                   sizeof(struct timeline_name) % 8 == 0 && sizeof(struct timeline_span) == 48,
+                   sizeof(struct timeline_name) % 8 == 0 && sizeof(struct timeline_span) == 56,
                "no padding, and spans that a malloc()ed block aligns");
 
 /* L3: the spans around the one that comes next. */
@@ -138,6 +138,7 @@ static enum rc pack_ring(struct packing *p, struct timeline_span *to, const stru
                                         .n_bytes = s->n_bytes,
                                         .submitted_ns = s->submitted_ns,
                                         .segment = s->segment,
+                                        .piece = s->piece,
                                         .step = s->step,
                                         .order = (uint32_t)i };
         TRY(find_name(p, s->what, &to[i].name));

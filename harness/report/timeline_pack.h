@@ -16,7 +16,7 @@ enum {
     TIMELINE_MAX_DEPTH = 64,      /* spans inside spans */
 };
 
-#define TIMELINE_MAGIC UINT64_C(0x324e4c544b524d47) /* "GMRKTLN2" */
+#define TIMELINE_MAGIC UINT64_C(0x334e4c544b524d47) /* "GMRKTLN3" */
 
 struct timeline_head {
     uint64_t magic, n_spans;
@@ -36,10 +36,11 @@ struct timeline_name {
 
 struct timeline_span {
     uint64_t start_ns, end_ns, n_bytes, submitted_ns;
-    int32_t segment;
+    int32_t segment, piece;
     uint32_t step;
-    uint32_t name;  /* index */
-    uint32_t order; /* in which the ring held it */
+    uint32_t name;   /* index */
+    uint32_t order;  /* in which the ring held it */
+    uint32_t unused; /* 0 */
 };
 
 /* The rank that works on n spans shows now and then that it is alive (world/peers.h, P1). w: may be NULL. */

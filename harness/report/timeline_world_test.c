@@ -42,8 +42,8 @@ static void open_rings(struct span_ring *ring[N_RINGS], int rank)
     for (size_t i = 0; i < n_spans; i++) {
         const uint64_t start_ns = 1000000 + 1000 * i + 7 * (uint64_t)rank;
 
-        span[i] = (struct span){ start_ns, start_ns + 900, what[i % 3], (int32_t)(i % 4) - 1,
-                                 64 * i,   (uint32_t)i,    start_ns - i };
+        span[i] = (struct span){ start_ns,   start_ns + 900, what[i % 3], (int32_t)(i % 4) - 1,
+                                 (int32_t)i, 64 * i,         (uint32_t)i, start_ns - i };
     }
     ring[0] = kit_ring_of("main", n_spans, span, n_spans);
     ring[1] = NULL;

@@ -66,9 +66,8 @@ static enum rc exchange_damaged(struct sync *s, size_t k, float lr, float *param
     return sync_allreduce.exchange(s, k, lr, param, grad, out);
 }
 
-static enum rc run_with(const char *options,
-                        enum rc (*exchange)(struct sync *s, size_t k, float lr, float *param, float *grad,
-                                            struct piece_cost *out))
+static enum rc run_with(const char *options, enum rc (*exchange)(struct sync *s, size_t k, float lr, float *param,
+                                                                 float *grad, struct piece_cost *out))
 {
     struct train_result r = { 0 };
     struct sync_mode mode = sync_allreduce;
@@ -87,8 +86,9 @@ static void says_what_to_do(void **state)
     assert_int_equal(run_with("--model linear --mode allreduce --workers 2 --steps 5 --stall-abort-s 1", exchange_late),
                      RC_TIMEOUT);
     said = rc_message();
-    if (!strstr(said, "rank 1, tag ") || !strstr(said, " not done after 2000 ms; if a step takes as long, give a greater "
-                                                       "--stall-abort-s"))
+    if (!strstr(said, "rank 1, tag ") ||
+        !strstr(said, " not done after 2000 ms; if a step takes as long, give a greater "
+                      "--stall-abort-s"))
         fail_msg("%s", said);
 }
 
@@ -130,8 +130,8 @@ static void drills_count_steps_on(void **state)
     assert_int_equal(kit_train(&r, options, NULL, 0), RC_OK);
     assert_int_equal(checkpoint_save(&r.final, path), RC_OK);
     train_result_free(&r);
-    snprintf(options, sizeof options, "%s --steps 50 --on-loss report --kill-rank 1 --drill-at step:25 --resume %s", ways,
-             path);
+    snprintf(options, sizeof options, "%s --steps 50 --on-loss report --kill-rank 1 --drill-at step:25 --resume %s",
+             ways, path);
     if (kit_train(&r, options, NULL, 0) != RC_OK)
         fail_msg("%s", rc_message());
     unlink(path);
@@ -171,7 +171,8 @@ static void keeps_results_without_a_timeline(void **state)
     if (world_run(run.job.world, &world, run.job.n_ranks, body, &run) != RC_OK)
         fail_msg("%s", rc_message());
     assert_int_equal(run.result.timeline_rc, RC_INVAL);
-    assert_string_equal(run.result.timeline_error, "no-such-folder/t.json: cannot be written: No such file or directory");
+    assert_string_equal(run.result.timeline_error,
+                        "no-such-folder/t.json: cannot be written: No such file or directory");
     assert_int_equal(run.result.n_steps, 20);
     assert_int_equal(run.result.final.steps_count, 20);
     assert_memory_equal(run.result.final.param, whole.final.param, whole.final.n_params * sizeof(float));

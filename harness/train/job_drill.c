@@ -75,9 +75,9 @@ enum rc job_drill_check(const struct train_job *job)
 
     if (d->rank < 0 || d->phase != PHASE_STEP || (d->step >= first && d->step <= last))
         return RC_OK;
-    return rc_raise(RC_INVAL, "%s%llu: the %s step is %llu", was_kill_step ? "--kill-step " : "--drill-at step:",
-                    (unsigned long long)d->step, d->step > last ? "last" : "first",
-                    (unsigned long long)(d->step > last ? last : first));
+    return rc_raise(RC_INVAL, "%s%llu: the %s step is %llu",
+                    was_kill_step ? "--kill-step " : "--drill-at step:", (unsigned long long)d->step,
+                    d->step > last ? "last" : "first", (unsigned long long)(d->step > last ? last : first));
 }
 
 enum rc job_on_loss_resolve(struct train_job *job)

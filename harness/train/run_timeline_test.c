@@ -101,7 +101,7 @@ static void step_us(const struct traced *t, int rank, json_int_t step, double *f
 
 /* A piece is submitted in its step, at the latest when its span in the queue begins; where a bucket has several pieces,
  * all but the first are submitted before. */
-static void check_submitted(const struct traced *t, int rank)
+static void check_submitted(const struct traced *t, int rank, const struct buckets *b)
 {
     int n_before = 0;
     json_t *event;
@@ -116,6 +116,11 @@ static void check_submitted(const struct traced *t, int rank)
 
         if (!is_span_of(event, t, rank, 1, "queue"))
             continue;
+        const size_t piece = (size_t)json_integer_value(json_object_get(args, "piece"));
+        const size_t bucket = (size_t)json_integer_value(json_object_get(args, "bucket"));
+        assert_true(bucket < b->n_buckets && piece >= b->bucket[bucket].first_piece);
+        assert_true(piece < b->bucket[bucket].first_piece + b->bucket[bucket].n_pieces);
+        assert_int_equal(json_integer_value(json_object_get(args, "bytes")), b->piece[piece].n_elems * sizeof(float));
         assert_non_null(json_object_get(args, "submitted_us"));
         step_us(t, rank, json_integer_value(json_object_get(args, "step")), &from_us, &to_us);
         if (from_us > at_us + 0.0005 || at_us > to_us + 0.0005 || at_us > ts_us)
@@ -125,15 +130,10 @@ static void check_submitted(const struct traced *t, int rank)
     assert_true(n_before >= N_STEPS);
 }
 
-static int n_pieces(const struct traced *t)
+static void open_plan(const struct traced *t, struct buckets *b)
 {
-    struct buckets b = { 0 };
-
-    assert_int_equal(buckets_open(&b, t->job.segment, t->job.n_segments, &t->job.exchange.buckets), RC_OK);
-    const int n = (int)b.n_pieces;
-    buckets_close(&b);
-    assert_true(n > 4);
-    return n;
+    assert_int_equal(buckets_open(b, t->job.segment, t->job.n_segments, &t->job.exchange.buckets), RC_OK);
+    assert_true(b->n_buckets > 1 && b->n_pieces > b->n_buckets);
 }
 
 static void assert_near_us(double is, double should)
@@ -147,10 +147,12 @@ static void assert_near_us(double is, double should)
 static void check_worker(const struct traced *t, int rank, bool overlaps, bool is_timed)
 {
     const struct step_stamp *s = t->result.stamp + (size_t)rank * N_STEPS;
-    const int n_all = n_pieces(t) * N_STEPS, exchanging = overlaps ? 2 : 0;
+    struct buckets plan = { 0 };
     double compute_us = 0, exposed_us = 0, apply_us = 0, hidden_us = 0;
     int n;
 
+    open_plan(t, &plan);
+    const int n_all = (int)plan.n_pieces * N_STEPS, exchanging = overlaps ? 2 : 0;
     for (int step = 0; step < N_STEPS; step++) {
         compute_us += 1e-3 * (double)(s[step].ready_ns - s[step].start_ns);
         exposed_us += 1e-3 * (double)(s[step].stalled_ns + s[step].end_ns - s[step].ready_ns - s[step].apply_ns);
@@ -165,7 +167,8 @@ static void check_worker(const struct traced *t, int rank, bool overlaps, bool i
     const double queue_us = sum_us(t, rank, 1, "queue", &n);
     assert_int_equal(n, n_all);
     assert_true(overlaps || queue_us < step_us); /* one piece at a time is the next; all are exchanged in their step */
-    check_submitted(t, rank);
+    check_submitted(t, rank, &plan);
+    buckets_close(&plan);
     const double reduce_us = sum_us(t, rank, exchanging, "reduce", &n);
     assert_int_equal(n, n_all);
     const double update_us = sum_us(t, rank, exchanging, "apply", &n);

@@ -84,11 +84,11 @@ static void expect_text(struct run *run, const char *text, const char *wanted)
 static void make_golden_ranks(struct run *run)
 {
     const struct span of_main[] = {
-        { 5000000, 5001001, "forward", -1, 0, 7, 0 },
-        { 5001001, 5003000, "backward", 2, 0, 7, 0 },
+        { 5000000, 5001001, "forward", -1, 0, 0, 7, 0 },
+        { 5001001, 5003000, "backward", 2, 5, 0, 7, 0 },
     };
-    const struct span of_communicator[] = { { 5001500, 5002499, "reduce", 2, 4096, 7, 5001001 } };
-    const struct span of_server[] = { { 4999999, 4999999, "wait", -1, 0, 6, 0 } };
+    const struct span of_communicator[] = { { 5001500, 5002499, "reduce", 2, 6, 4096, 7, 5001001 } };
+    const struct span of_server[] = { { 4999999, 4999999, "wait", -1, 0, 0, 6, 0 } };
     struct span_ring *worker[] = { kit_ring_of("main", 2, of_main, 2), NULL,
                                    kit_ring_of("communicator", 9, of_communicator, 1) };
     struct span_ring *server[] = { kit_ring_of("main", 1, of_server, 1), kit_ring_of("idle", 1, NULL, 0) };
@@ -108,11 +108,11 @@ static const char golden[] =
     ",{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":1,\"tid\":1,\"args\":{\"sort_index\":0}}\n"
     ",{\"ph\":\"X\",\"name\":\"forward\",\"pid\":1,\"tid\":1,\"ts\":0.001,\"dur\":1.001,\"args\":{\"step\":7}}\n"
     ",{\"ph\":\"X\",\"name\":\"backward\",\"pid\":1,\"tid\":1,\"ts\":1.002,\"dur\":1.999,"
-    "\"args\":{\"step\":7,\"bucket\":2}}\n"
+    "\"args\":{\"step\":7,\"bucket\":2,\"piece\":5}}\n"
     ",{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":3,\"args\":{\"name\":\"communicator\"}}\n"
     ",{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":1,\"tid\":3,\"args\":{\"sort_index\":1}}\n"
     ",{\"ph\":\"X\",\"name\":\"reduce\",\"pid\":1,\"tid\":3,\"ts\":1.501,\"dur\":0.999,"
-    "\"args\":{\"step\":7,\"bucket\":2,\"bytes\":4096,\"submitted_us\":1.002}}\n"
+    "\"args\":{\"step\":7,\"bucket\":2,\"piece\":6,\"bytes\":4096,\"submitted_us\":1.002}}\n"
     ",{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":2,\"tid\":2,\"args\":{\"name\":\"rank 1, server (node-b)\"}}\n"
     ",{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":2,\"tid\":2,\"args\":{\"sort_index\":1}}\n"
     ",{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":2,\"tid\":2,\"args\":{\"name\":\"main\"}}\n"
