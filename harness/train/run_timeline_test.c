@@ -10,10 +10,12 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "harness/compute/suite/fake_device.h"
 #include "harness/report/suite/report_kit.h"
 #include "harness/train/suite/train_kit.h"
 
@@ -33,13 +35,16 @@ static enum rc body(struct world *w, void *arg)
     return train_rank(w, &t->job, &t->result);
 }
 
-static void trace(struct traced *t, const char *options)
+/* compute: NULL: the job's own */
+static void trace_on(struct traced *t, const char *options, const struct compute_backend *compute)
 {
     json_error_t why;
 
     *t = (struct traced){ 0 };
     assert_true(kit_open(&t->kit));
     assert_int_equal(kit_prepare(&t->job, options), RC_OK);
+    if (compute)
+        t->job.compute = compute;
     t->job.opts.timeline = kit_path(&t->kit, "timeline.json");
     const struct world_opts opts = train_world_opts(&t->job);
     if (world_run(t->job.world, &opts, t->job.n_ranks, body, t) != RC_OK)
@@ -47,6 +52,11 @@ static void trace(struct traced *t, const char *options)
     t->trace = json_load_file(t->job.opts.timeline, 0, &why);
     if (!t->trace)
         fail_msg("%s: line %d: %s", t->job.opts.timeline, why.line, why.text);
+}
+
+static void trace(struct traced *t, const char *options)
+{
+    trace_on(t, options, NULL);
 }
 
 static void traced_close(struct traced *t)
@@ -220,11 +230,72 @@ static void overlapped_spans_are_the_stamps(void **state)
     check_run("on");
 }
 
+enum { PUT_US = 3000 };
+
+/* A device that parameters reach slowly: no copy to it is quicker. */
+static void slow_put(struct compute *c, void *to, const void *host, size_t n_bytes)
+{
+    nanosleep(&(struct timespec){ .tv_nsec = 1000L * PUT_US }, NULL);
+    compute_fake_device.put(c, to, host, n_bytes);
+}
+
+/* On a device the caller applies what the communicator has exchanged: all of it in waits, so that every span of it is
+ * in the stamps. Meanwhile the samples go to the device slowly: pieces are through before they are awaited. */
+static void staged_updates_are_in_the_stamps(void **state)
+{
+    struct compute_backend device = compute_fake_device;
+    struct traced t;
+
+    (void)state;
+    device.put = slow_put;
+    trace_on(&t, "--model lenet --mode allreduce --workers 3 --steps 6 --bucket-bytes 8000 --overlap on", &device);
+    for (int r = 0; r < N_WORKERS; r++) {
+        double apply_us = 0;
+        int n;
+
+        for (int step = 0; step < N_STEPS; step++)
+            apply_us += 1e-3 * (double)t.result.stamp[(size_t)r * N_STEPS + (size_t)step].apply_ns;
+        assert_near_us(sum_us(&t, r, 0, "apply", &n), apply_us);
+        assert_true(n > N_STEPS);
+    }
+    traced_close(&t);
+}
+
+/* With servers and without overlap a piece's parameters are copied to the device after its exchange: the next
+ * piece's does not begin before. */
+static void staged_copies_are_in_no_exchange(void **state)
+{
+    struct compute_backend device = compute_fake_device;
+    double end_us = -1;
+    struct traced t;
+    json_t *event;
+    int n = 0;
+    size_t i;
+
+    (void)state;
+    device.put = slow_put;
+    trace_on(&t, "--model lenet --mode ps --workers 1 --steps 1 --overlap off --bucket-bytes 8000", &device);
+    json_array_foreach(json_object_get(t.trace, "traceEvents"), i, event)
+    {
+        const double ts_us = json_number_value(json_object_get(event, "ts"));
+
+        if (!is_span_of(event, &t, 0, 0, "push and pull"))
+            continue;
+        if (n++ > 0 && ts_us < end_us + PUT_US)
+            fail_msg("an exchange begins %.3f us after the one before it ended", ts_us - end_us);
+        end_us = ts_us + json_number_value(json_object_get(event, "dur"));
+    }
+    assert_true(n > 1);
+    traced_close(&t);
+}
+
 int main(int argc, char **argv)
 {
     /* A simulation is run once a process. */
     const struct CMUnitTest tests[] = { cmocka_unit_test(inline_spans_are_the_stamps),
-                                        cmocka_unit_test(overlapped_spans_are_the_stamps) };
+                                        cmocka_unit_test(overlapped_spans_are_the_stamps),
+                                        cmocka_unit_test(staged_updates_are_in_the_stamps),
+                                        cmocka_unit_test(staged_copies_are_in_no_exchange) };
 
     if (argc != 3)
         return 2;
