@@ -55,7 +55,7 @@ static enum rc print_point(struct table *t, const struct campaign *c, const stru
         double scale;
         const char *fmt;
     } means[] = {
-        { offsetof(struct launch, bound_ratio), 100, "%.0f %%" },
+        { offsetof(struct launch, bound_ratio), 100, "%.3g %%" },
         { offsetof(struct launch, compute_s), 1e6, "%.4g" },
         { offsetof(struct launch, wait_s), 1e6, "%.3g" },
         { offsetof(struct launch, wire_s), 1e6, "%.3g" },

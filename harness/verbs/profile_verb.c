@@ -91,6 +91,8 @@ static enum rc check_use(const struct verb_call *call)
     for (size_t i = 0; i < sizeof useless / sizeof *useless; i++)
         if (useless[i].derives == derives && verb_given(call, useless[i].option))
             return rc_raise(RC_INVAL, "--%s: %s", useless[i].option, useless[i].why);
+    if (strcmp(o->out, "-") == 0)
+        return rc_raise(RC_INVAL, "--out -: name a file for the profile; the table goes to standard output");
     if (o->list && o->out[0] != '\0')
         return rc_raise(RC_INVAL, "--out %.200s: --list only prints; leave one of them out", o->out);
     if (!derives && strcmp(o->precision, "amp") == 0)
