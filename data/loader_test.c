@@ -407,10 +407,14 @@ static void the_caller_ticks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(prefetching_changes_nothing),  cmocka_unit_test(mutants_are_caught),
-        cmocka_unit_test(workers_share_an_epoch),       cmocka_unit_test(test_images_come_in_order),
-        cmocka_unit_test(errors_of_reading_arrive),     cmocka_unit_test(data_without_images_is_refused),
-        cmocka_unit_test(nothing_allocates_after_open), cmocka_unit_test(batches_are_made_ahead),
+        cmocka_unit_test(prefetching_changes_nothing),
+        cmocka_unit_test(mutants_are_caught),
+        cmocka_unit_test(workers_share_an_epoch),
+        cmocka_unit_test(test_images_come_in_order),
+        cmocka_unit_test(errors_of_reading_arrive),
+        cmocka_unit_test(data_without_images_is_refused),
+        cmocka_unit_test(nothing_allocates_after_open),
+        cmocka_unit_test(batches_are_made_ahead),
         cmocka_unit_test(the_caller_ticks),
     };
 

@@ -231,14 +231,10 @@ static void nothing_allocates_after_open(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_start_is_one_run),
-        cmocka_unit_test(mutants_are_caught),
-        cmocka_unit_test(starts_wait_for_one_another),
-        cmocka_unit_test(unused_threads_end),
-        cmocka_unit_test(waits_are_counted),
-        cmocka_unit_test(a_waiting_caller_ticks),
-        cmocka_unit_test(idle_threads_sleep),
-        cmocka_unit_test(nothing_allocates_after_open),
+        cmocka_unit_test(every_start_is_one_run),      cmocka_unit_test(mutants_are_caught),
+        cmocka_unit_test(starts_wait_for_one_another), cmocka_unit_test(unused_threads_end),
+        cmocka_unit_test(waits_are_counted),           cmocka_unit_test(a_waiting_caller_ticks),
+        cmocka_unit_test(idle_threads_sleep),          cmocka_unit_test(nothing_allocates_after_open),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -106,8 +106,8 @@ double network_multiply_adds(const struct network *n);
  * the image. */
 double network_train_flops(const struct network *n);
 
-/* M1. weight: bell-shaped, mean 0, the node's initial_variance; bias, beta 0; gamma 1. ticks: whose owner is shown to be
- * alive, every 2^18 weights; may be NULL. */
+/* M1. weight: bell-shaped, mean 0, the node's initial_variance; bias, beta 0; gamma 1. ticks: whose owner is shown to
+ * be alive, every 2^18 weights; may be NULL. */
 void network_init(const struct network *n, uint64_t seed, float *param, struct compute *ticks);
 /* Running mean 0, variance 1: float[n_state]. */
 void network_init_state(const struct network *n, float *state);
