@@ -36,7 +36,7 @@ static void make_seed(struct fuzz *f)
         span[i] = kit_span(what[i % 3], 100 + 10 * i, 110 + 10 * i);
     struct span_ring *ring[] = { kit_ring_of("main", N_SPANS, span, N_SPANS),
                                  kit_ring_of("communicator", 5, span, N_SPANS) };
-    const struct timeline_source source = { 3, "worker", "node", ring, 2 };
+    const struct timeline_source source = { 3, "worker", "node", ring, 2, NULL };
     if (timeline_pack(&bytes, &f->n_seed_bytes, &source) != RC_OK)
         abort();
     f->seed = bytes;
