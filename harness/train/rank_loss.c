@@ -2,10 +2,10 @@
 /*
  * rank_loss.c - what a rank does about the loss of others (world.W8): with --on-loss report those that are left go on.
  *
- *   mode        a worker is lost                                        a server is lost
  *   none        the others do all their steps
- *   ps          its servers drop it, the others do all their steps      its part of the parameters is gone: the run
- * ends allreduce   the others go back to the last step that all have done
+ *   ps          its servers drop a lost worker, the others do all their steps; with a lost server its part of the
+ *               parameters is gone, and the run ends
+ *   allreduce   the others go back to the last step that all have done
  *
  * A loss before the first step ends every run: there is nothing yet that could be reported.
  */
