@@ -153,7 +153,8 @@ static void make(struct made_probe *p, int rank, int n_workers, int n_servers)
 {
     *p = (struct made_probe){ .world = { .gradient_ns = { 9 * MS, 5 * MS, 6 * MS }, .now_ns = UINT64_C(7) << 40 } };
     p->world.base = (struct world){ .ops = &REAL, .rank = rank, .n_ranks = n_workers + n_servers };
-    p->job = (struct train_job){ .n_workers = n_workers,
+    p->job = (struct train_job){ .world = &REAL,
+                                 .n_workers = n_workers,
                                  .n_servers = n_servers,
                                  .n_ranks = n_workers + n_servers,
                                  .n_params = 250000,
