@@ -6,7 +6,8 @@
 
 #include "harness/net/suite/transport_suite_kit.h"
 
-enum { LOST = 1, N_BYTES = 5000, POLL_MS = 1, LATE_MS = 400 }; /* LATE_MS: all processes know by then */
+/* BEGUN_MS: the others are in their waits by then; LATE_MS: all processes know of the loss by then. */
+enum { LOST = 1, N_BYTES = 5000, POLL_MS = 1, BEGUN_MS = 50, LATE_MS = 400 };
 
 struct loss_case {
     struct suite base;
@@ -43,8 +44,10 @@ static bool is_told(enum rc rc)
 static void begin(struct loss_case *c)
 {
     EXPECT_OK(&c->base, world_barrier(c->base.w));
-    if (c->base.w->rank == LOST)
+    if (c->base.w->rank == LOST) {
+        world_pause(c->base.w, BEGUN_MS * UINT64_C(1000000));
         lose(c);
+    }
 }
 
 /* A message from rank 2 to rank 0, LATE_MS after the loss: not before rank 0 waits for it. */
