@@ -83,11 +83,14 @@ static void part_release(struct thread_group *g)
 /* The world of rank `rank` of part g, which is w's own rank; NULL: no memory. */
 static struct thread_world *part_world(struct world *w, struct thread_group *g, int rank)
 {
+    const struct thread_world *own = thread_world_of(w);
     struct thread_world *part = calloc(1, sizeof *part);
 
     if (!part)
         return NULL;
-    *part = *thread_world_of(w);
+    part->base = own->base;
+    part->run = own->run;
+    part->run_rank = own->run_rank;
     part->group = g;
     part->base.number = g->number;
     part->base.rank = part->base.host_rank = rank;

@@ -59,7 +59,7 @@ struct thread_world {
     struct thread_run *run;
     struct thread_group *group;
     int run_rank;  /* rank in the whole run */
-    bool returned; /* body() has returned */
+    bool returned; /* body() has returned; unused in a part, like what follows */
     pthread_t thread;
 };
 

@@ -101,7 +101,7 @@ static void threads_pause(struct world *w, uint64_t ns)
 /* A task that dies ends alone; with its rank's main task all end, before the stack of that task goes: they use it. */
 static void threads_die(struct world *w)
 {
-    if (pthread_equal(pthread_self(), self(w)->thread))
+    if (pthread_equal(pthread_self(), w->tasks->main))
         thread_tasks_end(w->tasks);
     pthread_exit(NULL);
 }
