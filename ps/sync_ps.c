@@ -19,11 +19,16 @@
 #include "ps/server.h"
 #include "ps/wire.h"
 
+struct link_piece {    /* of one piece at one server */
+    struct range part; /* of all parameters */
+    uint64_t clock;    /* of those that this worker holds */
+};
+
 struct link { /* of a worker to one server */
     struct range slice;
     unsigned char request[PS_HEADER_BYTES], reply[PS_HEADER_BYTES]; /* headers */
-    uint64_t *clock;      /* [n_pieces]: of the parameters this worker holds of that piece and slice */
-    bool sends, receives; /* tx is posted; rx is */
+    struct link_piece *piece;                                       /* [n_pieces] */
+    bool sends, receives;                                           /* tx is posted; rx is */
     struct xfer tx, rx;
 };
 
@@ -31,7 +36,7 @@ struct ps {
     struct sync base;
     struct ps_server *server; /* server ranks only */
     struct link *link;        /* worker ranks only: [n_servers] */
-    uint64_t *clock;          /* of all links */
+    struct link_piece *piece; /* of all links */
 };
 
 static struct ps *self(struct sync *s)
@@ -50,7 +55,7 @@ static void ps_close(struct sync **s)
 
     ps_server_close(&p->server);
     free(p->link);
-    free(p->clock);
+    free(p->piece);
     free(p);
     *s = NULL;
 }
@@ -61,12 +66,14 @@ static enum rc open_links(struct ps *p)
     const size_t n_pieces = env->buckets->n_pieces;
 
     p->link = calloc((size_t)env->n_servers, sizeof *p->link);
-    p->clock = calloc((size_t)env->n_servers * n_pieces, sizeof *p->clock);
-    if (!p->link || !p->clock)
+    p->piece = calloc((size_t)env->n_servers * n_pieces, sizeof *p->piece);
+    if (!p->link || !p->piece)
         return rc_raise(RC_NOMEM, "mode ps: no memory for %d servers", env->n_servers);
     for (int s = 0; s < env->n_servers; s++) {
         p->link[s].slice = server_slice(env->buckets->n_params, env->n_servers, s);
-        p->link[s].clock = p->clock + (size_t)s * n_pieces;
+        p->link[s].piece = p->piece + (size_t)s * n_pieces;
+        for (size_t k = 0; k < n_pieces; k++)
+            p->link[s].piece[k].part = ps_part(env, k, s);
     }
     return RC_OK;
 }
@@ -202,8 +209,7 @@ static void note_cost(struct piece_cost *cost, const struct ps_header *h)
 
 static enum rc push(struct ps *p, int server, size_t k, float lr, float *param, float *grad)
 {
-    struct link *l = &p->link[server];
-    const struct range part = ps_part(&p->base.env, k, server);
+    const struct range part = p->link[server].piece[k].part;
     enum rc rc = RC_OK;
 
     if (part.n_elems == 0)
@@ -213,7 +219,7 @@ static enum rc push(struct ps *p, int server, size_t k, float lr, float *param, 
                                  .piece = (uint32_t)k,
                                  .lr = lr,
                                  .sent_ns = world_now_ns(p->base.env.world),
-                                 .clock = l->clock[k] };
+                                 .clock = p->link[server].piece[k].clock };
     TRY(post_answer(p, server, real(p) ? param + part.offset_elems : NULL, part.n_elems));
     TRY(post_request(p, server, &h, real(p) ? grad + part.offset_elems : NULL));
 out:
@@ -222,9 +228,10 @@ out:
 
 static enum rc take_params(struct ps *p, int server, size_t k, struct piece_cost *cost)
 {
-    const struct ps_header want = { .op = PS_PARAMS,
-                                    .n_elems = (uint32_t)ps_part(&p->base.env, k, server).n_elems,
-                                    .piece = (uint32_t)k };
+    struct link_piece *piece = &p->link[server].piece[k];
+    const struct ps_header want = {
+        .op = PS_PARAMS, .n_elems = (uint32_t)piece->part.n_elems, .piece = (uint32_t)k
+    };
     struct ps_header answer;
     enum rc rc = RC_OK;
 
@@ -232,7 +239,7 @@ static enum rc take_params(struct ps *p, int server, size_t k, struct piece_cost
         return RC_OK;
     TRY(end_request(p, server));
     TRY(end_answer(p, server, &want, p->base.env.timeout_ms, &answer));
-    p->link[server].clock[k] = answer.clock;
+    piece->clock = answer.clock;
     note_cost(cost, &answer);
 out:
     return rc;

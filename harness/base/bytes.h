@@ -3,22 +3,25 @@
 #ifndef HARNESS_BASE_BYTES_H
 #define HARNESS_BASE_BYTES_H
 
+#include <endian.h>
 #include <stdint.h>
+#include <string.h>
 
-/* out[n_bytes] := the low n_bytes (1 to 8) of value; bytes_get() reads them back. Cannot fail. */
-static inline void bytes_put(unsigned char *out, uint64_t value, int n_bytes)
+/* out[n_bytes] := the low n_bytes (1 to 8) of value; bytes_get() reads them back. Cannot fail. Of a constant n_bytes
+ * one store or load, which a message has a dozen of. */
+static inline void bytes_put(unsigned char *out, uint64_t value, size_t n_bytes)
 {
-    for (int i = 0; i < n_bytes; i++)
-        out[i] = (unsigned char)(value >> (8 * i));
+    const uint64_t little_endian = htole64(value);
+
+    memcpy(out, &little_endian, n_bytes);
 }
 
-static inline uint64_t bytes_get(const unsigned char *in, int n_bytes)
+static inline uint64_t bytes_get(const unsigned char *in, size_t n_bytes)
 {
-    uint64_t value = 0;
+    uint64_t little_endian = 0;
 
-    for (int i = 0; i < n_bytes; i++)
-        value |= (uint64_t)in[i] << (8 * i);
-    return value;
+    memcpy(&little_endian, in, n_bytes);
+    return le64toh(little_endian);
 }
 
 #endif

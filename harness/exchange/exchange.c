@@ -325,11 +325,12 @@ out:
 
 enum rc exchange_final(struct exchange *x, float *velocity)
 {
+    uint64_t now_ns = world_now_ns(x->env.world);
     enum rc rc = RC_OK;
 
     if (x->env.forward_only)
         return RC_OK;
-    TRY(exchange_await_all(x));
+    TRY(exchange_await_all(x, &now_ns));
     if (x->communicator)
         TRY(communicator_finish(x->communicator));
     communicator_close(&x->communicator);

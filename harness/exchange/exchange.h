@@ -110,11 +110,13 @@ bool exchange_overlaps(const struct exchange *x);
 bool exchange_wants_segments(const struct exchange *x);
 /* The gradient of s, a segment of the layout, is final. Syncs the compute (compute.C2). */
 enum rc exchange_submit(struct exchange *x, struct segment s) MUST_CHECK;
-/* All gradients are final; none was submitted. The caller has synced the compute. */
-void exchange_submit_all(struct exchange *x);
+/* All gradients are final since now_ns, by the world's clock; none was submitted. The caller has synced the compute. */
+void exchange_submit_all(struct exchange *x, uint64_t now_ns);
 /* E2. Syncs the compute before it waits. */
 enum rc exchange_await(struct exchange *x, struct segment s) MUST_CHECK;
-enum rc exchange_await_all(struct exchange *x) MUST_CHECK;
+/* *now_ns: the clock as the caller has just read it; at the end, as it was read last: inline, a step reads it four times
+ * in all, and a reading costs 40 ns of a step that may take 6 us. */
+enum rc exchange_await_all(struct exchange *x, uint64_t *now_ns) MUST_CHECK;
 /* Since begin(). */
 struct exchange_cost exchange_cost(const struct exchange *x);
 /* After the last step, on every worker: param (worker 0; elsewhere may stay) := the final parameters, velocity (the

@@ -35,7 +35,10 @@ uint64_t cost_last_wait_ns(const struct cost_account *a, bool is_end)
 static uint64_t exposed_ns(const struct cost_account *a, uint64_t from_ns, uint64_t to_ns)
 {
     const struct span work = { .start_ns = from_ns, .end_ns = to_ns };
+    const struct span *last = a->n_waits > 0 ? &a->wait[a->n_waits - 1] : NULL;
 
+    if (last && last->start_ns <= from_ns && to_ns <= last->end_ns) /* as always without overlap */
+        return to_ns - from_ns;
     return spans_overlap_ns(a->wait, a->n_waits, &work, 1);
 }
 

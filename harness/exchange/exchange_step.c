@@ -24,6 +24,8 @@ static int32_t bucket_of_piece(const struct exchange *x, size_t k)
 /* Into the timeline: s, of piece k. */
 static void note_span(const struct exchange *x, struct span_ring *ring, size_t k, struct span s)
 {
+    if (!ring)
+        return;
     s.segment = bucket_of_piece(x, k);
     s.piece = (int32_t)k;
     s.n_bytes = x->buckets.piece[k].n_elems * sizeof(float);
@@ -164,10 +166,9 @@ enum rc exchange_begin(struct exchange *x, uint64_t step, float lr)
     return RC_OK;
 }
 
-static void submit_bucket(struct exchange *x, size_t b)
+static void submit_bucket(struct exchange *x, size_t b, uint64_t now_ns)
 {
     const struct bucket *bucket = &x->buckets.bucket[b];
-    const uint64_t now_ns = x->ring[EXCHANGE_QUEUE] ? world_now_ns(x->env.world) : 0; /* of use to a timeline alone */
 
     for (size_t k = bucket->first_piece; k < bucket->first_piece + bucket->n_pieces; k++) {
         assert(!x->state[k].pending);
@@ -210,17 +211,17 @@ enum rc exchange_submit(struct exchange *x, struct segment s)
         compute_get(x->env.compute, x->host_grad + s.offset_elems, x->grad + s.offset_elems, s.n_elems * sizeof(float));
     assert(x->n_missing[b] > 0);
     if (--x->n_missing[b] == 0) {
-        submit_bucket(x, b);
+        submit_bucket(x, b, x->ring[EXCHANGE_QUEUE] ? world_now_ns(x->env.world) : 0); /* of use to a timeline alone */
         owe(x, b + 1);
     }
 out:
     return rc;
 }
 
-void exchange_submit_all(struct exchange *x)
+void exchange_submit_all(struct exchange *x, uint64_t now_ns)
 {
     for (size_t b = 0; !x->env.forward_only && b < x->buckets.n_buckets; b++)
-        submit_bucket(x, b);
+        submit_bucket(x, b, now_ns);
 }
 
 /* Settle one piece more: the next of the queue, or the next that the communicator is through with. */
@@ -287,14 +288,13 @@ out:
     return rc;
 }
 
-/* Until `wanted` is settled; NO_PIECE: until all are. */
-static enum rc settle_until(struct exchange *x, size_t wanted)
+/* Until `wanted` is settled, from now_ns on; NO_PIECE: until all are. */
+static enum rc settle_until(struct exchange *x, size_t wanted, uint64_t now_ns)
 {
     enum rc rc = RC_OK;
 
-    const uint64_t began_ns = world_now_ns(x->env.world);
-    note_inline(x, began_ns);
-    cost_wait_begin(&x->cost, began_ns);
+    note_inline(x, now_ns);
+    cost_wait_begin(&x->cost, now_ns);
     while (wanted == NO_PIECE ? x->n_pending > 0 : x->state[wanted].pending)
         TRY(settle_next(x));
     TRY(settle_done(x)); /* what ran while the wait came to its end belongs to it */
@@ -320,14 +320,21 @@ enum rc exchange_await(struct exchange *x, struct segment s)
     TRY(settle_early(x));
     for (size_t k = b->first_piece; k < b->first_piece + b->n_pieces; k++)
         if (x->state[k].pending && overlap(x->buckets.piece[k], s))
-            TRY(settle_until(x, k));
+            TRY(settle_until(x, k, world_now_ns(x->env.world)));
 out:
     return rc;
 }
 
-enum rc exchange_await_all(struct exchange *x)
+enum rc exchange_await_all(struct exchange *x, uint64_t *now_ns)
 {
-    return x->env.forward_only ? RC_OK : settle_until(x, NO_PIECE);
+    enum rc rc = RC_OK;
+
+    if (x->env.forward_only)
+        return RC_OK;
+    TRY(settle_until(x, NO_PIECE, *now_ns));
+    *now_ns = cost_last_wait_ns(&x->cost, true);
+out:
+    return rc;
 }
 
 struct exchange_cost exchange_cost(const struct exchange *x)

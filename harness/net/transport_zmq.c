@@ -317,7 +317,7 @@ static enum rc zmq_complete(struct transport *base, struct xfer *x, int timeout_
             return rc_raise(RC_MISMATCH, "message from rank %d, tag %u, has %zu bytes, the receiver has room for %zu",
                             x->peer, x->tag, (size_t)(uintptr_t)x->priv /* n_bytes, see zmq_inbox.h */,
                             xfer_n_bytes(x));
-        TRY(inbox_drain(t->inbox, &got));
+        TRY(inbox_receive(t->inbox, 0, &got));
         if (got)
             continue;
         TRY(inbox_check(t->inbox, x->peer));
@@ -339,13 +339,15 @@ static enum rc zmq_recv_message(struct transport *base, struct message *out, int
     enum rc rc;
 
     for (;;) {
-        TRY(inbox_drain(t->inbox, &got));
         TRY(inbox_take_any(t->inbox, &a));
         if (a) {
             *out =
                 (struct message){ .ptr = a->ptr, .n_bytes = a->n_bytes, .peer = a->sender, .tag = a->tag, .priv = a };
             break;
         }
+        TRY(inbox_receive(t->inbox, 0, &got));
+        if (got)
+            continue;
         const int broken = inbox_broken_sender(t->inbox);
         if (broken >= 0) {
             out->peer = broken;
@@ -355,8 +357,7 @@ static enum rc zmq_recv_message(struct transport *base, struct message *out, int
             break;
         if (wait.expired)
             FAIL(RC_TIMEOUT, "no message from any rank after %d ms", timeout_ms);
-        if (!got)
-            TRY(wait_slice(t, &wait));
+        TRY(wait_slice(t, &wait));
     }
 out:
     return rc;

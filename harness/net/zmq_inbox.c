@@ -282,20 +282,6 @@ enum rc inbox_receive(struct inbox *in, int timeout_ms, bool *got)
     return RC_OK;
 }
 
-enum rc inbox_drain(struct inbox *in, bool *got)
-{
-    bool more = true;
-    enum rc rc = RC_OK;
-
-    *got = false;
-    while (more) {
-        TRY(inbox_receive(in, 0, &more));
-        *got = *got || more;
-    }
-out:
-    return rc;
-}
-
 enum rc inbox_take_any(struct inbox *in, struct arrival **out)
 {
     struct arrival *a = in->any.first;

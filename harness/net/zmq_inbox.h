@@ -53,8 +53,6 @@ void inbox_withdraw(struct inbox *in, struct xfer *x);
 
 /* Receive one frame and sort it in, waiting at most timeout_ms (0: not at all). *got: whether one came. */
 enum rc inbox_receive(struct inbox *in, int timeout_ms, bool *got) MUST_CHECK;
-/* Receive all that is here, without waiting. *got: whether there was any. */
-enum rc inbox_drain(struct inbox *in, bool *got) MUST_CHECK;
 
 /* *out := the oldest TAG_ANY message, its payload aligned for any number; NULL: none. RC_NOMEM: it stays. */
 enum rc inbox_take_any(struct inbox *in, struct arrival **out) MUST_CHECK;

@@ -33,13 +33,13 @@ void *__wrap_calloc(size_t n, size_t n_bytes);
 void *__wrap_realloc(void *ptr, size_t n_bytes);
 enum rc __real_exchange_start(struct exchange *x, const struct initial_state *from);
 enum rc __real_exchange_begin(struct exchange *x, uint64_t step, float lr);
-void __real_exchange_submit_all(struct exchange *x);
-enum rc __real_exchange_await_all(struct exchange *x);
+void __real_exchange_submit_all(struct exchange *x, uint64_t now_ns);
+enum rc __real_exchange_await_all(struct exchange *x, uint64_t *now_ns);
 enum rc __real_exchange_final(struct exchange *x, float *velocity);
 enum rc __wrap_exchange_start(struct exchange *x, const struct initial_state *from);
 enum rc __wrap_exchange_begin(struct exchange *x, uint64_t step, float lr);
-void __wrap_exchange_submit_all(struct exchange *x);
-enum rc __wrap_exchange_await_all(struct exchange *x);
+void __wrap_exchange_submit_all(struct exchange *x, uint64_t now_ns);
+enum rc __wrap_exchange_await_all(struct exchange *x, uint64_t *now_ns);
 enum rc __wrap_exchange_final(struct exchange *x, float *velocity);
 
 static int overlaps;   /* CASE overlap... */
@@ -113,16 +113,16 @@ enum rc __wrap_exchange_begin(struct exchange *x, uint64_t step, float lr)
     return __real_exchange_begin(x, step, lr);
 }
 
-void __wrap_exchange_submit_all(struct exchange *x)
+void __wrap_exchange_submit_all(struct exchange *x, uint64_t now_ns)
 {
     if (++seen.rank[own_rank].n_submitted != seen.rank[own_rank].n_begun)
         error("gradients submitted out of order", own_rank, seen.rank[own_rank].n_begun);
-    __real_exchange_submit_all(x);
+    __real_exchange_submit_all(x, now_ns);
 }
 
-enum rc __wrap_exchange_await_all(struct exchange *x)
+enum rc __wrap_exchange_await_all(struct exchange *x, uint64_t *now_ns)
 {
-    const enum rc rc = __real_exchange_await_all(x);
+    const enum rc rc = __real_exchange_await_all(x, now_ns);
 
     if (in_final)
         return rc;

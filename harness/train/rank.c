@@ -283,10 +283,10 @@ static enum rc train_step(struct rank *r, size_t step)
     stamp->ready_ns = world_now_ns(r->world);
     stamp->stalled_ns = exchange_cost(r->exchange).waited_ns;
     if (!by_segments)
-        exchange_submit_all(r->exchange);
+        exchange_submit_all(r->exchange, stamp->ready_ns);
+    stamp->end_ns = stamp->ready_ns;
     if (!exchange_overlaps(r->exchange) || step + 1 == job->n_steps)
-        TRY(exchange_await_all(r->exchange));
-    stamp->end_ns = job->opts.forward_only ? stamp->ready_ns : world_now_ns(r->world);
+        TRY(exchange_await_all(r->exchange, &stamp->end_ns));
     const struct exchange_cost cost = exchange_cost(r->exchange);
     stamp->server_ns = cost.server_ns;
     stamp->apply_ns = cost.apply_ns;

@@ -121,10 +121,11 @@ static enum rc backward(struct suite *s, int step)
             TRY(exchange_submit(s->x, layout[g]));
         dawdle(s, step, g);
     }
+    uint64_t now_ns = world_now_ns(s->w);
     if (!exchange_wants_segments(s->x))
-        exchange_submit_all(s->x);
+        exchange_submit_all(s->x, now_ns);
     if (!exchange_overlaps(s->x))
-        TRY(exchange_await_all(s->x));
+        TRY(exchange_await_all(s->x, &now_ns));
 out:
     return rc;
 }
@@ -145,6 +146,7 @@ static void check_cost(struct suite *s, int step)
 
 static enum rc work_steps(struct suite *s)
 {
+    uint64_t now_ns;
     enum rc rc = RC_OK;
 
     for (int step = 0; step < N_STEPS; step++) {
@@ -158,8 +160,9 @@ static enum rc work_steps(struct suite *s)
     }
     memcpy(s->old_param[N_STEPS], s->param, sizeof s->param);
     memcpy(s->old_velocity[N_STEPS], s->velocity, sizeof s->velocity);
+    now_ns = world_now_ns(s->w);
     if (exchange_overlaps(s->x) && s->c->stopped) /* else final() awaits them */
-        TRY(exchange_await_all(s->x));
+        TRY(exchange_await_all(s->x, &now_ns));
 out:
     return rc;
 }
