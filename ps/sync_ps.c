@@ -229,9 +229,7 @@ out:
 static enum rc take_params(struct ps *p, int server, size_t k, struct piece_cost *cost)
 {
     struct link_piece *piece = &p->link[server].piece[k];
-    const struct ps_header want = {
-        .op = PS_PARAMS, .n_elems = (uint32_t)piece->part.n_elems, .piece = (uint32_t)k
-    };
+    const struct ps_header want = { .op = PS_PARAMS, .n_elems = (uint32_t)piece->part.n_elems, .piece = (uint32_t)k };
     struct ps_header answer;
     enum rc rc = RC_OK;
 

@@ -114,8 +114,8 @@ enum rc exchange_submit(struct exchange *x, struct segment s) MUST_CHECK;
 void exchange_submit_all(struct exchange *x, uint64_t now_ns);
 /* E2. Syncs the compute before it waits. */
 enum rc exchange_await(struct exchange *x, struct segment s) MUST_CHECK;
-/* *now_ns: the clock as the caller has just read it; at the end, as it was read last: inline, a step reads it four times
- * in all, and a reading costs 40 ns of a step that may take 6 us. */
+/* *now_ns: the clock as the caller has just read it; at the end, as it was read last: inline, a step reads it four
+ * times in all, and a reading costs 40 ns of a step that may take 6 us. */
 enum rc exchange_await_all(struct exchange *x, uint64_t *now_ns) MUST_CHECK;
 /* Since begin(). */
 struct exchange_cost exchange_cost(const struct exchange *x);

@@ -43,8 +43,9 @@ struct hub { /* shared by the ranks of one open() */
     struct inbox inbox[];
 };
 
-struct sent { /* a posted send; xfer.priv of its owner's */
-    struct xfer x;
+struct sent {      /* a posted send; xfer.priv of its owner's */
+    struct xfer x; /* its priv: the struct inproc that it is of */
+    int sender;
     struct sent *next, *next_free; /* of the transport's: all, and those not in use */
 };
 
@@ -65,7 +66,7 @@ static struct inproc *self(struct transport *t)
 
 static int sender_of(const struct xfer *send)
 {
-    return ((const struct inproc *)send->priv)->rank;
+    return ((const struct sent *)send)->sender;
 }
 
 static void inproc_free(struct inproc *t)
@@ -183,6 +184,7 @@ static enum rc inproc_post_send(struct transport *t, struct xfer *x)
                              .peer = x->peer,
                              .tag = x->tag,
                              .priv = t };
+    sent->sender = self(t)->rank;
     x->priv = sent;
     atomic_store_explicit(&sent->x.state, STATE_POSTED, memory_order_relaxed);
     pthread_mutex_lock(&to->lock);
