@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness/net/transport.h"
+#include "harness/world/suite/suite_kit.h"
 #include "harness/world/world.h"
 
 extern const struct world_ops world_mpi;
@@ -19,14 +20,6 @@ struct job {
     bool hangs;
     int n_failures;
 };
-
-static int expect(bool ok, const struct world *w, const char *what, int line)
-{
-    if (!ok)
-        fprintf(stderr, "rank %d: line %d: not so: %s (%s)\n", w->rank, line, what, rc_message());
-    return !ok;
-}
-#define EXPECT(w, ok) n_failures += expect((ok), (w), #ok, __LINE__)
 
 static bool names_lost(void)
 {
@@ -46,9 +39,9 @@ static int exchange_with(struct transport *t, int peer, size_t n_bytes)
         memset(out, 16 * w->rank + i % 16, n_bytes);
         struct xfer tx = { .ptr = out, .n_bytes = n_bytes, .peer = peer, .tag = 5 };
         struct xfer rx = { .ptr = in, .n_bytes = n_bytes, .peer = peer, .tag = 5 };
-        EXPECT(w, transport_exchange(t, &tx, &rx, LIMIT_MS) == RC_OK);
+        EXPECT_OF(w, transport_exchange(t, &tx, &rx, LIMIT_MS) == RC_OK);
         memset(out, 16 * peer + i % 16, n_bytes);
-        EXPECT(w, rx.n_bytes == n_bytes && memcmp(in, out, n_bytes) == 0);
+        EXPECT_OF(w, rx.n_bytes == n_bytes && memcmp(in, out, n_bytes) == 0);
     }
     free(out);
     free(in);
@@ -72,8 +65,8 @@ static int post(struct transport *t, struct posted *p)
         abort();
     p->tx = (struct xfer){ .ptr = p->out, .n_bytes = N_LONG, .peer = LOST, .tag = 6 };
     p->rx = (struct xfer){ .ptr = p->in, .n_bytes = N_LONG, .peer = LOST, .tag = 6 };
-    EXPECT(w, transport_send(t, &p->tx) == RC_OK);
-    EXPECT(w, transport_recv(t, &p->rx) == RC_OK);
+    EXPECT_OF(w, transport_send(t, &p->tx) == RC_OK);
+    EXPECT_OF(w, transport_recv(t, &p->rx) == RC_OK);
     return n_failures;
 }
 
@@ -82,8 +75,8 @@ static int lose_posted(struct transport *t, struct posted *p)
     const struct world *w = t->world;
     int n_failures = 0;
 
-    EXPECT(w, transport_wait(t, &p->rx, WAIT_FOREVER) == RC_PEER && names_lost());
-    EXPECT(w, transport_wait(t, &p->tx, WAIT_FOREVER) == RC_PEER);
+    EXPECT_OF(w, transport_wait(t, &p->rx, WAIT_FOREVER) == RC_PEER && names_lost());
+    EXPECT_OF(w, transport_wait(t, &p->tx, WAIT_FOREVER) == RC_PEER);
     free(p->out);
     free(p->in);
     return n_failures;
@@ -97,9 +90,9 @@ static int lose_later(struct transport *t)
     struct xfer tx = { .ptr = &value, .n_bytes = sizeof value, .peer = LOST, .tag = 7 }, rx = tx;
     int n_failures = 0;
 
-    EXPECT(w, transport_send(t, &tx) == RC_PEER);
-    EXPECT(w, transport_recv(t, &rx) == RC_PEER);
-    EXPECT(w, t->dead == RC_OK);
+    EXPECT_OF(w, transport_send(t, &tx) == RC_PEER);
+    EXPECT_OF(w, transport_recv(t, &rx) == RC_PEER);
+    EXPECT_OF(w, t->dead == RC_OK);
     return n_failures;
 }
 
@@ -113,22 +106,22 @@ static int serve(struct transport *t)
     int n_failures = 0;
 
     if (w->rank == 0) {
-        EXPECT(w, transport_recv_message(t, &m, WAIT_FOREVER) == RC_OK && m.peer == -1 && !m.ptr);
+        EXPECT_OF(w, transport_recv_message(t, &m, WAIT_FOREVER) == RC_OK && m.peer == -1 && !m.ptr);
         for (int i = 0; i < 2; i++) {
-            EXPECT(w, transport_recv_message(t, &m, LIMIT_MS) == RC_OK && (m.peer == 1 || m.peer == 3));
+            EXPECT_OF(w, transport_recv_message(t, &m, LIMIT_MS) == RC_OK && (m.peer == 1 || m.peer == 3));
             if (m.peer < 0)
                 continue;
             memcpy(&value, m.ptr, sizeof value);
-            EXPECT(w, m.n_bytes == sizeof value && value == 100 + (uint32_t)m.peer);
+            EXPECT_OF(w, m.n_bytes == sizeof value && value == 100 + (uint32_t)m.peer);
             transport_release(t, &m);
         }
-        EXPECT(w, transport_recv_message(t, &m, DO_NOT_WAIT) == RC_OK && m.peer == -1);
+        EXPECT_OF(w, transport_recv_message(t, &m, DO_NOT_WAIT) == RC_OK && m.peer == -1);
         return n_failures;
     }
     for (int i = 0; world_lost_rank(w) < 0 && i < LIMIT_MS; i++)
         world_pause(w, 1000000);
-    EXPECT(w, transport_send(t, &tx) == RC_OK);
-    EXPECT(w, transport_wait(t, &tx, LIMIT_MS) == RC_OK);
+    EXPECT_OF(w, transport_send(t, &tx) == RC_OK);
+    EXPECT_OF(w, transport_wait(t, &tx, LIMIT_MS) == RC_OK);
     return n_failures;
 }
 
@@ -139,8 +132,8 @@ static int wait_for_any(struct transport *t)
     struct message m;
     int n_failures = 0;
 
-    EXPECT(w, transport_recv_message(t, &m, WAIT_FOREVER) == RC_OK && m.peer == -1 && !m.ptr);
-    EXPECT(w, world_lost_rank(w) == LOST);
+    EXPECT_OF(w, transport_recv_message(t, &m, WAIT_FOREVER) == RC_OK && m.peer == -1 && !m.ptr);
+    EXPECT_OF(w, world_lost_rank(w) == LOST);
     return n_failures;
 }
 
@@ -152,9 +145,9 @@ static int fail_together(struct transport *t)
     struct xfer rx = { .ptr = &value, .n_bytes = sizeof value, .peer = w->rank == 0 ? 1 : 0, .tag = 8 }, tx = rx;
     int n_failures = 0;
 
-    EXPECT(w, transport_recv(t, &rx) == RC_OK);
-    EXPECT(w, transport_wait(t, &rx, WAIT_FOREVER) == RC_PEER && names_lost());
-    EXPECT(w, transport_send(t, &tx) == RC_PEER && t->dead == RC_PEER);
+    EXPECT_OF(w, transport_recv(t, &rx) == RC_OK);
+    EXPECT_OF(w, transport_wait(t, &rx, WAIT_FOREVER) == RC_PEER && names_lost());
+    EXPECT_OF(w, transport_send(t, &tx) == RC_PEER && t->dead == RC_PEER);
     return n_failures;
 }
 

@@ -17,6 +17,7 @@
 
 #include "harness/world/share.h"
 #include "harness/world/suite/loss_suite.h"
+#include "harness/world/suite/suite_kit.h"
 #include "harness/world/world.h"
 
 extern const struct world_ops world_mpi;
@@ -26,14 +27,6 @@ struct job {
     int first_case;
     int n_failures;
 };
-
-static int expect(bool ok, const struct world *w, const char *what, int line)
-{
-    if (!ok)
-        fprintf(stderr, "rank %d: line %d: not so: %s (%s)\n", w->rank, line, what, rc_message());
-    return !ok;
-}
-#define EXPECT(w, ok) n_failures += expect((ok), (w), #ok, __LINE__)
 
 /* Every collective of w ends with RC_PEER, and names the rank by its number in the run. */
 static int all_end(struct world *w, int lost, bool hung)
@@ -45,14 +38,14 @@ static int all_end(struct world *w, int lost, bool hung)
     struct share *share = NULL;
 
     snprintf(name, sizeof name, "rank %d was lost: %s", lost, hung ? "silent for " : "ended before its work was done");
-    EXPECT(w, world_barrier(w) == RC_PEER && strstr(message, name));
-    EXPECT(w, world_allgather(w, &own, all, sizeof own) == RC_PEER && strstr(message, name));
-    EXPECT(w, world_gather(w, &own, all, sizeof own) == RC_PEER && strstr(message, name));
-    EXPECT(w, world_broadcast(w, &own, sizeof own) == RC_PEER && strstr(message, name));
-    EXPECT(w, world_split(w, 0, 0, &part) == RC_PEER && !part && strstr(message, name));
-    EXPECT(w, world_host_group(w, &part, &host, &n_hosts) == RC_PEER && !part && strstr(message, name));
-    EXPECT(w, world_share_open(w, 64, &share) == RC_PEER && !share && strstr(message, name));
-    EXPECT(w, world_check(w) == RC_OK);
+    EXPECT_OF(w, world_barrier(w) == RC_PEER && strstr(message, name));
+    EXPECT_OF(w, world_allgather(w, &own, all, sizeof own) == RC_PEER && strstr(message, name));
+    EXPECT_OF(w, world_gather(w, &own, all, sizeof own) == RC_PEER && strstr(message, name));
+    EXPECT_OF(w, world_broadcast(w, &own, sizeof own) == RC_PEER && strstr(message, name));
+    EXPECT_OF(w, world_split(w, 0, 0, &part) == RC_PEER && !part && strstr(message, name));
+    EXPECT_OF(w, world_host_group(w, &part, &host, &n_hosts) == RC_PEER && !part && strstr(message, name));
+    EXPECT_OF(w, world_share_open(w, 64, &share) == RC_PEER && !share && strstr(message, name));
+    EXPECT_OF(w, world_check(w) == RC_OK);
     return n_failures;
 }
 
@@ -62,28 +55,28 @@ static int all_work(struct world *w, const int *number, int n_ranks)
     int own = world_number(w, w->rank), all[8] = { 0 }, n_failures = 0;
     struct world *part = NULL;
 
-    EXPECT(w, w->n_ranks == n_ranks);
-    EXPECT(w, world_barrier(w) == RC_OK);
-    EXPECT(w, world_allgather(w, &own, all, sizeof own) == RC_OK);
+    EXPECT_OF(w, w->n_ranks == n_ranks);
+    EXPECT_OF(w, world_barrier(w) == RC_OK);
+    EXPECT_OF(w, world_allgather(w, &own, all, sizeof own) == RC_OK);
     for (int i = 0; i < n_ranks; i++) {
-        EXPECT(w, all[i] == number[i]);
-        EXPECT(w, world_number(w, i) == number[i]);
+        EXPECT_OF(w, all[i] == number[i]);
+        EXPECT_OF(w, world_number(w, i) == number[i]);
         all[i] = -1;
     }
-    EXPECT(w, world_gather(w, &own, all, sizeof own) == RC_OK);
+    EXPECT_OF(w, world_gather(w, &own, all, sizeof own) == RC_OK);
     for (int i = 0; i < n_ranks && w->rank == 0; i++)
-        EXPECT(w, all[i] == number[i]);
+        EXPECT_OF(w, all[i] == number[i]);
     int value = w->rank == 0 ? 4711 : 0;
-    EXPECT(w, world_broadcast(w, &value, sizeof value) == RC_OK && value == 4711);
-    EXPECT(w, w->n_host_ranks == n_ranks && w->host_rank == w->rank);           /* all are on one host */
-    EXPECT(w, world_split(w, w->rank == 0 ? -1 : 3, -w->rank, &part) == RC_OK); /* in the opposite order */
-    EXPECT(w, (part != NULL) == (w->rank != 0));
+    EXPECT_OF(w, world_broadcast(w, &value, sizeof value) == RC_OK && value == 4711);
+    EXPECT_OF(w, w->n_host_ranks == n_ranks && w->host_rank == w->rank);           /* all are on one host */
+    EXPECT_OF(w, world_split(w, w->rank == 0 ? -1 : 3, -w->rank, &part) == RC_OK); /* in the opposite order */
+    EXPECT_OF(w, (part != NULL) == (w->rank != 0));
     if (part) {
-        EXPECT(w, part->n_ranks == n_ranks - 1 && part->rank == n_ranks - 1 - w->rank);
-        EXPECT(w, world_number(part, part->rank) == own);
-        EXPECT(w, world_allgather(part, &own, all, sizeof own) == RC_OK);
+        EXPECT_OF(w, part->n_ranks == n_ranks - 1 && part->rank == n_ranks - 1 - w->rank);
+        EXPECT_OF(w, world_number(part, part->rank) == own);
+        EXPECT_OF(w, world_allgather(part, &own, all, sizeof own) == RC_OK);
         for (int i = 0; i < part->n_ranks; i++)
-            EXPECT(w, all[i] == number[n_ranks - 1 - i]);
+            EXPECT_OF(w, all[i] == number[n_ranks - 1 - i]);
     }
     world_split_close(&part);
     return n_failures;
@@ -96,11 +89,11 @@ static int await_loss(struct world *w, int peer)
     int n_failures = 0;
 
     for (int i = 0; i < 2000 && !(e.peer == peer && e.state == PEER_LOST); i++) {
-        EXPECT(w, world_peer_next(w, &e) == RC_OK);
+        EXPECT_OF(w, world_peer_next(w, &e) == RC_OK);
         if (e.peer < 0)
             world_pause(w, 10000000);
     }
-    EXPECT(w, e.peer == peer && e.state == PEER_LOST && e.epoch == 0);
+    EXPECT_OF(w, e.peer == peer && e.state == PEER_LOST && e.epoch == 0);
     return n_failures;
 }
 
@@ -113,7 +106,7 @@ static int lose_another(struct world *w)
     if (world_number(w, w->rank) == 3)
         world_die(w);
     n_failures += all_end(w, 3, false);
-    EXPECT(w, world_survivors(w, &left) == RC_OK);
+    EXPECT_OF(w, world_survivors(w, &left) == RC_OK);
     n_failures += left ? all_work(left, last, 2) : 0;
     world_split_close(&left);
     return n_failures;
@@ -133,12 +126,12 @@ static int lose_one(struct world *w, struct world *part, bool hangs)
     if (w->rank == 3) /* it does not wait: it computes, and is told */
         n_failures += await_loss(w, 2);
     n_failures += all_end(w, 2, hangs);
-    EXPECT(w, world_lost_rank(w) == 2);
-    EXPECT(w, world_lost_rank(part) == (w->rank == 3 ? 0 : -1));
+    EXPECT_OF(w, world_lost_rank(w) == 2);
+    EXPECT_OF(w, world_lost_rank(part) == (w->rank == 3 ? 0 : -1));
     n_failures += w->rank == 3 ? all_end(part, 2, hangs) : all_work(part, pair, 2);
-    EXPECT(w, world_survivors(w, &left) == RC_OK);
+    EXPECT_OF(w, world_survivors(w, &left) == RC_OK);
     if (left) {
-        EXPECT(w, world_lost_rank(left) == -1);
+        EXPECT_OF(w, world_lost_rank(left) == -1);
         n_failures += all_work(left, first, 3) + lose_another(left);
     }
     world_split_close(&left);
@@ -163,7 +156,7 @@ static enum rc body(struct world *w, void *arg)
 
     TRY(world_split(w, w->rank / 2, 0, &part));
     TRY(world_survivors(w, &all)); /* all of them */
-    EXPECT(w, all->n_ranks == 4 && all->rank == w->rank);
+    EXPECT_OF(w, all->n_ranks == 4 && all->rank == w->rank);
     world_split_close(&all);
     if (strcmp(job->what, "die") == 0 || strcmp(job->what, "hang") == 0)
         n_failures += lose_one(w, part, strcmp(job->what, "hang") == 0);

@@ -27,4 +27,14 @@ static inline bool suite_expect(struct suite *s, bool ok, const char *what, int 
 #define EXPECT(s, ok) suite_expect((s), (ok), #ok, __LINE__)
 #define EXPECT_OK(s, call) suite_expect((s), (call) == RC_OK, #call, __LINE__)
 
+/* The same of a rank of w in a function that counts its own failures, as int n_failures. */
+#define EXPECT_OF(w_, ok) n_failures += suite_unless((w_), (ok), #ok, __LINE__)
+static inline int suite_unless(const struct world *w, bool ok, const char *what, int line)
+{
+    if (!ok)
+        fprintf(stderr, "world %s: rank %d of %d: failed: %s (line %d; last error: %s)\n", w->ops->module.name, w->rank,
+                w->n_ranks, what, line, rc_message());
+    return !ok;
+}
+
 #endif
