@@ -19,7 +19,8 @@ enum rng_stream {
     RNG_TEST,
     RNG_DROPOUT,
     RNG_PATTERN,
-    RNG_IMAGE
+    RNG_IMAGE,
+    RNG_LAUNCH_ORDER
 };
 
 /* 64 uniform bits. Cannot fail. */

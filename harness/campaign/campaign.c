@@ -151,7 +151,8 @@ static void take_host(struct hosts *hosts, const json_t *r)
     }
 }
 
-static enum rc take_record(struct campaign *c, struct point *p, json_t *r, struct hosts *hosts, bool *has_summary)
+static enum rc take_record(struct campaign *c, struct point *p, size_t block_position, json_t *r, struct hosts *hosts,
+                           bool *has_summary)
 {
     const char *kind = json_string_value(json_object_get(r, "kind"));
     enum rc rc = RC_OK;
@@ -167,6 +168,7 @@ static enum rc take_record(struct campaign *c, struct point *p, json_t *r, struc
     else if (strcmp(kind, "rank") == 0)
         take_host(hosts, r);
     if (json_object_set_new(r, "launch_index", json_integer((json_int_t)p->n_launches)) != 0 ||
+        json_object_set_new(r, "block_position", json_integer((json_int_t)block_position)) != 0 ||
         json_dumpf(r, c->runs.stream, JSON_COMPACT | JSON_REAL_PRECISION(17)) != 0 ||
         fputc('\n', c->runs.stream) == EOF)
         FAIL(RC_IO, "%s: write failed", c->runs.path);
@@ -174,7 +176,7 @@ out:
     return rc;
 }
 
-enum rc campaign_take(struct campaign *c, struct point *p, const char *path)
+enum rc campaign_take(struct campaign *c, struct point *p, size_t block_position, const char *path)
 {
     FILE *from = fopen(path, "r");
     bool has_summary = false;
@@ -186,7 +188,7 @@ enum rc campaign_take(struct campaign *c, struct point *p, const char *path)
     if (!from)
         return rc_raise(RC_MISMATCH, "%s: the launch left no records: %s", path, strerror(errno));
     while ((record = json_loadf(from, JSON_DISABLE_EOF_CHECK, &error)) != NULL) {
-        TRY(take_record(c, p, record, &hosts, &has_summary));
+        TRY(take_record(c, p, block_position, record, &hosts, &has_summary));
         json_decref(record);
     }
     if (!has_summary)

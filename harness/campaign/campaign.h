@@ -3,7 +3,9 @@
  * campaign.h - many launches of many points, and what they gave.
  *
  * A point is one way to train: values of options (--model=lenet --mode=ps --workers=2 --batch=64). It is launched
- * several times, the points taking turns, so that a machine that drifts drifts under all of them.
+ * several times. Launch i of every point is of block i: in a block each point is launched once, comparable ones next to
+ * each other, in an order drawn anew for each block, so that a machine that drifts, or changes its speed, does so under
+ * all of them. Two points are compared by the pairs of their launches in the same block (measure/paired.h).
  *
  * A point assigns model, mode and workers, and any other option that a campaign sweeps. Two points differ in what they
  * assign. Points are comparable when every option that both assign has the same value, mode and workers aside:
@@ -20,6 +22,7 @@
 #include "harness/base/file.h"
 #include "harness/base/rc.h"
 #include "harness/measure/interval.h"
+#include "harness/measure/paired.h"
 #include "harness/train/train.h"
 
 enum {
@@ -85,9 +88,13 @@ enum rc campaign_open(struct campaign *c, const char *results_dir, const char *n
  * until the next add. */
 enum rc campaign_add(struct campaign *c, const struct assignment *assigned, int n_assigned,
                      struct point **out) MUST_CHECK;
-/* Read the JSON lines of one launch at path: into the point, and on to runs.jsonl with launch_index. Removes
- * path. RC_MISMATCH: no summary in it; the point is as before. */
-enum rc campaign_take(struct campaign *c, struct point *p, const char *path) MUST_CHECK;
+/* Read the JSON lines of one launch at path: into the point, and on to runs.jsonl with launch_index, the block, and
+ * block_position, its place in it. Removes path. RC_MISMATCH: no summary in it; the point is as before. */
+enum rc campaign_take(struct campaign *c, struct point *p, size_t block_position, const char *path) MUST_CHECK;
+/* order[c->n_points] := the points of a block in the order in which they are launched: sets of comparable points one
+ * after the other, both these and the points of each in an order drawn from (seed, block). In the order of points with
+ * seed 0, and of simulated launches, which are all equal. The same on every process. RC_NOMEM. */
+enum rc campaign_block_order(size_t *order, const struct campaign *c, uint64_t seed, size_t block) MUST_CHECK;
 /* Put runs.jsonl in place. */
 enum rc campaign_commit(struct campaign *c) MUST_CHECK;
 /* Accepts a zeroed one. A campaign that was not committed leaves no file and, where it made the folder and nothing is
@@ -137,16 +144,17 @@ struct interval point_throughput(const struct point *p);
 /* Efficiency of p against its baseline; the mean alone (ends NaN) where an interval cannot be had; NaN: there is no
  * baseline. */
 struct interval campaign_efficiency(const struct campaign *c, const struct point *p);
-/* Decide which of two points has the higher member (offsetof(struct launch, ...)); a value that is not positive:
- * cannot tell, ratios NaN. */
-struct decision campaign_decide(const struct point *a, const struct point *b, size_t member_offset);
+/* A member (offsetof(struct launch, ...)) of a over that of b, by pairs of launches; no pairs where a value of either
+ * is not positive. */
+struct comparison campaign_compare(const struct point *a, const struct point *b, size_t member_offset);
 
 /* --- what is shown --- */
 
 /* table.c: how points exchange, a row for each point, and what the columns are. */
 enum rc campaign_print(const struct campaign *c, FILE *to) MUST_CHECK;
-/* verdict.c: which mode is faster, in plain words. */
-void campaign_verdict(const struct campaign *c, FILE *to);
+/* verdict.c: which mode is faster, and whether the difference lies in computing or in the exchange, in plain words.
+ * RC_NOMEM. */
+enum rc campaign_verdict(const struct campaign *c, FILE *to) MUST_CHECK;
 /* charts.c: tab-separated data and pictures in c->dir. A chart that would be empty is left out, one that fails does not
  * stop the others: a line to `to` names each. RC_UNSUPPORTED: no gnuplot (data is written); else as the first that
  * failed. */

@@ -100,11 +100,11 @@ static const struct {
     { "throughput-linear.tsv", SCALING "single\t1\t4e6\t3902339.98\t4100104.06\t0\n"
                                        "ps\t2\tnan\tnan\tnan\t0\n"
                                        "allreduce\t2\t6e6\t5.4e6\t7.2e6\t0\n" },
-    { "efficiency-lenet.tsv", SCALING "none\t2\t1\t0.5753543\t1.7380595\t0\n"
+    { "efficiency-lenet.tsv", SCALING "none\t2\t1\t0.5671777802\t1.7631156135\t0\n"
                                       "single\t1\t1\tnan\tnan\t0\n"
-                                      "ps\t2\t0.72\t0.4142551\t1.2514028\t0\n"
-                                      "ps\t4\t0.325\t0.1869901\t0.5648693\t1\n"
-                                      "allreduce\t2\t0.85\t0.4890512\t1.4773506\t0\n" },
+                                      "ps\t2\t0.72\t0.4083680018\t1.2694432418\t0\n"
+                                      "ps\t4\t0.325\t0.1843327786\t0.5730125744\t1\n"
+                                      "allreduce\t2\t0.85\t0.5005137299\t1.4435168446\t0\n" },
     { "efficiency-linear.tsv", SCALING "single\t1\t1\tnan\tnan\t0\n"
                                        "allreduce\t2\t0.75\tnan\tnan\t0\n" },
     { "cost-lenet.tsv", COST "none\t2\t101\t21\t31\tnan\t51\t0\n"

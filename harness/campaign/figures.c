@@ -56,15 +56,17 @@ struct interval point_throughput(const struct point *p)
     return (struct interval){ exp(logs.mean), exp(logs.low), exp(logs.high), logs.n_effective };
 }
 
-struct decision campaign_decide(const struct point *a, const struct point *b, size_t member_offset)
+struct comparison campaign_compare(const struct point *a, const struct point *b, size_t member_offset)
 {
     double first[MAX_LAUNCHES], second[MAX_LAUNCHES];
+    const bool have_values = has_values(a, member_offset) && has_values(b, member_offset);
+    const size_t n_blocks = a->n_launches < b->n_launches ? a->n_launches : b->n_launches;
 
-    if (!has_values(a, member_offset) || !has_values(b, member_offset))
-        return (struct decision){ VERDICT_CANNOT_TELL, NAN, NAN, NAN, -1 };
-    point_values(first, a, member_offset);
-    point_values(second, b, member_offset);
-    return decide(first, a->n_launches, second, b->n_launches);
+    if (have_values) {
+        point_values(first, a, member_offset);
+        point_values(second, b, member_offset);
+    }
+    return compare_pairs(first, second, have_values ? n_blocks : 0);
 }
 
 /* Efficiency of p, W workers: throughput of p / (W times the throughput of its baseline, one worker). */
@@ -76,7 +78,8 @@ struct interval campaign_efficiency(const struct campaign *c, const struct point
         return (struct interval){ NAN, NAN, NAN, 0 };
     if (baseline == p)
         return (struct interval){ 1, NAN, NAN, (double)p->n_launches };
-    const struct decision d = campaign_decide(p, baseline, offsetof(struct launch, throughput_samples_per_s));
-    const double w = p->n_workers, ratio = point_throughput(p).mean / point_throughput(baseline).mean;
-    return (struct interval){ ratio / w, d.ratio_low / w, d.ratio_high / w, (double)p->n_launches };
+    const struct comparison x = campaign_compare(p, baseline, offsetof(struct launch, throughput_samples_per_s));
+    const double w = p->n_workers, means = point_throughput(p).mean / point_throughput(baseline).mean;
+    const double ratio = x.n_pairs > 1 ? x.ratio : means; /* with a single launch of one, all of the other count */
+    return (struct interval){ ratio / w, x.ratio_low / w, x.ratio_high / w, (double)x.n_pairs };
 }

@@ -208,13 +208,13 @@ out:
     return rc;
 }
 
-static void show_progress(struct sweep *s, const struct point *p, size_t turn, size_t i)
+static void show_progress(struct sweep *s, const struct point *p, size_t turn, size_t position)
 {
     char name[LAUNCH_NAME_BYTES], what[LAUNCH_NAME_BYTES + 64];
 
     point_name(name, sizeof name, p);
     snprintf(what, sizeof what, "%s, launch %zu of %zu", name, turn + 1, s->campaign.n_launches_wanted);
-    progress_update(&s->progress, turn * s->campaign.n_points + i, what, wait_clock_ns());
+    progress_update(&s->progress, turn * s->campaign.n_points + position, what, wait_clock_ns());
 }
 
 /* Is there time for another turn? Rank 0's clock decides for all. */
@@ -237,14 +237,15 @@ out:
     return rc;
 }
 
-static enum rc launch(struct sweep *s, struct world *w, size_t turn, size_t i, struct command_line *l)
+/* The launch at `position` of block `turn`. */
+static enum rc launch(struct sweep *s, struct world *w, size_t turn, size_t position, struct command_line *l)
 {
-    struct point *p = &s->campaign.point[i];
+    struct point *p = &s->campaign.point[s->order[position]];
     const bool root = !w || w->rank == 0;
     enum rc rc = RC_OK;
 
     if (root)
-        show_progress(s, p, turn, i);
+        show_progress(s, p, turn, position);
     const enum rc launched = w ? launch_in_world(s, w, p, l) : launch_child(s, p, l);
     s->stopped = !w && stop_wanted();
     if (root && (s->stopped || launched != RC_OK))
@@ -255,7 +256,7 @@ static enum rc launch(struct sweep *s, struct world *w, size_t turn, size_t i, s
         return RC_OK;
     TRY(launched);
     if (root)
-        TRY(campaign_take(&s->campaign, p, s->launch_path));
+        TRY(campaign_take(&s->campaign, p, position, s->launch_path));
     if (s->cost_path[0])
         TRY(sim_cost_take(&s->cost, s->cost_path));
 out:
@@ -269,18 +270,22 @@ enum rc sweep_launch_all(struct sweep *s, struct world *w)
     bool more = true;
     enum rc rc = RC_OK;
 
-    if (!l)
-        return rc_raise(RC_NOMEM, "no memory for a command line");
+    s->order = malloc(s->campaign.n_points * sizeof *s->order);
+    if (!l || !s->order)
+        FAIL(RC_NOMEM, "no memory for a command line, or the order of %zu points", s->campaign.n_points);
     if (!w)
         stop_catch();
     for (size_t turn = 0; !s->stopped; turn++) {
         TRY(another_turn(s, w, turn, &more));
         if (!more)
             break;
+        TRY(campaign_block_order(s->order, &s->campaign, s->order_seed, turn));
         for (size_t i = 0; i < s->campaign.n_points && !s->stopped; i++)
             TRY(launch(s, w, turn, i, l));
     }
 out:
+    free(s->order);
+    s->order = NULL;
     free(l);
     return rc;
 }

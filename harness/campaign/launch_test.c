@@ -4,6 +4,8 @@
  *
  * The program that is launched is the kit's script: its n-th launch trains 100 n samples/s.
  */
+#include <jansson.h>
+
 #include "harness/campaign/suite/sweep_test_kit.h"
 
 static void launched_by_script(struct sweep *c, struct kit *k, char *words, const struct made_point *point,
@@ -133,6 +135,36 @@ static void points_take_turns(void **state)
     }
 }
 
+/* With a seed the points of a block take turns in its order, and the records say at which place each was. */
+static void turns_in_the_order_of_the_block(void **state)
+{
+    struct kit *k = *state;
+    struct sweep c;
+    char words[] = "--world=threads";
+    size_t order[3];
+    json_error_t error;
+
+    launched_by_script(&c, k, words, FOUR + 1, 3, 10);
+    c.order_seed = 5;
+    assert_int_equal(sweep_launch_all(&c, NULL), RC_OK);
+    assert_int_equal(campaign_commit(&c.campaign), RC_OK);
+    FILE *from = fopen(kit_path(k, "runs.jsonl"), "r");
+    assert_non_null(from);
+    for (int n = 0; n < MADE_LAUNCHES; n++) {
+        assert_int_equal(campaign_block_order(order, &c.campaign, 5, (size_t)n), RC_OK);
+        for (int position = 0; position < 3; position++) {
+            json_t *r = json_loadf(from, JSON_DISABLE_EOF_CHECK, &error);
+            assert_true(c.campaign.point[order[position]].launch[n].throughput_samples_per_s ==
+                        100.0 * (3 * n + position + 1));
+            assert_int_equal(json_integer_value(json_object_get(r, "launch_index")), n);
+            assert_int_equal(json_integer_value(json_object_get(r, "block_position")), position);
+            json_decref(r);
+        }
+    }
+    fclose(from);
+    end(&c);
+}
+
 /* Its records are not taken, though it left some; those before it stay; the error names it and its first line that is
  * not a warning.
  */
@@ -159,6 +191,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         MADE_TEST(what_each_launch_is_told),
         MADE_TEST(points_take_turns),
+        MADE_TEST(turns_in_the_order_of_the_block),
         MADE_TEST(a_failed_launch_is_no_launch),
     };
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* points.c - what points assign, which of them are comparable, and how they are called. */
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/rng.h"
 #include "harness/campaign/campaign.h"
 
 /* Points that differ in these alone are what a campaign compares. */
@@ -162,4 +164,50 @@ int campaign_largest(const struct campaign *c, const struct point *like, const s
             largest = p->n_workers;
     }
     return largest;
+}
+
+/* The first point that is comparable to point i: they are of one set. */
+static size_t set_of(const struct campaign *c, size_t i)
+{
+    size_t k = 0;
+
+    while (k < i && !point_comparable(&c->point[k], &c->point[i]))
+        k++;
+    return k;
+}
+
+struct place { /* in a block */
+    size_t point;
+    uint64_t set_key, own_key; /* drawn for its set and for itself */
+};
+
+static int by_keys(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+
+    if (x->set_key != y->set_key)
+        return x->set_key < y->set_key ? -1 : 1;
+    if (x->own_key != y->own_key)
+        return x->own_key < y->own_key ? -1 : 1;
+    return x->point < y->point ? -1 : x->point > y->point;
+}
+
+enum rc campaign_block_order(size_t *order, const struct campaign *c, uint64_t seed, size_t block)
+{
+    const uint64_t n = c->n_points, first = 2 * n * block; /* of the stream: for each block one of each set and point */
+    struct place *place = malloc(c->n_points * sizeof *place);
+
+    if (!place)
+        return rc_raise(RC_NOMEM, "no memory for the order of %zu points", c->n_points);
+    for (size_t i = 0; i < c->n_points; i++)
+        place[i] = (struct place){ .point = i };
+    for (size_t i = 0; i < c->n_points && seed != 0 && !c->is_virtual; i++) {
+        place[i].set_key = rng_u64(seed, RNG_LAUNCH_ORDER, first + set_of(c, i));
+        place[i].own_key = rng_u64(seed, RNG_LAUNCH_ORDER, first + n + i);
+    }
+    qsort(place, c->n_points, sizeof *place, by_keys);
+    for (size_t i = 0; i < c->n_points; i++)
+        order[i] = place[i].point;
+    free(place);
+    return RC_OK;
 }

@@ -38,6 +38,8 @@ struct sweep { /* in mpi every process has one; only rank 0's results are filled
     const struct opt_group *given;
     int n_given;
     double budget_s;
+    uint64_t order_seed; /* of the order of launches in each block */
+    size_t *order;       /* of the block under way: [n_points]; owned */
     struct launcher launcher;
     const struct world_ops *world;
     struct campaign campaign;

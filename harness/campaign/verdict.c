@@ -1,13 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verdict.c - what a campaign found, in plain words. */
+/*
+ * verdict.c - what a campaign found, in plain words.
+ *
+ * All that could be claimed is collected first: which of two modes is faster, what a mode keeps of the throughput
+ * without exchange, whether the target loss is reached sooner than alone. Which of it holds is decided together
+ * (paired.C4).
+ */
 #include <math.h>
+#include <stdlib.h>
 
 #include "harness/campaign/campaign.h"
 
-#define THROUGHPUT offsetof(struct launch, throughput_samples_per_s)
-#define MEAN(p, member) point_mean((p), offsetof(struct launch, member))
+#define AT(member) offsetof(struct launch, member)
+#define MEAN(p, member) point_mean((p), AT(member))
 
 enum { MAX_MODES = 16 };
+static const double LEVEL = 0.05, POWER = 0.8;
+
+enum claim_kind { CLAIM_FASTER, CLAIM_PRICE, CLAIM_TARGET };
+
+struct claim {
+    enum claim_kind kind;
+    const struct point *a, *b; /* two modes; a mode and its control; the best and one worker alone */
+    struct comparison x;       /* a over b; of the target: b's seconds over a's */
+    bool holds;                /* C4 */
+};
+
+struct claims { /* owned */
+    const struct campaign *campaign;
+    struct claim *claim;
+    size_t n_claims;
+    size_t n_tested; /* of two pairs and more */
+};
+
+static bool is_tested(const struct claims *all, const struct claim *k)
+{
+    return !all->campaign->is_virtual && k->x.n_pairs > 1;
+}
+
+/* --- numbers --- */
 
 /* Two significant digits at least: "103", "85", "4.2", "0.35". */
 static const char *percent_text(char out[32], double ratio)
@@ -23,75 +54,51 @@ static const char *ratio_text(char out[32], double ratio)
     return out;
 }
 
-static void tell_faster(const struct campaign *c, const struct point *a, const struct point *b, FILE *to)
+static double or_zero(double value)
 {
-    const struct decision d = campaign_decide(a, b, THROUGHPUT);
-    const double ratio = point_throughput(a).mean / point_throughput(b).mean;
-    const char *first = a->mode->name, *second = b->mode->name;
-    char setting[LAUNCH_NAME_BYTES], who[LAUNCH_NAME_BYTES + 32];
-
-    point_setting(setting, sizeof setting, a, ", ", " ");
-    snprintf(who, sizeof who, "%s, %d workers", setting, a->n_workers);
-    if (c->is_virtual) {
-        fprintf(to, "%s: %s trains %.2f x as many samples/s as %s (simulated: no spread).\n", who,
-                ratio >= 1 ? first : second, ratio >= 1 ? ratio : 1 / ratio, ratio >= 1 ? second : first);
-        return;
-    }
-    switch (d.verdict) {
-    case VERDICT_FIRST_HIGHER:
-        fprintf(to, "%s: %s is faster than %s: %.2f x the samples/s (95 %%: %.2f to %.2f).\n", who, first, second,
-                d.ratio, d.ratio_low, d.ratio_high);
-        break;
-    case VERDICT_SECOND_HIGHER:
-        fprintf(to, "%s: %s is faster than %s: %.2f x the samples/s (95 %%: %.2f to %.2f).\n", who, second, first,
-                1 / d.ratio, 1 / d.ratio_high, 1 / d.ratio_low);
-        break;
-    case VERDICT_CANNOT_TELL:
-        if (isnan(ratio))
-            fprintf(to,
-                    "%s: cannot tell whether %s or %s is faster: in some launch the workers never trained all at once; "
-                    "more --steps would help.\n",
-                    who, first, second);
-        else if (a->n_launches < 2 || b->n_launches < 2)
-            fprintf(to, "%s: cannot tell whether %s or %s is faster: fewer than 2 launches of each.\n", who, first,
-                    second);
-        else if (d.n_more_launches < 0)
-            fprintf(to, "%s: cannot tell whether %s or %s is faster: intervals overlap, they may well be equal.\n", who,
-                    first, second);
-        else
-            fprintf(to, "%s: cannot tell whether %s or %s is faster: intervals overlap, %d more %s needed.\n", who,
-                    first, second, d.n_more_launches, d.n_more_launches == 1 ? "launch is" : "launches are");
-    }
+    return isnan(value) ? 0 : value;
 }
 
-/* What is left of the control's throughput: the price of the exchange. */
-static void tell_price(const struct campaign *c, const struct point *p, FILE *to)
+/* Mean step of a worker but for computing: wait, wire, server, apply; what a mode has none of is NaN. */
+static double rest_s(const struct point *p)
 {
-    const struct point *none = campaign_find_control(c, p);
-    char setting[LAUNCH_NAME_BYTES], number[3][32];
+    return or_zero(MEAN(p, wait_s)) + or_zero(MEAN(p, wire_s)) + or_zero(MEAN(p, server_s)) + or_zero(MEAN(p, apply_s));
+}
 
-    if (!none)
-        return;
-    const double kept = point_throughput(p).mean / point_throughput(none).mean;
-    if (isnan(kept) || (!c->is_virtual && (p->n_launches < 2 || none->n_launches < 2)))
-        return;
-    const struct decision d = campaign_decide(p, none, THROUGHPUT);
-    point_setting(setting, sizeof setting, p, ", ", " ");
-    fprintf(to, "%s, %d workers: %s keeps %s %% of the throughput of no exchange at all", setting, p->n_workers,
-            p->mode->name, percent_text(number[0], kept));
-    if (isnan(d.ratio_low))
-        fprintf(to, ".\n");
-    else
-        fprintf(to, " (95 %%: %s to %s%s).\n", percent_text(number[1], d.ratio_low),
-                percent_text(number[2], d.ratio_high),
-                d.verdict == VERDICT_CANNOT_TELL ? ": cannot tell it from 100" : "");
+/* --- claims --- */
+
+static enum rc add_claim(struct claims *all, enum claim_kind kind, const struct point *a, const struct point *b)
+{
+    struct claim *grown = realloc(all->claim, (all->n_claims + 1) * sizeof *grown);
+
+    if (!grown)
+        return rc_raise(RC_NOMEM, "no memory for verdict %zu", all->n_claims + 1);
+    all->claim = grown;
+    grown[all->n_claims++] = (struct claim){
+        .kind = kind,
+        .a = a,
+        .b = b,
+        .x = kind == CLAIM_TARGET ? campaign_compare(b, a, AT(seconds_to_target_s))
+                                  : campaign_compare(a, b, AT(throughput_samples_per_s)),
+    };
+    return RC_OK;
+}
+
+static enum rc claim_price(struct claims *all, const struct point *p)
+{
+    const struct point *none = campaign_find_control(all->campaign, p);
+
+    if (!none || isnan(point_throughput(p).mean / point_throughput(none).mean) ||
+        (!all->campaign->is_virtual && (p->n_launches < 2 || none->n_launches < 2)))
+        return RC_OK;
+    return add_claim(all, CLAIM_PRICE, p, none);
 }
 
 /* Was the target loss reached sooner than by one worker alone? The best of the points with a core for every worker. */
-static void tell_target(const struct campaign *c, const struct point *like, FILE *to)
+static enum rc claim_target(struct claims *all, const struct point *like)
 {
+    const struct campaign *c = all->campaign;
     const struct point *single = campaign_find_baseline(c, like), *best = NULL;
-    char setting[LAUNCH_NAME_BYTES], number[3][32];
 
     for (size_t i = 0; i < c->n_points; i++) {
         const struct point *p = &c->point[i];
@@ -102,21 +109,8 @@ static void tell_target(const struct campaign *c, const struct point *like, FILE
             best = p;
     }
     if (!best || !single || !(MEAN(single, seconds_to_target_s) > 0))
-        return;
-    const struct decision d = campaign_decide(single, best, offsetof(struct launch, seconds_to_target_s));
-    const double best_s = MEAN(best, seconds_to_target_s), single_s = MEAN(single, seconds_to_target_s);
-    point_setting(setting, sizeof setting, best, ", ", " ");
-    fprintf(to, "%s: target loss after %.3g s with %s, %d workers, and %.3g s alone", setting, best_s, best->mode->name,
-            best->n_workers, single_s);
-    if (isnan(d.ratio_low))
-        fprintf(to, ": %s x.\n", ratio_text(number[0], single_s / best_s));
-    else
-        fprintf(to, ": %s (%s x, 95 %%: %s to %s).\n",
-                d.verdict == VERDICT_FIRST_HIGHER    ? "sooner"
-                : d.verdict == VERDICT_SECOND_HIGHER ? "later"
-                                                     : "cannot tell which is sooner",
-                ratio_text(number[0], d.ratio), ratio_text(number[1], d.ratio_low),
-                ratio_text(number[2], d.ratio_high));
+        return RC_OK;
+    return add_claim(all, CLAIM_TARGET, best, single);
 }
 
 /* The largest worker count of mode that the control has too. */
@@ -149,28 +143,208 @@ static int exchanging_modes(const struct module *mode[MAX_MODES], const struct c
 }
 
 /* Each pair of modes at the largest worker count that both have; each mode against the control. */
-static void tell_setting(const struct campaign *c, const struct point *like, FILE *to)
+static enum rc claim_setting(struct claims *all, const struct point *like)
 {
+    const struct campaign *c = all->campaign;
     const struct module *mode[MAX_MODES];
     const int n_modes = exchanging_modes(mode, c, like);
+    enum rc rc = RC_OK;
 
     for (int i = 0; i < n_modes; i++)
         for (int k = i + 1; k < n_modes; k++) {
             const int w = campaign_largest(c, like, mode[i], mode[k]);
             if (w > 1)
-                tell_faster(c, campaign_find_like(c, like, mode[i], w), campaign_find_like(c, like, mode[k], w), to);
+                TRY(add_claim(all, CLAIM_FASTER, campaign_find_like(c, like, mode[i], w),
+                              campaign_find_like(c, like, mode[k], w)));
         }
     for (int i = 0; i < n_modes; i++) {
         const int w = largest_with_control(c, like, mode[i]);
         if (w > 1)
-            tell_price(c, campaign_find_like(c, like, mode[i], w), to);
+            TRY(claim_price(all, campaign_find_like(c, like, mode[i], w)));
     }
-    tell_target(c, like, to);
+    TRY(claim_target(all, like));
+out:
+    return rc;
 }
 
-void campaign_verdict(const struct campaign *c, FILE *to)
+/* Which claims hold, together. */
+static enum rc judge(struct claims *all)
 {
+    double *p = malloc((all->n_claims + 1) * sizeof *p);
+    bool *holds = malloc((all->n_claims + 1) * sizeof *holds);
+    enum rc rc = RC_OK;
+
+    if (!p || !holds)
+        FAIL(RC_NOMEM, "no memory for %zu verdicts", all->n_claims);
+    for (size_t i = 0; i < all->n_claims; i++)
+        if (is_tested(all, &all->claim[i]))
+            p[all->n_tested++] = all->claim[i].x.p;
+    verdicts_that_hold(holds, p, all->n_tested);
+    for (size_t i = 0, k = 0; i < all->n_claims; i++)
+        if (is_tested(all, &all->claim[i]))
+            all->claim[i].holds = holds[k++];
+out:
+    free(p);
+    free(holds);
+    return rc;
+}
+
+/* --- what is told --- */
+
+static void tell_who(const struct point *p, FILE *to)
+{
+    char setting[LAUNCH_NAME_BYTES];
+
+    point_setting(setting, sizeof setting, p, ", ", " ");
+    fprintf(to, "%s, %d workers: ", setting, p->n_workers);
+}
+
+/* C3 */
+static void tell_far_pairs(const struct comparison *x, double robust_ratio, FILE *to)
+{
+    if (x->has_far_pairs)
+        fprintf(to, "; single launches are far off, the median is %.2f x", robust_ratio);
+}
+
+/* Why a claim of two pairs and more does not hold, and what would help. */
+static void tell_doubt(const struct claims *all, const struct claim *k, FILE *to)
+{
+    const int n_wanted =
+        pairs_for_power(log(k->x.ratio), k->x.sd, LEVEL / (double)(all->n_tested > 0 ? all->n_tested : 1), POWER);
+    const int n_more = n_wanted - (int)k->x.n_pairs;
+
+    if (k->x.p <= LEVEL)
+        fprintf(to, "%.2f x (95 %%: %.2f to %.2f) is not sure enough for one of %zu verdicts", k->x.ratio,
+                k->x.ratio_low, k->x.ratio_high, all->n_tested);
+    else
+        fprintf(to, "%.2f x (95 %%: %.2f to %.2f)", k->x.ratio, k->x.ratio_low, k->x.ratio_high);
+    tell_far_pairs(&k->x, k->x.robust_ratio, to);
+    if (n_wanted < 0)
+        fprintf(to, ": they may well be equal.\n");
+    else if (n_more > 0)
+        fprintf(to, "; %d more %s would tell such a difference in 4 of 5 campaigns.\n", n_more,
+                n_more == 1 ? "launch" : "launches");
+    else
+        fprintf(to, ".\n");
+}
+
+/* What of a difference in step time lies in computing, which a mode does not change, and what in the exchange. */
+static void tell_where(const struct point *fast, const struct point *slow, FILE *to)
+{
+    const double compute_s = MEAN(slow, compute_s) - MEAN(fast, compute_s);
+    const double all_s = compute_s + rest_s(slow) - rest_s(fast);
+    const struct comparison compute = campaign_compare(slow, fast, AT(compute_s));
+    const bool differs = compute.p <= LEVEL;
+
+    if (!(all_s > 0)) /* costs are not known, or differ otherwise than the throughput */
+        return;
+    tell_who(fast, to);
+    if (compute_s > all_s / 2)
+        fprintf(to, "difference lies in compute, which the mode does not change: %.3g of %.3g us a step%s.\n",
+                1e6 * compute_s, 1e6 * all_s, differs ? "" : ", though launches of one mode differ by as much");
+    else if (compute_s < 0)
+        fprintf(to, "difference lies in exchange: %.3g us a step, less %.3g us of compute.\n",
+                1e6 * (all_s - compute_s), -1e6 * compute_s);
+    else
+        fprintf(to, "difference lies in exchange: %.3g of %.3g us a step%s.\n", 1e6 * (all_s - compute_s), 1e6 * all_s,
+                differs && compute_s > all_s / 10 ? "; the rest is compute, which the mode does not change" : "");
+}
+
+static void tell_faster(const struct claims *all, const struct claim *k, FILE *to)
+{
+    const double ratio = point_throughput(k->a).mean / point_throughput(k->b).mean;
+    const bool is_first = k->holds ? k->x.ratio > 1 : ratio >= 1;
+    const struct point *fast = is_first ? k->a : k->b, *slow = is_first ? k->b : k->a;
+
+    tell_who(k->a, to);
+    if (all->campaign->is_virtual) {
+        fprintf(to, "%s trains %.2f x as many samples/s as %s (simulated: no spread).\n", fast->mode->name,
+                is_first ? ratio : 1 / ratio, slow->mode->name);
+        return;
+    }
+    if (k->holds) {
+        fprintf(to, "%s is faster than %s: %.2f x the samples/s (95 %%: %.2f to %.2f)", fast->mode->name,
+                slow->mode->name, is_first ? k->x.ratio : 1 / k->x.ratio,
+                is_first ? k->x.ratio_low : 1 / k->x.ratio_high, is_first ? k->x.ratio_high : 1 / k->x.ratio_low);
+        tell_far_pairs(&k->x, is_first ? k->x.robust_ratio : 1 / k->x.robust_ratio, to);
+        fprintf(to, ".\n");
+        tell_where(fast, slow, to);
+        return;
+    }
+    fprintf(to, "cannot tell whether %s or %s is faster: ", k->a->mode->name, k->b->mode->name);
+    if (isnan(ratio))
+        fprintf(to, "in some launch the workers never trained all at once; more --steps would help.\n");
+    else if (k->x.n_pairs < 2)
+        fprintf(to, "fewer than 2 launches of each.\n");
+    else
+        tell_doubt(all, k, to);
+}
+
+/* What is left of the control's throughput: the price of the exchange. */
+static void tell_price(const struct claims *all, const struct claim *k, FILE *to)
+{
+    const double kept = point_throughput(k->a).mean / point_throughput(k->b).mean;
+    char number[3][32];
+
+    tell_who(k->a, to);
+    if (all->campaign->is_virtual || isnan(k->x.ratio_low)) {
+        fprintf(to, "%s keeps %s %% of the throughput of no exchange at all.\n", k->a->mode->name,
+                percent_text(number[0], kept));
+        return;
+    }
+    percent_text(number[0], k->x.ratio);
+    percent_text(number[1], k->x.ratio_low);
+    percent_text(number[2], k->x.ratio_high);
+    if (!k->holds)
+        fprintf(to,
+                "the price of %s is not resolved (+-%.2g %%): %s to %s %% of the throughput of no exchange at all.\n",
+                k->a->mode->name, 100 * (k->x.ratio_high / k->x.ratio - 1), number[1], number[2]);
+    else
+        fprintf(to, "%s keeps %s %% of the throughput of no exchange at all (95 %%: %s to %s)%s.\n", k->a->mode->name,
+                number[0], number[1], number[2],
+                k->x.ratio > 1 ? ", which an exchange cannot: something else differs" : "");
+}
+
+static void tell_target(const struct claims *all, const struct claim *k, FILE *to)
+{
+    const double best_s = MEAN(k->a, seconds_to_target_s), single_s = MEAN(k->b, seconds_to_target_s);
+    char setting[LAUNCH_NAME_BYTES], number[3][32];
+
+    point_setting(setting, sizeof setting, k->a, ", ", " ");
+    fprintf(to, "%s: target loss after %.3g s with %s, %d workers, and %.3g s alone: ", setting, best_s,
+            k->a->mode->name, k->a->n_workers, single_s);
+    if (all->campaign->is_virtual || isnan(k->x.ratio_low))
+        fprintf(to, "%s x.\n", ratio_text(number[0], single_s / best_s));
+    else
+        fprintf(to, "%s (%s x, 95 %%: %s to %s).\n",
+                !k->holds        ? "cannot tell which is sooner"
+                : k->x.ratio > 1 ? "sooner"
+                                 : "later",
+                ratio_text(number[0], k->x.ratio), ratio_text(number[1], k->x.ratio_low),
+                ratio_text(number[2], k->x.ratio_high));
+}
+
+enum rc campaign_verdict(const struct campaign *c, FILE *to)
+{
+    static void (*const tell[])(const struct claims *all, const struct claim *k, FILE *to) = {
+        [CLAIM_FASTER] = tell_faster, [CLAIM_PRICE] = tell_price, [CLAIM_TARGET] = tell_target
+    };
+    struct claims all = { .campaign = c };
+    enum rc rc = RC_OK;
+
     for (size_t i = 0; i < c->n_points; i++)
         if (campaign_represents(c, i))
-            tell_setting(c, &c->point[i], to);
+            TRY(claim_setting(&all, &c->point[i]));
+    TRY(judge(&all));
+    for (size_t i = 0; i < all.n_claims; i++)
+        tell[all.claim[i].kind](&all, &all.claim[i], to);
+    if (all.n_tested > 1)
+        fprintf(to,
+                "Of %zu verdicts all are right in 95 %% of campaigns (Holm); each interval is 95 %% by itself, over "
+                "pairs of "
+                "launches in the same block.\n",
+                all.n_tested);
+out:
+    free(all.claim);
+    return rc;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * interval.c - intervals of means and decisions between two runs.
+ * interval.c - intervals of means.
  *
  * One formula serves both intervals. With g0 the mean square deviation (divisor n) and n_eff the
  * effective number of values, E[g0] = variance (1 - 1 / n_eff), so the squared standard error of
@@ -8,12 +8,11 @@
  */
 #include "harness/measure/interval.h"
 
-#include <assert.h>
 #include <math.h>
 
 /* Longer series are averaged in equal blocks first: the variance of their mean stays, and a series
  * that never forgets costs at most MAX_BLOCKS^2 / 2 multiplications. */
-enum { MAX_BLOCKS = 8192, MAX_LAUNCHES = 1000 };
+enum { MAX_BLOCKS = 8192 };
 
 struct series { /* block means of x, less mean: value(i) = sum of x[i * per_block ...] / per_block */
     const double *x;
@@ -131,81 +130,4 @@ struct interval interval_reciprocal(struct interval x, double scale)
                              : (double)NAN,
         .n_effective = x.n_effective,
     };
-}
-
-struct side {              /* of a comparison, on the logarithmic scale */
-    double mean, variance; /* variance: of single launches, divisor n - 1; NaN: n < 2 */
-    double n;
-};
-
-static struct side side_of(const double *x, size_t n)
-{
-    double sum = 0, sum_squares = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        assert(x[i] > 0);
-        sum += log(x[i] / x[0]);
-    }
-    double mean = sum / (double)n;
-    for (size_t i = 0; i < n; i++) {
-        double deviation = log(x[i] / x[0]) - mean;
-        sum_squares += deviation * deviation;
-    }
-    return (struct side){ .mean = n ? log(x[0]) + mean : (double)NAN,
-                          .variance = n < 2 ? (double)NAN : sum_squares / (double)(n - 1),
-                          .n = (double)n };
-}
-
-/* Half the width of Welch's interval of a.mean - b.mean, were there `more` launches of each. */
-static double welch_half_width(const struct side *a, const struct side *b, int more)
-{
-    const double na = a->n + more, nb = b->n + more;
-    const double qa = a->variance / na, qb = b->variance / nb;
-
-    if (qa + qb == 0)
-        return 0;
-    double dof = (qa + qb) * (qa + qb) / (qa * qa / (na - 1) + qb * qb / (nb - 1));
-    return student_t_975(dof) * sqrt(qa + qb);
-}
-
-/* The width shrinks with every launch, so the least number is found by halving. */
-static int more_launches(const struct side *a, const struct side *b, double difference)
-{
-    int low = 0, high = MAX_LAUNCHES - 1; /* low does not separate, high does */
-
-    if (!(welch_half_width(a, b, high) < fabs(difference)))
-        return -1;
-    while (high - low > 1) {
-        int middle = low + (high - low) / 2;
-
-        if (welch_half_width(a, b, middle) < fabs(difference))
-            high = middle;
-        else
-            low = middle;
-    }
-    return high;
-}
-
-struct decision decide(const double *first, size_t n_first, const double *second, size_t n_second)
-{
-    const struct side a = side_of(first, n_first), b = side_of(second, n_second);
-    const double difference = a.mean - b.mean;
-    struct decision d = {
-        .verdict = VERDICT_CANNOT_TELL, .ratio = exp(difference), .ratio_low = NAN, .ratio_high = NAN
-    };
-
-    if (n_first < 2 || n_second < 2) { /* no spread is known: ask for the fewest that show one */
-        d.n_more_launches = 2 - (int)(n_first < n_second ? n_first : n_second);
-        return d;
-    }
-    double half = welch_half_width(&a, &b, 0);
-    d.ratio_low = exp(difference - half);
-    d.ratio_high = exp(difference + half);
-    if (difference > half)
-        d.verdict = VERDICT_FIRST_HIGHER;
-    else if (difference < -half)
-        d.verdict = VERDICT_SECOND_HIGHER;
-    else
-        d.n_more_launches = more_launches(&a, &b, difference);
-    return d;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * interval.h - 95 % intervals that say what was assumed, and decisions made from them.
+ * interval.h - 95 % intervals that say what was assumed. Decisions: paired.h.
  *
  * Invariants
  *   I1  An interval is for the mean, never the spread of single values.
@@ -29,16 +29,5 @@ struct interval interval_autocorrelated(const double *x, size_t n);
 struct interval interval_of_launches(const double *x, size_t n);
 /* Interval of scale / X, given one of X > 0; high is infinite when x.low is not above 0. */
 struct interval interval_reciprocal(struct interval x, double scale);
-
-enum verdict { VERDICT_FIRST_HIGHER, VERDICT_SECOND_HIGHER, VERDICT_CANNOT_TELL };
-struct decision {
-    enum verdict verdict;
-    double ratio, ratio_low, ratio_high; /* first / second, 95 % (Fieller-like: log scale, Welch) */
-    int n_more_launches;                 /* of each, until intervals of these spreads would separate; 0 unless
-                                            CANNOT_TELL; -1: no number of launches below 1000 would */
-};
-/* Compare the launches of two runs: Welch's t test on logarithms. All values > 0. Fewer than 2 on a
- * side: CANNOT_TELL, ratio_low and ratio_high NaN, n_more_launches as many as give both sides 2. */
-struct decision decide(const double *first, size_t n_first, const double *second, size_t n_second);
 
 #endif

@@ -12,7 +12,7 @@
 
 struct compare_opts {
     const char *model, *mode, *workers, *results, *name, *cost;
-    uint64_t launches;
+    uint64_t launches, order_seed;
     double budget_s;
     bool charts;
     struct train_opts train; /* options of every launch; those of a single run are not used */
@@ -26,6 +26,8 @@ static const struct opt compare_table[] = {
               "worker counts; without it: 1, 2, 4, ... up to the cores, and twice the cores; sim: 1,2,4,8"),
     OPT_U64_(struct compare_opts, launches, "launches", "10", 1, MAX_LAUNCHES, "launches",
              "of every point; sim: always 1, launches are equal there"),
+    OPT_U64_(struct compare_opts, order_seed, "order-seed", "1", 0, UINT32_MAX, "seed",
+             "of the order in which the points of each block of launches take turns; 0: in that of the table"),
     OPT_F64_(struct compare_opts, budget_s, "budget-s", "95", 1, 1e6, "s",
              "begin no further turn of launches after this; at least 2 turns are made; slow models get fewer steps"),
     OPT_TEXT_(struct compare_opts, results, "results", "results", "DIR", "folder for campaigns"),
@@ -97,6 +99,7 @@ static enum rc open_sweep(struct sweep *s, const struct verb_call *call)
         .given = call->group,
         .n_given = call->n_groups,
         .budget_s = o->budget_s,
+        .order_seed = o->order_seed,
         .cost_file = o->cost,
         .launcher = world_launcher(),
         .campaign.n_launches_wanted = o->launches,

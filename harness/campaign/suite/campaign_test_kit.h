@@ -3,8 +3,9 @@
  * campaign_test_kit.h - campaigns of made-up launches, for the tests of what is computed from them.
  *
  * The launches of a point are spread around round figures: throughputs and seconds to the target are base / spread,
- * base, base x spread (their geometric mean is base, their arithmetic mean is not); every other member is 0.5, 1 and
- * 1.5 x base (their arithmetic mean is base, their geometric mean is not).
+ * base, base x spread (their geometric mean is base, their arithmetic mean is not), beginning with another one in
+ * points whose units leave other rests by 3: so pairs of launches differ; every other member is 0.5, 1 and 1.5 x base
+ * (their arithmetic mean is base, their geometric mean is not).
  */
 #ifndef HARNESS_CAMPAIGN_SUITE_CAMPAIGN_TEST_KIT_H
 #define HARNESS_CAMPAIGN_SUITE_CAMPAIGN_TEST_KIT_H
@@ -46,7 +47,8 @@ static inline double made_if(bool applies, double value)
 
 static inline void made_summary(FILE *to, const struct made_point *m, int launch)
 {
-    const double spread = pow(m->spread, launch - 1), share = 0.5 * (1 + launch), unit = m->unit;
+    const int nth = (launch + (isnan(m->unit) ? 0 : (int)m->unit)) % MADE_LAUNCHES;
+    const double spread = pow(m->spread, nth - 1), share = 0.5 * (1 + launch), unit = m->unit;
     const double rate = m->samples_per_s * (m->n_launches == 1 ? 1 : spread);
     const bool is_ps = m->n_servers > 0;
 
@@ -98,7 +100,7 @@ static inline void made_launch(struct campaign *c, struct point *p, const struct
                 rank < m->n_workers ? "worker" : "server", rank / 2);
     made_summary(to, m, launch);
     assert_int_equal(fclose(to), 0);
-    assert_int_equal(campaign_take(c, p, path), RC_OK);
+    assert_int_equal(campaign_take(c, p, (size_t)m->unit, path), RC_OK);
 }
 
 enum { MADE_ASSIGNMENTS = 3 };

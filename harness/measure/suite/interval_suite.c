@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * interval_suite.c - known values, and long-run promises counted out: how often an interval holds
- * the true mean, how often equal runs are called different. All numbers come from rng.h, so the
- * counts are the same on every run.
+ * interval_suite.c - known values, and a long-run promise counted out: how often an interval holds
+ * the true mean. All numbers come from rng.h, so the counts are the same on every run.
  */
 #include "harness/measure/suite/interval_suite.h"
 
@@ -144,100 +143,6 @@ static int check_coverage(const struct interval_impl *impl) /* I2 */
     return n_failures;
 }
 
-static int check_known_decisions(const struct interval_impl *impl)
-{
-    /* Logarithms 0 1 2 and 3 4 5: difference -3, s^2 / n = 1 / 3 each, 4 degrees, t = 2.776445. */
-    const double a[] = { 1, exp(1), exp(2) }, b[] = { exp(3), exp(4), exp(5) };
-    struct decision d = impl->decide(a, 3, b, 3);
-    int n_failures = 0;
-
-    n_failures += expect(d.verdict == VERDICT_SECOND_HIGHER && d.n_more_launches == 0, "second is higher");
-    n_failures += expect(near(d.ratio, exp(-3), 1e-12), "ratio of geometric means");
-    n_failures += expect(near(d.ratio_low, exp(-3 - 2.776445105 * sqrt(2.0 / 3)), 1e-8), "lower end of the ratio");
-    n_failures += expect(near(d.ratio_high, exp(-3 + 2.776445105 * sqrt(2.0 / 3)), 1e-8), "upper end of the ratio");
-    d = impl->decide(b, 3, a, 3);
-    n_failures += expect(d.verdict == VERDICT_FIRST_HIGHER && near(d.ratio, exp(3), 1e-12), "first is higher");
-    /* Unequal spreads: s^2 / n = 1 / 3 and 1 / 12, 50 / 17 degrees. */
-    const double c[] = { exp(3.5), exp(4), exp(4.5) };
-    d = impl->decide(a, 3, c, 3);
-    n_failures += expect(near(d.ratio, exp(-3), 1e-12), "means of logarithms, not logarithms of means");
-    n_failures += expect(near(log(d.ratio_high) + 3, impl->student(50.0 / 17) * sqrt(5.0 / 12), 1e-9),
-                         "degrees of freedom of unequal spreads");
-    d = impl->decide(a, 1, b, 3);
-    n_failures += expect(d.verdict == VERDICT_CANNOT_TELL && isnan(d.ratio_low), "I4 one launch decides nothing");
-    n_failures += expect(d.n_more_launches == 1, "one more launch shows a spread");
-    d = impl->decide(a, 3, b, 0);
-    n_failures += expect(d.verdict == VERDICT_CANNOT_TELL && d.n_more_launches == 2, "nothing decides nothing");
-    return n_failures;
-}
-
-static int check_more_launches(const struct interval_impl *impl)
-{
-    const double a[] = { 100, 110, 120 }, b[] = { 108, 118, 128 };
-    double more_a[1000], more_b[1000];
-    struct decision d = impl->decide(a, 3, b, 3);
-    int n_failures = expect(d.verdict == VERDICT_CANNOT_TELL && d.n_more_launches > 0, "overlap asks for more");
-
-    /* Launches of exactly the same spread, as many as asked for, decide; fewer by two do not. */
-    for (int less = 0; less <= 2 && d.n_more_launches > 2; less += 2) {
-        size_t n = 3 + (size_t)(d.n_more_launches - less);
-        double scale = sqrt((double)(n - 1) / (double)n * 1.5); /* keeps the divisor-(n - 1) variance */
-
-        for (size_t i = 0; i < n; i++) {
-            double side = i == n - 1 && n % 2 ? 0 : i % 2 ? -1 : 1;
-            double spread = sqrt(0.5 * (pow(log(1.1), 2) + pow(log(120.0 / 110), 2)) / 1.5);
-
-            more_a[i] = 109.7 * exp(side * scale * spread);
-            more_b[i] = 117.8 * exp(side * scale * spread);
-        }
-        bool told = impl->decide(more_a, n, more_b, n).verdict == VERDICT_SECOND_HIGHER;
-        n_failures += expect(told == (less == 0), "the number of further launches is the least that tells");
-    }
-    const double same[] = { 7, 7, 7 }, higher[] = { 8, 8, 8 };
-    d = impl->decide(same, 3, same, 3);
-    n_failures += expect(d.verdict == VERDICT_CANNOT_TELL && d.n_more_launches == -1, "equal for ever");
-    d = impl->decide(same, 3, higher, 3);
-    n_failures += expect(d.verdict == VERDICT_SECOND_HIGHER, "unequal without any spread");
-    const double wide[] = { 1, 1000 }, wider[] = { 1.001, 1001 };
-    d = impl->decide(wide, 2, wider, 2);
-    n_failures += expect(d.n_more_launches == -1, "more than 1000 launches");
-    return n_failures;
-}
-
-static int check_decide(const struct interval_impl *impl)
-{
-    return check_known_decisions(impl) + check_more_launches(impl);
-}
-
-/* Two runs of the same distribution are called different in about 5 of 100 comparisons. */
-static int check_false_alarm(const struct interval_impl *impl)
-{
-    enum { N_PAIRS = 4000 };
-    int n_failures = 0;
-
-    for (size_t n = 3; n <= 10; n += 7) {
-        double a[10], b[10];
-        int n_alarms = 0, n_found = 0;
-
-        for (uint64_t p = 0; p < N_PAIRS; p++) {
-            for (size_t i = 0; i < n; i++) {
-                a[i] = 100 * exp(0.1 * rng_normal(p, RNG_TEST, i));
-                b[i] = 100 * exp(0.1 * rng_normal(p, RNG_TEST, 100 + i));
-            }
-            n_alarms += impl->decide(a, n, b, n).verdict != VERDICT_CANNOT_TELL;
-            for (size_t i = 0; i < n; i++)
-                b[i] *= 1.6;
-            n_found += impl->decide(a, n, b, n).verdict == VERDICT_SECOND_HIGHER;
-        }
-        fprintf(stderr, "  %zu launches each: %.1f %% false alarms, 1.6 x found in %.1f %%\n", n,
-                100.0 * n_alarms / N_PAIRS, 100.0 * n_found / N_PAIRS);
-        n_failures += expect(n_alarms <= 0.06 * N_PAIRS, "false alarms at most 6 %");
-        n_failures += expect(n_alarms >= 0.02 * N_PAIRS, "not so shy that it never speaks");
-        n_failures += expect(n_found >= 0.9 * N_PAIRS, "a great difference is found");
-    }
-    return n_failures;
-}
-
 static int check_reciprocal(const struct interval_impl *impl)
 {
     struct interval x = { .mean = 4, .low = 2, .high = 8, .n_effective = 9 };
@@ -260,9 +165,8 @@ int interval_suite(const struct interval_impl *impl, const char *group)
         const char *name;
         int (*check)(const struct interval_impl *impl);
     } groups[] = {
-        { "student", check_student },       { "launches", check_launches }, { "autocorrelated", check_autocorrelated },
-        { "coverage", check_coverage },     { "decide", check_decide },     { "false_alarm", check_false_alarm },
-        { "reciprocal", check_reciprocal },
+        { "student", check_student },   { "launches", check_launches },     { "autocorrelated", check_autocorrelated },
+        { "coverage", check_coverage }, { "reciprocal", check_reciprocal },
     };
     int n_failures = 0;
     bool known = false;

@@ -10,7 +10,6 @@ struct interval_impl {
     struct interval (*autocorrelated)(const double *x, size_t n);
     struct interval (*launches)(const double *x, size_t n);
     struct interval (*reciprocal)(struct interval x, double scale);
-    struct decision (*decide)(const double *first, size_t n_first, const double *second, size_t n_second);
 };
 
 /* Number of checks that failed, each printed on standard error; -1: no such group. NULL: all groups. */
