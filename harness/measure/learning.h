@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * learning.h - decides from the training losses of a run whether it learned anything.
+ * It is not a test of how well it learned, and knows nothing of rates or modes: the likely reason is the caller's.
+ *
+ * A part is a tenth of the losses, at least LEARNING_PART of them: the first part, the last part. "By more than noise"
+ * is counted, not estimated: LEARNING_SHARE of the pairs of a loss of the first part and one of the last. Counts hold
+ * for losses of any distribution, also for such as grow a thousandfold in a part.
+ *
+ * Invariants, in this order: the first that applies decides
+ *   G1  Losses that are not those of a training (hollow, replayed, forward only): not known.
+ *   G2  A loss of the last part that is not a finite number: no. This holds for the shortest run.
+ *   G3  Fewer than LEARNING_MIN_LOSSES losses: not known.
+ *   G4  Rising: in LEARNING_SHARE of the pairs the later loss is the higher: no.
+ *   G5  Below chance: the 95 % interval of the mean of the last part is below it, or LEARNING_SHARE of its losses are:
+ *       yes.
+ *   G6  At chance: the mean of the last part is at or above it, or below by less than an interval whose half is at most
+ *       LEARNING_NOISE of chance: no. With a wider interval: not known.
+ *   G7  Where the chance loss is not known: yes if in LEARNING_SHARE of the pairs the later loss is the lower, else not
+ *       known.
+ *   G8  A run that is short (the caller's word: it saw too few samples for anybody to learn) is said not to have
+ *       learned by G4 and G6 only where the last part's median is more than LEARNING_FAR times the first part's, or
+ *       chance: else it is not known.
+ */
+#ifndef HARNESS_MEASURE_LEARNING_H
+#define HARNESS_MEASURE_LEARNING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "harness/base/rc.h"
+
+enum { LEARNING_PART = 7, LEARNING_MIN_LOSSES = 3 * LEARNING_PART };
+#define LEARNING_SHARE 0.9
+#define LEARNING_NOISE 0.05
+#define LEARNING_FAR 2.0
+
+enum learned { LEARNED_YES, LEARNED_NO, LEARNED_NOT_KNOWN };
+/* By the rules above. Yes: FELL. No: from NOT_FINITE to AT_CHANCE. Not known: the others. */
+enum learning_why {
+    LEARNING_FELL,
+    LEARNING_NOT_FINITE,
+    LEARNING_ROSE,
+    LEARNING_AT_CHANCE,
+    LEARNING_NO_LOSS,
+    LEARNING_TOO_SHORT,
+    LEARNING_TOO_NOISY,
+};
+
+struct losses {          /* of a run; borrowed */
+    const double *value; /* [n]: of every round, mean over workers, in the order of training */
+    size_t n;
+    double chance;    /* of who guesses; NaN: not known */
+    bool is_training; /* G1 */
+    bool is_short;    /* G8 */
+};
+
+struct learning {
+    enum learned learned;
+    enum learning_why why;
+    double first, last;       /* medians of the first and last part (AT_CHANCE: last is the mean); NaN: not known */
+    size_t first_broken_loss; /* NOT_FINITE: index of the first that is not finite; else 0 */
+};
+
+/* Judge. O(n log n); scratch is allocated and freed inside. RC_NOMEM; out is then untouched. */
+enum rc learning_judge(struct learning *out, const struct losses *in) MUST_CHECK;
+
+/* "yes", "no", "not_known". */
+const char *learned_word(enum learned learned);
+/* "fell", "not_finite", "rose", "at_chance", "no_training_loss", "too_short", "too_noisy". */
+const char *learning_why_word(enum learning_why why);
+
+#endif
