@@ -64,19 +64,20 @@ static enum rc parts_open(struct parts *p, const struct losses *in)
     return RC_OK;
 }
 
-/* The first loss that is not finite, if one of the last part is not; else in->n. */
-static size_t broken_loss(const struct losses *in)
+/* G2: does a loss of the last part, or the test loss, fail to be finite? Then *first is the first that does. */
+static bool is_broken(size_t *first, const struct losses *in)
 {
     const size_t n_tenth = in->n / 10, n_least = in->n < LEARNING_PART ? in->n : LEARNING_PART;
     const size_t n_last = n_tenth > n_least ? n_tenth : n_least;
-    bool is_broken = false;
+    bool found = isinf(in->test);
     size_t i = 0;
 
     for (size_t k = in->n - n_last; k < in->n; k++)
-        is_broken = is_broken || !isfinite(in->value[k]);
-    while (is_broken && isfinite(in->value[i]))
+        found = found || !isfinite(in->value[k]);
+    while (i < in->n && isfinite(in->value[i]))
         i++;
-    return is_broken ? i : in->n;
+    *first = found ? i : 0;
+    return found;
 }
 
 static bool is_below(const struct parts *p, double chance)
@@ -101,8 +102,9 @@ static enum learning_why why_of(const struct parts *p, const struct losses *in)
         return LEARNING_FELL;
     if (in->is_short && last <= LEARNING_FAR * in->chance) /* G8 */
         return LEARNING_TOO_SHORT;
-    return p->last_one.mean >= in->chance || half <= LEARNING_NOISE * in->chance ? LEARNING_AT_CHANCE /* G6 */
-                                                                                 : LEARNING_TOO_NOISY;
+    if (p->last_one.mean >= in->chance || half <= LEARNING_NOISE * in->chance) /* G6 */
+        return LEARNING_AT_CHANCE;
+    return in->test >= (1 - LEARNING_NOISE) * in->chance ? LEARNING_AT_CHANCE : LEARNING_TOO_NOISY;
 }
 
 static enum learned learned_of(enum learning_why why)
@@ -118,11 +120,9 @@ enum rc learning_judge(struct learning *out, const struct losses *in)
     struct parts p = { 0 };
     enum rc rc = RC_OK;
 
-    const size_t broken = in->is_training ? broken_loss(in) : in->n;
-    if (broken < in->n) { /* G2 */
+    if (in->is_training && is_broken(&l.first_broken_loss, in)) /* G2 */
         l.why = LEARNING_NOT_FINITE;
-        l.first_broken_loss = broken;
-    } else if (in->is_training && in->n < LEARNING_MIN_LOSSES) /* G3 */
+    else if (in->is_training && in->n < LEARNING_MIN_LOSSES) /* G3 */
         l.why = LEARNING_TOO_SHORT;
     else if (in->is_training) {
         TRY(parts_open(&p, in));

@@ -9,13 +9,15 @@
  *
  * Invariants, in this order: the first that applies decides
  *   G1  Losses that are not those of a training (hollow, replayed, forward only): not known.
- *   G2  A loss of the last part that is not a finite number: no. This holds for the shortest run.
+ *   G2  A loss of the last part that is not a finite number, or an infinite test loss: no. This holds for the shortest
+ *       run.
  *   G3  Fewer than LEARNING_MIN_LOSSES losses: not known.
  *   G4  Rising: in LEARNING_SHARE of the pairs the later loss is the higher: no.
  *   G5  Below chance: the 95 % interval of the mean of the last part is below it, or LEARNING_SHARE of its losses are:
  *       yes.
  *   G6  At chance: the mean of the last part is at or above it, or below by less than an interval whose half is at most
- *       LEARNING_NOISE of chance: no. With a wider interval: not known.
+ *       LEARNING_NOISE of chance: no. With a wider interval: no if the test loss, which has less noise, is above
+ *       chance or by no more than LEARNING_NOISE of it below; else not known.
  *   G7  Where the chance loss is not known: yes if in LEARNING_SHARE of the pairs the later loss is the lower, else not
  *       known.
  *   G8  A run that is short (the caller's word: it saw too few samples for anybody to learn) is said not to have
@@ -51,6 +53,7 @@ struct losses {          /* of a run; borrowed */
     const double *value; /* [n]: of every round, mean over workers, in the order of training */
     size_t n;
     double chance;    /* of who guesses; NaN: not known */
+    double test;      /* after the last step, over a test set; NaN: there was no test */
     bool is_training; /* G1 */
     bool is_short;    /* G8 */
 };
@@ -59,7 +62,7 @@ struct learning {
     enum learned learned;
     enum learning_why why;
     double first, last;       /* medians of the first and last part (AT_CHANCE: last is the mean); NaN: not known */
-    size_t first_broken_loss; /* NOT_FINITE: index of the first that is not finite; else 0 */
+    size_t first_broken_loss; /* NOT_FINITE: index of the first that is not finite, n: the test loss; else 0 */
 };
 
 /* Judge. O(n log n); scratch is allocated and freed inside. RC_NOMEM; out is then untouched. */

@@ -148,6 +148,15 @@ static enum rc bug_no_chance(struct learning *out, const struct losses *in)
     return learning_judge(out, &changed);
 }
 
+/* What the test set says is not asked. */
+static enum rc bug_no_test(struct learning *out, const struct losses *in)
+{
+    struct losses changed = *in;
+
+    changed.test = NAN;
+    return learning_judge(out, &changed);
+}
+
 static void suite_holds(void **state)
 {
     assert_int_equal(learning_suite(learning_judge, *state), 0);
@@ -171,6 +180,7 @@ static void suite_catches(void **state)
         { "noise-fails", bug_noise_fails },
         { "mean-alone", bug_mean_alone },
         { "no-chance", bug_no_chance },
+        { "no-test", bug_no_test },
     };
 
     for (size_t i = 0; i < sizeof mutant / sizeof *mutant; i++)

@@ -8,6 +8,7 @@
 #include "harness/measure/histogram.h"
 #include "harness/measure/steady.h"
 #include "harness/report/manifest.h"
+#include "harness/train/learning_advice.h"
 #include "harness/train/train.h"
 #include "harness/world/cores.h"
 #include "models/replay/profile.h"
@@ -69,6 +70,7 @@ enum rc train_summarise(struct train_summary *out, const struct train_job *job, 
     if (!isnan(job->opts.target_loss))
         s.seconds_to_target_loss =
             steps_seconds_to_loss(&s.steps, job->opts.target_loss, N_TARGET_STEPS, &s.samples_to_target_loss_count);
+    TRY(train_judge_learning(&s, job, r));
     *out = s;
 out:
     return rc;
@@ -428,6 +430,9 @@ static enum rc write_summary(struct report *to, const struct train_job *job, con
     record_figures(r, job, result, s);
     record_named_params(r, job, result);
     record_f64(r, "seconds_to_target_loss_s", s->seconds_to_target_loss);
+    record_text(r, "learned", learned_word(s->learning.learned));
+    record_text(r, "learned_reason", learning_why_word(s->learning.why));
+    record_text(r, "not_learned_advice", s->not_learned[0] ? s->not_learned : NULL);
     TRY(record_percentiles(r, s));
     record_costs(r, result, s);
     record_text(r, "steady_state_rule", STEADY_RULE);

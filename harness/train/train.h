@@ -29,6 +29,7 @@
 #include "harness/cluster/cluster.h"
 #include "harness/compute/compute.h"
 #include "harness/exchange/exchange.h"
+#include "harness/measure/learning.h"
 #include "harness/measure/steps.h"
 #include "harness/report/record.h"
 #include "harness/train/checkpoint.h"
@@ -189,6 +190,7 @@ enum rc train_rank(struct world *w, const struct train_job *job, struct train_re
  * oversubscribed run. 0 in sim. */
 int train_n_sharing(const struct train_job *job, const struct train_result *r);
 
+enum { NOT_LEARNED_BYTES = 320 };
 struct train_summary { /* rank 0 */
     struct steps steps;
     struct steps_summary measured;
@@ -196,6 +198,8 @@ struct train_summary { /* rank 0 */
     double bound_samples_per_s, baseline_samples_per_s;
     double seconds_to_target_loss;
     uint64_t samples_to_target_loss_count;
+    struct learning learning;
+    char not_learned[NOT_LEARNED_BYTES]; /* what is wrong, the likely reason, what to try; "" unless learning is no */
 };
 enum rc train_summarise(struct train_summary *out, const struct train_job *job,
                         const struct train_result *r) MUST_CHECK;

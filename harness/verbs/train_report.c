@@ -76,7 +76,7 @@ static enum rc print_learnt(struct table *t, const struct train_job *job, const 
 {
     const struct steps_summary *m = &s->measured;
     const size_t n_last_steps = r->n_steps < STEPS_LAST ? r->n_steps : STEPS_LAST;
-    char text[256];
+    char text[NOT_LEARNED_BYTES + 8];
     enum rc rc = RC_OK;
 
     if (isfinite(m->loss_last))
@@ -86,6 +86,10 @@ static enum rc print_learnt(struct table *t, const struct train_job *job, const 
         snprintf(text, sizeof text, r->has_params && !job->profile ? "first %.4g, then it diverged" : "not computed",
                  m->loss_first);
     TRY(print_row(t, job->opts.forward_only ? "loss" : "training loss", text));
+    if (s->not_learned[0]) {
+        snprintf(text, sizeof text, "no: %s", s->not_learned);
+        TRY(print_row(t, "learned", text));
+    }
     if (!isnan(r->evaluation.accuracy_ratio)) {
         snprintf(text, sizeof text, "%.2f %%", 100 * r->evaluation.accuracy_ratio);
         TRY(print_row(t, "test accuracy", text));

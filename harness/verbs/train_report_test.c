@@ -163,6 +163,23 @@ static void assert_row(const struct made_run *m, const char *name, const char *e
     free(text);
 }
 
+/* 12 steps are judged where the loss is no number; then the row says why. */
+static void a_run_that_did_not_learn_says_so(void **state)
+{
+    struct made_run m;
+
+    (void)state;
+    made_ps(&m);
+    m.job.segment = two;
+    m.job.n_segments = 2;
+    for (int t = 3; t < 12; t++)
+        m.result.stamp[t].loss = NAN;
+    assert_row(&m, "learned",
+               "no: the loss is not a finite number from step 103 on; ps applies each worker's update, 2 a round, at a "
+               "rate of 0.5, great for one worker, too (the model's: 0.1); try --lr 0.05 or a lower --momentum");
+    made_free(&m);
+}
+
 static void losses_that_fail_are_told(void **state)
 {
     struct made_run m;
@@ -328,6 +345,7 @@ int main(void)
         cmocka_unit_test(allreduce_is_printed),
         cmocka_unit_test(single_is_printed),
         cmocka_unit_test(few_steps_are_printed),
+        cmocka_unit_test(a_run_that_did_not_learn_says_so),
         cmocka_unit_test(losses_that_fail_are_told),
         cmocka_unit_test(the_exchange_is_told),
         cmocka_unit_test(a_useless_option_is_warned_of),

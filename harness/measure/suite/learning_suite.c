@@ -42,7 +42,7 @@ static struct losses line(double *x, size_t n, double first, double last, double
 {
     for (size_t i = 0; i < n; i++)
         x[i] = first + (last - first) * (double)i / (double)(n - 1) + deviation * rng_normal(seed, RNG_TEST, i);
-    return (struct losses){ .value = x, .n = n, .chance = CHANCE, .is_training = true };
+    return (struct losses){ .value = x, .n = n, .chance = CHANCE, .test = NAN, .is_training = true };
 }
 
 static int check_untrained(learning_judge_fn *judge) /* G1 */
@@ -82,6 +82,12 @@ static int check_finite(learning_judge_fn *judge) /* G2 */
     in = line(x, N, 2.3, 0.1, 0.01, 2);
     x[3] = NAN;
     n_failures += expect_why(judge, &in, LEARNING_FELL, "G2 nor in the first part");
+    in = line(x, N, 2.3, 0.1, 0.01, 2);
+    in.test = INFINITY;
+    n_failures += expect_why(judge, &in, LEARNING_NOT_FINITE, "G2 broken by the last update");
+    n_failures += expect(judge(&l, &in) == RC_OK && l.first_broken_loss == N, "G2 which no loss shows");
+    in.is_training = false;
+    n_failures += expect_why(judge, &in, LEARNING_NO_LOSS, "G1 comes first");
     in = line(x, 3, 2.3, 2, 0, 2);
     x[0] = NAN;
     in.is_short = true;
@@ -173,6 +179,11 @@ static int check_chance(learning_judge_fn *judge) /* G5, G6, G7 */
     for (size_t i = 180; i < N; i++)
         x[i] = CHANCE - (i % 2 ? 1 : -0.9); /* 0.05 below, +- 0.46 */
     n_failures += expect_why(judge, &in, LEARNING_TOO_NOISY, "G6 with too much noise it is not known");
+    in.test = 2.19;
+    n_failures += expect_why(judge, &in, LEARNING_AT_CHANCE, "G6 unless a test tells");
+    in.test = 2.18;
+    n_failures += expect_why(judge, &in, LEARNING_TOO_NOISY, "G6 a test that is better than a guess does not");
+    in.test = 9;
     for (size_t i = 180; i < N; i++)
         x[i] = i < 198 ? 0.5 : 100; /* mean 10.45 */
     n_failures += expect_why(judge, &in, LEARNING_FELL, "G5 nine in ten are below chance");

@@ -127,6 +127,7 @@ void made_ps(struct made_run *out)
     job->opts.target_loss = 2.5;
     job->opts.lr = 0.5;
     job->opts.momentum = 0.25;
+    job->schedule = (struct schedule){ .lr = 0.5, .factor = 1 };
     job->opts.resume = "earlier";
     job->dataset = &line;
     job->n_params = 2;
