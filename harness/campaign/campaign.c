@@ -87,6 +87,13 @@ static double number_at(const json_t *record, const char *key)
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
+static bool has_text(const json_t *record, const char *key, const char *text)
+{
+    const char *value = json_string_value(json_object_get(record, key));
+
+    return value && strcmp(value, text) == 0;
+}
+
 static void read_summary(struct launch *out, const json_t *r)
 {
     *out = (struct launch){
@@ -105,7 +112,17 @@ static void read_summary(struct launch *out, const json_t *r)
         .staleness_mean_count = number_at(r, "staleness_mean_count"),
         .staleness_max_count = number_at(r, "staleness_max_count"),
         .seconds_to_target_s = number_at(r, "seconds_to_target_loss_s"),
+        .did_not_learn = has_text(r, "learned", learned_word(LEARNED_NO)),
     };
+}
+
+/* Only the first launch that did not learn has its reason kept. */
+static void read_learning(struct point *p, const json_t *r)
+{
+    const char *advice = json_string_value(json_object_get(r, "not_learned_advice"));
+
+    if (p->launch[p->n_launches].did_not_learn && advice && !p->not_learned[0])
+        snprintf(p->not_learned, sizeof p->not_learned, "%s", advice);
 }
 
 /* Grow by doubling: one step record more. */
@@ -161,6 +178,7 @@ static enum rc take_record(struct campaign *c, struct point *p, size_t block_pos
         return rc_raise(RC_MISMATCH, "a record of a launch has no kind");
     if (strcmp(kind, "summary") == 0) {
         read_summary(&p->launch[p->n_launches], r);
+        read_learning(p, r);
         p->batch_per_worker_count = (uint64_t)json_integer_value(json_object_get(r, "batch_per_worker_count"));
         *has_summary = true;
     } else if (strcmp(kind, "step") == 0 && p->n_launches == 0)

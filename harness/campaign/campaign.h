@@ -38,6 +38,7 @@ struct launch { /* the summary record of one launch; NaN: null there */
     double efficiency_ratio, bound_ratio;
     double compute_s, wait_s, wire_s, server_s, apply_s;
     double loss_last, accuracy_ratio, staleness_mean_count, staleness_max_count, seconds_to_target_s;
+    bool did_not_learn; /* as the launch judged itself: "learned" is "no" */
 };
 
 struct curve { /* loss against time and samples, of a point's first launch; owned */
@@ -65,7 +66,8 @@ struct point {
     bool oversubscribed;             /* more threads of workers than cores */
     bool servers_share;              /* servers run on the workers' cores */
     size_t n_launches;
-    struct launch *launch; /* [MAX_LAUNCHES room as asked]; owned */
+    struct launch *launch;               /* [MAX_LAUNCHES room as asked]; owned */
+    char not_learned[NOT_LEARNED_BYTES]; /* what the first launch that did not learn says of it; "": none, or nothing */
     struct curve curve;
 };
 
@@ -155,6 +157,8 @@ enum rc campaign_print(const struct campaign *c, FILE *to) MUST_CHECK;
 /* verdict.c: which mode is faster, and whether the difference lies in computing or in the exchange, in plain words.
  * RC_NOMEM. */
 enum rc campaign_verdict(const struct campaign *c, FILE *to) MUST_CHECK;
+/* learning.c: a line for each point of which some launch did not learn: in how many, why, and what to try. */
+void campaign_tell_unlearned(const struct campaign *c, FILE *to);
 /* charts.c: tab-separated data and pictures in c->dir. A chart that would be empty is left out, one that fails does not
  * stop the others: a line to `to` names each. RC_UNSUPPORTED: no gnuplot (data is written); else as the first that
  * failed. */

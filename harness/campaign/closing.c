@@ -71,6 +71,7 @@ static enum rc write_results(struct sweep *s, bool is_complete, struct record **
     TRY(campaign_print(c, to));
     fputc('\n', to);
     TRY(campaign_verdict(c, to));
+    campaign_tell_unlearned(c, to);
     if (is_complete && !c->is_virtual && c->point[0].n_launches < c->n_launches_wanted)
         fprintf(to, "--budget-s %g was spent after %zu of %zu launches of each point.\n", s->budget_s,
                 c->point[0].n_launches, c->n_launches_wanted);

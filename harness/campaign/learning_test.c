@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* learning_test.c - which points are said not to have learned, letter by letter, from made-up launches. */
+#include "harness/campaign/suite/campaign_test_kit.h"
+
+/* One more launch of a point, with these keys in its summary. */
+static void take(struct campaign *c, struct point *p, struct kit *k, const char *keys)
+{
+    char text[600], path[KIT_PATH_BYTES];
+
+    snprintf(text, sizeof text, "{\"kind\":\"summary\",\"batch_per_worker_count\":8%s}\n", keys);
+    assert_true(kit_write(k, "one", text));
+    snprintf(path, sizeof path, "%s", kit_path(k, "one"));
+    assert_int_equal(campaign_take(c, p, 0, path), RC_OK);
+}
+
+static void assert_told(const struct campaign *c, const char *expected)
+{
+    char *text = NULL;
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&text, &n_bytes);
+
+    assert_non_null(to);
+    campaign_tell_unlearned(c, to);
+    assert_int_equal(fclose(to), 0);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+#define NO(advice) ",\"learned\":\"no\",\"not_learned_advice\":" advice
+#define YES ",\"learned\":\"yes\",\"not_learned_advice\":null"
+#define NOT_KNOWN ",\"learned\":\"not_known\",\"not_learned_advice\":null"
+
+/* Records of before the key was there, launches that learned, and those of which it is not known: nothing. */
+static void nothing_is_said_of_others(void **state)
+{
+    struct campaign c;
+
+    made_open(&c, *state, MADE_CAMPAIGN, MADE_POINTS, false);
+    assert_told(&c, "");
+    campaign_close(&c);
+    made_open(&c, *state, NULL, 0, false);
+    struct point *p = made_add(&c, "lenet", "ps", 2);
+    take(&c, p, *state, YES);
+    take(&c, p, *state, NOT_KNOWN);
+    take(&c, p, *state, ",\"learned\":null");
+    assert_told(&c, "");
+    campaign_close(&c);
+}
+
+/* Of how many launches it is true; the reason is that of the first of them. */
+static void launches_are_counted(void **state)
+{
+    struct campaign c;
+
+    made_open(&c, *state, NULL, 0, false);
+    struct point *p = made_add(&c, "lenet", "none", 2);
+    take(&c, p, *state, YES);
+    p = made_add(&c, "lenet", "ps", 2);
+    take(&c, p, *state, YES);
+    take(&c, p, *state, NO("\"the first; try --lr 0.1\""));
+    take(&c, p, *state, NO("\"the second\""));
+    p = made_add(&c, "linear", "ps", 1);
+    take(&c, p, *state, NO("null"));
+    assert_told(&c, "lenet ps, 2 workers: did not learn in 2 of 3 launches: the first; try --lr 0.1.\n"
+                    "linear ps, 1 worker: did not learn in 1 of 1 launch.\n");
+    campaign_close(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        MADE_TEST(nothing_is_said_of_others),
+        MADE_TEST(launches_are_counted),
+    };
+
+    return cmocka_run_group_tests_name("learning", tests, NULL, NULL);
+}
