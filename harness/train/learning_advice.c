@@ -83,7 +83,7 @@ static void tell_symptom(char *out, size_t n_bytes, const struct train_job *job,
 {
     if (l->why == LEARNING_NOT_FINITE)
         append(out, n_bytes, "the loss is not a finite number from step %llu on",
-               (unsigned long long)(job->resume.steps_count + l->first_broken_loss));
+               (unsigned long long)job->resume.steps_count + l->first_broken_loss);
     else if (l->why == LEARNING_ROSE)
         append(out, n_bytes, "the loss rose from %.4g to %.4g", l->first, l->last);
     else

@@ -156,6 +156,55 @@ static int check_rising(learning_judge_fn *judge) /* G4 */
     return n_failures;
 }
 
+/* x[n] of three levels: the first part, what is between, and the last part but for its n_odd last losses. */
+static struct losses levels(double *x, double first, double last, size_t n_odd, double odd)
+{
+    for (size_t i = 0; i < N; i++)
+        x[i] = i < 20 ? first : i < 180 ? 0.5 * (first + last) : i < N - n_odd ? last : odd;
+    return (struct losses){ .value = x, .n = N, .chance = NAN, .test = NAN, .is_training = true };
+}
+
+static int check_levels(learning_judge_fn *judge) /* the medians, and what is exactly at a limit */
+{
+    double x[N];
+    struct learning l;
+    struct losses in = levels(x, 1, 2, 2, 1);
+    int n_failures = expect_why(judge, &in, LEARNING_ROSE, "G4 nine in ten are enough");
+
+    in.is_short = true;
+    n_failures += expect_why(judge, &in, LEARNING_TOO_SHORT, "G8 twice the first part is not more than that");
+    in = levels(x, 1, 0.5, 2, 1);
+    n_failures += expect_why(judge, &in, LEARNING_FELL, "G7 nine in ten are enough");
+    in = levels(x, 3, CHANCE, 0, 0);
+    in.chance = CHANCE;
+    n_failures += expect_why(judge, &in, LEARNING_AT_CHANCE, "G5 at chance is not below it");
+    in = levels(x, 3, CHANCE, 2, 90);
+    in.chance = CHANCE;
+    n_failures += expect_why(judge, &in, LEARNING_AT_CHANCE, "G5 nor is most of it");
+    n_failures += expect(judge(&l, &in) == RC_OK && fabs(l.last - (0.9 * CHANCE + 9)) < 1e-12, "G6 tells the mean");
+    in = levels(x, 3, 2, 0, 0);
+    in.chance = 1;
+    in.is_short = true;
+    n_failures += expect_why(judge, &in, LEARNING_TOO_SHORT, "G8 twice chance is not more than that");
+    in = levels(x, 4, 1, 10, 3);
+    in.chance = 2;
+    n_failures += expect_why(judge, &in, LEARNING_AT_CHANCE, "G6 a mean at chance, however noisy");
+    in.chance = 2.25;
+    in.test = (1 - LEARNING_NOISE) * 2.25;
+    n_failures += expect_why(judge, &in, LEARNING_AT_CHANCE, "G6 a test just at its limit");
+    for (size_t i = 0; i < N; i++)
+        x[i] = pow(10, (double)i);
+    in = (struct losses){ .value = x, .n = N, .chance = NAN, .test = NAN, .is_training = true };
+    n_failures +=
+        expect(judge(&l, &in) == RC_OK && fabs(l.first / 5.5e9 - 1) < 1e-12 && fabs(l.last / 5.5e189 - 1) < 1e-12,
+               "medians of 20 losses");
+    for (size_t i = 0; i < 21; i++)
+        x[i] = i == 0 ? NAN : (double)i;
+    in.n = 21;
+    n_failures += expect(judge(&l, &in) == RC_OK && l.first == 4 && l.last == 17, "of 7, one not a number");
+    return n_failures;
+}
+
 static int check_chance(learning_judge_fn *judge) /* G5, G6, G7 */
 {
     double x[N];
@@ -260,7 +309,7 @@ int learning_suite(learning_judge_fn *judge, const char *group)
     } groups[] = {
         { "untrained", check_untrained },     { "finite", check_finite }, { "short", check_short },
         { "rising", check_rising },           { "chance", check_chance }, { "words", check_words },
-        { "false_alarm", check_false_alarm },
+        { "false_alarm", check_false_alarm }, { "levels", check_levels },
     };
     int n_failures = 0;
     bool known = false;
