@@ -127,6 +127,24 @@ static void how_it_ended(void **state)
     campaign_close(&s.campaign);
 }
 
+/* Below the verdict, above where the results are. */
+static void a_point_did_not_learn(void **state)
+{
+    char words[] = "--world=threads", expected[400];
+    struct sweep s;
+    enum rc rc;
+
+    open_campaign(&s, *state, words, 2, 2);
+    s.campaign.point[0].launch[1].did_not_learn = true;
+    char *text = closing_of(&s, RC_OK, &rc);
+    assert_int_equal(rc, RC_OK);
+    snprintf(expected, sizeof expected, "\nlenet none, 2 workers: did not learn in 1 of 2 launches.\n\nresults: %s\n",
+             s.campaign.dir);
+    assert_string_equal(text + strlen(text) - strlen(expected), expected);
+    free(text);
+    campaign_close(&s.campaign);
+}
+
 /* Where charts cannot be drawn, where the results are is printed all the same. */
 static void charts_are_the_last_thing(void **state)
 {
@@ -211,7 +229,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         MADE_TEST(a_spent_budget),       MADE_TEST(how_it_ended),      MADE_TEST(charts_are_the_last_thing),
-        MADE_TEST(nothing_was_launched), MADE_TEST(what_is_announced),
+        MADE_TEST(nothing_was_launched), MADE_TEST(what_is_announced), MADE_TEST(a_point_did_not_learn),
     };
 
     return cmocka_run_group_tests_name("closing", tests, NULL, NULL);
