@@ -104,6 +104,14 @@ static bool lacks_baseline(const struct campaign *c)
     return false;
 }
 
+static bool has_single_launch(const struct campaign *c)
+{
+    for (size_t i = 0; i < c->n_points; i++)
+        if (c->point[i].n_launches == 1)
+            return true;
+    return false;
+}
+
 /* Behind the column of workers, one column for each other option that the campaign sweeps. */
 static enum rc open_table(struct table **out, const struct campaign *c)
 {
@@ -146,6 +154,8 @@ enum rc campaign_print(const struct campaign *c, FILE *to)
             "\nefficiency: throughput / (workers x throughput of single). of bound: throughput / what the slowest of\n"
             "compute, wire and server allows. compute to apply: a worker's mean step. to target: seconds until the\n"
             "target loss. staleness: updates by others between a pull and its push.\n");
+    if (has_single_launch(c))
+        fprintf(to, "of a point with a single launch the interval is within this run, not over launches\n");
     if (lacks_baseline(c))
         fprintf(to, "efficiency needs single: 1 in --workers, and single in --mode\n");
     if (any(c, offsetof(struct point, oversubscribed)))

@@ -43,6 +43,7 @@ static const char TABLE[] =
     "\nefficiency: throughput / (workers x throughput of single). of bound: throughput / what the slowest of\n"
     "compute, wire and server allows. compute to apply: a worker's mean step. to target: seconds until the\n"
     "target loss. staleness: updates by others between a pull and its push.\n"
+    "of a point with a single launch the interval is within this run, not over launches\n"
     "* more threads of workers than cores\n"
     "+ the server shares the workers' cores\n";
 

@@ -16,8 +16,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "harness/measure/histogram.h"
 #include "harness/measure/merge.h"
-#include "harness/measure/steady.h"
 
 static const struct step_stamp *worker_stamps(const struct steps *in, size_t w)
 {
@@ -107,7 +107,7 @@ out:
     return rc;
 }
 
-/* E1: samples of a round over the mean duration of the steady rounds. Leaves *w at the steady part. */
+/* E1, E5: samples of a round over the mean duration of the steady rounds. Leaves *w at the steady part. */
 static enum rc find_throughput(struct steps_summary *out, struct window *w, const struct steps *in)
 {
     const double samples_per_round = (double)in->n_workers * (double)in->batch_per_worker_count;
@@ -118,12 +118,12 @@ static enum rc find_throughput(struct steps_summary *out, struct window *w, cons
     for (size_t r = 0; r < w->n_rounds; r++)
         duration_s[r] = seconds_between(w->boundary_ns[r], w->boundary_ns[r + 1]);
     out->n_rounds = w->n_rounds;
-    out->n_warmup_rounds = steady_start(duration_s, w->n_rounds);
-    struct interval duration =
-        interval_autocorrelated(duration_s + out->n_warmup_rounds, w->n_rounds - out->n_warmup_rounds);
+    out->steady = steady_find(duration_s, w->n_rounds);
+    const size_t n_warmup = out->steady.n_warmup;
+    struct interval duration = interval_autocorrelated(duration_s + n_warmup, w->n_rounds - n_warmup);
     out->throughput_samples_per_s = interval_reciprocal(duration, samples_per_round);
     free(duration_s);
-    w->from_ns = w->boundary_ns[out->n_warmup_rounds];
+    w->from_ns = w->boundary_ns[n_warmup];
     w->to_ns = w->boundary_ns[w->n_rounds];
     if (w->from_ns == w->to_ns) { /* no round, or a virtual clock stood still: costs of all steps */
         w->from_ns = 0;
@@ -140,14 +140,13 @@ static uint64_t lesser(uint64_t a, uint64_t b)
 struct costs { /* sums over n steps */
     size_t n;
     uint64_t compute_ns, wait_ns, wire_ns, server_ns, apply_ns, hidden_ns;
-    uint64_t least_ns, greatest_ns; /* of single steps */
+    struct histogram *whole_ns; /* of single steps */
 };
 
 /* E4: what was measured at the server comes first, then the wait for the latest; the wire has what
  * is left. Parts that exceed the whole (clocks of several hosts) are cut in the reverse order. */
 static void add_cost(struct costs *sum, const struct step_stamp *s, uint64_t latest_ready_ns)
 {
-    const uint64_t whole = s->end_ns - s->start_ns;
     const uint64_t stalled = lesser(s->stalled_ns, s->ready_ns - s->start_ns), after = s->end_ns - s->ready_ns;
     uint64_t left = stalled + after;
     uint64_t server = lesser(s->server_ns, left);
@@ -162,8 +161,7 @@ static void add_cost(struct costs *sum, const struct step_stamp *s, uint64_t lat
     sum->wait_ns += wait;
     sum->wire_ns += left - wait;
     sum->n++;
-    sum->least_ns = lesser(sum->least_ns, whole);
-    sum->greatest_ns = whole > sum->greatest_ns ? whole : sum->greatest_ns;
+    histogram_add(sum->whole_ns, s->end_ns - s->start_ns);
 }
 
 /* ready_ns[t] := when the last worker had its gradient of step t. */
@@ -177,18 +175,38 @@ static void latest_ready(uint64_t *ready_ns, const struct steps *in)
                 ready_ns[t] = worker_stamps(in, w)[t].ready_ns;
 }
 
-/* Steady steps are those that ended in the steady rounds. */
+static void report_costs(struct steps_summary *out, const struct costs *sum)
+{
+    const double scale = 1e-9 / (double)sum->n;
+    const struct percentiles p = histogram_percentiles(sum->whole_ns);
+
+    out->compute_s = (double)sum->compute_ns * scale;
+    out->wait_s = (double)sum->wait_ns * scale;
+    out->wire_s = (double)sum->wire_ns * scale;
+    out->server_s = (double)sum->server_ns * scale;
+    out->apply_s = (double)sum->apply_ns * scale;
+    out->exposed_s = (double)(sum->wait_ns + sum->wire_ns + sum->server_ns) * scale;
+    out->hidden_s = (double)sum->hidden_ns * scale;
+    out->step_mean_s = (double)(sum->compute_ns + sum->wait_ns + sum->wire_ns + sum->server_ns + sum->apply_ns) * scale;
+    out->step_min_s = seconds_between(0, sum->whole_ns->least);
+    out->step_max_s = seconds_between(0, sum->whole_ns->greatest);
+    out->step_p50_s = p.p50 * 1e-9;
+    out->step_p95_s = p.p95 * 1e-9;
+    out->step_p99_s = p.p99 * 1e-9;
+}
+
+/* E5: steady steps are those that ended in the steady rounds. */
 static enum rc find_costs(struct steps_summary *out, const struct window *w, const struct steps *in)
 {
-    struct costs sum = { .least_ns = UINT64_MAX };
-    uint64_t *ready_ns = NULL;
+    uint64_t *ready_ns = in->synchronous ? malloc(in->n_steps * sizeof *ready_ns) : NULL;
+    struct costs sum = { .whole_ns = malloc(sizeof *sum.whole_ns) };
+    enum rc rc = RC_OK;
 
-    if (in->synchronous) {
-        ready_ns = malloc(in->n_steps * sizeof *ready_ns);
-        if (!ready_ns)
-            return rc_raise(RC_NOMEM, "no memory for the costs of %zu steps", in->n_steps);
+    if (!sum.whole_ns || (in->synchronous && !ready_ns))
+        FAIL(RC_NOMEM, "no memory for the costs of %zu steps", in->n_steps);
+    histogram_init(sum.whole_ns);
+    if (ready_ns)
         latest_ready(ready_ns, in);
-    }
     for (size_t i = 0; i < in->n_workers; i++)
         for (size_t t = 0; t < in->n_steps; t++) {
             const struct step_stamp *s = &worker_stamps(in, i)[t];
@@ -196,19 +214,11 @@ static enum rc find_costs(struct steps_summary *out, const struct window *w, con
             if (s->end_ns > w->from_ns && s->end_ns <= w->to_ns)
                 add_cost(&sum, s, ready_ns ? ready_ns[t] : s->ready_ns);
         }
+    report_costs(out, &sum);
+out:
+    free(sum.whole_ns);
     free(ready_ns);
-    const double scale = 1e-9 / (double)sum.n;
-    out->compute_s = (double)sum.compute_ns * scale;
-    out->wait_s = (double)sum.wait_ns * scale;
-    out->wire_s = (double)sum.wire_ns * scale;
-    out->server_s = (double)sum.server_ns * scale;
-    out->apply_s = (double)sum.apply_ns * scale;
-    out->exposed_s = (double)(sum.wait_ns + sum.wire_ns + sum.server_ns) * scale;
-    out->hidden_s = (double)sum.hidden_ns * scale;
-    out->step_mean_s = (double)(sum.compute_ns + sum.wait_ns + sum.wire_ns + sum.server_ns + sum.apply_ns) * scale;
-    out->step_min_s = seconds_between(0, sum.least_ns);
-    out->step_max_s = seconds_between(0, sum.greatest_ns);
-    return RC_OK;
+    return rc;
 }
 
 /* Mean over all workers of the losses of steps [from, to). */

@@ -12,6 +12,9 @@
  *       nothing to wait for, nor the last, which also waits for its own exchange.
  *   E4  compute + wait + wire + server + apply is the mean step time of a worker, exactly. wait + wire + server is its
  *       exposed communication: it neither computes nor updates. Exposed and hidden communication are all there is.
+ *   E5  Throughput, its interval, the step's parts, its least, greatest and percentiles are of the same steady steps:
+ *       those behind the warm-up (steady.h). Without a steady state, or where there are too few rounds to tell, nothing
+ *       is left out; of a run whose speed switched both speeds count.
  */
 #ifndef HARNESS_MEASURE_STEPS_H
 #define HARNESS_MEASURE_STEPS_H
@@ -22,6 +25,7 @@
 
 #include "harness/base/rc.h"
 #include "harness/measure/interval.h"
+#include "harness/measure/steady.h"
 
 struct step_stamp {      /* of one step on one worker; the clock of struct world */
     uint64_t start_ns;   /* the step began */
@@ -47,9 +51,10 @@ struct steps {                      /* borrowed */
 
 struct steps_summary {
     size_t n_rounds;                                     /* whole rounds inside E3 */
-    size_t n_warmup_rounds;                              /* dropped by the steady-state rule (steady.h) */
+    struct steady steady;                                /* E5, of the rounds' durations: values are rounds */
     struct interval throughput_samples_per_s;            /* within this run, autocorrelation-aware */
-    double step_mean_s, step_min_s, step_max_s;          /* over workers and steady steps */
+    double step_mean_s, step_min_s, step_max_s;          /* E5, over workers and steady steps */
+    double step_p50_s, step_p95_s, step_p99_s;           /* E5, likewise (histogram.h, H1, H2) */
     double compute_s, wait_s, wire_s, server_s, apply_s; /* E4, means over steady steps */
     double exposed_s, hidden_s;                          /* E4: communication */
     double loss_first, loss_last;                        /* mean of the first round, and of the last STEPS_LAST */

@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "harness/exchange/collective.h"
-#include "harness/measure/histogram.h"
-#include "harness/measure/steady.h"
 #include "harness/report/manifest.h"
 #include "harness/train/learning_advice.h"
 #include "harness/train/train.h"
@@ -319,26 +317,11 @@ out:
     return rc;
 }
 
-/* Percentiles of the steps of all workers, from a histogram over every one of them. */
-static enum rc record_percentiles(struct record *r, const struct train_summary *s)
-{
-    struct histogram *h = malloc(sizeof *h);
-
-    if (!h)
-        return rc_raise(RC_NOMEM, "no memory for a histogram");
-    histogram_init(h);
-    for (size_t i = 0; i < s->steps.n_workers * s->steps.n_steps; i++)
-        histogram_add(h, s->steps.stamp[i].end_ns - s->steps.stamp[i].start_ns);
-    const struct percentiles p = histogram_percentiles(h);
-    free(h);
-    record_f64(r, "step_p50_s", p.p50 * 1e-9);
-    record_f64(r, "step_p95_s", p.p95 * 1e-9);
-    record_f64(r, "step_p99_s", p.p99 * 1e-9);
-    return RC_OK;
-}
-
 static void record_costs(struct record *r, const struct train_result *result, const struct train_summary *s)
 {
+    record_f64(r, "step_p50_s", s->measured.step_p50_s);
+    record_f64(r, "step_p95_s", s->measured.step_p95_s);
+    record_f64(r, "step_p99_s", s->measured.step_p99_s);
     record_f64(r, "step_mean_s", s->measured.step_mean_s);
     record_f64(r, "step_min_s", s->measured.step_min_s);
     record_f64(r, "step_max_s", s->measured.step_max_s);
@@ -408,6 +391,21 @@ static void record_shape(struct record *r, const struct train_job *job, const st
     record_f64(r, "data_wait_s", result->data_wait_s);
 }
 
+/* Which rounds the figures are of. A switch in the run: its first round, counted like warm-up and rounds. */
+static void record_steady(struct record *r, const struct steps_summary *m)
+{
+    record_text(r, "steady_state_rule", STEADY_RULE);
+    record_text(r, "steady_state", steady_state_text(m->steady.state));
+    record_u64(r, "warmup_rounds_count", m->steady.n_warmup);
+    if (m->steady.state == STEADY_SWITCH)
+        record_u64(r, "speed_switch_round_index", m->steady.switch_index);
+    else
+        record_null(r, "speed_switch_round_index");
+    record_f64(r, "speed_switch_ratio", m->steady.switch_speed_ratio);
+    record_u64(r, "rounds_count", m->n_rounds);
+    record_f64(r, "effective_rounds_count", m->throughput_samples_per_s.n_effective);
+}
+
 static enum rc write_summary(struct report *to, const struct train_job *job, const struct train_result *result,
                              const struct train_summary *s)
 {
@@ -433,12 +431,8 @@ static enum rc write_summary(struct report *to, const struct train_job *job, con
     record_text(r, "learned", learned_word(s->learning.learned));
     record_text(r, "learned_reason", learning_why_word(s->learning.why));
     record_text(r, "not_learned_advice", s->not_learned[0] ? s->not_learned : NULL);
-    TRY(record_percentiles(r, s));
     record_costs(r, result, s);
-    record_text(r, "steady_state_rule", STEADY_RULE);
-    record_u64(r, "warmup_rounds_count", s->measured.n_warmup_rounds);
-    record_u64(r, "rounds_count", s->measured.n_rounds);
-    record_f64(r, "effective_rounds_count", s->measured.throughput_samples_per_s.n_effective);
+    record_steady(r, &s->measured);
     TRY(report_write(to, r));
 out:
     record_close(&r);

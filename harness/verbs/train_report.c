@@ -26,7 +26,39 @@ static void format_interval(char *out, size_t n_bytes, const struct interval *i)
     if (isnan(i->low))
         snprintf(out, n_bytes, "%.4g samples/s (too few steps for an interval)", i->mean);
     else
-        snprintf(out, n_bytes, "%.4g samples/s, 95 %% interval %.4g to %.4g", i->mean, i->low, i->high);
+        snprintf(out, n_bytes, "%.4g samples/s, 95 %% within this run %.4g to %.4g", i->mean, i->low, i->high);
+}
+
+/* Which rounds the figures are of, and why. */
+static void format_steady(char *out, size_t n_bytes, const struct steps_summary *m)
+{
+    const struct steady *s = &m->steady;
+    char of[96];
+
+    if (m->n_rounds == 0) {
+        snprintf(out, n_bytes, "cannot tell: no round in which every worker trained; figures are of all steps");
+        return;
+    }
+    if (s->n_warmup > 0)
+        snprintf(of, sizeof of, "figures are of %zu of %zu rounds, %zu of warm-up left out", m->n_rounds - s->n_warmup,
+                 m->n_rounds, s->n_warmup);
+    else
+        snprintf(of, sizeof of, "figures are of all %zu round%s", m->n_rounds, m->n_rounds == 1 ? "" : "s");
+    switch (s->state) {
+    case STEADY_TOO_SHORT:
+        snprintf(out, n_bytes, "too few rounds to tell; %s", of);
+        break;
+    case STEADY_REACHED:
+        snprintf(out, n_bytes, "reached; %s", of);
+        break;
+    case STEADY_NONE:
+        snprintf(out, n_bytes, "not reached: the run never settles; %s", of);
+        break;
+    case STEADY_SWITCH:
+        snprintf(out, n_bytes, "not reached: the speed switched to %.2f x after round %zu; %s, both speeds",
+                 s->switch_speed_ratio, s->switch_index, of);
+        break;
+    }
 }
 
 /* The model's shape, its data, its memory. */
@@ -140,6 +172,8 @@ static enum rc fill_table(struct table *t, const struct train_job *job, const st
     TRY(print_work(t, job, r));
     format_interval(text, sizeof text, &m->throughput_samples_per_s);
     TRY(print_row(t, "throughput", text));
+    format_steady(text, sizeof text, m);
+    TRY(print_row(t, "steady state", text));
     snprintf(text, sizeof text, "%.1f %% of %d x one worker alone", 100 * s->efficiency_ratio, r->n_workers);
     TRY(print_row(t, "efficiency", text));
     if (!isnan(s->bound_ratio)) {

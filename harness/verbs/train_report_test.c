@@ -48,7 +48,8 @@ static void ps_is_printed(void **state)
     m.result.stamp[23].loss = 3;
     assert_printed(&m, true,
                    "run            linear, ps, world threads, 2 workers, 1 server, batch 7 each, 112 steps\n"
-                   "throughput     1200 samples/s, 95 % interval 1006 to 1488\n"
+                   "throughput     1200 samples/s, 95 % within this run 1006 to 1488\n"
+                   "steady state   too few rounds to tell; figures are of all 9 rounds\n"
                    "efficiency     75.0 % of 2 x one worker alone\n"
                    "of the bound   85.7 % of what the slowest of compute, wire and server allows\n"
                    "mean step      compute 7167, wait 0, wire 2694, server 1389, apply 694.4 us\n"
@@ -87,7 +88,8 @@ static void allreduce_is_printed(void **state)
                    "run            lenet, allreduce, world sim, 3 workers, 0 servers, batch 8 each, 24 steps\n"
                    "work           5000 parameters, images 8 x 8, 10 classes, fp32, 1 thread each, data digits\n"
                    "memory         3 GB planned in all; a worker: activations 1.5, parameters 0.25, exchange 0.125\n"
-                   "throughput     2400 samples/s, 95 % interval 2400 to 2400\n"
+                   "throughput     2400 samples/s, 95 % within this run 2400 to 2400\n"
+                   "steady state   reached; figures are of 19 of 24 rounds, 5 of warm-up left out\n"
                    "efficiency     80.0 % of 3 x one worker alone\n"
                    "mean step      compute 5000, wait 1000, wire 3000, server 0, apply 1000 us\n"
                    "exchange       all gradients at once, overlap off\n"
@@ -110,6 +112,7 @@ static void single_is_printed(void **state)
         "run           replay, inference, single, world threads, 1 worker, 0 servers, batch 8 each, 3 steps\n"
         "profile       vgg16, batch 8, a device\n"
         "throughput    500 samples/s (too few steps for an interval)\n"
+        "steady state  too few rounds to tell; figures are of all 3 rounds\n"
         "efficiency    100.0 % of 1 x one worker alone\n"
         "of the bound  78.1 % of what the slowest of compute, wire and server allows\n"
         "mean step     compute 1.1e+04, wait 0, wire 3000, server 0, apply 2000 us\n"
@@ -131,6 +134,7 @@ static void few_steps_are_printed(void **state)
     assert_printed(&m, true,
                    "run            replay, single, world threads, 1 worker, 0 servers, batch 8 each, 3 steps\n"
                    "throughput     500 samples/s (too few steps for an interval)\n"
+                   "steady state   too few rounds to tell; figures are of all 3 rounds\n"
                    "efficiency     100.0 % of 1 x one worker alone\n"
                    "of the bound   78.1 % of what the slowest of compute, wire and server allows\n"
                    "mean step      compute 1.1e+04, wait 0, wire 3000, server 0, apply 2000 us\n"
@@ -142,16 +146,15 @@ static void few_steps_are_printed(void **state)
 }
 
 /* The row of a name, without it. */
-static void assert_row(const struct made_run *m, const char *name, const char *expected)
+static void assert_row_of(const struct made_run *m, const struct train_summary *s, const char *name,
+                          const char *expected)
 {
-    struct train_summary s;
     char *text = NULL, *row, *rest = NULL;
     size_t n_bytes = 0;
     FILE *to = open_memstream(&text, &n_bytes);
 
     assert_non_null(to);
-    assert_int_equal(train_summarise(&s, &m->job, &m->result), RC_OK);
-    assert_int_equal(train_print(to, &m->job, &m->result, &s, false), RC_OK);
+    assert_int_equal(train_print(to, &m->job, &m->result, s, false), RC_OK);
     fclose(to);
     for (row = strtok_r(text, "\n", &rest); row; row = strtok_r(NULL, "\n", &rest))
         if (strncmp(row, name, strlen(name)) == 0 && strncmp(row + strlen(name), "  ", 2) == 0)
@@ -161,6 +164,50 @@ static void assert_row(const struct made_run *m, const char *name, const char *e
     row += strlen(name);
     assert_string_equal(row + strspn(row, " "), expected);
     free(text);
+}
+
+static void assert_row(const struct made_run *m, const char *name, const char *expected)
+{
+    struct train_summary s;
+
+    assert_int_equal(train_summarise(&s, &m->job, &m->result), RC_OK);
+    assert_row_of(m, &s, name, expected);
+}
+
+static void states_are_told(void **state)
+{
+    static const struct {
+        struct steady steady;
+        size_t n_rounds;
+        const char *row;
+    } known[] = {
+        { { STEADY_NONE, 0, 0, NAN }, 400, "not reached: the run never settles; figures are of all 400 rounds" },
+        { { STEADY_REACHED, 0, 0, NAN }, 400, "reached; figures are of all 400 rounds" },
+        { { STEADY_TOO_SHORT, 0, 0, NAN }, 1, "too few rounds to tell; figures are of all 1 round" },
+        { { STEADY_TOO_SHORT, 0, 0, NAN },
+          0,
+          "cannot tell: no round in which every worker trained; figures are of all steps" },
+        { { STEADY_SWITCH, 0, 155, 0.8 },
+          400,
+          "not reached: the speed switched to 0.80 x after round 155; figures are of all 400 rounds, both speeds" },
+        { { STEADY_SWITCH, 20, 155, 1.25 },
+          400,
+          "not reached: the speed switched to 1.25 x after round 155; figures are of 380 of 400 rounds, 20 of warm-up "
+          "left "
+          "out, both speeds" },
+    };
+    struct train_summary s;
+    struct made_run m;
+
+    (void)state;
+    made_single(&m);
+    assert_int_equal(train_summarise(&s, &m.job, &m.result), RC_OK);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        s.measured.steady = known[i].steady;
+        s.measured.n_rounds = known[i].n_rounds;
+        assert_row_of(&m, &s, "steady state", known[i].row);
+    }
+    made_free(&m);
 }
 
 /* 12 steps are judged where the loss is no number; then the row says why. */
@@ -346,6 +393,7 @@ int main(void)
         cmocka_unit_test(single_is_printed),
         cmocka_unit_test(few_steps_are_printed),
         cmocka_unit_test(a_run_that_did_not_learn_says_so),
+        cmocka_unit_test(states_are_told),
         cmocka_unit_test(losses_that_fail_are_told),
         cmocka_unit_test(the_exchange_is_told),
         cmocka_unit_test(a_useless_option_is_warned_of),

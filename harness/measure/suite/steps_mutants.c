@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/measure/histogram.h"
 #include "harness/measure/suite/steps_suite.h"
 
 /* Rank 0's own rate times the number of workers. */
@@ -40,9 +41,9 @@ static enum rc bug_keep_warmup(struct steps_summary *out, const struct steps *in
     if (rc == RC_OK) {
         double first = out->throughput_samples_per_s.mean;
         rc = bug_whole_run(out, in);
-        if (out->n_warmup_rounds == 0)
+        if (out->steady.n_warmup == 0)
             out->throughput_samples_per_s.mean = first;
-        out->n_warmup_rounds = 0;
+        out->steady.n_warmup = 0;
     }
     return rc;
 }
@@ -111,6 +112,40 @@ static enum rc bug_loss_of_rank0(struct steps_summary *out, const struct steps *
     return rc;
 }
 
+/* Percentiles of all steps beside a mean of the steady ones. */
+static enum rc bug_percentiles_of_all(struct steps_summary *out, const struct steps *in)
+{
+    enum rc rc = steps_summarise(out, in);
+    struct histogram *h = rc == RC_OK ? malloc(sizeof *h) : NULL;
+
+    if (!h)
+        return rc;
+    histogram_init(h);
+    for (size_t i = 0; i < in->n_workers * in->n_steps; i++)
+        histogram_add(h, in->stamp[i].end_ns - in->stamp[i].start_ns);
+    const struct percentiles p = histogram_percentiles(h);
+    free(h);
+    out->step_p50_s = p.p50 * 1e-9;
+    out->step_p95_s = p.p95 * 1e-9;
+    out->step_p99_s = p.p99 * 1e-9;
+    return rc;
+}
+
+/* Half of a run that never settles is left out of its throughput. */
+static enum rc bug_cut_unsteady(struct steps_summary *out, const struct steps *in)
+{
+    enum rc rc = steps_summarise(out, in);
+
+    if (rc == RC_OK && out->steady.state == STEADY_NONE) {
+        const struct step_stamp *first = &in->stamp[in->n_steps / 2], *last = &in->stamp[in->n_steps - 1];
+        const double seconds = (double)(last->end_ns - first->start_ns) * 1e-9;
+
+        out->throughput_samples_per_s.mean =
+            (double)(last + 1 - first) * (double)in->n_workers * (double)in->batch_per_worker_count / seconds;
+    }
+    return rc;
+}
+
 summarise_fn *steps_mutant(const char *name)
 {
     static const struct {
@@ -125,6 +160,8 @@ summarise_fn *steps_mutant(const char *name)
         { "stall-as-compute", bug_stall_as_compute },
         { "drain-counts", bug_drain_counts },
         { "loss-of-rank0", bug_loss_of_rank0 },
+        { "percentiles-of-all", bug_percentiles_of_all },
+        { "cut-unsteady", bug_cut_unsteady },
     };
 
     for (size_t i = 0; i < sizeof mutants / sizeof *mutants; i++)

@@ -180,9 +180,12 @@ static int check_warmup(summarise_fn *summarise)
     synchronous_run(&run, 4, 200, extra_us);
     if (summarise(&s, &run.in) != RC_OK)
         return 1;
-    n_failures += expect(s.n_warmup_rounds >= 30 && s.n_warmup_rounds <= 35, "warm-up rounds are dropped");
+    n_failures += expect(s.steady.n_warmup >= 30 && s.steady.n_warmup <= 35, "warm-up rounds are dropped");
     n_failures += expect(near(s.throughput_samples_per_s.mean, 4 * 8 / 20e-6, 1e-9), "E1 throughput of steady rounds");
     n_failures += expect(near(s.step_mean_s, 20e-6, 1e-9) && near(s.step_max_s, 20e-6, 1e-9), "E4 steady steps only");
+    n_failures +=
+        expect(near(s.step_p50_s, 20e-6, 0.004) && near(s.step_p95_s, 20e-6, 0.004) && near(s.step_p99_s, 20e-6, 0.004),
+               "E5 percentiles of steady steps only");
     for (size_t n_steps = 1; n_steps < 4; n_steps++) {
         synchronous_run(&run, 2, n_steps, NULL);
         if (summarise(&s, &run.in) != RC_OK)
@@ -192,6 +195,32 @@ static int check_warmup(summarise_fn *summarise)
         n_failures += expect(near(s.throughput_samples_per_s.mean, 2 * 8 / 18e-6, 1e-9), "but for a mean");
     }
     return n_failures;
+}
+
+/* E5: nothing is left out of 200 rounds of 4 workers when they grow by 1 us each, nor when they take 20 us more from
+ * round 100 on. */
+static int check_steady(summarise_fn *summarise)
+{
+    static struct run run;
+    static uint64_t grows_us[200], switches_us[200];
+    struct steps_summary s;
+    int n_failures = 0;
+
+    for (size_t t = 0; t < 200; t++) {
+        grows_us[t] = t;
+        switches_us[t] = t < 100 ? 0 : 20;
+    }
+    synchronous_run(&run, 4, 200, grows_us);
+    n_failures += expect(summarise(&s, &run.in) == RC_OK && s.steady.state == STEADY_NONE, "E5 no steady state");
+    n_failures += expect(near(s.throughput_samples_per_s.mean, 32 / 119.5e-6, 1e-9), "E5 throughput of all rounds");
+    n_failures += expect(near(s.step_min_s, 20e-6, 1e-9) && near(s.step_max_s, 219e-6, 1e-9), "E5 extremes of all");
+    n_failures +=
+        expect(near(s.step_p50_s, 119e-6, 0.004) && near(s.step_p95_s, 209e-6, 0.004), "E5 percentiles of all");
+    synchronous_run(&run, 4, 200, switches_us);
+    n_failures += expect(summarise(&s, &run.in) == RC_OK && s.steady.state == STEADY_SWITCH, "E5 a switch");
+    n_failures += expect(s.steady.switch_index == 100 && near(s.steady.switch_speed_ratio, 0.5, 1e-9), "E5 its round");
+    n_failures += expect(near(s.throughput_samples_per_s.mean, 32 / 30e-6, 1e-9), "E5 throughput of both speeds");
+    return n_failures + expect(near(s.step_min_s, 20e-6, 1e-9) && near(s.step_p95_s, 40e-6, 0.004), "E5 both speeds");
 }
 
 static int check_cost(summarise_fn *summarise) /* E4 */
@@ -284,7 +313,7 @@ static int check_ties(summarise_fn *summarise)
             *at(&run, w, t) = (struct step_stamp){ .start_ns = t * US, .ready_ns = t * US, .end_ns = (t + 1) * US };
     if (summarise(&s, &run.in) != RC_OK)
         return 1;
-    n_failures += expect(s.n_rounds == 40 && s.n_warmup_rounds == 0, "E2 rounds of equal times");
+    n_failures += expect(s.n_rounds == 40 && s.steady.n_warmup == 0, "E2 rounds of equal times");
     n_failures += expect(near(s.throughput_samples_per_s.low, 64 / 1e-6, 1e-9), "nothing varies, all is certain");
     for (size_t i = 0; i < 64 * 40; i++)
         run.stamp[i] = (struct step_stamp){ .start_ns = 5, .ready_ns = 5, .end_ns = 5 };
@@ -328,8 +357,8 @@ static int check_large(summarise_fn *summarise)
     if (summarise(&s, &in) != RC_OK)
         goto out;
     n_failures = expect(s.n_rounds == n_inside / W, "E2 as many rounds as sorting finds");
-    double from_s = s.n_warmup_rounds ? (double)end_ns[s.n_warmup_rounds * W - 1] : 0;
-    double rate = (double)((s.n_rounds - s.n_warmup_rounds) * W) / ((double)end_ns[s.n_rounds * W - 1] - from_s) * 1e9;
+    double from_s = s.steady.n_warmup ? (double)end_ns[s.steady.n_warmup * W - 1] : 0;
+    double rate = (double)((s.n_rounds - s.steady.n_warmup) * W) / ((double)end_ns[s.n_rounds * W - 1] - from_s) * 1e9;
     n_failures += expect(near(s.throughput_samples_per_s.mean, rate, 1e-9), "E1 throughput as sorting finds");
     n_failures += check_sum(&s);
 out:
@@ -448,6 +477,7 @@ int steps_suite(summarise_fn *summarise, const char *group)
         { "asynchronous", check_asynchronous },
         { "window", check_window },
         { "warmup", check_warmup },
+        { "steady", check_steady },
         { "cost", check_cost },
         { "overlap", check_overlap },
         { "drain", check_drain },

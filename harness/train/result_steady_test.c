@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* result_steady_test.c - the record of a made-up run whose speed switches. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "harness/report/suite/report_kit.h"
+#include "harness/train/suite/result_kit.h"
+
+enum { N_STEPS = 60 };
+
+/* The run of made_single with other steps: 10 ms, from step 30 on 20. */
+static void made_switch(struct made_run *m)
+{
+    made_single(m);
+    free(m->result.stamp);
+    free(m->result.lr);
+    m->job.n_steps = m->result.n_steps = N_STEPS;
+    m->job.opts.record_every = N_STEPS;
+    m->result.stamp = calloc(N_STEPS, sizeof *m->result.stamp);
+    m->result.lr = calloc(N_STEPS, sizeof *m->result.lr);
+    assert_true(m->result.stamp && m->result.lr);
+    for (uint64_t t = 0, at_ns = 0; t < N_STEPS; t++) {
+        const uint64_t end_ns = at_ns + (t < 30 ? 10000000 : 20000000);
+
+        m->result.stamp[t] = (struct step_stamp){ .start_ns = at_ns, .ready_ns = end_ns, .end_ns = end_ns };
+        at_ns = end_ns;
+    }
+}
+
+/* The last record; freed by the caller. */
+static json_t *summary_of(const struct made_run *m)
+{
+    struct train_summary s;
+    struct report *to = NULL;
+    struct kit kit;
+
+    assert_int_equal(train_summarise(&s, &m->job, &m->result), RC_OK);
+    assert_true(kit_open(&kit));
+    assert_int_equal(report_open(&to, kit_path(&kit, "r.jsonl")), RC_OK);
+    assert_int_equal(train_write(to, &m->job, &m->result, &s), RC_OK);
+    assert_int_equal(report_commit(to), RC_OK);
+    report_close(&to);
+    assert_non_null(kit_read(&kit, "r.jsonl"));
+    json_t *summary = json_loads(strstr(kit.text, "{\"kind\":\"summary\""), 0, NULL);
+    assert_non_null(summary);
+    kit_close(&kit);
+    return summary;
+}
+
+static void assert_number(const json_t *record, const char *key, double expected)
+{
+    const double value = json_number_value(json_object_get(record, key));
+
+    if (!(fabs(value - expected) <= 1e-12 * fabs(expected)))
+        fail_msg("%s is %.17g, not %.17g", key, value, expected);
+}
+
+/* When and by how much; 8 samples in 15 ms are of both speeds. */
+static void a_switch_is_recorded(void **state)
+{
+    struct made_run m;
+
+    (void)state;
+    made_switch(&m);
+    json_t *s = summary_of(&m);
+    assert_string_equal(json_string_value(json_object_get(s, "steady_state")), "switch");
+    assert_number(s, "speed_switch_round_index", 30);
+    assert_number(s, "speed_switch_ratio", 0.5);
+    assert_true(json_is_integer(json_object_get(s, "warmup_rounds_count")));
+    assert_number(s, "warmup_rounds_count", 0);
+    assert_number(s, "rounds_count", 60);
+    assert_number(s, "throughput_samples_per_s", 8 / 0.015);
+    assert_number(s, "step_min_s", 0.01);
+    assert_number(s, "step_p99_s", 0.02);
+    json_decref(s);
+    made_free(&m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(a_switch_is_recorded) };
+
+    return cmocka_run_group_tests_name("result_steady", tests, NULL, NULL);
+}
