@@ -2,8 +2,7 @@
 /*
  * result_test.c - every value of every record of three made-up runs (result_kit.c), worked out by hand.
  *
- * Expected records are JSON with ' for ". Both sides must have the same keys; numbers may differ by 1e-12 of their
- * size, which leaves rounding, but no other unit, divisor or window.
+ * Expected records are JSON with ' for ". Both sides have the same keys; numbers differ by 1e-12 of their size at most.
  */
 #include <math.h>
 #include <setjmp.h>
