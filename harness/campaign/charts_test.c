@@ -161,6 +161,20 @@ static void sheets_that_would_be_empty(void **state)
     campaign_close(&c);
 }
 
+/* A value with slashes, as a folder has them, is part of a file's name without them. */
+static void a_folder_in_the_name_of_a_sheet(void **state)
+{
+    static const struct made_point point[] = { { "lenet", "ps", 2, 1, 1, 1000, 1, NAN, 1 } };
+    struct kit *k = *state;
+    struct campaign c;
+
+    made_open(&c, k, point, 1, false);
+    made_assign(&c.point[0].assigned[c.point[0].n_assigned++], "data", "/a/b-c/d");
+    assert_int_equal(draw(k, &c, false), RC_UNSUPPORTED);
+    check_sheet(k, "throughput-lenet-data--a-b-c-d.tsv", SCALING "ps\t2\t1000\t900\t1200\t0\n");
+    campaign_close(&c);
+}
+
 static int n_lines(const char *text)
 {
     int n = 0;
@@ -302,6 +316,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         MADE_TEST(every_column_of_every_sheet),
+        MADE_TEST(a_folder_in_the_name_of_a_sheet),
         MADE_TEST(sheets_that_would_be_empty),
         MADE_TEST(gnuplot_is_asked_for_each_sheet),
         MADE_TEST(a_simulated_campaign_names_its_cluster),

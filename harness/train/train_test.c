@@ -236,6 +236,7 @@ static void preparation_refuses(void **state)
         { "--kill-rank 5 --mode allreduce --workers 2", "--kill-rank 5" },
         { "--mode allreduce --workers 2 --kill-step 3", "--kill-step: needs --kill-rank" },
         { "--mode allreduce --workers 2 --hang-rank 2", "--hang-rank 2: ranks are 0 to 1" },
+        { "--mode allreduce --workers 2 --hang-rank -1", "--hang-rank -1" },
         { "--mode allreduce --workers 2 --hang-rank 1 --kill-rank 0", "--hang-rank: --kill-rank is given" },
         { "--mode allreduce --workers 2 --drill-at end", "--drill-at: needs --kill-rank or --hang-rank" },
         { "--mode none --workers 2 --hang-rank 1 --drill-at never", "--drill-at never: is not start, probe" },
