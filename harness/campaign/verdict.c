@@ -15,7 +15,7 @@
 #define MEAN(p, member) point_mean((p), AT(member))
 
 enum { MAX_MODES = 16 };
-static const double LEVEL = 0.05, POWER = 0.8;
+static const double POWER = 0.8;
 
 enum claim_kind { CLAIM_FASTER, CLAIM_PRICE, CLAIM_TARGET };
 
@@ -209,11 +209,11 @@ static void tell_far_pairs(const struct comparison *x, double robust_ratio, FILE
 /* Why a claim of two pairs and more does not hold, and what would help. */
 static void tell_doubt(const struct claims *all, const struct claim *k, FILE *to)
 {
-    const int n_wanted =
-        pairs_for_power(log(k->x.ratio), k->x.sd, LEVEL / (double)(all->n_tested > 0 ? all->n_tested : 1), POWER);
+    const int n_wanted = pairs_for_power(log(k->x.ratio), k->x.sd,
+                                         PAIRED_LEVEL / (double)(all->n_tested > 0 ? all->n_tested : 1), POWER);
     const int n_more = n_wanted - (int)k->x.n_pairs;
 
-    if (k->x.p <= LEVEL)
+    if (k->x.p <= PAIRED_LEVEL)
         fprintf(to, "%.2f x (95 %%: %.2f to %.2f) is not sure enough for one of %zu verdicts", k->x.ratio,
                 k->x.ratio_low, k->x.ratio_high, all->n_tested);
     else
@@ -234,7 +234,7 @@ static void tell_where(const struct point *fast, const struct point *slow, FILE 
     const double compute_s = MEAN(slow, compute_s) - MEAN(fast, compute_s);
     const double all_s = compute_s + rest_s(slow) - rest_s(fast);
     const struct comparison compute = campaign_compare(slow, fast, AT(compute_s));
-    const bool differs = compute.p <= LEVEL;
+    const bool differs = compute.p <= PAIRED_LEVEL;
 
     if (!(all_s > 0)) /* costs are not known, or differ otherwise than the throughput */
         return;

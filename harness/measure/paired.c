@@ -9,7 +9,7 @@
 #include "harness/measure/interval.h"
 #include "harness/measure/student.h"
 
-static const double LEVEL = 0.05, FAR_ERRORS = 0.9 /* C3 */, ROUNDING = 1e-12;
+static const double FAR_ERRORS = 0.9 /* C3 */, ROUNDING = 1e-12;
 
 static int by_value(const void *a, const void *b)
 {
@@ -115,7 +115,7 @@ void verdicts_that_hold(bool *holds, const double *p, size_t n)
         for (size_t i = 0; i < n; i++)
             if (!holds[i] && (least == n || p[i] < p[least]))
                 least = i;
-        if (!(p[least] <= LEVEL / (double)(n - n_held)))
+        if (!(p[least] <= PAIRED_LEVEL / (double)(n - n_held)))
             return;
         holds[least] = true;
     }

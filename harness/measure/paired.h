@@ -23,6 +23,7 @@
 #include <stddef.h>
 
 enum { PAIRED_MAX = 1000 }; /* pairs; more are left out */
+#define PAIRED_LEVEL 0.05   /* of all verdicts together (C4), and 1 less the intervals' */
 
 struct comparison {
     size_t n_pairs;

@@ -11,20 +11,7 @@
 #include <string.h>
 
 #include "harness/base/rng.h"
-
-#define N_ELEMS(a) (sizeof(a) / sizeof *(a))
-
-static int expect(bool holds, const char *what)
-{
-    if (!holds)
-        fprintf(stderr, "  does not hold: %s\n", what);
-    return holds ? 0 : 1;
-}
-
-static bool near(double a, double b, double tolerance_ratio)
-{
-    return fabs(a - b) <= tolerance_ratio * fabs(b);
-}
+#include "harness/measure/suite/expect_kit.h"
 
 static int check_student(const struct interval_impl *impl)
 {

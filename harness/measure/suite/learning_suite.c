@@ -10,18 +10,10 @@
 #include <string.h>
 
 #include "harness/base/rng.h"
-
-#define N_ELEMS(a) (sizeof(a) / sizeof *(a))
+#include "harness/measure/suite/expect_kit.h"
 
 enum { N = 200, N_RUNS = 1000 };
 static const double CHANCE = 2.302585092994046; /* 10 classes */
-
-static int expect(bool holds, const char *what)
-{
-    if (!holds)
-        fprintf(stderr, "  does not hold: %s\n", what);
-    return holds ? 0 : 1;
-}
 
 static int expect_why(learning_judge_fn *judge, const struct losses *in, enum learning_why why, const char *what)
 {

@@ -11,22 +11,9 @@
 #include <string.h>
 
 #include "harness/base/rng.h"
-
-#define N_ELEMS(a) (sizeof(a) / sizeof *(a))
+#include "harness/measure/suite/expect_kit.h"
 
 enum { MAX_N = 4000, N = 400, N_SEEDS = 50 };
-
-static int expect(bool holds, const char *what)
-{
-    if (!holds)
-        fprintf(stderr, "  does not hold: %s\n", what);
-    return holds ? 0 : 1;
-}
-
-static bool near(double a, double b, double tolerance_ratio)
-{
-    return fabs(a - b) <= tolerance_ratio * fabs(b);
-}
 
 /* x[n] around 1, a deviation of 2 %. */
 static void noise(double *x, size_t n, uint64_t seed)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "harness/base/rng.h"
+#include "harness/measure/suite/expect_kit.h"
 
 enum { MAX_STAMPS = 4096 };
 #define US UINT64_C(1000)
@@ -19,18 +20,6 @@ struct run { /* a run in the making */
     struct step_stamp stamp[MAX_STAMPS];
     struct steps in;
 };
-
-static int expect(bool holds, const char *what)
-{
-    if (!holds)
-        fprintf(stderr, "  does not hold: %s\n", what);
-    return holds ? 0 : 1;
-}
-
-static bool near(double a, double b, double tolerance_ratio)
-{
-    return fabs(a - b) <= tolerance_ratio * fabs(b);
-}
 
 static void begin(struct run *run, size_t n_workers, size_t n_steps, size_t batch, bool synchronous)
 {
