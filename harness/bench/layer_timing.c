@@ -8,6 +8,7 @@
 
 #include "harness/base/peak_rss.h"
 #include "harness/bench/gemm.h"
+#include "harness/measure/sorted.h"
 #include "harness/world/cores.h"
 #include "harness/world/world.h"
 
@@ -43,13 +44,6 @@ struct layer_bench { /* everything the rank owns */
     uint64_t first;                                         /* sample of the next step */
 };
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* Between neighbours where the place is not a whole one. */
 static double quantile(const double *sorted, size_t n, double at_ratio)
 {
@@ -61,7 +55,7 @@ static double quantile(const double *sorted, size_t n, double at_ratio)
 
 struct spread spread_of(double *x, size_t n)
 {
-    qsort(x, n, sizeof *x, by_value);
+    sorted_make(x, n);
     return (struct spread){ quantile(x, n, 0.5), quantile(x, n, 0.25), quantile(x, n, 0.75) };
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "harness/measure/interval.h"
+#include "harness/measure/sorted.h"
 
 struct parts {
     double *first, *last;     /* [n] each, sorted; a loss that is not a number counts as infinite */
@@ -15,23 +16,11 @@ struct parts {
     struct interval last_one; /* of the mean of the last part */
 };
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 static void take_part(double *out, const double *value, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         out[i] = isnan(value[i]) ? (double)INFINITY : value[i];
-    qsort(out, n, sizeof *out, by_value);
-}
-
-static double median(const double *sorted, size_t n)
-{
-    return n % 2 ? sorted[n / 2] : 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]);
+    sorted_make(out, n);
 }
 
 /* Share of the pairs (one of low[n], one of high[n], both sorted) in which that of high is the higher. */
@@ -91,7 +80,7 @@ static bool is_below(const struct parts *p, double chance)
 
 static enum learning_why why_of(const struct parts *p, const struct losses *in)
 {
-    const double first = median(p->first, p->n), last = median(p->last, p->n);
+    const double first = sorted_median(p->first, p->n), last = sorted_median(p->last, p->n);
     const double half = p->last_one.high - p->last_one.mean;
 
     if (p->share_higher >= LEARNING_SHARE) /* G4 */
@@ -127,8 +116,8 @@ enum rc learning_judge(struct learning *out, const struct losses *in)
     else if (in->is_training) {
         TRY(parts_open(&p, in));
         l.why = why_of(&p, in);
-        l.first = median(p.first, p.n);
-        l.last = l.why == LEARNING_AT_CHANCE ? p.last_one.mean : median(p.last, p.n);
+        l.first = sorted_median(p.first, p.n);
+        l.last = l.why == LEARNING_AT_CHANCE ? p.last_one.mean : sorted_median(p.last, p.n);
     }
     l.learned = learned_of(l.why);
     *out = l;

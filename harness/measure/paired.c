@@ -7,22 +7,10 @@
 #include <stdlib.h>
 
 #include "harness/measure/interval.h"
+#include "harness/measure/sorted.h"
 #include "harness/measure/student.h"
 
 static const double FAR_ERRORS = 0.9 /* C3 */, ROUNDING = 1e-12;
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(double *x, size_t n)
-{
-    qsort(x, n, sizeof *x, by_value);
-    return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
-}
 
 /* C3; NaN: no memory. */
 static double hodges_lehmann(const double *x, size_t n)
@@ -36,7 +24,8 @@ static double hodges_lehmann(const double *x, size_t n)
     for (size_t i = 0; i < n; i++)
         for (size_t j = i; j < n; j++)
             average[k++] = (x[i] + x[j]) / 2;
-    result = median(average, n_averages);
+    sorted_make(average, n_averages);
+    result = sorted_median(average, n_averages);
     free(average);
     return result;
 }

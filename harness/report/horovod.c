@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "harness/measure/sorted.h"
+
 static double mean_of(const double *x, size_t n)
 {
     double sum = 0;
@@ -24,18 +26,11 @@ static double deviation_of(const double *x, size_t n)
     return sqrt(sum / (double)n);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return x < y ? -1 : x > y;
-}
-
 /* Sorts x. */
 static double median_of(double *x, size_t n)
 {
-    qsort(x, n, sizeof *x, by_value);
-    return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
+    sorted_make(x, n);
+    return sorted_median(x, n);
 }
 
 void horovod_print(FILE *to, const char *device, size_t n_devices, const double *samples_per_s, size_t n)
