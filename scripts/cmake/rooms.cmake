@@ -34,6 +34,7 @@ endfunction()
 # gradmark_test(NAME PROGRAM target LABEL unit|net|mpi|sim|lint|cli [ARGS arg ...] [RANKS n] [TIMEOUT s] [ONE_THREAD])
 #   One CTest entry. RANKS: started by mpiexec with n ranks. Exit code 77 means skipped. ONE_THREAD: its program starts no
 #   thread, which builds without sanitizers check; the thread sanitizer has nothing to find in it, and leaves it out.
+#   What may take longest begins first, so that the last minutes do not wait for one test.
 function(gradmark_test name)
   cmake_parse_arguments(TEST "ONE_THREAD" "PROGRAM;LABEL;RANKS;TIMEOUT" "ARGS" ${ARGN})
   if(GRADMARK_SANITIZE STREQUAL "thread" AND TEST_ONE_THREAD)
@@ -45,6 +46,7 @@ function(gradmark_test name)
   if(NOT TEST_TIMEOUT)
     set(TEST_TIMEOUT 60)
   endif()
+  set(cost ${TEST_TIMEOUT})
   if(GRADMARK_SANITIZE) # tens of times slower: a limit is there to end a hang, not to judge speed
     math(EXPR TEST_TIMEOUT "${TEST_TIMEOUT} * 5")
   endif()
@@ -62,7 +64,7 @@ function(gradmark_test name)
   else()
     add_test(NAME ${name} COMMAND ${TEST_PROGRAM} ${TEST_ARGS})
   endif()
-  set_tests_properties(${name} PROPERTIES LABELS ${TEST_LABEL} TIMEOUT ${TEST_TIMEOUT} SKIP_RETURN_CODE 77)
+  set_tests_properties(${name} PROPERTIES LABELS ${TEST_LABEL} TIMEOUT ${TEST_TIMEOUT} COST ${cost} SKIP_RETURN_CODE 77)
   if(TEST_ONE_THREAD AND NOT GRADMARK_SANITIZE) # which want to be loaded first themselves
     set_tests_properties(${name} PROPERTIES ENVIRONMENT "LD_PRELOAD=$<TARGET_FILE:gm_one_thread>")
   endif()
