@@ -79,6 +79,7 @@ struct exchange_cost {
     uint64_t waited_ns;       /* in await() */
     uint64_t apply_ns;        /* of waited_ns: updating parameters, here or (ps) at the slowest server */
     uint64_t server_ns;       /* of waited_ns: ps: in the server's queue; the slowest server */
+    uint64_t exchange_ns;     /* of waited_ns: exchanging, less what of it was at the server */
     uint64_t hidden_ns;       /* exchanging while the worker did not wait for it */
     uint32_t staleness_count; /* ps: updates by others between pull and apply; max over servers and pieces */
 };

@@ -4,8 +4,9 @@
  * worker waited.
  *
  * Invariants
- *   X1  waited = exposed exchanging + exposed updating + time in which nothing happened (a wake-up). Exchanging =
- *       exposed + hidden, exactly: what lies in a wait of the worker is exposed.
+ *   X1  waited = exposed exchanging (its wire, server and server's update) + exposed updating + time in which nothing
+ *       happened (a wake-up). Exchanging = exposed + hidden, exactly: what lies in a wait of the worker is exposed, and
+ *       counted once.
  */
 #ifndef HARNESS_EXCHANGE_EXCHANGE_COST_H
 #define HARNESS_EXCHANGE_EXCHANGE_COST_H

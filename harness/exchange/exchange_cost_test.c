@@ -18,10 +18,11 @@ static void add(struct cost_account *a, uint64_t start_ns, uint64_t exchanged_ns
     cost_add_piece(a, &t, false);
 }
 
-/* waited, apply, server, hidden */
-static void check(const struct cost_account *a, uint64_t waited_ns, uint64_t apply_ns, uint64_t server_ns,
-                  uint64_t hidden_ns)
+/* waited, exchange, apply, server, hidden */
+static void check(const struct cost_account *a, uint64_t waited_ns, uint64_t exchange_ns, uint64_t apply_ns,
+                  uint64_t server_ns, uint64_t hidden_ns)
 {
+    assert_int_equal(a->sum.exchange_ns, exchange_ns);
     assert_int_equal(a->sum.waited_ns, waited_ns);
     assert_int_equal(a->sum.apply_ns, apply_ns);
     assert_int_equal(a->sum.server_ns, server_ns);
@@ -38,7 +39,7 @@ static void inline_is_all_exposed(void **state)
     add(&a, 1000, 1400, 1500);
     add(&a, 1500, 1900, 1950);
     cost_wait_end(&a, 1950);
-    check(&a, 950, 150, 0, 0);
+    check(&a, 950, 800, 150, 0, 0);
 }
 
 /* Exchange 100-400, update 400-450; the worker waits 300-420: exposed 100, of the update 20; hidden 200. */
@@ -50,7 +51,7 @@ static void a_wait_in_the_middle(void **state)
     cost_wait_begin(&a, 300);
     cost_wait_end(&a, 420);
     add(&a, 100, 400, 450);
-    check(&a, 120, 20, 0, 200);
+    check(&a, 120, 100, 20, 0, 200);
 }
 
 static void without_a_wait_all_is_hidden(void **state)
@@ -59,11 +60,11 @@ static void without_a_wait_all_is_hidden(void **state)
 
     (void)state;
     add(&a, 100, 400, 450);
-    check(&a, 0, 0, 0, 300);
+    check(&a, 0, 0, 0, 0, 300);
     cost_wait_begin(&a, 450); /* touches it */
     cost_wait_end(&a, 500);
     add(&a, 400, 450, 450);
-    check(&a, 50, 0, 0, 350);
+    check(&a, 50, 0, 0, 0, 350);
 }
 
 /* Two waits meet one piece: 100-150 and 180-300 of 120-200: 30 + 20 exposed, 30 hidden. */
@@ -77,7 +78,7 @@ static void two_waits_meet_one_piece(void **state)
     cost_wait_begin(&a, 180);
     add(&a, 120, 200, 200);
     cost_wait_end(&a, 300);
-    check(&a, 170, 0, 0, 30);
+    check(&a, 170, 50, 0, 0, 30);
 }
 
 /* A wait of the step before still counts for the piece that ran meanwhile; its length does not. */
@@ -89,9 +90,9 @@ static void reset_keeps_the_waits(void **state)
     cost_wait_begin(&a, 100);
     cost_wait_end(&a, 200);
     cost_reset(&a);
-    check(&a, 0, 0, 0, 0);
+    check(&a, 0, 0, 0, 0, 0);
     add(&a, 150, 250, 300);
-    check(&a, 0, 0, 0, 50);
+    check(&a, 0, 50, 0, 0, 50);
 }
 
 /* The server's share: exchange 0-1000, server queue 400, update 200, of which half is exposed. */
@@ -109,7 +110,7 @@ static void a_server_has_its_share(void **state)
     cost_wait_begin(&a, 1500);
     cost_wait_end(&a, 2100);
     cost_add_piece(&a, &t, true);
-    check(&a, 600, 100, 200, 400); /* hidden: 500, of which 100 are the update */
+    check(&a, 600, 200, 100, 200, 400); /* hidden: 500, of which 100 are the update */
     assert_int_equal(a.sum.staleness_count, 3);
     cost_add_piece(&a, &fresher, true);
     assert_int_equal(a.sum.staleness_count, 3);
@@ -117,7 +118,7 @@ static void a_server_has_its_share(void **state)
     cost_wait_begin(&a, 1000); /* all exposed: to the nanosecond */
     cost_add_piece(&a, &t, true);
     cost_wait_end(&a, 2000);
-    check(&a, 1000, 200, 400, 0);
+    check(&a, 1000, 400, 200, 400, 0);
 }
 
 /* An update that comes later than its exchange, in the worker: 400-450, where the exchange was 100-200. */
@@ -130,7 +131,7 @@ static void an_update_may_come_later(void **state)
     cost_wait_begin(&a, 150);
     cost_add_piece(&a, &t, false);
     cost_wait_end(&a, 460);
-    check(&a, 310, 50, 0, 50);
+    check(&a, 310, 50, 50, 0, 50);
 }
 
 /* Only the last waits are kept: of five, of 10 to 14 ns, the first is forgotten. */
@@ -144,7 +145,7 @@ static void the_last_waits_are_kept(void **state)
         cost_wait_end(&a, 100 * i + 10 + i);
     }
     add(&a, 0, 1000, 1000);
-    check(&a, 10 + 11 + 12 + 13 + 14, 0, 0, 1000 - (11 + 12 + 13 + 14));
+    check(&a, 10 + 11 + 12 + 13 + 14, 11 + 12 + 13 + 14, 0, 0, 1000 - (11 + 12 + 13 + 14));
 }
 
 int main(void)

@@ -139,29 +139,57 @@ static uint64_t lesser(uint64_t a, uint64_t b)
 
 struct costs { /* sums over n steps */
     size_t n;
-    uint64_t compute_ns, wait_ns, wire_ns, server_ns, apply_ns, hidden_ns;
-    struct histogram *whole_ns; /* of single steps */
+    uint64_t whole_ns, compute_ns, wait_ns, exchange_ns, server_ns, apply_ns, rest_ns, hidden_ns;
 };
 
-/* E4: what was measured at the server comes first, then the wait for the latest; the wire has what
- * is left. Parts that exceed the whole (clocks of several hosts) are cut in the reverse order. */
-static void add_cost(struct costs *sum, const struct step_stamp *s, uint64_t latest_ready_ns)
+static void add_step(struct costs *sum, const struct step_stamp *s, uint64_t latest_ready_ns)
 {
-    const uint64_t stalled = lesser(s->stalled_ns, s->ready_ns - s->start_ns), after = s->end_ns - s->ready_ns;
-    uint64_t left = stalled + after;
-    uint64_t server = lesser(s->server_ns, left);
-    uint64_t apply = lesser(s->apply_ns, left -= server);
-    /* Before its gradient is ready a worker waits for all of the exchange: whether for the latest is not known. */
-    uint64_t wait = lesser(lesser(latest_ready_ns - s->ready_ns, after), left -= apply);
+    const uint64_t stalled = lesser(s->stalled_ns, s->ready_ns - s->start_ns);
 
-    sum->compute_ns += s->ready_ns - s->start_ns - stalled;
-    sum->hidden_ns += s->hidden_ns;
-    sum->server_ns += server;
-    sum->apply_ns += apply;
-    sum->wait_ns += wait;
-    sum->wire_ns += left - wait;
     sum->n++;
-    histogram_add(sum->whole_ns, s->end_ns - s->start_ns);
+    sum->whole_ns += s->end_ns - s->start_ns;
+    sum->compute_ns += s->ready_ns - s->start_ns - stalled;
+    /* Before its gradient is ready a worker waits for all of the exchange: whether for the latest is not known. */
+    sum->wait_ns += lesser(latest_ready_ns - s->ready_ns, s->end_ns - s->ready_ns);
+    sum->exchange_ns += s->exchange_ns;
+    sum->server_ns += s->server_ns;
+    sum->apply_ns += s->apply_ns;
+    sum->hidden_ns += s->hidden_ns;
+}
+
+/* At most *left, which is taken from it. */
+static uint64_t take(uint64_t *left, uint64_t part)
+{
+    const uint64_t taken = lesser(part, *left);
+
+    *left -= taken;
+    return taken;
+}
+
+/* E4, of all steps of a worker together: overlapped, what ran at the border of two steps may count for the second. What
+ * was measured at the server comes first; the wait for the latest worker is a part of the exchange. */
+static void find_rest(struct costs *sum)
+{
+    uint64_t left = sum->whole_ns - sum->compute_ns;
+
+    sum->server_ns = take(&left, sum->server_ns);
+    sum->apply_ns = take(&left, sum->apply_ns);
+    sum->exchange_ns = take(&left, sum->exchange_ns);
+    sum->wait_ns = lesser(sum->wait_ns, sum->exchange_ns);
+    sum->rest_ns = left;
+}
+
+static void add_costs(struct costs *all, const struct costs *worker)
+{
+    all->n += worker->n;
+    all->whole_ns += worker->whole_ns;
+    all->compute_ns += worker->compute_ns;
+    all->wait_ns += worker->wait_ns;
+    all->exchange_ns += worker->exchange_ns;
+    all->server_ns += worker->server_ns;
+    all->apply_ns += worker->apply_ns;
+    all->rest_ns += worker->rest_ns;
+    all->hidden_ns += worker->hidden_ns;
 }
 
 /* ready_ns[t] := when the last worker had its gradient of step t. */
@@ -175,50 +203,64 @@ static void latest_ready(uint64_t *ready_ns, const struct steps *in)
                 ready_ns[t] = worker_stamps(in, w)[t].ready_ns;
 }
 
-static void report_costs(struct steps_summary *out, const struct costs *sum)
+static struct step_parts parts_of(const struct costs *sum)
 {
-    const double scale = 1e-9 / (double)sum->n;
-    const struct percentiles p = histogram_percentiles(sum->whole_ns);
+    const double scale = 1e-9 / (double)sum->n; /* of no step: 0 / 0 */
 
-    out->compute_s = (double)sum->compute_ns * scale;
-    out->wait_s = (double)sum->wait_ns * scale;
-    out->wire_s = (double)sum->wire_ns * scale;
-    out->server_s = (double)sum->server_ns * scale;
-    out->apply_s = (double)sum->apply_ns * scale;
-    out->exposed_s = (double)(sum->wait_ns + sum->wire_ns + sum->server_ns) * scale;
-    out->hidden_s = (double)sum->hidden_ns * scale;
-    out->step_mean_s = (double)(sum->compute_ns + sum->wait_ns + sum->wire_ns + sum->server_ns + sum->apply_ns) * scale;
-    out->step_min_s = seconds_between(0, sum->whole_ns->least);
-    out->step_max_s = seconds_between(0, sum->whole_ns->greatest);
+    return (struct step_parts){ .step_mean_s = (double)sum->whole_ns * scale,
+                                .compute_s = (double)sum->compute_ns * scale,
+                                .wait_s = (double)sum->wait_ns * scale,
+                                .wire_s = (double)(sum->exchange_ns - sum->wait_ns) * scale,
+                                .server_s = (double)sum->server_ns * scale,
+                                .apply_s = (double)sum->apply_ns * scale,
+                                .rest_s = (double)sum->rest_ns * scale };
+}
+
+static void report_costs(struct steps_summary *out, const struct costs *sum, const struct histogram *whole_ns)
+{
+    const struct step_parts parts = parts_of(sum);
+    const struct percentiles p = histogram_percentiles(whole_ns);
+
+    out->compute_s = parts.compute_s;
+    out->wait_s = parts.wait_s;
+    out->wire_s = parts.wire_s;
+    out->server_s = parts.server_s;
+    out->apply_s = parts.apply_s;
+    out->rest_s = parts.rest_s;
+    out->exposed_s = (double)(sum->whole_ns - sum->compute_ns - sum->apply_ns) * (1e-9 / (double)sum->n);
+    out->hidden_s = (double)sum->hidden_ns * (1e-9 / (double)sum->n);
+    out->step_mean_s = parts.step_mean_s;
+    out->step_min_s = seconds_between(0, whole_ns->least);
+    out->step_max_s = seconds_between(0, whole_ns->greatest);
     out->step_p50_s = p.p50 * 1e-9;
     out->step_p95_s = p.p95 * 1e-9;
     out->step_p99_s = p.p99 * 1e-9;
 }
 
-/* E5: steady steps are those that ended in the steady rounds. */
-static enum rc find_costs(struct steps_summary *out, const struct window *w, const struct steps *in)
+/* E5: steady steps are those that ended in the steady rounds. Their sums for each worker in costs[n_workers], zeroed by
+ * the caller; single ones in whole_ns. */
+static enum rc find_costs(struct costs *costs, struct histogram *whole_ns, const struct window *w,
+                          const struct steps *in)
 {
     uint64_t *ready_ns = in->synchronous ? malloc(in->n_steps * sizeof *ready_ns) : NULL;
-    struct costs sum = { .whole_ns = malloc(sizeof *sum.whole_ns) };
-    enum rc rc = RC_OK;
 
-    if (!sum.whole_ns || (in->synchronous && !ready_ns))
-        FAIL(RC_NOMEM, "no memory for the costs of %zu steps", in->n_steps);
-    histogram_init(sum.whole_ns);
+    if (in->synchronous && !ready_ns)
+        return rc_raise(RC_NOMEM, "no memory for the costs of %zu steps", in->n_steps);
     if (ready_ns)
         latest_ready(ready_ns, in);
-    for (size_t i = 0; i < in->n_workers; i++)
+    for (size_t i = 0; i < in->n_workers; i++) {
         for (size_t t = 0; t < in->n_steps; t++) {
             const struct step_stamp *s = &worker_stamps(in, i)[t];
 
-            if (s->end_ns > w->from_ns && s->end_ns <= w->to_ns)
-                add_cost(&sum, s, ready_ns ? ready_ns[t] : s->ready_ns);
+            if (s->end_ns <= w->from_ns || s->end_ns > w->to_ns)
+                continue;
+            add_step(&costs[i], s, ready_ns ? ready_ns[t] : s->ready_ns);
+            histogram_add(whole_ns, s->end_ns - s->start_ns);
         }
-    report_costs(out, &sum);
-out:
-    free(sum.whole_ns);
+        find_rest(&costs[i]);
+    }
     free(ready_ns);
-    return rc;
+    return RC_OK;
 }
 
 /* Mean over all workers of the losses of steps [from, to). */
@@ -251,24 +293,67 @@ static void find_staleness(struct steps_summary *out, const struct steps *in)
     out->staleness_mean_count = (double)sum / (double)n;
 }
 
-enum rc steps_summarise(struct steps_summary *out, const struct steps *in)
+/* Throughput and costs, of the same steps: *out, and of each worker costs[n_workers], zeroed. */
+static enum rc find_times(struct steps_summary *out, struct costs *costs, const struct steps *in)
 {
-    struct steps_summary s = { 0 };
+    struct histogram *whole_ns = malloc(sizeof *whole_ns);
+    struct costs all = { 0 };
     struct window w = { 0 };
     enum rc rc;
 
-    if (in->n_steps == 0 || in->n_workers == 0)
-        FAIL(RC_INVAL, "nothing to summarise: %zu steps of %zu workers", in->n_steps, in->n_workers);
+    if (!whole_ns)
+        FAIL(RC_NOMEM, "no memory for the durations of %zu steps", in->n_steps);
+    histogram_init(whole_ns);
     TRY(check_order(in));
     TRY(find_rounds(&w, in));
-    TRY(find_throughput(&s, &w, in));
-    TRY(find_costs(&s, &w, in));
+    TRY(find_throughput(out, &w, in));
+    TRY(find_costs(costs, whole_ns, &w, in));
+    for (size_t i = 0; i < in->n_workers; i++)
+        add_costs(&all, &costs[i]);
+    report_costs(out, &all, whole_ns);
+out:
+    free(w.boundary_ns);
+    free(whole_ns);
+    return rc;
+}
+
+static enum rc costs_alloc(struct costs **out, const struct steps *in)
+{
+    if (in->n_steps == 0 || in->n_workers == 0)
+        return rc_raise(RC_INVAL, "nothing to summarise: %zu steps of %zu workers", in->n_steps, in->n_workers);
+    *out = calloc(in->n_workers, sizeof **out);
+    return *out ? RC_OK : rc_raise(RC_NOMEM, "no memory for the costs of %zu workers", in->n_workers);
+}
+
+enum rc steps_summarise(struct steps_summary *out, const struct steps *in)
+{
+    struct steps_summary s = { 0 };
+    struct costs *costs = NULL;
+    enum rc rc;
+
+    TRY(costs_alloc(&costs, in));
+    TRY(find_times(&s, costs, in));
     find_losses(&s, in);
     find_staleness(&s, in);
     s.elapsed_s = seconds_between(first_start_ns(in), latest_end_ns(in, in->n_steps - 1));
     *out = s;
 out:
-    free(w.boundary_ns);
+    free(costs);
+    return rc;
+}
+
+enum rc steps_worker_parts(struct step_parts *out, const struct steps *in)
+{
+    struct steps_summary s = { 0 };
+    struct costs *costs = NULL;
+    enum rc rc;
+
+    TRY(costs_alloc(&costs, in));
+    TRY(find_times(&s, costs, in));
+    for (size_t i = 0; i < in->n_workers; i++)
+        out[i] = parts_of(&costs[i]);
+out:
+    free(costs);
     return rc;
 }
 

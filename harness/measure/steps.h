@@ -10,8 +10,10 @@
  *   E3  Only time in which every worker trained counts: from the latest first start to the
  *       earliest last end. Of overlapped runs of three steps and more the first step does not count, in which there is
  *       nothing to wait for, nor the last, which also waits for its own exchange.
- *   E4  compute + wait + wire + server + apply is the mean step time of a worker, exactly. wait + wire + server is its
- *       exposed communication: it neither computes nor updates. Exposed and hidden communication are all there is.
+ *   E4  compute, wait, wire, server and apply are measured; rest is what they leave of a step (a wake-up, a copy), and
+ *       never negative: compute + wait + wire + server + apply + rest is the mean step of a worker, exactly, and of
+ *       all. Parts that exceed a worker's time, which clocks of several hosts may make, are cut to it. wait + wire +
+ *       server + rest is its exposed communication: it neither computes nor updates. What is hidden is in no part.
  *   E5  Throughput, its interval, the step's parts, its least, greatest and percentiles are of the same steady steps:
  *       those behind the warm-up (steady.h). Without a steady state, or where there are too few rounds to tell, nothing
  *       is left out; of a run whose speed switched both speeds count.
@@ -27,15 +29,16 @@
 #include "harness/measure/interval.h"
 #include "harness/measure/steady.h"
 
-struct step_stamp {      /* of one step on one worker; the clock of struct world */
-    uint64_t start_ns;   /* the step began */
-    uint64_t ready_ns;   /* its gradient was complete */
-    uint64_t end_ns;     /* it held the next parameters */
-    uint64_t stalled_ns; /* of ready - start: waiting for parameters, where exchange is overlapped with computing */
-    uint64_t server_ns;  /* of stalled + end - ready: waiting in the server's queue */
-    uint64_t apply_ns;   /* likewise: updating parameters */
-    uint64_t hidden_ns;  /* exchanging while the worker did something else */
-    double loss;         /* mean over its batch; NaN: not computed (hollow) */
+struct step_stamp {       /* of one step on one worker; the clock of struct world */
+    uint64_t start_ns;    /* the step began */
+    uint64_t ready_ns;    /* its gradient was complete */
+    uint64_t end_ns;      /* it held the next parameters */
+    uint64_t stalled_ns;  /* of ready - start: waiting for parameters, where exchange is overlapped with computing */
+    uint64_t server_ns;   /* of stalled + end - ready: waiting in the server's queue */
+    uint64_t apply_ns;    /* likewise: updating parameters */
+    uint64_t exchange_ns; /* likewise: between ranks, less what of it was at the server; with it the wait for others */
+    uint64_t hidden_ns;   /* exchanging while the worker did something else */
+    double loss;          /* mean over its batch; NaN: not computed (hollow) */
     uint32_t staleness_count; /* ps */
 };
 
@@ -56,6 +59,7 @@ struct steps_summary {
     double step_mean_s, step_min_s, step_max_s;          /* E5, over workers and steady steps */
     double step_p50_s, step_p95_s, step_p99_s;           /* E5, likewise (histogram.h, H1, H2) */
     double compute_s, wait_s, wire_s, server_s, apply_s; /* E4, means over steady steps */
+    double rest_s;                                       /* E4, likewise */
     double exposed_s, hidden_s;                          /* E4: communication */
     double loss_first, loss_last;                        /* mean of the first round, and of the last STEPS_LAST */
     double staleness_mean_count;                         /* over all steps */
@@ -67,6 +71,12 @@ struct steps_summary {
  * RC_INVAL: n_steps or n_workers is 0, or a worker's stamps go back in time; RC_NOMEM; out is then
  * untouched. No whole round inside E3: throughput is NaN, costs are those of all steps. */
 enum rc steps_summarise(struct steps_summary *out, const struct steps *in) MUST_CHECK;
+
+struct step_parts { /* E4, E5: of one worker; NaN: none of its steps is steady */
+    double step_mean_s, compute_s, wait_s, wire_s, server_s, apply_s, rest_s;
+};
+/* out[in->n_workers] := the parts of the steps that the summary is of. As steps_summarise(). */
+enum rc steps_worker_parts(struct step_parts *out, const struct steps *in) MUST_CHECK;
 
 /* Round r (of n_steps) : mean loss over workers' step r, seconds from the first start to the latest end
  * of step r, samples seen by then by all workers. */

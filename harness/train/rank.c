@@ -290,6 +290,7 @@ static enum rc train_step(struct rank *r, size_t step)
     const struct exchange_cost cost = exchange_cost(r->exchange);
     stamp->server_ns = cost.server_ns;
     stamp->apply_ns = cost.apply_ns;
+    stamp->exchange_ns = cost.exchange_ns;
     stamp->hidden_ns = cost.hidden_ns;
     stamp->staleness_count = cost.staleness_count;
     stamp->loss = loss;

@@ -330,6 +330,7 @@ static void record_costs(struct record *r, const struct train_result *result, co
     record_f64(r, "wire_s", s->measured.wire_s);
     record_f64(r, "server_s", s->measured.server_s);
     record_f64(r, "apply_s", s->measured.apply_s);
+    record_f64(r, "rest_s", s->measured.rest_s);
     record_f64(r, "exposed_comm_s", s->measured.exposed_s);
     record_f64(r, "hidden_comm_s", s->measured.hidden_s);
     record_f64(r, "limit_compute_s", result->limits.compute_s);

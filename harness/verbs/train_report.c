@@ -181,8 +181,9 @@ static enum rc fill_table(struct table *t, const struct train_job *job, const st
                  100 * s->bound_ratio);
         TRY(print_row(t, "of the bound", text));
     }
-    snprintf(text, sizeof text, "compute %.4g, wait %.4g, wire %.4g, server %.4g, apply %.4g us", m->compute_s * 1e6,
-             m->wait_s * 1e6, m->wire_s * 1e6, m->server_s * 1e6, m->apply_s * 1e6);
+    snprintf(text, sizeof text, "compute %.4g, wait %.4g, wire %.4g, server %.4g, apply %.4g, rest %.4g us",
+             m->compute_s * 1e6, m->wait_s * 1e6, m->wire_s * 1e6, m->server_s * 1e6, m->apply_s * 1e6,
+             m->rest_s * 1e6);
     TRY(print_row(t, "mean step", text));
     TRY(print_exchange(t, job, m));
     if (job->mode->module.caps & MODE_SERVERS) {

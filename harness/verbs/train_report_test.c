@@ -52,7 +52,7 @@ static void ps_is_printed(void **state)
                    "steady state   too few rounds to tell; figures are of all 9 rounds\n"
                    "efficiency     75.0 % of 2 x one worker alone\n"
                    "of the bound   85.7 % of what the slowest of compute, wire and server allows\n"
-                   "mean step      compute 7167, wait 0, wire 2694, server 1389, apply 694.4 us\n"
+                   "mean step      compute 7167, wait 0, wire 2000, server 1389, apply 694.4, rest 694.4 us\n"
                    "exchange       2 buckets, 2 pieces, overlap off, priority on\n"
                    "communication  4583 us: 4083 exposed, 500 hidden behind computing\n"
                    "staleness      mean 1.583, max 4 updates\n"
@@ -91,7 +91,7 @@ static void allreduce_is_printed(void **state)
                    "throughput     2400 samples/s, 95 % within this run 2400 to 2400\n"
                    "steady state   reached; figures are of 19 of 24 rounds, 5 of warm-up left out\n"
                    "efficiency     80.0 % of 3 x one worker alone\n"
-                   "mean step      compute 5000, wait 1000, wire 3000, server 0, apply 1000 us\n"
+                   "mean step      compute 5000, wait 1000, wire 2750, server 0, apply 1000, rest 250 us\n"
                    "exchange       all gradients at once, overlap off\n"
                    "communication  4000 us: 4000 exposed, 0 hidden behind computing\n"
                    "training loss  not computed\n"
@@ -115,7 +115,7 @@ static void single_is_printed(void **state)
         "steady state  too few rounds to tell; figures are of all 3 rounds\n"
         "efficiency    100.0 % of 1 x one worker alone\n"
         "of the bound  78.1 % of what the slowest of compute, wire and server allows\n"
-        "mean step     compute 1.1e+04, wait 0, wire 3000, server 0, apply 2000 us\n"
+        "mean step     compute 1.1e+04, wait 0, wire 0, server 0, apply 2000, rest 3000 us\n"
         "loss          not computed\n");
     made_free(&m);
 }
@@ -137,7 +137,7 @@ static void few_steps_are_printed(void **state)
                    "steady state   too few rounds to tell; figures are of all 3 rounds\n"
                    "efficiency     100.0 % of 1 x one worker alone\n"
                    "of the bound   78.1 % of what the slowest of compute, wire and server allows\n"
-                   "mean step      compute 1.1e+04, wait 0, wire 3000, server 0, apply 2000 us\n"
+                   "mean step      compute 1.1e+04, wait 0, wire 0, server 0, apply 2000, rest 3000 us\n"
                    "training loss  first 3, last 2 (mean of 3 steps)\n"
                    "Img/sec per CPU: 505.3 +-101.9\n"
                    "Total img/sec on 1 CPU(s): 505.3 +-101.9\n"

@@ -60,7 +60,7 @@ static enum rc bug_lost_deficit(struct steps_summary *out, const struct steps *i
             server += (double)in->stamp[i].server_ns * 1e-9 / (double)(in->n_workers * in->n_steps);
             apply += (double)in->stamp[i].apply_ns * 1e-9 / (double)(in->n_workers * in->n_steps);
         }
-        out->wire_s = fmax(0, out->step_mean_s - out->compute_s - out->wait_s - server - apply);
+        out->wire_s = fmax(0, out->step_mean_s - out->compute_s - out->wait_s - server - apply - out->rest_s);
         out->server_s = server;
         out->apply_s = apply;
     }
@@ -74,6 +74,30 @@ static enum rc bug_wait_as_wire(struct steps_summary *out, const struct steps *i
 
     alone.synchronous = false;
     return steps_summarise(out, &alone);
+}
+
+/* What nothing measured is the network's. */
+static enum rc bug_rest_as_wire(struct steps_summary *out, const struct steps *in)
+{
+    enum rc rc = steps_summarise(out, in);
+
+    if (rc == RC_OK) {
+        out->wire_s += out->rest_s;
+        out->rest_s = 0;
+    }
+    return rc;
+}
+
+/* What nothing measured is left out. */
+static enum rc bug_no_rest(struct steps_summary *out, const struct steps *in)
+{
+    enum rc rc = steps_summarise(out, in);
+
+    if (rc == RC_OK) {
+        out->exposed_s -= out->rest_s;
+        out->rest_s = 0;
+    }
+    return rc;
 }
 
 /* What a worker waits for parameters is taken for computing. */
@@ -157,6 +181,8 @@ summarise_fn *steps_mutant(const char *name)
         { "keep-warmup", bug_keep_warmup },
         { "lost-deficit", bug_lost_deficit },
         { "wait-as-wire", bug_wait_as_wire },
+        { "rest-as-wire", bug_rest_as_wire },
+        { "no-rest", bug_no_rest },
         { "stall-as-compute", bug_stall_as_compute },
         { "drain-counts", bug_drain_counts },
         { "loss-of-rank0", bug_loss_of_rank0 },

@@ -3,8 +3,8 @@
  * result_kit.c - made-up stamps, and what follows from them.
  *
  * made_ps, times in ms from the origin of the clock, batch 7:
- *   worker 0 starts at 1000, 12 steps of 10: gradient 6, queue at the server 1, update 0.5, wire 2.5
- *   worker 1 starts at 1005, 12 steps of 15: gradient 9, queue at the server 2, update 1, wire 3
+ *   worker 0 starts at 1000, 12 steps of 10: gradient 6, queue at the server 1, update 0.5, wire 2, rest 0.5
+ *   worker 1 starts at 1005, 12 steps of 15: gradient 9, queue at the server 2, update 1, wire 2, rest 1
  *   all train from 1005 to 1120. Of the completions in that time (1010, 1020, 1020, 1030, 1035, 1040, 1050, 1050,
  *   1060, 1065, 1070, 1080, 1080, 1090, 1095, 1100, 1110, 1110, 1120) every second ends a round: 9 rounds of 15, 10,
  *   10, 10, 15, 15, 10, 10, 10, on average 105 / 9, in which 14 samples are seen: 1200 samples/s.
@@ -12,8 +12,8 @@
  *   Loss: 21 in the first three completions, 1 afterwards. Means of the latest 20 completions: 4 after completion 20,
  *   3 after 21, 2 after 22, which is worker 1's at 1155: 155 after the first start, 154 samples.
  *
- * made_allreduce, batch 8: worker w has its gradient after 4 + w and updates for 1; all end the step together after
- * 10, in each of the first 5 steps after 50.
+ * made_allreduce, batch 8: worker w has its gradient after 4 + w, exchanges for 4.75 - w and updates for 1; all end the
+ * step together after 10, in each of the first 5 steps after 50.
  *
  * made_single, batch 8: steps of 14, 16 and 18: gradient 10, 11 and 12, update 2.
  */
@@ -109,6 +109,7 @@ static void stamp_ps(struct step_stamp *s, uint64_t start_us, uint64_t step_us, 
                                     .end_ns = (at_us + step_us) * US,
                                     .server_ns = server_us * US,
                                     .apply_ns = apply_us * US,
+                                    .exchange_ns = 2000 * US,
                                     .hidden_ns = 500 * US,
                                     .loss = 1 };
     }
@@ -200,6 +201,7 @@ void made_allreduce(struct made_run *out)
                                                         .ready_ns = (at_us + 4000 + w * 1000) * US,
                                                         .end_ns = (at_us + step_us) * US,
                                                         .apply_ns = 1000 * US,
+                                                        .exchange_ns = (4750 - w * 1000) * US,
                                                         .loss = NAN };
             at_us += step_us;
         }
