@@ -36,7 +36,7 @@ enum {
 struct launch { /* the summary record of one launch; NaN: null there */
     double throughput_samples_per_s, low_samples_per_s, high_samples_per_s;
     double efficiency_ratio, bound_ratio;
-    double compute_s, wait_s, wire_s, server_s, apply_s;
+    double step_mean_s, compute_s, wait_s, wire_s, server_s, apply_s, rest_s;
     double loss_last, accuracy_ratio, staleness_mean_count, staleness_max_count, seconds_to_target_s;
     bool did_not_learn; /* as the launch judged itself: "learned" is "no" */
 };
@@ -141,6 +141,16 @@ int campaign_largest(const struct campaign *c, const struct point *p, const stru
 void point_values(double *out, const struct point *p, size_t member_offset);
 /* Mean over launches of a member (offsetof(struct launch, ...)); NaN if any is. */
 double point_mean(const struct point *p, size_t member_offset);
+/* Arithmetic mean over launches of a member, and its interval (interval.I3); with one launch no interval; NaN if any
+ * is. */
+struct interval point_interval(const struct point *p, size_t member_offset);
+/* A worker's mean step and what it consists of (measure/steps.h, E4), in the order in which it is shown. */
+struct step_part {
+    const char *name; /* "compute" */
+    size_t at;        /* of struct launch */
+};
+enum { N_STEP_PARTS = 6 };
+extern const struct step_part step_whole, step_parts[N_STEP_PARTS];
 /* Throughput: geometric mean over launches, interval on logarithms; with one launch, within it. */
 struct interval point_throughput(const struct point *p);
 /* Efficiency of p against its baseline; the mean alone (ends NaN) where an interval cannot be had; NaN: there is no
@@ -152,7 +162,8 @@ struct comparison campaign_compare(const struct point *a, const struct point *b,
 
 /* --- what is shown --- */
 
-/* table.c: how points exchange, a row for each point, and what the columns are. */
+/* table.c: how points exchange, two tables with a row for each point (what it gives; its step), and what the columns
+ * are. */
 enum rc campaign_print(const struct campaign *c, FILE *to) MUST_CHECK;
 /* verdict.c: which mode is faster, and whether the difference lies in computing or in the exchange, in plain words.
  * RC_NOMEM. */

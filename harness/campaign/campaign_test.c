@@ -35,11 +35,13 @@ static void a_summary_is_read_key_by_key(void **state)
         { "throughput_high_samples_per_s", AT(high_samples_per_s) },
         { "efficiency_ratio", AT(efficiency_ratio) },
         { "bound_ratio", AT(bound_ratio) },
+        { "step_mean_s", AT(step_mean_s) },
         { "compute_s", AT(compute_s) },
         { "wait_s", AT(wait_s) },
         { "wire_s", AT(wire_s) },
         { "server_s", AT(server_s) },
         { "apply_s", AT(apply_s) },
+        { "rest_s", AT(rest_s) },
         { "loss_last", AT(loss_last) },
         { "accuracy_ratio", AT(accuracy_ratio) },
         { "staleness_mean_count", AT(staleness_mean_count) },
@@ -176,6 +178,10 @@ static void means_of_launches(void **state)
     near(point_mean(p, AT(compute_s)), 102e-6, 1e-12); /* of 51, 102 and 153 us */
     near(point_mean(p, AT(seconds_to_target_s)), (6.4 + 8 + 10) / 3, 1e-12);
     near(point_mean(p, AT(server_s)), NAN, 0);
+    /* Student's t of 2 degrees, 4.30265, times 51 us / root 3 */
+    near_interval(point_interval(p, AT(compute_s)), 102e-6, -24.6912e-6, 228.6912e-6);
+    near_interval(point_interval(p, AT(server_s)), NAN, NAN, NAN);
+    near_interval(point_interval(made_find(&c, "linear", "allreduce", 2), AT(compute_s)), 54e-6, NAN, NAN);
     near_interval(point_throughput(p), 1250, 718.07895, 2175.9446); /* of 1000, 1250 and 1562.5 */
     near_interval(point_throughput(made_find(&c, "lenet", "ps", 4)), 1625, 1585.3256, 1665.6673);
     near_interval(point_throughput(made_find(&c, "linear", "allreduce", 2)), 6e6, 5.4e6, 7.2e6); /* one launch's */

@@ -8,7 +8,7 @@
 #include "harness/report/chart.h"
 #include "harness/world/cores.h"
 
-#define MEAN_US(p, member) (1e6 * point_mean((p), offsetof(struct launch, member)))
+static const double US_PER_S = 1e6;
 
 struct sheet {          /* one table of comparable points */
     const char *script; /* also the file's name: <script>-<setting>.tsv */
@@ -46,15 +46,14 @@ static size_t efficiency_rows(FILE *to, const struct campaign *c, const struct p
 
 static size_t cost_rows(FILE *to, const struct campaign *c, const struct point *p)
 {
-    const double part_us[] = { MEAN_US(p, compute_s), MEAN_US(p, wait_s), MEAN_US(p, wire_s), MEAN_US(p, server_s),
-                               MEAN_US(p, apply_s) };
     bool has_part = false;
 
     (void)c;
     fprintf(to, "%s\t%d", p->mode->name, p->n_workers);
-    for (size_t i = 0; i < sizeof part_us / sizeof *part_us; i++) {
-        fprintf(to, "\t%.17g", part_us[i]);
-        has_part = has_part || part_us[i] > 0;
+    for (int i = 0; i <= N_STEP_PARTS; i++) {
+        const struct interval part_s = point_interval(p, (i < N_STEP_PARTS ? step_parts[i] : step_whole).at);
+        fprintf(to, "\t%.17g\t%.17g\t%.17g", US_PER_S * part_s.mean, US_PER_S * part_s.low, US_PER_S * part_s.high);
+        has_part = has_part || (i < N_STEP_PARTS && part_s.mean > 0);
     }
     fprintf(to, "\t%d\n", p->oversubscribed);
     return has_part;
@@ -123,8 +122,11 @@ static const struct sheet sheets[] = {
       "no point has an efficiency" },
     { "loss", has_loss, "mode\tworkers\tseconds\tsamples\tloss\toversubscribed", loss_rows,
       "no point that it shows has a loss" },
-    { "cost", always, "mode\tworkers\tcompute_us\twait_us\twire_us\tserver_us\tapply_us\toversubscribed", cost_rows,
-      "no point has a step that could be measured" },
+    { "cost", always,
+      "mode\tworkers\tcompute_us\tcompute_low_us\tcompute_high_us\twait_us\twait_low_us\twait_high_us\twire_us\t"
+      "wire_low_us\twire_high_us\tserver_us\tserver_low_us\tserver_high_us\tapply_us\tapply_low_us\tapply_high_us\t"
+      "rest_us\trest_low_us\trest_high_us\tstep_us\tstep_low_us\tstep_high_us\toversubscribed",
+      cost_rows, "no point has a step that could be measured" },
 };
 enum { N_SHEETS = sizeof sheets / sizeof *sheets };
 

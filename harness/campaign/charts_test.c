@@ -86,7 +86,13 @@ static void check_sheet(struct kit *k, const char *name, const char *expected)
 }
 
 #define SCALING "mode\tworkers\tmean\tlow\thigh\toversubscribed\n"
-#define COST "mode\tworkers\tcompute_us\twait_us\twire_us\tserver_us\tapply_us\toversubscribed\n"
+#define COST                                                                                                       \
+    "mode\tworkers\tcompute_us\tcompute_low_us\tcompute_high_us\twait_us\twait_low_us\twait_high_us\twire_us\t"    \
+    "wire_low_us\twire_high_us\tserver_us\tserver_low_us\tserver_high_us\tapply_us\tapply_low_us\tapply_high_us\t" \
+    "rest_us\trest_low_us\trest_high_us\tstep_us\tstep_low_us\tstep_high_us\toversubscribed\n"
+/* Of launches at 0.5, 1 and 1.5 times the mean the interval is 4.30265 / root 12 of it to either side. */
+#define PART(us, low_us, high_us) "\t" #us "\t" #low_us "\t" #high_us
+#define NONE PART(nan, nan, nan)
 #define LOSS "mode\tworkers\tseconds\tsamples\tloss\toversubscribed\n"
 
 static const struct {
@@ -107,14 +113,55 @@ static const struct {
                                       "allreduce\t2\t0.85\t0.5005137299\t1.4435168446\t0\n" },
     { "efficiency-linear.tsv", SCALING "single\t1\t1\tnan\tnan\t0\n"
                                        "allreduce\t2\t0.75\tnan\tnan\t0\n" },
-    { "cost-lenet.tsv", COST "none\t2\t101\t21\t31\tnan\t51\t0\n"
-                             "single\t1\t102\t22\t32\tnan\t52\t0\n"
-                             "ps\t2\t103\t23\t33\t43\t53\t0\n"
-                             "ps\t4\t104\t24\t34\t44\t54\t1\n"
-                             "allreduce\t2\t105\t25\t35\tnan\t55\t0\n" },
-    { "cost-linear.tsv", COST "single\t1\t106\t26\t36\tnan\t56\t0\n"
-                              "ps\t2\t107\t27\t37\t47\t57\t0\n"
-                              "allreduce\t2\t54\t14\t19\tnan\t29\t0\n" },
+    { "cost-lenet.tsv",
+      COST "none\t2" PART(101, -24.449, 226.449) PART(21, -5.08345, 47.0834) PART(31, -7.50413, 69.5041)
+          NONE PART(51, -12.3455, 114.346) PART(60, -14.5241, 134.524) PART(
+              264, -63.9062,
+              591.906) "\t0\n"
+                       "single\t1" PART(102, -24.691, 228.691) PART(22, -5.32551, 49.3255) PART(32, -7.7462, 71.7462)
+                           NONE PART(52, -12.5876, 116.588) PART(60, -14.5241, 134.524)
+                               PART(268, -64.8745,
+                                    600.874) "\t0\n"
+                                             "ps\t2" PART(103, -24.9331, 230.933) PART(23, -5.56758, 51.5676) PART(
+                                                 33, -7.98827, 73.9883) PART(43, -10.409, 96.409)
+                                                 PART(53, -12.8296, 118.83) PART(60, -14.5241, 134.524) PART(
+                                                     315, -76.2517,
+                                                     706.252) "\t0\n"
+                                                              "ps\t4" PART(104, -25.1752,
+                                                                           233.175) PART(24, -5.80965, 53.8097)
+                                                                  PART(34, -8.23034,
+                                                                       76.2303) PART(44, -10.651, 98.651)
+                                                                      PART(54, -13.0717, 121.072)
+                                                                          PART(60, -14.5241, 134.524) PART(
+                                                                              320, -77.462,
+                                                                              717.462) "\t1\n"
+                                                                                       "allreduce\t2" PART(
+                                                                                           105, -25.4172, 235.417)
+                                                                                           PART(25, -6.05172, 56.0517) PART(
+                                                                                               35,
+                                                                                               -8.47241,
+                                                                                               78.4724) NONE
+                                                                                               PART(55, -13.3138,
+                                                                                                    123.314)
+                                                                                                   PART(60, -14.5241,
+                                                                                                        134.524)
+                                                                                                       PART(
+                                                                                                           280,
+                                                                                                           -67.7793,
+                                                                                                           627.779) "\t"
+                                                                                                                    "0"
+                                                                                                                    "\n" },
+    { "cost-linear.tsv",
+      COST "single\t1" PART(106, -25.6593, 237.659) PART(26, -6.29379, 58.2938) PART(36, -8.71448, 80.7145)
+          NONE PART(56, -13.5559, 125.556) PART(60, -14.5241, 134.524)
+              PART(284, -68.7476,
+                   636.748) "\t0\n"
+                            "ps\t2" PART(107, -25.9014, 239.901) PART(27, -6.53586, 60.5359) PART(37, -8.95655, 82.9565)
+                                PART(47, -11.3772, 105.377) PART(57, -13.7979, 127.798) PART(60, -14.5241, 134.524)
+                                    PART(335, -81.0931, 751.093) "\t0\n"
+                                                                 "allreduce\t2" PART(54, nan, nan) PART(14, nan, nan)
+                                                                     PART(19, nan, nan) NONE PART(29, nan, nan) PART(
+                                                                         30, nan, nan) PART(146, nan, nan) "\t0\n" },
     /* of ps the point at 2 workers: at 4 they share cores */
     { "loss-lenet.tsv", LOSS "none\t2\t1\t64\t1\t0\nnone\t2\t2\t128\t0.5\t0\nnone\t2\t3\t192\t0.3333333\t0\n"
                              "single\t1\t2\t32\t0.5\t0\nsingle\t1\t4\t64\t0.25\t0\nsingle\t1\t6\t96\t0.1666667\t0\n"
@@ -155,7 +202,7 @@ static void sheets_that_would_be_empty(void **state)
     made_open(&c, k, point, 3, false);
     assert_int_equal(draw(k, &c, false), RC_UNSUPPORTED);
     check_sheet(k, "throughput-replay.tsv", SCALING "ps\t2\t1000\t900\t1200\t0\n");
-    check_sheet(k, "cost-replay.tsv", COST "ps\t2\tnan\tnan\tnan\tnan\tnan\t0\n");
+    check_sheet(k, "cost-replay.tsv", COST "ps\t2" NONE NONE NONE NONE NONE NONE NONE "\t0\n");
     assert_null(kit_read(k, "efficiency-replay.tsv"));
     assert_null(kit_read(k, "loss-replay.tsv"));
     campaign_close(&c);

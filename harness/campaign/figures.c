@@ -5,6 +5,13 @@
 
 #include "harness/campaign/campaign.h"
 
+const struct step_part step_whole = { "step", offsetof(struct launch, step_mean_s) };
+const struct step_part step_parts[N_STEP_PARTS] = {
+    { "compute", offsetof(struct launch, compute_s) }, { "wait", offsetof(struct launch, wait_s) },
+    { "wire", offsetof(struct launch, wire_s) },       { "server", offsetof(struct launch, server_s) },
+    { "apply", offsetof(struct launch, apply_s) },     { "rest", offsetof(struct launch, rest_s) },
+};
+
 void point_values(double *out, const struct point *p, size_t member_offset)
 {
     for (size_t i = 0; i < p->n_launches; i++)
@@ -19,6 +26,14 @@ double point_mean(const struct point *p, size_t member_offset)
     for (size_t i = 0; i < p->n_launches; i++)
         sum += value[i];
     return p->n_launches ? sum / (double)p->n_launches : NAN;
+}
+
+struct interval point_interval(const struct point *p, size_t member_offset)
+{
+    double value[MAX_LAUNCHES];
+
+    point_values(value, p, member_offset);
+    return interval_of_launches(value, p->n_launches);
 }
 
 /* Has every launch a positive value of this member? Not if in some launch the workers were never all training at once

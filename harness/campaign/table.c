@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* table.c - a campaign as a table: a row for each point. */
+/* table.c - a campaign as two tables, a row for each point: what training so gives, and where the time of a step goes.
+ */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,25 +50,28 @@ out:
     return rc;
 }
 
-static enum rc print_point(struct table *t, const struct campaign *c, const struct point *p)
+/* "0.720 (0.408 .. 1.269)" */
+static enum rc cell_efficiency(struct table *t, const struct interval *i)
 {
-    static const struct { /* the columns behind efficiency */
-        size_t at;
-        double scale;
-        const char *fmt;
-    } means[] = {
-        { offsetof(struct launch, bound_ratio), 100, "%.3g %%" },
-        { offsetof(struct launch, compute_s), 1e6, "%.4g" },
-        { offsetof(struct launch, wait_s), 1e6, "%.3g" },
-        { offsetof(struct launch, wire_s), 1e6, "%.3g" },
-        { offsetof(struct launch, server_s), 1e6, "%.3g" },
-        { offsetof(struct launch, apply_s), 1e6, "%.3g" },
-        { offsetof(struct launch, loss_last), 1, "%.4f" },
-        { offsetof(struct launch, accuracy_ratio), 100, "%.2f %%" },
-        { offsetof(struct launch, seconds_to_target_s), 1, "%.3g s" },
-        { offsetof(struct launch, staleness_mean_count), 1, "%.2f" },
-    };
-    const struct interval throughput = point_throughput(p), efficiency = campaign_efficiency(c, p);
+    return isnan(i->low) ? cell_number(t, "%.3f", i->mean)
+                         : table_cell(t, "%.3f (%.3f .. %.3f)", i->mean, i->low, i->high);
+}
+
+/* "104.2 ±3.1": two digits of half the interval, the mean as exact. Launches that are all equal: the mean alone. */
+static enum rc cell_microseconds(struct table *t, const struct interval *seconds)
+{
+    enum { MOST_DECIMALS = 3 };
+    const double us = 1e6 * seconds->mean, half_us = 1e6 * (seconds->high - seconds->mean);
+
+    if (!(half_us > 0))
+        return cell_number(t, us < 9999.5 ? "%.4g" : "%.0f", us);
+    const double digits = 1 - floor(log10(half_us));
+    const int n_decimals = digits > MOST_DECIMALS ? MOST_DECIMALS : digits > 0 ? (int)digits : 0;
+    return table_cell(t, "%.*f ±%.*f", n_decimals, us, n_decimals, half_us);
+}
+
+static enum rc cells_of_point(struct table *t, const struct campaign *c, const struct point *p)
+{
     enum rc rc;
 
     TRY(table_cell(t, "%s", p->workload->module.name));
@@ -76,10 +81,46 @@ static enum rc print_point(struct table *t, const struct campaign *c, const stru
         const char *value = point_value(p, campaign_other_option(c, i));
         TRY(table_cell(t, "%s", value ? value : "-"));
     }
+out:
+    return rc;
+}
+
+static enum rc print_gain(struct table *t, const struct campaign *c, const struct point *p)
+{
+    static const struct { /* the columns behind efficiency */
+        size_t at;
+        double scale;
+        const char *fmt;
+    } means[] = {
+        { offsetof(struct launch, bound_ratio), 100, "%.3g %%" },
+        { offsetof(struct launch, loss_last), 1, "%.4f" },
+        { offsetof(struct launch, accuracy_ratio), 100, "%.2f %%" },
+        { offsetof(struct launch, seconds_to_target_s), 1, "%.3g s" },
+        { offsetof(struct launch, staleness_mean_count), 1, "%.2f" },
+    };
+    const struct interval throughput = point_throughput(p), efficiency = campaign_efficiency(c, p);
+    enum rc rc;
+
+    TRY(cells_of_point(t, c, p));
     TRY(cell_rates(t, &throughput));
-    TRY(cell_number(t, "%.3f", efficiency.mean));
+    TRY(cell_efficiency(t, &efficiency));
     for (size_t i = 0; i < sizeof means / sizeof *means; i++)
         TRY(cell_number(t, means[i].fmt, means[i].scale * point_mean(p, means[i].at)));
+out:
+    return rc;
+}
+
+static enum rc print_step(struct table *t, const struct campaign *c, const struct point *p)
+{
+    const struct interval whole = point_interval(p, step_whole.at);
+    enum rc rc;
+
+    TRY(cells_of_point(t, c, p));
+    TRY(cell_microseconds(t, &whole));
+    for (int i = 0; i < N_STEP_PARTS; i++) {
+        const struct interval part = point_interval(p, step_parts[i].at);
+        TRY(cell_microseconds(t, &part));
+    }
 out:
     return rc;
 }
@@ -112,50 +153,83 @@ static bool has_single_launch(const struct campaign *c)
     return false;
 }
 
-/* Behind the column of workers, one column for each other option that the campaign sweeps. */
-static enum rc open_table(struct table **out, const struct campaign *c)
-{
-    static const struct column before[] = { { "model", ALIGN_LEFT },
-                                            { "mode", ALIGN_LEFT },
-                                            { "workers", ALIGN_RIGHT } };
-    static const struct column behind[] = {
-        { "samples/s", ALIGN_RIGHT }, { "95 % interval", ALIGN_RIGHT }, { "efficiency", ALIGN_RIGHT },
-        { "of bound", ALIGN_RIGHT },  { "compute us", ALIGN_RIGHT },    { "wait", ALIGN_RIGHT },
-        { "wire", ALIGN_RIGHT },      { "server", ALIGN_RIGHT },        { "apply", ALIGN_RIGHT },
-        { "loss", ALIGN_RIGHT },      { "accuracy", ALIGN_RIGHT },      { "to target", ALIGN_RIGHT },
-        { "staleness", ALIGN_RIGHT },
-    };
-    enum { N_BEFORE = sizeof before / sizeof *before, N_BEHIND = sizeof behind / sizeof *behind };
-    struct column column[N_BEFORE + MAX_ASSIGNMENTS + N_BEHIND];
-    size_t n = N_BEFORE;
+typedef enum rc print_fn(struct table *t, const struct campaign *c, const struct point *p);
 
-    memcpy(column, before, sizeof before);
+/* A table of behind[n_behind], behind what a point assigns: one column for each other option that the campaign sweeps.
+ */
+static enum rc print_points(const struct campaign *c, const struct column *behind, size_t n_behind, print_fn *print,
+                            FILE *to)
+{
+    enum { MOST_BEHIND = 10 };
+    struct column column[3 + MAX_ASSIGNMENTS + MOST_BEHIND] = { { "model", ALIGN_LEFT },
+                                                                { "mode", ALIGN_LEFT },
+                                                                { "workers", ALIGN_RIGHT } };
+    struct table *t = NULL;
+    size_t n = 3;
+    enum rc rc;
+
+    assert(n_behind <= MOST_BEHIND);
     for (int i = 0; campaign_other_option(c, i); i++)
         column[n++] = (struct column){ campaign_other_option(c, i), ALIGN_RIGHT };
-    memcpy(column + n, behind, sizeof behind);
-    return table_open(out, column, n + N_BEHIND);
+    memcpy(column + n, behind, n_behind * sizeof *behind);
+    TRY(table_open(&t, column, n + n_behind));
+    for (size_t i = 0; i < c->n_points; i++) {
+        if (i > 0 && c->point[i].workload != c->point[i - 1].workload)
+            TRY(table_rule(t));
+        TRY(print(t, c, &c->point[i]));
+    }
+    table_print(t, to);
+out:
+    table_close(&t);
+    return rc;
+}
+
+static enum rc print_gains(const struct campaign *c, FILE *to)
+{
+    static const struct column behind[] = {
+        { "samples/s", ALIGN_RIGHT }, { "95 % interval", ALIGN_RIGHT }, { "efficiency", ALIGN_RIGHT },
+        { "of bound", ALIGN_RIGHT },  { "loss", ALIGN_RIGHT },          { "accuracy", ALIGN_RIGHT },
+        { "to target", ALIGN_RIGHT }, { "staleness", ALIGN_RIGHT },
+    };
+
+    return print_points(c, behind, sizeof behind / sizeof *behind, print_gain, to);
+}
+
+static enum rc print_steps(const struct campaign *c, FILE *to)
+{
+    struct column behind[1 + N_STEP_PARTS] = { { "step us", ALIGN_RIGHT } };
+
+    for (int i = 0; i < N_STEP_PARTS; i++)
+        behind[1 + i] = (struct column){ step_parts[i].name, ALIGN_RIGHT };
+    return print_points(c, behind, 1 + N_STEP_PARTS, print_step, to);
+}
+
+/* Of what there are intervals, and where there are none. */
+static void print_note_of_intervals(const struct campaign *c, FILE *to)
+{
+    if (c->is_virtual)
+        fprintf(to, "simulated launches are equal: efficiency and step are exact, the interval is within the run\n");
+    else if (has_single_launch(c))
+        fprintf(to, "of a point with a single launch the interval is within this run, not over launches; efficiency\n"
+                    "and step have none\n");
 }
 
 enum rc campaign_print(const struct campaign *c, FILE *to)
 {
-    struct table *t = NULL;
     enum rc rc;
 
-    TRY(open_table(&t, c));
-    for (size_t i = 0; i < c->n_points; i++) {
-        if (i > 0 && c->point[i].workload != c->point[i - 1].workload)
-            TRY(table_rule(t));
-        TRY(print_point(t, c, &c->point[i]));
-    }
     if (c->exchange[0])
         fprintf(to, "exchange: %s\n\n", c->exchange);
-    table_print(t, to);
-    fprintf(to,
-            "\nefficiency: throughput / (workers x throughput of single). of bound: throughput / what the slowest of\n"
-            "compute, wire and server allows. compute to apply: a worker's mean step. to target: seconds until the\n"
-            "target loss. staleness: updates by others between a pull and its push.\n");
-    if (has_single_launch(c))
-        fprintf(to, "of a point with a single launch the interval is within this run, not over launches\n");
+    TRY(print_gains(c, to));
+    fprintf(to, "\n");
+    TRY(print_steps(c, to));
+    fprintf(
+        to,
+        "\nintervals: 95 %%, over launches; of efficiency over pairs of launches in the same block. efficiency:\n"
+        "throughput / (workers x throughput of single). of bound: throughput / what the slowest of compute, wire\n"
+        "and server allows. to target: seconds until the target loss. staleness: updates by others between a pull\n"
+        "and its push. step: a worker's mean step, which is compute to rest; rest: what the measured parts leave.\n");
+    print_note_of_intervals(c, to);
     if (lacks_baseline(c))
         fprintf(to, "efficiency needs single: 1 in --workers, and single in --mode\n");
     if (any(c, offsetof(struct point, oversubscribed)))
@@ -163,6 +237,5 @@ enum rc campaign_print(const struct campaign *c, FILE *to)
     if (any(c, offsetof(struct point, servers_share)))
         fprintf(to, "+ the server shares the workers' cores\n");
 out:
-    table_close(&t);
     return rc;
 }

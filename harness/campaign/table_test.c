@@ -27,23 +27,38 @@ static void squeeze(char *text)
     *to = '\0';
 }
 
+/* Every other figure is 0.5, 1 and 1.5 times its mean: half of its interval is 4.30265 / root 12, 1.24207, times that.
+ */
 static const char TABLE[] =
-    "model mode workers samples/s 95 % interval efficiency of bound compute us wait wire server apply loss accuracy "
-    "to target staleness\n"
-    "- - - - - - - - - - - - - - - -\n"
-    "lenet none 2 2.5 k 2.439 k .. 2.563 k 1.000 51 % 101 21 31 - 51 0.1100 61.00 % - -\n"
-    "lenet single 1 1.25 k 718.1 .. 2.176 k 1.000 52 % 102 22 32 - 52 0.1200 62.00 % 8.13 s -\n"
-    "lenet ps 2+ 1.8 k 1.756 k .. 1.845 k 0.720 53 % 103 23 33 43 53 0.1300 63.00 % 5 s 1.30\n"
-    "lenet ps 4* 1.625 k 1.585 k .. 1.666 k 0.325 54 % 104 24 34 44 54 0.1400 64.00 % 4 s 1.40\n"
-    "lenet allreduce 2 2.125 k 2.073 k .. 2.178 k 0.850 55 % 105 25 35 - 55 0.1500 65.00 % 6 s -\n"
-    "- - - - - - - - - - - - - - - -\n"
-    "linear single 1 4 M 3.902 M .. 4.1 M 1.000 56 % 106 26 36 - 56 0.1600 66.00 % - -\n"
-    "linear ps 2+ - - - 57 % 107 27 37 47 57 0.1700 67.00 % - 1.70\n"
-    "linear allreduce 2 6 M 5.4 M .. 7.2 M 0.750 29 % 54 14 19 - 29 0.0900 34.00 % 0.5 s -\n"
-    "\nefficiency: throughput / (workers x throughput of single). of bound: throughput / what the slowest of\n"
-    "compute, wire and server allows. compute to apply: a worker's mean step. to target: seconds until the\n"
-    "target loss. staleness: updates by others between a pull and its push.\n"
-    "of a point with a single launch the interval is within this run, not over launches\n"
+    "model mode workers samples/s 95 % interval efficiency of bound loss accuracy to target staleness\n"
+    "- - - - - - - - - - -\n"
+    "lenet none 2 2.5 k 2.439 k .. 2.563 k 1.000 (0.567 .. 1.763) 51 % 0.1100 61.00 % - -\n"
+    "lenet single 1 1.25 k 718.1 .. 2.176 k 1.000 52 % 0.1200 62.00 % 8.13 s -\n"
+    "lenet ps 2+ 1.8 k 1.756 k .. 1.845 k 0.720 (0.408 .. 1.269) 53 % 0.1300 63.00 % 5 s 1.30\n"
+    "lenet ps 4* 1.625 k 1.585 k .. 1.666 k 0.325 (0.184 .. 0.573) 54 % 0.1400 64.00 % 4 s 1.40\n"
+    "lenet allreduce 2 2.125 k 2.073 k .. 2.178 k 0.850 (0.501 .. 1.444) 55 % 0.1500 65.00 % 6 s -\n"
+    "- - - - - - - - - - -\n"
+    "linear single 1 4 M 3.902 M .. 4.1 M 1.000 56 % 0.1600 66.00 % - -\n"
+    "linear ps 2+ - - - 57 % 0.1700 67.00 % - 1.70\n"
+    "linear allreduce 2 6 M 5.4 M .. 7.2 M 0.750 29 % 0.0900 34.00 % 0.5 s -\n"
+    "\n"
+    "model mode workers step us compute wait wire server apply rest\n"
+    "- - - - - - - - - -\n"
+    "lenet none 2 264 ±328 101 ±125 21 ±26 31 ±39 - 51 ±63 60 ±75\n"
+    "lenet single 1 268 ±333 102 ±127 22 ±27 32 ±40 - 52 ±65 60 ±75\n"
+    "lenet ps 2+ 315 ±391 103 ±128 23 ±29 33 ±41 43 ±53 53 ±66 60 ±75\n"
+    "lenet ps 4* 320 ±397 104 ±129 24 ±30 34 ±42 44 ±55 54 ±67 60 ±75\n"
+    "lenet allreduce 2 280 ±348 105 ±130 25 ±31 35 ±43 - 55 ±68 60 ±75\n"
+    "- - - - - - - - - -\n"
+    "linear single 1 284 ±353 106 ±132 26 ±32 36 ±45 - 56 ±70 60 ±75\n"
+    "linear ps 2+ 335 ±416 107 ±133 27 ±34 37 ±46 47 ±58 57 ±71 60 ±75\n"
+    "linear allreduce 2 146 54 14 19 - 29 30\n"
+    "\nintervals: 95 %, over launches; of efficiency over pairs of launches in the same block. efficiency:\n"
+    "throughput / (workers x throughput of single). of bound: throughput / what the slowest of compute, wire\n"
+    "and server allows. to target: seconds until the target loss. staleness: updates by others between a pull\n"
+    "and its push. step: a worker's mean step, which is compute to rest; rest: what the measured parts leave.\n"
+    "of a point with a single launch the interval is within this run, not over launches; efficiency\n"
+    "and step have none\n"
     "* more threads of workers than cores\n"
     "+ the server shares the workers' cores\n";
 
@@ -122,6 +137,52 @@ static void rates_have_a_prefix(void **state)
     }
 }
 
+/* "104.2 ±3.1": as many digits as the interval is worth; equal launches; launches of seconds a step. */
+static void parts_have_digits(void **state)
+{
+    static const struct {
+        double us[3];
+        const char *cell;
+    } step[] = { { { 103, 104, 105 }, " 104.0 ±2.5 " },     { { 100, 104, 108 }, " 104.0 ±9.9 " },
+                 { { 99, 104, 109 }, " 104 ±12 " },         { { 104, 104, 104 }, " 104 101 " },
+                 { { 0.09, 0.1, 0.11 }, " 0.100 ±0.025 " }, { { 2.3e6, 2.4e6, 2.5e6 }, " 2400000 ±248414 " } };
+
+    for (size_t i = 0; i < sizeof step / sizeof *step; i++) {
+        const struct made_point point = { "linear", "single", 1, 0, 3, 1000, 1.01, NAN, 1 };
+        struct campaign c;
+        made_open(&c, *state, &point, 1, false);
+        for (int launch = 0; launch < 3; launch++)
+            c.point[0].launch[launch].step_mean_s = 1e-6 * step[i].us[launch];
+        char *text = table_of(&c);
+        squeeze(text);
+        if (!strstr(text, step[i].cell))
+            fail_msg("%g us:\n%s", step[i].us[1], text);
+        free(text);
+        campaign_close(&c);
+    }
+}
+
+/* In sim there is one launch, and why it has no interval is said. */
+static void simulated_launches_need_no_interval(void **state)
+{
+    static const struct made_point point[] = { { "lenet", "single", 1, 0, 1, 1000, 1, NAN, 40 },
+                                               { "lenet", "none", 2, 0, 1, 1500, 1, NAN, 2000 } };
+    struct campaign c;
+
+    made_open(&c, *state, point, 2, true);
+    c.point[1].launch[0].step_mean_s = 0.0123456;
+    char *text = table_of(&c);
+    squeeze(text);
+    assert_non_null(strstr(text, "lenet none 2 1.5 k 1.35 k .. 1.8 k 0.750 1.02e+03 % "));
+    assert_non_null(strstr(text, "lenet none 2 12346 1050 1010 1015 - 1025 30\n"));
+    assert_non_null(strstr(text, "\nsimulated launches are equal: efficiency and step are exact, the interval is "
+                                 "within the run\n"));
+    assert_null(strstr(text, "single launch"));
+    assert_null(strstr(text, "±"));
+    free(text);
+    campaign_close(&c);
+}
+
 /* Above the table; nothing where points exchange by default. */
 static void how_points_exchange(void **state)
 {
@@ -139,8 +200,13 @@ static void how_points_exchange(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        MADE_TEST(every_figure_of_the_table), MADE_TEST(notes_of_marks),        MADE_TEST(rates_have_a_prefix),
-        MADE_TEST(how_points_exchange),       MADE_TEST(what_efficiency_needs),
+        MADE_TEST(every_figure_of_the_table),
+        MADE_TEST(notes_of_marks),
+        MADE_TEST(rates_have_a_prefix),
+        MADE_TEST(how_points_exchange),
+        MADE_TEST(what_efficiency_needs),
+        MADE_TEST(parts_have_digits),
+        MADE_TEST(simulated_launches_need_no_interval),
     };
 
     return cmocka_run_group_tests_name("table", tests, NULL, NULL);

@@ -59,10 +59,11 @@ static double or_zero(double value)
     return isnan(value) ? 0 : value;
 }
 
-/* Mean step of a worker but for computing: wait, wire, server, apply; what a mode has none of is NaN. */
-static double rest_s(const struct point *p)
+/* Mean step of a worker but for computing: wait, wire, server, apply, rest; what a mode has none of is NaN. */
+static double beyond_compute_s(const struct point *p)
 {
-    return or_zero(MEAN(p, wait_s)) + or_zero(MEAN(p, wire_s)) + or_zero(MEAN(p, server_s)) + or_zero(MEAN(p, apply_s));
+    return or_zero(MEAN(p, wait_s)) + or_zero(MEAN(p, wire_s)) + or_zero(MEAN(p, server_s)) +
+           or_zero(MEAN(p, apply_s)) + or_zero(MEAN(p, rest_s));
 }
 
 /* --- claims --- */
@@ -232,7 +233,7 @@ static void tell_doubt(const struct claims *all, const struct claim *k, FILE *to
 static void tell_where(const struct point *fast, const struct point *slow, FILE *to)
 {
     const double compute_s = MEAN(slow, compute_s) - MEAN(fast, compute_s);
-    const double all_s = compute_s + rest_s(slow) - rest_s(fast);
+    const double all_s = compute_s + beyond_compute_s(slow) - beyond_compute_s(fast);
     const struct comparison compute = campaign_compare(slow, fast, AT(compute_s));
     const bool differs = compute.p <= PAIRED_LEVEL;
 

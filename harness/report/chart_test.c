@@ -46,10 +46,20 @@ static const struct sample {
               "ps\t2\t0.1\t64\t2.2\nps\t2\t0.2\t128\t0.02\n" },
     { "loss", "mode\tworkers\tseconds\tsamples\tloss\toversubscribed\nps\t4\t0.1\t32\t2\t1\n" },
     { "loss", "mode\tworkers\tseconds\tsamples\tloss\nsingle\t1\t0.00001\t32\t0\n" },
-    { "cost", "mode\tworkers\tcompute_us\twait_us\twire_us\tserver_us\tapply_us\toversubscribed\n"
-              "single\t1\t3900\t0\t0\tnan\t80\t0\nps\t2\t3900\t0\t400\t150\t80\t0\nps\t4\t7900\t0\t900\t350\t80\t1\n" },
-    { "cost", "mode\tworkers\tcompute_us\twait_us\twire_us\tserver_us\tapply_us\toversubscribed\n"
-              "single\t1\t39\tnan\tnan\tnan\tnan\t0\n" },
+    { "cost", "mode\tworkers\tcompute_us\tcompute_low_us\tcompute_high_us\twait_us\twait_low_us\twait_high_us\twire_"
+              "us\twire_low_us\twire_high_us\tserver_us\tserver_low_us\tserver_high_us\tapply_us\tapply_low_us\tapply_"
+              "high_us\trest_us\trest_low_us\trest_high_us\tstep_us\tstep_low_us\tstep_high_us\toversubscribed\n"
+              "single\t1\t3900\t3510.0\t4290.0\t0\t0.0\t0.0\t0\t0.0\t0.0\tnan\tnan\tnan\t80\t72.0\t88.0\t10\t9.0\t11."
+              "0\t3990\t3591.0\t4389.0\t0\n"
+              "ps\t2\t3900\t3510.0\t4290.0\t0\t0.0\t0.0\t400\t360.0\t440.0\t150\t135.0\t165.0\t80\t72.0\t88.0\t20\t18."
+              "0\t22.0\t4550\t4095.0\t5005.0\t0\n"
+              "ps\t4\t7900\t7110.0\t8690.0\t0\t0.0\t0.0\t900\t810.0\t990.0\t350\t315.0\t385.0\t80\t72.0\t88.0\t0\t0."
+              "0\t0.0\t9230\t8307.0\t10153.0\t1\n" },
+    { "cost", "mode\tworkers\tcompute_us\tcompute_low_us\tcompute_high_us\twait_us\twait_low_us\twait_high_us\twire_"
+              "us\twire_low_us\twire_high_us\tserver_us\tserver_low_us\tserver_high_us\tapply_us\tapply_low_us\tapply_"
+              "high_us\trest_us\trest_low_us\trest_high_us\tstep_us\tstep_low_us\tstep_high_us\toversubscribed\n"
+              "single\t1\t39\tnan\tnan\tnan\tnan\tnan\tnan\tnan\tnan\tnan\tnan\tnan\tnan\tnan\tnan\tnan\tnan\tnan\tnan"
+              "\tnan\tnan\t0\n" },
     { "roofline", "# slowest first\n"
                   "kind\tintensity_flop_per_byte\tgflop_per_s\tshare_ratio\tlayer\n"
                   "larger convolution\t80\t61.5\t0.3\ts0b0/2\nlarger convolution\t80\t61\t0.2\ts0b1/2\n"

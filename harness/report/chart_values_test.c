@@ -291,33 +291,46 @@ static void loss(void **state)
 /* Bars of parts that are all different, in the order of the table's columns. */
 static void check_cost(struct kit *k, double unit, const char *label)
 {
-    static const char *const colour[] = { "rgb( 86, 180, 233)", "rgb(240, 228,  66)", "rgb(230, 159,   0)",
-                                          "rgb(204, 121, 167)", GREEN };
-    static const char *const meaning[] = { "compute: the gradient", "wait: for slower workers", "wire: transfer",
-                                           "server: in its queue", "apply: update" };
-    static const double single[] = { 100, 0, 0, 0, 50 }, ps[] = { 150, 200, 400, 800, 50 };
-    char table[500];
+    enum { N_PARTS = 6 };
+    static const char *const colour[] = {
+        "rgb( 86, 180, 233)", "rgb(240, 228,  66)", "rgb(230, 159,   0)", "rgb(204, 121, 167)", GREEN,
+        "rgb(153, 153, 153)"
+    };
+    static const char *const meaning[] = { "compute: the gradient", "wait: for slower workers",
+                                           "wire: transfer",        "server: in its queue",
+                                           "apply: update",         "rest: not measured" };
+    static const double single[] = { 100, 0, 0, 0, 50, 0 }, ps[] = { 150, 200, 400, 700, 50, 100 };
+    char table[1000];
     double x, y, single_y, ps_y;
 
     snprintf(table, sizeof table,
-             "mode\tworkers\tcompute_us\twait_us\twire_us\tserver_us\tapply_us\toversubscribed\n"
-             "single\t1\t%g\t0\t0\tnan\t%g\t0\nps\t2\t%g\t%g\t%g\t%g\t%g\t1\n",
-             100 * unit, 50 * unit, 150 * unit, 200 * unit, 400 * unit, 800 * unit, 50 * unit);
+             "mode\tworkers\tcompute_us\tlow\thigh\twait_us\tlow\thigh\twire_us\tlow\thigh\tserver_us\tlow\thigh\t"
+             "apply_us\tlow\thigh\trest_us\tlow\thigh\tstep_us\tlow\thigh\toversubscribed\n"
+             "single\t1\t%g\t7\t7\t0\t7\t7\t0\t7\t7\tnan\tnan\tnan\t%g\t7\t7\t0\t7\t7\t%g\t%g\t%g\t0\n"
+             "ps\t2\t%g\t7\t7\t%g\t7\t7\t%g\t7\t7\t%g\t7\t7\t%g\t7\t7\t%g\t7\t7\t%g\t%g\t%g\t1\n",
+             100 * unit, 50 * unit, 150 * unit, -20 * unit, 320 * unit, 150 * unit, 200 * unit, 400 * unit, 700 * unit,
+             50 * unit, 100 * unit, 1600 * unit, 1450 * unit, 1750 * unit);
     const char *svg = drawn(k, "cost", table);
     const struct axis us = axis_of(svg, false, "200", "1000", false);
     find_text(svg, "single × 1", &x, &single_y);
     find_text(svg, "* ps × 2", &x, &ps_y);
-    for (int i = 0, at_single = 0, at_ps = 0; i < 5; at_single += (int)single[i], at_ps += (int)ps[i], i++) {
+    for (int i = 0, at_single = 0, at_ps = 0; i < N_PARTS; at_single += (int)single[i], at_ps += (int)ps[i], i++) {
         if (single[i] > 0)
             has_bar(plots(svg), colour[i], place(&us, at_single), place(&us, at_single + single[i]), single_y - 7);
         has_bar(plots(svg), colour[i], place(&us, at_ps), place(&us, at_ps + ps[i]), ps_y - 7);
         find_text(svg, meaning[i], &x, &y);
         has_bar(svg, colour[i], x - 44.8, x - 12.8, y - 7);
     }
-    find_text(svg, "150", &x, &y); /* the sums, behind their bars */
-    assert_true(fabs(x - place(&us, 150)) < 25 && fabs(y - single_y) < 3);
-    find_text(svg, "1600", &x, &y);
-    has_text(plots(svg), "1600");
+    has_corner(plots(svg), BLACK, place(&us, 1450), ps_y - 7, 1.5, 3); /* intervals of the sums; none below 0 */
+    has_corner(plots(svg), BLACK, place(&us, 1750), ps_y - 7, 1.5, 3);
+    has_corner(plots(svg), BLACK, place(&us, 0), single_y - 7, 1.5, 3);
+    has_corner(plots(svg), BLACK, place(&us, 320), single_y - 7, 1.5, 3);
+    find_text(plots(svg), "150", &x, &y); /* the sums, behind their intervals */
+    assert_true(fabs(x - place(&us, 320)) < 25 && fabs(y - single_y) < 3);
+    find_text(plots(svg), "1600", &x, &y);
+    assert_true(fabs(x - place(&us, 1750)) < 25 && fabs(y - ps_y) < 3);
+    has_text(svg, "batch 32 per worker  ·  a machine  ·  overlap on  ·  mean of 3 launches, 95 % interval of the step  "
+                  "·  * more workers than cores");
     has_text(svg, label);
 }
 

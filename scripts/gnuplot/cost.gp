@@ -2,13 +2,14 @@
 # cost.gp - where a step's time goes: one stacked bar per mode and worker count.
 #
 # Data, one row per bar, drawn from the top in this order:
-#   mode  workers  compute_us  wait_us  wire_us  server_us  apply_us  oversubscribed
-# Parts are means in microseconds of a worker's step (nan counts as nothing); oversubscribed: 1 when there were
-# more workers than cores (marked with a star), else 0.
+#   mode  workers  compute  wait  wire  server  apply  rest  step  oversubscribed
+# Parts and step are three columns each, _us _low_us _high_us: the mean in microseconds of a worker's step (nan counts as
+# nothing) and its 95 % interval (nan: none), of which that of the step is drawn; oversubscribed: 1 when there were more
+# workers than cores (marked with a star), else 0.
 
 load share.'/style.gp'
-part_colours = '#56B4E9 #F0E442 #E69F00 #CC79A7 #009E73'
-meanings = '"compute: the gradient" "wait: for slower workers" "wire: transfer" "server: in its queue" "apply: update"'
+part_colours = '#56B4E9 #F0E442 #E69F00 #CC79A7 #009E73 #999999'
+meanings = '"compute: the gradient" "wait: for slower workers" "wire: transfer" "server: in its queue" "apply: update" "rest: not measured"'
 
 # --- rows from the top, a gap where the mode changes ---
 places = ''
@@ -17,14 +18,22 @@ place = 0.0
 most = 0.0
 longest_name = 0
 n_oversubscribed = 0
-part(k) = is_number(cell(k + 2)) ? cell(k + 2) : 0
+n_parts = 6
+part(k) = is_number(cell(3 * k)) ? cell(3 * k) : 0
+step_low = 3 * (n_parts + 1) + 1
+step_high = step_low + 1
+oversubscribed = step_low + 2
 name(m, w, o) = (o > 0 ? '* ' : '').m.' × '.w
 short(t) = sprintf(t >= 99.95 ? '%.0f' : t >= 9.995 ? '%.1f' : '%.2f', t)
-whole(unused) = sum [k = 1:5] part(k)
-see(m, w, t, o) = (place = place - (m eq last_mode || last_mode eq '' ? 1 : 1.5), last_mode = m, \
+whole(unused) = sum [k = 1:n_parts] part(k)
+has_interval(unused) = is_number(cell(step_low)) && is_number(cell(step_high))
+low(unused) = cell(step_low) > 0 ? cell(step_low) : 0
+far_end(unused) = has_interval(0) && cell(step_high) > whole(0) ? cell(step_high) : whole(0)
+n_intervals = 0
+see(m, w, t, o) = (n_intervals = n_intervals + has_interval(0), place = place - (m eq last_mode || last_mode eq '' ? 1 : 1.5), last_mode = m, \
     places = places.' '.sprintf('%.1f', place), most = t > most ? t : most, n_oversubscribed = n_oversubscribed + (o > 0), \
     longest_name = strlen(m) > longest_name ? strlen(m) : longest_name, t)
-stats data using (see(strcol(1), strcol(2), whole(0), cell(8))) nooutput
+stats data using (see(strcol(1), strcol(2), far_end(0), cell(oversubscribed))) nooutput
 n_rows = words(places)
 if (!exists("STATS_records") || n_rows == 0 || most <= 0) {
     print data.': no row has mode, workers and parts of a step'
@@ -36,7 +45,7 @@ unit_name = divisor == 1 ? 'µs' : divisor == 1e3 ? 'ms' : 's'
 
 # --- text ---
 heading = joined(model, 'where the time of a step goes')
-note = joined(note, launches eq '' || launches eq '1' ? 'mean of a worker''s steps' : 'mean of '.launches.' launches')
+note = joined(note, launches eq '' || launches eq '1' ? 'mean of a worker''s steps' : 'mean of '.launches.' launches'.(n_intervals > 0 ? ', 95 % interval of the step' : ''))
 note = joined(note, n_oversubscribed > 0 ? '* more workers than cores' : '')
 set label 1 heading at screen 0.02, 0.955 left font big_font(heading)
 set label 2 note at screen 0.02, 0.905 left font small_font(note) tc rgb '#505050'
@@ -56,18 +65,20 @@ set style fill solid 1 noborder
 
 entry_names = meanings
 entry_colours = part_colours
-entry_points = '0 0 0 0 0'
-entry_lines = '0 0 0 0 0'
-entry_boxes = '1 1 1 1 1'
+entry_points = '0 0 0 0 0 0'
+entry_lines = '0 0 0 0 0 0'
+entry_boxes = '1 1 1 1 1 1'
 load share.'/legend.gp'
 
 # --- bars: part p begins where the parts before it end ---
 before(p) = p == 1 ? 0 : sum [k = 1:p - 1] part(k)
 upto(p) = before(p) + part(p)
 plot \
-    for [p = 1:5] data using (0):(y($0)):(before(p) / divisor):(upto(p) / divisor): \
-        (y($0) - 0.38):(y($0) + 0.38):ytic(name(strcol(1), strcol(2), cell(8))) with boxxyerror \
+    for [p = 1:n_parts] data using (0):(y($0)):(before(p) / divisor):(upto(p) / divisor): \
+        (y($0) - 0.38):(y($0) + 0.38):ytic(name(strcol(1), strcol(2), cell(oversubscribed))) with boxxyerror \
         lc rgb word(part_colours, p) notitle, \
-    data using (whole(0) / divisor):(y($0)):(short(whole(0) / divisor)) \
+    data using (has_interval(0) ? low(0) / divisor : NaN):(y($0)):((cell(step_high) - low(0)) / divisor):(0) \
+        with vectors heads size screen 0.0035, 90 lc rgb '#000000' lw 1.8 notitle, \
+    data using (far_end(0) / divisor):(y($0)):(short(whole(0) / divisor)) \
         with labels left offset 0.7, 0 font ','.row_points tc rgb '#404040' notitle
 set output

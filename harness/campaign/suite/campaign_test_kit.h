@@ -58,11 +58,13 @@ static inline void made_summary(FILE *to, const struct made_point *m, int launch
     made_number(to, "throughput_high_samples_per_s", rate * 1.2);
     made_number(to, "efficiency_ratio", 0.123); /* of the launch against its own baseline: not what compare shows */
     made_number(to, "bound_ratio", share * (0.5 + unit / 100));
+    made_number(to, "step_mean_s", share * (260 + 4 * unit + (is_ps ? 40 + unit : 0)) * 1e-6);
     made_number(to, "compute_s", share * (100 + unit) * 1e-6);
     made_number(to, "wait_s", share * (20 + unit) * 1e-6);
     made_number(to, "wire_s", share * (30 + unit) * 1e-6);
     made_number(to, "server_s", made_if(is_ps, share * (40 + unit) * 1e-6));
     made_number(to, "apply_s", share * (50 + unit) * 1e-6);
+    made_number(to, "rest_s", isnan(unit) ? NAN : share * 60e-6); /* of every point: no difference between modes */
     made_number(to, "loss_last", share * (0.1 + unit / 100));
     made_number(to, "accuracy_ratio", share * (0.6 + unit / 100));
     made_number(to, "staleness_mean_count", made_if(is_ps, share * (1 + unit / 10)));
