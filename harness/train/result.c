@@ -230,13 +230,14 @@ static void record_exchange_memory(struct record *r, const struct train_job *job
     record_text(r, "exchange_shared_reason", is_real && m->reason[0] ? m->reason : NULL);
 }
 
-/* One worker's mean split; its wait is in the summary only, which knows the others. */
-static enum rc write_rank(struct report *to, const struct train_job *job, const struct train_result *result, int i)
+/* One rank; of a worker the parts of its mean step, over the same steps as the summary's (NaN: a server). */
+static enum rc write_rank(struct report *to, const struct train_job *job, const struct train_result *result, int i,
+                          const struct step_parts *parts)
 {
     const struct step_stamp *stamp = result->stamp + (size_t)i * result->n_steps;
     const struct train_rank_info *info = &result->rank[i];
     const bool is_worker = i < result->n_workers;
-    double compute_ns = 0, exchange_ns = 0, staleness = 0;
+    double staleness = 0;
     struct record *r = NULL;
     enum rc rc;
 
@@ -246,18 +247,38 @@ static enum rc write_rank(struct report *to, const struct train_job *job, const 
     record_text(r, "host", is_virtual(job) ? NULL : info->host);
     record_i64(r, "own_cores_count", info->own_cores_count);
     record_exchange_memory(r, job, &info->memory);
-    for (size_t step = 0; is_worker && step < result->n_steps; step++) {
-        compute_ns += (double)(stamp[step].ready_ns - stamp[step].start_ns - stamp[step].stalled_ns);
-        exchange_ns += (double)(stamp[step].end_ns - stamp[step].ready_ns + stamp[step].stalled_ns);
+    record_f64(r, "step_mean_s", parts->step_mean_s);
+    record_f64(r, "compute_s", parts->compute_s);
+    record_f64(r, "exchange_s", parts->step_mean_s - parts->compute_s);
+    record_f64(r, "wait_s", parts->wait_s);
+    record_f64(r, "wire_s", parts->wire_s);
+    record_f64(r, "server_s", parts->server_s);
+    record_f64(r, "apply_s", parts->apply_s);
+    record_f64(r, "rest_s", parts->rest_s);
+    for (size_t step = 0; is_worker && step < result->n_steps; step++)
         staleness += stamp[step].staleness_count;
-    }
-    const double n = is_worker ? (double)result->n_steps : NAN;
-    record_f64(r, "compute_s", compute_ns * 1e-9 / n);
-    record_f64(r, "exchange_s", exchange_ns * 1e-9 / n);
-    record_f64(r, "staleness_mean_count", job->mode->module.caps & MODE_SERVERS ? staleness / n : NAN);
+    record_f64(r, "staleness_mean_count",
+               is_worker && job->mode->module.caps & MODE_SERVERS ? staleness / (double)result->n_steps : NAN);
     TRY(report_write(to, r));
 out:
     record_close(&r);
+    return rc;
+}
+
+static enum rc write_ranks(struct report *to, const struct train_job *job, const struct train_result *result,
+                           const struct train_summary *s)
+{
+    static const struct step_parts none = { NAN, NAN, NAN, NAN, NAN, NAN, NAN };
+    struct step_parts *parts = malloc(s->steps.n_workers * sizeof *parts);
+    enum rc rc;
+
+    if (!parts)
+        return rc_raise(RC_NOMEM, "no memory for the parts of a step of %zu workers", s->steps.n_workers);
+    TRY(steps_worker_parts(parts, &s->steps));
+    for (int i = 0; i < result->n_ranks; i++)
+        TRY(write_rank(to, job, result, i, i < result->n_workers ? &parts[i] : &none));
+out:
+    free(parts);
     return rc;
 }
 
@@ -447,8 +468,7 @@ enum rc train_write(struct report *to, const struct train_job *job, const struct
 
     TRY(write_manifest(to, job));
     TRY(write_steps(to, job, r, s));
-    for (int i = 0; i < r->n_ranks; i++)
-        TRY(write_rank(to, job, r, i));
+    TRY(write_ranks(to, job, r, s));
     for (int i = 0; i < r->n_losses; i++)
         TRY(write_loss(to, &r->loss[i]));
     if (job->mode->module.caps & MODE_SERVERS)

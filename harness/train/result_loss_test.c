@@ -9,7 +9,6 @@
 
 #include <cmocka.h>
 
-#include "harness/report/suite/report_kit.h"
 #include "harness/train/suite/result_kit.h"
 
 static struct train_loss lost_worker = {
@@ -27,26 +26,6 @@ static void lose_worker(struct made_run *m)
     memmove(r->stamp + 20, r->stamp + 24, 20 * sizeof *r->stamp); /* [n_workers][n_steps] */
     r->loss = &lost_worker;
     r->n_losses = 1;
-}
-
-/* The records as they are written; freed by the caller. */
-static char *records_of(const struct made_run *m)
-{
-    struct train_summary s;
-    struct report *to = NULL;
-    struct kit kit;
-
-    assert_int_equal(train_summarise(&s, &m->job, &m->result), RC_OK);
-    assert_true(kit_open(&kit));
-    assert_int_equal(report_open(&to, kit_path(&kit, "r.jsonl")), RC_OK);
-    assert_int_equal(train_write(to, &m->job, &m->result, &s), RC_OK);
-    assert_int_equal(report_commit(to), RC_OK);
-    report_close(&to);
-    assert_non_null(kit_read(&kit, "r.jsonl"));
-    char *text = strdup(kit.text);
-    assert_non_null(text);
-    kit_close(&kit);
-    return text;
 }
 
 static int n_times(const char *text, const char *part)
@@ -90,7 +69,7 @@ static void records_name_the_lost_rank(void **state)
     (void)state;
     made_allreduce(&m);
     lose_worker(&m);
-    char *text = records_of(&m);
+    char *text = made_records(&m);
     assert_holds(text, "{\"kind\":\"loss\",\"rank\":2,\"phase\":\"step\",\"step_index\":20,"
                        "\"why\":\"silent for 6.0 s: in step 20\"}");
     assert_holds(text, "\"lost_ranks\":[2]");
@@ -115,7 +94,7 @@ static void ranks_keep_their_numbers(void **state)
     lose_worker(&m);
     m.result.loss = &loss;
     m.result.rank[1].number = 2;
-    char *text = records_of(&m);
+    char *text = made_records(&m);
     assert_holds(text, "\"kind\":\"rank\",\"rank\":0,");
     assert_holds(text, "\"kind\":\"rank\",\"rank\":2,");
     assert_holds(text, "{\"kind\":\"loss\",\"rank\":1,\"phase\":null,\"step_index\":null,"
@@ -131,11 +110,11 @@ static void runs_without_losses_say_so_or_nothing(void **state)
 
     (void)state;
     made_allreduce(&m);
-    char *text = records_of(&m);
+    char *text = made_records(&m);
     assert_int_equal(n_times(text, "lost_ranks"), 0);
     free(text);
     m.job.on_loss = ON_LOSS_REPORT;
-    text = records_of(&m);
+    text = made_records(&m);
     assert_holds(text, "\"lost_ranks\":[]");
     assert_int_equal(n_times(text, "\"kind\":\"loss\""), 0);
     free(text);

@@ -30,6 +30,7 @@
 
 #include "allreduce/collective_list.h"
 #include "harness/exchange/collective.h"
+#include "harness/report/suite/report_kit.h"
 #include "models/replay/profile.h"
 
 enum { US = 1000 };
@@ -248,4 +249,24 @@ void made_free(struct made_run *m)
     free(m->result.lr);
     free(m->result.rank);
     *m = (struct made_run){ 0 };
+}
+
+char *made_records(const struct made_run *m)
+{
+    struct train_summary s;
+    struct report *to = NULL;
+    struct kit kit;
+
+    if (train_summarise(&s, &m->job, &m->result) != RC_OK)
+        fail_msg("%s", rc_message());
+    assert_true(kit_open(&kit));
+    assert_int_equal(report_open(&to, kit_path(&kit, "r.jsonl")), RC_OK);
+    assert_int_equal(train_write(to, &m->job, &m->result, &s), RC_OK);
+    assert_int_equal(report_commit(to), RC_OK);
+    report_close(&to);
+    assert_non_null(kit_read(&kit, "r.jsonl"));
+    char *text = strdup(kit.text);
+    assert_non_null(text);
+    kit_close(&kit);
+    return text;
 }

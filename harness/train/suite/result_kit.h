@@ -21,4 +21,7 @@ void made_allreduce(struct made_run *out);
 void made_single(struct made_run *out);
 void made_free(struct made_run *m);
 
+/* The lines of the records of a run as train_write() leaves them; freed by the caller. Asserts that it can. */
+char *made_records(const struct made_run *m);
+
 #endif
