@@ -282,8 +282,10 @@ static enum rc wait_slice(struct zmq *t, struct wait *wait)
         wait->expired = true;
         goto out;
     }
-    for (int i = 0; i < N_SPINS && may_spin && !got; i++)
+    for (int i = 0; i < N_SPINS && may_spin && !got; i++) {
         TRY(inbox_receive(t->inbox, 0, &got));
+        wait_relax();
+    }
     if (got)
         goto out;
     if (wait->started_ns == 0)

@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 /* SPIN_NS: about what a sleep and the wake-up by the kernel cost; spinning for so long before each sleep never wastes
- * more than half (Karlin et al., Empirical studies of competitive spinning, SOSP 1991). N_FREE_POLLS: some 20 us of
- * MPI_Test. */
-enum { SPIN_NS = 100000, N_READS = 64, N_YIELDS = 8, N_FREE_POLLS = 2000, N_POLLS_BEFORE_SLEEP = 64 };
+ * more than half (Karlin et al., Empirical studies of competitive spinning, SOSP 1991). N_READS: between two looks at
+ * the clock; with a pause after each they take 0.2 to 0.8 us. N_FREE_POLLS: 40 to 100 us of MPI_Test and pauses. */
+enum { SPIN_NS = 100000, N_READS = 16, N_YIELDS = 8, N_FREE_POLLS = 1000, N_POLLS_BEFORE_SLEEP = 64 };
 
 uint64_t wait_clock_ns(void)
 {
@@ -59,9 +59,11 @@ static bool doorbell_spin(const struct doorbell *d, uint32_t seen)
     const uint64_t started_ns = wait_clock_ns();
 
     do {
-        for (int i = 0; i < N_READS; i++)
+        for (int i = 0; i < N_READS; i++) {
             if (doorbell_seen(d) != seen)
                 return true;
+            wait_relax();
+        }
     } while (wait_clock_ns() - started_ns < SPIN_NS);
     return false;
 }
@@ -89,8 +91,10 @@ void backoff_pause(struct backoff *b, uint64_t max_sleep_ns)
     const uint32_t n_free_polls = b->may_spin ? N_FREE_POLLS : 0;
 
     b->n_polls++;
-    if (b->n_polls <= n_free_polls)
+    if (b->n_polls <= n_free_polls) {
+        wait_relax();
         return;
+    }
     const uint32_t n_after = b->n_polls - n_free_polls;
     if (n_after <= N_POLLS_BEFORE_SLEEP) {
         sched_yield();
