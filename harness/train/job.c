@@ -349,6 +349,7 @@ struct world_opts train_world_opts(const struct train_job *job)
 
     return (struct world_opts){ .bind_cores = job->opts.bind,
                                 .n_bound_ranks = job->n_workers,
+                                .n_threads = (int)job->opts.threads,
                                 .has_tasks = job->exchange.overlap && uses_mpi,
                                 .cluster = &job->cluster,
                                 .on_loss = job->on_loss,

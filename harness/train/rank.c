@@ -62,7 +62,7 @@ void rank_enter(struct rank *r, enum peer_phase phase, uint64_t step)
         world_die(r->world);
 }
 
-/* Servers have no cores of their own: one thread. */
+/* Of a server: one. */
 static int n_threads(const struct rank *r)
 {
     if (!rank_is_worker(r) || rank_is_virtual(r))

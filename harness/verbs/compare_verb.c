@@ -146,7 +146,9 @@ static enum rc compare_run(struct verb_call *call)
         progress_init(&s.progress, stderr, s.campaign.n_points * s.campaign.n_launches_wanted, s.started_ns);
     }
     if (s.world->module.caps & WORLD_LAUNCHED) {
-        const struct world_opts world = { .bind_cores = true, .has_tasks = strcmp(s.train.overlap, "on") == 0 };
+        const struct world_opts world = { .bind_cores = true,
+                                          .n_threads = sweep_n_threads(&s),
+                                          .has_tasks = strcmp(s.train.overlap, "on") == 0 };
         launched = train_explain_refusal(&world, world_run(s.world, &world, s.launcher.n_ranks, launched_body, &s));
     } else
         launched = sweep_launch_all(&s, NULL);

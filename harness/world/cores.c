@@ -81,28 +81,33 @@ out:
     return rc;
 }
 
-enum rc cores_bind_self(int slot, int n_slots, int *n_own_cores)
+struct core_shares cores_share_out(int n_cores, int n_workers, int n_each, int n_servers)
+{
+    const int n_part = n_cores / n_workers;
+    struct core_shares s = { .n_workers = n_workers, .n_each = n_each > 0 && n_each < n_part ? n_each : n_part };
+
+    if (s.n_each > 0 && n_workers * s.n_each + n_servers <= n_cores)
+        s.n_servers = n_servers;
+    return s;
+}
+
+enum rc cores_bind_self(int first, int n)
 {
     struct cores c = { 0 };
     hwloc_bitmap_t part = NULL, own = NULL;
-    int n_each, i = 0;
+    int i = 0;
     enum rc rc;
 
-    *n_own_cores = 0;
     TRY(cores_init(&c, NULL));
-    n_each = c.n_cores / n_slots;
-    if (n_each == 0)
-        goto out;
     part = hwloc_bitmap_alloc();
     own = hwloc_bitmap_alloc();
     if (part == NULL || own == NULL)
         FAIL(RC_NOMEM, "out of memory for a set of cores");
-    for (hwloc_obj_t core = next_core(&c, NULL, part); core != NULL; core = next_core(&c, core, part))
-        if (i++ / n_each == slot && hwloc_bitmap_or(own, own, part) != 0)
+    for (hwloc_obj_t core = next_core(&c, NULL, part); core != NULL; core = next_core(&c, core, part), i++)
+        if (i >= first && i < first + n && hwloc_bitmap_or(own, own, part) != 0)
             FAIL(RC_NOMEM, "out of memory for a set of cores");
     if (hwloc_set_cpubind(c.topology, own, HWLOC_CPUBIND_THREAD) != 0)
-        FAIL(RC_IO, "binding to group %d of %d of the allowed cores was refused", slot, n_slots);
-    *n_own_cores = n_each;
+        FAIL(RC_IO, "binding to %d of the allowed cores, from core %d on, was refused", n, first);
 out:
     if (part != NULL)
         hwloc_bitmap_free(part);
@@ -159,7 +164,7 @@ void cores_thread_set(struct core_set *out)
     cores_fini(&c);
 }
 
-void cores_left_over(int n_slots, struct core_set *out)
+void cores_left_over(const struct core_shares *shares, struct core_set *out)
 {
     hwloc_bitmap_t part = hwloc_bitmap_alloc();
     struct cores c;
@@ -171,7 +176,7 @@ void cores_left_over(int n_slots, struct core_set *out)
         goto out;
     }
     for (hwloc_obj_t core = next_core(&c, NULL, part); core != NULL; core = next_core(&c, core, part))
-        if (i++ >= c.n_cores / n_slots * n_slots)
+        if (i++ >= shares->n_workers * shares->n_each + shares->n_servers)
             add_to_set(out, part);
     cores_fini(&c);
 out:

@@ -18,13 +18,22 @@ struct core_set {
     unsigned long long word[CORES_SET_WORDS]; /* bit i of word k: hardware thread 64 k + i */
 };
 
-/* Bind the calling thread to group `slot` of n_slots equal, disjoint groups of the allowed cores;
- * 0 <= slot < n_slots. *n_own_cores = cores of that group; 0, and nothing bound, when there are
- * fewer cores than slots. Cores that do not divide evenly stay unused. RC_IO: the system refused. */
-enum rc cores_bind_self(int slot, int n_slots, int *n_own_cores) MUST_CHECK;
+/* Who has which of the allowed cores, counted in the order of the topology: worker w has n_each cores from w n_each on,
+ * whatever the number of workers, server s the one core n_workers n_each + s. */
+struct core_shares {
+    int n_workers, n_each; /* n_each 0: fewer cores than workers; nobody has any */
+    int n_servers;         /* 0: there is no core for each of them; they share */
+};
 
-/* The hardware threads of the allowed cores that cores_bind_self() leaves to no group of n_slots; may be none. */
-void cores_left_over(int n_slots, struct core_set *out);
+/* n_each: the cores of a worker, or fewer where so many are not there for each; 0: an equal part of all, which leaves
+ * servers none but those that do not divide evenly. n_workers >= 1. Cannot fail. */
+struct core_shares cores_share_out(int n_cores, int n_workers, int n_each, int n_servers);
+/* Bind the calling thread to n of the allowed cores, from `first` on, all of them there; n >= 1. RC_IO: the system
+ * refused. */
+enum rc cores_bind_self(int first, int n) MUST_CHECK;
+
+/* The hardware threads of the allowed cores that are nobody's; may be none. */
+void cores_left_over(const struct core_shares *shares, struct core_set *out);
 /* The hardware threads that the calling thread may run on; all zero where the system does not tell. */
 void cores_thread_set(struct core_set *out);
 /* Let the calling thread run on `set`; an empty set, or one that the system refuses, changes nothing. */

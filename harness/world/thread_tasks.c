@@ -98,8 +98,8 @@ static void find_cores(struct thread_tasks *g)
     if (g->knows_cores)
         return;
     cores_allowed_set(&g->all);
-    if (g->n_bound_ranks > 0)
-        cores_left_over(g->n_bound_ranks, &g->spare);
+    if (g->are_bound)
+        cores_left_over(&g->shares, &g->spare);
     g->knows_cores = true;
 }
 

@@ -25,7 +25,8 @@ struct thread_tasks {           /* of one rank */
     char why[RC_MESSAGE_BYTES]; /* the first reason; does not change once stopped is set */
     struct thread_task *first;  /* not joined yet; used by the main task only */
     bool knows_cores;           /* all and spare are set; else by the first task that asks for them: that is slow */
-    int n_bound_ranks;          /* unless knows_cores: ranks that all's cores are divided by; 0: none is bound */
+    bool are_bound;             /* unless knows_cores: ranks have the cores of shares; else spare stays empty */
+    struct core_shares shares;
     struct core_set all, spare; /* hardware threads that this host's ranks may use; those of them no rank's own */
 };
 

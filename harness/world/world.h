@@ -85,8 +85,10 @@ struct world_cost {
 
 struct world_opts {
     bool bind_cores;               /* give workers equal, disjoint cores where possible */
-    int n_bound_ranks;             /* ranks 0 .. n_bound_ranks-1 get cores of their own; the
-                                      others (parameter servers) are not bound; 0: all ranks */
+    int n_bound_ranks;             /* ranks 0 .. n_bound_ranks-1 are workers; the others (parameter servers) get the
+                                      cores behind theirs, one each if there are as many, else none; 0: all ranks */
+    int n_threads;                 /* of each worker, which gets as many cores, fewer where they are short; 0: an
+                                      equal part of all */
     bool has_tasks;                /* tasks beside the main one will use transports. Matters in mpi alone, which is
                                       asked for MPI_THREAD_SERIALIZED then; where less is granted, run() fails on
                                       every rank, before any body, with RC_UNSUPPORTED and the reason */

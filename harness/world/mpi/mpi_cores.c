@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mpi_cores.c - the cores of a rank that is a process: its launcher's choice, or an equal part of its host's. */
+/* mpi_cores.c - the cores of a rank that is a process: its launcher's choice, or its share of its host's. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,55 +16,74 @@ static bool sets_overlap(const struct core_set *a, const struct core_set *b)
     return false;
 }
 
-/* Where the launcher gave this rank cores of its own, keep them. Where several bound ranks have the same
- * set, give each an equal part of it. Where sets overlap in part, change nothing: *n_own_cores = 0. */
-static enum rc bind_share(const struct core_set *set, const int *is_bound, int own, int n, int *n_own_cores)
+struct place { /* of a rank of this host, before any is bound */
+    enum { FREE, WORKER, SERVER } kind;
+    struct core_set set;
+};
+
+/* Where the launcher gave this rank cores of its own, keep them, but no more than n_threads. Where several have the
+ * same set, share it out. Where sets of workers overlap in part, change nothing: *n_own_cores = 0. So it stays for a
+ * server whose set is no worker's. */
+static enum rc bind_share(const struct place *place, int own, int n, int n_threads, int *n_own_cores)
 {
-    int slot = 0, n_slots = 0;
+    int n_workers = 0, n_servers = 0, n_before = 0;
+    enum rc rc = RC_OK;
 
     *n_own_cores = 0;
     for (int i = 0; i < n; i++) {
-        if (!is_bound[i] || !sets_overlap(&set[i], &set[own]))
+        if (place[i].kind == FREE || !sets_overlap(&place[i].set, &place[own].set))
             continue;
-        if (memcmp(&set[i], &set[own], sizeof set[i]) != 0)
-            return RC_OK;
-        slot += i < own;
-        n_slots++;
+        if (memcmp(&place[i].set, &place[own].set, sizeof place[i].set) != 0) {
+            if (place[i].kind == WORKER)
+                return RC_OK;
+            continue;
+        }
+        n_before += i < own && place[i].kind == place[own].kind;
+        n_workers += place[i].kind == WORKER;
+        n_servers += place[i].kind == SERVER;
     }
-    return n_slots > 0 && is_bound[own] ? cores_bind_self(slot, n_slots, n_own_cores) : RC_OK;
+    if (place[own].kind == FREE || n_workers == 0)
+        return RC_OK;
+    const struct core_shares s = cores_share_out(cores_in_set(&place[own].set), n_workers, n_threads, n_servers);
+    const bool is_worker = place[own].kind == WORKER;
+    const int n_own = is_worker ? s.n_each : n_before < s.n_servers;
+    if (n_own > 0)
+        TRY(cores_bind_self(is_worker ? n_before * s.n_each : n_workers * s.n_each + n_before, n_own));
+    *n_own_cores = n_own;
+out:
+    return rc;
 }
 
 enum rc mpi_cores_bind(struct mpi_world *m, const struct world_opts *opts)
 {
     const int n = m->base.n_host_ranks, own = m->base.host_rank;
-    const int n_bound = opts->n_bound_ranks > 0 ? opts->n_bound_ranks : m->base.n_ranks;
-    const int bound = opts->bind_cores && m->base.rank < n_bound;
-    struct core_set *set = NULL, all = { { 0 } };
-    int *is_bound = NULL;
+    const int n_workers = opts->n_bound_ranks > 0 ? opts->n_bound_ranks : m->base.n_ranks;
+    struct place *place = NULL;
+    struct core_set all = { { 0 } };
     enum rc rc = RC_OK;
 
-    set = calloc((size_t)n, sizeof *set);
-    is_bound = calloc((size_t)n, sizeof *is_bound);
-    TRY(mpi_agree_on_memory(m, set && is_bound));
-    cores_allowed_set(&set[own]);
-    TRY_MPI_ALONE(MPI_Allgather(MPI_IN_PLACE, 0, MPI_BYTE, set, (int)sizeof *set, MPI_BYTE, m->host_comm));
-    TRY_MPI_ALONE(MPI_Allgather(&bound, 1, MPI_INT, is_bound, 1, MPI_INT, m->host_comm));
+    place = calloc((size_t)n, sizeof *place);
+    TRY(mpi_agree_on_memory(m, place != NULL));
+    place[own].kind = !opts->bind_cores ? FREE : m->base.rank < n_workers ? WORKER : SERVER;
+    cores_allowed_set(&place[own].set);
+    TRY_MPI_ALONE(MPI_Allgather(MPI_IN_PLACE, 0, MPI_BYTE, place, (int)sizeof *place, MPI_BYTE, m->host_comm));
     for (int i = 0; i < n; i++)
         for (int k = 0; k < CORES_SET_WORDS; k++)
-            all.word[k] |= set[i].word[k];
+            all.word[k] |= place[i].set.word[k];
     m->base.n_host_cores = cores_in_set(&all);
     m->base.n_busy_host_ranks = n;
-    if (bound && bind_share(set, is_bound, own, n, &m->base.n_own_cores) != RC_OK)
+    if (bind_share(place, own, n, opts->n_threads, &m->base.n_own_cores) != RC_OK)
         m->base.n_own_cores = 0; /* the reader of n_own_cores reports it */
     m->self->tasks.all = m->self->tasks.spare = all;
-    cores_thread_set(&set[own]); /* as bound now */
-    TRY_MPI_ALONE(MPI_Allgather(MPI_IN_PLACE, 0, MPI_BYTE, set, (int)sizeof *set, MPI_BYTE, m->host_comm));
+    cores_thread_set(&place[own].set); /* as bound now */
+    if (place[own].kind == SERVER && m->base.n_own_cores == 0)
+        place[own].kind = FREE;
+    TRY_MPI_ALONE(MPI_Allgather(MPI_IN_PLACE, 0, MPI_BYTE, place, (int)sizeof *place, MPI_BYTE, m->host_comm));
     for (int i = 0; i < n; i++)
-        for (int k = 0; is_bound[i] && k < CORES_SET_WORDS; k++)
-            m->self->tasks.spare.word[k] &= ~set[i].word[k];
+        for (int k = 0; place[i].kind != FREE && k < CORES_SET_WORDS; k++)
+            m->self->tasks.spare.word[k] &= ~place[i].set.word[k];
     m->self->tasks.knows_cores = true;
 out:
-    free(is_bound);
-    free(set);
+    free(place);
     return rc;
 }

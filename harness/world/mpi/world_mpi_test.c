@@ -82,6 +82,25 @@ out:
     return rc;
 }
 
+/* Two workers of one thread, and a server: a core each as far as they go, and no two the same. */
+static int cores_are_shared_out(struct world *w)
+{
+    struct core_set set, all[8];
+    int n_failures = EXPECT(w->n_ranks == 3), n_cores;
+
+    cores_thread_set(&set);
+    n_cores = cores_in_set(&set);
+    n_failures += EXPECT(w->n_own_cores == (w->n_host_cores >= (w->rank < 2 ? 2 : 3)));
+    n_failures += EXPECT(w->n_own_cores == 0 || n_cores == 1);
+    if (w->n_own_cores == 0)
+        memset(&set, 0, sizeof set);
+    n_failures += EXPECT(world_allgather(w, &set, all, sizeof set) == RC_OK);
+    for (int r = 0; r < w->n_ranks; r++)
+        for (int k = 0; r != w->rank && k < CORES_SET_WORDS; k++)
+            n_failures += EXPECT((all[r].word[k] & set.word[k]) == 0);
+    return n_failures;
+}
+
 static void count_line(void *arg, const char *line)
 {
     struct job *job = arg;
@@ -107,7 +126,7 @@ static enum rc body(struct world *w, void *arg)
     if (strcmp(job->what, "tasks") == 0)
         job->n_failures += task_suite(w, NULL);
     if (strcmp(job->what, "bind") == 0)
-        fprintf(stderr, "rank %d own_cores %d may_spin %d\n", w->rank, w->n_own_cores, world_may_spin(w));
+        job->n_failures += cores_are_shared_out(w);
     if (w->rank == 1 && strcmp(job->what, "error") == 0)
         return rc_raise(RC_IO, "the disk is full");
     if (w->rank == 1 && strcmp(job->what, "abort") == 0)
@@ -126,6 +145,10 @@ int main(int argc, char **argv)
     const bool has_no_room = strcmp(job.what, "no_room") == 0, is_p2p = strcmp(job.what, "task_fails_p2p") == 0;
     struct world_opts opts = { .bind_cores = strcmp(job.what, "bind") == 0 };
 
+    if (opts.bind_cores) {
+        opts.n_bound_ranks = 2;
+        opts.n_threads = 1;
+    }
     if (has_no_room || is_p2p)
         opts.stall = (struct peer_opts){ .warn_ns = LONG_NS, .abort_ns = 3 * LONG_NS, .tell = count_line, .arg = &job };
     opts.on_loss = is_p2p ? ON_LOSS_REPORT : ON_LOSS_ABORT;

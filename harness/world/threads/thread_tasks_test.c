@@ -177,23 +177,33 @@ out:
     return rc;
 }
 
-/* One core to each of n ranks, of n + 1 allowed or more. */
+static void expect_cores_of_tasks(const struct world_opts *opts, int n_ranks, int n_each, int n_left)
+{
+    const int n_workers = opts->n_bound_ranks > 0 ? opts->n_bound_ranks : n_ranks, n_cores = cores_allowed_count();
+    const struct core_shares shares = cores_share_out(n_cores, n_workers, opts->n_threads, n_ranks - n_workers);
+    struct core_set spare;
+    int n_seen[3];
+
+    cores_left_over(&shares, &spare);
+    assert_int_equal(cores_in_set(&spare), n_left);
+    assert_int_equal(world_run(&world_threads, opts, n_ranks, cores_body, n_seen), RC_OK);
+    assert_int_equal(n_seen[0], n_each);
+    assert_int_equal(n_seen[1], n_left > 0 ? n_left : n_each);
+    assert_int_equal(n_seen[2], n_cores);
+}
+
+/* An equal part of the cores to each of n ranks; one to each; one to each of n workers, and to a server. */
 static void tasks_run_where_they_are_told(void **state)
 {
     const int n_cores = cores_allowed_count();
-    const struct world_opts bound = { .bind_cores = true };
-    int n_seen[3];
 
     (void)state;
-    for (int n_ranks = 1; n_ranks <= n_cores; n_ranks++) {
-        const int n_each = n_cores / n_ranks, n_left = n_cores % n_ranks;
-        struct core_set spare;
-        cores_left_over(n_ranks, &spare);
-        assert_int_equal(cores_in_set(&spare), n_left);
-        assert_int_equal(world_run(&world_threads, &bound, n_ranks, cores_body, n_seen), RC_OK);
-        assert_int_equal(n_seen[0], n_each);
-        assert_int_equal(n_seen[1], n_left > 0 ? n_left : n_each);
-        assert_int_equal(n_seen[2], n_cores);
+    for (int n = 1; n <= n_cores; n++) {
+        const struct world_opts part = { .bind_cores = true }, one = { .bind_cores = true, .n_threads = 1 };
+        const struct world_opts served = { .bind_cores = true, .n_bound_ranks = n, .n_threads = 1 };
+        expect_cores_of_tasks(&part, n, n_cores / n, n_cores % n);
+        expect_cores_of_tasks(&one, n, 1, n_cores - n);
+        expect_cores_of_tasks(&served, n + 1, 1, n < n_cores ? n_cores - n - 1 : 0);
     }
 }
 

@@ -132,18 +132,22 @@ static void on_thread_end(void *arg)
     doorbell_ring(&run->bell);
 }
 
-/* How many ranks the cores are divided by. */
-static int n_bound(const struct thread_world *t)
+static struct core_shares shares_of(const struct world_opts *opts, int n_cores, int n_ranks)
 {
-    return t->run->opts->n_bound_ranks > 0 ? t->run->opts->n_bound_ranks : t->base.n_ranks;
+    const int n_workers = opts->n_bound_ranks > 0 ? opts->n_bound_ranks : n_ranks;
+
+    return cores_share_out(n_cores, n_workers, opts->n_threads, n_ranks > n_workers ? n_ranks - n_workers : 0);
 }
 
 static void bind_cores(struct thread_world *t)
 {
-    if (!t->run->opts->bind_cores || t->run_rank >= n_bound(t))
+    const struct core_shares *s = &t->tasks.shares;
+    const int server = t->run_rank - s->n_workers, n_own = server < 0 ? s->n_each : server < s->n_servers;
+
+    if (!t->tasks.are_bound || n_own == 0)
         return;
-    if (cores_bind_self(t->run_rank, n_bound(t), &t->base.n_own_cores) != RC_OK)
-        t->base.n_own_cores = 0; /* the reader of n_own_cores reports it */
+    if (cores_bind_self(server < 0 ? t->run_rank * s->n_each : s->n_workers * s->n_each + server, n_own) == RC_OK)
+        t->base.n_own_cores = n_own; /* else 0: the reader reports it */
 }
 
 static void *thread_main(void *arg)
@@ -278,8 +282,8 @@ static enum rc threads_run(const struct world_opts *opts, int n_ranks, rank_main
         t->peers = (struct peers){ .seat = run.seat, .n_ranks = n_ranks, .own = n_started };
         thread_tasks_init(&t->tasks);
         t->run = &run;
-        if (opts->bind_cores)
-            t->tasks.n_bound_ranks = n_bound(t);
+        t->tasks.are_bound = opts->bind_cores;
+        t->tasks.shares = shares_of(opts, run.n_cores, n_ranks);
         t->group = all;
         t->run_rank = n_started;
         const int error = pthread_create(&t->thread, NULL, thread_main, t);

@@ -189,7 +189,8 @@ static enum rc binding_body(struct world *w, void *arg)
     return RC_OK;
 }
 
-/* Bound ranks get equal shares; where there are too few cores nobody is bound. */
+/* Workers get equal shares, the others one core each of what is left if it suffices; where there are too few cores
+ * nobody is bound. */
 static void cores_are_shared_equally(void **state)
 {
     const int n_cores = cores_allowed_count();
@@ -199,8 +200,9 @@ static void cores_are_shared_equally(void **state)
         const struct world_opts opts = { .bind_cores = true, .n_bound_ranks = n_bound };
         struct binding binding = { { -1, -1, -1, -1 }, false };
         assert_int_equal(world_run(&world_threads, &opts, 4, binding_body, &binding), RC_OK);
+        const int n_each = n_cores / n_bound, n_left = n_cores % n_bound;
         for (int r = 0; r < 4; r++)
-            assert_int_equal(binding.n_own_cores[r], r < n_bound ? n_cores / n_bound : 0);
+            assert_int_equal(binding.n_own_cores[r], r < n_bound ? n_each : n_each > 0 && n_left >= 4 - n_bound);
     }
     assert_int_equal(cores_allowed_count(), n_cores); /* the main thread stays free */
 }
