@@ -331,7 +331,7 @@ static void option_tables_are_sound(void **state)
     for (const struct opt *o = train_opt_table; o->type != OPT_END; o++) {
         assert_names_differ(o, train_opt_table);
         assert_names_differ(o, train_run_table);
-        assert_true(o->help[strlen(o->help) - 1] != '.');
+        assert_true(*o->help && o->help[strlen(o->help) - 1] != '.');
         assert_true(o->min <= o->max);
     }
 }

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* drill_test.c - which failure the options of a drill order. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/train/suite/train_kit.h"
+
+static void prepare(struct train_job *out, const char *drill)
+{
+    char options[200];
+
+    snprintf(options, sizeof options, "--model linear --mode none --workers 3 --steps 9%s", drill);
+    *out = (struct train_job){ 0 };
+    if (kit_prepare(out, options) != RC_OK)
+        fail_msg("%s: %s", drill, rc_message());
+}
+
+static void options_order_it(void **state)
+{
+    static const struct {
+        const char *options;
+        struct train_drill is;
+    } cases[] = {
+        { " --kill-rank 0", { 0, false, PHASE_STEP, 1 } },
+        { " --hang-rank 2", { 2, true, PHASE_STEP, 1 } },
+        { " --kill-rank 1 --drill-at start", { 1, false, PHASE_START, 0 } },
+        { " --hang-rank 0 --drill-at probe", { 0, true, PHASE_PROBE, 0 } },
+        { " --kill-rank 2 --drill-at end", { 2, false, PHASE_END, 0 } },
+        { " --hang-rank 1 --drill-at step:8", { 1, true, PHASE_STEP, 8 } },
+        { " --kill-rank 2 --kill-step 3", { 2, false, PHASE_STEP, 3 } },
+    };
+    struct train_job job;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct train_drill *is = &cases[i].is;
+        prepare(&job, cases[i].options);
+        if (job.drill.rank != is->rank || job.drill.hangs != is->hangs || job.drill.phase != is->phase ||
+            (is->phase == PHASE_STEP && job.drill.step != is->step))
+            fail_msg("%s: rank %d, %s, phase %d, step %llu", cases[i].options, job.drill.rank,
+                     job.drill.hangs ? "hangs" : "ends", (int)job.drill.phase, (unsigned long long)job.drill.step);
+        train_job_free(&job);
+    }
+    prepare(&job, "");
+    assert_int_equal(job.drill.rank, -1);
+    train_job_free(&job);
+}
+
+static void other_ranks_are_refused(void **state)
+{
+    static const struct {
+        const char *options, *says;
+    } cases[] = {
+        { "--mode none --workers 3 --kill-rank 3", "--kill-rank 3: ranks are 0 to 2" },
+        { "--mode ps --workers 2 --servers 2 --hang-rank 4", "--hang-rank 4: ranks are 0 to 3" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct train_job job = { 0 };
+        assert_int_equal(kit_prepare(&job, cases[i].options), RC_INVAL);
+        if (!strstr(rc_message(), cases[i].says))
+            fail_msg("\"%s\" does not say \"%s\"", rc_message(), cases[i].says);
+        train_job_free(&job);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(options_order_it),
+        cmocka_unit_test(other_ranks_are_refused),
+    };
+
+    return cmocka_run_group_tests_name("drill", tests, NULL, NULL);
+}
