@@ -1,71 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* host_memory_test.c - available memory out of files that the test writes, and of this machine. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "harness/base/file.h"
 #include "harness/base/host_memory.h"
 
-struct tree {
-    char root[32];
-    const char *path[16]; /* written */
-    int n_paths;
-};
-
-static int open_tree(void **state)
-{
-    static struct tree tree;
-
-    memset(&tree, 0, sizeof tree);
-    strcpy(tree.root, "/tmp/host_memory_XXXXXX");
-    *state = &tree;
-    return mkdtemp(tree.root) ? 0 : -1;
-}
-
-static void put(struct tree *t, const char *path, const char *text)
-{
-    char whole[256];
-    FILE *file;
-
-    (void)snprintf(whole, sizeof whole, "%s%s", t->root, path);
-    *strrchr(whole, '/') = '\0';
-    assert_int_equal(file_make_folder(whole), RC_OK);
-    (void)snprintf(whole, sizeof whole, "%s%s", t->root, path);
-    file = fopen(whole, "w");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
-    t->path[t->n_paths++] = path;
-}
-
-/* Files, then the folders they were in, while these are empty. */
-static int close_tree(void **state)
-{
-    struct tree *t = *state;
-    char whole[256];
-
-    for (int i = 0; i < t->n_paths; i++) {
-        (void)snprintf(whole, sizeof whole, "%s%s", t->root, t->path[i]);
-        (void)unlink(whole);
-    }
-    for (int i = 0; i < t->n_paths; i++) {
-        (void)snprintf(whole, sizeof whole, "%s%s", t->root, t->path[i]);
-        for (char *slash; (slash = strrchr(whole, '/')) != NULL && slash > whole + strlen("/tmp");) {
-            *slash = '\0';
-            if (rmdir(whole) != 0)
-                break;
-        }
-    }
-    return access(t->root, F_OK) == 0;
-}
+#include "harness/base/suite/file_tree.h"
 
 static const char meminfo[] = "MemTotal:       24684100 kB\nMemFree:        23196044 kB\nMemAvailable:    1000000 kB\n";
 
@@ -133,10 +70,8 @@ static void this_machine_has_some(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(an_unknown_system_sets_no_limit, open_tree, close_tree),
-        cmocka_unit_test_setup_teardown(without_groups_the_system_tells, open_tree, close_tree),
-        cmocka_unit_test_setup_teardown(groups_of_version_2_limit, open_tree, close_tree),
-        cmocka_unit_test_setup_teardown(groups_of_version_1_limit, open_tree, close_tree),
+        TREE_TEST(an_unknown_system_sets_no_limit), TREE_TEST(without_groups_the_system_tells),
+        TREE_TEST(groups_of_version_2_limit),       TREE_TEST(groups_of_version_1_limit),
         cmocka_unit_test(this_machine_has_some),
     };
 

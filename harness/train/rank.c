@@ -11,6 +11,7 @@
 #include "harness/base/peak_rss.h"
 #include "harness/exchange/collective.h"
 #include "harness/exchange/exchange.h"
+#include "harness/train/disturbed.h"
 #include "harness/train/probe.h"
 #include "harness/train/rank_state.h"
 #include "harness/world/span.h"
@@ -328,6 +329,7 @@ static enum rc rank_start(struct rank *r)
 
     TRY(rank_open(r));
     TRY(probe(r, &r->result.limits));
+    disturbance_begin(&r->load_before, r->world, "");
     TRY(world_barrier(r->world));
 out:
     return rank_explain_early_loss(r, rc);
@@ -351,7 +353,9 @@ enum rc train_rank(struct world *w, const struct train_job *job, struct train_re
 
     r.peak_is_own = w->rank == 0 && !rank_is_virtual(&r) && peak_rss_reset();
     TRY(rank_start(&r));
-    TRY(rank_end(&r, train(&r)));
+    const enum rc trained = train(&r);
+    disturbance_end(&r.info, &r.load_before, w, "");
+    TRY(rank_end(&r, trained));
     TRY(rank_gather(&r));
     if (w->rank == 0) {
         *result = r.result;

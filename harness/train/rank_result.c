@@ -104,17 +104,19 @@ static enum rc alloc_result(struct rank *r)
  * ranks, behind those that are read. */
 static enum rc gather_results(struct rank *r)
 {
-    struct train_rank_info info = { .number = r->world->rank, .own_cores_count = r->world->n_own_cores };
+    struct train_rank_info *info = &r->info;
     struct train_result *result = &r->result;
     const bool root = r->world->rank == 0;
     enum rc rc = RC_OK;
 
-    child_host_name(info.host, sizeof info.host);
-    info.memory = r->memory;
+    info->number = r->world->rank;
+    info->own_cores_count = r->world->n_own_cores;
+    info->memory = r->memory;
+    child_host_name(info->host, sizeof info->host);
     if (root)
         TRY(alloc_result(r));
     TRY(world_gather(gathered(r), r->stamp, root ? result->stamp : NULL, r->n_done * sizeof *r->stamp));
-    TRY(world_gather(gathered(r), &info, root ? result->rank : NULL, sizeof info));
+    TRY(world_gather(gathered(r), info, root ? result->rank : NULL, sizeof *info));
     if (root) {
         TRY(rank_note_losses(r));
         TRY(evaluate_and_keep(r));

@@ -17,13 +17,15 @@ struct rank { /* everything one rank owns while it trains */
     struct exchange *exchange;
     float *param, *grad; /* of the exchange */
     struct exchange_memory_facts memory;
-    struct step_stamp *stamp;   /* [n_steps] */
-    struct train_result result; /* filled on rank 0 only */
-    uint64_t data_waited_ns;    /* total wait for the data loader before the first step */
-    bool peak_is_own;           /* the peak RSS of the process was reset when this run began */
-    struct world *left;         /* --on-loss report: from the end on, the ranks that are left; else NULL */
-    size_t n_begun, n_done;     /* steps of this run: that this rank began; that count, after rank_end() */
-    float *kept_state;          /* rank 0: running means at the start of the last N_KEPT_STATES steps; NULL: not kept */
+    struct step_stamp *stamp;     /* [n_steps] */
+    struct train_result result;   /* filled on rank 0 only */
+    uint64_t data_waited_ns;      /* total wait for the data loader before the first step */
+    struct host_load load_before; /* the first step; in sim not used */
+    struct train_rank_info info;  /* for rank 0 */
+    bool peak_is_own;             /* the peak RSS of the process was reset when this run began */
+    struct world *left;           /* --on-loss report: from the end on, the ranks that are left; else NULL */
+    size_t n_begun, n_done;       /* steps of this run: that this rank began; that count, after rank_end() */
+    float *kept_state; /* rank 0: running means at the start of the last N_KEPT_STATES steps; NULL: not kept */
 };
 
 /* From here on this rank is in another phase; here it fails, if it is to. step: of this run. */

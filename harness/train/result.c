@@ -6,6 +6,7 @@
 
 #include "harness/exchange/collective.h"
 #include "harness/report/manifest.h"
+#include "harness/train/disturbed.h"
 #include "harness/train/learning_advice.h"
 #include "harness/train/train.h"
 #include "harness/world/cores.h"
@@ -68,6 +69,7 @@ enum rc train_summarise(struct train_summary *out, const struct train_job *job, 
     if (!isnan(job->opts.target_loss))
         s.seconds_to_target_loss =
             steps_seconds_to_loss(&s.steps, job->opts.target_loss, N_TARGET_STEPS, &s.samples_to_target_loss_count);
+    s.disturbance = disturbance_of_run(job, r);
     TRY(train_judge_learning(&s, job, r));
     *out = s;
 out:
@@ -236,6 +238,7 @@ static enum rc write_rank(struct report *to, const struct train_job *job, const 
 {
     const struct step_stamp *stamp = result->stamp + (size_t)i * result->n_steps;
     const struct train_rank_info *info = &result->rank[i];
+    const struct disturbance host = disturbance_of_rank(job, result, i);
     const bool is_worker = i < result->n_workers;
     double staleness = 0;
     struct record *r = NULL;
@@ -247,6 +250,7 @@ static enum rc write_rank(struct report *to, const struct train_job *job, const 
     record_text(r, "host", is_virtual(job) ? NULL : info->host);
     record_i64(r, "own_cores_count", info->own_cores_count);
     record_exchange_memory(r, job, &info->memory);
+    record_disturbance(r, job, &host);
     record_f64(r, "step_mean_s", parts->step_mean_s);
     record_f64(r, "compute_s", parts->compute_s);
     record_f64(r, "exchange_s", parts->step_mean_s - parts->compute_s);
@@ -455,6 +459,7 @@ static enum rc write_summary(struct report *to, const struct train_job *job, con
     record_text(r, "not_learned_advice", s->not_learned[0] ? s->not_learned : NULL);
     record_costs(r, result, s);
     record_steady(r, &s->measured);
+    record_disturbance(r, job, &s->disturbance);
     TRY(report_write(to, r));
 out:
     record_close(&r);

@@ -29,11 +29,13 @@
 #include "harness/cluster/cluster.h"
 #include "harness/compute/compute.h"
 #include "harness/exchange/exchange.h"
+#include "harness/measure/disturbance.h"
 #include "harness/measure/learning.h"
 #include "harness/measure/steps.h"
 #include "harness/report/record.h"
 #include "harness/train/checkpoint.h"
 #include "harness/train/schedule.h"
+#include "harness/world/host_load.h"
 #include "harness/world/world.h"
 #include "models/workload.h"
 
@@ -152,6 +154,9 @@ struct train_rank_info {
     int32_t number; /* of the rank in the run */
     int32_t own_cores_count;
     struct exchange_memory_facts memory; /* of the parameters */
+    char kernel[HOST_KERNEL_BYTES];      /* host_kernel_id() */
+    int64_t process;                     /* its number on the host */
+    struct window_load load;             /* of that process; all zero in sim */
 };
 
 struct train_loss { /* a rank that is not there any more at the end (world.W8) */
@@ -199,6 +204,7 @@ struct train_summary { /* rank 0 */
     double seconds_to_target_loss;
     uint64_t samples_to_target_loss_count;
     struct learning learning;
+    struct disturbance disturbance;      /* of the worst host */
     char not_learned[NOT_LEARNED_BYTES]; /* what is wrong, the likely reason, what to try; "" unless learning is no */
 };
 enum rc train_summarise(struct train_summary *out, const struct train_job *job,

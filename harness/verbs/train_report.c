@@ -174,6 +174,11 @@ static enum rc fill_table(struct table *t, const struct train_job *job, const st
     TRY(print_row(t, "throughput", text));
     format_steady(text, sizeof text, m);
     TRY(print_row(t, "steady state", text));
+    if (disturbance_is_too_much(&s->disturbance)) {
+        const int n = snprintf(text, sizeof text, "disturbed: ");
+        disturbance_text(text + n, sizeof text - (size_t)n, &s->disturbance);
+        TRY(print_row(t, "machine", text));
+    }
     snprintf(text, sizeof text, "%.1f %% of %d x one worker alone", 100 * s->efficiency_ratio, r->n_workers);
     TRY(print_row(t, "efficiency", text));
     if (!isnan(s->bound_ratio)) {

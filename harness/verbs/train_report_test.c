@@ -227,6 +227,32 @@ static void a_run_that_did_not_learn_says_so(void **state)
     made_free(&m);
 }
 
+/* A row where others took more than the limit, none where they took as much. */
+static void a_disturbed_machine_is_told(void **state)
+{
+    struct train_summary s;
+    struct made_run m;
+    char *text = NULL;
+    size_t n_bytes = 0;
+
+    (void)state;
+    made_single(&m);
+    assert_int_equal(train_summarise(&s, &m.job, &m.result), RC_OK);
+    s.disturbance = (struct disturbance){ 0.04, 1.5, 0.395, 0.12, NAN };
+    assert_row_of(
+        &m, &s, "machine",
+        "disturbed: others used 1.50 cores, steal was 4 %: together 40 % of the cores of this run, the limit is "
+        "12 %");
+    s.disturbance.taken_ratio = 0.12;
+    FILE *to = open_memstream(&text, &n_bytes);
+    assert_non_null(to);
+    assert_int_equal(train_print(to, &m.job, &m.result, &s, false), RC_OK);
+    fclose(to);
+    assert_null(strstr(text, "machine"));
+    free(text);
+    made_free(&m);
+}
+
 static void losses_that_fail_are_told(void **state)
 {
     struct made_run m;
@@ -393,6 +419,7 @@ int main(void)
         cmocka_unit_test(single_is_printed),
         cmocka_unit_test(few_steps_are_printed),
         cmocka_unit_test(a_run_that_did_not_learn_says_so),
+        cmocka_unit_test(a_disturbed_machine_is_told),
         cmocka_unit_test(states_are_told),
         cmocka_unit_test(losses_that_fail_are_told),
         cmocka_unit_test(the_exchange_is_told),

@@ -8,6 +8,10 @@
 
 #include "harness/train/train.h"
 
+/* Keys of `rank` and `summary` records whose values disturbed_test.c checks, with blanks around. */
+#define DISTURBANCE_KEYS \
+    " disturbed steal_ratio others_cores_count taken_cores_ratio taken_cores_limit_ratio frequency_hz "
+
 struct made_run { /* job and result borrow from each other and from static data: nothing to free but the arrays */
     struct train_job job;
     struct train_result result;

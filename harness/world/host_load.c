@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* host_load.c - /proc/stat, cpufreq and getrusage(). Sources: proc(5); the kernel's cpufreq sysfs documentation. */
+#include "harness/world/host_load.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "harness/world/wait.h"
+
+enum { PATH_BYTES = 512, LINE_BYTES = 1024 };
+
+/* The first line of a file, without its end; "": there is none. */
+static void read_line(char out[LINE_BYTES], const char *root, const char *path)
+{
+    char whole[PATH_BYTES];
+
+    out[0] = '\0';
+    (void)snprintf(whole, sizeof whole, "%s%s", root, path);
+    FILE *from = fopen(whole, "r");
+    if (!from)
+        return;
+    if (!fgets(out, LINE_BYTES, from))
+        out[0] = '\0';
+    (void)fclose(from);
+    out[strcspn(out, "\n")] = '\0';
+}
+
+/* "cpu  USER NICE SYSTEM IDLE IOWAIT IRQ SOFTIRQ STEAL GUEST GUEST_NICE" in clock ticks; guests are in USER and NICE.
+ */
+static void read_total(struct host_load *out, const char *line)
+{
+    enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, N_FIELDS };
+    const double ticks_per_s = (double)sysconf(_SC_CLK_TCK);
+    double ticks[N_FIELDS];
+
+    line += strlen("cpu ");
+    for (int i = 0; i < N_FIELDS; i++) {
+        char *end;
+        ticks[i] = (double)strtoull(line, &end, 10);
+        if (end == line)
+            return;
+        line = end;
+    }
+    out->busy_s = (ticks[USER] + ticks[NICE] + ticks[SYSTEM] + ticks[IRQ] + ticks[SOFTIRQ]) / ticks_per_s;
+    out->steal_s = ticks[STEAL] / ticks_per_s;
+}
+
+/* Its first lines are "cpu " of all hardware threads, and "cpu0 ", "cpu1 ", ... of each that is there. */
+static void read_cores(struct host_load *out, const char *root)
+{
+    char path[PATH_BYTES], line[LINE_BYTES];
+    int n_cores = 0, core;
+
+    (void)snprintf(path, sizeof path, "%s/proc/stat", root);
+    FILE *from = fopen(path, "r");
+    while (from && fgets(line, sizeof line, from)) {
+        if (strncmp(line, "cpu ", 4) == 0)
+            read_total(out, line);
+        else if (sscanf(line, "cpu%d", &core) == 1)
+            n_cores++;
+        else
+            break;
+    }
+    if (from)
+        (void)fclose(from);
+    out->n_cores = isnan(out->busy_s) ? 0 : n_cores;
+    if (out->n_cores == 0)
+        out->busy_s = out->steal_s = NAN;
+}
+
+/* The hardware thread that the caller runs on: the 39th word of its stat, the second of which, its name in brackets,
+ * may hold anything. -1: the system does not tell. */
+static int current_core(const char *root)
+{
+    enum { FIRST_BEHIND_NAME = 3, PROCESSOR = 39 };
+    char line[LINE_BYTES];
+
+    read_line(line, root, "/proc/thread-self/stat");
+    const char *at = strrchr(line, ')');
+    for (int i = FIRST_BEHIND_NAME - 1; at && i < PROCESSOR; i++) {
+        at = strchr(at, ' ');
+        at = at ? at + 1 : NULL;
+    }
+    return at && isdigit((unsigned char)*at) ? atoi(at) : -1;
+}
+
+static double frequency_hz(const char *root)
+{
+    char path[PATH_BYTES], line[LINE_BYTES], *end;
+    const int core = current_core(root);
+
+    if (core < 0)
+        return NAN;
+    (void)snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_cur_freq", core);
+    read_line(line, root, path);
+    const double khz = strtod(line, &end);
+    return end != line && khz > 0 ? 1e3 * khz : NAN;
+}
+
+static double own_s(void)
+{
+    struct rusage used;
+
+    if (getrusage(RUSAGE_SELF, &used) != 0)
+        return NAN;
+    return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+           1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+}
+
+void host_load_read(struct host_load *out, const char *root)
+{
+    *out = (struct host_load){ .busy_s = NAN, .steal_s = NAN, .frequency_hz = frequency_hz(root) };
+    read_cores(out, root);
+    out->own_s = own_s();
+    out->now_ns = wait_clock_ns();
+}
+
+void host_kernel_id(char out[HOST_KERNEL_BYTES], const char *root)
+{
+    char line[LINE_BYTES];
+
+    read_line(line, root, "/proc/sys/kernel/random/boot_id");
+    (void)snprintf(out, HOST_KERNEL_BYTES, "%.*s", HOST_KERNEL_BYTES - 1, line);
+}
