@@ -114,7 +114,14 @@ static void read_summary(struct launch *out, const json_t *r)
         .staleness_mean_count = number_at(r, "staleness_mean_count"),
         .staleness_max_count = number_at(r, "staleness_max_count"),
         .seconds_to_target_s = number_at(r, "seconds_to_target_loss_s"),
+        .steal_ratio = number_at(r, "steal_ratio"),
+        .others_cores_count = number_at(r, "others_cores_count"),
+        .taken_cores_ratio = number_at(r, "taken_cores_ratio"),
+        .frequency_hz = number_at(r, "frequency_hz"),
         .did_not_learn = has_text(r, "learned", learned_word(LEARNED_NO)),
+        .was_disturbed = has_text(r, "disturbed", "yes"),
+        .switched = has_text(r, "steady_state", steady_state_text(STEADY_SWITCH)),
+        .never_settled = has_text(r, "steady_state", steady_state_text(STEADY_NONE)),
     };
 }
 

@@ -38,7 +38,10 @@ struct launch { /* the summary record of one launch; NaN: null there */
     double efficiency_ratio, bound_ratio;
     double step_mean_s, compute_s, wait_s, wire_s, server_s, apply_s, rest_s;
     double loss_last, accuracy_ratio, staleness_mean_count, staleness_max_count, seconds_to_target_s;
-    bool did_not_learn; /* as the launch judged itself: "learned" is "no" */
+    double steal_ratio, others_cores_count, taken_cores_ratio, frequency_hz; /* what else ran on its machine */
+    bool did_not_learn;           /* as the launch judged itself: "learned" is "no" */
+    bool was_disturbed;           /* likewise */
+    bool switched, never_settled; /* likewise; where neither: a steady state, or too short to tell */
 };
 
 struct curve { /* loss against time and samples, of a point's first launch; owned */
@@ -160,6 +163,27 @@ struct interval campaign_efficiency(const struct campaign *c, const struct point
  * is not positive. */
 struct comparison campaign_compare(const struct point *a, const struct point *b, size_t member_offset);
 
+/* --- marks.c: which launches ran under conditions that cast doubt on them --- */
+
+enum launch_mark {
+    MARK_DISTURBED, /* others took too much of the machine, or its frequency differs from that of the point's launches
+                     */
+    MARK_UNSTEADY,  /* the speed switched, or the run never settled */
+    N_MARKS
+};
+/* "disturbed", "unsteady". */
+const char *mark_column(enum launch_mark mark);
+bool launch_has_mark(const struct point *p, size_t launch, enum launch_mark mark);
+size_t point_n_marked(const struct point *p, enum launch_mark mark);
+bool campaign_has_mark(const struct campaign *c, enum launch_mark mark);
+/* Pairs of launches in the same block of which at least one has the mark. */
+size_t pairs_n_marked(const struct point *a, const struct point *b, enum launch_mark mark);
+/* A line of how many of the pairs of two points have which mark. Nothing where none has. */
+void pairs_tell_marks(const struct point *a, const struct point *b, FILE *to);
+/* A line for each mark of each point: how many launches, and by what; then what the marks are. Nothing where none is.
+ */
+void campaign_tell_marks(const struct campaign *c, FILE *to);
+
 /* --- what is shown --- */
 
 /* table.c: how points exchange, two tables with a row for each point (what it gives; its step), and what the columns
@@ -168,6 +192,11 @@ enum rc campaign_print(const struct campaign *c, FILE *to) MUST_CHECK;
 /* verdict.c: which mode is faster, and whether the difference lies in computing or in the exchange, in plain words.
  * RC_NOMEM. */
 enum rc campaign_verdict(const struct campaign *c, FILE *to) MUST_CHECK;
+/* learning.c: launches of p that did not learn. */
+size_t point_n_unlearned(const struct point *p);
+/* learning.c: "; but ps did not learn in 2 of 3 launches", at the end of a line that compares two points: who does not
+ * learn may be fast for nothing. Nothing where all did. */
+void points_tell_unlearned(const struct point *a, const struct point *b, FILE *to);
 /* learning.c: a line for each point of which some launch did not learn: in how many, why, and what to try. */
 void campaign_tell_unlearned(const struct campaign *c, FILE *to);
 /* charts.c: tab-separated data and pictures in c->dir. A chart that would be empty is left out, one that fails does not

@@ -66,11 +66,75 @@ static void launches_are_counted(void **state)
     campaign_close(&c);
 }
 
+static void assert_verdict(const struct campaign *c, const char *expected)
+{
+    char *text = NULL;
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&text, &n_bytes);
+
+    assert_non_null(to);
+    assert_int_equal(campaign_verdict(c, to), RC_OK);
+    assert_int_equal(fclose(to), 0);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+/* The line that says who is faster says who did not learn: of the slower one, of the faster one, of both. */
+static void who_is_faster_without_learning(void **state)
+{
+    static const struct made_point point[] = { { "lenet", "allreduce", 2, 0, 3, 850, 1.01, NAN, 1 },
+                                               { "lenet", "ps", 2, 1, 3, 1000, 1.01, NAN, 2 } };
+    struct campaign c;
+
+    made_open(&c, *state, point, 2, false);
+    c.point[0].launch[1].did_not_learn = true;
+    assert_verdict(&c, "lenet, 2 workers: ps is faster than allreduce: 1.18 x the samples/s (95 %: 1.13 to 1.23); but "
+                       "allreduce did not learn in 1 of 3 launches.\n");
+    c.point[1].launch[0].did_not_learn = c.point[1].launch[2].did_not_learn = true;
+    assert_verdict(&c,
+                   "lenet, 2 workers: ps is faster than allreduce: 1.18 x the samples/s (95 %: 1.13 to 1.23); but ps "
+                   "did not learn in 2 of 3 launches, allreduce did not learn in 1 of 3 launches.\n");
+    campaign_close(&c);
+}
+
+static void what_is_kept_without_learning(void **state)
+{
+    static const struct made_point point[] = { { "lenet", "none", 2, 0, 3, 2000, 1.01, NAN, 1 },
+                                               { "lenet", "ps", 2, 1, 3, 1700, 1.01, NAN, 2 } };
+    struct campaign c;
+
+    made_open(&c, *state, point, 2, false);
+    c.point[1].launch[2].did_not_learn = true;
+    assert_verdict(&c,
+                   "lenet, 2 workers: ps keeps 85 % of the throughput of no exchange at all (95 %: 81 to 89); but ps "
+                   "did not learn in 1 of 3 launches.\n");
+    campaign_close(&c);
+}
+
+static void simulations_without_learning(void **state)
+{
+    static const struct made_point point[] = { { "lenet", "none", 2, 0, 1, 2000, 1, NAN, 1 },
+                                               { "lenet", "allreduce", 2, 0, 1, 1000, 1, NAN, 2 },
+                                               { "lenet", "ps", 2, 1, 1, 1700, 1, NAN, 3 } };
+    struct campaign c;
+
+    made_open(&c, *state, point, 3, true);
+    c.point[2].launch[0].did_not_learn = true;
+    assert_verdict(&c,
+                   "lenet, 2 workers: ps trains 1.70 x as many samples/s as allreduce (simulated: no spread); but ps "
+                   "did not learn in 1 of 1 launch.\n"
+                   "lenet, 2 workers: allreduce keeps 50 % of the throughput of no exchange at all.\n"
+                   "lenet, 2 workers: ps keeps 85 % of the throughput of no exchange at all; but ps did not learn in "
+                   "1 of 1 launch.\n");
+    campaign_close(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        MADE_TEST(nothing_is_said_of_others),
-        MADE_TEST(launches_are_counted),
+        MADE_TEST(nothing_is_said_of_others),      MADE_TEST(launches_are_counted),
+        MADE_TEST(who_is_faster_without_learning), MADE_TEST(what_is_kept_without_learning),
+        MADE_TEST(simulations_without_learning),
     };
 
     return cmocka_run_group_tests_name("learning", tests, NULL, NULL);

@@ -85,6 +85,21 @@ out:
     return rc;
 }
 
+/* "3 of 10" launches, of each mark that some point has. */
+static enum rc cells_of_marks(struct table *t, const struct campaign *c, const struct point *p)
+{
+    enum rc rc = RC_OK;
+
+    for (enum launch_mark mark = 0; mark < N_MARKS; mark++) {
+        const size_t n_marked = point_n_marked(p, mark);
+        if (!campaign_has_mark(c, mark))
+            continue;
+        TRY(n_marked > 0 ? table_cell(t, "%zu of %zu", n_marked, p->n_launches) : table_cell(t, "-"));
+    }
+out:
+    return rc;
+}
+
 static enum rc print_gain(struct table *t, const struct campaign *c, const struct point *p)
 {
     static const struct { /* the columns behind efficiency */
@@ -106,6 +121,7 @@ static enum rc print_gain(struct table *t, const struct campaign *c, const struc
     TRY(cell_efficiency(t, &efficiency));
     for (size_t i = 0; i < sizeof means / sizeof *means; i++)
         TRY(cell_number(t, means[i].fmt, means[i].scale * point_mean(p, means[i].at)));
+    TRY(cells_of_marks(t, c, p));
 out:
     return rc;
 }
@@ -160,7 +176,7 @@ typedef enum rc print_fn(struct table *t, const struct campaign *c, const struct
 static enum rc print_points(const struct campaign *c, const struct column *behind, size_t n_behind, print_fn *print,
                             FILE *to)
 {
-    enum { MOST_BEHIND = 10 };
+    enum { MOST_BEHIND = 16 };
     struct column column[3 + MAX_ASSIGNMENTS + MOST_BEHIND] = { { "model", ALIGN_LEFT },
                                                                 { "mode", ALIGN_LEFT },
                                                                 { "workers", ALIGN_RIGHT } };
@@ -184,15 +200,23 @@ out:
     return rc;
 }
 
+/* At the end, a column for each mark that some launch has. */
 static enum rc print_gains(const struct campaign *c, FILE *to)
 {
-    static const struct column behind[] = {
+    static const struct column always[] = {
         { "samples/s", ALIGN_RIGHT }, { "95 % interval", ALIGN_RIGHT }, { "efficiency", ALIGN_RIGHT },
         { "of bound", ALIGN_RIGHT },  { "loss", ALIGN_RIGHT },          { "accuracy", ALIGN_RIGHT },
         { "to target", ALIGN_RIGHT }, { "staleness", ALIGN_RIGHT },
     };
 
-    return print_points(c, behind, sizeof behind / sizeof *behind, print_gain, to);
+    struct column behind[sizeof always / sizeof *always + N_MARKS];
+    size_t n = sizeof always / sizeof *always;
+
+    memcpy(behind, always, sizeof always);
+    for (enum launch_mark mark = 0; mark < N_MARKS; mark++)
+        if (campaign_has_mark(c, mark))
+            behind[n++] = (struct column){ mark_column(mark), ALIGN_RIGHT };
+    return print_points(c, behind, n, print_gain, to);
 }
 
 static enum rc print_steps(const struct campaign *c, FILE *to)
@@ -236,6 +260,7 @@ enum rc campaign_print(const struct campaign *c, FILE *to)
         fprintf(to, "* more threads of workers than cores\n");
     if (any(c, offsetof(struct point, servers_share)))
         fprintf(to, "+ the server shares the workers' cores\n");
+    campaign_tell_marks(c, to);
 out:
     return rc;
 }

@@ -114,13 +114,31 @@ static enum rc claim_target(struct claims *all, const struct point *like)
     return add_claim(all, CLAIM_TARGET, best, single);
 }
 
-/* The largest worker count of mode that the control has too. */
-static int largest_with_control(const struct campaign *c, const struct point *like, const struct module *mode)
+static bool has_several_workers(const struct campaign *c, const struct point *like, const struct module *mode)
+{
+    for (size_t i = 0; i < c->n_points; i++)
+        if (c->point[i].mode == mode && c->point[i].n_workers > 1 && point_comparable(&c->point[i], like))
+            return true;
+    return false;
+}
+
+/* The worker count at which two modes are compared: the largest that both have. That is 1 only where the user asked for
+ * no more of either; 0: none. */
+static int compared_count(const struct campaign *c, const struct point *like, const struct module *mode,
+                          const struct module *other)
+{
+    const int w = campaign_largest(c, like, mode, other);
+
+    return w == 1 && (has_several_workers(c, like, mode) || has_several_workers(c, like, other)) ? 0 : w;
+}
+
+/* The worker count at which mode is compared with the control; 0: none. */
+static int count_with_control(const struct campaign *c, const struct point *like, const struct module *mode)
 {
     for (size_t i = 0; i < c->n_points; i++) {
         const struct module *control = c->point[i].mode;
         if (!mode_exchanges(control) && !(control->caps & MODE_ONE_WORKER))
-            return campaign_largest(c, like, mode, control);
+            return compared_count(c, like, mode, control);
     }
     return 0;
 }
@@ -153,14 +171,14 @@ static enum rc claim_setting(struct claims *all, const struct point *like)
 
     for (int i = 0; i < n_modes; i++)
         for (int k = i + 1; k < n_modes; k++) {
-            const int w = campaign_largest(c, like, mode[i], mode[k]);
-            if (w > 1)
+            const int w = compared_count(c, like, mode[i], mode[k]);
+            if (w > 0)
                 TRY(add_claim(all, CLAIM_FASTER, campaign_find_like(c, like, mode[i], w),
                               campaign_find_like(c, like, mode[k], w)));
         }
     for (int i = 0; i < n_modes; i++) {
-        const int w = largest_with_control(c, like, mode[i]);
-        if (w > 1)
+        const int w = count_with_control(c, like, mode[i]);
+        if (w > 0)
             TRY(claim_price(all, campaign_find_like(c, like, mode[i], w)));
     }
     TRY(claim_target(all, like));
@@ -197,7 +215,7 @@ static void tell_who(const struct point *p, FILE *to)
     char setting[LAUNCH_NAME_BYTES];
 
     point_setting(setting, sizeof setting, p, ", ", " ");
-    fprintf(to, "%s, %d workers: ", setting, p->n_workers);
+    fprintf(to, "%s, %d worker%s: ", setting, p->n_workers, p->n_workers == 1 ? "" : "s");
 }
 
 /* C3 */
@@ -259,8 +277,10 @@ static void tell_faster(const struct claims *all, const struct claim *k, FILE *t
 
     tell_who(k->a, to);
     if (all->campaign->is_virtual) {
-        fprintf(to, "%s trains %.2f x as many samples/s as %s (simulated: no spread).\n", fast->mode->name,
+        fprintf(to, "%s trains %.2f x as many samples/s as %s (simulated: no spread)", fast->mode->name,
                 is_first ? ratio : 1 / ratio, slow->mode->name);
+        points_tell_unlearned(fast, slow, to);
+        fprintf(to, ".\n");
         return;
     }
     if (k->holds) {
@@ -268,6 +288,7 @@ static void tell_faster(const struct claims *all, const struct claim *k, FILE *t
                 slow->mode->name, is_first ? k->x.ratio : 1 / k->x.ratio,
                 is_first ? k->x.ratio_low : 1 / k->x.ratio_high, is_first ? k->x.ratio_high : 1 / k->x.ratio_low);
         tell_far_pairs(&k->x, is_first ? k->x.robust_ratio : 1 / k->x.robust_ratio, to);
+        points_tell_unlearned(fast, slow, to);
         fprintf(to, ".\n");
         tell_where(fast, slow, to);
         return;
@@ -289,21 +310,26 @@ static void tell_price(const struct claims *all, const struct claim *k, FILE *to
 
     tell_who(k->a, to);
     if (all->campaign->is_virtual || isnan(k->x.ratio_low)) {
-        fprintf(to, "%s keeps %s %% of the throughput of no exchange at all.\n", k->a->mode->name,
+        fprintf(to, "%s keeps %s %% of the throughput of no exchange at all", k->a->mode->name,
                 percent_text(number[0], kept));
+        points_tell_unlearned(k->a, k->b, to);
+        fprintf(to, ".\n");
         return;
     }
     percent_text(number[0], k->x.ratio);
     percent_text(number[1], k->x.ratio_low);
     percent_text(number[2], k->x.ratio_high);
-    if (!k->holds)
+    if (!k->holds) {
         fprintf(to,
                 "the price of %s is not resolved (+-%.2g %%): %s to %s %% of the throughput of no exchange at all.\n",
                 k->a->mode->name, 100 * (k->x.ratio_high / k->x.ratio - 1), number[1], number[2]);
-    else
-        fprintf(to, "%s keeps %s %% of the throughput of no exchange at all (95 %%: %s to %s)%s.\n", k->a->mode->name,
-                number[0], number[1], number[2],
-                k->x.ratio > 1 ? ", which an exchange cannot: something else differs" : "");
+        return;
+    }
+    fprintf(to, "%s keeps %s %% of the throughput of no exchange at all (95 %%: %s to %s)%s", k->a->mode->name,
+            number[0], number[1], number[2],
+            k->x.ratio > 1 ? ", which an exchange cannot: something else differs" : "");
+    points_tell_unlearned(k->a, k->b, to);
+    fprintf(to, ".\n");
 }
 
 static void tell_target(const struct claims *all, const struct claim *k, FILE *to)
@@ -337,8 +363,11 @@ enum rc campaign_verdict(const struct campaign *c, FILE *to)
         if (campaign_represents(c, i))
             TRY(claim_setting(&all, &c->point[i]));
     TRY(judge(&all));
-    for (size_t i = 0; i < all.n_claims; i++)
+    for (size_t i = 0; i < all.n_claims; i++) {
         tell[all.claim[i].kind](&all, &all.claim[i], to);
+        if (is_tested(&all, &all.claim[i]))
+            pairs_tell_marks(all.claim[i].a, all.claim[i].b, to);
+    }
     if (all.n_tested > 1)
         fprintf(to,
                 "Of %zu verdicts all are right in 95 %% of campaigns (Holm); each interval is 95 %% by itself, over "

@@ -79,10 +79,23 @@ static const struct verdict_case LARGEST[] = {
     { false,
       { { IN_MODEL "allreduce", 4, 0, 3, 1000, 1.01, NAN, 2 }, { IN_MODEL "ps", 4, 1, 3, 3000, 1.01, NAN, 4 } },
       "" },
-    { true, /* one worker exchanges nothing */
+    { true, /* one worker, where nobody has more */
       { { IN_MODEL "allreduce", 1, 0, 1, 1000, 1, NAN, 2 },
         { IN_MODEL "ps", 1, 1, 1, 3000, 1, NAN, 4 },
-        { IN_MODEL "none", 1, 0, 1, 3000, 1, NAN, 4 } },
+        { IN_MODEL "none", 1, 0, 1, 4000, 1, NAN, 4 } },
+      "lenet, 1 worker: ps trains 3.00 x as many samples/s as allreduce (simulated: no spread).\n"
+      "lenet, 1 worker: allreduce keeps 25 % of the throughput of no exchange at all.\n"
+      "lenet, 1 worker: ps keeps 75 % of the throughput of no exchange at all.\n" },
+    { true, /* one of them has more */
+      { { IN_MODEL "allreduce", 1, 0, 1, 1000, 1, NAN, 2 },
+        { IN_MODEL "ps", 1, 1, 1, 3000, 1, NAN, 4 },
+        { IN_MODEL "ps", 2, 1, 1, 3000, 1, NAN, 4 },
+        { IN_MODEL "none", 1, 0, 1, 4000, 1, NAN, 4 } },
+      "lenet, 1 worker: allreduce keeps 25 % of the throughput of no exchange at all.\n" },
+    { false, /* though not the cores for them */
+      { { IN_MODEL "allreduce", 1, 0, 3, 1000, 1.01, NAN, 2 },
+        { IN_MODEL "allreduce", 4, 0, 3, 1000, 1.01, NAN, 3 },
+        { IN_MODEL "none", 1, 0, 3, 3000, 1.01, NAN, 4 } },
       "" },
     { true, /* no launch of one: nothing is compared with it */
       { { IN_MODEL "allreduce", 2, 0, 0, 1000, 1, NAN, 2 }, { IN_MODEL "ps", 2, 1, 1, 3000, 1, NAN, 4 } },

@@ -53,15 +53,17 @@ static void read_total(struct host_load *out, const char *line)
 /* Its first lines are "cpu " of all hardware threads, and "cpu0 ", "cpu1 ", ... of each that is there. */
 static void read_cores(struct host_load *out, const char *root)
 {
+    static const char label[] = "cpu "; /* a number in place of the blank: of one hardware thread */
+    enum { N_LABEL = sizeof label - 1 };
     char path[PATH_BYTES], line[LINE_BYTES];
-    int n_cores = 0, core;
+    int n_cores = 0;
 
     (void)snprintf(path, sizeof path, "%s/proc/stat", root);
     FILE *from = fopen(path, "r");
     while (from && fgets(line, sizeof line, from)) {
-        if (strncmp(line, "cpu ", 4) == 0)
+        if (strncmp(line, label, N_LABEL) == 0)
             read_total(out, line);
-        else if (sscanf(line, "cpu%d", &core) == 1)
+        else if (strncmp(line, label, N_LABEL - 1) == 0 && isdigit((unsigned char)line[N_LABEL - 1]))
             n_cores++;
         else
             break;
@@ -86,7 +88,7 @@ static int current_core(const char *root)
         at = strchr(at, ' ');
         at = at ? at + 1 : NULL;
     }
-    return at && isdigit((unsigned char)*at) ? atoi(at) : -1;
+    return at && isdigit((unsigned char)*at) ? (int)strtol(at, NULL, 10) : -1;
 }
 
 static double frequency_hz(const char *root)

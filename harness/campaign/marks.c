@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * marks.c - which launches of a campaign ran on a disturbed machine, and which reached no steady state.
+ *
+ * They are told, and count all the same: whether a launch is left out would depend on what was measured of it, and so
+ * would the means of those that are kept (a slow mode runs longer, and is disturbed more often).
+ */
+#include <math.h>
+
+#include "harness/campaign/campaign.h"
+#include "harness/measure/disturbance.h"
+#include "harness/measure/sorted.h"
+
+static const char *const mark_name[] = { [MARK_DISTURBED] = "disturbed", [MARK_UNSTEADY] = "unsteady" };
+
+const char *mark_column(enum launch_mark mark)
+{
+    return mark_name[mark];
+}
+
+/* How far the frequency of a launch is off the median of its point's launches: points that keep more cores busy, or use
+ * wider instructions, have another one by right. NaN: not known. */
+static double frequency_off_ratio(const struct point *p, size_t launch)
+{
+    double known[MAX_LAUNCHES];
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->n_launches; i++)
+        if (!isnan(p->launch[i].frequency_hz))
+            known[n++] = p->launch[i].frequency_hz;
+    if (n == 0)
+        return NAN;
+    sorted_make(known, n);
+    return p->launch[launch].frequency_hz / sorted_median(known, n) - 1;
+}
+
+static bool has_other_frequency(const struct point *p, size_t launch)
+{
+    return fabs(frequency_off_ratio(p, launch)) > DISTURBED_FREQUENCY_RATIO;
+}
+
+bool launch_has_mark(const struct point *p, size_t launch, enum launch_mark mark)
+{
+    const struct launch *l = &p->launch[launch];
+
+    if (mark == MARK_UNSTEADY)
+        return l->switched || l->never_settled;
+    return l->was_disturbed || has_other_frequency(p, launch);
+}
+
+size_t point_n_marked(const struct point *p, enum launch_mark mark)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->n_launches; i++)
+        n += launch_has_mark(p, i, mark);
+    return n;
+}
+
+bool campaign_has_mark(const struct campaign *c, enum launch_mark mark)
+{
+    for (size_t i = 0; i < c->n_points; i++)
+        if (point_n_marked(&c->point[i], mark) > 0)
+            return true;
+    return false;
+}
+
+size_t pairs_n_marked(const struct point *a, const struct point *b, enum launch_mark mark)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < a->n_launches && i < b->n_launches; i++)
+        n += launch_has_mark(a, i, mark) || launch_has_mark(b, i, mark);
+    return n;
+}
+
+/* "lenet ps, 2 workers: disturbed in 3 of 10 launches: " */
+static void tell_how_many(const struct point *p, size_t n_marked, const char *what, FILE *to)
+{
+    char name[LAUNCH_NAME_BYTES];
+
+    point_name(name, sizeof name, p);
+    fprintf(to, "%s: %s in %zu of %zu launch%s: ", name, what, n_marked, p->n_launches, p->n_launches == 1 ? "" : "es");
+}
+
+/* By what the launches of a point were disturbed: the most of each. */
+static void tell_disturbed(const struct point *p, FILE *to)
+{
+    double others_cores = 0, steal_ratio = 0, taken_ratio = 0, off_ratio = 0;
+    size_t n_taken = 0, n_off = 0;
+
+    for (size_t i = 0; i < p->n_launches; i++) {
+        const struct launch *l = &p->launch[i];
+        if (l->was_disturbed) {
+            n_taken++;
+            others_cores = fmax(others_cores, l->others_cores_count);
+            steal_ratio = fmax(steal_ratio, l->steal_ratio);
+            taken_ratio = fmax(taken_ratio, l->taken_cores_ratio);
+        }
+        if (has_other_frequency(p, i)) {
+            n_off++;
+            off_ratio = fmax(off_ratio, fabs(frequency_off_ratio(p, i)));
+        }
+    }
+    tell_how_many(p, point_n_marked(p, MARK_DISTURBED), mark_name[MARK_DISTURBED], to);
+    if (n_taken > 0)
+        fprintf(to, "others used up to %.2f cores, steal was up to %.2g %%, together up to %.0f %% of a launch's cores",
+                others_cores, 100 * steal_ratio, 100 * taken_ratio);
+    if (n_off > 0)
+        fprintf(to, "%sfrequency up to %.0f %% off the median in %zu", n_taken > 0 ? "; " : "", 100 * off_ratio, n_off);
+    fprintf(to, "\n");
+}
+
+static void tell_unsteady(const struct point *p, FILE *to)
+{
+    size_t n_switched = 0, n_never = 0;
+
+    for (size_t i = 0; i < p->n_launches; i++) {
+        n_switched += p->launch[i].switched;
+        n_never += p->launch[i].never_settled;
+    }
+    tell_how_many(p, point_n_marked(p, MARK_UNSTEADY), mark_name[MARK_UNSTEADY], to);
+    if (n_switched > 0)
+        fprintf(to, "the speed switched in %zu%s", n_switched, n_never > 0 ? ", " : "");
+    if (n_never > 0)
+        fprintf(to, "never settled in %zu", n_never);
+    fprintf(to, "\n");
+}
+
+void campaign_tell_marks(const struct campaign *c, FILE *to)
+{
+    static void (*const tell[])(const struct point *p,
+                                FILE *to) = { [MARK_DISTURBED] = tell_disturbed, [MARK_UNSTEADY] = tell_unsteady };
+
+    for (int mark = 0; mark < N_MARKS; mark++)
+        for (size_t i = 0; i < c->n_points; i++)
+            if (point_n_marked(&c->point[i], (enum launch_mark)mark) > 0)
+                tell[mark](&c->point[i], to);
+    if (campaign_has_mark(c, MARK_DISTURBED))
+        fprintf(
+            to,
+            "disturbed: others and steal took more than %.0f %% of a launch's cores (and more than clock ticks tell), "
+            "or its\nfrequency is more than %.0f %% off the median of its point\n",
+            100 * DISTURBED_RATIO, 100 * DISTURBED_FREQUENCY_RATIO);
+    if (campaign_has_mark(c, MARK_DISTURBED) || campaign_has_mark(c, MARK_UNSTEADY))
+        fprintf(to,
+                "marked launches count all the same: to leave some out after the fact would bias what is compared\n");
+}
+
+void pairs_tell_marks(const struct point *a, const struct point *b, FILE *to)
+{
+    static const char *const what[] = {
+        [MARK_DISTURBED] = "on a disturbed machine", [MARK_UNSTEADY] = "without a steady state"
+    };
+    const size_t n_pairs = a->n_launches < b->n_launches ? a->n_launches : b->n_launches;
+    char setting[LAUNCH_NAME_BYTES];
+    bool is_first = true;
+
+    point_setting(setting, sizeof setting, a, ", ", " ");
+    for (enum launch_mark mark = 0; mark < N_MARKS; mark++) {
+        const size_t n_marked = pairs_n_marked(a, b, mark);
+        if (n_marked == 0)
+            continue;
+        if (is_first)
+            fprintf(to, "%s: of %zu pairs of %s (%d) and %s (%d) %zu have launches %s", setting, n_pairs, a->mode->name,
+                    a->n_workers, b->mode->name, b->n_workers, n_marked, what[mark]);
+        else
+            fprintf(to, ", %zu %s", n_marked, what[mark]);
+        is_first = false;
+    }
+    if (!is_first)
+        fprintf(to, ".\n");
+}
