@@ -5,40 +5,87 @@
 #include "harness/base/arena.h"
 #include "harness/bench/series.h"
 
-enum { TAG_EXCHANGE = 0x50 };
-enum { MAX_EXCHANGES = 50, MIN_EXCHANGES = 2, MAX_MESSAGE_BYTES = 32 << 20, MAX_EXCHANGED_BYTES = 256 << 20 };
+enum { TAG_PING_PONG = 0x50 };
+enum { MAX_ROUNDS = 50, MIN_ROUNDS = 2, MAX_MESSAGE_BYTES = 32 << 20, MAX_MOVED_BYTES = 256 << 20 };
 
 /* Depends on nothing that differs between ranks: a clock would let them leave at different times. */
-static int exchanges_count(const struct world *w, size_t n_bytes)
+static int rounds_count(const struct world *w, size_t n_bytes)
 {
-    const size_t n_affordable = MAX_EXCHANGED_BYTES / n_bytes;
-    const int n_most = n_affordable < MAX_EXCHANGES ? (int)n_affordable : MAX_EXCHANGES;
+    const size_t n_affordable = MAX_MOVED_BYTES / n_bytes;
+    const int n_most = n_affordable < MAX_ROUNDS ? (int)n_affordable : MAX_ROUNDS;
 
     if (w->ops->module.caps & WORLD_VIRTUAL_TIME)
         return SERIES_SIM_REPEATS;
-    return n_most > MIN_EXCHANGES ? n_most : MIN_EXCHANGES;
+    return n_most > MIN_ROUNDS ? n_most : MIN_ROUNDS;
 }
 
-/* Seconds of the fastest exchange of n_bytes. buffer char[2 n_bytes]: sent, received; NULL: hollow. */
-static enum rc time_exchange(double *best_s, const struct alpha_beta_env *env, struct transport *t, void *buffer,
-                             size_t n_bytes)
+struct game { /* of this rank with another */
+    const struct alpha_beta_env *env;
+    struct transport *transport;
+    void *buffer; /* char[2 n_bytes]: sent, received; NULL: hollow */
+    int peer;
+    bool serves; /* sends first, and measures */
+};
+
+static enum rc answer(struct transport *t, struct xfer *rx, struct xfer *tx, int timeout_ms)
 {
-    const int p = env->world->n_ranks, r = env->world->rank, n_repeats = exchanges_count(env->world, n_bytes);
-    struct series series = { 0 };
+    enum rc rc;
+
+    TRY(transport_recv(t, rx));
+    TRY(transport_wait(t, rx, timeout_ms));
+    TRY(transport_send(t, tx));
+    TRY(transport_wait(t, tx, timeout_ms));
+out:
+    return rc;
+}
+
+/* *best_s: one way, by the fastest round of messages of n_bytes; of the rank that serves. */
+static enum rc play(double *best_s, const struct game *g, size_t n_bytes)
+{
+    struct world *w = g->env->world;
+    struct series series = series_begin(w);
+    const int n_rounds = series.n_cold + rounds_count(w, n_bytes);
     enum rc rc = RC_OK;
 
-    while (series.n_values < n_repeats) {
-        struct xfer tx = { .peer = (r + 1) % p, .tag = TAG_EXCHANGE, .ptr = buffer };
-        struct xfer rx = { .peer = (r + p - 1) % p,
-                           .tag = TAG_EXCHANGE,
-                           .ptr = buffer ? (char *)buffer + n_bytes : NULL };
-        *(buffer ? &tx.n_bytes : &tx.n_hollow_bytes) = n_bytes;
-        *(buffer ? &rx.n_bytes : &rx.n_hollow_bytes) = n_bytes;
-        const uint64_t started_ns = world_now_ns(env->world);
-        TRY(transport_exchange(t, &tx, &rx, env->timeout_ms));
-        series_add(&series, env->world, started_ns);
+    while (series.n_repeats < n_rounds) {
+        struct xfer tx = { .peer = g->peer, .tag = TAG_PING_PONG, .ptr = g->buffer };
+        struct xfer rx = { .peer = g->peer,
+                           .tag = TAG_PING_PONG,
+                           .ptr = g->buffer ? (char *)g->buffer + n_bytes : NULL };
+        *(g->buffer ? &tx.n_bytes : &tx.n_hollow_bytes) = n_bytes;
+        *(g->buffer ? &rx.n_bytes : &rx.n_hollow_bytes) = n_bytes;
+        const uint64_t started_ns = world_now_ns(w);
+        if (g->serves)
+            TRY(transport_exchange(g->transport, &tx, &rx, g->env->timeout_ms));
+        else
+            TRY(answer(g->transport, &rx, &tx, g->env->timeout_ms));
+        series_add(&series, w, started_ns);
     }
-    *best_s = series_quantile_s(&series, 0);
+    if (g->serves)
+        *best_s = series_quantile_s(&series, 0) / 2;
+out:
+    return rc;
+}
+
+/* When the pair of rank and the next one plays: pairs of the same turn share no rank. */
+static int turn_of(int rank, int n_ranks)
+{
+    return rank % 2 == 0 && rank == n_ranks - 1 ? 2 : rank % 2;
+}
+
+/* With the next rank, this one serving, and with the one before. */
+static enum rc play_both(struct alpha_beta *fit, const struct alpha_beta_env *env, struct transport *t, void *buffer)
+{
+    const int p = env->world->n_ranks, next = (env->world->rank + 1) % p, before = (env->world->rank + p - 1) % p;
+    const bool serves_first = turn_of(env->world->rank, p) < turn_of(before, p);
+    enum rc rc = RC_OK;
+
+    for (int i = 0; i < 2; i++) {
+        const bool serves = (i == 0) == serves_first;
+        const struct game game = { env, t, buffer, serves ? next : before, serves };
+        TRY(play(&fit->alpha_s, &game, sizeof(float)));
+        TRY(play(&fit->message_s, &game, fit->n_bytes));
+    }
 out:
     return rc;
 }
@@ -58,8 +105,7 @@ enum rc alpha_beta_measure(struct alpha_beta *out, const struct alpha_beta_env *
         TRY(arena_open(&arena, arena_floats_bytes(n_elems)));
         buffer = arena_floats(&arena, n_elems);
     }
-    TRY(time_exchange(&fit.alpha_s, env, t, buffer, sizeof(float)));
-    TRY(time_exchange(&fit.message_s, env, t, buffer, fit.n_bytes));
+    TRY(play_both(&fit, env, t, buffer));
     TRY(world_barrier(env->world)); /* nobody closes while a neighbour still sends */
     *out = fit;
 out:
@@ -70,9 +116,9 @@ out:
 
 double alpha_beta_step_s(const struct alpha_beta *fit, const struct wire_plan *plan)
 {
-    const double measured_s = fit->message_s > fit->alpha_s ? fit->message_s - fit->alpha_s : 0;
-    const double extra_s = measured_s * ((double)plan->message_bytes / (double)fit->n_bytes);
-    const double chain_s = plan->n_in_turn * (fit->alpha_s + extra_s), link_s = plan->n_on_link * extra_s;
+    const double alpha_s = fit->alpha_s < fit->message_s ? fit->alpha_s : fit->message_s;
+    const double extra_s = (fit->message_s - alpha_s) * ((double)plan->message_bytes / (double)fit->n_bytes);
+    const double chain_s = plan->n_in_turn * (alpha_s + extra_s), link_s = plan->n_on_link * extra_s;
 
     return chain_s > link_s ? chain_s : link_s;
 }

@@ -2,7 +2,11 @@
 /*
  * alpha_beta.h - latency and rate of messages between neighbours, measured over the transport of a run, and the least
  * time of a step's messages that follows from them. Not a measurement of a collective: what is exchanged here is one
- * message with each neighbour at a time.
+ * message at a time.
+ *
+ * A message is timed by ping-pong: there and back, halved. Both clock readings are of one rank, and the message that it
+ * awaits is not sent before its own has arrived. So no time is less than a message needs. An exchange, in which both
+ * send at once, has no such limit: the message may have come before it was awaited, and seems to take nothing.
  *
  * Source of the model, t(n) = alpha + beta n: Hockney, Parallel Computing 20, 1994.
  */
@@ -17,8 +21,8 @@
 #include "harness/world/world.h"
 
 struct alpha_beta {
-    double alpha_s;   /* of the smallest message: the latency */
-    double message_s; /* of one of n_bytes, latency included */
+    double alpha_s;   /* one way, of the smallest message: the latency */
+    double message_s; /* one way, of one of n_bytes, latency included */
     size_t n_bytes;
 };
 
@@ -30,14 +34,16 @@ struct alpha_beta_env { /* borrowed */
     int timeout_ms;       /* of each message */
 };
 
-/* Every rank sends to the next and receives from the one before: the smallest message, then one of message_bytes, or
- * of 32 MiB where that is less and data is sent. The fastest of at most 50 exchanges of each length, as many as move
- * 256 MiB, 2 at least. Collective over env->world, of 2 ranks or more; ends with a barrier. Opens and closes a
+/* Of the path to the next rank and back: every rank plays with the next, and with the one before, one pair at a time;
+ * pairs that share no rank play at once. First the smallest message, then one of message_bytes, or of 32 MiB where that
+ * is less and data is sent. The fastest of at most 50 rounds of each length (after one that is discarded), as many as
+ * move 256 MiB, 2 at least. Collective over env->world, of 2 ranks or more; ends with a barrier. Opens and closes a
  * transport, and allocates two messages. Errors: those of the transport, RC_NOMEM. */
 enum rc alpha_beta_measure(struct alpha_beta *out, const struct alpha_beta_env *env) MUST_CHECK;
 
 /* Least time of the plan's messages: the longer of those that must go one after the other, each with its latency, and
- * of those that share a link. The time of other lengths than n_bytes follows in proportion. Pure. */
+ * of those that share a link. The time of other lengths than n_bytes follows in proportion. A message that was faster
+ * than the smallest one needed no more than that. Pure. */
 double alpha_beta_step_s(const struct alpha_beta *fit, const struct wire_plan *plan);
 
 #endif

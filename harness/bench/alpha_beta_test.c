@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alpha_beta_test.c - the model's arithmetic by hand, and the measurement over a made-up transport, whose exchanges of
- * n bytes take 50 us + 10 ns n.
+ * alpha_beta_test.c - the model's arithmetic by hand, and the measurement over a made-up transport, whose messages of n
+ * bytes take 50 us + 10 ns n one way, and the first of each length 20 us more. The other rank is always there: it
+ * answers at once, and what it sends first has come long before.
  */
 #include "harness/bench/alpha_beta.h"
 
@@ -16,7 +17,9 @@ enum { US = 1000, KI = 1024, MI = 1024 * KI };
 struct made_world {
     struct world base; /* first */
     uint64_t now_ns;
-    int n_exchanges, n_open, n_barriers, last_timeout_ms;
+    int n_served, n_answered, n_open, n_barriers, last_timeout_ms;
+    int order[4], n_phases; /* length by length: 1 this rank served, 0 it answered */
+    bool has_sent;          /* and has not received since */
     size_t last_n_bytes;
     const void *sent;
 };
@@ -42,28 +45,46 @@ static const struct world_ops WORLD = { .module.name = "made", .now_ns = now_ns,
 
 static enum rc post(struct transport *t, struct xfer *x)
 {
-    const int step = x->receives ? -1 : 1, n = t->world->n_ranks;
+    const int p = t->world->n_ranks, next = (t->world->rank + 1) % p, before = (t->world->rank + p - 1) % p;
 
-    assert_int_equal(x->peer, (t->world->rank + step + n) % n);
-    if (!x->receives)
+    assert_true(x->peer == next || x->peer == before);
+    if (!x->receives) {
         made(t->world)->sent = x->ptr;
+        made(t->world)->has_sent = true;
+    }
     return RC_OK;
+}
+
+/* There and back, where this rank has sent; else the message is there. */
+static void arrive(struct made_world *w, int peer, size_t n_bytes)
+{
+    const int p = w->base.n_ranks;
+    const bool served = w->has_sent,
+               is_first = n_bytes != w->last_n_bytes || (served ? w->n_served : w->n_answered) == 0;
+
+    assert_int_equal(peer, (w->base.rank + (served ? 1 : p - 1)) % p);
+    if (served)
+        w->now_ns += 2 * (50 * US + 10 * n_bytes + (is_first ? 20 * US : 0));
+    if (is_first && w->n_phases < 4)
+        w->order[w->n_phases++] = served;
+    w->last_n_bytes = n_bytes;
+    w->has_sent = false;
+    (*(served ? &w->n_served : &w->n_answered))++;
 }
 
 static enum rc complete(struct transport *t, struct xfer *x, int timeout_ms)
 {
     struct made_world *w = made(t->world);
+    const size_t n_bytes = x->ptr ? x->n_bytes : x->n_hollow_bytes;
 
-    if (!x->receives)
-        return RC_OK;
-    w->last_n_bytes = x->ptr ? x->n_bytes : x->n_hollow_bytes;
-    if (x->ptr) /* it does not overwrite what is sent */
-        assert_true((const char *)x->ptr == (const char *)w->sent + x->n_bytes);
-    else
-        assert_null(w->sent);
-    w->now_ns += 50 * US + 10 * w->last_n_bytes;
     w->last_timeout_ms = timeout_ms;
-    w->n_exchanges++;
+    if (!x->receives) {
+        w->has_sent = false;
+        return RC_OK;
+    }
+    if (x->ptr && w->has_sent) /* it does not overwrite what is sent */
+        assert_true((const char *)x->ptr == (const char *)w->sent + n_bytes);
+    arrive(w, x->peer, n_bytes);
     return RC_OK;
 }
 
@@ -97,41 +118,60 @@ static void assert_near(double value, double expected)
         fail_msg("%.12g is not %.12g", value, expected);
 }
 
-/* Rank 2 of 3 exchanges messages of so many bytes. */
-static struct alpha_beta measured(struct made_world *w, size_t message_bytes, bool is_hollow)
+/* Rank r of p plays with its neighbours with messages of so many bytes. */
+static struct alpha_beta measured(struct made_world *w, int r, int p, size_t message_bytes, bool is_hollow)
 {
     const struct alpha_beta_env env = {
         .world = &w->base, .transport = &NET, .message_bytes = message_bytes, .is_hollow = is_hollow, .timeout_ms = 700
     };
     struct alpha_beta fit;
 
-    *w = (struct made_world){ .base = { .ops = &WORLD, .rank = 2, .n_ranks = 3 }, .now_ns = UINT64_C(7) << 40 };
+    *w = (struct made_world){ .base = { .ops = &WORLD, .rank = r, .n_ranks = p }, .now_ns = UINT64_C(7) << 40 };
     assert_int_equal(alpha_beta_measure(&fit, &env), RC_OK);
     assert_int_equal(w->n_open, 0);
     assert_int_equal(w->n_barriers, 1);
     assert_int_equal(w->last_timeout_ms, 700);
+    assert_int_equal(w->n_served, w->n_answered);
     assert_near(fit.alpha_s, 50.04e-6);
     assert_near(fit.message_s, 50e-6 + 10e-9 * (double)fit.n_bytes);
     assert_int_equal(w->last_n_bytes, fit.n_bytes);
     return fit;
 }
 
-/* At most 50 of each length, 256 MiB of it, 2 at least; data is at most 32 MiB, sizes alone are not limited. */
-static void exchanges_are_limited(void **state)
+/* At most 50 of each length, 256 MiB of it, 2 at least, and one of each more; data is at most 32 MiB, sizes alone are
+ * not limited. */
+static void rounds_are_limited(void **state)
 {
     struct made_world w;
 
     (void)state;
-    assert_int_equal(measured(&w, 4000, true).n_bytes, 4000);
-    assert_int_equal(w.n_exchanges, 50 + 50);
-    assert_int_equal(measured(&w, 4000, false).n_bytes, 4000);
-    assert_int_equal(w.n_exchanges, 50 + 50);
-    assert_int_equal(measured(&w, (size_t)64 * MI, true).n_bytes, 64 * MI);
-    assert_int_equal(w.n_exchanges, 50 + 4);
-    assert_int_equal(measured(&w, (size_t)300 * MI, true).n_bytes, 300 * MI);
-    assert_int_equal(w.n_exchanges, 50 + 2);
-    assert_int_equal(measured(&w, (size_t)300 * MI, false).n_bytes, 32 * MI);
-    assert_int_equal(w.n_exchanges, 50 + 8);
+    assert_int_equal(measured(&w, 2, 3, 4000, true).n_bytes, 4000);
+    assert_int_equal(w.n_served, 51 + 51);
+    assert_int_equal(measured(&w, 2, 3, 4000, false).n_bytes, 4000);
+    assert_int_equal(w.n_served, 51 + 51);
+    assert_int_equal(measured(&w, 2, 3, (size_t)64 * MI, true).n_bytes, 64 * MI);
+    assert_int_equal(w.n_served, 51 + 5);
+    assert_int_equal(measured(&w, 2, 3, (size_t)300 * MI, true).n_bytes, 300 * MI);
+    assert_int_equal(w.n_served, 51 + 3);
+    assert_int_equal(measured(&w, 2, 3, (size_t)300 * MI, false).n_bytes, 32 * MI);
+    assert_int_equal(w.n_served, 51 + 9);
+}
+
+/* In each turn every rank is of one pair at most, and the pairs come in the same order on both their ranks: of 2 ranks
+ * rank 0 serves first; of more, even ones, of whose pairs the last of an odd number comes after all others. */
+static void pairs_take_turns(void **state)
+{
+    struct made_world w;
+
+    (void)state;
+    for (int p = 2; p <= 7; p++)
+        for (int r = 0; r < p; r++) {
+            const int serves_first = r % 2 == 0 && !(p % 2 == 1 && r == p - 1);
+            (void)measured(&w, r, p, 4000, true);
+            assert_int_equal(w.n_phases, 4);
+            for (int i = 0; i < 4; i++)
+                assert_int_equal(w.order[i], i < 2 ? serves_first : !serves_first);
+        }
 }
 
 static double step_s(const struct wire_plan *plan, double alpha_s, double message_s, size_t n_bytes)
@@ -150,12 +190,13 @@ static void wire_times_are_alpha_and_beta(void **state)
     assert_near(step_s(&chain, 2, 3, 1000), 12);  /* 4 (2 + 1) over 5 x 1 */
     assert_near(step_s(&link, 2, 7, 1000), 40);   /* 8 x 5 over 2 (2 + 5) */
     assert_near(step_s(&chain, 2, 3, 250), 24);   /* measured on a quarter: 4 (2 + 4) */
-    assert_near(step_s(&chain, 2, 1.5, 1000), 8); /* not faster than a latency */
+    assert_near(step_s(&chain, 2, 1.5, 1000), 6); /* the longer message needed 1.5: no message needs more */
+    assert_near(step_s(&link, 2, 1.5, 1000), 3);  /* and its bytes need no time that is known */
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(exchanges_are_limited),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(rounds_are_limited), cmocka_unit_test(pairs_take_turns),
                                         cmocka_unit_test(wire_times_are_alpha_and_beta) };
 
     return cmocka_run_group_tests_name("alpha_beta", tests, NULL, NULL);
