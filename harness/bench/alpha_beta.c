@@ -61,7 +61,7 @@ static enum rc play(double *best_s, const struct game *g, size_t n_bytes)
             TRY(answer(g->transport, &rx, &tx, g->env->timeout_ms));
         series_add(&series, w, started_ns);
     }
-    if (g->serves)
+    if (g->serves) /* what comes to who answers may have come before it was awaited */
         *best_s = series_quantile_s(&series, 0) / 2;
 out:
     return rc;
@@ -73,18 +73,31 @@ static int turn_of(int rank, int n_ranks)
     return rank % 2 == 0 && rank == n_ranks - 1 ? 2 : rank % 2;
 }
 
-/* With the next rank, this one serving, and with the one before. */
+static enum rc play_with(struct alpha_beta *fit, const struct game *g)
+{
+    enum rc rc;
+
+    TRY(play(&fit->alpha_s, g, sizeof(float)));
+    TRY(play(&fit->message_s, g, fit->n_bytes));
+out:
+    return rc;
+}
+
+/* With the next rank, this one serving, and with the one before. A turn ends with a barrier: what a rank sent last is
+ * not on the link any more when it plays with another. */
 static enum rc play_both(struct alpha_beta *fit, const struct alpha_beta_env *env, struct transport *t, void *buffer)
 {
-    const int p = env->world->n_ranks, next = (env->world->rank + 1) % p, before = (env->world->rank + p - 1) % p;
-    const bool serves_first = turn_of(env->world->rank, p) < turn_of(before, p);
+    const int p = env->world->n_ranks, r = env->world->rank, before = (r + p - 1) % p;
+    const struct game serve = { env, t, buffer, (r + 1) % p, true }, respond = { env, t, buffer, before, false };
+    const int n_turns = p % 2 == 0 ? 2 : 3;
     enum rc rc = RC_OK;
 
-    for (int i = 0; i < 2; i++) {
-        const bool serves = (i == 0) == serves_first;
-        const struct game game = { env, t, buffer, serves ? next : before, serves };
-        TRY(play(&fit->alpha_s, &game, sizeof(float)));
-        TRY(play(&fit->message_s, &game, fit->n_bytes));
+    for (int turn = 0; turn < n_turns; turn++) {
+        if (turn_of(r, p) == turn)
+            TRY(play_with(fit, &serve));
+        if (turn_of(before, p) == turn)
+            TRY(play_with(fit, &respond));
+        TRY(world_barrier(env->world));
     }
 out:
     return rc;
@@ -105,8 +118,7 @@ enum rc alpha_beta_measure(struct alpha_beta *out, const struct alpha_beta_env *
         TRY(arena_open(&arena, arena_floats_bytes(n_elems)));
         buffer = arena_floats(&arena, n_elems);
     }
-    TRY(play_both(&fit, env, t, buffer));
-    TRY(world_barrier(env->world)); /* nobody closes while a neighbour still sends */
+    TRY(play_both(&fit, env, t, buffer)); /* nobody closes while a neighbour still sends: they end with a barrier */
     *out = fit;
 out:
     transport_close(&t);

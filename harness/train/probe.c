@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe.c - four short measurements before a run (bench/series.h says how often each is repeated). */
+/* probe.c - four short measurements (bench/series.h says how often each is repeated). */
 #include "harness/train/probe.h"
 
 #include <stdlib.h>
@@ -9,12 +9,15 @@
 #include "harness/bench/series.h"
 #include "harness/bench/update.h"
 
-static enum rc gradient(const struct probe_env *env, uint64_t first)
+/* Of the samples that this worker would take in that step: a loader prepares them as it does in the run. */
+static enum rc gradient(const struct probe_env *env, int step)
 {
+    const uint64_t n_batches = (uint64_t)step * (uint64_t)env->job->n_workers + (uint64_t)env->world->rank;
+    const size_t batch = env->job->opts.batch;
     double loss;
     enum rc rc;
 
-    TRY(workload_gradient(env->training, env->param, first, env->job->opts.batch, env->grad, &loss, NULL, NULL));
+    TRY(workload_gradient(env->training, env->param, n_batches * batch, batch, env->grad, &loss, NULL, NULL));
     TRY(compute_sync(env->compute));
 out:
     return rc;
@@ -36,7 +39,7 @@ static enum rc probe_baseline(double *step_s, const struct probe_env *env)
         TRY(open_update(&update, env, env->job->n_params));
     while (series_wants_more(&series, env->world)) {
         const uint64_t started_ns = world_now_ns(env->world);
-        TRY(gradient(env, (uint64_t)series.n_values * env->job->opts.batch));
+        TRY(gradient(env, series.n_repeats));
         TRY(update_run(&update));
         series_add(&series, env->world, started_ns);
     }
@@ -53,7 +56,7 @@ static enum rc probe_compute(double *best_s, const struct probe_env *env)
 
     while (series_wants_more(&series, env->world)) {
         const uint64_t started_ns = world_now_ns(env->world);
-        TRY(gradient(env, (uint64_t)series.n_values * env->job->opts.batch));
+        TRY(gradient(env, series.n_repeats));
         series_add(&series, env->world, started_ns);
     }
     *best_s = series_quantile_s(&series, 0);
@@ -102,12 +105,12 @@ out:
     return rc;
 }
 
-static enum rc probe_own(struct train_limits *own, const struct probe_env *env)
+static enum rc probe_own(struct train_limits *own, const struct probe_env *env, bool with_baseline)
 {
     const bool worker = env->training != NULL;
     enum rc rc = RC_OK;
 
-    if (env->world->rank == 0)
+    if (with_baseline && env->world->rank == 0)
         TRY(probe_baseline(&own->baseline_step_s, env));
     TRY(world_barrier(env->world));
     if (worker)
@@ -127,25 +130,70 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-enum rc probe_limits(struct train_limits *out, const struct probe_env *env)
+/* As shares of the longest: the mean of equal times is that time, to the bit. */
+static double longest_wire_s(const struct train_limits *all, int n_ranks)
+{
+    double s = 0;
+
+    for (int r = 0; r < n_ranks; r++)
+        s = larger(s, all[r].wire_s);
+    return s;
+}
+
+/* Of one step of every worker. Where workers wait for each other, the slowest one's; else each goes at its own rate. */
+static double compute_of_all(const struct train_limits *all, const struct train_job *job)
+{
+    double slowest_s = 0, rates = 0; /* as multiples of the slowest one's */
+
+    for (int w = 0; w < job->n_workers; w++)
+        slowest_s = larger(slowest_s, all[w].compute_s);
+    for (int w = 0; w < job->n_workers && slowest_s > 0; w++)
+        rates += slowest_s / all[w].compute_s;
+    return job->mode->module.caps & MODE_SYNCHRONOUS || slowest_s == 0 ? slowest_s
+                                                                       : slowest_s * (job->n_workers / rates);
+}
+
+static void combine(struct train_limits *out, const struct train_limits *all, const struct probe_env *env)
+{
+    const int n_ranks = env->world->n_ranks;
+    const double longest_s = longest_wire_s(all, n_ranks);
+    double shares = 0;
+
+    out->compute_s = compute_of_all(all, env->job);
+    out->server_s = 0;
+    for (int r = 0; r < n_ranks; r++) {
+        shares += longest_s > 0 ? all[r].wire_s / longest_s : 0;
+        out->server_s = larger(out->server_s, all[r].server_s);
+    }
+    out->wire_s = longest_s * (shares / n_ranks);
+}
+
+static enum rc probe(struct train_limits *out, const struct probe_env *env, bool with_baseline)
 {
     struct train_limits own = { 0 }, *all = NULL;
     enum rc rc;
 
-    TRY(probe_own(&own, env));
+    TRY(probe_own(&own, env, with_baseline));
     if (env->world->rank == 0) {
         all = calloc((size_t)env->world->n_ranks, sizeof *all);
         if (!all)
             FAIL(RC_NOMEM, "no memory for the limits of %d ranks", env->world->n_ranks);
     }
     TRY(world_gather(env->world, &own, all, sizeof own));
-    for (int r = 0; all && r < env->world->n_ranks; r++) {
-        own.compute_s = larger(own.compute_s, all[r].compute_s);
-        own.wire_s = larger(own.wire_s, all[r].wire_s);
-        own.server_s = larger(own.server_s, all[r].server_s);
-    }
+    if (all)
+        combine(&own, all, env);
     *out = own;
 out:
     free(all);
     return rc;
+}
+
+enum rc probe_limits(struct train_limits *out, const struct probe_env *env)
+{
+    return probe(out, env, true);
+}
+
+enum rc probe_limits_again(struct train_limits *out, const struct probe_env *env)
+{
+    return probe(out, env, false);
 }

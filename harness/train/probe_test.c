@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * probe_test.c - the limits of a run, measured by a made-up clock that moves only where the test says:
- *   a gradient takes 9, 5, 6, 9, 5, 6, ... ms; memory takes 1 ns a byte; an exchange of n bytes 50 us + 10 ns n, and
- *   20 us more the first time. Other ranks' limits come from the test.
+ *   a gradient takes 9, 5, 6, 9, 5, 6, ... ms; memory takes 1 ns a byte, now and then more; a message of n bytes takes
+ *   50 us + 10 ns n one way, and 20 us more the first time. Other ranks' limits come from the test.
  */
 #include "harness/train/probe.h"
 
@@ -20,9 +20,10 @@ enum { N_RANKS = 5, US = 1000, MS = 1000000, BATCH = 7 };
 
 struct made_world {
     struct world base; /* first: the probe sees only this */
-    uint64_t now_ns, gradient_ns[3], cold_ns;
+    uint64_t now_ns, gradient_ns[3], slow_ns;
     struct train_limits others[N_RANKS];
-    int n_gradients, n_exchanges, n_charges, n_barriers, n_open;
+    int n_gradients, n_served, n_charges, n_barriers, n_open;
+    bool has_sent;       /* a message, and has not received one since */
     uint64_t first;      /* sample of the latest gradient */
     size_t last_n_bytes; /* of the latest exchange */
     int last_timeout_ms;
@@ -38,11 +39,11 @@ static uint64_t now_ns(struct world *w)
     return made(w)->now_ns;
 }
 
-/* 1 ns a byte; the first time cold_ns more. */
+/* 1 ns a byte; every fifth time slow_ns more. */
 static void charge(struct world *w, double flops, double bytes)
 {
     (void)flops;
-    made(w)->now_ns += (uint64_t)bytes + (made(w)->n_charges++ == 0 ? made(w)->cold_ns : 0);
+    made(w)->now_ns += (uint64_t)bytes + (made(w)->n_charges++ % 5 == 0 ? made(w)->slow_ns : 0);
 }
 
 static void compute_charge(void *w, double flops, double bytes)
@@ -98,24 +99,26 @@ static enum rc net_open(struct transport **out, struct world *w);
 
 static enum rc post(struct transport *t, struct xfer *x)
 {
-    const int step = x->receives ? -1 : 1, n = t->world->n_ranks;
+    const int p = t->world->n_ranks, next = (t->world->rank + 1) % p, before = (t->world->rank + p - 1) % p;
 
-    assert_int_equal(x->peer, (t->world->rank + step + n) % n);
+    assert_true(x->peer == next || x->peer == before);
+    made(t->world)->has_sent = made(t->world)->has_sent || !x->receives;
     return RC_OK;
 }
 
-/* The time of an exchange passes while its message is waited for. */
+/* There and back, where this rank has sent and awaits the answer; else the message has come long before. */
 static enum rc complete(struct transport *t, struct xfer *x, int timeout_ms)
 {
     struct made_world *w = made(t->world);
 
-    if (!x->receives)
-        return RC_OK;
-    assert_int_equal(x->n_bytes, 0); /* hollow */
-    w->now_ns += 50 * US + 10 * x->n_hollow_bytes + (x->n_hollow_bytes != w->last_n_bytes ? 20 * US : 0);
-    w->last_n_bytes = x->n_hollow_bytes;
+    if (x->receives && w->has_sent) {
+        assert_int_equal(x->n_bytes, 0); /* hollow */
+        w->now_ns += 2 * (50 * US + 10 * x->n_hollow_bytes + (x->n_hollow_bytes != w->last_n_bytes ? 20 * US : 0));
+        w->last_n_bytes = x->n_hollow_bytes;
+        w->n_served++;
+    }
+    w->has_sent = false;
     w->last_timeout_ms = timeout_ms;
-    w->n_exchanges++;
     return RC_OK;
 }
 
@@ -148,17 +151,23 @@ struct made_probe {
     struct probe_env env;
 };
 
-/* Rank r of n_workers + n_servers; 250000 parameters with momentum: 5 ms an update. 4000 bytes a message. */
+static const struct sync_mode SYNCHRONOUS = { .module.caps = MODE_SYNCHRONOUS }, ASYNCHRONOUS = { .module.caps = 0 };
+
+/* Rank r of n_workers + n_servers, which meet every step; 250000 parameters with momentum: 5 ms an update. 4000 bytes a
+ * message. The other workers compute in 5 ms, and all ranks' messages take 270 us. */
 static void make(struct made_probe *p, int rank, int n_workers, int n_servers)
 {
     *p = (struct made_probe){ .world = { .gradient_ns = { 9 * MS, 5 * MS, 6 * MS }, .now_ns = UINT64_C(7) << 40 } };
     p->world.base = (struct world){ .ops = &REAL, .rank = rank, .n_ranks = n_workers + n_servers };
     p->job = (struct train_job){ .world = &REAL,
+                                 .mode = &SYNCHRONOUS,
                                  .n_workers = n_workers,
                                  .n_servers = n_servers,
                                  .n_ranks = n_workers + n_servers,
                                  .n_params = 250000,
                                  .transport = &NET };
+    for (int r = 0; r < n_workers + n_servers; r++)
+        p->world.others[r] = (struct train_limits){ .compute_s = r < n_workers ? 0.005 : 0, .wire_s = 0.00027 };
     p->job.opts.batch = BATCH;
     p->job.opts.momentum = 0.5;
     p->job.opts.stall_abort_s = 60;
@@ -190,8 +199,9 @@ static struct train_limits limits_of(struct made_probe *p)
     return l;
 }
 
-/* Steps of 14, 10, 11, 14, 10, 11 ms fill the 60 ms of the baseline, whose median is 11 ms; gradients of 9, 5, 6 ...
- * those of the compute limit, whose least is 5 ms. Latency 50.04 us, a message 90 us: 3 in turn take 270 us. */
+/* Steps of 14, 10, 11, 14, 10, 11, 14 ms, of which the first is discarded, fill the 60 ms of the baseline, whose median
+ * is 11 ms; gradients of 5, 6, 9, 5, 6 ... those of the compute limit, whose least is 5 ms, though the first does not
+ * count. Latency 50.04 us, a message 90 us: 3 in turn take 270 us. */
 static void a_worker_measures_its_own_limits(void **state)
 {
     struct made_probe p;
@@ -203,13 +213,27 @@ static void a_worker_measures_its_own_limits(void **state)
     assert_near(l.compute_s, 0.005);
     assert_near(l.wire_s, 0.00027);
     assert_true(l.server_s == 0);
-    assert_int_equal(p.world.n_gradients, 6 + 9);
-    assert_int_equal(p.world.first, 8 * BATCH);
-    assert_int_equal(p.world.n_exchanges, 50 + 50);
+    assert_int_equal(p.world.n_gradients, 7 + 10);
+    assert_int_equal(p.world.first, 9 * 2 * BATCH);
+    assert_int_equal(p.world.n_served, 51 + 51);
     assert_int_equal(p.world.last_timeout_ms, 120000);
 }
 
-/* The slowest rank of each kind bounds the step; the baseline is rank 0's, which computed while others slept. */
+/* A cold gradient of a slow network is in no limit: 30 s of pages to touch, then 2 s each. */
+static void a_cold_step_does_not_count(void **state)
+{
+    struct made_probe p;
+
+    (void)state;
+    make(&p, 1, 2, 1);
+    p.world.gradient_ns[0] = UINT64_C(30000) * MS;
+    p.world.gradient_ns[1] = p.world.gradient_ns[2] = UINT64_C(2000) * MS;
+    assert_near(limits_of(&p).compute_s, 2);
+    assert_int_equal(p.world.n_gradients, 3);
+}
+
+/* Of workers that meet every step the slowest bounds the step; the baseline is rank 0's, which computed while others
+ * slept. A message that goes around crosses every path: 270, 200 and 400 us. */
 static void rank_0_takes_the_slowest_of_each_kind(void **state)
 {
     struct made_probe p;
@@ -221,24 +245,61 @@ static void rank_0_takes_the_slowest_of_each_kind(void **state)
     struct train_limits l = limits_of(&p);
     assert_near(l.baseline_step_s, 0.011);
     assert_near(l.compute_s, 0.008);
-    assert_near(l.wire_s, 0.0004);
+    assert_near(l.wire_s, 0.00029);
     assert_near(l.server_s, 0.0123);
-    make(&p, 0, 2, 1);
-    p.world.others[1] = (struct train_limits){ .compute_s = 0.001, .wire_s = 0.0001 };
+    make(&p, 0, 2, 2);
+    p.world.others[1] = (struct train_limits){ .compute_s = 0.001, .wire_s = 0.00027 };
+    p.world.others[2].server_s = 0.003;
+    p.world.others[3].server_s = 0.001;
     l = limits_of(&p);
     assert_near(l.compute_s, 0.005);
     assert_near(l.wire_s, 0.00027);
+    assert_near(l.server_s, 0.003);
 }
 
-/* Half the parameters, 125000: update 20 bytes each, reply 8, so 3.5 ms; for each of 3 workers. Its first round is 1
- * ms slower. */
+/* 5, 20 and 4 ms: 500 steps a second in all, as of 3 workers of 6 ms each. */
+static void workers_that_do_not_meet_go_at_their_own_rates(void **state)
+{
+    struct made_probe p;
+
+    (void)state;
+    make(&p, 0, 3, 1);
+    p.job.mode = &ASYNCHRONOUS;
+    p.world.others[1].compute_s = 0.02;
+    p.world.others[2].compute_s = 0.004;
+    assert_near(limits_of(&p).compute_s, 0.006);
+    make(&p, 0, 3, 1);
+    p.job.mode = &ASYNCHRONOUS;
+    assert_true(limits_of(&p).compute_s == 0.005); /* of equal ones, to the bit */
+}
+
+/* After the run, all but the baseline. */
+static void the_second_time_without_a_baseline(void **state)
+{
+    struct train_limits l;
+    struct made_probe p;
+
+    (void)state;
+    make(&p, 0, 2, 1);
+    p.world.others[2].server_s = 0.0123;
+    assert_int_equal(probe_limits_again(&l, &p.env), RC_OK);
+    compute_close(&p.env.compute);
+    assert_int_equal(p.world.n_gradients, 10);
+    assert_true(l.baseline_step_s == 0);
+    assert_near(l.compute_s, 0.005);
+    assert_near(l.wire_s, 0.00027);
+    assert_near(l.server_s, 0.0123);
+}
+
+/* Half the parameters, 125000: update 20 bytes each, reply 8, so 3.5 ms; for each of 3 workers. Some rounds are 1 ms
+ * slower. */
 static void a_server_takes_a_round_for_every_worker_of_its_share(void **state)
 {
     struct made_probe p;
 
     (void)state;
     make(&p, 4, 3, 2);
-    p.world.cold_ns = 1 * MS;
+    p.world.slow_ns = 1 * MS;
     const struct train_limits l = limits_of(&p);
     assert_near(l.server_s, 0.0105);
     assert_near(l.wire_s, 0.00027);
@@ -255,7 +316,8 @@ static void other_workers_measure_no_baseline(void **state)
     const struct train_limits l = limits_of(&p);
     assert_true(l.baseline_step_s == 0 && l.server_s == 0);
     assert_near(l.compute_s, 0.005);
-    assert_int_equal(p.world.n_gradients, 9);
+    assert_int_equal(p.world.n_gradients, 10); /* 9, discarded; 5 6 9 5 6 9 5 6 9: 60 ms */
+    assert_int_equal(p.world.first, (9 * 2 + 1) * BATCH);
 }
 
 /* Inference has no update and sends nothing; one rank has no neighbour. */
@@ -267,6 +329,7 @@ static void what_does_not_happen_has_no_limit(void **state)
     make(&p, 0, 2, 0);
     p.job.opts.forward_only = true;
     p.env.wire = (struct wire_plan){ 0 };
+    p.world.others[1].wire_s = 0;
     struct train_limits l = limits_of(&p);
     assert_near(l.baseline_step_s, 0.006);
     assert_true(l.wire_s == 0);
@@ -274,11 +337,11 @@ static void what_does_not_happen_has_no_limit(void **state)
     l = limits_of(&p);
     assert_near(l.baseline_step_s, 0.011);
     assert_true(l.wire_s == 0);
-    assert_int_equal(p.world.n_exchanges, 0);
+    assert_int_equal(p.world.n_served, 0);
 }
 
-/* Virtual time does not vary: two repeats of each. What takes over a second is done once; long messages 256 MiB in all,
- * two at least. */
+/* Virtual time does not vary: two repeats of each. What takes over a second is done three times, once for nothing; long
+ * messages 256 MiB in all, two at least, and one for nothing. */
 static void repeats_are_limited(void **state)
 {
     struct made_probe p;
@@ -288,28 +351,32 @@ static void repeats_are_limited(void **state)
     p.world.base.ops = &VIRTUAL;
     (void)limits_of(&p);
     assert_int_equal(p.world.n_gradients, 2 + 2);
-    assert_int_equal(p.world.n_exchanges, 2 + 2);
+    assert_int_equal(p.world.n_served, 2 + 2);
     make(&p, 0, 2, 0);
-    p.world.gradient_ns[0] = p.world.gradient_ns[1] = UINT64_C(1500) * MS;
+    for (int i = 0; i < 3; i++)
+        p.world.gradient_ns[i] = UINT64_C(1500) * MS;
     const struct train_limits l = limits_of(&p);
     assert_near(l.baseline_step_s, 1.505);
     assert_near(l.compute_s, 1.5);
-    assert_int_equal(p.world.n_gradients, 1 + 1);
+    assert_int_equal(p.world.n_gradients, 3 + 3);
     make(&p, 0, 2, 0);
     p.env.wire.message_bytes = 64 << 20;
     (void)limits_of(&p);
-    assert_int_equal(p.world.n_exchanges, 50 + 4);
+    assert_int_equal(p.world.n_served, 51 + 5);
     make(&p, 0, 2, 0);
     p.env.wire.message_bytes = 300 << 20;
     (void)limits_of(&p);
-    assert_int_equal(p.world.n_exchanges, 50 + 2);
+    assert_int_equal(p.world.n_served, 51 + 3);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_worker_measures_its_own_limits),
+        cmocka_unit_test(a_cold_step_does_not_count),
         cmocka_unit_test(rank_0_takes_the_slowest_of_each_kind),
+        cmocka_unit_test(workers_that_do_not_meet_go_at_their_own_rates),
+        cmocka_unit_test(the_second_time_without_a_baseline),
         cmocka_unit_test(a_server_takes_a_round_for_every_worker_of_its_share),
         cmocka_unit_test(other_workers_measure_no_baseline),
         cmocka_unit_test(what_does_not_happen_has_no_limit),

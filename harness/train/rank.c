@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rank.c - the body of every rank of a training run: open, probe, train (a server: serve), and gather on rank 0
- * (rank_result.c) what those have that are left (rank_loss.c).
+ * rank.c - the body of every rank of a training run: open, probe (rank_probe.c), train (a server: serve), probe again,
+ * and gather on rank 0 (rank_result.c) what those have that are left (rank_loss.c).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,6 @@
 #include "harness/exchange/collective.h"
 #include "harness/exchange/exchange.h"
 #include "harness/train/disturbed.h"
-#include "harness/train/probe.h"
 #include "harness/train/rank_state.h"
 #include "harness/world/span.h"
 #include "models/engine/training.h"
@@ -196,35 +195,6 @@ out:
     return rc;
 }
 
-/* Measure what limits this run. The probe computes gradients, which changes running means: they are restored. */
-static enum rc probe(struct rank *r, struct train_limits *limits)
-{
-    const struct probe_env env = { .world = r->world,
-                                   .job = r->job,
-                                   .compute = r->compute,
-                                   .training = r->training,
-                                   .wire = exchange_wire_plan(r->exchange),
-                                   .param = r->param,
-                                   .grad = r->grad };
-    size_t n_state = 0;
-    float *state = r->training ? workload_state(r->training, &n_state) : NULL, *kept = NULL;
-    enum rc rc;
-
-    rank_enter(r, PHASE_PROBE, 0);
-    if (state) {
-        kept = malloc(n_state * sizeof *kept);
-        if (!kept)
-            return rc_raise(RC_NOMEM, "no memory for a copy of %zu running means", n_state);
-        compute_get(r->compute, kept, state, n_state * sizeof *kept);
-    }
-    TRY(probe_limits(limits, &env));
-    if (state)
-        compute_put(r->compute, state, kept, n_state * sizeof *kept);
-out:
-    free(kept);
-    return rc;
-}
-
 uint64_t rank_samples_before(const struct train_job *job, size_t step)
 {
     return job->resume.samples_count + (uint64_t)step * (uint64_t)job->n_workers * job->opts.batch;
@@ -318,6 +288,7 @@ static enum rc train(struct rank *r)
     if (!rank_goes_back(r)) /* else rank_end() does */
         TRY(rank_finish_exchange(r));
 out:
+    r->data_waited_ns = network_data_waited_ns(r->training) - r->data_waited_ns;
     workload_set_await(r->training, NULL, NULL);
     return rc;
 }
@@ -328,7 +299,7 @@ static enum rc rank_start(struct rank *r)
     enum rc rc;
 
     TRY(rank_open(r));
-    TRY(probe(r, &r->result.limits));
+    TRY(rank_probe(r));
     disturbance_begin(&r->load_before, r->world, "");
     TRY(world_barrier(r->world));
 out:
@@ -356,6 +327,7 @@ enum rc train_rank(struct world *w, const struct train_job *job, struct train_re
     const enum rc trained = train(&r);
     disturbance_end(&r.info, &r.load_before, w, "");
     TRY(rank_end(&r, trained));
+    TRY(rank_probe_again(&r));
     TRY(rank_gather(&r));
     if (w->rank == 0) {
         *result = r.result;

@@ -62,8 +62,7 @@ static enum rc evaluate_and_keep(struct rank *r)
     result->peak_rss_bytes = r->peak_is_own ? peak_rss_bytes() : NAN;
     result->data_wait_s = NAN;
     if (!rank_is_virtual(r) && network_of(r->training))
-        result->data_wait_s =
-            1e-9 * (double)(network_data_waited_ns(r->training) - r->data_waited_ns) / (double)r->n_begun;
+        result->data_wait_s = 1e-9 * (double)r->data_waited_ns / (double)r->n_begun;
     result->has_params = r->param != NULL;
     if (r->job->n_eval > 0)
         TRY(workload_evaluate(r->training, r->param, r->job->n_eval, &result->evaluation));

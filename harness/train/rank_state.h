@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank_state.h - what a rank owns while it trains. Of rank.c, rank_loss.c, rank_result.c, and what must be counted of
- * it of job_memory.c. */
+/* rank_state.h - what a rank owns while it trains. Of rank.c, rank_probe.c, rank_loss.c, rank_result.c, and what
+ * must be counted of it of job_memory.c. */
 #ifndef HARNESS_TRAIN_RANK_STATE_H
 #define HARNESS_TRAIN_RANK_STATE_H
 
@@ -19,7 +19,7 @@ struct rank { /* everything one rank owns while it trains */
     struct exchange_memory_facts memory;
     struct step_stamp *stamp;     /* [n_steps] */
     struct train_result result;   /* filled on rank 0 only */
-    uint64_t data_waited_ns;      /* total wait for the data loader before the first step */
+    uint64_t data_waited_ns;      /* wait for the data loader: before the first step in all; then, in the steps */
     struct host_load load_before; /* the first step; in sim not used */
     struct train_rank_info info;  /* for rank 0 */
     bool peak_is_own;             /* the peak RSS of the process was reset when this run began */
@@ -49,6 +49,15 @@ static inline bool rank_goes_back(const struct rank *r)
 
 /* Samples that all workers have taken before this step of the run. */
 uint64_t rank_samples_before(const struct train_job *job, size_t step);
+
+/* --- rank_probe.c: limits of the run --- */
+
+/* Before the first step. Changes gradients, and nothing that training starts from. Collective. */
+enum rc rank_probe(struct rank *r) MUST_CHECK;
+/* After rank_end(): the same again, as a machine may change its speed between; nothing that the run has come to is
+ * changed. Not in virtual time, where nothing changes, and not with --on-loss report: results that a loss is to leave
+ * whole would be lost with a rank that ends meanwhile. Collective. */
+enum rc rank_probe_again(struct rank *r) MUST_CHECK;
 
 /* --- rank_loss.c: losses of ranks --- */
 

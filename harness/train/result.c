@@ -6,6 +6,7 @@
 
 #include "harness/exchange/collective.h"
 #include "harness/report/manifest.h"
+#include "harness/train/bound.h"
 #include "harness/train/disturbed.h"
 #include "harness/train/learning_advice.h"
 #include "harness/train/train.h"
@@ -17,13 +18,6 @@ enum { N_TARGET_STEPS = 10, N_STALENESS_BINS = 1024 };
 static bool is_virtual(const struct train_job *job)
 {
     return job->world->module.caps & WORLD_VIRTUAL_TIME;
-}
-
-static double slowest_s(const struct train_limits *l)
-{
-    const double s = l->compute_s > l->wire_s ? l->compute_s : l->wire_s;
-
-    return s > l->server_s ? s : l->server_s;
 }
 
 int train_n_sharing(const struct train_job *job, const struct train_result *r)
@@ -40,11 +34,7 @@ int train_n_sharing(const struct train_job *job, const struct train_result *r)
 enum rc train_summarise(struct train_summary *out, const struct train_job *job, const struct train_result *r)
 {
     const double samples_per_step = (double)job->opts.batch;
-    struct train_summary s = { .efficiency_ratio = NAN,
-                               .bound_ratio = NAN,
-                               .baseline_samples_per_s = NAN,
-                               .bound_samples_per_s = NAN,
-                               .seconds_to_target_loss = NAN };
+    struct train_summary s = { .efficiency_ratio = NAN, .baseline_samples_per_s = NAN, .seconds_to_target_loss = NAN };
     enum rc rc;
 
     s.steps = (struct steps){ .stamp = r->stamp,
@@ -61,11 +51,7 @@ enum rc train_summarise(struct train_summary *out, const struct train_job *job, 
     }
     if (job->mode->module.caps & MODE_ONE_WORKER)
         s.efficiency_ratio = 1.0; /* by definition: it is what the others are measured by */
-    /* Where workers share cores, what a part can do depends on its neighbours: no bound. */
-    if (slowest_s(&r->limits) > 0 && train_n_sharing(job, r) == 0) {
-        s.bound_samples_per_s = r->n_workers * samples_per_step / slowest_s(&r->limits);
-        s.bound_ratio = throughput / s.bound_samples_per_s;
-    }
+    train_find_bound(&s, job, r);
     if (!isnan(job->opts.target_loss))
         s.seconds_to_target_loss =
             steps_seconds_to_loss(&s.steps, job->opts.target_loss, N_TARGET_STEPS, &s.samples_to_target_loss_count);
@@ -342,6 +328,35 @@ out:
     return rc;
 }
 
+/* The bound's, B1; of what was not measured after the run, null. */
+static void record_limits(struct record *r, const struct train_result *result, const struct train_summary *s)
+{
+    const struct train_limits *before = &result->limits, *after = &result->limits_after;
+    const bool again = result->has_limits_after;
+
+    record_f64(r, "limit_compute_s", s->best.compute_s);
+    record_f64(r, "limit_wire_s", s->best.wire_s);
+    record_f64(r, "limit_server_s", s->best.server_s);
+    record_f64(r, "limit_compute_before_s", before->compute_s);
+    record_f64(r, "limit_wire_before_s", before->wire_s);
+    record_f64(r, "limit_server_before_s", before->server_s);
+    record_f64(r, "limit_compute_after_s", again ? after->compute_s : NAN);
+    record_f64(r, "limit_wire_after_s", again ? after->wire_s : NAN);
+    record_f64(r, "limit_server_after_s", again ? after->server_s : NAN);
+    record_f64(r, "bound_samples_per_s", s->bound_samples_per_s);
+}
+
+static void record_bound(struct record *r, const struct train_summary *s)
+{
+    record_f64(r, "bound_ratio", s->bound_ratio);
+    record_f64(r, "bound_low_ratio", s->bound_low_ratio);
+    record_f64(r, "bound_high_ratio", s->bound_high_ratio);
+    if (isnan(s->bound_ratio))
+        record_null(r, "bound_failed");
+    else
+        record_bool(r, "bound_failed", train_bound_failed(s->bound_ratio));
+}
+
 static void record_costs(struct record *r, const struct train_result *result, const struct train_summary *s)
 {
     record_f64(r, "step_p50_s", s->measured.step_p50_s);
@@ -358,10 +373,7 @@ static void record_costs(struct record *r, const struct train_result *result, co
     record_f64(r, "rest_s", s->measured.rest_s);
     record_f64(r, "exposed_comm_s", s->measured.exposed_s);
     record_f64(r, "hidden_comm_s", s->measured.hidden_s);
-    record_f64(r, "limit_compute_s", result->limits.compute_s);
-    record_f64(r, "limit_wire_s", result->limits.wire_s);
-    record_f64(r, "limit_server_s", result->limits.server_s);
-    record_f64(r, "bound_samples_per_s", s->bound_samples_per_s);
+    record_limits(r, result, s);
     record_f64(r, "baseline_samples_per_s", s->baseline_samples_per_s);
 }
 
@@ -375,7 +387,7 @@ static void record_figures(struct record *r, const struct train_job *job, const 
     record_f64(r, "throughput_low_samples_per_s", t->low);
     record_f64(r, "throughput_high_samples_per_s", t->high);
     record_f64(r, "efficiency_ratio", s->efficiency_ratio);
-    record_f64(r, "bound_ratio", s->bound_ratio);
+    record_bound(r, s);
     record_f64(r, "loss_first", s->measured.loss_first);
     record_f64(r, "loss_last", s->measured.loss_last);
     record_f64(r, "loss_test", result->evaluation.loss);

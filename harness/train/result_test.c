@@ -239,7 +239,8 @@ static void ps_summary(void **state)
         "'steps_count': 112, 'compute': 'cpu', 'precision': 'fp32', 'threads_per_worker_count': 2, 'image_size_px': "
         "0, 'classes_count': 0, 'params_count': 2, 'dataset': 'line', 'planned_memory_bytes': 50000, "
         "'peak_resident_bytes': 125000000, 'data_wait_s': 0.0003, 'throughput_samples_per_s': 1200, "
-        "'efficiency_ratio': 0.75, 'bound_ratio': 0.857142857142857143, 'loss_first': 21, 'loss_last': 1, "
+        "'efficiency_ratio': 0.75, 'bound_ratio': 0.857142857142857143, 'bound_failed': false, 'loss_first': 21, "
+        "'loss_last': 1, "
         "'loss_test': 0.75, 'accuracy_ratio': 0.96875, 'params_sha256': "
         "'abb24382fb190a25ddc6a44c79d3e13ccab2fae15f97bd4d31e59396a4cd6a58', 'staleness_mean_count': "
         "1.58333333333333333, 'staleness_max_count': 4, 'wall_s': 0.185, 'virtual_s': null, 'slope': 1.5, 'offset': "
@@ -249,11 +250,13 @@ static void ps_summary(void **state)
         "'wait_s': 0, 'wire_s': 0.002, 'server_s': 0.00138888888888888889, 'apply_s': "
         "0.000694444444444444444, 'rest_s': 0.000694444444444444444, 'exposed_comm_s': 0.00408333333333333333, "
         "'hidden_comm_s': 0.0005, "
-        "'limit_compute_s': 0.008, 'limit_wire_s': 0.007, 'limit_server_s': 0.01, 'bound_samples_per_s': 1400, "
+        "'limit_compute_s': 0.0075, 'limit_wire_s': 0.007, 'limit_server_s': 0.01, 'limit_compute_before_s': 0.008, "
+        "'limit_wire_before_s': 0.007, 'limit_server_before_s': 0.01, 'limit_compute_after_s': 0.0075, "
+        "'limit_wire_after_s': 0.0072, 'limit_server_after_s': 0.0104, 'bound_samples_per_s': 1400, "
         "'baseline_samples_per_s': 800, 'steady_state_rule': 'mser5', 'steady_state': 'too short', "
         "'warmup_rounds_count': 0, 'speed_switch_round_index': null, 'speed_switch_ratio': null, 'rounds_count': 9, "
         "'effective_rounds_count': 7.36363636363636364}",
-        " throughput_low_samples_per_s throughput_high_samples_per_s ");
+        " throughput_low_samples_per_s throughput_high_samples_per_s bound_low_ratio bound_high_ratio ");
     records_free(&r);
     made_free(&m);
 }
@@ -337,14 +340,17 @@ static void allreduce_summary(void **state)
         "8, 'classes_count': 10, 'params_count': 5000, 'dataset': 'digits', 'planned_memory_bytes': 0, "
         "'peak_resident_bytes': null, 'data_wait_s': null, 'throughput_samples_per_s': 2400, "
         "'throughput_low_samples_per_s': 2400, 'throughput_high_samples_per_s': 2400, 'efficiency_ratio': 0.8, "
-        "'bound_ratio': 0.75, 'loss_first': null, 'loss_last': null, 'loss_test': null, 'accuracy_ratio': null, "
+        "'bound_ratio': 0.75, 'bound_low_ratio': 0.75, 'bound_high_ratio': 0.75, 'bound_failed': false, 'loss_first': "
+        "null, 'loss_last': null, 'loss_test': null, 'accuracy_ratio': null, "
         "'params_sha256': null, 'staleness_mean_count': null, 'staleness_max_count': null, 'wall_s': null, "
         "'virtual_s': 0.44, 'slope': null, 'offset': null, 'seconds_to_target_loss_s': null, 'learned': 'not_known', "
         "'learned_reason': 'no_training_loss', 'not_learned_advice': null, 'step_p50_s': 0.01, 'step_p95_s': 0.01, "
         "'step_p99_s': 0.01, 'step_mean_s': 0.01, 'step_min_s': 0.01, 'step_max_s': 0.01, 'compute_s': 0.005, "
         "'wait_s': 0.001, 'wire_s': 0.00275, 'server_s': 0, 'apply_s': 0.001, 'rest_s': 0.00025, 'exposed_comm_s': "
         "0.004, 'hidden_comm_s': "
-        "0, 'limit_compute_s': 0.005, 'limit_wire_s': 0.0075, 'limit_server_s': 0, 'bound_samples_per_s': 3200, "
+        "0, 'limit_compute_s': 0.005, 'limit_wire_s': 0.0075, 'limit_server_s': 0, 'limit_compute_before_s': 0.005, "
+        "'limit_wire_before_s': 0.0075, 'limit_server_before_s': 0, 'limit_compute_after_s': null, "
+        "'limit_wire_after_s': null, 'limit_server_after_s': null, 'bound_samples_per_s': 3200, "
         "'baseline_samples_per_s': 1000, 'steady_state_rule': 'mser5', 'steady_state': 'reached', "
         "'warmup_rounds_count': 5, 'rounds_count': 24, 'speed_switch_round_index': null, 'speed_switch_ratio': null, "
         "'effective_rounds_count': 19}",
@@ -378,7 +384,8 @@ static void single_of_a_profile(void **state)
         "'steps_count': 3, 'compute': 'cpu', 'precision': 'bf16', 'threads_per_worker_count': 4, 'image_size_px': 0, "
         "'classes_count': 0, 'params_count': 9, 'dataset': null, 'planned_memory_bytes': 0, 'peak_resident_bytes': "
         "null, 'data_wait_s': null, 'throughput_samples_per_s': 500, 'throughput_low_samples_per_s': null, "
-        "'throughput_high_samples_per_s': null, 'efficiency_ratio': 1, 'bound_ratio': 0.78125, 'loss_first': null, "
+        "'throughput_high_samples_per_s': null, 'efficiency_ratio': 1, 'bound_ratio': 0.78125, 'bound_low_ratio': "
+        "null, 'bound_high_ratio': null, 'bound_failed': false, 'loss_first': null, "
         "'loss_last': null, 'loss_test': null, 'accuracy_ratio': null, 'params_sha256': "
         "'abb24382fb190a25ddc6a44c79d3e13ccab2fae15f97bd4d31e59396a4cd6a58', 'staleness_mean_count': null, "
         "'staleness_max_count': null, 'wall_s': 0.048, 'virtual_s': null, 'slope': null, 'offset': null, "
@@ -387,7 +394,9 @@ static void single_of_a_profile(void **state)
         "'step_mean_s': 0.016, 'step_min_s': 0.014, 'step_max_s': 0.018, 'compute_s': 0.011, 'wait_s': 0, 'wire_s': "
         "0, 'server_s': 0, 'apply_s': 0.002, 'rest_s': 0.003, 'exposed_comm_s': 0.003, 'hidden_comm_s': 0, "
         "'limit_compute_s': "
-        "0.0125, 'limit_wire_s': 0, 'limit_server_s': 0, 'bound_samples_per_s': 640, 'baseline_samples_per_s': 400, "
+        "0.0125, 'limit_wire_s': 0, 'limit_server_s': 0, 'limit_compute_before_s': 0.0125, 'limit_wire_before_s': 0, "
+        "'limit_server_before_s': 0, 'limit_compute_after_s': null, 'limit_wire_after_s': null, "
+        "'limit_server_after_s': null, 'bound_samples_per_s': 640, 'baseline_samples_per_s': 400, "
         "'steady_state_rule': 'mser5', 'steady_state': 'too short', 'warmup_rounds_count': 0, "
         "'speed_switch_round_index': null, 'speed_switch_ratio': null, 'rounds_count': 3, 'effective_rounds_count': 3}",
         NULL);
@@ -420,62 +429,6 @@ static void the_target_loss_is_timed_from_the_first_start(void **state)
     made_free(&m);
 }
 
-/* The bound is that of the slowest of three parts; without a baseline there is no efficiency, without limits no
- * bound; mode none has an efficiency though nothing is exchanged. */
-static void what_bounds_a_run(void **state)
-{
-    struct train_summary s;
-    struct made_run m;
-
-    (void)state;
-    made_ps(&m);
-    m.result.limits.compute_s = 0.02;
-    summarise(&s, &m);
-    assert_near(s.bound_samples_per_s, 700);
-    m.result.limits.wire_s = 0.028;
-    summarise(&s, &m);
-    assert_near(s.bound_samples_per_s, 500);
-    m.result.limits = (struct train_limits){ 0 };
-    summarise(&s, &m);
-    assert_true(isnan(s.bound_samples_per_s) && isnan(s.bound_ratio));
-    assert_true(isnan(s.baseline_samples_per_s) && isnan(s.efficiency_ratio));
-    m.result.limits.baseline_step_s = 0.00875;
-    m.job.opts.mode = "none";
-    m.job.mode = train_mode_at(0);
-    assert_string_equal(m.job.mode->module.name, "none");
-    summarise(&s, &m);
-    assert_near(s.efficiency_ratio, 0.75);
-    made_free(&m);
-}
-
-/* Workers with fewer cores of their own than threads share; servers do not count. Then nothing bounds the run. */
-static void workers_that_share_cores_have_no_bound(void **state)
-{
-    struct train_summary s;
-    struct made_run m;
-
-    (void)state;
-    made_ps(&m);
-    assert_int_equal(train_n_sharing(&m.job, &m.result), 0);
-    m.result.rank[1].own_cores_count = 1;
-    assert_int_equal(train_n_sharing(&m.job, &m.result), 1);
-    summarise(&s, &m);
-    assert_true(isnan(s.bound_samples_per_s) && isnan(s.bound_ratio));
-    assert_near(s.efficiency_ratio, 0.75);
-    m.result.rank[0].own_cores_count = 0;
-    assert_int_equal(train_n_sharing(&m.job, &m.result), 2);
-    m.job.opts.bind = false; /* unasked for: only more ranks than cores share */
-    m.job.n_ranks = cores_allowed_count();
-    assert_int_equal(train_n_sharing(&m.job, &m.result), 0);
-    m.job.n_ranks++;
-    assert_int_equal(train_n_sharing(&m.job, &m.result), 2);
-    made_free(&m);
-    made_allreduce(&m);
-    m.result.n_threads = 2; /* sim: nobody shares */
-    assert_int_equal(train_n_sharing(&m.job, &m.result), 0);
-    made_free(&m);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -488,8 +441,6 @@ int main(void)
         cmocka_unit_test(allreduce_summary),
         cmocka_unit_test(single_of_a_profile),
         cmocka_unit_test(the_target_loss_is_timed_from_the_first_start),
-        cmocka_unit_test(what_bounds_a_run),
-        cmocka_unit_test(workers_that_share_cores_have_no_bound),
     };
 
     return cmocka_run_group_tests_name("result", tests, NULL, NULL);

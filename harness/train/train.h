@@ -144,7 +144,7 @@ enum rc train_explain_refusal(const struct world_opts *world, enum rc ran) MUST_
 
 struct train_limits {       /* what the slowest part could do; seconds per step, 0: does not apply */
     double baseline_step_s; /* one worker alone, gradient and update */
-    double compute_s;       /* fastest gradient, all workers computing at once */
+    double compute_s;       /* fastest gradient, all workers computing at once; of a step of each of them */
     double wire_s;          /* the step's messages, at the latency and rate at which neighbours exchange them */
     double server_s;        /* one round of updates at one server */
 };
@@ -171,18 +171,19 @@ struct train_result {        /* on rank 0, of the ranks that are left, which are
     size_t n_steps;          /* of this run that all workers have done: the job's, or where a loss stopped them fewer */
     struct train_loss *loss; /* [n_losses] */
     int n_losses;
-    struct step_stamp *stamp;     /* [n_workers][n_steps] */
-    float *lr;                    /* [n_steps] */
-    struct train_rank_info *rank; /* [n_ranks] */
-    struct train_limits limits;
-    struct evaluation evaluation; /* NaN: there was none */
-    double data_wait_s;           /* worker 0: mean time a step waited for its samples; NaN: not measured */
-    double peak_rss_bytes;        /* of rank 0's process, in this run; NaN in sim, and where the system reports none */
-    int n_threads;                /* of worker 0 */
-    bool has_params;              /* false: hollow */
-    struct checkpoint final;      /* after the last step; velocity NULL unless the job keeps it; running means: rank
-                                     0's own, as evaluated */
-    enum rc timeline_rc;          /* why the timeline was not written, which took nothing else with it; RC_OK: it was */
+    struct step_stamp *stamp;                 /* [n_workers][n_steps] */
+    float *lr;                                /* [n_steps] */
+    struct train_rank_info *rank;             /* [n_ranks] */
+    struct train_limits limits, limits_after; /* measured before the first step, and after the last */
+    bool has_limits_after;                    /* false: those are not measured */
+    struct evaluation evaluation;             /* NaN: there was none */
+    double data_wait_s;                       /* worker 0: mean time a step waited for its samples; NaN: not measured */
+    double peak_rss_bytes;   /* of rank 0's process, in this run; NaN in sim, and where the system reports none */
+    int n_threads;           /* of worker 0 */
+    bool has_params;         /* false: hollow */
+    struct checkpoint final; /* after the last step; velocity NULL unless the job keeps it; running means: rank
+                                0's own, as evaluated */
+    enum rc timeline_rc;     /* why the timeline was not written, which took nothing else with it; RC_OK: it was */
     char timeline_error[RC_MESSAGE_BYTES];
 };
 void train_result_free(struct train_result *r); /* accepts a zeroed one */
@@ -199,8 +200,10 @@ enum { NOT_LEARNED_BYTES = 320 };
 struct train_summary { /* rank 0 */
     struct steps steps;
     struct steps_summary measured;
-    double efficiency_ratio, bound_ratio; /* NaN: do not apply */
-    double bound_samples_per_s, baseline_samples_per_s;
+    double efficiency_ratio, baseline_samples_per_s;       /* NaN: do not apply */
+    struct train_limits best;                              /* bound.h, B1 */
+    double bound_samples_per_s;                            /* NaN: there is none */
+    double bound_ratio, bound_low_ratio, bound_high_ratio; /* bound.h, B2 */
     double seconds_to_target_loss;
     uint64_t samples_to_target_loss_count;
     struct learning learning;

@@ -8,6 +8,7 @@
 
 #include "harness/report/horovod.h"
 #include "harness/report/table.h"
+#include "harness/train/bound.h"
 #include "harness/train/exchange_plan.h"
 #include "models/replay/profile.h"
 
@@ -157,6 +158,32 @@ out:
     return rc;
 }
 
+/* A failed bound is told as that: it says nothing of the run. */
+static enum rc print_bound(struct table *t, const struct train_job *job, const struct train_result *r,
+                           const struct train_summary *s)
+{
+    const double percent = 100 * s->bound_ratio;
+    char text[256];
+    size_t n;
+
+    if (isnan(s->bound_ratio))
+        return RC_OK;
+    if (train_bound_failed(s->bound_ratio))
+        n = (size_t)snprintf(text, sizeof text, "the bound failed: %.1f %% of what the parts could do when measured",
+                             percent);
+    else if (isnan(s->bound_low_ratio))
+        n = (size_t)snprintf(text, sizeof text, "%.1f %% of what the slowest of compute, wire and server allows",
+                             percent);
+    else
+        n = (size_t)snprintf(text, sizeof text,
+                             "%.1f %% (%.1f to %.1f within this run) of what the slowest of compute, wire and server "
+                             "allows",
+                             percent, 100 * s->bound_low_ratio, 100 * s->bound_high_ratio);
+    if (job->on_loss == ON_LOSS_REPORT && !r->has_limits_after)
+        snprintf(text + n, sizeof text - n, "; measured before the run only, as --on-loss report asks");
+    return print_row(t, "of the bound", text);
+}
+
 static enum rc fill_table(struct table *t, const struct train_job *job, const struct train_result *r,
                           const struct train_summary *s)
 {
@@ -181,11 +208,7 @@ static enum rc fill_table(struct table *t, const struct train_job *job, const st
     }
     snprintf(text, sizeof text, "%.1f %% of %d x one worker alone", 100 * s->efficiency_ratio, r->n_workers);
     TRY(print_row(t, "efficiency", text));
-    if (!isnan(s->bound_ratio)) {
-        snprintf(text, sizeof text, "%.1f %% of what the slowest of compute, wire and server allows",
-                 100 * s->bound_ratio);
-        TRY(print_row(t, "of the bound", text));
-    }
+    TRY(print_bound(t, job, r, s));
     snprintf(text, sizeof text, "compute %.4g, wait %.4g, wire %.4g, server %.4g, apply %.4g, rest %.4g us",
              m->compute_s * 1e6, m->wait_s * 1e6, m->wire_s * 1e6, m->server_s * 1e6, m->apply_s * 1e6,
              m->rest_s * 1e6);

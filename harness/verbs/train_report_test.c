@@ -46,23 +46,25 @@ static void ps_is_printed(void **state)
     m.job.n_segments = 2;
     m.job.exchange = (struct exchange_opts){ .buckets = { .bucket_bytes = 4 }, .priority = true };
     m.result.stamp[23].loss = 3;
-    assert_printed(&m, true,
-                   "run            linear, ps, world threads, 2 workers, 1 server, batch 7 each, 112 steps\n"
-                   "throughput     1200 samples/s, 95 % within this run 1006 to 1488\n"
-                   "steady state   too few rounds to tell; figures are of all 9 rounds\n"
-                   "efficiency     75.0 % of 2 x one worker alone\n"
-                   "of the bound   85.7 % of what the slowest of compute, wire and server allows\n"
-                   "mean step      compute 7167, wait 0, wire 2000, server 1389, apply 694.4, rest 694.4 us\n"
-                   "exchange       2 buckets, 2 pieces, overlap off, priority on\n"
-                   "communication  4583 us: 4083 exposed, 500 hidden behind computing\n"
-                   "staleness      mean 1.583, max 4 updates\n"
-                   "training loss  first 21, last 1.1 (mean of 10 steps)\n"
-                   "test accuracy  96.88 %\n"
-                   "line           slope=1.500000 offset=-0.250000\n"
-                   "target loss    2.5 after 0.155 s, 154 samples\n"
-                   "Img/sec per CPU: 700.0 +-0.0\n"
-                   "Total img/sec on 2 CPU(s): 1400.0 +-0.0\n"
-                   "12\timages/sec: 1400.0 +/- 0.0 (jitter = 0.0)\t1.000\n" RULE "total images/sec: 1200.00\n" RULE);
+    assert_printed(
+        &m, true,
+        "run            linear, ps, world threads, 2 workers, 1 server, batch 7 each, 112 steps\n"
+        "throughput     1200 samples/s, 95 % within this run 1006 to 1488\n"
+        "steady state   too few rounds to tell; figures are of all 9 rounds\n"
+        "efficiency     75.0 % of 2 x one worker alone\n"
+        "of the bound   85.7 % (71.8 to 106.3 within this run) of what the slowest of compute, wire and server "
+        "allows\n"
+        "mean step      compute 7167, wait 0, wire 2000, server 1389, apply 694.4, rest 694.4 us\n"
+        "exchange       2 buckets, 2 pieces, overlap off, priority on\n"
+        "communication  4583 us: 4083 exposed, 500 hidden behind computing\n"
+        "staleness      mean 1.583, max 4 updates\n"
+        "training loss  first 21, last 1.1 (mean of 10 steps)\n"
+        "test accuracy  96.88 %\n"
+        "line           slope=1.500000 offset=-0.250000\n"
+        "target loss    2.5 after 0.155 s, 154 samples\n"
+        "Img/sec per CPU: 700.0 +-0.0\n"
+        "Total img/sec on 2 CPU(s): 1400.0 +-0.0\n"
+        "12\timages/sec: 1400.0 +/- 0.0 (jitter = 0.0)\t1.000\n" RULE "total images/sec: 1200.00\n" RULE);
     made_free(&m);
 }
 
@@ -207,6 +209,31 @@ static void states_are_told(void **state)
         s.measured.n_rounds = known[i].n_rounds;
         assert_row_of(&m, &s, "steady state", known[i].row);
     }
+    made_free(&m);
+}
+
+/* A failed bound is told as failed, with no interval; a bound that was measured once says so where a look back was
+ * left out. */
+static void bounds_are_told(void **state)
+{
+    struct made_run m;
+
+    (void)state;
+    made_ps(&m);
+    m.job.segment = two;
+    m.job.n_segments = 2;
+    m.job.on_loss = ON_LOSS_REPORT;
+    m.result.has_limits_after = false;
+    assert_row(
+        &m, "of the bound",
+        "85.7 % (71.8 to 106.3 within this run) of what the slowest of compute, wire and server allows; measured "
+        "before the run only, as --on-loss report asks");
+    m.job.on_loss = ON_LOSS_ABORT;
+    m.result.limits = (struct train_limits){ .compute_s = 14 / 1150.0 };
+    assert_row(&m, "of the bound", "the bound failed: 104.3 % of what the parts could do when measured");
+    m.result.limits.compute_s = 14 / 1200.5;
+    assert_row(&m, "of the bound",
+               "100.0 % (83.8 to 123.9 within this run) of what the slowest of compute, wire and server allows");
     made_free(&m);
 }
 
@@ -421,6 +448,7 @@ int main(void)
         cmocka_unit_test(a_run_that_did_not_learn_says_so),
         cmocka_unit_test(a_disturbed_machine_is_told),
         cmocka_unit_test(states_are_told),
+        cmocka_unit_test(bounds_are_told),
         cmocka_unit_test(losses_that_fail_are_told),
         cmocka_unit_test(the_exchange_is_told),
         cmocka_unit_test(a_useless_option_is_warned_of),

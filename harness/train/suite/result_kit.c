@@ -155,6 +155,8 @@ void made_ps(struct made_run *out)
     strcpy(r->rank[2].host, "third");
     r->limits =
         (struct train_limits){ .baseline_step_s = 0.00875, .compute_s = 0.008, .wire_s = 0.007, .server_s = 0.01 };
+    r->limits_after = (struct train_limits){ .compute_s = 0.0075, .wire_s = 0.0072, .server_s = 0.0104 };
+    r->has_limits_after = true;
     r->evaluation = (struct evaluation){ 0.75, 0.96875 };
     r->data_wait_s = 0.0003;
     r->peak_rss_bytes = 1.25e8;

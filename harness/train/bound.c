@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bound.c - see bound.h. */
+#include "harness/train/bound.h"
+
+#include <math.h>
+
+#define ROUNDING 1e-9
+
+static double lesser(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+static struct train_limits best_of(const struct train_result *r)
+{
+    const struct train_limits *after = &r->limits_after;
+    struct train_limits best = r->limits;
+
+    if (r->has_limits_after) {
+        best.compute_s = lesser(best.compute_s, after->compute_s);
+        best.wire_s = lesser(best.wire_s, after->wire_s);
+        best.server_s = lesser(best.server_s, after->server_s);
+    }
+    return best;
+}
+
+static double slowest_s(const struct train_limits *l)
+{
+    const double s = l->compute_s > l->wire_s ? l->compute_s : l->wire_s;
+
+    return s > l->server_s ? s : l->server_s;
+}
+
+bool train_bound_failed(double bound_ratio)
+{
+    return bound_ratio > 1 + ROUNDING;
+}
+
+void train_find_bound(struct train_summary *s, const struct train_job *job, const struct train_result *r)
+{
+    const struct interval *throughput = &s->measured.throughput_samples_per_s;
+    const double samples_per_step = (double)job->opts.batch;
+
+    s->best = best_of(r);
+    s->bound_samples_per_s = s->bound_ratio = s->bound_low_ratio = s->bound_high_ratio = NAN;
+    if (!(slowest_s(&s->best) > 0) || train_n_sharing(job, r) > 0)
+        return;
+    s->bound_samples_per_s = r->n_workers * samples_per_step / slowest_s(&s->best);
+    s->bound_ratio = throughput->mean / s->bound_samples_per_s;
+    s->bound_low_ratio = throughput->low / s->bound_samples_per_s;
+    s->bound_high_ratio = throughput->high / s->bound_samples_per_s;
+}

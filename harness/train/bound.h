@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bound.h - the most that a run could have done, from what its parts could do (probe.h), and how near it came.
+ *
+ * Invariants
+ *   B1  The limit of a part is the better of those measured before and after the run: a machine that changes its speed
+ *       between has done both. The bound is the samples of a step of all workers over the longest of the three.
+ *   B2  The ratio is one of aggregates, throughput over bound. Its interval is the throughput's within this run: the
+ *       bound is a best, not a mean, and has none. Of several launches: the geometric mean, and the interval over
+ *       launches (campaign/figures.c).
+ *   B3  A ratio above 1 is a failed bound, whatever its interval: what a run has done it could do, and nothing
+ * estimated stands between. (Rounding of sums aside: 1e-9.) A launch whose bound failed is in no mean of ratios, and
+ * where there is one there is no mean: of those that are left the highest are missing.
+ */
+#ifndef HARNESS_TRAIN_BOUND_H
+#define HARNESS_TRAIN_BOUND_H
+
+#include "harness/train/train.h"
+
+/* B3; not of NaN. */
+bool train_bound_failed(double bound_ratio);
+/* Fill best and bound_... of *s, which has its throughput. NaN: r has no limits, or workers share cores, and what a
+ * part can do depends on its neighbours. Pure. */
+void train_find_bound(struct train_summary *s, const struct train_job *job, const struct train_result *r);
+
+#endif

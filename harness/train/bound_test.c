@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bound_test.c - what a run could have done at most, of made-up runs (result_kit.c) whose figures are known by hand:
+ * invariants B1 to B3 of bound.h.
+ */
+#include "harness/train/bound.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "harness/train/suite/result_kit.h"
+#include "harness/world/cores.h"
+
+static void assert_near(double value, double expected)
+{
+    if (!(fabs(value - expected) <= 1e-12 * fabs(expected)))
+        fail_msg("%.17g is not %.17g", value, expected);
+}
+
+static void summarise(struct train_summary *out, const struct made_run *m)
+{
+    if (train_summarise(out, &m->job, &m->result) != RC_OK)
+        fail_msg("%s", rc_message());
+}
+
+/* The bound is that of the slowest of three parts; without a baseline there is no efficiency, without limits no
+ * bound; mode none has an efficiency though nothing is exchanged. */
+static void what_bounds_a_run(void **state)
+{
+    struct train_summary s;
+    struct made_run m;
+
+    (void)state;
+    made_ps(&m);
+    m.result.has_limits_after = false;
+    m.result.limits.compute_s = 0.02;
+    summarise(&s, &m);
+    assert_near(s.bound_samples_per_s, 700);
+    m.result.limits.wire_s = 0.028;
+    summarise(&s, &m);
+    assert_near(s.bound_samples_per_s, 500);
+    m.result.limits = (struct train_limits){ 0 };
+    summarise(&s, &m);
+    assert_true(isnan(s.bound_samples_per_s) && isnan(s.bound_ratio));
+    assert_true(isnan(s.baseline_samples_per_s) && isnan(s.efficiency_ratio));
+    m.result.limits.baseline_step_s = 0.00875;
+    m.job.opts.mode = "none";
+    m.job.mode = train_mode_at(0);
+    assert_string_equal(m.job.mode->module.name, "none");
+    summarise(&s, &m);
+    assert_near(s.efficiency_ratio, 0.75);
+    made_free(&m);
+}
+
+/* Workers with fewer cores of their own than threads share; servers do not count. Then nothing bounds the run. */
+static void workers_that_share_cores_have_no_bound(void **state)
+{
+    struct train_summary s;
+    struct made_run m;
+
+    (void)state;
+    made_ps(&m);
+    assert_int_equal(train_n_sharing(&m.job, &m.result), 0);
+    m.result.rank[1].own_cores_count = 1;
+    assert_int_equal(train_n_sharing(&m.job, &m.result), 1);
+    summarise(&s, &m);
+    assert_true(isnan(s.bound_samples_per_s) && isnan(s.bound_ratio));
+    assert_near(s.efficiency_ratio, 0.75);
+    m.result.rank[0].own_cores_count = 0;
+    assert_int_equal(train_n_sharing(&m.job, &m.result), 2);
+    m.job.opts.bind = false; /* unasked for: only more ranks than cores share */
+    m.job.n_ranks = cores_allowed_count();
+    assert_int_equal(train_n_sharing(&m.job, &m.result), 0);
+    m.job.n_ranks++;
+    assert_int_equal(train_n_sharing(&m.job, &m.result), 2);
+    made_free(&m);
+    made_allreduce(&m);
+    m.result.n_threads = 2; /* sim: nobody shares */
+    assert_int_equal(train_n_sharing(&m.job, &m.result), 0);
+    made_free(&m);
+}
+
+/* Each part at its better time, whichever it was: compute 7.5 ms after, wire 7 before, server 10 before; then after. */
+static void a_part_is_taken_at_its_best_B1(void **state)
+{
+    struct train_summary s;
+    struct made_run m;
+
+    (void)state;
+    made_ps(&m);
+    summarise(&s, &m);
+    assert_near(s.best.compute_s, 0.0075);
+    assert_near(s.best.wire_s, 0.007);
+    assert_near(s.best.server_s, 0.01);
+    assert_near(s.bound_samples_per_s, 1400);
+    m.result.limits_after.server_s = 0.008;
+    summarise(&s, &m);
+    assert_near(s.bound_samples_per_s, 1750);
+    assert_near(s.bound_ratio, 1200.0 / 1750);
+    m.result.limits_after = (struct train_limits){ .compute_s = 0.004, .wire_s = 0.0056, .server_s = 0.002 };
+    summarise(&s, &m);
+    assert_near(s.bound_samples_per_s, 2500);
+    m.result.has_limits_after = false; /* then they are none */
+    summarise(&s, &m);
+    assert_near(s.bound_samples_per_s, 1400);
+    assert_near(s.best.compute_s, 0.008);
+    made_free(&m);
+}
+
+/* 1200 samples/s, 1005.6 to 1487.5 within the run, over 1400; three steps have no interval. */
+static void the_interval_is_the_throughputs_B2(void **state)
+{
+    struct train_summary s;
+    struct made_run m;
+
+    (void)state;
+    made_ps(&m);
+    summarise(&s, &m);
+    assert_near(s.bound_ratio, 1200.0 / 1400);
+    assert_true(fabs(s.bound_low_ratio - 1005.62805 / 1400) < 1e-5);
+    assert_true(fabs(s.bound_high_ratio - 1487.51259 / 1400) < 1e-5);
+    made_free(&m);
+    made_single(&m);
+    summarise(&s, &m);
+    assert_near(s.bound_ratio, 0.78125);
+    assert_true(isnan(s.bound_low_ratio) && isnan(s.bound_high_ratio));
+    made_free(&m);
+}
+
+/* An interval that reaches below 100 % is no excuse; one that reaches above is no fault. */
+static void above_one_it_has_failed_B3(void **state)
+{
+    struct train_summary s;
+    struct made_run m;
+
+    (void)state;
+    assert_false(train_bound_failed(0.1));
+    assert_false(train_bound_failed(1));
+    assert_false(train_bound_failed(1 + 1e-10));
+    assert_true(train_bound_failed(1 + 1e-8));
+    assert_true(train_bound_failed(104));
+    assert_false(train_bound_failed(NAN));
+    made_ps(&m);
+    m.result.has_limits_after = false;
+    m.result.limits = (struct train_limits){ .compute_s = 14 / 1100.0 };
+    summarise(&s, &m);
+    assert_true(s.bound_low_ratio < 1 && train_bound_failed(s.bound_ratio));
+    m.result.limits.compute_s = 14 / 1300.0;
+    summarise(&s, &m);
+    assert_true(s.bound_high_ratio > 1 && !train_bound_failed(s.bound_ratio));
+    made_free(&m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_bounds_a_run),
+        cmocka_unit_test(workers_that_share_cores_have_no_bound),
+        cmocka_unit_test(a_part_is_taken_at_its_best_B1),
+        cmocka_unit_test(the_interval_is_the_throughputs_B2),
+        cmocka_unit_test(above_one_it_has_failed_B3),
+    };
+
+    return cmocka_run_group_tests_name("bound", tests, NULL, NULL);
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * probe_again_test.c CASE - runs and their limits: those measured after a run leave no trace in it, and simulated runs
+ * are as near to their bounds as arithmetic says.
+ *
+ * The simulated cluster's figures make every time a whole number of ns: 1 ns a byte (link and memory), 1 us latency. Of
+ * n parameters the update moves 12 n bytes, the copy of a reply 8 n, the sum of a message of n floats 12 n.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "harness/base/rc.h"
+#include "harness/train/bound.h"
+#include "harness/train/suite/train_kit.h"
+
+static void train(struct train_result *out, const char *options)
+{
+    if (kit_train(out, options, NULL, 0) != RC_OK)
+        fail_msg("%s: %s", options, rc_message());
+}
+
+/* A run whose limits are measured once, and the same with those after it, which computes gradients, of other samples,
+ * with batch norm: parameters, optimiser, running means and evaluation are the same bits. */
+static void leaves_no_trace(void **state)
+{
+    static const char *const ways[] = { "--mode allreduce", "--mode none" };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        struct train_result once = { 0 }, again = { 0 };
+        char options[512];
+
+        snprintf(options, sizeof options,
+                 "%s --workers 2 --model resnet8 --image-size 16 --batch 4 --momentum 0.9 --steps 3 --eval-samples 8",
+                 ways[i]);
+        train(&again, options);
+        strcat(options, " --on-loss report");
+        train(&once, options);
+        assert_true(again.has_limits_after && !once.has_limits_after);
+        assert_true(again.limits_after.compute_s > 0 && again.limits_after.baseline_step_s == 0);
+        assert_int_equal(again.limits_after.wire_s > 0, i == 0);
+        assert_true(once.final.n_params > 0 && once.final.n_state > 0);
+        assert_memory_equal(once.final.param, again.final.param, once.final.n_params * sizeof(float));
+        assert_memory_equal(once.final.velocity, again.final.velocity, once.final.n_params * sizeof(float));
+        assert_memory_equal(once.final.state, again.final.state, once.final.n_state * sizeof(float));
+        assert_true(once.evaluation.loss == again.evaluation.loss);
+        train_result_free(&once);
+        train_result_free(&again);
+    }
+}
+
+/* Servers that have ended serve are measured, and one worker alone is, too. */
+static void every_mode_is_measured_again(void **state)
+{
+    static const char *const ways[] = { "--mode single", "--mode ps --workers 2 --servers 2" };
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct train_result r = { 0 };
+        char options[128];
+
+        snprintf(options, sizeof options, "%s --model lenet --batch 4 --steps 3", ways[i]);
+        train(&r, options);
+        assert_true(r.has_limits_after);
+        assert_true(r.limits_after.compute_s > 0);
+        assert_int_equal(r.limits_after.wire_s > 0, i == 1);
+        assert_int_equal(r.limits_after.server_s > 0, i == 1);
+        train_result_free(&r);
+    }
+}
+
+/* --- simulated --- */
+
+static const char cluster[] = "name: whole ns\nhosts_count: 0\nranks_per_host_count: 1\nlink_bits_per_s: 8e9\n"
+                              "link_latency_s: 1e-6\nflops_per_s: 1e15\nmemory_bytes_per_s: 1e9\n";
+static const char profile[] =
+    "{\"format\": \"gradmark-profile\", \"version\": 1, \"model\": \"made\", \"batch\": 5, \"image_size\": 8, "
+    "\"classes\": 10, \"aux_head\": false, \"width_divisor\": 1, \"precision\": \"fp32\", \"device\": \"none\", "
+    "\"threads\": 1, \"source\": \"made up\", \"images_per_s\": 0, \"layers\": [{\"name\": \"a\", "
+    "\"forward_ns\": %ld, \"backward_ns\": %ld, \"gemm_forward_ns\": 0, \"gemm_backward_ns\": 0, "
+    "\"flops_forward\": 1, \"flops_backward\": 2, \"bytes_forward\": 0, \"bytes_backward\": 0, "
+    "\"tensors\": [{\"name\": \"w\", \"n_elems\": 1000000}]}]}\n";
+
+enum { BATCH = 5, N_ELEMS = 1000000, LATENCY_NS = 1000 };
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *to = fopen(path, "w");
+
+    assert_non_null(to);
+    assert_true(fputs(text, to) >= 0);
+    assert_int_equal(fclose(to), 0);
+}
+
+static enum rc body(struct world *w, void *arg)
+{
+    struct train_result *result = ((void **)arg)[1];
+    const struct train_job *job = ((void **)arg)[0];
+
+    return train_rank(w, job, result);
+}
+
+struct simulated {
+    struct train_summary summary;
+    struct train_limits limits;
+    bool has_limits_after;
+};
+
+/* A model of N_ELEMS parameters whose forward and backward pass take compute_ns. */
+static struct simulated simulate(const char *options, long compute_ns)
+{
+    char folder[] = "gm_probe_again_test.XXXXXX", path[2][64], text[1024], words[512];
+    struct train_result result = { 0 };
+    struct train_job job = { 0 };
+    void *arg[] = { &job, &result };
+    struct simulated s;
+
+    assert_non_null(mkdtemp(folder));
+    snprintf(path[0], sizeof path[0], "%s/cluster", folder);
+    snprintf(path[1], sizeof path[1], "%s/profile", folder);
+    write_file(path[0], cluster);
+    snprintf(text, sizeof text, profile, compute_ns / 4, compute_ns - compute_ns / 4);
+    write_file(path[1], text);
+    snprintf(words, sizeof words, "--world sim --compute hollow --cluster %s --profile %s --steps 6 %s", path[0],
+             path[1], options);
+    if (kit_prepare(&job, words) != RC_OK)
+        fail_msg("%s: %s", words, rc_message());
+    unlink(path[0]);
+    unlink(path[1]);
+    assert_int_equal(rmdir(folder), 0);
+    const struct world_opts world = train_world_opts(&job);
+    if (world_run(job.world, &world, job.n_ranks, body, arg) != RC_OK ||
+        train_summarise(&s.summary, &job, &result) != RC_OK)
+        fail_msg("%s: %s", words, rc_message());
+    s.limits = result.limits;
+    s.has_limits_after = result.has_limits_after;
+    train_result_free(&result);
+    train_job_free(&job);
+    return s;
+}
+
+static void assert_near(double value, double expected)
+{
+    if (!(fabs(value - expected) <= 1e-9 * fabs(expected)))
+        fail_msg("%.12g is not %.12g", value, expected);
+}
+
+/* Virtual time does not vary: one look is enough, and the bound holds. */
+static void assert_bound(const struct simulated *s, double ratio)
+{
+    assert_false(s->has_limits_after);
+    assert_near(s->summary.bound_ratio, ratio);
+    assert_false(train_bound_failed(s->summary.bound_ratio));
+}
+
+/* 30 ms of computing, then 12 of update. */
+static void compute_bound(void **state)
+{
+    const struct simulated s = simulate("--mode none --workers 3 --momentum 0", 30000000);
+
+    (void)state;
+    assert_near(s.limits.compute_s, 0.030);
+    assert_true(s.limits.wire_s == 0 && s.limits.server_s == 0);
+    assert_near(s.summary.bound_samples_per_s, 3 * BATCH / 0.030);
+    assert_bound(&s, 30.0 / 42);
+}
+
+/* A forward pass, of a quarter of that, and nothing else: all that could be done. */
+static void all_of_the_bound(void **state)
+{
+    const struct simulated s = simulate("--mode none --workers 3 --forward-only", 30000000);
+
+    (void)state;
+    assert_near(s.limits.compute_s, 0.0075);
+    assert_bound(&s, 1);
+}
+
+/* A ring of p: 2 (p - 1) messages of N_ELEMS / p in turn, 1 us + 4 ns an element each; p - 1 of them are summed. */
+static void ring_is_wire_bound(int p)
+{
+    const double part = (double)N_ELEMS / p, wire_ns = 2 * (p - 1) * (LATENCY_NS + 4 * part);
+    char options[64];
+
+    snprintf(options, sizeof options, "--mode allreduce --reducer ring --momentum 0 --workers %d", p);
+    const struct simulated s = simulate(options, 1000);
+    assert_near(s.limits.wire_s, wire_ns * 1e-9);
+    assert_near(s.summary.bound_samples_per_s, p * BATCH / (wire_ns * 1e-9));
+    assert_bound(&s, wire_ns / (1000 + wire_ns + (p - 1) * 12 * part + 12.0 * N_ELEMS));
+}
+
+static void wire_bound_of_2(void **state)
+{
+    (void)state;
+    ring_is_wire_bound(2);
+}
+
+static void wire_bound_of_5(void **state)
+{
+    (void)state;
+    ring_is_wire_bound(5);
+}
+
+/* 4 workers, one server, 20 ns an element of each push: it never rests behind the first push, which comes when all
+ * four, sent at once, have shared its link. 5 of 6 rounds count, of which the last ends 19 pushes behind the first. */
+static void server_bound(void **state)
+{
+    const double service_ns = 20.0 * N_ELEMS, message_ns = 4.0 * N_ELEMS + 64, compute_ns = 1000;
+    const double copy_ns = 8.0 * N_ELEMS; /* a worker copies what it pushes, and what it gets */
+    const double first_ns =
+        compute_ns + copy_ns + LATENCY_NS + 4 * message_ns + service_ns + LATENCY_NS + message_ns + copy_ns;
+    const struct simulated s = simulate("--mode ps --workers 4 --momentum 0", 1000);
+
+    (void)state;
+    assert_near(s.limits.server_s, 4 * service_ns * 1e-9);
+    assert_near(s.limits.wire_s, 4 * (message_ns - 4) * 1e-9); /* without the latency and the smallest message */
+    assert_near(s.summary.bound_samples_per_s, BATCH / (service_ns * 1e-9));
+    assert_bound(&s, 20 * service_ns / (first_ns + 19 * service_ns));
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(leaves_no_trace), cmocka_unit_test(every_mode_is_measured_again),
+        cmocka_unit_test(compute_bound),   cmocka_unit_test(all_of_the_bound),
+        cmocka_unit_test(wire_bound_of_2), cmocka_unit_test(wire_bound_of_5),
+        cmocka_unit_test(server_bound),
+    };
+
+    if (argc == 2)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests_name("probe_again", tests, NULL, NULL);
+}

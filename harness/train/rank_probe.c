@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rank_probe.c - what limits a run, measured before its first step and after its last, which leaves no trace in it. */
+#include <stdlib.h>
+
+#include "harness/exchange/exchange.h"
+#include "harness/train/probe.h"
+#include "harness/train/rank_state.h"
+#include "models/engine/training.h"
+
+typedef enum rc probe_fn(struct train_limits *out, const struct probe_env *env);
+
+/* The probe computes gradients, into grad, which changes running means: they are restored. */
+static enum rc probe(struct train_limits *out, struct rank *r, float *grad, probe_fn *measure)
+{
+    const struct probe_env env = { .world = r->world,
+                                   .job = r->job,
+                                   .compute = r->compute,
+                                   .training = r->training,
+                                   .wire = exchange_wire_plan(r->exchange),
+                                   .param = r->param,
+                                   .grad = grad };
+    size_t n_state = 0;
+    float *state = r->training ? workload_state(r->training, &n_state) : NULL, *kept = NULL;
+    enum rc rc;
+
+    if (state) {
+        kept = malloc(n_state * sizeof *kept);
+        if (!kept)
+            return rc_raise(RC_NOMEM, "no memory for a copy of %zu running means", n_state);
+        compute_get(r->compute, kept, state, n_state * sizeof *kept);
+    }
+    TRY(measure(out, &env));
+    if (state)
+        compute_put(r->compute, state, kept, n_state * sizeof *kept);
+out:
+    free(kept);
+    return rc;
+}
+
+enum rc rank_probe(struct rank *r)
+{
+    rank_enter(r, PHASE_PROBE, 0);
+    return probe(&r->result.limits, r, r->grad, probe_limits);
+}
+
+/* The run's own gradients are gone: exchange_final() has freed them. */
+enum rc rank_probe_again(struct rank *r)
+{
+    const bool has_grad = r->training && r->param && !r->job->opts.forward_only;
+    void *grad = NULL;
+    enum rc rc = RC_OK;
+
+    if (rank_is_virtual(r) || r->job->on_loss == ON_LOSS_REPORT)
+        return RC_OK;
+    if (has_grad)
+        TRY(compute_memory_open(r->compute, &grad, r->job->n_params * sizeof(float), "gradient of the probe"));
+    TRY(probe(&r->result.limits_after, r, grad, probe_limits_again));
+    r->result.has_limits_after = true;
+out:
+    compute_memory_close(r->compute, &grad);
+    return rc;
+}
