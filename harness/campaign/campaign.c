@@ -102,6 +102,8 @@ static void read_summary(struct launch *out, const json_t *r)
         .high_samples_per_s = number_at(r, "throughput_high_samples_per_s"),
         .efficiency_ratio = number_at(r, "efficiency_ratio"),
         .bound_ratio = number_at(r, "bound_ratio"),
+        .bound_low_ratio = number_at(r, "bound_low_ratio"),
+        .bound_high_ratio = number_at(r, "bound_high_ratio"),
         .step_mean_s = number_at(r, "step_mean_s"),
         .compute_s = number_at(r, "compute_s"),
         .wait_s = number_at(r, "wait_s"),

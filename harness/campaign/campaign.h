@@ -35,7 +35,7 @@ enum {
 
 struct launch { /* the summary record of one launch; NaN: null there */
     double throughput_samples_per_s, low_samples_per_s, high_samples_per_s;
-    double efficiency_ratio, bound_ratio;
+    double efficiency_ratio, bound_ratio, bound_low_ratio, bound_high_ratio;
     double step_mean_s, compute_s, wait_s, wire_s, server_s, apply_s, rest_s;
     double loss_last, accuracy_ratio, staleness_mean_count, staleness_max_count, seconds_to_target_s;
     double steal_ratio, others_cores_count, taken_cores_ratio, frequency_hz; /* what else ran on its machine */
@@ -156,6 +156,11 @@ enum { N_STEP_PARTS = 6 };
 extern const struct step_part step_whole, step_parts[N_STEP_PARTS];
 /* Throughput: geometric mean over launches, interval on logarithms; with one launch, within it. */
 struct interval point_throughput(const struct point *p);
+/* Throughput over its bound (train/bound.h): like throughput's; NaN where some launch has no bound, or one that failed,
+ * whose ratio is no part of a mean (B3). */
+struct interval point_bound(const struct point *p);
+/* Launches whose bound failed (B3). */
+size_t point_n_failed_bounds(const struct point *p);
 /* Efficiency of p against its baseline; the mean alone (ends NaN) where an interval cannot be had; NaN: there is no
  * baseline. */
 struct interval campaign_efficiency(const struct campaign *c, const struct point *p);

@@ -35,6 +35,8 @@ static void a_summary_is_read_key_by_key(void **state)
         { "throughput_high_samples_per_s", AT(high_samples_per_s) },
         { "efficiency_ratio", AT(efficiency_ratio) },
         { "bound_ratio", AT(bound_ratio) },
+        { "bound_low_ratio", AT(bound_low_ratio) },
+        { "bound_high_ratio", AT(bound_high_ratio) },
         { "step_mean_s", AT(step_mean_s) },
         { "compute_s", AT(compute_s) },
         { "wait_s", AT(wait_s) },

@@ -16,7 +16,7 @@ struct sheet {          /* one table of comparable points */
     const char *header;
     /* Write the rows of a point; how many of them a chart can show. */
     size_t (*rows)(FILE *to, const struct campaign *c, const struct point *p);
-    const char *lack; /* why there is no chart where no row can be shown */
+    const char *lack; /* why there is no chart where no row can be shown; NULL: there is none of this table */
 };
 
 static void write_scaling(FILE *to, const struct point *p, const struct interval *i)
@@ -115,6 +115,26 @@ static bool has_loss(const struct campaign *c, const struct point *like)
     return false;
 }
 
+static bool has_bound(const struct campaign *c, const struct point *like)
+{
+    for (size_t i = 0; i < c->n_points; i++) {
+        const struct point *p = &c->point[i];
+        if (point_comparable(p, like) && (!isnan(point_bound(p).mean) || point_n_failed_bounds(p) > 0))
+            return true;
+    }
+    return false;
+}
+
+static size_t bound_rows(FILE *to, const struct campaign *c, const struct point *p)
+{
+    const struct interval i = point_bound(p);
+
+    (void)c;
+    fprintf(to, "%s\t%d\t%.17g\t%.17g\t%.17g\t%zu\t%zu\n", p->mode->name, p->n_workers, i.mean, i.low, i.high,
+            point_n_failed_bounds(p), p->n_launches);
+    return 1;
+}
+
 static const struct sheet sheets[] = {
     { "throughput", always, "mode\tworkers\tmean\tlow\thigh\toversubscribed", throughput_rows,
       "no point has a throughput" },
@@ -127,6 +147,7 @@ static const struct sheet sheets[] = {
       "wire_low_us\twire_high_us\tserver_us\tserver_low_us\tserver_high_us\tapply_us\tapply_low_us\tapply_high_us\t"
       "rest_us\trest_low_us\trest_high_us\tstep_us\tstep_low_us\tstep_high_us\toversubscribed",
       cost_rows, "no point has a step that could be measured" },
+    { "bound", has_bound, "mode\tworkers\tmean\tlow\thigh\tfailed\tlaunches", bound_rows, NULL },
 };
 enum { N_SHEETS = sizeof sheets / sizeof *sheets };
 
@@ -179,7 +200,7 @@ static enum rc make_chart(const struct charts *charts, const struct point *like,
 
     snprintf(path, sizeof path, "%s/%s.tsv", charts->c->dir, name);
     TRY(write_sheet(charts->c, like, s, path, &n_shown));
-    if (!charts->draw)
+    if (!charts->draw || !s->lack)
         return RC_OK;
     if (n_shown == 0)
         fprintf(charts->to, "chart %s: left out: %s\n", name, s->lack);

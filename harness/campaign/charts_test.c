@@ -86,6 +86,7 @@ static void check_sheet(struct kit *k, const char *name, const char *expected)
 }
 
 #define SCALING "mode\tworkers\tmean\tlow\thigh\toversubscribed\n"
+#define BOUND "mode\tworkers\tmean\tlow\thigh\tfailed\tlaunches\n"
 #define COST                                                                                                       \
     "mode\tworkers\tcompute_us\tcompute_low_us\tcompute_high_us\twait_us\twait_low_us\twait_high_us\twire_us\t"    \
     "wire_low_us\twire_high_us\tserver_us\tserver_low_us\tserver_high_us\tapply_us\tapply_low_us\tapply_high_us\t" \
@@ -106,6 +107,14 @@ static const struct {
     { "throughput-linear.tsv", SCALING "single\t1\t4e6\t3902339.98\t4100104.06\t0\n"
                                        "ps\t2\tnan\tnan\tnan\t0\n"
                                        "allreduce\t2\t6e6\t5.4e6\t7.2e6\t0\n" },
+    { "bound-lenet.tsv", BOUND "none\t2\t0.51\t0.49754835\t0.52276327\t0\t3\n"
+                               "single\t1\t0.52\t0.29872083\t0.90519298\t0\t3\n"
+                               "ps\t2\t0.53\t0.51706005\t0.54326379\t0\t3\n"
+                               "ps\t4\t0.54\t0.5268159\t0.55351405\t0\t3\n"
+                               "allreduce\t2\t0.55\t0.53657175\t0.56376431\t0\t3\n" },
+    { "bound-linear.tsv", BOUND "single\t1\t0.56\t0.5463276\t0.57401457\t0\t3\n"
+                                "ps\t2\t0.57\t0.55608345\t0.58426483\t0\t3\n"
+                                "allreduce\t2\t0.58\t0.522\t0.696\t0\t1\n" },
     { "efficiency-lenet.tsv", SCALING "none\t2\t1\t0.5671777802\t1.7631156135\t0\n"
                                       "single\t1\t1\tnan\tnan\t0\n"
                                       "ps\t2\t0.72\t0.4083680018\t1.2694432418\t0\n"
@@ -205,6 +214,19 @@ static void sheets_that_would_be_empty(void **state)
     check_sheet(k, "cost-replay.tsv", COST "ps\t2" NONE NONE NONE NONE NONE NONE NONE "\t0\n");
     assert_null(kit_read(k, "efficiency-replay.tsv"));
     assert_null(kit_read(k, "loss-replay.tsv"));
+    assert_null(kit_read(k, "bound-replay.tsv"));
+    campaign_close(&c);
+}
+
+/* Failed bounds are a number of launches beside no mean. */
+static void a_sheet_of_failed_bounds(void **state)
+{
+    static const struct made_point point[] = { { "lenet", "none", 2, 0, 3, 2500, 1.25, NAN, 42 } };
+    struct campaign c;
+
+    made_open(&c, *state, point, 1, false); /* 92 % x 0.8, 1, 1.25 */
+    assert_int_equal(draw(*state, &c, false), RC_UNSUPPORTED);
+    check_sheet(*state, "bound-lenet.tsv", BOUND "none\t2\tnan\tnan\tnan\t1\t3\n");
     campaign_close(&c);
 }
 
@@ -365,6 +387,7 @@ int main(void)
         MADE_TEST(every_column_of_every_sheet),
         MADE_TEST(a_folder_in_the_name_of_a_sheet),
         MADE_TEST(sheets_that_would_be_empty),
+        MADE_TEST(a_sheet_of_failed_bounds),
         MADE_TEST(gnuplot_is_asked_for_each_sheet),
         MADE_TEST(a_simulated_campaign_names_its_cluster),
         MADE_TEST(a_campaign_of_oversubscribed_points),

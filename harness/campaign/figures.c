@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/campaign/campaign.h"
+#include "harness/train/bound.h"
 
 const struct step_part step_whole = { "step", offsetof(struct launch, step_mean_s) };
 const struct step_part step_parts[N_STEP_PARTS] = {
@@ -54,21 +55,48 @@ static bool has_throughput(const struct point *p)
     return has_values(p, offsetof(struct launch, throughput_samples_per_s));
 }
 
-/* One launch: its own interval. Several: the geometric mean, and the interval over launches in logarithms. */
-struct interval point_throughput(const struct point *p)
+/* Of a positive member of several launches: the geometric mean, and the interval over launches in logarithms, so that
+ * it stays positive, and a ratio of rates is a difference. */
+static struct interval interval_of_logs(const struct point *p, size_t member_offset)
 {
     double value[MAX_LAUNCHES];
 
+    point_values(value, p, member_offset);
+    for (size_t i = 0; i < p->n_launches; i++)
+        value[i] = log(value[i]);
+    const struct interval logs = interval_of_launches(value, p->n_launches);
+    return (struct interval){ exp(logs.mean), exp(logs.low), exp(logs.high), logs.n_effective };
+}
+
+/* One launch: its own interval. */
+struct interval point_throughput(const struct point *p)
+{
     if (!has_throughput(p))
         return (struct interval){ NAN, NAN, NAN, 0 };
     if (p->n_launches == 1)
         return (struct interval){ p->launch[0].throughput_samples_per_s, p->launch[0].low_samples_per_s,
                                   p->launch[0].high_samples_per_s, 1 };
-    point_values(value, p, offsetof(struct launch, throughput_samples_per_s));
+    return interval_of_logs(p, offsetof(struct launch, throughput_samples_per_s));
+}
+
+size_t point_n_failed_bounds(const struct point *p)
+{
+    size_t n = 0;
+
     for (size_t i = 0; i < p->n_launches; i++)
-        value[i] = log(value[i]); /* so that the interval stays positive, and a ratio of rates is a difference */
-    const struct interval logs = interval_of_launches(value, p->n_launches);
-    return (struct interval){ exp(logs.mean), exp(logs.low), exp(logs.high), logs.n_effective };
+        n += train_bound_failed(p->launch[i].bound_ratio);
+    return n;
+}
+
+struct interval point_bound(const struct point *p)
+{
+    const struct launch *l = p->launch;
+
+    if (!has_values(p, offsetof(struct launch, bound_ratio)) || point_n_failed_bounds(p) > 0)
+        return (struct interval){ NAN, NAN, NAN, 0 };
+    if (p->n_launches == 1)
+        return (struct interval){ l->bound_ratio, l->bound_low_ratio, l->bound_high_ratio, 1 };
+    return interval_of_logs(p, offsetof(struct launch, bound_ratio));
 }
 
 struct comparison campaign_compare(const struct point *a, const struct point *b, size_t member_offset)

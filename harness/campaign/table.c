@@ -57,6 +57,18 @@ static enum rc cell_efficiency(struct table *t, const struct interval *i)
                          : table_cell(t, "%.3f (%.3f .. %.3f)", i->mean, i->low, i->high);
 }
 
+/* "51.2 % (49.8 .. 52.7)"; "2 of 10 failed": then the others have no mean (train/bound.h, B3). */
+static enum rc cell_bound(struct table *t, const struct point *p)
+{
+    const struct interval i = point_bound(p);
+    const size_t n_failed = point_n_failed_bounds(p);
+
+    if (n_failed > 0)
+        return table_cell(t, "%zu of %zu failed", n_failed, p->n_launches);
+    return isnan(i.low) ? cell_number(t, "%.1f %%", 100 * i.mean)
+                        : table_cell(t, "%.1f %% (%.1f .. %.1f)", 100 * i.mean, 100 * i.low, 100 * i.high);
+}
+
 /* "104.2 ±3.1": two digits of half the interval, the mean as exact. Launches that are all equal: the mean alone. */
 static enum rc cell_microseconds(struct table *t, const struct interval *seconds)
 {
@@ -102,12 +114,11 @@ out:
 
 static enum rc print_gain(struct table *t, const struct campaign *c, const struct point *p)
 {
-    static const struct { /* the columns behind efficiency */
+    static const struct { /* the columns behind of bound */
         size_t at;
         double scale;
         const char *fmt;
     } means[] = {
-        { offsetof(struct launch, bound_ratio), 100, "%.3g %%" },
         { offsetof(struct launch, loss_last), 1, "%.4f" },
         { offsetof(struct launch, accuracy_ratio), 100, "%.2f %%" },
         { offsetof(struct launch, seconds_to_target_s), 1, "%.3g s" },
@@ -119,6 +130,7 @@ static enum rc print_gain(struct table *t, const struct campaign *c, const struc
     TRY(cells_of_point(t, c, p));
     TRY(cell_rates(t, &throughput));
     TRY(cell_efficiency(t, &efficiency));
+    TRY(cell_bound(t, p));
     for (size_t i = 0; i < sizeof means / sizeof *means; i++)
         TRY(cell_number(t, means[i].fmt, means[i].scale * point_mean(p, means[i].at)));
     TRY(cells_of_marks(t, c, p));
@@ -159,6 +171,15 @@ static bool lacks_baseline(const struct campaign *c)
         if (!campaign_find_baseline(c, &c->point[i]))
             return true;
     return false;
+}
+
+static size_t n_failed_bounds(const struct campaign *c)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < c->n_points; i++)
+        n += point_n_failed_bounds(&c->point[i]);
+    return n;
 }
 
 static bool has_single_launch(const struct campaign *c)
@@ -254,6 +275,10 @@ enum rc campaign_print(const struct campaign *c, FILE *to)
         "and server allows. to target: seconds until the target loss. staleness: updates by others between a pull\n"
         "and its push. step: a worker's mean step, which is compute to rest; rest: what the measured parts leave.\n");
     print_note_of_intervals(c, to);
+    if (n_failed_bounds(c) > 0)
+        fprintf(to,
+                "of bound, failed: launches that did more than their parts could do when measured; the others' mean\n"
+                "would look right, and is not shown\n");
     if (lacks_baseline(c))
         fprintf(to, "efficiency needs single: 1 in --workers, and single in --mode\n");
     if (any(c, offsetof(struct point, oversubscribed)))

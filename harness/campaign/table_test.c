@@ -32,15 +32,15 @@ static void squeeze(char *text)
 static const char TABLE[] =
     "model mode workers samples/s 95 % interval efficiency of bound loss accuracy to target staleness\n"
     "- - - - - - - - - - -\n"
-    "lenet none 2 2.5 k 2.439 k .. 2.563 k 1.000 (0.567 .. 1.763) 51 % 0.1100 61.00 % - -\n"
-    "lenet single 1 1.25 k 718.1 .. 2.176 k 1.000 52 % 0.1200 62.00 % 8.13 s -\n"
-    "lenet ps 2+ 1.8 k 1.756 k .. 1.845 k 0.720 (0.408 .. 1.269) 53 % 0.1300 63.00 % 5 s 1.30\n"
-    "lenet ps 4* 1.625 k 1.585 k .. 1.666 k 0.325 (0.184 .. 0.573) 54 % 0.1400 64.00 % 4 s 1.40\n"
-    "lenet allreduce 2 2.125 k 2.073 k .. 2.178 k 0.850 (0.501 .. 1.444) 55 % 0.1500 65.00 % 6 s -\n"
+    "lenet none 2 2.5 k 2.439 k .. 2.563 k 1.000 (0.567 .. 1.763) 51.0 % (49.8 .. 52.3) 0.1100 61.00 % - -\n"
+    "lenet single 1 1.25 k 718.1 .. 2.176 k 1.000 52.0 % (29.9 .. 90.5) 0.1200 62.00 % 8.13 s -\n"
+    "lenet ps 2+ 1.8 k 1.756 k .. 1.845 k 0.720 (0.408 .. 1.269) 53.0 % (51.7 .. 54.3) 0.1300 63.00 % 5 s 1.30\n"
+    "lenet ps 4* 1.625 k 1.585 k .. 1.666 k 0.325 (0.184 .. 0.573) 54.0 % (52.7 .. 55.4) 0.1400 64.00 % 4 s 1.40\n"
+    "lenet allreduce 2 2.125 k 2.073 k .. 2.178 k 0.850 (0.501 .. 1.444) 55.0 % (53.7 .. 56.4) 0.1500 65.00 % 6 s -\n"
     "- - - - - - - - - - -\n"
-    "linear single 1 4 M 3.902 M .. 4.1 M 1.000 56 % 0.1600 66.00 % - -\n"
-    "linear ps 2+ - - - 57 % 0.1700 67.00 % - 1.70\n"
-    "linear allreduce 2 6 M 5.4 M .. 7.2 M 0.750 29 % 0.0900 34.00 % 0.5 s -\n"
+    "linear single 1 4 M 3.902 M .. 4.1 M 1.000 56.0 % (54.6 .. 57.4) 0.1600 66.00 % - -\n"
+    "linear ps 2+ - - - 57.0 % (55.6 .. 58.4) 0.1700 67.00 % - 1.70\n"
+    "linear allreduce 2 6 M 5.4 M .. 7.2 M 0.750 58.0 % (52.2 .. 69.6) 0.0900 34.00 % 0.5 s -\n"
     "\n"
     "model mode workers step us compute wait wire server apply rest\n"
     "- - - - - - - - - -\n"
@@ -70,6 +70,34 @@ static void every_figure_of_the_table(void **state)
     char *text = table_of(&c);
     squeeze(text);
     assert_string_equal(text, TABLE);
+    free(text);
+    campaign_close(&c);
+}
+
+/* Of a failed bound there is no figure, and none of the launches beside it whose bound held; a launch at exactly its
+ * bound holds. */
+static void failed_bounds_are_counted(void **state)
+{
+    static const struct made_point point[] = { { "lenet", "none", 2, 0, 3, 2500, 1.25, NAN, 42 },
+                                               { "lenet", "single", 1, 0, 3, 1250, 1.25, NAN, 2 } };
+    static const char note[] = "\nof bound, failed: launches that did more than their parts could do when measured; ";
+    struct campaign c;
+
+    made_open(&c, *state, point, 2, false); /* 92 % x 0.8, 1, 1.25; 52 % */
+    assert_int_equal(point_n_failed_bounds(&c.point[0]), 1);
+    assert_int_equal(point_n_failed_bounds(&c.point[1]), 0);
+    assert_true(isnan(point_bound(&c.point[0]).mean));
+    assert_true(fabs(point_bound(&c.point[1]).mean - 0.52) < 1e-12);
+    char *text = table_of(&c);
+    squeeze(text);
+    assert_non_null(strstr(text, " 1 of 3 failed 0.5200 "));
+    assert_non_null(strstr(text, " 52.0 % (29.9 .. 90.5) "));
+    assert_non_null(strstr(text, note));
+    free(text);
+    for (size_t i = 0; i < 3; i++)
+        c.point[0].launch[i].bound_ratio = 1;
+    text = table_of(&c);
+    assert_null(strstr(text, "failed"));
     free(text);
     campaign_close(&c);
 }
@@ -173,7 +201,7 @@ static void simulated_launches_need_no_interval(void **state)
     c.point[1].launch[0].step_mean_s = 0.0123456;
     char *text = table_of(&c);
     squeeze(text);
-    assert_non_null(strstr(text, "lenet none 2 1.5 k 1.35 k .. 1.8 k 0.750 1.02e+03 % "));
+    assert_non_null(strstr(text, "lenet none 2 1.5 k 1.35 k .. 1.8 k 0.750 1 of 1 failed "));
     assert_non_null(strstr(text, "lenet none 2 12346 1050 1010 1015 - 1025 30\n"));
     assert_non_null(strstr(text, "\nsimulated launches are equal: efficiency and step are exact, the interval is "
                                  "within the run\n"));
@@ -201,6 +229,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         MADE_TEST(every_figure_of_the_table),
+        MADE_TEST(failed_bounds_are_counted),
         MADE_TEST(notes_of_marks),
         MADE_TEST(rates_have_a_prefix),
         MADE_TEST(how_points_exchange),

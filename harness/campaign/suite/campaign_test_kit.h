@@ -2,10 +2,10 @@
 /*
  * campaign_test_kit.h - campaigns of made-up launches, for the tests of what is computed from them.
  *
- * The launches of a point are spread around round figures: throughputs and seconds to the target are base / spread,
- * base, base x spread (their geometric mean is base, their arithmetic mean is not), beginning with another one in
- * points whose units leave other rests by 3: so pairs of launches differ; every other member is 0.5, 1 and 1.5 x base
- * (their arithmetic mean is base, their geometric mean is not).
+ * The launches of a point are spread around round figures: throughputs, ratios to the bound and seconds to the target
+ * are base / spread, base, base x spread (their geometric mean is base, their arithmetic mean is not), beginning with
+ * another one in points whose units leave other rests by 3: so pairs of launches differ; every other member is 0.5, 1
+ * and 1.5 x base (their arithmetic mean is base, their geometric mean is not).
  */
 #ifndef HARNESS_CAMPAIGN_SUITE_CAMPAIGN_TEST_KIT_H
 #define HARNESS_CAMPAIGN_SUITE_CAMPAIGN_TEST_KIT_H
@@ -57,7 +57,9 @@ static inline void made_summary(FILE *to, const struct made_point *m, int launch
     made_number(to, "throughput_low_samples_per_s", rate * 0.9);
     made_number(to, "throughput_high_samples_per_s", rate * 1.2);
     made_number(to, "efficiency_ratio", 0.123); /* of the launch against its own baseline: not what compare shows */
-    made_number(to, "bound_ratio", share * (0.5 + unit / 100));
+    made_number(to, "bound_ratio", (m->n_launches == 1 ? 1 : spread) * (0.5 + unit / 100));
+    made_number(to, "bound_low_ratio", 0.9 * (0.5 + unit / 100));
+    made_number(to, "bound_high_ratio", 1.2 * (0.5 + unit / 100));
     made_number(to, "step_mean_s", share * (260 + 4 * unit + (is_ps ? 40 + unit : 0)) * 1e-6);
     made_number(to, "compute_s", share * (100 + unit) * 1e-6);
     made_number(to, "wait_s", share * (20 + unit) * 1e-6);
