@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* record_options_test.c - options of every type in a record, and a report that is used in another order than O2's. */
+#include "harness/report/record.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "harness/report/manifest.h"
+#include "harness/report/suite/report_kit.h"
+
+struct sample {
+    uint64_t n, zero, none, unset;
+    double rate;
+    bool yes, no;
+    const char *text, *word;
+};
+
+static const struct opt table[] = {
+    OPT_U64_(struct sample, n, "n", "7", 0, 9, "", "a number"),
+    OPT_U64_(struct sample, zero, "zero", "3", 0, 9, "", "0 was given, and is not the default"),
+    OPT_U64_(struct sample, none, "none", "", 1, 9, "", "not given, and without a default"),
+    OPT_U64_(struct sample, unset, "unset", "1", 0, 9, "", "does not apply: UINT64_MAX"),
+    OPT_F64_(struct sample, rate, "rate", "0.5", 0, 1, "", "a rate"),
+    OPT_BOOL_(struct sample, yes, "yes", "true", "a choice"),
+    OPT_BOOL_(struct sample, no, "no", "true", "another"),
+    OPT_TEXT_(struct sample, text, "text", "", "FILE", "a path"),
+    OPT_CHOICE_(struct sample, word, "word", "one", "one|two", "a word"),
+    OPT_END_,
+};
+static const struct sample given = { 4, 0, 0, UINT64_MAX, 0.125, true, false, "a \"path\"", "two" };
+
+static void assert_line(struct record *r, const char *expected)
+{
+    char *line = NULL;
+    size_t n_bytes;
+    FILE *to = open_memstream(&line, &n_bytes);
+
+    assert_non_null(to);
+    assert_int_equal(record_print(r, to), RC_OK);
+    assert_int_equal(fclose(to), 0);
+    assert_string_equal(line, expected);
+    free(line);
+}
+
+static void each_type_has_its_form(void **state)
+{
+    struct record *r = NULL;
+
+    (void)state;
+    assert_int_equal(record_open(&r, "options"), RC_OK);
+    record_options(r, table, &given);
+    assert_line(r, "{\"kind\":\"options\",\"n\":4,\"zero\":0,\"none\":null,\"unset\":null,\"rate\":0.125,\"yes\":true,"
+                   "\"no\":false,\"text\":\"a \\\"path\\\"\",\"word\":\"two\"}\n");
+    record_close(&r);
+}
+
+static void a_modules_options_carry_its_name(void **state)
+{
+    static const struct opt one[] = { OPT_U64_(struct sample, n, "n", "7", 0, 9, "", "a number"), OPT_END_ };
+    static const struct module ring = { .name = "ring", .options = one };
+    struct record *r = NULL;
+
+    (void)state;
+    assert_int_equal(record_open(&r, NULL), RC_OK);
+    record_module_options(r, &ring, &given);
+    record_module_options(r, &ring, NULL); /* was not chosen */
+    assert_line(r, "{\"ring.n\":4}\n");
+    record_close(&r);
+}
+
+static void nothing_comes_after_the_commit(void **state)
+{
+    static struct kit kit;
+    struct report *rep = NULL;
+    struct record *r = NULL;
+
+    (void)state;
+    assert_true(kit_open(&kit));
+    assert_int_equal(record_open(&r, "step"), RC_OK);
+    assert_int_equal(report_open(&rep, kit_path(&kit, "r.jsonl")), RC_OK);
+    assert_int_equal(report_write(rep, r), RC_OK);
+    assert_int_equal(report_commit(rep), RC_OK);
+    assert_int_equal(report_write(rep, r), RC_BUG);
+    report_close(&rep);
+    assert_string_equal(kit_read(&kit, "r.jsonl"), "{\"kind\":\"step\"}\n");
+    record_close(&r);
+    kit_close(&kit);
+}
+
+/* "0.9.0 (commit 0123456789ab)", as `gradmark --version` prints it; the record has the same commit in full. */
+static void the_version_names_the_commit(void **state)
+{
+    char version[200], *line = NULL;
+    struct record *r = NULL;
+    size_t n_bytes;
+
+    (void)state;
+    manifest_version(version, sizeof version);
+    const char *commit = strstr(version, " (commit ");
+    assert_non_null(commit);
+    assert_true(version[0] >= '0' && version[0] <= '9' && version[strlen(version) - 1] == ')');
+    commit += strlen(" (commit ");
+    const size_t n_commit = strcspn(commit, ",)");
+    assert_true(n_commit == 12 || strncmp(commit, "unknown", n_commit) == 0);
+    FILE *to = open_memstream(&line, &n_bytes);
+    assert_non_null(to);
+    assert_int_equal(record_open(&r, NULL), RC_OK);
+    manifest_fill(r, true);
+    assert_int_equal(record_print(r, to), RC_OK);
+    assert_int_equal(fclose(to), 0);
+    const char *full = strstr(line, "\"git_commit\":\"");
+    assert_non_null(full);
+    assert_memory_equal(full + strlen("\"git_commit\":\""), commit, n_commit);
+    assert_true((strstr(line, "\"git_dirty\":true") != NULL) == (strcmp(commit + n_commit, ", changed)") == 0));
+    free(line);
+    record_close(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_type_has_its_form),
+        cmocka_unit_test(a_modules_options_carry_its_name),
+        cmocka_unit_test(nothing_comes_after_the_commit),
+        cmocka_unit_test(the_version_names_the_commit),
+    };
+
+    return cmocka_run_group_tests_name("record_options", tests, NULL, NULL);
+}
