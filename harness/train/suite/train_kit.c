@@ -15,7 +15,7 @@ struct kit_run {
     struct train_result *result;
 };
 
-enum rc kit_prepare(struct train_job *out, const char *options)
+enum rc kit_prepare_launched(struct train_job *out, const char *options, int n_given_ranks)
 {
     char text[TEXT_BYTES], *word[MAX_WORDS], *rest = NULL;
     struct train_opts opts;
@@ -29,7 +29,7 @@ enum rc kit_prepare(struct train_job *out, const char *options)
     const int n_groups = train_opt_groups(group, &opts);
     TRY(opt_parse(group, n_groups, train_opt_rules, TRAIN_N_OPT_RULES, n_words, word));
     /* Options point into text: paths must outlive it. Tests use no path after preparation but --resume's. */
-    TRY(train_prepare(out, &opts, group, n_groups, 0));
+    TRY(train_prepare(out, &opts, group, n_groups, n_given_ranks));
     out->keeps_velocity = true;
     out->opts.precision = out->opts.profile = out->opts.exchange_memory = "";
     out->opts.resume = out->opts.save = out->opts.data = out->opts.cluster = "";
@@ -41,6 +41,11 @@ enum rc kit_prepare(struct train_job *out, const char *options)
     out->opts.transport = out->opts.compute = out->opts.lr_scaling = "";
 out:
     return rc;
+}
+
+enum rc kit_prepare(struct train_job *out, const char *options)
+{
+    return kit_prepare_launched(out, options, 0);
 }
 
 static enum rc body(struct world *w, void *arg)

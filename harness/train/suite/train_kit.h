@@ -7,6 +7,8 @@
 
 /* Prepare a job from options in one string, separated by single spaces, as for `gradmark train`. */
 enum rc kit_prepare(struct train_job *out, const char *options) MUST_CHECK;
+/* The same where a launcher started n_given_ranks; 0: none. */
+enum rc kit_prepare_launched(struct train_job *out, const char *options, int n_given_ranks) MUST_CHECK;
 /* Prepare and run in its world. Caller frees with train_result_free().
  *   mode       NULL: the job's own; else takes its place: a mutant
  *   lr_factor  0: the job's own; else the rate rises to lr times this over --warmup-epochs, whatever the workers */
