@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * undone_state_test.c - what is left where a rank is lost in a step: parameters and running means are those of the
+ * steps before it, as of a run that ends there.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "harness/train/suite/train_kit.h"
+
+static void train(struct train_result *out, const char *tail)
+{
+    char options[300];
+
+    snprintf(options, sizeof options,
+             "--model resnet8 --data-images 64 --batch 4 --threads 1 --mode allreduce --workers 3 %s", tail);
+    if (kit_train(out, options, NULL, 0) != RC_OK)
+        fail_msg("%s: %s", options, rc_message());
+}
+
+/* More steps than states are kept, so that their places are used again. */
+static void go_back(const char *overlap, int first)
+{
+    for (int lost_in = first; lost_in <= 5; lost_in++) {
+        struct train_result lost = { 0 }, whole = { 0 };
+        char tail[100];
+        snprintf(tail, sizeof tail, "--steps 9 --on-loss report --kill-rank 1 --drill-at step:%d --overlap %s", lost_in,
+                 overlap);
+        train(&lost, tail);
+        snprintf(tail, sizeof tail, "--steps %zu --overlap %s", lost.n_steps, overlap);
+        train(&whole, tail);
+        assert_true(lost.n_steps == (size_t)lost_in || (first > 1 && lost.n_steps == (size_t)lost_in - 1));
+        assert_true(whole.final.n_state > 0);
+        assert_int_equal(lost.final.n_state, whole.final.n_state);
+        assert_memory_equal(lost.final.state, whole.final.state, whole.final.n_state * sizeof(float));
+        assert_memory_equal(lost.final.param, whole.final.param, whole.final.n_params * sizeof(float));
+        train_result_free(&lost);
+        train_result_free(&whole);
+    }
+}
+
+static void running_means_go_back(void **state)
+{
+    (void)state;
+    go_back("off", 1);
+}
+
+/* The next step has begun when a loss is noticed. */
+static void they_go_back_by_two_steps(void **state)
+{
+    (void)state;
+    go_back("on", 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(running_means_go_back),
+                                        cmocka_unit_test(they_go_back_by_two_steps) };
+
+    return cmocka_run_group_tests_name("undone_state", tests, NULL, NULL);
+}
