@@ -333,6 +333,7 @@ static void option_tables_are_sound(void **state)
         assert_names_differ(o, train_run_table);
         assert_true(*o->help && o->help[strlen(o->help) - 1] != '.');
         assert_true(o->min <= o->max);
+        assert_true(o->type != OPT_U64 || o->min >= 0);
     }
 }
 
