@@ -24,7 +24,7 @@ static enum rc body(struct world *w, void *arg)
 /* cpu has no tf32. That the job asks for it is set behind preparation, which would refuse it, too. */
 static void precision_reaches_the_compute(void **state)
 {
-    struct run run = { .job = { 0 } };
+    struct run run = { 0 };
 
     (void)state;
     assert_int_equal(kit_prepare(&run.job, "--model linear --batch 8 --steps 1"), RC_OK);
