@@ -1,18 +1,38 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The arithmetic of scripts/versus_pytorch, with nothing but the standard library.
+"""The records and the arithmetic of scripts/versus_pytorch, with nothing but the standard library.
 
-  versus.py row gradmark|pytorch FILE BATCH N_WARMUP    images/s and step time of one launch: "images_per_s,step_s,loss"
-  versus.py manifest KEY=VALUE ... < JSON               the manifest, with what PyTorch says of itself
-  versus.py report FOLDER                               FOLDER/launches.csv -> FOLDER/table.txt, also printed
+  versus.py report FOLDER              FOLDER/launches.csv -> FOLDER/table.txt, also printed; of a campaign that still runs, too
+  versus.py readme FOLDER              the same in Markdown, as the top README has it
+  versus.py readme FOLDER README       puts it there, between the lines <!-- versus_pytorch ... --> and <!-- /versus_pytorch -->
+  versus.py readme --check README      is it that of the folder which the first of these lines names?
+
+Called by the script:
+  versus.py manifest KEY=VALUE ... < LINES               what each PyTorch says of itself, a line each -> the manifest
+  versus.py options FOLDER                               the options of a campaign: NAME=VALUE lines
+  versus.py resume FOLDER MANIFEST                       is the campaign of MANIFEST the same? what is without its pair goes
+  versus.py plan FOLDER pilot|rounds                     the launches that are left, a line each
+  versus.py choose FOLDER                                pilot.csv -> layouts.json: the better layout of each PyTorch
+  versus.py left FOLDER                                  how many launches are left, and how long they will take
+  versus.py add FOLDER FILE ROUND MODEL THREADS PRECISION SIDE VERSION LAYOUT RECORDS OTHERS_CORES LAUNCH_S
 """
 
-import csv
 import json
 import os
 import platform
 import statistics
 import sys
 import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import findings  # noqa: E402
+from campaign import FIELDS, Campaign, append, cell_of, file_of, json_of, refuse, rows_of, text_of, write_json  # noqa: E402
+
+OPTIONS = ("models", "threads", "precisions", "compute", "batch", "image_size", "steps", "rounds", "pilot_rounds", "cores",
+           "layouts", "python", "program", "seed")
+SAME = OPTIONS + ("program_sha256", "scripts_sha256", "cpu_model", "environment", "transparent_hugepage")  # of one campaign
+TUNING = ("OMP_", "OPENBLAS_", "MKL_", "KMP_", "DNNL_", "ONEDNN_")  # variables of the environment
 
 
 def ends_of(side, path):
@@ -25,21 +45,22 @@ def ends_of(side, path):
     return [r["wall_s"] for r in steps], steps[-1]["loss"]
 
 
-def row(side, path, batch, n_warmup):
-    ends, loss = ends_of(side, path)
-    seconds = [b - a for a, b in zip([0.0] + ends, ends)][n_warmup:]
+def add(folder, file, i, model, threads, precision, side, version, layout, records, others_cores, launch_s):
+    m = Campaign(folder).manifest
+    ends, loss = ends_of(side, records)
+    all_steps = [b - a for a, b in zip([0.0] + ends, ends)]
+    n_warmup = int(m["warmup_steps" if side == "gradmark" else "warmup_steps_pytorch"])
+    seconds = all_steps[n_warmup:]
     if not seconds:
-        sys.exit("versus.py: %s: %d steps are no more than the %d of warm-up" % (path, len(ends), n_warmup))
+        refuse("%s: %d steps are no more than the %d of warm-up" % (records, len(ends), n_warmup))
     step_s = statistics.median(seconds)
-    print("%.6g,%.6g,%.6g" % (batch / step_s, step_s, float("nan") if loss is None else loss))
-
-
-def text_of(path):
-    try:
-        with open(path, encoding="utf-8") as file:
-            return file.read().strip()
-    except OSError:
-        return None
+    images_per_s = "%.6g" % (int(m["batch"]) / step_s)
+    append(os.path.join(folder, file), [dict(zip(FIELDS, (
+        i, model, threads, precision, side, version, layout, m["batch"], m["steps"], images_per_s, "%.6g" % step_s,
+        "%.6g" % (float("nan") if loss is None else loss), others_cores, launch_s, " ".join("%.5g" % s for s in all_steps))))])
+    who = side if side == "gradmark" else "PyTorch %s %s" % (version, layout)
+    print("%s %s, %s threads, %s, %s: %.4g images/s" % (
+        "pilot" if file == "pilot.csv" else "round", i, threads, model + " " + precision, who, float(images_per_s)))
 
 
 def cpu_model():
@@ -49,67 +70,110 @@ def cpu_model():
     return None
 
 
-def manifest(pairs):
+def manifest(*pairs):
     out = dict(pair.split("=", 1) for pair in pairs)
     out["date_utc"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     out["host"], out["kernel"], out["cpu_model"] = platform.node(), platform.release(), cpu_model()
     out["cores_count"] = os.cpu_count()
     out["transparent_hugepage"] = text_of("/sys/kernel/mm/transparent_hugepage/enabled")
-    out["environment"] = {k: v for k, v in os.environ.items() if k.startswith(("OMP_", "OPENBLAS_", "MKL_", "KMP_", "DNNL_", "ONEDNN_"))}
-    out["pytorch"] = json.load(sys.stdin)
+    out["environment"] = {k: v for k, v in os.environ.items() if k.startswith(TUNING)}
+    out["pytorch"] = [json.loads(line) for line in sys.stdin]
+    for python, about in zip(out["python"].split(","), out["pytorch"]):
+        about["python"], about["version"] = python, about["torch"].split("+")[0]
+    versions = [about["version"] for about in out["pytorch"]]
+    if len(set(versions)) < len(versions):
+        refuse("--python: two of them have PyTorch %s" % max(versions, key=versions.count))
     json.dump(out, sys.stdout, indent=1)
     print()
 
 
-def spread(values):
-    return "%.3g (%.3g to %.3g)" % (statistics.median(values), min(values), max(values))
+def options(folder):
+    m = Campaign(folder).manifest
+    for name in OPTIONS:
+        print("%s=%s" % (name, m[name]))
 
 
-def notes(manifest):
-    """What is not the same on both sides; stands below the table."""
-    out = ["Warm-up: gradmark %s steps after the gradients with which it measures the machine, PyTorch %s steps; PyTorch's layout: %s."
-           % (manifest["warmup_steps"], manifest["warmup_steps_pytorch"], manifest["layout"]),
-           "gradmark asks for huge pages, PyTorch has the system's setting: %s." % (manifest["transparent_hugepage"] or "unknown")]
-    if manifest["compute"] == "cuda":
-        out.append("gradmark makes and uploads the images of every step; PyTorch's lie on the GPU beforehand.")
-    if manifest["git_commit"] != manifest["scripts_git_commit"]:
-        out.append("The program was built at commit %s, the scripts are of %s." % (manifest["git_commit"], manifest["scripts_git_commit"]))
-    return out
+def resume(folder, new_path):
+    c, new = Campaign(folder), json_of(new_path)
+    old = c.manifest
+    for m in (old, new):
+        m["pytorch_versions"] = [(p["torch"], p.get("config")) for p in m["pytorch"]]
+    for key in SAME + ("pytorch_versions",):
+        if old[key] != new[key]:
+            refuse("%s: %s is not what it was when the campaign began: %.120s, now %.120s" % (folder, key, old[key], new[key]))
+    del old["pytorch_versions"]
+    old.setdefault("resumed", []).append({k: new[k] for k in ("date_utc", "host", "kernel")})
+    write_json(c.path("manifest.json"), old)
+    for stage in ("pilot", "rounds"):  # V1: half a block is of another time than what is to come
+        unfinished = {(i, cell) for i, cell, _ in c.left(stage)}
+        rows = rows_of(c.path(file_of(stage)))
+        lost = [r for r in rows if (r["round"], cell_of(r)) in unfinished]
+        if lost and (stage == "rounds" or c.chosen is None):
+            append(c.path("unpaired.csv"), lost)
+            append(c.path("again.csv"), [r for r in rows if r not in lost])
+            os.replace(c.path("again.csv"), c.path(file_of(stage)))
 
 
-def report(folder):
-    cases, others = {}, [0.0]
-    with open(os.path.join(folder, "launches.csv"), encoding="utf-8") as file:
-        for r in csv.DictReader(file):
-            others.append(float(r["others_cores"]))
-            case = cases.setdefault((r["model"], r["threads"], r["precision"]), {})
-            case.setdefault(r["round"], {})[r["side"]] = float(r["images_per_s"])
-    lines = ["%-12s %7s %-9s %-28s %-28s %-24s %s" % ("model", "threads", "precision", "gradmark images/s", "PyTorch images/s", "gradmark / PyTorch", "rounds")]
-    for (model, threads, precision), rounds in cases.items():
-        pairs = [r for r in rounds.values() if len(r) == 2]
-        if not pairs:
-            continue
-        ours, theirs = [p["gradmark"] for p in pairs], [p["pytorch"] for p in pairs]
-        lines.append("%-12s %7s %-9s %-28s %-28s %-24s %d" % (
-            model, threads, precision, spread(ours), spread(theirs), spread([a / b for a, b in zip(ours, theirs)]), len(pairs)))
-    lines.append("Each figure: the median over rounds (least to greatest); a round is one launch of each side, one after the other,")
-    lines.append("in turns first; a launch counts by the median of its steps after warm-up; the ratio is taken in each round.")
-    lines.append("Other programs used up to %.2f cores during a launch%s." % (
-        max(others), ": measure again on a quiet machine" if max(others) > 0.1 else ""))
-    lines += notes(json.loads(text_of(os.path.join(folder, "manifest.json"))))
-    with open(os.path.join(folder, "table.txt"), "w", encoding="utf-8") as out:
-        out.write("\n".join(lines) + "\n")
-    print("\n".join(lines))
+def plan(folder, stage):
+    c = Campaign(folder)
+    for i, cell, (side, version, layout) in c.left(stage):
+        print(i, *cell, side, version, layout, c.versions.index(version) if side == "pytorch" else "-")
+
+
+def choose(folder):
+    """V2. The layout with more images/s, by the median over the pilot's rounds."""
+    c = Campaign(folder)
+    if not c.has_pilot or c.chosen is not None:
+        return
+    speeds, chosen = {}, {}
+    for r in rows_of(c.path("pilot.csv")):
+        speeds.setdefault((cell_of(r), r["pytorch"]), {}).setdefault(r["layout"], []).append(float(r["images_per_s"]))
+    for cell in c.cells:
+        chosen[" ".join(cell)] = {}
+        for version in c.versions:
+            medians = {k: statistics.median(v) for k, v in speeds.get((cell, version), {}).items()}
+            if not medians:
+                print("versus.py: %s: no launch of PyTorch %s in the pilot worked; it is left out" % (" ".join(cell), version),
+                      file=sys.stderr)
+                continue
+            best = max(medians, key=medians.get)
+            chosen[" ".join(cell)][version] = {"layout": best, "images_per_s": medians}
+            print("pilot: %s, PyTorch %s: %s (%s images/s)" % (
+                " ".join(cell), version, best, ", ".join("%s %.3g" % pair for pair in medians.items())))
+    write_json(c.path("layouts.json"), chosen)
+
+
+def left(folder):
+    """A launch takes as long as those of its cell and program, those of its cell, or all others did on average."""
+    c = Campaign(folder)
+    todo = c.left("pilot") + c.left("rounds")
+    took = {}
+    for r in rows_of(c.path("pilot.csv")) + rows_of(c.path("launches.csv")):
+        for key in ((cell_of(r), r["pytorch"]), cell_of(r), "all"):
+            took.setdefault(key, []).append(float(r["launch_s"]))
+    text = "%d launches are left (%d cells, %d sides, %s rounds" % (
+        len(todo), len(c.cells), len(c.sides(c.cells[0])), c.manifest["rounds"])
+    if c.left("pilot"):
+        text += " behind a pilot of %s" % c.manifest["pilot_rounds"]
+    text += ")"
+    if took:
+        keys = (((cell, side[1]), cell, "all") for _, cell, side in todo)
+        text += "; about %.2g min" % (sum(statistics.fmean(next(took[k] for k in three if k in took)) for three in keys) / 60)
+    print("versus_pytorch: %s" % text)
+
+
+COMMANDS = {"add": add, "manifest": manifest, "options": options, "resume": resume, "plan": plan, "choose": choose, "left": left,
+            "report": findings.report}
 
 
 def main():
-    what, args = sys.argv[1], sys.argv[2:]
-    if what == "row":
-        row(args[0], args[1], int(args[2]), int(args[3]))
-    elif what == "manifest":
-        manifest(args)
-    elif what == "report":
-        report(args[0])
+    what, args = (sys.argv + [""])[1], sys.argv[2:]
+    if what == "readme" and len(args) == 2:
+        findings.readme_check(args[1]) if args[0] == "--check" else findings.readme_into(*args)
+    elif what == "readme" and len(args) == 1:
+        print(findings.readme(args[0]), end="")
+    elif what in COMMANDS:
+        COMMANDS[what](*args)
     else:
         sys.exit(__doc__)
 
