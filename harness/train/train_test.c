@@ -323,18 +323,22 @@ static void assert_names_differ(const struct opt *o, const struct opt *table)
     }
 }
 
-static void option_tables_are_sound(void **state)
+static void assert_sound(const struct opt *table)
 {
-    (void)state;
-    for (const struct opt *o = train_run_table; o->type != OPT_END; o++)
+    for (const struct opt *o = table; o->type != OPT_END; o++) {
         assert_names_differ(o, train_run_table);
-    for (const struct opt *o = train_opt_table; o->type != OPT_END; o++) {
         assert_names_differ(o, train_opt_table);
-        assert_names_differ(o, train_run_table);
         assert_true(*o->help && o->help[strlen(o->help) - 1] != '.');
         assert_true(o->min <= o->max);
         assert_true(o->type != OPT_U64 || o->min >= 0);
     }
+}
+
+static void option_tables_are_sound(void **state)
+{
+    (void)state;
+    assert_sound(train_run_table);
+    assert_sound(train_opt_table);
 }
 
 /* As in one launch of many under mpirun: the memory of an earlier run is not a later one's. */
