@@ -68,6 +68,8 @@ struct point {
     bool over_budget;                /* n_steps is the minimum, and two turns do not fit the budget */
     bool oversubscribed;             /* more threads of workers than cores */
     bool servers_share;              /* servers run on the workers' cores */
+    int n_busy_threads;              /* of workers: that compute, and that exchange beside it; 0: not known */
+    enum wait_policy wait;           /* of its launches: sweep_set_wait(); WAIT_AUTO: not decided */
     size_t n_launches;
     struct launch *launch;               /* [MAX_LAUNCHES room as asked]; owned */
     char not_learned[NOT_LEARNED_BYTES]; /* what the first launch that did not learn says of it; "": none, or nothing */

@@ -35,6 +35,7 @@ static void announce_steps(const struct sweep *s, FILE *to)
 void sweep_announce(const struct sweep *s, FILE *to)
 {
     announce_shared_cores(s, to);
+    sweep_announce_wait(s, cores_allowed_count(), to);
     if (s->useless[0])
         fprintf(to, "gradmark compare: warning: %s\n", s->useless);
     announce_steps(s, to);

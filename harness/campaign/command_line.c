@@ -153,6 +153,16 @@ static void add_module_options(struct command_line *l, const struct sweep *s, co
     }
 }
 
+/* "": none; in sim the option is refused by the launch. */
+static const char *wait_of(const struct sweep *s, const struct point *p)
+{
+    const bool is_given = opt_given(sweep_train_group(s), 1, derived_option(DERIVED_WAIT));
+
+    if (p->wait != WAIT_AUTO)
+        return p->wait == WAIT_SPIN ? "spin" : "sleep";
+    return is_given ? s->train.wait : "";
+}
+
 /* Options computed for p, where p does not assign them. */
 static void add_derived(struct command_line *l, const struct sweep *s, const struct point *p)
 {
@@ -162,6 +172,7 @@ static void add_derived(struct command_line *l, const struct sweep *s, const str
     add_text(l, p, derived_option(DERIVED_COMPUTE), compute_of(s, p));
     add_whole(l, p, derived_option(DERIVED_THREADS), (uint64_t)p->n_threads); /* equal for all worker counts */
     add_whole(l, p, derived_option(DERIVED_STEPS), p->n_steps);
+    add_text(l, p, derived_option(DERIVED_WAIT), wait_of(s, p));
     if (isnan(s->train.target_loss) && !point_value(p, "target-loss") && learns(s, p))
         command_line_add(l, "--target-loss=%.17g", p->workload->default_target_loss);
     add_whole(l, p, "record-every", p->n_steps / N_CURVE_POINTS > 1 ? p->n_steps / N_CURVE_POINTS : 1);

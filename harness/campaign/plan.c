@@ -25,6 +25,7 @@ const char *derived_option(enum derived_option which)
     static const char *const named_option[N_DERIVED] = {
         [DERIVED_WORLD] = "world",     [DERIVED_SERVERS] = "servers", [DERIVED_REDUCER] = "reducer",
         [DERIVED_COMPUTE] = "compute", [DERIVED_THREADS] = "threads", [DERIVED_STEPS] = "steps",
+        [DERIVED_WAIT] = "wait",
     };
 
     return named_option[which];
@@ -271,6 +272,8 @@ enum rc sweep_plan(struct sweep *s)
     TRY(plan_axis(s, 0, chosen));
     if (s->campaign.n_points == 0)
         TRY(nothing_to_run(s));
+    if (!s->campaign.is_virtual && !s->campaign.is_launched)
+        sweep_set_wait(s, cores_allowed_count());
 out:
     return rc;
 }

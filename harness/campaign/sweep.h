@@ -6,6 +6,7 @@
  *   command_line.c  the options of a launch
  *   launch.c        how launches are checked, and run in turns
  *   steps.c         how many steps a launch has
+ *   wait.c          how the workers of a launch wait for each other
  *   closing.c       what is kept and printed at the end
  *
  * The order of calls: fill in axis, train, given options and launcher; sweep_choose_world, sweep_plan, sweep_check,
@@ -60,6 +61,7 @@ enum derived_option {
     DERIVED_COMPUTE,
     DERIVED_THREADS,
     DERIVED_STEPS,
+    DERIVED_WAIT,
     N_DERIVED,
 };
 /* How it is spelled. */
@@ -79,6 +81,16 @@ enum rc sweep_choose_world(struct sweep *s) MUST_CHECK;
 /* Add the points to s->campaign: all combinations of the axes' values, without options that a mode has no use for.
  * RC_INVAL: nothing to run, or more workers than launched ranks. */
 enum rc sweep_plan(struct sweep *s) MUST_CHECK;
+/* How the workers of each point wait: as --wait says, and with auto in comparable points alike: they spin where all
+ * these have a core for every thread of a worker. Points with more computing threads than cores sleep, and make no
+ * other sleep. Servers see to themselves (train/rank_wait.c). Done by sweep_plan(), in threads. Cannot fail. */
+void sweep_set_wait(struct sweep *s, int n_cores);
+/* The same in mpi: all points wait alike, they spin where every host has a core for all that was launched there.
+ * Collective over all ranks. RC_NOMEM; as an allgather. */
+enum rc sweep_agree_on_wait(struct sweep *s, struct world *w) MUST_CHECK;
+/* Say which point makes others sleep, if one does. */
+void sweep_announce_wait(const struct sweep *s, int n_cores, FILE *to);
+
 /* Resolve every launch without running it, so that bad input is found before work begins. Notes what points use, and
  * what their steps cost. RC_INVAL also: an option of a module that no point uses. */
 enum rc sweep_check(struct sweep *s) MUST_CHECK;

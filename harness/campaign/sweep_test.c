@@ -17,11 +17,12 @@ static void open_batches(struct sweep *s, struct kit *k, char *words)
     assert_int_equal(sweep_plan(s), RC_OK);
     for (size_t i = 0; i < s->campaign.n_points; i++) {
         s->campaign.point[i].oversubscribed = false; /* whatever this machine has */
+        s->campaign.point[i].wait = WAIT_SPIN;
         s->campaign.point[i].n_steps = 10;
     }
 }
 
-#define END "--compute=cpu --threads=1 --steps=10 --target-loss=0.10000000000000001 --record-every=1\n"
+#define END "--compute=cpu --threads=1 --steps=10 --wait=spin --target-loss=0.10000000000000001 --record-every=1\n"
 
 /* A swept option is passed once, with the value the point assigns; a value given beside the sweep is not passed. */
 static void a_batch_is_a_point(void **state)

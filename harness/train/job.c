@@ -221,6 +221,7 @@ static enum rc refuse_useless(const struct train_job *job, const struct train_op
         bool is_useless;
         const char *why;
     } rule[] = {
+        { "wait", (job->world->module.caps & WORLD_VIRTUAL_TIME) != 0, "world sim waits in virtual time" },
         { "lr", infers, "--forward-only updates no parameters" },
         { "momentum", infers, "--forward-only updates no parameters" },
         { "weight-decay", infers, "--forward-only updates no parameters" },
@@ -323,6 +324,7 @@ enum rc train_prepare(struct train_job *out, const struct train_opts *opts, cons
     TRY(refuse_useless(&job, opts, group, n_groups));
     TRY(job_drill_resolve(&job, group, n_groups));
     resolve_exchange(&job);
+    job.wait = train_wait_policy(job.opts.wait);
     TRY(resolve_resume(&job));
     job.n_steps = job.opts.steps - job.resume.steps_count;
     TRY(job_drill_check(&job));

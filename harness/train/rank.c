@@ -62,8 +62,7 @@ void rank_enter(struct rank *r, enum peer_phase phase, uint64_t step)
         world_die(r->world);
 }
 
-/* Of a server: one. */
-static int n_threads(const struct rank *r)
+int rank_n_threads(const struct rank *r)
 {
     if (!rank_is_worker(r) || rank_is_virtual(r))
         return 1;
@@ -80,16 +79,6 @@ static const struct compute_backend *backend_of(const struct rank *r)
     return rank_is_worker(r) || !wanted->touches_memory || wanted->host_memory ? wanted : &compute_cpu;
 }
 
-/* May the pool of threads spin: is there a core for each of them, and one for the communicator? */
-static bool pool_may_spin(const struct rank *r)
-{
-    const struct world *w = r->world;
-    const int n = n_threads(r);
-
-    return world_may_spin(w) && n <= w->n_own_cores &&
-           (!r->job->exchange.overlap || w->n_busy_host_ranks * (n + 1) <= w->n_host_cores);
-}
-
 static enum rc open_compute(struct rank *r)
 {
     const struct compute_backend *backend = backend_of(r);
@@ -97,8 +86,8 @@ static enum rc open_compute(struct rank *r)
                                      .pass = pause_world,
                                      .tick = tick_world,
                                      .arg = r->world,
-                                     .n_threads = n_threads(r),
-                                     .may_spin = pool_may_spin(r),
+                                     .n_threads = rank_n_threads(r),
+                                     .may_spin = rank_pool_may_spin(r),
                                      .precision = rank_is_worker(r) ? r->job->precision : PRECISION_FP32,
                                      .device = r->world->host_rank };
 
@@ -180,6 +169,7 @@ static enum rc rank_open(struct rank *r)
     enum rc rc;
 
     rank_enter(r, PHASE_START, 0);
+    TRY(rank_choose_wait(r));
     TRY(open_compute(r));
     if (rank_is_worker(r))
         TRY(open_training(r));

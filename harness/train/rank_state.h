@@ -24,12 +24,16 @@ struct rank { /* everything one rank owns while it trains */
     struct train_rank_info info;  /* for rank 0 */
     bool peak_is_own;             /* the peak RSS of the process was reset when this run began */
     struct world *left;           /* --on-loss report: from the end on, the ranks that are left; else NULL */
+    bool has_cores;               /* every thread of every worker has one: rank_choose_wait() */
     size_t n_begun, n_done;       /* steps of this run: that this rank began; that count, after rank_end() */
     float *kept_state; /* rank 0: running means at the start of the last N_KEPT_STATES steps; NULL: not kept */
 };
 
 /* From here on this rank is in another phase; here it fails, if it is to. step: of this run. */
 void rank_enter(struct rank *r, enum peer_phase phase, uint64_t step);
+
+/* That compute; of a server one. */
+int rank_n_threads(const struct rank *r);
 
 static inline bool rank_is_worker(const struct rank *r)
 {
@@ -58,6 +62,14 @@ enum rc rank_probe(struct rank *r) MUST_CHECK;
  * changed. Not in virtual time, where nothing changes, and not with --on-loss report: results that a loss is to leave
  * whole would be lost with a rank that ends meanwhile. Collective. */
 enum rc rank_probe_again(struct rank *r) MUST_CHECK;
+
+/* --- rank_wait.c: how ranks wait --- */
+
+/* Resolve --wait, for all workers alike, set it in this rank's world, and note it in the result. Nothing in sim.
+ * Collective. */
+enum rc rank_choose_wait(struct rank *r) MUST_CHECK;
+/* May the threads of this rank's pool spin while they wait for each other? After rank_choose_wait(). */
+bool rank_pool_may_spin(const struct rank *r);
 
 /* --- rank_loss.c: losses of ranks --- */
 

@@ -420,6 +420,7 @@ static void record_shape(struct record *r, const struct train_job *job, const st
     record_text(r, "compute", job->opts.compute);
     record_text(r, "precision", job->profile ? job->profile->precision : job->opts.precision);
     record_i64(r, "threads_per_worker_count", result->n_threads);
+    record_text(r, "wait_policy", result->wait == WAIT_AUTO ? NULL : result->wait == WAIT_SPIN ? "spin" : "sleep");
     record_u64(r, "image_size_px", job->opts.image_size);
     record_u64(r, "classes_count", job->opts.classes);
     record_u64(r, "params_count", job->n_params);

@@ -121,12 +121,13 @@ static void assert_record(json_t *record, const char *expected, const char *furt
 #define MACHINE_KEYS " host kernel cpu_model cores_count memory_bytes date_utc libraries "
 
 /* What is not given in SETTINGS is an option's default. */
-#define OPTIONS(settings)                                                                                           \
-    "{'kind': 'options', " settings ", 'save': '', 'kill-rank': null, 'hang-rank': null, 'drill-at': 'step:1', "    \
-    "'kill-step': null, 'timeline': '', 'cluster': '', 'threads': null, 'bucket-bytes': null, "                     \
-    "'partition-bytes': null, 'priority': 'off', 'overlap': 'off', 'exchange-memory': 'private', "                  \
-    "'precision': 'fp32', 'bind': true, 'aux': false, 'width-divisor': 1, 'data': '', 'data-images': null, "        \
-    "'eval-samples': null, 'profile': '', 'lr-scaling': 'none', 'warmup-epochs': 0, 'weight-decay': 0, 'seed': 1, " \
+#define OPTIONS(settings)                                                                                              \
+    "{'kind': 'options', " settings ", 'save': '', 'kill-rank': null, 'hang-rank': null, 'drill-at': 'step:1', "       \
+    "'kill-step': null, 'timeline': '', 'cluster': '', 'threads': null, 'bucket-bytes': null, "                        \
+    "'partition-bytes': null, 'priority': 'off', 'overlap': 'off', 'exchange-memory': 'private', "                     \
+    "'precision': 'fp32', 'bind': true, 'wait': 'auto', 'aux': false, 'width-divisor': 1, 'data': '', 'data-images': " \
+    "null, "                                                                                                           \
+    "'eval-samples': null, 'profile': '', 'lr-scaling': 'none', 'warmup-epochs': 0, 'weight-decay': 0, 'seed': 1, "    \
     "'stall-warn-s': 60, 'stall-abort-s': 120, 'on-loss': 'abort'}"
 
 #define PS_FACTS                                                                                                    \
@@ -236,7 +237,8 @@ static void ps_summary(void **state)
         s,
         "{'kind': 'summary', 'mode': 'ps', 'world': 'threads', 'model': 'linear', 'task': 'training', 'reducer': "
         "null, 'transport': 'zmq', 'workers_count': 2, 'servers_count': 1, 'batch_per_worker_count': 7, "
-        "'steps_count': 112, 'compute': 'cpu', 'precision': 'fp32', 'threads_per_worker_count': 2, 'image_size_px': "
+        "'steps_count': 112, 'compute': 'cpu', 'precision': 'fp32', 'threads_per_worker_count': 2, 'wait_policy': "
+        "'sleep', 'image_size_px': "
         "0, 'classes_count': 0, 'params_count': 2, 'dataset': 'line', 'planned_memory_bytes': 50000, "
         "'peak_resident_bytes': 125000000, 'data_wait_s': 0.0003, 'throughput_samples_per_s': 1200, "
         "'efficiency_ratio': 0.75, 'bound_ratio': 0.857142857142857143, 'bound_failed': false, 'loss_first': 21, "
@@ -336,7 +338,8 @@ static void allreduce_summary(void **state)
         r.record[8],
         "{'kind': 'summary', 'mode': 'allreduce', 'world': 'sim', 'model': 'lenet', 'task': 'training', 'reducer': "
         "'ring', 'transport': 'sim', 'workers_count': 3, 'servers_count': 0, 'batch_per_worker_count': 8, "
-        "'steps_count': 24, 'compute': 'hollow', 'precision': 'fp32', 'threads_per_worker_count': 1, 'image_size_px': "
+        "'steps_count': 24, 'compute': 'hollow', 'precision': 'fp32', 'threads_per_worker_count': 1, 'wait_policy': "
+        "null, 'image_size_px': "
         "8, 'classes_count': 10, 'params_count': 5000, 'dataset': 'digits', 'planned_memory_bytes': 0, "
         "'peak_resident_bytes': null, 'data_wait_s': null, 'throughput_samples_per_s': 2400, "
         "'throughput_low_samples_per_s': 2400, 'throughput_high_samples_per_s': 2400, 'efficiency_ratio': 0.8, "
@@ -381,7 +384,8 @@ static void single_of_a_profile(void **state)
         r.record[5],
         "{'kind': 'summary', 'mode': 'single', 'world': 'threads', 'model': 'replay', 'task': 'inference', 'reducer': "
         "null, 'transport': 'none', 'workers_count': 1, 'servers_count': 0, 'batch_per_worker_count': 8, "
-        "'steps_count': 3, 'compute': 'cpu', 'precision': 'bf16', 'threads_per_worker_count': 4, 'image_size_px': 0, "
+        "'steps_count': 3, 'compute': 'cpu', 'precision': 'bf16', 'threads_per_worker_count': 4, 'wait_policy': "
+        "'spin', 'image_size_px': 0, "
         "'classes_count': 0, 'params_count': 9, 'dataset': null, 'planned_memory_bytes': 0, 'peak_resident_bytes': "
         "null, 'data_wait_s': null, 'throughput_samples_per_s': 500, 'throughput_low_samples_per_s': null, "
         "'throughput_high_samples_per_s': null, 'efficiency_ratio': 1, 'bound_ratio': 0.78125, 'bound_low_ratio': "

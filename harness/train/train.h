@@ -44,7 +44,7 @@ struct collective_ops;
 
 struct train_opts { /* as given; the tables have the meanings */
     const char *world, *mode, *model, *reducer, *transport, *compute, *precision, *lr_scaling, *overlap, *priority;
-    const char *exchange_memory;
+    const char *exchange_memory, *wait;
     const char *cluster, *data, *profile, *save, *resume, *timeline, *drill_at, *on_loss;
     uint64_t workers, servers, threads, batch, image_size, classes, width_divisor, data_images, eval_samples;
     uint64_t steps, seed, record_every, kill_rank, hang_rank, kill_step;
@@ -121,6 +121,7 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
     struct checkpoint resume; /* steps_count 0, param NULL: none */
     struct schedule schedule;
     enum on_loss on_loss;
+    enum wait_policy wait; /* of workers, as asked for */
     struct train_drill drill;
     int n_workers, n_servers, n_ranks;
     size_t n_steps;                  /* of this run */
@@ -137,6 +138,8 @@ void train_job_free(struct train_job *job); /* accepts a zeroed one */
 /* The longest wait for a message, 0 for ever: in virtual time. Twice --stall-abort-s: a rank that is silent is noticed
  * as that before. */
 int train_message_limit_ms(const struct train_job *job);
+/* A value of --wait. */
+enum wait_policy train_wait_policy(const char *text);
 /* What the job asks of its world. Borrows job. */
 struct world_opts train_world_opts(const struct train_job *job);
 /* ran is what world_run() returned: where the world could not serve a communicator, the message names the option. */
@@ -180,6 +183,7 @@ struct train_result {        /* on rank 0, of the ranks that are left, which are
     double data_wait_s;                       /* worker 0: mean time a step waited for its samples; NaN: not measured */
     double peak_rss_bytes;   /* of rank 0's process, in this run; NaN in sim, and where the system reports none */
     int n_threads;           /* of worker 0 */
+    enum wait_policy wait;   /* of all workers; WAIT_AUTO: in sim, where nobody waits in real time */
     bool has_params;         /* false: hollow */
     struct checkpoint final; /* after the last step; velocity NULL unless the job keeps it; running means: rank
                                 0's own, as evaluated */

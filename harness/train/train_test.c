@@ -220,6 +220,7 @@ static void preparation_refuses(void **state)
         { "--forward-only --mode ps", "--mode single or none" },
         { "--forward-only --save x", "--save x" },
         { "--world sim --threads 2", "--threads 2" },
+        { "--world sim --wait spin", "--wait: world sim waits in virtual time" },
         { "--model lenet --data-images 5", "--data-images 5" },
         { "--model inception3 --image-size 32", "--image-size 32: too small for inception3, the smallest is 75" },
         { "--model vgg16 --batch 1000000", "--batch 1000000: model vgg16: node c1" },

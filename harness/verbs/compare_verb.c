@@ -67,6 +67,7 @@ static enum rc launched_body(struct world *w, void *arg)
     enum rc rc;
 
     TRY(agree_on_steps(&s->campaign, w));
+    TRY(sweep_agree_on_wait(s, w));
     TRY(sweep_launch_all(s, w));
 out:
     return rc;

@@ -239,13 +239,6 @@ enum rc world_check_losses(const struct world *w)
     return lost < 0 ? RC_OK : world_raise_loss(w, lost);
 }
 
-bool world_may_spin(const struct world *w)
-{
-    const int n_tasks = 1 + (w->tasks ? atomic_load_explicit(&w->tasks->n_running, memory_order_relaxed) : 0);
-
-    return w->n_busy_host_ranks * n_tasks <= w->n_host_cores;
-}
-
 void world_abort(struct world *w, enum rc why)
 {
     w->ops->abort(w, why);

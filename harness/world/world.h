@@ -157,12 +157,19 @@ struct world_ops {
     void (*hang)(struct world *w);
 };
 
+enum wait_policy {
+    WAIT_AUTO,  /* spin before a sleep where there is a core for every rank */
+    WAIT_SPIN,  /* spin before every sleep */
+    WAIT_SLEEP, /* yield a few times, then sleep */
+};
+
 struct world { /* first member of each implementation's struct */
     const struct world_ops *ops;
     int rank, n_ranks;           /* 0 <= rank < n_ranks */
     int host_rank, n_host_ranks; /* among the ranks on this host */
     int n_host_cores;            /* cores of this host that its ranks may use; 0: nobody spins (sim) */
     int n_busy_host_ranks;       /* ranks of this host that work while this world is in use */
+    enum wait_policy wait;       /* of this rank: world_set_wait() */
     int n_own_cores;             /* cores bound to this rank alone; 0: shared or unbound */
     double flops_per_s;          /* sim: of this rank's host; else 0 */
     double memory_bytes_per_s;   /* sim: likewise */
@@ -218,8 +225,18 @@ enum rc world_check_losses(const struct world *w) MUST_CHECK;
 enum rc world_raise_loss(const struct world *w, int r);
 /* The rank in the run of rank r of w: in the run's own world, and in all others with ON_LOSS_REPORT. */
 int world_number(const struct world *w, int r);
-/* May a wait spin: is there a core for every task of this host's ranks, if each rank has as many as this one? */
+
+/* --- wait_policy.c: how ranks wait --- */
+
+/* Has every host a core for each thread of its ranks? n_threads: of this rank. The same on all ranks. Collective.
+ * RC_NOMEM; as an allgather. */
+enum rc world_has_cores(struct world *w, int n_threads, bool *out) MUST_CHECK;
+/* From now on this rank waits so, in w and in the parts that it splits w into. */
+void world_set_wait(struct world *w, enum wait_policy policy);
+/* May a wait spin? With WAIT_AUTO: is there a core for every task of this host's ranks, if each rank has as many as
+ * this one? Never in virtual time. */
 bool world_may_spin(const struct world *w);
+
 void world_abort(struct world *w, enum rc why);
 void world_die(struct world *w);
 void world_hang(struct world *w);

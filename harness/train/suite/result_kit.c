@@ -161,6 +161,7 @@ void made_ps(struct made_run *out)
     r->data_wait_s = 0.0003;
     r->peak_rss_bytes = 1.25e8;
     r->n_threads = 2;
+    r->wait = WAIT_SLEEP;
     r->has_params = true;
     r->final = (struct checkpoint){ .n_params = 2, .param = line_params };
 }
@@ -241,6 +242,7 @@ void made_single(struct made_run *out)
     r->rank[0].own_cores_count = 4;
     r->limits = (struct train_limits){ .baseline_step_s = 0.02, .compute_s = 0.0125 };
     r->n_threads = 4;
+    r->wait = WAIT_SPIN;
     r->has_params = true;
     r->final = (struct checkpoint){ .n_params = 2, .param = line_params };
 }

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* wait.c - how the workers of each point wait: comparable points by one policy. */
+#include <string.h>
+
+#include "harness/campaign/sweep.h"
+
+/* Of each worker: those that compute, and one that exchanges beside them. */
+static int n_worker_threads(const struct sweep *s, const struct point *p)
+{
+    const char *assigned = point_value(p, "overlap");
+
+    return p->n_threads + (mode_exchanges(p->mode) && strcmp(assigned ? assigned : s->train.overlap, "on") == 0);
+}
+
+/* Comparable points wait alike, if one of them has to sleep all do; but for those with more threads than cores. */
+static void spread_sleep(struct campaign *c)
+{
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (size_t i = 0; i < c->n_points; i++)
+            for (size_t k = 0; k < c->n_points; k++) {
+                struct point *p = &c->point[i];
+                const struct point *q = &c->point[k];
+                if (p->wait == WAIT_SLEEP || q->wait != WAIT_SLEEP || q->oversubscribed || !point_comparable(p, q))
+                    continue;
+                p->wait = WAIT_SLEEP;
+                changed = true;
+            }
+    }
+}
+
+void sweep_set_wait(struct sweep *s, int n_cores)
+{
+    const enum wait_policy given = train_wait_policy(s->train.wait);
+
+    for (size_t i = 0; i < s->campaign.n_points; i++) {
+        struct point *p = &s->campaign.point[i];
+        p->n_busy_threads = p->n_workers * n_worker_threads(s, p);
+        p->wait = given != WAIT_AUTO ? given : p->n_busy_threads <= n_cores ? WAIT_SPIN : WAIT_SLEEP;
+    }
+    if (given == WAIT_AUTO)
+        spread_sleep(&s->campaign);
+}
+
+enum rc sweep_agree_on_wait(struct sweep *s, struct world *w)
+{
+    const bool overlaps = strcmp(s->train.overlap, "on") == 0;
+    const enum wait_policy given = train_wait_policy(s->train.wait);
+    bool has_cores = false;
+    enum rc rc;
+
+    TRY(world_has_cores(w, sweep_n_threads(s) + overlaps, &has_cores));
+    for (size_t i = 0; i < s->campaign.n_points; i++)
+        s->campaign.point[i].wait = given != WAIT_AUTO ? given : has_cores ? WAIT_SPIN : WAIT_SLEEP;
+out:
+    return rc;
+}
+
+/* The first point that makes points sleep which could spin; NULL: none. */
+static const struct point *culprit(const struct campaign *c, int n_cores)
+{
+    for (size_t i = 0; i < c->n_points; i++) {
+        const struct point *p = &c->point[i];
+        if (p->wait != WAIT_SLEEP || p->oversubscribed || p->n_busy_threads <= n_cores)
+            continue;
+        for (size_t k = 0; k < c->n_points; k++)
+            if (c->point[k].n_busy_threads <= n_cores && point_comparable(p, &c->point[k]))
+                return p;
+    }
+    return NULL;
+}
+
+void sweep_announce_wait(const struct sweep *s, int n_cores, FILE *to)
+{
+    const struct point *p = culprit(&s->campaign, n_cores);
+    char name[LAUNCH_NAME_BYTES];
+
+    if (s->campaign.is_virtual || s->campaign.is_launched || train_wait_policy(s->train.wait) != WAIT_AUTO || !p)
+        return;
+    point_name(name, sizeof name, p);
+    fprintf(
+        to,
+        "gradmark compare: workers sleep while they wait, in all points alike: %s, has %d threads of workers for %d "
+        "cores; fewer --workers, or --wait spin, change that\n",
+        name, p->n_busy_threads, n_cores);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* wait_test.c - how the points of a campaign wait, on hosts of any size. */
+#include "harness/campaign/suite/sweep_test_kit.h"
+
+struct expected {
+    const char *mode;
+    int n_workers;
+    enum wait_policy wait;
+    int n_busy_threads;
+};
+
+static void plan_on(struct sweep *s, const char *options, const char *mode, const char *workers, int n_cores)
+{
+    static char words[100];
+
+    snprintf(words, sizeof words, "--world=threads%s", options);
+    kit_sweep(s, words);
+    kit_axes(s, "lenet", mode, workers);
+    assert_int_equal(sweep_plan(s), RC_OK);
+    for (size_t i = 0; i < s->campaign.n_points; i++) { /* not what this machine has */
+        struct point *p = &s->campaign.point[i];
+        point_mark_shared_cores(p, n_cores);
+    }
+    sweep_set_wait(s, n_cores);
+}
+
+#define ALL "none,single,ps,allreduce"
+
+/* Every point of a campaign, on so many cores. */
+static void comparable_points_wait_alike(void **state)
+{
+    static const struct {
+        int n_cores;
+        const char *options, *mode, *workers;
+        struct expected point[8];
+    } plan[] = {
+        { 2,
+          "",
+          "none,single,allreduce",
+          "1,2", /* a core each */
+          { { "none", 1, WAIT_SPIN, 1 },
+            { "none", 2, WAIT_SPIN, 2 },
+            { "single", 1, WAIT_SPIN, 1 },
+            { "allreduce", 1, WAIT_SPIN, 1 },
+            { "allreduce", 2, WAIT_SPIN, 2 } } },
+        { 2,
+          "",
+          ALL,
+          "1,2", /* whether there is a server or not */
+          { { "none", 1, WAIT_SPIN, 1 },
+            { "none", 2, WAIT_SPIN, 2 },
+            { "single", 1, WAIT_SPIN, 1 },
+            { "ps", 1, WAIT_SPIN, 1 },
+            { "ps", 2, WAIT_SPIN, 2 },
+            { "allreduce", 1, WAIT_SPIN, 1 },
+            { "allreduce", 2, WAIT_SPIN, 2 } } },
+        { 2,
+          "",
+          "allreduce",
+          "2,4", /* an oversubscribed point sleeps alone */
+          { { "allreduce", 2, WAIT_SPIN, 2 }, { "allreduce", 4, WAIT_SLEEP, 4 } } },
+        { 2, "", "ps", "1,4", { { "ps", 1, WAIT_SPIN, 1 }, { "ps", 4, WAIT_SLEEP, 4 } } },
+        { 4, " --threads=2", "ps,allreduce", "2", { { "ps", 2, WAIT_SPIN, 4 }, { "allreduce", 2, WAIT_SPIN, 4 } } },
+        { 3,
+          " --threads=2",
+          "ps,allreduce",
+          "1,2",
+          { { "ps", 1, WAIT_SPIN, 2 },
+            { "ps", 2, WAIT_SLEEP, 4 },
+            { "allreduce", 1, WAIT_SPIN, 2 },
+            { "allreduce", 2, WAIT_SLEEP, 4 } } },
+        { 4,
+          " --overlap=on",
+          "none,allreduce",
+          "2", /* a communicator for each worker */
+          { { "none", 2, WAIT_SPIN, 2 }, { "allreduce", 2, WAIT_SPIN, 4 } } },
+        { 3,
+          " --overlap=on",
+          "none,allreduce",
+          "2",
+          { { "none", 2, WAIT_SLEEP, 2 }, { "allreduce", 2, WAIT_SLEEP, 4 } } },
+        { 2,
+          " --wait=spin",
+          "ps,allreduce",
+          "2", /* as the user says */
+          { { "ps", 2, WAIT_SPIN, 2 }, { "allreduce", 2, WAIT_SPIN, 2 } } },
+        { 1, " --wait=spin", "allreduce", "2", { { "allreduce", 2, WAIT_SPIN, 2 } } },
+        { 8, " --wait=sleep", "ps,allreduce", "2", { { "ps", 2, WAIT_SLEEP, 2 }, { "allreduce", 2, WAIT_SLEEP, 2 } } },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof plan / sizeof *plan; i++) {
+        struct sweep s;
+        size_t n = 0;
+        print_message("plan %zu\n", i);
+        plan_on(&s, plan[i].options, plan[i].mode, plan[i].workers, plan[i].n_cores);
+        for (const struct expected *e = plan[i].point; e->mode; e++, n++) {
+            const struct point *p = made_find(&s.campaign, "lenet", e->mode, e->n_workers);
+            assert_non_null(p);
+            assert_int_equal(p->wait, e->wait);
+            assert_int_equal(p->n_busy_threads, e->n_busy_threads);
+        }
+        assert_int_equal(s.campaign.n_points, n);
+        campaign_close(&s.campaign);
+    }
+}
+
+/* Points of several models or batches are not compared: what makes one sleep leaves the others alone. */
+static void points_that_are_not_compared_do_not_matter(void **state)
+{
+    char words[] = "--world=threads";
+    struct sweep s;
+
+    (void)state;
+    kit_sweep(&s, words);
+    kit_axes(&s, "lenet", "none,allreduce", "2");
+    s.axis[s.n_axes++] = (struct axis){ "batch", "16,64" };
+    assert_int_equal(sweep_plan(&s), RC_OK);
+    for (size_t i = 0; i < s.campaign.n_points; i++) {
+        struct point *p = &s.campaign.point[i];
+        p->n_threads = strcmp(point_value(p, "batch"), "64") == 0 && mode_exchanges(p->mode) ? 3 : 1;
+        p->oversubscribed = false;
+    }
+    sweep_set_wait(&s, 4);
+    for (size_t i = 0; i < s.campaign.n_points; i++) /* both modes */
+        assert_int_equal(s.campaign.point[i].wait,
+                         strcmp(point_value(&s.campaign.point[i], "batch"), "64") == 0 ? WAIT_SLEEP : WAIT_SPIN);
+    campaign_close(&s.campaign);
+}
+
+/* Said where a point sleeps that could spin by itself, and only where the policy was left open. */
+static void who_makes_others_sleep(void **state)
+{
+    static const struct {
+        const char *options, *mode, *workers, *line;
+    } told[] = {
+        { " --overlap=on", "none,allreduce", "2",
+          "gradmark compare: workers sleep while they wait, in all points alike: lenet allreduce, 2 workers, has 4 "
+          "threads of workers for 2 cores; fewer --workers, or --wait spin, change that\n" },
+        { " --overlap=on", "allreduce", "2", "" }, /* no other */
+        { " --overlap=on --wait=sleep", "none,allreduce", "2", "" },
+        { " --overlap=on --wait=spin", "none,allreduce", "2", "" },
+        { "", "none,ps,allreduce", "1,2,4", "" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
+        struct sweep s;
+        char *text = NULL;
+        size_t n_bytes = 0;
+        plan_on(&s, told[i].options, told[i].mode, told[i].workers, 2);
+        FILE *to = open_memstream(&text, &n_bytes);
+        assert_non_null(to);
+        sweep_announce_wait(&s, 2, to);
+        assert_int_equal(fclose(to), 0);
+        assert_string_equal(text, told[i].line);
+        free(text);
+        campaign_close(&s.campaign);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(comparable_points_wait_alike),
+        cmocka_unit_test(who_makes_others_sleep),
+        cmocka_unit_test(points_that_are_not_compared_do_not_matter),
+    };
+
+    return cmocka_run_group_tests_name("wait", tests, NULL, NULL);
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rank_wait_test.c - how workers and servers of every mode wait, on hosts with so many cores. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "harness/train/rank_state.h"
+#include "harness/train/suite/train_kit.h"
+
+enum { MAX_RANKS = 8 };
+
+struct seen { /* by each rank */
+    const struct train_job *job;
+    int n_cores;
+    enum wait_policy result[MAX_RANKS];
+    bool may_spin[MAX_RANKS], pool_may_spin[MAX_RANKS];
+};
+
+static enum rc choose_body(struct world *w, void *arg)
+{
+    struct seen *seen = arg;
+    struct rank r = { .world = w, .job = seen->job };
+    enum rc rc;
+
+    w->n_host_cores = seen->n_cores; /* not what this machine has */
+    w->n_own_cores = (int)seen->job->opts.threads;
+    TRY(rank_choose_wait(&r));
+    seen->result[w->rank] = r.result.wait;
+    seen->may_spin[w->rank] = world_may_spin(w);
+    seen->pool_may_spin[w->rank] = rank_pool_may_spin(&r);
+out:
+    return rc;
+}
+
+static void workers_and_servers(void **state)
+{
+    static const struct {
+        int n_cores;
+        const char *options;
+        bool workers_spin, servers_spin, pools_spin;
+    } run[] = {
+        { 2, "--mode single --threads 1", true, false, true },
+        { 2, "--mode none --workers 2 --threads 1", true, false, true },
+        { 2, "--mode allreduce --workers 2 --threads 1", true, false, true },
+        { 2, "--mode ps --workers 2 --threads 1", true, false, true }, /* its server has no core of its own */
+        { 3, "--mode ps --workers 2 --threads 1", true, true, true },
+        { 3, "--mode ps --workers 2 --servers 2 --threads 1", true, false, true },
+        { 4, "--mode ps --workers 2 --servers 2 --threads 1", true, true, true },
+        { 2, "--mode ps --workers 3 --threads 1", false, false, true }, /* more workers than cores */
+        { 2, "--mode allreduce --workers 4 --threads 1", false, false, true },
+        { 3, "--mode allreduce --workers 2 --threads 2", false, false, true }, /* than which there are threads */
+        { 4, "--mode allreduce --workers 2 --threads 2", true, false, true },
+        { 4, "--mode ps --workers 2 --threads 2", true, false, true },
+        { 5, "--mode ps --workers 2 --threads 2", true, true, true },
+        { 3, "--mode allreduce --workers 2 --threads 1 --overlap on", false, false, false }, /* communicators */
+        { 4, "--mode allreduce --workers 2 --threads 1 --overlap on", true, false, true },
+        { 4, "--mode ps --workers 2 --threads 1 --overlap on", true, false, true },
+        { 5, "--mode ps --workers 2 --threads 1 --overlap on", true, true, true },
+        { 8, "--mode ps --workers 2 --threads 1 --wait sleep", false, false, true }, /* as the user says */
+        { 1, "--mode allreduce --workers 2 --threads 1 --wait spin", true, false, true },
+        { 2, "--mode ps --workers 2 --threads 1 --wait spin", true, false, true },
+        { 3, "--mode ps --workers 2 --threads 1 --wait spin", true, true, true },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof run / sizeof *run; i++) {
+        struct train_job job;
+        char options[200];
+        (void)snprintf(options, sizeof options, "--model linear --world threads %s", run[i].options);
+        print_message("%d cores: %s\n", run[i].n_cores, run[i].options);
+        assert_int_equal(kit_prepare(&job, options), RC_OK);
+        struct seen seen = { .job = &job, .n_cores = run[i].n_cores };
+        assert_int_equal(world_run(job.world, &(struct world_opts){ 0 }, job.n_ranks, choose_body, &seen), RC_OK);
+        for (int r = 0; r < job.n_ranks; r++) {
+            assert_int_equal(seen.result[r], run[i].workers_spin ? WAIT_SPIN : WAIT_SLEEP);
+            assert_int_equal(seen.may_spin[r], r < job.n_workers ? run[i].workers_spin : run[i].servers_spin);
+            if (r < job.n_workers)
+                assert_int_equal(seen.pool_may_spin[r], run[i].pools_spin);
+        }
+        train_job_free(&job);
+    }
+}
+
+static enum rc bare_body(struct world *w, void *arg)
+{
+    struct seen *seen = arg;
+
+    w->n_own_cores = 1; /* of two threads */
+    struct rank r = { .world = w, .job = seen->job, .has_cores = true };
+    seen->pool_may_spin[0] = rank_pool_may_spin(&r);
+    w->n_own_cores = 2;
+    seen->pool_may_spin[1] = rank_pool_may_spin(&r);
+    return RC_OK;
+}
+
+/* Two threads on one core do not. */
+static void a_pool_spins_on_its_own_cores(void **state)
+{
+    struct train_job job;
+
+    (void)state;
+    assert_int_equal(kit_prepare(&job, "--model linear --mode none --threads 2"), RC_OK);
+    struct seen seen = { .job = &job };
+    assert_int_equal(world_run(job.world, &(struct world_opts){ 0 }, 1, bare_body, &seen), RC_OK);
+    assert_false(seen.pool_may_spin[0]);
+    assert_true(seen.pool_may_spin[1]);
+    train_job_free(&job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(workers_and_servers),
+        cmocka_unit_test(a_pool_spins_on_its_own_cores),
+    };
+
+    return cmocka_run_group_tests_name("rank_wait", tests, NULL, NULL);
+}
