@@ -123,6 +123,8 @@ void point_setting(char *out, size_t n_bytes, const struct point *p, const char 
 const char *campaign_other_option(const struct campaign *c, int i);
 /* Set oversubscribed and servers_share of a point, with n_cores in all. */
 void point_mark_shared_cores(struct point *p, long n_cores);
+/* Cores that a launch of p uses: one for each thread of a worker, and one for each server. */
+int point_n_cores(const struct point *p);
 /* The point with exactly these assignments, in any order; NULL: none. */
 const struct point *campaign_find(const struct campaign *c, const struct assignment *assigned, int n_assigned);
 /* The first point comparable to p, of this mode and with so many workers; NULL: none. */
@@ -139,6 +141,10 @@ bool campaign_represents(const struct campaign *c, size_t i);
  * other_mode (NULL: any) has a point; 0: none. */
 int campaign_largest(const struct campaign *c, const struct point *p, const struct module *mode,
                      const struct module *other_mode);
+/* The points of two modes, comparable to like, that use equally many cores, a core for each server too, with launches
+ * of both: those with the most. false: there are none, or neither mode has servers. */
+bool campaign_equal_cores(const struct campaign *c, const struct point *like, const struct module *const mode[2],
+                          const struct point *out[2]);
 
 /* --- figures.c: what launches gave --- */
 

@@ -166,6 +166,34 @@ int campaign_largest(const struct campaign *c, const struct point *like, const s
     return largest;
 }
 
+int point_n_cores(const struct point *p)
+{
+    return p->n_workers * p->n_threads + p->n_servers;
+}
+
+static bool has_its_cores(const struct point *p, const struct point *like, const struct module *mode)
+{
+    return p->mode == mode && point_comparable(p, like) && !p->oversubscribed && !p->servers_share && p->n_launches > 0;
+}
+
+bool campaign_equal_cores(const struct campaign *c, const struct point *like, const struct module *const mode[2],
+                          const struct point *out[2])
+{
+    int most = 0;
+
+    for (size_t i = 0; i < c->n_points; i++)
+        for (size_t k = 0; k < c->n_points; k++) {
+            const struct point *p = &c->point[i], *q = &c->point[k];
+            if (!has_its_cores(p, like, mode[0]) || !has_its_cores(q, like, mode[1]) || !point_comparable(p, q) ||
+                p->n_servers == q->n_servers || point_n_cores(p) != point_n_cores(q) || point_n_cores(p) <= most)
+                continue;
+            most = point_n_cores(p);
+            out[0] = p;
+            out[1] = q;
+        }
+    return most > 0;
+}
+
 /* The first point that is comparable to point i: they are of one set. */
 static size_t set_of(const struct campaign *c, size_t i)
 {

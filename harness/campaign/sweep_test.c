@@ -94,8 +94,8 @@ static void batches_are_shown_apart(void **state)
     assert_non_null(to);
     assert_int_equal(campaign_print(&s.campaign, to), RC_OK);
     assert_int_equal(fclose(to), 0);
-    assert_non_null(strstr(text, "workers  batch  samples/s"));
-    assert_non_null(strstr(text, "\nlinear  none          2     64        400"));
+    assert_non_null(strstr(text, "workers  batch  cores  samples/s"));
+    assert_non_null(strstr(text, "\nlinear  none          2     64      2        400"));
     free(text);
     assert_int_equal(setenv("PATH", s.campaign.dir, 1), 0); /* no gnuplot there */
     assert_int_equal(campaign_draw(&s.campaign, stderr), RC_UNSUPPORTED);

@@ -128,6 +128,7 @@ static enum rc print_gain(struct table *t, const struct campaign *c, const struc
     enum rc rc;
 
     TRY(cells_of_point(t, c, p));
+    TRY(table_cell(t, "%d", point_n_cores(p)));
     TRY(cell_rates(t, &throughput));
     TRY(cell_efficiency(t, &efficiency));
     TRY(cell_bound(t, p));
@@ -225,9 +226,9 @@ out:
 static enum rc print_gains(const struct campaign *c, FILE *to)
 {
     static const struct column always[] = {
-        { "samples/s", ALIGN_RIGHT }, { "95 % interval", ALIGN_RIGHT }, { "efficiency", ALIGN_RIGHT },
-        { "of bound", ALIGN_RIGHT },  { "loss", ALIGN_RIGHT },          { "accuracy", ALIGN_RIGHT },
-        { "to target", ALIGN_RIGHT }, { "staleness", ALIGN_RIGHT },
+        { "cores", ALIGN_RIGHT },      { "samples/s", ALIGN_RIGHT }, { "95 % interval", ALIGN_RIGHT },
+        { "efficiency", ALIGN_RIGHT }, { "of bound", ALIGN_RIGHT },  { "loss", ALIGN_RIGHT },
+        { "accuracy", ALIGN_RIGHT },   { "to target", ALIGN_RIGHT }, { "staleness", ALIGN_RIGHT },
     };
 
     struct column behind[sizeof always / sizeof *always + N_MARKS];
@@ -268,12 +269,12 @@ enum rc campaign_print(const struct campaign *c, FILE *to)
     TRY(print_gains(c, to));
     fprintf(to, "\n");
     TRY(print_steps(c, to));
-    fprintf(
-        to,
-        "\nintervals: 95 %%, over launches; of efficiency over pairs of launches in the same block. efficiency:\n"
-        "throughput / (workers x throughput of single). of bound: throughput / what the slowest of compute, wire\n"
-        "and server allows. to target: seconds until the target loss. staleness: updates by others between a pull\n"
-        "and its push. step: a worker's mean step, which is compute to rest; rest: what the measured parts leave.\n");
+    fprintf(to,
+            "\nintervals: 95 %%, over launches; of efficiency over pairs of launches in the same block. efficiency:\n"
+            "throughput / (workers x throughput of single). of bound: throughput / what the slowest of compute, wire\n"
+            "and server allows. to target: seconds until the target loss. staleness: updates by others between a pull\n"
+            "and its push. step: a worker's mean step, which is compute to rest; rest: what the measured parts leave.\n"
+            "cores: of a point's workers, one for each thread, and one for each server.\n");
     print_note_of_intervals(c, to);
     if (n_failed_bounds(c) > 0)
         fprintf(to,

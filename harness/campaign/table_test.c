@@ -30,17 +30,17 @@ static void squeeze(char *text)
 /* Every other figure is 0.5, 1 and 1.5 times its mean: half of its interval is 4.30265 / root 12, 1.24207, times that.
  */
 static const char TABLE[] =
-    "model mode workers samples/s 95 % interval efficiency of bound loss accuracy to target staleness\n"
-    "- - - - - - - - - - -\n"
-    "lenet none 2 2.5 k 2.439 k .. 2.563 k 1.000 (0.567 .. 1.763) 51.0 % (49.8 .. 52.3) 0.1100 61.00 % - -\n"
-    "lenet single 1 1.25 k 718.1 .. 2.176 k 1.000 52.0 % (29.9 .. 90.5) 0.1200 62.00 % 8.13 s -\n"
-    "lenet ps 2+ 1.8 k 1.756 k .. 1.845 k 0.720 (0.408 .. 1.269) 53.0 % (51.7 .. 54.3) 0.1300 63.00 % 5 s 1.30\n"
-    "lenet ps 4* 1.625 k 1.585 k .. 1.666 k 0.325 (0.184 .. 0.573) 54.0 % (52.7 .. 55.4) 0.1400 64.00 % 4 s 1.40\n"
-    "lenet allreduce 2 2.125 k 2.073 k .. 2.178 k 0.850 (0.501 .. 1.444) 55.0 % (53.7 .. 56.4) 0.1500 65.00 % 6 s -\n"
-    "- - - - - - - - - - -\n"
-    "linear single 1 4 M 3.902 M .. 4.1 M 1.000 56.0 % (54.6 .. 57.4) 0.1600 66.00 % - -\n"
-    "linear ps 2+ - - - 57.0 % (55.6 .. 58.4) 0.1700 67.00 % - 1.70\n"
-    "linear allreduce 2 6 M 5.4 M .. 7.2 M 0.750 58.0 % (52.2 .. 69.6) 0.0900 34.00 % 0.5 s -\n"
+    "model mode workers cores samples/s 95 % interval efficiency of bound loss accuracy to target staleness\n"
+    "- - - - - - - - - - - -\n"
+    "lenet none 2 2 2.5 k 2.439 k .. 2.563 k 1.000 (0.567 .. 1.763) 51.0 % (49.8 .. 52.3) 0.1100 61.00 % - -\n"
+    "lenet single 1 1 1.25 k 718.1 .. 2.176 k 1.000 52.0 % (29.9 .. 90.5) 0.1200 62.00 % 8.13 s -\n"
+    "lenet ps 2+ 3 1.8 k 1.756 k .. 1.845 k 0.720 (0.408 .. 1.269) 53.0 % (51.7 .. 54.3) 0.1300 63.00 % 5 s 1.30\n"
+    "lenet ps 4* 5 1.625 k 1.585 k .. 1.666 k 0.325 (0.184 .. 0.573) 54.0 % (52.7 .. 55.4) 0.1400 64.00 % 4 s 1.40\n"
+    "lenet allreduce 2 2 2.125 k 2.073 k .. 2.178 k 0.850 (0.501 .. 1.444) 55.0 % (53.7 .. 56.4) 0.1500 65.00 % 6 s -\n"
+    "- - - - - - - - - - - -\n"
+    "linear single 1 1 4 M 3.902 M .. 4.1 M 1.000 56.0 % (54.6 .. 57.4) 0.1600 66.00 % - -\n"
+    "linear ps 2+ 3 - - - 57.0 % (55.6 .. 58.4) 0.1700 67.00 % - 1.70\n"
+    "linear allreduce 2 2 6 M 5.4 M .. 7.2 M 0.750 58.0 % (52.2 .. 69.6) 0.0900 34.00 % 0.5 s -\n"
     "\n"
     "model mode workers step us compute wait wire server apply rest\n"
     "- - - - - - - - - -\n"
@@ -57,6 +57,7 @@ static const char TABLE[] =
     "throughput / (workers x throughput of single). of bound: throughput / what the slowest of compute, wire\n"
     "and server allows. to target: seconds until the target loss. staleness: updates by others between a pull\n"
     "and its push. step: a worker's mean step, which is compute to rest; rest: what the measured parts leave.\n"
+    "cores: of a point's workers, one for each thread, and one for each server.\n"
     "of a point with a single launch the interval is within this run, not over launches; efficiency\n"
     "and step have none\n"
     "* more threads of workers than cores\n"
@@ -201,7 +202,7 @@ static void simulated_launches_need_no_interval(void **state)
     c.point[1].launch[0].step_mean_s = 0.0123456;
     char *text = table_of(&c);
     squeeze(text);
-    assert_non_null(strstr(text, "lenet none 2 1.5 k 1.35 k .. 1.8 k 0.750 1 of 1 failed "));
+    assert_non_null(strstr(text, "lenet none 2 2 1.5 k 1.35 k .. 1.8 k 0.750 1 of 1 failed "));
     assert_non_null(strstr(text, "lenet none 2 12346 1050 1010 1015 - 1025 30\n"));
     assert_non_null(strstr(text, "\nsimulated launches are equal: efficiency and step are exact, the interval is "
                                  "within the run\n"));

@@ -2,7 +2,8 @@
 /*
  * verdict.c - what a campaign found, in plain words.
  *
- * All that could be claimed is collected first: which of two modes is faster, what a mode keeps of the throughput
+ * All that could be claimed is collected first: which of two modes is faster, with as many workers, and where servers
+ * need cores too with as many cores; what a mode keeps of the throughput
  * without exchange, whether the target loss is reached sooner than alone. Which of it holds is decided together
  * (paired.C4).
  */
@@ -17,7 +18,7 @@
 enum { MAX_MODES = 16 };
 static const double POWER = 0.8;
 
-enum claim_kind { CLAIM_FASTER, CLAIM_PRICE, CLAIM_TARGET };
+enum claim_kind { CLAIM_FASTER, CLAIM_EQUAL_CORES, CLAIM_PRICE, CLAIM_TARGET };
 
 struct claim {
     enum claim_kind kind;
@@ -175,6 +176,10 @@ static enum rc claim_setting(struct claims *all, const struct point *like)
             if (w > 0)
                 TRY(add_claim(all, CLAIM_FASTER, campaign_find_like(c, like, mode[i], w),
                               campaign_find_like(c, like, mode[k], w)));
+            const struct module *const pair[2] = { mode[i], mode[k] };
+            const struct point *equal[2];
+            if (campaign_equal_cores(c, like, pair, equal))
+                TRY(add_claim(all, CLAIM_EQUAL_CORES, equal[0], equal[1]));
         }
     for (int i = 0; i < n_modes; i++) {
         const int w = count_with_control(c, like, mode[i]);
@@ -216,6 +221,26 @@ static void tell_who(const struct point *p, FILE *to)
 
     point_setting(setting, sizeof setting, p, ", ", " ");
     fprintf(to, "%s, %d worker%s: ", setting, p->n_workers, p->n_workers == 1 ? "" : "s");
+}
+
+/* "1 worker", "2 workers", "1 worker + 1 server" */
+static void ranks_text(char *out, size_t n_bytes, const struct point *p)
+{
+    const int n_used = snprintf(out, n_bytes, "%d worker%s", p->n_workers, p->n_workers == 1 ? "" : "s");
+
+    if (p->n_servers > 0)
+        snprintf(out + n_used, n_bytes - (size_t)n_used, " + %d server%s", p->n_servers, p->n_servers == 1 ? "" : "s");
+}
+
+static void tell_who_at_equal_cores(const struct claim *k, FILE *to)
+{
+    char setting[LAUNCH_NAME_BYTES], ranks[2][64];
+
+    point_setting(setting, sizeof setting, k->a, ", ", " ");
+    ranks_text(ranks[0], sizeof ranks[0], k->a);
+    ranks_text(ranks[1], sizeof ranks[1], k->b);
+    fprintf(to, "%s, at %d cores each (%s: %s, %s: %s): ", setting, point_n_cores(k->a), k->a->mode->name, ranks[0],
+            k->b->mode->name, ranks[1]);
 }
 
 /* C3 */
@@ -269,13 +294,42 @@ static void tell_where(const struct point *fast, const struct point *slow, FILE 
                 differs && compute_s > all_s / 10 ? "; the rest is compute, which the mode does not change" : "");
 }
 
+/* Of modes with as many workers: who uses more cores, and what would compare them at equal ones. */
+static void tell_cores(const struct claims *all, const struct claim *k, FILE *to)
+{
+    const bool is_first = point_n_cores(k->a) > point_n_cores(k->b);
+    const struct point *most = is_first ? k->a : k->b, *least = is_first ? k->b : k->a;
+    const int n_more = point_n_cores(most) - point_n_cores(least);
+    const int n_left = point_n_cores(least) - most->n_servers; /* of as many cores, for workers */
+    const struct module *const pair[2] = { k->a->mode, k->b->mode };
+    const struct point *equal[2];
+
+    if (n_more == 0)
+        return;
+    tell_who(k->a, to);
+    if (most->servers_share)
+        fprintf(to, "%s runs %d server%s on the workers' cores", most->mode->name, most->n_servers,
+                most->n_servers == 1 ? "" : "s");
+    else
+        fprintf(to, "%s uses %d core%s more", most->mode->name, n_more, n_more == 1 ? "" : "s");
+    if (campaign_equal_cores(all->campaign, k->a, pair, equal) || n_left < most->n_threads ||
+        n_left % most->n_threads != 0)
+        fprintf(to, ".\n");
+    else
+        fprintf(to, "; --workers %d,%d would compare them at %d cores each.\n", n_left / most->n_threads,
+                least->n_workers, point_n_cores(least));
+}
+
 static void tell_faster(const struct claims *all, const struct claim *k, FILE *to)
 {
     const double ratio = point_throughput(k->a).mean / point_throughput(k->b).mean;
     const bool is_first = k->holds ? k->x.ratio > 1 : ratio >= 1;
     const struct point *fast = is_first ? k->a : k->b, *slow = is_first ? k->b : k->a;
 
-    tell_who(k->a, to);
+    if (k->kind == CLAIM_EQUAL_CORES)
+        tell_who_at_equal_cores(k, to);
+    else
+        tell_who(k->a, to);
     if (all->campaign->is_virtual) {
         fprintf(to, "%s trains %.2f x as many samples/s as %s (simulated: no spread)", fast->mode->name,
                 is_first ? ratio : 1 / ratio, slow->mode->name);
@@ -290,7 +344,8 @@ static void tell_faster(const struct claims *all, const struct claim *k, FILE *t
         tell_far_pairs(&k->x, is_first ? k->x.robust_ratio : 1 / k->x.robust_ratio, to);
         points_tell_unlearned(fast, slow, to);
         fprintf(to, ".\n");
-        tell_where(fast, slow, to);
+        if (k->kind == CLAIM_FASTER) /* steps of as many workers */
+            tell_where(fast, slow, to);
         return;
     }
     fprintf(to, "cannot tell whether %s or %s is faster: ", k->a->mode->name, k->b->mode->name);
@@ -300,6 +355,12 @@ static void tell_faster(const struct claims *all, const struct claim *k, FILE *t
         fprintf(to, "fewer than 2 launches of each.\n");
     else
         tell_doubt(all, k, to);
+}
+
+static void tell_faster_of_workers(const struct claims *all, const struct claim *k, FILE *to)
+{
+    tell_faster(all, k, to);
+    tell_cores(all, k, to);
 }
 
 /* What is left of the control's throughput: the price of the exchange. */
@@ -354,7 +415,10 @@ static void tell_target(const struct claims *all, const struct claim *k, FILE *t
 enum rc campaign_verdict(const struct campaign *c, FILE *to)
 {
     static void (*const tell[])(const struct claims *all, const struct claim *k, FILE *to) = {
-        [CLAIM_FASTER] = tell_faster, [CLAIM_PRICE] = tell_price, [CLAIM_TARGET] = tell_target
+        [CLAIM_FASTER] = tell_faster_of_workers,
+        [CLAIM_EQUAL_CORES] = tell_faster,
+        [CLAIM_PRICE] = tell_price,
+        [CLAIM_TARGET] = tell_target,
     };
     struct claims all = { .campaign = c };
     enum rc rc = RC_OK;
