@@ -5,7 +5,7 @@
  * A point is one way to train: values of options (--model=lenet --mode=ps --workers=2 --batch=64). It is launched
  * several times. Launch i of every point is of block i: in a block each point is launched once, comparable ones next to
  * each other, in an order drawn anew for each block, so that a machine that drifts, or changes its speed, does so under
- * all of them. Two points are compared by the pairs of their launches in the same block (measure/paired.h).
+ * all of them; and all are trained from one seed, another in each block. Two points are compared by the pairs of their launches in the same block (measure/paired.h).
  *
  * A point assigns model, mode and workers, and any other option that a campaign sweeps. Two points differ in what they
  * assign. Points are comparable when every option that both assign has the same value, mode and workers aside:

@@ -23,6 +23,14 @@ void command_line_add(struct command_line *l, const char *fmt, ...)
     l->argv[++l->n] = NULL;
 }
 
+struct launch_terms launch_terms_of(const struct sweep *s, const struct point *p, size_t block)
+{
+    const uint64_t n_seeds = TRAIN_MAX_SEED + 1;
+
+    return (struct launch_terms){ .seed = (s->train.seed + (s->campaign.is_virtual ? 0 : block)) % n_seeds,
+                                  .n_steps = p->n_steps };
+}
+
 /* Add --name=value, unless value is "" or p assigns the option itself. */
 static void add_text(struct command_line *l, const struct point *p, const char *name, const char *value)
 {
@@ -153,26 +161,30 @@ static void add_module_options(struct command_line *l, const struct sweep *s, co
     }
 }
 
-/* Options computed for p, where p does not assign them. */
-static void add_derived(struct command_line *l, const struct sweep *s, const struct point *p)
+/* Options computed for p, and for this launch, where p does not assign them. */
+static void add_derived(struct command_line *l, const struct sweep *s, const struct point *p,
+                        const struct launch_terms *terms)
 {
     add_whole(l, p, derived_option(DERIVED_SERVERS), (uint64_t)p->n_servers);
     if (p->mode->caps & MODE_COLLECTIVE)
         add_text(l, p, derived_option(DERIVED_REDUCER), s->train.reducer);
     add_text(l, p, derived_option(DERIVED_COMPUTE), compute_of(s, p));
     add_whole(l, p, derived_option(DERIVED_THREADS), (uint64_t)p->n_threads); /* equal for all worker counts */
-    add_whole(l, p, derived_option(DERIVED_STEPS), p->n_steps);
+    add_whole(l, p, derived_option(DERIVED_STEPS), terms->n_steps);
+    if (!point_value(p, derived_option(DERIVED_SEED)))
+        command_line_add(l, "--%s=%llu", derived_option(DERIVED_SEED), (unsigned long long)terms->seed);
     if (isnan(s->train.target_loss) && !point_value(p, "target-loss") && learns(s, p))
         command_line_add(l, "--target-loss=%.17g", p->workload->default_target_loss);
-    add_whole(l, p, "record-every", p->n_steps / N_CURVE_POINTS > 1 ? p->n_steps / N_CURVE_POINTS : 1);
+    add_whole(l, p, "record-every", terms->n_steps / N_CURVE_POINTS > 1 ? terms->n_steps / N_CURVE_POINTS : 1);
 }
 
-void command_line_add_point(struct command_line *l, const struct sweep *s, const struct point *p)
+void command_line_add_point(struct command_line *l, const struct sweep *s, const struct point *p,
+                            const struct launch_terms *terms)
 {
     add_given(l, s, p);
     add_module_options(l, s, p);
     add_text(l, p, derived_option(DERIVED_WORLD), s->train.world);
     for (int i = 0; i < p->n_assigned; i++)
         command_line_add(l, "--%s=%s", p->assigned[i].option, p->assigned[i].value);
-    add_derived(l, s, p);
+    add_derived(l, s, p, terms);
 }

@@ -13,9 +13,19 @@ struct command_line { /* as a shell would pass it */
     int n;
 };
 
+struct launch_terms { /* what launches of one point differ in */
+    uint64_t seed;
+    uint64_t n_steps;
+};
+/* Those of its launch in a block. Launches of all points in one block are trained from the same seed, s->train.seed +
+ * block, so that what differs in a pair is the point, and what differs over blocks is chance, of the training too;
+ * simulated ones, of which there is one of each point, from s->train.seed. */
+struct launch_terms launch_terms_of(const struct sweep *s, const struct point *p, size_t block);
+
 void command_line_add(struct command_line *l, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Add the options of a launch of p: those the user gave for all launches, if p uses them; those p assigns; those
- * computed for p. Options of modules: of those in p->used. */
-void command_line_add_point(struct command_line *l, const struct sweep *s, const struct point *p);
+ * computed for p, and of this launch. Options of modules: of those in p->used. */
+void command_line_add_point(struct command_line *l, const struct sweep *s, const struct point *p,
+                            const struct launch_terms *terms);
 
 #endif

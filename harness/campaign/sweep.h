@@ -60,6 +60,7 @@ enum derived_option {
     DERIVED_COMPUTE,
     DERIVED_THREADS,
     DERIVED_STEPS,
+    DERIVED_SEED,
     N_DERIVED,
 };
 /* How it is spelled. */
