@@ -54,7 +54,7 @@ out:
 
 enum rc campaign_add(struct campaign *c, const struct assignment *assigned, int n_assigned, struct point **out)
 {
-    struct point added = { .n_assigned = n_assigned, .n_threads = 1 };
+    struct point added = { .n_assigned = n_assigned, .n_threads = 1, .learning_rate = NAN };
     struct point *grown = NULL;
     uint64_t n_workers = 0;
     enum rc rc;
@@ -120,6 +120,7 @@ static void read_summary(struct launch *out, const json_t *r)
         .others_cores_count = number_at(r, "others_cores_count"),
         .taken_cores_ratio = number_at(r, "taken_cores_ratio"),
         .frequency_hz = number_at(r, "frequency_hz"),
+        .samples_to_target_count = number_at(r, "samples_to_target_loss_count"),
         .did_not_learn = has_text(r, "learned", learned_word(LEARNED_NO)),
         .was_disturbed = has_text(r, "disturbed", "yes"),
         .switched = has_text(r, "steady_state", steady_state_text(STEADY_SWITCH)),
@@ -192,9 +193,11 @@ static enum rc take_record(struct campaign *c, struct point *p, size_t block_pos
         read_learning(p, r);
         p->batch_per_worker_count = (uint64_t)json_integer_value(json_object_get(r, "batch_per_worker_count"));
         *has_summary = true;
-    } else if (strcmp(kind, "step") == 0 && p->n_launches == 0)
-        TRY(add_to_curve(&p->curve, r));
-    else if (strcmp(kind, "rank") == 0)
+    } else if (strcmp(kind, "step") == 0) {
+        p->learning_rate = number_at(r, "learning_rate");
+        if (p->n_launches == 0)
+            TRY(add_to_curve(&p->curve, r));
+    } else if (strcmp(kind, "rank") == 0)
         take_host(hosts, r);
     if (json_object_set_new(r, "launch_index", json_integer((json_int_t)p->n_launches)) != 0 ||
         json_object_set_new(r, "block_position", json_integer((json_int_t)block_position)) != 0 ||

@@ -5,7 +5,8 @@
  * A point is one way to train: values of options (--model=lenet --mode=ps --workers=2 --batch=64). It is launched
  * several times. Launch i of every point is of block i: in a block each point is launched once, comparable ones next to
  * each other, in an order drawn anew for each block, so that a machine that drifts, or changes its speed, does so under
- * all of them; and all are trained from one seed, another in each block. Two points are compared by the pairs of their launches in the same block (measure/paired.h).
+ * all of them; and all are trained from one seed, another in each block. Two points are compared by the pairs of their
+ * launches in the same block (measure/paired.h).
  *
  * A point assigns model, mode and workers, and any other option that a campaign sweeps. Two points differ in what they
  * assign. Points are comparable when every option that both assign has the same value, mode and workers aside:
@@ -37,7 +38,8 @@ struct launch { /* the summary record of one launch; NaN: null there */
     double throughput_samples_per_s, low_samples_per_s, high_samples_per_s;
     double efficiency_ratio, bound_ratio, bound_low_ratio, bound_high_ratio;
     double step_mean_s, compute_s, wait_s, wire_s, server_s, apply_s, rest_s;
-    double loss_last, accuracy_ratio, staleness_mean_count, staleness_max_count, seconds_to_target_s;
+    double loss_last, accuracy_ratio, staleness_mean_count, staleness_max_count;
+    double seconds_to_target_s, samples_to_target_count;                     /* NaN: the target loss was not reached */
     double steal_ratio, others_cores_count, taken_cores_ratio, frequency_hz; /* what else ran on its machine */
     bool did_not_learn;           /* as the launch judged itself: "learned" is "no" */
     bool was_disturbed;           /* likewise */
@@ -63,6 +65,7 @@ struct point {
     int n_threads;                   /* of each worker */
     uint64_t batch_per_worker_count; /* as the launches used it */
     uint64_t n_steps;                /* of a launch */
+    double learning_rate;            /* of the last step recorded, as scaled for its workers; NaN: not known */
     double step_flops, step_s;       /* of all workers, GEMMs; recorded time (replay), else 0 */
     uint64_t default_steps;          /* of its model */
     bool over_budget;                /* n_steps is the minimum, and two turns do not fit the budget */

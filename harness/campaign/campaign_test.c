@@ -49,6 +49,7 @@ static void a_summary_is_read_key_by_key(void **state)
         { "staleness_mean_count", AT(staleness_mean_count) },
         { "staleness_max_count", AT(staleness_max_count) },
         { "seconds_to_target_loss_s", AT(seconds_to_target_s) },
+        { "samples_to_target_loss_count", AT(samples_to_target_count) },
     };
     enum { N_MEMBERS = sizeof member / sizeof *member };
     struct kit *k = *state;

@@ -444,6 +444,16 @@ static void record_steady(struct record *r, const struct steps_summary *m)
     record_f64(r, "effective_rounds_count", m->throughput_samples_per_s.n_effective);
 }
 
+/* When the target loss was reached, and how many samples that took; null: it was not. */
+static void record_target(struct record *r, const struct train_summary *s)
+{
+    record_f64(r, "seconds_to_target_loss_s", s->seconds_to_target_loss);
+    if (isnan(s->seconds_to_target_loss))
+        record_null(r, "samples_to_target_loss_count");
+    else
+        record_u64(r, "samples_to_target_loss_count", s->samples_to_target_loss_count);
+}
+
 static enum rc write_summary(struct report *to, const struct train_job *job, const struct train_result *result,
                              const struct train_summary *s)
 {
@@ -465,7 +475,7 @@ static enum rc write_summary(struct report *to, const struct train_job *job, con
     record_shape(r, job, result);
     record_figures(r, job, result, s);
     record_named_params(r, job, result);
-    record_f64(r, "seconds_to_target_loss_s", s->seconds_to_target_loss);
+    record_target(r, s);
     record_text(r, "learned", learned_word(s->learning.learned));
     record_text(r, "learned_reason", learning_why_word(s->learning.why));
     record_text(r, "not_learned_advice", s->not_learned[0] ? s->not_learned : NULL);
