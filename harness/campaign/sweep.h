@@ -33,6 +33,8 @@ struct sweep { /* in mpi every process has one; only rank 0's results are filled
      * train_opt_table; the first varies slowest. */
     struct axis axis[MAX_ASSIGNMENTS];
     int n_axes;
+    bool adds_baseline; /* sweep_plan() adds one worker alone to points that have none to be measured by */
+    bool added_baseline;
     struct train_opts train; /* of every launch whose point does not assign it */
     /* What the user gave: of train_opt_table, and of modules. Borrowed, as parsed. */
     const struct opt_group *given;
@@ -77,7 +79,8 @@ int sweep_n_threads(const struct sweep *s);
 /* Set world and train.world, what campaign must know of it, and one launch of each point in simulated time. RC_INVAL:
  * it needs a launcher, and there is none. */
 enum rc sweep_choose_world(struct sweep *s) MUST_CHECK;
-/* Add the points to s->campaign: all combinations of the axes' values, without options that a mode has no use for.
+/* Add the points to s->campaign: all combinations of the axes' values, without options that a mode has no use for; and
+ * before the points that lack it, where that is wanted, the baseline of their efficiency.
  * RC_INVAL: nothing to run, or more workers than launched ranks. */
 enum rc sweep_plan(struct sweep *s) MUST_CHECK;
 /* Resolve every launch without running it, so that bad input is found before work begins. Notes what points use, and

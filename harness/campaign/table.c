@@ -280,7 +280,7 @@ enum rc campaign_print(const struct campaign *c, FILE *to)
                 "of bound, failed: launches that did more than their parts could do when measured; the others' mean\n"
                 "would look right, and is not shown\n");
     if (lacks_baseline(c))
-        fprintf(to, "efficiency needs single: 1 in --workers, and single in --mode\n");
+        fprintf(to, "efficiency needs single with 1 worker, which --no-baseline left out\n");
     if (any(c, offsetof(struct point, oversubscribed)))
         fprintf(to, "* more threads of workers than cores\n");
     if (any(c, offsetof(struct point, servers_share)))

@@ -14,7 +14,7 @@ struct compare_opts {
     const char *model, *mode, *workers, *results, *name, *cost;
     uint64_t launches, order_seed;
     double budget_s;
-    bool charts;
+    bool charts, baseline;
     struct train_opts train; /* options of every launch; those of a single run are not used */
 };
 
@@ -34,6 +34,8 @@ static const struct opt compare_table[] = {
     OPT_TEXT_(struct compare_opts, name, "name", "compare", "NAME", "of this campaign: DIR/<date>-NAME"),
     OPT_TEXT_(struct compare_opts, cost, "cost", "", "FILE",
               "write what all simulations cost, in messages and real seconds, as JSON; sim only"),
+    OPT_BOOL_(struct compare_opts, baseline, "baseline", "true",
+              "add single with 1 worker where --mode and --workers leave it out: efficiency is measured by it"),
     OPT_BOOL_(struct compare_opts, charts, "charts", "true", "draw the charts"),
     OPT_END_,
 };
@@ -95,6 +97,7 @@ static enum rc open_sweep(struct sweep *s, const struct verb_call *call)
                   { "mode", o->mode },
                   { "workers", o->workers } },
         .n_axes = 3,
+        .adds_baseline = o->baseline,
         .train = o->train,
         .given = call->group,
         .n_given = call->n_groups,
@@ -175,6 +178,13 @@ static const struct verb_hint hints[] = {
 const struct verb verb_compare = {
     .name = "compare",
     .summary = "the main job: train every way, compare, say which is faster, draw the charts",
+    .introduction =
+        "Every point, a mode at a worker count, is launched once in each block of launches, all of a block in an "
+        "order\n"
+        "drawn anew and from the same --seed, which is the first block's: the next one's is greater by 1.\n"
+        "What is compared is declared here, not chosen by what came out: two modes at the largest worker count with a\n"
+        "core for every worker that both have; the time to --target-loss of each mode at its largest such count,\n"
+        "against one worker alone.\n\n",
     .opts_bytes = sizeof(struct compare_opts),
     .group = groups,
     .kinds = train_kinds,
