@@ -65,6 +65,7 @@ struct point {
     int n_threads;                   /* of each worker */
     uint64_t batch_per_worker_count; /* as the launches used it */
     uint64_t n_steps;                /* of a launch */
+    double tuned_lr;                 /* that its launches are given (--tune-lr); 0: as the user says */
     double learning_rate;            /* of the last step recorded, as scaled for its workers; NaN: not known */
     double step_flops, step_s;       /* of all workers, GEMMs; recorded time (replay), else 0 */
     uint64_t default_steps;          /* of its model */

@@ -82,6 +82,7 @@ static enum rc write_results(struct sweep *s, bool is_complete, struct record **
     TRY(campaign_commit(c));
     TRY(write_manifest(s, options));
     TRY(campaign_print(c, to));
+    sweep_tell_tuning(s, to);
     fputc('\n', to);
     TRY(campaign_verdict(c, to));
     campaign_tell_unlearned(c, to);

@@ -28,7 +28,8 @@ struct launch_terms launch_terms_of(const struct sweep *s, const struct point *p
     const uint64_t n_seeds = TRAIN_MAX_SEED + 1;
 
     return (struct launch_terms){ .seed = (s->train.seed + (s->campaign.is_virtual ? 0 : block)) % n_seeds,
-                                  .n_steps = p->n_steps };
+                                  .n_steps = p->n_steps,
+                                  .lr = p->tuned_lr > 0 ? p->tuned_lr : s->train.lr };
 }
 
 /* Add --name=value, unless value is "" or p assigns the option itself. */
@@ -90,7 +91,7 @@ static bool computes(const struct sweep *s, const struct point *p)
            !(hollow && strcmp(compute_of(s, p), hollow->module.name) == 0);
 }
 
-static bool learns(const struct sweep *s, const struct point *p)
+bool point_learns(const struct sweep *s, const struct point *p)
 {
     return computes(s, p) && !s->train.forward_only;
 }
@@ -101,7 +102,7 @@ static bool is_of_use(const struct sweep *s, const struct point *p, const char *
     static const struct {
         const char *name;
         bool (*uses)(const struct sweep *s, const struct point *p);
-    } partial[] = { { "target-loss", learns }, { "eval-samples", computes }, { "precision", computes } };
+    } partial[] = { { "target-loss", point_learns }, { "eval-samples", computes }, { "precision", computes } };
 
     for (size_t i = 0; i < sizeof partial / sizeof *partial; i++)
         if (strcmp(partial[i].name, name) == 0)
@@ -171,9 +172,11 @@ static void add_derived(struct command_line *l, const struct sweep *s, const str
     add_text(l, p, derived_option(DERIVED_COMPUTE), compute_of(s, p));
     add_whole(l, p, derived_option(DERIVED_THREADS), (uint64_t)p->n_threads); /* equal for all worker counts */
     add_whole(l, p, derived_option(DERIVED_STEPS), terms->n_steps);
+    if (terms->lr > 0 && !point_value(p, derived_option(DERIVED_LR)))
+        command_line_add(l, "--%s=%.17g", derived_option(DERIVED_LR), terms->lr);
     if (!point_value(p, derived_option(DERIVED_SEED)))
         command_line_add(l, "--%s=%llu", derived_option(DERIVED_SEED), (unsigned long long)terms->seed);
-    if (isnan(s->train.target_loss) && !point_value(p, "target-loss") && learns(s, p))
+    if (isnan(s->train.target_loss) && !point_value(p, "target-loss") && point_learns(s, p))
         command_line_add(l, "--target-loss=%.17g", p->workload->default_target_loss);
     add_whole(l, p, "record-every", terms->n_steps / N_CURVE_POINTS > 1 ? terms->n_steps / N_CURVE_POINTS : 1);
 }

@@ -212,13 +212,34 @@ out:
     return rc;
 }
 
+enum rc launch_point(struct sweep *s, struct world *w, const struct point *p, const struct launch_terms *terms,
+                     struct command_line *l)
+{
+    const bool root = !w || w->rank == 0;
+    enum rc rc = RC_OK;
+
+    const enum rc launched = w ? launch_in_world(s, w, p, terms, l) : launch_child(s, p, terms, l);
+    s->stopped = !w && stop_wanted();
+    if (root && (s->stopped || launched != RC_OK))
+        (void)unlink(s->launch_path);
+    if (root && s->cost_path[0] && (s->stopped || launched != RC_OK))
+        (void)unlink(s->cost_path);
+    if (s->stopped) /* the launch was ended too */
+        return RC_OK;
+    TRY(launched);
+    if (s->cost_path[0])
+        TRY(sim_cost_take(&s->cost, s->cost_path));
+out:
+    return rc;
+}
+
 static void show_progress(struct sweep *s, const struct point *p, size_t turn, size_t position)
 {
     char name[LAUNCH_NAME_BYTES], what[LAUNCH_NAME_BYTES + 64];
 
     point_name(name, sizeof name, p);
     snprintf(what, sizeof what, "%s, launch %zu of %zu", name, turn + 1, s->campaign.n_launches_wanted);
-    progress_update(&s->progress, turn * s->campaign.n_points + position, what, wait_clock_ns());
+    progress_update(&s->progress, s->tuning.n_trials + turn * s->campaign.n_points + position, what, wait_clock_ns());
 }
 
 /* Is there time for another turn? Rank 0's clock decides for all. */
@@ -251,19 +272,9 @@ static enum rc launch(struct sweep *s, struct world *w, size_t turn, size_t posi
 
     if (root)
         show_progress(s, p, turn, position);
-    const enum rc launched = w ? launch_in_world(s, w, p, &terms, l) : launch_child(s, p, &terms, l);
-    s->stopped = !w && stop_wanted();
-    if (root && (s->stopped || launched != RC_OK))
-        (void)unlink(s->launch_path);
-    if (root && s->cost_path[0] && (s->stopped || launched != RC_OK))
-        (void)unlink(s->cost_path);
-    if (s->stopped) /* the launch was ended too */
-        return RC_OK;
-    TRY(launched);
-    if (root)
+    TRY(launch_point(s, w, p, &terms, l));
+    if (root && !s->stopped)
         TRY(campaign_take(&s->campaign, p, position, s->launch_path));
-    if (s->cost_path[0])
-        TRY(sim_cost_take(&s->cost, s->cost_path));
 out:
     return rc;
 }

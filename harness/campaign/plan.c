@@ -25,7 +25,7 @@ const char *derived_option(enum derived_option which)
     static const char *const named_option[N_DERIVED] = {
         [DERIVED_WORLD] = "world",     [DERIVED_SERVERS] = "servers", [DERIVED_REDUCER] = "reducer",
         [DERIVED_COMPUTE] = "compute", [DERIVED_THREADS] = "threads", [DERIVED_STEPS] = "steps",
-        [DERIVED_SEED] = "seed",
+        [DERIVED_SEED] = "seed",       [DERIVED_LR] = "lr",
     };
 
     return named_option[which];

@@ -6,10 +6,12 @@
  *   command_line.c  the options of a launch
  *   launch.c        how launches are checked, and run in turns
  *   steps.c         how many steps a launch has
+ *   tuning.c        finds the learning rate of each point before
  *   closing.c       what is kept and printed at the end
  *
  * The order of calls: fill in axis, train, given options and launcher; sweep_choose_world, sweep_plan, sweep_check,
- * sweep_choose_steps, sweep_open_files (rank 0), sweep_launch_all, sweep_finish (rank 0).
+ * sweep_choose_steps, sweep_plan_tuning, sweep_open_files (rank 0), sweep_tune, sweep_launch_all, sweep_finish (rank
+ * 0).
  */
 #ifndef HARNESS_CAMPAIGN_SWEEP_H
 #define HARNESS_CAMPAIGN_SWEEP_H
@@ -28,6 +30,21 @@ struct axis { /* an option that points assign, and its values, a comma list */
     const char *option, *values;
 };
 
+enum { MAX_TUNED_RATES = 16, TUNING_SEEDS = 2 };
+
+struct trial {                 /* of a point at a rate; rank 0 has what it gave */
+    double loss[TUNING_SEEDS]; /* NaN: none */
+    bool did_not_learn[TUNING_SEEDS];
+};
+
+struct tuning {                   /* --tune-lr; how: tuning.c */
+    double rate[MAX_TUNED_RATES]; /* ascending, what LIST says; of "auto": of the point under way */
+    int n_rates;                  /* 0: no tuning */
+    bool is_auto;
+    struct trial (*trial)[MAX_TUNED_RATES]; /* [n_points]; owned */
+    size_t n_trials, n_done;                /* launches of all points */
+};
+
 struct sweep { /* in mpi every process has one; only rank 0's results are filled */
     /* Model, mode and workers (values "": as many as the cores, or the launcher, suggest), and others of
      * train_opt_table; the first varies slowest. */
@@ -39,6 +56,8 @@ struct sweep { /* in mpi every process has one; only rank 0's results are filled
     /* What the user gave: of train_opt_table, and of modules. Borrowed, as parsed. */
     const struct opt_group *given;
     int n_given;
+    const char *tune_lr; /* "": as given; "auto", or a list of rates to try. Borrowed */
+    struct tuning tuning;
     double budget_s;
     uint64_t order_seed; /* of the order of launches in each block */
     size_t *order;       /* of the block under way: [n_points]; owned */
@@ -63,6 +82,7 @@ enum derived_option {
     DERIVED_THREADS,
     DERIVED_STEPS,
     DERIVED_SEED,
+    DERIVED_LR,
     N_DERIVED,
 };
 /* How it is spelled. */
@@ -92,6 +112,14 @@ enum rc sweep_check(struct sweep *s) MUST_CHECK;
 enum rc sweep_choose_steps(struct sweep *s) MUST_CHECK;
 /* The part of it that measures nothing; gemm_flops_per_s: of one thread. Cannot fail. */
 void sweep_set_steps(struct sweep *s, double gemm_flops_per_s);
+/* Read s->tune_lr, and count the launches it takes. RC_INVAL: no such list, or no point that learns. RC_NOMEM. */
+enum rc sweep_plan_tuning(struct sweep *s) MUST_CHECK;
+/* Launch every point that learns at each rate, and set its tuned_lr; w as in sweep_launch_all(). The budget begins
+ * anew behind it. */
+enum rc sweep_tune(struct sweep *s, struct world *w) MUST_CHECK;
+/* What was tried, and chosen; nothing where nothing was tuned. */
+void sweep_tell_tuning(const struct sweep *s, FILE *to);
+void sweep_tuning_free(struct sweep *s);
 /* Make the folder of the campaign, and choose the files that launches write. RC_INVAL as campaign_open(). */
 enum rc sweep_open_files(struct sweep *s, const char *results_dir, const char *name) MUST_CHECK;
 /* Launch all points in turns; w NULL: each launch is a process; else it runs in a part of w. Results go to
