@@ -134,7 +134,8 @@ static void what_efficiency_needs(void **state)
         struct campaign c;
         made_open(&c, *state, point, n_points, false);
         char *text = table_of(&c);
-        const bool is_said = strstr(text, "\nefficiency needs single with 1 worker, which --no-baseline left out\n") != NULL;
+        const bool is_said =
+            strstr(text, "\nefficiency needs single with 1 worker, which --no-baseline left out\n") != NULL;
         assert_int_equal(is_said, n_points == 3);
         free(text);
         campaign_close(&c);
