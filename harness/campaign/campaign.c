@@ -72,11 +72,16 @@ enum rc campaign_add(struct campaign *c, const struct assignment *assigned, int 
         FAIL(RC_NOMEM, "no memory for point %zu", c->n_points + 1);
     c->point = grown;
     added.launch = calloc(c->n_launches_wanted, sizeof *added.launch);
-    if (!added.launch)
+    added.curve = calloc(c->n_launches_wanted, sizeof *added.curve);
+    added.n_curves_room = c->n_launches_wanted;
+    if (!added.launch || !added.curve)
         FAIL(RC_NOMEM, "no memory for %zu launches", c->n_launches_wanted);
     *out = &grown[c->n_points++];
     **out = added;
+    added = (struct point){ 0 };
 out:
+    free(added.launch);
+    free(added.curve);
     return rc;
 }
 
@@ -195,8 +200,7 @@ static enum rc take_record(struct campaign *c, struct point *p, size_t block_pos
         *has_summary = true;
     } else if (strcmp(kind, "step") == 0) {
         p->learning_rate = number_at(r, "learning_rate");
-        if (p->n_launches == 0)
-            TRY(add_to_curve(&p->curve, r));
+        TRY(add_to_curve(&p->curve[p->n_launches], r));
     } else if (strcmp(kind, "rank") == 0)
         take_host(hosts, r);
     if (json_object_set_new(r, "launch_index", json_integer((json_int_t)p->n_launches)) != 0 ||
@@ -226,12 +230,13 @@ enum rc campaign_take(struct campaign *c, struct point *p, size_t block_position
     if (!has_summary)
         FAIL(RC_MISMATCH, "%s: the launch left no summary", path);
     p->n_launches++;
+    p->n_curves = p->n_launches;
     c->n_launches_done++;
     if (c->is_launched) /* its hosts are taken to be alike */
         point_mark_shared_cores(p, sysconf(_SC_NPROCESSORS_ONLN) * (hosts.n_hosts > 0 ? hosts.n_hosts : 1));
 out:
-    if (rc != RC_OK && p->n_launches == 0)
-        p->curve.n_points = 0; /* steps of a launch that is none */
+    if (rc != RC_OK)
+        p->curve[p->n_launches].n_points = 0; /* steps of a launch that is none */
     json_decref(record);
     fclose(from);
     unlink(path);
@@ -246,10 +251,14 @@ enum rc campaign_commit(struct campaign *c)
 void campaign_close(struct campaign *c)
 {
     for (size_t i = 0; i < c->n_points; i++) {
-        free(c->point[i].launch);
-        free(c->point[i].curve.seconds);
-        free(c->point[i].curve.samples_count);
-        free(c->point[i].curve.loss);
+        struct point *p = &c->point[i];
+        for (size_t k = 0; k < p->n_curves_room; k++) {
+            free(p->curve[k].seconds);
+            free(p->curve[k].samples_count);
+            free(p->curve[k].loss);
+        }
+        free(p->curve);
+        free(p->launch);
     }
     free(c->point);
     atomic_file_discard(&c->runs);

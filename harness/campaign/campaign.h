@@ -46,7 +46,7 @@ struct launch { /* the summary record of one launch; NaN: null there */
     bool switched, never_settled; /* likewise; where neither: a steady state, or too short to tell */
 };
 
-struct curve { /* loss against time and samples, of a point's first launch; owned */
+struct curve { /* loss of the rounds that a launch recorded, against time and samples of all workers; owned */
     size_t n_points;
     double *seconds, *samples_count, *loss;
 };
@@ -75,7 +75,8 @@ struct point {
     size_t n_launches;
     struct launch *launch;               /* [MAX_LAUNCHES room as asked]; owned */
     char not_learned[NOT_LEARNED_BYTES]; /* what the first launch that did not learn says of it; "": none, or nothing */
-    struct curve curve;
+    struct curve *curve;                 /* of each launch: [n_curves], with room as for launches; owned */
+    size_t n_curves, n_curves_room;
 };
 
 struct campaign {
@@ -192,6 +193,20 @@ void pairs_tell_marks(const struct point *a, const struct point *b, FILE *to);
 /* A line for each mark of each point: how many launches, and by what; then what the marks are. Nothing where none is.
  */
 void campaign_tell_marks(const struct campaign *c, FILE *to);
+
+/* --- losses.c: losses of equal samples --- */
+
+/* Mean of the curve, straight between the rounds recorded, over the last tenth of the first samples_count samples, from
+ * the first round recorded on. NaN: the launch saw fewer, its first round is behind them, or a loss among them is not
+ * a number. */
+double curve_loss_at(const struct curve *k, double samples_count);
+/* The samples of all workers that every launch of the points comparable to p saw: where their losses are compared;
+ * NaN: not known. */
+double campaign_equal_samples(const struct campaign *c, const struct point *p);
+/* The samples of all workers at the end of a launch of p; NaN: not known. */
+double point_samples(const struct point *p);
+/* Mean over launches of curve_loss_at(). */
+double point_loss_at(const struct point *p, double samples_count);
 
 /* --- what is shown --- */
 
