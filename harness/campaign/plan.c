@@ -246,7 +246,7 @@ static void move_last_to(struct campaign *c, size_t i)
 /* One worker alone, with the other values of point i, or the first of an axis that its mode does not take. */
 static enum rc plan_baseline_of(struct sweep *s, size_t i, const struct module *mode)
 {
-    struct assignment chosen[MAX_ASSIGNMENTS];
+    struct assignment chosen[MAX_ASSIGNMENTS] = { 0 };
 
     for (int k = 0; k < s->n_axes; k++) {
         const char *option = s->axis[k].option, *rest = s->axis[k].values;
