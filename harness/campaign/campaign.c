@@ -54,7 +54,7 @@ out:
 
 enum rc campaign_add(struct campaign *c, const struct assignment *assigned, int n_assigned, struct point **out)
 {
-    struct point added = { .n_assigned = n_assigned, .n_threads = 1 };
+    struct point added = { .n_assigned = n_assigned, .n_threads = 1, .learning_rate = NAN };
     struct point *grown = NULL;
     uint64_t n_workers = 0;
     enum rc rc;
@@ -72,11 +72,16 @@ enum rc campaign_add(struct campaign *c, const struct assignment *assigned, int 
         FAIL(RC_NOMEM, "no memory for point %zu", c->n_points + 1);
     c->point = grown;
     added.launch = calloc(c->n_launches_wanted, sizeof *added.launch);
-    if (!added.launch)
+    added.curve = calloc(c->n_launches_wanted, sizeof *added.curve);
+    added.n_curves_room = c->n_launches_wanted;
+    if (!added.launch || !added.curve)
         FAIL(RC_NOMEM, "no memory for %zu launches", c->n_launches_wanted);
     *out = &grown[c->n_points++];
     **out = added;
+    added = (struct point){ 0 };
 out:
+    free(added.launch);
+    free(added.curve);
     return rc;
 }
 
@@ -120,6 +125,7 @@ static void read_summary(struct launch *out, const json_t *r)
         .others_cores_count = number_at(r, "others_cores_count"),
         .taken_cores_ratio = number_at(r, "taken_cores_ratio"),
         .frequency_hz = number_at(r, "frequency_hz"),
+        .samples_to_target_count = number_at(r, "samples_to_target_loss_count"),
         .did_not_learn = has_text(r, "learned", learned_word(LEARNED_NO)),
         .was_disturbed = has_text(r, "disturbed", "yes"),
         .switched = has_text(r, "steady_state", steady_state_text(STEADY_SWITCH)),
@@ -192,9 +198,10 @@ static enum rc take_record(struct campaign *c, struct point *p, size_t block_pos
         read_learning(p, r);
         p->batch_per_worker_count = (uint64_t)json_integer_value(json_object_get(r, "batch_per_worker_count"));
         *has_summary = true;
-    } else if (strcmp(kind, "step") == 0 && p->n_launches == 0)
-        TRY(add_to_curve(&p->curve, r));
-    else if (strcmp(kind, "rank") == 0)
+    } else if (strcmp(kind, "step") == 0) {
+        p->learning_rate = number_at(r, "learning_rate");
+        TRY(add_to_curve(&p->curve[p->n_launches], r));
+    } else if (strcmp(kind, "rank") == 0)
         take_host(hosts, r);
     if (json_object_set_new(r, "launch_index", json_integer((json_int_t)p->n_launches)) != 0 ||
         json_object_set_new(r, "block_position", json_integer((json_int_t)block_position)) != 0 ||
@@ -223,12 +230,13 @@ enum rc campaign_take(struct campaign *c, struct point *p, size_t block_position
     if (!has_summary)
         FAIL(RC_MISMATCH, "%s: the launch left no summary", path);
     p->n_launches++;
+    p->n_curves = p->n_launches;
     c->n_launches_done++;
     if (c->is_launched) /* its hosts are taken to be alike */
         point_mark_shared_cores(p, sysconf(_SC_NPROCESSORS_ONLN) * (hosts.n_hosts > 0 ? hosts.n_hosts : 1));
 out:
-    if (rc != RC_OK && p->n_launches == 0)
-        p->curve.n_points = 0; /* steps of a launch that is none */
+    if (rc != RC_OK)
+        p->curve[p->n_launches].n_points = 0; /* steps of a launch that is none */
     json_decref(record);
     fclose(from);
     unlink(path);
@@ -243,10 +251,14 @@ enum rc campaign_commit(struct campaign *c)
 void campaign_close(struct campaign *c)
 {
     for (size_t i = 0; i < c->n_points; i++) {
-        free(c->point[i].launch);
-        free(c->point[i].curve.seconds);
-        free(c->point[i].curve.samples_count);
-        free(c->point[i].curve.loss);
+        struct point *p = &c->point[i];
+        for (size_t k = 0; k < p->n_curves_room; k++) {
+            free(p->curve[k].seconds);
+            free(p->curve[k].samples_count);
+            free(p->curve[k].loss);
+        }
+        free(p->curve);
+        free(p->launch);
     }
     free(c->point);
     atomic_file_discard(&c->runs);

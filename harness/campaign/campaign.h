@@ -5,7 +5,8 @@
  * A point is one way to train: values of options (--model=lenet --mode=ps --workers=2 --batch=64). It is launched
  * several times. Launch i of every point is of block i: in a block each point is launched once, comparable ones next to
  * each other, in an order drawn anew for each block, so that a machine that drifts, or changes its speed, does so under
- * all of them. Two points are compared by the pairs of their launches in the same block (measure/paired.h).
+ * all of them; and all are trained from one seed, another in each block. Two points are compared by the pairs of their
+ * launches in the same block (measure/paired.h).
  *
  * A point assigns model, mode and workers, and any other option that a campaign sweeps. Two points differ in what they
  * assign. Points are comparable when every option that both assign has the same value, mode and workers aside:
@@ -37,14 +38,15 @@ struct launch { /* the summary record of one launch; NaN: null there */
     double throughput_samples_per_s, low_samples_per_s, high_samples_per_s;
     double efficiency_ratio, bound_ratio, bound_low_ratio, bound_high_ratio;
     double step_mean_s, compute_s, wait_s, wire_s, server_s, apply_s, rest_s;
-    double loss_last, accuracy_ratio, staleness_mean_count, staleness_max_count, seconds_to_target_s;
+    double loss_last, accuracy_ratio, staleness_mean_count, staleness_max_count;
+    double seconds_to_target_s, samples_to_target_count;                     /* NaN: the target loss was not reached */
     double steal_ratio, others_cores_count, taken_cores_ratio, frequency_hz; /* what else ran on its machine */
     bool did_not_learn;           /* as the launch judged itself: "learned" is "no" */
     bool was_disturbed;           /* likewise */
     bool switched, never_settled; /* likewise; where neither: a steady state, or too short to tell */
 };
 
-struct curve { /* loss against time and samples, of a point's first launch; owned */
+struct curve { /* loss of the rounds that a launch recorded, against time and samples of all workers; owned */
     size_t n_points;
     double *seconds, *samples_count, *loss;
 };
@@ -63,6 +65,8 @@ struct point {
     int n_threads;                   /* of each worker */
     uint64_t batch_per_worker_count; /* as the launches used it */
     uint64_t n_steps;                /* of a launch */
+    double tuned_lr;                 /* that its launches are given (--tune-lr); 0: as the user says */
+    double learning_rate;            /* of the last step recorded, as scaled for its workers; NaN: not known */
     double step_flops, step_s;       /* of all workers, GEMMs; recorded time (replay), else 0 */
     uint64_t default_steps;          /* of its model */
     bool over_budget;                /* n_steps is the minimum, and two turns do not fit the budget */
@@ -73,7 +77,8 @@ struct point {
     size_t n_launches;
     struct launch *launch;               /* [MAX_LAUNCHES room as asked]; owned */
     char not_learned[NOT_LEARNED_BYTES]; /* what the first launch that did not learn says of it; "": none, or nothing */
-    struct curve curve;
+    struct curve *curve;                 /* of each launch: [n_curves], with room as for launches; owned */
+    size_t n_curves, n_curves_room;
 };
 
 struct campaign {
@@ -196,6 +201,20 @@ void pairs_tell_marks(const struct point *a, const struct point *b, FILE *to);
 /* A line for each mark of each point: how many launches, and by what; then what the marks are. Nothing where none is.
  */
 void campaign_tell_marks(const struct campaign *c, FILE *to);
+
+/* --- losses.c: losses of equal samples --- */
+
+/* Mean of the curve, straight between the rounds recorded, over the last tenth of the first samples_count samples, from
+ * the first round recorded on. NaN: the launch saw fewer, its first round is behind them, or a loss among them is not
+ * a number. */
+double curve_loss_at(const struct curve *k, double samples_count);
+/* The samples of all workers that every launch of the points comparable to p saw: where their losses are compared;
+ * NaN: not known. */
+double campaign_equal_samples(const struct campaign *c, const struct point *p);
+/* The samples of all workers at the end of a launch of p; NaN: not known. */
+double point_samples(const struct point *p);
+/* Mean over launches of curve_loss_at(). */
+double point_loss_at(const struct point *p, double samples_count);
 
 /* --- what is shown --- */
 

@@ -49,6 +49,7 @@ static void a_summary_is_read_key_by_key(void **state)
         { "staleness_mean_count", AT(staleness_mean_count) },
         { "staleness_max_count", AT(staleness_max_count) },
         { "seconds_to_target_loss_s", AT(seconds_to_target_s) },
+        { "samples_to_target_loss_count", AT(samples_to_target_count) },
     };
     enum { N_MEMBERS = sizeof member / sizeof *member };
     struct kit *k = *state;
@@ -81,20 +82,23 @@ static void a_summary_is_read_key_by_key(void **state)
     campaign_close(&c);
 }
 
-/* The loss curve is the first launch's; in sim its seconds are virtual ones. */
-static void a_curve_is_of_the_first_launch(void **state)
+/* Each launch has its loss curve; in sim its seconds are virtual ones. */
+static void every_launch_has_a_curve(void **state)
 {
     static const struct made_point point = { "lenet", "ps", 2, 1, 3, 1000, 1.01, NAN, 0.5 };
 
     for (int is_virtual = 0; is_virtual < 2; is_virtual++) {
         struct campaign c;
         made_open(&c, *state, &point, 1, is_virtual);
-        const struct curve *curve = &c.point[0].curve;
-        assert_int_equal(curve->n_points, MADE_STEPS);
-        for (int r = 1; r <= MADE_STEPS; r++) {
-            near(curve->seconds[r - 1], 0.5 * r, 0);
-            near(curve->samples_count[r - 1], 64 * r, 0);
-            near(curve->loss[r - 1], 2.0 / r, 1e-15);
+        assert_int_equal(c.point[0].n_curves, 3);
+        for (int n = 0; n < 3; n++) {
+            const struct curve *curve = &c.point[0].curve[n];
+            assert_int_equal(curve->n_points, MADE_STEPS);
+            for (int r = 1; r <= MADE_STEPS; r++) {
+                near(curve->seconds[r - 1], 0.5 * r * pow(10, n), 1e-15);
+                near(curve->samples_count[r - 1], 64 * r, 0);
+                near(curve->loss[r - 1], 2.0 / r, 1e-15);
+            }
         }
         campaign_close(&c);
     }
@@ -158,7 +162,7 @@ static void a_launch_without_a_summary_is_none(void **state)
     assert_true(kit_write(k, "records", "{\"kind\":\"step\",\"loss\":1}\n"));
     assert_int_equal(campaign_take(&c, p, 4, path), RC_MISMATCH);
     assert_non_null(strstr(rc_message(), "left no summary"));
-    assert_int_equal(p->curve.n_points, 0);
+    assert_int_equal(p->curve[0].n_points, 0);
     assert_true(kit_write(k, "records", "{\"loss\":1}\n"));
     assert_int_equal(campaign_take(&c, p, 4, path), RC_MISMATCH);
     assert_int_equal(p->n_launches, 0);
@@ -166,8 +170,8 @@ static void a_launch_without_a_summary_is_none(void **state)
     assert_true(isnan(point_mean(p, AT(loss_last))));
     assert_true(kit_write(k, "records", "{\"kind\":\"step\",\"loss\":3}\n{\"kind\":\"summary\"}\n"));
     assert_int_equal(campaign_take(&c, p, 4, path), RC_OK);
-    assert_int_equal(p->curve.n_points, 1);
-    assert_true(p->curve.loss[0] == 3);
+    assert_int_equal(p->curve[0].n_points, 1);
+    assert_true(p->curve[0].loss[0] == 3);
     campaign_close(&c);
 }
 
@@ -415,7 +419,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         MADE_TEST(a_summary_is_read_key_by_key),
-        MADE_TEST(a_curve_is_of_the_first_launch),
+        MADE_TEST(every_launch_has_a_curve),
         MADE_TEST(runs_hold_every_record),
         MADE_TEST(a_launch_without_a_summary_is_none),
         MADE_TEST(means_of_launches),

@@ -78,7 +78,7 @@ static bool shows_loss(const struct campaign *c, const struct point *p)
 
 static size_t loss_rows(FILE *to, const struct campaign *c, const struct point *p)
 {
-    const struct curve *curve = &p->curve;
+    const struct curve *curve = &p->curve[0]; /* a mean over launches would be of other steps in each */
     size_t n_shown = 0;
 
     if (!shows_loss(c, p))

@@ -32,8 +32,21 @@ static void announce_steps(const struct sweep *s, FILE *to)
     }
 }
 
+static void announce_baseline(const struct sweep *s, FILE *to)
+{
+    const struct point *single = NULL;
+
+    for (size_t i = 0; i < s->campaign.n_points && !single; i++)
+        single = campaign_find_baseline(&s->campaign, &s->campaign.point[i]);
+    if (s->added_baseline && single)
+        fprintf(to,
+                "gradmark compare: %s with 1 worker is added, which efficiency is measured by; --no-baseline: not\n",
+                single->mode->name);
+}
+
 void sweep_announce(const struct sweep *s, FILE *to)
 {
+    announce_baseline(s, to);
     announce_shared_cores(s, to);
     sweep_announce_wait(s, cores_allowed_count(), to);
     if (s->useless[0])
@@ -70,6 +83,7 @@ static enum rc write_results(struct sweep *s, bool is_complete, struct record **
     TRY(campaign_commit(c));
     TRY(write_manifest(s, options));
     TRY(campaign_print(c, to));
+    sweep_tell_tuning(s, to);
     fputc('\n', to);
     TRY(campaign_verdict(c, to));
     campaign_tell_unlearned(c, to);

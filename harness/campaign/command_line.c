@@ -23,6 +23,15 @@ void command_line_add(struct command_line *l, const char *fmt, ...)
     l->argv[++l->n] = NULL;
 }
 
+struct launch_terms launch_terms_of(const struct sweep *s, const struct point *p, size_t block)
+{
+    const uint64_t n_seeds = TRAIN_MAX_SEED + 1;
+
+    return (struct launch_terms){ .seed = (s->train.seed + (s->campaign.is_virtual ? 0 : block)) % n_seeds,
+                                  .n_steps = p->n_steps,
+                                  .lr = p->tuned_lr > 0 ? p->tuned_lr : s->train.lr };
+}
+
 /* Add --name=value, unless value is "" or p assigns the option itself. */
 static void add_text(struct command_line *l, const struct point *p, const char *name, const char *value)
 {
@@ -82,7 +91,7 @@ static bool computes(const struct sweep *s, const struct point *p)
            !(hollow && strcmp(compute_of(s, p), hollow->module.name) == 0);
 }
 
-static bool learns(const struct sweep *s, const struct point *p)
+bool point_learns(const struct sweep *s, const struct point *p)
 {
     return computes(s, p) && !s->train.forward_only;
 }
@@ -93,7 +102,7 @@ static bool is_of_use(const struct sweep *s, const struct point *p, const char *
     static const struct {
         const char *name;
         bool (*uses)(const struct sweep *s, const struct point *p);
-    } partial[] = { { "target-loss", learns }, { "eval-samples", computes }, { "precision", computes } };
+    } partial[] = { { "target-loss", point_learns }, { "eval-samples", computes }, { "precision", computes } };
 
     for (size_t i = 0; i < sizeof partial / sizeof *partial; i++)
         if (strcmp(partial[i].name, name) == 0)
@@ -163,27 +172,33 @@ static const char *wait_of(const struct sweep *s, const struct point *p)
     return is_given ? s->train.wait : "";
 }
 
-/* Options computed for p, where p does not assign them. */
-static void add_derived(struct command_line *l, const struct sweep *s, const struct point *p)
+/* Options computed for p, and for this launch, where p does not assign them. */
+static void add_derived(struct command_line *l, const struct sweep *s, const struct point *p,
+                        const struct launch_terms *terms)
 {
     add_whole(l, p, derived_option(DERIVED_SERVERS), (uint64_t)p->n_servers);
     if (p->mode->caps & MODE_COLLECTIVE)
         add_text(l, p, derived_option(DERIVED_REDUCER), s->train.reducer);
     add_text(l, p, derived_option(DERIVED_COMPUTE), compute_of(s, p));
     add_whole(l, p, derived_option(DERIVED_THREADS), (uint64_t)p->n_threads); /* equal for all worker counts */
-    add_whole(l, p, derived_option(DERIVED_STEPS), p->n_steps);
+    add_whole(l, p, derived_option(DERIVED_STEPS), terms->n_steps);
+    if (terms->lr > 0 && !point_value(p, derived_option(DERIVED_LR)))
+        command_line_add(l, "--%s=%.17g", derived_option(DERIVED_LR), terms->lr);
     add_text(l, p, derived_option(DERIVED_WAIT), wait_of(s, p));
-    if (isnan(s->train.target_loss) && !point_value(p, "target-loss") && learns(s, p))
+    if (!point_value(p, derived_option(DERIVED_SEED)))
+        command_line_add(l, "--%s=%llu", derived_option(DERIVED_SEED), (unsigned long long)terms->seed);
+    if (isnan(s->train.target_loss) && !point_value(p, "target-loss") && point_learns(s, p))
         command_line_add(l, "--target-loss=%.17g", p->workload->default_target_loss);
-    add_whole(l, p, "record-every", p->n_steps / N_CURVE_POINTS > 1 ? p->n_steps / N_CURVE_POINTS : 1);
+    add_whole(l, p, "record-every", terms->n_steps / N_CURVE_POINTS > 1 ? terms->n_steps / N_CURVE_POINTS : 1);
 }
 
-void command_line_add_point(struct command_line *l, const struct sweep *s, const struct point *p)
+void command_line_add_point(struct command_line *l, const struct sweep *s, const struct point *p,
+                            const struct launch_terms *terms)
 {
     add_given(l, s, p);
     add_module_options(l, s, p);
     add_text(l, p, derived_option(DERIVED_WORLD), s->train.world);
     for (int i = 0; i < p->n_assigned; i++)
         command_line_add(l, "--%s=%s", p->assigned[i].option, p->assigned[i].value);
-    add_derived(l, s, p);
+    add_derived(l, s, p, terms);
 }

@@ -19,14 +19,15 @@
 /* Resolve one launch of p as `gradmark train` would, without running it. The job borrows from l. modules (may be NULL):
  * values of the options of modules, not all of them p's. */
 static enum rc prepare_launch(struct train_job *job, struct command_line *l, const struct sweep *s,
-                              const struct point *p, const union module_values *modules, int n_given_ranks)
+                              const struct point *p, const struct launch_terms *terms,
+                              const union module_values *modules, int n_given_ranks)
 {
     struct opt_group group[TRAIN_MAX_OPT_GROUPS];
     struct train_opts opts;
     enum rc rc;
 
     l->n = 0;
-    command_line_add_point(l, s, p);
+    command_line_add_point(l, s, p, terms);
     const int n_groups = train_opt_groups(group, &opts);
     TRY(opt_parse(group, n_groups, train_opt_rules, TRAIN_N_OPT_RULES, l->n, l->argv));
     if (modules)
@@ -114,7 +115,8 @@ enum rc sweep_check(struct sweep *s)
         struct train_job job = { 0 };
         struct point *p = &s->campaign.point[i];
         const int n_ranks = s->launcher.name ? p->n_workers + p->n_servers : 0;
-        TRY(prepare_launch(&job, l, s, p, &s->train.modules, n_ranks));
+        const struct launch_terms terms = launch_terms_of(s, p, 0);
+        TRY(prepare_launch(&job, l, s, p, &terms, &s->train.modules, n_ranks));
         if (s->campaign.is_virtual)
             snprintf(s->campaign.cluster_name, sizeof s->campaign.cluster_name, "%s", job.cluster.name);
         memcpy(p->used, job.used, sizeof p->used);
@@ -155,7 +157,8 @@ static const char *error_line(char *text)
     return line;
 }
 
-static enum rc launch_child(struct sweep *s, const struct point *p, struct command_line *l)
+static enum rc launch_child(struct sweep *s, const struct point *p, const struct launch_terms *terms,
+                            struct command_line *l)
 {
     char complaint[RC_MESSAGE_BYTES / 2], name[LAUNCH_NAME_BYTES];
     int exit_code = 0;
@@ -164,7 +167,7 @@ static enum rc launch_child(struct sweep *s, const struct point *p, struct comma
     l->n = 0;
     command_line_add(l, "%s", s->self_path);
     command_line_add(l, "train");
-    command_line_add_point(l, s, p);
+    command_line_add_point(l, s, p, terms);
     command_line_add(l, "--out=%s", s->launch_path);
     if (s->cost_path[0])
         command_line_add(l, "--cost=%s", s->cost_path);
@@ -178,7 +181,8 @@ out:
 }
 
 /* In mpi: ranks 0 .. n-1 train, the others wait, asleep, at the barrier behind. */
-static enum rc launch_in_world(struct sweep *s, struct world *w, const struct point *p, struct command_line *l)
+static enum rc launch_in_world(struct sweep *s, struct world *w, const struct point *p,
+                               const struct launch_terms *terms, struct command_line *l)
 {
     const int n_ranks = p->n_workers + p->n_servers;
     struct world *part = NULL;
@@ -190,7 +194,7 @@ static enum rc launch_in_world(struct sweep *s, struct world *w, const struct po
 
     TRY(world_split(w, w->rank < n_ranks ? 0 : -1, w->rank, &part));
     if (part) {
-        TRY(prepare_launch(&job, l, s, p, NULL, n_ranks));
+        TRY(prepare_launch(&job, l, s, p, terms, NULL, n_ranks));
         TRY(train_rank(part, &job, &result));
     }
     if (w->rank == 0) {
@@ -208,13 +212,34 @@ out:
     return rc;
 }
 
+enum rc launch_point(struct sweep *s, struct world *w, const struct point *p, const struct launch_terms *terms,
+                     struct command_line *l)
+{
+    const bool root = !w || w->rank == 0;
+    enum rc rc = RC_OK;
+
+    const enum rc launched = w ? launch_in_world(s, w, p, terms, l) : launch_child(s, p, terms, l);
+    s->stopped = !w && stop_wanted();
+    if (root && (s->stopped || launched != RC_OK))
+        (void)unlink(s->launch_path);
+    if (root && s->cost_path[0] && (s->stopped || launched != RC_OK))
+        (void)unlink(s->cost_path);
+    if (s->stopped) /* the launch was ended too */
+        return RC_OK;
+    TRY(launched);
+    if (s->cost_path[0])
+        TRY(sim_cost_take(&s->cost, s->cost_path));
+out:
+    return rc;
+}
+
 static void show_progress(struct sweep *s, const struct point *p, size_t turn, size_t position)
 {
     char name[LAUNCH_NAME_BYTES], what[LAUNCH_NAME_BYTES + 64];
 
     point_name(name, sizeof name, p);
     snprintf(what, sizeof what, "%s, launch %zu of %zu", name, turn + 1, s->campaign.n_launches_wanted);
-    progress_update(&s->progress, turn * s->campaign.n_points + position, what, wait_clock_ns());
+    progress_update(&s->progress, s->tuning.n_trials + turn * s->campaign.n_points + position, what, wait_clock_ns());
 }
 
 /* Is there time for another turn? Rank 0's clock decides for all. */
@@ -241,24 +266,15 @@ out:
 static enum rc launch(struct sweep *s, struct world *w, size_t turn, size_t position, struct command_line *l)
 {
     struct point *p = &s->campaign.point[s->order[position]];
+    const struct launch_terms terms = launch_terms_of(s, p, turn);
     const bool root = !w || w->rank == 0;
     enum rc rc = RC_OK;
 
     if (root)
         show_progress(s, p, turn, position);
-    const enum rc launched = w ? launch_in_world(s, w, p, l) : launch_child(s, p, l);
-    s->stopped = !w && stop_wanted();
-    if (root && (s->stopped || launched != RC_OK))
-        (void)unlink(s->launch_path);
-    if (root && s->cost_path[0] && (s->stopped || launched != RC_OK))
-        (void)unlink(s->cost_path);
-    if (s->stopped) /* the launch was ended too */
-        return RC_OK;
-    TRY(launched);
-    if (root)
+    TRY(launch_point(s, w, p, &terms, l));
+    if (root && !s->stopped)
         TRY(campaign_take(&s->campaign, p, position, s->launch_path));
-    if (s->cost_path[0])
-        TRY(sim_cost_take(&s->cost, s->cost_path));
 out:
     return rc;
 }

@@ -52,43 +52,45 @@ static const struct argument_case {
     const char *calls; /* without the last argument, --out=... */
 } CASES[] = {
     { "--world=threads --seed=7 --batch=16 --threads=2", FOUR, 4, 1000,
-      "train --batch=16 --seed=7 --world=threads --model=linear --mode=none --workers=2 --compute=cpu --threads=2 "
-      "--steps=1000 " LINEAR_TARGET " --record-every=10\n"
-      "train --batch=16 --seed=7 --world=threads --model=lenet --mode=single --workers=1 --compute=cpu --threads=2 "
-      "--steps=1000 " LENET_TARGET " --record-every=10\n"
-      "train --batch=16 --seed=7 --world=threads --model=lenet --mode=ps --workers=2 --servers=3 --compute=cpu "
-      "--threads=2 --steps=1000 " LENET_TARGET " --record-every=10\n"
-      "train --batch=16 --seed=7 --world=threads --model=lenet --mode=allreduce --workers=4 --reducer=ring "
-      "--compute=cpu --threads=2 --steps=1000 " LENET_TARGET " --record-every=10\n" },
+      "train --batch=16 --world=threads --model=linear --mode=none --workers=2 --compute=cpu --threads=2 "
+      "--steps=1000 --seed=7 " LINEAR_TARGET " --record-every=10\n"
+      "train --batch=16 --world=threads --model=lenet --mode=single --workers=1 --compute=cpu --threads=2 "
+      "--steps=1000 --seed=7 " LENET_TARGET " --record-every=10\n"
+      "train --batch=16 --world=threads --model=lenet --mode=ps --workers=2 --servers=3 --compute=cpu "
+      "--threads=2 --steps=1000 --seed=7 " LENET_TARGET " --record-every=10\n"
+      "train --batch=16 --world=threads --model=lenet --mode=allreduce --workers=4 --reducer=ring "
+      "--compute=cpu --threads=2 --steps=1000 --seed=7 " LENET_TARGET " --record-every=10\n" },
     /* --transport goes to the points that exchange, a given --target-loss replaces the default in all */
     { "--world=threads --transport=zmq --reducer=root --target-loss=0.5", FOUR + 1, 3, 150,
       "train --target-loss=0.5 --world=threads --model=lenet --mode=single --workers=1 --compute=cpu --threads=1 "
-      "--steps=150 --record-every=1\n"
+      "--steps=150 --seed=1 --record-every=1\n"
       "train --transport=zmq --target-loss=0.5 --world=threads --model=lenet --mode=ps --workers=2 --servers=3 "
-      "--compute=cpu --threads=1 --steps=150 --record-every=1\n"
+      "--compute=cpu --threads=1 --steps=150 --seed=1 --record-every=1\n"
       "train --transport=zmq --target-loss=0.5 --world=threads --model=lenet --mode=allreduce --workers=4 "
-      "--reducer=root --compute=cpu --threads=1 --steps=150 --record-every=1\n" },
+      "--reducer=root --compute=cpu --threads=1 --steps=150 --seed=1 --record-every=1\n" },
     /* so do buckets and overlap */
     { "--world=threads --bucket-bytes=4Ki --overlap=on --target-loss=0.5", FOUR + 1, 3, 150,
       "train --target-loss=0.5 --world=threads --model=lenet --mode=single --workers=1 --compute=cpu --threads=1 "
-      "--steps=150 --record-every=1\n"
+      "--steps=150 --seed=1 --record-every=1\n"
       "train --bucket-bytes=4096 --overlap=on --target-loss=0.5 --world=threads --model=lenet --mode=ps --workers=2 "
-      "--servers=3 --compute=cpu --threads=1 --steps=150 --record-every=1\n"
+      "--servers=3 --compute=cpu --threads=1 --steps=150 --seed=1 --record-every=1\n"
       "train --bucket-bytes=4096 --overlap=on --target-loss=0.5 --world=threads --model=lenet --mode=allreduce "
-      "--workers=4 --reducer=ring --compute=cpu --threads=1 --steps=150 --record-every=1\n" },
+      "--workers=4 --reducer=ring --compute=cpu --threads=1 --steps=150 --seed=1 --record-every=1\n" },
     /* where no point exchanges, all get --transport, and refuse it */
     { "--world=threads --transport=zmq", FOUR, 2, 150,
       "train --transport=zmq --world=threads --model=linear --mode=none --workers=2 --compute=cpu --threads=1 "
-      "--steps=150 " LINEAR_TARGET " --record-every=1\n"
+      "--steps=150 --seed=1 " LINEAR_TARGET " --record-every=1\n"
       "train --transport=zmq --world=threads --model=lenet --mode=single --workers=1 --compute=cpu --threads=1 "
-      "--steps=150 " LENET_TARGET " --record-every=1\n" },
+      "--steps=150 --seed=1 " LENET_TARGET " --record-every=1\n" },
     { "--world=sim --eval-samples=9", SIMULATED, 2, 6,
       "train --eval-samples=9 --world=sim --model=lenet --mode=allreduce --workers=4 --reducer=ring --compute=cpu "
-      "--threads=1 --steps=6 " LENET_TARGET " --record-every=1\n"
+      "--threads=1 --steps=6 --seed=1 " LENET_TARGET " --record-every=1\n"
       "train --world=sim --model=resnet50 --mode=ps --workers=4 --servers=1 --compute=hollow --threads=1 --steps=6 "
+      "--seed=1 "
       "--record-every=1\n" },
     { "--world=sim --compute=cpu", SIMULATED + 1, 1, 6,
       "train --world=sim --model=resnet50 --mode=ps --workers=4 --servers=1 --compute=cpu --threads=1 --steps=6 "
+      "--seed=1 "
       "--target-loss=0 --record-every=1\n" },
 };
 

@@ -25,7 +25,7 @@ const char *derived_option(enum derived_option which)
     static const char *const named_option[N_DERIVED] = {
         [DERIVED_WORLD] = "world",     [DERIVED_SERVERS] = "servers", [DERIVED_REDUCER] = "reducer",
         [DERIVED_COMPUTE] = "compute", [DERIVED_THREADS] = "threads", [DERIVED_STEPS] = "steps",
-        [DERIVED_WAIT] = "wait",
+        [DERIVED_WAIT] = "wait",       [DERIVED_SEED] = "seed",       [DERIVED_LR] = "lr",
     };
 
     return named_option[which];
@@ -225,6 +225,66 @@ out:
     return rc;
 }
 
+/* The mode that has one worker; NULL: there is none. */
+static const struct module *lone_mode(void)
+{
+    for (int i = 0; train_mode_at(i); i++)
+        if (train_mode_at(i)->module.caps & MODE_ONE_WORKER)
+            return &train_mode_at(i)->module;
+    return NULL;
+}
+
+/* Move the last point to place i, others behind it. */
+static void move_last_to(struct campaign *c, size_t i)
+{
+    const struct point last = c->point[c->n_points - 1];
+
+    memmove(&c->point[i + 1], &c->point[i], (c->n_points - 1 - i) * sizeof last);
+    c->point[i] = last;
+}
+
+/* One worker alone, with the other values of point i, or the first of an axis that its mode does not take. */
+static enum rc plan_baseline_of(struct sweep *s, size_t i, const struct module *mode)
+{
+    struct assignment chosen[MAX_ASSIGNMENTS] = { 0 };
+
+    for (int k = 0; k < s->n_axes; k++) {
+        const char *option = s->axis[k].option, *rest = s->axis[k].values;
+        const char *value = point_value(&s->campaign.point[i], option);
+
+        snprintf(chosen[k].option, sizeof chosen[k].option, "%s", option);
+        if (strcmp(option, "mode") == 0)
+            value = mode->name;
+        else if (strcmp(option, "workers") == 0)
+            value = "1";
+        if (value)
+            snprintf(chosen[k].value, sizeof chosen[k].value, "%s", value);
+        else
+            (void)text_next(&rest, chosen[k].value, sizeof chosen[k].value);
+    }
+    return plan_point(s, chosen);
+}
+
+/* What efficiency is measured by, before the first of the points that have none. */
+static enum rc plan_baselines(struct sweep *s)
+{
+    const struct module *mode = lone_mode();
+    enum rc rc = RC_OK;
+
+    for (size_t i = 0; mode && i < s->campaign.n_points; i++) {
+        const size_t n_before = s->campaign.n_points;
+        if (campaign_find_baseline(&s->campaign, &s->campaign.point[i]))
+            continue;
+        TRY(plan_baseline_of(s, i, mode));
+        if (s->campaign.n_points == n_before)
+            continue;
+        move_last_to(&s->campaign, i);
+        s->added_baseline = true;
+    }
+out:
+    return rc;
+}
+
 static const char *values_of(const struct sweep *s, const char *option)
 {
     for (int k = 0; k < s->n_axes; k++)
@@ -272,6 +332,8 @@ enum rc sweep_plan(struct sweep *s)
     TRY(plan_axis(s, 0, chosen));
     if (s->campaign.n_points == 0)
         TRY(nothing_to_run(s));
+    if (s->adds_baseline)
+        TRY(plan_baselines(s));
     if (!s->campaign.is_virtual && !s->campaign.is_launched)
         sweep_set_wait(s, cores_allowed_count());
 out:

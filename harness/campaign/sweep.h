@@ -6,11 +6,13 @@
  *   command_line.c  the options of a launch
  *   launch.c        how launches are checked, and run in turns
  *   steps.c         how many steps a launch has
+ *   tuning.c        finds the learning rate of each point before
  *   wait.c          how the workers of a launch wait for each other
  *   closing.c       what is kept and printed at the end
  *
  * The order of calls: fill in axis, train, given options and launcher; sweep_choose_world, sweep_plan, sweep_check,
- * sweep_choose_steps, sweep_open_files (rank 0), sweep_launch_all, sweep_finish (rank 0).
+ * sweep_choose_steps, sweep_plan_tuning, sweep_open_files (rank 0), sweep_tune, sweep_launch_all, sweep_finish (rank
+ * 0).
  */
 #ifndef HARNESS_CAMPAIGN_SWEEP_H
 #define HARNESS_CAMPAIGN_SWEEP_H
@@ -29,15 +31,34 @@ struct axis { /* an option that points assign, and its values, a comma list */
     const char *option, *values;
 };
 
+enum { MAX_TUNED_RATES = 16, TUNING_SEEDS = 2 };
+
+struct trial {                 /* of a point at a rate; rank 0 has what it gave */
+    double loss[TUNING_SEEDS]; /* NaN: none */
+    bool did_not_learn[TUNING_SEEDS];
+};
+
+struct tuning {                   /* --tune-lr; how: tuning.c */
+    double rate[MAX_TUNED_RATES]; /* ascending, what LIST says; of "auto": of the point under way */
+    int n_rates;                  /* 0: no tuning */
+    bool is_auto;
+    struct trial (*trial)[MAX_TUNED_RATES]; /* [n_points]; owned */
+    size_t n_trials, n_done;                /* launches of all points */
+};
+
 struct sweep { /* in mpi every process has one; only rank 0's results are filled */
     /* Model, mode and workers (values "": as many as the cores, or the launcher, suggest), and others of
      * train_opt_table; the first varies slowest. */
     struct axis axis[MAX_ASSIGNMENTS];
     int n_axes;
+    bool adds_baseline; /* sweep_plan() adds one worker alone to points that have none to be measured by */
+    bool added_baseline;
     struct train_opts train; /* of every launch whose point does not assign it */
     /* What the user gave: of train_opt_table, and of modules. Borrowed, as parsed. */
     const struct opt_group *given;
     int n_given;
+    const char *tune_lr; /* "": as given; "auto", or a list of rates to try. Borrowed */
+    struct tuning tuning;
     double budget_s;
     uint64_t order_seed; /* of the order of launches in each block */
     size_t *order;       /* of the block under way: [n_points]; owned */
@@ -62,6 +83,8 @@ enum derived_option {
     DERIVED_THREADS,
     DERIVED_STEPS,
     DERIVED_WAIT,
+    DERIVED_SEED,
+    DERIVED_LR,
     N_DERIVED,
 };
 /* How it is spelled. */
@@ -78,7 +101,8 @@ int sweep_n_threads(const struct sweep *s);
 /* Set world and train.world, what campaign must know of it, and one launch of each point in simulated time. RC_INVAL:
  * it needs a launcher, and there is none. */
 enum rc sweep_choose_world(struct sweep *s) MUST_CHECK;
-/* Add the points to s->campaign: all combinations of the axes' values, without options that a mode has no use for.
+/* Add the points to s->campaign: all combinations of the axes' values, without options that a mode has no use for; and
+ * before the points that lack it, where that is wanted, the baseline of their efficiency.
  * RC_INVAL: nothing to run, or more workers than launched ranks. */
 enum rc sweep_plan(struct sweep *s) MUST_CHECK;
 /* How the workers of each point wait: as --wait says, and with auto in comparable points alike: they spin where all
@@ -100,6 +124,14 @@ enum rc sweep_check(struct sweep *s) MUST_CHECK;
 enum rc sweep_choose_steps(struct sweep *s) MUST_CHECK;
 /* The part of it that measures nothing; gemm_flops_per_s: of one thread. Cannot fail. */
 void sweep_set_steps(struct sweep *s, double gemm_flops_per_s);
+/* Read s->tune_lr, and count the launches it takes. RC_INVAL: no such list, or no point that learns. RC_NOMEM. */
+enum rc sweep_plan_tuning(struct sweep *s) MUST_CHECK;
+/* Launch every point that learns at each rate, and set its tuned_lr; w as in sweep_launch_all(). The budget begins
+ * anew behind it. */
+enum rc sweep_tune(struct sweep *s, struct world *w) MUST_CHECK;
+/* What was tried, and chosen; nothing where nothing was tuned. */
+void sweep_tell_tuning(const struct sweep *s, FILE *to);
+void sweep_tuning_free(struct sweep *s);
 /* Make the folder of the campaign, and choose the files that launches write. RC_INVAL as campaign_open(). */
 enum rc sweep_open_files(struct sweep *s, const char *results_dir, const char *name) MUST_CHECK;
 /* Launch all points in turns; w NULL: each launch is a process; else it runs in a part of w. Results go to

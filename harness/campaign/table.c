@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "harness/campaign/campaign.h"
+#include "harness/campaign/target.h"
 #include "harness/report/table.h"
 
 /* 1234567 -> "1.235 M", 999.9999 -> "1 k": four significant digits, less than 1000 of a prefix where there is one. */
@@ -112,28 +113,55 @@ out:
     return rc;
 }
 
+/* A number of samples, or what there is none of. */
+static enum rc cell_samples(struct table *t, double samples_count)
+{
+    char text[32];
+
+    format_rate(text, sizeof text, samples_count);
+    return table_cell(t, "%s", text);
+}
+
+/* Seconds and samples until the target loss; "2 of 3": so many launches reached it. */
+static enum rc cells_target(struct table *t, const struct point *p)
+{
+    const size_t n_reached = target_n_reached(p);
+    enum rc rc;
+
+    if (n_reached > 0 && n_reached < p->n_launches)
+        TRY(table_cell(t, "%zu of %zu", n_reached, p->n_launches));
+    else
+        TRY(cell_number(t, "%.3g s", point_mean(p, offsetof(struct launch, seconds_to_target_s))));
+    TRY(cell_samples(t, point_mean(p, offsetof(struct launch, samples_to_target_count))));
+out:
+    return rc;
+}
+
+static bool is_tuned(const struct campaign *c)
+{
+    for (size_t i = 0; i < c->n_points; i++)
+        if (c->point[i].tuned_lr > 0)
+            return true;
+    return false;
+}
+
 static enum rc print_gain(struct table *t, const struct campaign *c, const struct point *p)
 {
-    static const struct { /* the columns behind of bound */
-        size_t at;
-        double scale;
-        const char *fmt;
-    } means[] = {
-        { offsetof(struct launch, loss_last), 1, "%.4f" },
-        { offsetof(struct launch, accuracy_ratio), 100, "%.2f %%" },
-        { offsetof(struct launch, seconds_to_target_s), 1, "%.3g s" },
-        { offsetof(struct launch, staleness_mean_count), 1, "%.2f" },
-    };
     const struct interval throughput = point_throughput(p), efficiency = campaign_efficiency(c, p);
     enum rc rc;
 
     TRY(cells_of_point(t, c, p));
+    if (is_tuned(c))
+        TRY(cell_number(t, "%.3g", p->tuned_lr > 0 ? p->tuned_lr : NAN));
     TRY(table_cell(t, "%d", point_n_cores(p)));
     TRY(cell_rates(t, &throughput));
     TRY(cell_efficiency(t, &efficiency));
     TRY(cell_bound(t, p));
-    for (size_t i = 0; i < sizeof means / sizeof *means; i++)
-        TRY(cell_number(t, means[i].fmt, means[i].scale * point_mean(p, means[i].at)));
+    TRY(cell_number(t, "%.4f", point_loss_at(p, campaign_equal_samples(c, p))));
+    TRY(cell_number(t, "%.2f %%", 100 * point_mean(p, offsetof(struct launch, accuracy_ratio))));
+    TRY(cell_samples(t, point_samples(p)));
+    TRY(cells_target(t, p));
+    TRY(cell_number(t, "%.2f", point_mean(p, offsetof(struct launch, staleness_mean_count))));
     TRY(cells_of_marks(t, c, p));
 out:
     return rc;
@@ -226,10 +254,14 @@ out:
 static enum rc print_gains(const struct campaign *c, FILE *to)
 {
     static const struct column always[] = {
-        { "cores", ALIGN_RIGHT },      { "samples/s", ALIGN_RIGHT }, { "95 % interval", ALIGN_RIGHT },
-        { "efficiency", ALIGN_RIGHT }, { "of bound", ALIGN_RIGHT },  { "loss", ALIGN_RIGHT },
-        { "accuracy", ALIGN_RIGHT },   { "to target", ALIGN_RIGHT }, { "staleness", ALIGN_RIGHT },
+        { "lr", ALIGN_RIGHT },         { "cores", ALIGN_RIGHT },
+        { "samples/s", ALIGN_RIGHT },  { "95 % interval", ALIGN_RIGHT },
+        { "efficiency", ALIGN_RIGHT }, { "of bound", ALIGN_RIGHT },
+        { "loss", ALIGN_RIGHT },       { "accuracy", ALIGN_RIGHT },
+        { "after", ALIGN_RIGHT },      { "to target", ALIGN_RIGHT },
+        { "in", ALIGN_RIGHT },         { "staleness", ALIGN_RIGHT },
     };
+    const size_t first = is_tuned(c) ? 0 : 1;
 
     struct column behind[sizeof always / sizeof *always + N_MARKS];
     size_t n = sizeof always / sizeof *always;
@@ -238,7 +270,27 @@ static enum rc print_gains(const struct campaign *c, FILE *to)
     for (enum launch_mark mark = 0; mark < N_MARKS; mark++)
         if (campaign_has_mark(c, mark))
             behind[n++] = (struct column){ mark_column(mark), ALIGN_RIGHT };
-    return print_points(c, behind, n, print_gain, to);
+    return print_points(c, behind + first, n - first, print_gain, to);
+}
+
+/* Losses are of equal samples: of how many, for the points of each representative. */
+static void print_note_of_losses(const struct campaign *c, FILE *to)
+{
+    char setting[LAUNCH_NAME_BYTES], samples[32];
+    bool is_first = true;
+
+    for (size_t i = 0; i < c->n_points; i++) {
+        const double equal = campaign_equal_samples(c, &c->point[i]);
+        if (!campaign_represents(c, i) || isnan(equal))
+            continue;
+        point_setting(setting, sizeof setting, &c->point[i], ", ", " ");
+        format_rate(samples, sizeof samples, equal);
+        fprintf(to, "%s%s (%s)", is_first ? "loss: over the last tenth of as many samples of all workers: " : "; ",
+                samples, setting);
+        is_first = false;
+    }
+    if (!is_first)
+        fprintf(to, "\n");
 }
 
 static enum rc print_steps(const struct campaign *c, FILE *to)
@@ -269,19 +321,22 @@ enum rc campaign_print(const struct campaign *c, FILE *to)
     TRY(print_gains(c, to));
     fprintf(to, "\n");
     TRY(print_steps(c, to));
-    fprintf(to,
-            "\nintervals: 95 %%, over launches; of efficiency over pairs of launches in the same block. efficiency:\n"
-            "throughput / (workers x throughput of single). of bound: throughput / what the slowest of compute, wire\n"
-            "and server allows. to target: seconds until the target loss. staleness: updates by others between a pull\n"
-            "and its push. step: a worker's mean step, which is compute to rest; rest: what the measured parts leave.\n"
-            "cores: of a point's workers, one for each thread, and one for each server.\n");
+    fprintf(
+        to,
+        "\nintervals: 95 %%, over launches; of efficiency over pairs of launches in the same block. efficiency:\n"
+        "throughput / (workers x throughput of single). of bound: throughput / what the slowest of compute, wire\n"
+        "and server allows. accuracy: after so many samples of all workers. to target: seconds until the target loss,\n"
+        "in so many samples. staleness: updates by others between a pull and its push. step: a worker's mean step,\n"
+        "which is compute to rest; rest: what the measured parts leave. cores: of a point's workers, one for each\n"
+        "thread, and one for each server.\n");
+    print_note_of_losses(c, to);
     print_note_of_intervals(c, to);
     if (n_failed_bounds(c) > 0)
         fprintf(to,
                 "of bound, failed: launches that did more than their parts could do when measured; the others' mean\n"
                 "would look right, and is not shown\n");
     if (lacks_baseline(c))
-        fprintf(to, "efficiency needs single: 1 in --workers, and single in --mode\n");
+        fprintf(to, "efficiency needs single with 1 worker, which --no-baseline left out\n");
     if (any(c, offsetof(struct point, oversubscribed)))
         fprintf(to, "* more threads of workers than cores\n");
     if (any(c, offsetof(struct point, servers_share)))

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "harness/campaign/campaign.h"
+#include "harness/campaign/target.h"
 
 #define AT(member) offsetof(struct launch, member)
 #define MEAN(p, member) point_mean((p), AT(member))
@@ -22,7 +23,7 @@ enum claim_kind { CLAIM_FASTER, CLAIM_EQUAL_CORES, CLAIM_PRICE, CLAIM_TARGET };
 
 struct claim {
     enum claim_kind kind;
-    const struct point *a, *b; /* two modes; a mode and its control; the best and one worker alone */
+    const struct point *a, *b; /* two modes; a mode and its control; a mode and one worker alone */
     struct comparison x;       /* a over b; of the target: b's seconds over a's */
     bool holds;                /* C4 */
 };
@@ -45,13 +46,6 @@ static bool is_tested(const struct claims *all, const struct claim *k)
 static const char *percent_text(char out[32], double ratio)
 {
     snprintf(out, 32, 100 * ratio < 9.95 ? "%.2g" : "%.0f", 100 * ratio);
-    return out;
-}
-
-/* "12.35", "0.47", "0.0042" */
-static const char *ratio_text(char out[32], double ratio)
-{
-    snprintf(out, 32, ratio < 0.095 ? "%.2g" : "%.2f", ratio);
     return out;
 }
 
@@ -96,23 +90,31 @@ static enum rc claim_price(struct claims *all, const struct point *p)
     return add_claim(all, CLAIM_PRICE, p, none);
 }
 
-/* Was the target loss reached sooner than by one worker alone? The best of the points with a core for every worker. */
-static enum rc claim_target(struct claims *all, const struct point *like)
+/* Has some launch of a point comparable to like reached the target loss? */
+static bool any_reached(const struct campaign *c, const struct point *like)
+{
+    for (size_t i = 0; i < c->n_points; i++)
+        if (point_comparable(&c->point[i], like) && target_n_reached(&c->point[i]) > 0)
+            return true;
+    return false;
+}
+
+/* Is the target loss reached sooner than by one worker alone? Of each mode the point that was declared (target.J1). */
+static enum rc claim_target(struct claims *all, const struct point *like, const struct module *const *mode, int n_modes)
 {
     const struct campaign *c = all->campaign;
-    const struct point *single = campaign_find_baseline(c, like), *best = NULL;
+    const struct point *single = campaign_find_baseline(c, like);
+    enum rc rc = RC_OK;
 
-    for (size_t i = 0; i < c->n_points; i++) {
-        const struct point *p = &c->point[i];
-        if (!point_comparable(p, like) || !mode_exchanges(p->mode) || p->n_workers == 1 || p->oversubscribed ||
-            !(MEAN(p, seconds_to_target_s) > 0))
-            continue;
-        if (!best || MEAN(p, seconds_to_target_s) < MEAN(best, seconds_to_target_s))
-            best = p;
-    }
-    if (!best || !single || !(MEAN(single, seconds_to_target_s) > 0))
+    if (!single || single->n_launches == 0 || !any_reached(c, like))
         return RC_OK;
-    return add_claim(all, CLAIM_TARGET, best, single);
+    for (int i = 0; i < n_modes; i++) {
+        const struct point *p = target_point(c, like, mode[i]);
+        if (p)
+            TRY(add_claim(all, CLAIM_TARGET, p, single));
+    }
+out:
+    return rc;
 }
 
 static bool has_several_workers(const struct campaign *c, const struct point *like, const struct module *mode)
@@ -186,7 +188,7 @@ static enum rc claim_setting(struct claims *all, const struct point *like)
         if (w > 0)
             TRY(claim_price(all, campaign_find_like(c, like, mode[i], w)));
     }
-    TRY(claim_target(all, like));
+    TRY(claim_target(all, like, mode, n_modes));
 out:
     return rc;
 }
@@ -395,21 +397,23 @@ static void tell_price(const struct claims *all, const struct claim *k, FILE *to
 
 static void tell_target(const struct claims *all, const struct claim *k, FILE *to)
 {
-    const double best_s = MEAN(k->a, seconds_to_target_s), single_s = MEAN(k->b, seconds_to_target_s);
-    char setting[LAUNCH_NAME_BYTES], number[3][32];
+    target_tell(k->a, k->b, &k->x,
+                all->campaign->is_virtual ? ""
+                : !k->holds               ? "cannot tell which is sooner"
+                : k->x.ratio > 1          ? "sooner"
+                                          : "later",
+                to);
+}
 
-    point_setting(setting, sizeof setting, k->a, ", ", " ");
-    fprintf(to, "%s: target loss after %.3g s with %s, %d workers, and %.3g s alone: ", setting, best_s,
-            k->a->mode->name, k->a->n_workers, single_s);
-    if (all->campaign->is_virtual || isnan(k->x.ratio_low))
-        fprintf(to, "%s x.\n", ratio_text(number[0], single_s / best_s));
-    else
-        fprintf(to, "%s (%s x, 95 %%: %s to %s).\n",
-                !k->holds        ? "cannot tell which is sooner"
-                : k->x.ratio > 1 ? "sooner"
-                                 : "later",
-                ratio_text(number[0], k->x.ratio), ratio_text(number[1], k->x.ratio_low),
-                ratio_text(number[2], k->x.ratio_high));
+/* Which points target lines are about (target.J1). */
+static void tell_declared(const struct claims *all, FILE *to)
+{
+    for (size_t i = 0; i < all->n_claims; i++)
+        if (all->claim[i].kind == CLAIM_TARGET) {
+            fprintf(to, "The target loss is compared as declared: each mode at its largest worker count with a core "
+                        "for every worker, against one worker alone.\n");
+            return;
+        }
 }
 
 enum rc campaign_verdict(const struct campaign *c, FILE *to)
@@ -432,6 +436,7 @@ enum rc campaign_verdict(const struct campaign *c, FILE *to)
         if (is_tested(&all, &all.claim[i]))
             pairs_tell_marks(all.claim[i].a, all.claim[i].b, to);
     }
+    tell_declared(&all, to);
     if (all.n_tested > 1)
         fprintf(to,
                 "Of %zu verdicts all are right in 95 %% of campaigns (Holm); each interval is 95 %% by itself, over "

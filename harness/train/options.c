@@ -70,7 +70,7 @@ const struct opt train_opt_table[] = {
              "L2 penalty: this times the parameter is added to its gradient"),
     OPT_F64_(struct train_opts, target_loss, "target-loss", "", -1e9, 1e9, "",
              "report when the mean training loss of 10 steps first reaches this; without it: in compare the model's"),
-    OPT_U64_(struct train_opts, seed, "seed", "1", 0, 9007199254740992.0, "",
+    OPT_U64_(struct train_opts, seed, "seed", "1", 0, (double)TRAIN_MAX_SEED, "",
              "of samples, their order, and parameters"),
     OPT_F64_(struct train_opts, stall_warn_s, "stall-warn-s", "", 0.1, 86400, "s",
              "a rank that gives no sign of life for so long is named, with what it owes; without it: half of "

@@ -69,6 +69,15 @@ static void record_seconds(struct record *r, const struct train_job *job, double
     record_f64(r, "virtual_s", is_virtual(job) ? seconds : NAN);
 }
 
+/* null: there is none. */
+static void record_count(struct record *r, const char *key, bool is_known, uint64_t value)
+{
+    if (is_known)
+        record_u64(r, key, value);
+    else
+        record_null(r, key);
+}
+
 static void record_cluster(struct record *r, const struct cluster *c)
 {
     record_text(r, "name", c->name);
@@ -397,10 +406,7 @@ static void record_figures(struct record *r, const struct train_job *job, const 
     record_text(r, "params_sha256", result->has_params ? sha : NULL);
     record_f64(r, "staleness_mean_count",
                job->mode->module.caps & MODE_SERVERS ? s->measured.staleness_mean_count : NAN);
-    if (job->mode->module.caps & MODE_SERVERS)
-        record_u64(r, "staleness_max_count", s->measured.staleness_max_count);
-    else
-        record_null(r, "staleness_max_count");
+    record_count(r, "staleness_max_count", job->mode->module.caps & MODE_SERVERS, s->measured.staleness_max_count);
     record_seconds(r, job, s->measured.elapsed_s);
 }
 
@@ -436,10 +442,7 @@ static void record_steady(struct record *r, const struct steps_summary *m)
     record_text(r, "steady_state_rule", STEADY_RULE);
     record_text(r, "steady_state", steady_state_text(m->steady.state));
     record_u64(r, "warmup_rounds_count", m->steady.n_warmup);
-    if (m->steady.state == STEADY_SWITCH)
-        record_u64(r, "speed_switch_round_index", m->steady.switch_index);
-    else
-        record_null(r, "speed_switch_round_index");
+    record_count(r, "speed_switch_round_index", m->steady.state == STEADY_SWITCH, m->steady.switch_index);
     record_f64(r, "speed_switch_ratio", m->steady.switch_speed_ratio);
     record_u64(r, "rounds_count", m->n_rounds);
     record_f64(r, "effective_rounds_count", m->throughput_samples_per_s.n_effective);
@@ -467,6 +470,7 @@ static enum rc write_summary(struct report *to, const struct train_job *job, con
     record_figures(r, job, result, s);
     record_named_params(r, job, result);
     record_f64(r, "seconds_to_target_loss_s", s->seconds_to_target_loss);
+    record_count(r, "samples_to_target_loss_count", !isnan(s->seconds_to_target_loss), s->samples_to_target_loss_count);
     record_text(r, "learned", learned_word(s->learning.learned));
     record_text(r, "learned_reason", learning_why_word(s->learning.why));
     record_text(r, "not_learned_advice", s->not_learned[0] ? s->not_learned : NULL);

@@ -55,6 +55,7 @@ struct train_opts { /* as given; the tables have the meanings */
 };
 extern const struct opt train_opt_table[]; /* of any training */
 extern const struct opt train_run_table[]; /* of one run: what `gradmark compare` varies, or has no use for */
+#define TRAIN_MAX_SEED ((uint64_t)1 << 53) /* of --seed */
 enum { TRAIN_N_OPT_RULES = 8 };
 extern const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES];
 enum { TRAIN_MAX_OPT_GROUPS = 2 + MAX_MODULE_GROUPS };

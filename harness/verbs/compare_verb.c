@@ -11,10 +11,10 @@
 #include "harness/world/wait.h"
 
 struct compare_opts {
-    const char *model, *mode, *workers, *results, *name, *cost;
+    const char *model, *mode, *workers, *results, *name, *cost, *tune_lr;
     uint64_t launches, order_seed;
     double budget_s;
-    bool charts;
+    bool charts, baseline;
     struct train_opts train; /* options of every launch; those of a single run are not used */
 };
 
@@ -30,10 +30,15 @@ static const struct opt compare_table[] = {
              "of the order in which the points of each block of launches take turns; 0: in that of the table"),
     OPT_F64_(struct compare_opts, budget_s, "budget-s", "95", 1, 1e6, "s",
              "begin no further turn of launches after this; at least 2 turns are made; slow models get fewer steps"),
+    OPT_TEXT_(
+        struct compare_opts, tune_lr, "tune-lr", "", "LIST",
+        "before, find each point's best learning rate of these, or auto: 1/4, 1/2, 1, 2, 4 times --lr or the model's"),
     OPT_TEXT_(struct compare_opts, results, "results", "results", "DIR", "folder for campaigns"),
     OPT_TEXT_(struct compare_opts, name, "name", "compare", "NAME", "of this campaign: DIR/<date>-NAME"),
     OPT_TEXT_(struct compare_opts, cost, "cost", "", "FILE",
               "write what all simulations cost, in messages and real seconds, as JSON; sim only"),
+    OPT_BOOL_(struct compare_opts, baseline, "baseline", "true",
+              "add single with 1 worker where --mode and --workers leave it out: efficiency is measured by it"),
     OPT_BOOL_(struct compare_opts, charts, "charts", "true", "draw the charts"),
     OPT_END_,
 };
@@ -68,6 +73,7 @@ static enum rc launched_body(struct world *w, void *arg)
 
     TRY(agree_on_steps(&s->campaign, w));
     TRY(sweep_agree_on_wait(s, w));
+    TRY(sweep_tune(s, w));
     TRY(sweep_launch_all(s, w));
 out:
     return rc;
@@ -96,9 +102,11 @@ static enum rc open_sweep(struct sweep *s, const struct verb_call *call)
                   { "mode", o->mode },
                   { "workers", o->workers } },
         .n_axes = 3,
+        .adds_baseline = o->baseline,
         .train = o->train,
         .given = call->group,
         .n_given = call->n_groups,
+        .tune_lr = o->tune_lr,
         .budget_s = o->budget_s,
         .order_seed = o->order_seed,
         .cost_file = o->cost,
@@ -111,6 +119,7 @@ static enum rc open_sweep(struct sweep *s, const struct verb_call *call)
     TRY(sweep_plan(s));
     TRY(sweep_check(s));
     TRY(sweep_choose_steps(s));
+    TRY(sweep_plan_tuning(s));
     if (s->launcher.rank == 0)
         TRY(sweep_open_files(s, o->results, o->name));
 out:
@@ -144,15 +153,19 @@ static enum rc compare_run(struct verb_call *call)
     s.started_ns = wait_clock_ns();
     if (s.launcher.rank == 0) {
         sweep_announce(&s, stderr);
-        progress_init(&s.progress, stderr, s.campaign.n_points * s.campaign.n_launches_wanted, s.started_ns);
+        progress_init(&s.progress, stderr, s.tuning.n_trials + s.campaign.n_points * s.campaign.n_launches_wanted,
+                      s.started_ns);
     }
     if (s.world->module.caps & WORLD_LAUNCHED) {
         const struct world_opts world = { .bind_cores = true,
                                           .n_threads = sweep_n_threads(&s),
                                           .has_tasks = strcmp(s.train.overlap, "on") == 0 };
         launched = train_explain_refusal(&world, world_run(s.world, &world, s.launcher.n_ranks, launched_body, &s));
-    } else
-        launched = sweep_launch_all(&s, NULL);
+    } else {
+        launched = sweep_tune(&s, NULL);
+        if (launched == RC_OK)
+            launched = sweep_launch_all(&s, NULL);
+    }
     if (s.launcher.rank == 0) {
         progress_fini(&s.progress, wait_clock_ns());
         TRY(manifest_options(&options, o, &s));
@@ -161,6 +174,7 @@ static enum rc compare_run(struct verb_call *call)
         TRY(launched);
 out:
     record_close(&options);
+    sweep_tuning_free(&s);
     campaign_close(&s.campaign);
     return rc;
 }
@@ -176,6 +190,18 @@ static const struct verb_hint hints[] = {
 const struct verb verb_compare = {
     .name = "compare",
     .summary = "the main job: train every way, compare, say which is faster, draw the charts",
+    .introduction =
+        "Every point, a mode at a worker count, is launched once in each block of launches, all of a block in an "
+        "order\n"
+        "drawn anew and from the same --seed, which is the first block's: the next one's is greater by 1.\n"
+        "What is compared is declared here, not chosen by what came out: two modes at the largest worker count with a\n"
+        "core for every worker that both have; the time to --target-loss of each mode at its largest such count,\n"
+        "against one worker alone.\n"
+        "--tune-lr launches each point at each rate first, in addition to --budget-s: twice, from seeds that no launch "
+        "of\n"
+        "the comparison has, for half the samples that one worker alone sees in one. Chosen is the rate with the "
+        "least\n"
+        "mean loss at the end, of those at which both launches learned.\n\n",
     .opts_bytes = sizeof(struct compare_opts),
     .group = groups,
     .kinds = train_kinds,

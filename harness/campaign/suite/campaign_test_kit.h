@@ -72,6 +72,7 @@ static inline void made_summary(FILE *to, const struct made_point *m, int launch
     made_number(to, "staleness_mean_count", made_if(is_ps, share * (1 + unit / 10)));
     made_number(to, "staleness_max_count", made_if(is_ps, 3));
     made_number(to, "seconds_to_target_loss_s", m->target_s * (m->n_launches == 1 ? 1 : spread));
+    made_number(to, "samples_to_target_loss_count", m->target_s * m->samples_per_s); /* the same in all launches */
     fprintf(to, "}\n");
 }
 

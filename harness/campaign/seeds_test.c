@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* seeds_test.c - from which seed each launch of a campaign is trained. */
+#include "harness/campaign/command_line.h"
+#include "harness/campaign/suite/sweep_test_kit.h"
+
+static void open_sweep(struct sweep *s, struct kit *k, char *words, const char *mode)
+{
+    char path[KIT_PATH_BYTES];
+
+    kit_sweep(s, words);
+    kit_axes(s, "linear", mode, "1");
+    s->order_seed = 3;
+    snprintf(s->campaign.dir, sizeof s->campaign.dir, "%s", k->dir);
+    snprintf(path, sizeof path, "%s", kit_path(k, "runs.jsonl"));
+    assert_int_equal(atomic_file_open(&s->campaign.runs, path), RC_OK);
+    assert_int_equal(sweep_plan(s), RC_OK);
+}
+
+/* How often text has this in it. */
+static int n_times(const char *text, const char *wanted)
+{
+    int n = 0;
+
+    for (const char *at = text; (at = strstr(at, wanted)) != NULL; at += strlen(wanted))
+        n++;
+    return n;
+}
+
+/* Three blocks of three points: in each block all have one seed, another in each block, beginning with the user's. */
+static void points_of_a_block_share_a_seed(void **state)
+{
+    char words[] = "--world=threads --seed=41", text[4000];
+    struct sweep s;
+
+    open_sweep(&s, *state, words, "none,single,allreduce");
+    kit_script(&s, *state);
+    assert_int_equal(sweep_launch_all(&s, NULL), RC_OK);
+    kit_calls(*state, text, sizeof text);
+    assert_int_equal(n_times(text, "--seed="), 9);
+    char *line = text;
+    for (int block = 0; block < MADE_LAUNCHES; block++)
+        for (int i = 0; i < 3; i++) {
+            char wanted[32], *end = strchr(line, '\n');
+            assert_non_null(end);
+            *end = '\0';
+            snprintf(wanted, sizeof wanted, " --seed=%d ", 41 + block);
+            if (n_times(line, wanted) != 1)
+                fail_msg("block %d, launch %d: %s", block, i, line);
+            line = end + 1;
+        }
+    kit_script_end(&s);
+    campaign_close(&s.campaign);
+}
+
+/* In sim there is one launch of each point, from the user's seed. The greatest seed is followed by 0. */
+static void seeds_of_blocks(void **state)
+{
+    static const struct {
+        const char *words;
+        size_t block;
+        uint64_t seed;
+    } cases[] = {
+        { "--world=threads", 0, 1 },
+        { "--world=threads", 5, 6 },
+        { "--world=threads --seed=0", 0, 0 },
+        { "--world=sim --seed=9", 4, 9 },
+        { "--world=threads --seed=9007199254740991", 1, 9007199254740992u },
+        { "--world=threads --seed=9007199254740992", 1, 0 },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sweep s;
+        char words[64];
+        snprintf(words, sizeof words, "%s", cases[i].words);
+        open_sweep(&s, *state, words, "single");
+        assert_true(launch_terms_of(&s, &s.campaign.point[0], cases[i].block).seed == cases[i].seed);
+        campaign_close(&s.campaign);
+    }
+}
+
+/* A campaign that sweeps the seed assigns it. */
+static void a_seed_that_is_swept(void **state)
+{
+    char words[] = "--world=threads --seed=41", text[4000];
+    struct sweep s;
+
+    kit_sweep(&s, words);
+    kit_axes(&s, "linear", "single", "1");
+    s.axis[s.n_axes++] = (struct axis){ "seed", "7,8" };
+    s.campaign.n_launches_wanted = 2;
+    snprintf(s.campaign.dir, sizeof s.campaign.dir, "%s", ((struct kit *)*state)->dir);
+    assert_int_equal(atomic_file_open(&s.campaign.runs, kit_path(*state, "runs.jsonl")), RC_OK);
+    assert_int_equal(sweep_plan(&s), RC_OK);
+    kit_script(&s, *state);
+    assert_int_equal(sweep_launch_all(&s, NULL), RC_OK);
+    kit_calls(*state, text, sizeof text);
+    assert_int_equal(n_times(text, "--seed="), 4);
+    assert_int_equal(n_times(text, "--seed=7 "), 2);
+    assert_int_equal(n_times(text, "--seed=8 "), 2);
+    kit_script_end(&s);
+    campaign_close(&s.campaign);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        MADE_TEST(points_of_a_block_share_a_seed),
+        MADE_TEST(seeds_of_blocks),
+        MADE_TEST(a_seed_that_is_swept),
+    };
+
+    return cmocka_run_group_tests_name("seeds", tests, NULL, NULL);
+}

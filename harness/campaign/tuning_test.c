@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tuning_test.c - which rates are tried for each point, from which seeds, for how many steps, and which is chosen.
+ *
+ * The program that is launched is a script whose losses are those of a file.
+ */
+#include <jansson.h>
+
+#include "harness/campaign/suite/sweep_test_kit.h"
+
+/* Line "MODE RATE SEED KEYS" of the file says what the summary of such a launch has; without one, a loss of 9. */
+static const char PROGRAM[] =
+    "#!/bin/sh\n"
+    "dir=${0%/*}\n"
+    "echo \"$*\" >>\"$dir/calls\"\n"
+    "for word; do case $word in --out=*) out=${word#--out=} ;; --lr=*) lr=${word#--lr=} ;;\n"
+    "--mode=*) mode=${word#--mode=} ;; --seed=*) seed=${word#--seed=} ;; esac; done\n"
+    "keys='\"loss_last\":9'\n"
+    "while read -r m r s what; do [ \"$m $r $s\" = \"$mode $lr $seed\" ] && keys=$what; done <\"$dir/losses\"\n"
+    "echo '{\"kind\":\"summary\",\"throughput_samples_per_s\":100,'\"$keys\"'}' >\"$out\"\n";
+
+#define YES ",\"learned\":\"yes\"\n"
+#define LOSS(text) " \"loss_last\":" text
+
+static const char LOSSES[] =
+    /* the last is the best from one seed, and worse than the one before on average: 2.5 and 2 */
+    "single 0.25 1041" LOSS("3") YES "single 0.25 1042" LOSS("3") YES "single 0.5 1041" LOSS("2.5") YES
+    "single 0.5 1042" LOSS("1.5") YES "single 1 1041" LOSS("1") YES "single 1 1042" LOSS("4") YES
+    /* the least loss is of a launch that did not learn, another is none */
+    "allreduce 0.25 1041" LOSS("3") YES "allreduce 0.25 1042" LOSS("4") YES "allreduce 0.5 1041" LOSS("1") YES
+    "allreduce 0.5 1042" LOSS("1") ",\"learned\":\"no\"\n"
+                                   "allreduce 1 1041" LOSS("null") YES "allreduce 1 1042" LOSS("1") YES
+    /* nothing is left; where it is not known whether a short launch learned, its loss counts */
+    "none 0.25 1041" LOSS("null") YES "none 0.5 1042" LOSS(
+        "2") ",\"learned\":\"no\"\n"
+             "none 1 1042" LOSS("null") "\n"
+                                        "ps 0.25 1041" LOSS("5") ",\"learned\":\"not_known\"\n"
+                                                                 "ps 0.25 1042" LOSS(
+                                                                     "5") ",\"learned\":\"not_known\"\n";
+
+static void open_sweep(struct sweep *s, struct kit *k, char *words, const char *mode, const char *rates)
+{
+    char path[KIT_PATH_BYTES];
+
+    kit_sweep(s, words);
+    kit_axes(s, "linear", mode, "1,2");
+    s->tune_lr = rates;
+    s->campaign.n_launches_wanted = 2;
+    snprintf(s->campaign.dir, sizeof s->campaign.dir, "%s", k->dir);
+    snprintf(path, sizeof path, "%s", kit_path(k, "runs.jsonl"));
+    assert_int_equal(atomic_file_open(&s->campaign.runs, path), RC_OK);
+    assert_int_equal(sweep_plan(s), RC_OK);
+    for (size_t i = 0; i < s->campaign.n_points; i++)
+        s->campaign.point[i].n_steps = 200;
+    kit_script(s, k);
+    assert_true(kit_write(k, "program", PROGRAM));
+    assert_true(kit_write(k, "losses", LOSSES));
+    assert_int_equal(chmod(kit_path(k, "program"), 0700), 0);
+}
+
+static void end(struct sweep *s)
+{
+    kit_script_end(s);
+    sweep_tuning_free(s);
+    campaign_close(&s->campaign);
+}
+
+static int n_times(const char *text, const char *wanted)
+{
+    int n = 0;
+
+    for (const char *at = text; at && (at = strstr(at, wanted)) != NULL; at += strlen(wanted))
+        n++;
+    return n;
+}
+
+static const char TOLD[] =
+    "\nrates chosen before, by the least mean loss at the end of 2 short launches, from seeds of their own:\n"
+    "linear single, 1 worker: learning rate 0.5, of 0.25 (loss 3.0000), 0.5 (loss 2.0000), 1 (loss 2.5000)\n"
+    "linear allreduce, 1 worker: learning rate 0.25 (at the edge of what was tried), of 0.25 (loss 3.5000), 0.5 (did "
+    "not learn), 1 (did not learn)\n"
+    "linear allreduce, 2 workers: learning rate 0.25 (at the edge of what was tried), of 0.25 (loss 3.5000), 0.5 (did "
+    "not learn), 1 (did not learn)\n"
+    "linear none, 1 worker: at none of these rates it learned, 0.1 is kept: 0.25 (did not learn), 0.5 (did not learn), "
+    "1 (did not learn)\n"
+    "linear none, 2 workers: at none of these rates it learned, 0.1 is kept: 0.25 (did not learn), 0.5 (did not "
+    "learn), 1 (did not learn)\n"
+    "linear ps, 1 worker: learning rate 0.25 (at the edge of what was tried), of 0.25 (loss 5.0000), 0.5 (loss "
+    "9.0000), 1 (loss 9.0000)\n"
+    "linear ps, 2 workers: learning rate 0.25 (at the edge of what was tried), of 0.25 (loss 5.0000), 0.5 (loss "
+    "9.0000), 1 (loss 9.0000)\n";
+
+static void assert_told(const struct sweep *s, const char *expected)
+{
+    char *text = NULL;
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&text, &n_bytes);
+
+    assert_non_null(to);
+    sweep_tell_tuning(s, to);
+    assert_int_equal(fclose(to), 0);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+/* U1 to U3: each rate twice, for half a launch's samples of one worker; then the launches, at the rate chosen. */
+static void the_best_rate_is_chosen(void **state)
+{
+    struct kit *k = *state;
+    struct sweep s;
+    char words[] = "--world=threads --seed=41", *calls;
+
+    open_sweep(&s, k, words, "single,allreduce,none,ps", "1,0.25,0.5");
+    assert_int_equal(sweep_plan_tuning(&s), RC_OK);
+    assert_int_equal(s.tuning.n_trials, 7 * 3 * 2);
+    assert_told(&s, ""); /* not yet */
+    if (sweep_tune(&s, NULL) != RC_OK)
+        fail_msg("%s", rc_message());
+    assert_told(&s, TOLD);
+    calls = strdup(kit_read(k, "calls"));
+    assert_int_equal(n_times(calls, "\n"), 7 * 3 * 2);
+    assert_int_equal(n_times(calls, " --steps=100 "), 4 * 3 * 2); /* one worker */
+    assert_int_equal(n_times(calls, " --steps=50 "), 3 * 3 * 2);
+    assert_int_equal(n_times(calls, " --seed=1041 "), 7 * 3);
+    assert_int_equal(n_times(calls, " --seed=1042 "), 7 * 3);
+    assert_int_equal(s.campaign.n_launches_done, 0); /* a trial is no launch of the campaign */
+    free(calls);
+    assert_int_equal(unlink(kit_path(k, "calls")), 0);
+    assert_int_equal(sweep_launch_all(&s, NULL), RC_OK);
+    calls = strdup(kit_read(k, "calls"));
+    assert_int_equal(n_times(calls, "\n"), 7 * 2);
+    assert_int_equal(n_times(calls, " --steps=200 "), 7 * 2);
+    assert_int_equal(n_times(calls, " --mode=single --workers=1 --compute=cpu --threads=1 --steps=200 --lr=0.5 "), 2);
+    assert_int_equal(n_times(calls, " --lr=0.25 "), 4 * 2);
+    assert_int_equal(n_times(calls, " --lr="), 5 * 2); /* none keeps the model's own */
+    assert_int_equal(n_times(calls, " --seed=41 "), 7);
+    assert_int_equal(n_times(calls, " --seed=42 "), 7);
+    free(calls);
+    end(&s);
+}
+
+/* Each trial has a record. */
+static void trials_are_recorded(void **state)
+{
+    static const double rate[] = { 0.25, 0.5, 1 }, loss[] = { 3, 3, 2.5, 1.5, 1, 4 };
+    struct kit *k = *state;
+    struct sweep s;
+    char words[] = "--world=threads --seed=41";
+    json_error_t error;
+
+    open_sweep(&s, k, words, "single", "0.25,0.5,1");
+    assert_int_equal(sweep_plan_tuning(&s), RC_OK);
+    assert_int_equal(sweep_tune(&s, NULL), RC_OK);
+    assert_int_equal(campaign_commit(&s.campaign), RC_OK);
+    FILE *from = fopen(kit_path(k, "runs.jsonl"), "r");
+    assert_non_null(from);
+    for (int i = 0; i < 6; i++) {
+        json_t *r = json_loadf(from, JSON_DISABLE_EOF_CHECK, &error);
+        assert_non_null(r);
+        assert_string_equal(json_string_value(json_object_get(r, "kind")), "tuning");
+        assert_string_equal(json_string_value(json_object_get(r, "mode")), "single");
+        assert_string_equal(json_string_value(json_object_get(r, "workers")), "1");
+        assert_true(json_number_value(json_object_get(r, "learning_rate")) == rate[i / 2]);
+        assert_true(json_number_value(json_object_get(r, "loss_last")) == loss[i]);
+        assert_int_equal(json_integer_value(json_object_get(r, "seed")), 1041 + i % 2);
+        assert_int_equal(json_integer_value(json_object_get(r, "steps_count")), 100);
+        assert_int_equal(json_is_true(json_object_get(r, "did_not_learn")), 0);
+        assert_int_equal(json_is_true(json_object_get(r, "is_chosen")), i / 2 == 1);
+        json_decref(r);
+    }
+    assert_null(json_loadf(from, JSON_DISABLE_EOF_CHECK, &error));
+    fclose(from);
+    end(&s);
+}
+
+/* auto: around --lr, or the model's; also in sim, where the seed of the launches is one. */
+static void rates_around_a_given_one(void **state)
+{
+    static const struct {
+        const char *words;
+        double base;
+    } cases[] = { { "--world=threads --lr=0.5", 0.5 }, { "--world=sim --lr=2", 2 }, { "--world=threads", 0.1 } };
+    static const double factor[] = { 0.25, 0.5, 1, 2, 4 };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sweep s;
+        char words[64], wanted[64];
+        snprintf(words, sizeof words, "%s", cases[i].words);
+        open_sweep(&s, *state, words, "single", "auto");
+        s.campaign.point[0].n_steps = 30; /* too few to halve */
+        assert_int_equal(sweep_plan_tuning(&s), RC_OK);
+        assert_int_equal(sweep_tune(&s, NULL), RC_OK);
+        const char *calls = kit_read(*state, "calls");
+        assert_int_equal(n_times(calls, "\n"), 10);
+        assert_int_equal(n_times(calls, " --steps=20 "), 10);
+        assert_int_equal(n_times(calls, " --seed=1001 "), 5);
+        for (int f = 0; f < 5; f++) {
+            snprintf(wanted, sizeof wanted, " --lr=%.17g ", factor[f] * cases[i].base);
+            assert_int_equal(n_times(kit_read(*state, "calls"), wanted), 2);
+        }
+        assert_true(s.campaign.point[0].tuned_lr == 0.25 * cases[i].base); /* all alike: the least */
+        end(&s);
+    }
+}
+
+static void what_is_refused(void **state)
+{
+    static const struct {
+        const char *words, *rates, *message;
+    } cases[] = {
+        { "--world=threads", "0.1,x", "--tune-lr x: not a learning rate from 1e-12 to 1e6; a list of them, or auto" },
+        { "--world=threads", "0", "--tune-lr 0: not a learning rate from 1e-12 to 1e6; a list of them, or auto" },
+        { "--world=threads", "1,2,1", "--tune-lr 1,2,1: 1 is there twice" },
+        { "--world=threads --lr=1", "1,2",
+          "--lr: --tune-lr 1,2 says which rates are tried; --tune-lr auto tries some around --lr" },
+        { "--world=threads --forward-only", "auto", "--tune-lr auto: no point learns, so there is no best rate" },
+        { "--world=sim --compute=hollow", "auto", "--tune-lr auto: no point learns, so there is no best rate" },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sweep s;
+        char words[64];
+        snprintf(words, sizeof words, "%s", cases[i].words);
+        open_sweep(&s, *state, words, "single", cases[i].rates);
+        assert_int_equal(sweep_plan_tuning(&s), RC_INVAL);
+        assert_string_equal(rc_message(), cases[i].message);
+        end(&s);
+    }
+}
+
+/* Nobody asked for it. */
+static void rates_that_are_not_tuned(void **state)
+{
+    struct sweep s;
+    char words[] = "--world=threads --lr=0.5";
+
+    open_sweep(&s, *state, words, "single", "");
+    assert_int_equal(sweep_plan_tuning(&s), RC_OK);
+    assert_int_equal(sweep_tune(&s, NULL), RC_OK);
+    assert_null(kit_read(*state, "calls"));
+    assert_told(&s, "");
+    assert_int_equal(sweep_launch_all(&s, NULL), RC_OK);
+    assert_int_equal(n_times(kit_read(*state, "calls"), " --lr=0.5 "), 2);
+    end(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        MADE_TEST(the_best_rate_is_chosen), MADE_TEST(trials_are_recorded),      MADE_TEST(rates_around_a_given_one),
+        MADE_TEST(what_is_refused),         MADE_TEST(rates_that_are_not_tuned),
+    };
+
+    return cmocka_run_group_tests_name("tuning", tests, NULL, NULL);
+}
