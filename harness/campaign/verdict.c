@@ -274,6 +274,13 @@ static void tell_doubt(const struct claims *all, const struct claim *k, FILE *to
         fprintf(to, ".\n");
 }
 
+/* "9.46", "104", "2894": in us, three digits, or all before the point. */
+static const char *us_text(char out[32], double seconds)
+{
+    snprintf(out, 32, 1e6 * seconds < 999.5 ? "%.3g" : "%.0f", 1e6 * seconds);
+    return out;
+}
+
 /* What of a difference in step time lies in computing, which a mode does not change, and what in the exchange. */
 static void tell_where(const struct point *fast, const struct point *slow, FILE *to)
 {
@@ -281,18 +288,21 @@ static void tell_where(const struct point *fast, const struct point *slow, FILE 
     const double all_s = compute_s + beyond_compute_s(slow) - beyond_compute_s(fast);
     const struct comparison compute = campaign_compare(slow, fast, AT(compute_s));
     const bool differs = compute.p <= PAIRED_LEVEL;
+    char part[32], all[32];
 
     if (!(all_s > 0)) /* costs are not known, or differ otherwise than the throughput */
         return;
     tell_who(fast, to);
     if (compute_s > all_s / 2)
-        fprintf(to, "difference lies in compute, which the mode does not change: %.3g of %.3g us a step%s.\n",
-                1e6 * compute_s, 1e6 * all_s, differs ? "" : ", though launches of one mode differ by as much");
+        fprintf(to, "difference lies in compute, which the mode does not change: %s of %s us a step%s.\n",
+                us_text(part, compute_s), us_text(all, all_s),
+                differs ? "" : ", though launches of one mode differ by as much");
     else if (compute_s < 0)
-        fprintf(to, "difference lies in exchange: %.3g us a step, less %.3g us of compute.\n",
-                1e6 * (all_s - compute_s), -1e6 * compute_s);
+        fprintf(to, "difference lies in exchange: %s us a step, less %s us of compute.\n",
+                us_text(part, all_s - compute_s), us_text(all, -compute_s));
     else
-        fprintf(to, "difference lies in exchange: %.3g of %.3g us a step%s.\n", 1e6 * (all_s - compute_s), 1e6 * all_s,
+        fprintf(to, "difference lies in exchange: %s of %s us a step%s.\n", us_text(part, all_s - compute_s),
+                us_text(all, all_s),
                 differs && compute_s > all_s / 10 ? "; the rest is compute, which the mode does not change" : "");
 }
 

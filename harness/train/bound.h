@@ -9,8 +9,8 @@
  *       bound is a best, not a mean, and has none. Of several launches: the geometric mean, and the interval over
  *       launches (campaign/figures.c).
  *   B3  A ratio above 1 is a failed bound, whatever its interval: what a run has done it could do, and nothing
- * estimated stands between. (Rounding of sums aside: 1e-9.) A launch whose bound failed is in no mean of ratios, and
- * where there is one there is no mean: of those that are left the highest are missing.
+ *       estimated stands between. (Rounding of sums aside: 1e-9.) A launch whose bound failed is in no mean of ratios,
+ *       and where there is one there is no mean: of those that are left the highest are missing.
  */
 #ifndef HARNESS_TRAIN_BOUND_H
 #define HARNESS_TRAIN_BOUND_H

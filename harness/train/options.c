@@ -41,7 +41,7 @@ const struct opt train_opt_table[] = {
     OPT_CHOICE_(
         struct train_opts, wait, "wait", "auto", "auto|spin|sleep",
         "how workers wait for others: spin for some 100 us before they sleep, or sleep at once; auto: spin where "
-        "each of their threads has a core; a server without one sleeps"),
+        "there is a core for each of their threads, and each server; compare: one choice for all it compares"),
     OPT_U64_(struct train_opts, batch, "batch", "", 1, 1 << 20, "samples",
              "batch of each worker and step; without it: the model's"),
     OPT_U64_(struct train_opts, image_size, "image-size", "", 1, 4096, "pixels",

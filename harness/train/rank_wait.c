@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rank_wait.c - how ranks wait for each other: the same worker by the same rule in every mode.
+ * rank_wait.c - how ranks wait for each other: by the same rule in every mode.
  *
- * auto: workers spin where every host has a core for each of their threads: those of --threads, and one where it
- * exchanges beside computing. A server counts for itself: it spins where workers do, and where there is a core for it
- * too. The threads of a worker's pool wait for each other as part of computing: they spin where each has a core of its
- * own, whatever the mode and the policy.
+ * auto, for a run by itself: all ranks spin where every host has a core for each thread of its workers (those of
+ * --threads, and one that exchanges beside computing), and for each rank, servers included; else all sleep. Threads of
+ * a pool do not count beside a server: while their worker waits for it they have nothing to do. compare chooses spin or
+ * sleep for all points that it compares (campaign/wait.c).
+ * spin: a server spins only where it has a core too; on a worker's it takes time from who gives it work.
+ * The threads of a worker's pool wait for each other as part of computing: they spin where each has a core of its own,
+ * whatever the mode and the policy.
  */
 #include <string.h>
 
@@ -17,25 +20,25 @@ enum wait_policy train_wait_policy(const char *text)
 }
 
 /* A server on a core that a worker needs only takes time from it by spinning. */
-static enum wait_policy own_policy(const struct rank *r, enum wait_policy of_workers, bool servers_have_cores)
+static enum wait_policy own_policy(const struct rank *r, enum wait_policy of_workers, bool ranks_have_cores)
 {
-    return rank_is_worker(r) || servers_have_cores ? of_workers : WAIT_SLEEP;
+    return rank_is_worker(r) || ranks_have_cores ? of_workers : WAIT_SLEEP;
 }
 
 enum rc rank_choose_wait(struct rank *r)
 {
     const int n_threads = rank_is_worker(r) ? rank_n_threads(r) + r->job->exchange.overlap : 0;
     enum wait_policy policy = r->job->wait;
-    bool servers_have_cores = false;
+    bool ranks_have_cores = false;
     enum rc rc = RC_OK;
 
     if (rank_is_virtual(r))
         return RC_OK;
     TRY(world_has_cores(r->world, n_threads, &r->has_cores));
-    TRY(world_has_cores(r->world, rank_is_worker(r) ? n_threads : 1, &servers_have_cores));
+    TRY(world_has_cores(r->world, 1 + (rank_is_worker(r) && r->job->exchange.overlap), &ranks_have_cores));
     if (policy == WAIT_AUTO)
-        policy = r->has_cores ? WAIT_SPIN : WAIT_SLEEP;
-    world_set_wait(r->world, own_policy(r, policy, servers_have_cores));
+        policy = r->has_cores && ranks_have_cores ? WAIT_SPIN : WAIT_SLEEP;
+    world_set_wait(r->world, own_policy(r, policy, ranks_have_cores));
     r->result.wait = policy;
 out:
     return rc;

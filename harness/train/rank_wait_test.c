@@ -46,19 +46,20 @@ static void workers_and_servers(void **state)
         { 2, "--mode single --threads 1", true, false, true },
         { 2, "--mode none --workers 2 --threads 1", true, false, true },
         { 2, "--mode allreduce --workers 2 --threads 1", true, false, true },
-        { 2, "--mode ps --workers 2 --threads 1", true, false, true }, /* its server has no core of its own */
+        { 2, "--mode ps --workers 2 --threads 1", false, false, true }, /* there is none for its server */
         { 3, "--mode ps --workers 2 --threads 1", true, true, true },
-        { 3, "--mode ps --workers 2 --servers 2 --threads 1", true, false, true },
+        { 3, "--mode ps --workers 2 --servers 2 --threads 1", false, false, true },
         { 4, "--mode ps --workers 2 --servers 2 --threads 1", true, true, true },
         { 2, "--mode ps --workers 3 --threads 1", false, false, true }, /* more workers than cores */
         { 2, "--mode allreduce --workers 4 --threads 1", false, false, true },
         { 3, "--mode allreduce --workers 2 --threads 2", false, false, true }, /* than which there are threads */
         { 4, "--mode allreduce --workers 2 --threads 2", true, false, true },
-        { 4, "--mode ps --workers 2 --threads 2", true, false, true },
+        { 2, "--mode ps --workers 1 --threads 2", true, true, true }, /* its pool rests while it waits */
+        { 4, "--mode ps --workers 2 --threads 2", true, true, true },
         { 5, "--mode ps --workers 2 --threads 2", true, true, true },
         { 3, "--mode allreduce --workers 2 --threads 1 --overlap on", false, false, false }, /* communicators */
         { 4, "--mode allreduce --workers 2 --threads 1 --overlap on", true, false, true },
-        { 4, "--mode ps --workers 2 --threads 1 --overlap on", true, false, true },
+        { 4, "--mode ps --workers 2 --threads 1 --overlap on", false, false, true },
         { 5, "--mode ps --workers 2 --threads 1 --overlap on", true, true, true },
         { 8, "--mode ps --workers 2 --threads 1 --wait sleep", false, false, true }, /* as the user says */
         { 1, "--mode allreduce --workers 2 --threads 1 --wait spin", true, false, true },
