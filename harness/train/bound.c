@@ -50,3 +50,31 @@ void train_find_bound(struct train_summary *s, const struct train_job *job, cons
     s->bound_low_ratio = throughput->low / s->bound_samples_per_s;
     s->bound_high_ratio = throughput->high / s->bound_samples_per_s;
 }
+
+void record_limits(struct record *r, const struct train_result *result, const struct train_summary *s)
+{
+    const struct train_limits *before = &result->limits, *after = &result->limits_after;
+    const bool again = result->has_limits_after;
+
+    record_f64(r, "limit_compute_s", s->best.compute_s);
+    record_f64(r, "limit_wire_s", s->best.wire_s);
+    record_f64(r, "limit_server_s", s->best.server_s);
+    record_f64(r, "limit_compute_before_s", before->compute_s);
+    record_f64(r, "limit_wire_before_s", before->wire_s);
+    record_f64(r, "limit_server_before_s", before->server_s);
+    record_f64(r, "limit_compute_after_s", again ? after->compute_s : NAN);
+    record_f64(r, "limit_wire_after_s", again ? after->wire_s : NAN);
+    record_f64(r, "limit_server_after_s", again ? after->server_s : NAN);
+    record_f64(r, "bound_samples_per_s", s->bound_samples_per_s);
+}
+
+void record_bound(struct record *r, const struct train_summary *s)
+{
+    record_f64(r, "bound_ratio", s->bound_ratio);
+    record_f64(r, "bound_low_ratio", s->bound_low_ratio);
+    record_f64(r, "bound_high_ratio", s->bound_high_ratio);
+    if (isnan(s->bound_ratio))
+        record_null(r, "bound_failed");
+    else
+        record_bool(r, "bound_failed", train_bound_failed(s->bound_ratio));
+}

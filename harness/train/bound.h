@@ -15,6 +15,7 @@
 #ifndef HARNESS_TRAIN_BOUND_H
 #define HARNESS_TRAIN_BOUND_H
 
+#include "harness/report/record.h"
 #include "harness/train/train.h"
 
 /* B3; not of NaN. */
@@ -22,5 +23,10 @@ bool train_bound_failed(double bound_ratio);
 /* Fill best and bound_... of *s, which has its throughput. NaN: r has no limits, or workers share cores, and what a
  * part can do depends on its neighbours. Pure. */
 void train_find_bound(struct train_summary *s, const struct train_job *job, const struct train_result *r);
+/* Put the limits by which the bound was found (B1) into r, and those of before and after the run; null: not measured.
+ */
+void record_limits(struct record *r, const struct train_result *result, const struct train_summary *s);
+/* Put the ratio into r, with its interval, and whether the bound failed (null: there is none). */
+void record_bound(struct record *r, const struct train_summary *s);
 
 #endif
