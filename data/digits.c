@@ -154,9 +154,12 @@ out:
 /* Centred: networks bear higher learning rates then. */
 static enum rc digits_image(const struct dataset *d, size_t i, float *x, size_t channel_stride)
 {
+    const float *restrict pixel = d->feature + i * N_PIXELS;
+    float *restrict to = x;
+
     (void)channel_stride;
     for (size_t k = 0; k < N_PIXELS; k++)
-        x[k] = d->feature[i * N_PIXELS + k] - PIXEL_MEAN;
+        to[k] = pixel[k] - PIXEL_MEAN;
     return RC_OK;
 }
 
@@ -179,7 +182,7 @@ enum rc dataset_open_digits(struct dataset **out, const char *path)
     struct dataset *d = NULL;
     enum rc rc = RC_OK;
 
-    r.file = fopen(path, "rb");
+    r.file = fopen(path, "rbe");
     if (r.file == NULL)
         FAIL(RC_INVAL, "%s: %s", path, strerror(errno));
     d = calloc(1, sizeof *d);

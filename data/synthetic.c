@@ -60,15 +60,17 @@ static struct look look_of(const struct synthetic *s, size_t i)
                           .noise_key = (uint32_t)(bits >> 32) };
 }
 
-/* One row x[W]: each of the CELLS cells is a range of pixels. n_before: pixels of the image before this row. */
+/* One row x[W]: each of the CELLS cells is a range of pixels; then noise. n_before: pixels of the image before this
+ * row. Two loops, for ranges of one or two pixels are too short for the second to be fast. */
 static void draw_row(float *restrict x, const float *cells, const struct look *l, uint32_t n_before, int W)
 {
-    for (int cell = 0; cell < CELLS; cell++) {
-        const int from = (cell * W + CELLS - 1) / CELLS, end = ((cell + 1) * W + CELLS - 1) / CELLS;
+    for (int cell = 0, w = 0, end = W + CELLS - 1; cell < CELLS; cell++, end += W) {
         const float value = l->contrast * cells[(cell + l->move_w) % CELLS];
-        for (int w = from; w < end; w++)
-            x[w] = value + NOISE_AMPLITUDE * noise_of(l->noise_key + (n_before + (uint32_t)w) * 0x9e3779b1u);
+        for (; w < (int)((unsigned)end / CELLS); w++)
+            x[w] = value;
     }
+    for (int w = 0; w < W; w++)
+        x[w] += NOISE_AMPLITUDE * noise_of(l->noise_key + (n_before + (uint32_t)w) * 0x9e3779b1u);
 }
 
 static enum rc synthetic_image(const struct dataset *d, size_t i, float *x, size_t channel_stride)

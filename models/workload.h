@@ -47,7 +47,7 @@ struct training_env { /* borrowed; outlives the training */
     uint64_t seed;
     size_t max_batch;              /* largest n_samples of gradient() */
     uint64_t batch_stride;         /* the batch after [first, ...) begins at first + batch_stride; 0: not known */
-    bool prefetch;                 /* a background thread may load the next batch */
+    bool prefetch;                 /* a background thread may load the next batch, and does where that pays */
     bool forward_only;             /* gradient() only computes the loss, with inference's batch norm */
     struct network_opts network;   /* image networks */
     const struct profile *profile; /* workloads that play one */

@@ -193,6 +193,49 @@ static void opening_memory_ticks(void **state)
     compute_close(&c);
 }
 
+struct passed {
+    int n_ticks;
+    uint64_t ns;
+    int n_ticks_before; /* of the last call of note_pass() */
+};
+
+static void note_tick(void *arg)
+{
+    ((struct passed *)arg)->n_ticks++;
+}
+
+static void note_pass(void *arg, uint64_t ns)
+{
+    struct passed *p = arg;
+
+    p->ns += ns;
+    p->n_ticks_before = p->n_ticks;
+}
+
+/* C6: also a rank that only lets recorded time pass gives a sign of life, before it does. */
+static void passing_time_ticks(void **state)
+{
+    struct passed passed = { 0 };
+    const struct compute_env env = { .tick = note_tick, .pass = note_pass, .arg = &passed };
+    const struct compute_env waits_for_none = { .tick = note_tick, .arg = &passed };
+    struct compute *c = NULL;
+
+    (void)state;
+    assert_int_equal(compute_open(&c, &compute_cpu, &env), RC_OK);
+    passed = (struct passed){ 0 };
+    compute_pass(c, 70);
+    compute_pass(c, 5);
+    assert_int_equal(passed.ns, 75);
+    assert_int_equal(passed.n_ticks, 2);
+    assert_int_equal(passed.n_ticks_before, 2);
+    compute_close(&c);
+    assert_int_equal(compute_open(&c, &compute_cpu, &waits_for_none), RC_OK);
+    passed = (struct passed){ 0 };
+    compute_pass(c, 70);
+    assert_int_equal(passed.n_ticks, 1);
+    compute_close(&c);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest suite[] = { cmocka_unit_test(suite_passes) };
@@ -203,7 +246,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest registry[] = { cmocka_unit_test(registry_names_the_nearest),
                                            cmocka_unit_test(precisions_are_found) };
     const struct CMUnitTest allocation[] = { cmocka_unit_test(allocations_are_counted),
-                                             cmocka_unit_test(opening_memory_ticks) };
+                                             cmocka_unit_test(opening_memory_ticks),
+                                             cmocka_unit_test(passing_time_ticks) };
     const char *what = argc > 1 ? argv[1] : "";
 
     wanted = argc > 2 ? argv[2] : "";

@@ -101,20 +101,31 @@ out:
     return rc;
 }
 
+/* Pixels of a batch from which prefetching by a background thread pays: reading a smaller batch takes a few
+ * microseconds, less than waking a thread. */
+enum { PREFETCH_MIN_PIXELS = 1 << 16 };
+
+static bool prefetch_pays(const struct training_env *env)
+{
+    const struct dataset *d = env->dataset;
+
+    return env->prefetch && env->max_batch * (size_t)d->H * (size_t)d->W >= PREFETCH_MIN_PIXELS;
+}
+
 static enum rc open_memory(struct network_trainer *t)
 {
     const struct training_env *env = &t->base.env;
-    const struct loader_env loader_env = { .dataset = env->dataset,
-                                           .seed = env->seed,
-                                           .max_batch = env->max_batch,
-                                           .stride = env->batch_stride,
-                                           .prefetch = env->prefetch,
-                                           .tick = env->compute->env.tick,
-                                           .tick_arg = env->compute->env.arg };
     enum rc rc;
 
     if (env->dataset == NULL)
         FAIL(RC_INVAL, "model %s needs a data set", t->network->name);
+    const struct loader_env loader_env = { .dataset = env->dataset,
+                                           .seed = env->seed,
+                                           .max_batch = env->max_batch,
+                                           .stride = env->batch_stride,
+                                           .prefetch = prefetch_pays(env),
+                                           .tick = env->compute->env.tick,
+                                           .tick_arg = env->compute->env.arg };
     TRY(compute_memory_open(env->compute, &t->memory, t->sums.planned_bytes, "activations"));
     TRY(open_state(t));
     TRY(open_staging(t));

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "data/dataset.h"
 #include "harness/base/rng.h"
 #include "models/engine/network_builder.h"
 #include "models/suite/network_fixture.h"
@@ -326,6 +327,48 @@ static void forward_only_is_inference(void **state)
     }
 }
 
+static void count_tick(void *arg)
+{
+    ++*(int *)arg;
+}
+
+/* compute.C6: reading a batch gives a sign of life for each image, without a thread that reads ahead. */
+static void reading_images_ticks(void **state)
+{
+    const struct variant *v = network_variant_find("lenet");
+    struct dataset *d = NULL;
+    struct training *t = NULL;
+    struct compute *c = NULL;
+    int n_ticks = 0, n_of_one = 0;
+    double loss;
+
+    (void)state;
+    for (int k = 0; k < 2; k++) { /* gradients of 1 and of 33 images differ by the ticks of 32 */
+        const struct compute_env env = { .tick = count_tick, .arg = &n_ticks };
+        const struct synthetic_opts images = { .C = 1, .H = 8, .W = 8, .n_classes = 10, .n_train = 100 };
+        assert_int_equal(compute_open(&c, &compute_cpu, &env), RC_OK);
+        assert_int_equal(dataset_open_synthetic(&d, &images, 1), RC_OK);
+        const struct training_env training = {
+            .compute = c, .dataset = d, .seed = 1, .max_batch = 33, .network = v->opts
+        };
+        assert_int_equal(workload_open(&t, v->workload, &training), RC_OK);
+        float *param = calloc(workload_n_params(t), sizeof *param), *grad = calloc(workload_n_params(t), sizeof *grad);
+        assert_non_null(param);
+        assert_non_null(grad);
+        workload_init(t, param);
+        n_ticks = 0;
+        assert_int_equal(workload_gradient(t, param, 0, k == 0 ? 1 : 33, grad, &loss, NULL, NULL), RC_OK);
+        if (k == 0)
+            n_of_one = n_ticks;
+        free(param);
+        free(grad);
+        workload_close(&t);
+        dataset_close(&d);
+        compute_close(&c);
+    }
+    assert_true(n_ticks - n_of_one >= 32);
+}
+
 struct recorder {
     int node[4000];
     enum network_phase phase[4000];
@@ -437,7 +480,7 @@ int main(int argc, char **argv)
         { "errors", { cmocka_unit_test(unfit_data_is_refused), cmocka_unit_test(a_batch_beyond_int_is_refused) }, 2 },
         { "tables", { cmocka_unit_test(impossible_tables_are_refused) }, 1 },
         { "forward", { cmocka_unit_test(forward_only_is_inference) }, 1 },
-        { "observer", { cmocka_unit_test(observer_is_called) }, 1 },
+        { "observer", { cmocka_unit_test(observer_is_called), cmocka_unit_test(reading_images_ticks) }, 2 },
         { "hollow", { cmocka_unit_test(hollow_needs_nothing) }, 1 },
     };
     const struct CMUnitTest follows[] = { cmocka_unit_test(follows_the_reference) };

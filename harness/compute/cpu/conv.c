@@ -241,12 +241,15 @@ static struct conv_shape flipped(const struct conv_shape *s)
     return (struct conv_shape){ .in = in, .C_out = g->C };
 }
 
-/* Its flops are 2 |dx| C_out n_taps: no more than those of the gradient only if x is about as large as y. */
-bool cpu_flip_pays(const struct conv_tiling *tiling)
+/* Its flops are 2 |dx| C_out n_taps: no more than those of the gradient only if x is about as large as y. Of narrow
+ * images the reverse, col2im, is as fast as im2col, and moves C_in channels instead of C_out. */
+bool cpu_flip_pays(const struct cpu *c, const struct conv_tiling *tiling)
 {
     const struct window *g = &tiling->s->in;
 
-    return g->stride_h == 1 && g->stride_w == 1 && 8 * (size_t)g->B * (size_t)g->H * (size_t)g->W <= 9 * tiling->N;
+    if (g->stride_h != 1 || g->stride_w != 1 || 8 * (size_t)g->B * (size_t)g->H * (size_t)g->W > 9 * tiling->N)
+        return false;
+    return !cpu_is_narrow(c, g) || tiling->M < 2 * (size_t)g->C;
 }
 
 void cpu_flipped_conv(struct cpu *c, const struct conv_input_grad *op)

@@ -42,7 +42,7 @@ struct index_range conv_channels_of(const struct conv_tiling *tiling, size_t i);
 
 /* The gradient of the input as a convolution of dy with flipped weights: when it costs no more, and that convolution.
  */
-bool cpu_flip_pays(const struct conv_tiling *tiling);
+bool cpu_flip_pays(const struct cpu *c, const struct conv_tiling *tiling);
 void cpu_flipped_conv(struct cpu *c, const struct conv_input_grad *op);
 
 /* Skinny GEMMs, of few columns (a dense layer with a small batch): bound by reading the weights (skinny.c). */

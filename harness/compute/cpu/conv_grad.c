@@ -4,8 +4,8 @@
  *
  * Weights: dweight(M, K) = dy(M, N) col(K, N)^T. A task takes one range of channels (rows of col) and one group of
  * tiles, over which it accumulates. Each group has a dweight of its own; these are added in the order of the groups.
- * Input: with stride 1 a convolution of dy with flipped weights; else col = weight^T dy for some channels and images at
- * a time, then col2im.
+ * Input: with stride 1 mostly a convolution of dy with flipped weights; else col = weight^T dy for some channels and
+ * images at a time, then col2im.
  */
 #include <string.h>
 
@@ -229,7 +229,7 @@ void cpu_conv_input_grad(struct compute *base, const struct conv_input_grad *op)
 
     if (cpu_is_skinny(&t.tiling))
         cpu_skinny_input_grad(c, op, &t.tiling);
-    else if (cpu_flip_pays(&t.tiling))
+    else if (cpu_flip_pays(c, &t.tiling))
         cpu_flipped_conv(c, op);
     else
         strided_input_grad(&t);

@@ -81,6 +81,8 @@ struct cols {
 void cpu_im2col(const struct cpu *c, void *col, const float *x, const struct cols *s);
 /* dx(C, B, H, W) += the elements of the block in col, each where im2col would have read it. */
 void cpu_col2im(const struct cpu *c, float *dx, const float *col, const struct cols *s);
+/* An output of the input's shape, in fp32, of images so narrow that both copy whole channels under a mask of zeros. */
+bool cpu_is_narrow(const struct cpu *c, const struct window *g);
 
 /* Address of element i of a GEMM operand. */
 static inline const void *cpu_operand(const struct cpu *c, const void *x, size_t i)

@@ -3,11 +3,13 @@
  * im2col.c - blocks of the im2col matrix col(C kernel_h kernel_w, B out_h out_w), and the reverse (struct cols).
  *
  * In general output row by output row. If the output has the shape of the input (stride 1, "same" padding), a row of
- * col is a shifted copy of a whole channel, all images at once.
+ * col is a shifted copy of a whole channel, all images at once; of narrow images under a mask, in both directions. With
+ * stride 2 narrow images are parted into four of half the sides (im2col_phases.c). If the window is the whole
+ * image (a dense layer), a row of col is one element of each image.
  */
 #include <string.h>
 
-#include "harness/compute/cpu/cpu.h"
+#include "harness/compute/cpu/im2col.h"
 
 struct bounds {
     int from, to; /* half open; from <= to */
@@ -48,20 +50,26 @@ static struct tap tap_of(const struct window *g, int kh, int kw, int from, int t
     return t;
 }
 
-/* A row of col: float, or bf16. */
-struct col_row {
-    const struct cpu *c;
-    char *row;
-};
-
 static char *elem_address(const struct col_row *to, size_t i)
 {
     return to->row + i * to->c->operand_bytes;
 }
 
+enum { FEW_BYTES = 256 }; /* which memset() takes longer to be called for than to set */
+
 static void zeros(const struct col_row *to, size_t i, size_t n)
 {
-    memset(elem_address(to, i), 0, n * to->c->operand_bytes);
+    static const char none[16];
+    char *first = elem_address(to, i), *last = first + n * to->c->operand_bytes;
+
+    if ((size_t)(last - first) > FEW_BYTES) {
+        memset(first, 0, (size_t)(last - first));
+        return;
+    }
+    for (; last - first >= 16; first += 16)
+        memcpy(first, none, 16);
+    for (; first < last; first += 2)
+        memcpy(first, none, 2);
 }
 
 /* to[i + k] = from[k step], k < n */
@@ -74,7 +82,7 @@ static void copy(const struct col_row *to, size_t i, const float *from, size_t s
     else if (step == 1)
         memcpy(first, from, n * sizeof *from);
     else
-        to->c->kernels->strided_copy(first, from, step, n);
+        to->c->kernels->copies->strided_copy(first, from, step, n);
 }
 
 /* Columns [from, last) of n_rows rows of W elements, from element i on: 0. */
@@ -131,7 +139,7 @@ static void drain(const struct cpu_kernels *k, float *plane, const float *col, c
         if (g->stride_w == 1)
             k->add(to, from, n);
         else
-            k->strided_add(to, (size_t)g->stride_w, from, n);
+            k->copies->strided_add(to, (size_t)g->stride_w, from, n);
     }
 }
 
@@ -168,23 +176,44 @@ static void zero_outer_rows(const struct col_row *to, const struct cols *s, int 
     }
 }
 
-/* to(n W) = channel(B, H, W) shifted by (top, left): one copy, then zeros where the tap is outside its image. */
-static void fill_shifted(const struct col_row *to, const float *channel, const struct cols *s, int top, int left)
+/* What a tap shifted by (top, left) reads outside its image: 0, in to(n W). */
+static void zero_outside(const struct col_row *to, const struct cols *s, int top, int left)
+{
+    const size_t W = (size_t)s->g->W, shift = (size_t)(left < 0 ? -left : left), margin = shift < W ? shift : W;
+
+    zero_outer_rows(to, s, top);
+    zero_columns(to, 0, left < 0 ? 0 : W - margin, left < 0 ? margin : W, s->n, W);
+}
+
+/* A row of col of n elements that is a channel of n_all elements, shifted: its first `before` and last `after` elements
+ * would come from outside the channel. */
+struct shifted {
+    ptrdiff_t shift;
+    size_t before, after;
+};
+
+static struct shifted shifted_of(const struct cols *s, int top, int left, size_t n, size_t n_all)
+{
+    const int W = s->g->W;
+    struct shifted part = { .shift = (ptrdiff_t)s->from * W + (ptrdiff_t)top * W + left };
+    const ptrdiff_t over = part.shift + (ptrdiff_t)n - (ptrdiff_t)n_all;
+
+    part.before = part.shift >= 0 ? 0 : (size_t)-part.shift < n ? (size_t)-part.shift : n;
+    part.after = over <= 0 ? 0 : (size_t)over < n - part.before ? (size_t)over : n - part.before;
+    return part;
+}
+
+void cpu_fill_shifted(const struct col_row *to, const float *channel, const struct cols *s, int top, int left)
 {
     const struct window *g = s->g;
     const size_t W = (size_t)g->W, n = s->n * W, n_all = (size_t)g->B * (size_t)g->H * W;
-    const size_t margin = (size_t)(left < 0 ? -left : left) < W ? (size_t)(left < 0 ? -left : left) : W;
-    const ptrdiff_t shift = (ptrdiff_t)(s->from * W) + (ptrdiff_t)top * g->W + left;
-    const size_t before = shift >= 0 ? 0 : (size_t)-shift < n ? (size_t)-shift : n;
-    const ptrdiff_t over = shift + (ptrdiff_t)n - (ptrdiff_t)n_all;
-    const size_t after = over <= 0 ? 0 : (size_t)over < n - before ? (size_t)over : n - before;
+    const struct shifted part = shifted_of(s, top, left, n, n_all);
 
-    zeros(to, 0, before);
-    if (before + after < n)
-        copy(to, before, channel + shift + (ptrdiff_t)before, 1, n - before - after);
-    zeros(to, n - after, after);
-    zero_outer_rows(to, s, top);
-    zero_columns(to, 0, left < 0 ? 0 : W - margin, left < 0 ? margin : W, s->n, W);
+    zeros(to, 0, part.before);
+    if (part.before + part.after < n)
+        copy(to, part.before, channel + part.shift + (ptrdiff_t)part.before, 1, n - part.before - part.after);
+    zeros(to, n - part.after, part.after);
+    zero_outside(to, s, top, left);
 }
 
 static void fill_channel_shifted(const struct col_row *to, const float *channel, const struct cols *s)
@@ -194,12 +223,73 @@ static void fill_channel_shifted(const struct col_row *to, const float *channel,
 
     for (int kh = 0; kh < g->kernel_h; kh++)
         for (int kw = 0; kw < g->kernel_w; kw++, row.row = elem_address(&row, s->ld))
-            fill_shifted(&row, channel, s, kh - g->pad_h, kw - g->pad_w);
+            cpu_fill_shifted(&row, channel, s, kh - g->pad_h, kw - g->pad_w);
+}
+
+enum {
+    MASK_COLUMNS = 1024,   /* of a block whose zeros a mask tells: it stays in the first-level cache */
+    MIN_MASK_CHANNELS = 4, /* that share the work of making a mask */
+};
+
+void cpu_make_mask(float *mask, const struct cols *s, int top, int left)
+{
+    const size_t H = (size_t)s->g->H, W = (size_t)s->g->W, n = s->n * W, n_rows = s->n < H ? s->n : H;
+
+    for (size_t row = 0; row < n_rows; row++) {
+        const int h = (int)((s->from + row) % H) + top;
+        for (int w = 0; w < s->g->W; w++)
+            mask[row * W + (size_t)w] = h >= 0 && h < s->g->H && w + left >= 0 && w + left < s->g->W ? 1.0f : 0.0f;
+    }
+    for (size_t done = n_rows * W; done < n; done *= 2)
+        memcpy(mask + done, mask, (done < n - done ? done : n - done) * sizeof *mask);
+}
+
+/* fill_channel_shifted() of all channels of a block of narrow images. */
+static void fill_masked(const struct cpu *cpu, float *col, const float *channel, const struct cols *s)
+{
+    const struct window *g = s->g;
+    const size_t W = (size_t)g->W, n = s->n * W, n_all = (size_t)g->B * (size_t)g->H * W;
+    const size_t n_taps = (size_t)g->kernel_h * (size_t)g->kernel_w;
+    float mask[MASK_COLUMNS];
+
+    for (size_t tap = 0; tap < n_taps; tap++) {
+        const int top = (int)tap / g->kernel_w - g->pad_h, left = (int)tap % g->kernel_w - g->pad_w;
+        const struct shifted part = shifted_of(s, top, left, n, n_all);
+        cpu_make_mask(mask, s, top, left);
+        const size_t n_read = n - part.before - part.after;
+        for (size_t c = 0; c < s->n_channels; c++) {
+            float *row = col + (c * n_taps + tap) * s->ld;
+            for (size_t i = 0; i < part.before; i++)
+                row[i] = 0.0f;
+            if (n_read > 0)
+                cpu->kernels->copies->masked_copy(row + part.before,
+                                                  channel + c * n_all + part.shift + (ptrdiff_t)part.before,
+                                                  mask + part.before, n_read);
+            for (size_t i = n - part.after; i < n; i++)
+                row[i] = 0.0f;
+        }
+    }
+}
+
+/* One output per image: the window is the image. */
+static bool is_whole_image(const struct window *g)
+{
+    return g->kernel_h == g->H && g->kernel_w == g->W && g->pad_h == 0 && g->pad_w == 0;
 }
 
 static bool keeps_shape(const struct window *g)
 {
     return g->stride_h == 1 && g->stride_w == 1 && window_out_h(g) == g->H && window_out_w(g) == g->W;
+}
+
+bool cpu_is_narrow(const struct cpu *c, const struct window *g)
+{
+    return !c->bf16 && g->W <= CPU_NARROW_WIDTH && keeps_shape(g);
+}
+
+static bool masks_pay(const struct cpu *c, const struct cols *s)
+{
+    return cpu_is_narrow(c, s->g) && s->n * (size_t)s->g->W <= MASK_COLUMNS && s->n_channels >= MIN_MASK_CHANNELS;
 }
 
 void cpu_im2col(const struct cpu *cpu, void *col, const float *x, const struct cols *s)
@@ -211,6 +301,19 @@ void cpu_im2col(const struct cpu *cpu, void *col, const float *x, const struct c
     struct col_row to = { .c = cpu, .row = col };
     struct image_rows p = { .row = 0 };
 
+    if (is_whole_image(g)) {
+        for (size_t i = 0; i < s->n_channels * n_taps; i++, to.row = elem_address(&to, s->ld))
+            copy(&to, 0, channel + (i / n_taps * (size_t)g->B + s->from) * plane + i % n_taps, plane, s->n);
+        return;
+    }
+    if (masks_pay(cpu, s)) {
+        fill_masked(cpu, col, channel, s);
+        return;
+    }
+    if (cpu_fill_halves(cpu, s)) {
+        cpu_fill_halved(cpu, col, channel, s);
+        return;
+    }
     if (keeps_shape(g)) {
         for (size_t c = 0; c < s->n_channels; c++, to.row = elem_address(&to, n_taps * s->ld))
             fill_channel_shifted(&to, channel + c * (size_t)g->B * plane, s);
@@ -226,6 +329,41 @@ void cpu_im2col(const struct cpu *cpu, void *col, const float *x, const struct c
         }
 }
 
+bool cpu_has_whole_images(const struct cols *s)
+{
+    const size_t out_h = (size_t)window_out_h(s->g);
+
+    return s->from % out_h == 0 && s->n % out_h == 0;
+}
+
+void cpu_drain_shifted(const struct cpu *cpu, float *image, const float *row, const float *mask, const struct cols *s,
+                       int top, int left)
+{
+    const ptrdiff_t shift = (ptrdiff_t)top * s->g->W + left;
+    const size_t n = s->n * (size_t)s->g->W, n_cut = (size_t)(shift < 0 ? -shift : shift);
+    const size_t before = shift < 0 ? n_cut : 0;
+
+    if (n_cut < n)
+        cpu->kernels->copies->masked_add(image + (ptrdiff_t)before + shift, row + before, mask + before, n - n_cut);
+}
+
+/* The reverse of fill_masked(), for a block of whole images. */
+static void drain_masked(const struct cpu *cpu, float *channel, const float *col, const struct cols *s)
+{
+    const struct window *g = s->g;
+    const size_t W = (size_t)g->W, n_all = (size_t)g->B * (size_t)g->H * W;
+    const size_t n_taps = (size_t)g->kernel_h * (size_t)g->kernel_w;
+    float mask[MASK_COLUMNS];
+
+    for (size_t tap = 0; tap < n_taps; tap++) {
+        const int top = (int)tap / g->kernel_w - g->pad_h, left = (int)tap % g->kernel_w - g->pad_w;
+        cpu_make_mask(mask, s, top, left);
+        for (size_t c = 0; c < s->n_channels; c++)
+            cpu_drain_shifted(cpu, channel + c * n_all + s->from * W, col + (c * n_taps + tap) * s->ld, mask, s, top,
+                              left);
+    }
+}
+
 void cpu_col2im(const struct cpu *cpu, float *dx, const float *col, const struct cols *s)
 {
     const struct window *g = s->g;
@@ -233,6 +371,21 @@ void cpu_col2im(const struct cpu *cpu, float *dx, const float *col, const struct
     const size_t plane = (size_t)g->H * (size_t)g->W, n_taps = (size_t)g->kernel_h * (size_t)g->kernel_w;
     struct image_rows p = { .row = 0 };
 
+    if (is_whole_image(g)) {
+        for (size_t i = 0; i < s->n_channels * n_taps; i++)
+            cpu->kernels->copies->strided_add(dx + ((s->channel + i / n_taps) * (size_t)g->B + s->from) * plane +
+                                                  i % n_taps,
+                                              plane, col + i * s->ld, s->n);
+        return;
+    }
+    if (masks_pay(cpu, s) && cpu_has_whole_images(s)) {
+        drain_masked(cpu, dx + s->channel * (size_t)g->B * plane, col, s);
+        return;
+    }
+    if (cpu_drain_halves(cpu, s)) {
+        cpu_drain_halved(cpu, dx + s->channel * (size_t)g->B * plane, col, s);
+        return;
+    }
     while (next_image(&p, s, out_h))
         for (size_t tap = 0; tap < n_taps; tap++) {
             const struct tap t = tap_of(g, (int)tap / g->kernel_w, (int)tap % g->kernel_w, p.from, p.to);

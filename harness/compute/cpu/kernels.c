@@ -20,6 +20,8 @@ enum {
 };
 
 extern const struct cpu_kernels CPU_KERNELS;
+extern const struct cpu_copy_kernels CPU_COPY_KERNELS; /* of kernels_copy.c, for the same instruction set */
+extern const struct cpu_pool_kernels CPU_POOL_KERNELS; /* of kernels_pool.c */
 
 static void add(float *restrict y, const float *restrict x, size_t n)
 {
@@ -126,22 +128,6 @@ static void epilogue(float *restrict y, const float *restrict more, float scale,
             const float v = scale * y[i] + shift + more[i];
             y[i] = v < floor ? floor : v;
         }
-}
-
-static void strided_copy(float *restrict to, const float *restrict from, size_t stride, size_t n)
-{
-    if (stride == 2)
-        for (size_t i = 0; i < n; i++)
-            to[i] = from[2 * i];
-    else
-        for (size_t i = 0; i < n; i++)
-            to[i] = from[i * stride];
-}
-
-static void strided_add(float *restrict to, size_t stride, const float *restrict from, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        to[i * stride] += from[i];
 }
 
 static float block_squares(const float *x, size_t n, float mean)
@@ -254,27 +240,6 @@ static void norm_grad(float *dy, const float *dz, const float *restrict y, bool 
         }
 }
 
-static void max_tap_strided(float *restrict best, int32_t *restrict argmax, const float *restrict from, size_t stride,
-                            int32_t k, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        const float v = from[i * stride], b = best[i];
-        const bool take = v > b || (v != v && b == b);
-        best[i] = take ? v : b;
-        argmax[i] = take ? k : argmax[i];
-    }
-}
-
-static void max_tap(float *best, int32_t *argmax, const float *from, size_t stride, int32_t k, size_t n)
-{
-    if (stride == 1)
-        max_tap_strided(best, argmax, from, 1, k, n);
-    else if (stride == 2)
-        max_tap_strided(best, argmax, from, 2, k, n);
-    else
-        max_tap_strided(best, argmax, from, stride, k, n);
-}
-
 /* to(H + 2 pad_h, W + 2 pad_w) = x(H, W) with zeros around it. Returns the number of elements. */
 static size_t with_border(float *restrict to, const float *restrict x, const struct window *g)
 {
@@ -317,7 +282,7 @@ static void average_plane(float *restrict y, const float *restrict x, float *res
     for (size_t h = 0; h < out_h; h++, y += out_w) {
         const float *from = sums + h * (size_t)g->stride_h * row;
         if (stride > 1) {
-            strided_copy(down, from, stride, out_w);
+            CPU_COPY_KERNELS.strided_copy(down, from, stride, out_w);
             from = down;
         }
         if (more)
@@ -326,12 +291,6 @@ static void average_plane(float *restrict y, const float *restrict x, float *res
             for (size_t w = 0; w < out_w; w++)
                 y[w] = scale * from[w];
     }
-}
-
-static void narrow(uint8_t *restrict to, const int32_t *restrict from, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        to[i] = (uint8_t)from[i];
 }
 
 static void dropout(float *restrict x, size_t first, size_t n, float keep_ratio, uint64_t key)
@@ -450,7 +409,7 @@ static void to_bf16(uint16_t *restrict to, const float *restrict from, size_t st
     }
     for (size_t i = 0; i < n; i += 128) {
         const size_t n_line = n - i < 128 ? n - i : 128;
-        strided_copy(line, from + i * stride, stride, n_line);
+        CPU_COPY_KERNELS.strided_copy(line, from + i * stride, stride, n_line);
         to_bf16_side_by_side(to + i, line, n_line);
     }
 }
@@ -474,15 +433,13 @@ const struct cpu_kernels CPU_KERNELS = {
     .relu_grad = relu_grad,
     .relu_grad_sum = relu_grad_sum,
     .epilogue = epilogue,
-    .strided_copy = strided_copy,
-    .strided_add = strided_add,
     .moments = moments,
     .norm = norm,
     .norm_grad_sums = norm_grad_sums,
     .norm_grad = norm_grad,
-    .max_tap = max_tap,
+    .copies = &CPU_COPY_KERNELS,
+    .pool = &CPU_POOL_KERNELS,
     .average_plane = average_plane,
-    .narrow = narrow,
     .dropout = dropout,
     .sgd = sgd,
     .skinny_dots = skinny_dots,

@@ -2,9 +2,9 @@
 /*
  * kernels.h - the inner loops of the cpu backend, over contiguous or strided arrays: no threads. Private to it.
  *
- * kernels.c is compiled once for each instruction set; cpu_kernels_best() picks one when the program runs. Sums use a
- * fixed number of lanes and no operation is fused or reordered, so all instruction sets give equal bits; a CBLAS may
- * give other bits on another CPU.
+ * kernels.c and kernels_pool.c are compiled once for each instruction set; cpu_kernels_best() picks one when the
+ * program runs. Sums use a fixed number of lanes and no operation is fused or reordered, so all instruction sets give
+ * equal bits; a CBLAS may give other bits on another CPU.
  */
 #ifndef HARNESS_COMPUTE_CPU_KERNELS_H
 #define HARNESS_COMPUTE_CPU_KERNELS_H
@@ -28,8 +28,36 @@ struct moments {
     double mean, squares; /* squares: sum of squared distances from the mean */
 };
 
+struct cpu_copy_kernels {
+    void (*strided_copy)(float *to, const float *from, size_t stride, size_t n);
+    /* to = mask == 0 ? 0 : from. */
+    void (*masked_copy)(float *to, const float *from, const float *mask, size_t n);
+    /* to += from where mask is not 0; elsewhere to keeps its bits. */
+    void (*masked_add)(float *to, const float *from, const float *mask, size_t n);
+    void (*strided_add)(float *to, size_t stride, const float *from, size_t n);
+    /* from(n_rows, W), both even -> its four phases, (n_rows / 2, W / 2) each: even rows' even columns, their odd ones,
+     * then odd rows'; a phase begins phase_elems after the one before. */
+    void (*split_phases)(float *to, size_t phase_elems, const float *from, size_t n_rows, size_t W);
+    /* The reverse: to(n_rows, W) += its phases. */
+    void (*add_phases)(float *to, const float *from, size_t phase_elems, size_t n_rows, size_t W);
+};
+
+struct cpu_pool_kernels {
+    /* best[i], argmax[i] = from[i * stride], k if that is larger (or the first NaN). */
+    void (*max_tap)(float *best, int32_t *argmax, const float *from, size_t stride, int32_t k, size_t n);
+    void (*narrow)(uint8_t *to, const int32_t *from, size_t n);
+    /* Windows of 2 x 2 and stride 2 that cover the input, the rows of all planes in one call: y, argmax(n_rows, out_w)
+     * from x(2 n_rows, 2 out_w). out_w is at most quads_max_w. */
+    void (*max_quads)(float *y, uint8_t *argmax, const float *x, size_t out_w, size_t n_rows);
+    /* dx(2 n_rows, 2 out_w) = the gradient. */
+    void (*max_quads_grad)(float *dx, const float *dy, const uint8_t *argmax, size_t out_w, size_t n_rows);
+    size_t quads_max_w;
+};
+
 struct cpu_kernels {
     const char *isa;
+    const struct cpu_copy_kernels *copies;
+    const struct cpu_pool_kernels *pool;
     void (*add)(float *y, const float *x, size_t n);
     void (*add_constant)(float *y, float value, size_t n);
     void (*add_scaled)(float *y, const float *x, float scale, size_t n);
@@ -41,8 +69,6 @@ struct cpu_kernels {
     double (*relu_grad_sum)(float *dy, const float *x, size_t n);
     /* y = scale y + shift [+ add] [relu]. */
     void (*epilogue)(float *y, const float *add, float scale, float shift, bool relu, size_t n);
-    void (*strided_copy)(float *to, const float *from, size_t stride, size_t n);
-    void (*strided_add)(float *to, size_t stride, const float *from, size_t n);
 
     struct moments (*moments)(const float *x, size_t n);
     void (*norm)(float *z, const float *y, const float *add, const struct norm_channel *s, size_t n);
@@ -53,12 +79,9 @@ struct cpu_kernels {
     void (*norm_grad)(float *dy, const float *dz, const float *y, bool mask, float mean_dz, float mean_dz_hat,
                       const struct norm_channel *s, size_t n);
 
-    /* best[i], argmax[i] = from[i * stride], k if that is larger (or the first NaN). */
-    void (*max_tap)(float *best, int32_t *argmax, const float *from, size_t stride, int32_t k, size_t n);
     /* One plane: y(out_h,out_w) [+]= averages of windows of x(H,W), zeros around it. scratch: 2 (H + 2 pad_h)
      * (W + 2 pad_w) elements. */
     void (*average_plane)(float *y, const float *x, float *scratch, const struct window *g, bool add);
-    void (*narrow)(uint8_t *to, const int32_t *from, size_t n);
     /* x[i] is element first + i of the whole array. */
     void (*dropout)(float *x, size_t first, size_t n, float keep_ratio, uint64_t key);
     void (*sgd)(float *p, float *v, const float *g, size_t n, const struct sgd *s);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pool.c - pooling of the cpu backend: a task takes whole planes; the inner loop runs one tap over a row of outputs. */
+/* pool.c - pooling of the cpu backend: a task takes whole planes; the inner loop runs one tap over a row of outputs, or
+ * over all windows of 2 x 2 that cover the input. */
 #include <math.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ struct pool { /* one call; those it does not use are NULL */
     const uint8_t *argmax_in; /* max_pool_grad */
     bool add;
     void (*plane)(const struct pool *t, size_t i, float *scratch);
+    void (*planes)(const struct pool *t, struct index_range planes); /* instead: all planes of a task in one call */
     struct cpu *c;
     size_t in_plane, out_plane; /* elements */
 };
@@ -52,7 +54,9 @@ static void pool_task(void *arg, int task, int thread)
     const struct pool *t = arg;
     const struct index_range planes = cpu_item_range((size_t)t->g->B * (size_t)t->g->C, t->in_plane, task);
 
-    for (size_t i = planes.from; i < planes.from + planes.n; i++)
+    if (t->planes != NULL)
+        t->planes(t, planes);
+    for (size_t i = planes.from; i < planes.from + planes.n && t->planes == NULL; i++)
         t->plane(t, i, t->c->own_elems > 0 ? cpu_own(t->c, thread) : NULL);
 }
 
@@ -90,12 +94,12 @@ static void max_row(const struct pool *t, float *y, uint8_t *argmax, const float
         for (int j = 0; j < g->kernel_w; j++) {
             const struct bounds s = reached(from, to, g->stride_w, j - g->pad_w, g->W);
             if (s.from < s.to)
-                t->kernels->max_tap(y + s.from, tap + (s.from - from),
-                                    x + (size_t)(top + i) * (size_t)g->W +
-                                        (size_t)(s.from * g->stride_w + j - g->pad_w),
-                                    (size_t)g->stride_w, i * g->kernel_w + j, (size_t)(s.to - s.from));
+                t->kernels->pool->max_tap(y + s.from, tap + (s.from - from),
+                                          x + (size_t)(top + i) * (size_t)g->W +
+                                              (size_t)(s.from * g->stride_w + j - g->pad_w),
+                                          (size_t)g->stride_w, i * g->kernel_w + j, (size_t)(s.to - s.from));
         }
-    t->kernels->narrow(argmax + from, tap, (size_t)(to - from));
+    t->kernels->pool->narrow(argmax + from, tap, (size_t)(to - from));
 }
 
 /* y, argmax(out_h, out_w) of plane i from x(H, W), in pieces of at most ROW outputs of a row. */
@@ -111,10 +115,30 @@ static void max_plane(const struct pool *t, size_t i, float *scratch)
     }
 }
 
+/* Windows of 2 x 2 that cover the image without overlap. Planes follow each other without a gap, and H is even, so that
+ * all rows of a task's planes are one array of rows. */
+static bool is_in_quads(const struct cpu *c, const struct window *g)
+{
+    return g->kernel_h == 2 && g->kernel_w == 2 && g->stride_h == 2 && g->stride_w == 2 && g->pad_h == 0 &&
+           g->pad_w == 0 && g->H % 2 == 0 && g->W % 2 == 0 && (size_t)g->W / 2 <= c->kernels->pool->quads_max_w;
+}
+
+static void max_quads(const struct pool *t, struct index_range planes)
+{
+    const size_t first = planes.from * t->out_plane;
+
+    t->kernels->pool->max_quads(t->out + first, t->argmax + first, t->in + planes.from * t->in_plane, (size_t)t->out_w,
+                                planes.n * (size_t)t->out_h);
+}
+
 void cpu_max_pool(struct compute *c, const struct pool_forward *op)
 {
-    run_window(c,
-               (struct pool){ .g = &op->window, .out = op->y, .in = op->x, .argmax = op->argmax, .plane = max_plane });
+    run_window(c, (struct pool){ .g = &op->window,
+                                 .out = op->y,
+                                 .in = op->x,
+                                 .argmax = op->argmax,
+                                 .plane = max_plane,
+                                 .planes = is_in_quads(cpu_of(c), &op->window) ? max_quads : NULL });
 }
 
 /* dx(H, W) of plane i = 0, unless the operation adds to dx. */
@@ -143,6 +167,14 @@ static void max_grad_plane(const struct pool *t, size_t i, float *scratch)
     }
 }
 
+static void max_quads_grad(const struct pool *t, struct index_range planes)
+{
+    const size_t first = planes.from * t->out_plane;
+
+    t->kernels->pool->max_quads_grad(t->out + planes.from * t->in_plane, t->in + first, t->argmax_in + first,
+                                     (size_t)t->out_w, planes.n * (size_t)t->out_h);
+}
+
 void cpu_max_pool_grad(struct compute *c, const struct pool_grad *op)
 {
     run_window(c, (struct pool){ .g = &op->window,
@@ -150,7 +182,8 @@ void cpu_max_pool_grad(struct compute *c, const struct pool_grad *op)
                                  .in = op->dy,
                                  .argmax_in = op->argmax,
                                  .add = op->add,
-                                 .plane = max_grad_plane });
+                                 .plane = max_grad_plane,
+                                 .planes = !op->add && is_in_quads(cpu_of(c), &op->window) ? max_quads_grad : NULL });
 }
 
 static void avg_plane(const struct pool *t, size_t i, float *scratch)

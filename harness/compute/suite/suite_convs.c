@@ -124,6 +124,21 @@ static const struct conv_shape shapes[] = {
     { { 5, 2, 45, 45, 3, 3, 1, 1, 1, 1 }, 3 },   /* 10125 columns: many tiles */
     { { 1, 1, 3, 2100, 1, 7, 1, 1, 0, 3 }, 2 },  /* one row fills a tile */
     { { 2, 2, 91, 89, 3, 3, 2, 2, 1, 1 }, 3 },   /* 4140 columns by strides */
+    { { 41, 5, 6, 6, 3, 3, 1, 1, 1, 1 }, 3 },    /* small images, a tile that ends within one */
+    { { 900, 4, 2, 3, 2, 3, 1, 1, 0, 0 }, 5 },   /* dense, from many small images */
+    { { 3, 6, 2, 2, 5, 5, 1, 1, 2, 2 }, 4 },     /* small images, a kernel beyond them */
+    { { 9, 4, 5, 7, 3, 3, 1, 1, 1, 1 }, 6 },     /* small images, sides that differ */
+    { { 1, 5, 1, 1, 3, 3, 1, 1, 1, 1 }, 3 },     /* one pixel: most taps see nothing */
+    { { 41, 5, 6, 6, 3, 3, 1, 1, 1, 1 }, 11 },   /* small images, more filters than channels: col2im */
+    { { 5, 25, 4, 4, 3, 3, 1, 1, 1, 1 }, 50 },   /* ... with more channels than a task has */
+    { { 7, 6, 3, 5, 5, 5, 1, 1, 2, 2 }, 13 },    /* ... with a kernel beyond the image's height */
+    { { 2, 4, 1, 1, 3, 3, 1, 1, 1, 1 }, 8 },     /* ... of one pixel */
+    { { 3, 5, 8, 8, 3, 3, 2, 2, 1, 1 }, 7 },     /* stride 2 halves small images */
+    { { 47, 6, 12, 8, 3, 3, 2, 2, 1, 1 }, 9 },   /* ... a tile ends within one; col2im in several blocks */
+    { { 5, 23, 6, 10, 3, 3, 2, 2, 1, 1 }, 4 },   /* ... with more channels than a task has */
+    { { 4, 3, 12, 32, 5, 5, 2, 2, 2, 2 }, 4 },   /* ... with a larger kernel */
+    { { 3, 4, 2, 2, 3, 3, 2, 2, 1, 1 }, 5 },     /* ... to one pixel */
+    { { 2, 3, 8, 6, 2, 2, 2, 2, 0, 0 }, 3 },     /* ... with windows that do not overlap */
 };
 
 enum { N_SHAPES = sizeof shapes / sizeof shapes[0], N_EPILOGUES = 6 };

@@ -211,9 +211,11 @@ static void sgd_fading_case(struct suite *s, const void *arg)
 
 void suite_elements(struct suite *s)
 {
-    static const struct box box[] = { { 1, 1, 1 },    { 1, 1, 100 },  { 1, 16, 64 },   { 3, 5, 1 },    { 7, 10, 1 },
-                                      { 4, 3, 17 },   { 2, 33, 9 },   { 32, 8, 4 },    { 5, 1, 31 },   { 1, 3, 1000 },
-                                      { 3, 2, 9001 }, { 2000, 7, 1 }, { 1, 2, 70001 }, { 331, 433, 1 } };
+    static const struct box box[] = {
+        { 1, 1, 1 },    { 1, 1, 100 },  { 1, 16, 64 },   { 3, 5, 1 },     { 7, 10, 1 },
+        { 4, 3, 17 },   { 2, 33, 9 },   { 32, 8, 4 },    { 5, 1, 31 },    { 1, 3, 1000 },
+        { 3, 2, 9001 }, { 2000, 7, 1 }, { 1, 2, 70001 }, { 331, 433, 1 }, { 40, 50, 101 }
+    };
     static const size_t n_elems[] = { 0, 1, 3, 16, 97, 4099, 140001 };
     static const struct sgd sgd[] = { { 0.5f, 0.0f, 0.0f, 1.0f },
                                       { 0.25f, 0.5f, 0.0f, 1.0f },

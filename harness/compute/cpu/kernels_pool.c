@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kernels_pool.c - the loops of max pooling: see kernels.h. Compiled several times, as kernels.c is: CPU_POOL_KERNELS
+ * is the name of this build's table.
+ *
+ * Of values that are equal the first tap wins, of NaNs the first one: a later value replaces the best if it is larger,
+ * or a NaN while the best is none. So it does not matter whether taps are compared one after the other or in pairs.
+ */
+#include "harness/compute/cpu/kernels.h"
+
+#include <string.h>
+
+enum { PAIRS = 1024 }; /* pairs of columns at a time: they stay in the first-level cache */
+
+extern const struct cpu_pool_kernels CPU_POOL_KERNELS;
+
+static inline bool replaces(float v, float best)
+{
+    return (v > best) | ((v != v) & (best == best)); /* no branch, which data would mispredict */
+}
+
+static void max_tap_strided(float *restrict best, int32_t *restrict argmax, const float *restrict from, size_t stride,
+                            int32_t k, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const float v = from[i * stride], b = best[i];
+        const bool take = replaces(v, b);
+        best[i] = take ? v : b;
+        argmax[i] = take ? k : argmax[i];
+    }
+}
+
+static void max_tap(float *best, int32_t *argmax, const float *from, size_t stride, int32_t k, size_t n)
+{
+    if (stride == 1)
+        max_tap_strided(best, argmax, from, 1, k, n);
+    else if (stride == 2)
+        max_tap_strided(best, argmax, from, 2, k, n);
+    else
+        max_tap_strided(best, argmax, from, stride, k, n);
+}
+
+static void narrow(uint8_t *restrict to, const int32_t *restrict from, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = (uint8_t)from[i];
+}
+
+/* best[i], tap[i]: the larger of x[2 i] and x[2 i + 1], and which it is. */
+static void pair_columns(float *restrict best, int32_t *restrict tap, const float *restrict x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const float a = x[2 * i], b = x[2 * i + 1];
+        const bool take = replaces(b, a);
+        best[i] = take ? b : a;
+        tap[i] = take ? 1 : 0;
+    }
+}
+
+struct halves { /* the rows of a block: first those of even number, then the others */
+    float best[2][PAIRS / 2];
+    int32_t tap[2][PAIRS / 2];
+};
+
+static inline void split_rows(struct halves *to, const float *restrict best, const int32_t *restrict tap, size_t out_w,
+                              size_t n_rows)
+{
+    for (size_t i = 0; i < 2 * n_rows; i++) {
+        memcpy(to->best[i % 2] + i / 2 * out_w, best + i * out_w, out_w * sizeof *best);
+        memcpy(to->tap[i % 2] + i / 2 * out_w, tap + i * out_w, out_w * sizeof *tap);
+    }
+}
+
+/* Rows of known length are copied by single instructions. */
+static void split_block(struct halves *to, const float *best, const int32_t *tap, size_t out_w, size_t n_rows)
+{
+    if (out_w == 2)
+        split_rows(to, best, tap, 2, n_rows);
+    else if (out_w == 4)
+        split_rows(to, best, tap, 4, n_rows);
+    else
+        split_rows(to, best, tap, out_w, n_rows);
+}
+
+/* y[n], argmax[n]: the larger of a row of pairs and of the row below it. */
+static void pair_rows(float *restrict y, uint8_t *restrict argmax, const struct halves *from, size_t n)
+{
+    int32_t tap[PAIRS / 2];
+
+    for (size_t i = 0; i < n; i++) {
+        const float a = from->best[0][i], b = from->best[1][i];
+        const bool take = replaces(b, a);
+        y[i] = take ? b : a;
+        tap[i] = take ? 2 + from->tap[1][i] : from->tap[0][i];
+    }
+    narrow(argmax, tap, n);
+}
+
+static void max_quads(float *y, uint8_t *argmax, const float *x, size_t out_w, size_t n_rows)
+{
+    const size_t most = PAIRS / (2 * out_w);
+    float best[PAIRS];
+    int32_t tap[PAIRS];
+    struct halves halves;
+
+    for (size_t row = 0; row < n_rows; row += most) {
+        const size_t n = n_rows - row < most ? n_rows - row : most;
+        pair_columns(best, tap, x + 4 * row * out_w, 2 * n * out_w);
+        split_block(&halves, best, tap, out_w, n);
+        pair_rows(y + row * out_w, argmax + row * out_w, &halves, n * out_w);
+    }
+}
+
+/* top(2 n), below(2 n): dy where the argmax is this one of the four inputs of an output, else 0. */
+static void spread(float *restrict top, float *restrict below, const float *restrict dy, const uint8_t *restrict argmax,
+                   size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const float d = 0.0f + dy[i]; /* -0 becomes 0, as where gradients are added to 0 */
+        top[2 * i] = argmax[i] == 0 ? d : 0.0f;
+        top[2 * i + 1] = argmax[i] == 1 ? d : 0.0f;
+        below[2 * i] = argmax[i] == 2 ? d : 0.0f;
+        below[2 * i + 1] = argmax[i] == 3 ? d : 0.0f;
+    }
+}
+
+/* dx(2 n_rows, W) = rows of top and of below in turns. */
+static inline void interleave_rows(float *restrict dx, const float *restrict top, const float *restrict below, size_t W,
+                                   size_t n_rows)
+{
+    for (size_t i = 0; i < n_rows; i++) {
+        memcpy(dx + 2 * i * W, top + i * W, W * sizeof *dx);
+        memcpy(dx + (2 * i + 1) * W, below + i * W, W * sizeof *dx);
+    }
+}
+
+static void max_quads_grad(float *dx, const float *dy, const uint8_t *argmax, size_t out_w, size_t n_rows)
+{
+    const size_t most = PAIRS / (2 * out_w);
+    float top[PAIRS], below[PAIRS];
+
+    for (size_t row = 0; row < n_rows; row += most) {
+        const size_t n = n_rows - row < most ? n_rows - row : most;
+        spread(top, below, dy + row * out_w, argmax + row * out_w, n * out_w);
+        if (out_w == 2)
+            interleave_rows(dx + 4 * row * 2, top, below, 4, n);
+        else if (out_w == 4)
+            interleave_rows(dx + 4 * row * 4, top, below, 8, n);
+        else
+            interleave_rows(dx + 4 * row * out_w, top, below, 2 * out_w, n);
+    }
+}
+
+const struct cpu_pool_kernels CPU_POOL_KERNELS = {
+    .quads_max_w = PAIRS / 2,
+    .max_tap = max_tap,
+    .narrow = narrow,
+    .max_quads = max_quads,
+    .max_quads_grad = max_quads_grad,
+};
