@@ -52,7 +52,7 @@ enum rc dataset_open_path(struct dataset **out, const char *path)
         return open_folder(out, path);
     if (!S_ISREG(info.st_mode))
         return rc_raise(RC_INVAL, "%s: is neither a folder nor a regular file", path);
-    FILE *file = fopen(path, "rb");
+    FILE *file = fopen(path, "rbe");
     const size_t n_read = file != NULL ? fread(begin, 1, sizeof begin, file) : 0;
     if (file != NULL)
         (void)fclose(file);

@@ -280,6 +280,58 @@ static void other_paths_are_refused(void **state)
     test_files_close(&f);
 }
 
+/* Whichever file of a format is alone in a folder, the others of that format are missing. */
+static void one_file_tells_the_format(void **state)
+{
+    static const struct {
+        const char *name, *missing; /* in the message */
+    } alone[] = {
+        { "train-images-idx3-ubyte", "train-labels-idx1-ubyte" },
+        { "train-images.idx3-ubyte", "train-labels" },
+        { "train-labels-idx1-ubyte", "train-images-idx3-ubyte" },
+        { "train-labels.idx1-ubyte", "train-images" },
+        { "t10k-images-idx3-ubyte", "train-images-idx3-ubyte" },
+        { "t10k-images.idx3-ubyte", "train-images" },
+        { "t10k-labels-idx1-ubyte", "train-images-idx3-ubyte" },
+        { "t10k-labels.idx1-ubyte", "train-images" },
+        { "train-images-idx3-ubyte.gz", "train-images-idx3-ubyte" },
+        { "data_batch_1.bin", "data_batch_2.bin" },
+        { "data_batch_2.bin", "data_batch_1.bin" },
+        { "data_batch_3.bin", "data_batch_1.bin" },
+        { "data_batch_4.bin", "data_batch_1.bin" },
+        { "data_batch_5.bin", "data_batch_1.bin" },
+        { "test_batch.bin", "data_batch_1.bin" },
+    };
+    struct test_files idx, cifar10;
+
+    (void)state;
+    test_files_open(&idx);
+    test_files_open(&cifar10);
+    test_files_make_idx(&idx, 4, 2, 5, 3);
+    test_files_make_cifar10(&cifar10, 2);
+    for (size_t i = 0; i < sizeof alone / sizeof *alone; i++) {
+        const bool is_idx = strstr(alone[i].name, "idx") != NULL;
+        const char *like = !is_idx                                   ? alone[i].name
+                           : strstr(alone[i].name, "images") != NULL ? "t10k-images-idx3-ubyte"
+                                                                     : "t10k-labels-idx1-ubyte";
+        struct test_files f;
+        struct dataset *d = NULL;
+        size_t n_bytes;
+        uint8_t *bytes = test_files_read(is_idx ? &idx : &cifar10, like, &n_bytes);
+        test_files_open(&f);
+        test_files_write(&f, alone[i].name, bytes, n_bytes);
+        assert_int_not_equal(dataset_open_path(&d, f.folder), RC_OK);
+        const size_t n_folder = strlen(f.folder);
+        if (strncmp(rc_message(), f.folder, n_folder) != 0 || rc_message()[n_folder] != '/' ||
+            strncmp(rc_message() + n_folder + 1, alone[i].missing, strlen(alone[i].missing)) != 0)
+            fail_msg("%s alone: %s", alone[i].name, rc_message());
+        free(bytes);
+        test_files_close(&f);
+    }
+    test_files_close(&idx);
+    test_files_close(&cifar10);
+}
+
 static void the_python_version_is_named(void **state)
 {
     struct test_files f;
@@ -316,6 +368,7 @@ int main(int argc, char **argv)
                                         cmocka_unit_test(damaged_pixels_are_found),
                                         cmocka_unit_test(what_cannot_be_written_is_refused) };
     const struct CMUnitTest paths[] = { cmocka_unit_test(other_paths_are_refused),
+                                        cmocka_unit_test(one_file_tells_the_format),
                                         cmocka_unit_test(the_python_version_is_named) };
     const char *what = argc == 2 ? argv[1] : "";
 

@@ -39,11 +39,10 @@ static bool lift_file_limit(void)
 
 static int open_lifted(const char *path)
 {
-    const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
-    const int fd = open(path, flags), error = errno;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), error = errno;
 
     if (fd < 0 && error == EMFILE && lift_file_limit())
-        return open(path, flags);
+        return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     errno = error;
     return fd;
 }

@@ -157,6 +157,19 @@ static void numbers_have_their_moments(void **state)
     assert_true(rng_u64(1, RNG_INIT, 0) != rng_u64(1, RNG_TEST, 0));
 }
 
+/* Samples, their order and initial parameters follow from a seed for ever, on every machine: values of an
+ * implementation of rng.h's formulas (SplitMix64's finaliser, thrice; Box and Muller) in another language, with
+ * integers of any size. */
+static void numbers_are_those_of_their_formulas(void **state)
+{
+    (void)state;
+    assert_true(rng_u64(1, RNG_DATA_X, 0) == UINT64_C(0x5775264a9a7e1b09));
+    assert_true(rng_u64(7, RNG_DATA_X, 5) == UINT64_C(0xefe087abb6436965));
+    assert_true(rng_uniform(7, RNG_DATA_X, 5) == 0.9370198053568523);
+    assert_true(fabs(rng_normal(7, RNG_DATA_X, 0) - 0.26757741596142776) < 1e-12);
+    assert_true(fabs(rng_normal(7, RNG_DATA_X, 5) + 0.5941683817480337) < 1e-12);
+}
+
 static void large_memory_begins_on_a_huge_page(void **state)
 {
     const size_t n_large_bytes = ((size_t)2 << 20) + 1;
@@ -227,6 +240,27 @@ static void arenas_are_aligned_and_zero(void **state)
     arena_close(&a);
     assert_int_equal(arena_open(&a, SIZE_MAX / 4), RC_NOMEM);
     assert_null(a.base);
+}
+
+static void shell_words_are_quoted(void **state)
+{
+    static const struct {
+        const char *text, *word;
+    } cases[] = { { "results/2026-11-22-compare", "results/2026-11-22-compare" },
+                  { "", "''" },
+                  { "my results/x", "'my results/x'" },
+                  { "it's", "'it'\\''s'" },
+                  { "'", "''\\'''" },
+                  { "~a", "'~a'" },
+                  { "a\"$b`", "'a\"$b`'" },
+                  { "\xc3\xa4", "'\xc3\xa4'" } };
+    char word[256];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        text_shell_word(word, 4 * strlen(cases[i].text) + 3, cases[i].text);
+        assert_string_equal(word, cases[i].word);
+    }
 }
 
 static void write_text(const char *path, const char *text)
@@ -400,8 +434,10 @@ int main(void)
         cmocka_unit_test(nearest_is_near_or_nothing),
         cmocka_unit_test(numbers_are_whole_and_finite),
         cmocka_unit_test(lists_are_stepped_through),
+        cmocka_unit_test(shell_words_are_quoted),
         cmocka_unit_test(permutations_are_permutations),
         cmocka_unit_test(numbers_have_their_moments),
+        cmocka_unit_test(numbers_are_those_of_their_formulas),
         cmocka_unit_test(large_memory_begins_on_a_huge_page),
         cmocka_unit_test(pages_are_told),
         cmocka_unit_test(arenas_are_aligned_and_zero),

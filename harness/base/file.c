@@ -1,20 +1,63 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file.c - atomic replacement of files. */
+/* file.c - atomic replacement of files, and reading of regular ones. */
 #include "harness/base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { N_SUFFIX_CHARS = 6 };
 
 static void clear(struct atomic_file *f)
 {
     free(f->path);
     free(f->temporary_path);
     *f = (struct atomic_file){ 0 };
+}
+
+/* Put random characters into the last N_SUFFIX_CHARS of name. */
+static void choose_suffix(char *name)
+{
+    static const char alphabet[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    const size_t n_chars = strlen(name);
+    unsigned char byte[N_SUFFIX_CHARS];
+
+    if (getrandom(byte, sizeof byte, 0) != (ssize_t)sizeof byte)
+        memset(byte, 0, sizeof byte); /* the next name is tried only if this one is taken */
+    for (size_t i = 0; i < sizeof byte; i++)
+        name[n_chars - sizeof byte + i] = alphabet[byte[i] % (sizeof alphabet - 1)];
+}
+
+/* Make the file f->temporary_path, whose last characters are chosen here. Unlike mkstemp(), the kernel applies the
+ * umask of the process and the default rights of the folder; a file that is to replace another one begins closed to
+ * others.
+ */
+static int make_temporary(struct atomic_file *f, bool replaces)
+{
+    enum { MAX_TRIES = 100 };
+    int fd = -1;
+
+    for (int i = 0; i < MAX_TRIES && fd < 0 && (i == 0 || errno == EEXIST); i++) {
+        choose_suffix(f->temporary_path);
+        fd = open(f->temporary_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, replaces ? 0600 : 0666);
+    }
+    return fd;
+}
+
+/* Group and mode of the file that is replaced; the group where this user may set it. Without it the mode's rights of
+ * the group would be those of another one, so they are not given. */
+static void keep_mode(int fd, const struct stat *replaced)
+{
+    const bool has_group = fchown(fd, (uid_t)-1, replaced->st_gid) == 0;
+
+    (void)fchmod(fd, replaced->st_mode & (has_group ? 0777 : 0707));
 }
 
 enum rc atomic_file_open(struct atomic_file *out, const char *path)
@@ -27,7 +70,8 @@ enum rc atomic_file_open(struct atomic_file *out, const char *path)
     *out = f;
     if (path[0] == '\0')
         return rc_raise(RC_INVAL, "an empty file name cannot be written");
-    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode))
+    const bool replaces = stat(path, &about) == 0;
+    if (replaces && !S_ISREG(about.st_mode))
         return rc_raise(RC_INVAL, "%s: is a %s, not a file that can be replaced", path,
                         S_ISDIR(about.st_mode) ? "folder" : "device, pipe or socket");
     f.path = realpath(path, NULL); /* a link stays, what it points to is replaced */
@@ -37,10 +81,11 @@ enum rc atomic_file_open(struct atomic_file *out, const char *path)
         f.temporary_path = NULL;
     if (!f.path || !f.temporary_path)
         FAIL(RC_NOMEM, "%s: no memory for its name", path);
-    fd = mkstemp(f.temporary_path);
+    fd = make_temporary(&f, replaces);
     if (fd < 0)
         FAIL(RC_INVAL, "%s: cannot be written: %s", path, strerror(errno));
-    (void)fchmod(fd, 0644); /* mkstemp's 0600 would hide results from colleagues */
+    if (replaces)
+        keep_mode(fd, &about);
     f.stream = fdopen(fd, "w");
     if (!f.stream)
         FAIL(RC_NOMEM, "%s: no memory for a stream", path);
@@ -56,16 +101,17 @@ out:
     return rc;
 }
 
-/* The rename itself must survive a crash: sync the folder that holds the name. Best effort: not every
- * file system can. */
-static void sync_folder_of(char *path)
+/* Best effort: not every file system can. */
+void file_sync_folder_of(const char *path)
 {
-    const int fd = open(dirname(path), O_RDONLY | O_DIRECTORY);
+    char *copy = strdup(path);
+    const int fd = copy ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
     if (fd >= 0) {
         (void)fsync(fd);
         close(fd);
     }
+    free(copy);
 }
 
 enum rc atomic_file_commit(struct atomic_file *f)
@@ -80,7 +126,7 @@ enum rc atomic_file_commit(struct atomic_file *f)
         FAIL(RC_IO, "%s: write failed: %s", f->path, strerror(errno));
     if (rename(f->temporary_path, f->path) != 0)
         FAIL(RC_IO, "%s: cannot be put in place: %s", f->path, strerror(errno));
-    sync_folder_of(f->path);
+    file_sync_folder_of(f->path);
     clear(f);
 out:
     if (rc != RC_OK)
@@ -109,6 +155,46 @@ out:
     return rc;
 }
 
+static const char *kind_text(mode_t mode)
+{
+    return S_ISFIFO(mode) ? "is a pipe, " : S_ISSOCK(mode) ? "is a socket, " : "is a device, ";
+}
+
+/* O_NONBLOCK: opening a pipe without a writer, or some devices, would wait. It changes nothing of a regular file. */
+enum rc file_open_regular(FILE **out, const char *path, const char *wanted)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat about;
+    enum rc rc = RC_OK;
+
+    if (fd < 0 && errno == ENXIO) /* a socket, or a device without a driver */
+        FAIL(RC_INVAL, "%s: cannot be read: is not a regular file; name %s", path, wanted);
+    if (fd < 0 || fstat(fd, &about) != 0)
+        FAIL(RC_INVAL, "%s: cannot be read: %s", path, strerror(errno));
+    if (S_ISDIR(about.st_mode))
+        FAIL(RC_INVAL, "%s: cannot be read: %s", path, strerror(EISDIR));
+    if (!S_ISREG(about.st_mode))
+        FAIL(RC_INVAL, "%s: cannot be read: %snot a regular file; name %s", path, kind_text(about.st_mode), wanted);
+    *out = fdopen(fd, "r");
+    if (!*out)
+        FAIL(RC_NOMEM, "%s: no memory for a stream", path);
+    fd = -1;
+out:
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
+enum rc file_of_option(enum rc rc, const char *option)
+{
+    char why[RC_MESSAGE_BYTES];
+
+    if (rc == RC_OK)
+        return rc;
+    (void)snprintf(why, sizeof why, "%s", rc_message());
+    return rc_raise(rc, "--%s %.480s", option, why);
+}
+
 enum rc file_make_folder(const char *path)
 {
     char *part = NULL;
@@ -123,7 +209,9 @@ enum rc file_make_folder(const char *path)
         slash = strchr(slash + 1, '/');
         if (slash)
             *slash = '\0';
-        if (mkdir(part, 0777) != 0 && errno != EEXIST)
+        if (mkdir(part, 0777) == 0)
+            file_sync_folder_of(part);
+        else if (errno != EEXIST)
             FAIL(RC_INVAL, "%s: cannot make folder %s: %s", path, part, strerror(errno));
         if (!slash)
             break;

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * file.h - files written whole or not at all: a temporary name beside the path, fsync, rename.
+ * file.h - files written whole or not at all: a temporary name beside the path, fsync, rename; and files that are read,
+ * which are regular ones: whoever names a pipe or a device is told, and nobody waits for it.
+ *
+ * A new file has the rights that the umask leaves; one that is replaced keeps its mode. No file or folder opened here
+ * is open in a program that this one starts (close-on-exec), and scripts/lint/close_on_exec holds all rooms to that.
  */
 #ifndef HARNESS_BASE_FILE_H
 #define HARNESS_BASE_FILE_H
@@ -26,7 +30,19 @@ void atomic_file_discard(struct atomic_file *f);
  * behind. "": nothing is to be written, RC_OK. Errors: those of atomic_file_open(). */
 enum rc file_check_writable(const char *path) MUST_CHECK;
 
-/* Make folder `path` and those above it. RC_INVAL names what is in the way. */
+/* Open the regular file at `path` for reading. Never waits. wanted: what is right there, such as "a file that --save
+ * wrote". RC_INVAL "PATH: cannot be read: ..." says what is there instead and what is wanted; RC_NOMEM. */
+enum rc file_open_regular(FILE **out, const char *path, const char *wanted) MUST_CHECK;
+
+/* rc of a function that names a file; where it is an error, the option that gave the file comes before the message:
+ * "--resume PATH: ...". Returns rc. */
+enum rc file_of_option(enum rc rc, const char *option) MUST_CHECK;
+
+/* Have the system write the names in the folder that holds `path`, as far as it does that: a new name, or another one,
+ * is there after a crash. */
+void file_sync_folder_of(const char *path);
+
+/* Make folder `path` and those above it, whose names survive a crash. RC_INVAL names what is in the way. */
 enum rc file_make_folder(const char *path) MUST_CHECK;
 
 #endif

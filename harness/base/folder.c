@@ -105,7 +105,7 @@ enum rc atomic_folder_commit(struct atomic_folder *f)
 
     if (rename(f->temporary_path, f->path) != 0)
         FAIL(RC_IO, "%s: cannot be put in place: %s", f->path, strerror(errno));
-    const int fd = open(dirname(f->temporary_path), O_RDONLY | O_DIRECTORY);
+    const int fd = open(dirname(f->temporary_path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0) { /* the rename must survive a crash; best effort: not every file system can */
         (void)fsync(fd);
         (void)close(fd);

@@ -25,7 +25,7 @@ static size_t least(size_t a, size_t b)
 /* The number after `label` at the begin of a line of the file ("": the first line); SIZE_MAX: there is none. */
 static size_t number_in(const char *path, const char *label)
 {
-    FILE *file = fopen(path, "r");
+    FILE *file = fopen(path, "re");
     size_t found = SIZE_MAX;
     char line[256];
 
@@ -107,7 +107,7 @@ size_t host_memory_available(const char *root)
     if (available_kib < SIZE_MAX / 1024)
         available_bytes = available_kib * 1024;
     (void)snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
-    FILE *file = fopen(path, "r");
+    FILE *file = fopen(path, "re");
     while (file && fgets(line, sizeof line, file)) {
         const struct version *v = version_of(line, &group);
         if (v)

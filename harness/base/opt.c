@@ -388,13 +388,21 @@ void opt_help(FILE *to, const struct opt_group *group, int n_groups)
     }
 }
 
+const char *opt_text(const struct opt *o, const void *from)
+{
+    const char *text = NULL;
+
+    if (o->type == OPT_TEXT || o->type == OPT_CHOICE || o->type == OPT_LIST)
+        memcpy(&text, (const char *)from + o->offset_bytes, sizeof text);
+    return text;
+}
+
 void opt_format(const struct opt *o, const void *from, char *out, size_t n_bytes)
 {
     const char *member = (const char *)from + o->offset_bytes;
     uint64_t whole;
     double real;
     bool yes;
-    const char *text;
 
     switch (o->type) {
     case OPT_U64:
@@ -412,8 +420,7 @@ void opt_format(const struct opt *o, const void *from, char *out, size_t n_bytes
     case OPT_TEXT:
     case OPT_CHOICE:
     case OPT_LIST:
-        memcpy(&text, member, sizeof text);
-        snprintf(out, n_bytes, "%s", text);
+        snprintf(out, n_bytes, "%s", opt_text(o, from));
         break;
     case OPT_END:
         out[0] = '\0';

@@ -121,7 +121,9 @@ const char *opt_choice(const struct opt *o, int i, char *out, size_t n_bytes);
 void opt_choices(const struct opt *o, char *out, size_t n_bytes);
 /* The text its default is parsed from. */
 const char *opt_default(const struct opt *o);
-/* The resolved value as text that opt_parse would take back. out[n_bytes]. */
+/* The value of a TEXT, CHOICE or LIST, however long, lent as its member is; NULL: o is of another type. */
+const char *opt_text(const struct opt *o, const void *from);
+/* The resolved value as text that opt_parse would take back, cut to out[n_bytes]. */
 void opt_format(const struct opt *o, const void *from, char *out, size_t n_bytes);
 
 #endif

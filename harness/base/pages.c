@@ -39,7 +39,7 @@ static struct mapping mapping_of(const void *memory)
 {
     const uintptr_t at = (uintptr_t)memory;
     struct mapping m = { 0 }, found = { 0 };
-    FILE *file = fopen("/proc/self/smaps", "r");
+    FILE *file = fopen("/proc/self/smaps", "re");
     char line[512];
 
     while (file && fgets(line, sizeof line, file)) {

@@ -9,7 +9,7 @@
 
 bool peak_rss_reset(void)
 {
-    FILE *to = fopen("/proc/self/clear_refs", "w");
+    FILE *to = fopen("/proc/self/clear_refs", "we");
 
     if (!to)
         return false;
@@ -19,7 +19,7 @@ bool peak_rss_reset(void)
 
 double peak_rss_bytes(void)
 {
-    FILE *from = fopen("/proc/self/status", "r");
+    FILE *from = fopen("/proc/self/status", "re");
     static const char key[] = "VmHWM:";
     double bytes = NAN;
     char line[256];

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text.c - edit distance, strict numbers, comma lists. */
+/* text.c - edit distance, strict numbers, comma lists, words of a shell. */
 #include "harness/base/text.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,4 +114,26 @@ bool text_next(const char **rest, char *out, size_t n_bytes)
     out[n_copied] = '\0';
     *rest = comma ? comma + 1 : NULL;
     return true;
+}
+
+static bool is_plain(const char *text)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./_-";
+
+    return text[0] != '\0' && text[strspn(text, plain)] == '\0';
+}
+
+void text_shell_word(char *out, size_t n_bytes, const char *text)
+{
+    size_t n = 0;
+
+    if (is_plain(text)) {
+        snprintf(out, n_bytes, "%s", text);
+        return;
+    }
+    n += (size_t)snprintf(out, n_bytes, "'");
+    for (const char *c = text; *c && n < n_bytes; c++) /* a quote ends the word, is one by itself, and begins another */
+        n += (size_t)snprintf(out + n, n_bytes - n, "%s%c%s", *c == '\'' ? "'\\" : "", *c, *c == '\'' ? "'" : "");
+    if (n < n_bytes)
+        snprintf(out + n, n_bytes - n, "'");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text.h - the nearest known name to a wrong one, and numbers out of text. */
+/* text.h - the nearest known name to a wrong one, numbers out of text, and words of a shell. */
 #ifndef HARNESS_BASE_TEXT_H
 #define HARNESS_BASE_TEXT_H
 
@@ -21,5 +21,9 @@ bool text_to_f64(const char *text, double *out);
 /* Step through a comma list: copies the next element to out[n_bytes], moves *rest behind it.
  * False: no element left. An element too long for out is cut (the caller compares names). */
 bool text_next(const char **rest, char *out, size_t n_bytes);
+
+/* out[n_bytes] := text as one word of a shell, in quotes where it needs them; 4 bytes for each letter of text, and 3
+ * more, hold it. */
+void text_shell_word(char *out, size_t n_bytes, const char *text);
 
 #endif

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/file.h"
 #include "harness/base/text.h"
 
 enum { FILE_BYTES_MAX = 65536, VALUE_BYTES = 64 };
@@ -85,11 +86,10 @@ enum rc cluster_check(const struct cluster *c, int n_ranks)
 
 static enum rc read_text(struct source *src)
 {
-    FILE *f = fopen(src->path, "rb");
-    enum rc rc = RC_OK;
+    FILE *f = NULL;
+    enum rc rc;
 
-    if (!f)
-        FAIL(RC_INVAL, "%s: cannot be read: %s", src->path, strerror(errno));
+    TRY(file_open_regular(&f, src->path, "a file with the description of a cluster (YAML)"));
     src->n_bytes = fread(src->text, 1, FILE_BYTES_MAX + 1, f);
     if (ferror(f))
         FAIL(RC_INVAL, "%s: cannot be read: %s", src->path, strerror(errno));

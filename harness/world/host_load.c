@@ -21,7 +21,7 @@ static void read_line(char out[LINE_BYTES], const char *root, const char *path)
 
     out[0] = '\0';
     (void)snprintf(whole, sizeof whole, "%s%s", root, path);
-    FILE *from = fopen(whole, "r");
+    FILE *from = fopen(whole, "re");
     if (!from)
         return;
     if (!fgets(out, LINE_BYTES, from))
@@ -59,7 +59,7 @@ static void read_cores(struct host_load *out, const char *root)
     int n_cores = 0;
 
     (void)snprintf(path, sizeof path, "%s/proc/stat", root);
-    FILE *from = fopen(path, "r");
+    FILE *from = fopen(path, "re");
     while (from && fgets(line, sizeof line, from)) {
         if (strncmp(line, label, N_LABEL) == 0)
             read_total(out, line);

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* profile_load.c - profiles read from JSON: a file with an unknown key, a value out of range or a missing key is
  * refused. */
-#include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "harness/base/file.h"
 #include "harness/base/text.h"
 #include "models/replay/profile.h"
 #include "models/workload.h"
@@ -377,27 +374,6 @@ out:
     return rc;
 }
 
-/* Reading a pipe without a writer would block: only regular files are opened. */
-static enum rc open_regular(FILE **out, const char *path)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    struct stat info;
-    enum rc rc = RC_OK;
-
-    if (fd < 0 || fstat(fd, &info) != 0)
-        FAIL(RC_INVAL, "%s: cannot be read: %s", path, strerror(errno));
-    if (!S_ISREG(info.st_mode))
-        FAIL(RC_INVAL, "%s: cannot be read: is not a regular file", path);
-    *out = fdopen(fd, "r");
-    if (*out == NULL)
-        FAIL(RC_NOMEM, "%s: %s", path, strerror(errno));
-    fd = -1;
-out:
-    if (fd >= 0)
-        (void)close(fd);
-    return rc;
-}
-
 static enum rc parse(json_t **out, const char *path)
 {
     char why[ERROR_BYTES];
@@ -405,7 +381,7 @@ static enum rc parse(json_t **out, const char *path)
     FILE *from = NULL;
     enum rc rc;
 
-    TRY(open_regular(&from, path));
+    TRY(file_open_regular(&from, path, "a file that gradmark profile wrote"));
     *out = json_loadf(from, JSON_REJECT_DUPLICATES, &error);
     if (ferror(from))
         FAIL(RC_INVAL, "%s: cannot be read to its end", path);

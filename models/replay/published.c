@@ -3,12 +3,12 @@
 #include "models/replay/published.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/file.h"
 #include "harness/base/text.h"
 
 enum { N_FIELDS = 11, USUAL_BATCH = 64, LIST_BYTES = 200, SHORT_BYTES = 24 };
@@ -151,9 +151,7 @@ enum rc published_load(struct published *out, const char *path)
 
     if (p.path == NULL)
         FAIL(RC_NOMEM, "%s: no memory", path);
-    from = fopen(path, "r");
-    if (from == NULL)
-        FAIL(RC_INVAL, "%s: cannot be read: %s", path, strerror(errno));
+    TRY(file_open_regular(&from, path, "a file of published rates (CSV)"));
     TRY(read_rows(&p, from));
     *out = p;
     p = (struct published){ 0 };

@@ -5,14 +5,14 @@
  */
 #include "harness/world/mpi/mpi_clock.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/world/host_load.h"
 #include "harness/world/mpi/mpi_check.h"
 #include "harness/world/wait.h"
 
-enum { N_PINGS = 50, TAG_CLOCK = 1, BOOT_ID_BYTES = 40 };
+enum { N_PINGS = 50, TAG_CLOCK = 1 };
 
 int64_t mpi_clock_offset_of(uint64_t start_ns, uint64_t remote_ns, uint64_t end_ns)
 {
@@ -22,19 +22,6 @@ int64_t mpi_clock_offset_of(uint64_t start_ns, uint64_t remote_ns, uint64_t end_
 uint64_t mpi_clock_common_ns(uint64_t local_ns, int64_t offset_ns)
 {
     return local_ns + (uint64_t)offset_ns;
-}
-
-/* An id of the running kernel, "" where unknown. Containers on one kernel share its clock. */
-static void read_boot_id(char out[BOOT_ID_BYTES])
-{
-    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r");
-
-    memset(out, 0, BOOT_ID_BYTES);
-    if (!f)
-        return;
-    if (!fgets(out, BOOT_ID_BYTES, f))
-        out[0] = '\0';
-    (void)fclose(f);
 }
 
 static enum rc measure_offset(MPI_Comm comm, int64_t *offset_ns)
@@ -72,7 +59,8 @@ out:
 
 enum rc mpi_clock_offset(MPI_Comm comm, MPI_Comm host_comm, int64_t *out_ns)
 {
-    char own_boot[BOOT_ID_BYTES], boot_of_0[BOOT_ID_BYTES];
+    char own_kernel[HOST_KERNEL_BYTES] = "",
+         kernel_of_0[HOST_KERNEL_BYTES]; /* containers on one kernel share its clock */
     int rank, n_ranks, host_rank;
     int64_t offset_ns = 0;
     int *asks = NULL, is_ready, all_are;
@@ -81,16 +69,16 @@ enum rc mpi_clock_offset(MPI_Comm comm, MPI_Comm host_comm, int64_t *out_ns)
     TRY_MPI_ALONE(MPI_Comm_rank(comm, &rank));
     TRY_MPI_ALONE(MPI_Comm_size(comm, &n_ranks));
     TRY_MPI_ALONE(MPI_Comm_rank(host_comm, &host_rank));
-    read_boot_id(own_boot);
-    memcpy(boot_of_0, own_boot, sizeof boot_of_0);
-    TRY_MPI_ALONE(MPI_Bcast(boot_of_0, BOOT_ID_BYTES, MPI_CHAR, 0, comm));
+    host_kernel_id(own_kernel, "");
+    memcpy(kernel_of_0, own_kernel, sizeof kernel_of_0);
+    TRY_MPI_ALONE(MPI_Bcast(kernel_of_0, HOST_KERNEL_BYTES, MPI_CHAR, 0, comm));
     asks = calloc((size_t)n_ranks, sizeof *asks);
     is_ready = asks != NULL;
     TRY_MPI_ALONE(MPI_Allreduce(&is_ready, &all_are, 1, MPI_INT, MPI_MIN, comm));
     if (!asks || !all_are)
         FAIL(RC_NOMEM, "no memory for the clocks of %d ranks", n_ranks);
     /* Rank 0 is the first of its own host and never asks. */
-    const int same_kernel = own_boot[0] != '\0' && memcmp(own_boot, boot_of_0, sizeof own_boot) == 0;
+    const int same_kernel = own_kernel[0] != '\0' && strcmp(own_kernel, kernel_of_0) == 0;
     const int asks_self = host_rank == 0 && rank != 0 && !same_kernel;
     TRY_MPI_ALONE(MPI_Allgather(&asks_self, 1, MPI_INT, asks, 1, MPI_INT, comm));
     for (int r = 1; rank == 0 && r < n_ranks; r++)

@@ -6,6 +6,7 @@
 #include "harness/world/mpi/mpi_clock.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "harness/world/share.h"
@@ -40,12 +41,9 @@ uint64_t test_clock_ns(void)
     return wait_clock_ns() + (uint64_t)(10000 * SECOND_NS + ahead_ns[test_host()]);
 }
 
-FILE *test_boot_id(void)
+void test_kernel_id(char out[HOST_KERNEL_BYTES])
 {
-    static char id[16];
-
-    (void)snprintf(id, sizeof id, "host %d\n", one_kernel ? 0 : test_host());
-    return fmemopen(id, strlen(id), "r");
+    (void)snprintf(out, HOST_KERNEL_BYTES, "host %d", one_kernel ? 0 : test_host());
 }
 
 static int expect(bool ok, const char *what)

@@ -13,13 +13,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "harness/world/host_load.h"
 #include "harness/world/mpi/share_object.h"
 #include "harness/world/mpi/world_mpi.h"
 #include "harness/world/share_block.h"
 #include "harness/world/share_inner.h"
 #include "harness/world/wait.h"
 
-enum { LINE_BYTES = 128, BOOT_ID_BYTES = 40 };
+enum { LINE_BYTES = 128 };
 
 struct process_share {
     struct share base;
@@ -36,7 +37,7 @@ struct way { /* to reach each other's memory */
 
 struct place { /* ranks for which all of it is equal can map each other's memory; no padding: compared as bytes */
     uint64_t process_namespace, ipc_namespace, launcher_host;
-    char boot_id[BOOT_ID_BYTES]; /* of the running kernel */
+    char kernel[HOST_KERNEL_BYTES];
 };
 
 /* 0: unknown. */
@@ -51,12 +52,8 @@ static struct place own_place(const struct world *w)
 {
     struct place p = { namespace_id("/proc/self/ns/pid"), namespace_id("/proc/self/ns/ipc"),
                        (uint64_t)world_mpi_host_first_rank(w), "" };
-    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
 
-    if (file && !fgets(p.boot_id, sizeof p.boot_id, file))
-        p.boot_id[0] = '\0';
-    if (file)
-        (void)fclose(file);
+    host_kernel_id(p.kernel, "");
     return p;
 }
 

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* file_test.c - rights of files that are written, and what is refused where a file is read. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "harness/base/file.h"
+
+struct place {
+    char folder[32], path[64];
+    mode_t mask; /* of the process, before */
+};
+
+static int open_place(void **state)
+{
+    static struct place p;
+
+    p = (struct place){ .folder = "/tmp/file_test.XXXXXX" };
+    if (!mkdtemp(p.folder))
+        return -1;
+    (void)snprintf(p.path, sizeof p.path, "%s/file", p.folder);
+    p.mask = umask(022);
+    *state = &p;
+    return 0;
+}
+
+/* Nothing but `path` was left in the folder. */
+static int close_place(void **state)
+{
+    const struct place *p = *state;
+
+    (void)umask(p->mask);
+    (void)unlink(p->path);
+    return rmdir(p->folder);
+}
+
+static void write_file(const char *path, const char *text)
+{
+    struct atomic_file f;
+
+    assert_int_equal(atomic_file_open(&f, path), RC_OK);
+    assert_true(fputs(text, f.stream) >= 0);
+    assert_int_equal(atomic_file_commit(&f), RC_OK);
+}
+
+static unsigned mode_of(const char *path)
+{
+    struct stat about;
+
+    assert_int_equal(stat(path, &about), 0);
+    return about.st_mode & 07777;
+}
+
+static void new_files_have_the_rights_that_the_umask_leaves(void **state)
+{
+    static const mode_t masks[] = { 022, 077, 002, 027, 0 };
+    const struct place *p = *state;
+
+    for (size_t i = 0; i < sizeof masks / sizeof *masks; i++) {
+        (void)umask(masks[i]);
+        write_file(p->path, "new");
+        assert_int_equal(mode_of(p->path), 0666 & ~masks[i]);
+        assert_int_equal(unlink(p->path), 0);
+    }
+}
+
+static void replaced_files_keep_their_mode(void **state)
+{
+    static const mode_t modes[] = { 0600, 0640, 0664, 0666, 0755, 0400 };
+    const struct place *p = *state;
+    struct atomic_file f;
+    struct stat about;
+
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        write_file(p->path, "old");
+        assert_int_equal(chmod(p->path, modes[i]), 0);
+        assert_int_equal(atomic_file_open(&f, p->path), RC_OK);
+        assert_int_equal(fstat(fileno(f.stream), &about), 0);
+        assert_int_equal(about.st_mode & 07777, modes[i]); /* while it is being written, too */
+        assert_int_equal(atomic_file_commit(&f), RC_OK);
+        assert_int_equal(mode_of(p->path), modes[i]);
+        assert_int_equal(unlink(p->path), 0);
+    }
+}
+
+/* Two at once do not take each other's temporary file. */
+static void two_writers_of_one_path_end_one_after_the_other(void **state)
+{
+    const struct place *p = *state;
+    struct atomic_file first, second;
+    char text[16] = "";
+    FILE *from = NULL;
+
+    assert_int_equal(atomic_file_open(&first, p->path), RC_OK);
+    assert_int_equal(atomic_file_open(&second, p->path), RC_OK);
+    assert_string_not_equal(first.temporary_path, second.temporary_path);
+    assert_true(fputs("first", first.stream) >= 0 && fputs("second", second.stream) >= 0);
+    assert_int_equal(atomic_file_commit(&second), RC_OK);
+    assert_int_equal(atomic_file_commit(&first), RC_OK);
+    assert_int_equal(file_open_regular(&from, p->path, "a text"), RC_OK);
+    assert_non_null(fgets(text, sizeof text, from));
+    fclose(from);
+    assert_string_equal(text, "first");
+}
+
+static bool is_closed_on_exec(FILE *f)
+{
+    const int flags = fcntl(fileno(f), F_GETFD);
+
+    return flags >= 0 && flags & FD_CLOEXEC;
+}
+
+static void programs_that_are_started_get_no_file(void **state)
+{
+    const struct place *p = *state;
+    struct atomic_file f;
+    FILE *from = NULL;
+
+    assert_int_equal(atomic_file_open(&f, p->path), RC_OK);
+    assert_true(is_closed_on_exec(f.stream));
+    assert_int_equal(atomic_file_commit(&f), RC_OK);
+    assert_int_equal(file_open_regular(&from, p->path, "a text"), RC_OK);
+    assert_true(is_closed_on_exec(from));
+    fclose(from);
+}
+
+/* Path `path` is refused, and the message says so. */
+static void refuse(const char *path, const char *what)
+{
+    FILE *from = NULL;
+    char wanted[160];
+
+    (void)snprintf(wanted, sizeof wanted, "%s: cannot be read: %s", path, what);
+    assert_int_equal(file_open_regular(&from, path, "a text that --write wrote"), RC_INVAL);
+    assert_string_equal(rc_message(), wanted);
+    assert_null(from);
+}
+
+/* None of them is waited for. */
+static void what_is_no_file_is_refused(void **state)
+{
+    const struct place *p = *state;
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+    refuse(p->path, "No such file or directory");
+    refuse(p->folder, "Is a directory");
+    refuse("/dev/zero", "is a device, not a regular file; name a text that --write wrote");
+    assert_int_equal(mkfifo(p->path, 0600), 0);
+    refuse(p->path, "is a pipe, not a regular file; name a text that --write wrote");
+    assert_int_equal(unlink(p->path), 0);
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", p->path);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    refuse(p->path, "is not a regular file; name a text that --write wrote");
+    close(fd);
+}
+
+static void the_option_comes_before_the_message(void **state)
+{
+    const struct place *p = *state;
+    char wanted[160];
+
+    assert_int_equal(file_of_option(RC_OK, "save"), RC_OK);
+    (void)snprintf(wanted, sizeof wanted, "--save %s: is a folder, not a file that can be replaced", p->folder);
+    assert_int_equal(file_of_option(file_check_writable(p->folder), "save"), RC_INVAL);
+    assert_string_equal(rc_message(), wanted);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(new_files_have_the_rights_that_the_umask_leaves, open_place, close_place),
+        cmocka_unit_test_setup_teardown(replaced_files_keep_their_mode, open_place, close_place),
+        cmocka_unit_test_setup_teardown(two_writers_of_one_path_end_one_after_the_other, open_place, close_place),
+        cmocka_unit_test_setup_teardown(programs_that_are_started_get_no_file, open_place, close_place),
+        cmocka_unit_test_setup_teardown(what_is_no_file_is_refused, open_place, close_place),
+        cmocka_unit_test_setup_teardown(the_option_comes_before_the_message, open_place, close_place),
+    };
+    return cmocka_run_group_tests_name("files", tests, NULL, NULL);
+}
