@@ -16,7 +16,10 @@
 #include <unistd.h>
 
 #include "build_info.h"
+#include "harness/report/environment.h"
 #include "harness/world/child.h"
+
+extern char **environ;
 
 static const char *known(const char *text)
 {
@@ -27,7 +30,7 @@ static const char *known(const char *text)
  * /proc/cpuinfo, which differ between architectures. */
 static void cpu_fact(char *out, size_t n_bytes, const char *key)
 {
-    FILE *from = fopen("/proc/cpuinfo", "r");
+    FILE *from = fopen("/proc/cpuinfo", "re");
     char line[512];
 
     out[0] = '\0';
@@ -138,6 +141,7 @@ void manifest_fill(struct record *r, bool virtual_only)
         return;
     fill_machine(r);
     fill_libraries(r);
+    environment_record(r, environ);
 }
 
 void manifest_version(char *out, size_t n_bytes)

@@ -12,8 +12,10 @@
 
 static const char *const of_build[] = { "version",        "git_commit", "git_dirty", "compiler",
                                         "compiler_flags", "build_type", NULL };
-static const char *const of_machine[] = { "host",         "kernel",   "cpu_model", "cores_count",
-                                          "memory_bytes", "date_utc", "libraries", NULL };
+static const char *const of_machine[] = { "host",        "kernel",       "cpu_model",
+                                          "cores_count", "memory_bytes", "date_utc",
+                                          "libraries",   "environment",  "environment_left_out_count",
+                                          NULL };
 static const char *const of_libraries[] = { "hwloc", "openblas", "onednn", "zeromq", "mpi", "simgrid", NULL };
 
 static json_t *manifest(bool virtual_only)
@@ -42,12 +44,16 @@ static void has(const json_t *object, const char *const *keys, bool expected)
 
 static void build_and_machine_are_told(void **state)
 {
+    assert_int_equal(setenv("OMP_PLACES", "cores", 1), 0);
     json_t *m = manifest(false);
 
     (void)state;
     has(m, of_build, true);
     has(m, of_machine, true);
     has(json_object_get(m, "libraries"), of_libraries, true);
+    const char *places = json_string_value(json_object_get(json_object_get(m, "environment"), "OMP_PLACES"));
+    assert_true(places && strcmp(places, "cores") == 0);
+    assert_null(json_object_get(json_object_get(m, "environment"), "PATH"));
     assert_true(json_integer_value(json_object_get(m, "cores_count")) >= 1);
     assert_true(json_integer_value(json_object_get(m, "memory_bytes")) > 0);
     const char *date = json_string_value(json_object_get(m, "date_utc"));

@@ -5,6 +5,7 @@
  */
 #include "harness/report/progress.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -101,6 +102,19 @@ void progress_update(struct progress *p, size_t n_done, const char *what, uint64
         return;
     }
     fprintf(p->to, "%s%s%s\n", state, what && *what ? ": " : "", what ? what : "");
+    fflush(p->to);
+}
+
+void progress_say(struct progress *p, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (p->is_terminal)
+        fputs("\r\033[K", p->to);
+    va_start(ap, fmt);
+    vfprintf(p->to, fmt, ap);
+    va_end(ap);
+    fputc('\n', p->to);
     fflush(p->to);
 }
 

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "harness/base/rc.h"
+
 struct progress {
     FILE *to;
     bool is_terminal;
@@ -22,6 +24,8 @@ struct progress {
 void progress_init(struct progress *p, FILE *to, size_t n_total, uint64_t now_ns);
 /* n_done of n_total are done; what: the piece of work now under way. */
 void progress_update(struct progress *p, size_t n_done, const char *what, uint64_t now_ns);
+/* A line of its own, from a format with its arguments, above what is redrawn; the line feed is added. */
+void progress_say(struct progress *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Erase the line (terminal) or end with a last line (elsewhere). */
 void progress_fini(struct progress *p, uint64_t now_ns);
 

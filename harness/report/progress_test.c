@@ -99,12 +99,32 @@ static void a_terminal_gets_one_line_redrawn(void **state)
     close(reader);
 }
 
+/* Above the line of a terminal, which the next update draws again; in a log at once, however soon. */
+static void what_is_said_has_a_line_of_its_own(void **state)
+{
+    (void)state;
+    for (int is_terminal = 0; is_terminal < 2; is_terminal++) {
+        struct progress p;
+        char *text = NULL;
+        size_t n_bytes = 0;
+        FILE *to = open_memstream(&text, &n_bytes);
+        assert_non_null(to);
+        progress_init(&p, to, 8, 100 * S);
+        p.is_terminal = is_terminal;
+        progress_say(&p, "%s failed, %d of %d", "lenet ps", 1, 3);
+        assert_string_equal(text, is_terminal ? "\r\033[Klenet ps failed, 1 of 3\n" : "lenet ps failed, 1 of 3\n");
+        fclose(to);
+        free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_log_gets_a_line_at_most_every_ten_seconds),
         cmocka_unit_test(nothing_to_do_is_done),
         cmocka_unit_test(a_terminal_gets_one_line_redrawn),
+        cmocka_unit_test(what_is_said_has_a_line_of_its_own),
     };
 
     return cmocka_run_group_tests_name("progress", tests, NULL, NULL);

@@ -153,6 +153,18 @@ void record_u64_array(struct record *r, const char *key, const uint64_t *value, 
     set(r, key, array);
 }
 
+void record_text_array(struct record *r, const char *key, const char *const *value, size_t n)
+{
+    json_t *array = json_array();
+
+    for (size_t i = 0; array && i < n; i++)
+        if (json_array_append_new(array, text_value(value[i])) != 0) {
+            json_decref(array);
+            array = NULL;
+        }
+    set(r, key, array);
+}
+
 void record_child(struct record *r, const char *key, struct record **child)
 {
     if ((*child)->failed)
@@ -179,7 +191,6 @@ static enum rc dump(const struct record *r, FILE *to, size_t flags)
 static void record_option(struct record *r, const char *key, const struct opt *o, const void *from)
 {
     const char *member = (const char *)from + o->offset_bytes;
-    char value[1024];
     double real;
     uint64_t whole;
     bool yes;
@@ -201,8 +212,7 @@ static void record_option(struct record *r, const char *key, const struct opt *o
         record_bool(r, key, yes);
         break;
     default:
-        opt_format(o, from, value, sizeof value);
-        record_text(r, key, value);
+        record_text(r, key, opt_text(o, from));
     }
 }
 

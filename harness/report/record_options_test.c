@@ -91,6 +91,40 @@ static void nothing_comes_after_the_commit(void **state)
     kit_close(&kit);
 }
 
+/* Paths and lists of any length. */
+static void long_values_are_whole(void **state)
+{
+    struct long_opts {
+        const char *text, *list;
+    };
+    static const struct opt long_table[] = {
+        OPT_TEXT_(struct long_opts, text, "text", "", "PATH", "a path"),
+        OPT_LIST_(struct long_opts, list, "list", "", NULL, 0, 9, "numbers"),
+        OPT_END_,
+    };
+    char text[3001], list[4000] = "1", *line = NULL, *expected = NULL;
+    const struct long_opts from = { text, list };
+    struct record *r = NULL;
+    size_t n_bytes;
+
+    (void)state;
+    memset(text, 'p', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    for (size_t n = 1; n + 2 < sizeof list; n += 2)
+        memcpy(list + n, ",2", 3);
+    FILE *to = open_memstream(&line, &n_bytes);
+    assert_non_null(to);
+    assert_int_equal(record_open(&r, NULL), RC_OK);
+    record_options(r, long_table, &from);
+    assert_int_equal(record_print(r, to), RC_OK);
+    assert_int_equal(fclose(to), 0);
+    assert_true(asprintf(&expected, "{\"text\":\"%s\",\"list\":\"%s\"}\n", text, list) > 0);
+    assert_string_equal(line, expected);
+    free(expected);
+    free(line);
+    record_close(&r);
+}
+
 /* "0.9.0 (commit 0123456789ab)", as `gradmark --version` prints it; the record has the same commit in full. */
 static void the_version_names_the_commit(void **state)
 {
@@ -123,9 +157,8 @@ static void the_version_names_the_commit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_type_has_its_form),
-        cmocka_unit_test(a_modules_options_carry_its_name),
-        cmocka_unit_test(nothing_comes_after_the_commit),
+        cmocka_unit_test(each_type_has_its_form),       cmocka_unit_test(a_modules_options_carry_its_name),
+        cmocka_unit_test(long_values_are_whole),        cmocka_unit_test(nothing_comes_after_the_commit),
         cmocka_unit_test(the_version_names_the_commit),
     };
 

@@ -67,12 +67,15 @@ static void keys_stay_in_order_O1(void **state)
     record_null(r, "virtual_s");
     record_u64_array(r, "staleness_count", bins, 3);
     record_u64_array(r, "nothing_count", NULL, 0);
+    record_text_array(r, "arguments", (const char *const[]){ "--lr=1", "a \"b\"" }, 2);
+    record_text_array(r, "no_arguments", NULL, 0);
     record_text(child, "mpi", "4.1");
     record_child(r, "libraries", &child);
     assert_null(child);
     assert_string_equal(line_of(*state, r), "{\"kind\":\"summary\",\"steps_count\":12,\"offset_ns\":-5,\"wall_s\":0.5,"
                                             "\"oversubscribed\":true,\"mode\":\"ps\",\"virtual_s\":null,"
                                             "\"staleness_count\":[3,0,9007199254740993],\"nothing_count\":[],"
+                                            "\"arguments\":[\"--lr=1\",\"a \\\"b\\\"\"],\"no_arguments\":[],"
                                             "\"libraries\":{\"mpi\":\"4.1\"}}\n");
     record_close(&r);
     assert_null(r);
