@@ -140,6 +140,28 @@ enum rc table_rule(struct table *t)
     return add_row(t, true);
 }
 
+size_t table_n_columns(const struct table *t)
+{
+    return t->n_columns;
+}
+
+size_t table_n_rows(const struct table *t)
+{
+    return t->n_rows;
+}
+
+const struct column *table_column(const struct table *t, size_t i)
+{
+    return &t->column[i];
+}
+
+const char *table_text(const struct table *t, size_t row, size_t column)
+{
+    char *const *cell = t->row[row].cell;
+
+    return !cell ? NULL : cell[column] ? cell[column] : "";
+}
+
 /* Columns of terminal that table column i needs. */
 static size_t column_width(const struct table *t, size_t i)
 {

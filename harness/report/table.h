@@ -21,6 +21,12 @@ enum rc table_cell(struct table *t, const char *fmt, ...) PRINTF_LIKE(2, 3) MUST
 /* A rule between the rows so far and the next. */
 enum rc table_rule(struct table *t) MUST_CHECK;
 void table_print(const struct table *t, FILE *to);
+/* What it holds; column i, row r and cell lent until the table changes. */
+size_t table_n_columns(const struct table *t);
+size_t table_n_rows(const struct table *t);
+const struct column *table_column(const struct table *t, size_t i);
+/* NULL: the row is a rule. An empty cell is "". */
+const char *table_text(const struct table *t, size_t row, size_t column);
 void table_close(struct table **t); /* NULL-safe, nulls */
 
 #endif

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* html.c - writing a page: escaping, tables, pictures, and the policy that holds the page to its own parts. */
+#include "harness/report/html.h"
+
+#include <errno.h>
+#include <sodium.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "harness/base/file.h"
+#include "harness/report/html_parts.h"
+
+enum { BASE64 = sodium_base64_VARIANT_ORIGINAL, DIGEST_BYTES = crypto_hash_sha256_BYTES };
+
+void html_text(FILE *to, const char *text)
+{
+    static const struct {
+        char byte;
+        const char *written;
+    } escaped[] = { { '&', "&amp;" }, { '<', "&lt;" }, { '>', "&gt;" }, { '"', "&quot;" }, { '\'', "&#39;" } };
+
+    for (const char *c = text; *c; c++) {
+        const char *written = NULL;
+        for (size_t i = 0; i < sizeof escaped / sizeof *escaped; i++)
+            if (*c == escaped[i].byte)
+                written = escaped[i].written;
+        if (written)
+            fputs(written, to);
+        else if ((unsigned char)*c < ' ' && *c != '\n' && *c != '\t') /* has no place in a page */
+            fputs("&#65533;", to);
+        else
+            fputc(*c, to);
+    }
+}
+
+/* <name class="as"> */
+static void write_tag(FILE *to, const char *name, const char *as)
+{
+    if (as)
+        fprintf(to, "<%s class=\"%s\">", name, as);
+    else
+        fprintf(to, "<%s>", name);
+}
+
+void html_element(FILE *to, const char *name, const char *as, const char *fmt, ...)
+{
+    char text[1024];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    write_tag(to, name, as);
+    html_text(to, text);
+    fprintf(to, "</%s>\n", name);
+}
+
+void html_lines(FILE *to, const char *as, const char *text)
+{
+    bool has_item = false;
+
+    write_tag(to, "ul", as);
+    fputc('\n', to);
+    for (const char *line = text; *line;) {
+        const size_t n_bytes = strcspn(line, "\n");
+        char *copy = strndup(line, n_bytes);
+        if (copy && *copy) {
+            fputs("<li>", to);
+            html_text(to, copy);
+            fputs("</li>\n", to);
+            has_item = true;
+        }
+        free(copy);
+        line += n_bytes + (line[n_bytes] == '\n');
+    }
+    if (!has_item) /* a list has one at least */
+        fputs("<li>-</li>\n", to);
+    fputs("</ul>\n", to);
+}
+
+/* A colon before the first slash would make a file's name another protocol. */
+void html_link(FILE *to, const char *href, const char *text)
+{
+    fputs("<a href=\"./", to);
+    for (const char *c = href; *c; c++)
+        if (strchr("%?#", *c))
+            fprintf(to, "%%%02X", (unsigned char)*c);
+        else
+            html_text(to, (char[]){ *c, '\0' });
+    fputs("\">", to);
+    html_text(to, text);
+    fputs("</a>\n", to);
+}
+
+/* --- a page --- */
+
+/* 'sha256-...' of a part, as a policy has it. */
+static void write_digest(FILE *to, const char *part)
+{
+    unsigned char digest[DIGEST_BYTES];
+    char text[sodium_base64_ENCODED_LEN(DIGEST_BYTES, BASE64)];
+
+    crypto_hash_sha256(digest, (const unsigned char *)part, strlen(part));
+    sodium_bin2base64(text, sizeof text, digest, sizeof digest, BASE64);
+    fprintf(to, "'sha256-%s'", text);
+}
+
+static void write_head(FILE *to, const char *title)
+{
+    fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src ",
+          to);
+    write_digest(to, html_style);
+    fputs("; script-src ", to);
+    write_digest(to, html_script);
+    fputs("; base-uri 'none'; form-action 'none'\">\n"
+          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+          "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n<title>",
+          to);
+    html_text(to, title);
+    fprintf(to, "</title>\n<style>%s</style>\n</head>\n<body>\n<main>\n", html_style);
+    html_element(to, "h1", NULL, "%s", title);
+}
+
+enum rc html_open(struct html *page, const char *path, const char *title)
+{
+    enum rc rc;
+
+    *page = (struct html){ .file = { NULL } };
+    if (sodium_init() < 0)
+        return rc_raise(RC_UNSUPPORTED, "libsodium cannot be started on this machine");
+    TRY(atomic_file_open(&page->file, path));
+    write_head(page->file.stream, title);
+out:
+    return rc;
+}
+
+enum rc html_commit(struct html *page)
+{
+    fprintf(page->file.stream, "</main>\n<script>%s</script>\n</body>\n</html>\n", html_script);
+    return atomic_file_commit(&page->file);
+}
+
+void html_discard(struct html *page)
+{
+    atomic_file_discard(&page->file);
+}
+
+/* --- tables --- */
+
+/* "2 of 10" */
+static bool is_share(const char *behind)
+{
+    return strncmp(behind, " of ", 4) == 0;
+}
+
+/* The number that text begins with, and what is behind it; false: none. */
+static bool number_of(const char *text, double *out, const char **behind)
+{
+    static const struct {
+        char prefix;
+        double factor;
+    } prefixes[] = { { 'k', 1e3 }, { 'M', 1e6 }, { 'G', 1e9 } };
+    char *end;
+
+    if (text[strspn(text, "+-.")] < '0' || text[strspn(text, "+-.")] > '9')
+        return false;
+    *out = strtod(text, &end);
+    if (end == text)
+        return false;
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (end[0] == ' ' && end[1] == prefixes[i].prefix && (end[2] == '\0' || end[2] == ' '))
+            *out *= prefixes[i].factor;
+    *behind = end;
+    return true;
+}
+
+/* W4: does "2 of 10" count as a number in this column? */
+static bool has_shares_alone(const struct table *t, size_t column)
+{
+    const char *behind;
+    double number;
+
+    for (size_t row = 0; row < table_n_rows(t); row++) {
+        const char *text = table_text(t, row, column);
+        if (text && number_of(text, &number, &behind) && !is_share(behind))
+            return false;
+    }
+    return true;
+}
+
+enum { WIDE_BYTES = 48 }; /* longer cells of text are folded */
+
+static void write_cell(FILE *to, const char *text, enum align align, bool has_shares)
+{
+    const char *behind = "";
+    double number;
+
+    if (align == ALIGN_LEFT)
+        fputs(strlen(text) > WIDE_BYTES ? "<td class=\"wide\">" : "<td>", to);
+    else if (number_of(text, &number, &behind) && (has_shares || !is_share(behind)))
+        fprintf(to, "<td class=\"n\" data-n=\"%.9g\">", number);
+    else
+        fputs("<td class=\"n\">", to);
+    html_text(to, text);
+    fputs("</td>", to);
+}
+
+static void write_titles(FILE *to, const struct table *t)
+{
+    fputs("<thead>\n<tr>", to);
+    for (size_t i = 0; i < table_n_columns(t); i++) {
+        fputs(table_column(t, i)->align == ALIGN_RIGHT ? "<th scope=\"col\" class=\"n\">" : "<th scope=\"col\">", to);
+        html_text(to, table_column(t, i)->title);
+        fputs("</th>", to);
+    }
+    fputs("</tr>\n</thead>\n", to);
+}
+
+void html_table(FILE *to, const struct table *t, const char *caption)
+{
+    bool *has_shares = calloc(table_n_columns(t) + 1, sizeof *has_shares);
+
+    if (!has_shares) /* as table_print() */
+        return;
+    for (size_t i = 0; i < table_n_columns(t); i++)
+        has_shares[i] = has_shares_alone(t, i);
+    fputs("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"", to);
+    html_text(to, caption);
+    fputs("\">\n<table>\n", to);
+    html_element(to, "caption", NULL, "%s", caption);
+    write_titles(to, t);
+    fputs("<tbody>\n", to);
+    for (size_t row = 0; row < table_n_rows(t); row++) {
+        if (!table_text(t, row, 0)) {
+            fputs("</tbody>\n<tbody>\n", to);
+            continue;
+        }
+        fputs("<tr>", to);
+        for (size_t i = 0; i < table_n_columns(t); i++)
+            write_cell(to, table_text(t, row, i), table_column(t, i)->align, has_shares[i]);
+        fputs("</tr>\n", to);
+    }
+    fputs("</tbody>\n</table>\n</div>\n", to);
+    free(has_shares);
+}
+
+/* --- pictures --- */
+
+/* All bytes of a file, which the caller frees. */
+static enum rc read_all(const char *path, unsigned char **out, size_t *n_bytes)
+{
+    unsigned char *bytes = NULL;
+    FILE *from = NULL;
+    struct stat about;
+    enum rc rc = RC_OK;
+
+    TRY(file_open_regular(&from, path, "a picture"));
+    if (fstat(fileno(from), &about) != 0)
+        FAIL(RC_IO, "%s: cannot be read: %s", path, strerror(errno));
+    *n_bytes = (size_t)about.st_size;
+    bytes = malloc(*n_bytes + 1);
+    if (!bytes)
+        FAIL(RC_NOMEM, "%s: no memory for %zu bytes", path, *n_bytes);
+    if (fread(bytes, 1, *n_bytes, from) != *n_bytes)
+        FAIL(RC_IO, "%s: cannot be read: %s", path, strerror(errno));
+    *out = bytes;
+    bytes = NULL;
+out:
+    free(bytes);
+    if (from)
+        fclose(from);
+    return rc;
+}
+
+static const char *media_type(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+
+    return dot && strcmp(dot, ".svg") == 0 ? "image/svg+xml" : "image/png";
+}
+
+enum rc html_picture(FILE *to, const char *path, const char *caption, size_t most_bytes, size_t *n_bytes)
+{
+    unsigned char *bytes = NULL;
+    char *text = NULL;
+    size_t n_read = 0;
+    enum rc rc;
+
+    TRY(read_all(path, &bytes, &n_read));
+    const size_t n_text = sodium_base64_encoded_len(n_read, BASE64);
+    if (n_text > most_bytes)
+        FAIL(RC_UNSUPPORTED, "%s: takes %zu bytes of a page, which has room for %zu", path, n_text, most_bytes);
+    text = malloc(n_text);
+    if (!text)
+        FAIL(RC_NOMEM, "%s: no memory for %zu bytes", path, n_text);
+    sodium_bin2base64(text, n_text, bytes, n_read, BASE64);
+    fprintf(to, "<figure>\n<img width=\"1600\" height=\"1000\" src=\"data:%s;base64,%s\" alt=\"", media_type(path),
+            text);
+    html_text(to, caption);
+    fputs("\">\n", to);
+    html_element(to, "figcaption", NULL, "%s", caption);
+    fputs("</figure>\n", to);
+    *n_bytes = n_text;
+out:
+    free(text);
+    free(bytes);
+    return rc;
+}
