@@ -2,6 +2,7 @@
 /* layer_timing.c - opens a network twice, observes its layers, and measures the roofs of their roofline chart. */
 #include "harness/bench/layer_timing.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -249,6 +250,8 @@ static enum rc find_roofs(struct layer_bench *b)
 
     TRY(gemm_peak_flops_per_s(&flops_per_s, b->world, c, b->env->largest_matrix));
     TRY(stream_peak_bytes_per_s(&bytes_per_s, b->world, c, b->env->stream_bytes));
+    assert(b->out->n_roofs < LAYER_TIMING_ROOFS);
+    b->out->roof[b->out->n_roofs++] = (struct roof){ flops_per_s, bytes_per_s };
     b->out->peak_flops_per_s = fmax(b->out->peak_flops_per_s, flops_per_s);
     b->out->peak_bytes_per_s = fmax(b->out->peak_bytes_per_s, bytes_per_s);
 out:

@@ -43,6 +43,12 @@ struct layer_cost {             /* of one node; index: enum network_phase */
     struct work work[2];        /* counted, the same in every step */
 };
 
+enum { LAYER_TIMING_ROOFS = 2 }; /* measured before and after the steps */
+
+struct roof { /* one measurement */
+    double flops_per_s, bytes_per_s;
+};
+
 struct layer_timing { /* owned */
     struct network *network;
     char device[PROFILE_TEXT_BYTES]; /* what it calls itself; "": the backend names none */
@@ -56,6 +62,8 @@ struct layer_timing { /* owned */
     struct spread gemm_s;            /* the gemm_only baseline: the sum of its layers; apart: its whole gradient */
     double loss_first, loss_last;
     double peak_flops_per_s, peak_bytes_per_s; /* the roofs: the fastest large GEMM and streaming sum of this run */
+    struct roof roof[LAYER_TIMING_ROOFS];      /* [n_roofs] of which these are the greatest */
+    int n_roofs;
     struct network_memory memory;
     size_t peak_rss_bytes; /* of this process, before the gemm_only baseline was opened; it holds the program too */
 };

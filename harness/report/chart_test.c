@@ -18,7 +18,7 @@ enum { LEAST_PICTURE_BYTES = 5000 };
 
 static const struct chart_var VARS[] = {
     { "model", "lenet's _test_ \"quoted\" $HOME `date` %d" }, /* nothing of it may be interpreted */
-    { "batch", "32" },
+    { "scaling", "weak scaling: batch 32 per worker" },
     { "machine", "a machine\nof 2 cores" },
     { "launches", "3" },
     { "peak_gflop_per_s", "112.5" },
@@ -38,6 +38,8 @@ static const struct sample {
     { "throughput", "mode\tworkers\tmean\tlow\thigh\toversubscribed\n"
                     "single\t1\t2e6\t1.9E+6\t2.1e6\t0\nps, four servers and a very_long_name\t1\t900\t800\t1000\t0\n"
                     "ps, four servers and a very_long_name\t512\t90000\t80000\t100000\t0\n" },
+    { "throughput", "mode\tworkers\tmean\tlow\thigh\toversubscribed\tlaunch_0\tlaunch_1\n"
+                    "single\t1\t8200\t8100\t8300\t0\t8150\t8250\nps\t2\tnan\tnan\tnan\t0\tnan\tnan\n" },
     { "efficiency", "mode\tworkers\tmean\tlow\thigh\toversubscribed\n"
                     "none\t1\t0.99\t0.98\t1.01\t0\nallreduce\t1\t0.9\tnan\tnan\t0\nallreduce\t2\t0.8\t0.7\t0.9\t1\n" },
     { "efficiency", "mode\tworkers\tmean\tlow\thigh\toversubscribed\nsingle\t1\t1\tnan\tnan\t0\n" },
@@ -46,6 +48,11 @@ static const struct sample {
               "ps\t2\t0.1\t64\t2.2\nps\t2\t0.2\t128\t0.02\n" },
     { "loss", "mode\tworkers\tseconds\tsamples\tloss\toversubscribed\nps\t4\t0.1\t32\t2\t1\n" },
     { "loss", "mode\tworkers\tseconds\tsamples\tloss\nsingle\t1\t0.00001\t32\t0\n" },
+    { "loss", "mode\tworkers\taxis\tat\tmedian\tlow\thigh\toversubscribed\n"
+              "single\t1\tseconds\t0.1\t2.3\t2\t2.5\t0\nsingle\t1\tseconds\t0.2\tnan\tnan\tnan\t0\n"
+              "single\t1\tsamples\t64\t0.01\t0.005\tnan\t0\nps, four servers and a "
+              "very_long_name\t2\tsamples\t64\t2\t1\t3\t1\n" },
+    { "loss", "mode\tworkers\taxis\tat\tmedian\tlow\thigh\toversubscribed\nps\t4\tseconds\t0\t2\t2\t2\t1\n" },
     { "cost", "mode\tworkers\tcompute_us\tcompute_low_us\tcompute_high_us\twait_us\twait_low_us\twait_high_us\twire_"
               "us\twire_low_us\twire_high_us\tserver_us\tserver_low_us\tserver_high_us\tapply_us\tapply_low_us\tapply_"
               "high_us\trest_us\trest_low_us\trest_high_us\tstep_us\tstep_low_us\tstep_high_us\toversubscribed\n"

@@ -12,6 +12,7 @@
 #include "harness/base/file.h"
 #include "harness/report/chart.h"
 #include "harness/report/table.h"
+#include "harness/verbs/profile_roofs.h"
 
 enum { F = PHASE_FORWARD, B = PHASE_BACKWARD, PATH_BYTES = 1024 };
 
@@ -269,20 +270,21 @@ static bool split_path(const char *path, char dir[PATH_BYTES], char name[PATH_BY
     return true;
 }
 
-/* Is path one of the files of the chart dir/name? */
-static bool is_of_chart(const char *path, const char *dir, const char *name)
+/* Is path the file dir/name, with this ending? */
+static bool is_file(const char *path, const char *dir, const char *name, const char *ending)
 {
-    static const char *const ending[] = { ".png", ".svg", ".tsv" };
     const char *slash = strrchr(path, '/'), *base = slash != NULL ? slash + 1 : path;
     const char *folder = slash != NULL ? path : ".";
     const size_t n_folder = slash == NULL ? 1 : slash == path ? 1 : (size_t)(slash - path), n_name = strlen(name);
 
-    if (strlen(dir) != n_folder || strncmp(dir, folder, n_folder) != 0 || strncmp(base, name, n_name) != 0)
-        return false;
-    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
-        if (strcmp(base + n_name, ending[i]) == 0)
-            return true;
-    return false;
+    return strlen(dir) == n_folder && strncmp(dir, folder, n_folder) == 0 && strncmp(base, name, n_name) == 0 &&
+           strcmp(base + n_name, ending) == 0;
+}
+
+/* Is path one of the files of the chart dir/name? */
+static bool is_of_chart(const char *path, const char *dir, const char *name)
+{
+    return is_file(path, dir, name, ".png") || is_file(path, dir, name, ".svg") || is_file(path, dir, name, ".tsv");
 }
 
 enum rc profile_check_chart(const char *path, const char *out)
@@ -291,17 +293,22 @@ enum rc profile_check_chart(const char *path, const char *out)
 
     if (!split_path(path, dir, name))
         return rc_raise(RC_INVAL, "--chart %.200s: a name that ends in .png or .svg would be right", path);
+    if (strcmp(name, ROOFS_NAME) == 0)
+        return rc_raise(RC_INVAL, "--chart %.200s: " ROOFS_NAME ".tsv holds the machine's roofs; take another name",
+                        path);
     if (is_of_chart(out, dir, name))
         return rc_raise(RC_INVAL,
                         "--out %.200s: is also of --chart, which writes %s.png, .svg and .tsv; the profile "
                         "needs a file of its own",
                         out, name);
+    if (is_file(out, dir, ROOFS_NAME, ".tsv"))
+        return rc_raise(RC_INVAL, "--out %.200s: --chart keeps the machine's roofs there; take another name", out);
     if (access(dir, W_OK | X_OK) != 0)
         return rc_raise(RC_INVAL, "--chart %.200s: the folder cannot be written", path);
     if (!chart_available())
         return rc_raise(RC_UNSUPPORTED, "--chart %.200s: needs gnuplot, which cannot be started (Debian: gnuplot-nox)",
                         path);
-    return RC_OK;
+    return roofs_check(dir);
 }
 
 static const char *kind_name(const struct node *n)
@@ -333,13 +340,18 @@ static int next_slowest(const struct layer_timing *m, double most_ns, int after)
     return best;
 }
 
-static enum rc write_points(const struct layer_timing *m, const char *path)
+static enum rc write_points(const struct layer_timing *m, const struct report_about *about, const char *path)
 {
     const double all_ns = all_layers_ns(m);
     struct atomic_file file = { 0 };
+    char machine[256];
     enum rc rc;
 
+    snprintf(machine, sizeof machine, "batch %d, %d x %d, %s, %d thread%s, %s", about->batch,
+             m->network->opts.image_size, m->network->opts.image_size, about->precision, about->n_threads,
+             about->n_threads == 1 ? "" : "s", about->device);
     TRY(atomic_file_open(&file, path));
+    roofs_write_head(file.stream, about, m->network->name, machine);
     fputs("kind\tintensity_flop_per_byte\tgflop_per_s\tshare_ratio\tlayer\n", file.stream);
     for (int i = next_slowest(m, INFINITY, -1); i >= 0; i = next_slowest(m, layer_ns(&m->layer[i]), i)) {
         const struct layer_cost *l = &m->layer[i];
@@ -355,22 +367,15 @@ out:
 
 enum rc profile_draw(const struct layer_timing *m, const struct report_about *about, const char *path)
 {
-    char dir[PATH_BYTES], name[PATH_BYTES], data[2 * PATH_BYTES + 8], machine[256], flops[32], bytes[32];
+    char dir[PATH_BYTES], name[PATH_BYTES], data[2 * PATH_BYTES + 8];
     enum rc rc;
 
     if (!split_path(path, dir, name))
         FAIL(RC_INVAL, "--chart %.200s: a name that ends in .png or .svg would be right", path);
     snprintf(data, sizeof data, "%s/%s.tsv", dir, name);
-    TRY(write_points(m, data));
-    snprintf(machine, sizeof machine, "batch %d, %d x %d, %s, %d thread%s, %s", about->batch,
-             m->network->opts.image_size, m->network->opts.image_size, about->precision, about->n_threads,
-             about->n_threads == 1 ? "" : "s", about->device);
-    snprintf(flops, sizeof flops, "%.17g", m->peak_flops_per_s * 1e-9);
-    snprintf(bytes, sizeof bytes, "%.17g", m->peak_bytes_per_s * 1e-9);
-    const struct chart_var var[] = {
-        { "model", m->network->name }, { "machine", machine }, { "peak_gflop_per_s", flops }, { "peak_gb_per_s", bytes }
-    };
-    TRY(chart_draw("roofline", data, dir, name, var, sizeof var / sizeof *var));
+    TRY(write_points(m, about, data));
+    TRY(roofs_add(dir, m, about));
+    TRY(roofs_draw(dir, about));
 out:
     return rc;
 }

@@ -42,6 +42,8 @@ static void make(struct layer_timing *m)
                                 .loss_last = 1.25,
                                 .peak_flops_per_s = 100e9,
                                 .peak_bytes_per_s = 10e9,
+                                .roof = { { 100e9, 9e9 }, { 90e9, 10e9 } },
+                                .n_roofs = 2,
                                 .memory = { .planned_bytes = 3000000,
                                             .unplanned_bytes = 9000000,
                                             .live_bytes = 2500000,
@@ -220,7 +222,8 @@ static void the_profile_holds_what_was_measured(void **state)
     assert_int_equal(p->layer[0].backward_ns, 6000000);
     assert_int_equal(p->layer[0].gemm_forward_ns, 600000);
     assert_int_equal(p->layer[0].gemm_backward_ns, 1400000);
-    assert_true(p->layer[0].flops_forward == 40e6 && p->layer[0].bytes_backward == 3e6);
+    assert_true(p->layer[0].flops_forward == 40e6 && p->layer[0].flops_backward == 40e6);
+    assert_true(p->layer[0].bytes_forward == 1e6 && p->layer[0].bytes_backward == 3e6);
     assert_int_equal(profile_step_ns(p), 17000000);
     assert_int_equal(profile_n_params(p), m.network->n_params);
     profile_close(&p);
@@ -252,7 +255,14 @@ static void points_are_drawn_slowest_first(void **state)
     assert_non_null(from);
     text[fread(text, 1, sizeof text - 1, from)] = '\0';
     fclose(from);
-    const char *first = strchr(text, '\n');
+    assert_int_equal(
+        strncmp(text,
+                "# roofs\ta device\tcpu\tfp32\t2\n"
+                "# title\tlenet\tbatch 8, 8 x 8, fp32, 2 threads, a device\nkind\t",
+                strlen("# roofs\ta device\tcpu\tfp32\t2\n# title\tlenet\tbatch 8, 8 x 8, fp32, 2 threads, a "
+                       "device\nkind\t")),
+        0);
+    const char *first = strchr(strstr(text, "\nkind\t") + 1, '\n');
     assert_non_null(first);
     assert_non_null(strstr(first, "larger convolution\t20\t10\t"));
     int n_lines = 0;
@@ -269,9 +279,9 @@ static void points_are_drawn_slowest_first(void **state)
         n_lines++;
     }
     assert_int_equal(n_lines, 4);
-    for (int i = 0; i < 3; i++) {
-        static const char *const ending[] = { "tsv", "png", "svg" };
-        snprintf(path, sizeof path, "%s/r.%s", dir, ending[i]);
+    for (int i = 0; i < 4; i++) {
+        static const char *const name[] = { "r.tsv", "r.png", "r.svg", "roofs.tsv" };
+        snprintf(path, sizeof path, "%s/%s", dir, name[i]);
         unlink(path);
     }
     assert_int_equal(rmdir(dir), 0);
@@ -280,7 +290,9 @@ static void points_are_drawn_slowest_first(void **state)
 
 static void charts_need_a_name_that_tells_what_they_are(void **state)
 {
-    static const char *const wrong[] = { "chart", ".png", "chart.pdf", "/nowhere/at/all.png" };
+    static const char *const wrong[] = {
+        "chart", ".png", "chart.pdf", "/nowhere/at/all.png", "roofs.png", "./roofs.svg"
+    };
 
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -302,6 +314,7 @@ static void a_profile_is_no_file_of_the_chart(void **state)
         { "./roof.svg", "roof.tsv", true },
         { "/tmp/roof.png", "/tmp/roof.tsv", true },
         { "roof.png", "roof.json", false },
+        { "roof.png", "/tmp/roofs.tsv", false },
         { "roof.png", "", false },
         { "roof.png", "/tmp/roof.png", false },
         { "roof.png", "roofs.png", false },
@@ -309,6 +322,9 @@ static void a_profile_is_no_file_of_the_chart(void **state)
     };
 
     (void)state;
+    assert_int_equal(profile_check_chart("roof.png", "roofs.tsv"), RC_INVAL);
+    assert_string_equal(rc_message(), "--out roofs.tsv: --chart keeps the machine's roofs there; take another name");
+    assert_int_equal(profile_check_chart("/tmp/roof.png", "/tmp/roofs.tsv"), RC_INVAL);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const enum rc rc = profile_check_chart(cases[i].chart, cases[i].out);
 

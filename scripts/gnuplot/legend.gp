@@ -2,8 +2,10 @@
 # legend.gp - a legend in rows above the plot, broken where the picture ends, and the top margin below it.
 # gnuplot's own key overlaps its neighbours or drops entries when names are long.
 #
-# Reads lists of equal length: entry_names (quoted words), entry_colours, entry_points (0: no point, below 0: hollow),
-# entry_lines (0: none, 1: solid, 2: dashed), entry_boxes (1: a filled box instead). Not a chart by itself.
+# Reads lists of equal length: entry_names (quoted words), entry_colours, entry_points (0: no point, below 0: hollow,
+# 1000 + n: a small one),
+# entry_lines (0: none, else a dash type), entry_boxes (0: none, 1: a filled box, 1 + n: one hatched by pattern n, in the
+# colour of entry_hatches). Not a chart by itself.
 
 legend_left = 0.02
 legend_right = 0.985
@@ -24,15 +26,17 @@ do for [i = 1:words(entry_names)] {
         set object i rectangle from screen place_x + 0.002, screen place_y - 0.01 to screen place_x + 0.022, \
             screen place_y + 0.01 fc rgb ink fs solid 1 noborder
     }
-    if (kind == 1) {
-        set arrow i from screen place_x, screen place_y to screen place_x + 0.024, screen place_y nohead lw 2.5 lc rgb ink
+    if (int(word(entry_boxes, i)) > 1) {
+        set object 50 + i rectangle from screen place_x + 0.002, screen place_y - 0.01 to screen place_x + 0.022, \
+            screen place_y + 0.01 fc rgb word(entry_hatches, i) fs transparent pattern int(word(entry_boxes, i)) - 1 noborder
     }
-    if (kind == 2) {
-        set arrow i from screen place_x, screen place_y to screen place_x + 0.024, screen place_y nohead lw 2 \
-            lc rgb ink dt (8, 6)
+    if (kind) {
+        set arrow i from screen place_x, screen place_y to screen place_x + 0.024, screen place_y nohead \
+            lw (kind == 10 ? 2 : 2.5) lc rgb ink dt kind
     }
     if (mark) {
-        set label 100 + i '' at screen place_x + 0.012, screen place_y point pt abs(mark) ps 0.85 * dot lc rgb ink
+        set label 100 + i '' at screen place_x + 0.012, screen place_y point pt abs(mark) % 1000 \
+            ps (mark > 1000 ? 0.35 : 0.85) * dot lc rgb ink
     }
     if (mark < 0) {
         set label 150 + i '' at screen place_x + 0.012, screen place_y point pt abs(mark) ps 0.45 * dot lc rgb 'white'

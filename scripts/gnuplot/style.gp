@@ -5,7 +5,7 @@
 # String variables set by the caller:
 #   share    folder of these scripts          data    the table to draw
 #   format   "svg" or "png"                   out     path of the picture
-#   model, batch, machine, launches           what the title tells; each may be missing
+#   model, scaling, machine, launches         what the title tells; each may be missing
 #   exchange                                  how points exchange, where that is not by default; may be missing
 #
 # Tables are tab-separated: lines that begin with "#" are comments, the first other line names the columns.
@@ -27,13 +27,15 @@ set output out
 
 # --- title and note: left-aligned above the plot ---
 if (!exists("model")) { model = '' }
-if (!exists("batch")) { batch = '' }
+if (!exists("scaling")) { scaling = '' }
 if (!exists("machine")) { machine = '' }
 if (!exists("launches")) { launches = '' }
 if (!exists("exchange")) { exchange = '' }
 joined(a, b) = a eq '' ? b : b eq '' ? a : a.'  ·  '.b
-note = joined(joined(batch eq '' ? '' : 'batch '.batch.' per worker', machine), exchange)
-interval_note = launches eq '' ? '95 % interval' : launches eq '1' ? 'one launch' : 'mean of '.launches.' launches, 95 % interval'
+note = joined(joined(scaling, machine), exchange)
+# Which mean, and over what; launches: their number as a text.
+mean_note(mean, what) = launches eq '' ? '95 % interval' : launches eq '1' ? 'one launch' : \
+    mean.' of '.launches.' '.what.', 95 % interval'
 big_font(text) = strlen(text) > 90 ? sprintf(',%d', int(24.0 * 90 / strlen(text))) : ',24'
 small_font(text) = strlen(text) > 128 ? sprintf(',%d', int(16.0 * 128 / strlen(text))) : ',16'
 if (format eq 'svg') {
@@ -56,10 +58,22 @@ known_colours = '#8c8c8c #000000 #D55E00 #0072B2'
 other_colours = '#009E73 #CC79A7 #56B4E9 #E69F00'
 known_points = '13 5 9 7'
 other_points = '11 15 5 13'
+# Lines are told apart without colours too, points by their shapes.
+set dashtype 10 (8, 6)           # what others are compared with
+set dashtype 11 (3, 3)
+set dashtype 12 (14, 4, 2.5, 4)
+set dashtype 13 (11, 5)
+set dashtype 14 (5, 4)
+set dashtype 15 (18, 4, 6, 4)
+set dashtype 16 (11, 4, 2.5, 4, 2.5, 4)
+known_dashes = '11 12 13 1'
+other_dashes = '14 15 16 12'
 known(m) = sum [k = 1:4] (word(known_modes, k) eq m ? k : 0)
 other(i) = int(i - 1) % 4 + 1
 colour(m, i) = known(m) ? word(known_colours, known(m)) : word(other_colours, other(i))
 point(m, i) = known(m) ? int(word(known_points, known(m))) : int(word(other_points, other(i)))
+dash(m, i) = known(m) ? int(word(known_dashes, known(m))) : int(word(other_dashes, other(i)))
+light(m, i) = (colour(m, i) eq '#000000' ? '#E2' : '#D0').substr(colour(m, i), 2, 7) # of an area that hides nothing
 
 # --- modes and worker counts, as lists of quoted words, in the order of the data ---
 modes = ''
