@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ps_test.c - wire format (P1, fuzzed), a server that meets workers who break the rules, and the loss of ranks. */
+#include <limits.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,6 +16,7 @@
 #include "harness/world/world.h"
 #include "ps/protocol.h"
 #include "ps/ps.h"
+#include "ps/server.h"
 #include "ps/wire.h"
 
 static void headers_round_trip(void **state)
@@ -151,7 +153,7 @@ static enum rc rogue_body(struct world *w, void *arg)
                                   .slice_param = param,
                                   .timeout_ms = 20000 };
     TRY(sync_ps.open(&sync, &env));
-    TRY(sync_ps.serve(sync));
+    TRY(sync_ps.serve(sync, 0));
 out:
     transport_close(&transport);
     if (sync)
@@ -216,6 +218,8 @@ struct loss_case {
     bool workers_wait; /* they send nothing, until the run ends */
     bool owes_reply; /* the worker that dies has pushed, and does not take the answer; else it has pushed and pulled */
     float fetched[N_LOSS_PARAMS];
+    int server_timeout_ms;     /* 0: long */
+    uint64_t step_ns, slow_ns; /* as the server is told; what workers pause before they leave, in slow_body() */
 };
 
 struct loss_rank {
@@ -254,7 +258,9 @@ static enum rc loss_rank_open(struct loss_rank *r, const struct loss_case *c)
                                   .n_workers = N_LOSS_WORKERS,
                                   .n_servers = c->n_servers,
                                   .slice_param = c->n_servers > 1 && r->w->rank > N_LOSS_WORKERS ? param + 2 : param,
-                                  .timeout_ms = 20000 };
+                                  .timeout_ms = r->w->rank >= N_LOSS_WORKERS && c->server_timeout_ms > 0
+                                                    ? c->server_timeout_ms
+                                                    : 20000 };
     TRY(sync_ps.open(&r->sync, &env));
 out:
     return rc;
@@ -310,7 +316,7 @@ static enum rc loss_body(struct world *w, void *arg)
         world_die(w);
     }
     if (w->rank >= N_LOSS_WORKERS) {
-        TRY(sync_ps.serve(r.sync));
+        TRY(sync_ps.serve(r.sync, c->step_ns));
         goto out;
     }
     while (c->workers_wait && (rc = world_check(w)) == RC_OK)
@@ -370,6 +376,48 @@ static void a_lost_server_ends_the_run(void **state)
     }
 }
 
+/* Workers that are long silent, and then leave. */
+static enum rc slow_body(struct world *w, void *arg)
+{
+    struct loss_case *c = arg;
+    struct loss_rank r = { .w = w };
+    float param[N_LOSS_PARAMS];
+    enum rc rc;
+
+    TRY(loss_rank_open(&r, c));
+    if (w->rank >= N_LOSS_WORKERS)
+        TRY(sync_ps.serve(r.sync, c->step_ns));
+    else {
+        world_pause(w, c->slow_ns);
+        TRY(sync_ps.final(r.sync, param, NULL));
+    }
+out:
+    if (rc != RC_OK)
+        world_abort(w, rc);
+    loss_rank_close(&r);
+    return rc;
+}
+
+/* A server waits for messages as long as steps take, where that is longer than the limit. */
+static void silence_follows_the_measured_step(void **state)
+{
+    const struct world_ops *threads = NULL;
+    const struct world_opts opts = { .bind_cores = false };
+    struct loss_case c = { .transport = "inproc", .n_servers = 1, .server_timeout_ms = 20, .slow_ns = 100000000 };
+
+    (void)state;
+    assert_int_equal(ps_server_silence_ms(240000, 6000), 240000);
+    assert_int_equal(ps_server_silence_ms(240000, UINT64_C(12000000000)), 240000);
+    assert_int_equal(ps_server_silence_ms(240000, UINT64_C(13000000000)), 260000);
+    assert_int_equal(ps_server_silence_ms(0, UINT64_C(13000000000)), 0);
+    assert_int_equal(ps_server_silence_ms(240000, UINT64_MAX / 2), INT_MAX);
+    assert_int_equal(world_find(&threads, "threads"), RC_OK);
+    assert_int_equal(world_run(threads, &opts, N_LOSS_WORKERS + 1, slow_body, &c), RC_TIMEOUT);
+    assert_non_null(strstr(rc_message(), "no message from any rank after 20 ms"));
+    c.step_ns = 1000000000;
+    assert_int_equal(world_run(threads, &opts, N_LOSS_WORKERS + 1, slow_body, &c), RC_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -380,6 +428,7 @@ int main(void)
         cmocka_unit_test(slices_that_no_message_can_carry_are_refused),
         cmocka_unit_test(a_lost_worker_is_dropped),
         cmocka_unit_test(a_lost_server_ends_the_run),
+        cmocka_unit_test(silence_follows_the_measured_step),
     };
 
     return cmocka_run_group_tests_name("ps", tests, NULL, NULL);

@@ -8,6 +8,8 @@
  * ends LEFT                refused            refused                                  refused   drop_worker: -> LOST
  *   LOST                dropped            dropped                                  dropped   -
  *
+ * LOOK, of worker 0 in TRAINING, is answered at once and changes no state; in any other it is refused.
+ *
  * FETCHING -> LEFT by answer_fetch(), when all other workers have left or are lost. The loss of another server ends
  * this one, and so the run.
  *
@@ -22,6 +24,7 @@
 #include "ps/server.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,6 +73,7 @@ struct ps_server {
     struct client *client;     /* [n_workers] */
     struct arrival *arrival;   /* [n_workers], a ring buffer */
     int first_arrival, n_arrivals;
+    int silence_ms; /* how long nobody may send anything, while somebody is to */
 };
 
 static bool hollow(const struct ps_server *s)
@@ -84,7 +88,7 @@ static bool copies_replies(const struct sync_env *env, const struct transport *t
 }
 
 /* Allocate parameters, the body of STATE and the reply buffers. Worker 0's reply buffer is the memory of STATE, which
- * is the last reply it gets. */
+ * it gets in place of an answer to a push. */
 static enum rc open_params(struct ps_server *s)
 {
     const struct sync_env *env = &s->env;
@@ -262,8 +266,8 @@ out:
     return rc;
 }
 
-/* Reply STATE to worker 0's FETCH; all other workers have left. */
-static enum rc answer_fetch(struct ps_server *s)
+/* Reply STATE, as it is now, to worker 0. */
+static enum rc post_state(struct ps_server *s)
 {
     const size_t n_elems = s->slice.n_elems;
     const struct ps_header h = { .op = PS_STATE, .n_elems = (uint32_t)n_elems };
@@ -275,6 +279,16 @@ static enum rc answer_fetch(struct ps_server *s)
         optimizer_velocity(&s->optimizer, s->state + n_elems);
     }
     TRY(post_reply(s, 0, &h, s->state));
+out:
+    return rc;
+}
+
+/* Worker 0's FETCH; all other workers have left. */
+static enum rc answer_fetch(struct ps_server *s)
+{
+    enum rc rc;
+
+    TRY(post_state(s));
     s->client[0].state = LEFT;
     s->n_left++;
 out:
@@ -310,6 +324,8 @@ static enum rc serve_request(struct ps_server *s, const struct arrival *a)
         TRY(serve_push(s, a, &h));
     else if (h.op == PS_FETCH && worker == 0)
         s->client[0].state = FETCHING;
+    else if (h.op == PS_LOOK && worker == 0)
+        TRY(post_state(s));
     else if (h.op == PS_LEAVE) {
         s->client[worker].state = LEFT;
         s->n_left++;
@@ -386,7 +402,7 @@ static enum rc take_arrivals(struct ps_server *s)
         a.was_awaited = a.message.peer < 0 && s->n_arrivals == 0 && is_awaiting(s);
         const uint64_t idle_ns = s->env.ring ? world_now_ns(s->env.world) : 0;
         if (a.was_awaited)
-            TRY(receive(s, &a.message, s->env.timeout_ms));
+            TRY(receive(s, &a.message, s->silence_ms));
         if (a.message.peer < 0)
             break;
         a.seen_ns = world_now_ns(s->env.world);
@@ -439,9 +455,20 @@ static enum rc serve_next(struct ps_server *s)
     return served == RC_PEER ? forgive_lost(s, worker) : served;
 }
 
-enum rc ps_server_run(struct ps_server *s)
+int ps_server_silence_ms(int timeout_ms, uint64_t step_ns)
+{
+    const uint64_t most_ms = INT_MAX, steps_ms = step_ns / 1000000 * PS_SILENT_STEPS;
+
+    if (timeout_ms == WAIT_FOREVER || steps_ms <= (uint64_t)timeout_ms)
+        return timeout_ms;
+    return (int)(steps_ms < most_ms ? steps_ms : most_ms);
+}
+
+enum rc ps_server_run(struct ps_server *s, uint64_t step_ns)
 {
     enum rc rc = RC_OK;
+
+    s->silence_ms = ps_server_silence_ms(s->env.timeout_ms, step_ns);
 
     while (s->n_left < s->env.n_workers) {
         TRY(take_arrivals(s));

@@ -9,9 +9,13 @@ struct ps_server;
 
 /* Copies env->slice_param and slice_velocity. RC_NOMEM. */
 enum rc ps_server_open(struct ps_server **out, const struct sync_env *env) MUST_CHECK;
-/* Serve until every worker has left. Errors name the worker: RC_TIMEOUT (nothing heard from anybody
- * for timeout_ms), RC_MISMATCH (P1, or a message out of order). */
-enum rc ps_server_run(struct ps_server *s) MUST_CHECK;
+/* How long a server waits for a message from anybody: timeout_ms (0: for ever), or PS_SILENT_STEPS steps of step_ns
+ * where that is longer. Pure. */
+enum { PS_SILENT_STEPS = 20 };
+int ps_server_silence_ms(int timeout_ms, uint64_t step_ns);
+/* Serve until every worker has left. Errors name the worker: RC_TIMEOUT (nothing heard from anybody for
+ * ps_server_silence_ms()), RC_MISMATCH (P1, or a message out of order). */
+enum rc ps_server_run(struct ps_server *s, uint64_t step_ns) MUST_CHECK;
 void ps_server_close(struct ps_server **s); /* NULL-safe, nulls */
 
 /* The part of piece k that is in the slice of server s, as a range of all parameters; its n_elems may be 0. */

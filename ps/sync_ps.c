@@ -273,8 +273,8 @@ out:
     return abandon(p, rc);
 }
 
-/* Take the final state of one server: its parameters and then its velocity, at state. */
-static enum rc take_state(struct ps *p, int server, const float *state, float *param, float *velocity)
+/* Take the state of one server: its parameters and then its velocity, at state. */
+static enum rc take_state(struct ps *p, int server, enum ps_op asked, const float *state, float *param, float *velocity)
 {
     const struct range slice = p->link[server].slice;
     const struct ps_header want = { .op = PS_STATE, .n_elems = (uint32_t)slice.n_elems };
@@ -282,8 +282,8 @@ static enum rc take_state(struct ps *p, int server, const float *state, float *p
     enum rc rc;
 
     TRY(end_request(p, server));
-    /* It comes when the slowest worker has left: that may take any time, and is no silence of the server. */
-    TRY(end_answer(p, server, &want, WAIT_FOREVER, &answer));
+    /* The final one comes when the slowest worker has left: that may take any time, and is no silence of the server. */
+    TRY(end_answer(p, server, &want, asked == PS_FETCH ? WAIT_FOREVER : p->base.env.timeout_ms, &answer));
     if (!real(p))
         return RC_OK;
     memcpy(param + slice.offset_elems, state, slice.n_elems * sizeof(float));
@@ -293,23 +293,24 @@ out:
     return rc;
 }
 
-static enum rc fetch(struct ps *p, float *param, float *velocity)
+/* Ask all servers for their state, by FETCH or LOOK. */
+static enum rc fetch(struct ps *p, enum ps_op op, float *param, float *velocity)
 {
     const size_t n_params = p->base.env.buckets->n_params;
     const int n_servers = p->base.env.n_servers;
-    const struct ps_header h = { .op = PS_FETCH };
+    const struct ps_header h = { .op = op };
     float *state = NULL; /* of server i, of n elements from a on: 2 n from 2 a on */
     enum rc rc = RC_OK;
 
     if (real(p) && !(state = malloc((n_params > 0 ? 2 * n_params : 1) * sizeof(float))))
-        FAIL(RC_NOMEM, "mode ps: no memory for the final state of %zu parameters", n_params);
+        FAIL(RC_NOMEM, "mode ps: no memory for the state of %zu parameters", n_params);
     for (int i = 0; i < n_servers; i++) {
         const struct range slice = p->link[i].slice;
         TRY(post_answer(p, i, real(p) ? state + 2 * slice.offset_elems : NULL, 2 * slice.n_elems));
         TRY(post_request(p, i, &h, NULL));
     }
     for (int i = 0; i < n_servers; i++)
-        TRY(take_state(p, i, real(p) ? state + 2 * p->link[i].slice.offset_elems : NULL, param, velocity));
+        TRY(take_state(p, i, op, real(p) ? state + 2 * p->link[i].slice.offset_elems : NULL, param, velocity));
 out:
     rc = abandon(p, rc);
     free(state);
@@ -318,12 +319,17 @@ out:
 
 static enum rc ps_final(struct sync *s, float *param, float *velocity)
 {
-    return s->env.world->rank == 0 ? fetch(self(s), param, velocity) : leave(self(s));
+    return s->env.world->rank == 0 ? fetch(self(s), PS_FETCH, param, velocity) : leave(self(s));
 }
 
-static enum rc ps_serve(struct sync *s)
+static enum rc ps_snapshot(struct sync *s, float *param, float *velocity)
 {
-    return ps_server_run(self(s)->server);
+    return fetch(self(s), PS_LOOK, param, velocity);
+}
+
+static enum rc ps_serve(struct sync *s, uint64_t step_ns)
+{
+    return ps_server_run(self(s)->server, step_ns);
 }
 
 /* Push and reply of each part of a piece. One way, a server's link carries those of all workers, a worker's those of
@@ -366,6 +372,7 @@ const struct sync_mode sync_ps = {
     .open = ps_open,
     .exchange = ps_exchange,
     .final = ps_final,
+    .snapshot = ps_snapshot,
     .serve = ps_serve,
     .wire_plan = ps_wire_plan,
     .close = ps_close,

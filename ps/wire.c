@@ -7,7 +7,7 @@
 
 #include "harness/base/bytes.h"
 
-enum { MAGIC = 0x53504d47, VERSION = 2 }; /* "GMPS" */
+enum { MAGIC = 0x53504d47, VERSION = 3 }; /* "GMPS" */
 enum {                                    /* in bytes; wire.h has the table */
        OFFSET_MAGIC = 0,
        OFFSET_VERSION = 4,
@@ -56,7 +56,7 @@ enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_byte
         return rc_raise(RC_MISMATCH, "parameter server message: version %u, this program speaks %d",
                         (unsigned)bytes_get(from + OFFSET_VERSION, 2), VERSION);
     const unsigned op = (unsigned)bytes_get(from + OFFSET_OP, 2);
-    if (op < PS_PUSH || op > PS_STATE)
+    if (op < PS_PUSH || op > PS_LOOK)
         return rc_raise(RC_MISMATCH, "parameter server message: op %u is unknown", op);
     const uint32_t n_elems = (uint32_t)bytes_get(from + OFFSET_N_ELEMS, 4);
     const uint64_t n_payload_bytes = (uint64_t)n_elems * sizeof(float) * (op == PS_STATE ? 2 : 1);

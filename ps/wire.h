@@ -24,8 +24,9 @@
  *   PUSH    worker    apply this gradient, then pull      PARAMS
  *   FETCH   worker 0  when all others left: final state   STATE (parameters, then velocity), and worker 0 has left
  *   LEAVE   worker    I push no more                      none
+ *   LOOK    worker 0  between two pushes: state now       STATE (as for FETCH), and worker 0 goes on
  *
- * A worker sends a server nothing while a PUSH or FETCH of its own is unanswered.
+ * A worker sends a server nothing while a PUSH, FETCH or LOOK of its own is unanswered.
  *
  * Invariants
  *   P1  A header that is not exactly right is refused: RC_MISMATCH naming the field; nothing is
@@ -42,7 +43,7 @@
 
 enum { PS_HEADER_BYTES = 64 };
 
-enum ps_op { PS_PUSH = 1, PS_FETCH, PS_LEAVE, PS_PARAMS, PS_STATE };
+enum ps_op { PS_PUSH = 1, PS_FETCH, PS_LEAVE, PS_PARAMS, PS_STATE, PS_LOOK };
 
 struct ps_header {
     enum ps_op op;

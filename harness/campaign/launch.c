@@ -11,8 +11,8 @@
 
 #include "harness/campaign/command_line.h"
 #include "harness/campaign/sim_cost.h"
-#include "harness/campaign/stop.h"
 #include "harness/world/child.h"
+#include "harness/world/stop.h"
 #include "harness/world/wait.h"
 #include "models/replay/profile.h"
 

@@ -20,7 +20,7 @@
 
 #include "harness/base/text.h"
 #include "harness/campaign/command_line.h"
-#include "harness/campaign/stop.h"
+#include "harness/world/stop.h"
 #include "harness/world/wait.h"
 
 enum { MIN_TRIAL_STEPS = 20, RATE_BYTES = 32 };

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "harness/exchange/collective.h"
 #include "harness/exchange/exchange_state.h"
 #include "harness/exchange/initial.h"
 #include "harness/net/transport.h"
@@ -261,13 +262,38 @@ out:
     return rc;
 }
 
+/* transport.T13. The longest message is of the longest piece, or with servers the state of one. A collective is at most
+ * one call ahead of another rank's, as none ends before every rank has begun it; servers answer one request at a time.
+ */
+static struct transport_plan transport_plan(const struct exchange *x)
+{
+    enum { HEADER_BYTES = 4096, OTHER_MESSAGES = 64 }; /* headers of modes; the communicator's order of pieces */
+    const struct exchange_env *env = &x->env;
+    const int n_ranks = env->world->n_ranks;
+    struct collective_call call = { .type = COLL_ALLREDUCE };
+    uint64_t n_messages = 0; /* of the first rank and the last one: of two ranks, no pair has more */
+
+    for (size_t k = 0; k < x->buckets.n_pieces; k++)
+        if (x->buckets.piece[k].n_elems > call.n_elems)
+            call.n_elems = x->buckets.piece[k].n_elems;
+    if (env->collective)
+        n_messages = env->collective->predict(env->collective_opts, &call, 0, n_ranks).msgs +
+                     env->collective->predict(env->collective_opts, &call, n_ranks - 1, n_ranks).msgs;
+    const size_t n_elems =
+        x->has_servers ? 2 * server_slice(x->buckets.n_params, env->n_servers, 0).n_elems : call.n_elems;
+    return (struct transport_plan){ .most_message_bytes = HEADER_BYTES + n_elems * sizeof(float),
+                                    .most_messages = OTHER_MESSAGES + 2 * n_messages,
+                                    .silence_ms = env->timeout_ms / 2 };
+}
+
 static enum rc open_mode(struct exchange *x)
 {
     const struct exchange_env *env = &x->env;
     const struct sync_mode *mode = env->mode;
+    const struct transport_plan plan = transport_plan(x);
     enum rc rc;
 
-    TRY(transport_open(&x->transport, env->transport, env->world));
+    TRY(transport_open_planned(&x->transport, env->transport, env->world, &plan));
     x->transport->fails_together = mode->module.caps & MODE_SYNCHRONOUS; /* E7: all stop, not the neighbours alone */
     const struct sync_env sync = { .world = env->world,
                                    .compute = x->side ? x->side : env->compute,
@@ -323,6 +349,21 @@ out:
 
 /* --- the end --- */
 
+enum rc exchange_snapshot(struct exchange *x, float *param, float *velocity)
+{
+    uint64_t now_ns = world_now_ns(x->env.world);
+    enum rc rc;
+
+    TRY(exchange_await_all(x, &now_ns));
+    if (x->sync && x->sync->ops->snapshot)
+        return x->sync->ops->snapshot(x->sync, param, velocity);
+    TRY(compute_sync(x->env.compute));
+    compute_get(x->env.compute, param, x->param, x->buckets.n_params * sizeof(float));
+    optimizer_velocity(&x->optimizer, velocity);
+out:
+    return rc;
+}
+
 enum rc exchange_final(struct exchange *x, float *velocity)
 {
     uint64_t now_ns = world_now_ns(x->env.world);
@@ -346,9 +387,9 @@ out:
     return rc;
 }
 
-enum rc exchange_serve(struct exchange *x)
+enum rc exchange_serve(struct exchange *x, uint64_t step_ns)
 {
-    return x->sync->ops->serve(x->sync);
+    return x->sync->ops->serve(x->sync, step_ns);
 }
 
 struct wire_plan exchange_wire_plan(const struct exchange *x)

@@ -120,6 +120,9 @@ enum rc exchange_await(struct exchange *x, struct segment s) MUST_CHECK;
 enum rc exchange_await_all(struct exchange *x, uint64_t *now_ns) MUST_CHECK;
 /* Since begin(). */
 struct exchange_cost exchange_cost(const struct exchange *x);
+/* Of worker 0, between two steps: param and velocity (the host's float[n_params]) := what final() would give it if no
+ * worker did anything more. Waits for what is under way. Nothing that comes later is changed by it. */
+enum rc exchange_snapshot(struct exchange *x, float *param, float *velocity) MUST_CHECK;
 /* After the last step, on every worker: param (worker 0; elsewhere may stay) := the final parameters, velocity (the
  * host's float[n_params], NULL: not wanted) := the optimiser's state. Frees the gradients. */
 enum rc exchange_final(struct exchange *x, float *velocity) MUST_CHECK;
@@ -130,8 +133,8 @@ enum rc exchange_stop(struct exchange *x, uint64_t *n_steps) MUST_CHECK;
 /* After stop(): parameters and optimiser's state := those after n_steps steps (E7). RC_INVAL: some piece has gone
  * through fewer, or through two more; nothing is changed then. */
 enum rc exchange_undo_to(struct exchange *x, uint64_t n_steps) MUST_CHECK;
-/* Body of a server rank (S4). */
-enum rc exchange_serve(struct exchange *x) MUST_CHECK;
+/* Body of a server rank (S4). step_ns: what a step was measured to take; 0: not known. */
+enum rc exchange_serve(struct exchange *x, uint64_t step_ns) MUST_CHECK;
 /* NULL: there is none. Lent. The main task may add to its own; others are read after final() only. A ring holds the
  * last spans, of all steps if those are not more than some hundred thousand. */
 struct span_ring *exchange_ring(const struct exchange *x, enum exchange_task task);

@@ -12,7 +12,8 @@
  *       with servers param holds the values for the next step, at most `staleness` updates behind the newest.
  *   S3  One worker of every mode gives the same bits as "single".
  *   S4  A server rank calls serve() once, which returns when every worker has called final().
- *   S5  Nothing of ours allocates between open and final. (ZeroMQ does, inside the library, for each message.)
+ *   S5  Nothing of ours allocates between open and final, but snapshot(). (ZeroMQ does, inside the library, for each
+ * message.)
  */
 #ifndef HARNESS_EXCHANGE_SYNC_MODE_H
 #define HARNESS_EXCHANGE_SYNC_MODE_H
@@ -96,8 +97,14 @@ struct sync_mode {             /* without MODE_EXCHANGES the functions are NULL 
      * elsewhere may stay) := the final parameters, velocity (float[n_params], NULL: not wanted) := the optimiser's
      * state. The host's. */
     enum rc (*final)(struct sync *s, float *param, float *velocity);
-    /* Optional (may be NULL: mode has no servers): body of a server rank, S4. */
-    enum rc (*serve)(struct sync *s);
+    /* Optional (may be NULL: the worker has all of it). On worker 0, between two steps, after all its exchange() have
+     * returned: param, velocity (float[n_params]) := what the servers hold now, each of its own slice. No other worker
+     * takes part; what it gets later is what it would have got. The host's. */
+    enum rc (*snapshot)(struct sync *s, float *param, float *velocity);
+    /* Optional (may be NULL: mode has no servers): body of a server rank, S4. step_ns: what a step was measured to
+     * take, 0: not known; a server whose workers are silent no longer than some steps waits on, whatever timeout_ms is.
+     */
+    enum rc (*serve)(struct sync *s, uint64_t step_ns);
     /* The messages of a step, for its bound; zeros when there are none. Pure. */
     struct wire_plan (*wire_plan)(const struct sync *s);
     void (*close)(struct sync **s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport.c - the list of transports, and wrappers that count (T5) and refuse (T6, T7, T8). */
+/* transport.c - the list of transports, and wrappers that count (T5) and refuse (T6, T7, T8, T13). */
 #include "harness/net/transport.h"
 
 #include <stdlib.h>
@@ -56,6 +56,18 @@ enum rc transport_open(struct transport **out, const struct transport_ops *ops, 
 {
     *out = NULL;
     return ops->open(out, w);
+}
+
+enum rc transport_open_planned(struct transport **out, const struct transport_ops *ops, struct world *w,
+                               const struct transport_plan *plan)
+{
+    enum rc rc;
+
+    *out = NULL;
+    TRY(ops->open_planned ? ops->open_planned(out, w, plan) : ops->open(out, w));
+    (*out)->most_message_bytes = plan->most_message_bytes;
+out:
+    return rc;
 }
 
 enum rc transport_check(struct transport *t, int peer)
@@ -154,6 +166,9 @@ static enum rc refuse(struct transport *t, const struct xfer *x, bool receives)
     if (x->n_hollow_bytes > 0 && !(t->ops->module.caps & TR_HOLLOW)) /* T7 */
         return rc_raise(RC_UNSUPPORTED, "transport %s: carries real bytes only, %zu hollow ones were posted",
                         t->ops->module.name, x->n_hollow_bytes);
+    if (!receives && t->most_message_bytes > 0 && xfer_n_bytes(x) + x->n_hollow_bytes > t->most_message_bytes) /* T13 */
+        return rc_raise(RC_INVAL, "transport %s: a message of %zu bytes, where the plan's longest has %zu",
+                        t->ops->module.name, xfer_n_bytes(x) + x->n_hollow_bytes, t->most_message_bytes);
     if (receives && (x->tag & TAG_ANY)) /* T8 */
         return rc_raise(RC_INVAL, "transport %s: tag %#x is received by recv_message only", t->ops->module.name,
                         x->tag);

@@ -31,6 +31,11 @@
  *       messages that have come; those of the lost rank may be lost with it, and none comes after it was told. Not
  *       with fails_together. An error of recv_message() that is of one peer (T6) names it in out->peer.
  *
+ *   T13 what is in transport_plan bounds what a transport holds: no longer message is sent (RC_INVAL at the sender),
+ * and one of a stranger is not taken. What more a sender posts than fits on the way waits in post_send()'s memory; its
+ *       complete() ends once the receiver has received so much, in whatever call that waits. So T2 holds, and a rank
+ *       that ends its sends is no more ahead of another than the plan says.
+ *
  * One thread per transport.
  */
 #ifndef HARNESS_NET_TRANSPORT_H
@@ -85,6 +90,12 @@ struct message {     /* lent by the transport until transport_release() */
     void *priv;
 };
 
+struct transport_plan {        /* what the owner will send; the same on all ranks. Zeros: not known */
+    size_t most_message_bytes; /* header and body of the longest message */
+    uint64_t most_messages;    /* of one rank to another one that has posted no receive of them */
+    int silence_ms;            /* so long a connection may be lost before that is an error */
+};
+
 struct traffic { /* payload only, hollow bytes included */
     uint64_t msgs_sent, msgs_recv;
     uint64_t bytes_sent, bytes_recv;
@@ -95,6 +106,8 @@ struct transport_ops {
 
     /* Collective over w. RC_UNSUPPORTED when this transport cannot run in that world. */
     enum rc (*open)(struct transport **out, struct world *w);
+    /* Optional (may be NULL): default open(). The same, T13; plan is lent during the call. */
+    enum rc (*open_planned)(struct transport **out, struct world *w, const struct transport_plan *plan);
     enum rc (*post_send)(struct transport *t, struct xfer *x);
     enum rc (*post_recv)(struct transport *t, struct xfer *x);
     /* End x: done (RC_OK), RC_TIMEOUT after timeout_ms, RC_PEER. DO_NOT_WAIT gives up at once. */
@@ -116,6 +129,7 @@ struct transport { /* first member of each implementation's struct */
     enum rc dead;        /* T6 */
     bool fails_together; /* T6; set by the owner after open, before the first transfer */
     /* the wrappers': */
+    size_t most_message_bytes;   /* T13; 0: any */
     enum rc *peer_error;         /* [world->n_ranks]: T6, of each peer; NULL: of none */
     int n_lost_run, n_lost_here; /* losses seen: of the run, and of ranks of the world */
     int n_lost_told;             /* T12: of n_lost_here */
@@ -128,8 +142,11 @@ extern const char transport_of_nothing[];
 /* RC_INVAL names the nearest; RC_UNSUPPORTED: known, but not built in. */
 enum rc transport_find(const struct transport_ops **out, const char *name) MUST_CHECK;
 
-/* The only way in: these count, and check T1-T8 and T11. */
+/* The only way in: these count, and check T1-T8, T11 and T13. */
 enum rc transport_open(struct transport **out, const struct transport_ops *ops, struct world *w) MUST_CHECK;
+/* T13 */
+enum rc transport_open_planned(struct transport **out, const struct transport_ops *ops, struct world *w,
+                               const struct transport_plan *plan) MUST_CHECK;
 enum rc transport_send(struct transport *t, struct xfer *x) MUST_CHECK; /* post */
 enum rc transport_recv(struct transport *t, struct xfer *x) MUST_CHECK; /* post */
 enum rc transport_wait(struct transport *t, struct xfer *x, int timeout_ms) MUST_CHECK;

@@ -33,13 +33,18 @@ static double median_of(double *x, size_t n)
     return sorted_median(x, n);
 }
 
-void horovod_print(FILE *to, const char *device, size_t n_devices, const double *samples_per_s, size_t n)
+void horovod_print(FILE *to, const struct horovod_run *run)
 {
-    const double mean = mean_of(samples_per_s, n), spread = 1.96 * deviation_of(samples_per_s, n);
-    const double n_ranks = (double)n_devices;
+    const double mean = mean_of(run->samples_per_s, run->n_iterations);
+    const double spread = 1.96 * deviation_of(run->samples_per_s, run->n_iterations);
+    const double n_devices = (double)run->n_devices;
 
-    fprintf(to, "Img/sec per %s: %.1f +-%.1f\n", device, mean, spread);
-    fprintf(to, "Total img/sec on %zu %s(s): %.1f +-%.1f\n", n_devices, device, n_ranks * mean, n_ranks * spread);
+    fprintf(to, "Model: %s\n", run->model);
+    fprintf(to, "Batch size: %llu\n", (unsigned long long)run->batch_per_device_count);
+    fprintf(to, "Number of %ss: %zu\n", run->device, run->n_devices);
+    fprintf(to, "Img/sec per %s: %.1f +-%.1f\n", run->device, mean, spread);
+    fprintf(to, "Total img/sec on %zu %s(s): %.1f +-%.1f\n", run->n_devices, run->device, n_devices * mean,
+            n_devices * spread);
 }
 
 static void print_rule(FILE *to)

@@ -33,10 +33,14 @@ static void horovods_lines_v1(void **state)
 
     (void)state;
     assert_non_null(to);
-    horovod_print(to, "GPU", 4, rate, 4);
+    horovod_print(to, &(struct horovod_run){ "resnet50", 64, "GPU", 4, rate, 4 });
     fclose(to);
-    assert_string_equal(text, "Img/sec per GPU: 61.5 +-2.2\n"
+    assert_string_equal(text, "Model: resnet50\n"
+                              "Batch size: 64\n"
+                              "Number of GPUs: 4\n"
+                              "Img/sec per GPU: 61.5 +-2.2\n"
                               "Total img/sec on 4 GPU(s): 246.0 +-8.8\n");
+    assert_true(matches(text, "^Number of [CG]PUs: 4$"));
     assert_true(matches(text, "^Total img/sec on [0-9]+ GPU\\(s\\): [0-9.]+ \\+-[0-9.]+$"));
     free(text);
 }

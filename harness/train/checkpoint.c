@@ -6,6 +6,7 @@
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/base/bytes.h"
 #include "harness/base/file.h"
@@ -37,33 +38,86 @@ static void encode_header(unsigned char out[HEADER_BYTES], const struct checkpoi
     bytes_put(out + AT_N_STATE, c->n_state, 8);
 }
 
-enum rc checkpoint_save(const struct checkpoint *c, const char *path)
-{
-    unsigned char header[HEADER_BYTES], digest[crypto_hash_sha256_BYTES];
-    const size_t n_bytes = c->n_params * sizeof(float);
-    crypto_hash_sha256_state hash;
-    struct atomic_file file = { 0 };
-    enum rc rc;
+/* --- writing --- */
 
-    TRY(atomic_file_open(&file, path));
-    encode_header(header, c);
-    crypto_hash_sha256_init(&hash);
-    crypto_hash_sha256_update(&hash, header, sizeof header);
-    crypto_hash_sha256_update(&hash, (const unsigned char *)c->param, n_bytes);
-    crypto_hash_sha256_update(&hash, (const unsigned char *)c->velocity, n_bytes);
-    crypto_hash_sha256_update(&hash, (const unsigned char *)c->state, c->n_state * sizeof(float));
-    crypto_hash_sha256_final(&hash, digest);
-    fwrite(header, 1, sizeof header, file.stream); /* short writes are found by commit: ferror */
-    fwrite(c->param, 1, n_bytes, file.stream);
-    fwrite(c->velocity, 1, n_bytes, file.stream);
-    if (c->n_state > 0)
-        fwrite(c->state, sizeof(float), c->n_state, file.stream);
-    fwrite(digest, 1, sizeof digest, file.stream);
-    TRY(atomic_file_commit(&file));
+enum {
+    PIECE_BYTES = 1 << 16,
+    MOST_UNSYNCED_BYTES = 1 << 24, /* what the disk takes at once: no call lasts long but on a disk that hangs */
+};
+
+struct writer {
+    struct atomic_file file;
+    crypto_hash_sha256_state hash; /* of all that was written */
+    size_t n_unsynced_bytes;
+    void (*tick)(void *arg);
+    void *arg;
+};
+
+static void tick(const struct writer *w)
+{
+    if (w->tick)
+        w->tick(w->arg);
+}
+
+/* What the disk does not take now is an error now: the system tells it once. */
+static enum rc sync_file(struct writer *w)
+{
+    tick(w);
+    if (fflush(w->file.stream) != 0 || fsync(fileno(w->file.stream)) != 0)
+        return rc_raise(RC_IO, "%s: write failed: %s", w->file.path, strerror(errno));
+    w->n_unsynced_bytes = 0;
+    return RC_OK;
+}
+
+static enum rc put(struct writer *w, const void *bytes, size_t n_bytes)
+{
+    const unsigned char *from = bytes;
+    enum rc rc = RC_OK;
+
+    while (n_bytes > 0) {
+        const size_t n = n_bytes < PIECE_BYTES ? n_bytes : PIECE_BYTES;
+        tick(w);
+        crypto_hash_sha256_update(&w->hash, from, n);
+        fwrite(from, 1, n, w->file.stream); /* short writes are found by commit: ferror */
+        from += n;
+        n_bytes -= n;
+        w->n_unsynced_bytes += n;
+        if (w->n_unsynced_bytes >= MOST_UNSYNCED_BYTES)
+            TRY(sync_file(w));
+    }
 out:
-    atomic_file_discard(&file);
     return rc;
 }
+
+enum rc checkpoint_save_ticking(const struct checkpoint *c, const char *path, void (*tick_fn)(void *arg), void *arg)
+{
+    unsigned char header[HEADER_BYTES], digest[crypto_hash_sha256_BYTES];
+    struct writer w = { .tick = tick_fn, .arg = arg };
+    enum rc rc;
+
+    TRY(atomic_file_open(&w.file, path));
+    encode_header(header, c);
+    crypto_hash_sha256_init(&w.hash);
+    TRY(put(&w, header, sizeof header));
+    TRY(put(&w, c->param, c->n_params * sizeof *c->param));
+    TRY(put(&w, c->velocity, c->n_params * sizeof *c->velocity));
+    TRY(put(&w, c->state, c->n_state * sizeof *c->state));
+    crypto_hash_sha256_final(&w.hash, digest);
+    fwrite(digest, 1, sizeof digest, w.file.stream);
+    tick(&w);
+    TRY(atomic_file_commit(&w.file));
+    tick(&w);
+out:
+    atomic_file_discard(&w.file);
+    return rc;
+}
+
+enum rc checkpoint_save(const struct checkpoint *c, const char *path)
+{
+    return checkpoint_save_ticking(c, path, NULL, NULL);
+}
+
+/* --- reading --- */
 
 static enum rc read_header(struct checkpoint *out, FILE *from, const char *path, unsigned char header[HEADER_BYTES])
 {
@@ -112,12 +166,11 @@ enum rc checkpoint_load(struct checkpoint *out, const char *path)
 {
     unsigned char header[HEADER_BYTES], digest[crypto_hash_sha256_BYTES], stored[crypto_hash_sha256_BYTES];
     struct checkpoint c = { 0 };
-    FILE *from = fopen(path, "rb");
+    FILE *from = NULL;
     crypto_hash_sha256_state hash;
     enum rc rc;
 
-    if (!from)
-        return rc_raise(RC_INVAL, "%s: cannot be read: %s", path, strerror(errno));
+    TRY(file_open_regular(&from, path, "a checkpoint that --save wrote"));
     TRY(read_header(&c, from, path, header));
     TRY(check_length(&c, from, path));
     TRY(checkpoint_alloc(&c, true));
@@ -134,7 +187,25 @@ enum rc checkpoint_load(struct checkpoint *out, const char *path)
     c = (struct checkpoint){ 0 };
 out:
     checkpoint_free(&c);
-    fclose(from);
+    if (from)
+        fclose(from);
+    return rc;
+}
+
+enum rc checkpoint_read_header(struct checkpoint *out, const char *path)
+{
+    unsigned char header[HEADER_BYTES];
+    struct checkpoint c = { 0 };
+    FILE *from = NULL;
+    enum rc rc;
+
+    TRY(file_open_regular(&from, path, "a checkpoint that --save wrote"));
+    TRY(read_header(&c, from, path, header));
+    TRY(check_length(&c, from, path));
+    *out = c;
+out:
+    if (from)
+        fclose(from);
     return rc;
 }
 

@@ -34,8 +34,14 @@ struct checkpoint {
 enum rc checkpoint_alloc(struct checkpoint *c, bool has_velocity) MUST_CHECK;
 /* param, velocity (required) and state are read, not kept. RC_INVAL: path cannot be written; RC_IO. */
 enum rc checkpoint_save(const struct checkpoint *c, const char *path) MUST_CHECK;
+/* The same, with signs of life (peers.P1): tick(arg) before each piece of 64 KiB is written, and before the disk is to
+ * take what was written, which is no more than 16 MiB at once. */
+enum rc checkpoint_save_ticking(const struct checkpoint *c, const char *path, void (*tick)(void *arg),
+                                void *arg) MUST_CHECK;
 /* RC_INVAL "PATH: ..." what is wrong: missing, truncated, corrupt, not a checkpoint, of another version. */
 enum rc checkpoint_load(struct checkpoint *out, const char *path) MUST_CHECK;
+/* *out: all but the arrays, which stay NULL and are not checked (K2). RC_INVAL, as load. */
+enum rc checkpoint_read_header(struct checkpoint *out, const char *path) MUST_CHECK;
 void checkpoint_free(struct checkpoint *c); /* accepts a zeroed one; leaves it zeroed */
 
 /* SHA-256 of float[n] as bytes, in hex, terminated. Cannot fail. */

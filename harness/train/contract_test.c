@@ -167,10 +167,10 @@ static enum rc watch_exchange(struct sync *s, size_t k, float lr, float *param, 
     return rc;
 }
 
-static enum rc watch_serve(struct sync *s)
+static enum rc watch_serve(struct sync *s, uint64_t step_ns)
 {
     in_steps = 1;
-    const enum rc rc = seen.inner->serve(s);
+    const enum rc rc = seen.inner->serve(s, step_ns);
     in_steps = 0;
 
     /* S4: every worker has called final by the time serve returns */

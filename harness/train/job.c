@@ -6,11 +6,14 @@
 #include <string.h>
 
 #include "allreduce/collective_list.h"
+#include "harness/base/file.h"
 #include "harness/exchange/collective.h"
 #include "harness/net/transport.h"
+#include "harness/train/global_batch.h"
 #include "harness/train/job_drill.h"
 #include "harness/train/job_work.h"
 #include "harness/train/train.h"
+#include "harness/world/host_address.h"
 #include "models/replay/profile.h"
 
 static enum rc resolve_mode(struct train_job *job)
@@ -62,6 +65,21 @@ out:
     return rc;
 }
 
+static enum rc check_interface(const struct train_job *job)
+{
+    const char *interface = job->opts.interface;
+    char address[HOST_ADDRESS_BYTES];
+
+    if (interface[0] == '\0')
+        return RC_OK;
+    if (!(job->world->module.caps & WORLD_LAUNCHED))
+        return rc_raise(RC_INVAL,
+                        "--interface %s: the ranks of world %s are in one process; needs processes of mpirun or srun",
+                        interface, job->opts.world);
+    /* Errors before there is a world are rank 0's to tell; another host's show when its rank opens the transport. */
+    return world_launcher().rank == 0 ? host_address(address, interface) : RC_OK;
+}
+
 static enum rc resolve_world(struct train_job *job, int n_given_ranks)
 {
     struct train_opts *o = &job->opts;
@@ -75,6 +93,7 @@ static enum rc resolve_world(struct train_job *job, int n_given_ranks)
     if (job->world->module.caps & WORLD_VIRTUAL_TIME && o->threads > 1)
         FAIL(RC_INVAL, "--threads %llu: world sim computes with one; flops_per_s of the cluster is the speed of a host",
              (unsigned long long)o->threads);
+    TRY(check_interface(job));
 out:
     return rc;
 }
@@ -127,7 +146,7 @@ static enum rc resolve_cluster(struct train_job *job)
 
     cluster_default(&job->cluster);
     if (job->opts.cluster[0])
-        TRY(cluster_load(&job->cluster, job->opts.cluster));
+        TRY(file_of_option(cluster_load(&job->cluster, job->opts.cluster), "cluster"));
     if (job->world->module.caps & WORLD_VIRTUAL_TIME)
         TRY(cluster_check(&job->cluster, job->n_ranks));
 out:
@@ -161,7 +180,7 @@ static enum rc resolve_resume(struct train_job *job)
     enum rc rc = RC_OK;
 
     if (job->opts.resume[0]) {
-        TRY(checkpoint_load(&job->resume, job->opts.resume));
+        TRY(file_of_option(checkpoint_load(&job->resume, job->opts.resume), "resume"));
         TRY(check_resume(job));
     }
     if ((size_t)job->n_servers > job->n_params)
@@ -173,12 +192,10 @@ out:
 
 static enum rc resolve_numbers(struct train_job *job)
 {
-    enum { MOST_STEPS = 200, EPOCH_OF_NO_DATA = SYNTHETIC_IMAGES };
+    enum { EPOCH_OF_NO_DATA = SYNTHETIC_IMAGES };
     struct train_opts *o = &job->opts;
     enum rc rc;
 
-    if (o->steps == 0)
-        o->steps = job->workload->default_steps < MOST_STEPS ? (uint64_t)job->workload->default_steps : MOST_STEPS;
     if (isnan(o->lr))
         o->lr = job->workload->default_lr;
     if (isnan(o->momentum))
@@ -226,6 +243,9 @@ static enum rc refuse_useless(const struct train_job *job, const struct train_op
         { "momentum", infers, "--forward-only updates no parameters" },
         { "weight-decay", infers, "--forward-only updates no parameters" },
         { "lr-scaling", infers, "--forward-only updates no parameters" },
+        { "lr-scaling", opts->global_batch > 0 && job->scaling->caps & SCALING_CHANGES_RATE,
+          "--global-batch has as many samples a round for any number of workers; there is nothing to scale the rate "
+          "for" },
         { "warmup-epochs", infers, "--forward-only updates no parameters" },
         { "warmup-epochs", opts->warmup_epochs > 0 && !(job->scaling->caps & SCALING_CHANGES_RATE),
           "rises to a scaled rate; needs --lr-scaling linear or sqrt" },
@@ -238,6 +258,9 @@ static enum rc refuse_useless(const struct train_job *job, const struct train_op
         { "exchange-memory", wants_shared && hollow, "a hollow run has no memory to share; use --compute cpu" },
         { "exchange-memory", wants_shared && !job->compute->host_memory,
           "no other worker can map memory of a device; use private" },
+        { "restarts", opts->save[0] == '\0',
+          "needs --save FILE (and --save-every N), the checkpoint that it goes on from" },
+        { "save-every", opts->save[0] == '\0', "needs --save FILE, the checkpoint that it writes" },
         { "kill-step", !opt_given(group, n_groups, "kill-rank"), "needs --kill-rank, the rank that dies at it" },
         { "kill-step", opt_given(group, n_groups, "drill-at"), "is --drill-at step:N; give one of the two" },
         { "drill-at", !opt_given(group, n_groups, "kill-rank") && !opt_given(group, n_groups, "hang-rank"),
@@ -318,7 +341,8 @@ enum rc train_prepare(struct train_job *out, const struct train_opts *opts, cons
 
     TRY(resolve_modules(&job, n_given_ranks));
     TRY(check_combinations(&job));
-    TRY(job_work_resolve(&job, group, n_groups));
+    TRY(global_batch_resolve(&job, group, n_groups));
+    TRY(global_batch_explain(&job, job_work_resolve(&job, group, n_groups)));
     TRY(check_modules(&job, group, n_groups));
     TRY(resolve_numbers(&job));
     TRY(refuse_useless(&job, opts, group, n_groups));
@@ -353,6 +377,7 @@ struct world_opts train_world_opts(const struct train_job *job)
                                 .n_bound_ranks = job->n_workers,
                                 .n_threads = (int)job->opts.threads,
                                 .has_tasks = job->exchange.overlap && uses_mpi,
+                                .interface = job->opts.interface,
                                 .cluster = &job->cluster,
                                 .on_loss = job->on_loss,
                                 .stall = { .warn_ns = (uint64_t)(1e9 * job->opts.stall_warn_s),

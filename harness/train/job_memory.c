@@ -58,12 +58,20 @@ static size_t checkpoint_bytes(const struct train_job *job)
     return floats(2 * job->n_params + job->n_state);
 }
 
-/* Beside what every worker has. */
+/* Of the steps of n ranks. Those of a checkpoint that the run goes on from are counted too: it is not read yet. */
+static size_t stamp_bytes(const struct train_job *job, size_t n_ranks)
+{
+    return n_ranks * job->opts.steps * sizeof(struct step_stamp);
+}
+
+/* Beside what every worker has: among it the results of all ranks, for which there must be room at the end. */
 static size_t rank_0_bytes(const struct train_job *job)
 {
+    const size_t n_results_bytes = stamp_bytes(job, (size_t)job->n_ranks) + floats(job->opts.steps) +
+                                   (size_t)job->n_ranks * sizeof(struct train_rank_info);
     const bool goes_back = job->on_loss == ON_LOSS_REPORT && job->mode->module.caps & MODE_SYNCHRONOUS;
 
-    return (job->opts.save[0] != '\0' ? checkpoint_bytes(job) : 0) + module_need(job).rank_0_bytes +
+    return n_results_bytes + (job->opts.save[0] != '\0' ? checkpoint_bytes(job) : 0) + module_need(job).rank_0_bytes +
            (goes_back ? floats(N_KEPT_STATES * job->n_state) : 0);
 }
 
@@ -93,7 +101,7 @@ static enum rc count_bytes(struct train_memory *out, const struct train_job *job
     out->host_bytes = job->compute->host_memory
                           ? n_workers * (out->activations_bytes + out->params_bytes + out->exchange_bytes) +
                                 n_servers * out->server_bytes + rank_0_bytes(job) +
-                                resume_bytes(job, n_workers + n_servers)
+                                resume_bytes(job, n_workers + n_servers) + stamp_bytes(job, n_workers + n_servers)
                           : out->activations_bytes + out->params_bytes;
 out:
     return rc;
@@ -123,6 +131,13 @@ static enum rc refuse(const struct train_job *job, const struct network *n)
     char remedy[MAX_BATCH_TEXT_BYTES];
     enum rc rc;
 
+    if (stamp_bytes(job, 1) > m->available_bytes / 4 / (size_t)job->n_ranks)
+        FAIL(
+            RC_INVAL,
+            "--steps %llu: the times of so many steps of %d rank%s need %.2f GB of memory here, %.2f GB are available; "
+            "fewer steps, and --save and --resume to go on, need less",
+            (unsigned long long)job->opts.steps, job->n_ranks, job->n_ranks == 1 ? "" : "s",
+            (double)stamp_bytes(job, 2 * (size_t)job->n_ranks) * 1e-9, (double)m->available_bytes * 1e-9);
     TRY(max_batch_text(remedy, job->opts.batch, (double)m->available_bytes, bytes_of_batch, &candidate));
     if (job->profile)
         snprintf(remedy, sizeof remedy, "in sim, --compute hollow needs none");

@@ -5,12 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/file.h"
 #include "harness/base/text.h"
 #include "harness/exchange/collective.h"
 #include "harness/net/transport.h"
 #include "harness/train/file_data.h"
 #include "models/engine/network.h"
 #include "models/replay/profile.h"
+
+enum { MOST_STEPS = 200 }; /* without --steps */
 
 struct given_opts { /* the parsed groups, which note the options that the user gave */
     const struct opt_group *group;
@@ -34,7 +37,7 @@ static enum rc resolve_profile(struct train_job *job, const struct given_opts *g
             FAIL(RC_INVAL, "--model %s: needs --profile FILE; gradmark profile writes them", o->model);
         return RC_OK;
     }
-    TRY(profile_load(&job->profile, o->profile));
+    TRY(file_of_option(profile_load(&job->profile, o->profile), "profile"));
     if (is_given(given, "model") && !(job->workload->module.caps & WORKLOAD_PLAYS_PROFILE) &&
         strcmp(o->model, job->profile->model) != 0)
         FAIL(RC_INVAL, "--model %s --profile %s: that is a profile of %s", o->model, o->profile, job->profile->model);
@@ -213,6 +216,8 @@ enum rc job_work_resolve(struct train_job *job, const struct opt_group *group, i
     TRY(workload_find(&job->workload, o->model));
     TRY(resolve_profile(job, &given_opts));
     TRY(refuse_precision(job, &given_opts));
+    if (o->steps == 0)
+        o->steps = job->workload->default_steps < MOST_STEPS ? (uint64_t)job->workload->default_steps : MOST_STEPS;
     if (o->batch == 0)
         o->batch = (uint64_t)job->workload->default_batch;
     TRY(job->workload->network ? open_network(&network, job, &given_opts) : open_other(job, &given_opts));

@@ -16,6 +16,10 @@ const struct opt train_opt_table[] = {
     OPT_MODULE_(struct train_opts, reducer, "reducer", collective_kind, "allreduce algorithm"),
     OPT_AUTO_MODULE_(struct train_opts, transport, "transport", transport_kind,
                      "what carries messages; auto: zmq for ps, inproc or mpi for allreduce, sim in sim"),
+    OPT_TEXT_(
+        struct train_opts, interface, "interface", "", "NAME|ADDRESS",
+        "network interface at which other hosts reach a rank, mpi only: its name, its IPv4 address, or ADDRESS/BITS, "
+        "a network it is in; with several hosts transport zmq needs it"),
     OPT_U64_(struct train_opts, bucket_bytes, "bucket-bytes", "", 4, MAX_BUCKET_BYTES, "bytes",
              "gradients of neighbouring layers are exchanged together, up to this; without it: all at once"),
     OPT_U64_(struct train_opts, partition_bytes, "partition-bytes", "", 4, MAX_BUCKET_BYTES, "bytes",
@@ -42,8 +46,10 @@ const struct opt train_opt_table[] = {
         struct train_opts, wait, "wait", "auto", "auto|spin|sleep",
         "how workers wait for others: spin for some 100 us before they sleep, or sleep at once; auto: spin where "
         "there is a core for each of their threads, and each server; compare: one choice for all it compares"),
-    OPT_U64_(struct train_opts, batch, "batch", "", 1, 1 << 20, "samples",
-             "batch of each worker and step; without it: the model's"),
+    OPT_U64_(struct train_opts, batch, "batch", "", 1, TRAIN_MAX_BATCH, "samples",
+             "batch of each worker and step, as many for any number of workers: weak scaling; without it: the model's"),
+    OPT_U64_(struct train_opts, global_batch, "global-batch", "", 1, (double)TRAIN_MAX_BATCH *MAX_RANKS, "samples",
+             "batch of all workers together, shared out evenly: strong scaling; without it: --batch for each worker"),
     OPT_U64_(struct train_opts, image_size, "image-size", "", 1, 4096, "pixels",
              "height and width of an image; without it: the data file's, or the published one of the network"),
     OPT_U64_(struct train_opts, classes, "classes", "", 2, 100000, "classes",
@@ -77,7 +83,7 @@ const struct opt train_opt_table[] = {
              "--stall-abort-s"),
     OPT_F64_WAS_(struct train_opts, stall_abort_s, "stall-abort-s", "timeout-s", "120", 0.1, 86400, "s",
                  "a rank that gives no sign of life for so long is lost, and ends the run; so does a message that is "
-                 "awaited for twice as long, but for sim"),
+                 "awaited for twice as long, by a server for 20 steps if those take longer, but for sim"),
     OPT_END_,
 };
 
@@ -88,12 +94,20 @@ const struct opt train_run_table[] = {
     OPT_U64_(struct train_opts, workers, "workers", "", 1, MAX_RANKS, "ranks",
              "workers; without it: 1, in mpi all ranks that are not servers"),
     OPT_TEXT_(struct train_opts, save, "save", "", "FILE", "write a checkpoint after the last step"),
+    OPT_U64_(
+        struct train_opts, save_every, "save-every", "", 1, 100000000, "steps",
+        "write the checkpoint of --save after every N-th step, too, in place of the one before; in no step's time: "
+        "workers that wait for each other meet around it, in modes ps and none the others go on"),
+    OPT_U64_(
+        struct train_opts, restarts, "restarts", "", 1, TRAIN_MAX_RESTARTS, "restarts",
+        "where the run's ranks die, start again from the checkpoint that it wrote to --save, or from the beginning, at "
+        "most so often; drills are not repeated; not under a launcher"),
     OPT_TEXT_(struct train_opts, resume, "resume", "", "FILE",
               "continue from a checkpoint; mode, workers and batch may differ, model and seed may not"),
     OPT_TEXT_(struct train_opts, timeline, "timeline", "", "FILE.json",
               "write what every task of every rank did and when, for Perfetto (ui.perfetto.dev) or chrome://tracing"),
     OPT_U64_(struct train_opts, record_every, "record-every", "1", 1, 100000000, "steps",
-             "write the records of every N-th step, and of the first and the last"),
+             "write the records of every N-th step, of the first and the last, and of all up to the target loss"),
     OPT_CHOICE_(struct train_opts, on_loss, "on-loss", "abort", "abort|report",
                 "when a rank is lost: abort ends the run; report goes on as the mode can, and says who was lost"),
     OPT_U64_WAS_(struct train_opts, kill_rank, "kill-rank", "drill-rank", "", 0, MAX_RANKS, "rank",

@@ -14,11 +14,8 @@
 #include "harness/train/disturbed.h"
 #include "harness/train/rank_state.h"
 #include "harness/world/span.h"
+#include "harness/world/stop.h"
 #include "models/engine/training.h"
-
-/* Pixels of a batch from which prefetching by a background thread pays: reading a smaller batch takes a few
- * microseconds, less than waking a thread. */
-enum { PREFETCH_MIN_ELEMS = 1 << 16 };
 
 static void rank_close(struct rank *r)
 {
@@ -97,14 +94,12 @@ static enum rc open_compute(struct rank *r)
 static enum rc open_training(struct rank *r)
 {
     const struct train_job *job = r->job;
-    const size_t n_pixels = (size_t)job->network.image_size * (size_t)job->network.image_size;
     const struct training_env env = { .compute = r->compute,
                                       .dataset = job->dataset,
                                       .seed = job->opts.seed,
                                       .max_batch = job->opts.batch,
                                       .batch_stride = (uint64_t)job->n_workers * job->opts.batch,
-                                      .prefetch = !rank_is_virtual(r) && job->compute->touches_memory &&
-                                                  job->opts.batch * n_pixels >= PREFETCH_MIN_ELEMS,
+                                      .prefetch = !rank_is_virtual(r) && job->compute->touches_memory,
                                       .forward_only = job->opts.forward_only,
                                       .network = job->network,
                                       .profile = job->profile };
@@ -178,7 +173,9 @@ static enum rc rank_open(struct rank *r)
     if (!r->stamp)
         FAIL(RC_NOMEM, "no memory for the stamps of %zu steps", r->job->n_steps);
     memset(r->stamp, 0xff, r->job->n_steps * sizeof *r->stamp); /* touch every page before the first step */
+    TRY(rank_result_open(r));
     TRY(rank_keep_open(r));
+    TRY(rank_save_open(r));
     TRY(start_exchange(r));
     r->memory = exchange_memory_of(r->exchange);
 out:
@@ -246,7 +243,7 @@ static enum rc train_step(struct rank *r, size_t step)
     if (!by_segments)
         exchange_submit_all(r->exchange, stamp->ready_ns);
     stamp->end_ns = stamp->ready_ns;
-    if (!exchange_overlaps(r->exchange) || step + 1 == job->n_steps)
+    if (!exchange_overlaps(r->exchange) || step + 1 == job->n_steps || rank_save_is_due(r, step))
         TRY(exchange_await_all(r->exchange, &stamp->end_ns));
     const struct exchange_cost cost = exchange_cost(r->exchange);
     stamp->server_ns = cost.server_ns;
@@ -262,19 +259,52 @@ out:
     return rc;
 }
 
+/* The run stops (stop.h): the last step did not know that it was the last, and so left its exchange to the next one,
+ * unless a checkpoint was written behind it. */
+static enum rc end_stopped(struct rank *r)
+{
+    struct step_stamp *last = &r->stamp[r->n_begun - 1];
+    enum rc rc = RC_OK;
+
+    r->result.stop_signal = world_stop_signal(r->world);
+    if (exchange_overlaps(r->exchange) && !rank_save_is_due(r, r->n_begun - 1)) {
+        last->end_ns = world_now_ns(r->world);
+        TRY(exchange_await_all(r->exchange, &last->end_ns));
+    }
+out:
+    return rc;
+}
+
+static enum rc train_steps(struct rank *r)
+{
+    bool begins;
+    enum rc rc = RC_OK;
+
+    for (size_t step = 0; step < r->job->n_steps; step++) {
+        TRY(world_begin_step(r->world, (int64_t)step + 1, &begins));
+        if (!begins) {
+            TRY(end_stopped(r));
+            break;
+        }
+        TRY(train_step(r, step));
+        TRY(rank_save(r, step));
+    }
+out:
+    return rc;
+}
+
 static enum rc train(struct rank *r)
 {
     enum rc rc = RC_OK;
 
     if (!rank_is_worker(r)) {
         rank_enter(r, PHASE_SERVE, 0);
-        return exchange_serve(r->exchange);
+        return exchange_serve(r->exchange, r->step_ns);
     }
     r->data_waited_ns = network_data_waited_ns(r->training);
     if (exchange_overlaps(r->exchange))
         workload_set_await(r->training, await_segment, r);
-    for (size_t step = 0; step < r->job->n_steps; step++)
-        TRY(train_step(r, step));
+    TRY(train_steps(r));
     if (!rank_goes_back(r)) /* else rank_end() does */
         TRY(rank_finish_exchange(r));
 out:

@@ -141,16 +141,17 @@ out:
 enum rc rank_end(struct rank *r, enum rc trained)
 {
     const bool reports = r->job->on_loss == ON_LOSS_REPORT;
-    uint64_t n_own = 0;
+    uint64_t n_own = 0, n_done = r->n_begun; /* the same of all workers (stop.Z1); servers begin none */
     enum rc rc;
 
     TRY(reports ? end_steps(r, trained, &n_own) : trained);
-    r->n_done = r->job->n_steps;
     rank_enter(r, PHASE_END, 0);
     if (reports)
         TRY(world_survivors(r->world, &r->left));
     if (rank_goes_back(r))
-        TRY(go_back(r, n_own));
+        return go_back(r, n_own);
+    TRY(world_broadcast(r->left ? r->left : r->world, &n_done, sizeof n_done));
+    r->n_done = (size_t)n_done;
 out:
     return rc;
 }

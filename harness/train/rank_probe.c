@@ -37,10 +37,29 @@ out:
     return rc;
 }
 
+/* What a step takes, as rank 0 has found it, to all: servers wait by it. */
+static enum rc share_step(struct rank *r)
+{
+    const struct train_limits *l = &r->result.limits;
+    double step_s = l->compute_s + l->wire_s + l->server_s;
+    enum rc rc;
+
+    TRY(world_broadcast(r->world, &step_s, sizeof step_s));
+    r->step_ns = (uint64_t)(1e9 * step_s);
+out:
+    return rc;
+}
+
 enum rc rank_probe(struct rank *r)
 {
+    enum rc rc;
+
     rank_enter(r, PHASE_PROBE, 0);
-    return probe(&r->result.limits, r, r->grad, probe_limits);
+    TRY(probe(&r->result.limits, r, r->grad, probe_limits));
+    if (r->job->n_servers > 0)
+        TRY(share_step(r));
+out:
+    return rc;
 }
 
 /* The run's own gradients are gone: exchange_final() has freed them. */
@@ -50,7 +69,7 @@ enum rc rank_probe_again(struct rank *r)
     void *grad = NULL;
     enum rc rc = RC_OK;
 
-    if (rank_is_virtual(r) || r->job->on_loss == ON_LOSS_REPORT)
+    if (rank_is_virtual(r) || r->job->on_loss == ON_LOSS_REPORT || r->n_done < r->job->n_steps)
         return RC_OK;
     if (has_grad)
         TRY(compute_memory_open(r->compute, &grad, r->job->n_params * sizeof(float), "gradient of the probe"));

@@ -3,12 +3,23 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "harness/base/peak_rss.h"
 #include "harness/report/timeline.h"
 #include "harness/train/rank_state.h"
 #include "harness/world/child.h"
 #include "models/engine/training.h"
+
+void rank_describe(const struct rank *r, struct checkpoint *c, size_t n_done)
+{
+    const struct train_job *job = r->job;
+
+    snprintf(c->model, sizeof c->model, "%s", job->opts.model);
+    c->seed = job->opts.seed;
+    c->steps_count = job->resume.steps_count + n_done;
+    c->samples_count = rank_samples_before(job, n_done);
+}
 
 /* Get the final parameters, and the velocity on rank 0 if a checkpoint needs it. Its memory is allocated only now, so
  * that training does not need it too. */
@@ -20,7 +31,8 @@ enum rc rank_finish_exchange(struct rank *r)
     if (r->world->rank == 0 && r->param && r->job->keeps_velocity && !r->job->opts.forward_only) {
         c->n_params = r->job->n_params;
         c->n_state = r->job->n_state;
-        TRY(checkpoint_alloc(c, true));
+        if (!c->param) /* else rank_save_open() has */
+            TRY(checkpoint_alloc(c, true));
     }
     TRY(exchange_final(r->exchange, c->velocity));
 out:
@@ -43,10 +55,7 @@ static enum rc keep_params(struct rank *r, struct checkpoint *c)
         compute_get(r->compute, c->state, state, n_state * sizeof(float));
     workload_close(&r->training); /* frees activations, for the copy below */
     compute_get(r->compute, c->param, r->param, job->n_params * sizeof(float));
-    snprintf(c->model, sizeof c->model, "%s", job->opts.model);
-    c->seed = job->opts.seed;
-    c->steps_count = job->resume.steps_count + r->n_done;
-    c->samples_count = rank_samples_before(job, r->n_done);
+    rank_describe(r, c, r->n_done);
 out:
     return rc;
 }
@@ -64,7 +73,7 @@ static enum rc evaluate_and_keep(struct rank *r)
     if (!rank_is_virtual(r) && network_of(r->training))
         result->data_wait_s = 1e-9 * (double)r->data_waited_ns / (double)r->n_begun;
     result->has_params = r->param != NULL;
-    if (r->job->n_eval > 0)
+    if (r->job->n_eval > 0 && result->stop_signal == 0) /* who stops a run does not wait for that */
         TRY(workload_evaluate(r->training, r->param, r->job->n_eval, &result->evaluation));
     if (result->has_params)
         TRY(keep_params(r, &result->final));
@@ -78,25 +87,35 @@ static struct world *gathered(const struct rank *r)
     return r->left ? r->left : r->world;
 }
 
-static enum rc alloc_result(struct rank *r)
+enum rc rank_result_open(struct rank *r)
+{
+    struct train_result *result = &r->result;
+    const size_t n_ranks = (size_t)r->world->n_ranks, n_steps = r->job->n_steps;
+
+    if (r->world->rank != 0)
+        return RC_OK;
+    result->stamp = malloc(n_ranks * n_steps * sizeof *result->stamp);
+    result->lr = calloc(n_steps, sizeof *result->lr);
+    result->rank = calloc(n_ranks, sizeof *result->rank);
+    if (!result->stamp || !result->lr || !result->rank)
+        return rc_raise(RC_NOMEM, "no memory for the stamps of %zu ranks x %zu steps", n_ranks, n_steps);
+    memset(result->stamp, 0xff, n_ranks * n_steps * sizeof *result->stamp); /* what malloc gave may not be there yet */
+    return RC_OK;
+}
+
+/* What of the result is known here: of the ranks that are left, and the steps that they have done. */
+static void begin_result(struct rank *r)
 {
     const struct train_job *job = r->job;
     const struct world *w = gathered(r);
     struct train_result *result = &r->result;
-    const size_t n_ranks = (size_t)w->n_ranks, n_steps = r->n_done;
 
-    result->stamp = malloc(n_ranks * n_steps * sizeof *result->stamp);
-    result->lr = malloc(n_steps * sizeof *result->lr);
-    result->rank = calloc(n_ranks, sizeof *result->rank);
-    if (!result->stamp || !result->lr || !result->rank)
-        return rc_raise(RC_NOMEM, "no memory for the stamps of %zu ranks x %zu steps", n_ranks, n_steps);
     result->n_ranks = w->n_ranks;
-    result->n_steps = n_steps;
+    result->n_steps = r->n_done;
     for (int i = 0; i < w->n_ranks; i++)
         result->n_workers += world_number(w, i) < job->n_workers;
-    for (size_t step = 0; step < n_steps; step++)
+    for (size_t step = 0; step < r->n_done; step++)
         result->lr[step] = schedule_lr(&job->schedule, rank_samples_before(job, step));
-    return RC_OK;
 }
 
 /* Gather time stamps and host names on rank 0. Servers send unused stamps, as a gather is collective; they are the last
@@ -113,7 +132,7 @@ static enum rc gather_results(struct rank *r)
     info->memory = r->memory;
     child_host_name(info->host, sizeof info->host);
     if (root)
-        TRY(alloc_result(r));
+        begin_result(r);
     TRY(world_gather(gathered(r), r->stamp, root ? result->stamp : NULL, r->n_done * sizeof *r->stamp));
     TRY(world_gather(gathered(r), info, root ? result->rank : NULL, sizeof *info));
     if (root) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank_state.h - what a rank owns while it trains. Of rank.c, rank_probe.c, rank_loss.c, rank_result.c, and what
- * must be counted of it of job_memory.c. */
+/* rank_state.h - what a rank owns while it trains. Of rank.c, rank_probe.c, rank_loss.c, rank_save.c, rank_result.c,
+ * and what must be counted of it of job_memory.c. */
 #ifndef HARNESS_TRAIN_RANK_STATE_H
 #define HARNESS_TRAIN_RANK_STATE_H
 
@@ -25,6 +25,7 @@ struct rank { /* everything one rank owns while it trains */
     bool peak_is_own;             /* the peak RSS of the process was reset when this run began */
     struct world *left;           /* --on-loss report: from the end on, the ranks that are left; else NULL */
     bool has_cores;               /* every thread of every worker has one: rank_choose_wait() */
+    uint64_t step_ns;             /* what a step takes as the probe has measured it; 0: of a mode without servers */
     size_t n_begun, n_done;       /* steps of this run: that this rank began; that count, after rank_end() */
     float *kept_state; /* rank 0: running means at the start of the last N_KEPT_STATES steps; NULL: not kept */
 };
@@ -59,8 +60,8 @@ uint64_t rank_samples_before(const struct train_job *job, size_t step);
 /* Before the first step. Changes gradients, and nothing that training starts from. Collective. */
 enum rc rank_probe(struct rank *r) MUST_CHECK;
 /* After rank_end(): the same again, as a machine may change its speed between; nothing that the run has come to is
- * changed. Not in virtual time, where nothing changes, and not with --on-loss report: results that a loss is to leave
- * whole would be lost with a rank that ends meanwhile. Collective. */
+ * changed. Not in virtual time, where nothing changes, not of a run that was stopped (stop.h), and not with --on-loss
+ * report: results that a loss is to leave whole would be lost with a rank that ends meanwhile. Collective. */
 enum rc rank_probe_again(struct rank *r) MUST_CHECK;
 
 /* --- rank_wait.c: how ranks wait --- */
@@ -87,7 +88,24 @@ enum rc rank_explain_early_loss(const struct rank *r, enum rc rc);
 /* Rank 0: who was lost, and when. RC_NOMEM. */
 enum rc rank_note_losses(struct rank *r) MUST_CHECK;
 
+/* --- rank_save.c: checkpoints between steps --- */
+
+/* RC_NOMEM. */
+enum rc rank_save_open(struct rank *r) MUST_CHECK;
+/* Does this rank save behind `step`, or wait for rank 0 that does? Then the step awaits its own exchange. */
+bool rank_save_is_due(const struct rank *r, size_t step);
+/* This rank has done `step`. Rank 0 writes a checkpoint where --save-every asks for one; workers of a synchronous mode
+ * wait for it. One that cannot be written is told at once and counted, and the run goes on. Errors: as
+ * exchange_snapshot(), world_barrier(). */
+enum rc rank_save(struct rank *r, size_t step) MUST_CHECK;
+
 /* --- rank_result.c: what rank 0 keeps --- */
+
+/* Rank 0 takes the memory for the stamps of all ranks: what a run has come to is not lost for lack of it. RC_NOMEM. */
+enum rc rank_result_open(struct rank *r) MUST_CHECK;
+
+/* Of the checkpoint *c of this rank, all but its arrays and their lengths: after n_done steps of this run. */
+void rank_describe(const struct rank *r, struct checkpoint *c, size_t n_done);
 
 /* Get the final parameters, and the velocity on rank 0 if a checkpoint needs it. */
 enum rc rank_finish_exchange(struct rank *r) MUST_CHECK;

@@ -8,7 +8,10 @@
 #include "harness/report/manifest.h"
 #include "harness/train/bound.h"
 #include "harness/train/disturbed.h"
+#include "harness/train/global_batch.h"
 #include "harness/train/learning_advice.h"
+#include "harness/train/recorded.h"
+#include "harness/train/run_record.h"
 #include "harness/train/train.h"
 #include "harness/world/cores.h"
 #include "models/replay/profile.h"
@@ -47,7 +50,8 @@ enum rc train_summarise(struct train_summary *out, const struct train_job *job, 
     const double throughput = s.measured.throughput_samples_per_s.mean;
     if (r->limits.baseline_step_s > 0) {
         s.baseline_samples_per_s = samples_per_step / r->limits.baseline_step_s;
-        s.efficiency_ratio = throughput / (r->n_workers * s.baseline_samples_per_s);
+        s.efficiency_ratio =
+            global_batch_is_shared(job) ? (double)NAN : throughput / (r->n_workers * s.baseline_samples_per_s); /* F2 */
     }
     if (job->mode->module.caps & MODE_ONE_WORKER)
         s.efficiency_ratio = 1.0; /* by definition: it is what the others are measured by */
@@ -207,10 +211,11 @@ out:
 static enum rc write_steps(struct report *to, const struct train_job *job, const struct train_result *result,
                            const struct train_summary *s)
 {
+    const size_t n_to_target = recorded_n_to_target(s);
     enum rc rc = RC_OK;
 
     for (size_t step = 0; step < result->n_steps; step++)
-        if (step % job->opts.record_every == 0 || step + 1 == result->n_steps)
+        if (recorded_step(step, n_to_target, job->opts.record_every, result->n_steps))
             TRY(write_step(to, job, result, s, step));
 out:
     return rc;
@@ -434,8 +439,11 @@ static enum rc write_summary(struct report *to, const struct train_job *job, con
     record_text(r, "transport", job->opts.transport);
     record_i64(r, "workers_count", job->n_workers);
     record_i64(r, "servers_count", job->n_servers);
+    record_text(r, "scaling", scaling_text(job->opts.global_batch > 0));
     record_u64(r, "batch_per_worker_count", job->opts.batch);
+    record_u64(r, "global_batch_count", job->opts.batch * (uint64_t)job->n_workers);
     record_u64(r, "steps_count", job->resume.steps_count + result->n_steps);
+    record_run(r, job, result);
     record_lost_ranks(r, job, result);
     record_shape(r, job, result);
     record_figures(r, job, result, s);

@@ -6,6 +6,7 @@
  */
 #include <math.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -117,15 +118,23 @@ static void assert_record(json_t *record, const char *expected, const char *furt
         fail_msg("a record is not as expected");
 }
 
+/* Of a run that nobody stopped, and that wrote its checkpoint at the end. */
+#define UNEVENTFUL                                                                            \
+    "'stopped_by': null, 'saves_count': null, 'failed_saves_count': null, 'saving_s': null, " \
+    "'restarts_count': 0, 'restarted_from_steps': [], "
+
 #define BUILD_KEYS " version git_commit git_dirty compiler compiler_flags build_type "
-#define MACHINE_KEYS " host kernel cpu_model cores_count memory_bytes date_utc libraries "
+#define MACHINE_KEYS \
+    " host kernel cpu_model cores_count memory_bytes date_utc libraries environment environment_left_out_count "
 
 /* What is not given in SETTINGS is an option's default. */
 #define OPTIONS(settings)                                                                                              \
-    "{'kind': 'options', " settings ", 'save': '', 'kill-rank': null, 'hang-rank': null, 'drill-at': 'step:1', "       \
-    "'kill-step': null, 'timeline': '', 'cluster': '', 'threads': null, 'bucket-bytes': null, "                        \
+    "{'kind': 'options', " settings                                                                                    \
+    ", 'save': '', 'save-every': null, 'restarts': null, 'kill-rank': null, 'hang-rank': null, 'drill-at': 'step:1', " \
+    "'kill-step': null, 'timeline': '', 'cluster': '', 'threads': null, 'interface': '', 'bucket-bytes': null, "       \
     "'partition-bytes': null, 'priority': 'off', 'overlap': 'off', 'exchange-memory': 'private', "                     \
-    "'precision': 'fp32', 'bind': true, 'wait': 'auto', 'aux': false, 'width-divisor': 1, 'data': '', 'data-images': " \
+    "'precision': 'fp32', 'global-batch': null, 'bind': true, 'wait': 'auto', 'aux': false, 'width-divisor': 1, "      \
+    "'data': '', 'data-images': "                                                                                      \
     "null, "                                                                                                           \
     "'eval-samples': null, 'profile': '', 'lr-scaling': 'none', 'warmup-epochs': 0, 'weight-decay': 0, 'seed': 1, "    \
     "'stall-warn-s': 60, 'stall-abort-s': 120, 'on-loss': 'abort'}"
@@ -144,7 +153,7 @@ static void ps_manifest(void **state)
     (void)state;
     made_ps(&m);
     written(&r, &m);
-    assert_int_equal(r.n, 1 + 4 + 3 + 1 + 1);
+    assert_int_equal(r.n, 1 + 12 + 3 + 1 + 1); /* every step: the target is reached when step 109 ends */
     assert_record(r.record[0],
                   "{'kind': 'manifest', 'options': " OPTIONS(
                       "'model': 'linear', 'mode': 'ps', 'workers': 2, 'resume': 'earlier', 'record-every': 5, "
@@ -169,15 +178,15 @@ static void ps_steps(void **state)
                   "{'kind': 'step', 'step_index': 100, 'samples_count': 5021, 'learning_rate': 0.5, 'loss': 21, "
                   "'wall_s': 0.02, 'virtual_s': null}",
                   NULL);
-    assert_record(r.record[2],
+    assert_record(r.record[6],
                   "{'kind': 'step', 'step_index': 105, 'samples_count': 5105, 'learning_rate': 1.75, 'loss': 1, "
                   "'wall_s': 0.095, 'virtual_s': null}",
                   NULL);
-    assert_record(r.record[3],
+    assert_record(r.record[11],
                   "{'kind': 'step', 'step_index': 110, 'samples_count': 5161, 'learning_rate': 3, 'loss': 1, "
                   "'wall_s': 0.17, 'virtual_s': null}",
                   NULL);
-    assert_record(r.record[4],
+    assert_record(r.record[12],
                   "{'kind': 'step', 'step_index': 111, 'samples_count': 5168, 'learning_rate': 3.25, 'loss': 1, "
                   "'wall_s': 0.185, 'virtual_s': null}",
                   NULL);
@@ -194,28 +203,28 @@ static void ps_ranks_and_staleness(void **state)
     made_ps(&m);
     written(&r, &m);
     assert_record(
-        r.record[5],
+        r.record[13],
         "{'kind': 'rank', 'rank': 0, 'role': 'worker', 'host': 'first', 'own_cores_count': 2, 'exchange_memory': "
         "'private', 'exchange_pages': 'transparent huge', 'exchange_shared_by': null, 'exchange_shared_reason': null, "
         "'step_mean_s': 0.01, 'compute_s': 0.006, 'exchange_s': 0.004, 'wait_s': 0, 'wire_s': 0.002, 'server_s': "
         "0.001, 'apply_s': 0.0005, 'rest_s': 0.0005, 'staleness_mean_count': 1}",
         NULL);
     assert_record(
-        r.record[6],
+        r.record[14],
         "{'kind': 'rank', 'rank': 1, 'role': 'worker', 'host': 'second', 'own_cores_count': 3, 'exchange_memory': "
         "'shared', 'exchange_pages': 'hugetlb', 'exchange_shared_by': 'file', 'exchange_shared_reason': 'no memfd', "
         "'step_mean_s': 0.015, 'compute_s': 0.009, 'exchange_s': 0.006, 'wait_s': 0, 'wire_s': 0.002, 'server_s': "
         "0.002, 'apply_s': 0.001, 'rest_s': 0.001, 'staleness_mean_count': 2.16666666666666667}",
         NULL);
     assert_record(
-        r.record[7],
+        r.record[15],
         "{'kind': 'rank', 'rank': 2, 'role': 'server', 'host': 'third', 'own_cores_count': 0, 'exchange_memory': "
         "null, 'exchange_pages': null, 'exchange_shared_by': null, 'exchange_shared_reason': null, "
         "'step_mean_s': null, 'compute_s': null, 'exchange_s': null, 'wait_s': null, 'wire_s': null, 'server_s': null, "
         "'apply_s': null, 'rest_s': null, 'staleness_mean_count': null}",
         NULL);
-    assert_record(r.record[8], "{'kind': 'staleness', 'last_bin_and_above_count': 4, 'pushes_count': [4, 4, 15, 0, 1]}",
-                  NULL);
+    assert_record(r.record[16],
+                  "{'kind': 'staleness', 'last_bin_and_above_count': 4, 'pushes_count': [4, 4, 15, 0, 1]}", NULL);
     records_free(&r);
     made_free(&m);
 }
@@ -230,13 +239,14 @@ static void ps_summary(void **state)
     (void)state;
     made_ps(&m);
     written(&r, &m);
-    json_t *s = r.record[9];
+    json_t *s = r.record[17];
     assert_true(fabs(json_number_value(json_object_get(s, "throughput_low_samples_per_s")) - 1005.62805) < 0.01);
     assert_true(fabs(json_number_value(json_object_get(s, "throughput_high_samples_per_s")) - 1487.51259) < 0.01);
     assert_record(
         s,
         "{'kind': 'summary', 'mode': 'ps', 'world': 'threads', 'model': 'linear', 'task': 'training', 'reducer': null, "
-        "'transport': 'zmq', 'workers_count': 2, 'servers_count': 1, 'batch_per_worker_count': 7, 'steps_count': 112, "
+        "'transport': 'zmq', 'workers_count': 2, 'servers_count': 1, 'scaling': 'weak', 'global_batch_count': 14, "
+        "'batch_per_worker_count': 7, 'steps_count': 112, " UNEVENTFUL
         "'compute': 'cpu', 'precision': 'fp32', 'threads_per_worker_count': 2, 'wait_policy': 'sleep', "
         "'image_size_px': 0, 'classes_count': 0, "
         "'params_count': 2, 'dataset': 'line', 'planned_memory_bytes': 50000, 'peak_resident_bytes': 125000000, "
@@ -273,9 +283,9 @@ static void stalls_are_exchange(void **state)
     for (size_t step = 0; step < m.job.n_steps; step++)
         m.result.stamp[step].stalled_ns = 1500000;
     written(&r, &m);
-    assert_true(fabs(json_number_value(json_object_get(r.record[5], "compute_s")) - 0.0045) < 1e-12);
-    assert_true(fabs(json_number_value(json_object_get(r.record[5], "exchange_s")) - 0.0055) < 1e-12);
-    assert_true(fabs(json_number_value(json_object_get(r.record[6], "compute_s")) - 0.009) < 1e-12);
+    assert_true(fabs(json_number_value(json_object_get(r.record[13], "compute_s")) - 0.0045) < 1e-12);
+    assert_true(fabs(json_number_value(json_object_get(r.record[13], "exchange_s")) - 0.0055) < 1e-12);
+    assert_true(fabs(json_number_value(json_object_get(r.record[14], "compute_s")) - 0.009) < 1e-12);
     records_free(&r);
     made_free(&m);
 }
@@ -336,8 +346,10 @@ static void allreduce_summary(void **state)
     assert_record(
         r.record[8],
         "{'kind': 'summary', 'mode': 'allreduce', 'world': 'sim', 'model': 'lenet', 'task': 'training', 'reducer': "
-        "'ring', 'transport': 'sim', 'workers_count': 3, 'servers_count': 0, 'batch_per_worker_count': 8, "
-        "'steps_count': 24, 'compute': 'hollow', 'precision': 'fp32', 'threads_per_worker_count': 1, 'wait_policy': "
+        "'ring', 'transport': 'sim', 'workers_count': 3, 'servers_count': 0, 'scaling': 'weak', 'global_batch_count': "
+        "24, 'batch_per_worker_count': 8, "
+        "'steps_count': 24, " UNEVENTFUL
+        "'compute': 'hollow', 'precision': 'fp32', 'threads_per_worker_count': 1, 'wait_policy': "
         "null, 'image_size_px': "
         "8, 'classes_count': 10, 'params_count': 5000, 'dataset': 'digits', 'planned_memory_bytes': 0, "
         "'peak_resident_bytes': null, 'data_wait_s': null, 'throughput_samples_per_s': 2400, "
@@ -381,8 +393,10 @@ static void single_of_a_profile(void **state)
     assert_record(
         r.record[5],
         "{'kind': 'summary', 'mode': 'single', 'world': 'threads', 'model': 'replay', 'task': 'inference', 'reducer': "
-        "null, 'transport': 'none', 'workers_count': 1, 'servers_count': 0, 'batch_per_worker_count': 8, "
-        "'steps_count': 3, 'compute': 'cpu', 'precision': 'bf16', 'threads_per_worker_count': 4, 'wait_policy': "
+        "null, 'transport': 'none', 'workers_count': 1, 'servers_count': 0, 'scaling': 'weak', 'global_batch_count': "
+        "8, 'batch_per_worker_count': 8, "
+        "'steps_count': 3, " UNEVENTFUL
+        "'compute': 'cpu', 'precision': 'bf16', 'threads_per_worker_count': 4, 'wait_policy': "
         "'spin', 'image_size_px': 0, "
         "'classes_count': 0, 'params_count': 9, 'dataset': null, 'planned_memory_bytes': 0, 'peak_resident_bytes': "
         "null, 'data_wait_s': null, 'throughput_samples_per_s': 500, 'throughput_low_samples_per_s': null, "
@@ -431,6 +445,32 @@ static void the_target_loss_is_timed_from_the_first_start(void **state)
     made_free(&m);
 }
 
+/* The keys of UNEVENTFUL, of a run that was. */
+static void a_summary_says_how_the_run_went(void **state)
+{
+    struct made_run m;
+    struct records r;
+
+    (void)state;
+    made_ps(&m);
+    m.result.stop_signal = SIGTERM;
+    m.job.opts.save_every = 4;
+    m.result.saves = (struct train_saves){ .n_written = 2, .n_failed = 1, .spent_s = 0.25 };
+    m.job.restarts = (struct train_restarts){ .n = 2, .from_steps = { 40, 80 } };
+    written(&r, &m);
+    const json_t *s = r.record[r.n - 1], *from = json_object_get(s, "restarted_from_steps");
+    assert_string_equal(json_string_value(json_object_get(s, "stopped_by")), "SIGTERM");
+    assert_int_equal(json_integer_value(json_object_get(s, "saves_count")), 2);
+    assert_int_equal(json_integer_value(json_object_get(s, "failed_saves_count")), 1);
+    assert_true(json_number_value(json_object_get(s, "saving_s")) == 0.25);
+    assert_int_equal(json_integer_value(json_object_get(s, "restarts_count")), 2);
+    assert_int_equal(json_array_size(from), 2);
+    assert_int_equal(json_integer_value(json_array_get(from, 0)), 40);
+    assert_int_equal(json_integer_value(json_array_get(from, 1)), 80);
+    records_free(&r);
+    made_free(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -443,6 +483,7 @@ int main(void)
         cmocka_unit_test(allreduce_summary),
         cmocka_unit_test(single_of_a_profile),
         cmocka_unit_test(the_target_loss_is_timed_from_the_first_start),
+        cmocka_unit_test(a_summary_says_how_the_run_went),
     };
 
     return cmocka_run_group_tests_name("result", tests, NULL, NULL);

@@ -11,7 +11,9 @@
  *   L1  Worker r of W takes, in step t, global samples first + ((t - t0) W + r) B ... + B: 1, 2 and
  *       512 workers see the same sequence.
  *   L2  Nothing allocates, prints or meets bootstrap operations between the first and the last step; but for
- *       train_watch, in no step's time.
+ *       train_watch, in no step's time of rank 0, and --save-every: workers of a synchronous mode meet around a
+ *       checkpoint, which is in no step's time of any. Those of other modes wait for nobody; with ps the read of the
+ *       parameters occupies the servers, as a pull of worker 0 does.
  *   L3  A resumed run continues to the same bits as one that never stopped (single, allreduce, none
  *       with one worker, ps with one worker).
  *   L4  In sim no record holds a real time, a date or a fact of this machine.
@@ -45,9 +47,10 @@ struct collective_ops;
 struct train_opts { /* as given; the tables have the meanings */
     const char *world, *mode, *model, *reducer, *transport, *compute, *precision, *lr_scaling, *overlap, *priority;
     const char *exchange_memory, *wait;
-    const char *cluster, *data, *profile, *save, *resume, *timeline, *drill_at, *on_loss;
-    uint64_t workers, servers, threads, batch, image_size, classes, width_divisor, data_images, eval_samples;
-    uint64_t steps, seed, record_every, kill_rank, hang_rank, kill_step;
+    const char *cluster, *data, *profile, *save, *resume, *timeline, *drill_at, *on_loss, *interface;
+    uint64_t workers, servers, threads, batch, global_batch, image_size, classes, width_divisor, data_images,
+        eval_samples;
+    uint64_t steps, seed, record_every, save_every, restarts, kill_rank, hang_rank, kill_step;
     uint64_t bucket_bytes, partition_bytes;
     double lr, momentum, weight_decay, warmup_epochs, target_loss, stall_warn_s, stall_abort_s;
     bool bind, aux, forward_only;
@@ -56,6 +59,7 @@ struct train_opts { /* as given; the tables have the meanings */
 extern const struct opt train_opt_table[]; /* of any training */
 extern const struct opt train_run_table[]; /* of one run: what `gradmark compare` varies, or has no use for */
 #define TRAIN_MAX_SEED ((uint64_t)1 << 53) /* of --seed */
+enum { TRAIN_MAX_BATCH = 1 << 20 };        /* of a worker */
 enum { TRAIN_N_OPT_RULES = 8 };
 extern const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES];
 enum { TRAIN_MAX_OPT_GROUPS = 2 + MAX_MODULE_GROUPS };
@@ -98,6 +102,13 @@ struct train_drill { /* a failure to order: a server fails as it begins to serve
     uint64_t step; /* of the whole training, one that this run does; PHASE_STEP */
 };
 
+enum { TRAIN_MAX_RESTARTS = 64 };
+
+struct train_restarts { /* --restarts: how often the training was begun again, as its ranks had died */
+    size_t n;
+    uint64_t from_steps[TRAIN_MAX_RESTARTS]; /* the step, of the whole training, that each went on from; 0: the first */
+};
+
 struct train_job {          /* resolved; owns dataset, profile, segment and resume */
     struct train_opts opts; /* with every default worked out; threads 0: the cores of each worker */
     const struct world_ops *world;
@@ -129,6 +140,7 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
     size_t n_eval;                   /* test samples to classify; 0: none */
     bool keeps_velocity;             /* the result holds the optimiser's state: a checkpoint will be written */
     const struct train_watch *watch; /* NULL: none; borrowed */
+    struct train_restarts restarts;  /* before this run; its owner sets it */
 };
 
 /* group[0..n_groups) was parsed, train_opt_groups() among them, into *opts (their given flags distinguish defaults from
@@ -170,9 +182,17 @@ struct train_loss { /* a rank that is not there any more at the end (world.W8) *
     char why[192];
 };
 
-struct train_result {        /* on rank 0, of the ranks that are left, which are all but with --on-loss report; owned */
-    int n_workers, n_ranks;  /* workers first */
-    size_t n_steps;          /* of this run that all workers have done: the job's, or where a loss stopped them fewer */
+struct train_saves { /* --save-every: checkpoints written between steps, by rank 0 */
+    size_t n_written, n_failed;
+    double spent_s; /* on all of them by rank 0, between steps, the wait for other workers included; virtual in sim,
+                       where writing a file takes none */
+    char why[192];  /* the first of those that failed did so; "": none */
+};
+
+struct train_result {       /* on rank 0, of the ranks that are left, which are all but with --on-loss report; owned */
+    int n_workers, n_ranks; /* workers first */
+    size_t n_steps;         /* of this run that all workers have done: the job's, or where a loss stopped them fewer */
+    int stop_signal; /* the run was stopped for it after n_steps (world/stop.h), before it was done; 0: it was not */
     struct train_loss *loss; /* [n_losses] */
     int n_losses;
     struct step_stamp *stamp;                 /* [n_workers][n_steps] */
@@ -188,7 +208,8 @@ struct train_result {        /* on rank 0, of the ranks that are left, which are
     bool has_params;         /* false: hollow */
     struct checkpoint final; /* after the last step; velocity NULL unless the job keeps it; running means: rank
                                 0's own, as evaluated */
-    enum rc timeline_rc;     /* why the timeline was not written, which took nothing else with it; RC_OK: it was */
+    struct train_saves saves;
+    enum rc timeline_rc; /* why the timeline was not written, which took nothing else with it; RC_OK: it was */
     char timeline_error[RC_MESSAGE_BYTES];
 };
 void train_result_free(struct train_result *r); /* accepts a zeroed one */
@@ -205,7 +226,7 @@ enum { NOT_LEARNED_BYTES = 320 };
 struct train_summary { /* rank 0 */
     struct steps steps;
     struct steps_summary measured;
-    double efficiency_ratio, baseline_samples_per_s;       /* NaN: do not apply */
+    double efficiency_ratio, baseline_samples_per_s;       /* NaN: do not apply; global_batch.h, F2 */
     struct train_limits best;                              /* bound.h, B1 */
     double bound_samples_per_s;                            /* NaN: there is none */
     double bound_ratio, bound_low_ratio, bound_high_ratio; /* bound.h, B2 */

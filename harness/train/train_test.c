@@ -278,6 +278,21 @@ static void preparation_refuses(void **state)
     }
 }
 
+static void an_interface_is_of_processes(void **state)
+{
+    static const char unknown[] = "--world mpi --interface no-such-one";
+    struct train_job job = { 0 };
+
+    (void)state;
+    assert_int_equal(kit_prepare(&job, "--interface lo"), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "--interface lo: the ranks of world threads are in one process"));
+    const enum rc rc = kit_prepare(&job, unknown);
+    if (refused_unbuilt(rc, unknown, "mpi"))
+        skip();
+    assert_int_equal(rc, RC_INVAL);
+    assert_non_null(strstr(rc_message(), "--interface no-such-one: host "));
+}
+
 /* Bytes of a worker's exchange, and of the whole host, that --on-loss report needs beside what is needed anyway. */
 static void report_bytes(const char *options, size_t *worker_bytes, size_t *host_bytes)
 {
@@ -311,6 +326,29 @@ static void memory_counts_what_a_loss_undoes(void **state)
     assert_true(worker_bytes == 0 && host_bytes == 0);
     report_bytes("--model lenet --mode ps --workers 3", &worker_bytes, &host_bytes);
     assert_true(worker_bytes == 0 && host_bytes == 0);
+}
+
+/* Of every rank its own, and all again on rank 0, with the rates. */
+static void memory_counts_the_stamps_of_all_ranks(void **state)
+{
+    static const char *const options = "--model linear --mode allreduce --workers 3 --steps";
+    struct train_job few = { 0 }, many = { 0 }, too_many = { 0 };
+    char text[128];
+
+    (void)state;
+    snprintf(text, sizeof text, "%s 100", options);
+    assert_int_equal(kit_prepare(&few, text), RC_OK);
+    snprintf(text, sizeof text, "%s 1100", options);
+    assert_int_equal(kit_prepare(&many, text), RC_OK);
+    assert_int_equal(many.memory.host_bytes - few.memory.host_bytes,
+                     1000 * (2 * 3 * sizeof(struct step_stamp) + sizeof(float)));
+    if (few.memory.available_bytes < SIZE_MAX / 2) {
+        assert_int_equal(kit_prepare(&too_many, "--model linear --mode none --workers 4096 --steps 100000000"),
+                         RC_INVAL);
+        assert_non_null(strstr(rc_message(), "--steps 100000000: the times of so many steps of 4096 ranks need 65536"));
+    }
+    train_job_free(&few);
+    train_job_free(&many);
 }
 
 /* No option of the table has one of o's names. */
@@ -377,8 +415,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(stamps_are_in_order),
         cmocka_unit_test(a_dead_rank_ends_the_run),
         cmocka_unit_test(preparation_refuses),
+        cmocka_unit_test(an_interface_is_of_processes),
         cmocka_unit_test(option_tables_are_sound),
         cmocka_unit_test(memory_counts_what_a_loss_undoes),
+        cmocka_unit_test(memory_counts_the_stamps_of_all_ranks),
         cmocka_unit_test(peaks_are_each_runs_own),
     };
 

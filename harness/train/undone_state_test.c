@@ -22,10 +22,11 @@ static void train(struct train_result *out, const char *tail)
         fail_msg("%s: %s", options, rc_message());
 }
 
-/* More steps than states are kept, so that their places are used again. */
-static void go_back(const char *overlap, int first)
+/* More steps than states are kept, so that their places are used again. n_behind: steps before the one that rank 1 is
+ * lost in that may be undone, too. */
+static void go_back(const char *overlap, size_t n_behind)
 {
-    for (int lost_in = first; lost_in <= 5; lost_in++) {
+    for (int lost_in = (int)n_behind + 1; lost_in <= 5; lost_in++) {
         struct train_result lost = { 0 }, whole = { 0 };
         char tail[100];
         snprintf(tail, sizeof tail, "--steps 9 --on-loss report --kill-rank 1 --drill-at step:%d --overlap %s", lost_in,
@@ -33,7 +34,8 @@ static void go_back(const char *overlap, int first)
         train(&lost, tail);
         snprintf(tail, sizeof tail, "--steps %zu --overlap %s", lost.n_steps, overlap);
         train(&whole, tail);
-        assert_true(lost.n_steps == (size_t)lost_in || (first > 1 && lost.n_steps == (size_t)lost_in - 1));
+        if (lost.n_steps > (size_t)lost_in || lost.n_steps + n_behind < (size_t)lost_in)
+            fail_msg("rank 1 is lost in step %d, %zu steps are left", lost_in, lost.n_steps);
         assert_true(whole.final.n_state > 0);
         assert_int_equal(lost.final.n_state, whole.final.n_state);
         assert_memory_equal(lost.final.state, whole.final.state, whole.final.n_state * sizeof(float));
@@ -46,10 +48,11 @@ static void go_back(const char *overlap, int first)
 static void running_means_go_back(void **state)
 {
     (void)state;
-    go_back("off", 1);
+    go_back("off", 0);
 }
 
-/* The next step has begun when a loss is noticed. */
+/* The next step has begun when a loss is noticed; and what rank 1 sent last may be lost with it, before a rank that
+ * waited for a core had read it. */
 static void they_go_back_by_two_steps(void **state)
 {
     (void)state;

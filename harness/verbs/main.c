@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.c - gradmark: finds the verb, prints the error, picks the exit code: 0, 1 (failed) or 2 (bad input). */
+/*
+ * main.c - gradmark: finds the verb, prints the error, picks the exit code: 0, 1 (failed; of diff: worse), 2 (bad
+ * input), or 128 + the number of the signal that stopped a run, which kept its results.
+ */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,10 +133,14 @@ static int run_verb(const struct verb *v, int argc, char **argv)
         return help_verb(v, argc, argv);
     enum rc rc = verb_call_open(&call, v, argc, argv);
     if (rc == RC_OK)
-        rc = v->run(&call);
+        rc = verb_run(v, &call);
     const enum verb_stage stage = call.stage;
+    const int exit_code = call.exit_code, failure_exit_code = call.failure_exit_code;
     verb_call_close(&call);
-    return rc == RC_OK ? EXIT_SUCCESS : tell(v, rc, stage);
+    if (rc == RC_OK)
+        return exit_code;
+    const int of_stage = tell(v, rc, stage);
+    return failure_exit_code != 0 ? failure_exit_code : of_stage;
 }
 
 int main(int argc, char **argv)

@@ -6,7 +6,6 @@
 
 #include "harness/base/file.h"
 #include "harness/base/opt.h"
-#include "harness/campaign/stop.h"
 #include "harness/report/manifest.h"
 #include "harness/report/table.h"
 #include "harness/train/file_data.h"
@@ -14,6 +13,7 @@
 #include "harness/verbs/profile_report.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/cores.h"
+#include "harness/world/stop.h"
 #include "models/replay/published.h"
 
 #ifndef GRADMARK_PUBLISHED_RATES
@@ -46,8 +46,10 @@ static const struct opt table[] = {
     OPT_U64_(struct profile_opts, seed, "seed", "1", 0, 9007199254740992.0, "", "of images and parameters"),
     OPT_TEXT_(struct profile_opts, data, "data", "", "PATH", "images instead of synthetic ones, as for train"),
     OPT_TEXT_(struct profile_opts, out, "out", "", "FILE", "write the profile, for train --model replay"),
-    OPT_TEXT_(struct profile_opts, chart, "chart", "", "FILE.png",
-              "draw a roofline, as .png and .svg; its data is written beside them, as .tsv"),
+    OPT_TEXT_(
+        struct profile_opts, chart, "chart", "", "FILE.png",
+        "draw a roofline, as .png and .svg; its data is written beside them, as .tsv, and the machine's roofs into "
+        "roofs.tsv: its other charts in that folder are drawn again, under the same roofs"),
     OPT_TEXT_(struct profile_opts, published, "published", "", "GPU",
               "measure nothing: spread this GPU's published images/s over the layers (P100, V100, K80, ...)"),
     OPT_TEXT_(struct profile_opts, framework, "framework", "", "TEXT",
@@ -173,7 +175,7 @@ static enum rc derive(struct verb_call *call, const struct workload *workload)
     TRY(network_open(&n, workload->network, &opts));
     TRY(published_load(&all, GRADMARK_PUBLISHED_RATES));
     TRY(published_choose(&rate, &n_fitting, &all, &wish));
-    TRY(file_check_writable(o->out));
+    TRY(file_of_option(file_check_writable(o->out), "out"));
     call->stage = STAGE_RUN;
     TRY(published_profile(&p, rate, n));
     TRY(profile_save(p, o->out));
@@ -308,7 +310,7 @@ static enum rc measure(struct verb_call *call, const struct workload *workload)
     env.network = network_opts_of(o);
     TRY(network_open(&n, workload->network, &env.network));
     TRY(check_memory(&env, n));
-    TRY(file_check_writable(o->out));
+    TRY(file_of_option(file_check_writable(o->out), "out"));
     if (o->chart[0] != '\0')
         TRY(profile_check_chart(o->chart, o->out));
     TRY(open_data(&data, o, n));

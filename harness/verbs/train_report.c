@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* train_report.c - the table and the closing lines of a run, from its result alone: no clock, no file. */
+/* train_report.c - the table and the last lines of a run, from its result alone: no clock, no file. */
 #include "harness/verbs/train_report.h"
 
 #include <math.h>
@@ -10,6 +10,8 @@
 #include "harness/report/table.h"
 #include "harness/train/bound.h"
 #include "harness/train/exchange_plan.h"
+#include "harness/train/global_batch.h"
+#include "harness/world/stop.h"
 #include "models/replay/profile.h"
 
 static enum rc print_row(struct table *t, const char *name, const char *value)
@@ -62,6 +64,63 @@ static void format_steady(char *out, size_t n_bytes, const struct steps_summary 
     }
 }
 
+/* "by SIGTERM after 57 of 200 steps" */
+static void stopped_text(char *out, size_t n_bytes, const struct train_job *job, const struct train_result *r)
+{
+    const unsigned long long n_done = job->resume.steps_count + r->n_steps;
+
+    snprintf(out, n_bytes, "by %s after %llu of %llu steps", stop_signal_name(r->stop_signal), n_done,
+             (unsigned long long)job->opts.steps);
+}
+
+/* The checkpoints of --save-every. */
+static enum rc print_saves(struct table *t, const struct train_job *job, const struct train_saves *s)
+{
+    const size_t n = s->n_written + s->n_failed;
+    char text[320];
+    size_t n_chars;
+
+    if (job->opts.save_every == 0 || n == 0)
+        return RC_OK;
+    n_chars = (size_t)snprintf(text, sizeof text,
+                               "%zu between steps, %.4g ms each, which is in the throughput but in no step", n,
+                               1e3 * s->spent_s / (double)n);
+    if (s->n_failed > 0 && n_chars < sizeof text)
+        snprintf(text + n_chars, sizeof text - n_chars, "; %zu could not be written: %s", s->n_failed, s->why);
+    return print_row(t, "checkpoints", text);
+}
+
+/* "2: from step 40, 80" */
+static enum rc print_restarts(struct table *t, const struct train_restarts *restarts)
+{
+    char text[320];
+    size_t n;
+
+    if (restarts->n == 0)
+        return RC_OK;
+    n = (size_t)snprintf(text, sizeof text, "%zu, as ranks had died: from step", restarts->n);
+    for (size_t i = 0; i < restarts->n && n < sizeof text; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s %llu", i > 0 ? "," : "",
+                              (unsigned long long)restarts->from_steps[i]);
+    return print_row(t, "restarts", text);
+}
+
+/* What happened to the run, where something did. */
+static enum rc print_events(struct table *t, const struct train_job *job, const struct train_result *r)
+{
+    char text[96];
+    enum rc rc = RC_OK;
+
+    if (r->stop_signal) {
+        stopped_text(text, sizeof text, job, r);
+        TRY(print_row(t, "stopped", text));
+    }
+    TRY(print_saves(t, job, &r->saves));
+    TRY(print_restarts(t, &job->restarts));
+out:
+    return rc;
+}
+
 /* The model's shape, its data, its memory. */
 static enum rc print_work(struct table *t, const struct train_job *job, const struct train_result *r)
 {
@@ -85,6 +144,7 @@ static enum rc print_work(struct table *t, const struct train_job *job, const st
                  (double)job->memory.params_bytes * 1e-9, (double)job->memory.exchange_bytes * 1e-9);
         TRY(print_row(t, "memory", text));
     }
+    TRY(print_events(t, job, r));
 out:
     return rc;
 }
@@ -184,17 +244,47 @@ static enum rc print_bound(struct table *t, const struct train_job *job, const s
     return print_row(t, "of the bound", text);
 }
 
+/* "batch 16 each", "batch 16 each, 64 in all (strong scaling)" */
+static void format_batch(char *out, size_t n_bytes, const struct train_job *job)
+{
+    const int n = snprintf(out, n_bytes, "batch %llu each", (unsigned long long)job->opts.batch);
+
+    if (job->opts.global_batch > 0)
+        snprintf(out + n, n_bytes - (size_t)n, ", %llu in all (strong scaling)",
+                 (unsigned long long)job->opts.global_batch);
+}
+
+/* Under strong scaling the run has no baseline of its own (global_batch.h, F2), and what its probe measured is told as
+ * what it is. */
+static enum rc print_efficiency(struct table *t, const struct train_job *job, const struct train_result *r,
+                                const struct train_summary *s)
+{
+    const double ratio = s->measured.throughput_samples_per_s.mean / (r->n_workers * s->baseline_samples_per_s);
+    char text[256];
+
+    if (global_batch_is_shared(job))
+        snprintf(
+            text, sizeof text,
+            "not known: gradmark compare measures one worker alone with all %llu samples; %.1f %% of %d x one alone "
+            "with %llu",
+            (unsigned long long)job->opts.global_batch, 100 * ratio, r->n_workers, (unsigned long long)job->opts.batch);
+    else
+        snprintf(text, sizeof text, "%.1f %% of %d x one worker alone", 100 * s->efficiency_ratio, r->n_workers);
+    return print_row(t, "efficiency", text);
+}
+
 static enum rc fill_table(struct table *t, const struct train_job *job, const struct train_result *r,
                           const struct train_summary *s)
 {
     const struct steps_summary *m = &s->measured;
-    char text[256];
+    char text[256], batch[96];
     enum rc rc;
 
-    snprintf(text, sizeof text, "%s%s, %s, world %s, %d worker%s, %d server%s, batch %llu each, %llu steps",
-             job->opts.model, job->opts.forward_only ? ", inference" : "", job->opts.mode, job->opts.world,
-             job->n_workers, job->n_workers == 1 ? "" : "s", job->n_servers, job->n_servers == 1 ? "" : "s",
-             (unsigned long long)job->opts.batch, (unsigned long long)job->opts.steps);
+    format_batch(batch, sizeof batch, job);
+    snprintf(text, sizeof text, "%s%s, %s, world %s, %d worker%s, %d server%s, %s, %llu steps", job->opts.model,
+             job->opts.forward_only ? ", inference" : "", job->opts.mode, job->opts.world, job->n_workers,
+             job->n_workers == 1 ? "" : "s", job->n_servers, job->n_servers == 1 ? "" : "s", batch,
+             (unsigned long long)job->opts.steps);
     TRY(print_row(t, "run", text));
     TRY(print_work(t, job, r));
     format_interval(text, sizeof text, &m->throughput_samples_per_s);
@@ -206,8 +296,7 @@ static enum rc fill_table(struct table *t, const struct train_job *job, const st
         disturbance_text(text + n, sizeof text - (size_t)n, &s->disturbance);
         TRY(print_row(t, "machine", text));
     }
-    snprintf(text, sizeof text, "%.1f %% of %d x one worker alone", 100 * s->efficiency_ratio, r->n_workers);
-    TRY(print_row(t, "efficiency", text));
+    TRY(print_efficiency(t, job, r, s));
     TRY(print_bound(t, job, r, s));
     snprintf(text, sizeof text, "compute %.4g, wait %.4g, wire %.4g, server %.4g, apply %.4g, rest %.4g us",
              m->compute_s * 1e6, m->wait_s * 1e6, m->wire_s * 1e6, m->server_s * 1e6, m->apply_s * 1e6,
@@ -223,8 +312,8 @@ out:
     return rc;
 }
 
-/* The two peers' closing lines, from worker 0's steps in ten parts (fewer steps: each a part), as they would have
- * measured it. */
+/* The two peers' lines, from worker 0's steps in ten parts (fewer steps: each a part), as they would have measured it.
+ */
 static enum rc print_lines(FILE *to, const struct train_job *job, const struct train_result *r,
                            const struct train_summary *s)
 {
@@ -243,7 +332,12 @@ static enum rc print_lines(FILE *to, const struct train_job *job, const struct t
         const struct step_stamp *first = &r->stamp[part * n_per_part], *last = first + n_per_part - 1;
         rate[part] = (double)(n_per_part * job->opts.batch) / ((double)(last->end_ns - first->start_ns) * 1e-9);
     }
-    horovod_print(to, job->compute->device_kind, (size_t)r->n_workers, rate, n_parts);
+    horovod_print(to, &(struct horovod_run){ .model = job->opts.model,
+                                             .batch_per_device_count = job->opts.batch,
+                                             .device = job->compute->device_kind,
+                                             .n_devices = (size_t)r->n_workers,
+                                             .samples_per_s = rate,
+                                             .n_iterations = n_parts });
     TRY(tf_cnn_print(to, (double)job->opts.batch * r->n_workers, step_s, r->n_steps, r->stamp[r->n_steps - 1].loss,
                      s->measured.throughput_samples_per_s.mean));
 out:
@@ -307,11 +401,28 @@ static void losses_text(char *out, size_t n_bytes, const struct train_result *r)
     }
 }
 
+/* Did the loss of ranks stop the others? */
+static bool losses_stopped(const struct train_job *job, const struct train_result *r)
+{
+    return r->n_steps < job->n_steps && r->stop_signal == 0;
+}
+
+void train_tell_stop(FILE *to, const struct train_job *job, const struct train_result *r)
+{
+    char text[96];
+
+    if (r->stop_signal == 0)
+        return;
+    stopped_text(text, sizeof text, job, r);
+    fprintf(to, "gradmark train: stopped %s; results are of these%s%s%s\n", text,
+            job->opts.save[0] ? "; --resume " : "", job->opts.save, job->opts.save[0] ? " goes on" : "");
+}
+
 void train_tell_losses(FILE *to, const struct train_job *job, const struct train_result *r)
 {
     char text[384];
 
-    if (r->n_losses == 0 || r->n_steps < job->n_steps)
+    if (r->n_losses == 0 || losses_stopped(job, r))
         return;
     losses_text(text, sizeof text, r);
     fprintf(to, "gradmark train: %s; figures are of the %d worker%s left\n", text, r->n_workers,
@@ -323,7 +434,7 @@ enum rc train_check_stopped(const struct train_job *job, const struct train_resu
     const unsigned long long n_done = job->resume.steps_count + r->n_steps;
     char text[320];
 
-    if (r->n_steps == job->n_steps)
+    if (!losses_stopped(job, r))
         return r->timeline_rc == RC_OK ? RC_OK : rc_raise(r->timeline_rc, "%s", r->timeline_error);
     losses_text(text, sizeof text, r);
     const bool saves = job->opts.save[0] != '\0';

@@ -17,6 +17,8 @@ enum rc train_warn_useless_exchange(FILE *to, const struct train_job *job) MUST_
 void train_warn_shared_cores(FILE *to, const struct train_job *job, const struct train_result *r);
 /* One line where ranks were lost and the others did all their steps; otherwise nothing. Cannot fail. */
 void train_tell_losses(FILE *to, const struct train_job *job, const struct train_result *r);
+/* One line where a signal stopped the run; otherwise nothing. Cannot fail. */
+void train_tell_stop(FILE *to, const struct train_job *job, const struct train_result *r);
 /* RC_PEER where the loss of ranks has stopped the others: names them, and the step. What the timeline could not be
  * written for. */
 enum rc train_check_stopped(const struct train_job *job, const struct train_result *r) MUST_CHECK;

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "harness/train/suite/result_kit.h"
+#include "harness/verbs/suite/printed_kit.h"
 
 static struct segment two[] = { { 0, 1 }, { 1, 1 } };
 static struct segment layers[] = { { 0, 1000 }, { 1000, 3500 }, { 4500, 500 } };
@@ -21,14 +21,9 @@ static struct segment layers[] = { { 0, 1000 }, { 1000, 3500 }, { 4500, 500 } };
 static void assert_printed(const struct made_run *m, bool with_lines, const char *expected)
 {
     struct train_summary s;
-    char *text = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&text, &n_bytes);
 
-    assert_non_null(to);
     assert_int_equal(train_summarise(&s, &m->job, &m->result), RC_OK);
-    assert_int_equal(train_print(to, &m->job, &m->result, &s, with_lines), RC_OK);
-    fclose(to);
+    char *text = printed_run(m, &s, with_lines);
     assert_int_equal(text[0], '\n'); /* columns without titles, a rule */
     char *rows = strchr(text + 1, '\n') + 1;
     assert_string_equal(rows, expected);
@@ -62,6 +57,9 @@ static void ps_is_printed(void **state)
         "test accuracy  96.88 %\n"
         "line           slope=1.500000 offset=-0.250000\n"
         "target loss    2.5 after 0.155 s, 154 samples\n"
+        "Model: linear\n"
+        "Batch size: 7\n"
+        "Number of CPUs: 2\n"
         "Img/sec per CPU: 700.0 +-0.0\n"
         "Total img/sec on 2 CPU(s): 1400.0 +-0.0\n"
         "12\timages/sec: 1400.0 +/- 0.0 (jitter = 0.0)\t1.000\n" RULE "total images/sec: 1200.00\n" RULE);
@@ -97,6 +95,9 @@ static void allreduce_is_printed(void **state)
                    "exchange       all gradients at once, overlap off\n"
                    "communication  4000 us: 4000 exposed, 0 hidden behind computing\n"
                    "training loss  not computed\n"
+                   "Model: lenet\n"
+                   "Batch size: 8\n"
+                   "Number of GPUs: 3\n"
                    "Img/sec per GPU: 618.7 +-545.6\n"
                    "Total img/sec on 3 GPU(s): 1856.0 +-1636.7\n"
                    "24\timages/sec: 1309.1 +/- 159.2 (jitter = 0.0)\t0.062\n" RULE "total images/sec: 2400.00\n" RULE);
@@ -141,39 +142,13 @@ static void few_steps_are_printed(void **state)
                    "of the bound   78.1 % of what the slowest of compute, wire and server allows\n"
                    "mean step      compute 1.1e+04, wait 0, wire 0, server 0, apply 2000, rest 3000 us\n"
                    "training loss  first 3, last 2 (mean of 3 steps)\n"
+                   "Model: replay\n"
+                   "Batch size: 8\n"
+                   "Number of CPUs: 1\n"
                    "Img/sec per CPU: 505.3 +-101.9\n"
                    "Total img/sec on 1 CPU(s): 505.3 +-101.9\n"
                    "3\timages/sec: 500.0 +/- 30.0 (jitter = 82.4)\t1.000\n" RULE "total images/sec: 500.00\n" RULE);
     made_free(&m);
-}
-
-/* The row of a name, without it. */
-static void assert_row_of(const struct made_run *m, const struct train_summary *s, const char *name,
-                          const char *expected)
-{
-    char *text = NULL, *row, *rest = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&text, &n_bytes);
-
-    assert_non_null(to);
-    assert_int_equal(train_print(to, &m->job, &m->result, s, false), RC_OK);
-    fclose(to);
-    for (row = strtok_r(text, "\n", &rest); row; row = strtok_r(NULL, "\n", &rest))
-        if (strncmp(row, name, strlen(name)) == 0 && strncmp(row + strlen(name), "  ", 2) == 0)
-            break;
-    if (!row)
-        fail_msg("no row %s", name);
-    row += strlen(name);
-    assert_string_equal(row + strspn(row, " "), expected);
-    free(text);
-}
-
-static void assert_row(const struct made_run *m, const char *name, const char *expected)
-{
-    struct train_summary s;
-
-    assert_int_equal(train_summarise(&s, &m->job, &m->result), RC_OK);
-    assert_row_of(m, &s, name, expected);
 }
 
 static void states_are_told(void **state)
@@ -259,8 +234,6 @@ static void a_disturbed_machine_is_told(void **state)
 {
     struct train_summary s;
     struct made_run m;
-    char *text = NULL;
-    size_t n_bytes = 0;
 
     (void)state;
     made_single(&m);
@@ -271,12 +244,39 @@ static void a_disturbed_machine_is_told(void **state)
         "disturbed: others used 1.50 cores, steal was 4 %: together 40 % of the cores of this run, the limit is "
         "12 %");
     s.disturbance.taken_ratio = 0.12;
-    FILE *to = open_memstream(&text, &n_bytes);
-    assert_non_null(to);
-    assert_int_equal(train_print(to, &m.job, &m.result, &s, false), RC_OK);
-    fclose(to);
+    char *text = printed_run(&m, &s, false);
     assert_null(strstr(text, "machine"));
     free(text);
+    made_free(&m);
+}
+
+/* Strong scaling: the batch of all is told, and no efficiency, for which one worker with all of it is not measured. */
+static void a_global_batch_is_told(void **state)
+{
+    struct train_summary s;
+    struct made_run m;
+
+    (void)state;
+    made_ps(&m);
+    m.job.segment = two;
+    m.job.n_segments = 2;
+    m.job.opts.global_batch = 14;
+    assert_row(&m, "run",
+               "linear, ps, world threads, 2 workers, 1 server, batch 7 each, 14 in all (strong scaling), 112 "
+               "steps");
+    assert_row(
+        &m, "efficiency",
+        "not known: gradmark compare measures one worker alone with all 14 samples; 75.0 % of 2 x one alone with 7");
+    assert_int_equal(train_summarise(&s, &m.job, &m.result), RC_OK);
+    assert_true(isnan(s.efficiency_ratio));
+    assert_true(fabs(s.baseline_samples_per_s - 800) < 1e-9);
+    made_free(&m);
+    made_single(&m); /* one worker has all of it */
+    m.job.opts.global_batch = 8;
+    assert_row(&m, "run",
+               "replay, inference, single, world threads, 1 worker, 0 servers, batch 8 each, 8 in all (strong "
+               "scaling), 3 steps");
+    assert_row(&m, "efficiency", "100.0 % of 1 x one worker alone");
     made_free(&m);
 }
 
@@ -323,13 +323,11 @@ static void a_useless_option_is_warned_of(void **state)
     m.job.segment = layers;
     m.job.n_segments = 3;
     for (int is_useless = 0; is_useless < 2; is_useless++) {
-        char *text = NULL;
-        size_t n_bytes = 0;
-        FILE *to = open_memstream(&text, &n_bytes);
-        assert_non_null(to);
+        struct printed p;
+        printed_begin(&p);
         m.job.exchange = (struct exchange_opts){ .buckets.bucket_bytes = is_useless ? 20000 : 16000, .overlap = true };
-        assert_int_equal(train_warn_useless_exchange(to, &m.job), RC_OK);
-        fclose(to);
+        assert_int_equal(train_warn_useless_exchange(p.to, &m.job), RC_OK);
+        char *text = printed_end(&p);
         assert_string_equal(text, is_useless ? "gradmark train: warning: --overlap on changes nothing: the gradients, "
                                                "20000 bytes, are one piece; give --bucket-bytes or --partition-bytes "
                                                "of less\n"
@@ -341,13 +339,11 @@ static void a_useless_option_is_warned_of(void **state)
 
 static void assert_warned(const struct made_run *m, const char *expected)
 {
-    char *text = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&text, &n_bytes);
+    struct printed p;
 
-    assert_non_null(to);
-    train_warn_shared_cores(to, &m->job, &m->result);
-    fclose(to);
+    printed_begin(&p);
+    train_warn_shared_cores(p.to, &m->job, &m->result);
+    char *text = printed_end(&p);
     assert_string_equal(text, expected);
     free(text);
 }
@@ -372,13 +368,11 @@ static struct train_loss two_losses[] = {
 
 static void assert_told(const struct made_run *m, const char *expected)
 {
-    char *text = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&text, &n_bytes);
+    struct printed p;
 
-    assert_non_null(to);
-    train_tell_losses(to, &m->job, &m->result);
-    fclose(to);
+    printed_begin(&p);
+    train_tell_losses(p.to, &m->job, &m->result);
+    char *text = printed_end(&p);
     assert_string_equal(text, expected);
     free(text);
 }
@@ -449,6 +443,7 @@ int main(void)
         cmocka_unit_test(a_disturbed_machine_is_told),
         cmocka_unit_test(states_are_told),
         cmocka_unit_test(bounds_are_told),
+        cmocka_unit_test(a_global_batch_is_told),
         cmocka_unit_test(losses_that_fail_are_told),
         cmocka_unit_test(the_exchange_is_told),
         cmocka_unit_test(a_useless_option_is_warned_of),

@@ -6,8 +6,10 @@
 #include "harness/campaign/sim_cost.h"
 #include "harness/report/progress.h"
 #include "harness/train/train.h"
+#include "harness/verbs/restart.h"
 #include "harness/verbs/train_report.h"
 #include "harness/verbs/verb.h"
+#include "harness/world/stop.h"
 #include "harness/world/wait.h"
 
 struct train_verb_opts {
@@ -30,18 +32,22 @@ static const struct verb_group groups[] = { { "one run", train_run_table, offset
                                             { NULL, NULL, 0 } };
 
 struct run { /* shared by the ranks of this process */
-    const struct train_job *job;
+    const struct train_verb_opts *own;
+    struct train_job job;
+    struct progress progress;
     struct train_result result; /* rank 0's */
+    bool is_written, is_saved;  /* results were to be written; the checkpoint is */
 };
 
-static enum rc body(struct world *w, void *arg)
+/* A sign of life, of a rank whose world is still there. */
+static void tick(void *world)
 {
-    struct run *run = arg;
-
-    return train_rank(w, run->job, &run->result);
+    if (world)
+        world_tick(world);
 }
 
-static enum rc finish(struct report *to, const struct train_verb_opts *own, const struct train_job *job,
+/* The records and the table. */
+static enum rc report(struct report *to, const struct train_verb_opts *own, const struct train_job *job,
                       const struct train_result *r)
 {
     struct train_summary summary;
@@ -49,13 +55,47 @@ static enum rc finish(struct report *to, const struct train_verb_opts *own, cons
 
     TRY(train_summarise(&summary, job, r));
     TRY(train_write(to, job, r, &summary));
-    if (job->opts.save[0])
-        TRY(checkpoint_save(&r->final, job->opts.save));
     TRY(report_commit(to));
     train_warn_shared_cores(stderr, job, r);
     if (strcmp(own->out, "-") != 0) /* there the records are the output */
         TRY(train_print(stdout, job, r, &summary, own->lines));
     train_tell_losses(stderr, job, r);
+out:
+    return rc;
+}
+
+/* The end of the progress, checkpoint, records and table: of the process of rank 0. w: its world, NULL: it has ended.
+ * The checkpoint comes first: records that cannot be written take nothing else with them. */
+static enum rc write_results(struct run *run, struct world *w)
+{
+    const char *save = run->job.opts.save;
+    const char *out = run->own->out[0] ? run->own->out : NULL;
+    struct report *to = NULL;
+    enum rc rc;
+
+    if (run->job.watch)
+        progress_fini(&run->progress, wait_clock_ns());
+    run->is_written = true;
+    if (save[0])
+        TRY(checkpoint_save_ticking(&run->result.final, save, tick, w));
+    run->is_saved = save[0] != '\0';
+    TRY(report_open(&to, out)); /* only now: a run that is killed leaves no litter */
+    TRY(report(to, run->own, &run->job, &run->result));
+out:
+    report_close(&to);
+    return rc;
+}
+
+/* Results of a run that is stopped are written before its world ends: where mpirun was told to end it, it kills the
+ * ranks a second later, and until then it does not let MPI_Finalize() return. */
+static enum rc body(struct world *w, void *arg)
+{
+    struct run *run = arg;
+    enum rc rc;
+
+    TRY(train_rank(w, &run->job, &run->result));
+    if (w->rank == 0 && run->result.stop_signal)
+        TRY(write_results(run, w));
 out:
     return rc;
 }
@@ -100,9 +140,9 @@ static enum rc check_writable(const struct train_verb_opts *own, const struct tr
 {
     enum rc rc;
 
-    TRY(file_check_writable(job->opts.save));
-    TRY(file_check_writable(job->opts.timeline));
-    TRY(file_check_writable(strcmp(own->out, "-") == 0 ? "" : own->out));
+    TRY(file_of_option(file_check_writable(job->opts.save), "save"));
+    TRY(file_of_option(file_check_writable(job->opts.timeline), "timeline"));
+    TRY(file_of_option(file_check_writable(strcmp(own->out, "-") == 0 ? "" : own->out), "out"));
 out:
     return rc;
 }
@@ -125,41 +165,75 @@ out:
     return rc;
 }
 
-static enum rc train_run(struct verb_call *call)
+/* After the world has ended: what is left to write, to tell, and whether the run has failed. */
+static enum rc end_run(struct verb_call *call, struct run *run, const struct world_cost *cost)
+{
+    const bool is_root = run->result.stamp; /* rank 0 lived in this process */
+    enum rc rc = RC_OK;
+
+    if (is_root && !run->is_written)
+        TRY(write_results(run, NULL));
+    if (run->job.world->module.caps & WORLD_VIRTUAL_TIME)
+        TRY(sim_cost_write(stderr, "train", run->own->cost, cost));
+    if (is_root) { /* all that is left is written; the run has failed all the same */
+        TRY(train_check_stopped(&run->job, &run->result));
+        train_tell_stop(stderr, &run->job, &run->result);
+        call->exit_code = run->result.stop_signal ? VERB_STOPPED + run->result.stop_signal : 0;
+    }
+out:
+    return rc;
+}
+
+/* Has it failed only in what comes behind the training and its checkpoint? A run that lost ranks, and so did fewer
+ * steps than it was to do, can go on from that. */
+static bool is_trained(const struct run *run)
+{
+    return run->is_saved && (run->result.n_steps == run->job.n_steps || run->result.stop_signal != 0);
+}
+
+static enum rc run_once(struct verb_call *call, const struct train_restarts *restarts)
 {
     const struct train_verb_opts *own = call->opts;
-    struct train_job job = { 0 };
-    struct run run = { .job = &job };
+    struct run run = { .own = own };
+    const struct train_watch watch = { show_step, &run.progress };
     struct world_cost cost = { 0 };
-    struct report *to = NULL;
-    struct progress progress;
-    const struct train_watch watch = { show_step, &progress };
     enum rc rc;
 
-    TRY(prepare(&job, call));
-    const bool is_virtual = job.world->module.caps & WORLD_VIRTUAL_TIME;
+    TRY(prepare(&run.job, call));
+    run.job.restarts = *restarts;
     call->stage = STAGE_RUN;
-    struct world_opts world = train_world_opts(&job);
+    stop_catch_first();
+    struct world_opts world = train_world_opts(&run.job);
     world.cost = &cost;
-    progress_init(&progress, stderr, job.n_steps, wait_clock_ns());
-    if (progress.is_terminal && !is_virtual)
-        job.watch = &watch;
-    const enum rc ran = world_run(job.world, &world, job.n_ranks, body, &run);
-    if (job.watch)
-        progress_fini(&progress, wait_clock_ns());
+    progress_init(&run.progress, stderr, run.job.n_steps, wait_clock_ns());
+    if (run.progress.is_terminal && !(run.job.world->module.caps & WORLD_VIRTUAL_TIME))
+        run.job.watch = &watch;
+    const enum rc ran = world_run(run.job.world, &world, run.job.n_ranks, body, &run);
+    if (run.job.watch && !run.is_written && (ran != RC_OK || !run.result.stamp))
+        progress_fini(&run.progress, wait_clock_ns());
     TRY(train_explain_refusal(&world, ran));
-    if (run.result.stamp) {                                   /* rank 0 lived in this process */
-        TRY(report_open(&to, own->out[0] ? own->out : NULL)); /* only now: a run that is killed leaves no litter */
-        TRY(finish(to, own, &job, &run.result));
-    }
-    if (is_virtual)
-        TRY(sim_cost_write(stderr, "train", own->cost, &cost));
-    if (run.result.stamp) /* all that is left is written; the run has failed all the same */
-        TRY(train_check_stopped(&job, &run.result));
+    TRY(end_run(call, &run, &cost));
 out:
-    report_close(&to);
+    if (own->train.restarts > 0 && is_trained(&run))
+        call->failure_exit_code = RESTART_NOT;
     train_result_free(&run.result);
-    train_job_free(&job);
+    train_job_free(&run.job);
+    return rc;
+}
+
+/* --restarts: in a child process, once or more often. */
+static enum rc train_run(struct verb_call *call)
+{
+    struct train_verb_opts *own = call->opts;
+    struct train_restarts restarts = { 0 };
+    bool runs_here = true;
+    enum rc rc = RC_OK;
+
+    if (own->train.restarts > 0)
+        TRY(restart_run(call, &own->train, &restarts, &runs_here));
+    if (runs_here)
+        TRY(run_once(call, &restarts));
+out:
     return rc;
 }
 

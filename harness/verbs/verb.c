@@ -36,20 +36,70 @@ static enum rc hinted(enum rc rc, const struct verb *v)
     return rc;
 }
 
+/* Words are named by its operands, a blank between two. */
+static int n_operands_of(const struct verb *v)
+{
+    int n = v->operands != NULL;
+
+    for (const char *c = v->operands; c && *c; c++)
+        n += *c == ' ';
+    return n;
+}
+
+/* Is this word an option whose value is the next word? */
+static bool takes_next(const struct verb *v, const char *word)
+{
+    for (const struct verb_group *g = v->group; g->table; g++)
+        for (const struct opt *o = g->table; o->type != OPT_END; o++)
+            if (strncmp(word, "--", 2) == 0 && strcmp(word + 2, o->name) == 0)
+                return o->type != OPT_BOOL;
+    return false;
+}
+
+/* Take the operands out of argv; options[n_options] := what is left, which is not more than argc. */
+static int take_operands(struct verb_call *call, const struct verb *v, int argc, char *const argv[], char **options)
+{
+    const int n_wanted = n_operands_of(v);
+    int n_taken = 0, n_options = 0;
+
+    assert(n_wanted <= VERB_MAX_OPERANDS);
+    for (int i = 0; i < argc; i++) {
+        const bool is_value = i > 0 && takes_next(v, argv[i - 1]);
+        if (argv[i][0] != '-' && !is_value && n_taken < n_wanted)
+            call->operand[n_taken++] = argv[i];
+        else
+            options[n_options++] = argv[i];
+    }
+    return n_options;
+}
+
 enum rc verb_call_open(struct verb_call *call, const struct verb *v, int argc, char *const argv[])
 {
-    enum rc rc;
+    char **options = NULL;
+    enum rc rc = RC_OK;
 
     *call = (struct verb_call){ .stage = STAGE_INPUT };
     call->opts = calloc(1, v->opts_bytes + 1);
-    if (!call->opts)
-        return rc_raise(RC_NOMEM, "no memory for options");
+    options = calloc((size_t)argc + 1, sizeof *options);
+    if (!call->opts || !options)
+        FAIL(RC_NOMEM, "no memory for options");
     call->n_groups = groups_of(call->group, v, call->opts);
-    TRY(hinted(opt_parse(call->group, call->n_groups, v->rule, v->n_rules, argc, argv), v));
+    const int n_options = take_operands(call, v, argc, argv, options);
+    TRY(hinted(opt_parse(call->group, call->n_groups, v->rule, v->n_rules, n_options, options), v));
     if (v->check)
         TRY(v->check(call));
 out:
+    free(options);
     return rc;
+}
+
+enum rc verb_run(const struct verb *v, struct verb_call *call)
+{
+    const int n_wanted = n_operands_of(v);
+
+    if (n_wanted > 0 && !call->operand[n_wanted - 1])
+        return rc_raise(RC_INVAL, "%s: needed: gradmark %s %s", v->operands, v->name, v->operands);
+    return v->run(call);
 }
 
 void verb_call_close(struct verb_call *call)

@@ -17,14 +17,21 @@ enum verb_stage {
     STAGE_RUN,   /* input accepted, work begun: an error is exit code 1 */
 };
 
-enum { VERB_MAX_GROUPS = 8 + MAX_MODULE_GROUPS };
+enum { VERB_MAX_GROUPS = 8 + MAX_MODULE_GROUPS, VERB_MAX_OPERANDS = 2 };
 
 struct verb_call { /* one use of a verb, its options parsed */
     void *opts;    /* the verb's option struct */
     struct opt_group group[VERB_MAX_GROUPS];
     int n_groups;
-    enum verb_stage stage; /* STAGE_INPUT when run begins; run sets it */
+    const char *operand[VERB_MAX_OPERANDS]; /* borrowed from argv; NULL: not given */
+    enum verb_stage stage;                  /* STAGE_INPUT when run begins; run sets it */
+    int exit_code;                          /* of the program, where run returns RC_OK; 0 when run begins */
+    int failure_exit_code;                  /* the same where it does not; 0, as when run begins: the stage's */
 };
+
+enum {
+    VERB_STOPPED = 128
+}; /* exit code of a verb that a signal stopped, and that has kept its results: + its number */
 
 struct verb_group {
     const char *title; /* heading in --help */
@@ -38,6 +45,7 @@ struct verb_hint { /* an option that the verb does not have, and what does what 
 
 struct verb {
     const char *name, *summary;     /* summary: one line, no full stop */
+    const char *operands;           /* words it needs beside options: a name for each, "A B"; NULL: none */
     const char *introduction;       /* before the options in --help; NULL: none */
     size_t opts_bytes;              /* of its option struct; 0: it has no options */
     const struct verb_group *group; /* table NULL last */
@@ -53,12 +61,14 @@ struct verb {
     enum rc (*run)(struct verb_call *call);
 };
 
-extern const struct verb verb_compare, verb_train, verb_profile, verb_pack, verb_info;
+extern const struct verb verb_compare, verb_train, verb_profile, verb_pack, verb_info, verb_report, verb_diff;
 
 /* Parse argv[0..argc), what follows the verb, and check it. RC_INVAL names option, value and remedy; RC_NOMEM. The
  * owner closes call, also after an error. Options borrow from argv. */
 enum rc verb_call_open(struct verb_call *call, const struct verb *v, int argc, char *const argv[]) MUST_CHECK;
 void verb_call_close(struct verb_call *call); /* accepts a zeroed one */
+/* Call its function. RC_INVAL: an operand is missing. */
+enum rc verb_run(const struct verb *v, struct verb_call *call) MUST_CHECK;
 /* Did the user give this option, which is of no module? Asserts that it exists. */
 bool verb_given(const struct verb_call *call, const char *option);
 /* Every option of the verb. */

@@ -6,15 +6,14 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "harness/world/wait.h"
-
-extern char **environ;
 
 /* Keep the last n_bytes - 1 bytes of a stream in text. */
 static void keep_tail(char *text, size_t n_bytes, const char *bytes, size_t n_added)
@@ -85,21 +84,52 @@ static bool drain(int fd, struct child_wait *wait, char *text, size_t n_bytes)
     return false;
 }
 
+/* Let the program have fd, as this one of its standard streams. */
+static bool hand_over(int fd, int stream)
+{
+    return (fd == stream || dup3(fd, stream, O_CLOEXEC) == stream) && fcntl(stream, F_SETFD, 0) == 0;
+}
+
+/* Behind fork(): the standard streams, and the end with its parent. False: errno says why not. */
+static bool settle(int error_fd, pid_t parent)
+{
+    const int in = open("/dev/null", O_RDONLY | O_CLOEXEC), out = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+    if (in < 0 || out < 0 || !hand_over(in, 0) || !hand_over(out, 1) || !hand_over(error_fd, 2))
+        return false;
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
+        return false;
+    if (getppid() != parent) /* which ended before it was asked for */
+        _exit(EXIT_FAILURE);
+    return true;
+}
+
+enum { EXIT_NOT_STARTED = 127 };
+
+/* 0, or why it could not be started. */
 static int spawn(pid_t *pid, char *const argv[], int error_fd)
 {
-    posix_spawn_file_actions_t actions;
-    int error = posix_spawn_file_actions_init(&actions);
+    const pid_t parent = getpid();
+    int failed_fd[2], error = 0;
 
-    if (error)
-        return error;
-    error = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    if (!error)
-        error = posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-    if (!error)
-        error = posix_spawn_file_actions_adddup2(&actions, error_fd, 2);
-    if (!error)
-        error = posix_spawnp(pid, argv[0], &actions, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
+    if (pipe2(failed_fd, O_CLOEXEC) != 0)
+        return errno;
+    *pid = fork();
+    if (*pid == 0) {
+        if (settle(error_fd, parent))
+            execvp(argv[0], argv);
+        error = errno;
+        (void)!write(failed_fd[1], &error, sizeof error);
+        _exit(EXIT_NOT_STARTED);
+    }
+    if (*pid < 0)
+        error = errno;
+    close(failed_fd[1]);
+    while (*pid > 0 && read(failed_fd[0], &error, sizeof error) < 0 && errno == EINTR)
+        continue;
+    close(failed_fd[0]);
+    while (error && *pid > 0 && waitpid(*pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
     return error;
 }
 
@@ -108,7 +138,7 @@ enum rc child_run(char *const argv[], int limit_ms, bool (*stop_wanted)(void), i
 {
     int pipe_fd[2] = { -1, -1 };
     enum rc rc = RC_OK;
-    pid_t pid;
+    pid_t pid = -1;
     int status = 0;
 
     if (error_text)

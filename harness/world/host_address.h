@@ -1,14 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host_address.h - the address at which other hosts reach this one. */
+/* host_address.h - the address at which other hosts reach this one. IPv4. */
 #ifndef HARNESS_WORLD_HOST_ADDRESS_H
 #define HARNESS_WORLD_HOST_ADDRESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
 
 #include "harness/base/rc.h"
 
 enum { HOST_ADDRESS_BYTES = 16 }; /* "255.255.255.255", terminated */
 
-/* The first IPv4 address, in the system's order, of an interface that is up and not the loopback. RC_IO: there is none,
- * or the interfaces cannot be listed. */
-enum rc host_address(char out[HOST_ADDRESS_BYTES]) MUST_CHECK;
+struct ifaddrs;
+
+/* The address of the interface that --interface names (struct world): its NAME; one of its addresses; ADDRESS/BITS, a
+ * network that it is in. NULL or "": the first one, in the system's order, that is not the loopback. It has to be up.
+ * RC_INVAL: there is none such; the message lists those that there are. RC_IO: without a name, likewise; or the
+ * interfaces cannot be listed. */
+enum rc host_address(char out[HOST_ADDRESS_BYTES], const char *interface) MUST_CHECK;
+/* Does it reach this host from this host alone? */
+bool host_address_is_loopback(const char *address);
+/* "eth0 10.0.0.1, lo 127.0.0.1": the interfaces of this host that are up. out[n_bytes]; what does not fit is left out.
+ * Cannot fail: "none" where they cannot be listed. */
+void host_address_list(char *out, size_t n_bytes);
+
+/* The first two of a list of getifaddrs(), for tests. */
+enum rc host_address_of(char out[HOST_ADDRESS_BYTES], const struct ifaddrs *all, const char *interface) MUST_CHECK;
+void host_address_list_of(char *out, size_t n_bytes, const struct ifaddrs *all);
 
 #endif

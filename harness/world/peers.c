@@ -71,8 +71,15 @@ void peers_fini(struct peers *p)
 
 struct peer_view peer_view_of(const struct peer_seat *s)
 {
+    const int state = atomic_load(&s->state);             /* first: the rest says why */
+    const int stop_signal = atomic_load(&s->stop_signal); /* before n_begun: stop.c */
+
     return (
-        struct peer_view){ .state = (enum peer_state)atomic_load(&s->state), /* first: the rest says why */
+        struct peer_view){ .state = (enum peer_state)state,
+                           .has_failed = atomic_load(&s->has_failed),
+                           .stop_signal = stop_signal,
+                           .n_begun = atomic_load(&s->n_begun),
+                           .n_last = atomic_load(&s->n_last),
                            .silent_ms = atomic_load_explicit(&s->silent_ms, memory_order_relaxed),
                            .n_ticks = atomic_load_explicit(&s->n_ticks, memory_order_relaxed),
                            .duty = { .phase = (enum peer_phase)atomic_load_explicit(&s->phase, memory_order_relaxed),
@@ -86,6 +93,11 @@ void peer_show(struct peer_seat *s, const struct peer_view *v, bool takes_alive)
     peer_set_duty(s, &v->duty);
     if (v->has_failed)
         atomic_store(&s->has_failed, true);
+    if (v->stop_signal != 0) { /* last: who reads it reads a number of steps that grows no more */
+        atomic_store(&s->n_begun, v->n_begun);
+        atomic_store(&s->n_last, v->n_last);
+        atomic_store(&s->stop_signal, v->stop_signal);
+    }
     if (v->state != PEER_ALIVE)
         atomic_store_explicit(&s->silent_ms, v->silent_ms, memory_order_relaxed);
     if (v->state == PEER_LOST || v->state == PEER_LEFT)

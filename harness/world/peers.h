@@ -59,6 +59,9 @@ struct peer_seat {                         /* of one rank; a zeroed one is valid
     _Atomic int state;          /* enum peer_state */
     _Atomic uint32_t silent_ms; /* when it was found silent or lost, by who found it */
     _Atomic bool has_failed;    /* it ended the run (world_abort); set in mpi with ON_LOSS_REPORT */
+    _Atomic int stop_signal;    /* the run stops for it (stop.h); 0: not shown to this rank */
+    _Atomic int64_t n_begun;    /* steps that it has begun in this run */
+    _Atomic int64_t n_last;     /* seat 0: steps after which all ranks end (stop.Z1); 0: not decided */
 };
 
 struct peer_view { /* a seat as it was read at one moment: what hosts send each other */
@@ -67,6 +70,8 @@ struct peer_view { /* a seat as it was read at one moment: what hosts send each 
     enum peer_state state;
     uint32_t silent_ms;
     bool has_failed;
+    int stop_signal;
+    int64_t n_begun, n_last;
 };
 
 struct peers {              /* of one rank: its own seat, and those of all */
@@ -74,6 +79,9 @@ struct peers {              /* of one rank: its own seat, and those of all */
     int n_ranks, own;
     const int *number;   /* [n_ranks]: their ranks in the run; NULL: as they are indexed */
     unsigned char *told; /* [n_ranks]: enum peer_state; NULL: PEER_ALIVE of all */
+    const int *cell;     /* [n_ranks]: ranks whose seats are in one memory have equal numbers, the seats of others are
+                            copies (mpi_heartbeat.h); NULL: all are in one; borrowed */
+    bool is_cut_off;     /* not all of those copies are kept up to date */
 };
 
 struct peer_event {

@@ -95,6 +95,8 @@ struct world_opts {
     const void *mpi_comm;          /* mpi only: address of an MPI_Comm of an MPI that the caller has initialised, with
                                       the level above: run() is collective over it, may be called again, and leaves
                                       the job and MPI as they were. NULL: run() initialises and finalises MPI */
+    const char *interface;         /* mpi only: where other hosts reach this one, as host_address.h says; borrowed;
+                                      NULL or "": not given */
     const struct cluster *cluster; /* sim only; borrowed; NULL elsewhere */
     struct world_cost *cost;       /* sim only: set when run() returns, on errors too; may be NULL */
     struct peer_opts stall;        /* how long a rank may be silent; zeros: as long as it likes */
@@ -175,6 +177,7 @@ struct world { /* first member of each implementation's struct */
     double memory_bytes_per_s;   /* sim: likewise */
     double link_bytes_per_s;     /* sim: of this rank's host link; else 0 */
     double link_latency_s;       /* sim: one way, host to host; else 0 */
+    const char *interface;       /* world_opts.interface; NULL or "": not given, or this is not mpi */
     bool has_tasks;              /* every task may use transports; mpi: where world_opts ask for it; else true */
     struct thread_tasks *tasks;  /* threads, mpi: of this rank, the same in all its worlds; else NULL */
     struct share_run *shares;    /* threads, sim: of the run; else NULL */

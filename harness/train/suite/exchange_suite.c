@@ -266,7 +266,7 @@ static enum rc run(struct suite *s)
     TRY(exchange_open(&s->x, &env));
     TRY(start(s));
     TRY(world_barrier(s->w));
-    TRY(s->w->rank < c->n_workers ? work(s) : exchange_serve(s->x));
+    TRY(s->w->rank < c->n_workers ? work(s) : exchange_serve(s->x, 0));
 out:
     if (rc != RC_OK)
         fail(s, "it ended with an error", -1, 0);

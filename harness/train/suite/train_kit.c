@@ -13,6 +13,7 @@ enum { MAX_WORDS = 64, TEXT_BYTES = 1024 };
 struct kit_run {
     const struct train_job *job;
     struct train_result *result;
+    struct world **rank_0; /* NULL: not wanted */
 };
 
 enum rc kit_prepare_launched(struct train_job *out, const char *options, int n_given_ranks)
@@ -52,6 +53,8 @@ static enum rc body(struct world *w, void *arg)
 {
     struct kit_run *run = arg;
 
+    if (run->rank_0 && w->rank == 0)
+        *run->rank_0 = w;
     return train_rank(w, run->job, run->result);
 }
 
@@ -75,6 +78,26 @@ enum rc kit_train_on(struct train_result *out, const char *options, const struct
         job.compute = compute;
     if (lr_factor > 0)
         job.schedule.factor = lr_factor;
+    const struct world_opts world = train_world_opts(&job);
+    TRY(world_run(job.world, &world, job.n_ranks, body, &run));
+out:
+    train_job_free(&job);
+    return rc;
+}
+
+enum rc kit_train_saving(struct train_result *out, const char *options, const char *path, int every,
+                         struct world **rank_0)
+{
+    const struct launcher launcher = world_launcher();
+    struct train_job job = { 0 };
+    struct kit_run run = { .job = &job, .result = out, .rank_0 = rank_0 };
+    char text[TEXT_BYTES];
+    enum rc rc;
+
+    *out = (struct train_result){ 0 };
+    snprintf(text, sizeof text, "%s --save %s --save-every %d", options, path, every);
+    TRY(kit_prepare_launched(&job, text, launcher.name ? launcher.n_ranks : 0));
+    job.opts.save = path;
     const struct world_opts world = train_world_opts(&job);
     TRY(world_run(job.world, &world, job.n_ranks, body, &run));
 out:

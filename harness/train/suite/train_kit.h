@@ -17,6 +17,10 @@ enum rc kit_train(struct train_result *out, const char *options, const struct sy
 /* The same on another compute (NULL: the job's own). */
 enum rc kit_train_on(struct train_result *out, const char *options, const struct sync_mode *mode, double lr_factor,
                      const struct compute_backend *compute) MUST_CHECK;
+/* The same with a checkpoint at path after every `every` steps. rank_0: that world, before it trains; NULL: not wanted.
+ */
+enum rc kit_train_saving(struct train_result *out, const char *options, const char *path, int every,
+                         struct world **rank_0) MUST_CHECK;
 /* |a - b| / |b| of the final parameters, Euclidean. */
 double kit_distance(const struct train_result *a, const struct train_result *b);
 

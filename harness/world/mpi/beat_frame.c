@@ -6,6 +6,8 @@
 
 #include "harness/base/bytes.h"
 
+enum { MAX_SIGNAL = 64 };
+
 static const unsigned char magic[4] = { 'G', 'M', 'H', 'B' };
 
 void beat_put_header(unsigned char *out, const struct beat_run *run, int from, int n_seats)
@@ -23,11 +25,14 @@ void beat_put_seat(unsigned char *out, int rank, const struct peer_view *v)
     bytes_put(out, (uint64_t)rank, 4);
     bytes_put(out + 4, (uint64_t)v->state, 1);
     bytes_put(out + 5, (uint64_t)v->duty.phase, 1);
-    bytes_put(out + 6, v->has_failed, 2);
+    bytes_put(out + 6, v->has_failed, 1);
+    bytes_put(out + 7, (uint64_t)v->stop_signal, 1);
     bytes_put(out + 8, v->silent_ms, 4);
     bytes_put(out + 12, (uint32_t)v->duty.bucket, 4);
     bytes_put(out + 16, v->n_ticks, 8);
     bytes_put(out + 24, (uint64_t)v->duty.step, 8);
+    bytes_put(out + 32, (uint64_t)v->n_begun, 8);
+    bytes_put(out + 40, (uint64_t)v->n_last, 8);
 }
 
 int beat_seat(const struct beat_frame *f, int i, struct peer_view *out)
@@ -39,6 +44,9 @@ int beat_seat(const struct beat_frame *f, int i, struct peer_view *out)
                                          .step = (int64_t)bytes_get(in + 24, 8),
                                          .bucket = (int32_t)bytes_get(in + 12, 4) },
                                .has_failed = in[6] != 0,
+                               .stop_signal = in[7],
+                               .n_begun = (int64_t)bytes_get(in + 32, 8),
+                               .n_last = (int64_t)bytes_get(in + 40, 8),
                                .silent_ms = (uint32_t)bytes_get(in + 8, 4),
                                .n_ticks = bytes_get(in + 16, 8) };
     return (int)bytes_get(in, 4);
@@ -80,7 +88,7 @@ static bool is_seat(const struct beat_run *run, const struct beat_frame *f, bool
     if (rank >= (uint64_t)run->n_ranks || (int64_t)rank <= previous)
         return false;
     return (from_hub || run->cell[rank] == f->from) && in[4] <= PEER_LEFT && in[5] <= PHASE_END && in[6] <= 1 &&
-           in[7] == 0;
+           in[7] <= MAX_SIGNAL && bytes_get(in + 32, 8) <= INT64_MAX && bytes_get(in + 40, 8) <= INT64_MAX;
 }
 
 enum rc beat_read(struct beat_frame *out, const struct beat_run *run, bool from_hub, const unsigned char *bytes,

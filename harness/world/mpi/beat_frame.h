@@ -12,8 +12,8 @@
  *       24           4    ranks of the run
  *       28           4    who sends: the first rank of its cell (below)
  *       32           4    n_seats
- *       36          32    n_seats times, by growing rank: rank 4, state 1, phase 1, has_failed 1, zero 1,
- *                         silent_ms 4, bucket 4, n_ticks 8, step 8
+ *       36          48    n_seats times, by growing rank: rank 4, state 1, phase 1, has_failed 1, stop_signal 1,
+ *                         silent_ms 4, bucket 4, n_ticks 8, step 8, n_begun 8, n_last 8
  *
  * Whole numbers are little-endian. A cell is a set of ranks whose seats are in one memory: those of a host.
  */
@@ -26,7 +26,7 @@
 #include "harness/base/rc.h"
 #include "harness/world/peers.h"
 
-enum { BEAT_VERSION = 1, BEAT_TOKEN_BYTES = 16, BEAT_HEADER_BYTES = 36, BEAT_SEAT_BYTES = 32 };
+enum { BEAT_VERSION = 2, BEAT_TOKEN_BYTES = 16, BEAT_HEADER_BYTES = 36, BEAT_SEAT_BYTES = 48 };
 
 struct beat_run { /* what all processes of a run know */
     unsigned char token[BEAT_TOKEN_BYTES];

@@ -18,6 +18,7 @@
 #include "harness/base/rng.h"
 #include "harness/world/mpi/beat_hub.h"
 #include "harness/world/mpi/beat_leaf.h"
+#include "harness/world/stop.h"
 
 enum { N_RANKS = 6, N_LOOKS = 2000 };
 
@@ -168,6 +169,24 @@ static void a_lost_rank_is_told(void **state)
     for (int i = 0; i < 20; i++)
         look(&s);
     assert_int_equal(atomic_load(&s.at_2[2].state), PEER_ALIVE); /* which that host knows better */
+    star_close(&s);
+}
+
+/* A rank that ends the run is known by that on every host, and not by its silence later. */
+static void failures_reach_all_hosts(void **state)
+{
+    struct star s;
+
+    (void)state;
+    star_open(&s);
+    atomic_store(&s.at_hub[0].has_failed, true);
+    atomic_store(&s.at_1[4].has_failed, true);
+    for (int i = 0; i < N_LOOKS && !atomic_load(&s.at_2[4].has_failed); i++)
+        look(&s);
+    for (int r = 0; r < N_RANKS; r++) {
+        assert_int_equal(atomic_load(&s.at_2[r].has_failed), r == 0 || r == 4);
+        assert_int_equal(atomic_load(&s.at_2[r].state), PEER_ALIVE);
+    }
     star_close(&s);
 }
 
@@ -334,12 +353,12 @@ static void frames_are_read_whole_or_refused(void **state)
         { 28, N_RANKS },                /* no rank */
         { 32, N_RANKS + 1 },            /* too many seats */
         { 36, 2 },                      /* rank of another cell */
-        { 36 + 32, 1 },                 /* the same rank again */
-        { 36 + 32, N_RANKS },           /* no rank */
-        { 36 + 32 + 4, PEER_LEFT + 1 }, /* state */
-        { 36 + 32 + 5, PHASE_END + 1 }, /* phase */
+        { 36 + 48, 1 },                 /* the same rank again */
+        { 36 + 48, N_RANKS },           /* no rank */
+        { 36 + 48 + 4, PEER_LEFT + 1 }, /* state */
+        { 36 + 48 + 5, PHASE_END + 1 }, /* phase */
         { 36 + 6, 2 },                  /* has_failed */
-        { 36 + 7, 1 },                  /* what must be zero */
+        { 36 + 7, 65 },                 /* no signal */
     };
     const struct beat_run run = { .token = "sixteen letters", .n_ranks = N_RANKS, .cell = cell };
     unsigned char frame[256];
@@ -422,11 +441,48 @@ static void fuzzed_frames(void **state)
     assert_true(n_refused > N_TRIALS / 10);
 }
 
+/* One look of every process, and what its watcher does about a run that stops (stop.Z2). */
+static void look_for_stop(struct star *s, struct peers *hub, struct peers *host_1, struct peers *host_2)
+{
+    look(s);
+    (void)stop_look(hub);
+    (void)stop_look(host_1);
+    (void)stop_look(host_2);
+}
+
+/* A signal reaches a rank of one host: all hosts hear after how many steps to end, the most that any rank has begun. */
+static void all_hosts_end_after_the_same_step(void **state)
+{
+    static const int64_t n_begun[N_RANKS] = { 5, 7, 6, 4, 5, 8 };
+    struct star s;
+
+    (void)state;
+    star_open(&s);
+    struct peers hub = { .seat = s.at_hub, .n_ranks = N_RANKS, .own = 0, .cell = cell };
+    struct peers host_1 = { .seat = s.at_1, .n_ranks = N_RANKS, .own = 1, .cell = cell };
+    struct peers host_2 = { .seat = s.at_2, .n_ranks = N_RANKS, .own = 2, .cell = cell };
+    for (int r = 0; r < N_RANKS; r++)
+        atomic_store(&(cell[r] == 0 ? s.at_hub : cell[r] == 1 ? s.at_1 : s.at_2)[r].n_begun, n_begun[r]);
+    for (int i = 0; i < 20; i++)
+        look_for_stop(&s, &hub, &host_1, &host_2);
+    assert_int_equal(atomic_load(&s.at_hub[0].n_last), 0); /* nobody stops without a signal */
+    atomic_store(&s.at_1[4].stop_signal, 15);
+    for (int i = 0; i < N_LOOKS && (atomic_load(&s.at_1[0].n_last) == 0 || atomic_load(&s.at_2[0].n_last) == 0); i++)
+        look_for_stop(&s, &hub, &host_1, &host_2);
+    assert_int_equal(atomic_load(&s.at_hub[0].n_last), 8);
+    assert_int_equal(atomic_load(&s.at_1[0].n_last), 8);
+    assert_int_equal(atomic_load(&s.at_2[0].n_last), 8);
+    for (int r = 0; r < N_RANKS; r++)
+        assert_int_equal(atomic_load(&(cell[r] == 0 ? s.at_hub : cell[r] == 1 ? s.at_1 : s.at_2)[r].stop_signal), 15);
+    star_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(seats_reach_the_hub_and_rank_0_reaches_all),
         cmocka_unit_test(states_reach_all_hosts),
+        cmocka_unit_test(failures_reach_all_hosts),
         cmocka_unit_test(a_lost_rank_is_told),
         cmocka_unit_test(another_process_takes_over),
         cmocka_unit_test(a_closed_port_is_the_loss_of_rank_0),
@@ -435,6 +491,7 @@ int main(void)
         cmocka_unit_test(who_has_the_token_is_believed),
         cmocka_unit_test(frames_are_read_whole_or_refused),
         cmocka_unit_test(fuzzed_frames),
+        cmocka_unit_test(all_hosts_end_after_the_same_step),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

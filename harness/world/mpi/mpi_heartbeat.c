@@ -26,6 +26,7 @@ struct mpi_heartbeat {
     struct beat_run run;
     struct beat_hub *hub;   /* in the process of rank 0 */
     struct beat_leaf *leaf; /* in those of other cells than its */
+    bool reaches_all;
 };
 
 struct invitation { /* from rank 0 to all; zeroed before it is filled: it is sent as bytes */
@@ -54,7 +55,7 @@ static void invite(struct mpi_heartbeat *h, struct world *w, struct peer_seat *s
     memcpy(inv->token, h->run.token, BEAT_TOKEN_BYTES);
     snprintf(address->host, sizeof address->host, "127.0.0.1");
     if (w->n_host_ranks < w->n_ranks)
-        TRY(host_address(address->host));
+        TRY(host_address(address->host, w->interface));
     TRY(beat_hub_open(&h->hub, &h->run, seat, address));
     inv->is_open = true;
 out:
@@ -137,8 +138,9 @@ static enum rc go_on_unwatched(const struct world *w, const struct peer_opts *op
     return RC_OK;
 }
 
+/* *reaches_all: nobody is missed. */
 static enum rc go_on_unreached(const struct world *w, const struct peer_opts *opts, const struct invitation *inv,
-                               const struct outcome *all)
+                               const struct outcome *all, bool *reaches_all)
 {
     char line[RC_MESSAGE_BYTES];
     int n_missed = 0, first = -1;
@@ -148,7 +150,8 @@ static enum rc go_on_unreached(const struct world *w, const struct peer_opts *op
             n_missed++;
             first = r;
         }
-    if (n_missed == 0)
+    *reaches_all = n_missed == 0;
+    if (*reaches_all)
         return RC_OK;
     snprintf(
         line, sizeof line,
@@ -178,7 +181,7 @@ static enum rc agree(struct mpi_heartbeat *h, struct world *w, const struct peer
     if (!all)
         FAIL(RC_NOMEM, "no memory for the hosts of %d ranks", w->n_ranks);
     TRY(world_allgather(w, own, all, sizeof *own));
-    TRY(go_on_unreached(w, opts, inv, all));
+    TRY(go_on_unreached(w, opts, inv, all, &h->reaches_all));
     except(&h->run, all, w->rank, slack_ns);
     if (all[h->run.cell[w->rank]].is_missed)
         beat_leaf_close(&h->leaf);
@@ -257,6 +260,11 @@ void mpi_heartbeat_send(struct mpi_heartbeat *h, uint64_t now_ns)
         beat_hub_send(h->hub);
     if (h && h->leaf)
         (void)beat_leaf_send(h->leaf, now_ns);
+}
+
+bool mpi_heartbeat_reaches_all(const struct mpi_heartbeat *h)
+{
+    return h && h->reaches_all;
 }
 
 void mpi_heartbeat_close(struct mpi_heartbeat **hp)

@@ -9,6 +9,7 @@
 #ifndef HARNESS_WORLD_MPI_MPI_HEARTBEAT_H
 #define HARNESS_WORLD_MPI_MPI_HEARTBEAT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "harness/base/rc.h"
@@ -26,6 +27,8 @@ enum rc mpi_heartbeat_open(struct mpi_heartbeat **out, struct world *w, const in
 /* Before and after each look at the seats, by one thread at a time. They never wait. NULL-safe. */
 void mpi_heartbeat_receive(struct mpi_heartbeat *h, uint64_t now_ns);
 void mpi_heartbeat_send(struct mpi_heartbeat *h, uint64_t now_ns);
+/* Do all cells hear of each other? The same on all ranks. NULL-safe (false). */
+bool mpi_heartbeat_reaches_all(const struct mpi_heartbeat *h);
 void mpi_heartbeat_close(struct mpi_heartbeat **h); /* NULL-safe, nulls */
 
 #endif

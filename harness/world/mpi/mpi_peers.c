@@ -20,6 +20,7 @@
 
 #include "harness/world/mpi/mpi_heartbeat.h"
 #include "harness/world/share.h"
+#include "harness/world/stop.h"
 #include "harness/world/wait.h"
 
 /* From the loss of a rank, or from another end of the run, until this process is ended. */
@@ -27,6 +28,9 @@
 
 /* From the last meeting until this process is ended, at least: MPI_Finalize() may be slow, and all work is done. */
 #define FINALIZE_NS UINT64_C(30000000000)
+
+/* Between two looks while ranks wait to hear when to stop. */
+#define STOPPING_NS UINT64_C(2000000)
 
 struct mpi_peers {
     struct world *world; /* borrowed */
@@ -45,6 +49,7 @@ struct mpi_peers {
     struct doorbell bell; /* rung for `is_over` */
     atomic_bool is_over;
     uint64_t left_ns;     /* when mpi_peers_leave() was called; 0: not yet */
+    bool is_stopping;     /* the thread's: ranks wait for the step after which all end (stop.Z2) */
     atomic_bool has_lost; /* publishes what follows */
     int lost;             /* rank in the run */
     char why[RC_MESSAGE_BYTES];
@@ -122,6 +127,7 @@ static int look_at_seats(struct mpi_peers *p, uint64_t now_ns, char why[RC_MESSA
     mpi_heartbeat_receive(p->heartbeat, now_ns);
     if (!atomic_load(&p->has_lost))
         lost = find_end(p, now_ns, why);
+    p->is_stopping = stop_look(&p->peers);
     mpi_heartbeat_send(p->heartbeat, now_ns); /* also what was just seen: this process may soon have ended */
     return lost;
 }
@@ -157,7 +163,7 @@ static void *watch_main(void *arg)
         const uint32_t seen = doorbell_seen(&p->bell);
         if (atomic_load(&p->is_over))
             return NULL;
-        (void)doorbell_wait(&p->bell, seen, false, peer_watch_interval_ns(&p->watch));
+        (void)doorbell_wait(&p->bell, seen, false, p->is_stopping ? STOPPING_NS : peer_watch_interval_ns(&p->watch));
         limit_ns = look(p, limit_ns);
         if (wait_clock_ns() < limit_ns)
             continue;
@@ -248,6 +254,9 @@ static enum rc start_watch(struct mpi_peers *p, struct world *w, const struct pe
     p->watch.slack_ns = p->slack_ns;
     TRY(mpi_heartbeat_open(&p->heartbeat, w, p->cell, p->peers.seat, opts, peer_watch_interval_ns(&p->watch),
                            p->slack_ns));
+    for (int r = 0; r < w->n_ranks && !p->peers.cell; r++)
+        p->peers.cell = p->cell[r] != p->cell[0] ? p->cell : NULL;
+    p->peers.is_cut_off = p->peers.cell && !mpi_heartbeat_reaches_all(p->heartbeat);
     p->watch.looked_ns = wait_clock_ns();
     if (pthread_create(&p->thread, NULL, watch_main, p) != 0)
         FAIL(RC_NOMEM, "the thread that watches the ranks cannot be started");

@@ -335,8 +335,10 @@ static enum rc run_own_mpi(struct mpi_world *m, const struct world_opts *opts, i
                            void *arg)
 {
     int already = 0, level = MPI_THREAD_SINGLE;
+    struct core_set launchers_cores;
     enum rc rc = RC_OK;
 
+    cores_thread_set(&launchers_cores);
     TRY_MPI_ALONE(MPI_Initialized(&already));
     if (already)
         FAIL(RC_UNSUPPORTED,
@@ -363,6 +365,8 @@ static enum rc run_own_mpi(struct mpi_world *m, const struct world_opts *opts, i
         mpi_abort(&m->base, rc); /* the other ranks wait for this one */
     mpi_peers_close(&m->self->peers);
 out:
+    if (opts->bind_cores) /* what this process records of its machine later is what it was started with */
+        cores_bind_self_to(&launchers_cores);
     return rc;
 }
 
@@ -451,10 +455,12 @@ static enum rc check_policy(const struct world_opts *opts)
 static enum rc mpi_run(const struct world_opts *opts, int n_ranks, rank_main_fn *body, void *arg)
 {
     struct mpi_rank rank = { .rank = 0 };
-    struct mpi_world m = { .base = { .ops = &world_mpi, .tasks = &rank.tasks, .has_tasks = opts->has_tasks },
-                           .self = &rank,
-                           .comm = MPI_COMM_NULL,
-                           .host_comm = MPI_COMM_NULL };
+    struct mpi_world m = {
+        .base = { .ops = &world_mpi, .interface = opts->interface, .tasks = &rank.tasks, .has_tasks = opts->has_tasks },
+        .self = &rank,
+        .comm = MPI_COMM_NULL,
+        .host_comm = MPI_COMM_NULL
+    };
     enum rc rc;
 
     TRY(check_policy(opts));

@@ -101,6 +101,15 @@ static int cores_are_shared_out(struct world *w)
     return n_failures;
 }
 
+/* Behind the run the process has the cores that its launcher gave it. */
+static int has_cores_again(const struct core_set *before)
+{
+    struct core_set now;
+
+    cores_thread_set(&now);
+    return EXPECT(memcmp(&now, before, sizeof now) == 0);
+}
+
 static void count_line(void *arg, const char *line)
 {
     struct job *job = arg;
@@ -144,7 +153,9 @@ int main(int argc, char **argv)
     const bool wrong_ranks = strcmp(job.what, "ranks") == 0;
     const bool has_no_room = strcmp(job.what, "no_room") == 0, is_p2p = strcmp(job.what, "task_fails_p2p") == 0;
     struct world_opts opts = { .bind_cores = strcmp(job.what, "bind") == 0 };
+    struct core_set cores;
 
+    cores_thread_set(&cores);
     if (opts.bind_cores) {
         opts.n_bound_ranks = 2;
         opts.n_threads = 1;
@@ -160,6 +171,7 @@ int main(int argc, char **argv)
         return rc == RC_INVAL && strstr(rc_message(), "77") ? 0 : 1;
     if (rc != RC_OK)
         fprintf(stderr, "%s: %s\n", rc_name(rc), rc_message());
+    job.n_failures += has_cores_again(&cores);
     /* One MPI a process. */
     const enum rc again = world_run(&world_mpi, &opts, 0, body, &job);
     return rc != RC_OK || job.n_failures > 0 || again != RC_UNSUPPORTED;

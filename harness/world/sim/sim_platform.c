@@ -3,6 +3,8 @@
 #include "harness/world/sim/sim_platform.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <simgrid/engine.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +37,7 @@ enum rc sim_platform_load(const struct cluster *c, int n_hosts)
     enum rc rc = RC_OK;
 
     snprintf(path, sizeof path, "%s/gradmark-XXXXXX.xml", folder && *folder ? folder : "/tmp");
-    fd = mkstemps(path, (int)strlen(".xml"));
+    fd = mkostemps(path, (int)strlen(".xml"), O_CLOEXEC);
     if (fd < 0 || !(f = fdopen(fd, "w")))
         FAIL(RC_IO, "%s: cannot be written: %s", path, strerror(errno));
     TRY(write_platform(f, c, n_hosts));
@@ -71,6 +73,9 @@ void sim_platform_start(void)
         NULL,
     };
     int argc = (int)(sizeof argv / sizeof *argv) - 1;
+    struct sigaction interrupt;
 
+    (void)sigaction(SIGINT, NULL, &interrupt);
     simgrid_init(&argc, argv);
+    (void)sigaction(SIGINT, &interrupt, NULL); /* its own would end the process, and with it the results (stop.h) */
 }

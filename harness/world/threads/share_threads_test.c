@@ -77,13 +77,25 @@ static enum rc mutant_body(struct world *w, void *arg)
     return RC_OK;
 }
 
+static bool is_caught(const struct trial *t)
+{
+    return t->n_failures > 0 && strcmp(t->failed_case, t->mutant->failed_case) == 0;
+}
+
+/* What mistakes times may be hidden once, or found by an earlier case, on a machine that lets a thread wait for long.
+ */
 static void suite_catches_mutants(void **state)
 {
+    enum { MAX_TRIALS = 5 };
+
     (void)state;
     for (const struct share_mutant *m = share_mutants(); m->name; m++) {
         struct trial trial = { .mutant = m };
         print_message("mutant %s\n", m->name);
-        assert_int_equal(world_run(&world_threads, &plain, 3, mutant_body, &trial), RC_OK);
+        for (int i = 0; i < (m->failed_case ? MAX_TRIALS : 1) && !(m->failed_case && is_caught(&trial)); i++) {
+            trial = (struct trial){ .mutant = m };
+            assert_int_equal(world_run(&world_threads, &plain, 3, mutant_body, &trial), RC_OK);
+        }
         assert_int_equal(trial.n_failures > 0, m->failed_case != NULL);
         if (m->failed_case)
             assert_string_equal(trial.failed_case, m->failed_case);

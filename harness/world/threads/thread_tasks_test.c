@@ -62,13 +62,24 @@ static enum rc mutant_body(struct world *w, void *arg)
     return RC_OK;
 }
 
+static bool is_caught(const struct trial *t)
+{
+    return t->n_failures > 0 && strcmp(t->failed_case, t->mutant->failed_case) == 0;
+}
+
+/* What mistakes times may be hidden once, by a machine that lets a thread wait for long. */
 static void suite_catches_mutants(void **state)
 {
+    enum { MAX_TRIALS = 5 };
+
     (void)state;
     for (const struct task_mutant *m = task_mutants(); m->name; m++) {
         struct trial trial = { .mutant = m };
         print_message("mutant %s\n", m->name);
-        (void)!world_run(&world_threads, &plain, 1, mutant_body, &trial);
+        for (int i = 0; i < (m->failed_case ? MAX_TRIALS : 1) && !(m->failed_case && is_caught(&trial)); i++) {
+            trial = (struct trial){ .mutant = m };
+            (void)!world_run(&world_threads, &plain, 1, mutant_body, &trial);
+        }
         assert_int_equal(trial.n_failures > 0, m->failed_case != NULL);
         if (m->failed_case)
             assert_string_equal(trial.failed_case, m->failed_case);

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * recorded.h - which steps of a run are recorded.
+ *
+ *   Y1  Up to the round in which the target loss was reached all are, so that a curve shows how it was reached.
+ *   Y2  Behind it, and where no target was reached, one of every --record-every; and the last one.
+ */
+#ifndef HARNESS_TRAIN_RECORDED_H
+#define HARNESS_TRAIN_RECORDED_H
+
+#include "harness/train/train.h"
+
+/* Rounds up to that in which the target loss was reached; 0: it was not, or none was given. O(rounds x workers x log
+ * steps) of those. Cannot fail. */
+size_t recorded_n_to_target(const struct train_summary *s);
+/* Is step (counted from the first of this run) recorded? n_to_target: as above. */
+bool recorded_step(size_t step, size_t n_to_target, uint64_t record_every, size_t n_steps);
+
+#endif

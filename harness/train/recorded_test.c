@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* recorded_test.c - which steps of a made-up run (result_kit.h) are recorded, by its target loss. */
+#include "harness/train/recorded.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/train/suite/result_kit.h"
+
+/* made_ps: rounds end after 20, 35, 50, ... 185 ms, when worker 1 ends them. */
+static void all_rounds_to_the_target(void **state)
+{
+    static const struct {
+        double seconds;
+        size_t n;
+    } CASES[] = {
+        { 0.155, 10 },                                            /* when round 9 ends */
+        { 0.14, 9 },   { 0.1401, 10 }, { 0.02, 1 }, { 0.001, 1 }, /* before round 0 ends */
+        { 0.185, 12 }, { NAN, 0 },
+    };
+    struct made_run m;
+    struct train_summary s;
+
+    (void)state;
+    made_ps(&m);
+    assert_int_equal(train_summarise(&s, &m.job, &m.result), RC_OK);
+    assert_int_equal(recorded_n_to_target(&s), 10); /* 0.155: result_kit.c */
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        s.seconds_to_target_loss = CASES[i].seconds;
+        if (recorded_n_to_target(&s) != CASES[i].n)
+            fail_msg("%g s: %zu rounds, not %zu", CASES[i].seconds, recorded_n_to_target(&s), CASES[i].n);
+    }
+    made_free(&m);
+}
+
+/* The indices of the steps recorded, as a text. */
+static void check_steps(const struct made_run *m, const char *expected)
+{
+    char found[200] = "";
+    char *text = made_records(m);
+
+    for (const char *at = text; (at = strstr(at, "{\"kind\":\"step\",\"step_index\":")) != NULL; at++) {
+        const size_t n = strlen(found);
+        snprintf(found + n, sizeof found - n, "%s%ld", n ? " " : "", strtol(at + 28, NULL, 10));
+    }
+    free(text);
+    assert_string_equal(found, expected);
+}
+
+static void records_hold_every_step_to_the_target(void **state)
+{
+    struct made_run m;
+
+    (void)state;
+    made_ps(&m);
+    m.job.opts.record_every = 4;
+    m.job.opts.target_loss = 3; /* reached after 140 ms, when round 8 ends */
+    check_steps(&m, "100 101 102 103 104 105 106 107 108 111");
+    m.job.opts.record_every = 3;
+    check_steps(&m, "100 101 102 103 104 105 106 107 108 109 111");
+    m.job.opts.record_every = 100;
+    check_steps(&m, "100 101 102 103 104 105 106 107 108 111");
+    m.job.opts.target_loss = 0.5; /* never reached */
+    check_steps(&m, "100 111");
+    m.job.opts.target_loss = NAN;
+    m.job.opts.record_every = 5;
+    check_steps(&m, "100 105 110 111");
+    m.job.opts.record_every = 1;
+    check_steps(&m, "100 101 102 103 104 105 106 107 108 109 110 111");
+    made_free(&m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_rounds_to_the_target),
+        cmocka_unit_test(records_hold_every_step_to_the_target),
+    };
+
+    return cmocka_run_group_tests_name("recorded", tests, NULL, NULL);
+}

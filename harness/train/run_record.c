@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_record.c - what a summary says of how a run went, beside its figures: stopped, saved, started again. */
+#include "harness/train/run_record.h"
+
+#include <math.h>
+
+#include "harness/world/stop.h"
+
+void record_run(struct record *r, const struct train_job *job, const struct train_result *result)
+{
+    const struct train_saves *s = &result->saves;
+    const bool saves = job->opts.save_every > 0;
+
+    record_text(r, "stopped_by", result->stop_signal ? stop_signal_name(result->stop_signal) : NULL);
+    if (!saves) {
+        record_null(r, "saves_count");
+        record_null(r, "failed_saves_count");
+    } else {
+        record_u64(r, "saves_count", s->n_written);
+        record_u64(r, "failed_saves_count", s->n_failed);
+    }
+    record_f64(r, "saving_s", saves ? s->spent_s : NAN);
+    record_u64(r, "restarts_count", job->restarts.n);
+    record_u64_array(r, "restarted_from_steps", job->restarts.from_steps, job->restarts.n);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_record.h - what a summary says of how a run went, beside its figures. */
+#ifndef HARNESS_TRAIN_RUN_RECORD_H
+#define HARNESS_TRAIN_RUN_RECORD_H
+
+#include "harness/train/train.h"
+
+/* The signal that stopped it; how many checkpoints were written between steps (null: none were asked for), and how long
+ * that took, which is in the wall time but in no step; how often the training was begun again, and from which steps. */
+void record_run(struct record *r, const struct train_job *job, const struct train_result *result);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* printed_kit.c - see printed_kit.h. */
+#include "harness/verbs/suite/printed_kit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/verbs/train_report.h"
+
+void printed_begin(struct printed *out)
+{
+    *out = (struct printed){ 0 };
+    out->to = open_memstream(&out->text, &out->n_bytes);
+    assert_non_null(out->to);
+}
+
+char *printed_end(struct printed *p)
+{
+    assert_int_equal(fclose(p->to), 0);
+    return p->text;
+}
+
+char *printed_run(const struct made_run *m, const struct train_summary *s, bool with_lines)
+{
+    struct printed p;
+
+    printed_begin(&p);
+    assert_int_equal(train_print(p.to, &m->job, &m->result, s, with_lines), RC_OK);
+    return printed_end(&p);
+}
+
+void assert_row_of(const struct made_run *m, const struct train_summary *s, const char *name, const char *expected)
+{
+    char *text = printed_run(m, s, false), *row, *rest = NULL;
+
+    for (row = strtok_r(text, "\n", &rest); row; row = strtok_r(NULL, "\n", &rest))
+        if (strncmp(row, name, strlen(name)) == 0 && strncmp(row + strlen(name), "  ", 2) == 0)
+            break;
+    if (!row)
+        fail_msg("no row %s", name);
+    row += strlen(name);
+    assert_string_equal(row + strspn(row, " "), expected);
+    free(text);
+}
+
+void assert_row(const struct made_run *m, const char *name, const char *expected)
+{
+    struct train_summary s;
+
+    assert_int_equal(train_summarise(&s, &m->job, &m->result), RC_OK);
+    assert_row_of(m, &s, name, expected);
+}

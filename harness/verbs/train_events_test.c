@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train_events_test.c - the rows of a run to which something happened. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "harness/verbs/suite/printed_kit.h"
+#include "harness/verbs/train_report.h"
+
+/* How a run went: rows that others do not have. */
+static void an_eventful_run_is_told(void **state)
+{
+    struct made_run m;
+
+    (void)state;
+    made_ps(&m);
+    m.result.stop_signal = SIGINT;
+    m.result.n_steps = 5;
+    assert_row(&m, "stopped", "by SIGINT after 105 of 112 steps");
+    assert_int_equal(train_check_stopped(&m.job, &m.result), RC_OK);
+    m.job.opts.save_every = 2;
+    m.result.saves = (struct train_saves){ .n_written = 3, .n_failed = 1, .spent_s = 0.05, .why = "c: no space left" };
+    assert_row(
+        &m, "checkpoints",
+        "4 between steps, 12.5 ms each, which is in the throughput but in no step; 1 could not be written: c: no "
+        "space left");
+    m.job.restarts = (struct train_restarts){ .n = 2, .from_steps = { 40, 80 } };
+    assert_row(&m, "restarts", "2, as ranks had died: from step 40, 80");
+    made_free(&m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_eventful_run_is_told),
+    };
+
+    return cmocka_run_group_tests_name("train_events", tests, NULL, NULL);
+}

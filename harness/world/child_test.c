@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* child_test.c - programs that are run: how they end, what they say, and that none outlives who waits for it. */
+#include "harness/world/child.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static enum rc run_script(const char *script, int limit_ms, int *exit_code, char *text, size_t n_bytes)
+{
+    char sh[] = "sh", c[] = "-c", copy[256];
+    char *const argv[] = { sh, c, copy, NULL };
+
+    snprintf(copy, sizeof copy, "%s", script);
+    return child_run(argv, limit_ms, NULL, exit_code, text, n_bytes);
+}
+
+static void how_it_ended(void **state)
+{
+    static const struct {
+        const char *script;
+        int exit_code;
+        const char *text;
+    } cases[] = {
+        { "exit 0", 0, "" },
+        { "echo no >&2; exit 3", 3, "no\n" },
+        { "kill -KILL $$", 128 + SIGKILL, "" },
+        { "read -r line && exit 9; echo out; echo $? >&2", 0, "0\n" }, /* no standard input; its output is nowhere */
+        { "printf 0123456789abcdefghij >&2", 0, "56789abcdefghij" },   /* the end */
+    };
+    char text[16];
+    int exit_code;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        exit_code = -1;
+        assert_int_equal(run_script(cases[i].script, 0, &exit_code, text, sizeof text), RC_OK);
+        assert_int_equal(exit_code, cases[i].exit_code);
+        assert_string_equal(text, cases[i].text);
+    }
+    assert_int_equal(run_script("sleep 60", 50, &exit_code, NULL, 0), RC_TIMEOUT);
+}
+
+static void what_cannot_be_started(void **state)
+{
+    char none[] = "/no/such/program", folder[] = "/";
+    char *const argv[] = { none, NULL }, *const other[] = { folder, NULL };
+    int exit_code;
+
+    (void)state;
+    assert_int_equal(child_run(argv, 0, NULL, &exit_code, NULL, 0), RC_IO);
+    assert_string_equal(rc_message(), "/no/such/program: cannot be started: No such file or directory");
+    assert_int_equal(child_run(other, 0, NULL, &exit_code, NULL, 0), RC_IO);
+    assert_string_equal(rc_message(), "/: cannot be started: Permission denied");
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* nothing is left to wait for */
+    assert_int_equal(errno, ECHILD);
+}
+
+/* Who waits is killed: so is the program. It holds the writing end of a pipe as long as it lives. */
+static void none_outlives_who_waits(void **state)
+{
+    int held[2], exit_code, status;
+    char byte;
+
+    (void)state;
+    assert_int_equal(pipe(held), 0);
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        char script[64];
+        snprintf(script, sizeof script, "echo >&%d; exec sleep 60", held[1]);
+        (void)!run_script(script, 0, &exit_code, NULL, 0);
+        _exit(1);
+    }
+    close(held[1]);
+    assert_int_equal(read(held[0], &byte, 1), 1); /* it runs */
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    struct pollfd ended = { .fd = held[0], .events = POLLIN };
+    assert_int_equal(poll(&ended, 1, 20000), 1);
+    assert_int_equal(read(held[0], &byte, 1), 0);
+    close(held[0]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(how_it_ended),
+        cmocka_unit_test(what_cannot_be_started),
+        cmocka_unit_test(none_outlives_who_waits),
+    };
+
+    return cmocka_run_group_tests_name("child", tests, NULL, NULL);
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stop_test.c WORLD | process - ranks that go at their own pace, of which one receives a signal, end after the same
+ * step; and what a process does with the signals. The exit code tells; in mpi that of each rank. The linker puts
+ * clock_gettime of this file before the system's: a signal while the handler of another one runs.
+ */
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness/base/rng.h"
+#include "harness/base/text.h"
+#include "harness/cluster/cluster.h"
+#include "harness/world/stop.h"
+#include "harness/world/world.h"
+
+enum { MOST_STEPS = 400, N_RANKS = 5, N_RACES = 60, NOBODY = -1 };
+
+struct race {
+    uint64_t seed;
+    int who;         /* receives the signal */
+    int64_t at;      /* in its step, from 1 on; 0: before its first */
+    bool has_server; /* the last rank begins no step */
+    int64_t n_done[N_RANKS];
+    int n_failures; /* rank 0's */
+};
+
+static int expect(bool ok, const struct race *race, const char *what)
+{
+    if (!ok)
+        fprintf(stderr, "signal to rank %d in step %lld, seed %llu: not so: %s (last error: %s)\n", race->who,
+                (long long)race->at, (unsigned long long)race->seed, what, rc_message());
+    return !ok;
+}
+#define EXPECT(ok) expect((ok), race, #ok)
+
+static uint64_t draw(uint64_t seed, uint64_t i)
+{
+    return rng_u64(seed, RNG_SHUFFLE, i);
+}
+
+/* Steps of 0 to 30 us, each rank's of its own length. */
+static enum rc step(struct world *w, struct race *race, int64_t n, bool *begins)
+{
+    enum rc rc;
+
+    if (race->who == w->rank && race->at == 0 && n == 1)
+        (void)raise(SIGTERM);
+    TRY(world_begin_step(w, n, begins));
+    if (!*begins)
+        return RC_OK;
+    const uint64_t pace = 1 + draw(race->seed, (uint64_t)w->rank) % 4;
+    world_pause(w, pace * (draw(race->seed, (uint64_t)(n * N_RANKS + w->rank)) % 8000));
+    if (race->who == w->rank && n == race->at)
+        (void)raise(SIGTERM);
+out:
+    return rc;
+}
+
+static enum rc body(struct world *w, void *arg)
+{
+    struct race *race = arg;
+    const bool is_server = race->has_server && w->rank == w->n_ranks - 1;
+    int64_t n_done = 0, all[N_RANKS] = { 0 };
+    bool begins = true;
+    enum rc rc = RC_OK;
+
+    for (int64_t n = 1; n <= MOST_STEPS && !is_server; n++) {
+        TRY(step(w, race, n, &begins));
+        if (!begins)
+            break;
+        n_done = n;
+    }
+    const int number = world_stop_signal(w);
+    TRY(world_allgather(w, &n_done, all, sizeof n_done));
+    for (int r = 0; r < w->n_ranks - race->has_server && w->rank == 0; r++)
+        race->n_failures += EXPECT(all[r] == all[0]);
+    if (w->rank == 0) {
+        race->n_failures += EXPECT(all[0] >= race->at && all[0] >= 1);
+        race->n_failures += EXPECT(race->who == NOBODY ? all[0] == MOST_STEPS && number == 0 : true);
+        race->n_failures += EXPECT(all[0] == MOST_STEPS || number == SIGTERM);
+        race->n_done[0] = all[0];
+    }
+out:
+    return rc;
+}
+
+/* Ranks have no common pace: without an agreement they end after numbers of steps that differ. */
+static int run_race(const struct world_ops *ops, struct race *race)
+{
+    const bool is_launched = ops->module.caps & WORLD_LAUNCHED;
+    struct cluster cluster;
+    const struct world_opts opts = { .cluster = &cluster,
+                                     .stall = { .warn_ns = UINT64_C(20000000000), .abort_ns = UINT64_C(40000000000) } };
+
+    cluster_default(&cluster);
+    stop_catch_first();
+    const enum rc rc = world_run(ops, &opts, is_launched ? 0 : N_RANKS, body, race);
+    race->n_failures += EXPECT(rc == RC_OK);
+    stop_release();
+    return race->n_failures;
+}
+
+static int run_races(const char *name, int n_races, uint64_t seed)
+{
+    const struct world_ops *ops;
+    int n_failures = 0, n_early = 0;
+
+    if (world_find(&ops, name) != RC_OK) {
+        printf("skipped: %s\n", rc_message());
+        return 77;
+    }
+    for (int i = 0; i < n_races; i++) {
+        struct race race = { .seed = seed + (uint64_t)i,
+                             .who = i % 8 == 7 ? NOBODY : (int)(draw(seed, (uint64_t)i) % 3),
+                             .has_server = i % 2 == 1 };
+        race.at = race.who == NOBODY || i % 5 == 4 ? 0 : 1 + (int64_t)(draw(seed + 1, (uint64_t)i) % 40);
+        n_failures += run_race(ops, &race);
+        n_early += race.who != NOBODY && race.n_done[0] < MOST_STEPS;
+    }
+    if (n_early == 0 && world_launcher().rank == 0) {
+        fprintf(stderr, "no race was stopped before its end\n");
+        n_failures++;
+    }
+    return n_failures > 0;
+}
+
+/* --- the process --- */
+
+/* How a process ends that runs fn; -1: it cannot be started. */
+static int status_of(void (*fn)(void))
+{
+    int status = -1;
+    const pid_t child = fork();
+
+    if (child == 0) {
+        fn();
+        _exit(EXIT_SUCCESS);
+    }
+    return child > 0 && waitpid(child, &status, 0) == child ? status : -1;
+}
+
+static void let_it_be_again(void)
+{
+    const struct timespec pause = { .tv_nsec = (STOP_AGAIN_MS + 20) * 1000000L };
+
+    (void)nanosleep(&pause, NULL);
+}
+
+static void twice_at_once(void)
+{
+    stop_catch_first();
+    (void)raise(SIGTERM);
+    (void)raise(SIGTERM);
+    (void)raise(SIGINT);
+    if (stop_signal() != SIGTERM || !stop_wanted())
+        _exit(EXIT_FAILURE);
+}
+
+int __real_clock_gettime(clockid_t clock, struct timespec *out);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out);
+
+static atomic_int signal_in_handler; /* raised where the handler of another one asks for the time; 0: none */
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
+{
+    const int number = atomic_exchange(&signal_in_handler, 0);
+    const int result = __real_clock_gettime(clock, out);
+    if (number != 0)
+        (void)raise(number);
+    return result;
+}
+
+/* The handler of the second runs within that of the first, and both at once are one. */
+static void one_in_the_other(void)
+{
+    stop_catch_first();
+    atomic_store(&signal_in_handler, SIGINT);
+    (void)raise(SIGTERM);
+    if (atomic_load(&signal_in_handler) != 0 || !stop_wanted())
+        _exit(EXIT_FAILURE);
+    (void)raise(SIGTERM);
+    (void)raise(SIGINT);
+}
+
+static void twice(void)
+{
+    stop_catch_first();
+    (void)raise(SIGTERM);
+    let_it_be_again();
+    (void)raise(SIGINT);
+}
+
+static void twice_but_kept(void)
+{
+    stop_catch();
+    (void)raise(SIGINT);
+    let_it_be_again();
+    (void)raise(SIGINT);
+    if (stop_signal() != SIGINT)
+        _exit(EXIT_FAILURE);
+}
+
+static void released(void)
+{
+    stop_catch();
+    (void)raise(SIGINT);
+    stop_release();
+    if (stop_wanted())
+        _exit(EXIT_FAILURE);
+    (void)raise(SIGINT);
+}
+
+static void ignored(void)
+{
+    (void)signal(SIGINT, SIG_IGN);
+    stop_catch();
+    (void)raise(SIGINT);
+    if (stop_wanted())
+        _exit(EXIT_FAILURE);
+}
+
+static int check_process(void)
+{
+    const struct race none = { .who = NOBODY }, *race = &none;
+    int n_failures = 0, status;
+
+    n_failures += EXPECT(status_of(twice_at_once) == 0);
+    n_failures += EXPECT(status_of(one_in_the_other) == 0);
+    status = status_of(twice);
+    n_failures += EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
+    n_failures += EXPECT(status_of(twice_but_kept) == 0);
+    status = status_of(released);
+    n_failures += EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
+    n_failures += EXPECT(status_of(ignored) == 0);
+    n_failures += EXPECT(strcmp(stop_signal_name(SIGINT), "SIGINT") == 0);
+    n_failures += EXPECT(strcmp(stop_signal_name(SIGTERM), "SIGTERM") == 0);
+    return n_failures > 0;
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t seed;
+
+    if (argc == 2 && strcmp(argv[1], "process") == 0)
+        return check_process();
+    if (argc == 3 && text_to_u64(argv[2], &seed)) /* sim and mpi run one world a process */
+        return run_races(argv[1], strcmp(argv[1], "threads") == 0 ? N_RACES : 1, seed);
+    fprintf(stderr, "usage: stop_test process | WORLD SEED\n");
+    return 2;
+}
