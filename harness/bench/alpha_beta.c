@@ -107,12 +107,16 @@ enum rc alpha_beta_measure(struct alpha_beta *out, const struct alpha_beta_env *
 {
     const bool is_long = !env->is_hollow && env->message_bytes > MAX_MESSAGE_BYTES;
     struct alpha_beta fit = { .n_bytes = is_long ? MAX_MESSAGE_BYTES : env->message_bytes };
+    const struct transport_plan plan = { .most_message_bytes =
+                                             fit.n_bytes > sizeof(float) ? fit.n_bytes : sizeof(float),
+                                         .most_messages = MAX_ROUNDS,
+                                         .silence_ms = env->timeout_ms / 2 };
     struct transport *t = NULL;
     struct arena arena = { 0 };
     float *buffer = NULL;
     enum rc rc;
 
-    TRY(transport_open(&t, env->transport, env->world));
+    TRY(transport_open_planned(&t, env->transport, env->world, &plan));
     if (!env->is_hollow) {
         const size_t n_elems = 2 * (fit.n_bytes / sizeof(float) + 1);
         TRY(arena_open(&arena, arena_floats_bytes(n_elems)));

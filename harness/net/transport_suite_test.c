@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport_suite_test.c WORLD TRANSPORT RANKS [tasks] - run transport_suite; RANKS 0: as many as were launched; tasks:
- * in a world whose tasks may all send. */
+/* transport_suite_test.c WORLD TRANSPORT RANKS [tasks|lo] - run transport_suite; RANKS 0: as many as were launched;
+ * tasks: in a world whose tasks may all send; lo: where hosts are reached by that network interface. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,12 +25,13 @@ static enum rc body(struct world *w, void *arg)
 
 int main(int argc, char **argv)
 {
-    const struct world_opts opts = { .has_tasks = argc == 5 && strcmp(argv[4], "tasks") == 0 };
+    const bool is_lo = argc == 5 && strcmp(argv[4], "lo") == 0;
+    const struct world_opts opts = { .has_tasks = argc == 5 && !is_lo, .interface = is_lo ? argv[4] : NULL };
     const struct world_ops *world;
     struct job job = { 0 };
     enum rc rc;
 
-    if (argc != 4 && !opts.has_tasks)
+    if (argc != 4 && !is_lo && (argc != 5 || strcmp(argv[4], "tasks") != 0))
         return 2;
     TRY(world_find(&world, argv[1]));
     TRY(transport_find(&job.ops, argv[2]));

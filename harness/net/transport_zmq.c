@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transport_zmq.c - messages over ZeroMQ: between threads (inproc://) and between processes (tcp://).
+ * transport_zmq.c - messages over ZeroMQ: between threads (inproc://), processes of a host (ipc://) and hosts (tcp://).
  *
- * Every rank binds one PULL socket (zmq_inbox.h), and connects one PUSH socket to each rank it sends to,
- * at the first message. Posting a send copies the message once, into a ZeroMQ message that the library owns
- * from then on; sending never blocks (no high-water mark), so a send is complete when posted (T1, T2). A receive is
+ * Every rank binds one PULL socket (zmq_inbox.h), and connects one PUSH socket to each rank it sends to
+ * (zmq_outbox.h): at the first message, or over ipc:// in open(), which then removes the folder of the socket again, so
+ * that nothing of a run is left behind, however it ends. Posting a send copies the message once, into a ZeroMQ message
+ * that the library owns from then on; a send is done when the window of its peer let it through. A receive is
  * complete when the inbox has set its state to INBOX_DONE.
  *
- * Ranks of one process share a ZeroMQ context, which the last rank to close terminates.
+ * A wait looks at most MOST_STRANGERS frames of strangers at a time before it reads the clock and asks whether a rank
+ * was lost: a flood of them takes time, but no wait misses its end.
  */
 #include "harness/net/transport_zmq.h"
 
@@ -21,37 +23,43 @@
 #include "harness/net/transport.h"
 #include "harness/net/xfer.h"
 #include "harness/net/zmq_address.h"
+#include "harness/net/zmq_context.h"
+#include "harness/net/zmq_files.h"
 #include "harness/net/zmq_frame.h"
 #include "harness/net/zmq_inbox.h"
+#include "harness/net/zmq_outbox.h"
+#include "harness/net/zmq_tender.h"
 #include "harness/world/wait.h"
 #include "harness/world/world.h"
 
 extern const struct transport_ops transport_zmq;
 
-enum { ENDPOINT_BYTES = 128, LINGER_MS = 5000, SLICE_MS = WAIT_SLICE_NS / 1000000, N_SPINS = 100 };
-
-struct shared { /* by the ranks of one process */
-    void *context;
-    atomic_int n_users;
-};
-
-struct peer {
-    void *socket; /* PUSH; NULL until the first send */
-    uint64_t n_sent;
-};
+enum { SLICE_MS = WAIT_SLICE_NS / 1000000, N_SPINS = 100, MOST_STRANGERS = 64, ATTACH_MS = 20000 };
+enum { REASON_BYTES = RC_MESSAGE_BYTES, SILENCE_MS = 120000 }; /* SILENCE_MS: where the plan has none */
+enum { LEAST_WINDOW = 64, UNPLANNED_WINDOW = 1024 };           /* messages */
+enum { SEND_QUEUED = INBOX_TOO_LONG + 1 };                     /* state of a send; x->priv: its number in the outbox */
 
 struct bootstrap { /* what every rank sends the others in open() */
-    char endpoint[ENDPOINT_BYTES];
+    char endpoint[ZMQ_ADDRESS_BYTES];
+    uint64_t window;
+    enum rc rc; /* it can listen; else the reason */
+    char reason[REASON_BYTES];
     unsigned char token[FRAME_TOKEN_BYTES]; /* random; every frame carries that of rank 0: others are from outside */
+};
+
+struct outcome { /* of a rank in attach() */
+    enum rc rc;
+    char reason[REASON_BYTES];
 };
 
 struct zmq {
     struct transport base;
-    struct shared *shared;
-    struct frame_pool *pool;
+    struct zmq_context *context;
+    struct zmq_address address;
     struct inbox *inbox;
+    struct outbox *outbox;       /* used under tender's lock */
+    struct zmq_tender *tender;   /* NULL where connections are not made again */
     struct bootstrap *bootstrap; /* [n_ranks] */
-    struct peer *peer;           /* [n_ranks] */
 };
 
 static struct zmq *self(struct transport *t)
@@ -59,95 +67,121 @@ static struct zmq *self(struct transport *t)
     return (struct zmq *)t;
 }
 
-static enum rc zmq_raise(const char *what)
+/* --- open: listen, tell the others where, connect --- */
+
+static enum rc listen_somewhere(struct zmq *t, const struct transport_plan *plan, struct bootstrap *own)
 {
-    return rc_raise(errno == ENOMEM ? RC_NOMEM : RC_IO, "transport zmq: %s: %s", what, zmq_strerror(errno));
-}
+    struct inbox_limits limits = { .most_message_bytes = plan->most_message_bytes,
+                                   .most_waiting = plan->most_messages,
+                                   .silence_ms = plan->silence_ms };
+    enum rc rc;
 
-static bool set_int(void *socket, int option, int value)
-{
-    return zmq_setsockopt(socket, option, &value, sizeof value) == 0;
-}
-
-/* Every rank may connect to every other: n_ranks + 1 sockets a rank. */
-static struct shared *shared_open(int n_users, int n_ranks)
-{
-    struct shared *shared = calloc(1, sizeof *shared);
-    int n_sockets = n_ranks < 255 ? n_users * (n_ranks + 1) : INT32_MAX;
-
-    if (!shared)
-        return NULL;
-    shared->context = zmq_ctx_new();
-    if (!shared->context) {
-        free(shared);
-        return NULL;
-    }
-    const int limit = zmq_ctx_get(shared->context, ZMQ_SOCKET_LIMIT);
-    if (n_sockets > limit)
-        n_sockets = limit;
-    (void)zmq_ctx_set(shared->context, ZMQ_IO_THREADS, 1);
-    (void)zmq_ctx_set(shared->context, ZMQ_MAX_SOCKETS, n_sockets < 64 ? 64 : n_sockets);
-    atomic_init(&shared->n_users, n_users);
-    return shared;
-}
-
-static void shared_leave(struct shared *shared)
-{
-    if (!shared || atomic_fetch_sub(&shared->n_users, 1) != 1)
-        return;
-    while (zmq_ctx_term(shared->context) != 0 && errno == EINTR)
-        ;
-    free(shared);
-}
-
-/* One context for all ranks of this process. Where ranks are threads, rank 0 creates it and the others get its address;
- * else each rank creates its own. */
-static enum rc share_context(struct zmq *t)
-{
-    struct world *w = t->base.world;
-    struct shared *own = NULL, **all = NULL;
-    const bool one_process = (w->ops->module.caps & WORLD_SHARED_MEMORY) != 0;
-    enum rc rc = RC_OK;
-
-    if (!one_process || w->rank == 0)
-        own = shared_open(one_process ? w->n_ranks : 1, w->n_ranks);
-    all = calloc((size_t)w->n_ranks, sizeof *all);
-    if (one_process && all)
-        TRY(world_allgather(w, &own, all, sizeof own));
-    t->shared = one_process && all ? all[0] : own;
-    if (!t->shared || !all)
-        FAIL(RC_NOMEM, "transport zmq: no ZeroMQ context");
+    TRY(zmq_address_open(&t->address, t->base.world));
+    TRY(zmq_files_check(t->address.reach, t->base.world->n_ranks));
+    limits.is_private = t->address.reach == ZMQ_REACH_HOST;
+    limits.reconnects = t->address.reach == ZMQ_REACH_HOSTS;
+    limits.window = own->window;
+    TRY(inbox_limit(t->inbox, &limits));
+    TRY(inbox_listen(t->inbox, t->address.text, own->endpoint, sizeof own->endpoint));
+    if (getrandom(own->token, sizeof own->token, 0) != (ssize_t)sizeof own->token)
+        FAIL(RC_IO, "transport zmq: no random numbers: %s", strerror(errno));
 out:
-    free(all);
     return rc;
 }
 
-/* Listen, and exchange endpoint and token with all ranks. A rank that cannot listen still takes part, with endpoint "":
- * then all ranks fail, and none waits for a missing one. Collective. */
-static enum rc exchange_endpoints(struct zmq *t)
+/* Exchange endpoint, window and token with all ranks. A rank that cannot listen still takes part and says why: then all
+ * ranks fail, and none waits for a missing one. Collective. */
+static enum rc exchange_endpoints(struct zmq *t, const struct transport_plan *plan)
 {
+    const uint64_t wanted = plan->most_messages > 0 ? plan->most_messages : UNPLANNED_WINDOW;
     struct world *w = t->base.world;
-    struct bootstrap own = { .endpoint = "" };
-    char address[ENDPOINT_BYTES], message[RC_MESSAGE_BYTES];
-    enum rc rc, own_rc;
+    struct bootstrap own;
+    enum rc rc;
 
-    own_rc = zmq_address(address, sizeof address, w);
-    if (own_rc == RC_OK)
-        own_rc = inbox_listen(t->inbox, address, own.endpoint, sizeof own.endpoint);
-    if (own_rc == RC_OK && getrandom(own.token, sizeof own.token, 0) != (ssize_t)sizeof own.token)
-        own_rc = zmq_raise("no random numbers");
-
-    (void)snprintf(message, sizeof message, "%s", rc_message());
-    if (own_rc != RC_OK)
-        own.endpoint[0] = '\0';
+    memset(&own, 0, sizeof own); /* it is sent as bytes */
+    own.window = wanted > LEAST_WINDOW ? wanted : LEAST_WINDOW;
+    own.rc = listen_somewhere(t, plan, &own);
+    if (own.rc != RC_OK)
+        (void)snprintf(own.reason, sizeof own.reason, "%s", rc_message());
     TRY(world_allgather(w, &own, t->bootstrap, sizeof own));
-    if (own_rc != RC_OK)
-        FAIL(own_rc, "%s", message);
-    for (int r = 0; r < w->n_ranks; r++)
-        if (t->bootstrap[r].endpoint[0] == '\0')
-            FAIL(RC_PEER, "transport zmq: rank %d cannot listen", r);
+    if (own.rc != RC_OK)
+        FAIL(own.rc, "%s", own.reason);
+    for (int r = 0; r < w->n_ranks; r++) {
+        if (t->bootstrap[r].rc != RC_OK)
+            FAIL(RC_PEER, "rank %d cannot listen: %s", r, t->bootstrap[r].reason);
+        if (t->bootstrap[r].window != own.window)
+            FAIL(RC_MISMATCH, "transport zmq: rank %d plans %llu messages to a rank, rank %d %llu", r,
+                 (unsigned long long)t->bootstrap[r].window, w->rank, (unsigned long long)own.window);
+    }
     inbox_set_token(t->inbox, t->bootstrap[0].token);
 out:
+    return rc;
+}
+
+static enum rc open_outbox(struct zmq *t, const struct transport_plan *plan)
+{
+    const struct world *w = t->base.world;
+    struct outbox_env env = { .context = zmq_context_ptr(t->context),
+                              .rank = w->rank,
+                              .n_ranks = w->n_ranks,
+                              .window = t->bootstrap[w->rank].window,
+                              .reconnects = t->address.reach == ZMQ_REACH_HOSTS,
+                              .is_eager = t->address.reach == ZMQ_REACH_HOST,
+                              .silence_ms = plan->silence_ms };
+    enum rc rc;
+
+    memcpy(env.token, t->bootstrap[0].token, sizeof env.token);
+    TRY(outbox_open(&t->outbox, &env));
+    for (int r = 0; r < w->n_ranks; r++)
+        outbox_set_endpoint(t->outbox, r, t->bootstrap[r].endpoint);
+    if (env.reconnects)
+        TRY(zmq_tender_open(&t->tender, t->outbox));
+out:
+    return rc;
+}
+
+/* Connect to a rank of this host. */
+static enum rc attach_to(struct zmq *t, int rank)
+{
+    bool connected = false;
+    enum rc rc = RC_OK;
+
+    for (int waited_ms = 0; !connected; waited_ms += SLICE_MS) {
+        if (waited_ms >= ATTACH_MS)
+            FAIL(RC_TIMEOUT, "transport zmq: %s: rank %d does not answer within %d ms", t->bootstrap[rank].endpoint,
+                 rank, ATTACH_MS);
+        TRY(transport_check(&t->base, -1));
+        TRY(outbox_attach(t->outbox, rank, SLICE_MS, &connected));
+    }
+out:
+    return rc;
+}
+
+/* Connect to all ranks of this host, so that nobody needs the sockets' folders any more; they are removed, also where
+ * that fails. Collective. */
+static enum rc attach(struct zmq *t)
+{
+    struct world *w = t->base.world;
+    struct outcome own, *all = calloc((size_t)w->n_ranks, sizeof *all);
+    enum rc rc = RC_OK;
+
+    if (!all)
+        FAIL(RC_NOMEM, "transport zmq: no memory for %d ranks", w->n_ranks);
+    memset(&own, 0, sizeof own);
+    for (int r = 0; r < w->n_ranks && own.rc == RC_OK; r++)
+        if (r != w->rank)
+            own.rc = attach_to(t, r);
+    if (own.rc != RC_OK)
+        (void)snprintf(own.reason, sizeof own.reason, "%s", rc_message());
+    TRY(world_allgather(w, &own, all, sizeof own));
+    if (own.rc != RC_OK)
+        FAIL(own.rc, "%s", own.reason);
+    for (int r = 0; r < w->n_ranks; r++)
+        if (all[r].rc != RC_OK)
+            FAIL(RC_PEER, "rank %d cannot reach another one: %s", r, all[r].reason);
+out:
+    zmq_address_remove(&t->address);
+    free(all);
     return rc;
 }
 
@@ -166,23 +200,22 @@ static void zmq_close_transport(struct transport **tp)
 {
     struct zmq *t = self(*tp);
 
-    for (int r = 0; t->peer && r < t->base.world->n_ranks; r++)
-        if (t->peer[r].socket) {
-            if (is_given_up(t, r))
-                (void)set_int(t->peer[r].socket, ZMQ_LINGER, 0);
-            zmq_close(t->peer[r].socket);
-        }
+    zmq_tender_close(&t->tender);
+    for (int r = 0; t->outbox && r < t->base.world->n_ranks; r++)
+        if (is_given_up(t, r))
+            outbox_give_up(t->outbox, r);
+    outbox_close(&t->outbox);
     inbox_close(&t->inbox);
-    frame_pool_close(&t->pool);
-    shared_leave(t->shared);
-    free(t->peer);
+    zmq_address_remove(&t->address);
+    zmq_context_close(&t->context);
     free(t->bootstrap);
     free(t);
     *tp = NULL;
 }
 
-static enum rc zmq_open_transport(struct transport **out, struct world *w)
+static enum rc zmq_open_planned(struct transport **out, struct world *w, const struct transport_plan *given)
 {
+    struct transport_plan plan = *given;
     struct transport *base = NULL;
     struct zmq *t;
     enum rc rc = RC_OK;
@@ -195,14 +228,17 @@ static enum rc zmq_open_transport(struct transport **out, struct world *w)
         return rc_raise(RC_NOMEM, "transport zmq: no memory");
     base = &t->base;
     *base = (struct transport){ .ops = &transport_zmq, .world = w };
+    plan.silence_ms = plan.silence_ms > 0 ? plan.silence_ms : SILENCE_MS;
     t->bootstrap = calloc((size_t)w->n_ranks, sizeof *t->bootstrap);
-    t->peer = calloc((size_t)w->n_ranks, sizeof *t->peer);
-    if (!t->bootstrap || !t->peer)
+    if (!t->bootstrap)
         FAIL(RC_NOMEM, "transport zmq: no memory for %d ranks", w->n_ranks);
-    TRY(frame_pool_open(&t->pool));
-    TRY(share_context(t));
-    TRY(inbox_open(&t->inbox, t->shared->context, w->rank, w->n_ranks));
-    TRY(exchange_endpoints(t));
+    zmq_files_raise();
+    TRY(zmq_context_open(&t->context, w));
+    TRY(inbox_open(&t->inbox, zmq_context_ptr(t->context), w->rank, w->n_ranks));
+    TRY(exchange_endpoints(t, &plan));
+    TRY(open_outbox(t, &plan));
+    if (t->address.reach == ZMQ_REACH_HOST)
+        TRY(attach(t));
     *out = base;
     base = NULL;
 out:
@@ -211,45 +247,30 @@ out:
     return rc;
 }
 
-static enum rc connect_to(struct zmq *t, int rank)
+static enum rc zmq_open_transport(struct transport **out, struct world *w)
 {
-    struct peer *peer = &t->peer[rank];
-    enum rc rc = RC_OK;
+    const struct transport_plan any = { .most_message_bytes = 0 };
 
-    peer->socket = zmq_socket(t->shared->context, ZMQ_PUSH);
-    /* All ranks have listened since open(), so a connection that ends means a dead peer: do not reconnect. */
-    if (!peer->socket || !set_int(peer->socket, ZMQ_SNDHWM, 0) || !set_int(peer->socket, ZMQ_LINGER, LINGER_MS) ||
-        !set_int(peer->socket, ZMQ_RECONNECT_IVL, -1) || zmq_connect(peer->socket, t->bootstrap[rank].endpoint) != 0) {
-        rc = zmq_raise(t->bootstrap[rank].endpoint);
-        if (peer->socket)
-            zmq_close(peer->socket);
-        peer->socket = NULL;
-    }
-    return rc;
+    return zmq_open_planned(out, w, &any);
 }
+
+/* --- transfers --- */
 
 static enum rc zmq_post_send(struct transport *base, struct xfer *x)
 {
     struct zmq *t = self(base);
-    struct peer *peer = &t->peer[x->peer];
-    struct frame head = { .sender = base->world->rank, .tag = x->tag, .sequence = peer->n_sent };
-    zmq_msg_t msg;
+    uint64_t number = 0;
     enum rc rc;
 
-    if (!peer->socket)
-        TRY(connect_to(t, x->peer));
-    memcpy(head.token, t->bootstrap[0].token, sizeof head.token);
-    TRY(frame_write(&msg, t->pool, &head, x));
-    while (zmq_msg_send(&msg, peer->socket, ZMQ_DONTWAIT) < 0) {
-        if (errno == EINTR)
-            continue;
-        rc = errno == EAGAIN ? rc_raise(RC_PEER, "rank %d closed its end", x->peer) : zmq_raise("send");
-        zmq_msg_close(&msg);
-        goto out;
-    }
-    peer->n_sent++;
-    x->priv = NULL;
-    atomic_store_explicit(&x->state, INBOX_DONE, memory_order_relaxed);
+    zmq_tender_lock(t->tender);
+    rc = outbox_post(t->outbox, x, inbox_n_received(t->inbox, x->peer), &number);
+    const bool is_handed = rc == RC_OK && outbox_is_handed(t->outbox, x->peer, number);
+    zmq_tender_unlock(t->tender);
+    TRY(rc);
+    if (is_handed)
+        inbox_note_told(t->inbox, x->peer);
+    x->priv = is_handed ? NULL : (void *)(uintptr_t)number;
+    atomic_store_explicit(&x->state, is_handed ? INBOX_DONE : SEND_QUEUED, memory_order_relaxed);
 out:
     return rc;
 }
@@ -260,6 +281,64 @@ static enum rc zmq_post_recv(struct transport *t, struct xfer *x)
     return RC_OK;
 }
 
+/* A frame of rank `from` has come. */
+static enum rc answer(struct zmq *t, int from)
+{
+    enum rc rc = RC_OK;
+
+    outbox_note_acknowledged(t->outbox, from, inbox_n_acknowledged(t->inbox, from));
+    if (inbox_owes(t->inbox, from)) {
+        inbox_note_told(t->inbox, from);
+        rc = outbox_acknowledge(t->outbox, from, inbox_n_received(t->inbox, from));
+    }
+    return rc;
+}
+
+/* One frame, as inbox_receive(), and what follows from it. */
+static enum rc receive(struct zmq *t, int timeout_ms, int *from)
+{
+    enum rc rc;
+
+    TRY(inbox_receive(t->inbox, timeout_ms, from));
+    if (*from < 0)
+        goto out;
+    zmq_tender_lock(t->tender);
+    rc = answer(t, *from);
+    zmq_tender_unlock(t->tender);
+out:
+    return rc;
+}
+
+/* Hand over what can be. x, if any: is it handed, then, where it is a send? RC_PEER: its peer is lost. */
+static enum rc tend(struct zmq *t, const struct xfer *x, bool *is_handed)
+{
+    enum rc rc;
+
+    zmq_tender_lock(t->tender);
+    TRY(outbox_tend(t->outbox));
+    if (x) {
+        TRY(outbox_check(t->outbox, x->peer));
+        *is_handed = outbox_is_handed(t->outbox, x->peer, (uintptr_t)x->priv);
+    }
+out:
+    zmq_tender_unlock(t->tender);
+    return rc;
+}
+
+/* What has come, up to a frame of the group, or MOST_STRANGERS others: then *from is FROM_STRANGER. */
+static enum rc look(struct zmq *t, int *from)
+{
+    enum rc rc = RC_OK;
+
+    for (int i = 0; i < MOST_STRANGERS; i++) {
+        TRY(receive(t, 0, from));
+        if (*from != FROM_STRANGER)
+            break;
+    }
+out:
+    return rc;
+}
+
 struct wait {            /* for a message to arrive */
     int peer;            /* from it; -1: from any rank */
     uint64_t started_ns; /* 0: not yet */
@@ -267,26 +346,26 @@ struct wait {            /* for a message to arrive */
     bool expired;
 };
 
-/* Wait until a message has arrived, but at most SLICE_MS, so that the caller's next call sees whether a rank died.
+/* Wait until a frame has arrived, but at most SLICE_MS, so that the caller's next call sees whether a rank died.
  * Polls N_SPINS times first where this rank may spin. Sets expired once timeout_ms have passed since the first call. */
 static enum rc wait_slice(struct zmq *t, struct wait *wait)
 {
     const bool may_spin = world_may_spin(t->base.world);
     uint64_t waited_ms = 0;
-    int slice_ms = SLICE_MS;
-    bool got = false;
+    int slice_ms = SLICE_MS, from = FROM_NOBODY;
     enum rc rc;
 
     TRY(transport_check(&t->base, wait->peer)); /* T10 */
+    TRY(tend(t, NULL, NULL));
     if (wait->timeout_ms == DO_NOT_WAIT) {
         wait->expired = true;
         goto out;
     }
-    for (int i = 0; i < N_SPINS && may_spin && !got; i++) {
-        TRY(inbox_receive(t->inbox, 0, &got));
+    for (int i = 0; i < N_SPINS && may_spin && from == FROM_NOBODY; i++) {
+        TRY(receive(t, 0, &from));
         wait_relax();
     }
-    if (got)
+    if (from >= 0)
         goto out;
     if (wait->started_ns == 0)
         wait->started_ns = wait_clock_ns();
@@ -296,8 +375,8 @@ static enum rc wait_slice(struct zmq *t, struct wait *wait)
         if (!wait->expired && (uint64_t)wait->timeout_ms - waited_ms < SLICE_MS)
             slice_ms = wait->timeout_ms - (int)waited_ms;
     }
-    if (!wait->expired)
-        TRY(inbox_receive(t->inbox, slice_ms, &got));
+    if (!wait->expired && from == FROM_NOBODY)
+        TRY(receive(t, slice_ms, &from));
 out:
     return rc;
 }
@@ -306,7 +385,8 @@ static enum rc zmq_complete(struct transport *base, struct xfer *x, int timeout_
 {
     struct zmq *t = self(base);
     struct wait wait = { .peer = x->peer, .timeout_ms = timeout_ms };
-    bool got;
+    bool is_handed = false;
+    int from;
     enum rc rc = RC_OK;
 
     if (base->dead != RC_OK)
@@ -319,12 +399,16 @@ static enum rc zmq_complete(struct transport *base, struct xfer *x, int timeout_
             return rc_raise(RC_MISMATCH, "message from rank %d, tag %u, has %zu bytes, the receiver has room for %zu",
                             x->peer, x->tag, (size_t)(uintptr_t)x->priv /* n_bytes, see zmq_inbox.h */,
                             xfer_n_bytes(x));
-        TRY(inbox_receive(t->inbox, 0, &got));
-        if (got)
+        TRY(look(t, &from));
+        if (from >= 0)
             continue;
         TRY(inbox_check(t->inbox, x->peer));
+        TRY(tend(t, x, &is_handed));
+        if (state == SEND_QUEUED && is_handed)
+            return RC_OK;
         if (wait.expired)
-            FAIL(RC_TIMEOUT, "rank %d, tag %u: receive not done after %d ms", x->peer, x->tag, timeout_ms);
+            FAIL(RC_TIMEOUT, "rank %d, tag %u: %s not done after %d ms", x->peer, x->tag,
+                 state == SEND_QUEUED ? "send" : "receive", timeout_ms);
         TRY(wait_slice(t, &wait));
     }
 out:
@@ -337,7 +421,7 @@ static enum rc zmq_recv_message(struct transport *base, struct message *out, int
     struct zmq *t = self(base);
     struct wait wait = { .peer = -1, .timeout_ms = timeout_ms };
     struct arrival *a;
-    bool got;
+    int from;
     enum rc rc;
 
     for (;;) {
@@ -347,8 +431,8 @@ static enum rc zmq_recv_message(struct transport *base, struct message *out, int
                 (struct message){ .ptr = a->ptr, .n_bytes = a->n_bytes, .peer = a->sender, .tag = a->tag, .priv = a };
             break;
         }
-        TRY(inbox_receive(t->inbox, 0, &got));
-        if (got)
+        TRY(look(t, &from));
+        if (from >= 0)
             continue;
         const int broken = inbox_broken_sender(t->inbox);
         if (broken >= 0) {
@@ -375,9 +459,24 @@ const char *transport_zmq_endpoint(const struct transport *t)
     return ((const struct zmq *)t)->bootstrap[t->world->rank].endpoint;
 }
 
+const char *transport_zmq_peer_endpoint(const struct transport *t, int peer)
+{
+    return ((const struct zmq *)t)->bootstrap[peer].endpoint;
+}
+
 void *transport_zmq_context(const struct transport *t)
 {
-    return ((const struct zmq *)t)->shared->context;
+    return zmq_context_ptr(((const struct zmq *)t)->context);
+}
+
+uint64_t transport_zmq_n_reconnected(const struct transport *t)
+{
+    const struct zmq *z = (const struct zmq *)t;
+
+    zmq_tender_lock(z->tender);
+    const uint64_t n_reconnected = outbox_n_reconnected(z->outbox);
+    zmq_tender_unlock(z->tender);
+    return n_reconnected;
 }
 
 uint64_t transport_zmq_n_dropped(const struct transport *t)
@@ -390,6 +489,7 @@ const struct transport_ops transport_zmq = {
     .module.caps = TR_ADD | TR_ASYNC | TR_COPIES,
     .module.refuses_world = WORLD_VIRTUAL_TIME,
     .open = zmq_open_transport,
+    .open_planned = zmq_open_planned,
     .post_send = zmq_post_send,
     .post_recv = zmq_post_recv,
     .complete = zmq_complete,

@@ -7,9 +7,12 @@
 
 struct transport;
 
-/* Where this rank listens, and the context for an inproc:// address. Lent until close. */
+/* Where this rank listens, and another one; and the context for an inproc:// address. Lent until close. */
 const char *transport_zmq_endpoint(const struct transport *t);
+const char *transport_zmq_peer_endpoint(const struct transport *t, int peer);
 void *transport_zmq_context(const struct transport *t);
+/* Connections to peers that were lost and made again. */
+uint64_t transport_zmq_n_reconnected(const struct transport *t);
 /* Frames from outside the group that were dropped so far. */
 uint64_t transport_zmq_n_dropped(const struct transport *t);
 

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transport_zmq_test.c WORLD RANKS - faults that only the zmq transport meets: frames from outside, a lost
- * message, ranks that leave in any order. RANKS 0: as many as were launched.
+ * transport_zmq_test.c WORLD RANKS [INTERFACE] - faults that only the zmq transport meets: frames from outside and
+ * floods of them, a lost message, connections that are cut, limits of open files, ranks that leave in any order. RANKS
+ * 0: as many as were launched.
  */
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <zmq.h>
@@ -16,23 +19,30 @@
 #include "harness/base/rng.h"
 #include "harness/net/suite/transport_suite_kit.h"
 #include "harness/net/transport_zmq.h"
+#include "harness/net/zmq_files.h"
 #include "harness/net/zmq_frame.h"
 #include "harness/net/zmq_inbox.h"
 
 extern const struct transport_ops transport_zmq;
 
-enum { N_GARBAGE = 40, N_STRAYS = N_GARBAGE + 5 };
+enum { MOST_FILES = 1024 };
+enum { N_GARBAGE = 40, N_STRAYS = N_GARBAGE + 5, N_FLOOD = 5000, N_OF_A_LOOK = 1000 };
 
-static void exchange(struct suite *s, struct transport *t)
+static void exchange_at(struct suite *s, struct transport *t, int distance)
 {
     uint32_t out = (uint32_t)s->w->rank + 1000, in = 0;
-    struct xfer tx = { .ptr = &out, .n_bytes = sizeof out, .peer = suite_next(s, 1), .tag = 1 };
-    struct xfer rx = { .ptr = &in, .n_bytes = sizeof in, .peer = suite_prev(s, 1), .tag = 1 };
+    struct xfer tx = { .ptr = &out, .n_bytes = sizeof out, .peer = suite_next(s, distance), .tag = 1 };
+    struct xfer rx = { .ptr = &in, .n_bytes = sizeof in, .peer = suite_prev(s, distance), .tag = 1 };
 
     if (s->w->n_ranks == 1)
         return;
     EXPECT_OK(s, transport_exchange(t, &tx, &rx, s->timeout_ms));
     EXPECT(s, in == (uint32_t)rx.peer + 1000);
+}
+
+static void exchange(struct suite *s, struct transport *t)
+{
+    exchange_at(s, t, 1);
 }
 
 /* N_GARBAGE frames of noise, three multi-part ones' parts, and two that look right but for the token. */
@@ -88,6 +98,12 @@ static void case_strays(struct suite *s)
     s->name = "strays";
     if (!EXPECT_OK(s, transport_open(&t, s->ops, s->w)))
         return;
+    if (strncmp(transport_zmq_endpoint(t), "ipc://", 6) == 0) { /* nobody else can connect any more */
+        EXPECT(s, access(transport_zmq_endpoint(t) + 6, F_OK) != 0);
+        exchange(s, t);
+        transport_close(&t);
+        return;
+    }
     socket = zmq_socket(transport_zmq_context(t), ZMQ_PUSH);
     if (EXPECT(s, socket && zmq_connect(socket, transport_zmq_endpoint(t)) == 0)) {
         send_strays(s, socket);
@@ -101,6 +117,70 @@ static void case_strays(struct suite *s)
         EXPECT(s, transport_zmq_n_dropped(t) >= N_STRAYS);
         exchange(s, t);
     }
+    if (socket)
+        zmq_close(socket);
+    transport_close(&t);
+}
+
+/* Is there nobody from outside who could connect? Of ipc://, once all have. */
+static bool is_closed_to_others(const char *endpoint)
+{
+    return strncmp(endpoint, "ipc://", 6) == 0 && access(endpoint + 6, F_OK) != 0;
+}
+
+/* A stranger's socket to this rank, which queues all there is; NULL: that is not possible. */
+static void *open_flood(struct suite *s, struct transport *t)
+{
+    void *socket = zmq_socket(transport_zmq_context(t), ZMQ_PUSH);
+    const int any = 0;
+
+    if (EXPECT(s, socket && zmq_setsockopt(socket, ZMQ_SNDHWM, &any, sizeof any) == 0 &&
+                      zmq_setsockopt(socket, ZMQ_LINGER, &any, sizeof any) == 0 &&
+                      zmq_connect(socket, transport_zmq_endpoint(t)) == 0))
+        return socket;
+    if (socket)
+        zmq_close(socket);
+    return NULL;
+}
+
+static void flood(struct suite *s, void *socket)
+{
+    for (int i = 0; i < N_FLOOD; i++)
+        EXPECT(s, zmq_send(socket, "stranger", 8, 0) == 8);
+}
+
+/* More frames of strangers wait than a look takes: it ends all the same, a limit is kept, and messages of the group
+ * come through. */
+static void case_flood(struct suite *s)
+{
+    struct transport *t = NULL;
+    struct message m = { .peer = -1 };
+    uint32_t value = 0;
+    struct xfer rx = { .ptr = &value, .n_bytes = sizeof value, .peer = suite_prev(s, 1), .tag = 9 };
+    void *socket = NULL;
+
+    s->name = "flood";
+    if (!EXPECT_OK(s, transport_open(&t, s->ops, s->w)) || is_closed_to_others(transport_zmq_endpoint(t)) ||
+        !(socket = open_flood(s, t)))
+        goto out;
+    flood(s, socket);
+    for (int i = 0; i < s->timeout_ms && transport_zmq_n_dropped(t) == 0; i++) {
+        EXPECT_OK(s, transport_recv_message(t, &m, DO_NOT_WAIT));
+        EXPECT(s, m.peer == -1);
+        world_pause(s->w, 1000000);
+    }
+    EXPECT(s, transport_zmq_n_dropped(t) > 0 && transport_zmq_n_dropped(t) <= N_OF_A_LOOK);
+    for (int i = 0; i < 20; i++) {
+        flood(s, socket);
+        exchange(s, t);
+    }
+    EXPECT_OK(s, world_barrier(s->w)); /* a rank that gave up on another one hears it no more */
+    if (s->w->n_ranks > 1 && EXPECT_OK(s, transport_recv(t, &rx))) {
+        flood(s, socket);
+        EXPECT(s, transport_wait(t, &rx, 50) == RC_TIMEOUT);
+    }
+    EXPECT_OK(s, world_barrier(s->w));
+out:
     if (socket)
         zmq_close(socket);
     transport_close(&t);
@@ -142,7 +222,7 @@ static void case_gap(struct suite *s)
     struct frame head = { .tag = TAG_ANY };
     struct arrival *a[3] = { NULL };
     char endpoint[64];
-    bool got;
+    int from = FROM_NOBODY;
 
     s->name = "gap";
     memcpy(head.token, token, sizeof token);
@@ -155,16 +235,16 @@ static void case_gap(struct suite *s)
     if (!EXPECT(s, socket && zmq_connect(socket, endpoint) == 0))
         goto out;
     send_frame(s, socket, pool, head, 1, 0);
-    EXPECT_OK(s, inbox_receive(in, 1000, &got));
-    EXPECT(s, got);
+    EXPECT_OK(s, inbox_receive(in, 1000, &from));
+    EXPECT(s, from == 1);
     EXPECT_OK(s, inbox_check(in, 1));
     EXPECT(s, inbox_broken_sender(in) == -1);
     send_frame(s, socket, pool, head, 1, 2);
     send_frame(s, socket, pool, head, 1, 1); /* too late */
     send_frame(s, socket, pool, head, 2, 0);
     for (int i = 0; i < 3; i++)
-        EXPECT_OK(s, inbox_receive(in, 1000, &got));
-    EXPECT(s, got);
+        EXPECT_OK(s, inbox_receive(in, 1000, &from));
+    EXPECT(s, from == 2);
     EXPECT(s, inbox_check(in, 1) == RC_PEER);
     EXPECT(s, strstr(rc_message(), "rank 1: message 2 came where 1 was due") != NULL);
     EXPECT_OK(s, inbox_check(in, 2));
@@ -184,25 +264,189 @@ out:
     zmq_ctx_term(context);
 }
 
+/* Shut the TCP connections of this process to the port of endpoint; returns how many there were. */
+static int cut_connections_to(const char *endpoint)
+{
+    const int port = atoi(strrchr(endpoint, ':') + 1);
+    int n_cut = 0;
+
+    for (int fd = 3; fd < MOST_FILES; fd++) {
+        struct sockaddr_in to = { .sin_family = AF_UNSPEC };
+        socklen_t n_bytes = sizeof to;
+        if (getpeername(fd, (struct sockaddr *)&to, &n_bytes) == 0 && to.sin_family == AF_INET &&
+            ntohs(to.sin_port) == port)
+            n_cut += shutdown(fd, SHUT_RDWR) == 0;
+    }
+    return n_cut;
+}
+
+/* One message of n_bytes to the next rank and one of the rank before, of this round. */
+static bool exchange_round(struct suite *s, struct transport *t, unsigned char *bytes, size_t n_bytes, uint32_t round)
+{
+    const int next = suite_next(s, 1), prev = suite_prev(s, 1);
+    struct xfer tx = { .ptr = bytes, .n_bytes = n_bytes, .peer = next, .tag = 1 };
+    struct xfer rx = { .ptr = bytes + n_bytes, .n_bytes = n_bytes, .peer = prev, .tag = 1 };
+
+    pattern_fill(bytes, n_bytes, s->w->rank, next, round);
+    return EXPECT_OK(s, transport_exchange(t, &tx, &rx, s->timeout_ms)) &&
+           EXPECT(s, rx.n_bytes == n_bytes && pattern_holds(bytes + n_bytes, n_bytes, prev, s->w->rank, round));
+}
+
+static void send_and_cut(struct suite *s, struct transport *t, unsigned char *bytes, size_t n_bytes, uint32_t n)
+{
+    const int to = suite_next(s, 1);
+
+    for (uint32_t i = 0; i < n; i++) {
+        struct xfer tx = { .ptr = bytes, .n_bytes = n_bytes, .peer = to, .tag = 2 };
+        pattern_fill(bytes, n_bytes, s->w->rank, to, i);
+        EXPECT_OK(s, transport_send(t, &tx));
+        EXPECT_OK(s, transport_wait(t, &tx, s->timeout_ms));
+    }
+    world_pause(s->w, 100000000); /* as many are on the way as there is room for */
+    EXPECT(s, cut_connections_to(transport_zmq_peer_endpoint(t, to)) > 0);
+}
+
+/* A connection is cut that is full of messages, and their sender does not wait in its transport any more. */
+static void case_cut_and_leave(struct suite *s)
+{
+    enum { N_MESSAGES = 200, N_BYTES = 260000 }; /* more than an inbox and sockets hold */
+    struct transport *t = NULL;
+    unsigned char *bytes = malloc(N_BYTES);
+
+    s->name = "cut and leave";
+    if (!EXPECT(s, bytes != NULL) || !EXPECT_OK(s, transport_open(&t, s->ops, s->w)) ||
+        strncmp(transport_zmq_endpoint(t), "tcp://", 6) != 0 || s->w->n_ranks == 1)
+        goto out;
+    exchange(s, t);
+    if (s->w->rank == 0)
+        send_and_cut(s, t, bytes, N_BYTES, N_MESSAGES);
+    EXPECT_OK(s, world_barrier(s->w));
+    for (uint32_t i = 0; s->w->rank == 1 && i < N_MESSAGES; i++) {
+        struct xfer rx = { .ptr = bytes, .n_bytes = N_BYTES, .peer = 0, .tag = 2 };
+        if (!EXPECT_OK(s, transport_recv(t, &rx)) || !EXPECT_OK(s, transport_wait(t, &rx, s->timeout_ms)))
+            break;
+        EXPECT(s, rx.n_bytes == N_BYTES && pattern_holds(bytes, N_BYTES, 0, 1, i));
+    }
+    EXPECT_OK(s, world_barrier(s->w));
+    EXPECT(s, s->w->rank != 0 || transport_zmq_n_reconnected(t) > 0);
+    exchange(s, t);
+out:
+    transport_close(&t);
+    free(bytes);
+}
+
+/* T4 over TCP connections that are cut while messages are on them, by either end: they are made again, and no message
+ * is lost, comes twice or out of order. */
+static void case_cut(struct suite *s)
+{
+    enum { N_ROUNDS = 300, CUT_EVERY = 40, MOST_BYTES = 300000 };
+    struct transport *t = NULL;
+    unsigned char *bytes = malloc(2 * MOST_BYTES);
+    char next_endpoint[128];
+    int n_cut = 0;
+
+    s->name = "cut";
+    if (!EXPECT(s, bytes != NULL) || !EXPECT_OK(s, transport_open(&t, s->ops, s->w)) ||
+        strncmp(transport_zmq_endpoint(t), "tcp://", 6) != 0 || s->w->n_ranks == 1)
+        goto out;
+    (void)snprintf(next_endpoint, sizeof next_endpoint, "%s", transport_zmq_peer_endpoint(t, suite_next(s, 1)));
+    for (uint32_t round = 0; round < N_ROUNDS; round++) {
+        const size_t n_bytes = 1 + rng_u64(5, RNG_TEST, round) % (round % 3 == 0 ? MOST_BYTES : 3000);
+        if (!exchange_round(s, t, bytes, n_bytes, round))
+            goto out;
+        if (round % CUT_EVERY == (uint32_t)(7 * s->w->rank) % CUT_EVERY)
+            n_cut += cut_connections_to(next_endpoint);
+    }
+    EXPECT(s, n_cut >= N_ROUNDS / CUT_EVERY / 2);
+    EXPECT(s, transport_zmq_n_reconnected(t) > 0);
+    EXPECT_OK(s, world_barrier(s->w));
+out:
+    transport_close(&t);
+    free(bytes);
+}
+
+static int n_open_files(void)
+{
+    int n_files = 0;
+
+    for (int fd = 0; fd < MOST_FILES; fd++)
+        n_files += fcntl(fd, F_GETFD) >= 0;
+    return n_files;
+}
+
+static bool set_file_limit(rlim_t soft, rlim_t hard)
+{
+    const struct rlimit limit = { .rlim_cur = soft, .rlim_max = hard };
+
+    return setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
+/* A rank with few open files allowed may connect to all others, and has no more of them then than zmq_files.h says. */
+static void case_files(struct suite *s)
+{
+    enum { N_OF_A_RANK = 7 }; /* context, PULL socket, and what listens */
+    const int n_before = n_open_files();
+    struct transport *t = NULL;
+    struct rlimit limit;
+
+    s->name = "files";
+    if (!EXPECT(s, getrlimit(RLIMIT_NOFILE, &limit) == 0) ||
+        !EXPECT(s, set_file_limit((rlim_t)n_before + 4, limit.rlim_max)) ||
+        !EXPECT_OK(s, transport_open(&t, s->ops, s->w)))
+        goto out;
+    const bool is_tcp = strncmp(transport_zmq_endpoint(t), "tcp://", 6) == 0;
+    for (int d = 1; d < s->w->n_ranks; d++)
+        exchange_at(s, t, d);
+    EXPECT_OK(s, world_barrier(s->w));
+    const int n_files = n_open_files() - n_before;
+    const int n_of_a_peer = ZMQ_FILES_OF_A_PEER + (is_tcp ? ZMQ_FILES_OF_A_MONITOR : 0);
+    EXPECT(s,
+           n_files > (s->w->n_ranks - 1) * n_of_a_peer && n_files <= N_OF_A_RANK + (s->w->n_ranks - 1) * n_of_a_peer);
+    EXPECT_OK(s, world_barrier(s->w));
+out:
+    transport_close(&t);
+}
+
+/* One rank has too few for all others: it says so, and all end. Its limit stays, so this is the last case. */
+static void case_too_few_files(struct suite *s)
+{
+    struct transport *t = NULL;
+
+    s->name = "too few files";
+    if (s->w->rank == 0 && !EXPECT(s, set_file_limit((rlim_t)n_open_files() + 40, (rlim_t)n_open_files() + 40)))
+        return;
+    EXPECT(s, transport_open(&t, s->ops, s->w) == (s->w->rank == 0 ? RC_UNSUPPORTED : RC_PEER));
+    EXPECT(s, s->w->rank == 0 || strstr(rc_message(), "rank 0 cannot listen: ") != NULL);
+    EXPECT(s, strstr(rc_message(), "open files in the process of each") != NULL);
+    transport_close(&t);
+}
+
 static enum rc body(struct world *w, void *arg)
 {
     struct suite s = { .w = w, .ops = &transport_zmq, .timeout_ms = 20000 };
 
     case_strays(&s);
+    case_flood(&s);
+    case_cut(&s);
+    case_cut_and_leave(&s);
     case_close_order(&s);
     case_gap(&s);
+    if (!(w->ops->module.caps & WORLD_SHARED_MEMORY)) {
+        case_files(&s);
+        case_too_few_files(&s);
+    }
     atomic_fetch_add((atomic_int *)arg, s.n_failures);
     return RC_OK;
 }
 
 int main(int argc, char **argv)
 {
-    const struct world_opts opts = { .bind_cores = false };
+    const struct world_opts opts = { .bind_cores = false, .interface = argc == 4 ? argv[3] : NULL };
     const struct world_ops *world;
     atomic_int n_failures = 0;
     enum rc rc;
 
-    if (argc != 3)
+    if (argc != 3 && argc != 4)
         return 2;
     TRY(world_find(&world, argv[1]));
     TRY(world_run(world, &opts, atoi(argv[2]), body, &n_failures));

@@ -2,29 +2,102 @@
 /* zmq_address.c - from where the ranks are to where they listen; the contract is in zmq_address.h. */
 #include "harness/net/zmq_address.h"
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
 
+#include "harness/world/child.h"
 #include "harness/world/host_address.h"
 #include "harness/world/world.h"
 
-static enum rc outside_address(char *out, size_t n_bytes, const struct world *w)
+_Static_assert(ZMQ_SOCKET_PATH_BYTES == sizeof(((struct sockaddr_un *)NULL)->sun_path), "the longest path of a socket");
+
+#define FOLDER_PATTERN "/gradmark-XXXXXX"
+#define SOCKET_NAME "/s"
+#define IPC "ipc://"
+
+enum { LIST_BYTES = 256, HOST_BYTES = 64 };
+
+static enum rc raise_not_given(void)
 {
-    char address[HOST_ADDRESS_BYTES];
+    char list[LIST_BYTES], host[HOST_BYTES];
+
+    host_address_list(list, sizeof list);
+    child_host_name(host, sizeof host);
+    return rc_raise(RC_INVAL,
+                    "transport zmq: ranks are on several hosts, and --interface NAME|ADDRESS has to say where each is "
+                    "reached; host %s has %s",
+                    host, list);
+}
+
+static enum rc open_hosts(struct zmq_address *a, const char *interface, bool are_several)
+{
+    char address[HOST_ADDRESS_BYTES], list[LIST_BYTES];
     enum rc rc;
 
-    TRY(host_address(address, w->interface));
-    (void)snprintf(out, n_bytes, "tcp://%s:*", address);
+    TRY(host_address(address, interface));
+    if (are_several && host_address_is_loopback(address)) {
+        host_address_list(list, sizeof list);
+        FAIL(RC_INVAL, "--interface %.64s: is the loopback, which no other host reaches; this one has %s", interface,
+             list);
+    }
+    (void)snprintf(a->text, sizeof a->text, "tcp://%s:*", address);
 out:
     return rc;
 }
 
-enum rc zmq_address(char *out, size_t n_bytes, const struct world *w)
+static enum rc open_host(struct zmq_address *a)
 {
-    if (w->n_host_ranks < w->n_ranks && !(w->ops->module.caps & WORLD_SHARED_MEMORY))
-        return outside_address(out, n_bytes, w);
-    if (w->ops->module.caps & WORLD_SHARED_MEMORY)
-        (void)snprintf(out, n_bytes, "inproc://rank-%d", w->rank);
-    else
-        (void)snprintf(out, n_bytes, "tcp://127.0.0.1:*");
+    const char *given = getenv("TMPDIR"), *parent = given && given[0] ? given : "/tmp";
+    const size_t n_path_bytes = strlen(parent) + strlen(FOLDER_PATTERN SOCKET_NAME) + 1;
+
+    if (parent[0] != '/')
+        return rc_raise(RC_INVAL, "TMPDIR %.200s: is no absolute path, and ranks may be in other folders", parent);
+    if (n_path_bytes > ZMQ_SOCKET_PATH_BYTES)
+        return rc_raise(RC_INVAL,
+                        "TMPDIR %.200s: the path of a socket in there has %zu bytes with its end, and %d are possible",
+                        parent, n_path_bytes, ZMQ_SOCKET_PATH_BYTES);
+    (void)snprintf(a->folder, sizeof a->folder, "%s" FOLDER_PATTERN, parent);
+    if (!mkdtemp(a->folder)) { /* mode 0700 */
+        a->folder[0] = '\0';
+        return rc_raise(RC_IO, "transport zmq: no folder for sockets in %.200s: %s", parent, strerror(errno));
+    }
+    (void)snprintf(a->text, sizeof a->text, IPC "%s" SOCKET_NAME, a->folder);
     return RC_OK;
+}
+
+enum rc zmq_address_open(struct zmq_address *out, const struct world *w)
+{
+    const bool are_several = w->n_host_ranks < w->n_ranks, has_interface = w->interface && w->interface[0] != '\0';
+
+    *out = (struct zmq_address){ .reach = ZMQ_REACH_PROCESS };
+    if (w->ops->module.caps & WORLD_SHARED_MEMORY) {
+        (void)snprintf(out->text, sizeof out->text, "inproc://rank-%d", w->rank);
+        return RC_OK;
+    }
+    out->reach = are_several || has_interface ? ZMQ_REACH_HOSTS : ZMQ_REACH_HOST;
+    if (has_interface)
+        return open_hosts(out, w->interface, are_several);
+    return are_several ? raise_not_given() : open_host(out);
+}
+
+void zmq_address_remove(struct zmq_address *a)
+{
+    if (a->folder[0] == '\0')
+        return;
+    (void)unlink(a->text + strlen(IPC));
+    (void)rmdir(a->folder);
+    a->folder[0] = '\0';
+}
+
+enum rc zmq_address_check(const char *endpoint)
+{
+    if (strncmp(endpoint, IPC, strlen(IPC)) != 0 || access(endpoint + strlen(IPC), W_OK) == 0)
+        return RC_OK;
+    return rc_raise(RC_IO, "%s: %s; all ranks of a host need the same folder for temporary files", endpoint,
+                    strerror(errno));
 }

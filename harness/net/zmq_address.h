@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* zmq_address.h - the address a rank listens on. Private to transport_zmq.c. */
+/*
+ * zmq_address.h - the address a rank listens on. Private to transport_zmq.c.
+ *
+ *   ranks                            address
+ *   of one process                   inproc://rank-R
+ *   of one host                      ipc://FOLDER/s, in a folder of its own that no other user may enter
+ *   of several hosts, or of one      tcp://ADDRESS:*, any free port, of the interface that --interface names
+ *   and with --interface
+ */
 #ifndef HARNESS_NET_ZMQ_ADDRESS_H
 #define HARNESS_NET_ZMQ_ADDRESS_H
 
@@ -9,8 +17,26 @@
 
 struct world;
 
-/* What zmq_bind() takes, any free port: inproc:// where ranks share memory, tcp://127.0.0.1:* where all
- * run on one host, else tcp:// on host_address(). RC_IO. */
-enum rc zmq_address(char *out, size_t n_bytes, const struct world *w) MUST_CHECK;
+enum zmq_reach { ZMQ_REACH_PROCESS, ZMQ_REACH_HOST, ZMQ_REACH_HOSTS };
+
+/* sizeof sockaddr_un.sun_path: a longer path, with its end, is refused. */
+enum { ZMQ_SOCKET_PATH_BYTES = 108, ZMQ_ADDRESS_BYTES = 128 };
+
+struct zmq_address { /* zeroed: none */
+    enum zmq_reach reach;
+    char text[ZMQ_ADDRESS_BYTES];       /* for zmq_bind() */
+    char folder[ZMQ_SOCKET_PATH_BYTES]; /* made by open(); "": none */
+};
+
+/* RC_INVAL: of several hosts, without --interface or with one that other hosts cannot reach (the message lists those
+ * that this host has); TMPDIR (else /tmp) is no absolute path or too long for a socket. RC_IO: no folder can be made
+ * there. */
+enum rc zmq_address_open(struct zmq_address *out, const struct world *w) MUST_CHECK;
+/* Remove folder and socket, if there are any: who has connected stays connected. May be called again; accepts a zeroed
+ * one. */
+void zmq_address_remove(struct zmq_address *a);
+
+/* RC_IO: endpoint is of ipc://, and from here there is no such socket, or it cannot be used. */
+enum rc zmq_address_check(const char *endpoint) MUST_CHECK;
 
 #endif

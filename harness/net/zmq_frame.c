@@ -19,7 +19,7 @@
 #include "harness/base/bytes.h"
 #include "harness/net/xfer.h"
 
-#define FRAME_MAGIC UINT32_C(0x676d7a01) /* "gmz", version 1 */
+#define FRAME_MAGIC UINT32_C(0x676d7a02) /* "gmz", version 2 */
 
 enum { N_CLASSES = 40, SMALLEST_BYTES = 4096, SMALL_MESSAGE_BYTES = 2048 };
 
@@ -28,10 +28,12 @@ enum {
     OFFSET_MAGIC = 0,     /* 4 */
     OFFSET_SENDER = 4,    /* 4 */
     OFFSET_TAG = 8,       /* 4 */
-    OFFSET_ZERO = 12,     /* 4 */
+    OFFSET_KIND = 12,     /* 4 */
     OFFSET_SEQUENCE = 16, /* 8 */
     OFFSET_LENGTH = 24,   /* 8, of the payload */
-    OFFSET_TOKEN = 32
+    OFFSET_RECEIVED = 32, /* 8 */
+    OFFSET_ZERO = 40,     /* 8 */
+    OFFSET_TOKEN = 48
 };
 
 _Static_assert(OFFSET_TOKEN + FRAME_TOKEN_BYTES == FRAME_HEAD_BYTES, "the token ends the head");
@@ -159,18 +161,21 @@ static uint32_t magic_in_memory(void)
 
 enum rc frame_write(zmq_msg_t *msg, struct frame_pool *pool, const struct frame *head, const struct xfer *x)
 {
-    const size_t n_bytes = xfer_n_bytes(x);
+    const size_t n_bytes = x ? xfer_n_bytes(x) : 0;
     enum rc rc;
 
     TRY(make_message(msg, pool, FRAME_HEAD_BYTES + n_bytes));
     unsigned char *h = zmq_msg_data(msg);
     bytes_put(h + OFFSET_SENDER, (uint64_t)head->sender, 4);
     bytes_put(h + OFFSET_TAG, head->tag, 4);
-    bytes_put(h + OFFSET_ZERO, 0, 4);
+    bytes_put(h + OFFSET_KIND, (uint64_t)head->kind, 4);
     bytes_put(h + OFFSET_SEQUENCE, head->sequence, 8);
     bytes_put(h + OFFSET_LENGTH, n_bytes, 8);
+    bytes_put(h + OFFSET_RECEIVED, head->n_received, 8);
+    bytes_put(h + OFFSET_ZERO, 0, 8);
     memcpy(h + OFFSET_TOKEN, head->token, FRAME_TOKEN_BYTES);
-    xfer_copy_out(h + FRAME_HEAD_BYTES, x);
+    if (x)
+        xfer_copy_out(h + FRAME_HEAD_BYTES, x);
     atomic_store_explicit((_Atomic uint32_t *)(void *)(h + OFFSET_MAGIC), magic_in_memory(), memory_order_release);
 out:
     return rc;
@@ -188,13 +193,17 @@ bool frame_read(struct frame *out, const void **payload, size_t *n_bytes, zmq_ms
     if ((uintptr_t)h % _Alignof(_Atomic uint32_t) == 0 &&
         atomic_load_explicit((_Atomic uint32_t *)(void *)(h + OFFSET_MAGIC), memory_order_acquire) != magic_in_memory())
         return false;
-    if (bytes_get(h + OFFSET_MAGIC, 4) != FRAME_MAGIC || bytes_get(h + OFFSET_ZERO, 4) != 0 ||
-        bytes_get(h + OFFSET_LENGTH, 8) != n_all - FRAME_HEAD_BYTES || bytes_get(h + OFFSET_SENDER, 4) > INT32_MAX ||
-        memcmp(h + OFFSET_TOKEN, token, FRAME_TOKEN_BYTES) != 0)
+    if (bytes_get(h + OFFSET_MAGIC, 4) != FRAME_MAGIC || bytes_get(h + OFFSET_KIND, 4) >= FRAME_N_KINDS ||
+        bytes_get(h + OFFSET_ZERO, 8) != 0 || bytes_get(h + OFFSET_LENGTH, 8) != n_all - FRAME_HEAD_BYTES ||
+        bytes_get(h + OFFSET_SENDER, 4) > INT32_MAX || memcmp(h + OFFSET_TOKEN, token, FRAME_TOKEN_BYTES) != 0)
         return false;
+    out->kind = (enum frame_kind)bytes_get(h + OFFSET_KIND, 4);
     out->sender = (int)bytes_get(h + OFFSET_SENDER, 4);
     out->tag = (uint32_t)bytes_get(h + OFFSET_TAG, 4);
     out->sequence = bytes_get(h + OFFSET_SEQUENCE, 8);
+    out->n_received = bytes_get(h + OFFSET_RECEIVED, 8);
+    if (out->kind == FRAME_ACK && (n_all != FRAME_HEAD_BYTES || out->tag != 0 || out->sequence != 0))
+        return false;
     memcpy(out->token, h + OFFSET_TOKEN, FRAME_TOKEN_BYTES);
     *payload = h + FRAME_HEAD_BYTES;
     *n_bytes = n_all - FRAME_HEAD_BYTES;

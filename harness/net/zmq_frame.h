@@ -6,6 +6,17 @@
  * open(): what does not carry it came from somebody else. This keeps strays and other jobs out; it is
  * no encryption. Numbers are little-endian (bytes.h); the payload is as its sender has it.
  *
+ *   offset  bytes  field
+ *        0      4  magic
+ *        4      4  sender
+ *        8      4  tag
+ *       12      4  kind
+ *       16      8  sequence
+ *       24      8  length of the payload
+ *       32      8  n_received
+ *       40      8  zeros: the payload behind is aligned as the frame is
+ *       48     16  token
+ *
  * Private to transport_zmq.c and its tests.
  */
 #ifndef HARNESS_NET_ZMQ_FRAME_H
@@ -18,14 +29,22 @@
 
 #include "harness/base/rc.h"
 
-enum { FRAME_HEAD_BYTES = 48, FRAME_TOKEN_BYTES = 16 };
+enum { FRAME_HEAD_BYTES = 64, FRAME_TOKEN_BYTES = 16 };
 
 struct xfer;
 
+enum frame_kind {
+    FRAME_MESSAGE,
+    FRAME_ACK, /* n_received alone: no payload, tag and sequence 0 */
+    FRAME_N_KINDS
+};
+
 struct frame {
+    enum frame_kind kind;
     int sender;
     uint32_t tag;
-    uint64_t sequence; /* of this sender to this receiver, from 0 */
+    uint64_t sequence;   /* of the messages of this sender to this receiver, from 0 */
+    uint64_t n_received; /* messages of the receiver that this sender has received */
     unsigned char token[FRAME_TOKEN_BYTES];
 };
 
@@ -37,8 +56,8 @@ enum rc frame_pool_open(struct frame_pool **out) MUST_CHECK;
 /* NULL-safe, nulls. Memory still with ZeroMQ lives on until it comes back. */
 void frame_pool_close(struct frame_pool **pool);
 
-/* Make *msg, of head and the header and body of x copied. The owner's thread only. RC_NOMEM: msg is not to be
- * closed. */
+/* Make *msg, of head and the header and body of x copied; x NULL: of no payload. The owner's thread only. RC_NOMEM: msg
+ * is not to be closed. */
 enum rc frame_write(zmq_msg_t *msg, struct frame_pool *pool, const struct frame *head, const struct xfer *x) MUST_CHECK;
 
 /* Read the head of *msg; payload lent by msg. False: not a frame of ours (too short, other magic, other

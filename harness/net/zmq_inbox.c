@@ -9,17 +9,21 @@
 
 #include "harness/net/transport.h"
 #include "harness/net/xfer.h"
+#include "harness/net/zmq_outbox.h"
 
-enum { LENT_ALIGN_BYTES = 8 };
+enum { LENT_ALIGN_BYTES = 8, RECEIVED_MARK = 64, MOST_UNTOLD_BYTES = 1 << 20 };
 
 struct arrivals {
     struct arrival *first, **end;
 };
 
 struct sender {
-    uint64_t n_received;
-    bool broken, was_named; /* a frame did not come; inbox_broken_sender() has returned it */
-    uint64_t gap_end;       /* the frame that came in its place */
+    uint64_t n_received, n_acknowledged;
+    uint64_t n_told, n_untold_bytes; /* of n_received it was told of n_told; the others have so many bytes */
+    uint64_t n_waiting;              /* in pending and any */
+    bool is_overfull;                /* I3; then it is broken, too */
+    bool broken, was_named;          /* a frame did not come; inbox_broken_sender() has returned it */
+    uint64_t gap_end;                /* the frame that came in its place */
     struct xfer *posted, **posted_end;
     struct arrivals pending;
 };
@@ -29,6 +33,7 @@ struct inbox {
     int rank, n_ranks;
     int timeout_ms; /* set on socket */
     unsigned char token[FRAME_TOKEN_BYTES];
+    struct inbox_limits limits;
     bool inside_stray; /* more parts follow of a message that is not ours */
     uint64_t n_dropped;
     int n_broken; /* senders that inbox_broken_sender() is to return */
@@ -97,7 +102,7 @@ enum rc inbox_open(struct inbox **out, void *context, int rank, int n_ranks)
     }
     in->timeout_ms = -1;
     in->socket = zmq_socket(context, ZMQ_PULL);
-    if (!in->socket || !set_int(in->socket, ZMQ_RCVHWM, 0) || !set_int(in->socket, ZMQ_LINGER, 0) ||
+    if (!in->socket || !set_int(in->socket, ZMQ_RCVHWM, RECEIVED_MARK) || !set_int(in->socket, ZMQ_LINGER, 0) ||
         !set_int(in->socket, ZMQ_BACKLOG, 100 + n_ranks))
         FAIL(RC_IO, "transport zmq: no socket to receive from: %s", zmq_strerror(errno));
     *out = in;
@@ -124,6 +129,21 @@ void inbox_close(struct inbox **inp)
         zmq_close(in->socket);
     free(in);
     *inp = NULL;
+}
+
+enum rc inbox_limit(struct inbox *in, const struct inbox_limits *limits)
+{
+    const int64_t most_bytes = (int64_t)limits->most_message_bytes + FRAME_HEAD_BYTES;
+
+    in->limits = *limits;
+    if (limits->is_private && !set_int(in->socket, ZMQ_RCVHWM, 0))
+        return rc_raise(RC_IO, "transport zmq: a queue without a mark was refused: %s", zmq_strerror(errno));
+    if (limits->most_message_bytes > 0 &&
+        zmq_setsockopt(in->socket, ZMQ_MAXMSGSIZE, &most_bytes, sizeof most_bytes) != 0)
+        return rc_raise(RC_IO, "transport zmq: a longest message was refused: %s", zmq_strerror(errno));
+    if (limits->reconnects && !zmq_set_keepalive(in->socket, limits->silence_ms))
+        return rc_raise(RC_IO, "transport zmq: a limit of silence was refused: %s", zmq_strerror(errno));
+    return RC_OK;
 }
 
 enum rc inbox_listen(struct inbox *in, const char *address, char *endpoint, size_t n_bytes)
@@ -169,6 +189,7 @@ void inbox_post(struct inbox *in, struct xfer *x)
     x->priv = NULL;
     for (struct arrival **link = &from->pending.first; *link; link = &(*link)->next)
         if ((*link)->tag == x->tag) {
+            from->n_waiting--;
             deliver(in, x, arrivals_take(&from->pending, link));
             return;
         }
@@ -189,22 +210,43 @@ void inbox_withdraw(struct inbox *in, struct xfer *x)
         }
 }
 
-static void sort_in(struct inbox *in, struct arrival *a, uint64_t sequence)
+/* I1: is the message numbered so to be dropped? */
+static bool is_not_due(struct inbox *in, struct sender *from, uint64_t sequence)
 {
-    struct sender *from = &in->sender[a->sender];
-
-    if (!from->broken && sequence != from->n_received) {
+    if (from->broken || sequence == from->n_received)
+        return from->broken;
+    if (!in->limits.reconnects) {
         from->broken = true;
         from->gap_end = sequence;
         in->n_broken++;
     }
-    if (from->broken) {
+    return true;
+}
+
+static void append_waiting(struct inbox *in, struct sender *from, struct arrivals *to, struct arrival *a)
+{
+    if (in->limits.most_waiting > 0 && from->n_waiting >= in->limits.most_waiting) { /* I3 */
+        from->broken = from->is_overfull = true;
+        in->n_broken++;
+        inbox_end(in, a);
+        return;
+    }
+    from->n_waiting++;
+    arrivals_append(to, a);
+}
+
+static void sort_in(struct inbox *in, struct arrival *a, uint64_t sequence)
+{
+    struct sender *from = &in->sender[a->sender];
+
+    if (is_not_due(in, from, sequence)) {
         inbox_end(in, a);
         return;
     }
     from->n_received++;
+    from->n_untold_bytes += a->n_bytes;
     if (a->tag & TAG_ANY) { /* T8 */
-        arrivals_append(&in->any, a);
+        append_waiting(in, from, &in->any, a);
         return;
     }
     for (struct xfer **link = &from->posted; *link; link = &(*link)->next)
@@ -212,7 +254,32 @@ static void sort_in(struct inbox *in, struct arrival *a, uint64_t sequence)
             deliver(in, posted_take(from, link), a);
             return;
         }
-    arrivals_append(&from->pending, a);
+    append_waiting(in, from, &from->pending, a);
+}
+
+uint64_t inbox_n_received(const struct inbox *in, int sender)
+{
+    return in->sender[sender].n_received;
+}
+
+uint64_t inbox_n_acknowledged(const struct inbox *in, int sender)
+{
+    return in->sender[sender].n_acknowledged;
+}
+
+bool inbox_owes(const struct inbox *in, int sender)
+{
+    const struct sender *from = &in->sender[sender];
+    const uint64_t n_untold = from->n_received - from->n_told;
+
+    return in->limits.window > 0 && n_untold > 0 &&
+           (2 * n_untold >= in->limits.window || (in->limits.reconnects && from->n_untold_bytes >= MOST_UNTOLD_BYTES));
+}
+
+void inbox_note_told(struct inbox *in, int sender)
+{
+    in->sender[sender].n_told = in->sender[sender].n_received;
+    in->sender[sender].n_untold_bytes = 0;
 }
 
 enum rc inbox_check(const struct inbox *in, int sender)
@@ -221,6 +288,9 @@ enum rc inbox_check(const struct inbox *in, int sender)
 
     if (!from->broken)
         return RC_OK;
+    if (from->is_overfull)
+        return rc_raise(RC_MISMATCH, "rank %d: sent more messages that nobody awaits than the plan's %llu", sender,
+                        (unsigned long long)in->limits.most_waiting);
     return rc_raise(RC_PEER, "rank %d: message %llu came where %llu was due: a connection was lost", sender,
                     (unsigned long long)from->gap_end, (unsigned long long)from->n_received);
 }
@@ -247,13 +317,13 @@ static bool is_ours(struct inbox *in, struct arrival *a, struct frame *head)
     return head->sender < in->n_ranks && head->sender != in->rank;
 }
 
-enum rc inbox_receive(struct inbox *in, int timeout_ms, bool *got)
+enum rc inbox_receive(struct inbox *in, int timeout_ms, int *from)
 {
     struct arrival *a = in->free;
     struct frame head;
     enum rc rc = RC_OK;
 
-    *got = false;
+    *from = FROM_NOBODY;
     if (timeout_ms > 0 && timeout_ms != in->timeout_ms) {
         if (!set_int(in->socket, ZMQ_RCVTIMEO, timeout_ms))
             return rc_raise(RC_IO, "transport zmq: a time limit was refused: %s", zmq_strerror(errno));
@@ -270,15 +340,20 @@ enum rc inbox_receive(struct inbox *in, int timeout_ms, bool *got)
         inbox_end(in, a);
         return rc;
     }
-    *got = true;
     if (!is_ours(in, a, &head)) {
+        *from = FROM_STRANGER;
         in->n_dropped++;
         inbox_end(in, a);
         return RC_OK;
     }
-    a->sender = head.sender;
+    *from = a->sender = head.sender;
     a->tag = head.tag;
-    sort_in(in, a, head.sequence);
+    if (in->sender[*from].n_acknowledged < head.n_received)
+        in->sender[*from].n_acknowledged = head.n_received;
+    if (head.kind == FRAME_MESSAGE)
+        sort_in(in, a, head.sequence);
+    else
+        inbox_end(in, a);
     return RC_OK;
 }
 
@@ -298,6 +373,7 @@ enum rc inbox_take_any(struct inbox *in, struct arrival **out)
         a->ptr = a->copy;
     }
     *out = arrivals_take(&in->any, &in->any.first);
+    in->sender[a->sender].n_waiting--;
     return RC_OK;
 }
 

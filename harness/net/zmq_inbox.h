@@ -4,8 +4,17 @@
  *
  * Frames from outside the group are dropped and counted. The others go to the oldest posted receive
  * of their sender and tag, or wait until one is posted (T4); TAG_ANY ones wait for inbox_take_any (T8).
- * A gap in a sender's sequence, because a connection was lost, ends what comes from that sender (transport.T6). One
- * thread.
+ * One thread.
+ *
+ * Invariants
+ *   I1  A gap in a sender's sequence, because a connection was lost, ends what comes from that sender (transport.T6).
+ *       Where senders reconnect, what is not due is dropped instead: it has come, or is sent again (zmq_outbox.O3).
+ *   I2  A frame longer than most_message_bytes and a head is not read: ZeroMQ ends its connection, and takes no memory
+ *       for it. Of a stranger's connection at most RECEIVED_MARK frames wait to be read. Not where no stranger can
+ *       connect (is_private): there zmq_outbox.O1 is the bound, and ZeroMQ drops what waits behind its mark when the
+ *       other end of an ipc:// connection closes.
+ *   I3  Of one sender at most most_waiting messages wait here to be awaited; another one ends what comes from it.
+ *   I4  inbox_owes() is true once half a window of a sender has come, or many bytes, that no frame to it has told of.
  */
 #ifndef HARNESS_NET_ZMQ_INBOX_H
 #define HARNESS_NET_ZMQ_INBOX_H
@@ -38,8 +47,19 @@ struct arrival { /* one frame, received and not yet consumed */
     struct arrival *next;
 };
 
+struct inbox_limits {          /* zeros: there are none */
+    size_t most_message_bytes; /* I2 */
+    bool is_private;           /* I2 */
+    uint64_t most_waiting;     /* I3 */
+    uint64_t window;           /* I4: of zmq_outbox.h; 0: nothing is owed */
+    bool reconnects;           /* I1 */
+    int silence_ms;            /* with reconnects: zmq_set_keepalive() */
+};
+
 enum rc inbox_open(struct inbox **out, void *context, int rank, int n_ranks) MUST_CHECK;
 void inbox_close(struct inbox **in); /* NULL-safe, nulls */
+/* Before inbox_listen(). RC_IO. */
+enum rc inbox_limit(struct inbox *in, const struct inbox_limits *limits) MUST_CHECK;
 
 /* Bind to address; endpoint[n_bytes] := where it is really bound. RC_IO. */
 enum rc inbox_listen(struct inbox *in, const char *address, char *endpoint, size_t n_bytes) MUST_CHECK;
@@ -51,14 +71,25 @@ void inbox_post(struct inbox *in, struct xfer *x);
 /* Take x back if it is still posted. */
 void inbox_withdraw(struct inbox *in, struct xfer *x);
 
-/* Receive one frame and sort it in, waiting at most timeout_ms (0: not at all). *got: whether one came. */
-enum rc inbox_receive(struct inbox *in, int timeout_ms, bool *got) MUST_CHECK;
+enum { FROM_NOBODY = -1, FROM_STRANGER = -2 };
+/* Receive one frame and sort it in, waiting at most timeout_ms (0: not at all). *from: its sender; FROM_NOBODY: none
+ * came; FROM_STRANGER: it was dropped, as it is not of the group. */
+enum rc inbox_receive(struct inbox *in, int timeout_ms, int *from) MUST_CHECK;
+
+/* Messages of this sender that have come. */
+uint64_t inbox_n_received(const struct inbox *in, int sender);
+/* Messages of ours that it has told to have received. */
+uint64_t inbox_n_acknowledged(const struct inbox *in, int sender);
+/* I4 */
+bool inbox_owes(const struct inbox *in, int sender);
+/* A frame to this rank tells of all that have come. */
+void inbox_note_told(struct inbox *in, int sender);
 
 /* *out := the oldest TAG_ANY message, its payload aligned for any number; NULL: none. RC_NOMEM: it stays. */
 enum rc inbox_take_any(struct inbox *in, struct arrival **out) MUST_CHECK;
 void inbox_end(struct inbox *in, struct arrival *a);
 
-/* RC_PEER once a frame of this sender was lost on the way. */
+/* RC_PEER once a frame of this sender was lost on the way; RC_MISMATCH: I3. */
 enum rc inbox_check(const struct inbox *in, int sender) MUST_CHECK;
 /* A sender of which that is true and that was not returned before; -1: none. */
 int inbox_broken_sender(struct inbox *in);

@@ -372,6 +372,8 @@ static const struct suite_case {
     { "T11 parts hollow", case_parts_hollow },
     { "K6 tasks", case_tasks },
     { "K6 two tasks", case_two_tasks },
+    { "T13 many messages", case_many },
+    { "T13 plan", case_plan },
     { "linger", case_linger },
     { "apart", case_apart },
     { "random", case_random },

@@ -137,6 +137,7 @@ void case_any_none(struct suite *s, struct transport *t)
         EXPECT(s, m.peer == 1 && m.tag == (TAG_ANY | 5) && m.n_bytes == sizeof value);
         transport_release(t, &m);
     }
+    EXPECT_OK(s, world_barrier(s->w)); /* a transport that is dead sends no more */
     EXPECT(s, transport_recv_message(t, &m, 20) == RC_TIMEOUT);
     EXPECT(s, t->dead == RC_TIMEOUT);
     transport_close(&t);

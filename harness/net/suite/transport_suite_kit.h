@@ -61,5 +61,7 @@ suite_case_fn case_any, case_any_held, case_any_none, case_any_order, case_linge
 suite_case_fn case_parts, case_parts_any, case_parts_add, case_parts_reuse, case_parts_too_long, case_parts_hollow;
 /* transport_suite_tasks.c: transports used by tasks of a rank, one after another and two at once. */
 suite_case_fn case_tasks, case_two_tasks;
+/* transport_suite_plan.c: plans, and more messages than a window has. */
+suite_case_fn case_many, case_plan;
 
 #endif

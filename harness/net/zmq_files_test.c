@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* zmq_files_test.c - limits of open files that suffice, are raised, or do not suffice. (That the figures are those of
+ * ZeroMQ: transport_zmq_test.c.) */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "harness/net/zmq_files.h"
+
+enum { SOFT = 100, HARD = 1000, MOST_OPEN = 300 };
+
+static struct rlimit limit_now(void)
+{
+    struct rlimit limit;
+
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    return limit;
+}
+
+/* So many ranks are not too many, and one more is. */
+static int most_ranks(enum zmq_reach reach)
+{
+    int n_ranks = 1;
+
+    while (zmq_files_check(reach, n_ranks + 1) == RC_OK)
+        n_ranks++;
+    return n_ranks;
+}
+
+static void the_limit_is_raised(void **state)
+{
+    (void)state;
+    const struct rlimit before = { .rlim_cur = SOFT, .rlim_max = HARD };
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(zmq_files_check(ZMQ_REACH_HOST, HARD / 5), RC_UNSUPPORTED);
+    zmq_files_raise();
+    assert_int_equal(limit_now().rlim_cur, HARD);
+    assert_int_equal(limit_now().rlim_max, HARD);
+    assert_int_equal(zmq_files_check(ZMQ_REACH_HOST, HARD / 5), RC_OK);
+    zmq_files_raise();
+    assert_int_equal(limit_now().rlim_cur, HARD);
+}
+
+/* What is open already counts: with 30 files more, there may be 30 / 3 or 30 / 5 ranks fewer. */
+static void too_many_ranks_are_refused(void **state)
+{
+    const int n_host = most_ranks(ZMQ_REACH_HOST), n_hosts = most_ranks(ZMQ_REACH_HOSTS);
+    const int n_left = HARD - ZMQ_FILES_SPARE;
+    char text[64];
+    int fd[30];
+
+    (void)state;
+    assert_in_range(3 * (n_host - 1), n_left - MOST_OPEN, n_left - 2);
+    assert_in_range(5 * (n_hosts - 1), n_left - MOST_OPEN, n_left - 2);
+    assert_in_range(5 * (n_hosts - 1), 3 * (n_host - 1) - 4, 3 * (n_host - 1) + 2);
+    assert_int_equal(zmq_files_check(ZMQ_REACH_HOST, n_host + 1), RC_UNSUPPORTED);
+    (void)snprintf(text, sizeof text, "transport zmq: %d ranks need 100", n_host + 1); /* 1001 to 1003 */
+    assert_memory_equal(rc_message(), text, strlen(text));
+    assert_non_null(strstr(rc_message(), " open files in the process of each, and its limit is 1000 (ulimit -Hn)"));
+    for (int i = 0; i < 30; i++)
+        assert_true((fd[i] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0);
+    assert_int_equal(most_ranks(ZMQ_REACH_HOST), n_host - 10);
+    assert_int_equal(most_ranks(ZMQ_REACH_HOSTS), n_hosts - 6);
+    for (int i = 0; i < 30; i++)
+        assert_int_equal(close(fd[i]), 0);
+    assert_int_equal(zmq_files_check(ZMQ_REACH_PROCESS, 100 * HARD), RC_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_limit_is_raised),
+        cmocka_unit_test(too_many_ranks_are_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* zmq_inbox_test.c - numbers that are not due, frames that are too long, messages that nobody awaits, and what is owed:
+ * I1 to I4. (A gap where nobody reconnects: transport_zmq_test.c.) */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "harness/base/rng.h"
+#include "harness/net/transport.h"
+#include "harness/net/zmq_inbox.h"
+
+enum { N_RANKS = 3, LIMIT_MS = 20000, SOON_MS = 30, MOST_BYTES = 1000 };
+
+struct kit {
+    void *context, *push;
+    struct frame_pool *pool;
+    struct inbox *in;
+    char endpoint[64];
+};
+
+static const unsigned char token[FRAME_TOKEN_BYTES] = { 1, 2, 3 };
+
+static void kit_open(struct kit *k, const struct inbox_limits *limits)
+{
+    memset(k, 0, sizeof *k);
+    assert_non_null(k->context = zmq_ctx_new());
+    assert_int_equal(frame_pool_open(&k->pool), RC_OK);
+    assert_int_equal(inbox_open(&k->in, k->context, 0, N_RANKS), RC_OK);
+    assert_int_equal(inbox_limit(k->in, limits), RC_OK);
+    assert_int_equal(inbox_listen(k->in, "tcp://127.0.0.1:*", k->endpoint, sizeof k->endpoint), RC_OK);
+    inbox_set_token(k->in, token);
+    assert_non_null(k->push = zmq_socket(k->context, ZMQ_PUSH));
+    assert_int_equal(zmq_connect(k->push, k->endpoint), 0);
+}
+
+static void kit_close(struct kit *k)
+{
+    const int none = 0;
+
+    assert_int_equal(zmq_setsockopt(k->push, ZMQ_LINGER, &none, sizeof none), 0);
+    zmq_close(k->push);
+    inbox_close(&k->in);
+    frame_pool_close(&k->pool);
+    zmq_ctx_term(k->context);
+}
+
+static void send_to(struct kit *k, void *push, struct frame head, size_t n_bytes)
+{
+    unsigned char *bytes = calloc(1, n_bytes + 1);
+    const struct xfer x = { .ptr = bytes, .n_bytes = n_bytes };
+    zmq_msg_t msg;
+
+    assert_non_null(bytes);
+    memcpy(head.token, token, sizeof token);
+    assert_int_equal(frame_write(&msg, k->pool, &head, &x), RC_OK);
+    assert_true(zmq_msg_send(&msg, push, 0) >= 0);
+    free(bytes);
+}
+
+/* A message of sender, of n_bytes. */
+static void send_message(struct kit *k, int sender, uint64_t sequence, uint32_t tag, size_t n_bytes)
+{
+    send_to(k, k->push, (struct frame){ .sender = sender, .sequence = sequence, .tag = tag }, n_bytes);
+}
+
+static int receive(struct kit *k)
+{
+    int from = FROM_NOBODY;
+
+    assert_int_equal(inbox_receive(k->in, LIMIT_MS, &from), RC_OK);
+    return from;
+}
+
+static void takes(struct kit *k, int sender, size_t n_bytes)
+{
+    struct arrival *a = NULL;
+
+    assert_int_equal(inbox_take_any(k->in, &a), RC_OK);
+    assert_non_null(a);
+    assert_int_equal(a->sender, sender);
+    assert_int_equal(a->n_bytes, n_bytes);
+    inbox_end(k->in, a);
+}
+
+static void takes_none(struct kit *k)
+{
+    struct arrival *a = NULL;
+
+    assert_int_equal(inbox_take_any(k->in, &a), RC_OK);
+    assert_null(a);
+}
+
+/* 0, 2 and 3 too early, 0 again, 1, 2, 1 again: each comes once, in order; and it is nobody's error. */
+static void what_is_not_due_is_dropped_I1(void **state)
+{
+    static const uint64_t sequence[] = { 0, 2, 3, 0, 1, 2, 1 };
+    const struct inbox_limits limits = { .reconnects = true, .silence_ms = LIMIT_MS };
+    struct kit k;
+
+    (void)state;
+    kit_open(&k, &limits);
+    for (size_t i = 0; i < sizeof sequence / sizeof *sequence; i++)
+        send_message(&k, 1, sequence[i], TAG_ANY | 1, (size_t)sequence[i] + 10);
+    for (size_t i = 0; i < sizeof sequence / sizeof *sequence; i++)
+        assert_int_equal(receive(&k), 1);
+    for (size_t i = 0; i < 3; i++)
+        takes(&k, 1, i + 10);
+    takes_none(&k);
+    assert_int_equal(inbox_n_received(k.in, 1), 3);
+    assert_int_equal(inbox_n_received(k.in, 2), 0);
+    assert_int_equal(inbox_check(k.in, 1), RC_OK);
+    assert_int_equal(inbox_broken_sender(k.in), -1);
+    kit_close(&k);
+}
+
+/* The longest message comes; of one that is longer by a byte, and of those behind it, nothing does. */
+static void a_longer_frame_ends_its_connection_I2(void **state)
+{
+    const struct inbox_limits limits = { .most_message_bytes = MOST_BYTES };
+    int from = FROM_NOBODY;
+    struct kit k;
+    void *stranger;
+
+    (void)state;
+    kit_open(&k, &limits);
+    assert_non_null(stranger = zmq_socket(k.context, ZMQ_PUSH));
+    assert_int_equal(zmq_setsockopt(stranger, ZMQ_RECONNECT_IVL, &(int){ -1 }, sizeof(int)), 0);
+    assert_int_equal(zmq_setsockopt(stranger, ZMQ_LINGER, &(int){ 0 }, sizeof(int)), 0);
+    assert_int_equal(zmq_connect(stranger, k.endpoint), 0);
+    send_to(&k, stranger, (struct frame){ .sender = 2, .tag = TAG_ANY }, MOST_BYTES);
+    assert_int_equal(receive(&k), 2);
+    takes(&k, 2, MOST_BYTES);
+    send_to(&k, stranger, (struct frame){ .sender = 2, .sequence = 1, .tag = TAG_ANY }, MOST_BYTES + 1);
+    send_to(&k, stranger, (struct frame){ .sender = 2, .sequence = 1, .tag = TAG_ANY }, 5);
+    send_message(&k, 1, 0, TAG_ANY, MOST_BYTES);
+    assert_int_equal(receive(&k), 1);
+    takes(&k, 1, MOST_BYTES);
+    assert_int_equal(inbox_receive(k.in, SOON_MS, &from), RC_OK);
+    assert_int_equal(from, FROM_NOBODY);
+    assert_int_equal(inbox_n_received(k.in, 2), 1);
+    zmq_close(stranger);
+    kit_close(&k);
+}
+
+static void so_many_wait_to_be_awaited_I3(void **state)
+{
+    enum { MOST = 4 };
+    const struct inbox_limits limits = { .most_waiting = MOST };
+    struct xfer x = { .peer = 1, .tag = 7 };
+    struct kit k;
+
+    (void)state;
+    kit_open(&k, &limits);
+    for (uint64_t i = 0; i < MOST; i++) {
+        send_message(&k, 1, i, i % 2 == 0 ? TAG_ANY : 7, 0);
+        assert_int_equal(receive(&k), 1);
+    }
+    takes(&k, 1, 0); /* one is taken, one awaited: two more have room */
+    inbox_post(k.in, &x);
+    assert_int_equal(atomic_load(&x.state), INBOX_DONE);
+    for (uint64_t i = MOST; i < MOST + 3; i++) {
+        assert_int_equal(inbox_check(k.in, 1), RC_OK);
+        send_message(&k, 1, i, 8, 0);
+        assert_int_equal(receive(&k), 1);
+    }
+    assert_int_equal(inbox_check(k.in, 1), RC_MISMATCH);
+    assert_string_equal(rc_message(), "rank 1: sent more messages that nobody awaits than the plan's 4");
+    assert_int_equal(inbox_broken_sender(k.in), 1);
+    send_message(&k, 2, 0, 8, 0);
+    assert_int_equal(receive(&k), 2);
+    assert_int_equal(inbox_check(k.in, 2), RC_OK);
+    kit_close(&k);
+}
+
+static void half_a_window_is_owed_I4(void **state)
+{
+    const struct inbox_limits limits = { .window = 6, .reconnects = true, .silence_ms = LIMIT_MS };
+    struct kit k;
+
+    (void)state;
+    kit_open(&k, &limits);
+    for (uint64_t i = 0; i < 3; i++) {
+        assert_false(inbox_owes(k.in, 1));
+        send_message(&k, 1, i, TAG_ANY, 0);
+        assert_int_equal(receive(&k), 1);
+    }
+    assert_true(inbox_owes(k.in, 1));
+    assert_false(inbox_owes(k.in, 2));
+    inbox_note_told(k.in, 1);
+    assert_false(inbox_owes(k.in, 1));
+    send_message(&k, 1, 3, TAG_ANY, 1 << 20); /* of a long message the sender has the memory until it is told */
+    assert_int_equal(receive(&k), 1);
+    assert_true(inbox_owes(k.in, 1));
+    inbox_note_told(k.in, 1);
+    assert_false(inbox_owes(k.in, 1));
+    assert_int_equal(inbox_n_received(k.in, 1), 4);
+    kit_close(&k);
+}
+
+static void acknowledgements_are_noted(void **state)
+{
+    const struct inbox_limits none = { .window = 0 };
+    struct kit k;
+
+    (void)state;
+    kit_open(&k, &none);
+    send_to(&k, k.push, (struct frame){ .kind = FRAME_ACK, .sender = 1, .n_received = 5 }, 0);
+    send_to(&k, k.push, (struct frame){ .sender = 1, .n_received = 4, .tag = TAG_ANY }, 3);
+    send_to(&k, k.push, (struct frame){ .sender = 2, .n_received = 9, .tag = TAG_ANY }, 3);
+    assert_int_equal(receive(&k), 1);
+    assert_int_equal(inbox_n_acknowledged(k.in, 1), 5);
+    assert_int_equal(inbox_n_received(k.in, 1), 0); /* it is no message */
+    assert_int_equal(receive(&k), 1);
+    assert_int_equal(inbox_n_acknowledged(k.in, 1), 5); /* never fewer */
+    assert_int_equal(inbox_n_received(k.in, 1), 1);
+    assert_int_equal(receive(&k), 2);
+    assert_int_equal(inbox_n_acknowledged(k.in, 2), 9);
+    assert_false(inbox_owes(k.in, 1));
+    kit_close(&k);
+}
+
+enum { GREETING_BYTES = 64, READY_BYTES = 28, NOISE_BYTES = 2000, N_STRANGERS = 200 };
+
+/* What begins a connection of ZMTP 3.0 (rfc.zeromq.org/spec/23) without security: a greeting, and a PUSH socket's
+ * READY. */
+static void write_handshake(unsigned char out[GREETING_BYTES + READY_BYTES])
+{
+    static const char ready[] = "\x04\x1a\x05READY\x0bSocket-Type\0\0\0\x04PUSH";
+
+    _Static_assert(sizeof ready == READY_BYTES + 1, "flags and length of a command, and its 26 bytes");
+    memset(out, 0, GREETING_BYTES);
+    out[0] = 0xff;
+    out[9] = 0x7f;
+    out[10] = 3;
+    memcpy(out + 12, "NULL", 4);
+    memcpy(out + GREETING_BYTES, ready, READY_BYTES);
+}
+
+/* Bytes of stranger i: noise alone, or behind a handshake noise, or frames of noise, of which the last is said to be
+ * longer than any memory. */
+static size_t write_noise(unsigned char *out, uint64_t i)
+{
+    const size_t n_before = i % 4 == 0 ? 0 : i % 4 == 1 ? GREETING_BYTES : GREETING_BYTES + READY_BYTES;
+    size_t n_bytes = n_before;
+
+    write_handshake(out);
+    for (; n_bytes < NOISE_BYTES; n_bytes++)
+        out[n_bytes] = (unsigned char)rng_u64(i, RNG_TEST, n_bytes);
+    if (i % 4 != 3)
+        return n_bytes;
+    for (size_t k = n_before; k + 1 < NOISE_BYTES; k += 2 + (size_t)out[k + 1])
+        out[k] = k + 600 < NOISE_BYTES ? (unsigned char)(out[k] & 1) : 2; /* one more part, or not; a long frame */
+    return n_bytes;
+}
+
+static void send_noise(const struct kit *k, uint64_t i)
+{
+    struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    unsigned char noise[NOISE_BYTES];
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    to.sin_port = htons((uint16_t)atoi(strrchr(k->endpoint, ':') + 1));
+    assert_true(fd >= 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
+    (void)!send(fd, noise, write_noise(noise, i), MSG_NOSIGNAL);
+    close(fd);
+}
+
+/* Bytes of any kind at the port of a rank: what comes from the group comes all the same, and nothing else does. */
+static void strangers_may_send_anything(void **state)
+{
+    const struct inbox_limits limits = { .most_message_bytes = MOST_BYTES, .reconnects = true, .silence_ms = LIMIT_MS };
+    uint64_t n_strange = 0;
+    struct kit k;
+
+    (void)state;
+    kit_open(&k, &limits);
+    for (uint64_t i = 0; i < N_STRANGERS; i++) {
+        send_noise(&k, i);
+        send_message(&k, 1, i, TAG_ANY, (size_t)i);
+        int from = receive(&k);
+        for (; from == FROM_STRANGER; from = receive(&k))
+            n_strange++;
+        assert_int_equal(from, 1);
+        takes(&k, 1, (size_t)i);
+        takes_none(&k);
+    }
+    assert_int_equal(inbox_n_received(k.in, 1), N_STRANGERS);
+    assert_int_equal(inbox_n_received(k.in, 2), 0);
+    assert_true(n_strange > N_STRANGERS / 4); /* frames with a handshake did come this far */
+    assert_true(inbox_n_dropped(k.in) >= n_strange);
+    kit_close(&k);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_not_due_is_dropped_I1), cmocka_unit_test(a_longer_frame_ends_its_connection_I2),
+        cmocka_unit_test(so_many_wait_to_be_awaited_I3), cmocka_unit_test(half_a_window_is_owed_I4),
+        cmocka_unit_test(acknowledgements_are_noted),    cmocka_unit_test(strangers_may_send_anything),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * zmq_outbox.c - PUSH sockets and the queues before them; the contract is in zmq_outbox.h.
+ *
+ * ZeroMQ makes a lost connection again, and then goes on with what it had not yet begun to send; what it had is gone.
+ * Neither says which. So everything that is not acknowledged is sent again (go-back-N), once the monitor of the
+ * socket has told that a connection was made which is not the first.
+ */
+#include "harness/net/zmq_outbox.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zmq.h>
+
+#include "harness/net/transport.h"
+#include "harness/net/zmq_address.h"
+#include "harness/world/wait.h"
+
+enum { LINGER_MS = 5000, RECONNECT_MS = 50, RECONNECT_MOST_MS = 1000, MONITOR_NAME_BYTES = 64, N_SLACK_FRAMES = 64 };
+enum { CONNECT_MS = 2000, MS_PER_S = 1000 };
+enum given { GIVEN, NOT_NOW, CLOSED, FAILED };
+
+struct queued {
+    zmq_msg_t msg;
+    struct queued *next;
+};
+
+struct peer {
+    const char *endpoint;
+    void *socket, *monitor; /* PUSH; PAIR: events of its connections. NULL until the first post, without reconnects */
+    uint64_t n_posted, n_acknowledged;
+    uint64_t n_handed;      /* over the connection there is now: from a new one on, as many as were acknowledged */
+    uint64_t n_handed_most; /* over any */
+    uint64_t n_told;        /* messages received from it, of which the last frame told */
+    struct queued *first, **end;
+    struct queued *next; /* message n_handed, where it is not the last: in the queue from first on */
+    uint64_t lost_ns;    /* since when there is no connection; 0: there is one, or nobody has tried */
+    bool was_connected, is_closed, is_given_up, owes_acknowledgement;
+};
+
+struct outbox {
+    struct outbox_env env;
+    struct frame_pool *pool;
+    struct queued *free;
+    uint64_t n_queued; /* messages that have not been handed */
+    uint64_t n_reconnected;
+    struct peer peer[]; /* env.n_ranks */
+};
+
+static enum rc raise_zmq(const char *what)
+{
+    return rc_raise(errno == ENOMEM ? RC_NOMEM : RC_IO, "transport zmq: %s: %s", what, zmq_strerror(errno));
+}
+
+static bool set_int(void *socket, int option, int value)
+{
+    return zmq_setsockopt(socket, option, &value, sizeof value) == 0;
+}
+
+enum rc outbox_open(struct outbox **out, const struct outbox_env *env)
+{
+    struct outbox *o = calloc(1, sizeof *o + (size_t)env->n_ranks * sizeof o->peer[0]);
+    enum rc rc;
+
+    if (!o)
+        return rc_raise(RC_NOMEM, "transport zmq: no memory for %d ranks", env->n_ranks);
+    o->env = *env;
+    for (int r = 0; r < env->n_ranks; r++)
+        o->peer[r].end = &o->peer[r].first;
+    TRY(frame_pool_open(&o->pool));
+    *out = o;
+    o = NULL;
+out:
+    outbox_close(&o);
+    return rc;
+}
+
+void outbox_set_endpoint(struct outbox *o, int peer, const char *endpoint)
+{
+    o->peer[peer].endpoint = endpoint;
+}
+
+/* --- connections --- */
+
+/* Events of socket that tell whether there is a connection. */
+static bool open_monitor(struct outbox *o, struct peer *p)
+{
+    const int events = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED;
+    char name[MONITOR_NAME_BYTES];
+
+    (void)snprintf(name, sizeof name, "inproc://monitor-%d-%d-%p", o->env.rank, (int)(p - o->peer), (void *)o);
+    p->monitor = zmq_socket(o->env.context, ZMQ_PAIR);
+    return p->monitor && set_int(p->monitor, ZMQ_LINGER, 0) && zmq_socket_monitor(p->socket, name, events) == 0 &&
+           zmq_connect(p->monitor, name) == 0;
+}
+
+bool zmq_set_keepalive(void *socket, int silence_ms)
+{
+    const int quarter_s = silence_ms / 4 / MS_PER_S + 1;
+
+    return set_int(socket, ZMQ_TCP_MAXRT, silence_ms / 2 + 1) && set_int(socket, ZMQ_TCP_KEEPALIVE, 1) &&
+           set_int(socket, ZMQ_TCP_KEEPALIVE_IDLE, quarter_s) && set_int(socket, ZMQ_TCP_KEEPALIVE_INTVL, quarter_s);
+}
+
+static bool set_reconnection(const struct outbox *o, void *socket)
+{
+    if (!o->env.reconnects) /* all ranks have listened since open(), so a connection that ends means a dead peer */
+        return set_int(socket, ZMQ_RECONNECT_IVL, -1);
+    return set_int(socket, ZMQ_RECONNECT_IVL, RECONNECT_MS) &&
+           set_int(socket, ZMQ_RECONNECT_IVL_MAX, RECONNECT_MOST_MS) &&
+           set_int(socket, ZMQ_CONNECT_TIMEOUT, CONNECT_MS) && zmq_set_keepalive(socket, o->env.silence_ms);
+}
+
+static void close_sockets(struct peer *p)
+{
+    if (p->monitor) {
+        (void)zmq_socket_monitor(p->socket, NULL, 0);
+        zmq_close(p->monitor);
+    }
+    if (p->socket)
+        zmq_close(p->socket);
+    p->socket = p->monitor = NULL;
+}
+
+/* What ZeroMQ holds is finite by the window. Where connections are lost it may have the frames of the last one, those
+ * sent again, and as many acknowledgements as time allows: so there it has a mark, too. Elsewhere a mark would be
+ * reached before the window, as ZeroMQ looks every millisecond only how much was read, and could not be told from a
+ * peer that has closed. */
+static enum rc connect_to(struct outbox *o, struct peer *p)
+{
+    const uint64_t most_frames = 2 * o->env.window + N_SLACK_FRAMES;
+    const int mark = !o->env.reconnects ? 0 : most_frames < INT32_MAX ? (int)most_frames : INT32_MAX;
+
+    p->socket = zmq_socket(o->env.context, ZMQ_PUSH);
+    if (p->socket && set_int(p->socket, ZMQ_SNDHWM, mark) && set_int(p->socket, ZMQ_LINGER, LINGER_MS) &&
+        set_int(p->socket, ZMQ_IMMEDIATE, o->env.is_eager) && set_reconnection(o, p->socket) &&
+        (!o->env.reconnects || open_monitor(o, p)) && zmq_connect(p->socket, p->endpoint) == 0) {
+        p->lost_ns = o->env.reconnects ? wait_clock_ns() : 0;
+        return RC_OK;
+    }
+    const enum rc rc = raise_zmq(p->endpoint);
+    if (p->socket)
+        (void)set_int(p->socket, ZMQ_LINGER, 0);
+    close_sockets(p);
+    return rc;
+}
+
+enum rc outbox_attach(struct outbox *o, int peer, int timeout_ms, bool *connected)
+{
+    struct peer *p = &o->peer[peer];
+    enum rc rc = RC_OK;
+
+    if (!p->socket) {
+        TRY(zmq_address_check(p->endpoint));
+        TRY(connect_to(o, p));
+    }
+    zmq_pollitem_t item = { .socket = p->socket, .events = ZMQ_POLLOUT };
+    const int n_ready = zmq_poll(&item, 1, timeout_ms);
+    if (n_ready < 0 && errno != EINTR)
+        FAIL(RC_IO, "transport zmq: %s: %s", p->endpoint, zmq_strerror(errno));
+    *connected = n_ready > 0;
+out:
+    return rc;
+}
+
+/* --- the queue of a peer --- */
+
+/* Hand msg to ZeroMQ, whose it is then. */
+static enum given give(const struct outbox *o, struct peer *p, zmq_msg_t *msg)
+{
+    while (zmq_msg_send(msg, p->socket, ZMQ_DONTWAIT) < 0)
+        if (errno == EAGAIN)
+            return o->env.reconnects ? NOT_NOW : CLOSED;
+        else if (errno != EINTR)
+            return FAILED;
+    return GIVEN;
+}
+
+static bool is_window_open(const struct outbox *o, const struct peer *p)
+{
+    return p->n_handed - p->n_acknowledged < o->env.window;
+}
+
+static void note_handed(struct outbox *o, struct peer *p)
+{
+    p->n_handed++;
+    if (p->n_handed <= p->n_handed_most)
+        return;
+    p->n_handed_most = p->n_handed;
+    o->n_queued--;
+}
+
+static void drop_first(struct outbox *o, struct peer *p)
+{
+    struct queued *q = p->first;
+
+    zmq_msg_close(&q->msg);
+    if (p->next == q)
+        p->next = q->next;
+    p->first = q->next;
+    if (!p->first)
+        p->end = &p->first;
+    q->next = o->free;
+    o->free = q;
+}
+
+static void drop_all(struct outbox *o, struct peer *p)
+{
+    while (p->first)
+        drop_first(o, p);
+    o->n_queued -= p->n_posted - p->n_handed_most;
+    p->n_handed = p->n_handed_most = p->n_posted;
+}
+
+/* Hand over the oldest message that waits. */
+static enum given give_next(struct outbox *o, struct peer *p)
+{
+    enum given given;
+    zmq_msg_t copy;
+
+    if (!o->env.reconnects) {
+        given = give(o, p, &p->next->msg);
+        if (given == GIVEN)
+            drop_first(o, p);
+    } else {
+        zmq_msg_init(&copy); /* of the reference, not of the bytes */
+        given = zmq_msg_copy(&copy, &p->next->msg) == 0 ? give(o, p, &copy) : FAILED;
+        if (given == GIVEN)
+            p->next = p->next->next;
+        else
+            zmq_msg_close(&copy);
+    }
+    if (given == GIVEN)
+        note_handed(o, p);
+    return given;
+}
+
+static enum rc hand_over(struct outbox *o, struct peer *p)
+{
+    enum given given = GIVEN;
+
+    while (given == GIVEN && p->next && is_window_open(o, p))
+        given = give_next(o, p);
+    if (given == FAILED)
+        return raise_zmq("send");
+    if (given == CLOSED) {
+        p->is_closed = true;
+        drop_all(o, p);
+    }
+    return RC_OK;
+}
+
+/* Put msg, whose memory goes with it, at the end of the queue. */
+static enum rc enqueue(struct outbox *o, struct peer *p, zmq_msg_t *msg)
+{
+    struct queued *q = o->free;
+
+    if (q)
+        o->free = q->next;
+    else if (!(q = malloc(sizeof *q)))
+        return rc_raise(RC_NOMEM, "transport zmq: no memory for a message");
+    zmq_msg_init(&q->msg);
+    zmq_msg_move(&q->msg, msg);
+    q->next = NULL;
+    *p->end = q;
+    p->end = &q->next;
+    if (!p->next)
+        p->next = q;
+    return RC_OK;
+}
+
+static enum rc raise_closed(int peer)
+{
+    return rc_raise(RC_PEER, "rank %d closed its end", peer);
+}
+
+enum rc outbox_post(struct outbox *o, const struct xfer *x, uint64_t n_received, uint64_t *number)
+{
+    struct peer *p = &o->peer[x->peer];
+    struct frame head = { .sender = o->env.rank, .tag = x->tag, .sequence = p->n_posted, .n_received = n_received };
+    enum given given = NOT_NOW;
+    zmq_msg_t msg;
+    enum rc rc = RC_OK;
+
+    if (!p->socket)
+        TRY(connect_to(o, p));
+    TRY(p->is_closed ? raise_closed(x->peer) : RC_OK);
+    memcpy(head.token, o->env.token, sizeof head.token);
+    TRY(frame_write(&msg, o->pool, &head, x));
+    p->n_told = n_received;
+    if (!o->env.reconnects && !p->next && is_window_open(o, p)) /* the usual case: no queue */
+        given = give(o, p, &msg);
+    if (given == NOT_NOW)
+        rc = enqueue(o, p, &msg);
+    else if (given == FAILED)
+        rc = raise_zmq("send");
+    if (given != GIVEN)
+        zmq_msg_close(&msg); /* empty where it was moved */
+    p->is_closed = p->is_closed || given == CLOSED;
+    TRY(rc != RC_OK ? rc : given == CLOSED ? raise_closed(x->peer) : RC_OK);
+    *number = p->n_posted++;
+    o->n_queued++;
+    if (given == GIVEN)
+        note_handed(o, p);
+    else
+        TRY(hand_over(o, p));
+out:
+    return rc;
+}
+
+bool outbox_is_handed(const struct outbox *o, int peer, uint64_t number)
+{
+    return number < o->peer[peer].n_handed_most;
+}
+
+/* --- acknowledgements --- */
+
+void outbox_note_acknowledged(struct outbox *o, int peer, uint64_t n_acknowledged)
+{
+    struct peer *p = &o->peer[peer];
+
+    if (n_acknowledged <= p->n_acknowledged || n_acknowledged > p->n_handed_most)
+        return;
+    for (; o->env.reconnects && p->first && p->n_acknowledged < n_acknowledged; p->n_acknowledged++)
+        drop_first(o, p);
+    p->n_acknowledged = n_acknowledged;
+    if (p->n_handed < n_acknowledged) /* what was to be sent again had arrived */
+        p->n_handed = n_acknowledged;
+}
+
+enum rc outbox_acknowledge(struct outbox *o, int peer, uint64_t n_received)
+{
+    struct peer *p = &o->peer[peer];
+    struct frame head = { .kind = FRAME_ACK, .sender = o->env.rank, .n_received = n_received };
+    zmq_msg_t msg;
+    enum rc rc = RC_OK;
+
+    p->n_told = n_received;
+    if (p->is_closed || p->is_given_up)
+        return RC_OK;
+    if (!p->socket)
+        TRY(connect_to(o, p));
+    memcpy(head.token, o->env.token, sizeof head.token);
+    TRY(frame_write(&msg, o->pool, &head, NULL));
+    const enum given given = give(o, p, &msg);
+    if (given == FAILED)
+        rc = raise_zmq("send");
+    if (given != GIVEN)
+        zmq_msg_close(&msg);
+    p->owes_acknowledgement = given == NOT_NOW || given == FAILED;
+out:
+    return rc;
+}
+
+/* Another connection than the first was made: all that is not acknowledged goes again (O3). */
+static void begin_again(struct outbox *o, struct peer *p)
+{
+    o->n_reconnected++;
+    p->n_handed = p->n_acknowledged;
+    p->next = p->first;
+    p->owes_acknowledgement = true;
+}
+
+static void note_event(struct outbox *o, struct peer *p, zmq_msg_t *msg)
+{
+    uint16_t event = 0;
+
+    if (zmq_msg_size(msg) >= sizeof event)
+        memcpy(&event, zmq_msg_data(msg), sizeof event);
+    if (event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
+        if (p->was_connected)
+            begin_again(o, p);
+        p->was_connected = true;
+        p->lost_ns = 0;
+    } else if (event == ZMQ_EVENT_DISCONNECTED && p->lost_ns == 0) {
+        p->lost_ns = wait_clock_ns();
+    }
+}
+
+/* An event is a number and, in a second part, an address. */
+static void read_events(struct outbox *o, struct peer *p)
+{
+    zmq_msg_t msg;
+
+    zmq_msg_init(&msg);
+    while (zmq_msg_recv(&msg, p->monitor, ZMQ_DONTWAIT) >= 0)
+        if (zmq_msg_more(&msg))
+            note_event(o, p, &msg);
+    zmq_msg_close(&msg);
+}
+
+enum rc outbox_tend(struct outbox *o)
+{
+    enum rc rc = RC_OK;
+
+    if (!o->env.reconnects && o->n_queued == 0)
+        return RC_OK;
+    for (int r = 0; r < o->env.n_ranks; r++) {
+        struct peer *p = &o->peer[r];
+        if (!p->socket)
+            continue;
+        if (p->monitor)
+            read_events(o, p);
+        TRY(hand_over(o, p));
+        if (p->owes_acknowledgement)
+            TRY(outbox_acknowledge(o, r, p->n_told));
+    }
+out:
+    return rc;
+}
+
+enum rc outbox_check(struct outbox *o, int peer)
+{
+    struct peer *p = &o->peer[peer];
+
+    if (p->is_closed)
+        return raise_closed(peer);
+    if (p->lost_ns > 0 && p->monitor)
+        read_events(o, p); /* it may have been made while this rank computed */
+    if (p->lost_ns == 0)
+        return RC_OK;
+    const uint64_t lost_ms = (wait_clock_ns() - p->lost_ns) / 1000000u;
+    if (lost_ms < (uint64_t)o->env.silence_ms)
+        return RC_OK;
+    return rc_raise(RC_PEER, "rank %d: no connection to %s for %llu ms", peer, p->endpoint,
+                    (unsigned long long)lost_ms);
+}
+
+uint64_t outbox_n_reconnected(const struct outbox *o)
+{
+    return o->n_reconnected;
+}
+
+/* --- the end --- */
+
+void outbox_give_up(struct outbox *o, int peer)
+{
+    o->peer[peer].is_given_up = true;
+}
+
+void outbox_close(struct outbox **op)
+{
+    struct outbox *o = op ? *op : NULL;
+
+    if (!o)
+        return;
+    for (int r = 0; r < o->env.n_ranks; r++) {
+        struct peer *p = &o->peer[r];
+        while (p->first)
+            drop_first(o, p);
+        /* Where all was received, only acknowledgements may be left, which a peer that has closed does not take. */
+        if (p->socket && (p->is_given_up || p->n_acknowledged == p->n_posted))
+            (void)set_int(p->socket, ZMQ_LINGER, 0);
+        close_sockets(p);
+    }
+    for (struct queued *q; (q = o->free) != NULL;) {
+        o->free = q->next;
+        free(q);
+    }
+    frame_pool_close(&o->pool);
+    free(o);
+    *op = NULL;
+}
