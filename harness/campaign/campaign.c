@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "harness/base/text.h"
+#include "harness/train/global_batch.h"
 
 /* date-name, then date-name-2, ...: the first that can be made. */
 static enum rc make_dir(struct campaign *c, const char *results_dir, const char *name)
@@ -28,9 +29,13 @@ static enum rc make_dir(struct campaign *c, const char *results_dir, const char 
         char suffix[16] = "";
         if (i > 1)
             snprintf(suffix, sizeof suffix, "-%d", i);
-        snprintf(c->dir, sizeof c->dir, "%s/%s-%s%s", results_dir, date, name, suffix);
+        const int n_chars = snprintf(c->dir, sizeof c->dir, "%s/%s-%s%s", results_dir, date, name, suffix);
+        if (n_chars < 0 || (size_t)n_chars >= sizeof c->dir)
+            return rc_raise(RC_INVAL, "%.200s...: is too long a name for the folder of a campaign: %d letters, %zu fit",
+                            c->dir, n_chars, sizeof c->dir - 1);
         if (mkdir(c->dir, 0777) == 0) {
             c->made_dir = true;
+            file_sync_folder_of(c->dir);
             return RC_OK;
         }
         if (errno != EEXIST)
@@ -47,7 +52,22 @@ enum rc campaign_open(struct campaign *c, const char *results_dir, const char *n
     TRY(file_make_folder(results_dir));
     TRY(make_dir(c, results_dir, name));
     snprintf(path, sizeof path, "%s/runs.jsonl", c->dir);
-    TRY(atomic_file_open(&c->runs, path));
+    TRY(partial_file_open(&c->runs, path));
+out:
+    return rc;
+}
+
+enum rc campaign_reopen(struct campaign *c, const char *dir)
+{
+    char path[600];
+    enum rc rc;
+
+    if (strlen(dir) >= sizeof c->dir)
+        FAIL(RC_INVAL, "%s: the name of the folder is too long", dir);
+    snprintf(c->dir, sizeof c->dir, "%s", dir);
+    snprintf(path, sizeof path, "%s/runs.jsonl", dir);
+    TRY(partial_file_reopen(&c->runs, path));
+    c->is_kept = true;
 out:
     return rc;
 }
@@ -99,6 +119,19 @@ static bool has_text(const json_t *record, const char *key, const char *text)
     return value && strcmp(value, text) == 0;
 }
 
+struct point *campaign_point_of(struct campaign *c, const json_t *record)
+{
+    for (size_t i = 0; i < c->n_points; i++) {
+        const struct point *p = &c->point[i];
+        int n_same = 0;
+        while (n_same < p->n_assigned && has_text(record, p->assigned[n_same].option, p->assigned[n_same].value))
+            n_same++;
+        if (n_same == p->n_assigned)
+            return &c->point[i];
+    }
+    return NULL;
+}
+
 static void read_summary(struct launch *out, const json_t *r)
 {
     *out = (struct launch){
@@ -130,6 +163,7 @@ static void read_summary(struct launch *out, const json_t *r)
         .was_disturbed = has_text(r, "disturbed", "yes"),
         .switched = has_text(r, "steady_state", steady_state_text(STEADY_SWITCH)),
         .never_settled = has_text(r, "steady_state", steady_state_text(STEADY_NONE)),
+        .session = (int)json_integer_value(json_object_get(r, "session_index")),
     };
 }
 
@@ -169,24 +203,48 @@ static enum rc add_to_curve(struct curve *c, const json_t *r)
     return RC_OK;
 }
 
-/* Ranks of a launch are in order: a host not seen in the rank before is another one. */
-struct hosts {
-    char last[64];
-    int n_hosts;
-};
-
-static void take_host(struct hosts *hosts, const json_t *r)
+bool hosts_add(struct hosts *hosts, const char *host)
 {
-    const char *host = json_string_value(json_object_get(r, "host"));
-
-    if (host && strcmp(host, hosts->last) != 0) {
-        snprintf(hosts->last, sizeof hosts->last, "%s", host);
-        hosts->n_hosts++;
-    }
+    if (!host || strncmp(host, hosts->last, sizeof hosts->last - 1) == 0)
+        return false;
+    snprintf(hosts->last, sizeof hosts->last, "%s", host);
+    hosts->n++;
+    return true;
 }
 
-static enum rc take_record(struct campaign *c, struct point *p, size_t block_position, json_t *r, struct hosts *hosts,
-                           bool *has_summary)
+struct taking { /* the records of one launch */
+    struct point *p;
+    size_t block_position;
+    FILE *to; /* they are copied to it; NULL: they are in runs.jsonl */
+    struct hosts hosts;
+    bool has_summary;
+    double campaign_s;
+};
+
+/* What a record in runs.jsonl has more than that of a launch by itself. */
+static enum rc complete_record(const struct campaign *c, const struct taking *t, json_t *r, bool is_summary)
+{
+    int failed = json_object_set_new(r, "launch_index", json_integer((json_int_t)t->p->n_launches)) != 0 ||
+                 json_object_set_new(r, "block_position", json_integer((json_int_t)t->block_position)) != 0;
+
+    if (is_summary && !c->is_virtual) /* there equal launches have equal records */
+        failed = failed || json_object_set_new(r, "campaign_s", json_real(c->spent_s)) != 0 ||
+                 json_object_set_new(r, "session_index", json_integer(c->session)) != 0;
+    return failed ? rc_raise(RC_NOMEM, "no memory for a record of a launch") : RC_OK;
+}
+
+/* A run that was stopped leaves a summary of the steps that it made: that is no launch of its point. */
+static enum rc check_steps(const struct point *p, const json_t *summary)
+{
+    const json_t *n_steps = json_object_get(summary, "steps_count");
+
+    if (json_is_integer(n_steps) && json_integer_value(n_steps) < (json_int_t)p->n_steps)
+        return rc_raise(RC_MISMATCH, "it ended after %lld of %llu steps", (long long)json_integer_value(n_steps),
+                        (unsigned long long)p->n_steps);
+    return RC_OK;
+}
+
+enum rc point_read_record(struct point *p, const json_t *r)
 {
     const char *kind = json_string_value(json_object_get(r, "kind"));
     enum rc rc = RC_OK;
@@ -197,59 +255,140 @@ static enum rc take_record(struct campaign *c, struct point *p, size_t block_pos
         read_summary(&p->launch[p->n_launches], r);
         read_learning(p, r);
         p->batch_per_worker_count = (uint64_t)json_integer_value(json_object_get(r, "batch_per_worker_count"));
-        *has_summary = true;
+        p->global_batch_count = has_text(r, "scaling", scaling_text(true))
+                                    ? (uint64_t)json_integer_value(json_object_get(r, "global_batch_count"))
+                                    : 0;
     } else if (strcmp(kind, "step") == 0) {
         p->learning_rate = number_at(r, "learning_rate");
         TRY(add_to_curve(&p->curve[p->n_launches], r));
-    } else if (strcmp(kind, "rank") == 0)
-        take_host(hosts, r);
-    if (json_object_set_new(r, "launch_index", json_integer((json_int_t)p->n_launches)) != 0 ||
-        json_object_set_new(r, "block_position", json_integer((json_int_t)block_position)) != 0 ||
-        json_dumpf(r, c->runs.stream, JSON_COMPACT | JSON_REAL_PRECISION(17)) != 0 ||
-        fputc('\n', c->runs.stream) == EOF)
-        FAIL(RC_IO, "%s: write failed", c->runs.path);
+    }
 out:
     return rc;
 }
 
-enum rc campaign_take(struct campaign *c, struct point *p, size_t block_position, const char *path)
+static enum rc take_record(const struct campaign *c, struct taking *t, json_t *r)
 {
-    FILE *from = fopen(path, "r");
-    bool has_summary = false;
-    struct hosts hosts = { .n_hosts = 0 };
+    const bool is_summary = has_text(r, "kind", "summary");
+    enum rc rc;
+
+    if (t->to)
+        TRY(complete_record(c, t, r, is_summary));
+    if (is_summary)
+        TRY(check_steps(t->p, r));
+    TRY(point_read_record(t->p, r));
+    if (is_summary) {
+        t->has_summary = true;
+        t->campaign_s = number_at(r, "campaign_s");
+    } else if (has_text(r, "kind", "rank"))
+        (void)hosts_add(&t->hosts, json_string_value(json_object_get(r, "host")));
+    if (t->to && (json_dumpf(r, t->to, JSON_COMPACT | JSON_REAL_PRECISION(17)) != 0 || fputc('\n', t->to) == EOF))
+        FAIL(RC_NOMEM, "no memory for the records of a launch");
+out:
+    return rc;
+}
+
+/* All records of `from`, of which `name` tells in messages. */
+static enum rc take_records(const struct campaign *c, struct taking *t, FILE *from, const char *name)
+{
     json_t *record = NULL;
     json_error_t error;
     enum rc rc = RC_OK;
 
-    if (!from)
-        return rc_raise(RC_MISMATCH, "%s: the launch left no records: %s", path, strerror(errno));
     while ((record = json_loadf(from, JSON_DISABLE_EOF_CHECK, &error)) != NULL) {
-        TRY(take_record(c, p, block_position, record, &hosts, &has_summary));
+        TRY(take_record(c, t, record));
         json_decref(record);
     }
-    if (!has_summary)
-        FAIL(RC_MISMATCH, "%s: the launch left no summary", path);
+    if (!t->has_summary)
+        FAIL(RC_MISMATCH, "%s: the launch left no summary", name);
+out:
+    json_decref(record);
+    return rc;
+}
+
+/* rc: how the taking ended. */
+static void end_taking(struct campaign *c, struct taking *t, enum rc rc)
+{
+    struct point *p = t->p;
+
+    if (rc != RC_OK) {
+        p->curve[p->n_launches].n_points = 0; /* steps of a launch that is none */
+        return;
+    }
     p->n_launches++;
     p->n_curves = p->n_launches;
     c->n_launches_done++;
-    if (c->is_launched) /* its hosts are taken to be alike */
-        point_mark_shared_cores(p, sysconf(_SC_NPROCESSORS_ONLN) * (hosts.n_hosts > 0 ? hosts.n_hosts : 1));
+    if (!c->is_launched)
+        return;
+    const long n_cores = sysconf(_SC_NPROCESSORS_ONLN) * (t->hosts.n > 0 ? t->hosts.n : 1); /* its hosts are alike */
+    p->n_host_cores = n_cores > p->n_host_cores ? n_cores : p->n_host_cores;
+    point_mark_shared_cores(p, p->n_host_cores);
+}
+
+enum rc campaign_take(struct campaign *c, struct point *p, size_t block_position, const char *path)
+{
+    struct taking t = { .p = p, .block_position = block_position };
+    FILE *from = fopen(path, "re");
+    char *text = NULL;
+    size_t n_bytes = 0;
+    enum rc rc = RC_OK;
+
+    if (!from)
+        return rc_raise(RC_MISMATCH, "%s: the launch left no records: %s", path, strerror(errno));
+    t.to = open_memstream(&text, &n_bytes);
+    if (!t.to)
+        FAIL(RC_NOMEM, "no memory for the records of a launch");
+    TRY(take_records(c, &t, from, path));
+    const int closed = fclose(t.to);
+    t.to = NULL;
+    if (closed != 0)
+        FAIL(RC_NOMEM, "no memory for the records of a launch");
+    TRY(campaign_keep(c, text, n_bytes));
 out:
-    if (rc != RC_OK)
-        p->curve[p->n_launches].n_points = 0; /* steps of a launch that is none */
-    json_decref(record);
+    end_taking(c, &t, rc);
+    if (t.to)
+        fclose(t.to);
+    free(text);
     fclose(from);
-    unlink(path);
+    unlink(path); /* not before its records are kept */
+    return rc;
+}
+
+enum rc campaign_retake(struct campaign *c, struct point *p, const char *text, size_t n_bytes)
+{
+    struct taking t = { .p = p };
+    FILE *from = fmemopen((void *)(uintptr_t)text, n_bytes, "r");
+    enum rc rc;
+
+    if (!from)
+        return rc_raise(RC_NOMEM, "no memory to read the records of a launch");
+    TRY(take_records(c, &t, from, c->runs.temporary_path));
+    if (!isnan(t.campaign_s))
+        c->spent_s = t.campaign_s;
+out:
+    end_taking(c, &t, rc);
+    fclose(from);
+    return rc;
+}
+
+enum rc campaign_keep(struct campaign *c, const char *text, size_t n_bytes)
+{
+    enum rc rc;
+
+    TRY(partial_file_append(&c->runs, text, n_bytes));
+    c->is_kept = true;
+out:
     return rc;
 }
 
 enum rc campaign_commit(struct campaign *c)
 {
-    return atomic_file_commit(&c->runs);
+    return partial_file_commit(&c->runs);
 }
 
 void campaign_close(struct campaign *c)
 {
+    char path[600];
+
     for (size_t i = 0; i < c->n_points; i++) {
         struct point *p = &c->point[i];
         for (size_t k = 0; k < p->n_curves_room; k++) {
@@ -261,8 +400,15 @@ void campaign_close(struct campaign *c)
         free(p->launch);
     }
     free(c->point);
-    atomic_file_discard(&c->runs);
-    if (c->made_dir)
+    free(c->hosts);
+    if (c->is_kept)
+        partial_file_leave(&c->runs);
+    else
+        atomic_file_discard(&c->runs);
+    if (c->made_dir && !c->is_kept) {
+        snprintf(path, sizeof path, "%s/manifest.json", c->dir);
+        (void)unlink(path);
         (void)rmdir(c->dir); /* if it is empty */
+    }
     *c = (struct campaign){ 0 };
 }

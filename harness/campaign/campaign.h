@@ -21,16 +21,22 @@
 #include <stdio.h>
 
 #include "harness/base/file.h"
+#include "harness/base/partial_file.h"
 #include "harness/base/rc.h"
 #include "harness/measure/interval.h"
 #include "harness/measure/paired.h"
 #include "harness/train/train.h"
+
+struct json_t; /* jansson.h */
+struct table;  /* report/table.h */
 
 enum {
     MAX_LAUNCHES = 1000,
     MAX_ASSIGNMENTS = 6,
     OPTION_BYTES = 24,
     VALUE_BYTES = 64,
+    FAILURE_BYTES = RC_MESSAGE_BYTES,
+    CAMPAIGN_DIR_BYTES = 512,
     LAUNCH_NAME_BYTES = MAX_ASSIGNMENTS * (OPTION_BYTES + VALUE_BYTES),
 };
 
@@ -44,6 +50,7 @@ struct launch { /* the summary record of one launch; NaN: null there */
     bool did_not_learn;           /* as the launch judged itself: "learned" is "no" */
     bool was_disturbed;           /* likewise */
     bool switched, never_settled; /* likewise; where neither: a steady state, or too short to tell */
+    int session;                  /* how often its campaign had been interrupted and continued */
 };
 
 struct curve { /* loss of the rounds that a launch recorded, against time and samples of all workers; owned */
@@ -63,7 +70,9 @@ struct point {
     const struct module *used[TRAIN_N_KINDS]; /* what its launches use; NULL: nothing of that kind, or not known yet */
     int n_workers, n_servers;
     int n_threads;                   /* of each worker */
+    long n_host_cores;               /* of the hosts of a launch, the most of its launches; 0: not known */
     uint64_t batch_per_worker_count; /* as the launches used it */
+    uint64_t global_batch_count;     /* likewise, of strong scaling (train/global_batch.h); 0: weak, or not known */
     uint64_t n_steps;                /* of a launch */
     double tuned_lr;                 /* that its launches are given (--tune-lr); 0: as the user says */
     double learning_rate;            /* of the last step recorded, as scaled for its workers; NaN: not known */
@@ -75,23 +84,34 @@ struct point {
     int n_busy_threads;              /* of workers: that compute, and that exchange beside it; 0: not known */
     enum wait_policy wait;           /* of its launches: sweep_set_wait(); WAIT_AUTO: not decided */
     size_t n_launches;
-    struct launch *launch;               /* [MAX_LAUNCHES room as asked]; owned */
+    struct launch *launch;               /* [MAX_LAUNCHES room as asked], launch i of block i; owned */
+    size_t n_failures, n_failures_now;   /* launches that failed; since the campaign was continued last */
+    bool is_given_up;                    /* too many failed: it is launched no more */
+    bool is_fate_unknown;                /* records of an older version do not say whether it was given up */
+    char failure[FAILURE_BYTES];         /* the last one that failed, and why */
+    size_t n_failed_trials;              /* (--tune-lr), which give nothing up but a rate */
+    char failed_trial[FAILURE_BYTES];    /* as failure */
     char not_learned[NOT_LEARNED_BYTES]; /* what the first launch that did not learn says of it; "": none, or nothing */
     struct curve *curve;                 /* of each launch: [n_curves], with room as for launches; owned */
     size_t n_curves, n_curves_room;
 };
 
 struct campaign {
-    char dir[512];
+    char dir[CAMPAIGN_DIR_BYTES];
     bool made_dir;         /* dir was made by campaign_open() */
     char cluster_name[64]; /* sim */
+    char machine[160];     /* "2 cores, x86_64", of a campaign that was kept; "": this machine */
     char exchange[256];    /* how all points exchange, where that is not by default: "overlap on"; "": by default */
     bool is_launched;      /* by mpirun or srun: which points share cores is read from their records */
     bool is_virtual;       /* sim: launches are equal, intervals are within the run */
     size_t n_launches_wanted, n_launches_done; /* of each point; of all */
     struct point *point;                       /* owned */
     size_t n_points;
-    struct atomic_file runs; /* runs.jsonl in the making */
+    struct atomic_file runs; /* runs.jsonl in the making: runs.jsonl.partial (base/partial_file.h) */
+    bool is_kept;            /* campaign_close() leaves it as it is; else it drops it */
+    int session;             /* of the launches taken from now on */
+    double spent_s;          /* when the last of the launches was taken: of all sessions together */
+    char *hosts;             /* of the launches that were read again: "|one|other|"; NULL: of none; owned */
 };
 
 /* Make results_dir/<date>-<name>, with -2, -3, ... when taken. RC_INVAL names what is in the way. */
@@ -100,17 +120,36 @@ enum rc campaign_open(struct campaign *c, const char *results_dir, const char *n
  * until the next add. */
 enum rc campaign_add(struct campaign *c, const struct assignment *assigned, int n_assigned,
                      struct point **out) MUST_CHECK;
+/* Go on with the campaign in folder dir: c->runs.stream is at the beginning of its records, to be read. RC_INVAL as
+ * partial_file_reopen(). */
+enum rc campaign_reopen(struct campaign *c, const char *dir) MUST_CHECK;
 /* Read the JSON lines of one launch at path: into the point, and on to runs.jsonl with launch_index, the block, and
- * block_position, its place in it. Removes path. RC_MISMATCH: no summary in it; the point is as before. */
+ * block_position, its place in it; there they are, whatever ends this process, when it returns RC_OK. In real worlds
+ * the summary gets campaign_s, c->spent_s, and session_index too. Removes path. RC_MISMATCH: no summary in it; RC_IO;
+ * the point is as before, and so are the records. */
 enum rc campaign_take(struct campaign *c, struct point *p, size_t block_position, const char *path) MUST_CHECK;
+/* The same of a launch that is in runs.jsonl already: text[n_bytes]. Sets c->spent_s. */
+enum rc campaign_retake(struct campaign *c, struct point *p, const char *text, size_t n_bytes) MUST_CHECK;
+/* Add a piece to runs.jsonl: all of it is there, whatever ends this process, or nothing of it. RC_IO. */
+enum rc campaign_keep(struct campaign *c, const char *text, size_t n_bytes) MUST_CHECK;
+/* Read a record of the launch of p that is under way, number n_launches, for which there is room: its steps, its
+ * summary. Others are nothing to p. RC_MISMATCH: it has no kind. RC_NOMEM. */
+enum rc point_read_record(struct point *p, const struct json_t *record) MUST_CHECK;
+/* Hosts of the ranks of a launch, which are in order: one that the rank before has not is another. Zeroed: none. */
+struct hosts {
+    char last[256]; /* names have 253 letters at most; a longer one is told by the first of them */
+    int n;
+};
+/* Count the host of the next rank (NULL: not known); true: it is another one than that of the rank before. */
+bool hosts_add(struct hosts *hosts, const char *host);
 /* order[c->n_points] := the points of a block in the order in which they are launched: sets of comparable points one
  * after the other, both these and the points of each in an order drawn from (seed, block). In the order of points with
  * seed 0, and of simulated launches, which are all equal. The same on every process. RC_NOMEM. */
 enum rc campaign_block_order(size_t *order, const struct campaign *c, uint64_t seed, size_t block) MUST_CHECK;
 /* Put runs.jsonl in place. */
 enum rc campaign_commit(struct campaign *c) MUST_CHECK;
-/* Accepts a zeroed one. A campaign that was not committed leaves no file and, where it made the folder and nothing is
- * in it, no folder. */
+/* Accepts a zeroed one. A campaign that was not committed leaves its records as runs.jsonl.partial; where it made the
+ * folder, and has none, it removes what it made. */
 void campaign_close(struct campaign *c);
 
 /* --- points.c: what points assign --- */
@@ -129,21 +168,26 @@ const char *campaign_other_option(const struct campaign *c, int i);
 /* Set oversubscribed and servers_share of a point, with n_cores in all. */
 void point_mark_shared_cores(struct point *p, long n_cores);
 /* Cores that a launch of p uses: one for each thread of a worker, and one for each server. */
-int point_n_cores(const struct point *p);
+long point_n_cores(const struct point *p);
 /* The point with exactly these assignments, in any order; NULL: none. */
 const struct point *campaign_find(const struct campaign *c, const struct assignment *assigned, int n_assigned);
-/* The first point comparable to p, of this mode and with so many workers; NULL: none. */
+/* The point whose assignments are keys of a record, as texts; NULL: none. */
+struct json_t;
+struct point *campaign_point_of(struct campaign *c, const struct json_t *record);
+/* The first point comparable to p, of this mode and with so many workers, if one has launches of those; NULL: none. */
 const struct point *campaign_find_like(const struct campaign *c, const struct point *p, const struct module *mode,
                                        int n_workers);
 /* The first comparable point whose mode has one worker, which efficiency is measured by; NULL: none. */
 const struct point *campaign_find_baseline(const struct campaign *c, const struct point *p);
 /* The first comparable point with as many workers that exchange nothing; NULL: none. */
 const struct point *campaign_find_control(const struct campaign *c, const struct point *p);
+/* The most launches that a point has. */
+size_t campaign_most_launches(const struct campaign *c);
 /* Is point i the representative of the points comparable to it: the first of those with the most assignments? A set of
  * charts and a verdict are made for each representative. */
 bool campaign_represents(const struct campaign *c, size_t i);
-/* Largest worker count of a point comparable to p in this mode, with a core for every worker, where also
- * other_mode (NULL: any) has a point; 0: none. */
+/* Largest worker count of a point comparable to p in this mode, with launches and a core for every worker, where also
+ * other_mode (NULL: any) has launches; 0: none. */
 int campaign_largest(const struct campaign *c, const struct point *p, const struct module *mode,
                      const struct module *other_mode);
 /* The points of two modes, comparable to like, that use equally many cores, a core for each server too, with launches
@@ -216,14 +260,38 @@ double point_samples(const struct point *p);
 /* Mean over launches of curve_loss_at(). */
 double point_loss_at(const struct point *p, double samples_count);
 
+/* --- failures.c: launches that failed, and launches of several sessions --- */
+
+#define NO_BLOCK SIZE_MAX /* the place of a trial */
+/* A launch of p, or with NO_BLOCK a trial, failed, or left no records: count it, and keep a record of it (kind
+ * "failure"), which says whether p is given up now: p->is_given_up, as the caller has set it. RC_IO, RC_NOMEM. */
+enum rc campaign_fail(struct campaign *c, struct point *p, size_t block_position, const char *why) MUST_CHECK;
+/* The same of one whose record is there. */
+void point_retake_failure(struct point *p, const struct json_t *record);
+/* Of launches. */
+bool campaign_has_failures(const struct campaign *c);
+/* A line for each point of which some launch, and one for each of which some trial failed: how many, what became of it,
+ * why the last one did. */
+void campaign_tell_failures(const struct campaign *c, FILE *to);
+/* A line where blocks hold launches of several sessions: their pairs were not made shortly after each other. */
+void campaign_tell_sessions(const struct campaign *c, FILE *to);
+
 /* --- what is shown --- */
 
 /* table.c: how points exchange, two tables with a row for each point (what it gives; its step), and what the columns
  * are. */
 enum rc campaign_print(const struct campaign *c, FILE *to) MUST_CHECK;
+/* 1234567 -> "1.235 M", 999.9999 -> "1 k": four significant digits, less than 1000 of a prefix where there is one. */
+void rate_text(char *out, size_t n_bytes, double per_s);
 /* verdict.c: which mode is faster, and whether the difference lies in computing or in the exchange, in plain words.
  * RC_NOMEM. */
 enum rc campaign_verdict(const struct campaign *c, FILE *to) MUST_CHECK;
+/* scaling.c: weak or strong: is the batch of all workers that of every point (--global-batch)? */
+bool campaign_scales_strongly(const struct campaign *c);
+/* scaling.c: "weak scaling: batch 32 per worker", "strong scaling: batch 64 of all workers", for a title. */
+void point_scaling_text(char *out, size_t n_bytes, const struct point *p);
+/* scaling.c: a line on strong scaling, which is not what is usual; nothing on weak scaling. */
+void campaign_tell_scaling(const struct campaign *c, FILE *to);
 /* learning.c: launches of p that did not learn. */
 size_t point_n_unlearned(const struct point *p);
 /* learning.c: "; but ps did not learn in 2 of 3 launches", at the end of a line that compares two points: who does not
@@ -231,9 +299,23 @@ size_t point_n_unlearned(const struct point *p);
 void points_tell_unlearned(const struct point *a, const struct point *b, FILE *to);
 /* learning.c: a line for each point of which some launch did not learn: in how many, why, and what to try. */
 void campaign_tell_unlearned(const struct campaign *c, FILE *to);
+/* The parts of campaign_print(), for pages: the two tables, each given to show(), and what stands under them. */
+typedef void show_table_fn(const struct table *t, FILE *to);
+enum rc campaign_print_gains(const struct campaign *c, show_table_fn *show, FILE *to) MUST_CHECK;
+enum rc campaign_print_steps(const struct campaign *c, show_table_fn *show, FILE *to) MUST_CHECK;
+void campaign_print_notes(const struct campaign *c, FILE *to);
 /* charts.c: tab-separated data and pictures in c->dir. A chart that would be empty is left out, one that fails does not
  * stop the others: a line to `to` names each. RC_UNSUPPORTED: no gnuplot (data is written); else as the first that
  * failed. */
 enum rc campaign_draw(const struct campaign *c, FILE *to) MUST_CHECK;
+struct chart_of {                      /* points that are comparable */
+    const char *shows;                 /* "throughput", "cost", ... */
+    char name[LAUNCH_NAME_BYTES + 16]; /* of its files, .svg, .png and .tsv aside */
+    char setting[LAUNCH_NAME_BYTES];   /* "lenet, batch 64" */
+};
+/* Remove what campaign_draw() has left in c->dir: of records that become more it shows a part. */
+void campaign_remove_charts(const struct campaign *c);
+/* Chart i of those that campaign_draw() draws or leaves out, in its order; false: behind the last. */
+bool campaign_chart(const struct campaign *c, size_t i, struct chart_of *out);
 
 #endif

@@ -370,11 +370,23 @@ static void cores_shared_by_a_point(void **state)
     }
 }
 
+/* As many as records may name. */
+static void a_point_of_very_many_cores(void **state)
+{
+    struct point p = { .n_workers = 1 << 20, .n_servers = 3, .n_threads = 1 << 20 };
+
+    (void)state;
+    assert_true(point_n_cores(&p) == 1099511627779);
+    point_mark_shared_cores(&p, 1 << 20);
+    assert_true(p.oversubscribed);
+}
+
 /* Under a launcher the records tell how many hosts there are: two ranks on each, in the kit. */
 static void cores_of_all_hosts_count(void **state)
 {
     const long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
-    const struct made_point wide = { "lenet", "none", 4, 0, 1, 1000, 1, NAN, 1 };
+    const struct made_point wide = { "lenet", "none", 4, 0, 1, 1000, 1, NAN, 1 },
+                            narrow = { "lenet", "none", 2, 0, 1, 1000, 1, NAN, 1 };
 
     for (int fits = 0; fits < 2; fits++) {
         struct campaign c;
@@ -386,8 +398,30 @@ static void cores_of_all_hosts_count(void **state)
             p->n_threads = 1;
         made_launch(&c, p, &wide, 0);
         assert_int_equal(p->oversubscribed, 4 * p->n_threads > 2 * n_cores);
+        made_launch(&c, p, &narrow, 1); /* a point is judged by the most hosts of its launches */
+        assert_int_equal(p->oversubscribed, 4 * p->n_threads > 2 * n_cores);
         campaign_close(&c);
     }
+}
+
+/* A name of any length is one host as long as it goes on, and another where its last letter differs. */
+static void hosts_of_ranks(void **state)
+{
+    struct hosts hosts = { .n = 0 };
+    char name[254];
+
+    (void)state;
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    assert_false(hosts_add(&hosts, NULL));
+    for (int rank = 0; rank < 6; rank++) {
+        name[sizeof name - 2] = (char)('a' + rank / 2);
+        assert_int_equal(hosts_add(&hosts, name), rank % 2 == 0);
+        assert_false(hosts_add(&hosts, NULL));
+    }
+    assert_int_equal(hosts.n, 3);
+    assert_true(hosts_add(&hosts, "short"));
+    assert_int_equal(hosts.n, 4);
 }
 
 /* <date>-name, then <date>-name-2; nothing stays of one that was not committed. */
@@ -429,7 +463,9 @@ int main(void)
         cmocka_unit_test(blocks_that_are_not_drawn),
         MADE_TEST(decisions_have_a_direction),
         cmocka_unit_test(cores_shared_by_a_point),
+        cmocka_unit_test(a_point_of_very_many_cores),
         MADE_TEST(cores_of_all_hosts_count),
+        cmocka_unit_test(hosts_of_ranks),
         MADE_TEST(folders_of_campaigns),
     };
 

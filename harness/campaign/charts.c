@@ -3,8 +3,10 @@
 #include <math.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "harness/campaign/campaign.h"
+#include "harness/campaign/curves.h"
 #include "harness/report/chart.h"
 #include "harness/world/cores.h"
 
@@ -14,24 +16,57 @@ struct sheet {          /* one table of comparable points */
     const char *script; /* also the file's name: <script>-<setting>.tsv */
     bool (*applies)(const struct campaign *c, const struct point *like);
     const char *header;
+    bool has_launches; /* behind them a column for each launch, launch_0, launch_1, ...; none of a single one */
     /* Write the rows of a point; how many of them a chart can show. */
     size_t (*rows)(FILE *to, const struct campaign *c, const struct point *p);
     const char *lack; /* why there is no chart where no row can be shown; NULL: there is none of this table */
 };
 
-static void write_scaling(FILE *to, const struct point *p, const struct interval *i)
+/* Launches of the point that has the most of those comparable to p; 0: of one, whose figure is the mean. */
+static size_t n_launch_columns(const struct campaign *c, const struct point *p)
 {
-    fprintf(to, "%s\t%d\t%.17g\t%.17g\t%.17g\t%d\n", p->mode->name, p->n_workers, i->mean, i->low, i->high,
-            p->oversubscribed);
+    size_t most = 0;
+
+    for (size_t i = 0; i < c->n_points; i++)
+        if (point_comparable(&c->point[i], p) && c->point[i].n_launches > most)
+            most = c->point[i].n_launches;
+    return most > 1 ? most : 0;
+}
+
+/* of_launch: of one that was launched; NaN: none. */
+static void write_scaling(FILE *to, const struct campaign *c, const struct point *p, const struct interval *i,
+                          double (*of_launch)(const struct campaign *c, const struct point *p, size_t launch))
+{
+    fprintf(to, "%s\t%d\t%.17g\t%.17g\t%.17g\t%d\t%ld", p->mode->name, p->n_workers, i->mean, i->low, i->high,
+            p->oversubscribed, point_n_cores(p));
+    for (size_t k = 0; k < n_launch_columns(c, p); k++)
+        fprintf(to, "\t%.17g", k < p->n_launches ? of_launch(c, p, k) : (double)NAN);
+    fputc('\n', to);
+}
+
+static double throughput_of_launch(const struct campaign *c, const struct point *p, size_t launch)
+{
+    (void)c;
+    return p->launch[launch].throughput_samples_per_s;
 }
 
 static size_t throughput_rows(FILE *to, const struct campaign *c, const struct point *p)
 {
     const struct interval i = point_throughput(p);
 
-    (void)c;
-    write_scaling(to, p, &i);
+    write_scaling(to, c, p, &i, throughput_of_launch);
     return !isnan(i.mean);
+}
+
+/* Against the launch of its baseline in the same block; the baseline itself has nothing to be compared with. */
+static double efficiency_of_launch(const struct campaign *c, const struct point *p, size_t launch)
+{
+    const struct point *baseline = campaign_find_baseline(c, p);
+
+    if (!baseline || baseline == p || launch >= baseline->n_launches)
+        return NAN;
+    return p->launch[launch].throughput_samples_per_s /
+           (p->n_workers * baseline->launch[launch].throughput_samples_per_s);
 }
 
 static size_t efficiency_rows(FILE *to, const struct campaign *c, const struct point *p)
@@ -40,7 +75,7 @@ static size_t efficiency_rows(FILE *to, const struct campaign *c, const struct p
 
     if (isnan(i.mean))
         return 0;
-    write_scaling(to, p, &i);
+    write_scaling(to, c, p, &i, efficiency_of_launch);
     return 1;
 }
 
@@ -55,7 +90,7 @@ static size_t cost_rows(FILE *to, const struct campaign *c, const struct point *
         fprintf(to, "\t%.17g\t%.17g\t%.17g", US_PER_S * part_s.mean, US_PER_S * part_s.low, US_PER_S * part_s.high);
         has_part = has_part || (i < N_STEP_PARTS && part_s.mean > 0);
     }
-    fprintf(to, "\t%d\n", p->oversubscribed);
+    fprintf(to, "\t%d\t%ld\n", p->oversubscribed, point_n_cores(p));
     return has_part;
 }
 
@@ -76,18 +111,42 @@ static bool shows_loss(const struct campaign *c, const struct point *p)
     return true;
 }
 
-static size_t loss_rows(FILE *to, const struct campaign *c, const struct point *p)
+/* The range of all curves that are shown with those of p (curves.K2). */
+static struct curve_range shown_range(const struct campaign *c, const struct point *p, enum curve_axis axis)
 {
-    const struct curve *curve = &p->curve[0]; /* a mean over launches would be of other steps in each */
+    struct curve_range range = CURVE_RANGE_NONE;
+
+    for (size_t i = 0; i < c->n_points; i++)
+        if (point_comparable(&c->point[i], p) && shows_loss(c, &c->point[i]))
+            curve_range_add(&range, &c->point[i], axis);
+    return range;
+}
+
+static size_t loss_rows_of_axis(FILE *to, const struct campaign *c, const struct point *p, enum curve_axis axis)
+{
+    const struct curve_range range = shown_range(c, p, axis);
+    struct curve_cells cells;
     size_t n_shown = 0;
 
-    if (!shows_loss(c, p))
+    if (isinf(range.first))
         return 0;
-    for (size_t i = 0; i < curve->n_points; i++) {
-        fprintf(to, "%s\t%d\t%.17g\t%.17g\t%.17g\t%d\n", p->mode->name, p->n_workers, curve->seconds[i],
-                curve->samples_count[i], curve->loss[i], p->oversubscribed);
-        n_shown += !isnan(curve->loss[i]);
+    curve_cells_make(&cells, &range);
+    for (size_t i = 0; i < cells.n; i++) {
+        const double from = cells.edge[i], end = cells.edge[i + 1];
+        const struct curve_spread s = point_losses(p, axis, from, end);
+        fprintf(to, "%s\t%d\t%s\t%.9g\t%.9g\t%.9g\t%.9g\t%d\n", p->mode->name, p->n_workers, curve_axis_name(axis),
+                0.5 * (from + end), s.median, s.low, s.high, p->oversubscribed);
+        n_shown += !isnan(s.median);
     }
+    return n_shown;
+}
+
+static size_t loss_rows(FILE *to, const struct campaign *c, const struct point *p)
+{
+    size_t n_shown = 0;
+
+    for (int axis = 0; axis < N_CURVE_AXES && shows_loss(c, p); axis++)
+        n_shown += loss_rows_of_axis(to, c, p, axis);
     return n_shown;
 }
 
@@ -106,11 +165,20 @@ static bool has_baseline(const struct campaign *c, const struct point *like)
     return single && single->n_launches > 0;
 }
 
+/* A launch that diverged has no last loss, but a curve. */
+static bool point_has_loss(const struct point *p)
+{
+    for (size_t i = 0; i < p->n_curves; i++)
+        for (size_t k = 0; k < p->curve[i].n_points; k++)
+            if (!isnan(p->curve[i].loss[k]))
+                return true;
+    return false;
+}
+
 static bool has_loss(const struct campaign *c, const struct point *like)
 {
     for (size_t i = 0; i < c->n_points; i++)
-        if (point_comparable(&c->point[i], like) &&
-            !isnan(point_mean(&c->point[i], offsetof(struct launch, loss_last))))
+        if (point_comparable(&c->point[i], like) && point_has_loss(&c->point[i]))
             return true;
     return false;
 }
@@ -130,24 +198,24 @@ static size_t bound_rows(FILE *to, const struct campaign *c, const struct point 
     const struct interval i = point_bound(p);
 
     (void)c;
-    fprintf(to, "%s\t%d\t%.17g\t%.17g\t%.17g\t%zu\t%zu\n", p->mode->name, p->n_workers, i.mean, i.low, i.high,
-            point_n_failed_bounds(p), p->n_launches);
+    fprintf(to, "%s\t%d\t%.17g\t%.17g\t%.17g\t%zu\t%zu\t%ld\n", p->mode->name, p->n_workers, i.mean, i.low, i.high,
+            point_n_failed_bounds(p), p->n_launches, point_n_cores(p));
     return 1;
 }
 
 static const struct sheet sheets[] = {
-    { "throughput", always, "mode\tworkers\tmean\tlow\thigh\toversubscribed", throughput_rows,
+    { "throughput", always, "mode\tworkers\tmean\tlow\thigh\toversubscribed\tcores", true, throughput_rows,
       "no point has a throughput" },
-    { "efficiency", has_baseline, "mode\tworkers\tmean\tlow\thigh\toversubscribed", efficiency_rows,
+    { "efficiency", has_baseline, "mode\tworkers\tmean\tlow\thigh\toversubscribed\tcores", true, efficiency_rows,
       "no point has an efficiency" },
-    { "loss", has_loss, "mode\tworkers\tseconds\tsamples\tloss\toversubscribed", loss_rows,
+    { "loss", has_loss, "mode\tworkers\taxis\tat\tmedian\tlow\thigh\toversubscribed", false, loss_rows,
       "no point that it shows has a loss" },
     { "cost", always,
       "mode\tworkers\tcompute_us\tcompute_low_us\tcompute_high_us\twait_us\twait_low_us\twait_high_us\twire_us\t"
       "wire_low_us\twire_high_us\tserver_us\tserver_low_us\tserver_high_us\tapply_us\tapply_low_us\tapply_high_us\t"
-      "rest_us\trest_low_us\trest_high_us\tstep_us\tstep_low_us\tstep_high_us\toversubscribed",
-      cost_rows, "no point has a step that could be measured" },
-    { "bound", has_bound, "mode\tworkers\tmean\tlow\thigh\tfailed\tlaunches", bound_rows, NULL },
+      "rest_us\trest_low_us\trest_high_us\tstep_us\tstep_low_us\tstep_high_us\toversubscribed\tcores",
+      false, cost_rows, "no point has a step that could be measured" },
+    { "bound", has_bound, "mode\tworkers\tmean\tlow\thigh\tfailed\tlaunches\tcores", false, bound_rows, NULL },
 };
 enum { N_SHEETS = sizeof sheets / sizeof *sheets };
 
@@ -160,7 +228,10 @@ static enum rc write_sheet(const struct campaign *c, const struct point *like, c
 
     *n_shown = 0;
     TRY(atomic_file_open(&file, path));
-    fprintf(file.stream, "%s\n", s->header);
+    fprintf(file.stream, "%s", s->header);
+    for (size_t k = 0; s->has_launches && k < n_launch_columns(c, like); k++)
+        fprintf(file.stream, "\tlaunch_%zu", k);
+    fputc('\n', file.stream);
     for (size_t i = 0; i < c->n_points; i++)
         if (point_comparable(&c->point[i], like) && c->point[i].n_launches > 0)
             *n_shown += s->rows(file.stream, c, &c->point[i]);
@@ -179,6 +250,37 @@ static void sheet_name(char *out, size_t n_bytes, const struct sheet *s, const s
     for (char *slash = setting; (slash = strchr(slash, '/')) != NULL;)
         *slash = '-';
     snprintf(out, n_bytes, "%s-%s", s->script, setting);
+}
+
+bool campaign_chart(const struct campaign *c, size_t wanted, struct chart_of *out)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < c->n_points; i++)
+        for (int k = 0; k < N_SHEETS && campaign_represents(c, i); k++) {
+            if (!sheets[k].lack || !sheets[k].applies(c, &c->point[i]) || n++ < wanted)
+                continue;
+            out->shows = sheets[k].script;
+            sheet_name(out->name, sizeof out->name, &sheets[k], &c->point[i]);
+            point_setting(out->setting, sizeof out->setting, &c->point[i], ", ", " ");
+            return true;
+        }
+    return false;
+}
+
+void campaign_remove_charts(const struct campaign *c)
+{
+    static const char *const ending[] = { "tsv", "svg", "png" };
+    char name[LAUNCH_NAME_BYTES + 16], path[sizeof c->dir + sizeof name + 8];
+
+    for (size_t i = 0; i < c->n_points; i++)
+        for (int k = 0; k < N_SHEETS && campaign_represents(c, i); k++) {
+            sheet_name(name, sizeof name, &sheets[k], &c->point[i]);
+            for (size_t e = 0; e < sizeof ending / sizeof *ending; e++) {
+                snprintf(path, sizeof path, "%s/%s.%s", c->dir, name, ending[e]);
+                (void)unlink(path);
+            }
+        }
 }
 
 struct charts { /* in the making */
@@ -236,16 +338,41 @@ static void describe_machine(char *out, size_t n_bytes, const struct campaign *c
 
     if (c->is_virtual)
         snprintf(out, n_bytes, "simulated cluster %s", c->cluster_name);
+    else if (c->machine[0])
+        snprintf(out, n_bytes, "%s", c->machine);
     else if (uname(&about) == 0)
         snprintf(out, n_bytes, "%d cores, %s", cores_allowed_count(), about.machine);
     else
         snprintf(out, n_bytes, "%d cores", cores_allowed_count());
 }
 
+/* The first point comparable to like that was launched, whose records tell how it scales; *launches: of such points,
+ * "10", or "9 to 10". like itself, and "0": there is none. */
+static const struct point *titled_point(char *launches, size_t n_bytes, const struct campaign *c,
+                                        const struct point *like)
+{
+    const struct point *first = NULL;
+    size_t least = 0, most = 0;
+
+    for (size_t i = 0; i < c->n_points; i++) {
+        const struct point *p = &c->point[i];
+        if (p->n_launches == 0 || !point_comparable(p, like))
+            continue;
+        least = !first || p->n_launches < least ? p->n_launches : least;
+        most = p->n_launches > most ? p->n_launches : most;
+        first = first ? first : p;
+    }
+    if (least < most)
+        snprintf(launches, n_bytes, "%zu to %zu", least, most);
+    else
+        snprintf(launches, n_bytes, "%zu", most);
+    return first ? first : like;
+}
+
 enum rc campaign_draw(const struct campaign *c, FILE *to)
 {
     struct charts charts = { .c = c, .to = to, .draw = chart_available() };
-    char machine[160], launches[16], batch[16], setting[LAUNCH_NAME_BYTES];
+    char machine[160], launches[48], scaling[80], setting[LAUNCH_NAME_BYTES];
 
     describe_machine(machine, sizeof machine, c);
     for (size_t i = 0; i < c->n_points; i++) {
@@ -253,10 +380,9 @@ enum rc campaign_draw(const struct campaign *c, FILE *to)
         if (!campaign_represents(c, i))
             continue;
         point_setting(setting, sizeof setting, p, ", ", " ");
-        snprintf(launches, sizeof launches, "%zu", p->n_launches);
-        snprintf(batch, sizeof batch, "%llu", (unsigned long long)p->batch_per_worker_count);
+        point_scaling_text(scaling, sizeof scaling, titled_point(launches, sizeof launches, c, p));
         const struct chart_var var[] = { { "model", setting },
-                                         { "batch", batch },
+                                         { "scaling", scaling },
                                          { "machine", machine },
                                          { "launches", launches },
                                          { "exchange", c->exchange } };

@@ -1,56 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * charts_test.c - every column of every table that a campaign writes, and what gnuplot is asked to draw.
+ * charts_test.c - every column of every table that a campaign writes, and which charts are drawn of them.
  *
- * gnuplot is a script here that notes how it was called: what it draws from such tables is chart_values_test.c's.
+ * What gnuplot draws from such tables is chart_values_test.c's.
  */
-#include <sys/stat.h>
-#include <sys/utsname.h>
-
-#include "harness/campaign/suite/campaign_test_kit.h"
-#include "harness/world/cores.h"
-
-static const char GNUPLOT[] = "#!/bin/sh\n"
-                              "[ \"$1\" = --version ] && exit 0\n"
-                              "eval \"$2\"\n" /* the assignments read as those of a shell */
-                              "printf '%s %s %s %s|%s|%s|%s|%s|%s\\n' \"${3##*/}\" \"${data##*/}\" \"$format\" "
-                              "\"${out##*/}\" \"$model\" \"$batch\" "
-                              "\"$machine\" \"$launches\" \"$exchange\" >>\"${0%/*}/calls\"\n"
-                              "[ -e \"${0%/*}/fails-${3##*/}\" ] && { echo No valid data points >&2; exit 1; }\n"
-                              "printf '%0300d' 0 >\"$out\"\n";
-
-/* campaign_draw() with a PATH that holds the kit's folder only. *told: what it prints; the caller frees it. */
-static enum rc draw_telling(struct kit *k, const struct campaign *c, bool with_gnuplot, char **told)
-{
-    const char *path = getenv("PATH");
-    char saved[4096];
-    size_t n_bytes = 0;
-
-    *told = NULL;
-    FILE *to = open_memstream(told, &n_bytes);
-    assert_non_null(to);
-
-    snprintf(saved, sizeof saved, "%s", path ? path : "");
-    if (with_gnuplot) {
-        assert_true(kit_write(k, "gnuplot", GNUPLOT));
-        assert_int_equal(chmod(kit_path(k, "gnuplot"), 0700), 0);
-    }
-    setenv("PATH", k->dir, 1);
-    const enum rc rc = campaign_draw(c, to);
-    setenv("PATH", saved, 1);
-    assert_int_equal(fclose(to), 0);
-    return rc;
-}
-
-static enum rc draw(struct kit *k, const struct campaign *c, bool with_gnuplot)
-{
-    char *told;
-    const enum rc rc = draw_telling(k, c, with_gnuplot, &told);
-
-    assert_string_equal(told, "");
-    free(told);
-    return rc;
-}
+#include "harness/campaign/suite/charts_test_kit.h"
 
 static bool same_field(const char *text, const char *expected)
 {
@@ -85,57 +39,61 @@ static void check_sheet(struct kit *k, const char *name, const char *expected)
     }
 }
 
-#define SCALING "mode\tworkers\tmean\tlow\thigh\toversubscribed\n"
-#define BOUND "mode\tworkers\tmean\tlow\thigh\tfailed\tlaunches\n"
+#define SCALING "mode\tworkers\tmean\tlow\thigh\toversubscribed\tcores\n" /* of one launch */
+#define SCALING_OF_3 "mode\tworkers\tmean\tlow\thigh\toversubscribed\tcores\tlaunch_0\tlaunch_1\tlaunch_2\n"
+#define BOUND "mode\tworkers\tmean\tlow\thigh\tfailed\tlaunches\tcores\n"
 #define COST                                                                                                       \
     "mode\tworkers\tcompute_us\tcompute_low_us\tcompute_high_us\twait_us\twait_low_us\twait_high_us\twire_us\t"    \
     "wire_low_us\twire_high_us\tserver_us\tserver_low_us\tserver_high_us\tapply_us\tapply_low_us\tapply_high_us\t" \
-    "rest_us\trest_low_us\trest_high_us\tstep_us\tstep_low_us\tstep_high_us\toversubscribed\n"
+    "rest_us\trest_low_us\trest_high_us\tstep_us\tstep_low_us\tstep_high_us\toversubscribed\tcores\n"
 /* Of launches at 0.5, 1 and 1.5 times the mean the interval is 4.30265 / root 12 of it to either side. */
 #define PART(us, low_us, high_us) "\t" #us "\t" #low_us "\t" #high_us
 #define NONE PART(nan, nan, nan)
-#define LOSS "mode\tworkers\tseconds\tsamples\tloss\toversubscribed\n"
 
 static const struct {
     const char *name, *text;
 } SHEETS[] = {
-    { "throughput-lenet.tsv", SCALING "none\t2\t2500\t2438.9625\t2562.5650\t0\n"
-                                      "single\t1\t1250\t718.07895\t2175.9446\t0\n"
-                                      "ps\t2\t1800\t1756.0530\t1845.0468\t0\n"
-                                      "ps\t4\t1625\t1585.3256\t1665.6673\t1\n"
-                                      "allreduce\t2\t2125\t2073.1181\t2178.1803\t0\n" },
-    { "throughput-linear.tsv", SCALING "single\t1\t4e6\t3902339.98\t4100104.06\t0\n"
-                                       "ps\t2\tnan\tnan\tnan\t0\n"
-                                       "allreduce\t2\t6e6\t5.4e6\t7.2e6\t0\n" },
-    { "bound-lenet.tsv", BOUND "none\t2\t0.51\t0.49754835\t0.52276327\t0\t3\n"
-                               "single\t1\t0.52\t0.29872083\t0.90519298\t0\t3\n"
-                               "ps\t2\t0.53\t0.51706005\t0.54326379\t0\t3\n"
-                               "ps\t4\t0.54\t0.5268159\t0.55351405\t0\t3\n"
-                               "allreduce\t2\t0.55\t0.53657175\t0.56376431\t0\t3\n" },
-    { "bound-linear.tsv", BOUND "single\t1\t0.56\t0.5463276\t0.57401457\t0\t3\n"
-                                "ps\t2\t0.57\t0.55608345\t0.58426483\t0\t3\n"
-                                "allreduce\t2\t0.58\t0.522\t0.696\t0\t1\n" },
-    { "efficiency-lenet.tsv", SCALING "none\t2\t1\t0.5671777802\t1.7631156135\t0\n"
-                                      "single\t1\t1\tnan\tnan\t0\n"
-                                      "ps\t2\t0.72\t0.4083680018\t1.2694432418\t0\n"
-                                      "ps\t4\t0.325\t0.1843327786\t0.5730125744\t1\n"
-                                      "allreduce\t2\t0.85\t0.5005137299\t1.4435168446\t0\n" },
-    { "efficiency-linear.tsv", SCALING "single\t1\t1\tnan\tnan\t0\n"
-                                       "allreduce\t2\t0.75\tnan\tnan\t0\n" },
+    /* beginning with another launch in each: campaign_test_kit.h */
+    { "throughput-lenet.tsv",
+      SCALING_OF_3 "none\t2\t2500\t2438.9625\t2562.5650\t0\t2\t2500\t2525\t2475.2475\n"
+                   "single\t1\t1250\t718.07895\t2175.9446\t0\t1\t1562.5\t1000\t1250\n"
+                   "ps\t2\t1800\t1756.0530\t1845.0468\t0\t3\t1782.1782\t1800\t1818\n"
+                   "ps\t4\t1625\t1585.3256\t1665.6673\t1\t5\t1625\t1641.25\t1608.9109\n"
+                   "allreduce\t2\t2125\t2073.1181\t2178.1803\t0\t2\t2146.25\t2103.9604\t2125\n" },
+    { "throughput-linear.tsv", SCALING_OF_3 "single\t1\t4e6\t3902339.98\t4100104.06\t0\t1\t3960396.04\t4e6\t4.04e6\n"
+                                            "ps\t2\tnan\tnan\tnan\t0\t3\tnan\tnan\tnan\n"
+                                            "allreduce\t2\t6e6\t5.4e6\t7.2e6\t0\t2\t6e6\tnan\tnan\n" },
+    { "bound-lenet.tsv", BOUND "none\t2\t0.51\t0.49754835\t0.52276327\t0\t3\t2\n"
+                               "single\t1\t0.52\t0.29872083\t0.90519298\t0\t3\t1\n"
+                               "ps\t2\t0.53\t0.51706005\t0.54326379\t0\t3\t3\n"
+                               "ps\t4\t0.54\t0.5268159\t0.55351405\t0\t3\t5\n"
+                               "allreduce\t2\t0.55\t0.53657175\t0.56376431\t0\t3\t2\n" },
+    { "bound-linear.tsv", BOUND "single\t1\t0.56\t0.5463276\t0.57401457\t0\t3\t1\n"
+                                "ps\t2\t0.57\t0.55608345\t0.58426483\t0\t3\t3\n"
+                                "allreduce\t2\t0.58\t0.522\t0.696\t0\t1\t2\n" },
+    /* each pair of launches in a block: their geometric mean is the mean */
+    { "efficiency-lenet.tsv",
+      SCALING_OF_3 "none\t2\t1\t0.5671777802\t1.7631156135\t0\t2\t0.8\t1.2625\t0.990099\n"
+                   "single\t1\t1\tnan\tnan\t0\t1\tnan\tnan\tnan\n"
+                   "ps\t2\t0.72\t0.4083680018\t1.2694432418\t0\t3\t0.570297\t0.9\t0.7272\n"
+                   "ps\t4\t0.325\t0.1843327786\t0.5730125744\t1\t5\t0.26\t0.4103125\t0.3217822\n"
+                   "allreduce\t2\t0.85\t0.5005137299\t1.4435168446\t0\t2\t0.6868\t1.0519802\t0.85\n" },
+    { "efficiency-linear.tsv", SCALING_OF_3 "single\t1\t1\tnan\tnan\t0\t1\tnan\tnan\tnan\n"
+                                            "allreduce\t2\t0.75\tnan\tnan\t0\t2\t0.7575\tnan\tnan\n" },
     { "cost-lenet.tsv",
       COST "none\t2" PART(101, -24.449, 226.449) PART(21, -5.08345, 47.0834) PART(31, -7.50413, 69.5041)
           NONE PART(51, -12.3455, 114.346) PART(60, -14.5241, 134.524) PART(
               264, -63.9062,
-              591.906) "\t0\n"
+              591.906) "\t0\t2\n"
                        "single\t1" PART(102, -24.691, 228.691) PART(22, -5.32551, 49.3255) PART(32, -7.7462, 71.7462)
                            NONE PART(52, -12.5876, 116.588) PART(60, -14.5241, 134.524)
                                PART(268, -64.8745,
-                                    600.874) "\t0\n"
+                                    600.874) "\t0\t1\n"
                                              "ps\t2" PART(103, -24.9331, 230.933) PART(23, -5.56758, 51.5676) PART(
                                                  33, -7.98827, 73.9883) PART(43, -10.409, 96.409)
                                                  PART(53, -12.8296, 118.83) PART(60, -14.5241, 134.524) PART(
                                                      315, -76.2517,
-                                                     706.252) "\t0\n"
+                                                     706.252) "\t0\t3\n"
                                                               "ps\t4" PART(104, -25.1752,
                                                                            233.175) PART(24, -5.80965, 53.8097)
                                                                   PART(34, -8.23034,
@@ -143,7 +101,7 @@ static const struct {
                                                                       PART(54, -13.0717, 121.072)
                                                                           PART(60, -14.5241, 134.524) PART(
                                                                               320, -77.462,
-                                                                              717.462) "\t1\n"
+                                                                              717.462) "\t1\t5\n"
                                                                                        "allreduce\t2" PART(
                                                                                            105, -25.4172, 235.417)
                                                                                            PART(25, -6.05172, 56.0517) PART(
@@ -159,30 +117,115 @@ static const struct {
                                                                                                            -67.7793,
                                                                                                            627.779) "\t"
                                                                                                                     "0"
+                                                                                                                    "\t"
+                                                                                                                    "2"
                                                                                                                     "\n" },
     { "cost-linear.tsv",
       COST "single\t1" PART(106, -25.6593, 237.659) PART(26, -6.29379, 58.2938) PART(36, -8.71448, 80.7145)
           NONE PART(56, -13.5559, 125.556) PART(60, -14.5241, 134.524)
               PART(284, -68.7476,
-                   636.748) "\t0\n"
+                   636.748) "\t0\t1\n"
                             "ps\t2" PART(107, -25.9014, 239.901) PART(27, -6.53586, 60.5359) PART(37, -8.95655, 82.9565)
                                 PART(47, -11.3772, 105.377) PART(57, -13.7979, 127.798) PART(60, -14.5241, 134.524)
-                                    PART(335, -81.0931, 751.093) "\t0\n"
+                                    PART(335, -81.0931, 751.093) "\t0\t3\n"
                                                                  "allreduce\t2" PART(54, nan, nan) PART(14, nan, nan)
                                                                      PART(19, nan, nan) NONE PART(29, nan, nan) PART(
-                                                                         30, nan, nan) PART(146, nan, nan) "\t0\n" },
-    /* of ps the point at 2 workers: at 4 they share cores */
-    { "loss-lenet.tsv", LOSS "none\t2\t1\t64\t1\t0\nnone\t2\t2\t128\t0.5\t0\nnone\t2\t3\t192\t0.3333333\t0\n"
-                             "single\t1\t2\t32\t0.5\t0\nsingle\t1\t4\t64\t0.25\t0\nsingle\t1\t6\t96\t0.1666667\t0\n"
-                             "ps\t2\t3\t64\t0.3333333\t0\nps\t2\t6\t128\t0.1666667\t0\nps\t2\t9\t192\t0.1111111\t0\n"
-                             "allreduce\t2\t5\t64\t0.2\t0\nallreduce\t2\t10\t128\t0.1\t0\n"
-                             "allreduce\t2\t15\t192\t0.0666667\t0\n" },
-    { "loss-linear.tsv", LOSS "single\t1\t6\t32\t0.1666667\t0\nsingle\t1\t12\t64\t0.0833333\t0\n"
-                              "single\t1\t18\t96\t0.0555556\t0\n"
-                              "ps\t2\t7\t64\t0.1428571\t0\nps\t2\t14\t128\t0.0714286\t0\nps\t2\t21\t192\t0.0476190\t0\n"
-                              "allreduce\t2\t8\t64\t0.125\t0\nallreduce\t2\t16\t128\t0.0625\t0\n"
-                              "allreduce\t2\t24\t192\t0.0416667\t0\n" },
+                                                                         30, nan, nan) PART(146, nan, nan) "\t0\t2\n" },
 };
+
+struct shown { /* a point whose losses a sheet has */
+    const char *mode;
+    int n_workers;
+    double unit; /* of the made-up point */
+    int n_launches, oversubscribed;
+};
+
+/* Loss of a made-up launch: of round r 1 / (r unit), after r x unit x 10^launch seconds, or r x 32 samples a worker;
+ * straight between them, and before the first that of the first (curves.K1). */
+static double made_loss(const struct shown *p, int launch, bool by_seconds, double at)
+{
+    const double rounds = by_seconds ? at / (p->unit * pow(10, launch)) : at / (32 * p->n_workers), r = floor(rounds);
+
+    if (rounds <= 1)
+        return 1 / p->unit;
+    return (1 / r + (rounds - r) * (1 / (r + 1) - 1 / r)) / p->unit;
+}
+
+static double median_of_launches(const double *loss, int n) /* one, or three */
+{
+    return n == 1 ? loss[0] : fmax(fmin(loss[0], loss[1]), fmin(fmax(loss[0], loss[1]), loss[2]));
+}
+
+static void check_loss_row(const struct shown *p, bool by_seconds, const double row[4], const char *line)
+{
+    double loss[MADE_LAUNCHES], low = INFINITY, high = 0;
+
+    for (int i = 0; i < p->n_launches; i++) {
+        loss[i] = made_loss(p, i, by_seconds, row[0]);
+        low = fmin(low, loss[i]);
+        high = fmax(high, loss[i]);
+    }
+    const double expected[] = { median_of_launches(loss, p->n_launches), low, high };
+    for (int i = 0; i < 3; i++)
+        if (!(fabs(row[1 + i] - expected[i]) <= 0.005 * expected[i]))
+            fail_msg("column %d is %g, not %g: %s", 4 + i, row[1 + i], expected[i], line);
+}
+
+/* Every row; all points have the same places, from first to last (curves.K2). */
+static void check_losses(struct kit *k, const char *name, const struct shown *shown, size_t n_shown,
+                         const double range[2][2])
+{
+    char *text = strdup(kit_read(k, name)), *rest = text;
+    const char *const header = strsep(&rest, "\n");
+
+    assert_string_equal(header, "mode\tworkers\taxis\tat\tmedian\tlow\thigh\toversubscribed");
+    for (size_t i = 0; i < n_shown; i++)
+        for (int axis = 0; axis < 2; axis++) {
+            const double width = range[axis][1] - range[axis][0];
+            char place[200], expected[100];
+            double last = range[axis][0];
+            int n_rows = 0;
+            snprintf(expected, sizeof expected, "%s\t%d\t%s\t", shown[i].mode, shown[i].n_workers,
+                     axis ? "samples" : "seconds");
+            while (rest && strncmp(rest, expected, strlen(expected)) == 0) {
+                const char *line = strsep(&rest, "\n");
+                double row[4];
+                int oversubscribed = -1;
+                assert_int_equal(sscanf(line + strlen(expected), "%lf\t%lf\t%lf\t%lf\t%d", &row[0], &row[1], &row[2],
+                                        &row[3], &oversubscribed),
+                                 5);
+                assert_int_equal(oversubscribed, shown[i].oversubscribed);
+                if (row[0] <= last || row[0] > last + 0.02 * width)
+                    fail_msg("%s is far behind %g", line, last);
+                check_loss_row(&shown[i], axis == 0, row, line);
+                last = row[0];
+                n_rows++;
+            }
+            snprintf(place, sizeof place, "%s %d: %d rows to %g", shown[i].mode, axis, n_rows, last);
+            if (n_rows < 50 || last > range[axis][1] || last < range[axis][1] - 0.02 * width)
+                fail_msg("%s", place);
+        }
+    assert_string_equal(rest, ""); /* and no other */
+    free(text);
+}
+
+static void losses_of_all_launches(void **state)
+{
+    /* of ps the point at 2 workers: at 4 they share cores */
+    static const struct shown lenet[] = {
+        { "none", 2, 1, 3, 0 }, { "single", 1, 2, 3, 0 }, { "ps", 2, 3, 3, 0 }, { "allreduce", 2, 5, 3, 0 }
+    };
+    static const struct shown linear[] = { { "single", 1, 6, 3, 0 },
+                                           { "ps", 2, 7, 3, 0 },
+                                           { "allreduce", 2, 8, 1, 0 } };
+    struct campaign c;
+
+    made_open(&c, *state, MADE_CAMPAIGN, MADE_POINTS, false);
+    assert_int_equal(draw(*state, &c, false), RC_UNSUPPORTED);
+    check_losses(*state, "loss-lenet.tsv", lenet, 4, (const double[2][2]){ { 1, 3 }, { 32, 96 } });
+    check_losses(*state, "loss-linear.tsv", linear, 3, (const double[2][2]){ { 6, 18 }, { 32, 96 } });
+    campaign_close(&c);
+}
 
 static void every_column_of_every_sheet(void **state)
 {
@@ -210,8 +253,8 @@ static void sheets_that_would_be_empty(void **state)
 
     made_open(&c, k, point, 3, false);
     assert_int_equal(draw(k, &c, false), RC_UNSUPPORTED);
-    check_sheet(k, "throughput-replay.tsv", SCALING "ps\t2\t1000\t900\t1200\t0\n");
-    check_sheet(k, "cost-replay.tsv", COST "ps\t2" NONE NONE NONE NONE NONE NONE NONE "\t0\n");
+    check_sheet(k, "throughput-replay.tsv", SCALING "ps\t2\t1000\t900\t1200\t0\t3\n");
+    check_sheet(k, "cost-replay.tsv", COST "ps\t2" NONE NONE NONE NONE NONE NONE NONE "\t0\t3\n");
     assert_null(kit_read(k, "efficiency-replay.tsv"));
     assert_null(kit_read(k, "loss-replay.tsv"));
     assert_null(kit_read(k, "bound-replay.tsv"));
@@ -226,7 +269,7 @@ static void a_sheet_of_failed_bounds(void **state)
 
     made_open(&c, *state, point, 1, false); /* 92 % x 0.8, 1, 1.25 */
     assert_int_equal(draw(*state, &c, false), RC_UNSUPPORTED);
-    check_sheet(*state, "bound-lenet.tsv", BOUND "none\t2\tnan\tnan\tnan\t1\t3\n");
+    check_sheet(*state, "bound-lenet.tsv", BOUND "none\t2\tnan\tnan\tnan\t1\t3\t2\n");
     campaign_close(&c);
 }
 
@@ -240,48 +283,7 @@ static void a_folder_in_the_name_of_a_sheet(void **state)
     made_open(&c, k, point, 1, false);
     made_assign(&c.point[0].assigned[c.point[0].n_assigned++], "data", "/a/b-c/d");
     assert_int_equal(draw(k, &c, false), RC_UNSUPPORTED);
-    check_sheet(k, "throughput-lenet-data--a-b-c-d.tsv", SCALING "ps\t2\t1000\t900\t1200\t0\n");
-    campaign_close(&c);
-}
-
-static int n_lines(const char *text)
-{
-    int n = 0;
-
-    for (; *text; text++)
-        n += *text == '\n';
-    return n;
-}
-
-/* Each sheet by the script of its name, with what the title tells. */
-static void gnuplot_is_asked_for_each_sheet(void **state)
-{
-    static const char *const script[] = { "throughput", "efficiency", "loss", "cost" };
-    static const char *const model[] = { "lenet", "linear" };
-    static const char *const format[] = { "svg", "png" };
-    struct kit *k = *state;
-    struct utsname about;
-    struct campaign c;
-    char line[400];
-
-    made_open(&c, k, MADE_CAMPAIGN, MADE_POINTS, false);
-    snprintf(c.exchange, sizeof c.exchange, "overlap on");
-    assert_int_equal(draw(k, &c, true), RC_OK);
-    assert_int_equal(uname(&about), 0);
-    const char *calls = kit_read(k, "calls");
-    assert_non_null(calls);
-    for (int s = 0; s < 4; s++)
-        for (int m = 0; m < 2; m++)
-            for (int f = 0; f < 2; f++) {
-                snprintf(line, sizeof line, "%s.gp %s-%s.tsv %s .%s-%s.%s.part|%s|32|%d cores, %s|3|overlap on\n",
-                         script[s], script[s], model[m], format[f], script[s], model[m], format[f], model[m],
-                         cores_allowed_count(), about.machine);
-                if (!strstr(calls, line))
-                    fail_msg("expected: %sgnuplot was called:\n%s", line, calls);
-            }
-    assert_int_equal(n_lines(calls), 4 * 2 * 2);
-    assert_non_null(kit_read(k, "cost-linear.svg"));
-    assert_non_null(kit_read(k, "cost-linear.png"));
+    check_sheet(k, "throughput-lenet-data--a-b-c-d.tsv", SCALING "ps\t2\t1000\t900\t1200\t0\t3\n");
     campaign_close(&c);
 }
 
@@ -295,11 +297,13 @@ static void a_simulated_campaign_names_its_cluster(void **state)
     made_open(&c, k, &point, 1, true);
     assert_int_equal(draw(k, &c, true), RC_OK);
     const char *calls = kit_read(k, "calls");
-    assert_non_null(strstr(calls, "loss.gp loss-lenet.tsv svg .loss-lenet.svg.part|lenet|32|simulated cluster a "
-                                  "cluster|1|\n"));
+    assert_non_null(strstr(
+        calls,
+        "loss.gp loss-lenet.tsv svg .loss-lenet.svg.part|lenet|weak scaling: batch 32 per worker|simulated cluster a "
+        "cluster|1|\n"));
     assert_int_equal(n_lines(calls), 4 * 2);
-    check_sheet(k, "loss-lenet.tsv",
-                LOSS "single\t1\t1\t32\t1\t0\nsingle\t1\t2\t64\t0.5\t0\nsingle\t1\t3\t96\t0.3333333\t0\n");
+    check_losses(k, "loss-lenet.tsv", &(const struct shown){ "single", 1, 1, 1, 0 }, 1,
+                 (const double[2][2]){ { 1, 3 }, { 32, 96 } });
     campaign_close(&c);
 }
 
@@ -317,14 +321,30 @@ static void a_campaign_of_oversubscribed_points(void **state)
 
     made_open(&c, k, point, 4, false);
     assert_int_equal(draw(k, &c, true), RC_OK);
-    check_sheet(k, "loss-lenet.tsv",
-                LOSS "allreduce\t4\t2\t128\t0.5\t1\nallreduce\t4\t4\t256\t0.25\t1\n"
-                     "allreduce\t4\t6\t384\t0.1666667\t1\n"
-                     "ps\t3\t4\t96\t0.25\t1\nps\t3\t8\t192\t0.125\t1\n"
-                     "ps\t3\t12\t288\t0.0833333\t1\n");
+    check_losses(k, "loss-lenet.tsv", (const struct shown[]){ { "allreduce", 4, 2, 3, 1 }, { "ps", 3, 4, 3, 1 } }, 2,
+                 (const double[2][2]){ { 2, 6 }, { 96, 288 } });
     assert_int_equal(n_lines(kit_read(k, "calls")), 3 * 2); /* no efficiency: nothing is compared with one worker */
     assert_non_null(kit_read(k, "loss-lenet.svg"));
     assert_non_null(kit_read(k, "cost-lenet.png"));
+    campaign_close(&c);
+}
+
+/* One worker alone has launches, and so there would be an efficiency, but none has a throughput. */
+static void a_campaign_without_a_throughput(void **state)
+{
+    static const struct made_point point[] = {
+        { "lenet", "single", 1, 0, 1, NAN, 1, NAN, 1 },
+        { "lenet", "allreduce", 2, 0, 2, NAN, 1, NAN, 1 },
+    };
+    struct kit *k = *state;
+    struct campaign c;
+    char *told;
+
+    made_open(&c, k, point, 2, false);
+    assert_int_equal(draw_telling(k, &c, true, &told), RC_OK);
+    assert_string_equal(told, "chart throughput-lenet: left out: no point has a throughput\n"
+                              "chart efficiency-lenet: left out: no point has an efficiency\n");
+    free(told);
     campaign_close(&c);
 }
 
@@ -385,12 +405,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         MADE_TEST(every_column_of_every_sheet),
+        MADE_TEST(losses_of_all_launches),
         MADE_TEST(a_folder_in_the_name_of_a_sheet),
         MADE_TEST(sheets_that_would_be_empty),
         MADE_TEST(a_sheet_of_failed_bounds),
-        MADE_TEST(gnuplot_is_asked_for_each_sheet),
         MADE_TEST(a_simulated_campaign_names_its_cluster),
         MADE_TEST(a_campaign_of_oversubscribed_points),
+        MADE_TEST(a_campaign_without_a_throughput),
         MADE_TEST(a_chart_without_anything_to_show),
         MADE_TEST(a_chart_that_fails),
     };

@@ -2,9 +2,8 @@
 /* closing.c - prints warnings before the first launch; after the last, writes the results and prints them. */
 #include <string.h>
 
+#include "harness/campaign/begun.h"
 #include "harness/campaign/sim_cost.h"
-#include "harness/campaign/sweep.h"
-#include "harness/report/manifest.h"
 #include "harness/world/cores.h"
 
 static void announce_shared_cores(const struct sweep *s, FILE *to)
@@ -54,24 +53,31 @@ void sweep_announce(const struct sweep *s, FILE *to)
     announce_steps(s, to);
 }
 
-static enum rc write_manifest(const struct sweep *s, struct record **options)
+static size_t n_given_up(const struct campaign *c)
 {
-    const struct campaign *c = &s->campaign;
-    struct record *r = NULL;
-    char path[600];
-    enum rc rc;
+    size_t n = 0;
 
-    TRY(record_open(&r, "campaign"));
-    record_child(r, "options", options);
-    record_u64(r, "points_count", c->n_points);
-    record_u64(r, "launches_per_point_count", c->point[0].n_launches);
-    record_text(r, "launcher", s->launcher.name);
-    manifest_fill(r, c->is_virtual);
-    snprintf(path, sizeof path, "%s/manifest.json", c->dir);
-    TRY(record_write_file(r, path));
-out:
-    record_close(&r);
-    return rc;
+    for (size_t i = 0; i < c->n_points; i++)
+        n += c->point[i].is_given_up;
+    return n;
+}
+
+static size_t n_failures(const struct campaign *c)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < c->n_points; i++)
+        n += c->point[i].n_failures;
+    return n;
+}
+
+static size_t n_failed_trials(const struct campaign *c)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < c->n_points; i++)
+        n += c->point[i].n_failed_trials;
+    return n;
 }
 
 static enum rc write_results(struct sweep *s, bool is_complete, struct record **options, bool charts, FILE *to)
@@ -81,19 +87,26 @@ static enum rc write_results(struct sweep *s, bool is_complete, struct record **
     char why[RC_MESSAGE_BYTES];
 
     TRY(campaign_commit(c));
-    TRY(write_manifest(s, options));
+    TRY(sweep_write_manifest(s, options, is_complete && n_given_up(c) == 0));
     TRY(campaign_print(c, to));
     sweep_tell_tuning(s, to);
     fputc('\n', to);
     TRY(campaign_verdict(c, to));
     campaign_tell_unlearned(c, to);
-    if (is_complete && !c->is_virtual && c->point[0].n_launches < c->n_launches_wanted)
+    campaign_tell_failures(c, to);
+    campaign_tell_sessions(c, to);
+    if (s->despite[0])
+        fprintf(to, "Continued though it was begun under other conditions: %s.\n", s->despite);
+    if (is_complete && !c->is_virtual && n_given_up(c) < c->n_points &&
+        campaign_most_launches(c) < c->n_launches_wanted)
         fprintf(to, "--budget-s %g was spent after %zu of %zu launches of each point.\n", s->budget_s,
-                c->point[0].n_launches, c->n_launches_wanted);
+                campaign_most_launches(c), c->n_launches_wanted);
     if (charts)
         drawn = campaign_draw(c, to);
     snprintf(why, sizeof why, "%s", rc_message());
     fprintf(to, "\nresults: %s\n", c->dir);
+    if (c->is_virtual && c->session > 0)
+        fprintf(stderr, "gradmark compare: of launches made before it was continued the cost is not known\n");
     if (c->is_virtual)
         TRY(sim_cost_write(stderr, "compare", s->cost_file, &s->cost));
     if (drawn != RC_OK)
@@ -102,22 +115,51 @@ out:
     return rc;
 }
 
+/* There is no launch to show. */
+static enum rc finish_without_launches(const struct sweep *s, enum rc launched, const char *why)
+{
+    const struct campaign *c = &s->campaign;
+    char command[CONTINUE_BYTES];
+
+    sweep_continue_command(command, sizeof command, s);
+    if (!c->is_kept) /* campaign_close() removes what there is */
+        return s->stopped ? rc_raise(RC_PEER, "stopped before the first launch was done; %s is removed", c->dir)
+                          : rc_raise(launched, "%s", why);
+    if (s->stopped)
+        return rc_raise(RC_PEER, "stopped before the first launch was done; %s goes on", command);
+    if (launched != RC_OK)
+        return rc_raise(launched, "%.250s; %s goes on", why, command);
+    for (size_t i = 0; i < c->n_points; i++)
+        if (c->point[i].is_given_up)
+            return rc_raise(RC_PEER, "no launch succeeded: %.250s; %s tries again", c->point[i].failure, command);
+    return rc_raise(RC_BUG, "a campaign of no launches ended");
+}
+
 enum rc sweep_finish(struct sweep *s, enum rc launched, struct record **options, bool charts, FILE *to)
 {
-    const size_t n_done = s->campaign.n_launches_done;
-    char why[RC_MESSAGE_BYTES];
+    const struct campaign *c = &s->campaign;
+    char why[RC_MESSAGE_BYTES], command[CONTINUE_BYTES];
     enum rc rc;
 
     snprintf(why, sizeof why, "%s", rc_message());
-    if (n_done == 0 && s->stopped)
-        FAIL(RC_PEER, "stopped before the first launch was done; %s is removed", s->campaign.dir);
-    if (n_done == 0)
-        TRY(launched);
+    sweep_continue_command(command, sizeof command, s);
+    if (c->n_launches_done == 0)
+        return finish_without_launches(s, launched, why);
     TRY(write_results(s, launched == RC_OK && !s->stopped, options, charts, to));
     if (launched != RC_OK)
-        FAIL(launched, "failed after %zu launches (results: %s): %s", n_done, s->campaign.dir, why);
+        FAIL(launched, "failed after %zu launches: %.250s; results: %s; %s goes on", c->n_launches_done, why, c->dir,
+             command);
     if (s->stopped)
-        FAIL(RC_PEER, "stopped after %zu launches; results: %s", n_done, s->campaign.dir);
+        FAIL(RC_PEER, "stopped after %zu launches; results: %s; %s goes on", c->n_launches_done, c->dir, command);
+    if (n_given_up(c) > 0)
+        FAIL(RC_PEER, "%zu launches failed, and %zu of %zu points %s given up; results: %s; %s tries again",
+             n_failures(c), n_given_up(c), c->n_points, n_given_up(c) == 1 ? "was" : "were", c->dir, command);
+    if (n_failures(c) > 0)
+        FAIL(RC_PEER, "%zu launch%s failed, and %s repeated; results: %s", n_failures(c),
+             n_failures(c) == 1 ? "" : "es", n_failures(c) == 1 ? "was" : "were", c->dir);
+    if (n_failed_trials(c) > 0)
+        FAIL(RC_PEER, "%zu trial%s of a rate failed; results: %s", n_failed_trials(c),
+             n_failed_trials(c) == 1 ? "" : "s", c->dir);
 out:
     return rc;
 }

@@ -104,7 +104,7 @@ static void a_spent_budget(void **state)
 /* However it ended, what was done is kept; then the error says how many launches that is. */
 static void how_it_ended(void **state)
 {
-    char words[] = "--world=threads", expected[400];
+    char words[] = "--world=threads", expected[500];
     struct sweep s;
     enum rc rc;
 
@@ -112,7 +112,9 @@ static void how_it_ended(void **state)
     s.launcher = (struct launcher){ .name = "mpirun", .n_ranks = 2 };
     free(closing_of(&s, rc_raise(RC_PEER, "it broke"), &rc));
     assert_int_equal(rc, RC_PEER);
-    snprintf(expected, sizeof expected, "failed after 4 launches (results: %s): it broke", s.campaign.dir);
+    snprintf(expected, sizeof expected,
+             "failed after 4 launches: it broke; results: %s; mpirun -np 2 gradmark compare --continue %s goes on",
+             s.campaign.dir, s.campaign.dir);
     assert_string_equal(rc_message(), expected);
     check_manifest(*state, 2, 2, "mpirun");
     campaign_close(&s.campaign);
@@ -122,8 +124,80 @@ static void how_it_ended(void **state)
     s.stopped = true;
     free(closing_of(&s, RC_OK, &rc));
     assert_int_equal(rc, RC_PEER);
-    snprintf(expected, sizeof expected, "stopped after 2 launches; results: %s", s.campaign.dir);
+    snprintf(expected, sizeof expected, "stopped after 2 launches; results: %s; gradmark compare --continue %s goes on",
+             s.campaign.dir, s.campaign.dir);
     assert_string_equal(rc_message(), expected);
+    campaign_close(&s.campaign);
+}
+
+static bool is_complete(struct kit *k)
+{
+    json_t *r = json_load_file(kit_path(k, "manifest.json"), 0, NULL);
+    const json_t *value = json_object_get(r, "is_complete");
+
+    assert_true(json_is_boolean(value));
+    const bool yes = json_is_true(value);
+    json_decref(r);
+    return yes;
+}
+
+/* Launches failed: the exit code tells it, where they were repeated too; only a campaign that lacks none is complete.
+ */
+static void some_launches_failed(void **state)
+{
+    char words[] = "--world=threads", expected[500];
+    struct sweep s;
+    enum rc rc;
+
+    open_campaign(&s, *state, words, 2, 2);
+    assert_int_equal(campaign_fail(&s.campaign, &s.campaign.point[1], 0, "it broke"), RC_OK);
+    char *text = closing_of(&s, RC_OK, &rc);
+    assert_int_equal(rc, RC_PEER);
+    snprintf(expected, sizeof expected, "1 launch failed, and was repeated; results: %s", s.campaign.dir);
+    assert_string_equal(rc_message(), expected);
+    snprintf(
+        expected, sizeof expected,
+        "\nlenet single, 1 worker: 1 launch failed, which is repeated in its block; why: it broke.\n\nresults: %s\n",
+        s.campaign.dir);
+    assert_string_equal(text + strlen(text) - strlen(expected), expected);
+    assert_true(is_complete(*state));
+    free(text);
+    campaign_close(&s.campaign);
+
+    snprintf(words, sizeof words, "--world=threads");
+    open_campaign(&s, *state, words, 2, 3);
+    assert_int_equal(campaign_fail(&s.campaign, &s.campaign.point[1], 0, "it broke"), RC_OK);
+    assert_int_equal(campaign_fail(&s.campaign, &s.campaign.point[1], 0, "it burst"), RC_OK);
+    s.campaign.point[1].is_given_up = true;
+    free(closing_of(&s, RC_OK, &rc));
+    assert_int_equal(rc, RC_PEER);
+    snprintf(
+        expected, sizeof expected,
+        "2 launches failed, and 1 of 2 points was given up; results: %s; gradmark compare --continue %s tries again",
+        s.campaign.dir, s.campaign.dir);
+    assert_string_equal(rc_message(), expected);
+    assert_false(is_complete(*state));
+    campaign_close(&s.campaign);
+}
+
+/* Nothing but failures: nothing is shown, and their records stay. */
+static void all_launches_failed(void **state)
+{
+    char words[] = "--world=threads", expected[400];
+    struct sweep s;
+    enum rc rc;
+
+    open_campaign(&s, *state, words, 0, 3);
+    assert_int_equal(campaign_fail(&s.campaign, &s.campaign.point[0], 0, "it broke"), RC_OK);
+    s.campaign.point[0].is_given_up = true;
+    char *text = closing_of(&s, RC_OK, &rc);
+    assert_int_equal(rc, RC_PEER);
+    snprintf(expected, sizeof expected, "no launch succeeded: it broke; gradmark compare --continue %s tries again",
+             s.campaign.dir);
+    assert_string_equal(rc_message(), expected);
+    assert_string_equal(text, "");
+    assert_null(kit_read(*state, "runs.jsonl"));
+    free(text);
     campaign_close(&s.campaign);
 }
 
@@ -228,8 +302,9 @@ static void what_is_announced(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        MADE_TEST(a_spent_budget),       MADE_TEST(how_it_ended),      MADE_TEST(charts_are_the_last_thing),
-        MADE_TEST(nothing_was_launched), MADE_TEST(what_is_announced), MADE_TEST(a_point_did_not_learn),
+        MADE_TEST(a_spent_budget),       MADE_TEST(how_it_ended),        MADE_TEST(charts_are_the_last_thing),
+        MADE_TEST(nothing_was_launched), MADE_TEST(what_is_announced),   MADE_TEST(a_point_did_not_learn),
+        MADE_TEST(some_launches_failed), MADE_TEST(all_launches_failed),
     };
 
     return cmocka_run_group_tests_name("closing", tests, NULL, NULL);

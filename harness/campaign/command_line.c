@@ -9,7 +9,7 @@
 
 #include "data/dataset.h"
 
-enum { N_CURVE_POINTS = 100 }; /* about so many steps of a launch are recorded, for its loss curve */
+enum { N_CURVE_POINTS = 100 }; /* about so many steps of a launch are recorded behind the target loss */
 
 void command_line_add(struct command_line *l, const char *fmt, ...)
 {
@@ -17,10 +17,32 @@ void command_line_add(struct command_line *l, const char *fmt, ...)
 
     assert(l->n < MAX_ARGS);
     va_start(ap, fmt);
-    vsnprintf(l->text[l->n], sizeof l->text[0], fmt, ap);
+    const int n_chars = vsnprintf(l->text[l->n], sizeof l->text[0], fmt, ap);
     va_end(ap);
+    assert(n_chars >= 0 && n_chars < ARG_BYTES);
+    (void)n_chars;
     l->argv[l->n] = l->text[l->n];
     l->argv[++l->n] = NULL;
+}
+
+enum rc command_line_add_option(struct command_line *l, const struct opt_group *g, const struct opt *o,
+                                const char *folder)
+{
+    const char *module = g->module ? g->module->name : "", *dot = g->module ? "." : "", *slash = folder[0] ? "/" : "";
+    const char *value = opt_text(o, g->into);
+    char number[32];
+
+    if (!value) {
+        opt_format(o, g->into, number, sizeof number);
+        value = number;
+    }
+    const size_t n_name = strlen(module) + strlen(dot) + strlen(o->name) + strlen("--=");
+    const size_t n_value = strlen(folder) + strlen(slash) + strlen(value);
+    if (n_name + n_value >= ARG_BYTES)
+        return rc_raise(RC_INVAL, "--%s%s%s: has %zu letters; a campaign takes at most %zu", module, dot, o->name,
+                        n_value, ARG_BYTES - 1 - n_name);
+    command_line_add(l, "--%s%s%s=%s%s%s", module, dot, o->name, folder, slash, value);
+    return RC_OK;
 }
 
 struct launch_terms launch_terms_of(const struct sweep *s, const struct point *p, size_t block)
@@ -123,18 +145,19 @@ static bool is_passed_to(const struct sweep *s, const struct point *p, const cha
 }
 
 /* The options of train_opt_table that the user gave, except those that p assigns or add_derived() adds. */
-static void add_given(struct command_line *l, const struct sweep *s, const struct point *p)
+static enum rc add_given(struct command_line *l, const struct sweep *s, const struct point *p)
 {
     const struct opt_group *g = sweep_train_group(s);
-    char value[ARG_BYTES / 2];
+    enum rc rc = RC_OK;
 
     for (int i = 0; g->table[i].type != OPT_END; i++) {
         const char *name = g->table[i].name;
         if (!(g->given >> i & 1) || is_derived(name) || point_value(p, name) || !is_passed_to(s, p, name))
             continue;
-        opt_format(&g->table[i], g->into, value, sizeof value);
-        command_line_add(l, "--%s=%s", name, value);
+        TRY(command_line_add_option(l, g, &g->table[i], ""));
     }
+out:
+    return rc;
 }
 
 static bool is_used(const struct point *p, const struct module *m)
@@ -146,20 +169,20 @@ static bool is_used(const struct point *p, const struct module *m)
 }
 
 /* The given options of the modules that p uses. */
-static void add_module_options(struct command_line *l, const struct sweep *s, const struct point *p)
+static enum rc add_module_options(struct command_line *l, const struct sweep *s, const struct point *p)
 {
-    char value[ARG_BYTES / 2];
+    enum rc rc = RC_OK;
 
     for (int k = 0; k < s->n_given; k++) {
         const struct opt_group *g = &s->given[k];
         if (!g->module || !is_used(p, g->module))
             continue;
         for (int i = 0; g->table[i].type != OPT_END; i++)
-            if (g->given >> i & 1) {
-                opt_format(&g->table[i], g->into, value, sizeof value);
-                command_line_add(l, "--%s.%s=%s", g->module->name, g->table[i].name, value);
-            }
+            if (g->given >> i & 1)
+                TRY(command_line_add_option(l, g, &g->table[i], ""));
     }
+out:
+    return rc;
 }
 
 /* "": none; in sim the option is refused by the launch. */
@@ -192,13 +215,17 @@ static void add_derived(struct command_line *l, const struct sweep *s, const str
     add_whole(l, p, "record-every", terms->n_steps / N_CURVE_POINTS > 1 ? terms->n_steps / N_CURVE_POINTS : 1);
 }
 
-void command_line_add_point(struct command_line *l, const struct sweep *s, const struct point *p,
-                            const struct launch_terms *terms)
+enum rc command_line_add_point(struct command_line *l, const struct sweep *s, const struct point *p,
+                               const struct launch_terms *terms)
 {
-    add_given(l, s, p);
-    add_module_options(l, s, p);
+    enum rc rc;
+
+    TRY(add_given(l, s, p));
+    TRY(add_module_options(l, s, p));
     add_text(l, p, derived_option(DERIVED_WORLD), s->train.world);
     for (int i = 0; i < p->n_assigned; i++)
         command_line_add(l, "--%s=%s", p->assigned[i].option, p->assigned[i].value);
     add_derived(l, s, p, terms);
+out:
+    return rc;
 }

@@ -27,7 +27,7 @@ static enum rc prepare_launch(struct train_job *job, struct command_line *l, con
     enum rc rc;
 
     l->n = 0;
-    command_line_add_point(l, s, p, terms);
+    TRY(command_line_add_point(l, s, p, terms));
     const int n_groups = train_opt_groups(group, &opts);
     TRY(opt_parse(group, n_groups, train_opt_rules, TRAIN_N_OPT_RULES, l->n, l->argv));
     if (modules)
@@ -131,18 +131,6 @@ out:
     return rc;
 }
 
-enum rc sweep_open_files(struct sweep *s, const char *results_dir, const char *name)
-{
-    enum rc rc;
-
-    TRY(campaign_open(&s->campaign, results_dir, name));
-    snprintf(s->launch_path, sizeof s->launch_path, "%s/.launch.jsonl", s->campaign.dir);
-    if (s->campaign.is_virtual)
-        snprintf(s->cost_path, sizeof s->cost_path, "%s/.launch_cost.json", s->campaign.dir);
-out:
-    return rc;
-}
-
 /* The first line that is not a warning. Cuts text behind it. */
 static const char *error_line(char *text)
 {
@@ -167,20 +155,63 @@ static enum rc launch_child(struct sweep *s, const struct point *p, const struct
     l->n = 0;
     command_line_add(l, "%s", s->self_path);
     command_line_add(l, "train");
-    command_line_add_point(l, s, p, terms);
+    TRY(command_line_add_point(l, s, p, terms));
     command_line_add(l, "--out=%s", s->launch_path);
     if (s->cost_path[0])
         command_line_add(l, "--cost=%s", s->cost_path);
     TRY(child_run(l->argv, 0, stop_wanted, &exit_code, complaint, sizeof complaint));
     if (exit_code != 0) {
         point_name(name, sizeof name, p);
-        FAIL(RC_PEER, "the launch of %s ended with exit code %d: %s", name, exit_code, error_line(complaint));
+        snprintf(s->failure, sizeof s->failure, "the launch of %.160s ended with exit code %d: %.280s", name, exit_code,
+                 error_line(complaint));
     }
 out:
     return rc;
 }
 
-/* In mpi: ranks 0 .. n-1 train, the others wait, asleep, at the barrier behind. */
+struct outcome { /* of what a rank did for a launch */
+    enum rc rc;
+    char message[FAILURE_BYTES / 2];
+};
+
+/* K4. rc: of this rank. s->failure: of the lowest rank that failed, on all. */
+static enum rc agree_on_failure(struct sweep *s, struct world *w, const struct point *p, enum rc mine)
+{
+    struct outcome own = { .rc = mine }, *all = calloc((size_t)w->n_ranks, sizeof *all);
+    char name[LAUNCH_NAME_BYTES];
+    enum rc rc = RC_OK;
+
+    if (!all)
+        return rc_raise(RC_NOMEM, "no memory for %d ranks", w->n_ranks);
+    if (mine != RC_OK)
+        snprintf(own.message, sizeof own.message, "%.250s", rc_message());
+    TRY(world_allgather(w, &own, all, sizeof own));
+    point_name(name, sizeof name, p);
+    for (int r = 0; r < w->n_ranks && !s->failure[0]; r++)
+        if (all[r].rc != RC_OK)
+            snprintf(s->failure, sizeof s->failure, "the launch of %.160s failed on rank %d: %s", name, r,
+                     all[r].message);
+out:
+    free(all);
+    return rc;
+}
+
+static enum rc write_launch(const struct sweep *s, const struct train_job *job, const struct train_result *result)
+{
+    struct train_summary summary;
+    struct report *to = NULL;
+    enum rc rc;
+
+    TRY(report_open(&to, s->launch_path));
+    TRY(train_summarise(&summary, job, result));
+    TRY(train_write(to, job, result, &summary));
+    TRY(report_commit(to));
+out:
+    report_close(&to);
+    return rc;
+}
+
+/* In mpi: ranks 0 .. n-1 train, the others wait, asleep, for what rank 0 says behind. */
 static enum rc launch_in_world(struct sweep *s, struct world *w, const struct point *p,
                                const struct launch_terms *terms, struct command_line *l)
 {
@@ -188,24 +219,18 @@ static enum rc launch_in_world(struct sweep *s, struct world *w, const struct po
     struct world *part = NULL;
     struct train_job job = { 0 };
     struct train_result result = { 0 };
-    struct train_summary summary;
-    struct report *to = NULL;
-    enum rc rc;
+    enum rc rc, mine = RC_OK;
 
     TRY(world_split(w, w->rank < n_ranks ? 0 : -1, w->rank, &part));
-    if (part) {
-        TRY(prepare_launch(&job, l, s, p, terms, NULL, n_ranks));
-        TRY(train_rank(part, &job, &result));
-    }
-    if (w->rank == 0) {
-        TRY(report_open(&to, s->launch_path));
-        TRY(train_summarise(&summary, &job, &result));
-        TRY(train_write(to, &job, &result, &summary));
-        TRY(report_commit(to));
-    }
-    TRY(world_barrier(w));
+    if (part)
+        mine = prepare_launch(&job, l, s, p, terms, NULL, n_ranks);
+    TRY(agree_on_failure(s, w, p, mine));
+    if (s->failure[0])
+        goto out;
+    if (part)
+        TRY(train_rank(part, &job, &result)); /* where it fails the job ends */
+    TRY(agree_on_failure(s, w, p, w->rank == 0 ? write_launch(s, &job, &result) : RC_OK));
 out:
-    report_close(&to);
     train_result_free(&result);
     train_job_free(&job);
     world_split_close(&part);
@@ -218,16 +243,18 @@ enum rc launch_point(struct sweep *s, struct world *w, const struct point *p, co
     const bool root = !w || w->rank == 0;
     enum rc rc = RC_OK;
 
+    s->failure[0] = '\0';
     const enum rc launched = w ? launch_in_world(s, w, p, terms, l) : launch_child(s, p, terms, l);
     s->stopped = !w && stop_wanted();
-    if (root && (s->stopped || launched != RC_OK))
+    const bool is_done = launched == RC_OK && !s->failure[0];
+    if (root && !is_done)
         (void)unlink(s->launch_path);
-    if (root && s->cost_path[0] && (s->stopped || launched != RC_OK))
+    if (root && s->cost_path[0] && !is_done)
         (void)unlink(s->cost_path);
-    if (s->stopped) /* the launch was ended too */
+    if (s->stopped && !is_done) /* the launch was ended too */
         return RC_OK;
     TRY(launched);
-    if (s->cost_path[0])
+    if (is_done && s->cost_path[0])
         TRY(sim_cost_take(&s->cost, s->cost_path));
 out:
     return rc;
@@ -242,39 +269,89 @@ static void show_progress(struct sweep *s, const struct point *p, size_t turn, s
     progress_update(&s->progress, s->tuning.n_trials + turn * s->campaign.n_points + position, what, wait_clock_ns());
 }
 
+enum rc launch_agree(struct world *w, bool *yes)
+{
+    return w ? world_broadcast(w, yes, sizeof *yes) : RC_OK;
+}
+
+double sweep_spent_s(const struct sweep *s)
+{
+    return s->spent_before_s + (double)(wait_clock_ns() - s->started_ns) * 1e-9;
+}
+
+/* Has some point a launch of this turn, from before the campaign was continued? */
+static bool has_begun(const struct campaign *c, size_t turn)
+{
+    for (size_t i = 0; i < c->n_points; i++)
+        if (c->point[i].n_launches > turn)
+            return true;
+    return false;
+}
+
 /* Is there time for another turn? Rank 0's clock decides for all. */
 static enum rc another_turn(struct sweep *s, struct world *w, size_t turn, bool *yes)
 {
-    const double spent_s = (double)(wait_clock_ns() - s->started_ns) * 1e-9;
-    bool mine = turn < s->campaign.n_launches_wanted && (turn < 2 || spent_s < s->budget_s), *all = &mine;
-    enum rc rc = RC_OK;
+    *yes = turn < s->campaign.n_launches_wanted &&
+           (turn < 2 || has_begun(&s->campaign, turn) || sweep_spent_s(s) < s->budget_s);
+    return launch_agree(w, yes);
+}
 
-    if (w) {
-        all = calloc((size_t)w->n_ranks, sizeof *all);
-        if (!all)
-            return rc_raise(RC_NOMEM, "no memory for %d ranks", w->n_ranks);
-        TRY(world_allgather(w, &mine, all, sizeof mine));
-    }
-    *yes = all[0];
+/* s->failure of a launch of p at block_position: count it, keep a record, say it; p may be given up (K2). */
+static enum rc note_failure(struct sweep *s, struct point *p, size_t block_position)
+{
+    enum rc rc;
+
+    p->is_given_up = p->n_failures_now + 1 >= s->max_failures;
+    TRY(campaign_fail(&s->campaign, p, block_position, s->failure));
+    progress_say(&s->progress, "gradmark compare: %s; failure %zu of at most %zu, %s", s->failure, p->n_failures_now,
+                 s->max_failures, p->is_given_up ? "the point is given up" : "it is launched again");
 out:
-    if (all != &mine)
-        free(all);
     return rc;
 }
 
-/* The launch at `position` of block `turn`. */
+/* Rank 0, behind a launch of p. One that a signal has ended is no failure. */
+static enum rc take(struct sweep *s, struct point *p, size_t position)
+{
+    char name[LAUNCH_NAME_BYTES];
+
+    if (!s->failure[0]) {
+        s->campaign.spent_s = sweep_spent_s(s);
+        const enum rc taken = campaign_take(&s->campaign, p, position, s->launch_path);
+        if (taken != RC_MISMATCH)
+            return taken;
+        if (s->stopped)
+            return RC_OK;
+        point_name(name, sizeof name, p);
+        snprintf(s->failure, sizeof s->failure, "the launch of %.160s failed: %.300s", name, rc_message());
+    }
+    return s->stopped ? RC_OK : note_failure(s, p, position);
+}
+
+/* K2, on rank 0. */
+static bool is_wanted(const struct point *p, size_t turn)
+{
+    return p->n_launches == turn && !p->is_given_up;
+}
+
+/* The launch at `position` of block `turn`, until it succeeds or the point is given up. */
 static enum rc launch(struct sweep *s, struct world *w, size_t turn, size_t position, struct command_line *l)
 {
     struct point *p = &s->campaign.point[s->order[position]];
     const struct launch_terms terms = launch_terms_of(s, p, turn);
     const bool root = !w || w->rank == 0;
-    enum rc rc = RC_OK;
+    bool wanted = root && is_wanted(p, turn);
+    enum rc rc;
 
-    if (root)
-        show_progress(s, p, turn, position);
-    TRY(launch_point(s, w, p, &terms, l));
-    if (root && !s->stopped)
-        TRY(campaign_take(&s->campaign, p, position, s->launch_path));
+    TRY(launch_agree(w, &wanted));
+    while (wanted && !s->stopped) {
+        if (root)
+            show_progress(s, p, turn, position);
+        TRY(launch_point(s, w, p, &terms, l));
+        if (root)
+            TRY(take(s, p, position));
+        wanted = root && is_wanted(p, turn);
+        TRY(launch_agree(w, &wanted));
+    }
 out:
     return rc;
 }

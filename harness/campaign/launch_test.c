@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 #include "harness/campaign/suite/sweep_test_kit.h"
+#include "harness/world/stop.h"
 
 static void launched_by_script(struct sweep *c, struct kit *k, char *words, const struct made_point *point,
                                size_t n_points, uint64_t n_steps)
@@ -167,25 +168,159 @@ static void turns_in_the_order_of_the_block(void **state)
     end(&c);
 }
 
-/* Its records are not taken, though it left some; those before it stay; the error names it and its first line that is
- * not a warning.
- */
-static void a_failed_launch_is_no_launch(void **state)
+/* The modes and seeds of the calls: "single 1, ps 1, ..." */
+static void modes_and_seeds(struct kit *k, char *text, size_t n_bytes)
+{
+    text[0] = '\0';
+    for (const char *at = kit_read(k, "calls"); at && (at = strstr(at, "--mode=")) != NULL; at++) {
+        const char *mode = at + strlen("--mode="), *seed = strstr(at, "--seed=") + strlen("--seed=");
+        const size_t n_used = strlen(text);
+        snprintf(text + n_used, n_bytes - n_used, "%s%.*s %.*s", n_used > 0 ? ", " : "", (int)strcspn(mode, " "), mode,
+                 (int)strcspn(seed, " "), seed);
+    }
+}
+
+static const char IT_BROKE[] = "the launch of lenet ps, 2 workers ended with exit code 3: it broke";
+
+/* Its records are not taken, though it left some. It is launched again at once, and after the last failure no more; the
+ * others go on. The message has its first line that is not a warning. */
+static void a_point_that_fails_is_given_up(void **state)
 {
     struct kit *k = *state;
     struct sweep c;
-    char words[] = "--world=threads";
+    char words[] = "--world=threads", calls[400];
+    json_error_t error;
+    int n_failures = 0, n_launches = 0;
 
     assert_true(kit_write(k, "fails", "--mode=ps\n"));
     launched_by_script(&c, k, words, FOUR + 1, 3, 10);
-    assert_int_equal(sweep_launch_all(&c, NULL), RC_PEER);
-    assert_string_equal(rc_message(), "the launch of lenet ps, 2 workers ended with exit code 3: it broke");
-    assert_int_equal(c.campaign.point[0].n_launches, 1);
+    assert_int_equal(sweep_launch_all(&c, NULL), RC_OK);
+    modes_and_seeds(k, calls, sizeof calls);
+    assert_string_equal(calls, "single 1, ps 1, ps 1, ps 1, allreduce 1, single 2, allreduce 2, single 3, allreduce 3");
+    assert_int_equal(c.campaign.point[0].n_launches, 3);
     assert_int_equal(c.campaign.point[1].n_launches, 0);
-    assert_int_equal(c.campaign.point[2].n_launches, 0);
-    assert_int_equal(c.campaign.n_launches_done, 1);
+    assert_int_equal(c.campaign.point[2].n_launches, 3);
+    assert_int_equal(c.campaign.n_launches_done, 6);
+    assert_int_equal(c.campaign.point[1].n_failures, 3);
+    assert_true(c.campaign.point[1].is_given_up);
+    assert_false(c.campaign.point[0].is_given_up);
+    assert_string_equal(c.campaign.point[1].failure, IT_BROKE);
     assert_int_not_equal(access(kit_path(k, "launch"), F_OK), 0);
+    assert_int_equal(campaign_commit(&c.campaign), RC_OK);
+    FILE *from = fopen(kit_path(k, "runs.jsonl"), "r");
+    assert_non_null(from);
+    for (json_t *r; (r = json_loadf(from, JSON_DISABLE_EOF_CHECK, &error)) != NULL; json_decref(r)) {
+        const bool is_failure = strcmp(json_string_value(json_object_get(r, "kind")), "failure") == 0;
+        n_failures += is_failure;
+        n_launches += !is_failure;
+        if (!is_failure)
+            continue;
+        assert_string_equal(json_string_value(json_object_get(r, "message")), IT_BROKE);
+        assert_string_equal(json_string_value(json_object_get(r, "mode")), "ps");
+        assert_int_equal(json_is_true(json_object_get(r, "is_given_up")), n_failures == 3);
+        assert_int_equal(json_is_false(json_object_get(r, "is_given_up")), n_failures < 3);
+        assert_int_equal(json_integer_value(json_object_get(r, "launch_index")), 0);
+        assert_int_equal(json_integer_value(json_object_get(r, "block_position")), 1);
+    }
+    fclose(from);
+    assert_int_equal(n_failures, 3);
+    assert_int_equal(n_launches, 6);
     end(&c);
+}
+
+/* In the same block, from the same seed: launch i of a point is of block i. */
+static void a_failed_launch_is_repeated(void **state)
+{
+    struct kit *k = *state;
+    struct sweep c;
+    char words[] = "--world=threads", calls[400];
+
+    assert_true(kit_write(k, "fails", "--mode=ps\n"));
+    assert_true(kit_write(k, "once", ""));
+    launched_by_script(&c, k, words, FOUR + 1, 2, 10);
+    assert_int_equal(sweep_launch_all(&c, NULL), RC_OK);
+    modes_and_seeds(k, calls, sizeof calls);
+    assert_string_equal(calls, "single 1, ps 1, ps 1, single 2, ps 2, single 3, ps 3");
+    assert_int_equal(c.campaign.point[1].n_launches, 3);
+    assert_int_equal(c.campaign.point[1].n_failures, 1);
+    assert_false(c.campaign.point[1].is_given_up);
+    assert_true(c.campaign.point[1].launch[0].throughput_samples_per_s == 300);
+    end(&c);
+}
+
+/* Launches that say they succeeded, but left no records, or those of fewer steps, as one that was stopped does, failed
+ * too. */
+static void launches_that_left_too_little_failed(void **state)
+{
+    static const struct {
+        const char *program, *failure; /* behind its beginning */
+    } cases[] = {
+        { "#!/bin/sh\n", "launch: the launch left no records: No such file or directory" },
+        { "#!/bin/sh\necho '{\"kind\":\"step\"}' >${0%/*}/launch\n", "launch: the launch left no summary" },
+        { "#!/bin/sh\necho '{\"kind\":\"summary\",\"steps_count\":9}' >${0%/*}/launch\n",
+          "it ended after 9 of 10 steps" },
+        { "#!/bin/sh\necho '{\"kind\":\"summary\",\"steps_count\":10}' >${0%/*}/launch\n", NULL },
+    };
+    static const char begins[] = "the launch of lenet single, 1 worker failed: ";
+    struct kit *k = *state;
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sweep c;
+        char words[] = "--world=threads";
+        launched_by_script(&c, k, words, FOUR + 1, 1, 10);
+        assert_true(kit_write(k, "program", cases[i].program));
+        c.max_failures = 1;
+        assert_int_equal(sweep_launch_all(&c, NULL), RC_OK);
+        const struct point *p = &c.campaign.point[0];
+        assert_int_equal(p->n_failures, cases[i].failure ? 1 : 0);
+        assert_int_equal(p->n_launches, cases[i].failure ? 0 : 3);
+        assert_int_equal(p->is_given_up, cases[i].failure != NULL);
+        if (cases[i].failure) {
+            assert_memory_equal(p->failure, begins, strlen(begins));
+            assert_string_equal(p->failure + strlen(p->failure) - strlen(cases[i].failure), cases[i].failure);
+        }
+        end(&c);
+    }
+}
+
+/* A signal to the campaign: the launch that ends by itself all the same is kept; what it ends is no launch, nor a
+ * failure. */
+static void a_launch_that_a_signal_does_not_end_is_kept(void **state)
+{
+    static const struct {
+        const char *end; /* of the second launch */
+        size_t n_done;
+    } cases[] = { { "exit 0\n", 2 },
+                  { "exit 143\n", 1 },
+                  { "rm \"$dir/launch\"; exit 0\n", 1 },
+                  { "echo '{\"kind\":\"summary\",\"steps_count\":9}' >\"$dir/launch\"; exit 0\n", 1 } };
+    struct kit *k = *state;
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char words[] = "--world=threads", program[600];
+        struct sweep c;
+        launched_by_script(&c, k, words, FOUR + 1, 1, 10);
+        snprintf(program, sizeof program,
+                 "#!/bin/sh\ndir=${0%%/*}\necho '{\"kind\":\"summary\",\"steps_count\":10}' >\"$dir/launch\"\n"
+                 "[ -f \"$dir/calls\" ] || { : >\"$dir/calls\"; exit 0; }\n"
+                 "trap '' TERM\nkill -TERM $PPID\n%s",
+                 cases[i].end);
+        assert_true(kit_write(k, "program", program));
+        assert_int_equal(sweep_launch_all(&c, NULL), RC_OK);
+        stop_release();
+        assert_true(c.stopped);
+        assert_int_equal(c.campaign.n_launches_done, cases[i].n_done);
+        assert_int_equal(c.campaign.point[0].n_failures, 0);
+        assert_int_not_equal(access(kit_path(k, "launch"), F_OK), 0);
+        assert_int_equal(campaign_commit(&c.campaign), RC_OK);
+        const char *runs = kit_read(k, "runs.jsonl");
+        size_t n_lines = 0;
+        for (; *runs; runs++)
+            n_lines += *runs == '\n';
+        assert_int_equal(n_lines, cases[i].n_done);
+        end(&c);
+        assert_int_equal(unlink(kit_path(k, "runs.jsonl")), 0);
+    }
 }
 
 int main(void)
@@ -194,7 +329,10 @@ int main(void)
         MADE_TEST(what_each_launch_is_told),
         MADE_TEST(points_take_turns),
         MADE_TEST(turns_in_the_order_of_the_block),
-        MADE_TEST(a_failed_launch_is_no_launch),
+        MADE_TEST(a_point_that_fails_is_given_up),
+        MADE_TEST(a_failed_launch_is_repeated),
+        MADE_TEST(launches_that_left_too_little_failed),
+        MADE_TEST(a_launch_that_a_signal_does_not_end_is_kept),
     };
 
     return cmocka_run_group_tests_name("launch", tests, NULL, NULL);

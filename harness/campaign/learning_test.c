@@ -15,13 +15,8 @@ static void take(struct campaign *c, struct point *p, struct kit *k, const char 
 
 static void assert_told(const struct campaign *c, const char *expected)
 {
-    char *text = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&text, &n_bytes);
+    char *text = made_told(c, campaign_tell_unlearned);
 
-    assert_non_null(to);
-    campaign_tell_unlearned(c, to);
-    assert_int_equal(fclose(to), 0);
     assert_string_equal(text, expected);
     free(text);
 }

@@ -2,32 +2,18 @@
 /* losses.c - losses of points after as many samples: of unequal steps, or workers, the last losses say nothing. */
 #include <math.h>
 
-#include "harness/campaign/campaign.h"
+#include "harness/campaign/curves.h"
 
 static const double WINDOW_RATIO = 0.1; /* of the samples: a mean over so many of the last */
-
-/* Integral of the straight line from (x0, y0) to (x1, y1), x0 < x1, over the part of it in [from, to]. */
-static double integral_in(double x0, double y0, double x1, double y1, double from, double to)
-{
-    const double low = x0 > from ? x0 : from, high = x1 < to ? x1 : to, slope = (y1 - y0) / (x1 - x0);
-
-    return low < high ? (high - low) * (y0 + slope * (0.5 * (low + high) - x0)) : 0;
-}
 
 double curve_loss_at(const struct curve *k, double samples_count)
 {
     const double start = (1 - WINDOW_RATIO) * samples_count;
-    double sum = 0;
 
     if (k->n_points == 0 || !(k->samples_count[0] < samples_count) ||
         !(k->samples_count[k->n_points - 1] >= samples_count))
         return NAN;
-    const double from = k->samples_count[0] > start ? k->samples_count[0] : start;
-    for (size_t i = 1; i < k->n_points; i++)
-        if (k->samples_count[i] > from && k->samples_count[i - 1] < samples_count)
-            sum += integral_in(k->samples_count[i - 1], k->loss[i - 1], k->samples_count[i], k->loss[i], from,
-                               samples_count);
-    return sum / (samples_count - from);
+    return curve_mean(k, CURVE_SAMPLES, k->samples_count[0] > start ? k->samples_count[0] : start, samples_count);
 }
 
 /* Samples of all workers at the end of the shortest launch of p; 0: not known. */

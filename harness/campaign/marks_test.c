@@ -15,21 +15,9 @@ static void take(struct campaign *c, struct point *p, struct kit *k, double spee
     assert_int_equal(campaign_take(c, p, 0, path), RC_OK);
 }
 
-static char *said_by(void (*tell)(const struct campaign *c, FILE *to), const struct campaign *c)
-{
-    char *text = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&text, &n_bytes);
-
-    assert_non_null(to);
-    tell(c, to);
-    assert_int_equal(fclose(to), 0);
-    return text;
-}
-
 static void assert_told(const struct campaign *c, const char *expected)
 {
-    char *text = said_by(campaign_tell_marks, c);
+    char *text = made_told(c, campaign_tell_marks);
 
     assert_string_equal(text, expected);
     free(text);
@@ -169,7 +157,7 @@ static void the_table_marks_points(void **state)
     struct point *none = made_add(&c, "lenet", "none", 2);
     take(&c, none, *state, 1, QUIET STATE("reached"));
     take(&c, none, *state, 1, QUIET STATE("reached"));
-    char *text = said_by(table, &c);
+    char *text = made_told(&c, table);
     assert_null(strstr(text, "disturbed"));
     assert_null(strstr(text, "unsteady"));
     assert_null(strstr(text, "marked"));
@@ -177,14 +165,14 @@ static void the_table_marks_points(void **state)
     struct point *ps = made_add(&c, "lenet", "ps", 2);
     take(&c, ps, *state, 1, QUIET STATE("switch"));
     take(&c, ps, *state, 1, QUIET STATE("reached"));
-    text = said_by(table, &c);
+    text = made_told(&c, table);
     assert_null(strstr(text, "disturbed"));
     assert_row_ends(text, "lenet  none", "         -");
     assert_row_ends(text, "lenet  ps", "    1 of 2");
     assert_non_null(strstr(text, "\nlenet ps, 2 workers: unsteady in 1 of 2 launches: the speed switched in 1\n"));
     free(text);
     take(&c, ps, *state, 1, TAKEN("0", "1", "0.5") STATE("reached"));
-    text = said_by(table, &c);
+    text = made_told(&c, table);
     assert_row_ends(text, "model", "disturbed  unsteady");
     assert_row_ends(text, "lenet  none", "        -         -");
     assert_row_ends(text, "lenet  ps", "   1 of 3    1 of 3");
@@ -210,7 +198,7 @@ static void verdicts_tell_of_marked_pairs(void **state)
     take(&c, p, *state, 0.49, TAKEN("0", "1", "0.5"));
     take(&c, p, *state, 0.50, QUIET);
     take(&c, p, *state, 0.50, TAKEN("0", "1", "0.5")); /* of no pair */
-    char *text = said_by(verdict, &c);
+    char *text = made_told(&c, verdict);
     assert_string_equal(text,
                         "lenet, 2 workers: allreduce keeps 50 % of the throughput of no exchange at all (95 %: 49 to "
                         "51).\n"
@@ -230,7 +218,7 @@ static void nothing_is_said_of_single_pairs(void **state)
     take(&c, p, *state, 1, TAKEN("0", "1", "0.5"));
     p = made_add(&c, "lenet", "allreduce", 2);
     take(&c, p, *state, 2, QUIET STATE("switch"));
-    char *text = said_by(verdict, &c);
+    char *text = made_told(&c, verdict);
     assert_null(strstr(text, "disturbed"));
     assert_null(strstr(text, "steady"));
     free(text);

@@ -8,8 +8,6 @@
 #include "harness/campaign/sweep.h"
 #include "harness/world/cores.h"
 
-enum { MAX_COUNTS = 64, COUNTS_BYTES = MAX_COUNTS * 12 };
-
 const struct opt_group *sweep_train_group(const struct sweep *s)
 {
     int k = 0;
@@ -129,7 +127,7 @@ static struct assignment *assignment_of(struct assignment *assigned, int n, cons
     return NULL;
 }
 
-static bool belongs_to_modes(const char *option)
+bool option_belongs_to_modes(const char *option)
 {
     for (int i = 0; i < TRAIN_N_OPT_RULES; i++)
         if (strcmp(train_opt_rules[i].name, option) == 0 && strcmp(train_opt_rules[i].other, "mode") == 0)
@@ -212,6 +210,8 @@ static enum rc plan_axis(struct sweep *s, int k, struct assignment *chosen)
     const char *rest = axis->values;
     if (strcmp(axis->option, "workers") == 0) {
         TRY(worker_counts(counts, s, axis->values));
+        if (axis->values[0] == '\0')
+            snprintf(s->chosen_workers, sizeof s->chosen_workers, "%s", counts);
         rest = counts;
     }
     snprintf(chosen[k].option, sizeof chosen[k].option, "%s", axis->option);
@@ -314,13 +314,85 @@ static void note_exchange(struct sweep *s)
         const char *unset = o->type == OPT_U64 && !opt_default(o)[0] ? "0" : opt_default(o);
         const size_t n_used = strlen(text);
 
-        if (!belongs_to_modes(o->name) || values_of(s, o->name)[0])
+        if (!option_belongs_to_modes(o->name) || values_of(s, o->name)[0])
             continue;
         opt_format(o, &s->train, value, sizeof value);
         if (strcmp(value, unset) != 0)
             snprintf(text + n_used, sizeof s->campaign.exchange - n_used, "%s%s %s", n_used > 0 ? ", " : "", o->name,
                      value);
     }
+}
+
+/* --- strong scaling: a global batch that every number of workers can share out --- */
+
+/* 0: weak scaling. */
+static uint64_t global_batch_of(const struct sweep *s, const struct point *p)
+{
+    const char *value = point_value(p, "global-batch");
+    uint64_t n = s->train.global_batch;
+
+    return value && !text_to_u64(value, &n) ? 0 : n; /* one that is no number the launch refuses */
+}
+
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+    while (b > 0) {
+        const uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Of the points with a global batch of n: the least that all of them can share out evenly, and *most, the most that the
+ * workers of each can have. 0: the least is more than that. */
+static uint64_t least_shared(const struct sweep *s, uint64_t n, uint64_t *most)
+{
+    const struct campaign *c = &s->campaign;
+    uint64_t least = 1;
+
+    *most = UINT64_MAX;
+    for (size_t i = 0; i < c->n_points; i++) {
+        const uint64_t can_have = (uint64_t)c->point[i].n_workers * TRAIN_MAX_BATCH;
+        if (global_batch_of(s, &c->point[i]) == n && can_have < *most)
+            *most = can_have;
+    }
+    for (size_t i = 0; i < c->n_points && least <= *most; i++) {
+        const uint64_t n_workers = (uint64_t)c->point[i].n_workers;
+        if (global_batch_of(s, &c->point[i]) == n)
+            least *= n_workers / common_divisor(least, n_workers);
+    }
+    return least <= *most ? least : 0;
+}
+
+/* n does not divide among the workers of p: the nearest that do among those of all points. */
+static enum rc refuse_rest(const struct sweep *s, const struct point *p, uint64_t n)
+{
+    char nearest[96] = "no other can at every number of workers of this campaign; other --workers would help";
+    uint64_t most;
+    const uint64_t least = least_shared(s, n, &most);
+    const uint64_t below = least == 0 ? 0 : (n < most ? n : most) / least * least, above = below + least;
+
+    if (least > 0 && below > 0 && above <= most)
+        snprintf(nearest, sizeof nearest, "%llu and %llu can at every number of workers here, or other --workers",
+                 (unsigned long long)below, (unsigned long long)above);
+    else if (least > 0)
+        snprintf(nearest, sizeof nearest, "%llu can at every number of workers here, or other --workers",
+                 (unsigned long long)(below > 0 ? below : above));
+    return rc_raise(RC_INVAL, "--global-batch %llu: cannot be shared out evenly to %d workers; %s",
+                    (unsigned long long)n, p->n_workers, nearest);
+}
+
+/* What a launch would refuse: it knows only its own number of workers. */
+static enum rc check_global_batches(const struct sweep *s)
+{
+    for (size_t i = 0; i < s->campaign.n_points; i++) {
+        const struct point *p = &s->campaign.point[i];
+        const uint64_t n = global_batch_of(s, p);
+        if (n % (uint64_t)p->n_workers != 0)
+            return refuse_rest(s, p, n);
+    }
+    return RC_OK;
 }
 
 enum rc sweep_plan(struct sweep *s)
@@ -334,6 +406,8 @@ enum rc sweep_plan(struct sweep *s)
         TRY(nothing_to_run(s));
     if (s->adds_baseline)
         TRY(plan_baselines(s));
+    if (!opt_given(sweep_train_group(s), 1, "batch")) /* refused beside it */
+        TRY(check_global_batches(s));
     if (!s->campaign.is_virtual && !s->campaign.is_launched)
         sweep_set_wait(s, cores_allowed_count());
 out:

@@ -113,12 +113,18 @@ const struct point *campaign_find(const struct campaign *c, const struct assignm
 const struct point *campaign_find_like(const struct campaign *c, const struct point *p, const struct module *mode,
                                        int n_workers)
 {
+    const struct point *first = NULL;
+
     for (size_t i = 0; i < c->n_points; i++) {
         const struct point *q = &c->point[i];
-        if (q->mode == mode && q->n_workers == n_workers && point_comparable(p, q))
+        if (q->mode != mode || q->n_workers != n_workers || !point_comparable(p, q))
+            continue;
+        if (q->n_launches > 0)
             return q;
+        if (!first)
+            first = q;
     }
-    return NULL;
+    return first;
 }
 
 const struct point *campaign_find_baseline(const struct campaign *c, const struct point *p)
@@ -142,6 +148,15 @@ const struct point *campaign_find_control(const struct campaign *c, const struct
     return NULL;
 }
 
+size_t campaign_most_launches(const struct campaign *c)
+{
+    size_t most = 0;
+
+    for (size_t i = 0; i < c->n_points; i++)
+        most = c->point[i].n_launches > most ? c->point[i].n_launches : most;
+    return most;
+}
+
 bool campaign_represents(const struct campaign *c, size_t i)
 {
     for (size_t k = 0; k < c->n_points; k++) {
@@ -152,6 +167,15 @@ bool campaign_represents(const struct campaign *c, size_t i)
     return true;
 }
 
+/* Has other_mode (NULL: any) launches with as many workers? */
+static bool is_launched_by(const struct campaign *c, const struct point *like, const struct module *other_mode,
+                           int n_workers)
+{
+    const struct point *other = other_mode ? campaign_find_like(c, like, other_mode, n_workers) : NULL;
+
+    return !other_mode || (other && other->n_launches > 0);
+}
+
 int campaign_largest(const struct campaign *c, const struct point *like, const struct module *mode,
                      const struct module *other_mode)
 {
@@ -160,15 +184,15 @@ int campaign_largest(const struct campaign *c, const struct point *like, const s
     for (size_t i = 0; i < c->n_points; i++) {
         const struct point *p = &c->point[i];
         if (p->mode == mode && point_comparable(p, like) && !p->oversubscribed && p->n_launches > 0 &&
-            p->n_workers > largest && (!other_mode || campaign_find_like(c, like, other_mode, p->n_workers)))
+            p->n_workers > largest && is_launched_by(c, like, other_mode, p->n_workers))
             largest = p->n_workers;
     }
     return largest;
 }
 
-int point_n_cores(const struct point *p)
+long point_n_cores(const struct point *p)
 {
-    return p->n_workers * p->n_threads + p->n_servers;
+    return (long)p->n_workers * p->n_threads + p->n_servers;
 }
 
 static bool has_its_cores(const struct point *p, const struct point *like, const struct module *mode)
@@ -179,7 +203,7 @@ static bool has_its_cores(const struct point *p, const struct point *like, const
 bool campaign_equal_cores(const struct campaign *c, const struct point *like, const struct module *const mode[2],
                           const struct point *out[2])
 {
-    int most = 0;
+    long most = 0;
 
     for (size_t i = 0; i < c->n_points; i++)
         for (size_t k = 0; k < c->n_points; k++) {

@@ -9,10 +9,21 @@
  *   tuning.c        finds the learning rate of each point before
  *   wait.c          how the workers of a launch wait for each other
  *   closing.c       what is kept and printed at the end
+ *   begun.c          what its folder holds from the first launch on, so that another process can go on with it
+ * (begun.h) reload.c        the launches of a campaign that is continued
  *
  * The order of calls: fill in axis, train, given options and launcher; sweep_choose_world, sweep_plan, sweep_check,
  * sweep_choose_steps, sweep_plan_tuning, sweep_open_files (rank 0), sweep_tune, sweep_launch_all, sweep_finish (rank
- * 0).
+ * 0). To continue one: begun_apply in the place of sweep_choose_steps, sweep_reopen_files in that of sweep_open_files.
+ *
+ * Invariants
+ *   K1  A launch that has ended is in runs.jsonl.partial, and stays there whatever ends this process or the machine.
+ *   K2  Launch i of a point is of block i: a launch that failed is repeated at once, from the same seed; where it fails
+ *       max_failures times the point is given up, and the others go on. Of a trial that fails: tuning.U5.
+ *   K3  Which launches there are, in which order, from which seeds, and how long, is a function of what manifest.json
+ *       holds from the beginning: a continued campaign makes those that are missing, and no others.
+ *   K4  Under a launcher ranks agree on a failure before a launch, and on one of rank 0 behind it. A rank that fails or
+ *       dies in it ends the job, as always there (world.W4, W5): what was done before is kept, K1.
  */
 #ifndef HARNESS_CAMPAIGN_SWEEP_H
 #define HARNESS_CAMPAIGN_SWEEP_H
@@ -31,11 +42,15 @@ struct axis { /* an option that points assign, and its values, a comma list */
     const char *option, *values;
 };
 
-enum { MAX_TUNED_RATES = 16, TUNING_SEEDS = 2 };
+enum { MAX_TUNED_RATES = 16, TUNING_SEEDS = 2, MAX_COUNTS = 64, COUNTS_BYTES = MAX_COUNTS * 12 };
+enum { CONTINUE_BYTES = 64 + 64 + 4 * CAMPAIGN_DIR_BYTES }; /* of sweep_continue_command() (begun.h) */
 
 struct trial {                 /* of a point at a rate; rank 0 has what it gave */
     double loss[TUNING_SEEDS]; /* NaN: none */
     bool did_not_learn[TUNING_SEEDS];
+    size_t n_failures; /* of it */
+    bool has_failed;   /* too often: tuning.U5 */
+    bool is_kept;      /* its records are in runs.jsonl */
 };
 
 struct tuning {                   /* --tune-lr; how: tuning.c */
@@ -44,6 +59,7 @@ struct tuning {                   /* --tune-lr; how: tuning.c */
     bool is_auto;
     struct trial (*trial)[MAX_TUNED_RATES]; /* [n_points]; owned */
     size_t n_trials, n_done;                /* launches of all points */
+    int n_retaken;                          /* of the point whose trials are read again */
 };
 
 struct sweep { /* in mpi every process has one; only rank 0's results are filled */
@@ -53,7 +69,8 @@ struct sweep { /* in mpi every process has one; only rank 0's results are filled
     int n_axes;
     bool adds_baseline; /* sweep_plan() adds one worker alone to points that have none to be measured by */
     bool added_baseline;
-    struct train_opts train; /* of every launch whose point does not assign it */
+    char chosen_workers[COUNTS_BYTES]; /* of an axis without values: "1,2,4"; "": the user named them */
+    struct train_opts train;           /* of every launch whose point does not assign it */
     /* What the user gave: of train_opt_table, and of modules. Borrowed, as parsed. */
     const struct opt_group *given;
     int n_given;
@@ -72,6 +89,12 @@ struct sweep { /* in mpi every process has one; only rank 0's results are filled
     uint64_t started_ns;
     char useless[USELESS_EXCHANGE_BYTES + OPTION_BYTES]; /* what options of the exchange change nothing of; "": none */
     bool stopped;                                        /* by a signal: results so far are kept, no more is launched */
+    char failure[FAILURE_BYTES];                         /* why the launch just made failed; "": it did not */
+    size_t max_failures;                                 /* of a point: K2 */
+    double spent_before_s;                               /* in the sessions before this one */
+    char despite[FAILURE_BYTES];                         /* what has changed since it was begun; "": nothing */
+    bool goes_on_anyway;                                 /* whatever has changed */
+    char farewell[CONTINUE_BYTES + 128];                 /* what a signal makes a rank of MPI say */
 };
 
 /* Options that every launch gets: the value is computed for the point, unless the point assigns one. */
@@ -90,6 +113,8 @@ enum derived_option {
 /* How it is spelled. */
 const char *derived_option(enum derived_option which);
 
+/* Can only some modes be given the option? */
+bool option_belongs_to_modes(const char *option);
 /* Can a run of this mode be given the option? */
 bool mode_takes(const struct module *mode, const char *option);
 
@@ -103,7 +128,7 @@ int sweep_n_threads(const struct sweep *s);
 enum rc sweep_choose_world(struct sweep *s) MUST_CHECK;
 /* Add the points to s->campaign: all combinations of the axes' values, without options that a mode has no use for; and
  * before the points that lack it, where that is wanted, the baseline of their efficiency.
- * RC_INVAL: nothing to run, or more workers than launched ranks. */
+ * RC_INVAL: nothing to run, more workers than launched ranks, or a global batch that some point cannot share out. */
 enum rc sweep_plan(struct sweep *s) MUST_CHECK;
 /* How the workers of each point wait: as --wait says, and with auto in comparable points alike: they spin where all
  * these have a core for every thread of a worker. Points with more computing threads than cores sleep, and make no
@@ -112,7 +137,7 @@ void sweep_set_wait(struct sweep *s, int n_cores);
 /* The same in mpi: all points wait alike, they spin where every host has a core for all that was launched there.
  * Collective over all ranks. RC_NOMEM; as an allgather. */
 enum rc sweep_agree_on_wait(struct sweep *s, struct world *w) MUST_CHECK;
-/* Say which point makes others sleep, if one does. */
+/* Say which point makes others sleep, and whose workers spin on cores that its servers need, if there are such. */
 void sweep_announce_wait(const struct sweep *s, int n_cores, FILE *to);
 
 /* Resolve every launch without running it, so that bad input is found before work begins. Notes what points use, and
@@ -132,16 +157,21 @@ enum rc sweep_tune(struct sweep *s, struct world *w) MUST_CHECK;
 /* What was tried, and chosen; nothing where nothing was tuned. */
 void sweep_tell_tuning(const struct sweep *s, FILE *to);
 void sweep_tuning_free(struct sweep *s);
-/* Make the folder of the campaign, and choose the files that launches write. RC_INVAL as campaign_open(). */
+/* Make the folder of the campaign, and choose the files that launches write. RC_INVAL as campaign_open(). Then
+ * sweep_write_manifest() (begun.h). */
 enum rc sweep_open_files(struct sweep *s, const char *results_dir, const char *name) MUST_CHECK;
-/* Launch all points in turns; w NULL: each launch is a process; else it runs in a part of w. Results go to
- * s->campaign (rank 0). Errors name the point that failed. */
+/* Launch all points in turns, but what s->campaign holds already; w NULL: each launch is a process; else it runs in a
+ * part of w. Results go to s->campaign (rank 0), and so do launches that failed, which end nothing. */
 enum rc sweep_launch_all(struct sweep *s, struct world *w) MUST_CHECK;
+
+/* Seconds of launches, of all sessions. */
+double sweep_spent_s(const struct sweep *s);
 
 /* What the user should know before the first launch: shared cores, options without effect, fewer steps than usual. */
 void sweep_announce(const struct sweep *s, FILE *to);
 /* launched: how sweep_launch_all() ended. Keep what was done: runs.jsonl, manifest.json (with *options, nulled), table
- * and verdict to `to`, charts; then report how it ended: RC_PEER when stopped, else launched. */
+ * and verdict to `to`, charts; then report how it ended: RC_PEER when stopped, or launches failed, else launched; what
+ * can be continued names the command. */
 enum rc sweep_finish(struct sweep *s, enum rc launched, struct record **options, bool charts, FILE *to) MUST_CHECK;
 
 #endif

@@ -101,10 +101,10 @@ static void batches_are_shown_apart(void **state)
     assert_int_equal(campaign_draw(&s.campaign, stderr), RC_UNSUPPORTED);
     const char *sheet = kit_read(*state, "efficiency-linear-batch-64.tsv");
     assert_non_null(sheet);
-    assert_string_equal(sheet, "mode\tworkers\tmean\tlow\thigh\toversubscribed\n"
-                               "none\t1\t0.33333333333333331\tnan\tnan\t0\n"
-                               "none\t2\t0.33333333333333331\tnan\tnan\t0\n"
-                               "single\t1\t1\tnan\tnan\t0\n");
+    assert_string_equal(sheet, "mode\tworkers\tmean\tlow\thigh\toversubscribed\tcores\n"
+                               "none\t1\t0.33333333333333331\tnan\tnan\t0\t1\n"
+                               "none\t2\t0.33333333333333331\tnan\tnan\t0\t2\n"
+                               "single\t1\t1\tnan\tnan\t0\t1\n");
     assert_non_null(kit_read(*state, "throughput-linear-batch-16.tsv"));
     assert_null(kit_read(*state, "throughput-linear.tsv"));
     kit_script_end(&s);

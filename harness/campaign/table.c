@@ -9,9 +9,9 @@
 #include "harness/campaign/campaign.h"
 #include "harness/campaign/target.h"
 #include "harness/report/table.h"
+#include "harness/train/global_batch.h"
 
-/* 1234567 -> "1.235 M", 999.9999 -> "1 k": four significant digits, less than 1000 of a prefix where there is one. */
-static void format_rate(char *out, size_t n_bytes, double per_s)
+void rate_text(char *out, size_t n_bytes, double per_s)
 {
     static const char *const prefix[] = { "", " k", " M", " G" };
     enum { N_PREFIXES = sizeof prefix / sizeof *prefix };
@@ -42,9 +42,9 @@ static enum rc cell_rates(struct table *t, const struct interval *i)
     char mean[32], low[32], high[32];
     enum rc rc;
 
-    format_rate(mean, sizeof mean, i->mean);
-    format_rate(low, sizeof low, i->low);
-    format_rate(high, sizeof high, i->high);
+    rate_text(mean, sizeof mean, i->mean);
+    rate_text(low, sizeof low, i->low);
+    rate_text(high, sizeof high, i->high);
     TRY(table_cell(t, "%s", mean));
     TRY(isnan(i->low) ? table_cell(t, "-") : table_cell(t, "%s .. %s", low, high));
 out:
@@ -113,12 +113,21 @@ out:
     return rc;
 }
 
+/* "2", "3, given up": launches that failed, where those of some point did. */
+static enum rc cell_failures(struct table *t, const struct campaign *c, const struct point *p)
+{
+    if (!campaign_has_failures(c))
+        return RC_OK;
+    return p->n_failures == 0 ? table_cell(t, "-")
+                              : table_cell(t, "%zu%s", p->n_failures, p->is_given_up ? ", given up" : "");
+}
+
 /* A number of samples, or what there is none of. */
 static enum rc cell_samples(struct table *t, double samples_count)
 {
     char text[32];
 
-    format_rate(text, sizeof text, samples_count);
+    rate_text(text, sizeof text, samples_count);
     return table_cell(t, "%s", text);
 }
 
@@ -145,24 +154,46 @@ static bool is_tuned(const struct campaign *c)
     return false;
 }
 
+/* Batch and rate where they differ between points. */
+static enum rc cells_of_what_differs(struct table *t, const struct campaign *c, const struct point *p)
+{
+    enum rc rc = RC_OK;
+
+    if (campaign_scales_strongly(c))
+        TRY(cell_number(t, "%.0f", p->batch_per_worker_count > 0 ? (double)p->batch_per_worker_count : (double)NAN));
+    if (is_tuned(c))
+        TRY(cell_number(t, "%.3g", p->tuned_lr > 0 ? p->tuned_lr : NAN));
+out:
+    return rc;
+}
+
+static enum rc cells_of_learning(struct table *t, const struct campaign *c, const struct point *p)
+{
+    enum rc rc;
+
+    TRY(cell_number(t, "%.4f", point_loss_at(p, campaign_equal_samples(c, p))));
+    TRY(cell_number(t, "%.2f %%", 100 * point_mean(p, offsetof(struct launch, accuracy_ratio))));
+    TRY(cell_samples(t, point_samples(p)));
+    TRY(cells_target(t, p));
+out:
+    return rc;
+}
+
 static enum rc print_gain(struct table *t, const struct campaign *c, const struct point *p)
 {
     const struct interval throughput = point_throughput(p), efficiency = campaign_efficiency(c, p);
     enum rc rc;
 
     TRY(cells_of_point(t, c, p));
-    if (is_tuned(c))
-        TRY(cell_number(t, "%.3g", p->tuned_lr > 0 ? p->tuned_lr : NAN));
-    TRY(table_cell(t, "%d", point_n_cores(p)));
+    TRY(cells_of_what_differs(t, c, p));
+    TRY(table_cell(t, "%ld", point_n_cores(p)));
     TRY(cell_rates(t, &throughput));
     TRY(cell_efficiency(t, &efficiency));
     TRY(cell_bound(t, p));
-    TRY(cell_number(t, "%.4f", point_loss_at(p, campaign_equal_samples(c, p))));
-    TRY(cell_number(t, "%.2f %%", 100 * point_mean(p, offsetof(struct launch, accuracy_ratio))));
-    TRY(cell_samples(t, point_samples(p)));
-    TRY(cells_target(t, p));
+    TRY(cells_of_learning(t, c, p));
     TRY(cell_number(t, "%.2f", point_mean(p, offsetof(struct launch, staleness_mean_count))));
     TRY(cells_of_marks(t, c, p));
+    TRY(cell_failures(t, c, p));
 out:
     return rc;
 }
@@ -224,9 +255,9 @@ typedef enum rc print_fn(struct table *t, const struct campaign *c, const struct
 /* A table of behind[n_behind], behind what a point assigns: one column for each other option that the campaign sweeps.
  */
 static enum rc print_points(const struct campaign *c, const struct column *behind, size_t n_behind, print_fn *print,
-                            FILE *to)
+                            show_table_fn *show, FILE *to)
 {
-    enum { MOST_BEHIND = 16 };
+    enum { MOST_BEHIND = 20 };
     struct column column[3 + MAX_ASSIGNMENTS + MOST_BEHIND] = { { "model", ALIGN_LEFT },
                                                                 { "mode", ALIGN_LEFT },
                                                                 { "workers", ALIGN_RIGHT } };
@@ -244,33 +275,41 @@ static enum rc print_points(const struct campaign *c, const struct column *behin
             TRY(table_rule(t));
         TRY(print(t, c, &c->point[i]));
     }
-    table_print(t, to);
+    show(t, to);
 out:
     table_close(&t);
     return rc;
 }
 
-/* At the end, a column for each mark that some launch has. */
-static enum rc print_gains(const struct campaign *c, FILE *to)
+/* Before, of strong scaling what each worker has of the batch, and rates that were tuned; at the end, a column for each
+ * mark that some launch has, and one where launches failed. */
+enum rc campaign_print_gains(const struct campaign *c, show_table_fn *show, FILE *to)
 {
     static const struct column always[] = {
-        { "lr", ALIGN_RIGHT },         { "cores", ALIGN_RIGHT },
-        { "samples/s", ALIGN_RIGHT },  { "95 % interval", ALIGN_RIGHT },
-        { "efficiency", ALIGN_RIGHT }, { "of bound", ALIGN_RIGHT },
-        { "loss", ALIGN_RIGHT },       { "accuracy", ALIGN_RIGHT },
-        { "after", ALIGN_RIGHT },      { "to target", ALIGN_RIGHT },
+        { "cores", ALIGN_RIGHT },      { "samples/s", ALIGN_RIGHT }, { "95 % interval", ALIGN_RIGHT },
+        { "efficiency", ALIGN_RIGHT }, { "of bound", ALIGN_RIGHT },  { "loss", ALIGN_RIGHT },
+        { "accuracy", ALIGN_RIGHT },   { "after", ALIGN_RIGHT },     { "to target", ALIGN_RIGHT },
         { "in", ALIGN_RIGHT },         { "staleness", ALIGN_RIGHT },
     };
-    const size_t first = is_tuned(c) ? 0 : 1;
+    enum { N_ALWAYS = sizeof always / sizeof *always, AT_EFFICIENCY = 3 };
+    const bool is_strong = campaign_scales_strongly(c);
+    struct column behind[2 + N_ALWAYS + N_MARKS + 1];
+    size_t n = 0;
 
-    struct column behind[sizeof always / sizeof *always + N_MARKS];
-    size_t n = sizeof always / sizeof *always;
-
-    memcpy(behind, always, sizeof always);
+    if (is_strong)
+        behind[n++] = (struct column){ "batch each", ALIGN_RIGHT };
+    if (is_tuned(c))
+        behind[n++] = (struct column){ "lr", ALIGN_RIGHT };
+    memcpy(behind + n, always, sizeof always);
+    if (is_strong)
+        behind[n + AT_EFFICIENCY].title = "strong efficiency";
+    n += N_ALWAYS;
     for (enum launch_mark mark = 0; mark < N_MARKS; mark++)
         if (campaign_has_mark(c, mark))
             behind[n++] = (struct column){ mark_column(mark), ALIGN_RIGHT };
-    return print_points(c, behind + first, n - first, print_gain, to);
+    if (campaign_has_failures(c))
+        behind[n++] = (struct column){ "failed", ALIGN_RIGHT };
+    return print_points(c, behind, n, print_gain, show, to);
 }
 
 /* Losses are of equal samples: of how many, for the points of each representative. */
@@ -284,7 +323,7 @@ static void print_note_of_losses(const struct campaign *c, FILE *to)
         if (!campaign_represents(c, i) || isnan(equal))
             continue;
         point_setting(setting, sizeof setting, &c->point[i], ", ", " ");
-        format_rate(samples, sizeof samples, equal);
+        rate_text(samples, sizeof samples, equal);
         fprintf(to, "%s%s (%s)", is_first ? "loss: over the last tenth of as many samples of all workers: " : "; ",
                 samples, setting);
         is_first = false;
@@ -293,13 +332,13 @@ static void print_note_of_losses(const struct campaign *c, FILE *to)
         fprintf(to, "\n");
 }
 
-static enum rc print_steps(const struct campaign *c, FILE *to)
+enum rc campaign_print_steps(const struct campaign *c, show_table_fn *show, FILE *to)
 {
     struct column behind[1 + N_STEP_PARTS] = { { "step us", ALIGN_RIGHT } };
 
     for (int i = 0; i < N_STEP_PARTS; i++)
         behind[1 + i] = (struct column){ step_parts[i].name, ALIGN_RIGHT };
-    return print_points(c, behind, 1 + N_STEP_PARTS, print_step, to);
+    return print_points(c, behind, 1 + N_STEP_PARTS, print_step, show, to);
 }
 
 /* Of what there are intervals, and where there are none. */
@@ -312,23 +351,18 @@ static void print_note_of_intervals(const struct campaign *c, FILE *to)
                     "and step have none\n");
 }
 
-enum rc campaign_print(const struct campaign *c, FILE *to)
+void campaign_print_notes(const struct campaign *c, FILE *to)
 {
-    enum rc rc;
+    const bool is_strong = campaign_scales_strongly(c);
 
-    if (c->exchange[0])
-        fprintf(to, "exchange: %s\n\n", c->exchange);
-    TRY(print_gains(c, to));
-    fprintf(to, "\n");
-    TRY(print_steps(c, to));
-    fprintf(
-        to,
-        "\nintervals: 95 %%, over launches; of efficiency over pairs of launches in the same block. efficiency:\n"
-        "throughput / (workers x throughput of single). of bound: throughput / what the slowest of compute, wire\n"
-        "and server allows. accuracy: after so many samples of all workers. to target: seconds until the target loss,\n"
-        "in so many samples. staleness: updates by others between a pull and its push. step: a worker's mean step,\n"
-        "which is compute to rest; rest: what the measured parts leave. cores: of a point's workers, one for each\n"
-        "thread, and one for each server.\n");
+    fprintf(to,
+            "intervals: 95 %%, over launches; of efficiency over pairs of launches in the same block. efficiency:\n"
+            "throughput / (workers x throughput of single), with the same batch of %s: %s scaling.\n"
+            "of bound: throughput / what the slowest of compute, wire and server allows. accuracy: after so many\n"
+            "samples of all workers. to target: seconds until the target loss, in so many samples. staleness: updates\n"
+            "by others between a pull and its push. step: a worker's mean step, which is compute to rest; rest: what\n"
+            "the measured parts leave. cores: of a point's workers, one for each thread, and one for each server.\n",
+            is_strong ? "all workers together" : "each worker", scaling_text(is_strong));
     print_note_of_losses(c, to);
     print_note_of_intervals(c, to);
     if (n_failed_bounds(c) > 0)
@@ -342,6 +376,19 @@ enum rc campaign_print(const struct campaign *c, FILE *to)
     if (any(c, offsetof(struct point, servers_share)))
         fprintf(to, "+ the server shares the workers' cores\n");
     campaign_tell_marks(c, to);
+}
+
+enum rc campaign_print(const struct campaign *c, FILE *to)
+{
+    enum rc rc;
+
+    if (c->exchange[0])
+        fprintf(to, "exchange: %s\n\n", c->exchange);
+    TRY(campaign_print_gains(c, table_print, to));
+    fprintf(to, "\n");
+    TRY(campaign_print_steps(c, table_print, to));
+    fprintf(to, "\n");
+    campaign_print_notes(c, to);
 out:
     return rc;
 }

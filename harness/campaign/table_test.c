@@ -4,29 +4,6 @@
  */
 #include "harness/campaign/suite/campaign_test_kit.h"
 
-static char *table_of(const struct campaign *c)
-{
-    char *text = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&text, &n_bytes);
-
-    assert_non_null(to);
-    assert_int_equal(campaign_print(c, to), RC_OK);
-    assert_int_equal(fclose(to), 0);
-    return text;
-}
-
-/* In place: blanks squeezed to one, dashes of a rule to one. */
-static void squeeze(char *text)
-{
-    char *to = text;
-
-    for (const char *from = text; *from; from++)
-        if ((*from != ' ' && *from != '-') || from == text || from[-1] != *from)
-            *to++ = *from;
-    *to = '\0';
-}
-
 /* Every other figure is 0.5, 1 and 1.5 times its mean: half of its interval is 4.30265 / root 12, 1.24207, times that.
  */
 /* Losses are of 96 samples: between 86.4 and 96 of them, on average that at 91.2. Of one worker (32, 64, 96: 1, 1/2,
@@ -60,11 +37,11 @@ static const char TABLE[] =
     "linear ps 2+ 335 ±416 107 ±133 27 ±34 37 ±46 47 ±58 57 ±71 60 ±75\n"
     "linear allreduce 2 146 54 14 19 - 29 30\n"
     "\nintervals: 95 %, over launches; of efficiency over pairs of launches in the same block. efficiency:\n"
-    "throughput / (workers x throughput of single). of bound: throughput / what the slowest of compute, wire\n"
-    "and server allows. accuracy: after so many samples of all workers. to target: seconds until the target loss,\n"
-    "in so many samples. staleness: updates by others between a pull and its push. step: a worker's mean step,\n"
-    "which is compute to rest; rest: what the measured parts leave. cores: of a point's workers, one for each\n"
-    "thread, and one for each server.\n"
+    "throughput / (workers x throughput of single), with the same batch of each worker: weak scaling.\n"
+    "of bound: throughput / what the slowest of compute, wire and server allows. accuracy: after so many\n"
+    "samples of all workers. to target: seconds until the target loss, in so many samples. staleness: updates\n"
+    "by others between a pull and its push. step: a worker's mean step, which is compute to rest; rest: what\n"
+    "the measured parts leave. cores: of a point's workers, one for each thread, and one for each server.\n"
     "loss: over the last tenth of as many samples of all workers: 96 (lenet); 96 (linear)\n"
     "of a point with a single launch the interval is within this run, not over launches; efficiency\n"
     "and step have none\n"
@@ -76,8 +53,8 @@ static void every_figure_of_the_table(void **state)
     struct campaign c;
 
     made_open(&c, *state, MADE_CAMPAIGN, MADE_POINTS, false);
-    char *text = table_of(&c);
-    squeeze(text);
+    char *text = made_text(&c, campaign_print);
+    made_squeeze(text);
     assert_string_equal(text, TABLE);
     free(text);
     campaign_close(&c);
@@ -97,15 +74,15 @@ static void failed_bounds_are_counted(void **state)
     assert_int_equal(point_n_failed_bounds(&c.point[1]), 0);
     assert_true(isnan(point_bound(&c.point[0]).mean));
     assert_true(fabs(point_bound(&c.point[1]).mean - 0.52) < 1e-12);
-    char *text = table_of(&c);
-    squeeze(text);
+    char *text = made_text(&c, campaign_print);
+    made_squeeze(text);
     assert_non_null(strstr(text, " 1 of 3 failed 0.018"));
     assert_non_null(strstr(text, " 52.0 % (29.9 .. 90.5) "));
     assert_non_null(strstr(text, note));
     free(text);
     for (size_t i = 0; i < 3; i++)
         c.point[0].launch[i].bound_ratio = 1;
-    text = table_of(&c);
+    text = made_text(&c, campaign_print);
     assert_null(strstr(text, "failed"));
     free(text);
     campaign_close(&c);
@@ -119,13 +96,13 @@ static void notes_of_marks(void **state)
     struct campaign c;
 
     made_open(&c, *state, point, 1, false);
-    char *text = table_of(&c);
+    char *text = made_text(&c, campaign_print);
     assert_null(strchr(text, '*'));
     assert_null(strchr(text, '+'));
     free(text);
     campaign_close(&c);
     made_open(&c, *state, point + 1, 1, false);
-    text = table_of(&c);
+    text = made_text(&c, campaign_print);
     assert_non_null(strstr(text, "\n* more threads of workers than cores\n"));
     assert_null(strchr(text, '+'));
     free(text);
@@ -141,8 +118,8 @@ static void rates_that_were_tuned(void **state)
     c.point[2].tuned_lr = 0.025;
     c.point[2].launch[1].seconds_to_target_s = NAN;
     c.point[2].launch[1].samples_to_target_count = NAN;
-    char *text = table_of(&c);
-    squeeze(text);
+    char *text = made_text(&c, campaign_print);
+    made_squeeze(text);
     assert_non_null(strstr(text, "model mode workers lr cores samples/s "));
     assert_non_null(strstr(text, "\nlenet single 1 - 1 1.25 k "));
     assert_non_null(strstr(text, "\nlenet ps 2+ 0.025 3 1.8 k "));
@@ -161,7 +138,7 @@ static void what_efficiency_needs(void **state)
     for (size_t n_points = 1; n_points <= 3; n_points++) {
         struct campaign c;
         made_open(&c, *state, point, n_points, false);
-        char *text = table_of(&c);
+        char *text = made_text(&c, campaign_print);
         const bool is_said =
             strstr(text, "\nefficiency needs single with 1 worker, which --no-baseline left out\n") != NULL;
         assert_int_equal(is_said, n_points == 3);
@@ -185,8 +162,8 @@ static void rates_have_a_prefix(void **state)
     for (size_t i = 0; i < sizeof rate / sizeof *rate; i++) {
         const struct made_point point = { "linear", "single", 1, 0, 1, rate[i].per_s, 1, NAN, 1 };
         made_open(&c, *state, &point, 1, false);
-        char *text = table_of(&c);
-        squeeze(text);
+        char *text = made_text(&c, campaign_print);
+        made_squeeze(text);
         if (!strstr(text, rate[i].cells))
             fail_msg("%g samples/s:\n%s", rate[i].per_s, text);
         free(text);
@@ -210,8 +187,8 @@ static void parts_have_digits(void **state)
         made_open(&c, *state, &point, 1, false);
         for (int launch = 0; launch < 3; launch++)
             c.point[0].launch[launch].step_mean_s = 1e-6 * step[i].us[launch];
-        char *text = table_of(&c);
-        squeeze(text);
+        char *text = made_text(&c, campaign_print);
+        made_squeeze(text);
         if (!strstr(text, step[i].cell))
             fail_msg("%g us:\n%s", step[i].us[1], text);
         free(text);
@@ -228,8 +205,8 @@ static void simulated_launches_need_no_interval(void **state)
 
     made_open(&c, *state, point, 2, true);
     c.point[1].launch[0].step_mean_s = 0.0123456;
-    char *text = table_of(&c);
-    squeeze(text);
+    char *text = made_text(&c, campaign_print);
+    made_squeeze(text);
     assert_non_null(strstr(text, "lenet none 2 2 1.5 k 1.35 k .. 1.8 k 0.750 1 of 1 failed "));
     assert_non_null(strstr(text, "lenet none 2 12346 1050 1010 1015 - 1025 30\n"));
     assert_non_null(strstr(text, "\nsimulated launches are equal: efficiency and step are exact, the interval is "
@@ -248,7 +225,7 @@ static void how_points_exchange(void **state)
 
     made_open(&c, *state, MADE_CAMPAIGN, MADE_POINTS, false);
     snprintf(c.exchange, sizeof c.exchange, "bucket-bytes 8192, overlap on");
-    char *text = table_of(&c);
+    char *text = made_text(&c, campaign_print);
     assert_int_equal(strncmp(text, above, sizeof above - 1), 0);
     free(text);
     campaign_close(&c);

@@ -9,8 +9,10 @@
  *   U2  Each rate is tried from TUNING_SEEDS seeds, the same at all rates and points, and none of them that of a launch
  *       of the campaign: what a rate is chosen by is not what it is judged by.
  *   U3  Chosen is the rate with the least mean of the losses at the end; one at which a trial did not learn, or ended
- *       without a loss, is out. Where all are out, the point keeps the rate it had.
- *   U4  It costs TUNING_SEEDS trials of each rate and point that learns, and no others.
+ *       without a loss, is out. Where all are out, the point keeps the rate it had, and is launched with it.
+ *   U4  It costs TUNING_SEEDS trials of each rate and point that learns, and no others but those that failed.
+ *   U5  A trial that fails, or leaves no summary, is made again; a rate of which max_failures trials failed is out too,
+ *       and its other seeds are not tried. It ends nothing else: the point is given up by its launches alone.
  */
 #include <jansson.h>
 #include <math.h>
@@ -110,10 +112,19 @@ void sweep_tuning_free(struct sweep *s)
 
 /* --- trials --- */
 
+/* How many of its rounds have the samples of one round of all workers: W under weak scaling; under strong scaling a
+ * round of one worker alone has as many. */
+static uint64_t n_rounds_alone(const struct sweep *s, const struct point *p)
+{
+    const bool is_strong = s->train.global_batch > 0 || point_value(p, "global-batch");
+
+    return is_strong ? 1 : (uint64_t)p->n_workers;
+}
+
 /* U1, U2 */
 static struct launch_terms trial_terms(const struct sweep *s, const struct point *p, int rate, int seed)
 {
-    const uint64_t n_fair = p->n_steps / 2 / (uint64_t)p->n_workers;
+    const uint64_t n_fair = p->n_steps / 2 / n_rounds_alone(s, p);
     const uint64_t n_steps = n_fair > MIN_TRIAL_STEPS ? n_fair : MIN_TRIAL_STEPS;
 
     return (struct launch_terms){
@@ -126,7 +137,7 @@ static struct launch_terms trial_terms(const struct sweep *s, const struct point
 /* The summary in the records of a launch at path; removes path. RC_MISMATCH: there is none. */
 static enum rc read_trial(double *loss, bool *did_not_learn, const char *path)
 {
-    FILE *from = fopen(path, "r");
+    FILE *from = fopen(path, "re");
     json_t *r = NULL;
     json_error_t error;
     bool has_summary = false;
@@ -155,7 +166,7 @@ static double trial_loss(const struct trial *t)
     double sum = 0;
 
     for (int k = 0; k < TUNING_SEEDS; k++)
-        sum += t->did_not_learn[k] ? NAN : t->loss[k];
+        sum += t->has_failed || t->did_not_learn[k] ? NAN : t->loss[k];
     return sum / TUNING_SEEDS;
 }
 
@@ -170,8 +181,8 @@ static int best_rate(const struct trial *trial, int n_rates)
     return best;
 }
 
-/* A record of each trial of point i, among those of the campaign's launches. */
-static enum rc write_trials(const struct sweep *s, size_t i, int chosen)
+/* A record of each trial of point i. */
+static enum rc print_trials(const struct sweep *s, size_t i, int chosen, FILE *to)
 {
     const struct point *p = &s->campaign.point[i];
     struct record *r = NULL;
@@ -189,8 +200,9 @@ static enum rc write_trials(const struct sweep *s, size_t i, int chosen)
         record_u64(r, "steps_count", terms.n_steps);
         record_f64(r, "loss_last", t->loss[seed]);
         record_bool(r, "did_not_learn", t->did_not_learn[seed]);
+        record_bool(r, "has_failed", t->has_failed);
         record_bool(r, "is_chosen", rate == chosen);
-        TRY(record_print(r, s->campaign.runs.stream));
+        TRY(record_print(r, to));
         record_close(&r);
     }
 out:
@@ -198,23 +210,124 @@ out:
     return rc;
 }
 
+/* Among the records of the campaign's launches, as one piece. */
+static enum rc keep_trials(struct sweep *s, size_t i, int chosen)
+{
+    char *text = NULL;
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&text, &n_bytes);
+    enum rc rc;
+
+    if (!to)
+        return rc_raise(RC_NOMEM, "no memory for the records of trials");
+    rc = print_trials(s, i, chosen, to);
+    if (fclose(to) != 0 && rc == RC_OK)
+        rc = rc_raise(RC_NOMEM, "no memory for the records of trials");
+    if (rc == RC_OK)
+        rc = campaign_keep(&s->campaign, text, n_bytes);
+    free(text);
+    return rc;
+}
+
+enum rc sweep_retake_trial(struct sweep *s, const struct json_t *r, bool *is_whole)
+{
+    struct tuning *t = &s->tuning;
+    struct point *p = campaign_point_of(&s->campaign, r);
+    const size_t i = p ? (size_t)(p - s->campaign.point) : 0;
+    const int rate = t->n_retaken / TUNING_SEEDS, seed = t->n_retaken % TUNING_SEEDS;
+    const json_t *loss = json_object_get(r, "loss_last"), *lr = json_object_get(r, "learning_rate");
+
+    if (!p || !is_tuned(s, p) || rate >= t->n_rates || t->trial[i][0].is_kept ||
+        json_number_value(lr) != rate_of(s, p, rate))
+        return rc_raise(RC_MISMATCH, "a trial of a rate is none of this campaign's");
+    t->trial[i][rate].loss[seed] = json_is_number(loss) ? json_number_value(loss) : NAN;
+    t->trial[i][rate].did_not_learn[seed] = json_is_true(json_object_get(r, "did_not_learn"));
+    t->trial[i][rate].has_failed = json_is_true(json_object_get(r, "has_failed"));
+    if (json_is_true(json_object_get(r, "is_chosen")))
+        p->tuned_lr = json_number_value(lr);
+    *is_whole = ++t->n_retaken == t->n_rates * TUNING_SEEDS;
+    if (!*is_whole)
+        return RC_OK;
+    t->trial[i][0].is_kept = true;
+    t->n_done += (size_t)t->n_retaken;
+    t->n_retaken = 0;
+    return RC_OK;
+}
+
+bool sweep_begins_trials(struct sweep *s, const struct json_t *r)
+{
+    const struct point *p = campaign_point_of(&s->campaign, r);
+
+    return p && is_tuned(s, p) && json_number_value(json_object_get(r, "learning_rate")) == rate_of(s, p, 0) &&
+           (uint64_t)json_integer_value(json_object_get(r, "seed")) == trial_terms(s, p, 0, 0).seed;
+}
+
+const struct point *sweep_find_untried(const struct sweep *s)
+{
+    for (size_t i = 0; i < s->campaign.n_points; i++) {
+        const struct point *p = &s->campaign.point[i];
+        if (is_tuned(s, p) && p->n_launches > 0 && !s->tuning.trial[i][0].is_kept)
+            return p;
+    }
+    return NULL;
+}
+
+/* U5 */
+static enum rc note_failed_trial(struct sweep *s, struct point *p, struct trial *t, double lr)
+{
+    enum rc rc;
+
+    TRY(campaign_fail(&s->campaign, p, NO_BLOCK, s->failure));
+    t->has_failed = ++t->n_failures >= s->max_failures;
+    for (int k = 0; k < TUNING_SEEDS && t->has_failed; k++)
+        t->loss[k] = NAN;
+    progress_say(&s->progress, "gradmark compare: trial at rate %.3g: %s; failure %zu of at most %zu, %s", lr,
+                 s->failure, t->n_failures, s->max_failures, t->has_failed ? "the rate is out" : "it is tried again");
+out:
+    return rc;
+}
+
+/* Rank 0, behind a trial: its summary, or why there is none in s->failure. */
+static enum rc take_trial(struct sweep *s, struct point *p, struct trial *t, int seed, double lr)
+{
+    char name[LAUNCH_NAME_BYTES];
+
+    if (!s->failure[0]) {
+        const enum rc taken = read_trial(&t->loss[seed], &t->did_not_learn[seed], s->launch_path);
+        if (taken != RC_MISMATCH)
+            return taken;
+        point_name(name, sizeof name, p);
+        snprintf(s->failure, sizeof s->failure, "the launch of %.160s failed: %.300s", name, rc_message());
+    }
+    return note_failed_trial(s, p, t, lr);
+}
+
+/* Until it succeeds, or the rate is out (U5). */
 static enum rc run_trial(struct sweep *s, struct world *w, size_t i, int rate, int seed, struct command_line *l)
 {
-    const struct point *p = &s->campaign.point[i];
+    struct point *p = &s->campaign.point[i];
     const struct launch_terms terms = trial_terms(s, p, rate, seed);
     struct trial *t = &s->tuning.trial[i][rate];
     char name[LAUNCH_NAME_BYTES], what[LAUNCH_NAME_BYTES + 64];
     const bool root = !w || w->rank == 0;
+    bool wanted = root && !t->has_failed;
     enum rc rc;
 
     point_name(name, sizeof name, p);
     snprintf(what, sizeof what, "%s, trial at rate %.3g", name, terms.lr);
-    if (root)
-        progress_update(&s->progress, s->tuning.n_done, what, wait_clock_ns());
-    TRY(launch_point(s, w, p, &terms, l));
-    s->tuning.n_done++;
-    if (root && !s->stopped)
-        TRY(read_trial(&t->loss[seed], &t->did_not_learn[seed], s->launch_path));
+    TRY(launch_agree(w, &wanted));
+    while (wanted && !s->stopped) {
+        if (root)
+            progress_update(&s->progress, s->tuning.n_done, what, wait_clock_ns());
+        TRY(launch_point(s, w, p, &terms, l));
+        if (root && !s->stopped)
+            TRY(take_trial(s, p, t, seed, terms.lr));
+        else if (root)
+            (void)unlink(s->launch_path); /* kept are all trials of a point, or none */
+        wanted = root && s->failure[0] && !t->has_failed;
+        TRY(launch_agree(w, &wanted));
+    }
+    s->tuning.n_done += !s->stopped;
 out:
     return rc;
 }
@@ -236,20 +349,31 @@ out:
     return rc;
 }
 
+/* Rank 0. */
+static enum rc choose_rate(struct sweep *s, size_t i)
+{
+    struct point *p = &s->campaign.point[i];
+    const int chosen = best_rate(s->tuning.trial[i], s->tuning.n_rates);
+
+    p->tuned_lr = chosen < 0 ? 0 : rate_of(s, p, chosen);
+    s->tuning.trial[i][0].is_kept = true;
+    return keep_trials(s, i, chosen);
+}
+
 static enum rc tune_point(struct sweep *s, struct world *w, size_t i, struct command_line *l)
 {
     struct point *p = &s->campaign.point[i];
-    enum rc rc = RC_OK;
+    const bool root = !w || w->rank == 0;
+    bool is_done = root && s->tuning.trial[i][0].is_kept;
+    enum rc rc;
 
-    for (int k = 0; k < s->tuning.n_rates * TUNING_SEEDS && !s->stopped; k++)
+    TRY(launch_agree(w, &is_done));
+    for (int k = 0; k < s->tuning.n_rates * TUNING_SEEDS && !s->stopped && !is_done; k++)
         TRY(run_trial(s, w, i, k / TUNING_SEEDS, k % TUNING_SEEDS, l));
     if (s->stopped)
         return RC_OK;
-    if (!w || w->rank == 0) {
-        const int chosen = best_rate(s->tuning.trial[i], s->tuning.n_rates);
-        p->tuned_lr = chosen < 0 ? 0 : rate_of(s, p, chosen);
-        TRY(write_trials(s, i, chosen));
-    }
+    if (root && !is_done)
+        TRY(choose_rate(s, i));
     TRY(agree_on_rate(p, w));
 out:
     return rc;
@@ -278,6 +402,14 @@ out:
 
 /* --- what is told --- */
 
+static bool all_failed(const struct trial *trial, int n_rates)
+{
+    for (int i = 0; i < n_rates; i++)
+        if (!trial[i].has_failed)
+            return false;
+    return true;
+}
+
 static void tell_point(const struct sweep *s, size_t i, FILE *to)
 {
     const struct point *p = &s->campaign.point[i];
@@ -285,7 +417,9 @@ static void tell_point(const struct sweep *s, size_t i, FILE *to)
     char name[LAUNCH_NAME_BYTES];
 
     point_name(name, sizeof name, p);
-    if (best < 0)
+    if (all_failed(s->tuning.trial[i], n))
+        fprintf(to, "%s: cannot be tuned, as trials of every rate failed, %.3g is kept:", name, untuned_rate(s, p));
+    else if (best < 0)
         fprintf(to, "%s: at none of these rates it learned, %.3g is kept:", name, untuned_rate(s, p));
     else
         fprintf(to, "%s: learning rate %.3g%s, of", name, rate_of(s, p, best),
@@ -296,7 +430,7 @@ static void tell_point(const struct sweep *s, size_t i, FILE *to)
         if (isfinite(loss))
             fprintf(to, "loss %.4f)", loss);
         else
-            fprintf(to, "did not learn)");
+            fprintf(to, s->tuning.trial[i][k].has_failed ? "failed)" : "did not learn)");
     }
     fprintf(to, "\n");
 }
@@ -309,6 +443,6 @@ void sweep_tell_tuning(const struct sweep *s, FILE *to)
             "\nrates chosen before, by the least mean loss at the end of %d short launches, from seeds of their own:\n",
             TUNING_SEEDS);
     for (size_t i = 0; i < s->campaign.n_points; i++)
-        if (is_tuned(s, &s->campaign.point[i]))
+        if (is_tuned(s, &s->campaign.point[i]) && s->tuning.trial[i][0].is_kept)
             tell_point(s, i, to);
 }

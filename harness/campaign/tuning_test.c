@@ -6,6 +6,7 @@
  */
 #include <jansson.h>
 
+#include "harness/campaign/begun.h"
 #include "harness/campaign/suite/sweep_test_kit.h"
 
 /* Line "MODE RATE SEED KEYS" of the file says what the summary of such a launch has; without one, a loss of 9. */
@@ -173,6 +174,224 @@ static void trials_are_recorded(void **state)
     end(&s);
 }
 
+/* A campaign that is continued knows the rates it chose, and makes no trial again; but all of a point of which one is
+ * missing. */
+static void trials_are_not_made_again(void **state)
+{
+    struct kit *k = *state;
+    struct left_out left_out;
+    char path[KIT_PATH_BYTES];
+
+    snprintf(path, sizeof path, "%s", kit_path(k, "runs.jsonl.partial"));
+    for (int session = 0; session < 3; session++) {
+        char words[] = "--world=threads --seed=41";
+        const int n_expected = session == 0 ? 3 * 6 : session == 1 ? 0 : 6;
+        struct sweep s;
+        open_sweep(&s, k, words, "single,allreduce", "0.25,0.5,1");
+        atomic_file_discard(&s.campaign.runs);
+        assert_int_equal(sweep_plan_tuning(&s), RC_OK);
+        if (session == 0) {
+            assert_int_equal(partial_file_open(&s.campaign.runs, kit_path(k, "runs.jsonl")), RC_OK);
+        } else {
+            assert_int_equal(campaign_reopen(&s.campaign, k->dir), RC_OK);
+            if (sweep_reload(&s, &left_out) != RC_OK)
+                fail_msg("%s", rc_message());
+            assert_int_equal(left_out.n_bytes > 0, session == 2);
+            assert_int_equal(s.tuning.n_done, session == 1 ? 3 * 6 : 2 * 6);
+        }
+        assert_int_equal(sweep_tune(&s, NULL), RC_OK);
+        assert_int_equal(n_times(kit_read(k, "calls"), "\n"), n_expected);
+        assert_int_equal(s.tuning.n_done, 3 * 6);
+        assert_true(s.campaign.point[0].tuned_lr == 0.5);
+        assert_true(s.campaign.point[1].tuned_lr == 0.25 && s.campaign.point[2].tuned_lr == 0.25);
+        end(&s);
+        if (session == 1) { /* the last line is cut in its midst */
+            const char *text = kit_read(k, "runs.jsonl.partial");
+            assert_int_equal(truncate(path, (off_t)strlen(text) - 30), 0);
+        }
+    }
+}
+
+/* Whichever trial is damaged, those of its point are made again; but not where launches have the rate they chose. */
+static void damaged_trials_are_made_again(void **state)
+{
+    struct kit *k = *state;
+    char path[KIT_PATH_BYTES], whole[8192];
+
+    for (int i = -1; i < 3 * 6; i++) {
+        char words[] = "--world=threads --seed=41";
+        struct left_out left_out;
+        struct sweep s;
+        open_sweep(&s, k, words, "single,allreduce", "0.25,0.5,1");
+        atomic_file_discard(&s.campaign.runs);
+        assert_int_equal(sweep_plan_tuning(&s), RC_OK);
+        if (i < 0) {
+            assert_int_equal(partial_file_open(&s.campaign.runs, kit_path(k, "runs.jsonl")), RC_OK);
+            assert_int_equal(sweep_tune(&s, NULL), RC_OK);
+            snprintf(whole, sizeof whole, "%s", kit_read(k, "runs.jsonl.partial"));
+            end(&s);
+            continue;
+        }
+        char *line = whole;
+        for (int n = 0; n < i; n++)
+            line = strchr(line, '\n') + 1;
+        line[0] = 'x';
+        snprintf(path, sizeof path, "%s", kit_path(k, "runs.jsonl.damaged"));
+        assert_true(kit_write(k, "runs.jsonl.partial", whole));
+        line[0] = '{';
+        assert_int_equal(campaign_reopen(&s.campaign, k->dir), RC_OK);
+        assert_int_equal(sweep_reload(&s, &left_out), RC_OK);
+        assert_int_equal(left_out.damaged_line, i + 1);
+        assert_int_equal(s.tuning.n_done, 2 * 6);
+        assert_int_equal(sweep_tune(&s, NULL), RC_OK);
+        assert_int_equal(n_times(kit_read(k, "calls"), "\n"), 6);
+        assert_true(s.campaign.point[0].tuned_lr == 0.5);
+        assert_true(s.campaign.point[1].tuned_lr == 0.25 && s.campaign.point[2].tuned_lr == 0.25);
+        assert_int_equal(unlink(path), 0);
+        end(&s);
+    }
+}
+
+/* Launches at a rate whose trials are not there do not go with launches at a rate that is chosen anew. */
+static void damaged_trials_of_launches_are_refused(void **state)
+{
+    struct kit *k = *state;
+    char whole[16384], expected[300], text[2000];
+
+    for (int session = 0; session < 2; session++) {
+        char words[] = "--world=threads --seed=41";
+        struct left_out left_out;
+        struct sweep s;
+        open_sweep(&s, k, words, "single", "0.25,0.5,1");
+        atomic_file_discard(&s.campaign.runs);
+        assert_int_equal(sweep_plan_tuning(&s), RC_OK);
+        if (session == 0) {
+            assert_int_equal(partial_file_open(&s.campaign.runs, kit_path(k, "runs.jsonl")), RC_OK);
+            snprintf(text, sizeof text,
+                     "%s{ echo '{\"kind\":\"manifest\"}'; cat \"$out\"; } >\"$dir/with\"; mv \"$dir/with\" \"$out\"\n",
+                     PROGRAM);
+            assert_true(kit_write(k, "program", text));
+            assert_int_equal(sweep_tune(&s, NULL), RC_OK);
+            assert_int_equal(sweep_launch_all(&s, NULL), RC_OK);
+            snprintf(whole, sizeof whole, "%s", kit_read(k, "runs.jsonl.partial"));
+            *(strchr(whole, '\n') + 1) = 'x';
+            assert_true(kit_write(k, "runs.jsonl.partial", whole));
+        } else {
+            assert_int_equal(campaign_reopen(&s.campaign, k->dir), RC_OK);
+            static const char why[] = ", line 2: is damaged, and so the trials are not whole that the rate of linear "
+                                      "single, 1 worker was chosen by: mend it, or cut the file off before it";
+            assert_int_equal(sweep_reload(&s, &left_out), RC_MISMATCH);
+            snprintf(expected, sizeof expected, "%s%s", kit_path(k, "runs.jsonl.partial"), why);
+            assert_string_equal(rc_message(), expected);
+            assert_string_equal(kit_read(k, "runs.jsonl.partial"), whole);
+        }
+        end(&s);
+    }
+}
+
+/* Trials, not launches: of all modes the rate 1 leaves no summary; of single the first one fails once; of allreduce all
+ * fail. */
+static const char FAILING[] = "case \"$*\" in *--steps=200*) ;;\n"
+                              "*mode=allreduce*) echo it broke >&2; exit 3 ;;\n"
+                              "*mode=single*--lr=0.25*) [ -f \"$dir/once\" ] || { : >\"$dir/once\"; exit 3; } ;;\n"
+                              "*--lr=1\\ *) echo '{\"kind\":\"manifest\"}' >\"$out\" ;; esac\n";
+
+static const char TOLD_OF_FAILING[] =
+    "\nrates chosen before, by the least mean loss at the end of 2 short launches, from seeds of their own:\n"
+    "linear single, 1 worker: learning rate 0.5, of 0.25 (loss 3.0000), 0.5 (loss 2.0000), 1 (failed)\n"
+    "linear allreduce, 1 worker: cannot be tuned, as trials of every rate failed, 0.1 is kept: 0.25 (failed), 0.5 "
+    "(failed), 1 (failed)\n"
+    "linear allreduce, 2 workers: cannot be tuned, as trials of every rate failed, 0.1 is kept: 0.25 (failed), 0.5 "
+    "(failed), 1 (failed)\n";
+
+static void open_failing(struct sweep *s, struct kit *k, char *words)
+{
+    char text[6000];
+
+    open_sweep(s, k, words, "single,allreduce", "0.25,0.5,1");
+    atomic_file_discard(&s->campaign.runs);
+    assert_int_equal(sweep_plan_tuning(s), RC_OK);
+    snprintf(text, sizeof text, "%s%s", PROGRAM, FAILING);
+    assert_true(kit_write(k, "program", text));
+    s->max_failures = 2;
+}
+
+/* Where what is told ends in a path, only what is before and behind it. */
+static void assert_failed_trials_told(const struct campaign *c)
+{
+    static const char first[] =
+        "linear single, 1 worker: 3 trials of a rate failed; why the last one did: the launch of "
+        "linear single, 1 worker failed: ";
+    static const char rest[] =
+        "the trial left no summary.\n"
+        "linear allreduce, 1 worker: 6 trials of a rate failed; why the last one did: the launch "
+        "of linear allreduce, 1 worker ended with exit code 3: it broke.\n"
+        "linear allreduce, 2 workers: 6 trials of a rate failed; why the last one did: the launch "
+        "of linear allreduce, 2 workers ended with exit code 3: it broke.\n";
+    char *text = made_told(c, campaign_tell_failures);
+    const size_t n_bytes = strlen(text);
+
+    assert_true(n_bytes > strlen(first) + strlen(rest));
+    assert_memory_equal(text, first, strlen(first));
+    assert_string_equal(text + n_bytes - strlen(rest), rest);
+    free(text);
+}
+
+/* A trial that fails is made again; a rate that fails too often is out, and of a point of which all are out the
+ * launches are made all the same, at the rate it had. So also when it is read again (U5). */
+static void trials_that_fail_U5(void **state)
+{
+    struct kit *k = *state;
+    struct left_out left_out;
+
+    for (int session = 0; session < 2; session++) {
+        char words[] = "--world=threads --seed=41";
+        struct sweep s;
+        open_failing(&s, k, words);
+        const struct point *p = s.campaign.point;
+        if (session == 0) {
+            assert_int_equal(partial_file_open(&s.campaign.runs, kit_path(k, "runs.jsonl")), RC_OK);
+        } else {
+            assert_int_equal(campaign_reopen(&s.campaign, k->dir), RC_OK);
+            if (sweep_reload(&s, &left_out) != RC_OK)
+                fail_msg("%s", rc_message());
+        }
+        if (sweep_tune(&s, NULL) != RC_OK)
+            fail_msg("%s", rc_message());
+        assert_int_equal(n_times(kit_read(k, "calls"), "\n"), session == 0 ? 7 + 6 + 6 : 0);
+        assert_told(&s, TOLD_OF_FAILING);
+        assert_true(p[0].tuned_lr == 0.5 && p[1].tuned_lr == 0 && p[2].tuned_lr == 0);
+        assert_failed_trials_told(&s.campaign);
+        assert_false(campaign_has_failures(&s.campaign)); /* of launches */
+        assert_int_equal(sweep_launch_all(&s, NULL), RC_OK);
+        for (int i = 0; i < 3; i++)
+            assert_true(p[i].n_launches == 2 && !p[i].is_given_up);
+        end(&s);
+    }
+}
+
+/* A point whose launches fail too is given up, after as many of them as without tuning. */
+static void a_point_that_always_fails(void **state)
+{
+    struct kit *k = *state;
+    char words[] = "--world=threads --seed=41", text[6000];
+    struct sweep s;
+
+    open_sweep(&s, k, words, "single,allreduce", "0.5");
+    assert_int_equal(sweep_plan_tuning(&s), RC_OK);
+    snprintf(text, sizeof text, "%scase \"$*\" in *mode=allreduce*) exit 3 ;; esac\n", PROGRAM);
+    assert_true(kit_write(k, "program", text));
+    s.max_failures = 2;
+    assert_int_equal(sweep_tune(&s, NULL), RC_OK);
+    assert_int_equal(n_times(kit_read(k, "calls"), "\n"), 2 + 2 + 2);
+    assert_int_equal(sweep_launch_all(&s, NULL), RC_OK);
+    assert_int_equal(n_times(kit_read(k, "calls"), "\n"), 2 + 2 + 2 + 2 + 2 + 2);
+    for (int i = 1; i < 3; i++)
+        assert_true(s.campaign.point[i].is_given_up && s.campaign.point[i].n_failures == 2 &&
+                    s.campaign.point[i].n_failed_trials == 2);
+    end(&s);
+}
+
 /* auto: around --lr, or the model's; also in sim, where the seed of the launches is one. */
 static void rates_around_a_given_one(void **state)
 {
@@ -244,11 +463,37 @@ static void rates_that_are_not_tuned(void **state)
     end(&s);
 }
 
+/* U1: under strong scaling a round of two workers has as many samples as one of one. */
+static void trials_of_strong_scaling_have_as_many_rounds_U1(void **state)
+{
+    struct kit *k = *state;
+    struct sweep s;
+    char words[] = "--world=threads --seed=41 --global-batch=64";
+
+    open_sweep(&s, k, words, "allreduce", "0.5");
+    assert_int_equal(sweep_plan_tuning(&s), RC_OK);
+    if (sweep_tune(&s, NULL) != RC_OK)
+        fail_msg("%s", rc_message());
+    const char *calls = kit_read(k, "calls");
+    assert_int_equal(n_times(calls, " --workers=2 "), TUNING_SEEDS);
+    assert_int_equal(n_times(calls, " --steps=100 "), 2 * TUNING_SEEDS);
+    end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        MADE_TEST(the_best_rate_is_chosen), MADE_TEST(trials_are_recorded),      MADE_TEST(rates_around_a_given_one),
-        MADE_TEST(what_is_refused),         MADE_TEST(rates_that_are_not_tuned),
+        MADE_TEST(the_best_rate_is_chosen),
+        MADE_TEST(trials_are_recorded),
+        MADE_TEST(rates_around_a_given_one),
+        MADE_TEST(what_is_refused),
+        MADE_TEST(rates_that_are_not_tuned),
+        MADE_TEST(trials_of_strong_scaling_have_as_many_rounds_U1),
+        MADE_TEST(trials_are_not_made_again),
+        MADE_TEST(trials_that_fail_U5),
+        MADE_TEST(a_point_that_always_fails),
+        MADE_TEST(damaged_trials_are_made_again),
+        MADE_TEST(damaged_trials_of_launches_are_refused),
     };
 
     return cmocka_run_group_tests_name("tuning", tests, NULL, NULL);

@@ -3,9 +3,8 @@
  * verdict.c - what a campaign found, in plain words.
  *
  * All that could be claimed is collected first: which of two modes is faster, with as many workers, and where servers
- * need cores too with as many cores; what a mode keeps of the throughput
- * without exchange, whether the target loss is reached sooner than alone. Which of it holds is decided together
- * (paired.C4).
+ * need cores too with as many cores; what a mode keeps of the throughput without exchange, whether the target loss is
+ * reached sooner than alone. Which of it holds is decided together (paired.C4).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -135,6 +134,21 @@ static int compared_count(const struct campaign *c, const struct point *like, co
     return w == 1 && (has_several_workers(c, like, mode) || has_several_workers(c, like, other)) ? 0 : w;
 }
 
+/* The worker count at which two modes would be compared, had the points that are without launches some; 0: none. */
+static int count_without_launches(const struct campaign *c, const struct point *like, const struct module *mode,
+                                  const struct module *other)
+{
+    int most = 0;
+
+    for (size_t i = 0; i < c->n_points; i++) {
+        const struct point *p = &c->point[i], *q = campaign_find_like(c, like, other, p->n_workers);
+        if (p->mode == mode && point_comparable(p, like) && q && !p->oversubscribed && !q->oversubscribed &&
+            p->n_workers > most)
+            most = p->n_workers;
+    }
+    return most == 1 && (has_several_workers(c, like, mode) || has_several_workers(c, like, other)) ? 0 : most;
+}
+
 /* The worker count at which mode is compared with the control; 0: none. */
 static int count_with_control(const struct campaign *c, const struct point *like, const struct module *mode)
 {
@@ -164,7 +178,27 @@ static int exchanging_modes(const struct module *mode[MAX_MODES], const struct c
     return n;
 }
 
-/* Each pair of modes at the largest worker count that both have; each mode against the control. */
+/* Two modes at the largest worker count that both were launched with, or, where there is none, should have been; and at
+ * equal cores. */
+static enum rc claim_pair(struct claims *all, const struct point *like, const struct module *mode,
+                          const struct module *other)
+{
+    const struct campaign *c = all->campaign;
+    const struct module *const pair[2] = { mode, other };
+    const int launched = compared_count(c, like, mode, other);
+    const int w = launched > 0 ? launched : count_without_launches(c, like, mode, other);
+    const struct point *equal[2];
+    enum rc rc = RC_OK;
+
+    if (w > 0)
+        TRY(add_claim(all, CLAIM_FASTER, campaign_find_like(c, like, mode, w), campaign_find_like(c, like, other, w)));
+    if (campaign_equal_cores(c, like, pair, equal))
+        TRY(add_claim(all, CLAIM_EQUAL_CORES, equal[0], equal[1]));
+out:
+    return rc;
+}
+
+/* Each pair of modes; each mode against the control. */
 static enum rc claim_setting(struct claims *all, const struct point *like)
 {
     const struct campaign *c = all->campaign;
@@ -173,16 +207,8 @@ static enum rc claim_setting(struct claims *all, const struct point *like)
     enum rc rc = RC_OK;
 
     for (int i = 0; i < n_modes; i++)
-        for (int k = i + 1; k < n_modes; k++) {
-            const int w = compared_count(c, like, mode[i], mode[k]);
-            if (w > 0)
-                TRY(add_claim(all, CLAIM_FASTER, campaign_find_like(c, like, mode[i], w),
-                              campaign_find_like(c, like, mode[k], w)));
-            const struct module *const pair[2] = { mode[i], mode[k] };
-            const struct point *equal[2];
-            if (campaign_equal_cores(c, like, pair, equal))
-                TRY(add_claim(all, CLAIM_EQUAL_CORES, equal[0], equal[1]));
-        }
+        for (int k = i + 1; k < n_modes; k++)
+            TRY(claim_pair(all, like, mode[i], mode[k]));
     for (int i = 0; i < n_modes; i++) {
         const int w = count_with_control(c, like, mode[i]);
         if (w > 0)
@@ -241,7 +267,7 @@ static void tell_who_at_equal_cores(const struct claim *k, FILE *to)
     point_setting(setting, sizeof setting, k->a, ", ", " ");
     ranks_text(ranks[0], sizeof ranks[0], k->a);
     ranks_text(ranks[1], sizeof ranks[1], k->b);
-    fprintf(to, "%s, at %d cores each (%s: %s, %s: %s): ", setting, point_n_cores(k->a), k->a->mode->name, ranks[0],
+    fprintf(to, "%s, at %ld cores each (%s: %s, %s: %s): ", setting, point_n_cores(k->a), k->a->mode->name, ranks[0],
             k->b->mode->name, ranks[1]);
 }
 
@@ -311,8 +337,8 @@ static void tell_cores(const struct claims *all, const struct claim *k, FILE *to
 {
     const bool is_first = point_n_cores(k->a) > point_n_cores(k->b);
     const struct point *most = is_first ? k->a : k->b, *least = is_first ? k->b : k->a;
-    const int n_more = point_n_cores(most) - point_n_cores(least);
-    const int n_left = point_n_cores(least) - most->n_servers; /* of as many cores, for workers */
+    const long n_more = point_n_cores(most) - point_n_cores(least);
+    const long n_left = point_n_cores(least) - most->n_servers; /* of as many cores, for workers */
     const struct module *const pair[2] = { k->a->mode, k->b->mode };
     const struct point *equal[2];
 
@@ -323,13 +349,23 @@ static void tell_cores(const struct claims *all, const struct claim *k, FILE *to
         fprintf(to, "%s runs %d server%s on the workers' cores", most->mode->name, most->n_servers,
                 most->n_servers == 1 ? "" : "s");
     else
-        fprintf(to, "%s uses %d core%s more", most->mode->name, n_more, n_more == 1 ? "" : "s");
+        fprintf(to, "%s uses %ld core%s more", most->mode->name, n_more, n_more == 1 ? "" : "s");
     if (campaign_equal_cores(all->campaign, k->a, pair, equal) || n_left < most->n_threads ||
         n_left % most->n_threads != 0)
         fprintf(to, ".\n");
     else
-        fprintf(to, "; --workers %d,%d would compare them at %d cores each.\n", n_left / most->n_threads,
+        fprintf(to, "; --workers %ld,%d would compare them at %ld cores each.\n", n_left / most->n_threads,
                 least->n_workers, point_n_cores(least));
+}
+
+/* Of a claim whose points are not both launched: which is not. */
+static void tell_not_launched(const struct claim *k, FILE *to)
+{
+    const char *missing = k->b->n_launches > 0 ? k->a->mode->name : k->a->n_launches > 0 ? k->b->mode->name : "either";
+
+    tell_who(k->a, to);
+    fprintf(to, "cannot tell whether %s or %s is faster: there is no launch of %s.\n", k->a->mode->name,
+            k->b->mode->name, missing);
 }
 
 static void tell_faster(const struct claims *all, const struct claim *k, FILE *to)
@@ -371,6 +407,10 @@ static void tell_faster(const struct claims *all, const struct claim *k, FILE *t
 
 static void tell_faster_of_workers(const struct claims *all, const struct claim *k, FILE *to)
 {
+    if (k->a->n_launches == 0 || k->b->n_launches == 0) {
+        tell_not_launched(k, to);
+        return;
+    }
     tell_faster(all, k, to);
     tell_cores(all, k, to);
 }
@@ -447,6 +487,7 @@ enum rc campaign_verdict(const struct campaign *c, FILE *to)
             pairs_tell_marks(all.claim[i].a, all.claim[i].b, to);
     }
     tell_declared(&all, to);
+    campaign_tell_scaling(c, to);
     if (all.n_tested > 1)
         fprintf(to,
                 "Of %zu verdicts all are right in 95 %% of campaigns (Holm); each interval is 95 %% by itself, over "

@@ -100,9 +100,36 @@ static const struct verdict_case LARGEST[] = {
         { IN_MODEL "allreduce", 4, 0, 3, 1000, 1.01, NAN, 3 },
         { IN_MODEL "none", 1, 0, 3, 3000, 1.01, NAN, 4 } },
       "" },
-    { true, /* no launch of one: nothing is compared with it */
-      { { IN_MODEL "allreduce", 2, 0, 0, 1000, 1, NAN, 2 }, { IN_MODEL "ps", 2, 1, 1, 3000, 1, NAN, 4 } },
-      "" },
+    { false, /* where one failed, one worker is no stand-in for the several that were asked for */
+      { { IN_MODEL "allreduce", 1, 0, 3, 1000, 1.01, NAN, 1 },
+        { IN_MODEL "allreduce", 2, 0, 0, 1, 1, NAN, 2 },
+        { IN_MODEL "ps", 1, 1, 3, 850, 1.01, NAN, 2 },
+        { IN_MODEL "ps", 2, 1, 3, 3000, 1.01, NAN, 4 } },
+      "lenet, 2 workers: cannot tell whether allreduce or ps is faster: there is no launch of allreduce.\n" },
+    { true, /* a point that failed at the largest count does not hide the comparison below, of whichever mode it is */
+      { { IN_MODEL "allreduce", 2, 0, 1, 2000, 1, NAN, 1 },
+        { IN_MODEL "allreduce", 4, 0, 1, 5000, 1, NAN, 2 },
+        { IN_MODEL "ps", 2, 1, 1, 1000, 1, NAN, 4 },
+        { IN_MODEL "ps", 4, 1, 0, 1, 1, NAN, 5 } },
+      "lenet, 2 workers: allreduce trains 2.00 x as many samples/s as ps (simulated: no spread).\n" },
+    { true,
+      { { IN_MODEL "allreduce", 2, 0, 1, 2000, 1, NAN, 1 },
+        { IN_MODEL "allreduce", 4, 0, 0, 1, 1, NAN, 2 },
+        { IN_MODEL "ps", 2, 1, 1, 1000, 1, NAN, 4 },
+        { IN_MODEL "ps", 4, 1, 1, 5000, 1, NAN, 5 } },
+      "lenet, 2 workers: allreduce trains 2.00 x as many samples/s as ps (simulated: no spread).\n" },
+    { true, /* a control that failed at the largest count */
+      { { IN_MODEL "none", 2, 0, 1, 2000, 1, NAN, 1 },
+        { IN_MODEL "none", 4, 0, 0, 1, 1, NAN, 2 },
+        { IN_MODEL "ps", 2, 1, 1, 1000, 1, NAN, 4 },
+        { IN_MODEL "ps", 4, 1, 1, 5000, 1, NAN, 5 } },
+      "lenet, 2 workers: ps keeps 50 % of the throughput of no exchange at all.\n" },
+    { true,
+      { { IN_MODEL "allreduce", 2, 0, 1, 2000, 1, NAN, 1 }, { IN_MODEL "ps", 2, 1, 0, 1, 1, NAN, 4 } },
+      "lenet, 2 workers: cannot tell whether allreduce or ps is faster: there is no launch of ps.\n" },
+    { false,
+      { { IN_MODEL "allreduce", 2, 0, 0, 1, 1, NAN, 1 }, { IN_MODEL "ps", 2, 1, 0, 1, 1, NAN, 4 } },
+      "lenet, 2 workers: cannot tell whether allreduce or ps is faster: there is no launch of either.\n" },
 };
 
 static const struct verdict_case PRICE[] = {

@@ -70,17 +70,34 @@ static const struct point *culprit(const struct campaign *c, int n_cores)
     return NULL;
 }
 
+/* The first point whose servers share the cores of workers that spin; NULL: none. */
+static const struct point *spins_on_servers(const struct campaign *c)
+{
+    for (size_t i = 0; i < c->n_points; i++)
+        if (c->point[i].wait == WAIT_SPIN && c->point[i].servers_share)
+            return &c->point[i];
+    return NULL;
+}
+
 void sweep_announce_wait(const struct sweep *s, int n_cores, FILE *to)
 {
-    const struct point *p = culprit(&s->campaign, n_cores);
+    const struct point *sleeper = culprit(&s->campaign, n_cores), *spinner = spins_on_servers(&s->campaign);
     char name[LAUNCH_NAME_BYTES];
 
-    if (s->campaign.is_virtual || s->campaign.is_launched || train_wait_policy(s->train.wait) != WAIT_AUTO || !p)
+    if (s->campaign.is_virtual || s->campaign.is_launched || train_wait_policy(s->train.wait) != WAIT_AUTO)
         return;
-    point_name(name, sizeof name, p);
-    fprintf(
-        to,
-        "gradmark compare: workers sleep while they wait, in all points alike: %s, has %d threads of workers for %d "
-        "cores; fewer --workers, or --wait spin, change that\n",
-        name, p->n_busy_threads, n_cores);
+    if (sleeper) {
+        point_name(name, sizeof name, sleeper);
+        fprintf(to,
+                "gradmark compare: workers sleep while they wait, in all points alike: %s, has %d threads of workers "
+                "for %d cores; fewer --workers, or --wait spin, change that\n",
+                name, sleeper->n_busy_threads, n_cores);
+    }
+    if (spinner) {
+        point_name(name, sizeof name, spinner);
+        fprintf(to,
+                "gradmark compare: workers spin while they wait, in all points alike: %s, has no core for its servers, "
+                "which lose time to them; --wait sleep is the other choice\n",
+                name);
+    }
 }

@@ -4,17 +4,18 @@
 #include <string.h>
 
 #include "harness/base/opt.h"
+#include "harness/campaign/begun.h"
+#include "harness/campaign/last_words.h"
 #include "harness/campaign/sim_cost.h"
-#include "harness/campaign/sweep.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/child.h"
 #include "harness/world/wait.h"
 
 struct compare_opts {
-    const char *model, *mode, *workers, *results, *name, *cost, *tune_lr;
-    uint64_t launches, order_seed;
+    const char *model, *mode, *workers, *results, *name, *cost, *tune_lr, *continued;
+    uint64_t launches, order_seed, max_failures;
     double budget_s;
-    bool charts, baseline;
+    bool charts, baseline, continue_anyway;
     struct train_opts train; /* options of every launch; those of a single run are not used */
 };
 
@@ -35,6 +36,12 @@ static const struct opt compare_table[] = {
         "before, find each point's best learning rate of these, or auto: 1/4, 1/2, 1, 2, 4 times --lr or the model's"),
     OPT_TEXT_(struct compare_opts, results, "results", "results", "DIR", "folder for campaigns"),
     OPT_TEXT_(struct compare_opts, name, "name", "compare", "NAME", "of this campaign: DIR/<date>-NAME"),
+    OPT_U64_(struct compare_opts, max_failures, "max-failures", "3", 1, MAX_LAUNCHES, "launches",
+             "give a point up after so many launches of it have failed; before, a failed launch is repeated at once"),
+    OPT_TEXT_(struct compare_opts, continued, "continue", "", "FOLDER",
+              "go on with the campaign in FOLDER, which was interrupted: its options, and the launches that it lacks"),
+    OPT_BOOL_(struct compare_opts, continue_anyway, "continue-anyway", "false",
+              "--continue where the program or this machine is another than it was; the results tell it"),
     OPT_TEXT_(struct compare_opts, cost, "cost", "", "FILE",
               "write what all simulations cost, in messages and real seconds, as JSON; sim only"),
     OPT_BOOL_(struct compare_opts, baseline, "baseline", "true",
@@ -71,6 +78,7 @@ static enum rc launched_body(struct world *w, void *arg)
     struct sweep *s = arg;
     enum rc rc;
 
+    TRY(sweep_check_hosts(s, w));
     TRY(agree_on_steps(&s->campaign, w));
     TRY(sweep_agree_on_wait(s, w));
     TRY(sweep_tune(s, w));
@@ -79,51 +87,35 @@ out:
     return rc;
 }
 
-static enum rc check_name(const struct verb_call *call)
+/* --continue has the options of the campaign that it goes on with. */
+static enum rc check_continue(const struct verb_call *call)
+{
+    for (int k = 0; k < call->n_groups; k++)
+        for (int i = 0; call->group[k].table[i].type != OPT_END; i++) {
+            const char *name = call->group[k].table[i].name;
+            if (call->group[k].given >> i & 1 && strcmp(name, "continue") != 0 && strcmp(name, "continue-anyway") != 0)
+                return rc_raise(RC_INVAL,
+                                "--%s: --continue takes its options from the folder of the campaign; others would make "
+                                "another one",
+                                name);
+        }
+    return RC_OK;
+}
+
+static enum rc check_options(const struct verb_call *call)
 {
     const struct compare_opts *o = call->opts;
 
+    if (verb_given(call, "continue"))
+        return o->continued[0] ? check_continue(call) : rc_raise(RC_INVAL, "--continue: is empty; it needs a folder");
+    if (o->continue_anyway)
+        return rc_raise(RC_INVAL, "--continue-anyway: without --continue FOLDER there is nothing to go on with");
     if (o->name[0] == '\0')
         return rc_raise(RC_INVAL, "--name: is empty; a campaign needs a name");
     if (strchr(o->name, '/'))
         return rc_raise(RC_INVAL, "--name %s: is part of a folder's name and cannot hold a /; --results is the folder",
                         o->name);
     return RC_OK;
-}
-
-static enum rc open_sweep(struct sweep *s, const struct verb_call *call)
-{
-    const struct compare_opts *o = call->opts;
-    const bool plays = verb_given(call, "profile") && !verb_given(call, "model");
-    enum rc rc;
-
-    *s = (struct sweep){
-        .axis = { { "model", plays ? workload_profile_player()->module.name : o->model },
-                  { "mode", o->mode },
-                  { "workers", o->workers } },
-        .n_axes = 3,
-        .adds_baseline = o->baseline,
-        .train = o->train,
-        .given = call->group,
-        .n_given = call->n_groups,
-        .tune_lr = o->tune_lr,
-        .budget_s = o->budget_s,
-        .order_seed = o->order_seed,
-        .cost_file = o->cost,
-        .launcher = world_launcher(),
-        .campaign.n_launches_wanted = o->launches,
-    };
-    TRY(sweep_choose_world(s));
-    TRY(child_self_path(s->self_path, sizeof s->self_path));
-    TRY(sim_cost_check(o->cost, s->train.world, s->campaign.is_virtual));
-    TRY(sweep_plan(s));
-    TRY(sweep_check(s));
-    TRY(sweep_choose_steps(s));
-    TRY(sweep_plan_tuning(s));
-    if (s->launcher.rank == 0)
-        TRY(sweep_open_files(s, o->results, o->name));
-out:
-    return rc;
 }
 
 /* As resolved: the world that was chosen, the model that plays the profile, one launch in simulated time. */
@@ -141,31 +133,115 @@ out:
     return rc;
 }
 
-static enum rc compare_run(struct verb_call *call)
+/* The folder of a new campaign, or of `begun`; rank 0. */
+static enum rc open_files(struct sweep *s, const struct compare_opts *o, struct begun *begun, bool anyway)
+{
+    struct record *options = NULL;
+    enum rc rc;
+
+    if (begun) {
+        TRY(begun_check(begun, anyway));
+        TRY(sweep_reopen_files(s, begun));
+    } else
+        TRY(sweep_open_files(s, o->results, o->name));
+    TRY(manifest_options(&options, o, s));
+    TRY(sweep_write_manifest(s, &options, false));
+out:
+    record_close(&options);
+    return rc;
+}
+
+/* begun NULL: a new one. */
+static enum rc open_sweep(struct sweep *s, const struct verb_call *call, struct begun *begun, bool anyway)
+{
+    const struct compare_opts *o = call->opts;
+    const bool plays = verb_given(call, "profile") && !verb_given(call, "model");
+    enum rc rc;
+
+    *s = (struct sweep){
+        .axis = { { "model", plays ? workload_profile_player()->module.name : o->model },
+                  { "mode", o->mode },
+                  { "workers", o->workers } },
+        .n_axes = 3,
+        .adds_baseline = o->baseline,
+        .train = o->train,
+        .given = call->group,
+        .n_given = call->n_groups,
+        .tune_lr = o->tune_lr,
+        .budget_s = o->budget_s,
+        .order_seed = o->order_seed,
+        .max_failures = o->max_failures,
+        .goes_on_anyway = anyway,
+        .cost_file = o->cost,
+        .launcher = world_launcher(),
+        .campaign.n_launches_wanted = o->launches,
+    };
+    TRY(sweep_choose_world(s));
+    TRY(child_self_path(s->self_path, sizeof s->self_path));
+    TRY(sim_cost_check(o->cost, s->train.world, s->campaign.is_virtual));
+    TRY(sweep_plan(s));
+    TRY(sweep_check(s));
+    if (begun)
+        TRY(begun_apply(begun, s));
+    else
+        TRY(sweep_choose_steps(s));
+    TRY(sweep_plan_tuning(s));
+    if (s->launcher.rank == 0)
+        TRY(open_files(s, o, begun, anyway));
+out:
+    return rc;
+}
+
+/* Rank 0, before the first launch. */
+static void announce(struct sweep *s, bool is_new)
+{
+    const uint64_t spent_ns = (uint64_t)(1e9 * s->spent_before_s);
+    char command[CONTINUE_BYTES];
+
+    sweep_continue_command(command, sizeof command, s);
+    snprintf(s->farewell, sizeof s->farewell, "gradmark compare: launches that had ended are kept: %s goes on\n",
+             command);
+    if (is_new) {
+        sweep_announce(s, stderr);
+        fprintf(stderr, "gradmark compare: launches are kept as they end; whatever interrupts them: %s goes on\n",
+                command);
+    }
+    progress_init(&s->progress, stderr, s->tuning.n_trials + s->campaign.n_points * s->campaign.n_launches_wanted,
+                  s->started_ns - spent_ns);
+}
+
+static enum rc launch_all(struct sweep *s)
+{
+    const struct world_opts world = { .bind_cores = true,
+                                      .n_threads = sweep_n_threads(s),
+                                      .interface = s->train.interface,
+                                      .has_tasks = strcmp(s->train.overlap, "on") == 0 };
+    enum rc rc;
+
+    if (s->world->module.caps & WORLD_LAUNCHED) {
+        if (s->launcher.rank == 0)
+            last_words_set(s->farewell);
+        return train_explain_refusal(&world, world_run(s->world, &world, s->launcher.n_ranks, launched_body, s));
+    }
+    TRY(sweep_tune(s, NULL));
+    TRY(sweep_launch_all(s, NULL));
+out:
+    return rc;
+}
+
+static enum rc run_campaign(struct verb_call *call, struct begun *begun, bool anyway)
 {
     const struct compare_opts *o = call->opts;
     struct sweep s = { 0 };
     struct record *options = NULL;
-    enum rc rc, launched;
+    enum rc rc;
 
-    TRY(open_sweep(&s, call));
+    TRY(open_sweep(&s, call, begun, anyway));
     call->stage = STAGE_RUN;
     s.started_ns = wait_clock_ns();
-    if (s.launcher.rank == 0) {
-        sweep_announce(&s, stderr);
-        progress_init(&s.progress, stderr, s.tuning.n_trials + s.campaign.n_points * s.campaign.n_launches_wanted,
-                      s.started_ns);
-    }
-    if (s.world->module.caps & WORLD_LAUNCHED) {
-        const struct world_opts world = { .bind_cores = true,
-                                          .n_threads = sweep_n_threads(&s),
-                                          .has_tasks = strcmp(s.train.overlap, "on") == 0 };
-        launched = train_explain_refusal(&world, world_run(s.world, &world, s.launcher.n_ranks, launched_body, &s));
-    } else {
-        launched = sweep_tune(&s, NULL);
-        if (launched == RC_OK)
-            launched = sweep_launch_all(&s, NULL);
-    }
+    if (s.launcher.rank == 0)
+        announce(&s, !begun);
+    const enum rc launched = launch_all(&s);
     if (s.launcher.rank == 0) {
         progress_fini(&s.progress, wait_clock_ns());
         TRY(manifest_options(&options, o, &s));
@@ -173,10 +249,37 @@ static enum rc compare_run(struct verb_call *call)
     } else
         TRY(launched);
 out:
+    last_words_set(NULL);
     record_close(&options);
     sweep_tuning_free(&s);
     campaign_close(&s.campaign);
     return rc;
+}
+
+static enum rc continue_campaign(struct verb_call *call)
+{
+    const struct compare_opts *o = call->opts;
+    const struct launcher launcher = world_launcher();
+    struct verb_call again = { .stage = STAGE_INPUT };
+    struct begun begun = { 0 };
+    enum rc rc;
+
+    if (launcher.rank > 0) /* an error may be of its host alone: it is told by each rank */
+        call->stage = STAGE_RUN;
+    TRY(begun_open(&begun, o->continued, &launcher));
+    TRY(verb_call_open(&again, &verb_compare, begun.n_words, begun.word));
+    call->stage = STAGE_INPUT;
+    rc = run_campaign(&again, &begun, o->continue_anyway);
+    call->stage = again.stage;
+out:
+    verb_call_close(&again);
+    begun_close(&begun);
+    return rc;
+}
+
+static enum rc compare_run(struct verb_call *call)
+{
+    return verb_given(call, "continue") ? continue_campaign(call) : run_campaign(call, NULL, false);
 }
 
 static const struct verb_hint hints[] = {
@@ -195,13 +298,26 @@ const struct verb verb_compare = {
         "order\n"
         "drawn anew and from the same --seed, which is the first block's: the next one's is greater by 1.\n"
         "What is compared is declared here, not chosen by what came out: two modes at the largest worker count with a\n"
-        "core for every worker that both have; the time to --target-loss of each mode at its largest such count,\n"
-        "against one worker alone.\n"
+        "core for every worker that both have, and both have launches of; the time to --target-loss of each mode at "
+        "its\n"
+        "largest such count, against one worker alone.\n"
+        "Each worker has --batch samples a round (weak scaling), or with --global-batch N all together have N (strong\n"
+        "scaling). Efficiency is throughput / (workers x throughput of one worker alone), who has as many as each of\n"
+        "them, or all N.\n"
         "--tune-lr launches each point at each rate first, in addition to --budget-s: twice, from seeds that no launch "
         "of\n"
         "the comparison has, for half the samples that one worker alone sees in one. Chosen is the rate with the "
         "least\n"
-        "mean loss at the end, of those at which both launches learned.\n\n",
+        "mean loss at the end, of those at which both launches learned. A rate of which --max-failures launches failed "
+        "is\n"
+        "out; a point of which every rate is out keeps the rate it had, --lr or its model's.\n"
+        "A launch is kept as it ends: a campaign that is interrupted, however that is, goes on with --continue FOLDER. "
+        "A "
+        "launch\n"
+        "that fails is repeated, or its point given up, and the others go on; then the exit code is 1. Under a "
+        "launcher "
+        "a rank\n"
+        "that fails ends the job, which --continue goes on with, started by the same launcher.\n\n",
     .opts_bytes = sizeof(struct compare_opts),
     .group = groups,
     .kinds = train_kinds,
@@ -209,6 +325,6 @@ const struct verb verb_compare = {
     .rule = train_opt_rules,
     .n_rules = TRAIN_N_OPT_RULES,
     .hint = hints,
-    .check = check_name,
+    .check = check_options,
     .run = compare_run,
 };

@@ -177,6 +177,31 @@ static const struct made_point MADE_CAMPAIGN[] = {
 };
 enum { MADE_POINTS = sizeof MADE_CAMPAIGN / sizeof *MADE_CAMPAIGN };
 
+/* What print() says of a campaign; the caller frees it. */
+typedef enum rc made_print_fn(const struct campaign *c, FILE *to);
+static inline char *made_text(const struct campaign *c, made_print_fn *print)
+{
+    char *text = NULL;
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&text, &n_bytes);
+
+    assert_non_null(to);
+    assert_int_equal(print(c, to), RC_OK);
+    assert_int_equal(fclose(to), 0);
+    return text;
+}
+
+/* In place: blanks squeezed to one, dashes of a rule to one. */
+static inline void made_squeeze(char *text)
+{
+    char *to = text;
+
+    for (const char *from = text; *from; from++)
+        if ((*from != ' ' && *from != '-') || from == text || from[-1] != *from)
+            *to++ = *from;
+    *to = '\0';
+}
+
 /* Out of a verdict: who uses more cores, which verdict_cores_test.c is about. */
 static inline void made_drop_lines_on_cores(char *text)
 {
@@ -192,6 +217,19 @@ static inline void made_drop_lines_on_cores(char *text)
         to += end + 1 - line;
     }
     *to = '\0';
+}
+
+/* What is told of a campaign. The caller frees it. */
+static inline char *made_told(const struct campaign *c, void (*tell)(const struct campaign *c, FILE *to))
+{
+    char *text = NULL;
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&text, &n_bytes);
+
+    assert_non_null(to);
+    tell(c, to);
+    assert_int_equal(fclose(to), 0);
+    return text;
 }
 
 /* A folder of one's own for each test. */

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* charts_titles_test.c - what gnuplot is asked to draw, under which titles. */
+#include <sys/utsname.h>
+
+#include "harness/campaign/suite/charts_test_kit.h"
+#include "harness/world/cores.h"
+
+/* Each sheet by the script of its name, with what the title tells. */
+static void gnuplot_is_asked_for_each_sheet(void **state)
+{
+    static const char *const script[] = { "throughput", "efficiency", "loss", "cost" };
+    static const char *const model[] = { "lenet", "linear" };
+    static const char *const format[] = { "svg", "png" };
+    struct kit *k = *state;
+    struct utsname about;
+    struct campaign c;
+    char line[400];
+
+    made_open(&c, k, MADE_CAMPAIGN, MADE_POINTS, false);
+    snprintf(c.exchange, sizeof c.exchange, "overlap on");
+    assert_int_equal(draw(k, &c, true), RC_OK);
+    assert_int_equal(uname(&about), 0);
+    const char *calls = kit_read(k, "calls");
+    assert_non_null(calls);
+    for (int s = 0; s < 4; s++)
+        for (int m = 0; m < 2; m++)
+            for (int f = 0; f < 2; f++) {
+                snprintf(line, sizeof line,
+                         "%s.gp %s-%s.tsv %s .%s-%s.%s.part|%s|weak scaling: batch 32 per worker|%d cores, "
+                         "%s|%s|overlap on\n",
+                         script[s], script[s], model[m], format[f], script[s], model[m], format[f], model[m],
+                         cores_allowed_count(), about.machine, m == 0 ? "3" : "1 to 3");
+                if (!strstr(calls, line))
+                    fail_msg("expected: %sgnuplot was called:\n%s", line, calls);
+            }
+    assert_int_equal(n_lines(calls), 4 * 2 * 2);
+    assert_non_null(kit_read(k, "cost-linear.svg"));
+    assert_non_null(kit_read(k, "cost-linear.png"));
+    campaign_close(&c);
+}
+
+/* Titles tell of the points that were launched: the first of the table may be one that never was. */
+static void titles_tell_of_what_was_launched(void **state)
+{
+    static const struct made_point point[] = {
+        { "lenet", "single", 1, 0, 0, 1000, 1, NAN, 1 },
+        { "lenet", "allreduce", 2, 0, 2, 1000, 1, NAN, 2 },
+        { "lenet", "ps", 2, 1, 2, 1000, 1, NAN, 3 },
+    };
+    struct kit *k = *state;
+    struct campaign c;
+
+    made_open(&c, k, point, 3, false);
+    c.point[1].batch_per_worker_count = 16;
+    c.point[1].global_batch_count = 32;
+    assert_int_equal(draw(k, &c, true), RC_OK);
+    const char *calls = kit_read(k, "calls"), *svg = strstr(calls, "throughput-lenet.tsv svg ");
+    assert_non_null(svg);
+    assert_non_null(strstr(svg, "|lenet|strong scaling: batch 32 of all workers|"));
+    assert_int_equal(strncmp(strchr(svg, '\n') - 3, "|2|", 3), 0);
+    campaign_close(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        MADE_TEST(gnuplot_is_asked_for_each_sheet),
+        MADE_TEST(titles_tell_of_what_was_launched),
+    };
+
+    return cmocka_run_group_tests_name("charts_titles", tests, NULL, NULL);
+}
