@@ -5,9 +5,10 @@
  */
 #include <jansson.h>
 
+#include "harness/campaign/recorded.h"
 #include "harness/campaign/suite/campaign_test_kit.h"
 
-static const char *runs_path;
+static const char *runs_path, *folder_path;
 
 static const char VERDICT[] =
     "linear, 2 workers: allreduce is faster than ps: 2.57 x the samples/s (95 %: 2.21 to 2.99).\n"
@@ -111,12 +112,35 @@ static void its_difference_lies_in_compute(void **state)
     campaign_close(&c);
 }
 
+/* recorded.K1: read back by its folder, it says the same. */
+static void its_folder_says_the_same(void **state)
+{
+    char *text = NULL;
+    size_t n_bytes = 0;
+    struct recorded k;
+
+    (void)state;
+    if (recorded_open(&k, folder_path) != RC_OK)
+        fail_msg("%s", rc_message());
+    assert_int_equal(k.campaign.n_points, 20);
+    assert_int_equal(k.campaign.n_launches_done, 200);
+    FILE *to = open_memstream(&text, &n_bytes);
+    assert_non_null(to);
+    assert_int_equal(campaign_verdict(&k.campaign, to), RC_OK);
+    assert_int_equal(fclose(to), 0);
+    assert_string_equal(text, VERDICT);
+    free(text);
+    recorded_close(&k);
+}
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = { MADE_TEST(its_difference_lies_in_compute) };
+    const struct CMUnitTest tests[] = { MADE_TEST(its_difference_lies_in_compute),
+                                        cmocka_unit_test(its_folder_says_the_same) };
 
-    if (argc != 2)
+    if (argc != 3)
         return 2;
     runs_path = argv[1];
+    folder_path = argv[2];
     return cmocka_run_group_tests_name("kept_campaign", tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include "harness/base/opt.h"
 #include "harness/campaign/begun.h"
 #include "harness/campaign/last_words.h"
+#include "harness/campaign/page.h"
 #include "harness/campaign/sim_cost.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/child.h"
@@ -15,7 +16,7 @@ struct compare_opts {
     const char *model, *mode, *workers, *results, *name, *cost, *tune_lr, *continued;
     uint64_t launches, order_seed, max_failures;
     double budget_s;
-    bool charts, baseline, continue_anyway;
+    bool charts, page, baseline, continue_anyway;
     struct train_opts train; /* options of every launch; those of a single run are not used */
 };
 
@@ -47,6 +48,7 @@ static const struct opt compare_table[] = {
     OPT_BOOL_(struct compare_opts, baseline, "baseline", "true",
               "add single with 1 worker where --mode and --workers leave it out: efficiency is measured by it"),
     OPT_BOOL_(struct compare_opts, charts, "charts", "true", "draw the charts"),
+    OPT_BOOL_(struct compare_opts, page, "page", "false", "write a page to look at, as gradmark report does"),
     OPT_END_,
 };
 
@@ -229,6 +231,16 @@ out:
     return rc;
 }
 
+/* Of what was kept, however the campaign ended; that goes first. */
+static enum rc add_page(const struct campaign *c, enum rc ended)
+{
+    char why[RC_MESSAGE_BYTES];
+
+    snprintf(why, sizeof why, "%s", rc_message());
+    const enum rc rc = c->n_launches_done > 0 ? page_of(c->dir, stdout) : RC_OK;
+    return ended != RC_OK ? rc_raise(ended, "%s", why) : rc;
+}
+
 static enum rc run_campaign(struct verb_call *call, struct begun *begun, bool anyway)
 {
     const struct compare_opts *o = call->opts;
@@ -245,7 +257,9 @@ static enum rc run_campaign(struct verb_call *call, struct begun *begun, bool an
     if (s.launcher.rank == 0) {
         progress_fini(&s.progress, wait_clock_ns());
         TRY(manifest_options(&options, o, &s));
-        TRY(sweep_finish(&s, launched, &options, o->charts, stdout));
+        rc = sweep_finish(&s, launched, &options, o->charts, stdout);
+        if (o->page)
+            TRY(add_page(&s.campaign, rc));
     } else
         TRY(launched);
 out:

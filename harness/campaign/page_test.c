@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * page_test.c - a page holds the figures of the tables, every option and library, and the charts. gnuplot is a script
+ * here that draws a few bytes.
+ */
+#include "harness/campaign/suite/page_test_kit.h"
+#include "harness/report/table.h"
+
+/* --- P1 --- */
+
+/* Every cell of a table on a line of its own; "|": a rule. */
+static void show_cells(const struct table *t, FILE *to)
+{
+    for (size_t row = 0; row < table_n_rows(t); row++)
+        for (size_t i = 0; i < table_n_columns(t); i++)
+            if (table_text(t, row, i))
+                fprintf(to, "%s\n", table_text(t, row, i));
+            else if (i == 0)
+                fprintf(to, "|\n");
+}
+
+/* The same of the table behind *at in a page, as text; *at := behind it. Cells of made-up campaigns need no escape. */
+static char *cells_of(const char **at)
+{
+    char *text = NULL;
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&text, &n_bytes);
+    const char *body = strstr(*at, "<tbody>"), *end = strstr(*at, "</table>");
+
+    assert_non_null(to);
+    assert_true(body && end && body < end);
+    for (const char *c = body + 7; (c = strchr(c, '<')) != NULL && c < end; c++) {
+        if (strncmp(c, "<tbody>", 7) == 0)
+            fprintf(to, "|\n");
+        if (strncmp(c, "<td", 3) == 0) {
+            const char *from = strchr(c, '>') + 1;
+            fprintf(to, "%.*s\n", (int)strcspn(from, "<"), from);
+        }
+    }
+    *at = end + 1;
+    assert_int_equal(fclose(to), 0);
+    return text;
+}
+
+static char *cells_printed(const struct campaign *c, enum rc (*print)(const struct campaign *, show_table_fn *, FILE *))
+{
+    char *text = NULL;
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&text, &n_bytes);
+
+    assert_non_null(to);
+    assert_int_equal(print(c, show_cells, to), RC_OK);
+    assert_int_equal(fclose(to), 0);
+    return text;
+}
+
+static void its_tables_hold_the_figures(void **state)
+{
+    static enum rc (*const prints[])(const struct campaign *, show_table_fn *, FILE *) = { campaign_print_gains,
+                                                                                           campaign_print_steps };
+    struct kit *k = *state;
+    struct recorded kept;
+    char *told;
+
+    recorded_write(k, MADE_CAMPAIGN, MADE_POINTS, &(struct recorded_kit){ .host = NULL });
+    const struct read page = page_at(k, k->dir, "report.html", true, &told);
+    const char *at = strstr(page.text, "<h2>Points</h2>");
+    assert_non_null(at);
+    assert_int_equal(recorded_open(&kept, k->dir), RC_OK);
+    for (int i = 0; i < 2; i++) {
+        char *shown = cells_of(&at), *printed = cells_printed(&kept.campaign, prints[i]);
+        assert_true(strlen(printed) > 200);
+        assert_string_equal(shown, printed);
+        free(shown);
+        free(printed);
+    }
+    /* One cell in full: of lenet, ps, 2 workers. */
+    assert_non_null(strstr(page.text, "<tr><td>lenet</td><td>ps</td><td class=\"n\" data-n=\"2\">2+</td>"
+                                      "<td class=\"n\" data-n=\"3\">3</td><td class=\"n\" data-n=\"1800\">1.8 k</td>"
+                                      "<td class=\"n\" data-n=\"1756\">1.756 k .. 1.845 k</td>"
+                                      "<td class=\"n\" data-n=\"0.72\">0.720 (0.408 .. 1.269)</td>"));
+    /* Notes, whole: lines that were broken for a terminal are not. */
+    assert_non_null(strstr(page.text, "<p class=\"note\">intervals: 95 %, over launches; of efficiency over pairs of "
+                                      "launches in the same block. efficiency: throughput / (workers x"));
+    assert_non_null(strstr(page.text, "thread, and one for each server.</p>\n<p class=\"note\">loss: over the last"));
+    assert_non_null(strstr(page.text, "</p>\n<p class=\"note\">* more threads of workers than cores</p>\n<p "
+                                      "class=\"note\">+ the server shares"));
+    /* The verdict stands before the tables, and each line of it is an item. */
+    const char *verdict = strstr(page.text, "<li>lenet, 2 workers: ");
+    assert_true(verdict && verdict < strstr(page.text, "<h2>Points</h2>"));
+    assert_true(strstr(page.text, "<h2>Verdict</h2>") < verdict);
+    recorded_close(&kept);
+    free(page.text);
+    free(told);
+}
+
+/* --- charts --- */
+
+static void charts_are_drawn_and_dropped(void **state)
+{
+    struct kit *k = *state;
+    char *told;
+
+    recorded_write(k, MADE_CAMPAIGN, MADE_POINTS, &(struct recorded_kit){ .host = NULL });
+    const struct read page = page_at(k, k->dir, "report.html", true, &told);
+    assert_string_equal(told, "");
+    assert_int_equal(n_of(page.text, "<figure>"), 8); /* 4 of each of 2 models */
+    assert_int_equal(n_of(page.text, "src=\"data:image/svg+xml;base64,MDAwMDAw"), 8);
+    assert_int_equal(n_of(page.text, "<figcaption>lenet, throughput: "), 1);
+    assert_int_equal(n_of(page.text, "<figcaption>linear, loss against"), 1);
+    assert_int_equal(kit_count_files(k), 4); /* P3: runs.jsonl, manifest.json, report.html, bin */
+    assert_true(page.n_bytes < PAGE_MOST_BYTES);
+    free(page.text);
+    free(told);
+}
+
+static void charts_of_the_folder_are_shown(void **state)
+{
+    static const char *const names[] = { "throughput-lenet.svg", "efficiency-lenet.svg",  "loss-lenet.svg",
+                                         "cost-lenet.svg",       "throughput-linear.svg", "efficiency-linear.svg",
+                                         "loss-linear.svg",      "cost-linear.svg" };
+    struct kit *k = *state;
+    char *told;
+
+    recorded_write(k, MADE_CAMPAIGN, MADE_POINTS, &(struct recorded_kit){ .host = NULL });
+    for (size_t i = 0; i < 8; i++)
+        assert_true(kit_write(k, names[i], "<svg/>"));
+    struct read page = page_at(k, k->dir, "report.html", false, &told);
+    assert_string_equal(told, "");
+    assert_int_equal(n_of(page.text, "src=\"data:image/svg+xml;base64,PHN2Zy8+\""), 8);
+    free(page.text);
+    free(told);
+    /* One is missing, and cannot be drawn: the others are shown, and it is said. */
+    assert_int_equal(unlink(kit_path(k, names[2])), 0);
+    page = page_at(k, k->dir, "report.html", false, &told);
+    assert_int_equal(n_of(page.text, "<figure>"), 7);
+    assert_string_equal(told, "gnuplot was not found, which draws the charts (Debian: gnuplot-nox)\n");
+    assert_int_equal(n_of(page.text, "<p class=\"alert\">gnuplot was not found, which draws the charts"), 1);
+    assert_int_equal(kit_count_files(k), 11); /* nothing is left of what could not be drawn */
+    free(page.text);
+    free(told);
+}
+
+/* P2 */
+static void large_charts_are_pngs_or_left_out(void **state)
+{
+    struct kit *k = *state;
+    char *told;
+
+    recorded_write(k, MADE_CAMPAIGN, MADE_POINTS, &(struct recorded_kit){ .host = NULL });
+    assert_true(kit_write(k, "bin/huge-svg", ""));
+    struct read page = page_at(k, k->dir, "report.html", true, &told);
+    assert_string_equal(told, "");
+    assert_int_equal(n_of(page.text, "data:image/svg"), 0);
+    assert_int_equal(n_of(page.text, "data:image/png"), 8);
+    free(page.text);
+    free(told);
+    assert_true(kit_write(k, "bin/huge-png", ""));
+    page = page_at(k, k->dir, "report.html", true, &told);
+    assert_int_equal(n_of(page.text, "<figure>"), 0);
+    assert_int_equal(n_of(page.text, "is left out: it is too large for a page."), 8);
+    assert_int_equal(n_of(told, "chart loss-lenet: left out: it is too large for a page\n"), 1);
+    assert_true(page.n_bytes < PAGE_MOST_BYTES);
+    free(page.text);
+    free(told);
+}
+
+/* --- what it says of the launches --- */
+
+static void disturbed_launches_are_named(void **state)
+{
+    static const struct made_point one[] = { { "lenet", "single", 1, 0, 3, 1000, 1.1, NAN, 1 } };
+    struct kit *k = *state;
+    char *told;
+
+    recorded_write(k, one, 1,
+                   &(struct recorded_kit){ .summary =
+                                               ",\"disturbed\":\"yes\",\"others_cores_count\":0.5,\"steal_ratio\":0.02,"
+                                               "\"taken_cores_ratio\":0.25,\"steady_state\":\"switch\"" });
+    struct read page = page_at(k, k->dir, "report.html", true, &told);
+    assert_non_null(strstr(page.text, "Of 3 launches 3 ran on a disturbed machine, and 3 without a steady state"));
+    assert_non_null(strstr(page.text,
+                           "<li>lenet single, 1 worker: disturbed in 3 of 3 launches: others used up to 0.50 "
+                           "cores, steal was up to 2 %, together up to 25 % of a launch&#39;s cores</li>"));
+    assert_non_null(strstr(page.text, "<td>speed switched</td><td>yes</td><td class=\"n\" data-n=\"0.5\">0.50</td>"
+                                      "<td class=\"n\" data-n=\"2\">2 %</td><td class=\"n\" data-n=\"25\">25 %</td>"));
+    assert_int_equal(n_of(page.text, ">speed switched</td>"), 3);
+    free(page.text);
+    free(told);
+    recorded_write(k, one, 1, &(struct recorded_kit){ .summary = ",\"disturbed\":\"no\"" });
+    page = page_at(k, k->dir, "report.html", true, &told);
+    assert_non_null(strstr(page.text, "No launch was disturbed"));
+    free(page.text);
+    free(told);
+    recorded_write(k, one, 1, &(struct recorded_kit){ .host = NULL });
+    page = page_at(k, k->dir, "report.html", true, &told);
+    assert_non_null(strstr(page.text, "The records do not say whether a launch was disturbed"));
+    free(page.text);
+    free(told);
+}
+
+static void launches_that_failed_are_named(void **state)
+{
+    static const struct made_point two[] = { { "lenet", "single", 1, 0, 3, 1000, 1.1, NAN, 1 },
+                                             { "lenet", "ps", 2, 1, 0, 1500, 1.1, NAN, 2 } };
+    struct kit *k = *state;
+    char *told;
+
+    recorded_write(k, two, 2, &(struct recorded_kit){ .host = NULL });
+    recorded_failure(k, &two[1], "it <broke>", ",\"is_given_up\":true");
+    const struct read page = page_at(k, k->dir, "report.html", true, &told);
+    assert_non_null(strstr(page.text,
+                           "<li>lenet ps, 2 workers: 1 launch failed, and the point was given up after 0 of 3; "
+                           "why: it &lt;broke&gt;.</li>"));
+    assert_non_null(strstr(page.text, "<tr><td>lenet</td><td>ps</td><td class=\"n\" data-n=\"2\">2+</td>"
+                                      "<td class=\"n\" data-n=\"3\">3</td><td class=\"n\">-</td>"));
+    assert_non_null(strstr(page.text, "<td class=\"n\" data-n=\"1\">1, given up</td></tr>"));
+    assert_non_null(strstr(page.text, "<h2>Launches that failed</h2>"));
+    assert_null(strstr(page.text, "launches of each point were made"));
+    free(page.text);
+    free(told);
+}
+
+static void options_machine_and_libraries(void **state)
+{
+    static const char *const rows[] = {
+        "<tr><td>--mode</td><td>none,single,ps,allreduce</td><td>single, ps</td></tr>",
+        "<tr><td>--bucket-bytes</td><td>-</td><td>-</td></tr>",
+        "<tr><td>--launches</td><td>3</td><td>-</td></tr>",
+        "<tr><td>--lr</td><td>-</td><td>0.1</td></tr>",
+        "<tr><td>--workers</td><td>-</td><td>1, 2</td></tr>",
+        "<tr><td>cpu_model</td><td>A processor</td></tr>",
+        "<tr><td>git_dirty</td><td>true</td></tr>",
+        "<tr><td>hwloc</td><td>2.9.0</td></tr>",
+        "<tr><td>mpi</td><td>-</td></tr>",
+        "<h2>Machine and program: libraries</h2>",
+        "<tr><td>OMP_NUM_THREADS</td><td>4</td></tr>",
+        "<p>Hosts (1): host0</p>",
+        "commit 0123456789ab with changes, on host host0 (A processor, 2 cores, x86_64), 2026-11-22T10:",
+    };
+    static const struct made_point two[] = { { "lenet", "single", 1, 0, 3, 1000, 1.1, NAN, 1 },
+                                             { "lenet", "ps", 2, 1, 3, 1500, 1.1, NAN, 2 } };
+    struct kit *k = *state;
+    char *told;
+
+    recorded_write(k, two, 2,
+                   &(struct recorded_kit){ .options = ",\"lr\":0.10000000000000001",
+                                           .manifest = ",\"environment\":{\"OMP_NUM_THREADS\":\"4\"}" });
+    const struct read page = page_at(k, k->dir, "report.html", true, &told);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (n_of(page.text, rows[i]) != 1)
+            fail_msg("%d times: %s", n_of(page.text, rows[i]), rows[i]);
+    free(page.text);
+    free(told);
+}
+
+/* --- a run --- */
+
+static void a_run_is_a_page_beside_its_file(void **state)
+{
+    static const struct made_point run = { "lenet", "ps", 2, 1, 1, 1500, 1.1, 4, 2 };
+    struct kit *k = *state;
+    char source[KIT_PATH_BYTES], path[KIT_PATH_BYTES], *told;
+    struct recorded kept;
+    FILE *to = fopen(kit_path(k, "run.jsonl"), "w");
+
+    assert_non_null(to);
+    recorded_launch(to, &run, 0, -1,
+                    &(struct recorded_kit){ .summary =
+                                                ",\"disturbed\":\"yes\",\"taken_cores_ratio\":0.5,\"learned\":\"no\","
+                                                "\"not_learned_advice\":\"it rose; try less\"" });
+    assert_int_equal(fclose(to), 0);
+    snprintf(source, sizeof source, "%s", kit_path(k, "run.jsonl"));
+    assert_int_equal(recorded_open(&kept, source), RC_OK);
+    page_path(path, sizeof path, &kept, source);
+    recorded_close(&kept);
+    assert_string_equal(path, kit_path(k, "run.jsonl.html"));
+    const struct read page = page_at(k, source, "run.jsonl.html", true, &told);
+    assert_string_equal(told, "");
+    assert_non_null(strstr(page.text,
+                           "<li>lenet ps, 2 workers: 1500 samples/s (95 % within the run: 1350 to 1800).</li>\n"
+                           "<li>That is 52.0 % of what the slowest of compute, wire and server allows.</li>\n"
+                           "<li>Loss at the end: 0.0600: it did not learn.</li>\n<li>it rose; try less.</li>\n"
+                           "<li>Accuracy: 31.00 % of test samples.</li>\n<li>Target loss after 4 s.</li>\n"
+                           "<li>Staleness: 0.60 updates by others between a pull and its push, 3 at most.</li>\n"
+                           "<li>The machine was disturbed: others took up to 50 % of the run&#39;s cores.</li>\n"));
+    assert_int_equal(n_of(page.text, "<figure>"), 2); /* loss and cost: one dot is no scaling */
+    assert_non_null(strstr(page.text, "<figcaption>lenet, cost: "));
+    assert_non_null(strstr(page.text, "<h2>Ranks</h2>"));
+    assert_int_equal(n_of(page.text, "<td>server</td>"), 1);
+    assert_non_null(strstr(page.text, "<tr><td>not_learned_advice</td><td>it rose; try less</td></tr>"));
+    assert_int_equal(kit_count_files(k), 3);
+    free(page.text);
+    free(told);
+}
+
+/* P2: 600 ranks, of which each says 4 KB, and a manifest of 2 MB. */
+static void what_has_no_room_is_left_out(void **state)
+{
+    static const struct made_point run = { "lenet", "allreduce", 600, 0, 1, 1500, 1.1, 4, 2 };
+    static char rank[4400], manifest[2100000];
+    struct kit *k = *state;
+    char source[KIT_PATH_BYTES], text[200], *told;
+    int n_shown = 0;
+
+    for (int i = 0; i < 40; i++)
+        snprintf(rank + strlen(rank), sizeof rank - strlen(rank), ",\"key_%d\":\"%080d\"", i, i);
+    size_t n_used = (size_t)snprintf(manifest, sizeof manifest, ",\"environment\":{\"A\":\"1\"");
+    while (n_used < sizeof manifest - 600)
+        n_used += (size_t)snprintf(manifest + n_used, sizeof manifest - n_used, ",\"B_%zu\":\"%0400d\"", n_used, 0);
+    snprintf(manifest + n_used, sizeof manifest - n_used, "}");
+    FILE *to = fopen(kit_path(k, "run.jsonl"), "w");
+    assert_non_null(to);
+    recorded_launch(to, &run, 0, -1, &(struct recorded_kit){ .rank = rank, .manifest = manifest });
+    assert_int_equal(fclose(to), 0);
+    snprintf(source, sizeof source, "%s", kit_path(k, "run.jsonl"));
+    const struct read page = page_at(k, source, "run.jsonl.html", true, &told);
+    assert_true(page.n_bytes < PAGE_MOST_BYTES);
+    const char *ranks = strstr(page.text, "<h2>Ranks</h2>\n<p>The first ");
+    assert_non_null(ranks);
+    n_shown = atoi(ranks + strlen("<h2>Ranks</h2>\n<p>The first "));
+    assert_in_range(n_shown, 300, 599);
+    snprintf(text, sizeof text, "The first %d of 600: a page has no room for all, the records hold them.</p>", n_shown);
+    assert_non_null(strstr(ranks, text));
+    assert_int_equal(n_of(page.text, "<td>worker</td>"), n_shown);
+    assert_non_null(strstr(page.text, "environment</h2>\n<p class=\"alert\">A table of "));
+    assert_non_null(strstr(page.text, "rows is left out: it is too large for a page.</p>"));
+    assert_non_null(strstr(page.text, "<tr><td>hwloc</td><td>2.9.0</td></tr>"));
+    assert_non_null(strstr(page.text, "</body>\n</html>\n"));
+    free(page.text);
+    free(told);
+}
+
+static void its_path(void **state)
+{
+    const struct recorded folder = { .is_run = false };
+    char path[PAGE_PATH_BYTES];
+
+    (void)state;
+    page_path(path, sizeof path, &folder, "a/b//");
+    assert_string_equal(path, "a/b/report.html");
+    page_path(path, sizeof path, &folder, "/");
+    assert_string_equal(path, "//report.html");
+    page_path(path, sizeof path, &folder, ".");
+    assert_string_equal(path, "./report.html");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        PAGE_TEST(its_tables_hold_the_figures),     PAGE_TEST(charts_are_drawn_and_dropped),
+        PAGE_TEST(charts_of_the_folder_are_shown),  PAGE_TEST(large_charts_are_pngs_or_left_out),
+        PAGE_TEST(disturbed_launches_are_named),    PAGE_TEST(options_machine_and_libraries),
+        PAGE_TEST(a_run_is_a_page_beside_its_file), cmocka_unit_test(its_path),
+        PAGE_TEST(launches_that_failed_are_named),  PAGE_TEST(what_has_no_room_is_left_out),
+    };
+
+    return cmocka_run_group_tests_name("page", tests, NULL, NULL);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* recorded_reader.h - one file of records, line by line. Of this room. */
+#ifndef HARNESS_CAMPAIGN_RECORDED_READER_H
+#define HARNESS_CAMPAIGN_RECORDED_READER_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "harness/base/rc.h"
+#include "harness/campaign/recorded.h"
+
+struct reader { /* into, path and is_partial as the caller sets them, else zeros */
+    struct recorded *into;
+    const char *path; /* of the file under way */
+    bool is_partial;  /* its end may be cut off */
+    size_t line, n_launches_begun;
+    /* The launch under way; is_open: its manifest was read, its summary was not or may not be the last record. */
+    bool is_open, has_summary;
+    size_t point;                      /* its */
+    json_int_t n_servers, n_own_cores; /* of its ranks */
+    struct hosts hosts;                /* likewise */
+};
+
+static inline json_int_t larger(json_int_t a, json_int_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Read all of the file into r->into: points with their launches, in the order of the file; hosts, ranks, trials.
+ * RC_INVAL: it cannot be read, or no launch is in it. RC_MISMATCH: recorded.K2. */
+enum rc reader_run(struct reader *r) MUST_CHECK;
+
+#endif

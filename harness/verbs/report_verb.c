@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report_verb.c - gradmark report: a campaign or a run as a page to look at. */
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/base/file.h"
+#include "harness/base/opt.h"
+#include "harness/campaign/page.h"
+#include "harness/verbs/verb.h"
+
+struct report_opts {
+    const char *out;
+};
+
+static const struct opt table[] = {
+    OPT_TEXT_(struct report_opts, out, "out", "", "FILE.html",
+              "write the page there; without it: FOLDER/report.html, or FILE.html beside FILE"),
+    OPT_END_,
+};
+static const struct verb_group groups[] = { { "report", table, 0 }, { NULL, NULL, 0 } };
+
+static enum rc report_run(struct verb_call *call)
+{
+    const struct report_opts *o = call->opts;
+    char path[PAGE_PATH_BYTES];
+    struct recorded k = { .manifest = NULL };
+    enum rc rc;
+
+    if (strlen(call->operand[0]) + sizeof "/report.html" > sizeof path || strlen(o->out) >= sizeof path)
+        return rc_raise(RC_INVAL, "%.64s...: too long a name", o->out[0] ? o->out : call->operand[0]);
+    TRY(recorded_open(&k, call->operand[0]));
+    if (o->out[0])
+        snprintf(path, sizeof path, "%s", o->out);
+    else
+        page_path(path, sizeof path, &k, call->operand[0]);
+    TRY(file_check_writable(path));
+    call->stage = STAGE_RUN;
+    TRY(page_write(&k, path, stdout));
+    printf("page: %s\n", path);
+    if (fflush(stdout) != 0)
+        FAIL(RC_IO, "standard output cannot be written");
+out:
+    recorded_close(&k);
+    return rc;
+}
+
+const struct verb verb_report = {
+    .name = "report",
+    .summary = "write a campaign or a run as a page to look at",
+    .operands = "FOLDER|FILE",
+    .introduction = "usage: gradmark report FOLDER|FILE [--option value ...]\n\n"
+                    "Of the folder of a campaign (gradmark compare), or of the file of a run (gradmark train --out "
+                    "FILE): one page\n"
+                    "of HTML with the verdict first, tables that sort by a click on a title, the charts, what was "
+                    "disturbed, every\n"
+                    "option, the machine and its libraries. It is one file, opens from disk and loads nothing.\n\n",
+    .opts_bytes = sizeof(struct report_opts),
+    .group = groups,
+    .run = report_run,
+};
