@@ -20,8 +20,9 @@ enum {
 };
 
 extern const struct cpu_kernels CPU_KERNELS;
-extern const struct cpu_copy_kernels CPU_COPY_KERNELS; /* of kernels_copy.c, for the same instruction set */
-extern const struct cpu_pool_kernels CPU_POOL_KERNELS; /* of kernels_pool.c */
+extern const struct cpu_copy_kernels CPU_COPY_KERNELS;         /* of kernels_copy.c, for the same instruction set */
+extern const struct cpu_pool_kernels CPU_POOL_KERNELS;         /* of kernels_pool.c */
+extern const struct cpu_winograd_kernels CPU_WINOGRAD_KERNELS; /* of kernels_winograd.c */
 
 static void add(float *restrict y, const float *restrict x, size_t n)
 {
@@ -439,6 +440,7 @@ const struct cpu_kernels CPU_KERNELS = {
     .norm_grad = norm_grad,
     .copies = &CPU_COPY_KERNELS,
     .pool = &CPU_POOL_KERNELS,
+    .winograd = &CPU_WINOGRAD_KERNELS,
     .average_plane = average_plane,
     .dropout = dropout,
     .sgd = sgd,

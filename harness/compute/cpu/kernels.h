@@ -2,7 +2,7 @@
 /*
  * kernels.h - the inner loops of the cpu backend, over contiguous or strided arrays: no threads. Private to it.
  *
- * kernels.c and kernels_pool.c are compiled once for each instruction set; cpu_kernels_best() picks one when the
+ * kernels.c and kernels_*.c are compiled once for each instruction set; cpu_kernels_best() picks one when the
  * program runs. Sums use a fixed number of lanes and no operation is fused or reordered, so all instruction sets give
  * equal bits; a CBLAS may give other bits on another CPU.
  */
@@ -38,7 +38,8 @@ struct cpu_copy_kernels {
     /* from(n_rows, W), both even -> its four phases, (n_rows / 2, W / 2) each: even rows' even columns, their odd ones,
      * then odd rows'; a phase begins phase_elems after the one before. */
     void (*split_phases)(float *to, size_t phase_elems, const float *from, size_t n_rows, size_t W);
-    /* The reverse: to(n_rows, W) += its phases. */
+    /* The reverse: to(n_rows, W) = its phases; add_phases: +=. */
+    void (*join_phases)(float *to, const float *from, size_t phase_elems, size_t n_rows, size_t W);
     void (*add_phases)(float *to, const float *from, size_t phase_elems, size_t n_rows, size_t W);
 };
 
@@ -54,10 +55,31 @@ struct cpu_pool_kernels {
     size_t quads_max_w;
 };
 
+/* Which tiles have a neighbour in their image on a side: 1, else 0. */
+struct winograd_borders {
+    const float *left, *right, *above, *below;
+};
+
+enum { WINOGRAD_SIDE = 4 }; /* of the tiles of pixels that winograd.c multiplies; they overlap by 2 */
+
+/* The transforms of a channel's n tiles, out_w of them in a row of an image. A frequency is a place in the 4 x 4 tile;
+ * arrays of frequencies are frequency_elems apart. phase: as split_phases() has them, phase_elems >= n apart. */
+struct cpu_winograd_kernels {
+    /* to = B^T d B of the input d. scratch: 8 phase_elems. */
+    void (*input)(float *to, size_t frequency_elems, const float *phase, size_t phase_elems, float *scratch,
+                  const struct winograd_borders *border, size_t out_w, size_t n);
+    /* phase = A^T from A, the outputs. */
+    void (*output)(float *phase, size_t phase_elems, const float *from, size_t frequency_elems, size_t n);
+    /* to = A phase A^T, the gradient of `from` above, from that of the outputs. scratch: 4 phase_elems. */
+    void (*output_grad)(float *to, size_t frequency_elems, const float *phase, size_t phase_elems, float *scratch,
+                        size_t n);
+};
+
 struct cpu_kernels {
     const char *isa;
     const struct cpu_copy_kernels *copies;
     const struct cpu_pool_kernels *pool;
+    const struct cpu_winograd_kernels *winograd;
     void (*add)(float *y, const float *x, size_t n);
     void (*add_constant)(float *y, float value, size_t n);
     void (*add_scaled)(float *y, const float *x, float scale, size_t n);

@@ -35,26 +35,94 @@ static void strided_add(float *restrict to, size_t stride, const float *restrict
         to[i * stride] += from[i];
 }
 
-static void split_phases(float *restrict to, size_t phase_elems, const float *restrict from, size_t n_rows, size_t W)
+/* Rows of small images are too short for a compiler's loops over vectors of its own choice. */
+typedef float four __attribute__((vector_size(16), aligned(4), may_alias)); /* in an array of floats */
+typedef float eight __attribute__((vector_size(32), aligned(4), may_alias));
+
+/* even, odd(n) = from(2 n), every other element. */
+static inline void split_row(float *restrict even, float *restrict odd, const float *restrict from, size_t n)
 {
-    for (size_t row = 0; row < n_rows; row++, from += W) {
-        float *restrict even = to + row % 2 * 2 * phase_elems + row / 2 * (W / 2), *restrict odd = even + phase_elems;
-        for (size_t i = 0; i < W / 2; i++) {
-            even[i] = from[2 * i];
-            odd[i] = from[2 * i + 1];
-        }
+    size_t i = 0;
+
+    for (; i + 8 <= n; i += 8) {
+        const eight a = *(const eight *)(from + 2 * i), b = *(const eight *)(from + 2 * i + 8);
+        const eight e = __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
+        const eight o = __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
+        *(eight *)(even + i) = e;
+        *(eight *)(odd + i) = o;
+    }
+    for (; i + 4 <= n; i += 4) {
+        const four a = *(const four *)(from + 2 * i), b = *(const four *)(from + 2 * i + 4);
+        const four e = __builtin_shufflevector(a, b, 0, 2, 4, 6), o = __builtin_shufflevector(a, b, 1, 3, 5, 7);
+        *(four *)(even + i) = e;
+        *(four *)(odd + i) = o;
+    }
+    for (; i < n; i++) {
+        even[i] = from[2 * i];
+        odd[i] = from[2 * i + 1];
     }
 }
 
-static void add_phases(float *restrict to, const float *restrict from, size_t phase_elems, size_t n_rows, size_t W)
+/* The reverse: to = or += . */
+static inline void join_row(float *restrict to, const float *restrict even, const float *restrict odd, size_t n,
+                            bool add)
 {
-    for (size_t row = 0; row < n_rows; row++, to += W) {
-        const float *restrict even = from + row % 2 * 2 * phase_elems + row / 2 * (W / 2);
-        const float *restrict odd = even + phase_elems;
-        for (size_t i = 0; i < W / 2; i++) {
-            to[2 * i] += even[i];
-            to[2 * i + 1] += odd[i];
+    size_t i = 0;
+
+    for (; i + 8 <= n; i += 8) {
+        const eight e = *(const eight *)(even + i), o = *(const eight *)(odd + i);
+        eight a = __builtin_shufflevector(e, o, 0, 8, 1, 9, 2, 10, 3, 11);
+        eight b = __builtin_shufflevector(e, o, 4, 12, 5, 13, 6, 14, 7, 15);
+        if (add) {
+            a = *(const eight *)(to + 2 * i) + a;
+            b = *(const eight *)(to + 2 * i + 8) + b;
         }
+        *(eight *)(to + 2 * i) = a;
+        *(eight *)(to + 2 * i + 8) = b;
+    }
+    for (; i + 4 <= n; i += 4) {
+        const four e = *(const four *)(even + i), o = *(const four *)(odd + i);
+        four a = __builtin_shufflevector(e, o, 0, 4, 1, 5), b = __builtin_shufflevector(e, o, 2, 6, 3, 7);
+        if (add) {
+            a = *(const four *)(to + 2 * i) + a;
+            b = *(const four *)(to + 2 * i + 4) + b;
+        }
+        *(four *)(to + 2 * i) = a;
+        *(four *)(to + 2 * i + 4) = b;
+    }
+    for (; i < n; i++) {
+        to[2 * i] = add ? to[2 * i] + even[i] : even[i];
+        to[2 * i + 1] = add ? to[2 * i + 1] + odd[i] : odd[i];
+    }
+}
+
+/* Where a row of a block has its even columns among the four phases; its odd ones are a phase behind. */
+static inline size_t phase_offset(size_t row, size_t phase_elems, size_t W)
+{
+    return row % 2 * 2 * phase_elems + row / 2 * (W / 2);
+}
+
+static void split_phases(float *to, size_t phase_elems, const float *from, size_t n_rows, size_t W)
+{
+    for (size_t row = 0; row < n_rows; row++) {
+        float *even = to + phase_offset(row, phase_elems, W);
+        split_row(even, even + phase_elems, from + row * W, W / 2);
+    }
+}
+
+static void join_phases(float *to, const float *from, size_t phase_elems, size_t n_rows, size_t W)
+{
+    for (size_t row = 0; row < n_rows; row++) {
+        const float *even = from + phase_offset(row, phase_elems, W);
+        join_row(to + row * W, even, even + phase_elems, W / 2, false);
+    }
+}
+
+static void add_phases(float *to, const float *from, size_t phase_elems, size_t n_rows, size_t W)
+{
+    for (size_t row = 0; row < n_rows; row++) {
+        const float *even = from + phase_offset(row, phase_elems, W);
+        join_row(to + row * W, even, even + phase_elems, W / 2, true);
     }
 }
 
@@ -64,5 +132,6 @@ const struct cpu_copy_kernels CPU_COPY_KERNELS = {
     .masked_copy = masked_copy,
     .masked_add = masked_add,
     .split_phases = split_phases,
+    .join_phases = join_phases,
     .add_phases = add_phases,
 };

@@ -139,6 +139,11 @@ static const struct conv_shape shapes[] = {
     { { 4, 3, 12, 32, 5, 5, 2, 2, 2, 2 }, 4 },   /* ... with a larger kernel */
     { { 3, 4, 2, 2, 3, 3, 2, 2, 1, 1 }, 5 },     /* ... to one pixel */
     { { 2, 3, 8, 6, 2, 2, 2, 2, 0, 0 }, 3 },     /* ... with windows that do not overlap */
+    { { 75, 10, 8, 8, 3, 3, 1, 1, 1, 1 }, 8 },   /* Winograd: more blocks than groups of the weights' gradient */
+    { { 2, 8, 32, 32, 3, 3, 1, 1, 1, 1 }, 16 },  /* ... the largest image */
+    { { 3, 11, 36, 2, 3, 3, 1, 1, 1, 1 }, 8 },   /* ... one tile in a row */
+    { { 37, 8, 8, 10, 3, 3, 1, 1, 1, 1 }, 9 },   /* ... the last block has one image */
+    { { 2, 8, 2, 38, 3, 3, 1, 1, 1, 1 }, 12 },   /* ... one row of tiles, no multiple of a vector */
 };
 
 enum { N_SHAPES = sizeof shapes / sizeof shapes[0], N_EPILOGUES = 6 };
