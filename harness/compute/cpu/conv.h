@@ -57,6 +57,10 @@ void cpu_winograd_conv(struct cpu *c, const struct conv_forward *op);
 void cpu_winograd_input_grad(struct cpu *c, const struct conv_input_grad *op);
 void cpu_winograd_weight_grad(struct cpu *c, const struct conv_weight_grad *op);
 
+/* The gradient of the input of 3 x 3 convolutions that halve small images (halved_grad.c). */
+bool cpu_halved_grad_pays(const struct cpu *c, const struct conv_shape *s);
+void cpu_halved_grad(struct cpu *c, const struct conv_input_grad *op);
+
 /* Apply e to `rows` of y(M, N), columns of tile. */
 void cpu_epilogue(const struct cpu *c, float *y, const struct epilogue *e, size_t N, struct index_range rows,
                   const struct conv_tile *tile);

@@ -235,6 +235,8 @@ void cpu_conv_input_grad(struct compute *base, const struct conv_input_grad *op)
         cpu_skinny_input_grad(c, op, &t.tiling);
     else if (cpu_winograd_pays(c, &op->shape))
         cpu_winograd_input_grad(c, op);
+    else if (cpu_halved_grad_pays(c, &op->shape))
+        cpu_halved_grad(c, op);
     else if (cpu_flip_pays(c, &t.tiling))
         cpu_flipped_conv(c, op);
     else

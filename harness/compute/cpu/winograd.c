@@ -198,26 +198,33 @@ static void conv_task(void *arg, int task, int thread)
         write_outputs(t, m, &block);
 }
 
-/* Rows of G g for one row or column of g. */
-static void transform_three(float out[WINOGRAD_SIDE], float a, float b, float c)
+/* The four rows of G g of one column of g, of a line of kernels at a time. */
+static void transform_three(float out[WINOGRAD_SIDE][LINE_ELEMS], const float *a, const float *b, const float *c)
 {
-    out[0] = a;
-    out[1] = 0.5f * (a + b + c);
-    out[2] = 0.5f * (a - b + c);
-    out[3] = c;
+    for (size_t i = 0; i < LINE_ELEMS; i++) {
+        out[0][i] = a[i];
+        out[1][i] = 0.5f * (a[i] + b[i] + c[i]);
+        out[2][i] = 0.5f * (a[i] - b[i] + c[i]);
+        out[3][i] = c[i];
+    }
 }
 
 /* u(16, n) = G g G^T of kernels g(n, 3, 3). */
 static void transform_kernels(float *u, const float *g, size_t n)
 {
-    for (size_t i = 0; i < n; i++, g += 9) {
-        float column[3][WINOGRAD_SIDE], row[WINOGRAD_SIDE];
+    float tap[9][LINE_ELEMS] = { { 0 } }, column[3][WINOGRAD_SIDE][LINE_ELEMS], row[WINOGRAD_SIDE][LINE_ELEMS];
+
+    for (size_t from = 0; from < n; from += LINE_ELEMS) {
+        const size_t n_kernels = lesser(LINE_ELEMS, n - from);
+        for (size_t i = 0; i < n_kernels; i++, g += 9)
+            for (int k = 0; k < 9; k++)
+                tap[k][i] = g[k];
         for (int k = 0; k < 3; k++)
-            transform_three(column[k], g[k], g[3 + k], g[6 + k]);
-        for (int r = 0; r < WINOGRAD_SIDE; r++) {
+            transform_three(column[k], tap[k], tap[3 + k], tap[6 + k]);
+        for (size_t r = 0; r < WINOGRAD_SIDE; r++) {
             transform_three(row, column[0][r], column[1][r], column[2][r]);
-            for (int k = 0; k < WINOGRAD_SIDE; k++)
-                u[(size_t)(r * WINOGRAD_SIDE + k) * n + i] = row[k];
+            for (size_t k = 0; k < WINOGRAD_SIDE; k++)
+                memcpy(u + (r * WINOGRAD_SIDE + k) * n + from, row[k], n_kernels * sizeof *u);
         }
     }
 }

@@ -7,6 +7,8 @@
  */
 #include "harness/compute/cpu/winograd.h"
 
+#include <string.h>
+
 enum { MAX_GROUPS = 8 };
 
 struct weight_grad { /* one call */
@@ -73,23 +75,33 @@ static void add_task(void *arg, int task, int thread)
         t->w.c->kernels->add(t->du + s.from, t->du + group * sums_elems(t) + s.from, s.n);
 }
 
-/* Rows of G^T u for one row or column of u. */
-static void reduce_four(float out[3], float a, float b, float c, float d)
+/* The three rows of G^T u of one column of u, of a line of kernels at a time. */
+static void reduce_four(float out[3][LINE_ELEMS], const float *a, const float *b, const float *c, const float *d)
 {
-    out[0] = a + 0.5f * (b + c);
-    out[1] = 0.5f * (b - c);
-    out[2] = 0.5f * (b + c) + d;
+    for (size_t i = 0; i < LINE_ELEMS; i++) {
+        out[0][i] = a[i] + 0.5f * (b[i] + c[i]);
+        out[1][i] = 0.5f * (b[i] - c[i]);
+        out[2][i] = 0.5f * (b[i] + c[i]) + d[i];
+    }
 }
 
 /* dg(n, 3, 3) = G^T du G of du(16, n). */
 static void reduce_kernels(float *dg, const float *du, size_t n)
 {
-    for (size_t i = 0; i < n; i++, dg += 9) {
-        float column[WINOGRAD_SIDE][3];
+    float u[WINOGRAD_FREQUENCIES][LINE_ELEMS] = { { 0 } }, column[WINOGRAD_SIDE][3][LINE_ELEMS], row[3][LINE_ELEMS];
+
+    for (size_t from = 0; from < n; from += LINE_ELEMS) {
+        const size_t n_kernels = n - from < LINE_ELEMS ? n - from : LINE_ELEMS;
+        for (size_t f = 0; f < WINOGRAD_FREQUENCIES; f++)
+            memcpy(u[f], du + f * n + from, n_kernels * sizeof *du);
         for (size_t k = 0; k < WINOGRAD_SIDE; k++)
-            reduce_four(column[k], du[k * n + i], du[(4 + k) * n + i], du[(8 + k) * n + i], du[(12 + k) * n + i]);
-        for (int r = 0; r < 3; r++)
-            reduce_four(dg + 3 * r, column[0][r], column[1][r], column[2][r], column[3][r]);
+            reduce_four(column[k], u[k], u[4 + k], u[8 + k], u[12 + k]);
+        for (size_t r = 0; r < 3; r++) {
+            reduce_four(row, column[0][r], column[1][r], column[2][r], column[3][r]);
+            for (size_t i = 0; i < n_kernels; i++)
+                for (size_t k = 0; k < 3; k++)
+                    dg[(from + i) * 9 + r * 3 + k] = row[k][i];
+        }
     }
 }
 

@@ -138,6 +138,7 @@ static const struct conv_shape shapes[] = {
     { { 5, 23, 6, 10, 3, 3, 2, 2, 1, 1 }, 4 },   /* ... with more channels than a task has */
     { { 4, 3, 12, 32, 5, 5, 2, 2, 2, 2 }, 4 },   /* ... with a larger kernel */
     { { 3, 4, 2, 2, 3, 3, 2, 2, 1, 1 }, 5 },     /* ... to one pixel */
+    { { 2, 3, 34, 4, 3, 3, 2, 2, 1, 1 }, 4 },    /* ... beyond the narrow ones */
     { { 2, 3, 8, 6, 2, 2, 2, 2, 0, 0 }, 3 },     /* ... with windows that do not overlap */
     { { 75, 10, 8, 8, 3, 3, 1, 1, 1, 1 }, 8 },   /* Winograd: more blocks than groups of the weights' gradient */
     { { 2, 8, 32, 32, 3, 3, 1, 1, 1, 1 }, 16 },  /* ... the largest image */
