@@ -142,7 +142,7 @@ static void conv_task(void *arg, int task, int thread)
     for (size_t i = 0; i < tiling->n_channel_ranges && !tiling->pointwise; i++) {
         const struct index_range channels = conv_channels_of(tiling, i);
         const struct cols part = { &tiling->s->in, channels.from, channels.n,
-                                   tile.row,       tile.n_rows,   conv_whole_lines(tile.n_columns) };
+                                   tile.row,       tile.n_rows,   conv_row_elems(tile.n_columns) };
         if (!t->c->gemm_only)
             cpu_im2col(t->c, col, t->x, &part);
         multiply(t, rows, &tile, channels.from * tiling->n_taps, channels.n * tiling->n_taps, col, part.ld);
@@ -167,7 +167,7 @@ static void conv_run(struct conv *t)
 
 size_t conv_col_elems(const struct conv_tiling *tiling)
 {
-    return tiling->pointwise ? 0 : tiling->range_channels * tiling->n_taps * conv_whole_lines(tiling->tile_columns);
+    return tiling->pointwise ? 0 : tiling->range_channels * tiling->n_taps * conv_row_elems(tiling->tile_columns);
 }
 
 void cpu_conv(struct compute *base, const struct conv_forward *op)

@@ -32,6 +32,15 @@ static inline size_t conv_whole_lines(size_t n)
     return (n + LINE_ELEMS - 1) / LINE_ELEMS * LINE_ELEMS;
 }
 
+/* From a row of a scratch matrix of n columns to the next. Rows 1 KiB apart share few sets of the caches: with 512
+ * columns a GEMM took 1.45 times as long (oneDNN 2.6 on Zen 3). */
+static inline size_t conv_row_elems(size_t n)
+{
+    const size_t whole = conv_whole_lines(n);
+
+    return whole % 256 == 0 ? whole + LINE_ELEMS : whole;
+}
+
 struct conv_tile {
     size_t column, n_columns; /* of col */
     size_t row, n_rows;       /* the same in output rows (not used if pointwise) */

@@ -51,7 +51,7 @@ static void add_tile(const struct weight_grad *t, float *sum, struct index_range
     const struct conv_tiling *tiling = &t->tiling;
     const struct cpu *c = t->c;
     const struct cols part = { &tiling->s->in, channels.from, channels.n,
-                               tile->row,      tile->n_rows,  conv_whole_lines(tile->n_columns) };
+                               tile->row,      tile->n_rows,  conv_row_elems(tile->n_columns) };
     const float *dy = t->op->dy + tile->column;
     void *col = cpu_own(c, thread);
     const struct blas g = { .transpose_b = true,

@@ -54,7 +54,7 @@ bool cpu_halved_grad_pays(const struct cpu *c, const struct conv_shape *s)
 
     return !c->bf16 && g->kernel_h == 3 && g->kernel_w == 3 && g->stride_h == 2 && g->stride_w == 2 && g->pad_h == 1 &&
            g->pad_w == 1 && g->H % 2 == 0 && g->W % 2 == 0 &&
-           elems_of_column(s) * conv_whole_lines((size_t)g->H / 2 * ((size_t)g->W / 2)) <= CACHE_ELEMS;
+           elems_of_column(s) * conv_row_elems((size_t)g->H / 2 * ((size_t)g->W / 2)) <= CACHE_ELEMS;
 }
 
 /* The tap that a phase sees in dy shifted by `shift`. */
@@ -125,7 +125,7 @@ static void block_task(void *arg, int task, int thread)
     const size_t B = (size_t)in->B, first = (size_t)task * t->block_images, n = lesser(t->block_images, B - first);
     const size_t out_h = (size_t)in->H / 2, plane = (size_t)in->H * (size_t)in->W, n_columns = n * t->image_columns;
     const struct window out = { .B = in->B, .C = (int)t->M, .H = in->H / 2, .W = in->W / 2 };
-    const struct cols part = { .g = &out, .from = first * out_h, .n = n * out_h, .ld = conv_whole_lines(n_columns) };
+    const struct cols part = { .g = &out, .from = first * out_h, .n = n * out_h, .ld = conv_row_elems(n_columns) };
     const struct cpu_copy_kernels *k = t->c->kernels->copies;
     float *col = cpu_own(t->c, thread), *phases = col + N_SHIFTS * t->M * part.ld;
 
@@ -147,7 +147,7 @@ void cpu_halved_grad(struct cpu *c, const struct conv_input_grad *op)
     t.image_columns = (size_t)g->H / 2 * ((size_t)g->W / 2);
     t.block_images = lesser(CACHE_ELEMS / n_each / t.image_columns, B > MIN_BLOCKS ? B / MIN_BLOCKS : 1);
     t.n_blocks = (B + t.block_images - 1) / t.block_images;
-    if (!cpu_scratch(c, n_each * conv_whole_lines(t.block_images * t.image_columns), N_TAPS * t.C * t.M))
+    if (!cpu_scratch(c, n_each * conv_row_elems(t.block_images * t.image_columns), N_TAPS * t.C * t.M))
         return;
     if (!c->gemm_only)
         sort_weights(&t, cpu_common(c));

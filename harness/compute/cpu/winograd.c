@@ -41,7 +41,7 @@ struct winograd winograd_of(struct cpu *c, const struct window *g, size_t n_chan
     w.image_tiles = w.H / 2 * w.out_w;
     w.block_images = count_block_images(&w, n_channels);
     w.n_blocks = w.block_images > 0 ? ceil_div(w.B, w.block_images) : 0;
-    w.ld = conv_whole_lines(w.block_images * w.image_tiles);
+    w.ld = conv_row_elems(w.block_images * w.image_tiles);
     return w;
 }
 
