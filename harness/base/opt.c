@@ -156,6 +156,18 @@ static enum rc check_list(const struct opt *o, const char *option, const char *v
     return rc;
 }
 
+/* Add one value to those before it. */
+static enum rc join(struct opt_joined *to, const char *option, const char *value)
+{
+    const size_t n = strlen(to->text), n_value = strlen(value);
+
+    if (n + (n > 0) + n_value >= sizeof to->text)
+        return rc_raise(RC_INVAL, "--%s %.40s%s: is too long; all of them together have at most %zu letters", option,
+                        value, n_value > 40 ? "..." : "", sizeof to->text - 1);
+    snprintf(to->text + n, sizeof to->text - n, "%s%s", n > 0 ? "," : "", value);
+    return RC_OK;
+}
+
 static enum rc set_value(const struct opt_group *group, const struct opt *o, const char *value)
 {
     char option[MAX_NAME_BYTES], *member = (char *)group->into + o->offset_bytes;
@@ -190,6 +202,9 @@ static enum rc set_value(const struct opt_group *group, const struct opt *o, con
     case OPT_TEXT:
         memcpy(member, &value, sizeof value);
         break;
+    case OPT_JOINED:
+        TRY(join((struct opt_joined *)(void *)member, option, value));
+        break;
     case OPT_END:
         break;
     }
@@ -216,6 +231,8 @@ static enum rc set_defaults(struct opt_group *group, int n_groups)
         for (const struct opt *o = group[g].table; o->type != OPT_END; o++)
             if (opt_default(o)[0] == '\0' && (o->type == OPT_U64 || o->type == OPT_F64))
                 set_unset(o, group[g].into);
+            else if (o->type == OPT_JOINED)
+                ((char *)group[g].into)[o->offset_bytes] = '\0';
             else
                 TRY(set_value(&group[g], o, opt_default(o)));
     }
@@ -245,7 +262,7 @@ static enum rc parse_one(struct opt_group *group, int n_groups, const char *arg,
     if (!f.opt)
         return raise_unknown(group, n_groups, name);
     full_name(full, sizeof full, f.group, f.opt);
-    if (f.group->given >> f.index & 1)
+    if (f.group->given >> f.index & 1 && f.opt->type != OPT_JOINED)
         return rc_raise(RC_INVAL, "--%s: given twice", full);
     f.group->given |= UINT64_C(1) << f.index;
     if (equals && negated)
@@ -260,6 +277,8 @@ static enum rc parse_one(struct opt_group *group, int n_groups, const char *arg,
         value = next;
         *used_next = true;
     }
+    if (f.opt->type == OPT_JOINED && value[0] == '\0')
+        return rc_raise(RC_INVAL, "--%s: is empty; %s would be right", full, f.opt->unit);
     return set_value(f.group, f.opt, value);
 }
 
@@ -349,28 +368,33 @@ bool opt_given(const struct opt_group *group, int n_groups, const char *name)
     return false;
 }
 
+static bool is_text(const struct opt *o)
+{
+    return o->type == OPT_TEXT || o->type == OPT_JOINED;
+}
+
 static void print_one(FILE *to, const struct opt_group *group, const struct opt *o)
 {
     char left[CHOICES_BYTES + MAX_NAME_BYTES], right[64] = "", choices[CHOICES_BYTES], name[MAX_NAME_BYTES];
 
     opt_choices(o, choices, sizeof choices);
-    const char *kind = o->type == OPT_U64    ? "N"
-                       : o->type == OPT_F64  ? "X"
-                       : o->type == OPT_TEXT ? (o->unit[0] ? o->unit : "TEXT")
-                       : choices[0]          ? choices
-                                             : "N,N,...";
+    const char *kind = o->type == OPT_U64   ? "N"
+                       : o->type == OPT_F64 ? "X"
+                       : is_text(o)         ? (o->unit[0] ? o->unit : "TEXT")
+                       : choices[0]         ? choices
+                                            : "N,N,...";
 
     if (o->type == OPT_BOOL)
         snprintf(left, sizeof left, "--[no-]%s", full_name(name, sizeof name, group, o));
     else
         snprintf(left, sizeof left, "--%s %s%s", full_name(name, sizeof name, group, o), kind,
                  o->type == OPT_LIST && choices[0] ? ",..." : "");
-    if (o->type != OPT_TEXT && o->unit[0])
+    if (!is_text(o) && o->unit[0])
         snprintf(right, sizeof right, " [%s%s]", o->unit, is_in_bytes(o) ? "; suffixes K M G Ki Mi Gi" : "");
     fprintf(to, "  %-34s ", left);
     if (strlen(left) > 34) /* the choices fill the line */
         fprintf(to, "\n%37s", "");
-    fprintf(to, "%s%s", o->help, right);
+    fprintf(to, "%s%s%s", o->help, o->type == OPT_JOINED ? "; may be given several times" : "", right);
     if (opt_default(o)[0])
         fprintf(to, " (default %s)", opt_default(o));
     if (o->was)
@@ -394,6 +418,8 @@ const char *opt_text(const struct opt *o, const void *from)
 
     if (o->type == OPT_TEXT || o->type == OPT_CHOICE || o->type == OPT_LIST)
         memcpy(&text, (const char *)from + o->offset_bytes, sizeof text);
+    if (o->type == OPT_JOINED)
+        text = (const char *)from + o->offset_bytes;
     return text;
 }
 
@@ -420,6 +446,7 @@ void opt_format(const struct opt *o, const void *from, char *out, size_t n_bytes
     case OPT_TEXT:
     case OPT_CHOICE:
     case OPT_LIST:
+    case OPT_JOINED:
         snprintf(out, n_bytes, "%s", opt_text(o, from));
         break;
     case OPT_END:

@@ -28,6 +28,11 @@ enum opt_type {
     OPT_TEXT,   /* const char *, borrowed from argv; "" when not given */
     OPT_CHOICE, /* const char *, one of choices */
     OPT_LIST,   /* const char *, comma list, each one of choices (NULL: whole numbers in min..max) */
+    OPT_JOINED, /* struct opt_joined; given as often as one likes */
+};
+
+struct opt_joined {
+    char text[1024]; /* what was given, each time, with commas between; "" when it was not */
 };
 
 struct opt {
@@ -66,6 +71,10 @@ struct opt {
 #define OPT_TEXT_(S, m, nm, def_, what_, help_)                                               \
     {                                                                                         \
         nm, OPT_TEXT, OPT_AT_(S, m, const char *), def_, 0, 0, what_, NULL, help_, NULL, NULL \
+    }
+#define OPT_JOINED_(S, m, nm, what_, help_)                                                        \
+    {                                                                                              \
+        nm, OPT_JOINED, OPT_AT_(S, m, struct opt_joined), "", 0, 0, what_, NULL, help_, NULL, NULL \
     }
 #define OPT_CHOICE_(S, m, nm, def_, choices_, help_)                                             \
     {                                                                                            \
@@ -121,7 +130,7 @@ const char *opt_choice(const struct opt *o, int i, char *out, size_t n_bytes);
 void opt_choices(const struct opt *o, char *out, size_t n_bytes);
 /* The text its default is parsed from. */
 const char *opt_default(const struct opt *o);
-/* The value of a TEXT, CHOICE or LIST, however long, lent as its member is; NULL: o is of another type. */
+/* The value of a TEXT, CHOICE, LIST or JOINED, however long, lent as its member is; NULL: o is of another type. */
 const char *opt_text(const struct opt *o, const void *from);
 /* The resolved value as text that opt_parse would take back, cut to out[n_bytes]. */
 void opt_format(const struct opt *o, const void *from, char *out, size_t n_bytes);

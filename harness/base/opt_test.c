@@ -18,6 +18,7 @@ struct sample {
     bool charts;
     const char *out, *mode, *models, *counts, *fruit, *fruits, *best;
     uint64_t weight, room;
+    struct opt_joined set;
 };
 
 enum { SWEET = 1u << 0, ROUND = 1u << 1 };
@@ -48,6 +49,7 @@ static const struct opt table[] = {
     OPT_AUTO_MODULE_(struct sample, best, "best", fruit_kind, "a module, or none"),
     OPT_U64_WAS_(struct sample, weight, "weight", "mass", "1", 1, 9, "g", "of a round fruit"),
     OPT_U64_(struct sample, room, "room", "64Ki", 4, 1 << 20, "bytes", "for fruit"),
+    OPT_JOINED_(struct sample, set, "set", "KEY=VALUE", "change something"),
     OPT_END_,
 };
 static const struct opt_rule rules[] = { { "workers", "mode", "ps", 0 },
@@ -88,6 +90,39 @@ static void every_type_takes_its_value(void **state)
     assert_string_equal(s.out, "-");
     assert_string_equal(s.models, "lenet,linear");
     assert_string_equal(s.counts, "1,2,8");
+}
+
+static void a_joined_option_is_given_as_often_as_one_likes(void **state)
+{
+    static const char *const argv[] = { "--set=a=1", "--workers=3", "--mode=ps", "--set", "b=2,c=3" };
+    static const char *const empty[] = { "--set", "" };
+    char longest[1040], text[1100];
+    const char *const too_long[] = { longest }, *const one_too_many[] = { longest, "--set=a" };
+    struct opt_group group[] = { { "sample", table, NULL, 0, NULL } };
+    struct sample s;
+
+    (void)state;
+    assert_int_equal(parse(&s, 5, argv, 2), RC_OK);
+    assert_string_equal(s.set.text, "a=1,b=2,c=3");
+    const struct opt *o = table;
+    while (strcmp(o->name, "set") != 0)
+        o++;
+    assert_string_equal(opt_text(o, &s), "a=1,b=2,c=3");
+    opt_format(o, &s, text, sizeof text);
+    assert_string_equal(text, "a=1,b=2,c=3");
+    assert_int_equal(parse(&s, 0, NULL, 2), RC_OK);
+    assert_string_equal(s.set.text, "");
+    group[0].into = &s;
+    assert_false(opt_given(group, 1, "set"));
+    assert_int_equal(parse(&s, 2, empty, 2), RC_INVAL);
+    assert_string_equal(rc_message(), "--set: is empty; KEY=VALUE would be right");
+    memset(longest, 'x', sizeof longest);
+    memcpy(longest, "--set=", 6);
+    longest[6 + 1022] = '\0'; /* one more fits, but not behind a comma */
+    assert_int_equal(parse(&s, 1, too_long, 2), RC_OK);
+    assert_int_equal(strlen(s.set.text), 1022);
+    assert_int_equal(parse(&s, 2, one_too_many, 2), RC_INVAL);
+    assert_string_equal(rc_message(), "--set a: is too long; all of them together have at most 1023 letters");
 }
 
 static void bad_input_names_option_value_and_remedy(void **state)
@@ -254,6 +289,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_are_parsed),
         cmocka_unit_test(every_type_takes_its_value),
+        cmocka_unit_test(a_joined_option_is_given_as_often_as_one_likes),
         cmocka_unit_test(bad_input_names_option_value_and_remedy),
         cmocka_unit_test(a_former_name_is_the_option),
         cmocka_unit_test(a_former_name_of_a_modules_option_is_the_modules),
