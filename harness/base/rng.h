@@ -20,7 +20,8 @@ enum rng_stream {
     RNG_DROPOUT,
     RNG_PATTERN,
     RNG_IMAGE,
-    RNG_LAUNCH_ORDER
+    RNG_LAUNCH_ORDER,
+    RNG_JITTER
 };
 
 /* 64 uniform bits. Cannot fail. */

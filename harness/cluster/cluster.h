@@ -1,29 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cluster.h - a description of a cluster for the sim world, read from YAML.
+ * cluster.h - a description of a cluster for the sim world: built in (a preset) or read from YAML.
  *
  *   name: four-nodes            # text
- *   hosts_count: 4              # 0: as many as the ranks need
- *   ranks_per_host_count: 1
- *   link_bits_per_s: 1e9        # each host to the switch, full duplex
- *   link_latency_s: 25e-6       # one way, host to host
- *   local_bytes_per_s: 5e9      # between ranks of one host
- *   local_latency_s: 1e-6
- *   flops_per_s: 20e9           # of one rank
- *   memory_bytes_per_s: 8e9     # of one rank, streaming
- *   cores_per_rank_count: 1     # on which a rank's tasks compute, each at flops_per_s
+ *   hosts_count: 4              # a comment behind a value is its source ...
+ *   ranks_per_host_count: 1     # assumed: ... and where it begins with this word nothing else is known of the value
+ *                               # (an indented comment of its own goes on with the one above)
  *
- * All keys but name, cores_per_rank_count and the two local ones are required; an unknown key is an error.
+ * Which keys there are, in which unit and range, what they mean, and what holds without them: the table cluster_keys,
+ * which drives the parser, --cluster-set, `gradmark info --cluster` and the records. hosts_count, ranks_per_host_count,
+ * link_bits_per_s, link_latency_s, flops_per_s and memory_bytes_per_s are required; an unknown key is an error.
+ * What a message crosses follows from a description: topology.h. How long work takes a rank: noise.h.
  */
 #ifndef HARNESS_CLUSTER_CLUSTER_H
 #define HARNESS_CLUSTER_CLUSTER_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "harness/base/rc.h"
 
 /* More ranks than this are refused: each is an actor with a stack. */
-enum { CLUSTER_MAX_RANKS = 8192 };
+enum { CLUSTER_MAX_RANKS = 8192, CLUSTER_MAX_KEYS = 64, CLUSTER_SOURCE_BYTES = 256, CLUSTER_PLACE_BYTES = 160 };
 
-struct cluster {
+/* What carries a message to another host; grpc also one within a host. */
+enum cluster_protocol { PROTOCOL_BARE, PROTOCOL_TCP, PROTOCOL_RDMA, PROTOCOL_GRPC };
+/* Which messages within a host share a rate. */
+enum cluster_sharing { SHARING_NONE, SHARING_RANK, SHARING_HOST };
+enum cluster_job_placement { PLACE_PACK, PLACE_SPREAD, PLACE_RANDOM };
+enum cluster_server_placement { SERVERS_OWN, SERVERS_BESIDE };
+enum cluster_jitter { JITTER_NONE, JITTER_EXPONENTIAL, JITTER_HALFNORMAL, JITTER_LOGNORMAL };
+
+struct protocol_cost {
+    double latency_s;           /* one way, added to the link's */
+    double message_s;           /* for which a message occupies the process that sends it, and the one that gets it */
+    double rate_ratio;          /* of the link's rate that messages get */
+    double process_bytes_per_s; /* sent and received by one process together; 0: no limit */
+};
+
+struct cluster { /* the members mean what cluster_keys says of their keys */
     char name[64];
     int n_hosts; /* 0: as many as the ranks need */
     int n_ranks_per_host;
@@ -31,13 +47,45 @@ struct cluster {
     double local_bytes_per_s, local_latency_s;
     double flops_per_s, memory_bytes_per_s; /* of one core */
     int n_cores_per_rank;
+
+    int n_nics_per_host;
+    int protocol; /* enum cluster_protocol, and so on */
+    struct protocol_cost tcp, rdma, grpc;
+    int n_hosts_per_group; /* 0: no groups */
+    double oversubscription_ratio, group_latency_s;
+    int local_sharing;
+    double staging_bytes_per_s, staging_latency_s; /* 0: no staging */
+    int job_placement, server_placement;
+    double server_flops_per_s, server_memory_bytes_per_s; /* 0: as a worker's */
+    int jitter;
+    double jitter_ratio;
+    int n_stragglers;
+    double straggler_ratio;
+
+    uint64_t seed;                   /* of random placement, jitter and stragglers: the run's; no key */
+    uint64_t assumed;                /* bit i: the value of cluster_keys[i] is an assumption */
+    char place[CLUSTER_PLACE_BYTES]; /* of hosts_count: "FILE:LINE", "--cluster-set"; "": built in */
 };
 
-/* The built-in default: as many hosts as needed, one rank each, 1 Gbit/s, 25 us, 20 GFLOP/s, 8 GB/s. */
+struct cluster_sources { /* of each value of cluster_keys, for people; "": given without one */
+    char text[CLUSTER_MAX_KEYS][CLUSTER_SOURCE_BYTES];
+};
+
+/* The built-in default, all of it assumed: as many hosts as needed, one rank each, 1 Gbit/s, 25 us, 20 GFLOP/s, 8 GB/s.
+ */
 void cluster_default(struct cluster *out);
-/* RC_INVAL: "FILE: cannot be read: ..." or "FILE:LINE: key: what is wrong and what would be right". */
-enum rc cluster_load(struct cluster *out, const char *path) MUST_CHECK;
-/* RC_INVAL when n_ranks do not fit; names the numbers. */
-enum rc cluster_check(const struct cluster *c, int n_ranks) MUST_CHECK;
+/* A preset by its name, else the file of that name; "": the default. sources: NULL: not wanted. RC_INVAL: "FILE: cannot
+ * be read: ..." or "FILE:LINE: key: what is wrong and what would be right"; where name is neither, the presets. */
+enum rc cluster_find(struct cluster *out, struct cluster_sources *sources, const char *name) MUST_CHECK;
+/* The same of a file alone. */
+enum rc cluster_load(struct cluster *out, struct cluster_sources *sources, const char *path) MUST_CHECK;
+/* Change values: "key=value,key=value"; "": none. Their source is then "--cluster-set". RC_INVAL names the setting;
+ * *c is then as it was. */
+enum rc cluster_set(struct cluster *c, struct cluster_sources *sources, const char *settings) MUST_CHECK;
+/* RC_INVAL when n_ranks, of which n_workers are no servers, do not fit; names the numbers. */
+enum rc cluster_check(const struct cluster *c, int n_workers, int n_ranks) MUST_CHECK;
+/* Name of preset i; NULL behind the last. */
+const char *cluster_preset_name(int i);
+bool cluster_is_preset(const char *name);
 
 #endif

@@ -35,7 +35,7 @@ static enum rc load(struct cluster *out, const char *text, size_t n_bytes, char 
     assert_true(fd >= 0);
     assert_true(write(fd, text, n_bytes) == (ssize_t)n_bytes);
     close(fd);
-    rc = cluster_load(out, path);
+    rc = cluster_load(out, NULL, path);
     said[0] = '\0';
     if (rc != RC_OK) {
         assert_true(strncmp(rc_message(), path, strlen(path)) == 0);
@@ -98,11 +98,11 @@ static void examples_are_valid(void **state)
     struct cluster c;
 
     (void)state;
-    assert_int_equal(cluster_load(&c, PRESETS "/ethernet-1g.yaml"), RC_OK);
+    assert_int_equal(cluster_load(&c, NULL, PRESETS "/ethernet-1g.yaml"), RC_OK);
     assert_string_equal(c.name, "ethernet-1g");
     assert_int_equal(c.n_hosts * c.n_ranks_per_host, 8);
     assert_true(c.link_bytes_per_s == 125e6);
-    assert_int_equal(cluster_load(&c, PRESETS "/rdma-25g-4x4.yaml"), RC_OK);
+    assert_int_equal(cluster_load(&c, NULL, PRESETS "/rdma-25g-4x4.yaml"), RC_OK);
     assert_string_equal(c.name, "rdma-25g-4x4");
     assert_int_equal(c.n_hosts * c.n_ranks_per_host, 512);
     assert_true(c.link_bytes_per_s == 25e9 / 8);
@@ -164,9 +164,9 @@ static void unreadable_files_are_named(void **state)
     char said[512];
 
     (void)state;
-    assert_int_equal(cluster_load(&c, "no/such/file.yaml"), RC_INVAL);
+    assert_int_equal(cluster_load(&c, NULL, "no/such/file.yaml"), RC_INVAL);
     assert_string_equal(rc_message(), "no/such/file.yaml: cannot be read: No such file or directory");
-    assert_int_equal(cluster_load(&c, "/"), RC_INVAL);
+    assert_int_equal(cluster_load(&c, NULL, "/"), RC_INVAL);
     assert_string_equal(rc_message(), "/: cannot be read: Is a directory");
     assert_int_equal(load(&c, "", 0, said, sizeof said), RC_INVAL);
     assert_string_equal(said, ":1: is empty; lines of the form key: value would be right");
@@ -198,18 +198,19 @@ static void ranks_must_fit(void **state)
 
     (void)state;
     cluster_default(&c);
-    assert_int_equal(cluster_check(&c, CLUSTER_MAX_RANKS), RC_OK); /* as many hosts as needed */
-    assert_int_equal(cluster_check(&c, CLUSTER_MAX_RANKS + 1), RC_INVAL);
+    assert_int_equal(cluster_check(&c, CLUSTER_MAX_RANKS, CLUSTER_MAX_RANKS), RC_OK); /* as many hosts as needed */
+    assert_int_equal(cluster_check(&c, CLUSTER_MAX_RANKS + 1, CLUSTER_MAX_RANKS + 1), RC_INVAL);
     assert_non_null(strstr(rc_message(), "at most 8192"));
     c.n_hosts = 1000000;
     c.n_ranks_per_host = 1000000;
-    assert_int_equal(cluster_check(&c, CLUSTER_MAX_RANKS), RC_OK); /* the product exceeds an int */
+    assert_int_equal(cluster_check(&c, CLUSTER_MAX_RANKS, CLUSTER_MAX_RANKS), RC_OK); /* the product exceeds an int */
     c.n_hosts = 3;
     c.n_ranks_per_host = 4;
-    assert_int_equal(cluster_check(&c, 12), RC_OK);
-    assert_int_equal(cluster_check(&c, 13), RC_INVAL);
-    assert_string_equal(rc_message(), "cluster default: 13 ranks do not fit: it has 3 hosts with 4 ranks each");
-    assert_int_equal(cluster_check(&c, 0), RC_INVAL);
+    assert_int_equal(cluster_check(&c, 12, 12), RC_OK);
+    assert_int_equal(cluster_check(&c, 13, 13), RC_INVAL);
+    assert_string_equal(rc_message(), "cluster default: 13 ranks do not fit: it has 3 hosts with 4 ranks each; at most "
+                                      "12 ranks, or hosts_count of at least 4, would be right");
+    assert_int_equal(cluster_check(&c, 0, 0), RC_INVAL);
 }
 
 /* One random edit of text[n]: overwrite, insert, remove, cut, or copy a piece elsewhere. */

@@ -146,9 +146,9 @@ static enum rc resolve_cluster(struct train_job *job)
 
     cluster_default(&job->cluster);
     if (job->opts.cluster[0])
-        TRY(file_of_option(cluster_load(&job->cluster, job->opts.cluster), "cluster"));
+        TRY(file_of_option(cluster_load(&job->cluster, NULL, job->opts.cluster), "cluster"));
     if (job->world->module.caps & WORLD_VIRTUAL_TIME)
-        TRY(cluster_check(&job->cluster, job->n_ranks));
+        TRY(cluster_check(&job->cluster, job->n_workers, job->n_ranks));
 out:
     return rc;
 }

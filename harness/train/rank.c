@@ -33,9 +33,9 @@ static void charge_world(void *world, double flops, double bytes)
     world_charge(world, flops, bytes);
 }
 
-static void pause_world(void *world, uint64_t ns)
+static void work_in_world(void *world, uint64_t ns)
 {
-    world_pause(world, ns);
+    world_work(world, ns);
 }
 
 static void tick_world(void *world)
@@ -80,7 +80,7 @@ static enum rc open_compute(struct rank *r)
 {
     const struct compute_backend *backend = backend_of(r);
     const struct compute_env env = { .charge = r->world->ops->charge ? charge_world : NULL,
-                                     .pass = pause_world,
+                                     .pass = work_in_world,
                                      .tick = tick_world,
                                      .arg = r->world,
                                      .n_threads = rank_n_threads(r),

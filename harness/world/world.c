@@ -147,6 +147,16 @@ void world_charge(struct world *w, double flops, double bytes)
         w->ops->charge(w, flops, bytes);
 }
 
+void world_work(struct world *w, uint64_t ns)
+{
+    if (!w->ops->work) {
+        world_pause(w, ns);
+        return;
+    }
+    world_tick(w);
+    w->ops->work(w, ns);
+}
+
 enum rc world_barrier(struct world *w)
 {
     world_tick(w);

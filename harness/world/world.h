@@ -11,7 +11,7 @@
  *   W1  Outside harness/world and harness/net no code reads a clock, sleeps, locks, starts
  *       a thread or process, opens a socket or calls MPI. That is why all of it also runs in sim.
  *   W2  No mutable globals: a rank's state is reached from its struct world.
- *   W3  In sim, time passes only in world_charge(), world_pause() and transport waits; the
+ *   W3  In sim, time passes only in world_charge(), world_work(), world_pause() and transport waits; the
  *       same seed gives the same times to the digit and the same parameter bits as threads
  *       and mpi.
  *   W4  world_abort() ends every rank within 5 s, and the reason names the rank that knew first. In mpi it ends the
@@ -84,17 +84,17 @@ struct world_cost {
 };
 
 struct world_opts {
-    bool bind_cores;               /* give workers equal, disjoint cores where possible */
-    int n_bound_ranks;             /* ranks 0 .. n_bound_ranks-1 are workers; the others (parameter servers) get the
-                                      cores behind theirs, one each if there are as many, else none; 0: all ranks */
-    int n_threads;                 /* of each worker, which gets as many cores, fewer where they are short; 0: an
-                                      equal part of all */
-    bool has_tasks;                /* tasks beside the main one will use transports. Matters in mpi alone, which is
-                                      asked for MPI_THREAD_SERIALIZED then; where less is granted, run() fails on
-                                      every rank, before any body, with RC_UNSUPPORTED and the reason */
-    const void *mpi_comm;          /* mpi only: address of an MPI_Comm of an MPI that the caller has initialised, with
-                                      the level above: run() is collective over it, may be called again, and leaves
-                                      the job and MPI as they were. NULL: run() initialises and finalises MPI */
+    bool bind_cores;      /* give workers equal, disjoint cores where possible */
+    int n_bound_ranks;    /* ranks 0 .. n_bound_ranks-1 are workers, in sim, too; the others (parameter servers) get the
+                             cores behind theirs, one each if there are as many, else none; 0: all ranks */
+    int n_threads;        /* of each worker, which gets as many cores, fewer where they are short; 0: an
+                             equal part of all */
+    bool has_tasks;       /* tasks beside the main one will use transports. Matters in mpi alone, which is
+                             asked for MPI_THREAD_SERIALIZED then; where less is granted, run() fails on
+                             every rank, before any body, with RC_UNSUPPORTED and the reason */
+    const void *mpi_comm; /* mpi only: address of an MPI_Comm of an MPI that the caller has initialised, with
+                             the level above: run() is collective over it, may be called again, and leaves
+                             the job and MPI as they were. NULL: run() initialises and finalises MPI */
     const char *interface;         /* mpi only: where other hosts reach this one, as host_address.h says; borrowed;
                                       NULL or "": not given */
     const struct cluster *cluster; /* sim only; borrowed; NULL elsewhere */
@@ -120,8 +120,11 @@ struct world_ops {
     void (*pause)(struct world *w, uint64_t ns);
     /* Optional (may be NULL): default nothing. Account for work just done: flops of arithmetic
      * and bytes streamed through memory; in sim, max(flops / flops_per_s, bytes /
-     * memory_bytes_per_s) of this rank's host passes. */
+     * memory_bytes_per_s) of this rank passes, times its slowness (cluster/noise.h). */
     void (*charge)(struct world *w, double flops, double bytes);
+    /* Optional (may be NULL): default pause(). Work that takes ns, as it was recorded, which in sim takes a slow rank
+     * longer. */
+    void (*work)(struct world *w, uint64_t ns);
 
     /* Bootstrap; collective over w; never on a measured path; takes no virtual time. Errors:
      * RC_PEER when a rank failed. Waiting ranks sleep, they never spin for long. */
@@ -173,7 +176,7 @@ struct world { /* first member of each implementation's struct */
     int n_busy_host_ranks;       /* ranks of this host that work while this world is in use */
     enum wait_policy wait;       /* of this rank: world_set_wait() */
     int n_own_cores;             /* cores bound to this rank alone; 0: shared or unbound */
-    double flops_per_s;          /* sim: of this rank's host; else 0 */
+    double flops_per_s;          /* sim: of this rank; else 0 */
     double memory_bytes_per_s;   /* sim: likewise */
     double link_bytes_per_s;     /* sim: of this rank's host link; else 0 */
     double link_latency_s;       /* sim: one way, host to host; else 0 */
@@ -209,6 +212,7 @@ enum rc world_run(const struct world_ops *ops, const struct world_opts *opts, in
 uint64_t world_now_ns(struct world *w);
 void world_pause(struct world *w, uint64_t ns);
 void world_charge(struct world *w, double flops, double bytes);
+void world_work(struct world *w, uint64_t ns);
 enum rc world_barrier(struct world *w) MUST_CHECK;
 enum rc world_allgather(struct world *w, const void *in, void *out, size_t n_bytes_each) MUST_CHECK;
 enum rc world_gather(struct world *w, const void *in, void *out, size_t n_bytes_each) MUST_CHECK;

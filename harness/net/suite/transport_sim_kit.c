@@ -25,15 +25,26 @@ out:
     return rc;
 }
 
-enum rc run_sim(struct seen *seen, int n_ranks, int n_ranks_per_host, sim_test_body *body)
+enum rc run_sim_on(struct seen *seen, int n_workers, int n_ranks, const char *settings, sim_test_body *body)
 {
     struct job job = { body, seen };
     struct cluster c;
-    const struct world_opts opts = { .cluster = &c };
+    const struct world_opts opts = { .cluster = &c, .n_bound_ranks = n_workers };
+    enum rc rc;
 
     cluster_default(&c);
-    c.n_ranks_per_host = n_ranks_per_host;
-    return world_run(&world_sim, &opts, n_ranks, job_body, &job);
+    TRY(cluster_set(&c, NULL, settings));
+    TRY(world_run(&world_sim, &opts, n_ranks, job_body, &job));
+out:
+    return rc;
+}
+
+enum rc run_sim(struct seen *seen, int n_ranks, int n_ranks_per_host, sim_test_body *body)
+{
+    char settings[64];
+
+    snprintf(settings, sizeof settings, "ranks_per_host_count=%d", n_ranks_per_host);
+    return run_sim_on(seen, n_ranks, n_ranks, settings, body);
 }
 
 void note(struct transport *t, struct seen *seen, enum rc rc)

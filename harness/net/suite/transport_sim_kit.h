@@ -30,6 +30,8 @@ typedef enum rc sim_test_body(struct transport *t, struct seen *seen);
 
 /* Run body on each rank, with a transport open; the first failure of a rank. */
 enum rc run_sim(struct seen *seen, int n_ranks, int n_ranks_per_host, sim_test_body *body) MUST_CHECK;
+/* The same with settings of the cluster (cluster_set()); ranks n_workers .. n_ranks-1 are servers. */
+enum rc run_sim_on(struct seen *seen, int n_workers, int n_ranks, const char *settings, sim_test_body *body) MUST_CHECK;
 /* Leave rc and its message where the test finds them. */
 void note(struct transport *t, struct seen *seen, enum rc rc);
 double now_ns(struct transport *t);

@@ -15,7 +15,7 @@ struct split_claim {
     int color, key;
 };
 
-struct sim_group *sim_group_alloc(int n_members, int n_ranks_per_host)
+struct sim_group *sim_group_alloc(int n_members, const struct topology *topology)
 {
     struct sim_group *g = calloc(1, sizeof *g + (size_t)n_members * sizeof g->member[0]);
     int *number = calloc((size_t)n_members, sizeof *number);
@@ -26,7 +26,7 @@ struct sim_group *sim_group_alloc(int n_members, int n_ranks_per_host)
         return NULL;
     }
     g->n_members = g->n_open = n_members;
-    g->n_ranks_per_host = n_ranks_per_host;
+    g->topology = topology;
     g->number = number;
     return g;
 }
@@ -172,7 +172,7 @@ static int compare_claims(const void *pa, const void *pb)
 
 static int host_of(const struct sim_group *g, int r)
 {
-    return sim_number(g->member[r].rank) / g->n_ranks_per_host;
+    return topology_slot(g->topology, sim_number(g->member[r].rank));
 }
 
 static int first_on_host(const struct sim_group *g, int r)
@@ -200,7 +200,7 @@ static void count_host_ranks(struct sim_group *g)
 /* Make one group of the ranks sorted[0 .. n_members-1]. */
 static enum rc make_part(struct sim_group *parent, struct sim_world *const *sorted, int n_members)
 {
-    struct sim_group *g = sim_group_alloc(n_members, parent->n_ranks_per_host);
+    struct sim_group *g = sim_group_alloc(n_members, parent->topology);
 
     if (!g)
         return RC_NOMEM;

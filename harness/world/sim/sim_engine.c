@@ -21,11 +21,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/cluster/cluster.h"
+#include "harness/cluster/topology.h"
 
 struct worker {
     struct engine *engine;
-    sg_host_t from, to;
+    struct sim_rank *from, *to;
+    bool is_local;
+    double message_s; /* for which the message occupies either */
     uint64_t n_bytes;
     struct sim_transfer *transfer;
     sg_sem_t go;
@@ -253,6 +255,17 @@ void sim_start_actor(const char *name, sg_host_t host, unsigned n_stack_bytes, x
     sg_actor_start(actor, body, 0, NULL);
 }
 
+/* Occupy the process of r with a message, behind those that do already. */
+static void occupy(struct sim_rank *r, double seconds)
+{
+    const double now_s = simgrid_get_clock();
+
+    if (!(seconds > 0))
+        return;
+    r->busy_s = (r->busy_s > now_s ? r->busy_s : now_s) + seconds;
+    sg_actor_sleep_for(r->busy_s - now_s);
+}
+
 static void worker_main(int argc, char **argv)
 {
     struct worker *w = sg_actor_get_data(sg_actor_self());
@@ -262,7 +275,10 @@ static void worker_main(int argc, char **argv)
     (void)argv;
     sg_actor_daemonize(sg_actor_self());
     for (;;) {
-        sg_host_sendto(w->from, w->to, (double)w->n_bytes);
+        occupy(w->from, w->message_s);
+        sg_host_sendto(w->is_local ? w->from->local_host : w->from->host, w->is_local ? w->to->local_host : w->to->host,
+                       (double)w->n_bytes);
+        occupy(w->to, w->message_s);
         struct sim_transfer *transfer = w->transfer;
         e->n_in_transit--;
         w->next_idle = e->idle_workers;
@@ -298,8 +314,10 @@ enum rc sim_send(struct sim_rank *self, struct sim_rank *to, uint64_t n_bytes, s
         TRY(add_worker(&w, e));
     else
         e->idle_workers = w->next_idle;
-    w->from = self->host;
-    w->to = to->host;
+    w->from = self;
+    w->to = to;
+    w->is_local = topology_slot(e->topology, self->number) == topology_slot(e->topology, to->number);
+    w->message_s = topology_message_s(e->topology, self->number, to->number);
     w->n_bytes = n_bytes;
     w->transfer = transfer;
     e->n_in_transit++;
@@ -354,13 +372,24 @@ static void rank_main(int argc, char **argv)
     rank_ended(self);
 }
 
-static void start_actors(struct engine *e, int n_ranks_per_host)
+static sg_host_t host_of(const struct engine *e, int rank, bool is_local)
+{
+    char name[32];
+
+    sim_platform_host_name(name, sizeof name, e->topology, rank, is_local);
+    return sg_host_by_name(name);
+}
+
+static void start_actors(struct engine *e)
 {
     for (int r = 0; r < e->n_ranks; r++) {
         struct sim_rank *rank = &e->rank[r];
         char name[32];
-        snprintf(name, sizeof name, "host-%d", r / n_ranks_per_host);
-        *rank = (struct sim_rank){ .engine = e, .number = r, .n_cores = e->n_cores, .host = sg_host_by_name(name) };
+        *rank = (struct sim_rank){ .engine = e,
+                                   .number = r,
+                                   .n_cores = e->topology->cluster.n_cores_per_rank,
+                                   .host = host_of(e, r, false),
+                                   .local_host = host_of(e, r, true) };
         sim_actor_init(&rank->main, rank);
         snprintf(name, sizeof name, "rank-%d", r);
         sim_start_actor(name, rank->host, RANK_STACK_BYTES, rank_main, &rank->main);
@@ -391,16 +420,14 @@ static void end_engine(struct engine *e)
     free(e->rank);
 }
 
-enum rc sim_run(uint64_t *n_sent, const struct cluster *c, int n_ranks, sim_body_fn *body, void *arg)
+enum rc sim_run(uint64_t *n_sent, const struct topology *t, sim_body_fn *body, void *arg)
 {
     /* SimGrid's engine is global to the process, and so is whether it was used. */
     static atomic_flag used = ATOMIC_FLAG_INIT;
-    struct engine e = {
-        .n_ranks = n_ranks, .n_cores = c->n_cores_per_rank, .body = body, .arg = arg, .n_live = n_ranks
-    };
-    enum rc rc;
+    const int n_ranks = t->n_ranks;
+    struct engine e = { .topology = t, .n_ranks = n_ranks, .body = body, .arg = arg, .n_live = n_ranks };
+    enum rc rc = RC_OK;
 
-    TRY(cluster_check(c, n_ranks));
     if (n_ranks > SIM_RANKS_MAX)
         FAIL(RC_INVAL, "world sim: %d ranks; at most %d are possible", n_ranks, SIM_RANKS_MAX);
     if (atomic_flag_test_and_set(&used))
@@ -409,8 +436,8 @@ enum rc sim_run(uint64_t *n_sent, const struct cluster *c, int n_ranks, sim_body
     if (!e.rank)
         FAIL(RC_NOMEM, "world sim: no memory for %d ranks", n_ranks);
     sim_platform_start();
-    TRY(sim_platform_load(c, (n_ranks - 1) / c->n_ranks_per_host + 1));
-    start_actors(&e, c->n_ranks_per_host);
+    TRY(sim_platform_load(t));
+    start_actors(&e);
     simgrid_run();
     if (e.failed)
         rc = rc_raise(e.why, "rank %d: %s", e.failed_rank, e.message);

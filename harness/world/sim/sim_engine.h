@@ -9,9 +9,11 @@
  *   G1  One actor runs at a time; others run only inside sim_pass, sim_compute, sim_wait, sim_wake, sim_send,
  *       sim_fail, sim_leave, sim_spawn, sim_join, sim_stop. Plain data shared by ranks is therefore consistent
  *       between those calls.
- *   G2  n bytes between two idle hosts take link_latency_s + n / link_bytes_per_s, between two ranks of one host
- *       local_latency_s + n / local_bytes_per_s; messages that cross a host's link at the same time, in one
- *       direction, share its rate evenly.
+ *   G2  n bytes between two ranks, alone, take what topology_message_time_s() says: on a plain description
+ *       link_latency_s + n / link_bytes_per_s, within a host local_latency_s + n / local_bytes_per_s. Messages that
+ *       cross a link at the same time share its rate evenly, as far as no other link holds one up. For its protocol's
+ *       message_s a message occupies the process of its sender before it, and that of its receiver behind it, where
+ *       messages take turns in the order in which they come.
  *   G3  A deadlock ends the run: when the last live rank begins to wait without a deadline and no transfer is in
  *       transit, the run fails with RC_TIMEOUT.
  *   G4  The same calls give the same virtual times, to the digit.
@@ -26,7 +28,7 @@
 #include "harness/base/rc.h"
 #include "harness/cluster/cluster.h"
 
-struct cluster;
+struct topology;
 struct sim_rank;  /* one rank and its actors; lives until sim_run() returns */
 struct sim_actor; /* a task of a rank, beside its main one */
 
@@ -37,11 +39,11 @@ enum { SIM_RANKS_MAX = CLUSTER_MAX_RANKS };
 
 typedef enum rc sim_body_fn(struct sim_rank *self, void *arg);
 
-/* Run body on n_ranks actors, rank r on host r / n_ranks_per_host. Returns when all have ended, with
+/* Run body on an actor for each rank of t, which outlives the run. Returns when all have ended, with
  * the first failure as "rank R: ...". *n_sent: transfers that sim_send() accepted, set in every case.
- * RC_INVAL: the ranks do not fit. RC_UNSUPPORTED: the second call in this process, SimGrid being one
+ * RC_INVAL: too many ranks. RC_UNSUPPORTED: the second call in this process, SimGrid being one
  * engine a process. */
-enum rc sim_run(uint64_t *n_sent, const struct cluster *c, int n_ranks, sim_body_fn *body, void *arg) MUST_CHECK;
+enum rc sim_run(uint64_t *n_sent, const struct topology *t, sim_body_fn *body, void *arg) MUST_CHECK;
 
 int sim_number(const struct sim_rank *r); /* 0 <= number < n_ranks */
 struct sim_rank *sim_rank_at(const struct sim_rank *any, int number);
@@ -94,7 +96,7 @@ struct sim_transfer { /* first member of what is sent; owned by the sender's sid
     void (*arrived)(struct sim_transfer *transfer);
 };
 
-/* Transfer n_bytes from self's host to `to`'s host, starting now, and call transfer->arrived(transfer) when
+/* Transfer n_bytes from self to `to`, starting now (G2), and call transfer->arrived(transfer) when
  * all have arrived; arrived() may call sim_wake() as its last statement. A transfer in transit when the run
  * ends never arrives: its owner frees it. RC_NOMEM: nothing was sent. */
 enum rc sim_send(struct sim_rank *self, struct sim_rank *to, uint64_t n_bytes,

@@ -11,24 +11,34 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/cluster/cluster.h"
+#include "harness/cluster/topology.h"
 
 /* Every host that will have a rank, behind one switch; a route crosses two links, so each has half the
  * latency. Flows between ranks of one host do not slow each other. */
-static enum rc write_platform(FILE *f, const struct cluster *c, int n_hosts)
+static enum rc write_star(FILE *f, const struct topology *t)
 {
+    const struct cluster *c = &t->cluster;
+
     fprintf(f,
             "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
             "<platform version=\"4.1\">\n"
             "<cluster id=\"cluster\" prefix=\"host-\" suffix=\"\" radical=\"0-%d\" speed=\"1f\"\n"
             " bw=\"%.17gBps\" lat=\"%.17gs\" sharing_policy=\"SPLITDUPLEX\"\n"
             " loopback_bw=\"%.17gBps\" loopback_lat=\"%.17gs\"/>\n</platform>\n",
-            n_hosts - 1, c->link_bytes_per_s, c->link_latency_s / 2, c->local_bytes_per_s, c->local_latency_s);
+            t->n_slots - 1, c->link_bytes_per_s, c->link_latency_s / 2, c->local_bytes_per_s, c->local_latency_s);
     return fflush(f) == 0 && !ferror(f) ? RC_OK : rc_raise(RC_IO, "a temporary file cannot be written");
 }
 
+void sim_platform_host_name(char *out, size_t n_bytes, const struct topology *t, int rank, bool is_local)
+{
+    if (topology_is_flat(t))
+        snprintf(out, n_bytes, "host-%d", topology_slot(t, rank));
+    else
+        snprintf(out, n_bytes, "%s-%d", is_local ? "local" : "rank", rank);
+}
+
 /* SimGrid takes a platform only from a file, by name. */
-enum rc sim_platform_load(const struct cluster *c, int n_hosts)
+enum rc sim_platform_load(const struct topology *t)
 {
     const char *folder = getenv("TMPDIR");
     char path[512];
@@ -40,7 +50,7 @@ enum rc sim_platform_load(const struct cluster *c, int n_hosts)
     fd = mkostemps(path, (int)strlen(".xml"), O_CLOEXEC);
     if (fd < 0 || !(f = fdopen(fd, "w")))
         FAIL(RC_IO, "%s: cannot be written: %s", path, strerror(errno));
-    TRY(write_platform(f, c, n_hosts));
+    TRY(topology_is_flat(t) ? write_star(f, t) : sim_topology_write(f, t));
     simgrid_load_platform(path);
 out:
     if (f)

@@ -3,9 +3,13 @@
 #ifndef HARNESS_WORLD_SIM_SIM_PLATFORM_H
 #define HARNESS_WORLD_SIM_SIM_PLATFORM_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
 #include "harness/base/rc.h"
 
-struct cluster;
+struct topology;
 
 #ifndef GRADMARK_SIM_THREADS
 #define GRADMARK_SIM_THREADS 0 /* 1: each actor a thread, which sanitizers can follow */
@@ -13,7 +17,11 @@ struct cluster;
 
 /* Start SimGrid; once a process. */
 void sim_platform_start(void);
-/* Make the hosts "host-0" .. "host-N" of c. RC_IO. */
-enum rc sim_platform_load(const struct cluster *c, int n_hosts) MUST_CHECK;
+/* Make the hosts and links of t. RC_IO. */
+enum rc sim_platform_load(const struct topology *t) MUST_CHECK;
+/* out[n_bytes] := SimGrid's host of rank, for messages within its slot or to others. */
+void sim_platform_host_name(char *out, size_t n_bytes, const struct topology *t, int rank, bool is_local);
+/* Of a topology that is not flat: as XML. In sim_topology.c. RC_IO. */
+enum rc sim_topology_write(FILE *f, const struct topology *t) MUST_CHECK;
 
 #endif

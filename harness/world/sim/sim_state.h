@@ -6,6 +6,7 @@
 #include <simgrid/actor.h>
 #include <simgrid/semaphore.h>
 
+#include "harness/cluster/topology.h"
 #include "harness/world/sim/sim_engine.h"
 #include "harness/world/sim/sim_platform.h"
 
@@ -34,8 +35,9 @@ struct sim_actor { /* the main task of a rank, or one more */
 struct sim_rank {
     struct engine *engine;
     int number, n_cores;
-    sg_host_t host;
-    struct sim_actor main; /* first of the list of the rank's actors */
+    sg_host_t host, local_host; /* of messages to other slots, and within its own */
+    double busy_s;              /* with messages, until then */
+    struct sim_actor main;      /* first of the list of the rank's actors */
     int n_computing;
     bool stopped; /* sim_stop() */
     char why[RC_MESSAGE_BYTES];
@@ -45,7 +47,8 @@ struct sim_rank {
 struct worker;
 
 struct engine {
-    int n_ranks, n_cores; /* n_cores: of each rank */
+    const struct topology *topology;
+    int n_ranks;
     struct sim_rank *rank;
     sim_body_fn *body;
     void *arg;

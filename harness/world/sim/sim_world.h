@@ -3,6 +3,7 @@
 #ifndef HARNESS_WORLD_SIM_SIM_WORLD_H
 #define HARNESS_WORLD_SIM_SIM_WORLD_H
 
+#include "harness/cluster/topology.h"
 #include "harness/world/sim/sim_engine.h"
 #include "harness/world/sim/world_sim.h"
 
@@ -24,8 +25,8 @@ struct sim_world { /* a rank as a member of one group */
 
 struct sim_group { /* the ranks of one world: the whole run, or a part of them */
     struct sim_owned owned;
-    int n_members, n_open; /* n_open: of a part, ranks that have not closed it */
-    int n_ranks_per_host;
+    int n_members, n_open;           /* n_open: of a part, ranks that have not closed it */
+    const struct topology *topology; /* of the run */
     int n_arrived;
     uint64_t n_operations;
     sim_collective_fn *collective; /* of the operation under way */
@@ -37,7 +38,7 @@ struct sim_group { /* the ranks of one world: the whole run, or a part of them *
 };
 
 /* NULL: no memory. */
-struct sim_group *sim_group_alloc(int n_members, int n_ranks_per_host);
+struct sim_group *sim_group_alloc(int n_members, const struct topology *topology);
 void sim_group_free(struct sim_group *g); /* NULL-safe */
 
 /* world_ops. */

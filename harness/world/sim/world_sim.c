@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/cluster/cluster.h"
+#include "harness/cluster/noise.h"
+#include "harness/cluster/topology.h"
 #include "harness/world/share_inner.h"
 #include "harness/world/sim/sim_engine.h"
 #include "harness/world/sim/sim_tasks.h"
@@ -47,11 +48,30 @@ static void sim_pause(struct world *w, uint64_t ns)
     sim_pass((double)ns * 1e-9);
 }
 
+/* Times so long as described this rank computes now: as a straggler always, by jitter in a step. */
+static double slowness(struct world *w)
+{
+    const struct topology *t = self(w)->group->topology;
+    const int number = w->peers->own;
+    struct peer_duty duty = { .step = -1 };
+
+    if (t->cluster.n_stragglers == 0 && t->cluster.jitter == JITTER_NONE)
+        return 1;
+    const bool is_in_step = number < t->n_workers && peer_duty_of(w->peers, number, &duty) && duty.phase == PHASE_STEP;
+    return noise_straggler_ratio(&t->cluster, number, t->n_workers) *
+           noise_step_ratio(&t->cluster, number, is_in_step ? duty.step : -1);
+}
+
 static void sim_charge(struct world *w, double flops, double bytes)
 {
     const double compute_s = flops / w->flops_per_s, memory_s = bytes / w->memory_bytes_per_s;
 
-    sim_compute(self(w)->rank, compute_s > memory_s ? compute_s : memory_s);
+    sim_compute(self(w)->rank, (compute_s > memory_s ? compute_s : memory_s) * slowness(w));
+}
+
+static void sim_work(struct world *w, uint64_t ns)
+{
+    sim_pass((double)ns * 1e-9 * slowness(w));
 }
 
 static enum rc sim_world_check(struct world *w)
@@ -147,11 +167,19 @@ static enum rc rank_body(struct sim_rank *rank, void *arg)
     return rc;
 }
 
-static void fill_members(struct sim_group *g, const struct cluster *c, struct share_run *shares,
-                         const struct peer_opts *stall, struct peer_seat *seat, struct peer_losses *losses)
+static double given_or(double given, double otherwise)
 {
+    return given > 0 ? given : otherwise;
+}
+
+static void fill_members(struct sim_group *g, struct share_run *shares, const struct peer_opts *stall,
+                         struct peer_seat *seat, struct peer_losses *losses)
+{
+    const struct topology *t = g->topology;
+    const struct cluster *c = &t->cluster;
+
     for (int r = 0; r < g->n_members; r++) {
-        const int first = r - r % c->n_ranks_per_host, rest = g->n_members - first;
+        const bool is_server = r >= t->n_workers;
         g->member[r].group = g;
         g->member[r].stall = stall;
         g->member[r].peers = (struct peers){ .seat = seat, .n_ranks = g->n_members, .own = r };
@@ -159,12 +187,12 @@ static void fill_members(struct sim_group *g, const struct cluster *c, struct sh
             .ops = &world_sim,
             .rank = r,
             .n_ranks = g->n_members,
-            .host_rank = r - first,
-            .n_host_ranks = rest < c->n_ranks_per_host ? rest : c->n_ranks_per_host,
+            .host_rank = topology_host_rank(t, r),
+            .n_host_ranks = topology_n_host_ranks(t, topology_slot(t, r)),
             .n_busy_host_ranks = 1, /* of no cores: nobody spins */
             .has_tasks = true,
-            .flops_per_s = c->flops_per_s,
-            .memory_bytes_per_s = c->memory_bytes_per_s,
+            .flops_per_s = given_or(is_server ? c->server_flops_per_s : 0, c->flops_per_s),
+            .memory_bytes_per_s = given_or(is_server ? c->server_memory_bytes_per_s : 0, c->memory_bytes_per_s),
             .link_bytes_per_s = c->link_bytes_per_s,
             .link_latency_s = c->link_latency_s,
             .shares = shares,
@@ -184,6 +212,8 @@ static enum rc sim_world_run(const struct world_opts *opts, int n_ranks, rank_ma
     struct peer_seat *seat = NULL;
     struct peer_losses *losses = NULL;
     uint64_t n_sent = 0;
+    const int n_workers = opts && opts->n_bound_ranks > 0 ? opts->n_bound_ranks : n_ranks;
+    struct topology topology;
     struct cluster cluster;
     enum rc rc;
 
@@ -191,17 +221,18 @@ static enum rc sim_world_run(const struct world_opts *opts, int n_ranks, rank_ma
     cluster_default(&cluster);
     if (opts && opts->cluster)
         cluster = *opts->cluster;
-    TRY(cluster_check(&cluster, n_ranks));
+    TRY(cluster_check(&cluster, n_workers, n_ranks));
+    topology_init(&topology, &cluster, n_workers, n_ranks);
     if (n_ranks > SIM_RANKS_MAX)
         FAIL(RC_INVAL, "world sim: %d ranks; at most %d are possible", n_ranks, SIM_RANKS_MAX);
     if (opts && opts->on_loss == ON_LOSS_REPORT)
         TRY(peer_losses_open(&losses, n_ranks));
-    run.all = sim_group_alloc(n_ranks, cluster.n_ranks_per_host);
+    run.all = sim_group_alloc(n_ranks, &topology);
     seat = peer_seats_alloc(n_ranks);
     if (!run.all || !seat)
         FAIL(RC_NOMEM, "world sim: no memory for %d ranks", n_ranks);
-    fill_members(run.all, &cluster, &shares, &stall, seat, losses);
-    TRY(sim_run(&n_sent, &cluster, n_ranks, rank_body, &run));
+    fill_members(run.all, &shares, &stall, seat, losses);
+    TRY(sim_run(&n_sent, &topology, rank_body, &run));
 out:
     if (opts && opts->cost)
         *opts->cost = (struct world_cost){ n_sent, wait_clock_ns() - started_ns };
@@ -223,6 +254,7 @@ const struct world_ops world_sim = {
     .now_ns = sim_world_now_ns,
     .pause = sim_pause,
     .charge = sim_charge,
+    .work = sim_work,
     .barrier = sim_barrier,
     .allgather = sim_allgather,
     .gather = sim_gather,

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# gradmark_presets(OUT_FILE FILE...) - write C source with the text of each FILE: struct cluster_preset cluster_presets[].
+function(gradmark_presets out)
+  set(texts "")
+  set(rows "")
+  set(n 0)
+  foreach(file IN LISTS ARGN)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
+    get_filename_component(name "${file}" NAME_WLE)
+    file(READ "${file}" hex HEX)
+    string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+    string(APPEND texts "static const char text_${n}[] = { ${bytes} };\n")
+    string(APPEND rows "    { \"${name}\", text_${n}, sizeof text_${n} },\n")
+    math(EXPR n "${n} + 1")
+  endforeach()
+  set(source "/* Written by presets.cmake. */\n#include \"harness/cluster/cluster_presets.h\"\n\n${texts}\n")
+  string(APPEND source "const struct cluster_preset cluster_presets[] = {\n${rows}    { 0, 0, 0 },\n};\n")
+  file(CONFIGURE OUTPUT "${out}" CONTENT "${source}" @ONLY)
+endfunction()

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* topology.c - places of ranks, and paths of messages, by arithmetic. */
+#include "harness/cluster/topology.h"
+
+#include <assert.h>
+
+#include "harness/base/rng.h"
+
+enum { PLACEMENT_KEY = 0x7061636b }; /* of rng_permute(): no other permutation of this seed has it */
+
+static int rounded_up(int n, int by)
+{
+    return (n + by - 1) / by;
+}
+
+static int least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+static bool servers_are_beside(const struct topology *t)
+{
+    return t->cluster.server_placement == SERVERS_BESIDE;
+}
+
+void topology_init(struct topology *out, const struct cluster *c, int n_workers, int n_ranks)
+{
+    struct topology t = { .cluster = *c, .n_workers = n_workers > 0 ? n_workers : n_ranks, .n_ranks = n_ranks };
+
+    t.n_slots = rounded_up(servers_are_beside(&t) ? t.n_workers : n_ranks, c->n_ranks_per_host);
+    t.n_hosts = c->n_hosts > 0 ? c->n_hosts : t.n_slots;
+    t.n_groups = c->n_hosts_per_group > 0 ? rounded_up(t.n_hosts, c->n_hosts_per_group) : 1;
+    *out = t;
+}
+
+bool topology_is_flat(const struct topology *t)
+{
+    const struct cluster *c = &t->cluster;
+
+    return c->protocol == PROTOCOL_BARE && t->n_groups == 1 && c->n_nics_per_host == 1 &&
+           c->local_sharing == SHARING_NONE && !(c->staging_bytes_per_s > 0);
+}
+
+int topology_slot(const struct topology *t, int rank)
+{
+    assert(rank >= 0 && rank < t->n_ranks);
+    return rank >= t->n_workers && servers_are_beside(t) ? (rank - t->n_workers) % t->n_slots
+                                                         : rank / t->cluster.n_ranks_per_host;
+}
+
+/* Number i of all hosts, where each group in turn gives one: the last group may have fewer, and is out first. */
+static int spread_host(const struct topology *t, int i)
+{
+    const int n_each = t->cluster.n_hosts_per_group, n_last = t->n_hosts - (t->n_groups - 1) * n_each;
+    const int n_full = n_last * t->n_groups;
+
+    if (i < n_full)
+        return i % t->n_groups * n_each + i / t->n_groups;
+    return (i - n_full) % (t->n_groups - 1) * n_each + n_last + (i - n_full) / (t->n_groups - 1);
+}
+
+int topology_host(const struct topology *t, int slot)
+{
+    assert(slot >= 0 && slot < t->n_slots);
+    if (t->cluster.job_placement == PLACE_RANDOM)
+        return (int)rng_permute(t->cluster.seed, PLACEMENT_KEY, (uint64_t)slot, (uint64_t)t->n_hosts);
+    return t->cluster.job_placement == PLACE_SPREAD && t->n_groups > 1 ? spread_host(t, slot) : slot;
+}
+
+int topology_group(const struct topology *t, int slot)
+{
+    return t->n_groups > 1 ? topology_host(t, slot) / t->cluster.n_hosts_per_group : 0;
+}
+
+/* Workers of a slot, where servers are beside them; else ranks. */
+static int n_in_order(const struct topology *t, int slot)
+{
+    const int n_all = servers_are_beside(t) ? t->n_workers : t->n_ranks;
+
+    return least(t->cluster.n_ranks_per_host, n_all - slot * t->cluster.n_ranks_per_host);
+}
+
+int topology_host_rank(const struct topology *t, int rank)
+{
+    if (rank < t->n_workers || !servers_are_beside(t))
+        return rank % t->cluster.n_ranks_per_host;
+    return n_in_order(t, topology_slot(t, rank)) + (rank - t->n_workers) / t->n_slots;
+}
+
+int topology_n_host_ranks(const struct topology *t, int slot)
+{
+    const int n_servers = t->n_ranks - t->n_workers;
+
+    if (!servers_are_beside(t))
+        return n_in_order(t, slot);
+    return n_in_order(t, slot) + n_servers / t->n_slots + (slot < n_servers % t->n_slots);
+}
+
+int topology_nic(const struct topology *t, int rank)
+{
+    return topology_host_rank(t, rank) % t->cluster.n_nics_per_host;
+}
+
+struct protocol_cost topology_protocol(const struct topology *t)
+{
+    switch ((enum cluster_protocol)t->cluster.protocol) {
+    case PROTOCOL_TCP:
+        return t->cluster.tcp;
+    case PROTOCOL_RDMA:
+        return t->cluster.rdma;
+    case PROTOCOL_GRPC:
+        return t->cluster.grpc;
+    case PROTOCOL_BARE:
+        break;
+    }
+    return (struct protocol_cost){ .rate_ratio = 1 };
+}
+
+static bool is_spoken_locally(const struct topology *t)
+{
+    return t->cluster.protocol == PROTOCOL_GRPC;
+}
+
+double topology_message_s(const struct topology *t, int from, int to)
+{
+    const bool is_local = topology_slot(t, from) == topology_slot(t, to);
+
+    return is_local && !is_spoken_locally(t) ? 0 : topology_protocol(t).message_s;
+}
+
+/* Add the limit of the process of rank, if it has one (D4). */
+static int add_process(const struct topology *t, int rank, struct topology_link *out)
+{
+    const double limit_bytes_per_s = topology_protocol(t).process_bytes_per_s;
+
+    if (!(limit_bytes_per_s > 0))
+        return 0;
+    *out = (struct topology_link){ LINK_PROCESS, rank, limit_bytes_per_s, 0, true };
+    return 1;
+}
+
+/* Add the copy between device and host of rank, if it makes one (D3). */
+static int add_stage(const struct topology *t, int rank, enum topology_link_kind kind, struct topology_link *out)
+{
+    const struct cluster *c = &t->cluster;
+
+    if (!(c->staging_bytes_per_s > 0) || rank >= t->n_workers)
+        return 0;
+    *out = (struct topology_link){ kind, rank, c->staging_bytes_per_s, c->staging_latency_s, true };
+    return 1;
+}
+
+/* One way of the card that rank uses (D2). */
+static struct topology_link nic_link(const struct topology *t, int rank, enum topology_link_kind kind)
+{
+    const struct cluster *c = &t->cluster;
+    const struct protocol_cost p = topology_protocol(t);
+    const int index = topology_slot(t, rank) * c->n_nics_per_host + topology_nic(t, rank);
+
+    return (struct topology_link){ kind, index, c->link_bytes_per_s * p.rate_ratio,
+                                   (c->link_latency_s + p.latency_s) / 2, true };
+}
+
+int topology_links_out(const struct topology *t, int rank, struct topology_link out[TOPOLOGY_MAX_END])
+{
+    int n = add_process(t, rank, out);
+
+    n += add_stage(t, rank, LINK_STAGE_OUT, out + n);
+    out[n] = nic_link(t, rank, LINK_NIC_UP);
+    return n + 1;
+}
+
+int topology_links_in(const struct topology *t, int rank, struct topology_link out[TOPOLOGY_MAX_END])
+{
+    int n = 1;
+
+    out[0] = nic_link(t, rank, LINK_NIC_DOWN);
+    n += add_stage(t, rank, LINK_STAGE_IN, out + n);
+    return n + add_process(t, rank, out + n);
+}
+
+struct topology_link topology_group_link(const struct topology *t, int group, bool is_up)
+{
+    const struct cluster *c = &t->cluster;
+    const double cards_bytes_per_s = c->link_bytes_per_s * c->n_nics_per_host * c->n_hosts_per_group;
+
+    return (struct topology_link){ is_up ? LINK_GROUP_UP : LINK_GROUP_DOWN, group,
+                                   cards_bytes_per_s / c->oversubscription_ratio, c->group_latency_s / 2, true };
+}
+
+int topology_local_out(const struct topology *t, int rank, struct topology_link out[TOPOLOGY_MAX_END])
+{
+    const struct cluster *c = &t->cluster;
+    const double protocol_s = is_spoken_locally(t) ? topology_protocol(t).latency_s : 0;
+    const int n = is_spoken_locally(t) ? add_process(t, rank, out) : 0;
+
+    out[n] = (struct topology_link){ LINK_LOCAL, c->local_sharing == SHARING_RANK ? rank : topology_slot(t, rank),
+                                     c->local_bytes_per_s, c->local_latency_s + protocol_s,
+                                     c->local_sharing != SHARING_NONE };
+    return n + 1;
+}
+
+int topology_local_in(const struct topology *t, int rank, struct topology_link out[TOPOLOGY_MAX_END])
+{
+    const struct cluster *c = &t->cluster;
+    int n = 0;
+
+    if (c->local_sharing == SHARING_RANK)
+        out[n++] = (struct topology_link){ LINK_LOCAL_IN, rank, c->local_bytes_per_s, 0, true };
+    return n + (is_spoken_locally(t) ? add_process(t, rank, out + n) : 0);
+}
+
+int topology_path(const struct topology *t, int from, int to, struct topology_link out[TOPOLOGY_MAX_PATH])
+{
+    const int here = topology_slot(t, from), there = topology_slot(t, to);
+    int n;
+
+    if (here == there) {
+        n = topology_local_out(t, from, out);
+        return n + topology_local_in(t, to, out + n);
+    }
+    n = topology_links_out(t, from, out);
+    if (topology_group(t, here) != topology_group(t, there)) {
+        out[n++] = topology_group_link(t, topology_group(t, here), true);
+        out[n++] = topology_group_link(t, topology_group(t, there), false);
+    }
+    return n + topology_links_in(t, to, out + n);
+}
+
+double topology_message_time_s(const struct topology *t, int from, int to, double n_bytes)
+{
+    struct topology_link link[TOPOLOGY_MAX_PATH];
+    const int n = topology_path(t, from, to, link);
+    double latency_s = 2 * topology_message_s(t, from, to), bytes_per_s = link[0].bytes_per_s;
+
+    for (int i = 0; i < n; i++) {
+        latency_s += link[i].latency_s;
+        bytes_per_s = link[i].bytes_per_s < bytes_per_s ? link[i].bytes_per_s : bytes_per_s;
+    }
+    return latency_s + n_bytes / bytes_per_s;
+}

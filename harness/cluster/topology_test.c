@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* topology_test.c - where ranks are, what a message crosses, and noise: values worked out by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/cluster/cluster_keys.h"
+#include "harness/cluster/noise.h"
+#include "harness/cluster/topology.h"
+
+/* A job of n_ranks, of which n_workers are no servers, on the default cluster with these settings. */
+static struct topology job(int n_workers, int n_ranks, const char *settings)
+{
+    struct topology t;
+    struct cluster c;
+
+    cluster_default(&c);
+    if (cluster_set(&c, NULL, settings) != RC_OK)
+        fail_msg("%s", rc_message());
+    assert_int_equal(cluster_check(&c, n_workers, n_ranks), RC_OK);
+    topology_init(&t, &c, n_workers, n_ranks);
+    return t;
+}
+
+/* "process 0, nic-up 3": the links from one rank to another. */
+static const char *path_text(const struct topology *t, int from, int to)
+{
+    static const char *const name[] = { "local", "local-in", "process", "out", "in", "up", "down", "gup", "gdown" };
+    static char text[256]; /* of the last call */
+    struct topology_link link[TOPOLOGY_MAX_PATH];
+    const int n = topology_path(t, from, to, link);
+    size_t at = 0;
+
+    text[0] = '\0';
+    for (int i = 0; i < n; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%s %d%s", i > 0 ? ", " : "", name[link[i].kind],
+                               link[i].index, link[i].is_shared ? "" : " alone");
+    return text;
+}
+
+static void assert_near(double seen, double expected)
+{
+    if (!(fabs(seen - expected) <= 1e-12 * fabs(expected)))
+        fail_msg("%.17g, expected %.17g", seen, expected);
+}
+
+/* The slots, or hosts, of a job as text: "0 0 1". */
+static const char *listed(const struct topology *t, int n, int (*of)(const struct topology *t, int i))
+{
+    static char text[256]; /* of the last call */
+    size_t at = 0;
+
+    for (int i = 0; i < n; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%d", i > 0 ? " " : "", of(t, i));
+    return text;
+}
+
+static void ranks_fill_hosts_in_order_D1(void **state)
+{
+    const struct topology t = job(4, 7, "ranks_per_host_count=3");
+
+    (void)state;
+    assert_string_equal(listed(&t, 7, topology_slot), "0 0 0 1 1 1 2");
+    assert_string_equal(listed(&t, 7, topology_host_rank), "0 1 2 0 1 2 0");
+    assert_string_equal(listed(&t, 3, topology_n_host_ranks), "3 3 1");
+    assert_int_equal(t.n_slots, 3);
+    assert_true(topology_is_flat(&t));
+}
+
+static void servers_are_beside_workers_D1(void **state)
+{
+    const struct topology t = job(5, 9, "ranks_per_host_count=3,server_placement=beside,hosts_count=2");
+
+    (void)state;
+    assert_int_equal(t.n_slots, 2); /* of 5 workers; the 4 servers take turns */
+    assert_string_equal(listed(&t, 9, topology_slot), "0 0 0 1 1 0 1 0 1");
+    assert_string_equal(listed(&t, 9, topology_host_rank), "0 1 2 0 1 3 2 4 3");
+    assert_string_equal(listed(&t, 2, topology_n_host_ranks), "5 4");
+    const struct topology odd = job(6, 9, "ranks_per_host_count=3,server_placement=beside");
+    assert_string_equal(listed(&odd, 2, topology_n_host_ranks), "5 4");
+}
+
+static void cards_take_turns(void **state)
+{
+    const struct topology t = job(6, 6, "ranks_per_host_count=6,nics_per_host_count=4");
+
+    (void)state;
+    assert_string_equal(listed(&t, 6, topology_nic), "0 1 2 3 0 1");
+    assert_false(topology_is_flat(&t));
+}
+
+static void jobs_are_packed_spread_or_drawn(void **state)
+{
+    static const char groups_of_4[] = "hosts_count=10,hosts_per_group_count=4";
+    char settings[128];
+
+    (void)state;
+    const struct topology packed = job(10, 10, groups_of_4);
+    assert_string_equal(listed(&packed, 10, topology_host), "0 1 2 3 4 5 6 7 8 9");
+    assert_string_equal(listed(&packed, 10, topology_group), "0 0 0 0 1 1 1 1 2 2");
+    snprintf(settings, sizeof settings, "%s,job_placement=spread", groups_of_4);
+    const struct topology spread = job(10, 10, settings); /* the last group has 2 hosts */
+    assert_string_equal(listed(&spread, 10, topology_host), "0 4 8 1 5 9 2 6 3 7");
+    assert_string_equal(listed(&spread, 10, topology_group), "0 1 2 0 1 2 0 1 0 1");
+    snprintf(settings, sizeof settings, "%s,job_placement=random", groups_of_4);
+    struct topology drawn = job(10, 10, settings);
+    int seen[10] = { 0 }, n_moved = 0;
+    for (int s = 0; s < 10; s++)
+        seen[topology_host(&drawn, s)]++;
+    for (int h = 0; h < 10; h++)
+        assert_int_equal(seen[h], 1); /* no host twice */
+    struct topology other = drawn;
+    other.cluster.seed = 2;
+    for (int s = 0; s < 10; s++)
+        n_moved += topology_host(&drawn, s) != topology_host(&other, s);
+    assert_true(n_moved > 3);
+    const struct topology few = job(3, 3, "hosts_per_group_count=2,job_placement=spread"); /* as many as needed */
+    assert_string_equal(listed(&few, 3, topology_host), "0 2 1");
+}
+
+static void a_message_crosses_cards_and_groups_D2(void **state)
+{
+    const struct topology t = job(8, 8,
+                                  "ranks_per_host_count=2,hosts_per_group_count=2,oversubscription_ratio=4,"
+                                  "group_latency_s=4e-6,link_bits_per_s=8e9,link_latency_s=2e-6");
+    struct topology_link link[TOPOLOGY_MAX_PATH];
+
+    (void)state;
+    assert_string_equal(path_text(&t, 0, 1), "local 0 alone");
+    assert_string_equal(path_text(&t, 1, 2), "up 0, down 1");
+    assert_string_equal(path_text(&t, 0, 7), "up 0, gup 0, gdown 1, down 3");
+    assert_int_equal(topology_path(&t, 7, 0, link), 4);
+    assert_near(link[0].bytes_per_s, 1e9);
+    assert_near(link[1].bytes_per_s, 2 * 1e9 / 4); /* two hosts' cards, over-subscribed 4 times */
+    assert_near(link[0].latency_s, 1e-6);
+    assert_near(link[1].latency_s, 2e-6);
+    assert_near(topology_message_time_s(&t, 0, 2, 1e6), 2e-6 + 1e6 / 1e9);
+    assert_near(topology_message_time_s(&t, 0, 7, 1e6), 2e-6 + 4e-6 + 1e6 / 0.5e9);
+    assert_near(topology_message_time_s(&t, 0, 1, 1e6), 1e-6 + 1e6 / 5e9);
+}
+
+static void cards_are_told_apart_by_host(void **state)
+{
+    const struct topology t = job(6, 6, "ranks_per_host_count=3,nics_per_host_count=2");
+
+    (void)state;
+    assert_string_equal(path_text(&t, 1, 4), "up 1, down 3");
+    assert_string_equal(path_text(&t, 2, 3), "up 0, down 2");
+}
+
+static void workers_stage_servers_do_not_D3(void **state)
+{
+    const struct topology t =
+        job(2, 3, "staging_bytes_per_s=1e8,staging_latency_s=3e-6,link_bits_per_s=8e9,link_latency_s=2e-6");
+
+    (void)state;
+    assert_string_equal(path_text(&t, 0, 1), "out 0, up 0, down 1, in 1");
+    assert_string_equal(path_text(&t, 1, 2), "out 1, up 1, down 2");
+    assert_near(topology_message_time_s(&t, 0, 1, 1e6), 2e-6 + 2 * 3e-6 + 1e6 / 1e8);
+}
+
+static void protocols_cost_what_they_say_D4(void **state)
+{
+    static const char *const protocol[] = { "bare", "tcp", "rdma", "grpc" };
+    static const double message_s[] = { 0, 1e-6, 2e-6, 4e-6 }, rate_ratio[] = { 1, 0.5, 0.8, 0.25 },
+                        latency_s[] = { 0, 10e-6, 20e-6, 40e-6 };
+    char settings[512];
+
+    (void)state;
+    for (int p = 0; p < 4; p++) {
+        snprintf(settings, sizeof settings,
+                 "ranks_per_host_count=2,link_bits_per_s=8e9,link_latency_s=2e-6,tcp_message_s=1e-6,"
+                 "rdma_message_s=2e-6,grpc_message_s=4e-6,tcp_rate_ratio=0.5,rdma_rate_ratio=0.8,"
+                 "grpc_rate_ratio=0.25,tcp_latency_s=10e-6,rdma_latency_s=20e-6,grpc_latency_s=40e-6,"
+                 "grpc_process_bytes_per_s=0,protocol=%s",
+                 protocol[p]);
+        const struct topology t = job(4, 4, settings);
+        assert_near(topology_message_time_s(&t, 0, 2, 1e6),
+                    2e-6 + latency_s[p] + 2 * message_s[p] + 1e6 / (1e9 * rate_ratio[p]));
+        assert_near(topology_message_time_s(&t, 0, 1, 1e6),
+                    1e-6 + 1e6 / 5e9 + (p == 3 ? latency_s[p] + 2 * message_s[p] : 0)); /* grpc alone */
+        assert_string_equal(path_text(&t, 0, 2), "up 0, down 1");
+    }
+    const struct topology t = job(4, 4, "ranks_per_host_count=2,protocol=grpc,grpc_process_bytes_per_s=1e7");
+    assert_string_equal(path_text(&t, 0, 2), "process 0, up 0, down 1, process 2");
+    assert_string_equal(path_text(&t, 0, 1), "process 0, local 0 alone, process 1");
+    const struct topology tcp = job(4, 4, "ranks_per_host_count=2,protocol=tcp,tcp_process_bytes_per_s=1e7");
+    assert_string_equal(path_text(&tcp, 0, 1), "local 0 alone");
+    assert_string_equal(path_text(&tcp, 0, 3), "process 0, up 0, down 1, process 3");
+}
+
+static void hosts_share_within_as_told(void **state)
+{
+    const struct topology rank = job(4, 4, "ranks_per_host_count=2,local_sharing=rank");
+    const struct topology host = job(4, 4, "ranks_per_host_count=2,local_sharing=host");
+
+    (void)state;
+    assert_string_equal(path_text(&rank, 3, 2), "local 3, local-in 2");
+    assert_string_equal(path_text(&host, 3, 2), "local 1");
+    assert_near(topology_message_time_s(&rank, 3, 2, 1e6), 1e-6 + 1e6 / 5e9);
+    assert_near(topology_message_time_s(&host, 3, 2, 1e6), 1e-6 + 1e6 / 5e9);
+}
+
+static void stragglers_are_as_many_as_told(void **state)
+{
+    const struct topology t = job(100, 104, "stragglers_count=7,straggler_ratio=3");
+    struct cluster other = t.cluster;
+    int n_slow = 0, n_moved = 0;
+
+    (void)state;
+    other.seed = 2;
+    for (int r = 0; r < 100; r++) {
+        const double ratio = noise_straggler_ratio(&t.cluster, r, 100);
+        assert_true(ratio == 1 || ratio == 3);
+        n_slow += ratio > 1;
+        n_moved += (ratio > 1) != (noise_straggler_ratio(&other, r, 100) > 1);
+    }
+    assert_int_equal(n_slow, 7);
+    assert_true(n_moved > 0);
+    for (int r = 100; r < 104; r++)
+        assert_true(noise_straggler_ratio(&t.cluster, r, 100) == 1); /* servers */
+}
+
+/* The mean of each distribution is 1 + jitter_ratio; that of their squares tells them apart. */
+static void jitter_has_its_mean_V2(void **state)
+{
+    enum { N_RANKS = 20, N_STEPS = 10000 };
+    /* of (draw of mean 1) squared: exponential 2, half normal pi/2, lognormal e */
+    static const double mean_square[] = {
+        [JITTER_EXPONENTIAL] = 2, [JITTER_HALFNORMAL] = 1.5708, [JITTER_LOGNORMAL] = 2.7183
+    };
+    static const char *const name[] = { "none", "exponential", "halfnormal", "lognormal" };
+
+    (void)state;
+    for (int d = JITTER_EXPONENTIAL; d <= JITTER_LOGNORMAL; d++) {
+        char settings[64];
+        double sum = 0, squares = 0;
+        snprintf(settings, sizeof settings, "jitter=%s,jitter_ratio=0.5", name[d]);
+        const struct topology t = job(N_RANKS, N_RANKS, settings);
+        assert_int_equal(t.cluster.jitter, d);
+        for (int r = 0; r < N_RANKS; r++)
+            for (int s = 0; s < N_STEPS; s++) {
+                const double ratio = noise_step_ratio(&t.cluster, r, s);
+                assert_true(ratio >= 1 && isfinite(ratio));
+                sum += (ratio - 1) / 0.5;
+                squares += (ratio - 1) / 0.5 * ((ratio - 1) / 0.5);
+            }
+        sum /= (double)N_RANKS * N_STEPS; /* standard error of 200,000 draws: 0.003; of squares 0.05 at most */
+        squares /= (double)N_RANKS * N_STEPS;
+        if (fabs(sum - 1) > 0.015 || fabs(squares / mean_square[d] - 1) > 0.1)
+            fail_msg("%s: mean %g, of squares %g", name[d], sum, squares);
+    }
+}
+
+static void jitter_is_of_rank_and_step_V1(void **state)
+{
+    const struct topology t = job(2, 2, "jitter=exponential,jitter_ratio=0.1");
+    struct cluster other = t.cluster;
+
+    (void)state;
+    other.seed = 2;
+    const double ratio = noise_step_ratio(&t.cluster, 1, 7);
+    assert_true(ratio == noise_step_ratio(&t.cluster, 1, 7));
+    assert_true(ratio != noise_step_ratio(&t.cluster, 0, 7) && ratio != noise_step_ratio(&t.cluster, 1, 8));
+    assert_true(ratio != noise_step_ratio(&t.cluster, 7, 1) && ratio != noise_step_ratio(&other, 1, 7));
+    assert_true(noise_step_ratio(&t.cluster, 1, -1) == 1); /* outside of steps */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranks_fill_hosts_in_order_D1),
+        cmocka_unit_test(servers_are_beside_workers_D1),
+        cmocka_unit_test(cards_take_turns),
+        cmocka_unit_test(jobs_are_packed_spread_or_drawn),
+        cmocka_unit_test(a_message_crosses_cards_and_groups_D2),
+        cmocka_unit_test(cards_are_told_apart_by_host),
+        cmocka_unit_test(workers_stage_servers_do_not_D3),
+        cmocka_unit_test(protocols_cost_what_they_say_D4),
+        cmocka_unit_test(hosts_share_within_as_told),
+        cmocka_unit_test(stragglers_are_as_many_as_told),
+        cmocka_unit_test(jitter_has_its_mean_V2),
+        cmocka_unit_test(jitter_is_of_rank_and_step_V1),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

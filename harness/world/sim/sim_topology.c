@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sim_topology.c - a topology as SimGrid's XML: what links there are, and an edge for each step of a tree.
+ *
+ * A rank is two of SimGrid's hosts: one at its group's switch, for messages to other slots, and one at the router of
+ * its slot, for those within it. A message goes between two of the same kind, so its path is one in a tree, and the
+ * only one: Dijkstra's algorithm, which SimGrid offers for platforms as text, finds it, once for each sender. SimGrid
+ * wants hosts, routers and links before routes.
+ */
+#include <simgrid/engine.h>
+
+#include "harness/cluster/topology.h"
+#include "harness/world/sim/sim_platform.h"
+
+static const char *const kind_name[TOPOLOGY_N_KINDS] = {
+    [LINK_LOCAL] = "local",         [LINK_LOCAL_IN] = "local-in", [LINK_PROCESS] = "process",
+    [LINK_STAGE_OUT] = "stage-out", [LINK_STAGE_IN] = "stage-in", [LINK_NIC_UP] = "nic-up",
+    [LINK_NIC_DOWN] = "nic-down",   [LINK_GROUP_UP] = "group-up", [LINK_GROUP_DOWN] = "group-down",
+};
+
+static void write_link(FILE *f, const struct topology_link *l)
+{
+    fprintf(f, "<link id=\"%s-%d\" bandwidth=\"%.17gBps\" latency=\"%.17gs\" sharing_policy=\"%s\"/>\n",
+            kind_name[l->kind], l->index, l->bytes_per_s, l->latency_s, l->is_shared ? "SHARED" : "FATPIPE");
+}
+
+/* Of all links, each once: those of a rank alone, and those of a slot by the first rank that has them. */
+static void write_links_of(FILE *f, const struct topology *t, int rank)
+{
+    struct topology_link link[4 * TOPOLOGY_MAX_END] = { 0 };
+    const bool is_first = topology_host_rank(t, rank) == 0;
+    const bool has_card = topology_host_rank(t, rank) < t->cluster.n_nics_per_host;
+    bool has_process = false;
+    int n = topology_links_out(t, rank, link);
+
+    n += topology_links_in(t, rank, link + n);
+    n += topology_local_out(t, rank, link + n);
+    n += topology_local_in(t, rank, link + n);
+    for (int i = 0; i < n; i++) {
+        const enum topology_link_kind kind = link[i].kind;
+        const bool is_of_slot = kind == LINK_LOCAL && t->cluster.local_sharing != SHARING_RANK;
+        const bool is_of_card = kind == LINK_NIC_UP || kind == LINK_NIC_DOWN;
+        if ((kind == LINK_PROCESS && has_process) || (is_of_slot && !is_first) || (is_of_card && !has_card))
+            continue;
+        has_process |= kind == LINK_PROCESS;
+        write_link(f, &link[i]);
+    }
+}
+
+/* An edge from one node to another over these links; none: over one that costs nothing, as SimGrid wants one. */
+static void write_edge(FILE *f, const char *from, int from_index, const char *to, int to_index,
+                       const struct topology_link *link, int n_links)
+{
+    fprintf(f, "<route src=\"%s-%d\" dst=\"%s-%d\" symmetrical=\"NO\">", from, from_index, to, to_index);
+    for (int i = 0; i < n_links; i++)
+        fprintf(f, "<link_ctn id=\"%s-%d\"/>", kind_name[link[i].kind], link[i].index);
+    fputs(n_links > 0 ? "</route>\n" : "<link_ctn id=\"nothing\"/></route>\n", f);
+}
+
+static void write_edges_of(FILE *f, const struct topology *t, int rank)
+{
+    const int slot = topology_slot(t, rank), group = topology_group(t, slot);
+    struct topology_link link[TOPOLOGY_MAX_END] = { 0 };
+
+    write_edge(f, "rank", rank, "group", group, link, topology_links_out(t, rank, link));
+    write_edge(f, "group", group, "rank", rank, link, topology_links_in(t, rank, link));
+    write_edge(f, "local", rank, "slot", slot, link, topology_local_out(t, rank, link));
+    write_edge(f, "slot", slot, "local", rank, link, topology_local_in(t, rank, link));
+}
+
+enum rc sim_topology_write(FILE *f, const struct topology *t)
+{
+    fputs("<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
+          "<platform version=\"4.1\">\n<zone id=\"cluster\" routing=\"DijkstraCache\">\n",
+          f);
+    for (int r = 0; r < t->n_ranks; r++)
+        fprintf(f, "<host id=\"rank-%d\" speed=\"1f\"/>\n<host id=\"local-%d\" speed=\"1f\"/>\n", r, r);
+    for (int s = 0; s < t->n_slots; s++)
+        fprintf(f, "<router id=\"slot-%d\"/>\n", s);
+    for (int g = 0; g < t->n_groups; g++)
+        fprintf(f, "<router id=\"group-%d\"/>\n", g);
+    fputs("<router id=\"network-0\"/>\n", f);
+    fprintf(f, "<link id=\"nothing\" bandwidth=\"%.17gBps\" latency=\"0s\" sharing_policy=\"FATPIPE\"/>\n",
+            t->cluster.local_bytes_per_s);
+    for (int r = 0; r < t->n_ranks; r++)
+        write_links_of(f, t, r);
+    for (int g = 0; t->n_groups > 1 && g < t->n_groups; g++)
+        for (int is_up = 0; is_up < 2; is_up++) {
+            const struct topology_link link = topology_group_link(t, g, is_up);
+            write_link(f, &link);
+        }
+    for (int g = 0; t->n_groups > 1 && g < t->n_groups; g++) {
+        const struct topology_link up = topology_group_link(t, g, true), down = topology_group_link(t, g, false);
+        write_edge(f, "group", g, "network", 0, &up, 1);
+        write_edge(f, "network", 0, "group", g, &down, 1);
+    }
+    for (int r = 0; r < t->n_ranks; r++)
+        write_edges_of(f, t, r);
+    fputs("</zone>\n</platform>\n", f);
+    return fflush(f) == 0 && !ferror(f) ? RC_OK : rc_raise(RC_IO, "a temporary file cannot be written");
+}
