@@ -11,6 +11,7 @@
 
 #include "data/dataset.h"
 #include "harness/base/text.h"
+#include "harness/cluster/cluster.h"
 #include "harness/report/environment.h"
 #include "harness/report/manifest.h"
 
@@ -19,7 +20,7 @@
 /* Is the option a path? Relative ones are kept as absolute ones: a campaign may be continued from another folder. */
 static bool is_path(const struct opt *o)
 {
-    static const char *const unit[] = { "FILE", "DIR", "PATH" };
+    static const char *const unit[] = { "FILE", "DIR", "PATH", "PRESET|FILE" };
 
     for (size_t i = 0; o->type == OPT_TEXT && i < sizeof unit / sizeof *unit; i++)
         if (strcmp(o->unit, unit[i]) == 0)
@@ -31,7 +32,8 @@ static enum rc add_word(struct command_line *l, const struct opt_group *g, const
 {
     const char *path = is_path(o) ? opt_text(o, g->into) : "";
     const struct dataset_source *source = strcmp(o->name, "data") == 0 ? dataset_source_find(path) : NULL;
-    const bool is_relative = path[0] != '\0' && path[0] != '/' && !(source && source->makes_images);
+    const bool is_preset = strcmp(o->name, "cluster") == 0 && cluster_is_preset(path);
+    const bool is_relative = path[0] != '\0' && path[0] != '/' && !(source && source->makes_images) && !is_preset;
 
     return command_line_add_option(l, g, o, is_relative ? here : "");
 }

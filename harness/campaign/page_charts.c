@@ -5,6 +5,7 @@
  * Those that lie in a campaign's folder are shown as the campaign drew them; where one is missing, all that are missing
  * are drawn from the records, into a folder that is removed again (page.P3).
  */
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -151,6 +152,34 @@ static void tell_lacking(const struct charts *charts)
     }
 }
 
+/* Of a simulation: what of its cluster nobody measured or published, with the values it was simulated with. */
+static void write_assumed(const struct recorded *k, FILE *to)
+{
+    const json_t *cluster = json_object_get(recorded_manifest(k), "cluster"), *key;
+    const json_t *assumed = json_object_get(cluster, "assumed");
+    char value[64];
+    size_t i;
+
+    if (json_array_size(assumed) == 0)
+        return;
+    fputs("<p class=\"assumed\">Simulated with values of the cluster that are assumed, without a measurement or a "
+          "publication: ",
+          to);
+    json_array_foreach(assumed, i, key)
+    {
+        const char *name = json_string_value(key) ? json_string_value(key) : "";
+        const json_t *known = json_object_get(cluster, name);
+        fputs(i > 0 ? ", " : "", to);
+        html_text(to, name);
+        if (json_is_number(known))
+            snprintf(value, sizeof value, " %.6g", json_number_value(known));
+        else
+            snprintf(value, sizeof value, "%s%s", known ? " " : "", known ? json_string_value(known) : "");
+        html_text(to, value);
+    }
+    fputs(".</p>\n", to);
+}
+
 enum rc page_charts(const struct recorded *k, FILE *to, const char *path, size_t most_bytes, size_t all_bytes,
                     FILE *told)
 {
@@ -166,6 +195,7 @@ enum rc page_charts(const struct recorded *k, FILE *to, const char *path, size_t
         if (is_shown(k, &chart))
             TRY(put_one(&charts, &chart));
     fputs("</div>\n", to);
+    write_assumed(k, to);
     tell_lacking(&charts);
 out:
     atomic_folder_discard(&charts.drawn);

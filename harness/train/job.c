@@ -142,11 +142,17 @@ static enum rc resolve_ranks(struct train_job *job, int n_given_ranks)
 
 static enum rc resolve_cluster(struct train_job *job)
 {
-    enum rc rc = RC_OK;
+    const struct train_opts *o = &job->opts;
+    char placement[64];
+    enum rc rc;
 
-    cluster_default(&job->cluster);
-    if (job->opts.cluster[0])
-        TRY(file_of_option(cluster_load(&job->cluster, NULL, job->opts.cluster), "cluster"));
+    TRY(file_of_option(cluster_find(&job->cluster, NULL, o->cluster), "cluster"));
+    TRY(cluster_set(&job->cluster, NULL, o->cluster_set.text));
+    if (strcmp(o->job_placement, "auto") != 0) {
+        snprintf(placement, sizeof placement, "job_placement=%s", o->job_placement);
+        TRY(cluster_set(&job->cluster, NULL, placement));
+    }
+    job->cluster.seed = o->seed;
     if (job->world->module.caps & WORLD_VIRTUAL_TIME)
         TRY(cluster_check(&job->cluster, job->n_workers, job->n_ranks));
 out:

@@ -31,8 +31,14 @@ const struct opt train_opt_table[] = {
     OPT_CHOICE_(struct train_opts, exchange_memory, "exchange-memory", "private", "private|shared",
                 "of parameters and gradients; shared: workers of a host map each other's, and initial parameters cross "
                 "once to a host"),
-    OPT_TEXT_(struct train_opts, cluster, "cluster", "", "FILE",
-              "description of the simulated cluster (YAML), sim only"),
+    OPT_TEXT_(struct train_opts, cluster, "cluster", "", "PRESET|FILE",
+              "the simulated cluster: one that is built in, or a description (YAML), sim only; gradmark info --cluster "
+              "shows it"),
+    OPT_JOINED_(struct train_opts, cluster_set, "cluster-set", "KEY=VALUE",
+                "change a value of that description, sim only"),
+    OPT_CHOICE_(struct train_opts, job_placement, "job-placement", "auto", "auto|pack|spread|random",
+                "which hosts of the cluster a job gets, sim only: group after group, of all groups in turn, or by "
+                "--seed; auto: as the description says"),
     OPT_MODULE_(struct train_opts, compute, "compute", compute_kind,
                 "backend of the arithmetic; hollow (sim only): its time is simulated, nothing is computed"),
     OPT_U64_(struct train_opts, threads, "threads", "", 1, 1024, "threads",
@@ -123,10 +129,16 @@ const struct opt train_run_table[] = {
 };
 
 const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES] = {
-    { "servers", "mode", NULL, MODE_SERVERS },           { "reducer", "mode", NULL, MODE_COLLECTIVE },
-    { "bucket-bytes", "mode", NULL, MODE_EXCHANGES },    { "partition-bytes", "mode", NULL, MODE_EXCHANGES },
-    { "priority", "mode", NULL, MODE_EXCHANGES },        { "overlap", "mode", NULL, MODE_EXCHANGES },
-    { "exchange-memory", "mode", NULL, MODE_EXCHANGES }, { "cluster", "world", NULL, WORLD_VIRTUAL_TIME },
+    { "servers", "mode", NULL, MODE_SERVERS },
+    { "reducer", "mode", NULL, MODE_COLLECTIVE },
+    { "bucket-bytes", "mode", NULL, MODE_EXCHANGES },
+    { "partition-bytes", "mode", NULL, MODE_EXCHANGES },
+    { "priority", "mode", NULL, MODE_EXCHANGES },
+    { "overlap", "mode", NULL, MODE_EXCHANGES },
+    { "exchange-memory", "mode", NULL, MODE_EXCHANGES },
+    { "cluster", "world", NULL, WORLD_VIRTUAL_TIME },
+    { "cluster-set", "world", NULL, WORLD_VIRTUAL_TIME },
+    { "job-placement", "world", NULL, WORLD_VIRTUAL_TIME },
 };
 
 int train_opt_groups(struct opt_group group[TRAIN_MAX_OPT_GROUPS], struct train_opts *opts)

@@ -7,6 +7,7 @@
 #include "harness/exchange/collective.h"
 #include "harness/report/manifest.h"
 #include "harness/train/bound.h"
+#include "harness/train/cluster_record.h"
 #include "harness/train/disturbed.h"
 #include "harness/train/global_batch.h"
 #include "harness/train/learning_advice.h"
@@ -80,20 +81,6 @@ static void record_count(struct record *r, const char *key, bool is_known, uint6
         record_u64(r, key, value);
     else
         record_null(r, key);
-}
-
-static void record_cluster(struct record *r, const struct cluster *c)
-{
-    record_text(r, "name", c->name);
-    record_i64(r, "hosts_count", c->n_hosts);
-    record_i64(r, "ranks_per_host_count", c->n_ranks_per_host);
-    record_f64(r, "link_bytes_per_s", c->link_bytes_per_s);
-    record_f64(r, "link_latency_s", c->link_latency_s);
-    record_f64(r, "local_bytes_per_s", c->local_bytes_per_s);
-    record_f64(r, "local_latency_s", c->local_latency_s);
-    record_f64(r, "flops_per_s", c->flops_per_s);
-    record_f64(r, "memory_bytes_per_s", c->memory_bytes_per_s);
-    record_i64(r, "cores_per_rank_count", c->n_cores_per_rank);
 }
 
 static void record_memory(struct record *r, const struct train_job *job)

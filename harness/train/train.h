@@ -47,20 +47,21 @@ struct collective_ops;
 struct train_opts { /* as given; the tables have the meanings */
     const char *world, *mode, *model, *reducer, *transport, *compute, *precision, *lr_scaling, *overlap, *priority;
     const char *exchange_memory, *wait;
-    const char *cluster, *data, *profile, *save, *resume, *timeline, *drill_at, *on_loss, *interface;
+    const char *cluster, *job_placement, *data, *profile, *save, *resume, *timeline, *drill_at, *on_loss, *interface;
     uint64_t workers, servers, threads, batch, global_batch, image_size, classes, width_divisor, data_images,
         eval_samples;
     uint64_t steps, seed, record_every, save_every, restarts, kill_rank, hang_rank, kill_step;
     uint64_t bucket_bytes, partition_bytes;
     double lr, momentum, weight_decay, warmup_epochs, target_loss, stall_warn_s, stall_abort_s;
     bool bind, aux, forward_only;
+    struct opt_joined cluster_set;
     union module_values modules; /* of train_kinds */
 };
 extern const struct opt train_opt_table[]; /* of any training */
 extern const struct opt train_run_table[]; /* of one run: what `gradmark compare` varies, or has no use for */
 #define TRAIN_MAX_SEED ((uint64_t)1 << 53) /* of --seed */
 enum { TRAIN_MAX_BATCH = 1 << 20 };        /* of a worker */
-enum { TRAIN_N_OPT_RULES = 8 };
+enum { TRAIN_N_OPT_RULES = 10 };
 extern const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES];
 enum { TRAIN_MAX_OPT_GROUPS = 2 + MAX_MODULE_GROUPS };
 /* Both tables and those of the modules, to be parsed into *opts; returns how many groups. */

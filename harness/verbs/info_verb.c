@@ -3,7 +3,10 @@
 #include <stdio.h>
 
 #include "allreduce/collective_list.h"
+#include "harness/base/file.h"
 #include "harness/base/opt.h"
+#include "harness/cluster/cluster_keys.h"
+#include "harness/cluster/topology.h"
 #include "harness/compute/compute.h"
 #include "harness/net/transport.h"
 #include "harness/report/chart.h"
@@ -15,7 +18,19 @@
 #include "harness/world/world.h"
 #include "models/workload.h"
 
-static const struct verb_group no_groups[] = { { NULL, NULL, 0 } };
+struct info_opts {
+    const char *cluster;
+    struct opt_joined cluster_set;
+};
+
+static const struct opt info_table[] = {
+    OPT_TEXT_(struct info_opts, cluster, "cluster", "", "PRESET|FILE",
+              "show this description of a cluster instead: each value, its unit and its source"),
+    OPT_JOINED_(struct info_opts, cluster_set, "cluster-set", "KEY=VALUE", "change a value of it"),
+    OPT_END_,
+};
+
+static const struct verb_group groups[] = { { "cluster", info_table, 0 }, { NULL, NULL, 0 } };
 
 static void print_missing(const char *what, const char *why_not)
 {
@@ -48,12 +63,61 @@ static void print_parts(void)
     printf("cores        %d allowed to this process\n", cores_allowed_count());
 }
 
+/* Of a message between the first two ranks that are as far apart as that; nothing where no two are. */
+static void print_message(const struct topology *t, const char *what, int to)
+{
+    if (to < t->n_ranks)
+        printf("  %-44s %8.3g us + bytes at %.4g GB/s\n", what, 1e6 * topology_message_time_s(t, 0, to, 0),
+               1e-9 / (topology_message_time_s(t, 0, to, 1e9) - topology_message_time_s(t, 0, to, 0)) * 1e9);
+}
+
+/* What follows from a description: of a job of as many workers as it holds, or two hosts' where it names no number. */
+static void print_messages(const struct cluster *c)
+{
+    const int n_each = c->n_ranks_per_host, n_hosts = c->n_hosts > 0 ? c->n_hosts : 2;
+    const double n_held = (double)n_hosts * n_each;
+    const int n_ranks = n_held < CLUSTER_MAX_RANKS ? (int)n_held : CLUSTER_MAX_RANKS;
+    const int next_group = c->n_hosts_per_group > 0 ? c->n_hosts_per_group * n_each : n_ranks;
+    struct topology t;
+
+    topology_init(&t, c, n_ranks, n_ranks);
+    t.cluster.job_placement = PLACE_PACK; /* so that ranks 0 and next_group are in different groups */
+    printf("a message, alone:\n");
+    print_message(&t, "within a host", n_each > 1 ? 1 : n_ranks);
+    print_message(&t, "to another host", n_each);
+    print_message(&t, "to another group", next_group);
+}
+
+static enum rc print_cluster(const struct info_opts *o)
+{
+    struct cluster_sources sources;
+    struct cluster c;
+    char value[64];
+    enum rc rc;
+
+    TRY(file_of_option(cluster_find(&c, &sources, o->cluster), "cluster"));
+    TRY(cluster_set(&c, &sources, o->cluster_set.text));
+    for (int i = 0; i < CLUSTER_N_KEYS; i++) {
+        const struct cluster_key *k = &cluster_keys[i];
+        cluster_key_format(&c, i, value, sizeof value);
+        printf("%-26s %s %s\n    %s%s%s\n    %s%s\n", k->name, value, k->unit, k->meaning,
+               cluster_key_matters(&c, i) ? "" : "; without effect here: needs ",
+               cluster_key_matters(&c, i) ? "" : k->only, sources.text[i][0] ? "source: " : "source: not told",
+               sources.text[i]);
+    }
+    print_messages(&c);
+out:
+    return rc;
+}
+
 static enum rc info_run(struct verb_call *call)
 {
     struct report *to = NULL;
     struct record *r = NULL;
     enum rc rc;
 
+    if (verb_given(call, "cluster") || verb_given(call, "cluster-set"))
+        return print_cluster(call->opts);
     call->stage = STAGE_RUN;
     print_parts();
     print_missing("world mpi", GRADMARK_MPI_WHY_NOT);
@@ -76,7 +140,9 @@ out:
 
 const struct verb verb_info = {
     .name = "info",
-    .summary = "what this binary was built with, what not and why, and what this machine offers",
-    .group = no_groups,
+    .summary =
+        "what this binary was built with, what not and why, and what this machine offers; or a simulated cluster",
+    .opts_bytes = sizeof(struct info_opts),
+    .group = groups,
     .run = info_run,
 };

@@ -29,6 +29,7 @@
 #include <cmocka.h>
 
 #include "allreduce/collective_list.h"
+#include "harness/cluster/cluster_keys.h"
 #include "harness/exchange/collective.h"
 #include "harness/report/suite/report_kit.h"
 #include "models/replay/profile.h"
@@ -195,7 +196,10 @@ void made_allreduce(struct made_run *out)
                                      .local_latency_s = 1e-6,
                                      .flops_per_s = 2e10,
                                      .memory_bytes_per_s = 8e9,
-                                     .n_cores_per_rank = 2 };
+                                     .n_cores_per_rank = 2,
+                                     .assumed = UINT64_C(1) << cluster_key_find("link_bits_per_s") |
+                                                UINT64_C(1) << cluster_key_find("job_placement") |
+                                                UINT64_C(1) << cluster_key_find("tcp_latency_s") }; /* has no effect */
     make_result(r, job);
     r->rank[1].memory = (struct exchange_memory_facts){ MEMORY_SHARED, true, PAGES_HUGETLB, "file", "no memfd" };
     for (uint64_t w = 0; w < 3; w++)
