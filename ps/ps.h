@@ -3,7 +3,7 @@
  * ps.h - the asynchronous parameter server as a sync mode: each worker pushes its own mean gradient
  * and pulls what the servers then hold; nobody waits for anybody.
  *
- * Server s of S holds a slice of the parameters, range_part(n_params, S, s): layers may lie across its borders.
+ * Which parameters a server holds says placement.h; of them all it has one array, its slice.
  * Ranks 0 .. n_workers-1 are workers, the rest servers.
  */
 #ifndef PS_PS_H

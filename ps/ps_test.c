@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ps_test.c - wire format (P1, fuzzed), a server that meets workers who break the rules, and the loss of ranks. */
+/*
+ * ps_test.c - wire format (P1, fuzzed), a server that meets workers who break the rules, and the loss of ranks.
+ * ps_test.c loss - the loss of a worker that others wait for.
+ */
 #include <limits.h>
 #include <math.h>
 #include <setjmp.h>
@@ -27,9 +30,11 @@ static void headers_round_trip(void **state)
                                  .clock = UINT64_MAX,
                                  .staleness = 7,
                                  .queue_ns = 1,
-                                 .sent_ns = 77,
+                                 .held_ns = 77,
                                  .piece = 0x01020304,
+                                 .step = 0x05060708,
                                  .apply_ns = UINT64_C(1) << 40 };
+    const struct ps_header push = { .op = PS_PUSH, .sent_ns = 5 };
     unsigned char bytes[PS_HEADER_BYTES + 12] = { 0 };
     struct ps_header back;
 
@@ -39,9 +44,15 @@ static void headers_round_trip(void **state)
     assert_int_equal(ps_header_decode(&back, bytes, sizeof bytes, 0), RC_OK);
     assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 12), RC_OK);
     assert_true(back.op == h.op && back.n_elems == 3 && back.lr == 0.25f && back.clock == h.clock);
-    assert_true(back.staleness == 7 && back.queue_ns == 1 && back.sent_ns == 77 && back.apply_ns == h.apply_ns);
+    assert_true(back.staleness == 7 && back.queue_ns == 1 && back.held_ns == 77 && back.apply_ns == h.apply_ns);
+    assert_int_equal(back.sent_ns, 0);
     assert_int_equal(back.piece, h.piece);
+    assert_int_equal(back.step, h.step);
     assert_int_equal(bytes[56], 4); /* little-endian */
+    assert_int_equal(bytes[60], 8);
+    ps_header_encode(bytes, &push);
+    assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 0), RC_OK);
+    assert_true(back.sent_ns == 5 && back.held_ns == 0);
 }
 
 static void every_wrong_field_is_named_P1(void **state)
@@ -50,8 +61,8 @@ static void every_wrong_field_is_named_P1(void **state)
         int at;
         unsigned char value;
         const char *says;
-    } wrong[] = { { 0, 'X', "magic" }, { 4, 1, "version" },  { 6, 0, "op" },       { 6, 9, "op" },
-                  { 8, 4, "carries" }, { 15, 0x7f, "rate" }, { 60, 1, "byte 60" }, { 63, 1, "byte 63" } };
+    } wrong[] = { { 0, 'X', "magic" },  { 4, 3, "version" },       { 6, 0, "op" }, { 6, 8, "op" }, { 8, 4, "carries" },
+                  { 15, 0x7f, "rate" }, { 6, PS_STATE, "carries" } };
     const struct ps_header h = { .op = PS_PUSH, .n_elems = 3, .lr = INFINITY };
     const struct ps_header right = { .op = PS_PUSH, .n_elems = 3, .lr = 1.0f };
     unsigned char bytes[PS_HEADER_BYTES + 12] = { 0 };
@@ -66,6 +77,9 @@ static void every_wrong_field_is_named_P1(void **state)
         if (!strstr(rc_message(), wrong[i].says))
             fail_msg("\"%s\" does not say %s", rc_message(), wrong[i].says);
     }
+    ps_header_encode(bytes, &(struct ps_header){ .op = PS_FETCH, .step = 0x100 });
+    assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 0), RC_MISMATCH);
+    assert_non_null(strstr(rc_message(), "step 256 of op 2, which has none"));
     ps_header_encode(bytes, &right);
     for (size_t n = 0; n < sizeof bytes; n++)
         assert_int_equal(ps_header_decode(&back, bytes, n, 0), RC_MISMATCH);
@@ -134,6 +148,7 @@ static enum rc rogue_body(struct world *w, void *arg)
     struct compute *compute = NULL;
     struct transport *transport = NULL;
     struct buckets buckets = { 0 };
+    struct placement placement = { 0 };
     struct sync *sync = NULL;
     enum rc rc;
 
@@ -143,11 +158,13 @@ static enum rc rogue_body(struct world *w, void *arg)
     TRY(compute_find(&cpu, "cpu"));
     TRY(compute_open(&compute, cpu, &(struct compute_env){ 0 }));
     TRY(buckets_open(&buckets, segments, 2, &by_segments)); /* piece 0: parameters 1 to 3; piece 1: parameter 0 */
+    TRY(placement_open(&placement, &(struct placement_opts){ PLACEMENT_SPLIT, 0 }, segments, 2, 1));
     TRY(transport_open(&transport, zmq, w));
     const struct sync_env env = { .world = w,
                                   .compute = compute,
                                   .transport = transport,
                                   .buckets = &buckets,
+                                  .placement = &placement,
                                   .n_workers = 1,
                                   .n_servers = 1,
                                   .slice_param = param,
@@ -159,6 +176,7 @@ out:
     if (sync)
         sync_ps.close(&sync);
     buckets_close(&buckets);
+    placement_close(&placement);
     compute_close(&compute);
     return rc;
 }
@@ -176,6 +194,7 @@ static void a_server_refuses_what_breaks_the_rules(void **state)
         { { { .op = PS_PUSH, .piece = 2, .n_elems = 1 }, 4, 1 }, "pushed piece 2, of which there are 2" },
         { { { .op = PS_PUSH, .piece = UINT32_MAX, .n_elems = 3 }, 12, 1 }, "pushed piece 4294967295" },
         { { { .op = PS_PUSH, .n_elems = 3, .clock = 5 }, 12, 1 }, "clock 5" },
+        { { { .op = PS_PUSH, .n_elems = 3, .step = 2 }, 12, 1 }, "piece 0 of its step 2 where that of step 0 belongs" },
         { { { .op = PS_PUSH, .n_elems = 4 }, 12, 1 }, "carries" },
     };
     const struct world_ops *threads = NULL;
@@ -197,26 +216,33 @@ static void slices_that_no_message_can_carry_are_refused(void **state)
     const struct sync_env env = { .n_workers = 1, .n_servers = 2 };
     struct sync_env with_plan = env;
     struct buckets buckets = { 0 };
+    struct placement placement = { 0 };
     struct sync *sync = NULL;
 
     (void)state;
     assert_int_equal(buckets_open(&buckets, &huge, 1, &(struct bucket_opts){ 0, (uint64_t)1 << 32 }), RC_OK);
+    assert_int_equal(placement_open(&placement, &(struct placement_opts){ PLACEMENT_SPLIT, 0 }, &huge, 1, 2), RC_OK);
     with_plan.buckets = &buckets;
+    with_plan.placement = &placement;
     assert_int_equal(sync_ps.open(&sync, &with_plan), RC_INVAL);
     assert_non_null(strstr(rc_message(), "a server would hold 4294967297 parameters"));
     assert_null(sync);
     buckets_close(&buckets);
+    placement_close(&placement);
 }
 
 /* Ranks 0 to 2 are workers, the rest servers; parameters 1 2 3 4, rate 1, no momentum, so that a push of ones takes 1
  * from each. */
-enum { N_LOSS_WORKERS = 3, N_LOSS_PARAMS = 4 };
+enum { N_LOSS_WORKERS = 3, N_LOSS_PARAMS = 4, LOSS_PAUSE_NS = 20000000 };
 
 struct loss_case {
     const char *transport;
     int n_servers, dies;
     bool workers_wait; /* they send nothing, until the run ends */
-    bool owes_reply; /* the worker that dies has pushed, and does not take the answer; else it has pushed and pulled */
+    bool owes_reply;  /* the worker that dies has pushed, and does not take the answer; else it has pushed and pulled */
+    bool dies_unseen; /* it has pushed nothing, and dies when the others have begun; worker 2 pushes at once, and waits
+                       */
+    struct consistency consistency;
     float fetched[N_LOSS_PARAMS];
     int server_timeout_ms;     /* 0: long */
     uint64_t step_ns, slow_ns; /* as the server is told; what workers pause before they leave, in slow_body() */
@@ -227,6 +253,7 @@ struct loss_rank {
     struct compute *compute;
     struct transport *transport;
     struct buckets buckets;
+    struct placement placement;
     struct sync *sync;
 };
 
@@ -236,6 +263,7 @@ static void loss_rank_close(struct loss_rank *r)
     if (r->sync)
         sync_ps.close(&r->sync);
     buckets_close(&r->buckets);
+    placement_close(&r->placement);
     compute_close(&r->compute);
 }
 
@@ -250,11 +278,14 @@ static enum rc loss_rank_open(struct loss_rank *r, const struct loss_case *c)
     TRY(transport_find(&transport, c->transport));
     TRY(compute_open(&r->compute, &compute_cpu, &(struct compute_env){ 0 }));
     TRY(buckets_open(&r->buckets, &segment, 1, &one_bucket));
+    TRY(placement_open(&r->placement, &(struct placement_opts){ PLACEMENT_SPLIT, 0 }, &segment, 1, c->n_servers));
     TRY(transport_open(&r->transport, transport, r->w));
     const struct sync_env env = { .world = r->w,
                                   .compute = r->compute,
                                   .transport = r->transport,
                                   .buckets = &r->buckets,
+                                  .placement = &r->placement,
+                                  .consistency = c->consistency,
                                   .n_workers = N_LOSS_WORKERS,
                                   .n_servers = c->n_servers,
                                   .slice_param = c->n_servers > 1 && r->w->rank > N_LOSS_WORKERS ? param + 2 : param,
@@ -266,22 +297,31 @@ out:
     return rc;
 }
 
-/* Send a push of n ones, whose answer is not taken. The send ends when the server has served it. */
-static enum rc push_alone(struct loss_rank *r, size_t n)
+/* Send a push of ones, whose answer is not taken. The send ends when the server has served it, which may be never where
+ * it keeps the gradient: then it is left to itself, with its memory. */
+static enum rc push_alone(struct loss_rank *r, bool is_kept)
 {
-    float message[PS_HEADER_BYTES / sizeof(float) + N_LOSS_PARAMS];
-    const struct ps_header h = { .op = PS_PUSH, .n_elems = (uint32_t)n, .lr = 1.0f };
-    struct xfer tx = {
-        .peer = N_LOSS_WORKERS, .tag = PS_TAG_REQUEST, .ptr = message, .n_bytes = PS_HEADER_BYTES + n * sizeof(float)
-    };
+    const size_t n_bytes = PS_HEADER_BYTES + N_LOSS_PARAMS * sizeof(float);
+    const struct ps_header h = { .op = PS_PUSH, .n_elems = N_LOSS_PARAMS, .lr = 1.0f };
+    float *message = malloc(n_bytes);
+    struct xfer *tx = calloc(1, sizeof *tx);
     enum rc rc;
 
+    if (!message || !tx)
+        FAIL(RC_NOMEM, "no memory for a push");
     ps_header_encode(message, &h);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < N_LOSS_PARAMS; i++)
         message[PS_HEADER_BYTES / sizeof(float) + i] = 1;
-    TRY(transport_send(r->transport, &tx));
-    TRY(transport_wait(r->transport, &tx, 20000));
+    *tx = (struct xfer){ .peer = N_LOSS_WORKERS, .tag = PS_TAG_REQUEST, .ptr = message, .n_bytes = n_bytes };
+    TRY(transport_send(r->transport, tx));
+    if (is_kept) {
+        world_pause(r->w, LOSS_PAUSE_NS); /* until it is there */
+        return RC_OK;
+    }
+    TRY(transport_wait(r->transport, tx, 20000));
 out:
+    free(tx);
+    free(message);
     return rc;
 }
 
@@ -304,15 +344,19 @@ static enum rc loss_body(struct world *w, void *arg)
 {
     struct loss_case *c = arg;
     struct loss_rank r = { .w = w };
+    const bool is_kept = c->consistency.kind == CONSISTENCY_SYNC && c->owes_reply;
     float param[N_LOSS_PARAMS] = { 0 };
     enum rc rc;
 
     TRY(loss_rank_open(&r, c));
     TRY(world_barrier(w));
-    if (w->rank == c->dies && w->rank < N_LOSS_WORKERS)
-        TRY(c->owes_reply ? push_alone(&r, N_LOSS_PARAMS) : push_and_pull(&r, 1, param));
+    if (w->rank == c->dies && c->dies_unseen)
+        world_pause(w, LOSS_PAUSE_NS);
+    else if (w->rank == c->dies && w->rank < N_LOSS_WORKERS)
+        TRY(c->owes_reply ? push_alone(&r, is_kept) : push_and_pull(&r, 1, param));
     if (w->rank == c->dies) {
-        loss_rank_close(&r);
+        if (!is_kept) /* else what is sent is still lent */
+            loss_rank_close(&r);
         world_die(w);
     }
     if (w->rank >= N_LOSS_WORKERS) {
@@ -323,7 +367,8 @@ static enum rc loss_body(struct world *w, void *arg)
         world_pause(w, 1000000);
     TRY(rc);
     if (w->rank == 2) {
-        await_loss(w, c->dies);
+        if (!c->dies_unseen)
+            await_loss(w, c->dies);
         TRY(push_and_pull(&r, 2, param));
     }
     TRY(sync_ps.final(r.sync, param, NULL));
@@ -361,6 +406,22 @@ static void a_lost_worker_is_dropped(void **state)
         if (run_losing(&cases[i]) != RC_OK)
             fail_msg("case %zu: %s", i, rc_message());
         assert_memory_equal(cases[i].fetched, left, sizeof left);
+    }
+}
+
+/* Nobody waits for it any more (clocks.Q4); what is kept of it is dropped, and the round is one of those left. */
+static void a_lost_worker_holds_up_nobody(void **state)
+{
+    const float by_both[N_LOSS_PARAMS] = { -2, -1, 0, 1 }, by_one[N_LOSS_PARAMS] = { -1, 0, 1, 2 };
+
+    (void)state;
+    for (int i = 0; i < 8; i += i == 0 ? 2 : 1) { /* over zmq a push may be lost with its worker */
+        struct loss_case c = { .transport = i % 2 ? "zmq" : "inproc", .n_servers = 1, .dies = 1 };
+        c.consistency.kind = i / 2 % 2 ? CONSISTENCY_SYNC : CONSISTENCY_SSP;
+        c.owes_reply = !(c.dies_unseen = i >= 4);
+        if (run_losing(&c) != RC_OK)
+            fail_msg("case %d: %s", i, rc_message());
+        assert_memory_equal(c.fetched, i < 2 ? by_both : by_one, sizeof by_one);
     }
 }
 
@@ -418,7 +479,7 @@ static void silence_follows_the_measured_step(void **state)
     assert_int_equal(world_run(threads, &opts, N_LOSS_WORKERS + 1, slow_body, &c), RC_OK);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(headers_round_trip),
@@ -431,5 +492,8 @@ int main(void)
         cmocka_unit_test(silence_follows_the_measured_step),
     };
 
-    return cmocka_run_group_tests_name("ps", tests, NULL, NULL);
+    const struct CMUnitTest of_loss[] = { cmocka_unit_test(a_lost_worker_holds_up_nobody) };
+
+    return argc > 1 ? cmocka_run_group_tests_name(argv[1], of_loss, NULL, NULL)
+                    : cmocka_run_group_tests_name("ps", tests, NULL, NULL);
 }

@@ -16,9 +16,8 @@ int ps_server_silence_ms(int timeout_ms, uint64_t step_ns);
 /* Serve until every worker has left. Errors name the worker: RC_TIMEOUT (nothing heard from anybody for
  * ps_server_silence_ms()), RC_MISMATCH (P1, or a message out of order). */
 enum rc ps_server_run(struct ps_server *s, uint64_t step_ns) MUST_CHECK;
+/* What it has served so far. */
+void ps_server_facts(const struct ps_server *s, struct server_facts *out);
 void ps_server_close(struct ps_server **s); /* NULL-safe, nulls */
-
-/* The part of piece k that is in the slice of server s, as a range of all parameters; its n_elems may be 0. */
-struct range ps_part(const struct sync_env *env, size_t k, int s);
 
 #endif

@@ -3,8 +3,10 @@
  * sync_ps.c - the worker's side, and the mode's table.
  *
  * exchange() posts the pushes of a piece to all servers that hold a part of it, then takes the replies in server order;
- * servers work at the same time. A push is sent from the gradient's own memory and its reply received into the
- * parameters' own; nothing is copied here, and everything posted is ended before exchange() returns, also on an error.
+ * servers work at the same time. What a server has of a piece is one message each way: where it is one range of the
+ * parameters it is sent from the gradient's own memory and received into the parameters' own, and nothing is copied
+ * here; else it is gathered from its ranges before, and scattered to them behind, in memory of its own.
+ * Everything posted is ended before exchange() returns, also on an error.
  */
 #include "ps/ps.h"
 
@@ -12,20 +14,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/range.h"
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
 #include "ps/protocol.h"
 #include "ps/server.h"
 #include "ps/wire.h"
+#include "ps/wire_plan.h"
 
 struct link_piece {    /* of one piece at one server */
-    struct range part; /* of all parameters */
+    struct range part; /* of the server's slice; its n_elems may be 0 */
+    bool is_scattered; /* it is several ranges of the parameters; else one: */
+    size_t first;      /* ... which begins here */
     uint64_t clock;    /* of those that this worker holds */
+    uint32_t step;     /* pushes so far */
 };
 
-struct link { /* of a worker to one server */
-    struct range slice;
+struct link {          /* of a worker to one server */
+    size_t first_elem; /* of its slice, if all slices are one behind the other */
+    size_t n_elems;    /* of its slice */
     unsigned char request[PS_HEADER_BYTES], reply[PS_HEADER_BYTES]; /* headers */
     struct link_piece *piece;                                       /* [n_pieces] */
     bool sends, receives;                                           /* tx is posted; rx is */
@@ -37,6 +43,8 @@ struct ps {
     struct ps_server *server; /* server ranks only */
     struct link *link;        /* worker ranks only: [n_servers] */
     struct link_piece *piece; /* of all links */
+    float *pushed, *pulled;   /* a worker's, float[n_params], all slices one behind the other: what is scattered, on its
+                                 way; NULL: nothing is, or hollow */
 };
 
 static struct ps *self(struct sync *s)
@@ -56,8 +64,34 @@ static void ps_close(struct sync **s)
     ps_server_close(&p->server);
     free(p->link);
     free(p->piece);
+    free(p->pushed);
+    free(p->pulled);
     free(p);
     *s = NULL;
+}
+
+static void open_link_piece(struct link_piece *piece, const struct sync_env *env, int server, size_t k)
+{
+    piece->part = placement_part(env->placement, server, env->buckets->piece[k]);
+    if (piece->part.n_elems > 0)
+        piece->is_scattered = !placement_is_range(env->placement, server, piece->part, &piece->first);
+}
+
+static enum rc open_staging(struct ps *p)
+{
+    const struct sync_env *env = &p->base.env;
+    const size_t n_bytes = env->buckets->n_params * sizeof(float);
+
+    if (!real(p) || !placement_is_scattered(env->placement))
+        return RC_OK;
+    p->pushed = malloc(n_bytes);
+    p->pulled = malloc(n_bytes);
+    if (!p->pushed || !p->pulled)
+        return rc_raise(RC_NOMEM, "mode ps: no memory for the messages of %zu scattered parameters",
+                        env->buckets->n_params);
+    memset(p->pushed, 0, n_bytes); /* S5: the pages are there before the first step */
+    memset(p->pulled, 0, n_bytes);
+    return RC_OK;
 }
 
 static enum rc open_links(struct ps *p)
@@ -70,18 +104,20 @@ static enum rc open_links(struct ps *p)
     if (!p->link || !p->piece)
         return rc_raise(RC_NOMEM, "mode ps: no memory for %d servers", env->n_servers);
     for (int s = 0; s < env->n_servers; s++) {
-        p->link[s].slice = server_slice(env->buckets->n_params, env->n_servers, s);
-        p->link[s].piece = p->piece + (size_t)s * n_pieces;
+        struct link *l = &p->link[s];
+        l->n_elems = env->placement->n_elems[s];
+        l->first_elem = s > 0 ? l[-1].first_elem + l[-1].n_elems : 0;
+        l->piece = p->piece + (size_t)s * n_pieces;
         for (size_t k = 0; k < n_pieces; k++)
-            p->link[s].piece[k].part = ps_part(env, k, s);
+            open_link_piece(&l->piece[k], env, s, k);
     }
-    return RC_OK;
+    return open_staging(p);
 }
 
-/* A message counts its elements in 32 bits: slices are sent whole, and the first is the largest. */
+/* A message counts its elements in 32 bits: slices are sent whole. */
 static enum rc check_slices(const struct sync_env *env)
 {
-    const size_t n_elems = server_slice(env->buckets->n_params, env->n_servers, 0).n_elems;
+    const size_t n_elems = placement_most_elems(env->placement);
 
     if (n_elems > UINT32_MAX)
         return rc_raise(RC_INVAL,
@@ -160,6 +196,11 @@ static enum rc end_request(struct ps *p, int server)
     return transport_wait(p->base.env.transport, &p->link[server].tx, p->base.env.timeout_ms);
 }
 
+static bool may_be_late(const struct ps *p)
+{
+    return p->base.env.consistency.kind == CONSISTENCY_SYNC && p->base.env.consistency.bound_count > 0;
+}
+
 /* The answer of one server, which must be what `want` says: its op, n_elems and piece. */
 static enum rc end_answer(struct ps *p, int server, const struct ps_header *want, int timeout_ms, struct ps_header *out)
 {
@@ -169,7 +210,8 @@ static enum rc end_answer(struct ps *p, int server, const struct ps_header *want
     l->receives = false;
     TRY(transport_wait(p->base.env.transport, &l->rx, timeout_ms));
     TRY(ps_header_decode(out, l->reply, l->rx.n_head_bytes, l->rx.n_bytes + l->rx.n_hollow_bytes));
-    if (out->op != want->op || out->n_elems != want->n_elems || out->piece != want->piece)
+    const bool is_late = out->op == PS_LATE && want->op == PS_PARAMS && may_be_late(p);
+    if ((out->op != want->op && !is_late) || out->n_elems != want->n_elems || out->piece != want->piece)
         FAIL(RC_MISMATCH,
              "server %d answered op %d with %u elements of piece %u where op %d with %u of piece %u belongs", server,
              (int)out->op, out->n_elems, out->piece, (int)want->op, want->n_elems, want->piece);
@@ -196,37 +238,76 @@ static enum rc abandon(struct ps *p, enum rc rc)
     return rc_raise(rc, "%s", first_message);
 }
 
-static void note_cost(struct piece_cost *cost, const struct ps_header *h)
+/* lead: steps ahead of the slowest worker. */
+static void note_cost(struct piece_cost *cost, const struct ps_header *h, uint32_t lead)
 {
-    if (h->queue_ns + h->apply_ns >= cost->server_ns + cost->apply_ns) { /* the slowest server */
+    const uint64_t server_ns = h->queue_ns + h->apply_ns + h->held_ns;
+    if (server_ns >= cost->server_ns + cost->apply_ns + cost->held_ns) { /* the slowest server */
         cost->server_ns = h->queue_ns;
         cost->apply_ns = h->apply_ns;
+        cost->held_ns = h->held_ns;
     }
+    cost->late_count += h->op == PS_LATE;
+    cost->lead_count = lead > cost->lead_count ? lead : cost->lead_count;
     const uint32_t staleness = h->staleness < UINT32_MAX ? (uint32_t)h->staleness : UINT32_MAX;
     if (staleness > cost->staleness_count)
         cost->staleness_count = staleness;
 }
 
+/* Where the body of a message with this piece is: in `staged` (pushed, pulled), or where it belongs, in `all`. */
+static float *body_at(const struct ps *p, int server, const struct link_piece *piece, float *staged, float *all)
+{
+    if (!real(p))
+        return NULL;
+    return piece->is_scattered ? staged + p->link[server].first_elem + piece->part.offset_elems : all + piece->first;
+}
+
+/* Simulated cost of a copy of a scattered piece: each float is read and written. */
+static void charge_copy(struct ps *p, const struct link_piece *piece)
+{
+    world_charge(p->base.env.world, 0, 2.0 * (double)piece->part.n_elems * sizeof(float));
+}
+
 static enum rc push(struct ps *p, int server, size_t k, float lr, float *param, float *grad)
 {
-    const struct range part = p->link[server].piece[k].part;
+    const struct link_piece *piece = &p->link[server].piece[k];
+    const struct range part = piece->part;
+    float *body = body_at(p, server, piece, p->pushed, grad);
     enum rc rc = RC_OK;
 
     if (part.n_elems == 0)
         return RC_OK;
+    if (piece->is_scattered && body)
+        placement_gather(p->base.env.placement, server, part, body, grad, 0);
+    if (piece->is_scattered)
+        charge_copy(p, piece);
     const struct ps_header h = { .op = PS_PUSH,
                                  .n_elems = (uint32_t)part.n_elems,
                                  .piece = (uint32_t)k,
                                  .lr = lr,
                                  .sent_ns = world_now_ns(p->base.env.world),
-                                 .clock = p->link[server].piece[k].clock };
-    TRY(post_answer(p, server, real(p) ? param + part.offset_elems : NULL, part.n_elems));
-    TRY(post_request(p, server, &h, real(p) ? grad + part.offset_elems : NULL));
+                                 .clock = piece->clock,
+                                 .step = piece->step };
+    TRY(post_answer(p, server, body_at(p, server, piece, p->pulled, param), part.n_elems));
+    TRY(post_request(p, server, &h, body));
 out:
     return rc;
 }
 
-static enum rc take_params(struct ps *p, int server, size_t k, struct piece_cost *cost)
+/* clocks.Q1, as the worker sees it, which has pushed n_steps. */
+static enum rc check_lead(const struct ps *p, int server, uint32_t n_steps, const struct ps_header *h)
+{
+    const struct consistency *rule = &p->base.env.consistency;
+
+    if (h->step > n_steps || (rule->kind == CONSISTENCY_SSP && n_steps - h->step > rule->bound_count))
+        return rc_raise(RC_MISMATCH,
+                        "server %d answered step %u of piece %u when the slowest worker had done %u: not by "
+                        "--consistency ssp:%u",
+                        server, n_steps, h->piece, h->step, rule->bound_count);
+    return RC_OK;
+}
+
+static enum rc take_params(struct ps *p, int server, size_t k, float *param, struct piece_cost *cost)
 {
     struct link_piece *piece = &p->link[server].piece[k];
     const struct ps_header want = { .op = PS_PARAMS, .n_elems = (uint32_t)piece->part.n_elems, .piece = (uint32_t)k };
@@ -237,8 +318,14 @@ static enum rc take_params(struct ps *p, int server, size_t k, struct piece_cost
         return RC_OK;
     TRY(end_request(p, server));
     TRY(end_answer(p, server, &want, p->base.env.timeout_ms, &answer));
+    TRY(check_lead(p, server, ++piece->step, &answer));
     piece->clock = answer.clock;
-    note_cost(cost, &answer);
+    note_cost(cost, &answer, piece->step - answer.step);
+    if (piece->is_scattered && real(p))
+        placement_scatter(p->base.env.placement, server, piece->part, body_at(p, server, piece, p->pulled, param),
+                          param);
+    if (piece->is_scattered)
+        charge_copy(p, piece);
 out:
     return rc;
 }
@@ -254,7 +341,7 @@ static enum rc ps_exchange(struct sync *s, size_t k, float lr, float *param, flo
     for (int i = 0; i < s->env.n_servers; i++)
         TRY(push(p, i, k, lr, param, grad));
     for (int i = 0; i < s->env.n_servers; i++)
-        TRY(take_params(p, i, k, out));
+        TRY(take_params(p, i, k, param, out));
     world_charge(s->env.world, 0, n_copied_bytes);
 out:
     return abandon(p, rc);
@@ -276,7 +363,8 @@ out:
 /* Take the state of one server: its parameters and then its velocity, at state. */
 static enum rc take_state(struct ps *p, int server, enum ps_op asked, const float *state, float *param, float *velocity)
 {
-    const struct range slice = p->link[server].slice;
+    const struct range slice = { 0, p->link[server].n_elems };
+    const struct placement *placement = p->base.env.placement;
     const struct ps_header want = { .op = PS_STATE, .n_elems = (uint32_t)slice.n_elems };
     struct ps_header answer;
     enum rc rc;
@@ -286,9 +374,9 @@ static enum rc take_state(struct ps *p, int server, enum ps_op asked, const floa
     TRY(end_answer(p, server, &want, asked == PS_FETCH ? WAIT_FOREVER : p->base.env.timeout_ms, &answer));
     if (!real(p))
         return RC_OK;
-    memcpy(param + slice.offset_elems, state, slice.n_elems * sizeof(float));
+    placement_scatter(placement, server, slice, state, param);
     if (velocity)
-        memcpy(velocity + slice.offset_elems, state + slice.n_elems, slice.n_elems * sizeof(float));
+        placement_scatter(placement, server, slice, state + slice.n_elems, velocity);
 out:
     return rc;
 }
@@ -299,18 +387,18 @@ static enum rc fetch(struct ps *p, enum ps_op op, float *param, float *velocity)
     const size_t n_params = p->base.env.buckets->n_params;
     const int n_servers = p->base.env.n_servers;
     const struct ps_header h = { .op = op };
-    float *state = NULL; /* of server i, of n elements from a on: 2 n from 2 a on */
+    float *state = NULL; /* of server i, of n elements behind a of the servers before: 2 n from 2 a on */
     enum rc rc = RC_OK;
 
     if (real(p) && !(state = malloc((n_params > 0 ? 2 * n_params : 1) * sizeof(float))))
         FAIL(RC_NOMEM, "mode ps: no memory for the state of %zu parameters", n_params);
     for (int i = 0; i < n_servers; i++) {
-        const struct range slice = p->link[i].slice;
-        TRY(post_answer(p, i, real(p) ? state + 2 * slice.offset_elems : NULL, 2 * slice.n_elems));
+        const struct link *l = &p->link[i];
+        TRY(post_answer(p, i, real(p) ? state + 2 * l->first_elem : NULL, 2 * l->n_elems));
         TRY(post_request(p, i, &h, NULL));
     }
     for (int i = 0; i < n_servers; i++)
-        TRY(take_state(p, i, op, real(p) ? state + 2 * p->link[i].slice.offset_elems : NULL, param, velocity));
+        TRY(take_state(p, i, op, real(p) ? state + 2 * p->link[i].first_elem : NULL, param, velocity));
 out:
     rc = abandon(p, rc);
     free(state);
@@ -332,35 +420,25 @@ static enum rc ps_serve(struct sync *s, uint64_t step_ns)
     return ps_server_run(self(s)->server, step_ns);
 }
 
-/* Push and reply of each part of a piece. One way, a server's link carries those of all workers, a worker's those of
- * all servers and, of a reply, at least one after the last push. */
-static struct wire_plan ps_wire_plan(const struct sync *s)
+static void ps_served(const struct sync *s, struct server_facts *out)
 {
-    const size_t n_pieces = s->env.buckets->n_pieces;
-    size_t n_messages = 0, n_most = 0; /* of a worker one way: to all servers, to the one with most */
-
-    for (int i = 0; i < s->env.n_servers; i++) {
-        size_t n_own = 0;
-        for (size_t k = 0; k < n_pieces; k++)
-            n_own += ps_part(&s->env, k, i).n_elems > 0;
-        n_messages += n_own;
-        n_most = n_own > n_most ? n_own : n_most;
-    }
-    if (n_messages == 0) /* no parameters */
-        return (struct wire_plan){ 0 };
-    const size_t n_elems = s->env.buckets->n_params / n_messages, n_at_server = n_most * (size_t)s->env.n_workers;
-    const size_t n_busiest = n_at_server > n_messages + 1 ? n_at_server : n_messages + 1;
-    return (struct wire_plan){ PS_HEADER_BYTES + n_elems * sizeof(float), 2 * (double)n_pieces, (double)n_busiest };
+    ps_server_facts(((const struct ps *)s)->server, out);
 }
 
-/* A worker: its pushes and their replies, as messages of the transport. A server: parameters, momentum, and of each
- * worker one push and one reply. */
+static struct wire_plan ps_wire_plan_of(const struct sync *s)
+{
+    return ps_wire_plan(&s->env);
+}
+
+/* A worker: its pushes and their replies, as messages of the transport, and gathered before. A server: parameters,
+ * momentum, and of each worker one push and one reply. */
 static struct memory_need ps_memory(const void *opts, const struct job_facts *facts)
 {
-    const size_t n_slice = facts->n_params / (size_t)facts->n_servers + 1;
+    const size_t n_even = facts->n_params / (size_t)facts->n_servers + 1;
+    const size_t n_slice = facts->n_server_params > n_even ? facts->n_server_params : n_even;
 
     (void)opts;
-    return (struct memory_need){ .worker_bytes = 2 * facts->n_params * sizeof(float),
+    return (struct memory_need){ .worker_bytes = 2 * (facts->n_params + facts->n_scattered_params) * sizeof(float),
                                  .server_bytes = n_slice * sizeof(float) * (2 + 2 * (size_t)facts->n_workers) };
 }
 
@@ -374,6 +452,7 @@ const struct sync_mode sync_ps = {
     .final = ps_final,
     .snapshot = ps_snapshot,
     .serve = ps_serve,
-    .wire_plan = ps_wire_plan,
+    .served = ps_served,
+    .wire_plan = ps_wire_plan_of,
     .close = ps_close,
 };

@@ -3,11 +3,12 @@
 #include "ps/wire.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "harness/base/bytes.h"
 
-enum { MAGIC = 0x53504d47, VERSION = 3 }; /* "GMPS" */
+enum { MAGIC = 0x53504d47, VERSION = 4 }; /* "GMPS" */
 enum {                                    /* in bytes; wire.h has the table */
        OFFSET_MAGIC = 0,
        OFFSET_VERSION = 4,
@@ -18,9 +19,9 @@ enum {                                    /* in bytes; wire.h has the table */
        OFFSET_STALENESS = 24,
        OFFSET_QUEUE = 32,
        OFFSET_APPLY = 40,
-       OFFSET_SENT = 48,
+       OFFSET_SENT_OR_HELD = 48,
        OFFSET_PIECE = 56,
-       OFFSET_ZEROS = 60
+       OFFSET_STEP = 60
 };
 
 void ps_header_encode(void *out, const struct ps_header *h)
@@ -39,8 +40,9 @@ void ps_header_encode(void *out, const struct ps_header *h)
     bytes_put(to + OFFSET_STALENESS, h->staleness, 8);
     bytes_put(to + OFFSET_QUEUE, h->queue_ns, 8);
     bytes_put(to + OFFSET_APPLY, h->apply_ns, 8);
-    bytes_put(to + OFFSET_SENT, h->sent_ns, 8);
+    bytes_put(to + OFFSET_SENT_OR_HELD, h->op == PS_PUSH ? h->sent_ns : h->held_ns, 8);
     bytes_put(to + OFFSET_PIECE, h->piece, 4);
+    bytes_put(to + OFFSET_STEP, h->step, 4);
 }
 
 enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_bytes, size_t n_body_bytes)
@@ -56,16 +58,18 @@ enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_byte
         return rc_raise(RC_MISMATCH, "parameter server message: version %u, this program speaks %d",
                         (unsigned)bytes_get(from + OFFSET_VERSION, 2), VERSION);
     const unsigned op = (unsigned)bytes_get(from + OFFSET_OP, 2);
-    if (op < PS_PUSH || op > PS_LOOK)
+    if (op < PS_PUSH || op > PS_LATE)
         return rc_raise(RC_MISMATCH, "parameter server message: op %u is unknown", op);
     const uint32_t n_elems = (uint32_t)bytes_get(from + OFFSET_N_ELEMS, 4);
     const uint64_t n_payload_bytes = (uint64_t)n_elems * sizeof(float) * (op == PS_STATE ? 2 : 1);
     if (n_bytes - PS_HEADER_BYTES + n_body_bytes != n_payload_bytes)
         return rc_raise(RC_MISMATCH, "parameter server message: says %u elements, carries %zu bytes", n_elems,
                         n_bytes - PS_HEADER_BYTES + n_body_bytes);
-    for (int i = OFFSET_ZEROS; i < PS_HEADER_BYTES; i++)
-        if (from[i] != 0)
-            return rc_raise(RC_MISMATCH, "parameter server message: byte %d of the header is not zero", i);
+    const bool has_step = op == PS_PUSH || op == PS_PARAMS || op == PS_LATE;
+    const uint64_t time_ns = bytes_get(from + OFFSET_SENT_OR_HELD, 8);
+    const uint32_t step = (uint32_t)bytes_get(from + OFFSET_STEP, 4);
+    if (!has_step && step != 0)
+        return rc_raise(RC_MISMATCH, "parameter server message: step %u of op %u, which has none", step, op);
     const uint32_t lr_bits = (uint32_t)bytes_get(from + OFFSET_LR, 4);
     *out = (struct ps_header){ .op = (enum ps_op)op,
                                .n_elems = n_elems,
@@ -74,7 +78,8 @@ enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_byte
                                .staleness = bytes_get(from + OFFSET_STALENESS, 8),
                                .queue_ns = bytes_get(from + OFFSET_QUEUE, 8),
                                .apply_ns = bytes_get(from + OFFSET_APPLY, 8),
-                               .sent_ns = bytes_get(from + OFFSET_SENT, 8) };
+                               .step = step };
+    *(op == PS_PUSH ? &out->sent_ns : &out->held_ns) = time_ns;
     memcpy(&out->lr, &lr_bits, sizeof lr_bits);
     if (!isfinite(out->lr))
         return rc_raise(RC_MISMATCH, "parameter server message: the learning rate is not a finite number");

@@ -16,12 +16,12 @@
  *       32  u64   queue_ns (PARAMS): from arrival at the server until it was served; where the transport does not know
  *                 the arrival: sent_ns plus the shortest transit time of all pushes so far
  *       40  u64   apply_ns (PARAMS): updating the parameters
- *       48  u64   sent_ns (PUSH): by the clock all ranks share
+ *       48  u64   PUSH: sent_ns, by the clock all ranks share; PARAMS, LATE: held_ns, for other workers
  *       56  u32   piece (PUSH, PARAMS): which of exchange/buckets.h; the floats are its part of the server's slice
- *       60  u8    zeros up to 64, so that the floats behind are aligned
+ *       60  u32   step of the piece: PUSH: of the worker, its pushes before; PARAMS, LATE: of the slowest worker
  *
  *   op      from      means                               answer
- *   PUSH    worker    apply this gradient, then pull      PARAMS
+ *   PUSH    worker    apply this gradient, then pull      PARAMS; LATE: the same, but its gradient was dropped
  *   FETCH   worker 0  when all others left: final state   STATE (parameters, then velocity), and worker 0 has left
  *   LEAVE   worker    I push no more                      none
  *   LOOK    worker 0  between two pushes: state now       STATE (as for FETCH), and worker 0 goes on
@@ -31,7 +31,9 @@
  * Invariants
  *   P1  A header that is not exactly right is refused: RC_MISMATCH naming the field; nothing is
  *       read past the bytes received.
- *   P2  The clock of a piece at a server grows by one per PUSH of it applied; staleness = clock - header.clock.
+ *   P2  The clock of a piece at a server grows by one per update of it; staleness = clock - header.clock, of a gradient
+ *       that was applied.
+ *   P3  A worker pushes the steps of a piece in order, each once; which of them waits for whom: clocks.h.
  */
 #ifndef PS_WIRE_H
 #define PS_WIRE_H
@@ -43,13 +45,14 @@
 
 enum { PS_HEADER_BYTES = 64 };
 
-enum ps_op { PS_PUSH = 1, PS_FETCH, PS_LEAVE, PS_PARAMS, PS_STATE, PS_LOOK };
+enum ps_op { PS_PUSH = 1, PS_FETCH, PS_LEAVE, PS_PARAMS, PS_STATE, PS_LOOK, PS_LATE };
 
 struct ps_header {
     enum ps_op op;
-    uint32_t n_elems, piece;
+    uint32_t n_elems, piece, step;
     float lr;
-    uint64_t clock, staleness, queue_ns, apply_ns, sent_ns;
+    uint64_t clock, staleness, queue_ns, apply_ns;
+    uint64_t sent_ns, held_ns; /* of PUSH; of PARAMS and LATE */
 };
 
 /* Write h to out[PS_HEADER_BYTES]. Cannot fail. */

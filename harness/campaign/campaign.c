@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "harness/base/text.h"
+#include "harness/exchange/consistency.h"
 #include "harness/train/global_batch.h"
 
 /* date-name, then date-name-2, ...: the first that can be made. */
@@ -244,6 +245,17 @@ static enum rc check_steps(const struct point *p, const json_t *summary)
     return RC_OK;
 }
 
+/* By the rule of its servers; 0: it has none, or they apply each gradient. */
+static int n_averaged(const struct point *p, const json_t *summary)
+{
+    const char *rule = json_string_value(json_object_get(summary, "consistency"));
+    struct consistency c;
+
+    if (!rule || consistency_parse(&c, rule) != RC_OK || c.kind != CONSISTENCY_SYNC)
+        return 0;
+    return p->n_workers - (int)c.bound_count;
+}
+
 enum rc point_read_record(struct point *p, const json_t *r)
 {
     const char *kind = json_string_value(json_object_get(r, "kind"));
@@ -258,6 +270,7 @@ enum rc point_read_record(struct point *p, const json_t *r)
         p->global_batch_count = has_text(r, "scaling", scaling_text(true))
                                     ? (uint64_t)json_integer_value(json_object_get(r, "global_batch_count"))
                                     : 0;
+        p->n_averaged = n_averaged(p, r);
     } else if (strcmp(kind, "step") == 0) {
         p->learning_rate = number_at(r, "learning_rate");
         TRY(add_to_curve(&p->curve[p->n_launches], r));

@@ -73,6 +73,8 @@ struct point {
     long n_host_cores;               /* of the hosts of a launch, the most of its launches; 0: not known */
     uint64_t batch_per_worker_count; /* as the launches used it */
     uint64_t global_batch_count;     /* likewise, of strong scaling (train/global_batch.h); 0: weak, or not known */
+    int n_averaged;                  /* gradients that its parameter servers make one update of, as the launches told;
+                                        0: they apply each */
     uint64_t n_steps;                /* of a launch */
     double tuned_lr;                 /* that its launches are given (--tune-lr); 0: as the user says */
     double learning_rate;            /* of the last step recorded, as scaled for its workers; NaN: not known */

@@ -20,18 +20,25 @@ static void a_launch_says_how_it_scales(void **state)
 
     made_open(&c, *state, point, 1, false);
     assert_false(campaign_scales_strongly(&c));
-    take_summary(*state, &c, "\"scaling\":\"strong\",\"batch_per_worker_count\":16,\"global_batch_count\":64");
+    take_summary(*state, &c,
+                 "\"scaling\":\"strong\",\"batch_per_worker_count\":16,\"global_batch_count\":64"
+                 ",\"consistency\":\"sync:1\"");
     assert_int_equal(c.point[0].batch_per_worker_count, 16);
+    assert_int_equal(c.point[0].n_averaged, 3); /* of 4 workers */
     assert_int_equal(c.point[0].global_batch_count, 64);
     assert_true(campaign_scales_strongly(&c));
     point_scaling_text(text, sizeof text, &c.point[0]);
     assert_string_equal(text, "strong scaling: batch 64 of all workers");
-    take_summary(*state, &c, "\"scaling\":\"weak\",\"batch_per_worker_count\":32,\"global_batch_count\":128");
+    take_summary(*state, &c,
+                 "\"scaling\":\"weak\",\"batch_per_worker_count\":32,\"global_batch_count\":128"
+                 ",\"consistency\":\"ssp:1\"");
+    assert_int_equal(c.point[0].n_averaged, 0);
     assert_false(campaign_scales_strongly(&c));
     point_scaling_text(text, sizeof text, &c.point[0]);
     assert_string_equal(text, "weak scaling: batch 32 per worker");
     take_summary(*state, &c, "\"batch_per_worker_count\":32"); /* of a program that knew weak scaling alone */
     assert_false(campaign_scales_strongly(&c));
+    assert_int_equal(c.point[0].n_averaged, 0);
     campaign_close(&c);
 }
 

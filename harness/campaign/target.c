@@ -71,8 +71,9 @@ static void tell_split(const struct target_split *split, const struct point *p, 
     fprintf(to, ", of which throughput %s x and samples needed %s x", number[0], number[1]);
     if (fabs(split->samples_ratio - 1) < 0.005)
         return;
-    if (p->mode->caps & MODE_SYNCHRONOUS)
-        fprintf(to, "; %s makes one update a round, of the mean of %d gradients", p->mode->name, p->n_workers);
+    if (p->mode->caps & MODE_SYNCHRONOUS || p->n_averaged > 0)
+        fprintf(to, "; %s makes one update a round, of the mean of %d gradients", p->mode->name,
+                p->n_averaged > 0 ? p->n_averaged : p->n_workers);
     else
         fprintf(to, "; %s makes %d updates a round, each of one worker's gradient", p->mode->name, p->n_workers);
     tell_rate(p, single, to);

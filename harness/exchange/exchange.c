@@ -123,8 +123,15 @@ static const char *on_off(uint64_t is_on)
 static enum rc compare_plans(struct exchange *x)
 {
     const struct {
-        uint64_t digest, n_pieces, overlap, priority;
-    } own = { buckets_digest(&x->buckets), x->buckets.n_pieces, x->env.opts.overlap, x->env.opts.priority }, *first;
+        uint64_t digest, n_pieces, overlap, priority, placement, consistency, bound;
+    } own = { buckets_digest(&x->buckets),
+              x->buckets.n_pieces,
+              x->env.opts.overlap,
+              x->env.opts.priority,
+              placement_digest(&x->placement),
+              x->env.opts.consistency.kind,
+              x->env.opts.consistency.bound_count },
+      *first;
     struct world *w = x->env.world;
     void *all = malloc((size_t)w->n_ranks * sizeof own);
     enum rc rc;
@@ -144,6 +151,12 @@ static enum rc compare_plans(struct exchange *x)
                  "rank %d has overlap %s and priority %s, rank 0 %s and %s: the options of all ranks must be the same",
                  r, on_off(first[r].overlap), on_off(first[r].priority), on_off(first->overlap),
                  on_off(first->priority));
+        if (first[r].placement != first->placement || first[r].consistency != first->consistency ||
+            first[r].bound != first->bound)
+            FAIL(RC_MISMATCH,
+                 "rank %d has another placement or consistency than rank 0: the options of all ranks must "
+                 "be the same",
+                 r);
     }
 out:
     free(all);
@@ -167,6 +180,8 @@ enum rc exchange_open(struct exchange **out, const struct exchange_env *env)
     if (env->mode->module.caps & MODE_ONE_WORKER && env->n_workers != 1)
         FAIL(RC_INVAL, "mode %s: has one worker, not %d", env->mode->module.name, env->n_workers);
     TRY(buckets_open(&x->buckets, env->segment, env->n_segments, &env->opts.buckets));
+    if (x->has_servers)
+        TRY(placement_open(&x->placement, &env->opts.placement, env->segment, env->n_segments, env->n_servers));
     TRY(open_memory(x));
     if (x->is_worker)
         TRY(open_worker(x));
@@ -199,6 +214,7 @@ void exchange_close(struct exchange **xp)
     for (int i = 0; i < EXCHANGE_N_RINGS; i++)
         span_ring_close(&x->ring[i]);
     buckets_close(&x->buckets);
+    placement_close(&x->placement);
     free(x->slice_param);
     free(x->slice_velocity);
     free(x->n_missing);
@@ -221,7 +237,7 @@ float *exchange_grad(const struct exchange *x)
 
 static enum rc open_slice(struct exchange *x, bool has_velocity)
 {
-    const size_t n_elems = x->slice.n_elems;
+    const size_t n_elems = x->placement.n_elems[x->env.world->rank - x->env.n_workers];
 
     x->slice_param = malloc((n_elems > 0 ? n_elems : 1) * sizeof *x->slice_param);
     if (has_velocity)
@@ -247,9 +263,9 @@ static enum rc share_state(struct exchange *x, const struct initial_state *from)
     if (!has_memory(x))
         return RC_OK;
     if (!x->is_worker) {
-        x->slice = server_slice(x->buckets.n_params, x->env.n_servers, x->env.world->rank - x->env.n_workers);
         TRY(open_slice(x, has_velocity));
-        param.slice = velocity.slice = x->slice;
+        param.placement = velocity.placement = &x->placement;
+        param.server = velocity.server = x->env.world->rank - x->env.n_workers;
         param.slice_host = x->slice_param;
         velocity.slice_host = x->slice_velocity;
     }
@@ -279,8 +295,7 @@ static struct transport_plan transport_plan(const struct exchange *x)
     if (env->collective)
         n_messages = env->collective->predict(env->collective_opts, &call, 0, n_ranks).msgs +
                      env->collective->predict(env->collective_opts, &call, n_ranks - 1, n_ranks).msgs;
-    const size_t n_elems =
-        x->has_servers ? 2 * server_slice(x->buckets.n_params, env->n_servers, 0).n_elems : call.n_elems;
+    const size_t n_elems = x->has_servers ? 2 * placement_most_elems(&x->placement) : call.n_elems;
     return (struct transport_plan){ .most_message_bytes = HEADER_BYTES + n_elems * sizeof(float),
                                     .most_messages = OTHER_MESSAGES + 2 * n_messages,
                                     .silence_ms = env->timeout_ms / 2 };
@@ -301,6 +316,8 @@ static enum rc open_mode(struct exchange *x)
                                    .collective = env->collective,
                                    .collective_opts = env->collective_opts,
                                    .buckets = &x->buckets,
+                                   .placement = &x->placement,
+                                   .consistency = env->opts.consistency,
                                    .n_workers = env->n_workers,
                                    .n_servers = env->n_servers,
                                    .momentum = env->momentum,
@@ -390,6 +407,15 @@ out:
 enum rc exchange_serve(struct exchange *x, uint64_t step_ns)
 {
     return x->sync->ops->serve(x->sync, step_ns);
+}
+
+struct server_facts exchange_served(const struct exchange *x)
+{
+    struct server_facts facts = { .late_count = 0 };
+
+    if (x->sync && x->sync->ops->served)
+        x->sync->ops->served(x->sync, &facts);
+    return facts;
 }
 
 struct wire_plan exchange_wire_plan(const struct exchange *x)

@@ -42,10 +42,12 @@ struct exchange;
 
 struct exchange_opts {
     struct bucket_opts buckets;
-    bool overlap;       /* E1 */
-    bool priority;      /* of the pieces that wait, the one that the next forward pass needs first goes first; else the
-                           oldest */
-    bool shared_memory; /* parameters and gradients of a worker can be mapped by the others of its host */
+    bool overlap;  /* E1 */
+    bool priority; /* of the pieces that wait, the one that the next forward pass needs first goes first; else the
+                      oldest */
+    struct placement_opts placement; /* of parameters on servers */
+    struct consistency consistency;  /* of a mode with servers */
+    bool shared_memory;              /* parameters and gradients of a worker can be mapped by the others of its host */
 };
 
 struct exchange_env {    /* borrowed; outlives the exchange */
@@ -79,9 +81,12 @@ struct exchange_cost {
     uint64_t waited_ns;       /* in await() */
     uint64_t apply_ns;        /* of waited_ns: updating parameters, here or (ps) at the slowest server */
     uint64_t server_ns;       /* of waited_ns: ps: in the server's queue; the slowest server */
-    uint64_t exchange_ns;     /* of waited_ns: exchanging, less what of it was at the server */
+    uint64_t exchange_ns;     /* of waited_ns: exchanging, less what of it was at the server, held_ns too */
     uint64_t hidden_ns;       /* exchanging while the worker did not wait for it */
+    uint64_t held_ns;         /* of waited_ns: ps: for other workers, whose turn it was; the slowest server */
     uint32_t staleness_count; /* ps: updates by others between pull and apply; max over servers and pieces */
+    uint32_t late_count;      /* ps: messages whose gradient was dropped */
+    uint32_t lead_count;      /* ps: steps ahead of the slowest worker; max over servers and pieces */
 };
 
 /* What all ranks begin with; rank 0's are taken. Lent during start(). */
@@ -135,6 +140,8 @@ enum rc exchange_stop(struct exchange *x, uint64_t *n_steps) MUST_CHECK;
 enum rc exchange_undo_to(struct exchange *x, uint64_t n_steps) MUST_CHECK;
 /* Body of a server rank (S4). step_ns: what a step was measured to take; 0: not known. */
 enum rc exchange_serve(struct exchange *x, uint64_t step_ns) MUST_CHECK;
+/* Of a server rank, behind serve(): what it has served. */
+struct server_facts exchange_served(const struct exchange *x);
 /* NULL: there is none. Lent. The main task may add to its own; others are read after final() only. A ring holds the
  * last spans, of all steps if those are not more than some hundred thousand. */
 struct span_ring *exchange_ring(const struct exchange *x, enum exchange_task task);

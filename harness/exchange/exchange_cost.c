@@ -58,12 +58,18 @@ void cost_add_piece(struct cost_account *a, const struct piece_times *t, bool up
     const uint64_t update_ns = updates_at_server ? in_proportion(t->at_server.apply_ns, exposed, exchange_ns) : 0;
     const uint64_t hidden_update_ns = updates_at_server ? t->at_server.apply_ns - update_ns : 0;
     const uint64_t server_ns = in_proportion(t->at_server.server_ns, exposed, exchange_ns);
+    const uint64_t held_ns = in_proportion(t->at_server.held_ns, exposed, exchange_ns);
+    const uint64_t elsewhere_ns = server_ns + update_ns + held_ns;
     const uint64_t hidden_ns = exchange_ns - exposed;
 
     a->sum.apply_ns += update_ns + exposed_ns(a, t->update_ns, t->applied_ns);
     a->sum.server_ns += server_ns;
-    a->sum.exchange_ns += exposed > server_ns + update_ns ? exposed - server_ns - update_ns : 0;
+    a->sum.held_ns += held_ns;
+    a->sum.exchange_ns += exposed > elsewhere_ns ? exposed - elsewhere_ns : 0;
     a->sum.hidden_ns += hidden_ns > hidden_update_ns ? hidden_ns - hidden_update_ns : 0;
+    a->sum.late_count += t->at_server.late_count;
     if (t->at_server.staleness_count > a->sum.staleness_count)
         a->sum.staleness_count = t->at_server.staleness_count;
+    if (t->at_server.lead_count > a->sum.lead_count)
+        a->sum.lead_count = t->at_server.lead_count;
 }

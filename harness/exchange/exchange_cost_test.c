@@ -103,10 +103,14 @@ static void a_server_has_its_share(void **state)
                                    .update_ns = 2000,
                                    .applied_ns = 2000,
                                    .at_server = { .server_ns = 400, .apply_ns = 200, .staleness_count = 3 } };
+    struct piece_times held = t;
     const struct piece_times fresher = { .at_server.staleness_count = 2 };
     struct cost_account a = { 0 };
 
     (void)state;
+    held.at_server.held_ns = 300;
+    held.at_server.late_count = 2;
+    held.at_server.lead_count = 5;
     cost_wait_begin(&a, 1500);
     cost_wait_end(&a, 2100);
     cost_add_piece(&a, &t, true);
@@ -114,6 +118,17 @@ static void a_server_has_its_share(void **state)
     assert_int_equal(a.sum.staleness_count, 3);
     cost_add_piece(&a, &fresher, true);
     assert_int_equal(a.sum.staleness_count, 3);
+    a = (struct cost_account){ 0 };
+    cost_wait_begin(&a, 1500); /* 300 of them for other workers, which are no exchanging: half is exposed */
+    cost_wait_end(&a, 2100);
+    cost_add_piece(&a, &held, true);
+    check(&a, 600, 50, 100, 200, 400);
+    assert_int_equal(a.sum.held_ns, 150);
+    assert_int_equal(a.sum.late_count, 2);
+    assert_int_equal(a.sum.lead_count, 5);
+    cost_add_piece(&a, &held, true);
+    assert_int_equal(a.sum.late_count, 4);
+    assert_int_equal(a.sum.lead_count, 5);
     a = (struct cost_account){ 0 };
     cost_wait_begin(&a, 1000); /* all exposed: to the nanosecond */
     cost_add_piece(&a, &t, true);

@@ -27,6 +27,7 @@ struct exchange {
     bool overlaps;               /* E1 */
     bool keeps_undo;             /* E7 */
     struct buckets buckets;
+    struct placement placement;  /* of a mode with servers */
     struct transport *transport; /* NULL: nothing is exchanged */
     struct sync *sync;           /* likewise */
     struct compute *side;        /* what the mode works with where it cannot be env.compute: of one thread, for the
@@ -36,7 +37,6 @@ struct exchange {
     float *param, *grad;                 /* in memory */
     float *host_param, *host_grad;       /* what the mode reads and writes: the same, or copies in host memory (E4) */
     float *undo_param, *undo_velocity;   /* E7: the host's; velocity: NULL without momentum */
-    struct range slice;                  /* of a server */
     float *slice_param, *slice_velocity; /* until the mode is open */
     size_t *n_missing;                   /* [n_buckets]: segments not submitted yet in this step */
     struct piece_state *state;           /* [n_pieces] */

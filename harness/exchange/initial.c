@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/exchange/exchange_memory.h"
+#include "harness/exchange/placement.h"
 #include "harness/world/share.h"
 #include "harness/world/world.h"
 
@@ -14,12 +15,9 @@ enum { CHUNK_ELEMS = 1 << 20 };
 /* The part of chunk[n_elems], whose first element is number `first` of the array, that is in the slice. */
 static void keep_slice(const struct initial_array *a, const float *chunk, size_t first, size_t n_elems)
 {
-    const size_t slice_end = a->slice.offset_elems + a->slice.n_elems, chunk_end = first + n_elems;
-    const size_t begin = first > a->slice.offset_elems ? first : a->slice.offset_elems;
-    const size_t end = chunk_end < slice_end ? chunk_end : slice_end;
+    const struct range kept = placement_part(a->placement, a->server, (struct range){ first, n_elems });
 
-    if (begin < end)
-        memcpy(a->slice_host + (begin - a->slice.offset_elems), chunk + (begin - first), (end - begin) * sizeof *chunk);
+    placement_gather(a->placement, a->server, kept, a->slice_host + kept.offset_elems, chunk, first);
 }
 
 static enum rc broadcast_chunk(struct world *w, const struct initial_array *a, float *chunk, size_t first,

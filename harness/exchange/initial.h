@@ -6,20 +6,21 @@
 #ifndef HARNESS_EXCHANGE_INITIAL_H
 #define HARNESS_EXCHANGE_INITIAL_H
 
-#include "harness/base/range.h"
 #include "harness/base/rc.h"
 #include "harness/compute/compute.h"
 
 struct exchange_memory;
+struct placement;
 struct world;
 
 struct initial_array {
     size_t n_elems;         /* of the whole array */
     const float *from_host; /* rank 0: the host's float[n_elems]; NULL: it is in `memory` */
     struct compute *compute;
-    float *memory;      /* float[n_elems] in memory of compute, which gets it; NULL: not wanted here */
-    struct range slice; /* a server: this range of it ... */
-    float *slice_host;  /* ... goes to the host's float[slice.n_elems]; NULL: not wanted here */
+    float *memory;                     /* float[n_elems] in memory of compute, which gets it; NULL: not wanted here */
+    const struct placement *placement; /* a server: what is placed on ... */
+    int server;                        /* ... this one ... */
+    float *slice_host;                 /* ... goes here, the host's; NULL: not wanted here */
 };
 
 /* Collective. RC_NOMEM. */

@@ -9,7 +9,8 @@
  *   S1  Order on a worker: open; then in every step exchange() once for each piece, in an order that is the same on
  *       every worker of a synchronous mode; then final once; then close. One task at a time calls (task.h, K6).
  *   S2  After exchange() returned RC_OK, of the elements of that piece: without servers grad is the sum over workers;
- *       with servers param holds the values for the next step, at most `staleness` updates behind the newest.
+ *       with servers param holds the values for the next step, at most `staleness` updates behind the newest, which
+ *       the rule of env.consistency made (consistency.h).
  *   S3  One worker of every mode gives the same bits as "single".
  *   S4  A server rank calls serve() once, which returns when every worker has called final().
  *   S5  Nothing of ours allocates between open and final, but snapshot(). (ZeroMQ does, inside the library, for each
@@ -23,10 +24,12 @@
 #include <stdint.h>
 
 #include "harness/base/module.h"
-#include "harness/base/range.h"
 #include "harness/base/rc.h"
 #include "harness/compute/compute.h"
 #include "harness/exchange/buckets.h"
+#include "harness/exchange/consistency.h"
+#include "harness/exchange/placement.h"
+#include "harness/exchange/staleness.h"
 
 struct world;
 struct transport;
@@ -42,9 +45,11 @@ struct sync_env {                /* borrowed; outlives the sync */
     const struct collective_ops *collective; /* of a mode with MODE_COLLECTIVE; else NULL */
     const void *collective_opts;             /* its options; NULL: it has none */
     const struct buckets *buckets;
+    const struct placement *placement; /* of the parameters on the servers */
+    struct consistency consistency;    /* of a mode with servers */
     int n_workers, n_servers;
     float momentum, weight_decay;
-    const float *slice_param;    /* a server's: float[server_slice], the host's, lent during open; hollow: NULL */
+    const float *slice_param;    /* a server's: its slice (placement.h), the host's, lent during open; hollow: NULL */
     const float *slice_velocity; /* likewise; NULL: zeros */
     int timeout_ms;              /* per message; 0 waits for ever */
     struct span_ring *ring;      /* a server's: of its task; NULL: nothing is recorded */
@@ -53,7 +58,16 @@ struct sync_env {                /* borrowed; outlives the sync */
 struct piece_cost {           /* what exchange() spent elsewhere, ns */
     uint64_t server_ns;       /* ps: waiting in the server's queue; the slowest server */
     uint64_t apply_ns;        /* ps: updating the parameters there */
+    uint64_t held_ns;         /* ps: until its answer waited for other workers no more; the slowest server */
     uint32_t staleness_count; /* ps: updates by others between pull and apply; max over servers */
+    uint32_t late_count;      /* ps: messages of it whose gradient was dropped */
+    uint32_t lead_count;      /* ps: steps that the worker is then ahead of the slowest one; max over servers */
+};
+
+struct server_facts {                      /* of a server, since it began */
+    uint32_t pushes_count[STALENESS_BINS]; /* that were applied, by staleness */
+    uint64_t late_count;                   /* that were dropped */
+    uint32_t lead_max_count;               /* of any worker, as it was answered: steps ahead of the slowest one */
 };
 
 struct wire_plan { /* of the slowest path of a step: no less than n_in_turn t(message), nor than
@@ -78,12 +92,6 @@ static inline bool mode_exchanges(const struct module *mode)
     return (mode->caps & MODE_EXCHANGES) != 0;
 }
 
-/* The parameters that server s of n_servers holds: layers may lie across borders. */
-static inline struct range server_slice(size_t n_params, int n_servers, int s)
-{
-    return range_part(n_params, n_servers, s);
-}
-
 struct sync_mode {             /* without MODE_EXCHANGES the functions are NULL */
     struct module module;      /* caps: enum mode_caps; memory: beside parameters, gradient and optimiser */
     unsigned collectives;      /* MODE_COLLECTIVE: what it calls, enum collective_type */
@@ -105,6 +113,8 @@ struct sync_mode {             /* without MODE_EXCHANGES the functions are NULL 
      * take, 0: not known; a server whose workers are silent no longer than some steps waits on, whatever timeout_ms is.
      */
     enum rc (*serve)(struct sync *s, uint64_t step_ns);
+    /* Optional (may be NULL: nothing is counted). On a server rank, behind serve(). */
+    void (*served)(const struct sync *s, struct server_facts *out);
     /* The messages of a step, for its bound; zeros when there are none. Pure. */
     struct wire_plan (*wire_plan)(const struct sync *s);
     void (*close)(struct sync **s);

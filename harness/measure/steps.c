@@ -139,7 +139,7 @@ static uint64_t lesser(uint64_t a, uint64_t b)
 
 struct costs { /* sums over n steps */
     size_t n;
-    uint64_t whole_ns, compute_ns, wait_ns, exchange_ns, server_ns, apply_ns, rest_ns, hidden_ns;
+    uint64_t whole_ns, compute_ns, wait_ns, exchange_ns, server_ns, apply_ns, held_ns, rest_ns, hidden_ns;
 };
 
 static void add_step(struct costs *sum, const struct step_stamp *s, uint64_t latest_ready_ns)
@@ -154,6 +154,7 @@ static void add_step(struct costs *sum, const struct step_stamp *s, uint64_t lat
     sum->exchange_ns += s->exchange_ns;
     sum->server_ns += s->server_ns;
     sum->apply_ns += s->apply_ns;
+    sum->held_ns += s->held_ns;
     sum->hidden_ns += s->hidden_ns;
 }
 
@@ -174,6 +175,7 @@ static void find_rest(struct costs *sum)
 
     sum->server_ns = take(&left, sum->server_ns);
     sum->apply_ns = take(&left, sum->apply_ns);
+    sum->held_ns = take(&left, sum->held_ns);
     sum->exchange_ns = take(&left, sum->exchange_ns);
     sum->wait_ns = lesser(sum->wait_ns, sum->exchange_ns);
     sum->rest_ns = left;
@@ -188,6 +190,7 @@ static void add_costs(struct costs *all, const struct costs *worker)
     all->exchange_ns += worker->exchange_ns;
     all->server_ns += worker->server_ns;
     all->apply_ns += worker->apply_ns;
+    all->held_ns += worker->held_ns;
     all->rest_ns += worker->rest_ns;
     all->hidden_ns += worker->hidden_ns;
 }
@@ -209,7 +212,7 @@ static struct step_parts parts_of(const struct costs *sum)
 
     return (struct step_parts){ .step_mean_s = (double)sum->whole_ns * scale,
                                 .compute_s = (double)sum->compute_ns * scale,
-                                .wait_s = (double)sum->wait_ns * scale,
+                                .wait_s = (double)(sum->wait_ns + sum->held_ns) * scale,
                                 .wire_s = (double)(sum->exchange_ns - sum->wait_ns) * scale,
                                 .server_s = (double)sum->server_ns * scale,
                                 .apply_s = (double)sum->apply_ns * scale,

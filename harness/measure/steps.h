@@ -10,13 +10,14 @@
  *   E3  Only time in which every worker trained counts: from the latest first start to the
  *       earliest last end. Of overlapped runs of three steps and more the first step does not count, in which there is
  *       nothing to wait for, nor the last, which also waits for its own exchange.
- *   E4  compute, wait, wire, server and apply are measured; rest is what they leave of a step (a wake-up, a copy), and
- *       never negative: compute + wait + wire + server + apply + rest is the mean step of a worker, exactly, and of
- *       all. Parts that exceed a worker's time, which clocks of several hosts may make, are cut to it. wait + wire +
- *       server + rest is its exposed communication: it neither computes nor updates. What is hidden is in no part.
- *   E5  Throughput, its interval, the step's parts, its least, greatest and percentiles are of the same steady steps:
- *       those behind the warm-up (steady.h). Without a steady state, or where there are too few rounds to tell, nothing
- *       is left out; of a run whose speed switched both speeds count.
+ *   E4  compute, wait, wire, server and apply are measured (wait: for the latest worker of a synchronous mode, and
+ * where servers hold answers back for other workers); rest is what they leave of a step (a wake-up, a copy), and never
+ * negative: compute + wait + wire + server + apply + rest is the mean step of a worker, exactly, and of all. Parts that
+ * exceed a worker's time, which clocks of several hosts may make, are cut to it. wait + wire + server + rest is its
+ * exposed communication: it neither computes nor updates. What is hidden is in no part. E5  Throughput, its interval,
+ * the step's parts, its least, greatest and percentiles are of the same steady steps: those behind the warm-up
+ * (steady.h). Without a steady state, or where there are too few rounds to tell, nothing is left out; of a run whose
+ * speed switched both speeds count.
  */
 #ifndef HARNESS_MEASURE_STEPS_H
 #define HARNESS_MEASURE_STEPS_H
@@ -39,7 +40,9 @@ struct step_stamp {       /* of one step on one worker; the clock of struct worl
     uint64_t exchange_ns; /* likewise: between ranks, less what of it was at the server; with it the wait for others */
     uint64_t hidden_ns;   /* exchanging while the worker did something else */
     double loss;          /* mean over its batch; NaN: not computed (hollow) */
+    uint64_t held_ns;     /* likewise, in none of these: at a server that answers when other workers have come so far */
     uint32_t staleness_count; /* ps */
+    uint32_t late_count;      /* ps: messages whose gradient was dropped */
 };
 
 enum { STEPS_LAST = 10 }; /* loss_last is a mean over so many; over all where there are fewer */

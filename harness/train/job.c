@@ -11,6 +11,7 @@
 #include "harness/net/transport.h"
 #include "harness/train/global_batch.h"
 #include "harness/train/job_drill.h"
+#include "harness/train/job_servers.h"
 #include "harness/train/job_work.h"
 #include "harness/train/train.h"
 #include "harness/world/host_address.h"
@@ -189,9 +190,6 @@ static enum rc resolve_resume(struct train_job *job)
         TRY(file_of_option(checkpoint_load(&job->resume, job->opts.resume), "resume"));
         TRY(check_resume(job));
     }
-    if ((size_t)job->n_servers > job->n_params)
-        FAIL(RC_INVAL, "--servers %d: model %s has only %zu parameters to share out", job->n_servers, job->opts.model,
-             job->n_params);
 out:
     return rc;
 }
@@ -289,6 +287,8 @@ static void resolve_exchange(struct train_job *job)
         return;
     job->exchange =
         (struct exchange_opts){ .buckets = { .bucket_bytes = o->bucket_bytes, .partition_bytes = o->partition_bytes },
+                                .placement = job->exchange.placement,
+                                .consistency = job->exchange.consistency,
                                 .shared_memory = strcmp(o->exchange_memory, "shared") == 0,
                                 .overlap = strcmp(o->overlap, "on") == 0,
                                 .priority = strcmp(o->priority, "on") == 0 };
@@ -296,7 +296,11 @@ static void resolve_exchange(struct train_job *job)
 
 struct job_facts train_job_facts(const struct train_job *job)
 {
-    return (struct job_facts){ .n_workers = job->n_workers, .n_servers = job->n_servers, .n_params = job->n_params };
+    return (struct job_facts){ .n_workers = job->n_workers,
+                               .n_servers = job->n_servers,
+                               .n_params = job->n_params,
+                               .n_server_params = placement_most_elems(&job->placement),
+                               .n_scattered_params = placement_is_scattered(&job->placement) ? job->n_params : 0 };
 }
 
 static enum rc check_modules(const struct train_job *job, const struct opt_group *group, int n_groups)
@@ -331,6 +335,7 @@ static enum rc resolve_modules(struct train_job *job, int n_given_ranks)
     TRY(resolve_world(job, n_given_ranks));
     TRY(resolve_compute(job));
     TRY(resolve_ranks(job, n_given_ranks));
+    TRY(job_servers_parse(job));
     TRY(job_on_loss_resolve(job));
     TRY(resolve_transport(job));
     TRY(resolve_collective(job));
@@ -354,6 +359,7 @@ enum rc train_prepare(struct train_job *out, const struct train_opts *opts, cons
     TRY(refuse_useless(&job, opts, group, n_groups));
     TRY(job_drill_resolve(&job, group, n_groups));
     resolve_exchange(&job);
+    TRY(job_servers_check(&job));
     job.wait = train_wait_policy(job.opts.wait);
     TRY(resolve_resume(&job));
     job.n_steps = job.opts.steps - job.resume.steps_count;
@@ -372,6 +378,7 @@ void train_job_free(struct train_job *job)
     profile_close(&job->profile);
     checkpoint_free(&job->resume);
     free(job->segment);
+    placement_close(&job->placement);
     *job = (struct train_job){ 0 };
 }
 

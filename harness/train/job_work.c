@@ -10,6 +10,7 @@
 #include "harness/exchange/collective.h"
 #include "harness/net/transport.h"
 #include "harness/train/file_data.h"
+#include "harness/train/job_servers.h"
 #include "models/engine/network.h"
 #include "models/replay/profile.h"
 
@@ -225,6 +226,7 @@ enum rc job_work_resolve(struct train_job *job, const struct opt_group *group, i
     o->classes = (uint64_t)job->network.n_classes;
     note_modules(job);
     TRY(count_params_and_flops(job));
+    TRY(job_servers_resolve(job, network));
     job->n_eval = n_evaluated(job, &given_opts);
     o->eval_samples = job->n_eval;
     TRY(job_memory_resolve(job, network));

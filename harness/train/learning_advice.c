@@ -74,9 +74,7 @@ static double samples_seen(const struct train_job *job, const struct train_resul
 /* Updates of the same parameters in a round of steps. */
 static int updates_per_round(const struct train_job *job, const struct train_result *r)
 {
-    const unsigned caps = job->mode->module.caps;
-
-    return caps & MODE_EXCHANGES && !(caps & MODE_SYNCHRONOUS) ? r->n_workers : 1;
+    return mode_exchanges(&job->mode->module) && !train_updates_once(job) ? r->n_workers : 1;
 }
 
 static void tell_symptom(char *out, size_t n_bytes, const struct train_job *job, const struct learning *l)

@@ -13,6 +13,13 @@ const struct opt train_opt_table[] = {
                      "how ranks run; auto: mpi under mpirun or srun, else threads"),
     OPT_U64_(struct train_opts, servers, "servers", "", 1, 1024, "ranks",
              "number of parameter servers, ps only; without it: 1"),
+    OPT_TEXT_(struct train_opts, placement, "placement", "split", "split|whole|round-robin|chunk:BYTES",
+              "which parameters are on which server: by bytes, evenly; whole tensors, each to who has least; whole "
+              "tensors in turn; pieces of BYTES in turn"),
+    OPT_TEXT_(struct train_opts, consistency, "consistency", "async", "async|ssp:S|sync|sync:B",
+              "of servers: gradients are applied as they come; the same, but nobody goes on more than S steps ahead of "
+              "the slowest worker; one update a step, by the mean gradient of all workers, or of all but the B latest, "
+              "which are dropped"),
     OPT_MODULE_(struct train_opts, reducer, "reducer", collective_kind, "allreduce algorithm"),
     OPT_AUTO_MODULE_(struct train_opts, transport, "transport", transport_kind,
                      "what carries messages; auto: zmq for ps, inproc or mpi for allreduce, sim in sim"),
@@ -130,6 +137,8 @@ const struct opt train_run_table[] = {
 
 const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES] = {
     { "servers", "mode", NULL, MODE_SERVERS },
+    { "placement", "mode", NULL, MODE_SERVERS },
+    { "consistency", "mode", NULL, MODE_SERVERS },
     { "reducer", "mode", NULL, MODE_COLLECTIVE },
     { "bucket-bytes", "mode", NULL, MODE_EXCHANGES },
     { "partition-bytes", "mode", NULL, MODE_EXCHANGES },

@@ -83,7 +83,10 @@ out:
 /* A server's round: for each worker one update of its slice, and its copy for the reply. */
 static enum rc probe_server(double *best_s, const struct probe_env *env)
 {
-    const size_t n_elems = env->job->n_params / (size_t)env->job->n_servers;
+    const struct train_job *job = env->job;
+    const bool is_even = job->exchange.placement.kind == PLACEMENT_SPLIT; /* but for one element */
+    const size_t n_elems =
+        is_even ? job->n_params / (size_t)job->n_servers : job->placement.n_elems[env->world->rank - job->n_workers];
     const bool real = env->compute->ops->touches_memory && env->compute->ops->host_memory;
     struct series series = series_begin(env->world);
     struct update update = { 0 };
@@ -149,8 +152,7 @@ static double compute_of_all(const struct train_limits *all, const struct train_
         slowest_s = larger(slowest_s, all[w].compute_s);
     for (int w = 0; w < job->n_workers && slowest_s > 0; w++)
         rates += slowest_s / all[w].compute_s;
-    return job->mode->module.caps & MODE_SYNCHRONOUS || slowest_s == 0 ? slowest_s
-                                                                       : slowest_s * (job->n_workers / rates);
+    return train_waits_for_all(job) || slowest_s == 0 ? slowest_s : slowest_s * (job->n_workers / rates);
 }
 
 static void combine(struct train_limits *out, const struct train_limits *all, const struct probe_env *env)

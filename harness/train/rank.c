@@ -250,7 +250,11 @@ static enum rc train_step(struct rank *r, size_t step)
     stamp->apply_ns = cost.apply_ns;
     stamp->exchange_ns = cost.exchange_ns;
     stamp->hidden_ns = cost.hidden_ns;
+    stamp->held_ns = cost.held_ns;
     stamp->staleness_count = cost.staleness_count;
+    stamp->late_count = cost.late_count;
+    if (cost.lead_count > r->info.served.lead_max_count)
+        r->info.served.lead_max_count = cost.lead_count;
     stamp->loss = loss;
     note_step(r, step);
     if (job->watch && r->world->rank == 0)
@@ -299,7 +303,9 @@ static enum rc train(struct rank *r)
 
     if (!rank_is_worker(r)) {
         rank_enter(r, PHASE_SERVE, 0);
-        return exchange_serve(r->exchange, r->step_ns);
+        rc = exchange_serve(r->exchange, r->step_ns);
+        r->info.served = exchange_served(r->exchange);
+        return rc;
     }
     r->data_waited_ns = network_data_waited_ns(r->training);
     if (exchange_overlaps(r->exchange))

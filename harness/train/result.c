@@ -13,11 +13,12 @@
 #include "harness/train/learning_advice.h"
 #include "harness/train/recorded.h"
 #include "harness/train/run_record.h"
+#include "harness/train/servers_record.h"
 #include "harness/train/train.h"
 #include "harness/world/cores.h"
 #include "models/replay/profile.h"
 
-enum { N_TARGET_STEPS = 10, N_STALENESS_BINS = 1024 };
+enum { N_TARGET_STEPS = 10 };
 
 static bool is_virtual(const struct train_job *job)
 {
@@ -250,6 +251,7 @@ static enum rc write_rank(struct report *to, const struct train_job *job, const 
         staleness += stamp[step].staleness_count;
     record_f64(r, "staleness_mean_count",
                is_worker && job->mode->module.caps & MODE_SERVERS ? staleness / (double)result->n_steps : NAN);
+    record_server_of_rank(r, job, result, i);
     TRY(report_write(to, r));
 out:
     record_close(&r);
@@ -309,24 +311,6 @@ static void record_lost_ranks(struct record *r, const struct train_job *job, con
         lost[i] = (uint64_t)result->loss[i].rank;
     if (job->on_loss == ON_LOSS_REPORT)
         record_u64_array(r, "lost_ranks", lost, n);
-}
-
-static enum rc write_staleness(struct report *to, const struct train_summary *s)
-{
-    uint64_t count[N_STALENESS_BINS];
-    const size_t n_wanted = (size_t)s->measured.staleness_max_count + 1;
-    const size_t n_bins = n_wanted < N_STALENESS_BINS ? n_wanted : N_STALENESS_BINS;
-    struct record *r = NULL;
-    enum rc rc;
-
-    TRY(record_open(&r, "staleness"));
-    steps_staleness_histogram(count, n_bins, &s->steps);
-    record_u64(r, "last_bin_and_above_count", n_bins - 1);
-    record_u64_array(r, "pushes_count", count, n_bins);
-    TRY(report_write(to, r));
-out:
-    record_close(&r);
-    return rc;
 }
 
 static void record_costs(struct record *r, const struct train_result *result, const struct train_summary *s)
@@ -434,6 +418,7 @@ static enum rc write_summary(struct report *to, const struct train_job *job, con
     record_lost_ranks(r, job, result);
     record_shape(r, job, result);
     record_figures(r, job, result, s);
+    record_servers(r, job, result);
     record_named_params(r, job, result);
     record_f64(r, "seconds_to_target_loss_s", s->seconds_to_target_loss);
     record_count(r, "samples_to_target_loss_count", !isnan(s->seconds_to_target_loss), s->samples_to_target_loss_count);

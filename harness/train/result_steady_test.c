@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* result_steady_test.c - the record of a made-up run whose speed switches. */
+/* result_steady_test.c - the records of made-up runs whose speed switches, or whose steps stall. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -73,9 +73,40 @@ static void a_switch_is_recorded(void **state)
     made_free(&m);
 }
 
+/* Record `index` of all; freed by the caller. */
+static json_t *record_of(const struct made_run *m, int index)
+{
+    char *text = made_records(m), *line = text;
+
+    for (int i = 0; i < index && line; i++)
+        line = strchr(line, '\n') + 1;
+    json_t *record = json_loads(line, JSON_DISABLE_EOF_CHECK, NULL);
+    free(text);
+    assert_non_null(record);
+    return record;
+}
+
+/* What a worker waited for parameters inside a step is exchange. */
+static void stalls_are_exchange(void **state)
+{
+    struct made_run m;
+
+    (void)state;
+    made_ps(&m);
+    for (size_t step = 0; step < m.job.n_steps; step++)
+        m.result.stamp[step].stalled_ns = 1500000;
+    json_t *first = record_of(&m, 13), *second = record_of(&m, 14);
+    assert_number(first, "compute_s", 0.0045);
+    assert_number(first, "exchange_s", 0.0055);
+    assert_number(second, "compute_s", 0.009);
+    json_decref(first);
+    json_decref(second);
+    made_free(&m);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(a_switch_is_recorded) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(a_switch_is_recorded), cmocka_unit_test(stalls_are_exchange) };
 
     return cmocka_run_group_tests_name("result_steady", tests, NULL, NULL);
 }

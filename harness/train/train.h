@@ -46,7 +46,7 @@ struct collective_ops;
 
 struct train_opts { /* as given; the tables have the meanings */
     const char *world, *mode, *model, *reducer, *transport, *compute, *precision, *lr_scaling, *overlap, *priority;
-    const char *exchange_memory, *wait;
+    const char *exchange_memory, *wait, *placement, *consistency;
     const char *cluster, *job_placement, *data, *profile, *save, *resume, *timeline, *drill_at, *on_loss, *interface;
     uint64_t workers, servers, threads, batch, global_batch, image_size, classes, width_divisor, data_images,
         eval_samples;
@@ -61,7 +61,7 @@ extern const struct opt train_opt_table[]; /* of any training */
 extern const struct opt train_run_table[]; /* of one run: what `gradmark compare` varies, or has no use for */
 #define TRAIN_MAX_SEED ((uint64_t)1 << 53) /* of --seed */
 enum { TRAIN_MAX_BATCH = 1 << 20 };        /* of a worker */
-enum { TRAIN_N_OPT_RULES = 10 };
+enum { TRAIN_N_OPT_RULES = 12 };
 extern const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES];
 enum { TRAIN_MAX_OPT_GROUPS = 2 + MAX_MODULE_GROUPS };
 /* Both tables and those of the modules, to be parsed into *opts; returns how many groups. */
@@ -130,8 +130,11 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
     struct segment *segment;  /* [n_segments]: the layout of its parameters, forward order; owned */
     size_t n_segments;
     struct exchange_opts exchange;
-    double flops_per_sample;  /* of a training step, GEMMs */
-    struct checkpoint resume; /* steps_count 0, param NULL: none */
+    struct placement placement; /* of a mode with servers; owned */
+    struct hot_spot hot_spot;   /* of that */
+    char hot_tensor[96];        /* its segment's name */
+    double flops_per_sample;    /* of a training step, GEMMs */
+    struct checkpoint resume;   /* steps_count 0, param NULL: none */
     struct schedule schedule;
     enum on_loss on_loss;
     enum wait_policy wait; /* of workers, as asked for */
@@ -143,6 +146,17 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
     const struct train_watch *watch; /* NULL: none; borrowed */
     struct train_restarts restarts;  /* before this run; its owner sets it */
 };
+
+/* Does every step of a worker wait for all others, by its mode or by the rule of its servers? */
+static inline bool train_waits_for_all(const struct train_job *job)
+{
+    return job->mode->module.caps & MODE_SYNCHRONOUS || consistency_waits_for_all(&job->exchange.consistency);
+}
+/* Is there one update of the parameters a round, of a mean gradient? Else, where workers exchange, one by each. */
+static inline bool train_updates_once(const struct train_job *job)
+{
+    return job->mode->module.caps & MODE_SYNCHRONOUS || job->exchange.consistency.kind == CONSISTENCY_SYNC;
+}
 
 /* group[0..n_groups) was parsed, train_opt_groups() among them, into *opts (their given flags distinguish defaults from
  * what the user gave). n_given_ranks: ranks the launcher started, 0: none. RC_INVAL, RC_UNSUPPORTED. */
@@ -174,6 +188,7 @@ struct train_rank_info {
     char kernel[HOST_KERNEL_BYTES];      /* host_kernel_id() */
     int64_t process;                     /* its number on the host */
     struct window_load load;             /* of that process; all zero in sim */
+    struct server_facts served;          /* of a server; of a worker lead_max_count alone, its own */
 };
 
 struct train_loss { /* a rank that is not there any more at the end (world.W8) */

@@ -11,6 +11,8 @@
 #include "harness/train/bound.h"
 #include "harness/train/exchange_plan.h"
 #include "harness/train/global_batch.h"
+#include "harness/train/job_servers.h"
+#include "harness/train/servers_record.h"
 #include "harness/world/stop.h"
 #include "models/replay/profile.h"
 
@@ -218,6 +220,26 @@ out:
     return rc;
 }
 
+static enum rc print_servers(struct table *t, const struct train_job *job, const struct train_result *r,
+                             const struct steps_summary *m)
+{
+    char text[256];
+    enum rc rc = RC_OK;
+
+    if (!(job->mode->module.caps & MODE_SERVERS))
+        return RC_OK;
+    if (job->n_servers > 1) {
+        job_placement_text(text, sizeof text, job);
+        TRY(print_row(t, "placement", text));
+    }
+    servers_consistency_text(text, sizeof text, job, r);
+    TRY(print_row(t, "consistency", text));
+    snprintf(text, sizeof text, "mean %.4g, max %u updates", m->staleness_mean_count, m->staleness_max_count);
+    TRY(print_row(t, "staleness", text));
+out:
+    return rc;
+}
+
 /* A failed bound is told as that: it says nothing of the run. */
 static enum rc print_bound(struct table *t, const struct train_job *job, const struct train_result *r,
                            const struct train_summary *s)
@@ -303,10 +325,7 @@ static enum rc fill_table(struct table *t, const struct train_job *job, const st
              m->rest_s * 1e6);
     TRY(print_row(t, "mean step", text));
     TRY(print_exchange(t, job, m));
-    if (job->mode->module.caps & MODE_SERVERS) {
-        snprintf(text, sizeof text, "mean %.4g, max %u updates", m->staleness_mean_count, m->staleness_max_count);
-        TRY(print_row(t, "staleness", text));
-    }
+    TRY(print_servers(t, job, r, m));
     TRY(print_learnt(t, job, r, s));
 out:
     return rc;

@@ -52,6 +52,7 @@ static void ps_is_printed(void **state)
         "mean step      compute 7167, wait 0, wire 2000, server 1389, apply 694.4, rest 694.4 us\n"
         "exchange       2 buckets, 2 pieces, overlap off, priority on\n"
         "communication  4583 us: 4083 exposed, 500 hidden behind computing\n"
+        "consistency    async, a worker was at most 3 steps ahead of the slowest\n"
         "staleness      mean 1.583, max 4 updates\n"
         "training loss  first 21, last 1.1 (mean of 10 steps)\n"
         "test accuracy  96.88 %\n"

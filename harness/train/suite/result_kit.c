@@ -134,6 +134,10 @@ void made_ps(struct made_run *out)
     job->opts.resume = "earlier";
     job->dataset = &line;
     job->n_params = 2;
+    job->exchange.placement.kind = PLACEMENT_WHOLE;
+    job->exchange.consistency = (struct consistency){ CONSISTENCY_SSP, 1 };
+    job->hot_spot = (struct hot_spot){ 0, 2, 1, 1, 1 };
+    strcpy(job->hot_tensor, "fc6/w");
     job->n_state = 6;
     job->flops_per_sample = 8;
     job->resume = (struct checkpoint){ .steps_count = 100, .samples_count = 5000 };
@@ -147,8 +151,11 @@ void made_ps(struct made_run *out)
         r->stamp[t].staleness_count = t % 3;
         r->stamp[12 + t].staleness_count = t == 5 ? 4 : 2;
     }
+    r->stamp[3].late_count = 2;
     for (int i = 0; i < 3; i++)
         r->rank[i] = (struct train_rank_info){ .number = i, .own_cores_count = i < 2 ? 2 + i : 0 };
+    r->rank[0].served.lead_max_count = 3;
+    r->rank[2].served = (struct server_facts){ .pushes_count = { 3, 0, 5 }, .late_count = 4, .lead_max_count = 6 };
     r->rank[0].memory = (struct exchange_memory_facts){ MEMORY_PRIVATE, true, PAGES_TRANSPARENT, "", "" };
     r->rank[1].memory = (struct exchange_memory_facts){ MEMORY_SHARED, true, PAGES_HUGETLB, "file", "no memfd" };
     strcpy(r->rank[0].host, "first");

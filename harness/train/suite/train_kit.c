@@ -32,7 +32,8 @@ enum rc kit_prepare_launched(struct train_job *out, const char *options, int n_g
     /* Options point into text: paths must outlive it. Tests use no path after preparation but --resume's. */
     TRY(train_prepare(out, &opts, group, n_groups, n_given_ranks));
     out->keeps_velocity = true;
-    out->opts.precision = out->opts.profile = out->opts.exchange_memory = "";
+    out->opts.precision = out->opts.profile = out->opts.exchange_memory = out->opts.placement = out->opts.consistency =
+        "";
     out->opts.resume = out->opts.save = out->opts.data = out->opts.cluster = "";
     out->opts.mode = out->mode->module.name;
     out->opts.world = out->world->module.name;

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* steps_held_test.c - E4 where servers hold answers back: that is wait, of each worker and of all. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "harness/measure/steps.h"
+
+enum { N_WORKERS = 2, N_STEPS = 8, US = 1000 };
+
+static void assert_us(double s, double us)
+{
+    if (!(fabs(s - us * 1e-6) < 1e-12))
+        fail_msg("%g us are not %g", s * 1e6, us);
+}
+
+/* Of 20 us: computing 8, held 5 (worker 1: 3), server 1, apply 2, wire 3, and the rest. */
+static void held_time_is_wait(void **state)
+{
+    struct step_stamp stamp[N_WORKERS * N_STEPS];
+    const struct steps in = { .stamp = stamp, .n_workers = N_WORKERS, .n_steps = N_STEPS, .batch_per_worker_count = 1 };
+    struct step_parts parts[N_WORKERS];
+    struct steps_summary s;
+
+    (void)state;
+    for (uint64_t i = 0; i < N_WORKERS * N_STEPS; i++) {
+        const uint64_t at_us = 100 + i % N_STEPS * 20;
+        stamp[i] = (struct step_stamp){ .start_ns = at_us * US,
+                                        .ready_ns = (at_us + 8) * US,
+                                        .end_ns = (at_us + 20) * US,
+                                        .server_ns = US,
+                                        .apply_ns = 2 * US,
+                                        .exchange_ns = 3 * US,
+                                        .held_ns = (i < N_STEPS ? 5 : 3) * US };
+    }
+    assert_int_equal(steps_summarise(&s, &in), RC_OK);
+    assert_int_equal(steps_worker_parts(parts, &in), RC_OK);
+    assert_us(s.wait_s, 4);
+    assert_us(s.wire_s, 3);
+    assert_us(s.rest_s, 2);
+    assert_us(s.exposed_s, 10);
+    assert_us(parts[0].wait_s, 5);
+    assert_us(parts[0].rest_s, 1);
+    assert_us(parts[1].wait_s, 3);
+    assert_us(parts[1].rest_s, 3);
+    for (int i = 0; i < N_WORKERS * N_STEPS; i++)
+        stamp[i].held_ns = 50 * US; /* more than there is: cut, and nothing is left for the wire */
+    assert_int_equal(steps_summarise(&s, &in), RC_OK);
+    assert_us(s.wait_s, 9);
+    assert_us(s.wire_s, 0);
+    assert_us(s.rest_s, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(held_time_is_wait) };
+
+    return cmocka_run_group_tests_name("steps_held", tests, NULL, NULL);
+}

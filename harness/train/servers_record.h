@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* servers_record.h - what records say of parameter servers: what each holds, how late gradients came, who waited. */
+#ifndef HARNESS_TRAIN_SERVERS_RECORD_H
+#define HARNESS_TRAIN_SERVERS_RECORD_H
+
+#include "harness/train/train.h"
+
+/* Of the summary: placement and the server that holds most, consistency, gradients that were dropped. Null without
+ * servers. */
+void record_servers(struct record *r, const struct train_job *job, const struct train_result *result);
+/* Of rank i of the result: gradients that were dropped, lead, and staleness as a histogram (exchange/staleness.h). A
+ * worker's: of its own steps, each with that of its stalest part. A server's: of all parts that it applied. Null
+ * without servers. */
+void record_server_of_rank(struct record *r, const struct train_job *job, const struct train_result *result, int i);
+/* The record of kind staleness: of the steps of all workers. */
+enum rc write_staleness(struct report *to, const struct train_summary *s) MUST_CHECK;
+
+/* Parts of gradients that were dropped, of all workers. */
+uint64_t servers_late_count(const struct train_result *result);
+/* "sync:1, 40 of 160 gradients came too late and were dropped": the rule of a run with servers, and what came of it. */
+void servers_consistency_text(char *out, size_t n_bytes, const struct train_job *job, const struct train_result *r);
+
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * servers_sim_test.c CASE - what placement and consistency cost, in virtual time, which does not vary.
+ *
+ *   slow_worker   one of four workers takes ten times as long for its gradient: by which rule do the others keep their
+ *                 speed?
+ *   placement     VGG-16's tensors at 1/8 of their bytes on four servers: the hottest one, by name, and how much slower
+ *                 a step is than with even servers, against what the bounds say
+ *
+ * There is one simulation to a process: each run is made in a copy of this one.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "harness/train/servers_record.h"
+#include "harness/train/suite/train_kit.h"
+#include "harness/world/child.h"
+#include "models/engine/network.h"
+#include "models/engine/training.h"
+#include "models/replay/profile.h"
+
+enum { N_WORKERS = 4, SLOW_RANK = 3, SLOWER = 10, SLOW_SEED = 77 };
+
+enum rc __real_workload_gradient(struct training *t, const float *param, uint64_t first, size_t n_samples, float *grad,
+                                 double *loss, grad_ready_fn *ready, void *arg);
+enum rc __wrap_workload_gradient(struct training *t, const float *param, uint64_t first, size_t n_samples, float *grad,
+                                 double *loss, grad_ready_fn *ready, void *arg);
+
+/* In runs of SLOW_SEED one worker is slow. */
+enum rc __wrap_workload_gradient(struct training *t, const float *param, uint64_t first, size_t n_samples, float *grad,
+                                 double *loss, grad_ready_fn *ready, void *arg)
+{
+    struct world *w = t->env.compute->env.arg;
+    const uint64_t start_ns = world_now_ns(w);
+    const enum rc rc = __real_workload_gradient(t, param, first, n_samples, grad, loss, ready, arg);
+
+    if (rc == RC_OK && t->env.seed == SLOW_SEED && w->rank == SLOW_RANK)
+        world_pause(w, (SLOWER - 1) * (world_now_ns(w) - start_ns));
+    return rc;
+}
+
+struct outcome { /* in memory that a copy of this process shares */
+    bool is_done;
+    double step_s[N_WORKERS]; /* mean of each worker, from the end of its first step to that of its last */
+    double bound_step_s;      /* the slowest of the limits */
+    double bound_ratio;
+    uint64_t late_count, late_of_slow_count;
+    uint32_t lead_max_count;
+    struct hot_spot hot;
+    char hot_tensor[96];
+};
+
+static enum rc body(struct world *w, void *arg)
+{
+    return train_rank(w, ((void **)arg)[0], ((void **)arg)[1]);
+}
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static void note(struct outcome *out, const struct train_job *job, const struct train_result *r)
+{
+    struct train_summary s;
+
+    if (train_summarise(&s, job, r) != RC_OK)
+        return;
+    for (size_t w = 0; w < N_WORKERS; w++) {
+        const struct step_stamp *stamp = r->stamp + w * r->n_steps;
+        out->step_s[w] = 1e-9 * (double)(stamp[r->n_steps - 1].end_ns - stamp[0].end_ns) / (double)(r->n_steps - 1);
+        out->lead_max_count = r->rank[w].served.lead_max_count > out->lead_max_count ? r->rank[w].served.lead_max_count
+                                                                                     : out->lead_max_count;
+    }
+    for (size_t t = 0; t < r->n_steps; t++)
+        out->late_of_slow_count += r->stamp[SLOW_RANK * r->n_steps + t].late_count;
+    out->late_count = servers_late_count(r);
+    out->bound_step_s = larger(s.best.compute_s, larger(s.best.wire_s, s.best.server_s));
+    out->bound_ratio = s.bound_ratio;
+    out->hot = job->hot_spot;
+    memcpy(out->hot_tensor, job->hot_tensor, sizeof out->hot_tensor);
+    out->is_done = true;
+}
+
+static void simulate(struct outcome *out, const char *options)
+{
+    struct train_job job = { 0 };
+    struct train_result result = { 0 };
+    void *arg[] = { &job, &result };
+
+    if (kit_prepare(&job, options) == RC_OK) {
+        const struct world_opts world = train_world_opts(&job);
+        if (world_run(job.world, &world, job.n_ranks, body, arg) == RC_OK)
+            note(out, &job, &result);
+    }
+    if (!out->is_done)
+        fprintf(stderr, "%s: %s\n", options, rc_message());
+    train_result_free(&result);
+    train_job_free(&job);
+}
+
+static struct outcome run(const char *options)
+{
+    struct outcome *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), out;
+    bool is_child = false;
+    int64_t pid;
+    int exit_code;
+
+    assert_true(shared != MAP_FAILED);
+    assert_int_equal(child_copy(&pid, &is_child), RC_OK);
+    if (is_child) {
+        simulate(shared, options);
+        _exit(!shared->is_done);
+    }
+    assert_int_equal(child_await_copy(pid, &exit_code), RC_OK);
+    assert_int_equal(exit_code, 0);
+    out = *shared;
+    munmap(shared, sizeof *shared);
+    return out;
+}
+
+/* --- one slow worker --- */
+
+/* The mean step of the others, in that of a run where all are fast. */
+static double slowed_by(const char *rule, struct outcome *slow)
+{
+    static const char *const run_of = "--world sim --model lenet --mode ps --workers 4 --servers 2 --steps 30";
+    struct outcome even;
+    char options[256];
+    double all_s = 0, others_s = 0;
+
+    snprintf(options, sizeof options, "%s --consistency %s --seed 1", run_of, rule);
+    even = run(options);
+    snprintf(options, sizeof options, "%s --consistency %s --seed %d", run_of, rule, SLOW_SEED);
+    *slow = run(options);
+    for (int w = 0; w < N_WORKERS; w++) {
+        all_s += even.step_s[w] / N_WORKERS;
+        others_s += w == SLOW_RANK ? 0 : slow->step_s[w] / (N_WORKERS - 1);
+    }
+    return others_s / all_s;
+}
+
+static void slow_worker(void **state)
+{
+    struct outcome slow;
+
+    (void)state;
+    const double of_backup = slowed_by("sync:1", &slow);
+    assert_true(1 / of_backup >= 0.9);
+    assert_int_equal(slow.late_count, 30 * 2); /* steps, servers */
+    assert_true(slow.late_of_slow_count >= 29 * 2);
+    const double of_sync = slowed_by("sync", &slow);
+    assert_true(of_sync > 2 * of_backup);
+    assert_int_equal(slow.late_count, 0);
+    const double of_ssp = slowed_by("ssp:2", &slow);
+    assert_true(of_ssp > 2 * of_backup);
+    assert_int_equal(slow.lead_max_count, 2);
+    const double of_async = slowed_by("async", &slow);
+    assert_true(1 / of_async >= 0.9);
+    assert_true(slow.lead_max_count > 20);
+    print_message("others' steps: sync:1 %.3f, sync %.3f, ssp:2 %.3f, async %.3f x as long\n", of_backup, of_sync,
+                  of_ssp, of_async);
+}
+
+/* --- placement --- */
+
+static void write_eighth_of_vgg16(const char *path)
+{
+    const struct workload *vgg16 = NULL;
+    struct network *n = NULL;
+    struct profile *p = NULL;
+
+    assert_int_equal(workload_find(&vgg16, "vgg16"), RC_OK);
+    assert_int_equal(network_open(&n, vgg16->network, &(struct network_opts){ .width_divisor = 1 }), RC_OK);
+    assert_int_equal(profile_of_network(&p, n, 1), RC_OK);
+    assert_int_equal(profile_spread(p, 1000000), RC_OK);
+    for (int i = 0; i < p->n_layers; i++)
+        for (int k = 0; k < p->layer[i].n_tensors; k++)
+            p->layer[i].tensor[k].n_elems = (p->layer[i].tensor[k].n_elems + 7) / 8;
+    strcpy(p->model, "vgg16-eighth");
+    strcpy(p->source, "made up: VGG-16's tensors at 1/8 of their bytes, 1 ms a step");
+    assert_int_equal(profile_save(p, path), RC_OK);
+    profile_close(&p);
+    network_close(&n);
+}
+
+static struct outcome placed(const char *path, const char *placement)
+{
+    char options[512];
+
+    snprintf(options, sizeof options,
+             "--world sim --compute hollow --profile %s --mode ps --workers 4 --servers 4 --steps 12 --placement %s",
+             path, placement);
+    return run(options);
+}
+
+static void placement(void **state)
+{
+    char folder[] = "gm_servers_sim_test.XXXXXX", path[64];
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/p.json", folder);
+    write_eighth_of_vgg16(path);
+    const struct outcome whole = placed(path, "whole"), split = placed(path, "split"),
+                         chunk = placed(path, "chunk:1Mi");
+    unlink(path);
+    assert_int_equal(rmdir(folder), 0);
+    const double ratio = whole.step_s[0] / split.step_s[0], predicted = whole.bound_step_s / split.bound_step_s;
+    print_message("%s on server %d, imbalance %.3f; a step: whole %.4g s (bound %.4g), split %.4g (%.4g), chunk %.4g; "
+                  "ratio %.3f, predicted %.3f\n",
+                  whole.hot_tensor, whole.hot.server, whole.hot.imbalance_ratio, whole.step_s[0], whole.bound_step_s,
+                  split.step_s[0], split.bound_step_s, chunk.step_s[0], ratio, predicted);
+    assert_string_equal(whole.hot_tensor, "fc6/w");
+    assert_true(whole.bound_ratio <= 1 && split.bound_ratio <= 1 && chunk.bound_ratio <= 1);
+    assert_true(fabs(ratio / predicted - 1) < 0.15);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(slow_worker), cmocka_unit_test(placement) };
+
+    if (argc == 2)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests_name("servers_sim", tests, NULL, NULL);
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* servers_test.c CASE - whole runs of every placement and every consistency, in threads: bits, bounds, bad input. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "harness/train/job_servers.h"
+#include "harness/train/servers_record.h"
+#include "harness/train/suite/train_kit.h"
+
+static void train(struct train_result *out, const char *options)
+{
+    if (kit_train(out, options, NULL, 0) != RC_OK)
+        fail_msg("%s: %s", options, rc_message());
+}
+
+static void assert_same_bits(const struct train_result *a, const struct train_result *b, const char *what)
+{
+    assert_int_equal(a->final.n_params, b->final.n_params);
+    if (memcmp(a->final.param, b->final.param, a->final.n_params * sizeof(float)) != 0 ||
+        memcmp(a->final.velocity, b->final.velocity, a->final.n_params * sizeof(float)) != 0)
+        fail_msg("other parameters or velocity: %s", what);
+}
+
+static const char *const placements[] = { "split", "whole", "round-robin", "chunk:1000" };
+static const char *const rules[] = { "async", "ssp:0", "ssp:2", "sync", "sync:0" };
+static const char *const ways[] = { "", " --bucket-bytes 8000 --partition-bytes 3000",
+                                    " --bucket-bytes 8000 --overlap on" };
+
+/* S3, wherever the parameters are, whatever the rule is that one worker has nobody to wait for. */
+static void one_worker_is_single_everywhere(void **state)
+{
+    static const char *const model = "--model lenet --steps 12 --momentum 0.9 --weight-decay 0.001";
+    struct train_result single = { 0 };
+    char options[512];
+
+    (void)state;
+    snprintf(options, sizeof options, "%s --mode single", model);
+    train(&single, options);
+    for (size_t i = 0; i < 4 * 3; i++) {
+        struct train_result r = { 0 };
+        snprintf(options, sizeof options, "%s --mode ps --servers 3 --placement %s --consistency %s%s", model,
+                 placements[i % 4], rules[i % 5], ways[i / 4]);
+        train(&r, options);
+        assert_same_bits(&r, &single, options);
+        train_result_free(&r);
+    }
+    train_result_free(&single);
+}
+
+/* Sums are in the order of workers: the same bits on any number of servers, in any pieces, whenever gradients come. */
+static void sync_has_the_same_bits_however_it_is_cut(void **state)
+{
+    static const char *const model = "--model lenet --mode ps --workers 3 --steps 10 --momentum 0.9 --consistency sync";
+    struct train_result first = { 0 };
+    char options[512];
+
+    (void)state;
+    train(&first, model);
+    for (size_t i = 0; i < 4 * 3; i++) {
+        struct train_result r = { 0 };
+        snprintf(options, sizeof options, "%s --servers %zu --placement %s%s", model, 1 + i % 3, placements[i % 4],
+                 ways[i / 4]);
+        train(&r, options);
+        assert_same_bits(&r, &first, options);
+        for (size_t t = 0; t < 3 * 10; t++)
+            assert_true(r.stamp[t].staleness_count == 0 && r.stamp[t].late_count == 0);
+        train_result_free(&r);
+    }
+    train_result_free(&first);
+}
+
+static void sync_is_allreduce(void **state)
+{
+    static const char *const models[] = { "linear --steps 100 --lr 0.1", "lenet --steps 20 --momentum 0.9" };
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct train_result sum = { 0 }, ps = { 0 };
+        char options[256];
+        snprintf(options, sizeof options, "--model %s --workers 4 --mode allreduce", models[i]);
+        train(&sum, options);
+        snprintf(options, sizeof options, "--model %s --workers 4 --mode ps --servers 2 --consistency sync:0",
+                 models[i]);
+        train(&ps, options);
+        if (!(kit_distance(&ps, &sum) <= 1e-6))
+            fail_msg("%s: %g apart", models[i], kit_distance(&ps, &sum));
+        train_result_free(&sum);
+        train_result_free(&ps);
+    }
+}
+
+/* What the servers hold in any placement and after any rule is a checkpoint of the model. */
+static void runs_resume_in_another_placement(void **state)
+{
+    static const char *const model =
+        "--model lenet --mode ps --workers 2 --servers 2 --momentum 0.9 --consistency sync";
+    struct train_result whole = { 0 }, half = { 0 }, rest = { 0 };
+    char options[512], folder[] = "gm_servers_test.XXXXXX", path[64];
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/c", folder);
+    snprintf(options, sizeof options, "%s --steps 16", model);
+    train(&whole, options);
+    snprintf(options, sizeof options, "%s --steps 8 --placement whole", model);
+    train(&half, options);
+    assert_int_equal(checkpoint_save(&half.final, path), RC_OK);
+    snprintf(options, sizeof options, "%s --steps 16 --placement chunk:2000 --resume %s", model, path);
+    train(&rest, options);
+    assert_same_bits(&rest, &whole, options);
+    train_result_free(&whole);
+    train_result_free(&half);
+    train_result_free(&rest);
+    unlink(path);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+/* A snapshot between two steps of worker 0, while others may be on their way. */
+static void checkpoints_of_sync_are_exact(void **state)
+{
+    static const char *const model =
+        "--model lenet --mode ps --workers 3 --servers 2 --momentum 0.9 --consistency sync "
+        "--placement whole";
+    struct train_result at_8 = { 0 }, saved = { 0 };
+    struct checkpoint c = { 0 };
+    char options[512], folder[] = "gm_servers_test.XXXXXX", path[64];
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/c", folder);
+    snprintf(options, sizeof options, "%s --steps 8", model);
+    train(&at_8, options);
+    snprintf(options, sizeof options, "%s --steps 12", model);
+    assert_int_equal(kit_train_saving(&saved, options, path, 8, NULL), RC_OK);
+    assert_int_equal(saved.saves.n_written, 1);
+    assert_int_equal(checkpoint_load(&c, path), RC_OK);
+    assert_int_equal(c.steps_count, 8);
+    assert_memory_equal(c.param, at_8.final.param, c.n_params * sizeof(float));
+    assert_memory_equal(c.velocity, at_8.final.velocity, c.n_params * sizeof(float));
+    checkpoint_free(&c);
+    train_result_free(&at_8);
+    train_result_free(&saved);
+    unlink(path);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+static void ssp_bounds_the_lead(void **state)
+{
+    (void)state;
+    for (uint32_t bound = 0; bound < 4; bound++) {
+        struct train_result r = { 0 };
+        char options[256];
+        snprintf(options, sizeof options,
+                 "--model linear --mode ps --workers 4 --servers 2 --steps 200 --consistency ssp:%u", bound);
+        train(&r, options);
+        for (int i = 0; i < r.n_ranks; i++)
+            assert_true(r.rank[i].served.lead_max_count <= bound);
+        assert_int_equal(servers_late_count(&r), 0);
+        /* Three others, at most bound + 1 of their steps each between a pull and its push, and as many in the queue. */
+        for (size_t t = 0; t < 4 * 200; t++)
+            assert_true(r.stamp[t].staleness_count <= 3 * (2 * bound + 1));
+        train_result_free(&r);
+    }
+}
+
+/* B of the gradients of every step are dropped, on every server. */
+static void backup_workers_are_counted(void **state)
+{
+    struct train_result r = { 0 };
+    uint64_t n_late = 0, n_applied = 0;
+
+    (void)state;
+    train(&r, "--model lenet --mode ps --workers 4 --servers 2 --steps 15 --consistency sync:1");
+    assert_int_equal(servers_late_count(&r), 15 * 2);
+    for (int s = 4; s < 6; s++) {
+        n_late += r.rank[s].served.late_count;
+        for (int i = 0; i < STALENESS_BINS; i++)
+            n_applied += r.rank[s].served.pushes_count[i];
+        assert_int_equal(r.rank[s].served.pushes_count[0], 15 * 3); /* none of them is stale */
+    }
+    assert_int_equal(n_late, 15 * 2);
+    assert_int_equal(n_applied, 15 * 3 * 2);
+    train_result_free(&r);
+}
+
+/* What the table says of servers. */
+static void tables_name_the_hottest_and_the_late(void **state)
+{
+    struct step_stamp stamp[2] = { { .late_count = 0 }, { .late_count = 3 } };
+    struct train_rank_info rank[2] = { { .served.lead_max_count = 1 }, { .served.lead_max_count = 0 } };
+    const struct train_result r = { .n_workers = 2, .n_ranks = 2, .n_steps = 1, .stamp = stamp, .rank = rank };
+    static const char *const told[][3] = {
+        { "--placement whole", "whole, server 0 holds most: 0.03347 MB, 1.22 x the mean, of which fc3/w is 97.9 %",
+          "async, a worker was at most 1 step ahead of the slowest" },
+        { "--consistency ssp:4", "split, 0.02741 MB on each of 2 servers",
+          "ssp:4, a worker was at most 1 step ahead of the slowest" },
+        { "--placement chunk:1000 --consistency sync", "chunk:1000, server 0 holds most",
+          "sync:0, one update a step by the mean gradient of all workers" },
+        { "--workers 2 --consistency sync:1", "split, ",
+          "sync:1, 3 parts of gradients came too late and were dropped" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
+        struct train_job job = { 0 };
+        char options[256], placement[256], consistency[256];
+        snprintf(options, sizeof options, "--model lenet --mode ps --servers 2 %s", told[i][0]);
+        assert_int_equal(kit_prepare(&job, options), RC_OK);
+        job_placement_text(placement, sizeof placement, &job);
+        servers_consistency_text(consistency, sizeof consistency, &job, &r);
+        if (strncmp(placement, told[i][1], strlen(told[i][1])) != 0)
+            fail_msg("\"%s\" does not begin with \"%s\"", placement, told[i][1]);
+        assert_string_equal(consistency, told[i][2]);
+        train_job_free(&job);
+    }
+}
+
+static void lenet_learns(const char *options)
+{
+    struct train_result r = { 0 };
+
+    train(&r, options);
+    if (!(r.evaluation.accuracy_ratio >= 0.95))
+        fail_msg("%s: accuracy %.4f", options, r.evaluation.accuracy_ratio);
+    train_result_free(&r);
+}
+
+static void lenet_learns_by_every_rule(void **state)
+{
+    (void)state;
+    lenet_learns("--model lenet --mode ps --workers 4 --steps 300");
+    lenet_learns("--model lenet --mode ps --workers 4 --servers 2 --steps 300 --consistency ssp:2 --placement whole");
+    lenet_learns("--model lenet --mode ps --workers 4 --steps 300 --consistency sync:1");
+}
+
+static void what_cannot_be_is_refused(void **state)
+{
+    static const char *const bad[][2] = {
+        { "--mode ps --consistency ssp:-1", "--consistency ssp:-1: S of ssp:S must be a whole number" },
+        { "--mode ps --workers 3 --consistency sync:3", "--consistency sync:3: of 3 workers at most 2" },
+        { "--mode ps --consistency sink", "--consistency sink: must be async" },
+        { "--mode ps --placement chunk:0", "--placement chunk:0: BYTES" },
+        { "--mode allreduce --consistency sync", "--consistency sync: needs --mode ps, but that is allreduce" },
+        { "--mode allreduce --placement whole", "--placement whole: needs --mode ps, but that is allreduce" },
+        { "--model linear --mode ps --servers 3", "--servers 3: model linear has only 2 parameters" },
+        { "--mode ps --servers 9 --model lenet --placement whole",
+          "--servers 9: --placement whole has only 8 tensors" },
+        { "--mode ps --model lenet --consistency sync --bucket-bytes 8000 --overlap on --priority on",
+          "--priority on: with --overlap on and --consistency sync workers would wait" },
+        { "--mode ps --model lenet --consistency ssp:0 --bucket-bytes 8000 --overlap on --priority on",
+          "needs --priority off, async, or ssp:1 and more" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct train_job job = { 0 };
+        const enum rc rc = kit_prepare(&job, bad[i][0]);
+        train_job_free(&job);
+        if (rc != RC_INVAL || !strstr(rc_message(), bad[i][1]))
+            fail_msg("%s: %s \"%s\" does not say \"%s\"", bad[i][0], rc_name(rc), rc_message(), bad[i][1]);
+    }
+    struct train_job job = { 0 };
+    assert_int_equal(kit_prepare(&job, "--mode ps --model lenet --consistency ssp:1 --bucket-bytes 8000 --overlap on "
+                                       "--priority on"),
+                     RC_OK);
+    train_job_free(&job);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_worker_is_single_everywhere),
+        cmocka_unit_test(sync_has_the_same_bits_however_it_is_cut),
+        cmocka_unit_test(sync_is_allreduce),
+        cmocka_unit_test(runs_resume_in_another_placement),
+        cmocka_unit_test(checkpoints_of_sync_are_exact),
+        cmocka_unit_test(ssp_bounds_the_lead),
+        cmocka_unit_test(backup_workers_are_counted),
+        cmocka_unit_test(tables_name_the_hottest_and_the_late),
+        cmocka_unit_test(lenet_learns_by_every_rule),
+        cmocka_unit_test(what_cannot_be_is_refused),
+    };
+
+    if (argc == 2)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests_name("servers", tests, NULL, NULL);
+}

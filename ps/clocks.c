@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clocks.c - see clocks.h. */
+#include "ps/clocks.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+enum rc clocks_open(struct clocks *out, const struct consistency *rule, int n_workers)
+{
+    struct clocks c = { .rule = *rule, .n_workers = n_workers, .n_slowest = n_workers };
+
+    c.clock = calloc((size_t)n_workers, sizeof *c.clock);
+    c.is_out = calloc((size_t)n_workers, sizeof *c.is_out);
+    if (!c.clock || !c.is_out) {
+        clocks_close(&c);
+        return rc_raise(RC_NOMEM, "parameter server: no memory for the clocks of %d workers", n_workers);
+    }
+    *out = c;
+    return RC_OK;
+}
+
+void clocks_close(struct clocks *c)
+{
+    free(c->clock);
+    free(c->is_out);
+    *c = (struct clocks){ 0 };
+}
+
+/* A worker that had the slowest clock has another one, or is out. */
+static void leave_slowest(struct clocks *c)
+{
+    if (--c->n_slowest > 0 || c->n_out == c->n_workers)
+        return;
+    c->slowest = UINT32_MAX;
+    for (int w = 0; w < c->n_workers; w++) {
+        if (c->is_out[w] || c->clock[w] > c->slowest)
+            continue;
+        c->n_slowest = c->clock[w] < c->slowest ? 1 : c->n_slowest + 1;
+        c->slowest = c->clock[w];
+    }
+}
+
+enum push_fate clocks_push(struct clocks *c, int w)
+{
+    const uint32_t step = c->clock[w]++;
+
+    assert(!c->is_out[w]);
+    if (step == c->slowest)
+        leave_slowest(c);
+    if (c->rule.kind != CONSISTENCY_SYNC)
+        return PUSH_COUNTS;
+    assert(step <= c->round); /* it could not have read the parameters of a later one */
+    if (step < c->round)
+        return PUSH_IS_LATE;
+    c->n_kept++;
+    return PUSH_IS_KEPT;
+}
+
+bool clocks_round_is_full(const struct clocks *c)
+{
+    const int n_wanted = c->n_workers - (int)c->rule.bound_count, n_there = c->n_workers - c->n_out;
+
+    return c->n_kept > 0 && c->n_kept >= (n_wanted < n_there ? n_wanted : n_there);
+}
+
+void clocks_end_round(struct clocks *c)
+{
+    c->round++;
+    c->n_kept = 0;
+}
+
+bool clocks_may_read(const struct clocks *c, int w)
+{
+    switch (c->rule.kind) {
+    case CONSISTENCY_SSP:
+        return (uint64_t)c->clock[w] <= (uint64_t)c->slowest + c->rule.bound_count;
+    case CONSISTENCY_SYNC:
+        return c->clock[w] <= c->round;
+    case CONSISTENCY_ASYNC:
+        break;
+    }
+    return true;
+}
+
+void clocks_leave(struct clocks *c, int w, bool had_kept)
+{
+    if (c->is_out[w])
+        return;
+    c->is_out[w] = true;
+    c->n_out++;
+    c->n_kept -= had_kept;
+    if (c->clock[w] == c->slowest)
+        leave_slowest(c);
+}

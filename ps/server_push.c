@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * server_push.c - what a server does with a push, by the rule of the run's consistency (clocks.h).
+ *
+ *   its gradient   what is done                                        its answer
+ *   counts         applied at once, from the buffer of its message     PARAMS, once the worker may read
+ *   is kept        its message is, until the round is full: then all   PARAMS, behind the round
+ *                  kept ones are summed in the order of workers, and
+ *                  their mean is applied
+ *   is late        dropped, and counted                                LATE, at once: the newest parameters
+ *
+ * The order of the sum is that of workers, not of arrival: with sync:0 a run has the same bits whatever its timing.
+ */
+#include <string.h>
+
+#include "harness/world/span.h"
+#include "harness/world/world.h"
+#include "ps/protocol.h"
+#include "ps/server_state.h"
+
+enum rc server_end_reply(struct ps_server *s, struct client *c)
+{
+    if (!c->reply_posted)
+        return RC_OK;
+    c->reply_posted = false;
+    return transport_wait(s->env.transport, &c->reply, s->env.timeout_ms);
+}
+
+enum rc server_post_reply(struct ps_server *s, int worker, const struct ps_header *h, float *body)
+{
+    struct client *c = &s->client[worker];
+    const size_t n_body_bytes = (size_t)h->n_elems * sizeof(float) * (h->op == PS_STATE ? 2 : 1);
+
+    ps_header_encode(c->reply_header, h);
+    c->reply = (struct xfer){ .peer = worker,
+                              .tag = PS_TAG_REPLY,
+                              .head = c->reply_header,
+                              .n_head_bytes = PS_HEADER_BYTES,
+                              .ptr = body,
+                              .n_bytes = server_is_hollow(s) ? 0 : n_body_bytes,
+                              .n_hollow_bytes = server_is_hollow(s) ? n_body_bytes : 0 };
+    const enum rc rc = transport_send(s->env.transport, &c->reply);
+    c->reply_posted = rc == RC_OK;
+    return rc;
+}
+
+void server_note_span(const struct ps_server *s, const char *what, uint64_t start_ns, uint64_t end_ns, int32_t k,
+                      size_t n_elems)
+{
+    if (!s->env.ring)
+        return;
+    const struct span span = { .start_ns = start_ns,
+                               .end_ns = end_ns,
+                               .what = what,
+                               .segment = k < 0 ? -1 : (int32_t)buckets_of_piece(s->env.buckets, (size_t)k),
+                               .piece = k,
+                               .n_bytes = n_elems * sizeof(float) };
+
+    span_ring_add(s->env.ring, &span);
+}
+
+/* When push a of piece p arrived: by the transport if it knows; seen_ns if the server was idle; else, as a busy server
+ * sees a push late, sent_ns plus the shortest transit time seen so far, at most seen_ns. */
+static uint64_t arrival_ns(struct piece_state *p, const struct arrival *a, const struct ps_header *h)
+{
+    if (a->message.arrived_ns > 0)
+        return a->message.arrived_ns;
+    const uint64_t transit_ns = a->seen_ns > h->sent_ns ? a->seen_ns - h->sent_ns : 0;
+    if (transit_ns < p->min_transit_ns)
+        p->min_transit_ns = transit_ns;
+    if (a->was_awaited)
+        return a->seen_ns;
+    return h->sent_ns + p->min_transit_ns < a->seen_ns ? h->sent_ns + p->min_transit_ns : a->seen_ns;
+}
+
+/* --- updates --- */
+
+/* One update of piece k by grad, the sum of n_grads; NULL: hollow. */
+static enum rc apply(struct ps_server *s, size_t k, const float *grad, int n_grads, float lr)
+{
+    struct piece_state *p = &s->piece[k];
+    const size_t first = p->part.offset_elems;
+    enum rc rc;
+
+    s->optimizer.rule.lr = lr;
+    s->optimizer.rule.grad_scale = 1.0f / (float)n_grads;
+    TRY(optimizer_step_range(&s->optimizer, first, p->part.n_elems, server_is_hollow(s) ? NULL : s->param + first,
+                             server_is_hollow(s) ? NULL : grad));
+    p->clock++;
+out:
+    return rc;
+}
+
+/* The gradient of the push counts: its update, at once. */
+static enum rc apply_push(struct ps_server *s, const struct arrival *a, const struct ps_header *h, uint64_t served_ns)
+{
+    const struct piece_state *p = &s->piece[h->piece];
+    struct ps_header *answer = &s->client[a->message.peer].answer;
+    enum rc rc;
+
+    answer->staleness = p->clock - h->clock; /* P2 */
+    s->facts.pushes_count[staleness_bin(answer->staleness)]++;
+    TRY(apply(s, h->piece, a->message.ptr, 1, h->lr));
+    answer->apply_ns = world_now_ns(s->env.world) - served_ns;
+    server_note_span(s, "apply", served_ns, served_ns + answer->apply_ns, (int32_t)h->piece, p->part.n_elems);
+out:
+    return rc;
+}
+
+static bool is_of_round(const struct client *c, size_t k)
+{
+    return c->is_kept && c->answer.piece == k;
+}
+
+/* The sum of what is kept of piece k, in the order of workers; of one gradient that one. NULL: hollow. */
+static const float *sum_round(struct ps_server *s, size_t k, int n_kept)
+{
+    const size_t n_elems = s->piece[k].part.n_elems;
+    const float *first = NULL;
+    int n_summed = 0;
+
+    for (int w = 0; w < s->env.n_workers; w++) {
+        const float *grad = s->client[w].kept.ptr;
+        if (!is_of_round(&s->client[w], k) || server_is_hollow(s))
+            continue;
+        if (n_summed++ == 0)
+            first = n_kept > 1 ? memcpy(s->sum, grad, n_elems * sizeof *grad) : grad;
+        else
+            for (size_t i = 0; i < n_elems; i++) /* float[n_elems] += float[n_elems] */
+                s->sum[i] += grad[i];
+    }
+    if (n_kept > 1) /* one copy, and of each other one an addition: two floats are read, and one written */
+        world_charge(s->env.world, 0, (2.0 + 3.0 * (n_kept - 1)) * (double)n_elems * sizeof(float));
+    return first;
+}
+
+/* What was kept of worker c is not needed any more. */
+static void release_kept(struct ps_server *s, struct client *c)
+{
+    if (c->is_kept)
+        transport_release(s->env.transport, &c->kept);
+    c->is_kept = false;
+}
+
+/* The round of piece k is full: the update of its step. */
+static enum rc end_round(struct ps_server *s, size_t k)
+{
+    struct piece_state *p = &s->piece[k];
+    const int n_kept = p->clocks.n_kept;
+    const uint64_t start_ns = world_now_ns(s->env.world);
+    float lr = 0;
+    enum rc rc;
+
+    for (int w = s->env.n_workers; w-- > 0;) /* the first one's; of one step all have the same */
+        if (is_of_round(&s->client[w], k))
+            lr = s->client[w].lr;
+    TRY(apply(s, k, sum_round(s, k, n_kept), n_kept, lr));
+    const uint64_t end_ns = world_now_ns(s->env.world);
+    server_note_span(s, "apply", start_ns, end_ns, (int32_t)k, p->part.n_elems);
+    for (int w = 0; w < s->env.n_workers; w++) {
+        struct client *c = &s->client[w];
+        if (!is_of_round(c, k))
+            continue;
+        release_kept(s, c);
+        s->facts.pushes_count[staleness_bin(c->answer.staleness)]++;
+        c->answer.held_ns += start_ns - c->waits_since_ns;
+        c->answer.apply_ns = end_ns - start_ns;
+        c->waits_since_ns = end_ns;
+    }
+    clocks_end_round(&p->clocks);
+out:
+    return rc;
+}
+
+/* --- answers --- */
+
+/* Answer the push of worker w with the parameters of its piece, as they are now. */
+static enum rc answer_push(struct ps_server *s, int w)
+{
+    struct client *c = &s->client[w];
+    const struct piece_state *p = &s->piece[c->answer.piece];
+    const size_t n_bytes = p->part.n_elems * sizeof(float);
+    float *param = server_is_hollow(s) ? NULL : s->param + p->part.offset_elems, *body = param;
+    const bool is_timed = c->waits || s->env.ring; /* else the clock need not be read */
+    const uint64_t start_ns = is_timed ? world_now_ns(s->env.world) : 0;
+    const uint32_t lead = p->clocks.clock[w] - p->clocks.slowest;
+    enum rc rc;
+
+    if (c->waits)
+        c->answer.held_ns += start_ns - c->waits_since_ns;
+    c->waits = false;
+    c->answer.clock = p->clock;
+    c->answer.step = p->clocks.slowest;
+    s->facts.lead_max_count = lead > s->facts.lead_max_count ? lead : s->facts.lead_max_count;
+    if (c->reply_params)
+        body = memcpy(c->reply_params, param, n_bytes);
+    /* Simulated cost of the copy of the reply, made above or by the transport: each float is read and written. */
+    world_charge(s->env.world, 0, 2.0 * (double)n_bytes);
+    TRY(server_post_reply(s, w, &c->answer, body));
+    if (s->env.ring)
+        server_note_span(s, "reply", start_ns, world_now_ns(s->env.world), (int32_t)c->answer.piece, p->part.n_elems);
+out:
+    return rc;
+}
+
+/* Piece k has changed: end its round if it is full, and answer all who may read. */
+static enum rc settle(struct ps_server *s, size_t k)
+{
+    const struct clocks *clocks = &s->piece[k].clocks;
+    enum rc rc = RC_OK;
+
+    if (clocks_round_is_full(clocks))
+        TRY(end_round(s, k));
+    for (int w = 0; w < s->env.n_workers; w++) {
+        if (!s->client[w].waits || s->client[w].answer.piece != k || !clocks_may_read(clocks, w))
+            continue;
+        const enum rc answered = answer_push(s, w);
+        TRY(answered == RC_PEER ? server_forgive_lost(s, w) : answered);
+    }
+out:
+    return rc;
+}
+
+enum rc server_settle_all(struct ps_server *s)
+{
+    enum rc rc = RC_OK;
+
+    while (s->has_new_left) { /* an answer may find one more that is lost */
+        s->has_new_left = false;
+        for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
+            TRY(settle(s, k));
+    }
+out:
+    return rc;
+}
+
+void server_forget(struct ps_server *s, int w)
+{
+    struct client *c = &s->client[w];
+
+    for (size_t k = 0; k < s->env.buckets->n_pieces; k++)
+        clocks_leave(&s->piece[k].clocks, w, is_of_round(c, k));
+    release_kept(s, c);
+    c->waits = false;
+    s->has_new_left = s->env.consistency.kind != CONSISTENCY_ASYNC; /* else nobody waits */
+}
+
+/* --- a push --- */
+
+static enum rc check_push(const struct ps_server *s, int worker, const struct ps_header *h)
+{
+    if (h->piece >= s->env.buckets->n_pieces)
+        return rc_raise(RC_MISMATCH, "worker %d pushed piece %u, of which there are %zu", worker, h->piece,
+                        s->env.buckets->n_pieces);
+    const struct piece_state *p = &s->piece[h->piece];
+    if (h->n_elems == 0 || h->n_elems != p->part.n_elems)
+        return rc_raise(RC_MISMATCH, "worker %d pushed piece %u with %u elements; this server holds %zu of it", worker,
+                        h->piece, h->n_elems, p->part.n_elems);
+    if (h->clock > p->clock)
+        return rc_raise(RC_MISMATCH, "worker %d pushed from clock %llu, the server is at %llu", worker,
+                        (unsigned long long)h->clock, (unsigned long long)p->clock);
+    if (h->step != p->clocks.clock[worker])
+        return rc_raise(RC_MISMATCH, "worker %d pushed piece %u of its step %u where that of step %u belongs", worker,
+                        h->piece, h->step, p->clocks.clock[worker]);
+    return RC_OK;
+}
+
+/* By the rule of the run; what is kept is taken from *a. */
+static enum rc count_push(struct ps_server *s, struct arrival *a, const struct ps_header *h, uint64_t served_ns)
+{
+    const int worker = a->message.peer;
+    struct client *c = &s->client[worker];
+    enum rc rc = RC_OK;
+
+    switch (clocks_push(&s->piece[h->piece].clocks, worker)) {
+    case PUSH_COUNTS:
+        TRY(apply_push(s, a, h, served_ns));
+        break;
+    case PUSH_IS_KEPT:
+        c->kept = a->message;
+        c->is_kept = true;
+        c->lr = h->lr;
+        a->message = (struct message){ .peer = -1 };
+        break;
+    case PUSH_IS_LATE:
+        c->answer.op = PS_LATE;
+        s->facts.late_count++;
+        break;
+    }
+out:
+    return rc;
+}
+
+enum rc server_push(struct ps_server *s, struct arrival *a, const struct ps_header *h)
+{
+    const int worker = a->message.peer;
+    struct client *c = &s->client[worker];
+    enum rc rc;
+
+    TRY(check_push(s, worker, h));
+    const uint64_t served_ns = world_now_ns(s->env.world);
+    TRY(server_end_reply(s, c));
+    c->answer = (struct ps_header){ .op = PS_PARAMS,
+                                    .n_elems = h->n_elems,
+                                    .piece = h->piece,
+                                    .queue_ns = served_ns - arrival_ns(&s->piece[h->piece], a, h) };
+    TRY(count_push(s, a, h, served_ns));
+    if (s->env.consistency.kind == CONSISTENCY_ASYNC)
+        return answer_push(s, worker);
+    c->waits = true;
+    c->waits_since_ns = world_now_ns(s->env.world);
+    TRY(settle(s, h->piece));
+out:
+    return rc;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* server_state.h - what a server owns. Of server.c and server_push.c alone. */
+#ifndef PS_SERVER_STATE_H
+#define PS_SERVER_STATE_H
+
+#include "harness/base/arena.h"
+#include "harness/base/range.h"
+#include "harness/compute/optimizer.h"
+#include "harness/net/transport.h"
+#include "ps/clocks.h"
+#include "ps/server.h"
+#include "ps/wire.h"
+
+enum worker_state { TRAINING, FETCHING, LEFT, LOST };
+
+struct arrival { /* a request received, not yet served */
+    struct message message;
+    uint64_t seen_ns; /* when the server received it */
+    bool was_awaited; /* the server was idle: the request arrived at seen_ns, not before */
+};
+
+struct client { /* a worker, as the server sees it */
+    enum worker_state state;
+    bool waits;              /* its push was served, and is not answered yet ... */
+    bool is_kept;            /* ... and its gradient is kept for the round: in `kept` */
+    struct message kept;     /* lent by the transport */
+    struct ps_header answer; /* where it waits: what is known of it */
+    float lr;                /* likewise: of its push */
+    uint64_t waits_since_ns; /* likewise */
+    bool reply_posted;
+    struct xfer reply;
+    unsigned char reply_header[PS_HEADER_BYTES];
+    float *reply_params; /* copy of the slice for the reply; NULL: the transport borrows ps_server.param */
+};
+
+struct piece_state {
+    struct range part;       /* of it in the slice */
+    uint64_t clock;          /* updates of it so far (P2) */
+    uint64_t min_transit_ns; /* least seen_ns - sent_ns of its pushes so far; UINT64_MAX: no push yet */
+    struct clocks clocks;    /* of its workers */
+};
+
+struct ps_server {
+    struct sync_env env;
+    size_t n_elems; /* of the slice */
+    struct optimizer optimizer;
+    struct arena arena;
+    float *param;              /* the slice; NULL: hollow */
+    float *state;              /* the body of STATE, parameters and then velocity; NULL: hollow */
+    float *sum;                /* of the gradients of a round, as long as the slice; NULL: hollow, or not sync */
+    struct piece_state *piece; /* [n_pieces] */
+    int n_left;                /* workers that have left or are lost: they send nothing more */
+    bool has_new_left;         /* some of these since others were last looked at, who may have waited for them */
+    struct client *client;     /* [n_workers] */
+    struct arrival *arrival;   /* [n_workers], a ring buffer */
+    int first_arrival, n_arrivals;
+    int silence_ms; /* how long nobody may send anything, while somebody is to */
+    struct server_facts facts;
+};
+
+static inline bool server_is_hollow(const struct ps_server *s)
+{
+    return s->param == NULL && s->n_elems > 0;
+}
+
+/* --- server_push.c --- */
+
+/* Serve push a, with the header h: count its gradient, keep it (its message is taken from *a then) or drop it,
+ * and answer whom that lets read. RC_MISMATCH: it breaks the rules. */
+enum rc server_push(struct ps_server *s, struct arrival *a, const struct ps_header *h) MUST_CHECK;
+/* Worker w pushes no more: what is kept of it is dropped, and those who may have waited for it are to be looked at. */
+void server_forget(struct ps_server *s, int w);
+/* Answer all who may read since workers have left. */
+enum rc server_settle_all(struct ps_server *s) MUST_CHECK;
+/* Send h, then body: float[h->n_elems], or twice as many for STATE; lent until server_end_reply(). NULL: hollow or
+ * empty. */
+enum rc server_post_reply(struct ps_server *s, int worker, const struct ps_header *h, float *body) MUST_CHECK;
+/* Complete the send of the last reply to c, which has arrived if c has sent a new request. */
+enum rc server_end_reply(struct ps_server *s, struct client *c) MUST_CHECK;
+/* Into the timeline: what was done with piece k, or for -1 with none. */
+void server_note_span(const struct ps_server *s, const char *what, uint64_t start_ns, uint64_t end_ns, int32_t k,
+                      size_t n_elems);
+
+/* --- server.c --- */
+
+/* After RC_PEER of a transfer with the worker: RC_OK if it is lost, and dropped now; else the same error. */
+enum rc server_forgive_lost(struct ps_server *s, int worker) MUST_CHECK;
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * wire_plan.h - the messages of a step, for its bound: a push and a reply of what each server has of each piece.
+ *
+ * In turn are, of each piece, a push and its reply: pieces go one after the other, servers work at the same time. One
+ * way, a server's link carries the messages of all workers, and a worker's those with all servers and, of a reply, at
+ * least one after the last push. The busiest link is that of the server that has most.
+ */
+#ifndef PS_WIRE_PLAN_H
+#define PS_WIRE_PLAN_H
+
+#include "harness/exchange/sync_mode.h"
+
+/* Pure. Zeros: there are no parameters. */
+struct wire_plan ps_wire_plan(const struct sync_env *env);
+
+#endif
