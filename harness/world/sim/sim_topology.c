@@ -7,7 +7,7 @@
  * only one: Dijkstra's algorithm, which SimGrid offers for platforms as text, finds it, once for each sender. SimGrid
  * wants hosts, routers and links before routes.
  */
-#include <simgrid/engine.h>
+#include <stdlib.h>
 
 #include "harness/cluster/topology.h"
 #include "harness/world/sim/sim_platform.h"
@@ -68,8 +68,33 @@ static void write_edges_of(FILE *f, const struct topology *t, int rank)
     write_edge(f, "slot", slot, "local", rank, link, topology_local_in(t, rank, link));
 }
 
+/* Routers of the groups that the job is in, or their links, or the edges from them to the network of groups. */
+static void write_groups(FILE *f, const struct topology *t, const bool *is_used, char what)
+{
+    for (int g = 0; g < t->n_groups; g++) {
+        const struct topology_link up = topology_group_link(t, g, true), down = topology_group_link(t, g, false);
+        if (!is_used[g])
+            continue;
+        if (what == 'r')
+            fprintf(f, "<router id=\"group-%d\"/>\n", g);
+        else if (what == 'l' && t->n_groups > 1) {
+            write_link(f, &up);
+            write_link(f, &down);
+        } else if (what == 'e' && t->n_groups > 1) {
+            write_edge(f, "group", g, "network", 0, &up, 1);
+            write_edge(f, "network", 0, "group", g, &down, 1);
+        }
+    }
+}
+
 enum rc sim_topology_write(FILE *f, const struct topology *t)
 {
+    bool *is_used = calloc((size_t)t->n_groups, sizeof *is_used); /* each group by the job */
+
+    if (!is_used)
+        return rc_raise(RC_NOMEM, "no memory for %d groups of hosts", t->n_groups);
+    for (int s = 0; s < t->n_slots; s++)
+        is_used[topology_group(t, s)] = true;
     fputs("<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
           "<platform version=\"4.1\">\n<zone id=\"cluster\" routing=\"DijkstraCache\">\n",
           f);
@@ -77,25 +102,17 @@ enum rc sim_topology_write(FILE *f, const struct topology *t)
         fprintf(f, "<host id=\"rank-%d\" speed=\"1f\"/>\n<host id=\"local-%d\" speed=\"1f\"/>\n", r, r);
     for (int s = 0; s < t->n_slots; s++)
         fprintf(f, "<router id=\"slot-%d\"/>\n", s);
-    for (int g = 0; g < t->n_groups; g++)
-        fprintf(f, "<router id=\"group-%d\"/>\n", g);
+    write_groups(f, t, is_used, 'r');
     fputs("<router id=\"network-0\"/>\n", f);
     fprintf(f, "<link id=\"nothing\" bandwidth=\"%.17gBps\" latency=\"0s\" sharing_policy=\"FATPIPE\"/>\n",
             t->cluster.local_bytes_per_s);
     for (int r = 0; r < t->n_ranks; r++)
         write_links_of(f, t, r);
-    for (int g = 0; t->n_groups > 1 && g < t->n_groups; g++)
-        for (int is_up = 0; is_up < 2; is_up++) {
-            const struct topology_link link = topology_group_link(t, g, is_up);
-            write_link(f, &link);
-        }
-    for (int g = 0; t->n_groups > 1 && g < t->n_groups; g++) {
-        const struct topology_link up = topology_group_link(t, g, true), down = topology_group_link(t, g, false);
-        write_edge(f, "group", g, "network", 0, &up, 1);
-        write_edge(f, "network", 0, "group", g, &down, 1);
-    }
+    write_groups(f, t, is_used, 'l');
+    write_groups(f, t, is_used, 'e');
     for (int r = 0; r < t->n_ranks; r++)
         write_edges_of(f, t, r);
     fputs("</zone>\n</platform>\n", f);
+    free(is_used);
     return fflush(f) == 0 && !ferror(f) ? RC_OK : rc_raise(RC_IO, "a temporary file cannot be written");
 }
