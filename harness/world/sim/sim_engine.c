@@ -435,7 +435,7 @@ enum rc sim_run(uint64_t *n_sent, const struct topology *t, sim_body_fn *body, v
     e.rank = calloc((size_t)n_ranks, sizeof *e.rank);
     if (!e.rank)
         FAIL(RC_NOMEM, "world sim: no memory for %d ranks", n_ranks);
-    sim_platform_start();
+    sim_platform_start(t);
     TRY(sim_platform_load(t));
     start_actors(&e);
     simgrid_run();

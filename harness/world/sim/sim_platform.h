@@ -15,8 +15,8 @@ struct topology;
 #define GRADMARK_SIM_THREADS 0 /* 1: each actor a thread, which sanitizers can follow */
 #endif
 
-/* Start SimGrid; once a process. */
-void sim_platform_start(void);
+/* Start SimGrid, for t; once a process. */
+void sim_platform_start(const struct topology *t);
 /* Make the hosts and links of t. RC_IO. */
 enum rc sim_platform_load(const struct topology *t) MUST_CHECK;
 /* out[n_bytes] := SimGrid's host of rank, for messages within its slot or to others. */
