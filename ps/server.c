@@ -166,6 +166,8 @@ static enum rc serve_request(struct ps_server *s, struct arrival *a)
     TRY(ps_header_decode(&h, a->message.head, a->message.n_head_bytes, a->message.n_bytes + a->message.n_hollow_bytes));
     if (s->client[worker].state != TRAINING)
         FAIL(RC_MISMATCH, "worker %d sent op %d after FETCH or LEAVE", worker, (int)h.op);
+    if (s->client[worker].waits)
+        FAIL(RC_MISMATCH, "worker %d sent op %d before its push was answered", worker, (int)h.op);
     if (h.op == PS_PUSH)
         TRY(server_push(s, a, &h));
     else if (h.op == PS_FETCH && worker == 0) {
@@ -248,6 +250,8 @@ static enum rc take_arrivals(struct ps_server *s)
     while (s->n_arrivals < s->env.n_workers) {
         struct arrival a = { .message = { .peer = -1 } };
         TRY(receive(s, &a.message, DO_NOT_WAIT));
+        if (a.message.peer < 0 && s->has_new_left) /* others may wait for it alone */
+            break;
         a.was_awaited = a.message.peer < 0 && s->n_arrivals == 0 && is_awaiting(s);
         const uint64_t idle_ns = s->env.ring ? world_now_ns(s->env.world) : 0;
         if (a.was_awaited)

@@ -299,7 +299,11 @@ static enum rc check_lead(const struct ps *p, int server, uint32_t n_steps, cons
 {
     const struct consistency *rule = &p->base.env.consistency;
 
-    if (h->step > n_steps || (rule->kind == CONSISTENCY_SSP && n_steps - h->step > rule->bound_count))
+    if (h->step > n_steps)
+        return rc_raise(RC_MISMATCH,
+                        "server %d says of piece %u that the slowest worker has done %u steps; this one did %u", server,
+                        h->piece, h->step, n_steps);
+    if (rule->kind == CONSISTENCY_SSP && n_steps - h->step > rule->bound_count)
         return rc_raise(RC_MISMATCH,
                         "server %d answered step %u of piece %u when the slowest worker had done %u: not by "
                         "--consistency ssp:%u",

@@ -157,7 +157,7 @@ static void write_assumed(const struct recorded *k, FILE *to)
 {
     const json_t *cluster = json_object_get(recorded_manifest(k), "cluster"), *key;
     const json_t *assumed = json_object_get(cluster, "assumed");
-    char value[64];
+    char value[80];
     size_t i;
 
     if (json_array_size(assumed) == 0)
@@ -174,7 +174,8 @@ static void write_assumed(const struct recorded *k, FILE *to)
         if (json_is_number(known))
             snprintf(value, sizeof value, " %.6g", json_number_value(known));
         else
-            snprintf(value, sizeof value, "%s%s", known ? " " : "", known ? json_string_value(known) : "");
+            snprintf(value, sizeof value, "%s%s", json_is_string(known) ? " " : "",
+                     json_is_string(known) ? json_string_value(known) : "");
         html_text(to, value);
     }
     fputs(".</p>\n", to);

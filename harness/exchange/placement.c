@@ -20,9 +20,9 @@ static enum rc parse_chunk(struct placement_opts *out, const char *text, const c
 {
     struct placement_opts o = { .kind = PLACEMENT_CHUNK };
 
-    if (!text_to_u64(bytes, &o.chunk_bytes) || o.chunk_bytes < sizeof(float))
-        return rc_raise(RC_INVAL, "--placement %s: BYTES of chunk:BYTES must be a whole number of at least %zu", text,
-                        sizeof(float));
+    if (!text_to_u64(bytes, &o.chunk_bytes) || o.chunk_bytes == 0 || o.chunk_bytes % sizeof(float) != 0)
+        return rc_raise(RC_INVAL, "--placement %s: BYTES of chunk:BYTES must be a multiple of %zu, a parameter's bytes",
+                        text, sizeof(float));
     *out = o;
     return RC_OK;
 }

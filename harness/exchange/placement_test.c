@@ -92,7 +92,7 @@ static void chunks_in_turn(void **state)
 {
     static const size_t first[] = { 0, 40, 80, 40, 0, 0 }, second[] = { 40, 40, 120, 24, 0, 0 },
                         all[] = { 0, 144, 0, 0 };
-    struct placement p = placed("chunk:163", 2), alone = placed("chunk:160", 1);
+    struct placement p = placed("chunk:160", 2), alone = placed("chunk:160", 1);
 
     (void)state;
     check_server(&p, 0, first);
@@ -222,11 +222,11 @@ static void what_cannot_be_is_refused(void **state)
         int n_servers;
         const char *says;
     } bad[] = {
-        { "chunk:0", 1, "--placement chunk:0: BYTES of chunk:BYTES must be a whole number of at least 4" },
+        { "chunk:0", 1, "--placement chunk:0: BYTES of chunk:BYTES must be a multiple of 4, a parameter's bytes" },
         { "chunk:", 1, "--placement chunk:: BYTES of chunk:BYTES must be" },
-        { "chunk:3", 1, "at least 4" },
-        { "chunk:-4", 1, "at least 4" },
-        { "chunk:4x", 1, "at least 4" },
+        { "chunk:6", 1, "a multiple of 4" },
+        { "chunk:-4", 1, "a multiple of 4" },
+        { "chunk:4x", 1, "a multiple of 4" },
         { "chunk", 1, "must be split, whole, round-robin or chunk:BYTES" },
         { "", 1, "must be split" },
         { "hole", 1, "did you mean whole?" },

@@ -35,7 +35,7 @@ enum rc job_servers_check(const struct train_job *job)
     const bool waits_in_a_step = x->consistency.kind == CONSISTENCY_SYNC ||
                                  (x->consistency.kind == CONSISTENCY_SSP && x->consistency.bound_count == 0);
 
-    if (waits_in_a_step && x->overlap && x->priority)
+    if (waits_in_a_step && x->overlap && x->priority && job->n_workers > 1)
         return rc_raise(RC_INVAL,
                         "--priority on: with --overlap on and --consistency %s workers would wait for each other's "
                         "pieces in other orders; needs --priority off, async, or ssp:1 and more",

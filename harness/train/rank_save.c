@@ -2,7 +2,8 @@
 /*
  * rank_save.c - checkpoints that rank 0 writes between steps, over the last one. Where workers wait for each other in
  * their steps, all of them meet before it and behind it, so that no step of any contains it (train.L2); else the others
- * go on meanwhile.
+ * go on meanwhile. With servers that hold workers back (--consistency ssp, sync) they go on as far as that lets them,
+ * and what they wait for rank 0 then is wait of their steps.
  */
 #include <stdio.h>
 

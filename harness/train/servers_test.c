@@ -253,9 +253,9 @@ static void what_cannot_be_is_refused(void **state)
         { "--model linear --mode ps --servers 3", "--servers 3: model linear has only 2 parameters" },
         { "--mode ps --servers 9 --model lenet --placement whole",
           "--servers 9: --placement whole has only 8 tensors" },
-        { "--mode ps --model lenet --consistency sync --bucket-bytes 8000 --overlap on --priority on",
+        { "--mode ps --workers 2 --model lenet --consistency sync --bucket-bytes 8000 --overlap on --priority on",
           "--priority on: with --overlap on and --consistency sync workers would wait" },
-        { "--mode ps --model lenet --consistency ssp:0 --bucket-bytes 8000 --overlap on --priority on",
+        { "--mode ps --workers 2 --model lenet --consistency ssp:0 --bucket-bytes 8000 --overlap on --priority on",
           "needs --priority off, async, or ssp:1 and more" },
     };
 

@@ -77,7 +77,8 @@ static void print_messages(const struct cluster *c)
     const int n_each = c->n_ranks_per_host, n_hosts = c->n_hosts > 0 ? c->n_hosts : 2;
     const double n_held = (double)n_hosts * n_each;
     const int n_ranks = n_held < CLUSTER_MAX_RANKS ? (int)n_held : CLUSTER_MAX_RANKS;
-    const int next_group = c->n_hosts_per_group > 0 ? c->n_hosts_per_group * n_each : n_ranks;
+    const double next = c->n_hosts_per_group > 0 ? (double)c->n_hosts_per_group * n_each : n_ranks;
+    const int next_group = next < n_ranks ? (int)next : n_ranks;
     struct topology t;
 
     topology_init(&t, c, n_ranks, n_ranks);
