@@ -60,10 +60,10 @@ bool cpu_halved_grad_pays(const struct cpu *c, const struct conv_shape *s)
 /* The tap that a phase sees in dy shifted by `shift`. */
 static size_t tap_of(int phase, size_t shift)
 {
-    const int row = phase / 2 == 0 ? 1 : shifts[shift].top == 0 ? 2 : 0;
-    const int column = phase % 2 == 0 ? 1 : shifts[shift].left == 0 ? 2 : 0;
+    const size_t row = phase / 2 == 0 ? 1 : shifts[shift].top == 0 ? 2 : 0;
+    const size_t column = phase % 2 == 0 ? 1 : shifts[shift].left == 0 ? 2 : 0;
 
-    return (size_t)(row * 3 + column);
+    return row * 3 + column;
 }
 
 /* Where the weights of a phase begin: behind those of the phases before. */
