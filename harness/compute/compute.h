@@ -213,7 +213,8 @@ struct compute_env {                                       /* a zeroed one is va
     int n_threads; /* that share the work of each call, the caller among them; 0: 1 */
     bool may_spin; /* there is a core for each of them */
     enum precision precision;
-    int device;     /* cuda: which GPU */
+    int device;       /* cuda: which GPU */
+    const void *opts; /* of the backend's module; NULL: its defaults */
     bool gemm_only; /* baseline: convolutions and GEMMs run their GEMMs alone, same shapes and tiling, on uninitialised
                        scratch; every other operation does nothing */
 };

@@ -86,7 +86,8 @@ static enum rc open_compute(struct rank *r)
                                      .n_threads = rank_n_threads(r),
                                      .may_spin = rank_pool_may_spin(r),
                                      .precision = rank_is_worker(r) ? r->job->precision : PRECISION_FP32,
-                                     .device = r->world->host_rank };
+                                     .device = r->world->host_rank,
+                                     .opts = module_options(&r->job->opts.modules, train_kinds, &backend->module) };
 
     return compute_open(&r->compute, backend, &env);
 }

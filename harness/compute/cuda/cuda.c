@@ -11,6 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/opt.h"
+
+static const struct opt cuda_options[] = {
+    OPT_CHOICE_(struct cuda_opts, graphs, "graphs", "on", "on|off",
+                "on: work that repeats from step to step is launched as a CUDA graph; off: call by call, with the same "
+                "bits, as profilers show it best"),
+    OPT_END_,
+};
+
 static struct cuda_compute *cuda_of(struct compute *c)
 {
     return (struct cuda_compute *)c;
@@ -54,6 +63,7 @@ static enum rc open_buffers(struct cuda_compute *c)
 
 static enum rc cuda_open(struct compute **out, const struct compute_env *env)
 {
+    const struct cuda_opts *opts = env->opts;
     struct cuda_compute *c = calloc(1, sizeof *c);
     struct compute *base = NULL;
     enum rc rc;
@@ -64,6 +74,7 @@ static enum rc cuda_open(struct compute **out, const struct compute_env *env)
     c->precision = env->precision;
     c->gemm_only = env->gemm_only;
     c->columns_bytes = CUDA_COLUMNS_BYTES;
+    c->uses_graphs = opts == NULL || strcmp(opts->graphs, "on") == 0;
     TRY(cuda_device_open(&c->device, env->device, env->precision));
     TRY(open_buffers(c));
     *out = base;
@@ -288,7 +299,7 @@ static void cuda_wait_event(struct compute *base, int k)
 }
 
 const struct compute_backend compute_cuda = {
-    .module.name = "cuda",
+    .module = { .name = "cuda", .options = cuda_options, .opts_bytes = sizeof(struct cuda_opts) },
     .touches_memory = true,
     .host_memory = false,
     .device_kind = "GPU",

@@ -80,6 +80,10 @@ struct cuda_pinned { /* host memory of host_open() */
     size_t n_bytes;
 };
 
+struct cuda_opts {       /* --cuda.NAME */
+    const char *graphs; /* "on", "off" */
+};
+
 struct cuda_compute {
     struct compute base;
     struct cuda_device *device;
@@ -91,6 +95,7 @@ struct cuda_compute {
     struct cuda_log log;
     struct cuda_kept kept[CUDA_LOGS_KEPT];
     uint64_t use;
+    bool uses_graphs;
     uint64_t n_graph_launches; /* for tests */
     unsigned char *staging;    /* pinned, CUDA_STAGINGS */
     struct cuda_pinned pinned[CUDA_MAX_PINNED];

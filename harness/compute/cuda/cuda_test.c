@@ -104,28 +104,36 @@ static double net_step(struct side *s, const struct net *l, uint64_t step)
 /* C1: the same bits with and without graphs, near those of cpu, with a new dropout key and learning rate each step. */
 static void repeated_steps_become_graphs(void **state)
 {
-    const struct on_host_limits no_graphs = { .memory_bytes = (size_t)1 << 30, .no_graphs = 1 };
+    static const struct on_host_limits no_graphs = { .memory_bytes = (size_t)1 << 30, .no_graphs = 1 };
+    static const struct cuda_opts off = { .graphs = "off" };
     struct side *a = side_open(&compute_cuda, NULL), *b = side_open(&compute_cpu, NULL);
-    struct side *plain = side_open(&compute_cuda, NULL);
+    struct side *plain = side_open(&compute_cuda, &(struct compute_env){ .opts = &off });
+    struct side *uncaptured = side_open(&compute_cuda, NULL);
     const struct net on_a = net_open(a), on_b = net_open(b), on_plain = net_open(plain);
+    const struct net on_uncaptured = net_open(uncaptured);
 
     (void)state;
     for (uint64_t step = 0; step < 8; step++) {
         const double loss = net_step(a, &on_a, step);
         assert_true(fabs(loss - net_step(b, &on_b, step)) <= 1e-5 * loss);
-        limit(&no_graphs);
         const double again = net_step(plain, &on_plain, step);
-        limit(&no_limits);
         assert_memory_equal(&loss, &again, sizeof loss);
+        limit(&no_graphs);
+        const double direct = net_step(uncaptured, &on_uncaptured, step);
+        limit(&no_limits);
+        assert_memory_equal(&loss, &direct, sizeof loss);
     }
     /* The first was kept, the second captured. */
     assert_int_equal(((struct cuda_compute *)a->c)->n_graph_launches, 7);
-    assert_int_equal(((struct cuda_compute *)plain->c)->n_graph_launches, GRADMARK_CUDA_ON_HOST ? 0 : 7);
+    assert_int_equal(((struct cuda_compute *)plain->c)->n_graph_launches, 0);
+    assert_int_equal(((struct cuda_compute *)uncaptured->c)->n_graph_launches, GRADMARK_CUDA_ON_HOST ? 0 : 7);
     side_compare(a, plain, 0.0);
     side_empty(b);
+    side_empty(uncaptured);
     side_close(a);
     side_close(b);
     side_close(plain);
+    side_close(uncaptured);
 }
 
 /* Each event ends a log: all logs of a step are found again in the next step. */

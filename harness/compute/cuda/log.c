@@ -164,7 +164,7 @@ void cuda_log_flush(struct cuda_compute *c)
         return;
     if (!c->out_of_memory) {
         upload_keys(c);
-        if (c->log.n_calls < CUDA_GRAPH_MIN_CALLS)
+        if (!c->uses_graphs || c->log.n_calls < CUDA_GRAPH_MIN_CALLS)
             run_all(c, c->log.bytes, c->log.n_bytes);
         else
             run_repeating(c);
