@@ -51,53 +51,129 @@ static __device__ __forceinline__ void operands_store(uint16_t *p, const float *
     *reinterpret_cast<uint2 *>(p) = two;
 }
 
-/* col(n_rows, n), n_rows = C taps, from x(C, B, H, W). One thread per VECTOR_ELEMS columns of a row; the grid strides
- * over (rows, groups of columns). */
-template <typename T>
-static __global__ void im2col_kernel(T *col, const float *x, struct cuda_window g, size_t first, size_t n, size_t ld,
-                                     size_t n_rows)
-{
-    const size_t n_groups = (n + VECTOR_ELEMS - 1) / VECTOR_ELEMS, plane_elems = (size_t)g.H * (size_t)g.W;
-    const unsigned taps = (unsigned)(g.kernel_h * g.kernel_w);
+/* Of VECTOR_ELEMS neighbouring columns, the first n_here: the element of x under the kernel's first tap, whose offset
+ * from the channel's first element is below 0 where the tap is in the padding. */
+struct column_quad {
+    long long offset[VECTOR_ELEMS];
+    int h[VECTOR_ELEMS], w[VECTOR_ELEMS];
+    size_t n_here;
+    bool in_one_row; /* all VECTOR_ELEMS of them, in a row of the output */
+};
 
-    for (size_t i = thread_index(); i < n_rows * n_groups; i += thread_stride()) {
-        const size_t row = divided(i, n_groups), column = (i - row * n_groups) * VECTOR_ELEMS;
-        const size_t channel = divided(row, taps), n_here = quad_elems(column, n);
-        const unsigned tap = (unsigned)(row - channel * taps);
-        const int top = (int)(tap / (unsigned)g.kernel_w) - g.pad_h, left = (int)(tap % (unsigned)g.kernel_w) - g.pad_w;
-        struct column c = column_of(first + column, g);
-        float v[VECTOR_ELEMS];
+static __device__ __forceinline__ struct column_quad column_quad_of(size_t first, size_t column, size_t n,
+                                                                    const struct cuda_window &g)
+{
+    struct column c = column_of(first + column, g);
+    struct column_quad q;
+
+    q.n_here = quad_elems(column, n);
+    q.in_one_row = q.n_here == VECTOR_ELEMS && c.w + VECTOR_ELEMS <= g.out_w;
 #pragma unroll
-        for (int k = 0; k < VECTOR_ELEMS; k++) {
-            const int h = c.h * g.stride_h + top, w = c.w * g.stride_w + left;
-            const bool inside = (size_t)k < n_here && h >= 0 && h < g.H && w >= 0 && w < g.W;
-            v[k] = inside ? x[(channel * (size_t)g.B + (size_t)c.b) * plane_elems + (size_t)h * (size_t)g.W + (size_t)w]
-                          : 0.0f;
-            column_next(&c, g);
-        }
-        T *to = col + row * ld + column;
-        if (n_here == VECTOR_ELEMS && ((uintptr_t)to & (VECTOR_ELEMS * sizeof(T) - 1)) == 0) {
-            operands_store(to, v);
-            continue;
-        }
-#pragma unroll
-        for (int k = 0; k < VECTOR_ELEMS; k++)
-            if ((size_t)k < n_here)
-                operand_store(to + k, v[k]);
+    for (int k = 0; k < VECTOR_ELEMS; k++) {
+        q.h[k] = c.h * g.stride_h - g.pad_h;
+        q.w[k] = c.w * g.stride_w - g.pad_w;
+        q.offset[k] = ((long long)c.b * g.H + q.h[k]) * g.W + q.w[k];
+        column_next(&c, g);
     }
+    return q;
+}
+
+static __device__ __forceinline__ bool is_inside(int i, int n)
+{
+    return (unsigned)i < (unsigned)n; /* also where i is below 0 */
+}
+
+/* The elements under one tap: row `tap_h`, column `tap_w` of the kernel. */
+static __device__ __forceinline__ void tap_load(float *v, const float *x, const struct column_quad &q, int tap_h,
+                                                int tap_w, const struct cuda_window &g)
+{
+    const long long tap_offset = (long long)tap_h * g.W + tap_w;
+
+#pragma unroll
+    for (int k = 0; k < VECTOR_ELEMS; k++) {
+        const bool inside = (size_t)k < q.n_here && is_inside(q.h[k] + tap_h, g.H) && is_inside(q.w[k] + tap_w, g.W);
+        v[k] = inside ? x[q.offset[k] + tap_offset] : 0.0f;
+    }
+}
+
+template <typename T> static __device__ __forceinline__ void tap_store(T *to, const float *v, size_t n_here)
+{
+    if (n_here == VECTOR_ELEMS && ((uintptr_t)to & (VECTOR_ELEMS * sizeof(T) - 1)) == 0) {
+        operands_store(to, v);
+        return;
+    }
+#pragma unroll
+    for (int k = 0; k < VECTOR_ELEMS; k++)
+        if ((size_t)k < n_here)
+            operand_store(to + k, v[k]);
+}
+
+/* KERNEL_W taps of a kernel's row, stride 1, columns in one row: what they share is loaded once. */
+template <typename T, int KERNEL_W>
+static __device__ __forceinline__ void tap_row(T *to, size_t ld, const float *x, const struct column_quad &q, int tap_h,
+                                               const struct cuda_window &g)
+{
+    enum { SPAN = VECTOR_ELEMS + KERNEL_W - 1 };
+    const bool row_inside = is_inside(q.h[0] + tap_h, g.H);
+    const float *from = x + (q.offset[0] + (long long)tap_h * g.W);
+    float v[SPAN];
+
+#pragma unroll
+    for (int k = 0; k < SPAN; k++)
+        v[k] = row_inside && is_inside(q.w[0] + k, g.W) ? from[k] : 0.0f;
+#pragma unroll
+    for (int tap_w = 0; tap_w < KERNEL_W; tap_w++)
+        tap_store(to + (size_t)tap_w * ld, v + tap_w, VECTOR_ELEMS);
+}
+
+/* col(C taps, n) from x(C, B, H, W). One thread per VECTOR_ELEMS columns of all taps of a channel, so that a place in
+ * the output is divided into image, row and column once for all of them; the grid strides over (channels, groups of
+ * columns). KERNEL_W: the kernel's width if its stride is 1 and that is compiled in, else 0. */
+template <typename T, int KERNEL_W>
+static __global__ void im2col_kernel(T *col, const float *x, struct cuda_window g, size_t first, size_t n, size_t ld)
+{
+    const size_t n_groups = (n + VECTOR_ELEMS - 1) / VECTOR_ELEMS, taps = (size_t)g.kernel_h * (size_t)g.kernel_w;
+    const size_t channel_elems = (size_t)g.B * (size_t)g.H * (size_t)g.W;
+
+    for (size_t i = thread_index(); i < (size_t)g.C * n_groups; i += thread_stride()) {
+        const size_t channel = divided(i, n_groups), column = (i - channel * n_groups) * VECTOR_ELEMS;
+        const struct column_quad q = column_quad_of(first, column, n, g);
+        const float *from = x + channel * channel_elems;
+        T *to = col + channel * taps * ld + column;
+        for (int tap_h = 0; tap_h < g.kernel_h; tap_h++) {
+            if (KERNEL_W > 0 && q.in_one_row) {
+                tap_row<T, KERNEL_W != 0 ? KERNEL_W : 1>(to, ld, from, q, tap_h, g);
+                to += (size_t)g.kernel_w * ld;
+                continue;
+            }
+            for (int tap_w = 0; tap_w < g.kernel_w; tap_w++, to += ld) {
+                float v[VECTOR_ELEMS];
+                tap_load(v, from, q, tap_h, tap_w, g);
+                tap_store(to, v, q.n_here);
+            }
+        }
+    }
+}
+
+template <typename T>
+static void im2col_launch(T *col, const float *x, const struct cuda_window *g, size_t first, size_t n, size_t ld,
+                          cuda_stream stream)
+{
+    const unsigned n_blocks = blocks_for((size_t)g->C * ((n + VECTOR_ELEMS - 1) / VECTOR_ELEMS));
+
+    if (g->stride_w == 1 && g->kernel_w == 3)
+        CUDA_LAUNCH((im2col_kernel<T, 3>), n_blocks, BLOCK_THREADS, stream, col, x, *g, first, n, ld);
+    else
+        CUDA_LAUNCH((im2col_kernel<T, 0>), n_blocks, BLOCK_THREADS, stream, col, x, *g, first, n, ld);
 }
 
 void cuda_im2col(void *col, const float *x, const struct cuda_window *g, size_t first, size_t n, size_t ld, bool bf16,
                  cuda_stream stream)
 {
-    const size_t n_rows = (size_t)g->C * (size_t)g->kernel_h * (size_t)g->kernel_w;
-    const unsigned n_blocks = blocks_for(n_rows * ((n + VECTOR_ELEMS - 1) / VECTOR_ELEMS));
-
     if (bf16)
-        CUDA_LAUNCH(im2col_kernel<uint16_t>, n_blocks, BLOCK_THREADS, stream, (uint16_t *)col, x, *g, first, n, ld,
-                    n_rows);
+        im2col_launch((uint16_t *)col, x, g, first, n, ld, stream);
     else
-        CUDA_LAUNCH(im2col_kernel<float>, n_blocks, BLOCK_THREADS, stream, (float *)col, x, *g, first, n, ld, n_rows);
+        im2col_launch((float *)col, x, g, first, n, ld, stream);
 }
 
 /* One thread per element of dx, which sums its elements of col over the windows that cover it, row by row.
