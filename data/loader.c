@@ -25,7 +25,8 @@ struct batch {
 
 struct loader {
     struct loader_env env;
-    struct arena arena;
+    struct arena arena; /* empty: batches are in pinned */
+    void *pinned;       /* of env.compute's host_open(); NULL: batches are in the arena */
     struct batch batch[2];
     int lent; /* index of the batch the caller has; the other one belongs to the background thread while it runs */
     struct background *background; /* NULL: no prefetch */
@@ -73,6 +74,29 @@ static void prefetch(void *arg)
         snprintf(b->message, sizeof b->message, "%s", rc_message());
 }
 
+/* Memory for n_batches, of which one has n_elems pixels: where the compute copies them from at full speed, if it has
+ * such. */
+static enum rc open_batches(struct loader *l, int n_batches, size_t n_elems)
+{
+    const size_t x_bytes = arena_floats_bytes(n_elems), batch_bytes = x_bytes + arena_floats_bytes(l->env.max_batch);
+    struct compute *c = l->env.compute;
+    enum rc rc = RC_OK;
+
+    if (c != NULL && c->ops->host_open != NULL)
+        TRY(compute_host_open(c, &l->pinned, (size_t)n_batches * batch_bytes, "the batches"));
+    else
+        TRY(arena_open(&l->arena, (size_t)n_batches * batch_bytes));
+    for (int i = 0; i < n_batches; i++) {
+        struct batch *b = &l->batch[i];
+        b->x = l->pinned ? (float *)(void *)((unsigned char *)l->pinned + (size_t)i * batch_bytes)
+                         : arena_floats(&l->arena, n_elems);
+        b->label = l->pinned ? (uint32_t *)(void *)((unsigned char *)b->x + x_bytes)
+                             : (uint32_t *)(void *)arena_floats(&l->arena, l->env.max_batch);
+    }
+out:
+    return rc;
+}
+
 enum rc loader_open(struct loader **out, const struct loader_env *env)
 {
     const struct dataset *d = env->dataset;
@@ -85,13 +109,7 @@ enum rc loader_open(struct loader **out, const struct loader_env *env)
     if (!l)
         FAIL(RC_NOMEM, "data loader: %zu bytes", sizeof *l);
     l->env = *env;
-    const int n_batches = env->prefetch ? 2 : 1;
-    const size_t n_elems = env->max_batch * d->n_features;
-    TRY(arena_open(&l->arena, (size_t)n_batches * (arena_floats_bytes(n_elems) + arena_floats_bytes(env->max_batch))));
-    for (int i = 0; i < n_batches; i++) {
-        l->batch[i].x = arena_floats(&l->arena, n_elems);
-        l->batch[i].label = (uint32_t *)(void *)arena_floats(&l->arena, env->max_batch);
-    }
+    TRY(open_batches(l, env->prefetch ? 2 : 1, env->max_batch * d->n_features));
     if (env->prefetch) {
         TRY(background_open(&l->background, prefetch, l));
         background_set_tick(l->background, env->tick, env->tick_arg);
@@ -174,6 +192,8 @@ void loader_close(struct loader **l)
         return;
     background_close(&(*l)->background);
     arena_close(&(*l)->arena);
+    if ((*l)->pinned != NULL)
+        compute_host_close((*l)->env.compute, &(*l)->pinned);
     free(*l);
     *l = NULL;
 }

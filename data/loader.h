@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "data/dataset.h"
+#include "harness/compute/compute.h"
 
 struct loader;
 
@@ -25,8 +26,9 @@ struct loader_env { /* borrowed; outlives the loader */
     const struct dataset *dataset;
     uint64_t seed;
     size_t max_batch;
-    uint64_t stride; /* the batch after [first, ...) begins at first + stride: workers x batch */
-    bool prefetch;   /* prepare the next batch in a background thread */
+    uint64_t stride;         /* the batch after [first, ...) begins at first + stride: workers x batch */
+    bool prefetch;           /* prepare the next batch in a background thread */
+    struct compute *compute; /* batches are in memory of its host_open(), where its backend has that; may be NULL */
     /* Called with tick_arg, by the caller's task, for each sample it reads and every 20 ms that it waits: it is alive
      * (world/peers.h, P1). NULL: nothing. */
     void (*tick)(void *tick_arg);

@@ -184,6 +184,12 @@ void compute_get(struct compute *c, void *host, const void *from, size_t n_bytes
     c->ops->get(c, host, from, n_bytes);
 }
 
+void compute_upload(struct compute *c, void *to, const void *host, size_t n_bytes)
+{
+    assert(c->ops->upload != NULL);
+    c->ops->upload(c, to, host, n_bytes);
+}
+
 bool compute_has_events(const struct compute *c)
 {
     return c->ops->record_event != NULL;

@@ -8,18 +8,27 @@
 
 struct loader;
 
+/* A batch in memory of the compute, where that is not the host's. */
+struct device_batch {
+    void *x, *label;
+    uint64_t first;
+    size_t n_samples;
+    bool is_ahead; /* uploaded for a gradient to come, which has these samples */
+};
+
 struct network_trainer {
     struct training base;
     struct network *network;
     struct program train; /* empty: forward_only */
     struct program infer;
     struct network_memory sums;
-    void *memory;          /* the block of both programs */
-    void *state;           /* float[network->n_state] */
-    void *x, *label;       /* the batch, where the host's memory is not the compute's; else NULL */
-    float *host;           /* there: float[n_params], for init */
-    struct loader *loader; /* NULL: hollow */
-    const float *batch_x;  /* the last batch of a gradient: x and label, or lent by the loader */
+    void *memory;                 /* the block of both programs */
+    void *state;                  /* float[network->n_state] */
+    struct device_batch batch[2]; /* x NULL: the host's memory is the compute's; the second: to be uploaded ahead */
+    int now;                      /* which of them the last gradient or evaluation used */
+    float *host;                  /* float[n_params], for init, where the compute has memory of its own */
+    struct loader *loader;        /* NULL: hollow */
+    const float *batch_x;         /* the last batch of a gradient: x and label, or lent by the loader */
     const uint32_t *batch_label;
     double *loss;     /* [infer.n_losses]: both programs count all losses of the network */
     size_t n_correct; /* of the last batch */

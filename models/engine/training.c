@@ -82,6 +82,14 @@ out:
     return rc;
 }
 
+/* The next batch can be on its way while the compute works on this one. A gemm_only baseline keeps its batch. */
+static bool uploads_ahead(const struct network_trainer *t)
+{
+    const struct training_env *env = &t->base.env;
+
+    return env->compute->ops->upload != NULL && env->prefetch && env->batch_stride > 0 && !env->compute->env.gemm_only;
+}
+
 /* Where the compute has memory of its own, the batch is copied there. */
 static enum rc open_staging(struct network_trainer *t)
 {
@@ -92,8 +100,10 @@ static enum rc open_staging(struct network_trainer *t)
 
     if (c->ops->host_memory)
         return RC_OK;
-    TRY(compute_memory_open(c, &t->x, batch * image_bytes, "the batch"));
-    TRY(compute_memory_open(c, &t->label, batch * sizeof(uint32_t), "the labels"));
+    for (int i = 0; i < (uploads_ahead(t) ? 2 : 1); i++) {
+        TRY(compute_memory_open(c, &t->batch[i].x, batch * image_bytes, "the batch"));
+        TRY(compute_memory_open(c, &t->batch[i].label, batch * sizeof(uint32_t), "the labels"));
+    }
     t->host = malloc(t->network->n_params * sizeof *t->host);
     if (t->host == NULL)
         FAIL(RC_NOMEM, "model %s: %zu bytes", t->network->name, t->network->n_params * sizeof *t->host);
@@ -124,6 +134,7 @@ static enum rc open_memory(struct network_trainer *t)
                                            .max_batch = env->max_batch,
                                            .stride = env->batch_stride,
                                            .prefetch = prefetch_pays(env),
+                                           .compute = env->compute,
                                            .tick = env->compute->env.tick,
                                            .tick_arg = env->compute->env.arg };
     TRY(compute_memory_open(env->compute, &t->memory, t->sums.planned_bytes, "activations"));
@@ -142,8 +153,10 @@ static void trainer_close(struct training **base)
     loader_close(&t->loader);
     compute_memory_close(c, &t->memory);
     compute_memory_close(c, &t->state);
-    compute_memory_close(c, &t->x);
-    compute_memory_close(c, &t->label);
+    for (int i = 0; i < 2; i++) {
+        compute_memory_close(c, &t->batch[i].x);
+        compute_memory_close(c, &t->batch[i].label);
+    }
     program_close(&t->train);
     program_close(&t->infer);
     network_close(&t->network);
@@ -212,17 +225,57 @@ static void trainer_init(const struct training *base, float *param)
     compute_put(base->env.compute, param, t->host, t->network->n_params * sizeof *t->host);
 }
 
+static size_t images_bytes(const struct network_trainer *t, size_t n)
+{
+    const size_t size = (size_t)t->network->opts.image_size;
+
+    return n * (size_t)t->network->C_in * size * size * sizeof(float);
+}
+
 static void copy_to_device(struct network_trainer *t, struct run *r)
 {
     struct compute *c = t->base.env.compute;
-    const size_t size = (size_t)t->network->opts.image_size;
+    const struct device_batch *b = &t->batch[t->now];
 
-    if (t->x == NULL)
+    if (b->x == NULL)
         return;
-    compute_put(c, t->x, r->x, r->B * (size_t)t->network->C_in * size * size * sizeof(float));
-    compute_put(c, t->label, r->label, r->B * sizeof(uint32_t));
-    r->x = t->x;
-    r->label = t->label;
+    compute_put(c, b->x, r->x, images_bytes(t, r->B));
+    compute_put(c, b->label, r->label, r->B * sizeof(uint32_t));
+    r->x = b->x;
+    r->label = b->label;
+}
+
+/* The batch of r, if it was uploaded ahead. */
+static bool take_uploaded(struct network_trainer *t, struct run *r, uint64_t first)
+{
+    struct device_batch *ahead = &t->batch[1 - t->now];
+
+    if (!ahead->is_ahead || ahead->first != first || ahead->n_samples != r->B)
+        return false;
+    t->now = 1 - t->now;
+    r->x = ahead->x;
+    r->label = ahead->label;
+    return true;
+}
+
+/* Upload the batch behind [first, first + n) while that one is computed with. If it cannot be read, the gradient that
+ * asks for it says so. */
+static void upload_next(struct network_trainer *t, uint64_t first, size_t n)
+{
+    struct device_batch *ahead = &t->batch[1 - t->now];
+    struct compute *c = t->base.env.compute;
+    const uint32_t *label;
+    const float *x;
+
+    if (t->loader == NULL || !uploads_ahead(t))
+        return;
+    ahead->first = first + t->base.env.batch_stride;
+    ahead->n_samples = n;
+    ahead->is_ahead = loader_batch(t->loader, ahead->first, n, &x, &label) == RC_OK;
+    if (!ahead->is_ahead)
+        return;
+    compute_upload(c, ahead->x, x, images_bytes(t, n));
+    compute_upload(c, ahead->label, label, n * sizeof(uint32_t));
 }
 
 /* The batch of a gradient. A gemm_only baseline multiplies any values: it keeps its first batch, so that no copy is
@@ -232,8 +285,10 @@ static enum rc load_batch(struct network_trainer *t, struct run *r, uint64_t fir
     enum rc rc = RC_OK;
 
     if (t->loader != NULL && (t->batch_x == NULL || !t->base.env.compute->env.gemm_only)) {
-        TRY(loader_batch(t->loader, first, r->B, &r->x, &r->label));
-        copy_to_device(t, r);
+        if (!take_uploaded(t, r, first)) {
+            TRY(loader_batch(t->loader, first, r->B, &r->x, &r->label));
+            copy_to_device(t, r);
+        }
         t->batch_x = r->x;
         t->batch_label = r->label;
     }
@@ -283,6 +338,7 @@ static enum rc trainer_gradient(struct training *base, const float *param, uint6
     r.training = base->await != NULL ? base : NULL;
     TRY(load_batch(t, &r, first));
     TRY(network_run(&r));
+    upload_next(t, first, n_samples);
     TRY(compute_sync(base->env.compute)); /* M6 */
     *mean_loss = forward_only ? t->loss[0] : weighted_loss(t);
 out:

@@ -206,6 +206,17 @@ static void cuda_put(struct compute *base, void *to, const void *host, size_t n_
     cuda_device_check(c->device, "put");
 }
 
+/* Not ordered behind the calls made before, so that it runs beside them. */
+static void cuda_upload(struct compute *base, void *to, const void *host, size_t n_bytes)
+{
+    struct cuda_compute *c = cuda_of(base);
+
+    cuda_log_flush(c); /* queued ahead of the order, those calls do not wait for the copy */
+    cuda_device_copy(c->device, CUDA_STREAM_COPY, to, host, n_bytes);
+    cuda_device_order(c->device, CUDA_STREAM_COMPUTE, CUDA_STREAM_COPY);
+    cuda_device_check(c->device, "upload");
+}
+
 static void fetch_piece(struct cuda_compute *c, int k, const unsigned char *from, size_t n_bytes)
 {
     cuda_device_wait(c->device, CUDA_EVENT_STAGING + k);
@@ -313,6 +324,7 @@ const struct compute_backend compute_cuda = {
     .device_name = cuda_device_name_of,
     .put = cuda_put,
     .get = cuda_get,
+    .upload = cuda_upload,
     .sync = cuda_sync,
     .record_event = cuda_record_event,
     .wait_event = cuda_wait_event,

@@ -80,7 +80,7 @@ struct cuda_pinned { /* host memory of host_open() */
     size_t n_bytes;
 };
 
-struct cuda_opts {       /* --cuda.NAME */
+struct cuda_opts {      /* --cuda.NAME */
     const char *graphs; /* "on", "off" */
 };
 

@@ -211,6 +211,52 @@ static void wait_event_ignores_later_calls(void **state)
     side_close(a);
 }
 
+/* An upload is not behind the calls made before it, of which none need have run, and is ahead of those made after. */
+static void overtake(void)
+{
+    enum { N = 70000 };
+    struct side *a = side_open(&compute_cuda, NULL);
+    float *x = side_reals(a, N), *y = side_reals(a, N), *z = side_reals(a, N);
+    void *block = NULL;
+    float *sum = malloc(N * sizeof *sum), *was = malloc(N * sizeof *was);
+
+    assert_true(sum != NULL && was != NULL);
+    assert_int_equal(compute_host_open(a->c, &block, N * sizeof(float), "the batch"), RC_OK);
+    float *host = block;
+    compute_get(a->c, was, x, N * sizeof *was);
+    for (int round = 0; round < 3; round++) {
+        for (size_t i = 0; i < N; i++)
+            host[i] = (float)(i % 1009 + (size_t)round);
+        compute_zero(a->c, z, N);
+        compute_accumulate(a->c, z, x, N); /* before: of x alone */
+        compute_upload(a->c, y, host, N * sizeof(float));
+#if GRADMARK_CUDA_ON_HOST
+        assert_int_equal(on_host_n_queued(((struct cuda_compute *)a->c)->device), 3); /* they, and the order */
+#endif
+        compute_accumulate(a->c, z, y, N); /* after: of what was uploaded */
+        assert_int_equal(compute_sync(a->c), RC_OK);
+        compute_get(a->c, sum, z, N * sizeof *sum);
+        for (size_t i = 0; i < N; i++)
+            assert_true(sum[i] == was[i] + (float)(i % 1009 + (size_t)round));
+    }
+    compute_host_close(a->c, &block);
+    free(sum);
+    free(was);
+    side_close(a);
+}
+
+static void uploads_overtake_earlier_calls(void **state)
+{
+    struct on_host_limits eager = no_limits;
+
+    (void)state;
+    overtake();
+    eager.eager_copies = 1;
+    limit(&eager);
+    overtake();
+    limit(&no_limits);
+}
+
 /* --- failures are reported by sync --- */
 
 /* C4 */
@@ -339,6 +385,7 @@ static int run(const char *what)
                                          cmocka_unit_test(many_logs_and_results_find_room) };
     const struct CMUnitTest copies[] = { cmocka_unit_test(copies_of_any_size_arrive),
                                          cmocka_unit_test(wait_event_ignores_later_calls),
+                                         cmocka_unit_test(uploads_overtake_earlier_calls),
                                          cmocka_unit_test(other_devices_are_not_there),
                                          cmocka_unit_test(devices_have_names) };
     const struct CMUnitTest errors[] = { cmocka_unit_test(failures_name_the_operation),

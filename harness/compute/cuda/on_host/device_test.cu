@@ -4,8 +4,9 @@
  *
  * As lazy as the contract allows: what is queued runs only when somebody waits for it, a stream no further than
  * asked, and the other stream only where an order says so. So a wait or an order that is missing shows as a wrong
- * result. Device memory cannot be touched by the host (it is protected while nothing runs), but where the
- * address sanitizer watches: there it is plain memory with guards around it.
+ * result. Or, with eager_copies, copies run at once, so that one which overtakes what it must not does so. Device
+ * memory cannot be touched by the host (it is protected while nothing runs), but where the address sanitizer watches:
+ * there it is plain memory with guards around it.
  */
 #include <assert.h>
 #include <stdint.h>
@@ -73,7 +74,7 @@ struct cuda_device {
     const char *failed; /* on_host_limits.failing */
 };
 
-static struct on_host_limits limits = { (size_t)1 << 30, 0, NULL, 0, 0, 0 };
+static struct on_host_limits limits = { (size_t)1 << 30, 0, NULL, 0, 0, 0, 0 };
 
 void on_host_set(const struct on_host_limits *l)
 {
@@ -320,6 +321,8 @@ void cuda_device_copy(struct cuda_device *d, enum cuda_stream_id stream, void *t
     w->to = to;
     w->from = from;
     w->n_bytes = n_bytes;
+    if (limits.eager_copies && stream == CUDA_STREAM_COPY)
+        run_until(d, stream, d->stream[stream].n_queued);
 }
 
 void cuda_device_zero(struct cuda_device *d, void *memory, size_t n_bytes)

@@ -12,6 +12,7 @@ struct on_host_limits {
     int no_graphs;                              /* capture fails */
     const char *failing;                        /* operations of this name fail; NULL: none */
     int lose_orders, lose_waits, lose_barriers; /* planted mistakes: the tests must notice */
+    int eager_copies;                           /* the copy stream runs ahead as far as its orders let it */
 };
 
 /* For devices of this process, from now on. Borrows failing. */
