@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fault_test.c - what the backend cuda says when a real GPU fails. A fault leaves the device of a process unusable, so
+ * each case is a process of its own; the emulated device has no such faults. Ends with 77 (skipped) without a GPU.
+ *
+ * usage: fault_test illegal_address | no_memory
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/compute/compute.h"
+
+static struct compute *opened(void)
+{
+    struct compute *c = NULL;
+
+    assert_int_equal(compute_open(&c, &compute_cuda, NULL), RC_OK);
+    return c;
+}
+
+/* C4: the next sync reports it; what is asked of the device afterwards fails too, and is not called a lack of memory.
+ */
+static void illegal_address_is_told(void **state)
+{
+    struct compute *c = opened();
+    void *memory = NULL;
+
+    (void)state;
+    compute_relu(c, (float *)(uintptr_t)4096, 1024);
+    assert_int_equal(compute_sync(c), RC_DEVICE);
+    assert_non_null(strstr(rc_message(), "illegal memory access"));
+    assert_int_equal(compute_memory_open(c, &memory, 4096, "array"), RC_DEVICE);
+    assert_non_null(strstr(rc_message(), "illegal memory access"));
+    assert_null(memory);
+    compute_close(&c);
+}
+
+/* More than any GPU has: refused with both numbers, and the device goes on. */
+static void lack_of_memory_is_told(void **state)
+{
+    struct compute *c = opened();
+    const size_t n_bytes = (size_t)1 << 46;
+    void *memory = NULL;
+    float x[4] = { -1.0f, 2.0f, -3.0f, 4.0f };
+
+    (void)state;
+    assert_int_equal(compute_memory_open(c, &memory, n_bytes, "activations"), RC_NOMEM);
+    assert_non_null(strstr(rc_message(), "activations: needs 70368744177664 bytes, "));
+    assert_null(memory);
+    assert_int_equal(compute_memory_open(c, &memory, sizeof x, "array"), RC_OK);
+    compute_put(c, memory, x, sizeof x);
+    compute_relu(c, memory, 4);
+    compute_get(c, x, memory, sizeof x);
+    assert_int_equal(compute_sync(c), RC_OK);
+    assert_true(x[0] == 0.0f && x[1] == 2.0f && x[2] == 0.0f && x[3] == 4.0f);
+    compute_memory_close(c, &memory);
+    compute_close(&c);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest illegal_address[] = { cmocka_unit_test(illegal_address_is_told) };
+    const struct CMUnitTest no_memory[] = { cmocka_unit_test(lack_of_memory_is_told) };
+    const char *what = argc > 1 ? argv[1] : "";
+    struct compute *c = NULL;
+
+    if (compute_open(&c, &compute_cuda, NULL) == RC_UNSUPPORTED) {
+        fprintf(stderr, "skipped: %s\n", rc_message());
+        return 77;
+    }
+    compute_close(&c);
+    if (strcmp(what, "illegal_address") == 0)
+        return cmocka_run_group_tests(illegal_address, NULL, NULL);
+    if (strcmp(what, "no_memory") == 0)
+        return cmocka_run_group_tests(no_memory, NULL, NULL);
+    fprintf(stderr, "usage: fault_test illegal_address | no_memory\n");
+    return 2;
+}
