@@ -7,6 +7,8 @@
  *   placement     VGG-16's tensors at 1/8 of their bytes on four servers: the hottest one, by name, and how much slower
  *                 a step is than with even servers, against what the bounds say
  *
+ *   lost_while_serving  a worker is lost while its server computes, and the other one waits for it alone: it goes on
+ *
  * There is one simulation to a process: each run is made in a copy of this one.
  */
 #include <math.h>
@@ -51,6 +53,7 @@ enum rc __wrap_workload_gradient(struct training *t, const float *param, uint64_
 
 struct outcome { /* in memory that a copy of this process shares */
     bool is_done;
+    int n_lost;               /* workers */
     double step_s[N_WORKERS]; /* mean of each worker, from the end of its first step to that of its last */
     double bound_step_s;      /* the slowest of the limits */
     double bound_ratio;
@@ -76,6 +79,10 @@ static void note(struct outcome *out, const struct train_job *job, const struct 
 
     if (train_summarise(&s, job, r) != RC_OK)
         return;
+    out->is_done = true;
+    out->n_lost = r->n_losses;
+    if (job->n_workers != N_WORKERS)
+        return;
     for (size_t w = 0; w < N_WORKERS; w++) {
         const struct step_stamp *stamp = r->stamp + w * r->n_steps;
         out->step_s[w] = 1e-9 * (double)(stamp[r->n_steps - 1].end_ns - stamp[0].end_ns) / (double)(r->n_steps - 1);
@@ -89,7 +96,6 @@ static void note(struct outcome *out, const struct train_job *job, const struct 
     out->bound_ratio = s.bound_ratio;
     out->hot = job->hot_spot;
     memcpy(out->hot_tensor, job->hot_tensor, sizeof out->hot_tensor);
-    out->is_done = true;
 }
 
 static void simulate(struct outcome *out, const char *options)
@@ -172,6 +178,26 @@ static void slow_worker(void **state)
                   of_ssp, of_async);
 }
 
+/* --- a worker that is lost --- */
+
+/* A server that is slow, and workers that are not: the second worker gets its answer last, and ends while the server
+ * applies what the first has pushed meanwhile. Nothing comes any more that would wake the server. */
+static void lost_while_serving(void **state)
+{
+    static const char *const rules[] = { "ssp:0", "ssp:2", "sync", "async" };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        char options[512];
+        snprintf(options, sizeof options,
+                 "--world sim --model lenet --mode ps --workers 2 --steps 8 --consistency %s --on-loss report "
+                 "--kill-rank 1 --drill-at step:4 "
+                 "--cluster-set flops_per_s=1e15,memory_bytes_per_s=1e15,server_memory_bytes_per_s=2e7",
+                 rules[i]);
+        assert_int_equal(run(options).n_lost, 1);
+    }
+}
+
 /* --- placement --- */
 
 static void write_eighth_of_vgg16(const char *path)
@@ -228,7 +254,8 @@ static void placement(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(slow_worker), cmocka_unit_test(placement) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(slow_worker), cmocka_unit_test(lost_while_serving),
+                                        cmocka_unit_test(placement) };
 
     if (argc == 2)
         cmocka_set_test_filter(argv[1]);
