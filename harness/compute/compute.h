@@ -7,8 +7,12 @@
  * array, and only the work is counted; it needs a world with virtual time.
  *
  * Invariants
- *   C1  Equal inputs give equal bits, on every run, rank and world, and with any n_threads: summation order and the
- *       split of the work depend on shapes alone. Another kind of CPU, or another GEMM library, may give other bits.
+ *   C1  Equal inputs in arrays of equal alignment give equal bits, on every run, rank and world, with any n_threads,
+ *       and whether calls are queued one by one or as a graph: summation order and the split of the work depend on
+ *       shapes alone. At another alignment, which is an address modulo COMPUTE_ALIGN_BYTES, too; but where the backend
+ *       lacks bits_at_any_alignment, a GEMM or convolution may round otherwise there. Memory of memory_open() starts on
+ *       COMPUTE_ALIGN_BYTES, and what a run keeps in it is laid out by shapes alone: so all ranks of all worlds have
+ *       it at equal alignment. Another kind of CPU or GPU, or another GEMM library, may give other bits.
  *   C2  The wrappers count the work of every call. compute_sync() passes what was counted since the last sync to
  *       env.charge, so callers sync before they send a message or read a clock.
  *   C3  Nothing allocates between the first call of an operation with its largest shape and close.
@@ -219,21 +223,23 @@ struct compute_env {                                       /* a zeroed one is va
                        scratch; every other operation does nothing */
 };
 
-enum { COMPUTE_EVENTS = 16 };
+enum { COMPUTE_EVENTS = 16, COMPUTE_ALIGN_BYTES = 256 };
 
 /* Operations: NULL in a backend that touches no memory. The wrappers below skip what is NULL, and all but GEMMs and
  * convolutions if gemm_only. */
 struct compute_backend {
     struct module module;
-    bool touches_memory;     /* false: arrays may be NULL and keep what they hold */
-    bool host_memory;        /* the host can read and write memory of this backend */
-    const char *device_kind; /* "CPU" or "GPU", for closing lines */
+    bool touches_memory;        /* false: arrays may be NULL and keep what they hold */
+    bool host_memory;           /* the host can read and write memory of this backend */
+    bool bits_at_any_alignment; /* C1 of GEMMs and convolutions */
+    const char *device_kind;    /* "CPU" or "GPU", for closing lines */
 
     /* RC_UNSUPPORTED: this machine lacks the precision or the device (the message says why). */
     enum rc (*open)(struct compute **out, const struct compute_env *env);
     void (*close)(struct compute **c);
 
-    /* n_bytes of memory, zeroed, every page touched; RC_NOMEM names needed and available.
+    /* n_bytes of memory from a multiple of COMPUTE_ALIGN_BYTES on (C1), zeroed, every page touched; RC_NOMEM names
+     * needed and available.
      * hollow: NULL. */
     enum rc (*memory_open)(struct compute *c, void **out, size_t n_bytes);
     void (*memory_close)(struct compute *c, void **memory);

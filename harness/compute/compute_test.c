@@ -2,7 +2,8 @@
 /*
  * compute_test.c - backends through the suite, and mutants the suite must catch.
  *
- * usage: compute_test suite NAME | tf32 NAME | bf16 NAME | mutant NAME | control NAME | registry | allocation
+ * usage: compute_test suite NAME | tf32 NAME | bf16 NAME | mutant NAME | control NAME | emulated NAME | registry |
+ *        allocation
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,6 +19,8 @@
 #include "harness/compute/suite/compute_suite.h"
 
 #if GRADMARK_CUDA_ON_HOST
+#include "harness/compute/cuda/on_host/on_host_test.h"
+
 extern const struct compute_backend compute_cuda; /* of on_host/, in place of the real one */
 #endif
 
@@ -103,6 +106,33 @@ static void control_passes(void **state)
 {
     (void)state;
     assert_int_equal(mutant_failures(stderr), 0);
+}
+
+/* C1 of products in a backend whose GEMMs round otherwise at another alignment. */
+static void emulated_gemms_are_judged(void **state)
+{
+    (void)state;
+#if GRADMARK_CUDA_ON_HOST
+    const bool by_alignment = strcmp(wanted, "control_gemm_by_alignment") == 0;
+    const bool elsewhere = strcmp(wanted, "gemm_by_turn_at_another_alignment") == 0;
+    const struct on_host_limits limits = { .memory_bytes = (size_t)1 << 30,
+                                           .gemm_by_alignment = by_alignment || elsewhere,
+                                           .gemm_by_turn = !by_alignment };
+    struct compute_suite_options options = options_for(&compute_cuda, PRECISION_FP32);
+
+    assert_true(by_alignment || elsewhere || strcmp(wanted, "gemm_by_turn") == 0);
+    options.only = "reals";
+    if (!by_alignment)
+        options.log = NULL;
+    on_host_set(&limits);
+    const int n_failures = compute_suite(&compute_cuda, &options);
+    if (by_alignment)
+        assert_int_equal(n_failures, 0);
+    else
+        assert_true(n_failures > 0);
+#else
+    fail_msg("only the emulated device is told how to sum");
+#endif
 }
 
 static void registry_names_the_nearest(void **state)
@@ -243,6 +273,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest bf16[] = { cmocka_unit_test(suite_passes_in_bf16) };
     const struct CMUnitTest mutant[] = { cmocka_unit_test(mutant_is_caught) };
     const struct CMUnitTest control[] = { cmocka_unit_test(control_passes) };
+    const struct CMUnitTest emulated[] = { cmocka_unit_test(emulated_gemms_are_judged) };
     const struct CMUnitTest registry[] = { cmocka_unit_test(registry_names_the_nearest),
                                            cmocka_unit_test(precisions_are_found) };
     const struct CMUnitTest allocation[] = { cmocka_unit_test(allocations_are_counted),
@@ -261,11 +292,13 @@ int main(int argc, char **argv)
         return cmocka_run_group_tests(mutant, NULL, NULL);
     if (strcmp(what, "control") == 0)
         return cmocka_run_group_tests(control, NULL, NULL);
+    if (strcmp(what, "emulated") == 0)
+        return cmocka_run_group_tests(emulated, NULL, NULL);
     if (strcmp(what, "registry") == 0)
         return cmocka_run_group_tests(registry, NULL, NULL);
     if (strcmp(what, "allocation") == 0)
         return cmocka_run_group_tests(allocation, NULL, NULL);
-    fprintf(stderr, "usage: compute_test suite NAME | tf32 NAME | bf16 NAME | mutant NAME | control NAME | registry | "
-                    "allocation\n");
+    fprintf(stderr, "usage: compute_test suite NAME | tf32 NAME | bf16 NAME | mutant NAME | control NAME | emulated "
+                    "NAME | registry | allocation\n");
     return 2;
 }

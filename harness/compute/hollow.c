@@ -59,6 +59,7 @@ const struct compute_backend compute_hollow = {
     .module.name = "hollow",
     .module.needs_world = WORLD_VIRTUAL_TIME,
     .touches_memory = false,
+    .bits_at_any_alignment = true,
     .device_kind = "CPU",
     .open = hollow_open,
     .close = hollow_close,

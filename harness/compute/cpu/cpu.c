@@ -193,6 +193,7 @@ const struct compute_backend compute_cpu = {
     .module.name = "cpu",
     .touches_memory = true,
     .host_memory = true,
+    .bits_at_any_alignment = true,
     .device_kind = "CPU",
     .open = cpu_open,
     .close = cpu_close,

@@ -313,6 +313,7 @@ const struct compute_backend compute_cuda = {
     .module = { .name = "cuda", .options = cuda_options, .opts_bytes = sizeof(struct cuda_opts) },
     .touches_memory = true,
     .host_memory = false,
+    .bits_at_any_alignment = false, /* cuBLAS chooses kernels by it */
     .device_kind = "GPU",
     .open = cuda_open,
     .close = cuda_close,

@@ -96,6 +96,8 @@ static void memory_case(struct suite *s, const void *arg)
             suite_fail(s, "memory_open of %zu bytes: %s", n_bytes[i], rc_message());
             continue;
         }
+        if ((uintptr_t)memory[i] % COMPUTE_ALIGN_BYTES != 0)
+            suite_fail(s, "C1: memory at %p, should start on %d bytes", memory[i], COMPUTE_ALIGN_BYTES);
         memset(got, 0xa5, n_bytes[i]);
         compute_get(s->c, got, memory[i], n_bytes[i]);
         for (size_t k = 0; k < n_bytes[i]; k++)

@@ -4,7 +4,8 @@
  *
  * A backend that touches memory: every operation is compared with reference.h, over odd shapes, strides and paddings,
  * from one element to several tiles, exactly if the input is integer-valued. Inputs are unchanged, nothing is written
- * beside an output; equal bits when run again, at other alignments and with 1 to 4 threads (C1); no allocation when run
+ * beside an output; equal bits when run again, at other alignments and with 1 to 4 threads (C1; a GEMM or convolution
+ * without bits_at_any_alignment is compared with the reference at each alignment instead); no allocation when run
  * again (C3); losses valid after a sync (C4). Arrays are accessed by put and get only, so that they may be in device
  * memory (C5). A backend that touches no memory: NULL is accepted everywhere, nothing is written, losses are NaN. Both:
  * work is counted and charged (C2), also if env.gemm_only.

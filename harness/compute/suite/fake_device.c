@@ -309,6 +309,7 @@ const struct compute_backend compute_fake_device = {
     .module.name = "fake",
     .touches_memory = true,
     .host_memory = false,
+    .bits_at_any_alignment = true,
     .device_kind = "CPU",
     .open = fake_open,
     .close = fake_close,

@@ -174,20 +174,20 @@ static void conv_cases(struct suite *s, size_t shape)
     s->case_index = shape;
     for (size_t k = 0; k < n_epilogues; k++) {
         const struct conv_case exact = case_of(shape, shape + k, true), real = case_of(shape, shape + k + 3, false);
-        suite_run(s, "conv", conv_case, &exact);
-        suite_run(s, "conv, reals", conv_case, &real);
+        suite_run_product(s, "conv", conv_case, &exact);
+        suite_run_product(s, "conv, reals", conv_case, &real);
     }
     for (int add = 0; add < 2; add++) {
         struct conv_case exact = case_of(shape, 0, true), real = case_of(shape, 0, false);
         exact.add = add != 0;
         real.add = add == 0;
-        suite_run(s, "conv_input_grad", input_grad_case, &exact);
+        suite_run_product(s, "conv_input_grad", input_grad_case, &exact);
         if (add == 0)
-            suite_run(s, "conv_input_grad, reals", input_grad_case, &real);
+            suite_run_product(s, "conv_input_grad, reals", input_grad_case, &real);
     }
     const struct conv_case exact = case_of(shape, 0, true), real = case_of(shape, 0, false);
-    suite_run(s, "conv_weight_grad", weight_grad_case, &exact);
-    suite_run(s, "conv_weight_grad, reals", weight_grad_case, &real);
+    suite_run_product(s, "conv_weight_grad", weight_grad_case, &exact);
+    suite_run_product(s, "conv_weight_grad, reals", weight_grad_case, &real);
     s->case_index = 0;
 }
 
@@ -239,7 +239,7 @@ void suite_convs(struct suite *s)
     for (size_t i = 3; i < N_SHAPES; i += 5) { /* a NaN shows where it is seen and nowhere else */
         struct conv_case c = case_of(i, 2, true);
         c.with_nan = true;
-        suite_run(s, "conv of a NaN", conv_case, &c);
+        suite_run_product(s, "conv of a NaN", conv_case, &c);
     }
     SUITE_RUN_EACH(s, "conv_bias_grad", conv_bias_grad_case, rows);
     SUITE_RUN_EACH(s, "conv_bias_grad, reals", conv_bias_grad_real_case, rows);

@@ -44,10 +44,10 @@ void suite_gemm(struct suite *s)
             g.transpose_a = (t & 1) != 0;
             g.transpose_b = (t & 2) != 0;
             s->case_index = 4 * i + (size_t)t;
-            suite_run(s, "gemm, reals", gemm_real_case, &g);
+            suite_run_product(s, "gemm, reals", gemm_real_case, &g);
             for (size_t k = 0; k < sizeof beta / sizeof beta[0]; k++) {
                 g.beta = beta[k];
-                suite_run(s, "gemm", gemm_case, &g);
+                suite_run_product(s, "gemm", gemm_case, &g);
             }
         }
     s->case_index = 0;

@@ -43,7 +43,7 @@ struct suite {
     struct compute *opened[SUITE_MAX_THREADS + 1]; /* [n]: n threads; [0]: not used */
     struct compute *c;                             /* of this run */
     int n_threads;                                 /* of this run */
-    bool judging;                                  /* the first run of a case: only then are references computed */
+    bool judging;                                  /* the first run at an alignment: only then are there references */
     int n_failures, n_case_failures;
     const char *case_name;
     size_t case_index;  /* of the shape, for messages */
@@ -59,6 +59,9 @@ typedef void suite_case(struct suite *s, const void *arg);
 /* Run the case, compared with the reference; then again, at another alignment, and with more threads, compared with the
  * first run. Checks guard bands, unchanged inputs, and equal digests (C1). */
 void suite_run(struct suite *s, const char *name, suite_case *run, const void *arg);
+/* suite_run of a GEMM or convolution: where its backend lacks bits_at_any_alignment, runs at another alignment are
+ * compared with the reference, and with each other. */
+void suite_run_product(struct suite *s, const char *name, suite_case *run, const void *arg);
 /* suite_run for each of n args. */
 void suite_run_each(struct suite *s, const char *name, suite_case *run, const void *args, size_t n, size_t arg_bytes);
 #define SUITE_RUN_EACH(s, name, run, args) \

@@ -65,7 +65,7 @@ struct cuda_device {
     struct stream stream[N_STREAMS];
     struct list captured;
     bool is_capturing, is_open; /* is_open: device memory may be touched */
-    unsigned n_launches;
+    unsigned n_launches, n_gemms;
     int event_stream[CUDA_EVENTS];
     size_t event_turn[CUDA_EVENTS];
     struct memory memory[MAX_BLOCKS_OF_MEMORY];
@@ -74,7 +74,7 @@ struct cuda_device {
     const char *failed; /* on_host_limits.failing */
 };
 
-static struct on_host_limits limits = { (size_t)1 << 30, 0, NULL, 0, 0, 0, 0 };
+static struct on_host_limits limits = { (size_t)1 << 30, 0, NULL, 0, 0, 0, 0, 0, 0 };
 
 void on_host_set(const struct on_host_limits *l)
 {
@@ -203,8 +203,31 @@ static float *unpacked(const struct cuda_gemm *g, const void *from, size_t n_row
     return out;
 }
 
-static void run_gemm(const struct cuda_gemm *g)
+/* on_host_limits: does this GEMM take the other order of sums? */
+static bool sums_backwards(struct cuda_device *d, const struct cuda_gemm *g)
 {
+    const uintptr_t bits = reinterpret_cast<uintptr_t>(g->a) | reinterpret_cast<uintptr_t>(g->b) |
+                           reinterpret_cast<uintptr_t>(g->c);
+    const bool is_aligned = bits % 16 == 0, has_turn = d->n_gemms++ % 3 == 0;
+
+    return (limits.gemm_by_alignment || limits.gemm_by_turn) && (limits.gemm_by_alignment ? !is_aligned : true) &&
+           (limits.gemm_by_turn ? has_turn : true);
+}
+
+/* c(N) += row(K) b(K, N) in float, the last product first. */
+static void add_backwards(float *c, const float *row, const float *b, size_t N, size_t K)
+{
+    for (size_t j = 0; j < N; j++) {
+        float sum = 0.0f;
+        for (size_t k = K; k-- > 0;)
+            sum += row[k] * b[k * N + j];
+        c[j] += sum;
+    }
+}
+
+static void run_gemm(struct cuda_device *d, const struct cuda_gemm *g)
+{
+    const bool backwards = sums_backwards(d, g);
     const size_t M = (size_t)g->M, N = (size_t)g->N, K = (size_t)g->K;
     float *a = unpacked(g, g->a, M, K, g->lda, g->transpose_a), *b = unpacked(g, g->b, K, N, g->ldb, g->transpose_b);
     double *sum = static_cast<double *>(must(malloc(N * sizeof *sum)));
@@ -213,13 +236,15 @@ static void run_gemm(const struct cuda_gemm *g)
         float *c = g->c + i * g->ldc;
         for (size_t j = 0; j < N; j++)
             sum[j] = g->beta == 0.0f ? 0.0 : (double)g->beta * (double)c[j];
-        for (size_t k = 0; k < K; k++) {
+        for (size_t k = 0; k < K && !backwards; k++) {
             const double x = (double)a[i * K + k];
             for (size_t j = 0; j < N; j++)
                 sum[j] += x * (double)b[k * N + j];
         }
         for (size_t j = 0; j < N; j++)
             c[j] = (float)sum[j];
+        if (backwards)
+            add_backwards(c, a + i * K, b, N, K);
     }
     free(a);
     free(b);
@@ -237,7 +262,7 @@ static void run_task(struct cuda_device *d, const struct task *w)
     else if (w->kind == ZERO)
         memset(w->to, 0, w->n_bytes);
     else if (w->kind == GEMM)
-        run_gemm(&w->gemm);
+        run_gemm(d, &w->gemm);
     else if (w->kind == WAIT)
         run_until(d, w->stream, w->turn);
     else

@@ -12,7 +12,10 @@ struct on_host_limits {
     int no_graphs;                              /* capture fails */
     const char *failing;                        /* operations of this name fail; NULL: none */
     int lose_orders, lose_waits, lose_barriers; /* planted mistakes: the tests must notice */
-    int eager_copies;                           /* the copy stream runs ahead as far as its orders let it */
+    /* The order in which a GEMM sums: another one where an operand or the result is not aligned to 16 bytes, as cuBLAS
+     * may choose; another one every third time, which C1 forbids; both: every third time where it is not aligned. */
+    int gemm_by_alignment, gemm_by_turn;
+    int eager_copies; /* the copy stream runs ahead as far as its orders let it */
 };
 
 /* For devices of this process, from now on. Borrows failing. */
