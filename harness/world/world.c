@@ -66,23 +66,36 @@ static int number_from(const char *variable)
     return text && text_to_u64(text, &value) && value < 1u << 24 ? (int)value : -1;
 }
 
+/* By its launcher's variable, or one of another that started the same process: srun, which speaks PMI, too; PALS. */
+static int host_rank_from(const char *variable)
+{
+    static const char *const others[] = { "SLURM_LOCALID", "PALS_LOCAL_RANKID" };
+    int host_rank = number_from(variable);
+
+    for (size_t i = 0; host_rank < 0 && i < sizeof others / sizeof *others; i++)
+        host_rank = number_from(others[i]);
+    return host_rank;
+}
+
 struct launcher world_launcher(void)
 {
     static const struct {
-        const char *launcher, *rank, *n_ranks, *n_host_ranks;
+        const char *launcher, *rank, *n_ranks, *n_host_ranks, *host_rank;
     } known[] = {
-        { "mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE" },
-        { "mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS" },
-        { "srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS_PER_NODE" },
+        { "mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
+          "OMPI_COMM_WORLD_LOCAL_RANK" },
+        { "mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", "MPI_LOCALRANKID" },
+        { "srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS_PER_NODE", "SLURM_LOCALID" },
     };
 
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         const int rank = number_from(known[i].rank), n_ranks = number_from(known[i].n_ranks);
         const int n_host_ranks = number_from(known[i].n_host_ranks);
         if (rank >= 0 && n_ranks > 0)
-            return (struct launcher){ known[i].launcher, rank, n_ranks, n_host_ranks > 0 ? n_host_ranks : 0 };
+            return (struct launcher){ known[i].launcher, rank, n_ranks, n_host_ranks > 0 ? n_host_ranks : 0,
+                                      host_rank_from(known[i].host_rank) };
     }
-    return (struct launcher){ NULL, 0, 1, 1 };
+    return (struct launcher){ NULL, 0, 1, 1, 0 };
 }
 
 /* Who it is need not be asked while there is no other: a rank ticks about twenty times in a step of 6 us. */

@@ -203,6 +203,7 @@ struct launcher {
     const char *name; /* "mpirun", "srun", NULL: none */
     int rank, n_ranks;
     int n_host_ranks; /* of them on this host; 0: it does not tell */
+    int host_rank;    /* of this one among those; -1: it does not tell */
 };
 struct launcher world_launcher(void);
 

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* launcher_test.c - who started a process, by what launchers set for it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/world/world.h"
+
+/* What a launcher sets, "NAME=VALUE", and what is to be read. */
+static const struct {
+    const char *set[6];
+    struct launcher is;
+} cases[] = {
+    { { NULL }, { NULL, 0, 1, 1, 0 } },
+    { { "OMPI_COMM_WORLD_RANK=5", "OMPI_COMM_WORLD_SIZE=8", "OMPI_COMM_WORLD_LOCAL_SIZE=4",
+        "OMPI_COMM_WORLD_LOCAL_RANK=1" },
+      { "mpirun", 5, 8, 4, 1 } },
+    { { "PMI_RANK=3", "PMI_SIZE=4", "MPI_LOCALNRANKS=2", "MPI_LOCALRANKID=1" }, { "mpirun", 3, 4, 2, 1 } },
+    { { "PMI_RANK=3", "PMI_SIZE=4" }, { "mpirun", 3, 4, 0, -1 } },
+    { { "PMI_RANK=3", "PMI_SIZE=4", "PALS_LOCAL_RANKID=2" }, { "mpirun", 3, 4, 0, 2 } },
+    { { "SLURM_PROCID=6", "SLURM_STEP_NUM_TASKS=8", "SLURM_NTASKS_PER_NODE=4", "SLURM_LOCALID=2" },
+      { "srun", 6, 8, 4, 2 } },
+    { { "PMI_RANK=6", "PMI_SIZE=8", "SLURM_LOCALID=2" }, { "mpirun", 6, 8, 0, 2 } }, /* srun --mpi=pmi2 */
+    { { "SLURM_LOCALID=2" }, { NULL, 0, 1, 1, 0 } },                                 /* a batch script */
+};
+
+static void set_or_unset(const char *set, bool sets)
+{
+    char name[64];
+
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(set, "="), set);
+    assert_int_equal(sets ? setenv(name, strchr(set, '=') + 1, 1) : unsetenv(name), 0);
+}
+
+static void launchers_are_read(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (int k = 0; cases[i].set[k]; k++)
+            set_or_unset(cases[i].set[k], true);
+        const struct launcher l = world_launcher(), *is = &cases[i].is;
+        if ((l.name ? !is->name || strcmp(l.name, is->name) != 0 : is->name != NULL) || l.rank != is->rank ||
+            l.n_ranks != is->n_ranks || l.n_host_ranks != is->n_host_ranks || l.host_rank != is->host_rank)
+            fail_msg("case %zu: %s, rank %d of %d, %d of %d on its host", i, l.name ? l.name : "none", l.rank,
+                     l.n_ranks, l.host_rank, l.n_host_ranks);
+        for (int k = 0; cases[i].set[k]; k++)
+            set_or_unset(cases[i].set[k], false);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(launchers_are_read) };
+
+    return cmocka_run_group_tests_name("launcher", tests, NULL, NULL);
+}
