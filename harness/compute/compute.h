@@ -217,13 +217,13 @@ struct compute_env {                                       /* a zeroed one is va
     int n_threads; /* that share the work of each call, the caller among them; 0: 1 */
     bool may_spin; /* there is a core for each of them */
     enum precision precision;
-    int device;       /* cuda: which GPU */
+    int device;       /* which of device_count() */
     const void *opts; /* of the backend's module; NULL: its defaults */
     bool gemm_only; /* baseline: convolutions and GEMMs run their GEMMs alone, same shapes and tiling, on uninitialised
                        scratch; every other operation does nothing */
 };
 
-enum { COMPUTE_EVENTS = 16, COMPUTE_ALIGN_BYTES = 256 };
+enum { COMPUTE_EVENTS = 16, COMPUTE_ALIGN_BYTES = 256, COMPUTE_DEVICE_ID_BYTES = 32 };
 
 /* Operations: NULL in a backend that touches no memory. The wrappers below skip what is NULL, and all but GEMMs and
  * convolutions if gemm_only. */
@@ -245,6 +245,10 @@ struct compute_backend {
     void (*memory_close)(struct compute *c, void **memory);
     /* Bytes that memory_open could still give, about; SIZE_MAX: not known. */
     size_t (*memory_available)(struct compute *c);
+    /* Optional, with device_id: how many devices this process sees, 1 or more. Errors: as open(). */
+    enum rc (*device_count)(int *out);
+    /* Optional, with device_count: what tells the device of c from all others of its host, "0000:1b:00.0". */
+    void (*device_id)(struct compute *c, char out[COMPUTE_DEVICE_ID_BYTES]);
     /* Optional (may be NULL): the device's own name, "NVIDIA H200". */
     void (*device_name)(struct compute *c, char *out, size_t n_bytes);
     /* Optional (both or neither): n_bytes of host memory, zeroed, that put() and get() copy from and to at the full

@@ -262,6 +262,7 @@ static enum rc refuse_useless(const struct train_job *job, const struct train_op
         { "exchange-memory", wants_shared && hollow, "a hollow run has no memory to share; use --compute cpu" },
         { "exchange-memory", wants_shared && !job->compute->host_memory,
           "no other worker can map memory of a device; use private" },
+        { "share-device", opts->share_device && !job->compute->device_count, "only a GPU is shared; --compute cuda" },
         { "restarts", opts->save[0] == '\0',
           "needs --save FILE (and --save-every N), the checkpoint that it goes on from" },
         { "save-every", opts->save[0] == '\0', "needs --save FILE, the checkpoint that it writes" },

@@ -151,10 +151,17 @@ out:
 
 enum rc job_memory_resolve(struct train_job *job, const struct network *n)
 {
-    const struct compute_env env = { .precision = job->precision };
+    const struct launcher l = world_launcher();
+    struct compute_env env = { .precision = job->precision };
+    const bool is_process = job->world->module.caps & WORLD_LAUNCHED;
     struct compute *compute = NULL;
-    enum rc rc;
+    enum rc rc = RC_OK;
 
+    if (is_process && l.rank >= job->n_workers && !job->compute->host_memory)
+        return RC_OK; /* a server, which uses no device */
+    /* Its own device: a process keeps memory of one that it has used. */
+    if (is_process)
+        TRY(rank_device_number(&env.device, job->compute, l.host_rank >= 0 ? l.host_rank : l.rank));
     TRY(compute_open(&compute, job->compute, &env)); /* can it be had at all, in this precision? */
     if (job->compute->touches_memory)
         TRY(count_bytes(&job->memory, job, n, job->opts.batch));

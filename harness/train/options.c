@@ -48,6 +48,8 @@ const struct opt train_opt_table[] = {
                 "--seed; auto: as the description says"),
     OPT_MODULE_(struct train_opts, compute, "compute", compute_kind,
                 "backend of the arithmetic; hollow (sim only): its time is simulated, nothing is computed"),
+    OPT_BOOL_(struct train_opts, share_device, "share-device", "false",
+              "where a host has fewer GPUs than workers, workers share them, in turn; without it: that is refused"),
     OPT_U64_(struct train_opts, threads, "threads", "", 1, 1024, "threads",
              "of each worker; without it: the cores bound to it, 1 where cores are shared, in sim, and in compare"),
     OPT_CHOICE_(struct train_opts, precision, "precision", "fp32", "fp32|tf32|bf16",

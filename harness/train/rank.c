@@ -79,17 +79,21 @@ static const struct compute_backend *backend_of(const struct rank *r)
 static enum rc open_compute(struct rank *r)
 {
     const struct compute_backend *backend = backend_of(r);
-    const struct compute_env env = { .charge = r->world->ops->charge ? charge_world : NULL,
-                                     .pass = work_in_world,
-                                     .tick = tick_world,
-                                     .arg = r->world,
-                                     .n_threads = rank_n_threads(r),
-                                     .may_spin = rank_pool_may_spin(r),
-                                     .precision = rank_is_worker(r) ? r->job->precision : PRECISION_FP32,
-                                     .device = r->world->host_rank,
-                                     .opts = module_options(&r->job->opts.modules, train_kinds, &backend->module) };
+    struct compute_env env = { .charge = r->world->ops->charge ? charge_world : NULL,
+                               .pass = work_in_world,
+                               .tick = tick_world,
+                               .arg = r->world,
+                               .n_threads = rank_n_threads(r),
+                               .may_spin = rank_pool_may_spin(r),
+                               .precision = rank_is_worker(r) ? r->job->precision : PRECISION_FP32,
+                               .opts = module_options(&r->job->opts.modules, train_kinds, &backend->module) };
+    enum rc rc;
 
-    return compute_open(&r->compute, backend, &env);
+    TRY(rank_device_number(&env.device, backend, r->world->host_rank));
+    TRY(compute_open(&r->compute, backend, &env));
+    TRY(rank_check_devices(r));
+out:
+    return rc;
 }
 
 static enum rc open_training(struct rank *r)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rank_state.h - what a rank owns while it trains. Of rank.c, rank_probe.c, rank_loss.c, rank_save.c, rank_result.c,
- * and what must be counted of it of job_memory.c. */
+ * rank_device.c, and what must be counted of it of job_memory.c. */
 #ifndef HARNESS_TRAIN_RANK_STATE_H
 #define HARNESS_TRAIN_RANK_STATE_H
 
@@ -71,6 +71,15 @@ enum rc rank_probe_again(struct rank *r) MUST_CHECK;
 enum rc rank_choose_wait(struct rank *r) MUST_CHECK;
 /* May the threads of this rank's pool spin while they wait for each other? After rank_choose_wait(). */
 bool rank_pool_may_spin(const struct rank *r);
+
+/* --- rank_device.c: the devices of workers --- */
+
+/* The device of the worker that is `host_rank` of its host, where workers take the devices they see in turn; 0 of a
+ * backend that has none. Errors: as its device_count(). */
+enum rc rank_device_number(int *out, const struct compute_backend *compute, int host_rank) MUST_CHECK;
+/* With r->compute open: the device of each worker. RC_INVAL, on all ranks: two have the same, and --share-device is not
+ * given. Collective. */
+enum rc rank_check_devices(struct rank *r) MUST_CHECK;
 
 /* --- rank_loss.c: losses of ranks --- */
 

@@ -237,6 +237,7 @@ static enum rc write_rank(struct report *to, const struct train_job *job, const 
     record_text(r, "role", is_worker ? "worker" : "server");
     record_text(r, "host", is_virtual(job) ? NULL : info->host);
     record_i64(r, "own_cores_count", info->own_cores_count);
+    record_text(r, "device", info->device[0] ? info->device : NULL);
     record_exchange_memory(r, job, &info->memory);
     record_disturbance(r, job, &host);
     record_f64(r, "step_mean_s", parts->step_mean_s);
@@ -372,6 +373,8 @@ static void record_shape(struct record *r, const struct train_job *job, const st
 {
     record_text(r, "compute", job->opts.compute);
     record_text(r, "precision", job->profile ? job->profile->precision : job->opts.precision);
+    record_count(r, "workers_per_device_max_count", train_most_on_device(result) > 0,
+                 (uint64_t)train_most_on_device(result));
     record_i64(r, "threads_per_worker_count", result->n_threads);
     record_text(r, "wait_policy", result->wait == WAIT_AUTO ? NULL : result->wait == WAIT_SPIN ? "spin" : "sleep");
     record_u64(r, "image_size_px", job->opts.image_size);

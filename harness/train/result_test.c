@@ -135,7 +135,8 @@ static void assert_record(json_t *record, const char *expected, const char *furt
     "{'kind': 'options', " settings                                                                               \
     ", 'save': '', 'save-every': null, 'restarts': null, 'kill-rank': null, 'hang-rank': null, 'drill-at': "      \
     "'step:1', 'kill-step': null, 'timeline': '', 'cluster': '', 'cluster-set': '', 'job-placement': 'auto', "    \
-    "'threads': null, 'interface': '', 'bucket-bytes': null, 'partition-bytes': null, 'priority': 'off', "        \
+    "'share-device': false, 'threads': null, 'interface': '', 'bucket-bytes': null, 'partition-bytes': null, "    \
+    "'priority': 'off', "                                                                                         \
     "'overlap': 'off', 'exchange-memory': 'private', 'precision': 'fp32', 'global-batch': null, 'bind': true, "   \
     "'wait': 'auto', 'aux': false, 'width-divisor': 1, 'data': '', 'data-images': null, 'eval-samples': null, "   \
     "'profile': '', 'lr-scaling': 'none', 'warmup-epochs': 0, 'weight-decay': 0, 'seed': 1, 'stall-warn-s': 60, " \
@@ -204,10 +205,13 @@ static void ps_ranks_and_staleness(void **state)
 
     (void)state;
     made_ps(&m);
+    strcpy(m.result.rank[0].device, "0000:1b:00.0");
     written(&r, &m);
     assert_record(
         r.record[13],
-        "{'kind': 'rank', 'rank': 0, 'role': 'worker', 'host': 'first', 'own_cores_count': 2, 'exchange_memory': "
+        "{'kind': 'rank', 'rank': 0, 'role': 'worker', 'host': 'first', 'own_cores_count': 2, 'device': "
+        "'0000:1b:00.0', "
+        "'exchange_memory': "
         "'private', 'exchange_pages': 'transparent huge', 'exchange_shared_by': null, 'exchange_shared_reason': null, "
         "'step_mean_s': 0.01, 'compute_s': 0.006, 'exchange_s': 0.004, 'wait_s': 0, 'wire_s': 0.002, 'server_s': "
         "0.001, 'apply_s': 0.0005, 'rest_s': 0.0005, 'staleness_mean_count': 1, 'late_gradients_count': 2, "
@@ -215,7 +219,8 @@ static void ps_ranks_and_staleness(void **state)
         NULL);
     assert_record(
         r.record[14],
-        "{'kind': 'rank', 'rank': 1, 'role': 'worker', 'host': 'second', 'own_cores_count': 3, 'exchange_memory': "
+        "{'kind': 'rank', 'rank': 1, 'role': 'worker', 'host': 'second', 'own_cores_count': 3, 'device': null, "
+        "'exchange_memory': "
         "'shared', 'exchange_pages': 'hugetlb', 'exchange_shared_by': 'file', 'exchange_shared_reason': 'no memfd', "
         "'step_mean_s': 0.015, 'compute_s': 0.009, 'exchange_s': 0.006, 'wait_s': 0, 'wire_s': 0.002, 'server_s': "
         "0.002, 'apply_s': 0.001, 'rest_s': 0.001, 'staleness_mean_count': 2.16666666666666667, "
@@ -224,7 +229,8 @@ static void ps_ranks_and_staleness(void **state)
         NULL);
     assert_record(
         r.record[15],
-        "{'kind': 'rank', 'rank': 2, 'role': 'server', 'host': 'third', 'own_cores_count': 0, 'exchange_memory': null, "
+        "{'kind': 'rank', 'rank': 2, 'role': 'server', 'host': 'third', 'own_cores_count': 0, 'device': null, "
+        "'exchange_memory': null, "
         "'exchange_pages': null, 'exchange_shared_by': null, 'exchange_shared_reason': null, 'step_mean_s': null, "
         "'compute_s': null, 'exchange_s': null, 'wait_s': null, 'wire_s': null, 'server_s': null, 'apply_s': null, "
         "'rest_s': null, 'staleness_mean_count': null, 'late_gradients_count': 4, 'lead_max_count': 6, "
@@ -245,6 +251,10 @@ static void ps_summary(void **state)
 
     (void)state;
     made_ps(&m);
+    for (int i = 0; i < 2; i++) { /* of one host, on one GPU */
+        strcpy(m.result.rank[i].host, "first");
+        strcpy(m.result.rank[i].device, "0000:1b:00.0");
+    }
     written(&r, &m);
     json_t *s = r.record[17];
     assert_true(fabs(json_number_value(json_object_get(s, "throughput_low_samples_per_s")) - 1005.62805) < 0.01);
@@ -254,7 +264,8 @@ static void ps_summary(void **state)
         "{'kind': 'summary', 'mode': 'ps', 'world': 'threads', 'model': 'linear', 'task': 'training', 'reducer': "
         "null, 'transport': 'zmq', 'workers_count': 2, 'servers_count': 1, 'scaling': 'weak', 'global_batch_count': "
         "14, 'batch_per_worker_count': 7, 'steps_count': 112, " UNEVENTFUL
-        "'compute': 'cpu', 'precision': 'fp32', 'threads_per_worker_count': 2, 'wait_policy': 'sleep', "
+        "'compute': 'cpu', 'precision': 'fp32', 'workers_per_device_max_count': 2, 'threads_per_worker_count': 2, "
+        "'wait_policy': 'sleep', "
         "'image_size_px': 0, 'classes_count': 0, 'params_count': 2, 'dataset': 'line', 'planned_memory_bytes': 50000, "
         "'peak_resident_bytes': 125000000, 'data_wait_s': 0.0003, 'throughput_samples_per_s': 1200, "
         "'efficiency_ratio': 0.75, 'bound_ratio': 0.857142857142857143, 'bound_failed': false, 'loss_first': 21, "
@@ -323,7 +334,8 @@ static void allreduce_in_sim_l4(void **state)
                   NULL);
     assert_record(
         r.record[6], /* of the 19 steps behind the warm-up, as the summary */
-        "{'kind': 'rank', 'rank': 1, 'role': 'worker', 'host': null, 'own_cores_count': 0, 'exchange_memory': "
+        "{'kind': 'rank', 'rank': 1, 'role': 'worker', 'host': null, 'own_cores_count': 0, 'device': null, "
+        "'exchange_memory': "
         "'shared', 'exchange_pages': null, 'exchange_shared_by': null, 'exchange_shared_reason': null, 'step_mean_s': "
         "0.01, 'compute_s': 0.005, 'exchange_s': 0.005, 'wait_s': 0.001, 'wire_s': 0.00275, 'server_s': 0, 'apply_s': "
         "0.001, 'rest_s': 0.00025, 'staleness_mean_count': null, 'late_gradients_count': null, 'lead_max_count': null, "
@@ -347,7 +359,8 @@ static void allreduce_summary(void **state)
         "{'kind': 'summary', 'mode': 'allreduce', 'world': 'sim', 'model': 'lenet', 'task': 'training', 'reducer': "
         "'ring', 'transport': 'sim', 'workers_count': 3, 'servers_count': 0, 'scaling': 'weak', "
         "'global_batch_count': 24, 'batch_per_worker_count': 8, 'steps_count': 24, " UNEVENTFUL
-        "'compute': 'hollow', 'precision': 'fp32', 'threads_per_worker_count': 1, 'wait_policy': null, "
+        "'compute': 'hollow', 'precision': 'fp32', 'workers_per_device_max_count': null, 'threads_per_worker_count': "
+        "1, 'wait_policy': null, "
         "'image_size_px': 8, 'classes_count': 10, 'params_count': 5000, 'dataset': 'digits', 'planned_memory_bytes': "
         "0, 'peak_resident_bytes': null, 'data_wait_s': null, 'throughput_samples_per_s': 2400, "
         "'throughput_low_samples_per_s': 2400, 'throughput_high_samples_per_s': 2400, 'efficiency_ratio': 0.8, "
@@ -393,7 +406,8 @@ static void single_of_a_profile(void **state)
         "{'kind': 'summary', 'mode': 'single', 'world': 'threads', 'model': 'replay', 'task': 'inference', "
         "'reducer': null, 'transport': 'none', 'workers_count': 1, 'servers_count': 0, 'scaling': 'weak', "
         "'global_batch_count': 8, 'batch_per_worker_count': 8, 'steps_count': 3, " UNEVENTFUL
-        "'compute': 'cpu', 'precision': 'bf16', 'threads_per_worker_count': 4, 'wait_policy': 'spin', "
+        "'compute': 'cpu', 'precision': 'bf16', 'workers_per_device_max_count': null, 'threads_per_worker_count': 4, "
+        "'wait_policy': 'spin', "
         "'image_size_px': 0, 'classes_count': 0, 'params_count': 9, 'dataset': null, 'planned_memory_bytes': 0, "
         "'peak_resident_bytes': null, 'data_wait_s': null, 'throughput_samples_per_s': 500, "
         "'throughput_low_samples_per_s': null, 'throughput_high_samples_per_s': null, 'efficiency_ratio': 1, "

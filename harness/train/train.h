@@ -53,7 +53,7 @@ struct train_opts { /* as given; the tables have the meanings */
     uint64_t steps, seed, record_every, save_every, restarts, kill_rank, hang_rank, kill_step;
     uint64_t bucket_bytes, partition_bytes;
     double lr, momentum, weight_decay, warmup_epochs, target_loss, stall_warn_s, stall_abort_s;
-    bool bind, aux, forward_only;
+    bool bind, aux, forward_only, share_device;
     struct opt_joined cluster_set;
     union module_values modules; /* of train_kinds */
 };
@@ -184,11 +184,12 @@ struct train_rank_info {
     char host[64];
     int32_t number; /* of the rank in the run */
     int32_t own_cores_count;
-    struct exchange_memory_facts memory; /* of the parameters */
-    char kernel[HOST_KERNEL_BYTES];      /* host_kernel_id() */
-    int64_t process;                     /* its number on the host */
-    struct window_load load;             /* of that process; all zero in sim */
-    struct server_facts served;          /* of a server; of a worker lead_max_count alone, its own */
+    struct exchange_memory_facts memory;  /* of the parameters */
+    char kernel[HOST_KERNEL_BYTES];       /* host_kernel_id() */
+    char device[COMPUTE_DEVICE_ID_BYTES]; /* of a worker, on its host; "": its compute has none */
+    int64_t process;                      /* its number on the host */
+    struct window_load load;              /* of that process; all zero in sim */
+    struct server_facts served;           /* of a server; of a worker lead_max_count alone, its own */
 };
 
 struct train_loss { /* a rank that is not there any more at the end (world.W8) */
@@ -237,6 +238,9 @@ enum rc train_rank(struct world *w, const struct train_job *job, struct train_re
 /* Workers without cores of their own, where that was asked for or there are more ranks than cores: more than 0 is an
  * oversubscribed run. 0 in sim. */
 int train_n_sharing(const struct train_job *job, const struct train_result *r);
+
+/* The most workers that share a device; 0: their compute has none. */
+int train_most_on_device(const struct train_result *r);
 
 enum { NOT_LEARNED_BYTES = 320 };
 struct train_summary { /* rank 0 */

@@ -107,6 +107,18 @@ static enum rc print_restarts(struct table *t, const struct train_restarts *rest
     return print_row(t, "restarts", text);
 }
 
+static enum rc print_devices(struct table *t, const struct train_job *job, const struct train_result *r)
+{
+    const int n_most = train_most_on_device(r);
+    char text[96];
+
+    if (n_most < 2)
+        return RC_OK;
+    snprintf(text, sizeof text, "shared: up to %d of %d workers are on one %s", n_most, r->n_workers,
+             job->compute->device_kind);
+    return print_row(t, "devices", text);
+}
+
 /* What happened to the run, where something did. */
 static enum rc print_events(struct table *t, const struct train_job *job, const struct train_result *r)
 {
@@ -146,6 +158,7 @@ static enum rc print_work(struct table *t, const struct train_job *job, const st
                  (double)job->memory.params_bytes * 1e-9, (double)job->memory.exchange_bytes * 1e-9);
         TRY(print_row(t, "memory", text));
     }
+    TRY(print_devices(t, job, r));
     TRY(print_events(t, job, r));
 out:
     return rc;
@@ -351,12 +364,13 @@ static enum rc print_lines(FILE *to, const struct train_job *job, const struct t
         const struct step_stamp *first = &r->stamp[part * n_per_part], *last = first + n_per_part - 1;
         rate[part] = (double)(n_per_part * job->opts.batch) / ((double)(last->end_ns - first->start_ns) * 1e-9);
     }
-    horovod_print(to, &(struct horovod_run){ .model = job->opts.model,
-                                             .batch_per_device_count = job->opts.batch,
-                                             .device = job->compute->device_kind,
-                                             .n_devices = (size_t)r->n_workers,
-                                             .samples_per_s = rate,
-                                             .n_iterations = n_parts });
+    horovod_print(to,
+                  &(struct horovod_run){ .model = job->opts.model,
+                                         .batch_per_device_count = job->opts.batch,
+                                         .device = train_most_on_device(r) > 1 ? "worker" : job->compute->device_kind,
+                                         .n_devices = (size_t)r->n_workers,
+                                         .samples_per_s = rate,
+                                         .n_iterations = n_parts });
     TRY(tf_cnn_print(to, (double)job->opts.batch * r->n_workers, step_s, r->n_steps, r->stamp[r->n_steps - 1].loss,
                      s->measured.throughput_samples_per_s.mean));
 out:

@@ -67,6 +67,28 @@ static void ps_is_printed(void **state)
     made_free(&m);
 }
 
+/* "Img/sec per GPU" would be of a part of one. */
+static void shared_devices_are_printed(void **state)
+{
+    struct train_summary s;
+    struct made_run m;
+
+    (void)state;
+    made_ps(&m);
+    for (int i = 0; i < 2; i++) {
+        strcpy(m.result.rank[i].host, "a host");
+        strcpy(m.result.rank[i].device, "0000:1b:00.0");
+    }
+    m.job.segment = two;
+    m.job.n_segments = 2;
+    assert_int_equal(train_summarise(&s, &m.job, &m.result), RC_OK);
+    char *text = printed_run(&m, &s, true);
+    assert_non_null(strstr(text, "\ndevices        shared: up to 2 of 2 workers are on one CPU\n"));
+    assert_non_null(strstr(text, "\nNumber of workers: 2\nImg/sec per worker: 700.0 +-0.0\n"));
+    free(text);
+    made_free(&m);
+}
+
 /* 24 steps are 10 parts of two, the last four in none: 16 samples in 100, 100, 60 and seven times 20 ms. */
 static void allreduce_is_printed(void **state)
 {
@@ -437,6 +459,7 @@ int main(void)
         cmocka_unit_test(lost_ranks_are_told),
         cmocka_unit_test(a_stopped_run_names_rank_and_step),
         cmocka_unit_test(ps_is_printed),
+        cmocka_unit_test(shared_devices_are_printed),
         cmocka_unit_test(allreduce_is_printed),
         cmocka_unit_test(single_is_printed),
         cmocka_unit_test(few_steps_are_printed),

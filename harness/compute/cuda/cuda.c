@@ -96,6 +96,11 @@ static void cuda_device_name_of(struct compute *c, char *out, size_t n_bytes)
     cuda_device_name(cuda_of(c)->device, out, n_bytes);
 }
 
+static void cuda_device_id_of(struct compute *c, char out[COMPUTE_DEVICE_ID_BYTES])
+{
+    cuda_device_id(cuda_of(c)->device, out);
+}
+
 static enum rc cuda_memory_open(struct compute *base, void **out, size_t n_bytes)
 {
     struct cuda_compute *c = cuda_of(base);
@@ -322,6 +327,8 @@ const struct compute_backend compute_cuda = {
     .host_open = cuda_host_open,
     .host_close = cuda_host_close,
     .memory_available = cuda_memory_available,
+    .device_count = cuda_device_count,
+    .device_id = cuda_device_id_of,
     .device_name = cuda_device_name_of,
     .put = cuda_put,
     .get = cuda_get,

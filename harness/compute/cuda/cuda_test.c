@@ -306,13 +306,39 @@ static void missing_memory_is_named(void **state)
 
 static void other_devices_are_not_there(void **state)
 {
-    const struct compute_env env = { .device = 1 << 20 };
+    struct compute_env env = { .device = 0 };
     struct compute *c = NULL;
+    char says[64];
 
     (void)state;
+    assert_int_equal(compute_cuda.device_count(&env.device), RC_OK);
     assert_int_equal(compute_open(&c, &compute_cuda, &env), RC_UNSUPPORTED);
-    assert_non_null(strstr(rc_message(), "no CUDA device 1048576"));
+    snprintf(says, sizeof says, "no CUDA device %d: there are 0 to %d", env.device, env.device - 1);
+    assert_non_null(strstr(rc_message(), says));
     assert_null(c);
+}
+
+/* Each that this process sees, by its own id. */
+static void devices_have_ids(void **state)
+{
+    const struct on_host_limits two = { .memory_bytes = (size_t)1 << 30, .n_devices = 2 };
+    char id[16][COMPUTE_DEVICE_ID_BYTES];
+    int n_devices = 0;
+
+    (void)state;
+    limit(&two);
+    assert_int_equal(compute_cuda.device_count(&n_devices), RC_OK);
+    assert_true(n_devices >= (GRADMARK_CUDA_ON_HOST ? 2 : 1));
+    for (int k = 0; k < n_devices && k < 16; k++) {
+        struct side *s = side_open(&compute_cuda, &(struct compute_env){ .device = k });
+        s->c->ops->device_id(s->c, id[k]);
+        assert_int_equal(compute_sync(s->c), RC_OK);
+        assert_non_null(strchr(id[k], ':'));
+        for (int i = 0; i < k; i++)
+            assert_string_not_equal(id[i], id[k]);
+        side_close(s);
+    }
+    limit(&no_limits);
 }
 
 static void devices_have_names(void **state)
@@ -387,7 +413,7 @@ static int run(const char *what)
                                          cmocka_unit_test(wait_event_ignores_later_calls),
                                          cmocka_unit_test(uploads_overtake_earlier_calls),
                                          cmocka_unit_test(other_devices_are_not_there),
-                                         cmocka_unit_test(devices_have_names) };
+                                         cmocka_unit_test(devices_have_ids), cmocka_unit_test(devices_have_names) };
     const struct CMUnitTest errors[] = { cmocka_unit_test(failures_name_the_operation),
                                          cmocka_unit_test(missing_memory_is_named) };
 

@@ -127,26 +127,29 @@ static enum rc check_capability(int device, enum precision precision)
     return RC_OK;
 }
 
-/* Launchers such as srun show each process one GPU of its own, as number 0. */
-static int as_seen_here(int device, int n_devices)
-{
-    return n_devices == 1 && getenv("CUDA_VISIBLE_DEVICES") != NULL ? 0 : device;
-}
-
-static enum rc find_device(int *out, int wanted)
+enum rc cuda_device_count(int *out)
 {
     int n_devices = 0;
     const cudaError_t error = cudaGetDeviceCount(&n_devices);
-    const int device = as_seen_here(wanted, n_devices);
 
     if (error != cudaSuccess)
         return rc_raise(RC_UNSUPPORTED, "no CUDA device: %s", cudaGetErrorString(error));
     if (n_devices == 0)
         return rc_raise(RC_UNSUPPORTED, "no CUDA device: the driver knows none");
-    if (device < 0 || device >= n_devices)
-        return rc_raise(RC_UNSUPPORTED, "no CUDA device %d: there are 0 to %d", device, n_devices - 1);
-    *out = device;
+    *out = n_devices;
     return RC_OK;
+}
+
+static enum rc check_number(int device)
+{
+    int n_devices;
+    enum rc rc;
+
+    TRY(cuda_device_count(&n_devices));
+    if (device < 0 || device >= n_devices)
+        rc = rc_raise(RC_UNSUPPORTED, "no CUDA device %d: there are 0 to %d", device, n_devices - 1);
+out:
+    return rc;
 }
 
 #define TRY_CUDA(call)                                                                              \
@@ -199,7 +202,7 @@ enum rc cuda_device_open(struct cuda_device **out, int device, enum precision pr
     struct cuda_device *d = NULL;
     enum rc rc;
 
-    TRY(find_device(&device, device));
+    TRY(check_number(device));
     TRY(check_capability(device, precision));
     d = calloc(1, sizeof *d);
     if (d == NULL)
@@ -276,6 +279,12 @@ size_t cuda_device_available(struct cuda_device *d)
 
     cuda_device_enter(d);
     return worked(d, cudaMemGetInfo(&n_free, &n_total), "memory") ? n_free : 0;
+}
+
+void cuda_device_id(struct cuda_device *d, char out[COMPUTE_DEVICE_ID_BYTES])
+{
+    out[0] = '\0';
+    worked(d, cudaDeviceGetPCIBusId(out, COMPUTE_DEVICE_ID_BYTES, d->device), "bus id");
 }
 
 void cuda_device_name(struct cuda_device *d, char *out, size_t n_bytes)

@@ -40,7 +40,9 @@ struct cuda_gemm {
     float *c;
 };
 
-/* device: its number; if CUDA_VISIBLE_DEVICES shows a single GPU, that one, whatever the number.
+/* GPUs that this process sees, 1 or more. RC_UNSUPPORTED: no driver, no device. */
+enum rc cuda_device_count(int *out) MUST_CHECK;
+/* device: its number, below cuda_device_count().
  * RC_UNSUPPORTED: no driver, no such device (says which). RC_DEVICE: there is one, but no cuBLAS. RC_NOMEM. */
 enum rc cuda_device_open(struct cuda_device **out, int device, enum precision precision) MUST_CHECK;
 void cuda_device_close(struct cuda_device **d); /* waits; NULL-safe, nulls */
@@ -54,6 +56,8 @@ cuda_stream cuda_device_stream(struct cuda_device *d);
 void *cuda_device_alloc(struct cuda_device *d, size_t n_bytes);
 void cuda_device_free(struct cuda_device *d, void *memory); /* waits */
 size_t cuda_device_available(struct cuda_device *d);
+/* Its PCI bus id, "0000:1b:00.0". */
+void cuda_device_id(struct cuda_device *d, char out[COMPUTE_DEVICE_ID_BYTES]);
 /* "NVIDIA H200", or "GPU 0" if the driver does not say. */
 void cuda_device_name(struct cuda_device *d, char *out, size_t n_bytes);
 /* Pinned host memory: the GPU copies from and to it at full speed, asynchronously. */

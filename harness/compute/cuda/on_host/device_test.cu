@@ -71,10 +71,11 @@ struct cuda_device {
     struct memory memory[MAX_BLOCKS_OF_MEMORY];
     size_t n_memory, n_used_bytes;
     enum precision precision;
+    int number;
     const char *failed; /* on_host_limits.failing */
 };
 
-static struct on_host_limits limits = { (size_t)1 << 30, 0, NULL, 0, 0, 0, 0, 0, 0 };
+static struct on_host_limits limits = { (size_t)1 << 30, 1, 0, NULL, 0, 0, 0, 0, 0, 0 };
 
 void on_host_set(const struct on_host_limits *l)
 {
@@ -166,6 +167,11 @@ size_t cuda_device_available(struct cuda_device *d)
     return d->n_used_bytes < limits.memory_bytes ? limits.memory_bytes - d->n_used_bytes : 0;
 }
 
+void cuda_device_id(struct cuda_device *d, char out[COMPUTE_DEVICE_ID_BYTES])
+{
+    snprintf(out, COMPUTE_DEVICE_ID_BYTES, "emulated:%02x", d->number);
+}
+
 void cuda_device_name(struct cuda_device *d, char *out, size_t n_bytes)
 {
     (void)d;
@@ -186,69 +192,15 @@ void cuda_device_unpin(struct cuda_device *d, void *memory)
 
 /* --- what runs --- */
 
-/* The operand as floats, row by row; to be freed. */
-static float *unpacked(const struct cuda_gemm *g, const void *from, size_t n_rows, size_t n, size_t ld, bool transpose)
-{
-    float *out = static_cast<float *>(must(malloc(n_rows * n * sizeof *out)));
-
-    for (size_t i = 0; i < n_rows; i++)
-        for (size_t k = 0; k < n; k++) {
-            const size_t at = transpose ? k * ld + i : i * ld + k;
-            const uint32_t bits = g->bf16 ? (uint32_t) static_cast<const uint16_t *>(from)[at] << 16 : 0;
-            if (g->bf16)
-                memcpy(out + i * n + k, &bits, sizeof bits);
-            else
-                out[i * n + k] = static_cast<const float *>(from)[at];
-        }
-    return out;
-}
-
 /* on_host_limits: does this GEMM take the other order of sums? */
 static bool sums_backwards(struct cuda_device *d, const struct cuda_gemm *g)
 {
-    const uintptr_t bits = reinterpret_cast<uintptr_t>(g->a) | reinterpret_cast<uintptr_t>(g->b) |
-                           reinterpret_cast<uintptr_t>(g->c);
+    const uintptr_t bits =
+        reinterpret_cast<uintptr_t>(g->a) | reinterpret_cast<uintptr_t>(g->b) | reinterpret_cast<uintptr_t>(g->c);
     const bool is_aligned = bits % 16 == 0, has_turn = d->n_gemms++ % 3 == 0;
 
     return (limits.gemm_by_alignment || limits.gemm_by_turn) && (limits.gemm_by_alignment ? !is_aligned : true) &&
            (limits.gemm_by_turn ? has_turn : true);
-}
-
-/* c(N) += row(K) b(K, N) in float, the last product first. */
-static void add_backwards(float *c, const float *row, const float *b, size_t N, size_t K)
-{
-    for (size_t j = 0; j < N; j++) {
-        float sum = 0.0f;
-        for (size_t k = K; k-- > 0;)
-            sum += row[k] * b[k * N + j];
-        c[j] += sum;
-    }
-}
-
-static void run_gemm(struct cuda_device *d, const struct cuda_gemm *g)
-{
-    const bool backwards = sums_backwards(d, g);
-    const size_t M = (size_t)g->M, N = (size_t)g->N, K = (size_t)g->K;
-    float *a = unpacked(g, g->a, M, K, g->lda, g->transpose_a), *b = unpacked(g, g->b, K, N, g->ldb, g->transpose_b);
-    double *sum = static_cast<double *>(must(malloc(N * sizeof *sum)));
-
-    for (size_t i = 0; i < M; i++) {
-        float *c = g->c + i * g->ldc;
-        for (size_t j = 0; j < N; j++)
-            sum[j] = g->beta == 0.0f ? 0.0 : (double)g->beta * (double)c[j];
-        for (size_t k = 0; k < K && !backwards; k++) {
-            const double x = (double)a[i * K + k];
-            for (size_t j = 0; j < N; j++)
-                sum[j] += x * (double)b[k * N + j];
-        }
-        for (size_t j = 0; j < N; j++)
-            c[j] = (float)sum[j];
-        if (backwards)
-            add_backwards(c, a + i * K, b, N, K);
-    }
-    free(a);
-    free(b);
-    free(sum);
 }
 
 static void run_until(struct cuda_device *d, int stream, size_t turn);
@@ -262,7 +214,7 @@ static void run_task(struct cuda_device *d, const struct task *w)
     else if (w->kind == ZERO)
         memset(w->to, 0, w->n_bytes);
     else if (w->kind == GEMM)
-        run_gemm(d, &w->gemm);
+        on_host_gemm(&w->gemm, sums_backwards(d, &w->gemm));
     else if (w->kind == WAIT)
         run_until(d, w->stream, w->turn);
     else
@@ -446,17 +398,29 @@ size_t on_host_n_queued(struct cuda_device *d)
 
 /* --- opened, closed, failing --- */
 
+static int n_devices(void)
+{
+    return limits.n_devices > 0 ? limits.n_devices : 1;
+}
+
+enum rc cuda_device_count(int *out)
+{
+    *out = n_devices();
+    return RC_OK;
+}
+
 enum rc cuda_device_open(struct cuda_device **out, int device, enum precision precision)
 {
     struct cuda_device *d;
 
-    if (device != 0)
-        return rc_raise(RC_UNSUPPORTED, "no CUDA device %d: there are 0 to 0", device);
+    if (device < 0 || device >= n_devices())
+        return rc_raise(RC_UNSUPPORTED, "no CUDA device %d: there are 0 to %d", device, n_devices() - 1);
     d = static_cast<struct cuda_device *>(must(calloc(1, sizeof *d)));
     for (int k = 0; k < N_STREAMS; k++)
         d->stream[k].list.end = &d->stream[k].list.first;
     d->captured.end = &d->captured.first;
     d->precision = precision;
+    d->number = device;
     *out = d;
     return RC_OK;
 }

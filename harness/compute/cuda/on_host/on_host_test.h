@@ -3,12 +3,15 @@
 #ifndef HARNESS_COMPUTE_ON_HOST_ON_HOST_TEST_H
 #define HARNESS_COMPUTE_ON_HOST_ON_HOST_TEST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct cuda_device;
+struct cuda_gemm;
 
 struct on_host_limits {
     size_t memory_bytes;
+    int n_devices;                              /* 0: one */
     int no_graphs;                              /* capture fails */
     const char *failing;                        /* operations of this name fail; NULL: none */
     int lose_orders, lose_waits, lose_barriers; /* planted mistakes: the tests must notice */
@@ -22,5 +25,7 @@ struct on_host_limits {
 void on_host_set(const struct on_host_limits *l);
 /* What was queued on CUDA_STREAM_COMPUTE and has not run. */
 size_t on_host_n_queued(struct cuda_device *d);
+/* Of device_test.cu: compute g, sums in double and in order, or in float and backwards. */
+void on_host_gemm(const struct cuda_gemm *g, bool backwards);
 
 #endif
