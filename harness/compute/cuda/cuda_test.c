@@ -413,7 +413,8 @@ static int run(const char *what)
                                          cmocka_unit_test(wait_event_ignores_later_calls),
                                          cmocka_unit_test(uploads_overtake_earlier_calls),
                                          cmocka_unit_test(other_devices_are_not_there),
-                                         cmocka_unit_test(devices_have_ids), cmocka_unit_test(devices_have_names) };
+                                         cmocka_unit_test(devices_have_ids),
+                                         cmocka_unit_test(devices_have_names) };
     const struct CMUnitTest errors[] = { cmocka_unit_test(failures_name_the_operation),
                                          cmocka_unit_test(missing_memory_is_named) };
 

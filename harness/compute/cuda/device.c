@@ -142,7 +142,7 @@ enum rc cuda_device_count(int *out)
 
 static enum rc check_number(int device)
 {
-    int n_devices;
+    int n_devices = 0;
     enum rc rc;
 
     TRY(cuda_device_count(&n_devices));
