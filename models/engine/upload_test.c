@@ -21,7 +21,7 @@
 #include "models/engine/trainer.h"
 #include "models/engine/training.h"
 
-enum { BATCH = 6, SIZE = 16, STRIDE = 2 * BATCH };
+enum { BATCH = 3, SIZE = 8, DIVISOR = 4, STRIDE = 2 * BATCH };
 
 struct side {
     struct compute *compute;
@@ -38,7 +38,7 @@ static void side_open(struct side *s, const struct dataset *data, bool prefetch)
                                       .max_batch = BATCH,
                                       .batch_stride = STRIDE,
                                       .prefetch = prefetch,
-                                      .network = { .image_size = SIZE, .n_classes = 10 } };
+                                      .network = { .image_size = SIZE, .n_classes = 10, .width_divisor = DIVISOR } };
     struct training_env with = env;
 
     memset(s, 0, sizeof *s);
@@ -95,9 +95,7 @@ static void same_bits(void)
                   { STRIDE, BATCH, 1 },      { 2 * STRIDE, BATCH - 1, 1 },
                   { 3 * STRIDE, BATCH, 1 },  { 700, BATCH, 1 },
                   { 700 + STRIDE, BATCH, 0 } };
-    const struct synthetic_opts images = {
-        .C = 3, .H = SIZE, .W = SIZE, .n_classes = 10, .n_train = 900, .n_test = 20
-    };
+    const struct synthetic_opts images = { .C = 3, .H = SIZE, .W = SIZE, .n_classes = 10, .n_train = 900, .n_test = 5 };
     struct side plain, ahead;
     struct dataset *data = NULL;
 
