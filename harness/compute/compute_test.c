@@ -17,6 +17,7 @@
 #include "harness/base/suite/test_allocations.h"
 #include "harness/compute/suite/compute_mutants.h"
 #include "harness/compute/suite/compute_suite.h"
+#include "harness/compute/suite/gpu_skip.h"
 
 #if GRADMARK_CUDA_ON_HOST
 #include "harness/compute/cuda/on_host/on_host_test.h"
@@ -60,6 +61,8 @@ static void pass_suite(enum precision precision)
     const enum rc rc = compute_open(&c, b, &env);
 
     compute_close(&c);
+    if (rc == RC_UNSUPPORTED && !b->host_memory)
+        exit(gpu_skip(rc_message()));
     if (rc == RC_UNSUPPORTED) {
         fprintf(stderr, "skipped: %s\n", rc_message());
         exit(77);

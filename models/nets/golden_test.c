@@ -21,6 +21,7 @@
 
 #include "data/dataset.h"
 #include "harness/compute/compute.h"
+#include "harness/compute/suite/gpu_skip.h"
 #include "models/engine/training.h"
 #include "models/suite/network_mutants.h"
 #include "models/workload.h"
@@ -308,9 +309,7 @@ int main(int argc, char **argv)
     network_name = argv[2];
     n_threads = (int)strtol(argv[3], NULL, 10);
     mutant_name = argc > N_ARGS ? argv[4] : "";
-    if (!backend_is_there()) {
-        fprintf(stderr, "skipped: %s\n", rc_message());
-        return 77;
-    }
+    if (!backend_is_there())
+        return gpu_skip(rc_message());
     return cmocka_run_group_tests(test, NULL, NULL);
 }

@@ -3,7 +3,7 @@
  * cuda_test.c - the backend cuda. Built twice: with its kernels as C++ on the CPU (on_host/words_test.cuh), and,
  * where there is a CUDA compiler, for the GPU; the latter ends with 77 (skipped) without one.
  *
- * usage: cuda_test absent | agrees | graphs | copies | errors | mutant NAME
+ * usage: cuda_test absent | faulty | agrees | graphs | copies | errors | skips | mutant NAME
  */
 #include <math.h>
 #include <setjmp.h>
@@ -19,6 +19,7 @@
 #include "harness/compute/cuda/cuda.h"
 #include "harness/compute/cuda/on_host/on_host_test.h"
 #include "harness/compute/suite/cuda_kit.h"
+#include "harness/compute/suite/gpu_skip.h"
 
 static struct on_host_limits no_limits = { .memory_bytes = (size_t)1 << 30 };
 
@@ -388,6 +389,30 @@ static void absence_is_told(void **state)
     assert_null(c);
 }
 
+/* fake_driver.c */
+static void a_faulty_driver_is_an_error(void **state)
+{
+    struct compute *c = NULL;
+    int n_devices = -1;
+
+    (void)state;
+    assert_int_equal(compute_open(&c, &compute_cuda, NULL), RC_DEVICE);
+    assert_non_null(strstr(rc_message(), "cuda: there is a driver, but it fails: "));
+    assert_int_equal(compute_cuda.device_count(&n_devices), RC_DEVICE);
+    assert_null(c);
+}
+
+static void skips_can_be_failures(void **state)
+{
+    (void)state;
+    assert_int_equal(unsetenv("GRADMARK_REQUIRE_GPU"), 0);
+    assert_int_equal(gpu_skip("this is a test"), 77);
+    assert_int_equal(setenv("GRADMARK_REQUIRE_GPU", "0", 1), 0);
+    assert_int_equal(gpu_skip("this is a test"), 77);
+    assert_int_equal(setenv("GRADMARK_REQUIRE_GPU", "1", 1), 0);
+    assert_int_equal(gpu_skip("this is a test"), EXIT_FAILURE);
+}
+
 static bool device_is_there(void)
 {
     struct compute *c = NULL;
@@ -400,6 +425,8 @@ static bool device_is_there(void)
 static int run(const char *what)
 {
     const struct CMUnitTest absent[] = { cmocka_unit_test(absence_is_told) };
+    const struct CMUnitTest faulty[] = { cmocka_unit_test(a_faulty_driver_is_an_error) };
+    const struct CMUnitTest skips[] = { cmocka_unit_test(skips_can_be_failures) };
     const struct CMUnitTest agrees[] = { cmocka_unit_test(convolutions_agree),
                                          cmocka_unit_test(bf16_convolutions_are_near),
                                          cmocka_unit_test(grouped_convolutions_agree),
@@ -420,6 +447,10 @@ static int run(const char *what)
 
     if (strcmp(what, "absent") == 0)
         return cmocka_run_group_tests(absent, NULL, NULL);
+    if (strcmp(what, "faulty") == 0)
+        return cmocka_run_group_tests(faulty, NULL, NULL);
+    if (strcmp(what, "skips") == 0)
+        return cmocka_run_group_tests(skips, NULL, NULL);
     if (strcmp(what, "agrees") == 0)
         return cmocka_run_group_tests(agrees, NULL, NULL);
     if (strcmp(what, "graphs") == 0)
@@ -428,7 +459,7 @@ static int run(const char *what)
         return cmocka_run_group_tests(copies, NULL, NULL);
     if (strcmp(what, "errors") == 0)
         return cmocka_run_group_tests(errors, NULL, NULL);
-    fprintf(stderr, "usage: cuda_test absent | agrees | graphs | copies | errors | mutant NAME\n");
+    fprintf(stderr, "usage: cuda_test absent | faulty | agrees | graphs | copies | errors | skips | mutant NAME\n");
     return 2;
 }
 
@@ -452,9 +483,12 @@ int main(int argc, char **argv)
     if (strcmp(what, "mutant") == 0 && argc > 2)
         return mutant(argv[2]);
     limit(&no_limits);
-    if (device_is_there() == absent) {
-        fprintf(stderr, "skipped: %s\n", absent ? "there is a CUDA device" : rc_message());
+    const bool is_there = device_is_there();
+    if (is_there && absent) {
+        fprintf(stderr, "skipped: there is a CUDA device\n");
         return 77;
     }
+    if (!is_there && !absent && strcmp(what, "faulty") != 0) /* that is for its test to judge */
+        return gpu_skip(rc_message());
     return run(what);
 }

@@ -127,13 +127,26 @@ static enum rc check_capability(int device, enum precision precision)
     return RC_OK;
 }
 
+/* Without a driver the runtime calls it too old, and its version 0. */
+static bool is_absence(cudaError_t error)
+{
+    int version = 0;
+
+    if (error == cudaErrorInsufficientDriver)
+        return cudaDriverGetVersion(&version) == cudaSuccess && version == 0;
+    return error == cudaErrorNoDevice || error == cudaErrorStubLibrary;
+}
+
 enum rc cuda_device_count(int *out)
 {
     int n_devices = 0;
     const cudaError_t error = cudaGetDeviceCount(&n_devices);
 
-    if (error != cudaSuccess)
+    (void)cudaGetLastError(); /* clear it: reported here */
+    if (error != cudaSuccess && is_absence(error))
         return rc_raise(RC_UNSUPPORTED, "no CUDA device: %s", cudaGetErrorString(error));
+    if (error != cudaSuccess)
+        return rc_raise(RC_DEVICE, "cuda: there is a driver, but it fails: %s", cudaGetErrorString(error));
     if (n_devices == 0)
         return rc_raise(RC_UNSUPPORTED, "no CUDA device: the driver knows none");
     *out = n_devices;

@@ -40,10 +40,12 @@ struct cuda_gemm {
     float *c;
 };
 
-/* GPUs that this process sees, 1 or more. RC_UNSUPPORTED: no driver, no device. */
+/* GPUs that this process sees, 1 or more. RC_UNSUPPORTED: no driver, no device. RC_DEVICE: there is a driver, but it is
+ * faulty, or older than this program needs. */
 enum rc cuda_device_count(int *out) MUST_CHECK;
 /* device: its number, below cuda_device_count().
- * RC_UNSUPPORTED: no driver, no such device (says which). RC_DEVICE: there is one, but no cuBLAS. RC_NOMEM. */
+ * RC_UNSUPPORTED: no driver, no such device (says which). RC_DEVICE: there is one, but no cuBLAS; a faulty driver.
+ * RC_NOMEM. */
 enum rc cuda_device_open(struct cuda_device **out, int device, enum precision precision) MUST_CHECK;
 void cuda_device_close(struct cuda_device **d); /* waits; NULL-safe, nulls */
 
