@@ -13,8 +13,8 @@
 enum rc gemm_flops_per_s(double *out) MUST_CHECK;
 
 /* Flops per second of c in a square product of at most largest_matrix rows, or in a 1x1 convolution of the same
- * numbers: the faster. From 1024 rows on, doubled while a product takes less than 50 ms: 8192 rows on a GPU, 2048 on a
- * few cores. */
+ * numbers: the faster. Of random numbers. From 1024 rows on, doubled while a product takes less than 50 ms: 8192 rows
+ * on a GPU, 2048 on a few cores. */
 enum rc gemm_peak_flops_per_s(double *out, struct world *w, struct compute *c, int largest_matrix) MUST_CHECK;
 
 /* Bytes per second of c in y += x, which reads two arrays and writes one, each of n_bytes: more than caches hold. Less

@@ -87,6 +87,68 @@ static void a_stream_is_three_arrays(void **state)
     compute_close(&c);
 }
 
+/* --- operands --- */
+
+static int n_checked;
+
+/* x[n]: finite, of both signs, seldom the same twice. */
+static void assert_random(const float *x, size_t n)
+{
+    size_t n_negative = 0, n_same = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        assert_true(fabsf(x[i]) <= 1.0f);
+        n_negative += x[i] < 0.0f;
+        n_same += i > 0 && x[i] == x[i - 1];
+    }
+    assert_true(n_negative > n / 3 && n_negative < n - n / 3 && n_same < n / 10);
+    n_checked++;
+}
+
+static void check_gemm(struct compute *c, const struct gemm *op)
+{
+    (void)c;
+    assert_random(op->a, (size_t)op->M * (size_t)op->K);
+    assert_random(op->b, (size_t)op->K * (size_t)op->N);
+}
+
+static void check_conv(struct compute *c, const struct conv_forward *op)
+{
+    const size_t n = (size_t)op->shape.in.C * (size_t)op->shape.in.W;
+
+    (void)c;
+    assert_random(op->x, n);
+    assert_random(op->weight, n);
+}
+
+static void check_accumulate(struct compute *c, float *y, const float *x, size_t n)
+{
+    (void)c;
+    assert_random(y, n);
+    assert_random(x, n);
+}
+
+static void operands_are_random(void **state)
+{
+    struct made_world w = { .base.ops = &WORLD, .flops_per_ns = 1 };
+    struct compute_backend b = compute_cpu;
+    struct compute *c = NULL;
+    double rate;
+
+    (void)state;
+    b.gemm = check_gemm;
+    b.conv = check_conv;
+    b.accumulate = check_accumulate;
+    assert_int_equal(compute_open(&c, &b, &(struct compute_env){ .charge = charge, .arg = &w }), RC_OK);
+    assert_int_equal(gemm_peak_flops_per_s(&rate, &w.base, c, 600), RC_OK); /* more than is made at a time */
+    assert_int_equal(n_checked, 2 * 6);
+    w.flops_per_ns = 0;
+    w.bytes_per_ns = 1;
+    assert_int_equal(stream_peak_bytes_per_s(&rate, &w.base, c, 1 << 20), RC_OK);
+    assert_int_equal(n_checked, 2 * 6 + 2 * 3);
+    compute_close(&c);
+}
+
 static void this_machine_has_a_rate(void **state)
 {
     double flops_per_s = 0;
@@ -101,6 +163,7 @@ int main(void)
     const struct CMUnitTest tests[] = { cmocka_unit_test(the_fastest_product_counts),
                                         cmocka_unit_test(matrices_grow_while_there_is_time),
                                         cmocka_unit_test(a_stream_is_three_arrays),
+                                        cmocka_unit_test(operands_are_random),
                                         cmocka_unit_test(this_machine_has_a_rate) };
 
     return cmocka_run_group_tests_name("gemm", tests, NULL, NULL);

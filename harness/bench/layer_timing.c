@@ -23,7 +23,9 @@ struct watch { /* what an observer writes to */
     struct work *work; /* the same, NULL: not wanted */
     uint64_t begin_ns;
     struct work begin_work;
-    enum rc rc; /* of the first sync that failed */
+    enum rc rc;   /* of the first sync that failed */
+    int n_stamps; /* recorded, not read; stamps 2 k and 2 k + 1 are around place[k] of ns */
+    uint32_t place[COMPUTE_STAMPS / 2];
 };
 
 struct side { /* one of the two computes */
@@ -60,15 +62,47 @@ struct spread spread_of(double *x, size_t n)
     return (struct spread){ quantile(x, n, 0.5), quantile(x, n, 0.25), quantile(x, n, 0.75) };
 }
 
-/* Before and after each node's work: all of it is done when the clock is read (C4). */
-static void see_node(void *arg, int node, enum network_phase phase, bool begin)
+static void wait_for_all(struct watch *w)
 {
-    struct watch *w = arg;
-    const size_t i = (size_t)node * N_PHASES + phase;
     const enum rc rc = compute_sync(w->compute);
 
     if (w->rc == RC_OK)
         w->rc = rc;
+}
+
+static void read_stamps(struct watch *w)
+{
+    if (w->n_stamps == 0)
+        return;
+    wait_for_all(w);
+    for (int k = 0; k < w->n_stamps; k += 2)
+        w->ns[w->place[k / 2]] += w->compute->ops->stamp_ns(w->compute, k, k + 1);
+    w->n_stamps = 0;
+}
+
+static void stamp_node(struct watch *w, size_t place, bool begin)
+{
+    if (begin && w->n_stamps == COMPUTE_STAMPS)
+        read_stamps(w);
+    w->compute->ops->record_stamp(w->compute, w->n_stamps + !begin);
+    if (!begin) {
+        w->place[w->n_stamps / 2] = (uint32_t)place;
+        w->n_stamps += 2;
+    }
+}
+
+/* Before and after each node's work: by stamps, or all of it is done when the clock is read (C4). */
+static void see_node(void *arg, int node, enum network_phase phase, bool begin)
+{
+    struct watch *w = arg;
+    const size_t i = (size_t)node * N_PHASES + phase;
+
+    if (w->compute->ops->record_stamp != NULL && w->work == NULL) {
+        if (w->ns != NULL)
+            stamp_node(w, i, begin);
+        return;
+    }
+    wait_for_all(w);
     if (begin) {
         w->begin_work = w->compute->total;
         w->begin_ns = world_now_ns(w->world);
@@ -174,6 +208,7 @@ static enum rc one_gradient(struct layer_bench *b, int which, int step, double *
     s->watch.ns = step >= 0 ? s->ns + (size_t)step * b->n_times : NULL;
     network_observe(s->training, step == UNWATCHED ? NULL : &s->observer);
     TRY(workload_gradient(s->training, b->param, b->first, b->env->batch, b->grad, loss, NULL, NULL));
+    read_stamps(&s->watch);
     TRY(s->watch.rc);
 out:
     return rc;
@@ -388,6 +423,7 @@ enum rc layer_timing_run(struct layer_timing *out, const struct layer_timing_env
     enum rc rc;
 
     m.apart = !env->backend->host_memory;
+    m.stamped = m.apart && env->backend->record_stamp != NULL;
     TRY(network_open(&m.network, env->workload->network, &env->network));
     TRY(world_choose(&world, "auto", false));
     TRY(world_run(world, &opts, 1, body, &run));

@@ -6,7 +6,8 @@
  * convolutions, with the same shapes, threads and memory. Other load of the machine slows both.
  *
  * A layer can be timed only when all work before it is complete. On a host backend it is; on a device each layer needs
- * a wait, which makes the whole step slower. There, steps are timed alternately as a whole and layer by layer.
+ * a stamp of the device, or where it has none a wait, which makes the whole step slower. There, steps are timed
+ * alternately as a whole and layer by layer.
  */
 #ifndef HARNESS_BENCH_LAYER_TIMING_H
 #define HARNESS_BENCH_LAYER_TIMING_H
@@ -54,7 +55,8 @@ struct layer_timing { /* owned */
     char device[PROFILE_TEXT_BYTES]; /* what it calls itself; "": the backend names none */
     struct layer_cost *layer;        /* [network->n_nodes] */
     int n_steps;                     /* measured: fewer than asked for when it was stopped */
-    bool apart;                      /* whole steps and layers were timed in turns: sums of layers include waits */
+    bool apart;                      /* whole steps and layers were timed in turns: sums of layers include waits ... */
+    bool stamped;                    /* ... or, by the device's clock, what it takes to queue each layer by itself */
     struct spread step_s;            /* gradient and update */
     struct spread layers_s;          /* the sum of its layers */
     struct spread update_s;          /* SGD on all parameters */

@@ -86,6 +86,64 @@ static void layers_are_timed_apart_where_one_must_wait(void **state)
     measure_on(&elsewhere);
 }
 
+/* A device whose clock goes on by 1 us from stamp to stamp. */
+static struct {
+    uint64_t at_us[COMPUTE_STAMPS];
+    bool is_done[COMPUTE_STAMPS];
+    uint64_t now_us;
+    int n_waits; /* between two stamps */
+} made;
+
+static void record_stamp(struct compute *c, int k)
+{
+    (void)c;
+    made.n_waits += k > 0 && made.is_done[k - 1];
+    made.at_us[k] = ++made.now_us;
+    made.is_done[k] = false;
+}
+
+static uint64_t stamp_ns(struct compute *c, int i, int k)
+{
+    (void)c;
+    assert_true(made.is_done[i] && made.is_done[k]);
+    return 1000 * (made.at_us[k] - made.at_us[i]);
+}
+
+static enum rc sync_stamps(struct compute *c)
+{
+    for (int k = 0; k < COMPUTE_STAMPS; k++)
+        made.is_done[k] = true;
+    return compute_cpu.sync(c);
+}
+
+/* Each node has two stamps around it in each phase; nobody waits between them. */
+static void layers_are_timed_by_stamps(void **state)
+{
+    struct compute_backend stamped = compute_cpu;
+    struct layer_timing_env env = env_of(&stamped);
+    struct dataset *data = NULL;
+    struct layer_timing m = { 0 };
+
+    (void)state;
+    stamped.host_memory = false;
+    stamped.record_stamp = record_stamp;
+    stamped.stamp_ns = stamp_ns;
+    stamped.sync = sync_stamps;
+    made.n_waits = 0;
+    assert_int_equal(dataset_open_synthetic(&data, &images, 1), RC_OK);
+    env.dataset = data;
+    if (layer_timing_run(&m, &env) != RC_OK)
+        fail_msg("%s", rc_message());
+    assert_true(m.apart && m.stamped);
+    for (int i = 0; i < m.network->n_nodes; i++)
+        if (m.network->node[i].kind == NODE_CONV)
+            for (int phase = 0; phase < 2; phase++)
+                assert_true(m.layer[i].ns[phase] == 1000 && m.layer[i].gemm_ns[phase] == 1000);
+    assert_int_equal(made.n_waits, 0);
+    layer_timing_free(&m);
+    dataset_close(&data);
+}
+
 static int n_asks_left;
 
 static bool stop_after_some(void)
@@ -149,6 +207,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(layers_are_timed_where_the_host_waits_for_nothing),
                                         cmocka_unit_test(layers_are_timed_apart_where_one_must_wait),
+                                        cmocka_unit_test(layers_are_timed_by_stamps),
                                         cmocka_unit_test(a_stopped_measurement_tells_what_it_has),
                                         cmocka_unit_test(what_cannot_be_is_told),
                                         cmocka_unit_test(quartiles_lie_between_neighbours) };

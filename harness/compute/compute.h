@@ -220,10 +220,11 @@ struct compute_env {                                       /* a zeroed one is va
     int device;       /* which of device_count() */
     const void *opts; /* of the backend's module; NULL: its defaults */
     bool gemm_only; /* baseline: convolutions and GEMMs run their GEMMs alone, same shapes and tiling, on uninitialised
-                       scratch; every other operation does nothing */
+                       scratch; every other operation does nothing. On a device, whose clock rises where it multiplies
+                       zeros, scratch and memory hold random numbers at first */
 };
 
-enum { COMPUTE_EVENTS = 16, COMPUTE_ALIGN_BYTES = 256, COMPUTE_DEVICE_ID_BYTES = 32 };
+enum { COMPUTE_EVENTS = 16, COMPUTE_STAMPS = 4096, COMPUTE_ALIGN_BYTES = 256, COMPUTE_DEVICE_ID_BYTES = 32 };
 
 /* Operations: NULL in a backend that touches no memory. The wrappers below skip what is NULL, and all but GEMMs and
  * convolutions if gemm_only. */
@@ -268,6 +269,11 @@ struct compute_backend {
     /* Optional, with record_event: from now on get() and sync() wait for event k only, while later calls continue;
      * these may not write what get() reads. k -1: they wait for all calls again. */
     void (*wait_event)(struct compute *c, int k);
+    /* Optional (both or neither): stamp k, 0 .. COMPUTE_STAMPS-1, is the device's time when it has done the calls made
+     * so far. Does not wait. */
+    void (*record_stamp)(struct compute *c, int k);
+    /* Ns from stamp i to a later stamp k, both recorded before the last sync. */
+    uint64_t (*stamp_ns)(struct compute *c, int i, int k);
 
     void (*gemm)(struct compute *c, const struct gemm *op);
     void (*conv)(struct compute *c, const struct conv_forward *op);

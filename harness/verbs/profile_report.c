@@ -179,7 +179,10 @@ static enum rc print_totals(FILE *to, const struct layer_timing *m, const struct
     TRY(row(t, "throughput", "%.4g images/s (quartiles %.4g to %.4g)", about->batch / m->step_s.median,
             about->batch / m->step_s.high, about->batch / m->step_s.low));
     TRY(row_ms(t, "step", &m->step_s, ""));
-    TRY(row_ms(t, "  layers", &m->layers_s, m->apart ? ", timed apart: with a wait after each" : ""));
+    TRY(row_ms(t, "  layers", &m->layers_s,
+               m->stamped ? ", timed apart: by the device's clock"
+               : m->apart ? ", timed apart: with a wait after each"
+                          : ""));
     TRY(row_ms(t, "  update", &m->update_s, ", SGD with momentum on all parameters"));
     if (!m->apart)
         TRY(row_ms(t, "  rest", &m->rest_s, ", data and the time between layers"));

@@ -109,7 +109,10 @@ static enum rc cuda_memory_open(struct compute *base, void **out, size_t n_bytes
     if (memory == NULL)
         return rc_raise(RC_NOMEM, "GPU memory: needs %zu bytes, %zu available", n_bytes,
                         cuda_device_available(c->device));
-    cuda_device_zero(c->device, memory, n_bytes);
+    if (c->gemm_only)
+        cuda_fill_random(c, memory, n_bytes);
+    else
+        cuda_device_zero(c->device, memory, n_bytes);
     cuda_device_check(c->device, "memory");
     *out = memory;
     return RC_OK;
@@ -268,6 +271,29 @@ static void cuda_get(struct compute *base, void *host, const void *from, size_t 
     cuda_device_check(c->device, "get");
 }
 
+/* Through the staging buffers, which nobody uses then. */
+void cuda_fill_random(struct cuda_compute *c, void *memory, size_t n_bytes)
+{
+    const size_t most_bytes = (size_t)CUDA_STAGINGS * CUDA_STAGING_BYTES;
+    uint64_t state = UINT64_C(0x9e3779b97f4a7c15);
+    uint16_t bits;
+
+    cuda_log_flush(c);
+    cuda_device_drain(c->device);
+    for (size_t i = 0; i + sizeof bits <= most_bytes && i < n_bytes; i += sizeof bits) {
+        state ^= state << 13; /* Marsaglia, Xorshift RNGs, JSS 8(14), 2003 */
+        state ^= state >> 7;
+        state ^= state << 17;
+        bits = (uint16_t)(0x3f00u | (state >> 32 & 0x807f)); /* sign, exponent of [0.5, 1), 7 bits */
+        memcpy(c->staging + i, &bits, sizeof bits);
+    }
+    for (size_t done = 0, n; done < n_bytes; done += n) {
+        n = n_bytes - done < most_bytes ? n_bytes - done : most_bytes;
+        cuda_device_copy(c->device, CUDA_STREAM_COMPUTE, (unsigned char *)memory + done, c->staging, n);
+    }
+    cuda_device_drain(c->device);
+}
+
 /* --- waiting --- */
 
 void cuda_results_fetch(struct cuda_compute *c)
@@ -314,6 +340,19 @@ static void cuda_wait_event(struct compute *base, int k)
     cuda_of(base)->wait_event = k + 1;
 }
 
+static void cuda_record_stamp(struct compute *base, int k)
+{
+    struct cuda_compute *c = cuda_of(base);
+
+    cuda_log_flush(c);
+    cuda_device_stamp(c->device, k);
+}
+
+static uint64_t cuda_stamp_ns(struct compute *base, int i, int k)
+{
+    return cuda_device_stamp_ns(cuda_of(base)->device, i, k);
+}
+
 const struct compute_backend compute_cuda = {
     .module = { .name = "cuda", .options = cuda_options, .opts_bytes = sizeof(struct cuda_opts) },
     .touches_memory = true,
@@ -336,6 +375,8 @@ const struct compute_backend compute_cuda = {
     .sync = cuda_sync,
     .record_event = cuda_record_event,
     .wait_event = cuda_wait_event,
+    .record_stamp = cuda_record_stamp,
+    .stamp_ns = cuda_stamp_ns,
     .gemm = cuda_op_gemm,
     .conv = cuda_op_conv,
     .conv_input_grad = cuda_op_conv_input_grad,

@@ -123,6 +123,8 @@ void cuda_logs_forget(struct cuda_compute *c); /* kept logs and graphs */
 
 /* cuda.c: wait for the GPU, and copy losses to the host. */
 void cuda_results_fetch(struct cuda_compute *c);
+/* cuda.c: memory[n_bytes] = numbers of magnitude 0.5 to 1 and any sign, as bfloat16 and as float. Waits. */
+void cuda_fill_random(struct cuda_compute *c, void *memory, size_t n_bytes);
 
 /* conv.c, layers.c, values.c: the operations of struct compute_backend. */
 void cuda_op_gemm(struct compute *c, const struct gemm *op);

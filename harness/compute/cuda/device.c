@@ -58,6 +58,7 @@ struct cuda_device {
     cudaStream_t stream[2];
     cudaEvent_t order[2];
     cudaEvent_t event[CUDA_EVENTS];
+    cudaEvent_t stamp[COMPUTE_STAMPS]; /* NULL: never recorded */
     void *workspace;
     char failed_operation[OPERATION_BYTES]; /* "" : nothing failed */
     char why[RC_MESSAGE_BYTES / 2];
@@ -248,6 +249,9 @@ void cuda_device_close(struct cuda_device **device)
     for (int k = 0; k < CUDA_EVENTS; k++)
         if (d->event[k] != NULL)
             cudaEventDestroy(d->event[k]);
+    for (int k = 0; k < COMPUTE_STAMPS; k++)
+        if (d->stamp[k] != NULL)
+            cudaEventDestroy(d->stamp[k]);
     for (int k = 0; k < 2; k++) {
         if (d->order[k] != NULL)
             cudaEventDestroy(d->order[k]);
@@ -369,6 +373,20 @@ void cuda_device_wait_event(struct cuda_device *d, enum cuda_stream_id later, in
 void cuda_device_wait(struct cuda_device *d, int k)
 {
     worked(d, cudaEventSynchronize(d->event[k]), "copy");
+}
+
+void cuda_device_stamp(struct cuda_device *d, int k)
+{
+    if (d->stamp[k] != NULL || worked(d, cudaEventCreate(&d->stamp[k]), "stamp"))
+        worked(d, cudaEventRecord(d->stamp[k], d->stream[CUDA_STREAM_COMPUTE]), "stamp");
+}
+
+uint64_t cuda_device_stamp_ns(struct cuda_device *d, int from, int to)
+{
+    float ms = 0.0f;
+
+    return worked(d, cudaEventElapsedTime(&ms, d->stamp[from], d->stamp[to]), "stamp") ? (uint64_t)(1e6 * (double)ms)
+                                                                                       : 0;
 }
 
 void cuda_device_drain(struct cuda_device *d)

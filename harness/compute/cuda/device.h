@@ -79,6 +79,10 @@ void cuda_device_record(struct cuda_device *d, int k, enum cuda_stream_id stream
 void cuda_device_wait_event(struct cuda_device *d, enum cuda_stream_id later, int k);
 /* Waits until event k has happened; one never recorded has happened. */
 void cuda_device_wait(struct cuda_device *d, int k);
+/* Stamp k (0 .. COMPUTE_STAMPS-1) is the GPU's time behind the work queued on CUDA_STREAM_COMPUTE so far. */
+void cuda_device_stamp(struct cuda_device *d, int k);
+/* Between two stamps that have happened; 0, and a failure of "stamp", where they have not. */
+uint64_t cuda_device_stamp_ns(struct cuda_device *d, int from, int to);
 /* Waits for both streams. */
 void cuda_device_drain(struct cuda_device *d);
 

@@ -47,6 +47,8 @@ bool cuda_scratch_grow(struct cuda_compute *c, const char *name, size_t n_bytes)
     c->n_scratch_bytes = 0;
     c->scratch = cuda_device_alloc(c->device, n_bytes);
     if (c->scratch != NULL) {
+        if (c->gemm_only)
+            cuda_fill_random(c, c->scratch, n_bytes);
         c->n_scratch_bytes = n_bytes;
         return true;
     }

@@ -31,5 +31,8 @@ void grouped_convolutions_agree(void **state);
 void norms_agree(void **state);
 void pools_agree(void **state);
 void values_agree(void **state);
+/* Of cuda_profile.c. */
+void stamps_are_of_the_device(void **state);
+void gemms_alone_are_of_random_numbers(void **state);
 
 #endif

@@ -68,6 +68,7 @@ struct cuda_device {
     unsigned n_launches, n_gemms;
     int event_stream[CUDA_EVENTS];
     size_t event_turn[CUDA_EVENTS];
+    size_t stamp_turn[COMPUTE_STAMPS];
     struct memory memory[MAX_BLOCKS_OF_MEMORY];
     size_t n_memory, n_used_bytes;
     enum precision precision;
@@ -348,6 +349,19 @@ void cuda_device_wait(struct cuda_device *d, int k)
     assert(!d->is_capturing);
     if (!limits.lose_waits)
         run_until(d, d->event_stream[k], d->event_turn[k]);
+}
+
+/* Each task takes a microsecond. */
+void cuda_device_stamp(struct cuda_device *d, int k)
+{
+    d->stamp_turn[k] = d->stream[CUDA_STREAM_COMPUTE].n_queued;
+}
+
+uint64_t cuda_device_stamp_ns(struct cuda_device *d, int from, int to)
+{
+    if (d->stamp_turn[to] > d->stream[CUDA_STREAM_COMPUTE].n_done)
+        d->failed = "stamp";
+    return 1000 * (d->stamp_turn[to] - d->stamp_turn[from]);
 }
 
 void cuda_device_drain(struct cuda_device *d)
