@@ -18,6 +18,7 @@
 #include "data/dataset.h"
 #include "harness/compute/compute.h"
 #include "harness/compute/cuda/on_host/on_host_test.h"
+#include "harness/compute/suite/gpu_skip.h"
 #include "models/engine/trainer.h"
 #include "models/engine/training.h"
 
@@ -141,8 +142,7 @@ int main(void)
     struct compute *c = NULL;
 
     if (compute_open(&c, &compute_cuda, NULL) == RC_UNSUPPORTED) {
-        fprintf(stderr, "skipped: %s\n", rc_message());
-        return 77;
+        return gpu_skip(rc_message());
     }
     compute_close(&c);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "harness/compute/compute.h"
+#include "harness/compute/suite/gpu_skip.h"
 
 static struct compute *opened(void)
 {
@@ -71,8 +72,7 @@ int main(int argc, char **argv)
     struct compute *c = NULL;
 
     if (compute_open(&c, &compute_cuda, NULL) == RC_UNSUPPORTED) {
-        fprintf(stderr, "skipped: %s\n", rc_message());
-        return 77;
+        return gpu_skip(rc_message());
     }
     compute_close(&c);
     if (strcmp(what, "illegal_address") == 0)
