@@ -8,6 +8,7 @@
  */
 #include "harness/compute/cuda/cuda.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +47,22 @@ static void cuda_close(struct compute **base)
     free(c);
 }
 
+/* Why an allocation gave nothing: a failure of the device, or else want of memory, as the text says. */
+static enum rc missing(struct cuda_compute *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
+static enum rc missing(struct cuda_compute *c, const char *fmt, ...)
+{
+    const enum rc failed = cuda_device_error(c->device);
+    char text[RC_MESSAGE_BYTES / 2];
+    va_list ap;
+
+    if (failed != RC_OK)
+        return failed;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    return rc_raise(RC_NOMEM, "%s", text);
+}
+
 static enum rc open_buffers(struct cuda_compute *c)
 {
     c->log.bytes = malloc(CUDA_LOG_BYTES);
@@ -56,8 +73,8 @@ static enum rc open_buffers(struct cuda_compute *c)
     c->keys = cuda_device_alloc(c->device, CUDA_MAX_KEYS * sizeof *c->keys);
     if (c->log.bytes == NULL || c->staging == NULL || c->host_results == NULL || c->host_keys == NULL ||
         c->results == NULL || c->keys == NULL)
-        return rc_raise(RC_NOMEM, "compute cuda: buffers of %d MiB in pinned host memory and of a few KiB on the GPU",
-                        CUDA_STAGINGS * CUDA_STAGING_BYTES >> 20);
+        return missing(c, "compute cuda: buffers of %d MiB in pinned host memory and of a few KiB on the GPU",
+                       CUDA_STAGINGS * CUDA_STAGING_BYTES >> 20);
     return RC_OK;
 }
 
@@ -107,8 +124,7 @@ static enum rc cuda_memory_open(struct compute *base, void **out, size_t n_bytes
     void *memory = cuda_device_alloc(c->device, n_bytes > 0 ? n_bytes : 1);
 
     if (memory == NULL)
-        return rc_raise(RC_NOMEM, "GPU memory: needs %zu bytes, %zu available", n_bytes,
-                        cuda_device_available(c->device));
+        return missing(c, "GPU memory: needs %zu bytes, %zu available", n_bytes, cuda_device_available(c->device));
     if (c->gemm_only)
         cuda_fill_random(c, memory, n_bytes);
     else
@@ -138,7 +154,7 @@ static enum rc cuda_host_open(struct compute *base, void **out, size_t n_bytes)
         return rc_raise(RC_NOMEM, "compute cuda: %d blocks of pinned host memory are open", CUDA_MAX_PINNED);
     block.at = cuda_device_pin(c->device, block.n_bytes);
     if (block.at == NULL)
-        return rc_raise(RC_NOMEM, "compute cuda: %zu bytes of pinned host memory", n_bytes);
+        return missing(c, "compute cuda: %zu bytes of pinned host memory", n_bytes);
     memset(block.at, 0, block.n_bytes);
     c->pinned[c->n_pinned++] = block;
     *out = block.at;
@@ -321,8 +337,8 @@ static enum rc cuda_sync(struct compute *base)
         cuda_results_fetch(c);
     if (c->out_of_memory) {
         c->out_of_memory = c->wait_event != 0; /* dropped calls may be behind the event: reported again */
-        return rc_raise(RC_NOMEM, "%s: scratch on the GPU needs %zu bytes, %zu available", c->missing_for,
-                        c->n_missing_bytes, cuda_device_available(c->device));
+        return missing(c, "%s: scratch on the GPU needs %zu bytes, %zu available", c->missing_for, c->n_missing_bytes,
+                       cuda_device_available(c->device));
     }
     return cuda_device_error(c->device);
 }

@@ -305,6 +305,31 @@ static void missing_memory_is_named(void **state)
     side_close(a);
 }
 
+/* ... but what failed before an allocation is no want of memory. */
+static void failures_are_no_want_of_memory(void **state)
+{
+    static const struct conv_shape shape = { { 4, 8, 16, 16, 3, 3, 1, 1, 1, 1 }, 8 };
+    const struct on_host_limits broken = { .memory_bytes = (size_t)1 << 30, .broken = 1 };
+    struct side *a = side_open(&compute_cuda, NULL);
+    struct compute *other = NULL;
+    void *memory = NULL;
+
+    (void)state;
+    float *x = side_reals(a, 4 * 8 * 256), *w = side_reals(a, 8 * 72), *y = side_reals(a, 4 * 8 * 256);
+    limit(&broken);
+    assert_int_equal(compute_memory_open(a->c, &memory, 5 << 20, "activations"), RC_DEVICE);
+    assert_non_null(strstr(rc_message(), "activations: cuda: memory: made to fail"));
+    assert_int_equal(compute_memory_open(a->c, &memory, 5, "activations"), RC_DEVICE);
+    assert_int_equal(compute_host_open(a->c, &memory, 5, "a copy"), RC_DEVICE);
+    assert_null(memory);
+    compute_conv(a->c, &(struct conv_forward){ .shape = shape, .y = y, .x = x, .weight = w });
+    assert_int_equal(compute_sync(a->c), RC_DEVICE);
+    assert_int_equal(compute_open(&other, &compute_cuda, NULL), RC_DEVICE);
+    limit(&no_limits);
+    assert_int_equal(compute_sync(a->c), RC_OK);
+    side_close(a);
+}
+
 static void other_devices_are_not_there(void **state)
 {
     struct compute_env env = { .device = 0 };
@@ -445,7 +470,8 @@ static int run(const char *what)
                                          cmocka_unit_test(devices_have_ids),
                                          cmocka_unit_test(devices_have_names) };
     const struct CMUnitTest errors[] = { cmocka_unit_test(failures_name_the_operation),
-                                         cmocka_unit_test(missing_memory_is_named) };
+                                         cmocka_unit_test(missing_memory_is_named),
+                                         cmocka_unit_test(failures_are_no_want_of_memory) };
 
     if (strcmp(what, "absent") == 0)
         return cmocka_run_group_tests(absent, NULL, NULL);

@@ -273,15 +273,22 @@ cuda_stream cuda_device_stream(struct cuda_device *d)
     return d->stream[CUDA_STREAM_COMPUTE];
 }
 
+/* Was memory to be had? A lack of it is the caller's to tell; an allocation also returns what failed before it, such as
+ * an illegal address, and that is no lack. */
+static bool is_there(struct cuda_device *d, cudaError_t error)
+{
+    if (error != cudaErrorMemoryAllocation)
+        return worked(d, error, "memory");
+    (void)cudaGetLastError(); /* clear it */
+    return false;
+}
+
 void *cuda_device_alloc(struct cuda_device *d, size_t n_bytes)
 {
     void *memory = NULL;
 
     cuda_device_enter(d);
-    if (cudaMalloc(&memory, n_bytes) == cudaSuccess)
-        return memory;
-    (void)cudaGetLastError(); /* clear it: reported by NULL */
-    return NULL;
+    return is_there(d, cudaMalloc(&memory, n_bytes)) ? memory : NULL;
 }
 
 void cuda_device_free(struct cuda_device *d, void *memory)
@@ -295,7 +302,7 @@ size_t cuda_device_available(struct cuda_device *d)
     size_t n_free = 0, n_total = 0;
 
     cuda_device_enter(d);
-    return worked(d, cudaMemGetInfo(&n_free, &n_total), "memory") ? n_free : 0;
+    return worked(d, cudaMemGetInfo(&n_free, &n_total), "memory") ? n_free : SIZE_MAX;
 }
 
 void cuda_device_id(struct cuda_device *d, char out[COMPUTE_DEVICE_ID_BYTES])
@@ -317,11 +324,7 @@ void *cuda_device_pin(struct cuda_device *d, size_t n_bytes)
 {
     void *memory = NULL;
 
-    (void)d;
-    if (cudaMallocHost(&memory, n_bytes) == cudaSuccess)
-        return memory;
-    (void)cudaGetLastError();
-    return NULL;
+    return is_there(d, cudaMallocHost(&memory, n_bytes)) ? memory : NULL;
 }
 
 void cuda_device_unpin(struct cuda_device *d, void *memory)

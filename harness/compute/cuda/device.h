@@ -54,15 +54,15 @@ void cuda_device_enter(struct cuda_device *d);
 /* The stream argument of kernels.h. */
 cuda_stream cuda_device_stream(struct cuda_device *d);
 
-/* Device memory, not zeroed; NULL: there is not enough. May wait. */
+/* Device memory, not zeroed; NULL: there is not enough, or it failed, which cuda_device_error() then says. May wait. */
 void *cuda_device_alloc(struct cuda_device *d, size_t n_bytes);
 void cuda_device_free(struct cuda_device *d, void *memory); /* waits */
-size_t cuda_device_available(struct cuda_device *d);
+size_t cuda_device_available(struct cuda_device *d);        /* SIZE_MAX: it failed, likewise */
 /* Its PCI bus id, "0000:1b:00.0". */
 void cuda_device_id(struct cuda_device *d, char out[COMPUTE_DEVICE_ID_BYTES]);
 /* "NVIDIA H200", or "GPU 0" if the driver does not say. */
 void cuda_device_name(struct cuda_device *d, char *out, size_t n_bytes);
-/* Pinned host memory: the GPU copies from and to it at full speed, asynchronously. */
+/* Pinned host memory: the GPU copies from and to it at full speed, asynchronously. NULL: as cuda_device_alloc(). */
 void *cuda_device_pin(struct cuda_device *d, size_t n_bytes);
 void cuda_device_unpin(struct cuda_device *d, void *memory);
 

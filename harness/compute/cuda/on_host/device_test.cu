@@ -76,7 +76,7 @@ struct cuda_device {
     const char *failed; /* on_host_limits.failing */
 };
 
-static struct on_host_limits limits = { (size_t)1 << 30, 1, 0, NULL, 0, 0, 0, 0, 0, 0 };
+static struct on_host_limits limits = { (size_t)1 << 30, 1, 0, 0, NULL, 0, 0, 0, 0, 0, 0 };
 
 void on_host_set(const struct on_host_limits *l)
 {
@@ -129,10 +129,19 @@ static void map_memory(struct memory *m)
     }
 }
 
+static bool is_broken(struct cuda_device *d)
+{
+    if (limits.broken && d->failed == NULL)
+        d->failed = "memory";
+    return limits.broken != 0;
+}
+
 void *cuda_device_alloc(struct cuda_device *d, size_t n_bytes)
 {
     struct memory m = { NULL, n_bytes, NULL, 0 };
 
+    if (is_broken(d))
+        return NULL;
     if (n_bytes > cuda_device_available(d) || d->n_memory == MAX_BLOCKS_OF_MEMORY)
         return NULL;
     if (!protects)
@@ -165,6 +174,8 @@ void cuda_device_free(struct cuda_device *d, void *at)
 
 size_t cuda_device_available(struct cuda_device *d)
 {
+    if (is_broken(d))
+        return SIZE_MAX;
     return d->n_used_bytes < limits.memory_bytes ? limits.memory_bytes - d->n_used_bytes : 0;
 }
 
@@ -181,8 +192,7 @@ void cuda_device_name(struct cuda_device *d, char *out, size_t n_bytes)
 
 void *cuda_device_pin(struct cuda_device *d, size_t n_bytes)
 {
-    (void)d;
-    return malloc(n_bytes);
+    return is_broken(d) ? NULL : malloc(n_bytes);
 }
 
 void cuda_device_unpin(struct cuda_device *d, void *memory)

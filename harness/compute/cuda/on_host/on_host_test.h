@@ -13,6 +13,7 @@ struct on_host_limits {
     size_t memory_bytes;
     int n_devices;                              /* 0: one */
     int no_graphs;                              /* capture fails */
+    int broken;                                 /* allocations fail, as after an illegal address */
     const char *failing;                        /* operations of this name fail; NULL: none */
     int lose_orders, lose_waits, lose_barriers; /* planted mistakes: the tests must notice */
     /* The order in which a GEMM sums: another one where an operand or the result is not aligned to 16 bytes, as cuBLAS
