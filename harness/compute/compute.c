@@ -29,7 +29,7 @@ static const struct module *compute_at(int i)
 
 static const struct module_absent absent[] = {
 #if !GRADMARK_HAVE_CUDA
-    { "cuda", GRADMARK_CUDA_WHY_NOT, 0 },
+    { "cuda", GRADMARK_CUDA_WHY_NOT, COMPUTE_SIDE },
 #endif
     { NULL, NULL, 0 },
 };

@@ -43,6 +43,11 @@
 #include "harness/base/rc.h"
 
 struct compute;
+struct compute_side_ops;
+
+enum compute_caps {                         /* of a backend's module */
+                    COMPUTE_SIDE = 1u << 0, /* libraries can work in its memory beside its operations (side.h) */
+};
 
 /* --- shapes --- */
 
@@ -274,6 +279,7 @@ struct compute_backend {
     void (*record_stamp)(struct compute *c, int k);
     /* Ns from stamp i to a later stamp k, both recorded before the last sync. */
     uint64_t (*stamp_ns)(struct compute *c, int i, int k);
+    const struct compute_side_ops *side; /* of COMPUTE_SIDE; else NULL */
 
     void (*gemm)(struct compute *c, const struct gemm *op);
     void (*conv)(struct compute *c, const struct conv_forward *op);

@@ -121,6 +121,9 @@ bool cuda_scratch_grow(struct cuda_compute *c, const char *name, size_t n_bytes)
 void cuda_log_flush(struct cuda_compute *c);
 void cuda_logs_forget(struct cuda_compute *c); /* kept logs and graphs */
 
+/* side.c */
+extern const struct compute_side_ops cuda_side_ops;
+
 /* cuda.c: wait for the GPU, and copy losses to the host. */
 void cuda_results_fetch(struct cuda_compute *c);
 /* cuda.c: memory[n_bytes] = numbers of magnitude 0.5 to 1 and any sign, as bfloat16 and as float. Waits. */

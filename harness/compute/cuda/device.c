@@ -458,3 +458,20 @@ enum rc cuda_device_error(struct cuda_device *d)
     d->failed_operation[0] = '\0';
     return rc;
 }
+
+/* --- for device_side.c --- */
+
+void *cuda_device_event(struct cuda_device *d, int k)
+{
+    return d->event[k];
+}
+
+int cuda_device_number(struct cuda_device *d)
+{
+    return d->device;
+}
+
+void cuda_device_fail(struct cuda_device *d, const char *operation, const char *why)
+{
+    fail(d, operation, why);
+}

@@ -2,7 +2,12 @@
 /* fake_device.c - cpu, called with the host addresses of the arrays. */
 #include "harness/compute/suite/fake_device.h"
 
+#include <sched.h>
+#include <stddef.h>
 #include <stdlib.h>
+
+#include "harness/compute/side.h"
+#include "harness/compute/suite/emulated_stream.h"
 
 struct fake {
     struct compute base;
@@ -305,8 +310,122 @@ static void fake_sgd_step(struct compute *c, float *p, float *v, const float *g,
     compute_cpu.sgd_step(cpu_of(c), host_address(p), host_address(v), host_address(g), n, s);
 }
 
+/* --- the side stream: its work goes on when it is asked for --- */
+
+struct side_call {
+    bool (*step)(void *arg);
+    void *arg;
+    struct side_call *next;
+};
+
+struct fake_side {
+    struct compute_side base;
+    struct emulated_stream stream;
+    struct side_call *first, *last;
+    size_t n_queued, n_done;
+    size_t *mark; /* n_queued then */
+};
+
+static struct fake_side *fake_side_of(struct compute_side *s)
+{
+    return (struct fake_side *)s;
+}
+
+static void queue_call(struct emulated_stream *stream, bool (*step)(void *arg), void *arg)
+{
+    struct fake_side *s = (struct fake_side *)((char *)stream - offsetof(struct fake_side, stream));
+    struct side_call *call = calloc(1, sizeof *call);
+
+    if (!call)
+        abort();
+    *call = (struct side_call){ .step = step, .arg = arg };
+    *(s->first ? &s->last->next : &s->first) = call;
+    s->last = call;
+    s->n_queued++;
+}
+
+static bool side_goes_on(struct fake_side *s, size_t n_wanted)
+{
+    while (s->n_done < n_wanted && s->first->step(s->first->arg)) {
+        struct side_call *done = s->first;
+        s->first = done->next;
+        free(done);
+        s->n_done++;
+    }
+    return s->n_done >= n_wanted;
+}
+
+static void side_close(struct compute_side **side)
+{
+    struct fake_side *s = fake_side_of(*side);
+
+    while (!side_goes_on(s, s->n_queued))
+        (void)sched_yield();
+    free(s->mark);
+    free(s);
+    *side = NULL;
+}
+
+static enum rc side_open(struct compute_side **out, struct compute *c, size_t n_marks)
+{
+    struct fake_side *s = calloc(1, sizeof *s);
+
+    (void)c;
+    if (!s)
+        return rc_raise(RC_NOMEM, "compute fake: no memory");
+    s->stream = (struct emulated_stream){ .call = queue_call, .host_address = host_address };
+    s->mark = calloc(n_marks + 1, sizeof *s->mark);
+    *out = &s->base;
+    return RC_OK;
+}
+
+static void *side_stream(struct compute_side *s)
+{
+    return &fake_side_of(s)->stream;
+}
+
+static void side_nothing(struct compute_side *s)
+{
+    (void)s; /* calls of this backend are done when they return */
+}
+
+static void side_mark(struct compute_side *s, size_t mark)
+{
+    fake_side_of(s)->mark[mark] = fake_side_of(s)->n_queued;
+}
+
+static bool side_reached(struct compute_side *s, size_t mark)
+{
+    return side_goes_on(fake_side_of(s), fake_side_of(s)->mark[mark]);
+}
+
+static void side_lead(struct compute_side *s, size_t mark)
+{
+    if (fake_side_of(s)->n_done < fake_side_of(s)->mark[mark])
+        abort(); /* nobody here waits */
+}
+
+static void side_device_id(struct compute *c, char out[SIDE_DEVICE_ID_BYTES])
+{
+    snprintf(out, SIDE_DEVICE_ID_BYTES, "fake:%d", c->env.device);
+}
+
+static const struct compute_side_ops fake_side_ops = {
+    .open = side_open,
+    .close = side_close,
+    .stream = side_stream,
+    .enter = side_nothing,
+    .follow = side_nothing,
+    .mark = side_mark,
+    .reached = side_reached,
+    .lead = side_lead,
+    .device_id = side_device_id,
+};
+
 const struct compute_backend compute_fake_device = {
     .module.name = "fake",
+    .module.caps = COMPUTE_SIDE,
+    .side = &fake_side_ops,
     .touches_memory = true,
     .host_memory = false,
     .bits_at_any_alignment = true,

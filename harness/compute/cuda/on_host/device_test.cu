@@ -9,6 +9,7 @@
  * there it is plain memory with guards around it.
  */
 #include <assert.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,65 +19,16 @@
 
 extern "C" {
 #include "harness/compute/cuda/device.h"
+#include "harness/compute/cuda/on_host/device_test.cuh"
 #include "harness/compute/cuda/on_host/on_host_test.h"
 }
 
-enum { N_STREAMS = 2, MAX_BLOCKS_OF_MEMORY = 4096, HUGE_PAGE_BYTES = 2 << 20 };
-
-enum kind { LAUNCH, COPY, ZERO, GEMM, WAIT, GRAPH };
-
-struct task {
-    struct task *next;
-    enum kind kind;
-    bool meeting;
-    unsigned n_blocks, n_threads;
-    void (*run)(const void *body);
-    void *body;
-    void *to;
-    const void *from;
-    size_t n_bytes;
-    struct cuda_gemm gemm;
-    int stream;  /* WAIT: until this stream ... */
-    size_t turn; /* ... has done this much */
-    struct cuda_graph *graph;
-};
-
-struct list {
-    struct task *first, **end;
-};
-
-struct stream {
-    struct list list;
-    size_t n_queued, n_done;
-};
-
-struct cuda_graph {
-    struct list list;
-};
-
-struct memory {
-    void *at;
-    size_t n_bytes;
-    char *map;
-    size_t n_mapped_bytes;
-};
-
-struct cuda_device {
-    struct stream stream[N_STREAMS];
-    struct list captured;
-    bool is_capturing, is_open; /* is_open: device memory may be touched */
-    unsigned n_launches, n_gemms;
-    int event_stream[CUDA_EVENTS];
-    size_t event_turn[CUDA_EVENTS];
-    size_t stamp_turn[COMPUTE_STAMPS];
-    struct memory memory[MAX_BLOCKS_OF_MEMORY];
-    size_t n_memory, n_used_bytes;
-    enum precision precision;
-    int number;
-    const char *failed; /* on_host_limits.failing */
-};
-
 static struct on_host_limits limits = { (size_t)1 << 30, 1, 0, 0, NULL, 0, 0, 0, 0, 0, 0 };
+
+void on_host_set_n_devices(int n)
+{
+    limits.n_devices = n;
+}
 
 void on_host_set(const struct on_host_limits *l)
 {
@@ -216,8 +168,10 @@ static bool sums_backwards(struct cuda_device *d, const struct cuda_gemm *g)
 
 static void run_until(struct cuda_device *d, int stream, size_t turn);
 
-static void run_task(struct cuda_device *d, const struct task *w)
+static bool run_task(struct cuda_device *d, const struct task *w)
 {
+    if (w->kind == CALL)
+        return w->step(w->arg);
     if (w->kind == LAUNCH)
         on_host_grid(w->meeting, d->n_launches++ % 2 != 0, w->n_blocks, w->n_threads, w->run, w->body);
     else if (w->kind == COPY)
@@ -231,6 +185,7 @@ static void run_task(struct cuda_device *d, const struct task *w)
     else
         for (const struct task *k = w->graph->list.first; k != NULL; k = k->next)
             run_task(d, k);
+    return true;
 }
 
 static void free_list(struct list *l)
@@ -244,23 +199,35 @@ static void free_list(struct list *l)
     l->end = &l->first;
 }
 
-static void run_until(struct cuda_device *d, int stream, size_t turn)
+/* Whether all was run; false: a CALL goes on, and the caller does not wait. */
+static bool run_as_far(struct cuda_device *d, int stream, size_t turn, bool waits)
 {
     struct stream *l = &d->stream[stream];
     const bool was_open = d->is_open;
+    bool goes_on = true;
 
     open_memory(d, true);
-    while (l->n_done < turn) {
+    while (l->n_done < turn && goes_on) {
         struct task *w = l->list.first;
+        if (!run_task(d, w)) {
+            goes_on = waits;
+            (void)sched_yield();
+            continue;
+        }
         l->list.first = w->next;
         if (l->list.first == NULL)
             l->list.end = &l->list.first;
-        run_task(d, w);
         l->n_done++;
         free(w->body);
         free(w);
     }
     open_memory(d, was_open);
+    return l->n_done >= turn;
+}
+
+static void run_until(struct cuda_device *d, int stream, size_t turn)
+{
+    (void)run_as_far(d, stream, turn, true);
 }
 
 /* --- what is queued --- */
@@ -377,7 +344,7 @@ uint64_t cuda_device_stamp_ns(struct cuda_device *d, int from, int to)
 void cuda_device_drain(struct cuda_device *d)
 {
     assert(!d->is_capturing);
-    for (int k = 0; k < N_STREAMS; k++)
+    for (int k = 0; k < SIDE_STREAM; k++)
         run_until(d, k, d->stream[k].n_queued);
 }
 
@@ -418,6 +385,29 @@ void cuda_graph_close(struct cuda_graph **g)
 size_t on_host_n_queued(struct cuda_device *d)
 {
     return d->stream[CUDA_STREAM_COMPUTE].n_queued - d->stream[CUDA_STREAM_COMPUTE].n_done;
+}
+
+/* --- for side_test.cu --- */
+
+void on_host_queue_call(struct cuda_device *d, bool (*step)(void *arg), void *arg)
+{
+    struct task *w = push(d, SIDE_STREAM, CALL);
+
+    w->step = step;
+    w->arg = arg;
+}
+
+void on_host_queue_wait(struct cuda_device *d, int later, int earlier, size_t turn)
+{
+    struct task *w = push(d, later, WAIT);
+
+    w->stream = earlier;
+    w->turn = limits.lose_orders ? 0 : turn;
+}
+
+bool on_host_run(struct cuda_device *d, int stream, size_t turn, bool waits)
+{
+    return run_as_far(d, stream, turn, waits);
 }
 
 /* --- opened, closed, failing --- */

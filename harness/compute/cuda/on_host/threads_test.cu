@@ -2,6 +2,7 @@
 /* threads_test.cu - the threads of a block, as coroutines (words_test.cuh). */
 #include "harness/compute/cuda/on_host/threads_test.cuh"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +48,8 @@ struct block {
 };
 
 static bool loses_barriers;
-static struct block *block; /* of this process: launches run one after the other */
+static struct block *block;                                   /* of this process: launches run one after the other */
+static pthread_mutex_t launching = PTHREAD_MUTEX_INITIALIZER; /* ranks that are threads have a device each */
 
 [[noreturn]] static void die(const char *why)
 {
@@ -180,8 +182,8 @@ static void meeting_block(bool descending)
             die("threads of a block wait for one another without end");
 }
 
-void on_host_grid(bool meeting, bool descending, unsigned n_blocks, unsigned n_threads, void (*run)(const void *body),
-                  const void *body)
+static void launch(bool meeting, bool descending, unsigned n_blocks, unsigned n_threads, void (*run)(const void *body),
+                   const void *body)
 {
     if (block == NULL)
         block = static_cast<struct block *>(calloc(1, sizeof *block));
@@ -202,15 +204,23 @@ void on_host_grid(bool meeting, bool descending, unsigned n_blocks, unsigned n_t
     }
 }
 
+void on_host_grid(bool meeting, bool descending, unsigned n_blocks, unsigned n_threads, void (*run)(const void *body),
+                  const void *body)
+{
+    pthread_mutex_lock(&launching);
+    launch(meeting, descending, n_blocks, n_threads, run, body);
+    pthread_mutex_unlock(&launching);
+}
+
 void on_host_threads_end()
 {
-    if (block == NULL)
-        return;
-    for (unsigned k = 0; k < MAX_THREADS; k++)
+    pthread_mutex_lock(&launching);
+    for (unsigned k = 0; block != NULL && k < MAX_THREADS; k++)
         if (block->thread[k].stack != NULL)
             munmap(block->thread[k].stack, STACK_BYTES);
     free(block);
     block = NULL;
+    pthread_mutex_unlock(&launching);
 }
 
 static void must_meet()
