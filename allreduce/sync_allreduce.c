@@ -41,7 +41,8 @@ static enum rc allreduce_open(struct sync **out, const struct sync_env *env)
                                                .timeout_ms = env->timeout_ms,
                                                .opts = env->collective_opts,
                                                .types = sync_allreduce.collectives,
-                                               .max_elems = largest_piece(env->buckets) };
+                                               .max_elems = largest_piece(env->buckets),
+                                               .n_groups = env->buckets->n_buckets };
     struct allreduce *a = calloc(1, sizeof *a);
     enum rc rc;
 
@@ -65,6 +66,24 @@ static enum rc allreduce_exchange(struct sync *s, size_t k, float lr, float *par
     (void)param;
     (void)out;
     return collective_run(self(s)->collective, &call, grad ? grad + piece.offset_elems : NULL);
+}
+
+static enum rc allreduce_queue(struct sync *s, size_t b, float *grad)
+{
+    const struct bucket *bucket = &s->env.buckets->bucket[b];
+    enum rc rc;
+
+    TRY(collective_begin(self(s)->collective));
+    for (size_t k = bucket->first_piece; k < bucket->first_piece + bucket->n_pieces; k++)
+        TRY(allreduce_exchange(s, k, 0.0f, NULL, grad, NULL));
+    TRY(collective_end(self(s)->collective, b));
+out:
+    return rc;
+}
+
+static enum rc allreduce_wait(struct sync *s, size_t b)
+{
+    return collective_wait(self(s)->collective, b);
 }
 
 /* The critical paths of all pieces, cut into messages of the mean length: as many on the link as bytes say. */
@@ -96,6 +115,8 @@ const struct sync_mode sync_allreduce = {
     .exchange_name = "reduce",
     .open = allreduce_open,
     .exchange = allreduce_exchange,
+    .queue = allreduce_queue,
+    .wait = allreduce_wait,
     .wire_plan = allreduce_wire_plan,
     .close = allreduce_close,
 };

@@ -2,6 +2,8 @@
 /* collective.c - the checks that all algorithms share. */
 #include "harness/exchange/collective.h"
 
+#include <assert.h>
+
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
 
@@ -88,4 +90,21 @@ void collective_close(struct collective **c)
 {
     if (c && *c)
         (*c)->ops->close(c);
+}
+
+enum rc collective_begin(struct collective *c)
+{
+    return c->ops->group->begin(c);
+}
+
+enum rc collective_end(struct collective *c, size_t group)
+{
+    assert(group < c->env.n_groups);
+    return c->ops->group->end(c, group);
+}
+
+enum rc collective_wait(struct collective *c, size_t group)
+{
+    assert(group < c->env.n_groups);
+    return c->ops->group->wait(c, group);
 }

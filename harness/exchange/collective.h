@@ -12,7 +12,8 @@
  * n_ranks, r). The group is the transport's world: all of its ranks call, with equal arguments.
  *
  * An algorithm has some of these types, which its caps say, and declares what each will cost before it runs. The
- * conformance suite (allreduce/suite/collective_suite.h) holds it to both.
+ * conformance suite (allreduce/suite/collective_suite.h) holds it to both. With COLL_DEVICE data is in the memory of
+ * env.compute, a device's, and calls are queued there (A7).
  *
  * Invariants
  *   A1  Results as above; the same bits on every rank that has them, and on every run. Allgather and broadcast copy
@@ -22,6 +23,11 @@
  *   A4  Nothing of ours allocates after open().
  *   A5  data NULL (hollow): the same messages, hollow bytes, no arithmetic, the same charge.
  *   A6  A type that the algorithm does not have is RC_UNSUPPORTED, naming both and the algorithms that have it.
+ *   A7  COLL_DEVICE: run() is called between begin and end of a group (collective_begin, collective_end), which
+ *       returns when all of the group is queued: behind what the calls of env.compute so far wrote, or those before the
+ *       event that it waits for. After collective_wait() calls of env.compute see the results. Nothing goes through
+ *       env.transport, whose world counts: A3 to A5 do not apply, and costs are zeros. A failure that is noticed late,
+ *       here or on another rank, ends begin, end and wait of this and every later group, with its reason.
  */
 #ifndef HARNESS_EXCHANGE_COLLECTIVE_H
 #define HARNESS_EXCHANGE_COLLECTIVE_H
@@ -44,6 +50,10 @@ enum collective_type { /* each a bit of an algorithm's caps */
                        COLL_TYPES_END = 1u << 4
 };
 
+enum collective_caps {                        /* beside types */
+                       COLL_DEVICE = 1u << 8, /* A7 */
+};
+
 struct collective_call { /* the same on every rank */
     enum collective_type type;
     int root; /* broadcast: the rank that has the data; not read by other types */
@@ -53,11 +63,19 @@ struct collective_call { /* the same on every rank */
 struct collective_env {             /* borrowed; outlives the collective */
     const struct module_kind *kind; /* the list that the algorithm is from: errors name others of it (A6) */
     struct transport *transport;
-    struct compute *compute; /* works in host memory, or hollow */
+    struct compute *compute; /* works in host memory, or hollow; COLL_DEVICE: the device's, with COMPUTE_SIDE */
     int timeout_ms;          /* per message; 0 waits for ever */
     const void *opts;        /* of the algorithm's module (its option table fills them); NULL: it has none */
     unsigned types;          /* the types that will run: memory is allocated for these */
     size_t max_elems;
+    size_t n_groups; /* COLL_DEVICE: groups are 0 .. n_groups - 1; else not read */
+};
+
+struct collective_group_ops { /* A7 */
+    enum rc (*begin)(struct collective *c);
+    enum rc (*end)(struct collective *c, size_t group);
+    /* Waits for the results of the group, at most env.timeout_ms. */
+    enum rc (*wait)(struct collective *c, size_t group);
 };
 
 struct collective_cost { /* t = msgs alpha + bytes beta + adds gamma (Hockney, Parallel Computing 20, 1994) */
@@ -67,7 +85,8 @@ struct collective_cost { /* t = msgs alpha + bytes beta + adds gamma (Hockney, P
 };
 
 struct collective_ops {
-    struct module module; /* caps: enum collective_type; memory: what open() allocates for the allreduce of n_params */
+    struct module module; /* caps: enum collective_type, enum collective_caps; memory: what open() allocates for the
+                             allreduce of n_params */
 
     /* Allocate for env->types and env->max_elems. Collective. */
     enum rc (*open)(struct collective **out, const struct collective_env *env);
@@ -80,6 +99,7 @@ struct collective_ops {
      * and a rank's link carrying one message each way at a time. Pure. */
     struct collective_cost (*critical_path)(const void *opts, const struct collective_call *call, int n_ranks);
     void (*close)(struct collective **c);
+    const struct collective_group_ops *group; /* COLL_DEVICE; else NULL */
 };
 
 struct collective { /* first member of each implementation's struct */
@@ -101,5 +121,9 @@ enum rc collective_open(struct collective **out, const struct collective_ops *op
  * untouched and no message was sent. Others: see ops. */
 enum rc collective_run(struct collective *c, const struct collective_call *call, float *data) MUST_CHECK;
 void collective_close(struct collective **c); /* NULL-safe, nulls */
+/* A7, of one with COLL_DEVICE; a group that was waited for may be begun again. RC_DEVICE, RC_PEER, RC_TIMEOUT. */
+enum rc collective_begin(struct collective *c) MUST_CHECK;
+enum rc collective_end(struct collective *c, size_t group) MUST_CHECK;
+enum rc collective_wait(struct collective *c, size_t group) MUST_CHECK;
 
 #endif

@@ -22,6 +22,7 @@ static enum rc open_memory(struct exchange *x)
     const struct exchange_memory_env env = { .world = x->env.world,
                                              .compute = x->env.compute,
                                              .mode = x->env.mode,
+                                             .collective = x->env.collective,
                                              .n_workers = x->env.n_workers,
                                              .n_params = x->buckets.n_params,
                                              .wants_shared = x->env.opts.shared_memory,
@@ -42,7 +43,7 @@ static enum rc open_side(struct exchange *x)
 {
     struct compute_env env = x->env.compute->env;
 
-    if (!x->overlaps && !x->is_staged)
+    if ((!x->overlaps && !x->is_staged) || x->is_queued)
         return RC_OK;
     env.precision = PRECISION_FP32;
     if (x->overlaps) {
@@ -55,7 +56,7 @@ static enum rc open_side(struct exchange *x)
 /* The update is the communicator's, where it can reach the parameters. */
 static struct compute *updating_compute(const struct exchange *x)
 {
-    return x->overlaps && !x->is_staged ? x->side : x->env.compute;
+    return x->overlaps && !x->is_staged && !x->is_queued ? x->side : x->env.compute;
 }
 
 /* E7 */
@@ -174,7 +175,8 @@ enum rc exchange_open(struct exchange **out, const struct exchange_env *env)
     x->is_worker = env->world->rank < env->n_workers;
     x->exchanges = mode_exchanges(&env->mode->module) && !env->forward_only;
     x->has_servers = env->mode->module.caps & MODE_SERVERS;
-    x->is_staged = x->exchanges && exchange_memory_is_staged(env->mode, env->compute->ops);
+    x->is_staged = x->exchanges && exchange_memory_is_staged(env->mode, env->collective, env->compute->ops);
+    x->is_queued = x->exchanges && env->collective && env->collective->module.caps & COLL_DEVICE;
     x->overlaps = x->exchanges && env->opts.overlap;
     x->keeps_undo = env->keeps_undo && x->exchanges && env->mode->module.caps & MODE_SYNCHRONOUS;
     if (env->mode->module.caps & MODE_ONE_WORKER && env->n_workers != 1)
@@ -358,7 +360,7 @@ enum rc exchange_start(struct exchange *x, const struct initial_state *from)
     TRY(share_state(x, from));
     if (x->exchanges)
         TRY(open_mode(x));
-    if (x->overlaps && x->is_worker)
+    if (x->overlaps && x->is_worker && !x->is_queued)
         TRY(open_communicator(x));
 out:
     return rc;

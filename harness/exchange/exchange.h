@@ -11,7 +11,9 @@
  *
  * Invariants
  *   E1  With overlap a communicator, a task of its own, exchanges and updates; submit() and begin() never wait. Without
- *       there is no task: await() does the work in the caller, in the order of the queue.
+ *       there is no task: await() does the work in the caller, in the order of the queue. A collective with COLL_DEVICE
+ *       needs none: with overlap submit() queues a whole bucket on the device, without the first await() all; await()
+ *       waits until the sum is there, and updates.
  *   E2  After await(s) returned RC_OK, param of segment s holds the values for the next step, and its gradient may be
  *       written.
  *   E3  Which segments form a bucket, which pieces it is cut into, and so the bits, are a pure function of options and
@@ -19,7 +21,7 @@
  *       plan is found by open() and named.
  *   E4  The exchange allocates parameters and gradients, in memory of the compute or (opts.shared_memory) of shares of
  *       each host's workers: exchange_memory.h. It has copies in host memory only where a mode exchanges and the host
- *       cannot reach the compute's memory: of gradients, and with servers of parameters.
+ *       cannot reach the compute's memory, nor the collective: of gradients, and with servers of parameters.
  *   E5  Nothing of ours allocates between start() and final().
  *   E6  Workers of a synchronous mode exchange pieces in the same order. Without priority that is the order of submits,
  *       which is the same everywhere; with priority and overlap, worker 0 chooses and tells the others.
@@ -153,7 +155,8 @@ void exchange_close(struct exchange **x); /* NULL-safe, nulls */
 struct exchange_memory_facts exchange_memory_of(const struct exchange *x);
 
 /* Bytes of host copies (E4) that a worker needs for n_params. Pure. */
-size_t exchange_staging_bytes(const struct sync_mode *mode, const struct compute_backend *compute, size_t n_params);
+size_t exchange_staging_bytes(const struct sync_mode *mode, const struct collective_ops *collective,
+                              const struct compute_backend *compute, size_t n_params);
 /* Bytes in host memory that a worker needs for env.keeps_undo. Pure. */
 size_t exchange_undo_bytes(const struct sync_mode *mode, const struct compute_backend *compute, size_t n_params);
 

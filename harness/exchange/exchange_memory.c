@@ -4,20 +4,25 @@
 
 #include <stdio.h>
 
+#include "harness/exchange/collective.h"
 #include "harness/exchange/exchange.h"
 #include "harness/world/share.h"
 #include "harness/world/world.h"
 
-bool exchange_memory_is_staged(const struct sync_mode *mode, const struct compute_backend *compute)
+bool exchange_memory_is_staged(const struct sync_mode *mode, const struct collective_ops *collective,
+                               const struct compute_backend *compute)
 {
-    return mode_exchanges(&mode->module) && compute->touches_memory && !compute->host_memory;
+    const bool is_queued = collective && collective->module.caps & COLL_DEVICE;
+
+    return mode_exchanges(&mode->module) && compute->touches_memory && !compute->host_memory && !is_queued;
 }
 
-size_t exchange_staging_bytes(const struct sync_mode *mode, const struct compute_backend *compute, size_t n_params)
+size_t exchange_staging_bytes(const struct sync_mode *mode, const struct collective_ops *collective,
+                              const struct compute_backend *compute, size_t n_params)
 {
     const size_t n_copies = mode->module.caps & MODE_SERVERS ? 2 : 1;
 
-    return exchange_memory_is_staged(mode, compute) ? n_copies * n_params * sizeof(float) : 0;
+    return exchange_memory_is_staged(mode, collective, compute) ? n_copies * n_params * sizeof(float) : 0;
 }
 
 static size_t array_bytes(const struct exchange_memory *m)
@@ -134,7 +139,7 @@ static enum rc open_arrays(struct exchange_memory *m)
     TRY(m->env.wants_shared ? open_blocks(m) : open_private(m));
     m->host_param = compute->host_memory ? m->param : NULL;
     m->host_grad = compute->host_memory ? m->grad : NULL;
-    if (m->env.forward_only || !exchange_memory_is_staged(m->env.mode, compute))
+    if (m->env.forward_only || !exchange_memory_is_staged(m->env.mode, m->env.collective, compute))
         return RC_OK;
     TRY(exchange_memory_open_copy(m, &m->host_grad, "the host's copy of the gradients"));
     if (m->env.mode->module.caps & MODE_SERVERS)

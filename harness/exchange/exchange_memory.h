@@ -7,7 +7,8 @@
  *   the host reaches it       private   PRIVATE       the same arrays
  *   the host reaches it       shared    SHARED        the same arrays
  *   the host does not         private   DEVICE        where the mode exchanges, copies of the host: of grad, and with
- *                                                     servers of param; pinned where the compute can pin
+ *                                                     servers of param; pinned where the compute can pin. None where
+ *                                                     its collective works in the device's memory (COLL_DEVICE)
  *   none, or not reached      shared    refused: RC_UNSUPPORTED
  *
  * Invariants
@@ -36,6 +37,7 @@ struct exchange_memory_env { /* borrowed; outlives the memory */
     struct world *world;     /* workers first, then servers */
     struct compute *compute;
     const struct sync_mode *mode;
+    const struct collective_ops *collective; /* of a mode with MODE_COLLECTIVE; else NULL */
     int n_workers;
     size_t n_params;
     bool wants_shared; /* equal on all ranks */
@@ -61,8 +63,9 @@ struct exchange_memory_facts {
     char reason[200]; /* why not in the first way; "": it is the first */
 };
 
-/* Does the mode work on copies of the host? E4; pure. */
-bool exchange_memory_is_staged(const struct sync_mode *mode, const struct compute_backend *compute);
+/* Does the mode work on copies of the host? E4. collective: NULL, the mode has none. Pure. */
+bool exchange_memory_is_staged(const struct sync_mode *mode, const struct collective_ops *collective,
+                               const struct compute_backend *compute);
 /* Where shared memory is wanted collective over env->world, servers too; else a worker's own. *out is written on errors
  * too: close it. RC_NOMEM, RC_UNSUPPORTED (why), RC_PEER. */
 enum rc exchange_memory_open(struct exchange_memory *out, const struct exchange_memory_env *env) MUST_CHECK;

@@ -13,6 +13,7 @@
 
 struct piece_state { /* of a worker */
     bool pending;    /* submitted, and not settled yet */
+    bool is_queued;  /* on the device */
     float lr;        /* of the step it was submitted in */
     uint32_t step;
     uint64_t n_updates; /* so far; of the task that updates */
@@ -24,6 +25,7 @@ struct exchange {
     bool is_worker, has_servers; /* the rank; the mode */
     bool exchanges;              /* something crosses between ranks in this run */
     bool is_staged;              /* the mode works on copies in host memory (E4) */
+    bool is_queued;              /* its collective works on the device (E1): is_staged is false */
     bool overlaps;               /* E1 */
     bool keeps_undo;             /* E7 */
     struct buckets buckets;
@@ -48,6 +50,7 @@ struct exchange {
     uint32_t step;
     struct span_ring *ring[EXCHANGE_N_RINGS]; /* NULL: no timeline; that of the queue is of the task that exchanges */
     uint64_t last_start_ns;                   /* when that one began with its last piece */
+    uint64_t last_sum_ns;                     /* is_queued: when the last sum was there */
     uint64_t inline_ns; /* without overlap: the last reading of the clock, for what follows on it */
 };
 

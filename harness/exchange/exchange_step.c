@@ -83,6 +83,41 @@ out:
     return rc;
 }
 
+/* The pieces of bucket b are summed on the device, behind their gradients. */
+static enum rc queue_bucket(struct exchange *x, size_t b)
+{
+    const struct bucket *bucket = &x->buckets.bucket[b];
+    const uint64_t now_ns = world_now_ns(x->env.world);
+    enum rc rc;
+
+    for (size_t k = bucket->first_piece; k < bucket->first_piece + bucket->n_pieces; k++) {
+        x->state[k].is_queued = true;
+        x->state[k].times.at_server = (struct piece_cost){ 0 };
+        x->state[k].times.start_ns = now_ns;
+    }
+    TRY(x->sync->ops->queue(x->sync, b, x->grad));
+out:
+    return rc;
+}
+
+/* The sum of piece k is there, for what the compute is asked to do from now on. The device sums one after the other: a
+ * piece begins when the one before it has ended, as far as the host can see. */
+static enum rc finish_queued(struct exchange *x, size_t k)
+{
+    struct piece_times *t = &x->state[k].times;
+    enum rc rc;
+
+    TRY(x->sync->ops->wait(x->sync, buckets_of_piece(&x->buckets, k)));
+    x->state[k].is_queued = false;
+    t->exchanged_ns = world_now_ns(x->env.world);
+    if (t->start_ns < x->last_sum_ns)
+        t->start_ns = x->last_sum_ns;
+    x->last_sum_ns = t->exchanged_ns;
+    note_exchange(x, k);
+out:
+    return rc;
+}
+
 /* Copy a piece of what the mode left in host memory to the compute's. */
 static void unstage(struct exchange *x, struct range piece)
 {
@@ -204,14 +239,17 @@ bool exchange_wants_segments(const struct exchange *x)
 enum rc exchange_submit(struct exchange *x, struct segment s)
 {
     const size_t b = x->buckets.bucket_of[buckets_segment_at(&x->buckets, s.offset_elems)];
-    enum rc rc;
+    enum rc rc = RC_OK;
 
-    TRY(compute_sync(x->env.compute)); /* compute.C2: in sim, the time to compute it passes before it is sent */
-    if (x->is_staged)                  /* E4 */
+    if (!x->is_queued)                     /* else the device waits for it */
+        TRY(compute_sync(x->env.compute)); /* compute.C2: in sim, the time to compute it passes before it is sent */
+    if (x->is_staged)                      /* E4 */
         compute_get(x->env.compute, x->host_grad + s.offset_elems, x->grad + s.offset_elems, s.n_elems * sizeof(float));
     assert(x->n_missing[b] > 0);
     if (--x->n_missing[b] == 0) {
         submit_bucket(x, b, x->ring[EXCHANGE_QUEUE] ? world_now_ns(x->env.world) : 0); /* of use to a timeline alone */
+        if (x->is_queued)
+            TRY(queue_bucket(x, b));
         owe(x, b + 1);
     }
 out:
@@ -234,7 +272,7 @@ static enum rc settle_next(struct exchange *x)
         TRY(communicator_wait(x->communicator, &k));
     else {
         k = piece_queue_pop(&x->queue);
-        TRY(exchange_piece(x, k));
+        TRY(x->is_queued ? finish_queued(x, k) : exchange_piece(x, k));
         TRY(apply_piece(x, k));
     }
     TRY(settle(x, k));
@@ -288,6 +326,20 @@ out:
     return rc;
 }
 
+/* Without overlap nothing is on the device yet of what was submitted. */
+static enum rc queue_submitted(struct exchange *x)
+{
+    enum rc rc = RC_OK;
+
+    for (size_t b = 0; b < x->buckets.n_buckets && x->n_pending > 0; b++) {
+        const struct piece_state *first = &x->state[x->buckets.bucket[b].first_piece];
+        if (first->pending && !first->is_queued)
+            TRY(queue_bucket(x, b));
+    }
+out:
+    return rc;
+}
+
 /* Until `wanted` is settled, from now_ns on; NO_PIECE: until all are. */
 static enum rc settle_until(struct exchange *x, size_t wanted, uint64_t now_ns)
 {
@@ -295,6 +347,8 @@ static enum rc settle_until(struct exchange *x, size_t wanted, uint64_t now_ns)
 
     note_inline(x, now_ns);
     cost_wait_begin(&x->cost, now_ns);
+    if (x->is_queued && !x->overlaps)
+        TRY(queue_submitted(x));
     while (wanted == NO_PIECE ? x->n_pending > 0 : x->state[wanted].pending)
         TRY(settle_next(x));
     TRY(settle_done(x)); /* what ran while the wait came to its end belongs to it */

@@ -39,7 +39,8 @@ struct sync;
 
 struct sync_env {                /* borrowed; outlives the sync */
     struct world *world;         /* n_workers + n_servers ranks; workers first */
-    struct compute *compute;     /* works where messages are: in host memory, or hollow */
+    struct compute *compute;     /* works where messages are: in host memory, or hollow; of a collective with
+                                    COLL_DEVICE: the device's */
     struct transport *transport; /* of world; its owner closes it before the sync; tags 0x7000 to 0x7fff are not
                                     the mode's */
     const struct collective_ops *collective; /* of a mode with MODE_COLLECTIVE; else NULL */
@@ -101,6 +102,12 @@ struct sync_mode {             /* without MODE_EXCHANGES the functions are NULL 
     /* S2, of piece k of env.buckets. param, grad: the host's float[n_params], of which the elements of other pieces are
      * neither read nor written; hollow: NULL. lr: of this step, for servers. *out is zeroed by the caller. */
     enum rc (*exchange)(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out);
+    /* Of a mode with MODE_COLLECTIVE; in place of exchange() where its collective has COLL_DEVICE, of whole buckets.
+     * queue() does not wait: bucket b of grad, float[n_params] in memory of the compute, is summed behind what the
+     * calls of the compute wrote (collective.A7). wait(): calls of the compute from now on see the sum. Buckets are
+     * queued in the same order on every worker. */
+    enum rc (*queue)(struct sync *s, size_t b, float *grad);
+    enum rc (*wait)(struct sync *s, size_t b);
     /* Optional (may be NULL: nothing to do). After the last step, on every worker; with servers: param (worker 0;
      * elsewhere may stay) := the final parameters, velocity (float[n_params], NULL: not wanted) := the optimiser's
      * state. The host's. */

@@ -34,7 +34,7 @@ static size_t exchange_bytes(const struct train_job *job, const struct network *
             N_BATCHES_MADE * batch * floats((size_t)n->C_in * (size_t)n->opts.image_size * (size_t)n->opts.image_size);
     if (job->on_loss == ON_LOSS_REPORT)
         n_bytes += exchange_undo_bytes(job->mode, job->compute, job->n_params);
-    return n_bytes + exchange_staging_bytes(job->mode, job->compute, job->n_params);
+    return n_bytes + exchange_staging_bytes(job->mode, job->collective, job->compute, job->n_params);
 }
 
 /* How many of the workers and servers are on this host: in mpi as the launcher reports it, or one if it does not. */

@@ -91,9 +91,9 @@ static void only_exchanges_are_staged(void **state)
     for (int i = 0; train_mode_at(i); i++) {
         const struct sync_mode *m = train_mode_at(i);
         const size_t n_copies = m == &sync_ps ? 2 : m == &sync_allreduce;
-        assert_int_equal(exchange_staging_bytes(m, &compute_fake_device, 1000), n_copies * 4000);
-        assert_int_equal(exchange_staging_bytes(m, &compute_cpu, 1000), 0);
-        assert_int_equal(exchange_staging_bytes(m, &compute_hollow, 1000), 0);
+        assert_int_equal(exchange_staging_bytes(m, NULL, &compute_fake_device, 1000), n_copies * 4000);
+        assert_int_equal(exchange_staging_bytes(m, NULL, &compute_cpu, 1000), 0);
+        assert_int_equal(exchange_staging_bytes(m, NULL, &compute_hollow, 1000), 0);
     }
 }
 
