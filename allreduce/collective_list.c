@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * collective_list.c - every algorithm there is. ENTRY(name): the file name.c defines collective_name; the build
- * compiles it and makes a test of each suite for it.
+ * compiles it and makes a test of each suite for it. Those of a library of devices have tests of their own.
  */
 #include "allreduce/collective_list.h"
 
@@ -11,16 +11,30 @@
     ENTRY(ring)            \
     ENTRY(root)
 
+#if GRADMARK_HAVE_NCCL
+#define DEVICE_COLLECTIVES(DEVICE_ENTRY) DEVICE_ENTRY(nccl)
+#else
+#define DEVICE_COLLECTIVES(DEVICE_ENTRY)
+#endif
+
 #define DECLARE(name) extern const struct collective_ops collective_##name;
 #define ADDRESS(name) &collective_##name.module,
 
 COLLECTIVES(DECLARE)
+DEVICE_COLLECTIVES(DECLARE)
 
 static const struct module *collective_at(int i)
 {
-    static const struct module *const all[] = { COLLECTIVES(ADDRESS) NULL };
+    static const struct module *const all[] = { COLLECTIVES(ADDRESS) DEVICE_COLLECTIVES(ADDRESS) NULL };
 
     return all[i];
 }
 
-const struct module_kind collective_kind = { "reducer", collective_at, NULL, "ring", NULL };
+static const struct module_absent absent[] = {
+#if !GRADMARK_HAVE_NCCL
+    { "nccl", GRADMARK_NCCL_WHY_NOT, COLL_ALLREDUCE | COLL_DEVICE },
+#endif
+    { NULL, NULL, 0 },
+};
+
+const struct module_kind collective_kind = { "reducer", collective_at, absent, "ring", NULL };

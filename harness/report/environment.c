@@ -38,6 +38,7 @@ static const char *const singles[] = {
     "CUDA_MPS_CLIENT_PRIORITY",
     "CUDA_SCALE_LAUNCH_QUEUES",
     "GLIBC_TUNABLES",
+    "GRADMARK_NCCL_LIBRARY",
     "HYDRA_BINDING",
     "HYDRA_IFACE",
     "HYDRA_MAPPING",

@@ -263,6 +263,9 @@ static enum rc refuse_useless(const struct train_job *job, const struct train_op
         { "exchange-memory", wants_shared && !job->compute->host_memory,
           "no other worker can map memory of a device; use private" },
         { "share-device", opts->share_device && !job->compute->device_count, "only a GPU is shared; --compute cuda" },
+        { "priority",
+          strcmp(opts->priority, "on") == 0 && job->collective && job->collective->module.caps & COLL_DEVICE,
+          "the reducer sums on the device, in the order in which gradients are ready" },
         { "restarts", opts->save[0] == '\0',
           "needs --save FILE (and --save-every N), the checkpoint that it goes on from" },
         { "save-every", opts->save[0] == '\0', "needs --save FILE, the checkpoint that it writes" },
@@ -315,6 +318,18 @@ out:
     return rc;
 }
 
+/* A collective in the memory of a device needs a compute that has one. */
+static enum rc require_device(const struct train_job *job)
+{
+    char names[128];
+
+    if (!(job->collective->module.caps & COLL_DEVICE) || job->compute->module.caps & COMPUTE_SIDE)
+        return RC_OK;
+    module_names_with(names, sizeof names, &compute_kind, COMPUTE_SIDE);
+    return rc_raise(RC_INVAL, "--reducer %s: sums in the memory of GPUs; needs --compute %s, but that is %s",
+                    job->collective->module.name, names, job->compute->module.name);
+}
+
 static enum rc resolve_collective(struct train_job *job)
 {
     enum rc rc = RC_OK;
@@ -323,6 +338,8 @@ static enum rc resolve_collective(struct train_job *job)
         return RC_OK;
     TRY(collective_find(&job->collective, &collective_kind, job->opts.reducer));
     TRY(collective_require(&collective_kind, job->collective, job->mode->collectives));
+    TRY(module_check_world(&collective_kind, &job->collective->module, &world_kind, &job->world->module));
+    TRY(require_device(job));
 out:
     return rc;
 }

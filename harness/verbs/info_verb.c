@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "allreduce/collective_list.h"
+#include "allreduce/nccl_state.h"
 #include "harness/base/file.h"
 #include "harness/base/opt.h"
 #include "harness/cluster/cluster_keys.h"
@@ -113,6 +114,7 @@ out:
 
 static enum rc info_run(struct verb_call *call)
 {
+    char nccl[RC_MESSAGE_BYTES + 64];
     struct report *to = NULL;
     struct record *r = NULL;
     enum rc rc;
@@ -126,7 +128,8 @@ static enum rc info_run(struct verb_call *call)
     print_missing("cpu bf16", GRADMARK_ONEDNN_WHY_NOT);
     print_missing("cuda tests", GRADMARK_CXX_WHY_NOT);
     printf("products     %s\n", GRADMARK_PRODUCTS);
-    printf("cuda         %s\nnccl         %s\n", GRADMARK_CUDA_STATE, GRADMARK_NCCL_STATE);
+    nccl_state(nccl, sizeof nccl);
+    printf("cuda         %s\nnccl         %s\n", GRADMARK_CUDA_STATE, nccl);
     fflush(stdout);
     TRY(record_open(&r, "build"));
     manifest_fill(r, false);

@@ -72,7 +72,7 @@ if(GRADMARK_HAVE_CUDA)
   enable_language(CUDA)
 endif()
 
-# Found, not yet used: `gradmark info` says so.
+# The collective "nccl": NCCL's header, and CUDA's, which it includes; the library is loaded when it is used.
 set(GRADMARK_NCCL_WHY_NOT "NCCL was not found when this binary was built")
 find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
 if(NCCL_INCLUDE_DIR)
@@ -81,4 +81,33 @@ if(NCCL_INCLUDE_DIR)
   if(NOT version)
     set(GRADMARK_NCCL_WHY_NOT "NCCL was found when this binary was built, but its nccl.h tells no version")
   endif()
+endif()
+set(GRADMARK_HAVE_NCCL 0)
+set(GRADMARK_NCCL_FOLDER "")
+if(NOT GRADMARK_HAVE_CUDA AND NOT GRADMARK_NCCL_WHY_NOT)
+  set(GRADMARK_NCCL_UNUSABLE "NCCL needs the CUDA toolkit: ${GRADMARK_CUDA_WHY_NOT}")
+elseif(NOT GRADMARK_NCCL_WHY_NOT)
+  include(CheckCSourceCompiles)
+  set(CMAKE_REQUIRED_INCLUDES "${NCCL_INCLUDE_DIR}" ${CUDAToolkit_INCLUDE_DIRS})
+  set(CMAKE_REQUIRED_QUIET ON)
+  check_c_source_compiles("#include <nccl.h>
+    #if NCCL_VERSION_CODE < 21400
+    #error too old
+    #endif
+    int main(void) { ncclConfig_t config = NCCL_CONFIG_INITIALIZER; return config.blocking == 0; }" GRADMARK_NCCL_COMPILES)
+  unset(CMAKE_REQUIRED_INCLUDES)
+  unset(CMAKE_REQUIRED_QUIET)
+  if(GRADMARK_NCCL_COMPILES)
+    set(GRADMARK_HAVE_NCCL 1)
+    find_library(NCCL_LIBRARY NAMES libnccl.so.2 nccl HINTS "${NCCL_INCLUDE_DIR}/../lib" "${CUDAToolkit_LIBRARY_DIR}")
+    if(NCCL_LIBRARY)
+      get_filename_component(GRADMARK_NCCL_FOLDER "${NCCL_LIBRARY}" DIRECTORY)
+    endif()
+  else()
+    set(GRADMARK_NCCL_WHY_NOT
+        "NCCL was found when this binary was built, but its nccl.h does not compile or is older than 2.14")
+  endif()
+endif()
+if(NOT GRADMARK_NCCL_UNUSABLE)
+  set(GRADMARK_NCCL_UNUSABLE "${GRADMARK_NCCL_WHY_NOT}")
 endif()

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nccl_test.c CASE RANKS - the collective "nccl" with the substitute library, on a device whose memory the host cannot
+ * reach. Cases that fail are made to by the variables of nccl_substitute.h, which CTest sets.
+ */
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "allreduce/collective_list.h"
+#include "allreduce/nccl_library.h"
+#include "allreduce/suite/nccl_substitute.h"
+#include "harness/compute/suite/fake_device.h"
+#include "harness/exchange/collective.h"
+#include "harness/net/transport.h"
+#include "harness/world/world.h"
+
+enum { MOST_RANKS = 4, N_GROUPS = 3, MAX_ELEMS = 10001, N_ROUNDS = 2, SKIPPED = 77 };
+
+struct expected { /* of a rank; rc RC_OK: nothing of it fails */
+    enum rc rc;
+    const char *says; /* in the message */
+};
+
+struct scene {
+    const char *name;
+    int timeout_ms;
+    int n_wanted_groups; /* that the rank which fails has the sums of, before it does; -1: does not matter */
+    bool shares_device;
+    int dies; /* the rank that does, after its first group; -1: none */
+    /* Of rank 1, which is the one made to fail, and of the others; or of the first one to notice, whoever it is. */
+    bool is_anyone;
+    struct expected first, rest;
+};
+
+static const struct scene scenes[] = {
+    { .name = "sums", .dies = -1 },
+    { .name = "init",
+      .dies = -1,
+      .n_wanted_groups = 0,
+      .first = { RC_DEVICE, "collective nccl: communicator: invalid argument: the substitute was made to fail" },
+      .rest = { RC_PEER, "rank 1" } },
+    { .name = "absent",
+      .dies = -1,
+      .timeout_ms = 300,
+      .n_wanted_groups = 0,
+      .is_anyone = true,
+      .first = { RC_TIMEOUT, "collective nccl: communicator: not through after 300 ms" },
+      .rest = { RC_PEER, " failed: collective nccl: communicator: not through" } },
+    { .name = "late",
+      .dies = -1,
+      .n_wanted_groups = 1,
+      .first = { RC_DEVICE, "collective nccl: sum: unhandled system error: the substitute was made to fail" },
+      .rest = { RC_PEER, "rank 1" } },
+    { .name = "remote",
+      .dies = -1,
+      .n_wanted_groups = 1,
+      .first = { RC_PEER, "collective nccl: sum: remote process exited" },
+      .rest = { RC_PEER, "rank 1" } },
+    { .name = "hang",
+      .dies = -1,
+      .timeout_ms = 300,
+      .n_wanted_groups = 1,
+      .is_anyone = true,
+      .first = { RC_TIMEOUT, "collective nccl: sum: not through after 300 ms" },
+      .rest = { RC_PEER, " failed: collective nccl: sum: not through" } },
+    { .name = "sum",
+      .dies = -1,
+      .n_wanted_groups = 1,
+      .first = { RC_DEVICE, "collective nccl: sum: invalid argument" },
+      .rest = { RC_PEER, "rank 1" } },
+    { .name = "end",
+      .dies = -1,
+      .n_wanted_groups = 1,
+      .first = { RC_DEVICE, "collective nccl: group end: unhandled cuda error" },
+      .rest = { RC_PEER, "rank 1" } },
+    { .name = "id",
+      .dies = -1,
+      .n_wanted_groups = 0,
+      .first = { RC_DEVICE, "rank 0: collective nccl: unique id: unhandled system error" },
+      .rest = { RC_DEVICE, "rank 0: collective nccl: unique id" } },
+    { .name = "shared",
+      .dies = -1,
+      .shares_device = true,
+      .n_wanted_groups = 0,
+      .first = { RC_UNSUPPORTED, "ranks 0 and 1 share the GPU fake:0, which NCCL refuses" },
+      .rest = { RC_UNSUPPORTED, "ranks 0 and 1 share the GPU fake:0" } },
+    { .name = "dies", .dies = 1, .n_wanted_groups = 1, .rest = { RC_PEER, "rank 1" } },
+    { .name = "old",
+      .dies = -1,
+      .n_wanted_groups = 0,
+      .first = { RC_UNSUPPORTED, "is NCCL 2.10.3; needs 2.14.0 or newer" },
+      .rest = { RC_UNSUPPORTED, "rank 0: " } },
+};
+
+struct run {
+    const struct scene *scene;
+    atomic_int n_failures, n_first; /* n_first: ranks that have failed by themselves */
+};
+
+static void expect(struct run *run, const struct world *w, bool is_right, const char *what)
+{
+    if (is_right)
+        return;
+    atomic_fetch_add(&run->n_failures, 1);
+    fprintf(stderr, "%s, rank %d of %d: %s\n", run->scene->name, w->rank, w->n_ranks, what);
+}
+
+/* Sums of them depend on the order. */
+static float addend(int rank, size_t i, int round)
+{
+    return 1.0f / (float)(3 + i * 5 + (size_t)rank * 11 + (size_t)round);
+}
+
+/* In the order of ranks. */
+static float sum_of(int n_ranks, size_t i, int round)
+{
+    float sum = addend(0, i, round);
+
+    for (int r = 1; r < n_ranks; r++)
+        sum += addend(r, i, round);
+    return sum;
+}
+
+/* Group g: two arrays, behind one another, of which the last may be empty. */
+static const struct {
+    size_t offset_elems, n_elems[2];
+} parts[N_GROUPS] = { { 0, { 97, 1 } }, { 98, { 4096, 4097 } }, { 8291, { 1710, 0 } } };
+
+static enum rc queue(struct collective *c, int g, float *data)
+{
+    size_t offset_elems = parts[g].offset_elems;
+    enum rc rc;
+
+    TRY(collective_begin(c));
+    for (int k = 0; k < 2; k++) {
+        const struct collective_call call = { .type = COLL_ALLREDUCE, .n_elems = parts[g].n_elems[k] };
+        TRY(collective_run(c, &call, data + offset_elems));
+        offset_elems += call.n_elems;
+    }
+    TRY(collective_end(c, (size_t)g));
+out:
+    return rc;
+}
+
+static void check_sums(struct run *run, struct world *w, struct compute *compute, const float *data, float *host,
+                       int round)
+{
+    bool is_right = true;
+
+    compute_get(compute, host, data, MAX_ELEMS * sizeof *host);
+    for (size_t i = 0; i < MAX_ELEMS; i++)
+        is_right = is_right && host[i] == sum_of(w->n_ranks, i, round);
+    expect(run, w, is_right, "the sums are wrong");
+}
+
+/* All groups are queued before the first is waited for, and two are waited for twice. */
+static enum rc sum_round(struct run *run, struct world *w, struct collective *c, float *data, float *host, int round,
+                         int *n_had)
+{
+    struct compute *compute = c->env.compute;
+    enum rc rc;
+
+    for (size_t i = 0; i < MAX_ELEMS; i++)
+        host[i] = addend(w->rank, i, round);
+    compute_put(compute, data, host, MAX_ELEMS * sizeof *host);
+    for (int g = 0; g < N_GROUPS; g++) {
+        if (run->scene->dies == w->rank && round + g == 1)
+            world_die(w);
+        TRY(queue(c, g, data));
+        if (round > 0)
+            continue;
+        TRY(collective_wait(c, (size_t)g));
+        *n_had += 1;
+    }
+    for (int g = 0; g < N_GROUPS; g++)
+        TRY(collective_wait(c, (size_t)g));
+    check_sums(run, w, compute, data, host, round);
+out:
+    return rc;
+}
+
+static enum rc sum_all(struct run *run, struct world *w, struct collective *c, int *n_had)
+{
+    float *host = malloc(MAX_ELEMS * sizeof *host);
+    void *data = NULL;
+    enum rc rc;
+
+    if (!host)
+        FAIL(RC_NOMEM, "no memory");
+    TRY(compute_memory_open(c->env.compute, &data, MAX_ELEMS * sizeof *host, "data"));
+    for (int round = 0; round < N_ROUNDS; round++)
+        TRY(sum_round(run, w, c, data, host, round, n_had));
+out:
+    if (rc != RC_OK) { /* it stays so, and says the same */
+        char message[RC_MESSAGE_BYTES];
+        snprintf(message, sizeof message, "%s", rc_message());
+        expect(run, w, collective_begin(c) == rc && strcmp(rc_message(), message) == 0,
+               "a second call says another thing");
+        (void)!rc_raise(rc, "%s", message);
+    }
+    if (data)
+        compute_memory_close(c->env.compute, &data);
+    free(host);
+    return rc;
+}
+
+static enum rc open_and_sum(struct run *run, struct world *w, int *n_had)
+{
+    const struct compute_env device = { .device = run->scene->shares_device ? 0 : w->rank };
+    const struct collective_ops *ops = NULL;
+    const struct transport_ops *inproc = NULL;
+    struct transport *t = NULL;
+    struct compute *compute = NULL;
+    struct collective *c = NULL;
+    enum rc rc;
+
+    TRY(collective_find(&ops, &collective_kind, "nccl"));
+    TRY(transport_find(&inproc, "inproc"));
+    TRY(transport_open(&t, inproc, w));
+    TRY(compute_open(&compute, &compute_fake_device, &device));
+    const struct collective_env env = { .kind = &collective_kind,
+                                        .transport = t,
+                                        .compute = compute,
+                                        .timeout_ms = run->scene->timeout_ms,
+                                        .types = COLL_ALLREDUCE,
+                                        .max_elems = MAX_ELEMS,
+                                        .n_groups = N_GROUPS };
+    TRY(collective_open(&c, ops, &env));
+    TRY(sum_all(run, w, c, n_had));
+    TRY(world_barrier(w)); /* all have their sums: what ends now ends in order */
+out:
+    if (rc != RC_OK) /* as a rank of a training does: before it closes */
+        world_abort(w, rc);
+    collective_close(&c);
+    compute_close(&compute);
+    transport_close(&t);
+    return rc;
+}
+
+static enum rc body(struct world *w, void *arg)
+{
+    struct run *run = arg;
+    const struct scene *scene = run->scene;
+    int n_had = 0;
+    const enum rc rc = open_and_sum(run, w, &n_had);
+    const bool is_first = scene->is_anyone ? rc == scene->first.rc : w->rank == 1;
+    const struct expected *wanted = is_first ? &scene->first : &scene->rest;
+    char what[2 * RC_MESSAGE_BYTES];
+
+    snprintf(what, sizeof what, "%s: %s; should be %s: ...%s...", rc_name(rc), rc_message(), rc_name(wanted->rc),
+             wanted->says ? wanted->says : "");
+    atomic_fetch_add(&run->n_first, is_first);
+    expect(run, w, rc == wanted->rc && (!wanted->says || strstr(rc_message(), wanted->says)), what);
+    if (is_first && rc != RC_OK)
+        expect(run, w, n_had == scene->n_wanted_groups, "it failed sooner or later than it was to");
+    return rc;
+}
+
+static int count(const char *what)
+{
+    const char *file = getenv("GRADMARK_NCCL_LIBRARY");
+    void *handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    int (*ask)(const char *) = NULL;
+    void *address = handle ? dlsym(handle, "nccl_substitute_count") : NULL;
+
+    memcpy(&ask, &address, sizeof ask);
+    return ask ? ask(what) : -1;
+}
+
+/* Every communicator was ended, by the way that it should be. */
+static int check_ends(const struct scene *scene, int n_ranks)
+{
+    const bool fails = scene->rest.says || scene->dies >= 0;
+    const int n_dead = scene->dies >= 0; /* what it had is lost with it */
+    const bool is_right =
+        count("live") == n_dead && count(fails ? "destroy" : "abort") == 0 && (fails || count("destroy") == n_ranks);
+
+    if (!is_right)
+        fprintf(stderr, "%s: of %d communicators %d live, %d were destroyed, %d aborted\n", scene->name, count("init"),
+                count("live"), count("destroy"), count("abort"));
+    return !is_right;
+}
+
+static int run_scene(const struct scene *scene, int n_ranks)
+{
+    const struct world_opts opts = { .bind_cores = false };
+    struct run run = { .scene = scene };
+    const struct world_ops *threads = NULL;
+
+    if (world_find(&threads, "threads") != RC_OK)
+        return 1;
+    const enum rc rc = world_run(threads, &opts, n_ranks, body, &run);
+    if (!scene->rest.says && rc != RC_OK)
+        fprintf(stderr, "%s: %s\n", scene->name, rc_message());
+    return atomic_load(&run.n_failures) + (n_ranks > 1 && scene->dies < 0 && atomic_load(&run.n_first) == 0) +
+           check_ends(scene, n_ranks) + (!scene->rest.says && rc != RC_OK);
+}
+
+/* The library alone: `wanted` in what is said of it; "real": it is one. */
+static int check_library(const char *wanted)
+{
+    struct nccl_library library;
+    const enum rc rc = nccl_library_open(&library);
+    char version[32];
+
+    if (strcmp(wanted, "real") != 0) {
+        if (rc == RC_UNSUPPORTED && strstr(rc_message(), wanted))
+            return 0;
+        fprintf(stderr, "%s: %s; should say \"%s\"\n", rc_name(rc), rc_message(), wanted);
+        return 1;
+    }
+    if (rc != RC_OK) {
+        fprintf(stderr, "skipped: %s\n", rc_message());
+        return SKIPPED;
+    }
+    nccl_version_text(version, sizeof version, library.version_code);
+    printf("%s: NCCL %s\n", library.file, version);
+    return 0;
+}
+
+static int check_versions(void)
+{
+    static const struct {
+        int code;
+        const char *text;
+    } rows[] = { { 22809, "2.28.9" }, { 2708, "2.7.8" }, { 21403, "2.14.3" }, { 30001, "3.0.1" } };
+    int n_failures = 0;
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[32];
+        nccl_version_text(text, sizeof text, rows[i].code);
+        n_failures += strcmp(text, rows[i].text) != 0;
+    }
+    return n_failures;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "library") == 0)
+        return check_library(argv[2]);
+    if (argc == 2 && strcmp(argv[1], "versions") == 0)
+        return check_versions();
+    for (size_t i = 0; argc == 3 && i < sizeof scenes / sizeof *scenes; i++)
+        if (strcmp(scenes[i].name, argv[1]) == 0 && atoi(argv[2]) >= 1 && atoi(argv[2]) <= MOST_RANKS)
+            return run_scene(&scenes[i], atoi(argv[2])) > 0;
+    fprintf(stderr, "usage: nccl_test CASE RANKS | library TEXT | versions\n");
+    return 2;
+}
