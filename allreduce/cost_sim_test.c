@@ -116,7 +116,7 @@ static void plan(struct job *job)
     for (int i = 0; (m = collective_kind.at(i)); i++)
         for (unsigned type = 1; type < COLL_TYPES_END; type <<= 1)
             for (int is_small = 0; is_small < 2 && job->n_runs < MAX_RUNS; is_small++)
-                if (m->caps & type)
+                if (m->caps & type && !(m->refuses_world & WORLD_VIRTUAL_TIME))
                     job->run[job->n_runs++] = (struct run){
                         (const struct collective_ops *)m,
                         { .type = (enum collective_type)type, .root = 1, .n_elems = is_small ? 1 : MANY_ELEMS },

@@ -158,7 +158,7 @@ out:
 
 struct seat { /* what each rank tells the others before there is a communicator */
     int32_t rc, version_code;
-    char device[SIDE_DEVICE_ID_BYTES];
+    char device[COMPUTE_DEVICE_ID_BYTES];
     char host[HOST_KERNEL_BYTES];
     char why[WHY_BYTES];
 };
@@ -183,7 +183,7 @@ static void take_seat(struct seat *s, const struct nccl *n, enum rc rc)
     if (rc != RC_OK)
         snprintf(s->why, sizeof s->why, "%.*s", (int)sizeof s->why - 1, rc_message());
     else
-        n->side->ops->device_id(n->side->compute, s->device);
+        n->side->compute->ops->device_id(n->side->compute, s->device);
     host_kernel_id(s->host, "");
 }
 

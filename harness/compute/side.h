@@ -10,7 +10,8 @@
  * Invariants
  *   I1  Nothing waits for the device but close() and what says so. The host sees by reached() whether it may wait for
  *       the device without waiting for the library: work on the side stream may depend on other ranks, and so never
- * end. I2  Work queued on stream() after follow() reads what the calls of the compute wrote that its get() would see
+ *       end.
+ *   I2  Work queued on stream() after follow() reads what the calls of the compute wrote that its get() would see
  *       now: all calls so far, or those before the event that it waits for (compute_wait_event).
  *   I3  Calls of the compute made after lead(mark) see what was queued on stream() before that mark.
  *   I4  A failure of the device is reported by the next sync of the compute (compute.C4).
@@ -21,8 +22,6 @@
 #define HARNESS_COMPUTE_SIDE_H
 
 #include "harness/compute/compute.h"
-
-enum { SIDE_DEVICE_ID_BYTES = 32 };
 
 struct compute_side;
 
@@ -39,8 +38,6 @@ struct compute_side_ops { /* of a backend with COMPUTE_SIDE */
     void (*mark)(struct compute_side *s, size_t mark);    /* behind what was queued on the stream so far */
     bool (*reached)(struct compute_side *s, size_t mark); /* true too where the device has failed (I4) */
     void (*lead)(struct compute_side *s, size_t mark);    /* I3 */
-    /* Which device of its host it is: the same text for the same device, "0000:1b:00.0". */
-    void (*device_id)(struct compute *c, char out[SIDE_DEVICE_ID_BYTES]);
 };
 
 struct compute_side { /* first member of each backend's struct */

@@ -244,11 +244,11 @@ static int refusals(void)
 static int one_gpu(void)
 {
 #if GRADMARK_CUDA_ON_HOST
-    on_host_set_one_device(true);
+    on_host_set_n_devices(1);
 #endif
     return fails(
-        "--model lenet --eval-samples 4 --mode allreduce --workers 2 --steps 2",
-        "collective nccl: ranks 0 and 1 share the GPU 0000:00:00.0, which NCCL refuses; give each worker a GPU");
+        "--model lenet --eval-samples 4 --mode allreduce --workers 2 --steps 2 --share-device",
+        "collective nccl: ranks 0 and 1 share the GPU emulated:00, which NCCL refuses; give each worker a GPU");
 }
 
 /* The emulated device loses its orders: the stream of the exchange does not wait for gradients. */
@@ -259,9 +259,9 @@ static int lose_orders(void)
     int n_failures = 1;
 
 #if GRADMARK_CUDA_ON_HOST
-    on_host_set(&(struct on_host_limits){ .memory_bytes = (size_t)1 << 30 });
+    on_host_set(&(struct on_host_limits){ .memory_bytes = (size_t)1 << 30, .n_devices = 2 });
     TRY(train(&staged, "--model lenet --eval-samples 4 --mode allreduce --workers 2 --steps 2", "root", 0));
-    on_host_set(&(struct on_host_limits){ .memory_bytes = (size_t)1 << 30, .lose_orders = 1 });
+    on_host_set(&(struct on_host_limits){ .memory_bytes = (size_t)1 << 30, .n_devices = 2, .lose_orders = 1 });
     rc = train(&queued, "--model lenet --eval-samples 4 --mode allreduce --workers 2 --steps 2", "nccl", 0);
     n_failures = rc == RC_OK && same(&staged, &queued);
 out:

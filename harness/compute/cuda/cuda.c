@@ -370,10 +370,7 @@ static uint64_t cuda_stamp_ns(struct compute *base, int i, int k)
 }
 
 const struct compute_backend compute_cuda = {
-    .module = { .name = "cuda",
-                .caps = COMPUTE_SIDE,
-                .options = cuda_options,
-                .opts_bytes = sizeof(struct cuda_opts) },
+    .module = { .name = "cuda", .caps = COMPUTE_SIDE, .options = cuda_options, .opts_bytes = sizeof(struct cuda_opts) },
     .side = &cuda_side_ops,
     .touches_memory = true,
     .host_memory = false,

@@ -466,11 +466,6 @@ void *cuda_device_event(struct cuda_device *d, int k)
     return d->event[k];
 }
 
-int cuda_device_number(struct cuda_device *d)
-{
-    return d->device;
-}
-
 void cuda_device_fail(struct cuda_device *d, const char *operation, const char *why)
 {
     fail(d, operation, why);

@@ -100,7 +100,6 @@ enum rc cuda_device_error(struct cuda_device *d) MUST_CHECK;
 
 /* Of a real one, for device_side.c: event k, a cudaEvent_t; its number; keep a failure, unless there is one. */
 void *cuda_device_event(struct cuda_device *d, int k);
-int cuda_device_number(struct cuda_device *d);
 void cuda_device_fail(struct cuda_device *d, const char *operation, const char *why);
 
 #endif

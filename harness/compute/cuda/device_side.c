@@ -111,12 +111,3 @@ void cuda_device_side_lead(struct cuda_device_side *s, size_t mark)
 {
     worked(s, cudaStreamWaitEvent(cuda_device_stream(s->device), s->mark[mark], 0));
 }
-
-void cuda_device_bus_id(struct cuda_device *d, char *out, size_t n_bytes)
-{
-    snprintf(out, n_bytes, "GPU %d", cuda_device_number(d));
-    if (cudaDeviceGetPCIBusId(out, (int)n_bytes, cuda_device_number(d)) != cudaSuccess) {
-        (void)cudaGetLastError();
-        snprintf(out, n_bytes, "GPU %d", cuda_device_number(d));
-    }
-}

@@ -27,7 +27,4 @@ bool cuda_device_side_reached(struct cuda_device_side *s, size_t mark);
 /* Work queued on CUDA_STREAM_COMPUTE from now on waits for the mark. */
 void cuda_device_side_lead(struct cuda_device_side *s, size_t mark);
 
-/* The PCI bus id, "0000:1b:00.0"; "GPU 0" if the driver does not say. */
-void cuda_device_bus_id(struct cuda_device *d, char *out, size_t n_bytes);
-
 #endif

@@ -80,11 +80,6 @@ static void side_lead(struct compute_side *s, size_t mark)
     cuda_device_side_lead(self(s)->side, mark);
 }
 
-static void side_device_id(struct compute *c, char out[SIDE_DEVICE_ID_BYTES])
-{
-    cuda_device_bus_id(((struct cuda_compute *)c)->device, out, SIDE_DEVICE_ID_BYTES);
-}
-
 const struct compute_side_ops cuda_side_ops = {
     .open = side_open,
     .close = side_close,
@@ -94,5 +89,4 @@ const struct compute_side_ops cuda_side_ops = {
     .mark = side_mark,
     .reached = side_reached,
     .lead = side_lead,
-    .device_id = side_device_id,
 };

@@ -31,6 +31,9 @@ void grouped_convolutions_agree(void **state);
 void norms_agree(void **state);
 void pools_agree(void **state);
 void values_agree(void **state);
+/* Of cuda_copies.c. */
+void wait_event_ignores_later_calls(void **state);
+void copies_of_any_size_arrive(void **state);
 /* Of cuda_profile.c. */
 void stamps_are_of_the_device(void **state);
 void gemms_alone_are_of_random_numbers(void **state);

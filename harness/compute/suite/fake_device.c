@@ -405,9 +405,16 @@ static void side_lead(struct compute_side *s, size_t mark)
         abort(); /* nobody here waits */
 }
 
-static void side_device_id(struct compute *c, char out[SIDE_DEVICE_ID_BYTES])
+/* As many as a test may have ranks. */
+static enum rc fake_device_count(int *out)
 {
-    snprintf(out, SIDE_DEVICE_ID_BYTES, "fake:%d", c->env.device);
+    *out = 64;
+    return RC_OK;
+}
+
+static void fake_device_id(struct compute *c, char out[COMPUTE_DEVICE_ID_BYTES])
+{
+    snprintf(out, COMPUTE_DEVICE_ID_BYTES, "fake:%d", c->env.device);
 }
 
 static const struct compute_side_ops fake_side_ops = {
@@ -419,7 +426,6 @@ static const struct compute_side_ops fake_side_ops = {
     .mark = side_mark,
     .reached = side_reached,
     .lead = side_lead,
-    .device_id = side_device_id,
 };
 
 const struct compute_backend compute_fake_device = {
@@ -435,6 +441,8 @@ const struct compute_backend compute_fake_device = {
     .memory_open = fake_memory_open,
     .memory_close = fake_memory_close,
     .memory_available = fake_memory_available,
+    .device_count = fake_device_count,
+    .device_id = fake_device_id,
     .put = fake_put,
     .get = fake_get,
     .sync = fake_sync,

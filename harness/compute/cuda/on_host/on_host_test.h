@@ -22,9 +22,8 @@ struct on_host_limits {
     int eager_copies; /* the copy stream runs ahead as far as its orders let it */
 };
 
-/* How many devices there are, 1 at first; one: they all say that they are the same one. */
+/* How many devices there are, 1 at first. */
 void on_host_set_n_devices(int n);
-void on_host_set_one_device(bool one);
 
 /* For devices of this process, from now on. Borrows failing. */
 void on_host_set(const struct on_host_limits *l);

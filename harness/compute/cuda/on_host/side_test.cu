@@ -16,13 +16,6 @@ struct cuda_device_side {
     size_t *mark; /* the turn of each on SIDE_STREAM */
 };
 
-static bool is_one;
-
-void on_host_set_one_device(bool one)
-{
-    is_one = one;
-}
-
 static void *must(void *p)
 {
     if (p == NULL)
@@ -90,9 +83,4 @@ bool cuda_device_side_reached(struct cuda_device_side *s, size_t mark)
 void cuda_device_side_lead(struct cuda_device_side *s, size_t mark)
 {
     on_host_queue_wait(s->device, CUDA_STREAM_COMPUTE, SIDE_STREAM, s->mark[mark]);
-}
-
-void cuda_device_bus_id(struct cuda_device *d, char *out, size_t n_bytes)
-{
-    snprintf(out, n_bytes, "0000:%02x:00.0", is_one ? 0 : (unsigned)d->number);
 }
