@@ -184,6 +184,12 @@ void compute_get(struct compute *c, void *host, const void *from, size_t n_bytes
     c->ops->get(c, host, from, n_bytes);
 }
 
+void compute_start(struct compute *c)
+{
+    if (c->ops->start != NULL)
+        c->ops->start(c);
+}
+
 void compute_upload(struct compute *c, void *to, const void *host, size_t n_bytes)
 {
     assert(c->ops->upload != NULL);

@@ -267,6 +267,8 @@ struct compute_backend {
     /* Optional, with host_open(): put() of n_bytes of its memory that neither waits nor is behind the calls made so
      * far, which may not use `to`; later calls are behind it. host may be changed after the next sync of all calls. */
     void (*upload)(struct compute *c, void *to, const void *host, size_t n_bytes);
+    /* Optional (may be NULL): begin the calls made so far, where they would begin with a later one. Does not wait. */
+    void (*start)(struct compute *c);
     /* Optional (may be NULL): wait for all calls; report what failed (C4). */
     enum rc (*sync)(struct compute *c);
     /* Optional (may be NULL): record event k, 0 .. COMPUTE_EVENTS-1, behind the calls made so far. Does not wait. */
@@ -353,6 +355,8 @@ enum rc compute_host_open(struct compute *c, void **out, size_t n_bytes, const c
 void compute_host_close(struct compute *c, void **memory); /* NULL-safe, nulls */
 void compute_put(struct compute *c, void *to, const void *host, size_t n_bytes);
 void compute_get(struct compute *c, void *host, const void *from, size_t n_bytes);
+/* Does nothing where calls begin at once. */
+void compute_start(struct compute *c);
 /* Of a backend that has it. */
 void compute_upload(struct compute *c, void *to, const void *host, size_t n_bytes);
 bool compute_has_events(const struct compute *c);

@@ -407,6 +407,8 @@ enum rc network_run(const struct run *r)
         if (poison)
             poison_dead(r, i);
     }
+    if (r->queued != NULL)
+        r->queued(r->queued_arg);
     while (buckets.n_passed_on < buckets.n_closed)
         TRY(pass_on_oldest_bucket(r, &buckets));
 out:

@@ -21,6 +21,8 @@ struct run { /* of one batch; every array in memory of the compute, NULL on one 
     size_t *n_correct; /* of the first loss; NULL: not wanted */
     grad_ready_fn *ready;
     void *arg;
+    void (*queued)(void *arg); /* called once all ops are called, before anything waits for them; NULL: nobody is */
+    void *queued_arg;
     const struct training *training;         /* whose parameters may have to be awaited; NULL: they need not */
     const struct network_observer *observer; /* NULL: none */
     bool poison; /* host memory: fill the block, and each buffer after its last op, with NaN, so that reading it shows

@@ -258,18 +258,26 @@ static bool take_uploaded(struct network_trainer *t, struct run *r, uint64_t fir
     return true;
 }
 
-/* Upload the batch behind [first, first + n) while that one is computed with. If it cannot be read, the gradient that
- * asks for it says so. */
-static void upload_next(struct network_trainer *t, uint64_t first, size_t n)
+struct upload { /* of the batch behind [first, first + n) */
+    struct network_trainer *t;
+    uint64_t first;
+    size_t n;
+};
+
+/* While the compute works on a batch, upload the one behind it. If that cannot be read, the gradient that asks for it
+ * says so. */
+static void upload_next(void *arg)
 {
+    const struct upload *u = arg;
+    struct network_trainer *t = u->t;
     struct device_batch *ahead = &t->batch[1 - t->now];
     struct compute *c = t->base.env.compute;
     const uint32_t *label;
     const float *x;
+    const size_t n = u->n;
 
-    if (t->loader == NULL || !uploads_ahead(t))
-        return;
-    ahead->first = first + t->base.env.batch_stride;
+    compute_start(c); /* before this waits for the batch */
+    ahead->first = u->first + t->base.env.batch_stride;
     ahead->n_samples = n;
     ahead->is_ahead = loader_batch(t->loader, ahead->first, n, &x, &label) == RC_OK;
     if (!ahead->is_ahead)
@@ -328,6 +336,7 @@ static enum rc trainer_gradient(struct training *base, const float *param, uint6
     struct network_trainer *t = trainer(base);
     const bool forward_only = base->env.forward_only;
     struct run r = run_of(t, forward_only ? &t->infer : &t->train, param, n_samples);
+    struct upload next = { .t = t, .first = first, .n = n_samples };
     enum rc rc;
 
     r.grad = grad;
@@ -337,8 +346,11 @@ static enum rc trainer_gradient(struct training *base, const float *param, uint6
     r.observer = t->observer;
     r.training = base->await != NULL ? base : NULL;
     TRY(load_batch(t, &r, first));
+    if (t->loader != NULL && uploads_ahead(t)) {
+        r.queued = upload_next;
+        r.queued_arg = &next;
+    }
     TRY(network_run(&r));
-    upload_next(t, first, n_samples);
     TRY(compute_sync(base->env.compute)); /* M6 */
     *mean_loss = forward_only ? t->loss[0] : weighted_loss(t);
 out:

@@ -65,6 +65,44 @@ static void side_close(struct side *s)
     free(s->host);
 }
 
+/* The last segment is passed on when the next batch is on its way: its copy is beside the computing, and not behind the
+ * exchange. */
+struct passing {
+    struct side *side;
+    uint64_t next;
+    bool was_ahead;
+};
+
+static enum rc note_segment(void *arg, struct segment seg, const float *grad)
+{
+    struct passing *p = arg;
+    const struct network_trainer *t = network_trainer_of(p->side->training);
+
+    (void)seg;
+    (void)grad;
+    p->was_ahead = t->batch[1 - t->now].is_ahead && t->batch[1 - t->now].first == p->next;
+    return RC_OK;
+}
+
+static void batches_go_ahead_of_the_exchange(void **state)
+{
+    const struct synthetic_opts images = { .C = 3, .H = SIZE, .W = SIZE, .n_classes = 10, .n_train = 90, .n_test = 5 };
+    struct dataset *data = NULL;
+    struct side s;
+
+    (void)state;
+    assert_int_equal(dataset_open_synthetic(&data, &images, 5), RC_OK);
+    side_open(&s, data, true);
+    for (uint64_t first = 0; first < 3 * STRIDE; first += STRIDE) {
+        struct passing p = { .side = &s, .next = first + STRIDE };
+        double loss;
+        assert_int_equal(workload_gradient(s.training, s.param, first, BATCH, s.grad, &loss, note_segment, &p), RC_OK);
+        assert_true(p.was_ahead);
+    }
+    side_close(&s);
+    dataset_close(&data);
+}
+
 /* The loss of one step; its gradient is in host. */
 static double step(struct side *s, uint64_t first, size_t n)
 {
@@ -140,7 +178,8 @@ static void uploaded_batches_give_the_same_bits(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(uploaded_batches_give_the_same_bits) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(uploaded_batches_give_the_same_bits),
+                                        cmocka_unit_test(batches_go_ahead_of_the_exchange) };
     struct compute *c = NULL;
 
     if (compute_open(&c, &compute_cuda, NULL) == RC_UNSUPPORTED) {

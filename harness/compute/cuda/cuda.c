@@ -161,7 +161,7 @@ static enum rc cuda_host_open(struct compute *base, void **out, size_t n_bytes)
     return RC_OK;
 }
 
-/* put() and get() have waited: no copy uses it. */
+/* put() and get() have waited; an upload has ended by the sync of all calls that its owner made: no copy uses it. */
 static void cuda_host_close(struct compute *base, void **memory)
 {
     struct cuda_compute *c = cuda_of(base);
@@ -228,6 +228,11 @@ static void cuda_put(struct compute *base, void *to, const void *host, size_t n_
         put_pieces(c, to, host, n_bytes);
     cuda_device_order(c->device, CUDA_STREAM_COMPUTE, CUDA_STREAM_COPY);
     cuda_device_check(c->device, "put");
+}
+
+static void cuda_start(struct compute *c)
+{
+    cuda_log_flush(cuda_of(c));
 }
 
 /* Not ordered behind the calls made before, so that it runs beside them. */
@@ -389,6 +394,7 @@ const struct compute_backend compute_cuda = {
     .put = cuda_put,
     .get = cuda_get,
     .upload = cuda_upload,
+    .start = cuda_start,
     .sync = cuda_sync,
     .record_event = cuda_record_event,
     .wait_event = cuda_wait_event,

@@ -3,8 +3,8 @@
  * cuda.h - what the files of the cuda backend share.
  *
  * A call of an operation is not queued on the GPU at once, but appended to a log. The log is flushed, that is queued,
- * by sync, put, get and record_event, and when it is full. A log equal to an earlier one is a repeated training step:
- * the second time it is captured as a CUDA graph, from then on the graph is launched. Logs are compared in full,
+ * by what waits, copies, records or starts, and when it is full. A log equal to an earlier one is a repeated training
+ * step: the second time it is captured as a CUDA graph, from then on the graph is launched. Logs are compared in full,
  * pointers and numbers, so a graph never runs with outdated ones. What differs from step to step is not in the log:
  * dropout keys are uploaded before it, losses are written to slots, and sgd_step, which contains the learning rate, is
  * a log of its own.
