@@ -13,7 +13,7 @@ run() {
     local name=$1 code=0
     shift
     # shellcheck disable=SC2154 # of who sources this
-    timeout -k 10 "$limit_s" "$@" 2>"$dir/$name.err" || code=$?
+    timeout --foreground -k 10 "$limit_s" "$@" 2>"$dir/$name.err" || code=$?
     if [ $code -eq 0 ]; then
         rm "$dir/$name.err"
         return

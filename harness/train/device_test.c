@@ -187,6 +187,9 @@ static void processes_prepare_with_their_own(void **state)
     };
 
     (void)state;
+    assert_int_equal(unsetenv("SLURM_LOCALID"), 0); /* of a launcher of this test */
+    assert_int_equal(unsetenv("MPI_LOCALRANKID"), 0);
+    assert_int_equal(unsetenv("PALS_LOCAL_RANKID"), 0);
     assert_int_equal(setenv("OMPI_COMM_WORLD_SIZE", "7", 1), 0);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct train_job job = { 0 };

@@ -112,6 +112,23 @@ out:
     return rc;
 }
 
+/* Of every backend that computes on some. */
+static void print_devices(void)
+{
+    const struct module *m;
+    int n_devices;
+
+    for (int i = 0; (m = compute_kind.at(i)); i++) {
+        const struct compute_backend *b = (const struct compute_backend *)m;
+        if (b->device_count == NULL)
+            continue;
+        if (b->device_count(&n_devices) == RC_OK)
+            printf("%ss         %d for %s\n", b->device_kind, n_devices, m->name);
+        else
+            printf("%ss         none for %s: %s\n", b->device_kind, m->name, rc_message());
+    }
+}
+
 static enum rc info_run(struct verb_call *call)
 {
     char nccl[RC_MESSAGE_BYTES + 64];
@@ -130,6 +147,7 @@ static enum rc info_run(struct verb_call *call)
     printf("products     %s\n", GRADMARK_PRODUCTS);
     nccl_state(nccl, sizeof nccl);
     printf("cuda         %s\nnccl         %s\n", GRADMARK_CUDA_STATE, nccl);
+    print_devices();
     fflush(stdout);
     TRY(record_open(&r, "build"));
     manifest_fill(r, false);
