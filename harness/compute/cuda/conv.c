@@ -277,7 +277,7 @@ static void col2im_grad(struct cuda_compute *c, const struct conv_args *a)
     const struct grad_scratch offset = grad_scratch_of(&p);
     const size_t plane = (size_t)in.out_h * (size_t)in.out_w, group = images_of(&p);
     const struct operand weight = whole_matrix(c, &p, c->scratch, a->b, p.C_out, p.K);
-    float *columns = (float *)(void *)(c->scratch + offset.columns);
+    float *columns = (float *)(void *)(c->gemm_only ? c->products : c->scratch + offset.columns);
     size_t n;
 
     for (size_t b = 0; b < (size_t)in.B; b += n) {
@@ -333,7 +333,8 @@ void cuda_op_conv_input_grad(struct compute *base, const struct conv_input_grad 
     a.b = op->weight;
     a.s = op->shape;
     a.beta = op->add;
-    if (cuda_scratch_grow(c, "conv_input_grad", input_grad_bytes(c, &op->shape)))
+    const size_t n_bytes = input_grad_bytes(c, &op->shape);
+    if (cuda_scratch_grow(c, "conv_input_grad", n_bytes) && cuda_products_grow(c, "conv_input_grad", n_bytes))
         cuda_log_call(c, "conv_input_grad", run_input_grad, &a, sizeof a);
 }
 

@@ -36,6 +36,7 @@ static void cuda_close(struct compute **base)
     if (c->device != NULL) {
         cuda_logs_forget(c);
         cuda_device_free(c->device, c->scratch);
+        cuda_device_free(c->device, c->products);
         cuda_device_free(c->device, c->results);
         cuda_device_free(c->device, c->keys);
         cuda_device_unpin(c->device, c->staging);

@@ -92,6 +92,8 @@ struct cuda_compute {
     size_t columns_bytes; /* CUDA_COLUMNS_BYTES; tests choose less */
     unsigned char *scratch;
     size_t n_scratch_bytes;
+    unsigned char *products; /* gemm_only: of GEMMs whose result is scratch, which operands are read from */
+    size_t n_products_bytes;
     struct cuda_log log;
     struct cuda_kept kept[CUDA_LOGS_KEPT];
     uint64_t use;
@@ -117,6 +119,8 @@ struct cuda_compute {
 void cuda_log_call(struct cuda_compute *c, const char *name, cuda_run_fn *run, const void *args, size_t n_args_bytes);
 /* Provide scratch for the call about to be logged; false: out of memory, which the next sync reports. */
 bool cuda_scratch_grow(struct cuda_compute *c, const char *name, size_t n_bytes);
+/* The same of products; nothing but for gemm_only. */
+bool cuda_products_grow(struct cuda_compute *c, const char *name, size_t n_bytes);
 /* Queue everything logged on the GPU. */
 void cuda_log_flush(struct cuda_compute *c);
 void cuda_logs_forget(struct cuda_compute *c); /* kept logs and graphs */

@@ -35,27 +35,38 @@ void cuda_log_call(struct cuda_compute *c, const char *name, cuda_run_fn *run, c
         cuda_log_flush(c); /* so that the next call and its key fit */
 }
 
-bool cuda_scratch_grow(struct cuda_compute *c, const char *name, size_t n_bytes)
+/* *memory for n_bytes at least; what it held is lost. */
+static bool grow(struct cuda_compute *c, unsigned char **memory, size_t *n_have_bytes, const char *name, size_t n_bytes)
 {
     if (c->out_of_memory)
         return false;
-    if (n_bytes <= c->n_scratch_bytes)
+    if (n_bytes <= *n_have_bytes)
         return true;
     cuda_log_flush(c);
-    cuda_logs_forget(c); /* graphs point into the old scratch */
-    cuda_device_free(c->device, c->scratch);
-    c->n_scratch_bytes = 0;
-    c->scratch = cuda_device_alloc(c->device, n_bytes);
-    if (c->scratch != NULL) {
+    cuda_logs_forget(c); /* graphs point into the old one */
+    cuda_device_free(c->device, *memory);
+    *n_have_bytes = 0;
+    *memory = cuda_device_alloc(c->device, n_bytes);
+    if (*memory != NULL) {
         if (c->gemm_only)
-            cuda_fill_random(c, c->scratch, n_bytes);
-        c->n_scratch_bytes = n_bytes;
+            cuda_fill_random(c, *memory, n_bytes);
+        *n_have_bytes = n_bytes;
         return true;
     }
     c->out_of_memory = true;
     c->n_missing_bytes = n_bytes;
     c->missing_for = name;
     return false;
+}
+
+bool cuda_scratch_grow(struct cuda_compute *c, const char *name, size_t n_bytes)
+{
+    return grow(c, &c->scratch, &c->n_scratch_bytes, name, n_bytes);
+}
+
+bool cuda_products_grow(struct cuda_compute *c, const char *name, size_t n_bytes)
+{
+    return grow(c, &c->products, &c->n_products_bytes, name, c->gemm_only ? n_bytes : 0);
 }
 
 static void run_all(struct cuda_compute *c, const unsigned char *bytes, size_t n_bytes)

@@ -43,7 +43,8 @@ void stamps_are_of_the_device(void **state)
 void gemms_alone_are_of_random_numbers(void **state)
 {
     static const struct conv_shape shape = { { 4, 8, 16, 16, 3, 3, 1, 1, 1, 1 }, 8 };
-    struct side *a = side_open(&compute_cuda, &(struct compute_env){ .gemm_only = true });
+    static const struct conv_shape halving = { { 4, 8, 16, 16, 3, 3, 2, 2, 1, 1 }, 8 };
+    struct side *a = side_open(&compute_cuda, &(struct compute_env){ .gemm_only = true, .precision = PRECISION_BF16 });
     void *memory = NULL;
     float *host = malloc(5 << 20);
 
@@ -51,6 +52,8 @@ void gemms_alone_are_of_random_numbers(void **state)
     assert_non_null(host);
     float *x = side_reals(a, 4 * 8 * 256), *w = side_reals(a, 8 * 72), *y = side_reals(a, 4 * 8 * 256);
     compute_conv(a->c, &(struct conv_forward){ .shape = shape, .y = y, .x = x, .weight = w });
+    compute_conv_input_grad(a->c,
+                            &(struct conv_input_grad){ .shape = halving, .dx = x, .dy = y, .weight = w }); /* col2im */
     assert_int_equal(compute_sync(a->c), RC_OK);
     assert_int_equal(compute_memory_open(a->c, &memory, 5 << 20, "activations"), RC_OK);
     for (int k = 0; k < 2; k++) {
