@@ -135,7 +135,7 @@ static enum rc post_state(struct ps_server *s)
     TRY(server_end_reply(s, &s->client[0]));
     if (s->param) {
         memcpy(s->state, s->param, n_elems * sizeof(float));
-        optimizer_velocity(&s->optimizer, s->state + n_elems);
+        TRY(optimizer_velocity(&s->optimizer, s->state + n_elems));
     }
     TRY(server_post_reply(s, 0, &h, s->state));
 out:

@@ -196,6 +196,12 @@ void compute_upload(struct compute *c, void *to, const void *host, size_t n_byte
     c->ops->upload(c, to, host, n_bytes);
 }
 
+enum rc compute_fetch(struct compute *c, void *host, const void *from, size_t n_bytes)
+{
+    compute_get(c, host, from, n_bytes);
+    return compute_sync(c);
+}
+
 bool compute_has_events(const struct compute *c)
 {
     return c->ops->record_event != NULL;

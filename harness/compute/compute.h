@@ -359,6 +359,8 @@ void compute_get(struct compute *c, void *host, const void *from, size_t n_bytes
 void compute_start(struct compute *c);
 /* Of a backend that has it. */
 void compute_upload(struct compute *c, void *to, const void *host, size_t n_bytes);
+/* get() and sync(): of what is kept, sent or judged. Errors: what failed of it, or before; host may hold anything. */
+enum rc compute_fetch(struct compute *c, void *host, const void *from, size_t n_bytes) MUST_CHECK;
 bool compute_has_events(const struct compute *c);
 /* Of a backend that has them. */
 void compute_record_event(struct compute *c, int k);

@@ -34,12 +34,13 @@ enum rc optimizer_step_range(struct optimizer *o, size_t first, size_t n_elems, 
     return compute_sync(o->compute);
 }
 
-void optimizer_velocity(const struct optimizer *o, float *out)
+enum rc optimizer_velocity(const struct optimizer *o, float *out)
 {
     if (out && o->velocity)
-        compute_get(o->compute, out, o->velocity, o->n_params * sizeof(float));
-    else if (out)
+        return compute_fetch(o->compute, out, o->velocity, o->n_params * sizeof(float));
+    if (out)
         memset(out, 0, o->n_params * sizeof(float));
+    return RC_OK;
 }
 
 void optimizer_fini(struct optimizer *o)

@@ -26,7 +26,7 @@ enum rc optimizer_step(struct optimizer *o, float *param, const float *grad) MUS
 enum rc optimizer_step_range(struct optimizer *o, size_t first, size_t n_elems, float *param,
                              const float *grad) MUST_CHECK;
 /* Copy the state to the host's out float[n_params] (NULL: nothing); zeros without momentum. */
-void optimizer_velocity(const struct optimizer *o, float *out);
+enum rc optimizer_velocity(const struct optimizer *o, float *out) MUST_CHECK;
 void optimizer_fini(struct optimizer *o); /* accepts a zeroed one */
 
 #endif

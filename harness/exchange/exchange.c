@@ -377,8 +377,8 @@ enum rc exchange_snapshot(struct exchange *x, float *param, float *velocity)
     if (x->sync && x->sync->ops->snapshot)
         return x->sync->ops->snapshot(x->sync, param, velocity);
     TRY(compute_sync(x->env.compute));
-    compute_get(x->env.compute, param, x->param, x->buckets.n_params * sizeof(float));
-    optimizer_velocity(&x->optimizer, velocity);
+    TRY(compute_fetch(x->env.compute, param, x->param, x->buckets.n_params * sizeof(float)));
+    TRY(optimizer_velocity(&x->optimizer, velocity));
 out:
     return rc;
 }
@@ -399,7 +399,7 @@ enum rc exchange_final(struct exchange *x, float *velocity)
     if (x->has_servers && x->is_staged)
         compute_put(x->env.compute, x->param, x->host_param, x->buckets.n_params * sizeof(float));
     if (!x->has_servers)
-        optimizer_velocity(&x->optimizer, velocity);
+        TRY(optimizer_velocity(&x->optimizer, velocity));
     exchange_memory_close_gradients(&x->memory);
     x->grad = x->host_grad = NULL;
 out:

@@ -244,7 +244,8 @@ enum rc exchange_submit(struct exchange *x, struct segment s)
     if (!x->is_queued)                     /* else the device waits for it */
         TRY(compute_sync(x->env.compute)); /* compute.C2: in sim, the time to compute it passes before it is sent */
     if (x->is_staged)                      /* E4 */
-        compute_get(x->env.compute, x->host_grad + s.offset_elems, x->grad + s.offset_elems, s.n_elems * sizeof(float));
+        TRY(compute_fetch(x->env.compute, x->host_grad + s.offset_elems, x->grad + s.offset_elems,
+                          s.n_elems * sizeof(float)));
     assert(x->n_missing[b] > 0);
     if (--x->n_missing[b] == 0) {
         submit_bucket(x, b, x->ring[EXCHANGE_QUEUE] ? world_now_ns(x->env.world) : 0); /* of use to a timeline alone */

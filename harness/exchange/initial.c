@@ -29,7 +29,7 @@ static enum rc broadcast_chunk(struct world *w, const struct initial_array *a, f
     if (w->rank == 0 && a->from_host)
         memcpy(chunk, a->from_host + first, n_bytes);
     else if (w->rank == 0)
-        compute_get(a->compute, chunk, a->memory + first, n_bytes);
+        TRY(compute_fetch(a->compute, chunk, a->memory + first, n_bytes));
     TRY(world_broadcast(w, chunk, n_bytes));
     if (a->memory && (w->rank > 0 || a->from_host))
         compute_put(a->compute, a->memory + first, chunk, n_bytes);

@@ -27,7 +27,7 @@ static enum rc probe(struct train_limits *out, struct rank *r, float *grad, prob
         kept = malloc(n_state * sizeof *kept);
         if (!kept)
             return rc_raise(RC_NOMEM, "no memory for a copy of %zu running means", n_state);
-        compute_get(r->compute, kept, state, n_state * sizeof *kept);
+        TRY(compute_fetch(r->compute, kept, state, n_state * sizeof *kept));
     }
     TRY(measure(out, &env));
     if (state)

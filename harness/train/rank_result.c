@@ -52,9 +52,9 @@ static enum rc keep_params(struct rank *r, struct checkpoint *c)
     if (!c->param)
         TRY(checkpoint_alloc(c, false));
     if (n_state > 0)
-        compute_get(r->compute, c->state, state, n_state * sizeof(float));
+        TRY(compute_fetch(r->compute, c->state, state, n_state * sizeof(float)));
     workload_close(&r->training); /* frees activations, for the copy below */
-    compute_get(r->compute, c->param, r->param, job->n_params * sizeof(float));
+    TRY(compute_fetch(r->compute, c->param, r->param, job->n_params * sizeof(float)));
     rank_describe(r, c, r->n_done);
 out:
     return rc;

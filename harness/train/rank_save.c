@@ -68,7 +68,7 @@ static enum rc write_checkpoint(struct rank *r, size_t step)
     TRY(exchange_snapshot(r->exchange, c->param, c->velocity));
     const float *state = workload_state(r->training, &n_state);
     if (c->state)
-        compute_get(r->compute, c->state, state, n_state * sizeof *state);
+        TRY(compute_fetch(r->compute, c->state, state, n_state * sizeof *state));
     rank_describe(r, c, step + 1);
     if (checkpoint_save_ticking(c, r->job->opts.save, tick, r->world) == RC_OK)
         s->n_written++;
