@@ -243,15 +243,18 @@ static void flipped_grad(struct cuda_compute *c, const struct conv_args *a)
     forward(c, &p, (struct operand){ c->scratch, p.K }, c->scratch + flipped_weight_bytes(&p), a);
 }
 
-/* Images of one GEMM of col2im_grad, whose col(K, n plane) of floats fits into columns_bytes; at least one. */
+/* Images of one GEMM of col2im_grad, whose col(K, n plane) of floats fits into columns_bytes; at least one. Of several
+ * GEMMs a multiple of 8 where as many fit: each then begins at an address as aligned as the first. */
 static size_t images_of(const struct plan *p)
 {
     const size_t plane = (size_t)p->in.out_h * (size_t)p->in.out_w;
     const size_t n = p->columns_bytes / (p->K * plane * sizeof(float));
 
-    if (n < 1)
-        return 1;
-    return n < (size_t)p->in.B ? n : (size_t)p->in.B;
+    if (n >= (size_t)p->in.B)
+        return (size_t)p->in.B;
+    if (n >= PACKED_ROW_ELEMS)
+        return n / PACKED_ROW_ELEMS * PACKED_ROW_ELEMS;
+    return n < 1 ? 1 : n;
 }
 
 struct grad_scratch { /* offsets in bytes; weight is at 0 */

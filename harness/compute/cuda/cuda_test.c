@@ -406,6 +406,7 @@ static int run(const char *what)
     const struct CMUnitTest agrees[] = { cmocka_unit_test(convolutions_agree),
                                          cmocka_unit_test(bf16_convolutions_are_near),
                                          cmocka_unit_test(grouped_convolutions_agree),
+                                         cmocka_unit_test(images_are_grouped_by_eights),
                                          cmocka_unit_test(norms_agree),
                                          cmocka_unit_test(pools_agree),
                                          cmocka_unit_test(values_agree) };

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "harness/compute/cuda/cuda.h"
+#include "harness/compute/cuda/on_host/on_host_test.h"
 #include "harness/compute/suite/cuda_kit.h"
 
 static size_t in_elems(const struct conv_shape *s)
@@ -119,6 +120,32 @@ static void normalise(struct side *s, size_t C, size_t n, bool relu, bool add)
     compute_conv_bias_grad(
         s->c, &(struct conv_bias_grad){
                   .C = C, .n = n, .dbias = side_reals(s, C), .dy = backward.dz, .relu = relu ? forward.z : NULL });
+}
+
+/* col2im of stride 2, 20 images of 3 x 3 outputs: as many at a time as columns_bytes hold, of several GEMMs by eights.
+ */
+void images_are_grouped_by_eights(void **state)
+{
+#if GRADMARK_CUDA_ON_HOST
+    static const struct conv_shape shape = { { 20, 2, 6, 6, 3, 3, 2, 2, 1, 1 }, 3 };
+    static const struct {
+        size_t n_fit;
+        int n_images;
+    } row[] = { { 40, 20 }, { 20, 20 }, { 19, 16 }, { 15, 8 }, { 8, 8 }, { 7, 7 }, { 1, 1 }, { 0, 1 } };
+    struct side *a = side_open(&compute_cuda, NULL);
+    struct cuda_compute *c = (struct cuda_compute *)a->c;
+    float *dx = side_reals(a, 2 * 20 * 36), *dy = side_reals(a, 3 * 20 * 9), *w = side_reals(a, 3 * 18);
+
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        c->columns_bytes = row[i].n_fit * 18 * 9 * sizeof(float);
+        (void)on_host_widest_gemm(c->device);
+        compute_conv_input_grad(a->c, &(struct conv_input_grad){ .shape = shape, .dx = dx, .dy = dy, .weight = w });
+        assert_int_equal(compute_sync(a->c), RC_OK);
+        assert_int_equal(on_host_widest_gemm(c->device), 9 * row[i].n_images);
+    }
+    side_close(a);
+#endif
+    (void)state;
 }
 
 void norms_agree(void **state)

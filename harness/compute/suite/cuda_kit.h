@@ -28,6 +28,7 @@ void side_compare(struct side *a, struct side *b, double tolerance);
 void convolutions_agree(void **state);
 void bf16_convolutions_are_near(void **state);
 void grouped_convolutions_agree(void **state);
+void images_are_grouped_by_eights(void **state);
 void norms_agree(void **state);
 void pools_agree(void **state);
 void values_agree(void **state);

@@ -294,6 +294,15 @@ void cuda_device_gemm(struct cuda_device *d, const struct cuda_gemm *g)
 
     assert(g->bf16 == (d->precision == PRECISION_BF16));
     w->gemm = *g;
+    d->widest_gemm = g->N > d->widest_gemm ? g->N : d->widest_gemm;
+}
+
+int on_host_widest_gemm(struct cuda_device *d)
+{
+    const int widest = d->widest_gemm;
+
+    d->widest_gemm = 0;
+    return widest;
 }
 
 void cuda_device_order(struct cuda_device *d, enum cuda_stream_id later, enum cuda_stream_id earlier)

@@ -52,6 +52,7 @@ struct cuda_device {
     struct list captured;
     bool is_capturing, is_open; /* is_open: device memory may be touched */
     unsigned n_launches, n_gemms;
+    int widest_gemm;
     int event_stream[CUDA_EVENTS];
     size_t event_turn[CUDA_EVENTS];
     size_t stamp_turn[COMPUTE_STAMPS];

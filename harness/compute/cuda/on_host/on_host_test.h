@@ -29,6 +29,8 @@ void on_host_set_n_devices(int n);
 void on_host_set(const struct on_host_limits *l);
 /* What was queued on CUDA_STREAM_COMPUTE and has not run. */
 size_t on_host_n_queued(struct cuda_device *d);
+/* The most columns of a GEMM since the last call. */
+int on_host_widest_gemm(struct cuda_device *d);
 /* Of device_test.cu: compute g, sums in double and in order, or in float and backwards. */
 void on_host_gemm(const struct cuda_gemm *g, bool backwards);
 
