@@ -64,7 +64,11 @@ endif()
 
 # The backend "cuda": a CUDA compiler, its runtime, and cuBLAS's header (the library is loaded when it is used).
 set(GRADMARK_CUDA_ARCHITECTURES "75-real;80-real;90" CACHE STRING
-    "GPUs to compile for; CUDA 13 knows none before 75: for a P100 or V100 take CUDA 12 and add 60-real;70-real")
+    "GPUs to compile for; native: those of this machine. CUDA 13 knows none before 75: for a P100 or V100 take CUDA 12 and add 60-real;70-real")
+if(GRADMARK_CUDA_ARCHITECTURES STREQUAL "native") # resolved here: the oldest is told to users of older GPUs
+  include(${CMAKE_CURRENT_LIST_DIR}/cuda_native.cmake)
+  gradmark_cuda_native(GRADMARK_CUDA_ARCHITECTURES)
+endif()
 set(CMAKE_CUDA_ARCHITECTURES ${GRADMARK_CUDA_ARCHITECTURES})
 gradmark_probe(cuda "the CUDA toolkit" "")
 if(GRADMARK_HAVE_CUDA)
