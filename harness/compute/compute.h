@@ -255,6 +255,11 @@ struct compute_backend {
     enum rc (*device_count)(int *out);
     /* Optional, with device_count: what tells the device of c from all others of its host, "0000:1b:00.0". */
     void (*device_id)(struct compute *c, char out[COMPUTE_DEVICE_ID_BYTES]);
+    /* Optional (may be NULL): bytes of its memory that the backend takes, beside memory_open(), for a convolution of
+     * this shape, and for its gradients. Operations share them: the most of any is needed once. */
+    size_t (*scratch_bytes)(struct compute *c, const struct conv_shape *s, bool with_gradients);
+    /* What else it takes, an allowance: graphs of steps and scratch of small operations. */
+    size_t allowance_bytes;
     /* Optional (may be NULL): the device's own name, "NVIDIA H200". */
     void (*device_name)(struct compute *c, char *out, size_t n_bytes);
     /* Optional (both or neither): n_bytes of host memory, zeroed, that put() and get() copy from and to at the full

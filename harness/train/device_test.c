@@ -212,12 +212,32 @@ static void processes_prepare_with_their_own(void **state)
     }
 }
 
+/* Of one device, whose memory the workers on it share. */
+static void memory_is_of_all_on_a_device(void **state)
+{
+    size_t n_bytes[2] = { 0, 0 };
+
+    (void)state;
+    assert_int_equal(unsetenv("OMPI_COMM_WORLD_RANK"), 0);
+    for (int shares = 0; shares < 2; shares++) {
+        struct train_job job = { 0 };
+        assert_int_equal(kit_prepare(&job, three_workers), RC_OK);
+        job.compute = gpu(2);
+        job.opts.share_device = shares;
+        assert_int_equal(job_memory_resolve(&job, NULL), RC_OK);
+        n_bytes[shares] = job.memory.host_bytes;
+        train_job_free(&job);
+    }
+    assert_true(n_bytes[0] > 0 && n_bytes[1] == 2 * n_bytes[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sharing_is_refused),    cmocka_unit_test(sharing_is_asked_for),
-        cmocka_unit_test(each_worker_has_one),   cmocka_unit_test(a_cpu_is_not_shared),
-        cmocka_unit_test(devices_are_of_a_host), cmocka_unit_test(processes_prepare_with_their_own),
+        cmocka_unit_test(sharing_is_refused),           cmocka_unit_test(sharing_is_asked_for),
+        cmocka_unit_test(each_worker_has_one),          cmocka_unit_test(a_cpu_is_not_shared),
+        cmocka_unit_test(devices_are_of_a_host),        cmocka_unit_test(processes_prepare_with_their_own),
+        cmocka_unit_test(memory_is_of_all_on_a_device),
     };
 
     return cmocka_run_group_tests_name("devices", tests, NULL, NULL);

@@ -83,31 +83,49 @@ static size_t resume_bytes(const struct train_job *job, size_t n_ranks)
     return job->opts.resume[0] != '\0' ? n_processes * checkpoint_bytes(job) : 0;
 }
 
-static enum rc count_bytes(struct train_memory *out, const struct train_job *job, const struct network *n, size_t batch)
+/* How many of the workers are on one device. */
+static enum rc workers_on_device(size_t *out, const struct train_job *job, size_t n_workers)
+{
+    int n_devices = 1;
+    enum rc rc = RC_OK;
+
+    *out = 1;
+    if (!job->opts.share_device || !job->compute->device_count)
+        return RC_OK;
+    TRY(job->compute->device_count(&n_devices));
+    *out = (n_workers + (size_t)n_devices - 1) / (size_t)n_devices;
+out:
+    return rc;
+}
+
+static enum rc count_bytes(struct train_memory *out, struct compute *c, const struct train_job *job,
+                           const struct network *n, size_t batch)
 {
     const size_t n_copies = job->opts.forward_only ? 1 : 3; /* parameters, gradients, velocity */
     struct network_memory needed = { 0 };
-    size_t n_workers, n_servers;
+    size_t n_workers, n_servers, n_sharing;
     enum rc rc = RC_OK;
 
     if (n)
-        TRY(network_memory_needed(&needed, n, batch, job->opts.forward_only));
+        TRY(network_memory_needed(&needed, c, n, batch, job->opts.forward_only));
     ranks_here(job, &n_workers, &n_servers);
-    out->activations_bytes = needed.planned_bytes;
+    TRY(workers_on_device(&n_sharing, job, n_workers));
+    out->activations_bytes = needed.planned_bytes + needed.device_bytes;
     out->params_bytes = n_copies * floats(job->n_params) + needed.state_bytes;
     out->exchange_bytes = exchange_bytes(job, n, batch);
     out->server_bytes = module_need(job).server_bytes;
-    /* Where the compute has memory of its own, each worker is taken to have a device to itself. */
+    /* Where the compute has memory of its own, it is that of one device. */
     out->host_bytes = job->compute->host_memory
                           ? n_workers * (out->activations_bytes + out->params_bytes + out->exchange_bytes) +
                                 n_servers * out->server_bytes + rank_0_bytes(job) +
                                 resume_bytes(job, n_workers + n_servers) + stamp_bytes(job, n_workers + n_servers)
-                          : out->activations_bytes + out->params_bytes;
+                          : n_sharing * (out->activations_bytes + out->params_bytes);
 out:
     return rc;
 }
 
 struct candidate {
+    struct compute *compute;
     const struct train_job *job;
     const struct network *network;
 };
@@ -118,16 +136,16 @@ static enum rc bytes_of_batch(const void *arg, size_t batch, double *n_bytes)
     struct train_memory m = { 0 };
     enum rc rc;
 
-    TRY(count_bytes(&m, c->job, c->network, batch));
+    TRY(count_bytes(&m, c->compute, c->job, c->network, batch));
     *n_bytes = (double)m.host_bytes;
 out:
     return rc;
 }
 
-static enum rc refuse(const struct train_job *job, const struct network *n)
+static enum rc refuse(struct compute *c, const struct train_job *job, const struct network *n)
 {
     const struct train_memory *m = &job->memory;
-    const struct candidate candidate = { job, n };
+    const struct candidate candidate = { c, job, n };
     char remedy[MAX_BATCH_TEXT_BYTES];
     enum rc rc;
 
@@ -164,11 +182,11 @@ enum rc job_memory_resolve(struct train_job *job, const struct network *n)
         TRY(rank_device_number(&env.device, job->compute, l.host_rank >= 0 ? l.host_rank : l.rank));
     TRY(compute_open(&compute, job->compute, &env)); /* can it be had at all, in this precision? */
     if (job->compute->touches_memory)
-        TRY(count_bytes(&job->memory, job, n, job->opts.batch));
+        TRY(count_bytes(&job->memory, compute, job, n, job->opts.batch));
     if (job->compute->touches_memory)
         job->memory.available_bytes = compute->ops->memory_available(compute);
     if (job->memory.host_bytes > job->memory.available_bytes)
-        TRY(refuse(job, n));
+        TRY(refuse(compute, job, n));
 out:
     compute_close(&compute);
     return rc;

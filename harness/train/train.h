@@ -88,7 +88,7 @@ struct train_watch { /* called on rank 0 between steps, after the step's last st
 };
 
 struct train_memory {         /* bytes; all 0: hollow */
-    size_t activations_bytes; /* of a worker: the planned block */
+    size_t activations_bytes; /* of a worker: the planned block; on a device with the batch and scratch */
     size_t params_bytes;      /* of a worker: parameters, gradients, velocity, running means */
     size_t exchange_bytes;    /* of a worker: what its mode allocates; the batches being prepared */
     size_t server_bytes;      /* of a parameter server */

@@ -212,15 +212,22 @@ static enum rc open_data(struct dataset **out, const struct profile_opts *o, con
     return *out != NULL ? file_data_check(*out, o->data, n) : dataset_open_synthetic(out, &opts, o->seed);
 }
 
+struct needing {
+    struct compute *compute;
+    const struct network *network;
+};
+
 /* Twice the activations (the gemm_only baseline has its own), three times the parameters. */
 static enum rc needed_bytes(const void *arg, size_t batch, double *n_bytes)
 {
-    const struct network *n = arg;
+    const struct needing *of = arg;
+    const struct network *n = of->network;
     struct network_memory k;
     enum rc rc;
 
-    TRY(network_memory_needed(&k, n, batch, false));
-    *n_bytes = 2.0 * ((double)k.planned_bytes + (double)k.state_bytes) + 12.0 * (double)n->n_params;
+    TRY(network_memory_needed(&k, of->compute, n, batch, false));
+    *n_bytes =
+        2.0 * ((double)k.planned_bytes + (double)k.state_bytes + (double)k.device_bytes) + 12.0 * (double)n->n_params;
 out:
     return rc;
 }
@@ -234,12 +241,13 @@ static enum rc check_memory(const struct layer_timing_env *env, const struct net
     double bytes;
     enum rc rc;
 
-    TRY(needed_bytes(n, env->batch, &bytes));
     TRY(compute_open(&c, env->backend, &compute));
+    const struct needing needing = { c, n };
+    TRY(needed_bytes(&needing, env->batch, &bytes));
     const size_t available_bytes = c->ops->memory_available != NULL ? c->ops->memory_available(c) : SIZE_MAX;
     if (available_bytes == SIZE_MAX || bytes <= (double)available_bytes)
         goto out;
-    TRY(max_batch_text(remedy, env->batch, (double)available_bytes, needed_bytes, n));
+    TRY(max_batch_text(remedy, env->batch, (double)available_bytes, needed_bytes, &needing));
     rc = rc_raise(RC_INVAL, "--batch %zu: %s at %d x %d needs %.0f MB, %.0f MB are available; %s", env->batch, n->name,
                   n->opts.image_size, n->opts.image_size, bytes * 1e-6, (double)available_bytes * 1e-6, remedy);
 out:

@@ -2,6 +2,7 @@
 /* batch_memory.c - the memory that a batch needs, computed before any is allocated. */
 #include <stdint.h>
 
+#include "models/engine/run.h"
 #include "models/engine/trainer.h"
 
 #define GIB (1024.0 * 1024.0 * 1024.0)
@@ -11,7 +12,17 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-static enum rc plan_both(struct network_memory *out, struct program *train, struct program *infer,
+/* Images and labels in the compute's memory, and what it takes itself. */
+static size_t device_bytes(struct compute *c, const struct network *n, size_t batch, bool with_gradients)
+{
+    const size_t size = (size_t)n->opts.image_size, n_bytes = (size_t)n->C_in * size * size * sizeof(float);
+
+    if (!c->ops->touches_memory || c->ops->host_memory)
+        return 0;
+    return batch * (n_bytes + sizeof(uint32_t)) + network_scratch_bytes(c, n, batch, with_gradients);
+}
+
+static enum rc plan_both(struct network_memory *out, struct compute *c, struct program *train, struct program *infer,
                          const struct network *n, size_t batch)
 {
     const size_t params_bytes = n->n_params * sizeof(float), copies = train->n_ops > 0 ? 3 : 1;
@@ -24,7 +35,8 @@ static enum rc plan_both(struct network_memory *out, struct program *train, stru
                                     .unplanned_bytes = larger(train->sums.unplanned_bytes, infer->sums.unplanned_bytes),
                                     .live_bytes = larger(train->sums.live_bytes, infer->sums.live_bytes),
                                     .params_bytes = copies * params_bytes,
-                                    .state_bytes = n->n_state * sizeof(float) };
+                                    .state_bytes = n->n_state * sizeof(float),
+                                    .device_bytes = device_bytes(c, n, batch, train->n_ops > 0) };
 out:
     return rc;
 }
@@ -33,7 +45,7 @@ out:
  * has allocated them already. */
 static size_t own_bytes(const struct network_memory *m)
 {
-    return m->planned_bytes + m->state_bytes;
+    return m->planned_bytes + m->state_bytes + m->device_bytes;
 }
 
 /* The largest batch within available bytes; 0: none. */
@@ -45,7 +57,7 @@ static enum rc max_batch_within(size_t *out, struct network_trainer *t, size_t a
 
     while (too_large - fits > 1) {
         const size_t batch = fits + (too_large - fits) / 2;
-        TRY(plan_both(&m, &t->train, &t->infer, t->network, batch));
+        TRY(plan_both(&m, t->base.env.compute, &t->train, &t->infer, t->network, batch));
         if (own_bytes(&m) <= available)
             fits = batch;
         else
@@ -62,7 +74,7 @@ enum rc network_memory_plan(struct network_trainer *t)
     size_t available = SIZE_MAX, fits;
     enum rc rc;
 
-    TRY(plan_both(&t->sums, &t->train, &t->infer, t->network, t->base.env.max_batch));
+    TRY(plan_both(&t->sums, c, &t->train, &t->infer, t->network, t->base.env.max_batch));
     if (c->ops->touches_memory)
         available = c->ops->memory_available(c);
     if (own_bytes(&t->sums) <= available)
@@ -77,7 +89,8 @@ out:
     return rc;
 }
 
-enum rc network_memory_needed(struct network_memory *out, const struct network *n, size_t batch, bool forward_only)
+enum rc network_memory_needed(struct network_memory *out, struct compute *c, const struct network *n, size_t batch,
+                              bool forward_only)
 {
     struct program train = { 0 }, infer = { 0 };
     enum rc rc;
@@ -85,7 +98,7 @@ enum rc network_memory_needed(struct network_memory *out, const struct network *
     TRY(program_open(&infer, n, false));
     if (!forward_only)
         TRY(program_open(&train, n, true));
-    TRY(plan_both(out, &train, &infer, n, batch));
+    TRY(plan_both(out, c, &train, &infer, n, batch));
 out:
     program_close(&train);
     program_close(&infer);

@@ -414,3 +414,18 @@ enum rc network_run(const struct run *r)
 out:
     return rc;
 }
+
+size_t network_scratch_bytes(struct compute *c, const struct network *n, size_t batch, bool with_gradients)
+{
+    const struct run r = { .compute = c, .network = n, .B = batch };
+    size_t most_bytes = 0;
+
+    for (int i = 0; c->ops->scratch_bytes != NULL && i < n->n_nodes; i++) {
+        if (n->node[i].kind != NODE_CONV)
+            continue;
+        const struct conv_shape s = conv_of(&r, &n->node[i]);
+        const size_t n_bytes = c->ops->scratch_bytes(c, &s, with_gradients);
+        most_bytes = n_bytes > most_bytes ? n_bytes : most_bytes;
+    }
+    return most_bytes + c->ops->allowance_bytes;
+}

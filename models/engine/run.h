@@ -31,5 +31,8 @@ struct run { /* of one batch; every array in memory of the compute, NULL on one 
 
 /* Errors: those of ready and of await. Allocates nothing. */
 enum rc network_run(const struct run *r) MUST_CHECK;
+/* Bytes of its own memory that the compute takes to run n, beside what memory_open() gives: 0 of one that tells none.
+ */
+size_t network_scratch_bytes(struct compute *c, const struct network *n, size_t batch, bool with_gradients);
 
 #endif

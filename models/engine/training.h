@@ -49,10 +49,11 @@ struct network_memory {     /* bytes, for the batch of open() */
     size_t params_bytes;    /* parameters, gradients, velocity (forward_only: parameters): allocated by the caller, who
                                checks the sum of all; open() checks the others only */
     size_t state_bytes;
+    size_t device_bytes; /* of a compute whose memory is not the host's: the batch there, its scratch, its allowance */
 };
 struct network_memory network_memory_of(const struct training *t);
 /* The same before anything is opened: what `--batch` will need. */
-enum rc network_memory_needed(struct network_memory *out, const struct network *n, size_t batch,
+enum rc network_memory_needed(struct network_memory *out, struct compute *c, const struct network *n, size_t batch,
                               bool forward_only) MUST_CHECK;
 
 #endif

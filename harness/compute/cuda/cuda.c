@@ -109,6 +109,22 @@ static size_t cuda_memory_available(struct compute *c)
     return cuda_device_available(cuda_of(c)->device);
 }
 
+/* By the operations themselves, on a compute that only counts. */
+static size_t cuda_scratch_bytes(struct compute *base, const struct conv_shape *s, bool with_gradients)
+{
+    const struct cuda_compute *c = cuda_of(base);
+    struct cuda_compute counter = {
+        .precision = c->precision, .gemm_only = c->gemm_only, .columns_bytes = c->columns_bytes, .only_counts = true
+    };
+
+    cuda_op_conv(&counter.base, &(struct conv_forward){ .shape = *s });
+    if (with_gradients) {
+        cuda_op_conv_input_grad(&counter.base, &(struct conv_input_grad){ .shape = *s });
+        cuda_op_conv_weight_grad(&counter.base, &(struct conv_weight_grad){ .shape = *s });
+    }
+    return counter.n_scratch_bytes;
+}
+
 static void cuda_device_name_of(struct compute *c, char *out, size_t n_bytes)
 {
     cuda_device_name(cuda_of(c)->device, out, n_bytes);
@@ -391,6 +407,8 @@ const struct compute_backend compute_cuda = {
     .memory_available = cuda_memory_available,
     .device_count = cuda_device_count,
     .device_id = cuda_device_id_of,
+    .scratch_bytes = cuda_scratch_bytes,
+    .allowance_bytes = CUDA_ALLOWANCE_BYTES,
     .device_name = cuda_device_name_of,
     .put = cuda_put,
     .get = cuda_get,

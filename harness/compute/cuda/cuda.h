@@ -25,7 +25,8 @@ enum {
     CUDA_MAX_KEYS = 64,                  /* dropouts in one log */
     CUDA_STAGING_BYTES = 4 << 20,
     CUDA_STAGINGS = 2,
-    CUDA_MAX_PINNED = 8, /* blocks of host_open() at a time */
+    CUDA_MAX_PINNED = 8,             /* blocks of host_open() at a time */
+    CUDA_ALLOWANCE_BYTES = 64 << 20, /* graphs of a step, which the driver keeps on the GPU. Chosen, not measured */
 };
 
 /* Events of the device (cuda_device_record). */
@@ -94,6 +95,7 @@ struct cuda_compute {
     size_t n_scratch_bytes;
     unsigned char *products; /* gemm_only: of GEMMs whose result is scratch, which operands are read from */
     size_t n_products_bytes;
+    bool only_counts; /* scratch is counted, nothing is allocated, logged or run */
     struct cuda_log log;
     struct cuda_kept kept[CUDA_LOGS_KEPT];
     uint64_t use;

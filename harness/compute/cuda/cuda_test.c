@@ -417,6 +417,7 @@ static int run(const char *what)
                                          cmocka_unit_test(wait_event_ignores_later_calls),
                                          cmocka_unit_test(uploads_overtake_earlier_calls),
                                          cmocka_unit_test(stamps_are_of_the_device),
+                                         cmocka_unit_test(scratch_is_foretold),
                                          cmocka_unit_test(gemms_alone_are_of_random_numbers),
                                          cmocka_unit_test(other_devices_are_not_there),
                                          cmocka_unit_test(devices_have_ids),

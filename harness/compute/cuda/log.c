@@ -40,6 +40,10 @@ static bool grow(struct cuda_compute *c, unsigned char **memory, size_t *n_have_
 {
     if (c->out_of_memory)
         return false;
+    if (c->only_counts) {
+        *n_have_bytes = n_bytes > *n_have_bytes ? n_bytes : *n_have_bytes;
+        return false;
+    }
     if (n_bytes <= *n_have_bytes)
         return true;
     cuda_log_flush(c);

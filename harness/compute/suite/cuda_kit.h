@@ -36,6 +36,7 @@ void values_agree(void **state);
 void wait_event_ignores_later_calls(void **state);
 void copies_of_any_size_arrive(void **state);
 /* Of cuda_profile.c. */
+void scratch_is_foretold(void **state);
 void stamps_are_of_the_device(void **state);
 void gemms_alone_are_of_random_numbers(void **state);
 

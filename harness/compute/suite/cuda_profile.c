@@ -13,6 +13,37 @@
 #include "harness/compute/cuda/cuda.h"
 #include "harness/compute/suite/cuda_kit.h"
 
+/* What is foretold of a shape is what its operations take. */
+void scratch_is_foretold(void **state)
+{
+    static const struct conv_shape shape[] = {
+        { { 4, 8, 16, 16, 3, 3, 1, 1, 1, 1 }, 8 },  /* flipped */
+        { { 4, 8, 16, 16, 3, 3, 2, 2, 1, 1 }, 12 }, /* col2im */
+        { { 4, 8, 16, 16, 1, 1, 1, 1, 0, 0 }, 12 }, /* pointwise */
+        { { 4, 3, 5, 4, 5, 4, 1, 1, 0, 0 }, 10 },   /* dense */
+    };
+    const enum precision precisions[] = { PRECISION_FP32, PRECISION_BF16 };
+
+    (void)state;
+    for (int k = 0; k < 8; k++) {
+        const struct conv_shape *s = &shape[k / 2];
+        struct side *a = side_open(&compute_cuda, &(struct compute_env){ .precision = precisions[k % 2] });
+        const struct cuda_compute *c = (const struct cuda_compute *)a->c;
+        float *x = side_reals(a, 4 * 8 * 256), *y = side_reals(a, 4 * 12 * 256), *w = side_reals(a, 12 * 8 * 25);
+        assert_int_equal(c->n_scratch_bytes, 0);
+        const size_t forward_bytes = a->c->ops->scratch_bytes(a->c, s, false);
+        const size_t all_bytes = a->c->ops->scratch_bytes(a->c, s, true);
+        assert_int_equal(c->n_scratch_bytes, 0);
+        compute_conv(a->c, &(struct conv_forward){ .shape = *s, .y = y, .x = x, .weight = w });
+        assert_int_equal(c->n_scratch_bytes, forward_bytes);
+        compute_conv_input_grad(a->c, &(struct conv_input_grad){ .shape = *s, .dx = x, .dy = y, .weight = w });
+        compute_conv_weight_grad(a->c, &(struct conv_weight_grad){ .shape = *s, .dweight = w, .dy = y, .x = x });
+        assert_int_equal(compute_sync(a->c), RC_OK);
+        assert_int_equal(c->n_scratch_bytes, all_bytes);
+        side_close(a);
+    }
+}
+
 /* The emulated device takes a microsecond for each task. */
 void stamps_are_of_the_device(void **state)
 {

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device_memory_test.c - what a network needs of a device, beside its activations, is counted before it is opened. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "models/suite/network_fixture.h"
+
+static size_t limited_bytes;
+
+static size_t limited_memory(struct compute *c)
+{
+    (void)c;
+    return limited_bytes;
+}
+
+static size_t made_scratch(struct compute *c, const struct conv_shape *shape, bool with_gradients)
+{
+    (void)c;
+    return (size_t)shape->in.B * (shape->C_out == 10 ? 1000 : 10) + with_gradients;
+}
+
+/* Of a device also the batch there, the most scratch of any layer, and the allowance. */
+static void devices_take_more(void **state)
+{
+    struct compute_backend limited = compute_cpu;
+    const struct network_fixture_opts opts = { .backend = &limited };
+    const struct variant *v = network_variant_find("resnet8");
+    struct network_memory needed;
+    struct network_fixture f;
+    size_t most = 10;
+
+    (void)state;
+    limited.host_memory = false;
+    limited.scratch_bytes = made_scratch;
+    limited.allowance_bytes = 5000;
+    assert_int_equal(network_fixture_open(&f, v, &opts), RC_OK);
+    assert_int_equal(network_memory_needed(&needed, f.compute, f.network, v->B, false), RC_OK);
+    const size_t size = (size_t)f.network->opts.image_size;
+    const size_t image_bytes = (size_t)f.network->C_in * size * size * sizeof(float) + sizeof(uint32_t);
+    for (int i = 0; i < f.network->n_nodes; i++)
+        if (f.network->node[i].kind == NODE_CONV && f.network->node[i].C_out == 10)
+            most = 1000;
+    assert_int_equal(needed.device_bytes, v->B * (image_bytes + most) + 1 + 5000);
+    network_fixture_close(&f);
+    limited.memory_available = limited_memory;
+    limited_bytes = needed.planned_bytes + needed.state_bytes + needed.device_bytes;
+    assert_int_equal(network_fixture_open(&f, v, &opts), RC_OK);
+    network_fixture_close(&f);
+    limited_bytes--;
+    assert_int_equal(network_fixture_open(&f, v, &opts), RC_NOMEM);
+    network_fixture_close(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(devices_take_more) };
+
+    return cmocka_run_group_tests_name("device_memory", tests, NULL, NULL);
+}
