@@ -35,13 +35,17 @@ struct shared { /* by all ranks of a communicator */
     float slot[MOST_RANKS][CHUNK_ELEMS];
 };
 
+struct sum;
+
 struct ncclComm {
     struct shared *shared;
     int rank, n_ranks, n_groups, n_in_flight;
     uint64_t n_chunks;
-    ncclResult_t failed; /* ncclSuccess: not yet */
-    bool is_through;     /* with its last call */
-    bool is_ended;       /* aborted or destroyed; freed once nothing is in flight */
+    ncclResult_t failed;                /* ncclSuccess: not yet */
+    bool is_through;                    /* with its last call */
+    bool is_ended;                      /* aborted or destroyed; freed once nothing is in flight */
+    struct sum *waiting[MOST_IN_GROUP]; /* of the last group: queued when it is through with that */
+    int n_waiting;
 };
 
 struct sum { /* one ncclAllReduce() */
@@ -87,6 +91,17 @@ static bool is_to_fail(int rank, const char *what, int n)
 
     return text && sscanf(text, "%d:%15[a-z]:%d", &f.rank, f.what, &f.n) >= 2 && f.rank == rank &&
            strcmp(f.what, what) == 0 && (n == 0 || f.n == n);
+}
+
+static bool go_on(void *sum);
+
+static void queue_waiting(struct ncclComm *c)
+{
+    for (int i = 0; i < c->n_waiting; i++) {
+        c->n_in_flight++;
+        c->waiting[i]->stream->call(c->waiting[i]->stream, go_on, c->waiting[i]);
+    }
+    c->n_waiting = 0;
 }
 
 /* --- communicators --- */
@@ -163,6 +178,8 @@ static void end(struct ncclComm *c)
 {
     if (!c->is_ended || c->n_in_flight > 0)
         return;
+    while (c->n_waiting > 0)
+        free(c->waiting[--c->n_waiting]);
     (void)munmap(c->shared, sizeof *c->shared);
     free(c);
 }
@@ -173,6 +190,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *result)
     *result = c->failed;
     if (*result == ncclSuccess && (atomic_load(&c->shared->n_joined) < c->n_ranks || !c->is_through))
         *result = ncclInProgress;
+    queue_waiting(c);
     c->is_through = true;
     return ncclSuccess;
 }
@@ -186,7 +204,7 @@ static ncclResult_t busy(struct ncclComm *c)
 ncclResult_t ncclCommFinalize(ncclComm_t c)
 {
     forbid(c->is_ended || depth > 0, "finalize of a communicator that was ended, or inside a group");
-    forbid(c->n_in_flight > 0, "finalize with sums in flight waits for other ranks");
+    forbid(c->n_in_flight + c->n_waiting > 0, "finalize with sums in flight waits for other ranks");
     return busy(c);
 }
 
@@ -328,8 +346,7 @@ ncclResult_t ncclGroupEnd(void)
             free(s);
             continue;
         }
-        s->comm->n_in_flight++;
-        s->stream->call(s->stream, go_on, s);
+        s->comm->waiting[s->comm->n_waiting++] = s;
     }
     n_in_group = 0;
     return result;
