@@ -404,6 +404,7 @@ void on_host_queue_call(struct cuda_device *d, bool (*step)(void *arg), void *ar
 
     w->step = step;
     w->arg = arg;
+    (void)run_as_far(d, SIDE_STREAM, d->stream[SIDE_STREAM].n_queued, false); /* at once: nothing else holds it back */
 }
 
 void on_host_queue_wait(struct cuda_device *d, int later, int earlier, size_t turn)
