@@ -222,7 +222,7 @@ static void memory_is_of_all_on_a_device(void **state)
     for (int shares = 0; shares < 2; shares++) {
         struct train_job job = { 0 };
         assert_int_equal(kit_prepare(&job, three_workers), RC_OK);
-        job.compute = gpu(2);
+        job.compute = gpu(shares ? 2 : 3);
         job.opts.share_device = shares;
         assert_int_equal(job_memory_resolve(&job, NULL), RC_OK);
         n_bytes[shares] = job.memory.host_bytes;
@@ -231,13 +231,35 @@ static void memory_is_of_all_on_a_device(void **state)
     assert_true(n_bytes[0] > 0 && n_bytes[1] == 2 * n_bytes[0]);
 }
 
+/* Before anything starts, where one process sees the devices of all. */
+static void too_many_workers_are_refused(void **state)
+{
+    static const struct {
+        int n_devices;
+        const char *says; /* NULL: nothing */
+    } cases[] = { { 1, "--workers 3: there is 1 GPU here; 1 would be right, or --share-device" },
+                  { 2, "--workers 3: there are 2 GPUs here; 2 would be right, or --share-device" },
+                  { 3, NULL } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct train_job job = { 0 };
+        assert_int_equal(kit_prepare(&job, three_workers), RC_OK);
+        job.compute = gpu(cases[i].n_devices);
+        assert_int_equal(job_memory_resolve(&job, NULL), cases[i].says ? RC_INVAL : RC_OK);
+        if (cases[i].says)
+            assert_string_equal(rc_message(), cases[i].says);
+        train_job_free(&job);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sharing_is_refused),           cmocka_unit_test(sharing_is_asked_for),
         cmocka_unit_test(each_worker_has_one),          cmocka_unit_test(a_cpu_is_not_shared),
         cmocka_unit_test(devices_are_of_a_host),        cmocka_unit_test(processes_prepare_with_their_own),
-        cmocka_unit_test(memory_is_of_all_on_a_device),
+        cmocka_unit_test(memory_is_of_all_on_a_device), cmocka_unit_test(too_many_workers_are_refused),
     };
 
     return cmocka_run_group_tests_name("devices", tests, NULL, NULL);

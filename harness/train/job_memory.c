@@ -83,17 +83,22 @@ static size_t resume_bytes(const struct train_job *job, size_t n_ranks)
     return job->opts.resume[0] != '\0' ? n_processes * checkpoint_bytes(job) : 0;
 }
 
-/* How many of the workers are on one device. */
+/* How many of the workers are on one device. RC_INVAL: more than one, and nobody asked for it. Of processes, which may
+ * each see another device, only the run itself can tell that (rank_check_devices). */
 static enum rc workers_on_device(size_t *out, const struct train_job *job, size_t n_workers)
 {
+    const bool sees_all = (job->world->module.caps & WORLD_SHARED_MEMORY) != 0;
     int n_devices = 1;
     enum rc rc = RC_OK;
 
     *out = 1;
-    if (!job->opts.share_device || !job->compute->device_count)
+    if (!job->compute->device_count || !(job->opts.share_device || sees_all))
         return RC_OK;
     TRY(job->compute->device_count(&n_devices));
     *out = (n_workers + (size_t)n_devices - 1) / (size_t)n_devices;
+    if (*out > 1 && !job->opts.share_device)
+        FAIL(RC_INVAL, "--workers %d: there %s %d %s%s here; %d would be right, or --share-device", job->n_workers,
+             n_devices == 1 ? "is" : "are", n_devices, job->compute->device_kind, n_devices == 1 ? "" : "s", n_devices);
 out:
     return rc;
 }

@@ -24,6 +24,14 @@ static size_t made_scratch(struct compute *c, const struct conv_shape *shape, bo
     return (size_t)shape->in.B * (shape->C_out == 10 ? 1000 : 10) + with_gradients;
 }
 
+static void made_upload(struct compute *c, void *to, const void *host, size_t n_bytes)
+{
+    (void)c;
+    (void)to;
+    (void)host;
+    (void)n_bytes;
+}
+
 /* Of a device also the batch there, the most scratch of any layer, and the allowance. */
 static void devices_take_more(void **state)
 {
@@ -46,6 +54,11 @@ static void devices_take_more(void **state)
         if (f.network->node[i].kind == NODE_CONV && f.network->node[i].C_out == 10)
             most = 1000;
     assert_int_equal(needed.device_bytes, v->B * (image_bytes + most) + 1 + 5000);
+    limited.upload = made_upload; /* and the next one, on its way */
+    assert_int_equal(network_memory_needed(&needed, f.compute, f.network, v->B, false), RC_OK);
+    assert_int_equal(needed.device_bytes, v->B * (2 * image_bytes + most) + 1 + 5000);
+    limited.upload = NULL;
+    assert_int_equal(network_memory_needed(&needed, f.compute, f.network, v->B, false), RC_OK);
     network_fixture_close(&f);
     limited.memory_available = limited_memory;
     limited_bytes = needed.planned_bytes + needed.state_bytes + needed.device_bytes;
