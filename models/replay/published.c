@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/csv.h"
 #include "harness/base/file.h"
 #include "harness/base/text.h"
 
@@ -21,45 +22,6 @@ void published_free(struct published *p)
     free(p->path);
     free(p->rate);
     *p = (struct published){ 0 };
-}
-
-/* The end of a quoted field whose quote is before text: doubled quotes become one. NULL: it does not end. */
-static char *unquote(char *text)
-{
-    char *to = text;
-
-    for (char *from = text; *from != '\0'; from++) {
-        if (*from == '"' && *++from != '"') {
-            *to = '\0';
-            return from;
-        }
-        *to++ = *from;
-    }
-    return NULL;
-}
-
-/* Cut a line into its fields, in place. Returns their number, at most N_FIELDS + 1; 0: a quote is not closed. */
-static int cut_fields(char *line, char *field[N_FIELDS + 1])
-{
-    int n = 0;
-
-    for (char *at = line; n <= N_FIELDS; at++) {
-        char *end;
-        if (*at == '"') {
-            field[n++] = at + 1;
-            end = unquote(at + 1);
-            if (end == NULL || (*end != ',' && *end != '\0'))
-                return 0;
-        } else {
-            field[n++] = at;
-            end = at + strcspn(at, ",");
-        }
-        at = end;
-        if (*at == '\0')
-            return n;
-        *at = '\0';
-    }
-    return n;
 }
 
 static enum rc take_text(char *out, size_t n_bytes, const char *text, const char *what, const char *path, int line)
@@ -84,8 +46,8 @@ static enum rc take_int(int *out, const char *text, uint64_t max, const char *wh
 
 static enum rc read_row(struct published_rate *r, char *text, const char *path, int line)
 {
-    char *field[N_FIELDS + 1], confidence[16];
-    const int n_fields = cut_fields(text, field);
+    char *field[N_FIELDS], confidence[16];
+    const int n_fields = csv_cut(text, field, N_FIELDS);
     int year;
     enum rc rc;
 

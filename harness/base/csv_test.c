@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* csv_test.c - fields of a line: plain, quoted, empty, too many, and those that are not closed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/base/csv.h"
+
+enum { MAX_FIELDS = 4 };
+
+/* "a|b|c" of the fields; "!" where there are none, "+" behind those that fit. */
+static const char *cut(const char *text)
+{
+    static char line[256], out[512];
+    char *field[MAX_FIELDS];
+    int n;
+
+    snprintf(line, sizeof line, "%s", text);
+    n = csv_cut(line, field, MAX_FIELDS);
+    out[0] = '\0';
+    for (int i = 0; i < n && i < MAX_FIELDS; i++)
+        snprintf(out + strlen(out), sizeof out - strlen(out), "%s%s", i > 0 ? "|" : "", field[i]);
+    strcat(out, n == 0 ? "!" : n > MAX_FIELDS ? "+" : "");
+    return out;
+}
+
+static void plain_fields_are_cut_at_commas(void **state)
+{
+    (void)state;
+    assert_string_equal(cut("a,b,c"), "a|b|c");
+    assert_string_equal(cut(""), "");
+    assert_string_equal(cut(",,"), "||");
+    assert_string_equal(cut("a"), "a");
+    assert_string_equal(cut("a,"), "a|");
+    assert_string_equal(cut("a b,c\"d"), "a b|c\"d");
+}
+
+static void quoted_fields_hold_commas_and_quotes(void **state)
+{
+    (void)state;
+    assert_string_equal(cut("\"a,b\",c"), "a,b|c");
+    assert_string_equal(cut("\"say \"\"no\"\"\",\"\""), "say \"no\"|");
+    assert_string_equal(cut("x,\"y\""), "x|y");
+}
+
+static void quotes_must_close(void **state)
+{
+    (void)state;
+    assert_string_equal(cut("\"a,b"), "!");
+    assert_string_equal(cut("\"a\"b,c"), "!");
+    assert_string_equal(cut("a,\""), "!");
+}
+
+static void more_than_fit_are_told(void **state)
+{
+    (void)state;
+    assert_string_equal(cut("1,2,3,4"), "1|2|3|4");
+    assert_string_equal(cut("1,2,3,4,"), "1|2|3|4+");
+    assert_string_equal(cut("1,2,3,4,5,6"), "1|2|3|4+");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plain_fields_are_cut_at_commas),
+        cmocka_unit_test(quoted_fields_hold_commas_and_quotes),
+        cmocka_unit_test(quotes_must_close),
+        cmocka_unit_test(more_than_fit_are_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
