@@ -5,6 +5,7 @@
  */
 #include "harness/report/progress.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@ void progress_init(struct progress *p, FILE *to, size_t n_total, uint64_t now_ns
 
     *p = (struct progress){ .to = to,
                             .n_total = n_total,
+                            .done_ratio = NAN,
                             .is_terminal = fd >= 0 && isatty(fd) && term && strcmp(term, "dumb") != 0,
                             .started_ns = now_ns,
                             .printed_ns = now_ns };
@@ -43,11 +45,12 @@ static void format_state(char *out, size_t n_bytes, const struct progress *p, ui
 {
     const uint64_t elapsed_ns = now_ns - p->started_ns;
     const size_t n_total = p->n_total ? p->n_total : 1;
-    const double done_ratio = p->n_total ? (double)p->n_done / (double)n_total : 1;
+    const double of_number = p->n_total ? (double)p->n_done / (double)n_total : 1;
+    const double done_ratio = isnan(p->done_ratio) ? of_number : p->done_ratio;
     char elapsed[32], left[64] = "";
 
     format_duration(elapsed, sizeof elapsed, elapsed_ns);
-    if (p->n_done > 0 && p->n_done < p->n_total) {
+    if (p->n_done > 0 && p->n_done < p->n_total && done_ratio > 0) {
         char duration[32];
 
         format_duration(duration, sizeof duration, (uint64_t)((double)elapsed_ns * (1 / done_ratio - 1)));
@@ -86,6 +89,11 @@ static void redraw(const struct progress *p, const char *state, const char *what
     cut(line, terminal_columns(p->to) - 1); /* the last column would wrap on some terminals */
     fprintf(p->to, "\r%s\033[K", line);
     fflush(p->to);
+}
+
+void progress_weigh(struct progress *p, double done_ratio)
+{
+    p->done_ratio = done_ratio;
 }
 
 void progress_update(struct progress *p, size_t n_done, const char *what, uint64_t now_ns)

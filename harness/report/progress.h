@@ -17,6 +17,7 @@ struct progress {
     FILE *to;
     bool is_terminal;
     size_t n_done, n_total;
+    double done_ratio; /* of the time, as progress_weigh() said; NaN: of the number */
     uint64_t started_ns, printed_ns;
 };
 
@@ -24,6 +25,8 @@ struct progress {
 void progress_init(struct progress *p, FILE *to, size_t n_total, uint64_t now_ns);
 /* n_done of n_total are done; what: the piece of work now under way. */
 void progress_update(struct progress *p, size_t n_done, const char *what, uint64_t now_ns);
+/* Pieces differ in length: from now on the time left is foretold by the part of all work that is done, 0 to 1. */
+void progress_weigh(struct progress *p, double done_ratio);
 /* A line of its own, from a format with its arguments, above what is redrawn; the line feed is added. */
 void progress_say(struct progress *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Erase the line (terminal) or end with a last line (elsewhere). */

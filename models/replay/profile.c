@@ -112,6 +112,20 @@ enum rc profile_spread(struct profile *p, uint64_t step_ns)
     return RC_OK;
 }
 
+void profile_scale(struct profile *p, double images_per_s)
+{
+    const double factor = 1e9 * p->batch / images_per_s / (double)profile_step_ns(p);
+
+    for (int i = 0; i < p->n_layers; i++) {
+        struct profile_layer *l = &p->layer[i];
+        l->forward_ns = (uint64_t)llround(factor * (double)l->forward_ns);
+        l->backward_ns = (uint64_t)llround(factor * (double)l->backward_ns);
+        l->gemm_forward_ns = (uint64_t)llround(factor * (double)l->gemm_forward_ns);
+        l->gemm_backward_ns = (uint64_t)llround(factor * (double)l->gemm_backward_ns);
+    }
+    p->images_per_s = images_per_s;
+}
+
 size_t profile_n_params(const struct profile *p)
 {
     size_t n = 0;

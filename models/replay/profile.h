@@ -75,6 +75,8 @@ enum rc profile_of_network(struct profile **out, const struct network *n, int ba
 /* Spread the time of a whole step over the layers by their flops: a pass's share is its flops' share, which are
  * 1:2 forward to backward, and 1:1 where there is no input gradient to compute. J3. RC_INVAL: no layer has flops. */
 enum rc profile_spread(struct profile *p, uint64_t step_ns) MUST_CHECK;
+/* Change all times in proportion, so that a step has this rate. images_per_s > 0; p has times. */
+void profile_scale(struct profile *p, double images_per_s);
 size_t profile_n_params(const struct profile *p);
 int profile_n_tensors(const struct profile *p);
 /* Of one step: the layers' times. */
