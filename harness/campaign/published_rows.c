@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* published_rows.c - a table of published efficiencies: its head, and rows whose every field is checked. */
+#include "harness/campaign/published_rows.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "allreduce/collective_list.h"
+#include "harness/base/csv.h"
+#include "harness/base/file.h"
+#include "harness/base/text.h"
+#include "harness/train/train.h"
+
+enum column {
+    MODEL,
+    GPUS,
+    MODE,
+    EFFICIENCY,
+    SERVERS,
+    TRANSPORT,
+    CLUSTER,
+    RATE,
+    BATCH,
+    COUNTED,
+    TABLE,
+    SOURCE,
+    NOTE,
+    N_COLUMNS,
+    N_NEEDED = SERVERS
+};
+
+enum { MAX_FIELDS = 64, MAX_BATCH = 1 << 20, SHOWN_BYTES = 64 };
+
+static const char *const column_name[N_COLUMNS + 1] = { "model",   "gpus",      "mode",    "efficiency",
+                                                        "servers", "transport", "cluster", "one_gpu_images_per_s",
+                                                        "batch",   "counted",   "table",   "source",
+                                                        "note",    NULL };
+static const char all_columns[] = "model, gpus, mode, efficiency, servers, transport, cluster, one_gpu_images_per_s, "
+                                  "batch, counted, table, source, note";
+
+struct reader { /* of a file */
+    struct published_rows rows;
+    int line;
+    int place[N_COLUMNS]; /* of each column among the fields; -1: there is none */
+    int n_fields;
+};
+
+/* The mode that has of these caps exactly those. */
+static const char *mode_with(unsigned caps)
+{
+    for (int i = 0; train_mode_at(i); i++) {
+        const struct module *m = &train_mode_at(i)->module;
+        if ((m->caps & (MODE_COLLECTIVE | MODE_SERVERS | MODE_ONE_WORKER)) == caps)
+            return m->name;
+    }
+    return "";
+}
+
+const char *row_mode_name(enum row_mode mode)
+{
+    return mode_with(mode == ROW_COLLECTIVE ? MODE_COLLECTIVE : mode == ROW_NONE ? 0 : MODE_SERVERS);
+}
+
+void published_rows_free(struct published_rows *p)
+{
+    free(p->path);
+    free(p->row);
+    *p = (struct published_rows){ .path = NULL };
+}
+
+/* RC_INVAL: what column c of this line has is not what would be right. */
+static enum rc wrong(const struct reader *r, enum column c, const char *text, const char *right)
+{
+    char shown[SHOWN_BYTES];
+
+    snprintf(shown, sizeof shown, "%s", text);
+    for (char *at = shown; *at; at++)
+        if ((unsigned char)*at < 0x20 || *at == 0x7f)
+            *at = '?';
+    return rc_raise(RC_INVAL, "%s:%d: %s: is \"%s\"; %s would be right", r->rows.path, r->line, column_name[c], shown,
+                    right);
+}
+
+static enum rc take_text(const struct reader *r, char *out, size_t n_bytes, enum column c, const char *text)
+{
+    if (strlen(text) >= n_bytes)
+        return wrong(r, c, text, "a shorter text");
+    snprintf(out, n_bytes, "%s", text);
+    return RC_OK;
+}
+
+/* "" leaves *out. */
+static enum rc take_int(const struct reader *r, int *out, enum column c, const char *text, uint64_t least,
+                        uint64_t most)
+{
+    char right[80];
+    uint64_t value;
+
+    if (!*text)
+        return RC_OK;
+    snprintf(right, sizeof right, "a whole number from %llu to %llu", (unsigned long long)least,
+             (unsigned long long)most);
+    if (!text_to_u64(text, &value) || value < least || value > most)
+        return wrong(r, c, text, right);
+    *out = (int)value;
+    return RC_OK;
+}
+
+static bool is_collective(const char *name)
+{
+    for (int i = 0; collective_kind.at(i); i++)
+        if (strcmp(collective_kind.at(i)->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* What is behind "NAME-" in text; NULL: it is not that. */
+static const char *behind(const char *text, const char *name)
+{
+    const size_t n = strlen(name);
+
+    return strncmp(text, name, n) == 0 && text[n] == '-' ? text + n + 1 : NULL;
+}
+
+static enum rc take_mode(const struct reader *r, struct published_row *row, const char *text)
+{
+    const char *by = behind(text, row_mode_name(ROW_COLLECTIVE)), *how = behind(text, row_mode_name(ROW_PS));
+    const char *reducer = by ? by : text;
+
+    if (is_collective(reducer)) {
+        row->mode = ROW_COLLECTIVE;
+        snprintf(row->reducer, sizeof row->reducer, "%s", reducer);
+        return RC_OK;
+    }
+    if (how && (strcmp(how, "sync") == 0 || strcmp(how, "async") == 0)) {
+        row->mode = strcmp(how, "sync") == 0 ? ROW_PS : ROW_PS_ASYNC;
+        return RC_OK;
+    }
+    for (enum row_mode mode = ROW_COLLECTIVE; mode <= ROW_NONE; mode++)
+        if (strcmp(text, row_mode_name(mode)) == 0) {
+            row->mode = mode == ROW_PS_ASYNC ? ROW_PS : mode;
+            return RC_OK;
+        }
+    return wrong(r, MODE, text, "ring, allreduce, ps, ps-sync, ps-async or none");
+}
+
+static enum rc take_efficiency(const struct reader *r, double *out, const char *text)
+{
+    if (!text_to_f64(text, out) || !(*out > 0) || *out > 1.5)
+        return wrong(r, EFFICIENCY, text, "a ratio above 0, at most 1.5 (90 % is 0.9)");
+    return RC_OK;
+}
+
+static enum rc take_rate(const struct reader *r, double *out, const char *text)
+{
+    *out = NAN;
+    if (*text && (!text_to_f64(text, out) || !(*out >= 1e-3) || *out > 1e9))
+        return wrong(r, RATE, text, "a number from 0.001 to 1e9, or nothing,");
+    return RC_OK;
+}
+
+static enum rc take_choice(const struct reader *r, enum column c, const char *text, const char *const *choices,
+                           const char *right)
+{
+    for (int i = 0; choices[i]; i++)
+        if (strcmp(text, choices[i]) == 0)
+            return RC_OK;
+    return wrong(r, c, text, right);
+}
+
+static enum rc take_servers(const struct reader *r, struct published_row *row, const char *text)
+{
+    const bool has_servers = row->mode == ROW_PS || row->mode == ROW_PS_ASYNC;
+    enum rc rc;
+
+    TRY(take_int(r, &row->n_servers, SERVERS, text, 0, 1024));
+    if (has_servers && row->n_servers == 0)
+        return wrong(r, SERVERS, text, "the number of servers, as the row is of a parameter server,");
+    if (!has_servers && row->n_servers > 0)
+        return wrong(r, SERVERS, text, "nothing, or 0, as the row is of no parameter server,");
+out:
+    return rc;
+}
+
+/* Field c of the row; "": there is no such column. */
+static const char *field_of(const struct reader *r, char *const *field, enum column c)
+{
+    return r->place[c] >= 0 ? field[r->place[c]] : "";
+}
+
+static enum rc take_row(struct reader *r, struct published_row *row, char *const *field)
+{
+    static const char *const transports[] = { "", "rdma", "tcp", "grpc", "bare", NULL };
+    static const char *const yes_no[] = { "", "yes", "no", NULL };
+    const char *model = field_of(r, field, MODEL), *gpus = field_of(r, field, GPUS);
+    enum rc rc;
+
+    if (!*model)
+        return wrong(r, MODEL, model, "the name of a model");
+    TRY(take_text(r, row->model, sizeof row->model, MODEL, model));
+    if (!*gpus)
+        return wrong(r, GPUS, gpus, "a whole number from 1 to 8192");
+    TRY(take_int(r, &row->n_gpus, GPUS, gpus, 1, ROW_MAX_GPUS));
+    TRY(take_mode(r, row, field_of(r, field, MODE)));
+    TRY(take_efficiency(r, &row->efficiency_ratio, field_of(r, field, EFFICIENCY)));
+    TRY(take_servers(r, row, field_of(r, field, SERVERS)));
+    TRY(take_choice(r, TRANSPORT, field_of(r, field, TRANSPORT), transports, "rdma, tcp, grpc, bare or nothing"));
+    TRY(take_text(r, row->transport, sizeof row->transport, TRANSPORT, field_of(r, field, TRANSPORT)));
+    TRY(take_text(r, row->cluster, sizeof row->cluster, CLUSTER, field_of(r, field, CLUSTER)));
+    TRY(take_rate(r, &row->one_gpu_images_per_s, field_of(r, field, RATE)));
+    TRY(take_int(r, &row->batch, BATCH, field_of(r, field, BATCH), 1, MAX_BATCH));
+    TRY(take_choice(r, COUNTED, field_of(r, field, COUNTED), yes_no, "yes, no or nothing"));
+    row->is_counted = strcmp(field_of(r, field, COUNTED), "no") != 0;
+    TRY(take_text(r, row->table, sizeof row->table, TABLE, field_of(r, field, TABLE)));
+out:
+    return rc;
+}
+
+static int column_of(const char *name)
+{
+    for (int c = 0; c < N_COLUMNS; c++)
+        if (strcmp(name, column_name[c]) == 0)
+            return c;
+    return -1;
+}
+
+static enum rc unknown_column(const struct reader *r, const char *name)
+{
+    const char *nearest = text_nearest(name, column_name);
+    char shown[SHOWN_BYTES];
+
+    snprintf(shown, sizeof shown, "%s", name);
+    for (char *at = shown; *at; at++)
+        if ((unsigned char)*at < 0x20 || *at == 0x7f)
+            *at = '?';
+    return rc_raise(RC_INVAL, "%s:%d: unknown column \"%s\"; %s%s%s would be right", r->rows.path, r->line, shown,
+                    nearest ? nearest : "", nearest ? ", or another of " : "one of ", all_columns);
+}
+
+static enum rc take_head(struct reader *r, char *text)
+{
+    char *field[MAX_FIELDS];
+    const int n = csv_cut(text, field, MAX_FIELDS);
+
+    if (n == 0 || n > MAX_FIELDS)
+        return rc_raise(RC_INVAL, "%s:%d: is no head; the names of columns would be right: %s", r->rows.path, r->line,
+                        all_columns);
+    for (int c = 0; c < N_COLUMNS; c++)
+        r->place[c] = -1;
+    for (int i = 0; i < n; i++) {
+        const int c = column_of(field[i]);
+        if (c < 0)
+            return unknown_column(r, field[i]);
+        if (r->place[c] >= 0)
+            return rc_raise(RC_INVAL, "%s:%d: column %s is there twice; once would be right", r->rows.path, r->line,
+                            column_name[c]);
+        r->place[c] = i;
+    }
+    for (int c = 0; c < N_NEEDED; c++)
+        if (r->place[c] < 0)
+            return rc_raise(RC_INVAL,
+                            "%s:%d: there is no column %s, which is needed, as model, gpus, mode and "
+                            "efficiency are",
+                            r->rows.path, r->line, column_name[c]);
+    r->n_fields = n;
+    return RC_OK;
+}
+
+static enum rc add_row(struct reader *r, char *text)
+{
+    struct published_row *more;
+    char *field[MAX_FIELDS];
+    const int n = csv_cut(text, field, MAX_FIELDS);
+
+    if (n == 0)
+        return rc_raise(RC_INVAL, "%s:%d: a quote is not closed", r->rows.path, r->line);
+    if (n != r->n_fields)
+        return rc_raise(RC_INVAL, "%s:%d: has %s%d fields; %d would be right, as the head has", r->rows.path, r->line,
+                        n > MAX_FIELDS ? "at least " : "", n, r->n_fields);
+    if (r->rows.n_rows >= ROWS_MAX)
+        return rc_raise(RC_INVAL, "%s:%d: has more than %d rows", r->rows.path, r->line, (int)ROWS_MAX);
+    more = realloc(r->rows.row, (r->rows.n_rows + 1) * sizeof *more);
+    if (!more)
+        return rc_raise(RC_NOMEM, "%s: no memory", r->rows.path);
+    r->rows.row = more;
+    more[r->rows.n_rows] = (struct published_row){ .line = r->line };
+    return take_row(r, &more[r->rows.n_rows++], field);
+}
+
+static enum rc read_lines(struct reader *r, FILE *from)
+{
+    char *text = NULL;
+    size_t n_room_bytes = 0;
+    ssize_t n_bytes;
+    enum rc rc = RC_OK;
+
+    for (r->line = 1; (n_bytes = getline(&text, &n_room_bytes, from)) >= 0; r->line++) {
+        if (strlen(text) != (size_t)n_bytes)
+            FAIL(RC_INVAL, "%s:%d: has a zero byte; text would be right", r->rows.path, r->line);
+        text[strcspn(text, "\r\n")] = '\0';
+        if (text[0] == '#' || text[0] == '\0')
+            continue;
+        TRY(r->n_fields == 0 ? take_head(r, text) : add_row(r, text));
+    }
+    if (r->rows.n_rows == 0)
+        FAIL(RC_INVAL, "%s: has no rows; a head and a row would be right: model,gpus,mode,servers,efficiency",
+             r->rows.path);
+out:
+    free(text);
+    return rc;
+}
+
+enum rc published_rows_load(struct published_rows *out, const char *path)
+{
+    struct reader r = { .rows.path = strdup(path) };
+    FILE *from = NULL;
+    enum rc rc;
+
+    if (!r.rows.path)
+        FAIL(RC_NOMEM, "%s: no memory", path);
+    TRY(file_open_regular(&from, path, "a table of published efficiencies (CSV), or horovod-512,"));
+    TRY(read_lines(&r, from));
+    *out = r.rows;
+    r.rows = (struct published_rows){ .path = NULL };
+out:
+    if (from)
+        fclose(from);
+    published_rows_free(&r.rows);
+    return rc;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * published_rows.h - a table of efficiencies that others published, as a file: what gradmark reproduce predicts.
+ *
+ * CSV: lines that begin with "#" are comments; then a head, which names the columns in any order, and rows. Columns:
+ *
+ *   model, gpus, mode, efficiency   needed. gpus: workers, at least 1. mode: a mode of gradmark train, or what
+ * allreduce is done by (ring, allreduce-ring), or ps-sync (ps, too), ps-async. efficiency: a ratio, 1: nothing is lost
+ *   servers                         of a row of ps: how many, needed there; elsewhere empty or 0
+ *   transport                       rdma, tcp, grpc, bare; empty: of ps what --ps-transport says, else the cluster's
+ *   cluster                         a preset or file; empty: --cluster
+ *   one_gpu_images_per_s, batch     of one GPU, as published with the row; empty: the profile's
+ *   counted                         yes (empty, too) or no: shown, and in no mean
+ *   table, source, note             for readers; table is shown
+ *
+ * Every error is RC_INVAL "FILE:LINE: column: ...", with the value and what would be right.
+ */
+#ifndef HARNESS_CAMPAIGN_PUBLISHED_ROWS_H
+#define HARNESS_CAMPAIGN_PUBLISHED_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "harness/base/rc.h"
+
+enum row_mode { ROW_COLLECTIVE, ROW_PS, ROW_PS_ASYNC, ROW_NONE };
+
+enum { ROW_MODEL_BYTES = 32, ROW_CLUSTER_BYTES = 256, ROW_TEXT_BYTES = 128, ROW_MAX_GPUS = 8192, ROWS_MAX = 10000 };
+
+struct published_row {
+    int line;
+    char model[ROW_MODEL_BYTES];
+    enum row_mode mode;
+    char reducer[16];                /* of a collective mode: its algorithm; "": the usual one */
+    int n_gpus, n_servers;           /* servers 0: the mode has none */
+    char transport[8];               /* "": not told */
+    char cluster[ROW_CLUSTER_BYTES]; /* likewise */
+    double efficiency_ratio;
+    double one_gpu_images_per_s; /* NaN: not told */
+    int batch;                   /* 0: not told */
+    bool is_counted;
+    char table[ROW_TEXT_BYTES]; /* "": not told */
+};
+
+struct published_rows { /* owned */
+    char *path;
+    struct published_row *row; /* in the order of the file */
+    size_t n_rows;
+};
+
+enum rc published_rows_load(struct published_rows *out, const char *path) MUST_CHECK;
+void published_rows_free(struct published_rows *p); /* accepts a zeroed one */
+/* "allreduce", as --mode is spelled. */
+const char *row_mode_name(enum row_mode mode);
+
+#endif

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* published_rows_test.c - tables of published efficiencies: what is read, what is refused and how, and thousands of
+ * tables with a few bytes broken. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/base/rng.h"
+#include "harness/campaign/published_rows.h"
+
+#define HEAD "model,gpus,mode,servers,efficiency\n"
+
+static char path[64];
+
+static int make_path(void **state)
+{
+    (void)state;
+    snprintf(path, sizeof path, "/tmp/gradmark-rows-%ld.csv", (long)getpid());
+    return 0;
+}
+
+static int remove_path(void **state)
+{
+    (void)state;
+    return unlink(path);
+}
+
+static void write_bytes(const char *text, size_t n_bytes)
+{
+    FILE *f = fopen(path, "we");
+
+    assert_non_null(f);
+    assert_int_equal(fwrite(text, 1, n_bytes, f), n_bytes);
+    assert_int_equal(fclose(f), 0);
+}
+
+static enum rc load(struct published_rows *out, const char *text)
+{
+    write_bytes(text, strlen(text));
+    return published_rows_load(out, path);
+}
+
+static void columns_stand_in_any_order(void **state)
+{
+    struct published_rows p = { .path = NULL };
+
+    (void)state;
+    assert_int_equal(load(&p,
+                          "# of a paper\n\n"
+                          "note,efficiency,gpus,transport,mode,model,servers,batch,one_gpu_images_per_s,counted,table,"
+                          "cluster\r\n"
+                          "\"a, b\",0.9,512,rdma,ring,vgg16,,32,130.9,no,second,my.yaml\r\n"
+                          "# between\n"
+                          ",0.0357,16,,ps,vgg16,4,,,,,\n"
+                          ",1.02,1,tcp,ps-async,x,1024,,,yes,,\n"
+                          ",1.5,8192,bare,none,x,0,,,yes,,"),
+                     RC_OK);
+    assert_int_equal(p.n_rows, 4);
+    assert_string_equal(p.row[0].model, "vgg16");
+    assert_int_equal(p.row[0].line, 4);
+    assert_int_equal(p.row[0].mode, ROW_COLLECTIVE);
+    assert_int_equal(p.row[0].n_gpus, 512);
+    assert_int_equal(p.row[0].n_servers, 0);
+    assert_string_equal(p.row[0].transport, "rdma");
+    assert_string_equal(p.row[0].cluster, "my.yaml");
+    assert_string_equal(p.row[0].table, "second");
+    assert_true(p.row[0].efficiency_ratio == 0.9 && p.row[0].one_gpu_images_per_s == 130.9);
+    assert_int_equal(p.row[0].batch, 32);
+    assert_false(p.row[0].is_counted);
+    assert_int_equal(p.row[1].line, 6);
+    assert_int_equal(p.row[1].mode, ROW_PS);
+    assert_int_equal(p.row[1].n_servers, 4);
+    assert_string_equal(p.row[1].transport, "");
+    assert_true(isnan(p.row[1].one_gpu_images_per_s) && p.row[1].is_counted && p.row[1].batch == 0);
+    assert_int_equal(p.row[2].mode, ROW_PS_ASYNC);
+    assert_int_equal(p.row[2].n_servers, 1024);
+    assert_true(p.row[2].is_counted);
+    assert_int_equal(p.row[3].mode, ROW_NONE);
+    assert_int_equal(p.row[3].n_gpus, 8192);
+    published_rows_free(&p);
+    assert_null(p.row);
+}
+
+static void names_of_modes(void **state)
+{
+    static const struct {
+        const char *text;
+        enum row_mode mode;
+        const char *name, *reducer;
+    } known[] = { { "ring,", ROW_COLLECTIVE, "allreduce", "ring" },
+                  { "root,", ROW_COLLECTIVE, "allreduce", "root" },
+                  { "allreduce,", ROW_COLLECTIVE, "allreduce", "" },
+                  { "allreduce-ring,", ROW_COLLECTIVE, "allreduce", "ring" },
+                  { "ps,1", ROW_PS, "ps", "" },
+                  { "ps-sync,1", ROW_PS, "ps", "" },
+                  { "ps-async,1", ROW_PS_ASYNC, "ps", "" },
+                  { "none,", ROW_NONE, "none", "" } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        struct published_rows p = { .path = NULL };
+        char text[128];
+        snprintf(text, sizeof text, HEAD "m,4,%s,0.5\n", known[i].text);
+        assert_int_equal(load(&p, text), RC_OK);
+        assert_int_equal(p.row[0].mode, known[i].mode);
+        assert_string_equal(row_mode_name(p.row[0].mode), known[i].name);
+        assert_string_equal(p.row[0].reducer, known[i].reducer);
+        published_rows_free(&p);
+    }
+}
+
+static void wrong_tables_are_named(void **state)
+{
+    static const struct {
+        const char *text, *message; /* behind the path */
+    } wrong[] = {
+        { "", ": has no rows; a head and a row would be right: model,gpus,mode,servers,efficiency" },
+        { HEAD, ": has no rows; a head and a row would be right: model,gpus,mode,servers,efficiency" },
+        { "model,gpus,mode,efficency\n", ":1: unknown column \"efficency\"; efficiency, or another of model, gpus" },
+        { "#\nmodel,qqqqqqqqqqqqqqq\n", ":2: unknown column \"qqqqqqqqqqqqqqq\"; one of model, gpus" },
+        { "model,gpus,mode,model,efficiency\n", ":1: column model is there twice; once would be right" },
+        { "model,gpus,mode\nm,1,ring\n", ":1: there is no column efficiency, which is needed" },
+        { "gpus,mode,efficiency\n1,ring,1\n", ":1: there is no column model, which is needed" },
+        { "\"model,gpus\n", ":1: is no head; the names of columns would be right" },
+        { HEAD "m,4,ring,0.5\n", ":2: has 4 fields; 5 would be right, as the head has" },
+        { HEAD "m,4,ring,,0.5,\n", ":2: has 6 fields; 5 would be right, as the head has" },
+        { HEAD "\"m,4,ring,,0.5\n", ":2: a quote is not closed" },
+        { HEAD ",4,ring,,0.5\n", ":2: model: is \"\"; the name of a model would be right" },
+        { HEAD "m,4,ring,,0.5\nm,0,ring,,0.5\n", ":3: gpus: is \"0\"; a whole number from 1 to 8192 would be right" },
+        { HEAD "m,-4,ring,,0.5\n", ":2: gpus: is \"-4\"; a whole number from 1 to 8192 would be right" },
+        { HEAD "m,,ring,,0.5\n", ":2: gpus: is \"\"; a whole number from 1 to 8192 would be right" },
+        { HEAD "m,8193,ring,,0.5\n", ":2: gpus: is \"8193\"; a whole number from 1 to 8192 would be right" },
+        { HEAD "m,1.5,ring,,0.5\n", ":2: gpus: is \"1.5\"; a whole number from 1 to 8192 would be right" },
+        { HEAD "m,4,rings,,0.5\n",
+          ":2: mode: is \"rings\"; ring, allreduce, ps, ps-sync, ps-async or none would be right" },
+        { HEAD "m,4,single,,1\n", ":2: mode: is \"single\"; ring, allreduce" },
+        { HEAD "m,4,allreduce-,,1\n", ":2: mode: is \"allreduce-\"; ring, allreduce" },
+        { HEAD "m,4,ps-ring,1,1\n", ":2: mode: is \"ps-ring\"; ring, allreduce" },
+        { HEAD "m,4,ring,,-0.5\n", ":2: efficiency: is \"-0.5\"; a ratio above 0, at most 1.5 (90 % is 0.9) would be" },
+        { HEAD "m,4,ring,,90\n", ":2: efficiency: is \"90\"; a ratio above 0, at most 1.5 (90 % is 0.9) would be" },
+        { HEAD "m,4,ring,,0\n", ":2: efficiency: is \"0\"; a ratio above 0" },
+        { HEAD "m,4,ring,,nan\n", ":2: efficiency: is \"nan\"; a ratio above 0" },
+        { HEAD "m,4,ring,,\n", ":2: efficiency: is \"\"; a ratio above 0" },
+        { HEAD "m,4,ps,,0.5\n",
+          ":2: servers: is \"\"; the number of servers, as the row is of a parameter server, would" },
+        { HEAD "m,4,ps,0,0.5\n", ":2: servers: is \"0\"; the number of servers" },
+        { HEAD "m,4,ps,-1,0.5\n", ":2: servers: is \"-1\"; a whole number from 0 to 1024 would be right" },
+        { HEAD "m,4,ring,2,0.5\n",
+          ":2: servers: is \"2\"; nothing, or 0, as the row is of no parameter server, would" },
+        { "model,gpus,mode,efficiency,transport\nm,4,ring,1,udp\n",
+          ":2: transport: is \"udp\"; rdma, tcp, grpc, bare or nothing would be right" },
+        { "model,gpus,mode,efficiency,batch\nm,4,ring,1,0\n", ":2: batch: is \"0\"; a whole number from 1 to 1048576" },
+        { "model,gpus,mode,efficiency,one_gpu_images_per_s\nm,4,ring,1,-3\n",
+          ":2: one_gpu_images_per_s: is \"-3\"; a number from 0.001 to 1e9, or nothing, would be right" },
+        { "model,gpus,mode,efficiency,counted\nm,4,ring,1,maybe\n",
+          ":2: counted: is \"maybe\"; yes, no or nothing would" },
+        { HEAD "012345678901234567890123456789012,4,ring,,0.5\n",
+          ":2: model: is \"012345678901234567890123456789012\"; a "
+          "shorter text would be right" },
+        { HEAD "m\x01,4,ring\x07,,0.5\n", ":2: mode: is \"ring?\"; ring" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct published_rows p = { .path = NULL };
+        assert_int_equal(load(&p, wrong[i].text), RC_INVAL);
+        assert_null(p.row);
+        if (strncmp(rc_message(), path, strlen(path)) != 0 ||
+            strncmp(rc_message() + strlen(path), wrong[i].message, strlen(wrong[i].message)) != 0)
+            fail_msg("\"%s\": %s", wrong[i].text, rc_message());
+    }
+}
+
+static void other_things_than_files_are_refused(void **state)
+{
+    struct published_rows p = { .path = NULL };
+
+    (void)state;
+    assert_int_equal(published_rows_load(&p, "/no/such/table.csv"), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "/no/such/table.csv: cannot be read: "));
+    assert_int_equal(published_rows_load(&p, "/tmp"), RC_INVAL);
+    write_bytes(HEAD "m,4\0,ring,,0.5\n", sizeof HEAD + 15);
+    assert_int_equal(published_rows_load(&p, path), RC_INVAL);
+    assert_non_null(strstr(rc_message(), ":2: has a zero byte; text would be right"));
+}
+
+static size_t below(uint64_t *n_drawn, size_t n)
+{
+    return (size_t)(rng_u64(5, RNG_TEST, (*n_drawn)++) % n);
+}
+
+/* Whatever is in it, the file is read or refused with its name. */
+static void broken_tables_are_refused_or_read(void **state)
+{
+    static const char whole[] =
+        "model,gpus,mode,servers,efficiency,transport,batch,one_gpu_images_per_s,counted,table\n"
+        "vgg16,16,ps,4,0.0357,grpc,64,130.9,yes,\"16 GPUs, \"\"new\"\"\"\n"
+        "resnet101,512,ring,,0.9,rdma,,,no,\n";
+    uint64_t n_drawn = 0;
+    int n_read = 0;
+
+    (void)state;
+    for (int round = 0; round < 4000; round++) {
+        struct published_rows p = { .path = NULL };
+        char text[sizeof whole];
+        memcpy(text, whole, sizeof whole);
+        for (int k = 0; k < 1 + round % 3; k++)
+            text[below(&n_drawn, sizeof whole - 1)] = (char)below(&n_drawn, 256);
+        write_bytes(text, sizeof whole - 1 - below(&n_drawn, round % 2 ? sizeof whole - 1 : 1));
+        if (published_rows_load(&p, path) == RC_OK) {
+            n_read++;
+            for (size_t i = 0; i < p.n_rows; i++)
+                assert_true(p.row[i].n_gpus >= 1 && p.row[i].efficiency_ratio > 0 && p.row[i].model[0]);
+        } else
+            assert_ptr_equal(strstr(rc_message(), path), rc_message());
+        published_rows_free(&p);
+    }
+    assert_in_range(n_read, 50, 3000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(columns_stand_in_any_order),
+        cmocka_unit_test(names_of_modes),
+        cmocka_unit_test(wrong_tables_are_named),
+        cmocka_unit_test(other_things_than_files_are_refused),
+        cmocka_unit_test(broken_tables_are_refused_or_read),
+    };
+    return cmocka_run_group_tests(tests, make_path, remove_path);
+}

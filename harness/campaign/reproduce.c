@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reproduce.c - rows to points, points to simulations, simulations to predictions. */
+#include "harness/campaign/reproduce.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/cluster/cluster_keys.h"
+
+/* Messages of all steps of a simulation, about; more steps do not say more where nothing is random. */
+static const double STEPS_MESSAGES = 4e5;
+enum { MAX_STEPS = 20, ALONE_STEPS = 100, ASYNC_STEPS = 12, MAX_CHART_GPUS = 4096 };
+
+bool row_mode_has_servers(enum row_mode mode)
+{
+    return mode == ROW_PS || mode == ROW_PS_ASYNC;
+}
+
+/* *array := room for one more of its *n elements. */
+static void *grown(void *array, size_t n, size_t n_bytes_each)
+{
+    return realloc(array, (n + 1) * n_bytes_each);
+}
+
+/* --- clusters --- */
+
+static const char *transport_of(const struct reproduction *r, const struct published_row *row)
+{
+    if (row->transport[0] || !row_mode_has_servers(row->mode))
+        return row->transport;
+    return strcmp(r->terms->ps_transport, "cluster") == 0 ? "" : r->terms->ps_transport;
+}
+
+/* The message that rc_raise() kept, behind the place of a row. */
+static enum rc at_row(const struct reproduction *r, const struct published_row *row, const char *column, enum rc rc)
+{
+    char why[RC_MESSAGE_BYTES];
+
+    if (rc == RC_OK)
+        return rc;
+    snprintf(why, sizeof why, "%s", rc_message());
+    return rc_raise(rc, "%s:%d: %s: %s", r->rows.path, row->line, column, why);
+}
+
+static enum rc load_cluster(struct used_cluster *out, const struct reproduction *r)
+{
+    char protocol[32];
+    enum rc rc;
+
+    out->sources = calloc(1, sizeof *out->sources);
+    if (!out->sources)
+        return rc_raise(RC_NOMEM, "no memory for the sources of a cluster");
+    TRY(cluster_find(&out->cluster, out->sources, out->name));
+    TRY(cluster_set(&out->cluster, out->sources, r->terms->cluster_set));
+    snprintf(protocol, sizeof protocol, "protocol=%s", out->transport);
+    if (out->transport[0])
+        TRY(cluster_set(&out->cluster, NULL, protocol));
+out:
+    return rc;
+}
+
+static enum rc find_cluster(size_t *out, struct reproduction *r, const struct published_row *row)
+{
+    const char *name = row->cluster[0] ? row->cluster : r->terms->cluster, *transport = transport_of(r, row);
+    struct used_cluster *more;
+    enum rc rc;
+
+    if (!name[0])
+        return rc_raise(RC_INVAL,
+                        "%s:%d: cluster: the row names none; --cluster PRESET|FILE, or a column cluster, would "
+                        "be right",
+                        r->rows.path, row->line);
+    for (*out = 0; *out < r->n_clusters; ++*out)
+        if (strcmp(r->cluster[*out].name, name) == 0 && strcmp(r->cluster[*out].transport, transport) == 0)
+            return RC_OK;
+    more = grown(r->cluster, r->n_clusters, sizeof *more);
+    if (!more)
+        return rc_raise(RC_NOMEM, "no memory for a cluster");
+    r->cluster = more;
+    more += r->n_clusters++;
+    *more = (struct used_cluster){ .sources = NULL };
+    snprintf(more->name, sizeof more->name, "%s", name);
+    snprintf(more->transport, sizeof more->transport, "%s", transport);
+    rc = load_cluster(more, r);
+    return row->cluster[0] ? at_row(r, row, "cluster", rc) : rc;
+}
+
+const char *point_transport(const struct reproduction *r, const struct point_of_row *p)
+{
+    static const char *const name[] = {
+        [PROTOCOL_BARE] = "bare", [PROTOCOL_TCP] = "tcp", [PROTOCOL_RDMA] = "rdma", [PROTOCOL_GRPC] = "grpc"
+    };
+
+    return name[r->cluster[p->cluster].cluster.protocol];
+}
+
+const char *point_exchange(const struct point_of_row *p)
+{
+    return p->reducer[0] ? p->reducer : row_mode_name(p->mode);
+}
+
+/* --- simulations --- */
+
+/* Messages of a step, about, and how much longer one takes than in a ring: many to one server share its link. */
+static double messages_of(const struct reproduction *r, const struct point_of_row *p)
+{
+    const struct used_profile *profile = &r->profile[p->profile];
+    const uint64_t bucket_bytes = row_mode_has_servers(p->mode) ? r->terms->ps_bucket_bytes : r->terms->bucket_bytes;
+    const double n_bytes = 4.0 * (double)profile->n_params;
+    const double n_buckets = bucket_bytes > 0 ? ceil(n_bytes / (double)bucket_bytes) : 1;
+
+    if (p->mode == ROW_NONE || p->n_gpus == 1)
+        return 1;
+    if (row_mode_has_servers(p->mode))
+        return 2.0 * n_buckets * p->n_gpus * p->n_servers;
+    return 2.0 * n_buckets * p->n_gpus * (p->n_gpus - 1);
+}
+
+static int steps_of(const struct reproduction *r, const struct point_of_row *p)
+{
+    const double n = STEPS_MESSAGES / messages_of(r, p);
+    const int n_least = p->mode == ROW_PS_ASYNC ? ASYNC_STEPS : 1, n_most = n < MAX_STEPS ? (int)n : MAX_STEPS;
+
+    return n_most > n_least ? n_most : n_least;
+}
+
+static enum rc add_exchange(struct simulation *s, const struct reproduction *r, const struct point_of_row *p)
+{
+    const struct reproduce_terms *t = r->terms;
+    const uint64_t bucket_bytes = row_mode_has_servers(p->mode) ? t->ps_bucket_bytes : t->bucket_bytes;
+    enum rc rc = RC_OK;
+
+    if (p->mode == ROW_NONE)
+        return RC_OK;
+    TRY(simulation_add(s, "--overlap=%s", t->overlap));
+    if (bucket_bytes > 0)
+        TRY(simulation_add(s, "--bucket-bytes=%llu", (unsigned long long)bucket_bytes));
+    if (!row_mode_has_servers(p->mode)) {
+        if (p->reducer[0])
+            TRY(simulation_add(s, "--reducer=%s", p->reducer));
+        goto out;
+    }
+    TRY(simulation_add(s, "--servers=%d", p->n_servers));
+    TRY(simulation_add(s, "--placement=%s", t->placement));
+    TRY(simulation_add(s, "--consistency=%s", p->mode == ROW_PS_ASYNC ? "async" : t->consistency));
+out:
+    return rc;
+}
+
+static enum rc fill_simulation(struct simulation *s, const struct reproduction *r, const struct point_of_row *p)
+{
+    const struct used_profile *profile = &r->profile[p->profile];
+    const struct used_cluster *cluster = &r->cluster[p->cluster];
+    const bool is_alone = p->n_gpus == 1 && !row_mode_has_servers(p->mode);
+    enum rc rc;
+
+    s->n_steps = is_alone ? ALONE_STEPS : steps_of(r, p);
+    s->weight = is_alone ? 100 : 100 + s->n_steps * messages_of(r, p);
+    TRY(simulation_add(s, "--world=sim"));
+    TRY(simulation_add(s, "--model=replay"));
+    TRY(simulation_add(s, "--compute=hollow"));
+    TRY(simulation_add(s, "--profile=%s", profile->path));
+    TRY(simulation_add(s, "--batch=%d", p->batch));
+    TRY(simulation_add(s, "--cluster=%s", cluster->name));
+    if (r->terms->cluster_set[0])
+        TRY(simulation_add(s, "--cluster-set=%s", r->terms->cluster_set));
+    if (cluster->transport[0])
+        TRY(simulation_add(s, "--cluster-set=protocol=%s", cluster->transport));
+    TRY(simulation_add(s, "--steps=%d", s->n_steps));
+    TRY(simulation_add(s, "--record-every=%d", s->n_steps));
+    TRY(simulation_add(s, "--stall-abort-s=86400"));
+    TRY(simulation_add(s, "--workers=%d", p->n_gpus));
+    TRY(simulation_add(s, "--mode=%s", row_mode_name(p->mode)));
+    TRY(add_exchange(s, r, p));
+    snprintf(s->name, sizeof s->name, "%s, %s, %d GPU%s, %s", profile->model, point_exchange(p), p->n_gpus,
+             p->n_gpus == 1 ? "" : "s", point_transport(r, p));
+out:
+    return rc;
+}
+
+static bool are_alike(const struct simulation *a, const struct simulation *b)
+{
+    if (a->n_words != b->n_words)
+        return false;
+    for (int i = 0; i < a->n_words; i++)
+        if (strcmp(a->word[i], b->word[i]) != 0)
+            return false;
+    return true;
+}
+
+/* J4. */
+static enum rc find_simulation(size_t *out, struct reproduction *r, const struct point_of_row *p)
+{
+    struct simulation s = { .word = NULL }, *more;
+    enum rc rc;
+
+    TRY(simulation_open(&s));
+    TRY(fill_simulation(&s, r, p));
+    for (*out = 0; *out < r->n_simulations; ++*out)
+        if (are_alike(&r->simulation[*out], &s))
+            goto out;
+    more = grown(r->simulation, r->n_simulations, sizeof *more);
+    if (!more)
+        FAIL(RC_NOMEM, "no memory for a simulation");
+    r->simulation = more;
+    more[r->n_simulations++] = s;
+    s = (struct simulation){ .word = NULL };
+out:
+    simulation_close(&s);
+    return rc;
+}
+
+/* --- points --- */
+
+static enum rc add_point(struct reproduction *r, struct point_of_row p)
+{
+    struct point_of_row *more = grown(r->point, r->n_points, sizeof *more), alone = p;
+    enum rc rc;
+
+    if (!more)
+        return rc_raise(RC_NOMEM, "no memory for a point");
+    r->point = more;
+    p.predicted_ratio = NAN;
+    alone.mode = p.mode == ROW_NONE ? ROW_NONE : ROW_COLLECTIVE; /* of one GPU: updates, and sends nothing */
+    alone.reducer = row_mode_has_servers(p.mode) ? "" : p.reducer;
+    alone.n_gpus = 1;
+    alone.n_servers = 0;
+    TRY(find_simulation(&p.together, r, &p));
+    TRY(find_simulation(&p.alone, r, &alone));
+    more[r->n_points++] = p;
+out:
+    return rc;
+}
+
+static enum rc add_row(struct reproduction *r, const struct published_row *row)
+{
+    struct point_of_row p = { .row = row,
+                              .mode = row->mode,
+                              .reducer = row->reducer,
+                              .n_gpus = row->n_gpus,
+                              .n_servers = row->n_servers,
+                              .predicted_ratio = NAN };
+    enum rc rc;
+
+    TRY(reproduce_find_profile(&p.profile, r, row));
+    TRY(find_cluster(&p.cluster, r, row));
+    TRY(at_row(r, row, "gpus", cluster_check(&r->cluster[p.cluster].cluster, p.n_gpus, p.n_gpus + p.n_servers)));
+    p.batch = row->batch > 0 ? row->batch : r->profile[p.profile].batch;
+    TRY(add_point(r, p));
+out:
+    return rc;
+}
+
+/* Is the point of a row of the same line in a chart? */
+static bool is_same_line(const struct reproduction *r, const struct point_of_row *a, const struct point_of_row *b)
+{
+    return a->cluster == b->cluster && a->mode == b->mode && strcmp(a->reducer, b->reducer) == 0 &&
+           strcmp(r->profile[a->profile].model, r->profile[b->profile].model) == 0;
+}
+
+/* Of a line: the most GPUs of all rows on clusters of its name. */
+static int most_gpus(const struct reproduction *r, const struct point_of_row *p, size_t n_rows)
+{
+    int most = 1;
+
+    for (size_t i = 0; i < n_rows; i++)
+        if (strcmp(r->cluster[r->point[i].cluster].name, r->cluster[p->cluster].name) == 0 && r->point[i].n_gpus > most)
+            most = r->point[i].n_gpus;
+    return most;
+}
+
+/* 1, 2, 4, ... GPUs of the line that row i, the last of it that counts, is on; servers in the row's proportion. */
+static enum rc add_line(struct reproduction *r, size_t i, size_t n_rows)
+{
+    const struct point_of_row like = r->point[i];
+    const int most = most_gpus(r, &like, n_rows);
+    enum rc rc = RC_OK;
+
+    for (int n = 1; n <= most && n <= MAX_CHART_GPUS; n *= 2) {
+        struct point_of_row p = like;
+        p.row = NULL;
+        p.n_gpus = n;
+        if (p.n_servers > 0)
+            p.n_servers = like.n_servers * n > like.n_gpus ? like.n_servers * n / like.n_gpus : 1;
+        if (cluster_check(&r->cluster[p.cluster].cluster, p.n_gpus, p.n_gpus + p.n_servers) == RC_OK)
+            TRY(add_point(r, p));
+    }
+out:
+    return rc;
+}
+
+static enum rc add_lines(struct reproduction *r)
+{
+    const size_t n_rows = r->n_points;
+    enum rc rc = RC_OK;
+
+    for (size_t i = 0; i < n_rows; i++) {
+        bool is_last = r->point[i].row->is_counted;
+        for (size_t k = i + 1; k < n_rows; k++)
+            is_last &= !r->point[k].row->is_counted || !is_same_line(r, &r->point[i], &r->point[k]);
+        if (is_last)
+            TRY(add_line(r, i, n_rows));
+    }
+out:
+    return rc;
+}
+
+enum rc reproduction_open(struct reproduction *out, const char *name, const char *path, const char *folder,
+                          const struct reproduce_terms *terms)
+{
+    struct reproduction r = { .terms = terms, .folder = folder };
+    enum rc rc;
+
+    snprintf(r.name, sizeof r.name, "%s", name);
+    TRY(published_rows_load(&r.rows, path));
+    for (size_t i = 0; i < r.rows.n_rows; i++)
+        TRY(add_row(&r, &r.rows.row[i]));
+    if (terms->has_charts)
+        TRY(add_lines(&r));
+    *out = r;
+    r = (struct reproduction){ .terms = NULL };
+out:
+    reproduction_close(&r);
+    return rc;
+}
+
+enum rc reproduction_run(struct reproduction *r, const struct simulations_env *env)
+{
+    enum rc rc;
+
+    TRY(simulations_run(r->simulation, r->n_simulations, env));
+    for (size_t i = 0; i < r->n_points; i++) {
+        struct point_of_row *p = &r->point[i];
+        p->predicted_ratio = r->simulation[p->alone].step_s / r->simulation[p->together].step_s;
+    }
+out:
+    return rc;
+}
+
+void reproduction_close(struct reproduction *r)
+{
+    for (size_t i = 0; i < r->n_simulations; i++)
+        simulation_close(&r->simulation[i]);
+    for (size_t i = 0; i < r->n_clusters; i++)
+        free(r->cluster[i].sources);
+    free(r->simulation);
+    free(r->cluster);
+    free(r->point);
+    free(r->profile);
+    published_rows_free(&r->rows);
+    *r = (struct reproduction){ .terms = NULL };
+}
+
+struct reproduce_error reproduction_error(const struct reproduction *r, bool has_servers)
+{
+    struct reproduce_error e = { .n_rows = 0, .mean_points = NAN, .worst_points = NAN, .worst = NULL };
+    double sum = 0;
+
+    for (size_t i = 0; i < r->n_points; i++) {
+        const struct point_of_row *p = &r->point[i];
+        if (!p->row || !p->row->is_counted || row_mode_has_servers(p->mode) != has_servers)
+            continue;
+        const double points = 100 * fabs(p->predicted_ratio - p->row->efficiency_ratio);
+        sum += points;
+        e.n_rows++;
+        if (!(points <= e.worst_points)) {
+            e.worst_points = points;
+            e.worst = p;
+        }
+    }
+    if (e.n_rows > 0)
+        e.mean_points = sum / (double)e.n_rows;
+    return e;
+}

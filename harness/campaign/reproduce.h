@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reproduce.h - predict a table of published efficiencies by simulation, and say of every row how wrong that is.
+ *
+ *   reproduce.c           rows to points, points to simulations, simulations to predictions
+ *   reproduce_profile.c   what each model's GPU computes: a profile for every published one-GPU rate
+ *   reproduce_report.c    table and records
+ *   reproduce_charts.c    predictions from one GPU on, published points beside them
+ *
+ * Invariants
+ *   J1  Nothing is fitted to a row or a model: of a row only model, gpus, mode, servers, transport, cluster, batch and
+ *       its one-GPU rate reach a simulation. Its efficiency is compared with, and nothing else.
+ *   J2  Predicted efficiency is the simulated time of a step of one GPU alone, which updates and exchanges nothing,
+ *       over that of all of them.
+ *   J3  The same input gives the same bytes, in every file of the folder: no time, date or number of processes is in
+ *       one.
+ *   J4  Points that are simulated alike are simulated once.
+ */
+#ifndef HARNESS_CAMPAIGN_REPRODUCE_H
+#define HARNESS_CAMPAIGN_REPRODUCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "harness/base/rc.h"
+#include "harness/campaign/published_rows.h"
+#include "harness/campaign/simulations.h"
+#include "harness/cluster/cluster.h"
+
+struct progress;
+
+enum { REPRODUCE_PATH_BYTES = 1024 };
+
+struct reproduce_terms {                 /* borrowed; the same for all rows */
+    const char *profiles;                /* "MODEL=FILE,MODEL=FILE" */
+    const char *cluster;                 /* of rows that name none; "": there is none */
+    const char *cluster_set;             /* "key=value,...": of all clusters */
+    const char *ps_transport;            /* of rows of ps that tell none; "cluster": the cluster's own */
+    const char *placement, *consistency; /* of servers; consistency: of mode ps, not ps-async */
+    const char *overlap;
+    uint64_t bucket_bytes, ps_bucket_bytes; /* 0: all gradients at once */
+    bool has_charts;                        /* simulate what only charts show, too */
+};
+
+struct used_profile { /* a file in the folder */
+    char model[ROW_MODEL_BYTES];
+    double one_gpu_images_per_s; /* as rows tell it; NaN: as the profile has it */
+    double images_per_s;         /* of the profile as it is used */
+    char path[REPRODUCE_PATH_BYTES];
+    int batch; /* of the profile */
+    size_t n_tensors, n_params;
+    char source[512];
+};
+
+struct used_cluster {
+    char name[ROW_CLUSTER_BYTES], transport[8]; /* as rows tell them; transport "": the cluster's own */
+    struct cluster cluster;
+    struct cluster_sources *sources; /* owned */
+};
+
+struct point_of_row { /* or of a chart alone: row NULL */
+    const struct published_row *row;
+    size_t profile, cluster;
+    enum row_mode mode;
+    const char *reducer; /* as the row's; borrowed */
+    int n_gpus, n_servers, batch;
+    size_t alone, together; /* simulations: of one GPU, and of all */
+    double predicted_ratio; /* NaN before it is simulated */
+};
+
+struct reproduction { /* owned */
+    const struct reproduce_terms *terms;
+    char name[64];
+    const char *folder; /* where files go; borrowed */
+    struct published_rows rows;
+    struct used_profile *profile;
+    struct used_cluster *cluster;
+    struct point_of_row *point; /* those of rows first, in their order */
+    struct simulation *simulation;
+    size_t n_profiles, n_clusters, n_points, n_simulations;
+};
+
+/* Read the rows, check all they name, and plan. name: of what is reproduced. Writes profiles into folder.
+ * RC_INVAL: "FILE:LINE: ...". */
+enum rc reproduction_open(struct reproduction *out, const char *name, const char *path, const char *folder,
+                          const struct reproduce_terms *terms) MUST_CHECK;
+enum rc reproduction_run(struct reproduction *r, const struct simulations_env *env) MUST_CHECK;
+void reproduction_close(struct reproduction *r); /* accepts a zeroed one */
+
+/* RC_INVAL: FILE:LINE of row, which has no profile or a bad one. In reproduce_profile.c. */
+enum rc reproduce_find_profile(size_t *out, struct reproduction *r, const struct published_row *row) MUST_CHECK;
+
+struct reproduce_error { /* over the rows that count of a kind of mode */
+    size_t n_rows;
+    double mean_points, worst_points; /* of the absolute error, in points (percent of 1); NaN: no rows */
+    const struct point_of_row *worst;
+};
+bool row_mode_has_servers(enum row_mode mode);
+struct reproduce_error reproduction_error(const struct reproduction *r, bool has_servers);
+/* How its exchange is called: "ring", "allreduce" where no algorithm is told, "ps". */
+const char *point_exchange(const struct point_of_row *p);
+/* "rdma", of a point. */
+const char *point_transport(const struct reproduction *r, const struct point_of_row *p);
+/* Table, means, and what is assumed. */
+enum rc reproduction_print(const struct reproduction *r, FILE *to) MUST_CHECK;
+/* A record of kind "prediction" for every row, one of kind "errors" and one of kind "cluster" for each cluster. */
+enum rc reproduction_write(const struct reproduction *r, const char *path) MUST_CHECK;
+/* Tables and pictures into the folder; without gnuplot tables alone, told to `to`. */
+enum rc reproduction_draw(const struct reproduction *r, FILE *to) MUST_CHECK;
+
+#endif

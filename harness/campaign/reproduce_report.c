@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reproduce_report.c - predicted against published: the table, what it comes to, what is assumed, and the records. */
+#include <math.h>
+#include <string.h>
+
+#include "harness/campaign/reproduce.h"
+#include "harness/cluster/cluster_keys.h"
+#include "harness/report/record.h"
+#include "harness/report/table.h"
+
+static enum rc print_row(struct table *t, const struct reproduction *r, const struct point_of_row *p)
+{
+    const struct published_row *row = p->row;
+    const double rate = r->profile[p->profile].images_per_s;
+    enum rc rc;
+
+    TRY(table_cell(t, "%s", row->model));
+    TRY(table_cell(t, "%d", p->n_gpus));
+    TRY(table_cell(t, "%s%s", point_exchange(p), p->mode == ROW_PS_ASYNC ? " async" : ""));
+    TRY(p->n_servers > 0 ? table_cell(t, "%d", p->n_servers) : table_cell(t, "-"));
+    TRY(table_cell(t, "%s", point_transport(r, p)));
+    TRY(table_cell(t, "%.1f %%", 100 * row->efficiency_ratio));
+    TRY(table_cell(t, "%.1f %%", 100 * p->predicted_ratio));
+    TRY(table_cell(t, "%+.1f", 100 * (p->predicted_ratio - row->efficiency_ratio)));
+    TRY(table_cell(t, "%.1f", p->predicted_ratio * p->n_gpus * rate));
+    TRY(table_cell(t, "%s", row->is_counted ? "" : "no"));
+    TRY(table_cell(t, "%s", row->table));
+out:
+    return rc;
+}
+
+static enum rc print_table(const struct reproduction *r, FILE *to)
+{
+    static const struct column column[] = { { "model", ALIGN_LEFT },      { "GPUs", ALIGN_RIGHT },
+                                            { "mode", ALIGN_LEFT },       { "servers", ALIGN_RIGHT },
+                                            { "transport", ALIGN_LEFT },  { "published", ALIGN_RIGHT },
+                                            { "predicted", ALIGN_RIGHT }, { "error", ALIGN_RIGHT },
+                                            { "images/s", ALIGN_RIGHT },  { "counted", ALIGN_LEFT },
+                                            { "table", ALIGN_LEFT } };
+    struct table *t = NULL;
+    enum rc rc;
+
+    TRY(table_open(&t, column, sizeof column / sizeof *column));
+    for (size_t i = 0; i < r->n_points; i++)
+        if (r->point[i].row)
+            TRY(print_row(t, r, &r->point[i]));
+    table_print(t, to);
+out:
+    table_close(&t);
+    return rc;
+}
+
+static void print_error(const struct reproduction *r, bool has_servers, FILE *to)
+{
+    const struct reproduce_error e = reproduction_error(r, has_servers);
+
+    if (e.n_rows == 0)
+        return;
+    fprintf(to, "%s: mean absolute error %.1f points over %zu row%s, worst %.1f (%s, %d GPUs, %s, line %d)\n",
+            has_servers ? "parameter server" : "ring", e.mean_points, e.n_rows, e.n_rows == 1 ? "" : "s",
+            e.worst_points, e.worst->row->model, e.worst->n_gpus, point_transport(r, e.worst), e.worst->row->line);
+}
+
+/* Of each model with servers the tensor that the hottest of them holds, where it holds far more than the mean. */
+static void print_hot_spots(const struct reproduction *r, FILE *to)
+{
+    for (size_t i = 0; i < r->n_points; i++) {
+        const struct point_of_row *p = &r->point[i];
+        const struct simulation *s = &r->simulation[p->together];
+        if (p->row && p->row->is_counted && row_mode_has_servers(p->mode) && s->imbalance_ratio > 1.5)
+            fprintf(to,
+                    "%s, %d GPUs, %d servers: the server of %s holds %.1f times the mean, as --placement %s cuts no "
+                    "tensor: all gradients of it, and all pulls, cross that server's link\n",
+                    p->row->model, p->n_gpus, p->n_servers, s->hot_tensor, s->imbalance_ratio, r->terms->placement);
+    }
+}
+
+static void print_exchange(const struct reproduction *r, FILE *to)
+{
+    const struct reproduce_terms *t = r->terms;
+
+    fprintf(to, "ring: buckets of %llu bytes (0: one), overlap %s\n", (unsigned long long)t->bucket_bytes, t->overlap);
+    fprintf(to,
+            "parameter server: consistency %s (of rows ps), placement %s, buckets of %llu bytes (0: one), overlap %s\n",
+            t->consistency, t->placement, (unsigned long long)t->ps_bucket_bytes, t->overlap);
+}
+
+static void print_assumed(const struct reproduction *r, FILE *to)
+{
+    int key[CLUSTER_MAX_KEYS];
+
+    for (size_t i = 0; i < r->n_clusters; i++) {
+        const struct used_cluster *c = &r->cluster[i];
+        const size_t n = cluster_assumed(&c->cluster, key);
+        fprintf(to, "%s%s%s: assumed, neither measured nor published:", c->name, c->transport[0] ? ", " : "",
+                c->transport);
+        for (size_t k = 0; k < n; k++) {
+            char value[64];
+            cluster_key_format(&c->cluster, key[k], value, sizeof value);
+            fprintf(to, "%s %s=%s", k > 0 ? "," : "", cluster_keys[key[k]].name, value);
+        }
+        fputc('\n', to);
+    }
+}
+
+enum rc reproduction_print(const struct reproduction *r, FILE *to)
+{
+    enum rc rc;
+
+    TRY(print_table(r, to));
+    print_error(r, false, to);
+    print_error(r, true, to);
+    print_hot_spots(r, to);
+    print_exchange(r, to);
+    print_assumed(r, to);
+    if (fflush(to) != 0 || ferror(to))
+        FAIL(RC_IO, "the table cannot be written");
+out:
+    return rc;
+}
+
+/* --- records --- */
+
+static enum rc write_row(struct report *to, const struct reproduction *r, const struct point_of_row *p)
+{
+    const struct published_row *row = p->row;
+    const struct simulation *s = &r->simulation[p->together];
+    const struct used_profile *profile = &r->profile[p->profile];
+    struct record *record = NULL;
+    enum rc rc;
+
+    TRY(record_open(&record, "prediction"));
+    record_text(record, "model", profile->model);
+    record_i64(record, "gpus_count", p->n_gpus);
+    record_text(record, "transport", point_transport(r, p));
+    record_text(record, "mode", row_mode_name(p->mode));
+    record_text(record, "reducer", p->reducer[0] ? p->reducer : NULL);
+    if (row_mode_has_servers(p->mode)) {
+        record_text(record, "consistency", p->mode == ROW_PS_ASYNC ? "async" : r->terms->consistency);
+        record_text(record, "placement", r->terms->placement);
+    } else {
+        record_null(record, "consistency");
+        record_null(record, "placement");
+    }
+    record_i64(record, "servers_count", p->n_servers);
+    record_text(record, "cluster", r->cluster[p->cluster].name);
+    record_f64(record, "published_ratio", row ? row->efficiency_ratio : (double)NAN);
+    record_f64(record, "predicted_ratio", p->predicted_ratio);
+    record_f64(record, "error_ratio", row ? p->predicted_ratio - row->efficiency_ratio : (double)NAN);
+    record_f64(record, "one_gpu_images_per_s", profile->images_per_s);
+    record_f64(record, "predicted_images_per_s", p->predicted_ratio * p->n_gpus * profile->images_per_s);
+    record_f64(record, "step_s", s->step_s);
+    record_f64(record, "exposed_s", s->exposed_s);
+    record_i64(record, "steps_count", s->n_steps);
+    record_i64(record, "batch_count", p->batch);
+    record_text(record, "hot_tensor", s->hot_tensor[0] ? s->hot_tensor : NULL);
+    record_f64(record, "imbalance_ratio", s->imbalance_ratio);
+    if (row) {
+        record_bool(record, "counted", row->is_counted);
+        record_text(record, "table", row->table);
+        record_i64(record, "line_index", row->line);
+    }
+    TRY(report_write(to, record));
+out:
+    record_close(&record);
+    return rc;
+}
+
+static enum rc write_errors(struct report *to, const struct reproduction *r, bool has_servers)
+{
+    const struct reproduce_error e = reproduction_error(r, has_servers);
+    struct record *record = NULL;
+    enum rc rc;
+
+    TRY(record_open(&record, "errors"));
+    record_text(record, "of", has_servers ? "ps" : "ring");
+    record_u64(record, "rows_count", e.n_rows);
+    record_f64(record, "mean_absolute_error_ratio", e.mean_points / 100);
+    record_f64(record, "worst_absolute_error_ratio", e.worst_points / 100);
+    TRY(report_write(to, record));
+out:
+    record_close(&record);
+    return rc;
+}
+
+static void record_value(struct record *record, const struct cluster *c, int key)
+{
+    char text[64];
+
+    if (cluster_keys[key].type == CLUSTER_REAL || cluster_keys[key].type == CLUSTER_WHOLE) {
+        record_f64(record, cluster_keys[key].name, cluster_key_number(c, key));
+        return;
+    }
+    cluster_key_format(c, key, text, sizeof text);
+    record_text(record, cluster_keys[key].name, text);
+}
+
+static enum rc write_cluster(struct report *to, const struct reproduction *r, const struct used_cluster *c)
+{
+    struct record *record = NULL, *values = NULL, *assumed = NULL;
+    int key[CLUSTER_MAX_KEYS];
+    const size_t n = cluster_assumed(&c->cluster, key);
+    enum rc rc;
+
+    TRY(record_open(&record, "cluster"));
+    TRY(record_open(&values, NULL));
+    TRY(record_open(&assumed, NULL));
+    record_text(record, "cluster", c->name);
+    record_text(record, "transport", c->transport);
+    for (int i = 0; i < CLUSTER_N_KEYS; i++)
+        record_value(values, &c->cluster, i);
+    for (size_t i = 0; i < n; i++)
+        record_text(assumed, cluster_keys[key[i]].name, c->sources->text[key[i]]);
+    record_child(record, "values", &values);
+    record_child(record, "assumed", &assumed);
+    record_u64(record, "bucket_bytes", r->terms->bucket_bytes);
+    record_u64(record, "ps_bucket_bytes", r->terms->ps_bucket_bytes);
+    record_text(record, "overlap", r->terms->overlap);
+    TRY(report_write(to, record));
+out:
+    record_close(&assumed);
+    record_close(&values);
+    record_close(&record);
+    return rc;
+}
+
+enum rc reproduction_write(const struct reproduction *r, const char *path)
+{
+    struct report *to = NULL;
+    enum rc rc;
+
+    TRY(report_open(&to, path));
+    for (size_t i = 0; i < r->n_points; i++)
+        if (r->point[i].row)
+            TRY(write_row(to, r, &r->point[i]));
+    TRY(write_errors(to, r, false));
+    TRY(write_errors(to, r, true));
+    for (size_t i = 0; i < r->n_clusters; i++)
+        TRY(write_cluster(to, r, &r->cluster[i]));
+    TRY(report_commit(to));
+out:
+    report_close(&to);
+    return rc;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* simulations.c - lanes, each a thread that runs one process after the other; the heaviest go first (V2). */
+#include "harness/campaign/simulations.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/report/progress.h"
+#include "harness/world/child.h"
+#include "harness/world/stop.h"
+#include "harness/world/thread_pool.h"
+#include "harness/world/wait.h"
+
+enum { PATH_BYTES = 4096 };
+
+struct lanes {
+    struct simulation *s;
+    size_t *order; /* [n]: heaviest first */
+    size_t n;
+    const struct simulations_env *env;
+    _Atomic size_t next;
+    atomic_flag is_taken; /* a lane has what follows, as long as it takes to count and to print a line */
+    size_t n_done;
+    double done_weight, all_weight;
+    enum rc rc; /* of the first that failed */
+    char message[RC_MESSAGE_BYTES];
+};
+
+enum rc simulation_open(struct simulation *out)
+{
+    *out = (struct simulation){ .word = calloc(SIMULATION_WORDS, SIMULATION_WORD_BYTES),
+                                .step_s = NAN,
+                                .compute_s = NAN,
+                                .exposed_s = NAN,
+                                .imbalance_ratio = NAN };
+    return out->word ? RC_OK : rc_raise(RC_NOMEM, "no memory for the options of a simulation");
+}
+
+void simulation_close(struct simulation *s)
+{
+    free(s->word);
+    *s = (struct simulation){ .word = NULL };
+}
+
+enum rc simulation_add(struct simulation *s, const char *fmt, ...)
+{
+    va_list ap;
+    int n;
+
+    if (s->n_words == SIMULATION_WORDS)
+        return rc_raise(RC_BUG, "more than %d options of a simulation", (int)SIMULATION_WORDS);
+    va_start(ap, fmt);
+    n = vsnprintf(s->word[s->n_words], SIMULATION_WORD_BYTES, fmt, ap);
+    va_end(ap);
+    if (n < 0 || n >= SIMULATION_WORD_BYTES)
+        return rc_raise(RC_INVAL, "%.60s...: is too long; at most %d letters would be right", s->word[s->n_words],
+                        (int)SIMULATION_WORD_BYTES - 1);
+    s->n_words++;
+    return RC_OK;
+}
+
+static double number_of(const json_t *record, const char *key)
+{
+    const json_t *value = json_object_get(record, key);
+
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static void take_summary(struct simulation *s, const json_t *record)
+{
+    const char *hot = json_string_value(json_object_get(record, "hot_tensor"));
+
+    s->step_s = number_of(record, "virtual_s") / s->n_steps;
+    s->compute_s = number_of(record, "compute_s");
+    s->exposed_s = s->step_s - s->compute_s;
+    s->imbalance_ratio = number_of(record, "imbalance_ratio");
+    snprintf(s->hot_tensor, sizeof s->hot_tensor, "%s", hot ? hot : "");
+}
+
+/* The records that the simulation left. */
+static enum rc take_records(struct simulation *s, const char *path)
+{
+    FILE *from = fopen(path, "re");
+    json_error_t error;
+    json_t *record;
+
+    if (!from)
+        return rc_raise(RC_MISMATCH, "the simulation of %s left no records", s->name);
+    while ((record = json_loadf(from, JSON_DISABLE_EOF_CHECK, &error)) != NULL) {
+        const char *kind = json_string_value(json_object_get(record, "kind"));
+        if (kind && strcmp(kind, "summary") == 0)
+            take_summary(s, record);
+        json_decref(record);
+    }
+    fclose(from);
+    return s->step_s > 0 ? RC_OK : rc_raise(RC_MISMATCH, "the records of the simulation of %s have no time", s->name);
+}
+
+static const char *first_line(char *text)
+{
+    text[strcspn(text, "\n")] = '\0';
+    return text;
+}
+
+/* One process. */
+static enum rc simulate(struct simulation *s, size_t index, const struct simulations_env *env)
+{
+    char path[PATH_BYTES], out[PATH_BYTES + 8], complaint[RC_MESSAGE_BYTES / 2] = "";
+    char *argv[SIMULATION_WORDS + 4];
+    int exit_code = 0, n = 0;
+    enum rc rc;
+
+    snprintf(path, sizeof path, "%s/.simulation-%zu.jsonl", env->folder, index);
+    snprintf(out, sizeof out, "--out=%s", path);
+    argv[n++] = (char *)(uintptr_t)env->self_path;
+    argv[n++] = "train";
+    for (int i = 0; i < s->n_words; i++)
+        argv[n++] = s->word[i];
+    argv[n++] = out;
+    argv[n] = NULL;
+    TRY(child_run(argv, 0, stop_wanted, &exit_code, complaint, sizeof complaint));
+    if (exit_code != 0)
+        FAIL(RC_PEER, "the simulation of %s ended with exit code %d: %s", s->name, exit_code, first_line(complaint));
+    TRY(take_records(s, path));
+out:
+    (void)unlink(path);
+    return rc;
+}
+
+static void take(struct lanes *l)
+{
+    while (atomic_flag_test_and_set(&l->is_taken))
+        ;
+}
+
+static void note_end(struct lanes *l, const struct simulation *s, enum rc rc)
+{
+    take(l);
+    if (rc != RC_OK && l->rc == RC_OK) {
+        l->rc = rc;
+        snprintf(l->message, sizeof l->message, "%s", rc_message());
+    }
+    l->done_weight += s->weight;
+    progress_weigh(l->env->progress, l->all_weight > 0 ? l->done_weight / l->all_weight : 1);
+    progress_update(l->env->progress, ++l->n_done, s->name, wait_clock_ns());
+    atomic_flag_clear(&l->is_taken);
+}
+
+static bool has_failed(struct lanes *l)
+{
+    take(l);
+    const bool yes = l->rc != RC_OK;
+    atomic_flag_clear(&l->is_taken);
+    return yes;
+}
+
+/* A lane. */
+static void run_lane(void *arg, int task, int thread)
+{
+    struct lanes *l = arg;
+    size_t i;
+
+    (void)task;
+    (void)thread;
+    while (!stop_wanted() && !has_failed(l) && (i = atomic_fetch_add(&l->next, 1)) < l->n) {
+        struct simulation *s = &l->s[l->order[i]];
+        note_end(l, s, simulate(s, l->order[i], l->env));
+    }
+}
+
+/* order[n] := indices of s, by falling weight; equal ones stay as they are. */
+static void sort_by_weight(size_t *order, const struct simulation *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        size_t at = i;
+        for (; at > 0 && s[order[at - 1]].weight < s[i].weight; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+}
+
+enum rc simulations_run(struct simulation *s, size_t n, const struct simulations_env *env)
+{
+    const int n_lanes = n < (size_t)env->n_jobs ? (n > 0 ? (int)n : 1) : env->n_jobs;
+    struct lanes l = { .s = s, .n = n, .env = env, .is_taken = ATOMIC_FLAG_INIT };
+    struct thread_pool *pool = NULL;
+    enum rc rc;
+
+    l.order = calloc(n + 1, sizeof *l.order);
+    if (!l.order)
+        return rc_raise(RC_NOMEM, "no memory for the order of %zu simulations", n);
+    sort_by_weight(l.order, s, n);
+    for (size_t i = 0; i < n; i++)
+        l.all_weight += s[i].weight;
+    TRY(thread_pool_open(&pool, n_lanes, false));
+    thread_pool_run(pool, run_lane, &l, n_lanes);
+    if (stop_wanted())
+        FAIL(RC_PEER, "stopped by %s after %zu of %zu simulations", stop_signal_name(stop_signal()), l.n_done, n);
+    if (l.rc != RC_OK)
+        FAIL(l.rc, "%s", l.message);
+out:
+    thread_pool_close(&pool);
+    free(l.order);
+    return rc;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * simulations.h - simulations that need nothing of each other, side by side: each is a process, `gradmark train --world
+ * sim`, as SimGrid has one engine a process.
+ *
+ * Invariants
+ *   V1  What a simulation finds depends on what was given alone: not on how many run beside it, nor in which order.
+ *   V2  The one with the most weight begins first, so that the last to end is a short one.
+ */
+#ifndef HARNESS_CAMPAIGN_SIMULATIONS_H
+#define HARNESS_CAMPAIGN_SIMULATIONS_H
+
+#include <stddef.h>
+
+#include "harness/base/rc.h"
+
+struct progress;
+
+enum { SIMULATION_WORDS = 28, SIMULATION_WORD_BYTES = 1200 };
+
+struct simulation {
+    /* given: options of gradmark train, all but --out */
+    char (*word)[SIMULATION_WORD_BYTES]; /* [SIMULATION_WORDS]; owned */
+    int n_words;
+    char name[128]; /* for people */
+    int n_steps;    /* as its words say */
+    double weight;  /* real time it takes, about; any unit */
+    /* found */
+    double step_s;               /* virtual time of all steps, over their number */
+    double compute_s, exposed_s; /* of a worker's step */
+    char hot_tensor[96];         /* of the hottest server; "": there are no servers, or they are alike */
+    double imbalance_ratio;      /* of that server; NaN: there is none */
+};
+
+struct simulations_env {   /* borrowed */
+    const char *self_path; /* this program */
+    const char *folder;    /* for files that are there while a simulation runs */
+    int n_jobs;            /* processes at a time, at least 1 */
+    struct progress *progress;
+};
+
+/* RC_NOMEM. */
+enum rc simulation_open(struct simulation *out) MUST_CHECK;
+void simulation_close(struct simulation *s); /* accepts a zeroed one */
+/* Add an option "--%s=..." or any other word. RC_INVAL: it is too long. */
+enum rc simulation_add(struct simulation *s, const char *fmt, ...) PRINTF_LIKE(2, 3) MUST_CHECK;
+
+/* Run all. RC_PEER: one failed, named with its first line of complaint, or a signal came (stop.h). RC_MISMATCH: its
+ * records are none. */
+enum rc simulations_run(struct simulation *s, size_t n, const struct simulations_env *env) MUST_CHECK;
+
+#endif
