@@ -6,6 +6,7 @@
  *   reproduce_profile.c   what each model's GPU computes: a profile for every published one-GPU rate
  *   reproduce_report.c    table and records
  *   reproduce_charts.c    predictions from one GPU on, published points beside them
+ *   reproduce_page.c      all of it as a page, with what is assumed
  *
  * Invariants
  *   J1  Nothing is fitted to a row or a model: of a row only model, gpus, mode, servers, transport, cluster, batch and
@@ -31,7 +32,8 @@
 
 struct progress;
 
-enum { REPRODUCE_PATH_BYTES = 1024 };
+enum { REPRODUCE_PATH_BYTES = 1024, REPRODUCE_CHART_BYTES = 320 };
+struct table;
 
 struct reproduce_terms {                 /* borrowed; the same for all rows */
     const char *profiles;                /* "MODEL=FILE,MODEL=FILE" */
@@ -103,11 +105,19 @@ struct reproduce_error reproduction_error(const struct reproduction *r, bool has
 const char *point_exchange(const struct point_of_row *p);
 /* "rdma", of a point. */
 const char *point_transport(const struct reproduction *r, const struct point_of_row *p);
+/* Of the rows. RC_NOMEM. */
+enum rc reproduction_table(struct table **out, const struct reproduction *r) MUST_CHECK;
 /* Table, means, and what is assumed. */
 enum rc reproduction_print(const struct reproduction *r, FILE *to) MUST_CHECK;
 /* A record of kind "prediction" for every row, one of kind "errors" and one of kind "cluster" for each cluster. */
 enum rc reproduction_write(const struct reproduction *r, const char *path) MUST_CHECK;
 /* Tables and pictures into the folder; without gnuplot tables alone, told to `to`. */
 enum rc reproduction_draw(const struct reproduction *r, FILE *to) MUST_CHECK;
+/* Is point i the first one that only a chart shows of a chart? */
+bool reproduce_begins_chart(const struct reproduction *r, size_t i);
+/* "MODEL-CLUSTER" of the chart that p is in: "vgg16-pascal-25g-roce" of a preset or of "a/b/pascal-25g-roce.yaml". */
+void reproduce_chart_name(char *out, size_t n_bytes, const struct reproduction *r, const struct point_of_row *p);
+/* One page of HTML, with the pictures that are in the folder. */
+enum rc reproduction_page(const struct reproduction *r, const char *path) MUST_CHECK;
 
 #endif

@@ -11,7 +11,7 @@
 #include "harness/cluster/cluster_keys.h"
 #include "harness/report/chart.h"
 
-enum { NAME_BYTES = 128, NOTE_BYTES = 256 };
+enum { NAME_BYTES = REPRODUCE_CHART_BYTES, NOTE_BYTES = 256 };
 
 static void line_name(char *out, size_t n_bytes, const struct reproduction *r, const struct point_of_row *p)
 {
@@ -57,8 +57,7 @@ out:
     return rc;
 }
 
-/* "pascal-25g-roce" of a preset or "a/b/pascal-25g-roce.yaml". */
-static void chart_name(char *out, size_t n_bytes, const struct reproduction *r, const struct point_of_row *p)
+void reproduce_chart_name(char *out, size_t n_bytes, const struct reproduction *r, const struct point_of_row *p)
 {
     const char *name = strrchr(r->cluster[p->cluster].name, '/');
 
@@ -75,7 +74,8 @@ static enum rc draw(const struct reproduction *r, const struct point_of_row *p, 
     static const char *const quantity[] = { "efficiency", "images" };
     enum rc rc = RC_OK;
 
-    snprintf(note, sizeof note, "simulated on %.100s, of whose values %zu are assumed: table.txt names them",
+    snprintf(note, sizeof note,
+             "simulated on %.100s, of whose values %zu are assumed: report.html names them with their sources",
              r->cluster[p->cluster].name, n_assumed);
     for (int i = 0; i < 2; i++) {
         const struct chart_var var[] = { { "model", r->profile[p->profile].model },
@@ -91,6 +91,15 @@ out:
     return rc;
 }
 
+bool reproduce_begins_chart(const struct reproduction *r, size_t i)
+{
+    bool is_first = !r->point[i].row;
+
+    for (size_t k = 0; k < i && is_first; k++)
+        is_first = r->point[k].row || !is_same_chart(r, &r->point[k], &r->point[i]);
+    return is_first;
+}
+
 enum rc reproduction_draw(const struct reproduction *r, FILE *to)
 {
     char name[NAME_BYTES], path[REPRODUCE_PATH_BYTES + NAME_BYTES + 16];
@@ -99,12 +108,9 @@ enum rc reproduction_draw(const struct reproduction *r, FILE *to)
 
     for (size_t i = 0; i < r->n_points; i++) {
         const struct point_of_row *p = &r->point[i];
-        bool is_first = !p->row;
-        for (size_t k = 0; k < i && is_first; k++)
-            is_first = r->point[k].row || !is_same_chart(r, &r->point[k], p);
-        if (!is_first)
+        if (!reproduce_begins_chart(r, i))
             continue;
-        chart_name(name, sizeof name, r, p);
+        reproduce_chart_name(name, sizeof name, r, p);
         snprintf(path, sizeof path, "%s/%s.tsv", r->folder, name);
         TRY(write_table(r, p, path));
         TRY(draw(r, p, name, path, &is_drawn));

@@ -29,7 +29,7 @@ out:
     return rc;
 }
 
-static enum rc print_table(const struct reproduction *r, FILE *to)
+enum rc reproduction_table(struct table **out, const struct reproduction *r)
 {
     static const struct column column[] = { { "model", ALIGN_LEFT },      { "GPUs", ALIGN_RIGHT },
                                             { "mode", ALIGN_LEFT },       { "servers", ALIGN_RIGHT },
@@ -44,7 +44,8 @@ static enum rc print_table(const struct reproduction *r, FILE *to)
     for (size_t i = 0; i < r->n_points; i++)
         if (r->point[i].row)
             TRY(print_row(t, r, &r->point[i]));
-    table_print(t, to);
+    *out = t;
+    t = NULL;
 out:
     table_close(&t);
     return rc;
@@ -105,9 +106,11 @@ static void print_assumed(const struct reproduction *r, FILE *to)
 
 enum rc reproduction_print(const struct reproduction *r, FILE *to)
 {
+    struct table *t = NULL;
     enum rc rc;
 
-    TRY(print_table(r, to));
+    TRY(reproduction_table(&t, r));
+    table_print(t, to);
     print_error(r, false, to);
     print_error(r, true, to);
     print_hot_spots(r, to);
@@ -116,6 +119,7 @@ enum rc reproduction_print(const struct reproduction *r, FILE *to)
     if (fflush(to) != 0 || ferror(to))
         FAIL(RC_IO, "the table cannot be written");
 out:
+    table_close(&t);
     return rc;
 }
 

@@ -118,6 +118,8 @@ static enum rc keep(const struct reproduction *r, const struct reproduce_opts *o
     TRY(print_into(r, path));
     if (o->charts)
         TRY(reproduction_draw(r, stderr));
+    snprintf(path, sizeof path, "%s/report.html", r->folder);
+    TRY(reproduction_page(r, path));
 out:
     return rc;
 }

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reproduce_page.c - a reproduction as one page: how wrong it is, the table, each chart with what is assumed beside it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/campaign/reproduce.h"
+#include "harness/cluster/cluster_keys.h"
+#include "harness/report/html.h"
+#include "harness/report/table.h"
+
+enum { MOST_PICTURE_BYTES = 4 << 20 };
+
+static void write_error(FILE *to, const struct reproduction *r, bool has_servers)
+{
+    const struct reproduce_error e = reproduction_error(r, has_servers);
+
+    if (e.n_rows > 0)
+        html_element(to, "p", NULL, "%s: mean absolute error %.1f points over %zu rows, worst %.1f (%s, %d GPUs, %s).",
+                     has_servers ? "Parameter server" : "Ring", e.mean_points, e.n_rows, e.worst_points,
+                     e.worst->row->model, e.worst->n_gpus, point_transport(r, e.worst));
+}
+
+/* What a prediction on cluster c stands on that nobody measured or published. */
+static void write_assumed(FILE *to, const struct reproduction *r, const struct used_cluster *c)
+{
+    int key[CLUSTER_MAX_KEYS];
+    const size_t n = cluster_assumed(&c->cluster, key);
+
+    (void)r;
+    html_element(to, "p", NULL, "Assumed of %s%s%s:", c->name, c->transport[0] ? ", " : "", c->transport);
+    fputs("<ul>\n", to);
+    for (size_t i = 0; i < n; i++) {
+        char value[64];
+        cluster_key_format(&c->cluster, key[i], value, sizeof value);
+        html_element(to, "li", NULL, "%s = %s: %s", cluster_keys[key[i]].name, value, c->sources->text[key[i]]);
+    }
+    fputs("</ul>\n", to);
+}
+
+static bool is_of_chart(const struct reproduction *r, const struct point_of_row *p, const char *name)
+{
+    char own[REPRODUCE_CHART_BYTES];
+
+    reproduce_chart_name(own, sizeof own, r, p);
+    return strcmp(own, name) == 0;
+}
+
+/* Both pictures of the chart that p is in, then what is assumed of each of its lines' clusters. */
+static enum rc write_chart(FILE *to, const struct reproduction *r, const struct point_of_row *p)
+{
+    static const char *const quantity[] = { "images", "efficiency" };
+    char name[REPRODUCE_CHART_BYTES], path[REPRODUCE_PATH_BYTES + REPRODUCE_CHART_BYTES + 16];
+    size_t n_bytes;
+    enum rc rc = RC_OK;
+
+    reproduce_chart_name(name, sizeof name, r, p);
+    html_element(to, "h2", NULL, "%s on %s", r->profile[p->profile].model, r->cluster[p->cluster].name);
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s-%s.svg", r->folder, quantity[i], name);
+        rc = html_picture(to, path, i == 0 ? "images/s" : "efficiency", MOST_PICTURE_BYTES, &n_bytes);
+        if (rc == RC_INVAL || rc == RC_UNSUPPORTED)
+            html_element(to, "p", NULL, "No picture: %s", rc_message());
+        else
+            TRY(rc);
+    }
+    rc = RC_OK;
+    html_element(to, "p", NULL, "One GPU: %s", r->profile[p->profile].source);
+    for (size_t c = 0; c < r->n_clusters; c++) {
+        bool is_used = false;
+        for (size_t i = 0; i < r->n_points; i++)
+            is_used |= r->point[i].cluster == c && is_of_chart(r, &r->point[i], name);
+        if (is_used)
+            write_assumed(to, r, &r->cluster[c]);
+    }
+out:
+    return rc;
+}
+
+enum rc reproduction_page(const struct reproduction *r, const char *path)
+{
+    struct html page = { .file.stream = NULL };
+    struct table *t = NULL;
+    FILE *to;
+    enum rc rc;
+
+    TRY(reproduction_table(&t, r));
+    TRY(html_open(&page, path, r->name));
+    to = page.file.stream;
+    html_element(
+        to, "p", NULL,
+        "Published efficiencies, and those that gradmark simulates. Nothing is fitted to a row or a model. Servers "
+        "of rows ps answer by consistency %s, with placement %s; published ones are step-synchronous.",
+        r->terms->consistency, r->terms->placement);
+    write_error(to, r, false);
+    write_error(to, r, true);
+    html_table(to, t, "predicted against published");
+    for (size_t i = 0; i < r->n_points; i++)
+        if (reproduce_begins_chart(r, i))
+            TRY(write_chart(to, r, &r->point[i]));
+    TRY(html_commit(&page));
+out:
+    html_discard(&page);
+    table_close(&t);
+    return rc;
+}
