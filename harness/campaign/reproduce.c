@@ -9,7 +9,7 @@
 #include "harness/cluster/cluster_keys.h"
 
 /* Messages of all steps of a simulation, about; more steps do not say more where nothing is random. */
-static const double STEPS_MESSAGES = 4e5;
+static const double STEPS_MESSAGES = 4e5, SERVER_MESSAGE = 20;
 enum { MAX_STEPS = 20, ALONE_STEPS = 100, ASYNC_STEPS = 12, MAX_CHART_GPUS = 4096 };
 
 bool row_mode_has_servers(enum row_mode mode)
@@ -102,7 +102,7 @@ const char *point_exchange(const struct point_of_row *p)
 
 /* --- simulations --- */
 
-/* Messages of a step, about, and how much longer one takes than in a ring: many to one server share its link. */
+/* Messages of a step, about; of servers as many as a ring could send in the time: many to one server share its link. */
 static double messages_of(const struct reproduction *r, const struct point_of_row *p)
 {
     const struct used_profile *profile = &r->profile[p->profile];
@@ -113,7 +113,7 @@ static double messages_of(const struct reproduction *r, const struct point_of_ro
     if (p->mode == ROW_NONE || p->n_gpus == 1)
         return 1;
     if (row_mode_has_servers(p->mode))
-        return 2.0 * n_buckets * p->n_gpus * p->n_servers;
+        return SERVER_MESSAGE * 2.0 * n_buckets * p->n_gpus * p->n_servers;
     return 2.0 * n_buckets * p->n_gpus * (p->n_gpus - 1);
 }
 
