@@ -148,10 +148,22 @@ out:
     return rc;
 }
 
+static enum rc add_cluster(struct simulation *s, const struct reproduction *r, const struct used_cluster *c)
+{
+    enum rc rc;
+
+    TRY(simulation_add(s, "--cluster=%s", c->name));
+    if (r->terms->cluster_set[0])
+        TRY(simulation_add(s, "--cluster-set=%s", r->terms->cluster_set));
+    if (c->transport[0])
+        TRY(simulation_add(s, "--cluster-set=protocol=%s", c->transport));
+out:
+    return rc;
+}
+
 static enum rc fill_simulation(struct simulation *s, const struct reproduction *r, const struct point_of_row *p)
 {
     const struct used_profile *profile = &r->profile[p->profile];
-    const struct used_cluster *cluster = &r->cluster[p->cluster];
     const bool is_alone = p->n_gpus == 1 && !row_mode_has_servers(p->mode);
     enum rc rc;
 
@@ -162,11 +174,7 @@ static enum rc fill_simulation(struct simulation *s, const struct reproduction *
     TRY(simulation_add(s, "--compute=hollow"));
     TRY(simulation_add(s, "--profile=%s", profile->path));
     TRY(simulation_add(s, "--batch=%d", p->batch));
-    TRY(simulation_add(s, "--cluster=%s", cluster->name));
-    if (r->terms->cluster_set[0])
-        TRY(simulation_add(s, "--cluster-set=%s", r->terms->cluster_set));
-    if (cluster->transport[0])
-        TRY(simulation_add(s, "--cluster-set=protocol=%s", cluster->transport));
+    TRY(add_cluster(s, r, &r->cluster[p->cluster]));
     TRY(simulation_add(s, "--steps=%d", s->n_steps));
     TRY(simulation_add(s, "--record-every=%d", s->n_steps));
     TRY(simulation_add(s, "--stall-abort-s=86400"));

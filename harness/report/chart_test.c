@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * chart_test.c - each chart drawn from small tables; failures told in gnuplot's words.
- *   chart_test throughput|efficiency|loss|cost|roofline|errors
+ *   chart_test throughput|efficiency|loss|cost|roofline|reproduce|errors
  */
 #include "harness/report/chart.h"
 
@@ -72,6 +72,12 @@ static const struct sample {
                   "larger convolution\t80\t61.5\t0.3\ts0b0/2\nlarger convolution\t80\t61\t0.2\ts0b1/2\n"
                   "1x1 convolution\t12\t130\t0.1\ts0b0/3\ndense\t0.4\t3.1\t0.01\tfc\n" },
     { "roofline", "kind\tintensity_flop_per_byte\tgflop_per_s\tshare_ratio\tlayer\ndense\t0.4\t0.0001\t1\tfc\n" },
+    { "reproduce", "# a line, another, and what was published\n"
+                   "line\tkind\tgpus\tefficiency\timages_per_s\n"
+                   "ring, rdma\tpredicted\t1\t1\t130\nring, rdma\tpredicted\t512\t0.7\t46592\n"
+                   "parameter server, grpc\tpredicted\t1\t0.4\t52\nparameter server, grpc\tpredicted\t512\tnan\tnan\n"
+                   "ring, rdma\tpublished\t512\t0.68\t45260\nring, rdma\tnot counted\t16\t0.87\t1810\n" },
+    { "reproduce", "line\tkind\tgpus\tefficiency\timages_per_s\nring, rdma\tpredicted\t1\t1\t130\n" },
 };
 
 static int set_up(void **state)
@@ -132,7 +138,7 @@ static void draws(void **state)
 
 static void tells_what_is_wrong_with_a_table(void **state)
 {
-    static const char *const script[] = { "throughput", "efficiency", "loss", "cost", "roofline" };
+    static const char *const script[] = { "throughput", "efficiency", "loss", "cost", "roofline", "reproduce" };
     static const char *const broken[] = { "", "mode\tworkers\n", "this is\nno table\nat all\n" };
     struct kit *k = *state;
 

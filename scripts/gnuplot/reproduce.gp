@@ -3,10 +3,11 @@
 #
 # Data, the predicted points of each line by GPUs, then the published ones:
 #   line  kind  gpus  efficiency  images_per_s
-# kind: predicted (a line), published (a large hollow point), "not counted" (a small one). Variable quantity: efficiency or
-# images.
+# kind: predicted (a line), published (a large hollow point), "not counted" (a small one). Variable quantity: efficiency (where
+# it is missing, too) or images.
 
 load share.'/style.gp'
+if (!exists("quantity")) { quantity = 'efficiency' }
 column_of = quantity eq 'images' ? 5 : 4
 is_log = quantity eq 'images'
 
