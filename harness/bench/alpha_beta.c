@@ -3,9 +3,8 @@
 #include "harness/bench/alpha_beta.h"
 
 #include "harness/base/arena.h"
-#include "harness/bench/series.h"
+#include "harness/bench/ping_pong.h"
 
-enum { TAG_PING_PONG = 0x50 };
 enum { MAX_ROUNDS = 50, MIN_ROUNDS = 2, MAX_MESSAGE_BYTES = 32 << 20, MAX_MOVED_BYTES = 256 << 20 };
 
 /* Depends on nothing that differs between ranks: a clock would let them leave at different times. */
@@ -19,48 +18,13 @@ static int rounds_count(const struct world *w, size_t n_bytes)
     return n_most > MIN_ROUNDS ? n_most : MIN_ROUNDS;
 }
 
-struct game { /* of this rank with another */
-    const struct alpha_beta_env *env;
-    struct transport *transport;
-    void *buffer; /* char[2 n_bytes]: sent, received; NULL: hollow */
-    int peer;
-    bool serves; /* sends first, and measures */
-};
-
-static enum rc answer(struct transport *t, struct xfer *rx, struct xfer *tx, int timeout_ms)
+/* *best_s: one way, by the fastest round of messages of n_bytes; of the rank that serves. */
+static enum rc play(double *best_s, const struct ping_pong *g, size_t n_bytes)
 {
+    struct series series;
     enum rc rc;
 
-    TRY(transport_recv(t, rx));
-    TRY(transport_wait(t, rx, timeout_ms));
-    TRY(transport_send(t, tx));
-    TRY(transport_wait(t, tx, timeout_ms));
-out:
-    return rc;
-}
-
-/* *best_s: one way, by the fastest round of messages of n_bytes; of the rank that serves. */
-static enum rc play(double *best_s, const struct game *g, size_t n_bytes)
-{
-    struct world *w = g->env->world;
-    struct series series = series_begin(w);
-    const int n_rounds = series.n_cold + rounds_count(w, n_bytes);
-    enum rc rc = RC_OK;
-
-    while (series.n_repeats < n_rounds) {
-        struct xfer tx = { .peer = g->peer, .tag = TAG_PING_PONG, .ptr = g->buffer };
-        struct xfer rx = { .peer = g->peer,
-                           .tag = TAG_PING_PONG,
-                           .ptr = g->buffer ? (char *)g->buffer + n_bytes : NULL };
-        *(g->buffer ? &tx.n_bytes : &tx.n_hollow_bytes) = n_bytes;
-        *(g->buffer ? &rx.n_bytes : &rx.n_hollow_bytes) = n_bytes;
-        const uint64_t started_ns = world_now_ns(w);
-        if (g->serves)
-            TRY(transport_exchange(g->transport, &tx, &rx, g->env->timeout_ms));
-        else
-            TRY(answer(g->transport, &rx, &tx, g->env->timeout_ms));
-        series_add(&series, w, started_ns);
-    }
+    TRY(ping_pong_play(&series, g, n_bytes, rounds_count(g->world, n_bytes)));
     if (g->serves) /* what comes to who answers may have come before it was awaited */
         *best_s = series_quantile_s(&series, 0) / 2;
 out:
@@ -73,7 +37,7 @@ static int turn_of(int rank, int n_ranks)
     return rank % 2 == 0 && rank == n_ranks - 1 ? 2 : rank % 2;
 }
 
-static enum rc play_with(struct alpha_beta *fit, const struct game *g)
+static enum rc play_with(struct alpha_beta *fit, const struct ping_pong *g)
 {
     enum rc rc;
 
@@ -85,13 +49,22 @@ out:
 
 /* With the next rank, this one serving, and with the one before. A turn ends with a barrier: what a rank sent last is
  * not on the link any more when it plays with another. */
-static enum rc play_both(struct alpha_beta *fit, const struct alpha_beta_env *env, struct transport *t, void *buffer)
+static enum rc play_both(struct alpha_beta *fit, const struct alpha_beta_env *env, struct transport *t, char *buffer)
 {
     const int p = env->world->n_ranks, r = env->world->rank, before = (r + p - 1) % p;
-    const struct game serve = { env, t, buffer, (r + 1) % p, true }, respond = { env, t, buffer, before, false };
+    const struct ping_pong serve = { .world = env->world,
+                                     .transport = t,
+                                     .buffer = buffer,
+                                     .peer = { (r + 1) % p },
+                                     .n_peers = 1,
+                                     .serves = true,
+                                     .timeout_ms = env->timeout_ms };
+    struct ping_pong respond = serve;
     const int n_turns = p % 2 == 0 ? 2 : 3;
     enum rc rc = RC_OK;
 
+    respond.peer[0] = before;
+    respond.serves = false;
     for (int turn = 0; turn < n_turns; turn++) {
         if (turn_of(r, p) == turn)
             TRY(play_with(fit, &serve));
@@ -122,7 +95,8 @@ enum rc alpha_beta_measure(struct alpha_beta *out, const struct alpha_beta_env *
         TRY(arena_open(&arena, arena_floats_bytes(n_elems)));
         buffer = arena_floats(&arena, n_elems);
     }
-    TRY(play_both(&fit, env, t, buffer)); /* nobody closes while a neighbour still sends: they end with a barrier */
+    TRY(play_both(&fit, env, t,
+                  (char *)buffer)); /* nobody closes while a neighbour still sends: they end with a barrier */
     *out = fit;
 out:
     transport_close(&t);

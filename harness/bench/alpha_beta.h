@@ -4,9 +4,7 @@
  * time of a step's messages that follows from them. Not a measurement of a collective: what is exchanged here is one
  * message at a time.
  *
- * A message is timed by ping-pong: there and back, halved. Both clock readings are of one rank, and the message that it
- * awaits is not sent before its own has arrived. So no time is less than a message needs. An exchange, in which both
- * send at once, has no such limit: the message may have come before it was awaited, and seems to take nothing.
+ * A message is timed by ping-pong (ping_pong.h): there and back, halved.
  *
  * Source of the model, t(n) = alpha + beta n: Hockney, Parallel Computing 20, 1994.
  */

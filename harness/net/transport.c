@@ -52,6 +52,16 @@ out:
     return rc;
 }
 
+const char *transport_auto(const struct module *world, unsigned wanted_caps)
+{
+    for (int i = 0; transport_kind.at(i); i++) {
+        const struct module *t = transport_kind.at(i);
+        if (module_runs_in(t, world) && (t->caps & wanted_caps) == wanted_caps)
+            return t->name;
+    }
+    return NULL;
+}
+
 enum rc transport_open(struct transport **out, const struct transport_ops *ops, struct world *w)
 {
     *out = NULL;

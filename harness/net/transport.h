@@ -141,6 +141,8 @@ extern const struct module_kind transport_kind;
 extern const char transport_of_nothing[];
 /* RC_INVAL names the nearest; RC_UNSUPPORTED: known, but not built in. */
 enum rc transport_find(const struct transport_ops **out, const char *name) MUST_CHECK;
+/* The name of the first that runs in this world and has all of wanted_caps; NULL: none. */
+const char *transport_auto(const struct module *world, unsigned wanted_caps);
 
 /* The only way in: these count, and check T1-T8, T11 and T13. */
 enum rc transport_open(struct transport **out, const struct transport_ops *ops, struct world *w) MUST_CHECK;

@@ -28,19 +28,6 @@ out:
     return rc;
 }
 
-/* The first that runs in the job's world; servers want one that moves messages while workers compute. */
-static const char *auto_transport(const struct train_job *job)
-{
-    const unsigned wanted_caps = job->mode->module.caps & MODE_SERVERS ? TR_ASYNC : 0;
-
-    for (int i = 0; transport_kind.at(i); i++) {
-        const struct module *t = transport_kind.at(i);
-        if (module_runs_in(t, &job->world->module) && (t->caps & wanted_caps) == wanted_caps)
-            return t->name;
-    }
-    return NULL;
-}
-
 static enum rc resolve_transport(struct train_job *job)
 {
     struct train_opts *o = &job->opts;
@@ -56,29 +43,14 @@ static enum rc resolve_transport(struct train_job *job)
         o->transport = transport_of_nothing;
         return RC_OK;
     }
-    if (is_auto)
-        o->transport = auto_transport(job);
+    if (is_auto) /* servers want one that moves messages while workers compute */
+        o->transport = transport_auto(&job->world->module, job->mode->module.caps & MODE_SERVERS ? TR_ASYNC : 0);
     if (!o->transport)
         FAIL(RC_UNSUPPORTED, "--mode %s: no transport of this program can carry it in world %s", o->mode, o->world);
     TRY(transport_find(&job->transport, o->transport));
     TRY(module_check_world(&transport_kind, &job->transport->module, &world_kind, &job->world->module));
 out:
     return rc;
-}
-
-static enum rc check_interface(const struct train_job *job)
-{
-    const char *interface = job->opts.interface;
-    char address[HOST_ADDRESS_BYTES];
-
-    if (interface[0] == '\0')
-        return RC_OK;
-    if (!(job->world->module.caps & WORLD_LAUNCHED))
-        return rc_raise(RC_INVAL,
-                        "--interface %s: the ranks of world %s are in one process; needs processes of mpirun or srun",
-                        interface, job->opts.world);
-    /* Errors before there is a world are rank 0's to tell; another host's show when its rank opens the transport. */
-    return world_launcher().rank == 0 ? host_address(address, interface) : RC_OK;
 }
 
 static enum rc resolve_world(struct train_job *job, int n_given_ranks)
@@ -94,7 +66,7 @@ static enum rc resolve_world(struct train_job *job, int n_given_ranks)
     if (job->world->module.caps & WORLD_VIRTUAL_TIME && o->threads > 1)
         FAIL(RC_INVAL, "--threads %llu: world sim computes with one; flops_per_s of the cluster is the speed of a host",
              (unsigned long long)o->threads);
-    TRY(check_interface(job));
+    TRY(host_address_check_option(o->interface, &job->world->module));
 out:
     return rc;
 }

@@ -13,6 +13,7 @@
 
 #include "harness/base/text.h"
 #include "harness/world/child.h"
+#include "harness/world/world.h"
 
 _Static_assert(HOST_ADDRESS_BYTES == INET_ADDRSTRLEN, "what inet_ntop() writes");
 
@@ -139,4 +140,17 @@ void host_address_list(char *out, size_t n_bytes)
 bool host_address_is_loopback(const char *address)
 {
     return strncmp(address, "127.", 4) == 0;
+}
+
+enum rc host_address_check_option(const char *interface, const struct module *world)
+{
+    char address[HOST_ADDRESS_BYTES];
+
+    if (interface[0] == '\0')
+        return RC_OK;
+    if (!(world->caps & WORLD_LAUNCHED))
+        return rc_raise(RC_INVAL,
+                        "--interface %s: the ranks of world %s are in one process; needs processes of mpirun or srun",
+                        interface, world->name);
+    return world_launcher().rank == 0 ? host_address(address, interface) : RC_OK;
 }

@@ -11,12 +11,17 @@
 enum { HOST_ADDRESS_BYTES = 16 }; /* "255.255.255.255", terminated */
 
 struct ifaddrs;
+struct module;
 
 /* The address of the interface that --interface names (struct world): its NAME; one of its addresses; ADDRESS/BITS, a
  * network that it is in. NULL or "": the first one, in the system's order, that is not the loopback. It has to be up.
  * RC_INVAL: there is none such; the message lists those that there are. RC_IO: without a name, likewise; or the
  * interfaces cannot be listed. */
 enum rc host_address(char out[HOST_ADDRESS_BYTES], const char *interface) MUST_CHECK;
+/* Is this value of --interface right in `world`? RC_INVAL: that has one process, which needs none; likewise as
+ * host_address(), on rank 0 of a launch alone: it tells errors before there is a world, and another host's show when
+ * its rank opens the transport. */
+enum rc host_address_check_option(const char *interface, const struct module *world) MUST_CHECK;
 /* Does it reach this host from this host alone? */
 bool host_address_is_loopback(const char *address);
 /* "eth0 10.0.0.1, lo 127.0.0.1": the interfaces of this host that are up. out[n_bytes]; what does not fit is left out.

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* calibration.c - see calibration.h. */
+#include "harness/bench/calibration.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/cluster/cluster_keys.h"
+
+#define LEAST_LATENCY_S 1e-9 /* of a link of the simulator */
+
+struct description { /* while it is written */
+    struct cluster *cluster;
+    struct cluster_sources *sources;
+};
+
+/* The source of a key's value: one that begins with "assumed" says of it that it is. */
+static void PRINTF_LIKE(3, 4) note(const struct description *d, const char *name, const char *source, ...)
+{
+    static const char assumed[] = "assumed";
+    const int key = cluster_key_find(name);
+    va_list ap;
+
+    va_start(ap, source);
+    vsnprintf(d->sources->text[key], CLUSTER_SOURCE_BYTES, source, ap);
+    va_end(ap);
+    if (strncmp(d->sources->text[key], assumed, strlen(assumed)) != 0)
+        d->cluster->assumed &= ~(UINT64_C(1) << key);
+}
+
+/* Six digits: a measurement has no more, and a reader of the file is spared the rest. */
+static enum rc set(const struct description *d, const char *name, double value)
+{
+    char text[32], why[RC_MESSAGE_BYTES];
+
+    snprintf(text, sizeof text, "%.6g", value);
+    if (cluster_key_set(d->cluster, cluster_key_find(name), text) == RC_OK)
+        return RC_OK;
+    snprintf(why, sizeof why, "%s", rc_message());
+    return rc_raise(RC_INVAL, "measured %s %.300s", name, why);
+}
+
+const char *calibration_class_name(enum link_class of)
+{
+    return of == LINK_WITHIN ? "within a host" : "between hosts";
+}
+
+enum cluster_sharing calibration_sharing(const struct local_sharing *s)
+{
+    if (s->n_pairs == 0)
+        return SHARING_NONE;
+    /* Nearer to n times as long than to as long as alone, by ratios. */
+    if (s->pairs_s > s->one_s * sqrt(s->n_pairs))
+        return SHARING_HOST;
+    return s->fan_s > s->one_s * sqrt(2) ? SHARING_RANK : SHARING_NONE;
+}
+
+static double residual_percent(const struct line_fit *fit)
+{
+    return 100 * fabs(fit->worst_ratio);
+}
+
+/* A rate needs times that grow with the size. */
+static enum rc check_rate(const struct link_fit *f, enum link_class of)
+{
+    if (f->message.slope_s > 0)
+        return RC_OK;
+    return rc_raise(RC_INVAL,
+                    "%s: a message of 16 MiB took no longer than one of 4 bytes; other work disturbed it: measure when "
+                    "the machines are idle",
+                    calibration_class_name(of));
+}
+
+/* What carries messages between hosts, as far as it is more than a link: a protocol with an overhead, and nothing else
+ * of its own. */
+static enum rc describe_protocol(const struct description *d, const struct link_fit *f, enum cluster_protocol protocol)
+{
+    const char *name = protocol == PROTOCOL_RDMA ? "rdma" : "tcp";
+    char key[32];
+    enum rc rc;
+
+    d->cluster->protocol = (int)protocol;
+    note(d, "protocol", "measured: messages of a burst take longer than their bytes on the wire");
+    snprintf(key, sizeof key, "%s_message_s", name);
+    TRY(set(d, key, f->message_s));
+    if (f->is_capped)
+        note(d, key, "measured: half of alpha; bursts say more, %.4g us a message", 1e6 * f->burst.slope_s);
+    else
+        note(d, key, "measured: what a message adds to a burst, 4 to %d at once, largest residual %.1f %%",
+             link_burst_messages(LINK_N_BURSTS - 1), residual_percent(&f->burst));
+    snprintf(key, sizeof key, "%s_latency_s", name);
+    TRY(set(d, key, 0));
+    note(d, key, "measured: is in link_latency_s");
+    snprintf(key, sizeof key, "%s_rate_ratio", name);
+    TRY(set(d, key, 1));
+    note(d, key, "measured: is in link_bits_per_s");
+    snprintf(key, sizeof key, "%s_process_bytes_per_s", name);
+    TRY(set(d, key, 0));
+    note(d, key, "assumed: no limit of a process besides");
+out:
+    return rc;
+}
+
+static enum rc describe_between(const struct description *d, const struct link_fit *f, enum cluster_protocol protocol)
+{
+    static const char missing[] = "assumed: one host was measured, which has no link to another; the built-in value";
+    enum rc rc;
+
+    if (f->n_pairs == 0) {
+        note(d, "link_bits_per_s", "%s", missing);
+        note(d, "link_latency_s", "%s", missing);
+        return RC_OK;
+    }
+    TRY(check_rate(f, LINK_BETWEEN));
+    TRY(set(d, "link_bits_per_s", 8 / f->message.slope_s));
+    note(d, "link_bits_per_s", "measured: 1 / beta, %d pairs, %d sizes, largest residual %.1f %%", f->n_pairs,
+         LINK_N_SIZES, residual_percent(&f->message));
+    TRY(set(d, "link_latency_s", fmax(f->alpha_s - 2 * f->message_s, LEAST_LATENCY_S)));
+    note(d, "link_latency_s", "measured: alpha, %.4g us, less two overheads of %.4g us, of the same times",
+         1e6 * f->alpha_s, 1e6 * f->message_s);
+    if (f->message_s > 0)
+        TRY(describe_protocol(d, f, protocol));
+    else {
+        d->cluster->protocol = PROTOCOL_BARE;
+        note(d, "protocol", "measured: messages of a burst take what their bytes need on the wire");
+    }
+out:
+    return rc;
+}
+
+static enum rc describe_within(const struct description *d, const struct link_fit *f, const struct local_sharing *s)
+{
+    static const char missing[] = "assumed: one rank a host was measured, which has nobody there; the built-in value";
+    enum rc rc;
+
+    if (f->n_pairs == 0) {
+        note(d, "local_bytes_per_s", "%s", missing);
+        note(d, "local_latency_s", "%s", missing);
+        return RC_OK;
+    }
+    TRY(check_rate(f, LINK_WITHIN));
+    TRY(set(d, "local_bytes_per_s", 1 / f->message.slope_s));
+    note(d, "local_bytes_per_s", "measured: 1 / beta, %d pairs, %d sizes, largest residual %.1f %%", f->n_pairs,
+         LINK_N_SIZES, residual_percent(&f->message));
+    TRY(set(d, "local_latency_s", fmax(f->alpha_s, LEAST_LATENCY_S)));
+    note(d, "local_latency_s", "measured: alpha, of the same times");
+    d->cluster->local_sharing = (int)calibration_sharing(s);
+    if (s->n_pairs == 0)
+        note(d, "local_sharing", "assumed: to measure it takes a host with four ranks");
+    else
+        note(d, "local_sharing",
+             "measured: 16 MiB take %.2f times as long with %d pairs at once, %.2f with two others of a rank",
+             s->pairs_s / s->one_s, s->n_pairs, s->fan_s / s->one_s);
+out:
+    return rc;
+}
+
+static enum rc describe_rate(const struct description *d, const char *key, const struct compute_spread *s,
+                             const char *what, int n_ranks)
+{
+    enum rc rc;
+
+    TRY(set(d, key, s->median));
+    note(d, key, "measured: %s on %d ranks at once, the median rank's; %.4g to %.4g", what, n_ranks, s->least, s->most);
+out:
+    return rc;
+}
+
+/* 0: nothing was measured, and a server computes as a worker. */
+static enum rc describe_server(const struct description *d, const char *key, double value)
+{
+    enum rc rc;
+
+    if (!(value > 0))
+        return RC_OK;
+    TRY(set(d, key, value));
+    note(d, key, "measured: as of workers, on the processors of the host");
+out:
+    return rc;
+}
+
+static enum rc describe_compute(const struct description *d, const struct calibration *c)
+{
+    const struct compute_bench *m = &c->compute;
+    enum rc rc;
+
+    TRY(describe_rate(d, "flops_per_s", &m->flops_per_s, "GEMMs", c->n_ranks));
+    TRY(describe_rate(d, "memory_bytes_per_s", &m->memory_bytes_per_s, "updates", c->n_ranks));
+    TRY(describe_server(d, "server_flops_per_s", c->server_flops_per_s));
+    TRY(describe_server(d, "server_memory_bytes_per_s", c->server_memory_bytes_per_s));
+    d->cluster->jitter = (int)m->jitter.kind;
+    if (m->jitter.kind == JITTER_NONE)
+        note(d, "jitter", "measured: %zu times of the same work vary by less than 0.1 %%", m->jitter.n_times);
+    else
+        note(d, "jitter", "measured: nearest to %zu times of the same work, Kolmogorov-Smirnov distance %.3f",
+             m->jitter.n_times, m->jitter.distance);
+    TRY(set(d, "jitter_ratio", m->jitter.ratio));
+    note(d, "jitter_ratio", "measured: of the same times, by L-moments");
+out:
+    return rc;
+}
+
+enum rc calibration_describe(struct cluster *out, struct cluster_sources *sources, const struct calibration *c,
+                             enum cluster_protocol protocol, const char *name)
+{
+    const struct description d = { out, sources };
+    enum rc rc;
+
+    cluster_default(out);
+    for (int i = 0; i < CLUSTER_N_KEYS; i++)
+        snprintf(sources->text[i], sizeof sources->text[i], "assumed: not measured");
+    TRY(cluster_key_set(out, cluster_key_find("name"), name));
+    note(&d, "name", "by gradmark calibrate");
+    note(&d, "hosts_count", "assumed: as many as the ranks need; %d were measured", c->links.n_hosts);
+    TRY(set(&d, "ranks_per_host_count", c->links.n_most_host_ranks));
+    note(&d, "ranks_per_host_count", "measured: %d ranks on %d hosts", c->n_ranks, c->links.n_hosts);
+    TRY(describe_between(&d, &c->links.link[LINK_BETWEEN], protocol));
+    TRY(describe_within(&d, &c->links.link[LINK_WITHIN], &c->links.sharing));
+    TRY(describe_compute(&d, c));
+out:
+    return rc;
+}

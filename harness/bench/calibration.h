@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * calibration.h - a cluster as measured, and the description of it by which the sim world repeats the measurement.
+ *
+ * What the simulator charges is in cluster/topology.h. A message to another host takes 2 message_s + link_latency_s +
+ * n / rate, so with one-way times alpha + beta n and an overhead o at either end: link_latency_s = alpha - 2 o,
+ * link_bits_per_s = 8 / beta, both with all that the protocol adds; the protocol's own latency is 0 and its rate_ratio
+ * 1. Within a host nothing is charged per message: local_latency_s is all of alpha.
+ */
+#ifndef HARNESS_BENCH_CALIBRATION_H
+#define HARNESS_BENCH_CALIBRATION_H
+
+#include "harness/bench/compute_bench.h"
+#include "harness/bench/link_bench.h"
+#include "harness/cluster/cluster.h"
+
+struct calibration {
+    int n_ranks;
+    struct link_bench links;
+    struct compute_bench compute;
+    double server_memory_bytes_per_s, server_flops_per_s; /* of a host whose workers compute elsewhere; 0: as they do */
+};
+
+/* The names of what is measured, for tables: "between hosts", "within a host". */
+const char *calibration_class_name(enum link_class of);
+/* Which messages of a host share its rate; SHARING_NONE, too, where nothing was measured (n_pairs 0). */
+enum cluster_sharing calibration_sharing(const struct local_sharing *s);
+/*
+ * *out, with the source of each value in *sources: what was measured, and of how much; "assumed: ..." of all else.
+ *
+ *   protocol  that charges an overhead per message, where one was found: PROTOCOL_TCP or PROTOCOL_RDMA
+ *
+ * RC_INVAL: a measured value is outside of the range of its key; names both.
+ */
+enum rc calibration_describe(struct cluster *out, struct cluster_sources *sources, const struct calibration *c,
+                             enum cluster_protocol protocol, const char *name) MUST_CHECK;
+
+#endif

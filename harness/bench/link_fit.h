@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * link_fit.h - latency, rate and overhead of a class of links, from the times that pairs of ranks measured on them
+ * (link_bench.h). Pure.
+ *
+ * Of each size the median over pairs counts, and of a pair the median of its repeats: what messages usually take, not
+ * the least they could. One-way times follow t(n) = alpha + beta n (Hockney, Parallel Computing 20, 1994), fitted as
+ * line_fit.h says. k small messages, posted at once and answered when all have come, take g k longer than the wire
+ * needs: each occupies its sender, and its receiver, for g (LogGP's gap, Alexandrov et al., SPAA 1995, which the
+ * simulator charges at both ends as message_s). Where g is what the bytes alone need on the wire, there is no overhead.
+ */
+#ifndef HARNESS_BENCH_LINK_FIT_H
+#define HARNESS_BENCH_LINK_FIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "harness/base/rc.h"
+#include "harness/bench/line_fit.h"
+
+enum { LINK_N_SIZES = 12, LINK_N_BURSTS = 5 };
+
+struct pair_times {
+    int from, to;                                                             /* ranks; from measured */
+    double low_s[LINK_N_SIZES], median_s[LINK_N_SIZES], high_s[LINK_N_SIZES]; /* one way; quartiles of the repeats */
+    double burst_s[LINK_N_BURSTS];                                            /* median, until the answer is there */
+};
+
+struct link_fit {
+    int n_pairs;                                           /* 0: nothing was measured, and the rest is 0 */
+    double median_s[LINK_N_SIZES], burst_s[LINK_N_BURSTS]; /* over pairs */
+    struct line_fit message, burst;                        /* one way of n bytes; of k messages and an answer */
+    double alpha_s;
+    double message_s; /* for which a message occupies either end; 0: none was found. At most half of alpha_s */
+    bool is_capped;   /* message_s would be more than that */
+    struct pair_times slowest, fastest; /* by their longest messages */
+    bool differs;                       /* these two, by more than repeats of one do: a link is slow */
+};
+
+/* 4, 16, ... 16 Mi */
+size_t link_size_bytes(int i);
+/* 4, 8, ... 64 messages of 4 bytes */
+int link_burst_messages(int i);
+/* pair[n_pairs]. RC_NOMEM. */
+enum rc link_fit_of(struct link_fit *out, const struct pair_times *pair, int n_pairs) MUST_CHECK;
+
+#endif

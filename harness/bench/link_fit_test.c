@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* link_fit_test.c - latency, rate and overhead of made-up pairs, by hand. */
+#include "harness/bench/link_fit.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static void assert_ratio(double value, double wanted)
+{
+    if (!(fabs(value / wanted - 1) < 1e-9))
+        fail_msg("%.12g, not %.12g", value, wanted);
+}
+
+/* One way alpha + n / 125 MB/s, times factor; a burst of k and its answer take 2 alpha + (k - 1) gap. */
+static struct pair_times pair(int from, int to, double alpha_s, double gap_s, double factor)
+{
+    struct pair_times p = { .from = from, .to = to };
+
+    for (int i = 0; i < LINK_N_SIZES; i++) {
+        p.median_s[i] = factor * (alpha_s + (double)link_size_bytes(i) / 125e6);
+        p.low_s[i] = 0.99 * p.median_s[i];
+        p.high_s[i] = 1.01 * p.median_s[i];
+    }
+    for (int i = 0; i < LINK_N_BURSTS; i++)
+        p.burst_s[i] = factor * (2 * alpha_s + (link_burst_messages(i) - 1) * gap_s);
+    return p;
+}
+
+static void sizes_and_bursts_are_what_they_are(void **state)
+{
+    (void)state;
+    assert_int_equal(link_size_bytes(0), 4);
+    assert_int_equal(link_size_bytes(LINK_N_SIZES - 1), 16 << 20);
+    assert_int_equal(link_burst_messages(0), 4);
+    assert_int_equal(link_burst_messages(LINK_N_BURSTS - 1), 64);
+}
+
+static void a_pair_gives_its_values(void **state)
+{
+    const struct pair_times one = pair(0, 3, 40e-6, 5e-6, 1);
+    struct link_fit fit;
+
+    (void)state;
+    assert_int_equal(link_fit_of(&fit, &one, 1), RC_OK);
+    assert_int_equal(fit.n_pairs, 1);
+    assert_ratio(fit.alpha_s, 40e-6);
+    assert_ratio(fit.message.slope_s, 8e-9);
+    assert_ratio(fit.message_s, 5e-6);
+    assert_true(!fit.is_capped && !fit.differs);
+    assert_int_equal(fit.slowest.to, 3);
+}
+
+/* 4 bytes at 125 MB/s take 32 ns: a burst whose messages take no more has no overhead; nor is it more than half of the
+ * latency, which it is part of twice. */
+static void an_overhead_has_limits(void **state)
+{
+    const struct pair_times wire = pair(0, 1, 40e-6, 32e-9, 1), heavy = pair(0, 1, 40e-6, 30e-6, 1);
+    struct link_fit fit;
+
+    (void)state;
+    assert_int_equal(link_fit_of(&fit, &wire, 1), RC_OK);
+    assert_true(fit.message_s == 0 && !fit.is_capped);
+    assert_int_equal(link_fit_of(&fit, &heavy, 1), RC_OK);
+    assert_ratio(fit.message_s, 20e-6);
+    assert_true(fit.is_capped);
+    assert_ratio(fit.burst.slope_s, 30e-6);
+}
+
+/* The median pair's, and the slow one by name. */
+static void a_slow_link_is_told(void **state)
+{
+    struct pair_times p[] = { pair(0, 1, 40e-6, 5e-6, 1), pair(0, 2, 40e-6, 5e-6, 1), pair(1, 2, 40e-6, 5e-6, 1.5) };
+    struct link_fit fit;
+
+    (void)state;
+    assert_int_equal(link_fit_of(&fit, p, 3), RC_OK);
+    assert_ratio(fit.alpha_s, 40e-6);
+    assert_true(fit.differs);
+    assert_int_equal(fit.slowest.from, 1);
+    assert_int_equal(fit.slowest.to, 2);
+    assert_int_equal(fit.fastest.from, 0);
+    for (int i = 0; i < LINK_N_SIZES; i++)
+        p[2].low_s[i] = p[0].median_s[i]; /* its repeats vary by as much */
+    assert_int_equal(link_fit_of(&fit, p, 3), RC_OK);
+    assert_false(fit.differs);
+    p[2] = pair(1, 2, 40e-6, 5e-6, 1.04);
+    assert_int_equal(link_fit_of(&fit, p, 3), RC_OK);
+    assert_false(fit.differs);
+}
+
+static void nothing_gives_nothing(void **state)
+{
+    struct link_fit fit = { .n_pairs = 7 };
+
+    (void)state;
+    assert_int_equal(link_fit_of(&fit, NULL, 0), RC_OK);
+    assert_true(fit.n_pairs == 0 && fit.alpha_s == 0 && !fit.differs);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes_and_bursts_are_what_they_are),
+        cmocka_unit_test(a_pair_gives_its_values),
+        cmocka_unit_test(an_overhead_has_limits),
+        cmocka_unit_test(a_slow_link_is_told),
+        cmocka_unit_test(nothing_gives_nothing),
+    };
+
+    return cmocka_run_group_tests_name("link_fit", tests, NULL, NULL);
+}

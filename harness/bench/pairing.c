@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pairing.c - see pairing.h. */
+#include "harness/bench/pairing.h"
+
+int pairing_n_host_ranks(const struct pairing *p, int host)
+{
+    int n = 0;
+
+    for (int r = 0; r < p->n_ranks; r++)
+        n += p->host[r] == host;
+    return n;
+}
+
+int pairing_host_rank(const struct pairing *p, int host, int index)
+{
+    for (int r = 0; r < p->n_ranks; r++)
+        if (p->host[r] == host && index-- == 0)
+            return r;
+    return -1;
+}
+
+static int most_host_ranks(const struct pairing *p)
+{
+    int most = 0;
+
+    for (int h = 0; h < p->n_hosts; h++) {
+        const int n = pairing_n_host_ranks(p, h);
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+static int pairs_count(int n)
+{
+    return n * (n - 1) / 2;
+}
+
+/* Rounds of the circle method: one less than hosts, an odd number of which is filled up by one that is not there. */
+static int circle_rounds(const struct pairing *p)
+{
+    return (p->n_hosts + 1) / 2 * 2 - 1;
+}
+
+/* How many turns it takes until all have met (Q3). */
+static long all_turns(const struct pairing *p, enum link_class of)
+{
+    if (of == LINK_WITHIN)
+        return pairs_count(most_host_ranks(p));
+    return p->n_hosts > 1 ? (long)circle_rounds(p) * most_host_ranks(p) : 0;
+}
+
+int pairing_n_turns(const struct pairing *p, enum link_class of)
+{
+    const long n = all_turns(p, of);
+
+    return n < PAIRING_MAX_TURNS ? (int)n : PAIRING_MAX_TURNS;
+}
+
+/* Circle method: in round c hosts a and b meet whose sum is 2 c, modulo the number of rounds; the one that would meet
+ * itself meets the last. -1: nobody. */
+static int other_host(const struct pairing *p, int c, int host)
+{
+    const int n = circle_rounds(p), last = n;
+    int other = (2 * c % n + n - host % n) % n;
+
+    if (host == last)
+        other = c;
+    else if (other == host)
+        other = last;
+    return other < p->n_hosts ? other : -1;
+}
+
+static int peer_between(const struct pairing *p, long turn, int rank)
+{
+    const int c = (int)(turn % circle_rounds(p)), round = (int)(turn / circle_rounds(p));
+    const int here = p->host[rank], there = other_host(p, c, here);
+
+    if (there < 0 || pairing_host_rank(p, here, round % pairing_n_host_ranks(p, here)) != rank)
+        return -1;
+    return pairing_host_rank(p, there, round % pairing_n_host_ranks(p, there));
+}
+
+/* Pair number `turn` of the ranks of a host, in the order 01 02 12 03 13 23 ... */
+static int peer_within(const struct pairing *p, long turn, int rank)
+{
+    int second = 1;
+
+    if (turn >= pairs_count(pairing_n_host_ranks(p, p->host[rank])))
+        return -1;
+    while (turn >= pairs_count(second + 1))
+        second++;
+    const int a = pairing_host_rank(p, p->host[rank], (int)turn - pairs_count(second));
+    const int b = pairing_host_rank(p, p->host[rank], second);
+    return rank == a ? b : rank == b ? a : -1;
+}
+
+int pairing_peer(const struct pairing *p, enum link_class of, int turn, int rank)
+{
+    const long at = turn * all_turns(p, of) / pairing_n_turns(p, of);
+
+    return of == LINK_WITHIN ? peer_within(p, at, rank) : peer_between(p, at, rank);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ping_pong.c - see ping_pong.h. */
+#include "harness/bench/ping_pong.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+enum { TAG_PING_PONG = 0x50, TAG_BURST = 0x51 };
+
+/* Message i of n_bytes, in the half of the buffer that is sent or received. */
+static struct xfer message(const struct ping_pong *g, int peer, uint32_t tag, size_t n_bytes, size_t offset_bytes)
+{
+    struct xfer x = { .peer = peer, .tag = tag, .ptr = g->buffer ? g->buffer + offset_bytes : NULL };
+
+    *(g->buffer ? &x.n_bytes : &x.n_hollow_bytes) = n_bytes;
+    return x;
+}
+
+/* End x[n]: wait, or once one has failed (*rc), only end the rest, as they are in the caller's frame (transport.T3). */
+static void end_all(enum rc *rc, char why[RC_MESSAGE_BYTES], const struct ping_pong *g, struct xfer *x, int n)
+{
+    for (int i = 0; i < n; i++) {
+        const enum rc ended = transport_wait(g->transport, &x[i], *rc == RC_OK ? g->timeout_ms : DO_NOT_WAIT);
+        if (*rc == RC_OK && ended != RC_OK) {
+            *rc = ended;
+            snprintf(why, RC_MESSAGE_BYTES, "%s", rc_message());
+        }
+    }
+}
+
+/* Post rx[n_rx], then tx[n_tx]; end all; the first error. */
+static enum rc exchange(const struct ping_pong *g, struct xfer *tx, int n_tx, struct xfer *rx, int n_rx)
+{
+    char why[RC_MESSAGE_BYTES] = "";
+    int n_received = 0, n_sent = 0;
+    enum rc rc = RC_OK;
+
+    while (rc == RC_OK && n_received < n_rx && (rc = transport_recv(g->transport, &rx[n_received])) == RC_OK)
+        n_received++;
+    while (rc == RC_OK && n_sent < n_tx && (rc = transport_send(g->transport, &tx[n_sent])) == RC_OK)
+        n_sent++;
+    if (rc != RC_OK)
+        snprintf(why, sizeof why, "%s", rc_message());
+    end_all(&rc, why, g, rx, n_received);
+    end_all(&rc, why, g, tx, n_sent);
+    return rc == RC_OK ? RC_OK : rc_raise(rc, "%s", why);
+}
+
+/* Receive all of rx, then send tx. */
+static enum rc answer(const struct ping_pong *g, struct xfer *rx, int n_rx, struct xfer *tx)
+{
+    enum rc rc;
+
+    TRY(exchange(g, NULL, 0, rx, n_rx));
+    TRY(exchange(g, tx, 1, NULL, 0));
+out:
+    return rc;
+}
+
+enum rc ping_pong_play(struct series *out, const struct ping_pong *g, size_t n_bytes, int n_rounds)
+{
+    struct series series = series_begin(g->world);
+    const int n_all = series.n_cold + n_rounds;
+    enum rc rc = RC_OK;
+
+    assert(g->n_peers >= 1 && g->n_peers <= PING_PONG_MAX_PEERS && (g->serves || g->n_peers == 1));
+    while (series.n_repeats < n_all) {
+        struct xfer tx[PING_PONG_MAX_PEERS], rx[PING_PONG_MAX_PEERS];
+        for (int i = 0; i < g->n_peers; i++) {
+            tx[i] = message(g, g->peer[i], TAG_PING_PONG, n_bytes, 0);
+            rx[i] = message(g, g->peer[i], TAG_PING_PONG, n_bytes, n_bytes * (size_t)(i + 1));
+        }
+        const uint64_t started_ns = world_now_ns(g->world);
+        if (g->serves)
+            TRY(exchange(g, tx, g->n_peers, rx, g->n_peers));
+        else
+            TRY(answer(g, rx, 1, tx));
+        series_add(&series, g->world, started_ns);
+    }
+    *out = series;
+out:
+    return rc;
+}
+
+enum rc ping_pong_burst(struct series *out, const struct ping_pong *g, size_t n_bytes, int n_messages, int n_rounds)
+{
+    struct series series = series_begin(g->world);
+    const int n_all = series.n_cold + n_rounds;
+    enum rc rc = RC_OK;
+
+    assert(n_messages <= PING_PONG_MAX_BURST && g->n_peers == 1);
+    while (series.n_repeats < n_all) {
+        struct xfer many[PING_PONG_MAX_BURST];
+        struct xfer back = message(g, g->peer[0], TAG_BURST, n_bytes, n_bytes * (size_t)n_messages);
+        for (int i = 0; i < n_messages; i++)
+            many[i] = message(g, g->peer[0], TAG_BURST, n_bytes, n_bytes * (size_t)i);
+        const uint64_t started_ns = world_now_ns(g->world);
+        if (g->serves)
+            TRY(exchange(g, many, n_messages, &back, 1));
+        else
+            TRY(answer(g, many, n_messages, &back));
+        series_add(&series, g->world, started_ns);
+    }
+    *out = series;
+out:
+    return rc;
+}
