@@ -115,8 +115,9 @@ static enum rc describe_between(const struct description *d, const struct link_f
     }
     TRY(check_rate(f, LINK_BETWEEN));
     TRY(set(d, "link_bits_per_s", 8 / f->message.slope_s));
-    note(d, "link_bits_per_s", "measured: 1 / beta, %d pairs, %d sizes, largest residual %.1f %%", f->n_pairs,
-         LINK_N_SIZES, residual_percent(&f->message));
+    note(d, "link_bits_per_s",
+         "measured: 1 / beta, %d pairs, %d sizes, largest residual %.1f %%; both ways at once %.2f times as long",
+         f->n_pairs, LINK_N_SIZES, residual_percent(&f->message), f->both_ratio);
     TRY(set(d, "link_latency_s", fmax(f->alpha_s - 2 * f->message_s, LEAST_LATENCY_S)));
     note(d, "link_latency_s", "measured: alpha, %.4g us, less two overheads of %.4g us, of the same times",
          1e6 * f->alpha_s, 1e6 * f->message_s);

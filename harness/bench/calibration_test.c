@@ -24,6 +24,7 @@ static struct calibration measured(void)
                    .link = { [LINK_BETWEEN] = { .n_pairs = 4,
                                                 .message = { .intercept_s = 40e-6, .slope_s = 1 / 117.5e6 },
                                                 .alpha_s = 40e-6,
+                                                .both_ratio = 1.25,
                                                 .message_s = 5e-6 },
                              [LINK_WITHIN] = { .n_pairs = 12,
                                                .message = { .intercept_s = 1e-6, .slope_s = 0.2e-9 },
@@ -112,8 +113,9 @@ static void what_is_measured_is_not_assumed(void **state)
     for (int i = 0; i < CLUSTER_N_KEYS; i++)
         n_measured += !is_assumed(&c, &sources, cluster_keys[i].name);
     assert_int_equal(n_measured, sizeof measured_keys / sizeof *measured_keys);
-    assert_string_equal(sources.text[cluster_key_find("link_bits_per_s")],
-                        "measured: 1 / beta, 4 pairs, 12 sizes, largest residual 0.0 %");
+    assert_string_equal(
+        sources.text[cluster_key_find("link_bits_per_s")],
+        "measured: 1 / beta, 4 pairs, 12 sizes, largest residual 0.0 %; both ways at once 1.25 times as long");
 }
 
 /* No other host, nobody on a host: these links are the built-in ones, and assumed. */

@@ -47,7 +47,7 @@ static struct ping_pong game(const struct bench *b, int peer, bool serves)
                                .timeout_ms = b->env->timeout_ms };
 }
 
-/* All sizes, all bursts, with one peer; out is of who serves. */
+/* All sizes, all bursts, and both ways at once, with one peer; out is of who serves. */
 static enum rc play_pair(struct pair_times *out, const struct ping_pong *g)
 {
     struct series series;
@@ -65,6 +65,8 @@ static enum rc play_pair(struct pair_times *out, const struct ping_pong *g)
         TRY(ping_pong_burst(&series, g, n_bytes, link_burst_messages(i), rounds_count(g->world, n_bytes)));
         out->burst_s[i] = series_quantile_s(&series, 0.5);
     }
+    const size_t longest_bytes = link_size_bytes(LONGEST);
+    TRY(ping_pong_exchange(&out->both_s, g, longest_bytes, rounds_count(g->world, longest_bytes)));
 out:
     return rc;
 }

@@ -69,6 +69,8 @@ static enum rc take_medians(struct link_fit *fit, const struct pair_times *pair,
     for (size_t i = 0; i < LINK_N_BURSTS; i++)
         fit->burst_s[i] =
             median_over_pairs(scratch, pair, n_pairs, offsetof(struct pair_times, burst_s) + i * sizeof *scratch);
+    fit->both_ratio = median_over_pairs(scratch, pair, n_pairs, offsetof(struct pair_times, both_s)) /
+                      fit->median_s[LINK_N_SIZES - 1];
     free(scratch);
     return RC_OK;
 }

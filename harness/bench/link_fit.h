@@ -24,6 +24,7 @@ struct pair_times {
     int from, to;                                                             /* ranks; from measured */
     double low_s[LINK_N_SIZES], median_s[LINK_N_SIZES], high_s[LINK_N_SIZES]; /* one way; quartiles of the repeats */
     double burst_s[LINK_N_BURSTS];                                            /* median, until the answer is there */
+    double both_s; /* of the longest message, both ways at once: the mean */
 };
 
 struct link_fit {
@@ -31,8 +32,9 @@ struct link_fit {
     double median_s[LINK_N_SIZES], burst_s[LINK_N_BURSTS]; /* over pairs */
     struct line_fit message, burst;                        /* one way of n bytes; of k messages and an answer */
     double alpha_s;
-    double message_s; /* for which a message occupies either end; 0: none was found. At most half of alpha_s */
-    bool is_capped;   /* message_s would be more than that */
+    double message_s;  /* for which a message occupies either end; 0: none was found. At most half of alpha_s */
+    bool is_capped;    /* message_s would be more than that */
+    double both_ratio; /* median over pairs: how many times as long the longest message takes while one comes back */
     struct pair_times slowest, fastest; /* by their longest messages */
     bool differs;                       /* these two, by more than repeats of one do: a link is slow */
 };

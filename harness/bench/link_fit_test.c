@@ -27,6 +27,7 @@ static struct pair_times pair(int from, int to, double alpha_s, double gap_s, do
     }
     for (int i = 0; i < LINK_N_BURSTS; i++)
         p.burst_s[i] = factor * (2 * alpha_s + (link_burst_messages(i) - 1) * gap_s);
+    p.both_s = 1.5 * factor * (alpha_s + (double)link_size_bytes(LINK_N_SIZES - 1) / 125e6);
     return p;
 }
 
@@ -50,6 +51,7 @@ static void a_pair_gives_its_values(void **state)
     assert_ratio(fit.alpha_s, 40e-6);
     assert_ratio(fit.message.slope_s, 8e-9);
     assert_ratio(fit.message_s, 5e-6);
+    assert_ratio(fit.both_ratio, 1.5);
     assert_true(!fit.is_capped && !fit.differs);
     assert_int_equal(fit.slowest.to, 3);
 }

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-enum { MAX_RANKS = 512, MAX_HOSTS = 128, MAX_SEEN = 64 };
+enum { MAX_RANKS = 256, MAX_HOSTS = 64, MAX_SEEN = 64 };
 
 struct seen { /* of one shape and class */
     int n_pairs;
@@ -92,7 +92,7 @@ static void turns_are_counted(void **state)
     assert_int_equal(pairing_n_turns(&p, LINK_BETWEEN), 0);
 }
 
-/* 128 hosts of 4: every host plays in each of the turns that are left. */
+/* 64 hosts of 4: every host plays in each of the turns that are left. */
 static void many_ranks_take_some_turns(void **state)
 {
     static struct seen seen;

@@ -4,7 +4,7 @@
  *
  * Both clock readings are of one rank, and the message that it awaits is not sent before its own has arrived. So no
  * time is less than the messages need. In an exchange, where both send at once, the message may have come before it was
- * awaited, and seems to take nothing.
+ * awaited, and seems to take nothing: of exchanges only many together are timed.
  */
 #ifndef HARNESS_BENCH_PING_PONG_H
 #define HARNESS_BENCH_PING_PONG_H
@@ -36,5 +36,8 @@ enum rc ping_pong_play(struct series *out, const struct ping_pong *g, size_t n_b
  * and one back once all have come. */
 enum rc ping_pong_burst(struct series *out, const struct ping_pong *g, size_t n_bytes, int n_messages,
                         int n_rounds) MUST_CHECK;
+/* Seconds of one of n_rounds of messages of n_bytes both ways at once, after one that is discarded: the mean. A rank
+ * may have what it awaits before it does, but not a round ahead. Of either rank. n_rounds >= 1. */
+enum rc ping_pong_exchange(double *mean_s, const struct ping_pong *g, size_t n_bytes, int n_rounds) MUST_CHECK;
 
 #endif
