@@ -254,6 +254,12 @@ static enum rc add_row(struct reproduction *r, const struct published_row *row)
     TRY(reproduce_find_profile(&p.profile, r, row));
     TRY(find_cluster(&p.cluster, r, row));
     TRY(at_row(r, row, "gpus", cluster_check(&r->cluster[p.cluster].cluster, p.n_gpus, p.n_gpus + p.n_servers)));
+    if ((long long)p.n_gpus * p.n_servers > REPRODUCE_MOST_MESSAGES_OF_ROW) {
+        rc = rc_raise(RC_INVAL, "%d GPUs and %d servers have %lld messages under way at once; at most %d are simulated",
+                      p.n_gpus, p.n_servers, (long long)p.n_gpus * p.n_servers, (int)REPRODUCE_MOST_MESSAGES_OF_ROW);
+        rc = at_row(r, row, "servers", rc);
+        goto out;
+    }
     p.batch = row->batch > 0 ? row->batch : r->profile[p.profile].batch;
     TRY(add_point(r, p));
 out:
@@ -291,6 +297,8 @@ static enum rc add_line(struct reproduction *r, size_t i, size_t n_rows)
         p.n_gpus = n;
         if (p.n_servers > 0)
             p.n_servers = like.n_servers * n > like.n_gpus ? like.n_servers * n / like.n_gpus : 1;
+        if (p.n_gpus * p.n_servers > REPRODUCE_MOST_MESSAGES)
+            break;
         if (cluster_check(&r->cluster[p.cluster].cluster, p.n_gpus, p.n_gpus + p.n_servers) == RC_OK)
             TRY(add_point(r, p));
     }

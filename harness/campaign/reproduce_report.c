@@ -115,6 +115,12 @@ enum rc reproduction_print(const struct reproduction *r, FILE *to)
     print_error(r, true, to);
     print_hot_spots(r, to);
     print_exchange(r, to);
+    if (r->terms->has_charts)
+        fprintf(to,
+                "lines of servers end where more than %d messages would be under way at once: SimGrid's time to share "
+                "rates "
+                "among\nthem grows with their square\n",
+                REPRODUCE_MOST_MESSAGES);
     print_assumed(r, to);
     if (fflush(to) != 0 || ferror(to))
         FAIL(RC_IO, "the table cannot be written");
