@@ -94,9 +94,20 @@ static int peer_within(const struct pairing *p, long turn, int rank)
     return rank == a ? b : rank == b ? a : -1;
 }
 
+/* Of all turns between hosts the one that is taken as number `turn` of n: rounds of the circle and ranks of hosts each
+ * go on by themselves, or else a number of ranks that n divides would take one round alone. */
+static long turn_between(const struct pairing *p, long turn, long n)
+{
+    const long n_rounds = circle_rounds(p), c = n_rounds < n ? turn % n_rounds : turn * n_rounds / n;
+
+    return c + n_rounds * (turn * most_host_ranks(p) / n);
+}
+
 int pairing_peer(const struct pairing *p, enum link_class of, int turn, int rank)
 {
-    const long at = turn * all_turns(p, of) / pairing_n_turns(p, of);
+    const long n = pairing_n_turns(p, of), n_all = all_turns(p, of);
 
-    return of == LINK_WITHIN ? peer_within(p, at, rank) : peer_between(p, at, rank);
+    if (of == LINK_WITHIN)
+        return peer_within(p, turn * n_all / n, rank);
+    return peer_between(p, n < n_all ? turn_between(p, turn, n) : turn, rank);
 }

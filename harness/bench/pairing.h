@@ -7,7 +7,8 @@
  *   Q1  A pair is of one class: both ranks on one host, or on two.
  *   Q2  In a turn a host has one pair at most: pairs of one turn share neither rank, nor host, nor network card.
  *   Q3  Over all turns every two hosts meet, and every rank of a host plays with another host; every two ranks of a
- *       host meet. Where that takes more than PAIRING_MAX_TURNS, as many turns, evenly taken from all.
+ *       host meet. Where that takes more than PAIRING_MAX_TURNS turns, as many, in which different hosts meet as far as
+ * they last.
  */
 #ifndef HARNESS_BENCH_PAIRING_H
 #define HARNESS_BENCH_PAIRING_H

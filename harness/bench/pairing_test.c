@@ -109,10 +109,35 @@ static void many_ranks_take_some_turns(void **state)
     assert_int_equal(seen.n_pairs, 6 * MAX_HOSTS);
 }
 
+/* Pairs of hosts that meet, where not all turns are taken. */
+static int hosts_that_meet(int n_hosts, int n_each)
+{
+    static struct seen seen;
+    static int host[MAX_RANKS];
+    const struct pairing p = shape(host, n_hosts, n_each, 0);
+    int n = 0;
+
+    look(&seen, &p, LINK_BETWEEN);
+    for (int a = 0; a < n_hosts; a++)
+        for (int b = 0; b < a; b++)
+            n += seen.hosts_met[a][b];
+    return n;
+}
+
+static void few_turns_meet_different_hosts(void **state)
+{
+    (void)state;
+    assert_int_equal(hosts_that_meet(4, 32), 6);
+    assert_int_equal(hosts_that_meet(8, 16), 28);
+    assert_int_equal(hosts_that_meet(16, 16), 120);
+    assert_int_equal(hosts_that_meet(64, 4), PAIRING_MAX_TURNS * 32);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(everybody_meets_Q3), cmocka_unit_test(turns_are_counted),
-                                        cmocka_unit_test(many_ranks_take_some_turns) };
+                                        cmocka_unit_test(many_ranks_take_some_turns),
+                                        cmocka_unit_test(few_turns_meet_different_hosts) };
 
     return cmocka_run_group_tests_name("pairing", tests, NULL, NULL);
 }

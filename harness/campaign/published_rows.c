@@ -109,11 +109,14 @@ static enum rc take_int(const struct reader *r, int *out, enum column c, const c
     return RC_OK;
 }
 
+/* One that can be simulated. */
 static bool is_collective(const char *name)
 {
-    for (int i = 0; collective_kind.at(i); i++)
-        if (strcmp(collective_kind.at(i)->name, name) == 0)
-            return true;
+    const struct module *m;
+
+    for (int i = 0; (m = collective_kind.at(i)); i++)
+        if (strcmp(m->name, name) == 0)
+            return !(m->refuses_world & WORLD_VIRTUAL_TIME);
     return false;
 }
 
@@ -191,6 +194,15 @@ static const char *field_of(const struct reader *r, char *const *field, enum col
     return r->place[c] >= 0 ? field[r->place[c]] : "";
 }
 
+static bool is_file_name(const char *text)
+{
+    static const char usual[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    char all[sizeof usual + 3];
+
+    snprintf(all, sizeof all, "%s._-", usual);
+    return strchr(usual, text[0]) != NULL && text[strspn(text, all)] == '\0';
+}
+
 static enum rc take_row(struct reader *r, struct published_row *row, char *const *field)
 {
     static const char *const transports[] = { "", "rdma", "tcp", "grpc", "bare", NULL };
@@ -200,6 +212,9 @@ static enum rc take_row(struct reader *r, struct published_row *row, char *const
 
     if (!*model)
         return wrong(r, MODEL, model, "the name of a model");
+    if (!is_file_name(model))
+        return wrong(r, MODEL, model,
+                     "letters, digits, '.', '_' and '-', a letter or digit first: files are called by it");
     TRY(take_text(r, row->model, sizeof row->model, MODEL, model));
     if (!*gpus)
         return wrong(r, GPUS, gpus, "a whole number from 1 to 8192");

@@ -164,7 +164,11 @@ static void wrong_tables_are_named(void **state)
         { HEAD "012345678901234567890123456789012,4,ring,,0.5\n",
           ":2: model: is \"012345678901234567890123456789012\"; a "
           "shorter text would be right" },
-        { HEAD "m\x01,4,ring\x07,,0.5\n", ":2: mode: is \"ring?\"; ring" },
+        { HEAD "m,4,ring\x07,,0.5\n", ":2: mode: is \"ring?\"; ring" },
+        { HEAD "m\x01,4,ring,,0.5\n", ":2: model: is \"m?\"; letters, digits" },
+        { HEAD ".m,4,ring,,0.5\n", ":2: model: is \".m\"; letters, digits" },
+        { HEAD "a/b,4,ring,,0.5\n", ":2: model: is \"a/b\"; letters, digits" },
+        { HEAD "m,4,nccl,,0.5\n", ":2: mode: is \"nccl\"; ring" },
     };
 
     (void)state;

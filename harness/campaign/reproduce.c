@@ -241,6 +241,21 @@ out:
     return rc;
 }
 
+/* Charts are called by model and cluster: two clusters in two folders may have one name. */
+static enum rc check_chart_name(const struct reproduction *r, const struct point_of_row *p)
+{
+    char own[REPRODUCE_CHART_BYTES], other[REPRODUCE_CHART_BYTES];
+
+    reproduce_chart_name(own, sizeof own, r, p);
+    for (size_t i = 0; i < r->n_points; i++) {
+        reproduce_chart_name(other, sizeof other, r, &r->point[i]);
+        if (strcmp(own, other) == 0 && strcmp(r->cluster[p->cluster].name, r->cluster[r->point[i].cluster].name) != 0)
+            return rc_raise(RC_INVAL, "charts of %s and of %s would both be called %s; rename one of the files",
+                            r->cluster[p->cluster].name, r->cluster[r->point[i].cluster].name, own);
+    }
+    return RC_OK;
+}
+
 static enum rc add_row(struct reproduction *r, const struct published_row *row)
 {
     struct point_of_row p = { .row = row,
@@ -254,6 +269,7 @@ static enum rc add_row(struct reproduction *r, const struct published_row *row)
     TRY(reproduce_find_profile(&p.profile, r, row));
     TRY(find_cluster(&p.cluster, r, row));
     TRY(at_row(r, row, "gpus", cluster_check(&r->cluster[p.cluster].cluster, p.n_gpus, p.n_gpus + p.n_servers)));
+    TRY(at_row(r, row, "cluster", check_chart_name(r, &p)));
     if ((long long)p.n_gpus * p.n_servers > REPRODUCE_MOST_MESSAGES_OF_ROW) {
         rc = rc_raise(RC_INVAL, "%d GPUs and %d servers have %lld messages under way at once; at most %d are simulated",
                       p.n_gpus, p.n_servers, (long long)p.n_gpus * p.n_servers, (int)REPRODUCE_MOST_MESSAGES_OF_ROW);
@@ -375,7 +391,8 @@ struct reproduce_error reproduction_error(const struct reproduction *r, bool has
 
     for (size_t i = 0; i < r->n_points; i++) {
         const struct point_of_row *p = &r->point[i];
-        if (!p->row || !p->row->is_counted || row_mode_has_servers(p->mode) != has_servers)
+        const bool exchanges = p->n_gpus > 1 && p->mode != ROW_NONE; /* else nothing was predicted */
+        if (!p->row || !p->row->is_counted || !exchanges || row_mode_has_servers(p->mode) != has_servers)
             continue;
         const double points = 100 * fabs(p->predicted_ratio - p->row->efficiency_ratio);
         sum += points;

@@ -9,13 +9,12 @@
  *   reproduce_page.c      all of it as a page, with what is assumed
  *
  * Invariants
- *   J1  Nothing is fitted to a row or a model: of a row only model, gpus, mode, servers, transport, cluster, batch and
- *       its one-GPU rate reach a simulation. Its efficiency is compared with, and nothing else.
- *   J2  Predicted efficiency is the simulated time of a step of one GPU alone, which updates and exchanges nothing,
- *       over that of all of them.
- *   J3  The same input gives the same bytes, in every file of the folder: no time, date or number of processes is in
- *       one.
- *   J4  Points that are simulated alike are simulated once.
+ *   J1  Nothing is fitted to a row or a model, though values that a cluster has for all its rows may have been
+ *       chosen beside them, which its description then says: of a row only model, gpus, mode, servers, transport,
+ * cluster, batch and its one-GPU rate reach a simulation. Its efficiency is compared with, and nothing else. J2
+ * Predicted efficiency is the simulated time of a step of one GPU alone, which updates and exchanges nothing, over that
+ * of all of them. J3  The same input gives the same bytes, in every file of the folder: no time, date or number of
+ * processes is in one. J4  Points that are simulated alike are simulated once.
  */
 #ifndef HARNESS_CAMPAIGN_REPRODUCE_H
 #define HARNESS_CAMPAIGN_REPRODUCE_H

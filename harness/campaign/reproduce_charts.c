@@ -62,7 +62,9 @@ void reproduce_chart_name(char *out, size_t n_bytes, const struct reproduction *
     const char *name = strrchr(r->cluster[p->cluster].name, '/');
 
     name = name ? name + 1 : r->cluster[p->cluster].name;
-    snprintf(out, n_bytes, "%s-%.*s", r->profile[p->profile].model, (int)strcspn(name, "."), name);
+    const size_t n = strlen(name), n_suffix = strlen(".yaml");
+    const bool is_yaml = n > n_suffix && strcmp(name + n - n_suffix, ".yaml") == 0;
+    snprintf(out, n_bytes, "%s-%.*s", r->profile[p->profile].model, (int)(is_yaml ? n - n_suffix : n), name);
 }
 
 static enum rc draw(const struct reproduction *r, const struct point_of_row *p, const char *name, const char *path,

@@ -90,7 +90,8 @@ enum rc reproduction_page(const struct reproduction *r, const char *path)
     to = page.file.stream;
     html_element(
         to, "p", NULL,
-        "Published efficiencies, and those that gradmark simulates. Nothing is fitted to a row or a model. Servers "
+        "Published efficiencies, and those that gradmark simulates. Nothing is fitted to a row or a model; "
+        "where a value of a cluster was chosen beside the published rows, which is told below, they had a say. Servers "
         "of rows ps answer by consistency %s, with placement %s; published ones are step-synchronous.",
         r->terms->consistency, r->terms->placement);
     write_error(to, r, false);

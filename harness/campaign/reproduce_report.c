@@ -86,6 +86,20 @@ static void print_exchange(const struct reproduction *r, FILE *to)
             t->consistency, t->placement, (unsigned long long)t->ps_bucket_bytes, t->overlap);
 }
 
+/* What was chosen with published rows in view, by the description's own words: of those rows the error is no test. */
+static void print_chosen(const struct used_cluster *c, FILE *to)
+{
+    int n = 0;
+
+    for (int k = 0; k < CLUSTER_N_KEYS; k++)
+        if (strstr(c->sources->text[k], "chosen beside the published") != NULL)
+            fprintf(to, "%s%s",
+                    n++ == 0 ? "  chosen beside the published rows, of which their error is then no test: " : ", ",
+                    cluster_keys[k].name);
+    if (n > 0)
+        fputc('\n', to);
+}
+
 static void print_assumed(const struct reproduction *r, FILE *to)
 {
     int key[CLUSTER_MAX_KEYS];
@@ -101,6 +115,7 @@ static void print_assumed(const struct reproduction *r, FILE *to)
             fprintf(to, "%s %s=%s", k > 0 ? "," : "", cluster_keys[key[k]].name, value);
         }
         fputc('\n', to);
+        print_chosen(c, to);
     }
 }
 

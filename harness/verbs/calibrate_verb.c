@@ -263,6 +263,7 @@ static enum rc prepare(struct run *run)
 {
     const struct calibrate_opts *o = run->opts;
     const struct launcher launcher = world_launcher();
+    char name[sizeof((struct cluster *)0)->name];
     struct cluster unused;
     enum rc rc;
 
@@ -273,6 +274,9 @@ static enum rc prepare(struct run *run)
     cluster_default(&unused);
     if (cluster_key_set(&unused, cluster_key_find("name"), o->name) != RC_OK)
         return rc_raise(RC_INVAL, "--name: is longer than 63 bytes, or not printable");
+    name_of_file(name, o->out);
+    if (o->name[0] == '\0' && cluster_key_set(&unused, cluster_key_find("name"), name) != RC_OK)
+        return rc_raise(RC_INVAL, "--out: the cluster would be called by a name that is not printable; give --name");
     TRY(world_choose(&run->world, o->world, launcher.name && launcher.n_ranks > 0));
     TRY(host_address_check_option(o->interface, &run->world->module));
     if (is_virtual(run) && o->threads > 1)

@@ -189,7 +189,8 @@ const struct verb verb_reproduce = {
         "Each row is simulated by gradmark's own collectives and servers (train --world sim --model replay), several "
         "at\n"
         "a time. Nothing is fitted to a row or a model: what one GPU does is given, all else is of the cluster's\n"
-        "description, for all rows alike.\n\n",
+        "description, for all its rows alike. Where a description says that a value was chosen beside the published\n"
+        "rows, as the built-in ones of horovod-512 do of five, the error is that of rows which had a say.\n\n",
     .opts_bytes = sizeof(struct reproduce_opts),
     .group = groups,
     .check = check_use,
