@@ -36,13 +36,6 @@ void on_host_set(const struct on_host_limits *l)
     on_host_lose_barriers(l->lose_barriers != 0);
 }
 
-static void *must(void *p)
-{
-    if (p == NULL)
-        abort();
-    return p;
-}
-
 /* --- memory --- */
 
 #if defined __SANITIZE_ADDRESS__

@@ -3,6 +3,8 @@
 #ifndef HARNESS_COMPUTE_CUDA_ON_HOST_DEVICE_TEST_CUH
 #define HARNESS_COMPUTE_CUDA_ON_HOST_DEVICE_TEST_CUH
 
+#include <stdlib.h>
+
 #include "harness/compute/cuda/device.h"
 
 enum { SIDE_STREAM = 2, N_STREAMS = 3, MAX_BLOCKS_OF_MEMORY = 4096, HUGE_PAGE_BYTES = 2 << 20 };
@@ -62,6 +64,14 @@ struct cuda_device {
     int number;
     const char *failed; /* on_host_limits.failing */
 };
+
+/* p, which is not NULL: without memory the emulation ends. */
+static inline void *must(void *p)
+{
+    if (p == NULL)
+        abort();
+    return p;
+}
 
 /* Queue step(arg) on SIDE_STREAM: until it returns true. */
 void on_host_queue_call(struct cuda_device *d, bool (*step)(void *arg), void *arg);

@@ -8,14 +8,8 @@
 
 extern "C" {
 #include "harness/compute/cuda/device.h"
+#include "harness/compute/cuda/on_host/device_test.cuh"
 #include "harness/compute/cuda/on_host/on_host_test.h"
-}
-
-static void *must(void *p)
-{
-    if (p == NULL)
-        abort();
-    return p;
 }
 
 /* The operand as floats, row by row; to be freed. */

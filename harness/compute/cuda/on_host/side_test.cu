@@ -16,13 +16,6 @@ struct cuda_device_side {
     size_t *mark; /* the turn of each on SIDE_STREAM */
 };
 
-static void *must(void *p)
-{
-    if (p == NULL)
-        abort();
-    return p;
-}
-
 static void queue_call(struct emulated_stream *s, bool (*step)(void *arg), void *arg)
 {
     on_host_queue_call(reinterpret_cast<struct cuda_device_side *>(s)->device, step, arg);
