@@ -12,15 +12,22 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
+size_t network_images_bytes(const struct network *n, size_t B)
+{
+    const size_t size = (size_t)n->opts.image_size;
+
+    return B * (size_t)n->C_in * size * size * sizeof(float);
+}
+
 /* Images and labels in the compute's memory, and what it takes itself. */
 static size_t device_bytes(struct compute *c, const struct network *n, size_t batch, bool with_gradients)
 {
-    const size_t size = (size_t)n->opts.image_size, n_bytes = (size_t)n->C_in * size * size * sizeof(float);
     const size_t n_batches = c->ops->upload != NULL ? 2 : 1; /* the next one is uploaded beside the work on this one */
 
     if (!c->ops->touches_memory || c->ops->host_memory)
         return 0;
-    return n_batches * batch * (n_bytes + sizeof(uint32_t)) + network_scratch_bytes(c, n, batch, with_gradients);
+    return n_batches * (network_images_bytes(n, batch) + batch * sizeof(uint32_t)) +
+           network_scratch_bytes(c, n, batch, with_gradients);
 }
 
 static enum rc plan_both(struct network_memory *out, struct compute *c, struct program *train, struct program *infer,

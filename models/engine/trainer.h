@@ -39,6 +39,8 @@ struct network_trainer {
 /* NULL: not one. */
 struct network_trainer *network_trainer_of(const struct training *t);
 
+/* batch_memory.c: of the images of a batch of B, as the network takes them. */
+size_t network_images_bytes(const struct network *n, size_t B);
 /* batch_memory.c: what a batch needs, and whether that is to be had. Plans t's programs for env.max_batch. */
 enum rc network_memory_plan(struct network_trainer *t) MUST_CHECK;
 

@@ -94,14 +94,13 @@ static bool uploads_ahead(const struct network_trainer *t)
 static enum rc open_staging(struct network_trainer *t)
 {
     struct compute *c = t->base.env.compute;
-    const size_t size = (size_t)t->network->opts.image_size, batch = t->base.env.max_batch;
-    const size_t image_bytes = (size_t)t->network->C_in * size * size * sizeof(float);
+    const size_t batch = t->base.env.max_batch;
     enum rc rc = RC_OK;
 
     if (c->ops->host_memory)
         return RC_OK;
     for (int i = 0; i < (uploads_ahead(t) ? 2 : 1); i++) {
-        TRY(compute_memory_open(c, &t->batch[i].x, batch * image_bytes, "the batch"));
+        TRY(compute_memory_open(c, &t->batch[i].x, network_images_bytes(t->network, batch), "the batch"));
         TRY(compute_memory_open(c, &t->batch[i].label, batch * sizeof(uint32_t), "the labels"));
     }
     t->host = malloc(t->network->n_params * sizeof *t->host);
@@ -225,13 +224,6 @@ static void trainer_init(const struct training *base, float *param)
     compute_put(base->env.compute, param, t->host, t->network->n_params * sizeof *t->host);
 }
 
-static size_t images_bytes(const struct network_trainer *t, size_t n)
-{
-    const size_t size = (size_t)t->network->opts.image_size;
-
-    return n * (size_t)t->network->C_in * size * size * sizeof(float);
-}
-
 static void copy_to_device(struct network_trainer *t, struct run *r)
 {
     struct compute *c = t->base.env.compute;
@@ -239,7 +231,7 @@ static void copy_to_device(struct network_trainer *t, struct run *r)
 
     if (b->x == NULL)
         return;
-    compute_put(c, b->x, r->x, images_bytes(t, r->B));
+    compute_put(c, b->x, r->x, network_images_bytes(t->network, r->B));
     compute_put(c, b->label, r->label, r->B * sizeof(uint32_t));
     r->x = b->x;
     r->label = b->label;
@@ -282,7 +274,7 @@ static void upload_next(void *arg)
     ahead->is_ahead = loader_batch(t->loader, ahead->first, n, &x, &label) == RC_OK;
     if (!ahead->is_ahead)
         return;
-    compute_upload(c, ahead->x, x, images_bytes(t, n));
+    compute_upload(c, ahead->x, x, network_images_bytes(t->network, n));
     compute_upload(c, ahead->label, label, n * sizeof(uint32_t));
 }
 
