@@ -88,20 +88,26 @@ static void output_grad_row(float *restrict to, size_t frequency_elems, const fl
 static void output_grad(float *to, size_t frequency_elems, const float *phase, size_t phase_elems, float *scratch,
                         size_t n)
 {
-    const float *upper = phase, *lower = phase + 2 * phase_elems;
     const size_t row_elems = WINOGRAD_SIDE * frequency_elems;
-    float *restrict sum = scratch, *restrict difference = scratch + 2 * phase_elems;
 
-    for (size_t t = 0; t < 2 * phase_elems; t++) {
-        sum[t] = upper[t] + lower[t];
-        difference[t] = upper[t] - lower[t];
+    output_grad_row(to, frequency_elems, phase, phase + phase_elems, n);
+    for (size_t column = 0; column < 2; column++) {
+        const float *restrict upper = phase + column * phase_elems, *restrict lower = upper + 2 * phase_elems;
+        float *restrict sum = scratch + column * phase_elems, *restrict difference = sum + 2 * phase_elems;
+        for (size_t t = 0; t < n; t++) {
+            sum[t] = upper[t] + lower[t];
+            difference[t] = upper[t] - lower[t];
+        }
     }
-    output_grad_row(to, frequency_elems, upper, upper + phase_elems, n);
-    output_grad_row(to + row_elems, frequency_elems, sum, sum + phase_elems, n);
-    output_grad_row(to + 2 * row_elems, frequency_elems, difference, difference + phase_elems, n);
-    for (size_t t = 0; t < 2 * phase_elems; t++)
-        sum[t] = -lower[t];
-    output_grad_row(to + 3 * row_elems, frequency_elems, sum, sum + phase_elems, n);
+    output_grad_row(to + row_elems, frequency_elems, scratch, scratch + phase_elems, n);
+    output_grad_row(to + 2 * row_elems, frequency_elems, scratch + 2 * phase_elems, scratch + 3 * phase_elems, n);
+    for (size_t column = 0; column < 2; column++) {
+        const float *restrict lower = phase + (2 + column) * phase_elems;
+        float *restrict negative = scratch + column * phase_elems;
+        for (size_t t = 0; t < n; t++)
+            negative[t] = -lower[t];
+    }
+    output_grad_row(to + 3 * row_elems, frequency_elems, scratch, scratch + phase_elems, n);
 }
 
 const struct cpu_winograd_kernels CPU_WINOGRAD_KERNELS = {

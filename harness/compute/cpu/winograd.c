@@ -78,14 +78,17 @@ struct borders {
     float left[WINOGRAD_MAX_TILES], right[WINOGRAD_MAX_TILES], above[WINOGRAD_MAX_TILES], below[WINOGRAD_MAX_TILES];
 };
 
+/* One image after the other, row by row: a division a tile would take as long as a transform. */
 static void find_borders(struct borders *b, const struct winograd *w, size_t n_tiles)
 {
-    for (size_t t = 0; t < n_tiles; t++) {
-        const size_t in_image = t % w->image_tiles, column = t % w->out_w;
-        b->left[t] = column > 0 ? 1.0f : 0.0f;
-        b->right[t] = column + 1 < w->out_w ? 1.0f : 0.0f;
-        b->above[t] = in_image >= w->out_w ? 1.0f : 0.0f;
-        b->below[t] = in_image + w->out_w < w->image_tiles ? 1.0f : 0.0f;
+    for (size_t first = 0; first < n_tiles; first += w->out_w) {
+        const size_t row = first % w->image_tiles;
+        for (size_t t = first; t < first + w->out_w; t++) {
+            b->left[t] = b->right[t] = 1.0f;
+            b->above[t] = row > 0 ? 1.0f : 0.0f;
+            b->below[t] = row + w->out_w < w->image_tiles ? 1.0f : 0.0f;
+        }
+        b->left[first] = b->right[first + w->out_w - 1] = 0.0f;
     }
 }
 
