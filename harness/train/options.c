@@ -121,6 +121,10 @@ const struct opt train_run_table[] = {
               "continue from a checkpoint; mode, workers and batch may differ, model and seed may not"),
     OPT_TEXT_(struct train_opts, timeline, "timeline", "", "FILE.json",
               "write what every task of every rank did and when, for Perfetto (ui.perfetto.dev) or chrome://tracing"),
+    OPT_TEXT_(
+        struct train_opts, trajectory, "trajectory", "", "FILE.csv",
+        "write the parameters of every worker at each of its steps, with time, samples and loss, as CSV; of a model "
+        "whose parameters have names, such as linear"),
     OPT_U64_(struct train_opts, record_every, "record-every", "1", 1, 100000000, "steps",
              "write the records of every N-th step, of the first and the last, and of all up to the target loss"),
     OPT_CHOICE_(struct train_opts, on_loss, "on-loss", "abort", "abort|report",

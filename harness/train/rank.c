@@ -26,6 +26,7 @@ static void rank_close(struct rank *r)
     train_result_free(&r->result);
     free(r->stamp);
     free(r->kept_state);
+    free(r->trajectory);
 }
 
 static void charge_world(void *world, double flops, double bytes)
@@ -180,6 +181,7 @@ static enum rc rank_open(struct rank *r)
     memset(r->stamp, 0xff, r->job->n_steps * sizeof *r->stamp); /* touch every page before the first step */
     TRY(rank_result_open(r));
     TRY(rank_keep_open(r));
+    TRY(rank_trajectory_open(r));
     TRY(rank_save_open(r));
     TRY(start_exchange(r));
     r->memory = exchange_memory_of(r->exchange);
@@ -235,6 +237,7 @@ static enum rc train_step(struct rank *r, size_t step)
     enum rc rc;
 
     rank_enter(r, PHASE_STEP, step);
+    TRY(rank_trajectory_note(r, step));
     TRY(exchange_check(r->exchange)); /* a worker that waits for nobody hears of a failure here */
     rank_keep_state(r, step);
     r->n_begun = step + 1;
@@ -298,6 +301,7 @@ static enum rc train_steps(struct rank *r)
         TRY(train_step(r, step));
         TRY(rank_save(r, step));
     }
+    TRY(rank_trajectory_note(r, r->n_begun));
 out:
     return rc;
 }
@@ -376,6 +380,7 @@ void train_result_free(struct train_result *r)
 {
     free(r->stamp);
     free(r->lr);
+    free(r->trajectory);
     free(r->rank);
     free(r->loss);
     checkpoint_free(&r->final);

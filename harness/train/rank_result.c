@@ -135,6 +135,7 @@ static enum rc gather_results(struct rank *r)
         begin_result(r);
     TRY(world_gather(gathered(r), r->stamp, root ? result->stamp : NULL, r->n_done * sizeof *r->stamp));
     TRY(world_gather(gathered(r), info, root ? result->rank : NULL, sizeof *info));
+    TRY(rank_trajectory_gather(r, gathered(r)));
     if (root) {
         TRY(rank_note_losses(r));
         TRY(evaluate_and_keep(r));

@@ -27,6 +27,7 @@ struct rank { /* everything one rank owns while it trains */
     bool has_cores;               /* every thread of every worker has one: rank_choose_wait() */
     uint64_t step_ns;             /* what a step takes as the probe has measured it; 0: of a mode without servers */
     size_t n_begun, n_done;       /* steps of this run: that this rank began; that count, after rank_end() */
+    float *trajectory;            /* [n_steps + 1][n_params], of --trajectory; else NULL */
     float *kept_state; /* rank 0: running means at the start of the last N_KEPT_STATES steps; NULL: not kept */
 };
 
@@ -96,6 +97,15 @@ enum rc rank_end(struct rank *r, enum rc trained) MUST_CHECK;
 enum rc rank_explain_early_loss(const struct rank *r, enum rc rc);
 /* Rank 0: who was lost, and when. RC_NOMEM. */
 enum rc rank_note_losses(struct rank *r) MUST_CHECK;
+
+/* --- rank_trajectory.c: parameters of every step --- */
+
+/* RC_NOMEM. */
+enum rc rank_trajectory_open(struct rank *r) MUST_CHECK;
+/* What `step` of this run begins with; behind the last step: what it has come to. Without --trajectory nothing. */
+enum rc rank_trajectory_note(struct rank *r, size_t step) MUST_CHECK;
+/* On rank 0, into the result. Collective over `gathered`. */
+enum rc rank_trajectory_gather(struct rank *r, struct world *gathered) MUST_CHECK;
 
 /* --- rank_save.c: checkpoints between steps --- */
 

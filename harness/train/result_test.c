@@ -134,7 +134,8 @@ static void assert_record(json_t *record, const char *expected, const char *furt
 #define OPTIONS(settings)                                                                                         \
     "{'kind': 'options', " settings                                                                               \
     ", 'save': '', 'save-every': null, 'restarts': null, 'kill-rank': null, 'hang-rank': null, 'drill-at': "      \
-    "'step:1', 'kill-step': null, 'timeline': '', 'cluster': '', 'cluster-set': '', 'job-placement': 'auto', "    \
+    "'step:1', 'kill-step': null, 'timeline': '', 'trajectory': '', 'cluster': '', 'cluster-set': '', "           \
+    "'job-placement': 'auto', "                                                                                   \
     "'share-device': false, 'threads': null, 'interface': '', 'bucket-bytes': null, 'partition-bytes': null, "    \
     "'priority': 'off', "                                                                                         \
     "'overlap': 'off', 'exchange-memory': 'private', 'precision': 'fp32', 'global-batch': null, 'bind': true, "   \

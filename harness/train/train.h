@@ -47,7 +47,8 @@ struct collective_ops;
 struct train_opts { /* as given; the tables have the meanings */
     const char *world, *mode, *model, *reducer, *transport, *compute, *precision, *lr_scaling, *overlap, *priority;
     const char *exchange_memory, *wait, *placement, *consistency;
-    const char *cluster, *job_placement, *data, *profile, *save, *resume, *timeline, *drill_at, *on_loss, *interface;
+    const char *cluster, *job_placement, *data, *profile, *save, *resume, *timeline, *trajectory, *drill_at, *on_loss,
+        *interface;
     uint64_t workers, servers, threads, batch, global_batch, image_size, classes, width_divisor, data_images,
         eval_samples;
     uint64_t steps, seed, record_every, save_every, restarts, kill_rank, hang_rank, kill_step;
@@ -214,6 +215,7 @@ struct train_result {       /* on rank 0, of the ranks that are left, which are 
     int n_losses;
     struct step_stamp *stamp;                 /* [n_workers][n_steps] */
     float *lr;                                /* [n_steps] */
+    float *trajectory;                        /* [n_ranks][n_steps + 1][n_params]; NULL: --trajectory is not given */
     struct train_rank_info *rank;             /* [n_ranks] */
     struct train_limits limits, limits_after; /* measured before the first step, and after the last */
     bool has_limits_after;                    /* false: those are not measured */

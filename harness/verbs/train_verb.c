@@ -6,6 +6,7 @@
 #include "harness/campaign/sim_cost.h"
 #include "harness/report/progress.h"
 #include "harness/train/train.h"
+#include "harness/train/trajectory.h"
 #include "harness/verbs/restart.h"
 #include "harness/verbs/train_report.h"
 #include "harness/verbs/verb.h"
@@ -79,6 +80,8 @@ static enum rc write_results(struct run *run, struct world *w)
     if (save[0])
         TRY(checkpoint_save_ticking(&run->result.final, save, tick, w));
     run->is_saved = save[0] != '\0';
+    if (run->job.opts.trajectory[0])
+        TRY(trajectory_write(run->job.opts.trajectory, &run->job, &run->result));
     TRY(report_open(&to, out)); /* only now: a run that is killed leaves no litter */
     TRY(report(to, run->own, &run->job, &run->result));
 out:
@@ -119,6 +122,7 @@ static enum rc check_files(const struct verb_call *call, const struct train_verb
     } file[] = { { "out", own->out, "records" },
                  { "save", job->opts.save, "checkpoint" },
                  { "timeline", job->opts.timeline, "timeline" },
+                 { "trajectory", job->opts.trajectory, "trajectory" },
                  { "cost", own->cost, "cost" } };
 
     for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
@@ -142,6 +146,7 @@ static enum rc check_writable(const struct train_verb_opts *own, const struct tr
 
     TRY(file_of_option(file_check_writable(job->opts.save), "save"));
     TRY(file_of_option(file_check_writable(job->opts.timeline), "timeline"));
+    TRY(file_of_option(file_check_writable(job->opts.trajectory), "trajectory"));
     TRY(file_of_option(file_check_writable(strcmp(own->out, "-") == 0 ? "" : own->out), "out"));
 out:
     return rc;
