@@ -64,6 +64,11 @@ const char *row_mode_name(enum row_mode mode)
     return mode_with(mode == ROW_COLLECTIVE ? MODE_COLLECTIVE : mode == ROW_NONE ? 0 : MODE_SERVERS);
 }
 
+bool row_mode_has_servers(enum row_mode mode)
+{
+    return mode == ROW_PS || mode == ROW_PS_ASYNC;
+}
+
 void published_rows_free(struct published_rows *p)
 {
     free(p->path);
@@ -109,8 +114,7 @@ static enum rc take_int(const struct reader *r, int *out, enum column c, const c
     return RC_OK;
 }
 
-/* One that can be simulated. */
-static bool is_collective(const char *name)
+bool row_reducer_is_simulated(const char *name)
 {
     const struct module *m;
 
@@ -133,7 +137,7 @@ static enum rc take_mode(const struct reader *r, struct published_row *row, cons
     const char *by = behind(text, row_mode_name(ROW_COLLECTIVE)), *how = behind(text, row_mode_name(ROW_PS));
     const char *reducer = by ? by : text;
 
-    if (is_collective(reducer)) {
+    if (row_reducer_is_simulated(reducer)) {
         row->mode = ROW_COLLECTIVE;
         snprintf(row->reducer, sizeof row->reducer, "%s", reducer);
         return RC_OK;
@@ -176,7 +180,7 @@ static enum rc take_choice(const struct reader *r, enum column c, const char *te
 
 static enum rc take_servers(const struct reader *r, struct published_row *row, const char *text)
 {
-    const bool has_servers = row->mode == ROW_PS || row->mode == ROW_PS_ASYNC;
+    const bool has_servers = row_mode_has_servers(row->mode);
     enum rc rc;
 
     TRY(take_int(r, &row->n_servers, SERVERS, text, 0, 1024));
@@ -194,7 +198,7 @@ static const char *field_of(const struct reader *r, char *const *field, enum col
     return r->place[c] >= 0 ? field[r->place[c]] : "";
 }
 
-static bool is_file_name(const char *text)
+bool row_model_is_named(const char *text)
 {
     static const char usual[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
     char all[sizeof usual + 3];
@@ -212,7 +216,7 @@ static enum rc take_row(struct reader *r, struct published_row *row, char *const
 
     if (!*model)
         return wrong(r, MODEL, model, "the name of a model");
-    if (!is_file_name(model))
+    if (!row_model_is_named(model))
         return wrong(r, MODEL, model,
                      "letters, digits, '.', '_' and '-', a letter or digit first: files are called by it");
     TRY(take_text(r, row->model, sizeof row->model, MODEL, model));

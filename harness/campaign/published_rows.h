@@ -52,5 +52,10 @@ enum rc published_rows_load(struct published_rows *out, const char *path) MUST_C
 void published_rows_free(struct published_rows *p); /* accepts a zeroed one */
 /* "allreduce", as --mode is spelled. */
 const char *row_mode_name(enum row_mode mode);
+bool row_mode_has_servers(enum row_mode mode);
+/* Letters, digits, '.', '_' and '-', a letter or digit first: files may be called by it. */
+bool row_model_is_named(const char *text);
+/* Is there a collective algorithm of this name that runs in virtual time? */
+bool row_reducer_is_simulated(const char *name);
 
 #endif

@@ -6,16 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/cluster/cluster_keys.h"
-
-/* Messages of all steps of a simulation, about; more steps do not say more where nothing is random. */
-static const double STEPS_MESSAGES = 4e5, SERVER_MESSAGE = 20;
-enum { MAX_STEPS = 20, ALONE_STEPS = 100, ASYNC_STEPS = 12, MAX_CHART_GPUS = 4096 };
-
-bool row_mode_has_servers(enum row_mode mode)
-{
-    return mode == ROW_PS || mode == ROW_PS_ASYNC;
-}
+enum { MAX_CHART_GPUS = 4096 };
 
 /* *array := room for one more of its *n elements. */
 static void *grown(void *array, size_t n, size_t n_bytes_each)
@@ -43,23 +34,6 @@ static enum rc at_row(const struct reproduction *r, const struct published_row *
     return rc_raise(rc, "%s:%d: %s: %s", r->rows.path, row->line, column, why);
 }
 
-static enum rc load_cluster(struct used_cluster *out, const struct reproduction *r)
-{
-    char protocol[32];
-    enum rc rc;
-
-    out->sources = calloc(1, sizeof *out->sources);
-    if (!out->sources)
-        return rc_raise(RC_NOMEM, "no memory for the sources of a cluster");
-    TRY(cluster_find(&out->cluster, out->sources, out->name));
-    TRY(cluster_set(&out->cluster, out->sources, r->terms->cluster_set));
-    snprintf(protocol, sizeof protocol, "protocol=%s", out->transport);
-    if (out->transport[0])
-        TRY(cluster_set(&out->cluster, NULL, protocol));
-out:
-    return rc;
-}
-
 static enum rc find_cluster(size_t *out, struct reproduction *r, const struct published_row *row)
 {
     const char *name = row->cluster[0] ? row->cluster : r->terms->cluster, *transport = transport_of(r, row);
@@ -78,145 +52,43 @@ static enum rc find_cluster(size_t *out, struct reproduction *r, const struct pu
     if (!more)
         return rc_raise(RC_NOMEM, "no memory for a cluster");
     r->cluster = more;
-    more += r->n_clusters++;
-    *more = (struct used_cluster){ .sources = NULL };
-    snprintf(more->name, sizeof more->name, "%s", name);
-    snprintf(more->transport, sizeof more->transport, "%s", transport);
-    rc = load_cluster(more, r);
+    more += r->n_clusters;
+    rc = used_cluster_open(more, name, transport, r->terms->cluster_set);
+    r->n_clusters += rc == RC_OK;
     return row->cluster[0] ? at_row(r, row, "cluster", rc) : rc;
 }
 
 const char *point_transport(const struct reproduction *r, const struct point_of_row *p)
 {
-    static const char *const name[] = {
-        [PROTOCOL_BARE] = "bare", [PROTOCOL_TCP] = "tcp", [PROTOCOL_RDMA] = "rdma", [PROTOCOL_GRPC] = "grpc"
-    };
-
-    return name[r->cluster[p->cluster].cluster.protocol];
+    return used_cluster_transport(&r->cluster[p->cluster]);
 }
 
 const char *point_exchange(const struct point_of_row *p)
 {
-    return p->reducer[0] ? p->reducer : row_mode_name(p->mode);
+    return simulated_exchange(p->mode, p->reducer);
 }
 
-/* --- simulations --- */
-
-/* Messages of a step, about; of servers as many as a ring could send in the time: many to one server share its link. */
-static double messages_of(const struct reproduction *r, const struct point_of_row *p)
-{
-    const struct used_profile *profile = &r->profile[p->profile];
-    const uint64_t bucket_bytes = row_mode_has_servers(p->mode) ? r->terms->ps_bucket_bytes : r->terms->bucket_bytes;
-    const double n_bytes = 4.0 * (double)profile->n_params;
-    const double n_buckets = bucket_bytes > 0 ? ceil(n_bytes / (double)bucket_bytes) : 1;
-
-    if (p->mode == ROW_NONE || p->n_gpus == 1)
-        return 1;
-    if (row_mode_has_servers(p->mode))
-        return SERVER_MESSAGE * 2.0 * n_buckets * p->n_gpus * p->n_servers;
-    return 2.0 * n_buckets * p->n_gpus * (p->n_gpus - 1);
-}
-
-static int steps_of(const struct reproduction *r, const struct point_of_row *p)
-{
-    const double n = STEPS_MESSAGES / messages_of(r, p);
-    const int n_least = p->mode == ROW_PS_ASYNC ? ASYNC_STEPS : 1, n_most = n < MAX_STEPS ? (int)n : MAX_STEPS;
-
-    return n_most > n_least ? n_most : n_least;
-}
-
-static enum rc add_exchange(struct simulation *s, const struct reproduction *r, const struct point_of_row *p)
-{
-    const struct reproduce_terms *t = r->terms;
-    const uint64_t bucket_bytes = row_mode_has_servers(p->mode) ? t->ps_bucket_bytes : t->bucket_bytes;
-    enum rc rc = RC_OK;
-
-    if (p->mode == ROW_NONE)
-        return RC_OK;
-    TRY(simulation_add(s, "--overlap=%s", t->overlap));
-    if (bucket_bytes > 0)
-        TRY(simulation_add(s, "--bucket-bytes=%llu", (unsigned long long)bucket_bytes));
-    if (!row_mode_has_servers(p->mode)) {
-        if (p->reducer[0])
-            TRY(simulation_add(s, "--reducer=%s", p->reducer));
-        goto out;
-    }
-    TRY(simulation_add(s, "--servers=%d", p->n_servers));
-    TRY(simulation_add(s, "--placement=%s", t->placement));
-    TRY(simulation_add(s, "--consistency=%s", p->mode == ROW_PS_ASYNC ? "async" : t->consistency));
-out:
-    return rc;
-}
-
-static enum rc add_cluster(struct simulation *s, const struct reproduction *r, const struct used_cluster *c)
-{
-    enum rc rc;
-
-    TRY(simulation_add(s, "--cluster=%s", c->name));
-    if (r->terms->cluster_set[0])
-        TRY(simulation_add(s, "--cluster-set=%s", r->terms->cluster_set));
-    if (c->transport[0])
-        TRY(simulation_add(s, "--cluster-set=protocol=%s", c->transport));
-out:
-    return rc;
-}
-
-static enum rc fill_simulation(struct simulation *s, const struct reproduction *r, const struct point_of_row *p)
-{
-    const struct used_profile *profile = &r->profile[p->profile];
-    const bool is_alone = p->n_gpus == 1 && !row_mode_has_servers(p->mode);
-    enum rc rc;
-
-    s->n_steps = is_alone ? ALONE_STEPS : steps_of(r, p);
-    s->weight = is_alone ? 100 : 100 + s->n_steps * messages_of(r, p);
-    TRY(simulation_add(s, "--world=sim"));
-    TRY(simulation_add(s, "--model=replay"));
-    TRY(simulation_add(s, "--compute=hollow"));
-    TRY(simulation_add(s, "--profile=%s", profile->path));
-    TRY(simulation_add(s, "--batch=%d", p->batch));
-    TRY(add_cluster(s, r, &r->cluster[p->cluster]));
-    TRY(simulation_add(s, "--steps=%d", s->n_steps));
-    TRY(simulation_add(s, "--record-every=%d", s->n_steps));
-    TRY(simulation_add(s, "--stall-abort-s=86400"));
-    TRY(simulation_add(s, "--workers=%d", p->n_gpus));
-    TRY(simulation_add(s, "--mode=%s", row_mode_name(p->mode)));
-    TRY(add_exchange(s, r, p));
-    snprintf(s->name, sizeof s->name, "%s, %s, %d GPU%s, %s", profile->model, point_exchange(p), p->n_gpus,
-             p->n_gpus == 1 ? "" : "s", point_transport(r, p));
-out:
-    return rc;
-}
-
-static bool are_alike(const struct simulation *a, const struct simulation *b)
-{
-    if (a->n_words != b->n_words)
-        return false;
-    for (int i = 0; i < a->n_words; i++)
-        if (strcmp(a->word[i], b->word[i]) != 0)
-            return false;
-    return true;
-}
-
-/* J4. */
 static enum rc find_simulation(size_t *out, struct reproduction *r, const struct point_of_row *p)
 {
-    struct simulation s = { .word = NULL }, *more;
-    enum rc rc;
+    const struct reproduce_terms *t = r->terms;
+    const struct simulated_run run = {
+        .profile = &r->profiles.profile[p->profile],
+        .cluster = &r->cluster[p->cluster],
+        .cluster_set = t->cluster_set,
+        .variation = "",
+        .mode = p->mode,
+        .reducer = p->reducer,
+        .placement = t->placement,
+        .consistency = t->consistency,
+        .overlap = t->overlap,
+        .bucket_bytes = row_mode_has_servers(p->mode) ? t->ps_bucket_bytes : t->bucket_bytes,
+        .n_gpus = p->n_gpus,
+        .n_servers = p->n_servers,
+        .batch = p->batch,
+        .seed = 0,
+    };
 
-    TRY(simulation_open(&s));
-    TRY(fill_simulation(&s, r, p));
-    for (*out = 0; *out < r->n_simulations; ++*out)
-        if (are_alike(&r->simulation[*out], &s))
-            goto out;
-    more = grown(r->simulation, r->n_simulations, sizeof *more);
-    if (!more)
-        FAIL(RC_NOMEM, "no memory for a simulation");
-    r->simulation = more;
-    more[r->n_simulations++] = s;
-    s = (struct simulation){ .word = NULL };
-out:
-    simulation_close(&s);
-    return rc;
+    return simulation_set_find(out, &r->simulations, &run); /* J4 */
 }
 
 /* --- points --- */
@@ -256,6 +128,21 @@ static enum rc check_chart_name(const struct reproduction *r, const struct point
     return RC_OK;
 }
 
+static enum rc find_profile(size_t *out, struct reproduction *r, const struct published_row *row)
+{
+    char place[REPRODUCE_PATH_BYTES];
+    const struct profile_wish wish = { .model = row->model,
+                                       .profiles = r->terms->profiles,
+                                       .one_gpu_images_per_s = row->one_gpu_images_per_s,
+                                       .batch = row->batch,
+                                       .published_in = "the table that is reproduced",
+                                       .rate = NULL,
+                                       .place = place };
+
+    snprintf(place, sizeof place, "%s:%d: model", r->rows.path, row->line);
+    return used_profiles_find(out, &r->profiles, &wish, r->folder);
+}
+
 static enum rc add_row(struct reproduction *r, const struct published_row *row)
 {
     struct point_of_row p = { .row = row,
@@ -266,7 +153,7 @@ static enum rc add_row(struct reproduction *r, const struct published_row *row)
                               .predicted_ratio = NAN };
     enum rc rc;
 
-    TRY(reproduce_find_profile(&p.profile, r, row));
+    TRY(find_profile(&p.profile, r, row));
     TRY(find_cluster(&p.cluster, r, row));
     TRY(at_row(r, row, "gpus", cluster_check(&r->cluster[p.cluster].cluster, p.n_gpus, p.n_gpus + p.n_servers)));
     TRY(at_row(r, row, "cluster", check_chart_name(r, &p)));
@@ -276,7 +163,7 @@ static enum rc add_row(struct reproduction *r, const struct published_row *row)
         rc = at_row(r, row, "servers", rc);
         goto out;
     }
-    p.batch = row->batch > 0 ? row->batch : r->profile[p.profile].batch;
+    p.batch = row->batch > 0 ? row->batch : r->profiles.profile[p.profile].batch;
     TRY(add_point(r, p));
 out:
     return rc;
@@ -286,7 +173,7 @@ out:
 static bool is_same_line(const struct reproduction *r, const struct point_of_row *a, const struct point_of_row *b)
 {
     return a->cluster == b->cluster && a->mode == b->mode && strcmp(a->reducer, b->reducer) == 0 &&
-           strcmp(r->profile[a->profile].model, r->profile[b->profile].model) == 0;
+           strcmp(r->profiles.profile[a->profile].model, r->profiles.profile[b->profile].model) == 0;
 }
 
 /* Of a line: the most GPUs of all rows on clusters of its name. */
@@ -361,10 +248,10 @@ enum rc reproduction_run(struct reproduction *r, const struct simulations_env *e
 {
     enum rc rc;
 
-    TRY(simulations_run(r->simulation, r->n_simulations, env));
+    TRY(simulations_run(r->simulations.simulation, r->simulations.n, env));
     for (size_t i = 0; i < r->n_points; i++) {
         struct point_of_row *p = &r->point[i];
-        p->predicted_ratio = r->simulation[p->alone].step_s / r->simulation[p->together].step_s;
+        p->predicted_ratio = r->simulations.simulation[p->alone].step_s / r->simulations.simulation[p->together].step_s;
     }
 out:
     return rc;
@@ -372,14 +259,12 @@ out:
 
 void reproduction_close(struct reproduction *r)
 {
-    for (size_t i = 0; i < r->n_simulations; i++)
-        simulation_close(&r->simulation[i]);
     for (size_t i = 0; i < r->n_clusters; i++)
-        free(r->cluster[i].sources);
-    free(r->simulation);
+        used_cluster_close(&r->cluster[i]);
+    simulation_set_free(&r->simulations);
     free(r->cluster);
     free(r->point);
-    free(r->profile);
+    used_profiles_free(&r->profiles);
     published_rows_free(&r->rows);
     *r = (struct reproduction){ .terms = NULL };
 }

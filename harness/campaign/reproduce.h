@@ -3,7 +3,6 @@
  * reproduce.h - predict a table of published efficiencies by simulation, and say of every row how wrong that is.
  *
  *   reproduce.c           rows to points, points to simulations, simulations to predictions
- *   reproduce_profile.c   what each model's GPU computes: a profile for every published one-GPU rate
  *   reproduce_report.c    table and records
  *   reproduce_charts.c    predictions from one GPU on, published points beside them
  *   reproduce_page.c      all of it as a page, with what is assumed
@@ -26,15 +25,14 @@
 
 #include "harness/base/rc.h"
 #include "harness/campaign/published_rows.h"
-#include "harness/campaign/simulations.h"
-#include "harness/cluster/cluster.h"
+#include "harness/campaign/simulated_run.h"
 
 struct progress;
 
 /* Messages that servers and workers have under way at once, GPUs x servers: lines of charts end there, as SimGrid's
  * time to share rates out among them grows with their square; rows may go on to what it has the stacks for. */
 enum { REPRODUCE_MOST_MESSAGES = 2048, REPRODUCE_MOST_MESSAGES_OF_ROW = 16384 };
-enum { REPRODUCE_PATH_BYTES = 1024, REPRODUCE_CHART_BYTES = 320 };
+enum { REPRODUCE_PATH_BYTES = USED_PROFILE_PATH_BYTES, REPRODUCE_CHART_BYTES = 320 };
 struct table;
 
 struct reproduce_terms {                 /* borrowed; the same for all rows */
@@ -46,22 +44,6 @@ struct reproduce_terms {                 /* borrowed; the same for all rows */
     const char *overlap;
     uint64_t bucket_bytes, ps_bucket_bytes; /* 0: all gradients at once */
     bool has_charts;                        /* simulate what only charts show, too */
-};
-
-struct used_profile { /* a file in the folder */
-    char model[ROW_MODEL_BYTES];
-    double one_gpu_images_per_s; /* as rows tell it; NaN: as the profile has it */
-    double images_per_s;         /* of the profile as it is used */
-    char path[REPRODUCE_PATH_BYTES];
-    int batch; /* of the profile */
-    size_t n_tensors, n_params;
-    char source[512];
-};
-
-struct used_cluster {
-    char name[ROW_CLUSTER_BYTES], transport[8]; /* as rows tell them; transport "": the cluster's own */
-    struct cluster cluster;
-    struct cluster_sources *sources; /* owned */
 };
 
 struct point_of_row { /* or of a chart alone: row NULL */
@@ -79,11 +61,11 @@ struct reproduction { /* owned */
     char name[64];
     const char *folder; /* where files go; borrowed */
     struct published_rows rows;
-    struct used_profile *profile;
+    struct used_profiles profiles;
     struct used_cluster *cluster;
     struct point_of_row *point; /* those of rows first, in their order */
-    struct simulation *simulation;
-    size_t n_profiles, n_clusters, n_points, n_simulations;
+    struct simulation_set simulations;
+    size_t n_clusters, n_points;
 };
 
 /* Read the rows, check all they name, and plan. name: of what is reproduced. Writes profiles into folder.
@@ -93,15 +75,11 @@ enum rc reproduction_open(struct reproduction *out, const char *name, const char
 enum rc reproduction_run(struct reproduction *r, const struct simulations_env *env) MUST_CHECK;
 void reproduction_close(struct reproduction *r); /* accepts a zeroed one */
 
-/* RC_INVAL: FILE:LINE of row, which has no profile or a bad one. In reproduce_profile.c. */
-enum rc reproduce_find_profile(size_t *out, struct reproduction *r, const struct published_row *row) MUST_CHECK;
-
 struct reproduce_error { /* over the rows that count of a kind of mode */
     size_t n_rows;
     double mean_points, worst_points; /* of the absolute error, in points (percent of 1); NaN: no rows */
     const struct point_of_row *worst;
 };
-bool row_mode_has_servers(enum row_mode mode);
 struct reproduce_error reproduction_error(const struct reproduction *r, bool has_servers);
 /* How its exchange is called: "ring", "allreduce" where no algorithm is told, "ps". */
 const char *point_exchange(const struct point_of_row *p);

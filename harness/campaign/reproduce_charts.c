@@ -23,7 +23,7 @@ static void line_name(char *out, size_t n_bytes, const struct reproduction *r, c
 static bool is_same_chart(const struct reproduction *r, const struct point_of_row *a, const struct point_of_row *b)
 {
     return strcmp(r->cluster[a->cluster].name, r->cluster[b->cluster].name) == 0 &&
-           strcmp(r->profile[a->profile].model, r->profile[b->profile].model) == 0;
+           strcmp(r->profiles.profile[a->profile].model, r->profiles.profile[b->profile].model) == 0;
 }
 
 static void write_point(FILE *to, const struct reproduction *r, const struct point_of_row *p, bool is_published)
@@ -34,7 +34,7 @@ static void write_point(FILE *to, const struct reproduction *r, const struct poi
 
     line_name(line, sizeof line, r, p);
     fprintf(to, "%s\t%s\t%d\t%.17g\t%.17g\n", line, kind, p->n_gpus, ratio,
-            ratio * p->n_gpus * r->profile[p->profile].images_per_s);
+            ratio * p->n_gpus * r->profiles.profile[p->profile].images_per_s);
 }
 
 /* The chart that p is in. */
@@ -59,12 +59,10 @@ out:
 
 void reproduce_chart_name(char *out, size_t n_bytes, const struct reproduction *r, const struct point_of_row *p)
 {
-    const char *name = strrchr(r->cluster[p->cluster].name, '/');
+    char name[ROW_CLUSTER_BYTES];
 
-    name = name ? name + 1 : r->cluster[p->cluster].name;
-    const size_t n = strlen(name), n_suffix = strlen(".yaml");
-    const bool is_yaml = n > n_suffix && strcmp(name + n - n_suffix, ".yaml") == 0;
-    snprintf(out, n_bytes, "%s-%.*s", r->profile[p->profile].model, (int)(is_yaml ? n - n_suffix : n), name);
+    used_cluster_short_name(name, sizeof name, &r->cluster[p->cluster]);
+    snprintf(out, n_bytes, "%s-%s", r->profiles.profile[p->profile].model, name);
 }
 
 static enum rc draw(const struct reproduction *r, const struct point_of_row *p, const char *name, const char *path,
@@ -80,7 +78,7 @@ static enum rc draw(const struct reproduction *r, const struct point_of_row *p, 
              "simulated on %.100s, of whose values %zu are assumed: report.html names them with their sources",
              r->cluster[p->cluster].name, n_assumed);
     for (int i = 0; i < 2; i++) {
-        const struct chart_var var[] = { { "model", r->profile[p->profile].model },
+        const struct chart_var var[] = { { "model", r->profiles.profile[p->profile].model },
                                          { "scaling", note },
                                          { "quantity", quantity[i] } };
         snprintf(picture, sizeof picture, "%s-%s", quantity[i], name);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "harness/campaign/reproduce.h"
-#include "harness/cluster/cluster_keys.h"
 #include "harness/report/html.h"
 #include "harness/report/table.h"
 
@@ -20,23 +19,6 @@ static void write_error(FILE *to, const struct reproduction *r, bool has_servers
         html_element(to, "p", NULL, "%s: mean absolute error %.1f points over %zu rows, worst %.1f (%s, %d GPUs, %s).",
                      has_servers ? "Parameter server" : "Ring", e.mean_points, e.n_rows, e.worst_points,
                      e.worst->row->model, e.worst->n_gpus, point_transport(r, e.worst));
-}
-
-/* What a prediction on cluster c stands on that nobody measured or published. */
-static void write_assumed(FILE *to, const struct reproduction *r, const struct used_cluster *c)
-{
-    int key[CLUSTER_MAX_KEYS];
-    const size_t n = cluster_assumed(&c->cluster, key);
-
-    (void)r;
-    html_element(to, "p", NULL, "Assumed of %s%s%s:", c->name, c->transport[0] ? ", " : "", c->transport);
-    fputs("<ul>\n", to);
-    for (size_t i = 0; i < n; i++) {
-        char value[64];
-        cluster_key_format(&c->cluster, key[i], value, sizeof value);
-        html_element(to, "li", NULL, "%s = %s: %s", cluster_keys[key[i]].name, value, c->sources->text[key[i]]);
-    }
-    fputs("</ul>\n", to);
 }
 
 static bool is_of_chart(const struct reproduction *r, const struct point_of_row *p, const char *name)
@@ -56,7 +38,7 @@ static enum rc write_chart(FILE *to, const struct reproduction *r, const struct 
     enum rc rc = RC_OK;
 
     reproduce_chart_name(name, sizeof name, r, p);
-    html_element(to, "h2", NULL, "%s on %s", r->profile[p->profile].model, r->cluster[p->cluster].name);
+    html_element(to, "h2", NULL, "%s on %s", r->profiles.profile[p->profile].model, r->cluster[p->cluster].name);
     for (int i = 0; i < 2; i++) {
         snprintf(path, sizeof path, "%s/%s-%s.svg", r->folder, quantity[i], name);
         rc = html_picture(to, path, i == 0 ? "images/s" : "efficiency", MOST_PICTURE_BYTES, &n_bytes);
@@ -66,13 +48,13 @@ static enum rc write_chart(FILE *to, const struct reproduction *r, const struct 
             TRY(rc);
     }
     rc = RC_OK;
-    html_element(to, "p", NULL, "One GPU: %s", r->profile[p->profile].source);
+    html_element(to, "p", NULL, "One GPU: %s", r->profiles.profile[p->profile].source);
     for (size_t c = 0; c < r->n_clusters; c++) {
         bool is_used = false;
         for (size_t i = 0; i < r->n_points; i++)
             is_used |= r->point[i].cluster == c && is_of_chart(r, &r->point[i], name);
         if (is_used)
-            write_assumed(to, r, &r->cluster[c]);
+            used_cluster_write_assumed(&r->cluster[c], to);
     }
 out:
     return rc;

@@ -4,14 +4,13 @@
 #include <string.h>
 
 #include "harness/campaign/reproduce.h"
-#include "harness/cluster/cluster_keys.h"
 #include "harness/report/record.h"
 #include "harness/report/table.h"
 
 static enum rc print_row(struct table *t, const struct reproduction *r, const struct point_of_row *p)
 {
     const struct published_row *row = p->row;
-    const double rate = r->profile[p->profile].images_per_s;
+    const double rate = r->profiles.profile[p->profile].images_per_s;
     enum rc rc;
 
     TRY(table_cell(t, "%s", row->model));
@@ -67,7 +66,7 @@ static void print_hot_spots(const struct reproduction *r, FILE *to)
 {
     for (size_t i = 0; i < r->n_points; i++) {
         const struct point_of_row *p = &r->point[i];
-        const struct simulation *s = &r->simulation[p->together];
+        const struct simulation *s = &r->simulations.simulation[p->together];
         if (p->row && p->row->is_counted && row_mode_has_servers(p->mode) && s->imbalance_ratio > 1.5)
             fprintf(to,
                     "%s, %d GPUs, %d servers: the server of %s holds %.1f times the mean, as --placement %s cuts no "
@@ -84,39 +83,6 @@ static void print_exchange(const struct reproduction *r, FILE *to)
     fprintf(to,
             "parameter server: consistency %s (of rows ps), placement %s, buckets of %llu bytes (0: one), overlap %s\n",
             t->consistency, t->placement, (unsigned long long)t->ps_bucket_bytes, t->overlap);
-}
-
-/* What was chosen with published rows in view, by the description's own words: of those rows the error is no test. */
-static void print_chosen(const struct used_cluster *c, FILE *to)
-{
-    int n = 0;
-
-    for (int k = 0; k < CLUSTER_N_KEYS; k++)
-        if (strstr(c->sources->text[k], "chosen beside the published") != NULL)
-            fprintf(to, "%s%s",
-                    n++ == 0 ? "  chosen beside the published rows, of which their error is then no test: " : ", ",
-                    cluster_keys[k].name);
-    if (n > 0)
-        fputc('\n', to);
-}
-
-static void print_assumed(const struct reproduction *r, FILE *to)
-{
-    int key[CLUSTER_MAX_KEYS];
-
-    for (size_t i = 0; i < r->n_clusters; i++) {
-        const struct used_cluster *c = &r->cluster[i];
-        const size_t n = cluster_assumed(&c->cluster, key);
-        fprintf(to, "%s%s%s: assumed, neither measured nor published:", c->name, c->transport[0] ? ", " : "",
-                c->transport);
-        for (size_t k = 0; k < n; k++) {
-            char value[64];
-            cluster_key_format(&c->cluster, key[k], value, sizeof value);
-            fprintf(to, "%s %s=%s", k > 0 ? "," : "", cluster_keys[key[k]].name, value);
-        }
-        fputc('\n', to);
-        print_chosen(c, to);
-    }
 }
 
 enum rc reproduction_print(const struct reproduction *r, FILE *to)
@@ -136,7 +102,8 @@ enum rc reproduction_print(const struct reproduction *r, FILE *to)
                 "rates "
                 "among\nthem grows with their square\n",
                 REPRODUCE_MOST_MESSAGES);
-    print_assumed(r, to);
+    for (size_t i = 0; i < r->n_clusters; i++)
+        used_cluster_print_assumed(&r->cluster[i], to);
     if (fflush(to) != 0 || ferror(to))
         FAIL(RC_IO, "the table cannot be written");
 out:
@@ -149,8 +116,8 @@ out:
 static enum rc write_row(struct report *to, const struct reproduction *r, const struct point_of_row *p)
 {
     const struct published_row *row = p->row;
-    const struct simulation *s = &r->simulation[p->together];
-    const struct used_profile *profile = &r->profile[p->profile];
+    const struct simulation *s = &r->simulations.simulation[p->together];
+    const struct used_profile *profile = &r->profiles.profile[p->profile];
     struct record *record = NULL;
     enum rc rc;
 
@@ -208,43 +175,18 @@ out:
     return rc;
 }
 
-static void record_value(struct record *record, const struct cluster *c, int key)
-{
-    char text[64];
-
-    if (cluster_keys[key].type == CLUSTER_REAL || cluster_keys[key].type == CLUSTER_WHOLE) {
-        record_f64(record, cluster_keys[key].name, cluster_key_number(c, key));
-        return;
-    }
-    cluster_key_format(c, key, text, sizeof text);
-    record_text(record, cluster_keys[key].name, text);
-}
-
 static enum rc write_cluster(struct report *to, const struct reproduction *r, const struct used_cluster *c)
 {
-    struct record *record = NULL, *values = NULL, *assumed = NULL;
-    int key[CLUSTER_MAX_KEYS];
-    const size_t n = cluster_assumed(&c->cluster, key);
+    struct record *record = NULL;
     enum rc rc;
 
     TRY(record_open(&record, "cluster"));
-    TRY(record_open(&values, NULL));
-    TRY(record_open(&assumed, NULL));
-    record_text(record, "cluster", c->name);
-    record_text(record, "transport", c->transport);
-    for (int i = 0; i < CLUSTER_N_KEYS; i++)
-        record_value(values, &c->cluster, i);
-    for (size_t i = 0; i < n; i++)
-        record_text(assumed, cluster_keys[key[i]].name, c->sources->text[key[i]]);
-    record_child(record, "values", &values);
-    record_child(record, "assumed", &assumed);
+    TRY(used_cluster_record(record, c));
     record_u64(record, "bucket_bytes", r->terms->bucket_bytes);
     record_u64(record, "ps_bucket_bytes", r->terms->ps_bucket_bytes);
     record_text(record, "overlap", r->terms->overlap);
     TRY(report_write(to, record));
 out:
-    record_close(&assumed);
-    record_close(&values);
     record_close(&record);
     return rc;
 }

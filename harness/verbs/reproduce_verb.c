@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reproduce_verb.c - gradmark reproduce: published efficiencies, predicted by simulation, and how wrong that is. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "harness/base/file.h"
 #include "harness/base/folder.h"
 #include "harness/base/opt.h"
 #include "harness/campaign/reproduce.h"
-#include "harness/report/progress.h"
+#include "harness/verbs/simulating.h"
 #include "harness/verbs/verb.h"
-#include "harness/world/child.h"
-#include "harness/world/cores.h"
 #include "harness/world/stop.h"
-#include "harness/world/wait.h"
 
 #ifndef GRADMARK_PUBLISHED_HOROVOD
 #error "GRADMARK_PUBLISHED_HOROVOD names the table of published efficiencies"
@@ -69,41 +64,17 @@ static enum rc check_use(const struct verb_call *call)
                         o->cluster, preset_name);
     if (verb_given(call, "charts") && o->charts && !o->out[0])
         return rc_raise(RC_INVAL, "--charts: needs --out FOLDER, where they go");
-    if (strcmp(o->json, "-") == 0 || strcmp(o->out, "-") == 0)
-        return rc_raise(RC_INVAL, "--%s -: name a %s; the table goes to standard output",
-                        strcmp(o->json, "-") == 0 ? "json" : "out", strcmp(o->json, "-") == 0 ? "file" : "folder");
-    return RC_OK;
+    return simulating_check(o->out, o->json);
 }
 
-static enum rc simulate(struct reproduction *r, const struct reproduce_opts *o)
+static enum rc run(void *what, const struct simulations_env *env)
 {
-    char self_path[512];
-    struct progress progress;
-    const struct simulations_env env = { .self_path = self_path,
-                                         .folder = r->folder,
-                                         .n_jobs = o->jobs > 0 ? (int)o->jobs : cores_allowed_count(),
-                                         .progress = &progress };
-    enum rc rc;
-
-    TRY(child_self_path(self_path, sizeof self_path));
-    progress_init(&progress, stderr, r->n_simulations, wait_clock_ns());
-    rc = reproduction_run(r, &env);
-    progress_fini(&progress, wait_clock_ns());
-out:
-    return rc;
+    return reproduction_run(what, env);
 }
 
-static enum rc print_into(const struct reproduction *r, const char *path)
+static enum rc print(const void *what, FILE *to)
 {
-    struct atomic_file file = { .stream = NULL };
-    enum rc rc;
-
-    TRY(atomic_file_open(&file, path));
-    TRY(reproduction_print(r, file.stream));
-    TRY(atomic_file_commit(&file));
-out:
-    atomic_file_discard(&file);
-    return rc;
+    return reproduction_print(what, to);
 }
 
 /* What the folder is for: table, records, charts. */
@@ -115,25 +86,13 @@ static enum rc keep(const struct reproduction *r, const struct reproduce_opts *o
     snprintf(path, sizeof path, "%s/predictions.jsonl", r->folder);
     TRY(reproduction_write(r, path));
     snprintf(path, sizeof path, "%s/table.txt", r->folder);
-    TRY(print_into(r, path));
+    TRY(simulating_print_into(print, r, path));
     if (o->charts)
         TRY(reproduction_draw(r, stderr));
     snprintf(path, sizeof path, "%s/report.html", r->folder);
     TRY(reproduction_page(r, path));
 out:
     return rc;
-}
-
-/* --out, or one that is discarded at the end. */
-static enum rc open_folder(struct atomic_folder *folder, const struct reproduce_opts *o)
-{
-    const char *tmp = getenv("TMPDIR");
-    char path[REPRODUCE_PATH_BYTES / 2];
-
-    if (o->out[0] && strlen(o->out) >= sizeof path)
-        return rc_raise(RC_INVAL, "--out %.64s...: is too long a name", o->out);
-    snprintf(path, sizeof path, "%s/gradmark-reproduce-%ld", tmp && *tmp ? tmp : "/tmp", (long)getpid());
-    return o->out[0] ? file_of_option(atomic_folder_open(folder, o->out), "out") : atomic_folder_open(folder, path);
 }
 
 static enum rc reproduce_run(struct verb_call *call)
@@ -155,12 +114,12 @@ static enum rc reproduce_run(struct verb_call *call)
     enum rc rc;
 
     TRY(file_of_option(file_check_writable(o->json), "json"));
-    TRY(open_folder(&folder, o));
+    TRY(simulating_folder_open(&folder, o->out, "reproduce"));
     TRY(reproduction_open(&r, is_preset ? preset_name : call->operand[0],
                           is_preset ? GRADMARK_PUBLISHED_HOROVOD : call->operand[0], folder.temporary_path, &terms));
     call->stage = STAGE_RUN;
     stop_catch();
-    TRY(simulate(&r, o));
+    TRY(simulating_run(run, &r, r.folder, o->jobs, r.simulations.n));
     TRY(reproduction_print(&r, stdout));
     if (o->json[0])
         TRY(reproduction_write(&r, o->json));

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * simulated_run.h - a training run that is to be simulated (a model's profile, on GPUs of a cluster, by a mode) as a
+ * simulation (simulations.h), and the set of those that a command needs.
+ *
+ * Invariants
+ *   U1  Two runs that are simulated alike are one simulation of a set.
+ */
+#ifndef HARNESS_CAMPAIGN_SIMULATED_RUN_H
+#define HARNESS_CAMPAIGN_SIMULATED_RUN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/base/rc.h"
+#include "harness/campaign/published_rows.h"
+#include "harness/campaign/simulations.h"
+#include "harness/campaign/used_cluster.h"
+#include "harness/campaign/used_profile.h"
+
+struct simulated_run { /* borrowed */
+    const struct used_profile *profile;
+    const struct used_cluster *cluster;
+    const char *cluster_set; /* "key=value,...": of cluster, as it was opened */
+    const char *variation;   /* more of the same, behind it; "": none */
+    enum row_mode mode;
+    const char *reducer;                 /* of a collective mode; "": the usual one */
+    const char *placement, *consistency; /* of servers */
+    const char *overlap;
+    uint64_t bucket_bytes; /* 0: all gradients at once */
+    int n_gpus, n_servers, batch;
+    uint64_t seed; /* 0: as train has it */
+};
+
+struct simulation_set { /* owned; zeroed: empty */
+    struct simulation *simulation;
+    size_t n;
+};
+
+/* How its exchange is called: "ring", "allreduce" where no algorithm is told, "ps". */
+const char *simulated_exchange(enum row_mode mode, const char *reducer);
+/* *out := the index of its simulation, which is added where there is none (U1). RC_NOMEM. */
+enum rc simulation_set_find(size_t *out, struct simulation_set *set, const struct simulated_run *run) MUST_CHECK;
+void simulation_set_free(struct simulation_set *set); /* accepts a zeroed one */
+
+#endif

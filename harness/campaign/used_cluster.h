@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* used_cluster.h - a cluster that simulations run on, as options name it, and how its assumptions are told. */
+#ifndef HARNESS_CAMPAIGN_USED_CLUSTER_H
+#define HARNESS_CAMPAIGN_USED_CLUSTER_H
+
+#include <stdio.h>
+
+#include "harness/base/rc.h"
+#include "harness/campaign/published_rows.h"
+#include "harness/cluster/cluster.h"
+
+struct record;
+
+struct used_cluster {
+    char name[ROW_CLUSTER_BYTES], transport[8]; /* a preset or file; transport "": the cluster's own */
+    struct cluster cluster;
+    struct cluster_sources *sources; /* owned */
+};
+
+/* settings: "key=value,...", as --cluster-set has it. RC_INVAL as cluster_find() and cluster_set(); RC_NOMEM. */
+enum rc used_cluster_open(struct used_cluster *out, const char *name, const char *transport,
+                          const char *settings) MUST_CHECK;
+void used_cluster_close(struct used_cluster *c); /* accepts a zeroed one */
+
+/* "rdma", of its protocol. */
+const char *used_cluster_transport(const struct used_cluster *c);
+/* "pascal-25g-roce" of a preset or of "a/b/pascal-25g-roce.yaml". */
+void used_cluster_short_name(char *out, size_t n_bytes, const struct used_cluster *c);
+/* A line of what is assumed; what was chosen with published rows in view, by the description's own words, in another.
+ */
+void used_cluster_print_assumed(const struct used_cluster *c, FILE *to);
+/* The same as HTML, with the source of each value. */
+void used_cluster_write_assumed(const struct used_cluster *c, FILE *to);
+/* Put "cluster", "transport", "values" and "assumed" (with sources) into a record. RC_NOMEM. */
+enum rc used_cluster_record(struct record *record, const struct used_cluster *c) MUST_CHECK;
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* simulating.c - see simulating.h. */
+#include "harness/verbs/simulating.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/base/file.h"
+#include "harness/report/progress.h"
+#include "harness/world/child.h"
+#include "harness/world/cores.h"
+#include "harness/world/wait.h"
+
+enum { FOLDER_BYTES = 512 };
+
+enum rc simulating_check(const char *out, const char *json)
+{
+    if (strcmp(json, "-") == 0 || strcmp(out, "-") == 0)
+        return rc_raise(RC_INVAL, "--%s -: name a %s; the table goes to standard output",
+                        strcmp(json, "-") == 0 ? "json" : "out", strcmp(json, "-") == 0 ? "file" : "folder");
+    return RC_OK;
+}
+
+enum rc simulating_folder_open(struct atomic_folder *folder, const char *out, const char *verb)
+{
+    const char *tmp = getenv("TMPDIR");
+    char path[FOLDER_BYTES];
+
+    if (out[0] && strlen(out) >= sizeof path)
+        return rc_raise(RC_INVAL, "--out %.64s...: is too long a name", out);
+    snprintf(path, sizeof path, "%s/gradmark-%s-%ld", tmp && *tmp ? tmp : "/tmp", verb, (long)getpid());
+    return out[0] ? file_of_option(atomic_folder_open(folder, out), "out") : atomic_folder_open(folder, path);
+}
+
+enum rc simulating_run(enum rc (*run)(void *what, const struct simulations_env *env), void *what, const char *folder,
+                       uint64_t n_jobs, size_t n)
+{
+    char self_path[512];
+    struct progress progress;
+    const struct simulations_env env = { .self_path = self_path,
+                                         .folder = folder,
+                                         .n_jobs = n_jobs > 0 ? (int)n_jobs : cores_allowed_count(),
+                                         .progress = &progress };
+    enum rc rc;
+
+    TRY(child_self_path(self_path, sizeof self_path));
+    progress_init(&progress, stderr, n, wait_clock_ns());
+    rc = run(what, &env);
+    progress_fini(&progress, wait_clock_ns());
+out:
+    return rc;
+}
+
+enum rc simulating_print_into(enum rc (*print)(const void *what, FILE *to), const void *what, const char *path)
+{
+    struct atomic_file file = { .stream = NULL };
+    enum rc rc;
+
+    TRY(atomic_file_open(&file, path));
+    TRY(print(what, file.stream));
+    TRY(atomic_file_commit(&file));
+out:
+    atomic_file_discard(&file);
+    return rc;
+}

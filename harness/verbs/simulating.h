@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* simulating.h - what verbs share that run many simulations and keep a folder: reproduce, simulate. */
+#ifndef HARNESS_VERBS_SIMULATING_H
+#define HARNESS_VERBS_SIMULATING_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "harness/base/folder.h"
+#include "harness/base/rc.h"
+#include "harness/campaign/simulations.h"
+
+/* RC_INVAL: --json or --out is "-". */
+enum rc simulating_check(const char *out, const char *json) MUST_CHECK;
+/* --out, or without it one that is discarded at the end. */
+enum rc simulating_folder_open(struct atomic_folder *folder, const char *out, const char *verb) MUST_CHECK;
+/* Call run(what, env), which runs n simulations, n_jobs at a time (0: as many as this process has cores); tells
+ * progress to stderr. */
+enum rc simulating_run(enum rc (*run)(void *what, const struct simulations_env *env), void *what, const char *folder,
+                       uint64_t n_jobs, size_t n) MUST_CHECK;
+/* What print(what, to) writes, as a file. */
+enum rc simulating_print_into(enum rc (*print)(const void *what, FILE *to), const void *what,
+                              const char *path) MUST_CHECK;
+
+#endif
