@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* simulate.c - see simulate.h. */
+#include "harness/campaign/simulate.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/text.h"
+
+/* --- planning --- */
+
+static enum rc find_counts(struct simulate *s)
+{
+    const char *gpus = s->terms->gpus;
+    char item[64];
+    uint64_t n;
+    enum rc rc = RC_OK;
+
+    while (text_next(&gpus, item, sizeof item)) {
+        if (!text_to_u64(item, &n) || n < 1 || n > ROW_MAX_GPUS)
+            FAIL(RC_INVAL, "--gpus %.40s: a whole number from 1 to %d would be right", item, (int)ROW_MAX_GPUS);
+        if (s->n_counts > 0 && (int)n <= s->n_gpus[s->n_counts - 1])
+            FAIL(RC_INVAL, "--gpus %s: does not rise after %d; ascending numbers would be right", item,
+                 s->n_gpus[s->n_counts - 1]);
+        if (s->n_counts == SIMULATE_MOST_COUNTS)
+            FAIL(RC_INVAL, "--gpus: more than %d numbers; fewer would be right", (int)SIMULATE_MOST_COUNTS);
+        s->n_gpus[s->n_counts++] = (int)n;
+    }
+    if (s->n_counts == 0)
+        FAIL(RC_INVAL, "--gpus: is empty; 1,2,4,8,16 would be right");
+out:
+    return rc;
+}
+
+static enum rc find_clusters(struct simulate *s)
+{
+    const struct simulate_terms *t = s->terms;
+    enum rc rc;
+
+    TRY(used_cluster_open(&s->cluster[s->n_clusters], t->cluster, "", t->cluster_set));
+    s->n_clusters++;
+    if (strcmp(t->ps_transport, "cluster") != 0) {
+        TRY(used_cluster_open(&s->cluster[s->n_clusters], t->cluster, t->ps_transport, t->cluster_set));
+        s->n_clusters++;
+    }
+out:
+    return rc;
+}
+
+static struct simulated_run run_of(const struct simulate *s, const struct simulate_point *p)
+{
+    const struct simulate_terms *t = s->terms;
+    const struct simulate_way *w = &s->way[p->way];
+
+    return (struct simulated_run){
+        .profile = &s->profiles.profile[p->profile],
+        .cluster = &s->cluster[w->cluster],
+        .cluster_set = t->cluster_set,
+        .variation = "",
+        .mode = w->mode,
+        .reducer = w->reducer,
+        .placement = w->placement,
+        .consistency = w->consistency,
+        .overlap = t->overlap,
+        .bucket_bytes = row_mode_has_servers(w->mode) ? t->ps_bucket_bytes : t->bucket_bytes,
+        .n_gpus = p->n_gpus,
+        .n_servers = p->n_servers,
+        .batch = s->profiles.profile[p->profile].batch,
+        .seed = 0,
+    };
+}
+
+/* M1: of one GPU, which updates, and sends nothing. */
+static struct simulated_run alone_of(const struct simulated_run *run)
+{
+    struct simulated_run alone = *run;
+
+    alone.mode = run->mode == ROW_NONE ? ROW_NONE : ROW_COLLECTIVE;
+    alone.reducer = row_mode_has_servers(run->mode) ? "" : run->reducer;
+    alone.n_gpus = 1;
+    alone.n_servers = 0;
+    return alone;
+}
+
+/* The message that rc_raise() kept, of a number of GPUs. */
+static enum rc at_count(enum rc rc, const struct simulate_way *w, int n_gpus)
+{
+    char why[RC_MESSAGE_BYTES], name[SIMULATE_WAY_BYTES];
+
+    if (rc == RC_OK)
+        return rc;
+    snprintf(why, sizeof why, "%s", rc_message());
+    simulate_way_name(name, sizeof name, w);
+    return rc_raise(rc, "--gpus %d, %s: %s", n_gpus, name, why);
+}
+
+/* What the simulation would refuse (M2). */
+static enum rc check_servers(const struct simulate *s, const struct simulate_point *p)
+{
+    const struct simulate_way *w = &s->way[p->way];
+    const struct used_profile *profile = &s->profiles.profile[p->profile];
+    struct consistency c;
+    enum rc rc;
+
+    TRY(consistency_parse(&c, w->consistency));
+    TRY(consistency_check(&c, p->n_gpus));
+    if ((strcmp(w->placement, "whole") == 0 || strcmp(w->placement, "round-robin") == 0) &&
+        (size_t)p->n_servers > profile->n_tensors)
+        FAIL(RC_INVAL, "%s has %zu tensors, which %s leaves whole; at most %zu servers would be right", profile->model,
+             profile->n_tensors, w->placement, profile->n_tensors);
+out:
+    return rc;
+}
+
+static enum rc add_point(struct simulate *s, struct simulate_point p)
+{
+    const struct simulate_way *w = &s->way[p.way];
+    struct simulated_run run, alone;
+    struct simulate_point *more;
+    enum rc rc;
+
+    p.n_servers = simulate_n_servers(s, w, p.profile, p.n_gpus);
+    TRY(at_count(cluster_check(&s->cluster[w->cluster].cluster, p.n_gpus, p.n_gpus + p.n_servers), w, p.n_gpus));
+    if (row_mode_has_servers(w->mode))
+        TRY(at_count(check_servers(s, &p), w, p.n_gpus));
+    if ((uint64_t)p.n_gpus * (uint64_t)p.n_servers > s->terms->most_messages) {
+        s->n_left_out++;
+        return RC_OK;
+    }
+    run = run_of(s, &p);
+    alone = alone_of(&run);
+    TRY(simulation_set_find(&p.together, &s->simulations, &run));
+    TRY(simulation_set_find(&p.alone, &s->simulations, &alone));
+    more = realloc(s->point, (s->n_points + 1) * sizeof *more);
+    if (!more)
+        FAIL(RC_NOMEM, "no memory for a point");
+    s->point = more;
+    more[s->n_points++] = p;
+out:
+    return rc;
+}
+
+static enum rc add_points(struct simulate *s)
+{
+    enum rc rc = RC_OK;
+
+    for (size_t profile = 0; profile < s->profiles.n; profile++)
+        for (size_t way = 0; way < s->n_ways; way++)
+            for (size_t i = 0; i < s->n_counts; i++)
+                TRY(add_point(s, (struct simulate_point){ .profile = profile,
+                                                          .way = way,
+                                                          .n_gpus = s->n_gpus[i],
+                                                          .efficiency_ratio = NAN,
+                                                          .images_per_s = NAN,
+                                                          .step_s = NAN,
+                                                          .exposed_s = NAN }));
+    if (s->n_points == 0)
+        FAIL(RC_INVAL, "--most-messages %llu: leaves no point; at least %d would be right",
+             (unsigned long long)s->terms->most_messages, s->n_gpus[0]);
+out:
+    return rc;
+}
+
+enum rc simulate_open(struct simulate *out, const char *folder, const struct simulate_terms *terms)
+{
+    struct simulate s = { .terms = terms, .folder = folder };
+    enum rc rc;
+
+    TRY(find_counts(&s));
+    TRY(find_clusters(&s));
+    TRY(simulate_find_ways(&s));
+    TRY(simulate_find_profiles(&s));
+    TRY(add_points(&s));
+    *out = s;
+    s = (struct simulate){ .terms = NULL };
+out:
+    simulate_close(&s);
+    return rc;
+}
+
+/* --- results --- */
+
+static void take_results(struct simulate *s, struct simulate_point *p)
+{
+    const struct simulation *together = &s->simulations.simulation[p->together];
+
+    p->efficiency_ratio = s->simulations.simulation[p->alone].step_s / together->step_s;
+    p->step_s = together->step_s;
+    p->exposed_s = together->exposed_s;
+    p->images_per_s = p->n_gpus * s->profiles.profile[p->profile].batch / together->step_s;
+}
+
+enum rc simulate_run(struct simulate *s, const struct simulations_env *env)
+{
+    enum rc rc;
+
+    TRY(simulations_run(s->simulations.simulation, s->simulations.n, env));
+    for (size_t i = 0; i < s->n_points; i++)
+        take_results(s, &s->point[i]);
+out:
+    return rc;
+}
+
+void simulate_close(struct simulate *s)
+{
+    for (size_t i = 0; i < s->n_clusters; i++)
+        used_cluster_close(&s->cluster[i]);
+    simulation_set_free(&s->simulations);
+    used_profiles_free(&s->profiles);
+    free(s->point);
+    *s = (struct simulate){ .terms = NULL };
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * simulate.h - what models would do on a described cluster: by every way to exchange, on every number of GPUs.
+ *
+ *   simulate.c          options to ways and points, points to simulations, simulations to predictions
+ *   simulate_ways.c     the ways: modes with their servers, placements and consistencies; and their profiles
+ *   simulate_report.c   table and records
+ *
+ * Invariants
+ *   M1  A point is the efficiency of a way: the simulated time of a step of one GPU alone, which updates and exchanges
+ *       nothing, over that of all of them.
+ *   M2  All simulations are planned, and all input is checked, before the first one runs.
+ *   M3  The same input gives the same bytes, in every file of the folder: no time, date or number of processes is in
+ *       one.
+ */
+#ifndef HARNESS_CAMPAIGN_SIMULATE_H
+#define HARNESS_CAMPAIGN_SIMULATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "harness/base/rc.h"
+#include "harness/campaign/simulated_run.h"
+#include "harness/exchange/consistency.h"
+#include "harness/exchange/placement.h"
+
+struct table;
+
+enum { SIMULATE_MOST_COUNTS = 64, SIMULATE_MOST_WAYS = 64, SIMULATE_MOST_MODELS = 16, SIMULATE_WAY_BYTES = 96 };
+
+struct simulate_terms { /* borrowed; lists are parted by commas */
+    const char *models, *modes, *gpus, *servers, *placements;
+    const char *profiles;                         /* "MODEL=FILE,MODEL=FILE" */
+    const char *published;                        /* a GPU, of whose rates models without a profile are; "": none */
+    const char *published_rates, *published_rows; /* files: of single GPUs; of published tables */
+    const char *cluster, *cluster_set;
+    const char *ps_transport; /* of servers; "cluster": the cluster's own */
+    const char *overlap;
+    uint64_t bucket_bytes, ps_bucket_bytes; /* 0: all gradients at once */
+    uint64_t most_messages;                 /* GPUs x servers, above which a point is left out */
+};
+
+struct simulate_way { /* to exchange */
+    enum row_mode mode;
+    char reducer[16];                         /* of a collective mode */
+    char consistency[CONSISTENCY_TEXT_BYTES]; /* of servers, as the next two */
+    char placement[PLACEMENT_TEXT_BYTES];
+    int n_servers; /* 0: one for each host of workers */
+    size_t cluster;
+};
+
+struct simulate_point {
+    size_t profile, way;
+    int n_gpus, n_servers;
+    size_t alone, together;                                   /* simulations: of one GPU, and of all */
+    double efficiency_ratio, images_per_s, step_s, exposed_s; /* NaN before it is simulated */
+};
+
+struct simulate { /* owned */
+    const struct simulate_terms *terms;
+    const char *folder; /* where files go; borrowed */
+    struct used_profiles profiles;
+    struct used_cluster cluster[2]; /* of workers alone; of servers */
+    size_t n_clusters;
+    struct simulate_way way[SIMULATE_MOST_WAYS];
+    size_t n_ways;
+    int n_gpus[SIMULATE_MOST_COUNTS]; /* ascending */
+    size_t n_counts;
+    struct simulate_point *point; /* by profile, then way, then GPUs */
+    size_t n_points, n_left_out;  /* left out: above most_messages */
+    struct simulation_set simulations;
+};
+
+/* Check all that terms name, and plan (M2). Writes profiles into folder. RC_INVAL names option or file, and value. */
+enum rc simulate_open(struct simulate *out, const char *folder, const struct simulate_terms *terms) MUST_CHECK;
+enum rc simulate_run(struct simulate *s, const struct simulations_env *env) MUST_CHECK;
+void simulate_close(struct simulate *s); /* accepts a zeroed one */
+
+/* Fill ways, and profiles in the order of models. In simulate_ways.c. RC_INVAL. */
+enum rc simulate_find_ways(struct simulate *s) MUST_CHECK;
+enum rc simulate_find_profiles(struct simulate *s) MUST_CHECK;
+/* "ring"; "ps sync, whole, a server a host". */
+void simulate_way_name(char *out, size_t n_bytes, const struct simulate_way *w);
+int simulate_n_servers(const struct simulate *s, const struct simulate_way *w, size_t profile, int n_gpus);
+
+/* Of the points. RC_NOMEM. */
+enum rc simulate_table(struct table **out, const struct simulate *s) MUST_CHECK;
+/* Tables, and what is assumed. */
+enum rc simulate_print(const struct simulate *s, FILE *to) MUST_CHECK;
+/* A record of kind "prediction" for every point, and one of kind "cluster" for each cluster. */
+enum rc simulate_write(const struct simulate *s, const char *path) MUST_CHECK;
+
+#endif

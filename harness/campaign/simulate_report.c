@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* simulate_report.c - what models would do: the table, what is assumed, and the records. */
+#include <math.h>
+#include <string.h>
+
+#include "harness/campaign/simulate.h"
+#include "harness/report/record.h"
+#include "harness/report/table.h"
+
+static enum rc print_point(struct table *t, const struct simulate *s, const struct simulate_point *p)
+{
+    char way[SIMULATE_WAY_BYTES];
+    enum rc rc;
+
+    simulate_way_name(way, sizeof way, &s->way[p->way]);
+    TRY(table_cell(t, "%s", s->profiles.profile[p->profile].model));
+    TRY(table_cell(t, "%s", way));
+    TRY(table_cell(t, "%d", p->n_gpus));
+    TRY(p->n_servers > 0 ? table_cell(t, "%d", p->n_servers) : table_cell(t, "-"));
+    TRY(table_cell(t, "%.1f %%", 100 * p->efficiency_ratio));
+    TRY(table_cell(t, "%.1f", p->images_per_s));
+    TRY(table_cell(t, "%.4g", 1e3 * p->step_s));
+    TRY(table_cell(t, "%.4g", 1e3 * p->exposed_s));
+    TRY(table_cell(t, "%.0f %%", 100 * p->exposed_s / p->step_s));
+out:
+    return rc;
+}
+
+enum rc simulate_table(struct table **out, const struct simulate *s)
+{
+    static const struct column column[] = { { "model", ALIGN_LEFT },       { "mode", ALIGN_LEFT },
+                                            { "GPUs", ALIGN_RIGHT },       { "servers", ALIGN_RIGHT },
+                                            { "efficiency", ALIGN_RIGHT }, { "images/s", ALIGN_RIGHT },
+                                            { "step ms", ALIGN_RIGHT },    { "exposed ms", ALIGN_RIGHT },
+                                            { "of step", ALIGN_RIGHT } };
+    struct table *t = NULL;
+    enum rc rc;
+
+    TRY(table_open(&t, column, sizeof column / sizeof *column));
+    for (size_t i = 0; i < s->n_points; i++) {
+        if (i > 0 && (s->point[i].profile != s->point[i - 1].profile || s->point[i].way != s->point[i - 1].way))
+            TRY(table_rule(t));
+        TRY(print_point(t, s, &s->point[i]));
+    }
+    *out = t;
+    t = NULL;
+out:
+    table_close(&t);
+    return rc;
+}
+
+static void print_terms(const struct simulate *s, FILE *to)
+{
+    const struct simulate_terms *t = s->terms;
+
+    fprintf(to,
+            "efficiency: the time of a step of one GPU alone over that of all; exposed: time of a step in which a GPU "
+            "waits for the exchange\n");
+    for (size_t i = 0; i < s->profiles.n; i++)
+        fprintf(to, "%s on one GPU: %.1f images/s, batch %d: %s\n", s->profiles.profile[i].model,
+                s->profiles.profile[i].images_per_s, s->profiles.profile[i].batch, s->profiles.profile[i].source);
+    fprintf(to, "buckets of %llu bytes, with servers of %llu (0: one); overlap %s; transport %s, with servers %s\n",
+            (unsigned long long)t->bucket_bytes, (unsigned long long)t->ps_bucket_bytes, t->overlap,
+            used_cluster_transport(&s->cluster[0]), used_cluster_transport(&s->cluster[s->n_clusters - 1]));
+    if (s->n_left_out > 0)
+        fprintf(to,
+                "%zu point%s left out: GPUs x servers above --most-messages %llu, as the time to simulate them grows "
+                "with the square\n",
+                s->n_left_out, s->n_left_out == 1 ? " is" : "s are", (unsigned long long)t->most_messages);
+    for (size_t i = 0; i < s->n_clusters; i++)
+        used_cluster_print_assumed(&s->cluster[i], to);
+}
+
+enum rc simulate_print(const struct simulate *s, FILE *to)
+{
+    struct table *t = NULL;
+    enum rc rc;
+
+    TRY(simulate_table(&t, s));
+    table_print(t, to);
+    print_terms(s, to);
+    if (fflush(to) != 0 || ferror(to))
+        FAIL(RC_IO, "the table cannot be written");
+out:
+    table_close(&t);
+    return rc;
+}
+
+/* --- records --- */
+
+static void record_way(struct record *record, const struct simulate *s, const struct simulate_way *w)
+{
+    const bool has_servers = row_mode_has_servers(w->mode);
+
+    record_text(record, "transport", used_cluster_transport(&s->cluster[w->cluster]));
+    record_text(record, "mode", row_mode_name(w->mode));
+    record_text(record, "reducer", w->reducer[0] ? w->reducer : NULL);
+    record_text(record, "consistency", has_servers ? w->consistency : NULL);
+    record_text(record, "placement", has_servers ? w->placement : NULL);
+}
+
+static enum rc write_point(struct report *to, const struct simulate *s, const struct simulate_point *p)
+{
+    const struct simulation *together = &s->simulations.simulation[p->together];
+    const struct used_profile *profile = &s->profiles.profile[p->profile];
+    struct record *record = NULL;
+    enum rc rc;
+
+    TRY(record_open(&record, "prediction"));
+    record_text(record, "model", profile->model);
+    record_i64(record, "gpus_count", p->n_gpus);
+    record_way(record, s, &s->way[p->way]);
+    record_i64(record, "servers_count", p->n_servers);
+    record_text(record, "cluster", s->cluster[0].name);
+    record_f64(record, "predicted_ratio", p->efficiency_ratio);
+    record_f64(record, "one_gpu_images_per_s", profile->images_per_s);
+    record_f64(record, "predicted_images_per_s", p->images_per_s);
+    record_f64(record, "step_s", p->step_s);
+    record_f64(record, "exposed_s", p->exposed_s);
+    record_i64(record, "steps_count", together->n_steps);
+    record_i64(record, "batch_count", profile->batch);
+    record_text(record, "hot_tensor", together->hot_tensor[0] ? together->hot_tensor : NULL);
+    record_f64(record, "imbalance_ratio", together->imbalance_ratio);
+    TRY(report_write(to, record));
+out:
+    record_close(&record);
+    return rc;
+}
+
+static enum rc write_cluster(struct report *to, const struct simulate *s, const struct used_cluster *c)
+{
+    struct record *record = NULL;
+    enum rc rc;
+
+    TRY(record_open(&record, "cluster"));
+    TRY(used_cluster_record(record, c));
+    record_u64(record, "bucket_bytes", s->terms->bucket_bytes);
+    record_u64(record, "ps_bucket_bytes", s->terms->ps_bucket_bytes);
+    record_text(record, "overlap", s->terms->overlap);
+    TRY(report_write(to, record));
+out:
+    record_close(&record);
+    return rc;
+}
+
+enum rc simulate_write(const struct simulate *s, const char *path)
+{
+    struct report *to = NULL;
+    enum rc rc;
+
+    TRY(report_open(&to, path));
+    for (size_t i = 0; i < s->n_points; i++)
+        TRY(write_point(to, s, &s->point[i]));
+    for (size_t i = 0; i < s->n_clusters; i++)
+        TRY(write_cluster(to, s, &s->cluster[i]));
+    TRY(report_commit(to));
+out:
+    report_close(&to);
+    return rc;
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* simulate_ways.c - lists of options to ways to exchange, and models to profiles. */
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/text.h"
+#include "harness/campaign/simulate.h"
+
+enum { ITEM_BYTES = 64, MOST_SERVERS = 1024 };
+
+/* --- ways --- */
+
+static enum rc add_way(struct simulate *s, const struct simulate_way *w)
+{
+    char own[SIMULATE_WAY_BYTES], other[SIMULATE_WAY_BYTES];
+
+    simulate_way_name(own, sizeof own, w);
+    for (size_t i = 0; i < s->n_ways; i++) {
+        simulate_way_name(other, sizeof other, &s->way[i]);
+        if (strcmp(own, other) == 0)
+            return rc_raise(RC_INVAL, "%s is named twice by --modes, --placements and --servers; once would be right",
+                            own);
+    }
+    if (s->n_ways == SIMULATE_MOST_WAYS)
+        return rc_raise(RC_INVAL, "--modes, --placements and --servers name more than %d ways; fewer would be right",
+                        (int)SIMULATE_MOST_WAYS);
+    s->way[s->n_ways++] = *w;
+    return RC_OK;
+}
+
+static enum rc take_servers(struct simulate_way *w, const char *text)
+{
+    uint64_t n;
+
+    if (strcmp(text, "host") == 0) {
+        w->n_servers = 0;
+        return RC_OK;
+    }
+    if (!text_to_u64(text, &n) || n < 1 || n > MOST_SERVERS)
+        return rc_raise(RC_INVAL, "--servers %.40s: a whole number from 1 to %d, or host, would be right", text,
+                        (int)MOST_SERVERS);
+    w->n_servers = (int)n;
+    return RC_OK;
+}
+
+/* The message that rc_raise() kept, which begins with "--placement", of what --placements was given. */
+static enum rc of_list(enum rc rc)
+{
+    char why[RC_MESSAGE_BYTES];
+    const char *rest;
+
+    if (rc == RC_OK)
+        return rc;
+    snprintf(why, sizeof why, "%s", rc_message());
+    rest = strstr(why, "--placement ");
+    return rc_raise(rc, "--placements %s", rest == why ? rest + strlen("--placement ") : why);
+}
+
+/* Every placement with every number of servers. */
+static enum rc add_server_ways(struct simulate *s, struct simulate_way w)
+{
+    const char *placements = s->terms->placements, *servers;
+    char placement[ITEM_BYTES], n[ITEM_BYTES];
+    struct placement_opts opts;
+    enum rc rc = RC_OK;
+
+    w.cluster = s->n_clusters - 1;
+    while (text_next(&placements, placement, sizeof placement)) {
+        TRY(of_list(placement_parse(&opts, placement)));
+        placement_text(w.placement, sizeof w.placement, &opts);
+        servers = s->terms->servers;
+        while (text_next(&servers, n, sizeof n)) {
+            TRY(take_servers(&w, n));
+            TRY(add_way(s, &w));
+        }
+    }
+out:
+    return rc;
+}
+
+static enum rc unknown_mode(const char *text)
+{
+    return rc_raise(
+        RC_INVAL,
+        "--modes %.40s: is no way to exchange that can be simulated; none, ring or another collective algorithm, "
+        "ps-async, ps-ssp:S, ps-sync or ps-sync:B would be right",
+        text);
+}
+
+static enum rc add_mode(struct simulate *s, const char *text)
+{
+    struct simulate_way w = { .mode = ROW_NONE };
+    struct consistency c;
+
+    if (strcmp(text, row_mode_name(ROW_NONE)) == 0)
+        return add_way(s, &w);
+    if (row_reducer_is_simulated(text)) {
+        w.mode = ROW_COLLECTIVE;
+        snprintf(w.reducer, sizeof w.reducer, "%s", text);
+        return add_way(s, &w);
+    }
+    if (strncmp(text, "ps-", 3) != 0 || consistency_parse(&c, text + 3) != RC_OK)
+        return unknown_mode(text);
+    w.mode = c.kind == CONSISTENCY_ASYNC ? ROW_PS_ASYNC : ROW_PS;
+    if (consistency_waits_for_all(&c)) /* sync:0, which most people call so */
+        snprintf(w.consistency, sizeof w.consistency, "sync");
+    else
+        consistency_text(w.consistency, sizeof w.consistency, &c);
+    return add_server_ways(s, w);
+}
+
+enum rc simulate_find_ways(struct simulate *s)
+{
+    const char *modes = s->terms->modes;
+    char mode[ITEM_BYTES];
+    enum rc rc = RC_OK;
+
+    while (text_next(&modes, mode, sizeof mode))
+        TRY(add_mode(s, mode));
+    if (s->n_ways == 0)
+        FAIL(RC_INVAL, "--modes: is empty; ring,ps-sync would be right");
+out:
+    return rc;
+}
+
+void simulate_way_name(char *out, size_t n_bytes, const struct simulate_way *w)
+{
+    char servers[32];
+
+    snprintf(servers, sizeof servers, "%d server%s", w->n_servers, w->n_servers == 1 ? "" : "s");
+    if (row_mode_has_servers(w->mode))
+        snprintf(out, n_bytes, "%s %s, %s, %s", row_mode_name(w->mode), w->consistency, w->placement,
+                 w->n_servers > 0 ? servers : "a server a host");
+    else
+        snprintf(out, n_bytes, "%s", simulated_exchange(w->mode, w->reducer));
+}
+
+/* Placements that cut no tensor need one for each server. */
+int simulate_n_servers(const struct simulate *s, const struct simulate_way *w, size_t profile, int n_gpus)
+{
+    const int n_per_host = s->cluster[w->cluster].cluster.n_ranks_per_host;
+    const bool is_cut = strcmp(w->placement, "split") == 0 || strncmp(w->placement, "chunk", 5) == 0;
+    const size_t n_tensors = s->profiles.profile[profile].n_tensors;
+    const int n_most = is_cut || n_tensors > INT_MAX ? INT_MAX : (int)n_tensors;
+    const int n_hosts = (n_gpus - 1) / n_per_host + 1;
+
+    if (!row_mode_has_servers(w->mode))
+        return 0;
+    if (w->n_servers > 0)
+        return w->n_servers;
+    return n_hosts < n_most ? n_hosts : n_most;
+}
+
+/* --- models --- */
+
+static enum rc of_gpu(size_t *out, struct simulate *s, struct profile_wish *w)
+{
+    const struct published_wish wish = {
+        .gpu = s->terms->published, .model = w->model, .precision = "", .framework = "", .batch = 0
+    };
+    struct published p = { .path = NULL };
+    enum rc rc;
+
+    TRY(published_load(&p, s->terms->published_rates));
+    TRY(published_choose(&w->rate, NULL, &p, &wish));
+    w->one_gpu_images_per_s = w->rate->images_per_s;
+    w->batch = w->rate->batch;
+    TRY(used_profiles_find(out, &s->profiles, w, s->folder));
+out:
+    published_free(&p);
+    return rc;
+}
+
+/* The rate of one GPU that a published table has of this model on this cluster; none leaves *w as it is. */
+static enum rc of_table(size_t *out, struct simulate *s, struct profile_wish *w)
+{
+    struct published_rows rows = { .path = NULL };
+    enum rc rc;
+
+    TRY(published_rows_load(&rows, s->terms->published_rows));
+    for (size_t i = 0; i < rows.n_rows && isnan(w->one_gpu_images_per_s); i++) {
+        const struct published_row *row = &rows.row[i];
+        if (strcmp(row->model, w->model) == 0 && strcmp(row->cluster, s->terms->cluster) == 0) {
+            w->one_gpu_images_per_s = row->one_gpu_images_per_s;
+            w->batch = row->batch;
+            w->published_in = "the published tables of this cluster, results/published/horovod.csv";
+        }
+    }
+    if (isnan(w->one_gpu_images_per_s))
+        FAIL(RC_INVAL,
+             "--models %s: has no profile; --profile %s=FILE (gradmark profile writes them), or --published GPU, would "
+             "be right",
+             w->model, w->model);
+    TRY(used_profiles_find(out, &s->profiles, w, s->folder));
+out:
+    published_rows_free(&rows);
+    return rc;
+}
+
+static enum rc find_profile(struct simulate *s, const char *model)
+{
+    struct profile_wish w = { .model = model,
+                              .profiles = s->terms->profiles,
+                              .one_gpu_images_per_s = NAN,
+                              .batch = 0,
+                              .published_in = "",
+                              .rate = NULL,
+                              .place = "--models" };
+    const size_t n_before = s->profiles.n;
+    char file[USED_PROFILE_PATH_BYTES];
+    bool is_given;
+    size_t found = 0;
+    enum rc rc;
+
+    if (strlen(model) >= ROW_MODEL_BYTES || !row_model_is_named(model))
+        FAIL(RC_INVAL,
+             "--models %.60s: letters, digits, '.', '_' and '-', a letter or digit first, at most %d, would "
+             "be right: files are called by it",
+             model, (int)ROW_MODEL_BYTES - 1);
+    TRY(used_profile_given(file, sizeof file, &is_given, w.profiles, model));
+    if (is_given)
+        TRY(used_profiles_find(&found, &s->profiles, &w, s->folder));
+    else if (s->terms->published[0])
+        TRY(of_gpu(&found, s, &w));
+    else
+        TRY(of_table(&found, s, &w));
+    if (s->profiles.n == n_before)
+        FAIL(RC_INVAL, "--models %s: is named twice; once would be right", model);
+out:
+    return rc;
+}
+
+enum rc simulate_find_profiles(struct simulate *s)
+{
+    const char *models = s->terms->models;
+    char model[ITEM_BYTES];
+    enum rc rc = RC_OK;
+
+    while (text_next(&models, model, sizeof model)) {
+        if (s->profiles.n == SIMULATE_MOST_MODELS)
+            FAIL(RC_INVAL, "--models: names more than %d models; fewer would be right", (int)SIMULATE_MOST_MODELS);
+        TRY(find_profile(s, model));
+    }
+    if (s->profiles.n == 0)
+        FAIL(RC_INVAL, "--models: is empty; vgg16,resnet101 would be right");
+out:
+    return rc;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* simulate_verb.c - gradmark simulate: what models would do on a described cluster, by every way to exchange. */
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/base/file.h"
+#include "harness/base/folder.h"
+#include "harness/base/opt.h"
+#include "harness/campaign/simulate.h"
+#include "harness/verbs/simulating.h"
+#include "harness/verbs/verb.h"
+#include "harness/world/stop.h"
+
+#if !defined GRADMARK_PUBLISHED_RATES || !defined GRADMARK_PUBLISHED_HOROVOD
+#error "GRADMARK_PUBLISHED_RATES and GRADMARK_PUBLISHED_HOROVOD name the tables of published rates"
+#endif
+
+struct simulate_opts {
+    const char *models, *modes, *gpus, *servers, *placements, *profile, *published, *cluster, *ps_transport, *overlap,
+        *out, *json;
+    struct opt_joined cluster_set;
+    uint64_t bucket_bytes, ps_bucket_bytes, most_messages, jobs;
+};
+
+static const struct opt table[] = {
+    OPT_TEXT_(struct simulate_opts, models, "models", "vgg16,resnet101,inception3", "MODEL,...",
+              "each with --profile, a rate of --published, or one that was published of the cluster"),
+    OPT_TEXT_(struct simulate_opts, modes, "modes", "ring,ps-sync", "MODE,...",
+              "none, a collective algorithm by its name (ring), ps-async, ps-ssp:S, ps-sync, ps-sync:B"),
+    OPT_TEXT_(struct simulate_opts, gpus, "gpus", "1,2,4,8,16", "N,...", "numbers of GPUs, ascending, a worker each"),
+    OPT_TEXT_(struct simulate_opts, servers, "servers", "host", "N|host,...",
+              "parameter servers; host: one for each host of workers, at most one for each tensor where none is cut"),
+    OPT_TEXT_(struct simulate_opts, placements, "placements", "split,whole", "PLACEMENT,...",
+              "of parameters on servers: split, whole, round-robin, chunk:BYTES, as for train"),
+    OPT_TEXT_(struct simulate_opts, profile, "profile", "", "MODEL=FILE,...",
+              "what one GPU computes (gradmark profile writes it)"),
+    OPT_TEXT_(struct simulate_opts, published, "published", "", "GPU",
+              "of models without a profile: a published rate of this GPU, as gradmark profile --published takes it"),
+    OPT_TEXT_(struct simulate_opts, cluster, "cluster", "pascal-25g-roce", "PRESET|FILE",
+              "where; gradmark info --cluster shows it"),
+    OPT_JOINED_(struct simulate_opts, cluster_set, "cluster-set", "KEY=VALUE",
+                "change a value of that description; may be given several times"),
+    OPT_CHOICE_(struct simulate_opts, ps_transport, "ps-transport", "cluster", "cluster|grpc|rdma|tcp|bare",
+                "what carries messages of parameter servers; cluster: as the description says"),
+    OPT_CHOICE_(struct simulate_opts, overlap, "overlap", "on", "off|on", "exchange while computing"),
+    OPT_U64_(struct simulate_opts, bucket_bytes, "bucket-bytes", "64Mi", 4, 1099511627776.0, "bytes",
+             "of gradients, exchanged together by collectives"),
+    OPT_U64_(struct simulate_opts, ps_bucket_bytes, "ps-bucket-bytes", "", 4, 1099511627776.0, "bytes",
+             "the same with servers; without it: all at once"),
+    OPT_U64_(struct simulate_opts, most_messages, "most-messages", "2048", 1, 65536, "messages",
+             "that servers and workers may have under way at once, GPUs x servers: points above it are left out"),
+    OPT_U64_(struct simulate_opts, jobs, "jobs", "", 1, 1024, "processes",
+             "simulations at a time; without it: the cores of this process"),
+    OPT_TEXT_(struct simulate_opts, out, "out", "", "FOLDER", "table and records; new, or empty"),
+    OPT_TEXT_(struct simulate_opts, json, "json", "", "FILE", "write the records there, too"),
+    OPT_END_,
+};
+static const struct verb_group groups[] = { { "simulate", table, 0 }, { NULL, NULL, 0 } };
+
+static enum rc check_use(const struct verb_call *call)
+{
+    const struct simulate_opts *o = call->opts;
+
+    if (!o->cluster[0])
+        return rc_raise(RC_INVAL, "--cluster: is empty; a preset or a file would be right");
+    return simulating_check(o->out, o->json);
+}
+
+static enum rc run(void *what, const struct simulations_env *env)
+{
+    return simulate_run(what, env);
+}
+
+static enum rc print(const void *what, FILE *to)
+{
+    return simulate_print(what, to);
+}
+
+/* What the folder is for. */
+static enum rc keep(const struct simulate *s)
+{
+    char path[USED_PROFILE_PATH_BYTES + 32];
+    enum rc rc;
+
+    snprintf(path, sizeof path, "%s/predictions.jsonl", s->folder);
+    TRY(simulate_write(s, path));
+    snprintf(path, sizeof path, "%s/table.txt", s->folder);
+    TRY(simulating_print_into(print, s, path));
+out:
+    return rc;
+}
+
+static enum rc simulate_verb_run(struct verb_call *call)
+{
+    const struct simulate_opts *o = call->opts;
+    const struct simulate_terms terms = { .models = o->models,
+                                          .modes = o->modes,
+                                          .gpus = o->gpus,
+                                          .servers = o->servers,
+                                          .placements = o->placements,
+                                          .profiles = o->profile,
+                                          .published = o->published,
+                                          .published_rates = GRADMARK_PUBLISHED_RATES,
+                                          .published_rows = GRADMARK_PUBLISHED_HOROVOD,
+                                          .cluster = o->cluster,
+                                          .cluster_set = o->cluster_set.text,
+                                          .ps_transport = o->ps_transport,
+                                          .overlap = o->overlap,
+                                          .bucket_bytes = o->bucket_bytes,
+                                          .ps_bucket_bytes = o->ps_bucket_bytes,
+                                          .most_messages = o->most_messages };
+    struct atomic_folder folder = { .path = NULL };
+    struct simulate s = { .terms = NULL };
+    enum rc rc;
+
+    TRY(file_of_option(file_check_writable(o->json), "json"));
+    TRY(simulating_folder_open(&folder, o->out, "simulate"));
+    TRY(simulate_open(&s, folder.temporary_path, &terms));
+    call->stage = STAGE_RUN;
+    stop_catch();
+    TRY(simulating_run(run, &s, s.folder, o->jobs, s.simulations.n));
+    TRY(simulate_print(&s, stdout));
+    if (o->json[0])
+        TRY(simulate_write(&s, o->json));
+    if (o->out[0]) {
+        TRY(keep(&s));
+        TRY(atomic_folder_commit(&folder));
+    }
+out:
+    simulate_close(&s);
+    atomic_folder_discard(&folder);
+    return rc;
+}
+
+const struct verb verb_simulate = {
+    .name = "simulate",
+    .summary = "predict what models would do on a described cluster, with any number of GPUs",
+    .introduction =
+        "usage: gradmark simulate [--option value ...]\n\n"
+        "Every model of --models on every number of GPUs of --gpus, by every way to exchange: --modes, those of\n"
+        "parameter servers with every one of --placements and --servers. Each is simulated by gradmark's own "
+        "collectives\n"
+        "and servers (train --world sim --model replay), several at a time; what one GPU does is given, all else is "
+        "of\n"
+        "the cluster's description (--cluster), whose assumptions are told.\n\n",
+    .opts_bytes = sizeof(struct simulate_opts),
+    .group = groups,
+    .check = check_use,
+    .run = simulate_verb_run,
+};
