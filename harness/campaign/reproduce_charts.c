@@ -7,11 +7,10 @@
 #include <string.h>
 
 #include "harness/base/file.h"
+#include "harness/campaign/prediction_chart.h"
 #include "harness/campaign/reproduce.h"
-#include "harness/cluster/cluster_keys.h"
-#include "harness/report/chart.h"
 
-enum { NAME_BYTES = REPRODUCE_CHART_BYTES, NOTE_BYTES = 256 };
+enum { NAME_BYTES = REPRODUCE_CHART_BYTES };
 
 static void line_name(char *out, size_t n_bytes, const struct reproduction *r, const struct point_of_row *p)
 {
@@ -65,32 +64,6 @@ void reproduce_chart_name(char *out, size_t n_bytes, const struct reproduction *
     snprintf(out, n_bytes, "%s-%s", r->profiles.profile[p->profile].model, name);
 }
 
-static enum rc draw(const struct reproduction *r, const struct point_of_row *p, const char *name, const char *path,
-                    bool *is_drawn)
-{
-    int key[CLUSTER_MAX_KEYS];
-    const size_t n_assumed = cluster_assumed(&r->cluster[p->cluster].cluster, key);
-    char picture[NAME_BYTES + 16], note[NOTE_BYTES];
-    static const char *const quantity[] = { "efficiency", "images" };
-    enum rc rc = RC_OK;
-
-    snprintf(note, sizeof note,
-             "simulated on %.100s, of whose values %zu are assumed: report.html names them with their sources",
-             r->cluster[p->cluster].name, n_assumed);
-    for (int i = 0; i < 2; i++) {
-        const struct chart_var var[] = { { "model", r->profiles.profile[p->profile].model },
-                                         { "scaling", note },
-                                         { "quantity", quantity[i] } };
-        snprintf(picture, sizeof picture, "%s-%s", quantity[i], name);
-        rc = chart_draw("reproduce", path, r->folder, picture, var, sizeof var / sizeof *var);
-        if (rc == RC_UNSUPPORTED)
-            *is_drawn = false;
-        TRY(rc == RC_UNSUPPORTED ? RC_OK : rc);
-    }
-out:
-    return rc;
-}
-
 bool reproduce_begins_chart(const struct reproduction *r, size_t i)
 {
     bool is_first = !r->point[i].row;
@@ -113,7 +86,11 @@ enum rc reproduction_draw(const struct reproduction *r, FILE *to)
         reproduce_chart_name(name, sizeof name, r, p);
         snprintf(path, sizeof path, "%s/%s.tsv", r->folder, name);
         TRY(write_table(r, p, path));
-        TRY(draw(r, p, name, path, &is_drawn));
+        const struct prediction_chart chart = { .folder = r->folder,
+                                                .name = name,
+                                                .model = r->profiles.profile[p->profile].model,
+                                                .cluster = &r->cluster[p->cluster] };
+        TRY(prediction_chart_draw(&chart, path, &is_drawn));
     }
     if (!is_drawn)
         fprintf(to, "gradmark reproduce: gnuplot cannot be started: the tables are written, no pictures\n");

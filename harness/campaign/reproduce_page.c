@@ -5,11 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/campaign/prediction_chart.h"
 #include "harness/campaign/reproduce.h"
 #include "harness/report/html.h"
 #include "harness/report/table.h"
-
-enum { MOST_PICTURE_BYTES = 4 << 20 };
 
 static void write_error(FILE *to, const struct reproduction *r, bool has_servers)
 {
@@ -32,22 +31,12 @@ static bool is_of_chart(const struct reproduction *r, const struct point_of_row 
 /* Both pictures of the chart that p is in, then what is assumed of each of its lines' clusters. */
 static enum rc write_chart(FILE *to, const struct reproduction *r, const struct point_of_row *p)
 {
-    static const char *const quantity[] = { "images", "efficiency" };
-    char name[REPRODUCE_CHART_BYTES], path[REPRODUCE_PATH_BYTES + REPRODUCE_CHART_BYTES + 16];
-    size_t n_bytes;
-    enum rc rc = RC_OK;
+    char name[REPRODUCE_CHART_BYTES];
+    enum rc rc;
 
     reproduce_chart_name(name, sizeof name, r, p);
     html_element(to, "h2", NULL, "%s on %s", r->profiles.profile[p->profile].model, r->cluster[p->cluster].name);
-    for (int i = 0; i < 2; i++) {
-        snprintf(path, sizeof path, "%s/%s-%s.svg", r->folder, quantity[i], name);
-        rc = html_picture(to, path, i == 0 ? "images/s" : "efficiency", MOST_PICTURE_BYTES, &n_bytes);
-        if (rc == RC_INVAL || rc == RC_UNSUPPORTED)
-            html_element(to, "p", NULL, "No picture: %s", rc_message());
-        else
-            TRY(rc);
-    }
-    rc = RC_OK;
+    TRY(prediction_chart_write(to, r->folder, name));
     html_element(to, "p", NULL, "One GPU: %s", r->profiles.profile[p->profile].source);
     for (size_t c = 0; c < r->n_clusters; c++) {
         bool is_used = false;

@@ -5,6 +5,8 @@
  *   simulate.c          options to ways and points, points to simulations, simulations to predictions
  *   simulate_ways.c     the ways: modes with their servers, placements and consistencies; and their profiles
  *   simulate_report.c   table and records
+ *   simulate_charts.c   for each model images/s and efficiency against GPUs, a line for each way
+ *   simulate_page.c     all of it as a page, with what is assumed
  *
  * Invariants
  *   M1  A point is the efficiency of a way: the simulated time of a step of one GPU alone, which updates and exchanges
@@ -28,7 +30,13 @@
 
 struct table;
 
-enum { SIMULATE_MOST_COUNTS = 64, SIMULATE_MOST_WAYS = 64, SIMULATE_MOST_MODELS = 16, SIMULATE_WAY_BYTES = 96 };
+enum {
+    SIMULATE_MOST_COUNTS = 64,
+    SIMULATE_MOST_WAYS = 64,
+    SIMULATE_MOST_MODELS = 16,
+    SIMULATE_WAY_BYTES = 96,
+    SIMULATE_CHART_BYTES = 320
+};
 
 struct simulate_terms { /* borrowed; lists are parted by commas */
     const char *models, *modes, *gpus, *servers, *placements;
@@ -91,5 +99,11 @@ enum rc simulate_table(struct table **out, const struct simulate *s) MUST_CHECK;
 enum rc simulate_print(const struct simulate *s, FILE *to) MUST_CHECK;
 /* A record of kind "prediction" for every point, and one of kind "cluster" for each cluster. */
 enum rc simulate_write(const struct simulate *s, const char *path) MUST_CHECK;
+/* Tables and pictures into the folder; without gnuplot tables alone, told to `to`. */
+enum rc simulate_draw(const struct simulate *s, FILE *to) MUST_CHECK;
+/* "vgg16-pascal-25g-roce" of a profile. */
+void simulate_chart_name(char *out, size_t n_bytes, const struct simulate *s, size_t profile);
+/* One page of HTML, with the pictures that are in the folder. */
+enum rc simulate_page(const struct simulate *s, const char *path) MUST_CHECK;
 
 #endif

@@ -51,7 +51,8 @@ static const struct opt table[] = {
              "that servers and workers may have under way at once, GPUs x servers: points above it are left out"),
     OPT_U64_(struct simulate_opts, jobs, "jobs", "", 1, 1024, "processes",
              "simulations at a time; without it: the cores of this process"),
-    OPT_TEXT_(struct simulate_opts, out, "out", "", "FOLDER", "table and records; new, or empty"),
+    OPT_TEXT_(struct simulate_opts, out, "out", "", "FOLDER",
+              "table, records, charts and a page; new, or empty; without it: the table is printed"),
     OPT_TEXT_(struct simulate_opts, json, "json", "", "FILE", "write the records there, too"),
     OPT_END_,
 };
@@ -86,6 +87,9 @@ static enum rc keep(const struct simulate *s)
     TRY(simulate_write(s, path));
     snprintf(path, sizeof path, "%s/table.txt", s->folder);
     TRY(simulating_print_into(print, s, path));
+    TRY(simulate_draw(s, stderr));
+    snprintf(path, sizeof path, "%s/report.html", s->folder);
+    TRY(simulate_page(s, path));
 out:
     return rc;
 }

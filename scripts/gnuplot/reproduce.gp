@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# reproduce.gp - predicted against published: efficiency, or images/s, against GPUs, one line per mode and transport.
+# reproduce.gp - predicted, and where there are any published, efficiency or images/s against GPUs, one line per mode.
 #
 # Data, the predicted points of each line by GPUs, then the published ones:
 #   line  kind  gpus  efficiency  images_per_s
@@ -53,7 +53,7 @@ while (w <= last_count) {
     w = 2 * w
 }
 
-heading = joined(model, (is_log ? 'images/s' : 'efficiency').' against GPUs, predicted and published')
+heading = joined(model, (is_log ? 'images/s' : 'efficiency').' against GPUs, predicted'.(n_published > 0 ? ' and published' : ''))
 set label 1 heading at screen 0.02, 0.955 left font big_font(heading)
 set label 2 note at screen 0.02, 0.905 left font small_font(note) tc rgb '#505050'
 set xlabel 'GPUs (logarithmic)'

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* simulate_page.c - predictions as one page: the table, each model's charts, what was measured, given and assumed. */
+#include <stdio.h>
+
+#include "harness/campaign/prediction_chart.h"
+#include "harness/campaign/simulate.h"
+#include "harness/report/html.h"
+#include "harness/report/table.h"
+
+static enum rc write_model(FILE *to, const struct simulate *s, size_t profile)
+{
+    const struct used_profile *p = &s->profiles.profile[profile];
+    char name[SIMULATE_CHART_BYTES];
+    enum rc rc;
+
+    simulate_chart_name(name, sizeof name, s, profile);
+    html_element(to, "h2", NULL, "%s on %s", p->model, s->cluster[0].name);
+    TRY(prediction_chart_write(to, s->folder, name));
+    html_element(to, "p", NULL, "Given: what one GPU computes, %.1f images/s with batches of %d: %s", p->images_per_s,
+                 p->batch, p->source);
+out:
+    return rc;
+}
+
+enum rc simulate_page(const struct simulate *s, const char *path)
+{
+    struct html page = { .file.stream = NULL };
+    char title[ROW_CLUSTER_BYTES + 32];
+    struct table *t = NULL;
+    FILE *to;
+    enum rc rc;
+
+    snprintf(title, sizeof title, "simulated on %s", s->cluster[0].name);
+    TRY(simulate_table(&t, s));
+    TRY(html_open(&page, path, title));
+    to = page.file.stream;
+    html_element(to, "p", NULL,
+                 "What models would do on a described cluster, simulated by gradmark's own collectives, servers and "
+                 "training loop. Efficiency: the time of a step of one GPU alone over that of all. Exposed: time of a "
+                 "step in which a GPU waits for the exchange.");
+    html_table(to, t, "predictions");
+    for (size_t i = 0; i < s->profiles.n; i++)
+        TRY(write_model(to, s, i));
+    html_element(to, "h2", NULL, "What the predictions stand on");
+    for (size_t i = 0; i < s->n_clusters; i++)
+        used_cluster_write_assumed(&s->cluster[i], to);
+    TRY(html_commit(&page));
+out:
+    html_discard(&page);
+    table_close(&t);
+    return rc;
+}
