@@ -10,6 +10,8 @@
 #include "harness/cluster/cluster_keys.h"
 
 #define LEAST_LATENCY_S 1e-9 /* of a link of the simulator */
+/* A link is full duplex where both ways at once take at most so many times as long: repeats of one vary by as much. */
+#define FULL_DUPLEX_RATIO 1.05
 
 struct description { /* while it is written */
     struct cluster *cluster;
@@ -103,6 +105,29 @@ out:
     return rc;
 }
 
+/* What comes back slows what goes: the longest messages took both_s, where each alone takes alpha + n beta, and what
+ * both ways carry together is 2 n in the time behind alpha. */
+static enum rc describe_duplex(const struct description *d, const struct link_fit *f)
+{
+    const double n_bytes = (double)link_size_bytes(LINK_N_SIZES - 1), one_way_s = n_bytes * f->message.slope_s;
+    const double both_s = f->both_ratio * f->median_s[LINK_N_SIZES - 1] - f->alpha_s;
+    const double ratio = 2 * one_way_s / both_s;
+    const bool is_full = ratio > 2 / FULL_DUPLEX_RATIO || !(both_s > 0);
+    char ring[64] = "";
+    enum rc rc;
+
+    if (f->n_ring_hosts > 0)
+        snprintf(ring, sizeof ring, ", around a ring of all %d hosts", f->n_ring_hosts);
+    TRY(set(d, "link_duplex_ratio", is_full ? 2 : fmax(ratio, 1)));
+    note(d, "link_duplex_ratio", "measured: 16 MiB take %.2f times as long while as many come in%s%s", f->both_ratio,
+         ring,
+         is_full     ? "; a link is full duplex where that is at most 1.05"
+         : ratio < 1 ? "; more than twice, which no description can say: 1 is the least"
+                     : "");
+out:
+    return rc;
+}
+
 static enum rc describe_between(const struct description *d, const struct link_fit *f, enum cluster_protocol protocol)
 {
     static const char missing[] = "assumed: one host was measured, which has no link to another; the built-in value";
@@ -111,13 +136,14 @@ static enum rc describe_between(const struct description *d, const struct link_f
     if (f->n_pairs == 0) {
         note(d, "link_bits_per_s", "%s", missing);
         note(d, "link_latency_s", "%s", missing);
+        note(d, "link_duplex_ratio", "%s", missing);
         return RC_OK;
     }
     TRY(check_rate(f, LINK_BETWEEN));
     TRY(set(d, "link_bits_per_s", 8 / f->message.slope_s));
-    note(d, "link_bits_per_s",
-         "measured: 1 / beta, %d pairs, %d sizes, largest residual %.1f %%; both ways at once %.2f times as long",
-         f->n_pairs, LINK_N_SIZES, residual_percent(&f->message), f->both_ratio);
+    note(d, "link_bits_per_s", "measured: 1 / beta, %d pairs, %d sizes, largest residual %.1f %%", f->n_pairs,
+         LINK_N_SIZES, residual_percent(&f->message));
+    TRY(describe_duplex(d, f));
     TRY(set(d, "link_latency_s", fmax(f->alpha_s - 2 * f->message_s, LEAST_LATENCY_S)));
     note(d, "link_latency_s", "measured: alpha, %.4g us, less two overheads of %.4g us, of the same times",
          1e6 * f->alpha_s, 1e6 * f->message_s);

@@ -5,7 +5,8 @@
  * What the simulator charges is in cluster/topology.h. A message to another host takes 2 message_s + link_latency_s +
  * n / rate, so with one-way times alpha + beta n and an overhead o at either end: link_latency_s = alpha - 2 o,
  * link_bits_per_s = 8 / beta, both with all that the protocol adds; the protocol's own latency is 0 and its rate_ratio
- * 1. Within a host nothing is charged per message: local_latency_s is all of alpha.
+ * 1. Where the longest message takes t both ways at once, link_duplex_ratio = 2 beta n / (t - alpha), 1 to 2. Within a
+ * host nothing is charged per message: local_latency_s is all of alpha.
  */
 #ifndef HARNESS_BENCH_CALIBRATION_H
 #define HARNESS_BENCH_CALIBRATION_H

@@ -24,6 +24,7 @@ static struct calibration measured(void)
                    .link = { [LINK_BETWEEN] = { .n_pairs = 4,
                                                 .message = { .intercept_s = 40e-6, .slope_s = 1 / 117.5e6 },
                                                 .alpha_s = 40e-6,
+                                                .median_s = { [LINK_N_SIZES - 1] = 40e-6 + (16 << 20) / 117.5e6 },
                                                 .both_ratio = 1.25,
                                                 .message_s = 5e-6 },
                              [LINK_WITHIN] = { .n_pairs = 12,
@@ -89,6 +90,7 @@ static void what_is_measured_is_not_assumed(void **state)
                                                  "ranks_per_host_count",
                                                  "link_bits_per_s",
                                                  "link_latency_s",
+                                                 "link_duplex_ratio",
                                                  "protocol",
                                                  "tcp_message_s",
                                                  "tcp_latency_s",
@@ -113,9 +115,10 @@ static void what_is_measured_is_not_assumed(void **state)
     for (int i = 0; i < CLUSTER_N_KEYS; i++)
         n_measured += !is_assumed(&c, &sources, cluster_keys[i].name);
     assert_int_equal(n_measured, sizeof measured_keys / sizeof *measured_keys);
-    assert_string_equal(
-        sources.text[cluster_key_find("link_bits_per_s")],
-        "measured: 1 / beta, 4 pairs, 12 sizes, largest residual 0.0 %; both ways at once 1.25 times as long");
+    assert_string_equal(sources.text[cluster_key_find("link_bits_per_s")],
+                        "measured: 1 / beta, 4 pairs, 12 sizes, largest residual 0.0 %");
+    assert_string_equal(sources.text[cluster_key_find("link_duplex_ratio")],
+                        "measured: 16 MiB take 1.25 times as long while as many come in");
 }
 
 /* No other host, nobody on a host: these links are the built-in ones, and assumed. */
@@ -154,6 +157,35 @@ static void a_bare_link_has_no_protocol(void **state)
     m.links.link[LINK_BETWEEN].message_s = 20e-6;
     assert_int_equal(calibration_describe(&c, &sources, &m, PROTOCOL_TCP, "mine"), RC_OK);
     assert_true(c.link_latency_s == 1e-9);
+}
+
+/* Both ways at once: 2 n bytes in what the longest messages take, less alpha; within 5 % of full duplex it is that, and
+ * no less than one way after the other. */
+static void a_link_may_carry_less_both_ways(void **state)
+{
+    static const struct {
+        double both_ratio, wanted;
+    } c[] = {
+        { 0.97, 2 }, { 1, 2 }, { 1.04, 2 }, { 1.06, 1.8868 }, { 1.25, 1.6 }, { 1.6, 1.25 }, { 2, 1 }, { 2.4, 1 }
+    };
+    static struct cluster_sources sources;
+    struct calibration m = measured();
+    struct cluster cluster;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
+        struct link_fit *f = &m.links.link[LINK_BETWEEN];
+        const double one_way_s = (16 << 20) / 117.5e6;
+        f->both_ratio = (c[i].both_ratio * one_way_s + f->alpha_s) / (one_way_s + f->alpha_s);
+        assert_int_equal(calibration_describe(&cluster, &sources, &m, PROTOCOL_TCP, "mine"), RC_OK);
+        if (!(fabs(cluster.link_duplex_ratio - c[i].wanted) < 1e-4))
+            fail_msg("%g times as long: %g, not %g", c[i].both_ratio, cluster.link_duplex_ratio, c[i].wanted);
+    }
+    assert_non_null(strstr(sources.text[cluster_key_find("link_duplex_ratio")], "more than twice, which"));
+    m.links.link[LINK_BETWEEN].n_ring_hosts = 4;
+    assert_int_equal(calibration_describe(&cluster, &sources, &m, PROTOCOL_TCP, "mine"), RC_OK);
+    assert_non_null(
+        strstr(sources.text[cluster_key_find("link_duplex_ratio")], "come in, around a ring of all 4 hosts; more"));
 }
 
 static void servers_may_differ(void **state)
@@ -208,6 +240,7 @@ int main(void)
         cmocka_unit_test(what_is_measured_is_not_assumed),
         cmocka_unit_test(thin_data_are_assumed),
         cmocka_unit_test(a_bare_link_has_no_protocol),
+        cmocka_unit_test(a_link_may_carry_less_both_ways),
         cmocka_unit_test(servers_may_differ),
         cmocka_unit_test(sharing_is_told_by_ratios),
         cmocka_unit_test(senseless_values_are_refused),

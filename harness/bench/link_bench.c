@@ -10,7 +10,14 @@
 #include "harness/measure/sorted.h"
 #include "harness/world/share.h"
 
-enum { MAX_ROUNDS = 20, MIN_ROUNDS = 3, MAX_MOVED_BYTES = 32 << 20, LONGEST = LINK_N_SIZES - 1, MIN_SHARING_RANKS = 4 };
+enum {
+    MAX_ROUNDS = 20,
+    MIN_ROUNDS = 3,
+    MAX_MOVED_BYTES = 32 << 20,
+    LONGEST = LINK_N_SIZES - 1,
+    MIN_SHARING_RANKS = 4,
+    MIN_RING_HOSTS = 3
+};
 
 struct bench { /* of this rank, while it measures */
     const struct link_bench_env *env;
@@ -123,6 +130,52 @@ static enum rc measure_class(struct link_fit *out, const struct bench *b, enum l
 out:
     free(all);
     free(own);
+    return rc;
+}
+
+/* The first ranks of all hosts, each to that of the next host and from that of the one before; *mean_s of those. */
+static enum rc play_ring(double *mean_s, const struct bench *b)
+{
+    struct world *w = b->env->world;
+    const int n_hosts = b->pairing.n_hosts, here = b->pairing.host[w->rank];
+    const size_t n_bytes = link_size_bytes(LONGEST);
+    struct ping_pong g = game(b, pairing_host_rank(&b->pairing, (here + 1) % n_hosts, 0), true);
+    enum rc rc = RC_OK;
+
+    g.peer[1] = pairing_host_rank(&b->pairing, (here + n_hosts - 1) % n_hosts, 0);
+    g.n_peers = 2;
+    if (pairing_host_rank(&b->pairing, here, 0) == w->rank)
+        TRY(ping_pong_exchange(mean_s, &g, n_bytes, rounds_count(w, n_bytes)));
+    TRY(world_barrier(w));
+out:
+    return rc;
+}
+
+/* Of two hosts a ring says what their pair did, and is not played. */
+static enum rc measure_ring(struct link_fit *fit, const struct bench *b)
+{
+    struct world *w = b->env->world;
+    double own_s = 0, *all_s = NULL;
+    size_t n = 0;
+    enum rc rc;
+
+    if (b->pairing.n_hosts < MIN_RING_HOSTS)
+        return RC_OK;
+    TRY(play_ring(&own_s, b));
+    all_s = calloc((size_t)w->n_ranks, sizeof *all_s);
+    if (!all_s)
+        FAIL(RC_NOMEM, "no memory for the times of %d ranks", w->n_ranks);
+    TRY(world_gather(w, &own_s, all_s, sizeof own_s));
+    if (w->rank > 0)
+        goto out;
+    for (int r = 0; r < w->n_ranks; r++)
+        if (all_s[r] > 0)
+            all_s[n++] = all_s[r];
+    sorted_make(all_s, n);
+    fit->both_ratio = sorted_median(all_s, n) / fit->median_s[LONGEST];
+    fit->n_ring_hosts = (int)n;
+out:
+    free(all_s);
     return rc;
 }
 
@@ -249,6 +302,7 @@ enum rc link_bench_measure(struct link_bench *out, const struct link_bench_env *
     TRY(bench_open(&b, &result, env));
     for (int of = 0; of < LINK_N_CLASSES; of++)
         TRY(measure_class(&result.link[of], &b, (enum link_class)of));
+    TRY(measure_ring(&result.link[LINK_BETWEEN], &b));
     TRY(measure_sharing(&result.sharing, &b));
     TRY(world_barrier(env->world)); /* nobody closes while another still sends */
     *out = result;

@@ -35,6 +35,7 @@ struct link_fit {
     double message_s;  /* for which a message occupies either end; 0: none was found. At most half of alpha_s */
     bool is_capped;    /* message_s would be more than that */
     double both_ratio; /* median over pairs: how many times as long the longest message takes while one comes back */
+    int n_ring_hosts;  /* 0: of pairs; else while one comes from the host before, and so around all of these hosts */
     struct pair_times slowest, fastest; /* by their longest messages */
     bool differs;                       /* these two, by more than repeats of one do: a link is slow */
 };

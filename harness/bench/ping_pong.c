@@ -111,10 +111,10 @@ enum rc ping_pong_exchange(double *mean_s, const struct ping_pong *g, size_t n_b
     uint64_t started_ns = 0;
     enum rc rc = RC_OK;
 
-    assert(n_rounds >= 1 && g->n_peers == 1);
+    assert(n_rounds >= 1 && g->n_peers >= 1);
     for (int i = -1; i < n_rounds; i++) {
         struct xfer tx = message(g, g->peer[0], TAG_PING_PONG, n_bytes, 0);
-        struct xfer rx = message(g, g->peer[0], TAG_PING_PONG, n_bytes, n_bytes);
+        struct xfer rx = message(g, g->peer[g->n_peers - 1], TAG_PING_PONG, n_bytes, n_bytes);
         if (i == 0)
             started_ns = world_now_ns(g->world);
         TRY(exchange(g, &tx, 1, &rx, 1));

@@ -37,7 +37,8 @@ enum rc ping_pong_play(struct series *out, const struct ping_pong *g, size_t n_b
 enum rc ping_pong_burst(struct series *out, const struct ping_pong *g, size_t n_bytes, int n_messages,
                         int n_rounds) MUST_CHECK;
 /* Seconds of one of n_rounds of messages of n_bytes both ways at once, after one that is discarded: the mean. A rank
- * may have what it awaits before it does, but not a round ahead. Of either rank. n_rounds >= 1. */
+ * may have what it awaits before it does, but not a round ahead. Of each rank. With two peers it sends to the first and
+ * receives from the second, which do likewise: around a ring. n_rounds >= 1. */
 enum rc ping_pong_exchange(double *mean_s, const struct ping_pong *g, size_t n_bytes, int n_rounds) MUST_CHECK;
 
 #endif

@@ -43,7 +43,7 @@ struct cluster { /* the members mean what cluster_keys says of their keys */
     char name[64];
     int n_hosts; /* 0: as many as the ranks need */
     int n_ranks_per_host;
-    double link_bytes_per_s, link_latency_s;
+    double link_bytes_per_s, link_latency_s, link_duplex_ratio;
     double local_bytes_per_s, local_latency_s;
     double flops_per_s, memory_bytes_per_s; /* of one core */
     int n_cores_per_rank;

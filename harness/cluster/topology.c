@@ -33,11 +33,17 @@ void topology_init(struct topology *out, const struct cluster *c, int n_workers,
     *out = t;
 }
 
+/* Do cards carry less both ways than twice what they carry one way? */
+static bool is_half(const struct topology *t)
+{
+    return t->cluster.link_duplex_ratio < 2;
+}
+
 bool topology_is_flat(const struct topology *t)
 {
     const struct cluster *c = &t->cluster;
 
-    return c->protocol == PROTOCOL_BARE && t->n_groups == 1 && c->n_nics_per_host == 1 &&
+    return c->protocol == PROTOCOL_BARE && t->n_groups == 1 && c->n_nics_per_host == 1 && !is_half(t) &&
            c->local_sharing == SHARING_NONE && !(c->staging_bytes_per_s > 0);
 }
 
@@ -161,11 +167,23 @@ static struct topology_link nic_link(const struct topology *t, int rank, enum to
                                    (c->link_latency_s + p.latency_s) / 2, true };
 }
 
+/* Add what the card that rank uses carries both ways, if that is less than one way and the other (D2). */
+static int add_both_ways(const struct topology *t, int rank, struct topology_link *out)
+{
+    if (!is_half(t))
+        return 0;
+    *out = nic_link(t, rank, LINK_NIC_BOTH);
+    out->bytes_per_s *= t->cluster.link_duplex_ratio;
+    out->latency_s = 0;
+    return 1;
+}
+
 int topology_links_out(const struct topology *t, int rank, struct topology_link out[TOPOLOGY_MAX_END])
 {
     int n = add_process(t, rank, out);
 
     n += add_stage(t, rank, LINK_STAGE_OUT, out + n);
+    n += add_both_ways(t, rank, out + n);
     out[n] = nic_link(t, rank, LINK_NIC_UP);
     return n + 1;
 }
@@ -175,6 +193,7 @@ int topology_links_in(const struct topology *t, int rank, struct topology_link o
     int n = 1;
 
     out[0] = nic_link(t, rank, LINK_NIC_DOWN);
+    n += add_both_ways(t, rank, out + n);
     n += add_stage(t, rank, LINK_STAGE_IN, out + n);
     return n + add_process(t, rank, out + n);
 }

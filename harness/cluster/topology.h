@@ -9,7 +9,8 @@
  * Invariants
  *   D1  Worker r is in slot r / ranks_per_host_count; a server, too, or beside: server i in slot i mod those of
  * workers. D2  To another slot: card up, [group up, group down,] card down. link_latency_s is half on either card, and
- *       group_latency_s half on either side of the groups' network.
+ *       group_latency_s half on either side of the groups' network. A card that is not full duplex (link_duplex_ratio
+ *       below 2) is crossed once more, by both directions together.
  *   D3  Before and behind these, at a worker whose cluster stages: its copy between device and host.
  *   D4  At either end of all that, where the protocol limits a process: that limit, for both directions together.
  *       Within a slot this holds of grpc alone.
@@ -34,6 +35,7 @@ enum topology_link_kind {
     LINK_STAGE_IN,
     LINK_NIC_UP, /* index: slot x nics_per_host_count + card */
     LINK_NIC_DOWN,
+    LINK_NIC_BOTH, /* of a card that is not full duplex: what it carries in both directions together */
     LINK_GROUP_UP, /* index: the group */
     LINK_GROUP_DOWN,
     TOPOLOGY_N_KINDS
@@ -46,7 +48,7 @@ struct topology_link {
     bool is_shared; /* false: messages on it do not slow each other */
 };
 
-enum { TOPOLOGY_MAX_END = 4, TOPOLOGY_MAX_PATH = 2 * TOPOLOGY_MAX_END };
+enum { TOPOLOGY_MAX_END = 5, TOPOLOGY_MAX_PATH = 2 * TOPOLOGY_MAX_END };
 
 /* n_workers 0: all ranks are. cluster_check() has passed. */
 void topology_init(struct topology *out, const struct cluster *c, int n_workers, int n_ranks);

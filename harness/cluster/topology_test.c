@@ -30,7 +30,8 @@ static struct topology job(int n_workers, int n_ranks, const char *settings)
 /* "process 0, nic-up 3": the links from one rank to another. */
 static const char *path_text(const struct topology *t, int from, int to)
 {
-    static const char *const name[] = { "local", "local-in", "process", "out", "in", "up", "down", "gup", "gdown" };
+    static const char *const name[] = { "local", "local-in", "process", "out", "in",
+                                        "up",    "down",     "both",    "gup", "gdown" };
     static char text[256]; /* of the last call */
     struct topology_link link[TOPOLOGY_MAX_PATH];
     const int n = topology_path(t, from, to, link);
@@ -151,6 +152,25 @@ static void cards_are_told_apart_by_host(void **state)
     (void)state;
     assert_string_equal(path_text(&t, 1, 4), "up 1, down 3");
     assert_string_equal(path_text(&t, 2, 3), "up 0, down 2");
+}
+
+static void cards_carry_less_both_ways_D2(void **state)
+{
+    const struct topology t = job(4, 4,
+                                  "ranks_per_host_count=2,link_bits_per_s=8e9,link_latency_s=2e-6,"
+                                  "link_duplex_ratio=1.5,protocol=tcp,tcp_rate_ratio=0.5,"
+                                  "tcp_process_bytes_per_s=1e9,tcp_latency_s=0,tcp_message_s=0");
+    struct topology_link link[TOPOLOGY_MAX_PATH];
+
+    (void)state;
+    assert_string_equal(path_text(&t, 1, 2), "process 1, both 0, up 0, down 1, both 1, process 2");
+    assert_int_equal(topology_path(&t, 1, 2, link), 6);
+    assert_near(link[1].bytes_per_s, 0.75e9); /* of 0.5 GB/s one way */
+    assert_near(topology_message_time_s(&t, 1, 2, 1e6), 2e-6 + 1e6 / 0.5e9);
+    assert_string_equal(path_text(&t, 0, 1), "local 0 alone");
+    const struct topology full = job(2, 2, "link_duplex_ratio=2"), half = job(2, 2, "link_duplex_ratio=1.999");
+    assert_true(topology_is_flat(&full) && !topology_is_flat(&half));
+    assert_string_equal(path_text(&full, 0, 1), "up 0, down 1");
 }
 
 static void workers_stage_servers_do_not_D3(void **state)
@@ -280,6 +300,7 @@ int main(void)
         cmocka_unit_test(jobs_are_packed_spread_or_drawn),
         cmocka_unit_test(a_message_crosses_cards_and_groups_D2),
         cmocka_unit_test(cards_are_told_apart_by_host),
+        cmocka_unit_test(cards_carry_less_both_ways_D2),
         cmocka_unit_test(workers_stage_servers_do_not_D3),
         cmocka_unit_test(protocols_cost_what_they_say_D4),
         cmocka_unit_test(hosts_share_within_as_told),

@@ -78,6 +78,7 @@ static double at(const struct seen *seen, int flow, int message)
 
 FLOWS(one_message, 1, { { 0, 1, 1 } })
 FLOWS(out_and_back, 2, { { 0, 1, 1 }, { 1, 0, 1 } })
+FLOWS(out_and_in, 2, { { 0, 2, 1 }, { 3, 1, 1 } })
 FLOWS(three_in_a_row, 1, { { 0, 1, 3 } })
 FLOWS(two_across, 2, { { 0, 2, 1 }, { 1, 3, 1 } })
 FLOWS(four_across, 4, { { 0, 4, 1 }, { 1, 5, 1 }, { 2, 6, 1 }, { 3, 7, 1 } })
@@ -222,6 +223,30 @@ static void cards_of_a_host_are_used_in_turn(void **state)
     assert_time(at(s, 3, 0), LATENCY_NS + 2 * MB);
 }
 
+/* Rank 0 sends and receives 1 MB at 1 GB/s each way, which at a ratio of 1.25 are 2 MB at 1.25 GB/s. */
+static void a_card_carries_less_both_ways(void **state)
+{
+    (void)state;
+    const struct seen *s = run(2, 2, LINKS "link_duplex_ratio=1.25", out_and_back);
+    assert_time(at(s, 0, 0), LATENCY_NS + 2 * MB / 1.25);
+    assert_time(at(s, 1, 0), LATENCY_NS + 2 * MB / 1.25);
+}
+
+static void a_card_carries_its_rate_one_way(void **state)
+{
+    (void)state;
+    assert_time(at(run(2, 2, LINKS "link_duplex_ratio=1.25", one_message), 0, 0), LATENCY_NS + MB);
+}
+
+/* Two ranks of a host have one card: its up and its down are of each. */
+static void ranks_of_a_host_share_a_card_both_ways(void **state)
+{
+    (void)state;
+    const struct seen *s = run(4, 4, LINKS "ranks_per_host_count=2,link_duplex_ratio=1", out_and_in);
+    assert_time(at(s, 0, 0), LATENCY_NS + 2 * MB);
+    assert_time(at(s, 1, 0), LATENCY_NS + 2 * MB);
+}
+
 /* Staging is slower than the card: twice its latency, and its rate. */
 static void device_memory_is_staged(void **state)
 {
@@ -300,7 +325,8 @@ static void each_message_takes_what_topology_says(void **state)
 {
     static const char settings[] =
         LINKS "ranks_per_host_count=2,nics_per_host_count=2,hosts_count=9,hosts_per_group_count=2,"
-              "oversubscription_ratio=3,group_latency_s=6e-6,staging_bytes_per_s=3e9,staging_latency_s=5e-6,"
+              "link_duplex_ratio=1.5,oversubscription_ratio=3,group_latency_s=6e-6,staging_bytes_per_s=3e9,staging_"
+              "latency_s=5e-6,"
               "local_sharing=rank,protocol=grpc,grpc_process_bytes_per_s=0.9e9,job_placement=random,"
               "server_placement=beside";
     struct topology t;
@@ -332,6 +358,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_spread_job_meets_no_group_link),
         cmocka_unit_test(ranks_of_a_host_share_its_card),
         cmocka_unit_test(cards_of_a_host_are_used_in_turn),
+        cmocka_unit_test(a_card_carries_less_both_ways),
+        cmocka_unit_test(a_card_carries_its_rate_one_way),
+        cmocka_unit_test(ranks_of_a_host_share_a_card_both_ways),
         cmocka_unit_test(device_memory_is_staged),
         cmocka_unit_test(servers_have_no_device),
         cmocka_unit_test(within_a_host_nothing_is_shared),

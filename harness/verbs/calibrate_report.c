@@ -8,8 +8,8 @@
 
 /* A residual from which on the line does not describe the times. */
 #define BAD_RESIDUAL_RATIO 0.25
-/* Links that lose more than this when used both ways are not full duplex. */
-#define BAD_BOTH_RATIO 1.1
+/* Links that lose more than this when used both ways are not full duplex (calibration.c). */
+#define BAD_BOTH_RATIO 1.05
 /* A rank that is slower than the median by more is named. */
 #define SLOW_RATIO 0.9
 
@@ -142,10 +142,8 @@ static void print_links_notes(FILE *to, const struct link_fit *f, enum link_clas
                 of == LINK_BETWEEN ? "all ranks are on one host" : "each host has one rank");
         return;
     }
-    fprintf(to, "%s: 16 MiB take %.2f times as long while as many come back%s\n", name, f->both_ratio,
-            of == LINK_BETWEEN && f->both_ratio > BAD_BOTH_RATIO
-                ? "; the simulator's links are full duplex: exchanges will take longer than it says"
-                : "");
+    fprintf(to, "%s: 16 MiB take %.2f times as long while as many come in%s\n", name, f->both_ratio,
+            of == LINK_BETWEEN && f->both_ratio > BAD_BOTH_RATIO ? "; the description says so: link_duplex_ratio" : "");
     if (f->differs)
         fprintf(to, "%s: ranks %d and %d need %.3g times as long for 16 MiB as ranks %d and %d\n", name,
                 f->slowest.from, f->slowest.to, f->slowest.median_s[LONGEST] / f->fastest.median_s[LONGEST],

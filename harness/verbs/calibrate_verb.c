@@ -8,6 +8,7 @@
 #include "harness/cluster/cluster_keys.h"
 #include "harness/cluster/cluster_write.h"
 #include "harness/report/manifest.h"
+#include "harness/train/train.h"
 #include "harness/verbs/calibrate_report.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/host_address.h"
@@ -18,7 +19,7 @@ enum { MAX_WORKERS = 65536, SIM_WORKERS = 16, MESSAGE_LIMIT_MS = 240000 };
 #define STALL_ABORT_NS UINT64_C(120000000000)
 
 struct calibrate_opts {
-    const char *world, *transport, *interface, *compute, *cluster, *protocol, *out, *name;
+    const char *world, *transport, *interface, *compute, *cluster, *protocol, *wait, *out, *name;
     struct opt_joined cluster_set;
     uint64_t workers, threads;
     bool bind;
@@ -44,6 +45,9 @@ static const struct opt table[] = {
     OPT_U64_(struct calibrate_opts, threads, "threads", "", 1, 1024, "threads",
              "of each rank; without it: the cores bound to it, 1 where cores are shared, and in sim"),
     OPT_BOOL_(struct calibrate_opts, bind, "bind", "true", "give each rank cores of its own"),
+    OPT_CHOICE_(struct calibrate_opts, wait, "wait", "auto", "auto|spin|sleep",
+                "how ranks wait for messages, as for train: measure as the runs will wait; auto: spin where each rank "
+                "has a core of its host, but hosts that are namespaces of one machine do not know of each other"),
     OPT_TEXT_(struct calibrate_opts, cluster, "cluster", "", "PRESET|FILE",
               "the simulated cluster that is measured, sim only: what comes out is what went in"),
     OPT_JOINED_(struct calibrate_opts, cluster_set, "cluster-set", "KEY=VALUE",
@@ -116,15 +120,17 @@ out:
     return rc;
 }
 
-/* As ranks of a run wait: they spin where each has a core. */
+/* As asked for, or as ranks of a run wait: they spin where each has a core. */
 static enum rc choose_wait(const struct run *run, struct world *w)
 {
-    bool has_cores = false;
+    const enum wait_policy asked = train_wait_policy(run->opts->wait);
+    bool has_cores = asked == WAIT_SPIN;
     enum rc rc = RC_OK;
 
     if (is_virtual(run))
         return RC_OK;
-    TRY(world_has_cores(w, 1, &has_cores));
+    if (asked == WAIT_AUTO)
+        TRY(world_has_cores(w, 1, &has_cores));
     world_set_wait(w, has_cores ? WAIT_SPIN : WAIT_SLEEP);
 out:
     return rc;
@@ -281,6 +287,8 @@ static enum rc prepare(struct run *run)
     TRY(host_address_check_option(o->interface, &run->world->module));
     if (is_virtual(run) && o->threads > 1)
         FAIL(RC_INVAL, "--threads %llu: world sim computes with one", (unsigned long long)o->threads);
+    if (is_virtual(run) && train_wait_policy(o->wait) != WAIT_AUTO)
+        FAIL(RC_INVAL, "--wait %s: world sim waits in virtual time", o->wait);
     TRY(find_transport(run));
     TRY(find_compute(run));
     TRY(file_of_option(cluster_find(&run->cluster, NULL, o->cluster), "cluster"));

@@ -13,9 +13,10 @@
 #include "harness/world/sim/sim_platform.h"
 
 static const char *const kind_name[TOPOLOGY_N_KINDS] = {
-    [LINK_LOCAL] = "local",         [LINK_LOCAL_IN] = "local-in", [LINK_PROCESS] = "process",
-    [LINK_STAGE_OUT] = "stage-out", [LINK_STAGE_IN] = "stage-in", [LINK_NIC_UP] = "nic-up",
-    [LINK_NIC_DOWN] = "nic-down",   [LINK_GROUP_UP] = "group-up", [LINK_GROUP_DOWN] = "group-down",
+    [LINK_LOCAL] = "local",           [LINK_LOCAL_IN] = "local-in", [LINK_PROCESS] = "process",
+    [LINK_STAGE_OUT] = "stage-out",   [LINK_STAGE_IN] = "stage-in", [LINK_NIC_UP] = "nic-up",
+    [LINK_NIC_DOWN] = "nic-down",     [LINK_NIC_BOTH] = "nic-both", [LINK_GROUP_UP] = "group-up",
+    [LINK_GROUP_DOWN] = "group-down",
 };
 
 static void write_link(FILE *f, const struct topology_link *l)
@@ -30,7 +31,7 @@ static void write_links_of(FILE *f, const struct topology *t, int rank)
     struct topology_link link[4 * TOPOLOGY_MAX_END] = { 0 };
     const bool is_first = topology_host_rank(t, rank) == 0;
     const bool has_card = topology_host_rank(t, rank) < t->cluster.n_nics_per_host;
-    bool has_process = false;
+    bool has_process = false, has_both = false;
     int n = topology_links_out(t, rank, link);
 
     n += topology_links_in(t, rank, link + n);
@@ -39,10 +40,12 @@ static void write_links_of(FILE *f, const struct topology *t, int rank)
     for (int i = 0; i < n; i++) {
         const enum topology_link_kind kind = link[i].kind;
         const bool is_of_slot = kind == LINK_LOCAL && t->cluster.local_sharing != SHARING_RANK;
-        const bool is_of_card = kind == LINK_NIC_UP || kind == LINK_NIC_DOWN;
-        if ((kind == LINK_PROCESS && has_process) || (is_of_slot && !is_first) || (is_of_card && !has_card))
+        const bool is_of_card = kind == LINK_NIC_UP || kind == LINK_NIC_DOWN || kind == LINK_NIC_BOTH;
+        if ((kind == LINK_PROCESS && has_process) || (kind == LINK_NIC_BOTH && has_both) || (is_of_slot && !is_first) ||
+            (is_of_card && !has_card))
             continue;
         has_process |= kind == LINK_PROCESS;
+        has_both |= kind == LINK_NIC_BOTH;
         write_link(f, &link[i]);
     }
 }
