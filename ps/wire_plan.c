@@ -5,8 +5,17 @@
  * Even slices: all messages count as the mean one. Others: the message of the plan is the mean, over pieces, of the
  * longest one of a piece, so that the path of messages in turn is that of the longest ones, to the byte; and a link
  * carries as many of these as its bytes make.
+ *
+ * Servers beside workers (env->host): bytes between ranks of one host cross no card, and a card carries what its
+ * workers and its servers send; one way is as the other, as every push has its reply.
+ *   Workers that all wait for each other go at one rate: the slowest chain counts, and the busiest card.
+ *   Others go at rates of their own, and those beside the servers of most of their parameters at higher ones: the
+ *   shortest chain counts; and of the cards of all hosts with servers, over which the messages of every worker go, the
+ *   least that a worker sends over them together, for all workers, in equal shares.
  */
 #include "ps/wire_plan.h"
+
+#include <stdlib.h>
 
 #include "ps/wire.h"
 
@@ -77,6 +86,128 @@ static struct wire_plan plan_of_bytes(const struct sums *sums, const struct sync
     return (struct wire_plan){ (size_t)n_bytes, 2 * n_pieces, busiest_bytes / (double)(size_t)n_bytes };
 }
 
+/* --- servers beside workers --- */
+
+struct chain { /* a worker's messages that wait for one another, one way */
+    size_t n_messages;
+    double n_bytes;
+};
+
+struct beside_host { /* one way, of a step */
+    int n_workers;
+    bool has_servers;
+    double bytes;       /* what a worker sends to its servers */
+    struct chain chain; /* of a worker on it: of each piece the longest message to another host */
+};
+
+struct beside {
+    int n_hosts;              /* the greatest number of one, and 1 */
+    struct beside_host *host; /* [n_hosts] */
+};
+
+struct load { /* what a step has of cards */
+    double link_bytes;
+    struct chain chain;
+};
+
+/* Of piece k the longest message of all, and the longest to a server of another host than that one's. */
+static void add_piece(struct beside *b, const struct sync_env *env, size_t k)
+{
+    size_t n_first = 0, n_second = 0;
+    int host_of_first = -1;
+
+    for (int s = 0; s < env->n_servers; s++) {
+        const int host = env->host[env->n_workers + s];
+        const size_t n_elems = part_elems(env, k, s);
+        if (n_elems == 0)
+            continue;
+        b->host[host].bytes += message_bytes(n_elems);
+        if (n_elems > n_first) {
+            n_second = host != host_of_first ? n_first : n_second;
+            n_first = n_elems;
+            host_of_first = host;
+        } else if (host != host_of_first && n_elems > n_second)
+            n_second = n_elems;
+    }
+    for (int h = 0; h < b->n_hosts; h++) {
+        const size_t n_longest = h == host_of_first ? n_second : n_first;
+        if (n_longest == 0)
+            continue;
+        b->host[h].chain.n_messages++;
+        b->host[h].chain.n_bytes += message_bytes(n_longest);
+    }
+}
+
+static bool beside_open(struct beside *b, const struct sync_env *env)
+{
+    b->n_hosts = 1;
+    for (int r = 0; r < env->n_workers + env->n_servers; r++)
+        b->n_hosts = env->host[r] >= b->n_hosts ? env->host[r] + 1 : b->n_hosts;
+    b->host = calloc((size_t)b->n_hosts, sizeof *b->host);
+    if (!b->host)
+        return false;
+    for (int w = 0; w < env->n_workers; w++)
+        b->host[env->host[w]].n_workers++;
+    for (int s = 0; s < env->n_servers; s++)
+        b->host[env->host[env->n_workers + s]].has_servers = true;
+    for (size_t k = 0; k < env->buckets->n_pieces; k++)
+        add_piece(b, env, k);
+    return true;
+}
+
+/* Of workers at one rate: the busiest card, and the slowest chain. */
+static struct load most_load(const struct beside *b, const struct sync_env *env, double all_bytes)
+{
+    struct load most = { 0 };
+
+    for (int i = 0; i < b->n_hosts; i++) {
+        const struct beside_host *h = &b->host[i];
+        const double pushed_bytes = h->n_workers * (all_bytes - h->bytes);
+        const double replied_bytes = (env->n_workers - h->n_workers) * h->bytes;
+        if (pushed_bytes + replied_bytes > most.link_bytes)
+            most.link_bytes = pushed_bytes + replied_bytes;
+        if (h->n_workers > 0 && h->chain.n_bytes > most.chain.n_bytes)
+            most.chain = h->chain;
+    }
+    return most;
+}
+
+/* Of workers at their own rates. Over the cards of hosts with servers, one way, goes what a worker gets of them, and
+ * what it pushes from one of them. */
+static struct load least_load(const struct beside *b, const struct sync_env *env, double all_bytes)
+{
+    struct load least = { 2 * all_bytes, { 0, 2 * all_bytes } };
+    int n_cards = 0;
+
+    for (int i = 0; i < b->n_hosts; i++) {
+        const struct beside_host *h = &b->host[i];
+        const double remote_bytes = all_bytes - h->bytes, sent_bytes = (h->has_servers ? 2 : 1) * remote_bytes;
+        n_cards += h->has_servers;
+        if (h->n_workers == 0)
+            continue;
+        least.link_bytes = sent_bytes < least.link_bytes ? sent_bytes : least.link_bytes;
+        least.chain = h->chain.n_bytes < least.chain.n_bytes ? h->chain : least.chain;
+    }
+    least.link_bytes *= (double)env->n_workers / n_cards;
+    return least;
+}
+
+/* Without memory for it: zeros, as where nothing is sent, and so no bound by the wire. */
+static struct wire_plan plan_beside(const struct sums *sums, const struct sync_env *env)
+{
+    const double mean_bytes = sums->all_bytes / (double)sums->n_messages;
+    struct beside b = { 0 };
+
+    if (!beside_open(&b, env))
+        return (struct wire_plan){ 0 };
+    const struct load load = consistency_waits_for_all(&env->consistency) ? most_load(&b, env, sums->all_bytes)
+                                                                          : least_load(&b, env, sums->all_bytes);
+    const size_t n_bytes =
+        (size_t)(load.chain.n_messages > 0 ? load.chain.n_bytes / (double)load.chain.n_messages : mean_bytes);
+    free(b.host);
+    return (struct wire_plan){ n_bytes, 2 * (double)load.chain.n_messages, load.link_bytes / (double)n_bytes };
+}
+
 struct wire_plan ps_wire_plan(const struct sync_env *env)
 {
     struct sums sums = { 0 };
@@ -86,5 +217,7 @@ struct wire_plan ps_wire_plan(const struct sync_env *env)
     add_longest(&sums, env);
     if (sums.n_messages == 0)
         return (struct wire_plan){ 0 };
+    if (env->host)
+        return plan_beside(&sums, env);
     return env->placement->opts.kind == PLACEMENT_SPLIT ? plan_of_even(&sums, env) : plan_of_bytes(&sums, env);
 }

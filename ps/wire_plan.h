@@ -4,7 +4,8 @@
  *
  * In turn are, of each piece, a push and its reply: pieces go one after the other, servers work at the same time. One
  * way, a server's link carries the messages of all workers, and a worker's those with all servers and, of a reply, at
- * least one after the last push. The busiest link is that of the server that has most.
+ * least one after the last push. The busiest link is that of the server that has most; beside workers (sync_env.host),
+ * the card of a host, which carries what its workers and servers send to other hosts, and nothing of what stays there.
  */
 #ifndef PS_WIRE_PLAN_H
 #define PS_WIRE_PLAN_H

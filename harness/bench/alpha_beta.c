@@ -51,7 +51,8 @@ out:
  * not on the link any more when it plays with another. */
 static enum rc play_both(struct alpha_beta *fit, const struct alpha_beta_env *env, struct transport *t, char *buffer)
 {
-    const int p = env->world->n_ranks, r = env->world->rank, before = (r + p - 1) % p;
+    const int p = env->n_players > 0 ? env->n_players : env->world->n_ranks, r = env->world->rank;
+    const int before = (r + p - 1) % p;
     const struct ping_pong serve = { .world = env->world,
                                      .transport = t,
                                      .buffer = buffer,
@@ -66,9 +67,9 @@ static enum rc play_both(struct alpha_beta *fit, const struct alpha_beta_env *en
     respond.peer[0] = before;
     respond.serves = false;
     for (int turn = 0; turn < n_turns; turn++) {
-        if (turn_of(r, p) == turn)
+        if (r < p && turn_of(r, p) == turn)
             TRY(play_with(fit, &serve));
-        if (turn_of(before, p) == turn)
+        if (r < p && turn_of(before, p) == turn)
             TRY(play_with(fit, &respond));
         TRY(world_barrier(env->world));
     }

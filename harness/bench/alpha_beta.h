@@ -30,12 +30,13 @@ struct alpha_beta_env { /* borrowed */
     size_t message_bytes; /* of the messages that the step sends; >= 1 */
     bool is_hollow;       /* messages have sizes and no data */
     int timeout_ms;       /* of each message */
+    int n_players;        /* ranks 0 to n_players-1 play, others watch, and get zeros; 0: all of world */
 };
 
-/* Of the path to the next rank and back: every rank plays with the next, and with the one before, one pair at a time;
+/* Of the path to the next rank and back: every player plays with the next, and with the one before, one pair at a time;
  * pairs that share no rank play at once. First the smallest message, then one of message_bytes, or of 32 MiB where that
  * is less and data is sent. The fastest of at most 50 rounds of each length (after one that is discarded), as many as
- * move 256 MiB, 2 at least. Collective over env->world, of 2 ranks or more; ends with a barrier. Opens and closes a
+ * move 256 MiB, 2 at least. Collective over env->world, of 2 players or more; ends with a barrier. Opens and closes a
  * transport, and allocates two messages. Errors: those of the transport, RC_NOMEM. */
 enum rc alpha_beta_measure(struct alpha_beta *out, const struct alpha_beta_env *env) MUST_CHECK;
 

@@ -69,6 +69,7 @@ struct point {
     const struct module *mode;                /* looked up when the point was added */
     const struct module *used[TRAIN_N_KINDS]; /* what its launches use; NULL: nothing of that kind, or not known yet */
     int n_workers, n_servers;
+    bool servers_beside;             /* on the workers' cores: --colocate */
     int n_threads;                   /* of each worker */
     long n_host_cores;               /* of the hosts of a launch, the most of its launches; 0: not known */
     uint64_t batch_per_worker_count; /* as the launches used it */
@@ -169,7 +170,7 @@ void point_setting(char *out, size_t n_bytes, const struct point *p, const char 
 const char *campaign_other_option(const struct campaign *c, int i);
 /* Set oversubscribed and servers_share of a point, with n_cores in all. */
 void point_mark_shared_cores(struct point *p, long n_cores);
-/* Cores that a launch of p uses: one for each thread of a worker, and one for each server. */
+/* Cores that a launch of p uses: one for each thread of a worker, and one for each server that is not beside one. */
 long point_n_cores(const struct point *p);
 /* The point with exactly these assignments, in any order; NULL: none. */
 const struct point *campaign_find(const struct campaign *c, const struct assignment *assigned, int n_assigned);

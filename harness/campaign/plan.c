@@ -145,20 +145,32 @@ bool mode_takes(const struct module *mode, const char *option)
     return strcmp(option, "transport") != 0 || mode_exchanges(mode);
 }
 
-static int n_servers_of(const struct sweep *s, const struct module *mode, const struct assignment *assigned)
+/* 0: none, or where `beside`, without a number, one beside each worker. */
+static int n_servers_of(const struct sweep *s, const struct module *mode, const struct assignment *assigned,
+                        bool beside)
 {
-    uint64_t n_servers = s->train.servers ? s->train.servers : 1;
+    uint64_t n_servers = s->train.servers ? s->train.servers : beside ? 0 : 1;
 
     if (assigned && !text_to_u64(assigned->value, &n_servers))
         return 1; /* the launch refuses it */
     return mode->caps & MODE_SERVERS ? (int)n_servers : 0;
 }
 
+/* Does mode have servers that live beside workers? */
+static bool are_beside(const struct sweep *s, const struct module *mode, const struct assignment *assigned)
+{
+    return mode->caps & MODE_SERVERS && (assigned ? strcmp(assigned->value, "true") == 0 : s->train.colocate);
+}
+
 /* Workers of mode at a wanted count; 0: no such point. Under a launcher servers come out of the given ranks. */
 static int workers_of(const struct sweep *s, const struct module *mode, int n_servers, int wanted)
 {
+    const bool beside_each = mode->caps & MODE_SERVERS && n_servers == 0;
+
     if (mode->caps & MODE_ONE_WORKER)
         return wanted == 1 ? 1 : 0;
+    if (s->launcher.name && beside_each)
+        return 2 * wanted > s->launcher.n_ranks ? s->launcher.n_ranks / 2 : wanted;
     if (s->launcher.name && wanted + n_servers > s->launcher.n_ranks)
         return s->launcher.n_ranks > n_servers ? s->launcher.n_ranks - n_servers : 0;
     return wanted;
@@ -180,13 +192,15 @@ static enum rc plan_point(struct sweep *s, const struct assignment *chosen)
         if (mode_takes(mode, chosen[k].option))
             a[n++] = chosen[k];
     struct assignment *workers = assignment_of(a, n, "workers");
-    const int n_servers = n_servers_of(s, mode, assignment_of(a, n, "servers"));
+    const bool beside = are_beside(s, mode, assignment_of(a, n, "colocate"));
+    const int n_servers = n_servers_of(s, mode, assignment_of(a, n, "servers"), beside);
     const int n_workers = workers_of(s, mode, n_servers, (int)strtol(workers->value, NULL, 10));
     snprintf(workers->value, sizeof workers->value, "%d", n_workers);
     if (n_workers == 0 || campaign_find(&s->campaign, a, n))
         return RC_OK;
     TRY(campaign_add(&s->campaign, a, n, &p));
-    p->n_servers = n_servers;
+    p->n_servers = beside && n_servers == 0 ? train_default_servers(true, n_workers) : n_servers;
+    p->servers_beside = beside;
     p->n_threads = sweep_n_threads(s);
     const char *threads = point_value(p, derived_option(DERIVED_THREADS));
     if (threads && text_to_u64(threads, &n_threads))

@@ -84,10 +84,8 @@ const char *campaign_other_option(const struct campaign *c, int wanted)
 
 void point_mark_shared_cores(struct point *p, long n_cores)
 {
-    const long n_busy = (long)p->n_workers * p->n_threads;
-
-    p->oversubscribed = n_busy > n_cores;
-    p->servers_share = !p->oversubscribed && n_busy + p->n_servers > n_cores;
+    p->oversubscribed = (long)p->n_workers * p->n_threads > n_cores;
+    p->servers_share = !p->oversubscribed && point_n_cores(p) > n_cores;
 }
 
 static bool assigns(const struct point *p, const struct assignment *a)
@@ -192,7 +190,7 @@ int campaign_largest(const struct campaign *c, const struct point *like, const s
 
 long point_n_cores(const struct point *p)
 {
-    return (long)p->n_workers * p->n_threads + p->n_servers;
+    return (long)p->n_workers * p->n_threads + (p->servers_beside ? 0 : p->n_servers);
 }
 
 static bool has_its_cores(const struct point *p, const struct point *like, const struct module *mode)

@@ -179,6 +179,7 @@ static void read_summary_facts(struct reader *r, json_t *record)
 
     r->has_summary = true;
     p->n_threads = n_threads > 0 ? (int)n_threads : 1;
+    p->servers_beside = json_is_true(json_object_get(record, "servers_beside_workers"));
     p->n_steps = (uint64_t)json_integer_value(json_object_get(record, "steps_count"));
     if (json_is_number(json_object_get(record, "virtual_s")))
         r->into->campaign.is_virtual = true;

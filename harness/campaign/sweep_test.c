@@ -138,6 +138,32 @@ static void an_option_goes_to_modes_that_take_it(void **state)
     campaign_close(&s.campaign);
 }
 
+/* Without --servers each worker has one beside it, which takes no core of its own. */
+static void servers_beside_workers_are_as_many(void **state)
+{
+    char words[] = "--world=threads --colocate", given[] = "--world=threads --colocate --servers=1";
+    struct sweep s;
+
+    (void)state;
+    kit_sweep(&s, words);
+    kit_axes(&s, "linear", "none,ps", "1,2");
+    assert_int_equal(sweep_plan(&s), RC_OK);
+    assert_int_equal(s.campaign.n_points, 4);
+    for (size_t i = 0; i < 4; i++) {
+        const struct point *p = &s.campaign.point[i];
+        assert_int_equal(p->n_servers, i < 2 ? 0 : i - 1);
+        assert_int_equal(p->servers_beside, i >= 2);
+        assert_int_equal(point_n_cores(p), p->n_workers);
+    }
+    assert_non_null(strstr(s.campaign.exchange, "colocate true"));
+    campaign_close(&s.campaign);
+    kit_sweep(&s, given);
+    kit_axes(&s, "linear", "ps", "2");
+    assert_int_equal(sweep_plan(&s), RC_OK);
+    assert_int_equal(s.campaign.point[0].n_servers, 1);
+    campaign_close(&s.campaign);
+}
+
 /* A value that a point has no room for is refused, not cut. */
 static void long_values_are_refused(void **state)
 {
@@ -224,6 +250,7 @@ int main(void)
         MADE_TEST(the_exchange_is_named),
         MADE_TEST(useless_options_are_noted),
         cmocka_unit_test(an_option_goes_to_modes_that_take_it),
+        cmocka_unit_test(servers_beside_workers_are_as_many),
         cmocka_unit_test(long_values_are_refused),
         MADE_TEST(batches_are_shown_apart), /* last: it changes PATH */
     };

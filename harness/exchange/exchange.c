@@ -322,6 +322,7 @@ static enum rc open_mode(struct exchange *x)
                                    .consistency = env->opts.consistency,
                                    .n_workers = env->n_workers,
                                    .n_servers = env->n_servers,
+                                   .host = env->host,
                                    .momentum = env->momentum,
                                    .weight_decay = env->weight_decay,
                                    .slice_param = x->slice_param,

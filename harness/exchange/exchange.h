@@ -62,6 +62,8 @@ struct exchange_env {    /* borrowed; outlives the exchange */
     const struct segment *segment;           /* [n_segments], forward order */
     size_t n_segments;
     int n_workers, n_servers;
+    const int
+        *host; /* [n_workers + n_servers]: of each rank, a number; NULL: every rank has a network card of its own */
     struct exchange_opts opts;
     float momentum, weight_decay;
     bool forward_only; /* nothing is exchanged or updated; there are no gradients */

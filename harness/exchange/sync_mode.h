@@ -49,6 +49,8 @@ struct sync_env {                /* borrowed; outlives the sync */
     const struct placement *placement; /* of the parameters on the servers */
     struct consistency consistency;    /* of a mode with servers */
     int n_workers, n_servers;
+    const int
+        *host; /* [n_workers + n_servers]: of each rank, a number; NULL: every rank has a network card of its own */
     float momentum, weight_decay;
     const float *slice_param;    /* a server's: its slice (placement.h), the host's, lent during open; hollow: NULL */
     const float *slice_velocity; /* likewise; NULL: zeros */

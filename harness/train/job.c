@@ -11,6 +11,7 @@
 #include "harness/net/transport.h"
 #include "harness/train/global_batch.h"
 #include "harness/train/job_drill.h"
+#include "harness/train/job_ranks.h"
 #include "harness/train/job_servers.h"
 #include "harness/train/job_work.h"
 #include "harness/train/train.h"
@@ -81,38 +82,6 @@ out:
     return rc;
 }
 
-/* Workers, servers, ranks: given or worked out, and whether they fit together. */
-static enum rc resolve_ranks(struct train_job *job, int n_given_ranks)
-{
-    struct train_opts *o = &job->opts;
-    const bool launched = job->world->module.caps & WORLD_LAUNCHED;
-    const unsigned caps = job->mode->module.caps;
-
-    if (!(caps & MODE_SERVERS))
-        o->servers = 0;
-    else if (o->servers == 0)
-        o->servers = 1;
-    const int n_launched = n_given_ranks > 0 ? n_given_ranks : 1;
-    if (launched && o->workers == 0) {
-        if ((uint64_t)n_launched <= o->servers)
-            return rc_raise(RC_INVAL, "--mode %s: %d ranks were launched, %llu servers and a worker need %llu", o->mode,
-                            n_launched, (unsigned long long)o->servers, (unsigned long long)o->servers + 1);
-        o->workers = (uint64_t)n_launched - o->servers;
-    }
-    if (o->workers == 0)
-        o->workers = 1;
-    if (caps & MODE_ONE_WORKER && o->workers != 1)
-        return rc_raise(RC_INVAL, "--workers %llu: mode %s has one worker; --mode none is the control for more",
-                        (unsigned long long)o->workers, o->mode);
-    job->n_workers = (int)o->workers;
-    job->n_servers = (int)o->servers;
-    job->n_ranks = job->n_workers + job->n_servers;
-    if (launched && job->n_ranks != n_launched)
-        return rc_raise(RC_INVAL, "--workers %d: with %d servers that is %d ranks, but %d were launched",
-                        job->n_workers, job->n_servers, job->n_ranks, n_launched);
-    return RC_OK;
-}
-
 static enum rc resolve_cluster(struct train_job *job)
 {
     const struct train_opts *o = &job->opts;
@@ -126,8 +95,12 @@ static enum rc resolve_cluster(struct train_job *job)
         TRY(cluster_set(&job->cluster, NULL, placement));
     }
     job->cluster.seed = o->seed;
+    if (o->colocate)
+        TRY(cluster_set(&job->cluster, NULL, "server_placement=beside"));
     if (job->world->module.caps & WORLD_VIRTUAL_TIME)
         TRY(cluster_check(&job->cluster, job->n_workers, job->n_ranks));
+    job->servers_beside = o->colocate || (job->world->module.caps & WORLD_VIRTUAL_TIME && job->n_servers > 0 &&
+                                          job->cluster.server_placement == SERVERS_BESIDE);
 out:
     return rc;
 }
@@ -330,7 +303,7 @@ static enum rc resolve_modules(struct train_job *job, int n_given_ranks)
     TRY(resolve_mode(job));
     TRY(resolve_world(job, n_given_ranks));
     TRY(resolve_compute(job));
-    TRY(resolve_ranks(job, n_given_ranks));
+    TRY(job_ranks_resolve(job, n_given_ranks));
     TRY(job_servers_parse(job));
     TRY(job_on_loss_resolve(job));
     TRY(resolve_transport(job));
@@ -384,6 +357,7 @@ struct world_opts train_world_opts(const struct train_job *job)
 
     return (struct world_opts){ .bind_cores = job->opts.bind,
                                 .n_bound_ranks = job->n_workers,
+                                .shares_cores = job->opts.colocate,
                                 .n_threads = (int)job->opts.threads,
                                 .has_tasks = job->exchange.overlap && uses_mpi,
                                 .interface = job->opts.interface,

@@ -11,8 +11,11 @@ enum { MAX_RANKS = 65536 };
 const struct opt train_opt_table[] = {
     OPT_AUTO_MODULE_(struct train_opts, world, "world", world_kind,
                      "how ranks run; auto: mpi under mpirun or srun, else threads"),
-    OPT_U64_(struct train_opts, servers, "servers", "", 1, 1024, "ranks",
-             "number of parameter servers, ps only; without it: 1"),
+    OPT_U64_(struct train_opts, servers, "servers", "", 1, TRAIN_MAX_SERVERS, "ranks",
+             "number of parameter servers, ps only; without it: 1, or with --colocate one beside each worker"),
+    OPT_BOOL_(struct train_opts, colocate, "colocate", "false",
+              "servers live beside workers, one beside each until all servers have a place, on their hosts, network "
+              "cards and cores, and not on others; without --servers: one beside each worker"),
     OPT_TEXT_(struct train_opts, placement, "placement", "split", "split|whole|round-robin|chunk:BYTES",
               "which parameters are on which server: by bytes, evenly; whole tensors, each to who has least; whole "
               "tensors in turn; pieces of BYTES in turn"),
@@ -143,6 +146,7 @@ const struct opt train_run_table[] = {
 
 const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES] = {
     { "servers", "mode", NULL, MODE_SERVERS },
+    { "colocate", "mode", NULL, MODE_SERVERS },
     { "placement", "mode", NULL, MODE_SERVERS },
     { "consistency", "mode", NULL, MODE_SERVERS },
     { "reducer", "mode", NULL, MODE_COLLECTIVE },

@@ -64,18 +64,26 @@ out:
     return rc;
 }
 
+/* Ranks that measure links: beside a worker a server has none of its own, and would take half of that. */
+static int n_players(const struct train_job *job)
+{
+    return job->servers_beside && job->n_workers > 1 ? job->n_workers : job->n_ranks;
+}
+
 static enum rc probe_wire(double *step_s, const struct probe_env *env, const struct wire_plan *plan)
 {
     const struct alpha_beta_env neighbours = { .world = env->world,
                                                .transport = env->job->transport,
                                                .message_bytes = plan->message_bytes,
                                                .is_hollow = !env->compute->ops->touches_memory,
-                                               .timeout_ms = train_message_limit_ms(env->job) };
+                                               .timeout_ms = train_message_limit_ms(env->job),
+                                               .n_players = n_players(env->job) };
     struct alpha_beta fit;
     enum rc rc;
 
     TRY(alpha_beta_measure(&fit, &neighbours));
-    *step_s = alpha_beta_step_s(&fit, plan);
+    if (env->world->rank < neighbours.n_players)
+        *step_s = alpha_beta_step_s(&fit, plan);
 out:
     return rc;
 }
@@ -168,7 +176,7 @@ static void combine(struct train_limits *out, const struct train_limits *all, co
         shares += longest_s > 0 ? all[r].wire_s / longest_s : 0;
         out->server_s = larger(out->server_s, all[r].server_s);
     }
-    out->wire_s = longest_s * (shares / n_ranks);
+    out->wire_s = longest_s * (shares / n_players(env->job));
 }
 
 static enum rc probe(struct train_limits *out, const struct probe_env *env, bool with_baseline)

@@ -27,6 +27,7 @@ static void rank_close(struct rank *r)
     free(r->stamp);
     free(r->kept_state);
     free(r->trajectory);
+    free(r->host);
 }
 
 static void charge_world(void *world, double flops, double bytes)
@@ -128,6 +129,7 @@ static enum rc open_exchange(struct rank *r)
         .n_segments = job->n_segments,
         .n_workers = job->n_workers,
         .n_servers = job->n_servers,
+        .host = r->host,
         .opts = job->exchange,
         .momentum = (float)job->opts.momentum,
         .weight_decay = (float)job->opts.weight_decay,
@@ -170,6 +172,7 @@ static enum rc rank_open(struct rank *r)
     enum rc rc;
 
     rank_enter(r, PHASE_START, 0);
+    TRY(rank_find_hosts(r));
     TRY(rank_choose_wait(r));
     TRY(open_compute(r));
     if (rank_is_worker(r))

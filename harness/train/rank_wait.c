@@ -7,6 +7,7 @@
  * a pool do not count beside a server: while their worker waits for it they have nothing to do. compare chooses spin or
  * sleep for all points that it compares (campaign/wait.c).
  * spin: a server spins only where it has a core too; on a worker's it takes time from who gives it work.
+ * Servers beside workers (--colocate) run on the workers' cores: with auto all ranks sleep, with spin the servers do.
  * The threads of a worker's pool wait for each other as part of computing: they spin where each has a core of its own,
  * whatever the mode and the policy.
  */
@@ -22,7 +23,7 @@ enum wait_policy train_wait_policy(const char *text)
 /* A server on a core that a worker needs only takes time from it by spinning. */
 static enum wait_policy own_policy(const struct rank *r, enum wait_policy of_workers, bool ranks_have_cores)
 {
-    return rank_is_worker(r) || ranks_have_cores ? of_workers : WAIT_SLEEP;
+    return rank_is_worker(r) || (ranks_have_cores && !r->job->opts.colocate) ? of_workers : WAIT_SLEEP;
 }
 
 enum rc rank_choose_wait(struct rank *r)
@@ -37,7 +38,7 @@ enum rc rank_choose_wait(struct rank *r)
     TRY(world_has_cores(r->world, n_threads, &r->has_cores));
     TRY(world_has_cores(r->world, 1 + (rank_is_worker(r) && r->job->exchange.overlap), &ranks_have_cores));
     if (policy == WAIT_AUTO)
-        policy = r->has_cores && ranks_have_cores ? WAIT_SPIN : WAIT_SLEEP;
+        policy = r->has_cores && ranks_have_cores && !r->job->opts.colocate ? WAIT_SPIN : WAIT_SLEEP;
     world_set_wait(r->world, own_policy(r, policy, ranks_have_cores));
     r->result.wait = policy;
 out:

@@ -61,6 +61,10 @@ void record_servers(struct record *r, const struct train_job *job, const struct 
 
     placement_text(placement, sizeof placement, &job->exchange.placement);
     consistency_text(consistency, sizeof consistency, &job->exchange.consistency);
+    if (has)
+        record_bool(r, "servers_beside_workers", job->servers_beside);
+    else
+        record_null(r, "servers_beside_workers");
     record_text(r, "placement", has ? placement : NULL);
     record_count(r, "hot_server_index", has, (uint64_t)hot->server);
     record_count(r, "hot_server_bytes", has, hot->n_elems * sizeof(float));

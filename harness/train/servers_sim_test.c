@@ -7,6 +7,9 @@
  *   placement     VGG-16's tensors at 1/8 of their bytes on four servers: the hottest one, by name, and how much slower
  *                 a step is than with even servers, against what the bounds say
  *
+ *   beside      servers on the hosts and network cards of workers: the same bits, a share of the bytes stays in the
+ *               host, and the bound knows it
+ *
  *   lost_while_serving  a worker is lost while its server computes, and the other one waits for it alone: it goes on
  *
  * There is one simulation to a process: each run is made in a copy of this one.
@@ -57,7 +60,7 @@ struct outcome { /* in memory that a copy of this process shares */
     double step_s[N_WORKERS]; /* mean of each worker, from the end of its first step to that of its last */
     double bound_step_s;      /* the slowest of the limits */
     double bound_ratio;
-    uint64_t late_count, late_of_slow_count;
+    uint64_t late_count, late_of_slow_count, params_hash;
     uint32_t lead_max_count;
     struct hot_spot hot;
     char hot_tensor[96];
@@ -71,6 +74,15 @@ static enum rc body(struct world *w, void *arg)
 static double larger(double a, double b)
 {
     return a > b ? a : b;
+}
+
+static uint64_t hash_of(const float *param, size_t n_params)
+{
+    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+
+    for (size_t i = 0; i < n_params * sizeof *param; i++)
+        hash = (hash ^ ((const unsigned char *)param)[i]) * 0x100000001b3u;
+    return hash;
 }
 
 static void note(struct outcome *out, const struct train_job *job, const struct train_result *r)
@@ -91,6 +103,8 @@ static void note(struct outcome *out, const struct train_job *job, const struct 
     }
     for (size_t t = 0; t < r->n_steps; t++)
         out->late_of_slow_count += r->stamp[SLOW_RANK * r->n_steps + t].late_count;
+    if (r->has_params)
+        out->params_hash = hash_of(r->final.param, r->final.n_params);
     out->late_count = servers_late_count(r);
     out->bound_step_s = larger(s.best.compute_s, larger(s.best.wire_s, s.best.server_s));
     out->bound_ratio = s.bound_ratio;
@@ -252,10 +266,52 @@ static void placement(void **state)
     assert_true(fabs(ratio / predicted - 1) < 0.15);
 }
 
+/* --- servers beside workers --- */
+
+/* On links so slow that a step is its messages. */
+static struct outcome on_slow_links(const char *options)
+{
+    static const char *const run_of =
+        "--world sim --model lenet --mode ps --workers 4 --steps 12 "
+        "--cluster-set link_bits_per_s=1e6,flops_per_s=1e15,memory_bytes_per_s=1e15,local_bytes_per_s=1e15";
+    char all[512];
+
+    snprintf(all, sizeof all, "%s %s", run_of, options);
+    return run(all);
+}
+
+/* 13706 parameters, a quarter on each of 4 servers: 13706 or 13707 of 54824 bytes, and a header of 64 on each message,
+ * at 125000 bytes/s. A card carries, one way, 3 quarters pushed and 3 replied; of one server at the host of worker 0,
+ * it carries the replies to 3 workers and no push. */
+static void beside(void **state)
+{
+    const double quarter_s = (13706 + 64) / 125e3, whole_s = (54824 + 64) / 125e3;
+
+    (void)state;
+    const struct outcome own = on_slow_links("--servers 4 --consistency sync");
+    const struct outcome sync = on_slow_links("--colocate --consistency sync");
+    const struct outcome async = on_slow_links("--colocate --consistency async");
+    const struct outcome one = on_slow_links("--servers 1 --colocate --consistency sync");
+    const struct outcome one_async = on_slow_links("--servers 1 --colocate --consistency async");
+    print_message("steps: own %.4g, beside %.4g (bound %.4g), async %.4g (%.4g), one server %.4g (%.4g), async %.4g of "
+                  "worker 0, %.4g of others (%.4g) s\n",
+                  own.step_s[0], sync.step_s[0], sync.bound_step_s, async.step_s[0], async.bound_step_s, one.step_s[0],
+                  one.bound_step_s, one_async.step_s[0], one_async.step_s[1], one_async.bound_step_s);
+    assert_true(own.params_hash == sync.params_hash && own.params_hash != 0);
+    assert_true(own.params_hash == one.params_hash);
+    assert_true(fabs(sync.bound_step_s / (6 * quarter_s) - 1) < 1e-3);
+    assert_true(fabs(async.bound_step_s / (6 * quarter_s) - 1) < 1e-3);
+    assert_true(fabs(one.bound_step_s / (3 * whole_s) - 1) < 1e-3);
+    assert_true(one_async.bound_step_s < 0.1 * whole_s); /* worker 0 waits for no link */
+    assert_true(sync.bound_ratio <= 1 && async.bound_ratio <= 1 && one.bound_ratio <= 1 && one_async.bound_ratio <= 1);
+    assert_true(one.bound_ratio > 0.45 && async.bound_ratio > 0.9);
+    assert_true(one_async.step_s[0] < 0.1 * one_async.step_s[1]);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(slow_worker), cmocka_unit_test(lost_while_serving),
-                                        cmocka_unit_test(placement) };
+                                        cmocka_unit_test(placement), cmocka_unit_test(beside) };
 
     if (argc == 2)
         cmocka_set_test_filter(argv[1]);

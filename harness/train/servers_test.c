@@ -241,6 +241,33 @@ static void lenet_learns_by_every_rule(void **state)
     lenet_learns("--model lenet --mode ps --workers 4 --steps 300 --consistency sync:1");
 }
 
+/* Where servers live changes no bit; without --servers each worker has one beside it. */
+static void beside_workers_it_is_the_same_training(void **state)
+{
+    static const char *const run_of = "--model lenet --mode ps --workers 3 --servers 3 --consistency sync --steps 8";
+    static const char *const beside_of = "--model lenet --mode ps --workers 3 --colocate --consistency sync --steps 8";
+    struct train_result own = { 0 }, beside = { 0 };
+    struct train_job job = { 0 };
+
+    (void)state;
+    train(&own, run_of);
+    train(&beside, beside_of);
+    assert_int_equal(beside.n_ranks, 6);
+    assert_same_bits(&own, &beside, beside_of);
+    for (int i = 3; i < 6; i++)
+        assert_int_equal(beside.rank[i].own_cores_count, 0);
+    assert_int_equal(beside.wait, WAIT_SLEEP);
+    train_result_free(&own);
+    train_result_free(&beside);
+    assert_int_equal(kit_prepare(&job, beside_of), RC_OK);
+    assert_true(job.servers_beside);
+    assert_int_equal(job.n_servers, 3);
+    train_job_free(&job);
+    assert_int_equal(kit_prepare(&job, run_of), RC_OK);
+    assert_false(job.servers_beside);
+    train_job_free(&job);
+}
+
 static void what_cannot_be_is_refused(void **state)
 {
     static const char *const bad[][2] = {
@@ -250,6 +277,10 @@ static void what_cannot_be_is_refused(void **state)
         { "--mode ps --placement chunk:0", "--placement chunk:0: BYTES" },
         { "--mode allreduce --consistency sync", "--consistency sync: needs --mode ps, but that is allreduce" },
         { "--mode allreduce --placement whole", "--placement whole: needs --mode ps, but that is allreduce" },
+        { "--mode ps --workers 2 --servers 3 --colocate",
+          "--servers 3 --colocate: one server lives beside a worker, and there are 2 workers; give --servers 2 at "
+          "most" },
+        { "--mode allreduce --colocate", "--colocate true: needs --mode ps, but that is allreduce" },
         { "--model linear --mode ps --servers 3", "--servers 3: model linear has only 2 parameters" },
         { "--mode ps --servers 9 --model lenet --placement whole",
           "--servers 9: --placement whole has only 8 tensors" },
@@ -286,6 +317,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(backup_workers_are_counted),
         cmocka_unit_test(tables_name_the_hottest_and_the_late),
         cmocka_unit_test(lenet_learns_by_every_rule),
+        cmocka_unit_test(beside_workers_it_is_the_same_training),
         cmocka_unit_test(what_cannot_be_is_refused),
     };
 

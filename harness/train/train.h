@@ -54,7 +54,7 @@ struct train_opts { /* as given; the tables have the meanings */
     uint64_t steps, seed, record_every, save_every, restarts, kill_rank, hang_rank, kill_step;
     uint64_t bucket_bytes, partition_bytes;
     double lr, momentum, weight_decay, warmup_epochs, target_loss, stall_warn_s, stall_abort_s;
-    bool bind, aux, forward_only, share_device;
+    bool bind, aux, forward_only, share_device, colocate;
     struct opt_joined cluster_set;
     union module_values modules; /* of train_kinds */
 };
@@ -62,7 +62,8 @@ extern const struct opt train_opt_table[]; /* of any training */
 extern const struct opt train_run_table[]; /* of one run: what `gradmark compare` varies, or has no use for */
 #define TRAIN_MAX_SEED ((uint64_t)1 << 53) /* of --seed */
 enum { TRAIN_MAX_BATCH = 1 << 20 };        /* of a worker */
-enum { TRAIN_N_OPT_RULES = 12 };
+enum { TRAIN_MAX_SERVERS = 1024 };         /* of --servers */
+enum { TRAIN_N_OPT_RULES = 13 };
 extern const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES];
 enum { TRAIN_MAX_OPT_GROUPS = 2 + MAX_MODULE_GROUPS };
 /* Both tables and those of the modules, to be parsed into *opts; returns how many groups. */
@@ -141,6 +142,7 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
     enum wait_policy wait; /* of workers, as asked for */
     struct train_drill drill;
     int n_workers, n_servers, n_ranks;
+    bool servers_beside;             /* workers, on their hosts and cards: --colocate, or in sim the cluster says so */
     size_t n_steps;                  /* of this run */
     size_t n_eval;                   /* test samples to classify; 0: none */
     bool keeps_velocity;             /* the result holds the optimiser's state: a checkpoint will be written */
@@ -169,6 +171,8 @@ void train_job_free(struct train_job *job); /* accepts a zeroed one */
 int train_message_limit_ms(const struct train_job *job);
 /* A value of --wait. */
 enum wait_policy train_wait_policy(const char *text);
+/* How many servers a mode with servers has where --servers is not given. */
+int train_default_servers(bool colocate, int n_workers);
 /* What the job asks of its world. Borrows job. */
 struct world_opts train_world_opts(const struct train_job *job);
 /* ran is what world_run() returned: where the world could not serve a communicator, the message names the option. */

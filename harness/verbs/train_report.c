@@ -316,10 +316,10 @@ static enum rc fill_table(struct table *t, const struct train_job *job, const st
     enum rc rc;
 
     format_batch(batch, sizeof batch, job);
-    snprintf(text, sizeof text, "%s%s, %s, world %s, %d worker%s, %d server%s, %s, %llu steps", job->opts.model,
+    snprintf(text, sizeof text, "%s%s, %s, world %s, %d worker%s, %d server%s%s, %s, %llu steps", job->opts.model,
              job->opts.forward_only ? ", inference" : "", job->opts.mode, job->opts.world, job->n_workers,
-             job->n_workers == 1 ? "" : "s", job->n_servers, job->n_servers == 1 ? "" : "s", batch,
-             (unsigned long long)job->opts.steps);
+             job->n_workers == 1 ? "" : "s", job->n_servers, job->n_servers == 1 ? "" : "s",
+             job->servers_beside ? " beside workers" : "", batch, (unsigned long long)job->opts.steps);
     TRY(print_row(t, "run", text));
     TRY(print_work(t, job, r));
     format_interval(text, sizeof text, &m->throughput_samples_per_s);

@@ -87,6 +87,8 @@ struct world_opts {
     bool bind_cores;      /* give workers equal, disjoint cores where possible */
     int n_bound_ranks;    /* ranks 0 .. n_bound_ranks-1 are workers, in sim, too; the others (parameter servers) get the
                              cores behind theirs, one each if there are as many, else none; 0: all ranks */
+    bool shares_cores;    /* the others get no cores of their own, but run on those of rank 0, rank 1, ... in turn, of
+                             their host */
     int n_threads;        /* of each worker, which gets as many cores, fewer where they are short; 0: an
                              equal part of all */
     bool has_tasks;       /* tasks beside the main one will use transports. Matters in mpi alone, which is

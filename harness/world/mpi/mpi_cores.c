@@ -23,8 +23,8 @@ struct place { /* of a rank of this host, before any is bound */
 
 /* Where the launcher gave this rank cores of its own, keep them, but no more than n_threads. Where several have the
  * same set, share it out. Where sets of workers overlap in part, change nothing: *n_own_cores = 0. So it stays for a
- * server whose set is no worker's. */
-static enum rc bind_share(const struct place *place, int own, int n, int n_threads, int *n_own_cores)
+ * server whose set is no worker's. Servers that share cores get those of the workers with their set, in turn. */
+static enum rc bind_share(const struct place *place, int own, int n, const struct world_opts *opts, int *n_own_cores)
 {
     int n_workers = 0, n_servers = 0, n_before = 0;
     enum rc rc = RC_OK;
@@ -44,8 +44,11 @@ static enum rc bind_share(const struct place *place, int own, int n, int n_threa
     }
     if (place[own].kind == FREE || n_workers == 0)
         return RC_OK;
-    const struct core_shares s = cores_share_out(cores_in_set(&place[own].set), n_workers, n_threads, n_servers);
+    const struct core_shares s =
+        cores_share_out(cores_in_set(&place[own].set), n_workers, opts->n_threads, opts->shares_cores ? 0 : n_servers);
     const bool is_worker = place[own].kind == WORKER;
+    if (!is_worker && opts->shares_cores && s.n_each > 0)
+        return cores_bind_self(n_before % n_workers * s.n_each, s.n_each);
     const int n_own = is_worker ? s.n_each : n_before < s.n_servers;
     if (n_own > 0)
         TRY(cores_bind_self(is_worker ? n_before * s.n_each : n_workers * s.n_each + n_before, n_own));
@@ -72,7 +75,7 @@ enum rc mpi_cores_bind(struct mpi_world *m, const struct world_opts *opts)
             all.word[k] |= place[i].set.word[k];
     m->base.n_host_cores = cores_in_set(&all);
     m->base.n_busy_host_ranks = n;
-    if (bind_share(place, own, n, opts->n_threads, &m->base.n_own_cores) != RC_OK)
+    if (bind_share(place, own, n, opts, &m->base.n_own_cores) != RC_OK)
         m->base.n_own_cores = 0; /* the reader of n_own_cores reports it */
     m->self->tasks.all = m->self->tasks.spare = all;
     cores_thread_set(&place[own].set); /* as bound now */

@@ -138,7 +138,9 @@ static struct core_shares shares_of(const struct world_opts *opts, int n_cores, 
 {
     const int n_workers = opts->n_bound_ranks > 0 ? opts->n_bound_ranks : n_ranks;
 
-    return cores_share_out(n_cores, n_workers, opts->n_threads, n_ranks > n_workers ? n_ranks - n_workers : 0);
+    const int n_others = n_ranks > n_workers && !opts->shares_cores ? n_ranks - n_workers : 0;
+
+    return cores_share_out(n_cores, n_workers, opts->n_threads, n_others);
 }
 
 static void bind_cores(struct thread_world *t)
@@ -146,6 +148,8 @@ static void bind_cores(struct thread_world *t)
     const struct core_shares *s = &t->tasks.shares;
     const int server = t->run_rank - s->n_workers, n_own = server < 0 ? s->n_each : server < s->n_servers;
 
+    if (t->tasks.are_bound && server >= 0 && t->run->opts->shares_cores && s->n_each > 0)
+        (void)!cores_bind_self(server % s->n_workers * s->n_each, s->n_each); /* else it runs anywhere */
     if (!t->tasks.are_bound || n_own == 0)
         return;
     if (cores_bind_self(server < 0 ? t->run_rank * s->n_each : s->n_workers * s->n_each + server, n_own) == RC_OK)

@@ -207,6 +207,43 @@ static void cores_are_shared_equally(void **state)
     assert_int_equal(cores_allowed_count(), n_cores); /* the main thread stays free */
 }
 
+struct guests {
+    struct core_set set[4];
+    int n_own_cores[4];
+};
+
+static enum rc guests_body(struct world *w, void *arg)
+{
+    struct guests *guests = arg;
+
+    cores_thread_set(&guests->set[w->rank]);
+    guests->n_own_cores[w->rank] = w->n_own_cores;
+    return RC_OK;
+}
+
+/* Those that share cores run on the workers', in turn, and take none away from them. */
+static void guests_have_the_cores_of_workers(void **state)
+{
+    const int n_cores = cores_allowed_count();
+
+    (void)state;
+    for (int n_bound = 1; n_bound <= 3; n_bound++) {
+        const struct world_opts opts = { .bind_cores = true, .n_bound_ranks = n_bound, .shares_cores = true };
+        struct guests guests = { 0 };
+        assert_int_equal(world_run(&world_threads, &opts, 4, guests_body, &guests), RC_OK);
+        for (int r = 0; r < 4; r++) {
+            const int worker = r < n_bound ? r : (r - n_bound) % n_bound;
+            assert_int_equal(guests.n_own_cores[r], r < n_bound ? n_cores / n_bound : 0);
+            assert_memory_equal(&guests.set[r], &guests.set[worker], sizeof guests.set[r]);
+        }
+    }
+    const struct world_opts one = { .bind_cores = true, .n_bound_ranks = 1, .shares_cores = true, .n_threads = 1 };
+    struct guests guests = { 0 };
+    assert_int_equal(world_run(&world_threads, &one, 2, guests_body, &guests), RC_OK); /* a second core stays free */
+    assert_int_equal(guests.n_own_cores[1], 0);
+    assert_memory_equal(&guests.set[1], &guests.set[0], sizeof guests.set[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest test[] = {
@@ -216,6 +253,7 @@ int main(void)
         cmocka_unit_test(a_silent_death_ends_every_wait),
         cmocka_unit_test(a_failure_without_words_is_named),
         cmocka_unit_test(cores_are_shared_equally),
+        cmocka_unit_test(guests_have_the_cores_of_workers),
     };
     return cmocka_run_group_tests(test, NULL, NULL);
 }
