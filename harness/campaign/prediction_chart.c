@@ -21,7 +21,10 @@ enum rc prediction_chart_draw(const struct prediction_chart *c, const char *path
              "simulated on %.100s, of whose values %zu are assumed: report.html names them with their sources",
              c->cluster->name, n_assumed);
     for (int i = 0; i < 2; i++) {
-        const struct chart_var var[] = { { "model", c->model }, { "scaling", note }, { "quantity", quantity[i] } };
+        const struct chart_var var[] = { { "model", c->model },
+                                         { "scaling", note },
+                                         { "quantity", quantity[i] },
+                                         { "band", c->has_band ? "yes" : "no" } };
         snprintf(picture, sizeof picture, "%s-%s", quantity[i], c->name);
         rc = chart_draw("reproduce", path, c->folder, picture, var, sizeof var / sizeof *var);
         if (rc == RC_UNSUPPORTED)

@@ -12,6 +12,7 @@
 struct prediction_chart {               /* borrowed */
     const char *folder, *name;          /* pictures are FOLDER/efficiency-NAME and FOLDER/images-NAME */
     const char *model;                  /* in the heading */
+    bool has_band;                      /* the table has its columns */
     const struct used_cluster *cluster; /* whose number of assumptions is told below it */
 };
 

@@ -89,6 +89,7 @@ enum rc reproduction_draw(const struct reproduction *r, FILE *to)
         const struct prediction_chart chart = { .folder = r->folder,
                                                 .name = name,
                                                 .model = r->profiles.profile[p->profile].model,
+                                                .has_band = false,
                                                 .cluster = &r->cluster[p->cluster] };
         TRY(prediction_chart_draw(&chart, path, &is_drawn));
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sim_cost.h - what computing a simulation cost: one line on standard error, and --cost FILE as JSON.
+ * sim_cost.h - what computing a simulation cost: one line on standard error, and --cost FILE as JSON; there, too, what
+ * its links carried in the steps: the busiest of each kind (cluster/link_loads.h).
  *
  * Real seconds differ from run to run, so they never enter records, whose bytes are equal (L4).
  */

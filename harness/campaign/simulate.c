@@ -2,7 +2,6 @@
 /* simulate.c - see simulate.h. */
 #include "harness/campaign/simulate.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,10 +127,13 @@ static enum rc add_point(struct simulate *s, struct simulate_point p)
         s->n_left_out++;
         return RC_OK;
     }
-    run = run_of(s, &p);
-    alone = alone_of(&run);
-    TRY(simulation_set_find(&p.together, &s->simulations, &run));
-    TRY(simulation_set_find(&p.alone, &s->simulations, &alone));
+    for (int seed = 0; seed < s->n_seeds; seed++) {
+        run = run_of(s, &p);
+        run.seed = s->n_seeds > 1 ? (uint64_t)seed + 1 : 0;
+        alone = alone_of(&run);
+        TRY(simulation_set_find(&p.together[seed], &s->simulations, &run));
+        TRY(simulation_set_find(&p.alone[seed], &s->simulations, &alone));
+    }
     more = realloc(s->point, (s->n_points + 1) * sizeof *more);
     if (!more)
         FAIL(RC_NOMEM, "no memory for a point");
@@ -148,13 +150,7 @@ static enum rc add_points(struct simulate *s)
     for (size_t profile = 0; profile < s->profiles.n; profile++)
         for (size_t way = 0; way < s->n_ways; way++)
             for (size_t i = 0; i < s->n_counts; i++)
-                TRY(add_point(s, (struct simulate_point){ .profile = profile,
-                                                          .way = way,
-                                                          .n_gpus = s->n_gpus[i],
-                                                          .efficiency_ratio = NAN,
-                                                          .images_per_s = NAN,
-                                                          .step_s = NAN,
-                                                          .exposed_s = NAN }));
+                TRY(add_point(s, (struct simulate_point){ .profile = profile, .way = way, .n_gpus = s->n_gpus[i] }));
     if (s->n_points == 0)
         FAIL(RC_INVAL, "--most-messages %llu: leaves no point; at least %d would be right",
              (unsigned long long)s->terms->most_messages, s->n_gpus[0]);
@@ -169,6 +165,8 @@ enum rc simulate_open(struct simulate *out, const char *folder, const struct sim
 
     TRY(find_counts(&s));
     TRY(find_clusters(&s));
+    s.n_seeds = simulate_is_random(&s.cluster[0].cluster) ? SIMULATE_USUAL_SEEDS : 1;
+    s.n_seeds = terms->n_seeds > 0 ? (int)terms->n_seeds : s.n_seeds;
     TRY(simulate_find_ways(&s));
     TRY(simulate_find_profiles(&s));
     TRY(add_points(&s));
@@ -183,12 +181,19 @@ out:
 
 static void take_results(struct simulate *s, struct simulate_point *p)
 {
-    const struct simulation *together = &s->simulations.simulation[p->together];
+    const struct simulation *simulation = s->simulations.simulation;
+    double ratio[SIMULATE_MOST_SEEDS] = { 0 };
 
-    p->efficiency_ratio = s->simulations.simulation[p->alone].step_s / together->step_s;
-    p->step_s = together->step_s;
-    p->exposed_s = together->exposed_s;
-    p->images_per_s = p->n_gpus * s->profiles.profile[p->profile].batch / together->step_s;
+    p->step_s = p->exposed_s = 0;
+    for (int seed = 0; seed < s->n_seeds; seed++) {
+        const struct simulation *together = &simulation[p->together[seed]];
+        ratio[seed] = simulation[p->alone[seed]].step_s / together->step_s;
+        p->step_s += together->step_s / s->n_seeds;
+        p->exposed_s += together->exposed_s / s->n_seeds;
+    }
+    p->efficiency = prediction_band_of(ratio, (size_t)s->n_seeds);
+    p->images_per_s = p->n_gpus * s->profiles.profile[p->profile].batch / p->step_s;
+    p->bottleneck = bottleneck_find(&simulation[p->together[0]]);
 }
 
 enum rc simulate_run(struct simulate *s, const struct simulations_env *env)

@@ -4,13 +4,14 @@
  *
  *   simulate.c          options to ways and points, points to simulations, simulations to predictions
  *   simulate_ways.c     the ways: modes with their servers, placements and consistencies; and their profiles
+ *   simulate_words.c    what figures mean: bands, bottlenecks, where ways cross over
  *   simulate_report.c   table and records
  *   simulate_charts.c   for each model images/s and efficiency against GPUs, a line for each way
  *   simulate_page.c     all of it as a page, with what is assumed
  *
  * Invariants
  *   M1  A point is the efficiency of a way: the simulated time of a step of one GPU alone, which updates and exchanges
- *       nothing, over that of all of them.
+ *       nothing, over that of all of them; the mean over seeds, where there are several.
  *   M2  All simulations are planned, and all input is checked, before the first one runs.
  *   M3  The same input gives the same bytes, in every file of the folder: no time, date or number of processes is in
  *       one.
@@ -24,6 +25,9 @@
 #include <stdio.h>
 
 #include "harness/base/rc.h"
+#include "harness/campaign/bottleneck.h"
+#include "harness/campaign/crossover.h"
+#include "harness/campaign/prediction_band.h"
 #include "harness/campaign/simulated_run.h"
 #include "harness/exchange/consistency.h"
 #include "harness/exchange/placement.h"
@@ -35,7 +39,10 @@ enum {
     SIMULATE_MOST_WAYS = 64,
     SIMULATE_MOST_MODELS = 16,
     SIMULATE_WAY_BYTES = 96,
-    SIMULATE_CHART_BYTES = 320
+    SIMULATE_CHART_BYTES = 320,
+    SIMULATE_SENTENCE_BYTES = 512,
+    SIMULATE_MOST_SEEDS = 20,
+    SIMULATE_USUAL_SEEDS = 5
 };
 
 struct simulate_terms { /* borrowed; lists are parted by commas */
@@ -48,6 +55,7 @@ struct simulate_terms { /* borrowed; lists are parted by commas */
     const char *overlap;
     uint64_t bucket_bytes, ps_bucket_bytes; /* 0: all gradients at once */
     uint64_t most_messages;                 /* GPUs x servers, above which a point is left out */
+    uint64_t n_seeds;                       /* 0: as many as chance in the cluster asks for */
 };
 
 struct simulate_way { /* to exchange */
@@ -62,8 +70,10 @@ struct simulate_way { /* to exchange */
 struct simulate_point {
     size_t profile, way;
     int n_gpus, n_servers;
-    size_t alone, together;                                   /* simulations: of one GPU, and of all */
-    double efficiency_ratio, images_per_s, step_s, exposed_s; /* NaN before it is simulated */
+    size_t alone[SIMULATE_MOST_SEEDS], together[SIMULATE_MOST_SEEDS]; /* simulations: of one GPU, and of all */
+    struct prediction_band efficiency;      /* mean over seeds; zeros before it is simulated */
+    double step_s, images_per_s, exposed_s; /* means over seeds */
+    struct bottleneck bottleneck;           /* of the first seed */
 };
 
 struct simulate { /* owned */
@@ -78,6 +88,7 @@ struct simulate { /* owned */
     size_t n_counts;
     struct simulate_point *point; /* by profile, then way, then GPUs */
     size_t n_points, n_left_out;  /* left out: above most_messages */
+    int n_seeds;
     struct simulation_set simulations;
 };
 
@@ -91,7 +102,18 @@ enum rc simulate_find_ways(struct simulate *s) MUST_CHECK;
 enum rc simulate_find_profiles(struct simulate *s) MUST_CHECK;
 /* "ring"; "ps sync, whole, a server a host". */
 void simulate_way_name(char *out, size_t n_bytes, const struct simulate_way *w);
+/* The first of it; "ps". */
+const char *simulate_way_exchange(const struct simulate_way *w);
 int simulate_n_servers(const struct simulate *s, const struct simulate_way *w, size_t profile, int n_gpus);
+
+/* "the network card of fc6/w's server, 96 %" */
+void simulate_bottleneck_text(char *out, size_t n_bytes, const struct simulate *s, const struct simulate_point *p);
+/* Does chance decide anything on this cluster? */
+bool simulate_is_random(const struct cluster *c);
+/* What the band of efficiencies means, or why there is none; a sentence. */
+void simulate_band_text(char *out, size_t n_bytes, const struct simulate *s);
+/* Where a collective and a way with servers cross over, in a line for each model and pair; to print(arg, line). */
+void simulate_crossovers(const struct simulate *s, void (*print)(void *arg, const char *line), void *arg);
 
 /* Of the points. RC_NOMEM. */
 enum rc simulate_table(struct table **out, const struct simulate *s) MUST_CHECK;

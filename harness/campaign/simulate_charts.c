@@ -17,6 +17,15 @@ void simulate_chart_name(char *out, size_t n_bytes, const struct simulate *s, si
     snprintf(out, n_bytes, "%s-%s", s->profiles.profile[profile].model, name);
 }
 
+/* NaN: there is no band. */
+static void write_band(FILE *to, const struct simulate_point *p)
+{
+    const double images_per_ratio = p->images_per_s / p->efficiency.mean;
+
+    fprintf(to, "\t%.17g\t%.17g\t%.17g\t%.17g\n", p->efficiency.low, p->efficiency.high,
+            p->efficiency.low * images_per_ratio, p->efficiency.high * images_per_ratio);
+}
+
 static enum rc write_table(const struct simulate *s, size_t profile, const char *path)
 {
     struct atomic_file file = { .stream = NULL };
@@ -24,13 +33,16 @@ static enum rc write_table(const struct simulate *s, size_t profile, const char 
     enum rc rc;
 
     TRY(atomic_file_open(&file, path));
-    fputs("line\tkind\tgpus\tefficiency\timages_per_s\n", file.stream);
+    fputs("line\tkind\tgpus\tefficiency\timages_per_s\tefficiency_low\tefficiency_high\timages_low_per_s\t"
+          "images_high_per_s\n",
+          file.stream);
     for (size_t i = 0; i < s->n_points; i++) {
         const struct simulate_point *p = &s->point[i];
         if (p->profile != profile)
             continue;
         simulate_way_name(way, sizeof way, &s->way[p->way]);
-        fprintf(file.stream, "%s\tpredicted\t%d\t%.17g\t%.17g\n", way, p->n_gpus, p->efficiency_ratio, p->images_per_s);
+        fprintf(file.stream, "%s\tpredicted\t%d\t%.17g\t%.17g", way, p->n_gpus, p->efficiency.mean, p->images_per_s);
+        write_band(file.stream, p);
     }
     TRY(atomic_file_commit(&file));
 out:
@@ -45,9 +57,11 @@ enum rc simulate_draw(const struct simulate *s, FILE *to)
     enum rc rc = RC_OK;
 
     for (size_t i = 0; i < s->profiles.n; i++) {
-        const struct prediction_chart chart = {
-            .folder = s->folder, .name = name, .model = s->profiles.profile[i].model, .cluster = &s->cluster[0]
-        };
+        const struct prediction_chart chart = { .folder = s->folder,
+                                                .name = name,
+                                                .model = s->profiles.profile[i].model,
+                                                .cluster = &s->cluster[0],
+                                                .has_band = s->n_seeds > 1 };
         simulate_chart_name(name, sizeof name, s, i);
         snprintf(path, sizeof path, "%s/%s.tsv", s->folder, name);
         TRY(write_table(s, i, path));

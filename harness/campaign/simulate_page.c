@@ -22,10 +22,16 @@ out:
     return rc;
 }
 
+static void write_line(void *to, const char *line)
+{
+    html_element(to, "p", NULL, "%s.", line);
+}
+
 enum rc simulate_page(const struct simulate *s, const char *path)
 {
     struct html page = { .file.stream = NULL };
     char title[ROW_CLUSTER_BYTES + 32];
+    char band[SIMULATE_SENTENCE_BYTES];
     struct table *t = NULL;
     FILE *to;
     enum rc rc;
@@ -38,7 +44,14 @@ enum rc simulate_page(const struct simulate *s, const char *path)
                  "What models would do on a described cluster, simulated by gradmark's own collectives, servers and "
                  "training loop. Efficiency: the time of a step of one GPU alone over that of all. Exposed: time of a "
                  "step in which a GPU waits for the exchange.");
+    simulate_band_text(band, sizeof band, s);
+    html_element(to, "p", NULL, "%s.", band);
     html_table(to, t, "predictions");
+    html_element(to, "h2", NULL, "Where ring and parameter server cross over");
+    html_element(to, "p", NULL,
+                 "In GPUs; between two simulated numbers of GPUs the ratio of both rates is taken to follow a power of "
+                 "their number.");
+    simulate_crossovers(s, write_line, to);
     for (size_t i = 0; i < s->profiles.n; i++)
         TRY(write_model(to, s, i));
     html_element(to, "h2", NULL, "What the predictions stand on");

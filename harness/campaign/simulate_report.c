@@ -9,30 +9,42 @@
 
 static enum rc print_point(struct table *t, const struct simulate *s, const struct simulate_point *p)
 {
-    char way[SIMULATE_WAY_BYTES];
+    char way[SIMULATE_WAY_BYTES], bottleneck[BOTTLENECK_BYTES];
     enum rc rc;
 
+    simulate_bottleneck_text(bottleneck, sizeof bottleneck, s, p);
     simulate_way_name(way, sizeof way, &s->way[p->way]);
     TRY(table_cell(t, "%s", s->profiles.profile[p->profile].model));
     TRY(table_cell(t, "%s", way));
     TRY(table_cell(t, "%d", p->n_gpus));
     TRY(p->n_servers > 0 ? table_cell(t, "%d", p->n_servers) : table_cell(t, "-"));
-    TRY(table_cell(t, "%.1f %%", 100 * p->efficiency_ratio));
+    TRY(table_cell(t, "%.1f %%", 100 * p->efficiency.mean));
+    if (s->n_seeds > 1)
+        TRY(table_cell(t, "%.1f .. %.1f", 100 * p->efficiency.low, 100 * p->efficiency.high));
+    else
+        TRY(table_cell(t, "-"));
     TRY(table_cell(t, "%.1f", p->images_per_s));
     TRY(table_cell(t, "%.4g", 1e3 * p->step_s));
     TRY(table_cell(t, "%.4g", 1e3 * p->exposed_s));
     TRY(table_cell(t, "%.0f %%", 100 * p->exposed_s / p->step_s));
+    TRY(table_cell(t, "%s", bottleneck));
 out:
     return rc;
 }
 
 enum rc simulate_table(struct table **out, const struct simulate *s)
 {
-    static const struct column column[] = { { "model", ALIGN_LEFT },       { "mode", ALIGN_LEFT },
-                                            { "GPUs", ALIGN_RIGHT },       { "servers", ALIGN_RIGHT },
-                                            { "efficiency", ALIGN_RIGHT }, { "images/s", ALIGN_RIGHT },
-                                            { "step ms", ALIGN_RIGHT },    { "exposed ms", ALIGN_RIGHT },
-                                            { "of step", ALIGN_RIGHT } };
+    static const struct column column[] = { { "model", ALIGN_LEFT },
+                                            { "mode", ALIGN_LEFT },
+                                            { "GPUs", ALIGN_RIGHT },
+                                            { "servers", ALIGN_RIGHT },
+                                            { "efficiency", ALIGN_RIGHT },
+                                            { "band", ALIGN_RIGHT },
+                                            { "images/s", ALIGN_RIGHT },
+                                            { "step ms", ALIGN_RIGHT },
+                                            { "exposed ms", ALIGN_RIGHT },
+                                            { "of step", ALIGN_RIGHT },
+                                            { "bottleneck, busy for", ALIGN_LEFT } };
     struct table *t = NULL;
     enum rc rc;
 
@@ -49,10 +61,18 @@ out:
     return rc;
 }
 
+static void print_line(void *to, const char *line)
+{
+    fprintf(to, "%s\n", line);
+}
+
 static void print_terms(const struct simulate *s, FILE *to)
 {
     const struct simulate_terms *t = s->terms;
+    char band[SIMULATE_SENTENCE_BYTES];
 
+    simulate_band_text(band, sizeof band, s);
+    fprintf(to, "%s\n", band);
     fprintf(to,
             "efficiency: the time of a step of one GPU alone over that of all; exposed: time of a step in which a GPU "
             "waits for the exchange\n");
@@ -78,6 +98,7 @@ enum rc simulate_print(const struct simulate *s, FILE *to)
 
     TRY(simulate_table(&t, s));
     table_print(t, to);
+    simulate_crossovers(s, print_line, to);
     print_terms(s, to);
     if (fflush(to) != 0 || ferror(to))
         FAIL(RC_IO, "the table cannot be written");
@@ -101,18 +122,23 @@ static void record_way(struct record *record, const struct simulate *s, const st
 
 static enum rc write_point(struct report *to, const struct simulate *s, const struct simulate_point *p)
 {
-    const struct simulation *together = &s->simulations.simulation[p->together];
+    const struct simulation *together = &s->simulations.simulation[p->together[0]];
     const struct used_profile *profile = &s->profiles.profile[p->profile];
+    char bottleneck[BOTTLENECK_BYTES];
     struct record *record = NULL;
     enum rc rc;
 
+    simulate_bottleneck_text(bottleneck, sizeof bottleneck, s, p);
     TRY(record_open(&record, "prediction"));
     record_text(record, "model", profile->model);
     record_i64(record, "gpus_count", p->n_gpus);
     record_way(record, s, &s->way[p->way]);
     record_i64(record, "servers_count", p->n_servers);
     record_text(record, "cluster", s->cluster[0].name);
-    record_f64(record, "predicted_ratio", p->efficiency_ratio);
+    record_f64(record, "predicted_ratio", p->efficiency.mean);
+    record_f64(record, "predicted_low_ratio", p->efficiency.low);
+    record_f64(record, "predicted_high_ratio", p->efficiency.high);
+    record_i64(record, "seeds_count", s->n_seeds);
     record_f64(record, "one_gpu_images_per_s", profile->images_per_s);
     record_f64(record, "predicted_images_per_s", p->images_per_s);
     record_f64(record, "step_s", p->step_s);
@@ -121,6 +147,11 @@ static enum rc write_point(struct report *to, const struct simulate *s, const st
     record_i64(record, "batch_count", profile->batch);
     record_text(record, "hot_tensor", together->hot_tensor[0] ? together->hot_tensor : NULL);
     record_f64(record, "imbalance_ratio", together->imbalance_ratio);
+    record_text(record, "bottleneck", bottleneck);
+    record_f64(record, "bottleneck_ratio", p->bottleneck.ratio);
+    record_f64(record, "network_ratio", p->bottleneck.network_ratio);
+    record_f64(record, "network_bytes_per_gpu", together->network_bytes / p->n_gpus);
+    record_f64(record, "staleness_mean_count", together->staleness_mean_count);
     TRY(report_write(to, record));
 out:
     record_close(&record);

@@ -137,6 +137,11 @@ void simulate_way_name(char *out, size_t n_bytes, const struct simulate_way *w)
         snprintf(out, n_bytes, "%s", simulated_exchange(w->mode, w->reducer));
 }
 
+const char *simulate_way_exchange(const struct simulate_way *w)
+{
+    return simulated_exchange(w->mode, w->reducer);
+}
+
 /* Placements that cut no tensor need one for each server. */
 int simulate_n_servers(const struct simulate *s, const struct simulate_way *w, size_t profile, int n_gpus)
 {

@@ -39,7 +39,9 @@ enum rc simulation_open(struct simulation *out)
                                 .step_s = NAN,
                                 .compute_s = NAN,
                                 .exposed_s = NAN,
-                                .imbalance_ratio = NAN };
+                                .imbalance_ratio = NAN,
+                                .staleness_mean_count = NAN,
+                                .network_bytes = NAN };
     return out->word ? RC_OK : rc_raise(RC_NOMEM, "no memory for the options of a simulation");
 }
 
@@ -81,6 +83,8 @@ static void take_summary(struct simulation *s, const json_t *record)
     s->compute_s = number_of(record, "compute_s");
     s->exposed_s = s->step_s - s->compute_s;
     s->imbalance_ratio = number_of(record, "imbalance_ratio");
+    s->hot_server = (int)json_integer_value(json_object_get(record, "hot_server_index"));
+    s->staleness_mean_count = number_of(record, "staleness_mean_count");
     snprintf(s->hot_tensor, sizeof s->hot_tensor, "%s", hot ? hot : "");
 }
 
@@ -103,6 +107,28 @@ static enum rc take_records(struct simulation *s, const char *path)
     return s->step_s > 0 ? RC_OK : rc_raise(RC_MISMATCH, "the records of the simulation of %s have no time", s->name);
 }
 
+/* What its links carried, as --cost has it. */
+static enum rc take_loads(struct simulation *s, const char *path)
+{
+    json_t *file = json_load_file(path, 0, NULL);
+    const json_t *loads = json_object_get(file, "loads");
+    enum rc rc = RC_OK;
+
+    s->network_bytes = number_of(file, "network_bytes") / s->n_steps;
+    for (int k = 0; k < N_LOADS && rc == RC_OK; k++) {
+        const json_t *load = json_object_get(loads, load_kind_name(k));
+        s->load[k] = (struct link_load){
+            .index = (int)json_integer_value(json_object_get(load, "index")),
+            .busy_s = number_of(load, "busy_s") / s->n_steps,
+            .n_bytes = (uint64_t)json_integer_value(json_object_get(load, "bytes")) / (uint64_t)s->n_steps,
+        };
+        if (isnan(s->load[k].busy_s))
+            rc = rc_raise(RC_MISMATCH, "the simulation of %s does not say what its links carried", s->name);
+    }
+    json_decref(file);
+    return rc;
+}
+
 static const char *first_line(char *text)
 {
     text[strcspn(text, "\n")] = '\0';
@@ -112,25 +138,31 @@ static const char *first_line(char *text)
 /* One process. */
 static enum rc simulate(struct simulation *s, size_t index, const struct simulations_env *env)
 {
-    char path[PATH_BYTES], out[PATH_BYTES + 8], complaint[RC_MESSAGE_BYTES / 2] = "";
-    char *argv[SIMULATION_WORDS + 4];
+    char path[PATH_BYTES], out[PATH_BYTES + 8], cost_path[PATH_BYTES], cost[PATH_BYTES + 8],
+        complaint[RC_MESSAGE_BYTES / 2] = "";
+    char *argv[SIMULATION_WORDS + 5];
     int exit_code = 0, n = 0;
     enum rc rc;
 
     snprintf(path, sizeof path, "%s/.simulation-%zu.jsonl", env->folder, index);
     snprintf(out, sizeof out, "--out=%s", path);
+    snprintf(cost_path, sizeof cost_path, "%s/.simulation-%zu.json", env->folder, index);
+    snprintf(cost, sizeof cost, "--cost=%s", cost_path);
     argv[n++] = (char *)(uintptr_t)env->self_path;
     argv[n++] = "train";
     for (int i = 0; i < s->n_words; i++)
         argv[n++] = s->word[i];
     argv[n++] = out;
+    argv[n++] = cost;
     argv[n] = NULL;
     TRY(child_run(argv, 0, stop_wanted, &exit_code, complaint, sizeof complaint));
     if (exit_code != 0)
         FAIL(RC_PEER, "the simulation of %s ended with exit code %d: %s", s->name, exit_code, first_line(complaint));
     TRY(take_records(s, path));
+    TRY(take_loads(s, cost_path));
 out:
     (void)unlink(path);
+    (void)unlink(cost_path);
     return rc;
 }
 

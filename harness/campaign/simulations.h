@@ -13,23 +13,28 @@
 #include <stddef.h>
 
 #include "harness/base/rc.h"
+#include "harness/cluster/link_loads.h"
 
 struct progress;
 
 enum { SIMULATION_WORDS = 28, SIMULATION_WORD_BYTES = 1200 };
 
 struct simulation {
-    /* given: options of gradmark train, all but --out */
+    /* given: options of gradmark train, all but --out and --cost */
     char (*word)[SIMULATION_WORD_BYTES]; /* [SIMULATION_WORDS]; owned */
     int n_words;
     char name[128]; /* for people */
     int n_steps;    /* as its words say */
     double weight;  /* real time it takes, about; any unit */
     /* found */
-    double step_s;               /* virtual time of all steps, over their number */
-    double compute_s, exposed_s; /* of a worker's step */
-    char hot_tensor[96];         /* of the hottest server; "": there are no servers, or they are alike */
-    double imbalance_ratio;      /* of that server; NaN: there is none */
+    double step_s;                  /* virtual time of all steps, over their number */
+    double compute_s, exposed_s;    /* of a worker's step */
+    char hot_tensor[96];            /* of the hottest server; "": there are no servers, or they are alike */
+    double imbalance_ratio;         /* of that server; NaN: there is none */
+    int hot_server;                 /* its number; 0, too, where there is none */
+    double staleness_mean_count;    /* NaN: there are no servers */
+    struct link_load load[N_LOADS]; /* of a step: the busiest of each kind (world_cost) */
+    double network_bytes;           /* of a step: that all network cards sent */
 };
 
 struct simulations_env {   /* borrowed */

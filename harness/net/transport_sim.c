@@ -84,6 +84,7 @@ static enum rc sim_post_send(struct transport *t, struct xfer *x)
     TRY(port_channel(&m->channel, to, m->source, m->tag));
     sim_queue_put(&m->channel->flying, m);
     p->fabric->n_flying++;
+    world_sim_sent(t->world, x->peer, (uint64_t)n_bytes + x->n_hollow_bytes);
     atomic_store_explicit(&x->state, MAIL_SENT, memory_order_relaxed);
     rc = sim_send(p->rank, to->rank, (uint64_t)m->n_bytes + m->n_hollow_bytes, &m->transfer);
     if (rc == RC_OK)

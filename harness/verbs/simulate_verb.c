@@ -19,7 +19,7 @@ struct simulate_opts {
     const char *models, *modes, *gpus, *servers, *placements, *profile, *published, *cluster, *ps_transport, *overlap,
         *out, *json;
     struct opt_joined cluster_set;
-    uint64_t bucket_bytes, ps_bucket_bytes, most_messages, jobs;
+    uint64_t bucket_bytes, ps_bucket_bytes, most_messages, seeds, jobs;
 };
 
 static const struct opt table[] = {
@@ -49,6 +49,10 @@ static const struct opt table[] = {
              "the same with servers; without it: all at once"),
     OPT_U64_(struct simulate_opts, most_messages, "most-messages", "2048", 1, 65536, "messages",
              "that servers and workers may have under way at once, GPUs x servers: points above it are left out"),
+    OPT_U64_(
+        struct simulate_opts, seeds, "seeds", "", 1, SIMULATE_MOST_SEEDS, "simulations",
+        "of each point, with other draws of jitter: the band of its efficiency; without it: 5 where the cluster has "
+        "anything random, else 1"),
     OPT_U64_(struct simulate_opts, jobs, "jobs", "", 1, 1024, "processes",
              "simulations at a time; without it: the cores of this process"),
     OPT_TEXT_(struct simulate_opts, out, "out", "", "FOLDER",
@@ -112,7 +116,8 @@ static enum rc simulate_verb_run(struct verb_call *call)
                                           .overlap = o->overlap,
                                           .bucket_bytes = o->bucket_bytes,
                                           .ps_bucket_bytes = o->ps_bucket_bytes,
-                                          .most_messages = o->most_messages };
+                                          .most_messages = o->most_messages,
+                                          .n_seeds = o->seeds };
     struct atomic_folder folder = { .path = NULL };
     struct simulate s = { .terms = NULL };
     enum rc rc;

@@ -22,7 +22,8 @@ struct train_verb_opts {
 static const struct opt own_table[] = {
     OPT_TEXT_(struct train_verb_opts, out, "out", "", "FILE", "write records as JSON lines; - for standard output"),
     OPT_TEXT_(struct train_verb_opts, cost, "cost", "", "FILE",
-              "write what the simulation cost, in messages and real seconds, as JSON; sim only"),
+              "write what the simulation cost, in messages and real seconds, and which link of each kind was busiest, "
+              "as JSON; sim only"),
     OPT_BOOL_(struct train_verb_opts, lines, "lines", "true",
               "end with the lines Horovod's and tf_cnn_benchmarks' parsers read"),
     OPT_END_,

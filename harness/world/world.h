@@ -58,6 +58,7 @@
 
 #include "harness/base/module.h"
 #include "harness/base/rc.h"
+#include "harness/cluster/link_loads.h"
 #include "harness/world/peers.h"
 
 struct world;
@@ -81,6 +82,10 @@ enum world_caps {
 struct world_cost {
     uint64_t n_messages; /* sent from rank to rank, arrived or not */
     uint64_t real_ns;    /* wall time from before the first rank began until after the last one ended */
+    /* Of messages to or from a rank in PHASE_STEP, and of what servers computed in PHASE_SERVE: the busiest of each
+     * kind, and what all network cards sent. Virtual, and so the same in every run. */
+    struct link_load load[N_LOADS];
+    uint64_t network_bytes;
 };
 
 struct world_opts {

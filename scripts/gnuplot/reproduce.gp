@@ -2,12 +2,13 @@
 # reproduce.gp - predicted, and where there are any published, efficiency or images/s against GPUs, one line per mode.
 #
 # Data, the predicted points of each line by GPUs, then the published ones:
-#   line  kind  gpus  efficiency  images_per_s
+#   line  kind  gpus  efficiency  images_per_s  [efficiency_low  efficiency_high  images_low_per_s  images_high_per_s]
 # kind: predicted (a line), published (a large hollow point), "not counted" (a small one). Variable quantity: efficiency (where
 # it is missing, too) or images.
 
 load share.'/style.gp'
 if (!exists("quantity")) { quantity = 'efficiency' }
+if (!exists("band")) { band = 'no' } # yes: the columns in brackets are there
 column_of = quantity eq 'images' ? 5 : 4
 is_log = quantity eq 'images'
 
@@ -100,8 +101,12 @@ load share.'/legend.gp'
 
 set datafile missing NaN
 n_lines = words(modes)
+low_column = quantity eq 'images' ? 8 : 6
+n_bands = band eq 'yes' ? n_lines : 0
 of(i, kind, y) = strcol(1) eq word(modes, i) && strcol(2) eq kind ? y : NaN
 plot \
+    for [i = 1:n_bands] data using 3:(of(i, 'predicted', cell(low_column))):(of(i, 'predicted', cell(low_column + 1))) \
+        with filledcurves fc rgb of_line(line_colours, i) fs transparent solid 0.18 noborder notitle, \
     (is_log ? ideal * x : 1) with lines lc rgb '#a0a0a0' lw 2 dt 10 notitle, \
     for [i = 1:n_lines] data using 3:(of(i, 'predicted', cell(column_of))) with lines \
         lc rgb of_line(line_colours, i) lw 2.5 dt int(of_line(line_dashes, i)) notitle, \

@@ -204,6 +204,7 @@ static enum rc make_part(struct sim_group *parent, struct sim_world *const *sort
 
     if (!g)
         return RC_NOMEM;
+    g->loads = parent->loads;
     for (int r = 0; r < n_members; r++) {
         struct sim_world *s = &g->member[r];
         *s = (struct sim_world){

@@ -3,6 +3,7 @@
 #ifndef HARNESS_WORLD_SIM_SIM_WORLD_H
 #define HARNESS_WORLD_SIM_SIM_WORLD_H
 
+#include "harness/cluster/link_loads.h"
 #include "harness/cluster/topology.h"
 #include "harness/world/sim/sim_engine.h"
 #include "harness/world/sim/world_sim.h"
@@ -27,6 +28,7 @@ struct sim_group { /* the ranks of one world: the whole run, or a part of them *
     struct sim_owned owned;
     int n_members, n_open;           /* n_open: of a part, ranks that have not closed it */
     const struct topology *topology; /* of the run */
+    struct link_loads *loads;        /* of the run */
     int n_arrived;
     uint64_t n_operations;
     sim_collective_fn *collective; /* of the operation under way */

@@ -62,11 +62,27 @@ static double slowness(struct world *w)
            noise_step_ratio(&t->cluster, number, is_in_step ? duty.step : -1);
 }
 
+static enum peer_phase phase_of(const struct world *w, int number)
+{
+    return (enum peer_phase)atomic_load_explicit(&w->peers->seat[number].phase, memory_order_relaxed);
+}
+
+void world_sim_sent(struct world *w, int peer, uint64_t n_bytes)
+{
+    const int from = w->peers->own, to = sim_number(world_sim_rank(w, peer));
+
+    if (phase_of(w, from) == PHASE_STEP || phase_of(w, to) == PHASE_STEP)
+        link_loads_add(self(w)->group->loads, from, to, n_bytes);
+}
+
 static void sim_charge(struct world *w, double flops, double bytes)
 {
     const double compute_s = flops / w->flops_per_s, memory_s = bytes / w->memory_bytes_per_s;
+    const double seconds = (compute_s > memory_s ? compute_s : memory_s) * slowness(w);
 
-    sim_compute(self(w)->rank, (compute_s > memory_s ? compute_s : memory_s) * slowness(w));
+    if (phase_of(w, w->peers->own) == PHASE_SERVE)
+        link_loads_serve(self(w)->group->loads, w->peers->own, seconds);
+    sim_compute(self(w)->rank, seconds);
 }
 
 static void sim_work(struct world *w, uint64_t ns)
@@ -203,6 +219,16 @@ static void fill_members(struct sim_group *g, struct share_run *shares, const st
     }
 }
 
+static void take_cost(struct world_cost *out, uint64_t n_sent, uint64_t real_ns, const struct link_loads *loads)
+{
+    *out = (struct world_cost){ .n_messages = n_sent, .real_ns = real_ns };
+    if (!loads->topology) /* there was no run */
+        return;
+    for (int k = 0; k < N_LOADS; k++)
+        out->load[k] = link_loads_busiest(loads, k);
+    out->network_bytes = link_loads_network_bytes(loads);
+}
+
 static enum rc sim_world_run(const struct world_opts *opts, int n_ranks, rank_main_fn *body, void *arg)
 {
     struct run_args run = { .body = body, .arg = arg };
@@ -211,6 +237,7 @@ static enum rc sim_world_run(const struct world_opts *opts, int n_ranks, rank_ma
     struct share_run shares;
     struct peer_seat *seat = NULL;
     struct peer_losses *losses = NULL;
+    struct link_loads loads = { .topology = NULL };
     uint64_t n_sent = 0;
     const int n_workers = opts && opts->n_bound_ranks > 0 ? opts->n_bound_ranks : n_ranks;
     struct topology topology;
@@ -231,11 +258,14 @@ static enum rc sim_world_run(const struct world_opts *opts, int n_ranks, rank_ma
     seat = peer_seats_alloc(n_ranks);
     if (!run.all || !seat)
         FAIL(RC_NOMEM, "world sim: no memory for %d ranks", n_ranks);
+    TRY(link_loads_open(&loads, &topology));
+    run.all->loads = &loads;
     fill_members(run.all, &shares, &stall, seat, losses);
     TRY(sim_run(&n_sent, &topology, rank_body, &run));
 out:
     if (opts && opts->cost)
-        *opts->cost = (struct world_cost){ n_sent, wait_clock_ns() - started_ns };
+        take_cost(opts->cost, n_sent, wait_clock_ns() - started_ns, &loads);
+    link_loads_close(&loads);
     share_run_fini(&shares);
     for (int r = 0; run.all && r < n_ranks; r++)
         peers_fini(&run.all->member[r].peers);

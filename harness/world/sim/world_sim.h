@@ -12,6 +12,8 @@ extern const struct share_ops sim_share_ops;
 
 /* The actor of rank r of w, whose ops must be world_sim. Cannot fail. */
 struct sim_rank *world_sim_rank(struct world *w, int r);
+/* A message of so many bytes leaves the rank of w for rank `peer` of w (world_cost). Cannot fail. */
+void world_sim_sent(struct world *w, int peer, uint64_t n_bytes);
 /* Of share_ops. */
 enum rc world_sim_host_group(struct world *w, struct world **out, int *host, int *n_hosts) MUST_CHECK;
 

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bottleneck_test.c - made-up loads, and the part that a step waits for in words. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "harness/campaign/bottleneck.h"
+
+/* Steps of 1 s, of which 0.3 s are computed. */
+static struct simulation made(void)
+{
+    return (struct simulation){ .step_s = 1, .compute_s = 0.3, .imbalance_ratio = NAN };
+}
+
+static void assert_words(const struct simulation *s, int n_workers, int n_servers, const char *settings,
+                         const char *exchange, const char *expected)
+{
+    const struct bottleneck b = bottleneck_find(s);
+    char text[BOTTLENECK_BYTES];
+    struct topology t;
+    struct cluster c;
+
+    cluster_default(&c);
+    assert_int_equal(cluster_set(&c, NULL, settings), RC_OK);
+    topology_init(&t, &c, n_workers, n_workers + n_servers);
+    bottleneck_text(text, sizeof text, &b, s, &t, exchange);
+    assert_string_equal(text, expected);
+}
+
+static void of_a_ring(void **state)
+{
+    struct simulation s = made();
+
+    (void)state;
+    s.compute_s = 0.97;
+    s.load[LINK_NIC_UP].busy_s = 0.4;
+    assert_words(&s, 8, 0, "", "ring", "compute, 97 %");
+    s.compute_s = 0.3;
+    s.load[LINK_NIC_UP].busy_s = 0.804;
+    assert_words(&s, 8, 0, "", "ring", "the ring's network cards, 80 %");
+    s.load[LINK_STAGE_IN].busy_s = 0.9;
+    assert_words(&s, 8, 0, "", "ring", "copies between device and host, 90 %");
+    s.load[LINK_GROUP_DOWN].busy_s = 0.95;
+    assert_words(&s, 8, 0, "", "ring", "links between groups of hosts, 95 %");
+    s.load[LINK_LOCAL].busy_s = 1;
+    assert_words(&s, 8, 0, "", "ring", "links within a host, 100 %");
+    assert_true(fabs(bottleneck_find(&s).network_ratio - 0.804) < 1e-12);
+}
+
+/* Eight workers on hosts of two; servers behind them, or beside. */
+static void of_servers(void **state)
+{
+    struct simulation s = made();
+
+    (void)state;
+    s.imbalance_ratio = 3.1;
+    snprintf(s.hot_tensor, sizeof s.hot_tensor, "fc6/w");
+    s.hot_server = 1;
+    s.load[LINK_NIC_DOWN] = (struct link_load){ .index = 4, .busy_s = 0.96, .n_bytes = 1 };
+    assert_words(&s, 8, 4, "ranks_per_host_count=2", "ps", "the network card of fc6/w's server, 96 %");
+    assert_words(&s, 8, 4, "ranks_per_host_count=2,server_placement=beside", "ps",
+                 "the network card of a host of workers, 96 %");
+    s.load[LINK_NIC_DOWN].index = 1;
+    assert_words(&s, 8, 4, "ranks_per_host_count=2,server_placement=beside", "ps",
+                 "the network card of fc6/w's server, 96 %");
+    s.load[LINK_PROCESS] = (struct link_load){ .index = 9, .busy_s = 0.99, .n_bytes = 1 };
+    assert_words(&s, 8, 4, "ranks_per_host_count=2,protocol=grpc", "ps", "the grpc process of fc6/w's server, 99 %");
+    s.imbalance_ratio = 1.1;
+    assert_words(&s, 8, 4, "ranks_per_host_count=2,protocol=grpc", "ps", "the grpc process of a server, 99 %");
+    s.hot_server = 0;
+    assert_words(&s, 9, 1, "protocol=grpc", "ps", "the grpc process of the server, 99 %");
+    s.hot_server = 1;
+    s.load[LOAD_HANDLING] = (struct link_load){ .index = 3, .busy_s = 1, .n_bytes = 0 };
+    assert_words(&s, 8, 4, "protocol=tcp", "ps", "the handling of tcp messages by a worker, 100 %");
+    s.load[LOAD_SERVER] = (struct link_load){ .index = 8, .busy_s = 1.01, .n_bytes = 0 };
+    assert_words(&s, 8, 4, "protocol=tcp", "ps", "the processor of a server, 101 %");
+}
+
+/* N2: below a half there is none. */
+static void none_alone(void **state)
+{
+    struct simulation s = made();
+
+    (void)state;
+    s.load[LINK_NIC_UP].busy_s = 0.499;
+    assert_words(&s, 8, 0, "", "ring", "none alone: the ring's network cards, 50 %; compute, 30 %");
+    assert_false(bottleneck_find(&s).is_one);
+    s.load[LINK_NIC_UP].busy_s = 0.5;
+    assert_true(bottleneck_find(&s).is_one);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(of_a_ring),
+        cmocka_unit_test(of_servers),
+        cmocka_unit_test(none_alone),
+    };
+
+    return cmocka_run_group_tests_name("bottleneck", tests, NULL, NULL);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* prediction_band.c - see prediction_band.h. */
+#include "harness/campaign/prediction_band.h"
+
+#include <math.h>
+
+#include "harness/measure/interval.h"
+
+struct prediction_band prediction_band_of(const double *x, size_t n)
+{
+    struct prediction_band b = { .mean = 0, .low = NAN, .high = NAN };
+    double squares = 0;
+
+    for (size_t i = 0; i < n; i++)
+        b.mean += x[i] / (double)n;
+    for (size_t i = 0; i < n; i++)
+        squares += (x[i] - b.mean) * (x[i] - b.mean);
+    if (n < 2)
+        return b;
+    const double half = student_t_975((double)(n - 1)) * sqrt(squares / (double)(n - 1) * (1 + 1 / (double)n));
+    b.low = b.mean - half;
+    b.high = b.mean + half;
+    return b;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* prediction_band_test.c - bands of made-up runs, worked out by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <math.h>
+
+#include "harness/campaign/prediction_band.h"
+
+static void assert_band(const double *x, size_t n, double mean, double half)
+{
+    const struct prediction_band b = prediction_band_of(x, n);
+
+    if (!(fabs(b.mean - mean) < 1e-12) || !(fabs(b.low - (mean - half)) < 1e-4) ||
+        !(fabs(b.high - (mean + half)) < 1e-4))
+        fail_msg("%.9g .. %.9g around %.9g, expected %.9g -+ %.9g", b.low, b.high, b.mean, mean, half);
+}
+
+/* t(0.975) is 12.7062 with 1 degree of freedom, 4.30265 with 2, 2.77645 with 4. */
+static void of_runs(void **state)
+{
+    const double two[] = { 0.9, 0.8 }, three[] = { 2, 4, 6 }, five[] = { 1, 1, 1, 1, 1 };
+
+    (void)state;
+    assert_band(two, 2, 0.85, 12.7062047 * 0.0707106781 * sqrt(1.5));
+    assert_band(three, 3, 4, 4.30265273 * 2 * sqrt(4.0 / 3));
+    assert_band(five, 5, 1, 0);
+}
+
+static void of_one_run_there_is_none(void **state)
+{
+    const double one = 0.7;
+    const struct prediction_band b = prediction_band_of(&one, 1);
+
+    (void)state;
+    assert_true(b.mean == 0.7 && isnan(b.low) && isnan(b.high));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(of_runs), cmocka_unit_test(of_one_run_there_is_none) };
+
+    return cmocka_run_group_tests_name("prediction_band", tests, NULL, NULL);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* simulate_words.c - what the figures of predictions mean: bands, bottlenecks, and where ways cross over. */
+#include <stdio.h>
+
+#include "harness/campaign/simulate.h"
+
+void simulate_bottleneck_text(char *out, size_t n_bytes, const struct simulate *s, const struct simulate_point *p)
+{
+    const struct simulate_way *w = &s->way[p->way];
+    struct topology t;
+
+    topology_init(&t, &s->cluster[w->cluster].cluster, p->n_gpus, p->n_gpus + p->n_servers);
+    bottleneck_text(out, n_bytes, &p->bottleneck, &s->simulations.simulation[p->together[0]], &t,
+                    simulate_way_exchange(w));
+}
+
+bool simulate_is_random(const struct cluster *c)
+{
+    return c->jitter != JITTER_NONE || c->n_stragglers > 0 || c->job_placement == PLACE_RANDOM;
+}
+
+void simulate_band_text(char *out, size_t n_bytes, const struct simulate *s)
+{
+    if (s->n_seeds > 1)
+        snprintf(out, n_bytes,
+                 "band: between its ends one more run with as many steps is expected in 95 of 100 cases, from %d "
+                 "simulations with other draws of jitter, stragglers and placement (Student's t); what the description "
+                 "assumes is not in it",
+                 s->n_seeds);
+    else
+        snprintf(out, n_bytes, "band: there is none, as %s",
+                 simulate_is_random(&s->cluster[0].cluster)
+                     ? "one seed was simulated; --seeds 5 gives one"
+                     : "nothing in the description is random: no jitter, no stragglers, no random placement");
+}
+
+/* --- crossovers --- */
+
+struct common { /* the numbers of GPUs that two ways have both */
+    int n_gpus[SIMULATE_MOST_COUNTS];
+    double first[SIMULATE_MOST_COUNTS], second[SIMULATE_MOST_COUNTS]; /* images/s */
+    size_t n;
+};
+
+static const struct simulate_point *point_of(const struct simulate *s, size_t profile, size_t way, int n_gpus)
+{
+    for (size_t i = 0; i < s->n_points; i++)
+        if (s->point[i].profile == profile && s->point[i].way == way && s->point[i].n_gpus == n_gpus)
+            return &s->point[i];
+    return NULL;
+}
+
+static struct common common_of(const struct simulate *s, size_t profile, size_t first, size_t second)
+{
+    struct common c = { .n = 0 };
+
+    for (size_t i = 0; i < s->n_counts; i++) {
+        const struct simulate_point *a = point_of(s, profile, first, s->n_gpus[i]);
+        const struct simulate_point *b = point_of(s, profile, second, s->n_gpus[i]);
+        if (!a || !b)
+            continue;
+        c.n_gpus[c.n] = s->n_gpus[i];
+        c.first[c.n] = a->images_per_s;
+        c.second[c.n++] = b->images_per_s;
+    }
+    return c;
+}
+
+static void tell_pair(const struct simulate *s, size_t profile, size_t first, size_t second,
+                      void (*print)(void *arg, const char *line), void *arg)
+{
+    const struct common c = common_of(s, profile, first, second);
+    const struct crossovers found = crossovers_find(c.n_gpus, c.first, c.second, c.n);
+    char own[SIMULATE_WAY_BYTES], other[SIMULATE_WAY_BYTES], line[SIMULATE_SENTENCE_BYTES];
+    const char *model = s->profiles.profile[profile].model;
+    int at;
+
+    if (c.n < 2)
+        return;
+    simulate_way_name(own, sizeof own, &s->way[first]);
+    simulate_way_name(other, sizeof other, &s->way[second]);
+    if (found.n == 0) {
+        snprintf(line, sizeof line, "%s: no crossover of %s and %s between %d and %d GPUs: %s is faster", model, own,
+                 other, c.n_gpus[0], c.n_gpus[c.n - 1], found.first_leads ? own : other);
+        print(arg, line);
+        return;
+    }
+    at = snprintf(line, sizeof line, "%s: %s and %s cross over at", model, own, other);
+    for (size_t i = 0; i < found.n && i < CROSSOVER_MOST; i++)
+        at += snprintf(line + at, sizeof line - (size_t)at, "%s %.1f", i > 0 ? "," : "", found.gpus[i]);
+    snprintf(line + at, sizeof line - (size_t)at, " GPUs: below, %s is faster%s", found.first_leads ? own : other,
+             found.n > 1 ? "; then in turn" : "");
+    print(arg, line);
+}
+
+void simulate_crossovers(const struct simulate *s, void (*print)(void *arg, const char *line), void *arg)
+{
+    for (size_t profile = 0; profile < s->profiles.n; profile++)
+        for (size_t first = 0; first < s->n_ways; first++)
+            for (size_t second = 0; second < s->n_ways; second++)
+                if (s->way[first].mode == ROW_COLLECTIVE && row_mode_has_servers(s->way[second].mode))
+                    tell_pair(s, profile, first, second, print, arg);
+}
