@@ -17,7 +17,7 @@
 
 #include "harness/world/child.h"
 
-enum { LIMIT_MS = 120000, COMPLAINT_BYTES = 4096, LEAST_PICTURE_BYTES = 200 };
+enum { LIMIT_MS = 120000, COMPLAINT_BYTES = 4096, LEAST_PICTURE_BYTES = 200, PATH_BYTES = 4096 };
 
 static const char *share_dir(void)
 {
@@ -133,22 +133,61 @@ out:
     return rc;
 }
 
+static enum rc check_drawable(const char *data_path)
+{
+    if (!chart_available())
+        return rc_raise(RC_UNSUPPORTED, "charts need gnuplot, which cannot be started (Debian: gnuplot-nox)");
+    if (access(data_path, R_OK) != 0)
+        return rc_raise(RC_IO, "%s: %s", data_path, strerror(errno));
+    return RC_OK;
+}
+
 enum rc chart_draw(const char *script, const char *data_path, const char *dir, const char *name,
                    const struct chart_var *var, int n_vars)
 {
     static const char *const format[] = { "svg", "png" };
     struct drawing d = { 0 };
-    enum rc rc = RC_OK;
+    enum rc rc;
 
-    if (!chart_available())
-        FAIL(RC_UNSUPPORTED, "charts need gnuplot, which cannot be started (Debian: gnuplot-nox)");
-    if (access(data_path, R_OK) != 0)
-        FAIL(RC_IO, "%s: %s", data_path, strerror(errno));
+    TRY(check_drawable(data_path));
     for (size_t i = 0; i < sizeof format / sizeof *format; i++) {
         TRY(drawing_init(&d, script, data_path, dir, name, format[i], var, n_vars));
         TRY(draw(&d));
         drawing_fini(&d);
     }
+out:
+    drawing_fini(&d);
+    return rc;
+}
+
+/* A text of that name in the folder of the data. */
+static enum rc copy_and_remove(const char *path, FILE *to)
+{
+    FILE *from = fopen(path, "re");
+    int c;
+
+    if (!from)
+        return rc_raise(RC_IO, "%s: %s", path, strerror(errno));
+    while ((c = fgetc(from)) != EOF)
+        if (c != '\f') /* gnuplot begins a page */
+            fputc(c, to);
+    fclose(from);
+    unlink(path);
+    return RC_OK;
+}
+
+enum rc chart_print(const char *script, const char *data_path, const struct chart_var *var, int n_vars, FILE *to)
+{
+    char folder[PATH_BYTES];
+    struct drawing d = { 0 };
+    enum rc rc;
+
+    TRY(check_drawable(data_path));
+    const char *slash = strrchr(data_path, '/');
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - data_path) : 1, slash ? data_path : ".");
+    TRY(drawing_init(&d, script, data_path, folder, ".drawn", "dumb", var, n_vars));
+    TRY(draw(&d));
+    TRY(copy_and_remove(d.path, to));
 out:
     drawing_fini(&d);
     return rc;

@@ -9,6 +9,7 @@
 #define HARNESS_REPORT_CHART_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "harness/base/rc.h"
 
@@ -22,5 +23,9 @@ bool chart_available(void);
  * RC_UNSUPPORTED: no gnuplot; RC_IO: gnuplot failed (its first line of complaint is in the message). */
 enum rc chart_draw(const char *script, const char *data_path, const char *dir, const char *name,
                    const struct chart_var *var, int n_vars) MUST_CHECK;
+
+/* The same as text, on a terminal: to := what gnuplot draws without a display. Errors: as chart_draw(). */
+enum rc chart_print(const char *script, const char *data_path, const struct chart_var *var, int n_vars,
+                    FILE *to) MUST_CHECK;
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * chart_test.c - each chart drawn from small tables; failures told in gnuplot's words.
- *   chart_test throughput|efficiency|loss|cost|roofline|reproduce|errors
+ *   chart_test throughput|efficiency|loss|cost|roofline|reproduce|path|lesson|text|errors
  */
 #include "harness/report/chart.h"
 
@@ -23,6 +23,12 @@ static const struct chart_var VARS[] = {
     { "launches", "3" },
     { "peak_gflop_per_s", "112.5" },
     { "peak_gb_per_s", "9.5" },
+    { "mean_x", "0.01" },
+    { "mean_xx", "0.08" },
+    { "least_slope", "2" },
+    { "least_offset", "-0.1" },
+    { "xtitle", "steps" },
+    { "ytitle", "loss" },
 };
 
 /* Tables that hold what may come: comments, nan, one point, oversubscription, long and unknown modes. */
@@ -78,6 +84,11 @@ static const struct sample {
                    "parameter server, grpc\tpredicted\t1\t0.4\t52\nparameter server, grpc\tpredicted\t512\tnan\tnan\n"
                    "ring, rdma\tpublished\t512\t0.68\t45260\nring, rdma\tnot counted\t16\t0.87\t1810\n" },
     { "reproduce", "line\tkind\tgpus\tefficiency\timages_per_s\nring, rdma\tpredicted\t1\t1\t130\n" },
+    { "path", "line\tpart\tslope\toffset\nbatch 10\tbegin\t0\t0\nbatch 10\tbegin\t1\t0.1\nbatch 10\trest\t2\t-0.1\n"
+              "batch 1\tbegin\t0\t0\nbatch 1\tbegin\tnan\tnan\nbatch 1\trest\t9\t9\n" },
+    { "path", "line\tpart\tslope\toffset\nbatch 10\tbegin\t0\t0\n" },
+    { "lesson", "line\tx\ty\nbatch 10\t1\t0.5\nbatch 10\t2\t0.25\nbatch 1\t1\tnan\nbatch 1\t2\t0\n" },
+    { "lesson", "line\tx\ty\nbatch 10\t1\t0.5\n" },
 };
 
 static int set_up(void **state)
@@ -138,7 +149,8 @@ static void draws(void **state)
 
 static void tells_what_is_wrong_with_a_table(void **state)
 {
-    static const char *const script[] = { "throughput", "efficiency", "loss", "cost", "roofline", "reproduce" };
+    static const char *const script[] = { "throughput", "efficiency", "loss", "cost",
+                                          "roofline",   "reproduce",  "path", "lesson" };
     static const char *const broken[] = { "", "mode\tworkers\n", "this is\nno table\nat all\n" };
     struct kit *k = *state;
 
@@ -151,6 +163,28 @@ static void tells_what_is_wrong_with_a_table(void **state)
             assert_null(strchr(rc_message(), '\n'));
             assert_int_equal(kit_count_files(k), 1); /* no half picture is left */
         }
+}
+
+/* On a terminal: heading, a key that says which letter a line is, and nothing left behind. */
+static void prints(void **state)
+{
+    struct kit *k = *state;
+    char data_path[KIT_PATH_BYTES], text[16384] = "";
+    FILE *to = tmpfile();
+
+    assert_non_null(to);
+    assert_true(
+        kit_write(k, "data.tsv", "line\tx\ty\nbatch 10\t1\t0.5\nbatch 10\t2\t0.25\nbatch 1\t1\t1\nbatch 1\t2\t2\n"));
+    snprintf(data_path, sizeof data_path, "%s", kit_path(k, "data.tsv"));
+    assert_int_equal(chart_print("lesson", data_path, VARS, sizeof VARS / sizeof *VARS, to), RC_OK);
+    rewind(to);
+    assert_true(fread(text, 1, sizeof text - 1, to) > 1000);
+    (void)fclose(to);
+    assert_non_null(strstr(text, "lenet's _test_"));
+    assert_non_null(strstr(text, "batch 10 ###"));
+    assert_non_null(strstr(text, "batch 1 ***"));
+    assert_null(strchr(text, '\f'));
+    assert_int_equal(kit_count_files(k), 1);
 }
 
 static void keeps_the_old_picture(void **state)
@@ -200,6 +234,7 @@ static void says_when_there_is_no_gnuplot(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest drawing[] = { KIT_TEST(draws) };
+    const struct CMUnitTest text[] = { KIT_TEST(prints) };
     const struct CMUnitTest errors[] = {
         KIT_TEST(tells_what_is_wrong_with_a_table),
         KIT_TEST(keeps_the_old_picture),
@@ -215,6 +250,8 @@ int main(int argc, char **argv)
         return 77;
     }
     setenv("CHART_TEST_SCRIPT", argv[1], 1);
+    if (strcmp(argv[1], "text") == 0)
+        return cmocka_run_group_tests_name("chart text", text, NULL, NULL);
     if (strcmp(argv[1], "errors") == 0)
         return cmocka_run_group_tests_name("chart errors", errors, NULL, NULL);
     return cmocka_run_group_tests_name("chart", drawing, NULL, NULL);

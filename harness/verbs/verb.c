@@ -97,7 +97,7 @@ enum rc verb_run(const struct verb *v, struct verb_call *call)
 {
     const int n_wanted = n_operands_of(v);
 
-    if (n_wanted > 0 && !call->operand[n_wanted - 1])
+    if (n_wanted > 0 && v->operands[0] != '[' && !call->operand[n_wanted - 1])
         return rc_raise(RC_INVAL, "%s: needed: gradmark %s %s", v->operands, v->name, v->operands);
     return v->run(call);
 }

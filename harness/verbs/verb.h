@@ -45,7 +45,8 @@ struct verb_hint { /* an option that the verb does not have, and what does what 
 
 struct verb {
     const char *name, *summary;     /* summary: one line, no full stop */
-    const char *operands;           /* words it needs beside options: a name for each, "A B"; NULL: none */
+    const char *operands;           /* words it needs beside options: a name for each, "A B"; "[A]": may be left out;
+                                       NULL: none */
     const char *introduction;       /* before the options in --help; NULL: none */
     size_t opts_bytes;              /* of its option struct; 0: it has no options */
     const struct verb_group *group; /* table NULL last */
@@ -62,7 +63,7 @@ struct verb {
 };
 
 extern const struct verb verb_compare, verb_train, verb_profile, verb_pack, verb_info, verb_report, verb_diff,
-    verb_reproduce, verb_simulate, verb_calibrate;
+    verb_reproduce, verb_simulate, verb_calibrate, verb_lab;
 
 /* Parse argv[0..argc), what follows the verb, and check it. RC_INVAL names option, value and remedy; RC_NOMEM. The
  * owner closes call, also after an error. Options borrow from argv. */

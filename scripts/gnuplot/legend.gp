@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # legend.gp - a legend in rows above the plot, broken where the picture ends, and the top margin below it.
-# gnuplot's own key overlaps its neighbours or drops entries when names are long.
+# gnuplot's own key overlaps its neighbours or drops entries when names are long. In letters (format dumb) only that key knows
+# which letter a line is drawn with: there the chart gives its lines the titles of key_title(i), which are empty elsewhere.
 #
 # Reads lists of equal length: entry_names (quoted words), entry_colours, entry_points (0: no point, below 0: hollow,
 # 1000 + n: a small one),
 # entry_lines (0: none, else a dash type), entry_boxes (0: none, 1: a filled box, 1 + n: one hatched by pattern n, in the
 # colour of entry_hatches). Not a chart by itself.
+
+is_text = format eq 'dumb'
+key_title(i) = is_text ? word(entry_names, i) : ''
+if (is_text) { set key outside top left horizontal }
 
 legend_left = 0.02
 legend_right = 0.985
@@ -13,7 +18,7 @@ letter = 0.0076 # width of a letter, as a part of the picture's
 sample = 0.03   # width of a sample with its gap
 place_x = legend_left
 place_y = 0.857
-do for [i = 1:words(entry_names)] {
+do for [i = 1:(is_text ? 0 : words(entry_names))] {
     needed = sample + letter * strlen(word(entry_names, i))
     if (place_x > legend_left && place_x + needed > legend_right) {
         place_x = legend_left
@@ -44,4 +49,4 @@ do for [i = 1:words(entry_names)] {
     set label 200 + i word(entry_names, i) at screen place_x + sample, screen place_y left
     place_x = place_x + needed + 0.028
 }
-set tmargin at screen place_y - 0.055
+set tmargin at screen is_text ? 0.9 : place_y - 0.055

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * batch_size.c - the lab "batch-size": a line through 1000 points by all of them at a time, by 100, and by one.
+ *
+ * The same number of epochs at the same rate. A full batch goes down the gradient of the loss itself, smoothly; a
+ * sample alone points somewhere else every time, and the path never rests: its distance from the least point grows with
+ * the rate, not with the number of steps. An epoch of 1000 steps costs more than one of a step, as each step has its
+ * own cost beside its arithmetic.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/base/file.h"
+#include "harness/labs/lab_list.h"
+#include "harness/labs/lesson.h"
+#include "harness/labs/squares.h"
+#include "harness/labs/training.h"
+#include "harness/report/table.h"
+
+enum { N_RUNS = 3, N_SAMPLES = 1000, N_EPOCHS = 150, SEED = 1, N_FIRST = 40, MOST_DRAWN = 1500, PATH_BYTES = 4096 };
+
+static const int batches[N_RUNS] = { N_SAMPLES, 100, 1 };
+
+struct batch_size { /* one run of the lab */
+    const struct lab_env *env;
+    struct squares squares;
+    struct line_point least;
+    struct training_path run[N_RUNS];
+};
+
+static enum rc train_all(struct batch_size *b)
+{
+    enum rc rc = RC_OK;
+
+    for (int i = 0; i < N_RUNS; i++) {
+        char name[TRAINING_NAME_BYTES], options[128];
+        snprintf(name, sizeof name, "batch-%d", batches[i]);
+        snprintf(options, sizeof options, "--batch %d --lr 0.5 --steps %d --seed %d", batches[i],
+                 N_EPOCHS * (N_SAMPLES / batches[i]), SEED);
+        TRY(training_run(&b->run[i], b->env, name, options));
+    }
+out:
+    return rc;
+}
+
+static double loss_at(const struct batch_size *b, const struct path_point *p)
+{
+    return squares_loss(&b->squares, p->slope, p->offset);
+}
+
+static const struct path_point *last_point(const struct training_path *t)
+{
+    return &t->point[t->n_points - 1];
+}
+
+/* Of `text` in file NAME of the folder. */
+static enum rc open_in_folder(struct atomic_file *out, const struct batch_size *b, const char *name)
+{
+    char path[PATH_BYTES + 64];
+
+    snprintf(path, sizeof path, "%s/%s", b->env->folder, name);
+    return atomic_file_open(out, path);
+}
+
+/* A number a line, of the full batch: what plots of the course that this lesson comes from read. */
+static enum rc write_history(const struct batch_size *b, const char *name, bool is_slope)
+{
+    struct atomic_file file = { .stream = NULL };
+    const struct training_path *t = &b->run[0];
+    enum rc rc;
+
+    TRY(open_in_folder(&file, b, name));
+    for (size_t i = 0; i < t->n_points; i++)
+        fprintf(file.stream, "%.9g\n", is_slope ? t->point[i].slope : t->point[i].offset);
+    TRY(atomic_file_commit(&file));
+out:
+    atomic_file_discard(&file);
+    return rc;
+}
+
+/* The next point of a curve over a logarithmic axis: ever farther, and the last one. */
+static size_t next_place(size_t i, size_t n_points)
+{
+    const size_t step = i / 60 + 1;
+
+    if (i + 1 == n_points)
+        return n_points;
+    return i + step < n_points - 1 ? i + step : n_points - 1;
+}
+
+static void write_place(FILE *to, const struct batch_size *b, int k, size_t i, const char *part)
+{
+    fprintf(to, "batch %d\t%s\t%.9g\t%.9g\n", batches[k], part, b->run[k].point[i].slope, b->run[k].point[i].offset);
+}
+
+/* The first steps, one by one; then MOST_DRAWN of the others. */
+static enum rc write_paths(const struct batch_size *b)
+{
+    struct atomic_file file = { .stream = NULL };
+    enum rc rc;
+
+    TRY(open_in_folder(&file, b, "paths.tsv"));
+    fputs("line\tpart\tslope\toffset\n", file.stream);
+    for (int k = 0; k < N_RUNS; k++) {
+        const size_t n = b->run[k].n_points, n_first = n < N_FIRST ? n : N_FIRST;
+        for (size_t i = 0; i < n_first; i++)
+            write_place(file.stream, b, k, i, "begin");
+        for (size_t i = n_first; i < n; i += n / MOST_DRAWN + 1)
+            write_place(file.stream, b, k, i, "rest");
+    }
+    TRY(atomic_file_commit(&file));
+out:
+    atomic_file_discard(&file);
+    return rc;
+}
+
+/* How far above the least loss, against steps, samples and seconds: from the first step on. */
+static enum rc write_curve(const struct batch_size *b, const char *name, int axis)
+{
+    const double least = squares_loss(&b->squares, b->least.slope, b->least.offset);
+    struct atomic_file file = { .stream = NULL };
+    enum rc rc;
+
+    TRY(open_in_folder(&file, b, name));
+    fputs("line\tx\ty\n", file.stream);
+    for (int k = 0; k < N_RUNS; k++)
+        for (size_t i = 1; i < b->run[k].n_points; i = next_place(i, b->run[k].n_points)) {
+            const struct path_point *p = &b->run[k].point[i];
+            const double x = axis == 0 ? (double)i : axis == 1 ? p->samples_count : p->time_s;
+            fprintf(file.stream, "batch %d\t%.9g\t%.9g\n", batches[k], x, loss_at(b, p) - least);
+        }
+    TRY(atomic_file_commit(&file));
+out:
+    atomic_file_discard(&file);
+    return rc;
+}
+
+static enum rc write_tables(const struct batch_size *b)
+{
+    enum rc rc;
+
+    TRY(write_history(b, "slope_hist_0", true));
+    TRY(write_history(b, "offset_hist_0", false));
+    TRY(write_paths(b));
+    TRY(write_curve(b, "loss-steps.tsv", 0));
+    TRY(write_curve(b, "loss-samples.tsv", 1));
+    TRY(write_curve(b, "loss-seconds.tsv", 2));
+out:
+    return rc;
+}
+
+static enum rc fill_table(struct table *t, const struct batch_size *b)
+{
+    enum rc rc = RC_OK;
+
+    for (int k = 0; k < N_RUNS; k++) {
+        const struct path_point *p = last_point(&b->run[k]);
+        TRY(table_cell(t, "%d", batches[k]));
+        TRY(table_cell(t, "%zu", b->run[k].n_points - 1));
+        TRY(table_cell(t, "%.6f", p->slope));
+        TRY(table_cell(t, "%.6f", p->offset));
+        TRY(table_cell(t, "%.2g", hypot(p->slope - b->least.slope, p->offset - b->least.offset)));
+        TRY(table_cell(t, "%.6f", loss_at(b, p)));
+        TRY(table_cell(t, "%.0f", 1e6 * p->time_s / N_EPOCHS));
+    }
+    TRY(table_rule(t));
+    TRY(table_cell(t, "least squares"));
+    TRY(table_cell(t, "%s", ""));
+    TRY(table_cell(t, "%.6f", b->least.slope));
+    TRY(table_cell(t, "%.6f", b->least.offset));
+    TRY(table_cell(t, "0"));
+    TRY(table_cell(t, "%.6f", squares_loss(&b->squares, b->least.slope, b->least.offset)));
+    TRY(table_cell(t, "%s", ""));
+out:
+    return rc;
+}
+
+static enum rc show_table(const struct batch_size *b, struct lesson *l)
+{
+    static const struct column column[] = { { "batch", ALIGN_RIGHT },          { "steps", ALIGN_RIGHT },
+                                            { "slope", ALIGN_RIGHT },          { "offset", ALIGN_RIGHT },
+                                            { "from the least", ALIGN_RIGHT }, { "loss", ALIGN_RIGHT },
+                                            { "us an epoch", ALIGN_RIGHT } };
+    struct table *t = NULL;
+    enum rc rc;
+
+    TRY(table_open(&t, column, sizeof column / sizeof *column));
+    TRY(fill_table(t, b));
+    TRY(lesson_table(l, t, "where each training ended, and what an epoch took"));
+out:
+    table_close(&t);
+    return rc;
+}
+
+static enum rc show_paths(const struct batch_size *b, struct lesson *l)
+{
+    char text[4][32];
+    const double value[4] = { b->squares.x, b->squares.xx, b->least.slope, b->least.offset };
+    static const char *const name[4] = { "mean_x", "mean_xx", "least_slope", "least_offset" };
+    struct chart_var var[5] = { { "heading", "three paths over the loss: 150 epochs by all samples, by 100, by one" } };
+
+    for (int i = 0; i < 4; i++) {
+        snprintf(text[i], sizeof text[i], "%.17g", value[i]);
+        var[i + 1] = (struct chart_var){ name[i], text[i] };
+    }
+    return lesson_picture(l, "path", "paths",
+                          "Paths through slope and offset over the loss of all 1000 samples; cross: least squares.",
+                          var, 5);
+}
+
+static enum rc show_curves(struct lesson *l)
+{
+    static const struct {
+        const char *name, *caption, *xlabel, *heading;
+    } curve[] = { { "loss-steps", "Against steps: a step by all samples is worth most.", "steps (logarithmic)",
+                    "loss above the least against steps" },
+                  { "loss-samples",
+                    "Against samples: small batches go far on few samples, and stop short of the least.",
+                    "samples seen (logarithmic)", "loss above the least against samples" },
+                  { "loss-seconds", "Against time, on this machine.", "seconds (logarithmic)",
+                    "loss above the least against time" } };
+    enum rc rc = RC_OK;
+
+    for (size_t i = 0; i < sizeof curve / sizeof *curve; i++) {
+        const struct chart_var var[] = { { "heading", curve[i].heading },
+                                         { "xtitle", curve[i].xlabel },
+                                         { "ytitle", "loss of all samples above the least one (logarithmic)" } };
+        TRY(lesson_picture(l, "lesson", curve[i].name, curve[i].caption, var, 3));
+    }
+out:
+    return rc;
+}
+
+static enum rc write_page(const struct batch_size *b)
+{
+    static const char *const question[] = {
+        "All three paths begin at slope 0, offset 0 and follow gradients. Why is one of them smooth and another not?",
+        "Which batch needs the fewest steps, which the fewest samples, which the least time? Why are the answers "
+        "different?",
+        "By one sample the path never rests. What would have to change on the way for it to come to rest, and how?",
+        "An epoch by one sample takes many times as long as one by all of them, and does the same products. What else "
+        "does a step cost?",
+        "The red cross is not at slope 2, offset 0, from which the data were made. Why?",
+        NULL
+    };
+    static const char *const next[] = {
+        "Give the training by one sample a tenth of the rate (--lr 0.05): how far from the cross does it stay now?",
+        "Try --batch 10: between which of the paths is it, by steps, by samples, by time?",
+        "Try --lr 1.5 with the full batch. From which rate on does it leave for good? (The curvature of the loss "
+        "knows.)",
+        "Take another --seed: which of the figures change, and by how much?", NULL
+    };
+    struct lesson l = { .env = NULL };
+    enum rc rc;
+
+    TRY(lesson_open(&l, b->env, "Batch size: a line through 1000 points by all, by 100, by one"));
+    lesson_text(&l,
+                "The data: 1000 samples y = 2 x + U(-0.5, 0.5), x from U(-0.5, 0.5). The model: y = slope x + offset, "
+                "from 0 and 0. The loss: the mean square of what is missed. Each training goes 150 times through all "
+                "samples at learning rate 0.5; only the batch differs: how many samples a gradient is the mean of.");
+    TRY(show_table(b, &l));
+    TRY(show_paths(b, &l));
+    TRY(show_curves(&l));
+    lesson_list(&l, "Questions", question);
+    lesson_list(&l, "What to try next", next);
+    lesson_commands(&l, b->run, N_RUNS);
+    TRY(lesson_commit(&l));
+out:
+    lesson_discard(&l);
+    return rc;
+}
+
+static enum rc batch_size_run(const struct lab_env *env)
+{
+    struct batch_size b = { .env = env };
+    enum rc rc;
+
+    TRY(squares_of_line(&b.squares, SEED));
+    b.least = squares_least(&b.squares);
+    TRY(train_all(&b));
+    for (int k = 0; k < N_RUNS; k++)
+        fprintf(env->to, "batch %d: slope=%.6f offset=%.6f\n", batches[k], last_point(&b.run[k])->slope,
+                last_point(&b.run[k])->offset);
+    TRY(write_tables(&b));
+    TRY(write_page(&b));
+out:
+    for (int k = 0; k < N_RUNS; k++)
+        training_close(&b.run[k]);
+    return rc;
+}
+
+const struct lab lab_batch_size = {
+    .name = "batch-size",
+    .summary = "a line through 1000 points by all of them at a time, by 100, by one: why do the paths differ?",
+    .run = batch_size_run,
+};

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lab.h - a lesson that is run: ordinary trainings, pictures of what they did, and questions about them.
+ *
+ * A lab trains by `gradmark train` in child processes, with options that its page shows: what a lab does, a student can
+ * type. It leaves, in one folder, the trajectory of every training, the tables that are drawn, the pictures (SVG, PNG)
+ * and one page.
+ *
+ *   labs.c       which labs there are, and the run of one
+ *   training.c   a training and its trajectory, read back
+ *   squares.c    the loss of the linear model over its data, and its least point
+ *   lesson.c     pictures and page
+ *   batch_size.c the labs, a file each
+ *
+ * Invariants
+ *   B1  Nothing is at the folder until the lab is whole.
+ *   B2  A page shows figures of these trainings alone, and the command of each.
+ */
+#ifndef HARNESS_LABS_LAB_H
+#define HARNESS_LABS_LAB_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "harness/base/rc.h"
+
+struct lab_env {           /* borrowed */
+    const char *self_path; /* this program */
+    const char *folder;    /* is written into */
+    FILE *to;              /* what the lab found, for the terminal */
+    bool in_text;          /* draw there, too */
+};
+
+struct lab {
+    const char *name, *summary; /* summary: one line, no full stop */
+    /* RC_PEER: a training failed; RC_UNSUPPORTED: there is no gnuplot; RC_IO; RC_NOMEM. */
+    enum rc (*run)(const struct lab_env *env);
+};
+
+/* Lab i; NULL behind the last. */
+const struct lab *lab_at(int i);
+/* RC_INVAL: there is no such lab; names the nearest, and all. */
+enum rc lab_find(const struct lab **out, const char *name) MUST_CHECK;
+
+#endif

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lab_list.h - the labs, each in a file of its own. For labs.c alone. */
+#ifndef HARNESS_LABS_LAB_LIST_H
+#define HARNESS_LABS_LAB_LIST_H
+
+#include "harness/labs/lab.h"
+
+extern const struct lab lab_batch_size;
+
+#endif

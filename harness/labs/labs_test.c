@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* labs_test.c - the least point of the loss, a trajectory read back, and names of labs. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "data/dataset.h"
+#include "harness/labs/lab.h"
+#include "harness/labs/squares.h"
+#include "harness/labs/training.h"
+
+/* By its definition, sample by sample. */
+static double loss_of_samples(const struct dataset *d, double slope, double offset)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < d->n_train; i++) {
+        const double missed = slope * (double)d->feature[i] + offset - (double)d->target[i];
+        sum += missed * missed;
+    }
+    return sum / (double)d->n_train;
+}
+
+static void loss(void **state)
+{
+    static const double at[][2] = { { 0, 0 }, { 2, 0 }, { 3.5, -0.25 }, { -1, 7 } };
+    struct dataset *d = NULL;
+    struct squares s;
+
+    (void)state;
+    assert_int_equal(dataset_open_line(&d, 5), RC_OK);
+    assert_int_equal(squares_of_line(&s, 5), RC_OK);
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++)
+        assert_true(fabs(squares_loss(&s, at[i][0], at[i][1]) - loss_of_samples(d, at[i][0], at[i][1])) < 1e-9);
+    dataset_close(&d);
+}
+
+/* Means of which the least point is known: y = 3 x - 2 without noise, x of mean 1 and mean square 4. */
+static void least(void **state)
+{
+    const struct squares s = { .x = 1, .y = 1, .xx = 4, .xy = 10, .yy = 28 };
+    const struct line_point p = squares_least(&s);
+
+    (void)state;
+    assert_true(fabs(p.slope - 3) < 1e-12 && fabs(p.offset + 2) < 1e-12);
+    assert_true(fabs(squares_loss(&s, p.slope, p.offset)) < 1e-12);
+}
+
+static enum rc read_text(struct training_path *out, const char *text, char *path)
+{
+    const int fd = mkstemp(path);
+    FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
+
+    assert_non_null(f);
+    (void)fputs(text, f);
+    (void)fclose(f);
+    *out = (struct training_path){ .point = NULL };
+    const enum rc rc = training_read(out, path);
+    (void)unlink(path);
+    return rc;
+}
+
+#define HEAD "worker,step,time_s,samples_count,loss,slope,offset\n"
+
+static void reads(void **state)
+{
+    char path[] = "/tmp/labs_test.XXXXXX";
+    struct training_path t;
+
+    (void)state;
+    assert_int_equal(read_text(&t, HEAD "0,0,0.5,0,1,2,3\n0,1,1.5,20,nan,4,5\n1,0,0,0,1,6,7\n1,1,1,20,nan,8,9\n", path),
+                     RC_OK);
+    assert_int_equal(t.n_workers, 2);
+    assert_int_equal(t.n_points, 2);
+    assert_true(t.point[1].time_s == 1.5 && t.point[1].samples_count == 20);
+    assert_true(t.point[1].slope == 4 && t.point[1].offset == 5);
+    assert_true(t.point[2].slope == 6 && t.point[3].offset == 9);
+    training_close(&t);
+}
+
+static void refuses(void **state)
+{
+    static const struct {
+        const char *text, *message;
+    } c[] = { { "", ":1: is not the head" },
+              { "worker,step\n", ":1: is not the head" },
+              { HEAD, "has 0 rows" },
+              { HEAD "0,0,0,0,1,2,3\n0,1,x,0,1,2,3\n", ":3: is no row" },
+              { HEAD "0,0,0,0,1,2\n", ":2: is no row" },
+              { HEAD "0,0,0,0,1,2,3,4\n", ":2: is no row" },
+              { HEAD "0,0,0,0,1,2,3\n0,1,0,0,1,2,3\n1,0,0,0,1,2,3\n", "has 3 rows of 2 workers" } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
+        char path[] = "/tmp/labs_test.XXXXXX";
+        struct training_path t;
+        assert_int_equal(read_text(&t, c[i].text, path), RC_MISMATCH);
+        if (!strstr(rc_message(), c[i].message) || !strstr(rc_message(), path))
+            fail_msg("case %zu: '%s' has no '%s'", i, rc_message(), c[i].message);
+        training_close(&t);
+    }
+}
+
+static void names(void **state)
+{
+    const struct lab *lab = NULL;
+
+    (void)state;
+    for (int i = 0; lab_at(i); i++) {
+        assert_int_equal(lab_find(&lab, lab_at(i)->name), RC_OK);
+        assert_ptr_equal(lab, lab_at(i));
+    }
+    assert_int_equal(lab_find(&lab, "bach-size"), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "bach-size: there is no such lab; did you mean batch-size?"));
+    assert_int_equal(lab_find(&lab, "zzzzzzzzz"), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "the labs: batch-size"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(loss), cmocka_unit_test(least), cmocka_unit_test(reads),
+                                        cmocka_unit_test(refuses), cmocka_unit_test(names) };
+
+    return cmocka_run_group_tests_name("labs", tests, NULL, NULL);
+}

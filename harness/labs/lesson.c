@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lesson.c - see lesson.h. */
+#include "harness/labs/lesson.h"
+
+#include "harness/labs/training.h"
+
+enum { PATH_BYTES = 4096, MOST_PICTURE_BYTES = 4 << 20 };
+
+enum rc lesson_open(struct lesson *out, const struct lab_env *env, const char *title)
+{
+    char path[PATH_BYTES + 16];
+
+    *out = (struct lesson){ .env = env };
+    snprintf(path, sizeof path, "%s/report.html", env->folder);
+    return html_open(&out->page, path, title);
+}
+
+void lesson_text(struct lesson *l, const char *text)
+{
+    html_element(l->page.file.stream, "p", NULL, "%s", text);
+}
+
+enum rc lesson_table(struct lesson *l, const struct table *t, const char *caption)
+{
+    html_table(l->page.file.stream, t, caption);
+    table_print(t, l->env->to);
+    return RC_OK;
+}
+
+enum rc lesson_picture(struct lesson *l, const char *script, const char *name, const char *caption,
+                       const struct chart_var *var, int n_vars)
+{
+    char data[PATH_BYTES + 64], picture[PATH_BYTES + 64];
+    size_t n_bytes;
+    enum rc rc;
+
+    snprintf(data, sizeof data, "%s/%s.tsv", l->env->folder, name);
+    snprintf(picture, sizeof picture, "%s/%s.svg", l->env->folder, name);
+    TRY(chart_draw(script, data, l->env->folder, name, var, n_vars));
+    TRY(html_picture(l->page.file.stream, picture, caption, MOST_PICTURE_BYTES, &n_bytes));
+    if (l->env->in_text)
+        TRY(chart_print(script, data, var, n_vars, l->env->to));
+out:
+    return rc;
+}
+
+void lesson_list(struct lesson *l, const char *heading, const char *const *item)
+{
+    FILE *to = l->page.file.stream;
+
+    html_element(to, "h2", NULL, "%s", heading);
+    fputs("<ul>\n", to);
+    for (; *item; item++)
+        html_element(to, "li", NULL, "%s", *item);
+    fputs("</ul>\n", to);
+}
+
+void lesson_commands(struct lesson *l, const struct training_path *t, size_t n)
+{
+    FILE *to = l->page.file.stream;
+
+    html_element(to, "h2", NULL, "What was run");
+    for (size_t i = 0; i < n; i++)
+        html_element(to, "p", NULL, "%s", t[i].command);
+}
+
+enum rc lesson_commit(struct lesson *l)
+{
+    return html_commit(&l->page);
+}
+
+void lesson_discard(struct lesson *l)
+{
+    html_discard(&l->page);
+}

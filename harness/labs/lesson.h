@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lesson.h - what a lab shows: figures and pictures on one page, and the same on the terminal.
+ *
+ * Calls come in the order in which a reader sees them.
+ */
+#ifndef HARNESS_LABS_LESSON_H
+#define HARNESS_LABS_LESSON_H
+
+#include "harness/labs/lab.h"
+#include "harness/report/chart.h"
+#include "harness/report/html.h"
+
+struct training_path;
+
+struct lesson {
+    const struct lab_env *env; /* borrowed */
+    struct html page;
+};
+
+/* Start FOLDER/report.html. RC_IO, RC_NOMEM. */
+enum rc lesson_open(struct lesson *out, const struct lab_env *env, const char *title) MUST_CHECK;
+/* A paragraph, on the page alone. */
+void lesson_text(struct lesson *l, const char *text);
+/* On both. */
+enum rc lesson_table(struct lesson *l, const struct table *t, const char *caption) MUST_CHECK;
+/* Draw NAME.tsv of the folder by scripts/gnuplot/SCRIPT.gp: NAME.svg and NAME.png, on the page; with env->in_text as
+ * text on the terminal, too. RC_UNSUPPORTED: there is no gnuplot; RC_IO: it failed. */
+enum rc lesson_picture(struct lesson *l, const char *script, const char *name, const char *caption,
+                       const struct chart_var *var, int n_vars) MUST_CHECK;
+/* A heading and a list; item NULL last. On the page alone. */
+void lesson_list(struct lesson *l, const char *heading, const char *const *item);
+/* The command of each training. On the page alone. */
+void lesson_commands(struct lesson *l, const struct training_path *t, size_t n);
+/* RC_IO: there is no page. */
+enum rc lesson_commit(struct lesson *l) MUST_CHECK;
+void lesson_discard(struct lesson *l); /* no-op when not open or committed */
+
+#endif

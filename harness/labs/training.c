@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* training.c - see training.h. */
+#include "harness/labs/training.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/csv.h"
+#include "harness/base/file.h"
+#include "harness/world/child.h"
+#include "harness/world/stop.h"
+
+enum { MAX_WORDS = 32, PATH_BYTES = 4096, N_COLUMNS = 7 };
+
+static const char header[] = "worker,step,time_s,samples_count,loss,slope,offset\n";
+
+/* A number that fills the whole field. */
+static bool take_number(double *out, const char *field)
+{
+    char *end;
+
+    *out = strtod(field, &end);
+    return end != field && *end == '\0';
+}
+
+static bool take_row(struct path_point *p, double *worker, char *line)
+{
+    char *field[N_COLUMNS];
+
+    line[strcspn(line, "\r\n")] = '\0';
+    return csv_cut(line, field, N_COLUMNS) == N_COLUMNS && take_number(worker, field[0]) &&
+           take_number(&p->time_s, field[2]) && take_number(&p->samples_count, field[3]) &&
+           take_number(&p->slope, field[5]) && take_number(&p->offset, field[6]);
+}
+
+/* One point more, behind n. */
+static enum rc add_point(struct training_path *t, size_t n, size_t *n_room, const struct path_point *p)
+{
+    if (n == *n_room) {
+        const size_t n_wanted = *n_room > 0 ? 2 * *n_room : 1024;
+        struct path_point *larger = realloc(t->point, n_wanted * sizeof *larger);
+        if (!larger)
+            return rc_raise(RC_NOMEM, "no memory for a path of %zu points", n_wanted);
+        t->point = larger;
+        *n_room = n_wanted;
+    }
+    t->point[n] = *p;
+    return RC_OK;
+}
+
+static enum rc read_rows(struct training_path *t, FILE *from, const char *path)
+{
+    double last_worker = -1, worker;
+    size_t n = 0, n_room = 0, line_bytes = 0;
+    char *line = NULL;
+    struct path_point p;
+    enum rc rc = RC_OK;
+
+    t->n_workers = 0;
+    if (getline(&line, &line_bytes, from) < 0 || strcmp(line, header) != 0)
+        FAIL(RC_MISMATCH, "%s:1: is not the head of a trajectory of model linear, %.*s", path, (int)(sizeof header - 2),
+             header);
+    while (getline(&line, &line_bytes, from) >= 0) {
+        if (!take_row(&p, &worker, line))
+            FAIL(RC_MISMATCH, "%s:%zu: is no row of a trajectory, %d numbers", path, n + 2, (int)N_COLUMNS);
+        t->n_workers += worker != last_worker;
+        last_worker = worker;
+        TRY(add_point(t, n, &n_room, &p));
+        n++;
+    }
+    if (n == 0 || n % (size_t)t->n_workers != 0)
+        FAIL(RC_MISMATCH, "%s: has %zu rows of %d workers, not as many of each", path, n, t->n_workers);
+    t->n_points = n / (size_t)t->n_workers;
+out:
+    free(line);
+    return rc;
+}
+
+enum rc training_read(struct training_path *out, const char *path)
+{
+    FILE *from = NULL;
+    enum rc rc;
+
+    TRY(file_open_regular(&from, path, "a file that --trajectory wrote"));
+    TRY(read_rows(out, from, path));
+out:
+    if (from)
+        fclose(from);
+    return rc;
+}
+
+void training_close(struct training_path *t)
+{
+    free(t->point);
+    *t = (struct training_path){ .point = NULL };
+}
+
+/* The words of options, then where the trajectory goes. */
+static enum rc launch(const struct training_path *t, const struct lab_env *env, char *options, char *path)
+{
+    char trajectory[PATH_BYTES + 16], complaint[RC_MESSAGE_BYTES / 2] = "", *rest = NULL;
+    char *argv[MAX_WORDS] = { (char *)(uintptr_t)env->self_path, "train" };
+    int n = 2, exit_code = 0;
+    enum rc rc;
+
+    for (char *word = strtok_r(options, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+        if (n == MAX_WORDS - 2)
+            return rc_raise(RC_BUG, "more than %d words of a training", MAX_WORDS - 4);
+        argv[n++] = word;
+    }
+    snprintf(trajectory, sizeof trajectory, "--trajectory=%s", path);
+    argv[n++] = trajectory;
+    argv[n] = NULL;
+    TRY(child_run(argv, 0, stop_wanted, &exit_code, complaint, sizeof complaint));
+    complaint[strcspn(complaint, "\n")] = '\0';
+    if (exit_code != 0)
+        FAIL(RC_PEER, "the training %s ended with exit code %d: %s", t->name, exit_code, complaint);
+out:
+    return rc;
+}
+
+enum rc training_run(struct training_path *out, const struct lab_env *env, const char *name, const char *options)
+{
+    char words[TRAINING_COMMAND_BYTES], path[PATH_BYTES];
+    enum rc rc;
+
+    *out = (struct training_path){ .point = NULL };
+    snprintf(out->name, sizeof out->name, "%s", name);
+    snprintf(words, sizeof words, "--model linear --threads 1 %s", options);
+    snprintf(out->command, sizeof out->command, "gradmark train %.400s --trajectory %s.csv", words, name);
+    snprintf(path, sizeof path, "%s/%s.csv", env->folder, name);
+    TRY(launch(out, env, words, path));
+    TRY(training_read(out, path));
+out:
+    if (rc != RC_OK)
+        training_close(out);
+    return rc;
+}

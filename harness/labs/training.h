@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* training.h - a training of the linear model in a child process, and the path it took. */
+#ifndef HARNESS_LABS_TRAINING_H
+#define HARNESS_LABS_TRAINING_H
+
+#include <stddef.h>
+
+#include "harness/labs/lab.h"
+
+enum { TRAINING_NAME_BYTES = 48, TRAINING_COMMAND_BYTES = 512 };
+
+struct path_point { /* what a step of a worker begins with */
+    double time_s, samples_count, slope, offset;
+};
+
+struct training_path {
+    char name[TRAINING_NAME_BYTES];
+    char command[TRAINING_COMMAND_BYTES]; /* as a student types it */
+    int n_workers;
+    size_t n_points;          /* of a worker: its steps and one */
+    struct path_point *point; /* [n_workers][n_points]; owned */
+};
+
+/* Train with these options, words with a blank between two, on one thread: NAME.csv in the folder is the trajectory.
+ * RC_PEER: it failed, as its own message says; RC_MISMATCH: FILE:LINE of a trajectory that is none; RC_NOMEM. */
+enum rc training_run(struct training_path *out, const struct lab_env *env, const char *name,
+                     const char *options) MUST_CHECK;
+void training_close(struct training_path *t); /* accepts a zeroed one */
+/* Read a trajectory (train/trajectory.h) into *out, whose name and command stay. */
+enum rc training_read(struct training_path *out, const char *path) MUST_CHECK;
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lab_verb.c - gradmark lab: lists the lessons, or runs one. */
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/base/file.h"
+#include "harness/base/folder.h"
+#include "harness/labs/lab.h"
+#include "harness/verbs/verb.h"
+#include "harness/world/child.h"
+#include "harness/world/stop.h"
+
+struct lab_opts {
+    const char *results;
+    bool terminal;
+};
+
+static const struct opt table[] = {
+    OPT_TEXT_(struct lab_opts, results, "results", "", "FOLDER",
+              "pictures, tables and page; new, or empty; without it: lab-NAME"),
+    OPT_BOOL_(struct lab_opts, terminal, "terminal", "false", "draw on the terminal, too, in text"),
+    OPT_END_,
+};
+static const struct verb_group groups[] = { { "lab", table, 0 }, { NULL, NULL, 0 } };
+
+static void list(FILE *to)
+{
+    const struct lab *lab;
+
+    fputs("Lessons that are run: gradmark lab NAME\n\n", to);
+    for (int i = 0; (lab = lab_at(i)); i++)
+        fprintf(to, "  %-12s %s\n", lab->name, lab->summary);
+}
+
+static enum rc check_use(const struct verb_call *call)
+{
+    const struct lab *lab;
+
+    if (call->operand[0])
+        return lab_find(&lab, call->operand[0]);
+    if (verb_given(call, "results") || verb_given(call, "terminal"))
+        return rc_raise(RC_INVAL, "--%s: is of a lab that is run; gradmark lab NAME --%s; gradmark lab lists the labs",
+                        verb_given(call, "results") ? "results" : "terminal",
+                        verb_given(call, "results") ? "results FOLDER" : "terminal");
+    return RC_OK;
+}
+
+static enum rc run_lab(struct verb_call *call, const char *name)
+{
+    const struct lab_opts *o = call->opts;
+    char self_path[512], own[128];
+    struct atomic_folder folder = { .path = NULL };
+    struct lab_env env = { .self_path = self_path, .to = stdout, .in_text = o->terminal };
+    const struct lab *lab;
+    enum rc rc;
+
+    TRY(lab_find(&lab, name));
+    snprintf(own, sizeof own, "lab-%s", lab->name);
+    const char *path = o->results[0] ? o->results : own;
+    TRY(file_of_option(atomic_folder_open(&folder, path), "results"));
+    TRY(child_self_path(self_path, sizeof self_path));
+    call->stage = STAGE_RUN;
+    stop_catch();
+    env.folder = folder.temporary_path;
+    TRY(lab->run(&env));
+    TRY(atomic_folder_commit(&folder));
+    printf("\n%s/report.html has the pictures, the questions, and what to try next\n", path);
+out:
+    atomic_folder_discard(&folder);
+    return rc;
+}
+
+static enum rc lab_run(struct verb_call *call)
+{
+    if (call->operand[0])
+        return run_lab(call, call->operand[0]);
+    list(stdout);
+    return RC_OK;
+}
+
+const struct verb verb_lab = {
+    .name = "lab",
+    .summary = "lessons: SGD in pictures, with questions; without a name: which there are",
+    .operands = "[NAME]",
+    .introduction =
+        "usage: gradmark lab                          which labs there are\n"
+        "       gradmark lab NAME [--option value ...]\n\n"
+        "A lab runs ordinary trainings (each with its command on the page), and writes pictures as SVG and PNG,\n"
+        "the trajectories as CSV, and report.html with the pictures, figures, questions and what to try next.\n\n",
+    .opts_bytes = sizeof(struct lab_opts),
+    .group = groups,
+    .check = check_use,
+    .run = lab_run,
+};
