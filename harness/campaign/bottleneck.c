@@ -7,6 +7,11 @@
 static const double HALF = 0.5, UNEVEN = 1.5;
 enum { WHOSE_BYTES = 128 };
 
+static bool is_card(int part)
+{
+    return part == LINK_NIC_UP || part == LINK_NIC_DOWN || part == LINK_NIC_BOTH;
+}
+
 static double busy_s(const struct simulation *s, int part)
 {
     return part == BOTTLENECK_COMPUTE ? s->compute_s : s->load[part].busy_s;
@@ -15,8 +20,11 @@ static double busy_s(const struct simulation *s, int part)
 struct bottleneck bottleneck_find(const struct simulation *s)
 {
     struct bottleneck b = { .part = BOTTLENECK_COMPUTE, .second = -1 };
-    const double up_s = s->load[LINK_NIC_UP].busy_s, down_s = s->load[LINK_NIC_DOWN].busy_s;
+    double network_s = 0;
 
+    for (int i = 0; i < N_LOADS; i++)
+        if (is_card(i) && s->load[i].busy_s > network_s)
+            network_s = s->load[i].busy_s;
     for (int i = 0; i < N_LOADS; i++)
         if (busy_s(s, i) > busy_s(s, b.part))
             b.part = i;
@@ -25,7 +33,7 @@ struct bottleneck bottleneck_find(const struct simulation *s)
             b.second = i;
     b.ratio = busy_s(s, b.part) / s->step_s;
     b.second_ratio = busy_s(s, b.second) / s->step_s;
-    b.network_ratio = (up_s > down_s ? up_s : down_s) / s->step_s;
+    b.network_ratio = network_s / s->step_s;
     b.is_one = b.ratio >= HALF;
     return b;
 }
@@ -37,7 +45,7 @@ static bool is_at_server(const struct simulation *s, const struct topology *t, i
 
     if (t->n_ranks == t->n_workers)
         return false;
-    if (part == LINK_NIC_UP || part == LINK_NIC_DOWN)
+    if (is_card(part))
         return index / t->cluster.n_nics_per_host == topology_slot(t, rank);
     return index >= t->n_workers;
 }
@@ -48,7 +56,7 @@ static void whose(char *out, size_t n_bytes, const struct simulation *s, const s
     const int index = s->load[part].index, n_servers = t->n_ranks - t->n_workers;
 
     if (!is_at_server(s, t, part, index))
-        snprintf(out, n_bytes, "%s", part == LINK_NIC_UP || part == LINK_NIC_DOWN ? "a host of workers" : "a worker");
+        snprintf(out, n_bytes, "%s", is_card(part) ? "a host of workers" : "a worker");
     else if (s->imbalance_ratio > UNEVEN && s->hot_tensor[0])
         snprintf(out, n_bytes, "%s's server", s->hot_tensor);
     else
@@ -71,6 +79,7 @@ static void name_part(char *out, size_t n_bytes, int part, const struct simulati
         return;
     case LINK_NIC_UP:
     case LINK_NIC_DOWN:
+    case LINK_NIC_BOTH:
         if (t->n_ranks == t->n_workers)
             snprintf(out, n_bytes, "the %s's network cards", exchange);
         else

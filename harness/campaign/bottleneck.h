@@ -22,7 +22,7 @@ enum { BOTTLENECK_BYTES = 200, BOTTLENECK_COMPUTE = N_LOADS, N_PARTS = N_LOADS +
 struct bottleneck {
     int part, second; /* an enum load_kind, or BOTTLENECK_COMPUTE: the busiest and the next */
     double ratio, second_ratio;
-    double network_ratio; /* of the busiest direction of a network card */
+    double network_ratio; /* of the busiest network card */
     bool is_one;          /* N2 */
 };
 

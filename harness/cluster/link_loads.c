@@ -17,6 +17,7 @@ enum rc link_loads_open(struct link_loads *out, const struct topology *t)
                [LINK_STAGE_IN] = t->n_ranks,
                [LINK_NIC_UP] = n_cards,
                [LINK_NIC_DOWN] = n_cards,
+               [LINK_NIC_BOTH] = n_cards,
                [LINK_GROUP_UP] = t->n_groups,
                [LINK_GROUP_DOWN] = t->n_groups,
                [LOAD_HANDLING] = t->n_ranks,
@@ -88,10 +89,10 @@ uint64_t link_loads_network_bytes(const struct link_loads *l)
 const char *load_kind_name(int kind)
 {
     static const char *const name[N_LOADS] = {
-        [LINK_LOCAL] = "local",         [LINK_LOCAL_IN] = "local_in",     [LINK_PROCESS] = "process",
-        [LINK_STAGE_OUT] = "stage_out", [LINK_STAGE_IN] = "stage_in",     [LINK_NIC_UP] = "nic_up",
-        [LINK_NIC_DOWN] = "nic_down",   [LINK_GROUP_UP] = "group_up",     [LINK_GROUP_DOWN] = "group_down",
-        [LOAD_HANDLING] = "handling",   [LOAD_SERVER] = "server_compute",
+        [LINK_LOCAL] = "local",           [LINK_LOCAL_IN] = "local_in", [LINK_PROCESS] = "process",
+        [LINK_STAGE_OUT] = "stage_out",   [LINK_STAGE_IN] = "stage_in", [LINK_NIC_UP] = "nic_up",
+        [LINK_NIC_DOWN] = "nic_down",     [LINK_NIC_BOTH] = "nic_both", [LINK_GROUP_UP] = "group_up",
+        [LINK_GROUP_DOWN] = "group_down", [LOAD_HANDLING] = "handling", [LOAD_SERVER] = "server_compute",
     };
 
     return name[kind];

@@ -90,6 +90,22 @@ static void servers_groups_and_cards(void **state)
     link_loads_close(&l);
 }
 
+/* A card that carries 1.5 times as much both ways as one way. */
+static void cards_that_are_not_full_duplex(void **state)
+{
+    const struct topology t =
+        job(2, 2, "hosts_count=2,ranks_per_host_count=1,link_bits_per_s=8e9,link_duplex_ratio=1.5");
+    struct link_loads l;
+
+    (void)state;
+    assert_int_equal(link_loads_open(&l, &t), RC_OK);
+    link_loads_add(&l, 0, 1, 1500000000);
+    link_loads_add(&l, 1, 0, 3000000000);
+    assert_load(&l, LINK_NIC_DOWN, 0, 3, 3000000000);
+    assert_load(&l, LINK_NIC_BOTH, 0, 3, 4500000000);
+    link_loads_close(&l);
+}
+
 static void kinds_have_names(void **state)
 {
     (void)state;
@@ -103,6 +119,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_load_what_they_cross),
         cmocka_unit_test(servers_groups_and_cards),
+        cmocka_unit_test(cards_that_are_not_full_duplex),
         cmocka_unit_test(kinds_have_names),
     };
 
