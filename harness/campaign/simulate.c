@@ -47,7 +47,7 @@ out:
     return rc;
 }
 
-static struct simulated_run run_of(const struct simulate *s, const struct simulate_point *p)
+struct simulated_run simulate_run_of(const struct simulate *s, const struct simulate_point *p)
 {
     const struct simulate_terms *t = s->terms;
     const struct simulate_way *w = &s->way[p->way];
@@ -95,13 +95,15 @@ static enum rc at_count(enum rc rc, const struct simulate_way *w, int n_gpus)
 }
 
 /* What the simulation would refuse (M2). */
-static enum rc check_servers(const struct simulate *s, const struct simulate_point *p)
+enum rc simulate_check_servers(const struct simulate *s, const struct simulate_point *p)
 {
     const struct simulate_way *w = &s->way[p->way];
     const struct used_profile *profile = &s->profiles.profile[p->profile];
     struct consistency c;
     enum rc rc;
 
+    if (!row_mode_has_servers(w->mode))
+        return RC_OK;
     TRY(consistency_parse(&c, w->consistency));
     TRY(consistency_check(&c, p->n_gpus));
     if ((strcmp(w->placement, "whole") == 0 || strcmp(w->placement, "round-robin") == 0) &&
@@ -121,14 +123,13 @@ static enum rc add_point(struct simulate *s, struct simulate_point p)
 
     p.n_servers = simulate_n_servers(s, w, p.profile, p.n_gpus);
     TRY(at_count(cluster_check(&s->cluster[w->cluster].cluster, p.n_gpus, p.n_gpus + p.n_servers), w, p.n_gpus));
-    if (row_mode_has_servers(w->mode))
-        TRY(at_count(check_servers(s, &p), w, p.n_gpus));
+    TRY(at_count(simulate_check_servers(s, &p), w, p.n_gpus));
     if ((uint64_t)p.n_gpus * (uint64_t)p.n_servers > s->terms->most_messages) {
         s->n_left_out++;
         return RC_OK;
     }
     for (int seed = 0; seed < s->n_seeds; seed++) {
-        run = run_of(s, &p);
+        run = simulate_run_of(s, &p);
         run.seed = s->n_seeds > 1 ? (uint64_t)seed + 1 : 0;
         alone = alone_of(&run);
         TRY(simulation_set_find(&p.together[seed], &s->simulations, &run));
@@ -170,6 +171,7 @@ enum rc simulate_open(struct simulate *out, const char *folder, const struct sim
     TRY(simulate_find_ways(&s));
     TRY(simulate_find_profiles(&s));
     TRY(add_points(&s));
+    TRY(simulate_add_what_ifs(&s));
     *out = s;
     s = (struct simulate){ .terms = NULL };
 out:
@@ -203,6 +205,7 @@ enum rc simulate_run(struct simulate *s, const struct simulations_env *env)
     TRY(simulations_run(s->simulations.simulation, s->simulations.n, env));
     for (size_t i = 0; i < s->n_points; i++)
         take_results(s, &s->point[i]);
+    simulate_take_changes(s);
 out:
     return rc;
 }
@@ -214,5 +217,6 @@ void simulate_close(struct simulate *s)
     simulation_set_free(&s->simulations);
     used_profiles_free(&s->profiles);
     free(s->point);
+    free(s->change);
     *s = (struct simulate){ .terms = NULL };
 }

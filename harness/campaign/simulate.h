@@ -4,6 +4,8 @@
  *
  *   simulate.c          options to ways and points, points to simulations, simulations to predictions
  *   simulate_ways.c     the ways: modes with their servers, placements and consistencies; and their profiles
+ *   simulate_changes.c  points with something changed: what if
+ *   simulate_tables.c   tables of these
  *   simulate_words.c    what figures mean: bands, bottlenecks, where ways cross over
  *   simulate_report.c   table and records
  *   simulate_charts.c   for each model images/s and efficiency against GPUs, a line for each way
@@ -42,7 +44,9 @@ enum {
     SIMULATE_CHART_BYTES = 320,
     SIMULATE_SENTENCE_BYTES = 512,
     SIMULATE_MOST_SEEDS = 20,
-    SIMULATE_USUAL_SEEDS = 5
+    SIMULATE_USUAL_SEEDS = 5,
+    SIMULATE_N_WHAT_IFS = 5,
+    SIMULATE_SETTING_BYTES = 256
 };
 
 struct simulate_terms { /* borrowed; lists are parted by commas */
@@ -55,7 +59,9 @@ struct simulate_terms { /* borrowed; lists are parted by commas */
     const char *overlap;
     uint64_t bucket_bytes, ps_bucket_bytes; /* 0: all gradients at once */
     uint64_t most_messages;                 /* GPUs x servers, above which a point is left out */
-    uint64_t n_seeds;                       /* 0: as many as chance in the cluster asks for */
+    uint64_t what_if_gpus;                  /* of changed points; 0: of each way the most */
+    bool has_what_if;
+    uint64_t n_seeds; /* 0: as many as chance in the cluster asks for */
 };
 
 struct simulate_way { /* to exchange */
@@ -76,6 +82,18 @@ struct simulate_point {
     struct bottleneck bottleneck;           /* of the first seed */
 };
 
+enum change_kind { CHANGE_WHAT_IF };
+
+struct simulate_change { /* a point with something changed */
+    enum change_kind kind;
+    size_t point;
+    int what;                             /* of its kind */
+    char setting[SIMULATE_SETTING_BYTES]; /* "key=value,...", behind --cluster-set */
+    bool is_possible;                     /* else it was not simulated */
+    size_t together;
+    double ratio; /* of throughput, changed over unchanged; NaN before it is simulated */
+};
+
 struct simulate { /* owned */
     const struct simulate_terms *terms;
     const char *folder; /* where files go; borrowed */
@@ -88,6 +106,8 @@ struct simulate { /* owned */
     size_t n_counts;
     struct simulate_point *point; /* by profile, then way, then GPUs */
     size_t n_points, n_left_out;  /* left out: above most_messages */
+    struct simulate_change *change;
+    size_t n_changes;
     int n_seeds;
     struct simulation_set simulations;
 };
@@ -106,10 +126,32 @@ void simulate_way_name(char *out, size_t n_bytes, const struct simulate_way *w);
 const char *simulate_way_exchange(const struct simulate_way *w);
 int simulate_n_servers(const struct simulate *s, const struct simulate_way *w, size_t profile, int n_gpus);
 
+/* The run of a point's first seed, and what its simulation would refuse of its servers. In simulate.c. */
+struct simulated_run simulate_run_of(const struct simulate *s, const struct simulate_point *p);
+enum rc simulate_check_servers(const struct simulate *s, const struct simulate_point *p) MUST_CHECK;
+
+/* Add c, whose kind, point, what and setting are filled. In simulate_changes.c, as what follows. RC_NOMEM. */
+enum rc simulate_add_change(struct simulate *s, struct simulate_change c, int n_servers,
+                            const char *overlap) MUST_CHECK;
+void simulate_take_changes(struct simulate *s);
+/* NULL: there is none. */
+const struct simulate_change *simulate_change_of(const struct simulate *s, enum change_kind kind, size_t point,
+                                                 int what);
+/* Is this point one that is changed? */
+bool simulate_is_changed(const struct simulate *s, size_t point);
+/* RC_INVAL: --what-if-gpus is no simulated point. */
+enum rc simulate_add_what_ifs(struct simulate *s) MUST_CHECK;
+/* "network x 2"; i below SIMULATE_N_WHAT_IFS. */
+const char *simulate_what_if_name(const struct simulate *s, int i);
+/* Ratios of throughput. RC_NOMEM. In simulate_tables.c. */
+enum rc simulate_what_if_table(struct table **out, const struct simulate *s) MUST_CHECK;
+
 /* "the network card of fc6/w's server, 96 %" */
 void simulate_bottleneck_text(char *out, size_t n_bytes, const struct simulate *s, const struct simulate_point *p);
 /* Does chance decide anything on this cluster? */
 bool simulate_is_random(const struct cluster *c);
+/* What is changed; a phrase. */
+const char *simulate_what_if_text(void);
 /* What the band of efficiencies means, or why there is none; a sentence. */
 void simulate_band_text(char *out, size_t n_bytes, const struct simulate *s);
 /* Where a collective and a way with servers cross over, in a line for each model and pair; to print(arg, line). */

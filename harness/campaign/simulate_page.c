@@ -27,6 +27,22 @@ static void write_line(void *to, const char *line)
     html_element(to, "p", NULL, "%s.", line);
 }
 
+static enum rc write_what_ifs(FILE *to, const struct simulate *s)
+{
+    struct table *t = NULL;
+    enum rc rc = RC_OK;
+
+    if (!s->terms->has_what_if)
+        return RC_OK;
+    TRY(simulate_what_if_table(&t, s));
+    html_element(to, "h2", NULL, "What if");
+    html_element(to, "p", NULL, "Throughput with the change over that without it; %s.", simulate_what_if_text());
+    html_table(to, t, "ratios of throughput");
+out:
+    table_close(&t);
+    return rc;
+}
+
 enum rc simulate_page(const struct simulate *s, const char *path)
 {
     struct html page = { .file.stream = NULL };
@@ -52,6 +68,7 @@ enum rc simulate_page(const struct simulate *s, const char *path)
                  "In GPUs; between two simulated numbers of GPUs the ratio of both rates is taken to follow a power of "
                  "their number.");
     simulate_crossovers(s, write_line, to);
+    TRY(write_what_ifs(to, s));
     for (size_t i = 0; i < s->profiles.n; i++)
         TRY(write_model(to, s, i));
     html_element(to, "h2", NULL, "What the predictions stand on");

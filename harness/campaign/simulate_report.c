@@ -91,6 +91,22 @@ static void print_terms(const struct simulate *s, FILE *to)
         used_cluster_print_assumed(&s->cluster[i], to);
 }
 
+static enum rc print_what_ifs(const struct simulate *s, FILE *to)
+{
+    struct table *t = NULL;
+    enum rc rc = RC_OK;
+
+    if (!s->terms->has_what_if)
+        return RC_OK;
+    TRY(simulate_what_if_table(&t, s));
+    fputc('\n', to);
+    table_print(t, to);
+    fprintf(to, "what if: throughput with the change over that without it; %s\n\n", simulate_what_if_text());
+out:
+    table_close(&t);
+    return rc;
+}
+
 enum rc simulate_print(const struct simulate *s, FILE *to)
 {
     struct table *t = NULL;
@@ -98,6 +114,7 @@ enum rc simulate_print(const struct simulate *s, FILE *to)
 
     TRY(simulate_table(&t, s));
     table_print(t, to);
+    TRY(print_what_ifs(s, to));
     simulate_crossovers(s, print_line, to);
     print_terms(s, to);
     if (fflush(to) != 0 || ferror(to))
@@ -158,6 +175,26 @@ out:
     return rc;
 }
 
+static enum rc write_change(struct report *to, const struct simulate *s, const struct simulate_change *c)
+{
+    const struct simulate_point *p = &s->point[c->point];
+    struct record *record = NULL;
+    enum rc rc;
+
+    TRY(record_open(&record, "what_if"));
+    record_text(record, "what", simulate_what_if_name(s, c->what));
+    record_text(record, "model", s->profiles.profile[p->profile].model);
+    record_i64(record, "gpus_count", p->n_gpus);
+    record_way(record, s, &s->way[p->way]);
+    record_i64(record, "servers_count", p->n_servers);
+    record_text(record, "setting", c->setting);
+    record_f64(record, "throughput_ratio", c->ratio);
+    TRY(report_write(to, record));
+out:
+    record_close(&record);
+    return rc;
+}
+
 static enum rc write_cluster(struct report *to, const struct simulate *s, const struct used_cluster *c)
 {
     struct record *record = NULL;
@@ -182,6 +219,8 @@ enum rc simulate_write(const struct simulate *s, const char *path)
     TRY(report_open(&to, path));
     for (size_t i = 0; i < s->n_points; i++)
         TRY(write_point(to, s, &s->point[i]));
+    for (size_t i = 0; i < s->n_changes; i++)
+        TRY(write_change(to, s, &s->change[i]));
     for (size_t i = 0; i < s->n_clusters; i++)
         TRY(write_cluster(to, s, &s->cluster[i]));
     TRY(report_commit(to));

@@ -34,6 +34,14 @@ void simulate_band_text(char *out, size_t n_bytes, const struct simulate *s)
                      : "nothing in the description is random: no jitter, no stragglers, no random placement");
 }
 
+const char *simulate_what_if_text(void)
+{
+    return "network: of the cards, with what leaves groups, not of software; latency: of network, groups and protocol; "
+           "half "
+           "the bytes: as if every link, copy and process carried twice as many; -: there is nothing to change, or too "
+           "little of it";
+}
+
 /* --- crossovers --- */
 
 struct common { /* the numbers of GPUs that two ways have both */

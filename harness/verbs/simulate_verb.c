@@ -19,7 +19,8 @@ struct simulate_opts {
     const char *models, *modes, *gpus, *servers, *placements, *profile, *published, *cluster, *ps_transport, *overlap,
         *out, *json;
     struct opt_joined cluster_set;
-    uint64_t bucket_bytes, ps_bucket_bytes, most_messages, seeds, jobs;
+    uint64_t bucket_bytes, ps_bucket_bytes, most_messages, seeds, what_if_gpus, jobs;
+    bool what_if;
 };
 
 static const struct opt table[] = {
@@ -53,6 +54,11 @@ static const struct opt table[] = {
         struct simulate_opts, seeds, "seeds", "", 1, SIMULATE_MOST_SEEDS, "simulations",
         "of each point, with other draws of jitter: the band of its efficiency; without it: 5 where the cluster has "
         "anything random, else 1"),
+    OPT_BOOL_(
+        struct simulate_opts, what_if, "what-if", "true",
+        "simulate what a faster network, half the latency, more servers, fewer bytes and no overlap would do, too"),
+    OPT_U64_(struct simulate_opts, what_if_gpus, "what-if-gpus", "", 1, ROW_MAX_GPUS, "GPUs",
+             "that this is asked of, one of --gpus; without it: the most of each mode"),
     OPT_U64_(struct simulate_opts, jobs, "jobs", "", 1, 1024, "processes",
              "simulations at a time; without it: the cores of this process"),
     OPT_TEXT_(struct simulate_opts, out, "out", "", "FOLDER",
@@ -117,7 +123,9 @@ static enum rc simulate_verb_run(struct verb_call *call)
                                           .bucket_bytes = o->bucket_bytes,
                                           .ps_bucket_bytes = o->ps_bucket_bytes,
                                           .most_messages = o->most_messages,
-                                          .n_seeds = o->seeds };
+                                          .n_seeds = o->seeds,
+                                          .what_if_gpus = o->what_if_gpus,
+                                          .has_what_if = o->what_if };
     struct atomic_folder folder = { .path = NULL };
     struct simulate s = { .terms = NULL };
     enum rc rc;
