@@ -171,6 +171,10 @@ enum rc cluster_check(const struct cluster *c, int n_workers, int n_ranks)
     if (c->n_stragglers > n_workers)
         return rc_raise(RC_INVAL, "cluster %s: stragglers_count is %d; at most the %d workers would be right", c->name,
                         c->n_stragglers, n_workers);
+    const int n_worker_hosts = (n_workers + c->n_ranks_per_host - 1) / c->n_ranks_per_host;
+    if (c->n_slow_links > n_worker_hosts)
+        return rc_raise(RC_INVAL, "cluster %s: slow_links_count is %d; at most the %d hosts of workers would be right",
+                        c->name, c->n_slow_links, n_worker_hosts);
     const int64_t n_held = (int64_t)c->n_hosts * c->n_ranks_per_host;
     if (c->n_hosts == 0 || n_held >= n_placed)
         return RC_OK;

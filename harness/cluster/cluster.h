@@ -61,6 +61,8 @@ struct cluster { /* the members mean what cluster_keys says of their keys */
     double jitter_ratio;
     int n_stragglers;
     double straggler_ratio;
+    int n_slow_links;
+    double slow_link_ratio;
 
     uint64_t seed;                   /* of random placement, jitter and stragglers: the run's; no key */
     uint64_t assumed;                /* bit i: the value of cluster_keys[i] is an assumption */

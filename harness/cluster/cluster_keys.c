@@ -87,6 +87,9 @@ const struct cluster_key cluster_keys[] = {
     REAL_("jitter_ratio", jitter_ratio, 0, 100, false, "0", "", "its mean, of the time that the step computes", NULL),
     WHOLE_("stragglers_count", n_stragglers, 0, 1e6, false, "0", "workers", "that are slow, drawn by the seed"),
     REAL_("straggler_ratio", straggler_ratio, 1, 1e6, false, "1", "", "times so long a straggler computes", NULL),
+    WHOLE_("slow_links_count", n_slow_links, 0, 1e6, false, "0", "hosts",
+           "of workers, whose network cards are slow, drawn by the seed"),
+    REAL_("slow_link_ratio", slow_link_ratio, 1, 1e6, false, "1", "", "times so slow those are, each way", NULL),
     { NULL, CLUSTER_TEXT, 0, 0, 0, false, false, NULL, NULL, NULL, NULL, NULL },
 };
 _Static_assert(sizeof cluster_keys / sizeof *cluster_keys == CLUSTER_N_KEYS + 1, "CLUSTER_N_KEYS is wrong");
@@ -256,6 +259,12 @@ size_t cluster_assumed(const struct cluster *c, int out[CLUSTER_MAX_KEYS])
     return n;
 }
 
+/* Was the value of this key left out? One that is given as "none" goes with every other: so a sweep may begin there. */
+static bool is_left_out(const struct cluster *c, const char *name)
+{
+    return c->assumed >> cluster_key_find(name) & 1;
+}
+
 enum rc cluster_keys_agree(const struct cluster *c, int *key)
 {
     const struct {
@@ -268,13 +277,18 @@ enum rc cluster_keys_agree(const struct cluster *c, int *key)
           "groups: hosts_per_group_count of at least 1" },
         { c->staging_latency_s > 0 && !(c->staging_bytes_per_s > 0), "staging_latency_s",
           "staging: staging_bytes_per_s above 0" },
-        { c->jitter_ratio > 0 && c->jitter == JITTER_NONE, "jitter_ratio",
+        { c->jitter_ratio > 0 && c->jitter == JITTER_NONE && is_left_out(c, "jitter"), "jitter_ratio",
           "a distribution: jitter of exponential, halfnormal or lognormal" },
-        { c->jitter != JITTER_NONE && !(c->jitter_ratio > 0), "jitter", "a size: jitter_ratio above 0" },
-        { c->n_stragglers > 0 && !(c->straggler_ratio > 1), "stragglers_count",
+        { c->jitter != JITTER_NONE && !(c->jitter_ratio > 0) && is_left_out(c, "jitter_ratio"), "jitter",
+          "a size: jitter_ratio above 0" },
+        { c->n_stragglers > 0 && !(c->straggler_ratio > 1) && is_left_out(c, "straggler_ratio"), "stragglers_count",
           "to be slower: straggler_ratio above 1" },
-        { c->n_stragglers == 0 && c->straggler_ratio > 1, "straggler_ratio",
+        { c->n_stragglers == 0 && c->straggler_ratio > 1 && is_left_out(c, "stragglers_count"), "straggler_ratio",
           "stragglers: stragglers_count of at least 1" },
+        { c->n_slow_links > 0 && !(c->slow_link_ratio > 1) && is_left_out(c, "slow_link_ratio"), "slow_links_count",
+          "to be slower: slow_link_ratio above 1" },
+        { c->n_slow_links == 0 && c->slow_link_ratio > 1 && is_left_out(c, "slow_links_count"), "slow_link_ratio",
+          "slow links: slow_links_count of at least 1" },
     };
     char value[64];
 

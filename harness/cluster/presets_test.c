@@ -154,6 +154,10 @@ static void wrong_settings_are_named(void **state)
           "--cluster-set stragglers_count: is 2, which needs to be slower: straggler_ratio above 1" },
         { "straggler_ratio=2",
           "--cluster-set straggler_ratio: is 2, which needs stragglers: stragglers_count of at least 1" },
+        { "slow_links_count=2",
+          "--cluster-set slow_links_count: is 2, which needs to be slower: slow_link_ratio above 1" },
+        { "slow_link_ratio=2",
+          "--cluster-set slow_link_ratio: is 2, which needs slow links: slow_links_count of at least 1" },
         { "staging_latency_s=1e-6",
           "--cluster-set staging_latency_s: is 1e-06, which needs staging: staging_bytes_per_s above 0" },
         { "name=a\tb", "--cluster-set name=a?b: has a control character; printable text would be right" },
@@ -168,6 +172,17 @@ static void wrong_settings_are_named(void **state)
         assert_memory_equal(&c, &before, sizeof c);
     }
     struct cluster c = before;
+    assert_int_equal(cluster_set(&c, NULL, "stragglers_count=5,straggler_ratio=1"), RC_OK); /* where a sweep begins */
+    assert_int_equal(cluster_set(&c, NULL, "stragglers_count=0,straggler_ratio=2"), RC_OK);
+    assert_int_equal(cluster_set(&c, NULL, "jitter=lognormal,jitter_ratio=0"), RC_OK);
+    assert_int_equal(cluster_set(&c, NULL, "slow_links_count=3,slow_link_ratio=1"), RC_OK);
+    c = before;
+    assert_int_equal(cluster_set(&c, NULL, "slow_links_count=5,slow_link_ratio=2"), RC_OK);
+    assert_int_equal(cluster_check(&c, 4, 6), RC_INVAL);
+    assert_string_equal(rc_message(),
+                        "cluster piz-daint: slow_links_count is 5; at most the 4 hosts of workers would be "
+                        "right");
+    c = before;
     assert_int_equal(cluster_set(&c, NULL, "stragglers_count=5,straggler_ratio=2"), RC_OK);
     assert_int_equal(cluster_check(&c, 4, 6), RC_INVAL);
     assert_string_equal(rc_message(), "cluster piz-daint: stragglers_count is 5; at most the 4 workers would be right");

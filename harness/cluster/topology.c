@@ -6,7 +6,10 @@
 
 #include "harness/base/rng.h"
 
-enum { PLACEMENT_KEY = 0x7061636b }; /* of rng_permute(): no other permutation of this seed has it */
+enum {
+    PLACEMENT_KEY = 0x7061636b,
+    SLOW_LINKS_KEY = 0x6c696e6b
+}; /* of rng_permute(): no other permutation of this seed has it */
 
 static int rounded_up(int n, int by)
 {
@@ -44,7 +47,7 @@ bool topology_is_flat(const struct topology *t)
     const struct cluster *c = &t->cluster;
 
     return c->protocol == PROTOCOL_BARE && t->n_groups == 1 && c->n_nics_per_host == 1 && !is_half(t) &&
-           c->local_sharing == SHARING_NONE && !(c->staging_bytes_per_s > 0);
+           c->local_sharing == SHARING_NONE && !(c->staging_bytes_per_s > 0) && c->n_slow_links == 0;
 }
 
 int topology_slot(const struct topology *t, int rank)
@@ -107,6 +110,18 @@ int topology_nic(const struct topology *t, int rank)
     return topology_host_rank(t, rank) % t->cluster.n_nics_per_host;
 }
 
+double topology_slow_ratio(const struct topology *t, int slot)
+{
+    const int n_of_workers = rounded_up(t->n_workers, t->cluster.n_ranks_per_host);
+
+    if (t->cluster.n_slow_links == 0 || slot >= n_of_workers)
+        return 1;
+    return rng_permute(t->cluster.seed, SLOW_LINKS_KEY, (uint64_t)slot, (uint64_t)n_of_workers) <
+                   (uint64_t)t->cluster.n_slow_links
+               ? t->cluster.slow_link_ratio
+               : 1;
+}
+
 struct protocol_cost topology_protocol(const struct topology *t)
 {
     switch ((enum cluster_protocol)t->cluster.protocol) {
@@ -163,7 +178,8 @@ static struct topology_link nic_link(const struct topology *t, int rank, enum to
     const struct protocol_cost p = topology_protocol(t);
     const int index = topology_slot(t, rank) * c->n_nics_per_host + topology_nic(t, rank);
 
-    return (struct topology_link){ kind, index, c->link_bytes_per_s * p.rate_ratio,
+    return (struct topology_link){ kind, index,
+                                   c->link_bytes_per_s * p.rate_ratio / topology_slow_ratio(t, topology_slot(t, rank)),
                                    (c->link_latency_s + p.latency_s) / 2, true };
 }
 

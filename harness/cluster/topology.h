@@ -62,6 +62,8 @@ int topology_group(const struct topology *t, int slot);
 int topology_host_rank(const struct topology *t, int rank); /* among the job's ranks in its slot */
 int topology_n_host_ranks(const struct topology *t, int slot);
 int topology_nic(const struct topology *t, int rank); /* of its host: which card it uses */
+/* Times so slow the cards of a slot are: slow_link_ratio of those that are drawn of the workers' slots, else 1. */
+double topology_slow_ratio(const struct topology *t, int slot);
 
 /* What the protocol in use costs; all but rate_ratio 0: bare. */
 struct protocol_cost topology_protocol(const struct topology *t);

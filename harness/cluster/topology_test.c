@@ -95,6 +95,34 @@ static void cards_take_turns(void **state)
     assert_false(topology_is_flat(&t));
 }
 
+/* 2 of the 4 hosts of workers, a quarter of the rate both ways; a server's host is none of them. */
+static void some_links_are_slow(void **state)
+{
+    const struct topology t = job(8, 10,
+                                  "ranks_per_host_count=2,slow_links_count=2,slow_link_ratio=4,"
+                                  "link_bits_per_s=8e9,link_latency_s=1e-6");
+    struct topology other = t;
+    int n_slow = 0, n_moved = 0;
+
+    (void)state;
+    assert_false(topology_is_flat(&t));
+    for (int slot = 0; slot < 5; slot++) {
+        const double ratio = topology_slow_ratio(&t, slot);
+        struct topology_link link[TOPOLOGY_MAX_END];
+        assert_int_equal(topology_links_out(&t, 2 * slot, link), 1);
+        assert_near(link[0].bytes_per_s, 1e9 / ratio);
+        assert_int_equal(topology_links_in(&t, 2 * slot + 1, link), 1);
+        assert_near(link[0].bytes_per_s, 1e9 / ratio);
+        assert_near(link[0].latency_s, 0.5e-6);
+        assert_true(ratio >= 1 && (slot < 4 || ratio <= 1));
+        n_slow += ratio > 3.9 && ratio < 4.1;
+    }
+    assert_int_equal(n_slow, 2);
+    for (other.cluster.seed = 1; other.cluster.seed < 20; other.cluster.seed++)
+        n_moved += topology_slow_ratio(&other, 0) > 1;
+    assert_true(n_moved > 3 && n_moved < 17); /* drawn */
+}
+
 static void jobs_are_packed_spread_or_drawn(void **state)
 {
     static const char groups_of_4[] = "hosts_count=10,hosts_per_group_count=4";
@@ -297,6 +325,7 @@ int main(void)
         cmocka_unit_test(ranks_fill_hosts_in_order_D1),
         cmocka_unit_test(servers_are_beside_workers_D1),
         cmocka_unit_test(cards_take_turns),
+        cmocka_unit_test(some_links_are_slow),
         cmocka_unit_test(jobs_are_packed_spread_or_drawn),
         cmocka_unit_test(a_message_crosses_cards_and_groups_D2),
         cmocka_unit_test(cards_are_told_apart_by_host),

@@ -152,6 +152,21 @@ static double longest_wire_s(const struct train_limits *all, int n_ranks)
     return s;
 }
 
+static double shortest_wire_s(const struct train_limits *all, int n_ranks)
+{
+    double s = all[0].wire_s;
+
+    for (int r = 1; r < n_ranks; r++)
+        s = all[r].wire_s < s ? all[r].wire_s : s;
+    return s;
+}
+
+/* Some links are slow, and workers with others go to their servers past them, where a ring crosses all. */
+static bool crosses_fast_links(const struct train_job *job)
+{
+    return job->n_servers > 0 && job->world->module.caps & WORLD_VIRTUAL_TIME && job->cluster.n_slow_links > 0;
+}
+
 /* Of one step of every worker. Where workers wait for each other, the slowest one's; else each goes at its own rate. */
 static double compute_of_all(const struct train_limits *all, const struct train_job *job)
 {
@@ -176,7 +191,8 @@ static void combine(struct train_limits *out, const struct train_limits *all, co
         shares += longest_s > 0 ? all[r].wire_s / longest_s : 0;
         out->server_s = larger(out->server_s, all[r].server_s);
     }
-    out->wire_s = longest_s * (shares / n_players(env->job));
+    out->wire_s = crosses_fast_links(env->job) ? shortest_wire_s(all, n_players(env->job))
+                                               : longest_s * (shares / n_players(env->job));
 }
 
 static enum rc probe(struct train_limits *out, const struct probe_env *env, bool with_baseline)
