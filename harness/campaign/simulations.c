@@ -37,6 +37,7 @@ enum rc simulation_open(struct simulation *out)
 {
     *out = (struct simulation){ .word = calloc(SIMULATION_WORDS, SIMULATION_WORD_BYTES),
                                 .step_s = NAN,
+                                .step_mean_s = NAN,
                                 .compute_s = NAN,
                                 .exposed_s = NAN,
                                 .imbalance_ratio = NAN,
@@ -80,6 +81,7 @@ static void take_summary(struct simulation *s, const json_t *record)
     const char *hot = json_string_value(json_object_get(record, "hot_tensor"));
 
     s->step_s = number_of(record, "virtual_s") / s->n_steps;
+    s->step_mean_s = number_of(record, "step_mean_s");
     s->compute_s = number_of(record, "compute_s");
     s->exposed_s = s->step_s - s->compute_s;
     s->imbalance_ratio = number_of(record, "imbalance_ratio");

@@ -28,6 +28,7 @@ struct simulation {
     double weight;  /* real time it takes, about; any unit */
     /* found */
     double step_s;                  /* virtual time of all steps, over their number */
+    double step_mean_s;             /* of a worker, as launches of real worlds tell it */
     double compute_s, exposed_s;    /* of a worker's step */
     char hot_tensor[96];            /* of the hottest server; "": there are no servers, or they are alike */
     double imbalance_ratio;         /* of that server; NaN: there is none */

@@ -101,7 +101,7 @@ load share.'/legend.gp'
 
 set datafile missing NaN
 n_lines = words(modes)
-low_column = quantity eq 'images' ? 8 : 6
+low_column = band ne 'yes' ? 4 : quantity eq 'images' ? 8 : 6 # columns that are there, as gnuplot looks into them all the same
 n_bands = band eq 'yes' ? n_lines : 0
 of(i, kind, y) = strcol(1) eq word(modes, i) && strcol(2) eq kind ? y : NaN
 plot \

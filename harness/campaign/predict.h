@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * predict.h - what steps will take with more workers than were measured, on the cluster that was measured.
+ *
+ *   extrapolate.c      the arithmetic
+ *   predict.c          measured points to settings, settings to simulations, simulations to predictions
+ *   predict_words.c    the options by which a measured launch is simulated
+ *   predict_report.c   table, records, page
+ *
+ * Given are runs (a folder of gradmark compare) at several numbers of workers, and the description of their cluster
+ * that gradmark calibrate wrote. Points that differ in workers alone are a setting. Every size of it is simulated, by
+ * the options of its launches, and so are those asked for (extrapolate.h says what follows).
+ *
+ * Invariants
+ *   Y1  The check predicts the largest measured size of a setting from the smaller ones alone.
+ *   Y2  The band is of three independent parts: the spread between sizes (extrapolate.h), the 95 % interval of the
+ *       largest used size over its launches, and what predictions change when the rate of links is as much higher,
+ *       and lower, as the largest residual of the calibration's fit.
+ *   Y3  Too little data is refused, with what is missing: a setting of fewer than two sizes with two ranks or more, a
+ *       point launched once (simulated ones repeat exactly), runs of one host, a cluster without measured links.
+ *   Y4  The same input gives the same bytes.
+ */
+#ifndef HARNESS_CAMPAIGN_PREDICT_H
+#define HARNESS_CAMPAIGN_PREDICT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "harness/base/rc.h"
+#include "harness/campaign/extrapolate.h"
+#include "harness/campaign/recorded.h"
+#include "harness/campaign/simulations.h"
+#include "harness/cluster/cluster.h"
+
+enum { PREDICT_MAX_SIZES = 32 };
+enum predict_variant { VARIANT_AS_MEASURED, VARIANT_FASTER, VARIANT_SLOWER, N_VARIANTS }; /* links */
+
+struct predict_terms { /* borrowed */
+    const char *runs, *cluster;
+    const char *profile; /* in place of the one that the runs name; "": that */
+    const char *to;      /* "8,16" */
+};
+
+struct predicted_size {
+    const struct point *point; /* as measured; NULL: to be predicted */
+    int n_workers;
+    size_t simulation;   /* the first of N_VARIANTS */
+    double measured_log; /* half the 95 % interval of its launches, as a logarithm; 0: simulated */
+    /* found; of a measured size only the largest is predicted: the check */
+    bool is_predicted;
+    struct extrapolation by;
+    double calibration_log, band_log;
+};
+
+struct predicted_setting {
+    char name[LAUNCH_NAME_BYTES];
+    struct predicted_size size[PREDICT_MAX_SIZES]; /* measured ones first, by workers */
+    size_t n_measured, n_sizes;
+};
+
+struct prediction { /* owned */
+    const struct predict_terms *terms;
+    struct recorded runs;
+    struct cluster cluster;
+    struct cluster_sources *sources;
+    double residual_ratio; /* of the fit of links */
+    struct predicted_setting *setting;
+    struct simulation *simulation;
+    size_t n_settings, n_simulations;
+};
+
+/* Read all, check it (Y3), and plan. RC_INVAL names what is wrong, or missing. */
+enum rc prediction_open(struct prediction *out, const struct predict_terms *terms) MUST_CHECK;
+enum rc prediction_run(struct prediction *p, const struct simulations_env *env) MUST_CHECK;
+void prediction_close(struct prediction *p); /* accepts a zeroed one */
+
+/* Of a size of a setting, as simulated by a variant. */
+struct step_times prediction_simulated(const struct prediction *p, const struct predicted_size *size,
+                                       enum predict_variant variant);
+/* Means over launches. */
+struct step_times prediction_measured(const struct predicted_size *size);
+/* Predicted over measured of the check, less 1. */
+double prediction_check_error(const struct predicted_setting *s);
+/* The residual of links in the sources of a description; NaN: none is told. */
+double prediction_residual_ratio(const struct cluster_sources *sources);
+
+/* predict_words.c: add the options by which the launches of a point are simulated, with so many workers.
+ * RC_INVAL: one is too long. */
+enum rc prediction_add_words(struct simulation *s, const struct prediction *p, const struct recorded_point *about,
+                             const struct point *like, int n_workers, enum predict_variant variant) MUST_CHECK;
+
+/* predict_report.c */
+enum rc prediction_print(const struct prediction *p, FILE *to) MUST_CHECK;
+/* A record of kind "prediction" for each size asked for, of kind "check" for each setting, "size" for each measured. */
+enum rc prediction_write(const struct prediction *p, const char *path) MUST_CHECK;
+enum rc prediction_page(const struct prediction *p, const char *path) MUST_CHECK;
+
+#endif

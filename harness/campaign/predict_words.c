@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* predict_words.c - a measured launch's options as those of its simulation. */
+#include <jansson.h>
+#include <string.h>
+
+#include "harness/base/opt.h"
+#include "harness/campaign/predict.h"
+#include "harness/train/train.h"
+#include "models/workload.h"
+
+enum { MAX_STEPS = 100, MIN_STEPS = 5, MAX_WORKER_STEPS = 4000 }; /* of a simulation */
+
+/* As many as the launches had, as far as it takes no longer to say the same. */
+static int steps_count(const struct point *like, int n_workers)
+{
+    const int n_affordable = MAX_WORKER_STEPS / n_workers;
+    const int n_most = n_affordable > MAX_STEPS ? MAX_STEPS : n_affordable < MIN_STEPS ? MIN_STEPS : n_affordable;
+
+    return like->n_steps > 0 && like->n_steps < (uint64_t)n_most ? (int)like->n_steps : n_most;
+}
+
+/* What a simulation is given otherwise, or what means nothing in virtual time. */
+static bool is_of_the_machine(const char *option)
+{
+    static const char *const name[] = { "world",     "transport",   "interface",    "cluster",       "cluster-set",
+                                        "compute",   "threads",     "bind",         "wait",          "profile",
+                                        "steps",     "target-loss", "stall-warn-s", "stall-abort-s", "share-device",
+                                        "precision", "data",        "eval-samples", "job-placement" };
+
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++)
+        if (strcmp(name[i], option) == 0)
+            return true;
+    return false;
+}
+
+/* The options of how it trains and exchanges, as far as they are no defaults. */
+static enum rc add_options(struct simulation *s, const json_t *manifest)
+{
+    char value[SIMULATION_WORD_BYTES];
+    enum rc rc = RC_OK;
+
+    for (const struct opt *o = train_opt_table; o->type != OPT_END; o++) {
+        const json_t *given = recorded_option(manifest, o->name);
+        recorded_text(value, sizeof value, given);
+        if (!given || json_is_null(given) || is_of_the_machine(o->name) || strcmp(value, "-") == 0 ||
+            strcmp(value, opt_default(o)) == 0)
+            continue;
+        if (o->type == OPT_BOOL)
+            TRY(simulation_add(s, "--%s%s", json_is_true(given) ? "" : "no-", o->name));
+        else
+            TRY(simulation_add(s, "--%s=%s", o->name, value));
+    }
+out:
+    return rc;
+}
+
+static enum rc add_profile(struct simulation *s, const struct prediction *p, const json_t *manifest)
+{
+    const char *profile = json_string_value(recorded_option(manifest, "profile"));
+    enum rc rc = RC_OK;
+
+    if (p->terms->profile[0])
+        profile = p->terms->profile;
+    if (!profile || !profile[0])
+        return RC_OK;
+    TRY(simulation_add(s, "--profile=%s", profile));
+    /* The noise that was calibrated is that of computing; a profile is waited for. */
+    TRY(simulation_add(s, "--cluster-set=jitter=none,jitter_ratio=0"));
+out:
+    return rc;
+}
+
+static double link_factor(const struct prediction *p, enum predict_variant variant)
+{
+    return variant == VARIANT_FASTER   ? 1 + p->residual_ratio
+           : variant == VARIANT_SLOWER ? 1 / (1 + p->residual_ratio)
+                                       : 1;
+}
+
+enum rc prediction_add_words(struct simulation *s, const struct prediction *p, const struct recorded_point *about,
+                             const struct point *like, int n_workers, enum predict_variant variant)
+{
+    const double link_bits_per_s = 8 * p->cluster.link_bytes_per_s * link_factor(p, variant);
+    enum rc rc;
+
+    s->n_steps = steps_count(like, n_workers);
+    s->weight = n_workers;
+    TRY(simulation_add(s, "--world=sim"));
+    TRY(simulation_add(s, "--compute=hollow"));
+    TRY(simulation_add(s, "--model=%s", like->workload->module.name));
+    TRY(simulation_add(s, "--mode=%s", like->mode->name));
+    TRY(simulation_add(s, "--workers=%d", n_workers));
+    TRY(simulation_add(s, "--cluster=%s", p->terms->cluster));
+    if (variant != VARIANT_AS_MEASURED)
+        TRY(simulation_add(s, "--cluster-set=link_bits_per_s=%.17g", link_bits_per_s));
+    TRY(simulation_add(s, "--steps=%d", s->n_steps));
+    TRY(simulation_add(s, "--record-every=%d", s->n_steps));
+    TRY(simulation_add(s, "--stall-abort-s=86400"));
+    TRY(add_profile(s, p, about->manifest));
+    TRY(add_options(s, about->manifest));
+    snprintf(s->name, sizeof s->name, "%s %s, %d workers", like->workload->module.name, like->mode->name, n_workers);
+out:
+    return rc;
+}
