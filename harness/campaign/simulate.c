@@ -172,6 +172,7 @@ enum rc simulate_open(struct simulate *out, const char *folder, const struct sim
     TRY(simulate_find_profiles(&s));
     TRY(add_points(&s));
     TRY(simulate_add_what_ifs(&s));
+    TRY(simulate_add_assumptions(&s));
     *out = s;
     s = (struct simulate){ .terms = NULL };
 out:

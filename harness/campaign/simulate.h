@@ -2,14 +2,16 @@
 /*
  * simulate.h - what models would do on a described cluster: by every way to exchange, on every number of GPUs.
  *
- *   simulate.c          options to ways and points, points to simulations, simulations to predictions
- *   simulate_ways.c     the ways: modes with their servers, placements and consistencies; and their profiles
- *   simulate_changes.c  points with something changed: what if
- *   simulate_tables.c   tables of these
- *   simulate_words.c    what figures mean: bands, bottlenecks, where ways cross over
- *   simulate_report.c   table and records
- *   simulate_charts.c   for each model images/s and efficiency against GPUs, a line for each way
- *   simulate_page.c     all of it as a page, with what is assumed
+ *   simulate.c              options to ways and points, points to simulations, simulations to predictions
+ *   simulate_ways.c         the ways: modes with their servers, placements and consistencies; and their profiles
+ *   simulate_changes.c      points with something changed: what if
+ *   simulate_assumptions.c  the same of every assumption: which moves a prediction most
+ *   simulate_tables.c       tables of what if
+ *   simulate_words.c        what figures mean: bands, bottlenecks, where ways cross over
+ *   simulate_report.c       what is printed, and records
+ *   simulate_charts.c       for each model images/s and efficiency against GPUs, a line for each way
+ *   simulate_page.c         all of it as a page
+ *   simulate_explained.c    of that what was measured, given and assumed
  *
  * Invariants
  *   M1  A point is the efficiency of a way: the simulated time of a step of one GPU alone, which updates and exchanges
@@ -60,7 +62,7 @@ struct simulate_terms { /* borrowed; lists are parted by commas */
     uint64_t bucket_bytes, ps_bucket_bytes; /* 0: all gradients at once */
     uint64_t most_messages;                 /* GPUs x servers, above which a point is left out */
     uint64_t what_if_gpus;                  /* of changed points; 0: of each way the most */
-    bool has_what_if;
+    bool has_what_if, has_assumptions;
     uint64_t n_seeds; /* 0: as many as chance in the cluster asks for */
 };
 
@@ -82,12 +84,12 @@ struct simulate_point {
     struct bottleneck bottleneck;           /* of the first seed */
 };
 
-enum change_kind { CHANGE_WHAT_IF };
+enum change_kind { CHANGE_WHAT_IF, CHANGE_ASSUMED };
 
 struct simulate_change { /* a point with something changed */
     enum change_kind kind;
     size_t point;
-    int what;                             /* of its kind */
+    int what;                             /* which what-if, or the key of the assumption */
     char setting[SIMULATE_SETTING_BYTES]; /* "key=value,...", behind --cluster-set */
     bool is_possible;                     /* else it was not simulated */
     size_t together;
@@ -141,6 +143,16 @@ const struct simulate_change *simulate_change_of(const struct simulate *s, enum 
 bool simulate_is_changed(const struct simulate *s, size_t point);
 /* RC_INVAL: --what-if-gpus is no simulated point. */
 enum rc simulate_add_what_ifs(struct simulate *s) MUST_CHECK;
+/* Add both neighbours of every assumption of the points that are explained. In simulate_assumptions.c. RC_NOMEM. */
+enum rc simulate_add_assumptions(struct simulate *s) MUST_CHECK;
+bool simulate_is_explained(const struct simulate *s, size_t point);
+/* The n_most assumptions that move a point most, first the one that moves it most. RC_NOMEM. */
+enum rc simulate_assumptions_table(struct table **out, const struct simulate *s, size_t point,
+                                   size_t n_most) MUST_CHECK;
+/* As HTML, of each cluster: what was measured, given, assumed; of each point that is explained: what its assumptions
+ * move. In simulate_explained.c. */
+void simulate_explain_clusters(FILE *to, const struct simulate *s);
+enum rc simulate_explain(FILE *to, const struct simulate *s) MUST_CHECK;
 /* "network x 2"; i below SIMULATE_N_WHAT_IFS. */
 const char *simulate_what_if_name(const struct simulate *s, int i);
 /* Ratios of throughput. RC_NOMEM. In simulate_tables.c. */
@@ -152,6 +164,7 @@ void simulate_bottleneck_text(char *out, size_t n_bytes, const struct simulate *
 bool simulate_is_random(const struct cluster *c);
 /* What is changed; a phrase. */
 const char *simulate_what_if_text(void);
+const char *simulate_assumptions_text(void);
 /* What the band of efficiencies means, or why there is none; a sentence. */
 void simulate_band_text(char *out, size_t n_bytes, const struct simulate *s);
 /* Where a collective and a way with servers cross over, in a line for each model and pair; to print(arg, line). */

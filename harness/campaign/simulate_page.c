@@ -72,8 +72,8 @@ enum rc simulate_page(const struct simulate *s, const char *path)
     for (size_t i = 0; i < s->profiles.n; i++)
         TRY(write_model(to, s, i));
     html_element(to, "h2", NULL, "What the predictions stand on");
-    for (size_t i = 0; i < s->n_clusters; i++)
-        used_cluster_write_assumed(&s->cluster[i], to);
+    simulate_explain_clusters(to, s);
+    TRY(simulate_explain(to, s));
     TRY(html_commit(&page));
 out:
     html_discard(&page);

@@ -4,8 +4,11 @@
 #include <string.h>
 
 #include "harness/campaign/simulate.h"
+#include "harness/cluster/cluster_keys.h"
 #include "harness/report/record.h"
 #include "harness/report/table.h"
+
+enum { MOST_ASSUMPTIONS = 3 }; /* of a prediction, on a terminal */
 
 static enum rc print_point(struct table *t, const struct simulate *s, const struct simulate_point *p)
 {
@@ -107,6 +110,31 @@ out:
     return rc;
 }
 
+static enum rc print_assumptions(const struct simulate *s, FILE *to)
+{
+    char way[SIMULATE_WAY_BYTES];
+    struct table *t = NULL;
+    bool is_first = true;
+    enum rc rc = RC_OK;
+
+    for (size_t i = 0; i < s->n_points; i++) {
+        const struct simulate_point *p = &s->point[i];
+        if (!simulate_is_explained(s, i))
+            continue;
+        if (is_first)
+            fprintf(to, "assumptions that move a prediction most: %s\n", simulate_assumptions_text());
+        is_first = false;
+        TRY(simulate_assumptions_table(&t, s, i, MOST_ASSUMPTIONS));
+        simulate_way_name(way, sizeof way, &s->way[p->way]);
+        fprintf(to, "%s, %s, %d GPUs\n", s->profiles.profile[p->profile].model, way, p->n_gpus);
+        table_print(t, to);
+        table_close(&t);
+    }
+out:
+    table_close(&t);
+    return rc;
+}
+
 enum rc simulate_print(const struct simulate *s, FILE *to)
 {
     struct table *t = NULL;
@@ -115,6 +143,7 @@ enum rc simulate_print(const struct simulate *s, FILE *to)
     TRY(simulate_table(&t, s));
     table_print(t, to);
     TRY(print_what_ifs(s, to));
+    TRY(print_assumptions(s, to));
     simulate_crossovers(s, print_line, to);
     print_terms(s, to);
     if (fflush(to) != 0 || ferror(to))
@@ -181,8 +210,9 @@ static enum rc write_change(struct report *to, const struct simulate *s, const s
     struct record *record = NULL;
     enum rc rc;
 
-    TRY(record_open(&record, "what_if"));
-    record_text(record, "what", simulate_what_if_name(s, c->what));
+    TRY(record_open(&record, c->kind == CHANGE_ASSUMED ? "assumption" : "what_if"));
+    record_text(record, "what",
+                c->kind == CHANGE_ASSUMED ? cluster_keys[c->what].name : simulate_what_if_name(s, c->what));
     record_text(record, "model", s->profiles.profile[p->profile].model);
     record_i64(record, "gpus_count", p->n_gpus);
     record_way(record, s, &s->way[p->way]);

@@ -42,6 +42,13 @@ const char *simulate_what_if_text(void)
            "little of it";
 }
 
+const char *simulate_assumptions_text(void)
+{
+    return "each value that nobody measured or published alone, doubled and halved within its range, or chosen "
+           "otherwise, "
+           "all else and the draws of chance as they were: how much faster or slower all GPUs together are then";
+}
+
 /* --- crossovers --- */
 
 struct common { /* the numbers of GPUs that two ways have both */

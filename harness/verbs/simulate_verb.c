@@ -20,7 +20,7 @@ struct simulate_opts {
         *out, *json;
     struct opt_joined cluster_set;
     uint64_t bucket_bytes, ps_bucket_bytes, most_messages, seeds, what_if_gpus, jobs;
-    bool what_if;
+    bool what_if, assumptions;
 };
 
 static const struct opt table[] = {
@@ -57,8 +57,10 @@ static const struct opt table[] = {
     OPT_BOOL_(
         struct simulate_opts, what_if, "what-if", "true",
         "simulate what a faster network, half the latency, more servers, fewer bytes and no overlap would do, too"),
+    OPT_BOOL_(struct simulate_opts, assumptions, "assumptions", "true",
+              "simulate what every assumption of the cluster moves, too; needs --out"),
     OPT_U64_(struct simulate_opts, what_if_gpus, "what-if-gpus", "", 1, ROW_MAX_GPUS, "GPUs",
-             "that this is asked of, one of --gpus; without it: the most of each mode"),
+             "that both are asked of, one of --gpus; without it: the most of each mode"),
     OPT_U64_(struct simulate_opts, jobs, "jobs", "", 1, 1024, "processes",
              "simulations at a time; without it: the cores of this process"),
     OPT_TEXT_(struct simulate_opts, out, "out", "", "FOLDER",
@@ -74,6 +76,8 @@ static enum rc check_use(const struct verb_call *call)
 
     if (!o->cluster[0])
         return rc_raise(RC_INVAL, "--cluster: is empty; a preset or a file would be right");
+    if (verb_given(call, "assumptions") && o->assumptions && !o->out[0])
+        return rc_raise(RC_INVAL, "--assumptions: needs --out FOLDER, whose page shows them");
     return simulating_check(o->out, o->json);
 }
 
@@ -125,7 +129,8 @@ static enum rc simulate_verb_run(struct verb_call *call)
                                           .most_messages = o->most_messages,
                                           .n_seeds = o->seeds,
                                           .what_if_gpus = o->what_if_gpus,
-                                          .has_what_if = o->what_if };
+                                          .has_what_if = o->what_if,
+                                          .has_assumptions = o->assumptions && o->out[0] };
     struct atomic_folder folder = { .path = NULL };
     struct simulate s = { .terms = NULL };
     enum rc rc;

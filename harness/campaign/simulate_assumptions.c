@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * simulate_assumptions.c - which assumption moves a prediction most: each one alone doubled, halved, or chosen
+ * otherwise, all else as it was, with the same draws of chance.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/campaign/simulate.h"
+#include "harness/cluster/cluster_keys.h"
+#include "harness/report/table.h"
+
+enum { VALUE_BYTES = 64, MOST_CHOICES = 8 };
+
+static enum rc add_value(struct simulate *s, size_t point, int key, const char *value)
+{
+    const struct simulate_point p = s->point[point];
+    const struct cluster *c = &s->cluster[s->way[p.way].cluster].cluster;
+    struct simulate_change change = { .kind = CHANGE_ASSUMED, .point = point, .what = key };
+    char own[VALUE_BYTES];
+
+    cluster_key_format(c, key, own, sizeof own);
+    if (strcmp(value, own) == 0)
+        return RC_OK; /* at the end of its range */
+    snprintf(change.setting, sizeof change.setting, "%s=%s", cluster_keys[key].name, value);
+    return simulate_add_change(s, change, p.n_servers, s->terms->overlap);
+}
+
+/* Doubled and halved, within its range; 0 stays 0. */
+static enum rc add_number(struct simulate *s, size_t point, int key)
+{
+    const struct simulate_point p = s->point[point];
+    const struct cluster_key *k = &cluster_keys[key];
+    const double own = cluster_key_number(&s->cluster[s->way[p.way].cluster].cluster, key);
+    const double twice = fmin(2 * own, k->most), half = fmax(own / 2, k->least);
+    char value[VALUE_BYTES];
+    enum rc rc;
+
+    if (!(own > 0))
+        return RC_OK;
+    snprintf(value, sizeof value, "%.6g", k->type == CLUSTER_WHOLE ? ceil(half) : half);
+    TRY(add_value(s, point, key, value));
+    snprintf(value, sizeof value, "%.6g", twice);
+    TRY(add_value(s, point, key, value));
+out:
+    return rc;
+}
+
+static enum rc add_choices(struct simulate *s, size_t point, int key)
+{
+    const char *choices = cluster_keys[key].choices;
+    char value[VALUE_BYTES];
+    enum rc rc = RC_OK;
+
+    while (*choices) {
+        const size_t n = strcspn(choices, "|");
+        snprintf(value, sizeof value, "%.*s", (int)n, choices);
+        TRY(add_value(s, point, key, value));
+        choices += n + (choices[n] == '|');
+    }
+out:
+    return rc;
+}
+
+/* Is the value of any use to this way? */
+static bool concerns(const struct simulate_way *w, int key)
+{
+    return row_mode_has_servers(w->mode) || strncmp(cluster_keys[key].name, "server_", 7) != 0;
+}
+
+static enum rc add_assumptions_of(struct simulate *s, size_t point)
+{
+    const struct simulate_way *w = &s->way[s->point[point].way];
+    int key[CLUSTER_MAX_KEYS];
+    const size_t n = cluster_assumed(&s->cluster[w->cluster].cluster, key);
+    enum rc rc = RC_OK;
+
+    for (size_t i = 0; i < n; i++) {
+        const enum cluster_key_type type = cluster_keys[key[i]].type;
+        if (!concerns(w, key[i]) || type == CLUSTER_TEXT)
+            continue;
+        TRY(type == CLUSTER_CHOICE ? add_choices(s, point, key[i]) : add_number(s, point, key[i]));
+    }
+out:
+    return rc;
+}
+
+bool simulate_is_explained(const struct simulate *s, size_t point)
+{
+    return s->terms->has_assumptions && simulate_is_changed(s, point) && s->way[s->point[point].way].mode != ROW_NONE;
+}
+
+enum rc simulate_add_assumptions(struct simulate *s)
+{
+    enum rc rc = RC_OK;
+
+    for (size_t i = 0; i < s->n_points; i++)
+        if (simulate_is_explained(s, i))
+            TRY(add_assumptions_of(s, i));
+out:
+    return rc;
+}
+
+/* --- ranked --- */
+
+struct ranked { /* an assumption */
+    int key;
+    const struct simulate_change *change[MOST_CHOICES];
+    int n;
+    double moves_ratio; /* the most of any of these, up or down */
+};
+
+/* Into its place among ranked[n], by falling effect; equal ones stay in the order of keys. */
+static void insert(struct ranked *ranked, size_t n, const struct ranked *r)
+{
+    for (; n > 0 && ranked[n - 1].moves_ratio < r->moves_ratio; n--)
+        ranked[n] = ranked[n - 1];
+    ranked[n] = *r;
+}
+
+static size_t rank_all(struct ranked ranked[CLUSTER_MAX_KEYS], const struct simulate *s, size_t point)
+{
+    size_t n = 0;
+
+    for (int key = 0; key < CLUSTER_N_KEYS; key++) {
+        struct ranked r = { .key = key, .n = 0, .moves_ratio = 0 };
+        for (size_t i = 0; i < s->n_changes; i++) {
+            const struct simulate_change *c = &s->change[i];
+            if (c->kind != CHANGE_ASSUMED || c->point != point || c->what != key || !c->is_possible ||
+                r.n == MOST_CHOICES)
+                continue;
+            r.change[r.n++] = c;
+            r.moves_ratio = fmax(r.moves_ratio, fabs(c->ratio - 1));
+        }
+        if (r.n > 0)
+            insert(ranked, n++, &r);
+    }
+    return n;
+}
+
+/* "0.42: -30.1 %, 1: +5.2 %" */
+static void effects_text(char *out, size_t n_bytes, const struct ranked *r)
+{
+    size_t at = 0;
+
+    out[0] = '\0';
+    for (int i = 0; i < r->n && at < n_bytes; i++)
+        at += (size_t)snprintf(out + at, n_bytes - at, "%s%s: %+.1f %%", i > 0 ? ", " : "",
+                               strchr(r->change[i]->setting, '=') + 1, 100 * (r->change[i]->ratio - 1));
+}
+
+enum rc simulate_assumptions_table(struct table **out, const struct simulate *s, size_t point, size_t n_most)
+{
+    static const struct column column[] = { { "assumption", ALIGN_LEFT },
+                                            { "value", ALIGN_RIGHT },
+                                            { "throughput with another", ALIGN_LEFT },
+                                            { "moves it by", ALIGN_RIGHT } };
+    const struct cluster *c = &s->cluster[s->way[s->point[point].way].cluster].cluster;
+    struct ranked ranked[CLUSTER_MAX_KEYS];
+    const size_t n = rank_all(ranked, s, point);
+    char value[VALUE_BYTES], effects[SIMULATE_SENTENCE_BYTES];
+    struct table *t = NULL;
+    enum rc rc;
+
+    TRY(table_open(&t, column, sizeof column / sizeof *column));
+    for (size_t i = 0; i < n && i < n_most; i++) {
+        cluster_key_format(c, ranked[i].key, value, sizeof value);
+        effects_text(effects, sizeof effects, &ranked[i]);
+        TRY(table_cell(t, "%s", cluster_keys[ranked[i].key].name));
+        TRY(table_cell(t, "%s", value));
+        TRY(table_cell(t, "%s", effects));
+        TRY(table_cell(t, "%.1f %%", 100 * ranked[i].moves_ratio));
+    }
+    *out = t;
+    t = NULL;
+out:
+    table_close(&t);
+    return rc;
+}
