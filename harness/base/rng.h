@@ -21,7 +21,8 @@ enum rng_stream {
     RNG_PATTERN,
     RNG_IMAGE,
     RNG_LAUNCH_ORDER,
-    RNG_JITTER
+    RNG_JITTER,
+    RNG_DRILL
 };
 
 /* 64 uniform bits. Cannot fail. */

@@ -26,13 +26,13 @@ static void options_order_it(void **state)
         const char *options;
         struct train_drill is;
     } cases[] = {
-        { " --kill-rank 0", { 0, false, PHASE_STEP, 1 } },
-        { " --hang-rank 2", { 2, true, PHASE_STEP, 1 } },
-        { " --kill-rank 1 --drill-at start", { 1, false, PHASE_START, 0 } },
-        { " --hang-rank 0 --drill-at probe", { 0, true, PHASE_PROBE, 0 } },
-        { " --kill-rank 2 --drill-at end", { 2, false, PHASE_END, 0 } },
-        { " --hang-rank 1 --drill-at step:8", { 1, true, PHASE_STEP, 8 } },
-        { " --kill-rank 2 --kill-step 3", { 2, false, PHASE_STEP, 3 } },
+        { " --kill-rank 0", { 0, false, PHASE_STEP, false, 1 } },
+        { " --hang-rank 2", { 2, true, PHASE_STEP, false, 1 } },
+        { " --kill-rank 1 --drill-at start", { 1, false, PHASE_START, false, 0 } },
+        { " --hang-rank 0 --drill-at probe", { 0, true, PHASE_PROBE, false, 0 } },
+        { " --kill-rank 2 --drill-at end", { 2, false, PHASE_END, false, 0 } },
+        { " --hang-rank 1 --drill-at step:8", { 1, true, PHASE_STEP, false, 8 } },
+        { " --kill-rank 2 --kill-step 3", { 2, false, PHASE_STEP, false, 3 } },
     };
     struct train_job job;
 
@@ -49,6 +49,30 @@ static void options_order_it(void **state)
     prepare(&job, "");
     assert_int_equal(job.drill.rank, -1);
     train_job_free(&job);
+}
+
+/* A step of the run, the same one for the same seed and rank, another one for others. */
+static void a_step_is_drawn(void **state)
+{
+    int n_of_step[9] = { 0 };
+    struct train_job job;
+
+    (void)state;
+    for (int seed = 0; seed < 90; seed++) {
+        char drill[80];
+        snprintf(drill, sizeof drill, " --kill-rank 1 --drill-at random --seed %d", seed);
+        prepare(&job, drill);
+        const uint64_t step = job.drill.step;
+        assert_int_equal(job.drill.phase, PHASE_STEP);
+        assert_in_range(step, 0, 8);
+        n_of_step[step]++;
+        train_job_free(&job);
+        prepare(&job, drill);
+        assert_int_equal(job.drill.step, step);
+        train_job_free(&job);
+    }
+    for (int i = 0; i < 9; i++)
+        assert_in_range(n_of_step[i], 2, 25);
 }
 
 static void other_ranks_are_refused(void **state)
@@ -74,6 +98,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_order_it),
+        cmocka_unit_test(a_step_is_drawn),
         cmocka_unit_test(other_ranks_are_refused),
     };
 

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "harness/base/rng.h"
 #include "harness/base/text.h"
 #include "harness/net/transport.h"
 
@@ -25,6 +26,11 @@ static enum rc parse_drill_at(struct train_drill *drill, const char *text)
         enum peer_phase phase;
     } known[] = { { "start", PHASE_START }, { "probe", PHASE_PROBE }, { "end", PHASE_END } };
 
+    if (strcmp(text, "random") == 0) {
+        drill->phase = PHASE_STEP;
+        drill->is_drawn = true;
+        return RC_OK;
+    }
     if (strncmp(text, "step:", 5) == 0 && text_to_u64(text + 5, &drill->step)) {
         drill->phase = PHASE_STEP;
         return RC_OK;
@@ -36,7 +42,7 @@ static enum rc parse_drill_at(struct train_drill *drill, const char *text)
         }
     if (strncmp(text, "step:", 5) == 0)
         return rc_raise(RC_INVAL, "--drill-at step:N: N is a whole number, as in step:1, and not \"%s\"", text + 5);
-    return rc_raise(RC_INVAL, "--drill-at %s: is not start, probe, step:N or end", text);
+    return rc_raise(RC_INVAL, "--drill-at %s: is not start, probe, step:N, random or end", text);
 }
 
 enum rc job_drill_resolve(struct train_job *job, const struct opt_group *group, int n_groups)
@@ -67,11 +73,14 @@ out:
     return rc;
 }
 
-enum rc job_drill_check(const struct train_job *job)
+enum rc job_drill_check(struct train_job *job)
 {
-    const struct train_drill *d = &job->drill;
+    struct train_drill *d = &job->drill;
     const uint64_t first = job->resume.steps_count, last = first + job->n_steps - 1;
     const bool was_kill_step = job->opts.kill_step != UINT64_MAX;
+
+    if (d->rank >= 0 && d->is_drawn)
+        d->step = first + rng_u64(job->opts.seed, RNG_DRILL, (uint64_t)d->rank) % job->n_steps;
 
     if (d->rank < 0 || d->phase != PHASE_STEP || (d->step >= first && d->step <= last))
         return RC_OK;

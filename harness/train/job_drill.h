@@ -10,7 +10,7 @@ enum rc job_on_loss_resolve(struct train_job *job) MUST_CHECK;
 /* Work out --stall-warn-s, and job->drill of the ranks of job. RC_INVAL. */
 enum rc job_drill_resolve(struct train_job *job, const struct opt_group *group, int n_groups) MUST_CHECK;
 
-/* Will the drill of job, all else of which is worked out, happen? RC_INVAL. */
-enum rc job_drill_check(const struct train_job *job) MUST_CHECK;
+/* All else of job is worked out: draw the step of its drill, where that is wanted. Will it happen? RC_INVAL. */
+enum rc job_drill_check(struct train_job *job) MUST_CHECK;
 
 #endif

@@ -138,7 +138,8 @@ const struct opt train_run_table[] = {
              "failure test: this rank does nothing any more, and keeps what it holds"),
     OPT_TEXT_(struct train_opts, drill_at, "drill-at", "step:1", "WHEN",
               "when the rank of --kill-rank or --hang-rank does so: start, probe, step:N (the start of step N, with "
-              "--resume counted on from the checkpoint's; a server: as it begins to serve, for any N), end"),
+              "--resume counted on from the checkpoint's; a server: as it begins to serve, for any N), random (of a "
+              "step drawn by --seed), end"),
     OPT_U64_WAS_(struct train_opts, kill_step, "kill-step", "drill-step", "", 0, 100000000, "steps",
                  "failure test: --kill-step N is --drill-at step:N"),
     OPT_END_,

@@ -102,6 +102,7 @@ struct train_drill { /* a failure to order: a server fails as it begins to serve
     int rank;        /* -1: none */
     bool hangs;      /* else it ends */
     enum peer_phase phase;
+    bool is_drawn; /* the step is: by the seed and the rank */
     uint64_t step; /* of the whole training, one that this run does; PHASE_STEP */
 };
 
