@@ -195,7 +195,7 @@ static void take_results(struct simulate *s, struct simulate_point *p)
         p->exposed_s += together->exposed_s / s->n_seeds;
     }
     p->efficiency = prediction_band_of(ratio, (size_t)s->n_seeds);
-    p->images_per_s = p->n_gpus * s->profiles.profile[p->profile].batch / p->step_s;
+    p->images_per_s = p->efficiency.mean * p->n_gpus * s->profiles.profile[p->profile].images_per_s;
     p->bottleneck = bottleneck_find(&simulation[p->together[0]]);
 }
 

@@ -30,11 +30,16 @@ static double messages_of(const struct simulated_run *r)
     return 2.0 * n_buckets * r->n_gpus * (r->n_gpus - 1);
 }
 
+/* Does some worker not wait for all others in every step? */
+static bool has_own_rates(const struct simulated_run *r)
+{
+    return r->mode == ROW_NONE || r->mode == ROW_PS_ASYNC || (r->mode == ROW_PS && strcmp(r->consistency, "sync") != 0);
+}
+
 static int steps_of(const struct simulated_run *r)
 {
     const double n = STEPS_MESSAGES / messages_of(r);
-    const bool is_stale = r->mode == ROW_PS_ASYNC || (r->mode == ROW_PS && strncmp(r->consistency, "sync", 4) != 0);
-    const int n_least = is_stale ? ASYNC_STEPS : 1, n_most = n < MAX_STEPS ? (int)n : MAX_STEPS;
+    const int n_least = has_own_rates(r) ? ASYNC_STEPS : 1, n_most = n < MAX_STEPS ? (int)n : MAX_STEPS;
 
     return n_most > n_least ? n_most : n_least;
 }
@@ -56,6 +61,19 @@ static enum rc add_exchange(struct simulation *s, const struct simulated_run *r)
     TRY(simulation_add(s, "--servers=%d", r->n_servers));
     TRY(simulation_add(s, "--placement=%s", r->placement));
     TRY(simulation_add(s, "--consistency=%s", r->mode == ROW_PS_ASYNC ? "async" : r->consistency));
+out:
+    return rc;
+}
+
+/* One GPU alone is not the slow one of many, and has no link that could be. */
+static enum rc add_undisturbed(struct simulation *s, const struct simulated_run *r)
+{
+    enum rc rc = RC_OK;
+
+    if (r->cluster->cluster.n_stragglers > 0)
+        TRY(simulation_add(s, "--cluster-set=stragglers_count=0"));
+    if (r->cluster->cluster.n_slow_links > 0)
+        TRY(simulation_add(s, "--cluster-set=slow_links_count=0"));
 out:
     return rc;
 }
@@ -82,6 +100,7 @@ static enum rc fill(struct simulation *s, const struct simulated_run *r)
     const bool is_alone = r->n_gpus == 1 && !row_mode_has_servers(r->mode);
     enum rc rc;
 
+    s->is_at_own_rates = r->n_gpus > 1 && has_own_rates(r);
     s->n_steps = is_alone ? ALONE_STEPS : steps_of(r);
     s->weight = is_alone ? 100 : 100 + s->n_steps * messages_of(r);
     TRY(simulation_add(s, "--world=sim"));
@@ -90,6 +109,8 @@ static enum rc fill(struct simulation *s, const struct simulated_run *r)
     TRY(simulation_add(s, "--profile=%s", r->profile->path));
     TRY(simulation_add(s, "--batch=%d", r->batch));
     TRY(add_cluster(s, r));
+    if (is_alone)
+        TRY(add_undisturbed(s, r));
     TRY(simulation_add(s, "--steps=%d", s->n_steps));
     TRY(simulation_add(s, "--record-every=%d", s->n_steps));
     TRY(simulation_add(s, "--stall-abort-s=86400"));

@@ -80,7 +80,9 @@ static void take_summary(struct simulation *s, const json_t *record)
 {
     const char *hot = json_string_value(json_object_get(record, "hot_tensor"));
 
-    s->step_s = number_of(record, "virtual_s") / s->n_steps;
+    s->step_s = s->is_at_own_rates
+                    ? number_of(record, "global_batch_count") / number_of(record, "throughput_samples_per_s")
+                    : number_of(record, "virtual_s") / s->n_steps;
     s->step_mean_s = number_of(record, "step_mean_s");
     s->compute_s = number_of(record, "compute_s");
     s->exposed_s = s->step_s - s->compute_s;

@@ -10,6 +10,7 @@
 #ifndef HARNESS_CAMPAIGN_SIMULATIONS_H
 #define HARNESS_CAMPAIGN_SIMULATIONS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "harness/base/rc.h"
@@ -25,9 +26,12 @@ struct simulation {
     int n_words;
     char name[128]; /* for people */
     int n_steps;    /* as its words say */
+    /* Do workers go at their own rates? Then a step is what all of them do in the time of E3 of measure/steps.h, as the
+     * slowest alone is the last to end; else all end together. */
+    bool is_at_own_rates;
     double weight;  /* real time it takes, about; any unit */
     /* found */
-    double step_s;                  /* virtual time of all steps, over their number */
+    double step_s;                  /* virtual time of all steps, over their number; or is_at_own_rates */
     double step_mean_s;             /* of a worker, as launches of real worlds tell it */
     double compute_s, exposed_s;    /* of a worker's step */
     char hot_tensor[96];            /* of the hottest server; "": there are no servers, or they are alike */
