@@ -64,6 +64,20 @@ static double residual_percent(const struct line_fit *fit)
     return 100 * fabs(fit->worst_ratio);
 }
 
+/* Of the messages that spend more on their bytes than on the latency: what shorter ones take says nothing of the rate.
+ */
+static double rate_residual_percent(const struct link_fit *f)
+{
+    double worst_ratio = 0;
+
+    for (int i = 0; i < LINK_N_SIZES; i++) {
+        const double n_bytes = (double)link_size_bytes(i);
+        if (n_bytes * f->message.slope_s >= f->alpha_s)
+            worst_ratio = fmax(worst_ratio, fabs(line_fit_residual_ratio(&f->message, n_bytes, f->median_s[i])));
+    }
+    return 100 * worst_ratio;
+}
+
 /* A rate needs times that grow with the size. */
 static enum rc check_rate(const struct link_fit *f, enum link_class of)
 {
@@ -141,8 +155,9 @@ static enum rc describe_between(const struct description *d, const struct link_f
     }
     TRY(check_rate(f, LINK_BETWEEN));
     TRY(set(d, "link_bits_per_s", 8 / f->message.slope_s));
-    note(d, "link_bits_per_s", "measured: 1 / beta, %d pairs, %d sizes, largest residual %.1f %%", f->n_pairs,
-         LINK_N_SIZES, residual_percent(&f->message));
+    note(d, "link_bits_per_s",
+         "measured: 1 / beta, %d pairs, %d sizes, largest residual %.1f %%, of those longer than alpha %.1f %%",
+         f->n_pairs, LINK_N_SIZES, residual_percent(&f->message), rate_residual_percent(f));
     TRY(describe_duplex(d, f));
     TRY(set(d, "link_latency_s", fmax(f->alpha_s - 2 * f->message_s, LEAST_LATENCY_S)));
     note(d, "link_latency_s", "measured: alpha, %.4g us, less two overheads of %.4g us, of the same times",

@@ -17,14 +17,13 @@
 /* 8 ranks on 2 hosts: 40 us + n / 117.5 MB/s with 5 us at either end; within a host 1 us + n / 5 GB/s. */
 static struct calibration measured(void)
 {
-    return (struct calibration){
+    struct calibration c = {
         .n_ranks = 8,
         .links = { .n_hosts = 2,
                    .n_most_host_ranks = 4,
                    .link = { [LINK_BETWEEN] = { .n_pairs = 4,
                                                 .message = { .intercept_s = 40e-6, .slope_s = 1 / 117.5e6 },
                                                 .alpha_s = 40e-6,
-                                                .median_s = { [LINK_N_SIZES - 1] = 40e-6 + (16 << 20) / 117.5e6 },
                                                 .both_ratio = 1.25,
                                                 .message_s = 5e-6 },
                              [LINK_WITHIN] = { .n_pairs = 12,
@@ -37,6 +36,11 @@ static struct calibration measured(void)
                      .work_s = 5e-3,
                      .jitter = { .kind = JITTER_HALFNORMAL, .base_s = 1, .ratio = 0.25, .n_times = 1600 } },
     };
+    struct link_fit *f = &c.links.link[LINK_BETWEEN];
+
+    for (int i = 0; i < LINK_N_SIZES; i++)
+        f->median_s[i] = line_fit_s(&f->message, (double)link_size_bytes(i));
+    return c;
 }
 
 static bool is_assumed(const struct cluster *c, const struct cluster_sources *s, const char *key)
@@ -115,8 +119,9 @@ static void what_is_measured_is_not_assumed(void **state)
     for (int i = 0; i < CLUSTER_N_KEYS; i++)
         n_measured += !is_assumed(&c, &sources, cluster_keys[i].name);
     assert_int_equal(n_measured, sizeof measured_keys / sizeof *measured_keys);
-    assert_string_equal(sources.text[cluster_key_find("link_bits_per_s")],
-                        "measured: 1 / beta, 4 pairs, 12 sizes, largest residual 0.0 %");
+    assert_string_equal(
+        sources.text[cluster_key_find("link_bits_per_s")],
+        "measured: 1 / beta, 4 pairs, 12 sizes, largest residual 0.0 %, of those longer than alpha 0.0 %");
     assert_string_equal(sources.text[cluster_key_find("link_duplex_ratio")],
                         "measured: 16 MiB take 1.25 times as long while as many come in");
 }
@@ -140,6 +145,24 @@ static void thin_data_are_assumed(void **state)
     assert_true(c.link_bytes_per_s == standard.link_bytes_per_s && c.local_latency_s == standard.local_latency_s);
     assert_non_null(strstr(sources.text[cluster_key_find("link_bits_per_s")], "one host was measured"));
     assert_ratio(c.flops_per_s, 2e9);
+}
+
+/* 4 KiB spend 35 us on their bytes, less than alpha: what they take beside the line says nothing of the rate. */
+static void residuals_of_short_messages_are_not_of_the_rate(void **state)
+{
+    static struct cluster_sources sources;
+    struct calibration m = measured();
+    struct link_fit *f = &m.links.link[LINK_BETWEEN];
+    struct cluster c;
+
+    (void)state;
+    f->message.worst_ratio = 0.5;
+    f->median_s[5] *= 1.5;
+    f->median_s[6] *= 0.8; /* 16 KiB */
+    f->median_s[10] *= 1.1;
+    assert_int_equal(calibration_describe(&c, &sources, &m, PROTOCOL_TCP, "mine"), RC_OK);
+    assert_non_null(strstr(sources.text[cluster_key_find("link_bits_per_s")],
+                           "largest residual 50.0 %, of those longer than alpha 20.0 %"));
 }
 
 static void a_bare_link_has_no_protocol(void **state)
@@ -239,6 +262,7 @@ int main(void)
         cmocka_unit_test(the_simulator_gives_back_what_was_measured),
         cmocka_unit_test(what_is_measured_is_not_assumed),
         cmocka_unit_test(thin_data_are_assumed),
+        cmocka_unit_test(residuals_of_short_messages_are_not_of_the_rate),
         cmocka_unit_test(a_bare_link_has_no_protocol),
         cmocka_unit_test(a_link_may_carry_less_both_ways),
         cmocka_unit_test(servers_may_differ),

@@ -14,7 +14,7 @@
 
 double prediction_residual_ratio(const struct cluster_sources *sources)
 {
-    static const char before[] = "measured: ", words[] = "largest residual ";
+    static const char before[] = "measured: ", words[] = "of those longer than alpha ";
     const char *text = sources->text[cluster_key_find("link_bits_per_s")], *at = strstr(text, words);
     char *end = NULL;
     double percent;

@@ -95,12 +95,12 @@ static char *notes(const struct prediction *p)
                     "exchange %.3f times\n",
                     s->name, check->n_workers, last->by.compute_ratio, last->by.exchange_ratio);
     }
-    fprintf(
-        to,
-        "predicted: simulated parts times these ratios; band: of the spread between sizes, the 95 %% interval over "
-        "launches,\nand links whose rate is %.1f %% off, the largest residual of the calibration's fit; what nobody "
-        "measured is not in it\n",
-        100 * p->residual_ratio);
+    fprintf(to,
+            "predicted: simulated parts times these ratios; band: of the spread between sizes, the 95 %% interval over "
+            "launches,\nand links whose rate is %.1f %% off, the largest residual of the calibration's fit of long "
+            "messages; what nobody "
+            "measured is not in it\n",
+            100 * p->residual_ratio);
     fprintf(to, "assumed of the cluster:");
     for (size_t i = 0; i < n_assumed; i++)
         fprintf(to, "%s %s", i > 0 ? "," : "", cluster_keys[key[i]].name);
