@@ -217,6 +217,8 @@ static enum rc refuse_useless(const struct train_job *job, const struct train_op
         { "trajectory", infers, "--forward-only updates no parameters" },
         { "trajectory", strcmp(opts->overlap, "on") == 0,
           "a step that overlaps begins before its parameters are there; --overlap off" },
+        { "trajectory", opt_given(group, n_groups, "restarts"),
+          "a run that --restarts begins again has no rows of the steps before; leave out one of the two" },
         { "restarts", opts->save[0] == '\0',
           "needs --save FILE (and --save-every N), the checkpoint that it goes on from" },
         { "save-every", opts->save[0] == '\0', "needs --save FILE, the checkpoint that it writes" },

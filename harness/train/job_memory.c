@@ -61,7 +61,9 @@ static size_t checkpoint_bytes(const struct train_job *job)
 /* Of the steps of n ranks. Those of a checkpoint that the run goes on from are counted too: it is not read yet. */
 static size_t stamp_bytes(const struct train_job *job, size_t n_ranks)
 {
-    return n_ranks * job->opts.steps * sizeof(struct step_stamp);
+    const size_t n_bytes = n_ranks * job->opts.steps * sizeof(struct step_stamp);
+
+    return job->opts.trajectory[0] ? n_bytes + n_ranks * (job->opts.steps + 1) * floats(job->n_params) : n_bytes;
 }
 
 /* Beside what every worker has: among it the results of all ranks, for which there must be room at the end. */

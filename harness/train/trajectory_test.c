@@ -88,7 +88,26 @@ static void refuses(void **state)
     (void)state;
     assert_refused("--model lenet --trajectory t.csv", "--trajectory: has a column for each parameter");
     assert_refused("--model linear --mode allreduce --workers 2 --overlap on --trajectory t.csv", "--overlap off");
+    assert_refused("--model linear --save s --restarts 2 --trajectory t.csv", "leave out one of the two");
     assert_refused("--model linear --forward-only --trajectory t.csv", "--forward-only updates no parameters");
+}
+
+/* Of every rank a row for each step and one, there and on rank 0, which gathers them. */
+static void memory_counts_them(void **state)
+{
+    enum { N_WORKERS = 3, N_SERVERS = 1, N_STEPS = 1000 };
+    static const char way[] = "--model linear --mode ps --workers 3 --servers 1 --steps 1000";
+    struct train_job plain, noting;
+    char text[256];
+
+    (void)state;
+    (void)snprintf(text, sizeof text, "%s --trajectory t.csv", way);
+    assert_int_equal(kit_prepare(&plain, way), RC_OK);
+    assert_int_equal(kit_prepare(&noting, text), RC_OK);
+    assert_int_equal(noting.memory.host_bytes - plain.memory.host_bytes,
+                     2 * (N_WORKERS + N_SERVERS) * (N_STEPS + 1) * N_PARAMS * sizeof(float));
+    train_job_free(&plain);
+    train_job_free(&noting);
 }
 
 /* Two workers, two steps; the run goes on from step 7, and the second worker is rank 3. */
@@ -132,7 +151,8 @@ static void table(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(rows_are_runs), cmocka_unit_test(workers_have_their_own),
-                                        cmocka_unit_test(refuses), cmocka_unit_test(table) };
+                                        cmocka_unit_test(memory_counts_them), cmocka_unit_test(refuses),
+                                        cmocka_unit_test(table) };
 
     return cmocka_run_group_tests_name("trajectory", tests, NULL, NULL);
 }
