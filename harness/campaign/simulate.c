@@ -114,20 +114,25 @@ out:
     return rc;
 }
 
-static enum rc add_point(struct simulate *s, struct simulate_point p)
+static bool is_too_many(const struct simulate *s, const struct simulate_point *p)
 {
-    const struct simulate_way *w = &s->way[p.way];
+    return (uint64_t)p->n_gpus * (uint64_t)p->n_servers > s->terms->most_messages;
+}
+
+bool simulate_fits(const struct simulate *s, const struct simulate_point *p)
+{
+    const struct cluster *c = &s->cluster[s->way[p->way].cluster].cluster;
+
+    return cluster_check(c, p->n_gpus, p->n_gpus + p->n_servers) == RC_OK && simulate_check_servers(s, p) == RC_OK &&
+           !is_too_many(s, p);
+}
+
+enum rc simulate_add_point(struct simulate *s, struct simulate_point p)
+{
     struct simulated_run run, alone;
     struct simulate_point *more;
-    enum rc rc;
+    enum rc rc = RC_OK;
 
-    p.n_servers = simulate_n_servers(s, w, p.profile, p.n_gpus);
-    TRY(at_count(cluster_check(&s->cluster[w->cluster].cluster, p.n_gpus, p.n_gpus + p.n_servers), w, p.n_gpus));
-    TRY(at_count(simulate_check_servers(s, &p), w, p.n_gpus));
-    if ((uint64_t)p.n_gpus * (uint64_t)p.n_servers > s->terms->most_messages) {
-        s->n_left_out++;
-        return RC_OK;
-    }
     for (int seed = 0; seed < s->n_seeds; seed++) {
         run = simulate_run_of(s, &p);
         run.seed = s->n_seeds > 1 ? (uint64_t)seed + 1 : 0;
@@ -135,11 +140,27 @@ static enum rc add_point(struct simulate *s, struct simulate_point p)
         TRY(simulation_set_find(&p.together[seed], &s->simulations, &run));
         TRY(simulation_set_find(&p.alone[seed], &s->simulations, &alone));
     }
-    more = realloc(s->point, (s->n_points + 1) * sizeof *more);
+    more = realloc(s->point, (s->n_all_points + 1) * sizeof *more);
     if (!more)
         FAIL(RC_NOMEM, "no memory for a point");
     s->point = more;
-    more[s->n_points++] = p;
+    more[s->n_all_points++] = p;
+out:
+    return rc;
+}
+
+static enum rc add_point(struct simulate *s, struct simulate_point p)
+{
+    const struct simulate_way *w = &s->way[p.way];
+    enum rc rc;
+
+    p.n_servers = simulate_n_servers(s, w, p.profile, p.n_gpus);
+    TRY(at_count(cluster_check(&s->cluster[w->cluster].cluster, p.n_gpus, p.n_gpus + p.n_servers), w, p.n_gpus));
+    TRY(at_count(simulate_check_servers(s, &p), w, p.n_gpus));
+    if (is_too_many(s, &p))
+        s->n_left_out++;
+    else
+        TRY(simulate_add_point(s, p));
 out:
     return rc;
 }
@@ -152,6 +173,7 @@ static enum rc add_points(struct simulate *s)
         for (size_t way = 0; way < s->n_ways; way++)
             for (size_t i = 0; i < s->n_counts; i++)
                 TRY(add_point(s, (struct simulate_point){ .profile = profile, .way = way, .n_gpus = s->n_gpus[i] }));
+    s->n_points = s->n_all_points;
     if (s->n_points == 0)
         FAIL(RC_INVAL, "--most-messages %llu: leaves no point; at least %d would be right",
              (unsigned long long)s->terms->most_messages, s->n_gpus[0]);
@@ -173,6 +195,7 @@ enum rc simulate_open(struct simulate *out, const char *folder, const struct sim
     TRY(add_points(&s));
     TRY(simulate_add_what_ifs(&s));
     TRY(simulate_add_assumptions(&s));
+    TRY(simulate_add_systems(&s));
     *out = s;
     s = (struct simulate){ .terms = NULL };
 out:
@@ -204,7 +227,7 @@ enum rc simulate_run(struct simulate *s, const struct simulations_env *env)
     enum rc rc;
 
     TRY(simulations_run(s->simulations.simulation, s->simulations.n, env));
-    for (size_t i = 0; i < s->n_points; i++)
+    for (size_t i = 0; i < s->n_all_points; i++)
         take_results(s, &s->point[i]);
     simulate_take_changes(s);
 out:

@@ -7,6 +7,7 @@
  *   simulate_changes.c      points with something changed: what if
  *   simulate_assumptions.c  the same of every assumption: which moves a prediction most
  *   simulate_tables.c       tables of what if
+ *   simulate_systems.c      all systems in one table, and what a slow link does to them
  *   simulate_words.c        what figures mean: bands, bottlenecks, where ways cross over
  *   simulate_report.c       what is printed, and records
  *   simulate_charts.c       for each model images/s and efficiency against GPUs, a line for each way
@@ -62,7 +63,7 @@ struct simulate_terms { /* borrowed; lists are parted by commas */
     uint64_t bucket_bytes, ps_bucket_bytes; /* 0: all gradients at once */
     uint64_t most_messages;                 /* GPUs x servers, above which a point is left out */
     uint64_t what_if_gpus;                  /* of changed points; 0: of each way the most */
-    bool has_what_if, has_assumptions;
+    bool has_what_if, has_assumptions, has_systems;
     uint64_t n_seeds; /* 0: as many as chance in the cluster asks for */
 };
 
@@ -84,7 +85,19 @@ struct simulate_point {
     struct bottleneck bottleneck;           /* of the first seed */
 };
 
-enum change_kind { CHANGE_WHAT_IF, CHANGE_ASSUMED };
+enum change_kind { CHANGE_WHAT_IF, CHANGE_ASSUMED, CHANGE_SLOW_LINK };
+enum system { SYSTEM_ONE_HOST, SYSTEM_COLLECTIVE, SYSTEM_ASYNC, SYSTEM_SYNC, SIMULATE_N_SYSTEMS };
+
+struct simulate_system {
+    bool is_there; /* else it does not fit, or would take too long */
+    size_t point;  /* behind those that the table has */
+};
+
+struct simulate_system_figures {              /* of the first seed */
+    double network_bytes_per_gpu, card_ratio; /* of a step; the busiest card */
+    double staleness_count;                   /* NaN: there are no servers */
+    double slow_ratio;                        /* of throughput, with one slow link over without it */
+};
 
 struct simulate_change { /* a point with something changed */
     enum change_kind kind;
@@ -102,12 +115,14 @@ struct simulate { /* owned */
     struct used_profiles profiles;
     struct used_cluster cluster[2]; /* of workers alone; of servers */
     size_t n_clusters;
-    struct simulate_way way[SIMULATE_MOST_WAYS];
+    struct simulate_way way[SIMULATE_MOST_WAYS + SIMULATE_N_SYSTEMS]; /* behind n_ways: of systems */
     size_t n_ways;
     int n_gpus[SIMULATE_MOST_COUNTS]; /* ascending */
     size_t n_counts;
     struct simulate_point *point; /* by profile, then way, then GPUs */
     size_t n_points, n_left_out;  /* left out: above most_messages */
+    size_t n_all_points;          /* with those of systems */
+    struct simulate_system system[SIMULATE_MOST_MODELS][SIMULATE_N_SYSTEMS];
     struct simulate_change *change;
     size_t n_changes;
     int n_seeds;
@@ -132,9 +147,14 @@ int simulate_n_servers(const struct simulate *s, const struct simulate_way *w, s
 struct simulated_run simulate_run_of(const struct simulate *s, const struct simulate_point *p);
 enum rc simulate_check_servers(const struct simulate *s, const struct simulate_point *p) MUST_CHECK;
 
-/* Add c, whose kind, point, what and setting are filled. In simulate_changes.c, as what follows. RC_NOMEM. */
-enum rc simulate_add_change(struct simulate *s, struct simulate_change c, int n_servers,
-                            const char *overlap) MUST_CHECK;
+/* Can it be simulated: does it fit, and is it below --most-messages? n_servers is known. */
+bool simulate_fits(const struct simulate *s, const struct simulate_point *p);
+/* Behind all points; it fits. RC_NOMEM. */
+enum rc simulate_add_point(struct simulate *s, struct simulate_point p) MUST_CHECK;
+
+/* Add c, whose kind, point and what are filled. In simulate_changes.c, as what follows. RC_NOMEM. */
+enum rc simulate_add_change(struct simulate *s, struct simulate_change c, int n_servers, const char *overlap,
+                            const char *setting) MUST_CHECK;
 void simulate_take_changes(struct simulate *s);
 /* NULL: there is none. */
 const struct simulate_change *simulate_change_of(const struct simulate *s, enum change_kind kind, size_t point,
@@ -149,6 +169,15 @@ bool simulate_is_explained(const struct simulate *s, size_t point);
 /* The n_most assumptions that move a point most, first the one that moves it most. RC_NOMEM. */
 enum rc simulate_assumptions_table(struct table **out, const struct simulate *s, size_t point,
                                    size_t n_most) MUST_CHECK;
+/* In simulate_systems.c. RC_NOMEM. */
+enum rc simulate_add_systems(struct simulate *s) MUST_CHECK;
+const char *simulate_system_name(int system);
+/* It is there. */
+struct simulate_system_figures simulate_system_figures_of(const struct simulate *s, size_t profile, int system);
+enum rc simulate_systems_table(struct table **out, const struct simulate *s) MUST_CHECK;
+/* For each model what a collective and servers need of the network; to print(arg, line). */
+void simulate_network_claims(const struct simulate *s, void (*print)(void *arg, const char *line), void *arg);
+const char *simulate_systems_text(void);
 /* As HTML, of each cluster: what was measured, given, assumed; of each point that is explained: what its assumptions
  * move. In simulate_explained.c. */
 void simulate_explain_clusters(FILE *to, const struct simulate *s);

@@ -18,13 +18,13 @@ static enum rc add_value(struct simulate *s, size_t point, int key, const char *
     const struct simulate_point p = s->point[point];
     const struct cluster *c = &s->cluster[s->way[p.way].cluster].cluster;
     struct simulate_change change = { .kind = CHANGE_ASSUMED, .point = point, .what = key };
-    char own[VALUE_BYTES];
+    char own[VALUE_BYTES], setting[SIMULATE_SETTING_BYTES];
 
     cluster_key_format(c, key, own, sizeof own);
     if (strcmp(value, own) == 0)
         return RC_OK; /* at the end of its range */
-    snprintf(change.setting, sizeof change.setting, "%s=%s", cluster_keys[key].name, value);
-    return simulate_add_change(s, change, p.n_servers, s->terms->overlap);
+    snprintf(setting, sizeof setting, "%s=%s", cluster_keys[key].name, value);
+    return simulate_add_change(s, change, p.n_servers, s->terms->overlap, setting);
 }
 
 /* Doubled and halved, within its range; 0 stays 0. */

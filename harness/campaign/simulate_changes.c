@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* simulate_changes.c - points simulated once more with something changed: what if, and what would be the gain. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,12 +34,11 @@ static bool is_possible(const struct simulate *s, const struct simulate_point *p
 
     changed.n_servers = n_servers;
     return cluster_set(&cluster, NULL, c->setting) == RC_OK &&
-           cluster_check(&cluster, p->n_gpus, p->n_gpus + n_servers) == RC_OK &&
-           simulate_check_servers(s, &changed) == RC_OK &&
-           (uint64_t)p->n_gpus * (uint64_t)n_servers <= s->terms->most_messages;
+           cluster_check(&cluster, p->n_gpus, p->n_gpus + n_servers) == RC_OK && simulate_fits(s, &changed);
 }
 
-enum rc simulate_add_change(struct simulate *s, struct simulate_change c, int n_servers, const char *overlap)
+enum rc simulate_add_change(struct simulate *s, struct simulate_change c, int n_servers, const char *overlap,
+                            const char *setting)
 {
     const struct simulate_point *p = &s->point[c.point];
     struct simulated_run run = simulate_run_of(s, p);
@@ -46,6 +46,7 @@ enum rc simulate_add_change(struct simulate *s, struct simulate_change c, int n_
     enum rc rc = RC_OK;
 
     c.ratio = NAN;
+    snprintf(c.setting, sizeof c.setting, "%s", setting);
     c.is_possible = is_possible(s, p, &c, n_servers);
     run.variation = c.setting;
     run.n_servers = n_servers;
@@ -105,12 +106,9 @@ static void scale_protocol(char *settings, size_t n_bytes, const struct used_clu
         scale(settings, n_bytes, &c->cluster, name, factor);
 }
 
-static void set_what_if(struct simulate_change *change, const struct used_cluster *c)
+static void set_what_if(char *to, size_t n, enum what_if what, const struct used_cluster *c)
 {
-    char *to = change->setting;
-    const size_t n = sizeof change->setting;
-
-    switch ((enum what_if)change->what) {
+    switch (what) {
     case NETWORK:
         scale(to, n, &c->cluster, "link_bits_per_s", 2);
         break;
@@ -142,9 +140,10 @@ static enum rc add_what_ifs(struct simulate *s, size_t point)
         struct simulate_change c = { .kind = CHANGE_WHAT_IF, .point = point, .what = what };
         if (w->mode == ROW_NONE || (what == SERVERS && p.n_servers == 0))
             continue; /* nothing there to change */
-        set_what_if(&c, &s->cluster[w->cluster]);
+        char setting[SIMULATE_SETTING_BYTES] = "";
+        set_what_if(setting, sizeof setting, (enum what_if)what, &s->cluster[w->cluster]);
         TRY(simulate_add_change(s, c, what == SERVERS ? 2 * p.n_servers : p.n_servers,
-                                what == OVERLAP ? other : s->terms->overlap));
+                                what == OVERLAP ? other : s->terms->overlap, setting));
     }
 out:
     return rc;

@@ -43,6 +43,23 @@ out:
     return rc;
 }
 
+static enum rc write_systems(FILE *to, const struct simulate *s)
+{
+    struct table *t = NULL;
+    enum rc rc = RC_OK;
+
+    if (!s->terms->has_systems)
+        return RC_OK;
+    TRY(simulate_systems_table(&t, s));
+    html_element(to, "h2", NULL, "The systems in one table");
+    html_element(to, "p", NULL, "On the same cluster. %s.", simulate_systems_text());
+    html_table(to, t, "systems");
+    simulate_network_claims(s, write_line, to);
+out:
+    table_close(&t);
+    return rc;
+}
+
 enum rc simulate_page(const struct simulate *s, const char *path)
 {
     struct html page = { .file.stream = NULL };
@@ -69,6 +86,7 @@ enum rc simulate_page(const struct simulate *s, const char *path)
                  "their number.");
     simulate_crossovers(s, write_line, to);
     TRY(write_what_ifs(to, s));
+    TRY(write_systems(to, s));
     for (size_t i = 0; i < s->profiles.n; i++)
         TRY(write_model(to, s, i));
     html_element(to, "h2", NULL, "What the predictions stand on");

@@ -110,6 +110,23 @@ out:
     return rc;
 }
 
+static enum rc print_systems(const struct simulate *s, FILE *to)
+{
+    struct table *t = NULL;
+    enum rc rc = RC_OK;
+
+    if (!s->terms->has_systems)
+        return RC_OK;
+    TRY(simulate_systems_table(&t, s));
+    table_print(t, to);
+    fprintf(to, "systems: %s\n", simulate_systems_text());
+    simulate_network_claims(s, print_line, to);
+    fputc('\n', to);
+out:
+    table_close(&t);
+    return rc;
+}
+
 static enum rc print_assumptions(const struct simulate *s, FILE *to)
 {
     char way[SIMULATE_WAY_BYTES];
@@ -143,6 +160,7 @@ enum rc simulate_print(const struct simulate *s, FILE *to)
     TRY(simulate_table(&t, s));
     table_print(t, to);
     TRY(print_what_ifs(s, to));
+    TRY(print_systems(s, to));
     TRY(print_assumptions(s, to));
     simulate_crossovers(s, print_line, to);
     print_terms(s, to);
@@ -204,6 +222,31 @@ out:
     return rc;
 }
 
+static enum rc write_system(struct report *to, const struct simulate *s, size_t profile, int system)
+{
+    const struct simulate_point *p = &s->point[s->system[profile][system].point];
+    const struct simulate_system_figures f = simulate_system_figures_of(s, profile, system);
+    struct record *record = NULL;
+    enum rc rc;
+
+    TRY(record_open(&record, "system"));
+    record_text(record, "system", simulate_system_name(system));
+    record_text(record, "model", s->profiles.profile[profile].model);
+    record_i64(record, "gpus_count", p->n_gpus);
+    record_way(record, s, &s->way[p->way]);
+    record_i64(record, "servers_count", p->n_servers);
+    record_f64(record, "predicted_ratio", p->efficiency.mean);
+    record_f64(record, "predicted_images_per_s", p->images_per_s);
+    record_f64(record, "network_bytes_per_gpu", f.network_bytes_per_gpu);
+    record_f64(record, "network_ratio", f.card_ratio);
+    record_f64(record, "staleness_mean_count", f.staleness_count);
+    record_f64(record, "slow_link_throughput_ratio", f.slow_ratio);
+    TRY(report_write(to, record));
+out:
+    record_close(&record);
+    return rc;
+}
+
 static enum rc write_change(struct report *to, const struct simulate *s, const struct simulate_change *c)
 {
     const struct simulate_point *p = &s->point[c->point];
@@ -249,8 +292,13 @@ enum rc simulate_write(const struct simulate *s, const char *path)
     TRY(report_open(&to, path));
     for (size_t i = 0; i < s->n_points; i++)
         TRY(write_point(to, s, &s->point[i]));
+    for (size_t i = 0; i < s->profiles.n; i++)
+        for (int system = 0; system < SIMULATE_N_SYSTEMS; system++)
+            if (s->system[i][system].is_there)
+                TRY(write_system(to, s, i, system));
     for (size_t i = 0; i < s->n_changes; i++)
-        TRY(write_change(to, s, &s->change[i]));
+        if (s->change[i].kind != CHANGE_SLOW_LINK) /* that is in the record of its system */
+            TRY(write_change(to, s, &s->change[i]));
     for (size_t i = 0; i < s->n_clusters; i++)
         TRY(write_cluster(to, s, &s->cluster[i]));
     TRY(report_commit(to));

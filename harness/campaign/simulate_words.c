@@ -49,6 +49,15 @@ const char *simulate_assumptions_text(void)
            "all else and the draws of chance as they were: how much faster or slower all GPUs together are then";
 }
 
+const char *simulate_systems_text(void)
+{
+    return "MB: what network cards send; busiest card: for so much of a step; staleness: updates between a pull and "
+           "its "
+           "push, the mean; slow link: throughput with the cards of one host of workers, which the seed draws, at a "
+           "tenth "
+           "of their rate, over that without";
+}
+
 /* --- crossovers --- */
 
 struct common { /* the numbers of GPUs that two ways have both */

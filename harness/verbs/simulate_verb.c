@@ -20,7 +20,7 @@ struct simulate_opts {
         *out, *json;
     struct opt_joined cluster_set;
     uint64_t bucket_bytes, ps_bucket_bytes, most_messages, seeds, what_if_gpus, jobs;
-    bool what_if, assumptions;
+    bool what_if, assumptions, systems;
 };
 
 static const struct opt table[] = {
@@ -59,8 +59,11 @@ static const struct opt table[] = {
         "simulate what a faster network, half the latency, more servers, fewer bytes and no overlap would do, too"),
     OPT_BOOL_(struct simulate_opts, assumptions, "assumptions", "true",
               "simulate what every assumption of the cluster moves, too; needs --out"),
+    OPT_BOOL_(struct simulate_opts, systems, "systems", "true",
+              "the systems in one table, too: one host, a collective, asynchronous and synchronous servers, and what a "
+              "slow link does to each"),
     OPT_U64_(struct simulate_opts, what_if_gpus, "what-if-gpus", "", 1, ROW_MAX_GPUS, "GPUs",
-             "that both are asked of, one of --gpus; without it: the most of each mode"),
+             "that all of this is asked of, one of --gpus; without it: the most of each mode"),
     OPT_U64_(struct simulate_opts, jobs, "jobs", "", 1, 1024, "processes",
              "simulations at a time; without it: the cores of this process"),
     OPT_TEXT_(struct simulate_opts, out, "out", "", "FOLDER",
@@ -130,6 +133,7 @@ static enum rc simulate_verb_run(struct verb_call *call)
                                           .n_seeds = o->seeds,
                                           .what_if_gpus = o->what_if_gpus,
                                           .has_what_if = o->what_if,
+                                          .has_systems = o->systems,
                                           .has_assumptions = o->assumptions && o->out[0] };
     struct atomic_folder folder = { .path = NULL };
     struct simulate s = { .terms = NULL };
