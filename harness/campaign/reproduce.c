@@ -235,6 +235,7 @@ enum rc reproduction_open(struct reproduction *out, const char *name, const char
     TRY(published_rows_load(&r.rows, path));
     for (size_t i = 0; i < r.rows.n_rows; i++)
         TRY(add_row(&r, &r.rows.row[i]));
+    TRY(used_profiles_check_all_used(&r.profiles, terms->profiles, r.rows.path));
     if (terms->has_charts)
         TRY(add_lines(&r));
     *out = r;

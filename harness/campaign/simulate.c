@@ -114,9 +114,21 @@ out:
     return rc;
 }
 
+static uint64_t n_messages(const struct simulate_point *p)
+{
+    return (uint64_t)p->n_gpus * (uint64_t)p->n_servers;
+}
+
 static bool is_too_many(const struct simulate *s, const struct simulate_point *p)
 {
-    return (uint64_t)p->n_gpus * (uint64_t)p->n_servers > s->terms->most_messages;
+    return n_messages(p) > s->terms->most_messages;
+}
+
+static void leave_out(struct simulate *s, const struct simulate_point *p)
+{
+    if (s->n_left_out == 0 || n_messages(p) < s->least_left_out)
+        s->least_left_out = n_messages(p);
+    s->n_left_out++;
 }
 
 bool simulate_fits(const struct simulate *s, const struct simulate_point *p)
@@ -158,7 +170,7 @@ static enum rc add_point(struct simulate *s, struct simulate_point p)
     TRY(at_count(cluster_check(&s->cluster[w->cluster].cluster, p.n_gpus, p.n_gpus + p.n_servers), w, p.n_gpus));
     TRY(at_count(simulate_check_servers(s, &p), w, p.n_gpus));
     if (is_too_many(s, &p))
-        s->n_left_out++;
+        leave_out(s, &p);
     else
         TRY(simulate_add_point(s, p));
 out:
@@ -175,8 +187,8 @@ static enum rc add_points(struct simulate *s)
                 TRY(add_point(s, (struct simulate_point){ .profile = profile, .way = way, .n_gpus = s->n_gpus[i] }));
     s->n_points = s->n_all_points;
     if (s->n_points == 0)
-        FAIL(RC_INVAL, "--most-messages %llu: leaves no point; at least %d would be right",
-             (unsigned long long)s->terms->most_messages, s->n_gpus[0]);
+        FAIL(RC_INVAL, "--most-messages %llu: leaves no point; at least %llu would be right",
+             (unsigned long long)s->terms->most_messages, (unsigned long long)s->least_left_out);
 out:
     return rc;
 }
@@ -192,6 +204,7 @@ enum rc simulate_open(struct simulate *out, const char *folder, const struct sim
     s.n_seeds = terms->n_seeds > 0 ? (int)terms->n_seeds : s.n_seeds;
     TRY(simulate_find_ways(&s));
     TRY(simulate_find_profiles(&s));
+    TRY(used_profiles_check_all_used(&s.profiles, terms->profiles, "--models"));
     TRY(add_points(&s));
     TRY(simulate_add_what_ifs(&s));
     TRY(simulate_add_assumptions(&s));

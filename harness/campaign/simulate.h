@@ -121,6 +121,7 @@ struct simulate { /* owned */
     size_t n_counts;
     struct simulate_point *point; /* by profile, then way, then GPUs */
     size_t n_points, n_left_out;  /* left out: above most_messages */
+    uint64_t least_left_out;      /* GPUs x servers of the least of these */
     size_t n_all_points;          /* with those of systems */
     struct simulate_system system[SIMULATE_MOST_MODELS][SIMULATE_N_SYSTEMS];
     struct simulate_change *change;

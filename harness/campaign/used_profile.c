@@ -119,6 +119,31 @@ out:
     return rc;
 }
 
+enum rc used_profiles_check_all_used(const struct used_profiles *u, const char *profiles, const char *asked_by)
+{
+    const char **names = calloc(u->n + 1, sizeof *names), *near;
+    char item[USED_PROFILE_PATH_BYTES];
+    enum rc rc = RC_OK;
+
+    if (!names)
+        return rc_raise(RC_NOMEM, "no memory for names of models");
+    for (size_t i = 0; i < u->n; i++)
+        names[i] = u->profile[i].model;
+    while (profiles && profiles[0] && text_next(&profiles, item, sizeof item)) {
+        bool is_used = false;
+        item[strcspn(item, "=")] = '\0';
+        for (size_t i = 0; i < u->n; i++)
+            is_used |= strcmp(item, names[i]) == 0;
+        near = is_used ? NULL : text_nearest(item, names);
+        if (!is_used)
+            FAIL(RC_INVAL, "--profile %.60s=...: %s does not name the model %.60s%s%s%s", item, asked_by, item,
+                 near ? "; did you mean " : "; leave it out", near ? near : "", near ? "?" : "");
+    }
+out:
+    free(names);
+    return rc;
+}
+
 void used_profiles_free(struct used_profiles *u)
 {
     free(u->profile);

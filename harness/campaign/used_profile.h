@@ -48,6 +48,10 @@ enum rc used_profile_given(char *file, size_t n_bytes, bool *is_given, const cha
  * "PLACE: ..." where the model has no profile, or a bad one. */
 enum rc used_profiles_find(size_t *out, struct used_profiles *u, const struct profile_wish *w,
                            const char *folder) MUST_CHECK;
+/* RC_INVAL: --profile names a file for a model that u has not, whose owner (asked_by: "--models", a table's path) did
+ * not ask for it; names the nearest. */
+enum rc used_profiles_check_all_used(const struct used_profiles *u, const char *profiles,
+                                     const char *asked_by) MUST_CHECK;
 void used_profiles_free(struct used_profiles *u); /* accepts a zeroed one */
 
 #endif
