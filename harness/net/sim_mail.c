@@ -161,25 +161,26 @@ void port_match(struct port *p, struct xfer *x, struct sim_message *m)
     atomic_store_explicit(&x->state, MAIL_MATCHED, memory_order_relaxed);
 }
 
-/* Give m, next in its channel's order, to its rank; true: the rank sleeps for it. */
-static bool hand_over(struct port *p, struct channel *c, struct sim_message *m)
+/* Give m, next in its channel's order, to its rank. */
+static void hand_over(struct port *p, struct channel *c, struct sim_message *m)
 {
     struct xfer *x;
 
     if (!p->open || sim_gone(p->rank) || sim_failed(p->rank)) { /* N3 */
         free(m);
-        return false;
+        return;
     }
     if (m->tag & TAG_ANY) { /* T8 */
         sim_queue_put(&p->any, m);
-        return p->waits_for == &p->any;
+        sim_wake(p->rank, &p->any);
+        return;
     }
     x = take_posted(c);
-    if (x)
+    if (x) {
         port_match(p, x, m);
-    else
+        sim_wake(p->rank, x);
+    } else
         sim_queue_put(&c->here, m);
-    return x && p->waits_for == x;
 }
 
 void sim_message_arrived(struct sim_transfer *transfer)
@@ -187,19 +188,15 @@ void sim_message_arrived(struct sim_transfer *transfer)
     struct sim_message *m = (struct sim_message *)transfer;
     struct channel *c = m->channel;
     struct port *p = m->to;
-    struct sim_rank *rank = p->rank;
-    bool wake = false;
 
     m->arrived = true;
-    m->arrived_ns = sim_now_ns();
+    m->arrived_ns = sim_now_ns(p->rank);
     while (c->flying.first && c->flying.first->arrived) { /* T4: not before its predecessors */
         p->fabric->n_flying--;
-        wake |= hand_over(p, c, sim_queue_take(&c->flying));
+        hand_over(p, c, sim_queue_take(&c->flying));
     }
     port_trim(p, c);
     free_if_unused(p->fabric);
-    if (wake)
-        sim_wake(rank);
 }
 
 struct fabric *fabric_alloc(struct world *w)

@@ -14,7 +14,7 @@
  * Invariants
  *   N1  A port belongs to its rank's transport; its memory is the fabric's, so a rank that dies
  *       leaks nothing.
- *   N2  Other ranks run inside sim_send, sim_wake and sim_wait only: each is the last step of a change.
+ *   N2  Other ranks run inside sim_wait only, which is the last step of a change.
  *   N3  Nothing is handed to a rank that closed, ended or died, or after a failure: it is dropped.
  */
 #ifndef HARNESS_NET_SIM_MAIL_H
@@ -64,7 +64,6 @@ struct port {
     size_t n_buckets, n_channels;
     struct sim_queue any;  /* arrived with TAG_ANY */
     struct sim_queue lent; /* matched or handed out, and not yet freed (N1) */
-    const void *waits_for; /* an xfer, or &any: what the rank sleeps for */
 };
 
 struct fabric {

@@ -74,7 +74,7 @@ static enum rc sim_post_send(struct transport *t, struct xfer *x)
     m = malloc(sizeof *m + n_bytes);
     if (!m)
         FAIL(RC_NOMEM, "transport sim: no memory for a message of %zu bytes", n_bytes);
-    *m = (struct sim_message){ .transfer = { sim_message_arrived },
+    *m = (struct sim_message){ .transfer = { .arrived = sim_message_arrived },
                                .to = to,
                                .source = t->world->rank,
                                .tag = x->tag,
@@ -157,9 +157,9 @@ static void withdraw(struct port *p, struct xfer *x)
     port_trim(p, c);
 }
 
-static uint64_t deadline_ns(int timeout_ms)
+static uint64_t deadline_ns(struct port *p, int timeout_ms)
 {
-    return timeout_ms > 0 ? sim_now_ns() + (uint64_t)timeout_ms * 1000000u : SIM_NEVER;
+    return timeout_ms > 0 ? sim_now_ns(p->rank) + (uint64_t)timeout_ms * 1000000u : SIM_NEVER;
 }
 
 /* Sleep until `what` may have come. *expired: it did not, in time. RC_PEER (T10). */
@@ -171,9 +171,7 @@ static enum rc wait_for(struct port *p, int peer, const void *what, int timeout_
     TRY(transport_check(&p->base, peer));
     if (*expired)
         return RC_OK;
-    p->waits_for = what;
-    *expired = !sim_wait(p->rank, limit_ns);
-    p->waits_for = NULL;
+    *expired = !sim_wait(p->rank, what, limit_ns);
 out:
     return rc;
 }
@@ -185,7 +183,7 @@ static enum mail_state state_of(const struct xfer *x)
 
 static enum rc sim_complete(struct transport *t, struct xfer *x, int timeout_ms)
 {
-    const uint64_t limit_ns = deadline_ns(timeout_ms);
+    const uint64_t limit_ns = deadline_ns(self(t), timeout_ms);
     bool expired = false;
     enum rc rc = RC_OK;
 
@@ -208,7 +206,7 @@ out:
 static enum rc sim_recv_message(struct transport *t, struct message *out, int timeout_ms)
 {
     struct port *p = self(t);
-    const uint64_t limit_ns = deadline_ns(timeout_ms);
+    const uint64_t limit_ns = deadline_ns(self(t), timeout_ms);
     bool expired = false;
     struct sim_message *m;
     enum rc rc = RC_OK;

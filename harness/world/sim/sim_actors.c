@@ -11,48 +11,35 @@
 
 #include "harness/world/sim/sim_state.h"
 
-struct sim_actor *sim_self(struct sim_rank *r)
-{
-    return r->main.next ? sg_actor_get_data(sg_actor_self()) : &r->main;
-}
-
-static bool tells(const struct sim_actor *a)
-{
-    return a->must_tell;
-}
-
 /* Tell the other actors that compute on r, if what each gets of a core has changed. */
 static void tell_share(struct sim_rank *r, int n_before)
 {
     if (r->n_computing <= r->n_cores && n_before <= r->n_cores)
         return;
     for (struct sim_actor *a = &r->main; a; a = a->next)
-        a->must_tell = a->computes;
-    for (struct sim_actor *a; (a = sim_actor_that(r, tells)) != NULL;) {
-        a->must_tell = false;
-        sg_sem_release(a->core); /* other actors run here */
-    }
+        if (a->computes)
+            sim_make_ready(a);
 }
 
 void sim_compute(struct sim_rank *r, double seconds)
 {
-    struct sim_actor *self = sim_self(r);
+    struct engine *e = r->engine;
+    struct sim_actor *self = e->running;
     double left_s = seconds;
 
     if (!r->main.next || seconds <= 0) { /* alone: nobody begins to compute before it ends */
-        sim_pass(seconds);
+        sim_pass(r, seconds);
         return;
     }
     tell_share(r, r->n_computing++);
     self->computes = true;
-    while (left_s > 0) {
+    for (bool is_told = true; is_told;) {
         const double share = r->n_computing > r->n_cores ? (double)r->n_cores / r->n_computing : 1.0;
-        const double began_s = simgrid_get_clock();
-        if (sg_sem_acquire_timeout(self->core, left_s / share))
-            break;
-        left_s -= (simgrid_get_clock() - began_s) * share;
+        const double began_s = e->clock.now_s;
+        is_told = sim_block_until(e, began_s + left_s / share);
+        left_s -= (e->clock.now_s - began_s) * share;
     }
-    self->computes = self->must_tell = false;
+    self->computes = false;
     tell_share(r, r->n_computing--);
 }
 
@@ -63,11 +50,9 @@ static void end_task(struct sim_actor *self)
 
     self->has_ended = true;
     e->n_live--;
-    if (self->is_joined)
-        e->n_stuck--;
-    else
-        sim_break_deadlock(e);
-    sg_sem_release(self->ended); /* then self is gone */
+    if (self->joiner)
+        sim_make_ready(self->joiner);
+    sim_hand_over(e); /* then self is gone */
 }
 
 static void task_main(int argc, char **argv)
@@ -76,50 +61,74 @@ static void task_main(int argc, char **argv)
 
     (void)argc;
     (void)argv;
+    sim_begin(self);
     self->fn(self->arg);
     end_task(self);
 }
 
 void *sim_task_arg(struct sim_rank *self)
 {
-    const struct sim_actor *a = sim_self(self);
+    const struct sim_actor *a = self->engine->running;
 
     return a == &self->main ? NULL : a->arg;
 }
 
 void sim_exit_task(struct sim_rank *self)
 {
-    end_task(sim_self(self));
+    end_task(self->engine->running);
     sg_actor_exit();
 }
 
-void sim_actor_init(struct sim_actor *a, struct sim_rank *r)
+enum rc sim_actor_init(struct sim_actor *a, struct sim_rank *r)
 {
-    *a = (struct sim_actor){ .rank = r, .bell = sg_sem_init(0), .core = sg_sem_init(0), .ended = sg_sem_init(0) };
+    enum rc rc;
+
+    *a = (struct sim_actor){ .alarm.kind = EVENT_ACTOR };
+    TRY(sim_clock_reserve(&r->engine->clock, 1));
+    a->turn = sg_sem_init(0);
+    a->rank = r;
+out:
+    return rc;
 }
 
 void sim_actor_fini(struct sim_actor *a)
 {
-    sg_sem_destroy(a->bell);
-    sg_sem_destroy(a->core);
-    sg_sem_destroy(a->ended);
+    if (!a->rank)
+        return;
+    sim_clock_unset(&a->rank->engine->clock, &a->alarm);
+    sim_clock_release(&a->rank->engine->clock, 1);
+    sg_sem_destroy(a->turn);
+}
+
+void sim_actor_start(struct sim_actor *a, const char *name, xbt_main_func_t body)
+{
+    sg_actor_t actor = sg_actor_init(name, a->rank->engine->host);
+
+    sim_make_ready(a);
+    sg_actor_set_stacksize(actor, RANK_STACK_BYTES);
+    sg_actor_set_data(actor, a);
+    sg_actor_start(actor, body, 0, NULL);
 }
 
 enum rc sim_spawn(struct sim_actor **out, struct sim_rank *self, const char *name, void (*fn)(void *arg), void *arg)
 {
     struct sim_actor *a = malloc(sizeof *a);
+    enum rc rc;
 
     if (!a)
         return rc_raise(RC_NOMEM, "no memory for task %s", name);
-    sim_actor_init(a, self);
+    TRY(sim_actor_init(a, self));
     a->fn = fn;
     a->arg = arg;
     a->next = self->main.next;
     self->main.next = a;
     self->engine->n_live++;
-    *out = a; /* before other actors run in sim_start_actor() */
-    sim_start_actor(name, self->host, RANK_STACK_BYTES, task_main, a);
-    return RC_OK;
+    sim_actor_start(a, name, task_main);
+    *out = a;
+    a = NULL;
+out:
+    free(a);
+    return rc;
 }
 
 void sim_join(struct sim_actor **ap)
@@ -128,12 +137,9 @@ void sim_join(struct sim_actor **ap)
     struct engine *e = a->rank->engine;
 
     *ap = NULL;
-    if (!a->has_ended) {
-        a->is_joined = true;
-        e->n_stuck++;
-        sim_break_deadlock(e);
-    }
-    sg_sem_acquire(a->ended);
+    a->joiner = e->running;
+    while (!a->has_ended)
+        sim_block(e);
     while (*link != a)
         link = &(*link)->next;
     *link = a->next;
@@ -149,7 +155,7 @@ void sim_stop(struct sim_rank *r, const char *why)
         return;
     r->stopped = true;
     snprintf(r->why, sizeof r->why, "%s", why);
-    sim_wake(r);
+    sim_wake(r, NULL);
 }
 
 void sim_end_tasks(struct sim_rank *r)

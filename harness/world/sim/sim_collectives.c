@@ -81,10 +81,10 @@ static enum rc run_collective(struct world *w, sim_collective_fn *collective, co
         g->result = collective(g);
         g->n_operations++;
         for (int r = 0; r < g->n_members; r++)
-            sim_wake(g->member[r].rank); /* a no-op for this rank, which is awake */
+            sim_wake(g->member[r].rank, g); /* a no-op for this rank, which is awake */
     }
     while (g->n_operations == operation) {
-        sim_wait(s->rank, SIM_NEVER);
+        sim_wait(s->rank, g, SIM_NEVER);
         if (g->n_operations == operation)
             TRY(check_all(w, s));
     }
@@ -295,7 +295,7 @@ static void close_roll(struct sim_group *g)
     free(present);
     g->n_rolls++;
     for (int r = 0; r < g->n_members; r++)
-        sim_wake(g->member[r].rank); /* other ranks run here */
+        sim_wake(g->member[r].rank, g);
 }
 
 /* A rank that is lost has left the simulation, so it is not present: only those are that live. */
@@ -316,7 +316,7 @@ enum rc sim_survivors(struct world *w, struct world **out)
             close_roll(g);
         if (g->n_rolls != roll)
             break;
-        sim_wait(s->rank, SIM_NEVER);
+        sim_wait(s->rank, g, SIM_NEVER);
     }
     rc = part ? RC_OK : rc_raise(RC_NOMEM, "no memory for a world of survivors");
     *out = part;

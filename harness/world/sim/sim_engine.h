@@ -6,17 +6,16 @@
  * messages or tags. Nothing else in the project calls SimGrid.
  *
  * Invariants
- *   G1  One actor runs at a time; others run only inside sim_pass, sim_compute, sim_wait, sim_wake, sim_send,
- *       sim_fail, sim_leave, sim_spawn, sim_join, sim_stop. Plain data shared by ranks is therefore consistent
- *       between those calls.
+ *   G1  One actor runs at a time; others run only inside sim_pass, sim_compute, sim_wait and sim_join, and once the
+ *       caller ends. Plain data shared by ranks is therefore consistent between those calls. Who is woken first runs
+ *       first.
  *   G2  n bytes between two ranks, alone, take what topology_message_time_s() says: on a plain description
  *       link_latency_s + n / link_bytes_per_s, within a host local_latency_s + n / local_bytes_per_s. Messages that
- *       cross a link at the same time share its rate evenly, as far as no other link holds one up. For its protocol's
- *       message_s a message occupies the process of its sender before it, and that of its receiver behind it, where
- *       messages take turns in the order in which they come.
- *   G3  A deadlock ends the run: when the last live rank begins to wait without a deadline and no transfer is in
- *       transit, the run fails with RC_TIMEOUT.
- *   G4  The same calls give the same virtual times, to the digit.
+ *       cross a link at the same time share its rate evenly, as far as no other link holds one up (sim_network.h says
+ * how exactly). For its protocol's message_s a message occupies the process of its sender before it, and that of its
+ * receiver behind it, where messages take turns in the order in which they come. G3  A deadlock ends the run: when the
+ * last live rank begins to wait without a deadline and no transfer is in transit, the run fails with RC_TIMEOUT. G4 The
+ * same calls give the same virtual times, to the digit.
  */
 #ifndef HARNESS_WORLD_SIM_SIM_ENGINE_H
 #define HARNESS_WORLD_SIM_SIM_ENGINE_H
@@ -27,6 +26,7 @@
 
 #include "harness/base/rc.h"
 #include "harness/cluster/cluster.h"
+#include "harness/world/sim/sim_network.h"
 
 struct topology;
 struct sim_rank;  /* one rank and its actors; lives until sim_run() returns */
@@ -34,7 +34,7 @@ struct sim_actor; /* a task of a rank, beside its main one */
 
 #define SIM_NEVER UINT64_MAX
 
-/* Each rank has a stack of its own, and so has each transfer under way: two mappings each. */
+/* Each rank has a stack of its own, and so has each task: two mappings each. */
 enum { SIM_RANKS_MAX = CLUSTER_MAX_RANKS };
 
 typedef enum rc sim_body_fn(struct sim_rank *self, void *arg);
@@ -49,20 +49,20 @@ int sim_number(const struct sim_rank *r); /* 0 <= number < n_ranks */
 struct sim_rank *sim_rank_at(const struct sim_rank *any, int number);
 
 /* Virtual clock. Cannot fail. */
-uint64_t sim_now_ns(void);
-/* Advance the virtual time of the caller; <= 0: by nothing, and no other rank runs. */
-void sim_pass(double seconds);
+uint64_t sim_now_ns(const struct sim_rank *any);
+/* Advance the virtual time of the caller, a task of `self`; <= 0: by nothing, and no other rank runs. */
+void sim_pass(struct sim_rank *self, double seconds);
 
 /* Advance it by `seconds` of work on one of the cores of the caller's rank, `self`: with more tasks at work than it has
  * cores, by more. */
 void sim_compute(struct sim_rank *self, double seconds);
 
-/* Wait, in any task of `self`, until another actor calls sim_wake(self), or the run fails, or `self` is stopped, or the
- * clock reaches deadline_ns (SIM_NEVER: none). False: the deadline came first. Spurious wake-ups happen: loop on the
- * condition and on sim_check(). */
-bool sim_wait(struct sim_rank *self, uint64_t deadline_ns);
-/* Wake all tasks of r that are in sim_wait(). */
-void sim_wake(struct sim_rank *r);
+/* Wait, in any task of `self`, until another actor calls sim_wake(self, what), or the run fails, or `self` is stopped,
+ * or the clock reaches deadline_ns (SIM_NEVER: none). False: the deadline came first. Spurious wake-ups happen: loop on
+ * the condition and on sim_check(). */
+bool sim_wait(struct sim_rank *self, const void *what, uint64_t deadline_ns);
+/* Wake the tasks of r that wait for `what`, an address and no more, and those that wait for NULL. NULL: all. */
+void sim_wake(struct sim_rank *r, const void *what);
 
 /* Run fn(arg) as one more actor of the caller's rank. The main task joins it. RC_NOMEM. */
 enum rc sim_spawn(struct sim_actor **out, struct sim_rank *self, const char *name, void (*fn)(void *arg),
@@ -92,12 +92,17 @@ void sim_leave(struct sim_rank *self);
 /* True once r returned from its body, left or died: its stack is gone. */
 bool sim_gone(const struct sim_rank *r);
 
-struct sim_transfer { /* first member of what is sent; owned by the sender's side until arrived() */
-    void (*arrived)(struct sim_transfer *transfer);
+struct sim_transfer {     /* first member of what is sent; owned by the sender's side until arrived() */
+    struct sim_flow flow; /* from here: the engine's, and first */
+    enum { TRANSFER_STARTS, TRANSFER_FLOWS, TRANSFER_ENTERS } stage;
+    struct sim_rank *to;
+    double message_s;                               /* for which it occupies either process */
+    void (*arrived)(struct sim_transfer *transfer); /* given */
 };
 
 /* Transfer n_bytes from self to `to`, starting now (G2), and call transfer->arrived(transfer) when
- * all have arrived; arrived() may call sim_wake() as its last statement. A transfer in transit when the run
+ * all have arrived, in the midst of somebody else's wait: it may call sim_wake(), and waits for nothing. Those that
+ * arrive at one instant do so in the order in which they were sent. A transfer in transit when the run
  * ends never arrives: its owner frees it. RC_NOMEM: nothing was sent. */
 enum rc sim_send(struct sim_rank *self, struct sim_rank *to, uint64_t n_bytes,
                  struct sim_transfer *transfer) MUST_CHECK;

@@ -1,44 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sim_platform.c - a cluster as SimGrid reads it. */
+/* sim_platform.c - what SimGrid wants before it runs an actor. */
 #include "harness/world/sim/sim_platform.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <simgrid/engine.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/cluster/topology.h"
-
-/* Every host that will have a rank, behind one switch; a route crosses two links, so each has half the
- * latency. Flows between ranks of one host do not slow each other. */
-static enum rc write_star(FILE *f, const struct topology *t)
-{
-    const struct cluster *c = &t->cluster;
-
-    fprintf(f,
-            "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
-            "<platform version=\"4.1\">\n"
-            "<cluster id=\"cluster\" prefix=\"host-\" suffix=\"\" radical=\"0-%d\" speed=\"1f\"\n"
-            " bw=\"%.17gBps\" lat=\"%.17gs\" sharing_policy=\"SPLITDUPLEX\"\n"
-            " loopback_bw=\"%.17gBps\" loopback_lat=\"%.17gs\"/>\n</platform>\n",
-            t->n_slots - 1, c->link_bytes_per_s, c->link_latency_s / 2, c->local_bytes_per_s, c->local_latency_s);
-    return fflush(f) == 0 && !ferror(f) ? RC_OK : rc_raise(RC_IO, "a temporary file cannot be written");
-}
-
-void sim_platform_host_name(char *out, size_t n_bytes, const struct topology *t, int rank, bool is_local)
-{
-    if (topology_is_flat(t))
-        snprintf(out, n_bytes, "host-%d", topology_slot(t, rank));
-    else
-        snprintf(out, n_bytes, "%s-%d", is_local ? "local" : "rank", rank);
-}
-
-/* SimGrid takes a platform only from a file, by name. */
-enum rc sim_platform_load(const struct topology *t)
+enum rc sim_platform_load(enum rc (*write)(FILE *f, const void *arg), const void *arg)
 {
     const char *folder = getenv("TMPDIR");
     char path[512];
@@ -50,7 +22,9 @@ enum rc sim_platform_load(const struct topology *t)
     fd = mkostemps(path, (int)strlen(".xml"), O_CLOEXEC);
     if (fd < 0 || !(f = fdopen(fd, "w")))
         FAIL(RC_IO, "%s: cannot be written: %s", path, strerror(errno));
-    TRY(topology_is_flat(t) ? write_star(f, t) : sim_topology_write(f, t));
+    TRY(write(f, arg));
+    if (fflush(f) != 0 || ferror(f))
+        FAIL(RC_IO, "%s: cannot be written", path);
     simgrid_load_platform(path);
 out:
     if (f)
@@ -62,13 +36,32 @@ out:
     return rc;
 }
 
-/* Costs as in G2: plain latency and rate, no model of TCP, no share taken by acknowledgements, flows
- * equal whatever their latency; times far finer than 1 ns. The solver that shares rates out crashes at the finest
- * precision where hundreds of messages cross several links each; a coarser one changed no virtual time that was tried.
- */
-void sim_platform_start(const struct topology *t)
+static enum rc write_host(FILE *f, const void *arg)
 {
-    char *precision = topology_is_flat(t) ? "--cfg=maxmin/precision:1e-12" : "--cfg=maxmin/precision:1e-8";
+    (void)arg;
+    fprintf(f,
+            "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
+            "<platform version=\"4.1\">\n<zone id=\"all\" routing=\"Full\"><host id=\"host\" speed=\"%df\"/></zone>\n"
+            "</platform>\n",
+            1);
+    return RC_OK;
+}
+
+enum rc sim_platform_start(sg_host_t *out)
+{
+    enum rc rc;
+
+    sim_platform_init();
+    TRY(sim_platform_load(write_host, NULL));
+    *out = sg_host_by_name("host");
+out:
+    return rc;
+}
+
+/* The network is our own (sim_network.h). Where a test compares it with SimGrid's: plain latency and rate, no model of
+ * TCP, no share taken by acknowledgements, flows equal whatever their latency; times far finer than 1 ns. */
+void sim_platform_init(void)
+{
     char *argv[] = {
         "gradmark",
         "--log=root.threshold:critical",
@@ -79,7 +72,7 @@ void sim_platform_start(const struct topology *t)
         "--cfg=network/weight-S:0",
         "--cfg=network/crosstraffic:0",
         "--cfg=surf/precision:1e-12",
-        precision,
+        "--cfg=maxmin/precision:1e-9",
 #if GRADMARK_SIM_THREADS
         "--cfg=contexts/factory:thread",
 #endif

@@ -22,7 +22,7 @@ struct sim_task {
     char message[RC_MESSAGE_BYTES];
 };
 
-struct sim_event {
+struct sim_task_event {
     struct event base;
     uint64_t n_posts; /* not taken yet */
 };
@@ -105,7 +105,7 @@ static void sim_task_stop(struct world *w, const char *why)
 
 static enum rc sim_event_open(struct event **out, struct world *w, const char *name)
 {
-    struct sim_event *e = calloc(1, sizeof *e);
+    struct sim_task_event *e = calloc(1, sizeof *e);
 
     if (!e)
         return rc_raise(RC_NOMEM, "no memory for event %s", name);
@@ -116,15 +116,16 @@ static enum rc sim_event_open(struct event **out, struct world *w, const char *n
 
 static void sim_post(struct event *e)
 {
-    ((struct sim_event *)e)->n_posts++;
-    sim_wake(rank_of(e->world)); /* wakes all tasks of the rank: each looks for what it waits for */
+    ((struct sim_task_event *)e)->n_posts++;
+    sim_wake(rank_of(e->world), e);
 }
 
 static enum rc sim_event_wait(struct event *event, uint64_t limit_ns)
 {
-    struct sim_event *e = (struct sim_event *)event;
+    struct sim_task_event *e = (struct sim_task_event *)event;
     struct sim_rank *rank = rank_of(event->world);
-    const uint64_t now_ns = sim_now_ns(), deadline_ns = limit_ns < SIM_NEVER - now_ns ? now_ns + limit_ns : SIM_NEVER;
+    const uint64_t now_ns = sim_now_ns(rank),
+                   deadline_ns = limit_ns < SIM_NEVER - now_ns ? now_ns + limit_ns : SIM_NEVER;
     bool expired = false;
     enum rc rc = RC_OK;
 
@@ -132,7 +133,7 @@ static enum rc sim_event_wait(struct event *event, uint64_t limit_ns)
         TRY(sim_check(rank));
         if (expired)
             FAIL(RC_TIMEOUT, "event %s: not posted within %.3g s", event->name, 1e-9 * (double)limit_ns);
-        expired = !sim_wait(rank, deadline_ns);
+        expired = !sim_wait(rank, event, deadline_ns);
     }
     e->n_posts--;
 out:
@@ -141,7 +142,7 @@ out:
 
 static bool sim_event_try_wait(struct event *event)
 {
-    struct sim_event *e = (struct sim_event *)event;
+    struct sim_task_event *e = (struct sim_task_event *)event;
 
     if (e->n_posts == 0)
         return false;

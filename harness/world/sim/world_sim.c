@@ -38,14 +38,12 @@ struct sim_rank *world_sim_rank(struct world *w, int r)
 
 static uint64_t sim_world_now_ns(struct world *w)
 {
-    (void)w;
-    return sim_now_ns();
+    return sim_now_ns(self(w)->rank);
 }
 
 static void sim_pause(struct world *w, uint64_t ns)
 {
-    (void)w;
-    sim_pass((double)ns * 1e-9);
+    sim_pass(self(w)->rank, (double)ns * 1e-9);
 }
 
 /* Times so long as described this rank computes now: as a straggler always, by jitter in a step. */
@@ -87,7 +85,7 @@ static void sim_charge(struct world *w, double flops, double bytes)
 
 static void sim_work(struct world *w, uint64_t ns)
 {
-    sim_pass((double)ns * 1e-9 * slowness(w));
+    sim_pass(self(w)->rank, (double)ns * 1e-9 * slowness(w));
 }
 
 static enum rc sim_world_check(struct world *w)
@@ -127,10 +125,10 @@ static bool is_silent_until(struct sim_rank *rank, uint64_t deadline_ns)
 {
     while (!sim_failed(rank)) {
         if (sim_check(rank) != RC_OK) { /* its tasks were stopped: sim_wait() would return at once */
-            sim_pass(1e-9 * (double)(deadline_ns - sim_now_ns()));
+            sim_pass(rank, 1e-9 * (double)(deadline_ns - sim_now_ns(rank)));
             return !sim_failed(rank);
         }
-        if (!sim_wait(rank, deadline_ns))
+        if (!sim_wait(rank, NULL, deadline_ns))
             return true;
     }
     return false;
@@ -142,7 +140,7 @@ static void hang_task(struct world *w)
     struct sim_rank *rank = self(w)->rank;
 
     while (sim_check(rank) == RC_OK)
-        (void)sim_wait(rank, SIM_NEVER);
+        (void)sim_wait(rank, NULL, SIM_NEVER);
     sim_task_die(w);
 }
 
@@ -152,14 +150,14 @@ static void sim_world_hang(struct world *w)
     const struct sim_world *s = self(w);
     const struct peer_opts *stall = s->stall;
     struct peer_seat *seat = &w->peers->seat[w->peers->own];
-    const uint64_t began_ns = sim_now_ns();
+    const uint64_t began_ns = sim_now_ns(s->rank);
     char why[RC_MESSAGE_BYTES];
 
     if (sim_in_task(w))
         hang_task(w);
     if (stall->abort_ns == 0) {
         while (sim_check(s->rank) == RC_OK)
-            sim_wait(s->rank, SIM_NEVER);
+            sim_wait(s->rank, NULL, SIM_NEVER);
         lose(w, ended_early);
     }
     if (is_silent_until(s->rank, began_ns + stall->warn_ns)) {
@@ -167,7 +165,7 @@ static void sim_world_hang(struct world *w)
         peer_tell_silent(stall, w->peers->own, seat, stall->warn_ns);
         (void)is_silent_until(s->rank, began_ns + stall->abort_ns);
     }
-    peer_silence_text(seat, sim_now_ns() - began_ns, why, sizeof why);
+    peer_silence_text(seat, sim_now_ns(s->rank) - began_ns, why, sizeof why);
     lose(w, why);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sim_topology.c - a topology as SimGrid's XML: what links there are, and an edge for each step of a tree.
+ * simgrid_topology.c - a topology as SimGrid's XML: what links there are, and an edge for each step of a tree.
  *
  * A rank is two of SimGrid's hosts: one at its group's switch, for messages to other slots, and one at the router of
  * its slot, for those within it. A message goes between two of the same kind, so its path is one in a tree, and the
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "harness/cluster/topology.h"
-#include "harness/world/sim/sim_platform.h"
+#include "harness/world/suite/simgrid_flows.h"
 
 static const char *const kind_name[TOPOLOGY_N_KINDS] = {
     [LINK_LOCAL] = "local",           [LINK_LOCAL_IN] = "local-in", [LINK_PROCESS] = "process",
@@ -90,7 +90,7 @@ static void write_groups(FILE *f, const struct topology *t, const bool *is_used,
     }
 }
 
-enum rc sim_topology_write(FILE *f, const struct topology *t)
+enum rc simgrid_topology_write(FILE *f, const struct topology *t)
 {
     bool *is_used = calloc((size_t)t->n_groups, sizeof *is_used); /* each group by the job */
 

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sim_network_test.c - flows on shared links: against the definition of max-min fairness, few and many. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/world/suite/flows_kit.h"
+
+enum { N_CASES = 300 };
+
+static double error_of(const struct kit_flows *k)
+{
+    static double arrived_s[KIT_FLOWS], expected_s[KIT_FLOWS];
+
+    memset(arrived_s, 0, sizeof arrived_s);
+    assert_int_equal(kit_flows_play(k, arrived_s), 0);
+    kit_flows_by_definition(k, expected_s);
+    return kit_flows_error(k, arrived_s, expected_s);
+}
+
+static void few_flows_are_exact_F1_F3(void **state)
+{
+    static struct kit_flows k;
+
+    (void)state;
+    for (uint64_t seed = 0; seed < N_CASES; seed++) {
+        kit_flows_draw(&k, seed, 40);
+        const double error = error_of(&k);
+        if (error > 1e-6)
+            fail_msg("seed %d: %d flows, %g off", (int)seed, k.n, error);
+    }
+}
+
+/* A server's link with many more flows than it tells others of one by one (F2). */
+static void many_flows_are_fair_F2(void **state)
+{
+    static struct kit_flows k;
+
+    (void)state;
+    kit_flows_draw(&k, 3, 1);
+    for (int n_servers = 1; n_servers <= 3; n_servers += 2) {
+        struct cluster c;
+        cluster_default(&c);
+        topology_init(&k.topology, &c, 303, 303);
+        k.n = 300;
+        for (int f = 0; f < k.n; f++)
+            k.flow[f] = (struct kit_flow){ 3 + f % 300, f % n_servers, 1e-5 * (f * 7919 % 300), 1000 + 997 * (f % 37) };
+        const double error = error_of(&k);
+        if (error > 0.02)
+            fail_msg("%d servers: %g off", n_servers, error);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(few_flows_are_exact_F1_F3),
+                                        cmocka_unit_test(many_flows_are_fair_F2) };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
