@@ -308,10 +308,26 @@ static void beside(void **state)
     assert_true(one_async.step_s[0] < 0.1 * one_async.step_s[1]);
 }
 
+/* The links of 3 of 4 workers are slow: the fourth one goes on at its own rate, and no bound takes the mean of them. */
+static void slow_links(void **state)
+{
+    (void)state;
+    const struct outcome even = on_slow_links("--servers 1 --consistency async");
+    const struct outcome slow =
+        on_slow_links("--servers 1 --consistency async --cluster-set slow_links_count=3,slow_link_ratio=50");
+    int n_fast = 0;
+
+    for (int w = 0; w < N_WORKERS; w++)
+        n_fast += slow.step_s[w] < 2 * even.step_s[w];
+    assert_int_equal(n_fast, 1);
+    assert_true(even.bound_ratio <= 1 && slow.bound_ratio <= 1);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(slow_worker), cmocka_unit_test(lost_while_serving),
-                                        cmocka_unit_test(placement), cmocka_unit_test(beside) };
+                                        cmocka_unit_test(placement), cmocka_unit_test(beside),
+                                        cmocka_unit_test(slow_links) };
 
     if (argc == 2)
         cmocka_set_test_filter(argv[1]);
