@@ -13,7 +13,7 @@
 
 #include "harness/net/suite/transport_sim_kit.h"
 
-/* A long message, then a short one: the short one is there first, and still comes second. */
+/* A long message, then a short one: the short one waits behind it, as both are on one connection. */
 static enum rc order_body(struct transport *t, struct seen *seen)
 {
     int value[4] = { 1, 2, 3, 4 }, got[4] = { 0 };
@@ -57,7 +57,7 @@ static void messages_keep_their_order_T4(void **state)
     (void)state;
     assert_int_equal(run_sim(&seen, 2, 1, order_body), RC_OK);
     assert_int_equal(seen.n_failures, 0);
-    assert_true(seen.at_ns[0] > 16e6);
+    assert_true(seen.at_ns[0] > 8e6 && seen.at_ns[0] < 9e6); /* one long message, at 1e9 bit/s */
 }
 
 /* TAG_ANY: by arrival, whoever sent first. */

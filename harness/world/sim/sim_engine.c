@@ -153,7 +153,9 @@ enum rc sim_send(struct sim_rank *self, struct sim_rank *to, uint64_t n_bytes, s
         goto out;
     }
     transfer->stage = TRANSFER_STARTS;
+    transfer->from = self;
     transfer->to = to;
+    transfer->first_behind = transfer->last_behind = NULL;
     transfer->message_s = topology_message_s(e->topology, self->number, to->number);
     if (transfer->message_s > 0)
         starts_s = self->busy_s = (self->busy_s > now_s ? self->busy_s : now_s) + transfer->message_s;

@@ -12,10 +12,11 @@
  *   G2  n bytes between two ranks, alone, take what topology_message_time_s() says: on a plain description
  *       link_latency_s + n / link_bytes_per_s, within a host local_latency_s + n / local_bytes_per_s. Messages that
  *       cross a link at the same time share its rate evenly, as far as no other link holds one up (sim_network.h says
- * how exactly). For its protocol's message_s a message occupies the process of its sender before it, and that of its
- * receiver behind it, where messages take turns in the order in which they come. G3  A deadlock ends the run: when the
- * last live rank begins to wait without a deadline and no transfer is in transit, the run fails with RC_TIMEOUT. G4 The
- * same calls give the same virtual times, to the digit.
+ *       how exactly). Those from one rank to another go one after the other, as on a connection. For its protocol's
+ * message_s a message occupies the process of its sender before it, and that of its receiver behind it, where messages
+ * take turns in the order in which they come. G3  A deadlock ends the run: when the last live rank begins to wait
+ * without a deadline and no transfer is in transit, the run fails with RC_TIMEOUT. G4 The same calls give the same
+ * virtual times, to the digit.
  */
 #ifndef HARNESS_WORLD_SIM_SIM_ENGINE_H
 #define HARNESS_WORLD_SIM_SIM_ENGINE_H
@@ -95,7 +96,10 @@ bool sim_gone(const struct sim_rank *r);
 struct sim_transfer {     /* first member of what is sent; owned by the sender's side until arrived() */
     struct sim_flow flow; /* from here: the engine's, and first */
     enum { TRANSFER_STARTS, TRANSFER_FLOWS, TRANSFER_ENTERS } stage;
-    struct sim_rank *to;
+    struct sim_rank *from, *to;
+    struct sim_transfer *next_out;                   /* of the sender's that flow, each to another rank */
+    struct sim_transfer *first_behind, *last_behind; /* that wait until its bytes have gone, to the same rank */
+    struct sim_transfer *next_behind;
     double message_s;                               /* for which it occupies either process */
     void (*arrived)(struct sim_transfer *transfer); /* given */
 };

@@ -74,18 +74,57 @@ static void enter_process(struct engine *e, struct sim_transfer *t)
     sim_clock_set(&e->clock, &t->flow.event, t->to->busy_s);
 }
 
+static void flow(struct engine *e, struct sim_transfer *t)
+{
+    t->stage = TRANSFER_FLOWS;
+    t->next_out = t->from->first_out;
+    t->from->first_out = t;
+    sim_network_join(e->network, &t->flow);
+}
+
+/* Its latency has passed: its bytes flow, or wait behind those of a message between the same ranks. */
+static void flow_or_wait(struct engine *e, struct sim_transfer *t)
+{
+    struct sim_transfer *before = t->from->first_out;
+
+    while (before && before->to != t->to)
+        before = before->next_out;
+    if (!before) {
+        flow(e, t);
+        return;
+    }
+    t->next_behind = NULL;
+    *(before->last_behind ? &before->last_behind->next_behind : &before->first_behind) = t;
+    before->last_behind = t;
+}
+
+/* All its bytes have gone: those of the next message between the same ranks flow. */
+static void let_next_flow(struct engine *e, struct sim_transfer *t)
+{
+    struct sim_transfer **link = &t->from->first_out, *next = t->first_behind;
+
+    while (*link != t)
+        link = &(*link)->next_out;
+    *link = t->next_out;
+    if (!next)
+        return;
+    next->first_behind = next->next_behind;
+    next->last_behind = next->first_behind ? t->last_behind : NULL;
+    flow(e, next);
+}
+
 /* What came for t at this instant. */
 static void go_on(struct engine *e, struct sim_transfer *t)
 {
-    if (t->stage == TRANSFER_STARTS && t->flow.n_bytes > 0) {
-        t->stage = TRANSFER_FLOWS;
-        sim_network_join(e->network, &t->flow);
-    } else if (t->stage == TRANSFER_STARTS) {
+    if (t->stage == TRANSFER_STARTS && t->flow.n_bytes > 0)
+        flow_or_wait(e, t);
+    else if (t->stage == TRANSFER_STARTS) {
         sim_network_forget(e->network, &t->flow);
         enter_process(e, t);
-    } else if (t->stage == TRANSFER_FLOWS)
+    } else if (t->stage == TRANSFER_FLOWS) {
+        let_next_flow(e, t);
         enter_process(e, t);
-    else
+    } else
         arrive(e, t);
 }
 

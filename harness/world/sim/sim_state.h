@@ -34,8 +34,9 @@ struct sim_actor {          /* the main task of a rank, or one more */
 struct sim_rank {
     struct engine *engine;
     int number, n_cores;
-    double busy_s;         /* with messages, until then */
-    struct sim_actor main; /* first of the list of the rank's actors */
+    double busy_s;                  /* with messages, until then */
+    struct sim_transfer *first_out; /* its transfers whose bytes flow, one to a rank */
+    struct sim_actor main;          /* first of the list of the rank's actors */
     int n_computing;
     bool stopped; /* sim_stop() */
     char why[RC_MESSAGE_BYTES];
