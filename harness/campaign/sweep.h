@@ -131,13 +131,15 @@ enum rc sweep_choose_world(struct sweep *s) MUST_CHECK;
  * RC_INVAL: nothing to run, more workers than launched ranks, or a global batch that some point cannot share out. */
 enum rc sweep_plan(struct sweep *s) MUST_CHECK;
 /* How the workers of each point wait: as --wait says, and with auto in comparable points alike: they spin where all
- * these have a core for every thread of a worker. Points with more computing threads than cores sleep, and make no
- * other sleep. Servers see to themselves (train/rank_wait.c). Done by sweep_plan(), in threads. Cannot fail. */
+ * these have a core for every thread of a worker, and none has its servers beside workers (--colocate). Points with
+ * more computing threads than cores sleep, and make no other sleep. Servers see to themselves (train/rank_wait.c). Done
+ * by sweep_plan(), in threads. Cannot fail. */
 void sweep_set_wait(struct sweep *s, int n_cores);
-/* The same in mpi: all points wait alike, they spin where every host has a core for all that was launched there.
- * Collective over all ranks. RC_NOMEM; as an allgather. */
+/* The same in mpi: all points have cores alike, where every host has a core for all that was launched there. Collective
+ * over all ranks. RC_NOMEM; as an allgather. */
 enum rc sweep_agree_on_wait(struct sweep *s, struct world *w) MUST_CHECK;
-/* Say which point makes others sleep, and whose workers spin on cores that its servers need, if there are such. */
+/* Say which point makes others sleep, and whose workers spin on cores that its servers need, if there are such; where
+ * --wait was given, only of servers beside workers that spin. */
 void sweep_announce_wait(const struct sweep *s, int n_cores, FILE *to);
 
 /* Resolve every launch without running it, so that bad input is found before work begins. Notes what points use, and

@@ -29,6 +29,14 @@ static void spread_sleep(struct campaign *c)
     }
 }
 
+/* Before others are compared with it. Servers on the workers' cores get them only while these sleep (rank_wait.c). */
+static enum wait_policy wait_alone(const struct point *p, enum wait_policy given, bool has_cores)
+{
+    if (given != WAIT_AUTO)
+        return given;
+    return has_cores && !p->servers_beside ? WAIT_SPIN : WAIT_SLEEP;
+}
+
 void sweep_set_wait(struct sweep *s, int n_cores)
 {
     const enum wait_policy given = train_wait_policy(s->train.wait);
@@ -36,7 +44,7 @@ void sweep_set_wait(struct sweep *s, int n_cores)
     for (size_t i = 0; i < s->campaign.n_points; i++) {
         struct point *p = &s->campaign.point[i];
         p->n_busy_threads = p->n_workers * n_worker_threads(s, p);
-        p->wait = given != WAIT_AUTO ? given : p->n_busy_threads <= n_cores ? WAIT_SPIN : WAIT_SLEEP;
+        p->wait = wait_alone(p, given, p->n_busy_threads <= n_cores);
     }
     if (given == WAIT_AUTO)
         spread_sleep(&s->campaign);
@@ -51,9 +59,16 @@ enum rc sweep_agree_on_wait(struct sweep *s, struct world *w)
 
     TRY(world_has_cores(w, sweep_n_threads(s) + overlaps, &has_cores));
     for (size_t i = 0; i < s->campaign.n_points; i++)
-        s->campaign.point[i].wait = given != WAIT_AUTO ? given : has_cores ? WAIT_SPIN : WAIT_SLEEP;
+        s->campaign.point[i].wait = wait_alone(&s->campaign.point[i], given, has_cores);
+    if (given == WAIT_AUTO)
+        spread_sleep(&s->campaign);
 out:
     return rc;
+}
+
+static bool could_spin(const struct point *p, int n_cores)
+{
+    return p->n_busy_threads <= n_cores && !p->servers_beside;
 }
 
 /* The first point that makes points sleep which could spin; NULL: none. */
@@ -61,38 +76,51 @@ static const struct point *culprit(const struct campaign *c, int n_cores)
 {
     for (size_t i = 0; i < c->n_points; i++) {
         const struct point *p = &c->point[i];
-        if (p->wait != WAIT_SLEEP || p->oversubscribed || p->n_busy_threads <= n_cores)
+        if (p->wait != WAIT_SLEEP || p->oversubscribed || could_spin(p, n_cores))
             continue;
         for (size_t k = 0; k < c->n_points; k++)
-            if (c->point[k].n_busy_threads <= n_cores && point_comparable(p, &c->point[k]))
+            if (could_spin(&c->point[k], n_cores) && point_comparable(p, &c->point[k]))
                 return p;
     }
     return NULL;
 }
 
-/* The first point whose servers share the cores of workers that spin; NULL: none. */
-static const struct point *spins_on_servers(const struct campaign *c)
+/* The first point whose servers share the cores of workers that spin, as those beside workers always do; where the user
+ * chose to spin only these are told of, which lose time on any number of cores. NULL: none. */
+static const struct point *spins_on_servers(const struct campaign *c, bool is_given)
 {
-    for (size_t i = 0; i < c->n_points; i++)
-        if (c->point[i].wait == WAIT_SPIN && c->point[i].servers_share)
-            return &c->point[i];
+    for (size_t i = 0; i < c->n_points; i++) {
+        const struct point *p = &c->point[i];
+        if (p->wait == WAIT_SPIN && (p->servers_beside || (p->servers_share && !is_given)))
+            return p;
+    }
     return NULL;
+}
+
+static void announce_sleep(const struct point *p, int n_cores, FILE *to)
+{
+    char name[LAUNCH_NAME_BYTES];
+
+    point_name(name, sizeof name, p);
+    fprintf(to, "gradmark compare: workers sleep while they wait, in all points alike: %s, has ", name);
+    if (p->servers_beside)
+        fprintf(to, "its servers on its workers' cores; points without --colocate, or --wait spin, change that\n");
+    else
+        fprintf(to, "%d threads of workers for %d cores; fewer --workers, or --wait spin, change that\n",
+                p->n_busy_threads, n_cores);
 }
 
 void sweep_announce_wait(const struct sweep *s, int n_cores, FILE *to)
 {
-    const struct point *sleeper = culprit(&s->campaign, n_cores), *spinner = spins_on_servers(&s->campaign);
+    const bool is_given = train_wait_policy(s->train.wait) != WAIT_AUTO;
+    const struct point *sleeper = is_given ? NULL : culprit(&s->campaign, n_cores);
+    const struct point *spinner = spins_on_servers(&s->campaign, is_given);
     char name[LAUNCH_NAME_BYTES];
 
-    if (s->campaign.is_virtual || s->campaign.is_launched || train_wait_policy(s->train.wait) != WAIT_AUTO)
+    if (s->campaign.is_virtual || s->campaign.is_launched)
         return;
-    if (sleeper) {
-        point_name(name, sizeof name, sleeper);
-        fprintf(to,
-                "gradmark compare: workers sleep while they wait, in all points alike: %s, has %d threads of workers "
-                "for %d cores; fewer --workers, or --wait spin, change that\n",
-                name, sleeper->n_busy_threads, n_cores);
-    }
+    if (sleeper)
+        announce_sleep(sleeper, n_cores, to);
     if (spinner) {
         point_name(name, sizeof name, spinner);
         fprintf(to,

@@ -84,6 +84,18 @@ static void comparable_points_wait_alike(void **state)
           "ps,allreduce",
           "2", /* as the user says */
           { { "ps", 2, WAIT_SPIN, 2 }, { "allreduce", 2, WAIT_SPIN, 2 } } },
+        { 8,
+          " --colocate",
+          "none,single,ps,allreduce",
+          "1,2", /* servers beside workers need them to sleep, and what is compared with them sleeps too */
+          { { "none", 1, WAIT_SLEEP, 1 },
+            { "none", 2, WAIT_SLEEP, 2 },
+            { "single", 1, WAIT_SLEEP, 1 },
+            { "ps", 1, WAIT_SLEEP, 1 },
+            { "ps", 2, WAIT_SLEEP, 2 },
+            { "allreduce", 1, WAIT_SLEEP, 1 },
+            { "allreduce", 2, WAIT_SLEEP, 2 } } },
+        { 8, " --colocate --wait=spin", "ps", "2", { { "ps", 2, WAIT_SPIN, 2 } } },
         { 1, " --wait=spin", "allreduce", "2", { { "allreduce", 2, WAIT_SPIN, 2 } } },
         { 8, " --wait=sleep", "ps,allreduce", "2", { { "ps", 2, WAIT_SLEEP, 2 }, { "allreduce", 2, WAIT_SLEEP, 2 } } },
     };
@@ -148,6 +160,14 @@ static void who_makes_others_sleep(void **state)
         { " --wait=spin", "ps", "2", "" },
         { " --wait=sleep", "ps", "2", "" },
         { "", "ps", "4", "" }, /* it sleeps */
+        { " --colocate", "ps,allreduce", "2",
+          "gradmark compare: workers sleep while they wait, in all points alike: lenet ps, 2 workers, has its servers "
+          "on its workers' cores; points without --colocate, or --wait spin, change that\n" },
+        { " --colocate", "ps", "2", "" }, /* no other */
+        { " --colocate --wait=sleep", "ps,allreduce", "2", "" },
+        { " --colocate --wait=spin", "ps", "1", /* on 2 cores, which are enough for servers of their own */
+          "gradmark compare: workers spin while they wait, in all points alike: lenet ps, 1 worker, has no core for "
+          "its servers, which lose time to them; --wait sleep is the other choice\n" },
     };
 
     (void)state;
@@ -166,12 +186,39 @@ static void who_makes_others_sleep(void **state)
     }
 }
 
+/* Both points on one rank that has cores for all: what sleeps is compared with a point that has to. */
+static enum rc agree_body(struct world *w, void *arg)
+{
+    return sweep_agree_on_wait(arg, w);
+}
+
+static void agreed_points_wait_as_their_servers_need(void **state)
+{
+    static const struct world_opts one = { .n_bound_ranks = 1, .n_threads = 1 };
+
+    const struct world_ops *threads = NULL;
+
+    (void)state;
+    assert_int_equal(world_find(&threads, "threads"), RC_OK);
+    for (int beside = 0; beside <= 1; beside++) {
+        struct sweep s;
+        plan_on(&s, beside ? " --colocate" : "", "ps,allreduce", "1", 8);
+        for (size_t i = 0; i < s.campaign.n_points; i++)
+            s.campaign.point[i].wait = WAIT_AUTO;
+        assert_int_equal(world_run(threads, &one, 1, agree_body, &s), RC_OK);
+        for (size_t i = 0; i < s.campaign.n_points; i++)
+            assert_int_equal(s.campaign.point[i].wait, beside ? WAIT_SLEEP : WAIT_SPIN);
+        campaign_close(&s.campaign);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(comparable_points_wait_alike),
         cmocka_unit_test(who_makes_others_sleep),
         cmocka_unit_test(points_that_are_not_compared_do_not_matter),
+        cmocka_unit_test(agreed_points_wait_as_their_servers_need),
     };
 
     return cmocka_run_group_tests_name("wait", tests, NULL, NULL);
