@@ -79,7 +79,9 @@ const struct cluster_key cluster_keys[] = {
     REAL_("server_memory_bytes_per_s", server_memory_bytes_per_s, 0, 1e18, false, "0", "bytes/s",
           "at which a parameter server streams through its memory; 0: as a worker", NULL),
     CHOICE_("server_placement", server_placement, "own|beside", "own",
-            "of parameter servers; own: on hosts as workers are, behind theirs; beside: in turn on the workers' hosts"),
+            "of parameter servers; own: on hosts as workers are, behind theirs; beside: on the workers' hosts in turn, "
+            "as many "
+            "on each as it has workers, and then again"),
     CHOICE_("job_placement", job_placement, "pack|spread|random", "pack",
             "of a job's hosts; pack: group after group; spread: over all groups in turn; random: by the seed"),
     CHOICE_("jitter", jitter, "none|exponential|halfnormal|lognormal", "none",

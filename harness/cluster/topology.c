@@ -50,13 +50,6 @@ bool topology_is_flat(const struct topology *t)
            c->local_sharing == SHARING_NONE && !(c->staging_bytes_per_s > 0) && c->n_slow_links == 0;
 }
 
-int topology_slot(const struct topology *t, int rank)
-{
-    assert(rank >= 0 && rank < t->n_ranks);
-    return rank >= t->n_workers && servers_are_beside(t) ? (rank - t->n_workers) % t->n_slots
-                                                         : rank / t->cluster.n_ranks_per_host;
-}
-
 /* Number i of all hosts, where each group in turn gives one: the last group may have fewer, and is out first. */
 static int spread_host(const struct topology *t, int i)
 {
@@ -81,6 +74,28 @@ int topology_group(const struct topology *t, int slot)
     return t->n_groups > 1 ? topology_host(t, slot) / t->cluster.n_hosts_per_group : 0;
 }
 
+/* Where n_workers servers have a place each: the last slot, which may have fewer workers, is full after so many turns.
+ */
+static int n_last_turns(const struct topology *t)
+{
+    return t->n_workers - (t->n_slots - 1) * t->cluster.n_ranks_per_host;
+}
+
+/* Of server i, beside: slots give a place each in turn, one beside each of their workers. */
+static int slot_of_server(const struct topology *t, int i)
+{
+    const int place = i % t->n_workers, n_by_all = n_last_turns(t) * t->n_slots;
+
+    return place < n_by_all ? place % t->n_slots : (place - n_by_all) % (t->n_slots - 1);
+}
+
+int topology_slot(const struct topology *t, int rank)
+{
+    assert(rank >= 0 && rank < t->n_ranks);
+    return rank >= t->n_workers && servers_are_beside(t) ? slot_of_server(t, rank - t->n_workers)
+                                                         : rank / t->cluster.n_ranks_per_host;
+}
+
 /* Workers of a slot, where servers are beside them; else ranks. */
 static int n_in_order(const struct topology *t, int slot)
 {
@@ -89,25 +104,42 @@ static int n_in_order(const struct topology *t, int slot)
     return least(t->cluster.n_ranks_per_host, n_all - slot * t->cluster.n_ranks_per_host);
 }
 
+static int n_in_turn(int n, int slot, int n_slots)
+{
+    return n / n_slots + (slot < n % n_slots);
+}
+
+/* Of servers 0 to n-1, beside. */
+static int n_servers_in(const struct topology *t, int slot, int n)
+{
+    const int n_rounds = n / t->n_workers, n_more = n % t->n_workers, n_by_all = n_last_turns(t) * t->n_slots;
+    const int n_of_all = least(n_more, n_by_all);
+    int n_in = n_rounds * n_in_order(t, slot) + n_in_turn(n_of_all, slot, t->n_slots);
+
+    if (slot < t->n_slots - 1)
+        n_in += n_in_turn(n_more - n_of_all, slot, t->n_slots - 1);
+    return n_in;
+}
+
 int topology_host_rank(const struct topology *t, int rank)
 {
     if (rank < t->n_workers || !servers_are_beside(t))
         return rank % t->cluster.n_ranks_per_host;
-    return n_in_order(t, topology_slot(t, rank)) + (rank - t->n_workers) / t->n_slots;
+    const int slot = topology_slot(t, rank);
+    return n_in_order(t, slot) + n_servers_in(t, slot, rank - t->n_workers);
 }
 
 int topology_n_host_ranks(const struct topology *t, int slot)
 {
-    const int n_servers = t->n_ranks - t->n_workers;
-
-    if (!servers_are_beside(t))
-        return n_in_order(t, slot);
-    return n_in_order(t, slot) + n_servers / t->n_slots + (slot < n_servers % t->n_slots);
+    return n_in_order(t, slot) + (servers_are_beside(t) ? n_servers_in(t, slot, t->n_ranks - t->n_workers) : 0);
 }
 
+/* A server beside a worker has that one's. */
 int topology_nic(const struct topology *t, int rank)
 {
-    return topology_host_rank(t, rank) % t->cluster.n_nics_per_host;
+    const int slot = topology_slot(t, rank), host_rank = topology_host_rank(t, rank);
+
+    return host_rank % n_in_order(t, slot) % t->cluster.n_nics_per_host;
 }
 
 double topology_slow_ratio(const struct topology *t, int slot)

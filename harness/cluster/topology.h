@@ -7,8 +7,9 @@
  * job_placement, and that decides which group it is in.
  *
  * Invariants
- *   D1  Worker r is in slot r / ranks_per_host_count; a server, too, or beside: server i in slot i mod those of
- * workers. D2  To another slot: card up, [group up, group down,] card down. link_latency_s is half on either card, and
+ *   D1  Worker r is in slot r / ranks_per_host_count; a server, too, or beside: the slots of workers take a server each
+ *       in turn, as many as they have workers, and then again. Such a server has the network card of its worker.
+ *   D2  To another slot: card up, [group up, group down,] card down. link_latency_s is half on either card, and
  *       group_latency_s half on either side of the groups' network. A card that is not full duplex (link_duplex_ratio
  *       below 2) is crossed once more, by both directions together.
  *   D3  Before and behind these, at a worker whose cluster stages: its copy between device and host.
@@ -61,7 +62,7 @@ int topology_host(const struct topology *t, int slot); /* of the cluster */
 int topology_group(const struct topology *t, int slot);
 int topology_host_rank(const struct topology *t, int rank); /* among the job's ranks in its slot */
 int topology_n_host_ranks(const struct topology *t, int slot);
-int topology_nic(const struct topology *t, int rank); /* of its host: which card it uses */
+int topology_nic(const struct topology *t, int rank); /* of its host: which card it uses (D1) */
 /* Times so slow the cards of a slot are: slow_link_ratio of those that are drawn of the workers' slots, else 1. */
 double topology_slow_ratio(const struct topology *t, int slot);
 

@@ -84,6 +84,14 @@ static void servers_are_beside_workers_D1(void **state)
     assert_string_equal(listed(&t, 2, topology_n_host_ranks), "5 4");
     const struct topology odd = job(6, 9, "ranks_per_host_count=3,server_placement=beside");
     assert_string_equal(listed(&odd, 2, topology_n_host_ranks), "5 4");
+    const struct topology few = job(5, 16, "ranks_per_host_count=4,server_placement=beside,nics_per_host_count=3");
+    assert_string_equal(listed(&few, 16, topology_slot), "0 0 0 0 1 0 1 0 0 0 0 1 0 0 0 0"); /* one to a worker */
+    assert_string_equal(listed(&few, 16, topology_host_rank), "0 1 2 3 0 4 1 5 6 7 8 2 9 10 11 12");
+    assert_string_equal(listed(&few, 16, topology_nic), "0 1 2 0 0 0 0 1 2 0 0 0 1 2 0 0"); /* its worker's */
+    assert_string_equal(listed(&few, 2, topology_n_host_ranks), "13 3");
+    const struct topology one = job(3, 7, "ranks_per_host_count=4,server_placement=beside");
+    assert_string_equal(listed(&one, 7, topology_slot), "0 0 0 0 0 0 0");
+    assert_string_equal(listed(&one, 1, topology_n_host_ranks), "7");
 }
 
 static void cards_take_turns(void **state)

@@ -30,7 +30,7 @@ static void write_links_of(FILE *f, const struct topology *t, int rank)
 {
     struct topology_link link[4 * TOPOLOGY_MAX_END] = { 0 };
     const bool is_first = topology_host_rank(t, rank) == 0;
-    const bool has_card = topology_host_rank(t, rank) < t->cluster.n_nics_per_host;
+    const bool has_card = topology_host_rank(t, rank) == topology_nic(t, rank); /* the first that uses it */
     bool has_process = false, has_both = false;
     int n = topology_links_out(t, rank, link);
 
