@@ -8,7 +8,9 @@
  *
  * Servers beside workers (env->host): bytes between ranks of one host cross no card, and a card carries what its
  * workers and its servers send; one way is as the other, as every push has its reply.
- *   Workers that all wait for each other go at one rate: the slowest chain counts, and the busiest card.
+ *   Workers that all wait for each other go at one rate: the slowest chain counts, and the busiest card. So do workers
+ *   of ssp:S in the long run; in a run of n steps the slowest of them has done n - S when the first one ends, and the
+ *   card has carried that part of it.
  *   Others go at rates of their own, and those beside the servers of most of their parameters at higher ones: the
  *   shortest chain counts; and of the cards of all hosts with servers, over which the messages of every worker go, the
  *   least that a worker sends over them together, for all workers, in equal shares.
@@ -192,6 +194,26 @@ static struct load least_load(const struct beside *b, const struct sync_env *env
     return least;
 }
 
+/* The larger of what workers at one rate have of the steps that all do, and of what those at their own rates have. */
+static struct load ssp_load(const struct beside *b, const struct sync_env *env, double all_bytes)
+{
+    const double n_steps = (double)env->n_steps, n_ahead = env->consistency.bound_count;
+    const double part = n_ahead < n_steps ? (n_steps - n_ahead) / n_steps : 0;
+    const struct load most = most_load(b, env, all_bytes);
+    struct load load = least_load(b, env, all_bytes);
+
+    if (part * most.link_bytes > load.link_bytes)
+        load.link_bytes = part * most.link_bytes;
+    return load;
+}
+
+static struct load load_of(const struct beside *b, const struct sync_env *env, double all_bytes)
+{
+    if (env->consistency.kind == CONSISTENCY_SSP)
+        return ssp_load(b, env, all_bytes);
+    return consistency_waits_for_all(&env->consistency) ? most_load(b, env, all_bytes) : least_load(b, env, all_bytes);
+}
+
 /* Without memory for it: zeros, as where nothing is sent, and so no bound by the wire. */
 static struct wire_plan plan_beside(const struct sums *sums, const struct sync_env *env)
 {
@@ -200,8 +222,7 @@ static struct wire_plan plan_beside(const struct sums *sums, const struct sync_e
 
     if (!beside_open(&b, env))
         return (struct wire_plan){ 0 };
-    const struct load load = consistency_waits_for_all(&env->consistency) ? most_load(&b, env, sums->all_bytes)
-                                                                          : least_load(&b, env, sums->all_bytes);
+    const struct load load = load_of(&b, env, sums->all_bytes);
     const size_t n_bytes =
         (size_t)(load.chain.n_messages > 0 ? load.chain.n_bytes / (double)load.chain.n_messages : mean_bytes);
     free(b.host);

@@ -323,6 +323,7 @@ static enum rc open_mode(struct exchange *x)
                                    .n_workers = env->n_workers,
                                    .n_servers = env->n_servers,
                                    .host = env->host,
+                                   .n_steps = env->n_steps,
                                    .momentum = env->momentum,
                                    .weight_decay = env->weight_decay,
                                    .slice_param = x->slice_param,

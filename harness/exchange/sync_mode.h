@@ -51,6 +51,7 @@ struct sync_env {                /* borrowed; outlives the sync */
     int n_workers, n_servers;
     const int
         *host; /* [n_workers + n_servers]: of each rank, a number; NULL: every rank has a network card of its own */
+    size_t n_steps; /* of this run */
     float momentum, weight_decay;
     const float *slice_param;    /* a server's: its slice (placement.h), the host's, lent during open; hollow: NULL */
     const float *slice_velocity; /* likewise; NULL: zeros */

@@ -82,21 +82,32 @@ out:
     return rc;
 }
 
+/* What a description says is overruled, as by --job-placement; not what is given beside it. */
+static enum rc place_servers_beside(struct cluster *c, const struct cluster_sources *given)
+{
+    if (c->server_placement != SERVERS_BESIDE && given->text[cluster_key_find("server_placement")][0] != '\0')
+        return rc_raise(RC_INVAL,
+                        "--colocate: servers live beside workers, but --cluster-set server_placement=own gives them "
+                        "hosts of their own; leave one of the two out, or server_placement=beside would be right");
+    return cluster_set(c, NULL, "server_placement=beside");
+}
+
 static enum rc resolve_cluster(struct train_job *job)
 {
     const struct train_opts *o = &job->opts;
+    struct cluster_sources given = { 0 };
     char placement[64];
     enum rc rc;
 
     TRY(file_of_option(cluster_find(&job->cluster, NULL, o->cluster), "cluster"));
-    TRY(cluster_set(&job->cluster, NULL, o->cluster_set.text));
+    TRY(cluster_set(&job->cluster, &given, o->cluster_set.text));
     if (strcmp(o->job_placement, "auto") != 0) {
         snprintf(placement, sizeof placement, "job_placement=%s", o->job_placement);
         TRY(cluster_set(&job->cluster, NULL, placement));
     }
     job->cluster.seed = o->seed;
     if (o->colocate)
-        TRY(cluster_set(&job->cluster, NULL, "server_placement=beside"));
+        TRY(place_servers_beside(&job->cluster, &given));
     if (job->world->module.caps & WORLD_VIRTUAL_TIME)
         TRY(cluster_check(&job->cluster, job->n_workers, job->n_ranks));
     job->servers_beside = o->colocate || (job->world->module.caps & WORLD_VIRTUAL_TIME && job->n_servers > 0 &&

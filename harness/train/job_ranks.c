@@ -2,6 +2,8 @@
 /* job_ranks.c - see job_ranks.h. */
 #include "harness/train/job_ranks.h"
 
+#include <stdio.h>
+
 int train_default_servers(bool colocate, int n_workers)
 {
     if (!colocate)
@@ -28,6 +30,19 @@ static enum rc workers_of_launched(struct train_opts *o, bool has_servers, uint6
     return RC_OK;
 }
 
+static enum rc wrong_launch(const struct train_job *job, int n_launched)
+{
+    const bool one_each = job->opts.colocate && job->has_default_servers;
+    const int n_left = n_launched - job->n_workers;
+    char servers[64] = "";
+
+    if (one_each && n_left >= 1 && n_left <= job->n_workers)
+        snprintf(servers, sizeof servers, ", or give --servers %d", n_left);
+    return rc_raise(RC_INVAL, "--workers %d: with %d server%s%s that is %d ranks, but %d were launched; launch %d%s",
+                    job->n_workers, job->n_servers, job->n_servers == 1 ? "" : "s",
+                    one_each ? ", one beside each worker," : "", job->n_ranks, n_launched, job->n_ranks, servers);
+}
+
 enum rc job_ranks_resolve(struct train_job *job, int n_given_ranks)
 {
     struct train_opts *o = &job->opts;
@@ -42,8 +57,10 @@ enum rc job_ranks_resolve(struct train_job *job, int n_given_ranks)
         o->workers = 1;
     if (!has_servers)
         o->servers = 0;
-    else if (o->servers == 0)
+    else if (o->servers == 0) {
+        job->has_default_servers = true;
         o->servers = (uint64_t)train_default_servers(o->colocate, (int)o->workers);
+    }
     if (job->mode->module.caps & MODE_ONE_WORKER && o->workers != 1)
         FAIL(RC_INVAL, "--workers %llu: mode %s has one worker; --mode none is the control for more",
              (unsigned long long)o->workers, o->mode);
@@ -57,8 +74,7 @@ enum rc job_ranks_resolve(struct train_job *job, int n_given_ranks)
     job->n_servers = (int)o->servers;
     job->n_ranks = job->n_workers + job->n_servers;
     if (launched && job->n_ranks != n_launched)
-        FAIL(RC_INVAL, "--workers %d: with %d servers that is %d ranks, but %d were launched", job->n_workers,
-             job->n_servers, job->n_ranks, n_launched);
+        TRY(wrong_launch(job, n_launched));
 out:
     return rc;
 }

@@ -67,6 +67,18 @@ static void name_tensor(char *out, size_t n_bytes, const struct train_job *job, 
         snprintf(out, n_bytes, "tensor %zu", index);
 }
 
+/* Where nobody gave their number: why there are so many. rc of what refused them, which names --servers. */
+static enum rc explain_servers(const struct train_job *job, enum rc rc)
+{
+    char why[RC_MESSAGE_BYTES];
+
+    if (rc != RC_INVAL || !job->has_default_servers || !job->opts.colocate)
+        return rc;
+    (void)snprintf(why, sizeof why, "%s", rc_message());
+    return rc_raise(rc, "--colocate: without --servers there is one beside each of %d workers: %.400s", job->n_workers,
+                    why);
+}
+
 enum rc job_servers_resolve(struct train_job *job, const struct network *n)
 {
     enum rc rc = RC_OK;
@@ -74,9 +86,12 @@ enum rc job_servers_resolve(struct train_job *job, const struct network *n)
     if (!has_servers(job))
         return RC_OK;
     if ((size_t)job->n_servers > job->n_params)
-        FAIL(RC_INVAL, "--servers %d: model %s has only %zu parameters to share out", job->n_servers, job->opts.model,
-             job->n_params);
-    TRY(placement_open(&job->placement, &job->exchange.placement, job->segment, job->n_segments, job->n_servers));
+        TRY(explain_servers(job, rc_raise(RC_INVAL,
+                                          "--servers %d: model %s has only %zu parameters to share out; give "
+                                          "--servers %zu at most",
+                                          job->n_servers, job->opts.model, job->n_params, job->n_params)));
+    TRY(explain_servers(
+        job, placement_open(&job->placement, &job->exchange.placement, job->segment, job->n_segments, job->n_servers)));
     job->hot_spot = placement_hot_spot(&job->placement, job->segment, job->n_segments);
     name_tensor(job->hot_tensor, sizeof job->hot_tensor, job, n, job->hot_spot.segment);
 out:

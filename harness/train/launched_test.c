@@ -62,7 +62,11 @@ static void what_does_not_fit_is_refused(void **state)
         { "--model linear --world mpi --mode none --workers 2", 3,
           "--workers 2: with 0 servers that is 2 ranks, but 3 were launched" },
         { "--model linear --world mpi --mode ps --workers 2 --servers 2", 3,
-          "--workers 2: with 2 servers that is 4 ranks, but 3 were launched" },
+          "--workers 2: with 2 servers that is 4 ranks, but 3 were launched; launch 4" },
+        { "--model lenet --world mpi --mode ps --colocate --workers 3", 4,
+          "--workers 3: with 3 servers, one beside each worker, that is 6 ranks, but 4 were launched; launch 6, or "
+          "give "
+          "--servers 1" },
         { "--model linear --world mpi --mode single", 2, "--workers 2: mode single has one worker" },
         { "--model linear --world threads --mode none", 2, "--world threads: 2 processes were launched" },
         { "--model lenet --world sim --compute hollow --save x", 0, "--save, --resume: a hollow run" },

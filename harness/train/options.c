@@ -15,7 +15,8 @@ const struct opt train_opt_table[] = {
              "number of parameter servers, ps only; without it: 1, or with --colocate one beside each worker"),
     OPT_BOOL_(struct train_opts, colocate, "colocate", "false",
               "servers live beside workers, one beside each until all servers have a place, on their hosts, network "
-              "cards and cores, and not on others; without --servers: one beside each worker"),
+              "cards and cores, and not on others; without --servers: one beside each worker; in sim its "
+              "work takes nothing from its worker's processor"),
     OPT_TEXT_(struct train_opts, placement, "placement", "split", "split|whole|round-robin|chunk:BYTES",
               "which parameters are on which server: by bytes, evenly; whole tensors, each to who has least; whole "
               "tensors in turn; pieces of BYTES in turn"),

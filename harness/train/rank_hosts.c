@@ -53,7 +53,8 @@ enum rc rank_find_hosts(struct rank *r)
     TRY(world_allgather(r->world, &host, r->host, sizeof host));
     if (r->job->opts.colocate && !rank_is_virtual(r)) /* a described cluster has them so */
         TRY(check_servers(r, n_hosts));
-    if (n_hosts == 1) { /* nothing crosses a card */
+    r->workers_share_hosts = n_hosts > 1 && n_hosts < r->job->n_workers; /* each host has a worker */
+    if (n_hosts == 1) {                                                  /* nothing crosses a card */
         free(r->host);
         r->host = NULL;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rank_probe.c - what limits a run, measured before its first step and after its last, which leaves no trace in it. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "harness/exchange/exchange.h"
@@ -37,6 +38,15 @@ out:
     return rc;
 }
 
+/* Servers beside workers, and several of these on a host: no limit by the wire. What the host sends then goes over a
+ * card that its workers share, or over several: how many it has is told by nothing that can be measured here, and a
+ * worker's rate is that of one of them, or a part of it. */
+static void drop_wire_limit(struct train_limits *l, const struct rank *r)
+{
+    if (r->workers_share_hosts)
+        l->wire_s = NAN;
+}
+
 /* What a step takes, as rank 0 has found it, to all: servers wait by it. */
 static enum rc share_step(struct rank *r)
 {
@@ -58,6 +68,7 @@ enum rc rank_probe(struct rank *r)
     TRY(probe(&r->result.limits, r, r->grad, probe_limits));
     if (r->job->n_servers > 0)
         TRY(share_step(r));
+    drop_wire_limit(&r->result.limits, r);
 out:
     return rc;
 }
@@ -74,6 +85,7 @@ enum rc rank_probe_again(struct rank *r)
     if (has_grad)
         TRY(compute_memory_open(r->compute, &grad, r->job->n_params * sizeof(float), "gradient of the probe"));
     TRY(probe(&r->result.limits_after, r, grad, probe_limits_again));
+    drop_wire_limit(&r->result.limits_after, r);
     r->result.has_limits_after = true;
 out:
     compute_memory_close(r->compute, &grad);

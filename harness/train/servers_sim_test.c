@@ -9,6 +9,8 @@
  *
  *   beside      servers on the hosts and network cards of workers: the same bits, a share of the bytes stays in the
  *               host, and the bound knows it
+ *   beside_or_own    what --colocate does not go with
+ *   beside_on_cards  where several workers share a host there is no bound
  *
  *   lost_while_serving  a worker is lost while its server computes, and the other one waits for it alone: it goes on
  *
@@ -293,6 +295,8 @@ static void beside(void **state)
     const struct outcome async = on_slow_links("--colocate --consistency async");
     const struct outcome one = on_slow_links("--servers 1 --colocate --consistency sync");
     const struct outcome one_async = on_slow_links("--servers 1 --colocate --consistency async");
+    const struct outcome one_ssp = on_slow_links("--servers 1 --colocate --consistency ssp:2");
+    const struct outcome one_loose = on_slow_links("--servers 1 --colocate --consistency ssp:12");
     print_message("steps: own %.4g, beside %.4g (bound %.4g), async %.4g (%.4g), one server %.4g (%.4g), async %.4g of "
                   "worker 0, %.4g of others (%.4g) s\n",
                   own.step_s[0], sync.step_s[0], sync.bound_step_s, async.step_s[0], async.bound_step_s, one.step_s[0],
@@ -306,6 +310,55 @@ static void beside(void **state)
     assert_true(sync.bound_ratio <= 1 && async.bound_ratio <= 1 && one.bound_ratio <= 1 && one_async.bound_ratio <= 1);
     assert_true(one.bound_ratio > 0.45 && async.bound_ratio > 0.9);
     assert_true(one_async.step_s[0] < 0.1 * one_async.step_s[1]);
+    assert_true(fabs(one_ssp.bound_step_s / (10. / 12 * 3 * whole_s) - 1) < 1e-3); /* 2 of 12 steps ahead at most */
+    assert_true(one_ssp.bound_ratio <= 1 && one_ssp.bound_ratio > 0.35);
+    assert_true(one_loose.bound_step_s == one_async.bound_step_s); /* nobody waits in so few */
+    assert_true(one_loose.bound_ratio <= 1);
+}
+
+/* What is given on both sides is refused; what a description says gives way. */
+static void beside_or_own(void **state)
+{
+    struct train_job job = { 0 };
+
+    (void)state;
+    assert_int_equal(kit_prepare(&job, "--world sim --mode ps --workers 2 --colocate --cluster-set "
+                                       "link_bits_per_s=1e9,server_placement=own"),
+                     RC_INVAL);
+    assert_non_null(strstr(rc_message(), "--colocate: servers live beside workers, but --cluster-set "
+                                         "server_placement=own"));
+    train_job_free(&job);
+    assert_int_equal(kit_prepare(&job,
+                                 "--world sim --mode ps --workers 2 --colocate --cluster ethernet-1g --cluster-set "
+                                 "server_placement=own,server_placement=beside"),
+                     RC_OK);
+    assert_int_equal(job.cluster.server_placement, SERVERS_BESIDE);
+    train_job_free(&job);
+}
+
+/* Workers that share a host: what one of them gets of its card, or cards, does not tell what the host sends. */
+static void beside_on_cards(void **state)
+{
+    static const char *const run_of =
+        "--world sim --model lenet --mode ps --workers 4 --steps 12 --consistency sync "
+        "--cluster-set link_bits_per_s=1e6,local_bytes_per_s=125e3,flops_per_s=1e15,memory_bytes_per_s=1e15,";
+    static const struct {
+        const char *hosts;
+        bool has_bound;
+    } on[] = { { "ranks_per_host_count=2,nics_per_host_count=2 --colocate", false },
+               { "ranks_per_host_count=3,server_placement=beside --servers 1", false },
+               { "ranks_per_host_count=1,nics_per_host_count=2 --colocate", true },
+               { "ranks_per_host_count=4,local_sharing=rank --colocate", true }, /* nothing crosses a card */
+               { "ranks_per_host_count=2,nics_per_host_count=2 --servers 4", true } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof on / sizeof *on; i++) {
+        char options[512];
+        snprintf(options, sizeof options, "%s%s", run_of, on[i].hosts);
+        const struct outcome r = run(options);
+        if (on[i].has_bound ? !(r.bound_ratio <= 1 && r.bound_ratio > 0.3) : !isnan(r.bound_ratio))
+            fail_msg("%s: %g of the bound", on[i].hosts, r.bound_ratio);
+    }
 }
 
 /* The links of 3 of 4 workers are slow: the fourth one goes on at its own rate, and no bound takes the mean of them. */
@@ -325,8 +378,9 @@ static void slow_links(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(slow_worker), cmocka_unit_test(lost_while_serving),
-                                        cmocka_unit_test(placement), cmocka_unit_test(beside),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(slow_worker),     cmocka_unit_test(lost_while_serving),
+                                        cmocka_unit_test(placement),       cmocka_unit_test(beside),
+                                        cmocka_unit_test(beside_on_cards), cmocka_unit_test(beside_or_own),
                                         cmocka_unit_test(slow_links) };
 
     if (argc == 2)

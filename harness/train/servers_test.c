@@ -280,8 +280,16 @@ static void what_cannot_be_is_refused(void **state)
         { "--mode ps --workers 2 --servers 3 --colocate",
           "--servers 3 --colocate: one server lives beside a worker, and there are 2 workers; give --servers 2 at "
           "most" },
+        { "--model linear --mode ps --workers 4 --colocate",
+          "--colocate: without --servers there is one beside each of 4 workers: --servers 4: model linear has only 2 "
+          "parameters to share out; give --servers 2 at most" },
+        { "--mode ps --workers 9 --model lenet --placement whole --colocate",
+          "--colocate: without --servers there is one beside each of 9 workers: --servers 9: --placement whole has "
+          "only "
+          "8 tensors to share out; give --servers 8 at most" },
         { "--mode allreduce --colocate", "--colocate true: needs --mode ps, but that is allreduce" },
-        { "--model linear --mode ps --servers 3", "--servers 3: model linear has only 2 parameters" },
+        { "--model linear --mode ps --workers 4 --servers 3 --colocate",
+          "--servers 3: model linear has only 2 parameters to share out; give --servers 2 at most" },
         { "--mode ps --servers 9 --model lenet --placement whole",
           "--servers 9: --placement whole has only 8 tensors" },
         { "--mode ps --workers 2 --model lenet --consistency sync --bucket-bytes 8000 --overlap on --priority on",

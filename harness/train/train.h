@@ -143,6 +143,7 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
     enum wait_policy wait; /* of workers, as asked for */
     struct train_drill drill;
     int n_workers, n_servers, n_ranks;
+    bool has_default_servers;        /* n_servers follows from the rest: --servers was not given */
     bool servers_beside;             /* workers, on their hosts and cards: --colocate, or in sim the cluster says so */
     size_t n_steps;                  /* of this run */
     size_t n_eval;                   /* test samples to classify; 0: none */
