@@ -91,14 +91,14 @@ struct core_shares cores_share_out(int n_cores, int n_workers, int n_each, int n
     return s;
 }
 
-enum rc cores_bind_self(int first, int n)
+static enum rc bind_within(const struct core_set *set, int first, int n)
 {
     struct cores c = { 0 };
     hwloc_bitmap_t part = NULL, own = NULL;
     int i = 0;
     enum rc rc;
 
-    TRY(cores_init(&c, NULL));
+    TRY(cores_init(&c, set));
     part = hwloc_bitmap_alloc();
     own = hwloc_bitmap_alloc();
     if (part == NULL || own == NULL)
@@ -107,7 +107,7 @@ enum rc cores_bind_self(int first, int n)
         if (i >= first && i < first + n && hwloc_bitmap_or(own, own, part) != 0)
             FAIL(RC_NOMEM, "out of memory for a set of cores");
     if (hwloc_set_cpubind(c.topology, own, HWLOC_CPUBIND_THREAD) != 0)
-        FAIL(RC_IO, "binding to %d of the allowed cores, from core %d on, was refused", n, first);
+        FAIL(RC_IO, "binding to %d of the %s cores, from core %d on, was refused", n, set ? "given" : "allowed", first);
 out:
     if (part != NULL)
         hwloc_bitmap_free(part);
@@ -115,6 +115,16 @@ out:
         hwloc_bitmap_free(own);
     cores_fini(&c);
     return rc;
+}
+
+enum rc cores_bind_self(int first, int n)
+{
+    return bind_within(NULL, first, n);
+}
+
+enum rc cores_bind_self_within(const struct core_set *set, int first, int n)
+{
+    return bind_within(set, first, n);
 }
 
 int cores_allowed_count(void)

@@ -31,6 +31,8 @@ struct core_shares cores_share_out(int n_cores, int n_workers, int n_each, int n
 /* Bind the calling thread to n of the allowed cores, from `first` on, all of them there; n >= 1. RC_IO: the system
  * refused. */
 enum rc cores_bind_self(int first, int n) MUST_CHECK;
+/* The same, of the cores of set, which the system grants where a launcher chose others for this process. */
+enum rc cores_bind_self_within(const struct core_set *set, int first, int n) MUST_CHECK;
 
 /* The hardware threads of the allowed cores that are nobody's; may be none. */
 void cores_left_over(const struct core_shares *shares, struct core_set *out);

@@ -21,34 +21,52 @@ struct place { /* of a rank of this host, before any is bound */
     struct core_set set;
 };
 
+/* Of server `own` among the n ranks of this host: the worker beside which it lives; own: it has none here. */
+static int worker_beside(const struct place *place, int own, int n)
+{
+    int n_workers = 0, n_before = 0;
+
+    for (int i = 0; i < n; i++) {
+        n_workers += place[i].kind == WORKER;
+        n_before += i < own && place[i].kind == SERVER;
+    }
+    for (int i = 0, k = 0; i < n && n_workers > 0; i++)
+        if (place[i].kind == WORKER && k++ == n_before % n_workers)
+            return i;
+    return own;
+}
+
 /* Where the launcher gave this rank cores of its own, keep them, but no more than n_threads. Where several have the
  * same set, share it out. Where sets of workers overlap in part, change nothing: *n_own_cores = 0. So it stays for a
- * server whose set is no worker's. Servers that share cores get those of the workers with their set, in turn. */
+ * server whose set is no worker's. A server that shares cores gets those that its worker gets, whatever the launcher
+ * gave it; it owns none. */
 static enum rc bind_share(const struct place *place, int own, int n, const struct world_opts *opts, int *n_own_cores)
 {
+    const bool is_guest = place[own].kind == SERVER && opts->shares_cores;
+    const int like = is_guest ? worker_beside(place, own, n) : own; /* whose set is shared out */
+    const bool is_worker = place[like].kind == WORKER;
     int n_workers = 0, n_servers = 0, n_before = 0;
     enum rc rc = RC_OK;
 
     *n_own_cores = 0;
     for (int i = 0; i < n; i++) {
-        if (place[i].kind == FREE || !sets_overlap(&place[i].set, &place[own].set))
+        if (place[i].kind == FREE || !sets_overlap(&place[i].set, &place[like].set))
             continue;
-        if (memcmp(&place[i].set, &place[own].set, sizeof place[i].set) != 0) {
+        if (memcmp(&place[i].set, &place[like].set, sizeof place[i].set) != 0) {
             if (place[i].kind == WORKER)
                 return RC_OK;
             continue;
         }
-        n_before += i < own && place[i].kind == place[own].kind;
+        n_before += i < like && place[i].kind == place[like].kind;
         n_workers += place[i].kind == WORKER;
         n_servers += place[i].kind == SERVER;
     }
     if (place[own].kind == FREE || n_workers == 0)
         return RC_OK;
     const struct core_shares s =
-        cores_share_out(cores_in_set(&place[own].set), n_workers, opts->n_threads, opts->shares_cores ? 0 : n_servers);
-    const bool is_worker = place[own].kind == WORKER;
-    if (!is_worker && opts->shares_cores && s.n_each > 0)
-        return cores_bind_self(n_before % n_workers * s.n_each, s.n_each);
+        cores_share_out(cores_in_set(&place[like].set), n_workers, opts->n_threads, opts->shares_cores ? 0 : n_servers);
+    if (is_guest)
+        return s.n_each > 0 ? cores_bind_self_within(&place[like].set, n_before * s.n_each, s.n_each) : RC_OK;
     const int n_own = is_worker ? s.n_each : n_before < s.n_servers;
     if (n_own > 0)
         TRY(cores_bind_self(is_worker ? n_before * s.n_each : n_workers * s.n_each + n_before, n_own));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * world_mpi_test.c suite|tasks|error|abort|die|ranks|bind|task_fails|task_fails_p2p|no_room - a world of processes.
- * Under mpiexec; a plain program: its exit code tells. error, abort, die and task_fails must end the whole job (W4, W5,
- * K4), which the caller checks. no_room: one rank has no room for shared seats.
+ * world_mpi_test.c suite|tasks|error|abort|die|ranks|bind|beside|task_fails|task_fails_p2p|no_room - a world of
+ * processes. Under mpiexec; a plain program: its exit code tells. error, abort, die and task_fails must end the whole
+ * job (W4, W5, K4), which the caller checks. no_room: one rank has no room for shared seats.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -101,6 +101,20 @@ static int cores_are_shared_out(struct world *w)
     return n_failures;
 }
 
+/* A worker and a server, each on a core that its launcher chose: the server runs on that of its worker, and owns none.
+ */
+static int server_is_beside(struct world *w)
+{
+    struct core_set set, all[2];
+    int n_failures = EXPECT(w->n_ranks == 2);
+
+    cores_thread_set(&set);
+    n_failures += EXPECT(world_allgather(w, &set, all, sizeof set) == RC_OK);
+    n_failures += EXPECT(memcmp(&all[0], &all[1], sizeof set) == 0);
+    n_failures += EXPECT(cores_in_set(&set) == 1);
+    return n_failures + EXPECT(w->n_own_cores == (w->rank == 0));
+}
+
 /* Behind the run the process has the cores that its launcher gave it. */
 static int has_cores_again(const struct core_set *before)
 {
@@ -136,6 +150,8 @@ static enum rc body(struct world *w, void *arg)
         job->n_failures += task_suite(w, NULL);
     if (strcmp(job->what, "bind") == 0)
         job->n_failures += cores_are_shared_out(w);
+    if (strcmp(job->what, "beside") == 0)
+        job->n_failures += server_is_beside(w);
     if (w->rank == 1 && strcmp(job->what, "error") == 0)
         return rc_raise(RC_IO, "the disk is full");
     if (w->rank == 1 && strcmp(job->what, "abort") == 0)
@@ -153,10 +169,16 @@ int main(int argc, char **argv)
     const bool wrong_ranks = strcmp(job.what, "ranks") == 0;
     const bool has_no_room = strcmp(job.what, "no_room") == 0, is_p2p = strcmp(job.what, "task_fails_p2p") == 0;
     struct world_opts opts = { .bind_cores = strcmp(job.what, "bind") == 0 };
+    const bool is_beside = strcmp(job.what, "beside") == 0;
     struct core_set cores;
 
+    if (is_beside) { /* as mpirun --bind-to core, which may have done it */
+        if (cores_allowed_count() > 1 && cores_bind_self(world_launcher().rank, 1) != RC_OK)
+            return 1;
+        opts = (struct world_opts){ .bind_cores = true, .n_bound_ranks = 1, .n_threads = 1, .shares_cores = true };
+    }
     cores_thread_set(&cores);
-    if (opts.bind_cores) {
+    if (opts.bind_cores && !is_beside) {
         opts.n_bound_ranks = 2;
         opts.n_threads = 1;
     }
