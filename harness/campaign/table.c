@@ -361,8 +361,10 @@ void campaign_print_notes(const struct campaign *c, FILE *to)
             "of bound: throughput / what the slowest of compute, wire and server allows. accuracy: after so many\n"
             "samples of all workers. to target: seconds until the target loss, in so many samples. staleness: updates\n"
             "by others between a pull and its push. step: a worker's mean step, which is compute to rest; rest: what\n"
-            "the measured parts leave. cores: of a point's workers, one for each thread, and one for each server.\n",
-            is_strong ? "all workers together" : "each worker", scaling_text(is_strong));
+            "the measured parts leave. cores: of a point's workers, one for each thread%s.\n",
+            is_strong ? "all workers together" : "each worker", scaling_text(is_strong),
+            any(c, offsetof(struct point, servers_beside)) ? ";\nof servers beside workers none, of others one for each"
+                                                           : ", and one for each server");
     print_note_of_losses(c, to);
     print_note_of_intervals(c, to);
     if (n_failed_bounds(c) > 0)

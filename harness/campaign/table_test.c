@@ -88,7 +88,7 @@ static void failed_bounds_are_counted(void **state)
     campaign_close(&c);
 }
 
-/* The notes on * and + are there where a point has the mark. */
+/* The notes on * and + are there where a point has the mark, and that on cores is true of servers beside workers. */
 static void notes_of_marks(void **state)
 {
     static const struct made_point point[] = { { "lenet", "ps", 1, 1, 1, 10, 1, NAN, 1 },
@@ -104,7 +104,12 @@ static void notes_of_marks(void **state)
     made_open(&c, *state, point + 1, 1, false);
     text = made_text(&c, campaign_print);
     assert_non_null(strstr(text, "\n* more threads of workers than cores\n"));
+    assert_non_null(strstr(text, "one for each thread, and one for each server.\n"));
     assert_null(strchr(text, '+'));
+    free(text);
+    c.point[0].servers_beside = true;
+    text = made_text(&c, campaign_print);
+    assert_non_null(strstr(text, "one for each thread;\nof servers beside workers none, of others one for each.\n"));
     free(text);
     campaign_close(&c);
 }
