@@ -27,79 +27,75 @@ static void plan_on(struct sweep *s, const char *options, const char *mode, cons
 #define ALL "none,single,ps,allreduce"
 
 /* Every point of a campaign, on so many cores. */
+static const struct {
+    int n_cores;
+    const char *options, *mode, *workers;
+    struct expected point[8];
+} plan[] = {
+    { 2,
+      "",
+      "none,single,allreduce",
+      "1,2", /* a core each */
+      { { "none", 1, WAIT_SPIN, 1 },
+        { "none", 2, WAIT_SPIN, 2 },
+        { "single", 1, WAIT_SPIN, 1 },
+        { "allreduce", 1, WAIT_SPIN, 1 },
+        { "allreduce", 2, WAIT_SPIN, 2 } } },
+    { 2,
+      "",
+      ALL,
+      "1,2", /* whether there is a server or not */
+      { { "none", 1, WAIT_SPIN, 1 },
+        { "none", 2, WAIT_SPIN, 2 },
+        { "single", 1, WAIT_SPIN, 1 },
+        { "ps", 1, WAIT_SPIN, 1 },
+        { "ps", 2, WAIT_SPIN, 2 },
+        { "allreduce", 1, WAIT_SPIN, 1 },
+        { "allreduce", 2, WAIT_SPIN, 2 } } },
+    { 2,
+      "",
+      "allreduce",
+      "2,4", /* an oversubscribed point sleeps alone */
+      { { "allreduce", 2, WAIT_SPIN, 2 }, { "allreduce", 4, WAIT_SLEEP, 4 } } },
+    { 2, "", "ps", "1,4", { { "ps", 1, WAIT_SPIN, 1 }, { "ps", 4, WAIT_SLEEP, 4 } } },
+    { 4, " --threads=2", "ps,allreduce", "2", { { "ps", 2, WAIT_SPIN, 4 }, { "allreduce", 2, WAIT_SPIN, 4 } } },
+    { 3,
+      " --threads=2",
+      "ps,allreduce",
+      "1,2",
+      { { "ps", 1, WAIT_SPIN, 2 },
+        { "ps", 2, WAIT_SLEEP, 4 },
+        { "allreduce", 1, WAIT_SPIN, 2 },
+        { "allreduce", 2, WAIT_SLEEP, 4 } } },
+    { 4,
+      " --overlap=on",
+      "none,allreduce",
+      "2", /* a communicator for each worker */
+      { { "none", 2, WAIT_SPIN, 2 }, { "allreduce", 2, WAIT_SPIN, 4 } } },
+    { 3, " --overlap=on", "none,allreduce", "2", { { "none", 2, WAIT_SLEEP, 2 }, { "allreduce", 2, WAIT_SLEEP, 4 } } },
+    { 2,
+      " --wait=spin",
+      "ps,allreduce",
+      "2", /* as the user says */
+      { { "ps", 2, WAIT_SPIN, 2 }, { "allreduce", 2, WAIT_SPIN, 2 } } },
+    { 8,
+      " --colocate",
+      "none,single,ps,allreduce",
+      "1,2", /* servers beside workers need them to sleep, and what is compared with them sleeps too */
+      { { "none", 1, WAIT_SLEEP, 1 },
+        { "none", 2, WAIT_SLEEP, 2 },
+        { "single", 1, WAIT_SLEEP, 1 },
+        { "ps", 1, WAIT_SLEEP, 1 },
+        { "ps", 2, WAIT_SLEEP, 2 },
+        { "allreduce", 1, WAIT_SLEEP, 1 },
+        { "allreduce", 2, WAIT_SLEEP, 2 } } },
+    { 8, " --colocate --wait=spin", "ps", "2", { { "ps", 2, WAIT_SPIN, 2 } } },
+    { 1, " --wait=spin", "allreduce", "2", { { "allreduce", 2, WAIT_SPIN, 2 } } },
+    { 8, " --wait=sleep", "ps,allreduce", "2", { { "ps", 2, WAIT_SLEEP, 2 }, { "allreduce", 2, WAIT_SLEEP, 2 } } },
+};
+
 static void comparable_points_wait_alike(void **state)
 {
-    static const struct {
-        int n_cores;
-        const char *options, *mode, *workers;
-        struct expected point[8];
-    } plan[] = {
-        { 2,
-          "",
-          "none,single,allreduce",
-          "1,2", /* a core each */
-          { { "none", 1, WAIT_SPIN, 1 },
-            { "none", 2, WAIT_SPIN, 2 },
-            { "single", 1, WAIT_SPIN, 1 },
-            { "allreduce", 1, WAIT_SPIN, 1 },
-            { "allreduce", 2, WAIT_SPIN, 2 } } },
-        { 2,
-          "",
-          ALL,
-          "1,2", /* whether there is a server or not */
-          { { "none", 1, WAIT_SPIN, 1 },
-            { "none", 2, WAIT_SPIN, 2 },
-            { "single", 1, WAIT_SPIN, 1 },
-            { "ps", 1, WAIT_SPIN, 1 },
-            { "ps", 2, WAIT_SPIN, 2 },
-            { "allreduce", 1, WAIT_SPIN, 1 },
-            { "allreduce", 2, WAIT_SPIN, 2 } } },
-        { 2,
-          "",
-          "allreduce",
-          "2,4", /* an oversubscribed point sleeps alone */
-          { { "allreduce", 2, WAIT_SPIN, 2 }, { "allreduce", 4, WAIT_SLEEP, 4 } } },
-        { 2, "", "ps", "1,4", { { "ps", 1, WAIT_SPIN, 1 }, { "ps", 4, WAIT_SLEEP, 4 } } },
-        { 4, " --threads=2", "ps,allreduce", "2", { { "ps", 2, WAIT_SPIN, 4 }, { "allreduce", 2, WAIT_SPIN, 4 } } },
-        { 3,
-          " --threads=2",
-          "ps,allreduce",
-          "1,2",
-          { { "ps", 1, WAIT_SPIN, 2 },
-            { "ps", 2, WAIT_SLEEP, 4 },
-            { "allreduce", 1, WAIT_SPIN, 2 },
-            { "allreduce", 2, WAIT_SLEEP, 4 } } },
-        { 4,
-          " --overlap=on",
-          "none,allreduce",
-          "2", /* a communicator for each worker */
-          { { "none", 2, WAIT_SPIN, 2 }, { "allreduce", 2, WAIT_SPIN, 4 } } },
-        { 3,
-          " --overlap=on",
-          "none,allreduce",
-          "2",
-          { { "none", 2, WAIT_SLEEP, 2 }, { "allreduce", 2, WAIT_SLEEP, 4 } } },
-        { 2,
-          " --wait=spin",
-          "ps,allreduce",
-          "2", /* as the user says */
-          { { "ps", 2, WAIT_SPIN, 2 }, { "allreduce", 2, WAIT_SPIN, 2 } } },
-        { 8,
-          " --colocate",
-          "none,single,ps,allreduce",
-          "1,2", /* servers beside workers need them to sleep, and what is compared with them sleeps too */
-          { { "none", 1, WAIT_SLEEP, 1 },
-            { "none", 2, WAIT_SLEEP, 2 },
-            { "single", 1, WAIT_SLEEP, 1 },
-            { "ps", 1, WAIT_SLEEP, 1 },
-            { "ps", 2, WAIT_SLEEP, 2 },
-            { "allreduce", 1, WAIT_SLEEP, 1 },
-            { "allreduce", 2, WAIT_SLEEP, 2 } } },
-        { 8, " --colocate --wait=spin", "ps", "2", { { "ps", 2, WAIT_SPIN, 2 } } },
-        { 1, " --wait=spin", "allreduce", "2", { { "allreduce", 2, WAIT_SPIN, 2 } } },
-        { 8, " --wait=sleep", "ps,allreduce", "2", { { "ps", 2, WAIT_SLEEP, 2 }, { "allreduce", 2, WAIT_SLEEP, 2 } } },
-    };
-
     (void)state;
     for (size_t i = 0; i < sizeof plan / sizeof *plan; i++) {
         struct sweep s;
