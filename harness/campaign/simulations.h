@@ -29,7 +29,7 @@ struct simulation {
     /* Do workers go at their own rates? Then a step is what all of them do in the time of E3 of measure/steps.h, as the
      * slowest alone is the last to end; else all end together. */
     bool is_at_own_rates;
-    double weight;  /* real time it takes, about; any unit */
+    double weight; /* real time it takes, about; any unit */
     /* found */
     double step_s;                  /* virtual time of all steps, over their number; or is_at_own_rates */
     double step_mean_s;             /* of a worker, as launches of real worlds tell it */

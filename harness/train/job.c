@@ -7,6 +7,7 @@
 
 #include "allreduce/collective_list.h"
 #include "harness/base/file.h"
+#include "harness/cluster/cluster_keys.h"
 #include "harness/exchange/collective.h"
 #include "harness/net/transport.h"
 #include "harness/train/global_batch.h"
