@@ -143,6 +143,26 @@ static enum rc find_profile(size_t *out, struct reproduction *r, const struct pu
     return used_profiles_find(out, &r->profiles, &wish, r->folder);
 }
 
+static bool is_whole(const struct reproduction *r)
+{
+    return strcmp(r->terms->placement, "whole") == 0 || strcmp(r->terms->placement, "round-robin") == 0;
+}
+
+/* What the simulation of a row would refuse, or nobody has tried. */
+static enum rc check_servers(const struct reproduction *r, const struct point_of_row *p)
+{
+    const struct used_profile *profile = &r->profiles.profile[p->profile];
+
+    if (is_whole(r) && (size_t)p->n_servers > profile->n_tensors)
+        return rc_raise(RC_INVAL, "%s has %zu tensors, which --placement %s does not cut; at most %zu would be right",
+                        profile->model, profile->n_tensors, r->terms->placement, profile->n_tensors);
+    if ((long long)p->n_gpus * p->n_servers > REPRODUCE_MOST_MESSAGES)
+        return rc_raise(RC_INVAL,
+                        "%d GPUs and %d servers have %lld messages under way at once; at most %d are simulated",
+                        p->n_gpus, p->n_servers, (long long)p->n_gpus * p->n_servers, (int)REPRODUCE_MOST_MESSAGES);
+    return RC_OK;
+}
+
 static enum rc add_row(struct reproduction *r, const struct published_row *row)
 {
     struct point_of_row p = { .row = row,
@@ -157,12 +177,7 @@ static enum rc add_row(struct reproduction *r, const struct published_row *row)
     TRY(find_cluster(&p.cluster, r, row));
     TRY(at_row(r, row, "gpus", cluster_check(&r->cluster[p.cluster].cluster, p.n_gpus, p.n_gpus + p.n_servers)));
     TRY(at_row(r, row, "cluster", check_chart_name(r, &p)));
-    if ((long long)p.n_gpus * p.n_servers > REPRODUCE_MOST_MESSAGES_OF_ROW) {
-        rc = rc_raise(RC_INVAL, "%d GPUs and %d servers have %lld messages under way at once; at most %d are simulated",
-                      p.n_gpus, p.n_servers, (long long)p.n_gpus * p.n_servers, (int)REPRODUCE_MOST_MESSAGES_OF_ROW);
-        rc = at_row(r, row, "servers", rc);
-        goto out;
-    }
+    TRY(at_row(r, row, "servers", check_servers(r, &p)));
     p.batch = row->batch > 0 ? row->batch : r->profiles.profile[p.profile].batch;
     TRY(add_point(r, p));
 out:
@@ -187,7 +202,16 @@ static int most_gpus(const struct reproduction *r, const struct point_of_row *p,
     return most;
 }
 
-/* 1, 2, 4, ... GPUs of the line that row i, the last of it that counts, is on; servers in the row's proportion. */
+/* Servers in the proportion of a row; where no tensor is cut, at most one for each. */
+static int servers_in_line(const struct reproduction *r, const struct point_of_row *like, int n_gpus)
+{
+    const int n_tensors = (int)r->profiles.profile[like->profile].n_tensors;
+    const int n = like->n_servers * n_gpus > like->n_gpus ? like->n_servers * n_gpus / like->n_gpus : 1;
+
+    return is_whole(r) && n > n_tensors ? n_tensors : n;
+}
+
+/* 1, 2, 4, ... GPUs of the line that row i, the last of it that counts, is on. */
 static enum rc add_line(struct reproduction *r, size_t i, size_t n_rows)
 {
     const struct point_of_row like = r->point[i];
@@ -199,7 +223,7 @@ static enum rc add_line(struct reproduction *r, size_t i, size_t n_rows)
         p.row = NULL;
         p.n_gpus = n;
         if (p.n_servers > 0)
-            p.n_servers = like.n_servers * n > like.n_gpus ? like.n_servers * n / like.n_gpus : 1;
+            p.n_servers = servers_in_line(r, &like, n);
         if (p.n_gpus * p.n_servers > REPRODUCE_MOST_MESSAGES)
             break;
         if (cluster_check(&r->cluster[p.cluster].cluster, p.n_gpus, p.n_gpus + p.n_servers) == RC_OK)

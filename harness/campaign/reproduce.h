@@ -29,9 +29,8 @@
 
 struct progress;
 
-/* Messages that servers and workers have under way at once, GPUs x servers: lines of charts end there, as SimGrid's
- * time to share rates out among them grows with their square; rows may go on to what it has the stacks for. */
-enum { REPRODUCE_MOST_MESSAGES = 2048, REPRODUCE_MOST_MESSAGES_OF_ROW = 16384 };
+/* Messages that servers and workers have under way at once, GPUs x servers: as many as were tried. */
+enum { REPRODUCE_MOST_MESSAGES = 65536 };
 enum { REPRODUCE_PATH_BYTES = USED_PROFILE_PATH_BYTES, REPRODUCE_CHART_BYTES = 320 };
 struct table;
 

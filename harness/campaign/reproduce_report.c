@@ -97,11 +97,10 @@ enum rc reproduction_print(const struct reproduction *r, FILE *to)
     print_hot_spots(r, to);
     print_exchange(r, to);
     if (r->terms->has_charts)
-        fprintf(to,
-                "lines of servers end where more than %d messages would be under way at once: SimGrid's time to share "
-                "rates "
-                "among\nthem grows with their square\n",
-                REPRODUCE_MOST_MESSAGES);
+        fputs("lines of servers have as many for a GPU as the published row with the most GPUs; where no tensor is "
+              "cut, at "
+              "most one for each\n",
+              to);
     for (size_t i = 0; i < r->n_clusters; i++)
         used_cluster_print_assumed(&r->cluster[i], to);
     if (fflush(to) != 0 || ferror(to))

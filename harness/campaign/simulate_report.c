@@ -86,10 +86,8 @@ static void print_terms(const struct simulate *s, FILE *to)
             (unsigned long long)t->bucket_bytes, (unsigned long long)t->ps_bucket_bytes, t->overlap,
             used_cluster_transport(&s->cluster[0]), used_cluster_transport(&s->cluster[s->n_clusters - 1]));
     if (s->n_left_out > 0)
-        fprintf(to,
-                "%zu point%s left out: GPUs x servers above --most-messages %llu, as the time to simulate them grows "
-                "with the square\n",
-                s->n_left_out, s->n_left_out == 1 ? " is" : "s are", (unsigned long long)t->most_messages);
+        fprintf(to, "%zu point%s left out: GPUs x servers above --most-messages %llu\n", s->n_left_out,
+                s->n_left_out == 1 ? " is" : "s are", (unsigned long long)t->most_messages);
     for (size_t i = 0; i < s->n_clusters; i++)
         used_cluster_print_assumed(&s->cluster[i], to);
 }

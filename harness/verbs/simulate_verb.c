@@ -48,7 +48,7 @@ static const struct opt table[] = {
              "of gradients, exchanged together by collectives"),
     OPT_U64_(struct simulate_opts, ps_bucket_bytes, "ps-bucket-bytes", "", 4, 1099511627776.0, "bytes",
              "the same with servers; without it: all at once"),
-    OPT_U64_(struct simulate_opts, most_messages, "most-messages", "2048", 1, 65536, "messages",
+    OPT_U64_(struct simulate_opts, most_messages, "most-messages", "65536", 1, 1048576, "messages",
              "that servers and workers may have under way at once, GPUs x servers: points above it are left out"),
     OPT_U64_(
         struct simulate_opts, seeds, "seeds", "", 1, SIMULATE_MOST_SEEDS, "simulations",
