@@ -8,7 +8,7 @@ static const double EQUAL = 1e-9;
 
 struct crossovers crossovers_find(const int *n_gpus, const double *first, const double *second, size_t n)
 {
-    struct crossovers c = { .first_leads = false, .n = 0 };
+    struct crossovers c = { .are_equal = true, .first_leads = false, .n = 0 };
     double before = 0, before_at = 0; /* the last point that is not equal: logarithms of ratio and of GPUs */
     bool has_before = false;
 
@@ -24,6 +24,7 @@ struct crossovers crossovers_find(const int *n_gpus, const double *first, const 
             c.n++;
         }
         has_before = true;
+        c.are_equal = false;
         before = lead;
         before_at = at;
     }

@@ -9,6 +9,7 @@
 enum { CROSSOVER_MOST = 8 };
 
 struct crossovers {
+    bool are_equal;              /* at every number of GPUs, as far as one can tell */
     bool first_leads;            /* at the least number of GPUs, or where they are equal there, behind it */
     double gpus[CROSSOVER_MOST]; /* ascending: the lead changes there */
     size_t n;                    /* how many there are; above CROSSOVER_MOST the first of them are kept */

@@ -56,7 +56,9 @@ static void equal_points(void **state)
     assert_true(same.first_leads);
     assert_int_equal(c.n, 1);
     assert_true(c.gpus[0] > 4 && c.gpus[0] < 16);
+    assert_false(same.are_equal);
     assert_int_equal(crossovers_find(n_gpus, first, first, 5).n, 0);
+    assert_true(crossovers_find(n_gpus, first, first, 5).are_equal);
     assert_int_equal(crossovers_find(n_gpus, first, second, 0).n, 0);
 }
 

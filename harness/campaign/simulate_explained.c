@@ -44,6 +44,9 @@ static void write_values(FILE *to, const struct used_cluster *c, enum source sou
 
 void simulate_explain_clusters(FILE *to, const struct simulate *s)
 {
+    if (s->terms->cluster_set[0])
+        html_element(to, "p", NULL, "Set by --cluster-set, in place of what the descriptions have: %s",
+                     s->terms->cluster_set);
     for (size_t i = 0; i < s->n_clusters; i++) {
         const struct used_cluster *c = &s->cluster[i];
         html_element(to, "h3", NULL, "%s%s%s", c->name, c->transport[0] ? ", servers by " : "", c->transport);

@@ -77,8 +77,10 @@ static void print_terms(const struct simulate *s, FILE *to)
     simulate_band_text(band, sizeof band, s);
     fprintf(to, "%s\n", band);
     fprintf(to,
-            "efficiency: the time of a step of one GPU alone over that of all; exposed: time of a step in which a GPU "
-            "waits for the exchange\n");
+            "efficiency: the time of a step of one GPU alone over that of all; exposed: of the time of a step what "
+            "a GPU does not compute in the mean: exchange that nothing hides, its update, waiting for slower ones\n");
+    if (t->cluster_set[0])
+        fprintf(to, "values of the description that were set: %s\n", t->cluster_set);
     for (size_t i = 0; i < s->profiles.n; i++)
         fprintf(to, "%s on one GPU: %.1f images/s, batch %d: %s\n", s->profiles.profile[i].model,
                 s->profiles.profile[i].images_per_s, s->profiles.profile[i].batch, s->profiles.profile[i].source);

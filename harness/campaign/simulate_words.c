@@ -103,6 +103,12 @@ static void tell_pair(const struct simulate *s, size_t profile, size_t first, si
         return;
     simulate_way_name(own, sizeof own, &s->way[first]);
     simulate_way_name(other, sizeof other, &s->way[second]);
+    if (found.are_equal) {
+        snprintf(line, sizeof line, "%s: %s and %s are equally fast between %d and %d GPUs", model, own, other,
+                 c.n_gpus[0], c.n_gpus[c.n - 1]);
+        print(arg, line);
+        return;
+    }
     if (found.n == 0) {
         snprintf(line, sizeof line, "%s: no crossover of %s and %s between %d and %d GPUs: %s is faster", model, own,
                  other, c.n_gpus[0], c.n_gpus[c.n - 1], found.first_leads ? own : other);

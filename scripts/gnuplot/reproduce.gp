@@ -78,11 +78,13 @@ do for [i = 1:words(modes)] {
     entry_lines = entry_lines.' '.of_line(line_dashes, i)
     entry_boxes = entry_boxes.' 0'
 }
-entry_names = entry_names.' "ideal"'
-entry_colours = entry_colours.' #a0a0a0'
-entry_points = entry_points.' 0'
-entry_lines = entry_lines.' 10'
-entry_boxes = entry_boxes.' 0'
+if (!is_log || is_number(ideal)) {
+    entry_names = entry_names.' "ideal"'
+    entry_colours = entry_colours.' #a0a0a0'
+    entry_points = entry_points.' 0'
+    entry_lines = entry_lines.' 10'
+    entry_boxes = entry_boxes.' 0'
+}
 if (n_published > 0) {
     entry_names = entry_names.' "hollow: published"'
     entry_colours = entry_colours.' #606060'
