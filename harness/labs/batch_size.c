@@ -150,21 +150,26 @@ out:
     return rc;
 }
 
-static enum rc fill_table(struct table *t, const struct batch_size *b)
+static enum rc add_row(struct table *t, const struct batch_size *b, int k)
 {
-    enum rc rc = RC_OK;
+    const struct path_point *p = last_point(&b->run[k]);
+    enum rc rc;
 
-    for (int k = 0; k < N_RUNS; k++) {
-        const struct path_point *p = last_point(&b->run[k]);
-        TRY(table_cell(t, "%d", batches[k]));
-        TRY(table_cell(t, "%zu", b->run[k].n_points - 1));
-        TRY(table_cell(t, "%.6f", p->slope));
-        TRY(table_cell(t, "%.6f", p->offset));
-        TRY(table_cell(t, "%.2g", hypot(p->slope - b->least.slope, p->offset - b->least.offset)));
-        TRY(table_cell(t, "%.6f", loss_at(b, p)));
-        TRY(table_cell(t, "%.0f", 1e6 * p->time_s / N_EPOCHS));
-    }
-    TRY(table_rule(t));
+    TRY(table_cell(t, "%d", batches[k]));
+    TRY(table_cell(t, "%zu", b->run[k].n_points - 1));
+    TRY(table_cell(t, "%.6f", p->slope));
+    TRY(table_cell(t, "%.6f", p->offset));
+    TRY(table_cell(t, "%.2g", hypot(p->slope - b->least.slope, p->offset - b->least.offset)));
+    TRY(table_cell(t, "%.6f", loss_at(b, p)));
+    TRY(table_cell(t, "%.0f", 1e6 * p->time_s / N_EPOCHS));
+out:
+    return rc;
+}
+
+static enum rc add_least(struct table *t, const struct batch_size *b)
+{
+    enum rc rc;
+
     TRY(table_cell(t, "least squares"));
     TRY(table_cell(t, "%s", ""));
     TRY(table_cell(t, "%.6f", b->least.slope));
@@ -172,6 +177,18 @@ static enum rc fill_table(struct table *t, const struct batch_size *b)
     TRY(table_cell(t, "0"));
     TRY(table_cell(t, "%.6f", squares_loss(&b->squares, b->least.slope, b->least.offset)));
     TRY(table_cell(t, "%s", ""));
+out:
+    return rc;
+}
+
+static enum rc fill_table(struct table *t, const struct batch_size *b)
+{
+    enum rc rc = RC_OK;
+
+    for (int k = 0; k < N_RUNS; k++)
+        TRY(add_row(t, b, k));
+    TRY(table_rule(t));
+    TRY(add_least(t, b));
 out:
     return rc;
 }
@@ -236,19 +253,18 @@ static enum rc write_page(const struct batch_size *b)
 {
     static const char *const question[] = {
         "All three paths begin at slope 0, offset 0 and follow gradients. Why is one of them smooth and another not?",
-        "Which batch needs the fewest steps, which the fewest samples, which the least time? Why are the answers "
-        "different?",
+        "Which batch needs the fewest steps, which the fewest samples, which the least time? Why do the answers "
+        "differ?",
         "By one sample the path never rests. What would have to change on the way for it to come to rest, and how?",
-        "An epoch by one sample takes many times as long as one by all of them, and does the same products. What else "
-        "does a step cost?",
+        "An epoch by single samples does the same products as one by all, and takes far longer. What else does a step "
+        "cost?",
         "The red cross is not at slope 2, offset 0, from which the data were made. Why?",
         NULL
     };
     static const char *const next[] = {
         "Give the training by one sample a tenth of the rate (--lr 0.05): how far from the cross does it stay now?",
         "Try --batch 10: between which of the paths is it, by steps, by samples, by time?",
-        "Try --lr 1.5 with the full batch. From which rate on does it leave for good? (The curvature of the loss "
-        "knows.)",
+        "Try --lr 1.5 with the full batch. From which rate on does it leave for good? The curvature of the loss knows.",
         "Take another --seed: which of the figures change, and by how much?", NULL
     };
     struct lesson l = { .env = NULL };

@@ -53,10 +53,16 @@ static void set_level(struct sim_network *n, struct link *l, double level)
     mark_moved(n, l);
 }
 
+/* Does it go to and fro at this instant: how often by 16 visits? */
+static int n_returns(const struct link *l)
+{
+    return l->n_visits / 16;
+}
+
 /* How far a link's changes may go before others are told: further where they go to and fro. */
 static double tolerance(const struct link *l)
 {
-    return FAIR_RATIO * (1 + l->n_visits / 16);
+    return FAIR_RATIO * (1 + n_returns(l));
 }
 
 /* A full link's level, by what is known of its other flows. */
@@ -193,7 +199,7 @@ static void publish(struct sim_network *n, struct link *l)
 static bool is_to_hold(const struct sim_network *n, const struct link *l, int i, double level)
 {
     const struct crossing *c = &l->crossing[i];
-    const double slack = 1e-12 + FAIR_RATIO * (l->n_visits / 16);
+    const double slack = 1e-12 + FAIR_RATIO * n_returns(l);
 
     if (c->flow->bottleneck == c->hop)
         return n->offer[i].bytes_per_s > level * (1 - slack);
