@@ -143,17 +143,12 @@ static enum rc find_profile(size_t *out, struct reproduction *r, const struct pu
     return used_profiles_find(out, &r->profiles, &wish, r->folder);
 }
 
-static bool is_whole(const struct reproduction *r)
-{
-    return strcmp(r->terms->placement, "whole") == 0 || strcmp(r->terms->placement, "round-robin") == 0;
-}
-
 /* What the simulation of a row would refuse, or nobody has tried. */
 static enum rc check_servers(const struct reproduction *r, const struct point_of_row *p)
 {
     const struct used_profile *profile = &r->profiles.profile[p->profile];
 
-    if (is_whole(r) && (size_t)p->n_servers > profile->n_tensors)
+    if (p->n_servers > simulated_most_servers(profile, r->terms->placement))
         return rc_raise(RC_INVAL, "%s has %zu tensors, which --placement %s does not cut; at most %zu would be right",
                         profile->model, profile->n_tensors, r->terms->placement, profile->n_tensors);
     if ((long long)p->n_gpus * p->n_servers > REPRODUCE_MOST_MESSAGES)
@@ -205,10 +200,10 @@ static int most_gpus(const struct reproduction *r, const struct point_of_row *p,
 /* Servers in the proportion of a row; where no tensor is cut, at most one for each. */
 static int servers_in_line(const struct reproduction *r, const struct point_of_row *like, int n_gpus)
 {
-    const int n_tensors = (int)r->profiles.profile[like->profile].n_tensors;
+    const int most = simulated_most_servers(&r->profiles.profile[like->profile], r->terms->placement);
     const int n = like->n_servers * n_gpus > like->n_gpus ? like->n_servers * n_gpus / like->n_gpus : 1;
 
-    return is_whole(r) && n > n_tensors ? n_tensors : n;
+    return n < most ? n : most;
 }
 
 /* 1, 2, 4, ... GPUs of the line that row i, the last of it that counts, is on. */

@@ -106,8 +106,7 @@ enum rc simulate_check_servers(const struct simulate *s, const struct simulate_p
         return RC_OK;
     TRY(consistency_parse(&c, w->consistency));
     TRY(consistency_check(&c, p->n_gpus));
-    if ((strcmp(w->placement, "whole") == 0 || strcmp(w->placement, "round-robin") == 0) &&
-        (size_t)p->n_servers > profile->n_tensors)
+    if (p->n_servers > simulated_most_servers(profile, w->placement))
         FAIL(RC_INVAL, "%s has %zu tensors, which %s leaves whole; at most %zu servers would be right", profile->model,
              profile->n_tensors, w->placement, profile->n_tensors);
 out:

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* simulate_ways.c - lists of options to ways to exchange, and models to profiles. */
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,15 +145,13 @@ const char *simulate_way_exchange(const struct simulate_way *w)
 int simulate_n_servers(const struct simulate *s, const struct simulate_way *w, size_t profile, int n_gpus)
 {
     const int n_per_host = s->cluster[w->cluster].cluster.n_ranks_per_host;
-    const bool is_cut = strcmp(w->placement, "split") == 0 || strncmp(w->placement, "chunk", 5) == 0;
-    const size_t n_tensors = s->profiles.profile[profile].n_tensors;
-    const int n_most = is_cut || n_tensors > INT_MAX ? INT_MAX : (int)n_tensors;
     const int n_hosts = (n_gpus - 1) / n_per_host + 1;
 
     if (!row_mode_has_servers(w->mode))
         return 0;
     if (w->n_servers > 0)
         return w->n_servers;
+    const int n_most = simulated_most_servers(&s->profiles.profile[profile], w->placement);
     return n_hosts < n_most ? n_hosts : n_most;
 }
 

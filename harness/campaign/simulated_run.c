@@ -2,6 +2,7 @@
 /* simulated_run.c - see simulated_run.h. */
 #include "harness/campaign/simulated_run.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,6 +12,13 @@
 /* Messages of all steps of a simulation, about; more steps do not say more where nothing is random. */
 static const double STEPS_MESSAGES = 4e5, SERVER_MESSAGE = 20;
 enum { MAX_STEPS = 20, ALONE_STEPS = 100, ASYNC_STEPS = 12 };
+
+int simulated_most_servers(const struct used_profile *profile, const char *placement)
+{
+    const bool cuts_none = strcmp(placement, "whole") == 0 || strcmp(placement, "round-robin") == 0;
+
+    return cuts_none ? (int)profile->n_tensors : INT_MAX;
+}
 
 const char *simulated_exchange(enum row_mode mode, const char *reducer)
 {

@@ -37,6 +37,8 @@ struct simulation_set { /* owned; zeroed: empty */
     size_t n;
 };
 
+/* The most servers that share out the model: one for each tensor where the placement cuts none, else INT_MAX. */
+int simulated_most_servers(const struct used_profile *profile, const char *placement);
 /* How its exchange is called: "ring", "allreduce" where no algorithm is told, "ps". */
 const char *simulated_exchange(enum row_mode mode, const char *reducer);
 /* *out := the index of its simulation, which is added where there is none (U1). RC_NOMEM. */
