@@ -9,6 +9,8 @@
 #include "harness/net/xfer.h"
 #include "harness/world/world.h"
 
+enum { NOTICED_MS = 2000 }; /* by then every process knows of one that ended: some looks (peers.h) and a heartbeat */
+
 extern const struct transport_ops transport_inproc, transport_zmq, transport_mpi, transport_sim;
 
 static const struct module *transport_at(int i)
@@ -132,12 +134,28 @@ static bool is_of_peer(struct transport *t, enum rc rc)
     return run_goes_on;
 }
 
+/* A connection may end before the world has noticed that the peer's process has (W8): wait for that, and say so. Of a
+ * peer that lives the error is rc, just raised. */
+static enum rc name_loss(const struct transport *t, int peer, enum rc rc)
+{
+    struct world *w = t->world;
+    char message[RC_MESSAGE_BYTES];
+
+    if (rc != RC_PEER || w->on_loss != ON_LOSS_REPORT)
+        return rc;
+    snprintf(message, sizeof message, "%s", rc_message());
+    for (int i = 0; i < NOTICED_MS && !world_is_lost(w, peer) && world_check(w) == RC_OK; i++)
+        world_pause(w, 1000000);
+    return world_is_lost(w, peer) ? world_raise_loss(w, peer) : rc_raise(rc, "%s", message);
+}
+
 /* The result of a transfer with one peer. */
 static enum rc remember_of(struct transport *t, int peer, enum rc rc)
 {
     if (rc == RC_OK)
         return rc;
     if (is_of_peer(t, rc)) {
+        rc = name_loss(t, peer, rc);
         if (!t->peer_error)
             t->peer_error = calloc((size_t)t->world->n_ranks, sizeof *t->peer_error);
         if (t->peer_error) {

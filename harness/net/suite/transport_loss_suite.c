@@ -7,7 +7,7 @@
 #include "harness/net/suite/transport_suite_kit.h"
 
 /* BEGUN_MS: the others are in their waits by then; LATE_MS: all processes know of the loss by then. */
-enum { LOST = 1, N_BYTES = 5000, POLL_MS = 1, BEGUN_MS = 50, LATE_MS = 400 };
+enum { LOST = 1, N_BYTES = 5000, N_TAKEN = 20, POLL_MS = 1, BEGUN_MS = 50, LATE_MS = 400 };
 
 struct loss_case {
     struct suite base;
@@ -143,6 +143,40 @@ static void loss_send(struct loss_case *c, struct transport *t)
     recv_late(c, t, 3);
 }
 
+/* Rank 1 takes N_TAKEN messages and goes, while rank 0 sends it more: the one that cannot be sent tells of the loss,
+ * even where the transport sees the peer's end before the world knows of it. */
+static void loss_stream(struct loss_case *c, struct transport *t)
+{
+    struct suite *s = &c->base;
+    unsigned char bytes[N_BYTES] = { 0 };
+    struct xfer x;
+    enum rc rc = RC_OK;
+
+    EXPECT_OK(s, world_barrier(s->w));
+    for (int i = 0; s->w->rank == LOST && i < N_TAKEN; i++) {
+        x = (struct xfer){ .ptr = bytes, .n_bytes = sizeof bytes, .peer = 0, .tag = 9 };
+        if (!EXPECT_OK(s, transport_recv(t, &x)) || !EXPECT_OK(s, transport_wait(t, &x, c->plan->timeout_ms)))
+            break;
+    }
+    if (s->w->rank == LOST)
+        lose(c);
+    if (s->w->rank == 2)
+        send_late(c, t, 3);
+    if (s->w->rank != 0)
+        return;
+    for (int i = 0; rc == RC_OK && i < c->plan->timeout_ms; i += POLL_MS) {
+        x = (struct xfer){ .ptr = bytes, .n_bytes = sizeof bytes, .peer = LOST, .tag = 9 };
+        rc = transport_send(t, &x);
+        if (rc == RC_OK)
+            rc = transport_wait(t, &x, c->plan->timeout_ms);
+        if (rc == RC_OK)
+            world_pause(s->w, POLL_MS * UINT64_C(1000000));
+    }
+    EXPECT_TOLD(c, rc);
+    recv_late(c, t, 3);
+    EXPECT(s, t->dead == RC_OK && transport_peer_error(t, LOST) == RC_PEER);
+}
+
 /* T6: who waits for another rank goes on to wait for it. */
 static void loss_others(struct loss_case *c, struct transport *t)
 {
@@ -269,6 +303,7 @@ static const struct {
     { .name = "loss wait", .run = loss_wait },
     { .name = "loss post", .run = loss_post },
     { .name = "loss send", .run = loss_send },
+    { .name = "loss stream", .run = loss_stream },
     { .name = "loss others", .run = loss_others },
     { .name = "loss together", .run = loss_together, .fails_together = true },
     { .name = "loss together later", .run = loss_together_later, .fails_together = true },
