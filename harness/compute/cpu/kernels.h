@@ -55,24 +55,24 @@ struct cpu_pool_kernels {
     size_t quads_max_w;
 };
 
-/* Which tiles have a neighbour in their image on a side: 1, else 0. */
-struct winograd_borders {
-    const float *left, *right, *above, *below;
+enum {
+    WINOGRAD_SIDE = 4,  /* of the tiles of pixels that winograd.c multiplies; they overlap by 2 */
+    WINOGRAD_LANES = 8, /* tiles that are transformed together */
 };
 
-enum { WINOGRAD_SIDE = 4 }; /* of the tiles of pixels that winograd.c multiplies; they overlap by 2 */
+struct winograd_images { /* (n, H, W), H and W even: n of H / 2 rows of W / 2 tiles */
+    size_t n, H, W;
+};
 
-/* The transforms of a channel's n tiles, out_w of them in a row of an image. A frequency is a place in the 4 x 4 tile;
- * arrays of frequencies are frequency_elems apart. phase: as split_phases() has them, phase_elems >= n apart. */
+/* The transforms of a channel of some images. A frequency is a place in the 4 x 4 tile; arrays of frequencies are
+ * frequency_elems apart, and WINOGRAD_LANES - 1 elements behind the last tile may be read, and overwritten. */
 struct cpu_winograd_kernels {
-    /* to = B^T d B of the input d. scratch: 8 phase_elems. */
-    void (*input)(float *to, size_t frequency_elems, const float *phase, size_t phase_elems, float *scratch,
-                  const struct winograd_borders *border, size_t out_w, size_t n);
-    /* phase = A^T from A, the outputs. */
-    void (*output)(float *phase, size_t phase_elems, const float *from, size_t frequency_elems, size_t n);
-    /* to = A phase A^T, the gradient of `from` above, from that of the outputs. scratch: 4 phase_elems. */
-    void (*output_grad)(float *to, size_t frequency_elems, const float *phase, size_t phase_elems, float *scratch,
-                        size_t n);
+    /* to = B^T d B of x. */
+    void (*input)(float *to, size_t frequency_elems, const float *x, const struct winograd_images *m);
+    /* y = A^T from A, the outputs; add: += */
+    void (*output)(float *y, const float *from, size_t frequency_elems, const struct winograd_images *m, bool add);
+    /* to = A dy A^T, the gradient of `from` above. */
+    void (*output_grad)(float *to, size_t frequency_elems, const float *dy, const struct winograd_images *m);
 };
 
 struct cpu_kernels {

@@ -10,7 +10,6 @@ enum {
     MIN_BLOCKS = 8,           /* as many threads can share them; less where an image is larger */
     MIN_TILES = 64,           /* of a block, for wide enough GEMMs */
     CACHE_ELEMS = 128 * 1024, /* of v and m of a block: half a MiB, the smallest second-level cache of a server */
-    N_PHASES = 4,
 };
 
 static size_t ceil_div(size_t n, size_t by)
@@ -74,64 +73,35 @@ size_t winograd_elems(const struct winograd *w, size_t n_channels)
     return WINOGRAD_FREQUENCIES * winograd_frequency_elems(w, n_channels);
 }
 
-struct borders {
-    float left[WINOGRAD_MAX_TILES], right[WINOGRAD_MAX_TILES], above[WINOGRAD_MAX_TILES], below[WINOGRAD_MAX_TILES];
-};
-
-/* One image after the other, row by row: a division a tile would take as long as a transform. */
-static void find_borders(struct borders *b, const struct winograd *w, size_t n_tiles)
-{
-    for (size_t first = 0; first < n_tiles; first += w->out_w) {
-        const size_t row = first % w->image_tiles;
-        for (size_t t = first; t < first + w->out_w; t++) {
-            b->left[t] = b->right[t] = 1.0f;
-            b->above[t] = row > 0 ? 1.0f : 0.0f;
-            b->below[t] = row + w->out_w < w->image_tiles ? 1.0f : 0.0f;
-        }
-        b->left[first] = b->right[first + w->out_w - 1] = 0.0f;
-    }
-}
-
 /* Of channel c of an array (C, B, H, W): where the block begins. */
 static size_t block_offset(const struct winograd *w, size_t c, const struct winograd_block *block)
 {
     return (c * w->B + block->first_image) * w->H * w->W;
 }
 
-static void split(const struct winograd *w, float phase[N_PHASES][WINOGRAD_MAX_TILES], const float *x, size_t c,
-                  const struct winograd_block *block)
+static struct winograd_images images_of(const struct winograd *w, const struct winograd_block *block)
 {
-    w->c->kernels->copies->split_phases(phase[0], WINOGRAD_MAX_TILES, x + block_offset(w, c, block),
-                                        block->n_images * w->H, w->W);
+    return (struct winograd_images){ block->n_images, w->H, w->W };
 }
 
 void winograd_input(const struct winograd *w, float *v, const float *x, size_t n_channels,
                     const struct winograd_block *block)
 {
-    const size_t frequency_elems = winograd_frequency_elems(w, n_channels);
-    float phase[N_PHASES][WINOGRAD_MAX_TILES], scratch[2 * WINOGRAD_SIDE * WINOGRAD_MAX_TILES];
-    struct borders b;
+    const struct winograd_images images = images_of(w, block);
 
-    find_borders(&b, w, block->n_tiles);
-    for (size_t c = 0; c < n_channels; c++) {
-        split(w, phase, x, c, block);
-        w->c->kernels->winograd->input(v + c * w->ld, frequency_elems, phase[0], WINOGRAD_MAX_TILES, scratch,
-                                       &(struct winograd_borders){ b.left, b.right, b.above, b.below }, w->out_w,
-                                       block->n_tiles);
-    }
+    for (size_t c = 0; c < n_channels; c++)
+        w->c->kernels->winograd->input(v + c * w->ld, winograd_frequency_elems(w, n_channels),
+                                       x + block_offset(w, c, block), &images);
 }
 
 void winograd_output_grad(const struct winograd *w, float *dm, const float *dy, size_t n_channels,
                           const struct winograd_block *block)
 {
-    const size_t frequency_elems = winograd_frequency_elems(w, n_channels);
-    float phase[N_PHASES][WINOGRAD_MAX_TILES], scratch[N_PHASES * WINOGRAD_MAX_TILES];
+    const struct winograd_images images = images_of(w, block);
 
-    for (size_t c = 0; c < n_channels; c++) {
-        split(w, phase, dy, c, block);
-        w->c->kernels->winograd->output_grad(dm + c * w->ld, frequency_elems, phase[0], WINOGRAD_MAX_TILES, scratch,
-                                             block->n_tiles);
-    }
+    for (size_t c = 0; c < n_channels; c++)
+        w->c->kernels->winograd->output_grad(dm + c * w->ld, winograd_frequency_elems(w, n_channels),
+                                             dy + block_offset(w, c, block), &images);
 }
 
 struct winograd_conv { /* one call: y(M, B, H, W) (+)= x(C, B, H, W) * weight */
@@ -175,15 +145,12 @@ static void multiply(const struct winograd_conv *t, float *m, const float *v, si
 static void write_outputs(const struct winograd_conv *t, const float *m, const struct winograd_block *block)
 {
     const struct winograd *w = &t->w;
-    const struct cpu_kernels *k = w->c->kernels;
-    const size_t frequency_elems = winograd_frequency_elems(w, t->M), n_rows = block->n_images * w->H;
-    const struct conv_tile all = { .column = block->first_image * w->H * w->W, .n_columns = n_rows * w->W };
-    float phase[N_PHASES][WINOGRAD_MAX_TILES];
+    const struct winograd_images images = images_of(w, block);
+    const struct conv_tile all = { .column = block->first_image * w->H * w->W, .n_columns = images.n * w->H * w->W };
 
     for (size_t o = 0; o < t->M; o++) {
-        float *y = t->y + block_offset(w, o, block);
-        k->winograd->output(phase[0], WINOGRAD_MAX_TILES, m + o * w->ld, frequency_elems, block->n_tiles);
-        (t->add ? k->copies->add_phases : k->copies->join_phases)(y, phase[0], WINOGRAD_MAX_TILES, n_rows, w->W);
+        w->c->kernels->winograd->output(t->y + block_offset(w, o, block), m + o * w->ld,
+                                        winograd_frequency_elems(w, t->M), &images, t->add);
         cpu_epilogue(w->c, t->y, t->e, w->B * w->H * w->W, (struct index_range){ o, 1 }, &all);
     }
 }

@@ -145,6 +145,8 @@ static const struct conv_shape shapes[] = {
     { { 3, 11, 36, 2, 3, 3, 1, 1, 1, 1 }, 8 },   /* ... one tile in a row */
     { { 37, 8, 8, 10, 3, 3, 1, 1, 1, 1 }, 9 },   /* ... the last block has one image */
     { { 2, 8, 2, 38, 3, 3, 1, 1, 1, 1 }, 12 },   /* ... one row of tiles, no multiple of a vector */
+    { { 7, 9, 10, 8, 3, 3, 1, 1, 1, 1 }, 8 },    /* ... pairs of rows of tiles, and one without a pair */
+    { { 5, 8, 6, 24, 3, 3, 1, 1, 1, 1 }, 10 },   /* ... a vector of tiles and a half in a row */
 };
 
 enum { N_SHAPES = sizeof shapes / sizeof shapes[0], N_EPILOGUES = 6 };
