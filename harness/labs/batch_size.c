@@ -18,7 +18,7 @@
 #include "harness/labs/training.h"
 #include "harness/report/table.h"
 
-enum { N_RUNS = 3, N_SAMPLES = 1000, N_EPOCHS = 150, SEED = 1, N_FIRST = 40, MOST_DRAWN = 1500, PATH_BYTES = 4096 };
+enum { N_RUNS = 3, N_SAMPLES = 1000, N_EPOCHS = 150, SEED = 1, N_FIRST = 40, MOST_DRAWN = 1500 };
 
 static const int batches[N_RUNS] = { N_SAMPLES, 100, 1 };
 
@@ -54,31 +54,6 @@ static const struct path_point *last_point(const struct training_path *t)
     return &t->point[t->n_points - 1];
 }
 
-/* Of `text` in file NAME of the folder. */
-static enum rc open_in_folder(struct atomic_file *out, const struct batch_size *b, const char *name)
-{
-    char path[PATH_BYTES + 64];
-
-    snprintf(path, sizeof path, "%s/%s", b->env->folder, name);
-    return atomic_file_open(out, path);
-}
-
-/* A number a line, of the full batch: what plots of the course that this lesson comes from read. */
-static enum rc write_history(const struct batch_size *b, const char *name, bool is_slope)
-{
-    struct atomic_file file = { .stream = NULL };
-    const struct training_path *t = &b->run[0];
-    enum rc rc;
-
-    TRY(open_in_folder(&file, b, name));
-    for (size_t i = 0; i < t->n_points; i++)
-        fprintf(file.stream, "%.9g\n", is_slope ? t->point[i].slope : t->point[i].offset);
-    TRY(atomic_file_commit(&file));
-out:
-    atomic_file_discard(&file);
-    return rc;
-}
-
 /* The next point of a curve over a logarithmic axis: ever farther, and the last one. */
 static size_t next_place(size_t i, size_t n_points)
 {
@@ -100,7 +75,7 @@ static enum rc write_paths(const struct batch_size *b)
     struct atomic_file file = { .stream = NULL };
     enum rc rc;
 
-    TRY(open_in_folder(&file, b, "paths.tsv"));
+    TRY(lesson_file(&file, b->env, "paths.tsv"));
     fputs("line\tpart\tslope\toffset\n", file.stream);
     for (int k = 0; k < N_RUNS; k++) {
         const size_t n = b->run[k].n_points, n_first = n < N_FIRST ? n : N_FIRST;
@@ -122,7 +97,7 @@ static enum rc write_curve(const struct batch_size *b, const char *name, int axi
     struct atomic_file file = { .stream = NULL };
     enum rc rc;
 
-    TRY(open_in_folder(&file, b, name));
+    TRY(lesson_file(&file, b->env, name));
     fputs("line\tx\ty\n", file.stream);
     for (int k = 0; k < N_RUNS; k++)
         for (size_t i = 1; i < b->run[k].n_points; i = next_place(i, b->run[k].n_points)) {
@@ -140,8 +115,7 @@ static enum rc write_tables(const struct batch_size *b)
 {
     enum rc rc;
 
-    TRY(write_history(b, "slope_hist_0", true));
-    TRY(write_history(b, "offset_hist_0", false));
+    TRY(training_histories(&b->run[0], b->env));
     TRY(write_paths(b));
     TRY(write_curve(b, "loss-steps.tsv", 0));
     TRY(write_curve(b, "loss-samples.tsv", 1));
@@ -212,18 +186,9 @@ out:
 
 static enum rc show_paths(const struct batch_size *b, struct lesson *l)
 {
-    char text[4][32];
-    const double value[4] = { b->squares.x, b->squares.xx, b->least.slope, b->least.offset };
-    static const char *const name[4] = { "mean_x", "mean_xx", "least_slope", "least_offset" };
-    struct chart_var var[5] = { { "heading", "three paths over the loss: 150 epochs by all samples, by 100, by one" } };
-
-    for (int i = 0; i < 4; i++) {
-        snprintf(text[i], sizeof text[i], "%.17g", value[i]);
-        var[i + 1] = (struct chart_var){ name[i], text[i] };
-    }
-    return lesson_picture(l, "path", "paths",
-                          "Paths through slope and offset over the loss of all 1000 samples; cross: least squares.",
-                          var, 5);
+    return lesson_paths(l, "paths", "three paths over the loss: 150 epochs by all samples, by 100, by one",
+                        "Paths through slope and offset over the loss of all 1000 samples; cross: least squares.",
+                        &b->squares);
 }
 
 static enum rc show_curves(struct lesson *l)

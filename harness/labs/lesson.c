@@ -2,9 +2,19 @@
 /* lesson.c - see lesson.h. */
 #include "harness/labs/lesson.h"
 
+#include "harness/base/file.h"
+#include "harness/labs/squares.h"
 #include "harness/labs/training.h"
 
 enum { PATH_BYTES = 4096, MOST_PICTURE_BYTES = 4 << 20 };
+
+enum rc lesson_file(struct atomic_file *out, const struct lab_env *env, const char *name)
+{
+    char path[PATH_BYTES + 64];
+
+    snprintf(path, sizeof path, "%s/%s", env->folder, name);
+    return atomic_file_open(out, path);
+}
 
 enum rc lesson_open(struct lesson *out, const struct lab_env *env, const char *title)
 {
@@ -13,6 +23,11 @@ enum rc lesson_open(struct lesson *out, const struct lab_env *env, const char *t
     *out = (struct lesson){ .env = env };
     snprintf(path, sizeof path, "%s/report.html", env->folder);
     return html_open(&out->page, path, title);
+}
+
+void lesson_heading(struct lesson *l, const char *text)
+{
+    html_element(l->page.file.stream, "h2", NULL, "%s", text);
 }
 
 void lesson_text(struct lesson *l, const char *text)
@@ -42,6 +57,22 @@ enum rc lesson_picture(struct lesson *l, const char *script, const char *name, c
         TRY(chart_print(script, data, var, n_vars, l->env->to));
 out:
     return rc;
+}
+
+enum rc lesson_paths(struct lesson *l, const char *name, const char *heading, const char *caption,
+                     const struct squares *loss)
+{
+    const struct line_point least = squares_least(loss);
+    const double value[4] = { loss->x, loss->xx, least.slope, least.offset };
+    static const char *const of[4] = { "mean_x", "mean_xx", "least_slope", "least_offset" };
+    char text[4][32];
+    struct chart_var var[5] = { { "heading", heading } };
+
+    for (int i = 0; i < 4; i++) {
+        snprintf(text[i], sizeof text[i], "%.17g", value[i]);
+        var[i + 1] = (struct chart_var){ of[i], text[i] };
+    }
+    return lesson_picture(l, "path", name, caption, var, 5);
 }
 
 void lesson_list(struct lesson *l, const char *heading, const char *const *item)

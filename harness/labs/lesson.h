@@ -11,6 +11,8 @@
 #include "harness/report/chart.h"
 #include "harness/report/html.h"
 
+struct atomic_file;
+struct squares;
 struct training_path;
 
 struct lesson {
@@ -18,8 +20,12 @@ struct lesson {
     struct html page;
 };
 
+/* A file of the folder. RC_IO. */
+enum rc lesson_file(struct atomic_file *out, const struct lab_env *env, const char *name) MUST_CHECK;
 /* Start FOLDER/report.html. RC_IO, RC_NOMEM. */
 enum rc lesson_open(struct lesson *out, const struct lab_env *env, const char *title) MUST_CHECK;
+/* On the page alone. */
+void lesson_heading(struct lesson *l, const char *text);
 /* A paragraph, on the page alone. */
 void lesson_text(struct lesson *l, const char *text);
 /* On both. */
@@ -28,6 +34,9 @@ enum rc lesson_table(struct lesson *l, const struct table *t, const char *captio
  * text on the terminal, too. RC_UNSUPPORTED: there is no gnuplot; RC_IO: it failed. */
 enum rc lesson_picture(struct lesson *l, const char *script, const char *name, const char *caption,
                        const struct chart_var *var, int n_vars) MUST_CHECK;
+/* The same by path.gp: paths over the loss of the linear model, with its least point. */
+enum rc lesson_paths(struct lesson *l, const char *name, const char *heading, const char *caption,
+                     const struct squares *loss) MUST_CHECK;
 /* A heading and a list; item NULL last. On the page alone. */
 void lesson_list(struct lesson *l, const char *heading, const char *const *item);
 /* The command of each training. On the page alone. */

@@ -9,6 +9,7 @@
 
 #include "harness/base/csv.h"
 #include "harness/base/file.h"
+#include "harness/labs/lesson.h"
 #include "harness/world/child.h"
 #include "harness/world/stop.h"
 
@@ -32,7 +33,7 @@ static bool take_row(struct path_point *p, double *worker, char *line)
     line[strcspn(line, "\r\n")] = '\0';
     return csv_cut(line, field, N_COLUMNS) == N_COLUMNS && take_number(worker, field[0]) &&
            take_number(&p->time_s, field[2]) && take_number(&p->samples_count, field[3]) &&
-           take_number(&p->slope, field[5]) && take_number(&p->offset, field[6]);
+           take_number(&p->loss, field[4]) && take_number(&p->slope, field[5]) && take_number(&p->offset, field[6]);
 }
 
 /* One point more, behind n. */
@@ -97,21 +98,54 @@ void training_close(struct training_path *t)
     *t = (struct training_path){ .point = NULL };
 }
 
-/* The words of options, then where the trajectory goes. */
-static enum rc launch(const struct training_path *t, const struct lab_env *env, char *options, char *path)
+static enum rc write_history(const struct training_path *t, const struct lab_env *env, int worker, bool is_slope)
 {
-    char trajectory[PATH_BYTES + 16], complaint[RC_MESSAGE_BYTES / 2] = "", *rest = NULL;
+    struct atomic_file file = { .stream = NULL };
+    char name[64];
+    enum rc rc;
+
+    snprintf(name, sizeof name, "%s_hist_%d", is_slope ? "slope" : "offset", worker);
+    TRY(lesson_file(&file, env, name));
+    for (size_t i = 0; i < t->n_points; i++) {
+        const struct path_point *p = &t->point[(size_t)worker * t->n_points + i];
+        fprintf(file.stream, "%.9g\n", is_slope ? p->slope : p->offset);
+    }
+    TRY(atomic_file_commit(&file));
+out:
+    atomic_file_discard(&file);
+    return rc;
+}
+
+enum rc training_histories(const struct training_path *t, const struct lab_env *env)
+{
+    enum rc rc = RC_OK;
+
+    for (int w = 0; w < t->n_workers; w++) {
+        TRY(write_history(t, env, w, true));
+        TRY(write_history(t, env, w, false));
+    }
+out:
+    return rc;
+}
+
+/* The words of options, then where the trajectory and, if it saves, the checkpoint go. */
+static enum rc launch(const struct training_path *t, const struct lab_env *env, char *options, bool saves)
+{
+    char trajectory[PATH_BYTES + 64], save[PATH_BYTES + 64], complaint[RC_MESSAGE_BYTES / 2] = "", *rest = NULL;
     char *argv[MAX_WORDS] = { (char *)(uintptr_t)env->self_path, "train" };
     int n = 2, exit_code = 0;
     enum rc rc;
 
     for (char *word = strtok_r(options, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
-        if (n == MAX_WORDS - 2)
-            return rc_raise(RC_BUG, "more than %d words of a training", MAX_WORDS - 4);
+        if (n == MAX_WORDS - 3)
+            return rc_raise(RC_BUG, "more than %d words of a training", MAX_WORDS - 5);
         argv[n++] = word;
     }
-    snprintf(trajectory, sizeof trajectory, "--trajectory=%s", path);
+    snprintf(trajectory, sizeof trajectory, "--trajectory=%s/%s.csv", env->folder, t->name);
     argv[n++] = trajectory;
+    snprintf(save, sizeof save, "--save=%s/%s.ckpt", env->folder, t->name);
+    if (saves)
+        argv[n++] = save;
     argv[n] = NULL;
     TRY(child_run(argv, 0, stop_wanted, &exit_code, complaint, sizeof complaint));
     complaint[strcspn(complaint, "\n")] = '\0';
@@ -121,20 +155,33 @@ out:
     return rc;
 }
 
-enum rc training_run(struct training_path *out, const struct lab_env *env, const char *name, const char *options)
+static enum rc run_training(struct training_path *out, const struct lab_env *env, const char *name, const char *options,
+                            bool saves)
 {
-    char words[TRAINING_COMMAND_BYTES], path[PATH_BYTES];
+    char words[TRAINING_COMMAND_BYTES], path[PATH_BYTES], save[TRAINING_NAME_BYTES + 16];
     enum rc rc;
 
     *out = (struct training_path){ .point = NULL };
     snprintf(out->name, sizeof out->name, "%s", name);
     snprintf(words, sizeof words, "--model linear --threads 1 %s", options);
-    snprintf(out->command, sizeof out->command, "gradmark train %.400s --trajectory %s.csv", words, name);
+    snprintf(save, sizeof save, " --save %.40s.ckpt", name);
+    snprintf(out->command, sizeof out->command, "gradmark train %.380s --trajectory %.40s.csv%.60s", words, name,
+             saves ? save : "");
     snprintf(path, sizeof path, "%s/%s.csv", env->folder, name);
-    TRY(launch(out, env, words, path));
+    TRY(launch(out, env, words, saves));
     TRY(training_read(out, path));
 out:
     if (rc != RC_OK)
         training_close(out);
     return rc;
+}
+
+enum rc training_run(struct training_path *out, const struct lab_env *env, const char *name, const char *options)
+{
+    return run_training(out, env, name, options, false);
+}
+
+enum rc training_run_saving(struct training_path *out, const struct lab_env *env, const char *name, const char *options)
+{
+    return run_training(out, env, name, options, true);
 }

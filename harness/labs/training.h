@@ -9,8 +9,8 @@
 
 enum { TRAINING_NAME_BYTES = 48, TRAINING_COMMAND_BYTES = 512 };
 
-struct path_point { /* what a step of a worker begins with */
-    double time_s, samples_count, slope, offset;
+struct path_point {                                    /* what a step of a worker begins with */
+    double time_s, samples_count, loss, slope, offset; /* loss: of the samples of the step; behind the last: NaN */
 };
 
 struct training_path {
@@ -25,7 +25,13 @@ struct training_path {
  * RC_PEER: it failed, as its own message says; RC_MISMATCH: FILE:LINE of a trajectory that is none; RC_NOMEM. */
 enum rc training_run(struct training_path *out, const struct lab_env *env, const char *name,
                      const char *options) MUST_CHECK;
+/* The same; NAME.ckpt is its checkpoint. */
+enum rc training_run_saving(struct training_path *out, const struct lab_env *env, const char *name,
+                            const char *options) MUST_CHECK;
 void training_close(struct training_path *t); /* accepts a zeroed one */
+/* slope_hist_R and offset_hist_R of every worker R in the folder, a number a line: what plots of the course that these
+ * lessons come from read. RC_IO. */
+enum rc training_histories(const struct training_path *t, const struct lab_env *env) MUST_CHECK;
 /* Read a trajectory (train/trajectory.h) into *out, whose name and command stay. */
 enum rc training_read(struct training_path *out, const char *path) MUST_CHECK;
 
