@@ -45,14 +45,22 @@ size_t dataset_index(const struct dataset *d, uint64_t seed, uint64_t i)
     return (size_t)rng_permute(seed, epoch, i - epoch * d->n_train, d->n_train);
 }
 
-void dataset_batch(const struct dataset *d, uint64_t seed, uint64_t first, size_t n_samples, float *x, float *target,
-                   uint32_t *label)
+size_t dataset_part_index(const struct dataset *d, const struct dataset_part *part, uint64_t seed, uint64_t i)
+{
+    if (part == NULL)
+        return dataset_index(d, seed, i);
+    const uint64_t epoch = i / part->n_samples, own = rng_u64(seed, RNG_PART, 1 + part->number); /* D4 */
+    return part->index[rng_permute(own, epoch, i - epoch * part->n_samples, part->n_samples)];
+}
+
+void dataset_batch(const struct dataset *d, const struct dataset_part *part, uint64_t seed, uint64_t first,
+                   size_t n_samples, float *x, float *target, uint32_t *label)
 {
     const size_t F = d->n_features;
 
     assert((target != NULL) == (d->target != NULL) && (label != NULL) == (d->label != NULL));
     for (size_t k = 0; k < n_samples; k++) {
-        const size_t i = dataset_index(d, seed, first + k);
+        const size_t i = dataset_part_index(d, part, seed, first + k);
         if (F == 1) /* not worth a call */
             x[k] = d->feature[i];
         else

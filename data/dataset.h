@@ -7,6 +7,8 @@
  *       ranks. Epoch i / n_train visits every training sample once, in an order drawn from
  *       (seed, epoch).
  *   D2  A dataset is read only after open: rank threads share it.
+ *   D4  Sample number i of a part: epoch i / n_samples visits each sample of it once, in an order drawn from (seed,
+ *       part, epoch).
  */
 #ifndef DATA_DATASET_H
 #define DATA_DATASET_H
@@ -18,6 +20,12 @@
 #include "harness/base/rc.h"
 
 struct dataset;
+
+struct dataset_part { /* training samples of one worker (split.h) */
+    const size_t *index;
+    size_t n_samples;
+    uint64_t number; /* of the part */
+};
 
 struct dataset_ops {
     /* Image i (< n_train + n_test) as the network sees it (centred, scaled): channel c is
@@ -78,9 +86,11 @@ uint32_t dataset_array_label(const struct dataset *d, size_t i);
 
 /* Index (< n_train) of global sample i. Pure, O(1), no memory. D1 */
 size_t dataset_index(const struct dataset *d, uint64_t seed, uint64_t i);
-/* Copy samples first .. first+n_samples-1 of the run: x float[n_samples][n_features]; target or
- * label as the data set has them, the other NULL. */
-void dataset_batch(const struct dataset *d, uint64_t seed, uint64_t first, size_t n_samples, float *x, float *target,
-                   uint32_t *label);
+/* That of sample i of a part; part NULL: of all. D4 */
+size_t dataset_part_index(const struct dataset *d, const struct dataset_part *part, uint64_t seed, uint64_t i);
+/* Copy samples first .. first+n_samples-1 of the run, or (part not NULL) of the part: x float[n_samples][n_features];
+ * target or label as the data set has them, the other NULL. */
+void dataset_batch(const struct dataset *d, const struct dataset_part *part, uint64_t seed, uint64_t first,
+                   size_t n_samples, float *x, float *target, uint32_t *label);
 
 #endif

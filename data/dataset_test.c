@@ -117,9 +117,9 @@ static void batches_do_not_know_ranks(void **state)
     (void)state;
     assert_int_equal(dataset_open_line(&d, 7), RC_OK);
     for (uint64_t step = 0; step < STEPS; step++) {
-        dataset_batch(d, 3, step * W * B, W * B, x, y, NULL);
+        dataset_batch(d, NULL, 3, step * W * B, W * B, x, y, NULL);
         for (uint64_t r = 0; r < W; r++) {
-            dataset_batch(d, 3, (step * W + r) * B, B, part_x, part_y, NULL);
+            dataset_batch(d, NULL, 3, (step * W + r) * B, B, part_x, part_y, NULL);
             assert_memory_equal(part_x, x + r * B, sizeof part_x);
             assert_memory_equal(part_y, y + r * B, sizeof part_y);
         }
@@ -129,7 +129,7 @@ static void batches_do_not_know_ranks(void **state)
             assert_memory_equal(&y[i], &d->target[at], sizeof(float));
         }
     }
-    dataset_batch(d, 3, UINT64_MAX - 100, 1, x, y, NULL); /* far epochs exist, too */
+    dataset_batch(d, NULL, 3, UINT64_MAX - 100, 1, x, y, NULL); /* far epochs exist, too */
     dataset_close(&d);
 }
 

@@ -58,7 +58,7 @@ static enum rc read_batch(const struct loader *l, struct batch *b, bool by_calle
     for (size_t k = 0; k < b->n_samples; k++) {
         if (by_caller)
             tick(l);
-        TRY(read_sample(l, b, k, dataset_index(l->env.dataset, l->env.seed, b->first + k)));
+        TRY(read_sample(l, b, k, dataset_part_index(l->env.dataset, l->env.part, l->env.seed, b->first + k)));
     }
 out:
     return rc;

@@ -24,6 +24,7 @@ struct loader;
 
 struct loader_env { /* borrowed; outlives the loader */
     const struct dataset *dataset;
+    const struct dataset_part *part; /* samples are numbered in this part (split.h); NULL: in all */
     uint64_t seed;
     size_t max_batch;
     uint64_t stride;         /* the batch after [first, ...) begins at first + stride: workers x batch */

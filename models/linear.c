@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "data/dataset.h"
+#include "harness/base/rng.h"
 #include "models/layer.h"
 
 enum { SLOPE, OFFSET, N_PARAMS };
@@ -94,11 +95,16 @@ static struct segment linear_segment(const struct training *t, size_t i)
     return (struct segment){ .offset_elems = 0, .n_elems = N_PARAMS };
 }
 
-static void linear_init(const struct training *t, float *param)
+/* Replicas are spread over what lessons show: slope 0..4, offset -0.5..0.5. */
+static void linear_init(const struct training *t, uint64_t replica, float *param)
 {
-    static const float zeros[N_PARAMS] = { 0.0f };
+    float first[N_PARAMS] = { 0.0f };
 
-    compute_put(t->env.compute, param, zeros, sizeof zeros);
+    if (replica > 0) {
+        first[SLOPE] = (float)(4 * rng_uniform(t->env.seed, RNG_REPLICA, 2 * replica));
+        first[OFFSET] = (float)(rng_uniform(t->env.seed, RNG_REPLICA, 2 * replica + 1) - 0.5);
+    }
+    compute_put(t->env.compute, param, first, sizeof first);
 }
 
 /* x and target: of the host. */
@@ -133,7 +139,7 @@ static enum rc linear_gradient(struct training *base, const float *param, uint64
 
     if (c->ops->touches_memory) {
         float *target = t->host + base->env.max_batch;
-        dataset_batch(base->env.dataset, base->env.seed, first, n_samples, t->host, target, NULL);
+        dataset_batch(base->env.dataset, base->env.part, base->env.seed, first, n_samples, t->host, target, NULL);
         put(t, t->host, target, n_samples);
     }
     TRY(layer_await(base, linear_segment(base, 0)));

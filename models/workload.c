@@ -74,7 +74,13 @@ size_t workload_n_params(const struct training *t)
 void workload_init(const struct training *t, float *param)
 {
     if (param != NULL)
-        t->workload->ops->init(t, param);
+        t->workload->ops->init(t, 0, param);
+}
+
+void workload_init_own(const struct training *t, uint64_t replica, float *param)
+{
+    if (param != NULL)
+        t->workload->ops->init(t, replica, param);
 }
 
 enum rc workload_gradient(struct training *t, const float *param, uint64_t first, size_t n_samples, float *grad,

@@ -3,7 +3,8 @@
  * workload.h - a model with its data: the same work, whatever the sync mode.
  *
  * Invariants
- *   M1  init gives the same bits on all ranks, from seed alone.
+ *   M1  init gives the same bits on all ranks, from seed and replica alone. Replica 0 is what a training begins with;
+ *       the others are what a rank begins with that gets nothing from rank 0, and differ.
  *   M2  gradient() calls ready once per segment, last segment first; together the segments cover the parameters
  *       once. The gradient of a segment is final when ready is called, and its parameters are not read any more: an
  *       exchange may change both from then on.
@@ -43,7 +44,8 @@ typedef enum rc param_await_fn(void *arg, struct segment seg);
 
 struct training_env { /* borrowed; outlives the training */
     struct compute *compute;
-    const struct dataset *dataset; /* NULL: none is needed (replay), or nothing will be computed */
+    const struct dataset *dataset;   /* NULL: none is needed (replay), or nothing will be computed */
+    const struct dataset_part *part; /* of the training samples, which gradient() counts in it; NULL: all */
     uint64_t seed;
     size_t max_batch;              /* largest n_samples of gradient() */
     uint64_t batch_stride;         /* the batch after [first, ...) begins at first + batch_stride; 0: not known */
@@ -65,7 +67,7 @@ struct training_ops {
     /* Segments in forward order. */
     size_t (*n_segments)(const struct training *t);
     struct segment (*segment)(const struct training *t, size_t i);
-    void (*init)(const struct training *t, float *param); /* M1 */
+    void (*init)(const struct training *t, uint64_t replica, float *param); /* M1 */
     /* grad[n_params] := d mean_loss / d param over global samples [first, first + n_samples).
      * Blocks only in ready (NULL: not called), for data and for the compute (M6). Errors: those of ready, of
      * reading the data set and of the compute; grad is then undefined. forward_only: grad may be NULL, nothing is
@@ -135,7 +137,8 @@ const struct workload *workload_profile_player(void);
  * is; names both, and the largest batch that fits. */
 enum rc workload_open(struct training **out, const struct workload *w, const struct training_env *env) MUST_CHECK;
 size_t workload_n_params(const struct training *t);
-void workload_init(const struct training *t, float *param); /* param NULL: nothing to do (hollow) */
+void workload_init(const struct training *t, float *param); /* replica 0; param NULL: nothing to do (hollow) */
+void workload_init_own(const struct training *t, uint64_t replica, float *param); /* likewise */
 enum rc workload_gradient(struct training *t, const float *param, uint64_t first, size_t n_samples, float *grad,
                           double *mean_loss, grad_ready_fn *ready, void *arg) MUST_CHECK;
 /* M7, from the next gradient() on. NULL: none. Its errors are gradient()'s. */

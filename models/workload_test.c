@@ -172,6 +172,14 @@ static void init_follows_the_seed(void **state)
         assert_true(a.param[i] == 0.0f); /* nothing is written past the end */
     if (a.n_params > 2)
         assert_memory_not_equal(a.param, other.param, a.n_params * sizeof(float));
+    workload_init_own(b.training, 0, b.param);
+    assert_memory_equal(a.param, b.param, a.n_params * sizeof(float));
+    workload_init_own(a.training, 3, a.param);
+    assert_memory_not_equal(a.param, b.param, a.n_params * sizeof(float));
+    workload_init_own(b.training, 3, b.param);
+    assert_memory_equal(a.param, b.param, a.n_params * sizeof(float));
+    workload_init_own(b.training, 4, b.param);
+    assert_memory_not_equal(a.param, b.param, a.n_params * sizeof(float));
     fixture_close(&a);
     fixture_close(&b);
     fixture_close(&other);

@@ -22,7 +22,11 @@ enum rng_stream {
     RNG_IMAGE,
     RNG_LAUNCH_ORDER,
     RNG_JITTER,
-    RNG_DRILL
+    RNG_DRILL,
+    RNG_REPLICA,
+    RNG_PART,
+    RNG_SPLIT,
+    RNG_SPLIT_NORMAL
 };
 
 /* 64 uniform bits. Cannot fail. */

@@ -129,6 +129,7 @@ static enum rc open_memory(struct network_trainer *t)
     if (env->dataset == NULL)
         FAIL(RC_INVAL, "model %s needs a data set", t->network->name);
     const struct loader_env loader_env = { .dataset = env->dataset,
+                                           .part = env->part,
                                            .seed = env->seed,
                                            .max_batch = env->max_batch,
                                            .stride = env->batch_stride,
@@ -212,15 +213,16 @@ static struct segment trainer_segment(const struct training *t, size_t i)
     return trainer_const(t)->network->segment[i];
 }
 
-static void trainer_init(const struct training *base, float *param)
+static void trainer_init(const struct training *base, uint64_t replica, float *param)
 {
     const struct network_trainer *t = trainer_const(base);
+    const uint64_t own = base->env.seed, seed = replica == 0 ? own : rng_u64(own, RNG_REPLICA, replica);
 
     if (t->host == NULL) {
-        network_init(t->network, base->env.seed, param, base->env.compute);
+        network_init(t->network, seed, param, base->env.compute);
         return;
     }
-    network_init(t->network, base->env.seed, t->host, base->env.compute);
+    network_init(t->network, seed, t->host, base->env.compute);
     compute_put(base->env.compute, param, t->host, t->network->n_params * sizeof *t->host);
 }
 
@@ -322,6 +324,12 @@ static double weighted_loss(const struct network_trainer *t)
     return sum;
 }
 
+/* Samples of parts are numbered alike, and are not to have the same masks. */
+static uint64_t dropout_number(const struct training *t, uint64_t first)
+{
+    return t->env.part != NULL ? first + ((1 + t->env.part->number) << 44) : first;
+}
+
 static enum rc trainer_gradient(struct training *base, const float *param, uint64_t first, size_t n_samples,
                                 float *grad, double *mean_loss, grad_ready_fn *ready, void *arg)
 {
@@ -332,7 +340,7 @@ static enum rc trainer_gradient(struct training *base, const float *param, uint6
     enum rc rc;
 
     r.grad = grad;
-    r.dropout_key = rng_u64(base->env.seed, RNG_DROPOUT, first);
+    r.dropout_key = rng_u64(base->env.seed, RNG_DROPOUT, dropout_number(base, first));
     r.ready = ready;
     r.arg = arg;
     r.observer = t->observer;

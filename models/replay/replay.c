@@ -103,11 +103,13 @@ static struct segment replay_segment(const struct training *t, size_t i)
     return ((const struct replay *)t)->segment[i];
 }
 
-static void replay_init(const struct training *base, float *param)
+/* It learns nothing: replicas do not differ. */
+static void replay_init(const struct training *base, uint64_t replica, float *param)
 {
     const struct replay *t = (const struct replay *)base;
     const float zero[PATTERN_ELEMS] = { 0 };
 
+    (void)replica;
     for (size_t at = 0; at < t->n_params; at += PATTERN_ELEMS) {
         const size_t left = t->n_params - at, n = left < PATTERN_ELEMS ? left : PATTERN_ELEMS;
         compute_put(base->env.compute, param + at, zero, n * sizeof(float));
