@@ -19,7 +19,8 @@ enum {
     AT_SEED = 48,
     AT_STEPS = 56,
     AT_SAMPLES = 64,
-    AT_N_STATE = 72 /* version 01: zero */
+    AT_N_STATE = 72, /* version 01: zero */
+    AT_WRITER = 80   /* zero but for lessons */
 };
 static const char MAGIC[8] = { 'G', 'M', 'C', 'K', 'P', 'T', '0', '2' };
 static const char OLD_MAGIC[8] = { 'G', 'M', 'C', 'K', 'P', 'T', '0', '1' };
@@ -36,6 +37,7 @@ static void encode_header(unsigned char out[HEADER_BYTES], const struct checkpoi
     bytes_put(out + AT_STEPS, c->steps_count, 8);
     bytes_put(out + AT_SAMPLES, c->samples_count, 8);
     bytes_put(out + AT_N_STATE, c->n_state, 8);
+    bytes_put(out + AT_WRITER, c->writer_rank, 8);
 }
 
 /* --- writing --- */
@@ -139,6 +141,7 @@ static enum rc read_header(struct checkpoint *out, FILE *from, const char *path,
     out->steps_count = bytes_get(header + AT_STEPS, 8);
     out->samples_count = bytes_get(header + AT_SAMPLES, 8);
     out->n_state = bytes_get(header + AT_N_STATE, 8);
+    out->writer_rank = bytes_get(header + AT_WRITER, 8);
     return RC_OK;
 }
 

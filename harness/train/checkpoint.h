@@ -24,6 +24,7 @@ enum { SHA256_HEX_BYTES = 65 };
 struct checkpoint {
     char model[32];
     uint64_t seed, steps_count, samples_count; /* done so far, of all workers */
+    uint64_t writer_rank;                      /* which rank wrote it: 0, but where all do (omission.h) */
     size_t n_params;
     size_t n_state;          /* running means and variances: of rank 0, as evaluation uses them */
     float *param;            /* float[n_params]; the other arrays are parts of its allocation; owned */

@@ -15,6 +15,7 @@
 #include "harness/train/job_ranks.h"
 #include "harness/train/job_servers.h"
 #include "harness/train/job_work.h"
+#include "harness/train/omission.h"
 #include "harness/train/train.h"
 #include "harness/world/host_address.h"
 #include "models/replay/profile.h"
@@ -335,11 +336,15 @@ enum rc train_prepare(struct train_job *out, const struct train_opts *opts, cons
 
     TRY(resolve_modules(&job, n_given_ranks));
     TRY(check_combinations(&job));
+    TRY(omission_parse(&job.omitted, job.opts.omit, "omit"));
     TRY(global_batch_resolve(&job, group, n_groups));
     TRY(global_batch_explain(&job, job_work_resolve(&job, group, n_groups)));
     TRY(check_modules(&job, group, n_groups));
     TRY(resolve_numbers(&job));
     TRY(refuse_useless(&job, opts, group, n_groups));
+    TRY(omission_check(&job));
+    if (job.omitted & OMIT_SCALING)
+        job.schedule.factor = 1;
     TRY(job_drill_resolve(&job, group, n_groups));
     resolve_exchange(&job);
     TRY(job_servers_check(&job));

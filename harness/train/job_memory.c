@@ -6,6 +6,7 @@
  */
 #include "harness/train/job_work.h"
 #include "harness/train/max_batch.h"
+#include "harness/train/omission.h"
 #include "harness/train/rank_state.h"
 #include "models/engine/training.h"
 
@@ -24,6 +25,11 @@ static struct memory_need module_need(const struct train_job *job)
     return module_memory(&job->opts.modules, train_kinds, job->used, &facts);
 }
 
+static size_t checkpoint_bytes(const struct train_job *job)
+{
+    return floats(2 * job->n_params + job->n_state);
+}
+
 /* Of one worker, beside parameters and activations. */
 static size_t exchange_bytes(const struct train_job *job, const struct network *n, size_t batch)
 {
@@ -34,6 +40,8 @@ static size_t exchange_bytes(const struct train_job *job, const struct network *
             N_BATCHES_MADE * batch * floats((size_t)n->C_in * (size_t)n->opts.image_size * (size_t)n->opts.image_size);
     if (job->on_loss == ON_LOSS_REPORT)
         n_bytes += exchange_undo_bytes(job->mode, job->compute, job->n_params);
+    if (job->omitted & OMIT_RANK0_SAVE)
+        n_bytes += checkpoint_bytes(job);
     return n_bytes + exchange_staging_bytes(job->mode, job->collective, job->compute, job->n_params);
 }
 
@@ -51,11 +59,6 @@ static void ranks_here(const struct train_job *job, size_t *n_workers, size_t *n
         *n_workers = here < *n_workers ? here : *n_workers;
         *n_servers = here - *n_workers;
     }
-}
-
-static size_t checkpoint_bytes(const struct train_job *job)
-{
-    return floats(2 * job->n_params + job->n_state);
 }
 
 /* Of the steps of n ranks. Those of a checkpoint that the run goes on from are counted too: it is not read yet. */

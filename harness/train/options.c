@@ -129,6 +129,9 @@ const struct opt train_run_table[] = {
         struct train_opts, trajectory, "trajectory", "", "FILE.csv",
         "write the parameters of every worker at each of its steps, with time, samples and loss, as CSV; of a model "
         "whose parameters have names, such as linear"),
+    OPT_TEXT_(struct train_opts, omit, "omit", "", "LIST",
+              "for lessons: leave out these steps of distributed training: broadcast (of the first parameters), shard "
+              "(of the samples), average (of the gradients), scaling (of the rate), rank0-save (every worker saves)"),
     OPT_U64_(struct train_opts, record_every, "record-every", "1", 1, 100000000, "steps",
              "write the records of every N-th step, of the first and the last, and of all up to the target loss"),
     OPT_CHOICE_(struct train_opts, on_loss, "on-loss", "abort", "abort|report",

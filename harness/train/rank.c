@@ -12,6 +12,7 @@
 #include "harness/exchange/collective.h"
 #include "harness/exchange/exchange.h"
 #include "harness/train/disturbed.h"
+#include "harness/train/omission.h"
 #include "harness/train/rank_state.h"
 #include "harness/world/span.h"
 #include "harness/world/stop.h"
@@ -98,6 +99,12 @@ out:
     return rc;
 }
 
+/* From a batch of a worker to its next one. */
+static uint64_t batch_stride(const struct train_job *job)
+{
+    return (job->omitted & OMIT_SHARD ? 1 : (uint64_t)job->n_workers) * job->opts.batch;
+}
+
 static enum rc open_training(struct rank *r)
 {
     const struct train_job *job = r->job;
@@ -105,7 +112,7 @@ static enum rc open_training(struct rank *r)
                                       .dataset = job->dataset,
                                       .seed = job->opts.seed,
                                       .max_batch = job->opts.batch,
-                                      .batch_stride = (uint64_t)job->n_workers * job->opts.batch,
+                                      .batch_stride = batch_stride(job),
                                       .prefetch = !rank_is_virtual(r) && job->compute->touches_memory,
                                       .forward_only = job->opts.forward_only,
                                       .network = job->network,
@@ -120,7 +127,7 @@ static enum rc open_exchange(struct rank *r)
     const struct exchange_env env = {
         .world = r->world,
         .compute = r->compute,
-        .mode = job->mode,
+        .mode = job->omitted & OMIT_AVERAGE ? &sync_none : job->mode,
         .transport = job->transport,
         .collective = job->collective,
         .collective_opts =
@@ -154,6 +161,7 @@ static enum rc start_exchange(struct rank *r)
     const struct checkpoint *resume = &r->job->resume;
     struct initial_state from = { .n_running = r->job->n_state, .velocity = resume->velocity };
     size_t n_state;
+    enum rc rc;
 
     if (r->training)
         from.running = workload_state(r->training, &n_state);
@@ -164,7 +172,11 @@ static enum rc start_exchange(struct rank *r)
         if (from.running)
             compute_put(r->compute, from.running, resume->state, from.n_running * sizeof(float));
     }
-    return exchange_start(r->exchange, &from);
+    TRY(exchange_start(r->exchange, &from));
+    if (r->job->omitted & OMIT_BROADCAST && r->world->rank > 0)
+        workload_init_own(r->training, (uint64_t)r->world->rank, r->param);
+out:
+    return rc;
 }
 
 static enum rc rank_open(struct rank *r)
@@ -195,6 +207,14 @@ out:
 uint64_t rank_samples_before(const struct train_job *job, size_t step)
 {
     return job->resume.samples_count + (uint64_t)step * (uint64_t)job->n_workers * job->opts.batch;
+}
+
+/* L1 */
+static uint64_t first_sample_of(const struct rank *r, size_t step)
+{
+    if (r->job->omitted & OMIT_SHARD)
+        return (uint64_t)step * batch_stride(r->job);
+    return rank_samples_before(r->job, step) + (uint64_t)r->world->rank * r->job->opts.batch;
 }
 
 /* grad_ready callback of the workload: the gradient of seg is final. */
@@ -233,7 +253,7 @@ static enum rc train_step(struct rank *r, size_t step)
 {
     const struct train_job *job = r->job;
     const uint64_t before = rank_samples_before(job, step);
-    const uint64_t first_sample = before + (uint64_t)r->world->rank * job->opts.batch; /* L1 */
+    const uint64_t first_sample = first_sample_of(r, step);
     const bool by_segments = exchange_wants_segments(r->exchange);
     struct step_stamp *stamp = &r->stamp[step];
     double loss;

@@ -7,6 +7,7 @@
 
 #include "harness/base/peak_rss.h"
 #include "harness/report/timeline.h"
+#include "harness/train/omission.h"
 #include "harness/train/rank_state.h"
 #include "harness/world/child.h"
 #include "models/engine/training.h"
@@ -21,14 +22,20 @@ void rank_describe(const struct rank *r, struct checkpoint *c, size_t n_done)
     c->samples_count = rank_samples_before(job, n_done);
 }
 
-/* Get the final parameters, and the velocity on rank 0 if a checkpoint needs it. Its memory is allocated only now, so
- * that training does not need it too. */
+/* Does this rank write a checkpoint behind the last step? */
+static bool saves(const struct rank *r)
+{
+    return r->world->rank == 0 || r->job->omitted & OMIT_RANK0_SAVE;
+}
+
+/* Get the final parameters, and the velocity if a checkpoint of this rank needs it. Its memory is allocated only now,
+ * so that training does not need it too. */
 enum rc rank_finish_exchange(struct rank *r)
 {
     struct checkpoint *c = &r->result.final;
     enum rc rc = RC_OK;
 
-    if (r->world->rank == 0 && r->param && r->job->keeps_velocity && !r->job->opts.forward_only) {
+    if (saves(r) && r->param && r->job->keeps_velocity && !r->job->opts.forward_only) {
         c->n_params = r->job->n_params;
         c->n_state = r->job->n_state;
         if (!c->param) /* else rank_save_open() has */
@@ -39,7 +46,7 @@ out:
     return rc;
 }
 
-/* Fill the checkpoint *c from this rank, worker 0. Closes the model first, to make room. */
+/* Fill the checkpoint *c from this rank. Closes the model first, to make room. */
 static enum rc keep_params(struct rank *r, struct checkpoint *c)
 {
     const struct train_job *job = r->job;
@@ -144,6 +151,31 @@ out:
     return rc;
 }
 
+static void tick(void *world)
+{
+    world_tick(world);
+}
+
+/* --omit rank0-save: one after the other (omission.h). */
+static enum rc save_on_all(struct rank *r)
+{
+    struct checkpoint *c = &r->result.final;
+    enum rc rc = RC_OK;
+
+    if (!(r->job->omitted & OMIT_RANK0_SAVE))
+        return RC_OK;
+    if (r->world->rank > 0)
+        TRY(keep_params(r, c));
+    c->writer_rank = (uint64_t)r->world->rank;
+    for (int i = 0; i < r->job->n_workers; i++) {
+        if (i == r->world->rank)
+            TRY(checkpoint_save_ticking(c, r->job->opts.save, tick, r->world));
+        TRY(world_barrier(r->world));
+    }
+out:
+    return rc;
+}
+
 /* Rings are read by this task only now: the communicator has ended. */
 static enum rc write_timeline(struct rank *r)
 {
@@ -176,6 +208,7 @@ enum rc rank_gather(struct rank *r)
     enum rc rc;
 
     TRY(gather_results(r)); /* first: what the training has come to is not lost with a timeline */
+    TRY(save_on_all(r));
     TRY(write_timeline(r));
 out:
     return rc;

@@ -11,6 +11,7 @@
 #include "harness/train/disturbed.h"
 #include "harness/train/global_batch.h"
 #include "harness/train/learning_advice.h"
+#include "harness/train/omission.h"
 #include "harness/train/recorded.h"
 #include "harness/train/run_record.h"
 #include "harness/train/servers_record.h"
@@ -42,12 +43,13 @@ enum rc train_summarise(struct train_summary *out, const struct train_job *job, 
     struct train_summary s = { .efficiency_ratio = NAN, .baseline_samples_per_s = NAN, .seconds_to_target_loss = NAN };
     enum rc rc;
 
-    s.steps = (struct steps){ .stamp = r->stamp,
-                              .n_workers = (size_t)r->n_workers,
-                              .n_steps = r->n_steps,
-                              .batch_per_worker_count = job->opts.batch,
-                              .synchronous = job->mode->module.caps & MODE_SYNCHRONOUS,
-                              .overlapped = job->exchange.overlap };
+    s.steps =
+        (struct steps){ .stamp = r->stamp,
+                        .n_workers = (size_t)r->n_workers,
+                        .n_steps = r->n_steps,
+                        .batch_per_worker_count = job->opts.batch,
+                        .synchronous = job->mode->module.caps & MODE_SYNCHRONOUS && !(job->omitted & OMIT_AVERAGE),
+                        .overlapped = job->exchange.overlap };
     TRY(steps_summarise(&s.measured, &s.steps));
     const double throughput = s.measured.throughput_samples_per_s.mean;
     if (r->limits.baseline_step_s > 0) {
@@ -148,6 +150,7 @@ enum rc train_manifest(struct record **out, const struct train_job *job)
         if (job->used[k])
             record_module_options(options, job->used[k], module_options(&job->opts.modules, train_kinds, job->used[k]));
     record_child(r, "options", &options);
+    record_for_lessons(r, job);
     TRY(record_work(r, job));
     if (is_virtual(job)) {
         TRY(record_open(&cluster, "cluster"));

@@ -123,8 +123,9 @@ static void assert_record(json_t *record, const char *expected, const char *furt
     "'servers_beside_workers': null, 'placement': null, 'hot_server_index': null, 'hot_server_bytes': null, " \
     "'imbalance_ratio': null, 'hot_tensor': "                                                                 \
     "null, 'hot_tensor_bytes': null, 'consistency': null, 'late_gradients_count': null, 'lead_max_count': null, "
-#define UNEVENTFUL                                                                                                 \
-    "'stopped_by': null, 'saves_count': null, 'failed_saves_count': null, 'saving_s': null, 'restarts_count': 0, " \
+#define UNEVENTFUL                                                                                                   \
+    "'for_lessons_without': null, 'stopped_by': null, 'saves_count': null, 'failed_saves_count': null, 'saving_s': " \
+    "null, 'restarts_count': 0, "                                                                                    \
     "'restarted_from_steps': [], "
 #define BUILD_KEYS " version git_commit git_dirty compiler compiler_flags build_type "
 #define MACHINE_KEYS \
@@ -140,7 +141,7 @@ static void assert_record(json_t *record, const char *expected, const char *furt
     "'private', 'precision': 'fp32', 'global-batch': null, 'bind': true, 'wait': 'auto', 'aux': false, "       \
     "'width-divisor': 1, 'data': '', 'data-images': null, 'eval-samples': null, 'profile': '', 'lr-scaling': " \
     "'none', 'warmup-epochs': 0, 'weight-decay': 0, 'seed': 1, 'stall-warn-s': 60, 'stall-abort-s': 120, "     \
-    "'on-loss': 'abort'}"
+    "'omit': '', 'on-loss': 'abort'}, 'for_lessons_without': null"
 
 #define PS_FACTS                                                                                                    \
     ", 'params_count': 2, 'running_means_and_variances_count': 6, 'flops_per_sample_count': 8, 'dataset': 'line', " \

@@ -4,13 +4,23 @@
 
 #include <math.h>
 
+#include "harness/train/omission.h"
 #include "harness/world/stop.h"
+
+void record_for_lessons(struct record *r, const struct train_job *job)
+{
+    char omitted[OMISSIONS_BYTES];
+
+    omission_text(omitted, sizeof omitted, job->omitted);
+    record_text(r, "for_lessons_without", omitted[0] ? omitted : NULL);
+}
 
 void record_run(struct record *r, const struct train_job *job, const struct train_result *result)
 {
     const struct train_saves *s = &result->saves;
     const bool saves = job->opts.save_every > 0;
 
+    record_for_lessons(r, job);
     record_text(r, "stopped_by", result->stop_signal ? stop_signal_name(result->stop_signal) : NULL);
     if (!saves) {
         record_null(r, "saves_count");

@@ -5,8 +5,11 @@
 
 #include "harness/train/train.h"
 
-/* The signal that stopped it; how many checkpoints were written between steps (null: none were asked for), and how long
- * that took, which is in the wall time but in no step; how often the training was begun again, and from which steps. */
+/* What --omit left out; null: nothing. (omission.O1) */
+void record_for_lessons(struct record *r, const struct train_job *job);
+/* The same; the signal that stopped it; how many checkpoints were written between steps (null: none were asked for),
+ * and how long that took, which is in the wall time but in no step; how often the training was begun again, and from
+ * which steps. */
 void record_run(struct record *r, const struct train_job *job, const struct train_result *result);
 
 #endif

@@ -9,7 +9,7 @@
  *
  * Invariants
  *   L1  Worker r of W takes, in step t, global samples first + ((t - t0) W + r) B ... + B: 1, 2 and
- *       512 workers see the same sequence.
+ *       512 workers see the same sequence. (But for --omit shard: omission.h.)
  *   L2  Nothing allocates, prints or meets bootstrap operations between the first and the last step; but for
  *       train_watch, in no step's time of rank 0, and --save-every: workers of a synchronous mode meet around a
  *       checkpoint, which is in no step's time of any. Those of other modes wait for nobody; with ps the read of the
@@ -48,7 +48,7 @@ struct train_opts { /* as given; the tables have the meanings */
     const char *world, *mode, *model, *reducer, *transport, *compute, *precision, *lr_scaling, *overlap, *priority;
     const char *exchange_memory, *wait, *placement, *consistency;
     const char *cluster, *job_placement, *data, *profile, *save, *resume, *timeline, *trajectory, *drill_at, *on_loss,
-        *interface;
+        *interface, *omit;
     uint64_t workers, servers, threads, batch, global_batch, image_size, classes, width_divisor, data_images,
         eval_samples;
     uint64_t steps, seed, record_every, save_every, restarts, kill_rank, hang_rank, kill_step;
@@ -146,6 +146,7 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
     bool has_default_servers;        /* n_servers follows from the rest: --servers was not given */
     bool servers_beside;             /* workers, on their hosts and cards: --colocate, or in sim the cluster says so */
     size_t n_steps;                  /* of this run */
+    unsigned omitted;                /* enum omission: --omit, for lessons */
     size_t n_eval;                   /* test samples to classify; 0: none */
     bool keeps_velocity;             /* the result holds the optimiser's state: a checkpoint will be written */
     const struct train_watch *watch; /* NULL: none; borrowed */

@@ -12,6 +12,7 @@
 #include "harness/train/exchange_plan.h"
 #include "harness/train/global_batch.h"
 #include "harness/train/job_servers.h"
+#include "harness/train/omission.h"
 #include "harness/train/servers_record.h"
 #include "harness/world/stop.h"
 #include "models/replay/profile.h"
@@ -308,6 +309,18 @@ static enum rc print_efficiency(struct table *t, const struct train_job *job, co
     return print_row(t, "efficiency", text);
 }
 
+/* omission.O1 */
+static enum rc print_omitted(struct table *t, const struct train_job *job)
+{
+    char omitted[OMISSIONS_BYTES], text[OMISSIONS_BYTES + 80];
+
+    if (job->omitted == 0)
+        return RC_OK;
+    omission_text(omitted, sizeof omitted, job->omitted);
+    snprintf(text, sizeof text, "LEFT OUT: %s; its figures are no measure of mode %s", omitted, job->opts.mode);
+    return print_row(t, "FOR LESSONS", text);
+}
+
 static enum rc fill_table(struct table *t, const struct train_job *job, const struct train_result *r,
                           const struct train_summary *s)
 {
@@ -321,6 +334,7 @@ static enum rc fill_table(struct table *t, const struct train_job *job, const st
              job->n_workers == 1 ? "" : "s", job->n_servers, job->n_servers == 1 ? "" : "s",
              job->servers_beside ? " beside workers" : "", batch, (unsigned long long)job->opts.steps);
     TRY(print_row(t, "run", text));
+    TRY(print_omitted(t, job));
     TRY(print_work(t, job, r));
     format_interval(text, sizeof text, &m->throughput_samples_per_s);
     TRY(print_row(t, "throughput", text));

@@ -5,6 +5,7 @@
 #include "harness/base/file.h"
 #include "harness/campaign/sim_cost.h"
 #include "harness/report/progress.h"
+#include "harness/train/omission.h"
 #include "harness/train/train.h"
 #include "harness/train/trajectory.h"
 #include "harness/verbs/restart.h"
@@ -78,7 +79,7 @@ static enum rc write_results(struct run *run, struct world *w)
     if (run->job.watch)
         progress_fini(&run->progress, wait_clock_ns());
     run->is_written = true;
-    if (save[0])
+    if (save[0] && !(run->job.omitted & OMIT_RANK0_SAVE)) /* there every rank has */
         TRY(checkpoint_save_ticking(&run->result.final, save, tick, w));
     run->is_saved = save[0] != '\0';
     if (run->job.opts.trajectory[0])

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* omission.c - see omission.h. */
+#include "harness/train/omission.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/base/text.h"
+#include "harness/train/train.h"
+
+static const char *const name_of[] = { "broadcast", "shard", "average", "scaling", "rank0-save", NULL };
+
+const char *omission_name(int i)
+{
+    return name_of[i];
+}
+
+enum rc omission_parse(unsigned *out, const char *list, const char *option)
+{
+    const char *rest = list;
+    char word[32];
+
+    *out = 0;
+    while (list[0] && text_next(&rest, word, sizeof word)) {
+        int i = 0;
+        while (name_of[i] && strcmp(word, name_of[i]) != 0)
+            i++;
+        if (!name_of[i]) {
+            const char *near = text_nearest(word, name_of);
+            return rc_raise(RC_INVAL,
+                            "--%s %.80s: '%s' is no step of the recipe%s%s%s; broadcast, shard, average, scaling and "
+                            "rank0-save are",
+                            option, list, word, near ? ", did you mean " : "", near ? near : "", near ? "?" : "");
+        }
+        *out |= 1u << i;
+    }
+    return RC_OK;
+}
+
+void omission_text(char *out, size_t n_bytes, unsigned set)
+{
+    size_t n = 0;
+
+    out[0] = '\0';
+    for (int i = 0; name_of[i] && n < n_bytes; i++)
+        if (set & (1u << i))
+            n += (size_t)snprintf(out + n, n_bytes - n, "%s%s", n > 0 ? ", " : "", name_of[i]);
+}
+
+/* Of this job, whatever is left out. */
+static const char *why_none(const struct train_job *job)
+{
+    if (job->n_workers == 1)
+        return "of one worker; each of these steps is between workers, --workers 2";
+    if (job->profile || !job->compute->touches_memory)
+        return "of a run that computes nothing; needs a model that learns, and --compute cpu";
+    if (job->opts.forward_only)
+        return "of --forward-only, which learns nothing";
+    if (job->opts.resume[0])
+        return "of a run that --resume goes on with; begin a new one";
+    if (job->on_loss == ON_LOSS_REPORT)
+        return "with --on-loss report, which takes workers back to a step that they have in common";
+    return NULL;
+}
+
+/* O2 of one omission; NULL: it means something. */
+static const char *why_not(const struct train_job *job, enum omission o)
+{
+    const bool is_synchronous = job->mode->module.caps & MODE_SYNCHRONOUS;
+    const struct train_opts *opts = &job->opts;
+
+    switch (o) {
+    case OMIT_BROADCAST:
+        return job->mode->module.caps & MODE_SERVERS
+                   ? "workers get their parameters from servers in every step; --mode allreduce or none"
+                   : NULL;
+    case OMIT_SHARD:
+        return NULL;
+    case OMIT_AVERAGE:
+        return is_synchronous ? NULL : "no gradients are averaged between workers; --mode allreduce";
+    case OMIT_SCALING:
+        return job->scaling->caps & SCALING_CHANGES_RATE
+                   ? NULL
+                   : "the rate is not scaled anyway; with --lr-scaling linear or sqrt it is";
+    case OMIT_RANK0_SAVE:
+        if (!is_synchronous)
+            return "workers have no parameters in common to save; --mode allreduce";
+        if (opts->save[0] == '\0')
+            return "nothing is saved; needs --save FILE";
+        return opts->save_every > 0 || opts->restarts > 0
+                   ? "is of the checkpoint at the end; leave out --save-every and --restarts"
+                   : NULL;
+    }
+    return NULL;
+}
+
+enum rc omission_check(const struct train_job *job)
+{
+    const char *list = job->opts.omit;
+    enum rc rc = RC_OK;
+
+    if (job->omitted == 0)
+        return RC_OK;
+    const char *why = why_none(job);
+    if (why)
+        FAIL(RC_INVAL, "--omit %s: has no meaning %s", list, why);
+    for (int i = 0; name_of[i]; i++) {
+        why = job->omitted & (1u << i) ? why_not(job, (enum omission)(1 << i)) : NULL;
+        if (why)
+            FAIL(RC_INVAL, "--omit %s: mode %s: %s", name_of[i], job->opts.mode, why);
+    }
+out:
+    return rc;
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* omission_test.c - what a run becomes that leaves out a step of the recipe, by theory; and where there is none. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "harness/train/omission.h"
+#include "harness/train/suite/train_kit.h"
+
+enum { N_STEPS = 12, N_PARAMS = 2 };
+
+static const char linear[] = "--model linear --batch 10 --lr 0.2 --steps 12 --trajectory unused";
+
+static void run(struct train_result *out, const char *way)
+{
+    char options[256];
+
+    (void)snprintf(options, sizeof options, "%s %s", linear, way);
+    if (kit_train(out, options, NULL, 0) != RC_OK)
+        fail_msg("%s: %s", options, rc_message());
+}
+
+static const float *row(const struct train_result *r, int worker, size_t step)
+{
+    return r->trajectory + ((size_t)worker * (r->n_steps + 1) + step) * N_PARAMS;
+}
+
+static size_t path_bytes(void)
+{
+    return (N_STEPS + 1) * N_PARAMS * sizeof(float);
+}
+
+/* The mean of W equal gradients is the gradient: two workers that read the same samples are one worker, to the bit. */
+static void without_shards_two_are_one(void **state)
+{
+    struct train_result two, one;
+
+    (void)state;
+    run(&two, "--mode allreduce --workers 2 --omit shard");
+    run(&one, "--mode single");
+    assert_memory_equal(row(&two, 0, 0), row(&one, 0, 0), path_bytes());
+    assert_memory_equal(row(&two, 1, 0), row(&one, 0, 0), path_bytes());
+    for (size_t i = 0; i < N_STEPS; i++) {
+        assert_true(two.stamp[i].loss == one.stamp[i].loss);
+        assert_true(two.stamp[N_STEPS + i].loss == one.stamp[i].loss);
+    }
+    train_result_free(&two);
+    train_result_free(&one);
+}
+
+/* Then every worker is alone, on its own part of the samples: mode none. */
+static void without_averages_it_is_none(void **state)
+{
+    struct train_result r, none;
+
+    (void)state;
+    run(&r, "--mode allreduce --workers 3 --momentum 0.5 --omit average");
+    run(&none, "--mode none --workers 3 --momentum 0.5");
+    for (int w = 0; w < 3; w++)
+        assert_memory_equal(row(&r, w, 0), row(&none, w, 0), path_bytes());
+    assert_true(row(&r, 0, N_STEPS)[0] != row(&r, 1, N_STEPS)[0]);
+    train_result_free(&r);
+    train_result_free(&none);
+}
+
+/* All go by the same mean gradient, from starts of their own: their distance never changes. */
+static void without_broadcast_distances_stay(void **state)
+{
+    struct train_result r;
+
+    (void)state;
+    run(&r, "--mode allreduce --workers 3 --omit broadcast");
+    assert_true(row(&r, 0, 0)[0] == 0.0f && row(&r, 0, 0)[1] == 0.0f);
+    for (int w = 1; w < 3; w++) {
+        const float *first = row(&r, w, 0);
+        assert_true(first[0] > 0.0f && first[0] < 4.0f && fabsf(first[1]) < 0.5f && first[1] != 0.0f);
+        for (size_t step = 1; step <= N_STEPS; step++)
+            for (int i = 0; i < N_PARAMS; i++)
+                assert_true(fabs((double)(row(&r, w, step)[i] - row(&r, 0, step)[i] - first[i])) < 1e-5);
+    }
+    assert_true(row(&r, 1, 0)[0] != row(&r, 2, 0)[0]);
+    assert_true(row(&r, 0, N_STEPS)[0] != 0.0f);
+    train_result_free(&r);
+}
+
+static void without_scaling_the_rate_is_one_workers(void **state)
+{
+    struct train_result r, plain, scaled;
+
+    (void)state;
+    run(&r, "--mode allreduce --workers 2 --lr-scaling linear --omit scaling");
+    run(&plain, "--mode allreduce --workers 2");
+    run(&scaled, "--mode allreduce --workers 2 --lr-scaling linear");
+    assert_memory_equal(row(&r, 0, 0), row(&plain, 0, 0), path_bytes());
+    assert_true(r.lr[0] == plain.lr[0] && scaled.lr[0] == 2 * r.lr[0]);
+    train_result_free(&r);
+    train_result_free(&plain);
+    train_result_free(&scaled);
+}
+
+struct saving {
+    const struct train_job *job;
+    struct train_result *result;
+};
+
+static enum rc body(struct world *w, void *arg)
+{
+    const struct saving *s = arg;
+
+    return train_rank(w, s->job, s->result);
+}
+
+/* What the run leaves in the file that it saves to. */
+static void run_saving(struct checkpoint *saved, struct train_result *out, const char *way)
+{
+    char path[] = "/tmp/omission_test.XXXXXX", options[320];
+    const int fd = mkstemp(path);
+    struct train_job job;
+    struct saving s = { &job, out };
+
+    assert_true(fd >= 0);
+    (void)close(fd);
+    (void)snprintf(options, sizeof options, "%s %s --save %s", linear, way, path);
+    *out = (struct train_result){ 0 };
+    if (kit_prepare(&job, options) != RC_OK)
+        fail_msg("%s: %s", options, rc_message());
+    job.opts.save = path;
+    const struct world_opts world = train_world_opts(&job);
+    assert_int_equal(world_run(job.world, &world, job.n_ranks, body, &s), RC_OK);
+    assert_int_equal(checkpoint_load(saved, path), RC_OK);
+    (void)unlink(path);
+    train_job_free(&job);
+}
+
+/* The file is that of the last worker; where they have not averaged, its parameters are nobody else's. */
+static void without_rank_0_the_last_one_saves(void **state)
+{
+    struct train_result r;
+    struct checkpoint saved;
+
+    (void)state;
+    run_saving(&saved, &r, "--mode allreduce --workers 3 --momentum 0.5 --omit rank0-save,average");
+    assert_int_equal(saved.writer_rank, 2);
+    assert_int_equal(saved.steps_count, N_STEPS);
+    assert_memory_equal(saved.param, row(&r, 2, N_STEPS), N_PARAMS * sizeof(float));
+    assert_memory_not_equal(saved.param, row(&r, 0, N_STEPS), N_PARAMS * sizeof(float));
+    for (int i = 0; i < N_PARAMS; i++) { /* its own momentum: what the last step added, at rate 0.2 */
+        const double added = (double)(row(&r, 2, N_STEPS)[i] - row(&r, 2, N_STEPS - 1)[i]);
+        assert_true(fabs(added + 0.2 * (double)saved.velocity[i]) < 1e-6);
+    }
+    checkpoint_free(&saved);
+    train_result_free(&r);
+    run_saving(&saved, &r, "--mode allreduce --workers 2 --omit rank0-save");
+    assert_int_equal(saved.writer_rank, 1);
+    assert_memory_equal(saved.param, row(&r, 0, N_STEPS), N_PARAMS * sizeof(float));
+    checkpoint_free(&saved);
+    train_result_free(&r);
+}
+
+static void refuses(void **state)
+{
+    static const struct {
+        const char *options, *message;
+    } c[] = {
+        { "--mode allreduce --workers 2 --omit brodcast",
+          "--omit brodcast: 'brodcast' is no step of the recipe, did you mean broadcast?" },
+        { "--mode single --omit shard", "--omit shard: has no meaning of one worker" },
+        { "--mode allreduce --workers 1 --omit average", "has no meaning of one worker" },
+        { "--mode ps --workers 2 --omit broadcast", "--omit broadcast: mode ps: workers get their parameters" },
+        { "--mode ps --workers 2 --omit average", "--omit average: mode ps: no gradients are averaged" },
+        { "--mode none --workers 2 --omit average", "--omit average: mode none: no gradients are averaged" },
+        { "--mode allreduce --workers 2 --omit scaling", "--omit scaling: mode allreduce: the rate is not scaled" },
+        { "--mode allreduce --workers 2 --omit shard,rank0-save",
+          "--omit rank0-save: mode allreduce: nothing is saved" },
+        { "--mode ps --workers 2 --save f --omit rank0-save", "--omit rank0-save: mode ps: workers have no" },
+        { "--mode allreduce --workers 2 --save f --save-every 3 --omit rank0-save", "leave out --save-every" },
+        { "--mode allreduce --workers 2 --on-loss report --omit shard", "with --on-loss report" },
+        { "--mode none --workers 2 --forward-only --omit shard", "of --forward-only" },
+        { "--world sim --compute hollow --mode allreduce --workers 2 --omit shard", "a run that computes nothing" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
+        char options[256];
+        struct train_job job;
+
+        (void)snprintf(options, sizeof options, "--model linear --steps 5 %s", c[i].options);
+        const enum rc rc = kit_prepare(&job, options);
+        if (rc == RC_UNSUPPORTED && strstr(options, "sim")) /* this build has none */
+            continue;
+        assert_int_equal(rc, RC_INVAL);
+        if (!strstr(rc_message(), c[i].message))
+            fail_msg("%s: '%s' has no '%s'", options, rc_message(), c[i].message);
+    }
+}
+
+static void lists(void **state)
+{
+    char text[OMISSIONS_BYTES];
+    unsigned set;
+
+    (void)state;
+    assert_int_equal(omission_parse(&set, "", "omit"), RC_OK);
+    assert_int_equal(set, 0);
+    assert_int_equal(omission_parse(&set, "shard,rank0-save", "omit"), RC_OK);
+    assert_int_equal(set, OMIT_SHARD | OMIT_RANK0_SAVE);
+    omission_text(text, sizeof text, set);
+    assert_string_equal(text, "shard, rank0-save");
+    omission_text(text, sizeof text, (1u << N_OMISSIONS) - 1);
+    assert_string_equal(text, "broadcast, shard, average, scaling, rank0-save");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(without_shards_two_are_one),
+                                        cmocka_unit_test(without_averages_it_is_none),
+                                        cmocka_unit_test(without_broadcast_distances_stay),
+                                        cmocka_unit_test(without_scaling_the_rate_is_one_workers),
+                                        cmocka_unit_test(without_rank_0_the_last_one_saves),
+                                        cmocka_unit_test(refuses),
+                                        cmocka_unit_test(lists) };
+
+    return cmocka_run_group_tests_name("omission", tests, NULL, NULL);
+}
