@@ -10,7 +10,8 @@
  *   training.c   a training and its trajectory, read back
  *   squares.c    the loss of the linear model over its data, and its least point
  *   lesson.c     pictures and page
- *   batch_size.c the labs, a file each
+ *   verdict.c    which steps of distributed training are missing, from what it did
+ *   batch_size.c distribute.c ... the labs, a file each
  *
  * Invariants
  *   B1  Nothing is at the folder until the lab is whole.
@@ -29,10 +30,19 @@ struct lab_env {           /* borrowed */
     const char *folder;    /* is written into */
     FILE *to;              /* what the lab found, for the terminal */
     bool in_text;          /* draw there, too */
+    const char *without;   /* --without; "": not given */
+    int n_workers;         /* --workers; 0: not given */
 };
+
+enum lab_takes { LAB_WITHOUT = 1u << 0, LAB_WORKERS = 1u << 1 }; /* options beside those of all labs */
 
 struct lab {
     const char *name, *summary; /* summary: one line, no full stop */
+    unsigned takes;             /* enum lab_takes */
+    int most_workers;           /* LAB_WORKERS: from 2 to these */
+    /* Optional (may be NULL: nothing to check): of env->without and env->n_workers, before anything is run; the others
+     * are not set. RC_INVAL. */
+    enum rc (*check)(const struct lab_env *env);
     /* RC_PEER: a training failed; RC_UNSUPPORTED: there is no gnuplot; RC_IO; RC_NOMEM. */
     enum rc (*run)(const struct lab_env *env);
 };

@@ -5,6 +5,6 @@
 
 #include "harness/labs/lab.h"
 
-extern const struct lab lab_batch_size;
+extern const struct lab lab_batch_size, lab_distribute;
 
 #endif

@@ -31,6 +31,11 @@ double squares_loss(const struct squares *s, double slope, double offset)
            s->yy;
 }
 
+struct line_point squares_gradient(const struct squares *s, double slope, double offset)
+{
+    return (struct line_point){ 2 * (slope * s->xx + offset * s->x - s->xy), 2 * (slope * s->x + offset - s->y) };
+}
+
 struct line_point squares_least(const struct squares *s)
 {
     const double slope = (s->xy - s->x * s->y) / (s->xx - s->x * s->x);

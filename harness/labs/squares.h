@@ -24,6 +24,8 @@ struct line_point {
 /* Of data set "line". RC_NOMEM. */
 enum rc squares_of_line(struct squares *out, uint64_t seed) MUST_CHECK;
 double squares_loss(const struct squares *s, double slope, double offset);
+/* Of the loss, by slope and by offset. */
+struct line_point squares_gradient(const struct squares *s, double slope, double offset);
 struct line_point squares_least(const struct squares *s);
 
 #endif

@@ -11,13 +11,17 @@
 #include "harness/world/stop.h"
 
 struct lab_opts {
-    const char *results;
+    const char *results, *without;
+    uint64_t workers;
     bool terminal;
 };
 
 static const struct opt table[] = {
     OPT_TEXT_(struct lab_opts, results, "results", "", "FOLDER",
               "pictures, tables and page; new, or empty; without it: lab-NAME"),
+    OPT_TEXT_(struct lab_opts, without, "without", "", "STEP",
+              "lab distribute: plant this omission: broadcast, shard, average, scaling or rank0-save"),
+    OPT_U64_(struct lab_opts, workers, "workers", "", 2, 64, "workers", "of labs that have several; without it: 2"),
     OPT_BOOL_(struct lab_opts, terminal, "terminal", "false", "draw on the terminal, too, in text"),
     OPT_END_,
 };
@@ -32,16 +36,49 @@ static void list(FILE *to)
         fprintf(to, "  %-12s %s\n", lab->name, lab->summary);
 }
 
+/* An option that only some labs take. */
+static enum rc refuse_option(const struct verb_call *call, const struct lab *of, const char *option, unsigned takes)
+{
+    char takers[128] = "";
+
+    if (!verb_given(call, option) || of->takes & takes)
+        return RC_OK;
+    for (int i = 0; lab_at(i); i++)
+        if (lab_at(i)->takes & takes)
+            snprintf(takers + strlen(takers), sizeof takers - strlen(takers), "%s%s", takers[0] ? ", " : "",
+                     lab_at(i)->name);
+    return rc_raise(RC_INVAL, "--%s: lab %s does not take it; these do: %s", option, of->name, takers);
+}
+
+static enum rc check_lab(const struct verb_call *call)
+{
+    const struct lab_opts *o = call->opts;
+    const struct lab_env env = { .without = o->without, .n_workers = (int)o->workers };
+    const struct lab *lab;
+    enum rc rc;
+
+    TRY(lab_find(&lab, call->operand[0]));
+    TRY(refuse_option(call, lab, "without", LAB_WITHOUT));
+    TRY(refuse_option(call, lab, "workers", LAB_WORKERS));
+    if (verb_given(call, "without") && o->without[0] == '\0')
+        FAIL(RC_INVAL, "--without: is empty; name the step that is to be left out");
+    if (lab->takes & LAB_WORKERS && env.n_workers > lab->most_workers)
+        FAIL(RC_INVAL, "--workers %d: lab %s shows from 2 to %d", env.n_workers, lab->name, lab->most_workers);
+    if (lab->check)
+        TRY(lab->check(&env));
+out:
+    return rc;
+}
+
 static enum rc check_use(const struct verb_call *call)
 {
-    const struct lab *lab;
-
     if (call->operand[0])
-        return lab_find(&lab, call->operand[0]);
-    if (verb_given(call, "results") || verb_given(call, "terminal"))
-        return rc_raise(RC_INVAL, "--%s: is of a lab that is run; gradmark lab NAME --%s; gradmark lab lists the labs",
-                        verb_given(call, "results") ? "results" : "terminal",
-                        verb_given(call, "results") ? "results FOLDER" : "terminal");
+        return check_lab(call);
+    for (const struct opt *o = table; o->name; o++)
+        if (verb_given(call, o->name))
+            return rc_raise(RC_INVAL,
+                            "--%s: is of a lab that is run; gradmark lab NAME --%s ...; gradmark lab lists them",
+                            o->name, o->name);
     return RC_OK;
 }
 
@@ -50,7 +87,11 @@ static enum rc run_lab(struct verb_call *call, const char *name)
     const struct lab_opts *o = call->opts;
     char self_path[512], own[128];
     struct atomic_folder folder = { .path = NULL };
-    struct lab_env env = { .self_path = self_path, .to = stdout, .in_text = o->terminal };
+    struct lab_env env = { .self_path = self_path,
+                           .to = stdout,
+                           .in_text = o->terminal,
+                           .without = o->without,
+                           .n_workers = (int)o->workers };
     const struct lab *lab;
     enum rc rc;
 
