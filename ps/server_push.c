@@ -3,7 +3,8 @@
  * server_push.c - what a server does with a push, by the rule of the run's consistency (clocks.h).
  *
  *   its gradient   what is done                                        its answer
- *   counts         applied at once, from the buffer of its message     PARAMS, once the worker may read
+ *   counts         applied at once, from the buffer of its message,    PARAMS, once the worker may read
+ *                  at the rate of lr_staleness.h
  *   is kept        its message is, until the round is full: then all   PARAMS, behind the round
  *                  kept ones are summed in the order of workers, and
  *                  their mean is applied
@@ -100,7 +101,7 @@ static enum rc apply_push(struct ps_server *s, const struct arrival *a, const st
 
     answer->staleness = p->clock - h->clock; /* P2 */
     s->facts.pushes_count[staleness_bin(answer->staleness)]++;
-    TRY(apply(s, h->piece, a->message.ptr, 1, h->lr));
+    TRY(apply(s, h->piece, a->message.ptr, 1, lr_of_stale(s->env.lr_staleness, h->lr, answer->staleness)));
     answer->apply_ns = world_now_ns(s->env.world) - served_ns;
     server_note_span(s, "apply", served_ns, served_ns + answer->apply_ns, (int32_t)h->piece, p->part.n_elems);
 out:

@@ -76,6 +76,7 @@ struct point {
     uint64_t global_batch_count;     /* likewise, of strong scaling (train/global_batch.h); 0: weak, or not known */
     int n_averaged;                  /* gradients that its parameter servers make one update of, as the launches told;
                                         0: they apply each */
+    bool lowers_stale;               /* they apply each at its rate over its staleness */
     uint64_t n_steps;                /* of a launch */
     double tuned_lr;                 /* that its launches are given (--tune-lr); 0: as the user says */
     double learning_rate;            /* of the last step recorded, as scaled for its workers; NaN: not known */

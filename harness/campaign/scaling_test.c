@@ -31,14 +31,16 @@ static void a_launch_says_how_it_scales(void **state)
     assert_string_equal(text, "strong scaling: batch 64 of all workers");
     take_summary(*state, &c,
                  "\"scaling\":\"weak\",\"batch_per_worker_count\":32,\"global_batch_count\":128"
-                 ",\"consistency\":\"ssp:1\"");
+                 ",\"consistency\":\"ssp:1\",\"lr_staleness\":\"inverse\"");
     assert_int_equal(c.point[0].n_averaged, 0);
+    assert_true(c.point[0].lowers_stale);
     assert_false(campaign_scales_strongly(&c));
     point_scaling_text(text, sizeof text, &c.point[0]);
     assert_string_equal(text, "weak scaling: batch 32 per worker");
     take_summary(*state, &c, "\"batch_per_worker_count\":32"); /* of a program that knew weak scaling alone */
     assert_false(campaign_scales_strongly(&c));
     assert_int_equal(c.point[0].n_averaged, 0);
+    assert_false(c.point[0].lowers_stale);
     campaign_close(&c);
 }
 

@@ -77,6 +77,8 @@ static void tell_split(const struct target_split *split, const struct point *p, 
     else
         fprintf(to, "; %s makes %d updates a round, each of one worker's gradient", p->mode->name, p->n_workers);
     tell_rate(p, single, to);
+    if (p->lowers_stale)
+        fprintf(to, ", over its staleness");
 }
 
 /* J2 */

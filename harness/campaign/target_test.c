@@ -145,6 +145,12 @@ static void some_launches_did_not_reach_it(void **state)
     assert_verdict(&c, "lenet: target loss reached in 2 of 3 launches with ps, 2 workers, and in 2 of 3 alone: no "
                        "verdict; in the 1 block where both did: 8.00 x, of which throughput 16.00 x and samples needed "
                        "2.00 x; ps makes 2 updates a round, each of one worker's gradient.\n" DECLARED);
+    c.point[1].lowers_stale = true;
+    assert_verdict(&c, "lenet: target loss reached in 2 of 3 launches with ps, 2 workers, and in 2 of 3 alone: no "
+                       "verdict; in the 1 block where both did: 8.00 x, of which throughput 16.00 x and samples needed "
+                       "2.00 x; ps makes 2 updates a round, each of one worker's gradient, over its "
+                       "staleness.\n" DECLARED);
+    c.point[1].lowers_stale = false;
     c.point[1].n_averaged = 2;
     assert_verdict(&c, "lenet: target loss reached in 2 of 3 launches with ps, 2 workers, and in 2 of 3 alone: no "
                        "verdict; in the 1 block where both did: 8.00 x, of which throughput 16.00 x and samples needed "

@@ -124,14 +124,15 @@ static const char *on_off(uint64_t is_on)
 static enum rc compare_plans(struct exchange *x)
 {
     const struct {
-        uint64_t digest, n_pieces, overlap, priority, placement, consistency, bound;
+        uint64_t digest, n_pieces, overlap, priority, placement, consistency, bound, lr_staleness;
     } own = { buckets_digest(&x->buckets),
               x->buckets.n_pieces,
               x->env.opts.overlap,
               x->env.opts.priority,
               placement_digest(&x->placement),
               x->env.opts.consistency.kind,
-              x->env.opts.consistency.bound_count },
+              x->env.opts.consistency.bound_count,
+              x->env.opts.lr_staleness },
       *first;
     struct world *w = x->env.world;
     void *all = malloc((size_t)w->n_ranks * sizeof own);
@@ -153,10 +154,10 @@ static enum rc compare_plans(struct exchange *x)
                  r, on_off(first[r].overlap), on_off(first[r].priority), on_off(first->overlap),
                  on_off(first->priority));
         if (first[r].placement != first->placement || first[r].consistency != first->consistency ||
-            first[r].bound != first->bound)
+            first[r].bound != first->bound || first[r].lr_staleness != first->lr_staleness)
             FAIL(RC_MISMATCH,
-                 "rank %d has another placement or consistency than rank 0: the options of all ranks must "
-                 "be the same",
+                 "rank %d has another placement, consistency or rate of stale gradients than rank 0: the options of "
+                 "all ranks must be the same",
                  r);
     }
 out:
@@ -320,6 +321,7 @@ static enum rc open_mode(struct exchange *x)
                                    .buckets = &x->buckets,
                                    .placement = &x->placement,
                                    .consistency = env->opts.consistency,
+                                   .lr_staleness = env->opts.lr_staleness,
                                    .n_workers = env->n_workers,
                                    .n_servers = env->n_servers,
                                    .host = env->host,

@@ -49,6 +49,7 @@ struct exchange_opts {
                       oldest */
     struct placement_opts placement; /* of parameters on servers */
     struct consistency consistency;  /* of a mode with servers */
+    enum lr_staleness lr_staleness;  /* likewise */
     bool shared_memory;              /* parameters and gradients of a worker can be mapped by the others of its host */
 };
 

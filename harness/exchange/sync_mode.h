@@ -28,6 +28,7 @@
 #include "harness/compute/compute.h"
 #include "harness/exchange/buckets.h"
 #include "harness/exchange/consistency.h"
+#include "harness/exchange/lr_staleness.h"
 #include "harness/exchange/placement.h"
 #include "harness/exchange/staleness.h"
 
@@ -48,6 +49,7 @@ struct sync_env {                /* borrowed; outlives the sync */
     const struct buckets *buckets;
     const struct placement *placement; /* of the parameters on the servers */
     struct consistency consistency;    /* of a mode with servers */
+    enum lr_staleness lr_staleness;    /* likewise */
     int n_workers, n_servers;
     const int
         *host; /* [n_workers + n_servers]: of each rank, a number; NULL: every rank has a network card of its own */

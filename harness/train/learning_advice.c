@@ -94,6 +94,11 @@ static bool is_slow(const struct learning *l, double rate, int n_updates, double
     return l->why == LEARNING_AT_CHANCE && rate * n_updates < 0.5 * model_rate;
 }
 
+static bool lowers_stale(const struct train_job *job)
+{
+    return job->exchange.lr_staleness != LR_STALENESS_NONE;
+}
+
 static void tell_reason(char *out, size_t n_bytes, const struct train_job *job, double rate, int n_updates,
                         double staleness_count)
 {
@@ -110,8 +115,8 @@ static void tell_reason(char *out, size_t n_bytes, const struct train_job *job, 
         append(out, n_bytes, "; the rate is %.4g%s, the momentum %.4g, the batch %llu", rate, of_rate,
                job->opts.momentum, (unsigned long long)job->opts.batch);
     else
-        append(out, n_bytes, "; %s applies each worker's update, %d a round, at a rate of %.4g%s", job->opts.mode,
-               n_updates, rate, of_rate);
+        append(out, n_bytes, "; %s applies each worker's update, %d a round, at a rate of %.4g%s%s", job->opts.mode,
+               n_updates, rate, lowers_stale(job) ? " over its staleness" : "", of_rate);
     if (n_updates > 1 && staleness_count >= MANY_UPDATES_LATE)
         append(out, n_bytes, ", %.0f updates late", staleness_count);
 }
@@ -122,7 +127,7 @@ static void advise(char *out, size_t n_bytes, const struct train_job *job, const
     const int n_updates = updates_per_round(job, r);
     const double own = job->workload->default_lr, rate = job->schedule.lr * job->schedule.factor;
     const char *unscaled = job->schedule.factor != 1 ? "--lr-scaling none " : "";
-    double lower = (rate < own ? rate : own) / n_updates;
+    double lower = (rate < own ? rate : own) / (lowers_stale(job) ? 1 : n_updates);
 
     out[0] = '\0';
     tell_symptom(out, n_bytes, job, &s->learning);
@@ -135,6 +140,8 @@ static void advise(char *out, size_t n_bytes, const struct train_job *job, const
     if (lower >= rate) /* the model's own rate, one worker: not for this batch */
         lower = rate / 10;
     append(out, n_bytes, "; try %s--lr %.2g", unscaled, lower);
+    if (n_updates > 1 && s->measured.staleness_mean_count >= MANY_UPDATES_LATE && !lowers_stale(job))
+        append(out, n_bytes, " or --lr-staleness inverse");
     if (job->opts.momentum > 0)
         append(out, n_bytes, " or a lower --momentum");
 }

@@ -4,7 +4,8 @@
  *
  * The reason is named from what is known of the job: where a mode applies each worker's own update, W workers update
  * W times a round at the rate of one; updates may be late; the rate may be greater than the model's own, after
- * --lr-scaling, or less. What to try is the lesser of the rate and the model's own, divided by the updates of a round.
+ * --lr-scaling, or less. What to try is the lesser of the rate and the model's own, divided by the updates of a round,
+ * but where --lr-staleness divides it already; and that, where updates are late.
  */
 #ifndef HARNESS_TRAIN_LEARNING_ADVICE_H
 #define HARNESS_TRAIN_LEARNING_ADVICE_H

@@ -69,7 +69,10 @@ static const struct {
     { "--model lenet --mode ps --workers 8 --batch 16 --lr 0.02", DEAD, 7, LEARNING_AT_CHANCE,
       "the loss ends at 2.57, and a guess gives 2.303; ps applies each worker's update, 8 a round, at a rate of 0.02, "
       "7 "
-      "updates late; try --lr 0.0013 or a lower --momentum" },
+      "updates late; try --lr 0.0013 or --lr-staleness inverse or a lower --momentum" },
+    { "--model lenet --mode ps --workers 8 --batch 16 --lr 0.02 --lr-staleness inverse", DEAD, 7, LEARNING_AT_CHANCE,
+      "the loss ends at 2.57, and a guess gives 2.303; ps applies each worker's update, 8 a round, at a rate of 0.02 "
+      "over its staleness, 7 updates late; try --lr 0.01 or a lower --momentum" },
     { "--model lenet --mode ps --workers 4 --batch 16 --lr 0.008", RISES, 3, LEARNING_ROSE,
       "the loss rose from 0.375 to 2.175; ps applies each worker's update, 4 a round, at a rate of 0.008; "
       "try --lr 0.002 or a lower --momentum" },
@@ -88,7 +91,7 @@ static const struct {
       "or more --steps" },
     { "--model linear --mode ps --workers 16", BREAKS, 15, LEARNING_NOT_FINITE,
       "the loss is not a finite number from step 30 on; ps applies each worker's update, 16 a round, at a rate of 0.1, "
-      "15 updates late; try --lr 0.0063" },
+      "15 updates late; try --lr 0.0063 or --lr-staleness inverse" },
     { "--model lenet --mode single --lr 0.05 --momentum 0 --steps 50", LATE, 0, LEARNING_NOT_FINITE,
       "the loss is not a finite number from step 50 on; the rate is 0.05 (the model's: 0.01), the momentum 0, the "
       "batch "

@@ -88,6 +88,9 @@ const struct opt train_opt_table[] = {
              "of each worker, those of a resumed checkpoint included; without it: the model's, for train 200 at most"),
     OPT_F64_(struct train_opts, lr, "lr", "", 1e-12, 1e6, "", "learning rate of one worker; without it: the model's"),
     OPT_MODULE_(struct train_opts, lr_scaling, "lr-scaling", scaling_kind, "rate for W workers: lr, lr W, lr sqrt W"),
+    OPT_CHOICE_(struct train_opts, lr_staleness, "lr-staleness", "none", "none|inverse",
+                "inverse: a server applies a gradient that comes S updates late at the rate over S, for S above 1; of "
+                "--consistency async and ssp:S"),
     OPT_F64_(struct train_opts, warmup_epochs, "warmup-epochs", "0", 0, 1000, "epochs",
              "the rate rises linearly from lr to the scaled rate over these"),
     OPT_F64_(struct train_opts, momentum, "momentum", "", 0, 0.9999, "", "without it: the model's, 0 or 0.9"),
@@ -154,6 +157,7 @@ const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES] = {
     { "colocate", "mode", NULL, MODE_SERVERS },
     { "placement", "mode", NULL, MODE_SERVERS },
     { "consistency", "mode", NULL, MODE_SERVERS },
+    { "lr-staleness", "mode", NULL, MODE_SERVERS },
     { "reducer", "mode", NULL, MODE_COLLECTIVE },
     { "bucket-bytes", "mode", NULL, MODE_EXCHANGES },
     { "partition-bytes", "mode", NULL, MODE_EXCHANGES },

@@ -121,8 +121,8 @@ static void assert_record(json_t *record, const char *expected, const char *furt
 /* Of a run that nobody stopped, and that wrote its checkpoint at the end. */
 #define NO_SERVERS                                                                                            \
     "'servers_beside_workers': null, 'placement': null, 'hot_server_index': null, 'hot_server_bytes': null, " \
-    "'imbalance_ratio': null, 'hot_tensor': "                                                                 \
-    "null, 'hot_tensor_bytes': null, 'consistency': null, 'late_gradients_count': null, 'lead_max_count': null, "
+    "'imbalance_ratio': null, 'hot_tensor': null, 'hot_tensor_bytes': null, 'consistency': null, "            \
+    "'lr_staleness': null, 'late_gradients_count': null, 'lead_max_count': null, "
 #define UNEVENTFUL                                                                                                   \
     "'for_lessons_without': null, 'stopped_by': null, 'saves_count': null, 'failed_saves_count': null, 'saving_s': " \
     "null, 'restarts_count': 0, "                                                                                    \
@@ -140,8 +140,8 @@ static void assert_record(json_t *record, const char *expected, const char *furt
     "'bucket-bytes': null, 'partition-bytes': null, 'priority': 'off', 'overlap': 'off', 'exchange-memory': "  \
     "'private', 'precision': 'fp32', 'global-batch': null, 'bind': true, 'wait': 'auto', 'aux': false, "       \
     "'width-divisor': 1, 'data': '', 'data-images': null, 'eval-samples': null, 'profile': '', 'lr-scaling': " \
-    "'none', 'warmup-epochs': 0, 'weight-decay': 0, 'seed': 1, 'stall-warn-s': 60, 'stall-abort-s': 120, "     \
-    "'omit': '', 'on-loss': 'abort'}, 'for_lessons_without': null"
+    "'none', 'lr-staleness': 'none', 'warmup-epochs': 0, 'weight-decay': 0, 'seed': 1, 'stall-warn-s': 60, "   \
+    "'stall-abort-s': 120, 'omit': '', 'on-loss': 'abort'}, 'for_lessons_without': null"
 
 #define PS_FACTS                                                                                                    \
     ", 'params_count': 2, 'running_means_and_variances_count': 6, 'flops_per_sample_count': 8, 'dataset': 'line', " \
@@ -273,8 +273,8 @@ static void ps_summary(void **state)
         "'loss_last': 1, 'loss_test': 0.75, 'accuracy_ratio': 0.96875, 'params_sha256': "
         "'abb24382fb190a25ddc6a44c79d3e13ccab2fae15f97bd4d31e59396a4cd6a58', 'staleness_mean_count': "
         "1.58333333333333333, 'servers_beside_workers': false, 'placement': 'whole', 'hot_server_index': 0, "
-        "'hot_server_bytes': 8, 'imbalance_ratio': "
-        "1, 'hot_tensor': 'fc6/w', 'hot_tensor_bytes': 4, 'consistency': 'ssp:1', 'late_gradients_count': 2, "
+        "'hot_server_bytes': 8, 'imbalance_ratio': 1, 'hot_tensor': 'fc6/w', 'hot_tensor_bytes': 4, 'consistency': "
+        "'ssp:1', 'lr_staleness': 'inverse', 'late_gradients_count': 2, "
         "'lead_max_count': 3, 'staleness_max_count': 4, 'wall_s': 0.185, 'virtual_s': null, 'slope': 1.5, 'offset': "
         "-0.25, 'seconds_to_target_loss_s': 0.155, 'samples_to_target_loss_count': 154, 'learned': 'not_known', "
         "'learned_reason': 'too_short', 'not_learned_advice': null, 'step_p50_s': 0.01, 'step_p95_s': 0.015, "

@@ -5,8 +5,8 @@
 
 #include "harness/train/train.h"
 
-/* Of the summary: placement and the server that holds most, consistency, gradients that were dropped. Null without
- * servers. */
+/* Of the summary: placement and the server that holds most, consistency, rate of stale gradients, gradients that were
+ * dropped. Null without servers. */
 void record_servers(struct record *r, const struct train_job *job, const struct train_result *result);
 /* Of rank i of the result: gradients that were dropped, lead, and staleness as a histogram (exchange/staleness.h). A
  * worker's: of its own steps, each with that of its stalest part. A server's: of all parts that it applied. Null

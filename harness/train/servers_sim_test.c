@@ -12,6 +12,8 @@
  *   beside_or_own    what --colocate does not go with
  *   beside_on_cards  where several workers share a host there is no bound
  *
+ *   late_rates  a rate at which four asynchronous workers leave for good, and that over staleness, which learns
+ *
  *   lost_while_serving  a worker is lost while its server computes, and the other one waits for it alone: it goes on
  *
  * There is one simulation to a process: each run is made in a copy of this one.
@@ -63,6 +65,8 @@ struct outcome { /* in memory that a copy of this process shares */
     double bound_step_s;      /* the slowest of the limits */
     double bound_ratio;
     uint64_t late_count, late_of_slow_count, params_hash;
+    double first_param; /* at the end */
+    double staleness_mean_count;
     uint32_t lead_max_count;
     struct hot_spot hot;
     char hot_tensor[96];
@@ -105,6 +109,9 @@ static void note(struct outcome *out, const struct train_job *job, const struct 
     }
     for (size_t t = 0; t < r->n_steps; t++)
         out->late_of_slow_count += r->stamp[SLOW_RANK * r->n_steps + t].late_count;
+    out->staleness_mean_count = s.measured.staleness_mean_count;
+    if (r->has_params)
+        out->first_param = (double)r->final.param[0];
     if (r->has_params)
         out->params_hash = hash_of(r->final.param, r->final.n_params);
     out->late_count = servers_late_count(r);
@@ -192,6 +199,24 @@ static void slow_worker(void **state)
     assert_true(slow.lead_max_count > 20);
     print_message("others' steps: sync:1 %.3f, sync %.3f, ssp:2 %.3f, async %.3f x as long\n", of_backup, of_sync,
                   of_ssp, of_async);
+}
+
+/* --- late gradients --- */
+
+/* Curvature 2 of the offset, 3 updates late: a rate below sin(pi / 14) = 0.22 is stable. Over staleness 0.5 is 0.17. In
+ * lockstep the first updates are 0, 1, 2, 3 late, and all others 3. */
+static void late_rates(void **state)
+{
+    static const char *const run_of = "--world sim --model linear --mode ps --workers 4 --steps 100 --lr 0.5";
+    char options[256];
+
+    (void)state;
+    snprintf(options, sizeof options, "%s --lr-staleness inverse", run_of);
+    const struct outcome none = run(run_of), inverse = run(options);
+    assert_true(!(fabs(none.first_param - 2) < 1000));
+    assert_true(fabs(inverse.first_param - 2) < 0.2);
+    assert_true(fabs(none.staleness_mean_count - 3 * (1 - 1.0 / 200)) < 1e-9);
+    assert_true(fabs(inverse.staleness_mean_count - 3 * (1 - 1.0 / 200)) < 1e-9);
 }
 
 /* --- a worker that is lost --- */
@@ -381,7 +406,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = { cmocka_unit_test(slow_worker),     cmocka_unit_test(lost_while_serving),
                                         cmocka_unit_test(placement),       cmocka_unit_test(beside),
                                         cmocka_unit_test(beside_on_cards), cmocka_unit_test(beside_or_own),
-                                        cmocka_unit_test(slow_links) };
+                                        cmocka_unit_test(slow_links),      cmocka_unit_test(late_rates) };
 
     if (argc == 2)
         cmocka_set_test_filter(argv[1]);

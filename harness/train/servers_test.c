@@ -52,6 +52,12 @@ static void one_worker_is_single_everywhere(void **state)
         assert_same_bits(&r, &single, options);
         train_result_free(&r);
     }
+    /* No other comes between its pull and its push: nothing of it is stale. */
+    struct train_result own = { 0 };
+    snprintf(options, sizeof options, "%s --mode ps --servers 2 --lr-staleness inverse", model);
+    train(&own, options);
+    assert_same_bits(&own, &single, options);
+    train_result_free(&own);
     train_result_free(&single);
 }
 
@@ -202,6 +208,8 @@ static void tables_name_the_hottest_and_the_late(void **state)
           "async, a worker was at most 1 step ahead of the slowest" },
         { "--consistency ssp:4", "split, 0.02741 MB on each of 2 servers",
           "ssp:4, a worker was at most 1 step ahead of the slowest" },
+        { "--consistency ssp:4 --lr-staleness inverse", "split, 0.02741 MB on each of 2 servers",
+          "ssp:4, a worker was at most 1 step ahead of the slowest, rates over staleness" },
         { "--placement chunk:1000 --consistency sync", "chunk:1000, server 0 holds most",
           "sync:0, one update a step by the mean gradient of all workers" },
         { "--workers 2 --consistency sync:1", "split, ",
@@ -276,6 +284,13 @@ static void what_cannot_be_is_refused(void **state)
         { "--mode ps --consistency sink", "--consistency sink: must be async" },
         { "--mode ps --placement chunk:0", "--placement chunk:0: BYTES" },
         { "--mode allreduce --consistency sync", "--consistency sync: needs --mode ps, but that is allreduce" },
+        { "--mode allreduce --lr-staleness inverse", "--lr-staleness inverse: needs --mode ps, but that is allreduce" },
+        { "--mode single --lr-staleness inverse", "--lr-staleness inverse: needs --mode ps, but that is single" },
+        { "--mode none --workers 2 --lr-staleness inverse", "--lr-staleness inverse: needs --mode ps" },
+        { "--mode ps --workers 2 --consistency sync --lr-staleness inverse",
+          "--lr-staleness: --consistency sync drops gradients that come late; needs async or ssp:S" },
+        { "--mode ps --workers 2 --consistency sync:1 --lr-staleness inverse", "--lr-staleness: --consistency sync" },
+        { "--mode ps --lr-staleness invers", "--lr-staleness invers: " },
         { "--mode allreduce --placement whole", "--placement whole: needs --mode ps, but that is allreduce" },
         { "--mode ps --workers 2 --servers 3 --colocate",
           "--servers 3 --colocate: one server lives beside a worker, and there are 2 workers; give --servers 2 at "

@@ -46,7 +46,7 @@ struct collective_ops;
 
 struct train_opts { /* as given; the tables have the meanings */
     const char *world, *mode, *model, *reducer, *transport, *compute, *precision, *lr_scaling, *overlap, *priority;
-    const char *exchange_memory, *wait, *placement, *consistency;
+    const char *exchange_memory, *wait, *placement, *consistency, *lr_staleness;
     const char *cluster, *job_placement, *data, *profile, *save, *resume, *timeline, *trajectory, *drill_at, *on_loss,
         *interface, *omit;
     uint64_t workers, servers, threads, batch, global_batch, image_size, classes, width_divisor, data_images,
@@ -63,7 +63,7 @@ extern const struct opt train_run_table[]; /* of one run: what `gradmark compare
 #define TRAIN_MAX_SEED ((uint64_t)1 << 53) /* of --seed */
 enum { TRAIN_MAX_BATCH = 1 << 20 };        /* of a worker */
 enum { TRAIN_MAX_SERVERS = 1024 };         /* of --servers */
-enum { TRAIN_N_OPT_RULES = 13 };
+enum { TRAIN_N_OPT_RULES = 14 };
 extern const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES];
 enum { TRAIN_MAX_OPT_GROUPS = 2 + MAX_MODULE_GROUPS };
 /* Both tables and those of the modules, to be parsed into *opts; returns how many groups. */

@@ -136,6 +136,7 @@ void made_ps(struct made_run *out)
     job->n_params = 2;
     job->exchange.placement.kind = PLACEMENT_WHOLE;
     job->exchange.consistency = (struct consistency){ CONSISTENCY_SSP, 1 };
+    job->exchange.lr_staleness = LR_STALENESS_INVERSE;
     job->hot_spot = (struct hot_spot){ 0, 2, 1, 1, 1 };
     strcpy(job->hot_tensor, "fc6/w");
     job->n_state = 6;

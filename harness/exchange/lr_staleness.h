@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lr_staleness.h - at which rate a server applies a gradient that comes late.
+ *
+ *   none      at that of the worker's step
+ *   inverse   at that, over max(1, staleness) (Zhang, Gupta, Lian, Liu: Staleness-aware Async-SGD, IJCAI 2016)
+ */
+#ifndef HARNESS_EXCHANGE_LR_STALENESS_H
+#define HARNESS_EXCHANGE_LR_STALENESS_H
+
+#include <stdint.h>
+
+enum lr_staleness { LR_STALENESS_NONE, LR_STALENESS_INVERSE };
+
+/* The rate of a gradient that `staleness` updates by others came before. Up to one update late it is lr to the bit. */
+static inline float lr_of_stale(enum lr_staleness rule, float lr, uint64_t staleness)
+{
+    return rule == LR_STALENESS_INVERSE && staleness > 1 ? lr / (float)staleness : lr;
+}
+
+#endif
