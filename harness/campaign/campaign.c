@@ -271,7 +271,7 @@ enum rc point_read_record(struct point *p, const json_t *r)
                                     ? (uint64_t)json_integer_value(json_object_get(r, "global_batch_count"))
                                     : 0;
         p->n_averaged = n_averaged(p, r);
-        p->lowers_stale = has_text(r, "lr_staleness", "inverse");
+        p->lowers_stale = has_text(r, "lr_staleness", lr_staleness_text(LR_STALENESS_INVERSE));
         p->servers_beside = json_is_true(json_object_get(r, "servers_beside_workers"));
     } else if (strcmp(kind, "step") == 0) {
         p->learning_rate = number_at(r, "learning_rate");

@@ -10,7 +10,16 @@
 
 #include <stdint.h>
 
+#include "harness/base/module.h"
+
 enum lr_staleness { LR_STALENESS_NONE, LR_STALENESS_INVERSE };
+
+/* The rules by their names: option --lr-staleness. */
+extern const struct module_kind lr_staleness_kind;
+enum lr_staleness_caps { STALENESS_LOWERS_RATE = 1u << 0 };
+/* rule: one of lr_staleness_kind. */
+enum lr_staleness lr_staleness_of(const struct module *rule);
+const char *lr_staleness_text(enum lr_staleness rule);
 
 /* The rate of a gradient that `staleness` updates by others came before. Up to one update late it is lr to the bit. */
 static inline float lr_of_stale(enum lr_staleness rule, float lr, uint64_t staleness)

@@ -209,7 +209,7 @@ static enum rc refuse_useless(const struct train_job *job, const struct train_op
           "--global-batch has as many samples a round for any number of workers; there is nothing to scale the rate "
           "for" },
         { "lr-staleness",
-          strcmp(opts->lr_staleness, "inverse") == 0 && job->exchange.consistency.kind == CONSISTENCY_SYNC,
+          job->exchange.lr_staleness != LR_STALENESS_NONE && job->exchange.consistency.kind == CONSISTENCY_SYNC,
           "--consistency sync drops gradients that come late; needs async or ssp:S, which apply them" },
         { "warmup-epochs", infers, "--forward-only updates no parameters" },
         { "warmup-epochs", opts->warmup_epochs > 0 && !(job->scaling->caps & SCALING_CHANGES_RATE),
@@ -262,8 +262,7 @@ static void resolve_exchange(struct train_job *job)
         (struct exchange_opts){ .buckets = { .bucket_bytes = o->bucket_bytes, .partition_bytes = o->partition_bytes },
                                 .placement = job->exchange.placement,
                                 .consistency = job->exchange.consistency,
-                                .lr_staleness =
-                                    strcmp(o->lr_staleness, "inverse") == 0 ? LR_STALENESS_INVERSE : LR_STALENESS_NONE,
+                                .lr_staleness = job->exchange.lr_staleness,
                                 .shared_memory = strcmp(o->exchange_memory, "shared") == 0,
                                 .overlap = strcmp(o->overlap, "on") == 0,
                                 .priority = strcmp(o->priority, "on") == 0 };

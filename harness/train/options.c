@@ -88,7 +88,7 @@ const struct opt train_opt_table[] = {
              "of each worker, those of a resumed checkpoint included; without it: the model's, for train 200 at most"),
     OPT_F64_(struct train_opts, lr, "lr", "", 1e-12, 1e6, "", "learning rate of one worker; without it: the model's"),
     OPT_MODULE_(struct train_opts, lr_scaling, "lr-scaling", scaling_kind, "rate for W workers: lr, lr W, lr sqrt W"),
-    OPT_CHOICE_(struct train_opts, lr_staleness, "lr-staleness", "none", "none|inverse",
+    OPT_MODULE_(struct train_opts, lr_staleness, "lr-staleness", lr_staleness_kind,
                 "inverse: a server applies a gradient that comes S updates late at the rate over S, for S above 1; of "
                 "--consistency async and ssp:S"),
     OPT_F64_(struct train_opts, warmup_epochs, "warmup-epochs", "0", 0, 1000, "epochs",

@@ -53,11 +53,6 @@ static uint32_t lead_max(const struct train_result *result)
     return most;
 }
 
-static const char *lr_staleness_text(const struct train_job *job)
-{
-    return job->exchange.lr_staleness == LR_STALENESS_INVERSE ? "inverse" : "none";
-}
-
 void record_servers(struct record *r, const struct train_job *job, const struct train_result *result)
 {
     const bool has = has_servers(job);
@@ -77,7 +72,7 @@ void record_servers(struct record *r, const struct train_job *job, const struct 
     record_text(r, "hot_tensor", has ? job->hot_tensor : NULL);
     record_count(r, "hot_tensor_bytes", has, hot->n_segment_elems * sizeof(float));
     record_text(r, "consistency", has ? consistency : NULL);
-    record_text(r, "lr_staleness", has ? lr_staleness_text(job) : NULL);
+    record_text(r, "lr_staleness", has ? lr_staleness_text(job->exchange.lr_staleness) : NULL);
     record_count(r, "late_gradients_count", has, servers_late_count(result));
     record_count(r, "lead_max_count", has, lead_max(result));
 }
@@ -160,5 +155,5 @@ void servers_consistency_text(char *out, size_t n_bytes, const struct train_job 
     else
         snprintf(out, n_bytes, "%s, a worker was at most %u step%s ahead of the slowest%s", rule, lead_max(r),
                  lead_max(r) == 1 ? "" : "s",
-                 job->exchange.lr_staleness == LR_STALENESS_INVERSE ? ", rates over staleness" : "");
+                 job->exchange.lr_staleness != LR_STALENESS_NONE ? ", rates over staleness" : "");
 }
