@@ -46,6 +46,23 @@ static void rc_raise_takes_its_own_message(void **state)
     assert_string_equal(rc_message(), "");
 }
 
+static void a_prefix_comes_before_the_message(void **state)
+{
+    char long_text[2 * RC_MESSAGE_BYTES];
+
+    (void)state;
+    assert_int_equal(rc_raise(RC_IO, "disk %d", 7), RC_IO);
+    assert_int_equal(rc_prefix(RC_OK, "never %d", 1), RC_OK);
+    assert_string_equal(rc_message(), "disk 7");
+    assert_int_equal(rc_prefix(RC_IO, "--out %d %%: ", 3), RC_IO);
+    assert_string_equal(rc_message(), "--out 3 %: disk 7");
+    memset(long_text, 'x', sizeof long_text - 1);
+    long_text[sizeof long_text - 1] = '\0';
+    assert_int_equal(rc_prefix(RC_PEER, "%s", long_text), RC_PEER);
+    assert_int_equal(strlen(rc_message()), RC_MESSAGE_BYTES - 1);
+    rc_clear();
+}
+
 static enum rc fail_below(void)
 {
     enum rc rc;
@@ -62,7 +79,7 @@ static void rc_trace_names_every_frame(void **state)
 
     (void)state;
     assert_non_null(to);
-    assert_int_equal(fail_below(), RC_IO);
+    assert_int_equal(rc_prefix(fail_below(), "place: "), RC_IO);
     rc_print_trace(to);
     fclose(to);
     assert_non_null(strstr(text, "RC_IO"));
@@ -430,6 +447,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rc_names_and_sentences_exist),
         cmocka_unit_test(rc_raise_takes_its_own_message),
+        cmocka_unit_test(a_prefix_comes_before_the_message),
         cmocka_unit_test(rc_trace_names_every_frame),
         cmocka_unit_test(nearest_is_near_or_nothing),
         cmocka_unit_test(numbers_are_whole_and_finite),

@@ -187,12 +187,7 @@ out:
 
 enum rc file_of_option(enum rc rc, const char *option)
 {
-    char why[RC_MESSAGE_BYTES];
-
-    if (rc == RC_OK)
-        return rc;
-    (void)snprintf(why, sizeof why, "%s", rc_message());
-    return rc_raise(rc, "--%s %.480s", option, why);
+    return rc_prefix(rc, "--%s ", option);
 }
 
 enum rc file_make_folder(const char *path)

@@ -69,6 +69,23 @@ enum rc rc_raise_(enum rc rc, const char *file, int line, const char *fmt, ...)
     return rc;
 }
 
+enum rc rc_prefix(enum rc rc, const char *fmt, ...)
+{
+    char text[RC_MESSAGE_BYTES]; /* an argument may be rc_message() itself */
+    size_t n_bytes;
+    va_list ap;
+
+    if (rc == RC_OK)
+        return rc;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    n_bytes = strlen(text);
+    snprintf(text + n_bytes, sizeof text - n_bytes, "%s", last.message);
+    memcpy(last.message, text, sizeof text);
+    return rc;
+}
+
 const char *rc_message(void)
 {
     return last.message;

@@ -50,6 +50,10 @@ const char *rc_text(enum rc rc);
 enum rc rc_raise_(enum rc rc, const char *file, int line, const char *fmt, ...) PRINTF_LIKE(4, 5);
 #define rc_raise(rc_, ...) rc_raise_((rc_), __FILE__, __LINE__, __VA_ARGS__)
 
+/* An error's message gets the text of this format before it, such as the option or the row it is about; what is too
+ * long is cut at its end. The place of its cause stays. Returns rc; RC_OK: nothing is done. */
+enum rc rc_prefix(enum rc rc, const char *fmt, ...) PRINTF_LIKE(2, 3) MUST_CHECK;
+
 /* This thread's last recorded message, "" if none. Lent until the next rc_raise() here. */
 const char *rc_message(void);
 

@@ -26,12 +26,7 @@ static const char *transport_of(const struct reproduction *r, const struct publi
 /* The message that rc_raise() kept, behind the place of a row. */
 static enum rc at_row(const struct reproduction *r, const struct published_row *row, const char *column, enum rc rc)
 {
-    char why[RC_MESSAGE_BYTES];
-
-    if (rc == RC_OK)
-        return rc;
-    snprintf(why, sizeof why, "%s", rc_message());
-    return rc_raise(rc, "%s:%d: %s: %s", r->rows.path, row->line, column, why);
+    return rc_prefix(rc, "%s:%d: %s: ", r->rows.path, row->line, column);
 }
 
 static enum rc find_cluster(size_t *out, struct reproduction *r, const struct published_row *row)

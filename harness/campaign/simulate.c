@@ -85,13 +85,10 @@ static struct simulated_run alone_of(const struct simulated_run *run)
 /* The message that rc_raise() kept, of a number of GPUs. */
 static enum rc at_count(enum rc rc, const struct simulate_way *w, int n_gpus)
 {
-    char why[RC_MESSAGE_BYTES], name[SIMULATE_WAY_BYTES];
+    char name[SIMULATE_WAY_BYTES];
 
-    if (rc == RC_OK)
-        return rc;
-    snprintf(why, sizeof why, "%s", rc_message());
     simulate_way_name(name, sizeof name, w);
-    return rc_raise(rc, "--gpus %d, %s: %s", n_gpus, name, why);
+    return rc_prefix(rc, "--gpus %d, %s: ", n_gpus, name);
 }
 
 /* What the simulation would refuse (M2). */

@@ -129,12 +129,7 @@ void compute_pass(struct compute *c, uint64_t ns)
 /* "WHAT: " before the message of a backend. */
 static enum rc named(enum rc rc, const char *what)
 {
-    char why[RC_MESSAGE_BYTES];
-
-    if (rc == RC_OK)
-        return RC_OK;
-    snprintf(why, sizeof why, "%s", rc_message());
-    return rc_raise(rc, "%s: %.400s", what, why);
+    return rc_prefix(rc, "%s: ", what);
 }
 
 /* To ask what is available takes a tenth of a millisecond, for each of 512 simulated ranks several times: of what is
