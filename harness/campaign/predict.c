@@ -292,6 +292,7 @@ enum rc prediction_run(struct prediction *p, const struct simulations_env *env)
     enum rc rc;
 
     TRY(simulations_run(p->simulation, p->n_simulations, env));
+    TRY(simulations_check(p->simulation, p->n_simulations)); /* a size less is another prediction */
     for (size_t i = 0; i < p->n_settings; i++) {
         struct predicted_setting *s = &p->setting[i];
         predict_size(p, s, s->n_measured - 1, &s->size[s->n_measured - 1]); /* Y1 */

@@ -292,7 +292,8 @@ struct reproduce_error reproduction_error(const struct reproduction *r, bool has
     for (size_t i = 0; i < r->n_points; i++) {
         const struct point_of_row *p = &r->point[i];
         const bool exchanges = p->n_gpus > 1 && p->mode != ROW_NONE; /* else nothing was predicted */
-        if (!p->row || !p->row->is_counted || !exchanges || row_mode_has_servers(p->mode) != has_servers)
+        if (!p->row || !p->row->is_counted || !exchanges || isnan(p->predicted_ratio) ||
+            row_mode_has_servers(p->mode) != has_servers)
             continue;
         const double points = 100 * fabs(p->predicted_ratio - p->row->efficiency_ratio);
         sum += points;

@@ -10,10 +10,14 @@
  * Invariants
  *   J1  Nothing is fitted to a row or a model, though values that a cluster has for all its rows may have been
  *       chosen beside them, which its description then says: of a row only model, gpus, mode, servers, transport,
- * cluster, batch and its one-GPU rate reach a simulation. Its efficiency is compared with, and nothing else. J2
- * Predicted efficiency is the simulated time of a step of one GPU alone, which updates and exchanges nothing, over that
- * of all of them. J3  The same input gives the same bytes, in every file of the folder: no time, date or number of
- * processes is in one. J4  Points that are simulated alike are simulated once.
+ *       cluster, batch and its one-GPU rate reach a simulation. Its efficiency is compared with, and nothing else.
+ *   J2  Predicted efficiency is the simulated time of a step of one GPU alone, which updates and exchanges nothing,
+ *       over that of all of them.
+ *   J3  The same input gives the same bytes, in every file of the folder: no time, date or number of processes is in
+ *       one.
+ *   J4  Points that are simulated alike are simulated once.
+ *   J5  A row of which a simulation failed is told, in the table and as a record of kind "failure"; the others are as
+ *       if it were not there, and the command ends with an error.
  */
 #ifndef HARNESS_CAMPAIGN_REPRODUCE_H
 #define HARNESS_CAMPAIGN_REPRODUCE_H
@@ -52,7 +56,7 @@ struct point_of_row { /* or of a chart alone: row NULL */
     const char *reducer; /* as the row's; borrowed */
     int n_gpus, n_servers, batch;
     size_t alone, together; /* simulations: of one GPU, and of all */
-    double predicted_ratio; /* NaN before it is simulated */
+    double predicted_ratio; /* NaN before it is simulated, and where that failed */
 };
 
 struct reproduction { /* owned */

@@ -3,6 +3,7 @@
  * reproduce_charts.c - for each model on each cluster images/s and efficiency against GPUs: a line for each mode and
  * transport, published points beside them. The table that is drawn stays beside the pictures.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -45,7 +46,7 @@ static enum rc write_table(const struct reproduction *r, const struct point_of_r
     TRY(atomic_file_open(&file, path));
     fputs("line\tkind\tgpus\tefficiency\timages_per_s\n", file.stream);
     for (size_t i = 0; i < r->n_points; i++)
-        if (!r->point[i].row && is_same_chart(r, &r->point[i], p))
+        if (!r->point[i].row && !isnan(r->point[i].predicted_ratio) && is_same_chart(r, &r->point[i], p))
             write_point(file.stream, r, &r->point[i], false);
     for (size_t i = 0; i < r->n_points; i++)
         if (r->point[i].row && is_same_chart(r, &r->point[i], p))

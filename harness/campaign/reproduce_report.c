@@ -19,9 +19,15 @@ static enum rc print_row(struct table *t, const struct reproduction *r, const st
     TRY(p->n_servers > 0 ? table_cell(t, "%d", p->n_servers) : table_cell(t, "-"));
     TRY(table_cell(t, "%s", point_transport(r, p)));
     TRY(table_cell(t, "%.1f %%", 100 * row->efficiency_ratio));
-    TRY(table_cell(t, "%.1f %%", 100 * p->predicted_ratio));
-    TRY(table_cell(t, "%+.1f", 100 * (p->predicted_ratio - row->efficiency_ratio)));
-    TRY(table_cell(t, "%.1f", p->predicted_ratio * p->n_gpus * rate));
+    if (isnan(p->predicted_ratio)) {
+        TRY(table_cell(t, "failed"));
+        TRY(table_cell(t, "-"));
+        TRY(table_cell(t, "-"));
+    } else {
+        TRY(table_cell(t, "%.1f %%", 100 * p->predicted_ratio));
+        TRY(table_cell(t, "%+.1f", 100 * (p->predicted_ratio - row->efficiency_ratio)));
+        TRY(table_cell(t, "%.1f", p->predicted_ratio * p->n_gpus * rate));
+    }
     TRY(table_cell(t, "%s", row->is_counted ? "" : "no"));
     TRY(table_cell(t, "%s", row->table));
 out:
@@ -157,6 +163,29 @@ out:
     return rc;
 }
 
+/* J5 */
+static enum rc write_failed(struct report *to, const struct reproduction *r, const struct point_of_row *p)
+{
+    const struct simulation *together = &r->simulations.simulation[p->together];
+    const struct simulation *failed = together->has_failed ? together : &r->simulations.simulation[p->alone];
+    struct record *record = NULL;
+    enum rc rc;
+
+    TRY(record_open(&record, "failure"));
+    record_text(record, "model", r->profiles.profile[p->profile].model);
+    record_i64(record, "gpus_count", p->n_gpus);
+    record_text(record, "transport", point_transport(r, p));
+    record_text(record, "mode", row_mode_name(p->mode));
+    record_i64(record, "servers_count", p->n_servers);
+    record_text(record, "table", p->row->table);
+    record_i64(record, "line_index", p->row->line);
+    record_text(record, "message", failed->why);
+    TRY(report_write(to, record));
+out:
+    record_close(&record);
+    return rc;
+}
+
 static enum rc write_errors(struct report *to, const struct reproduction *r, bool has_servers)
 {
     const struct reproduce_error e = reproduction_error(r, has_servers);
@@ -198,7 +227,7 @@ enum rc reproduction_write(const struct reproduction *r, const char *path)
     TRY(report_open(&to, path));
     for (size_t i = 0; i < r->n_points; i++)
         if (r->point[i].row)
-            TRY(write_row(to, r, &r->point[i]));
+            TRY((isnan(r->point[i].predicted_ratio) ? write_failed : write_row)(to, r, &r->point[i]));
     TRY(write_errors(to, r, false));
     TRY(write_errors(to, r, true));
     for (size_t i = 0; i < r->n_clusters; i++)

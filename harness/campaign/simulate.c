@@ -214,6 +214,28 @@ out:
 
 /* --- results --- */
 
+const char *simulate_failure(const struct simulate *s, const struct simulate_point *p)
+{
+    const struct simulation *simulation = s->simulations.simulation;
+
+    for (int seed = 0; seed < s->n_seeds; seed++) {
+        if (simulation[p->together[seed]].has_failed)
+            return simulation[p->together[seed]].why;
+        if (simulation[p->alone[seed]].has_failed)
+            return simulation[p->alone[seed]].why;
+    }
+    return NULL;
+}
+
+static void forget_failed_systems(struct simulate *s)
+{
+    for (size_t profile = 0; profile < s->profiles.n; profile++)
+        for (int system = 0; system < SIMULATE_N_SYSTEMS; system++) {
+            struct simulate_system *y = &s->system[profile][system];
+            y->is_there &= !y->is_there || !simulate_failure(s, &s->point[y->point]);
+        }
+}
+
 static void take_results(struct simulate *s, struct simulate_point *p)
 {
     const struct simulation *simulation = s->simulations.simulation;
@@ -228,7 +250,8 @@ static void take_results(struct simulate *s, struct simulate_point *p)
     }
     p->efficiency = prediction_band_of(ratio, (size_t)s->n_seeds);
     p->images_per_s = p->efficiency.mean * p->n_gpus * s->profiles.profile[p->profile].images_per_s;
-    p->bottleneck = bottleneck_find(&simulation[p->together[0]]);
+    if (!simulate_failure(s, p))
+        p->bottleneck = bottleneck_find(&simulation[p->together[0]]);
 }
 
 enum rc simulate_run(struct simulate *s, const struct simulations_env *env)
@@ -239,6 +262,7 @@ enum rc simulate_run(struct simulate *s, const struct simulations_env *env)
     for (size_t i = 0; i < s->n_all_points; i++)
         take_results(s, &s->point[i]);
     simulate_take_changes(s);
+    forget_failed_systems(s);
 out:
     return rc;
 }

@@ -20,6 +20,8 @@
  *   M2  All simulations are planned, and all input is checked, before the first one runs.
  *   M3  The same input gives the same bytes, in every file of the folder: no time, date or number of processes is in
  *       one.
+ *   M4  A point of which a simulation failed is told, in the table and as a record of kind "failure"; the others are as
+ *       if it had not been asked for, and the command ends with an error.
  */
 #ifndef HARNESS_CAMPAIGN_SIMULATE_H
 #define HARNESS_CAMPAIGN_SIMULATE_H
@@ -132,7 +134,10 @@ struct simulate { /* owned */
 
 /* Check all that terms name, and plan (M2). Writes profiles into folder. RC_INVAL names option or file, and value. */
 enum rc simulate_open(struct simulate *out, const char *folder, const struct simulate_terms *terms) MUST_CHECK;
+/* RC_PEER: a signal came. What fails is in the points (M4). */
 enum rc simulate_run(struct simulate *s, const struct simulations_env *env) MUST_CHECK;
+/* Why it failed; NULL: it did not. */
+const char *simulate_failure(const struct simulate *s, const struct simulate_point *p);
 void simulate_close(struct simulate *s); /* accepts a zeroed one */
 
 /* Fill ways, and profiles in the order of models. In simulate_ways.c. RC_INVAL. */

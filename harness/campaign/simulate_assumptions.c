@@ -128,7 +128,7 @@ static size_t rank_all(struct ranked ranked[CLUSTER_MAX_KEYS], const struct simu
         for (size_t i = 0; i < s->n_changes; i++) {
             const struct simulate_change *c = &s->change[i];
             if (c->kind != CHANGE_ASSUMED || c->point != point || c->what != key || !c->is_possible ||
-                r.n == MOST_CHOICES)
+                isnan(c->ratio) || r.n == MOST_CHOICES)
                 continue;
             r.change[r.n++] = c;
             r.moves_ratio = fmax(r.moves_ratio, fabs(c->ratio - 1));

@@ -68,6 +68,7 @@ void simulate_take_changes(struct simulate *s)
 
     for (size_t i = 0; i < s->n_changes; i++) {
         struct simulate_change *c = &s->change[i];
+        c->is_possible &= !c->is_possible || !simulation[c->together].has_failed; /* M4 */
         if (c->is_possible) /* both of the first seed: the same draws */
             c->ratio = simulation[s->point[c->point].together[0]].step_s / simulation[c->together].step_s;
     }

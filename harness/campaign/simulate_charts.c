@@ -38,7 +38,7 @@ static enum rc write_table(const struct simulate *s, size_t profile, const char 
           file.stream);
     for (size_t i = 0; i < s->n_points; i++) {
         const struct simulate_point *p = &s->point[i];
-        if (p->profile != profile)
+        if (p->profile != profile || simulate_failure(s, p))
             continue;
         simulate_way_name(way, sizeof way, &s->way[p->way]);
         fprintf(file.stream, "%s\tpredicted\t%d\t%.17g\t%.17g", way, p->n_gpus, p->efficiency.mean, p->images_per_s);

@@ -85,7 +85,7 @@ enum rc simulate_explain(FILE *to, const struct simulate *s)
     enum rc rc = RC_OK;
 
     for (size_t i = 0; i < s->n_points; i++) {
-        if (!simulate_is_explained(s, i))
+        if (!simulate_is_explained(s, i) || simulate_failure(s, &s->point[i]))
             continue;
         if (is_first) {
             html_element(to, "h2", NULL, "Which assumption moves a prediction most");

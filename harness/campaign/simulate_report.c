@@ -10,17 +10,30 @@
 
 enum { MOST_ASSUMPTIONS = 3 }; /* of a prediction, on a terminal */
 
+static enum rc print_failed(struct table *t)
+{
+    enum rc rc;
+
+    TRY(table_cell(t, "failed"));
+    for (int i = 0; i < 6; i++)
+        TRY(table_cell(t, "-"));
+out:
+    return rc;
+}
+
 static enum rc print_point(struct table *t, const struct simulate *s, const struct simulate_point *p)
 {
     char way[SIMULATE_WAY_BYTES], bottleneck[BOTTLENECK_BYTES];
     enum rc rc;
 
-    simulate_bottleneck_text(bottleneck, sizeof bottleneck, s, p);
     simulate_way_name(way, sizeof way, &s->way[p->way]);
     TRY(table_cell(t, "%s", s->profiles.profile[p->profile].model));
     TRY(table_cell(t, "%s", way));
     TRY(table_cell(t, "%d", p->n_gpus));
     TRY(p->n_servers > 0 ? table_cell(t, "%d", p->n_servers) : table_cell(t, "-"));
+    if (simulate_failure(s, p))
+        return print_failed(t);
+    simulate_bottleneck_text(bottleneck, sizeof bottleneck, s, p);
     TRY(table_cell(t, "%.1f %%", 100 * p->efficiency.mean));
     if (s->n_seeds > 1)
         TRY(table_cell(t, "%.1f .. %.1f", 100 * p->efficiency.low, 100 * p->efficiency.high));
@@ -136,7 +149,7 @@ static enum rc print_assumptions(const struct simulate *s, FILE *to)
 
     for (size_t i = 0; i < s->n_points; i++) {
         const struct simulate_point *p = &s->point[i];
-        if (!simulate_is_explained(s, i))
+        if (!simulate_is_explained(s, i) || simulate_failure(s, p))
             continue;
         if (is_first)
             fprintf(to, "assumptions that move a prediction most: %s\n", simulate_assumptions_text());
@@ -222,6 +235,24 @@ out:
     return rc;
 }
 
+/* M4 */
+static enum rc write_failed(struct report *to, const struct simulate *s, const struct simulate_point *p)
+{
+    struct record *record = NULL;
+    enum rc rc;
+
+    TRY(record_open(&record, "failure"));
+    record_text(record, "model", s->profiles.profile[p->profile].model);
+    record_i64(record, "gpus_count", p->n_gpus);
+    record_way(record, s, &s->way[p->way]);
+    record_i64(record, "servers_count", p->n_servers);
+    record_text(record, "message", simulate_failure(s, p));
+    TRY(report_write(to, record));
+out:
+    record_close(&record);
+    return rc;
+}
+
 static enum rc write_system(struct report *to, const struct simulate *s, size_t profile, int system)
 {
     const struct simulate_point *p = &s->point[s->system[profile][system].point];
@@ -291,7 +322,7 @@ enum rc simulate_write(const struct simulate *s, const char *path)
 
     TRY(report_open(&to, path));
     for (size_t i = 0; i < s->n_points; i++)
-        TRY(write_point(to, s, &s->point[i]));
+        TRY((simulate_failure(s, &s->point[i]) ? write_failed : write_point)(to, s, &s->point[i]));
     for (size_t i = 0; i < s->profiles.n; i++)
         for (int system = 0; system < SIMULATE_N_SYSTEMS; system++)
             if (s->system[i][system].is_there)

@@ -8,7 +8,7 @@
 
 static enum rc print_ratio(struct table *t, const struct simulate_change *c)
 {
-    return c && c->is_possible ? table_cell(t, "%.3f", c->ratio) : table_cell(t, "-");
+    return c && c->is_possible && !isnan(c->ratio) ? table_cell(t, "%.3f", c->ratio) : table_cell(t, "-");
 }
 
 static enum rc print_changed(struct table *t, const struct simulate *s, size_t point)
@@ -39,7 +39,7 @@ enum rc simulate_what_if_table(struct table **out, const struct simulate *s)
         column[3 + what] = (struct column){ simulate_what_if_name(s, what), ALIGN_RIGHT };
     TRY(table_open(&t, column, sizeof column / sizeof *column));
     for (size_t i = 0; i < s->n_points; i++)
-        if (simulate_is_changed(s, i) && s->way[s->point[i].way].mode != ROW_NONE)
+        if (simulate_is_changed(s, i) && !simulate_failure(s, &s->point[i]) && s->way[s->point[i].way].mode != ROW_NONE)
             TRY(print_changed(t, s, i));
     *out = t;
     t = NULL;

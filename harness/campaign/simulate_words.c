@@ -81,7 +81,7 @@ static struct common common_of(const struct simulate *s, size_t profile, size_t 
     for (size_t i = 0; i < s->n_counts; i++) {
         const struct simulate_point *a = point_of(s, profile, first, s->n_gpus[i]);
         const struct simulate_point *b = point_of(s, profile, second, s->n_gpus[i]);
-        if (!a || !b)
+        if (!a || !b || simulate_failure(s, a) || simulate_failure(s, b))
             continue;
         c.n_gpus[c.n] = s->n_gpus[i];
         c.first[c.n] = a->images_per_s;

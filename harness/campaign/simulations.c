@@ -29,20 +29,18 @@ struct lanes {
     atomic_flag is_taken; /* a lane has what follows, as long as it takes to count and to print a line */
     size_t n_done;
     double done_weight, all_weight;
-    enum rc rc; /* of the first that failed */
-    char message[RC_MESSAGE_BYTES];
 };
+
+static void forget_figures(struct simulation *s)
+{
+    s->step_s = s->step_mean_s = s->compute_s = s->exposed_s = NAN;
+    s->imbalance_ratio = s->staleness_mean_count = s->network_bytes = NAN;
+}
 
 enum rc simulation_open(struct simulation *out)
 {
-    *out = (struct simulation){ .word = calloc(SIMULATION_WORDS, SIMULATION_WORD_BYTES),
-                                .step_s = NAN,
-                                .step_mean_s = NAN,
-                                .compute_s = NAN,
-                                .exposed_s = NAN,
-                                .imbalance_ratio = NAN,
-                                .staleness_mean_count = NAN,
-                                .network_bytes = NAN };
+    *out = (struct simulation){ .word = calloc(SIMULATION_WORDS, SIMULATION_WORD_BYTES) };
+    forget_figures(out);
     return out->word ? RC_OK : rc_raise(RC_NOMEM, "no memory for the options of a simulation");
 }
 
@@ -160,6 +158,8 @@ static enum rc simulate(struct simulation *s, size_t index, const struct simulat
     argv[n++] = cost;
     argv[n] = NULL;
     TRY(child_run(argv, 0, stop_wanted, &exit_code, complaint, sizeof complaint));
+    if (exit_code > 128)
+        FAIL(RC_PEER, "the simulation of %s was ended by signal %d", s->name, exit_code - 128);
     if (exit_code != 0)
         FAIL(RC_PEER, "the simulation of %s ended with exit code %d: %s", s->name, exit_code, first_line(complaint));
     TRY(take_records(s, path));
@@ -176,25 +176,26 @@ static void take(struct lanes *l)
         ;
 }
 
-static void note_end(struct lanes *l, const struct simulation *s, enum rc rc)
+/* V3. What a signal has stopped has not failed by itself. */
+static void note_failure(struct lanes *l, struct simulation *s)
+{
+    forget_figures(s);
+    s->has_failed = true;
+    s->hot_tensor[0] = '\0';
+    snprintf(s->why, sizeof s->why, "%.*s", (int)sizeof s->why - 1, rc_message());
+    if (!stop_wanted())
+        progress_say(l->env->progress, "%s; the others go on", s->why);
+}
+
+static void note_end(struct lanes *l, struct simulation *s, enum rc rc)
 {
     take(l);
-    if (rc != RC_OK && l->rc == RC_OK) {
-        l->rc = rc;
-        snprintf(l->message, sizeof l->message, "%s", rc_message());
-    }
+    if (rc != RC_OK)
+        note_failure(l, s);
     l->done_weight += s->weight;
     progress_weigh(l->env->progress, l->all_weight > 0 ? l->done_weight / l->all_weight : 1);
     progress_update(l->env->progress, ++l->n_done, s->name, wait_clock_ns());
     atomic_flag_clear(&l->is_taken);
-}
-
-static bool has_failed(struct lanes *l)
-{
-    take(l);
-    const bool yes = l->rc != RC_OK;
-    atomic_flag_clear(&l->is_taken);
-    return yes;
 }
 
 /* A lane. */
@@ -205,7 +206,7 @@ static void run_lane(void *arg, int task, int thread)
 
     (void)task;
     (void)thread;
-    while (!stop_wanted() && !has_failed(l) && (i = atomic_fetch_add(&l->next, 1)) < l->n) {
+    while (!stop_wanted() && (i = atomic_fetch_add(&l->next, 1)) < l->n) {
         struct simulation *s = &l->s[l->order[i]];
         note_end(l, s, simulate(s, l->order[i], l->env));
     }
@@ -239,10 +240,23 @@ enum rc simulations_run(struct simulation *s, size_t n, const struct simulations
     thread_pool_run(pool, run_lane, &l, n_lanes);
     if (stop_wanted())
         FAIL(RC_PEER, "stopped by %s after %zu of %zu simulations", stop_signal_name(stop_signal()), l.n_done, n);
-    if (l.rc != RC_OK)
-        FAIL(l.rc, "%s", l.message);
 out:
     thread_pool_close(&pool);
     free(l.order);
     return rc;
+}
+
+enum rc simulations_check(const struct simulation *s, size_t n)
+{
+    const struct simulation *first = NULL;
+    size_t n_failed = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (!first && s[i].has_failed)
+            first = &s[i];
+        n_failed += s[i].has_failed;
+    }
+    return first ? rc_raise(RC_PEER, "%zu of %zu simulations failed; %s%s", n_failed, n,
+                            n_failed > 1 ? "the first: " : "", first->why)
+                 : RC_OK;
 }

@@ -6,6 +6,7 @@
  * Invariants
  *   V1  What a simulation finds depends on what was given alone: not on how many run beside it, nor in which order.
  *   V2  The one with the most weight begins first, so that the last to end is a short one.
+ *   V3  One that fails is told at once, and the others go on; it says so itself, and its figures are NaN.
  */
 #ifndef HARNESS_CAMPAIGN_SIMULATIONS_H
 #define HARNESS_CAMPAIGN_SIMULATIONS_H
@@ -18,7 +19,7 @@
 
 struct progress;
 
-enum { SIMULATION_WORDS = 28, SIMULATION_WORD_BYTES = 1200 };
+enum { SIMULATION_WORDS = 28, SIMULATION_WORD_BYTES = 1200, SIMULATION_WHY_BYTES = 320 };
 
 struct simulation {
     /* given: options of gradmark train, all but --out and --cost */
@@ -40,6 +41,8 @@ struct simulation {
     double staleness_mean_count;    /* NaN: there are no servers */
     struct link_load load[N_LOADS]; /* of a step: the busiest of each kind (world_cost) */
     double network_bytes;           /* of a step: that all network cards sent */
+    bool has_failed;                /* then all of these are NaN or nothing (V3) */
+    char why[SIMULATION_WHY_BYTES];
 };
 
 struct simulations_env {   /* borrowed */
@@ -55,8 +58,9 @@ void simulation_close(struct simulation *s); /* accepts a zeroed one */
 /* Add an option "--%s=..." or any other word. RC_INVAL: it is too long. */
 enum rc simulation_add(struct simulation *s, const char *fmt, ...) PRINTF_LIKE(2, 3) MUST_CHECK;
 
-/* Run all. RC_PEER: one failed, named with its first line of complaint, or a signal came (stop.h). RC_MISMATCH: its
- * records are none. */
+/* Run all (V3). RC_PEER: a signal came (stop.h). */
 enum rc simulations_run(struct simulation *s, size_t n, const struct simulations_env *env) MUST_CHECK;
+/* RC_PEER: some failed; how many, and the first of them with why. */
+enum rc simulations_check(const struct simulation *s, size_t n) MUST_CHECK;
 
 #endif

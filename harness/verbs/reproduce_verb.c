@@ -127,6 +127,7 @@ static enum rc reproduce_run(struct verb_call *call)
         TRY(keep(&r, o));
         TRY(atomic_folder_commit(&folder));
     }
+    TRY(simulations_check(r.simulations.simulation, r.simulations.n));
 out:
     reproduction_close(&r);
     atomic_folder_discard(&folder);

@@ -152,6 +152,7 @@ static enum rc simulate_verb_run(struct verb_call *call)
         TRY(keep(&s));
         TRY(atomic_folder_commit(&folder));
     }
+    TRY(simulations_check(s.simulations.simulation, s.simulations.n));
 out:
     simulate_close(&s);
     atomic_folder_discard(&folder);
