@@ -107,6 +107,23 @@ out:
     return rc;
 }
 
+/* E1: of the gradients of steps that end in the window, the part that was applied. */
+static double applied_ratio(const struct window *w, const struct steps *in)
+{
+    double n_steps = 0, n_late = 0;
+
+    if (!(in->messages_per_step_count > 0))
+        return 1;
+    for (size_t i = 0; i < in->n_workers * in->n_steps; i++) {
+        const struct step_stamp *s = &in->stamp[i];
+        if (s->end_ns <= w->from_ns || s->end_ns > w->to_ns)
+            continue;
+        n_steps++;
+        n_late += s->late_count;
+    }
+    return n_steps > 0 ? 1 - n_late / (n_steps * in->messages_per_step_count) : 1;
+}
+
 /* E1, E5: samples of a round over the mean duration of the steady rounds. Leaves *w at the steady part. */
 static enum rc find_throughput(struct steps_summary *out, struct window *w, const struct steps *in)
 {
@@ -121,10 +138,10 @@ static enum rc find_throughput(struct steps_summary *out, struct window *w, cons
     out->steady = steady_find(duration_s, w->n_rounds);
     const size_t n_warmup = out->steady.n_warmup;
     struct interval duration = interval_autocorrelated(duration_s + n_warmup, w->n_rounds - n_warmup);
-    out->throughput_samples_per_s = interval_reciprocal(duration, samples_per_round);
     free(duration_s);
     w->from_ns = w->boundary_ns[n_warmup];
     w->to_ns = w->boundary_ns[w->n_rounds];
+    out->throughput_samples_per_s = interval_reciprocal(duration, samples_per_round * applied_ratio(w, in));
     if (w->from_ns == w->to_ns) { /* no round, or a virtual clock stood still: costs of all steps */
         w->from_ns = 0;
         w->to_ns = UINT64_MAX;

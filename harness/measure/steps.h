@@ -4,7 +4,8 @@
  *
  * Invariants
  *   E1  Throughput is samples of all workers in the window over the window's time, from the
- *       clocks of all ranks; never one rank's rate times the number of ranks.
+ *       clocks of all ranks; never one rank's rate times the number of ranks. Samples whose gradients servers dropped
+ *       are none: of those in the window the part that was dropped, in messages, does not count.
  *   E2  A round is n_workers consecutive step completions in time order: one step of a
  *       synchronous mode, one update per worker on average of an asynchronous one.
  *   E3  Only time in which every worker trained counts: from the latest first start to the
@@ -53,6 +54,7 @@ struct steps {                      /* borrowed */
     size_t batch_per_worker_count;
     bool synchronous; /* workers meet every step: waiting for the latest worker is counted apart from the wire */
     bool overlapped;  /* a step waits for the exchange of the one before: what that hid is in its stamp */
+    double messages_per_step_count; /* with a gradient, that servers apply or drop (late_count); 0: none are dropped */
 };
 
 struct steps_summary {

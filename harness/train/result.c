@@ -49,6 +49,7 @@ enum rc train_summarise(struct train_summary *out, const struct train_job *job, 
                         .n_steps = r->n_steps,
                         .batch_per_worker_count = job->opts.batch,
                         .synchronous = job->mode->module.caps & MODE_SYNCHRONOUS && !(job->omitted & OMIT_AVERAGE),
+                        .messages_per_step_count = servers_parts_per_step(job, r),
                         .overlapped = job->exchange.overlap };
     TRY(steps_summarise(&s.measured, &s.steps));
     const double throughput = s.measured.throughput_samples_per_s.mean;

@@ -43,6 +43,21 @@ uint64_t servers_late_count(const struct train_result *result)
     return n;
 }
 
+double servers_parts_per_step(const struct train_job *job, const struct train_result *result)
+{
+    const struct consistency *c = &job->exchange.consistency;
+    uint64_t n_parts = 0;
+
+    if (!has_servers(job) || c->kind != CONSISTENCY_SYNC || c->bound_count == 0)
+        return 0;
+    for (int s = result->n_workers; s < result->n_ranks; s++) {
+        n_parts += result->rank[s].served.late_count;
+        for (int k = 0; k < STALENESS_BINS; k++)
+            n_parts += result->rank[s].served.pushes_count[k];
+    }
+    return (double)n_parts / ((double)result->n_workers * (double)result->n_steps);
+}
+
 /* Steps that a worker was ahead of the slowest one, at most. */
 static uint32_t lead_max(const struct train_result *result)
 {

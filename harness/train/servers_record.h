@@ -15,6 +15,9 @@ void record_server_of_rank(struct record *r, const struct train_job *job, const 
 /* The record of kind staleness: of the steps of all workers. */
 enum rc write_staleness(struct report *to, const struct train_summary *s) MUST_CHECK;
 
+/* Parts of a worker's gradient in a step, of which servers drop some that are late; 0: no rule of this run drops any.
+ */
+double servers_parts_per_step(const struct train_job *job, const struct train_result *result);
 /* Parts of gradients that were dropped, of all workers. */
 uint64_t servers_late_count(const struct train_result *result);
 /* "sync:1, 40 parts of gradients came too late and were dropped": the rule of a run with servers, and what came of it.
