@@ -19,21 +19,45 @@ static void clear(struct atomic_folder *f)
 {
     free(f->path);
     free(f->temporary_path);
+    free(f->made_path);
     *f = (struct atomic_folder){ .path = NULL };
 }
 
 /* Those above path; what is in the way is named. */
-static enum rc make_parents(const char *path)
+static enum rc make_parents(struct atomic_folder *f)
 {
-    char *copy = strdup(path);
+    char *copy = strdup(f->path), *above;
+    struct stat there;
     enum rc rc = RC_OK;
 
     if (copy == NULL)
-        FAIL(RC_NOMEM, "%s: no memory for its name", path);
+        FAIL(RC_NOMEM, "%s: no memory for its name", f->path);
+    for (above = dirname(copy); stat(above, &there) != 0 && errno == ENOENT; above = dirname(above)) {
+        free(f->made_path);
+        f->made_path = strdup(above);
+        if (f->made_path == NULL)
+            FAIL(RC_NOMEM, "%s: no memory for its name", f->path);
+    }
+    free(copy);
+    copy = strdup(f->path);
+    if (copy == NULL)
+        FAIL(RC_NOMEM, "%s: no memory for its name", f->path);
     TRY(file_make_folder(dirname(copy)));
 out:
     free(copy);
     return rc;
+}
+
+/* From the lowest up to the first; one that holds anything stays, and with it those above. */
+static void remove_parents(struct atomic_folder *f)
+{
+    char *above = f->path;
+
+    while (f->made_path != NULL && strcmp(above, f->made_path) != 0) {
+        above = dirname(above); /* shortens f->path, which nobody needs any more */
+        if (rmdir(above) != 0 && errno != ENOENT)
+            return;
+    }
 }
 
 static enum rc make_temporary(struct atomic_folder *f, mode_t mode)
@@ -85,7 +109,7 @@ enum rc atomic_folder_open(struct atomic_folder *out, const char *path)
         FAIL(RC_INVAL, "%s: %s", path, strerror(errno));
     if (is_there && there.st_dev == here.st_dev && there.st_ino == here.st_ino)
         FAIL(RC_INVAL, "%s: is the folder this runs in, which cannot be replaced; name one in it", path);
-    TRY(make_parents(f.path));
+    TRY(make_parents(&f));
     TRY(make_temporary(&f, mode_of(is_there ? &there : NULL)));
     if (is_there) { /* replace the empty folder by an empty one: an obstacle to the last rename is found now */
         if (rename(f.temporary_path, f.path) != 0)
@@ -133,5 +157,6 @@ void atomic_folder_discard(struct atomic_folder *f)
         remove_files(f->temporary_path);
         (void)rmdir(f->temporary_path);
     }
+    remove_parents(f);
     clear(f);
 }

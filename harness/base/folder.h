@@ -10,6 +10,7 @@
 
 struct atomic_folder {
     char *path, *temporary_path; /* write files, no folders, into temporary_path: "PATH.partial-XXXXXX" */
+    char *made_path;             /* the first of the folders above path that were made; NULL: all were there */
 };
 
 /* Start writing what shall become folder `path`, which is not there yet or empty; folders above it are made.
@@ -18,7 +19,8 @@ struct atomic_folder {
 enum rc atomic_folder_open(struct atomic_folder *out, const char *path) MUST_CHECK;
 /* Rename into place. RC_IO: nothing new is at path. Ends f either way. */
 enum rc atomic_folder_commit(struct atomic_folder *f) MUST_CHECK;
-/* Remove what was written; no-op when not open or already committed. */
+/* Remove what was written, and the folders above it that were made, where nobody else has put anything into them; no-op
+ * when not open or already committed. */
 void atomic_folder_discard(struct atomic_folder *f);
 
 #endif
