@@ -21,7 +21,7 @@ static void say_and_end(int number)
 
 void last_words_set(const char *text)
 {
-    static const int number[] = { SIGINT, SIGTERM };
+    static const int number[] = { SIGINT, SIGTERM, SIGHUP };
     struct sigaction now, action = { .sa_flags = SA_RESTART };
 
     last_words = text;

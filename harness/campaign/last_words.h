@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* last_words.h - what a process says that SIGINT or SIGTERM ends at once, as one that waits in MPI. */
+/* last_words.h - what a process says that SIGINT, SIGTERM or SIGHUP ends at once, as one that waits in MPI. */
 #ifndef HARNESS_CAMPAIGN_LAST_WORDS_H
 #define HARNESS_CAMPAIGN_LAST_WORDS_H
 

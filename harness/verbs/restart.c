@@ -52,7 +52,8 @@ static enum rc refuse_launcher(const struct train_opts *opts)
 static bool is_over(int exit_code)
 {
     return stop_wanted() || exit_code == 0 || exit_code == 2 || exit_code == RESTART_NOT ||
-           exit_code == VERB_STOPPED + SIGINT || exit_code == VERB_STOPPED + SIGTERM;
+           exit_code == VERB_STOPPED + SIGINT || exit_code == VERB_STOPPED + SIGTERM ||
+           exit_code == VERB_STOPPED + SIGHUP;
 }
 
 /* As if the user had not given option `name`. */

@@ -26,7 +26,7 @@ static struct {
 enum { N_NUMBER_BITS = 8 };
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "a handler may write it");
 
-static const int stop_signals[] = { SIGINT, SIGTERM };
+static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP };
 enum { N_STOP_SIGNALS = sizeof stop_signals / sizeof *stop_signals };
 
 /* Calls only what may be called in a handler, as do the next two. */
@@ -99,7 +99,7 @@ int stop_signal(void)
 
 const char *stop_signal_name(int number)
 {
-    return number == SIGINT ? "SIGINT" : "SIGTERM";
+    return number == SIGINT ? "SIGINT" : number == SIGHUP ? "SIGHUP" : "SIGTERM";
 }
 
 /* --- the ranks of a run --- */

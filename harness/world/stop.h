@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stop.h - a process that receives SIGINT or SIGTERM ends early and keeps its results; the ranks of a run end after the
- * same step.
+ * stop.h - a process that receives SIGINT, SIGTERM or SIGHUP ends early and keeps its results; the ranks of a run end
+ * after the same step.
  *
  * A launcher passes these signals on to all its processes, at times that differ, or a user sends one to a single rank.
  * So the ranks agree, without messages of their own: in their seats (peers.h) they show how many steps they have begun,
