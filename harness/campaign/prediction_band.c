@@ -18,7 +18,7 @@ struct prediction_band prediction_band_of(const double *x, size_t n)
     if (n < 2)
         return b;
     const double half = student_t_975((double)(n - 1)) * sqrt(squares / (double)(n - 1) * (1 + 1 / (double)n));
-    b.low = b.mean - half;
+    b.low = fmin(b.mean, fmax(b.mean - half, 0)); /* no less than nothing */
     b.high = b.mean + half;
     return b;
 }

@@ -12,7 +12,8 @@ struct prediction_band {
 /*
  * x[n]: of runs with independent noise. Between low and high lies, in 95 of 100 cases, the value of one more such run,
  * were they normally distributed: mean -+ t(0.975, n - 1) s sqrt(1 + 1/n). That is wider than the interval of the mean
- * (interval.h), which says where the mean of many runs is. Pure.
+ * (interval.h), which says where the mean of many runs is. Values are of what cannot be below 0, and neither is low
+ * where none of them is. Pure.
  */
 struct prediction_band prediction_band_of(const double *x, size_t n);
 

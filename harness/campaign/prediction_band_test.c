@@ -21,11 +21,11 @@ static void assert_band(const double *x, size_t n, double mean, double half)
 /* t(0.975) is 12.7062 with 1 degree of freedom, 4.30265 with 2, 2.77645 with 4. */
 static void of_runs(void **state)
 {
-    const double two[] = { 0.9, 0.8 }, three[] = { 2, 4, 6 }, five[] = { 1, 1, 1, 1, 1 };
+    const double two[] = { 10.9, 10.8 }, three[] = { 12, 14, 16 }, five[] = { 1, 1, 1, 1, 1 };
 
     (void)state;
-    assert_band(two, 2, 0.85, 12.7062047 * 0.0707106781 * sqrt(1.5));
-    assert_band(three, 3, 4, 4.30265273 * 2 * sqrt(4.0 / 3));
+    assert_band(two, 2, 10.85, 12.7062047 * 0.0707106781 * sqrt(1.5));
+    assert_band(three, 3, 14, 4.30265273 * 2 * sqrt(4.0 / 3));
     assert_band(five, 5, 1, 0);
 }
 
@@ -38,9 +38,22 @@ static void of_one_run_there_is_none(void **state)
     assert_true(b.mean == 0.7 && isnan(b.low) && isnan(b.high));
 }
 
+/* 0.1 and 0.9: half the band is 12.7 x 0.566 x 1.22, far more than their mean; no efficiency is below 0. */
+static void nothing_is_below_nothing(void **state)
+{
+    const double wide[] = { 0.1, 0.9 }, below[] = { -3, -1 };
+    struct prediction_band b = prediction_band_of(wide, 2);
+
+    (void)state;
+    assert_true(b.mean == 0.5 && b.low == 0 && fabs(b.high - (0.5 + 12.7062047 * 0.565685425 * sqrt(1.5))) < 1e-4);
+    b = prediction_band_of(below, 2);
+    assert_true(b.low <= b.mean && b.mean == -2);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(of_runs), cmocka_unit_test(of_one_run_there_is_none) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(of_runs), cmocka_unit_test(of_one_run_there_is_none),
+                                        cmocka_unit_test(nothing_is_below_nothing) };
 
     return cmocka_run_group_tests_name("prediction_band", tests, NULL, NULL);
 }

@@ -202,7 +202,10 @@ const char *simulate_what_if_text(void);
 const char *simulate_assumptions_text(void);
 /* What the band of efficiencies means, or why there is none; a sentence. */
 void simulate_band_text(char *out, size_t n_bytes, const struct simulate *s);
-/* Where a collective and a way with servers cross over, in a line for each model and pair; to print(arg, line). */
+/* Buckets, overlap, transports, and how many points are left out; to print(arg, line). */
+void simulate_exchange_terms(const struct simulate *s, void (*print)(void *arg, const char *line), void *arg);
+/* Where a collective and a way with servers cross over, and whether bands say so, too, in a line for each model and
+ * pair; to print(arg, line). */
 void simulate_crossovers(const struct simulate *s, void (*print)(void *arg, const char *line), void *arg);
 
 /* Of the points. RC_NOMEM. */

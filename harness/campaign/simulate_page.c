@@ -80,6 +80,7 @@ enum rc simulate_page(const struct simulate *s, const char *path)
     simulate_band_text(band, sizeof band, s);
     html_element(to, "p", NULL, "%s.", band);
     html_table(to, t, "predictions");
+    simulate_exchange_terms(s, write_line, to);
     html_element(to, "h2", NULL, "Where ring and parameter server cross over");
     html_element(to, "p", NULL,
                  "In GPUs; between two simulated numbers of GPUs the ratio of both rates is taken to follow a power of "

@@ -97,12 +97,7 @@ static void print_terms(const struct simulate *s, FILE *to)
     for (size_t i = 0; i < s->profiles.n; i++)
         fprintf(to, "%s on one GPU: %.1f images/s, batch %d: %s\n", s->profiles.profile[i].model,
                 s->profiles.profile[i].images_per_s, s->profiles.profile[i].batch, s->profiles.profile[i].source);
-    fprintf(to, "buckets of %llu bytes, with servers of %llu (0: one); overlap %s; transport %s, with servers %s\n",
-            (unsigned long long)t->bucket_bytes, (unsigned long long)t->ps_bucket_bytes, t->overlap,
-            used_cluster_transport(&s->cluster[0]), used_cluster_transport(&s->cluster[s->n_clusters - 1]));
-    if (s->n_left_out > 0)
-        fprintf(to, "%zu point%s left out: GPUs x servers above --most-messages %llu\n", s->n_left_out,
-                s->n_left_out == 1 ? " is" : "s are", (unsigned long long)t->most_messages);
+    simulate_exchange_terms(s, print_line, to);
     for (size_t i = 0; i < s->n_clusters; i++)
         used_cluster_print_assumed(&s->cluster[i], to);
 }

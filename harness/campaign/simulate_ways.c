@@ -79,6 +79,23 @@ out:
     return rc;
 }
 
+/* What modes without servers do not read. */
+static enum rc check_lists(const struct simulate_terms *t)
+{
+    const char *placements = t->placements, *servers = t->servers;
+    struct simulate_way w = { .mode = ROW_NONE };
+    struct placement_opts opts;
+    char item[ITEM_BYTES];
+    enum rc rc = RC_OK;
+
+    while (text_next(&placements, item, sizeof item))
+        TRY(of_list(placement_parse(&opts, item)));
+    while (text_next(&servers, item, sizeof item))
+        TRY(take_servers(&w, item));
+out:
+    return rc;
+}
+
 static enum rc unknown_mode(const char *text)
 {
     return rc_raise(
@@ -118,6 +135,7 @@ enum rc simulate_find_ways(struct simulate *s)
 
     while (text_next(&modes, mode, sizeof mode))
         TRY(add_mode(s, mode));
+    TRY(check_lists(s->terms));
     if (s->n_ways == 0)
         FAIL(RC_INVAL, "--modes: is empty; ring,ps-sync would be right");
 out:

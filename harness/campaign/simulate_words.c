@@ -34,6 +34,23 @@ void simulate_band_text(char *out, size_t n_bytes, const struct simulate *s)
                      : "nothing in the description is random: no jitter, no stragglers, no random placement");
 }
 
+void simulate_exchange_terms(const struct simulate *s, void (*print)(void *arg, const char *line), void *arg)
+{
+    const struct simulate_terms *t = s->terms;
+    char line[SIMULATE_SENTENCE_BYTES];
+
+    snprintf(line, sizeof line,
+             "buckets of %llu bytes, with servers of %llu (0: one); overlap %s; transport %s, with servers %s",
+             (unsigned long long)t->bucket_bytes, (unsigned long long)t->ps_bucket_bytes, t->overlap,
+             used_cluster_transport(&s->cluster[0]), used_cluster_transport(&s->cluster[s->n_clusters - 1]));
+    print(arg, line);
+    if (s->n_left_out == 0)
+        return;
+    snprintf(line, sizeof line, "%zu point%s left out: GPUs x servers above --most-messages %llu", s->n_left_out,
+             s->n_left_out == 1 ? " is" : "s are", (unsigned long long)t->most_messages);
+    print(arg, line);
+}
+
 const char *simulate_what_if_text(void)
 {
     return "network: of the cards, with what leaves groups, not of software; latency: of network, groups and protocol; "
@@ -63,7 +80,8 @@ const char *simulate_systems_text(void)
 struct common { /* the numbers of GPUs that two ways have both */
     int n_gpus[SIMULATE_MOST_COUNTS];
     double first[SIMULATE_MOST_COUNTS], second[SIMULATE_MOST_COUNTS]; /* images/s */
-    size_t n;
+    bool is_open[SIMULATE_MOST_COUNTS];                               /* their bands overlap */
+    size_t n, n_open;
 };
 
 static const struct simulate_point *point_of(const struct simulate *s, size_t profile, size_t way, int n_gpus)
@@ -72,6 +90,12 @@ static const struct simulate_point *point_of(const struct simulate *s, size_t pr
         if (s->point[i].profile == profile && s->point[i].way == way && s->point[i].n_gpus == n_gpus)
             return &s->point[i];
     return NULL;
+}
+
+/* One that has no band is as sure as can be. */
+static bool overlap(const struct prediction_band *a, const struct prediction_band *b)
+{
+    return a->low <= b->high && b->low <= a->high;
 }
 
 static struct common common_of(const struct simulate *s, size_t profile, size_t first, size_t second)
@@ -85,9 +109,27 @@ static struct common common_of(const struct simulate *s, size_t profile, size_t 
             continue;
         c.n_gpus[c.n] = s->n_gpus[i];
         c.first[c.n] = a->images_per_s;
-        c.second[c.n++] = b->images_per_s;
+        c.second[c.n] = b->images_per_s;
+        c.is_open[c.n] = overlap(&a->efficiency, &b->efficiency);
+        c.n_open += c.is_open[c.n];
+        c.n++;
     }
     return c;
+}
+
+/* Is a lead on either side of a crossover at `gpus` within the bands? */
+static bool is_within_band(const struct common *c, double gpus)
+{
+    size_t behind = 0;
+
+    while (behind + 1 < c->n && c->n_gpus[behind] < gpus)
+        behind++;
+    return c->is_open[behind] || (behind > 0 && c->is_open[behind - 1]);
+}
+
+static const char *how_sure(const struct common *c)
+{
+    return c->n_open == 0 ? "" : c->n_open == c->n ? ", within the band" : ", at some of them within the band";
 }
 
 static void tell_pair(const struct simulate *s, size_t profile, size_t first, size_t second,
@@ -110,14 +152,15 @@ static void tell_pair(const struct simulate *s, size_t profile, size_t first, si
         return;
     }
     if (found.n == 0) {
-        snprintf(line, sizeof line, "%s: no crossover of %s and %s between %d and %d GPUs: %s is faster", model, own,
-                 other, c.n_gpus[0], c.n_gpus[c.n - 1], found.first_leads ? own : other);
+        snprintf(line, sizeof line, "%s: no crossover of %s and %s between %d and %d GPUs: %s is faster%s", model, own,
+                 other, c.n_gpus[0], c.n_gpus[c.n - 1], found.first_leads ? own : other, how_sure(&c));
         print(arg, line);
         return;
     }
     at = snprintf(line, sizeof line, "%s: %s and %s cross over at", model, own, other);
     for (size_t i = 0; i < found.n && i < CROSSOVER_MOST; i++)
-        at += snprintf(line + at, sizeof line - (size_t)at, "%s %.1f", i > 0 ? "," : "", found.gpus[i]);
+        at += snprintf(line + at, sizeof line - (size_t)at, "%s %.1f%s", i > 0 ? "," : "", found.gpus[i],
+                       is_within_band(&c, found.gpus[i]) ? " (within the band)" : "");
     snprintf(line + at, sizeof line - (size_t)at, " GPUs: below, %s is faster%s", found.first_leads ? own : other,
              found.n > 1 ? "; then in turn" : "");
     print(arg, line);

@@ -64,7 +64,10 @@ line_colours = '#0072B2 #D55E00 #009E73 #CC79A7 #56B4E9 #E69F00'
 line_points = '7 9 5 13 11 15'
 hollow_points = '6 8 4 12 10 14'
 line_dashes = '1 13 12 14 15 16'
+# Line i's. Behind six lines colours begin again, with other points and dashes, and these with each other: in grey, too, no two of
+# 36 lines look alike.
 of_line(list, i) = word(list, (i - 1) % 6 + 1)
+moved(list, i, by) = word(list, (i - 1 + by * ((i - 1) / 6)) % 6 + 1)
 
 entry_names = ''
 entry_colours = ''
@@ -74,8 +77,8 @@ entry_boxes = ''
 do for [i = 1:words(modes)] {
     entry_names = entry_names.' "'.word(modes, i).'"'
     entry_colours = entry_colours.' '.of_line(line_colours, i)
-    entry_points = entry_points.' '.(1000 + int(of_line(line_points, i)))
-    entry_lines = entry_lines.' '.of_line(line_dashes, i)
+    entry_points = entry_points.' '.(1000 + int(moved(line_points, i, 1)))
+    entry_lines = entry_lines.' '.moved(line_dashes, i, 2)
     entry_boxes = entry_boxes.' 0'
 }
 if (!is_log || is_number(ideal)) {
@@ -111,11 +114,11 @@ plot \
         with filledcurves fc rgb of_line(line_colours, i) fs transparent solid 0.18 noborder notitle, \
     (is_log ? ideal * x : 1) with lines lc rgb '#a0a0a0' lw 2 dt 10 notitle, \
     for [i = 1:n_lines] data using 3:(of(i, 'predicted', cell(column_of))) with lines \
-        lc rgb of_line(line_colours, i) lw 2.5 dt int(of_line(line_dashes, i)) notitle, \
+        lc rgb of_line(line_colours, i) lw 2.5 dt int(moved(line_dashes, i, 2)) notitle, \
     for [i = 1:n_lines] data using 3:(of(i, 'predicted', cell(column_of))) with points \
-        pt int(of_line(line_points, i)) ps 0.4 * dot lc rgb of_line(line_colours, i) notitle, \
+        pt int(moved(line_points, i, 1)) ps 0.4 * dot lc rgb of_line(line_colours, i) notitle, \
     for [i = 1:n_lines] data using 3:(of(i, 'not counted', cell(column_of))) with points \
         pt 2 ps 0.8 * dot lw 1.5 lc rgb of_line(line_colours, i) notitle, \
     for [i = 1:n_lines] data using 3:(of(i, 'published', cell(column_of))) with points \
-        pt int(of_line(hollow_points, i)) ps 1.2 * dot lw 2.5 lc rgb of_line(line_colours, i) notitle
+        pt int(moved(hollow_points, i, 1)) ps 1.2 * dot lw 2.5 lc rgb of_line(line_colours, i) notitle
 set output
