@@ -10,8 +10,6 @@
 #include "harness/cluster/cluster_keys.h"
 
 #define LEAST_LATENCY_S 1e-9 /* of a link of the simulator */
-/* A link is full duplex where both ways at once take at most so many times as long: repeats of one vary by as much. */
-#define FULL_DUPLEX_RATIO 1.05
 
 struct description { /* while it is written */
     struct cluster *cluster;
@@ -119,23 +117,26 @@ out:
     return rc;
 }
 
-/* What comes back slows what goes: the longest messages took both_s, where each alone takes alpha + n beta, and what
- * both ways carry together is 2 n in the time behind alpha. */
+/* What comes back slows what goes. */
 static enum rc describe_duplex(const struct description *d, const struct link_fit *f)
 {
-    const double n_bytes = (double)link_size_bytes(LINK_N_SIZES - 1), one_way_s = n_bytes * f->message.slope_s;
-    const double both_s = f->both_ratio * f->median_s[LINK_N_SIZES - 1] - f->alpha_s;
-    const double ratio = 2 * one_way_s / both_s;
-    const bool is_full = ratio > 2 / FULL_DUPLEX_RATIO || !(both_s > 0);
+    const double ratio = link_fit_duplex_ratio(f);
     char ring[64] = "";
     enum rc rc;
 
+    if (isnan(ratio)) {
+        note(d, "link_duplex_ratio",
+             "assumed: full duplex; by this transport two hosts that exchange wait for each other, whatever a link "
+             "carries (16 MiB took %.2f times as long): measure on three hosts",
+             f->both_ratio);
+        return RC_OK;
+    }
     if (f->n_ring_hosts > 0)
         snprintf(ring, sizeof ring, ", around a ring of all %d hosts", f->n_ring_hosts);
-    TRY(set(d, "link_duplex_ratio", is_full ? 2 : fmax(ratio, 1)));
+    TRY(set(d, "link_duplex_ratio", fmax(ratio, 1)));
     note(d, "link_duplex_ratio", "measured: 16 MiB take %.2f times as long while as many come in%s%s", f->both_ratio,
          ring,
-         is_full     ? "; a link is full duplex where that is at most 1.05"
+         ratio >= 2  ? "; a link is full duplex where that is at most 1.05"
          : ratio < 1 ? "; more than twice, which no description can say: 1 is the least"
                      : "");
 out:

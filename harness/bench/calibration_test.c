@@ -205,6 +205,13 @@ static void a_link_may_carry_less_both_ways(void **state)
             fail_msg("%g times as long: %g, not %g", c[i].both_ratio, cluster.link_duplex_ratio, c[i].wanted);
     }
     assert_non_null(strstr(sources.text[cluster_key_find("link_duplex_ratio")], "more than twice, which"));
+    m.links.link[LINK_BETWEEN].both_waits = true;
+    assert_int_equal(calibration_describe(&cluster, &sources, &m, PROTOCOL_TCP, "mine"), RC_OK);
+    assert_true(cluster.link_duplex_ratio == 2 && cluster.assumed >> cluster_key_find("link_duplex_ratio") & 1);
+    assert_string_equal(sources.text[cluster_key_find("link_duplex_ratio")],
+                        "assumed: full duplex; by this transport two hosts that exchange wait for each other, whatever "
+                        "a link carries (16 MiB took 2.40 times as long): measure on three hosts");
+    m.links.link[LINK_BETWEEN].both_waits = false;
     m.links.link[LINK_BETWEEN].n_ring_hosts = 4;
     assert_int_equal(calibration_describe(&cluster, &sources, &m, PROTOCOL_TCP, "mine"), RC_OK);
     assert_non_null(

@@ -159,8 +159,10 @@ static enum rc measure_ring(struct link_fit *fit, const struct bench *b)
     size_t n = 0;
     enum rc rc;
 
-    if (b->pairing.n_hosts < MIN_RING_HOSTS)
+    if (b->pairing.n_hosts < MIN_RING_HOSTS) {
+        fit->both_waits = b->env->transport->module.caps & TR_PAIRS_WAIT;
         return RC_OK;
+    }
     TRY(play_ring(&own_s, b));
     all_s = calloc((size_t)w->n_ranks, sizeof *all_s);
     if (!all_s)

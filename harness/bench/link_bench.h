@@ -33,10 +33,9 @@ struct link_bench { /* of all ranks; on rank 0, zeros elsewhere but for the coun
 /* Ping-pong of every pair (pairing.h), from 4 bytes to 16 MiB, then bursts of small messages, then both ways at once:
  * of each 20 rounds (fewer of long ones: 32 MiB, 3 at least), in virtual time SERIES_SIM_REPEATS; of three hosts and
  * more both ways at once around a ring of all hosts, too, which is then link[LINK_BETWEEN].both_ratio: two ranks that
- * exchange may wait for each other (Open MPI's answer to a long message waits behind the one that goes the same way).
- * Then sharing.
- * Messages are hollow in virtual time. Collective over env->world, ends with a barrier. Opens and closes a transport.
- * Errors: those of the transport, RC_NOMEM. */
+ * exchange may wait for each other (Open MPI's answer to a long message waits behind the one that goes the same way),
+ * and of two hosts it is not known then. Then sharing. Messages are hollow in virtual time. Collective over env->world,
+ * ends with a barrier. Opens and closes a transport. Errors: those of the transport, RC_NOMEM. */
 enum rc link_bench_measure(struct link_bench *out, const struct link_bench_env *env) MUST_CHECK;
 
 #endif

@@ -2,6 +2,7 @@
 /* link_fit.c - see link_fit.h. */
 #include "harness/bench/link_fit.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,8 @@
 #define DIFFERS_RATIO 1.05
 /* An overhead is one where a message of a burst takes so many times what its bytes need on the wire. */
 #define OVERHEAD_RATIO 2.0
+/* A link is full duplex where both ways at once take at most so many times as long: repeats of one vary by as much. */
+#define FULL_DUPLEX_RATIO 1.05
 
 size_t link_size_bytes(int i)
 {
@@ -73,6 +76,16 @@ static enum rc take_medians(struct link_fit *fit, const struct pair_times *pair,
                       fit->median_s[LINK_N_SIZES - 1];
     free(scratch);
     return RC_OK;
+}
+
+double link_fit_duplex_ratio(const struct link_fit *f)
+{
+    const double n_bytes = (double)link_size_bytes(LINK_N_SIZES - 1), one_way_s = n_bytes * f->message.slope_s;
+    const double both_s = f->both_ratio * f->median_s[LINK_N_SIZES - 1] - f->alpha_s;
+
+    if (f->n_pairs == 0 || f->both_waits)
+        return NAN;
+    return both_s > FULL_DUPLEX_RATIO * one_way_s ? 2 * one_way_s / both_s : 2;
 }
 
 enum rc link_fit_of(struct link_fit *out, const struct pair_times *pair, int n_pairs)

@@ -35,6 +35,7 @@ struct link_fit {
     double message_s;  /* for which a message occupies either end; 0: none was found. At most half of alpha_s */
     bool is_capped;    /* message_s would be more than that */
     double both_ratio; /* median over pairs: how many times as long the longest message takes while one comes back */
+    bool both_waits;   /* by this transport two ranks that exchange wait for each other: both_ratio is not the link's */
     int n_ring_hosts;  /* 0: of pairs; else while one comes from the host before, and so around all of these hosts */
     struct pair_times slowest, fastest; /* by their longest messages */
     bool differs;                       /* these two, by more than repeats of one do: a link is slow */
@@ -44,6 +45,10 @@ struct link_fit {
 size_t link_size_bytes(int i);
 /* 4, 8, ... 64 messages of 4 bytes */
 int link_burst_messages(int i);
+/* What a link carries both ways together, over what it carries one way, by the longest messages: two times n bytes in
+ * the time behind alpha. 2: full duplex, or within 5 % of it, by which repeats of one vary; below 1: less than one way
+ * after the other; NaN: not known. */
+double link_fit_duplex_ratio(const struct link_fit *f);
 /* pair[n_pairs]. RC_NOMEM. */
 enum rc link_fit_of(struct link_fit *out, const struct pair_times *pair, int n_pairs) MUST_CHECK;
 

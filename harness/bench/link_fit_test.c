@@ -56,6 +56,25 @@ static void a_pair_gives_its_values(void **state)
     assert_int_equal(fit.slowest.to, 3);
 }
 
+/* 16 MiB at 125 MB/s take 134.217728 ms behind alpha, of 40 us; while as many come in 1.5 times both. */
+static void both_ways_are_one_ratio(void **state)
+{
+    const struct pair_times one = pair(0, 3, 40e-6, 5e-6, 1);
+    struct link_fit fit;
+
+    (void)state;
+    assert_int_equal(link_fit_of(&fit, &one, 1), RC_OK);
+    assert_ratio(link_fit_duplex_ratio(&fit), 2 * 134.217728 / (1.5 * 134.257728 - 0.04));
+    fit.both_ratio = 1.04;
+    assert_ratio(link_fit_duplex_ratio(&fit), 2);
+    fit.both_ratio = 2.5;
+    assert_true(link_fit_duplex_ratio(&fit) < 1);
+    fit.both_waits = true;
+    assert_true(isnan(link_fit_duplex_ratio(&fit)));
+    fit = (struct link_fit){ .n_pairs = 0 };
+    assert_true(isnan(link_fit_duplex_ratio(&fit)));
+}
+
 /* 4 bytes at 125 MB/s take 32 ns: a burst whose messages take no more has no overhead; nor is it more than half of the
  * latency, which it is part of twice. */
 static void an_overhead_has_limits(void **state)
@@ -108,6 +127,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_and_bursts_are_what_they_are),
         cmocka_unit_test(a_pair_gives_its_values),
+        cmocka_unit_test(both_ways_are_one_ratio),
         cmocka_unit_test(an_overhead_has_limits),
         cmocka_unit_test(a_slow_link_is_told),
         cmocka_unit_test(nothing_gives_nothing),

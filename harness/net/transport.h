@@ -58,10 +58,12 @@ struct transport;
 enum { WAIT_FOREVER = 0, DO_NOT_WAIT = -1 }; /* special timeout_ms */
 
 enum transport_caps {
-    TR_ADD = 1u << 0,    /* xfer.add is fused: received values are added in place */
-    TR_HOLLOW = 1u << 1, /* n_hollow_bytes may be > 0 */
-    TR_ASYNC = 1u << 2,  /* messages move while both ranks do other work */
-    TR_COPIES = 1u << 3, /* post_send() copies a message of head and body: the sender may change both at once */
+    TR_ADD = 1u << 0,        /* xfer.add is fused: received values are added in place */
+    TR_HOLLOW = 1u << 1,     /* n_hollow_bytes may be > 0 */
+    TR_ASYNC = 1u << 2,      /* messages move while both ranks do other work */
+    TR_COPIES = 1u << 3,     /* post_send() copies a message of head and body: the sender may change both at once */
+    TR_PAIRS_WAIT = 1u << 4, /* the answer to a long message may wait behind one that goes the same way: two ranks that
+                              * exchange take turns, whatever their link carries */
 };
 
 struct xfer {              /* one message; lives in the caller's frame; zero it first */

@@ -466,7 +466,7 @@ static void mpi_release(struct transport *t, struct message *m)
 
 const struct transport_ops transport_mpi = {
     .module.name = "mpi",
-    .module.caps = TR_COPIES,
+    .module.caps = TR_COPIES | TR_PAIRS_WAIT,
     .module.needs_world = WORLD_HAS_MPI,
     .open = mpi_open,
     .post_send = mpi_post,

@@ -8,8 +8,6 @@
 
 /* A residual from which on the line does not describe the times. */
 #define BAD_RESIDUAL_RATIO 0.25
-/* Links that lose more than this when used both ways are not full duplex (calibration.c). */
-#define BAD_BOTH_RATIO 1.05
 /* A rank that is slower than the median by more is named. */
 #define SLOW_RATIO 0.9
 
@@ -143,7 +141,11 @@ static void print_links_notes(FILE *to, const struct link_fit *f, enum link_clas
         return;
     }
     fprintf(to, "%s: 16 MiB take %.2f times as long while as many come in%s\n", name, f->both_ratio,
-            of == LINK_BETWEEN && f->both_ratio > BAD_BOTH_RATIO ? "; the description says so: link_duplex_ratio" : "");
+            of != LINK_BETWEEN                ? ""
+            : isnan(link_fit_duplex_ratio(f)) ? "; two ranks that exchange wait for each other by this transport: "
+                                                "three hosts would tell what links carry both ways"
+            : link_fit_duplex_ratio(f) < 2    ? "; the description says so: link_duplex_ratio"
+                                              : "");
     if (f->differs)
         fprintf(to, "%s: ranks %d and %d need %.3g times as long for 16 MiB as ranks %d and %d\n", name,
                 f->slowest.from, f->slowest.to, f->slowest.median_s[LONGEST] / f->fastest.median_s[LONGEST],

@@ -70,6 +70,7 @@ struct run { /* shared by the ranks of this process */
     struct cluster cluster; /* sim */
     int n_ranks;
     bool is_root; /* rank 0 was in this process */
+    bool spun;    /* as ranks waited */
     struct calibration result;
 };
 
@@ -151,6 +152,7 @@ static enum rc body(struct world *w, void *arg)
     TRY(compute_bench_measure(&c.compute, w, compute));
     TRY(measure_servers(&c, run, w));
     if (w->rank == 0) {
+        run->spun = w->wait == WAIT_SPIN;
         run->result = c;
         run->is_root = true;
     }
@@ -168,6 +170,12 @@ static void name_of_file(char out[sizeof((struct cluster *)0)->name], const char
              base);
 }
 
+/* As ranks waited, whether --wait or its auto chose that. */
+static const char *waited(const struct run *run)
+{
+    return is_virtual(run) ? "" : run->spun ? ", --wait spin" : ", --wait sleep";
+}
+
 /* What measured it, with what; in virtual time nothing of this machine, and no date: the same file each time. */
 static void head_of_file(char *out, size_t n_bytes, const struct run *run)
 {
@@ -177,10 +185,10 @@ static void head_of_file(char *out, size_t n_bytes, const struct run *run)
     manifest_date(date, sizeof date);
     snprintf(out, n_bytes,
              "SPDX-License-Identifier: Apache-2.0\nMeasured by gradmark calibrate%s%s%s%s: world %s, "
-             "transport %s, compute %s, %d ranks on %d hosts.\n",
+             "transport %s, compute %s, %d ranks on %d hosts%s.\n",
              is_virtual(run) ? "" : " ", is_virtual(run) ? "" : version, is_virtual(run) ? "" : ", ",
              is_virtual(run) ? "" : date, run->world->module.name, run->transport->module.name,
-             run->compute->module.name, run->n_ranks, run->result.links.n_hosts);
+             run->compute->module.name, run->n_ranks, run->result.links.n_hosts, waited(run));
 }
 
 static enum rc write_results(const struct run *run)
