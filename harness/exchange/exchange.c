@@ -7,6 +7,7 @@
 #include "harness/exchange/collective.h"
 #include "harness/exchange/exchange_state.h"
 #include "harness/exchange/initial.h"
+#include "harness/net/message_log.h"
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
 
@@ -191,6 +192,8 @@ enum rc exchange_open(struct exchange **out, const struct exchange_env *env)
     TRY(compare_plans(x));
     if (env->timeline)
         TRY(open_rings(x));
+    if (env->messages && x->exchanges)
+        TRY(message_log_open(&x->log));
     *out = x;
     x = NULL;
 out:
@@ -216,6 +219,7 @@ void exchange_close(struct exchange **xp)
     piece_queue_close(&x->queue);
     for (int i = 0; i < EXCHANGE_N_RINGS; i++)
         span_ring_close(&x->ring[i]);
+    message_log_close(&x->log);
     buckets_close(&x->buckets);
     placement_close(&x->placement);
     free(x->slice_param);
@@ -313,6 +317,11 @@ static enum rc open_mode(struct exchange *x)
 
     TRY(transport_open_planned(&x->transport, env->transport, env->world, &plan));
     x->transport->fails_together = mode->module.caps & MODE_SYNCHRONOUS; /* E7: all stop, not the neighbours alone */
+    x->transport->log = x->log;
+    if (x->log) {
+        x->log->array = x->host_grad;
+        x->log->array_bytes = x->buckets.n_params * sizeof(float);
+    }
     const struct sync_env sync = { .world = env->world,
                                    .compute = x->side ? x->side : env->compute,
                                    .transport = x->transport,
@@ -372,12 +381,19 @@ out:
 
 /* --- the end --- */
 
+static void note_messages_of_no_step(struct exchange *x)
+{
+    if (x->log)
+        x->log->step = MESSAGE_NO_STEP;
+}
+
 enum rc exchange_snapshot(struct exchange *x, float *param, float *velocity)
 {
     uint64_t now_ns = world_now_ns(x->env.world);
     enum rc rc;
 
     TRY(exchange_await_all(x, &now_ns));
+    note_messages_of_no_step(x);
     if (x->sync && x->sync->ops->snapshot)
         return x->sync->ops->snapshot(x->sync, param, velocity);
     TRY(compute_sync(x->env.compute));
@@ -398,6 +414,7 @@ enum rc exchange_final(struct exchange *x, float *velocity)
     if (x->communicator)
         TRY(communicator_finish(x->communicator));
     communicator_close(&x->communicator);
+    note_messages_of_no_step(x);
     if (x->sync && x->sync->ops->final)
         TRY(x->sync->ops->final(x->sync, x->host_param, velocity));
     if (x->has_servers && x->is_staged)
@@ -432,6 +449,11 @@ struct wire_plan exchange_wire_plan(const struct exchange *x)
 struct span_ring *exchange_ring(const struct exchange *x, enum exchange_task task)
 {
     return x->ring[task];
+}
+
+const struct message_log *exchange_messages(const struct exchange *x)
+{
+    return x->log;
 }
 
 struct exchange_memory_facts exchange_memory_of(const struct exchange *x)

@@ -22,7 +22,7 @@
  *   E4  The exchange allocates parameters and gradients, in memory of the compute or (opts.shared_memory) of shares of
  *       each host's workers: exchange_memory.h. It has copies in host memory only where a mode exchanges and the host
  *       cannot reach the compute's memory, nor the collective: of gradients, and with servers of parameters.
- *   E5  Nothing of ours allocates between start() and final().
+ *   E5  Nothing of ours allocates between start() and final(), but a log of messages as it grows.
  *   E6  Workers of a synchronous mode exchange pieces in the same order. Without priority that is the order of submits,
  *       which is the same everywhere; with priority and overlap, worker 0 chooses and tells the others.
  *   E7  Workers of a synchronous mode that stop when one of them is lost are at most one step apart, in every piece: no
@@ -40,6 +40,7 @@
 
 struct transport_ops;
 struct span_ring;
+struct message_log;
 struct exchange;
 
 struct exchange_opts {
@@ -71,6 +72,7 @@ struct exchange_env {    /* borrowed; outlives the exchange */
     int timeout_ms;    /* per message; 0 waits for ever */
     bool keeps_undo;   /* E7; of a synchronous mode with memory, else nothing is kept */
     bool timeline;     /* record spans (exchange_ring) */
+    bool messages;     /* note messages (exchange_messages) */
     size_t n_steps;    /* of this run, which rings are sized for */
 };
 
@@ -150,6 +152,8 @@ struct server_facts exchange_served(const struct exchange *x);
 /* NULL: there is none. Lent. The main task may add to its own; others are read after final() only. A ring holds the
  * last spans, of all steps if those are not more than some hundred thousand. */
 struct span_ring *exchange_ring(const struct exchange *x, enum exchange_task task);
+/* Every message of this rank since start(), with its place in the gradients; after final(), lent. NULL: not noted. */
+const struct message_log *exchange_messages(const struct exchange *x);
 /* The messages of a step, for its bound; zeros where nothing is exchanged. */
 struct wire_plan exchange_wire_plan(const struct exchange *x);
 void exchange_close(struct exchange **x); /* NULL-safe, nulls */

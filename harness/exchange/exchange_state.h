@@ -32,6 +32,7 @@ struct exchange {
     struct placement placement;  /* of a mode with servers */
     struct transport *transport; /* NULL: nothing is exchanged */
     struct sync *sync;           /* likewise */
+    struct message_log *log;     /* of the transport; NULL: not wanted */
     struct compute *side;        /* what the mode works with where it cannot be env.compute: of one thread, for the
                                     communicator; of the host, for copies in its memory; else NULL */
     struct optimizer optimizer;  /* of a worker whose mode has no servers */

@@ -6,6 +6,7 @@
 #include <assert.h>
 
 #include "harness/exchange/exchange_state.h"
+#include "harness/net/message_log.h"
 #include "harness/world/world.h"
 
 /* --- one piece --- */
@@ -75,6 +76,8 @@ static enum rc exchange_piece(struct exchange *x, size_t k)
 
     t->at_server = (struct piece_cost){ 0 };
     t->start_ns = follow_ns(x);
+    if (x->log)
+        x->log->step = x->state[k].step;
     if (x->sync)
         TRY(x->sync->ops->exchange(x->sync, k, x->state[k].lr, x->host_param, x->host_grad, &t->at_server));
     t->exchanged_ns = x->sync ? world_now_ns(x->env.world) : t->start_ns;

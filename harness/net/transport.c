@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/base/text.h"
+#include "harness/net/message_log.h"
 #include "harness/net/xfer.h"
 #include "harness/world/world.h"
 
@@ -213,6 +214,7 @@ enum rc transport_send(struct transport *t, struct xfer *x)
     world_tick(t->world);
     TRY(refuse(t, x, false));
     x->receives = false;
+    x->posted_ns = t->log ? world_now_ns(t->world) : 0;
     TRY(remember_of(t, x->peer, t->ops->post_send(t, x)));
     t->moved.msgs_sent++; /* T5 */
     t->moved.bytes_sent += xfer_n_bytes(x) + x->n_hollow_bytes;
@@ -227,6 +229,7 @@ enum rc transport_recv(struct transport *t, struct xfer *x)
     world_tick(t->world);
     TRY(refuse(t, x, true));
     x->receives = true;
+    x->posted_ns = t->log ? world_now_ns(t->world) : 0;
     TRY(remember_of(t, x->peer, t->ops->post_recv(t, x)));
 out:
     return rc;
@@ -244,6 +247,37 @@ static enum rc end_refused(struct transport *t, struct xfer *x)
     return rc_raise(why, "%s", message);
 }
 
+/* T14 */
+static void note_transfer(struct transport *t, const struct xfer *x)
+{
+    const struct logged_message m = { .start_ns = x->posted_ns,
+                                      .end_ns = world_now_ns(t->world),
+                                      .n_bytes = x->n_bytes + x->n_hollow_bytes,
+                                      .n_head_bytes = x->n_head_bytes,
+                                      .tag = x->tag,
+                                      .peer = x->peer,
+                                      .is_received = x->receives,
+                                      .is_added = x->receives && x->add };
+
+    message_log_add(t->log, &m, x->ptr);
+}
+
+/* T14: of any rank. */
+static void note_message(struct transport *t, const struct message *m)
+{
+    const uint64_t now_ns = world_now_ns(t->world);
+    const struct logged_message noted = { .start_ns =
+                                              m->arrived_ns > 0 && m->arrived_ns < now_ns ? m->arrived_ns : now_ns,
+                                          .end_ns = now_ns,
+                                          .n_bytes = m->n_bytes + m->n_hollow_bytes,
+                                          .n_head_bytes = m->n_head_bytes,
+                                          .tag = m->tag,
+                                          .peer = m->peer,
+                                          .is_received = 1 };
+
+    message_log_add(t->log, &noted, m->ptr);
+}
+
 enum rc transport_wait(struct transport *t, struct xfer *x, int timeout_ms)
 {
     world_tick(t->world);
@@ -255,6 +289,8 @@ enum rc transport_wait(struct transport *t, struct xfer *x, int timeout_ms)
         t->moved.msgs_recv++;
         t->moved.bytes_recv += xfer_n_bytes(x) + x->n_hollow_bytes;
     }
+    if (rc == RC_OK && t->log)
+        note_transfer(t, x);
     return rc;
 }
 
@@ -337,6 +373,8 @@ enum rc transport_recv_divided(struct transport *t, struct message *out, size_t 
     }
     t->moved.msgs_recv++;
     t->moved.bytes_recv += out->n_head_bytes + out->n_bytes + out->n_hollow_bytes;
+    if (t->log)
+        note_message(t, out);
 out:
     return rc;
 }

@@ -37,6 +37,7 @@
  * and one of a stranger is not taken. What more a sender posts than fits on the way waits in post_send()'s memory; its
  *       complete() ends once the receiver has received so much, in whatever call that waits. So T2 holds, and a rank
  *       that ends its sends is no more ahead of another than the plan says.
+ *   T14 with a log (message_log.h) each message that has ended well is in the logs of both its ends, once.
  *
  * One thread per transport.
  */
@@ -50,6 +51,7 @@
 #include "harness/base/module.h"
 #include "harness/base/rc.h"
 
+struct message_log;
 struct world;
 struct transport;
 
@@ -74,9 +76,10 @@ struct xfer {              /* one message; lives in the caller's frame; zero it 
     size_t n_head_bytes;   /* of head, as n_bytes is of ptr; 0: the message has no header */
     int peer;
     uint32_t tag;
-    int add;       /* recv, TR_ADD only: float ptr[i] += body[i] instead of overwrite */
-    bool receives; /* set by transport_send() and transport_recv() */
-    void *priv;    /* this and what follows: the implementation's */
+    int add;            /* recv, TR_ADD only: float ptr[i] += body[i] instead of overwrite */
+    bool receives;      /* set by transport_send() and transport_recv(), and so is */
+    uint64_t posted_ns; /* with a log */
+    void *priv;         /* this and what follows: the implementation's */
     struct xfer *next;
     _Atomic uint32_t state;
 };
@@ -130,8 +133,9 @@ struct transport { /* first member of each implementation's struct */
     const struct transport_ops *ops;
     struct world *world; /* borrowed; outlives the transport */
     struct traffic moved;
-    enum rc dead;        /* T6 */
-    bool fails_together; /* T6; set by the owner after open, before the first transfer */
+    enum rc dead;            /* T6 */
+    bool fails_together;     /* T6; set by the owner after open, before the first transfer, and so is */
+    struct message_log *log; /* T14; borrowed; NULL: none */
     /* the wrappers': */
     size_t most_message_bytes;   /* T13; 0: any */
     enum rc *peer_error;         /* [world->n_ranks]: T6, of each peer; NULL: of none */

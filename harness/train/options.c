@@ -135,6 +135,9 @@ const struct opt train_run_table[] = {
     OPT_TEXT_(struct train_opts, omit, "omit", "", "LIST",
               "for lessons: leave out these steps of distributed training: broadcast (of the first parameters), shard "
               "(of the samples), average (of the gradients), scaling (of the rate), rank0-save (every worker saves)"),
+    OPT_TEXT_(struct train_opts, messages, "messages", "", "FILE.csv",
+              "write every message between ranks, at both its ends: with whom, when, how many bytes, and where in the "
+              "gradients they are, as CSV"),
     OPT_U64_(struct train_opts, record_every, "record-every", "1", 1, 100000000, "steps",
              "write the records of every N-th step, of the first and the last, and of all up to the target loss"),
     OPT_CHOICE_(struct train_opts, on_loss, "on-loss", "abort", "abort|report",

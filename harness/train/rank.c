@@ -144,6 +144,7 @@ static enum rc open_exchange(struct rank *r)
         .keeps_undo = job->on_loss == ON_LOSS_REPORT,
         .timeout_ms = train_message_limit_ms(job),
         .timeline = job->opts.timeline[0] != '\0',
+        .messages = job->opts.messages[0] != '\0',
         .n_steps = job->n_steps
     };
     enum rc rc;
@@ -404,6 +405,8 @@ void train_result_free(struct train_result *r)
     free(r->stamp);
     free(r->lr);
     free(r->trajectory);
+    free(r->message);
+    free(r->n_messages);
     free(r->rank);
     free(r->loss);
     checkpoint_free(&r->final);

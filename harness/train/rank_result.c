@@ -209,6 +209,7 @@ enum rc rank_gather(struct rank *r)
 
     TRY(gather_results(r)); /* first: what the training has come to is not lost with a timeline */
     TRY(save_on_all(r));
+    TRY(rank_messages_gather(r, gathered(r)));
     TRY(write_timeline(r));
 out:
     return rc;

@@ -115,6 +115,11 @@ enum rc rank_trajectory_note(struct rank *r, size_t step) MUST_CHECK;
 /* On rank 0, into the result. Collective over `gathered`. */
 enum rc rank_trajectory_gather(struct rank *r, struct world *gathered) MUST_CHECK;
 
+/* --- rank_messages.c: the messages of all ranks --- */
+
+/* On rank 0, into the result; without --messages nothing. RC_NOMEM. Collective over `gathered`. */
+enum rc rank_messages_gather(struct rank *r, struct world *gathered) MUST_CHECK;
+
 /* --- rank_save.c: checkpoints between steps --- */
 
 /* RC_NOMEM. */

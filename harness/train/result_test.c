@@ -141,7 +141,7 @@ static void assert_record(json_t *record, const char *expected, const char *furt
     "'private', 'precision': 'fp32', 'global-batch': null, 'bind': true, 'wait': 'auto', 'aux': false, "       \
     "'width-divisor': 1, 'data': '', 'data-images': null, 'eval-samples': null, 'profile': '', 'lr-scaling': " \
     "'none', 'lr-staleness': 'none', 'warmup-epochs': 0, 'weight-decay': 0, 'seed': 1, 'stall-warn-s': 60, "   \
-    "'stall-abort-s': 120, 'omit': '', 'on-loss': 'abort'}, 'for_lessons_without': null"
+    "'stall-abort-s': 120, 'omit': '', 'on-loss': 'abort', 'messages': ''}, 'for_lessons_without': null"
 
 #define PS_FACTS                                                                                                    \
     ", 'params_count': 2, 'running_means_and_variances_count': 6, 'flops_per_sample_count': 8, 'dataset': 'line', " \

@@ -43,12 +43,13 @@
 
 struct transport_ops;
 struct collective_ops;
+struct logged_message;
 
 struct train_opts { /* as given; the tables have the meanings */
     const char *world, *mode, *model, *reducer, *transport, *compute, *precision, *lr_scaling, *overlap, *priority;
     const char *exchange_memory, *wait, *placement, *consistency, *lr_staleness;
-    const char *cluster, *job_placement, *data, *profile, *save, *resume, *timeline, *trajectory, *drill_at, *on_loss,
-        *interface, *omit;
+    const char *cluster, *job_placement, *data, *profile, *save, *resume, *timeline, *trajectory, *messages, *drill_at,
+        *on_loss, *interface, *omit;
     uint64_t workers, servers, threads, batch, global_batch, image_size, classes, width_divisor, data_images,
         eval_samples;
     uint64_t steps, seed, record_every, save_every, restarts, kill_rank, hang_rank, kill_step;
@@ -223,6 +224,8 @@ struct train_result {       /* on rank 0, of the ranks that are left, which are 
     struct step_stamp *stamp;                 /* [n_workers][n_steps] */
     float *lr;                                /* [n_steps] */
     float *trajectory;                        /* [n_ranks][n_steps + 1][n_params]; NULL: --trajectory is not given */
+    struct logged_message *message;           /* of rank after rank, those of each in the order in which they ended */
+    uint64_t *n_messages;                     /* [n_ranks]; NULL, both: --messages is not given */
     struct train_rank_info *rank;             /* [n_ranks] */
     struct train_limits limits, limits_after; /* measured before the first step, and after the last */
     bool has_limits_after;                    /* false: those are not measured */

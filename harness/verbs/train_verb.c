@@ -5,6 +5,7 @@
 #include "harness/base/file.h"
 #include "harness/campaign/sim_cost.h"
 #include "harness/report/progress.h"
+#include "harness/train/messages.h"
 #include "harness/train/omission.h"
 #include "harness/train/train.h"
 #include "harness/train/trajectory.h"
@@ -84,6 +85,8 @@ static enum rc write_results(struct run *run, struct world *w)
     run->is_saved = save[0] != '\0';
     if (run->job.opts.trajectory[0])
         TRY(trajectory_write(run->job.opts.trajectory, &run->job, &run->result));
+    if (run->job.opts.messages[0])
+        TRY(messages_write(run->job.opts.messages, &run->result));
     TRY(report_open(&to, out)); /* only now: a run that is killed leaves no litter */
     TRY(report(to, run->own, &run->job, &run->result));
 out:
@@ -125,6 +128,7 @@ static enum rc check_files(const struct verb_call *call, const struct train_verb
                  { "save", job->opts.save, "checkpoint" },
                  { "timeline", job->opts.timeline, "timeline" },
                  { "trajectory", job->opts.trajectory, "trajectory" },
+                 { "messages", job->opts.messages, "messages" },
                  { "cost", own->cost, "cost" } };
 
     for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
@@ -149,6 +153,7 @@ static enum rc check_writable(const struct train_verb_opts *own, const struct tr
     TRY(file_of_option(file_check_writable(job->opts.save), "save"));
     TRY(file_of_option(file_check_writable(job->opts.timeline), "timeline"));
     TRY(file_of_option(file_check_writable(job->opts.trajectory), "trajectory"));
+    TRY(file_of_option(file_check_writable(job->opts.messages), "messages"));
     TRY(file_of_option(file_check_writable(strcmp(own->out, "-") == 0 ? "" : own->out), "out"));
 out:
     return rc;

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* messages_test.c - each message of a run is noted at both its ends, in its place; and how the table is written. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "harness/net/message_log.h"
+#include "harness/train/messages.h"
+#include "harness/train/suite/train_kit.h"
+
+enum { P = 3, STEPS = 2, N_PARAMS = 13706 }; /* of lenet on 8 x 8 digits */
+
+static void run(struct train_result *out, const char *way)
+{
+    char options[256];
+
+    (void)snprintf(options, sizeof options, "--model lenet --batch 2 --steps %d --messages unused %s", STEPS, way);
+    if (kit_train(out, options, NULL, 0) != RC_OK)
+        fail_msg("%s: %s", options, rc_message());
+}
+
+static const struct logged_message *of_rank(const struct train_result *r, int rank)
+{
+    const struct logged_message *m = r->message;
+
+    for (int i = 0; i < rank; i++)
+        m += r->n_messages[i];
+    return m;
+}
+
+/* How many of rank's are so; *n_bytes := theirs, of bodies. */
+static size_t count(const struct train_result *r, int rank, uint32_t is_received, uint64_t *n_bytes)
+{
+    const struct logged_message *m = of_rank(r, rank);
+    size_t n = 0;
+
+    *n_bytes = 0;
+    for (uint64_t i = 0; i < r->n_messages[rank]; i++)
+        if (m[i].is_received == is_received) {
+            *n_bytes += m[i].n_bytes;
+            n++;
+        }
+    return n;
+}
+
+/* The other end of m, which rank `from` sent: how many there are. */
+static int n_other_ends(const struct train_result *r, int from, const struct logged_message *m)
+{
+    const struct logged_message *other = of_rank(r, m->peer);
+    int n = 0;
+
+    for (uint64_t i = 0; i < r->n_messages[m->peer]; i++)
+        n += other[i].is_received && other[i].peer == from && other[i].tag == m->tag &&
+             other[i].n_bytes == m->n_bytes && other[i].end_ns >= m->start_ns;
+    return n;
+}
+
+/* Of a ring a rank sends 2 (p - 1) chunks a step, each from its place in the gradients, to its right neighbour. */
+static void ring(void **state)
+{
+    struct train_result r;
+    uint64_t sent_bytes, received_bytes, all_bytes = 0;
+
+    (void)state;
+    run(&r, "--mode allreduce --workers 3");
+    for (int rank = 0; rank < P; rank++) {
+        const struct logged_message *m = of_rank(&r, rank);
+        assert_int_equal(count(&r, rank, 0, &sent_bytes), STEPS * 2 * (P - 1));
+        assert_int_equal(count(&r, rank, 1, &received_bytes), STEPS * 2 * (P - 1));
+        all_bytes += sent_bytes;
+        for (uint64_t i = 0; i < r.n_messages[rank]; i++) {
+            assert_int_equal(m[i].step, i / (4 * (P - 1)));
+            assert_int_equal(m[i].peer, (rank + (m[i].is_received ? P - 1 : 1)) % P);
+            assert_true(m[i].start_ns <= m[i].end_ns && m[i].n_head_bytes == 0);
+            if (m[i].is_received)
+                continue;
+            assert_int_equal(n_other_ends(&r, rank, &m[i]), 1);
+            /* chunks are 4569, 4569 and 4568 elements long, or so */
+            assert_true(m[i].offset_bytes % (N_PARAMS / P * sizeof(float)) <= P * sizeof(float));
+            assert_true(m[i].offset_bytes + m[i].n_bytes <= N_PARAMS * sizeof(float));
+        }
+    }
+    assert_int_equal(all_bytes, STEPS * 2 * (P - 1) * N_PARAMS * sizeof(float));
+    train_result_free(&r);
+}
+
+/* A worker sends its gradient and gets the parameters; the server's own messages are no step's. */
+static void servers(void **state)
+{
+    struct train_result r;
+    uint64_t n_bytes;
+
+    (void)state;
+    run(&r, "--mode ps --workers 2 --servers 1");
+    for (int rank = 0; rank < 2; rank++) {
+        const struct logged_message *m = of_rank(&r, rank);
+        for (uint64_t i = 0, n_pushes = 0; i < r.n_messages[rank]; i++)
+            if (m[i].step < STEPS && !m[i].is_received && m[i].n_bytes > 0) {
+                assert_int_equal(m[i].offset_bytes, 0);
+                assert_int_equal(m[i].n_bytes, N_PARAMS * sizeof(float));
+                assert_int_equal(m[i].n_head_bytes, 64);
+                assert_int_equal(m[i].step, n_pushes++);
+            }
+    }
+    assert_true(count(&r, 2, 1, &n_bytes) >= 2 * STEPS);
+    assert_int_equal(n_bytes, 2 * STEPS * N_PARAMS * sizeof(float));
+    for (uint64_t i = 0; i < r.n_messages[2]; i++)
+        assert_true(of_rank(&r, 2)[i].step == MESSAGE_NO_STEP && of_rank(&r, 2)[i].offset_bytes == MESSAGE_ELSEWHERE);
+    train_result_free(&r);
+}
+
+static void nobody_asked(void **state)
+{
+    struct train_result r;
+
+    (void)state;
+    assert_int_equal(kit_train(&r, "--model linear --steps 2 --mode allreduce --workers 2", NULL, 0), RC_OK);
+    assert_null(r.message);
+    assert_null(r.n_messages);
+    train_result_free(&r);
+}
+
+static void assert_refused(const char *options, const char *message)
+{
+    struct train_job job;
+
+    assert_int_equal(kit_prepare(&job, options), RC_INVAL);
+    if (!strstr(rc_message(), message))
+        fail_msg("%s: '%s' has no '%s'", options, rc_message(), message);
+}
+
+static void refuses(void **state)
+{
+    (void)state;
+    assert_refused("--model lenet --messages m.csv", "--messages: no message crosses in this mode");
+    assert_refused("--model lenet --mode none --workers 2 --messages m.csv", "--messages: no message crosses");
+    assert_refused("--mode allreduce --workers 2 --save s --restarts 2 --messages m.csv", "leave out one of the two");
+}
+
+/* Two ranks, of which the second is rank 3 of the run. */
+static void table(void **state)
+{
+    static const char wanted[] =
+        "rank,step,direction,peer,tag,start_s,end_s,bytes_count,header_bytes_count,offset_bytes,adds\n"
+        "0,7,send,3,4096,0.000001000,0.000003500,400,0,800,0\n"
+        "3,7,receive,0,4096,0.000000000,0.000004000,400,8,nan,1\n"
+        "3,nan,send,0,9,0.000005000,0.000005000,12,64,0,0\n";
+    struct logged_message message[] = {
+        { .start_ns = 2000, .end_ns = 4500, .n_bytes = 400, .offset_bytes = 800, .tag = 4096, .step = 7, .peer = 3 },
+        { .start_ns = 1000,
+          .end_ns = 5000,
+          .n_bytes = 400,
+          .n_head_bytes = 8,
+          .offset_bytes = MESSAGE_ELSEWHERE,
+          .tag = 4096,
+          .step = 7,
+          .peer = 0,
+          .is_received = 1,
+          .is_added = 1 },
+        { .start_ns = 6000, .end_ns = 6000, .n_bytes = 12, .n_head_bytes = 64, .tag = 9, .step = MESSAGE_NO_STEP }
+    };
+    uint64_t n_messages[] = { 1, 2 };
+    struct train_rank_info rank[] = { { .number = 0 }, { .number = 3 } };
+    const struct train_result r = { .n_ranks = 2, .message = message, .n_messages = n_messages, .rank = rank };
+    char path[] = "/tmp/messages_test.XXXXXX", text[1024] = "";
+    const int fd = mkstemp(path);
+
+    (void)state;
+    assert_true(fd >= 0);
+    assert_int_equal(messages_write(path, &r), RC_OK);
+    FILE *f = fdopen(fd, "r");
+    assert_non_null(f);
+    f = freopen(path, "re", f); /* it was replaced */
+    assert_non_null(f);
+    assert_true(fread(text, 1, sizeof text - 1, f) > 0);
+    (void)fclose(f);
+    (void)unlink(path);
+    assert_string_equal(text, wanted);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(ring), cmocka_unit_test(servers),
+                                        cmocka_unit_test(nobody_asked), cmocka_unit_test(refuses),
+                                        cmocka_unit_test(table) };
+
+    return cmocka_run_group_tests_name("messages", tests, NULL, NULL);
+}
