@@ -5,6 +5,6 @@
 
 #include "harness/labs/lab.h"
 
-extern const struct lab lab_batch_size, lab_distribute;
+extern const struct lab lab_batch_size, lab_distribute, lab_ring;
 
 #endif

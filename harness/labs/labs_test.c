@@ -14,6 +14,7 @@
 
 #include "data/dataset.h"
 #include "harness/labs/lab.h"
+#include "harness/labs/ring_steps.h"
 #include "harness/labs/squares.h"
 #include "harness/labs/training.h"
 
@@ -109,6 +110,106 @@ static void refuses(void **state)
     }
 }
 
+/* Both ends of a message of one training step; to: -1: received beside the gradients, and added. */
+static void send_chunk(struct moved *m, int from, int to, double offset, double into, uint32_t tag)
+{
+    const struct moved_message sent = { .rank = from, .peer = to, .tag = tag, .n_bytes = 8, .offset_bytes = offset };
+    struct moved_message got = sent;
+
+    got.rank = to;
+    got.peer = from;
+    got.is_received = true;
+    got.offset_bytes = into < 0 ? (double)NAN : into;
+    m->message[m->n++] = sent;
+    m->message[m->n++] = got;
+}
+
+/* Two workers: each sends a chunk, which is added; then the sum of the other one. */
+static void make_ring(struct moved *m)
+{
+    m->n = 0;
+    send_chunk(m, 0, 1, 0, -1, 1);
+    send_chunk(m, 1, 0, 8, -1, 1);
+    send_chunk(m, 0, 1, 8, 8, 2);
+    send_chunk(m, 1, 0, 0, 0, 2);
+}
+
+static void ring(void **state)
+{
+    struct moved_message room[16];
+    struct moved m = { .message = room };
+    struct ring_steps s;
+
+    (void)state;
+    make_ring(&m);
+    assert_int_equal(ring_steps_find(&s, &m, 2), RC_OK);
+    assert_int_equal(s.n_steps, 2);
+    assert_int_equal(s.n_chunks, 2);
+    assert_true(s.sent[0][0].adds && s.sent[0][1].adds && !s.sent[1][0].adds);
+    assert_int_equal(s.sent[0][1].chunk, 1);
+    assert_int_equal(s.held[0][1][0], 2);
+    assert_int_equal(s.held[1][1][0], 3);
+    assert_int_equal(s.held[1][0][0], 1);
+    assert_true(ring_steps_are_whole(&s));
+    m.n = 4; /* the first half alone */
+    assert_int_equal(ring_steps_find(&s, &m, 2), RC_OK);
+    assert_false(ring_steps_are_whole(&s));
+}
+
+static void assert_no_ring(const struct moved *m, const char *message)
+{
+    struct ring_steps s;
+
+    assert_int_equal(ring_steps_find(&s, m, 2), RC_MISMATCH);
+    if (!strstr(rc_message(), message))
+        fail_msg("'%s' has no '%s'", rc_message(), message);
+}
+
+static void no_ring(void **state)
+{
+    struct moved_message room[16];
+    struct moved m = { .message = room };
+
+    (void)state;
+    make_ring(&m);
+    room[5].offset_bytes = (double)NAN; /* the sum of chunk 1 is added once more */
+    assert_no_ring(&m, "in step 1 rank 1 adds to chunk 1 what is in it");
+    make_ring(&m);
+    room[5].offset_bytes = 0;
+    assert_no_ring(&m, "rank 1 received chunk 1 of rank 0 into another one");
+    make_ring(&m);
+    room[1].tag = 7;
+    assert_no_ring(&m, "rank 1 did not receive message 0 of rank 0");
+    make_ring(&m);
+    m.n--;
+    assert_no_ring(&m, "rank 0 sent 2 messages and received 1");
+    make_ring(&m);
+    room[6].offset_bytes = 16;
+    assert_no_ring(&m, "more places than a ring of 2 has chunks");
+}
+
+/* Two workers and a server, which workers alone tell of; a message of no step does not count. */
+static void sums(void **state)
+{
+    struct moved_message room[16];
+    struct moved m = { .message = room };
+
+    (void)state;
+    send_chunk(&m, 0, 2, 0, -1, 1);
+    send_chunk(&m, 1, 2, 0, -1, 1);
+    send_chunk(&m, 2, 0, 0, -1, 1);
+    for (size_t i = 0; i < m.n; i++)
+        room[i].step = room[i].rank == 2 ? (double)NAN : 0;
+    room[m.n++] = (struct moved_message){ .rank = 0, .peer = 2, .step = (double)NAN, .n_bytes = 1000 };
+    room[0].start_s = 0.5;
+    room[0].end_s = room[2].start_s = room[2].end_s = room[5].start_s = 1;
+    room[5].end_s = 2;
+    const struct moved_bytes b = moved_sum(&m, 2, 3);
+    assert_int_equal(b.worker_mean_bytes, 8);
+    assert_int_equal(b.busiest_bytes, 16);
+    assert_true(b.took_s == 1.5);
+}
+
 static void names(void **state)
 {
     const struct lab *lab = NULL;
@@ -126,8 +227,9 @@ static void names(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(loss), cmocka_unit_test(least), cmocka_unit_test(reads),
-                                        cmocka_unit_test(refuses), cmocka_unit_test(names) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(loss),    cmocka_unit_test(least), cmocka_unit_test(reads),
+                                        cmocka_unit_test(refuses), cmocka_unit_test(names), cmocka_unit_test(ring),
+                                        cmocka_unit_test(no_ring), cmocka_unit_test(sums) };
 
     return cmocka_run_group_tests_name("labs", tests, NULL, NULL);
 }

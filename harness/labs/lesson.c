@@ -45,11 +45,32 @@ enum rc lesson_table(struct lesson *l, const struct table *t, const char *captio
 enum rc lesson_picture(struct lesson *l, const char *script, const char *name, const char *caption,
                        const struct chart_var *var, int n_vars)
 {
+    return lesson_picture_of(l, script, name, name, caption, var, n_vars);
+}
+
+enum rc lesson_moving_picture(struct lesson *l, const char *script, const char *name, const char *caption,
+                              const struct chart_var *var, int n_vars)
+{
     char data[PATH_BYTES + 64], picture[PATH_BYTES + 64];
     size_t n_bytes;
     enum rc rc;
 
     snprintf(data, sizeof data, "%s/%s.tsv", l->env->folder, name);
+    snprintf(picture, sizeof picture, "%s/%s.gif", l->env->folder, name);
+    TRY(chart_animate(script, data, l->env->folder, name, var, n_vars));
+    TRY(html_picture(l->page.file.stream, picture, caption, MOST_PICTURE_BYTES, &n_bytes));
+out:
+    return rc;
+}
+
+enum rc lesson_picture_of(struct lesson *l, const char *script, const char *data_name, const char *name,
+                          const char *caption, const struct chart_var *var, int n_vars)
+{
+    char data[PATH_BYTES + 64], picture[PATH_BYTES + 64];
+    size_t n_bytes;
+    enum rc rc;
+
+    snprintf(data, sizeof data, "%s/%s.tsv", l->env->folder, data_name);
     snprintf(picture, sizeof picture, "%s/%s.svg", l->env->folder, name);
     TRY(chart_draw(script, data, l->env->folder, name, var, n_vars));
     TRY(html_picture(l->page.file.stream, picture, caption, MOST_PICTURE_BYTES, &n_bytes));

@@ -37,6 +37,13 @@ enum rc lesson_picture(struct lesson *l, const char *script, const char *name, c
 /* The same by path.gp: paths over the loss of the linear model, with its least point. */
 enum rc lesson_paths(struct lesson *l, const char *name, const char *heading, const char *caption,
                      const struct squares *loss) MUST_CHECK;
+/* Draw NAME.tsv by a script that draws one picture after the other: NAME.gif, on the page alone. Errors: as
+ * lesson_picture(). */
+enum rc lesson_moving_picture(struct lesson *l, const char *script, const char *name, const char *caption,
+                              const struct chart_var *var, int n_vars) MUST_CHECK;
+/* The picture of NAME.tsv's data by another name: PICTURE.svg and PICTURE.png. Else as lesson_picture(). */
+enum rc lesson_picture_of(struct lesson *l, const char *script, const char *data, const char *picture,
+                          const char *caption, const struct chart_var *var, int n_vars) MUST_CHECK;
 /* A heading and a list; item NULL last. On the page alone. */
 void lesson_list(struct lesson *l, const char *heading, const char *const *item);
 /* The command of each training. On the page alone. */

@@ -128,29 +128,28 @@ out:
     return rc;
 }
 
-/* The words of options, then where the trajectory and, if it saves, the checkpoint go. */
-static enum rc launch(const struct training_path *t, const struct lab_env *env, char *options, bool saves)
+enum rc training_launch(const struct lab_env *env, const char *name, const char *options, const char *file_option,
+                        const char *other_option)
 {
-    char trajectory[PATH_BYTES + 64], save[PATH_BYTES + 64], complaint[RC_MESSAGE_BYTES / 2] = "", *rest = NULL;
+    char words[TRAINING_COMMAND_BYTES], complaint[RC_MESSAGE_BYTES / 2] = "", *rest = NULL;
     char *argv[MAX_WORDS] = { (char *)(uintptr_t)env->self_path, "train" };
     int n = 2, exit_code = 0;
     enum rc rc;
 
-    for (char *word = strtok_r(options, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+    snprintf(words, sizeof words, "%s", options);
+    for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
         if (n == MAX_WORDS - 3)
             return rc_raise(RC_BUG, "more than %d words of a training", MAX_WORDS - 5);
         argv[n++] = word;
     }
-    snprintf(trajectory, sizeof trajectory, "--trajectory=%s/%s.csv", env->folder, t->name);
-    argv[n++] = trajectory;
-    snprintf(save, sizeof save, "--save=%s/%s.ckpt", env->folder, t->name);
-    if (saves)
-        argv[n++] = save;
+    argv[n++] = (char *)(uintptr_t)file_option;
+    if (other_option)
+        argv[n++] = (char *)(uintptr_t)other_option;
     argv[n] = NULL;
     TRY(child_run(argv, 0, stop_wanted, &exit_code, complaint, sizeof complaint));
     complaint[strcspn(complaint, "\n")] = '\0';
     if (exit_code != 0)
-        FAIL(RC_PEER, "the training %s ended with exit code %d: %s", t->name, exit_code, complaint);
+        FAIL(RC_PEER, "the training %s ended with exit code %d: %s", name, exit_code, complaint);
 out:
     return rc;
 }
@@ -159,6 +158,7 @@ static enum rc run_training(struct training_path *out, const struct lab_env *env
                             bool saves)
 {
     char words[TRAINING_COMMAND_BYTES], path[PATH_BYTES], save[TRAINING_NAME_BYTES + 16];
+    char trajectory[PATH_BYTES + 64], checkpoint[PATH_BYTES + 64];
     enum rc rc;
 
     *out = (struct training_path){ .point = NULL };
@@ -168,7 +168,9 @@ static enum rc run_training(struct training_path *out, const struct lab_env *env
     snprintf(out->command, sizeof out->command, "gradmark train %.380s --trajectory %.40s.csv%.60s", words, name,
              saves ? save : "");
     snprintf(path, sizeof path, "%s/%s.csv", env->folder, name);
-    TRY(launch(out, env, words, saves));
+    snprintf(trajectory, sizeof trajectory, "--trajectory=%s/%s.csv", env->folder, name);
+    snprintf(checkpoint, sizeof checkpoint, "--save=%s/%s.ckpt", env->folder, name);
+    TRY(training_launch(env, name, words, trajectory, saves ? checkpoint : NULL));
     TRY(training_read(out, path));
 out:
     if (rc != RC_OK)

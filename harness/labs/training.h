@@ -21,6 +21,10 @@ struct training_path {
     struct path_point *point; /* [n_workers][n_points]; owned */
 };
 
+/* Train in a child process with these options, words with a blank between two, and file_option; other_option: NULL, or
+ * another one. RC_PEER: it failed, as its own message says. */
+enum rc training_launch(const struct lab_env *env, const char *name, const char *options, const char *file_option,
+                        const char *other_option) MUST_CHECK;
 /* Train with these options, words with a blank between two, on one thread: NAME.csv in the folder is the trajectory.
  * RC_PEER: it failed, as its own message says; RC_MISMATCH: FILE:LINE of a trajectory that is none; RC_NOMEM. */
 enum rc training_run(struct training_path *out, const struct lab_env *env, const char *name,

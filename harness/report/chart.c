@@ -160,6 +160,20 @@ out:
     return rc;
 }
 
+enum rc chart_animate(const char *script, const char *data_path, const char *dir, const char *name,
+                      const struct chart_var *var, int n_vars)
+{
+    struct drawing d = { 0 };
+    enum rc rc;
+
+    TRY(check_drawable(data_path));
+    TRY(drawing_init(&d, script, data_path, dir, name, "gif", var, n_vars));
+    TRY(draw(&d));
+out:
+    drawing_fini(&d);
+    return rc;
+}
+
 /* A text of that name in the folder of the data. */
 static enum rc copy_and_remove(const char *path, FILE *to)
 {

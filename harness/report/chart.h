@@ -24,6 +24,10 @@ bool chart_available(void);
 enum rc chart_draw(const char *script, const char *data_path, const char *dir, const char *name,
                    const struct chart_var *var, int n_vars) MUST_CHECK;
 
+/* The same, of a script that draws picture after picture, as one moving picture: writes dir/name.gif. */
+enum rc chart_animate(const char *script, const char *data_path, const char *dir, const char *name,
+                      const struct chart_var *var, int n_vars) MUST_CHECK;
+
 /* The same as text, on a terminal: to := what gnuplot draws without a display. Errors: as chart_draw(). */
 enum rc chart_print(const char *script, const char *data_path, const struct chart_var *var, int n_vars,
                     FILE *to) MUST_CHECK;

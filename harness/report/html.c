@@ -280,6 +280,8 @@ static const char *media_type(const char *path)
 {
     const char *dot = strrchr(path, '.');
 
+    if (dot && strcmp(dot, ".gif") == 0)
+        return "image/gif";
     return dot && strcmp(dot, ".svg") == 0 ? "image/svg+xml" : "image/png";
 }
 

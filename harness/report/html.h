@@ -45,8 +45,8 @@ void html_lines(FILE *to, const char *as, const char *text);
 void html_link(FILE *to, const char *href, const char *text);
 /* W4. Each rule of the table begins a group. caption: what a reader who cannot see the page is told. */
 void html_table(FILE *to, const struct table *t, const char *caption);
-/* The picture at path, SVG or PNG as its name ends, with a caption. *n_bytes := what it took of the page; RC_INVAL,
- * RC_IO: cannot be read, RC_UNSUPPORTED: over most_bytes in the page; then nothing is written. RC_NOMEM. */
+/* The picture at path, SVG, PNG or GIF as its name ends, with a caption. *n_bytes := what it took of the page;
+ * RC_INVAL, RC_IO: cannot be read, RC_UNSUPPORTED: over most_bytes in the page; then nothing is written. RC_NOMEM. */
 enum rc html_picture(FILE *to, const char *path, const char *caption, size_t most_bytes, size_t *n_bytes) MUST_CHECK;
 
 #endif

@@ -4,7 +4,7 @@
 #
 # String variables set by the caller:
 #   share    folder of these scripts          data    the table to draw
-#   format   "svg", "png" or "dumb" (text)                  out     path of the picture
+#   format   "svg", "png", "gif" (moving) or "dumb" (text)                  out     path of the picture
 #   model, scaling, machine, launches         what the title tells; each may be missing
 #   exchange                                  how points exchange, where that is not by default; may be missing
 #
@@ -19,13 +19,16 @@ if (format eq 'svg') { # its points and ticks come out larger than the other's
     dot = 0.75
     set tics scale 0.5
     set terminal svg size 1600,1000 font 'DejaVu Sans,Verdana,sans-serif,22' linewidth 1.5 background 'white' noenhanced
+} else { if (format eq 'gif') { # a moving picture: of a script that plots more than once
+    dot = 1.6
+    set terminal gif animate delay 120 loop 0 optimize size 1280,800 font 'DejaVu Sans,13' linewidth 1.5 background '#ffffff'
 } else { if (format eq 'dumb') { # letters on a terminal
     dot = 1.0
     set terminal dumb size 110,36 noenhanced
 } else {
     dot = 2.0
     set terminal pngcairo size 1600,1000 font 'DejaVu Sans,17' linewidth 1.5 background 'white' noenhanced
-} }
+} } }
 set output out
 
 # --- title and note: left-aligned above the plot ---

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ring.c - the lab "ring": an allreduce around a ring, step by step, and what it costs beside two other ways.
+ *
+ * Every picture is of messages that a training in sim has sent (--messages): who sends which chunk when, and whose
+ * addends are in it then (ring_steps.h); and the bytes of each rank against the number of workers, by the ring, by one
+ * rank that reduces for all (root), and by a parameter server, beside what the formula of each says.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/file.h"
+#include "harness/labs/lab_list.h"
+#include "harness/labs/lesson.h"
+#include "harness/labs/moved.h"
+#include "harness/labs/ring_steps.h"
+#include "harness/report/table.h"
+
+enum { N_DRAWN = 4, N_WAYS = 3, N_COUNTS = 4, N_RUNS = 1 + N_WAYS * N_COUNTS, PATH_BYTES = 4096, TEXT_BYTES = 160 };
+
+static const int counts[N_COUNTS] = { 2, 4, 8, 16 };
+
+static const struct way {
+    const char *name, *options;
+    int n_servers;
+} ways[N_WAYS] = { { "by-root", "--mode allreduce --reducer root", 0 },
+                   { "by-server", "--mode ps --servers 1", 1 },
+                   { "by-ring", "--mode allreduce --reducer ring", 0 } };
+enum { ROOT, SERVER, RING };
+
+struct ring { /* one run of the lab */
+    const struct lab_env *env;
+    char command[N_RUNS][MOVED_COMMAND_BYTES];
+    struct ring_steps steps;
+    struct moved_bytes sum[N_COUNTS][N_WAYS];
+    double gradient_bytes;
+};
+
+static enum rc train(struct ring *l, int i, struct moved *out, const char *name, const char *way, int n_workers)
+{
+    char options[256];
+    enum rc rc;
+
+    snprintf(options, sizeof options,
+             "--model lenet --world sim --cluster ethernet-1g --cluster-set hosts_count=0 %s --workers %d --batch 1 "
+             "--steps 1",
+             way, n_workers);
+    TRY(moved_run(out, l->env, name, options));
+    memcpy(l->command[i], out->command, sizeof l->command[i]);
+out:
+    return rc;
+}
+
+static enum rc train_drawn(struct ring *l)
+{
+    struct moved m = { .message = NULL };
+    enum rc rc;
+
+    TRY(train(l, 0, &m, "messages", ways[RING].options, N_DRAWN));
+    TRY(ring_steps_find(&l->steps, &m, N_DRAWN));
+    if (!ring_steps_are_whole(&l->steps))
+        FAIL(RC_MISMATCH, "the ring has ended before every worker had the whole sum");
+out:
+    moved_close(&m);
+    return rc;
+}
+
+/* The longest message of a run by root, in which gradients cross whole. */
+static double longest_bytes(const struct moved *m)
+{
+    uint64_t most = 0;
+
+    for (size_t i = 0; i < m->n; i++)
+        most = m->message[i].n_bytes > most ? m->message[i].n_bytes : most;
+    return (double)most;
+}
+
+static enum rc train_ways(struct ring *l)
+{
+    struct moved m = { .message = NULL };
+    enum rc rc = RC_OK;
+
+    for (int c = 0; c < N_COUNTS; c++)
+        for (int w = 0; w < N_WAYS; w++) {
+            char name[48];
+            snprintf(name, sizeof name, "messages-%s-%d", ways[w].name, counts[c]);
+            TRY(train(l, 1 + c * N_WAYS + w, &m, name, ways[w].options, counts[c]));
+            l->sum[c][w] = moved_sum(&m, counts[c], counts[c] + ways[w].n_servers);
+            if (w == ROOT)
+                l->gradient_bytes = longest_bytes(&m);
+            moved_close(&m);
+        }
+out:
+    moved_close(&m);
+    return rc;
+}
+
+/* Of n workers, in gradients: what one sends in the mean, and what the busiest rank sends. */
+static double mean_by_formula(int way, int n)
+{
+    return way == SERVER ? 1 : 2.0 * (n - 1) / n;
+}
+
+static double busiest_by_formula(int way, int n)
+{
+    return way == SERVER ? n : way == ROOT ? n - 1 : 2.0 * (n - 1) / n;
+}
+
+/* --- tables --- */
+
+static enum rc open_in_folder(struct atomic_file *out, const struct ring *l, const char *name)
+{
+    char path[PATH_BYTES + 64];
+
+    snprintf(path, sizeof path, "%s/%s", l->env->folder, name);
+    return atomic_file_open(out, path);
+}
+
+static const char *meaning_of_step(const struct ring_steps *s, int k)
+{
+    int n_adding = 0;
+
+    for (int r = 0; r < s->n_ranks; r++)
+        n_adding += s->sent[k][r].adds;
+    return n_adding == s->n_ranks ? "each sends a chunk to the next, who adds it to its own"
+           : n_adding == 0        ? "each sends a chunk to the next, who takes it over"
+                                  : "each sends a chunk to the next; some add it, some take it over";
+}
+
+static void write_state(FILE *to, const struct ring_steps *s, int step)
+{
+    for (int r = 0; r < s->n_ranks; r++)
+        for (int c = 0; c < s->n_chunks; c++) {
+            for (int i = 0; i < s->n_ranks; i++) {
+                if (step == 0)
+                    fprintf(to, "0\tslot\t%d\t%d\t%d\t%d\t-\n", r, r, c, i);
+                if (s->held[step][r][c] & 1u << i)
+                    fprintf(to, "%d\thas\t%d\t%d\t%d\t%d\t-\n", step, r, r, c, i);
+            }
+            if (s->held[step][r][c] == (1u << s->n_ranks) - 1)
+                fprintf(to, "%d\twhole\t%d\t%d\t%d\t0\t-\n", step, r, r, c);
+        }
+}
+
+static enum rc write_steps(const struct ring *l)
+{
+    const struct ring_steps *s = &l->steps;
+    struct atomic_file file = { .stream = NULL };
+    enum rc rc;
+
+    TRY(open_in_folder(&file, l, "ring-steps.tsv"));
+    fputs("step\tkind\tworker\tpeer\tchunk\taddend\ttext\n", file.stream);
+    fprintf(file.stream, "0\ttitle\t0\t0\t0\t0\tbefore the first step: each has its own gradient, in %d chunks\n",
+            s->n_chunks);
+    write_state(file.stream, s, 0);
+    for (int k = 0; k < s->n_steps; k++) {
+        fprintf(file.stream, "%d\ttitle\t0\t0\t0\t0\tstep %d of %d: %s\n", k + 1, k + 1, s->n_steps,
+                meaning_of_step(s, k));
+        write_state(file.stream, s, k + 1);
+        for (int r = 0; r < s->n_ranks; r++) {
+            const struct ring_message *m = &s->sent[k][r];
+            fprintf(file.stream, "%d\tnew\t%d\t%d\t%d\t0\t-\n", k + 1, m->to, r, m->chunk);
+            fprintf(file.stream, "%d\tsend\t%d\t%d\t%d\t0\tchunk %d\n", k + 1, r, m->to, m->chunk, m->chunk);
+        }
+    }
+    TRY(atomic_file_commit(&file));
+out:
+    atomic_file_discard(&file);
+    return rc;
+}
+
+static enum rc write_bytes(const struct ring *l)
+{
+    struct atomic_file csv = { .stream = NULL }, bytes = { .stream = NULL }, took = { .stream = NULL };
+    enum rc rc;
+
+    TRY(open_in_folder(&csv, l, "bytes.csv"));
+    TRY(open_in_folder(&bytes, l, "bytes.tsv"));
+    TRY(open_in_folder(&took, l, "took.tsv"));
+    fputs("workers,way,worker_mean_bytes,worker_formula_bytes,busiest_bytes,busiest_formula_bytes,took_s\n",
+          csv.stream);
+    fputs("line\tkind\tx\ty\n", bytes.stream);
+    fputs("line\tkind\tx\ty\n", took.stream);
+    for (int w = 0; w < N_WAYS; w++)
+        for (int c = 0; c < N_COUNTS; c++) {
+            const struct moved_bytes *sum = &l->sum[c][w];
+            fprintf(csv.stream, "%d,%s,%llu,%.17g,%llu,%.17g,%.9f\n", counts[c], ways[w].name,
+                    (unsigned long long)sum->worker_mean_bytes, mean_by_formula(w, counts[c]) * l->gradient_bytes,
+                    (unsigned long long)sum->busiest_bytes, busiest_by_formula(w, counts[c]) * l->gradient_bytes,
+                    sum->took_s);
+            fprintf(bytes.stream, "%s\tformula\t%d\t%.9g\n%s\tpoint\t%d\t%.9g\n", ways[w].name, counts[c],
+                    busiest_by_formula(w, counts[c]), ways[w].name, counts[c],
+                    (double)sum->busiest_bytes / l->gradient_bytes);
+            fprintf(took.stream, "%s\tmeasured\t%d\t%.9g\n", ways[w].name, counts[c], 1e3 * sum->took_s);
+        }
+    TRY(atomic_file_commit(&csv));
+    TRY(atomic_file_commit(&bytes));
+    TRY(atomic_file_commit(&took));
+out:
+    atomic_file_discard(&csv);
+    atomic_file_discard(&bytes);
+    atomic_file_discard(&took);
+    return rc;
+}
+
+/* --- what is shown --- */
+
+static int n_addends(uint32_t held)
+{
+    int n = 0;
+
+    for (; held; held >>= 1)
+        n += (int)(held & 1);
+    return n;
+}
+
+static enum rc fill_steps(struct table *t, const struct ring_steps *s)
+{
+    enum rc rc = RC_OK;
+
+    for (int k = 0; k < s->n_steps; k++) {
+        for (int r = 0; r < s->n_ranks; r++) {
+            const struct ring_message *m = &s->sent[k][r];
+            TRY(table_cell(t, "%d", k + 1));
+            TRY(table_cell(t, "%d", r));
+            TRY(table_cell(t, "%d", m->to));
+            TRY(table_cell(t, "%d", m->chunk));
+            TRY(table_cell(t, "%d", n_addends(s->held[k + 1][m->to][m->chunk])));
+            TRY(table_cell(t, "%llu", (unsigned long long)m->n_bytes));
+            TRY(table_cell(t, "%.1f", 1e6 * m->start_s));
+            TRY(table_cell(t, "%.1f", 1e6 * m->end_s));
+        }
+        if (k + 1 < s->n_steps)
+            TRY(table_rule(t));
+    }
+out:
+    return rc;
+}
+
+static enum rc show_steps(const struct ring *l, struct lesson *lesson)
+{
+    static const struct column column[] = { { "step", ALIGN_RIGHT },    { "from", ALIGN_RIGHT },
+                                            { "to", ALIGN_RIGHT },      { "chunk", ALIGN_RIGHT },
+                                            { "addends", ALIGN_RIGHT }, { "bytes", ALIGN_RIGHT },
+                                            { "sent us", ALIGN_RIGHT }, { "received us", ALIGN_RIGHT } };
+    struct table *t = NULL;
+    enum rc rc;
+
+    TRY(table_open(&t, column, sizeof column / sizeof *column));
+    TRY(fill_steps(t, &l->steps));
+    TRY(lesson_table(lesson, t, "every message of the ring; addends: in the chunk of the receiver then"));
+out:
+    table_close(&t);
+    return rc;
+}
+
+static enum rc show_slides(const struct ring *l, struct lesson *lesson)
+{
+    char step[16], name[32], caption[TEXT_BYTES], workers[16];
+    struct chart_var var[] = { { "workers", workers }, { "step", step } };
+    enum rc rc;
+
+    snprintf(workers, sizeof workers, "%d", l->steps.n_ranks);
+    snprintf(step, sizeof step, "0");
+    TRY(lesson_moving_picture(lesson, "ring-steps", "ring-steps",
+                              "The ring, step by step: who sends what, then what has come.", var, 2));
+    for (int k = 0; k <= l->steps.n_steps; k++) {
+        snprintf(step, sizeof step, "%d", k);
+        snprintf(name, sizeof name, "ring-step-%d", k);
+        snprintf(caption, sizeof caption, k == 0 ? "Before the first step." : "Step %d, and what is there behind it.",
+                 k);
+        TRY(lesson_picture_of(lesson, "ring-steps", "ring-steps", name, caption, var, 2));
+    }
+out:
+    return rc;
+}
+
+static enum rc fill_bytes(struct table *t, const struct ring *l)
+{
+    enum rc rc = RC_OK;
+
+    for (int c = 0; c < N_COUNTS; c++) {
+        for (int w = 0; w < N_WAYS; w++) {
+            TRY(table_cell(t, "%d", counts[c]));
+            TRY(table_cell(t, "%s", ways[w].name));
+            TRY(table_cell(t, "%llu", (unsigned long long)l->sum[c][w].worker_mean_bytes));
+            TRY(table_cell(t, "%.0f", mean_by_formula(w, counts[c]) * l->gradient_bytes));
+            TRY(table_cell(t, "%llu", (unsigned long long)l->sum[c][w].busiest_bytes));
+            TRY(table_cell(t, "%.0f", busiest_by_formula(w, counts[c]) * l->gradient_bytes));
+            TRY(table_cell(t, "%.3f", 1e3 * l->sum[c][w].took_s));
+        }
+        if (c + 1 < N_COUNTS)
+            TRY(table_rule(t));
+    }
+out:
+    return rc;
+}
+
+static enum rc show_bytes(const struct ring *l, struct lesson *lesson)
+{
+    static const struct column column[] = { { "workers", ALIGN_RIGHT },        { "way", ALIGN_LEFT },
+                                            { "a worker sends", ALIGN_RIGHT }, { "by formula", ALIGN_RIGHT },
+                                            { "the busiest", ALIGN_RIGHT },    { "by formula", ALIGN_RIGHT },
+                                            { "took ms", ALIGN_RIGHT } };
+    static const struct chart_var bytes[] = { { "heading",
+                                                "what the busiest rank sends: line by formula, points measured" },
+                                              { "xtitle", "workers (logarithmic)" },
+                                              { "ytitle", "gradients sent by the busiest rank (logarithmic)" },
+                                              { "logx", "yes" },
+                                              { "logy", "yes" } };
+    static const struct chart_var took[] = { { "heading", "how long one exchange of all gradients takes" },
+                                             { "xtitle", "workers (logarithmic)" },
+                                             { "ytitle", "ms of virtual time, links of 1 Gbit/s (logarithmic)" },
+                                             { "logx", "yes" },
+                                             { "logy", "yes" } };
+    struct table *t = NULL;
+    enum rc rc;
+
+    TRY(table_open(&t, column, sizeof column / sizeof *column));
+    TRY(fill_bytes(t, l));
+    TRY(lesson_table(lesson, t,
+                     "bytes of one exchange: of a worker in the mean, and of the rank that sends or gets most"));
+    TRY(lesson_picture(lesson, "against", "bytes", "The busiest rank's bytes: the ring's stay below two gradients.",
+                       bytes, 5));
+    TRY(lesson_picture(lesson, "against", "took", "The time of one exchange, first message to last.", took, 5));
+out:
+    table_close(&t);
+    return rc;
+}
+
+static enum rc write_page(const struct ring *l)
+{
+    static const char *const question[] = {
+        "How many steps has a ring of N workers, and how many chunks does it send in all?",
+        "In the first half chunks are added, in the second they are taken over. Who has a whole chunk first, and after "
+        "which step?",
+        "All workers together send as many bytes around the ring as by way of root. What has the ring gained, then?",
+        "A worker of the ring sends 2 (N - 1) / N gradients. Why does that hardly grow with N? What does grow?",
+        "With a server a worker sends one gradient only, half of what it sends in a large ring. Why is the server "
+        "slower "
+        "all the same? How many servers would it take?",
+        NULL
+    };
+    static const char *const next[] = {
+        "Type the first command with --workers 3, or 5, and read its table of messages: which chunks are sent first?",
+        "Try --servers 4 --colocate with --mode ps: what does the busiest rank send now?",
+        "Let links have ten times the latency: --cluster-set link_latency_s=250e-6. Which way wins for two workers, "
+        "and "
+        "for 16? Why is a ring bad at short messages?",
+        "--model resnet50 --compute hollow sends 102 MB of gradients. Which way suffers most?", NULL
+    };
+    const char *commands[N_RUNS + 1] = { NULL };
+    struct lesson lesson = { .env = NULL };
+    enum rc rc;
+
+    for (int i = 0; i < N_RUNS; i++)
+        commands[i] = l->command[i];
+    TRY(lesson_open(&lesson, l->env, "The ring: how workers sum their gradients without anybody in the middle"));
+    lesson_text(&lesson,
+                "Every worker has a gradient, and all want the sum. The pictures are drawn from the messages of one "
+                "training step of lenet on a simulated cluster, four workers on links of 1 Gbit/s: each message was "
+                "noted with sender, receiver, time, and the place of the gradient that it came from.");
+    TRY(show_slides(l, &lesson));
+    TRY(show_steps(l, &lesson));
+    lesson_text(
+        &lesson,
+        "Three ways to the same sum. root: all send their gradients to worker 0, which adds them up and sends the "
+        "sum to all. server: all send them to a parameter server, and get parameters back. ring: as above.");
+    TRY(show_bytes(l, &lesson));
+    lesson_list(&lesson, "Questions", question);
+    lesson_list(&lesson, "What to try next", next);
+    lesson_list(&lesson, "What was run", commands);
+    TRY(lesson_commit(&lesson));
+out:
+    lesson_discard(&lesson);
+    return rc;
+}
+
+static enum rc ring_run(const struct lab_env *env)
+{
+    struct ring *l = calloc(1, sizeof *l);
+    enum rc rc;
+
+    if (!l)
+        return rc_raise(RC_NOMEM, "lab ring: no memory");
+    l->env = env;
+    TRY(train_drawn(l));
+    TRY(train_ways(l));
+    TRY(write_steps(l));
+    TRY(write_bytes(l));
+    TRY(write_page(l));
+out:
+    free(l);
+    return rc;
+}
+
+const struct lab lab_ring = {
+    .name = "ring",
+    .summary =
+        "an allreduce around a ring, message by message; and what root, server and ring send, by count and formula",
+    .run = ring_run,
+};
