@@ -9,6 +9,7 @@
  *   labs.c       which labs there are, and the run of one
  *   training.c   a training and its trajectory, read back
  *   moved.c      a training and its messages, read back; ring_steps.c: those of a ring, step by step
+ *   trained.c    a training and its records, read back
  *   squares.c    the loss of the linear model over its data, and its least point
  *   lesson.c     pictures and page
  *   verdict.c    which steps of distributed training are missing, from what it did

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cnn.c - the lab "cnn": two small networks by batch, workers and hosts, against the time to a target loss.
+ *
+ * In sim, with the networks' own arithmetic: samples to the target are real, seconds are those of the cluster. The
+ * rate follows the global batch in every run (the linear scaling rule), so that what differs is how a batch is made
+ * and where its parts are.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/file.h"
+#include "harness/labs/lab_list.h"
+#include "harness/labs/lesson.h"
+#include "harness/labs/trained.h"
+#include "harness/report/table.h"
+
+enum {
+    N_NETS = 2,
+    N_SERIES = 3,
+    N_COUNTS = 3,
+    N_HOSTS = 3,
+    N_OF_NET = N_SERIES * N_COUNTS + N_HOSTS,
+    PATH_BYTES = 4096
+};
+
+static const int counts[N_COUNTS] = { 1, 2, 4 };
+static const int hosts[N_HOSTS] = { 1, 2, 4 }; /* of 4 workers */
+
+static const struct net {
+    const char *name, *options, *target;
+    double lr; /* of 16 samples */
+} nets[N_NETS] = { { "lenet-digits", "--model lenet", "0.5", 0.01 },
+                   { "resnet8-16px", "--model resnet8 --image-size 16 --width-divisor 2", "1", 0.05 } };
+
+static const struct series {
+    const char *name, *file;
+    int batch;
+    bool is_global;
+    int n_steps; /* enough for one worker alone */
+} series[N_SERIES] = { { "16 samples each", "16-each", 16, false, 100 },
+                       { "64 samples each", "64-each", 64, false, 40 },
+                       { "64 samples together", "64-together", 64, true, 40 } };
+
+struct cnn { /* one run of the lab */
+    const struct lab_env *env;
+    struct trained of_series[N_NETS][N_SERIES][N_COUNTS], of_hosts[N_NETS][N_HOSTS];
+};
+
+static enum rc train_one(struct cnn *l, struct trained *out, const struct net *net, const struct series *s,
+                         int n_workers, int n_per_host)
+{
+    char options[TRAINED_COMMAND_BYTES / 2], name[64];
+    const double lr = net->lr * s->batch / 16;
+    enum rc rc;
+
+    snprintf(name, sizeof name, "%s-%s-%dx%d", net->name, s->file, n_workers / n_per_host, n_per_host);
+    snprintf(
+        options, sizeof options,
+        "%s --world sim --cluster ethernet-1g --cluster-set ranks_per_host_count=%d %s --workers %d %s %d --lr %g%s "
+        "--steps %d --target-loss %s",
+        net->options, n_per_host, n_workers > 1 ? "--mode allreduce" : "--mode single", n_workers,
+        s->is_global ? "--global-batch" : "--batch", s->batch, lr,
+        !s->is_global && n_workers > 1 ? " --lr-scaling linear" : "", s->n_steps, net->target);
+    TRY(trained_run(out, l->env, name, options));
+out:
+    return rc;
+}
+
+static enum rc train_all(struct cnn *l)
+{
+    enum rc rc = RC_OK;
+
+    for (int n = 0; n < N_NETS; n++) {
+        for (int s = 0; s < N_SERIES; s++)
+            for (int c = 0; c < N_COUNTS; c++)
+                TRY(train_one(l, &l->of_series[n][s][c], &nets[n], &series[s], counts[c], 1));
+        for (int h = 0; h < N_HOSTS - 1; h++) /* four hosts: as above */
+            TRY(train_one(l, &l->of_hosts[n][h], &nets[n], &series[0], 4, 4 / hosts[h]));
+    }
+out:
+    return rc;
+}
+
+/* Of 4 workers, 16 samples each. */
+static const struct trained *on_hosts(const struct cnn *l, int n, int h)
+{
+    return h < N_HOSTS - 1 ? &l->of_hosts[n][h] : &l->of_series[n][0][N_COUNTS - 1];
+}
+
+/* --- tables --- */
+
+static enum rc open_in_folder(struct atomic_file *out, const struct cnn *l, const char *name)
+{
+    char path[PATH_BYTES + 64];
+
+    snprintf(path, sizeof path, "%s/%s", l->env->folder, name);
+    return atomic_file_open(out, path);
+}
+
+static void write_row(FILE *to, const struct net *net, const char *what, int n_workers, int n_hosts,
+                      const struct trained *t)
+{
+    fprintf(to, "%s,%s,%d,%d,%.9g,%.9g,%.9g,%.9g\n", net->name, what, n_workers, n_hosts, t->to_target_s,
+            t->to_target_count, t->step_s, t->waiting_s);
+}
+
+static enum rc write_all(const struct cnn *l)
+{
+    struct atomic_file file = { .stream = NULL };
+    enum rc rc;
+
+    TRY(open_in_folder(&file, l, "cnn.csv"));
+    fputs("network,batch,workers,hosts,to_target_s,to_target_samples,step_s,exposed_exchange_s\n", file.stream);
+    for (int n = 0; n < N_NETS; n++) {
+        for (int s = 0; s < N_SERIES; s++)
+            for (int c = 0; c < N_COUNTS; c++)
+                write_row(file.stream, &nets[n], series[s].name, counts[c], counts[c], &l->of_series[n][s][c]);
+        for (int h = 0; h < N_HOSTS - 1; h++)
+            write_row(file.stream, &nets[n], series[0].name, 4, hosts[h], on_hosts(l, n, h));
+    }
+    TRY(atomic_file_commit(&file));
+out:
+    atomic_file_discard(&file);
+    return rc;
+}
+
+/* Of a network: seconds, or samples, to the target against workers. */
+static enum rc write_lines(const struct cnn *l, const char *name, int n, bool is_time)
+{
+    struct atomic_file file = { .stream = NULL };
+    enum rc rc;
+
+    TRY(open_in_folder(&file, l, name));
+    fputs("line\tkind\tx\ty\n", file.stream);
+    for (int s = 0; s < N_SERIES; s++)
+        for (int c = 0; c < N_COUNTS; c++) {
+            const struct trained *t = &l->of_series[n][s][c];
+            fprintf(file.stream, "%s\tmeasured\t%d\t%.9g\n", series[s].name, counts[c],
+                    is_time ? 1e3 * t->to_target_s : t->to_target_count);
+        }
+    TRY(atomic_file_commit(&file));
+out:
+    atomic_file_discard(&file);
+    return rc;
+}
+
+static enum rc write_hosts(const struct cnn *l)
+{
+    struct atomic_file file = { .stream = NULL };
+    enum rc rc;
+
+    TRY(open_in_folder(&file, l, "hosts.tsv"));
+    fputs("line\tkind\tx\ty\n", file.stream);
+    for (int n = 0; n < N_NETS; n++)
+        for (int h = 0; h < N_HOSTS; h++)
+            fprintf(file.stream, "%s\tmeasured\t%d\t%.9g\n", nets[n].name, hosts[h], 1e3 * on_hosts(l, n, h)->step_s);
+    TRY(atomic_file_commit(&file));
+out:
+    atomic_file_discard(&file);
+    return rc;
+}
+
+/* --- what is shown --- */
+
+static enum rc add_row(struct table *t, const char *what, int n_workers, int n_hosts, const struct trained *r)
+{
+    enum rc rc;
+
+    TRY(table_cell(t, "%s", what));
+    TRY(table_cell(t, "%d", n_workers));
+    TRY(table_cell(t, "%d", n_hosts));
+    if (isnan(r->to_target_s)) {
+        TRY(table_cell(t, "not reached"));
+        TRY(table_cell(t, "%s", "-"));
+    } else {
+        TRY(table_cell(t, "%.1f", 1e3 * r->to_target_s));
+        TRY(table_cell(t, "%.0f", r->to_target_count));
+    }
+    TRY(table_cell(t, "%.3f", 1e3 * r->step_s));
+    TRY(table_cell(t, "%.3f", 1e3 * r->waiting_s));
+out:
+    return rc;
+}
+
+static enum rc show_table(const struct cnn *l, struct lesson *lesson, int n)
+{
+    static const struct column column[] = { { "batch", ALIGN_LEFT },       { "workers", ALIGN_RIGHT },
+                                            { "hosts", ALIGN_RIGHT },      { "to target ms", ALIGN_RIGHT },
+                                            { "samples", ALIGN_RIGHT },    { "step ms", ALIGN_RIGHT },
+                                            { "exchange ms", ALIGN_RIGHT } };
+    char caption[128];
+    struct table *t = NULL;
+    enum rc rc;
+
+    fprintf(lesson->env->to, "\n%s, target loss %s\n", nets[n].name, nets[n].target);
+    TRY(table_open(&t, column, sizeof column / sizeof *column));
+    for (int s = 0; s < N_SERIES; s++) {
+        for (int c = 0; c < N_COUNTS; c++)
+            TRY(add_row(t, series[s].name, counts[c], counts[c], &l->of_series[n][s][c]));
+        TRY(table_rule(t));
+    }
+    for (int h = 0; h < N_HOSTS; h++)
+        TRY(add_row(t, series[0].name, 4, hosts[h], on_hosts(l, n, h)));
+    snprintf(caption, sizeof caption, "%s: time and samples to a loss of %s", nets[n].name, nets[n].target);
+    TRY(lesson_table(lesson, t, caption));
+out:
+    table_close(&t);
+    return rc;
+}
+
+static enum rc show_lines(const struct cnn *l, struct lesson *lesson, int n, bool is_time)
+{
+    char name[64], file[80], heading[128];
+    const struct chart_var var[] = { { "heading", heading },
+                                     { "xtitle", "workers, a host each (logarithmic)" },
+                                     { "ytitle", is_time ? "ms of virtual time to the target loss"
+                                                         : "samples to the target loss" },
+                                     { "logx", "yes" } };
+    enum rc rc;
+
+    snprintf(name, sizeof name, "%s-%s", nets[n].name, is_time ? "time" : "samples");
+    snprintf(file, sizeof file, "%s.tsv", name);
+    snprintf(heading, sizeof heading, "%s: %s to a loss of %s", nets[n].name, is_time ? "time" : "samples",
+             nets[n].target);
+    TRY(write_lines(l, file, n, is_time));
+    TRY(lesson_picture(lesson, "against", name, heading, var, 4));
+out:
+    return rc;
+}
+
+static enum rc write_page(const struct cnn *l)
+{
+    static const char *const question[] = {
+        "64 samples together: the samples to the target hardly change with the workers. Why, and why not to the last "
+        "digit "
+        "of the time?",
+        "16 samples each: four workers need more samples than one. Where has the gain of four workers gone?",
+        "Which series has the least waiting in a step, and why does that alone say nothing about the target?",
+        "Four workers on one host, two, or four: the files of their curves have the same losses to the last digit. Why, and "
+        "what differs?",
+        "Which of the two networks has more to gain from a faster network card? Compare step and exchange.",
+        NULL
+    };
+    static const char *const next[] = {
+        "--cluster-set link_bits_per_s=10e9: which lines move, and which cannot?",
+        "--overlap on --bucket-bytes 32Ki for the second network: how much of the exchange is hidden?",
+        "Type the run of 64 samples each and 4 workers without --lr-scaling linear: sooner or later at the target?",
+        "--mode ps in place of allreduce: fewer or more samples to the target, and why?", NULL
+    };
+    const char *commands[N_NETS * N_OF_NET + 1] = { NULL };
+    struct lesson lesson = { .env = NULL };
+    int n_commands = 0;
+    enum rc rc;
+
+    TRY(lesson_open(&lesson, l->env, "Two small networks: batch, workers and hosts against the time to a target"));
+    lesson_text(&lesson,
+                "Networks compute with their own arithmetic, so that samples to the target are those of a real "
+                "training; time is that of a simulated cluster, desktop machines on 1 Gbit/s. The learning rate "
+                "is in proportion to the samples of a step everywhere.");
+    for (int n = 0; n < N_NETS; n++) {
+        TRY(show_table(l, &lesson, n));
+        TRY(show_lines(l, &lesson, n, true));
+        TRY(show_lines(l, &lesson, n, false));
+        for (int i = 0; i < N_SERIES * N_COUNTS; i++)
+            commands[n_commands++] = l->of_series[n][i / N_COUNTS][i % N_COUNTS].command;
+        for (int h = 0; h < N_HOSTS - 1; h++)
+            commands[n_commands++] = l->of_hosts[n][h].command;
+    }
+    static const struct chart_var var[] = { { "heading",
+                                              "the same four workers on one host, two and four: time of a step" },
+                                            { "xtitle", "hosts of 4 workers (logarithmic)" },
+                                            { "ytitle", "ms of virtual time, a step" },
+                                            { "logx", "yes" } };
+    TRY(write_hosts(l));
+    TRY(lesson_picture(&lesson, "against", "hosts", "From one host to two: the exchange leaves the machine.", var, 4));
+    lesson_list(&lesson, "Questions", question);
+    lesson_list(&lesson, "What to try next", next);
+    lesson_list(&lesson, "What was run", commands);
+    TRY(lesson_commit(&lesson));
+out:
+    lesson_discard(&lesson);
+    return rc;
+}
+
+static enum rc cnn_run(const struct lab_env *env)
+{
+    struct cnn *l = calloc(1, sizeof *l);
+    enum rc rc;
+
+    if (!l)
+        return rc_raise(RC_NOMEM, "lab cnn: no memory");
+    l->env = env;
+    TRY(train_all(l));
+    TRY(write_all(l));
+    TRY(write_page(l));
+out:
+    for (int n = 0; n < N_NETS; n++) {
+        for (int i = 0; i < N_SERIES * N_COUNTS; i++)
+            trained_close(&l->of_series[n][i / N_COUNTS][i % N_COUNTS]);
+        for (int h = 0; h < N_HOSTS; h++)
+            trained_close(&l->of_hosts[n][h]);
+    }
+    free(l);
+    return rc;
+}
+
+const struct lab lab_cnn = {
+    .name = "cnn",
+    .summary = "two small networks by batch, workers and hosts: who is first at a target loss, and at what price?",
+    .run = cnn_run,
+};
