@@ -85,7 +85,7 @@ static enum rc open_worker(struct exchange *x)
     if (!x->has_servers)
         TRY(optimizer_init(&x->optimizer, updating_compute(x), x->buckets.n_params, x->env.momentum,
                            x->env.weight_decay, NULL));
-    if (x->env.mode->module.caps & MODE_SYNCHRONOUS)
+    if (x->env.mode->module.caps & MODE_SYNCHRONOUS && x->env.opts.average_every == 0)
         x->optimizer.rule.grad_scale = 1.0f / (float)x->env.n_workers;
     TRY(open_undo(x));
     x->n_missing = calloc(n_buckets, sizeof *x->n_missing);
@@ -174,6 +174,9 @@ enum rc exchange_open(struct exchange **out, const struct exchange_env *env)
     if (!x)
         return rc_raise(RC_NOMEM, "mode %s: no memory", env->mode->module.name);
     x->env = *env;
+    x->is_averaged = true;
+    if (x->env.weight == 0.0f)
+        x->env.weight = 1.0f;
     x->is_worker = env->world->rank < env->n_workers;
     x->exchanges = mode_exchanges(&env->mode->module) && !env->forward_only;
     x->has_servers = env->mode->module.caps & MODE_SERVERS;
@@ -411,6 +414,7 @@ enum rc exchange_final(struct exchange *x, float *velocity)
     if (x->env.forward_only)
         return RC_OK;
     TRY(exchange_await_all(x, &now_ns));
+    TRY(exchange_average_rest(x));
     if (x->communicator)
         TRY(communicator_finish(x->communicator));
     communicator_close(&x->communicator);
@@ -443,7 +447,13 @@ struct server_facts exchange_served(const struct exchange *x)
 
 struct wire_plan exchange_wire_plan(const struct exchange *x)
 {
-    return x->sync ? x->sync->ops->wire_plan(x->sync) : (struct wire_plan){ 0 };
+    struct wire_plan plan = x->sync ? x->sync->ops->wire_plan(x->sync) : (struct wire_plan){ 0 };
+
+    if (x->env.opts.average_every > 0) { /* once in so many steps */
+        plan.n_in_turn /= (double)x->env.opts.average_every;
+        plan.n_on_link /= (double)x->env.opts.average_every;
+    }
+    return plan;
 }
 
 struct span_ring *exchange_ring(const struct exchange *x, enum exchange_task task)

@@ -30,6 +30,9 @@
  *       of the step before are updated. So the step that all have done is the least number of exchange_stop(), and to
  *       go back to it (exchange_undo_to) the values before the last update of each piece are enough. They are kept
  *       where env.keeps_undo.
+ *   E8  Local SGD (Stich 2019): with opts.average_every K, of a mode with MODE_COLLECTIVE and without overlap, a worker
+ *       updates by its own gradient in every step. Behind steps K, 2 K, ... of the training and the last one of the run
+ *       the parameters of all workers become their weighted mean; each keeps a velocity of its own.
  */
 #ifndef HARNESS_EXCHANGE_EXCHANGE_H
 #define HARNESS_EXCHANGE_EXCHANGE_H
@@ -51,6 +54,7 @@ struct exchange_opts {
     struct placement_opts placement; /* of parameters on servers */
     struct consistency consistency;  /* of a mode with servers */
     enum lr_staleness lr_staleness;  /* likewise */
+    uint64_t average_every;          /* E8; 0: gradients are averaged, in every step */
     bool shared_memory;              /* parameters and gradients of a worker can be mapped by the others of its host */
 };
 
@@ -67,6 +71,8 @@ struct exchange_env {    /* borrowed; outlives the exchange */
     const int
         *host; /* [n_workers + n_servers]: of each rank, a number; NULL: every rank has a network card of its own */
     struct exchange_opts opts;
+    float
+        weight; /* how this worker's gradient, or with average_every its parameters, counts in the mean of all; 0: 1 */
     float momentum, weight_decay;
     bool forward_only; /* nothing is exchanged or updated; there are no gradients */
     int timeout_ms;    /* per message; 0 waits for ever */

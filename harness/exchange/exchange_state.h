@@ -47,7 +47,9 @@ struct exchange {
     struct piece_queue queue;          /* without overlap */
     struct communicator *communicator; /* with overlap, from start() to final() */
     struct cost_account cost;
-    float lr; /* of this step */
+    float lr;         /* of this step */
+    size_t n_begun;   /* steps of this run */
+    bool is_averaged; /* E8: the parameters of all workers are equal since the last step */
     uint32_t step;
     struct span_ring *ring[EXCHANGE_N_RINGS]; /* NULL: no timeline; that of the queue is of the task that exchanges */
     uint64_t last_start_ns;                   /* when that one began with its last piece */
@@ -57,6 +59,14 @@ struct exchange {
 
 /* The communicator's work on piece k: exchange it, and update if it can reach the parameters. arg: the exchange. */
 enum rc exchange_work_on_piece(void *arg, size_t k) MUST_CHECK;
+/* E8: exchange_local.c. Is the step one behind which parameters are averaged? */
+bool exchange_averages_now(const struct exchange *x);
+/* Piece k of the parameters := the weighted mean of all workers. */
+enum rc exchange_average_piece(struct exchange *x, size_t k) MUST_CHECK;
+/* All pieces, where a run that was stopped has not. */
+enum rc exchange_average_rest(struct exchange *x) MUST_CHECK;
+/* V2 of train: float[n] by env.weight and a factor; x may be NULL (hollow). */
+void exchange_weigh(const struct exchange *x, float *floats, size_t n, float factor);
 /* E7: piece k is about to be updated. */
 void exchange_keep_piece(struct exchange *x, size_t k);
 

@@ -79,6 +79,8 @@ static enum rc exchange_piece(struct exchange *x, size_t k)
     if (x->log)
         x->log->step = x->state[k].step;
     if (x->sync)
+        exchange_weigh(x, at(x->host_grad, x->buckets.piece[k]), x->buckets.piece[k].n_elems, 1.0f);
+    if (x->sync)
         TRY(x->sync->ops->exchange(x->sync, k, x->state[k].lr, x->host_param, x->host_grad, &t->at_server));
     t->exchanged_ns = x->sync ? world_now_ns(x->env.world) : t->start_ns;
     note_exchange(x, k);
@@ -167,6 +169,26 @@ out:
     return rc;
 }
 
+/* E8: in place of exchange and update. */
+static enum rc update_and_average(struct exchange *x, size_t k)
+{
+    struct piece_times *t = &x->state[k].times;
+    enum rc rc;
+
+    t->at_server = (struct piece_cost){ 0 };
+    t->start_ns = t->exchanged_ns = follow_ns(x);
+    TRY(apply_piece(x, k));
+    if (!exchange_averages_now(x))
+        return RC_OK;
+    t->start_ns = follow_ns(x);
+    TRY(exchange_average_piece(x, k));
+    t->exchanged_ns = world_now_ns(x->env.world);
+    note_inline(x, t->exchanged_ns);
+    note_exchange(x, k);
+out:
+    return rc;
+}
+
 /* The caller's part, after the communicator's. */
 static enum rc settle(struct exchange *x, size_t k)
 {
@@ -197,6 +219,8 @@ enum rc exchange_begin(struct exchange *x, uint64_t step, float lr)
 {
     cost_reset(&x->cost);
     x->lr = lr;
+    x->n_begun++;
+    x->is_averaged = false;
     x->step = (uint32_t)step;
     owe(x, 0);
     for (size_t i = 0; !x->env.forward_only && i < x->buckets.n_buckets; i++)
@@ -276,8 +300,12 @@ static enum rc settle_next(struct exchange *x)
         TRY(communicator_wait(x->communicator, &k));
     else {
         k = piece_queue_pop(&x->queue);
-        TRY(x->is_queued ? finish_queued(x, k) : exchange_piece(x, k));
-        TRY(apply_piece(x, k));
+        if (x->env.opts.average_every > 0)
+            TRY(update_and_average(x, k));
+        else {
+            TRY(x->is_queued ? finish_queued(x, k) : exchange_piece(x, k));
+            TRY(apply_piece(x, k));
+        }
     }
     TRY(settle(x, k));
 out:
@@ -355,6 +383,8 @@ static enum rc settle_until(struct exchange *x, size_t wanted, uint64_t now_ns)
         TRY(queue_submitted(x));
     while (wanted == NO_PIECE ? x->n_pending > 0 : x->state[wanted].pending)
         TRY(settle_next(x));
+    if (x->env.opts.average_every > 0 && wanted == NO_PIECE)
+        x->is_averaged = x->is_averaged || exchange_averages_now(x);
     TRY(settle_done(x)); /* what ran while the wait came to its end belongs to it */
     cost_wait_end(&x->cost, follow_ns(x));
     note_wait(x, wanted);

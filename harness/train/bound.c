@@ -43,6 +43,9 @@ void train_find_bound(struct train_summary *s, const struct train_job *job, cons
 
     s->best = best_of(r);
     s->bound_samples_per_s = s->bound_ratio = s->bound_low_ratio = s->bound_high_ratio = NAN;
+    if (job->split_opts.kind == SPLIT_UNEQUAL && !train_waits_for_all(job)) /* who does more takes longer, and others
+                                                                                   go on */
+        return;
     if (!(slowest_s(&s->best) > 0) || isnan(s->best.wire_s) || train_n_sharing(job, r) > 0)
         return;
     s->bound_samples_per_s = r->n_workers * samples_per_step / slowest_s(&s->best);

@@ -53,6 +53,11 @@ enum rc train_exchange_text(char *out, size_t n_bytes, const struct train_job *j
     enum rc rc;
 
     TRY(plan_of(&plan, job));
+    if (x->average_every > 0) {
+        snprintf(out, n_bytes, "local SGD: parameters averaged after every %llu steps, %zu piece%s",
+                 (unsigned long long)x->average_every, plan.n_pieces, plan.n_pieces == 1 ? "" : "s");
+        return RC_OK;
+    }
     if (plan.n_pieces == 1)
         snprintf(out, n_bytes, "all gradients at once, overlap %s%s", on_off(x->overlap),
                  x->priority ? ", priority on" : "");

@@ -14,7 +14,9 @@
 #include "harness/train/job_drill.h"
 #include "harness/train/job_ranks.h"
 #include "harness/train/job_servers.h"
+#include "harness/train/job_split.h"
 #include "harness/train/job_work.h"
+#include "harness/train/local_sgd.h"
 #include "harness/train/omission.h"
 #include "harness/train/train.h"
 #include "harness/world/host_address.h"
@@ -147,6 +149,8 @@ static enum rc resolve_resume(struct train_job *job)
     if (job->opts.resume[0]) {
         TRY(file_of_option(checkpoint_load(&job->resume, job->opts.resume), "resume"));
         TRY(check_resume(job));
+        TRY(job_split_check_resume(job));
+        TRY(local_sgd_check_resume(job));
     }
 out:
     return rc;
@@ -269,6 +273,7 @@ static void resolve_exchange(struct train_job *job)
                                 .placement = job->exchange.placement,
                                 .consistency = job->exchange.consistency,
                                 .lr_staleness = job->exchange.lr_staleness,
+                                .average_every = o->average_every,
                                 .shared_memory = strcmp(o->exchange_memory, "shared") == 0,
                                 .overlap = strcmp(o->overlap, "on") == 0,
                                 .priority = strcmp(o->priority, "on") == 0 };
@@ -347,12 +352,15 @@ enum rc train_prepare(struct train_job *out, const struct train_opts *opts, cons
     TRY(resolve_modules(&job, n_given_ranks));
     TRY(check_combinations(&job));
     TRY(omission_parse(&job.omitted, job.opts.omit, "omit"));
+    TRY(job_split_parse(&job));
     TRY(global_batch_resolve(&job, group, n_groups));
     TRY(global_batch_explain(&job, job_work_resolve(&job, group, n_groups)));
+    TRY(job_split_resolve(&job));
     TRY(check_modules(&job, group, n_groups));
     TRY(resolve_numbers(&job));
     TRY(refuse_useless(&job, opts, group, n_groups));
     TRY(omission_check(&job));
+    TRY(local_sgd_check(&job));
     if (job.omitted & OMIT_SCALING)
         job.schedule.factor = 1;
     TRY(job_drill_resolve(&job, group, n_groups));
@@ -377,6 +385,7 @@ void train_job_free(struct train_job *job)
     checkpoint_free(&job->resume);
     free(job->segment);
     placement_close(&job->placement);
+    split_close(&job->split);
     *job = (struct train_job){ 0 };
 }
 

@@ -4,6 +4,7 @@
  *
  * Not counted: the program itself, the library's packing buffers, messages on their way inside a transport.
  */
+#include "harness/train/job_split.h"
 #include "harness/train/job_work.h"
 #include "harness/train/max_batch.h"
 #include "harness/train/omission.h"
@@ -76,8 +77,11 @@ static size_t rank_0_bytes(const struct train_job *job)
                                    (size_t)job->n_ranks * sizeof(struct train_rank_info);
     const bool goes_back = job->on_loss == ON_LOSS_REPORT && job->mode->module.caps & MODE_SYNCHRONOUS;
 
-    return n_results_bytes + (job->opts.save[0] != '\0' ? checkpoint_bytes(job) : 0) + module_need(job).rank_0_bytes +
-           (goes_back ? floats(N_KEPT_STATES * job->n_state) : 0);
+    const size_t split_bytes =
+        job->split_opts.kind != SPLIT_IID && job->dataset ? job->dataset->n_train * sizeof(size_t) : 0;
+
+    return n_results_bytes + split_bytes + (job->opts.save[0] != '\0' ? checkpoint_bytes(job) : 0) +
+           module_need(job).rank_0_bytes + (goes_back ? floats(N_KEPT_STATES * job->n_state) : 0);
 }
 
 /* Every process reads the checkpoint it goes on from; in threads there is one. */
@@ -192,7 +196,7 @@ enum rc job_memory_resolve(struct train_job *job, const struct network *n)
         TRY(rank_device_number(&env.device, job->compute, l.host_rank >= 0 ? l.host_rank : l.rank));
     TRY(compute_open(&compute, job->compute, &env)); /* can it be had at all, in this precision? */
     if (job->compute->touches_memory)
-        TRY(count_bytes(&job->memory, compute, job, n, job->opts.batch));
+        TRY(count_bytes(&job->memory, compute, job, n, job_most_batch(job)));
     if (job->compute->touches_memory)
         job->memory.available_bytes = compute->ops->memory_available(compute);
     if (job->memory.host_bytes > job->memory.available_bytes)

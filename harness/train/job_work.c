@@ -11,6 +11,7 @@
 #include "harness/net/transport.h"
 #include "harness/train/file_data.h"
 #include "harness/train/job_servers.h"
+#include "harness/train/job_split.h"
 #include "models/engine/network.h"
 #include "models/replay/profile.h"
 
@@ -168,7 +169,7 @@ static enum rc count_params_and_flops(struct train_job *job)
     const struct training_env env = { .compute = compute,
                                       .dataset = job->dataset,
                                       .seed = job->opts.seed,
-                                      .max_batch = job->opts.batch,
+                                      .max_batch = job_most_batch(job),
                                       .forward_only = job->opts.forward_only,
                                       .network = job->network,
                                       .profile = job->profile };

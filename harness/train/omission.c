@@ -47,6 +47,16 @@ void omission_text(char *out, size_t n_bytes, unsigned set)
             n += (size_t)snprintf(out + n, n_bytes - n, "%s%s", n > 0 ? ", " : "", name_of[i]);
 }
 
+void omission_mark(char *out, size_t n_bytes, const struct train_job *job)
+{
+    char omitted[OMISSIONS_BYTES];
+
+    omission_text(omitted, sizeof omitted, job->omitted);
+    out[0] = '\0';
+    if (job->omitted)
+        snprintf(out, n_bytes, "LEFT OUT: %s; its figures are no measure of mode %s", omitted, job->opts.mode);
+}
+
 /* Of this job, whatever is left out. */
 static const char *why_none(const struct train_job *job)
 {

@@ -39,6 +39,8 @@ const char *omission_name(int i);
 enum rc omission_parse(unsigned *out, const char *list, const char *option) MUST_CHECK;
 /* "broadcast, shard"; "" of none. */
 void omission_text(char *out, size_t n_bytes, unsigned set);
+/* O1: "LEFT OUT: broadcast, shard; ..."; "" where nothing is. */
+void omission_mark(char *out, size_t n_bytes, const struct train_job *job);
 /* O2, of a job whose mode, workers, scaling and compute are known; job->omitted is set. RC_INVAL. */
 enum rc omission_check(const struct train_job *job) MUST_CHECK;
 

@@ -132,6 +132,13 @@ const struct opt train_run_table[] = {
         struct train_opts, trajectory, "trajectory", "", "FILE.csv",
         "write the parameters of every worker at each of its steps, with time, samples and loss, as CSV; of a model "
         "whose parameters have names, such as linear"),
+    OPT_TEXT_(
+        struct train_opts, split, "split", "iid", "iid|by-label|dirichlet:A|unequal:a,b,...",
+        "which samples workers have: all in turn; few labels each; labels by a Dirichlet distribution, A for each; "
+        "parts as a to b ..., and as much of each round"),
+    OPT_U64_(struct train_opts, average_every, "average-every", "", 1, 100000000, "steps",
+             "local SGD: workers go by their own gradients, and average their parameters after every N-th step and the "
+             "last; without it they average gradients, in every step"),
     OPT_TEXT_(struct train_opts, omit, "omit", "", "LIST",
               "for lessons: leave out these steps of distributed training: broadcast (of the first parameters), shard "
               "(of the samples), average (of the gradients), scaling (of the rate), rank0-save (every worker saves)"),
@@ -162,6 +169,7 @@ const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES] = {
     { "consistency", "mode", NULL, MODE_SERVERS },
     { "lr-staleness", "mode", NULL, MODE_SERVERS },
     { "reducer", "mode", NULL, MODE_COLLECTIVE },
+    { "average-every", "mode", NULL, MODE_COLLECTIVE },
     { "bucket-bytes", "mode", NULL, MODE_EXCHANGES },
     { "partition-bytes", "mode", NULL, MODE_EXCHANGES },
     { "priority", "mode", NULL, MODE_EXCHANGES },

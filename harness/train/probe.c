@@ -8,16 +8,17 @@
 #include "harness/bench/alpha_beta.h"
 #include "harness/bench/series.h"
 #include "harness/bench/update.h"
+#include "harness/train/job_split.h"
 
 /* Of the samples that this worker would take in that step: a loader prepares them as it does in the run. */
 static enum rc gradient(const struct probe_env *env, int step)
 {
-    const uint64_t n_batches = (uint64_t)step * (uint64_t)env->job->n_workers + (uint64_t)env->world->rank;
-    const size_t batch = env->job->opts.batch;
+    const uint64_t first = job_first_sample(env->job, env->world->rank, (size_t)step);
+    const size_t batch = job_batch_of(env->job, env->world->rank);
     double loss;
     enum rc rc;
 
-    TRY(workload_gradient(env->training, env->param, n_batches * batch, batch, env->grad, &loss, NULL, NULL));
+    TRY(workload_gradient(env->training, env->param, first, batch, env->grad, &loss, NULL, NULL));
     TRY(compute_sync(env->compute));
 out:
     return rc;

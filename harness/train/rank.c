@@ -12,6 +12,7 @@
 #include "harness/exchange/collective.h"
 #include "harness/exchange/exchange.h"
 #include "harness/train/disturbed.h"
+#include "harness/train/job_split.h"
 #include "harness/train/omission.h"
 #include "harness/train/rank_state.h"
 #include "harness/world/span.h"
@@ -99,20 +100,20 @@ out:
     return rc;
 }
 
-/* From a batch of a worker to its next one. */
-static uint64_t batch_stride(const struct train_job *job)
-{
-    return (job->omitted & OMIT_SHARD ? 1 : (uint64_t)job->n_workers) * job->opts.batch;
-}
-
 static enum rc open_training(struct rank *r)
 {
     const struct train_job *job = r->job;
+    const int worker = r->world->rank;
+    const bool has_part = job->split_opts.kind != SPLIT_IID;
+
+    if (has_part)
+        r->part = split_part(&job->split, worker);
     const struct training_env env = { .compute = r->compute,
                                       .dataset = job->dataset,
+                                      .part = has_part ? &r->part : NULL,
                                       .seed = job->opts.seed,
-                                      .max_batch = job->opts.batch,
-                                      .batch_stride = batch_stride(job),
+                                      .max_batch = job_batch_of(job, worker),
+                                      .batch_stride = job_batch_stride(job, worker),
                                       .prefetch = !rank_is_virtual(r) && job->compute->touches_memory,
                                       .forward_only = job->opts.forward_only,
                                       .network = job->network,
@@ -138,6 +139,7 @@ static enum rc open_exchange(struct rank *r)
         .n_servers = job->n_servers,
         .host = r->host,
         .opts = job->exchange,
+        .weight = rank_is_worker(r) ? job_weight_of(job, r->world->rank) : 1.0f,
         .momentum = (float)job->opts.momentum,
         .weight_decay = (float)job->opts.weight_decay,
         .forward_only = job->opts.forward_only,
@@ -210,14 +212,6 @@ uint64_t rank_samples_before(const struct train_job *job, size_t step)
     return job->resume.samples_count + (uint64_t)step * (uint64_t)job->n_workers * job->opts.batch;
 }
 
-/* L1 */
-static uint64_t first_sample_of(const struct rank *r, size_t step)
-{
-    if (r->job->omitted & OMIT_SHARD)
-        return (uint64_t)step * batch_stride(r->job);
-    return rank_samples_before(r->job, step) + (uint64_t)r->world->rank * r->job->opts.batch;
-}
-
 /* grad_ready callback of the workload: the gradient of seg is final. */
 static enum rc submit_segment(void *arg, struct segment seg, const float *grad)
 {
@@ -254,7 +248,7 @@ static enum rc train_step(struct rank *r, size_t step)
 {
     const struct train_job *job = r->job;
     const uint64_t before = rank_samples_before(job, step);
-    const uint64_t first_sample = first_sample_of(r, step);
+    const uint64_t first_sample = job_first_sample(job, r->world->rank, step);
     const bool by_segments = exchange_wants_segments(r->exchange);
     struct step_stamp *stamp = &r->stamp[step];
     double loss;
@@ -267,7 +261,7 @@ static enum rc train_step(struct rank *r, size_t step)
     r->n_begun = step + 1;
     stamp->start_ns = world_now_ns(r->world);
     TRY(exchange_begin(r->exchange, job->resume.steps_count + step, schedule_lr(&job->schedule, before)));
-    TRY(workload_gradient(r->training, r->param, first_sample, job->opts.batch, r->grad, &loss,
+    TRY(workload_gradient(r->training, r->param, first_sample, job_batch_of(job, r->world->rank), r->grad, &loss,
                           by_segments ? submit_segment : NULL, r));
     TRY(compute_sync(r->compute));
     stamp->ready_ns = world_now_ns(r->world);

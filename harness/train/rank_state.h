@@ -14,6 +14,7 @@ struct rank { /* everything one rank owns while it trains */
     const struct train_job *job;
     struct compute *compute;
     struct training *training; /* NULL: a server */
+    struct dataset_part part;  /* its samples; unused of SPLIT_IID */
     struct exchange *exchange;
     float *param, *grad; /* of the exchange */
     struct exchange_memory_facts memory;

@@ -10,6 +10,7 @@
 #include "harness/train/cluster_record.h"
 #include "harness/train/disturbed.h"
 #include "harness/train/global_batch.h"
+#include "harness/train/job_split.h"
 #include "harness/train/learning_advice.h"
 #include "harness/train/omission.h"
 #include "harness/train/recorded.h"
@@ -39,7 +40,6 @@ int train_n_sharing(const struct train_job *job, const struct train_result *r)
 
 enum rc train_summarise(struct train_summary *out, const struct train_job *job, const struct train_result *r)
 {
-    const double samples_per_step = (double)job->opts.batch;
     struct train_summary s = { .efficiency_ratio = NAN, .baseline_samples_per_s = NAN, .seconds_to_target_loss = NAN };
     enum rc rc;
 
@@ -54,7 +54,7 @@ enum rc train_summarise(struct train_summary *out, const struct train_job *job, 
     TRY(steps_summarise(&s.measured, &s.steps));
     const double throughput = s.measured.throughput_samples_per_s.mean;
     if (r->limits.baseline_step_s > 0) {
-        s.baseline_samples_per_s = samples_per_step / r->limits.baseline_step_s;
+        s.baseline_samples_per_s = (double)job_batch_of(job, 0) / r->limits.baseline_step_s;
         s.efficiency_ratio =
             global_batch_is_shared(job) ? (double)NAN : throughput / (r->n_workers * s.baseline_samples_per_s); /* F2 */
     }
@@ -244,6 +244,7 @@ static enum rc write_rank(struct report *to, const struct train_job *job, const 
     record_text(r, "device", info->device[0] ? info->device : NULL);
     record_exchange_memory(r, job, &info->memory);
     record_disturbance(r, job, &host);
+    record_part_of_rank(r, job, info->number, is_worker);
     record_f64(r, "step_mean_s", parts->step_mean_s);
     record_f64(r, "compute_s", parts->compute_s);
     record_f64(r, "exchange_s", parts->step_mean_s - parts->compute_s);

@@ -125,23 +125,23 @@ static void assert_record(json_t *record, const char *expected, const char *furt
     "'lr_staleness': null, 'late_gradients_count': null, 'lead_max_count': null, "
 #define UNEVENTFUL                                                                                                   \
     "'for_lessons_without': null, 'stopped_by': null, 'saves_count': null, 'failed_saves_count': null, 'saving_s': " \
-    "null, 'restarts_count': 0, "                                                                                    \
-    "'restarted_from_steps': [], "
+    "null, 'restarts_count': 0, 'restarted_from_steps': [], "
 #define BUILD_KEYS " version git_commit git_dirty compiler compiler_flags build_type "
 #define MACHINE_KEYS \
     " host kernel cpu_model cores_count memory_bytes date_utc libraries environment environment_left_out_count "
 
 /* What is not given in SETTINGS is an option's default. */
-#define OPTIONS(settings)                                                                                      \
-    "{'kind': 'options', " settings                                                                            \
-    ", 'save': '', 'save-every': null, 'restarts': null, 'kill-rank': null, 'hang-rank': null, 'drill-at': "   \
-    "'step:1', 'kill-step': null, 'timeline': '', 'trajectory': '', 'cluster': '', 'cluster-set': '', "        \
-    "'job-placement': 'auto', 'share-device': false, 'colocate': false, 'threads': null, 'interface': '', "    \
-    "'bucket-bytes': null, 'partition-bytes': null, 'priority': 'off', 'overlap': 'off', 'exchange-memory': "  \
-    "'private', 'precision': 'fp32', 'global-batch': null, 'bind': true, 'wait': 'auto', 'aux': false, "       \
-    "'width-divisor': 1, 'data': '', 'data-images': null, 'eval-samples': null, 'profile': '', 'lr-scaling': " \
-    "'none', 'lr-staleness': 'none', 'warmup-epochs': 0, 'weight-decay': 0, 'seed': 1, 'stall-warn-s': 60, "   \
-    "'stall-abort-s': 120, 'omit': '', 'on-loss': 'abort', 'messages': ''}, 'for_lessons_without': null"
+#define OPTIONS(settings)                                                                                            \
+    "{'kind': 'options', " settings                                                                                  \
+    ", 'save': '', 'save-every': null, 'restarts': null, 'kill-rank': null, 'hang-rank': null, 'drill-at': "         \
+    "'step:1', 'kill-step': null, 'timeline': '', 'trajectory': '', 'cluster': '', 'cluster-set': '', "              \
+    "'job-placement': 'auto', 'share-device': false, 'colocate': false, 'threads': null, 'interface': '', "          \
+    "'bucket-bytes': null, 'partition-bytes': null, 'priority': 'off', 'overlap': 'off', 'exchange-memory': "        \
+    "'private', 'precision': 'fp32', 'global-batch': null, 'bind': true, 'wait': 'auto', 'aux': false, "             \
+    "'width-divisor': 1, 'data': '', 'data-images': null, 'eval-samples': null, 'profile': '', 'lr-scaling': "       \
+    "'none', 'lr-staleness': 'none', 'warmup-epochs': 0, 'weight-decay': 0, 'seed': 1, 'stall-warn-s': 60, "         \
+    "'stall-abort-s': 120, 'omit': '', 'split': 'iid', 'average-every': null, 'on-loss': 'abort', 'messages': ''}, " \
+    "'for_lessons_without': null"
 
 #define PS_FACTS                                                                                                    \
     ", 'params_count': 2, 'running_means_and_variances_count': 6, 'flops_per_sample_count': 8, 'dataset': 'line', " \
@@ -212,7 +212,7 @@ static void ps_ranks_and_staleness(void **state)
         r.record[13],
         "{'kind': 'rank', 'rank': 0, 'role': 'worker', 'host': 'first', 'own_cores_count': 2, 'device': "
         "'0000:1b:00.0', "
-        "'exchange_memory': "
+        "'part_samples_count': null, 'part_batch_count': null, 'exchange_memory': "
         "'private', 'exchange_pages': 'transparent huge', 'exchange_shared_by': null, 'exchange_shared_reason': null, "
         "'step_mean_s': 0.01, 'compute_s': 0.006, 'exchange_s': 0.004, 'wait_s': 0, 'wire_s': 0.002, 'server_s': "
         "0.001, 'apply_s': 0.0005, 'rest_s': 0.0005, 'staleness_mean_count': 1, 'late_gradients_count': 2, "
@@ -221,7 +221,7 @@ static void ps_ranks_and_staleness(void **state)
     assert_record(
         r.record[14],
         "{'kind': 'rank', 'rank': 1, 'role': 'worker', 'host': 'second', 'own_cores_count': 3, 'device': null, "
-        "'exchange_memory': "
+        "'part_samples_count': null, 'part_batch_count': null, 'exchange_memory': "
         "'shared', 'exchange_pages': 'hugetlb', 'exchange_shared_by': 'file', 'exchange_shared_reason': 'no memfd', "
         "'step_mean_s': 0.015, 'compute_s': 0.009, 'exchange_s': 0.006, 'wait_s': 0, 'wire_s': 0.002, 'server_s': "
         "0.002, 'apply_s': 0.001, 'rest_s': 0.001, 'staleness_mean_count': 2.16666666666666667, "
@@ -231,7 +231,7 @@ static void ps_ranks_and_staleness(void **state)
     assert_record(
         r.record[15],
         "{'kind': 'rank', 'rank': 2, 'role': 'server', 'host': 'third', 'own_cores_count': 0, 'device': null, "
-        "'exchange_memory': null, "
+        "'part_samples_count': null, 'part_batch_count': null, 'exchange_memory': null, "
         "'exchange_pages': null, 'exchange_shared_by': null, 'exchange_shared_reason': null, 'step_mean_s': null, "
         "'compute_s': null, 'exchange_s': null, 'wait_s': null, 'wire_s': null, 'server_s': null, 'apply_s': null, "
         "'rest_s': null, 'staleness_mean_count': null, 'late_gradients_count': 4, 'lead_max_count': 6, "
@@ -338,7 +338,7 @@ static void allreduce_in_sim_l4(void **state)
     assert_record(
         r.record[6], /* of the 19 steps behind the warm-up, as the summary */
         "{'kind': 'rank', 'rank': 1, 'role': 'worker', 'host': null, 'own_cores_count': 0, 'device': null, "
-        "'exchange_memory': "
+        "'part_samples_count': null, 'part_batch_count': null, 'exchange_memory': "
         "'shared', 'exchange_pages': null, 'exchange_shared_by': null, 'exchange_shared_reason': null, 'step_mean_s': "
         "0.01, 'compute_s': 0.005, 'exchange_s': 0.005, 'wait_s': 0.001, 'wire_s': 0.00275, 'server_s': 0, 'apply_s': "
         "0.001, 'rest_s': 0.00025, 'staleness_mean_count': null, 'late_gradients_count': null, 'lead_max_count': null, "

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "harness/train/job_split.h"
 #include "harness/train/omission.h"
 #include "harness/world/stop.h"
 
@@ -13,6 +14,17 @@ void record_for_lessons(struct record *r, const struct train_job *job)
 
     omission_text(omitted, sizeof omitted, job->omitted);
     record_text(r, "for_lessons_without", omitted[0] ? omitted : NULL);
+}
+
+void record_part_of_rank(struct record *r, const struct train_job *job, int rank, bool is_worker)
+{
+    if (!is_worker || job->split_opts.kind == SPLIT_IID) {
+        record_null(r, "part_samples_count");
+        record_null(r, "part_batch_count");
+        return;
+    }
+    record_u64(r, "part_samples_count", split_part(&job->split, rank).n_samples);
+    record_u64(r, "part_batch_count", job_batch_of(job, rank));
 }
 
 void record_run(struct record *r, const struct train_job *job, const struct train_result *result)

@@ -7,9 +7,11 @@
 
 /* What --omit left out; null: nothing. (omission.O1) */
 void record_for_lessons(struct record *r, const struct train_job *job);
-/* The same; the signal that stopped it; how many checkpoints were written between steps (null: none were asked for),
- * and how long that took, which is in the wall time but in no step; how often the training was begun again, and from
- * which steps. */
+/* Of a worker: how many training samples it has, and how many of a round; null: all have all in turn, and as many. */
+void record_part_of_rank(struct record *r, const struct train_job *job, int rank, bool is_worker);
+/* What --omit left out; the signal that stopped it; how many checkpoints were written between steps (null: none were
+ * asked for), and how long that took, which is in the wall time but in no step; how often the training was begun again,
+ * and from which steps. */
 void record_run(struct record *r, const struct train_job *job, const struct train_result *result);
 
 #endif

@@ -9,7 +9,7 @@
  *
  * Invariants
  *   L1  Worker r of W takes, in step t, global samples first + ((t - t0) W + r) B ... + B: 1, 2 and
- *       512 workers see the same sequence. (But for --omit shard: omission.h.)
+ *       512 workers see the same sequence. (But for --split, job_split.h, and --omit shard, omission.h.)
  *   L2  Nothing allocates, prints or meets bootstrap operations between the first and the last step; but for
  *       train_watch, in no step's time of rank 0, and --save-every: workers of a synchronous mode meet around a
  *       checkpoint, which is in no step's time of any. Those of other modes wait for nobody; with ps the read of the
@@ -26,6 +26,7 @@
 #include <stdint.h>
 
 #include "data/dataset.h"
+#include "data/split.h"
 #include "harness/base/opt.h"
 #include "harness/base/rc.h"
 #include "harness/cluster/cluster.h"
@@ -36,6 +37,7 @@
 #include "harness/measure/steps.h"
 #include "harness/report/record.h"
 #include "harness/train/checkpoint.h"
+#include "harness/train/omission.h"
 #include "harness/train/schedule.h"
 #include "harness/world/host_load.h"
 #include "harness/world/world.h"
@@ -49,11 +51,11 @@ struct train_opts { /* as given; the tables have the meanings */
     const char *world, *mode, *model, *reducer, *transport, *compute, *precision, *lr_scaling, *overlap, *priority;
     const char *exchange_memory, *wait, *placement, *consistency, *lr_staleness;
     const char *cluster, *job_placement, *data, *profile, *save, *resume, *timeline, *trajectory, *messages, *drill_at,
-        *on_loss, *interface, *omit;
+        *on_loss, *interface, *omit, *split;
     uint64_t workers, servers, threads, batch, global_batch, image_size, classes, width_divisor, data_images,
         eval_samples;
     uint64_t steps, seed, record_every, save_every, restarts, kill_rank, hang_rank, kill_step;
-    uint64_t bucket_bytes, partition_bytes;
+    uint64_t bucket_bytes, partition_bytes, average_every;
     double lr, momentum, weight_decay, warmup_epochs, target_loss, stall_warn_s, stall_abort_s;
     bool bind, aux, forward_only, share_device, colocate;
     struct opt_joined cluster_set;
@@ -125,8 +127,10 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
     const struct module *used[TRAIN_N_KINDS]; /* the same, as modules */
     const struct module *scaling;             /* of the learning rate */
     struct cluster cluster;
-    struct dataset *dataset;     /* NULL: the model has none */
-    struct profile *profile;     /* NULL: not replay */
+    struct dataset *dataset; /* NULL: the model has none */
+    struct profile *profile; /* NULL: not replay */
+    struct split_opts split_opts;
+    struct split split;          /* of dataset; of SPLIT_IID empty; owned */
     struct network_opts network; /* resolved; zeros: not an image network */
     enum precision precision;
     struct train_memory memory;
@@ -157,12 +161,14 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
 /* Does every step of a worker wait for all others, by its mode or by the rule of its servers? */
 static inline bool train_waits_for_all(const struct train_job *job)
 {
-    return job->mode->module.caps & MODE_SYNCHRONOUS || consistency_waits_for_all(&job->exchange.consistency);
+    return (job->mode->module.caps & MODE_SYNCHRONOUS && !(job->omitted & OMIT_AVERAGE)) ||
+           consistency_waits_for_all(&job->exchange.consistency);
 }
 /* Is there one update of the parameters a round, of a mean gradient? Else, where workers exchange, one by each. */
 static inline bool train_updates_once(const struct train_job *job)
 {
-    return job->mode->module.caps & MODE_SYNCHRONOUS || job->exchange.consistency.kind == CONSISTENCY_SYNC;
+    return (job->mode->module.caps & MODE_SYNCHRONOUS && !(job->omitted & OMIT_AVERAGE)) ||
+           job->exchange.consistency.kind == CONSISTENCY_SYNC;
 }
 
 /* group[0..n_groups) was parsed, train_opt_groups() among them, into *opts (their given flags distinguish defaults from

@@ -12,6 +12,7 @@
 #include "harness/train/exchange_plan.h"
 #include "harness/train/global_batch.h"
 #include "harness/train/job_servers.h"
+#include "harness/train/job_split.h"
 #include "harness/train/omission.h"
 #include "harness/train/servers_record.h"
 #include "harness/world/stop.h"
@@ -309,16 +310,22 @@ static enum rc print_efficiency(struct table *t, const struct train_job *job, co
     return print_row(t, "efficiency", text);
 }
 
-/* omission.O1 */
-static enum rc print_omitted(struct table *t, const struct train_job *job)
+static enum rc print_said(struct table *t, const char *name, const char *text)
 {
-    char omitted[OMISSIONS_BYTES], text[OMISSIONS_BYTES + 80];
+    return text[0] ? print_row(t, name, text) : RC_OK;
+}
 
-    if (job->omitted == 0)
-        return RC_OK;
-    omission_text(omitted, sizeof omitted, job->omitted);
-    snprintf(text, sizeof text, "LEFT OUT: %s; its figures are no measure of mode %s", omitted, job->opts.mode);
-    return print_row(t, "FOR LESSONS", text);
+static enum rc print_departures(struct table *t, const struct train_job *job)
+{
+    char text[SPLIT_TEXT_BYTES];
+    enum rc rc;
+
+    omission_mark(text, sizeof text, job);
+    TRY(print_said(t, "FOR LESSONS", text));
+    job_split_text(text, sizeof text, job);
+    TRY(print_said(t, "split", text));
+out:
+    return rc;
 }
 
 static enum rc fill_table(struct table *t, const struct train_job *job, const struct train_result *r,
@@ -334,7 +341,7 @@ static enum rc fill_table(struct table *t, const struct train_job *job, const st
              job->n_workers == 1 ? "" : "s", job->n_servers, job->n_servers == 1 ? "" : "s",
              job->servers_beside ? " beside workers" : "", batch, (unsigned long long)job->opts.steps);
     TRY(print_row(t, "run", text));
-    TRY(print_omitted(t, job));
+    TRY(print_departures(t, job));
     TRY(print_work(t, job, r));
     format_interval(text, sizeof text, &m->throughput_samples_per_s);
     TRY(print_row(t, "throughput", text));
@@ -351,6 +358,8 @@ static enum rc fill_table(struct table *t, const struct train_job *job, const st
              m->compute_s * 1e6, m->wait_s * 1e6, m->wire_s * 1e6, m->server_s * 1e6, m->apply_s * 1e6,
              m->rest_s * 1e6);
     TRY(print_row(t, "mean step", text));
+    TRY(job_split_load(text, sizeof text, job, s));
+    TRY(print_said(t, "load", text));
     TRY(print_exchange(t, job, m));
     TRY(print_servers(t, job, r, m));
     TRY(print_learnt(t, job, r, s));

@@ -41,7 +41,7 @@ enum rc kit_prepare_launched(struct train_job *out, const char *options, int n_g
     out->opts.reducer = out->collective ? out->collective->module.name : "";
     out->opts.trajectory = out->opts.trajectory[0] ? "somewhere" : "";
     out->opts.messages = out->opts.messages[0] ? "somewhere" : "";
-    out->opts.timeline = out->opts.omit = out->opts.on_loss = out->opts.job_placement = "";
+    out->opts.timeline = out->opts.omit = out->opts.split = out->opts.on_loss = out->opts.job_placement = "";
     out->opts.transport = out->opts.compute = out->opts.lr_scaling = "";
     out->opts.lr_staleness = "";
 out:

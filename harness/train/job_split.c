@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_split.c - see job_split.h. */
+#include "harness/train/job_split.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/exchange/collective.h"
+
+enum rc job_split_parse(struct train_job *job)
+{
+    const char *text = job->opts.split;
+    const char *why = NULL;
+    enum rc rc;
+
+    TRY(split_parse(&job->split_opts, text));
+    if (job->split_opts.kind == SPLIT_IID)
+        return RC_OK;
+    if (job->n_workers == 1)
+        why = "there is one worker, which has all samples; --workers 2";
+    else if (job->omitted & OMIT_SHARD)
+        why = "--omit shard gives all samples to every worker";
+    else if (!job->compute->touches_memory && job->split_opts.kind != SPLIT_UNEQUAL)
+        why = "a hollow run learns nothing, whoever has which labels; --compute cpu";
+    else if (job->split_opts.kind == SPLIT_UNEQUAL && job->collective && job->collective->module.caps & COLL_DEVICE)
+        why = "this reducer sums on the device, where gradients cannot be weighed; --reducer ring";
+    if (why)
+        FAIL(RC_INVAL, "--split %.80s: %s", text, why);
+    if (job->split_opts.kind == SPLIT_UNEQUAL && job->split_opts.n_shares != job->n_workers)
+        FAIL(RC_INVAL, "--split %.80s: has %d shares for %d workers; a share for each would be right", text,
+             job->split_opts.n_shares, job->n_workers);
+out:
+    return rc;
+}
+
+enum rc job_split_resolve(struct train_job *job)
+{
+    enum rc rc = RC_OK;
+
+    if (job->split_opts.kind == SPLIT_IID)
+        return RC_OK;
+    if (!job->dataset)
+        FAIL(RC_INVAL, "--split %.80s: model %s repeats recorded times; it has no samples", job->opts.split,
+             job->opts.model);
+    for (int w = 0; w < job->n_workers; w++)
+        if (job_batch_of(job, w) == 0)
+            FAIL(RC_INVAL,
+                 "--split %.80s: of the %llu samples of a round worker %d has less than one; a larger --batch",
+                 job->opts.split, (unsigned long long)(job->opts.batch * (uint64_t)job->n_workers), w);
+    TRY(split_open(&job->split, job->dataset, &job->split_opts, job->n_workers, job->opts.seed));
+out:
+    return rc;
+}
+
+enum rc job_split_check_resume(const struct train_job *job)
+{
+    const struct checkpoint *c = &job->resume;
+    const uint64_t of_round = job->opts.batch * (uint64_t)job->n_workers;
+
+    if (job->split_opts.kind == SPLIT_IID || c->samples_count == c->steps_count * of_round)
+        return RC_OK;
+    return rc_raise(RC_INVAL,
+                    "--resume %s: took %llu samples in %llu steps, not %llu in each; where each worker is in its part "
+                    "of --split %.40s is not known",
+                    job->opts.resume, (unsigned long long)c->samples_count, (unsigned long long)c->steps_count,
+                    (unsigned long long)of_round, job->opts.split);
+}
+
+size_t job_batch_of(const struct train_job *job, int worker)
+{
+    if (job->split_opts.kind != SPLIT_UNEQUAL)
+        return job->opts.batch;
+    return split_part_of(&job->split_opts, job->n_workers, worker, job->opts.batch * (size_t)job->n_workers);
+}
+
+size_t job_most_batch(const struct train_job *job)
+{
+    size_t most = 0;
+
+    for (int w = 0; w < (job->split_opts.kind == SPLIT_UNEQUAL ? job->n_workers : 1); w++)
+        most = job_batch_of(job, w) > most ? job_batch_of(job, w) : most;
+    return most;
+}
+
+static uint64_t samples_before(const struct train_job *job, size_t step)
+{
+    return job->resume.samples_count + (uint64_t)step * (uint64_t)job->n_workers * job->opts.batch;
+}
+
+uint64_t job_first_sample(const struct train_job *job, int worker, size_t step)
+{
+    if (job->omitted & OMIT_SHARD)
+        return (uint64_t)step * job->opts.batch;
+    if (job->split_opts.kind != SPLIT_IID) /* V1 */
+        return (job->resume.steps_count + (uint64_t)step) * job_batch_of(job, worker);
+    return samples_before(job, step) + (uint64_t)worker * job->opts.batch; /* L1 */
+}
+
+uint64_t job_batch_stride(const struct train_job *job, int worker)
+{
+    return job_first_sample(job, worker, 1) - job_first_sample(job, worker, 0);
+}
+
+float job_weight_of(const struct train_job *job, int worker)
+{
+    return train_updates_once(job) ? (float)((double)job_batch_of(job, worker) / (double)job->opts.batch) : 1.0f;
+}
+
+/* --- words --- */
+
+static size_t n_labels_of(const struct train_job *job, int worker, unsigned char *seen)
+{
+    const struct dataset_part p = split_part(&job->split, worker);
+    size_t n = 0;
+
+    memset(seen, 0, job->dataset->n_classes);
+    for (size_t k = 0; k < p.n_samples; k++) {
+        const uint32_t label = job->dataset->ops->label(job->dataset, p.index[k]);
+        n += seen[label] == 0;
+        seen[label] = 1;
+    }
+    return n;
+}
+
+static void labels_text(char *out, size_t n_bytes, const struct train_job *job)
+{
+    unsigned char *seen = malloc(job->dataset->n_classes);
+    size_t least = SIZE_MAX, most = 0;
+
+    out[0] = '\0';
+    for (int w = 0; seen && w < job->n_workers; w++) {
+        const size_t n = n_labels_of(job, w, seen);
+        least = n < least ? n : least;
+        most = n > most ? n : most;
+    }
+    if (seen)
+        snprintf(out, n_bytes, "%s: of %zu labels a worker has %zu to %zu", job->opts.split, job->dataset->n_classes,
+                 least, most);
+    free(seen);
+}
+
+void job_split_text(char *out, size_t n_bytes, const struct train_job *job)
+{
+    enum { MOST_SHOWN = 8 };
+    size_t n;
+
+    out[0] = '\0';
+    if (job->split_opts.kind == SPLIT_IID)
+        return;
+    if (job->split_opts.kind != SPLIT_UNEQUAL) {
+        labels_text(out, n_bytes, job);
+        return;
+    }
+    n = (size_t)snprintf(out, n_bytes, "unequal: workers have");
+    for (int w = 0; w < job->n_workers && w < MOST_SHOWN && n < n_bytes; w++)
+        n += (size_t)snprintf(out + n, n_bytes - n, "%s %zu", w > 0 ? "," : "", job_batch_of(job, w));
+    if (n < n_bytes)
+        snprintf(out + n, n_bytes - n, "%s of the %llu samples of a round", job->n_workers > MOST_SHOWN ? ", ..." : "",
+                 (unsigned long long)(job->opts.batch * (uint64_t)job->n_workers));
+}
+
+void job_split_load_text(char *out, size_t n_bytes, const struct train_job *job, const double *compute_s,
+                         const double *wait_s)
+{
+    int most = 0, least = 0;
+
+    out[0] = '\0';
+    if (job->split_opts.kind != SPLIT_UNEQUAL || !train_waits_for_all(job))
+        return;
+    for (int w = 1; w < job->n_workers; w++) {
+        most = job_batch_of(job, w) > job_batch_of(job, most) ? w : most;
+        least = job_batch_of(job, w) < job_batch_of(job, least) ? w : least;
+    }
+    if (job_batch_of(job, most) > job_batch_of(job, least))
+        snprintf(out, n_bytes,
+                 "worker %d has most to do and waits least: it computes %.4g us a step and waits %.4g; worker %d "
+                 "computes %.4g and waits %.4g",
+                 most, 1e6 * compute_s[most], 1e6 * wait_s[most], least, 1e6 * compute_s[least], 1e6 * wait_s[least]);
+}
+
+enum rc job_split_load(char *out, size_t n_bytes, const struct train_job *job, const struct train_summary *s)
+{
+    const size_t n = s->steps.n_workers;
+    struct step_parts *parts = NULL;
+    double *of = NULL; /* compute, then wait, of each */
+    enum rc rc = RC_OK;
+
+    out[0] = '\0';
+    if (job->split_opts.kind != SPLIT_UNEQUAL || n < (size_t)job->n_workers)
+        return RC_OK;
+    parts = malloc(n * sizeof *parts);
+    of = malloc(2 * n * sizeof *of);
+    if (!parts || !of)
+        FAIL(RC_NOMEM, "no memory for the parts of a step of %zu workers", n);
+    TRY(steps_worker_parts(parts, &s->steps));
+    for (size_t w = 0; w < n; w++) {
+        of[w] = parts[w].compute_s;
+        of[n + w] = parts[w].wait_s;
+    }
+    job_split_load_text(out, n_bytes, job, of, of + n);
+out:
+    free(parts);
+    free(of);
+    return rc;
+}
