@@ -13,6 +13,7 @@
  *   squares.c    the loss of the linear model over its data, and its least point
  *   lesson.c     pictures and page
  *   verdict.c    which steps of distributed training are missing, from what it did
+ *   outcome.c    a training of any model, and what it came to
  *   batch_size.c distribute.c ... the labs, a file each
  *
  * Invariants

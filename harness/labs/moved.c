@@ -98,7 +98,7 @@ enum rc moved_run(struct moved *out, const struct lab_env *env, const char *name
     snprintf(out->command, sizeof out->command, "gradmark train %.400s --messages %.40s.csv", options, name);
     snprintf(path, sizeof path, "%s/%s.csv", env->folder, name);
     snprintf(messages, sizeof messages, "--messages=%s", path);
-    TRY(training_launch(env, name, options, messages, NULL));
+    TRY(training_launch(env, name, options, (const char *[]){ messages, NULL }));
     TRY(moved_read(out, path));
 out:
     return rc;

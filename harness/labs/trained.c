@@ -127,7 +127,7 @@ enum rc trained_run(struct trained *out, const struct lab_env *env, const char *
     snprintf(out->command, sizeof out->command, "gradmark train %.400s --out %.40s.jsonl", options, name);
     snprintf(path, sizeof path, "%s/%s.jsonl", env->folder, name);
     snprintf(records, sizeof records, "--out=%s", path);
-    TRY(training_launch(env, name, options, records, NULL));
+    TRY(training_launch(env, name, options, (const char *[]){ records, NULL }));
     out->here_s = 1e-9 * (double)(wait_clock_ns() - start_ns);
     TRY(trained_read(out, path));
     snprintf(path, sizeof path, "%s/%s.csv", env->folder, name);

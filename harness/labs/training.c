@@ -128,8 +128,7 @@ out:
     return rc;
 }
 
-enum rc training_launch(const struct lab_env *env, const char *name, const char *options, const char *file_option,
-                        const char *other_option)
+enum rc training_launch(const struct lab_env *env, const char *name, const char *options, const char *const *own)
 {
     char words[TRAINING_COMMAND_BYTES], complaint[RC_MESSAGE_BYTES / 2] = "", *rest = NULL;
     char *argv[MAX_WORDS] = { (char *)(uintptr_t)env->self_path, "train" };
@@ -142,9 +141,11 @@ enum rc training_launch(const struct lab_env *env, const char *name, const char 
             return rc_raise(RC_BUG, "more than %d words of a training", MAX_WORDS - 5);
         argv[n++] = word;
     }
-    argv[n++] = (char *)(uintptr_t)file_option;
-    if (other_option)
-        argv[n++] = (char *)(uintptr_t)other_option;
+    for (; *own; own++) {
+        if (n == MAX_WORDS - 1)
+            return rc_raise(RC_BUG, "more than %d words of a training", MAX_WORDS - 5);
+        argv[n++] = (char *)(uintptr_t)*own;
+    }
     argv[n] = NULL;
     TRY(child_run(argv, 0, stop_wanted, &exit_code, complaint, sizeof complaint));
     complaint[strcspn(complaint, "\n")] = '\0';
@@ -154,11 +155,21 @@ out:
     return rc;
 }
 
+/* Where the trajectory and, if it saves, the checkpoint go. */
+static enum rc launch(const struct training_path *t, const struct lab_env *env, const char *options, bool saves)
+{
+    char trajectory[PATH_BYTES + 64], save[PATH_BYTES + 64];
+    const char *own[] = { trajectory, saves ? save : NULL, NULL };
+
+    snprintf(trajectory, sizeof trajectory, "--trajectory=%s/%s.csv", env->folder, t->name);
+    snprintf(save, sizeof save, "--save=%s/%s.ckpt", env->folder, t->name);
+    return training_launch(env, t->name, options, own);
+}
+
 static enum rc run_training(struct training_path *out, const struct lab_env *env, const char *name, const char *options,
                             bool saves)
 {
     char words[TRAINING_COMMAND_BYTES], path[PATH_BYTES], save[TRAINING_NAME_BYTES + 16];
-    char trajectory[PATH_BYTES + 64], checkpoint[PATH_BYTES + 64];
     enum rc rc;
 
     *out = (struct training_path){ .point = NULL };
@@ -168,9 +179,7 @@ static enum rc run_training(struct training_path *out, const struct lab_env *env
     snprintf(out->command, sizeof out->command, "gradmark train %.380s --trajectory %.40s.csv%.60s", words, name,
              saves ? save : "");
     snprintf(path, sizeof path, "%s/%s.csv", env->folder, name);
-    snprintf(trajectory, sizeof trajectory, "--trajectory=%s/%s.csv", env->folder, name);
-    snprintf(checkpoint, sizeof checkpoint, "--save=%s/%s.ckpt", env->folder, name);
-    TRY(training_launch(env, name, words, trajectory, saves ? checkpoint : NULL));
+    TRY(launch(out, env, words, saves));
     TRY(training_read(out, path));
 out:
     if (rc != RC_OK)

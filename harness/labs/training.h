@@ -21,10 +21,6 @@ struct training_path {
     struct path_point *point; /* [n_workers][n_points]; owned */
 };
 
-/* Train in a child process with these options, words with a blank between two, and file_option; other_option: NULL, or
- * another one. RC_PEER: it failed, as its own message says. */
-enum rc training_launch(const struct lab_env *env, const char *name, const char *options, const char *file_option,
-                        const char *other_option) MUST_CHECK;
 /* Train with these options, words with a blank between two, on one thread: NAME.csv in the folder is the trajectory.
  * RC_PEER: it failed, as its own message says; RC_MISMATCH: FILE:LINE of a trajectory that is none; RC_NOMEM. */
 enum rc training_run(struct training_path *out, const struct lab_env *env, const char *name,
@@ -33,6 +29,10 @@ enum rc training_run(struct training_path *out, const struct lab_env *env, const
 enum rc training_run_saving(struct training_path *out, const struct lab_env *env, const char *name,
                             const char *options) MUST_CHECK;
 void training_close(struct training_path *t); /* accepts a zeroed one */
+/* gradmark train with options, words with a blank between two, and behind these own, NULL last: in a child process.
+ * RC_PEER: it failed, as its own message says. */
+enum rc training_launch(const struct lab_env *env, const char *name, const char *options,
+                        const char *const *own) MUST_CHECK;
 /* slope_hist_R and offset_hist_R of every worker R in the folder, a number a line: what plots of the course that these
  * lessons come from read. RC_IO. */
 enum rc training_histories(const struct training_path *t, const struct lab_env *env) MUST_CHECK;

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * split.c - the lab "split": what it does to a training that workers have different samples, and unlike shares of them.
+ *
+ * As long as gradients are averaged in every step, the mean is that of all samples, whoever has which. The longer each
+ * worker goes by its own (local SGD), the farther it goes to where its own samples want it, and the mean of places so
+ * far apart is a good one for nobody. Unequal shares change nothing of the mean, if each counts by its samples, but in
+ * every step all wait for who has most.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "data/dataset.h"
+#include "data/split.h"
+#include "harness/base/file.h"
+#include "harness/labs/lab_list.h"
+#include "harness/labs/lesson.h"
+#include "harness/labs/outcome.h"
+#include "harness/report/table.h"
+#include "harness/world/world.h"
+
+enum { N_SPLITS = 3, N_PERIODS = 4, N_SHARES = 4, N_WORKERS = 4, BATCH = 32, N_STEPS = 120, SEED = 1, N_LABELS = 10 };
+
+static const char *const splits[N_SPLITS] = { "iid", "dirichlet:0.3", "by-label" };
+static const char *const split_names[N_SPLITS] = { "iid", "dirichlet", "by-label" };
+static const int periods[N_PERIODS] = { 1, 8, 30, N_STEPS };
+static const int shares[N_SHARES] = { 1, 2, 4, 8 };
+
+struct split_lab { /* one run of the lab */
+    const struct lab_env *env;
+    struct outcome local[N_SPLITS][N_PERIODS]; /* of a split and a period */
+    struct outcome load[N_SHARES];
+    bool has_sim;
+    char why_no_sim[RC_MESSAGE_BYTES];
+};
+
+/* --- trainings --- */
+
+static enum rc train_local(struct split_lab *s)
+{
+    enum rc rc = RC_OK;
+
+    for (int i = 0; i < N_SPLITS; i++)
+        for (int k = 0; k < N_PERIODS; k++) {
+            char name[TRAINING_NAME_BYTES], options[256];
+            snprintf(name, sizeof name, "%s-%d", split_names[i], periods[k]);
+            snprintf(options, sizeof options,
+                     "--model lenet --mode allreduce --workers %d --threads 1 --batch %d --steps %d --seed %d "
+                     "--split %s --average-every %d",
+                     N_WORKERS, BATCH, N_STEPS, SEED, splits[i], periods[k]);
+            TRY(outcome_run(&s->local[i][k], s->env, name, options));
+        }
+out:
+    return rc;
+}
+
+/* In sim, where a worker's time is that of its operations alone. */
+static enum rc train_unequal(struct split_lab *s)
+{
+    const struct world_ops *sim;
+    enum rc rc = RC_OK;
+
+    s->has_sim = world_find(&sim, "sim") == RC_OK;
+    if (!s->has_sim) {
+        snprintf(s->why_no_sim, sizeof s->why_no_sim, "%s", rc_message());
+        return RC_OK;
+    }
+    for (int i = 0; i < N_SHARES; i++) {
+        char name[TRAINING_NAME_BYTES], options[256];
+        snprintf(name, sizeof name, "unequal-%d", shares[i]);
+        snprintf(options, sizeof options,
+                 "--world sim --model lenet --mode allreduce --workers 2 --batch 36 --steps 20 --seed %d "
+                 "--split unequal:%d,1",
+                 SEED, shares[i]);
+        TRY(outcome_run(&s->load[i], s->env, name, options));
+    }
+out:
+    return rc;
+}
+
+/* --- who has which labels --- */
+
+static enum rc fill_labels(struct table *t, const struct dataset *d, const char *text)
+{
+    struct split_opts opts;
+    struct split s = { .index = NULL };
+    enum rc rc;
+
+    TRY(split_parse(&opts, text));
+    TRY(split_open(&s, d, &opts, N_WORKERS, SEED));
+    for (int w = 0; w < N_WORKERS; w++) {
+        const struct dataset_part p = split_part(&s, w);
+        size_t n_of[N_LABELS] = { 0 };
+        for (size_t k = 0; k < p.n_samples; k++)
+            n_of[d->ops->label(d, p.index[k])]++;
+        TRY(table_cell(t, "%s", text));
+        TRY(table_cell(t, "%d", w));
+        for (int c = 0; c < N_LABELS; c++)
+            TRY(table_cell(t, "%zu", n_of[c]));
+    }
+out:
+    split_close(&s);
+    return rc;
+}
+
+static enum rc show_labels(struct lesson *l)
+{
+    static const struct column column[N_LABELS + 2] = {
+        { "split", ALIGN_LEFT }, { "worker", ALIGN_RIGHT }, { "0", ALIGN_RIGHT }, { "1", ALIGN_RIGHT },
+        { "2", ALIGN_RIGHT },    { "3", ALIGN_RIGHT },      { "4", ALIGN_RIGHT }, { "5", ALIGN_RIGHT },
+        { "6", ALIGN_RIGHT },    { "7", ALIGN_RIGHT },      { "8", ALIGN_RIGHT }, { "9", ALIGN_RIGHT }
+    };
+    const struct dataset_source *source = dataset_source_find("digits");
+    struct dataset *d = NULL;
+    struct table *t = NULL;
+    enum rc rc;
+
+    TRY(dataset_open_digits(&d, source->shipped_path));
+    TRY(table_open(&t, column, N_LABELS + 2));
+    for (int i = 1; i < N_SPLITS; i++) {
+        TRY(fill_labels(t, d, splits[i]));
+        if (i + 1 < N_SPLITS)
+            TRY(table_rule(t));
+    }
+    TRY(lesson_table(l, t, "how many samples of each digit a worker has"));
+out:
+    table_close(&t);
+    dataset_close(&d);
+    return rc;
+}
+
+/* --- local SGD --- */
+
+static double wrong_percent(const struct outcome *o)
+{
+    return 100 * (1 - o->accuracy_ratio);
+}
+
+static enum rc write_errors(const struct split_lab *s)
+{
+    struct atomic_file file = { .stream = NULL };
+    enum rc rc;
+
+    TRY(lesson_file(&file, s->env, "period.tsv"));
+    fputs("line\tx\ty\n", file.stream);
+    for (int i = 0; i < N_SPLITS; i++)
+        for (int k = 0; k < N_PERIODS; k++)
+            fprintf(file.stream, "%s\t%d\t%.9g\n", splits[i], periods[k], wrong_percent(&s->local[i][k]));
+    TRY(atomic_file_commit(&file));
+out:
+    atomic_file_discard(&file);
+    return rc;
+}
+
+static enum rc fill_errors(struct table *t, const struct split_lab *s)
+{
+    enum rc rc = RC_OK;
+
+    for (int i = 0; i < N_SPLITS; i++) {
+        TRY(table_cell(t, "%s", splits[i]));
+        for (int k = 0; k < N_PERIODS; k++)
+            TRY(table_cell(t, "%.1f %%", wrong_percent(&s->local[i][k])));
+    }
+out:
+    return rc;
+}
+
+static enum rc show_errors(const struct split_lab *s, struct lesson *l)
+{
+    static const struct chart_var var[] = {
+        { "heading", "lenet on digits, 4 workers, 120 steps: what averaging seldom costs" },
+        { "xtitle", "steps from one average of the parameters to the next (logarithmic)" },
+        { "ytitle", "test images classified wrong, % (logarithmic)" },
+        { "marks", "1" }
+    };
+    char title[N_PERIODS][32];
+    struct column column[N_PERIODS + 1] = { { "split", ALIGN_LEFT } };
+    struct table *t = NULL;
+    enum rc rc;
+
+    for (int k = 0; k < N_PERIODS; k++) {
+        snprintf(title[k], sizeof title[k], "every %d", periods[k]);
+        column[k + 1] = (struct column){ title[k], ALIGN_RIGHT };
+    }
+    TRY(table_open(&t, column, N_PERIODS + 1));
+    TRY(fill_errors(t, s));
+    TRY(lesson_table(l, t, "test images classified wrong, by how seldom parameters are averaged"));
+    TRY(write_errors(s));
+    TRY(lesson_picture(
+        l, "lesson", "period",
+        "Errors on the test set against the period of local SGD: with all samples in turn it may be long, "
+        "with samples of their own it may not.",
+        var, 4));
+out:
+    table_close(&t);
+    return rc;
+}
+
+/* --- unequal shares --- */
+
+static enum rc write_loads(const struct split_lab *s)
+{
+    static const char *const line[3] = { "worker 0 computes", "worker 1 computes", "worker 1 waits" };
+    struct atomic_file file = { .stream = NULL };
+    enum rc rc;
+
+    TRY(lesson_file(&file, s->env, "load.tsv"));
+    fputs("line\tx\ty\n", file.stream);
+    for (int k = 0; k < 3; k++)
+        for (int i = 0; i < N_SHARES; i++) {
+            const struct outcome *o = &s->load[i];
+            const double of[3] = { o->compute_s[0], o->compute_s[1], o->wait_s[1] };
+            fprintf(file.stream, "%s\t%d\t%.9g\n", line[k], shares[i], 1e6 * of[k]);
+        }
+    TRY(atomic_file_commit(&file));
+out:
+    atomic_file_discard(&file);
+    return rc;
+}
+
+static enum rc add_load(struct table *t, const struct outcome *o, int share)
+{
+    enum rc rc = RC_OK;
+
+    for (int w = 0; w < 2; w++) {
+        TRY(table_cell(t, "%d : 1", share));
+        TRY(table_cell(t, "%d", w));
+        TRY(table_cell(t, "%.0f", o->batch_count[w]));
+        TRY(table_cell(t, "%.1f", 1e6 * o->compute_s[w]));
+        TRY(table_cell(t, "%.1f", 1e6 * o->wait_s[w]));
+        if (w == 0)
+            TRY(table_cell(t, "%.0f", o->throughput_samples_per_s));
+        else
+            TRY(table_cell(t, "%s", ""));
+    }
+out:
+    return rc;
+}
+
+static enum rc show_loads(const struct split_lab *s, struct lesson *l)
+{
+    static const struct column column[] = { { "shares", ALIGN_LEFT },    { "worker", ALIGN_RIGHT },
+                                            { "samples", ALIGN_RIGHT },  { "computes us", ALIGN_RIGHT },
+                                            { "waits us", ALIGN_RIGHT }, { "samples/s of both", ALIGN_RIGHT } };
+    static const struct chart_var var[] = { { "heading", "unequal shares: who waits for whom (world sim)" },
+                                            { "xtitle", "samples of worker 0 for each of worker 1" },
+                                            { "ytitle", "of a mean step, us of virtual time" },
+                                            { "axes", "plain" },
+                                            { "marks", "1" } };
+    char text[RC_MESSAGE_BYTES + 128];
+    struct table *t = NULL;
+    enum rc rc = RC_OK;
+
+    if (!s->has_sim) {
+        snprintf(text, sizeof text, "Who waits for whom is shown in world sim, which is not here: %s", s->why_no_sim);
+        lesson_text(l, text);
+        fprintf(s->env->to, "%s\n", text);
+        return RC_OK;
+    }
+    TRY(table_open(&t, column, sizeof column / sizeof *column));
+    for (int i = 0; i < N_SHARES; i++)
+        TRY(add_load(t, &s->load[i], shares[i]));
+    TRY(lesson_table(l, t, "two workers share 72 samples a round: what each does in a step"));
+    TRY(write_loads(s));
+    TRY(lesson_picture(
+        l, "lesson", "load",
+        "Worker 1 is ready the sooner the less it has, and waits the longer: the round takes what worker 0 "
+        "needs.",
+        var, 5));
+out:
+    table_close(&t);
+    return rc;
+}
+
+/* --- page --- */
+
+static void tell_questions(struct lesson *l)
+{
+    static const char *const question[] = {
+        "By label, and averaged in every step, the training is as good as with all samples in turn. Why?",
+        "With all samples in turn even workers that meet only once, at the end, have a good mean. What is different by "
+        "label?",
+        "A worker that has only 0 to 2 soon has a small training loss. What does it say of the others' digits?",
+        "Averaging every 8 steps sends an eighth of the bytes. On which networks would you take that, with which "
+        "samples?",
+        "With shares 8 : 1 both workers do one round after the other. Who decides how long a round takes, and what "
+        "would "
+        "you change: the shares, the batches, or the mode?",
+        NULL
+    };
+    static const char *const next[] = {
+        "--split dirichlet:A with A from 0.05 to 100: from where on is it as good as iid?",
+        "--average-every 8 --momentum 0: does the momentum, of which each worker has its own, help or hurt here?",
+        "--lr 0.002 --average-every 30 --split by-label: smaller local steps go less far astray.",
+        "--mode ps --consistency async --split by-label: which of the two troubles does a server have?", NULL
+    };
+
+    lesson_list(l, "Questions", question);
+    lesson_list(l, "What to try next", next);
+}
+
+static void tell_commands(const struct split_lab *s, struct lesson *l)
+{
+    struct training_path run[N_SPLITS * N_PERIODS + N_SHARES]; /* for their commands */
+    size_t n = 0;
+
+    for (int i = 0; i < N_SPLITS * N_PERIODS + (s->has_sim ? N_SHARES : 0); i++) {
+        const struct outcome *o =
+            i < N_SPLITS * N_PERIODS ? &s->local[i / N_PERIODS][i % N_PERIODS] : &s->load[i - N_SPLITS * N_PERIODS];
+        run[n] = (struct training_path){ .n_workers = o->n_workers };
+        snprintf(run[n].command, sizeof run[n].command, "%s", o->command);
+        n++;
+    }
+    lesson_commands(l, run, n);
+}
+
+static enum rc write_page(const struct split_lab *s)
+{
+    struct lesson l = { .env = NULL };
+    enum rc rc;
+
+    TRY(lesson_open(&l, s->env, "Split: when workers have different samples"));
+    lesson_text(&l,
+                "1438 images of digits for 4 workers, lenet, 120 steps of batch 32 each. Samples go to workers in turn "
+                "(iid), by labels drawn from a Dirichlet distribution, or in the order of their labels. Workers go by "
+                "their own gradients and average their parameters every so many steps (local SGD).");
+    lesson_heading(&l, "Who has which digits");
+    TRY(show_labels(&l));
+    lesson_heading(&l, "How long a worker may go alone");
+    TRY(show_errors(s, &l));
+    lesson_heading(&l, "Who waits for whom");
+    lesson_text(&l,
+                "Two workers with unequal shares of the samples, and of every round. Each counts by its samples, so "
+                "that the mean gradient is that of equal shares; the time is not.");
+    TRY(show_loads(s, &l));
+    tell_questions(&l);
+    tell_commands(s, &l);
+    TRY(lesson_commit(&l));
+out:
+    lesson_discard(&l);
+    return rc;
+}
+
+static enum rc split_lab_run(const struct lab_env *env)
+{
+    struct split_lab s = { .env = env };
+    enum rc rc;
+
+    TRY(train_local(&s));
+    TRY(train_unequal(&s));
+    TRY(write_page(&s));
+out:
+    return rc;
+}
+
+const struct lab lab_split = {
+    .name = "split",
+    .summary = "workers with different samples: how long may each go alone, and who waits for whom?",
+    .run = split_lab_run,
+};
