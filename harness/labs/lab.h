@@ -12,8 +12,10 @@
  *   trained.c    a training and its records, read back
  *   squares.c    the loss of the linear model over its data, and its least point
  *   lesson.c     pictures and page
+ *   records.c    a training of any model, and what its records say; so do trained.c and outcome.c
  *   verdict.c    which steps of distributed training are missing, from what it did
- *   outcome.c    a training of any model, and what it came to
+ *   server_path.c  what a parameter server held; momentum.c: which momentum that looks like
+ *   curves.c     tables for pictures
  *   batch_size.c distribute.c ... the labs, a file each
  *
  * Invariants

@@ -5,6 +5,6 @@
 
 #include "harness/labs/lab.h"
 
-extern const struct lab lab_batch_size, lab_distribute, lab_split, lab_ring, lab_cnn;
+extern const struct lab lab_batch_size, lab_distribute, lab_split, lab_ring, lab_cnn, lab_staleness;
 
 #endif

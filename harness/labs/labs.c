@@ -6,7 +6,9 @@
 #include "harness/labs/lab.h"
 #include "harness/labs/lab_list.h"
 
-static const struct lab *const list[] = { &lab_batch_size, &lab_distribute, &lab_split, &lab_ring, &lab_cnn, NULL };
+static const struct lab *const list[] = {
+    &lab_batch_size, &lab_distribute, &lab_staleness, &lab_split, &lab_ring, &lab_cnn, NULL
+};
 
 const struct lab *lab_at(int i)
 {

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * staleness.c - the lab "staleness": asynchronous workers, whose gradients come late.
+ *
+ * W workers that nobody waits for are W - 1 updates late. A gradient that is s updates late turns the path back only
+ * s updates later: at rate r it is stable along a direction of curvature c while r c < 2 sin(pi / (2 (2 s + 1))), the
+ * least root of x(t + 1) = x(t) - r c x(t - s). So the rate that one worker learns with makes 64 leave for good, and
+ * the rate over staleness, which is about r / W, keeps them.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/labs/curves.h"
+#include "harness/labs/lab_list.h"
+#include "harness/labs/staleness_lab.h"
+#include "harness/report/table.h"
+
+enum { N_CROWDS = 5, FIRST_REPAIRED = 2, BATCH = 10, N_UPDATES = 4096 };
+
+static const int crowd[N_CROWDS] = { 1, 4, 16, 64, 512 };
+#define LR 0.04
+#define HOST "flops_per_s=4e3,server_flops_per_s=2e10" /* a gradient of 10 samples takes 10 ms, an update nothing */
+#define MOST_DRAWN 10.0                                /* loss, beyond which a path has left */
+
+struct crowds { /* of each number of workers */
+    struct server_path plain[N_CROWDS], repaired[N_CROWDS];
+    double staleness_count[N_CROWDS], repaired_staleness_count[N_CROWDS];
+};
+
+static const double pi = 3.14159265358979323846;
+
+enum rc staleness_train(struct staleness_lab *s, struct server_path *out, const struct training_record **record,
+                        const char *name, const char *options, double batch)
+{
+    struct training_path *path = &s->path[s->n_runs];
+    char all[TRAINING_COMMAND_BYTES];
+    enum rc rc;
+
+    if (s->n_runs == STALENESS_MOST_RUNS)
+        return rc_raise(RC_BUG, "more than %d runs of a lab", (int)STALENESS_MOST_RUNS);
+    snprintf(all, sizeof all, "--world sim --mode ps %s", options);
+    TRY(training_run_recorded(path, &s->record[s->n_runs], s->env, TRAIN_LINEAR, name, all));
+    TRY(server_path_open(out, path, batch));
+    *record = &s->record[s->n_runs++];
+    free(path->point); /* its name and command stay for the page */
+    path->point = NULL;
+out:
+    return rc;
+}
+
+/* --- more and more workers --- */
+
+static int n_steps(int k)
+{
+    return N_UPDATES / crowd[k];
+}
+
+static enum rc train_crowd(struct staleness_lab *s, struct crowds *c, int k, bool is_repaired)
+{
+    const struct training_record *record;
+    char name[TRAINING_NAME_BYTES], options[256];
+    enum rc rc;
+
+    snprintf(name, sizeof name, "%s-%d", is_repaired ? "over-staleness" : "async", crowd[k]);
+    snprintf(options, sizeof options, "--workers %d --steps %d --batch %d --lr %g --seed %d%s --cluster-set %s",
+             crowd[k], n_steps(k), BATCH, LR, STALENESS_SEED, is_repaired ? " --lr-staleness inverse" : "", HOST);
+    TRY(staleness_train(s, is_repaired ? &c->repaired[k] : &c->plain[k], &record, name, options, BATCH));
+    *(is_repaired ? &c->repaired_staleness_count[k] : &c->staleness_count[k]) = record->staleness_mean_count;
+out:
+    return rc;
+}
+
+static enum rc train_crowds(struct staleness_lab *s, struct crowds *c)
+{
+    enum rc rc = RC_OK;
+
+    for (int k = 0; k < N_CROWDS; k++)
+        TRY(train_crowd(s, c, k, false));
+    for (int k = FIRST_REPAIRED; k < N_CROWDS; k++)
+        TRY(train_crowd(s, c, k, true));
+out:
+    return rc;
+}
+
+static void close_crowds(struct crowds *c)
+{
+    for (int k = 0; k < N_CROWDS; k++) {
+        server_path_close(&c->plain[k]);
+        server_path_close(&c->repaired[k]);
+    }
+}
+
+/* In turn, the first gradients of all workers are 0, 1, ... W - 1 late, and all others W - 1. */
+static double staleness_by_turns(int k)
+{
+    return (crowd[k] - 1) * (1 - 0.5 / n_steps(k));
+}
+
+/* The greater curvature of the loss: of its matrix 2 (xx, x; x, 1). */
+static double curvature(const struct squares *s)
+{
+    return s->xx + 1 + sqrt((s->xx - 1) * (s->xx - 1) + 4 * s->x * s->x);
+}
+
+static double most_stable_lr(const struct squares *s, double staleness_count)
+{
+    return 2 * sin(pi / (2 * (2 * staleness_count + 1))) / curvature(s);
+}
+
+static double last_excess(const struct staleness_lab *s, const struct server_path *p)
+{
+    return excess_loss(&s->squares, &p->point[p->n_points - 1]);
+}
+
+/* Farther from the least loss than it began. */
+static bool has_left(const struct staleness_lab *s, const struct server_path *p)
+{
+    return !(last_excess(s, p) < excess_loss(&s->squares, &p->point[0]));
+}
+
+static void line_name(char *out, size_t n_bytes, int k, bool is_repaired)
+{
+    snprintf(out, n_bytes, "%d worker%s%s", crowd[k], crowd[k] == 1 ? "" : "s",
+             is_repaired ? ", rate / staleness" : "");
+}
+
+/* Up to where it has left. */
+static void add_path(struct curves *to, const struct staleness_lab *s, const struct server_path *p, const char *line,
+                     bool by_time)
+{
+    for (size_t i = 1; i < p->n_points; i = curves_next(i, p->n_points)) {
+        const double loss = excess_loss(&s->squares, &p->point[i]);
+        if (!(loss < MOST_DRAWN))
+            break;
+        curves_add(to, line, by_time ? p->point[i].time_s : p->point[i].samples_count, loss);
+    }
+}
+
+static enum rc write_crowds(const struct staleness_lab *s, const struct crowds *c, const char *name, bool by_time,
+                            bool is_repaired)
+{
+    struct curves to = { .file.stream = NULL };
+    char line[48];
+    enum rc rc;
+
+    TRY(curves_open(&to, s->env, name));
+    for (int k = 0; k < N_CROWDS; k++) {
+        const bool of_repaired = is_repaired && k > 0; /* one worker is never late */
+        if (of_repaired && k < FIRST_REPAIRED)
+            continue;
+        line_name(line, sizeof line, k, of_repaired);
+        add_path(&to, s, of_repaired ? &c->repaired[k] : &c->plain[k], line, by_time);
+    }
+    TRY(curves_commit(&to));
+out:
+    curves_discard(&to);
+    return rc;
+}
+
+static enum rc write_staleness(const struct staleness_lab *s, const struct crowds *c)
+{
+    struct curves to = { .file.stream = NULL };
+    enum rc rc;
+
+    TRY(curves_open(&to, s->env, "staleness"));
+    for (int k = 1; k < N_CROWDS; k++)
+        curves_add(&to, "measured, mean of all gradients", crowd[k], c->staleness_count[k]);
+    for (int k = 1; k < N_CROWDS; k++)
+        curves_add(&to, "workers - 1", crowd[k], crowd[k] - 1);
+    TRY(curves_commit(&to));
+out:
+    curves_discard(&to);
+    return rc;
+}
+
+/* Where a path ended; empty: it was not gone. */
+static enum rc add_end(struct table *t, const struct staleness_lab *s, const struct server_path *p)
+{
+    if (p->n_points == 0)
+        return table_cell(t, "%s", "");
+    if (has_left(s, p))
+        return table_cell(t, "left for good");
+    return table_cell(t, "%.2g", last_excess(s, p));
+}
+
+static enum rc add_row(struct table *t, const struct staleness_lab *s, const struct crowds *c, int k)
+{
+    const double most = most_stable_lr(&s->squares, crowd[k] - 1);
+    enum rc rc;
+
+    TRY(table_cell(t, "%d", crowd[k]));
+    TRY(table_cell(t, "%d", n_steps(k)));
+    TRY(table_cell(t, "%.3f", c->staleness_count[k]));
+    TRY(table_cell(t, "%.3f", staleness_by_turns(k)));
+    TRY(table_cell(t, "%.4f", most));
+    TRY(table_cell(t, "%s", LR < most ? "yes" : "no"));
+    TRY(add_end(t, s, &c->plain[k]));
+    TRY(add_end(t, s, &c->repaired[k]));
+out:
+    return rc;
+}
+
+static enum rc show_table(const struct staleness_lab *s, const struct crowds *c, struct lesson *l)
+{
+    static const struct column column[] = { { "workers", ALIGN_RIGHT },
+                                            { "steps each", ALIGN_RIGHT },
+                                            { "mean staleness", ALIGN_RIGHT },
+                                            { "taking turns", ALIGN_RIGHT },
+                                            { "stable below rate", ALIGN_RIGHT },
+                                            { "is it", ALIGN_LEFT },
+                                            { "loss above the least", ALIGN_RIGHT },
+                                            { "at rate / staleness", ALIGN_RIGHT } };
+    struct table *t = NULL;
+    enum rc rc;
+
+    TRY(table_open(&t, column, sizeof column / sizeof *column));
+    for (int k = 0; k < N_CROWDS; k++)
+        TRY(add_row(t, s, c, k));
+    TRY(lesson_table(l, t, "asynchronous workers, rate 0.04, as many updates for all"));
+out:
+    table_close(&t);
+    return rc;
+}
+
+static enum rc show_curves(const struct staleness_lab *s, const struct crowds *c, struct lesson *l)
+{
+    static const char *const loss = "loss of all samples above the least one (logarithmic)";
+    const struct chart_var of_staleness[] = { { "heading", "how late gradients come" },
+                                              { "xtitle", "asynchronous workers (logarithmic)" },
+                                              { "ytitle", "updates by others since the pull (logarithmic)" },
+                                              { "marks", "1" } };
+    const struct chart_var of_samples[] = { { "heading", "one rate, more and more asynchronous workers: by samples" },
+                                            { "xtitle", "samples seen by all workers (logarithmic)" },
+                                            { "ytitle", loss } };
+    const struct chart_var of_seconds[] = { { "heading", "one rate, more and more asynchronous workers: by time" },
+                                            { "xtitle", "virtual seconds (logarithmic)" },
+                                            { "ytitle", loss } };
+    const struct chart_var of_repair[] = { { "heading", "the rate over staleness: nobody leaves" },
+                                           { "xtitle", "virtual seconds (logarithmic)" },
+                                           { "ytitle", loss } };
+    enum rc rc;
+
+    TRY(write_staleness(s, c));
+    TRY(write_crowds(s, c, "loss-samples", false, false));
+    TRY(write_crowds(s, c, "loss-seconds", true, false));
+    TRY(write_crowds(s, c, "repair-seconds", true, true));
+    TRY(lesson_picture(l, "lesson", "staleness", "A gradient of W workers is W - 1 updates late.", of_staleness, 4));
+    TRY(lesson_picture(l, "lesson", "loss-samples",
+                       "Against samples: late gradients never help. Lines that end have left for good.", of_samples,
+                       3));
+    TRY(lesson_picture(l, "lesson", "loss-seconds",
+                       "Against time: more workers are faster, up to where their lateness makes them leave.",
+                       of_seconds, 3));
+    TRY(lesson_picture(
+        l, "lesson", "repair-seconds",
+        "The same workers with --lr-staleness inverse: all go at the pace of one worker, with less noise.", of_repair,
+        3));
+out:
+    return rc;
+}
+
+/* --- the page --- */
+
+static const char *const question[] = {
+    "Nobody waits for anybody. Why is a gradient of W workers W - 1 updates late, and not W / 2?",
+    "At rate 0.04 sixteen workers ring, and 64 leave for good. Which two numbers decide that, beside the rate?",
+    "With the rate over staleness 512 workers are no sooner there than one. What have they gained all the same, and "
+    "what "
+    "would have to be different for them to be sooner?",
+    "Asynchrony looks like momentum 1 - 1/W. A training has momentum 0.9 already: what should be done with it as W "
+    "grows?",
+    "One of eight workers is 16 times slower. Who waits for it under sync, ssp:4, sync:1 and async? Whose samples are "
+    "lost, and under which rule?",
+    "sync:1 and async are equally fast here. When would you choose which?",
+    NULL
+};
+static const char *const next[] = {
+    "Halve the rate (--lr 0.02): do 32 workers stay now? Work out which number of workers just does, and try it.",
+    "Give 64 workers --consistency ssp:0: how late are their gradients now, and why not 63 updates?",
+    "Add --lr-scaling linear to a run with --lr-staleness inverse: the rate over staleness is that of one worker "
+    "again.",
+    "Make two workers slow (stragglers_count=2): what becomes of sync:1? What does it need?",
+    "scripts/sweep --over straggler_ratio=1,4,16 draws such a crossing for any model and cluster.",
+    NULL
+};
+
+static enum rc write_page(const struct staleness_lab *s, const struct crowds *c, const struct momentum_part *momentum,
+                          const struct slow_part *slow)
+{
+    struct lesson l = { .env = NULL };
+    enum rc rc;
+
+    TRY(lesson_open(&l, s->env, "Staleness: what it costs when nobody waits"));
+    lesson_text(&l, "A line through 1000 points, by asynchronous workers around one parameter server, in simulated "
+                    "time and with real arithmetic: each worker pulls the parameters, makes a gradient of 10 samples, "
+                    "which takes it 10 ms, and pushes it; the server applies it at once. While a worker computes, the "
+                    "others push: its gradient is that of parameters which are not there any more.");
+    TRY(show_table(s, c, &l));
+    TRY(show_curves(s, c, &l));
+    TRY(momentum_part_show(momentum, &l));
+    TRY(slow_part_show(slow, &l));
+    lesson_list(&l, "Questions", question);
+    lesson_list(&l, "What to try next", next);
+    lesson_commands(&l, s->path, s->n_runs);
+    TRY(lesson_commit(&l));
+out:
+    lesson_discard(&l);
+    return rc;
+}
+
+static enum rc staleness_run(const struct lab_env *env)
+{
+    struct staleness_lab *s = calloc(1, sizeof *s);
+    struct momentum_part momentum = { .fitted = { 0 } };
+    struct slow_part slow = { .time_s = { { 0 } } };
+    struct crowds crowds = { .staleness_count = { 0 } };
+    enum rc rc;
+
+    if (!s)
+        return rc_raise(RC_NOMEM, "no memory for the runs of a lab");
+    s->env = env;
+    TRY(squares_of_line(&s->squares, STALENESS_SEED));
+    TRY(train_crowds(s, &crowds));
+    TRY(momentum_part_run(&momentum, s));
+    TRY(slow_part_run(&slow, s));
+    TRY(write_page(s, &crowds, &momentum, &slow));
+out:
+    close_crowds(&crowds);
+    momentum_part_close(&momentum);
+    for (size_t i = 0; i < s->n_runs; i++) {
+        training_close(&s->path[i]);
+        training_record_close(&s->record[i]);
+    }
+    free(s);
+    return rc;
+}
+
+const struct lab lab_staleness = {
+    .name = "staleness",
+    .summary = "asynchronous workers, 1 to 512: how late are gradients, what does it cost, and when is it worth it?",
+    .run = staleness_run,
+};
