@@ -130,6 +130,21 @@ enum rc world_run(const struct world_ops *ops, const struct world_opts *opts, in
     return ops->run(opts, n_ranks, body, arg);
 }
 
+enum rc world_open(struct world **out, const struct world_ops *ops, const struct world_opts *opts)
+{
+    *out = NULL;
+    if (!ops->open)
+        return rc_raise(RC_UNSUPPORTED, "world %s: its ranks have to be bodies", ops->module.name);
+    if (opts->on_loss == ON_LOSS_REPORT || opts->stall.abort_ns > 0)
+        return rc_raise(RC_UNSUPPORTED, "world %s: nobody watches the ranks of one that is opened", ops->module.name);
+    return ops->open(out, opts);
+}
+
+enum rc world_close(struct world **w)
+{
+    return w && *w ? (*w)->ops->close(w) : RC_OK;
+}
+
 uint64_t world_now_ns(struct world *w)
 {
     world_tick(w);

@@ -99,6 +99,8 @@ struct world_opts {
     bool has_tasks;       /* tasks beside the main one will use transports. Matters in mpi alone, which is
                              asked for MPI_THREAD_SERIALIZED then; where less is granted, run() fails on
                              every rank, before any body, with RC_UNSUPPORTED and the reason */
+    bool one_thread;      /* mpi only: of one that is open()ed: no thread of this process is at work beside the one that
+                             calls, so MPI_THREAD_SINGLE, which a plain MPI_Init() grants, is enough */
     const void *mpi_comm; /* mpi only: address of an MPI_Comm of an MPI that the caller has initialised, with
                              the level above: run() is collective over it, may be called again, and leaves
                              the job and MPI as they were. NULL: run() initialises and finalises MPI */
@@ -120,6 +122,14 @@ struct world_ops {
      * once in this process, n_ranks must be 0 or their number. May be called again
      * after it returned, except in sim and mpi (one engine, one MPI_Init a process) without mpi_comm. */
     enum rc (*run)(const struct world_opts *opts, int n_ranks, rank_main_fn *body, void *arg);
+    /* Optional, with close (may be NULL: RC_UNSUPPORTED). This rank of a world that lasts until it is closed, for a
+     * library, whose caller cannot be a body. threads: the calling thread is the only rank. mpi: the ranks of
+     * opts->mpi_comm; where that is NULL, those of MPI_COMM_WORLD, and an MPI that nobody has initialised yet is
+     * initialised here, and finalised by close(). It ends no process; world_abort() tells the other ranks, as in a
+     * caller's MPI (W4). No drills, no watch for silence, no report of losses. Collective; one thread calls all. */
+    enum rc (*open)(struct world **out, const struct world_opts *opts);
+    /* Collective. The failure of the world, as run() returns it; nulls in any case. */
+    enum rc (*close)(struct world **w);
 
     /* Monotonic ns, one clock for all ranks of the world (mpi: offset to rank 0 removed). */
     uint64_t (*now_ns)(struct world *w);
@@ -217,6 +227,8 @@ struct launcher world_launcher(void);
 /* The operations above, for callers. */
 enum rc world_run(const struct world_ops *ops, const struct world_opts *opts, int n_ranks, rank_main_fn *body,
                   void *arg) MUST_CHECK;
+enum rc world_open(struct world **out, const struct world_ops *ops, const struct world_opts *opts) MUST_CHECK;
+enum rc world_close(struct world **w) MUST_CHECK; /* NULL-safe, nulls */
 uint64_t world_now_ns(struct world *w);
 void world_pause(struct world *w, uint64_t ns);
 void world_charge(struct world *w, double flops, double bytes);

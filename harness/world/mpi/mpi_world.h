@@ -57,4 +57,24 @@ enum rc mpi_agree_on_memory(struct mpi_world *m, bool is_ready) MUST_CHECK;
  * body; collective over m->host_comm. */
 enum rc mpi_cores_bind(struct mpi_world *m, const struct world_opts *opts) MUST_CHECK;
 
+/* --- world_mpi.c --- */
+
+enum { MPI_NO_CALLS = -1 }; /* below all thread levels of MPI */
+/* The thread level that opts ask for. */
+int mpi_needed_level(const struct world_opts *opts);
+/* Of this process, in no job yet; rank is lent until fini. RC_UNSUPPORTED: opts ask for what MPI cannot do. */
+enum rc mpi_world_init(struct mpi_world *m, struct mpi_rank *rank, const struct world_opts *opts) MUST_CHECK;
+void mpi_world_fini(struct mpi_world *m);
+/* Make m a world of the ranks of `all`, where errors are returned. level: what MPI grants this thread. Collective. */
+enum rc mpi_join_job(struct mpi_world *m, const struct world_opts *opts, MPI_Comm all, int n_ranks,
+                     int level) MUST_CHECK;
+
+/* --- mpi_caller.c: in a caller's MPI --- */
+
+enum rc mpi_run_in_caller(struct mpi_world *m, const struct world_opts *opts, int n_ranks, rank_main_fn *body,
+                          void *arg) MUST_CHECK;
+/* world_ops */
+enum rc mpi_world_open(struct world **out, const struct world_opts *opts);
+enum rc mpi_world_close(struct world **w);
+
 #endif

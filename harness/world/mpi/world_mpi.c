@@ -207,12 +207,10 @@ static void mpi_hang(struct world *w)
     mpi_die(w);
 }
 
-enum { NO_CALLS = -1 }; /* below all levels */
-
 static const char *level_name(int level)
 {
     switch (level) {
-    case NO_CALLS:
+    case MPI_NO_CALLS:
         return "nothing to a thread that did not initialise it";
     case MPI_THREAD_SINGLE:
         return "MPI_THREAD_SINGLE";
@@ -225,17 +223,19 @@ static const char *level_name(int level)
     }
 }
 
-/* The thread level of MPI that the run needs. Tasks that leave MPI alone may run beside FUNNELED too. */
-static int needed_level(const struct world_opts *opts)
+/* Tasks that leave MPI alone may run beside FUNNELED too. */
+int mpi_needed_level(const struct world_opts *opts)
 {
-    return opts->has_tasks ? MPI_THREAD_SERIALIZED : MPI_THREAD_FUNNELED;
+    if (opts->has_tasks)
+        return MPI_THREAD_SERIALIZED;
+    return opts->one_thread ? MPI_THREAD_SINGLE : MPI_THREAD_FUNNELED;
 }
 
 /* RC_UNSUPPORTED on every rank where one of them was granted a lower level than the run needs. */
 static enum rc check_level(MPI_Comm comm, const struct world_opts *opts, int level)
 {
-    const int needed = needed_level(opts);
-    int lowest = NO_CALLS;
+    const int needed = mpi_needed_level(opts);
+    int lowest = MPI_NO_CALLS;
     enum rc rc = RC_OK;
 
     TRY_MPI_ALONE(MPI_Allreduce(&level, &lowest, 1, MPI_INT, MPI_MIN, comm));
@@ -246,8 +246,7 @@ out:
     return rc;
 }
 
-/* Make m a world of the ranks of `all`, where errors are returned. */
-static enum rc join_job(struct mpi_world *m, const struct world_opts *opts, MPI_Comm all, int n_ranks, int level)
+enum rc mpi_join_job(struct mpi_world *m, const struct world_opts *opts, MPI_Comm all, int n_ranks, int level)
 {
     enum rc rc = RC_OK;
 
@@ -344,9 +343,9 @@ static enum rc run_own_mpi(struct mpi_world *m, const struct world_opts *opts, i
         FAIL(RC_UNSUPPORTED,
              "world mpi: MPI was initialised before: only one run is possible per process, or several in "
              "an MPI of the caller's own (mpi_comm)");
-    TRY_MPI_ALONE(MPI_Init_thread(NULL, NULL, needed_level(opts), &level));
+    TRY_MPI_ALONE(MPI_Init_thread(NULL, NULL, mpi_needed_level(opts), &level));
     TRY_MPI_ALONE(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    rc = join_job(m, opts, MPI_COMM_WORLD, n_ranks, level);
+    rc = mpi_join_job(m, opts, MPI_COMM_WORLD, n_ranks, level);
     if (rc == RC_INVAL || rc == RC_UNSUPPORTED) { /* every rank has this error, so no rank waits for another */
         char message[RC_MESSAGE_BYTES];
         (void)snprintf(message, sizeof message, "%s", rc_message());
@@ -370,74 +369,6 @@ out:
     return rc;
 }
 
-/* Call body, and record how it failed. */
-static void run_attached_body(struct mpi_world *m, rank_main_fn *body, void *arg)
-{
-    struct mpi_attach *attach = m->self->attach;
-
-    if (setjmp(attach->died) == 0) {
-        const enum rc rc = body(&m->base, arg);
-        if (rc != RC_OK)
-            mpi_abort(&m->base, rc);
-    } else {
-        mpi_attach_fail(attach, RC_PEER, "ended before its work was done", mpi_now_ns(&m->base));
-    }
-    thread_tasks_end(m->base.tasks);
-}
-
-/* The thread level of the caller's MPI for this thread. */
-static enum rc caller_level(const MPI_Comm *caller, int *level)
-{
-    int is_initialised = 0, is_finalised = 0, is_main = 0, has_two_groups = 0;
-    enum rc rc = RC_OK;
-
-    TRY_MPI_ALONE(MPI_Initialized(&is_initialised));
-    TRY_MPI_ALONE(MPI_Finalized(&is_finalised));
-    if (!is_initialised || is_finalised)
-        FAIL(RC_INVAL, "world mpi: a communicator was given, but MPI is not initialised");
-    TRY_MPI_ALONE(MPI_Comm_test_inter(*caller, &has_two_groups));
-    if (has_two_groups)
-        FAIL(RC_INVAL, "world mpi: an intercommunicator was given, whose ranks have no order");
-    TRY_MPI_ALONE(MPI_Query_thread(level));
-    TRY_MPI_ALONE(MPI_Is_thread_main(&is_main));
-    if (!is_main && *level < MPI_THREAD_SERIALIZED)
-        *level = NO_CALLS;
-out:
-    return rc;
-}
-
-static enum rc run_attached(struct mpi_world *m, const struct world_opts *opts, int n_ranks, rank_main_fn *body,
-                            void *arg)
-{
-    const MPI_Comm *caller = opts->mpi_comm;
-    struct mpi_attach attach;
-    char message[RC_MESSAGE_BYTES];
-    int level = MPI_THREAD_SINGLE;
-    enum rc rc;
-
-    TRY(caller_level(caller, &level));
-    rc = mpi_attach_init(&attach, &m->self->lock, caller);
-    if (rc == RC_OK) {
-        m->self->attach = &attach;
-        const enum rc joined = join_job(m, opts, attach.comm, n_ranks, level);
-        (void)snprintf(message, sizeof message, "%s", rc_message());
-        if (m->comm != MPI_COMM_NULL)
-            mpi_attach_keep(&attach, m->comm, true);
-        if (m->host_comm != MPI_COMM_NULL)
-            mpi_attach_keep(&attach, m->host_comm, false);
-        if (joined == RC_OK)
-            run_attached_body(m, body, arg);
-        rc = mpi_attach_end(&attach);
-        if (joined != RC_OK) /* on every rank */
-            rc = rc_raise(joined, "%s", message);
-        if (opts->bind_cores)
-            cores_bind_self_to(&attach.caller_cores);
-    }
-    mpi_attach_fini(&attach, caller);
-out:
-    return rc;
-}
-
 /* RC_UNSUPPORTED where losses cannot be reported. */
 static enum rc check_policy(const struct world_opts *opts)
 {
@@ -452,25 +383,42 @@ static enum rc check_policy(const struct world_opts *opts)
     return RC_OK;
 }
 
-static enum rc mpi_run(const struct world_opts *opts, int n_ranks, rank_main_fn *body, void *arg)
+enum rc mpi_world_init(struct mpi_world *m, struct mpi_rank *rank, const struct world_opts *opts)
 {
-    struct mpi_rank rank = { .rank = 0 };
-    struct mpi_world m = {
-        .base = { .ops = &world_mpi, .interface = opts->interface, .tasks = &rank.tasks, .has_tasks = opts->has_tasks },
-        .self = &rank,
-        .comm = MPI_COMM_NULL,
-        .host_comm = MPI_COMM_NULL
-    };
     enum rc rc;
 
     TRY(check_policy(opts));
-    thread_tasks_init(&rank.tasks);
-    mpi_lock_init(&rank.lock, opts->has_tasks);
-    rc = opts->mpi_comm ? run_attached(&m, opts, n_ranks, body, arg) : run_own_mpi(&m, opts, n_ranks, body, arg);
-    mpi_lock_fini(&rank.lock);
-    thread_tasks_fini(&rank.tasks);
-    peer_losses_close(&m.base.losses);
-    free(rank.host_of);
+    *rank = (struct mpi_rank){ .rank = 0 };
+    *m = (struct mpi_world){ .base = { .ops = &world_mpi,
+                                       .interface = opts->interface,
+                                       .tasks = &rank->tasks,
+                                       .has_tasks = opts->has_tasks },
+                             .self = rank,
+                             .comm = MPI_COMM_NULL,
+                             .host_comm = MPI_COMM_NULL };
+    thread_tasks_init(&rank->tasks);
+    mpi_lock_init(&rank->lock, opts->has_tasks);
+out:
+    return rc;
+}
+
+void mpi_world_fini(struct mpi_world *m)
+{
+    mpi_lock_fini(&m->self->lock);
+    thread_tasks_fini(&m->self->tasks);
+    peer_losses_close(&m->base.losses);
+    free(m->self->host_of);
+}
+
+static enum rc mpi_run(const struct world_opts *opts, int n_ranks, rank_main_fn *body, void *arg)
+{
+    struct mpi_rank rank;
+    struct mpi_world m;
+    enum rc rc;
+
+    TRY(mpi_world_init(&m, &rank, opts));
+    rc = opts->mpi_comm ? mpi_run_in_caller(&m, opts, n_ranks, body, arg) : run_own_mpi(&m, opts, n_ranks, body, arg);
+    mpi_world_fini(&m);
 out:
     return rc;
 }
@@ -481,6 +429,8 @@ const struct world_ops world_mpi = {
     .tasks = &thread_task_ops,
     .shares = &mpi_share_ops,
     .run = mpi_run,
+    .open = mpi_world_open,
+    .close = mpi_world_close,
     .now_ns = mpi_now_ns,
     .pause = mpi_pause,
     .barrier = mpi_barrier,

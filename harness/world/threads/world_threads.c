@@ -248,6 +248,31 @@ static void free_run(struct thread_run *run, struct thread_group *all, struct th
     free(rank);
 }
 
+/* run->seat and run->losses are there. */
+static void init_rank(struct thread_world *t, struct thread_run *run, struct thread_group *all, int rank, int n_ranks)
+{
+    t->base = (struct world){ .ops = &world_threads,
+                              .rank = rank,
+                              .n_ranks = n_ranks,
+                              .host_rank = rank,
+                              .n_host_ranks = n_ranks,
+                              .n_host_cores = run->n_cores,
+                              .n_busy_host_ranks = n_ranks,
+                              .has_tasks = true,
+                              .tasks = &t->tasks,
+                              .shares = &run->shares,
+                              .peers = &t->peers,
+                              .on_loss = run->opts->on_loss,
+                              .losses = run->losses };
+    t->peers = (struct peers){ .seat = run->seat, .n_ranks = n_ranks, .own = rank };
+    thread_tasks_init(&t->tasks);
+    t->run = run;
+    t->tasks.are_bound = run->opts->bind_cores;
+    t->tasks.shares = shares_of(run->opts, run->n_cores, n_ranks);
+    t->group = all;
+    t->run_rank = rank;
+}
+
 static enum rc threads_run(const struct world_opts *opts, int n_ranks, rank_main_fn *body, void *arg)
 {
     struct thread_run run = {
@@ -272,26 +297,7 @@ static enum rc threads_run(const struct world_opts *opts, int n_ranks, rank_main
         TRY(peer_watch_open(&watch, &opts->stall, run.seat, n_ranks, wait_clock_ns()));
     for (; n_started < n_ranks; n_started++) {
         struct thread_world *t = &rank[n_started];
-        t->base = (struct world){ .ops = &world_threads,
-                                  .rank = n_started,
-                                  .n_ranks = n_ranks,
-                                  .host_rank = n_started,
-                                  .n_host_ranks = n_ranks,
-                                  .n_host_cores = run.n_cores,
-                                  .n_busy_host_ranks = n_ranks,
-                                  .has_tasks = true,
-                                  .tasks = &t->tasks,
-                                  .shares = &run.shares,
-                                  .peers = &t->peers,
-                                  .on_loss = opts->on_loss,
-                                  .losses = run.losses };
-        t->peers = (struct peers){ .seat = run.seat, .n_ranks = n_ranks, .own = n_started };
-        thread_tasks_init(&t->tasks);
-        t->run = &run;
-        t->tasks.are_bound = opts->bind_cores;
-        t->tasks.shares = shares_of(opts, run.n_cores, n_ranks);
-        t->group = all;
-        t->run_rank = n_started;
+        init_rank(t, &run, all, n_started, n_ranks);
         const int error = pthread_create(&t->thread, NULL, thread_main, t);
         if (error) {
             char message[RC_MESSAGE_BYTES];
@@ -312,12 +318,68 @@ out:
     return rc;
 }
 
+struct open_world {           /* of one rank, the thread that opened it */
+    struct thread_world rank; /* first */
+    struct thread_run run;
+    struct world_opts opts;
+    struct thread_group *all;
+};
+
+/* Of no rank any more. */
+static void free_open(struct open_world *o)
+{
+    struct thread_group *all = o->all;
+
+    pthread_mutex_destroy(&o->run.lock);
+    free_run(&o->run, all, NULL);
+    free(o);
+}
+
+static enum rc threads_open(struct world **out, const struct world_opts *opts)
+{
+    struct open_world *o = calloc(1, sizeof *o);
+
+    if (!o)
+        return rc_raise(RC_NOMEM, "world threads: no memory");
+    o->opts = *opts;
+    o->run.opts = &o->opts;
+    o->run.n_cores = cores_allowed_count();
+    pthread_mutex_init(&o->run.lock, NULL);
+    share_run_init(&o->run.shares);
+    o->all = thread_group_alloc(&o->run, 1);
+    o->run.seat = peer_seats_alloc(1);
+    if (!o->all || !o->run.seat) {
+        free_open(o);
+        return rc_raise(RC_NOMEM, "world threads: no memory");
+    }
+    init_rank(&o->rank, &o->run, o->all, 0, 1);
+    o->rank.tasks.main = pthread_self();
+    *out = &o->rank.base;
+    return RC_OK;
+}
+
+static enum rc threads_close(struct world **w)
+{
+    struct open_world *o = (struct open_world *)*w;
+    enum rc rc = RC_OK;
+
+    thread_tasks_fini(&o->rank.tasks);
+    peers_fini(&o->rank.peers);
+    if (atomic_load(&o->run.failed))
+        rc = rc_raise(o->run.why, "rank 0: %s", o->run.message);
+    free_open(o);
+    *w = NULL;
+    return rc;
+}
+
 const struct world_ops world_threads = {
     .module.name = "threads",
     .module.caps = WORLD_SHARED_MEMORY,
     .tasks = &thread_task_ops,
     .shares = &thread_share_ops,
     .run = threads_run,
+    .open = threads_open,
+    .close = threads_close,
     .now_ns = threads_now_ns,
     .pause = threads_pause,
     .barrier = threads_barrier,

@@ -244,6 +244,33 @@ static void guests_have_the_cores_of_workers(void **state)
     assert_memory_equal(&guests.set[1], &guests.set[0], sizeof guests.set[1]);
 }
 
+/* A world without a body: one rank, this thread; its failure is told when it is closed. */
+static void one_rank_is_opened(void **state)
+{
+    const struct world_opts opts = { .one_thread = true };
+    const struct world_opts watched = { .stall = { .abort_ns = 1 } };
+    struct world *w = NULL;
+    int in = 7, out = 0;
+
+    (void)state;
+    assert_int_equal(world_open(&w, &world_threads, &watched), RC_UNSUPPORTED);
+    assert_null(w);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(world_open(&w, &world_threads, &opts), RC_OK);
+        assert_true(w->rank == 0 && w->n_ranks == 1 && w->host_rank == 0 && w->n_host_ranks == 1);
+        assert_int_equal(world_barrier(w), RC_OK);
+        assert_int_equal(world_allgather(w, &in, &out, sizeof in), RC_OK);
+        assert_int_equal(out, 7);
+        if (i == 0)
+            assert_int_equal(world_close(&w), RC_OK);
+    }
+    world_abort(w, rc_raise(RC_IO, "the disk is full"));
+    assert_int_equal(world_close(&w), RC_IO);
+    assert_string_equal(rc_message(), "rank 0: the disk is full");
+    assert_null(w);
+    assert_int_equal(world_close(&w), RC_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest test[] = {
@@ -254,6 +281,7 @@ int main(void)
         cmocka_unit_test(a_failure_without_words_is_named),
         cmocka_unit_test(cores_are_shared_equally),
         cmocka_unit_test(guests_have_the_cores_of_workers),
+        cmocka_unit_test(one_rank_is_opened),
     };
     return cmocka_run_group_tests(test, NULL, NULL);
 }
