@@ -3,10 +3,12 @@
 #include "data/dataset.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/rng.h"
+#include "harness/base/share.h"
 
 extern const struct dataset_source digits_source, synthetic_source;
 
@@ -18,6 +20,16 @@ const struct dataset_source *dataset_source_find(const char *name)
         if (strcmp(all[i]->name, name) == 0)
             return all[i];
     return NULL;
+}
+
+void dataset_source_path(const struct dataset_source *source, char *out, size_t n_bytes)
+{
+    char part[64], built_from[4096];
+
+    assert(source->shipped_file);
+    snprintf(part, sizeof part, "data/%s", source->shipped_file);
+    snprintf(built_from, sizeof built_from, "%s/%s", GRADMARK_DATA_DIR, source->shipped_file);
+    share_path(out, n_bytes, part, built_from);
 }
 
 void dataset_close(struct dataset **d)

@@ -53,11 +53,13 @@ struct dataset {                   /* first member of what an opener makes */
 /* A data set that a model names as its default. */
 struct dataset_source {
     const char *name;
-    const char *shipped_path; /* the file that comes with the program; NULL: none */
+    const char *shipped_file; /* the name of the file that comes with the program; NULL: none */
     bool makes_images;        /* computes images of any shape on request; no file is read */
 };
 /* By name; NULL: the name of no such data set (it may be a path). */
 const struct dataset_source *dataset_source_find(const char *name);
+/* The path of its shipped file, which it has; cut to out[n_bytes]. Cannot fail. */
+void dataset_source_path(const struct dataset_source *source, char *out, size_t n_bytes);
 
 /* "line": 1000 samples y = 2x + U(-0.5, 0.5), x in U(-0.5, 0.5), drawn from seed; all are
  * training samples and, again, the test set (n_test = 0 here: models evaluate on training). */

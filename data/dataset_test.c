@@ -141,9 +141,11 @@ static void sources_are_found(void **state)
     assert_non_null(digits);
     assert_non_null(made);
     assert_false(digits->makes_images);
-    assert_non_null(strstr(digits->shipped_path, "/digits.csv"));
+    char path[4096];
+    dataset_source_path(digits, path, sizeof path);
+    assert_non_null(strstr(path, "/digits.csv"));
     assert_true(made->makes_images);
-    assert_null(made->shipped_path);
+    assert_null(made->shipped_file);
     assert_null(dataset_source_find("line"));
     assert_null(dataset_source_find("./digits"));
 }

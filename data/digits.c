@@ -15,7 +15,7 @@
 #include "data/dataset.h"
 
 extern const struct dataset_source digits_source;
-const struct dataset_source digits_source = { .name = "digits", .shipped_path = GRADMARK_DATA_DIR "/digits.csv" };
+const struct dataset_source digits_source = { .name = "digits", .shipped_file = "digits.csv" };
 
 #define PIXEL_MEAN 0.3f /* about, of pixels scaled to 0..1 */
 

@@ -15,15 +15,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "harness/base/share.h"
 #include "harness/world/child.h"
 
 enum { LIMIT_MS = 120000, COMPLAINT_BYTES = 4096, LEAST_PICTURE_BYTES = 200, PATH_BYTES = 4096 };
 
-static const char *share_dir(void)
+/* The folder of the scripts: out, or what the environment says. */
+static const char *share_dir(char out[PATH_BYTES])
 {
     const char *dir = getenv("GRADMARK_SHARE_DIR");
 
-    return dir && *dir ? dir : GRADMARK_SHARE_DIR;
+    if (dir && *dir)
+        return dir;
+    share_path(out, PATH_BYTES, "gnuplot", GRADMARK_SHARE_DIR);
+    return out;
 }
 
 bool chart_available(void)
@@ -83,12 +88,14 @@ static void drawing_fini(struct drawing *d)
 static enum rc drawing_init(struct drawing *d, const char *script, const char *data_path, const char *dir,
                             const char *name, const char *format, const struct chart_var *var, int n_vars)
 {
+    char own[PATH_BYTES];
+    const char *scripts = share_dir(own);
     size_t n_bytes = 0;
     FILE *to = NULL;
     enum rc rc = RC_OK;
 
     *d = (struct drawing){ 0 };
-    if (asprintf(&d->script_path, "%s/%s.gp", share_dir(), script) < 0)
+    if (asprintf(&d->script_path, "%s/%s.gp", scripts, script) < 0)
         d->script_path = NULL;
     if (asprintf(&d->path, "%s/%s.%s", dir, name, format) < 0)
         d->path = NULL;
@@ -97,7 +104,7 @@ static enum rc drawing_init(struct drawing *d, const char *script, const char *d
     to = open_memstream(&d->assignments, &n_bytes);
     if (!d->script_path || !d->path || !d->temporary_path || !to)
         FAIL(RC_NOMEM, "no memory to draw %s", name);
-    assign(to, "share", share_dir());
+    assign(to, "share", scripts);
     assign(to, "data", data_path);
     assign(to, "format", format);
     assign(to, "out", d->temporary_path);

@@ -2,6 +2,7 @@
 /* job_work.c - what a job trains: a profile or a model, its shape, its data. */
 #include "harness/train/job_work.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,21 +94,26 @@ static enum rc open_synthetic(struct train_job *job, const struct network *n)
     return dataset_open_synthetic(&job->dataset, &opts, job->opts.seed);
 }
 
-/* The path of the data set: --data, else the shipped data set of the model. NULL: synthetic images. */
-static const char *path_of_data(const struct train_job *job)
+/* The path of the data set: --data, else the shipped data set of the model, in shipped. NULL: synthetic images. */
+static const char *path_of_data(const struct train_job *job, char shipped[PATH_MAX])
 {
     const bool is_default = job->opts.data[0] == '\0';
     const struct dataset_source *source = dataset_source_find(is_default ? job->workload->dataset : job->opts.data);
 
-    if (is_default)
-        return source ? source->shipped_path : NULL;
+    if (is_default && (!source || !source->shipped_file))
+        return NULL;
+    if (is_default) {
+        dataset_source_path(source, shipped, PATH_MAX);
+        return shipped;
+    }
     return source && source->makes_images ? NULL : job->opts.data;
 }
 
 static enum rc open_network(struct network **out, struct train_job *job, const struct given_opts *given)
 {
     struct train_opts *o = &job->opts;
-    const char *path = path_of_data(job);
+    char shipped[PATH_MAX];
+    const char *path = path_of_data(job, shipped);
     enum rc rc = RC_OK;
 
     if (path)

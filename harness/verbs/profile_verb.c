@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* profile_verb.c - gradmark profile: where the time of a training step goes, layer by layer, and a file of it. */
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/file.h"
 #include "harness/base/opt.h"
+#include "harness/base/share.h"
 #include "harness/report/manifest.h"
 #include "harness/report/table.h"
 #include "harness/train/file_data.h"
@@ -128,6 +130,14 @@ out:
     return rc;
 }
 
+static enum rc load_published(struct published *out)
+{
+    char path[PATH_MAX];
+
+    share_path(path, sizeof path, "published/single_gpu.csv", GRADMARK_PUBLISHED_RATES);
+    return published_load(out, path);
+}
+
 static enum rc list_rates(struct verb_call *call)
 {
     static const struct column column[] = { { "model", ALIGN_LEFT },     { "GPU", ALIGN_LEFT },
@@ -145,7 +155,7 @@ static enum rc list_rates(struct verb_call *call)
     const struct published_rate *unused;
     enum rc rc;
 
-    TRY(published_load(&all, GRADMARK_PUBLISHED_RATES));
+    TRY(load_published(&all));
     TRY(published_choose(&unused, NULL, &all, &wish)); /* an empty list is an answer nobody looks for */
     call->stage = STAGE_RUN;
     TRY(table_open(&t, column, sizeof column / sizeof *column));
@@ -173,7 +183,7 @@ static enum rc derive(struct verb_call *call, const struct workload *workload)
     enum rc rc;
 
     TRY(network_open(&n, workload->network, &opts));
-    TRY(published_load(&all, GRADMARK_PUBLISHED_RATES));
+    TRY(load_published(&all));
     TRY(published_choose(&rate, &n_fitting, &all, &wish));
     TRY(file_of_option(file_check_writable(o->out), "out"));
     call->stage = STAGE_RUN;

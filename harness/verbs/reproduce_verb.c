@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reproduce_verb.c - gradmark reproduce: published efficiencies, predicted by simulation, and how wrong that is. */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "harness/base/file.h"
 #include "harness/base/folder.h"
 #include "harness/base/opt.h"
+#include "harness/base/share.h"
 #include "harness/campaign/reproduce.h"
 #include "harness/verbs/simulating.h"
 #include "harness/verbs/verb.h"
@@ -111,12 +113,14 @@ static enum rc reproduce_run(struct verb_call *call)
                                            .has_charts = o->charts && o->out[0] };
     struct atomic_folder folder = { .path = NULL };
     struct reproduction r = { .terms = NULL };
+    char published[PATH_MAX];
     enum rc rc;
 
+    share_path(published, sizeof published, "published/horovod.csv", GRADMARK_PUBLISHED_HOROVOD);
     TRY(file_of_option(file_check_writable(o->json), "json"));
     TRY(simulating_folder_open(&folder, o->out, "reproduce"));
-    TRY(reproduction_open(&r, is_preset ? preset_name : call->operand[0],
-                          is_preset ? GRADMARK_PUBLISHED_HOROVOD : call->operand[0], folder.temporary_path, &terms));
+    TRY(reproduction_open(&r, is_preset ? preset_name : call->operand[0], is_preset ? published : call->operand[0],
+                          folder.temporary_path, &terms));
     call->stage = STAGE_RUN;
     stop_catch();
     TRY(simulating_run(run, &r, r.folder, o->jobs, r.simulations.n));

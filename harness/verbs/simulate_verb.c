@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* simulate_verb.c - gradmark simulate: what models would do on a described cluster, by every way to exchange. */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "harness/base/file.h"
 #include "harness/base/folder.h"
 #include "harness/base/opt.h"
+#include "harness/base/share.h"
 #include "harness/campaign/simulate.h"
 #include "harness/verbs/simulating.h"
 #include "harness/verbs/verb.h"
@@ -114,6 +116,7 @@ out:
 static enum rc simulate_verb_run(struct verb_call *call)
 {
     const struct simulate_opts *o = call->opts;
+    char rates[PATH_MAX], rows[PATH_MAX];
     const struct simulate_terms terms = { .models = o->models,
                                           .modes = o->modes,
                                           .gpus = o->gpus,
@@ -121,8 +124,8 @@ static enum rc simulate_verb_run(struct verb_call *call)
                                           .placements = o->placements,
                                           .profiles = o->profile,
                                           .published = o->published,
-                                          .published_rates = GRADMARK_PUBLISHED_RATES,
-                                          .published_rows = GRADMARK_PUBLISHED_HOROVOD,
+                                          .published_rates = rates,
+                                          .published_rows = rows,
                                           .cluster = o->cluster,
                                           .cluster_set = o->cluster_set.text,
                                           .ps_transport = o->ps_transport,
@@ -139,6 +142,8 @@ static enum rc simulate_verb_run(struct verb_call *call)
     struct simulate s = { .terms = NULL };
     enum rc rc;
 
+    share_path(rates, sizeof rates, "published/single_gpu.csv", GRADMARK_PUBLISHED_RATES);
+    share_path(rows, sizeof rows, "published/horovod.csv", GRADMARK_PUBLISHED_HOROVOD);
     TRY(file_of_option(file_check_writable(o->json), "json"));
     TRY(simulating_folder_open(&folder, o->out, "simulate"));
     TRY(simulate_open(&s, folder.temporary_path, &terms));

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* share.c - see share.h. */
+#include "harness/base/share.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The file that this code was loaded from. Of a program the loader knows no more than argv[0]. */
+static bool own_file(char out[PATH_MAX])
+{
+    static const char here[] = "";
+    Dl_info found;
+
+    if (dladdr(here, &found) != 0 && found.dli_fname && strstr(found.dli_fname, ".so"))
+        return realpath(found.dli_fname, out) != NULL;
+    return realpath("/proc/self/exe", out) != NULL;
+}
+
+/* Cut the last part of a path. */
+static bool cut_part(char *path)
+{
+    char *slash = strrchr(path, '/');
+
+    if (!slash || slash == path)
+        return false;
+    *slash = '\0';
+    return true;
+}
+
+bool share_prefix(char *out, size_t n_bytes)
+{
+    char path[PATH_MAX], folder[PATH_MAX + 32];
+
+    out[0] = '\0';
+    if (!own_file(path))
+        return false;
+    for (int level = 0; level < 3 && cut_part(path); level++) { /* PREFIX/lib may have a part for the machine */
+        snprintf(folder, sizeof folder, "%s/share/gradmark", path);
+        if (level > 0 && access(folder, R_OK | X_OK) == 0) {
+            snprintf(out, n_bytes, "%s", path);
+            return true;
+        }
+    }
+    return false;
+}
+
+void share_path(char *out, size_t n_bytes, const char *part, const char *source_path)
+{
+    char prefix[PATH_MAX];
+
+    if (share_prefix(prefix, sizeof prefix))
+        snprintf(out, n_bytes, "%s/share/gradmark/%s", prefix, part);
+    else
+        snprintf(out, n_bytes, "%s", source_path);
+}

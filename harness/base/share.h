@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * share.h - where the files are that come with the program: PREFIX/share/gradmark of an installed one, else the source
+ * tree that it was built from.
+ *
+ * PREFIX is found from where the program, or libgradmark.so, is: PREFIX/bin or PREFIX/lib. So an installed copy may be
+ * moved, and never reads the files of another one.
+ */
+#ifndef HARNESS_BASE_SHARE_H
+#define HARNESS_BASE_SHARE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* PREFIX of an installed copy, cut to out[n_bytes]; false: this is none, and out is "". Cannot fail. */
+bool share_prefix(char *out, size_t n_bytes);
+/* The path of `part` ("gnuplot"): in the installed copy, or source_path. Cut to out[n_bytes]. Cannot fail. */
+void share_path(char *out, size_t n_bytes, const char *part, const char *source_path);
+
+#endif
