@@ -15,6 +15,9 @@ set(CMAKE_C_FLAGS_DEBUG "-O1 -g -fno-omit-frame-pointer")
 # A fused multiply-add rounds once where two operations round twice. Left to the compiler, equal
 # source lines would give unequal bits.
 add_compile_options(-ffp-contract=off)
+# Rooms are parts of libgradmark.so, too. Nobody replaces their functions there, so calls may be inlined all the same.
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-fno-semantic-interposition>)
 add_compile_definitions(_GNU_SOURCE)
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wvla -Wmissing-prototypes
                     -Wstrict-prototypes -Wundef)

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gradmark_test.c - libgradmark through its public header alone, by one rank or under mpiexec: values of collectives, W
+ * ranks are the big batch (I4), and what is refused (I2). The exit code tells.
+ */
+#include <gradmark.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPECT(what) expect((what) != 0, #what, __LINE__)
+
+static int expect(int is_true, const char *what, int line)
+{
+    if (!is_true)
+        fprintf(stderr, "gradmark_test.c:%d: not so: %s (%s)\n", line, what, gm_message());
+    return !is_true;
+}
+
+enum { MOST_RANKS = 8, N_STEPS = 25 };
+
+static const size_t lengths[] = { 1, 2, 97, 4099, 3 };
+
+static int collectives(struct gm_job *job)
+{
+    const int r = gm_rank(job), n_ranks = gm_size(job);
+    static float block[MOST_RANKS * 4099 + 1], gathered[MOST_RANKS * 4099 + 1];
+    float *data = block + 1, *all = gathered + 1; /* aligned to a float, no more */
+    int n_failures = 0;
+
+    for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
+        const size_t n = lengths[k];
+        int n_wrong = 0;
+        for (size_t i = 0; i < n; i++)
+            data[i] = (float)(100 * r + (int)(i % 89));
+        data[n] = -7;
+        n_failures += EXPECT(gm_allgather(job, data, n, all) == GM_OK);
+        for (size_t i = 0; i < n * (size_t)n_ranks; i++)
+            n_wrong += all[i] != (float)(100 * (int)(i / n) + (int)(i % n % 89));
+        n_failures += EXPECT(gm_allreduce(job, data, n, GM_SUM) == GM_OK);
+        for (size_t i = 0; i < n; i++)
+            n_wrong += data[i] != (float)(50 * n_ranks * (n_ranks - 1) + n_ranks * (int)(i % 89));
+        for (size_t i = 0; i < n; i++)
+            data[i] = (float)(2 * r + (int)(i % 89));
+        n_failures += EXPECT(gm_allreduce(job, data, n, GM_AVERAGE) == GM_OK);
+        for (size_t i = 0; i < n; i++)
+            n_wrong += data[i] != (float)(n_ranks - 1 + (int)(i % 89));
+        for (size_t i = 0; i < n; i++)
+            data[i] = (float)r;
+        n_failures += EXPECT(gm_broadcast(job, data, n, n_ranks - 1) == GM_OK);
+        for (size_t i = 0; i < n; i++)
+            n_wrong += data[i] != (float)(n_ranks - 1);
+        n_failures += EXPECT(n_wrong == 0);
+        n_failures += EXPECT(data[n] == -7);
+    }
+    return n_failures + EXPECT(gm_barrier(job) == GM_OK);
+}
+
+static int refusals(struct gm_job *job)
+{
+    struct gm_model *model = NULL;
+    struct gm_sgd *sgd = NULL;
+    struct gm_ps *ps = NULL;
+    float x[4] = { 1, 2, 3, 4 };
+    int n_failures = 0;
+
+    n_failures += EXPECT(gm_init(NULL, NULL) == GM_INVAL && strstr(gm_message(), "out is NULL"));
+    n_failures += EXPECT(gm_allreduce(NULL, x, 4, GM_SUM) == GM_INVAL && strstr(gm_message(), "gm_init() makes one"));
+    n_failures += EXPECT(gm_allreduce(job, x, 4, (enum gm_op)7) == GM_INVAL && strstr(gm_message(), "op is 7"));
+    n_failures +=
+        EXPECT(gm_broadcast(job, x, 4, gm_size(job)) == GM_INVAL && strstr(gm_message(), "the ranks are 0 to"));
+    n_failures += EXPECT(gm_broadcast(job, x, 4, -1) == GM_INVAL);
+    n_failures += EXPECT(gm_sgd_open(&sgd, job, 4, 1.0f, 0) == GM_INVAL && strstr(gm_message(), "momentum is 1"));
+    n_failures += EXPECT(gm_sgd_open(&sgd, job, 0, 0, 0) == GM_INVAL && !sgd);
+    n_failures += EXPECT(gm_ps_open(&ps, job, x, 4, gm_size(job), 0, NULL) == GM_INVAL && !ps);
+    n_failures += EXPECT(strstr(gm_message(), "one server and one worker"));
+    n_failures += EXPECT(gm_ps_open(&ps, job, x, 4, 0, 0, NULL) == GM_INVAL);
+    if (gm_size(job) > 1) {
+        n_failures += EXPECT(gm_ps_open(&ps, job, x, 0, 1, 0, NULL) == GM_INVAL);
+        n_failures += EXPECT(gm_ps_open(&ps, job, x, 4, 1, 0, "later") == GM_INVAL && strstr(gm_message(), "later"));
+    }
+    n_failures += EXPECT(gm_model_open(&model, "lenett", NULL, 4, 1) == GM_INVAL && strstr(gm_message(), "lenet"));
+    n_failures += EXPECT(gm_model_open(&model, "lenet", "/no/such/file", 4, 1) == GM_INVAL && !model);
+    n_failures += EXPECT(gm_model_open(&model, "linear", "/no/such/file", 4, 1) == GM_INVAL && !model);
+    n_failures += EXPECT(gm_model_open(&model, "replay", NULL, 4, 1) == GM_INVAL && !model);
+    n_failures += EXPECT(gm_line(x, x, 1001, 1) == GM_INVAL && strstr(gm_message(), "there are 1000 samples"));
+    n_failures += EXPECT(x[0] == 1 && x[1] == 2 && x[2] == 3 && x[3] == 4);
+    return n_failures;
+}
+
+/* Steps of one rank with all samples of all ranks: what W ranks have to end with. */
+static int train_alone(const char *name, int n_ranks, size_t batch, float lr, float momentum, float **out, size_t *n)
+{
+    struct gm_model *model;
+    double loss;
+    int n_failures = EXPECT(gm_model_open(&model, name, NULL, batch * (size_t)n_ranks, 3) == GM_OK);
+
+    *n = gm_model_n_params(model);
+    float *param = calloc(*n, sizeof *param), *grad = calloc(*n, sizeof *grad), *v = calloc(*n, sizeof *v);
+    n_failures += EXPECT(gm_model_init(model, 11, param) == GM_OK);
+    for (int step = 0; step < N_STEPS; step++) {
+        const size_t n_samples = batch * (size_t)n_ranks;
+        n_failures +=
+            EXPECT(gm_model_gradient(model, param, (uint64_t)step * n_samples, n_samples, grad, &loss) == GM_OK);
+        for (size_t i = 0; i < *n; i++) {
+            v[i] = momentum * v[i] + grad[i];
+            param[i] -= lr * v[i];
+        }
+    }
+    gm_model_close(&model);
+    free(grad);
+    free(v);
+    *out = param;
+    return n_failures;
+}
+
+/* Largest difference, against the largest value. */
+static double distance(const float *a, const float *b, size_t n)
+{
+    double most = 0, largest = 1e-30;
+
+    for (size_t i = 0; i < n; i++) {
+        most = fmax(most, fabs((double)a[i] - (double)b[i]));
+        largest = fmax(largest, fabs((double)b[i]));
+    }
+    return most / largest;
+}
+
+static int train_together(struct gm_job *job, const char *name, size_t batch, float lr, float momentum, int n_servers,
+                          float *param, size_t n)
+{
+    struct gm_model *model;
+    struct gm_sgd *sgd = NULL;
+    struct gm_ps *ps = NULL;
+    double loss = 0;
+    int n_failures = EXPECT(gm_model_open(&model, name, NULL, batch, 3) == GM_OK);
+    float *grad = calloc(n, sizeof *grad);
+    const int n_workers = gm_size(job) - n_servers, r = gm_rank(job);
+
+    n_failures += EXPECT(gm_model_init(model, 11 + (uint64_t)r, param) == GM_OK); /* each its own */
+    if (n_servers > 0) {
+        n_failures += EXPECT(gm_ps_open(&ps, job, param, n, n_servers, momentum, "sync") == GM_OK);
+        n_failures += EXPECT(gm_ps_n_workers(ps) == n_workers && gm_ps_is_server(ps) == (r >= n_workers));
+    } else {
+        n_failures += EXPECT(gm_broadcast(job, param, n, 0) == GM_OK);
+        n_failures += EXPECT(gm_sgd_open(&sgd, job, n, momentum, 0) == GM_OK);
+    }
+    if (ps && gm_ps_is_server(ps)) {
+        n_failures += EXPECT(gm_push(ps, grad, lr) == GM_INVAL && strstr(gm_message(), "is a server"));
+        n_failures += EXPECT(gm_ps_serve(ps) == GM_OK);
+    }
+    for (int step = 0; step < N_STEPS && r < n_workers; step++) {
+        if (ps)
+            n_failures += EXPECT(gm_pull(ps, param) == GM_OK);
+        n_failures += EXPECT(
+            gm_model_gradient(model, param, (uint64_t)(step * n_workers + r) * batch, batch, grad, &loss) == GM_OK);
+        const float before = grad[0];
+        n_failures += EXPECT((ps ? gm_push(ps, grad, lr) : gm_sgd_step(sgd, param, grad, lr)) == GM_OK);
+        n_failures += EXPECT(grad[0] == before);
+    }
+    n_failures += EXPECT(isfinite(loss));
+    n_failures += EXPECT(gm_ps_close(&ps, param) == GM_OK && !ps);
+    gm_sgd_close(&sgd);
+    gm_model_close(&model);
+    free(grad);
+    return n_failures;
+}
+
+/* I4. */
+static int big_batch(struct gm_job *job, const char *name, float lr, float momentum, int n_servers)
+{
+    enum { BATCH = 12 };
+    float *wanted, *param;
+    size_t n;
+    int n_failures = train_alone(name, gm_size(job) - n_servers, BATCH, lr, momentum, &wanted, &n);
+
+    param = calloc(n, sizeof *param);
+    n_failures += train_together(job, name, BATCH, lr, momentum, n_servers, param, n);
+    if (gm_rank(job) == 0) {
+        const double missed = distance(param, wanted, n);
+        if (missed > 1e-4)
+            fprintf(stderr, "%s, %d servers: missed by %g\n", name, n_servers, missed);
+        n_failures += EXPECT(missed <= 1e-4);
+    }
+    free(param);
+    free(wanted);
+    return n_failures;
+}
+
+/* Slope and offset of least squares, from the samples. */
+static int line_is_found(struct gm_job *job)
+{
+    static float x[1000], y[1000];
+    double mx = 0, my = 0, xx = 0, xy = 0;
+    float param[2], grad[2];
+    struct gm_model *model;
+    struct gm_sgd *sgd;
+    double loss;
+    int n_failures = EXPECT(gm_line(x, y, 1000, 3) == GM_OK);
+
+    for (int i = 0; i < 1000; i++) {
+        mx += (double)x[i] / 1000;
+        my += (double)y[i] / 1000;
+        xx += (double)x[i] * (double)x[i] / 1000;
+        xy += (double)x[i] * (double)y[i] / 1000;
+    }
+    const double slope = (xy - mx * my) / (xx - mx * mx), offset = my - slope * mx;
+    n_failures += EXPECT(gm_model_open(&model, "linear", NULL, 1000, 3) == GM_OK);
+    n_failures += EXPECT(gm_model_n_params(model) == 2 && gm_model_n_samples(model) == 1000);
+    n_failures += EXPECT(gm_model_init(model, 1, param) == GM_OK && param[0] == 0 && param[1] == 0);
+    n_failures += EXPECT(gm_sgd_open(&sgd, job, 2, 0, 0) == GM_OK);
+    for (int step = 0; step < 150; step++) {
+        n_failures += EXPECT(gm_model_gradient(model, param, 0, 1000, grad, &loss) == GM_OK);
+        n_failures += EXPECT(gm_sgd_step(sgd, param, grad, 0.5f) == GM_OK);
+    }
+    n_failures += EXPECT(fabs((double)param[0] - slope) < 1e-3 && fabs((double)param[1] - offset) < 1e-3);
+    n_failures += EXPECT(gm_model_evaluate(model, param, &loss, NULL) == GM_OK);
+    n_failures += EXPECT(loss > 0.07 && loss < 0.1); /* 1 / 12 of the noise */
+    gm_sgd_close(&sgd);
+    gm_model_close(&model);
+    return n_failures;
+}
+
+int main(void)
+{
+    struct gm_job *job = NULL;
+    int n_failures = EXPECT(gm_init(&job, NULL) == GM_OK);
+
+    if (!job)
+        return EXIT_FAILURE;
+    n_failures += EXPECT(gm_local_size(job) == gm_size(job) && gm_local_rank(job) == gm_rank(job));
+    n_failures += EXPECT(strcmp(gm_error_name(GM_PEER), "GM_PEER") == 0 && strlen(gm_version()) >= 5);
+    n_failures += refusals(job);
+    n_failures += collectives(job);
+    n_failures += line_is_found(job);
+    n_failures += big_batch(job, "linear", 0.3f, 0.5f, 0);
+    n_failures += big_batch(job, "lenet", 0.02f, 0.9f, 0);
+    if (gm_size(job) > 1) {
+        n_failures += big_batch(job, "linear", 0.3f, 0.5f, 1);
+        n_failures += big_batch(job, "lenet", 0.02f, 0.9f, 1);
+    }
+    n_failures += collectives(job);
+    float sum = (float)n_failures;
+    n_failures += EXPECT(gm_allreduce(job, &sum, 1, GM_SUM) == GM_OK);
+    n_failures += EXPECT(gm_finalize(&job) == GM_OK && !job);
+    return n_failures > 0 || sum > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job.h - what the files of libgradmark share; the contract is gradmark.h. */
+#ifndef HARNESS_LIB_JOB_H
+#define HARNESS_LIB_JOB_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "harness/base/rc.h"
+#include "harness/lib/gradmark.h"
+
+struct world;
+struct compute;
+struct transport;
+struct transport_ops;
+struct collective;
+
+struct gm_job {
+    struct world *world;
+    struct compute *compute; /* cpu, one thread */
+    const struct transport_ops *transport_ops;
+    struct transport *transport;
+    struct collective *collective;     /* NULL: no collective was called yet */
+    size_t max_elems;                  /* of it */
+    uint64_t n_combined, n_broadcasts; /* calls so far, for gm_note() */
+    bool has_failed;                   /* I2 */
+    FILE *notes;                       /* NULL: none yet */
+};
+
+/* I2, of a collective call that ended with rc: tells the other ranks of a failure. */
+enum rc job_ended(struct gm_job *job, enum rc rc);
+/* RC_INVAL: job is NULL. RC_PEER: it has failed. */
+enum rc job_check(struct gm_job *job, const char *function) MUST_CHECK;
+/* The sum over all ranks, in place; array: starts where the compute can work (compute.C5). */
+enum rc job_sum(struct gm_job *job, float *data, size_t n) MUST_CHECK;
+enum { JOB_TIMEOUT_MS = GM_TIMEOUT_S * 1000 };
+
+#endif

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* server.c - gm_ps: workers and servers over the exchange of mode ps, all parameters one segment. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/compute/compute.h"
+#include "harness/exchange/exchange.h"
+#include "harness/lib/job.h"
+#include "harness/world/world.h"
+#include "ps/ps.h"
+
+struct gm_ps {
+    struct gm_job *job;
+    struct exchange *exchange;
+    struct segment all;
+    int n_workers;
+    uint64_t n_pushes;
+    bool is_finished;
+};
+
+int gm_ps_is_server(const struct gm_ps *ps)
+{
+    return ps->job->world->rank >= ps->n_workers;
+}
+
+int gm_ps_n_workers(const struct gm_ps *ps)
+{
+    return ps->n_workers;
+}
+
+unsigned gm_ps_staleness(const struct gm_ps *ps)
+{
+    return exchange_cost(ps->exchange).staleness_count;
+}
+
+static enum rc check_open(struct gm_job *job, size_t n_params, int n_servers, const char *consistency,
+                          struct consistency *rule)
+{
+    enum rc rc;
+
+    TRY(job_check(job, "gm_ps_open"));
+    if (n_servers < 1 || n_servers >= job->world->n_ranks)
+        FAIL(RC_INVAL, "gm_ps_open: n_servers is %d of %d ranks; at least one server and one worker are needed",
+             n_servers, job->world->n_ranks);
+    if (n_params < (size_t)n_servers)
+        FAIL(RC_INVAL, "gm_ps_open: n_params is %zu; each of %d servers needs one", n_params, n_servers);
+    TRY(consistency_parse(rule, consistency ? consistency : "async"));
+    TRY(consistency_check(rule, job->world->n_ranks - n_servers));
+out:
+    return rc;
+}
+
+/* Rank 0's parameters go to all. */
+static enum rc start(struct gm_ps *ps, const float *param, size_t n_params)
+{
+    const struct initial_state from = { .n_running = 0 };
+
+    if (ps->job->world->rank == 0)
+        compute_put(ps->job->compute, exchange_param(ps->exchange), param, n_params * sizeof *param);
+    return exchange_start(ps->exchange, &from);
+}
+
+int gm_ps_open(struct gm_ps **out, struct gm_job *job, const float *param, size_t n_params, int n_servers,
+               float momentum, const char *consistency)
+{
+    struct consistency rule = { .bound_count = 0 };
+    struct gm_ps *ps = NULL;
+    enum rc rc;
+
+    TRY(check_open(job, n_params, n_servers, consistency, &rule));
+    ps = calloc(1, sizeof *ps);
+    if (!ps)
+        FAIL(RC_NOMEM, "gm_ps_open: no memory");
+    ps->job = job;
+    ps->n_workers = job->world->n_ranks - n_servers;
+    ps->all = (struct segment){ .offset_elems = 0, .n_elems = n_params };
+    const struct exchange_env env = { .world = job->world,
+                                      .compute = job->compute,
+                                      .mode = &sync_ps,
+                                      .transport = job->transport_ops,
+                                      .segment = &ps->all,
+                                      .n_segments = 1,
+                                      .n_workers = ps->n_workers,
+                                      .n_servers = n_servers,
+                                      .opts = { .consistency = rule },
+                                      .momentum = momentum,
+                                      .timeout_ms = JOB_TIMEOUT_MS,
+                                      .n_steps = 1 };
+    TRY(exchange_open(&ps->exchange, &env));
+    TRY(start(ps, param, n_params));
+    *out = ps;
+    ps = NULL;
+out:
+    if (ps)
+        exchange_close(&ps->exchange);
+    free(ps);
+    return job ? job_ended(job, rc) : rc;
+}
+
+/* RC_INVAL: of the other kind of rank. */
+static enum rc check_kind(struct gm_ps *ps, const char *function, bool wants_server)
+{
+    enum rc rc = RC_OK;
+
+    if (!ps)
+        FAIL(RC_INVAL, "%s: ps is NULL; gm_ps_open() makes one", function);
+    TRY(job_check(ps->job, function));
+    if ((gm_ps_is_server(ps) != 0) != wants_server)
+        FAIL(RC_INVAL, "%s: rank %d is a %s; this is a call of %s", function, ps->job->world->rank,
+             wants_server ? "worker" : "server", wants_server ? "servers" : "workers");
+out:
+    return rc;
+}
+
+int gm_ps_serve(struct gm_ps *ps)
+{
+    enum rc rc;
+
+    TRY(check_kind(ps, "gm_ps_serve", true));
+    if (ps->is_finished)
+        FAIL(RC_INVAL, "gm_ps_serve: all workers have closed before");
+    TRY(job_ended(ps->job, exchange_serve(ps->exchange, 0)));
+    ps->is_finished = true;
+out:
+    return rc;
+}
+
+static enum rc push(struct gm_ps *ps, const float *grad, float lr)
+{
+    uint64_t now_ns = world_now_ns(ps->job->world);
+    enum rc rc;
+
+    TRY(exchange_begin(ps->exchange, ps->n_pushes, lr));
+    compute_put(ps->job->compute, exchange_grad(ps->exchange), grad, ps->all.n_elems * sizeof *grad);
+    TRY(compute_sync(ps->job->compute));
+    exchange_submit_all(ps->exchange, now_ns);
+    TRY(exchange_await_all(ps->exchange, &now_ns));
+    ps->n_pushes++;
+out:
+    return rc;
+}
+
+int gm_push(struct gm_ps *ps, const float *grad, float lr)
+{
+    enum rc rc;
+
+    TRY(check_kind(ps, "gm_push", false));
+    TRY(job_ended(ps->job, push(ps, grad, lr)));
+out:
+    return rc;
+}
+
+int gm_pull(struct gm_ps *ps, float *param)
+{
+    enum rc rc;
+
+    TRY(check_kind(ps, "gm_pull", false));
+    TRY(compute_fetch(ps->job->compute, param, exchange_param(ps->exchange), ps->all.n_elems * sizeof *param));
+out:
+    return rc;
+}
+
+/* A worker leaves; rank 0 takes what the servers have. */
+static enum rc finish(struct gm_ps *ps, float *final_param)
+{
+    enum rc rc;
+
+    TRY(exchange_final(ps->exchange, NULL));
+    if (final_param && ps->job->world->rank == 0)
+        TRY(compute_fetch(ps->job->compute, final_param, exchange_param(ps->exchange),
+                          ps->all.n_elems * sizeof *final_param));
+out:
+    return rc;
+}
+
+int gm_ps_close(struct gm_ps **ps, float *final_param)
+{
+    enum rc rc = RC_OK;
+
+    if (!ps || !*ps)
+        return GM_OK;
+    if (!gm_ps_is_server(*ps) && !(*ps)->job->has_failed)
+        rc = job_ended((*ps)->job, finish(*ps, final_param));
+    exchange_close(&(*ps)->exchange);
+    free(*ps);
+    *ps = NULL;
+    return rc;
+}
