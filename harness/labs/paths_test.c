@@ -23,8 +23,8 @@ static const struct squares round_loss = { .x = 0, .y = -2, .xx = 1, .xy = 3, .y
 /* Two workers of two steps; the second worker's are in between, and one is at the same time as one of the first's. */
 static void updates_are_in_order(void **state)
 {
-    struct path_point point[] = { { 0, 0, 0, 0 }, { 1, 0, 1, 0 }, { 3, 0, 3, 0 },
-                                  { 0, 0, 0, 0 }, { 2, 0, 2, 0 }, { 3, 0, 4, 0 } };
+    struct path_point point[] = { { 0, 0, NAN, 0, 0 }, { 1, 0, NAN, 1, 0 }, { 3, 0, NAN, 3, 0 },
+                                  { 0, 0, NAN, 0, 0 }, { 2, 0, NAN, 2, 0 }, { 3, 0, NAN, 4, 0 } };
     const struct training_path t = { .n_workers = 2, .n_points = 3, .point = point };
     struct server_path p = { .point = NULL };
 
@@ -41,8 +41,8 @@ static void updates_are_in_order(void **state)
 static void time_to_a_loss_is_of_a_mean(void **state)
 {
     /* above the least by 9, 1, 9, 1, 1, 0: one low point does not count, two in a row do */
-    struct path_point point[] = { { 0, 0, 0, -2 }, { 1, 0, 2, -2 }, { 2, 0, 6, -2 },
-                                  { 3, 0, 4, -2 }, { 4, 0, 2, -2 }, { 5, 0, 3, -2 } };
+    struct path_point point[] = { { 0, 0, NAN, 0, -2 }, { 1, 0, NAN, 2, -2 }, { 2, 0, NAN, 6, -2 },
+                                  { 3, 0, NAN, 4, -2 }, { 4, 0, NAN, 2, -2 }, { 5, 0, NAN, 3, -2 } };
     const struct server_path p = { 6, point };
 
     (void)state;

@@ -7,6 +7,7 @@
  * far apart is a good one for nobody. Unequal shares change nothing of the mean, if each counts by its samples, but in
  * every step all wait for who has most.
  */
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -113,9 +114,11 @@ static enum rc show_labels(struct lesson *l)
     const struct dataset_source *source = dataset_source_find("digits");
     struct dataset *d = NULL;
     struct table *t = NULL;
+    char shipped[PATH_MAX];
     enum rc rc;
 
-    TRY(dataset_open_digits(&d, source->shipped_path));
+    dataset_source_path(source, shipped, sizeof shipped);
+    TRY(dataset_open_digits(&d, shipped));
     TRY(table_open(&t, column, N_LABELS + 2));
     for (int i = 1; i < N_SPLITS; i++) {
         TRY(fill_labels(t, d, splits[i]));

@@ -248,7 +248,8 @@ static void a_run_that_did_not_learn_says_so(void **state)
         m.result.stamp[t].loss = NAN;
     assert_row(&m, "learned",
                "no: the loss is not a finite number from step 103 on; ps applies each worker's update, 2 a round, at a "
-               "rate of 0.5, great for one worker, too (the model's: 0.1); try --lr 0.05 or a lower --momentum");
+               "rate of 0.5 over its staleness, great for one worker, too (the model's: 0.1); try --lr 0.1 or a lower "
+               "--momentum");
     made_free(&m);
 }
 
