@@ -239,7 +239,8 @@ static enum rc write_page(const struct cnn *l)
         "of the time?",
         "16 samples each: four workers need more samples than one. Where has the gain of four workers gone?",
         "Which series has the least waiting in a step, and why does that alone say nothing about the target?",
-        "Four workers on one host, two, or four: the files of their curves have the same losses to the last digit. Why, and "
+        "Four workers on one host, two, or four: the files of their curves have the same losses to the last digit. "
+        "Why, and "
         "what differs?",
         "Which of the two networks has more to gain from a faster network card? Compare step and exchange.",
         NULL

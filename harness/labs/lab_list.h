@@ -5,6 +5,6 @@
 
 #include "harness/labs/lab.h"
 
-extern const struct lab lab_batch_size, lab_distribute, lab_split, lab_ring, lab_cnn, lab_staleness;
+extern const struct lab lab_batch_size, lab_distribute, lab_split, lab_ring, lab_cnn, lab_staleness, lab_why_not;
 
 #endif

@@ -7,7 +7,7 @@
 #include "harness/labs/lab_list.h"
 
 static const struct lab *const list[] = {
-    &lab_batch_size, &lab_distribute, &lab_staleness, &lab_split, &lab_ring, &lab_cnn, NULL
+    &lab_batch_size, &lab_distribute, &lab_staleness, &lab_split, &lab_ring, &lab_cnn, &lab_why_not, NULL
 };
 
 const struct lab *lab_at(int i)

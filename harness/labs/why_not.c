@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * why_not.c - the lab "why-not": when one machine is enough.
+ *
+ * A slim resnet8 to a target loss by 1 to 8 workers in sim, beside three things that one could do on one machine
+ * instead, and beside as many experiments at once as there are machines. What it takes to begin is measured here, as
+ * the real time of runs of one step; the verdict is computed from these figures (worth.h).
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/file.h"
+#include "harness/labs/lab_list.h"
+#include "harness/labs/lesson.h"
+#include "harness/labs/trained.h"
+#include "harness/labs/worth.h"
+#include "harness/report/table.h"
+
+enum { N_COUNTS = 4, N_OTHERS = 3, N_WAYS = N_COUNTS + N_OTHERS, N_EXPERIMENTS = 4, AT_ONCE = 2, PATH_BYTES = 4096 };
+enum { N_RUNS = N_WAYS + N_COUNTS + 2 * (N_EXPERIMENTS - 1), N_LENGTHS = 9 };
+
+static const int counts[N_COUNTS] = { 1, 2, 4, 8 };
+static const char *const named[N_COUNTS] = { "1 worker", "2 workers", "4 workers", "8 workers" };
+static const double lengths_s[N_LENGTHS] = { 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000 };
+
+static const struct other { /* on one machine */
+    const char *name, *file, *options;
+} others[N_OTHERS] = { { "a smaller model", "smaller", "--width-divisor 4 --steps 250" },
+                       { "less data", "less-data", "--width-divisor 2 --data-images 160 --steps 100" },
+                       { "faster hardware", "faster",
+                         "--width-divisor 2 --steps 100 --cluster-set flops_per_s=40e9 --cluster-set "
+                         "memory_bytes_per_s=16e9" } };
+
+struct why_not { /* one run of the lab */
+    const struct lab_env *env;
+    char command[N_RUNS][TRAINED_COMMAND_BYTES];
+    int n_commands;
+    struct way_to_target way[N_WAYS]; /* workers, then others */
+    double samples_count[N_WAYS];
+    double alone_s[N_EXPERIMENTS], several_s[N_EXPERIMENTS]; /* each with its start */
+    struct worth verdict;
+};
+
+static enum rc train(struct why_not *l, struct trained *out, const char *name, const char *options)
+{
+    static const char common[] = "--model resnet8 --image-size 16 --batch 16 --lr 0.05 --target-loss 1";
+    char words[TRAINED_COMMAND_BYTES];
+    enum rc rc;
+
+    snprintf(words, sizeof words, "%s %.300s", common, options);
+    TRY(trained_run(out, l->env, name, words));
+    memcpy(l->command[l->n_commands++], out->command, sizeof out->command);
+    trained_close(out); /* the curve is in its file */
+out:
+    return rc;
+}
+
+static enum rc train_workers(struct why_not *l, struct trained *out, const char *name, int n_workers, int seed)
+{
+    char options[256];
+
+    snprintf(options, sizeof options,
+             "--world sim --cluster ethernet-1g --width-divisor 2 %s --workers %d --steps %d --seed %d",
+             n_workers > 1 ? "--mode allreduce --lr-scaling linear" : "--mode single", n_workers,
+             n_workers > 1 ? 40 + 40 / n_workers : 100, seed);
+    return train(l, out, name, options);
+}
+
+/* What ranks take to begin, and to end again, here: a run of one step in real time, without that step. */
+static enum rc measure_start(struct why_not *l, int i)
+{
+    char options[128], name[32];
+    struct trained t;
+    enum rc rc;
+
+    snprintf(name, sizeof name, "start-%d", counts[i]);
+    snprintf(options, sizeof options, "--world threads --width-divisor 2 --threads 1 %s --workers %d --steps 1",
+             counts[i] > 1 ? "--mode allreduce" : "--mode single", counts[i]);
+    TRY(train(l, &t, name, options));
+    l->way[i].start_s = t.here_s > t.run_s ? t.here_s - t.run_s : 0;
+out:
+    return rc;
+}
+
+static enum rc train_ways(struct why_not *l)
+{
+    char name[32], options[256];
+    struct trained t;
+    enum rc rc = RC_OK;
+
+    for (int i = 0; i < N_COUNTS; i++) {
+        snprintf(name, sizeof name, "workers-%d", counts[i]);
+        TRY(train_workers(l, &t, name, counts[i], 1));
+        l->way[i] = (struct way_to_target){ named[i], counts[i], 0, t.to_target_s };
+        l->samples_count[i] = t.to_target_count;
+        TRY(measure_start(l, i));
+    }
+    for (int i = 0; i < N_OTHERS; i++) {
+        snprintf(options, sizeof options, "--world sim --cluster ethernet-1g --mode single --workers 1 %s",
+                 others[i].options);
+        TRY(train(l, &t, others[i].file, options));
+        l->way[N_COUNTS + i] = (struct way_to_target){ others[i].name, 1, l->way[0].start_s, t.to_target_s };
+        l->samples_count[N_COUNTS + i] = t.to_target_count;
+    }
+out:
+    return rc;
+}
+
+/* The same question put four times, by four seeds: each on a machine of its own, or one after the other on all four. */
+static enum rc train_experiments(struct why_not *l)
+{
+    char name[48];
+    struct trained t;
+    enum rc rc = RC_OK;
+
+    for (int i = 0; i < N_EXPERIMENTS; i++) {
+        double alone_s = l->way[0].to_target_s, several_s = l->way[AT_ONCE].to_target_s;
+        if (i > 0) {
+            snprintf(name, sizeof name, "alone-seed-%d", i + 1);
+            TRY(train_workers(l, &t, name, 1, i + 1));
+            alone_s = t.to_target_s;
+            snprintf(name, sizeof name, "several-seed-%d", i + 1);
+            TRY(train_workers(l, &t, name, counts[AT_ONCE], i + 1));
+            several_s = t.to_target_s;
+        }
+        l->alone_s[i] = l->way[0].start_s + alone_s;
+        l->several_s[i] = l->way[AT_ONCE].start_s + several_s;
+    }
+out:
+    return rc;
+}
+
+/* Until the last of the experiments has its answer; NaN: one of them has none. */
+static double all_at_once_s(const struct why_not *l)
+{
+    double most = 0;
+
+    for (int i = 0; i < N_EXPERIMENTS; i++)
+        most = isnan(l->alone_s[i]) || l->alone_s[i] > most ? l->alone_s[i] : most;
+    return most;
+}
+
+static double one_by_one_s(const struct why_not *l)
+{
+    double sum = 0;
+
+    for (int i = 0; i < N_EXPERIMENTS; i++)
+        sum += l->several_s[i];
+    return sum;
+}
+
+/* --- tables --- */
+
+static enum rc open_in_folder(struct atomic_file *out, const struct why_not *l, const char *name)
+{
+    char path[PATH_BYTES + 64];
+
+    snprintf(path, sizeof path, "%s/%s", l->env->folder, name);
+    return atomic_file_open(out, path);
+}
+
+static enum rc write_ways(const struct why_not *l)
+{
+    struct atomic_file csv = { .stream = NULL }, tsv = { .stream = NULL };
+    enum rc rc;
+
+    TRY(open_in_folder(&csv, l, "why-not.csv"));
+    TRY(open_in_folder(&tsv, l, "time.tsv"));
+    fputs("way,workers,start_s,to_target_s,samples_count\n", csv.stream);
+    fputs("line\tkind\tx\ty\n", tsv.stream);
+    for (int i = 0; i < N_WAYS; i++) {
+        const struct way_to_target *w = &l->way[i];
+        fprintf(csv.stream, "%s,%d,%.9g,%.9g,%.9g\n", w->name, w->n_workers, w->start_s, w->to_target_s,
+                l->samples_count[i]);
+        if (i < N_COUNTS)
+            fprintf(tsv.stream, "start-up and training\tmeasured\t%d\t%.9g\n", w->n_workers,
+                    w->start_s + w->to_target_s);
+        else
+            fprintf(tsv.stream, "%s\tpoint\t1\t%.9g\n", w->name, w->start_s + w->to_target_s);
+    }
+    for (int i = 0; i < N_COUNTS; i++)
+        fprintf(tsv.stream, "training alone\tmeasured\t%d\t%.9g\n", counts[i], l->way[i].to_target_s);
+    TRY(atomic_file_commit(&csv));
+    TRY(atomic_file_commit(&tsv));
+out:
+    atomic_file_discard(&csv);
+    atomic_file_discard(&tsv);
+    return rc;
+}
+
+/* The gain of several workers where the same training took so long alone. */
+static enum rc write_lengths(const struct why_not *l)
+{
+    struct atomic_file file = { .stream = NULL };
+    enum rc rc;
+
+    TRY(open_in_folder(&file, l, "lengths.tsv"));
+    fputs("line\tkind\tx\ty\n", file.stream);
+    for (int i = 1; i < N_COUNTS; i++)
+        for (int k = 0; k < N_LENGTHS; k++) {
+            const double speedup = l->way[0].to_target_s / l->way[i].to_target_s, t = lengths_s[k];
+            fprintf(file.stream, "%s\tformula\t%g\t%.9g\n", named[i], t,
+                    (l->way[0].start_s + t) / (l->way[i].start_s + t / speedup));
+        }
+    TRY(atomic_file_commit(&file));
+out:
+    atomic_file_discard(&file);
+    return rc;
+}
+
+/* --- what is shown --- */
+
+static enum rc fill_table(struct table *t, const struct why_not *l)
+{
+    enum rc rc = RC_OK;
+
+    for (int i = 0; i < N_WAYS; i++) {
+        const struct way_to_target *w = &l->way[i];
+        const double whole_s = w->start_s + w->to_target_s;
+        if (i == N_COUNTS)
+            TRY(table_rule(t));
+        TRY(table_cell(t, "%s", w->name));
+        TRY(table_cell(t, "%.3f", w->start_s));
+        TRY(isnan(whole_s) ? table_cell(t, "not reached") : table_cell(t, "%.3f", w->to_target_s));
+        TRY(isnan(whole_s) ? table_cell(t, "-") : table_cell(t, "%.3f", whole_s));
+        TRY(isnan(whole_s) ? table_cell(t, "-") : table_cell(t, "%.3f", whole_s * w->n_workers));
+        TRY(isnan(whole_s) ? table_cell(t, "-") : table_cell(t, "%.0f", l->samples_count[i]));
+    }
+out:
+    return rc;
+}
+
+static enum rc show_table(const struct why_not *l, struct lesson *lesson)
+{
+    static const struct column column[] = { { "way", ALIGN_LEFT },         { "start-up s", ALIGN_RIGHT },
+                                            { "training s", ALIGN_RIGHT }, { "together s", ALIGN_RIGHT },
+                                            { "machine s", ALIGN_RIGHT },  { "samples", ALIGN_RIGHT } };
+    struct table *t = NULL;
+    enum rc rc;
+
+    TRY(table_open(&t, column, sizeof column / sizeof *column));
+    TRY(fill_table(t, l));
+    TRY(lesson_table(lesson, t, "time to the target loss; machine s: of all machines together"));
+out:
+    table_close(&t);
+    return rc;
+}
+
+static void say(struct lesson *lesson, const char *text)
+{
+    fprintf(lesson->env->to, "%s\n", text);
+    lesson_text(lesson, text);
+}
+
+static void show_verdict(const struct why_not *l, struct lesson *lesson)
+{
+    const struct worth *v = &l->verdict;
+    char text[512];
+
+    worth_print(text, sizeof text, v);
+    say(lesson, text);
+    if (v->several && isfinite(v->pays_from_s)) {
+        snprintf(
+            text, sizeof text,
+            "With the start-up measured here %d workers are sooner than one where the training takes one more than "
+            "%.3f s; this one takes %.3f s.",
+            v->several->n_workers, v->pays_from_s, l->way[0].to_target_s);
+        say(lesson, text);
+    }
+    const double at_once_s = all_at_once_s(l), by_turns_s = one_by_one_s(l);
+    if (!isnan(at_once_s) && !isnan(by_turns_s)) {
+        snprintf(
+            text, sizeof text,
+            "Four experiments on four machines: each on its own, all have ended after %.3f s; distributed, one after "
+            "the other, after %.3f s.",
+            at_once_s, by_turns_s);
+        say(lesson, text);
+    }
+}
+
+static enum rc write_page(const struct why_not *l)
+{
+    static const char *const question[] = {
+        "Which of the ways is soonest, and which takes the least machine time? When does which of the two count?",
+        "How much of the gain of workers is lost to samples, how much to the exchange, how much to the start?",
+        "A queue gives you 1 machine at once, and 8 tomorrow. From which length of training on is waiting right?",
+        "Less data reached the target loss soonest of its kind. On which samples is that loss taken, and what should "
+        "be "
+        "asked of the model besides?",
+        "You have four machines and four learning rates to try. What do you do first?",
+        NULL
+    };
+    static const char *const next[] = {
+        "--eval-samples 500 for the runs with less data, and with all: whose model knows more of images it has not "
+        "seen?",
+        "--cluster-set link_bits_per_s=25e9: does the verdict change? What would have to?",
+        "Add the minutes that your own cluster's queue takes to start-up of several workers: read the second picture "
+        "again.",
+        "Take --target-loss 0.3, a longer training: which of the ways is soonest now?", NULL
+    };
+    static const struct chart_var time[] = { { "heading",
+                                               "time to the target loss: workers, and other ways on one machine" },
+                                             { "xtitle", "workers, a host each (logarithmic)" },
+                                             { "ytitle", "s: start-up measured here, training in virtual time" },
+                                             { "logx", "yes" } };
+    static const struct chart_var lengths[] = { { "heading",
+                                                  "what several workers gain, by how long the training takes one" },
+                                                { "xtitle", "s that the training takes one worker (logarithmic)" },
+                                                { "ytitle", "times as fast as one, start-up included" },
+                                                { "logx", "yes" } };
+    const char *commands[N_RUNS + 1] = { NULL };
+    struct lesson lesson = { .env = NULL };
+    enum rc rc;
+
+    for (int i = 0; i < l->n_commands; i++)
+        commands[i] = l->command[i];
+    TRY(lesson_open(&lesson, l->env, "Why not one machine?"));
+    lesson_text(&lesson,
+                "A small residual network, to a training loss of 1: on simulated desktop machines with 1 Gbit/s "
+                "between them, by 1 to 8 workers, and by one in other ways. Start-up is real: what a run of one "
+                "step takes on this machine beside the step.");
+    TRY(show_table(l, &lesson));
+    show_verdict(l, &lesson);
+    TRY(lesson_picture(&lesson, "against", "time", "Time to the target loss.", time, 4));
+    TRY(lesson_picture(&lesson, "against", "lengths", "Below 1 one worker is sooner.", lengths, 4));
+    lesson_list(&lesson, "Questions", question);
+    lesson_list(&lesson, "What to try next", next);
+    lesson_list(&lesson, "What was run", commands);
+    TRY(lesson_commit(&lesson));
+out:
+    lesson_discard(&lesson);
+    return rc;
+}
+
+static enum rc why_not_run(const struct lab_env *env)
+{
+    struct why_not *l = calloc(1, sizeof *l);
+    enum rc rc;
+
+    if (!l)
+        return rc_raise(RC_NOMEM, "lab why-not: no memory");
+    l->env = env;
+    TRY(train_ways(l));
+    TRY(train_experiments(l));
+    l->verdict = worth_of(l->way, N_COUNTS, l->way + N_COUNTS, N_OTHERS);
+    TRY(write_ways(l));
+    TRY(write_lengths(l));
+    TRY(write_page(l));
+out:
+    free(l);
+    return rc;
+}
+
+const struct lab lab_why_not = {
+    .name = "why-not",
+    .summary = "when one machine is enough: start-up, a smaller model, less data, faster hardware, experiments at once",
+    .run = why_not_run,
+};

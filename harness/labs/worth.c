@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* worth.c - see worth.h. */
+#include "harness/labs/worth.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static double whole_s(const struct way_to_target *w)
+{
+    return w && !isnan(w->to_target_s) ? w->start_s + w->to_target_s : (double)INFINITY;
+}
+
+static const struct way_to_target *sooner(const struct way_to_target *a, const struct way_to_target *b)
+{
+    return whole_s(b) < whole_s(a) ? b : a;
+}
+
+/* The time to target alone, T, at which start + T is that of several, their start + T / speedup. */
+static double pays_from_s(const struct way_to_target *one, const struct way_to_target *several)
+{
+    const double speedup = one->to_target_s / several->to_target_s, later_s = several->start_s - one->start_s;
+
+    if (!(speedup > 1))
+        return (double)INFINITY;
+    return later_s > 0 ? later_s / (1 - 1 / speedup) : 0;
+}
+
+struct worth worth_of(const struct way_to_target *workers, size_t n_workers, const struct way_to_target *another,
+                      size_t n_another)
+{
+    struct worth v = { .gain_ratio = (double)NAN, .efficiency_ratio = (double)NAN, .pays_from_s = (double)INFINITY };
+    const struct way_to_target *elsewhere = NULL;
+
+    for (size_t i = 1; i < n_workers; i++)
+        v.several = sooner(v.several, &workers[i]);
+    for (size_t i = 0; i < n_another; i++)
+        elsewhere = sooner(elsewhere, &another[i]);
+    v.alone = isinf(whole_s(&workers[0])) ? elsewhere : sooner(&workers[0], elsewhere);
+    if (!v.several)
+        return v;
+    v.gain_ratio = whole_s(&workers[0]) / whole_s(v.several);
+    v.efficiency_ratio = v.gain_ratio / v.several->n_workers;
+    v.pays_from_s = pays_from_s(&workers[0], v.several);
+    if (v.gain_ratio < 1.05)
+        v.reason = WORTH_NOT_SOONER;
+    else if (whole_s(elsewhere) <= whole_s(v.several))
+        v.reason = WORTH_ANOTHER_WAY;
+    else
+        v.reason = v.efficiency_ratio < 0.5 ? WORTH_DEAR : WORTH_WORTH_IT;
+    return v;
+}
+
+bool worth_distributes(const struct worth *v)
+{
+    return v->reason == WORTH_DEAR || v->reason == WORTH_WORTH_IT;
+}
+
+void worth_print(char *out, size_t n_bytes, const struct worth *v)
+{
+    const int n = v->several ? v->several->n_workers : 0;
+
+    switch (v->reason) {
+    case WORTH_NEVER:
+        snprintf(out, n_bytes, "Do not distribute: no number of workers reached the target.");
+        break;
+    case WORTH_NOT_SOONER:
+        snprintf(
+            out, n_bytes,
+            "Do not distribute: the best of several workers, %d, take %.2f times as long as one, start-up included.", n,
+            1 / v->gain_ratio);
+        break;
+    case WORTH_ANOTHER_WAY:
+        snprintf(out, n_bytes,
+                 "Do not distribute: %d workers are %.2f times as fast as one, but one machine with %s is there sooner "
+                 "(%.3f s, not %.3f).",
+                 n, v->gain_ratio, v->alone->name, whole_s(v->alone), whole_s(v->several));
+        break;
+    case WORTH_DEAR:
+        snprintf(
+            out, n_bytes,
+            "Distribute only if the answer is urgent: %d workers are %.2f times as fast as one, and each answer takes "
+            "%.2f times the machine time.",
+            n, v->gain_ratio, 1 / v->efficiency_ratio);
+        break;
+    case WORTH_WORTH_IT:
+        if (isinf(v->gain_ratio))
+            snprintf(out, n_bytes, "Distribute: %d workers reach the target, and one alone does not.", n);
+        else
+            snprintf(out, n_bytes, "Distribute: %d workers are %.2f times as fast as one, at an efficiency of %.0f %%.",
+                     n, v->gain_ratio, 100 * v->efficiency_ratio);
+        break;
+    }
+}

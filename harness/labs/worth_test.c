@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* verdict_test.c - made-up times, and whether to distribute. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/labs/worth.h"
+
+#define ONE(start, to)      \
+    {                       \
+        "one", 1, start, to \
+    }
+#define MORE(n, start, to)      \
+    {                           \
+        "several", n, start, to \
+    }
+
+static bool near(double a, double b)
+{
+    return fabs(a - b) <= 1e-12 * fabs(b);
+}
+
+static struct worth judge(const struct way_to_target *w, size_t n_workers, size_t n_another)
+{
+    return worth_of(w, n_workers, w + n_workers, n_another);
+}
+
+static void assert_says(const struct worth *v, const char *wanted)
+{
+    char text[256];
+
+    worth_print(text, sizeof text, v);
+    if (!strstr(text, wanted))
+        fail_msg("'%s' has no '%s'", text, wanted);
+}
+
+static void worth_it(void **state)
+{
+    const struct way_to_target w[] = { ONE(1, 99), MORE(2, 2, 53), MORE(4, 5, 25), { "half the data", 1, 1, 60 } };
+    const struct worth v = judge(w, 3, 1);
+
+    (void)state;
+    assert_int_equal(v.reason, WORTH_WORTH_IT);
+    assert_true(worth_distributes(&v));
+    assert_ptr_equal(v.several, &w[2]);
+    assert_ptr_equal(v.alone, &w[3]);
+    assert_true(near(v.gain_ratio, 100.0 / 30) && near(v.efficiency_ratio, 100.0 / 120));
+    /* 4 s of start-up more: 1 + T = 5 + T 25 / 99 */
+    assert_true(near(v.pays_from_s, 4 / (1 - 25.0 / 99)));
+    assert_says(&v, "Distribute: 4 workers are 3.33 times as fast as one, at an efficiency of 83 %");
+}
+
+/* The same steps, and a start that takes longer than the training. */
+static void start_up_decides(void **state)
+{
+    const struct way_to_target w[] = { ONE(1, 9.9), MORE(4, 10, 2.5) };
+    const struct worth v = judge(w, 2, 0);
+
+    (void)state;
+    assert_int_equal(v.reason, WORTH_NOT_SOONER);
+    assert_false(worth_distributes(&v));
+    assert_true(near(v.pays_from_s, 9 / (1 - 2.5 / 9.9)));
+    assert_says(&v, "4, take 1.15 times as long as one");
+}
+
+static void hardly_sooner_is_not_sooner(void **state)
+{
+    const struct way_to_target w[] = { ONE(0, 104), MORE(2, 0, 100) }, x[] = { ONE(0, 106), MORE(2, 0, 100) };
+
+    (void)state;
+    assert_int_equal(judge(w, 2, 0).reason, WORTH_NOT_SOONER);
+    assert_int_equal(judge(x, 2, 0).reason, WORTH_WORTH_IT);
+}
+
+static void another_way(void **state)
+{
+    const struct way_to_target w[] = {
+        ONE(0, 100), MORE(2, 0, 60), { "a smaller model", 1, 0, 80 }, { "faster hardware", 1, 0, 60 }
+    };
+    const struct worth v = judge(w, 2, 2);
+
+    (void)state;
+    assert_int_equal(v.reason, WORTH_ANOTHER_WAY);
+    assert_ptr_equal(v.alone, &w[3]);
+    assert_int_equal(judge(w, 2, 1).reason, WORTH_WORTH_IT);
+    assert_says(&v, "one machine with faster hardware is there sooner (60.000 s, not 60.000)");
+}
+
+static void dear(void **state)
+{
+    const struct way_to_target w[] = { ONE(0, 100), MORE(8, 0, 50) };
+    const struct worth v = judge(w, 2, 0);
+
+    (void)state;
+    assert_int_equal(v.reason, WORTH_DEAR);
+    assert_true(worth_distributes(&v));
+    assert_says(&v, "each answer takes 4.00 times the machine time");
+}
+
+static void not_reached(void **state)
+{
+    const struct way_to_target w[] = { ONE(0, 10), MORE(2, 0, (double)NAN) },
+                               x[] = { ONE(0, (double)NAN), MORE(2, 0, 5) };
+    const struct worth never = judge(w, 2, 0), only = judge(x, 2, 0);
+
+    (void)state;
+    assert_int_equal(never.reason, WORTH_NEVER);
+    assert_null(never.several);
+    assert_ptr_equal(never.alone, &w[0]);
+    assert_true(isinf(never.pays_from_s));
+    assert_true(worth_distributes(&only));
+    assert_null(only.alone);
+    assert_says(&only, "2 workers reach the target, and one alone does not");
+    assert_says(&never, "no number of workers");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(worth_it),
+                                        cmocka_unit_test(start_up_decides),
+                                        cmocka_unit_test(hardly_sooner_is_not_sooner),
+                                        cmocka_unit_test(another_way),
+                                        cmocka_unit_test(dear),
+                                        cmocka_unit_test(not_reached) };
+
+    return cmocka_run_group_tests_name("verdict", tests, NULL, NULL);
+}
