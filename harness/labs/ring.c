@@ -139,8 +139,8 @@ static void write_state(FILE *to, const struct ring_steps *s, int step)
                 if (s->held[step][r][c] & 1u << i)
                     fprintf(to, "%d\thas\t%d\t%d\t%d\t%d\t-\n", step, r, r, c, i);
             }
-            if (s->held[step][r][c] == (1u << s->n_ranks) - 1)
-                fprintf(to, "%d\twhole\t%d\t%d\t%d\t0\t-\n", step, r, r, c);
+            fprintf(to, "%d\t%s\t%d\t%d\t%d\t0\t-\n", step,
+                    s->held[step][r][c] == (1u << s->n_ranks) - 1 ? "whole" : "part", r, r, c);
         }
 }
 

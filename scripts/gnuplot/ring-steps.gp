@@ -4,7 +4,7 @@
 # Data, of every step the state behind it; step 0: before the first one:
 #   step  kind  worker  peer  chunk  addend  text
 # kind: title (text); slot (an addend that a chunk can hold, in every step); has (an addend that it holds); whole (a chunk
-# that holds all); new (a chunk that was received in this step); send (worker to peer; text: what).
+# that holds all), part (one that does not); new (a chunk that was received in this step); send (worker to peer; text: what).
 # Variables: workers; step: the one that is drawn, as text. In a moving picture all are drawn: each with what it sends, on
 # what was there before, then with what has come.
 
@@ -80,7 +80,7 @@ do for [picture = 0:n_pictures - 1] {
             (row_y(cell(3), cell(5))):(slot_half * 0.93):(row_half) with boxxyerror fs solid 1 border lc rgb '#606060' fc rgb of_part(i) notitle, \
         data using (is('has', shown) ? slot_x(cell(3), cell(6)) : NaN):(row_y(cell(3), cell(5))):(sprintf('%d', int(cell(6)))) \
             with labels center tc rgb '#000000' notitle, \
-        data using (is('slot', 0) && cell(6) == 0 ? cx(cell(3)) - half_x * 0.93 : NaN):(row_y(cell(3), cell(5))):(sprintf('chunk %d', int(cell(5)))) \
+        data using (is('part', shown) ? cx(cell(3)) - half_x * 0.93 : NaN):(row_y(cell(3), cell(5))):(sprintf('chunk %d', int(cell(5)))) \
             with labels left tc rgb '#303030' notitle, \
         data using (is('whole', shown) ? cx(cell(3)) - half_x * 0.93 : NaN):(row_y(cell(3), cell(5))):(sprintf('chunk %d', int(cell(5)))) \
             with labels left font 'DejaVu Sans:Bold' tc rgb '#000000' notitle, \

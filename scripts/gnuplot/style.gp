@@ -44,6 +44,10 @@ mean_note(mean, what) = launches eq '' ? '95 % interval' : launches eq '1' ? 'on
     mean.' of '.launches.' '.what.', 95 % interval'
 big_font(text) = strlen(text) > 90 ? sprintf(',%d', int(24.0 * 90 / strlen(text))) : ',24'
 small_font(text) = strlen(text) > 128 ? sprintf(',%d', int(16.0 * 128 / strlen(text))) : ',16'
+if (format eq 'gif') {
+    big_font(text) = strlen(text) > 90 ? sprintf(',%d', int(19.0 * 90 / strlen(text))) : ',19'
+    small_font(text) = strlen(text) > 128 ? sprintf(',%d', int(12.5 * 128 / strlen(text))) : ',12'
+}
 if (format eq 'svg') {
     big_font(text) = strlen(text) > 90 ? sprintf(',%d', int(31.0 * 90 / strlen(text))) : ',32'
     small_font(text) = strlen(text) > 128 ? sprintf(',%d', int(20.5 * 128 / strlen(text))) : ',21'
