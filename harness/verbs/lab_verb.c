@@ -6,9 +6,14 @@
 #include "harness/base/file.h"
 #include "harness/base/folder.h"
 #include "harness/labs/lab.h"
+#include "harness/verbs/lab_slides.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/child.h"
 #include "harness/world/stop.h"
+
+enum { MOST_LABS = 32, PATH_BYTES = 4096 };
+
+static const char every_lab[] = "all";
 
 struct lab_opts {
     const char *results, *without;
@@ -17,8 +22,10 @@ struct lab_opts {
 };
 
 static const struct opt table[] = {
-    OPT_TEXT_(struct lab_opts, results, "results", "", "FOLDER",
-              "pictures, tables and page; new, or empty; without it: lab-NAME"),
+    OPT_TEXT_(
+        struct lab_opts, results, "results", "", "FOLDER",
+        "pictures, tables and page; new, or empty; without it: lab-NAME; of lab all: a folder for each, and slides; "
+        "without it: labs"),
     OPT_TEXT_(struct lab_opts, without, "without", "", "STEP",
               "lab distribute: plant this omission: broadcast, shard, average, scaling or rank0-save"),
     OPT_U64_(struct lab_opts, workers, "workers", "", 2, 64, "workers", "of labs that have several; without it: 2"),
@@ -31,7 +38,9 @@ static void list(FILE *to)
 {
     const struct lab *lab;
 
-    fputs("Lessons that are run: gradmark lab NAME\n\n", to);
+    fputs("Lessons that are run: gradmark lab NAME; one after the other, with all pictures as slides: gradmark lab "
+          "all\n\n",
+          to);
     for (int i = 0; (lab = lab_at(i)); i++)
         fprintf(to, "  %-12s %s\n", lab->name, lab->summary);
 }
@@ -70,8 +79,21 @@ out:
     return rc;
 }
 
+static enum rc check_all(const struct verb_call *call)
+{
+    static const char *const of_one[] = { "without", "workers" };
+
+    for (size_t i = 0; i < sizeof of_one / sizeof *of_one; i++)
+        if (verb_given(call, of_one[i]))
+            return rc_raise(RC_INVAL, "--%s: is of one lab, not of all; gradmark lab NAME --%s ...", of_one[i],
+                            of_one[i]);
+    return RC_OK;
+}
+
 static enum rc check_use(const struct verb_call *call)
 {
+    if (call->operand[0] && strcmp(call->operand[0], every_lab) == 0)
+        return check_all(call);
     if (call->operand[0])
         return check_lab(call);
     for (const struct opt *o = table; o->name; o++)
@@ -82,7 +104,8 @@ static enum rc check_use(const struct verb_call *call)
     return RC_OK;
 }
 
-static enum rc run_lab(struct verb_call *call, const char *name)
+/* results: "": lab-NAME. */
+static enum rc run_lab(struct verb_call *call, const char *name, const char *results)
 {
     const struct lab_opts *o = call->opts;
     char self_path[512], own[128];
@@ -97,7 +120,7 @@ static enum rc run_lab(struct verb_call *call, const char *name)
 
     TRY(lab_find(&lab, name));
     snprintf(own, sizeof own, "lab-%s", lab->name);
-    const char *path = o->results[0] ? o->results : own;
+    const char *path = results[0] ? results : own;
     TRY(file_of_option(atomic_folder_open(&folder, path), "results"));
     TRY(child_self_path(self_path, sizeof self_path));
     call->stage = STAGE_RUN;
@@ -111,10 +134,53 @@ out:
     return rc;
 }
 
+/* Before the first lab runs: each will have its folder, and so will the slides. */
+static enum rc check_folders(const char *results, const char *const *name, int n_names)
+{
+    struct atomic_folder folder = { .path = NULL };
+    char path[PATH_BYTES];
+    enum rc rc = RC_OK;
+
+    for (int i = 0; i <= n_names; i++) {
+        snprintf(path, sizeof path, "%s/%s", results, i < n_names ? name[i] : "slides");
+        TRY(file_of_option(atomic_folder_open(&folder, path), "results"));
+        atomic_folder_discard(&folder);
+    }
+out:
+    return rc;
+}
+
+static enum rc run_all(struct verb_call *call)
+{
+    const struct lab_opts *o = call->opts;
+    const char *results = o->results[0] ? o->results : "labs", *name[MOST_LABS];
+    char path[PATH_BYTES];
+    int n_names = 0, n_slides = 0;
+    enum rc rc;
+
+    for (; lab_at(n_names) && n_names < MOST_LABS; n_names++)
+        name[n_names] = lab_at(n_names)->name;
+    TRY(check_folders(results, name, n_names));
+    for (int i = 0; i < n_names; i++) {
+        printf("%s--- %s\n", i > 0 ? "\n" : "", name[i]);
+        fflush(stdout);
+        snprintf(path, sizeof path, "%s/%s", results, name[i]);
+        TRY(run_lab(call, name[i], path));
+    }
+    TRY(lab_slides_write(results, name, n_names, &n_slides));
+    printf("%s/slides has the %d pictures of all labs\n", results, n_slides);
+out:
+    return rc;
+}
+
 static enum rc lab_run(struct verb_call *call)
 {
+    const struct lab_opts *o = call->opts;
+
+    if (call->operand[0] && strcmp(call->operand[0], every_lab) == 0)
+        return run_all(call);
     if (call->operand[0])
-        return run_lab(call, call->operand[0]);
+        return run_lab(call, call->operand[0], o->results);
     list(stdout);
     return RC_OK;
 }
@@ -125,7 +191,8 @@ const struct verb verb_lab = {
     .operands = "[NAME]",
     .introduction =
         "usage: gradmark lab                          which labs there are\n"
-        "       gradmark lab NAME [--option value ...]\n\n"
+        "       gradmark lab NAME [--option value ...]\n"
+        "       gradmark lab all [--results FOLDER]   every lab, and the pictures of all in FOLDER/slides\n\n"
         "A lab runs ordinary trainings (each with its command on the page), and writes pictures as SVG and PNG,\n"
         "the trajectories as CSV, and report.html with the pictures, figures, questions and what to try next.\n\n",
     .opts_bytes = sizeof(struct lab_opts),

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lab_slides.h - the pictures of several labs in one folder, for slides. */
+#ifndef HARNESS_VERBS_LAB_SLIDES_H
+#define HARNESS_VERBS_LAB_SLIDES_H
+
+#include "harness/base/rc.h"
+
+/* Copy every PNG and GIF of RESULTS/NAME, for each name[n_names], to RESULTS/slides/NAME-PICTURE, a folder that is not
+ * there yet, or empty. *n_slides := how many. RC_INVAL, RC_IO, RC_NOMEM; nothing new is then at RESULTS/slides. */
+enum rc lab_slides_write(const char *results, const char *const *name, int n_names, int *n_slides) MUST_CHECK;
+
+#endif
