@@ -338,17 +338,14 @@ static enum rc write_page(const struct ring *l)
         "which step?",
         "All workers together send as many bytes around the ring as by way of root. What has the ring gained, then?",
         "A worker of the ring sends 2 (N - 1) / N gradients. Why does that hardly grow with N? What does grow?",
-        "With a server a worker sends one gradient only, half of what it sends in a large ring. Why is the server "
-        "slower "
-        "all the same? How many servers would it take?",
+        "With a server a worker sends half of what it sends in a large ring. Why is that slower all the same?",
+        "How many servers would it take for the server's way to be as fast as the ring?",
         NULL
     };
     static const char *const next[] = {
         "Type the first command with --workers 3, or 5, and read its table of messages: which chunks are sent first?",
         "Try --servers 4 --colocate with --mode ps: what does the busiest rank send now?",
-        "Let links have ten times the latency: --cluster-set link_latency_s=250e-6. Which way wins for two workers, "
-        "and "
-        "for 16? Why is a ring bad at short messages?",
+        "Take ten times the latency, --cluster-set link_latency_s=250e-6: which way wins for two workers, and for 16?",
         "--model resnet50 --compute hollow sends 102 MB of gradients. Which way suffers most?", NULL
     };
     const char *commands[N_RUNS + 1] = { NULL };

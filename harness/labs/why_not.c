@@ -286,17 +286,14 @@ static enum rc write_page(const struct why_not *l)
         "Which of the ways is soonest, and which takes the least machine time? When does which of the two count?",
         "How much of the gain of workers is lost to samples, how much to the exchange, how much to the start?",
         "A queue gives you 1 machine at once, and 8 tomorrow. From which length of training on is waiting right?",
-        "Less data reached the target loss soonest of its kind. On which samples is that loss taken, and what should "
-        "be "
-        "asked of the model besides?",
+        "Less data needs fewer samples to the target. On which images is that loss taken? What should be asked, too?",
         "You have four machines and four learning rates to try. What do you do first?",
         NULL
     };
     static const char *const next[] = {
-        "--eval-samples 500 for the runs with less data, and with all: whose model knows more of images it has not "
-        "seen?",
+        "--eval-samples 500 for the runs with less data, and with all: which model knows more of new images?",
         "--cluster-set link_bits_per_s=25e9: does the verdict change? What would have to?",
-        "Add the minutes that your own cluster's queue takes to start-up of several workers: read the second picture "
+        "Add the minutes of your own cluster's queue to the start-up of several workers; read the second picture "
         "again.",
         "Take --target-loss 0.3, a longer training: which of the ways is soonest now?", NULL
     };

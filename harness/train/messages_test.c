@@ -75,12 +75,14 @@ static void ring(void **state)
         assert_int_equal(count(&r, rank, 0, &sent_bytes), STEPS * 2 * (P - 1));
         assert_int_equal(count(&r, rank, 1, &received_bytes), STEPS * 2 * (P - 1));
         all_bytes += sent_bytes;
-        for (uint64_t i = 0; i < r.n_messages[rank]; i++) {
+        for (uint64_t i = 0, n_sent = 0; i < r.n_messages[rank]; i++) {
             assert_int_equal(m[i].step, i / (4 * (P - 1)));
             assert_int_equal(m[i].peer, (rank + (m[i].is_received ? P - 1 : 1)) % P);
             assert_true(m[i].start_ns <= m[i].end_ns && m[i].n_head_bytes == 0);
             if (m[i].is_received)
                 continue;
+            if (n_sent++ % (2 * (P - 1)) == 0) /* of a step: the chunk of its own number */
+                assert_int_equal((m[i].offset_bytes + P * sizeof(float)) / (N_PARAMS / P * sizeof(float)), rank);
             assert_int_equal(n_other_ends(&r, rank, &m[i]), 1);
             /* chunks are 4569, 4569 and 4568 elements long, or so */
             assert_true(m[i].offset_bytes % (N_PARAMS / P * sizeof(float)) <= P * sizeof(float));
