@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lab_verb.c - gradmark lab: lists the lessons, or runs one. */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "harness/base/file.h"
 #include "harness/base/folder.h"
+#include "harness/labs/exercise.h"
 #include "harness/labs/lab.h"
 #include "harness/verbs/lab_slides.h"
 #include "harness/verbs/verb.h"
@@ -16,9 +18,9 @@ enum { MOST_LABS = 32, PATH_BYTES = 4096 };
 static const char every_lab[] = "all";
 
 struct lab_opts {
-    const char *results, *without;
-    uint64_t workers;
-    bool terminal;
+    const char *results, *without, *check;
+    uint64_t workers, limit_s;
+    bool terminal, exercise, force;
 };
 
 static const struct opt table[] = {
@@ -30,12 +32,19 @@ static const struct opt table[] = {
               "lab distribute: plant this omission: broadcast, shard, average, scaling or rank0-save"),
     OPT_U64_(struct lab_opts, workers, "workers", "", 2, 64, "workers", "of labs that have several; without it: 2"),
     OPT_BOOL_(struct lab_opts, terminal, "terminal", "false", "draw on the terminal, too, in text"),
+    OPT_BOOL_(struct lab_opts, exercise, "exercise", "false",
+              "write a program with gaps: NAME.c, in the folder of --results, or here"),
+    OPT_BOOL_(struct lab_opts, force, "force", "false", "of --exercise: replace a program that is there"),
+    OPT_TEXT_(struct lab_opts, check, "check", "", "FILE",
+              "build the program, run it with 2 workers, and tell which steps are right (exit code 1: not all)"),
+    OPT_U64_(struct lab_opts, limit_s, "limit-s", "60", 1, 3600, "s", "of --check: the program is ended after it"),
     OPT_END_,
 };
 static const struct verb_group groups[] = { { "lab", table, 0 }, { NULL, NULL, 0 } };
 
 static void list(FILE *to)
 {
+    const struct exercise *e;
     const struct lab *lab;
 
     fputs("Lessons that are run: gradmark lab NAME; one after the other, with all pictures as slides: gradmark lab "
@@ -43,6 +52,9 @@ static void list(FILE *to)
           to);
     for (int i = 0; (lab = lab_at(i)); i++)
         fprintf(to, "  %-12s %s\n", lab->name, lab->summary);
+    fputs("\nExercises that grade themselves: gradmark lab NAME --exercise, then --check FILE\n\n", to);
+    for (int i = 0; (e = exercise_at(i)); i++)
+        fprintf(to, "  %-12s %s\n", e->name, e->title);
 }
 
 /* An option that only some labs take. */
@@ -90,17 +102,45 @@ static enum rc check_all(const struct verb_call *call)
     return RC_OK;
 }
 
+/* Of --exercise and --check, and the options that are theirs. */
+static enum rc check_exercise_use(const struct verb_call *call)
+{
+    static const char *const of_lessons[] = { "terminal", "without", "workers" };
+    const struct lab_opts *o = call->opts;
+    const char *mode = o->exercise ? "exercise" : "check";
+    const struct exercise *e;
+
+    if (o->exercise && o->check[0])
+        return rc_raise(RC_INVAL, "--check %.200s: --exercise is given; one of the two", o->check);
+    if (!call->operand[0])
+        return rc_raise(RC_INVAL, "--%s: of which lab? gradmark lab lists those with an exercise", mode);
+    for (size_t i = 0; i < sizeof of_lessons / sizeof *of_lessons; i++)
+        if (verb_given(call, of_lessons[i]))
+            return rc_raise(RC_INVAL, "--%s: is for a lesson, not for --%s", of_lessons[i], mode);
+    if (o->check[0] && verb_given(call, "results"))
+        return rc_raise(RC_INVAL, "--results: nothing is drawn for --check");
+    return exercise_find(&e, call->operand[0]);
+}
+
 static enum rc check_use(const struct verb_call *call)
 {
+    const struct lab_opts *o = call->opts;
+
+    if (verb_given(call, "force") && !o->exercise)
+        return rc_raise(RC_INVAL, "--force: is for --exercise");
+    if (verb_given(call, "limit-s") && !o->check[0])
+        return rc_raise(RC_INVAL, "--limit-s: is for --check");
+    if (o->exercise || o->check[0])
+        return check_exercise_use(call);
     if (call->operand[0] && strcmp(call->operand[0], every_lab) == 0)
         return check_all(call);
     if (call->operand[0])
         return check_lab(call);
-    for (const struct opt *o = table; o->name; o++)
-        if (verb_given(call, o->name))
+    for (const struct opt *known = table; known->name; known++)
+        if (verb_given(call, known->name))
             return rc_raise(RC_INVAL,
                             "--%s: is of a lab that is run; gradmark lab NAME --%s ...; gradmark lab lists them",
-                            o->name, o->name);
+                            known->name, known->name);
     return RC_OK;
 }
 
@@ -173,10 +213,56 @@ out:
     return rc;
 }
 
+static enum rc write_exercise(const struct verb_call *call)
+{
+    const struct lab_opts *o = call->opts;
+    const struct exercise *e;
+    char path[PATH_MAX];
+    enum rc rc;
+
+    TRY(exercise_find(&e, call->operand[0]));
+    if (o->results[0])
+        TRY(file_of_option(file_make_folder(o->results), "results"));
+    snprintf(path, sizeof path, "%s%s%s.c", o->results, o->results[0] ? "/" : "", e->name);
+    TRY(exercise_write(e, path, o->force));
+    printf("%s: fill the gaps (1) to (5), then: gradmark lab %s --check %s\n", path, e->name, path);
+out:
+    return rc;
+}
+
+static enum rc check_exercise(struct verb_call *call)
+{
+    const struct lab_opts *o = call->opts;
+    struct answer answer = { .note = { NULL } };
+    struct diagnosis found;
+    const struct exercise *e;
+    FILE *source = NULL;
+    enum rc rc;
+
+    TRY(exercise_find(&e, call->operand[0]));
+    TRY(answer_possible());
+    TRY(file_of_option(file_open_regular(&source, o->check, "a program in C"), "check"));
+    call->stage = STAGE_RUN;
+    stop_catch();
+    TRY(file_of_option(answer_run(&answer, e, o->check, (int)o->limit_s), "check"));
+    TRY(diagnose(&found, e, &answer));
+    if (!diagnosis_print(&found, e, stdout))
+        call->exit_code = 1;
+out:
+    if (source)
+        (void)fclose(source);
+    answer_close(&answer);
+    return rc;
+}
+
 static enum rc lab_run(struct verb_call *call)
 {
     const struct lab_opts *o = call->opts;
 
+    if (o->exercise)
+        return write_exercise(call);
+    if (o->check[0])
+        return check_exercise(call);
     if (call->operand[0] && strcmp(call->operand[0], every_lab) == 0)
         return run_all(call);
     if (call->operand[0])
@@ -192,6 +278,8 @@ const struct verb verb_lab = {
     .introduction =
         "usage: gradmark lab                          which labs there are\n"
         "       gradmark lab NAME [--option value ...]\n"
+        "       gradmark lab NAME --exercise           a program with gaps\n"
+        "       gradmark lab NAME --check FILE         which of them are filled well\n"
         "       gradmark lab all [--results FOLDER]   every lab, and the pictures of all in FOLDER/slides\n\n"
         "A lab runs ordinary trainings (each with its command on the page), and writes pictures as SVG and PNG,\n"
         "the trajectories as CSV, and report.html with the pictures, figures, questions and what to try next.\n\n",

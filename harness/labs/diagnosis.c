@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * diagnosis.c - which steps of the recipe two workers took. Every combination of a start, a division of the samples and
+ * a way to combine is computed, with the rates that the workers had, and dropped at the first note that it does not
+ * explain; of those that explain all, the one with fewest mistakes is told.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/dataset.h"
+#include "harness/compute/compute.h"
+#include "harness/labs/exercise.h"
+#include "models/workload.h"
+
+enum start { START_SHARED, START_AFTER_FIRST, START_APART, N_STARTS };
+enum shard { SHARD_HALVES, SHARD_SWAPPED, SHARD_ALL, SHARD_SAME, SHARD_OVERLAP, N_SHARDS };
+enum combine {
+    COMBINE_MEAN,
+    COMBINE_MEAN_PARAM,
+    COMBINE_NOTHING,
+    COMBINE_SUM,
+    COMBINE_MEAN_TWICE,
+    COMBINE_GRAD_OF_0,
+    COMBINE_PARAM_OF_0,
+    COMBINE_AT_END,
+    N_COMBINES
+};
+
+enum { W = N_EXERCISE_WORKERS, SEED = 1 };
+
+struct hypothesis {
+    enum start start;
+    enum shard shard;
+    enum combine combine;
+};
+
+struct trainer { /* of both workers */
+    struct compute *compute;
+    struct dataset *dataset;
+    struct training *training;
+    size_t n_params;
+    void *block; /* of all below */
+    float *param[W], *grad[W], *initial;
+};
+
+static void trainer_close(struct trainer *t)
+{
+    workload_close(&t->training);
+    if (t->compute)
+        compute_memory_close(t->compute, &t->block);
+    compute_close(&t->compute);
+    dataset_close(&t->dataset);
+}
+
+static enum rc open_data(struct dataset **out, const struct workload *w, struct network_opts *shape)
+{
+    char path[4096];
+    enum rc rc;
+
+    if (!w->network)
+        return dataset_open_line(out, SEED);
+    dataset_source_path(dataset_source_find(w->dataset), path, sizeof path);
+    TRY(dataset_open_path(out, path));
+    *shape = (struct network_opts){ .image_size = (*out)->H, .n_classes = (int)(*out)->n_classes };
+out:
+    return rc;
+}
+
+static enum rc trainer_open(struct trainer *t, const struct exercise *e)
+{
+    enum { ALIGN_ELEMS = COMPUTE_ALIGN_BYTES / sizeof(float), N_ARRAYS = 2 * W + 1 };
+    struct training_env env = { .seed = SEED, .max_batch = (size_t)e->batch };
+    enum rc rc;
+
+    TRY(open_data(&t->dataset, e->model, &env.network));
+    TRY(compute_open(&t->compute, &compute_cpu, NULL));
+    env.compute = t->compute;
+    env.dataset = t->dataset;
+    TRY(workload_open(&t->training, e->model, &env));
+    t->n_params = workload_n_params(t->training);
+    const size_t n_room = (t->n_params + ALIGN_ELEMS - 1) / ALIGN_ELEMS * ALIGN_ELEMS;
+    TRY(compute_memory_open(t->compute, &t->block, N_ARRAYS * n_room * sizeof(float), "the exercise"));
+    t->initial = t->block;
+    for (int r = 0; r < W; r++) {
+        t->param[r] = t->initial + (size_t)(2 * r + 1) * n_room;
+        t->grad[r] = t->param[r] + n_room;
+    }
+    workload_init(t->training, t->initial);
+    TRY(compute_sync(t->compute));
+out:
+    return rc;
+}
+
+/* --- one hypothesis ----------------------------------------------------------------------------------------------- */
+
+/* The first sample of worker r in this step. */
+static uint64_t first_sample(const struct exercise *e, enum shard shard, int r, int step)
+{
+    const int half = e->n_samples / W, done = step * e->batch;
+
+    switch (shard) {
+    case SHARD_HALVES:
+        return (uint64_t)(r * half + done % half);
+    case SHARD_SWAPPED:
+        return (uint64_t)((W - 1 - r) * half + done % half);
+    case SHARD_SAME:
+        return (uint64_t)(done % half);
+    case SHARD_OVERLAP:
+        return (uint64_t)(r * half + done % e->n_samples);
+    default:
+        return (uint64_t)(done % e->n_samples);
+    }
+}
+
+static bool near(double a, double b, double by)
+{
+    return fabs(a - b) <= by * fmax(1, fabs(b));
+}
+
+/* Does worker r begin this step as it noted? */
+static bool explains(const struct trainer *t, const struct note *note, int r, double loss)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < t->n_params; i++)
+        sum += (double)t->param[r][i];
+    return near(note->first, (double)t->param[r][0], 1e-5) &&
+           near(note->last, (double)t->param[r][t->n_params - 1], 1e-5) &&
+           near(note->mean, sum / (double)t->n_params, 1e-6) && near(note->loss, loss, 5e-5);
+}
+
+static void combine_grads(struct trainer *t, enum combine combine)
+{
+    for (size_t i = 0; i < t->n_params; i++) {
+        const float g0 = t->grad[0][i], sum = g0 + t->grad[1][i];
+        float both;
+        switch (combine) {
+        case COMBINE_MEAN:
+            both = sum / W;
+            break;
+        case COMBINE_SUM:
+            both = sum;
+            break;
+        case COMBINE_MEAN_TWICE:
+            both = sum / W / W;
+            break;
+        case COMBINE_GRAD_OF_0:
+            both = g0;
+            break;
+        default:
+            continue;
+        }
+        t->grad[0][i] = t->grad[1][i] = both;
+    }
+}
+
+static void combine_params(struct trainer *t, const struct hypothesis *h, const struct exercise *e, int step)
+{
+    const bool takes_0 = h->combine == COMBINE_PARAM_OF_0 || (h->start == START_AFTER_FIRST && step == 0);
+    const bool takes_mean =
+        h->combine == COMBINE_MEAN_PARAM || (h->combine == COMBINE_AT_END && step + 1 == e->n_steps);
+
+    for (size_t i = 0; i < t->n_params && (takes_0 || takes_mean); i++)
+        t->param[0][i] = t->param[1][i] = takes_0 ? t->param[0][i] : (t->param[0][i] + t->param[1][i]) / W;
+}
+
+/* *n_explained: steps of both workers, n_steps + 1 if all; *loss: of the first that is not, of worker *rank. */
+static enum rc follow(struct trainer *t, const struct exercise *e, const struct answer *a, const struct hypothesis *h,
+                      int *n_explained, int *rank, double *expected_loss)
+{
+    double loss[W] = { 0 };
+    enum rc rc = RC_OK;
+
+    for (int r = 0; r < W; r++)
+        for (size_t i = 0; i < t->n_params; i++)
+            t->param[r][i] = t->initial[i] + (h->start == START_SHARED ? 0 : 0.02f * (float)r);
+    for (*n_explained = 0; *n_explained <= e->n_steps; ++*n_explained) {
+        const int step = *n_explained;
+        for (int r = 0; r < W; r++) {
+            if (step < e->n_steps)
+                TRY(workload_gradient(t->training, t->param[r], first_sample(e, h->shard, r, step), (size_t)e->batch,
+                                      t->grad[r], &loss[r], NULL, NULL));
+            *rank = r;
+            *expected_loss = loss[r];
+            if (!explains(t, &a->note[r][step], r, loss[r]))
+                return RC_OK;
+        }
+        if (step == e->n_steps)
+            continue;
+        combine_grads(t, h->combine);
+        for (int r = 0; r < W; r++)
+            for (size_t i = 0; i < t->n_params; i++)
+                t->param[r][i] -= (float)a->note[r][step].lr * t->grad[r][i];
+        combine_params(t, h, e, step);
+    }
+out:
+    return rc;
+}
+
+/* --- which of them ------------------------------------------------------------------------------------------------ */
+
+/* Could a program that called what this one did be meant? Otherwise equal paths would hide what is missing. */
+static bool is_possible(const struct hypothesis *h, const struct answer *a, const struct exercise *e)
+{
+    const struct note *end = &a->note[0][e->n_steps];
+    const bool has_combined = end->n_combined > 0, has_broadcast = end->n_broadcasts > 0;
+
+    switch (h->combine) {
+    case COMBINE_GRAD_OF_0:
+    case COMBINE_PARAM_OF_0:
+        return end->n_broadcasts >= e->n_steps - 1;
+    case COMBINE_NOTHING:
+        break;
+    default:
+        if (!has_combined)
+            return false;
+    }
+    return h->start == START_APART || has_broadcast || has_combined;
+}
+
+static int n_mistakes(const struct hypothesis *h)
+{
+    return (h->start != START_SHARED) + (h->shard > SHARD_SWAPPED) + (h->combine > COMBINE_MEAN_PARAM);
+}
+
+/* The hypotheses one by one. */
+static struct hypothesis hypothesis_at(int i)
+{
+    return (struct hypothesis){ (enum start)(i % N_STARTS), (enum shard)(i / N_STARTS % N_SHARDS),
+                                (enum combine)(i / N_STARTS / N_SHARDS) };
+}
+
+static enum rc find_hypothesis(struct hypothesis *out, struct trainer *t, const struct exercise *e,
+                               const struct answer *a)
+{
+    int n_explained = 0, rank = 0, furthest = -1, furthest_rank = 0, least = 99;
+    double loss = 0, furthest_loss = 0;
+    enum rc rc = RC_OK;
+
+    for (int i = 0; i < N_STARTS * N_SHARDS * N_COMBINES; i++) {
+        const struct hypothesis h = hypothesis_at(i);
+        if (!is_possible(&h, a, e))
+            continue;
+        TRY(follow(t, e, a, &h, &n_explained, &rank, &loss));
+        if (n_explained > e->n_steps && n_mistakes(&h) < least) {
+            *out = h;
+            least = n_mistakes(&h);
+        }
+        if (n_explained > furthest) {
+            furthest = n_explained;
+            furthest_rank = rank;
+            furthest_loss = loss;
+        }
+    }
+    if (least == 99)
+        FAIL(RC_MISMATCH,
+             "the workers' paths are none that a known mistake takes: rank %d begins step %d with loss %.6g, the "
+             "nearest "
+             "path with %.6g; what is outside the gaps is to stay as it was",
+             furthest_rank, furthest, a->note[furthest_rank][furthest].loss, furthest_loss);
+out:
+    return rc;
+}
+
+/* --- what is said of it ------------------------------------------------------------------------------------------- */
+
+static void find(struct diagnosis *d, enum recipe_step step, enum finding_kind kind, const char *text)
+{
+    d->finding[step].kind = kind;
+    snprintf(d->finding[step].text, sizeof d->finding[step].text, "%s", text);
+}
+
+static void tell_shard(struct diagnosis *d, enum shard shard)
+{
+    if (shard == SHARD_ALL)
+        find(d, RECIPE_SHARD, FINDING_MISSING, "both workers take all samples, and so the same ones in every step");
+    if (shard == SHARD_SAME)
+        find(d, RECIPE_SHARD, FINDING_WRONG, "both workers take the same half: first has to depend on the rank");
+    if (shard == SHARD_OVERLAP)
+        find(d, RECIPE_SHARD, FINDING_WRONG, "the shares overlap: each has its own first, but n is still that of all");
+}
+
+static void tell_start(struct diagnosis *d, enum start start, bool has_broadcast)
+{
+    if (start == START_AFTER_FIRST)
+        find(d, RECIPE_BROADCAST, FINDING_WRONG,
+             "it comes after the first step, which the workers took from different places");
+    if (start == START_APART && has_broadcast)
+        find(d, RECIPE_BROADCAST, FINDING_WRONG,
+             "something was broadcast, but the workers begin apart: it has to be param, behind its initial values");
+    if (start == START_APART && !has_broadcast)
+        find(d, RECIPE_BROADCAST, FINDING_MISSING, "the paths begin apart: the initial parameters were not broadcast");
+}
+
+static void tell_combine(struct diagnosis *d, enum combine combine)
+{
+    static const char of_0[] =
+        "all take rank 0's gradient or parameters in every step: what the others computed is lost";
+    static const struct {
+        enum finding_kind kind;
+        const char *text;
+    } of[N_COMBINES] = {
+        [COMBINE_MEAN] = { FINDING_RIGHT, "" },
+        [COMBINE_MEAN_PARAM] = { FINDING_RIGHT, "" },
+        [COMBINE_NOTHING] = { FINDING_MISSING, "each worker goes down its own gradient" },
+        [COMBINE_SUM] = { FINDING_WRONG, "the gradients are added: GM_SUM is 2 times the average" },
+        [COMBINE_MEAN_TWICE] = { FINDING_WRONG, "averaged twice: GM_AVERAGE has divided by the number of workers" },
+        [COMBINE_GRAD_OF_0] = { FINDING_WRONG, of_0 },
+        [COMBINE_PARAM_OF_0] = { FINDING_WRONG, of_0 },
+        [COMBINE_AT_END] = { FINDING_WRONG, "the workers meet once, behind the last step, after two trainings apart" },
+    };
+
+    find(d, RECIPE_AVERAGE, of[combine].kind, of[combine].text);
+}
+
+static void tell_rate(struct diagnosis *d, const struct exercise *e, const struct answer *a)
+{
+    struct finding *f = &d->finding[RECIPE_SCALE];
+    const double wanted = W * e->lr;
+
+    for (int r = 0; r < W; r++)
+        for (int step = 0; step < e->n_steps; step++) {
+            const double lr = a->note[r][step].lr;
+            if (near(lr, wanted, 1e-5) || f->kind != FINDING_RIGHT)
+                continue;
+            if (near(lr, e->lr, 1e-5))
+                find(d, RECIPE_SCALE, FINDING_MISSING, "");
+            else
+                f->kind = FINDING_WRONG;
+            snprintf(f->text, sizeof f->text, "the rate of rank %d in step %d is %g; with %d workers %g is right", r,
+                     step, lr, (int)W, wanted);
+        }
+}
+
+static void tell_save(struct diagnosis *d, const struct answer *a)
+{
+    if (a->n_saved[0] == 0 && a->n_saved[1] == 0)
+        find(d, RECIPE_SAVE, FINDING_WRONG, "nobody saves");
+    else if (a->n_saved[0] == 0)
+        find(d, RECIPE_SAVE, FINDING_WRONG, "rank 1 saves, and rank 0 does not");
+    else if (a->n_saved[1] > 0)
+        find(d, RECIPE_SAVE, FINDING_MISSING, "every worker saves, into one file");
+    else if (a->n_saved[0] > 1)
+        find(d, RECIPE_SAVE, FINDING_WRONG, "rank 0 saves more than once");
+}
+
+enum rc diagnose(struct diagnosis *out, const struct exercise *e, const struct answer *a)
+{
+    struct trainer t = { .compute = NULL };
+    struct hypothesis h = { START_APART, SHARD_ALL, COMBINE_NOTHING };
+    enum rc rc;
+
+    memset(out, 0, sizeof *out);
+    TRY(trainer_open(&t, e));
+    TRY(find_hypothesis(&h, &t, e, a));
+    tell_shard(out, h.shard);
+    tell_start(out, h.start, a->note[0][e->n_steps].n_broadcasts > 0);
+    tell_rate(out, e, a);
+    tell_combine(out, h.combine);
+    tell_save(out, a);
+out:
+    trainer_close(&t);
+    return rc;
+}
+
+const char *recipe_step_name(enum recipe_step step)
+{
+    static const char *const names[N_RECIPE_STEPS] = { "(1) shard the data", "(2) broadcast the start",
+                                                       "(3) scale the rate", "(4) average the gradients",
+                                                       "(5) save on rank 0 only" };
+
+    return names[step];
+}
+
+bool diagnosis_print(const struct diagnosis *d, const struct exercise *e, FILE *to)
+{
+    static const char *const kinds[] = { "right", "missing", "wrong" };
+    int n_right = 0, n_missing = 0;
+
+    for (int i = 0; i < N_RECIPE_STEPS; i++) {
+        n_right += d->finding[i].kind == FINDING_RIGHT;
+        n_missing += d->finding[i].kind == FINDING_MISSING;
+    }
+    fprintf(to, "exercise %s, 2 workers: %d of %d steps are right\n", e->name, n_right, (int)N_RECIPE_STEPS);
+    if (n_missing == N_RECIPE_STEPS)
+        fputs("The workers share nothing yet: each trains alone.\n", to);
+    for (int i = 0; i < N_RECIPE_STEPS; i++)
+        fprintf(to, "  %-26s %s%s%s\n", recipe_step_name((enum recipe_step)i), kinds[d->finding[i].kind],
+                d->finding[i].text[0] ? ": " : "", d->finding[i].text);
+    return n_right == N_RECIPE_STEPS;
+}
