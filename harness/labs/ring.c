@@ -334,8 +334,7 @@ static enum rc write_page(const struct ring *l)
 {
     static const char *const question[] = {
         "How many steps has a ring of N workers, and how many chunks does it send in all?",
-        "In the first half chunks are added, in the second they are taken over. Who has a whole chunk first, and after "
-        "which step?",
+        "First chunks are added, then they are taken over. Who has a whole chunk first, and after which step?",
         "All workers together send as many bytes around the ring as by way of root. What has the ring gained, then?",
         "A worker of the ring sends 2 (N - 1) / N gradients. Why does that hardly grow with N? What does grow?",
         "With a server a worker sends half of what it sends in a large ring. Why is that slower all the same?",

@@ -293,8 +293,7 @@ static enum rc write_page(const struct why_not *l)
     static const char *const next[] = {
         "--eval-samples 500 for the runs with less data, and with all: which model knows more of new images?",
         "--cluster-set link_bits_per_s=25e9: does the verdict change? What would have to?",
-        "Add the minutes of your own cluster's queue to the start-up of several workers; read the second picture "
-        "again.",
+        "Add the minutes of your own cluster's queue to the start-up of several: read the second picture again.",
         "Take --target-loss 0.3, a longer training: which of the ways is soonest now?", NULL
     };
     static const struct chart_var time[] = { { "heading",
