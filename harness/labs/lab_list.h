@@ -5,6 +5,7 @@
 
 #include "harness/labs/lab.h"
 
-extern const struct lab lab_batch_size, lab_distribute, lab_split, lab_ring, lab_cnn, lab_staleness, lab_why_not;
+extern const struct lab lab_batch_size, lab_distribute, lab_learning_rate, lab_staleness, lab_split, lab_ring, lab_cnn,
+    lab_why_not;
 
 #endif

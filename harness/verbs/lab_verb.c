@@ -51,10 +51,10 @@ static void list(FILE *to)
           "all\n\n",
           to);
     for (int i = 0; (lab = lab_at(i)); i++)
-        fprintf(to, "  %-12s %s\n", lab->name, lab->summary);
+        fprintf(to, "  %-14s %s\n", lab->name, lab->summary);
     fputs("\nExercises that grade themselves: gradmark lab NAME --exercise, then --check FILE\n\n", to);
     for (int i = 0; (e = exercise_at(i)); i++)
-        fprintf(to, "  %-12s %s\n", e->name, e->title);
+        fprintf(to, "  %-14s %s\n", e->name, e->title);
 }
 
 /* An option that only some labs take. */

@@ -33,6 +33,18 @@ if (is_log) {
     least = least < most * 1e-9 ? most * 1e-9 : least
     set yrange [least / 2 : most * 2]
     set xrange [first : (last > first ? last : 2 * first) * (last / first) ** 0.02]
+    if (last < 300 * first) { # few decades: more numbers on the axis
+        set xtics ()
+        do for [decade = int(floor(log10(first))):int(ceil(log10(last)))] {
+            do for [digit in '1 2 5'] { set xtics add (sprintf('%g', digit * 10.0 ** decade) digit * 10.0 ** decade) }
+        }
+    }
+    if (most < 100 * least) {
+        set ytics ()
+        do for [decade = int(floor(log10(least))):int(ceil(log10(most)))] {
+            do for [digit in '1 2 5'] { set ytics add (sprintf('%g', digit * 10.0 ** decade) digit * 10.0 ** decade) }
+        }
+    }
 } else {
     margin = most > least ? 0.05 * (most - least) : 1
     set yrange [least - margin : most + margin]

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * learning_rate.c - the lab "learning-rate": which rate do W workers want that average their gradients?
+ *
+ * The mean of W gradients has less noise, but is no longer than one of them: at one worker's rate W workers go as far a
+ * round as one does a step, of W times the samples. W times the rate makes a round go as far as W steps do (the linear
+ * scaling rule: Goyal et al. 2017), as long as the loss bends little on the way; sqrt(W) keeps the noise (Krizhevsky
+ * 2014). Warm-up begins at one worker's rate, where the loss bends most.
+ *
+ * That the curve of W workers is that of one is judged against several runs of one worker from other seeds: the
+ * interval in which one more run of it would be, in 95 of 100 cases, of the logarithm of the mean loss of each window.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/labs/curves.h"
+#include "harness/labs/lab_list.h"
+#include "harness/labs/lesson.h"
+#include "harness/labs/records.h"
+#include "harness/report/table.h"
+
+enum { N_SEEDS = 5, N_CROWDS = 3, N_WAYS = 4, N_RUNS = N_SEEDS + N_CROWDS * N_WAYS };
+enum { BATCH = 8, N_SAMPLES = 24576, N_WINDOWS = 12, ONE = -1 };
+
+static const int crowd[N_CROWDS] = { 4, 16, 64 };
+static const struct {
+    const char *name, *options;
+} way[N_WAYS] = { { "rate", " --lr-scaling none" },
+                  { "rate x sqrt W", " --lr-scaling sqrt" },
+                  { "rate x W", " --lr-scaling linear" },
+                  { "rate x W, warm-up", " --lr-scaling linear --warmup-epochs 4" } };
+enum { UNSCALED = 0, TIMES_W = 2 };
+#define LR 0.005
+#define TARGET 0.3
+#define T_4 2.776      /* of N_SEEDS - 1 degrees of freedom, 97.5 % */
+#define MOST_RISE 1.25 /* of a window over the first one */
+#define NETWORK "link_bits_per_s=1e11,link_latency_s=2e-6"
+
+struct learning_rate { /* one run of the lab */
+    const struct lab_env *env;
+    struct training_path path[N_RUNS]; /* name and command of each */
+    struct training_record record[N_RUNS];
+    double window[N_RUNS][N_WINDOWS];       /* mean loss */
+    double low[N_WINDOWS], high[N_WINDOWS]; /* the interval of one worker */
+    double target_s, target_samples_count;  /* of one worker, the mean over its seeds */
+};
+
+/* Run of W workers; runs of one worker are the first N_SEEDS. */
+static int run_of(int k, int w)
+{
+    return N_SEEDS + k * N_WAYS + w;
+}
+
+static enum rc train_one(struct learning_rate *r, int i, int n_workers, int seed, const char *name, const char *scaling)
+{
+    char options[256];
+
+    snprintf(options, sizeof options,
+             "--model lenet --world sim --mode allreduce --workers %d --steps %d --batch %d --lr %g%s --seed %d "
+             "--target-loss %g --cluster-set %s",
+             n_workers, N_SAMPLES / BATCH / n_workers, BATCH, LR, scaling, seed, TARGET, NETWORK);
+    return training_run_recorded(&r->path[i], &r->record[i], r->env, TRAIN_AS_SAID, name, options);
+}
+
+static enum rc train_all(struct learning_rate *r)
+{
+    static const char *const word[N_WAYS] = { "unscaled", "times-sqrt", "times", "times-warm-up" };
+    char name[TRAINING_NAME_BYTES];
+    enum rc rc = RC_OK;
+
+    for (int seed = 1; seed <= N_SEEDS; seed++) {
+        snprintf(name, sizeof name, "one-seed-%d", seed);
+        TRY(train_one(r, seed - 1, 1, seed, name, ""));
+    }
+    for (int k = 0; k < N_CROWDS; k++)
+        for (int w = 0; w < N_WAYS; w++) {
+            snprintf(name, sizeof name, "workers-%d-%s", crowd[k], word[w]);
+            TRY(train_one(r, run_of(k, w), crowd[k], 1, name, way[w].options));
+        }
+out:
+    return rc;
+}
+
+/* --- figures --- */
+
+/* The mean loss of the rounds that end in each window of samples; NaN: of one of them. */
+static void find_windows(double window[N_WINDOWS], const struct training_record *t)
+{
+    const double width = (double)N_SAMPLES / N_WINDOWS;
+
+    for (int k = 0; k < N_WINDOWS; k++) {
+        double sum = 0;
+        size_t n = 0;
+        for (size_t i = 0; i < t->n_points; i++)
+            if (t->point[i].samples_count > k * width && t->point[i].samples_count <= (k + 1) * width) {
+                sum += t->point[i].loss;
+                n++;
+            }
+        window[k] = sum / (double)n;
+    }
+}
+
+/* Where one more run of one worker would be. */
+static void find_interval(struct learning_rate *r)
+{
+    for (int k = 0; k < N_WINDOWS; k++) {
+        double mean = 0, squares = 0;
+        for (int i = 0; i < N_SEEDS; i++)
+            mean += log(r->window[i][k]) / N_SEEDS;
+        for (int i = 0; i < N_SEEDS; i++)
+            squares += (log(r->window[i][k]) - mean) * (log(r->window[i][k]) - mean);
+        const double half = T_4 * sqrt(squares / (N_SEEDS - 1) * (1 + 1.0 / N_SEEDS));
+        r->low[k] = exp(mean - half);
+        r->high[k] = exp(mean + half);
+    }
+}
+
+static void find_figures(struct learning_rate *r)
+{
+    for (int i = 0; i < N_RUNS; i++)
+        find_windows(r->window[i], &r->record[i]);
+    find_interval(r);
+    for (int i = 0; i < N_SEEDS; i++) {
+        r->target_s += r->record[i].seconds_to_target_s / N_SEEDS;
+        r->target_samples_count += r->record[i].samples_to_target_count / N_SEEDS;
+    }
+}
+
+static int n_inside(const struct learning_rate *r, int i)
+{
+    int n = 0;
+
+    for (int k = 0; k < N_WINDOWS; k++)
+        n += r->window[i][k] >= r->low[k] && r->window[i][k] <= r->high[k];
+    return n;
+}
+
+/* Some window lies well above the first one, or is no number: the steps are too long for where they are. */
+static bool has_diverged(const struct learning_rate *r, int i)
+{
+    bool rose = false;
+
+    for (int k = 1; k < N_WINDOWS; k++)
+        rose = rose || !(r->window[i][k] <= MOST_RISE * r->window[i][0]);
+    return rose;
+}
+
+static const char *verdict(const struct learning_rate *r, int i)
+{
+    if (has_diverged(r, i))
+        return "diverged";
+    return isnan(r->record[i].seconds_to_target_s) ? "too slow" : "";
+}
+
+static double rate_of(int k, int w)
+{
+    const int n = k == ONE ? 1 : crowd[k];
+
+    return w == UNSCALED ? LR : w < TIMES_W ? LR * sqrt(n) : LR * n;
+}
+
+/* --- tables and pictures --- */
+
+static enum rc add_target(struct table *t, double seconds, double samples_count)
+{
+    enum rc rc;
+
+    if (isnan(seconds)) {
+        TRY(table_cell(t, "never"));
+        return table_cell(t, "never");
+    }
+    TRY(table_cell(t, "%.0f", samples_count));
+    TRY(table_cell(t, "%.4f", seconds));
+out:
+    return rc;
+}
+
+static enum rc add_row(struct table *t, const struct learning_rate *r, int k, int w)
+{
+    const int i = k == ONE ? 0 : run_of(k, w);
+    enum rc rc;
+
+    TRY(table_cell(t, "%d", k == ONE ? 1 : crowd[k]));
+    TRY(table_cell(t, "%s", k == ONE ? "rate, mean of 5 runs" : way[w].name));
+    TRY(table_cell(t, "%.4g", rate_of(k, w)));
+    TRY(k == ONE ? add_target(t, r->target_s, r->target_samples_count)
+                 : add_target(t, r->record[i].seconds_to_target_s, r->record[i].samples_to_target_count));
+    TRY(table_cell(t, "%.3g", r->window[i][N_WINDOWS - 1]));
+    if (k == ONE)
+        TRY(table_cell(t, "%s", ""));
+    else
+        TRY(table_cell(t, "%d of %d", n_inside(r, i), (int)N_WINDOWS));
+    TRY(table_cell(t, "%s", verdict(r, i)));
+out:
+    return rc;
+}
+
+static enum rc show_table(const struct learning_rate *r, struct lesson *l)
+{
+    static const struct column column[] = { { "workers", ALIGN_RIGHT },
+                                            { "scaling", ALIGN_LEFT },
+                                            { "rate", ALIGN_RIGHT },
+                                            { "samples to target", ALIGN_RIGHT },
+                                            { "seconds to target", ALIGN_RIGHT },
+                                            { "loss at the end", ALIGN_RIGHT },
+                                            { "as one worker", ALIGN_RIGHT },
+                                            { "verdict", ALIGN_LEFT } };
+    struct table *t = NULL;
+    enum rc rc;
+
+    TRY(table_open(&t, column, sizeof column / sizeof *column));
+    TRY(add_row(t, r, ONE, UNSCALED));
+    for (int k = 0; k < N_CROWDS; k++) {
+        TRY(table_rule(t));
+        for (int w = 0; w < N_WAYS; w++)
+            TRY(add_row(t, r, k, w));
+    }
+    TRY(lesson_table(l, t,
+                     "target: a mean training loss of 0.3 over 10 rounds; as one worker: windows of samples whose loss "
+                     "is within the interval of one worker's"));
+out:
+    table_close(&t);
+    return rc;
+}
+
+static void add_windows(struct curves *to, const char *line, const double window[N_WINDOWS])
+{
+    for (int k = 0; k < N_WINDOWS; k++)
+        curves_add(to, line, (k + 1) * (double)N_SAMPLES / N_WINDOWS, window[k]);
+}
+
+/* One worker, its interval, and all crowds by one scaling. */
+static enum rc write_losses(const struct learning_rate *r, const char *name, int w)
+{
+    struct curves to = { .file.stream = NULL };
+    char line[32];
+    enum rc rc;
+
+    TRY(curves_open(&to, r->env, name));
+    add_windows(&to, "1 worker, least of 95 %", r->low);
+    add_windows(&to, "1 worker, most of 95 %", r->high);
+    for (int k = 0; k < N_CROWDS; k++) {
+        snprintf(line, sizeof line, "%d workers", crowd[k]);
+        add_windows(&to, line, r->window[run_of(k, w)]);
+    }
+    TRY(curves_commit(&to));
+out:
+    curves_discard(&to);
+    return rc;
+}
+
+static enum rc write_targets(const struct learning_rate *r, const char *name, bool by_time)
+{
+    struct curves to = { .file.stream = NULL };
+    enum rc rc;
+
+    TRY(curves_open(&to, r->env, name));
+    for (int w = 0; w < N_WAYS; w++) {
+        curves_add(&to, way[w].name, 1, by_time ? r->target_s : r->target_samples_count);
+        for (int k = 0; k < N_CROWDS; k++) {
+            const struct training_record *t = &r->record[run_of(k, w)];
+            curves_add(&to, way[w].name, crowd[k], by_time ? t->seconds_to_target_s : t->samples_to_target_count);
+        }
+    }
+    TRY(curves_commit(&to));
+out:
+    curves_discard(&to);
+    return rc;
+}
+
+static enum rc show_pictures(const struct learning_rate *r, struct lesson *l)
+{
+    static const char *const workers = "workers (logarithmic)";
+    static const struct {
+        const char *name, *heading, *xtitle, *ytitle, *caption;
+    } picture[] = { { "loss-unscaled", "at one worker's rate: the more workers, the more samples",
+                      "samples (logarithmic)", "training loss, mean of 2048 samples (logarithmic)",
+                      "At the rate of one worker a round of W workers goes no farther than a step of one." },
+                    { "loss-scaled", "at W times the rate: as one worker, up to some W", "samples (logarithmic)",
+                      "training loss, mean of 2048 samples (logarithmic)",
+                      "At W times the rate the curve is that of one worker, as long as W is not too large." },
+                    { "target-samples", "samples to the target loss", workers, "samples to a loss of 0.3 (logarithmic)",
+                      "Samples to the target. What is missing did not reach it." },
+                    { "target-seconds", "time to the target loss", workers,
+                      "virtual seconds to a loss of 0.3 (logarithmic)",
+                      "Seconds to the target, which is what workers are bought for." } };
+    enum rc rc;
+
+    TRY(write_losses(r, "loss-unscaled", UNSCALED));
+    TRY(write_losses(r, "loss-scaled", TIMES_W));
+    TRY(write_targets(r, "target-samples", false));
+    TRY(write_targets(r, "target-seconds", true));
+    for (size_t i = 0; i < sizeof picture / sizeof *picture; i++) {
+        const struct chart_var var[] = { { "heading", picture[i].heading },
+                                         { "xtitle", picture[i].xtitle },
+                                         { "ytitle", picture[i].ytitle },
+                                         { "marks", "1" } };
+        TRY(lesson_picture(l, "lesson", picture[i].name, picture[i].caption, var, 4));
+    }
+out:
+    return rc;
+}
+
+static enum rc write_page(const struct learning_rate *r)
+{
+    static const char *const question[] = {
+        "Four workers at one worker's rate need four times the samples. Where did the other three gradients go?",
+        "Why does W times the rate give the curve of one worker, and why not for every W?",
+        "64 workers at 64 times the rate: what breaks, at which step, and what does a warm-up change?",
+        "Which row needs the fewest samples, which the least time? Which would you choose if you paid for workers?",
+        "The rule of sqrt W keeps the noise of a step. When would you want that rather than the path?",
+        NULL
+    };
+    static const char *const next[] = {
+        "Give 64 workers --warmup-epochs 8 and twice the --steps: are they there in the end, and is it worth it?",
+        "Halve the rate (--lr 0.0025): from which number of workers on does the scaled rate break now?",
+        "Try --momentum 0 with four times the rate: does the rule hold up to more workers, or to fewer?",
+        "gradmark compare --workers 1,2 --tune-lr auto finds the best rate of each number of workers, with intervals.",
+        NULL
+    };
+    struct lesson l = { .env = NULL };
+    enum rc rc;
+
+    TRY(lesson_open(&l, r->env, "Learning rate: what W workers want that average their gradients"));
+    lesson_text(
+        &l, "A small convolutional network on 8 x 8 digits, batch 8 for each worker, rate 0.005 for one, momentum "
+            "0.9, gradients averaged by a ring allreduce, in simulated time with real arithmetic. All trainings see "
+            "as many samples; what differs is how many workers share them, and by what the rate is multiplied.");
+    TRY(show_table(r, &l));
+    TRY(show_pictures(r, &l));
+    lesson_list(&l, "Questions", question);
+    lesson_list(&l, "What to try next", next);
+    lesson_commands(&l, r->path, N_RUNS);
+    TRY(lesson_commit(&l));
+out:
+    lesson_discard(&l);
+    return rc;
+}
+
+static enum rc learning_rate_run(const struct lab_env *env)
+{
+    struct learning_rate *r = calloc(1, sizeof *r);
+    enum rc rc;
+
+    if (!r)
+        return rc_raise(RC_NOMEM, "no memory for the runs of a lab");
+    r->env = env;
+    TRY(train_all(r));
+    find_figures(r);
+    TRY(write_page(r));
+out:
+    for (int i = 0; i < N_RUNS; i++) {
+        training_close(&r->path[i]);
+        training_record_close(&r->record[i]);
+    }
+    free(r);
+    return rc;
+}
+
+const struct lab lab_learning_rate = {
+    .name = "learning-rate",
+    .summary = "1 to 64 workers average their gradients: by what should the rate grow, and when does that break?",
+    .run = learning_rate_run,
+};
