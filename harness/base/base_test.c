@@ -18,7 +18,6 @@
 
 #include "harness/base/arena.h"
 #include "harness/base/file.h"
-#include "harness/base/folder.h"
 #include "harness/base/pages.h"
 #include "harness/base/peak_rss.h"
 #include "harness/base/rc.h"
@@ -443,41 +442,6 @@ static void folders_are_made_whole(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-/* What opening a folder has made goes with it, and nothing else. */
-static void folders_that_come_to_nothing_leave_none(void **state)
-{
-    char folder[] = "gm_base_test.XXXXXX", path[64], other[64];
-    struct atomic_folder f = { .path = NULL };
-
-    (void)state;
-    assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/a/b/c/", folder);
-    assert_int_equal(atomic_folder_open(&f, path), RC_OK);
-    atomic_folder_discard(&f);
-    snprintf(other, sizeof other, "%s/a", folder);
-    assert_int_equal(access(other, F_OK), -1);
-    assert_int_equal(access(folder, F_OK), 0);
-    /* somebody else's file keeps its folder, and what is above */
-    assert_int_equal(atomic_folder_open(&f, path), RC_OK);
-    snprintf(other, sizeof other, "%s/a/b/text", folder);
-    write_text(other, "kept");
-    atomic_folder_discard(&f);
-    assert_int_equal(unlink(other), 0);
-    /* what was there before stays */
-    assert_int_equal(atomic_folder_open(&f, path), RC_OK);
-    atomic_folder_discard(&f);
-    snprintf(other, sizeof other, "%s/a/b", folder);
-    assert_int_equal(access(other, F_OK), 0);
-    /* what is put in place stays, too */
-    assert_int_equal(atomic_folder_open(&f, path), RC_OK);
-    assert_int_equal(atomic_folder_commit(&f), RC_OK);
-    assert_int_equal(rmdir(path), 0);
-    assert_int_equal(rmdir(other), 0);
-    snprintf(other, sizeof other, "%s/a", folder);
-    assert_int_equal(rmdir(other), 0);
-    assert_int_equal(rmdir(folder), 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -502,7 +466,6 @@ int main(void)
         cmocka_unit_test(short_writes_are_found),
         cmocka_unit_test(links_stay_links),
         cmocka_unit_test(folders_are_made_whole),
-        cmocka_unit_test(folders_that_come_to_nothing_leave_none),
     };
 
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);

@@ -116,7 +116,7 @@ static double applied_ratio(const struct window *w, const struct steps *in)
         return 1;
     for (size_t i = 0; i < in->n_workers * in->n_steps; i++) {
         const struct step_stamp *s = &in->stamp[i];
-        if (s->end_ns <= w->from_ns || s->end_ns > w->to_ns)
+        if (s->end_ns > w->to_ns || s->end_ns <= w->from_ns)
             continue;
         n_steps++;
         n_late += s->late_count;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* steps_held_test.c - E4 where servers hold answers back: that is wait, of each worker and of all. */
+/* steps_held_test.c - what servers do to steps: E4 where they hold answers back, that is wait, of each worker and of
+ * all; E1 where they drop gradients. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,9 +56,36 @@ static void held_time_is_wait(void **state)
     assert_us(s.rest_s, 0);
 }
 
+/* Two workers, a step of 32 samples each in 20 us; worker 1 has one of its two messages dropped in every second step: 1
+ * of 8. */
+static void dropped_samples_are_none(void **state)
+{
+    struct step_stamp stamp[N_WORKERS * N_STEPS];
+    struct steps in = { .stamp = stamp, .n_workers = N_WORKERS, .n_steps = N_STEPS, .batch_per_worker_count = 32 };
+    struct steps_summary all, applied;
+
+    (void)state;
+    for (uint64_t i = 0; i < N_WORKERS * N_STEPS; i++) {
+        const uint64_t at_us = 100 + i % N_STEPS * 20;
+        stamp[i] = (struct step_stamp){ .start_ns = at_us * US,
+                                        .ready_ns = (at_us + 8) * US,
+                                        .end_ns = (at_us + 20) * US,
+                                        .late_count = i > N_STEPS && i % 2 == 1 };
+    }
+    assert_int_equal(steps_summarise(&all, &in), RC_OK);
+    assert_true(fabs(all.throughput_samples_per_s.mean / (64 / 20e-6) - 1) < 1e-9);
+    in.messages_per_step_count = 2;
+    assert_int_equal(steps_summarise(&applied, &in), RC_OK);
+    assert_true(fabs(applied.throughput_samples_per_s.mean / all.throughput_samples_per_s.mean - 7 / 8.0) < 1e-9);
+    assert_true(fabs(applied.throughput_samples_per_s.low / all.throughput_samples_per_s.low - 7 / 8.0) < 1e-9);
+    assert_int_equal(applied.n_rounds, all.n_rounds);
+    assert_us(applied.step_mean_s, 20);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(held_time_is_wait) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(held_time_is_wait),
+                                        cmocka_unit_test(dropped_samples_are_none) };
 
     return cmocka_run_group_tests_name("steps_held", tests, NULL, NULL);
 }

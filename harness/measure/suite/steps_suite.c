@@ -297,26 +297,6 @@ static int check_staleness(summarise_fn *summarise)
     return n_failures;
 }
 
-/* E1: of four workers one has one of its two messages dropped in every second step: 1 of 16. */
-static int check_dropped(summarise_fn *summarise)
-{
-    static struct run run;
-    struct steps_summary all, applied;
-
-    synchronous_run(&run, 4, 100, NULL);
-    if (summarise(&all, &run.in) != RC_OK)
-        return 1;
-    for (size_t t = 0; t < 100; t++)
-        at(&run, 3, t)->late_count = t % 2;
-    run.in.messages_per_step_count = 2;
-    if (summarise(&applied, &run.in) != RC_OK)
-        return 1;
-    const double ratio = applied.throughput_samples_per_s.mean / all.throughput_samples_per_s.mean;
-    return expect(near(ratio, 1 - 1 / 16.0, 1e-3), "E1 samples that were dropped are none") +
-           expect(applied.n_rounds == all.n_rounds && near(applied.step_mean_s, all.step_mean_s, 1e-12),
-                  "steps are steps");
-}
-
 /* Virtual clocks: many workers at the very same instant, steps that take no time at all. */
 static int check_ties(summarise_fn *summarise)
 {
@@ -504,7 +484,6 @@ int steps_suite(summarise_fn *summarise, const char *group)
         { "drain", check_drain },
         { "loss", check_loss },
         { "staleness", check_staleness },
-        { "dropped", check_dropped },
         { "ties", check_ties },
         { "large", check_large },
         { "errors", check_errors },

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* folder_test.c - what atomic folders leave behind. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "harness/base/folder.h"
+
+static void write_text(const char *path, const char *text)
+{
+    FILE *to = fopen(path, "w");
+
+    assert_non_null(to);
+    fputs(text, to);
+    fclose(to);
+}
+
+/* What opening a folder has made goes with it, and nothing else. */
+static void folders_that_come_to_nothing_leave_none(void **state)
+{
+    char folder[] = "gm_base_test.XXXXXX", path[64], other[64];
+    struct atomic_folder f = { .path = NULL };
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/a/b/c/", folder);
+    assert_int_equal(atomic_folder_open(&f, path), RC_OK);
+    atomic_folder_discard(&f);
+    snprintf(other, sizeof other, "%s/a", folder);
+    assert_int_equal(access(other, F_OK), -1);
+    assert_int_equal(access(folder, F_OK), 0);
+    /* somebody else's file keeps its folder, and what is above */
+    assert_int_equal(atomic_folder_open(&f, path), RC_OK);
+    snprintf(other, sizeof other, "%s/a/b/text", folder);
+    write_text(other, "kept");
+    atomic_folder_discard(&f);
+    assert_int_equal(unlink(other), 0);
+    /* what was there before stays */
+    assert_int_equal(atomic_folder_open(&f, path), RC_OK);
+    atomic_folder_discard(&f);
+    snprintf(other, sizeof other, "%s/a/b", folder);
+    assert_int_equal(access(other, F_OK), 0);
+    /* what is put in place stays, too */
+    assert_int_equal(atomic_folder_open(&f, path), RC_OK);
+    assert_int_equal(atomic_folder_commit(&f), RC_OK);
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(rmdir(other), 0);
+    snprintf(other, sizeof other, "%s/a", folder);
+    assert_int_equal(rmdir(other), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(folders_that_come_to_nothing_leave_none) };
+
+    return cmocka_run_group_tests_name("folder", tests, NULL, NULL);
+}
