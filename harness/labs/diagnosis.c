@@ -97,19 +97,20 @@ out:
 /* The first sample of worker r in this step. */
 static uint64_t first_sample(const struct exercise *e, enum shard shard, int r, int step)
 {
-    const int half = e->n_samples / W, done = step * e->batch;
+    const uint64_t n = (uint64_t)e->n_samples, half = n / W, done = (uint64_t)step * (uint64_t)e->batch;
+    const uint64_t rank = (uint64_t)r;
 
     switch (shard) {
     case SHARD_HALVES:
-        return (uint64_t)(r * half + done % half);
+        return rank * half + done % half;
     case SHARD_SWAPPED:
-        return (uint64_t)((W - 1 - r) * half + done % half);
+        return (W - 1 - rank) * half + done % half;
     case SHARD_SAME:
-        return (uint64_t)(done % half);
+        return done % half;
     case SHARD_OVERLAP:
-        return (uint64_t)(r * half + done % e->n_samples);
+        return rank * half + done % n;
     default:
-        return (uint64_t)(done % e->n_samples);
+        return done % n;
     }
 }
 
