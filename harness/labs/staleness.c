@@ -266,9 +266,7 @@ out:
 static const char *const question[] = {
     "Nobody waits for anybody. Why is a gradient of W workers W - 1 updates late, and not W / 2?",
     "At rate 0.04 sixteen workers ring, and 64 leave for good. Which two numbers decide that, beside the rate?",
-    "With the rate over staleness 512 workers are no sooner there than one. What have they gained all the same, and "
-    "what "
-    "would have to be different for them to be sooner?",
+    "With the rate over staleness 512 workers are no sooner there than one. What have they gained all the same?",
     "Asynchrony looks like momentum 1 - 1/W. A training has momentum 0.9 already: what should be done with it as W "
     "grows?",
     "One of eight workers is 16 times slower. Who waits for it under sync, ssp:4, sync:1 and async? Whose samples are "
@@ -279,8 +277,7 @@ static const char *const question[] = {
 static const char *const next[] = {
     "Halve the rate (--lr 0.02): do 32 workers stay now? Work out which number of workers just does, and try it.",
     "Give 64 workers --consistency ssp:0: how late are their gradients now, and why not 63 updates?",
-    "Add --lr-scaling linear to a run with --lr-staleness inverse: the rate over staleness is that of one worker "
-    "again.",
+    "Add --lr-scaling linear to a run with --lr-staleness inverse: at which rate are gradients applied now?",
     "Make two workers slow (stragglers_count=2): what becomes of sync:1? What does it need?",
     "scripts/sweep --over straggler_ratio=1,4,16 draws such a crossing for any model and cluster.",
     NULL
