@@ -108,7 +108,7 @@ static void by_label(void **state)
     for (int i = 0; i < 5; i++) {
         assert_true(n_labels(count[i]) <= 4);
         int first = 0;
-        while (count[i][first] == 0)
+        while (first < N_CLASSES - 1 && count[i][first] == 0)
             first++;
         assert_true(first >= last); /* in the order of labels */
         while (last < N_CLASSES - 1 && (last < first || count[i][last + 1] > 0))

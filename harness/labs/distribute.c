@@ -320,8 +320,7 @@ static void tell_questions(struct lesson *l)
         NULL
     };
     static const char *const next[] = {
-        "gradmark lab distribute --without broadcast (or shard, average, scaling, rank0-save): cover the verdict, and "
-        "name what is missing from the paths alone.",
+        "gradmark lab distribute --without broadcast (or shard, average, scaling, rank0-save): what is missing?",
         "gradmark lab distribute --workers 4: what changes with the number of workers, and what does not?",
         "Add --momentum 0.9 to the command of the last training: is it still the big batch, sample for sample?",
         "Train with --mode ps in place of --mode allreduce: which steps of the recipe does a server take over?", NULL

@@ -59,9 +59,11 @@ out:
 static enum rc train_unequal(struct split_lab *s)
 {
     const struct world_ops *sim;
+    char virtual_time[32];
     enum rc rc = RC_OK;
 
-    s->has_sim = world_find(&sim, "sim") == RC_OK;
+    module_names_with(virtual_time, sizeof virtual_time, &world_kind, WORLD_VIRTUAL_TIME);
+    s->has_sim = world_find(&sim, virtual_time) == RC_OK;
     if (!s->has_sim) {
         snprintf(s->why_no_sim, sizeof s->why_no_sim, "%s", rc_message());
         return RC_OK;
@@ -70,9 +72,9 @@ static enum rc train_unequal(struct split_lab *s)
         char name[TRAINING_NAME_BYTES], options[256];
         snprintf(name, sizeof name, "unequal-%d", shares[i]);
         snprintf(options, sizeof options,
-                 "--world sim --model lenet --mode allreduce --workers 2 --batch 36 --steps 20 --seed %d "
+                 "--world %s --model lenet --mode allreduce --workers 2 --batch 36 --steps 20 --seed %d "
                  "--split unequal:%d,1",
-                 SEED, shares[i]);
+                 virtual_time, SEED, shares[i]);
         TRY(outcome_run(&s->load[i], s->env, name, options));
     }
 out:

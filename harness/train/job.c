@@ -343,6 +343,30 @@ out:
     return rc;
 }
 
+/* --omit, --split, --average-every: departures from what the mode does by itself. */
+static enum rc parse_departures(struct train_job *job)
+{
+    enum rc rc;
+
+    TRY(omission_parse(&job->omitted, job->opts.omit, "omit"));
+    TRY(job_split_parse(job));
+out:
+    return rc;
+}
+
+/* Of a job whose numbers are known. */
+static enum rc check_departures(struct train_job *job)
+{
+    enum rc rc;
+
+    TRY(omission_check(job));
+    TRY(local_sgd_check(job));
+    if (job->omitted & OMIT_SCALING)
+        job->schedule.factor = 1;
+out:
+    return rc;
+}
+
 enum rc train_prepare(struct train_job *out, const struct train_opts *opts, const struct opt_group *group, int n_groups,
                       int n_given_ranks)
 {
@@ -351,18 +375,14 @@ enum rc train_prepare(struct train_job *out, const struct train_opts *opts, cons
 
     TRY(resolve_modules(&job, n_given_ranks));
     TRY(check_combinations(&job));
-    TRY(omission_parse(&job.omitted, job.opts.omit, "omit"));
-    TRY(job_split_parse(&job));
+    TRY(parse_departures(&job));
     TRY(global_batch_resolve(&job, group, n_groups));
     TRY(global_batch_explain(&job, job_work_resolve(&job, group, n_groups)));
     TRY(job_split_resolve(&job));
     TRY(check_modules(&job, group, n_groups));
     TRY(resolve_numbers(&job));
     TRY(refuse_useless(&job, opts, group, n_groups));
-    TRY(omission_check(&job));
-    TRY(local_sgd_check(&job));
-    if (job.omitted & OMIT_SCALING)
-        job.schedule.factor = 1;
+    TRY(check_departures(&job));
     TRY(job_drill_resolve(&job, group, n_groups));
     resolve_exchange(&job);
     TRY(job_servers_check(&job));

@@ -47,7 +47,7 @@ enum rc job_split_resolve(struct train_job *job)
         if (job_batch_of(job, w) == 0)
             FAIL(RC_INVAL,
                  "--split %.80s: of the %llu samples of a round worker %d has less than one; a larger --batch",
-                 job->opts.split, (unsigned long long)(job->opts.batch * (uint64_t)job->n_workers), w);
+                 job->opts.split, (unsigned long long)job->opts.batch * (unsigned long long)job->n_workers, w);
     TRY(split_open(&job->split, job->dataset, &job->split_opts, job->n_workers, job->opts.seed));
 out:
     return rc;
@@ -157,7 +157,7 @@ void job_split_text(char *out, size_t n_bytes, const struct train_job *job)
         n += (size_t)snprintf(out + n, n_bytes - n, "%s %zu", w > 0 ? "," : "", job_batch_of(job, w));
     if (n < n_bytes)
         snprintf(out + n, n_bytes - n, "%s of the %llu samples of a round", job->n_workers > MOST_SHOWN ? ", ..." : "",
-                 (unsigned long long)(job->opts.batch * (uint64_t)job->n_workers));
+                 (unsigned long long)job->opts.batch * (unsigned long long)job->n_workers);
 }
 
 void job_split_load_text(char *out, size_t n_bytes, const struct train_job *job, const double *compute_s,

@@ -28,6 +28,11 @@ out:
     return rc;
 }
 
+static enum rc print_said(struct table *t, const char *name, const char *text)
+{
+    return text[0] ? print_row(t, name, text) : RC_OK;
+}
+
 static void format_interval(char *out, size_t n_bytes, const struct interval *i)
 {
     if (isnan(i->low))
@@ -180,7 +185,6 @@ static enum rc print_named_params(struct table *t, const struct named_params *na
     return print_row(t, named->row, text);
 }
 
-/* What was learnt. */
 static enum rc print_learnt(struct table *t, const struct train_job *job, const struct train_result *r,
                             const struct train_summary *s)
 {
@@ -219,9 +223,10 @@ out:
 }
 
 /* How gradients were exchanged, and what of it a step did not see. */
-static enum rc print_exchange(struct table *t, const struct train_job *job, const struct steps_summary *m)
+static enum rc print_exchange(struct table *t, const struct train_job *job, const struct train_summary *s)
 {
-    char text[256];
+    const struct steps_summary *m = &s->measured;
+    char text[SPLIT_TEXT_BYTES];
     enum rc rc = RC_OK;
 
     if (!train_exchanges(job))
@@ -231,6 +236,8 @@ static enum rc print_exchange(struct table *t, const struct train_job *job, cons
     snprintf(text, sizeof text, "%.4g us: %.4g exposed, %.4g hidden behind computing",
              (m->exposed_s + m->hidden_s) * 1e6, m->exposed_s * 1e6, m->hidden_s * 1e6);
     TRY(print_row(t, "communication", text));
+    TRY(job_split_load(text, sizeof text, job, s));
+    TRY(print_said(t, "load", text));
 out:
     return rc;
 }
@@ -310,11 +317,6 @@ static enum rc print_efficiency(struct table *t, const struct train_job *job, co
     return print_row(t, "efficiency", text);
 }
 
-static enum rc print_said(struct table *t, const char *name, const char *text)
-{
-    return text[0] ? print_row(t, name, text) : RC_OK;
-}
-
 static enum rc print_departures(struct table *t, const struct train_job *job)
 {
     char text[SPLIT_TEXT_BYTES];
@@ -358,9 +360,7 @@ static enum rc fill_table(struct table *t, const struct train_job *job, const st
              m->compute_s * 1e6, m->wait_s * 1e6, m->wire_s * 1e6, m->server_s * 1e6, m->apply_s * 1e6,
              m->rest_s * 1e6);
     TRY(print_row(t, "mean step", text));
-    TRY(job_split_load(text, sizeof text, job, s));
-    TRY(print_said(t, "load", text));
-    TRY(print_exchange(t, job, m));
+    TRY(print_exchange(t, job, s));
     TRY(print_servers(t, job, r, m));
     TRY(print_learnt(t, job, r, s));
 out:
