@@ -156,6 +156,31 @@ out:
     return rc;
 }
 
+/* --omit, --split, --average-every: departures from what the mode does by itself. */
+static enum rc parse_departures(struct train_job *job)
+{
+    enum rc rc;
+
+    TRY(omission_parse(&job->omitted, job->opts.omit, "omit"));
+    TRY(job_split_parse(job));
+out:
+    return rc;
+}
+
+/* Of a job whose data, batch and scaling are known. */
+static enum rc check_departures(struct train_job *job)
+{
+    enum rc rc;
+
+    TRY(job_split_resolve(job));
+    TRY(omission_check(job));
+    TRY(local_sgd_check(job));
+    if (job->omitted & OMIT_SCALING)
+        job->schedule.factor = 1;
+out:
+    return rc;
+}
+
 static enum rc resolve_numbers(struct train_job *job)
 {
     enum { EPOCH_OF_NO_DATA = SYNTHETIC_IMAGES };
@@ -171,6 +196,7 @@ static enum rc resolve_numbers(struct train_job *job)
                                        .factor = schedule_factor(job->scaling, job->n_workers),
                                        .warmup_epochs = o->warmup_epochs,
                                        .n_train = job->dataset ? job->dataset->n_train : EPOCH_OF_NO_DATA };
+    TRY(check_departures(job));
 out:
     return rc;
 }
@@ -339,30 +365,7 @@ static enum rc resolve_modules(struct train_job *job, int n_given_ranks)
     TRY(resolve_transport(job));
     TRY(resolve_collective(job));
     TRY(resolve_cluster(job));
-out:
-    return rc;
-}
-
-/* --omit, --split, --average-every: departures from what the mode does by itself. */
-static enum rc parse_departures(struct train_job *job)
-{
-    enum rc rc;
-
-    TRY(omission_parse(&job->omitted, job->opts.omit, "omit"));
-    TRY(job_split_parse(job));
-out:
-    return rc;
-}
-
-/* Of a job whose numbers are known. */
-static enum rc check_departures(struct train_job *job)
-{
-    enum rc rc;
-
-    TRY(omission_check(job));
-    TRY(local_sgd_check(job));
-    if (job->omitted & OMIT_SCALING)
-        job->schedule.factor = 1;
+    TRY(parse_departures(job));
 out:
     return rc;
 }
@@ -375,14 +378,11 @@ enum rc train_prepare(struct train_job *out, const struct train_opts *opts, cons
 
     TRY(resolve_modules(&job, n_given_ranks));
     TRY(check_combinations(&job));
-    TRY(parse_departures(&job));
     TRY(global_batch_resolve(&job, group, n_groups));
     TRY(global_batch_explain(&job, job_work_resolve(&job, group, n_groups)));
-    TRY(job_split_resolve(&job));
     TRY(check_modules(&job, group, n_groups));
     TRY(resolve_numbers(&job));
     TRY(refuse_useless(&job, opts, group, n_groups));
-    TRY(check_departures(&job));
     TRY(job_drill_resolve(&job, group, n_groups));
     resolve_exchange(&job);
     TRY(job_servers_check(&job));
