@@ -103,7 +103,6 @@ static void tell_reason(char *out, size_t n_bytes, const struct train_job *job, 
                         double staleness_count)
 {
     const double own = job->workload->default_lr;
-
     char of_rate[160] = "";
 
     if (job->schedule.factor != 1)

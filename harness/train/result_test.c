@@ -477,25 +477,23 @@ static void a_summary_says_how_the_run_went(void **state)
     assert_int_equal(json_integer_value(json_object_get(s, "failed_saves_count")), 1);
     assert_true(json_number_value(json_object_get(s, "saving_s")) == 0.25);
     assert_int_equal(json_integer_value(json_object_get(s, "restarts_count")), 2);
-    assert_true(json_array_size(from) == 2 && json_integer_value(json_array_get(from, 0)) == 40);
-    assert_int_equal(json_integer_value(json_array_get(from, 1)), 80);
+    assert_true(json_array_size(from) == 2 && json_integer_value(json_array_get(from, 0)) == 40 &&
+                json_integer_value(json_array_get(from, 1)) == 80);
     records_free(&r);
     made_free(&m);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ps_manifest),
-        cmocka_unit_test(ps_steps),
-        cmocka_unit_test(ps_ranks_and_staleness),
-        cmocka_unit_test(ps_summary),
-        cmocka_unit_test(allreduce_in_sim_l4),
-        cmocka_unit_test(allreduce_summary),
-        cmocka_unit_test(single_of_a_profile),
-        cmocka_unit_test(the_target_loss_is_timed_from_the_first_start),
-        cmocka_unit_test(a_summary_says_how_the_run_went),
-    };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(ps_manifest),
+                                        cmocka_unit_test(ps_steps),
+                                        cmocka_unit_test(ps_ranks_and_staleness),
+                                        cmocka_unit_test(ps_summary),
+                                        cmocka_unit_test(allreduce_in_sim_l4),
+                                        cmocka_unit_test(allreduce_summary),
+                                        cmocka_unit_test(single_of_a_profile),
+                                        cmocka_unit_test(the_target_loss_is_timed_from_the_first_start),
+                                        cmocka_unit_test(a_summary_says_how_the_run_went) };
 
     return cmocka_run_group_tests_name("result", tests, NULL, NULL);
 }
