@@ -7,10 +7,27 @@
 #include "harness/report/record.h"
 #include "harness/report/table.h"
 
+/* Predicted, error, images/s. */
+static enum rc print_prediction(struct table *t, const struct reproduction *r, const struct point_of_row *p)
+{
+    const double rate = r->profiles.profile[p->profile].images_per_s;
+    enum rc rc;
+
+    if (isnan(p->predicted_ratio)) {
+        TRY(table_cell(t, "failed"));
+        TRY(table_cell(t, "-"));
+        return table_cell(t, "-");
+    }
+    TRY(table_cell(t, "%.1f %%", 100 * p->predicted_ratio));
+    TRY(table_cell(t, "%+.1f", 100 * (p->predicted_ratio - p->row->efficiency_ratio)));
+    TRY(table_cell(t, "%.1f", p->predicted_ratio * p->n_gpus * rate));
+out:
+    return rc;
+}
+
 static enum rc print_row(struct table *t, const struct reproduction *r, const struct point_of_row *p)
 {
     const struct published_row *row = p->row;
-    const double rate = r->profiles.profile[p->profile].images_per_s;
     enum rc rc;
 
     TRY(table_cell(t, "%s", row->model));
@@ -19,15 +36,7 @@ static enum rc print_row(struct table *t, const struct reproduction *r, const st
     TRY(p->n_servers > 0 ? table_cell(t, "%d", p->n_servers) : table_cell(t, "-"));
     TRY(table_cell(t, "%s", point_transport(r, p)));
     TRY(table_cell(t, "%.1f %%", 100 * row->efficiency_ratio));
-    if (isnan(p->predicted_ratio)) {
-        TRY(table_cell(t, "failed"));
-        TRY(table_cell(t, "-"));
-        TRY(table_cell(t, "-"));
-    } else {
-        TRY(table_cell(t, "%.1f %%", 100 * p->predicted_ratio));
-        TRY(table_cell(t, "%+.1f", 100 * (p->predicted_ratio - row->efficiency_ratio)));
-        TRY(table_cell(t, "%.1f", p->predicted_ratio * p->n_gpus * rate));
-    }
+    TRY(print_prediction(t, r, p));
     TRY(table_cell(t, "%s", row->is_counted ? "" : "no"));
     TRY(table_cell(t, "%s", row->table));
 out:
