@@ -70,7 +70,7 @@ static bool is_caught(const struct trial *t)
 /* What mistakes times may be hidden once, by a machine that lets a thread wait for long. */
 static void suite_catches_mutants(void **state)
 {
-    enum { MAX_TRIALS = 5 };
+    enum { MAX_TRIALS = 20 };
 
     (void)state;
     for (const struct task_mutant *m = task_mutants(); m->name; m++) {
