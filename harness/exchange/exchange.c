@@ -322,7 +322,7 @@ static enum rc open_mode(struct exchange *x)
     x->transport->fails_together = mode->module.caps & MODE_SYNCHRONOUS; /* E7: all stop, not the neighbours alone */
     x->transport->log = x->log;
     if (x->log) {
-        x->log->array = x->host_grad;
+        x->log->array = env->opts.average_every > 0 && !x->is_staged ? x->param : x->host_grad;
         x->log->array_bytes = x->buckets.n_params * sizeof(float);
     }
     const struct sync_env sync = { .world = env->world,

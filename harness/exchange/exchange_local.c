@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exchange_local.c - local SGD: parameters are averaged, seldom, in place of gradients (exchange.h, E8). */
 #include "harness/exchange/exchange_state.h"
+#include "harness/net/message_log.h"
 #include "harness/world/world.h"
 
 void exchange_weigh(const struct exchange *x, float *floats, size_t n, float factor)
@@ -34,6 +35,8 @@ enum rc exchange_average_piece(struct exchange *x, size_t k)
     struct piece_cost cost = { 0 };
     enum rc rc;
 
+    if (x->log)
+        x->log->step = x->state[k].step;
     TRY(compute_sync(x->env.compute));
     if (x->is_staged)
         TRY(compute_fetch(x->env.compute, floats + piece.offset_elems, x->param + piece.offset_elems, n_bytes));

@@ -107,21 +107,34 @@ out:
     return rc;
 }
 
-/* E1: of the gradients of steps that end in the window, the part that was applied. */
-static double applied_ratio(const struct window *w, const struct steps *in)
+static double batch_of(const struct steps *in, size_t worker)
 {
-    double n_steps = 0, n_late = 0;
+    return (double)(in->batch_count ? in->batch_count[worker] : in->batch_per_worker_count);
+}
 
-    if (!(in->messages_per_step_count > 0))
-        return 1;
+/* Of a loss in a mean. */
+static double loss_weight(const struct steps *in, size_t worker)
+{
+    return in->batch_count ? batch_of(in, worker) / (double)in->batch_per_worker_count : 1.0;
+}
+
+/* E1: what a step that ends in the window counts for, over one of the mean batch all of which was applied. */
+static double counted_ratio(const struct window *w, const struct steps *in)
+{
+    double n_steps = 0, n_samples = 0, n_late = 0;
+
     for (size_t i = 0; i < in->n_workers * in->n_steps; i++) {
         const struct step_stamp *s = &in->stamp[i];
         if (s->end_ns > w->to_ns || s->end_ns <= w->from_ns)
             continue;
         n_steps++;
+        n_samples += batch_of(in, i / in->n_steps);
         n_late += s->late_count;
     }
-    return n_steps > 0 ? 1 - n_late / (n_steps * in->messages_per_step_count) : 1;
+    if (n_steps == 0)
+        return 1;
+    const double applied = in->messages_per_step_count > 0 ? 1 - n_late / (n_steps * in->messages_per_step_count) : 1;
+    return applied * n_samples / (n_steps * (double)in->batch_per_worker_count);
 }
 
 /* E1, E5: samples of a round over the mean duration of the steady rounds. Leaves *w at the steady part. */
@@ -141,7 +154,7 @@ static enum rc find_throughput(struct steps_summary *out, struct window *w, cons
     free(duration_s);
     w->from_ns = w->boundary_ns[n_warmup];
     w->to_ns = w->boundary_ns[w->n_rounds];
-    out->throughput_samples_per_s = interval_reciprocal(duration, samples_per_round * applied_ratio(w, in));
+    out->throughput_samples_per_s = interval_reciprocal(duration, samples_per_round * counted_ratio(w, in));
     if (w->from_ns == w->to_ns) { /* no round, or a virtual clock stood still: costs of all steps */
         w->from_ns = 0;
         w->to_ns = UINT64_MAX;
@@ -283,15 +296,17 @@ static enum rc find_costs(struct costs *costs, struct histogram *whole_ns, const
     return RC_OK;
 }
 
-/* Mean over all workers of the losses of steps [from, to). */
+/* Mean over all workers of the losses of steps [from, to), each by its samples. */
 static double mean_loss(const struct steps *in, size_t from, size_t to)
 {
-    double sum = 0;
+    double sum = 0, weight = 0;
 
     for (size_t w = 0; w < in->n_workers; w++)
-        for (size_t t = from; t < to; t++)
-            sum += worker_stamps(in, w)[t].loss;
-    return sum / ((double)in->n_workers * (double)(to - from));
+        for (size_t t = from; t < to; t++) {
+            sum += loss_weight(in, w) * worker_stamps(in, w)[t].loss;
+            weight += loss_weight(in, w);
+        }
+    return sum / weight;
 }
 
 static void find_losses(struct steps_summary *out, const struct steps *in)
@@ -396,34 +411,36 @@ static size_t steps_ended_by(const struct step_stamp *s, size_t n_steps, uint64_
 void steps_round(struct round_point *out, const struct steps *in, size_t r)
 {
     const uint64_t end_ns = latest_end_ns(in, r);
-    uint64_t n_ended = 0;
+    double n_samples = 0;
 
     for (size_t w = 0; w < in->n_workers; w++)
-        n_ended += steps_ended_by(worker_stamps(in, w), in->n_steps, end_ns);
+        n_samples += batch_of(in, w) * (double)steps_ended_by(worker_stamps(in, w), in->n_steps, end_ns);
     out->loss = mean_loss(in, r, r + 1);
     out->seconds = seconds_between(first_start_ns(in), end_ns);
-    out->samples_count = n_ended * in->batch_per_worker_count;
+    out->samples_count = (uint64_t)n_samples;
 }
 
-struct loss_window { /* a sum over the latest completions; a loss that is no number stays out of it */
-    double sum;
+struct loss_window { /* a sum over the latest completions, by samples; a loss that is no number stays out of it */
+    double sum, weight;
     size_t n, n_not_finite;
 };
 
-static void window_add(struct loss_window *l, double loss)
+static void window_add(struct loss_window *l, double loss, double weight)
 {
     l->n++;
+    l->weight += weight;
     if (isfinite(loss))
-        l->sum += loss;
+        l->sum += weight * loss;
     else
         l->n_not_finite++;
 }
 
-static void window_remove(struct loss_window *l, double loss)
+static void window_remove(struct loss_window *l, double loss, double weight)
 {
     l->n--;
+    l->weight -= weight;
     if (isfinite(loss))
-        l->sum -= loss;
+        l->sum -= weight * loss;
     else
         l->n_not_finite--;
 }
@@ -434,8 +451,7 @@ double steps_seconds_to_loss(const struct steps *in, double target_loss, size_t 
     struct merge head = { 0 }, tail = { 0 }; /* the tail leaves the window that the head enters */
     struct merge_cursor c, left;
     struct loss_window l = { 0 };
-    uint64_t n_ended = 0;
-    double seconds = NAN;
+    double seconds = NAN, n_samples = 0;
     enum rc rc;
 
     if (samples_count)
@@ -443,15 +459,15 @@ double steps_seconds_to_loss(const struct steps *in, double target_loss, size_t 
     TRY(merge_init(&head, in));
     TRY(merge_init(&tail, in));
     while (merge_next(&head, &c)) {
-        n_ended++;
-        window_add(&l, worker_stamps(in, c.worker)[c.step].loss);
+        n_samples += batch_of(in, c.worker);
+        window_add(&l, worker_stamps(in, c.worker)[c.step].loss, loss_weight(in, c.worker));
         if (l.n > n_window && merge_next(&tail, &left))
-            window_remove(&l, worker_stamps(in, left.worker)[left.step].loss);
-        if (l.n < n_window || l.n_not_finite > 0 || l.sum / (double)n_window > target_loss)
+            window_remove(&l, worker_stamps(in, left.worker)[left.step].loss, loss_weight(in, left.worker));
+        if (l.n < n_window || l.n_not_finite > 0 || l.sum / l.weight > target_loss)
             continue;
         seconds = seconds_between(first_start_ns(in), c.end_ns);
         if (samples_count)
-            *samples_count = n_ended * in->batch_per_worker_count;
+            *samples_count = (uint64_t)n_samples;
         break;
     }
 out:

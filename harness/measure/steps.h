@@ -55,6 +55,8 @@ struct steps {                      /* borrowed */
     bool synchronous; /* workers meet every step: waiting for the latest worker is counted apart from the wire */
     bool overlapped;  /* a step waits for the exchange of the one before: what that hid is in its stamp */
     double messages_per_step_count; /* with a gradient, that servers apply or drop (late_count); 0: none are dropped */
+    const size_t *batch_count;      /* [n_workers]: samples of each worker's steps, whose mean is that above; NULL: all
+                                       have as many */
 };
 
 struct steps_summary {

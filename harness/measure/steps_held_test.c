@@ -82,10 +82,42 @@ static void dropped_samples_are_none(void **state)
     assert_us(applied.step_mean_s, 20);
 }
 
+/* Two workers that do not wait: 48 samples in 30 us, 16 in 10: 1.6 samples a us each; losses 1 and 3. */
+static void unequal_batches_count_by_their_samples(void **state)
+{
+    static const size_t batch[N_WORKERS] = { 48, 16 };
+    struct step_stamp stamp[N_WORKERS * N_STEPS];
+    const struct steps in = {
+        .stamp = stamp, .n_workers = N_WORKERS, .n_steps = N_STEPS, .batch_per_worker_count = 32, .batch_count = batch
+    };
+    struct steps_summary s;
+    struct round_point first;
+    uint64_t samples_count = 0;
+
+    (void)state;
+    for (uint64_t i = 0; i < N_WORKERS * N_STEPS; i++) {
+        const uint64_t worker = i / N_STEPS, long_us = worker == 0 ? 30 : 10, at_us = 100 + i % N_STEPS * long_us;
+        stamp[i] = (struct step_stamp){ .start_ns = at_us * US,
+                                        .ready_ns = (at_us + long_us) * US,
+                                        .end_ns = (at_us + long_us) * US,
+                                        .loss = worker == 0 ? 1 : 3 };
+    }
+    assert_int_equal(steps_summarise(&s, &in), RC_OK);
+    if (fabs(s.throughput_samples_per_s.mean / 2.8e6 - 1) > 1e-9) /* in 80 us 8 steps of 16 and 2 of 48 */
+        fail_msg("%.9g samples/s", s.throughput_samples_per_s.mean);
+    assert_true(fabs(s.loss_first - 1.5) < 1e-12 && fabs(s.loss_last - 1.5) < 1e-12);
+    steps_round(&first, &in, 0); /* by then the other has done three */
+    assert_int_equal(first.samples_count, 48 + 3 * 16);
+    assert_true(fabs(first.loss - 1.5) < 1e-12);
+    assert_true(isnan(steps_seconds_to_loss(&in, 0.9, 1, &samples_count)));
+    assert_true(steps_seconds_to_loss(&in, 3, 1, &samples_count) > 0);
+    assert_int_equal(samples_count, 16 + 16);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(held_time_is_wait),
-                                        cmocka_unit_test(dropped_samples_are_none) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(held_time_is_wait), cmocka_unit_test(dropped_samples_are_none),
+                                        cmocka_unit_test(unequal_batches_count_by_their_samples) };
 
     return cmocka_run_group_tests_name("steps_held", tests, NULL, NULL);
 }

@@ -267,6 +267,7 @@ static enum rc refuse_useless(const struct train_job *job, const struct train_op
           "a run that --restarts begins again has no rows of the steps before; leave out one of the two" },
         { "messages", !mode_exchanges(&job->mode->module), "no message crosses in this mode; --mode allreduce or ps" },
         { "messages", infers, "--forward-only exchanges nothing" },
+        { "messages", (job->omitted & OMIT_AVERAGE) != 0, "--omit average exchanges nothing" },
         { "messages", job->collective && job->collective->module.caps & COLL_DEVICE,
           "the reducer's messages go from device to device, where nobody counts them; --reducer ring" },
         { "messages", opt_given(group, n_groups, "restarts"),
@@ -406,6 +407,7 @@ void train_job_free(struct train_job *job)
     free(job->segment);
     placement_close(&job->placement);
     split_close(&job->split);
+    free(job->batch_of);
     *job = (struct train_job){ 0 };
 }
 

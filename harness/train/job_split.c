@@ -25,6 +25,10 @@ enum rc job_split_parse(struct train_job *job)
         why = "a hollow run learns nothing, whoever has which labels; --compute cpu";
     else if (job->split_opts.kind == SPLIT_UNEQUAL && job->collective && job->collective->module.caps & COLL_DEVICE)
         why = "this reducer sums on the device, where gradients cannot be weighed; --reducer ring";
+    else if (job->split_opts.kind == SPLIT_UNEQUAL && job->exchange.consistency.kind == CONSISTENCY_SYNC &&
+             job->exchange.consistency.bound_count > 0)
+        why = "each worker counts by its samples, and of sync:B servers do not know whose come too late; --consistency "
+              "sync";
     if (why)
         FAIL(RC_INVAL, "--split %.80s: %s", text, why);
     if (job->split_opts.kind == SPLIT_UNEQUAL && job->split_opts.n_shares != job->n_workers)
@@ -48,6 +52,11 @@ enum rc job_split_resolve(struct train_job *job)
             FAIL(RC_INVAL,
                  "--split %.80s: of the %llu samples of a round worker %d has less than one; a larger --batch",
                  job->opts.split, (unsigned long long)job->opts.batch * (unsigned long long)job->n_workers, w);
+    if (job->split_opts.kind == SPLIT_UNEQUAL &&
+        !(job->batch_of = malloc((size_t)job->n_workers * sizeof *job->batch_of)))
+        FAIL(RC_NOMEM, "no memory for the batches of %d workers", job->n_workers);
+    for (int w = 0; job->batch_of && w < job->n_workers; w++)
+        job->batch_of[w] = job_batch_of(job, w);
     TRY(split_open(&job->split, job->dataset, &job->split_opts, job->n_workers, job->opts.seed));
 out:
     return rc;

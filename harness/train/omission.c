@@ -68,6 +68,8 @@ static const char *why_none(const struct train_job *job)
         return "of --forward-only, which learns nothing";
     if (job->opts.resume[0])
         return "of a run that --resume goes on with; begin a new one";
+    if (job->opts.restarts > 0)
+        return "of a run that --restarts begins again from a checkpoint; leave out one of the two";
     if (job->on_loss == ON_LOSS_REPORT)
         return "with --on-loss report, which takes workers back to a step that they have in common";
     return NULL;
@@ -97,9 +99,7 @@ static const char *why_not(const struct train_job *job, enum omission o)
             return "workers have no parameters in common to save; --mode allreduce";
         if (opts->save[0] == '\0')
             return "nothing is saved; needs --save FILE";
-        return opts->save_every > 0 || opts->restarts > 0
-                   ? "is of the checkpoint at the end; leave out --save-every and --restarts"
-                   : NULL;
+        return opts->save_every > 0 ? "is of the checkpoint at the end; leave out --save-every" : NULL;
     }
     return NULL;
 }

@@ -186,6 +186,8 @@ static void refuses(void **state)
           "--omit shard gives all samples" },
         { "--model lenet --mode allreduce --workers 2 --batch 4 --split unequal:100,1",
           "of the 8 samples of a round worker 1 has less than one" },
+        { "--model linear --mode ps --consistency sync:1 --workers 2 --split unequal:3,1",
+          "do not know whose come too late" },
         { "--model lenet --mode allreduce --workers 2 --split label", "is no split" },
     };
 

@@ -50,13 +50,16 @@ enum rc train_summarise(struct train_summary *out, const struct train_job *job, 
                         .batch_per_worker_count = job->opts.batch,
                         .synchronous = job->mode->module.caps & MODE_SYNCHRONOUS && !(job->omitted & OMIT_AVERAGE),
                         .messages_per_step_count = servers_parts_per_step(job, r),
+                        .batch_count = job->batch_of,
                         .overlapped = job->exchange.overlap };
     TRY(steps_summarise(&s.measured, &s.steps));
     const double throughput = s.measured.throughput_samples_per_s.mean;
     if (r->limits.baseline_step_s > 0) {
         s.baseline_samples_per_s = (double)job_batch_of(job, 0) / r->limits.baseline_step_s;
-        s.efficiency_ratio =
-            global_batch_is_shared(job) ? (double)NAN : throughput / (r->n_workers * s.baseline_samples_per_s); /* F2 */
+        s.efficiency_ratio = /* worker 0 alone has another batch than the mean of unequal ones */
+            global_batch_is_shared(job) || job->batch_of
+                ? (double)NAN
+                : throughput / (r->n_workers * s.baseline_samples_per_s); /* F2 */
     }
     if (job->mode->module.caps & MODE_ONE_WORKER)
         s.efficiency_ratio = 1.0; /* by definition: it is what the others are measured by */

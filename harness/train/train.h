@@ -131,6 +131,7 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
     struct profile *profile; /* NULL: not replay */
     struct split_opts split_opts;
     struct split split;          /* of dataset; of SPLIT_IID empty; owned */
+    size_t *batch_of;            /* [n_workers]: of SPLIT_UNEQUAL; NULL: opts.batch of all; owned */
     struct network_opts network; /* resolved; zeros: not an image network */
     enum precision precision;
     struct train_memory memory;

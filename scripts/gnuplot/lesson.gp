@@ -70,7 +70,13 @@ do for [i = 1:n_lines] {
 }
 load share.'/legend.gp'
 set datafile missing NaN
-plot for [i = n_lines:1:-1] data using (strcol(1) eq word(modes, i) ? $2 : NaN):(strcol(1) eq word(modes, i) && is_shown($2, $3) ? $3 : NaN) \
-    with linespoints lc rgb of_line(line_colours, i) lw 2.5 dt int(of_line(line_dashes, i)) pt int(of_line(line_points, i)) \
-    ps (marks eq '1' ? 0.9 * dot : 0) title key_title(i)
+# Marks of size 0 would be ones that some viewers of SVG refuse.
+if (marks eq '1') {
+    plot for [i = n_lines:1:-1] data using (strcol(1) eq word(modes, i) ? $2 : NaN):(strcol(1) eq word(modes, i) && is_shown($2, $3) ? $3 : NaN) \
+        with linespoints lc rgb of_line(line_colours, i) lw 2.5 dt int(of_line(line_dashes, i)) pt int(of_line(line_points, i)) \
+        ps 0.9 * dot title key_title(i)
+} else {
+    plot for [i = n_lines:1:-1] data using (strcol(1) eq word(modes, i) ? $2 : NaN):(strcol(1) eq word(modes, i) && is_shown($2, $3) ? $3 : NaN) \
+        with lines lc rgb of_line(line_colours, i) lw 2.5 dt int(of_line(line_dashes, i)) title key_title(i)
+}
 set output

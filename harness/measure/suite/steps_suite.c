@@ -333,7 +333,7 @@ static int check_large(summarise_fn *summarise)
     enum { W = 512, N = 500 };
     struct step_stamp *stamp = calloc((size_t)W * N, sizeof *stamp);
     uint64_t *end_ns = malloc((size_t)W * N * sizeof *end_ns);
-    struct steps in = { stamp, W, N, 1, false, false, 0 };
+    struct steps in = { stamp, W, N, 1, false, false, 0, NULL };
     struct steps_summary s;
     uint64_t to_ns = UINT64_MAX;
     size_t n_inside = 0;
