@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "harness/base/file.h"
+#include "harness/labs/curves.h"
 #include "harness/labs/lab_list.h"
 #include "harness/labs/lesson.h"
 #include "harness/labs/squares.h"
@@ -54,16 +55,6 @@ static const struct path_point *last_point(const struct training_path *t)
     return &t->point[t->n_points - 1];
 }
 
-/* The next point of a curve over a logarithmic axis: ever farther, and the last one. */
-static size_t next_place(size_t i, size_t n_points)
-{
-    const size_t step = i / 60 + 1;
-
-    if (i + 1 == n_points)
-        return n_points;
-    return i + step < n_points - 1 ? i + step : n_points - 1;
-}
-
 static void write_place(FILE *to, const struct batch_size *b, int k, size_t i, const char *part)
 {
     fprintf(to, "batch %d\t%s\t%.9g\t%.9g\n", batches[k], part, b->run[k].point[i].slope, b->run[k].point[i].offset);
@@ -100,7 +91,7 @@ static enum rc write_curve(const struct batch_size *b, const char *name, int axi
     TRY(lesson_file(&file, b->env, name));
     fputs("line\tx\ty\n", file.stream);
     for (int k = 0; k < N_RUNS; k++)
-        for (size_t i = 1; i < b->run[k].n_points; i = next_place(i, b->run[k].n_points)) {
+        for (size_t i = 1; i < b->run[k].n_points; i = curves_next(i, b->run[k].n_points)) {
             const struct path_point *p = &b->run[k].point[i];
             const double x = axis == 0 ? (double)i : axis == 1 ? p->samples_count : p->time_s;
             fprintf(file.stream, "batch %d\t%.9g\t%.9g\n", batches[k], x, loss_at(b, p) - least);

@@ -14,17 +14,10 @@
 #include "harness/base/file.h"
 #include "harness/labs/lab_list.h"
 #include "harness/labs/lesson.h"
-#include "harness/labs/trained.h"
+#include "harness/labs/records.h"
 #include "harness/report/table.h"
 
-enum {
-    N_NETS = 2,
-    N_SERIES = 3,
-    N_COUNTS = 3,
-    N_HOSTS = 3,
-    N_OF_NET = N_SERIES * N_COUNTS + N_HOSTS,
-    PATH_BYTES = 4096
-};
+enum { N_NETS = 2, N_SERIES = 3, N_COUNTS = 3, N_HOSTS = 3, N_OF_NET = N_SERIES * N_COUNTS + N_HOSTS };
 
 static const int counts[N_COUNTS] = { 1, 2, 4 };
 static const int hosts[N_HOSTS] = { 1, 2, 4 }; /* of 4 workers */
@@ -46,13 +39,13 @@ static const struct series {
 
 struct cnn { /* one run of the lab */
     const struct lab_env *env;
-    struct trained of_series[N_NETS][N_SERIES][N_COUNTS], of_hosts[N_NETS][N_HOSTS];
+    struct training_record of_series[N_NETS][N_SERIES][N_COUNTS], of_hosts[N_NETS][N_HOSTS];
 };
 
-static enum rc train_one(struct cnn *l, struct trained *out, const struct net *net, const struct series *s,
+static enum rc train_one(struct cnn *l, struct training_record *out, const struct net *net, const struct series *s,
                          int n_workers, int n_per_host)
 {
-    char options[TRAINED_COMMAND_BYTES / 2], name[64];
+    char options[TRAINING_COMMAND_BYTES / 2], name[64];
     const double lr = net->lr * s->batch / 16;
     enum rc rc;
 
@@ -64,7 +57,8 @@ static enum rc train_one(struct cnn *l, struct trained *out, const struct net *n
         net->options, n_per_host, n_workers > 1 ? "--mode allreduce" : "--mode single", n_workers,
         s->is_global ? "--global-batch" : "--batch", s->batch, lr,
         !s->is_global && n_workers > 1 ? " --lr-scaling linear" : "", s->n_steps, net->target);
-    TRY(trained_run(out, l->env, name, options));
+    TRY(training_record_run(out, l->env, name, options));
+    TRY(training_record_write_curve(out, l->env, name));
 out:
     return rc;
 }
@@ -85,26 +79,18 @@ out:
 }
 
 /* Of 4 workers, 16 samples each. */
-static const struct trained *on_hosts(const struct cnn *l, int n, int h)
+static const struct training_record *on_hosts(const struct cnn *l, int n, int h)
 {
     return h < N_HOSTS - 1 ? &l->of_hosts[n][h] : &l->of_series[n][0][N_COUNTS - 1];
 }
 
 /* --- tables --- */
 
-static enum rc open_in_folder(struct atomic_file *out, const struct cnn *l, const char *name)
-{
-    char path[PATH_BYTES + 64];
-
-    snprintf(path, sizeof path, "%s/%s", l->env->folder, name);
-    return atomic_file_open(out, path);
-}
-
 static void write_row(FILE *to, const struct net *net, const char *what, int n_workers, int n_hosts,
-                      const struct trained *t)
+                      const struct training_record *t)
 {
-    fprintf(to, "%s,%s,%d,%d,%.9g,%.9g,%.9g,%.9g\n", net->name, what, n_workers, n_hosts, t->to_target_s,
-            t->to_target_count, t->step_s, t->waiting_s);
+    fprintf(to, "%s,%s,%d,%d,%.9g,%.9g,%.9g,%.9g\n", net->name, what, n_workers, n_hosts, t->seconds_to_target_s,
+            t->samples_to_target_count, t->step_s, t->exposed_comm_s);
 }
 
 static enum rc write_all(const struct cnn *l)
@@ -112,7 +98,7 @@ static enum rc write_all(const struct cnn *l)
     struct atomic_file file = { .stream = NULL };
     enum rc rc;
 
-    TRY(open_in_folder(&file, l, "cnn.csv"));
+    TRY(lesson_file(&file, l->env, "cnn.csv"));
     fputs("network,batch,workers,hosts,to_target_s,to_target_samples,step_s,exposed_exchange_s\n", file.stream);
     for (int n = 0; n < N_NETS; n++) {
         for (int s = 0; s < N_SERIES; s++)
@@ -133,13 +119,13 @@ static enum rc write_lines(const struct cnn *l, const char *name, int n, bool is
     struct atomic_file file = { .stream = NULL };
     enum rc rc;
 
-    TRY(open_in_folder(&file, l, name));
+    TRY(lesson_file(&file, l->env, name));
     fputs("line\tkind\tx\ty\n", file.stream);
     for (int s = 0; s < N_SERIES; s++)
         for (int c = 0; c < N_COUNTS; c++) {
-            const struct trained *t = &l->of_series[n][s][c];
+            const struct training_record *t = &l->of_series[n][s][c];
             fprintf(file.stream, "%s\tmeasured\t%d\t%.9g\n", series[s].name, counts[c],
-                    is_time ? 1e3 * t->to_target_s : t->to_target_count);
+                    is_time ? 1e3 * t->seconds_to_target_s : t->samples_to_target_count);
         }
     TRY(atomic_file_commit(&file));
 out:
@@ -152,7 +138,7 @@ static enum rc write_hosts(const struct cnn *l)
     struct atomic_file file = { .stream = NULL };
     enum rc rc;
 
-    TRY(open_in_folder(&file, l, "hosts.tsv"));
+    TRY(lesson_file(&file, l->env, "hosts.tsv"));
     fputs("line\tkind\tx\ty\n", file.stream);
     for (int n = 0; n < N_NETS; n++)
         for (int h = 0; h < N_HOSTS; h++)
@@ -165,22 +151,22 @@ out:
 
 /* --- what is shown --- */
 
-static enum rc add_row(struct table *t, const char *what, int n_workers, int n_hosts, const struct trained *r)
+static enum rc add_row(struct table *t, const char *what, int n_workers, int n_hosts, const struct training_record *r)
 {
     enum rc rc;
 
     TRY(table_cell(t, "%s", what));
     TRY(table_cell(t, "%d", n_workers));
     TRY(table_cell(t, "%d", n_hosts));
-    if (isnan(r->to_target_s)) {
+    if (isnan(r->seconds_to_target_s)) {
         TRY(table_cell(t, "not reached"));
         TRY(table_cell(t, "%s", "-"));
     } else {
-        TRY(table_cell(t, "%.1f", 1e3 * r->to_target_s));
-        TRY(table_cell(t, "%.0f", r->to_target_count));
+        TRY(table_cell(t, "%.1f", 1e3 * r->seconds_to_target_s));
+        TRY(table_cell(t, "%.0f", r->samples_to_target_count));
     }
     TRY(table_cell(t, "%.3f", 1e3 * r->step_s));
-    TRY(table_cell(t, "%.3f", 1e3 * r->waiting_s));
+    TRY(table_cell(t, "%.3f", 1e3 * r->exposed_comm_s));
 out:
     return rc;
 }
@@ -300,9 +286,9 @@ static enum rc cnn_run(const struct lab_env *env)
 out:
     for (int n = 0; n < N_NETS; n++) {
         for (int i = 0; i < N_SERIES * N_COUNTS; i++)
-            trained_close(&l->of_series[n][i / N_COUNTS][i % N_COUNTS]);
+            training_record_close(&l->of_series[n][i / N_COUNTS][i % N_COUNTS]);
         for (int h = 0; h < N_HOSTS; h++)
-            trained_close(&l->of_hosts[n][h]);
+            training_record_close(&l->of_hosts[n][h]);
     }
     free(l);
     return rc;

@@ -4,15 +4,9 @@
 
 #include <math.h>
 
-enum { PATH_BYTES = 4096, POINTS_OF_A_CURVE = 60 };
+#include "harness/labs/lesson.h"
 
-enum rc curves_open_file(struct curves *out, const struct lab_env *env, const char *file_name)
-{
-    char path[PATH_BYTES + 64];
-
-    snprintf(path, sizeof path, "%s/%s", env->folder, file_name);
-    return atomic_file_open(&out->file, path);
-}
+enum { POINTS_OF_A_CURVE = 60 };
 
 enum rc curves_open(struct curves *out, const struct lab_env *env, const char *name)
 {
@@ -20,7 +14,7 @@ enum rc curves_open(struct curves *out, const struct lab_env *env, const char *n
     enum rc rc;
 
     snprintf(file_name, sizeof file_name, "%s.tsv", name);
-    TRY(curves_open_file(out, env, file_name));
+    TRY(lesson_file(&out->file, env, file_name));
     fputs("line\tx\ty\n", out->file.stream);
 out:
     return rc;

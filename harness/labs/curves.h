@@ -12,8 +12,6 @@ struct curves {
 
 /* NAME.tsv, with its head. RC_IO. */
 enum rc curves_open(struct curves *out, const struct lab_env *env, const char *name) MUST_CHECK;
-/* An empty file of the folder. RC_IO. */
-enum rc curves_open_file(struct curves *out, const struct lab_env *env, const char *file_name) MUST_CHECK;
 /* The next point of a line, all of whose points come one after the other. What is no number is left out. */
 void curves_add(struct curves *c, const char *line, double x, double y);
 /* RC_IO: there is no file. */

@@ -9,10 +9,9 @@
  *   labs.c       which labs there are, and the run of one
  *   training.c   a training and its trajectory, read back
  *   moved.c      a training and its messages, read back; ring_steps.c: those of a ring, step by step
- *   trained.c    a training and its records, read back
  *   squares.c    the loss of the linear model over its data, and its least point
  *   lesson.c     pictures and page
- *   records.c    a training of any model, and what its records say; so do trained.c and outcome.c
+ *   records.c    a training of any model, and what its records say
  *   verdict.c    which steps of distributed training are missing, from what it did
  *   server_path.c  what a parameter server held; momentum.c: which momentum that looks like
  *   curves.c     tables for pictures

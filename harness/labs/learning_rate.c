@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/file.h"
 #include "harness/labs/curves.h"
 #include "harness/labs/lab_list.h"
 #include "harness/labs/lesson.h"
@@ -40,7 +41,6 @@ enum { UNSCALED = 0, TIMES_W = 2 };
 
 struct learning_rate { /* one run of the lab */
     const struct lab_env *env;
-    struct training_path path[N_RUNS]; /* name and command of each */
     struct training_record record[N_RUNS];
     double window[N_RUNS][N_WINDOWS];       /* mean loss */
     double low[N_WINDOWS], high[N_WINDOWS]; /* the interval of one worker */
@@ -53,15 +53,38 @@ static int run_of(int k, int w)
     return N_SEEDS + k * N_WAYS + w;
 }
 
+/* NAME.csv: the loss of each round. */
+static enum rc write_rounds(const struct training_record *t, const struct lab_env *env, const char *name)
+{
+    struct atomic_file file = { .stream = NULL };
+    char file_name[TRAINING_NAME_BYTES + 8];
+    enum rc rc;
+
+    snprintf(file_name, sizeof file_name, "%s.csv", name);
+    TRY(lesson_file(&file, env, file_name));
+    fputs("round,samples_count,time_s,loss\n", file.stream);
+    for (size_t i = 0; i < t->n_points; i++)
+        fprintf(file.stream, "%zu,%.0f,%.9f,%.9g\n", i, t->point[i].samples_count, t->point[i].time_s,
+                t->point[i].loss);
+    TRY(atomic_file_commit(&file));
+out:
+    atomic_file_discard(&file);
+    return rc;
+}
+
 static enum rc train_one(struct learning_rate *r, int i, int n_workers, int seed, const char *name, const char *scaling)
 {
-    char options[256];
+    char options[300];
+    enum rc rc;
 
     snprintf(options, sizeof options,
-             "--model lenet --world sim --mode allreduce --workers %d --steps %d --batch %d --lr %g%s --seed %d "
-             "--target-loss %g --cluster-set %s",
+             "--threads 1 --model lenet --world sim --mode allreduce --workers %d --steps %d --batch %d --lr %g%s "
+             "--seed %d --target-loss %g --cluster-set %s",
              n_workers, N_SAMPLES / BATCH / n_workers, BATCH, LR, scaling, seed, TARGET, NETWORK);
-    return training_run_recorded(&r->path[i], &r->record[i], r->env, TRAIN_AS_SAID, name, options);
+    TRY(training_record_run(&r->record[i], r->env, name, options));
+    TRY(write_rounds(&r->record[i], r->env, name));
+out:
+    return rc;
 }
 
 static enum rc train_all(struct learning_rate *r)
@@ -332,7 +355,9 @@ static enum rc write_page(const struct learning_rate *r)
     TRY(show_pictures(r, &l));
     lesson_list(&l, "Questions", question);
     lesson_list(&l, "What to try next", next);
-    lesson_commands(&l, r->path, N_RUNS);
+    lesson_heading(&l, "What was run");
+    for (int i = 0; i < N_RUNS; i++)
+        lesson_text(&l, r->record[i].command);
     TRY(lesson_commit(&l));
 out:
     lesson_discard(&l);
@@ -351,10 +376,8 @@ static enum rc learning_rate_run(const struct lab_env *env)
     find_figures(r);
     TRY(write_page(r));
 out:
-    for (int i = 0; i < N_RUNS; i++) {
-        training_close(&r->path[i]);
+    for (int i = 0; i < N_RUNS; i++)
         training_record_close(&r->record[i]);
-    }
     free(r);
     return rc;
 }

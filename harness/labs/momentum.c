@@ -8,20 +8,15 @@
 #define MOST_MOMENTUM 0.999
 #define FIT_WIDTH 0.0005
 
-static struct line_point gradient(const struct squares *s, struct line_point p)
-{
-    return (struct line_point){ 2 * (p.slope * s->xx + p.offset * s->x - s->xy),
-                                2 * (p.slope * s->x + p.offset - s->y) };
-}
-
 void momentum_path(struct line_point *out, size_t n_points, const struct squares *loss, double momentum, double lr)
 {
     struct line_point p = { 0, 0 };
-    struct line_point g = gradient(loss, p), step = { -lr * g.slope, -lr * g.offset }; /* before the first update */
+    struct line_point g = squares_gradient(loss, p.slope, p.offset);
+    struct line_point step = { -lr * g.slope, -lr * g.offset }; /* before the first update */
 
     for (size_t i = 0; i < n_points; i++) {
         out[i] = p;
-        g = gradient(loss, p);
+        g = squares_gradient(loss, p.slope, p.offset);
         step.slope = momentum * step.slope - lr * (1 - momentum) * g.slope;
         step.offset = momentum * step.offset - lr * (1 - momentum) * g.offset;
         p.slope += step.slope;

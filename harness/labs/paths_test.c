@@ -111,36 +111,59 @@ static enum rc read_text(struct training_record *out, const char *text, char *pa
 
 #define STEP "{\"kind\":\"step\",\"samples_count\":64,\"loss\":%s,\"wall_s\":%s,\"virtual_s\":%s}\n"
 
+#define RANK "{\"kind\":\"rank\",\"role\":\"%s\",\"compute_s\":%s,\"wait_s\":%s,\"part_batch_count\":%s}\n"
+
 static void records_are_read(void **state)
 {
-    static const char summary[] = "{\"kind\":\"summary\",\"staleness_mean_count\":2.5,\"learned\":\"yes\","
-                                  "\"seconds_to_target_loss_s\":null,\"samples_to_target_loss_count\":99}\n";
-    char path[] = "/tmp/paths_test.XXXXXX", text[1024];
-    struct training_record r;
+    static const char summary[] =
+        "{\"kind\":\"summary\",\"staleness_mean_count\":2.5,\"seconds_to_target_loss_s\":null,"
+        "\"samples_to_target_loss_count\":99,\"wall_s\":null,\"virtual_s\":7,\"step_mean_s\":0.125,"
+        "\"exposed_comm_s\":0.0625,\"throughput_samples_per_s\":512,\"accuracy_ratio\":0.875}\n";
+    char path[] = "/tmp/paths_test.XXXXXX", text[2048];
+    struct training_record r = { .command = "kept", .process_s = 3 };
 
     (void)state;
-    snprintf(text, sizeof text, "{\"kind\":\"manifest\"}\n" STEP STEP "%s", "1.5", "0.25", "null", "null", "null",
-             "0.75", summary);
+    snprintf(text, sizeof text, "{\"kind\":\"manifest\"}\n" STEP STEP RANK RANK RANK "%s", "1.5", "0.25", "null",
+             "null", "null", "0.75", "worker", "0.5", "0.25", "24", "server", "9", "9", "9", "worker", "1", "null",
+             "null", summary);
     assert_int_equal(read_text(&r, text, path), RC_OK);
     assert_int_equal(r.n_points, 2);
     assert_true(r.point[0].loss == 1.5 && r.point[0].time_s == 0.25 && r.point[0].samples_count == 64);
     assert_true(isnan(r.point[1].loss) && r.point[1].time_s == 0.75);
     assert_true(r.staleness_mean_count == 2.5 && r.samples_to_target_count == 99 && isnan(r.seconds_to_target_s));
-    assert_true(r.has_learned);
+    assert_true(r.run_s == 7 && r.step_s == 0.125 && r.exposed_comm_s == 0.0625);
+    assert_true(r.throughput_samples_per_s == 512 && r.accuracy_ratio == 0.875);
+    assert_int_equal(r.n_workers, 2); /* the server is none */
+    assert_true(r.worker[0].compute_s == 0.5 && r.worker[0].wait_s == 0.25 && r.worker[0].batch_count == 24);
+    assert_true(r.worker[1].compute_s == 1 && isnan(r.worker[1].wait_s) && isnan(r.worker[1].batch_count));
     training_record_close(&r);
+    training_record_close(&r);
+    assert_true(r.run_s == 7 && r.process_s == 3 && strcmp(r.command, "kept") == 0 && r.n_points == 0);
 }
 
 static void others_are_refused(void **state)
 {
-    static const char *const bad[] = { "", "{\"kind\":\"summary\"}\n", "{\"kind\":\"step\",\"loss\":1}\n",
-                                       "no record\n" };
+#define A_STEP "{\"kind\":\"step\",\"loss\":1}\n"
+#define A_WORKER "{\"kind\":\"rank\",\"role\":\"worker\"}\n"
+#define A_SUMMARY "{\"kind\":\"summary\"}\n"
+    static const struct {
+        const char *text, *message;
+    } bad[] = { { "", ": of its 0 records none is the summary" },
+                { A_WORKER A_SUMMARY, ": of its 2 records" },
+                { A_STEP A_SUMMARY, ": of its 2 records" },
+                { A_STEP A_WORKER, ": of its 2 records" },
+                { A_STEP "{\"kind\":\"rank\",\"role\":\"server\"}\n" A_SUMMARY, ": of its 3 records" },
+                { A_STEP A_WORKER "no record\n" A_SUMMARY, ":3: is no record" },
+                { A_STEP "{\"loss\":1}\n", ":2: is no record" } };
 
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char path[] = "/tmp/paths_test.XXXXXX";
-        struct training_record r;
-        assert_int_equal(read_text(&r, bad[i], path), RC_MISMATCH);
-        assert_non_null(strstr(rc_message(), path));
+        struct training_record r = { .point = NULL };
+        assert_int_equal(read_text(&r, bad[i].text, path), RC_MISMATCH);
+        if (!strstr(rc_message(), path) || !strstr(rc_message(), bad[i].message))
+            fail_msg("case %zu: '%s' has no '%s'", i, rc_message(), bad[i].message);
+        assert_true(!r.point && !r.worker && r.n_points == 0 && r.n_workers == 0);
         training_record_close(&r);
     }
 }

@@ -18,7 +18,7 @@
 #include "harness/labs/ring_steps.h"
 #include "harness/report/table.h"
 
-enum { N_DRAWN = 4, N_WAYS = 3, N_COUNTS = 4, N_RUNS = 1 + N_WAYS * N_COUNTS, PATH_BYTES = 4096, TEXT_BYTES = 160 };
+enum { N_DRAWN = 4, N_WAYS = 3, N_COUNTS = 4, N_RUNS = 1 + N_WAYS * N_COUNTS, TEXT_BYTES = 160 };
 
 static const int counts[N_COUNTS] = { 2, 4, 8, 16 };
 
@@ -110,14 +110,6 @@ static double busiest_by_formula(int way, int n)
 
 /* --- tables --- */
 
-static enum rc open_in_folder(struct atomic_file *out, const struct ring *l, const char *name)
-{
-    char path[PATH_BYTES + 64];
-
-    snprintf(path, sizeof path, "%s/%s", l->env->folder, name);
-    return atomic_file_open(out, path);
-}
-
 static const char *meaning_of_step(const struct ring_steps *s, int k)
 {
     int n_adding = 0;
@@ -150,7 +142,7 @@ static enum rc write_steps(const struct ring *l)
     struct atomic_file file = { .stream = NULL };
     enum rc rc;
 
-    TRY(open_in_folder(&file, l, "ring-steps.tsv"));
+    TRY(lesson_file(&file, l->env, "ring-steps.tsv"));
     fputs("step\tkind\tworker\tpeer\tchunk\taddend\ttext\n", file.stream);
     fprintf(file.stream, "0\ttitle\t0\t0\t0\t0\tbefore the first step: each has its own gradient, in %d chunks\n",
             s->n_chunks);
@@ -176,9 +168,9 @@ static enum rc write_bytes(const struct ring *l)
     struct atomic_file csv = { .stream = NULL }, bytes = { .stream = NULL }, took = { .stream = NULL };
     enum rc rc;
 
-    TRY(open_in_folder(&csv, l, "bytes.csv"));
-    TRY(open_in_folder(&bytes, l, "bytes.tsv"));
-    TRY(open_in_folder(&took, l, "took.tsv"));
+    TRY(lesson_file(&csv, l->env, "bytes.csv"));
+    TRY(lesson_file(&bytes, l->env, "bytes.tsv"));
+    TRY(lesson_file(&took, l->env, "took.tsv"));
     fputs("workers,way,worker_mean_bytes,worker_formula_bytes,busiest_bytes,busiest_formula_bytes,took_s\n",
           csv.stream);
     fputs("line\tkind\tx\ty\n", bytes.stream);

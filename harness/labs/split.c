@@ -16,7 +16,7 @@
 #include "harness/base/file.h"
 #include "harness/labs/lab_list.h"
 #include "harness/labs/lesson.h"
-#include "harness/labs/outcome.h"
+#include "harness/labs/records.h"
 #include "harness/report/table.h"
 #include "harness/world/world.h"
 
@@ -29,8 +29,8 @@ static const int shares[N_SHARES] = { 1, 2, 4, 8 };
 
 struct split_lab { /* one run of the lab */
     const struct lab_env *env;
-    struct outcome local[N_SPLITS][N_PERIODS]; /* of a split and a period */
-    struct outcome load[N_SHARES];
+    struct training_record local[N_SPLITS][N_PERIODS]; /* of a split and a period */
+    struct training_record load[N_SHARES];
     bool has_sim;
     char why_no_sim[RC_MESSAGE_BYTES];
 };
@@ -49,7 +49,7 @@ static enum rc train_local(struct split_lab *s)
                      "--model lenet --mode allreduce --workers %d --threads 1 --batch %d --steps %d --seed %d "
                      "--split %s --average-every %d",
                      N_WORKERS, BATCH, N_STEPS, SEED, splits[i], periods[k]);
-            TRY(outcome_run(&s->local[i][k], s->env, name, options));
+            TRY(training_record_run(&s->local[i][k], s->env, name, options));
         }
 out:
     return rc;
@@ -75,7 +75,9 @@ static enum rc train_unequal(struct split_lab *s)
                  "--world %s --model lenet --mode allreduce --workers 2 --batch 36 --steps 20 --seed %d "
                  "--split unequal:%d,1",
                  virtual_time, SEED, shares[i]);
-        TRY(outcome_run(&s->load[i], s->env, name, options));
+        TRY(training_record_run(&s->load[i], s->env, name, options));
+        if (s->load[i].n_workers != 2)
+            FAIL(RC_MISMATCH, "%s.jsonl: has records of %d workers, not of 2", name, s->load[i].n_workers);
     }
 out:
     return rc;
@@ -136,7 +138,7 @@ out:
 
 /* --- local SGD --- */
 
-static double wrong_percent(const struct outcome *o)
+static double wrong_percent(const struct training_record *o)
 {
     return 100 * (1 - o->accuracy_ratio);
 }
@@ -213,8 +215,8 @@ static enum rc write_loads(const struct split_lab *s)
     fputs("line\tx\ty\n", file.stream);
     for (int k = 0; k < 3; k++)
         for (int i = 0; i < N_SHARES; i++) {
-            const struct outcome *o = &s->load[i];
-            const double of[3] = { o->compute_s[0], o->compute_s[1], o->wait_s[1] };
+            const struct training_record *o = &s->load[i];
+            const double of[3] = { o->worker[0].compute_s, o->worker[1].compute_s, o->worker[1].wait_s };
             fprintf(file.stream, "%s\t%d\t%.9g\n", line[k], shares[i], 1e6 * of[k]);
         }
     TRY(atomic_file_commit(&file));
@@ -223,16 +225,16 @@ out:
     return rc;
 }
 
-static enum rc add_load(struct table *t, const struct outcome *o, int share)
+static enum rc add_load(struct table *t, const struct training_record *o, int share)
 {
     enum rc rc = RC_OK;
 
     for (int w = 0; w < 2; w++) {
         TRY(table_cell(t, "%d : 1", share));
         TRY(table_cell(t, "%d", w));
-        TRY(table_cell(t, "%.0f", o->batch_count[w]));
-        TRY(table_cell(t, "%.1f", 1e6 * o->compute_s[w]));
-        TRY(table_cell(t, "%.1f", 1e6 * o->wait_s[w]));
+        TRY(table_cell(t, "%.0f", o->worker[w].batch_count));
+        TRY(table_cell(t, "%.1f", 1e6 * o->worker[w].compute_s));
+        TRY(table_cell(t, "%.1f", 1e6 * o->worker[w].wait_s));
         if (w == 0)
             TRY(table_cell(t, "%.0f", o->throughput_samples_per_s));
         else
@@ -306,17 +308,12 @@ static void tell_questions(struct lesson *l)
 
 static void tell_commands(const struct split_lab *s, struct lesson *l)
 {
-    struct training_path run[N_SPLITS * N_PERIODS + N_SHARES]; /* for their commands */
-    size_t n = 0;
-
-    for (int i = 0; i < N_SPLITS * N_PERIODS + (s->has_sim ? N_SHARES : 0); i++) {
-        const struct outcome *o =
-            i < N_SPLITS * N_PERIODS ? &s->local[i / N_PERIODS][i % N_PERIODS] : &s->load[i - N_SPLITS * N_PERIODS];
-        run[n] = (struct training_path){ .n_workers = o->n_workers };
-        snprintf(run[n].command, sizeof run[n].command, "%s", o->command);
-        n++;
-    }
-    lesson_commands(l, run, n);
+    lesson_heading(l, "What was run");
+    for (int i = 0; i < N_SPLITS; i++)
+        for (int k = 0; k < N_PERIODS; k++)
+            lesson_text(l, s->local[i][k].command);
+    for (int i = 0; i < (s->has_sim ? N_SHARES : 0); i++)
+        lesson_text(l, s->load[i].command);
 }
 
 static enum rc write_page(const struct split_lab *s)
@@ -355,6 +352,10 @@ static enum rc split_lab_run(const struct lab_env *env)
     TRY(train_unequal(&s));
     TRY(write_page(&s));
 out:
+    for (int i = 0; i < N_SPLITS * N_PERIODS; i++)
+        training_record_close(&s.local[i / N_PERIODS][i % N_PERIODS]);
+    for (int i = 0; i < N_SHARES; i++)
+        training_record_close(&s.load[i]);
     return rc;
 }
 

@@ -34,19 +34,18 @@ static const double pi = 3.14159265358979323846;
 enum rc staleness_train(struct staleness_lab *s, struct server_path *out, const struct training_record **record,
                         const char *name, const char *options, double batch)
 {
-    struct training_path *path = &s->path[s->n_runs];
+    struct training_path path = { .point = NULL };
     char all[TRAINING_COMMAND_BYTES];
     enum rc rc;
 
     if (s->n_runs == STALENESS_MOST_RUNS)
         return rc_raise(RC_BUG, "more than %d runs of a lab", (int)STALENESS_MOST_RUNS);
     snprintf(all, sizeof all, "--world sim --mode ps %s", options);
-    TRY(training_run_recorded(path, &s->record[s->n_runs], s->env, TRAIN_LINEAR, name, all));
-    TRY(server_path_open(out, path, batch));
+    TRY(training_record_run_linear(&s->record[s->n_runs], &path, s->env, name, all));
     *record = &s->record[s->n_runs++];
-    free(path->point); /* its name and command stay for the page */
-    path->point = NULL;
+    TRY(server_path_open(out, &path, batch));
 out:
+    training_close(&path);
     return rc;
 }
 
@@ -300,7 +299,9 @@ static enum rc write_page(const struct staleness_lab *s, const struct crowds *c,
     TRY(slow_part_show(slow, &l));
     lesson_list(&l, "Questions", question);
     lesson_list(&l, "What to try next", next);
-    lesson_commands(&l, s->path, s->n_runs);
+    lesson_heading(&l, "What was run");
+    for (size_t i = 0; i < s->n_runs; i++)
+        lesson_text(&l, s->record[i].command);
     TRY(lesson_commit(&l));
 out:
     lesson_discard(&l);
@@ -326,10 +327,8 @@ static enum rc staleness_run(const struct lab_env *env)
 out:
     close_crowds(&crowds);
     momentum_part_close(&momentum);
-    for (size_t i = 0; i < s->n_runs; i++) {
-        training_close(&s->path[i]);
+    for (size_t i = 0; i < s->n_runs; i++)
         training_record_close(&s->record[i]);
-    }
     free(s);
     return rc;
 }

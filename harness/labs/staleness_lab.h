@@ -19,7 +19,6 @@ enum { STALENESS_SEED = 1, STALENESS_MOST_RUNS = 80 };
 struct staleness_lab {
     const struct lab_env *env;
     struct squares squares; /* of the data of STALENESS_SEED */
-    struct training_path path[STALENESS_MOST_RUNS];
     struct training_record record[STALENESS_MOST_RUNS];
     size_t n_runs;
 };

@@ -13,7 +13,7 @@
 #include "harness/world/child.h"
 #include "harness/world/stop.h"
 
-enum { MAX_WORDS = 32, PATH_BYTES = 4096, N_COLUMNS = 7 };
+enum { MAX_WORDS = 48, PATH_BYTES = 4096, N_COLUMNS = 7 };
 
 static const char header[] = "worker,step,time_s,samples_count,loss,slope,offset\n";
 

@@ -14,11 +14,11 @@
 #include "harness/base/file.h"
 #include "harness/labs/lab_list.h"
 #include "harness/labs/lesson.h"
-#include "harness/labs/trained.h"
+#include "harness/labs/records.h"
 #include "harness/labs/worth.h"
 #include "harness/report/table.h"
 
-enum { N_COUNTS = 4, N_OTHERS = 3, N_WAYS = N_COUNTS + N_OTHERS, N_EXPERIMENTS = 4, AT_ONCE = 2, PATH_BYTES = 4096 };
+enum { N_COUNTS = 4, N_OTHERS = 3, N_WAYS = N_COUNTS + N_OTHERS, N_EXPERIMENTS = 4, AT_ONCE = 2 };
 enum { N_RUNS = N_WAYS + N_COUNTS + 2 * (N_EXPERIMENTS - 1), N_LENGTHS = 9 };
 
 static const int counts[N_COUNTS] = { 1, 2, 4, 8 };
@@ -35,7 +35,7 @@ static const struct other { /* on one machine */
 
 struct why_not { /* one run of the lab */
     const struct lab_env *env;
-    char command[N_RUNS][TRAINED_COMMAND_BYTES];
+    char command[N_RUNS][TRAINING_COMMAND_BYTES];
     int n_commands;
     struct way_to_target way[N_WAYS]; /* workers, then others */
     double samples_count[N_WAYS];
@@ -43,21 +43,22 @@ struct why_not { /* one run of the lab */
     struct worth verdict;
 };
 
-static enum rc train(struct why_not *l, struct trained *out, const char *name, const char *options)
+static enum rc train(struct why_not *l, struct training_record *out, const char *name, const char *options)
 {
     static const char common[] = "--model resnet8 --image-size 16 --batch 16 --lr 0.05 --target-loss 1";
-    char words[TRAINED_COMMAND_BYTES];
+    char words[TRAINING_COMMAND_BYTES];
     enum rc rc;
 
     snprintf(words, sizeof words, "%s %.300s", common, options);
-    TRY(trained_run(out, l->env, name, words));
+    TRY(training_record_run(out, l->env, name, words));
+    TRY(training_record_write_curve(out, l->env, name));
     memcpy(l->command[l->n_commands++], out->command, sizeof out->command);
-    trained_close(out); /* the curve is in its file */
 out:
+    training_record_close(out); /* the curve is in its file */
     return rc;
 }
 
-static enum rc train_workers(struct why_not *l, struct trained *out, const char *name, int n_workers, int seed)
+static enum rc train_workers(struct why_not *l, struct training_record *out, const char *name, int n_workers, int seed)
 {
     char options[256];
 
@@ -72,14 +73,14 @@ static enum rc train_workers(struct why_not *l, struct trained *out, const char 
 static enum rc measure_start(struct why_not *l, int i)
 {
     char options[128], name[32];
-    struct trained t;
+    struct training_record t;
     enum rc rc;
 
     snprintf(name, sizeof name, "start-%d", counts[i]);
     snprintf(options, sizeof options, "--world threads --width-divisor 2 --threads 1 %s --workers %d --steps 1",
              counts[i] > 1 ? "--mode allreduce" : "--mode single", counts[i]);
     TRY(train(l, &t, name, options));
-    l->way[i].start_s = t.here_s > t.run_s ? t.here_s - t.run_s : 0;
+    l->way[i].start_s = t.process_s > t.run_s ? t.process_s - t.run_s : 0;
 out:
     return rc;
 }
@@ -87,22 +88,22 @@ out:
 static enum rc train_ways(struct why_not *l)
 {
     char name[32], options[256];
-    struct trained t;
+    struct training_record t;
     enum rc rc = RC_OK;
 
     for (int i = 0; i < N_COUNTS; i++) {
         snprintf(name, sizeof name, "workers-%d", counts[i]);
         TRY(train_workers(l, &t, name, counts[i], 1));
-        l->way[i] = (struct way_to_target){ named[i], counts[i], 0, t.to_target_s };
-        l->samples_count[i] = t.to_target_count;
+        l->way[i] = (struct way_to_target){ named[i], counts[i], 0, t.seconds_to_target_s };
+        l->samples_count[i] = t.samples_to_target_count;
         TRY(measure_start(l, i));
     }
     for (int i = 0; i < N_OTHERS; i++) {
         snprintf(options, sizeof options, "--world sim --cluster ethernet-1g --mode single --workers 1 %s",
                  others[i].options);
         TRY(train(l, &t, others[i].file, options));
-        l->way[N_COUNTS + i] = (struct way_to_target){ others[i].name, 1, l->way[0].start_s, t.to_target_s };
-        l->samples_count[N_COUNTS + i] = t.to_target_count;
+        l->way[N_COUNTS + i] = (struct way_to_target){ others[i].name, 1, l->way[0].start_s, t.seconds_to_target_s };
+        l->samples_count[N_COUNTS + i] = t.samples_to_target_count;
     }
 out:
     return rc;
@@ -112,7 +113,7 @@ out:
 static enum rc train_experiments(struct why_not *l)
 {
     char name[48];
-    struct trained t;
+    struct training_record t;
     enum rc rc = RC_OK;
 
     for (int i = 0; i < N_EXPERIMENTS; i++) {
@@ -120,10 +121,10 @@ static enum rc train_experiments(struct why_not *l)
         if (i > 0) {
             snprintf(name, sizeof name, "alone-seed-%d", i + 1);
             TRY(train_workers(l, &t, name, 1, i + 1));
-            alone_s = t.to_target_s;
+            alone_s = t.seconds_to_target_s;
             snprintf(name, sizeof name, "several-seed-%d", i + 1);
             TRY(train_workers(l, &t, name, counts[AT_ONCE], i + 1));
-            several_s = t.to_target_s;
+            several_s = t.seconds_to_target_s;
         }
         l->alone_s[i] = l->way[0].start_s + alone_s;
         l->several_s[i] = l->way[AT_ONCE].start_s + several_s;
@@ -153,21 +154,13 @@ static double one_by_one_s(const struct why_not *l)
 
 /* --- tables --- */
 
-static enum rc open_in_folder(struct atomic_file *out, const struct why_not *l, const char *name)
-{
-    char path[PATH_BYTES + 64];
-
-    snprintf(path, sizeof path, "%s/%s", l->env->folder, name);
-    return atomic_file_open(out, path);
-}
-
 static enum rc write_ways(const struct why_not *l)
 {
     struct atomic_file csv = { .stream = NULL }, tsv = { .stream = NULL };
     enum rc rc;
 
-    TRY(open_in_folder(&csv, l, "why-not.csv"));
-    TRY(open_in_folder(&tsv, l, "time.tsv"));
+    TRY(lesson_file(&csv, l->env, "why-not.csv"));
+    TRY(lesson_file(&tsv, l->env, "time.tsv"));
     fputs("way,workers,start_s,to_target_s,samples_count\n", csv.stream);
     fputs("line\tkind\tx\ty\n", tsv.stream);
     for (int i = 0; i < N_WAYS; i++) {
@@ -196,7 +189,7 @@ static enum rc write_lengths(const struct why_not *l)
     struct atomic_file file = { .stream = NULL };
     enum rc rc;
 
-    TRY(open_in_folder(&file, l, "lengths.tsv"));
+    TRY(lesson_file(&file, l->env, "lengths.tsv"));
     fputs("line\tkind\tx\ty\n", file.stream);
     for (int i = 1; i < N_COUNTS; i++)
         for (int k = 0; k < N_LENGTHS; k++) {
