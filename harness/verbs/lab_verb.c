@@ -126,6 +126,8 @@ static enum rc check_use(const struct verb_call *call)
 {
     const struct lab_opts *o = call->opts;
 
+    if (verb_given(call, "check") && !o->check[0])
+        return rc_raise(RC_INVAL, "--check: is empty; name a program");
     if (verb_given(call, "force") && !o->exercise)
         return rc_raise(RC_INVAL, "--force: is for --exercise");
     if (verb_given(call, "limit-s") && !o->check[0])
