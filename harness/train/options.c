@@ -91,6 +91,9 @@ const struct opt train_opt_table[] = {
     OPT_MODULE_(struct train_opts, lr_staleness, "lr-staleness", lr_staleness_kind,
                 "inverse: a server applies a gradient that comes S updates late at the rate over S, for S above 1; of "
                 "--consistency async and ssp:S"),
+    OPT_U64_(struct train_opts, average_every, "average-every", "", 1, 100000000, "steps",
+             "local SGD: workers go by their own gradients, and average their parameters after every N-th step and the "
+             "last; without it they average gradients, in every step"),
     OPT_F64_(struct train_opts, warmup_epochs, "warmup-epochs", "0", 0, 1000, "epochs",
              "the rate rises linearly from lr to the scaled rate over these"),
     OPT_F64_(struct train_opts, momentum, "momentum", "", 0, 0.9999, "", "without it: the model's, 0 or 0.9"),
@@ -136,9 +139,6 @@ const struct opt train_run_table[] = {
         struct train_opts, split, "split", "iid", "iid|by-label|dirichlet:A|unequal:a,b,...",
         "which samples workers have: all in turn; few labels each; labels by a Dirichlet distribution, A for each; "
         "parts as a to b ..., and as much of each round"),
-    OPT_U64_(struct train_opts, average_every, "average-every", "", 1, 100000000, "steps",
-             "local SGD: workers go by their own gradients, and average their parameters after every N-th step and the "
-             "last; without it they average gradients, in every step"),
     OPT_TEXT_(struct train_opts, omit, "omit", "", "LIST",
               "for lessons: leave out these steps of distributed training: broadcast (of the first parameters), shard "
               "(of the samples), average (of the gradients), scaling (of the rate), rank0-save (every worker saves)"),
