@@ -113,7 +113,7 @@ static enum rc build(const char *folder, const char *file, char *output)
 {
     static const char *const words[] = { "error: ", "undefined reference", "cannot find", NULL };
     char prefix[PATH_MAX], header[PATH_MAX + 16], library[PATH_MAX + 64], from[PATH_MAX + 80], at_run[PATH_MAX + 80];
-    char program[PATH_MAX + 16];
+    char program[PATH_MAX + 16], source[PATH_MAX + 16];
     int exit_code = 0;
     enum rc rc;
 
@@ -127,12 +127,13 @@ static enum rc build(const char *folder, const char *file, char *output)
     snprintf(from, sizeof from, "-L%s", library);
     snprintf(at_run, sizeof at_run, "-Wl,-rpath,%s", library);
     snprintf(program, sizeof program, "%s/answer", folder);
+    snprintf(source, sizeof source, "%s%s", file[0] == '/' ? "" : "./", file); /* -a.c and @a.c are files, too */
     char *const argv[] = { "cc",
                            "-std=gnu11",
                            "-O1",
                            header,
                            "-xc",
-                           (char *)(uintptr_t)file,
+                           source,
                            "-xnone",
                            "-o",
                            program,
