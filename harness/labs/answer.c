@@ -127,7 +127,7 @@ static enum rc build(const char *folder, const char *file, char *output)
     snprintf(from, sizeof from, "-L%s", library);
     snprintf(at_run, sizeof at_run, "-Wl,-rpath,%s", library);
     snprintf(program, sizeof program, "%s/answer", folder);
-    snprintf(source, sizeof source, "%s%s", file[0] == '/' ? "" : "./", file); /* -a.c and @a.c are files, too */
+    snprintf(source, sizeof source, "%s%s", strchr("-@", file[0]) ? "./" : "", file); /* no options */
     char *const argv[] = { "cc",
                            "-std=gnu11",
                            "-O1",
