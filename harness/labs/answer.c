@@ -25,15 +25,16 @@ enum { OUTPUT_BYTES = 1 << 16, BUILD_LIMIT_S = 120, GRACE_S = 10, N_COLUMNS = 8,
 enum { EXIT_LATE = 124, EXIT_LATE_KILLED = 137, EXIT_FULL = 99 };
 
 /* $1 folder, $2 seconds, $3 KiB of memory or "unlimited", then the command. A file may have 64 MiB, the folder four
- * times that. timeout ends the launcher by SIGTERM, at which it ends its processes. */
+ * times that. timeout ends the launcher by SIGTERM, at which it ends its processes; so does what ends the shell, also a
+ * terminal's SIGINT, from which timeout's process group is apart. */
 static const char limits[] =
     "cd \"$1\" || exit 98\n"
     "seconds=$2 memory=$3\n"
     "shift 3\n"
     "ulimit -t \"$seconds\"; ulimit -f 131072; ulimit -v \"$memory\"; ulimit -c 0\n"
-    "timeout --signal=TERM --kill-after=5 \"$seconds\" \"$@\" &\n"
+    "trap '[ -z \"$!\" ] || { kill -TERM $!; wait $!; }; exit 143' TERM INT HUP\n"
+    "timeout --signal=TERM --kill-after=3 \"$seconds\" \"$@\" &\n"
     "pid=$!\n"
-    "trap 'kill -TERM $pid; wait $pid; exit 143' TERM\n"
     "while kill -0 $pid 2>/dev/null; do\n"
     "    if [ \"$(du -sm . 2>/dev/null | cut -f 1)\" -gt 256 ]; then kill -TERM $pid; wait $pid; exit 99; fi\n"
     "    sleep 0.1\n"
@@ -97,6 +98,14 @@ static void remove_folder(char *path)
 
 /* --- build and run ------------------------------------------------------------------------------------------------ */
 
+/* child_run(). RC_PEER: a signal to this program has ended the other, which then has not failed by itself. */
+static enum rc run_child(char *const argv[], int limit_s, int *exit_code, char *output)
+{
+    const enum rc rc = child_run(argv, limit_s * 1000, stop_wanted, exit_code, output, OUTPUT_BYTES);
+
+    return stop_wanted() ? rc_raise(RC_PEER, "stopped by %s", stop_signal_name(stop_signal())) : rc;
+}
+
 /* The first line of text that has one of these words; "" if none has. Cuts text. */
 static const char *line_with(char *text, const char *const *word)
 {
@@ -148,7 +157,7 @@ static enum rc build(const char *folder, const char *file, char *output)
                            "-fsanitize=thread",
 #endif
                            NULL };
-    TRY(child_run(argv, BUILD_LIMIT_S * 1000, stop_wanted, &exit_code, output, OUTPUT_BYTES));
+    TRY(run_child(argv, BUILD_LIMIT_S, &exit_code, output));
     if (exit_code != 0)
         FAIL(RC_PEER, "%s does not compile: %.300s", file, line_with(output, words));
 out:
@@ -203,7 +212,7 @@ static enum rc run(const char *folder, int limit_s, char *output)
                            "--oversubscribe",
                            "./answer",
                            NULL };
-    TRY(child_run(argv, (limit_s + GRACE_S) * 1000, stop_wanted, &exit_code, output, OUTPUT_BYTES));
+    TRY(run_child(argv, limit_s + GRACE_S, &exit_code, output));
     if (exit_code != 0)
         rc = explain(exit_code, limit_s, output);
 out:
