@@ -21,7 +21,7 @@
 #error "GRADMARK_HEADER_DIR and GRADMARK_LIBRARY_DIR are those of the build, GRADMARK_LIBDIR that of an installed copy"
 #endif
 
-enum { OUTPUT_BYTES = 1 << 16, BUILD_LIMIT_S = 120, GRACE_S = 10, N_COLUMNS = 8, MOST_MIB = 256 };
+enum { OUTPUT_BYTES = 1 << 16, BUILD_LIMIT_S = 120, LAUNCH_LIMIT_S = 60, GRACE_S = 10, N_COLUMNS = 8, MOST_MIB = 256 };
 enum { EXIT_LATE = 124, EXIT_LATE_KILLED = 137, EXIT_FULL = 99 };
 
 /* $1 folder, $2 seconds, $3 KiB of memory or "unlimited", then the command. A file may have 64 MiB, the folder four
@@ -54,17 +54,33 @@ void answer_close(struct answer *a)
     *a = (struct answer){ .note = { NULL } };
 }
 
+/* The first line that says something: launchers draw rules around what they say. Cuts text. */
+static const char *first_words(char *text)
+{
+    char *rest = NULL;
+
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        if (line[strspn(line, "- \t\r")])
+            return line;
+    return "it says nothing";
+}
+
 enum rc answer_possible(void)
 {
-    char *const launcher[] = { "mpiexec", "--version", NULL }, *const compiler[] = { "cc", "--version", NULL };
+    char *const launcher[] = { "mpiexec", "-n", "2", "--oversubscribe", "true", NULL };
+    char *const compiler[] = { "cc", "--version", NULL };
+    char said[4096];
     int exit_code = 1;
 
     if (!GRADMARK_HAVE_MPI)
         return rc_raise(RC_UNSUPPORTED, "--check runs 2 workers by MPI, which is not built in: %s",
                         GRADMARK_MPI_WHY_NOT);
-    if (child_run(launcher, 0, NULL, &exit_code, NULL, 0) != RC_OK || exit_code != 0)
+    if (child_run(launcher, LAUNCH_LIMIT_S * 1000, NULL, &exit_code, said, sizeof said) == RC_IO)
         return rc_raise(RC_UNSUPPORTED,
                         "--check runs 2 workers by mpiexec, which cannot be started (Debian: openmpi-bin)");
+    if (exit_code != 0)
+        return rc_raise(RC_UNSUPPORTED, "--check runs 2 workers by mpiexec, which cannot start them here: %.300s",
+                        first_words(said));
     if (child_run(compiler, 0, NULL, &exit_code, NULL, 0) != RC_OK || exit_code != 0)
         return rc_raise(RC_UNSUPPORTED, "--check compiles by cc, which cannot be started (Debian: gcc)");
     return RC_OK;
