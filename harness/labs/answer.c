@@ -22,24 +22,31 @@
 #endif
 
 enum { OUTPUT_BYTES = 1 << 16, BUILD_LIMIT_S = 120, LAUNCH_LIMIT_S = 60, GRACE_S = 10, N_COLUMNS = 8, MOST_MIB = 256 };
-enum { EXIT_LATE = 124, EXIT_LATE_KILLED = 137, EXIT_FULL = 99 };
+enum { SIGNALLED = 128, MOST_SIGNAL = 64 };
+
+static const char ended_late[] = "gradmark: late", ended_full[] = "gradmark: full";
 
 /* $1 folder, $2 seconds, $3 KiB of memory or "unlimited", then the command. A file may have 64 MiB, the folder four
  * times that. timeout ends the launcher by SIGTERM, at which it ends its processes; so does what ends the shell, also a
- * terminal's SIGINT, from which timeout's process group is apart. */
-static const char limits[] =
-    "cd \"$1\" || exit 98\n"
-    "seconds=$2 memory=$3\n"
-    "shift 3\n"
-    "ulimit -t \"$seconds\"; ulimit -f 131072; ulimit -v \"$memory\"; ulimit -c 0\n"
-    "trap '[ -z \"$!\" ] || { kill -TERM $!; wait $!; }; exit 143' TERM INT HUP\n"
-    "timeout --signal=TERM --kill-after=3 \"$seconds\" \"$@\" &\n"
-    "pid=$!\n"
-    "while kill -0 $pid 2>/dev/null; do\n"
-    "    if [ \"$(du -sm . 2>/dev/null | cut -f 1)\" -gt 256 ]; then kill -TERM $pid; wait $pid; exit 99; fi\n"
-    "    sleep 0.1\n"
-    "done\n"
-    "wait $pid\n";
+ * terminal's SIGINT, from which timeout's process group is apart. The last line on standard error is the shell's, and
+ * says which limit ended the program, if one did: any exit code may be the program's own. */
+static const char limits[] = "cd \"$1\" || exit 98\n"
+                             "seconds=$2 memory=$3\n"
+                             "shift 3\n"
+                             "ulimit -S -t \"$seconds\"; ulimit -f 131072; ulimit -v \"$memory\"; ulimit -c 0\n"
+                             "trap '[ -z \"$!\" ] || { kill -TERM $!; wait $!; }; exit 143' TERM INT HUP\n"
+                             "timeout --signal=TERM --kill-after=3 \"$seconds\" \"$@\" &\n"
+                             "pid=$! began=$(date +%s)\n"
+                             "while kill -0 $pid 2>/dev/null; do\n"
+                             "    if [ \"$(du -sm . 2>/dev/null | cut -f 1)\" -gt 256 ]; then kill -TERM $pid; wait "
+                             "$pid; echo 'gradmark: full' >&2; exit 1; fi\n"
+                             "    sleep 0.1\n"
+                             "done\n"
+                             "wait $pid\n"
+                             "code=$? why=ended\n"
+                             "case $code in 124|137) [ $(($(date +%s) - began)) -lt \"$seconds\" ] || why=late;; esac\n"
+                             "echo \"gradmark: $why\" >&2\n"
+                             "exit $code\n";
 
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 static const char most_memory[] = "unlimited"; /* what a sanitizer maps is no memory */
@@ -180,17 +187,26 @@ out:
     return rc;
 }
 
-/* Why it failed, of what it and its launcher wrote to standard error. */
+/* Is this the last line of text? */
+static bool ends_with(const char *text, const char *line)
+{
+    const size_t n_text = strlen(text), n_line = strlen(line) + 1;
+
+    return n_text >= n_line && strncmp(text + n_text - n_line, line, n_line - 1) == 0 && text[n_text - 1] == '\n';
+}
+
+/* Why it failed, of what it, its launcher and the shell wrote to standard error. */
 static enum rc explain(int exit_code, int limit_s, char *output)
 {
     static const char *const signals[] = { "exited on signal", NULL }, *const library[] = { "GM_", NULL };
+    const bool was_late = ends_with(output, ended_late), was_full = ends_with(output, ended_full);
     char *copy = strdup(output);
     const char *ended = copy ? line_with(copy, signals) : "", *said;
     enum rc rc;
 
-    if (exit_code == EXIT_FULL)
+    if (was_full)
         rc = rc_raise(RC_TIMEOUT, "the program was ended: it had written more than %d MiB", (int)MOST_MIB);
-    else if (exit_code == EXIT_LATE || exit_code == EXIT_LATE_KILLED || strstr(ended, "CPU time"))
+    else if (was_late || strstr(ended, "CPU time"))
         rc = rc_raise(RC_TIMEOUT,
                       "the program was ended: not done after %d s; does it loop for ever, or does one worker wait for "
                       "another in a call that only one of them makes?",
@@ -201,6 +217,8 @@ static enum rc explain(int exit_code, int limit_s, char *output)
         rc = rc_raise(RC_PEER, "the program crashed: %.120s", strstr(ended, "exited on signal"));
     else if ((said = line_with(output, library))[0])
         rc = rc_raise(RC_PEER, "the program failed: %.300s", said);
+    else if (exit_code > SIGNALLED && exit_code <= SIGNALLED + MOST_SIGNAL)
+        rc = rc_raise(RC_PEER, "the program crashed (signal %d)", exit_code - SIGNALLED);
     else
         rc = rc_raise(RC_PEER, "the program failed with exit code %d", exit_code);
     free(copy);
