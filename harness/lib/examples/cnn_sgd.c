@@ -32,6 +32,12 @@ int main(int argc, char **argv)
 
     check(gm_init(&job, NULL));
     const int n_workers = gm_size(job) - (wants_server ? 1 : 0);
+    if (n_workers < 1 || n_workers > GLOBAL_BATCH) {
+        fprintf(stderr, "cnn_sgd: %d workers; 1 to %d, and a server, are possible: mpirun -n 3 ./cnn_sgd ps\n",
+                n_workers, (int)GLOBAL_BATCH);
+        gm_finalize(&job);
+        return EXIT_FAILURE;
+    }
     const size_t batch = GLOBAL_BATCH / n_workers;
     check(gm_model_open(&model, "lenet", NULL, batch, SEED));
     const size_t n = gm_model_n_params(model);
