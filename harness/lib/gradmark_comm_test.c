@@ -71,14 +71,17 @@ static int run_failure(void)
 {
     static float x[4096];
     struct gm_job *job = NULL;
+    struct gm_ps *ps = NULL;
     int rank, n_failures = 0;
 
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     n_failures += EXPECT(gm_init(&job, NULL) == GM_OK);
+    n_failures += EXPECT(gm_ps_open(&ps, job, x, 8, 1, 0, NULL) == GM_OK);
     n_failures += EXPECT(gm_allreduce(job, x, 4096, GM_SUM) == GM_OK);
     const int found = gm_allreduce(job, x, rank == 1 ? 4000 : 4096, GM_SUM);
     n_failures += EXPECT(found == GM_MISMATCH || found == GM_PEER);
     n_failures += EXPECT(gm_barrier(job) == GM_PEER && gm_broadcast(job, x, 1, 0) == GM_PEER);
+    n_failures += EXPECT(gm_ps_close(&ps, x) == GM_PEER && !ps); /* of workers and of the server */
     n_failures += EXPECT(gm_finalize(&job) == GM_MISMATCH && strstr(gm_message(), "rank ") && !job);
     return n_failures + run_well(MPI_COMM_WORLD);
 }

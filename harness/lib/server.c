@@ -175,12 +175,14 @@ out:
 
 int gm_ps_close(struct gm_ps **ps, float *final_param)
 {
-    enum rc rc = RC_OK;
+    enum rc rc;
 
     if (!ps || !*ps)
         return GM_OK;
-    if (!gm_ps_is_server(*ps) && !(*ps)->job->has_failed)
-        rc = job_ended((*ps)->job, finish(*ps, final_param));
+    TRY(job_check((*ps)->job, "gm_ps_close"));
+    if (!gm_ps_is_server(*ps))
+        TRY(job_ended((*ps)->job, finish(*ps, final_param)));
+out:
     exchange_close(&(*ps)->exchange);
     free(*ps);
     *ps = NULL;
