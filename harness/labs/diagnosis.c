@@ -294,6 +294,7 @@ static void tell_start(struct diagnosis *d, enum start start, bool has_broadcast
         find(d, RECIPE_BROADCAST, FINDING_MISSING, "the paths begin apart: the initial parameters were not broadcast");
 }
 
+/* Behind tell_rate(): whose step is doubled may have meant to scale the rate. */
 static void tell_combine(struct diagnosis *d, enum combine combine)
 {
     static const char of_0[] =
@@ -312,7 +313,11 @@ static void tell_combine(struct diagnosis *d, enum combine combine)
         [COMBINE_AT_END] = { FINDING_WRONG, "the workers meet once, behind the last step, after two trainings apart" },
     };
 
-    find(d, RECIPE_AVERAGE, of[combine].kind, of[combine].text);
+    if (combine == COMBINE_SUM && d->finding[RECIPE_SCALE].kind == FINDING_MISSING)
+        find(d, RECIPE_AVERAGE, FINDING_WRONG,
+             "the step is 2 times the average's: GM_SUM, or a rate scaled outside lr");
+    else
+        find(d, RECIPE_AVERAGE, of[combine].kind, of[combine].text);
 }
 
 static void tell_rate(struct diagnosis *d, const struct exercise *e, const struct answer *a)
