@@ -9,8 +9,9 @@
  *
  * Invariants
  *   F1  A diagnosis is drawn from what the workers did (gm_note() of gradmark.h), never from the text of the program:
- * any program that takes the paths of the reference is right. F2  A program that is run ends: by itself, or by a limit
- * of time, memory or file size, and then a message says which.
+ *       any program that takes the paths of the reference is right.
+ *   F2  A program that is run ends: by itself, or by a limit of time or of what it writes, and then a message says
+ *       which. At the limit of memory allocations fail, and what the program makes of that is told: mostly a crash.
  */
 #ifndef HARNESS_LABS_EXERCISE_H
 #define HARNESS_LABS_EXERCISE_H

@@ -3,7 +3,8 @@
  * gradmark.h - libgradmark: the collectives, the parameter server and the models of gradmark, for programs of your own.
  *
  * C and C++. A job is a group of ranks, processes that mpirun or srun started. What is collective is called by all of
- * them, in the same order, with equal sizes; what waits, waits at most GM_TIMEOUT_S for another rank.
+ * them, in the same order, with equal sizes; what waits, waits at most GM_TIMEOUT_S for another rank, but for
+ * gm_init(), gm_barrier() and gm_finalize(), which wait for all ranks without limit. One job may be open at a time.
  *
  *     struct gm_job *job;
  *     gm_init(&job, NULL);                         // every rank
@@ -17,8 +18,8 @@
  *   I1  An error is returned. The library prints nothing, ends no process, calls neither exit() nor MPI_Abort(), and
  *       leaves the caller's communicator and its error handler as they were once the job is finalised.
  *   I2  GM_INVAL is found before anything is sent: arguments are as they were, and the job goes on. After another error
- *       of a collective call the job has failed: the calls of all other ranks that wait return GM_PEER, with that
- *       rank's message, as do all later ones; gm_finalize() remains to be called.
+ *       of a collective call the job has failed: the calls of all other ranks that wait return GM_PEER, as do all
+ *       later ones; gm_finalize() remains to be called, and its message tells which rank failed first.
  *   I3  Every rank has the same bits after gm_allreduce(), gm_broadcast() and gm_allgather(), in every run.
  *   I4  The calls are those of `gradmark train`: ring, parameter server, optimiser and models of one kind, no other
  *       implementations. W ranks that average gradients of B samples take the step of one rank with W B samples, but
@@ -65,9 +66,10 @@ int gm_has_mpi(void);
 struct gm_job;
 
 /* Collective. mpi_comm: address of an MPI_Comm whose ranks the job has, in an MPI that the caller has initialised;
- * NULL: MPI_COMM_WORLD, and MPI is initialised here and finalised by gm_finalize(), unless the caller has done so. A
- * program that no launcher started is a job of one rank. Without MPI (gm_has_mpi()): one rank; GM_UNSUPPORTED where
- * mpi_comm is given, or where mpirun or srun started several processes. GM_INVAL: MPI is not initialised, or is over.
+ * it lasts until gm_finalize(). NULL: MPI_COMM_WORLD, and MPI is initialised here and finalised by gm_finalize(),
+ * unless the caller has done so. A program that no launcher started is a job of one rank. Without MPI (gm_has_mpi()):
+ * one rank; GM_UNSUPPORTED where mpi_comm is given, or where mpirun or srun started several processes. GM_INVAL: MPI is
+ * not initialised, or is over.
  */
 int gm_init(struct gm_job **out, const void *mpi_comm);
 /* Collective: waits for all ranks. What was opened of the job is closed before. The first failure of any rank, if there
@@ -123,7 +125,8 @@ int gm_pull(struct gm_ps *ps, float *param);
 /* Updates by others between this worker's last two pulls that its push did not know of: the largest of all servers. */
 unsigned gm_ps_staleness(const struct gm_ps *ps);
 /* Of a worker: no more pushes. On rank 0, which waits for the others, final_param[n_params] := what the servers hold at
- * the end; may be NULL, and is not written elsewhere. Of a server: its part is freed. Nulls in any case. */
+ * the end; may be NULL, and is not written elsewhere. Of a server: its part is freed. Nulls in any case. GM_PEER: the
+ * job has failed. */
 int gm_ps_close(struct gm_ps **ps, float *final_param);
 
 /* --- models with data --- */

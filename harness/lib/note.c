@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* note.c - gm_note: the path of a rank, for lessons (harness/labs/answer.h reads it). */
+/* note.c - gm_note: the path of a rank, for lessons (harness/labs/answer.c reads it). */
 #include <errno.h>
 #include <string.h>
 
