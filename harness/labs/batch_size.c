@@ -234,8 +234,7 @@ static enum rc write_page(const struct batch_size *b)
     TRY(show_table(b, &l));
     TRY(show_paths(b, &l));
     TRY(show_curves(&l));
-    lesson_list(&l, "Questions", question);
-    lesson_list(&l, "What to try next", next);
+    lesson_questions(&l, question, next);
     lesson_commands(&l, b->run, N_RUNS);
     TRY(lesson_commit(&l));
 out:

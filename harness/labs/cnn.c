@@ -263,8 +263,7 @@ static enum rc write_page(const struct cnn *l)
                                             { "logx", "yes" } };
     TRY(write_hosts(l));
     TRY(lesson_picture(&lesson, "against", "hosts", "From one host to two: the exchange leaves the machine.", var, 4));
-    lesson_list(&lesson, "Questions", question);
-    lesson_list(&lesson, "What to try next", next);
+    lesson_questions(&lesson, question, next);
     lesson_list(&lesson, "What was run", commands);
     TRY(lesson_commit(&lesson));
 out:

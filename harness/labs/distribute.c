@@ -326,8 +326,7 @@ static void tell_questions(struct lesson *l)
         "Train with --mode ps in place of --mode allreduce: which steps of the recipe does a server take over?", NULL
     };
 
-    lesson_list(l, "Questions", question);
-    lesson_list(l, "What to try next", next);
+    lesson_questions(l, question, next);
 }
 
 static void tell_commands(const struct distribute *d, struct lesson *l)

@@ -353,8 +353,7 @@ static enum rc write_page(const struct learning_rate *r)
             "as many samples; what differs is how many workers share them, and by what the rate is multiplied.");
     TRY(show_table(r, &l));
     TRY(show_pictures(r, &l));
-    lesson_list(&l, "Questions", question);
-    lesson_list(&l, "What to try next", next);
+    lesson_questions(&l, question, next);
     lesson_heading(&l, "What was run");
     for (int i = 0; i < N_RUNS; i++)
         lesson_text(&l, r->record[i].command);

@@ -107,6 +107,12 @@ void lesson_list(struct lesson *l, const char *heading, const char *const *item)
     fputs("</ul>\n", to);
 }
 
+void lesson_questions(struct lesson *l, const char *const *question, const char *const *next)
+{
+    lesson_list(l, "Questions", question);
+    lesson_list(l, "What to try next", next);
+}
+
 void lesson_commands(struct lesson *l, const struct training_path *t, size_t n)
 {
     FILE *to = l->page.file.stream;

@@ -46,6 +46,8 @@ enum rc lesson_picture_of(struct lesson *l, const char *script, const char *data
                           const char *caption, const struct chart_var *var, int n_vars) MUST_CHECK;
 /* A heading and a list; item NULL last. On the page alone. */
 void lesson_list(struct lesson *l, const char *heading, const char *const *item);
+/* What a lab asks, and what to try next; NULL last in each. On the page alone. */
+void lesson_questions(struct lesson *l, const char *const *question, const char *const *next);
 /* The command of each training. On the page alone. */
 void lesson_commands(struct lesson *l, const struct training_path *t, size_t n);
 /* RC_IO: there is no page. */

@@ -357,8 +357,7 @@ static enum rc write_page(const struct ring *l)
         "Three ways to the same sum. root: all send their gradients to worker 0, which adds them up and sends the "
         "sum to all. server: all send them to a parameter server, and get parameters back. ring: as above.");
     TRY(show_bytes(l, &lesson));
-    lesson_list(&lesson, "Questions", question);
-    lesson_list(&lesson, "What to try next", next);
+    lesson_questions(&lesson, question, next);
     lesson_list(&lesson, "What was run", commands);
     TRY(lesson_commit(&lesson));
 out:

@@ -302,8 +302,7 @@ static void tell_questions(struct lesson *l)
         "--mode ps --consistency async --split by-label: which of the two troubles does a server have?", NULL
     };
 
-    lesson_list(l, "Questions", question);
-    lesson_list(l, "What to try next", next);
+    lesson_questions(l, question, next);
 }
 
 static void tell_commands(const struct split_lab *s, struct lesson *l)

@@ -297,8 +297,7 @@ static enum rc write_page(const struct staleness_lab *s, const struct crowds *c,
     TRY(show_curves(s, c, &l));
     TRY(momentum_part_show(momentum, &l));
     TRY(slow_part_show(slow, &l));
-    lesson_list(&l, "Questions", question);
-    lesson_list(&l, "What to try next", next);
+    lesson_questions(&l, question, next);
     lesson_heading(&l, "What was run");
     for (size_t i = 0; i < s->n_runs; i++)
         lesson_text(&l, s->record[i].command);

@@ -314,8 +314,7 @@ static enum rc write_page(const struct why_not *l)
     show_verdict(l, &lesson);
     TRY(lesson_picture(&lesson, "against", "time", "Time to the target loss.", time, 4));
     TRY(lesson_picture(&lesson, "against", "lengths", "Below 1 one worker is sooner.", lengths, 4));
-    lesson_list(&lesson, "Questions", question);
-    lesson_list(&lesson, "What to try next", next);
+    lesson_questions(&lesson, question, next);
     lesson_list(&lesson, "What was run", commands);
     TRY(lesson_commit(&lesson));
 out:
