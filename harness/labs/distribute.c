@@ -7,7 +7,6 @@
  * The rate of one worker is such that the scaled one is always 0.5: with all steps of the recipe W workers are the big
  * batch, sample for sample.
  */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -198,18 +197,6 @@ out:
     return rc;
 }
 
-/* The farthest that a worker is from worker 0. */
-static double apart(const struct training_path *t, size_t i)
-{
-    double most = 0;
-
-    for (int w = 1; w < t->n_workers; w++) {
-        const struct path_point *p = &t->point[(size_t)w * t->n_points + i];
-        most = fmax(most, hypot(p->slope - t->point[i].slope, p->offset - t->point[i].offset));
-    }
-    return most;
-}
-
 static enum rc write_distances(const struct distribute *d)
 {
     struct atomic_file file = { .stream = NULL };
@@ -219,8 +206,8 @@ static enum rc write_distances(const struct distribute *d)
     fputs("line\tx\ty\n", file.stream);
     for (int k = 0; k < d->n_stages; k++)
         for (size_t i = 1; i < d->stage[k].run.n_points; i++)
-            if (apart(&d->stage[k].run, i) > 1e-5) /* float by float: else they are one path */
-                fprintf(file.stream, "%s\t%zu\t%.9g\n", d->stage[k].of->name, i, apart(&d->stage[k].run, i));
+            if (training_apart(&d->stage[k].run, i) > 1e-5) /* float by float: else they are one path */
+                fprintf(file.stream, "%s\t%zu\t%.9g\n", d->stage[k].of->name, i, training_apart(&d->stage[k].run, i));
     TRY(atomic_file_commit(&file));
 out:
     atomic_file_discard(&file);
@@ -296,7 +283,7 @@ static enum rc show_distances(const struct distribute *d, struct lesson *l)
     enum rc rc = RC_OK;
 
     for (int k = 0; k < d->n_stages; k++)
-        is_any = is_any || apart(&d->stage[k].run, 1) > 1e-5;
+        is_any = is_any || training_apart(&d->stage[k].run, 1) > 1e-5;
     if (!is_any) /* one path: there is nothing to draw */
         return RC_OK;
     TRY(write_distances(d));

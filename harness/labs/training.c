@@ -2,6 +2,7 @@
 /* training.c - see training.h. */
 #include "harness/labs/training.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,6 +97,17 @@ void training_close(struct training_path *t)
 {
     free(t->point);
     *t = (struct training_path){ .point = NULL };
+}
+
+double training_apart(const struct training_path *t, size_t step)
+{
+    double most = 0;
+
+    for (int w = 1; w < t->n_workers; w++) {
+        const struct path_point *p = &t->point[(size_t)w * t->n_points + step];
+        most = fmax(most, hypot(p->slope - t->point[step].slope, p->offset - t->point[step].offset));
+    }
+    return most;
 }
 
 static enum rc write_history(const struct training_path *t, const struct lab_env *env, int worker, bool is_slope)

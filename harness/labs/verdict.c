@@ -13,19 +13,6 @@ static const struct path_point *point_of(const struct training_path *t, int work
     return &t->point[(size_t)worker * t->n_points + step];
 }
 
-/* The farthest from worker 0 that another is, before `step`. */
-static double apart(const struct training_path *t, size_t step)
-{
-    const struct path_point *first = point_of(t, 0, step);
-    double most = 0;
-
-    for (int w = 1; w < t->n_workers; w++) {
-        const struct path_point *p = point_of(t, w, step);
-        most = fmax(most, hypot(p->slope - first->slope, p->offset - first->offset));
-    }
-    return most;
-}
-
 static struct line_point step_of(const struct training_path *t, int worker, size_t step)
 {
     const struct path_point *from = point_of(t, worker, step), *to = point_of(t, worker, step + 1);
@@ -88,8 +75,8 @@ void verdict_of(struct verdict *out, const struct evidence *e)
 {
     const struct training_path *t = e->path;
     struct verdict v = { .rate = rate_of(e),
-                         .begins_apart = apart(t, 0),
-                         .ends_apart = apart(t, t->n_points - 1),
+                         .begins_apart = training_apart(t, 0),
+                         .ends_apart = training_apart(t, t->n_points - 1),
                          .first_not_sharded = not_sharded(e) };
 
     if (v.begins_apart > equal_points)
