@@ -33,5 +33,6 @@ endif()
 if(GRADMARK_SANITIZE)
   add_compile_options(-fsanitize=${GRADMARK_SANITIZE} -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${GRADMARK_SANITIZE})
+  add_compile_options(-g1) # what the stack of a report names: functions and lines
 endif()
 include_directories("${CMAKE_SOURCE_DIR}")
