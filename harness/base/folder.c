@@ -112,8 +112,11 @@ enum rc atomic_folder_open(struct atomic_folder *out, const char *path)
     TRY(make_parents(&f));
     TRY(make_temporary(&f, mode_of(is_there ? &there : NULL)));
     if (is_there) { /* replace the empty folder by an empty one: an obstacle to the last rename is found now */
-        if (rename(f.temporary_path, f.path) != 0)
-            FAIL(RC_INVAL, "%s: cannot be replaced: %s", path, strerror(errno));
+        const int error = rename(f.temporary_path, f.path) != 0 ? errno : 0;
+        if (error == ENOTEMPTY || error == EEXIST)
+            FAIL(RC_INVAL, "%s: has files in it, which stay; name another folder, or empty this one", path);
+        if (error != 0)
+            FAIL(RC_INVAL, "%s: cannot be replaced: %s", path, strerror(error));
         TRY(make_temporary(&f, mode_of(&there)));
     }
     *out = f;

@@ -31,14 +31,15 @@ static bool cut_part(char *path)
     return true;
 }
 
-bool share_prefix(char *out, size_t n_bytes)
+bool share_prefix_of(char *out, size_t n_bytes, const char *file, const char *build_folder)
 {
     char path[PATH_MAX], folder[PATH_MAX + 32];
 
     out[0] = '\0';
-    if (!own_file(path))
-        return false;
+    (void)snprintf(path, sizeof path, "%s", file);
     for (int level = 0; level < 3 && cut_part(path); level++) { /* PREFIX/lib may have a part for the machine */
+        if (strcmp(path, build_folder) == 0)                    /* what is installed above it is of another copy */
+            return false;
         snprintf(folder, sizeof folder, "%s/share/gradmark", path);
         if (level > 0 && access(folder, R_OK | X_OK) == 0) {
             snprintf(out, n_bytes, "%s", path);
@@ -46,6 +47,18 @@ bool share_prefix(char *out, size_t n_bytes)
         }
     }
     return false;
+}
+
+bool share_prefix(char *out, size_t n_bytes)
+{
+    char file[PATH_MAX], build_folder[PATH_MAX];
+
+    out[0] = '\0';
+    if (!own_file(file))
+        return false;
+    if (!realpath(GRADMARK_BUILD_DIR, build_folder)) /* an installed copy, whose build tree is gone */
+        build_folder[0] = '\0';
+    return share_prefix_of(out, n_bytes, file, build_folder);
 }
 
 void share_path(char *out, size_t n_bytes, const char *part, const char *source_path)

@@ -4,7 +4,8 @@
  * tree that it was built from.
  *
  * PREFIX is found from where the program, or libgradmark.so, is: PREFIX/bin or PREFIX/lib. So an installed copy may be
- * moved, and never reads the files of another one.
+ * moved, and never reads the files of another one. Nor does a program of the build tree, wherever that is: of what is
+ * installed above it (PREFIX/build/release of a source tree that is its own PREFIX) it takes nothing.
  */
 #ifndef HARNESS_BASE_SHARE_H
 #define HARNESS_BASE_SHARE_H
@@ -14,6 +15,8 @@
 
 /* PREFIX of an installed copy, cut to out[n_bytes]; false: this is none, and out is "". Cannot fail. */
 bool share_prefix(char *out, size_t n_bytes);
+/* The same of the program or library `file`; build_folder: of the build tree, a path without links; "": it is gone. */
+bool share_prefix_of(char *out, size_t n_bytes, const char *file, const char *build_folder);
 /* The path of `part` ("gnuplot"): in the installed copy, or source_path. Cut to out[n_bytes]. Cannot fail. */
 void share_path(char *out, size_t n_bytes, const char *part, const char *source_path);
 

@@ -35,6 +35,7 @@ enum cluster_jitter { JITTER_NONE, JITTER_EXPONENTIAL, JITTER_HALFNORMAL, JITTER
 struct protocol_cost {
     double latency_s;           /* one way, added to the link's */
     double message_s;           /* for which a message occupies the process that sends it, and the one that gets it */
+    double eager_bytes;         /* the sender of a longer message waits until it has arrived; 0: no sender waits */
     double rate_ratio;          /* of the link's rate that messages get */
     double process_bytes_per_s; /* sent and received by one process together; 0: no limit */
 };

@@ -31,6 +31,9 @@
         REAL_(#p "_message_s", p.message_s, 0, 1, false, message, "s",                                            \
               "for which a message of " #p " occupies the process that sends it, and the one that gets it",       \
               "protocol=" #p),                                                                                    \
+        REAL_(#p "_eager_bytes", p.eager_bytes, 0, 1e18, false, "0", "bytes",                                     \
+              "longest message of " #p " whose sender does not wait until it has arrived; 0: no sender waits",    \
+              "protocol=" #p),                                                                                    \
         REAL_(#p "_rate_ratio", p.rate_ratio, 1e-3, 1, false, rate, "", "of the link's rate that " #p " carries", \
               "protocol=" #p),                                                                                    \
         REAL_(#p "_process_bytes_per_s", p.process_bytes_per_s, 0, 1e18, false, process, "bytes/s",               \

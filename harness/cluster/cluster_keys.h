@@ -33,7 +33,7 @@ struct cluster_key {
 };
 
 extern const struct cluster_key cluster_keys[]; /* name NULL last */
-enum { CLUSTER_N_KEYS = 41 };
+enum { CLUSTER_N_KEYS = 44 };
 
 /* Index of the key of that name; -1: none. */
 int cluster_key_find(const char *name);

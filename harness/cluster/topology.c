@@ -174,11 +174,22 @@ static bool is_spoken_locally(const struct topology *t)
     return t->cluster.protocol == PROTOCOL_GRPC;
 }
 
+/* Not: it stays on a host, where nothing of the protocol is spent. */
+static bool is_spoken(const struct topology *t, int from, int to)
+{
+    return is_spoken_locally(t) || topology_slot(t, from) != topology_slot(t, to);
+}
+
 double topology_message_s(const struct topology *t, int from, int to)
 {
-    const bool is_local = topology_slot(t, from) == topology_slot(t, to);
+    return is_spoken(t, from, to) ? topology_protocol(t).message_s : 0;
+}
 
-    return is_local && !is_spoken_locally(t) ? 0 : topology_protocol(t).message_s;
+bool topology_sender_waits(const struct topology *t, int from, int to, double n_bytes)
+{
+    const double eager_bytes = topology_protocol(t).eager_bytes;
+
+    return eager_bytes > 0 && n_bytes > eager_bytes && is_spoken(t, from, to);
 }
 
 /* Add the limit of the process of rank, if it has one (D4). */

@@ -70,6 +70,8 @@ double topology_slow_ratio(const struct topology *t, int slot);
 struct protocol_cost topology_protocol(const struct topology *t);
 /* For how long a message from one rank to another occupies each of the two. */
 double topology_message_s(const struct topology *t, int from, int to);
+/* The sender of a message of n_bytes waits until it has arrived (eager_bytes of the protocol that carries it). Pure. */
+bool topology_sender_waits(const struct topology *t, int from, int to, double n_bytes);
 
 /* The links that a message of rank crosses to the switch of its group, and from there; in order; returns how many. */
 int topology_links_out(const struct topology *t, int rank, struct topology_link out[TOPOLOGY_MAX_END]);

@@ -250,6 +250,22 @@ static void protocols_cost_what_they_say_D4(void **state)
     assert_string_equal(path_text(&tcp, 0, 3), "process 0, up 0, down 1, process 3");
 }
 
+static void senders_wait_for_what_is_longer_than_eager(void **state)
+{
+    const struct topology t = job(4, 4, "ranks_per_host_count=2,protocol=tcp,tcp_eager_bytes=1000,rdma_eager_bytes=10");
+    const struct topology grpc = job(4, 4, "ranks_per_host_count=2,protocol=grpc,grpc_eager_bytes=1000");
+    const struct topology none = job(4, 4, "ranks_per_host_count=2,protocol=tcp");
+    const struct topology bare = job(4, 4, "ranks_per_host_count=2,protocol=bare,tcp_eager_bytes=1000");
+
+    (void)state;
+    assert_false(topology_sender_waits(&t, 0, 2, 1000));
+    assert_true(topology_sender_waits(&t, 0, 2, 1001));
+    assert_false(topology_sender_waits(&t, 0, 1, 1001));
+    assert_true(topology_sender_waits(&grpc, 0, 1, 1001)); /* which is spoken there, too */
+    assert_false(topology_sender_waits(&none, 0, 2, 1e15));
+    assert_false(topology_sender_waits(&bare, 0, 2, 1e15));
+}
+
 static void hosts_share_within_as_told(void **state)
 {
     const struct topology rank = job(4, 4, "ranks_per_host_count=2,local_sharing=rank");
@@ -340,6 +356,7 @@ int main(void)
         cmocka_unit_test(cards_carry_less_both_ways_D2),
         cmocka_unit_test(workers_stage_servers_do_not_D3),
         cmocka_unit_test(protocols_cost_what_they_say_D4),
+        cmocka_unit_test(senders_wait_for_what_is_longer_than_eager),
         cmocka_unit_test(hosts_share_within_as_told),
         cmocka_unit_test(stragglers_are_as_many_as_told),
         cmocka_unit_test(jitter_has_its_mean_V2),

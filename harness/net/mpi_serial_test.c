@@ -111,6 +111,9 @@ REPLACE(returns_at_once, Ibarrier, (MPI_Comm c, MPI_Request *r), (c, r))
 REPLACE(returns_at_once, Iallgather,
         (const void *in, int n, MPI_Datatype d, void *out, int k, MPI_Datatype e, MPI_Comm c, MPI_Request *r),
         (in, n, d, out, k, e, c, r))
+REPLACE(returns_at_once, Iallreduce,
+        (const void *in, void *out, int n, MPI_Datatype d, MPI_Op op, MPI_Comm c, MPI_Request *r),
+        (in, out, n, d, op, c, r))
 REPLACE(returns_at_once, Ibcast, (void *p, int n, MPI_Datatype d, int root, MPI_Comm c, MPI_Request *r),
         (p, n, d, root, c, r))
 REPLACE(returns_at_once, Igather,

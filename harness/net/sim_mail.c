@@ -113,8 +113,48 @@ void port_trim(struct port *p, struct channel *c)
     free(c);
 }
 
+enum rc receipt_open(struct sim_message *m, const struct port *p)
+{
+    struct receipt *r = malloc(sizeof *r);
+
+    if (!r)
+        return rc_raise(RC_NOMEM, "transport sim: no memory for a receipt");
+    *r = (struct receipt){ .next = p->fabric->receipts, .sender = p->rank };
+    if (r->next)
+        r->next->previous = r;
+    p->fabric->receipts = r;
+    m->receipt = r;
+    return RC_OK;
+}
+
+static void receipt_free(struct fabric *f, struct receipt *r)
+{
+    if (r->next)
+        r->next->previous = r->previous;
+    *(r->previous ? &r->previous->next : &f->receipts) = r->next;
+    free(r);
+}
+
+void receipt_give_up(struct fabric *f, struct receipt *r)
+{
+    r->is_unwanted = true;
+    if (r->arrived)
+        receipt_free(f, r);
+}
+
+static void receipt_arrived(struct fabric *f, struct receipt *r)
+{
+    r->arrived = true;
+    if (r->is_unwanted)
+        receipt_free(f, r);
+    else
+        sim_wake(r->sender, r);
+}
+
 static void fabric_free(struct fabric *f)
 {
+    while (f->receipts) /* of senders that died */
+        receipt_free(f, f->receipts);
     for (int r = 0; r < f->n_ports; r++) {
         struct port *p = &f->port[r];
         for (size_t i = 0; i < p->n_buckets; i++)
@@ -189,6 +229,9 @@ void sim_message_arrived(struct sim_transfer *transfer)
     struct channel *c = m->channel;
     struct port *p = m->to;
 
+    if (m->receipt)
+        receipt_arrived(p->fabric, m->receipt);
+    m->receipt = NULL;
     m->arrived = true;
     m->arrived_ns = sim_now_ns(p->rank);
     while (c->flying.first && c->flying.first->arrived) { /* T4: not before its predecessors */

@@ -6,10 +6,12 @@
  *   sim_message  a message with a copy of its payload
  *   channel      one for each (source, tag) of a receiving rank, while there is anything in it
  *   port         each rank has one: its channels, and the queue of TAG_ANY messages by arrival
+ *   receipt      of a message whose sender waits until it has arrived; has the life of both
  *   fabric       the ports of one open()
  *
  * State of a receive:  POSTED -> MATCHED (priv: its sim_message), by sim_message_arrived() or when posted
  *                      -> ENDED, in complete(), which copies and frees
+ * State of a send:     SENT, or AWAITED (priv: its receipt), which complete() waits for -> ENDED
  *
  * Invariants
  *   N1  A port belongs to its rank's transport; its memory is the fabric's, so a rank that dies
@@ -27,13 +29,21 @@
 #include "harness/net/transport.h"
 #include "harness/world/sim/sim_engine.h"
 
-enum mail_state { MAIL_ENDED, MAIL_POSTED, MAIL_MATCHED, MAIL_SENT }; /* xfer.state */
+enum mail_state { MAIL_ENDED, MAIL_POSTED, MAIL_MATCHED, MAIL_SENT, MAIL_AWAITED }; /* xfer.state */
+
+struct receipt {
+    struct receipt *previous, *next; /* of the fabric's */
+    struct sim_rank *sender;
+    bool arrived;
+    bool is_unwanted; /* the sender has ended its wait: the arrival frees it */
+};
 
 struct sim_message { /* a message with its payload */
     struct sim_transfer transfer;
     struct sim_message *next;
     struct port *to;
     struct channel *channel; /* while flying */
+    struct receipt *receipt; /* NULL: nobody waits for its arrival */
     int source;
     uint32_t tag;
     bool arrived;
@@ -70,6 +80,7 @@ struct fabric {
     struct sim_owned owned;
     int n_ports, n_open;
     size_t n_flying;
+    struct receipt *receipts;
     struct port port[];
 };
 
@@ -88,6 +99,11 @@ void port_match(struct port *p, struct xfer *x, struct sim_message *m);
 /* Forget what p's rank has not received. Receives still posted are not touched: their frames may
  * be gone. The last port to close, and the last message to arrive, free the fabric. */
 void port_close(struct port *p);
+
+/* One for m, whose sender is the rank of p. RC_NOMEM. */
+enum rc receipt_open(struct sim_message *m, const struct port *p) MUST_CHECK;
+/* Its sender waits no longer. */
+void receipt_give_up(struct fabric *f, struct receipt *r);
 
 /* For sim_message.transfer. */
 void sim_message_arrived(struct sim_transfer *transfer);

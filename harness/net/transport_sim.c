@@ -3,9 +3,10 @@
  * transport_sim.c - messages between ranks of the sim world, in virtual time.
  *
  * A send is eager: its payload is copied and starts to travel when it is posted, so complete() of a
- * send ends at once (the memory is the sender's again) and never waits for the link. A wait without
- * limit that nothing can end is RC_TIMEOUT (sim_engine.h, G3). Polling with DO_NOT_WAIT takes no
- * virtual time: a loop that polls must pause in between.
+ * send ends at once (the memory is the sender's again) and never waits for the link. Where the description of the
+ * cluster says that senders wait for long messages, it ends when the message has arrived, received or not. A wait
+ * without limit that nothing can end is RC_TIMEOUT (sim_engine.h, G3). Polling with DO_NOT_WAIT takes no virtual time:
+ * a loop that polls must pause in between.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -81,11 +82,14 @@ static enum rc sim_post_send(struct transport *t, struct xfer *x)
                                .n_bytes = n_bytes,
                                .n_hollow_bytes = x->n_hollow_bytes };
     xfer_copy_out(m->payload, x);
+    if (sim_sender_waits(p->rank, to->rank, (uint64_t)n_bytes + m->n_hollow_bytes))
+        TRY(receipt_open(m, p));
     TRY(port_channel(&m->channel, to, m->source, m->tag));
     sim_queue_put(&m->channel->flying, m);
     p->fabric->n_flying++;
     world_sim_sent(t->world, x->peer, (uint64_t)n_bytes + x->n_hollow_bytes);
-    atomic_store_explicit(&x->state, MAIL_SENT, memory_order_relaxed);
+    x->priv = m->receipt;
+    atomic_store_explicit(&x->state, m->receipt ? MAIL_AWAITED : MAIL_SENT, memory_order_relaxed);
     rc = sim_send(p->rank, to->rank, (uint64_t)m->n_bytes + m->n_hollow_bytes, &m->transfer);
     if (rc == RC_OK)
         return RC_OK; /* N2 */
@@ -93,6 +97,10 @@ static enum rc sim_post_send(struct transport *t, struct xfer *x)
     sim_queue_take_out(&m->channel->flying, m);
     port_trim(to, m->channel);
 out:
+    if (m && m->receipt) {
+        m->receipt->arrived = true; /* it never will */
+        receipt_give_up(p->fabric, m->receipt);
+    }
     free(m);
     return rc;
 }
@@ -181,23 +189,33 @@ static enum mail_state state_of(const struct xfer *x)
     return (enum mail_state)atomic_load_explicit(&x->state, memory_order_relaxed);
 }
 
+/* A receive whose message has not come, or a send whose message has not arrived and is to. */
+static bool is_under_way(const struct xfer *x)
+{
+    const enum mail_state state = state_of(x);
+
+    return state == MAIL_POSTED || (state == MAIL_AWAITED && !((struct receipt *)x->priv)->arrived);
+}
+
 static enum rc sim_complete(struct transport *t, struct xfer *x, int timeout_ms)
 {
     const uint64_t limit_ns = deadline_ns(self(t), timeout_ms);
     bool expired = false;
     enum rc rc = RC_OK;
 
-    while (state_of(x) == MAIL_POSTED) {
+    while (is_under_way(x)) {
         if (expired)
-            FAIL(RC_TIMEOUT, "rank %d, tag %u: no message after %d ms", x->peer, x->tag,
-                 timeout_ms == DO_NOT_WAIT ? 0 : timeout_ms);
-        TRY(wait_for(self(t), x->peer, x, timeout_ms, limit_ns, &expired));
+            FAIL(RC_TIMEOUT, "rank %d, tag %u: %s after %d ms", x->peer, x->tag,
+                 x->receives ? "no message" : "a message has not arrived", timeout_ms == DO_NOT_WAIT ? 0 : timeout_ms);
+        TRY(wait_for(self(t), x->peer, x->receives ? (void *)x : x->priv, timeout_ms, limit_ns, &expired));
     }
     if (state_of(x) == MAIL_MATCHED)
         rc = unpack(self(t), x);
 out:
     if (state_of(x) == MAIL_POSTED)
         withdraw(self(t), x);
+    if (state_of(x) == MAIL_AWAITED)
+        receipt_give_up(self(t)->fabric, x->priv);
     x->priv = NULL;
     atomic_store_explicit(&x->state, MAIL_ENDED, memory_order_relaxed);
     return rc;

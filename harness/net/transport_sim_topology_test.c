@@ -343,6 +343,68 @@ static void each_message_takes_what_topology_says(void **state)
                 assert_time(at(s, from, to), 1e9 * topology_message_time_s(&t, from, to, MESSAGE_BYTES));
 }
 
+/* Rank 0 sends to rank 2 of another host: as long as is eager, a byte longer, and one for which it waits too short a
+ * time; and to rank 1 of its own host. at_ns: [0] when each send had ended, [8] when each was received. */
+static enum rc holding_body(struct transport *t, struct seen *seen)
+{
+    static const struct {
+        int to, n_bytes, timeout_ms;
+    } message[] = { { 2, 1000000, 0 }, { 2, 1000001, SECOND_MS }, { 1, 2000000, 0 }, { 2, 5000000, 1 } };
+    enum rc rc = RC_OK;
+
+    for (int i = 0; i < 4; i++) {
+        struct xfer x = { .n_hollow_bytes = (size_t)message[i].n_bytes, .peer = message[i].to, .tag = 7 };
+        if (t->world->rank == 0) {
+            TRY(transport_send(t, &x));
+            seen->rc[i] = transport_wait(t, &x, message[i].timeout_ms);
+            seen->at_ns[i] = now_ns(t);
+        } else if (t->world->rank == message[i].to) {
+            TRY(receive_from(t, 0, 7, NULL, 0));
+            seen->at_ns[8 + i] = now_ns(t);
+        }
+    }
+out:
+    return rc;
+}
+
+static void run_holding(struct seen *seen, const char *eager)
+{
+    char settings[256];
+
+    snprintf(settings, sizeof settings,
+             LINKS "ranks_per_host_count=2,protocol=tcp,tcp_latency_s=0,tcp_message_s=0,tcp_rate_ratio=1,%s", eager);
+    assert_int_equal(run_sim_on(seen, 4, 4, settings, holding_body), RC_OK);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(seen->rc[i], RC_OK);
+    assert_time(seen->at_ns[8], LATENCY_NS + 1 * MB);
+    assert_time(seen->at_ns[9], LATENCY_NS + 2 * MB + 1);
+}
+
+static void a_long_message_holds_its_sender(void **state)
+{
+    static struct seen seen;
+
+    (void)state;
+    run_holding(&seen, "tcp_eager_bytes=1000000");
+    assert_time(seen.at_ns[0], 0);
+    assert_time(seen.at_ns[1], seen.at_ns[9]);
+    assert_time(seen.at_ns[2], seen.at_ns[1]); /* within a host nothing is spoken */
+    assert_int_equal(seen.rc[3], RC_TIMEOUT);
+    assert_time(seen.at_ns[3], seen.at_ns[2] + MB);
+    assert_time(seen.at_ns[11], seen.at_ns[2] + LATENCY_NS + 5 * MB); /* it arrives all the same */
+}
+
+static void without_a_limit_no_sender_is_held(void **state)
+{
+    static struct seen seen;
+
+    (void)state;
+    run_holding(&seen, "tcp_eager_bytes=0");
+    assert_int_equal(seen.rc[3], RC_OK);
+    for (int i = 0; i < 4; i++)
+        assert_time(seen.at_ns[i], 0);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -368,6 +430,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(within_a_host_all_share),
         cmocka_unit_test(servers_are_beside_workers),
         cmocka_unit_test(each_message_takes_what_topology_says),
+        cmocka_unit_test(a_long_message_holds_its_sender),
+        cmocka_unit_test(without_a_limit_no_sender_is_held),
     };
 
     for (size_t i = 0; argc == 2 && i < sizeof tests / sizeof *tests; i++)

@@ -46,7 +46,8 @@ const char *stop_signal_name(int number);
 /* --- the ranks of a run --- */
 
 /* This rank is about to begin its n_begun-th step (from 1 on, one more with each call). *out: it is to; false: it ends,
- * and so do all others, after as many steps as this one has done. Ranks whose steps nobody counts (parameter servers)
+ * and so do all others, after as many steps as this one has done. Or it goes on to a later one, where all others do so
+ * by the same rule: from here on the answer is false on all ranks. Ranks whose steps nobody counts (parameter servers)
  * do not call. RC_UNSUPPORTED: a signal came, but hosts do not hear of each other; RC_PEER: the run failed. */
 enum rc world_begin_step(struct world *w, int64_t n_begun, bool *out) MUST_CHECK;
 /* The signal for which the ranks stop; 0: none, as far as this rank knows. */

@@ -101,6 +101,8 @@ struct world_opts {
                              every rank, before any body, with RC_UNSUPPORTED and the reason */
     bool one_thread;      /* mpi only: of one that is open()ed: no thread of this process is at work beside the one that
                              calls, so MPI_THREAD_SINGLE, which a plain MPI_Init() grants, is enough */
+    int timeout_ms;       /* mpi only, of one that is open()ed: open(), close() and bootstrap wait at most so long
+                             for another rank, with RC_TIMEOUT then; 0: for ever */
     const void *mpi_comm; /* mpi only: address of an MPI_Comm of an MPI that the caller has initialised, with
                              the level above: run() is collective over it, may be called again, and leaves
                              the job and MPI as they were. NULL: run() initialises and finalises MPI */
@@ -126,7 +128,9 @@ struct world_ops {
      * library, whose caller cannot be a body. threads: the calling thread is the only rank. mpi: the ranks of
      * opts->mpi_comm; where that is NULL, those of MPI_COMM_WORLD, and an MPI that nobody has initialised yet is
      * initialised here, and finalised by close(). It ends no process; world_abort() tells the other ranks, as in a
-     * caller's MPI (W4). No drills, no watch for silence, no report of losses. Collective; one thread calls all. */
+     * caller's MPI (W4). RC_TIMEOUT (opts->timeout_ms): the others did not come; what was begun is left to MPI, which
+     * is not finalised then, even if it was initialised here. No drills, no watch for silence, no report of losses.
+     * Collective; one thread calls all. */
     enum rc (*open)(struct world **out, const struct world_opts *opts);
     /* Collective. The failure of the world, as run() returns it; nulls in any case. */
     enum rc (*close)(struct world **w);

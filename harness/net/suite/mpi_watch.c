@@ -26,6 +26,8 @@ COUNT(Comm_split_type, (MPI_Comm c, int type, int key, MPI_Info info, MPI_Comm *
         return PMPI_##name args;                    \
     }
 BEGIN(Ibarrier, (MPI_Comm c, MPI_Request *r), (c, r))
+BEGIN(Iallreduce, (const void *in, void *out, int n, MPI_Datatype d, MPI_Op op, MPI_Comm c, MPI_Request *r),
+      (in, out, n, d, op, c, r))
 BEGIN(Iallgather, (const void *in, int n, MPI_Datatype d, void *out, int k, MPI_Datatype e, MPI_Comm c, MPI_Request *r),
       (in, n, d, out, k, e, c, r))
 

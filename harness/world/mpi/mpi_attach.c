@@ -39,17 +39,47 @@ out:
     return rc;
 }
 
+/* The wait for the others since started_ns, in step `what` of the run: RC_TIMEOUT, and the run is given up (M6). */
+static enum rc check_limit(struct mpi_attach *a, uint64_t started_ns, const char *what)
+{
+    if (a->limit_ns == 0 || wait_clock_ns() - started_ns <= a->limit_ns)
+        return RC_OK;
+    a->is_given_up = true;
+    return rc_raise(RC_TIMEOUT, "world mpi: not all ranks came to its %s within %.6g s", what,
+                    1e-9 * (double)a->limit_ns);
+}
+
+/* The request of a collective of all ranks. */
+static enum rc await_all(struct mpi_attach *a, MPI_Request *request, const char *what)
+{
+    const uint64_t started_ns = wait_clock_ns();
+    struct backoff backoff = { .may_spin = false };
+    int done = 0;
+    enum rc rc = RC_OK;
+
+    for (;;) {
+        TRY_MPI(a->lock, MPI_Test(request, &done, MPI_STATUS_IGNORE));
+        if (done)
+            break;
+        TRY(check_limit(a, started_ns, what));
+        mpi_lock_pause(a->lock, &backoff, MAX_SLEEP_NS);
+    }
+out:
+    return rc;
+}
+
 /* RC_NOMEM on all ranks alike. */
 static enum rc alloc_lists(struct mpi_attach *a)
 {
-    int is_ready, all_are;
+    MPI_Request request;
     enum rc rc = RC_OK;
 
     a->notice = malloc((size_t)a->n_ranks * sizeof *a->notice);
     a->flags = calloc((size_t)a->n_ranks, sizeof *a->flags);
-    is_ready = a->notice && a->flags && mpi_attach_reserve(a, FIRST_CAPACITY) == RC_OK;
-    TRY_MPI_ALONE(MPI_Allreduce(&is_ready, &all_are, 1, MPI_INT, MPI_MIN, a->comm));
-    if (!all_are || !a->notice)
+    a->is_ready = a->notice && a->flags && mpi_attach_reserve(a, FIRST_CAPACITY) == RC_OK;
+    TRY_MPI(a->lock, MPI_Iallreduce(&a->is_ready, &a->all_are_ready, 1, MPI_INT, MPI_MIN, a->comm, &request));
+    TRY(await_all(a, &request, "begin")); /* who gave up before this rank came does not answer */
+    if (!a->all_are_ready || !a->notice)
         FAIL(RC_NOMEM, "world mpi: no memory for %d ranks", a->n_ranks);
     for (int r = 0; r < a->n_ranks; r++)
         a->notice[r] = MPI_REQUEST_NULL;
@@ -57,12 +87,13 @@ out:
     return rc;
 }
 
-enum rc mpi_attach_init(struct mpi_attach *a, struct mpi_lock *lock, const MPI_Comm *caller)
+enum rc mpi_attach_init(struct mpi_attach *a, struct mpi_lock *lock, const MPI_Comm *caller, int timeout_ms)
 {
     MPI_Request request;
     enum rc rc;
 
     *a = (struct mpi_attach){ .lock = lock,
+                              .limit_ns = (uint64_t)timeout_ms * UINT64_C(1000000),
                               .comm = MPI_COMM_NULL,
                               .first.rank = -1,
                               .incoming_request = MPI_REQUEST_NULL,
@@ -73,7 +104,7 @@ enum rc mpi_attach_init(struct mpi_attach *a, struct mpi_lock *lock, const MPI_C
     cores_thread_set(&a->caller_cores);
     TRY(replace_handlers(a, caller));
     TRY_MPI(lock, MPI_Comm_idup(*caller, &a->comm, &request)); /* asleep until all are here */
-    TRY(mpi_p2p_finish(a, &request));
+    TRY(await_all(a, &request, "begin"));
     TRY_MPI_ALONE(MPI_Comm_set_errhandler(a->comm, MPI_ERRORS_RETURN));
     TRY_MPI_ALONE(MPI_Comm_rank(a->comm, &a->rank));
     TRY_MPI_ALONE(MPI_Comm_size(a->comm, &a->n_ranks));
@@ -155,6 +186,7 @@ out:
 static enum rc empty_comms(struct mpi_attach *a)
 {
     struct backoff backoff = { .may_spin = false };
+    const uint64_t started_ns = wait_clock_ns();
     MPI_Request request;
     bool is_through = false;
     int all_are = 0;
@@ -169,8 +201,10 @@ static enum rc empty_comms(struct mpi_attach *a)
             TRY(discard_message(a, a->kept[i].comm));
         if (is_through)
             TRY_MPI(a->lock, MPI_Test(&request, &all_are, MPI_STATUS_IGNORE));
-        if (!all_are)
+        if (!all_are) {
+            TRY(check_limit(a, started_ns, "end"));
             mpi_lock_pause(a->lock, &backoff, MAX_SLEEP_NS);
+        }
     }
 out:
     return rc;
@@ -252,13 +286,14 @@ enum rc mpi_attach_check(struct mpi_attach *a)
 /* flags[r] := rank r failed by itself. When all ranks are here; who is not may ask for a meeting meanwhile (M4). */
 static enum rc meet_at_end(struct mpi_attach *a)
 {
-    const int has_failed = a->is_own;
+    const uint64_t started_ns = wait_clock_ns();
     struct backoff backoff = { .may_spin = false };
     MPI_Request request;
     int done = 0;
     enum rc rc = RC_OK, refused = RC_OK;
 
-    TRY_MPI(a->lock, MPI_Iallgather(&has_failed, 1, MPI_INT, a->flags, 1, MPI_INT, a->comm, &request));
+    a->has_failed = a->is_own;
+    TRY_MPI(a->lock, MPI_Iallgather(&a->has_failed, 1, MPI_INT, a->flags, 1, MPI_INT, a->comm, &request));
     for (;;) {
         TRY_MPI(a->lock, MPI_Test(&request, &done, MPI_STATUS_IGNORE));
         if (done)
@@ -266,6 +301,7 @@ static enum rc meet_at_end(struct mpi_attach *a)
         for (int i = 0; i < a->n_kept && refused == RC_OK; i++)
             if (a->kept[i].is_bootstrap)
                 refused = mpi_p2p_refuse_meeting(a, a->kept[i].comm);
+        TRY(check_limit(a, started_ns, "end"));
         mpi_lock_pause(a->lock, &backoff, MAX_SLEEP_NS);
     }
     rc = refused; /* not before the request, which reads has_failed, has ended */
@@ -348,12 +384,14 @@ static void put_back_handler(MPI_Comm comm, MPI_Errhandler *handler)
 
 void mpi_attach_fini(struct mpi_attach *a, const MPI_Comm *caller)
 {
-    for (int i = 0; i < a->n_kept; i++)
+    for (int i = 0; i < a->n_kept && !a->is_given_up; i++)
         MPI_Comm_free(&a->kept[i].comm);
-    if (a->comm != MPI_COMM_NULL)
+    if (a->comm != MPI_COMM_NULL && !a->is_given_up)
         MPI_Comm_free(&a->comm);
     put_back_handler(*caller, &a->caller_handler);
     put_back_handler(MPI_COMM_WORLD, &a->global_handler);
+    if (a->is_given_up) /* M6 */
+        return;
     free(a->kept);
     free(a->flags);
     free(a->notice);

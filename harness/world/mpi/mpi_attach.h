@@ -15,6 +15,8 @@
  *   M4  What only blocking calls of MPI can do (a split) begins on all ranks of a world or on none: its rank 0 says
  *       which, also to those that ask after it has left the body (mpi_p2p_meet()).
  *   M5  Every rank returns the same failure, that of the rank that failed first by the world's clock.
+ *   M6  With a limit (world_opts.timeout_ms) a run that the other ranks do not begin, or do not end, is given up: MPI
+ * may still write to its memory, so communicators and memory, this struct among them, stay until the process ends.
  */
 #ifndef HARNESS_WORLD_MPI_MPI_ATTACH_H
 #define HARNESS_WORLD_MPI_MPI_ATTACH_H
@@ -48,6 +50,10 @@ struct mpi_attach { /* of one rank, for one run */
     MPI_Comm comm; /* of all ranks of the run: notices, and the end */
     int rank, n_ranks;
     MPI_Errhandler caller_handler, global_handler; /* of the caller's communicator and MPI_COMM_WORLD, put back later */
+    uint64_t limit_ns;                             /* of a wait for another rank; 0: none */
+    bool is_given_up;                              /* M6 */
+    int has_failed;                                /* is_own, for MPI to send at the end */
+    int is_ready, all_are_ready;                   /* to begin: it has its memory */
     struct core_set caller_cores;
     jmp_buf died; /* to after the body (world_die) */
 
@@ -68,13 +74,13 @@ struct mpi_attach { /* of one rank, for one run */
     int *flags; /* (n_ranks) */
 };
 
-/* Collective over the caller's communicator. On errors, which all ranks have alike, mpi_attach_fini() frees the rest.
- */
-enum rc mpi_attach_init(struct mpi_attach *a, struct mpi_lock *lock, const MPI_Comm *caller) MUST_CHECK;
+/* Collective over the caller's communicator. timeout_ms: M6; 0: no limit. On errors, which all ranks have alike but for
+ * RC_TIMEOUT, mpi_attach_fini() frees the rest. */
+enum rc mpi_attach_init(struct mpi_attach *a, struct mpi_lock *lock, const MPI_Comm *caller, int timeout_ms) MUST_CHECK;
 /* After the body, when its tasks have ended: waits for all ranks, and returns the failure of the run (M3, M5). Its
  * message reads "rank R: ...". Collective over the run. */
 enum rc mpi_attach_end(struct mpi_attach *a) MUST_CHECK;
-/* Frees the communicators. */
+/* Frees the communicators. Of a run that was given up: puts back the error handlers alone. */
 void mpi_attach_fini(struct mpi_attach *a, const MPI_Comm *caller);
 
 /* Room for n more communicators. RC_NOMEM. */

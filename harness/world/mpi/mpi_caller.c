@@ -86,7 +86,7 @@ enum rc mpi_run_in_caller(struct mpi_world *m, const struct world_opts *opts, in
     enum rc rc;
 
     TRY(caller_level(caller, &level));
-    rc = mpi_attach_init(&attach, &m->self->lock, caller);
+    rc = mpi_attach_init(&attach, &m->self->lock, caller, 0);
     if (rc == RC_OK) {
         const enum rc joined = join(m, &attach, opts, n_ranks, level);
         if (joined == RC_OK)
@@ -136,6 +136,23 @@ static enum rc end_mpi(struct open_world *o, enum rc rc)
     return rc == RC_OK && code != MPI_SUCCESS ? rc_raise(RC_PEER, "world mpi: MPI_Finalize: error %d", code) : rc;
 }
 
+/* rc: what it ended with. What was given up (M6) is left as it is, MPI too, which would wait for the others. */
+static enum rc end_open(struct open_world *o, enum rc rc)
+{
+    char message[RC_MESSAGE_BYTES];
+
+    mpi_attach_fini(&o->attach, &o->caller);
+    if (o->attach.is_given_up) {
+        (void)snprintf(message, sizeof message, "%s", rc_message());
+        return rc_raise(rc, "%.400s%s", message,
+                        o->owns_mpi ? "; MPI is not finalised: that would wait for them, too" : "");
+    }
+    mpi_world_fini(&o->world);
+    rc = end_mpi(o, rc);
+    free(o);
+    return rc;
+}
+
 enum rc mpi_world_open(struct world **out, const struct world_opts *opts)
 {
     struct open_world *o = calloc(1, sizeof *o);
@@ -151,7 +168,7 @@ enum rc mpi_world_open(struct world **out, const struct world_opts *opts)
     o->opts.mpi_comm = &o->caller;
     TRY(caller_level(&o->caller, &level));
     TRY(mpi_world_init(&o->world, &o->rank, &o->opts));
-    rc = mpi_attach_init(&o->attach, &o->rank.lock, &o->caller);
+    rc = mpi_attach_init(&o->attach, &o->rank.lock, &o->caller, opts->timeout_ms);
     if (rc == RC_OK) {
         rc = join(&o->world, &o->attach, &o->opts, 0, level);
         if (rc != RC_OK)
@@ -161,8 +178,7 @@ enum rc mpi_world_open(struct world **out, const struct world_opts *opts)
         *out = &o->world.base;
         return RC_OK;
     }
-    mpi_attach_fini(&o->attach, &o->caller);
-    mpi_world_fini(&o->world);
+    return end_open(o, rc);
 out:
     rc = end_mpi(o, rc);
     free(o);
@@ -172,12 +188,8 @@ out:
 enum rc mpi_world_close(struct world **w)
 {
     struct open_world *o = (struct open_world *)*w;
-    enum rc rc = leave(&o->world, &o->opts, RC_OK);
+    const enum rc rc = leave(&o->world, &o->opts, RC_OK);
 
-    mpi_attach_fini(&o->attach, &o->caller);
-    mpi_world_fini(&o->world);
-    rc = end_mpi(o, rc);
-    free(o);
     *w = NULL;
-    return rc;
+    return end_open(o, rc);
 }

@@ -95,8 +95,19 @@ static void give_up(const struct line *l, struct piece *p, bool receives)
     mpi_attach_leave(l->attach, &p->left);
 }
 
+/* RC_TIMEOUT: the other side does not come (world_opts.timeout_ms). */
+static enum rc check_limit(const struct line *l, uint64_t started_ns)
+{
+    const uint64_t limit_ns = l->attach ? l->attach->limit_ns : 0;
+
+    if (limit_ns == 0 || wait_clock_ns() - started_ns <= limit_ns)
+        return RC_OK;
+    return rc_raise(RC_TIMEOUT, "rank %d did not come within %.6g s", l->peer, 1e-9 * (double)limit_ns);
+}
+
 static enum rc wait_for(const struct line *l, MPI_Request *request, enum mpi_p2p_until until)
 {
+    const uint64_t started_ns = wait_clock_ns();
     struct backoff backoff = { .may_spin = false };
     uint64_t failed_ns = 0;
     int done = 0;
@@ -111,6 +122,8 @@ static enum rc wait_for(const struct line *l, MPI_Request *request, enum mpi_p2p
             failed_ns = wait_clock_ns();
         if (rc != RC_OK && (until != UNTIL_FAILURE_IS_OLD || wait_clock_ns() - failed_ns > GRACE_NS))
             goto out;
+        if (until == UNTIL_FAILURE)
+            TRY(check_limit(l, started_ns));
         mpi_lock_pause(l->lock, &backoff, MAX_SLEEP_NS);
     }
 out:
@@ -327,6 +340,7 @@ out:
 /* Rank 0: wait for the others until a rank fails. *n_came := how many there were, of ranks 1 and up. */
 static enum rc await_others(struct world *w, int *n_came)
 {
+    const uint64_t started_ns = wait_clock_ns();
     struct backoff backoff = { .may_spin = false };
     bool came;
     enum rc rc;
@@ -338,6 +352,8 @@ static enum rc await_others(struct world *w, int *n_came)
             ++*n_came;
             continue;
         }
+        const struct line next = line_to(w, *n_came + 1, TAG_MEET);
+        TRY(check_limit(&next, started_ns));
         TRY(check_all(w));
         mpi_lock_pause(&self(w)->self->lock, &backoff, MAX_SLEEP_NS);
     }

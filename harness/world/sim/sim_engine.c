@@ -165,6 +165,11 @@ out:
     return rc;
 }
 
+bool sim_sender_waits(const struct sim_rank *self, const struct sim_rank *to, uint64_t n_bytes)
+{
+    return topology_sender_waits(self->engine->topology, self->number, to->number, (double)n_bytes);
+}
+
 /* The last that the main task of a rank does. */
 static void rank_ended(struct sim_rank *self)
 {

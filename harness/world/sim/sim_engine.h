@@ -111,6 +111,9 @@ struct sim_transfer {     /* first member of what is sent; owned by the sender's
 enum rc sim_send(struct sim_rank *self, struct sim_rank *to, uint64_t n_bytes,
                  struct sim_transfer *transfer) MUST_CHECK;
 
+/* The sender of n_bytes waits until they have arrived, as the description of the cluster says. Pure. */
+bool sim_sender_waits(const struct sim_rank *self, const struct sim_rank *to, uint64_t n_bytes);
+
 struct sim_owned { /* first member of what ranks share; freed at the end of the run at the latest */
     void (*destroy)(struct sim_owned *o);
     struct sim_owned *previous, *next;
