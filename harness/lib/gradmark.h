@@ -3,8 +3,9 @@
  * gradmark.h - libgradmark: the collectives, the parameter server and the models of gradmark, for programs of your own.
  *
  * C and C++. A job is a group of ranks, processes that mpirun or srun started. What is collective is called by all of
- * them, in the same order, with equal sizes; what waits, waits at most GM_TIMEOUT_S for another rank, but for
- * gm_init(), gm_barrier() and gm_finalize(), which wait for all ranks without limit. One job may be open at a time.
+ * them, in the same order, with equal sizes; what waits, waits at most GM_TIMEOUT_S for another rank, or as many
+ * seconds as the environment's GRADMARK_TIMEOUT_S says. (A debugger, or ranks that compute longer between two calls,
+ * want more.) One job may be open at a time in a process.
  *
  *     struct gm_job *job;
  *     gm_init(&job, NULL);                         // every rank
@@ -20,6 +21,9 @@
  *   I2  GM_INVAL is found before anything is sent: arguments are as they were, and the job goes on. After another error
  *       of a collective call the job has failed: the calls of all other ranks that wait return GM_PEER, as do all
  *       later ones; gm_finalize() remains to be called, and its message tells which rank failed first.
+ *       After GM_TIMEOUT of gm_init() or gm_finalize(), whose ranks did not all come, MPI may still wait for these: I1
+ *       does not hold for the communicator, an MPI that gm_init() initialised is not finalised, and the program
+ *       should end; MPI_Abort() ends that of a caller's MPI.
  *   I3  Every rank has the same bits after gm_allreduce(), gm_broadcast() and gm_allgather(), in every run.
  *   I4  The calls are those of `gradmark train`: ring, parameter server, optimiser and models of one kind, no other
  *       implementations. W ranks that average gradients of B samples take the step of one rank with W B samples, but
@@ -69,11 +73,13 @@ struct gm_job;
  * it lasts until gm_finalize(). NULL: MPI_COMM_WORLD, and MPI is initialised here and finalised by gm_finalize(),
  * unless the caller has done so. A program that no launcher started is a job of one rank. Without MPI (gm_has_mpi()):
  * one rank; GM_UNSUPPORTED where mpi_comm is given, or where mpirun or srun started several processes. GM_INVAL: MPI is
- * not initialised, or is over.
+ * not initialised, or is over; another job is open in this process; GRADMARK_TIMEOUT_S is no number of seconds from 1
+ * to 86400. GM_TIMEOUT: the others did not call it. (MPI itself, where it is initialised here, waits for processes that
+ * the launcher starts as long as the launcher does.)
  */
 int gm_init(struct gm_job **out, const void *mpi_comm);
 /* Collective: waits for all ranks. What was opened of the job is closed before. The first failure of any rank, if there
- * was one. */
+ * was one. GM_TIMEOUT: not all ranks called it. */
 int gm_finalize(struct gm_job **job);
 int gm_rank(const struct gm_job *job);
 int gm_size(const struct gm_job *job);
@@ -91,6 +97,7 @@ int gm_allreduce(struct gm_job *job, float *data, size_t n, enum gm_op op);
 int gm_broadcast(struct gm_job *job, float *data, size_t n, int root);
 /* out[size][n] := in[n] of rank 0, of rank 1, ... Collective. */
 int gm_allgather(struct gm_job *job, const float *in, size_t n, float *out);
+/* Returns when all ranks have called it. Collective. */
 int gm_barrier(struct gm_job *job);
 
 /* --- a step of distributed SGD --- */

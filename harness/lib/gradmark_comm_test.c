@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gradmark_comm_test.c plain|funneled|parts|failure - libgradmark in an MPI that this program initialises: by
- * MPI_Init() alone, in parts of its ranks, and with a rank that fails, after which MPI goes on (I1, I2). Under mpiexec.
+ * gradmark_comm_test.c CASE - libgradmark in an MPI that this program initialises: by MPI_Init() alone, in parts of its
+ * ranks, with a rank that fails, after which MPI goes on (I1, I2), or does not come; servers that wait for nobody, or
+ * for who is too far behind. Under mpiexec, of 4 ranks.
  */
 #include <gradmark.h>
 #include <mpi.h>
@@ -86,6 +87,146 @@ static int run_failure(void)
     return n_failures + run_well(MPI_COMM_WORLD);
 }
 
+/* GRADMARK_TIMEOUT_S is 1: the last rank comes to no barrier before the others have given up. The job has failed, and
+ * can be ended; MPI goes on. */
+static int run_late(void)
+{
+    struct gm_job *job = NULL;
+    int rank, n_ranks, n_failures = 0;
+
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &n_ranks);
+    n_failures += EXPECT(gm_init(&job, NULL) == GM_OK);
+    n_failures += EXPECT(gm_barrier(job) == GM_OK);
+    if (rank < n_ranks - 1) {
+        const int found = gm_barrier(job);
+        n_failures += EXPECT(found == GM_TIMEOUT || found == GM_PEER);
+    }
+    MPI_Barrier(MPI_COMM_WORLD); /* the caller's own: until all have given up */
+    n_failures += EXPECT(gm_barrier(job) == GM_PEER);
+    n_failures += EXPECT(gm_finalize(&job) == GM_TIMEOUT && strstr(gm_message(), "did not come within 1 s"));
+    return n_failures + run_well(MPI_COMM_WORLD);
+}
+
+/* The same of gm_init(): those that came give up, as does who comes later. */
+static int run_absent(void)
+{
+    struct gm_job *job = NULL;
+    int rank, n_ranks, n_failures = 0;
+
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &n_ranks);
+    if (rank == n_ranks - 1)
+        MPI_Barrier(MPI_COMM_WORLD);
+    n_failures += EXPECT(gm_init(&job, NULL) == GM_TIMEOUT && !job);
+    n_failures += EXPECT(strstr(gm_message(), "not all ranks came to its begin within 1 s"));
+    if (rank < n_ranks - 1)
+        MPI_Barrier(MPI_COMM_WORLD);
+    return n_failures;
+}
+
+/* The same of gm_finalize(). */
+static int run_left(void)
+{
+    struct gm_job *job = NULL;
+    int rank, n_ranks, n_failures = 0;
+
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &n_ranks);
+    n_failures += EXPECT(gm_init(&job, NULL) == GM_OK);
+    if (rank == n_ranks - 1)
+        MPI_Barrier(MPI_COMM_WORLD);
+    n_failures += EXPECT(gm_finalize(&job) == GM_TIMEOUT && !job);
+    n_failures += EXPECT(strstr(gm_message(), "not all ranks came to its end within 1 s"));
+    if (rank < n_ranks - 1)
+        MPI_Barrier(MPI_COMM_WORLD);
+    return n_failures;
+}
+
+enum { N_PARAMS = 6, N_WORKERS = 2, N_PUSHES = 40, N_TURNS = 8 };
+
+/* Push ones, at rate 1: each takes 1 of every parameter. *staleness := of it. */
+static int push_ones(struct gm_ps *ps, unsigned *staleness)
+{
+    static const float ones[N_PARAMS] = { 1, 1, 1, 1, 1, 1 };
+    float param[N_PARAMS];
+    int n_failures = EXPECT(gm_push(ps, ones, 1) == GM_OK);
+
+    *staleness = gm_ps_staleness(ps);
+    n_failures += EXPECT(gm_pull(ps, param) == GM_OK);
+    for (int i = 0; i < N_PARAMS; i++)
+        n_failures += EXPECT(param[i] == (float)(int)param[i]);
+    return n_failures;
+}
+
+/* Two workers, one at a time: between a push and the one before it the other's are counted. */
+static int take_turns(struct gm_ps *ps, int rank)
+{
+    static const struct {
+        int rank;
+        unsigned staleness;
+    } turn[N_TURNS] = { { 0, 0 }, { 1, 1 }, { 0, 1 }, { 0, 0 }, { 0, 0 }, { 1, 3 }, { 1, 0 }, { 0, 2 } };
+    unsigned staleness;
+    int n_failures = 0, now = 0;
+
+    for (size_t i = 0; i < N_TURNS; i++) {
+        if (turn[i].rank == rank) {
+            n_failures += push_ones(ps, &staleness);
+            n_failures += EXPECT(staleness == turn[i].staleness);
+            MPI_Send(&now, 1, MPI_INT, 1 - rank, 7, MPI_COMM_WORLD);
+        } else {
+            MPI_Recv(&now, 1, MPI_INT, 1 - rank, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
+    }
+    return n_failures;
+}
+
+/* Rank 0 goes on as far as it may before rank 1 begins. Nobody is more than `bound` steps ahead: between two pulls of a
+ * worker the other pushes at most 2 bound + 1 times. */
+static int run_ahead(struct gm_ps *ps, int rank, unsigned bound)
+{
+    unsigned staleness, most = 0;
+    int n_failures = 0, now = 0;
+
+    if (rank == 1)
+        MPI_Recv(&now, 1, MPI_INT, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (int i = 0; i < N_PUSHES; i++) {
+        n_failures += push_ones(ps, &staleness);
+        most = staleness > most ? staleness : most;
+        if (rank == 0 && i == (int)bound - 1)
+            MPI_Send(&now, 1, MPI_INT, 1, 7, MPI_COMM_WORLD);
+    }
+    return n_failures + EXPECT(most <= 2 * bound + 1);
+}
+
+/* bound 0: nobody waits. */
+static int run_rule(const char *rule, unsigned bound)
+{
+    const float start[N_PARAMS] = { 100, 200, 300, 400, 500, 600 };
+    float end[N_PARAMS] = { 0 };
+    struct gm_job *job = NULL;
+    struct gm_ps *ps = NULL;
+    int rank, n_failures = 0;
+
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    n_failures += EXPECT(gm_init(&job, NULL) == GM_OK);
+    n_failures += EXPECT(gm_ps_open(&ps, job, start, N_PARAMS, 2, 0, rule) == GM_OK);
+    n_failures += EXPECT(gm_ps_n_workers(ps) == N_WORKERS);
+    if (gm_ps_is_server(ps))
+        n_failures += EXPECT(gm_ps_serve(ps) == GM_OK);
+    else
+        n_failures += bound > 0 ? run_ahead(ps, rank, bound) : take_turns(ps, rank);
+    n_failures += EXPECT(gm_ps_close(&ps, end) == GM_OK);
+    for (int i = 0; rank == 0 && i < N_PARAMS; i++) /* all pushes are in it, once */
+        n_failures += EXPECT(end[i] == start[i] - (float)(bound > 0 ? N_WORKERS * N_PUSHES : N_TURNS));
+    return n_failures + EXPECT(gm_finalize(&job) == GM_OK);
+}
+
+static int run_servers(void)
+{
+    return run_rule(NULL, 0) + run_rule("async", 0) + run_rule("ssp:1", 1) + run_rule("ssp:3", 3);
+}
+
 static int not_initialised(void)
 {
     MPI_Comm all = MPI_COMM_WORLD;
@@ -107,6 +248,14 @@ int main(int argc, char **argv)
         n_failures += run_parts();
     else if (strcmp(what, "failure") == 0)
         n_failures += run_failure();
+    else if (strcmp(what, "late") == 0)
+        n_failures += run_late();
+    else if (strcmp(what, "absent") == 0)
+        n_failures += run_absent();
+    else if (strcmp(what, "left") == 0)
+        n_failures += run_left();
+    else if (strcmp(what, "servers") == 0)
+        n_failures += run_servers();
     else
         n_failures += run_well(MPI_COMM_WORLD);
     MPI_Allreduce(&n_failures, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

@@ -62,10 +62,13 @@ static int refusals(struct gm_job *job)
     struct gm_model *model = NULL;
     struct gm_sgd *sgd = NULL;
     struct gm_ps *ps = NULL;
+    struct gm_job *second = NULL;
     float x[4] = { 1, 2, 3, 4 };
     int n_failures = 0;
 
     n_failures += EXPECT(gm_init(NULL, NULL) == GM_INVAL && strstr(gm_message(), "out is NULL"));
+    n_failures +=
+        EXPECT(gm_init(&second, NULL) == GM_INVAL && !second && strstr(gm_message(), "a job is open in this"));
     n_failures += EXPECT(gm_allreduce(NULL, x, 4, GM_SUM) == GM_INVAL && strstr(gm_message(), "gm_init() makes one"));
     n_failures += EXPECT(gm_allreduce(job, x, 4, (enum gm_op)7) == GM_INVAL && strstr(gm_message(), "op is 7"));
     n_failures +=
@@ -222,6 +225,20 @@ static int line_is_found(struct gm_job *job)
     return n_failures;
 }
 
+/* GRADMARK_TIMEOUT_S that is none is refused, and no job is left open by that. */
+static int limits(void)
+{
+    static const char *const wrong[] = { "0", "-1", "86401", "1.5", "ten", "99999999999999999999" };
+    struct gm_job *job = NULL;
+    int n_failures = 0;
+
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        n_failures += EXPECT(setenv("GRADMARK_TIMEOUT_S", wrong[i], 1) == 0);
+        n_failures += EXPECT(gm_init(&job, NULL) == GM_INVAL && !job && strstr(gm_message(), wrong[i]));
+    }
+    return n_failures;
+}
+
 int main(void)
 {
     struct gm_job *job = NULL;
@@ -244,5 +261,6 @@ int main(void)
     float sum = (float)n_failures;
     n_failures += EXPECT(gm_allreduce(job, &sum, 1, GM_SUM) == GM_OK);
     n_failures += EXPECT(gm_finalize(&job) == GM_OK && !job);
+    n_failures += limits();
     return n_failures > 0 || sum > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -2,6 +2,7 @@
 /* job.c - a job: its world, its collectives, its errors. */
 #include "harness/lib/job.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,6 +56,12 @@ int gm_has_mpi(void)
     return GRADMARK_HAVE_MPI;
 }
 
+/* Of the process: two jobs would take turns with MPI's error handlers, and the one that initialised MPI would finalise
+ * it under the other. */
+static atomic_flag job_is_open = ATOMIC_FLAG_INIT;
+
+enum { MAX_TIMEOUT_S = 86400 };
+
 /* --- open and close ----------------------------------------------------------------------------------------------- */
 
 /* RC_UNSUPPORTED: processes that could not find each other. */
@@ -73,9 +80,26 @@ static enum rc check_alone(const void *mpi_comm, const struct launcher *launcher
     return RC_OK;
 }
 
+/* The environment's, or GM_TIMEOUT_S. */
+static enum rc find_timeout(int *out_ms)
+{
+    const char *text = getenv("GRADMARK_TIMEOUT_S");
+    char *end = NULL;
+
+    *out_ms = GM_TIMEOUT_S * 1000;
+    if (!text || text[0] == '\0')
+        return RC_OK;
+    const long seconds = strtol(text, &end, 10);
+    if (*end != '\0' || seconds < 1 || seconds > MAX_TIMEOUT_S)
+        return rc_raise(RC_INVAL, "gm_init: GRADMARK_TIMEOUT_S=%.40s: a whole number of seconds from 1 to %d is needed",
+                        text, MAX_TIMEOUT_S);
+    *out_ms = (int)seconds * 1000;
+    return RC_OK;
+}
+
 static enum rc open_world(struct gm_job *job, const void *mpi_comm)
 {
-    const struct world_opts opts = { .one_thread = true, .mpi_comm = mpi_comm };
+    const struct world_opts opts = { .one_thread = true, .mpi_comm = mpi_comm, .timeout_ms = job->timeout_ms };
     const struct launcher launcher = world_launcher();
     const struct world_ops *ops;
     const char *name;
@@ -108,9 +132,13 @@ int gm_init(struct gm_job **out, const void *mpi_comm)
 
     if (!out)
         return rc_raise(RC_INVAL, "gm_init: out is NULL, an address for the job is needed");
+    if (atomic_flag_test_and_set(&job_is_open))
+        return rc_raise(RC_INVAL,
+                        "gm_init: a job is open in this process; gm_finalize() ends it before another begins");
     job = calloc(1, sizeof *job);
     if (!job)
-        return rc_raise(RC_NOMEM, "gm_init: no memory");
+        FAIL(RC_NOMEM, "gm_init: no memory");
+    TRY(find_timeout(&job->timeout_ms));
     TRY(open_world(job, mpi_comm));
     TRY(compute_open(&job->compute, &compute_cpu, NULL));
     TRY(transport_open(&job->transport, job->transport_ops, job->world));
@@ -118,8 +146,9 @@ int gm_init(struct gm_job **out, const void *mpi_comm)
     *out = job;
     return GM_OK;
 out:
-    close_parts(job);
-    if (job->world) {
+    if (job)
+        close_parts(job);
+    if (job && job->world) {
         char message[RC_MESSAGE_BYTES];
         (void)snprintf(message, sizeof message, "%s", rc_message());
         world_abort(job->world, rc);
@@ -127,6 +156,7 @@ out:
         (void)rc_raise(rc, "%s", message);
     }
     free(job);
+    atomic_flag_clear(&job_is_open);
     return rc;
 }
 
@@ -140,6 +170,7 @@ int gm_finalize(struct gm_job **job)
     rc = world_close(&(*job)->world);
     free(*job);
     *job = NULL;
+    atomic_flag_clear(&job_is_open);
     return rc;
 }
 
@@ -196,7 +227,7 @@ static enum rc open_collective(struct gm_job *job, size_t n)
     const struct collective_env env = { .kind = &collective_kind,
                                         .transport = job->transport,
                                         .compute = job->compute,
-                                        .timeout_ms = JOB_TIMEOUT_MS,
+                                        .timeout_ms = job->timeout_ms,
                                         .types = COLL_ALLREDUCE | COLL_ALLGATHER | COLL_BROADCAST,
                                         .max_elems = n > 2 * job->max_elems ? n : 2 * job->max_elems };
     const struct collective_ops *ops;

@@ -23,6 +23,7 @@ struct gm_job {
     struct collective *collective;     /* NULL: no collective was called yet */
     size_t max_elems;                  /* of it */
     uint64_t n_combined, n_broadcasts; /* calls so far, for gm_note() */
+    int timeout_ms;                    /* of a wait for another rank */
     bool has_failed;                   /* I2 */
     FILE *notes;                       /* NULL: none yet */
 };
@@ -33,6 +34,5 @@ enum rc job_ended(struct gm_job *job, enum rc rc);
 enum rc job_check(struct gm_job *job, const char *function) MUST_CHECK;
 /* The sum over all ranks, in place; array: starts where the compute can work (compute.C5). */
 enum rc job_sum(struct gm_job *job, float *data, size_t n) MUST_CHECK;
-enum { JOB_TIMEOUT_MS = GM_TIMEOUT_S * 1000 };
 
 #endif

@@ -84,7 +84,7 @@ int gm_ps_open(struct gm_ps **out, struct gm_job *job, const float *param, size_
                                       .n_servers = n_servers,
                                       .opts = { .consistency = rule },
                                       .momentum = momentum,
-                                      .timeout_ms = JOB_TIMEOUT_MS,
+                                      .timeout_ms = job->timeout_ms,
                                       .n_steps = 1 };
     TRY(exchange_open(&ps->exchange, &env));
     TRY(start(ps, param, n_params));

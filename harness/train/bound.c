@@ -46,6 +46,8 @@ void train_find_bound(struct train_summary *s, const struct train_job *job, cons
     if (job->split_opts.kind == SPLIT_UNEQUAL && !train_waits_for_all(job)) /* who does more takes longer, and others
                                                                                    go on */
         return;
+    if (job->omitted & OMIT_AVERAGE) /* a run that leaves out what its mode is for is no measure of it */
+        return;
     if (!(slowest_s(&s->best) > 0) || isnan(s->best.wire_s) || train_n_sharing(job, r) > 0)
         return;
     s->bound_samples_per_s = r->n_workers * samples_per_step / slowest_s(&s->best);

@@ -20,9 +20,9 @@
 
 /* B3; not of NaN. */
 bool train_bound_failed(double bound_ratio);
-/* Fill best and bound_... of *s, which has its throughput. NaN: r has no limits, or none by the wire, as of servers
- * beside workers of which a host has several (rank_probe.c), or workers share cores, and what a part can do depends on
- * its neighbours. Pure. */
+/* Fill best and bound_... of *s, which has its throughput. NaN: r has no limits, or none by the wire, as of
+ * servers on the hosts of workers in ways that rank_probe.c names, or workers share cores, and what a part can do
+ * depends on its neighbours; or the run leaves out the averages that its mode is for (omission.h). Pure. */
 void train_find_bound(struct train_summary *s, const struct train_job *job, const struct train_result *r);
 /* Put the limits by which the bound was found (B1) into r, and those of before and after the run; null: not measured.
  */

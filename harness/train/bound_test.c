@@ -56,6 +56,26 @@ static void what_bounds_a_run(void **state)
     made_free(&m);
 }
 
+/* What the mode is for is left out: how near the run came to what the mode allows is no question. */
+static void without_averages_there_is_no_bound(void **state)
+{
+    struct train_summary s;
+    struct made_run m;
+
+    (void)state;
+    made_allreduce(&m);
+    summarise(&s, &m);
+    assert_true(s.bound_samples_per_s > 0 && s.bound_ratio > 0);
+    m.job.omitted = OMIT_SHARD;
+    summarise(&s, &m);
+    assert_true(s.bound_samples_per_s > 0 && s.bound_ratio > 0);
+    m.job.omitted = OMIT_SHARD | OMIT_AVERAGE;
+    summarise(&s, &m);
+    assert_true(isnan(s.bound_samples_per_s) && isnan(s.bound_ratio));
+    assert_true(isnan(s.bound_low_ratio) && isnan(s.bound_high_ratio));
+    made_free(&m);
+}
+
 /* Workers with fewer cores of their own than threads share; servers do not count. Then nothing bounds the run. */
 static void workers_that_share_cores_have_no_bound(void **state)
 {
@@ -159,6 +179,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_bounds_a_run),
+        cmocka_unit_test(without_averages_there_is_no_bound),
         cmocka_unit_test(workers_that_share_cores_have_no_bound),
         cmocka_unit_test(a_part_is_taken_at_its_best_B1),
         cmocka_unit_test(the_interval_is_the_throughputs_B2),

@@ -38,7 +38,7 @@ out:
 
 bool train_exchanges(const struct train_job *job)
 {
-    return mode_exchanges(&job->mode->module) && job->n_ranks > 1;
+    return mode_exchanges(&job->mode->module) && job->n_ranks > 1 && !(job->omitted & OMIT_AVERAGE);
 }
 
 static const char *on_off(bool is_on)
@@ -87,7 +87,7 @@ enum rc train_useless_exchange(char *out, size_t n_bytes, const struct train_job
     enum rc rc = RC_OK;
 
     out[0] = '\0';
-    if (!mode_exchanges(&job->mode->module))
+    if (!mode_exchanges(&job->mode->module) || job->omitted & OMIT_AVERAGE)
         return RC_OK;
     TRY(plan_of(&plan, job));
     if (plan.n_pieces == 1 && (x->overlap || x->priority))

@@ -7,7 +7,8 @@
 
 enum { USELESS_EXCHANGE_BYTES = 256 };
 
-/* Does anything cross between ranks? Not where a mode that exchanges has one worker and no server. Cannot fail. */
+/* Does anything cross between ranks? Not where a mode that exchanges has one worker and no server, nor with --omit
+ * average. Cannot fail. */
 bool train_exchanges(const struct train_job *job);
 /* "5 buckets, 14 pieces, overlap on, priority off"; of one piece "all gradients at once, overlap off". RC_NOMEM. */
 enum rc train_exchange_text(char *out, size_t n_bytes, const struct train_job *job) MUST_CHECK;

@@ -21,6 +21,8 @@ static const struct {
     { "--model lenet --mode none --workers 2", NULL, "", false },
     { "--model lenet --mode allreduce", "all gradients at once, overlap off", "", false },
     { "--model lenet --mode allreduce --workers 2", "all gradients at once, overlap off", "", true },
+    { "--model lenet --mode allreduce --workers 2 --omit shard", "all gradients at once, overlap off", "", true },
+    { "--model lenet --mode allreduce --workers 2 --omit average --overlap on", NULL, "", false },
     { "--model lenet --mode ps", "all gradients at once, overlap off", "", true },
     { "--model lenet --mode allreduce --workers 2 --bucket-bytes 64Ki --overlap on",
       "all gradients at once, overlap on", "--overlap on changes" CHANGES_NOTHING, true },

@@ -12,6 +12,7 @@
 #include "harness/net/transport.h"
 #include "harness/train/global_batch.h"
 #include "harness/train/job_drill.h"
+#include "harness/train/job_messages.h"
 #include "harness/train/job_ranks.h"
 #include "harness/train/job_servers.h"
 #include "harness/train/job_split.h"
@@ -247,6 +248,8 @@ static enum rc refuse_useless(const struct train_job *job, const struct train_op
         { "target-loss", infers, "--forward-only updates no parameters; its loss does not fall" },
         { "target-loss", job->profile != NULL, "model replay repeats recorded times; it has no loss" },
         { "target-loss", hollow, "a hollow run has no loss; use --compute cpu" },
+        { "target-samples", isnan(opts->target_loss),
+          "needs --target-loss, the loss whose mean is over these samples" },
         { "eval-samples", opts->eval_samples > 0 && job->profile,
           "model replay repeats recorded times; nothing is learnt" },
         { "eval-samples", opts->eval_samples > 0 && hollow, "a hollow run has no parameters; use --compute cpu" },
@@ -391,6 +394,7 @@ enum rc train_prepare(struct train_job *out, const struct train_opts *opts, cons
     TRY(resolve_resume(&job));
     job.n_steps = job.opts.steps - job.resume.steps_count;
     TRY(job_drill_check(&job));
+    TRY(job_messages_resolve(&job));
     job.keeps_velocity = job.opts.save[0] != '\0';
     *out = job;
     job = (struct train_job){ 0 };

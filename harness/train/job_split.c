@@ -67,13 +67,16 @@ enum rc job_split_check_resume(const struct train_job *job)
     const struct checkpoint *c = &job->resume;
     const uint64_t of_round = job->opts.batch * (uint64_t)job->n_workers;
 
-    if (job->split_opts.kind == SPLIT_IID || c->samples_count == c->steps_count * of_round)
+    const bool omits_shard = job->omitted & OMIT_SHARD;
+
+    if ((job->split_opts.kind == SPLIT_IID && !omits_shard) || c->samples_count == c->steps_count * of_round)
         return RC_OK;
     return rc_raise(RC_INVAL,
-                    "--resume %s: took %llu samples in %llu steps, not %llu in each; where each worker is in its part "
-                    "of --split %.40s is not known",
+                    "--resume %s: took %llu samples in %llu steps, not %llu in each; where each worker is in %s %.40s "
+                    "is not known",
                     job->opts.resume, (unsigned long long)c->samples_count, (unsigned long long)c->steps_count,
-                    (unsigned long long)of_round, job->opts.split);
+                    (unsigned long long)of_round, omits_shard ? "the data of --omit" : "its part of --split",
+                    omits_shard ? job->opts.omit : job->opts.split);
 }
 
 size_t job_batch_of(const struct train_job *job, int worker)
@@ -100,7 +103,7 @@ static uint64_t samples_before(const struct train_job *job, size_t step)
 uint64_t job_first_sample(const struct train_job *job, int worker, size_t step)
 {
     if (job->omitted & OMIT_SHARD)
-        return (uint64_t)step * job->opts.batch;
+        return (job->resume.steps_count + (uint64_t)step) * job->opts.batch;
     if (job->split_opts.kind != SPLIT_IID) /* V1 */
         return (job->resume.steps_count + (uint64_t)step) * job_batch_of(job, worker);
     return samples_before(job, step) + (uint64_t)worker * job->opts.batch; /* L1 */

@@ -18,7 +18,7 @@
 enum rc job_split_parse(struct train_job *job) MUST_CHECK;
 /* The parts, of a job whose data and batch are known. RC_INVAL: what cannot be split so, and why; RC_NOMEM. */
 enum rc job_split_resolve(struct train_job *job) MUST_CHECK;
-/* Of a checkpoint to go on from: was it trained by rounds of as many samples? RC_INVAL. */
+/* Of a checkpoint to go on from, where samples are not taken in turn: was it trained by rounds of as many? RC_INVAL. */
 enum rc job_split_check_resume(const struct train_job *job) MUST_CHECK;
 /* B_r */
 size_t job_batch_of(const struct train_job *job, int worker);

@@ -58,3 +58,10 @@ enum rc local_sgd_check_resume(const struct train_job *job)
     return rc_raise(RC_INVAL, "--resume %s: ended after %llu steps, between two averages of --average-every %llu",
                     job->opts.resume, n_steps, every);
 }
+
+bool local_sgd_may_stop(const struct train_job *job, size_t n_steps)
+{
+    const uint64_t every = job->opts.average_every;
+
+    return every == 0 || job->opts.save[0] == '\0' || (job->resume.steps_count + n_steps) % every == 0;
+}

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "harness/net/message_log.h"
+#include "harness/train/job_messages.h"
 #include "harness/train/messages.h"
 #include "harness/train/suite/train_kit.h"
 
@@ -118,6 +119,99 @@ static void servers(void **state)
     train_result_free(&r);
 }
 
+/* More than a round has (MESSAGES_OF_A_ROUND), and on the server as many as on both workers: all are there, in order.
+ */
+static void many(void **state)
+{
+    enum { N_STEPS = 12000 };
+    struct train_result r;
+    uint64_t n_of_workers = 0;
+
+    (void)state;
+    assert_int_equal(kit_train(&r,
+                               "--model linear --mode ps --workers 2 --servers 1 --steps 12000 --messages unused "
+                               "--eval-samples 0",
+                               NULL, 0),
+                     RC_OK);
+    for (int rank = 0; rank < 2; rank++) {
+        const struct logged_message *m = of_rank(&r, rank);
+        uint32_t next = 0;
+        n_of_workers += r.n_messages[rank];
+        for (uint64_t i = 0; i < r.n_messages[rank]; i++) {
+            assert_true(i == 0 || m[i].end_ns >= m[i - 1].end_ns);
+            if (m[i].step != MESSAGE_NO_STEP && !m[i].is_received)
+                assert_int_equal(m[i].step, next++);
+        }
+        assert_int_equal(next, N_STEPS);
+    }
+    assert_int_equal(r.n_messages[2], n_of_workers); /* each has two ends, of which one is the server's */
+    assert_true(r.n_messages[0] > 0 && r.n_messages[2] > MESSAGES_OF_A_ROUND / 3);
+    for (uint64_t i = 1; i < r.n_messages[2]; i++)
+        assert_true(of_rank(&r, 2)[i].end_ns >= of_rank(&r, 2)[i - 1].end_ns);
+    train_result_free(&r);
+}
+
+/* What is planned for is what there will be, and a few more. */
+static void planned(void **state)
+{
+    static const char *const way[] = {
+        "--model lenet --mode allreduce --workers 3 --steps 7",
+        "--model lenet --mode allreduce --workers 3 --steps 7 --bucket-bytes 8Ki --partition-bytes 4000",
+        "--model lenet --mode allreduce --workers 3 --steps 7 --bucket-bytes 8Ki --overlap on --priority on",
+        "--model lenet --mode allreduce --workers 2 --reducer root --steps 7",
+        "--model lenet --mode allreduce --workers 2 --momentum 0 --average-every 3 --steps 9",
+        "--model lenet --mode ps --workers 3 --servers 2 --steps 7",
+        "--model lenet --mode ps --workers 2 --servers 3 --placement whole --bucket-bytes 8Ki --steps 7",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
+        char options[256];
+        struct train_result r;
+        struct train_job job;
+        size_t n_planned, n = 0;
+        (void)snprintf(options, sizeof options, "%s --messages unused --batch 2", way[i]);
+        assert_int_equal(kit_prepare(&job, options), RC_OK);
+        assert_int_equal(job_messages_count(&n_planned, &job), RC_OK);
+        const size_t n_others = (size_t)(2 * 8 * job.n_workers * (job.n_servers > 0 ? job.n_servers : 1));
+        const size_t host_bytes = job.memory.host_bytes;
+        train_job_free(&job);
+        (void)snprintf(options, sizeof options, "%s --batch 2", way[i]);
+        assert_int_equal(kit_prepare(&job, options), RC_OK);
+        assert_true(host_bytes >= job.memory.host_bytes + 2 * n_planned * sizeof(struct logged_message));
+        train_job_free(&job);
+        (void)snprintf(options, sizeof options, "%s --messages unused --batch 2", way[i]);
+        assert_int_equal(kit_train(&r, options, NULL, 0), RC_OK);
+        for (int rank = 0; rank < r.n_ranks; rank++)
+            n += r.n_messages[rank];
+        if (n > n_planned || n + 2 * n_others < n_planned)
+            fail_msg("%s: %zu messages, planned are %zu", way[i], n, n_planned);
+        train_result_free(&r);
+    }
+}
+
+static void refuses_what_does_not_fit(void **state)
+{
+    struct train_job job;
+
+    (void)state;
+    assert_int_equal(kit_prepare(&job, "--model linear --mode allreduce --workers 2 --steps 1000 --messages m"), RC_OK);
+    job.opts.messages = "m";
+    job.memory.available_bytes = job.memory.host_bytes + 1000 * 8 * sizeof(struct logged_message);
+    assert_int_equal(job_messages_resolve(&job), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "--messages m: the messages of 1000 steps of 2 ranks are "));
+    assert_non_null(strstr(rc_message(), "fewer --steps"));
+    job.memory.available_bytes *= 100;
+    assert_int_equal(job_messages_resolve(&job), RC_OK);
+    train_job_free(&job);
+    const enum rc rc = kit_prepare(&job, "--model linear --world sim --compute hollow --mode allreduce --workers 1024 "
+                                         "--steps 100000000 --messages m");
+    if (rc != RC_UNSUPPORTED) { /* this build has sim */
+        assert_int_equal(rc, RC_INVAL);
+        assert_non_null(strstr(rc_message(), "the messages of 100000000 steps of 1024 ranks"));
+    }
+}
+
 static void nobody_asked(void **state)
 {
     struct train_result r;
@@ -190,8 +284,13 @@ static void table(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(ring), cmocka_unit_test(servers),
-                                        cmocka_unit_test(nobody_asked), cmocka_unit_test(refuses),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(ring),
+                                        cmocka_unit_test(servers),
+                                        cmocka_unit_test(many),
+                                        cmocka_unit_test(planned),
+                                        cmocka_unit_test(refuses_what_does_not_fit),
+                                        cmocka_unit_test(nobody_asked),
+                                        cmocka_unit_test(refuses),
                                         cmocka_unit_test(table) };
 
     return cmocka_run_group_tests_name("messages", tests, NULL, NULL);

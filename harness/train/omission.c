@@ -66,13 +66,45 @@ static const char *why_none(const struct train_job *job)
         return "of a run that computes nothing; needs a model that learns, and --compute cpu";
     if (job->opts.forward_only)
         return "of --forward-only, which learns nothing";
-    if (job->opts.resume[0])
-        return "of a run that --resume goes on with; begin a new one";
-    if (job->opts.restarts > 0)
-        return "of a run that --restarts begins again from a checkpoint; leave out one of the two";
     if (job->on_loss == ON_LOSS_REPORT)
         return "with --on-loss report, which takes workers back to a step that they have in common";
     return NULL;
+}
+
+/* Why no run can go on with it from a checkpoint; NULL: one can. */
+static const char *why_no_resume(const struct train_job *job, enum omission o)
+{
+    switch (o) {
+    case OMIT_BROADCAST:
+    case OMIT_AVERAGE:
+        return "every worker has parameters of its own, and a checkpoint has those of one; no --resume, no --restarts";
+    case OMIT_RANK0_SAVE:
+        return job->n_state > 0 ? "the checkpoint has the last worker's running means, and the run would go on with "
+                                  "rank 0's; no --resume, no --restarts"
+                                : NULL;
+    case OMIT_SHARD:
+    case OMIT_SCALING:
+        return NULL;
+    }
+    return NULL;
+}
+
+void omission_goes_on(char *out, size_t n_bytes, const struct train_job *job)
+{
+    const char *save = job->opts.save;
+
+    out[0] = '\0';
+    if (save[0] == '\0')
+        return;
+    snprintf(out, n_bytes, "--resume %.200s goes on", save);
+    for (int i = 0; name_of[i]; i++)
+        if (job->omitted & (1u << i) && why_no_resume(job, (enum omission)(1 << i))) {
+            snprintf(
+                out, n_bytes,
+                "no run with --omit %s goes on from %.200s, which holds what one worker had, and not what each had",
+                name_of[i], save);
+            return;
+        }
 }
 
 /* O2 of one omission; NULL: it means something. */
@@ -80,7 +112,10 @@ static const char *why_not(const struct train_job *job, enum omission o)
 {
     const bool is_synchronous = job->mode->module.caps & MODE_SYNCHRONOUS;
     const struct train_opts *opts = &job->opts;
+    const bool goes_on = opts->resume[0] != '\0' || opts->restarts > 0;
 
+    if (goes_on && why_no_resume(job, o))
+        return why_no_resume(job, o);
     switch (o) {
     case OMIT_BROADCAST:
         return job->mode->module.caps & MODE_SERVERS

@@ -31,7 +31,7 @@ enum omission {
     OMIT_SCALING = 1 << 3,
     OMIT_RANK0_SAVE = 1 << 4
 };
-enum { N_OMISSIONS = 5, OMISSIONS_BYTES = 64 };
+enum { N_OMISSIONS = 5, OMISSIONS_BYTES = 64, GOES_ON_BYTES = 320 };
 
 /* Name of omission 1 << i; NULL behind the last. */
 const char *omission_name(int i);
@@ -41,6 +41,8 @@ enum rc omission_parse(unsigned *out, const char *list, const char *option) MUST
 void omission_text(char *out, size_t n_bytes, unsigned set);
 /* O1: "LEFT OUT: broadcast, shard; ..."; "" where nothing is. */
 void omission_mark(char *out, size_t n_bytes, const struct train_job *job);
+/* "--resume c goes on", with c what this run saves; or that no run like it does; "": it saves nothing. */
+void omission_goes_on(char *out, size_t n_bytes, const struct train_job *job);
 /* O2, of a job whose mode, workers, scaling and compute are known; job->omitted is set. RC_INVAL. */
 enum rc omission_check(const struct train_job *job) MUST_CHECK;
 

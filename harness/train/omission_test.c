@@ -24,8 +24,7 @@ static void run(struct train_result *out, const char *way)
     char options[256];
 
     (void)snprintf(options, sizeof options, "%s %s", linear, way);
-    if (kit_train(out, options, NULL, 0) != RC_OK)
-        fail_msg("%s: %s", options, rc_message());
+    kit_must_train(out, options);
 }
 
 static const float *row(const struct train_result *r, int worker, size_t step)
@@ -165,6 +164,58 @@ static void without_rank_0_the_last_one_saves(void **state)
     train_result_free(&r);
 }
 
+/* L3: what all workers have in common is in a checkpoint, and the run goes on to the same bits. */
+static void goes_on_without(const char *omitted)
+{
+    char path[] = "/tmp/omission_test.XXXXXX", way[256];
+    const int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    (void)close(fd);
+    (void)snprintf(way, sizeof way,
+                   "--model lenet --mode allreduce --workers 2 --batch 8 --lr 0.01 --lr-scaling linear --omit %s",
+                   omitted);
+    kit_goes_on_alike(way, 4, 10, path);
+    (void)unlink(path);
+}
+
+static void resumed(void **state)
+{
+    (void)state;
+    goes_on_without("shard");
+    goes_on_without("scaling");
+    goes_on_without("shard,scaling");
+}
+
+static void says_what_goes_on(void **state)
+{
+    static const struct {
+        const char *options, *text;
+    } c[] = {
+        { "", "" },
+        { "--omit average", "" },
+        { "--save f --omit shard", "--resume f goes on" },
+        { "--save f --omit rank0-save", "--resume f goes on" },
+        { "--save f --omit shard,average",
+          "no run with --omit average goes on from f, which holds what one worker had, and not what each had" },
+        { "--save f --omit broadcast",
+          "no run with --omit broadcast goes on from f, which holds what one worker had, and not what each had" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
+        char options[256], text[GOES_ON_BYTES];
+        struct train_job job;
+        (void)snprintf(options, sizeof options, "--model linear --steps 5 --mode allreduce --workers 2%s%s",
+                       c[i].options[0] ? " " : "", c[i].options);
+        assert_int_equal(kit_prepare(&job, options), RC_OK);
+        job.opts.save = strstr(c[i].options, "--save") ? "f" : ""; /* the text that it was read from is gone */
+        omission_goes_on(text, sizeof text, &job);
+        assert_string_equal(text, c[i].text);
+        train_job_free(&job);
+    }
+}
+
 static void refuses(void **state)
 {
     static const struct {
@@ -183,6 +234,13 @@ static void refuses(void **state)
         { "--mode ps --workers 2 --save f --omit rank0-save", "--omit rank0-save: mode ps: workers have no" },
         { "--mode allreduce --workers 2 --save f --save-every 3 --omit rank0-save", "leave out --save-every" },
         { "--mode allreduce --workers 2 --on-loss report --omit shard", "with --on-loss report" },
+        { "--mode allreduce --workers 2 --resume f --omit average",
+          "--omit average: mode allreduce: every worker has parameters of its own, and a checkpoint has those of one; "
+          "no --resume" },
+        { "--mode allreduce --workers 2 --resume f --omit shard,broadcast", "--omit broadcast: mode allreduce: every" },
+        { "--mode allreduce --workers 2 --save f --restarts 1 --omit average", "no --restarts" },
+        { "--model resnet8 --image-size 16 --mode allreduce --workers 2 --save f --resume f --omit rank0-save",
+          "--omit rank0-save: mode allreduce: the checkpoint has the last worker's running means" },
         { "--mode none --workers 2 --forward-only --omit shard", "of --forward-only" },
         { "--world sim --compute hollow --mode allreduce --workers 2 --omit shard", "a run that computes nothing" },
     };
@@ -192,7 +250,8 @@ static void refuses(void **state)
         char options[256];
         struct train_job job;
 
-        (void)snprintf(options, sizeof options, "--model linear --steps 5 %s", c[i].options);
+        (void)snprintf(options, sizeof options, "%s--steps 5 %s",
+                       strstr(c[i].options, "--model") ? "" : "--model linear ", c[i].options);
         const enum rc rc = kit_prepare(&job, options);
         if (rc == RC_UNSUPPORTED && strstr(options, "sim")) /* this build has none */
             continue;
@@ -225,6 +284,8 @@ int main(void)
                                         cmocka_unit_test(without_broadcast_distances_stay),
                                         cmocka_unit_test(without_scaling_the_rate_is_one_workers),
                                         cmocka_unit_test(without_rank_0_the_last_one_saves),
+                                        cmocka_unit_test(resumed),
+                                        cmocka_unit_test(says_what_goes_on),
                                         cmocka_unit_test(refuses),
                                         cmocka_unit_test(lists) };
 

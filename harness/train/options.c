@@ -93,7 +93,8 @@ const struct opt train_opt_table[] = {
                 "--consistency async and ssp:S"),
     OPT_U64_(struct train_opts, average_every, "average-every", "", 1, 100000000, "steps",
              "local SGD: workers go by their own gradients, and average their parameters after every N-th step and the "
-             "last; without it they average gradients, in every step"),
+             "last; a run with --save that is told to stop ends behind an average; without it they average gradients, "
+             "in every step"),
     OPT_F64_(struct train_opts, warmup_epochs, "warmup-epochs", "0", 0, 1000, "epochs",
              "the rate rises linearly from lr to the scaled rate over these"),
     OPT_F64_(struct train_opts, momentum, "momentum", "", 0, 0.9999, "", "without it: the model's, 0 or 0.9"),
@@ -118,6 +119,9 @@ const struct opt train_run_table[] = {
                 "how workers exchange gradients; none: no exchange, the control"),
     OPT_U64_(struct train_opts, workers, "workers", "", 1, MAX_RANKS, "ranks",
              "workers; without it: 1, in mpi all ranks that are not servers"),
+    OPT_U64_(struct train_opts, target_samples, "target-samples", "", 1, 1e12, "samples",
+             "the mean of --target-loss is of the last steps of every worker that have so many together, as many for "
+             "any number of workers; without it: of the last 10"),
     OPT_TEXT_(struct train_opts, save, "save", "", "FILE", "write a checkpoint after the last step"),
     OPT_U64_(
         struct train_opts, save_every, "save-every", "", 1, 100000000, "steps",

@@ -16,12 +16,6 @@
 #include "harness/train/job_split.h"
 #include "harness/train/suite/train_kit.h"
 
-static void run(struct train_result *out, const char *options)
-{
-    if (kit_train(out, options, NULL, 0) != RC_OK)
-        fail_msg("%s: %s", options, rc_message());
-}
-
 static const float *row(const struct train_result *r, int worker, size_t step)
 {
     return r->trajectory + ((size_t)worker * (r->n_steps + 1) + step) * 2;
@@ -53,7 +47,7 @@ static void workers_learn_from_their_parts(void **state)
     struct train_job job;
 
     (void)state;
-    run(&r, options);
+    kit_must_train(&r, options);
     assert_int_equal(kit_prepare(&job, options), RC_OK);
     for (int w = 0; w < 2; w++) {
         double slope;
@@ -75,12 +69,12 @@ static void weighted_means_are_the_big_batch(void **state)
     struct train_result one, r;
 
     (void)state;
-    run(&one, "--model linear --mode single --batch 1000 --lr 0.5 --steps 20");
+    kit_must_train(&one, "--model linear --mode single --batch 1000 --lr 0.5 --steps 20");
     for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
         char options[256];
         (void)snprintf(options, sizeof options,
                        "--model linear %s --workers 4 --split unequal:5,1,1,3 --batch 250 --lr 0.5 --steps 20", way[i]);
-        run(&r, options);
+        kit_must_train(&r, options);
         if (!(kit_distance(&r, &one) < 1e-5))
             fail_msg("%s: %g from the big batch", way[i], kit_distance(&r, &one));
         train_result_free(&r);
@@ -92,21 +86,13 @@ static void weighted_means_are_the_big_batch(void **state)
 static void goes_on_in_its_part(const char *split)
 {
     char options[320], path[] = "/tmp/parts_test.XXXXXX";
-    struct train_result whole, first, second;
     const int fd = mkstemp(path);
 
     assert_true(fd >= 0);
     (void)close(fd);
     (void)snprintf(options, sizeof options, "--model lenet --mode allreduce --workers 3 --batch 8 --split %s", split);
+    kit_goes_on_alike(options, 12, 24, path);
     char text[512];
-    (void)snprintf(text, sizeof text, "%s --steps 24", options);
-    run(&whole, text);
-    (void)snprintf(text, sizeof text, "%s --steps 12", options);
-    run(&first, text);
-    assert_int_equal(checkpoint_save(&first.final, path), RC_OK);
-    (void)snprintf(text, sizeof text, "%s --steps 24 --resume %s", options, path);
-    run(&second, text);
-    assert_memory_equal(whole.final.param, second.final.param, whole.final.n_params * sizeof(float));
     struct train_job job;
     (void)snprintf(text, sizeof text,
                    "--model lenet --mode allreduce --workers 3 --batch 4 --split %s --steps 24 "
@@ -115,9 +101,6 @@ static void goes_on_in_its_part(const char *split)
     assert_int_equal(kit_prepare(&job, text), RC_INVAL);
     assert_non_null(strstr(rc_message(), "took 288 samples in 12 steps, not 12 in each"));
     (void)unlink(path);
-    train_result_free(&whole);
-    train_result_free(&first);
-    train_result_free(&second);
 }
 
 static void resumed(void **state)
@@ -135,8 +118,8 @@ static void labels_of_a_worker_are_easy(void **state)
     double own = 0, mixed = 0;
 
     (void)state;
-    run(&parts, "--model lenet --mode none --workers 5 --batch 16 --steps 30 --split by-label");
-    run(&all, "--model lenet --mode none --workers 5 --batch 16 --steps 30");
+    kit_must_train(&parts, "--model lenet --mode none --workers 5 --batch 16 --steps 30 --split by-label");
+    kit_must_train(&all, "--model lenet --mode none --workers 5 --batch 16 --steps 30");
     for (int w = 0; w < 5; w++) {
         own += parts.stamp[w * 30 + 29].loss / 5;
         mixed += all.stamp[w * 30 + 29].loss / 5;

@@ -13,6 +13,7 @@
 #include "harness/exchange/exchange.h"
 #include "harness/train/disturbed.h"
 #include "harness/train/job_split.h"
+#include "harness/train/local_sgd.h"
 #include "harness/train/omission.h"
 #include "harness/train/rank_state.h"
 #include "harness/world/span.h"
@@ -312,7 +313,7 @@ static enum rc train_steps(struct rank *r)
 
     for (size_t step = 0; step < r->job->n_steps; step++) {
         TRY(world_begin_step(r->world, (int64_t)step + 1, &begins));
-        if (!begins) {
+        if (!begins && local_sgd_may_stop(r->job, step)) {
             TRY(end_stopped(r));
             break;
         }

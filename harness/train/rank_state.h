@@ -26,12 +26,12 @@ struct rank { /* everything one rank owns while it trains */
     bool peak_is_own;             /* the peak RSS of the process was reset when this run began */
     struct world *left;           /* --on-loss report: from the end on, the ranks that are left; else NULL */
     int *host; /* [job->n_ranks]: of each rank, where servers are beside workers on several hosts; else NULL */
-    bool workers_share_hosts; /* of r->host, where it is not NULL: some host has several */
-    bool has_cores;           /* every thread of every worker has one: rank_choose_wait() */
-    uint64_t step_ns;         /* what a step takes as the probe has measured it; 0: of a mode without servers */
-    size_t n_begun, n_done;   /* steps of this run: that this rank began; that count, after rank_end() */
-    float *trajectory;        /* [n_steps + 1][n_params], of --trajectory; else NULL */
-    float *kept_state;        /* rank 0: running means at the start of the last N_KEPT_STATES steps; NULL: not kept */
+    bool has_no_wire_limit; /* what hosts ranks are on says that a limit by the wire would be none: rank_probe.c */
+    bool has_cores;         /* every thread of every worker has one: rank_choose_wait() */
+    uint64_t step_ns;       /* what a step takes as the probe has measured it; 0: of a mode without servers */
+    size_t n_begun, n_done; /* steps of this run: that this rank began; that count, after rank_end() */
+    float *trajectory;      /* [n_steps + 1][n_params], of --trajectory; else NULL */
+    float *kept_state;      /* rank 0: running means at the start of the last N_KEPT_STATES steps; NULL: not kept */
 };
 
 /* From here on this rank is in another phase; here it fails, if it is to. step: of this run. */
@@ -68,9 +68,9 @@ enum rc rank_probe(struct rank *r) MUST_CHECK;
  * report: results that a loss is to leave whole would be lost with a rank that ends meanwhile. Collective. */
 enum rc rank_probe_again(struct rank *r) MUST_CHECK;
 
-/* --- rank_hosts.c: where servers are beside workers --- */
+/* --- rank_hosts.c: where servers are, of a job that has any --- */
 
-/* Set r->host and r->workers_share_hosts. RC_INVAL, on all ranks: a server is on a host that has not a worker for it.
+/* Set r->host and r->has_no_wire_limit. RC_INVAL, on all ranks: a server is on a host that has not a worker for it.
  * RC_NOMEM. Collective. */
 enum rc rank_find_hosts(struct rank *r) MUST_CHECK;
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/exchange/collective.h"
+#include "harness/net/transport.h"
 #include "harness/report/manifest.h"
 #include "harness/train/bound.h"
 #include "harness/train/cluster_record.h"
@@ -21,6 +22,18 @@
 #include "models/replay/profile.h"
 
 enum { N_TARGET_STEPS = 10 };
+
+/* The last steps of each worker that the loss is a mean of. */
+static size_t n_target_steps(const struct train_job *job, int n_workers)
+{
+    uint64_t n_round = 0;
+
+    if (job->opts.target_samples == 0)
+        return N_TARGET_STEPS;
+    for (int w = 0; w < n_workers; w++)
+        n_round += job_batch_of(job, w);
+    return (size_t)((job->opts.target_samples + n_round - 1) / n_round);
+}
 
 static bool is_virtual(const struct train_job *job)
 {
@@ -65,8 +78,8 @@ enum rc train_summarise(struct train_summary *out, const struct train_job *job, 
         s.efficiency_ratio = 1.0; /* by definition: it is what the others are measured by */
     train_find_bound(&s, job, r);
     if (!isnan(job->opts.target_loss))
-        s.seconds_to_target_loss =
-            steps_seconds_to_loss(&s.steps, job->opts.target_loss, N_TARGET_STEPS, &s.samples_to_target_loss_count);
+        s.seconds_to_target_loss = steps_seconds_to_loss(
+            &s.steps, job->opts.target_loss, n_target_steps(job, r->n_workers), &s.samples_to_target_loss_count);
     s.disturbance = disturbance_of_run(job, r);
     TRY(train_judge_learning(&s, job, r));
     *out = s;
@@ -409,6 +422,7 @@ static void record_steady(struct record *r, const struct steps_summary *m)
 static enum rc write_summary(struct report *to, const struct train_job *job, const struct train_result *result,
                              const struct train_summary *s)
 {
+    const bool omits_average = job->omitted & OMIT_AVERAGE; /* then nothing was exchanged, by no reducer */
     struct record *r = NULL;
     enum rc rc;
 
@@ -417,8 +431,8 @@ static enum rc write_summary(struct report *to, const struct train_job *job, con
     record_text(r, "world", job->opts.world);
     record_text(r, "model", job->opts.model);
     record_text(r, "task", job->opts.forward_only ? "inference" : "training");
-    record_text(r, "reducer", job->collective ? job->opts.reducer : NULL);
-    record_text(r, "transport", job->opts.transport);
+    record_text(r, "reducer", job->collective && !omits_average ? job->opts.reducer : NULL);
+    record_text(r, "transport", omits_average ? transport_of_nothing : job->opts.transport);
     record_i64(r, "workers_count", job->n_workers);
     record_i64(r, "servers_count", job->n_servers);
     record_text(r, "scaling", scaling_text(job->opts.global_batch > 0));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* result_steady_test.c - the records of made-up runs whose speed switches, or whose steps stall. */
+/* result_steady_test.c - the records of made-up runs whose speed switches, or whose steps stall; the time to a loss
+ * whose mean is over so many samples. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -104,9 +105,35 @@ static void stalls_are_exchange(void **state)
     made_free(&m);
 }
 
+/* Two workers of 7 samples a step, the first two losses of one and the first of the other high: the mean of 2 steps of
+ * each is low when the first has made 5 of 10 ms, of 3 steps when it has made 6. */
+static void a_target_is_of_so_many_samples(void **state)
+{
+    static const struct {
+        uint64_t n_samples;
+        double seconds;
+        uint64_t samples_count;
+    } c[] = { { 28, 0.05, 49 }, { 15, 0.05, 49 }, { 29, 0.06, 63 }, { 140, 0.155, 154 }, { 0, 0.155, 154 } };
+    struct made_run m;
+
+    (void)state;
+    made_ps(&m);
+    for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
+        struct train_summary s;
+        m.job.opts.target_samples = c[i].n_samples;
+        assert_int_equal(train_summarise(&s, &m.job, &m.result), RC_OK);
+        if (fabs(s.seconds_to_target_loss - c[i].seconds) > 1e-12 ||
+            s.samples_to_target_loss_count != c[i].samples_count)
+            fail_msg("of %llu samples: after %g s, %llu samples", (unsigned long long)c[i].n_samples,
+                     s.seconds_to_target_loss, (unsigned long long)s.samples_to_target_loss_count);
+    }
+    made_free(&m);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(a_switch_is_recorded), cmocka_unit_test(stalls_are_exchange) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(a_switch_is_recorded), cmocka_unit_test(stalls_are_exchange),
+                                        cmocka_unit_test(a_target_is_of_so_many_samples) };
 
     return cmocka_run_group_tests_name("result_steady", tests, NULL, NULL);
 }

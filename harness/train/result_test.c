@@ -131,16 +131,17 @@ static void assert_record(json_t *record, const char *expected, const char *furt
     " host kernel cpu_model cores_count memory_bytes date_utc libraries environment environment_left_out_count "
 
 /* What is not given in SETTINGS is an option's default. */
-#define OPTIONS(settings)                                                                                            \
-    "{'kind': 'options', " settings                                                                                  \
-    ", 'save': '', 'save-every': null, 'restarts': null, 'kill-rank': null, 'hang-rank': null, 'drill-at': "         \
-    "'step:1', 'kill-step': null, 'timeline': '', 'trajectory': '', 'cluster': '', 'cluster-set': '', "              \
-    "'job-placement': 'auto', 'share-device': false, 'colocate': false, 'threads': null, 'interface': '', "          \
-    "'bucket-bytes': null, 'partition-bytes': null, 'priority': 'off', 'overlap': 'off', 'exchange-memory': "        \
-    "'private', 'precision': 'fp32', 'global-batch': null, 'bind': true, 'wait': 'auto', 'aux': false, "             \
-    "'width-divisor': 1, 'data': '', 'data-images': null, 'eval-samples': null, 'profile': '', 'lr-scaling': "       \
-    "'none', 'lr-staleness': 'none', 'warmup-epochs': 0, 'weight-decay': 0, 'seed': 1, 'stall-warn-s': 60, "         \
-    "'stall-abort-s': 120, 'omit': '', 'split': 'iid', 'average-every': null, 'on-loss': 'abort', 'messages': ''}, " \
+#define OPTIONS(settings)                                                                                           \
+    "{'kind': 'options', " settings                                                                                 \
+    ", 'save': '', 'save-every': null, 'restarts': null, 'kill-rank': null, 'hang-rank': null, 'drill-at': "        \
+    "'step:1', 'kill-step': null, 'timeline': '', 'trajectory': '', 'cluster': '', 'cluster-set': '', "             \
+    "'job-placement': 'auto', 'share-device': false, 'colocate': false, 'threads': null, 'interface': '', "         \
+    "'bucket-bytes': null, 'partition-bytes': null, 'priority': 'off', 'overlap': 'off', 'exchange-memory': "       \
+    "'private', 'precision': 'fp32', 'global-batch': null, 'bind': true, 'wait': 'auto', 'aux': false, "            \
+    "'width-divisor': 1, 'data': '', 'data-images': null, 'eval-samples': null, 'profile': '', 'lr-scaling': "      \
+    "'none', 'lr-staleness': 'none', 'warmup-epochs': 0, 'weight-decay': 0, 'seed': 1, 'stall-warn-s': 60, "        \
+    "'stall-abort-s': 120, 'omit': '', 'split': 'iid', 'average-every': null, 'on-loss': 'abort', 'messages': '', " \
+    "'target-samples': null}, "                                                                                     \
     "'for_lessons_without': null"
 
 #define PS_FACTS                                                                                                    \
@@ -151,9 +152,8 @@ static void assert_record(json_t *record, const char *expected, const char *furt
 
 static void ps_manifest(void **state)
 {
-    struct made_run m;
     struct records r;
-
+    struct made_run m;
     (void)state;
     made_ps(&m);
     written(&r, &m);
@@ -300,15 +300,16 @@ static void ps_summary(void **state)
     "0, 'params_bytes': 0, 'exchange_bytes': 0, 'server_bytes': 0, 'host_bytes': 0, 'available_bytes': null}, "    \
     "'cluster': {'kind': 'cluster', 'name': 'made-up', 'hosts_count': 3, 'ranks_per_host_count': 2, "              \
     "'link_bytes_per_s': 1e8, 'link_latency_s': 25e-6, 'link_duplex_ratio': 0, 'nics_per_host_count': 0, "         \
-    "'protocol': 'bare', 'tcp_latency_s': 0, 'tcp_message_s': 0, 'tcp_rate_ratio': 0, 'tcp_process_bytes_per_s': " \
-    "0, 'rdma_latency_s': 0, 'rdma_message_s': 0, 'rdma_rate_ratio': 0, 'rdma_process_bytes_per_s': 0, "           \
-    "'grpc_latency_s': 0, 'grpc_message_s': 0, 'grpc_rate_ratio': 0, 'grpc_process_bytes_per_s': 0, "              \
-    "'hosts_per_group_count': 0, 'oversubscription_ratio': 0, 'group_latency_s': 0, 'local_bytes_per_s': 5e9, "    \
-    "'local_latency_s': 1e-6, 'local_sharing': 'none', 'staging_bytes_per_s': 0, 'staging_latency_s': 0, "         \
-    "'flops_per_s': 2e10, 'memory_bytes_per_s': 8e9, 'cores_per_rank_count': 2, 'server_flops_per_s': 0, "         \
-    "'server_memory_bytes_per_s': 0, 'server_placement': 'own', 'job_placement': 'pack', 'jitter': 'none', "       \
-    "'jitter_ratio': 0, 'stragglers_count': 0, 'straggler_ratio': 0, 'slow_links_count': 0, 'slow_link_ratio': "   \
-    "0, 'assumed': ['link_bytes_per_s', 'job_placement']}"
+    "'protocol': 'bare', 'tcp_latency_s': 0, 'tcp_message_s': 0, 'tcp_eager_bytes': 0, 'tcp_rate_ratio': 0, "      \
+    "'tcp_process_bytes_per_s': 0, 'rdma_latency_s': 0, 'rdma_message_s': 0, 'rdma_eager_bytes': 0, "              \
+    "'rdma_rate_ratio': 0, 'rdma_process_bytes_per_s': 0, 'grpc_latency_s': 0, 'grpc_message_s': 0, "              \
+    "'grpc_eager_bytes': 0, 'grpc_rate_ratio': 0, 'grpc_process_bytes_per_s': 0, 'hosts_per_group_count': 0, "     \
+    "'oversubscription_ratio': 0, 'group_latency_s': 0, 'local_bytes_per_s': 5e9, 'local_latency_s': 1e-6, "       \
+    "'local_sharing': 'none', 'staging_bytes_per_s': 0, 'staging_latency_s': 0, 'flops_per_s': 2e10, "             \
+    "'memory_bytes_per_s': 8e9, 'cores_per_rank_count': 2, 'server_flops_per_s': 0, 'server_memory_bytes_per_s': " \
+    "0, 'server_placement': 'own', 'job_placement': 'pack', 'jitter': 'none', 'jitter_ratio': 0, "                 \
+    "'stragglers_count': 0, 'straggler_ratio': 0, 'slow_links_count': 0, 'slow_link_ratio': 0, 'assumed': "        \
+    "['link_bytes_per_s', 'job_placement']}"
 
 static void allreduce_in_sim_l4(void **state)
 {

@@ -6,7 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -35,8 +37,9 @@ static enum rc body(struct world *w, void *arg)
     return train_rank(w, &run->job, &run->result);
 }
 
-/* Run `options` with n_wanted steps; it is told to stop when rank 0 has done STOPPED_IN. */
-static void run_stopped(struct stopped_run *run, const char *options, int n_wanted)
+/* Run `options` with n_wanted steps; it is told to stop when rank 0 has done STOPPED_IN. save: what it will be saved
+ * to; "": nowhere. */
+static void run_stopped(struct stopped_run *run, const char *options, int n_wanted, const char *save)
 {
     static const struct train_watch watch = { stop_now, NULL };
     char text[256];
@@ -45,6 +48,7 @@ static void run_stopped(struct stopped_run *run, const char *options, int n_want
     (void)snprintf(text, sizeof text, "%s --steps %d", options, n_wanted);
     assert_int_equal(kit_prepare(&run->job, text), RC_OK);
     run->job.watch = &watch;
+    run->job.opts.save = save;
     stop_catch_first();
     const struct world_opts world = train_world_opts(&run->job);
     const enum rc rc = world_run(run->job.world, &world, run->job.n_ranks, body, run);
@@ -60,7 +64,7 @@ static void assert_is_run_of_so_many_steps(const char *options)
     struct stopped_run run;
     char text[256];
 
-    run_stopped(&run, options, N_WANTED);
+    run_stopped(&run, options, N_WANTED, "");
     if (run.result.n_steps < STOPPED_IN || run.result.n_steps > STOPPED_IN + 2)
         fail_msg("%s: stopped after %zu steps", options, run.result.n_steps);
     assert_int_equal(run.result.stop_signal, SIGTERM);
@@ -119,7 +123,7 @@ static void asynchronous_workers_end_after_the_same_step(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
-        run_stopped(&run, options[i], 20000);
+        run_stopped(&run, options[i], 20000, "");
         assert_true(run.result.n_steps >= STOPPED_IN);
         for (int w = 0; w < run.result.n_workers; w++) {
             const struct step_stamp *last = run.result.stamp + (size_t)(w + 1) * run.result.n_steps - 1;
@@ -130,13 +134,49 @@ static void asynchronous_workers_end_after_the_same_step(void **state)
     }
 }
 
+/* Between two averages each worker has parameters of its own: a run that writes a checkpoint ends behind one, and goes
+ * on from there to the bits of one that was not stopped. Others, whose results nobody goes on from, end at once. */
+static void local_sgd_ends_behind_an_average(void **state)
+{
+    enum { EVERY = 30000 };
+    static const char way[] = "--model linear --mode allreduce --workers 2 --average-every 30000";
+    char path[] = "/tmp/stop_train_test.XXXXXX", text[256];
+    struct train_result whole, rest;
+    struct stopped_run run;
+    const int fd = mkstemp(path);
+
+    (void)state;
+    assert_true(fd >= 0);
+    (void)close(fd);
+    (void)snprintf(text, sizeof text, "%s --save %s", way, path);
+    run_stopped(&run, text, 3 * EVERY, path);
+    assert_int_equal(run.result.stop_signal, SIGTERM);
+    assert_int_equal(run.result.n_steps, EVERY);
+    assert_int_equal(checkpoint_save(&run.result.final, path), RC_OK);
+    train_result_free(&run.result);
+    train_job_free(&run.job);
+    (void)snprintf(text, sizeof text, "%s --steps %d", way, 2 * EVERY);
+    assert_int_equal(kit_train(&whole, text, NULL, 0), RC_OK);
+    (void)snprintf(text, sizeof text, "%s --steps %d --resume %s", way, 2 * EVERY, path);
+    assert_int_equal(kit_train(&rest, text, NULL, 0), RC_OK);
+    assert_memory_equal(whole.final.param, rest.final.param, whole.final.n_params * sizeof(float));
+    train_result_free(&whole);
+    train_result_free(&rest);
+    run_stopped(&run, way, 3 * EVERY, "");
+    assert_int_equal(run.result.stop_signal, SIGTERM);
+    assert_true(run.result.n_steps >= STOPPED_IN && run.result.n_steps <= EVERY);
+    train_result_free(&run.result);
+    train_job_free(&run.job);
+    (void)unlink(path);
+}
+
 /* One that is done is not stopped any more. */
 static void a_signal_in_the_last_step_changes_nothing(void **state)
 {
     struct stopped_run run;
 
     (void)state;
-    run_stopped(&run, "--model linear --mode allreduce --workers 2", STOPPED_IN);
+    run_stopped(&run, "--model linear --mode allreduce --workers 2", STOPPED_IN, "");
     assert_int_equal(run.result.n_steps, STOPPED_IN);
     assert_int_equal(run.result.stop_signal, 0);
     assert_false(run.result.evaluation.loss != run.result.evaluation.loss); /* it was evaluated */
@@ -151,6 +191,7 @@ int main(void)
         cmocka_unit_test(overlapped_runs_end_with_the_step),
         cmocka_unit_test(servers_end_with_their_workers),
         cmocka_unit_test(asynchronous_workers_end_after_the_same_step),
+        cmocka_unit_test(local_sgd_ends_behind_an_average),
         cmocka_unit_test(a_signal_in_the_last_step_changes_nothing),
     };
     return cmocka_run_group_tests_name("stop_train", tests, NULL, NULL);

@@ -55,7 +55,7 @@ struct train_opts { /* as given; the tables have the meanings */
     uint64_t workers, servers, threads, batch, global_batch, image_size, classes, width_divisor, data_images,
         eval_samples;
     uint64_t steps, seed, record_every, save_every, restarts, kill_rank, hang_rank, kill_step;
-    uint64_t bucket_bytes, partition_bytes, average_every;
+    uint64_t bucket_bytes, partition_bytes, average_every, target_samples;
     double lr, momentum, weight_decay, warmup_epochs, target_loss, stall_warn_s, stall_abort_s;
     bool bind, aux, forward_only, share_device, colocate;
     struct opt_joined cluster_set;

@@ -2,11 +2,17 @@
 /* train_kit.c - options to result in one call. */
 #include "harness/train/suite/train_kit.h"
 
-#include "harness/exchange/collective.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
 
+#include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "harness/exchange/collective.h"
+#include "harness/train/checkpoint.h"
 
 enum { MAX_WORDS = 64, TEXT_BYTES = 1024 };
 
@@ -15,6 +21,18 @@ struct kit_run {
     struct train_result *result;
     struct world **rank_0; /* NULL: not wanted */
 };
+
+/* Options of the table whose text lies in text, which ends before the job does, have none. */
+static void forget_text(struct train_opts *opts, const struct opt *table, const char text[static TEXT_BYTES])
+{
+    for (const struct opt *o = table; o->type != OPT_END; o++) {
+        const char **member = (const char **)(void *)((char *)opts + o->offset_bytes);
+
+        if ((o->type == OPT_TEXT || o->type == OPT_CHOICE || o->type == OPT_LIST) && *member >= text &&
+            *member < text + TEXT_BYTES)
+            *member = "";
+    }
+}
 
 enum rc kit_prepare_launched(struct train_job *out, const char *options, int n_given_ranks)
 {
@@ -29,21 +47,16 @@ enum rc kit_prepare_launched(struct train_job *out, const char *options, int n_g
         word[n_words++] = w;
     const int n_groups = train_opt_groups(group, &opts);
     TRY(opt_parse(group, n_groups, train_opt_rules, TRAIN_N_OPT_RULES, n_words, word));
-    /* Options point into text: paths must outlive it. Tests use no path after preparation but --resume's. */
     TRY(train_prepare(out, &opts, group, n_groups, n_given_ranks));
     out->keeps_velocity = true;
-    out->opts.precision = out->opts.profile = out->opts.exchange_memory = out->opts.placement = out->opts.consistency =
-        "";
-    out->opts.resume = out->opts.save = out->opts.data = out->opts.cluster = "";
+    out->opts.trajectory = out->opts.trajectory[0] ? "somewhere" : "";
+    out->opts.messages = out->opts.messages[0] ? "somewhere" : "";
+    forget_text(&out->opts, train_run_table, text);
+    forget_text(&out->opts, train_opt_table, text);
     out->opts.mode = out->mode->module.name;
     out->opts.world = out->world->module.name;
     out->opts.model = out->workload->module.name;
     out->opts.reducer = out->collective ? out->collective->module.name : "";
-    out->opts.trajectory = out->opts.trajectory[0] ? "somewhere" : "";
-    out->opts.messages = out->opts.messages[0] ? "somewhere" : "";
-    out->opts.timeline = out->opts.omit = out->opts.split = out->opts.on_loss = out->opts.job_placement = "";
-    out->opts.transport = out->opts.compute = out->opts.lr_scaling = "";
-    out->opts.lr_staleness = "";
 out:
     return rc;
 }
@@ -121,4 +134,28 @@ double kit_distance(const struct train_result *a, const struct train_result *b)
         length += (double)b->final.param[i] * (double)b->final.param[i];
     }
     return sqrt(difference / length);
+}
+
+void kit_must_train(struct train_result *out, const char *options)
+{
+    if (kit_train(out, options, NULL, 0) != RC_OK)
+        fail_msg("%s: %s", options, rc_message());
+}
+
+void kit_goes_on_alike(const char *options, int n_first, int n_steps, const char *path)
+{
+    struct train_result whole, first, second;
+    char text[512];
+
+    (void)snprintf(text, sizeof text, "%s --steps %d", options, n_steps);
+    kit_must_train(&whole, text);
+    (void)snprintf(text, sizeof text, "%s --steps %d", options, n_first);
+    kit_must_train(&first, text);
+    assert_int_equal(checkpoint_save(&first.final, path), RC_OK);
+    (void)snprintf(text, sizeof text, "%s --steps %d --resume %s", options, n_steps, path);
+    kit_must_train(&second, text);
+    assert_memory_equal(whole.final.param, second.final.param, whole.final.n_params * sizeof(float));
+    train_result_free(&whole);
+    train_result_free(&first);
+    train_result_free(&second);
 }

@@ -21,6 +21,11 @@ enum rc kit_train_on(struct train_result *out, const char *options, const struct
  */
 enum rc kit_train_saving(struct train_result *out, const char *options, const char *path, int every,
                          struct world **rank_0) MUST_CHECK;
+/* As kit_train(); the test fails where the training does, with its message. */
+void kit_must_train(struct train_result *out, const char *options);
+/* The test fails unless a run of n_steps ends with the bits of one that is saved to path after n_first and resumed.
+ * options: without --steps. path: of a file that is overwritten, and stays. */
+void kit_goes_on_alike(const char *options, int n_first, int n_steps, const char *path);
 /* |a - b| / |b| of the final parameters, Euclidean. */
 double kit_distance(const struct train_result *a, const struct train_result *b);
 
