@@ -3,6 +3,7 @@
 #include "harness/campaign/bottleneck.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static const double HALF = 0.5, UNEVEN = 1.5;
 enum { WHOSE_BYTES = 128 };
@@ -118,6 +119,9 @@ void bottleneck_text(char *out, size_t n_bytes, const struct bottleneck *b, cons
     name_part(second, sizeof second, b->second, s, t, exchange);
     if (b->is_one)
         snprintf(out, n_bytes, "%s, %.0f %%", part, 100 * b->ratio);
+    else if (strcmp(part, second) == 0) /* what goes out, and what comes in */
+        snprintf(out, n_bytes, "none alone: %s, %.0f %% one way, %.0f %% the other", part, 100 * b->ratio,
+                 100 * b->second_ratio);
     else /* N2 */
         snprintf(out, n_bytes, "none alone: %s, %.0f %%; %s, %.0f %%", part, 100 * b->ratio, second,
                  100 * b->second_ratio);

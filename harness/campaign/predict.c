@@ -9,21 +9,8 @@
 
 #include "harness/base/file.h"
 #include "harness/base/text.h"
-#include "harness/cluster/cluster_keys.h"
+#include "harness/campaign/calibration_spread.h"
 #include "harness/exchange/sync_mode.h"
-
-double prediction_residual_ratio(const struct cluster_sources *sources)
-{
-    static const char before[] = "measured: ", words[] = "of those longer than alpha ";
-    const char *text = sources->text[cluster_key_find("link_bits_per_s")], *at = strstr(text, words);
-    char *end = NULL;
-    double percent;
-
-    if (strncmp(text, before, strlen(before)) != 0 || !at)
-        return NAN;
-    percent = strtod(at + strlen(words), &end);
-    return strncmp(end, " %", 2) == 0 && percent >= 0 ? percent / 100 : NAN;
-}
 
 /* --- what was measured --- */
 
@@ -199,7 +186,7 @@ static enum rc load_cluster(struct prediction *p)
     if (!p->sources)
         return rc_raise(RC_NOMEM, "no memory for the sources of a cluster");
     TRY(file_of_option(cluster_find(&p->cluster, p->sources, p->terms->cluster), "cluster"));
-    p->residual_ratio = prediction_residual_ratio(p->sources);
+    p->residual_ratio = calibration_rate_ratio(p->sources);
     if (isnan(p->residual_ratio))
         FAIL(
             RC_INVAL,
@@ -215,7 +202,7 @@ enum rc prediction_open(struct prediction *out, const struct predict_terms *term
     struct prediction p = { .terms = terms };
     enum rc rc;
 
-    TRY(file_of_option(recorded_open(&p.runs, terms->runs), "from"));
+    TRY(file_of_option(recorded_open_runs(&p.runs, terms->runs), "from"));
     TRY(load_cluster(&p));
     TRY(find_settings(&p));
     TRY(add_targets(&p));

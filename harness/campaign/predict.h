@@ -7,7 +7,7 @@
  *   predict_words.c    the options by which a measured launch is simulated
  *   predict_report.c   table, records, page
  *
- * Given are runs (a folder of gradmark compare) at several numbers of workers, and the description of their cluster
+ * Given are runs (recorded_open_runs()) at several numbers of workers, and the description of their cluster
  * that gradmark calibrate wrote. Points that differ in workers alone are a setting. Every size of it is simulated, by
  * the options of its launches, and so are those asked for (extrapolate.h says what follows).
  *
@@ -82,8 +82,6 @@ struct step_times prediction_simulated(const struct prediction *p, const struct 
 struct step_times prediction_measured(const struct predicted_size *size);
 /* Predicted over measured of the check, less 1. */
 double prediction_check_error(const struct predicted_setting *s);
-/* The residual of links in the sources of a description; NaN: none is told. */
-double prediction_residual_ratio(const struct cluster_sources *sources);
 
 /* predict_words.c: add the options by which the launches of a point are simulated, with so many workers.
  * RC_INVAL: one is too long. */

@@ -34,6 +34,12 @@ static bool is_of_the_machine(const char *name)
     return false;
 }
 
+/* A part of --global-batch: it follows from the workers. */
+static bool is_a_part(const char *name, const json_t *manifest)
+{
+    return strcmp(name, "batch") == 0 && json_is_integer(recorded_option(manifest, "global-batch"));
+}
+
 /* The options of how it trains and exchanges, as far as they are no defaults. */
 static enum rc add_options(struct simulation *s, const json_t *manifest)
 {
@@ -43,8 +49,8 @@ static enum rc add_options(struct simulation *s, const json_t *manifest)
     for (const struct opt *o = train_opt_table; o->type != OPT_END; o++) {
         const json_t *given = recorded_option(manifest, o->name);
         recorded_text(value, sizeof value, given);
-        if (!given || json_is_null(given) || is_of_the_machine(o->name) || strcmp(value, "-") == 0 ||
-            strcmp(value, opt_default(o)) == 0)
+        if (!given || json_is_null(given) || is_of_the_machine(o->name) || is_a_part(o->name, manifest) ||
+            strcmp(value, "-") == 0 || strcmp(value, opt_default(o)) == 0)
             continue;
         if (o->type == OPT_BOOL)
             TRY(simulation_add(s, "--%s%s", json_is_true(given) ? "" : "no-", o->name));

@@ -6,6 +6,12 @@
 
 #include "harness/measure/interval.h"
 
+static void set_ends(struct prediction_band *b, double half)
+{
+    b->low = fmin(b->mean, fmax(b->mean - half, 0)); /* no less than nothing */
+    b->high = b->mean + half;
+}
+
 struct prediction_band prediction_band_of(const double *x, size_t n)
 {
     struct prediction_band b = { .mean = 0, .low = NAN, .high = NAN };
@@ -18,7 +24,17 @@ struct prediction_band prediction_band_of(const double *x, size_t n)
     if (n < 2)
         return b;
     const double half = student_t_975((double)(n - 1)) * sqrt(squares / (double)(n - 1) * (1 + 1 / (double)n));
-    b.low = fmin(b.mean, fmax(b.mean - half, 0)); /* no less than nothing */
-    b.high = b.mean + half;
+    set_ends(&b, half);
     return b;
+}
+
+void prediction_band_widen(struct prediction_band *b, const double *moves, size_t n)
+{
+    const double half = isnan(b->high) ? 0 : b->high - b->mean;
+    double squares = half * half;
+
+    for (size_t i = 0; i < n; i++)
+        squares += moves[i] * moves[i];
+    if (n > 0)
+        set_ends(b, sqrt(squares));
 }

@@ -16,5 +16,8 @@ struct prediction_band {
  * where none of them is. Pure.
  */
 struct prediction_band prediction_band_of(const double *x, size_t n);
+/* Widen b, whose value moves[n] say how far it is off for other reasons, each >= 0 and independent of all others: half
+ * of its width is the root of the sum of squares. Without a band there is one then; n = 0 changes nothing. Pure. */
+void prediction_band_widen(struct prediction_band *b, const double *moves, size_t n);
 
 #endif

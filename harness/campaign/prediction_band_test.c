@@ -50,10 +50,30 @@ static void nothing_is_below_nothing(void **state)
     assert_true(b.low <= b.mean && b.mean == -2);
 }
 
+/* Half of 3 and moves of 4 and 12: 13. Without a band there is one of the moves alone. */
+static void moves_widen_by_squares(void **state)
+{
+    const double moves[] = { 4, 12 }, none[] = { 0, 0 };
+    struct prediction_band b = { .mean = 20, .low = 17, .high = 23 }, alone = { .mean = 1, .low = NAN, .high = NAN };
+
+    (void)state;
+    prediction_band_widen(&b, none, 0);
+    assert_true(b.low == 17 && b.high == 23);
+    prediction_band_widen(&b, none, 2);
+    assert_true(b.low == 17 && b.high == 23);
+    prediction_band_widen(&b, moves, 2);
+    assert_true(b.mean == 20 && b.low == 7 && b.high == 33);
+    prediction_band_widen(&alone, none, 0);
+    assert_true(isnan(alone.low) && isnan(alone.high));
+    prediction_band_widen(&alone, moves, 1);
+    assert_true(alone.low == 0 && alone.high == 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(of_runs), cmocka_unit_test(of_one_run_there_is_none),
-                                        cmocka_unit_test(nothing_is_below_nothing) };
+                                        cmocka_unit_test(nothing_is_below_nothing),
+                                        cmocka_unit_test(moves_widen_by_squares) };
 
     return cmocka_run_group_tests_name("prediction_band", tests, NULL, NULL);
 }

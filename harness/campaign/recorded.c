@@ -182,8 +182,7 @@ static void mark_shared_cores(struct campaign *c)
     }
 }
 
-/* What was known beside the records. */
-static void conclude(struct recorded *k)
+void recorded_conclude(struct recorded *k)
 {
     struct campaign *c = &k->campaign;
     const json_t *wanted = recorded_option(k->manifest, "launches");
@@ -224,6 +223,18 @@ out:
     if (from)
         fclose(from);
     return rc;
+}
+
+bool recorded_is_campaign(const char *path)
+{
+    static const char *const name[] = { "runs.jsonl", "runs.jsonl.partial" };
+    struct stat about;
+    char runs[600];
+
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++)
+        if (snprintf(runs, sizeof runs, "%s/%s", path, name[i]) < (int)sizeof runs && stat(runs, &about) == 0)
+            return true;
+    return false;
 }
 
 /* "." is called as the folder is. */
@@ -278,30 +289,37 @@ out:
     return rc;
 }
 
+enum rc recorded_begin(struct recorded *out, const char *path)
+{
+    *out = (struct recorded){ .hosts = json_array(),
+                              .ranks = json_array(),
+                              .losses = json_array(),
+                              .failures = json_array(),
+                              .tuning = json_array() };
+    if (!out->hosts || !out->ranks || !out->losses || !out->failures || !out->tuning)
+        return rc_raise(RC_NOMEM, "no memory for records");
+    name_of(out->name, sizeof out->name, path);
+    return RC_OK;
+}
+
 enum rc recorded_open(struct recorded *out, const char *path)
 {
-    struct recorded k = { .hosts = json_array(),
-                          .ranks = json_array(),
-                          .losses = json_array(),
-                          .failures = json_array(),
-                          .tuning = json_array() };
+    struct recorded k = { .manifest = NULL };
     struct reader r = { .into = &k, .path = path };
     char runs[600];
     struct stat about;
     enum rc rc;
 
     *out = (struct recorded){ .manifest = NULL };
-    if (!k.hosts || !k.ranks || !k.losses || !k.failures || !k.tuning)
-        FAIL(RC_NOMEM, "no memory for records");
     if (stat(path, &about) != 0)
         FAIL(RC_INVAL, "%s: %s", path, strerror(errno));
-    name_of(k.name, sizeof k.name, path);
+    TRY(recorded_begin(&k, path));
     if (S_ISDIR(about.st_mode)) {
         r.path = runs;
         TRY(read_folder(&k, &r, path, runs, sizeof runs));
     } else
         TRY(read_run(&k, &r, path));
-    conclude(&k);
+    recorded_conclude(&k);
     *out = k;
     k = (struct recorded){ .manifest = NULL };
 out:

@@ -9,6 +9,8 @@
  *       Of a campaign under way, or one that was killed (runs.jsonl.partial), the launch at the end may be cut off:
  *       that one alone does not count.
  *   K3  Records of older versions may lack what they did not know: that is NaN, as null is, and its columns show "-".
+ *   K4  Files of gradmark train are the launches of one campaign if they are of one program and differ in workers,
+ *       steps and seed alone; others, and a launch that is there twice, are refused by file and line.
  */
 #ifndef HARNESS_CAMPAIGN_RECORDED_H
 #define HARNESS_CAMPAIGN_RECORDED_H
@@ -40,6 +42,9 @@ struct recorded {
 /* Read a campaign's folder, or the file of one run (gradmark train --out FILE). RC_INVAL: there is no such thing at
  * path, or it is of something else. RC_MISMATCH: K2. RC_NOMEM. */
 enum rc recorded_open(struct recorded *out, const char *path) MUST_CHECK;
+/* Read a campaign's folder; or all files of a folder that end in .jsonl, in the order of their names; or files, their
+ * names between commas: what gradmark train --out wrote, one launch or several each (K4). Errors as recorded_open(). */
+enum rc recorded_open_runs(struct recorded *out, const char *paths) MUST_CHECK;
 /* Accepts a zeroed one. */
 void recorded_close(struct recorded *k);
 

@@ -113,6 +113,8 @@ static enum rc begin_launch(struct reader *r, json_t *manifest)
     struct campaign *c = &r->into->campaign;
     enum rc rc;
 
+    if (r->first_manifest)
+        TRY(reader_check_fit(r, manifest));
     TRY(find_or_add(r, json_object_get(manifest, "options"), lack, &r->point));
     TRY(make_room(r, &c->point[r->point]));
     const json_t *index = json_object_get(manifest, "launch_index");
@@ -120,6 +122,10 @@ static enum rc begin_launch(struct reader *r, json_t *manifest)
         return misfit(r, "launches of a point are missing, or twice there");
     if (!r->into->point[r->point].manifest)
         r->into->point[r->point].manifest = json_incref(manifest);
+    if (r->are_files && !r->first_manifest) {
+        r->first_manifest = r->into->point[r->point].manifest;
+        r->first_path = r->path;
+    }
     r->is_open = true;
     r->has_summary = false;
     r->n_servers = r->n_own_cores = 0;
@@ -132,6 +138,7 @@ out:
 static enum rc end_launch(struct reader *r)
 {
     struct campaign *c = &r->into->campaign;
+    enum rc rc = RC_OK;
 
     if (!r->is_open)
         return RC_OK;
@@ -139,6 +146,8 @@ static enum rc end_launch(struct reader *r)
     const struct recorded_point *about = &r->into->point[r->point];
     if (!r->has_summary)
         return misfit(r, "the launch before has no summary");
+    if (r->are_files)
+        TRY(reader_check_twice(r));
     /* A launcher may let each process have one core: hosts have those of all their ranks at least. */
     const json_int_t n_cores = count_at(about->manifest, "cores_count") * larger(r->hosts.n, 1);
     p->n_host_cores = (long)larger(p->n_host_cores, larger(n_cores, r->n_own_cores));
@@ -147,7 +156,8 @@ static enum rc end_launch(struct reader *r)
     p->is_given_up = p->is_fate_unknown = false; /* what failed before was repeated */
     c->n_launches_done++;
     r->is_open = false;
-    return RC_OK;
+out:
+    return rc;
 }
 
 /* Of a host that the rank before has not: list it where it is new. */

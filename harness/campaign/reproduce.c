@@ -63,14 +63,14 @@ const char *point_exchange(const struct point_of_row *p)
     return simulated_exchange(p->mode, p->reducer);
 }
 
-static enum rc find_simulation(size_t *out, struct reproduction *r, const struct point_of_row *p)
+static enum rc find_simulation(size_t *out, struct reproduction *r, const struct point_of_row *p, const char *variation)
 {
     const struct reproduce_terms *t = r->terms;
     const struct simulated_run run = {
         .profile = &r->profiles.profile[p->profile],
         .cluster = &r->cluster[p->cluster],
         .cluster_set = t->cluster_set,
-        .variation = "",
+        .variation = variation,
         .mode = p->mode,
         .reducer = p->reducer,
         .placement = t->placement,
@@ -88,6 +88,23 @@ static enum rc find_simulation(size_t *out, struct reproduction *r, const struct
 
 /* --- points --- */
 
+/* J6 */
+static enum rc find_moved(struct point_of_row *p, const struct point_of_row *alone, struct reproduction *r)
+{
+    char setting[CALIBRATION_SETTING_BYTES];
+    enum rc rc = RC_OK;
+
+    for (size_t k = 0; k < r->cluster[p->cluster].n_calibrated; k++)
+        for (int is_higher = 0; is_higher < 2; is_higher++) {
+            const struct used_cluster *c = &r->cluster[p->cluster];
+            calibration_setting(setting, &c->cluster, &c->calibrated[k], is_higher);
+            TRY(find_simulation(&p->moved[k][is_higher].together, r, p, setting));
+            TRY(find_simulation(&p->moved[k][is_higher].alone, r, alone, setting));
+        }
+out:
+    return rc;
+}
+
 static enum rc add_point(struct reproduction *r, struct point_of_row p)
 {
     struct point_of_row *more = grown(r->point, r->n_points, sizeof *more), alone = p;
@@ -101,8 +118,9 @@ static enum rc add_point(struct reproduction *r, struct point_of_row p)
     alone.reducer = row_mode_has_servers(p.mode) ? "" : p.reducer;
     alone.n_gpus = 1;
     alone.n_servers = 0;
-    TRY(find_simulation(&p.together, r, &p));
-    TRY(find_simulation(&p.alone, r, &alone));
+    TRY(find_simulation(&p.together, r, &p, ""));
+    TRY(find_simulation(&p.alone, r, &alone, ""));
+    TRY(find_moved(&p, &alone, r));
     more[r->n_points++] = p;
 out:
     return rc;
@@ -259,6 +277,35 @@ out:
     return rc;
 }
 
+static double efficiency(const struct reproduction *r, size_t alone, size_t together)
+{
+    return r->simulations.simulation[alone].step_s / r->simulations.simulation[together].step_s;
+}
+
+/* J6; a simulation that failed moves nothing, and is told at the end. */
+static void find_band(const struct reproduction *r, struct point_of_row *p)
+{
+    const size_t n = r->cluster[p->cluster].n_calibrated;
+    double by[CALIBRATION_MOST_VALUES] = { 0 };
+
+    p->band = (struct prediction_band){ .mean = p->predicted_ratio, .low = NAN, .high = NAN };
+    for (size_t k = 0; k < n; k++)
+        for (int i = 0; i < 2; i++)
+            by[k] =
+                fmax(by[k], fabs(efficiency(r, p->moved[k][i].alone, p->moved[k][i].together) - p->predicted_ratio));
+    if (!isnan(p->predicted_ratio))
+        prediction_band_widen(&p->band, by, n);
+}
+
+bool reproduction_has_bands(const struct reproduction *r)
+{
+    bool has = false;
+
+    for (size_t i = 0; i < r->n_clusters; i++)
+        has = has || r->cluster[i].n_calibrated > 0;
+    return has;
+}
+
 enum rc reproduction_run(struct reproduction *r, const struct simulations_env *env)
 {
     enum rc rc;
@@ -266,7 +313,8 @@ enum rc reproduction_run(struct reproduction *r, const struct simulations_env *e
     TRY(simulations_run(r->simulations.simulation, r->simulations.n, env));
     for (size_t i = 0; i < r->n_points; i++) {
         struct point_of_row *p = &r->point[i];
-        p->predicted_ratio = r->simulations.simulation[p->alone].step_s / r->simulations.simulation[p->together].step_s;
+        p->predicted_ratio = efficiency(r, p->alone, p->together);
+        find_band(r, p);
     }
 out:
     return rc;

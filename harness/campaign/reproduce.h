@@ -18,6 +18,9 @@
  *   J4  Points that are simulated alike are simulated once.
  *   J5  A row of which a simulation failed is told, in the table and as a record of kind "failure"; the others are as
  *       if it were not there, and the command ends with an error.
+ *   J6  A band is how far a prediction moves when each value that was calibrated alone is as far off, up and down, as
+ * its source tells (calibration_spread.h), the larger of both: the root of the sum of squares. There is no chance in
+ *       it, and no band on a cluster of which no value was calibrated with a spread.
  */
 #ifndef HARNESS_CAMPAIGN_REPRODUCE_H
 #define HARNESS_CAMPAIGN_REPRODUCE_H
@@ -28,6 +31,7 @@
 #include <stdio.h>
 
 #include "harness/base/rc.h"
+#include "harness/campaign/prediction_band.h"
 #include "harness/campaign/published_rows.h"
 #include "harness/campaign/simulated_run.h"
 
@@ -56,7 +60,11 @@ struct point_of_row { /* or of a chart alone: row NULL */
     const char *reducer; /* as the row's; borrowed */
     int n_gpus, n_servers, batch;
     size_t alone, together; /* simulations: of one GPU, and of all */
-    double predicted_ratio; /* NaN before it is simulated, and where that failed */
+    struct {
+        size_t alone, together;
+    } moved[CALIBRATION_MOST_VALUES][2]; /* the same with a calibrated value of the cluster lower, and higher */
+    struct prediction_band band;         /* J6 */
+    double predicted_ratio;              /* NaN before it is simulated, and where that failed */
 };
 
 struct reproduction { /* owned */
@@ -88,6 +96,9 @@ struct reproduce_error reproduction_error(const struct reproduction *r, bool has
 const char *point_exchange(const struct point_of_row *p);
 /* "rdma", of a point. */
 const char *point_transport(const struct reproduction *r, const struct point_of_row *p);
+bool reproduction_has_bands(const struct reproduction *r);
+/* What bands are, or that a cluster has none and why: a line for each cluster, to print(arg, line). */
+void reproduction_band_lines(const struct reproduction *r, void (*print)(void *arg, const char *line), void *arg);
 /* Of the rows. RC_NOMEM. */
 enum rc reproduction_table(struct table **out, const struct reproduction *r) MUST_CHECK;
 /* Table, means, and what is assumed. */

@@ -30,11 +30,17 @@ static void write_point(FILE *to, const struct reproduction *r, const struct poi
 {
     const double ratio = is_published ? p->row->efficiency_ratio : p->predicted_ratio;
     const char *kind = !is_published ? "predicted" : p->row->is_counted ? "published" : "not counted";
+    const struct prediction_band none = { .mean = ratio, .low = NAN, .high = NAN };
+    const struct prediction_band band = is_published ? none : p->band;
     char line[NAME_BYTES];
 
     line_name(line, sizeof line, r, p);
-    fprintf(to, "%s\t%s\t%d\t%.17g\t%.17g\n", line, kind, p->n_gpus, ratio,
-            ratio * p->n_gpus * r->profiles.profile[p->profile].images_per_s);
+    const double images_per_ratio = p->n_gpus * r->profiles.profile[p->profile].images_per_s;
+    fprintf(to, "%s\t%s\t%d\t%.17g\t%.17g", line, kind, p->n_gpus, ratio, ratio * images_per_ratio);
+    if (reproduction_has_bands(r)) /* NaN: of a published point */
+        fprintf(to, "\t%.17g\t%.17g\t%.17g\t%.17g", band.low, band.high, band.low * images_per_ratio,
+                band.high * images_per_ratio);
+    fputc('\n', to);
 }
 
 /* The chart that p is in. */
@@ -44,7 +50,8 @@ static enum rc write_table(const struct reproduction *r, const struct point_of_r
     enum rc rc;
 
     TRY(atomic_file_open(&file, path));
-    fputs("line\tkind\tgpus\tefficiency\timages_per_s\n", file.stream);
+    fprintf(file.stream, "line\tkind\tgpus\tefficiency\timages_per_s%s\n",
+            reproduction_has_bands(r) ? "\tefficiency_low\tefficiency_high\timages_low_per_s\timages_high_per_s" : "");
     for (size_t i = 0; i < r->n_points; i++)
         if (!r->point[i].row && !isnan(r->point[i].predicted_ratio) && is_same_chart(r, &r->point[i], p))
             write_point(file.stream, r, &r->point[i], false);
@@ -90,7 +97,7 @@ enum rc reproduction_draw(const struct reproduction *r, FILE *to)
         const struct prediction_chart chart = { .folder = r->folder,
                                                 .name = name,
                                                 .model = r->profiles.profile[p->profile].model,
-                                                .has_band = false,
+                                                .has_band = reproduction_has_bands(r),
                                                 .cluster = &r->cluster[p->cluster] };
         TRY(prediction_chart_draw(&chart, path, &is_drawn));
     }

@@ -15,9 +15,9 @@ static void write_error(FILE *to, const struct reproduction *r, bool has_servers
     const struct reproduce_error e = reproduction_error(r, has_servers);
 
     if (e.n_rows > 0)
-        html_element(to, "p", NULL, "%s: mean absolute error %.1f points over %zu rows, worst %.1f (%s, %d GPUs, %s).",
-                     has_servers ? "Parameter server" : "Ring", e.mean_points, e.n_rows, e.worst_points,
-                     e.worst->row->model, e.worst->n_gpus, point_transport(r, e.worst));
+        html_element(to, "p", NULL, "%s: mean absolute error %.1f points over %zu row%s, worst %.1f (%s, %d GPUs, %s).",
+                     has_servers ? "Parameter server" : "Ring", e.mean_points, e.n_rows, e.n_rows == 1 ? "" : "s",
+                     e.worst_points, e.worst->row->model, e.worst->n_gpus, point_transport(r, e.worst));
 }
 
 static bool is_of_chart(const struct reproduction *r, const struct point_of_row *p, const char *name)
@@ -49,6 +49,11 @@ out:
     return rc;
 }
 
+static void write_line(void *to, const char *line)
+{
+    html_element(to, "p", NULL, "%s.", line);
+}
+
 enum rc reproduction_page(const struct reproduction *r, const char *path)
 {
     struct html page = { .file.stream = NULL };
@@ -68,6 +73,7 @@ enum rc reproduction_page(const struct reproduction *r, const char *path)
     write_error(to, r, false);
     write_error(to, r, true);
     html_table(to, t, "predicted against published");
+    reproduction_band_lines(r, write_line, to);
     for (size_t i = 0; i < r->n_points; i++)
         if (reproduce_begins_chart(r, i))
             TRY(write_chart(to, r, &r->point[i]));

@@ -7,7 +7,7 @@
 #include "harness/report/record.h"
 #include "harness/report/table.h"
 
-/* Predicted, error, images/s. */
+/* Predicted, its band where there are any, error, images/s. */
 static enum rc print_prediction(struct table *t, const struct reproduction *r, const struct point_of_row *p)
 {
     const double rate = r->profiles.profile[p->profile].images_per_s;
@@ -15,10 +15,16 @@ static enum rc print_prediction(struct table *t, const struct reproduction *r, c
 
     if (isnan(p->predicted_ratio)) {
         TRY(table_cell(t, "failed"));
+        if (reproduction_has_bands(r))
+            TRY(table_cell(t, "-"));
         TRY(table_cell(t, "-"));
         return table_cell(t, "-");
     }
     TRY(table_cell(t, "%.1f %%", 100 * p->predicted_ratio));
+    if (!isnan(p->band.high))
+        TRY(table_cell(t, "%.1f .. %.1f", 100 * p->band.low, 100 * p->band.high));
+    else if (reproduction_has_bands(r))
+        TRY(table_cell(t, "-"));
     TRY(table_cell(t, "%+.1f", 100 * (p->predicted_ratio - p->row->efficiency_ratio)));
     TRY(table_cell(t, "%.1f", p->predicted_ratio * p->n_gpus * rate));
 out:
@@ -48,13 +54,19 @@ enum rc reproduction_table(struct table **out, const struct reproduction *r)
     static const struct column column[] = { { "model", ALIGN_LEFT },      { "GPUs", ALIGN_RIGHT },
                                             { "mode", ALIGN_LEFT },       { "servers", ALIGN_RIGHT },
                                             { "transport", ALIGN_LEFT },  { "published", ALIGN_RIGHT },
-                                            { "predicted", ALIGN_RIGHT }, { "error", ALIGN_RIGHT },
-                                            { "images/s", ALIGN_RIGHT },  { "counted", ALIGN_LEFT },
-                                            { "table", ALIGN_LEFT } };
+                                            { "predicted", ALIGN_RIGHT }, { "band", ALIGN_RIGHT },
+                                            { "error", ALIGN_RIGHT },     { "images/s", ALIGN_RIGHT },
+                                            { "counted", ALIGN_LEFT },    { "table", ALIGN_LEFT } };
+    enum { BAND = 7 };
+    struct column used[sizeof column / sizeof *column];
     struct table *t = NULL;
+    size_t n = 0;
     enum rc rc;
 
-    TRY(table_open(&t, column, sizeof column / sizeof *column));
+    for (size_t i = 0; i < sizeof column / sizeof *column; i++)
+        if (reproduction_has_bands(r) || i != BAND)
+            used[n++] = column[i];
+    TRY(table_open(&t, used, n));
     for (size_t i = 0; i < r->n_points; i++)
         if (r->point[i].row)
             TRY(print_row(t, r, &r->point[i]));
@@ -100,6 +112,29 @@ static void print_exchange(const struct reproduction *r, FILE *to)
             t->consistency, t->placement, (unsigned long long)t->ps_bucket_bytes, t->overlap);
 }
 
+void reproduction_band_lines(const struct reproduction *r, void (*print)(void *arg, const char *line), void *arg)
+{
+    char spread[CALIBRATION_MOST_VALUES * 48], line[ROW_CLUSTER_BYTES + sizeof spread + 320];
+
+    for (size_t i = 0; i < r->n_clusters; i++) {
+        const struct used_cluster *c = &r->cluster[i];
+        calibration_spread_text(spread, sizeof spread, c->calibrated, c->n_calibrated);
+        if (c->n_calibrated > 0)
+            snprintf(line, sizeof line,
+                     "%s: band: how far efficiency moves when a value of the calibration alone is as far off, up or "
+                     "down, as its source tells, the root of the sum of squares: %s; no draws of chance are in it",
+                     c->name, spread);
+        else
+            snprintf(line, sizeof line, "%s: no band: no value was calibrated with a spread", c->name);
+        print(arg, line);
+    }
+}
+
+static void print_line(void *to, const char *line)
+{
+    fprintf(to, "%s\n", line);
+}
+
 enum rc reproduction_print(const struct reproduction *r, FILE *to)
 {
     struct table *t = NULL;
@@ -116,6 +151,7 @@ enum rc reproduction_print(const struct reproduction *r, FILE *to)
               "cut, at "
               "most one for each\n",
               to);
+    reproduction_band_lines(r, print_line, to);
     for (size_t i = 0; i < r->n_clusters; i++)
         used_cluster_print_assumed(&r->cluster[i], to);
     if (fflush(to) != 0 || ferror(to))
@@ -152,6 +188,8 @@ static enum rc write_row(struct report *to, const struct reproduction *r, const 
     record_text(record, "cluster", r->cluster[p->cluster].name);
     record_f64(record, "published_ratio", row ? row->efficiency_ratio : (double)NAN);
     record_f64(record, "predicted_ratio", p->predicted_ratio);
+    record_f64(record, "predicted_low_ratio", p->band.low);
+    record_f64(record, "predicted_high_ratio", p->band.high);
     record_f64(record, "error_ratio", row ? p->predicted_ratio - row->efficiency_ratio : (double)NAN);
     record_f64(record, "one_gpu_images_per_s", profile->images_per_s);
     record_f64(record, "predicted_images_per_s", p->predicted_ratio * p->n_gpus * profile->images_per_s);

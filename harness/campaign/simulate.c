@@ -70,8 +70,7 @@ struct simulated_run simulate_run_of(const struct simulate *s, const struct simu
     };
 }
 
-/* M1: of one GPU, which updates, and sends nothing. */
-static struct simulated_run alone_of(const struct simulated_run *run)
+struct simulated_run simulate_alone_of(const struct simulated_run *run)
 {
     struct simulated_run alone = *run;
 
@@ -144,7 +143,7 @@ enum rc simulate_add_point(struct simulate *s, struct simulate_point p)
     for (int seed = 0; seed < s->n_seeds; seed++) {
         run = simulate_run_of(s, &p);
         run.seed = s->n_seeds > 1 ? (uint64_t)seed + 1 : 0;
-        alone = alone_of(&run);
+        alone = simulate_alone_of(&run);
         TRY(simulation_set_find(&p.together[seed], &s->simulations, &run));
         TRY(simulation_set_find(&p.alone[seed], &s->simulations, &alone));
     }
@@ -205,6 +204,7 @@ enum rc simulate_open(struct simulate *out, const char *folder, const struct sim
     TRY(simulate_add_what_ifs(&s));
     TRY(simulate_add_assumptions(&s));
     TRY(simulate_add_systems(&s));
+    TRY(simulate_add_calibrated(&s));
     *out = s;
     s = (struct simulate){ .terms = NULL };
 out:
@@ -262,6 +262,7 @@ enum rc simulate_run(struct simulate *s, const struct simulations_env *env)
     for (size_t i = 0; i < s->n_all_points; i++)
         take_results(s, &s->point[i]);
     simulate_take_changes(s);
+    simulate_widen_bands(s);
     forget_failed_systems(s);
 out:
     return rc;

@@ -6,6 +6,7 @@
  *   simulate_ways.c         the ways: modes with their servers, placements and consistencies; and their profiles
  *   simulate_changes.c      points with something changed: what if
  *   simulate_assumptions.c  the same of every assumption: which moves a prediction most
+ *   simulate_calibration.c  the same of every value that was calibrated: what its spread makes of a prediction
  *   simulate_tables.c       tables of what if
  *   simulate_systems.c      all systems in one table, and what a slow link does to them
  *   simulate_words.c        what figures mean: bands, bottlenecks, where ways cross over
@@ -22,6 +23,9 @@
  *       one.
  *   M4  A point of which a simulation failed is told, in the table and as a record of kind "failure"; the others are as
  *       if it had not been asked for, and the command ends with an error.
+ *   M5  A band has two parts, of which half the width is the root of the sum of squares: of chance, from other draws
+ *       (prediction_band.h); and of the calibration, how far efficiency moves when each value alone is as far off, up
+ *       and down, as its source tells (calibration_spread.h), the larger of both. A cluster without either has none.
  */
 #ifndef HARNESS_CAMPAIGN_SIMULATE_H
 #define HARNESS_CAMPAIGN_SIMULATE_H
@@ -33,6 +37,7 @@
 
 #include "harness/base/rc.h"
 #include "harness/campaign/bottleneck.h"
+#include "harness/campaign/calibration_spread.h"
 #include "harness/campaign/crossover.h"
 #include "harness/campaign/prediction_band.h"
 #include "harness/campaign/simulated_run.h"
@@ -47,7 +52,7 @@ enum {
     SIMULATE_MOST_MODELS = 16,
     SIMULATE_WAY_BYTES = 96,
     SIMULATE_CHART_BYTES = 320,
-    SIMULATE_SENTENCE_BYTES = 512,
+    SIMULATE_SENTENCE_BYTES = 1024,
     SIMULATE_MOST_SEEDS = 20,
     SIMULATE_USUAL_SEEDS = 5,
     SIMULATE_N_WHAT_IFS = 5,
@@ -82,12 +87,12 @@ struct simulate_point {
     size_t profile, way;
     int n_gpus, n_servers;
     size_t alone[SIMULATE_MOST_SEEDS], together[SIMULATE_MOST_SEEDS]; /* simulations: of one GPU, and of all */
-    struct prediction_band efficiency;      /* mean over seeds; zeros before it is simulated */
+    struct prediction_band efficiency;      /* mean over seeds (M5); zeros before it is simulated */
     double step_s, images_per_s, exposed_s; /* means over seeds */
     struct bottleneck bottleneck;           /* of the first seed */
 };
 
-enum change_kind { CHANGE_WHAT_IF, CHANGE_ASSUMED, CHANGE_SLOW_LINK };
+enum change_kind { CHANGE_WHAT_IF, CHANGE_ASSUMED, CHANGE_SLOW_LINK, CHANGE_CALIBRATED };
 enum system { SYSTEM_ONE_HOST, SYSTEM_COLLECTIVE, SYSTEM_ASYNC, SYSTEM_SYNC, SIMULATE_N_SYSTEMS };
 
 struct simulate_system {
@@ -104,11 +109,11 @@ struct simulate_system_figures {              /* of the first seed */
 struct simulate_change { /* a point with something changed */
     enum change_kind kind;
     size_t point;
-    int what;                             /* which what-if, or the key of the assumption */
+    int what;                             /* which what-if, or the key of an assumption, or calibrated value */
     char setting[SIMULATE_SETTING_BYTES]; /* "key=value,...", behind --cluster-set */
     bool is_possible;                     /* else it was not simulated */
-    size_t together;
-    double ratio; /* of throughput, changed over unchanged; NaN before it is simulated */
+    size_t together, alone;               /* alone: of CHANGE_CALIBRATED */
+    double ratio;                         /* of throughput, changed over unchanged; NaN before it is simulated */
 };
 
 struct simulate { /* owned */
@@ -151,6 +156,8 @@ int simulate_n_servers(const struct simulate *s, const struct simulate_way *w, s
 
 /* The run of a point's first seed, and what its simulation would refuse of its servers. In simulate.c. */
 struct simulated_run simulate_run_of(const struct simulate *s, const struct simulate_point *p);
+/* M1: of one GPU, which updates, and sends nothing. */
+struct simulated_run simulate_alone_of(const struct simulated_run *run);
 enum rc simulate_check_servers(const struct simulate *s, const struct simulate_point *p) MUST_CHECK;
 
 /* Can it be simulated: does it fit, and is it below --most-messages? n_servers is known. */
@@ -171,6 +178,12 @@ bool simulate_is_changed(const struct simulate *s, size_t point);
 enum rc simulate_add_what_ifs(struct simulate *s) MUST_CHECK;
 /* Add both neighbours of every assumption of the points that are explained. In simulate_assumptions.c. RC_NOMEM. */
 enum rc simulate_add_assumptions(struct simulate *s) MUST_CHECK;
+/* Add both neighbours of every calibrated value of every point. In
+ * simulate_calibration.c. RC_NOMEM. */
+enum rc simulate_add_calibrated(struct simulate *s) MUST_CHECK;
+/* Widen the bands of all points by what these neighbours gave (M5). */
+void simulate_widen_bands(struct simulate *s);
+bool simulate_has_bands(const struct simulate *s);
 bool simulate_is_explained(const struct simulate *s, size_t point);
 /* The n_most assumptions that move a point most, first the one that moves it most. RC_NOMEM. */
 enum rc simulate_assumptions_table(struct table **out, const struct simulate *s, size_t point,

@@ -41,7 +41,7 @@ enum rc simulate_add_change(struct simulate *s, struct simulate_change c, int n_
                             const char *setting)
 {
     const struct simulate_point *p = &s->point[c.point];
-    struct simulated_run run = simulate_run_of(s, p);
+    struct simulated_run run = simulate_run_of(s, p), alone;
     struct simulate_change *more;
     enum rc rc = RC_OK;
 
@@ -53,6 +53,9 @@ enum rc simulate_add_change(struct simulate *s, struct simulate_change c, int n_
     run.overlap = overlap;
     if (c.is_possible)
         TRY(simulation_set_find(&c.together, &s->simulations, &run));
+    alone = simulate_alone_of(&run);
+    if (c.is_possible && c.kind == CHANGE_CALIBRATED)
+        TRY(simulation_set_find(&c.alone, &s->simulations, &alone));
     more = realloc(s->change, (s->n_changes + 1) * sizeof *more);
     if (!more)
         FAIL(RC_NOMEM, "no memory for a change");
@@ -69,6 +72,8 @@ void simulate_take_changes(struct simulate *s)
     for (size_t i = 0; i < s->n_changes; i++) {
         struct simulate_change *c = &s->change[i];
         c->is_possible &= !c->is_possible || !simulation[c->together].has_failed; /* M4 */
+        if (c->kind == CHANGE_CALIBRATED)
+            c->is_possible &= !c->is_possible || !simulation[c->alone].has_failed;
         if (c->is_possible) /* both of the first seed: the same draws */
             c->ratio = simulation[s->point[c->point].together[0]].step_s / simulation[c->together].step_s;
     }

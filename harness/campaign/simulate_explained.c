@@ -9,23 +9,14 @@
 #include "harness/report/html.h"
 #include "harness/report/table.h"
 
-enum source { MEASURED, GIVEN, ASSUMED };
-
-static enum source source_of(const struct used_cluster *c, int key)
-{
-    if (c->cluster.assumed >> key & 1)
-        return ASSUMED;
-    return strncmp(c->sources->text[key], "measured", 8) == 0 ? MEASURED : GIVEN;
-}
-
 /* The values of one kind of source that are of any effect; a list, or that there are none. */
-static void write_values(FILE *to, const struct used_cluster *c, enum source source, const char *title)
+static void write_values(FILE *to, const struct used_cluster *c, const char *source, const char *title)
 {
     char value[64];
     int n = 0;
 
     for (int key = 0; key < CLUSTER_N_KEYS; key++) {
-        if (cluster_keys[key].type == CLUSTER_TEXT || source_of(c, key) != source ||
+        if (cluster_keys[key].type == CLUSTER_TEXT || strcmp(used_cluster_source_name(c, key), source) != 0 ||
             !cluster_key_matters(&c->cluster, key))
             continue;
         if (n++ == 0) {
@@ -50,9 +41,9 @@ void simulate_explain_clusters(FILE *to, const struct simulate *s)
     for (size_t i = 0; i < s->n_clusters; i++) {
         const struct used_cluster *c = &s->cluster[i];
         html_element(to, "h3", NULL, "%s%s%s", c->name, c->transport[0] ? ", servers by " : "", c->transport);
-        write_values(to, c, MEASURED, "Measured:");
-        write_values(to, c, GIVEN, "Given:");
-        write_values(to, c, ASSUMED, "Assumed:");
+        write_values(to, c, "measured", "Measured:");
+        write_values(to, c, "given", "Given:");
+        write_values(to, c, "assumed", "Assumed:");
     }
 }
 

@@ -35,7 +35,7 @@ static enum rc print_point(struct table *t, const struct simulate *s, const stru
         return print_failed(t);
     simulate_bottleneck_text(bottleneck, sizeof bottleneck, s, p);
     TRY(table_cell(t, "%.1f %%", 100 * p->efficiency.mean));
-    if (s->n_seeds > 1)
+    if (!isnan(p->efficiency.high))
         TRY(table_cell(t, "%.1f .. %.1f", 100 * p->efficiency.low, 100 * p->efficiency.high));
     else
         TRY(table_cell(t, "-"));
@@ -275,13 +275,16 @@ out:
 
 static enum rc write_change(struct report *to, const struct simulate *s, const struct simulate_change *c)
 {
+    static const char *const kind[] = {
+        [CHANGE_WHAT_IF] = "what_if", [CHANGE_ASSUMED] = "assumption", [CHANGE_CALIBRATED] = "calibrated"
+    };
     const struct simulate_point *p = &s->point[c->point];
     struct record *record = NULL;
     enum rc rc;
 
-    TRY(record_open(&record, c->kind == CHANGE_ASSUMED ? "assumption" : "what_if"));
+    TRY(record_open(&record, kind[c->kind]));
     record_text(record, "what",
-                c->kind == CHANGE_ASSUMED ? cluster_keys[c->what].name : simulate_what_if_name(s, c->what));
+                c->kind == CHANGE_WHAT_IF ? simulate_what_if_name(s, c->what) : cluster_keys[c->what].name);
     record_text(record, "model", s->profiles.profile[p->profile].model);
     record_i64(record, "gpus_count", p->n_gpus);
     record_way(record, s, &s->way[p->way]);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "harness/campaign/simulate.h"
+#include "harness/cluster/cluster_keys.h"
 
 void simulate_bottleneck_text(char *out, size_t n_bytes, const struct simulate *s, const struct simulate_point *p)
 {
@@ -19,19 +20,53 @@ bool simulate_is_random(const struct cluster *c)
     return c->jitter != JITTER_NONE || c->n_stragglers > 0 || c->job_placement == PLACE_RANDOM;
 }
 
+/* "jitter_ratio 0.03 (measured), stragglers_count 2 (given)" */
+static void chance_text(char *out, size_t n_bytes, const struct used_cluster *c)
+{
+    const struct {
+        const char *key;
+        bool is_random;
+    } by[] = { { "jitter_ratio", c->cluster.jitter != JITTER_NONE },
+               { "stragglers_count", c->cluster.n_stragglers > 0 },
+               { "job_placement", c->cluster.job_placement == PLACE_RANDOM } };
+    char value[64];
+    size_t at = 0;
+
+    out[0] = '\0';
+    for (size_t i = 0; i < sizeof by / sizeof *by && at < n_bytes; i++) {
+        const int key = cluster_key_find(by[i].key);
+        if (!by[i].is_random)
+            continue;
+        cluster_key_format(&c->cluster, key, value, sizeof value);
+        at += (size_t)snprintf(out + at, n_bytes - at, "%s%s %s (%s)", at > 0 ? ", " : "", by[i].key, value,
+                               used_cluster_source_name(c, key));
+    }
+}
+
+/* What half its width is of (M5), or why there is none. */
 void simulate_band_text(char *out, size_t n_bytes, const struct simulate *s)
 {
-    if (s->n_seeds > 1)
+    static const char unsure[] = "how far efficiency moves when a value of the calibration alone is as far off, up or "
+                                 "down, as its source tells, the root of the sum of squares: ";
+    const struct used_cluster *c = &s->cluster[s->n_clusters - 1]; /* of servers: all that workers use, and more */
+    const bool is_random = simulate_is_random(&s->cluster[0].cluster);
+    const char *why = is_random ? "one seed was simulated; --seeds 5 gives one"
+                                : "nothing in the description is random: no jitter, no stragglers, no random placement";
+    char chance[SIMULATE_SENTENCE_BYTES / 4], spread[SIMULATE_SENTENCE_BYTES / 4];
+
+    chance_text(chance, sizeof chance, &s->cluster[0]);
+    calibration_spread_text(spread, sizeof spread, c->calibrated, c->n_calibrated);
+    if (!simulate_has_bands(s))
+        snprintf(out, n_bytes, "band: there is none, as %s; and no value was calibrated with a spread", why);
+    else if (s->n_seeds == 1)
+        snprintf(out, n_bytes, "band: %s%s; no draws of chance are in it, as %s", unsure, spread, why);
+    else
         snprintf(out, n_bytes,
                  "band: between its ends one more run with as many steps is expected in 95 of 100 cases, from %d "
-                 "simulations with other draws of jitter, stragglers and placement (Student's t); what the description "
-                 "assumes is not in it",
-                 s->n_seeds);
-    else
-        snprintf(out, n_bytes, "band: there is none, as %s",
-                 simulate_is_random(&s->cluster[0].cluster)
-                     ? "one seed was simulated; --seeds 5 gives one"
-                     : "nothing in the description is random: no jitter, no stragglers, no random placement");
+                 "simulations with other draws (Student's t) of %s; %s%s%s; what else the description assumes is not "
+                 "in it",
+                 s->n_seeds, chance[0] ? chance : "nothing, as nothing is random",
+                 spread[0] ? "beside that " : "no value was calibrated with a spread", spread[0] ? unsure : "", spread);
 }
 
 void simulate_exchange_terms(const struct simulate *s, void (*print)(void *arg, const char *line), void *arg)

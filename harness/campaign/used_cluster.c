@@ -27,6 +27,7 @@ enum rc used_cluster_open(struct used_cluster *out, const char *name, const char
     snprintf(protocol, sizeof protocol, "protocol=%s", c.transport);
     if (c.transport[0])
         TRY(cluster_set(&c.cluster, NULL, protocol));
+    c.n_calibrated = calibration_spread(c.calibrated, &c.cluster, c.sources);
     *out = c;
     c.sources = NULL;
 out:
@@ -57,6 +58,13 @@ void used_cluster_short_name(char *out, size_t n_bytes, const struct used_cluste
     const size_t n = strlen(name), n_suffix = strlen(".yaml");
     const bool is_yaml = n > n_suffix && strcmp(name + n - n_suffix, ".yaml") == 0;
     snprintf(out, n_bytes, "%.*s", (int)(is_yaml ? n - n_suffix : n), name);
+}
+
+const char *used_cluster_source_name(const struct used_cluster *c, int key)
+{
+    if (c->cluster.assumed >> key & 1)
+        return "assumed";
+    return strncmp(c->sources->text[key], "measured", 8) == 0 ? "measured" : "given";
 }
 
 static void print_chosen(const struct used_cluster *c, FILE *to)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "harness/base/rc.h"
+#include "harness/campaign/calibration_spread.h"
 #include "harness/campaign/published_rows.h"
 #include "harness/cluster/cluster.h"
 
@@ -14,7 +15,9 @@ struct record;
 struct used_cluster {
     char name[ROW_CLUSTER_BYTES], transport[8]; /* a preset or file; transport "": the cluster's own */
     struct cluster cluster;
-    struct cluster_sources *sources; /* owned */
+    struct cluster_sources *sources;                             /* owned */
+    struct calibrated_value calibrated[CALIBRATION_MOST_VALUES]; /* and how far off they may be */
+    size_t n_calibrated;
 };
 
 /* settings: "key=value,...", as --cluster-set has it. RC_INVAL as cluster_find() and cluster_set(); RC_NOMEM. */
@@ -26,6 +29,8 @@ void used_cluster_close(struct used_cluster *c); /* accepts a zeroed one */
 const char *used_cluster_transport(const struct used_cluster *c);
 /* "pascal-25g-roce" of a preset or of "a/b/pascal-25g-roce.yaml". */
 void used_cluster_short_name(char *out, size_t n_bytes, const struct used_cluster *c);
+/* "measured", "given" or "assumed": where the value of a key comes from. */
+const char *used_cluster_source_name(const struct used_cluster *c, int key);
 /* A line of what is assumed; what was chosen with published rows in view, by the description's own words, in another.
  */
 void used_cluster_print_assumed(const struct used_cluster *c, FILE *to);

@@ -28,14 +28,17 @@ static const char ended_late[] = "gradmark: late", ended_full[] = "gradmark: ful
 
 /* $1 folder, $2 seconds, $3 KiB of memory or "unlimited", then the command. A file may have 64 MiB, the folder four
  * times that. timeout ends the launcher by SIGTERM, at which it ends its processes; so does what ends the shell, also a
- * terminal's SIGINT, from which timeout's process group is apart. The last line on standard error is the shell's, and
- * says which limit ended the program, if one did: any exit code may be the program's own. */
+ * terminal's SIGINT, from which timeout's session is apart. One signal: at a second one the launcher ends at once and
+ * leaves its processes, so timeout signals no group (--foreground), and a signalled shell takes no other. The last line
+ * on standard error is the shell's, and says which limit ended the program, if one did: any exit code may be the
+ * program's own. */
 static const char limits[] = "cd \"$1\" || exit 98\n"
                              "seconds=$2 memory=$3\n"
                              "shift 3\n"
                              "ulimit -S -t \"$seconds\"; ulimit -f 131072; ulimit -v \"$memory\"; ulimit -c 0\n"
-                             "trap '[ -z \"$!\" ] || { kill -TERM $!; wait $!; }; exit 143' TERM INT HUP\n"
-                             "timeout --signal=TERM --kill-after=3 \"$seconds\" \"$@\" &\n"
+                             "trap 'trap \"\" TERM INT HUP; [ -z \"$!\" ] || { kill -TERM $!; wait $!; }; exit 143' "
+                             "TERM INT HUP\n"
+                             "setsid timeout --foreground --signal=TERM --kill-after=3 \"$seconds\" \"$@\" &\n"
                              "pid=$! began=$(date +%s)\n"
                              "while kill -0 $pid 2>/dev/null; do\n"
                              "    if [ \"$(du -sm . 2>/dev/null | cut -f 1)\" -gt 256 ]; then kill -TERM $pid; wait "

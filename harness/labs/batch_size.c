@@ -13,13 +13,15 @@
 
 #include "harness/base/file.h"
 #include "harness/labs/curves.h"
+#include "harness/labs/interactive.h"
 #include "harness/labs/lab_list.h"
 #include "harness/labs/lesson.h"
+#include "harness/labs/parts.h"
 #include "harness/labs/squares.h"
 #include "harness/labs/training.h"
 #include "harness/report/table.h"
 
-enum { N_RUNS = 3, N_SAMPLES = 1000, N_EPOCHS = 150, SEED = 1, N_FIRST = 40, MOST_DRAWN = 1500 };
+enum { N_RUNS = 3, N_PICTURES = 4, N_SAMPLES = 1000, N_EPOCHS = 150, SEED = 1, N_FIRST = 40, MOST_DRAWN = 1500 };
 
 static const int batches[N_RUNS] = { N_SAMPLES, 100, 1 };
 
@@ -28,6 +30,7 @@ struct batch_size { /* one run of the lab */
     struct squares squares;
     struct line_point least;
     struct training_path run[N_RUNS];
+    double step_s[N_RUNS]; /* the median one */
 };
 
 static enum rc train_all(struct batch_size *b)
@@ -40,6 +43,7 @@ static enum rc train_all(struct batch_size *b)
         snprintf(options, sizeof options, "--batch %d --lr 0.5 --steps %d --seed %d", batches[i],
                  N_EPOCHS * (N_SAMPLES / batches[i]), SEED);
         TRY(training_run(&b->run[i], b->env, name, options));
+        TRY(training_median_step_s(&b->step_s[i], &b->run[i]));
     }
 out:
     return rc;
@@ -85,20 +89,22 @@ out:
 static enum rc write_curve(const struct batch_size *b, const char *name, int axis)
 {
     const double least = squares_loss(&b->squares, b->least.slope, b->least.offset);
-    struct atomic_file file = { .stream = NULL };
+    struct curves to = { .file.stream = NULL };
+    char line[32];
     enum rc rc;
 
-    TRY(lesson_file(&file, b->env, name));
-    fputs("line\tx\ty\n", file.stream);
-    for (int k = 0; k < N_RUNS; k++)
-        for (size_t i = 1; i < b->run[k].n_points; i = curves_next(i, b->run[k].n_points)) {
+    TRY(curves_open(&to, b->env, name));
+    for (int k = 0; k < N_RUNS; k++) {
+        snprintf(line, sizeof line, "batch %d", batches[k]);
+        for (size_t i = 1; i < b->run[k].n_points; i++) {
             const struct path_point *p = &b->run[k].point[i];
-            const double x = axis == 0 ? (double)i : axis == 1 ? p->samples_count : p->time_s;
-            fprintf(file.stream, "batch %d\t%.9g\t%.9g\n", batches[k], x, loss_at(b, p) - least);
+            const double x = axis == 0 ? (double)i : axis == 1 ? p->samples_count : (double)i * b->step_s[k];
+            curves_add_mean(&to, line, x, loss_at(b, p) - least);
         }
-    TRY(atomic_file_commit(&file));
+    }
+    TRY(curves_commit(&to));
 out:
-    atomic_file_discard(&file);
+    curves_discard(&to);
     return rc;
 }
 
@@ -108,9 +114,9 @@ static enum rc write_tables(const struct batch_size *b)
 
     TRY(training_histories(&b->run[0], b->env));
     TRY(write_paths(b));
-    TRY(write_curve(b, "loss-steps.tsv", 0));
-    TRY(write_curve(b, "loss-samples.tsv", 1));
-    TRY(write_curve(b, "loss-seconds.tsv", 2));
+    TRY(write_curve(b, "loss-steps", 0));
+    TRY(write_curve(b, "loss-samples", 1));
+    TRY(write_curve(b, "loss-seconds", 2));
 out:
     return rc;
 }
@@ -118,6 +124,7 @@ out:
 static enum rc add_row(struct table *t, const struct batch_size *b, int k)
 {
     const struct path_point *p = last_point(&b->run[k]);
+    const double steps_of_epoch = (double)N_SAMPLES / batches[k];
     enum rc rc;
 
     TRY(table_cell(t, "%d", batches[k]));
@@ -126,7 +133,8 @@ static enum rc add_row(struct table *t, const struct batch_size *b, int k)
     TRY(table_cell(t, "%.6f", p->offset));
     TRY(table_cell(t, "%.2g", hypot(p->slope - b->least.slope, p->offset - b->least.offset)));
     TRY(table_cell(t, "%.6f", loss_at(b, p)));
-    TRY(table_cell(t, "%.0f", 1e6 * p->time_s / N_EPOCHS));
+    TRY(table_cell(t, "%.2f", 1e6 * b->step_s[k]));
+    TRY(table_cell(t, "%.0f", 1e6 * b->step_s[k] * steps_of_epoch));
 out:
     return rc;
 }
@@ -141,6 +149,7 @@ static enum rc add_least(struct table *t, const struct batch_size *b)
     TRY(table_cell(t, "%.6f", b->least.offset));
     TRY(table_cell(t, "0"));
     TRY(table_cell(t, "%.6f", squares_loss(&b->squares, b->least.slope, b->least.offset)));
+    TRY(table_cell(t, "%s", ""));
     TRY(table_cell(t, "%s", ""));
 out:
     return rc;
@@ -163,13 +172,13 @@ static enum rc show_table(const struct batch_size *b, struct lesson *l)
     static const struct column column[] = { { "batch", ALIGN_RIGHT },          { "steps", ALIGN_RIGHT },
                                             { "slope", ALIGN_RIGHT },          { "offset", ALIGN_RIGHT },
                                             { "from the least", ALIGN_RIGHT }, { "loss", ALIGN_RIGHT },
-                                            { "us an epoch", ALIGN_RIGHT } };
+                                            { "us a step", ALIGN_RIGHT },      { "us an epoch", ALIGN_RIGHT } };
     struct table *t = NULL;
     enum rc rc;
 
     TRY(table_open(&t, column, sizeof column / sizeof *column));
     TRY(fill_table(t, b));
-    TRY(lesson_table(l, t, "where each training ended, and what an epoch took"));
+    TRY(lesson_table(l, t, "where each training ended; the median step here, and an epoch of such steps"));
 out:
     table_close(&t);
     return rc;
@@ -179,26 +188,35 @@ static enum rc show_paths(const struct batch_size *b, struct lesson *l)
 {
     return lesson_paths(l, "paths", "three paths over the loss: 150 epochs by all samples, by 100, by one",
                         "Paths through slope and offset over the loss of all 1000 samples; cross: least squares.",
-                        &b->squares);
+                        "first", &b->squares);
 }
 
-static enum rc show_curves(struct lesson *l)
+static enum rc show_curves(const struct batch_size *b, struct lesson *l)
 {
-    static const struct {
+    char seconds[256];
+    const struct {
         const char *name, *caption, *xlabel, *heading;
-    } curve[] = { { "loss-steps", "Against steps: a step by all samples is worth most.", "steps (logarithmic)",
-                    "loss above the least against steps" },
-                  { "loss-samples",
-                    "Against samples: small batches go far on few samples, and stop short of the least.",
-                    "samples seen (logarithmic)", "loss above the least against samples" },
-                  { "loss-seconds", "Against time, on this machine.", "seconds (logarithmic)",
-                    "loss above the least against time" } };
+    } curve[] = {
+        { "loss-steps",
+          "Against steps: a step by all samples is worth most. A point of a curve is the mean of all within a tenth of "
+          "the axis.",
+          "steps (logarithmic)", "loss above the least against steps" },
+        { "loss-samples", "Against samples: small batches go far on few samples, and stop short of the least.",
+          "samples seen (logarithmic)", "loss above the least against samples" },
+        { "loss-seconds", seconds, "seconds: steps x the median step (logarithmic)",
+          "loss above the least against time" }
+    };
     enum rc rc = RC_OK;
 
+    snprintf(
+        seconds, sizeof seconds,
+        "Against time on this machine: steps times the median step, %.3g us by all samples, %.3g by 100, %.3g by one; "
+        "what else the machine did now and then is left out.",
+        1e6 * b->step_s[0], 1e6 * b->step_s[1], 1e6 * b->step_s[2]);
     for (size_t i = 0; i < sizeof curve / sizeof *curve; i++) {
         const struct chart_var var[] = { { "heading", curve[i].heading },
                                          { "xtitle", curve[i].xlabel },
-                                         { "ytitle", "loss of all samples above the least one (logarithmic)" } };
+                                         { "ytitle", "loss of all samples above the least (log.)" } };
         TRY(lesson_picture(l, "lesson", curve[i].name, curve[i].caption, var, 3));
     }
 out:
@@ -217,6 +235,14 @@ static enum rc write_page(const struct batch_size *b)
         "The red cross is not at slope 2, offset 0, from which the data were made. Why?",
         NULL
     };
+    static const struct interactive sliders = {
+        .sliders = interactive_batch_size,
+        .text = "The same training, worked out in this page by the arithmetic of the program. Which is the largest "
+                "rate that holds, by all samples and by one? What does momentum change?",
+        .seed = SEED,
+        .write_curves = NULL,
+        .arg = NULL,
+    };
     static const char *const next[] = {
         "Give the training by one sample a tenth of the rate (--lr 0.05): how far from the cross does it stay now?",
         "Try --batch 10: between which of the paths is it, by steps, by samples, by time?",
@@ -226,14 +252,16 @@ static enum rc write_page(const struct batch_size *b)
     struct lesson l = { .env = NULL };
     enum rc rc;
 
-    TRY(lesson_open(&l, b->env, "Batch size: a line through 1000 points by all, by 100, by one"));
+    TRY(interactive_open(&l, b->env, "Batch size: a line through 1000 points by all, by 100, by one"));
     lesson_text(&l,
                 "The data: 1000 samples y = 2 x + U(-0.5, 0.5), x from U(-0.5, 0.5). The model: y = slope x + offset, "
                 "from 0 and 0. The loss: the mean square of what is missed. Each training goes 150 times through all "
                 "samples at learning rate 0.5; only the batch differs: how many samples a gradient is the mean of.");
     TRY(show_table(b, &l));
     TRY(show_paths(b, &l));
-    TRY(show_curves(&l));
+    TRY(show_curves(b, &l));
+    TRY(interactive_show(&l, &sliders));
+    lesson_say_histories(&l, 1);
     lesson_questions(&l, question, next);
     lesson_commands(&l, b->run, N_RUNS);
     TRY(lesson_commit(&l));
@@ -249,6 +277,7 @@ static enum rc batch_size_run(const struct lab_env *env)
 
     TRY(squares_of_line(&b.squares, SEED));
     b.least = squares_least(&b.squares);
+    parts_expect(env, N_RUNS, N_PICTURES);
     TRY(train_all(&b));
     for (int k = 0; k < N_RUNS; k++)
         fprintf(env->to, "batch %d: slope=%.6f offset=%.6f\n", batches[k], last_point(&b.run[k])->slope,

@@ -14,10 +14,12 @@
 #include "harness/base/file.h"
 #include "harness/labs/lab_list.h"
 #include "harness/labs/lesson.h"
+#include "harness/labs/parts.h"
 #include "harness/labs/records.h"
 #include "harness/report/table.h"
 
 enum { N_NETS = 2, N_SERIES = 3, N_COUNTS = 3, N_HOSTS = 3, N_OF_NET = N_SERIES * N_COUNTS + N_HOSTS };
+enum { CAPTION_BYTES = 512, N_TARGET_SAMPLES = 256 }; /* the largest round: 64 samples each of 4 workers */
 
 static const int counts[N_COUNTS] = { 1, 2, 4 };
 static const int hosts[N_HOSTS] = { 1, 2, 4 }; /* of 4 workers */
@@ -53,10 +55,10 @@ static enum rc train_one(struct cnn *l, struct training_record *out, const struc
     snprintf(
         options, sizeof options,
         "%s --world sim --cluster ethernet-1g --cluster-set ranks_per_host_count=%d %s --workers %d %s %d --lr %g%s "
-        "--steps %d --target-loss %s",
+        "--steps %d --target-loss %s --target-samples %d",
         net->options, n_per_host, n_workers > 1 ? "--mode allreduce" : "--mode single", n_workers,
         s->is_global ? "--global-batch" : "--batch", s->batch, lr,
-        !s->is_global && n_workers > 1 ? " --lr-scaling linear" : "", s->n_steps, net->target);
+        !s->is_global && n_workers > 1 ? " --lr-scaling linear" : "", s->n_steps, net->target, N_TARGET_SAMPLES);
     TRY(training_record_run(out, l->env, name, options));
     TRY(training_record_write_curve(out, l->env, name));
 out:
@@ -197,9 +199,68 @@ out:
     return rc;
 }
 
+/* Of the most workers over that of one: time, or samples; NaN: one of them is not there. */
+static double against_one(const struct cnn *l, int n, int s, bool is_time)
+{
+    const struct training_record *one = &l->of_series[n][s][0], *last = &l->of_series[n][s][N_COUNTS - 1];
+
+    if (isnan(one->seconds_to_target_s) || isnan(last->seconds_to_target_s))
+        return (double)NAN;
+    return is_time ? last->seconds_to_target_s / one->seconds_to_target_s
+                   : last->samples_to_target_count / one->samples_to_target_count;
+}
+
+/* What a picture of show_lines() shows, with the figures of the runs. */
+static void caption_lines(char out[CAPTION_BYTES], const struct cnn *l, int n, bool is_time)
+{
+    const char *what = is_time ? "time" : "samples";
+    int k = snprintf(out, CAPTION_BYTES, "%s, to a loss of %s over %d samples:", nets[n].name, nets[n].target,
+                     (int)N_TARGET_SAMPLES);
+
+    for (int s = 0; s < N_SERIES; s++) {
+        const double ratio = against_one(l, n, s, is_time);
+        const char *comma = s == 0 ? "" : ",";
+        k += isnan(ratio)
+                 ? snprintf(out + k, (size_t)(CAPTION_BYTES - k), "%s %s not reached by all", comma, series[s].name)
+                 : snprintf(out + k, (size_t)(CAPTION_BYTES - k), "%s %s %.2f times the %s of one worker by four",
+                            comma, series[s].name, ratio, what);
+    }
+    if (is_time)
+        snprintf(out + k, (size_t)(CAPTION_BYTES - k),
+                 ". A step of 16 each takes four %.1f times as long, with %.2f ms of exchange.",
+                 l->of_series[n][0][N_COUNTS - 1].step_s / l->of_series[n][0][0].step_s,
+                 1e3 * l->of_series[n][0][N_COUNTS - 1].exposed_comm_s);
+    else
+        snprintf(out + k, (size_t)(CAPTION_BYTES - k),
+                 ". 64 together are the same sum in every step, whoever has which.");
+}
+
+static enum rc show_hosts(const struct cnn *l, struct lesson *lesson)
+{
+    static const struct chart_var var[] = { { "heading",
+                                              "the same four workers on one host, two and four: time of a step" },
+                                            { "xtitle", "hosts of 4 workers (logarithmic)" },
+                                            { "ytitle", "ms of virtual time, a step" },
+                                            { "logx", "yes" } };
+    char caption[CAPTION_BYTES];
+    enum rc rc;
+
+    int k = snprintf(caption, sizeof caption, "From one host to two the exchange leaves the machine:");
+    for (int n = 0; n < N_NETS; n++)
+        k += snprintf(caption + k, sizeof caption - (size_t)k,
+                      "%s a step of %s takes %.2f times as long, on four hosts %.2f times", n == 0 ? "" : ",",
+                      nets[n].name, on_hosts(l, n, 1)->step_s / on_hosts(l, n, 0)->step_s,
+                      on_hosts(l, n, 2)->step_s / on_hosts(l, n, 0)->step_s);
+    snprintf(caption + k, sizeof caption - (size_t)k, ".");
+    TRY(write_hosts(l));
+    TRY(lesson_picture(lesson, "against", "hosts", caption, var, 4));
+out:
+    return rc;
+}
+
 static enum rc show_lines(const struct cnn *l, struct lesson *lesson, int n, bool is_time)
 {
-    char name[64], file[80], heading[128];
+    char name[64], file[80], heading[128], caption[CAPTION_BYTES];
     const struct chart_var var[] = { { "heading", heading },
                                      { "xtitle", "workers, a host each (logarithmic)" },
                                      { "ytitle", is_time ? "ms of virtual time to the target loss"
@@ -212,7 +273,8 @@ static enum rc show_lines(const struct cnn *l, struct lesson *lesson, int n, boo
     snprintf(heading, sizeof heading, "%s: %s to a loss of %s", nets[n].name, is_time ? "time" : "samples",
              nets[n].target);
     TRY(write_lines(l, file, n, is_time));
-    TRY(lesson_picture(lesson, "against", name, heading, var, 4));
+    caption_lines(caption, l, n, is_time);
+    TRY(lesson_picture(lesson, "against", name, caption, var, 4));
 out:
     return rc;
 }
@@ -256,13 +318,7 @@ static enum rc write_page(const struct cnn *l)
         for (int h = 0; h < N_HOSTS - 1; h++)
             commands[n_commands++] = l->of_hosts[n][h].command;
     }
-    static const struct chart_var var[] = { { "heading",
-                                              "the same four workers on one host, two and four: time of a step" },
-                                            { "xtitle", "hosts of 4 workers (logarithmic)" },
-                                            { "ytitle", "ms of virtual time, a step" },
-                                            { "logx", "yes" } };
-    TRY(write_hosts(l));
-    TRY(lesson_picture(&lesson, "against", "hosts", "From one host to two: the exchange leaves the machine.", var, 4));
+    TRY(show_hosts(l, &lesson));
     lesson_questions(&lesson, question, next);
     lesson_list(&lesson, "What was run", commands);
     TRY(lesson_commit(&lesson));
@@ -279,6 +335,7 @@ static enum rc cnn_run(const struct lab_env *env)
     if (!l)
         return rc_raise(RC_NOMEM, "lab cnn: no memory");
     l->env = env;
+    parts_expect(env, N_NETS * (N_OF_NET - 1), 2 * N_NETS + 1); /* four hosts: trained as four workers */
     TRY(train_all(l));
     TRY(write_all(l));
     TRY(write_page(l));

@@ -13,8 +13,10 @@
 
 #include "data/dataset.h"
 #include "harness/base/file.h"
+#include "harness/labs/curves.h"
 #include "harness/labs/lab_list.h"
 #include "harness/labs/lesson.h"
+#include "harness/labs/parts.h"
 #include "harness/labs/squares.h"
 #include "harness/labs/training.h"
 #include "harness/labs/verdict.h"
@@ -199,18 +201,17 @@ out:
 
 static enum rc write_distances(const struct distribute *d)
 {
-    struct atomic_file file = { .stream = NULL };
+    struct curves to = { .file.stream = NULL };
     enum rc rc;
 
-    TRY(lesson_file(&file, d->env, "apart.tsv"));
-    fputs("line\tx\ty\n", file.stream);
+    TRY(curves_open(&to, d->env, "apart"));
     for (int k = 0; k < d->n_stages; k++)
         for (size_t i = 1; i < d->stage[k].run.n_points; i++)
             if (training_apart(&d->stage[k].run, i) > 1e-5) /* float by float: else they are one path */
-                fprintf(file.stream, "%s\t%zu\t%.9g\n", d->stage[k].of->name, i, training_apart(&d->stage[k].run, i));
-    TRY(atomic_file_commit(&file));
+                curves_add(&to, d->stage[k].of->name, (double)i, training_apart(&d->stage[k].run, i));
+    TRY(curves_commit(&to));
 out:
-    atomic_file_discard(&file);
+    curves_discard(&to);
     return rc;
 }
 
@@ -225,10 +226,11 @@ static enum rc show_stage(const struct distribute *d, struct stage *s, struct le
     tell_verdict(s, l);
     TRY(write_paths(s, d->env));
     snprintf(heading, sizeof heading, "%s: the paths of %d workers over the loss", s->of->title, d->n_workers);
-    TRY(lesson_paths(l, s->run.name, heading,
-                     "Path of each worker over the loss of all 1000 samples; cross: least squares. Paths that are one "
-                     "are drawn one on top of the other.",
-                     &d->squares));
+    TRY(lesson_paths(
+        l, s->run.name, heading,
+        "Path of each worker over the loss of all 1000 samples; cross: least squares. Of paths that are one "
+        "the later is drawn on the earlier, and narrower.",
+        "last", &d->squares));
 out:
     return rc;
 }
@@ -278,14 +280,16 @@ static enum rc show_distances(const struct distribute *d, struct lesson *l)
 {
     static const struct chart_var var[] = { { "heading", "how far apart the workers are" },
                                             { "xtitle", "steps (logarithmic)" },
-                                            { "ytitle", "distance from worker 0, in slope and offset (logarithmic)" } };
+                                            { "ytitle", "distance from worker 0, slope and offset (log.)" } };
     bool is_any = false;
     enum rc rc = RC_OK;
 
     for (int k = 0; k < d->n_stages; k++)
         is_any = is_any || training_apart(&d->stage[k].run, 1) > 1e-5;
-    if (!is_any) /* one path: there is nothing to draw */
+    if (!is_any) { /* one path: there is nothing to draw */
+        parts_expect(l->env, d->n_stages, d->n_stages);
         return RC_OK;
+    }
     TRY(write_distances(d));
     TRY(lesson_picture(l, "lesson", "apart",
                        "How far the farthest worker is from worker 0. What is not here has workers on one path.", var,
@@ -342,6 +346,7 @@ static enum rc write_page(struct distribute *d)
     lesson_heading(&l, "All of it");
     TRY(show_table(d, &l));
     TRY(show_distances(d, &l));
+    lesson_say_histories(&l, d->n_workers);
     tell_questions(&l);
     tell_commands(d, &l);
     TRY(lesson_commit(&l));
@@ -383,6 +388,7 @@ static enum rc distribute_run(const struct lab_env *env)
     TRY(choose_stages(&d));
     TRY(squares_of_line(&d.squares, SEED));
     TRY(dataset_open_line(&d.data, SEED));
+    parts_expect(env, d.n_stages, d.n_stages + 1);
     TRY(train_all(&d));
     TRY(training_histories(&d.stage[d.n_stages - 1].run, env));
     TRY(write_page(&d));

@@ -11,15 +11,17 @@
  *   moved.c      a training and its messages, read back; ring_steps.c: those of a ring, step by step
  *   squares.c    the loss of the linear model over its data, and its least point
  *   lesson.c     pictures and page
- *   records.c    a training of any model, and what its records say
+ *   records.c    a training of any model, and what its records say; outcome.c: how it came out
  *   verdict.c    which steps of distributed training are missing, from what it did
  *   server_path.c  what a parameter server held; momentum.c: which momentum that looks like
  *   curves.c     tables for pictures
+ *   parts.c      how far a lab has come
  *   batch_size.c distribute.c ... the labs, a file each
  *
  * Invariants
  *   B1  Nothing is at the folder until the lab is whole.
  *   B2  A page shows figures of these trainings alone, and the command of each.
+ *   B3  A lab says how many parts it has, trainings and pictures, before the first, and begins just as many (parts.h).
  */
 #ifndef HARNESS_LABS_LAB_H
 #define HARNESS_LABS_LAB_H
@@ -29,13 +31,16 @@
 
 #include "harness/base/rc.h"
 
-struct lab_env {           /* borrowed */
-    const char *self_path; /* this program */
-    const char *folder;    /* is written into */
-    FILE *to;              /* what the lab found, for the terminal */
-    bool in_text;          /* draw there, too */
-    const char *without;   /* --without; "": not given */
-    int n_workers;         /* --workers; 0: not given */
+struct lab_parts;
+
+struct lab_env {             /* borrowed */
+    const char *self_path;   /* this program */
+    const char *folder;      /* is written into */
+    FILE *to;                /* what the lab found, for the terminal */
+    struct lab_parts *parts; /* how far it has come */
+    bool in_text;            /* draw there, too */
+    const char *without;     /* --without; "": not given */
+    int n_workers;           /* --workers; 0: not given */
 };
 
 enum lab_takes { LAB_WITHOUT = 1u << 0, LAB_WORKERS = 1u << 1 }; /* options beside those of all labs */

@@ -15,15 +15,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/file.h"
 #include "harness/labs/curves.h"
+#include "harness/labs/interactive.h"
 #include "harness/labs/lab_list.h"
 #include "harness/labs/lesson.h"
+#include "harness/labs/outcome.h"
+#include "harness/labs/parts.h"
 #include "harness/labs/records.h"
 #include "harness/report/table.h"
 
-enum { N_SEEDS = 5, N_CROWDS = 3, N_WAYS = 4, N_RUNS = N_SEEDS + N_CROWDS * N_WAYS };
-enum { BATCH = 8, N_SAMPLES = 24576, N_WINDOWS = 12, ONE = -1 };
+enum { N_PICTURES = 4, N_SEEDS = 5, N_CROWDS = 3, N_WAYS = 4, N_RUNS = N_SEEDS + N_CROWDS * N_WAYS };
+enum { N_TARGET_SAMPLES = 512 }; /* a round of 64 workers */
+enum { SEED = 1, BATCH = 8, N_SAMPLES = 24576, N_WINDOWS = 12, ONE = -1, TEXT_BYTES = 512 };
+enum { N_AS_ONE = N_WINDOWS - 2 }; /* windows in the interval, from which on a curve is that of one worker */
 
 static const int crowd[N_CROWDS] = { 4, 16, 64 };
 static const struct {
@@ -35,8 +39,7 @@ static const struct {
 enum { UNSCALED = 0, TIMES_W = 2 };
 #define LR 0.005
 #define TARGET 0.3
-#define T_4 2.776      /* of N_SEEDS - 1 degrees of freedom, 97.5 % */
-#define MOST_RISE 1.25 /* of a window over the first one */
+#define T_4 2.776 /* of N_SEEDS - 1 degrees of freedom, 97.5 % */
 #define NETWORK "link_bits_per_s=1e11,link_latency_s=2e-6"
 
 struct learning_rate { /* one run of the lab */
@@ -53,25 +56,6 @@ static int run_of(int k, int w)
     return N_SEEDS + k * N_WAYS + w;
 }
 
-/* NAME.csv: the loss of each round. */
-static enum rc write_rounds(const struct training_record *t, const struct lab_env *env, const char *name)
-{
-    struct atomic_file file = { .stream = NULL };
-    char file_name[TRAINING_NAME_BYTES + 8];
-    enum rc rc;
-
-    snprintf(file_name, sizeof file_name, "%s.csv", name);
-    TRY(lesson_file(&file, env, file_name));
-    fputs("round,samples_count,time_s,loss\n", file.stream);
-    for (size_t i = 0; i < t->n_points; i++)
-        fprintf(file.stream, "%zu,%.0f,%.9f,%.9g\n", i, t->point[i].samples_count, t->point[i].time_s,
-                t->point[i].loss);
-    TRY(atomic_file_commit(&file));
-out:
-    atomic_file_discard(&file);
-    return rc;
-}
-
 static enum rc train_one(struct learning_rate *r, int i, int n_workers, int seed, const char *name, const char *scaling)
 {
     char options[300];
@@ -79,10 +63,10 @@ static enum rc train_one(struct learning_rate *r, int i, int n_workers, int seed
 
     snprintf(options, sizeof options,
              "--threads 1 --model lenet --world sim --mode allreduce --workers %d --steps %d --batch %d --lr %g%s "
-             "--seed %d --target-loss %g --cluster-set %s",
-             n_workers, N_SAMPLES / BATCH / n_workers, BATCH, LR, scaling, seed, TARGET, NETWORK);
+             "--seed %d --target-loss %g --target-samples %d --cluster-set %s",
+             n_workers, N_SAMPLES / BATCH / n_workers, BATCH, LR, scaling, seed, TARGET, N_TARGET_SAMPLES, NETWORK);
     TRY(training_record_run(&r->record[i], r->env, name, options));
-    TRY(write_rounds(&r->record[i], r->env, name));
+    TRY(training_record_write_curve(&r->record[i], r->env, name));
 out:
     return rc;
 }
@@ -160,21 +144,22 @@ static int n_inside(const struct learning_rate *r, int i)
     return n;
 }
 
-/* Some window lies well above the first one, or is no number: the steps are too long for where they are. */
-static bool has_diverged(const struct learning_rate *r, int i)
+/* The most workers whose curve at W times the rate is that of one, as are those of all fewer ones; 1: of no more. */
+static int held_up_to(const struct learning_rate *r)
 {
-    bool rose = false;
+    int n_workers = 1;
 
-    for (int k = 1; k < N_WINDOWS; k++)
-        rose = rose || !(r->window[i][k] <= MOST_RISE * r->window[i][0]);
-    return rose;
+    for (int k = 0; k < N_CROWDS && n_inside(r, run_of(k, TIMES_W)) >= N_AS_ONE; k++)
+        n_workers = crowd[k];
+    return n_workers;
 }
 
-static const char *verdict(const struct learning_rate *r, int i)
+/* Samples to the target over those of one worker; NaN: never. */
+static double samples_ratio(const struct learning_rate *r, int k, int w)
 {
-    if (has_diverged(r, i))
-        return "diverged";
-    return isnan(r->record[i].seconds_to_target_s) ? "too slow" : "";
+    const struct training_record *t = &r->record[run_of(k, w)];
+
+    return isnan(t->seconds_to_target_s) ? (double)NAN : t->samples_to_target_count / r->target_samples_count;
 }
 
 static double rate_of(int k, int w)
@@ -203,8 +188,11 @@ out:
 static enum rc add_row(struct table *t, const struct learning_rate *r, int k, int w)
 {
     const int i = k == ONE ? 0 : run_of(k, w);
+    const struct outcome o = outcome_of(&r->record[i], (double)N_SAMPLES / N_WINDOWS);
+    char verdict[TEXT_BYTES];
     enum rc rc;
 
+    outcome_print(verdict, sizeof verdict, &o);
     TRY(table_cell(t, "%d", k == ONE ? 1 : crowd[k]));
     TRY(table_cell(t, "%s", k == ONE ? "rate, mean of 5 runs" : way[w].name));
     TRY(table_cell(t, "%.4g", rate_of(k, w)));
@@ -215,7 +203,7 @@ static enum rc add_row(struct table *t, const struct learning_rate *r, int k, in
         TRY(table_cell(t, "%s", ""));
     else
         TRY(table_cell(t, "%d of %d", n_inside(r, i), (int)N_WINDOWS));
-    TRY(table_cell(t, "%s", verdict(r, i)));
+    TRY(table_cell(t, "%s", k == ONE ? "" : verdict));
 out:
     return rc;
 }
@@ -240,18 +228,25 @@ static enum rc show_table(const struct learning_rate *r, struct lesson *l)
         for (int w = 0; w < N_WAYS; w++)
             TRY(add_row(t, r, k, w));
     }
-    TRY(lesson_table(l, t,
-                     "target: a mean training loss of 0.3 over 10 rounds; as one worker: windows of samples whose loss "
-                     "is within the interval of one worker's"));
+    TRY(lesson_table(
+        l, t,
+        "target: a mean training loss of 0.3 over 512 samples; as one worker: windows of samples whose loss "
+        "is within the interval of one worker's"));
 out:
     table_close(&t);
     return rc;
 }
 
+/* In samples. */
+static double window_end(int k)
+{
+    return (k + 1) * (double)N_SAMPLES / N_WINDOWS;
+}
+
 static void add_windows(struct curves *to, const char *line, const double window[N_WINDOWS])
 {
     for (int k = 0; k < N_WINDOWS; k++)
-        curves_add(to, line, (k + 1) * (double)N_SAMPLES / N_WINDOWS, window[k]);
+        curves_add(to, line, window_end(k), window[k]);
 }
 
 /* One worker, its interval, and all crowds by one scaling. */
@@ -262,8 +257,8 @@ static enum rc write_losses(const struct learning_rate *r, const char *name, int
     enum rc rc;
 
     TRY(curves_open(&to, r->env, name));
-    add_windows(&to, "1 worker, least of 95 %", r->low);
-    add_windows(&to, "1 worker, most of 95 %", r->high);
+    for (int k = 0; k < N_WINDOWS; k++)
+        curves_add_band(&to, "1 worker, 95 %", window_end(k), r->low[k], r->high[k]);
     for (int k = 0; k < N_CROWDS; k++) {
         snprintf(line, sizeof line, "%d workers", crowd[k]);
         add_windows(&to, line, r->window[run_of(k, w)]);
@@ -284,7 +279,10 @@ static enum rc write_targets(const struct learning_rate *r, const char *name, bo
         curves_add(&to, way[w].name, 1, by_time ? r->target_s : r->target_samples_count);
         for (int k = 0; k < N_CROWDS; k++) {
             const struct training_record *t = &r->record[run_of(k, w)];
-            curves_add(&to, way[w].name, crowd[k], by_time ? t->seconds_to_target_s : t->samples_to_target_count);
+            if (isnan(t->seconds_to_target_s))
+                curves_add_never(&to, way[w].name, crowd[k]);
+            else
+                curves_add(&to, way[w].name, crowd[k], by_time ? t->seconds_to_target_s : t->samples_to_target_count);
         }
     }
     TRY(curves_commit(&to));
@@ -293,29 +291,75 @@ out:
     return rc;
 }
 
-static enum rc show_pictures(const struct learning_rate *r, struct lesson *l)
+/* What the pictures of losses show, with the figures of the runs. */
+static void caption_unscaled(char out[TEXT_BYTES], const struct learning_rate *r)
 {
-    static const char *const workers = "workers (logarithmic)";
-    static const struct {
-        const char *name, *heading, *xtitle, *ytitle, *caption;
-    } picture[] = { { "loss-unscaled", "at one worker's rate: the more workers, the more samples",
-                      "samples (logarithmic)", "training loss, mean of 2048 samples (logarithmic)",
-                      "At the rate of one worker a round of W workers goes no farther than a step of one." },
-                    { "loss-scaled", "at W times the rate: as one worker, up to some W", "samples (logarithmic)",
-                      "training loss, mean of 2048 samples (logarithmic)",
-                      "At W times the rate the curve is that of one worker, as long as W is not too large." },
-                    { "target-samples", "samples to the target loss", workers, "samples to a loss of 0.3 (logarithmic)",
-                      "Samples to the target. What is missing did not reach it." },
-                    { "target-seconds", "time to the target loss", workers,
-                      "virtual seconds to a loss of 0.3 (logarithmic)",
-                      "Seconds to the target, which is what workers are bought for." } };
+    int n =
+        snprintf(out, TEXT_BYTES,
+                 "At the rate of one worker a round of W workers goes hardly farther than a step of one, which has 1/W "
+                 "of its samples. To the target");
+
+    for (int k = 0; k < N_CROWDS; k++) {
+        const double ratio = samples_ratio(r, k, UNSCALED);
+        const char *comma = k == 0 ? "" : ",";
+        n += isnan(ratio) ? snprintf(out + n, (size_t)(TEXT_BYTES - n), "%s %d workers never came", comma, crowd[k])
+                          : snprintf(out + n, (size_t)(TEXT_BYTES - n),
+                                     "%s %d workers needed %.1f times the samples of one", comma, crowd[k], ratio);
+    }
+    snprintf(out + n, (size_t)(TEXT_BYTES - n), ".");
+}
+
+static void caption_scaled(char out[TEXT_BYTES], const struct learning_rate *r)
+{
+    const int n_held = held_up_to(r);
+    int n = n_held == 1
+                ? snprintf(out, TEXT_BYTES, "At W times the rate no curve is that of one worker")
+                : snprintf(out, TEXT_BYTES, "At W times the rate the curve is that of one worker up to W = %d", n_held);
+
+    n += snprintf(out + n, (size_t)(TEXT_BYTES - n), " (at least %d of %d windows in its interval, grey). Inside are",
+                  (int)N_AS_ONE, (int)N_WINDOWS);
+    for (int k = 0; k < N_CROWDS; k++)
+        n += snprintf(out + n, (size_t)(TEXT_BYTES - n), "%s %d of %d workers", k == 0 ? "" : ",",
+                      n_inside(r, run_of(k, TIMES_W)), crowd[k]);
+    snprintf(out + n, (size_t)(TEXT_BYTES - n), ".");
+}
+
+static enum rc write_tables(const struct learning_rate *r)
+{
     enum rc rc;
 
     TRY(write_losses(r, "loss-unscaled", UNSCALED));
     TRY(write_losses(r, "loss-scaled", TIMES_W));
     TRY(write_targets(r, "target-samples", false));
     TRY(write_targets(r, "target-seconds", true));
-    for (size_t i = 0; i < sizeof picture / sizeof *picture; i++) {
+out:
+    return rc;
+}
+
+static enum rc show_pictures(const struct learning_rate *r, struct lesson *l)
+{
+    static const char *const workers = "workers (logarithmic)", *const loss =
+                                                                    "training loss, mean of 2048 samples (log.)";
+    char unscaled[TEXT_BYTES], scaled[TEXT_BYTES], scaled_heading[64];
+    const struct {
+        const char *name, *heading, *xtitle, *ytitle, *caption;
+    } picture[N_PICTURES] = {
+        { "loss-unscaled", "at one worker's rate: the more workers, the more samples", "samples (logarithmic)", loss,
+          unscaled },
+        { "loss-scaled", scaled_heading, "samples (logarithmic)", loss, scaled },
+        { "target-samples", "samples to the target loss", workers, "samples to a loss of 0.3 (logarithmic)",
+          "Samples of all workers to the target, a mean loss of 0.3 over 512 samples for any number of workers. "
+          "never: not in 24576." },
+        { "target-seconds", "time to the target loss", workers, "virtual seconds to a loss of 0.3 (log.)",
+          "Seconds to the target, which is what workers are bought for." }
+    };
+    enum rc rc;
+
+    caption_unscaled(unscaled, r);
+    caption_scaled(scaled, r);
+    snprintf(scaled_heading, sizeof scaled_heading, "at W times the rate: as one worker, up to W = %d", held_up_to(r));
+    TRY(write_tables(r));
+    for (size_t i = 0; i < N_PICTURES; i++) {
         const struct chart_var var[] = { { "heading", picture[i].heading },
                                          { "xtitle", picture[i].xtitle },
                                          { "ytitle", picture[i].ytitle },
@@ -326,10 +370,64 @@ out:
     return rc;
 }
 
+static void write_run(FILE *to, const struct learning_rate *r, int i, int n_workers, const char *scaling)
+{
+    const struct outcome o = outcome_of(&r->record[i], (double)N_SAMPLES / N_WINDOWS);
+    const double to_target = r->record[i].samples_to_target_count;
+    char verdict[TEXT_BYTES];
+
+    outcome_print(verdict, sizeof verdict, &o);
+    fprintf(to, "{\"workers\":%d,\"scaling\":\"%s\",\"verdict\":\"%s\",\"to_target\":", n_workers, scaling, verdict);
+    fprintf(to, isnan(to_target) ? "null," : "%.0f,", to_target);
+    interactive_numbers(to, "loss", r->window[i], N_WINDOWS);
+    fputs("}", to);
+}
+
+/* For the sliders: the JSON of page/curves.js. */
+static void write_curves(FILE *to, const void *arg)
+{
+    const struct learning_rate *r = arg;
+    double end[N_WINDOWS];
+
+    for (int k = 0; k < N_WINDOWS; k++)
+        end[k] = window_end(k);
+    fprintf(to, "{\"heading\":\"The network of this page: lenet, batch %d, rate %g, momentum 0.9\",\"target\":%g,\n",
+            (int)BATCH, LR, TARGET);
+    interactive_numbers(to, "x", end, N_WINDOWS);
+    fputs(",\n", to);
+    interactive_numbers(to, "low", r->low, N_WINDOWS);
+    fputs(",\n", to);
+    interactive_numbers(to, "high", r->high, N_WINDOWS);
+    fputs(",\n\"runs\":[", to);
+    write_run(to, r, 0, 1, way[UNSCALED].name);
+    for (int k = 0; k < N_CROWDS; k++)
+        for (int w = 0; w < N_WAYS; w++) {
+            fputs(",\n", to);
+            write_run(to, r, run_of(k, w), crowd[k], way[w].name);
+        }
+    fputs("]}", to);
+}
+
+/* Of four workers at one worker's rate. */
+static void first_question(char out[TEXT_BYTES], const struct learning_rate *r)
+{
+    const double ratio = samples_ratio(r, 0, UNSCALED);
+
+    if (isnan(ratio))
+        snprintf(out, TEXT_BYTES,
+                 "Four workers at one worker's rate did not come to the target. Where did their samples go?");
+    else
+        snprintf(out, TEXT_BYTES,
+                 "Four workers at one worker's rate needed %.1f times the samples of one. What became of the other "
+                 "gradients, and why is it not four times?",
+                 ratio);
+}
+
 static enum rc write_page(const struct learning_rate *r)
 {
-    static const char *const question[] = {
-        "Four workers at one worker's rate need four times the samples. Where did the other three gradients go?",
+    char first[TEXT_BYTES];
+    const char *const question[] = {
+        first,
         "Why does W times the rate give the curve of one worker, and why not for every W?",
         "64 workers at 64 times the rate: what breaks, at which step, and what does a warm-up change?",
         "Which row needs the fewest samples, which the least time? Which would you choose if you paid for workers?",
@@ -343,16 +441,27 @@ static enum rc write_page(const struct learning_rate *r)
         "gradmark compare --workers 1,2 --tune-lr auto finds the best rate of each number of workers, with intervals.",
         NULL
     };
+    const struct interactive sliders = {
+        .sliders = interactive_learning_rate,
+        .text = "A line by W workers that average their gradients, worked out in this page by the arithmetic of the "
+                "program: all states take as many samples. At which rate of one worker does W times the rate break? "
+                "Workers and scaling choose a curve of the network below, too.",
+        .seed = SEED,
+        .write_curves = write_curves,
+        .arg = r,
+    };
     struct lesson l = { .env = NULL };
     enum rc rc;
 
-    TRY(lesson_open(&l, r->env, "Learning rate: what W workers want that average their gradients"));
+    first_question(first, r);
+    TRY(interactive_open(&l, r->env, "Learning rate: what W workers want that average their gradients"));
     lesson_text(
         &l, "A small convolutional network on 8 x 8 digits, batch 8 for each worker, rate 0.005 for one, momentum "
             "0.9, gradients averaged by a ring allreduce, in simulated time with real arithmetic. All trainings see "
             "as many samples; what differs is how many workers share them, and by what the rate is multiplied.");
     TRY(show_table(r, &l));
     TRY(show_pictures(r, &l));
+    TRY(interactive_show(&l, &sliders));
     lesson_questions(&l, question, next);
     lesson_heading(&l, "What was run");
     for (int i = 0; i < N_RUNS; i++)
@@ -371,6 +480,7 @@ static enum rc learning_rate_run(const struct lab_env *env)
     if (!r)
         return rc_raise(RC_NOMEM, "no memory for the runs of a lab");
     r->env = env;
+    parts_expect(env, N_RUNS, N_PICTURES);
     TRY(train_all(r));
     find_figures(r);
     TRY(write_page(r));

@@ -3,6 +3,7 @@
 #include "harness/labs/lesson.h"
 
 #include "harness/base/file.h"
+#include "harness/labs/parts.h"
 #include "harness/labs/squares.h"
 #include "harness/labs/training.h"
 
@@ -18,11 +19,17 @@ enum rc lesson_file(struct atomic_file *out, const struct lab_env *env, const ch
 
 enum rc lesson_open(struct lesson *out, const struct lab_env *env, const char *title)
 {
+    return lesson_open_with(out, env, title, NULL, NULL);
+}
+
+enum rc lesson_open_with(struct lesson *out, const struct lab_env *env, const char *title, const char *style,
+                         const char *script)
+{
     char path[PATH_BYTES + 16];
 
     *out = (struct lesson){ .env = env };
     snprintf(path, sizeof path, "%s/report.html", env->folder);
-    return html_open(&out->page, path, title);
+    return html_open_with(&out->page, path, title, style, script);
 }
 
 void lesson_heading(struct lesson *l, const char *text)
@@ -57,6 +64,7 @@ enum rc lesson_moving_picture(struct lesson *l, const char *script, const char *
 
     snprintf(data, sizeof data, "%s/%s.tsv", l->env->folder, name);
     snprintf(picture, sizeof picture, "%s/%s.gif", l->env->folder, name);
+    parts_begin(l->env, name);
     TRY(chart_animate(script, data, l->env->folder, name, var, n_vars));
     TRY(html_picture(l->page.file.stream, picture, caption, MOST_PICTURE_BYTES, &n_bytes));
 out:
@@ -72,6 +80,7 @@ enum rc lesson_picture_of(struct lesson *l, const char *script, const char *data
 
     snprintf(data, sizeof data, "%s/%s.tsv", l->env->folder, data_name);
     snprintf(picture, sizeof picture, "%s/%s.svg", l->env->folder, name);
+    parts_begin(l->env, name);
     TRY(chart_draw(script, data, l->env->folder, name, var, n_vars));
     TRY(html_picture(l->page.file.stream, picture, caption, MOST_PICTURE_BYTES, &n_bytes));
     if (l->env->in_text)
@@ -80,20 +89,33 @@ out:
     return rc;
 }
 
-enum rc lesson_paths(struct lesson *l, const char *name, const char *heading, const char *caption,
+enum rc lesson_paths(struct lesson *l, const char *name, const char *heading, const char *caption, const char *on_top,
                      const struct squares *loss)
 {
     const struct line_point least = squares_least(loss);
     const double value[4] = { loss->x, loss->xx, least.slope, least.offset };
     static const char *const of[4] = { "mean_x", "mean_xx", "least_slope", "least_offset" };
     char text[4][32];
-    struct chart_var var[5] = { { "heading", heading } };
+    struct chart_var var[6] = { { "heading", heading }, { "on_top", on_top } };
 
     for (int i = 0; i < 4; i++) {
         snprintf(text[i], sizeof text[i], "%.17g", value[i]);
-        var[i + 1] = (struct chart_var){ of[i], text[i] };
+        var[i + 2] = (struct chart_var){ of[i], text[i] };
     }
-    return lesson_picture(l, "path", name, caption, var, 5);
+    return lesson_picture(l, "path", name, caption, var, 6);
+}
+
+void lesson_say_histories(struct lesson *l, int n_workers)
+{
+    char text[256];
+
+    snprintf(text, sizeof text,
+             "Files slope_hist_0 and offset_hist_0%s: slope and offset of %s before every step and behind the last, a "
+             "number a line, for plots of your own.",
+             n_workers > 1 ? " (and _1 ...)" : "",
+             n_workers > 1 ? "each worker of the last training" : "the full batch");
+    lesson_text(l, text);
+    fprintf(l->env->to, "%s\n", text);
 }
 
 void lesson_list(struct lesson *l, const char *heading, const char *const *item)

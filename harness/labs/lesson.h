@@ -24,6 +24,9 @@ struct lesson {
 enum rc lesson_file(struct atomic_file *out, const struct lab_env *env, const char *name) MUST_CHECK;
 /* Start FOLDER/report.html. RC_IO, RC_NOMEM. */
 enum rc lesson_open(struct lesson *out, const struct lab_env *env, const char *title) MUST_CHECK;
+/* The same, of a page with a style and a script of its own: html_open_with(). */
+enum rc lesson_open_with(struct lesson *out, const struct lab_env *env, const char *title, const char *style,
+                         const char *script) MUST_CHECK;
 /* On the page alone. */
 void lesson_heading(struct lesson *l, const char *text);
 /* A paragraph, on the page alone. */
@@ -34,8 +37,8 @@ enum rc lesson_table(struct lesson *l, const struct table *t, const char *captio
  * text on the terminal, too. RC_UNSUPPORTED: there is no gnuplot; RC_IO: it failed. */
 enum rc lesson_picture(struct lesson *l, const char *script, const char *name, const char *caption,
                        const struct chart_var *var, int n_vars) MUST_CHECK;
-/* The same by path.gp: paths over the loss of the linear model, with its least point. */
-enum rc lesson_paths(struct lesson *l, const char *name, const char *heading, const char *caption,
+/* The same by path.gp: paths over the loss of the linear model, with its least point; on_top: "first" or "last". */
+enum rc lesson_paths(struct lesson *l, const char *name, const char *heading, const char *caption, const char *on_top,
                      const struct squares *loss) MUST_CHECK;
 /* Draw NAME.tsv by a script that draws one picture after the other: NAME.gif, on the page alone. Errors: as
  * lesson_picture(). */
@@ -44,6 +47,8 @@ enum rc lesson_moving_picture(struct lesson *l, const char *script, const char *
 /* The picture of NAME.tsv's data by another name: PICTURE.svg and PICTURE.png. Else as lesson_picture(). */
 enum rc lesson_picture_of(struct lesson *l, const char *script, const char *data, const char *picture,
                           const char *caption, const struct chart_var *var, int n_vars) MUST_CHECK;
+/* What the files slope_hist_R and offset_hist_R of training_histories() are. On both. */
+void lesson_say_histories(struct lesson *l, int n_workers);
 /* A heading and a list; item NULL last. On the page alone. */
 void lesson_list(struct lesson *l, const char *heading, const char *const *item);
 /* What a lab asks, and what to try next; NULL last in each. On the page alone. */

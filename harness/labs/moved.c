@@ -8,6 +8,7 @@
 
 #include "harness/base/csv.h"
 #include "harness/base/file.h"
+#include "harness/labs/array.h"
 #include "harness/labs/training.h"
 
 enum { N_COLUMNS = 11, PATH_BYTES = 4096 };
@@ -43,14 +44,11 @@ static bool take_row(struct moved_message *m, char *line)
 
 static enum rc add(struct moved *out, size_t *n_room, const struct moved_message *m)
 {
-    if (out->n == *n_room) {
-        const size_t n_wanted = *n_room > 0 ? 2 * *n_room : 256;
-        struct moved_message *larger = realloc(out->message, n_wanted * sizeof *larger);
-        if (!larger)
-            return rc_raise(RC_NOMEM, "no memory for %zu messages", n_wanted);
-        out->message = larger;
-        *n_room = n_wanted;
-    }
+    struct moved_message *message = array_grow(out->message, out->n, n_room, sizeof *message, "messages");
+
+    if (!message)
+        return RC_NOMEM;
+    out->message = message;
     out->message[out->n++] = *m;
     return RC_OK;
 }

@@ -14,6 +14,7 @@
 
 #include "harness/labs/curves.h"
 #include "harness/labs/momentum.h"
+#include "harness/labs/outcome.h"
 #include "harness/labs/records.h"
 #include "harness/labs/server_path.h"
 
@@ -168,16 +169,92 @@ static void others_are_refused(void **state)
     }
 }
 
-/* Every point to the 61st, then ever fewer, and the last one once. */
-static void curves_end_at_the_last_point(void **state)
+/* A training of rounds of 100 samples, of these losses, and whether it reached its target. */
+static struct outcome outcome_of_losses(const double *loss, size_t n, bool has_reached)
 {
+    struct loss_point point[8];
+    const struct training_record r = { .seconds_to_target_s = has_reached ? 1 : (double)NAN,
+                                       .n_points = n,
+                                       .point = point };
+
+    for (size_t i = 0; i < n; i++)
+        point[i] = (struct loss_point){ .samples_count = 100 * (double)(i + 1), .time_s = (double)i, .loss = loss[i] };
+    return outcome_of(&r, 200);
+}
+
+/* Not there yet is not diverged; nor is what rose and came back. */
+static void outcomes_are_told_apart(void **state)
+{
+    static const struct {
+        double loss[5];
+        bool has_reached;
+        enum outcome_kind kind;
+        const char *says;
+    } c[] = { { { 2, 1, 0.8, 0.5, 0.4 }, true, OUTCOME_REACHED, "" },
+              { { 2, 1, 0.8, 0.5, 0.4 }, false, OUTCOME_NOT_REACHED, "not in 500 samples" },
+              { { 2, 9, 4, 0.5, 0.3 }, false, OUTCOME_NOT_REACHED, "not in 500 samples, rose to 9 on the way" },
+              { { 2, 9, 4, 0.5, 0.3 }, true, OUTCOME_REACHED, "rose to 9 on the way" },
+              { { 2, 1, 0.5, 3, 2 }, true, OUTCOME_DIVERGED, "diverged: ends at 2.5, from 2" },
+              { { 2, 1, 0.5, 2, 2 }, false, OUTCOME_NOT_REACHED, "not in 500 samples" },
+              { { 2, 1, 0.5, 1, NAN }, false, OUTCOME_DIVERGED, "diverged" },
+              { { 2, 1, 0.5, INFINITY, 1 }, false, OUTCOME_DIVERGED, "diverged" } };
+
     (void)state;
-    assert_int_equal(curves_next(0, 5), 1);
-    assert_int_equal(curves_next(3, 5), 4);
-    assert_int_equal(curves_next(4, 5), 5);
-    assert_int_equal(curves_next(600, 1000), 611);
-    assert_int_equal(curves_next(998, 1000), 999);
-    assert_int_equal(curves_next(999, 1000), 1000);
+    for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
+        const struct outcome o = outcome_of_losses(c[i].loss, 5, c[i].has_reached);
+        char text[128];
+        outcome_print(text, sizeof text, &o);
+        if (o.kind != c[i].kind || strncmp(text, c[i].says, strlen(c[i].says)) != 0 || (!c[i].says[0] && text[0]))
+            fail_msg("case %zu: kind %d, '%s'", i, (int)o.kind, text);
+    }
+}
+
+/* What curves.h writes of these points, in a folder of its own. */
+static void curves_are_written(void **state)
+{
+    char folder[] = "/tmp/paths_test.XXXXXX", path[64], text[512];
+    struct curves c;
+    FILE *f;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    const struct lab_env env = { .folder = folder };
+    assert_int_equal(curves_open(&c, &env, "t"), RC_OK);
+    curves_add(&c, "a", 1, 2);
+    curves_add(&c, "a", 2, NAN);
+    curves_add_band(&c, "b", 1, 2, 3);
+    curves_add_band(&c, "b", 2, 2, NAN);
+    curves_add_never(&c, "a", 64);
+    curves_add_mean(&c, "m", 100, 1);
+    curves_add_mean(&c, "m", 104, 3); /* with the one before: less than a tenth more */
+    curves_add_mean(&c, "m", 105, NAN);
+    curves_add_mean(&c, "m", 111, 5);
+    curves_add_mean(&c, "n", 112, 7);
+    assert_int_equal(curves_commit(&c), RC_OK);
+    snprintf(path, sizeof path, "%s/t.tsv", folder);
+    f = fopen(path, "re");
+    assert_non_null(f);
+    text[fread(text, 1, sizeof text - 1, f)] = '\0';
+    (void)fclose(f);
+    (void)unlink(path);
+    (void)rmdir(folder);
+    assert_string_equal(text, "line\tx\ty\thigh\na\t1\t2\tnan\nb\t1\t2\t3\na\t64\tnever\tnan\nm\t102\t2\tnan\n"
+                              "m\t111\t5\tnan\nn\t112\t7\tnan\n");
+}
+
+/* Three steps, of which one was held up. */
+static void a_median_step_is_of_no_gap(void **state)
+{
+    struct path_point point[] = { { .time_s = 1 }, { .time_s = 1.5 }, { .time_s = 9 }, { .time_s = 9.25 } };
+    const struct training_path three = { .n_workers = 1, .n_points = 4, .point = point };
+    const struct training_path two = { .n_workers = 1, .n_points = 3, .point = point };
+    double step_s;
+
+    (void)state;
+    assert_int_equal(training_median_step_s(&step_s, &three), RC_OK);
+    assert_true(step_s == 0.5);
+    assert_int_equal(training_median_step_s(&step_s, &two), RC_OK);
+    assert_true(step_s == 4);
 }
 
 int main(void)
@@ -189,7 +266,9 @@ int main(void)
         cmocka_unit_test(momentum_is_found),
         cmocka_unit_test(records_are_read),
         cmocka_unit_test(others_are_refused),
-        cmocka_unit_test(curves_end_at_the_last_point),
+        cmocka_unit_test(outcomes_are_told_apart),
+        cmocka_unit_test(curves_are_written),
+        cmocka_unit_test(a_median_step_is_of_no_gap),
     };
 
     return cmocka_run_group_tests_name("paths", tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness/base/file.h"
+#include "harness/labs/array.h"
 #include "harness/labs/lesson.h"
 #include "harness/world/wait.h"
 
@@ -40,28 +41,25 @@ static double time_of(const json_t *r)
 
 static enum rc add_round(struct training_record *t, size_t *n_room, const json_t *r)
 {
-    if (t->n_points == *n_room) {
-        const size_t n_wanted = *n_room > 0 ? 2 * *n_room : 256;
-        struct loss_point *larger = realloc(t->point, n_wanted * sizeof *larger);
-        if (!larger)
-            return rc_raise(RC_NOMEM, "no memory for %zu rounds", n_wanted);
-        t->point = larger;
-        *n_room = n_wanted;
-    }
+    struct loss_point *point = array_grow(t->point, t->n_points, n_room, sizeof *point, "rounds");
+
+    if (!point)
+        return RC_NOMEM;
+    t->point = point;
     t->point[t->n_points++] = (struct loss_point){ .samples_count = number_of(r, "samples_count"),
                                                    .time_s = time_of(r),
                                                    .loss = number_of(r, "loss") };
     return RC_OK;
 }
 
-static enum rc add_worker(struct training_record *t, const json_t *r)
+static enum rc add_worker(struct training_record *t, size_t *n_room, const json_t *r)
 {
-    const size_t n_wanted = (size_t)t->n_workers + 1;
-    struct worker_figures *larger = realloc(t->worker, n_wanted * sizeof *larger);
+    struct worker_figures *worker =
+        array_grow(t->worker, (size_t)t->n_workers, n_room, sizeof *worker, "figures of workers");
 
-    if (!larger)
-        return rc_raise(RC_NOMEM, "no memory for the figures of %zu workers", n_wanted);
-    t->worker = larger;
+    if (!worker)
+        return RC_NOMEM;
+    t->worker = worker;
     t->worker[t->n_workers++] = (struct worker_figures){ .compute_s = number_of(r, "compute_s"),
                                                          .wait_s = number_of(r, "wait_s"),
                                                          .batch_count = number_of(r, "part_batch_count") };
@@ -82,7 +80,7 @@ static void take_summary(struct training_record *t, const json_t *r)
 
 static enum rc read_lines(struct training_record *t, FILE *from, const char *path)
 {
-    size_t n_room = 0, line_bytes = 0, n_records = 0;
+    size_t n_rounds_room = 0, n_workers_room = 0, line_bytes = 0, n_records = 0;
     bool has_summary = false;
     char *line = NULL;
     json_t *r = NULL;
@@ -95,9 +93,9 @@ static enum rc read_lines(struct training_record *t, FILE *from, const char *pat
         if (!json_is_string(json_object_get(r, "kind")))
             FAIL(RC_MISMATCH, "%s:%zu: is no record, a line of JSON with a kind", path, n_records);
         if (is_text(r, "kind", "step"))
-            TRY(add_round(t, &n_room, r));
+            TRY(add_round(t, &n_rounds_room, r));
         if (is_text(r, "kind", "rank") && is_text(r, "role", "worker"))
-            TRY(add_worker(t, r));
+            TRY(add_worker(t, &n_workers_room, r));
         if (is_text(r, "kind", "summary")) {
             take_summary(t, r);
             has_summary = true;

@@ -15,6 +15,7 @@
 #include "harness/labs/lab_list.h"
 #include "harness/labs/lesson.h"
 #include "harness/labs/moved.h"
+#include "harness/labs/parts.h"
 #include "harness/labs/ring_steps.h"
 #include "harness/report/table.h"
 
@@ -29,6 +30,7 @@ static const struct way {
                    { "by-server", "--mode ps --servers 1", 1 },
                    { "by-ring", "--mode allreduce --reducer ring", 0 } };
 enum { ROOT, SERVER, RING };
+enum { N_PICTURES = 1 + 2 * (N_DRAWN - 1) + 1 + 2 }; /* moving; before and behind each step; of bytes and time */
 
 struct ring { /* one run of the lab */
     const struct lab_env *env;
@@ -373,6 +375,7 @@ static enum rc ring_run(const struct lab_env *env)
     if (!l)
         return rc_raise(RC_NOMEM, "lab ring: no memory");
     l->env = env;
+    parts_expect(env, N_RUNS, N_PICTURES);
     TRY(train_drawn(l));
     TRY(train_ways(l));
     TRY(write_steps(l));

@@ -13,9 +13,10 @@
 
 #include "data/dataset.h"
 #include "data/split.h"
-#include "harness/base/file.h"
+#include "harness/labs/curves.h"
 #include "harness/labs/lab_list.h"
 #include "harness/labs/lesson.h"
+#include "harness/labs/parts.h"
 #include "harness/labs/records.h"
 #include "harness/report/table.h"
 #include "harness/world/world.h"
@@ -32,6 +33,7 @@ struct split_lab { /* one run of the lab */
     struct training_record local[N_SPLITS][N_PERIODS]; /* of a split and a period */
     struct training_record load[N_SHARES];
     bool has_sim;
+    char virtual_time[32]; /* the name of that world */
     char why_no_sim[RC_MESSAGE_BYTES];
 };
 
@@ -55,26 +57,28 @@ out:
     return rc;
 }
 
+static void find_sim(struct split_lab *s)
+{
+    const struct world_ops *sim;
+
+    module_names_with(s->virtual_time, sizeof s->virtual_time, &world_kind, WORLD_VIRTUAL_TIME);
+    s->has_sim = world_find(&sim, s->virtual_time) == RC_OK;
+    if (!s->has_sim)
+        snprintf(s->why_no_sim, sizeof s->why_no_sim, "%s", rc_message());
+}
+
 /* In sim, where a worker's time is that of its operations alone. */
 static enum rc train_unequal(struct split_lab *s)
 {
-    const struct world_ops *sim;
-    char virtual_time[32];
     enum rc rc = RC_OK;
 
-    module_names_with(virtual_time, sizeof virtual_time, &world_kind, WORLD_VIRTUAL_TIME);
-    s->has_sim = world_find(&sim, virtual_time) == RC_OK;
-    if (!s->has_sim) {
-        snprintf(s->why_no_sim, sizeof s->why_no_sim, "%s", rc_message());
-        return RC_OK;
-    }
-    for (int i = 0; i < N_SHARES; i++) {
+    for (int i = 0; i < (s->has_sim ? N_SHARES : 0); i++) {
         char name[TRAINING_NAME_BYTES], options[256];
         snprintf(name, sizeof name, "unequal-%d", shares[i]);
         snprintf(options, sizeof options,
                  "--world %s --model lenet --mode allreduce --workers 2 --batch 36 --steps 20 --seed %d "
                  "--split unequal:%d,1",
-                 virtual_time, SEED, shares[i]);
+                 s->virtual_time, SEED, shares[i]);
         TRY(training_record_run(&s->load[i], s->env, name, options));
         if (s->load[i].n_workers != 2)
             FAIL(RC_MISMATCH, "%s.jsonl: has records of %d workers, not of 2", name, s->load[i].n_workers);
@@ -145,17 +149,16 @@ static double wrong_percent(const struct training_record *o)
 
 static enum rc write_errors(const struct split_lab *s)
 {
-    struct atomic_file file = { .stream = NULL };
+    struct curves to = { .file.stream = NULL };
     enum rc rc;
 
-    TRY(lesson_file(&file, s->env, "period.tsv"));
-    fputs("line\tx\ty\n", file.stream);
+    TRY(curves_open(&to, s->env, "period"));
     for (int i = 0; i < N_SPLITS; i++)
         for (int k = 0; k < N_PERIODS; k++)
-            fprintf(file.stream, "%s\t%d\t%.9g\n", splits[i], periods[k], wrong_percent(&s->local[i][k]));
-    TRY(atomic_file_commit(&file));
+            curves_add(&to, splits[i], periods[k], wrong_percent(&s->local[i][k]));
+    TRY(curves_commit(&to));
 out:
-    atomic_file_discard(&file);
+    curves_discard(&to);
     return rc;
 }
 
@@ -208,20 +211,19 @@ out:
 static enum rc write_loads(const struct split_lab *s)
 {
     static const char *const line[3] = { "worker 0 computes", "worker 1 computes", "worker 1 waits" };
-    struct atomic_file file = { .stream = NULL };
+    struct curves to = { .file.stream = NULL };
     enum rc rc;
 
-    TRY(lesson_file(&file, s->env, "load.tsv"));
-    fputs("line\tx\ty\n", file.stream);
+    TRY(curves_open(&to, s->env, "load"));
     for (int k = 0; k < 3; k++)
         for (int i = 0; i < N_SHARES; i++) {
             const struct training_record *o = &s->load[i];
             const double of[3] = { o->worker[0].compute_s, o->worker[1].compute_s, o->worker[1].wait_s };
-            fprintf(file.stream, "%s\t%d\t%.9g\n", line[k], shares[i], 1e6 * of[k]);
+            curves_add(&to, line[k], shares[i], 1e6 * of[k]);
         }
-    TRY(atomic_file_commit(&file));
+    TRY(curves_commit(&to));
 out:
-    atomic_file_discard(&file);
+    curves_discard(&to);
     return rc;
 }
 
@@ -347,6 +349,8 @@ static enum rc split_lab_run(const struct lab_env *env)
     struct split_lab s = { .env = env };
     enum rc rc;
 
+    find_sim(&s);
+    parts_expect(env, N_SPLITS * N_PERIODS + (s.has_sim ? N_SHARES : 0), s.has_sim ? 2 : 1);
     TRY(train_local(&s));
     TRY(train_unequal(&s));
     TRY(write_page(&s));

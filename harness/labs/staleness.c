@@ -12,12 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/file.h"
 #include "harness/labs/curves.h"
+#include "harness/labs/interactive.h"
 #include "harness/labs/lab_list.h"
+#include "harness/labs/parts.h"
 #include "harness/labs/staleness_lab.h"
 #include "harness/report/table.h"
 
-enum { N_CROWDS = 5, FIRST_REPAIRED = 2, BATCH = 10, N_UPDATES = 4096 };
+enum { N_PICTURES = 6, N_CROWDS = 5, FIRST_REPAIRED = 2, BATCH = 10, N_UPDATES = 4096 };
 
 static const int crowd[N_CROWDS] = { 1, 4, 16, 64, 512 };
 #define LR 0.04
@@ -119,21 +122,15 @@ static bool has_left(const struct staleness_lab *s, const struct server_path *p)
     return !(last_excess(s, p) < excess_loss(&s->squares, &p->point[0]));
 }
 
-static void line_name(char *out, size_t n_bytes, int k, bool is_repaired)
-{
-    snprintf(out, n_bytes, "%d worker%s%s", crowd[k], crowd[k] == 1 ? "" : "s",
-             is_repaired ? ", rate / staleness" : "");
-}
-
 /* Up to where it has left. */
 static void add_path(struct curves *to, const struct staleness_lab *s, const struct server_path *p, const char *line,
                      bool by_time)
 {
-    for (size_t i = 1; i < p->n_points; i = curves_next(i, p->n_points)) {
+    for (size_t i = 1; i < p->n_points; i++) {
         const double loss = excess_loss(&s->squares, &p->point[i]);
         if (!(loss < MOST_DRAWN))
             break;
-        curves_add(to, line, by_time ? p->point[i].time_s : p->point[i].samples_count, loss);
+        curves_add_mean(to, line, by_time ? p->point[i].time_s : p->point[i].samples_count, loss);
     }
 }
 
@@ -147,9 +144,9 @@ static enum rc write_crowds(const struct staleness_lab *s, const struct crowds *
     TRY(curves_open(&to, s->env, name));
     for (int k = 0; k < N_CROWDS; k++) {
         const bool of_repaired = is_repaired && k > 0; /* one worker is never late */
-        if (of_repaired && k < FIRST_REPAIRED)
+        if (k > 0 && k < FIRST_REPAIRED)               /* as good as one worker, on the same line */
             continue;
-        line_name(line, sizeof line, k, of_repaired);
+        snprintf(line, sizeof line, "%d worker%s", crowd[k], crowd[k] == 1 ? "" : "s");
         add_path(&to, s, of_repaired ? &c->repaired[k] : &c->plain[k], line, by_time);
     }
     TRY(curves_commit(&to));
@@ -160,17 +157,18 @@ out:
 
 static enum rc write_staleness(const struct staleness_lab *s, const struct crowds *c)
 {
-    struct curves to = { .file.stream = NULL };
+    struct atomic_file file = { .stream = NULL };
     enum rc rc;
 
-    TRY(curves_open(&to, s->env, "staleness"));
+    TRY(lesson_file(&file, s->env, "staleness.tsv"));
+    fputs("line\tkind\tx\ty\n", file.stream);
     for (int k = 1; k < N_CROWDS; k++)
-        curves_add(&to, "measured, mean of all gradients", crowd[k], c->staleness_count[k]);
+        fprintf(file.stream, "workers - 1\tformula\t%d\t%d\n", crowd[k], crowd[k] - 1);
     for (int k = 1; k < N_CROWDS; k++)
-        curves_add(&to, "workers - 1", crowd[k], crowd[k] - 1);
-    TRY(curves_commit(&to));
+        fprintf(file.stream, "measured, mean of all gradients\tpoint\t%d\t%.9g\n", crowd[k], c->staleness_count[k]);
+    TRY(atomic_file_commit(&file));
 out:
-    curves_discard(&to);
+    atomic_file_discard(&file);
     return rc;
 }
 
@@ -225,37 +223,45 @@ out:
 
 static enum rc show_curves(const struct staleness_lab *s, const struct crowds *c, struct lesson *l)
 {
-    static const char *const loss = "loss of all samples above the least one (logarithmic)";
+    static const char *const loss = "loss of all samples above the least (log.)";
     const struct chart_var of_staleness[] = { { "heading", "how late gradients come" },
                                               { "xtitle", "asynchronous workers (logarithmic)" },
-                                              { "ytitle", "updates by others since the pull (logarithmic)" },
-                                              { "marks", "1" } };
+                                              { "ytitle", "updates by others since the pull (log.)" },
+                                              { "logx", "yes" },
+                                              { "logy", "yes" } };
     const struct chart_var of_samples[] = { { "heading", "one rate, more and more asynchronous workers: by samples" },
                                             { "xtitle", "samples seen by all workers (logarithmic)" },
-                                            { "ytitle", loss } };
+                                            { "ytitle", loss },
+                                            { "ends", "1" } };
     const struct chart_var of_seconds[] = { { "heading", "one rate, more and more asynchronous workers: by time" },
                                             { "xtitle", "virtual seconds (logarithmic)" },
-                                            { "ytitle", loss } };
-    const struct chart_var of_repair[] = { { "heading", "the rate over staleness: nobody leaves" },
+                                            { "ytitle", loss },
+                                            { "ends", "1" } };
+    const struct chart_var of_repair[] = { { "heading", "the rate over staleness: nobody leaves, all are on one line" },
                                            { "xtitle", "virtual seconds (logarithmic)" },
-                                           { "ytitle", loss } };
+                                           { "ytitle", loss },
+                                           { "ends", "1" },
+                                           { "on_top", "last" } };
     enum rc rc;
 
     TRY(write_staleness(s, c));
     TRY(write_crowds(s, c, "loss-samples", false, false));
     TRY(write_crowds(s, c, "loss-seconds", true, false));
     TRY(write_crowds(s, c, "repair-seconds", true, true));
-    TRY(lesson_picture(l, "lesson", "staleness", "A gradient of W workers is W - 1 updates late.", of_staleness, 4));
-    TRY(lesson_picture(l, "lesson", "loss-samples",
-                       "Against samples: late gradients never help. Lines that end have left for good.", of_samples,
-                       3));
+    TRY(lesson_picture(l, "against", "staleness", "A gradient of W workers is W - 1 updates late.", of_staleness, 5));
+    TRY(lesson_picture(
+        l, "lesson", "loss-samples",
+        "Against samples: late gradients never help. Lines that end at the top have left for good; 4 workers, "
+        "not drawn, are on the line of one.",
+        of_samples, 4));
     TRY(lesson_picture(l, "lesson", "loss-seconds",
                        "Against time: more workers are faster, up to where their lateness makes them leave.",
-                       of_seconds, 3));
-    TRY(lesson_picture(
-        l, "lesson", "repair-seconds",
-        "The same workers with --lr-staleness inverse: all go at the pace of one worker, with less noise.", of_repair,
-        3));
+                       of_seconds, 4));
+    TRY(lesson_picture(l, "lesson", "repair-seconds",
+                       "The same workers with --lr-staleness inverse: all go at the pace of one worker, with less "
+                       "noise. A line ends, with "
+                       "its name, where as many updates as by one worker are done.",
+                       of_repair, 5));
 out:
     return rc;
 }
@@ -282,13 +288,24 @@ static const char *const next[] = {
     NULL
 };
 
+static const struct interactive sliders = {
+    .sliders = interactive_staleness,
+    .text = "What the server holds, update after update, worked out in this page by the arithmetic of the program. "
+            "sync: one update by the mean of all, nobody is late; ssp:0: all wait for all, but each gradient is an "
+            "update; async: nobody waits; async-inverse: the rate over staleness. As many gradients in every state: "
+            "from how many workers on does a path ring, and from how many on does it leave?",
+    .seed = STALENESS_SEED,
+    .write_curves = NULL,
+    .arg = NULL,
+};
+
 static enum rc write_page(const struct staleness_lab *s, const struct crowds *c, const struct momentum_part *momentum,
                           const struct slow_part *slow)
 {
     struct lesson l = { .env = NULL };
     enum rc rc;
 
-    TRY(lesson_open(&l, s->env, "Staleness: what it costs when nobody waits"));
+    TRY(interactive_open(&l, s->env, "Staleness: what it costs when nobody waits"));
     lesson_text(&l, "A line through 1000 points, by asynchronous workers around one parameter server, in simulated "
                     "time and with real arithmetic: each worker pulls the parameters, makes a gradient of 10 samples, "
                     "which takes it 10 ms, and pushes it; the server applies it at once. While a worker computes, the "
@@ -297,6 +314,7 @@ static enum rc write_page(const struct staleness_lab *s, const struct crowds *c,
     TRY(show_curves(s, c, &l));
     TRY(momentum_part_show(momentum, &l));
     TRY(slow_part_show(slow, &l));
+    TRY(interactive_show(&l, &sliders));
     lesson_questions(&l, question, next);
     lesson_heading(&l, "What was run");
     for (size_t i = 0; i < s->n_runs; i++)
@@ -319,6 +337,9 @@ static enum rc staleness_run(const struct lab_env *env)
         return rc_raise(RC_NOMEM, "no memory for the runs of a lab");
     s->env = env;
     TRY(squares_of_line(&s->squares, STALENESS_SEED));
+    parts_expect(env,
+                 2 * N_CROWDS - FIRST_REPAIRED + MOMENTUM_N_CROWDS * MOMENTUM_N_SEEDS + SLOW_N_WAYS * SLOW_N_RATIOS,
+                 N_PICTURES);
     TRY(train_crowds(s, &crowds));
     TRY(momentum_part_run(&momentum, s));
     TRY(slow_part_run(&slow, s));

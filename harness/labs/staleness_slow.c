@@ -110,7 +110,10 @@ static enum rc write_curves(const struct slow_part *p, const struct lab_env *env
     TRY(curves_open(&to, env, "slow"));
     for (int k = 0; k < SLOW_N_WAYS; k++)
         for (int i = 0; i < SLOW_N_RATIOS; i++)
-            curves_add(&to, way[k].rule, ratio[i], p->time_s[k][i]);
+            if (isnan(p->time_s[k][i]))
+                curves_add_never(&to, way[k].rule, ratio[i]);
+            else
+                curves_add(&to, way[k].rule, ratio[i], p->time_s[k][i]);
     TRY(curves_commit(&to));
 out:
     curves_discard(&to);
@@ -121,16 +124,17 @@ enum rc slow_part_show(const struct slow_part *p, struct lesson *l)
 {
     const struct chart_var var[] = { { "heading", "one of eight workers is slow: who waits for it?" },
                                      { "xtitle", "times as slow as the others (logarithmic)" },
-                                     { "ytitle", "virtual seconds to the target loss (logarithmic)" },
+                                     { "ytitle", "virtual seconds to the target loss (log.)" },
                                      { "marks", "1" } };
     enum rc rc;
 
     TRY(show_table(p, l));
     TRY(write_curves(p, l->env));
-    TRY(lesson_picture(l, "lesson", "slow",
-                       "Time to a loss 0.005 above the least, by the slowness of one worker. A point that is missing "
-                       "was never there to stay for two rounds.",
-                       var, 4));
+    TRY(lesson_picture(
+        l, "lesson", "slow",
+        "Time to a loss 0.005 above the least, by the slowness of one worker. never: it was not there to "
+        "stay for two rounds.",
+        var, 4));
 out:
     return rc;
 }

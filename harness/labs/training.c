@@ -10,7 +10,9 @@
 
 #include "harness/base/csv.h"
 #include "harness/base/file.h"
+#include "harness/labs/array.h"
 #include "harness/labs/lesson.h"
+#include "harness/labs/parts.h"
 #include "harness/world/child.h"
 #include "harness/world/stop.h"
 
@@ -40,14 +42,11 @@ static bool take_row(struct path_point *p, double *worker, char *line)
 /* One point more, behind n. */
 static enum rc add_point(struct training_path *t, size_t n, size_t *n_room, const struct path_point *p)
 {
-    if (n == *n_room) {
-        const size_t n_wanted = *n_room > 0 ? 2 * *n_room : 1024;
-        struct path_point *larger = realloc(t->point, n_wanted * sizeof *larger);
-        if (!larger)
-            return rc_raise(RC_NOMEM, "no memory for a path of %zu points", n_wanted);
-        t->point = larger;
-        *n_room = n_wanted;
-    }
+    struct path_point *point = array_grow(t->point, n, n_room, sizeof *point, "points of a path");
+
+    if (!point)
+        return RC_NOMEM;
+    t->point = point;
     t->point[n] = *p;
     return RC_OK;
 }
@@ -97,6 +96,28 @@ void training_close(struct training_path *t)
 {
     free(t->point);
     *t = (struct training_path){ .point = NULL };
+}
+
+static int in_order(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+enum rc training_median_step_s(double *out_s, const struct training_path *t)
+{
+    const size_t n = t->n_points - 1;
+    double *step_s = calloc(n + 1, sizeof *step_s);
+
+    if (!step_s)
+        return rc_raise(RC_NOMEM, "no memory for the durations of %zu steps", n);
+    for (size_t i = 0; i < n; i++)
+        step_s[i] = t->point[i + 1].time_s - t->point[i].time_s;
+    qsort(step_s, n, sizeof *step_s, in_order);
+    *out_s = n == 0 ? 0 : n % 2 ? step_s[n / 2] : (step_s[n / 2 - 1] + step_s[n / 2]) / 2;
+    free(step_s);
+    return RC_OK;
 }
 
 double training_apart(const struct training_path *t, size_t step)
@@ -159,6 +180,7 @@ enum rc training_launch(const struct lab_env *env, const char *name, const char 
         argv[n++] = (char *)(uintptr_t)*own;
     }
     argv[n] = NULL;
+    parts_begin(env, name);
     TRY(child_run(argv, 0, stop_wanted, &exit_code, complaint, sizeof complaint));
     complaint[strcspn(complaint, "\n")] = '\0';
     if (exit_code != 0)

@@ -33,6 +33,8 @@ void training_close(struct training_path *t); /* accepts a zeroed one */
  * RC_PEER: it failed, as its own message says. */
 enum rc training_launch(const struct lab_env *env, const char *name, const char *options,
                         const char *const *own) MUST_CHECK;
+/* The median of the steps of worker 0: what the machine does beside them, now and then, is not in it. RC_NOMEM. */
+enum rc training_median_step_s(double *out_s, const struct training_path *t) MUST_CHECK;
 /* The farthest from worker 0 that another is, before `step`. */
 double training_apart(const struct training_path *t, size_t step);
 /* slope_hist_R and offset_hist_R of every worker R in the folder, a number a line: what plots of the course that these

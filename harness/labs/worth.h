@@ -9,14 +9,16 @@
 struct way_to_target {
     const char *name; /* borrowed */
     int n_workers;
-    double start_s;     /* until the first step */
-    double to_target_s; /* from there to the target; NaN: not reached */
+    double start_s;      /* until the first step: the mean of what was measured */
+    double to_target_s;  /* from there to the target; NaN: not reached */
+    double start_half_s; /* half of the interval in which that mean is; 0: it is exact */
 };
 
 enum worth_reason {
     WORTH_NEVER,       /* no several workers reach the target */
     WORTH_NOT_SOONER,  /* than one alone, by 5 % at least */
     WORTH_ANOTHER_WAY, /* on one machine is as soon */
+    WORTH_UNSURE,      /* the intervals of start-up do not tell which is sooner, `against` or several */
     WORTH_DEAR,        /* sooner, at less than half the efficiency */
     WORTH_WORTH_IT,
 };
@@ -27,8 +29,10 @@ struct worth {
     const struct way_to_target *alone;   /* the soonest way on one machine, the first included; NULL: none */
     double gain_ratio;                   /* time of one worker / that of several; NaN without several */
     double efficiency_ratio;             /* that / workers */
+    const struct way_to_target *against; /* WORTH_UNSURE: one alone, or another way; else NULL */
     double pays_from_s; /* time to target alone from which on several are sooner in spite of their start;
                            infinite: their steps gain nothing */
+    double pays_from_least_s, pays_from_most_s; /* that, at either end of the intervals of both starts */
 };
 
 /* workers[n_workers]: one worker, which comes first, and several; another[n_another]: other ways on one machine. The

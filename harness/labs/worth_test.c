@@ -12,13 +12,13 @@
 
 #include "harness/labs/worth.h"
 
-#define ONE(start, to)      \
-    {                       \
-        "one", 1, start, to \
+#define ONE(start, to)         \
+    {                          \
+        "one", 1, start, to, 0 \
     }
-#define MORE(n, start, to)      \
-    {                           \
-        "several", n, start, to \
+#define MORE(n, start, to)         \
+    {                              \
+        "several", n, start, to, 0 \
     }
 
 static bool near(double a, double b)
@@ -42,7 +42,7 @@ static void assert_says(const struct worth *v, const char *wanted)
 
 static void worth_it(void **state)
 {
-    const struct way_to_target w[] = { ONE(1, 99), MORE(2, 2, 53), MORE(4, 5, 25), { "half the data", 1, 1, 60 } };
+    const struct way_to_target w[] = { ONE(1, 99), MORE(2, 2, 53), MORE(4, 5, 25), { "half the data", 1, 1, 60, 0 } };
     const struct worth v = judge(w, 3, 1);
 
     (void)state;
@@ -81,7 +81,7 @@ static void hardly_sooner_is_not_sooner(void **state)
 static void another_way(void **state)
 {
     const struct way_to_target w[] = {
-        ONE(0, 100), MORE(2, 0, 60), { "a smaller model", 1, 0, 80 }, { "faster hardware", 1, 0, 60 }
+        ONE(0, 100), MORE(2, 0, 60), { "a smaller model", 1, 0, 80, 0 }, { "faster hardware", 1, 0, 60, 0 }
     };
     const struct worth v = judge(w, 2, 2);
 
@@ -120,6 +120,35 @@ static void not_reached(void **state)
     assert_says(&never, "no number of workers");
 }
 
+/* Start-up that was measured is in an interval: where it decides, the verdict is none. */
+static void start_up_is_not_exact(void **state)
+{
+    struct way_to_target w[] = { ONE(10, 90), MORE(4, 20, 60), { "a smaller model", 1, 10, 95, 0 } };
+    struct worth v;
+
+    (void)state;
+    assert_int_equal(judge(w, 2, 1).reason, WORTH_DEAR); /* 100 s, 80 s */
+    assert_null(judge(w, 2, 1).against);
+    w[0].start_half_s = w[1].start_half_s = 8; /* 92 to 108, 72 to 88: less than 5 % between 92 and 88 */
+    v = judge(w, 2, 0);
+    assert_int_equal(v.reason, WORTH_UNSURE);
+    assert_false(worth_distributes(&v));
+    assert_ptr_equal(v.against, &w[0]);
+    assert_says(&v, "Cannot tell: 4 workers are there after 80.000 s (72.000 to 88.000), one machine (one) after "
+                    "100.000 s (92.000 to 108.000)");
+    assert_true(near(v.pays_from_least_s, 0) && near(v.pays_from_most_s, (10 + 16) / (1 - 60.0 / 90)));
+    w[0].start_half_s = w[1].start_half_s = 1;
+    assert_int_equal(judge(w, 2, 0).reason, WORTH_DEAR);
+    w[2] = (struct way_to_target){ "a smaller model", 1, 10, 70.5, 1 }; /* 79.5 to 81.5, several 79 to 81 */
+    v = judge(w, 2, 1);
+    assert_int_equal(v.reason, WORTH_UNSURE);
+    assert_ptr_equal(v.against, &w[2]);
+    w[2].to_target_s = 60; /* 69 to 71 */
+    assert_int_equal(judge(w, 2, 1).reason, WORTH_ANOTHER_WAY);
+    w[0].to_target_s = 65; /* 74 to 76: several are later, whatever the start-up is */
+    assert_int_equal(judge(w, 2, 1).reason, WORTH_NOT_SOONER);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(worth_it),
@@ -127,7 +156,8 @@ int main(void)
                                         cmocka_unit_test(hardly_sooner_is_not_sooner),
                                         cmocka_unit_test(another_way),
                                         cmocka_unit_test(dear),
-                                        cmocka_unit_test(not_reached) };
+                                        cmocka_unit_test(not_reached),
+                                        cmocka_unit_test(start_up_is_not_exact) };
 
     return cmocka_run_group_tests_name("verdict", tests, NULL, NULL);
 }

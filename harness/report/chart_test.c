@@ -29,6 +29,9 @@ static const struct chart_var VARS[] = {
     { "least_offset", "-0.1" },
     { "xtitle", "steps" },
     { "ytitle", "loss" },
+    { "lower", "start-up" },
+    { "upper", "training" },
+    { "launch", "a launch" },
 };
 
 /* Tables that hold what may come: comments, nan, one point, oversubscription, long and unknown modes. */
@@ -87,8 +90,16 @@ static const struct sample {
     { "path", "line\tpart\tslope\toffset\nbatch 10\tbegin\t0\t0\nbatch 10\tbegin\t1\t0.1\nbatch 10\trest\t2\t-0.1\n"
               "batch 1\tbegin\t0\t0\nbatch 1\tbegin\tnan\tnan\nbatch 1\trest\t9\t9\n" },
     { "path", "line\tpart\tslope\toffset\nbatch 10\tbegin\t0\t0\n" },
-    { "lesson", "line\tx\ty\nbatch 10\t1\t0.5\nbatch 10\t2\t0.25\nbatch 1\t1\tnan\nbatch 1\t2\t0\n" },
-    { "lesson", "line\tx\ty\nbatch 10\t1\t0.5\n" },
+    { "lesson",
+      "line\tx\ty\thigh\nbatch 10\t1\t0.5\tnan\nbatch 10\t2\t0.25\tnan\nbatch 1\t1\tnan\tnan\nbatch 1\t2\t0\tnan\n" },
+    { "lesson", "line\tx\ty\thigh\nbatch 10\t1\t0.5\tnan\n" },
+    { "lesson",
+      "line\tx\ty\thigh\na band\t1\t0.5\t0.7\na band\t2\t0.4\t0.6\nbatch 10\t1\t0.5\tnan\nbatch 10\t64\tnever\tnan\n"
+      "batch 1\t1\tnever\tnan\n" },
+    { "bars",
+      "way\tpart\ty\n1 worker\tlower\t0.5\n1 worker\tupper\t0.25\n1 worker\tlaunch\t0.7\n1 worker\tlaunch\t0.8\n"
+      "a smaller model\tlower\t0.5\na smaller model\tupper\tnan\nfar too long a name for it\tupper\t0.1\n" },
+    { "bars", "way\tpart\ty\n1 worker\tlower\t0.5\n" },
 };
 
 static int set_up(void **state)
@@ -149,8 +160,8 @@ static void draws(void **state)
 
 static void tells_what_is_wrong_with_a_table(void **state)
 {
-    static const char *const script[] = { "throughput", "efficiency", "loss", "cost",
-                                          "roofline",   "reproduce",  "path", "lesson" };
+    static const char *const script[] = { "throughput", "efficiency", "loss",   "cost", "roofline",
+                                          "reproduce",  "path",       "lesson", "bars" };
     static const char *const broken[] = { "", "mode\tworkers\n", "this is\nno table\nat all\n" };
     struct kit *k = *state;
 
@@ -165,7 +176,17 @@ static void tells_what_is_wrong_with_a_table(void **state)
         }
 }
 
-/* On a terminal: heading, a key that says which letter a line is, and nothing left behind. */
+/* The letter that the key of a picture in text has behind a name. */
+static char letter_of(const char *text, const char *name)
+{
+    const char *at = strstr(text, name);
+
+    assert_non_null(at);
+    at += strlen(name);
+    return at[strspn(at, " ")];
+}
+
+/* On a terminal: heading, what is upwards, a key that says which letter a line is, and nothing left behind. */
 static void prints(void **state)
 {
     struct kit *k = *state;
@@ -173,16 +194,19 @@ static void prints(void **state)
     FILE *to = tmpfile();
 
     assert_non_null(to);
-    assert_true(
-        kit_write(k, "data.tsv", "line\tx\ty\nbatch 10\t1\t0.5\nbatch 10\t2\t0.25\nbatch 1\t1\t1\nbatch 1\t2\t2\n"));
+    assert_true(kit_write(
+        k, "data.tsv",
+        "line\tx\ty\thigh\nbatch 10\t1\t0.5\tnan\nbatch 10\t2\t0.25\tnan\nbatch 1 \t1\t1\tnan\nbatch 1 \t2\t2\tnan\n"));
     snprintf(data_path, sizeof data_path, "%s", kit_path(k, "data.tsv"));
     assert_int_equal(chart_print("lesson", data_path, VARS, sizeof VARS / sizeof *VARS, to), RC_OK);
     rewind(to);
     assert_true(fread(text, 1, sizeof text - 1, to) > 1000);
     (void)fclose(to);
     assert_non_null(strstr(text, "lenet's _test_"));
-    assert_non_null(strstr(text, "batch 10 ###"));
-    assert_non_null(strstr(text, "batch 1 ***"));
+    assert_non_null(strstr(text, "upwards: loss"));
+    assert_int_equal(letter_of(text, "batch 10"), 'o');
+    assert_int_equal(letter_of(text, "batch 1 "), 'x');
+    assert_null(strchr(text, '*')); /* no grid, whose letters would be those of a line */
     assert_null(strchr(text, '\f'));
     assert_int_equal(kit_count_files(k), 1);
 }

@@ -108,39 +108,66 @@ static void write_digest(FILE *to, const char *part)
     fprintf(to, "'sha256-%s'", text);
 }
 
-static void write_head(FILE *to, const char *title)
+/* The digests of a part of all pages and of one of this page, which may be NULL. */
+static void write_digests(FILE *to, const char *part, const char *own)
+{
+    write_digest(to, part);
+    if (own) {
+        fputc(' ', to);
+        write_digest(to, own);
+    }
+}
+
+/* own: NULL: none */
+static void write_part(FILE *to, const char *name, const char *part, const char *own)
+{
+    fprintf(to, "<%s>%s</%s>\n", name, part, name);
+    if (own)
+        fprintf(to, "<%s>%s</%s>\n", name, own, name);
+}
+
+static void write_head(FILE *to, const char *title, const char *own_style, const char *own_script)
 {
     fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
           "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src ",
           to);
-    write_digest(to, html_style);
+    write_digests(to, html_style, own_style);
     fputs("; script-src ", to);
-    write_digest(to, html_script);
+    write_digests(to, html_script, own_script);
     fputs("; base-uri 'none'; form-action 'none'\">\n"
           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
           "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n<title>",
           to);
     html_text(to, title);
-    fprintf(to, "</title>\n<style>%s</style>\n</head>\n<body>\n<main>\n", html_style);
+    fputs("</title>\n", to);
+    write_part(to, "style", html_style, own_style);
+    fputs("</head>\n<body>\n<main>\n", to);
     html_element(to, "h1", NULL, "%s", title);
 }
 
 enum rc html_open(struct html *page, const char *path, const char *title)
 {
+    return html_open_with(page, path, title, NULL, NULL);
+}
+
+enum rc html_open_with(struct html *page, const char *path, const char *title, const char *style, const char *script)
+{
     enum rc rc;
 
-    *page = (struct html){ .file = { NULL } };
+    *page = (struct html){ .file = { NULL }, .own_script = script };
     if (sodium_init() < 0)
         return rc_raise(RC_UNSUPPORTED, "libsodium cannot be started on this machine");
     TRY(atomic_file_open(&page->file, path));
-    write_head(page->file.stream, title);
+    write_head(page->file.stream, title, style, script);
 out:
     return rc;
 }
 
 enum rc html_commit(struct html *page)
 {
-    fprintf(page->file.stream, "</main>\n<script>%s</script>\n</body>\n</html>\n", html_script);
+    fputs("</main>\n", page->file.stream);
+    write_part(page->file.stream, "script", html_script, page->own_script);
+    fputs("</body>\n</html>\n", page->file.stream);
     return atomic_file_commit(&page->file);
 }
 

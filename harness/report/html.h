@@ -5,9 +5,9 @@
  * Invariants
  *   W1  Text reaches a page through html_text() alone, which escapes it: what a record, a host's name or a folder's
  *       name holds is shown and never a tag.
- *   W2  The page's own policy admits its one script and its one style by their digests, and pictures that are in the
- *       page: what W1 let through could load nothing and run nothing. Pictures are separate documents (data: URLs):
- *       nothing in them is part of the page.
+ *   W2  The page's own policy admits its scripts and styles (one each, or those of html_open_with() beside them) by
+ *       their digests, and pictures that are in the page: what W1 let through could load nothing and run nothing.
+ *       Pictures are separate documents (data: URLs): nothing in them is part of the page.
  *   W3  No file is at the path until html_commit() (file.h).
  *   W4  A cell of a right-aligned column sorts by the number it begins with, prefix (k M G) included, whatever is
  *       behind it: "1.2 M" above "900 k", "51 % (49 .. 52)" by 51. "2 of 10" is a number only in a column whose
@@ -25,10 +25,15 @@
 
 struct html { /* a page in the making */
     struct atomic_file file;
+    const char *own_script; /* borrowed; NULL: none */
 };
 
 /* Start a page with head and heading. RC_INVAL: path cannot be written. RC_NOMEM. */
 enum rc html_open(struct html *page, const char *path, const char *title) MUST_CHECK;
+/* The same of a page with a style and a script of its own beside those of all pages. They are constants of the program,
+ * and hold no end tag. */
+enum rc html_open_with(struct html *page, const char *path, const char *title, const char *style,
+                       const char *script) MUST_CHECK;
 /* W3. RC_IO: nothing new is at path. */
 enum rc html_commit(struct html *page) MUST_CHECK;
 /* No-op when not open or committed. */

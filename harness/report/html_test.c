@@ -175,6 +175,36 @@ static void a_page_admits_its_own_parts_alone(void **state)
     assert_non_null(strstr(text, "</script>\n</body>\n</html>\n"));
 }
 
+/* A style and a script of its own come behind those of all pages, and nothing else is admitted. */
+static void a_page_admits_own_parts_beside(void **state)
+{
+    static const char own_style[] = "p{margin:0}", own_script[] = "let own=1<2;";
+    struct kit *k = *state;
+    char part[64], policy[64 + 64], expected[256];
+    unsigned char digest[crypto_hash_sha256_BYTES];
+    const char *const own[] = { own_style, own_script }, *const name[] = { "style", "script" };
+    struct html page;
+
+    assert_int_equal(html_open_with(&page, kit_path(k, "report.html"), "a", own_style, own_script), RC_OK);
+    assert_int_equal(html_commit(&page), RC_OK);
+    const char *text = kit_read(k, "report.html");
+    assert_non_null(text);
+    for (int i = 0; i < 2; i++) {
+        digest_of(part, text, name[i]);
+        snprintf(policy, sizeof policy, "%s-src 'sha256-%s' ", name[i], part);
+        const char *at = strstr(text, policy);
+        assert_non_null(at);
+        crypto_hash_sha256(digest, (const unsigned char *)own[i], strlen(own[i]));
+        sodium_bin2base64(part, sizeof part, digest, sizeof digest, sodium_base64_VARIANT_ORIGINAL);
+        snprintf(expected, sizeof expected, "%s'sha256-%s'; ", policy, part);
+        assert_int_equal(strncmp(at, expected, strlen(expected)), 0);
+        snprintf(expected, sizeof expected, "</%s>\n<%s>%s</%s>\n", name[i], name[i], own[i], name[i]);
+        assert_non_null(strstr(text, expected));
+    }
+    assert_int_equal(n_of(text, "<script>"), 2);
+    assert_int_equal(n_of(text, "'sha256-"), 4);
+}
+
 static void a_page_that_is_given_up_leaves_nothing(void **state)
 {
     struct kit *k = *state;
@@ -299,6 +329,7 @@ int main(void)
         cmocka_unit_test(text_is_escaped),
         cmocka_unit_test(any_text_comes_back),
         cmocka_unit_test_setup_teardown(a_page_admits_its_own_parts_alone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_page_admits_own_parts_beside, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_page_that_is_given_up_leaves_nothing, set_up, tear_down),
         cmocka_unit_test(a_table_sorts_by_its_numbers),
         cmocka_unit_test(long_text_is_folded),

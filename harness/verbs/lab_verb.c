@@ -8,6 +8,8 @@
 #include "harness/base/folder.h"
 #include "harness/labs/exercise.h"
 #include "harness/labs/lab.h"
+#include "harness/labs/parts.h"
+#include "harness/report/chart.h"
 #include "harness/verbs/lab_slides.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/child.h"
@@ -151,9 +153,11 @@ static enum rc run_lab(struct verb_call *call, const char *name, const char *res
 {
     const struct lab_opts *o = call->opts;
     char self_path[512], own[128];
+    struct lab_parts parts;
     struct atomic_folder folder = { .path = NULL };
     struct lab_env env = { .self_path = self_path,
                            .to = stdout,
+                           .parts = &parts,
                            .in_text = o->terminal,
                            .without = o->without,
                            .n_workers = (int)o->workers };
@@ -166,9 +170,17 @@ static enum rc run_lab(struct verb_call *call, const char *name, const char *res
     TRY(file_of_option(atomic_folder_open(&folder, path), "results"));
     TRY(child_self_path(self_path, sizeof self_path));
     call->stage = STAGE_RUN;
+    if (!chart_available())
+        FAIL(RC_UNSUPPORTED, "lab %s: pictures need gnuplot, which cannot be started (Debian: gnuplot-nox)", lab->name);
     stop_catch();
     env.folder = folder.temporary_path;
-    TRY(lab->run(&env));
+    parts_open(&parts, lab->name, stderr);
+    rc = lab->run(&env);
+    if (rc != RC_OK) {
+        parts_abandon(&parts);
+        goto out;
+    }
+    TRY(parts_close(&parts));
     TRY(atomic_folder_commit(&folder));
     printf("\n%s/report.html has the pictures, the questions, and what to try next\n", path);
 out:

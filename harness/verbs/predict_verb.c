@@ -24,8 +24,9 @@ struct predict_opts {
 };
 
 static const struct opt table[] = {
-    OPT_TEXT_(struct predict_opts, from, "from", "", "FOLDER",
-              "measured runs at two numbers of workers and more: what gradmark compare left"),
+    OPT_TEXT_(struct predict_opts, from, "from", "", "FOLDER|FILE,...",
+              "measured runs at two numbers of workers and more: the folder that gradmark compare left, or files that "
+              "gradmark train --out wrote, named, or all *.jsonl of a folder"),
     OPT_LIST_(struct predict_opts, to, "to", "", NULL, 1, 8192, "numbers of workers to predict"),
     OPT_TEXT_(struct predict_opts, cluster, "cluster", "", "FILE",
               "their cluster, as gradmark calibrate measured it on two hosts and more, by the transport of the runs"),
@@ -45,7 +46,9 @@ static enum rc check_use(const struct verb_call *call)
     const struct predict_opts *o = call->opts;
 
     if (!o->from[0])
-        return rc_raise(RC_INVAL, "--from: is missing; name the folder of measured runs, as gradmark compare left it");
+        return rc_raise(RC_INVAL,
+                        "--from: is missing; name the folder of measured runs that gradmark compare left, or the "
+                        "files that gradmark train --out wrote");
     if (!o->to[0])
         return rc_raise(RC_INVAL, "--to: is missing; a number of workers, or several as in 16,64, would be right");
     if (!o->cluster[0])
@@ -136,8 +139,9 @@ const struct verb verb_predict = {
     .name = "predict",
     .summary = "predict steps of more workers than were measured, by simulation, and say how wrong that may be",
     .introduction =
-        "usage: gradmark predict --from FOLDER --cluster FILE.yaml --to N,... [--option value ...]\n\n"
-        "Each way to train that FOLDER has at two numbers of workers and more is simulated with as many, and with N, "
+        "usage: gradmark predict --from FOLDER|FILE,... --cluster FILE.yaml --to N,... [--option value ...]\n\n"
+        "Each way to train that these runs have at two numbers of workers and more is simulated with as many, and with "
+        "N, "
         "on\n"
         "the cluster that gradmark calibrate measured. What measured steps take longer than simulated ones, computing "
         "and\n"

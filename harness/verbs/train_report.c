@@ -465,13 +465,13 @@ static bool losses_stopped(const struct train_job *job, const struct train_resul
 
 void train_tell_stop(FILE *to, const struct train_job *job, const struct train_result *r)
 {
-    char text[96];
+    char text[96], goes_on[GOES_ON_BYTES];
 
     if (r->stop_signal == 0)
         return;
     stopped_text(text, sizeof text, job, r);
-    fprintf(to, "gradmark train: stopped %s; results are of these%s%s%s\n", text,
-            job->opts.save[0] ? "; --resume " : "", job->opts.save, job->opts.save[0] ? " goes on" : "");
+    omission_goes_on(goes_on, sizeof goes_on, job);
+    fprintf(to, "gradmark train: stopped %s; results are of these%s%s\n", text, goes_on[0] ? "; " : "", goes_on);
 }
 
 void train_tell_losses(FILE *to, const struct train_job *job, const struct train_result *r)

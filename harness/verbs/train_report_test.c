@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -454,9 +455,29 @@ static void a_stopped_run_names_rank_and_step(void **state)
     made_free(&m);
 }
 
+static void a_stop_says_whether_it_goes_on(void **state)
+{
+    struct printed p;
+    struct made_run m;
+
+    (void)state;
+    made_ps(&m);
+    m.result.stop_signal = SIGINT;
+    m.result.n_steps = 5;
+    m.job.opts.save = "half";
+    printed_begin(&p);
+    train_tell_stop(p.to, &m.job, &m.result);
+    char *text = printed_end(&p);
+    assert_string_equal(text, "gradmark train: stopped by SIGINT after 105 of 112 steps; results are of these; "
+                              "--resume half goes on\n");
+    free(text);
+    made_free(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_stop_says_whether_it_goes_on),
         cmocka_unit_test(lost_ranks_are_told),
         cmocka_unit_test(a_stopped_run_names_rank_and_step),
         cmocka_unit_test(ps_is_printed),

@@ -6,6 +6,7 @@
 # kind: measured (points, joined by a line), point (points alone), formula (a line alone).
 # Variables: heading, xtitle, ytitle; logx, logy: 'yes' or 'no' (as without); machine (style.gp): a note below the heading.
 
+slide = 1
 load share.'/style.gp'
 if (!exists("heading")) { heading = model }
 if (!exists("logx")) { logx = 'no' }
@@ -28,9 +29,10 @@ if (!exists("STATS_records") || n_seen == 0) {
 }
 n_lines = words(modes)
 set label 1 heading at screen 0.02, 0.955 left font big_font(heading)
-set label 2 note at screen 0.02, 0.905 left font small_font(note) tc rgb '#505050'
+set label 2 format eq 'dumb' ? 'upwards: '.ytitle : note at screen 0.02, 0.905 left font small_font(note) tc rgb '#505050'
 set xlabel xtitle
 set ylabel ytitle offset 0, 0
+if (format eq 'dumb') { unset ylabel } # not turned there
 set format y '%g'
 set grid x y lt 1 lc rgb '#dcdcdc' lw 0.8
 if (logx eq 'yes') {

@@ -14,7 +14,7 @@ if (is_text) { set key outside top left horizontal }
 
 legend_left = 0.02
 legend_right = 0.985
-letter = 0.0076 # width of a letter, as a part of the picture's
+letter = 0.0076 * text_scale # width of a letter, as a part of the picture's
 sample = 0.03   # width of a sample with its gap
 place_x = legend_left
 place_y = 0.857

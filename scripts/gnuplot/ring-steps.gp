@@ -8,6 +8,7 @@
 # Variables: workers; step: the one that is drawn, as text. In a moving picture all are drawn: each with what it sends, on
 # what was there before, then with what has come.
 
+slide = 1
 load share.'/style.gp'
 n_workers = int(workers)
 is_text = format eq 'dumb'
@@ -55,7 +56,7 @@ is(kind, s) = strcol(2) eq kind && int(cell(1)) == s
 set datafile missing NaN
 sending = is_text ? 0 : 1
 
-set label 2 'a row: a chunk of the gradient; a numbered box: the addend of that worker; thick frame: just received; bold: the whole sum' \
+set label 2 'row: a chunk of the gradient; box: the addend of that worker; thick frame: just received; bold: the whole sum' \
     at screen 0.02, 0.905 left font small_font(note) tc rgb '#505050'
 if (is_text) { unset label 2 }
 

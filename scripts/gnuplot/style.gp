@@ -15,19 +15,23 @@ set encoding utf8
 set datafile separator tab
 set datafile columnheaders
 
+# slide: set by charts that are shown on a wall: no text below 24 pixels of a picture of 1600 x 1000.
+text_scale = exists("slide") ? 1.13 : 1.0
+font_of(name, points) = sprintf('%s,%.4g', name, points * text_scale)
 if (format eq 'svg') { # its points and ticks come out larger than the other's
     dot = 0.75
     set tics scale 0.5
-    set terminal svg size 1600,1000 font 'DejaVu Sans,Verdana,sans-serif,22' linewidth 1.5 background 'white' noenhanced
+    set terminal svg size 1600,1000 font font_of('DejaVu Sans,Verdana,sans-serif', 22) linewidth 1.5 background 'white' noenhanced
 } else { if (format eq 'gif') { # a moving picture: of a script that plots more than once
     dot = 1.6
-    set terminal gif animate delay 120 loop 0 optimize size 1280,800 font 'DejaVu Sans,13' linewidth 1.5 background '#ffffff'
+    gif_font = font_of('DejaVu Sans', 13) # this terminal takes no expression
+    set terminal gif animate delay 120 loop 0 optimize size 1280,800 font gif_font linewidth 1.5 background '#ffffff'
 } else { if (format eq 'dumb') { # letters on a terminal
     dot = 1.0
     set terminal dumb size 110,36 noenhanced
 } else {
     dot = 2.0
-    set terminal pngcairo size 1600,1000 font 'DejaVu Sans,17' linewidth 1.5 background 'white' noenhanced
+    set terminal pngcairo size 1600,1000 font font_of('DejaVu Sans', 17) linewidth 1.5 background 'white' noenhanced
 } } }
 set output out
 
@@ -53,11 +57,17 @@ if (format eq 'svg') {
     small_font(text) = strlen(text) > 128 ? sprintf(',%d', int(20.5 * 128 / strlen(text))) : ',21'
 }
 
+if (exists("slide")) {
+    fitted(text, n_most, points) = sprintf(',%.4g', points * (strlen(text) > n_most ? 1.0 * n_most / strlen(text) : 1.0))
+    big_font(text) = fitted(text, 84, format eq 'svg' ? 34 : format eq 'gif' ? 20.5 : 26)
+    small_font(text) = fitted(text, 110, format eq 'svg' ? 24.5 : format eq 'gif' ? 14.6 : 18.4)
+}
+
 # --- axes: two lines and a quiet grid ---
 set border 3 lc rgb '#404040' lw 1
 set tics out nomirror
 set grid y lt 1 lc rgb '#dcdcdc' lw 0.8
-set lmargin at screen 0.1
+set lmargin at screen exists("slide") ? 0.115 : 0.1
 set rmargin at screen 0.975
 set bmargin at screen 0.115
 set key off
