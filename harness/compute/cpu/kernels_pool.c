@@ -96,7 +96,8 @@ static void pair_rows(float *restrict y, uint8_t *restrict argmax, const struct 
     narrow(argmax, tap, n);
 }
 
-static void max_quads(float *y, uint8_t *argmax, const float *x, size_t out_w, size_t n_rows)
+/* Rows of any width. */
+static void max_quads_any(float *y, uint8_t *argmax, const float *x, size_t out_w, size_t n_rows)
 {
     const size_t most = PAIRS / (2 * out_w);
     float best[PAIRS];
@@ -109,6 +110,102 @@ static void max_quads(float *y, uint8_t *argmax, const float *x, size_t out_w, s
         split_block(&halves, best, tap, out_w, n);
         pair_rows(y + row * out_w, argmax + row * out_w, &halves, n * out_w);
     }
+}
+
+/* Rows of few outputs are too short for a compiler's loops over vectors of its own choice, and rows of scratch between
+ * them cost more than the comparisons. */
+typedef float eight __attribute__((vector_size(32), aligned(4), may_alias)); /* in an array of floats */
+typedef int32_t eight_taps __attribute__((vector_size(32)));
+typedef uint8_t eight_bytes __attribute__((vector_size(8), aligned(1), may_alias)); /* in an array of bytes */
+
+/* The 16 inputs of 8 windows in each of their two rows: first those of windows 0 to 3, then those of 4 to 7. */
+struct window_rows {
+    eight top[2], below[2];
+};
+
+/* All ones where v replaces best, see replaces(). */
+static inline eight_taps replaced(eight v, eight best)
+{
+    return ~(v <= best) & (best == best);
+}
+
+static inline eight_taps chosen(eight_taps take, eight_taps yes, eight_taps no)
+{
+    return (take & yes) | (~take & no);
+}
+
+static inline void take_larger(eight *best, eight_taps *tap, eight v, eight_taps tap_of_v)
+{
+    const eight_taps take = replaced(v, *best);
+
+    *best = (eight)chosen(take, (eight_taps)v, (eight_taps)*best);
+    *tap = chosen(take, tap_of_v, *tap);
+}
+
+#define EVEN(row) __builtin_shufflevector((row)[0], (row)[1], 0, 2, 4, 6, 8, 10, 12, 14)
+#define ODD(row) __builtin_shufflevector((row)[0], (row)[1], 1, 3, 5, 7, 9, 11, 13, 15)
+
+static inline void max_eight(float *y, uint8_t *argmax, const struct window_rows *in)
+{
+    const eight_taps none = { 0 };
+    eight best = EVEN(in->top);
+    eight_taps tap = none;
+
+    take_larger(&best, &tap, ODD(in->top), none + 1);
+    take_larger(&best, &tap, EVEN(in->below), none + 2);
+    take_larger(&best, &tap, ODD(in->below), none + 3);
+    *(eight *)y = best;
+    *(eight_bytes *)argmax = __builtin_convertvector(tap, eight_bytes);
+}
+
+/* The 8 windows from x on: of one row of W inputs and the next, of two such pairs where W is 8, of four where it is 4.
+ */
+static inline struct window_rows load_rows(const float *x, size_t W)
+{
+    const eight *in = (const eight *)x;
+
+    if (W == 4) { /* each vector is a row of one pair, and the row below it */
+        const eight a = in[0], b = in[1], c = in[2], d = in[3];
+        return (struct window_rows){ { __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11),
+                                       __builtin_shufflevector(c, d, 0, 1, 2, 3, 8, 9, 10, 11) },
+                                     { __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15),
+                                       __builtin_shufflevector(c, d, 4, 5, 6, 7, 12, 13, 14, 15) } };
+    }
+    if (W == 8)
+        return (struct window_rows){ { in[0], in[2] }, { in[1], in[3] } };
+    return (struct window_rows){ { in[0], in[1] }, { *(const eight *)(x + W), *(const eight *)(x + W + 8) } };
+}
+
+/* Rows of outputs that eight at a time cover, of n_rows: 0 where the width fits no eight. */
+static size_t rows_in_eights(size_t out_w, size_t n_rows)
+{
+    if (out_w == 2 || out_w == 4)
+        return n_rows - n_rows % (8 / out_w);
+    return out_w % 8 == 0 ? n_rows : 0;
+}
+
+static inline void max_eights(float *y, uint8_t *argmax, const float *x, size_t out_w, size_t n_rows)
+{
+    const size_t n_wide = out_w < 8 ? 8 : out_w; /* outputs whose inputs follow each other, a row above a row */
+
+    for (size_t from = 0; from < n_rows * out_w; from += n_wide)
+        for (size_t i = 0; i < n_wide; i += 8) {
+            const struct window_rows in = load_rows(x + 4 * from + 2 * i, 2 * out_w);
+            max_eight(y + from + i, argmax + from + i, &in);
+        }
+}
+
+static void max_quads(float *y, uint8_t *argmax, const float *x, size_t out_w, size_t n_rows)
+{
+    const size_t n_fast = rows_in_eights(out_w, n_rows);
+
+    if (out_w == 2)
+        max_eights(y, argmax, x, 2, n_fast);
+    else if (out_w == 4)
+        max_eights(y, argmax, x, 4, n_fast);
+    else
+        max_eights(y, argmax, x, out_w, n_fast);
+    max_quads_any(y + n_fast * out_w, argmax + n_fast * out_w, x + 4 * n_fast * out_w, out_w, n_rows - n_fast);
 }
 
 /* top(2 n), below(2 n): dy where the argmax is this one of the four inputs of an output, else 0. */
