@@ -60,17 +60,25 @@ static struct look look_of(const struct synthetic *s, size_t i)
                           .noise_key = (uint32_t)(bits >> 32) };
 }
 
-/* One row x[W]: each of the CELLS cells is a range of pixels; then noise. n_before: pixels of the image before this
- * row. Two loops, for ranges of one or two pixels are too short for the second to be fast. */
-static void draw_row(float *restrict x, const float *cells, const struct look *l, uint32_t n_before, int W)
+/* One row x[W]: each of the CELLS cells is a range of pixels. */
+static void draw_row(float *restrict x, const float *cells, const struct look *l, int W)
 {
     for (int cell = 0, w = 0, end = W + CELLS - 1; cell < CELLS; cell++, end += W) {
         const float value = l->contrast * cells[(cell + l->move_w) % CELLS];
         for (; w < (int)((unsigned)end / CELLS); w++)
             x[w] = value;
     }
-    for (int w = 0; w < W; w++)
-        x[w] += NOISE_AMPLITUDE * noise_of(l->noise_key + (n_before + (uint32_t)w) * 0x9e3779b1u);
+}
+
+/* A version for AVX2, which multiplies eight integers at once: the same values. Sanitizers start after the choice. */
+#if defined __x86_64__ && !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
+__attribute__((target_clones("avx2", "default")))
+#endif
+static void
+add_noise(float *x, uint32_t key, uint32_t n_before, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        x[i] += NOISE_AMPLITUDE * noise_of(key + (n_before + i) * 0x9e3779b1u);
 }
 
 static enum rc synthetic_image(const struct dataset *d, size_t i, float *x, size_t channel_stride)
@@ -78,13 +86,15 @@ static enum rc synthetic_image(const struct dataset *d, size_t i, float *x, size
     const struct synthetic *s = (const struct synthetic *)d;
     const struct look l = look_of(s, i);
     const float *pattern = s->pattern + (size_t)synthetic_label(d, i) * (size_t)d->C * CELLS * CELLS;
+    const uint32_t n_pixels = (uint32_t)d->H * (uint32_t)d->W;
 
-    for (int c = 0; c < d->C; c++)
+    for (int c = 0; c < d->C; c++, x += channel_stride) {
         for (int h = 0; h < d->H; h++) {
             const int row = (h * CELLS / d->H + l.move_h) % CELLS;
-            draw_row(x + (size_t)c * channel_stride + (size_t)h * (size_t)d->W, pattern + (c * CELLS + row) * CELLS, &l,
-                     (uint32_t)(c * d->H + h) * (uint32_t)d->W, d->W);
+            draw_row(x + (size_t)h * (size_t)d->W, pattern + (c * CELLS + row) * CELLS, &l, d->W);
         }
+        add_noise(x, l.noise_key, (uint32_t)c * n_pixels, n_pixels);
+    }
     return RC_OK;
 }
 
