@@ -174,6 +174,10 @@ static int train_together(struct gm_job *job, const char *name, size_t batch, fl
 static int big_batch(struct gm_job *job, const char *name, float lr, float momentum, int n_servers)
 {
     enum { BATCH = 12 };
+    /* A network's maximum or ReLU whose inputs are nearly equal falls the other way when sums are rounded in another
+     * order: on one CPU 6e-4 after one such input, 5e-8 without. A learning rate wrong by 1 % misses by 5e-3 and more,
+     * the linear model's by 2e-3. */
+    const double most = strcmp(name, "linear") == 0 ? 1e-6 : 2e-3;
     float *wanted, *param;
     size_t n;
     int n_failures = train_alone(name, gm_size(job) - n_servers, BATCH, lr, momentum, &wanted, &n);
@@ -182,9 +186,9 @@ static int big_batch(struct gm_job *job, const char *name, float lr, float momen
     n_failures += train_together(job, name, BATCH, lr, momentum, n_servers, param, n);
     if (gm_rank(job) == 0) {
         const double missed = distance(param, wanted, n);
-        if (missed > 1e-4)
+        if (missed > most)
             fprintf(stderr, "%s, %d servers: missed by %g\n", name, n_servers, missed);
-        n_failures += EXPECT(missed <= 1e-4);
+        n_failures += EXPECT(missed <= most);
     }
     free(param);
     free(wanted);
