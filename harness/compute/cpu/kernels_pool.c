@@ -123,23 +123,13 @@ struct window_rows {
     eight top[2], below[2];
 };
 
-/* All ones where v replaces best, see replaces(). */
-static inline eight_taps replaced(eight v, eight best)
+/* replaces(), of eight. Vectors go by pointer: without AVX they are no arguments. */
+static inline void take_larger(eight *best, eight_taps *tap, const eight *v, int32_t tap_of_v)
 {
-    return ~(v <= best) & (best == best);
-}
+    const eight_taps take = ~(*v <= *best) & (*best == *best);
 
-static inline eight_taps chosen(eight_taps take, eight_taps yes, eight_taps no)
-{
-    return (take & yes) | (~take & no);
-}
-
-static inline void take_larger(eight *best, eight_taps *tap, eight v, eight_taps tap_of_v)
-{
-    const eight_taps take = replaced(v, *best);
-
-    *best = (eight)chosen(take, (eight_taps)v, (eight_taps)*best);
-    *tap = chosen(take, tap_of_v, *tap);
+    *best = (eight)((take & (eight_taps)*v) | (~take & (eight_taps)*best));
+    *tap = (take & tap_of_v) | (~take & *tap);
 }
 
 #define EVEN(row) __builtin_shufflevector((row)[0], (row)[1], 0, 2, 4, 6, 8, 10, 12, 14)
@@ -147,13 +137,13 @@ static inline void take_larger(eight *best, eight_taps *tap, eight v, eight_taps
 
 static inline void max_eight(float *y, uint8_t *argmax, const struct window_rows *in)
 {
-    const eight_taps none = { 0 };
+    const eight right = ODD(in->top), below = EVEN(in->below), below_right = ODD(in->below);
     eight best = EVEN(in->top);
-    eight_taps tap = none;
+    eight_taps tap = { 0 };
 
-    take_larger(&best, &tap, ODD(in->top), none + 1);
-    take_larger(&best, &tap, EVEN(in->below), none + 2);
-    take_larger(&best, &tap, ODD(in->below), none + 3);
+    take_larger(&best, &tap, &right, 1);
+    take_larger(&best, &tap, &below, 2);
+    take_larger(&best, &tap, &below_right, 3);
     *(eight *)y = best;
     *(eight_bytes *)argmax = __builtin_convertvector(tap, eight_bytes);
 }
