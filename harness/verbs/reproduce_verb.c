@@ -26,7 +26,7 @@ struct reproduce_opts {
 
 static const struct opt table[] = {
     OPT_TEXT_(struct reproduce_opts, out, "out", "", "FOLDER",
-              "table, records and charts; new, or empty; without it: the table is printed"),
+              "table, records, charts and manifest; new, or empty; without it: the table is printed"),
     OPT_TEXT_(struct reproduce_opts, json, "json", "", "FILE", "write the records there, too"),
     OPT_TEXT_(struct reproduce_opts, profile, "profile", "", "MODEL=FILE,...",
               "what one GPU computes (gradmark profile writes it), for each model of the table; at a row's "
@@ -129,6 +129,7 @@ static enum rc reproduce_run(struct verb_call *call)
         TRY(reproduction_write(&r, o->json));
     if (o->out[0]) {
         TRY(keep(&r, o));
+        TRY(simulating_write_manifest("reproduce", call, folder.temporary_path));
         TRY(atomic_folder_commit(&folder));
     }
     TRY(simulations_check(r.simulations.simulation, r.simulations.n));

@@ -69,7 +69,7 @@ static const struct opt table[] = {
     OPT_U64_(struct simulate_opts, jobs, "jobs", "", 1, 1024, "processes",
              "simulations at a time; without it: the cores of this process"),
     OPT_TEXT_(struct simulate_opts, out, "out", "", "FOLDER",
-              "table, records, charts and a page; new, or empty; without it: the table is printed"),
+              "table, records, charts, a page and manifest; new, or empty; without it: the table is printed"),
     OPT_TEXT_(struct simulate_opts, json, "json", "", "FILE", "write the records there, too"),
     OPT_END_,
 };
@@ -155,6 +155,7 @@ static enum rc simulate_verb_run(struct verb_call *call)
         TRY(simulate_write(&s, o->json));
     if (o->out[0]) {
         TRY(keep(&s));
+        TRY(simulating_write_manifest("simulate", call, folder.temporary_path));
         TRY(atomic_folder_commit(&folder));
     }
     TRY(simulations_check(s.simulations.simulation, s.simulations.n));

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "harness/base/file.h"
+#include "harness/report/manifest.h"
 #include "harness/report/progress.h"
+#include "harness/report/record.h"
 #include "harness/world/child.h"
 #include "harness/world/cores.h"
 #include "harness/world/wait.h"
@@ -62,5 +64,45 @@ enum rc simulating_print_into(enum rc (*print)(const void *what, FILE *to), cons
     TRY(atomic_file_commit(&file));
 out:
     atomic_file_discard(&file);
+    return rc;
+}
+
+static bool says_what(const struct opt *o)
+{
+    static const char *const where_or_how[] = { "out", "json", "jobs" };
+
+    for (size_t i = 0; i < sizeof where_or_how / sizeof *where_or_how; i++)
+        if (strcmp(o->name, where_or_how[i]) == 0)
+            return false;
+    return true;
+}
+
+static void record_group(struct record *to, const struct opt_group *group)
+{
+    for (const struct opt *o = group->table; o->type != OPT_END; o++) {
+        const struct opt alone[] = { *o, OPT_END_ };
+        if (says_what(o))
+            record_options(to, alone, group->into);
+    }
+}
+
+enum rc simulating_write_manifest(const char *verb, const struct verb_call *call, const char *folder)
+{
+    struct record *r = NULL, *options = NULL;
+    char path[FOLDER_BYTES + 32];
+    enum rc rc;
+
+    TRY(record_open(&options, "options"));
+    for (int i = 0; i < call->n_groups; i++)
+        record_group(options, &call->group[i]);
+    TRY(record_open(&r, verb));
+    record_text(r, "operand", call->operand[0]);
+    record_child(r, "options", &options);
+    manifest_fill(r, true);
+    snprintf(path, sizeof path, "%s/manifest.json", folder);
+    TRY(record_write_file(r, path));
+out:
+    record_close(&options);
+    record_close(&r);
     return rc;
 }

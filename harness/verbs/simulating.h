@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simulating.h - what verbs share that run many simulations and keep a folder: reproduce, simulate. */
+/* simulating.h - what verbs share that run many simulations and keep a folder: reproduce, simulate, predict. */
 #ifndef HARNESS_VERBS_SIMULATING_H
 #define HARNESS_VERBS_SIMULATING_H
 
@@ -9,6 +9,7 @@
 #include "harness/base/folder.h"
 #include "harness/base/rc.h"
 #include "harness/campaign/simulations.h"
+#include "harness/verbs/verb.h"
 
 /* RC_INVAL: --json or --out is "-". */
 enum rc simulating_check(const char *out, const char *json) MUST_CHECK;
@@ -21,5 +22,8 @@ enum rc simulating_run(enum rc (*run)(void *what, const struct simulations_env *
 /* What print(what, to) writes, as a file. */
 enum rc simulating_print_into(enum rc (*print)(const void *what, FILE *to), const void *what,
                               const char *path) MUST_CHECK;
+/* folder/manifest.json: the verb, its operand, its options and the program. Nothing of this machine, no date, and no
+ * option that says where files go or how many simulations run at a time: equal predictions have equal folders. */
+enum rc simulating_write_manifest(const char *verb, const struct verb_call *call, const char *folder) MUST_CHECK;
 
 #endif
