@@ -29,6 +29,7 @@ static enum rc size_row(struct table *t, const struct prediction *p, const struc
                         const struct predicted_size *size)
 {
     const double measured_s = size->point ? prediction_measured(size).step_s : NAN;
+    const double error_percent = round(1000 * (size->by.step_s / measured_s - 1)) / 10 + 0.0; /* -0 becomes 0 */
     enum rc rc;
 
     TRY(table_cell(t, "%s", s->name));
@@ -37,8 +38,7 @@ static enum rc size_row(struct table *t, const struct prediction *p, const struc
     TRY(seconds_cell(t, true, prediction_simulated(p, size, VARIANT_AS_MEASURED).step_s));
     TRY(seconds_cell(t, size->is_predicted, size->by.step_s));
     TRY(size->is_predicted ? table_cell(t, "%.4g .. %.4g", 1e3 * low_s(size), 1e3 * high_s(size)) : table_cell(t, "-"));
-    TRY(size->is_predicted && size->point ? table_cell(t, "%+.1f %%", 100 * (size->by.step_s / measured_s - 1))
-                                          : table_cell(t, "-"));
+    TRY(size->is_predicted && size->point ? table_cell(t, "%+.1f %%", error_percent) : table_cell(t, "-"));
     TRY(table_cell(t, "%s", !size->point ? "" : size->is_predicted ? "check: by the smaller ones" : "measured"));
 out:
     return rc;
@@ -97,7 +97,7 @@ static char *notes(const struct prediction *p)
     }
     fprintf(to,
             "predicted: simulated parts times these ratios; band: of the spread between sizes, the 95 %% interval over "
-            "launches,\nand links whose rate is %.1f %% off, the largest residual of the calibration's fit of long "
+            "launches, and links whose rate is %.1f %% off, the largest residual of the calibration's fit of long "
             "messages; what nobody "
             "measured is not in it\n",
             100 * p->residual_ratio);
@@ -209,8 +209,8 @@ enum rc prediction_page(const struct prediction *p, const char *path)
         char value[64];
         cluster_key_format(&p->cluster, k, value, sizeof value);
         if (cluster_key_matters(&p->cluster, k))
-            html_element(to, "li", NULL, "%s = %s %s: %s", cluster_keys[k].name, value, cluster_keys[k].unit,
-                         p->sources->text[k]);
+            html_element(to, "li", NULL, "%s = %s%s%s: %s", cluster_keys[k].name, value,
+                         cluster_keys[k].unit[0] ? " " : "", cluster_keys[k].unit, p->sources->text[k]);
     }
     fputs("</ul>\n", to);
     TRY(html_commit(&page));

@@ -60,9 +60,31 @@ out:
     return rc;
 }
 
+struct crossover_section {
+    FILE *to;
+    bool has_begun;
+};
+
+/* A line of the section; the first begins it: of one way alone there is none. */
+static void write_crossover(void *arg, const char *line)
+{
+    struct crossover_section *section = arg;
+
+    if (!section->has_begun) {
+        html_element(section->to, "h2", NULL, "Where ring and parameter server cross over");
+        html_element(
+            section->to, "p", NULL,
+            "In GPUs; between two simulated numbers of GPUs the ratio of both rates is taken to follow a power "
+            "of their number.");
+        section->has_begun = true;
+    }
+    write_line(section->to, line);
+}
+
 enum rc simulate_page(const struct simulate *s, const char *path)
 {
     struct html page = { .file.stream = NULL };
+    struct crossover_section crossovers = { .to = NULL };
     char title[ROW_CLUSTER_BYTES + 32];
     char band[SIMULATE_SENTENCE_BYTES];
     struct table *t = NULL;
@@ -72,7 +94,7 @@ enum rc simulate_page(const struct simulate *s, const char *path)
     snprintf(title, sizeof title, "simulated on %s", s->cluster[0].name);
     TRY(simulate_table(&t, s));
     TRY(html_open(&page, path, title));
-    to = page.file.stream;
+    to = crossovers.to = page.file.stream;
     html_element(to, "p", NULL,
                  "What models would do on a described cluster, simulated by gradmark's own collectives, servers and "
                  "training loop. Efficiency: the time of a step of one GPU alone over that of all. Exposed: time of a "
@@ -81,11 +103,7 @@ enum rc simulate_page(const struct simulate *s, const char *path)
     html_element(to, "p", NULL, "%s.", band);
     html_table(to, t, "predictions");
     simulate_exchange_terms(s, write_line, to);
-    html_element(to, "h2", NULL, "Where ring and parameter server cross over");
-    html_element(to, "p", NULL,
-                 "In GPUs; between two simulated numbers of GPUs the ratio of both rates is taken to follow a power of "
-                 "their number.");
-    simulate_crossovers(s, write_line, to);
+    simulate_crossovers(s, write_crossover, &crossovers);
     TRY(write_what_ifs(to, s));
     TRY(write_systems(to, s));
     for (size_t i = 0; i < s->profiles.n; i++)

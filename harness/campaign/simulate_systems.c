@@ -146,16 +146,11 @@ out:
 
 enum rc simulate_systems_table(struct table **out, const struct simulate *s)
 {
-    static const struct column column[] = { { "model", ALIGN_LEFT },
-                                            { "system", ALIGN_LEFT },
-                                            { "mode", ALIGN_LEFT },
-                                            { "GPUs", ALIGN_RIGHT },
-                                            { "images/s", ALIGN_RIGHT },
-                                            { "efficiency", ALIGN_RIGHT },
-                                            { "MB a GPU a step", ALIGN_RIGHT },
-                                            { "busiest card", ALIGN_RIGHT },
-                                            { "staleness", ALIGN_RIGHT },
-                                            { "slow link", ALIGN_RIGHT } };
+    static const struct column column[] = { { "model", ALIGN_LEFT },      { "system", ALIGN_LEFT },
+                                            { "mode", ALIGN_LEFT },       { "GPUs", ALIGN_RIGHT },
+                                            { "images/s", ALIGN_RIGHT },  { "efficiency", ALIGN_RIGHT },
+                                            { "MB", ALIGN_RIGHT },        { "busiest card", ALIGN_RIGHT },
+                                            { "staleness", ALIGN_RIGHT }, { "slow link", ALIGN_RIGHT } };
     struct table *t = NULL;
     enum rc rc;
 

@@ -103,11 +103,9 @@ const char *simulate_assumptions_text(void)
 
 const char *simulate_systems_text(void)
 {
-    return "MB: what network cards send; busiest card: for so much of a step; staleness: updates between a pull and "
-           "its "
-           "push, the mean; slow link: throughput with the cards of one host of workers, which the seed draws, at a "
-           "tenth "
-           "of their rate, over that without";
+    return "MB: what network cards send a GPU and step; busiest card: for so much of a step; staleness: updates "
+           "between a pull and its push, the mean; slow link: throughput with the cards of one host of workers, which "
+           "the seed draws, at a tenth of their rate, over that without";
 }
 
 /* --- crossovers --- */

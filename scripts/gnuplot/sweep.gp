@@ -46,12 +46,13 @@ do for [k = 1:words(counts)] {
 }
 set logscale y 10
 set yrange [least / 1.4 : most * 1.4]
-set format y '%.3g'
+set format y '%g'
+tick_of(y) = sprintf(y >= 1e4 && y < 1e9 ? '%.0f' : '%g', y)
 if (most / least < 100) {
     set ytics () nomirror
     do for [k = floor(log10(least / 1.4)) : ceil(log10(most * 1.4))] {
         do for [m in most / least < 5 ? '1 1.5 2 3 4 5 6 8' : '1 2 5'] {
-            set ytics add (sprintf('%.3g', m * 10.0 ** k) m * 10.0 ** k)
+            set ytics add (tick_of(m * 10.0 ** k) m * 10.0 ** k)
         }
     }
 }
