@@ -126,9 +126,10 @@ struct window_rows {
 /* replaces(), of eight. Vectors go by pointer: without AVX they are no arguments. */
 static inline void take_larger(eight *best, eight_taps *tap, const eight *v, int32_t tap_of_v)
 {
-    const eight_taps take = ~(*v <= *best) & (*best == *best);
+    const eight b = *best;
+    const eight_taps take = ~(*v <= b) & (b == *best); /* no NaN equals itself */
 
-    *best = (eight)((take & (eight_taps)*v) | (~take & (eight_taps)*best));
+    *best = (eight)((take & (eight_taps)*v) | (~take & (eight_taps)b));
     *tap = (take & tap_of_v) | (~take & *tap);
 }
 
