@@ -10,7 +10,7 @@
 #include "harness/net/xfer.h"
 #include "harness/world/world.h"
 
-enum { NOTICED_MS = 2000 }; /* by then every process knows of one that ended: some looks (peers.h) and a heartbeat */
+enum { NOTICED_MS = 2000 }; /* by then every process knows what one has noticed: some looks (peers.h) and a heartbeat */
 
 extern const struct transport_ops transport_inproc, transport_zmq, transport_mpi, transport_sim;
 
@@ -135,19 +135,32 @@ static bool is_of_peer(struct transport *t, enum rc rc)
     return run_goes_on;
 }
 
-/* A connection may end before the world has noticed that the peer's process has (W8): wait for that, and say so. Of a
- * peer that lives the error is rc, just raised. */
-static enum rc name_loss(const struct transport *t, int peer, enum rc rc)
+/* How long the world may take to notice a process that has ended; 0: it may not notice at all. With ON_LOSS_REPORT it
+ * looks for such; without, an ended process is no more than a silent one. */
+static uint64_t most_ms_until_noticed(const struct world *w)
 {
-    struct world *w = t->world;
+    if (w->on_loss == ON_LOSS_REPORT)
+        return NOTICED_MS;
+    return w->peers && w->peers->abort_ns > 0 ? w->peers->abort_ns / 1000000 + NOTICED_MS : 0;
+}
+
+/* A connection may end before the world has noticed that the peer's process has: wait for that, and say so. Of a peer
+ * that lives, in a run that goes on, the error is rc, just raised. */
+static enum rc name_cause(struct transport *t, int peer, enum rc rc)
+{
     char message[RC_MESSAGE_BYTES];
 
-    if (rc != RC_PEER || w->on_loss != ON_LOSS_REPORT)
+    if (rc != RC_PEER)
         return rc;
     snprintf(message, sizeof message, "%s", rc_message());
-    for (int i = 0; i < NOTICED_MS && !world_is_lost(w, peer) && world_check(w) == RC_OK; i++)
-        world_pause(w, 1000000);
-    return world_is_lost(w, peer) ? world_raise_loss(w, peer) : rc_raise(rc, "%s", message);
+    for (uint64_t i = 0, n = most_ms_until_noticed(t->world); i <= n; i++) {
+        const enum rc cause = transport_check(t, peer);
+        if (cause != RC_OK)
+            return cause;
+        if (i < n)
+            world_pause(t->world, 1000000);
+    }
+    return rc_raise(rc, "%s", message);
 }
 
 /* The result of a transfer with one peer. */
@@ -155,8 +168,8 @@ static enum rc remember_of(struct transport *t, int peer, enum rc rc)
 {
     if (rc == RC_OK)
         return rc;
+    rc = name_cause(t, peer, rc);
     if (is_of_peer(t, rc)) {
-        rc = name_loss(t, peer, rc);
         if (!t->peer_error)
             t->peer_error = calloc((size_t)t->world->n_ranks, sizeof *t->peer_error);
         if (t->peer_error) {

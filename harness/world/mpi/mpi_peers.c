@@ -273,7 +273,7 @@ enum rc mpi_peers_open(struct mpi_peers **out, struct world *w, const struct pee
     if (!p)
         return rc_raise(RC_NOMEM, "no memory to watch the ranks of a run");
     p->world = w;
-    p->peers = (struct peers){ .n_ranks = w->n_ranks, .own = w->rank };
+    p->peers = (struct peers){ .n_ranks = w->n_ranks, .own = w->rank, .abort_ns = opts->abort_ns };
     pthread_mutex_init(&p->lock, NULL);
     rc = open_seats(p, w);
     if (rc == RC_UNSUPPORTED || rc == RC_INVAL || (rc == RC_NOMEM && p->group)) /* on all ranks of the host (H2) */

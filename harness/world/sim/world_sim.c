@@ -196,7 +196,8 @@ static void fill_members(struct sim_group *g, struct share_run *shares, const st
         const bool is_server = r >= t->n_workers;
         g->member[r].group = g;
         g->member[r].stall = stall;
-        g->member[r].peers = (struct peers){ .seat = seat, .n_ranks = g->n_members, .own = r };
+        g->member[r].peers =
+            (struct peers){ .seat = seat, .n_ranks = g->n_members, .own = r, .abort_ns = stall->abort_ns };
         g->member[r].base = (struct world){
             .ops = &world_sim,
             .rank = r,

@@ -264,7 +264,8 @@ static void init_rank(struct thread_world *t, struct thread_run *run, struct thr
                               .peers = &t->peers,
                               .on_loss = run->opts->on_loss,
                               .losses = run->losses };
-    t->peers = (struct peers){ .seat = run->seat, .n_ranks = n_ranks, .own = rank };
+    t->peers =
+        (struct peers){ .seat = run->seat, .n_ranks = n_ranks, .own = rank, .abort_ns = run->opts->stall.abort_ns };
     thread_tasks_init(&t->tasks);
     t->run = run;
     t->tasks.are_bound = run->opts->bind_cores;
