@@ -10,6 +10,9 @@
 #include "harness/net/xfer.h"
 #include "harness/world/world.h"
 
+/* After so long every process has the last sign of life of one that has ended: twice the longest interval between them
+ * (peers.h). */
+enum { TOLD_MS = 500 };
 enum { NOTICED_MS = 2000 }; /* by then every process knows what one has noticed: some looks (peers.h) and a heartbeat */
 
 extern const struct transport_ops transport_inproc, transport_zmq, transport_mpi, transport_sim;
@@ -148,17 +151,22 @@ static uint64_t most_ms_until_noticed(const struct world *w)
  * that lives, in a run that goes on, the error is rc, just raised. */
 static enum rc name_cause(struct transport *t, int peer, enum rc rc)
 {
+    struct world *w = t->world;
     char message[RC_MESSAGE_BYTES];
+    uint64_t n_ticks = 0;
 
     if (rc != RC_PEER)
         return rc;
     snprintf(message, sizeof message, "%s", rc_message());
-    for (uint64_t i = 0, n = most_ms_until_noticed(t->world); i <= n; i++) {
+    for (uint64_t i = 0, n = most_ms_until_noticed(w); i <= n; i++) {
         const enum rc cause = transport_check(t, peer);
         if (cause != RC_OK)
             return cause;
-        if (i < n)
-            world_pause(t->world, 1000000);
+        if (i == TOLD_MS)
+            n_ticks = world_n_ticks(w, peer);
+        if (i == n || (i > TOLD_MS && world_n_ticks(w, peer) != n_ticks)) /* it lives */
+            break;
+        world_pause(w, 1000000);
     }
     return rc_raise(rc, "%s", message);
 }

@@ -15,7 +15,8 @@
  *       dropped; those with others go on. An error that is nobody's (world_check(), RC_NOMEM, RC_TIMEOUT of
  *       recv_message(), ...) makes the transport dead: every later call returns an error; close it.
  *       A connection that ends with its peer is told as the loss of that (W8), or as the failure of the run (W4),
- *       even where the world notices it later: its error may take the run's limit of silence and 2 s to come.
+ *       even where the world notices it later: its error may take the run's limit of silence and 2 s to come, that
+ *       of a peer that gives signs of life half a second.
  *       With fails_together every error is of the second kind, and the loss of any rank of the world (W8) ends all
  *       waits with RC_PEER, those in progress and later ones: one rank's loss ends a collective on every rank.
  *   T7  x->n_hollow_bytes follow the real bytes: in sim they cost time and carry nothing;

@@ -18,7 +18,8 @@ extern const struct world_ops world_threads;
 #define CLOSED "rank 1 closed its end"
 
 struct drill {
-    uint64_t dies_after_ns; /* rank 1; 0: it ends well, at once */
+    uint64_t dies_after_ns; /* rank 1; 0: it ends well */
+    uint64_t lives_ns;      /* so long it gives signs of life then */
     bool fails_together;
     char told[RC_MESSAGE_BYTES]; /* to rank 0 */
     enum rc first, second;       /* what its sends return */
@@ -44,6 +45,7 @@ static enum rc body(struct world *w, void *arg)
             world_pause(w, drill->dies_after_ns);
             world_die(w);
         }
+        world_pause(w, drill->lives_ns);
         return RC_OK;
     }
     drill->first = transport_send(&t, &x);
@@ -53,16 +55,22 @@ static enum rc body(struct world *w, void *arg)
     return RC_OK;
 }
 
-static struct drill run(uint64_t dies_after_ns, uint64_t abort_ns, enum on_loss on_loss, bool fails_together)
+static struct drill run_drill(struct drill drill, uint64_t abort_ns, enum on_loss on_loss)
 {
-    struct drill drill = { .dies_after_ns = dies_after_ns, .fails_together = fails_together };
     const struct world_opts opts = { .stall = { .warn_ns = abort_ns / 2, .abort_ns = abort_ns }, .on_loss = on_loss };
 
     const enum rc rc = world_run(&world_threads, &opts, 2, body, &drill);
-    assert_int_equal(rc, dies_after_ns > 0 && on_loss == ON_LOSS_ABORT ? RC_PEER : RC_OK);
+    assert_int_equal(rc, drill.dies_after_ns > 0 && on_loss == ON_LOSS_ABORT ? RC_PEER : RC_OK);
     assert_int_equal(drill.first, RC_PEER);
     assert_int_equal(drill.second, RC_PEER);
     return drill;
+}
+
+static struct drill run(uint64_t dies_after_ns, uint64_t abort_ns, enum on_loss on_loss, bool fails_together)
+{
+    const struct drill drill = { .dies_after_ns = dies_after_ns, .fails_together = fails_together };
+
+    return run_drill(drill, abort_ns, on_loss);
 }
 
 static void a_rank_that_dies_is_named(void **state)
@@ -85,6 +93,13 @@ static void of_a_rank_that_lives_the_connection_is_told(void **state)
     assert_string_equal(run(0, 100000000, ON_LOSS_REPORT, false).told, CLOSED);
 }
 
+/* Within the time limit of this test, of which the run's limit of silence is ten times as much. */
+static void a_rank_with_signs_of_life_is_not_waited_for(void **state)
+{
+    (void)state;
+    assert_string_equal(run_drill((struct drill){ .lives_ns = 1500000000 }, 600000000000, ON_LOSS_ABORT).told, CLOSED);
+}
+
 static void where_nobody_watches_nobody_waits(void **state)
 {
     (void)state;
@@ -96,6 +111,7 @@ int main(void)
     const struct CMUnitTest test[] = {
         cmocka_unit_test(a_rank_that_dies_is_named),
         cmocka_unit_test(of_a_rank_that_lives_the_connection_is_told),
+        cmocka_unit_test(a_rank_with_signs_of_life_is_not_waited_for),
         cmocka_unit_test(where_nobody_watches_nobody_waits),
     };
     return cmocka_run_group_tests(test, NULL, NULL);

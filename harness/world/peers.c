@@ -184,6 +184,14 @@ const char *peer_losses_why(const struct peer_losses *l, int rank)
     return l->rank[rank].why;
 }
 
+uint64_t peer_n_ticks(const struct peers *p, int number)
+{
+    for (int i = 0; i < p->n_ranks; i++)
+        if ((p->number ? p->number[i] : i) == number)
+            return atomic_load_explicit(&p->seat[i].n_ticks, memory_order_relaxed);
+    return 0;
+}
+
 /* --- what is said of a silent rank --- */
 
 static struct peer_duty duty_at(const struct peer_seat *s)

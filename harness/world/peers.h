@@ -99,6 +99,9 @@ struct peer_opts {              /* a zeroed one: nobody watches */
     void *arg;
 };
 
+/* Ticks so far of the rank with this number in the run; 0: there is no such rank. */
+uint64_t peer_n_ticks(const struct peers *p, int number);
+
 /* --- a rank --- */
 
 /* Called by the main task alone. */

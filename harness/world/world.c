@@ -253,6 +253,11 @@ bool world_is_lost(const struct world *w, int r)
     return w->losses && peer_losses_has(w->losses, world_number(w, r));
 }
 
+uint64_t world_n_ticks(const struct world *w, int r)
+{
+    return w->peers ? peer_n_ticks(w->peers, world_number(w, r)) : 0;
+}
+
 int world_lost_rank(const struct world *w)
 {
     if (!w->losses || atomic_load_explicit(&w->losses->n_lost, memory_order_acquire) == 0)

@@ -250,6 +250,8 @@ enum rc world_survivors(struct world *w, struct world **out) MUST_CHECK;
 int world_lost_rank(const struct world *w);
 /* Is rank r of w lost? */
 bool world_is_lost(const struct world *w, int r);
+/* Signs of life of rank r so far, as far as they are known here (P1); 0 where nobody keeps them. */
+uint64_t world_n_ticks(const struct world *w, int r);
 /* RC_OK while no rank of w is lost; RC_PEER (raised, names the lowest that is). What ends collectives: W8. Cheap. */
 enum rc world_check_losses(const struct world *w) MUST_CHECK;
 /* RC_PEER, raised: rank r of w, which is lost, and why. */
