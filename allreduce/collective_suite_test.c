@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * collective_suite_test.c WORLD TRANSPORT COLLECTIVE RANKS - run collective_suite; RANKS 0: as many as were launched.
- * COLLECTIVE "bug-...": a planted mutant, in which the suite must find that bug first.
+ * collective_suite_test.c WORLD TRANSPORT COLLECTIVE RANKS [OPTION] - run collective_suite; RANKS 0: as many as were
+ * launched. COLLECTIVE "bug-...": a planted mutant, in which the suite must find that bug first.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -18,6 +18,7 @@ struct job {
     const struct transport_ops *transport;
     const struct collective_ops *ops;
     const struct collective_mutant *mutant;        /* NULL: none */
+    const char *option;                            /* of the algorithm, as typed; NULL: none */
     atomic_int n_failures, n_found, n_other_found; /* of the ranks in this process; n_found: the mutant's bug first */
 };
 
@@ -31,7 +32,7 @@ static enum rc body(struct world *w, void *arg)
 {
     struct job *job = arg;
     struct collective_finding first;
-    const int n_failures = collective_suite(w, job->transport, job->ops, job->mutant != NULL, &first);
+    const int n_failures = collective_suite(w, job->transport, job->ops, job->option, job->mutant != NULL, &first);
 
     atomic_fetch_add(&job->n_failures, n_failures);
     if (!job->mutant || n_failures == 0)
@@ -61,8 +62,9 @@ int main(int argc, char **argv)
     struct job job = { 0 };
     enum rc rc;
 
-    if (argc != 5)
+    if (argc != 5 && argc != 6)
         return 2;
+    job.option = argv[5]; /* NULL: behind the last one */
     TRY(world_find(&world, argv[1]));
     TRY(transport_find(&job.transport, argv[2]));
     TRY(find(&job, argv[3]));

@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ring.c - collectives around a ring: rank r sends to rank r + 1. Not overlapped with compute, not fused.
+ * ring.c - collectives around a ring: rank r sends to rank r + 1.
  *
- * The vector is cut into p chunks (range_part); ranks and chunks are counted modulo p. Both halves of an allreduce have
- * p - 1 steps, s = 0 .. p - 2. `owned` is 1 in an allreduce, 0 in the types that are one half of it:
- *
- *   reduce-scatter  rank r sends chunk r - s - 1 + owned, receives the chunk before it and adds it to its own; at the
- *                   end it holds the sum of chunk r + owned.
- *   allgather       rank r holds chunk r + owned; it sends chunk r - s + owned and overwrites the chunk before it with
- *                   the one that it receives.
- *
- * Empty chunks (n < p) are not sent. Chunk i is always added in the order of ranks i, i + 1, ... (i + 1, i + 2, ... in
- * reduce-scatter alone), so every run gets the same bits (A1); not those of "root", which adds in another order.
+ * What the two halves of an allreduce do, of whole chunks and of segments: ring_half.h. `owned` is 1 in an allreduce, 0
+ * in the types that are one half of it; rank r ends a reduce-scatter with chunk r + owned, and begins an allgather with
+ * it.
  *
  * A broadcast cuts the vector into p - 1 chunks, sends one from the root to each other rank, and they gather them in a
  * ring of their own (van de Geijn's algorithm for long vectors, in which the root, which has all, stays in the ring).
  *
- * Cost per rank: p - 1 messages and about n (p - 1) / p elements for each half, as many additions in the first. Of a
- * broadcast: its root sends n elements, each other rank n (p - 2) / (p - 1).
+ * Cost per rank: p - 1 messages (of each segment) and about n (p - 1) / p elements for each half, as many additions in
+ * the first. Of a broadcast: its root sends n elements, each other rank n (p - 2) / (p - 1).
  *
  * Sources: Patarasuk and Yuan, J. Parallel Distrib. Comput. 69(2), 2009; Barnett et al., Interprocessor collective
  * communication library (InterCom), SHPCC 1994.
@@ -25,7 +18,9 @@
 #include <stdlib.h>
 
 #include "allreduce/one_to_all.h"
+#include "allreduce/ring_half.h"
 #include "harness/base/arena.h"
+#include "harness/base/opt.h"
 #include "harness/base/range.h"
 #include "harness/compute/compute.h"
 #include "harness/exchange/collective.h"
@@ -34,10 +29,16 @@
 
 extern const struct collective_ops collective_ring;
 
-/* Step k of all runs uses tag TAG_RING + k % N_TAGS (what the root of a broadcast sends is a step, too), so that a
- * duplicate of a message does not match a later receive.
- */
-enum { TAG_RING = 0x1000, N_TAGS = 0x1000 };
+struct ring_opts {
+    uint64_t segment_bytes;
+};
+
+static const struct opt table[] = {
+    OPT_U64_(struct ring_opts, segment_bytes, "segment-bytes", "", 4, 1 << 30, "bytes",
+             "a chunk goes round in segments of about this, at most 64, each sent on while the next one comes; without "
+             "it: as a whole"),
+    OPT_END_,
+};
 
 struct ring {
     struct collective base;
@@ -45,23 +46,36 @@ struct ring {
     float *scratch;      /* one chunk as received; unused if the transport adds in place (TR_ADD) */
     uint32_t n_steps;    /* steps so far, in all runs; the same on every rank */
     struct xfer *chunks; /* [n_ranks]: of a broadcast's root; NULL: not opened for it */
+    struct xfer *flight; /* [3 RING_MOST_SEGMENTS]: of receives, and of sends of two steps; NULL: no segments */
 };
 
-/* Chunk i of n_elems over p ranks; i may be any integer, taken modulo p. */
-static struct range chunk_of(int i, int p, size_t n_elems)
+/* Of each chunk of n_elems over p ranks: as many of all, which differ by one element at most. */
+static int n_segments(const void *opts, size_t n_elems, int p)
 {
-    return range_part(n_elems, p, i >= 0 && i < p ? i : ((i % p) + p) % p);
+    const struct ring_opts *o = opts;
+    const size_t n_most = o ? o->segment_bytes / sizeof(float) : 0;
+    const size_t n_largest = (n_elems + (size_t)p - 1) / (size_t)p;
+
+    if (n_most == 0 || n_largest <= n_most)
+        return 1;
+    const size_t n = (n_largest + n_most - 1) / n_most;
+    return n < RING_MOST_SEGMENTS ? (int)n : RING_MOST_SEGMENTS;
 }
 
-static size_t max_chunk_elems(size_t n_elems, int n_ranks)
+static bool has_segments(const void *opts)
 {
-    return n_elems / (size_t)n_ranks + 1;
+    return opts && ((const struct ring_opts *)opts)->segment_bytes > 0;
+}
+
+static size_t scratch_elems(const void *opts, size_t n_elems, int n_ranks)
+{
+    return n_elems / (size_t)n_ranks + 1 + (has_segments(opts) ? RING_MOST_SEGMENTS : 0);
 }
 
 static struct memory_need ring_memory(const void *opts, const struct job_facts *facts)
 {
-    (void)opts;
-    return (struct memory_need){ .worker_bytes = max_chunk_elems(facts->n_params, facts->n_workers) * sizeof(float) };
+    return (struct memory_need){ .worker_bytes =
+                                     scratch_elems(opts, facts->n_params, facts->n_workers) * sizeof(float) };
 }
 
 static void ring_close(struct collective **c)
@@ -70,6 +84,7 @@ static void ring_close(struct collective **c)
 
     arena_close(&ring->arena);
     free(ring->chunks);
+    free(ring->flight);
     free(ring);
     *c = NULL;
 }
@@ -78,7 +93,7 @@ static enum rc ring_open(struct collective **out, const struct collective_env *e
 {
     const bool adds = env->types & (COLL_ALLREDUCE | COLL_REDUCE_SCATTER);
     const int n_ranks = env->transport->world->n_ranks;
-    const size_t n_elems = adds ? max_chunk_elems(env->max_elems, n_ranks) : 0;
+    const size_t n_elems = adds ? scratch_elems(env->opts, env->max_elems, n_ranks) : 0;
     struct ring *ring = calloc(1, sizeof *ring);
     struct collective *base = &ring->base;
     enum rc rc;
@@ -92,6 +107,11 @@ static enum rc ring_open(struct collective **out, const struct collective_env *e
         if (!ring->chunks)
             FAIL(RC_NOMEM, "collective ring: no memory for %d ranks", n_ranks);
     }
+    if (has_segments(env->opts)) {
+        ring->flight = calloc((size_t)3 * RING_MOST_SEGMENTS, sizeof *ring->flight);
+        if (!ring->flight)
+            FAIL(RC_NOMEM, "collective ring: no memory for segments");
+    }
     *out = base;
     base = NULL;
 out:
@@ -100,96 +120,43 @@ out:
     return rc;
 }
 
-struct circle { /* of n_members ranks: this rank is member `index` and sends to rank `next` */
-    int n_members, index, next, previous;
-};
-
-static struct circle circle_of_all(const struct ring *ring)
+static struct ring_circle circle_of_all(const struct ring *ring)
 {
     const int p = ring->base.env.transport->world->n_ranks, r = ring->base.env.transport->world->rank;
 
-    return (struct circle){ p, r, (r + 1) % p, (r + p - 1) % p };
+    return (struct ring_circle){ p, r, (r + 1) % p, (r + p - 1) % p };
 }
 
 /* Without rank `root`, which does not call; the rank behind it is member 0. */
-static struct circle circle_of_others(const struct ring *ring, int root)
+static struct ring_circle circle_of_others(const struct ring *ring, int root)
 {
     const int p = ring->base.env.transport->world->n_ranks, r = ring->base.env.transport->world->rank;
     const int q = p - 1, index = (r - root + p) % p - 1;
 
-    return (struct circle){ q, index, (root + 1 + (index + 1) % q) % p, (root + 1 + (index + q - 1) % q) % p };
+    return (struct ring_circle){ q, index, (root + 1 + (index + 1) % q) % p, (root + 1 + (index + q - 1) % q) % p };
 }
 
-/* One step: send range `sent` of data to the next rank, receive range `received` from the previous one, and add it to
- * data or overwrite data with it. data NULL: hollow, messages have their n_bytes in n_hollow_bytes and no contents. */
-static enum rc ring_step(struct ring *ring, const struct circle *o, float *data, struct range sent,
-                         struct range received, bool add)
+static enum rc half(struct ring *ring, const struct ring_circle *o, float *data, size_t n_elems, int first, bool add)
 {
-    struct transport *t = ring->base.env.transport;
-    const int timeout_ms = ring->base.env.timeout_ms;
-    const bool adds_in_place = add && (t->ops->module.caps & TR_ADD);
-    const bool hollow = data == NULL;
-    const uint32_t tag = TAG_RING + ring->n_steps++ % N_TAGS;
-    float *into = hollow ? NULL : add && !adds_in_place ? ring->scratch : data + received.offset_elems;
-    const size_t sent_bytes = sent.n_elems * sizeof(float), received_bytes = received.n_elems * sizeof(float);
-    struct xfer tx = { .peer = o->next,
-                       .tag = tag,
-                       .ptr = hollow ? NULL : data + sent.offset_elems,
-                       .n_bytes = hollow ? 0 : sent_bytes,
-                       .n_hollow_bytes = hollow ? sent_bytes : 0 };
-    struct xfer rx = { .peer = o->previous,
-                       .tag = tag,
-                       .ptr = into,
-                       .n_bytes = hollow ? 0 : received_bytes,
-                       .n_hollow_bytes = hollow ? received_bytes : 0,
-                       .add = adds_in_place };
-    enum rc rc = RC_OK;
+    const struct ring_half whole = { .collective = &ring->base,
+                                     .circle = o,
+                                     .data = data,
+                                     .n_elems = n_elems,
+                                     .first = first,
+                                     .add = add,
+                                     .n_segments = n_segments(ring->base.env.opts, n_elems, o->n_members),
+                                     .scratch = ring->scratch,
+                                     .flight = ring->flight };
 
-    if (sent.n_elems == 0 && received.n_elems == 0) /* of many ranks and few elements */
-        return RC_OK;
-    if (sent.n_elems > 0 && received.n_elems > 0)
-        TRY(transport_exchange(t, &tx, &rx, timeout_ms));
-    else if (sent.n_elems > 0) {
-        TRY(transport_send(t, &tx));
-        TRY(transport_wait(t, &tx, timeout_ms));
-    } else if (received.n_elems > 0) {
-        TRY(transport_recv(t, &rx));
-        TRY(transport_wait(t, &rx, timeout_ms));
-    }
-    if (received.n_elems > 0 && rx.n_bytes + rx.n_hollow_bytes != received_bytes)
-        FAIL(RC_MISMATCH, "ring: rank %d sent %zu bytes where %zu belong", rx.peer, rx.n_bytes + rx.n_hollow_bytes,
-             received_bytes);
-    if (add && !adds_in_place && received.n_elems > 0) {
-        compute_accumulate(ring->base.env.compute, hollow ? NULL : data + received.offset_elems, into,
-                           received.n_elems);
-        TRY(compute_sync(ring->base.env.compute));
-    }
-out:
-    return rc;
+    return ring_half(&whole, &ring->n_steps);
 }
 
-/* All steps of a half, which begins by sending chunk `first`: what is received in a step is sent in the next one. */
-static enum rc half(struct ring *ring, const struct circle *o, float *data, size_t n_elems, int first, bool add)
-{
-    const int p = o->n_members;
-    struct range sent = chunk_of(first, p, n_elems);
-    enum rc rc = RC_OK;
-
-    for (int s = 0; s < p - 1; s++) {
-        const struct range received = chunk_of(first - s - 1, p, n_elems);
-        TRY(ring_step(ring, o, data, sent, received, add));
-        sent = received;
-    }
-out:
-    return rc;
-}
-
-static enum rc reduce_scatter(struct ring *ring, const struct circle *o, float *data, size_t n_elems, int owned)
+static enum rc reduce_scatter(struct ring *ring, const struct ring_circle *o, float *data, size_t n_elems, int owned)
 {
     return half(ring, o, data, n_elems, o->index - 1 + owned, true);
 }
 
-static enum rc allgather(struct ring *ring, const struct circle *o, float *data, size_t n_elems, int owned)
+static enum rc allgather(struct ring *ring, const struct ring_circle *o, float *data, size_t n_elems, int owned)
 {
     return half(ring, o, data, n_elems, o->index + owned, false);
 }
@@ -209,14 +176,15 @@ static enum rc broadcast(struct ring *ring, const struct collective_call *call, 
     if (w->n_ranks == 1)
         return RC_OK;
     scatter.data = data;
-    scatter.tag = TAG_RING + ring->n_steps++ % N_TAGS;
+    scatter.tag = ring_tag(ring->n_steps++);
     scatter.xfer = ring->chunks;
     TRY(one_to_all(&ring->base, &scatter));
     if (w->rank == call->root) {
-        ring->n_steps += (uint32_t)w->n_ranks - 2; /* of the others */
+        ring->n_steps += (uint32_t)((w->n_ranks - 2) * /* of the others */
+                                    n_segments(ring->base.env.opts, call->n_elems, w->n_ranks - 1));
         return RC_OK;
     }
-    const struct circle others = circle_of_others(ring, call->root);
+    const struct ring_circle others = circle_of_others(ring, call->root);
     TRY(allgather(ring, &others, data, call->n_elems, 0));
 out:
     return rc;
@@ -225,7 +193,7 @@ out:
 static enum rc ring_run(struct collective *c, const struct collective_call *call, float *data)
 {
     struct ring *ring = (struct ring *)c;
-    const struct circle all = circle_of_all(ring);
+    const struct ring_circle all = circle_of_all(ring);
     const size_t n_elems = call->n_elems;
     enum rc rc = RC_OK;
 
@@ -251,14 +219,16 @@ out:
 }
 
 /* Of one half: all chunks but one are sent; with `adds` those received, all but one, are added. */
-static struct collective_cost half_cost(size_t n_elems, int p, int not_sent, int not_received, bool adds)
+static struct collective_cost half_cost(const void *opts, size_t n_elems, int p, int not_sent, int not_received,
+                                        bool adds)
 {
+    const uint64_t n_most = (uint64_t)n_segments(opts, n_elems, p);
     struct collective_cost cost = { 0 };
 
     for (int i = 0; i < p; i++) {
-        const uint64_t n_chunk = chunk_of(i, p, n_elems).n_elems;
+        const uint64_t n_chunk = ring_chunk(i, p, n_elems).n_elems;
         const uint64_t n_sent = i == not_sent % p ? 0 : n_chunk;
-        cost.msgs += n_sent > 0;
+        cost.msgs += n_sent < n_most ? n_sent : n_most; /* segments of an element or more */
         cost.bytes += n_sent * sizeof(float);
         cost.adds += adds && i != not_received % p ? n_chunk : 0;
     }
@@ -270,13 +240,13 @@ static struct collective_cost plus(struct collective_cost a, struct collective_c
     return (struct collective_cost){ a.msgs + b.msgs, a.bytes + b.bytes, a.adds + b.adds };
 }
 
-static struct collective_cost broadcast_cost(const struct collective_call *call, int rank, int p)
+static struct collective_cost broadcast_cost(const void *opts, const struct collective_call *call, int rank, int p)
 {
     const struct one_to_all scatter = scatter_of(call);
     const int distance = (rank - call->root + p) % p; /* member distance - 1 of the others */
 
     return distance == 0 ? one_to_all_cost(&scatter, rank, p)
-                         : half_cost(call->n_elems, p - 1, distance, distance - 1, false);
+                         : half_cost(opts, call->n_elems, p - 1, distance, distance - 1, false);
 }
 
 static struct collective_cost ring_predict(const void *opts, const struct collective_call *call, int rank, int n_ranks)
@@ -285,20 +255,20 @@ static struct collective_cost ring_predict(const void *opts, const struct collec
     const size_t n_elems = call->n_elems;
     struct collective_cost cost = { 0 };
 
-    (void)opts;
     if (n_ranks == 1)
         return cost;
     if (call->type == COLL_BROADCAST)
-        return broadcast_cost(call, rank, n_ranks);
+        return broadcast_cost(opts, call, rank, n_ranks);
     if (call->type != COLL_ALLGATHER)
-        cost = half_cost(n_elems, n_ranks, rank + owned, rank + n_ranks - 1 + owned, true);
+        cost = half_cost(opts, n_elems, n_ranks, rank + owned, rank + n_ranks - 1 + owned, true);
     if (call->type != COLL_REDUCE_SCATTER)
-        cost = plus(cost, half_cost(n_elems, n_ranks, rank + 1 + owned, rank + owned, false));
+        cost = plus(cost, half_cost(opts, n_elems, n_ranks, rank + 1 + owned, rank + owned, false));
     return cost;
 }
 
 /* Of each half: the largest of p chunks crosses p - 1 links. What the root of a broadcast sends travels at once and
- * shares its link: one latency; then a chunk crosses p - 2 links. */
+ * shares its link: one latency; then a chunk crosses p - 2 links. With segments each counts as a message of its link,
+ * and additions as if the next segment's way hid none of them. */
 static struct collective_cost ring_critical_path(const void *opts, const struct collective_call *call, int n_ranks)
 {
     const bool broadcasts = call->type == COLL_BROADCAST;
@@ -306,11 +276,11 @@ static struct collective_cost ring_critical_path(const void *opts, const struct 
     const struct one_to_all scatter = scatter_of(call);
     struct collective_cost path = { 0 };
 
-    (void)opts;
     if (n_ranks == 1 || n_elems == 0)
         return path;
     const uint64_t n_links = n_members - 1, n_largest = (n_elems + n_members - 1) / n_members;
-    const struct collective_cost gather = { .msgs = n_links, .bytes = n_links * n_largest * sizeof(float) };
+    const uint64_t n_msgs = n_links * (uint64_t)n_segments(opts, n_elems, (int)n_members);
+    const struct collective_cost gather = { .msgs = n_msgs, .bytes = n_links * n_largest * sizeof(float) };
     const struct collective_cost reduce = { gather.msgs, gather.bytes, .adds = n_links * n_largest };
     if (broadcasts)
         path = (struct collective_cost){ 1, one_to_all_cost(&scatter, call->root, n_ranks).bytes, 0 };
@@ -322,6 +292,8 @@ static struct collective_cost ring_critical_path(const void *opts, const struct 
 const struct collective_ops collective_ring = {
     .module.name = "ring",
     .module.caps = COLL_ALLREDUCE | COLL_REDUCE_SCATTER | COLL_ALLGATHER | COLL_BROADCAST,
+    .module.options = table,
+    .module.opts_bytes = sizeof(struct ring_opts),
     .module.memory = ring_memory,
     .open = ring_open,
     .run = ring_run,

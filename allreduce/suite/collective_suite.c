@@ -22,7 +22,7 @@ static const float GUARD = -12345.0f;
 struct suite {
     struct world *w;
     const struct collective_ops *ops;
-    const void *opts; /* of the algorithm, at their defaults; NULL: it has none */
+    const void *opts; /* of the algorithm, NULL: it has none */
     struct transport *transport;
     struct compute *compute;
     struct collective *collective;
@@ -392,7 +392,7 @@ out:
 }
 
 int collective_suite(struct world *w, const struct transport_ops *transport, const struct collective_ops *ops,
-                     int quiet, struct collective_finding *first)
+                     const char *option, int quiet, struct collective_finding *first)
 {
     static const struct module_kind *const kinds[] = { &collective_kind, NULL };
     const struct collective_call none = { .type = COLL_TYPES_END };
@@ -401,15 +401,17 @@ int collective_suite(struct world *w, const struct transport_ops *transport, con
     const struct compute_backend *cpu = NULL;
     struct opt_group group[MAX_MODULE_GROUPS];
     union module_values values;
+    char words[64];
     enum rc rc;
 
+    snprintf(words, sizeof words, "%s", option ? option : "");
     plain.module.caps &= ~(unsigned)TR_ADD;
     s.memory = malloc((MAX_ELEMS + 2 * GUARD_ELEMS) * sizeof *s.memory);
     if (!s.memory)
         FAIL(RC_NOMEM, "no memory");
     TRY(compute_find(&cpu, "cpu"));
     TRY(compute_open(&s.compute, cpu, &(struct compute_env){ .charge = charge, .arg = &s }));
-    TRY(opt_parse(group, module_opt_groups(group, kinds, &values), NULL, 0, 0, NULL));
+    TRY(opt_parse(group, module_opt_groups(group, kinds, &values), NULL, 0, option ? 1 : 0, (char *[]){ words }));
     s.opts = module_options(&values, kinds, &ops->module);
     TRY(check_over(&s, transport, transport));
     if ((transport->module.caps & TR_ADD) && !any_failed(&s))

@@ -20,9 +20,10 @@ struct collective_finding { /* the first failed expectation of a rank */
     char what[128];         /* begins with the invariant: "A1: ..." */
 };
 
-/* Failures on this rank; the failed expectations are printed to standard error unless quiet. Collective. The program
- * counts its allocations (harness/base/suite/test_allocations.h). */
+/* option: one of an algorithm, as typed, "--ring.segment-bytes=8"; NULL: all at their defaults. Failures on this rank;
+ * the failed expectations are printed to standard error unless quiet. Collective. The program counts its allocations
+ * (harness/base/suite/test_allocations.h). */
 int collective_suite(struct world *w, const struct transport_ops *transport, const struct collective_ops *ops,
-                     int quiet, struct collective_finding *first);
+                     const char *option, int quiet, struct collective_finding *first);
 
 #endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ring_half.h - half an allreduce around a ring, whose rank r sends to rank r + 1: reduce-scatter, or allgather.
+ *
+ * The vector is cut into p chunks (range_part); ranks and chunks are counted modulo p. Both halves of an allreduce have
+ * p - 1 steps, s = 0 .. p - 2. `owned` is 1 in an allreduce, 0 in the types that are one half of it:
+ *
+ *   reduce-scatter  rank r sends chunk r - s - 1 + owned, receives the chunk before it and adds it to its own; at the
+ *                   end it holds the sum of chunk r + owned.
+ *   allgather       rank r holds chunk r + owned; it sends chunk r - s + owned and overwrites the chunk before it with
+ *                   the one that it receives.
+ *
+ * Empty chunks (n < p) are not sent. Chunk i is always added in the order of ranks i, i + 1, ... (i + 1, i + 2, ... in
+ * reduce-scatter alone), so every run gets the same bits (A1); not those of "root", which adds in another order.
+ *
+ * A chunk goes as a whole or in segments. Each segment is sent on as soon as it is received and added, while the next
+ * one is still on the wire. So a rank's processor and its link work at the same time; with whole chunks they work in
+ * turn. The same additions in the same order: the same bits.
+ */
+#ifndef ALLREDUCE_RING_HALF_H
+#define ALLREDUCE_RING_HALF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/base/range.h"
+#include "harness/base/rc.h"
+
+struct collective;
+struct xfer;
+
+enum { RING_MOST_SEGMENTS = 64 }; /* of a chunk */
+
+struct ring_circle { /* of n_members ranks: this rank is member `index` and sends to rank `next` */
+    int n_members, index, next, previous;
+};
+
+struct ring_half {                       /* all but circle and data the same on every member */
+    const struct collective *collective; /* its env is used */
+    const struct ring_circle *circle;
+    float *data; /* [n_elems]; NULL: hollow (A5) */
+    size_t n_elems;
+    int first; /* the chunk that this rank sends in step 0 */
+    bool add;
+    int n_segments; /* of each chunk, at most RING_MOST_SEGMENTS */
+    float
+        *scratch; /* [of the largest chunk + RING_MOST_SEGMENTS]: where the transport does not add in place (TR_ADD) */
+    struct xfer *flight; /* [3 RING_MOST_SEGMENTS], whose contents are not kept; NULL: n_segments is 1 */
+};
+
+/* Chunk i of n_elems over p ranks; i may be any integer, taken modulo p. */
+struct range ring_chunk(int i, int p, size_t n_elems);
+/* Of a message: k counts those of all runs (what the root of a broadcast sends is one, too), so that a duplicate of a
+ * message does not match a later receive. */
+uint32_t ring_tag(uint32_t k);
+/* All steps. *n_steps: messages before, counted in segments whether empty or not; set to those after. Errors: those of
+ * transfers; nothing is in flight then. RC_MISMATCH: a message of another length. */
+enum rc ring_half(const struct ring_half *h, uint32_t *n_steps) MUST_CHECK;
+
+#endif
