@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * collective_fault_test.c COLLECTIVE KIND - of each type that the algorithm has, every single message of three ranks'
- * two runs goes wrong once: dropped, delayed, cut short or sent twice. Wanted from every rank: an error, or the right
- * result; never a wrong one, never a hang.
+ * collective_fault_test.c COLLECTIVE KIND [OPTION] - of each type that the algorithm has, every single message of three
+ * ranks' two runs goes wrong once: dropped, delayed, cut short or sent twice. Wanted from every rank: an error, or the
+ * right result; never a wrong one, never a hang.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "allreduce/collective_list.h"
+#include "harness/base/opt.h"
 #include "harness/compute/compute.h"
 #include "harness/exchange/collective.h"
 #include "harness/net/suite/transport_fault.h"
@@ -21,6 +22,7 @@ enum { N_RANKS = 3, CHUNK_ELEMS = 11001, N_ELEMS = N_RANKS * CHUNK_ELEMS, N_RUNS
 
 struct drill {
     const struct collective_ops *ops;
+    const void *opts; /* NULL: it has none */
     const struct transport_ops *inner;
     enum collective_type type;
     struct fault fault;
@@ -61,6 +63,7 @@ static enum rc run_twice(struct world *w, struct drill *drill, struct transport 
                                         .transport = t,
                                         .compute = c,
                                         .timeout_ms = TIMEOUT_MS,
+                                        .opts = drill->opts,
                                         .types = drill->type,
                                         .max_elems = N_ELEMS };
     const struct collective_call call = { .type = drill->type, .root = 1, .n_elems = N_ELEMS };
@@ -146,12 +149,18 @@ int main(int argc, char **argv)
 {
     static const char *const kinds[] = { "none", "drop", "delay", "truncate", "duplicate" };
     enum fault_kind kind = FAULT_NONE;
+    static const struct module_kind *const all[] = { &collective_kind, NULL };
+    struct opt_group group[MAX_MODULE_GROUPS];
+    union module_values values;
     struct drill drill = { 0 };
     int n_failures = 0;
 
-    if (argc != 3 || collective_find(&drill.ops, &collective_kind, argv[1]) != RC_OK ||
+    if (argc < 3 || collective_find(&drill.ops, &collective_kind, argv[1]) != RC_OK ||
         transport_find(&drill.inner, "inproc") != RC_OK)
         return 2;
+    if (opt_parse(group, module_opt_groups(group, all, &values), NULL, 0, argc - 3, argv + 3) != RC_OK)
+        return 2;
+    drill.opts = module_options(&values, all, &drill.ops->module);
     for (int k = 1; k < 5; k++)
         if (strcmp(kinds[k], argv[2]) == 0)
             kind = (enum fault_kind)k;
