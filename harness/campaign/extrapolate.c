@@ -28,21 +28,34 @@ static struct extrapolation by_size(const struct size_times *of, struct step_tim
     return x;
 }
 
-struct extrapolation extrapolate(const struct size_times *used, size_t n, struct step_times target)
+/* X2: how many times as far the target is as this other size, at least once. */
+static double n_distances(int other, int largest, int target)
 {
+    return fmax(1, log((double)target / largest) / log((double)largest / other));
+}
+
+struct extrapolation extrapolate(const struct size_times *used, size_t n, const struct size_target *target)
+{
+    const struct size_times *last = &used[n - 1];
     bool is_whole = false;
     struct extrapolation x;
 
     assert(n >= 1);
     for (size_t i = 0; i < n; i++)
         is_whole = is_whole || !has_parts(used[i].simulated);
-    x = by_size(&used[n - 1], target, is_whole);
-    for (size_t i = 0; i + 1 < n; i++)
-        x.spread_log = fmax(x.spread_log, fabs(log(by_size(&used[i], target, is_whole).step_s / x.step_s)));
+    x = by_size(last, target->simulated, is_whole);
+    for (size_t i = 0; i + 1 < n; i++) {
+        const double other_s = by_size(&used[i], target->simulated, is_whole).step_s;
+        x.spread_log = fmax(x.spread_log, fabs(log(other_s / x.step_s)) *
+                                              n_distances(used[i].n_workers, last->n_workers, target->n_workers));
+    }
+    x.drift_log = EXTRAPOLATE_DRIFT_RATIO * fabs(log(x.step_s / target->simulated.step_s)) *
+                  log2((double)target->n_workers / last->n_workers);
     return x;
 }
 
-double extrapolate_band_log(double spread_log, double launches_log, double calibration_log)
+double extrapolate_band_log(const struct extrapolation *x, double launches_log, double calibration_log)
 {
-    return sqrt(spread_log * spread_log + launches_log * launches_log + calibration_log * calibration_log);
+    return sqrt(x->spread_log * x->spread_log + x->drift_log * x->drift_log + launches_log * launches_log +
+                calibration_log * calibration_log);
 }

@@ -250,7 +250,7 @@ static struct extrapolation by_variant(const struct prediction *p, const struct 
     for (size_t i = 0; i < n_used; i++)
         used[i] = (struct size_times){ s->size[i].n_workers, prediction_measured(&s->size[i]),
                                        prediction_simulated(p, &s->size[i], variant) };
-    return extrapolate(used, n_used, prediction_simulated(p, size, variant));
+    return extrapolate(used, n_used, &(struct size_target){ size->n_workers, prediction_simulated(p, size, variant) });
 }
 
 /* Y2 */
@@ -264,7 +264,7 @@ static void predict_size(const struct prediction *p, const struct predicted_sett
         const double other_s = by_variant(p, s, n_used, size, (enum predict_variant)v).step_s;
         size->calibration_log = fmax(size->calibration_log, fabs(log(other_s / size->by.step_s)));
     }
-    size->band_log = extrapolate_band_log(size->by.spread_log, s->size[n_used - 1].measured_log, size->calibration_log);
+    size->band_log = extrapolate_band_log(&size->by, s->size[n_used - 1].measured_log, size->calibration_log);
 }
 
 double prediction_check_error(const struct predicted_setting *s)

@@ -95,12 +95,15 @@ static char *notes(const struct prediction *p)
                     "exchange %.3f times\n",
                     s->name, check->n_workers, last->by.compute_ratio, last->by.exchange_ratio);
     }
-    fprintf(to,
-            "predicted: simulated parts times these ratios; band: of the spread between sizes, the 95 %% interval over "
-            "launches, and links whose rate is %.1f %% off, the largest residual of the calibration's fit of long "
-            "messages; what nobody "
-            "measured is not in it\n",
-            100 * p->residual_ratio);
+    fprintf(
+        to,
+        "predicted: simulated parts times these ratios; band: of the spread between sizes (at as many doublings), a "
+        "quarter of what steps took longer than simulated for every doubling of workers (assumed), the 95 %% "
+        "interval over launches, and links whose rate is %.1f %% off, the largest residual of the calibration's fit of "
+        "long "
+        "messages; what nobody "
+        "measured is not in it\n",
+        100 * p->residual_ratio);
     fprintf(to, "assumed of the cluster:");
     for (size_t i = 0; i < n_assumed; i++)
         fprintf(to, "%s %s", i > 0 ? "," : "", cluster_keys[key[i]].name);
@@ -161,6 +164,7 @@ static enum rc write_size(struct report *to, const struct prediction *p, const s
     record_f64(r, "compute_ratio", size->is_predicted ? size->by.compute_ratio : none);
     record_f64(r, "exchange_ratio", size->is_predicted ? size->by.exchange_ratio : none);
     record_f64(r, "spread_log", size->is_predicted ? size->by.spread_log : none);
+    record_f64(r, "drift_log", size->is_predicted ? size->by.drift_log : none);
     record_f64(r, "calibration_log", size->is_predicted ? size->calibration_log : none);
     record_f64(r, "launches_log", size->measured_log);
     TRY(report_write(to, r));
