@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* acceptance.c - see acceptance.h. */
+#include "harness/accept/acceptance.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct metric_about {
+    enum accept_stage stage;
+    const char *name, *unit;
+    bool higher_is_better;
+} metrics[ACCEPT_N_METRICS] = {
+    [METRIC_GEMM] = { ACCEPT_COMPUTE, "flops_per_s", "flop/s", true },
+    [METRIC_MEMORY] = { ACCEPT_COMPUTE, "memory_bytes_per_s", "byte/s", true },
+    [METRIC_DETOUR] = { ACCEPT_NOISE, "detour_ratio", "of the time", false },
+    [METRIC_LONGEST_DETOUR] = { ACCEPT_NOISE, "longest_detour_s", "s", false },
+    [METRIC_STEP_COMPUTE] = { ACCEPT_TRAINING, "step_compute_s", "s", false },
+    [METRIC_STEP_WAIT] = { ACCEPT_TRAINING, "step_wait_s", "s", false },
+};
+
+const char *accept_stage_name(enum accept_stage stage)
+{
+    static const char *const name[ACCEPT_N_STAGES] = { "preflight", "compute",  "noise",     "pairwise", "collectives",
+                                                       "ps",        "training", "integrity", "soak" };
+
+    return name[stage];
+}
+
+const char *accept_outcome_name(enum accept_outcome outcome)
+{
+    static const char *const name[] = { "pass", "fail", "no data", "skipped" };
+
+    return name[outcome];
+}
+
+const char *accept_subject_name(enum subject subject)
+{
+    static const char *const name[] = { "fleet", "node", "rank", "link" };
+
+    return name[subject];
+}
+
+void accept_subject_text(char *out, size_t n_bytes, const struct acceptance *a, const struct finding *f)
+{
+    switch (f->subject) {
+    case SUBJECT_NODE:
+        snprintf(out, n_bytes, "%s", a->node[f->a].name);
+        break;
+    case SUBJECT_RANK:
+        snprintf(out, n_bytes, "rank %d on %s", f->a, a->node[f->b].name);
+        break;
+    case SUBJECT_LINK:
+        snprintf(out, n_bytes, "link %s %s %s", a->node[f->a].name, f->both_ways ? "-" : "->", a->node[f->b].name);
+        break;
+    case SUBJECT_FLEET:
+        snprintf(out, n_bytes, "all nodes");
+        break;
+    }
+}
+
+enum rc acceptance_open(struct acceptance *out, int n_nodes, int n_ranks)
+{
+    struct acceptance a = { .n_nodes = n_nodes, .n_ranks = n_ranks, .outcome = OUTCOME_NO_DATA };
+    enum rc rc = RC_OK;
+
+    assert(n_nodes >= 1 && n_ranks >= n_nodes);
+    a.node = calloc((size_t)n_nodes, sizeof *a.node);
+    a.node_of_rank = calloc((size_t)n_ranks, sizeof *a.node_of_rank);
+    if (!a.node || !a.node_of_rank)
+        FAIL(RC_NOMEM, "no memory for %d nodes and %d ranks", n_nodes, n_ranks);
+    for (int s = 0; s < ACCEPT_N_STAGES; s++)
+        a.stage[s].outcome = OUTCOME_SKIPPED;
+    *out = a;
+    a = (struct acceptance){ .n_nodes = 0 };
+out:
+    acceptance_close(&a);
+    return rc;
+}
+
+void acceptance_close(struct acceptance *a)
+{
+    for (int m = 0; m < ACCEPT_N_METRICS; m++)
+        free(a->metric[m].value);
+    free(a->tournament.bytes_per_s);
+    free(a->tournament.latency_s);
+    free(a->finding);
+    free(a->node);
+    free(a->node_of_rank);
+    *a = (struct acceptance){ .n_nodes = 0 };
+}
+
+/* [n] NaNs; NULL: no memory */
+static double *nans(size_t n)
+{
+    double *x = malloc((n > 0 ? n : 1) * sizeof *x);
+
+    for (size_t i = 0; x && i < n; i++)
+        x[i] = NAN;
+    return x;
+}
+
+enum rc acceptance_add_metric(struct acceptance *a, int metric, int n_repeats)
+{
+    const struct metric_about *about = &metrics[metric];
+    double *value = nans((size_t)a->n_ranks * (size_t)n_repeats);
+
+    assert(n_repeats >= 1 && n_repeats <= ACCEPT_MAX_REPEATS);
+    if (!value)
+        return rc_raise(RC_NOMEM, "no memory for %d repeats of %d ranks", n_repeats, a->n_ranks);
+    free(a->metric[metric].value);
+    a->metric[metric] = (struct rank_metric){ .stage = about->stage,
+                                              .name = about->name,
+                                              .unit = about->unit,
+                                              .higher_is_better = about->higher_is_better,
+                                              .n_repeats = n_repeats,
+                                              .value = value };
+    return RC_OK;
+}
+
+enum rc acceptance_add_tournament(struct acceptance *a, int n_repeats)
+{
+    const size_t n = (size_t)a->n_nodes * (size_t)a->n_nodes * (size_t)n_repeats;
+    struct tournament t = { .n_nodes = a->n_nodes, .bytes_per_s = nans(n), .latency_s = nans(n) };
+
+    assert(n_repeats >= 1 && n_repeats <= ACCEPT_MAX_REPEATS);
+    if (!t.bytes_per_s || !t.latency_s) {
+        free(t.bytes_per_s);
+        free(t.latency_s);
+        return rc_raise(RC_NOMEM, "no memory for %d tournaments of %d nodes", n_repeats, a->n_nodes);
+    }
+    free(a->tournament.bytes_per_s);
+    free(a->tournament.latency_s);
+    a->tournament = t;
+    return RC_OK;
+}
+
+enum rc acceptance_add_finding(struct acceptance *a, const struct finding *f)
+{
+    struct finding *more = realloc(a->finding, (size_t)(a->n_findings + 1) * sizeof *more);
+
+    if (!more)
+        return rc_raise(RC_NOMEM, "no memory for a finding");
+    a->finding = more;
+    more[a->n_findings++] = *f;
+    return RC_OK;
+}
+
+struct criterion *acceptance_add_criterion(struct acceptance *a, enum accept_stage stage, const char *name)
+{
+    struct criterion *c = &a->criterion[a->n_criteria];
+
+    assert(a->n_criteria < ACCEPT_MAX_CRITERIA);
+    a->n_criteria++;
+    *c = (struct criterion){ .stage = stage, .measured = NAN, .low = NAN, .high = NAN, .limit = NAN, .unit = "" };
+    snprintf(c->name, sizeof c->name, "%s", name);
+    return c;
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * acceptance.h - what an acceptance test of a cluster measured, and what it found: plain data that stages fill, judges
+ * read and reports show.
+ *
+ *   criteria.h    what is asked for: limits, statistics, stages; a file of YAML
+ *   stages.h      measures: each stage is collective over all ranks, and fills its part of struct acceptance on rank 0
+ *   blame.h, outliers.h, straggler.h    who is to blame, by statistics; pure
+ *   judge.h       criteria from what was measured: one row each, and findings
+ *   inject.h      faults on order, for the self-test and for drills
+ *   self_test.h   detection rate and false alarms of all of these
+ *   acceptance_report.h   terminal, page, JSON, JUnit, host lists
+ *
+ * A node is a host; its ranks are those that the launcher put there (in sim: that the description puts there). Nodes
+ * are in the order of their first rank. Rates are higher when better, times lower.
+ *
+ * Invariants
+ *   D1  What was not measured is NaN, never 0.
+ *   D2  A stage that measured nothing (one node in a tournament, no repeat) is OUTCOME_NO_DATA with the reason, and so
+ *       is a criterion without data. The whole passes only if every criterion passes or its stage was skipped on
+ *       request, and at least one passes. NO_DATA is no pass.
+ *   D3  A finding names who is to blame: node, rank or link, with what was measured and what was to be expected.
+ *       Victims are not findings.
+ *   D4  In virtual time equal options give equal bytes in every output: no date, no fact of this machine.
+ */
+#ifndef HARNESS_ACCEPT_ACCEPTANCE_H
+#define HARNESS_ACCEPT_ACCEPTANCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/base/rc.h"
+#include "harness/world/host_load.h"
+
+enum accept_stage { /* in the order in which they run */
+                    ACCEPT_PREFLIGHT,
+                    ACCEPT_COMPUTE,
+                    ACCEPT_NOISE,
+                    ACCEPT_PAIRWISE,
+                    ACCEPT_COLLECTIVES,
+                    ACCEPT_PS,
+                    ACCEPT_TRAINING,
+                    ACCEPT_INTEGRITY,
+                    ACCEPT_SOAK,
+                    ACCEPT_N_STAGES
+};
+
+enum accept_outcome { OUTCOME_PASS, OUTCOME_FAIL, OUTCOME_NO_DATA, OUTCOME_SKIPPED };
+
+enum { ACCEPT_NAME_BYTES = 64, ACCEPT_TEXT_BYTES = 320, ACCEPT_MAX_CRITERIA = 96, ACCEPT_MAX_REPEATS = 64 };
+
+struct accept_node {
+    char name[ACCEPT_NAME_BYTES];
+    char kernel[HOST_KERNEL_BYTES]; /* host_kernel_id(); nodes of one kernel share a machine */
+    int first_rank, n_ranks;
+};
+
+struct rank_metric { /* repeats of one measurement by every rank */
+    enum accept_stage stage;
+    const char *name; /* "flops_per_s"; a constant */
+    const char *unit; /* for people: "flop/s" */
+    bool higher_is_better;
+    int n_repeats;
+    double *value; /* [n_ranks][n_repeats]; owned */
+};
+
+enum {
+    METRIC_GEMM,           /* flops_per_s */
+    METRIC_MEMORY,         /* memory_bytes_per_s */
+    METRIC_DETOUR,         /* detour_ratio: time lost in fixed quanta of work, over all their time */
+    METRIC_LONGEST_DETOUR, /* longest_detour_s */
+    METRIC_STEP_COMPUTE,   /* step_compute_s: of the training stage, a mean step; repeats are parts of the run */
+    METRIC_STEP_WAIT,      /* step_wait_s: likewise, waiting for slower ranks */
+    ACCEPT_N_METRICS
+};
+
+/* Every two nodes, measured alone on their links (circle method), repeat after repeat. */
+struct tournament {
+    int n_nodes, n_repeats;
+    double *bytes_per_s; /* [n_repeats][n_nodes][n_nodes]: from row to column; the diagonal is NaN; owned */
+    double *latency_s;   /* likewise, one way; both directions hold half of the round trip; owned */
+};
+
+struct sized_rate { /* of a collective, or of push and pull */
+    size_t n_bytes;
+    double bytes_per_s, low_bytes_per_s, high_bytes_per_s; /* busbw, or goodput of all servers; 95 % over repeats */
+    double bound_ratio;                                    /* of what the slowest link allows; NaN: not known */
+    int n_repeats;
+};
+enum { ACCEPT_MAX_SIZES = 16 };
+
+struct scaled_training { /* of the training stage, at a number of nodes */
+    int n_nodes, n_ranks;
+    double samples_per_s, low_samples_per_s, high_samples_per_s;
+    double efficiency_ratio, low_efficiency_ratio, high_efficiency_ratio; /* n_nodes 1: 1 */
+    double exposed_ratio;                                                 /* exposed communication / step */
+};
+enum { ACCEPT_MAX_SCALES = 16 };
+
+struct soak {
+    double minutes;     /* that it ran; 0: it did not */
+    double drift_ratio; /* steps of the last tenth over those of the first tenth, medians, less 1 */
+    double worst_ratio; /* the slowest minute's (or tenth's) steps over the median of all */
+    uint64_t n_steps;
+};
+
+struct corruption { /* of parameters that were to be the same on all ranks */
+    int rank;       /* -1: cannot be told (two ranks differ) */
+    uint64_t step;  /* the check that saw it; checks are every so many steps */
+    char segment[ACCEPT_NAME_BYTES];
+};
+enum { ACCEPT_MAX_CORRUPTIONS = 8 };
+
+struct preflight_row {            /* of one fact that nodes must agree on, or that has a limit */
+    char what[ACCEPT_NAME_BYTES]; /* "Open MPI", "cores", "clock skew" */
+    enum accept_outcome outcome;
+    char value[ACCEPT_TEXT_BYTES]; /* what most have */
+    int node;                      /* the first that differs or breaks the limit; -1: none */
+    char other[ACCEPT_TEXT_BYTES]; /* what that one has */
+};
+enum { ACCEPT_MAX_PREFLIGHT = 24 };
+
+enum subject { SUBJECT_FLEET, SUBJECT_NODE, SUBJECT_RANK, SUBJECT_LINK };
+
+struct finding { /* D3 */
+    enum accept_stage stage;
+    enum subject subject;
+    int a, b;           /* node: a; rank: a is the rank, b its node; link: nodes a -> b */
+    bool both_ways;     /* link: likewise from b to a */
+    const char *metric; /* name of it; a constant */
+    const char *unit;
+    double measured, expected;    /* median of its own; what the healthy of the fleet have */
+    double q_value;               /* false-discovery rate at which it is found, or 0: certain (a limit, a corruption) */
+    char text[ACCEPT_TEXT_BYTES]; /* a sentence for people, without a full stop */
+};
+
+struct criterion { /* a row of the verdict */
+    enum accept_stage stage;
+    char name[ACCEPT_NAME_BYTES]; /* "allreduce_busbw_bytes_per_s 1048576" */
+    enum accept_outcome outcome;
+    double measured, low, high; /* low, high: 95 %; NaN: none */
+    double limit;               /* NaN: the criterion is one of findings alone */
+    bool at_least;              /* measured must be at least the limit; else at most */
+    const char *unit;           /* a constant */
+    int n_samples;
+    char text[ACCEPT_TEXT_BYTES]; /* why, without a full stop */
+};
+
+struct stage_state {
+    enum accept_outcome outcome; /* of its criteria: FAIL before NO_DATA before PASS */
+    bool was_run;
+    double took_s;
+    char why[ACCEPT_TEXT_BYTES]; /* why it has no data, or was skipped; "": it was run to its end */
+};
+
+struct acceptance { /* on rank 0; owned */
+    char cluster_name[ACCEPT_NAME_BYTES];
+    char world[16], transport[16], compute[16];
+    bool is_virtual;
+    int n_nodes, n_ranks;
+    struct accept_node *node; /* [n_nodes] */
+    int *node_of_rank;        /* [n_ranks] */
+    struct stage_state stage[ACCEPT_N_STAGES];
+    struct preflight_row preflight[ACCEPT_MAX_PREFLIGHT];
+    int n_preflight;
+    struct rank_metric metric[ACCEPT_N_METRICS]; /* value NULL: not measured */
+    struct tournament tournament;                /* n_repeats 0: not measured */
+    struct sized_rate collective[ACCEPT_MAX_SIZES], ps[ACCEPT_MAX_SIZES];
+    int n_collective, n_ps;
+    struct scaled_training training[ACCEPT_MAX_SCALES];
+    int n_training;
+    uint64_t integrity_checks_count, integrity_every_steps;
+    struct corruption corruption[ACCEPT_MAX_CORRUPTIONS];
+    int n_corruptions;
+    struct soak soak;
+    struct finding *finding; /* [n_findings]; what is certain first, then by q_value */
+    int n_findings;
+    struct criterion criterion[ACCEPT_MAX_CRITERIA];
+    int n_criteria;
+    enum accept_outcome outcome; /* D2 */
+    int stop_signal;             /* the test was stopped for it; 0: it was not */
+};
+
+/* "pairwise". */
+const char *accept_stage_name(enum accept_stage stage);
+/* "pass", "fail", "no data", "skipped". */
+const char *accept_outcome_name(enum accept_outcome outcome);
+/* "fleet", "node", "rank", "link". */
+const char *accept_subject_name(enum subject subject);
+/* For people and files: "host3", "rank 5 on host2", "link host1 - host4", "link host1 -> host4", "all nodes". */
+void accept_subject_text(char *out, size_t n_bytes, const struct acceptance *a, const struct finding *f);
+
+/* Allocate for nodes and ranks; the rest is empty, every stage OUTCOME_SKIPPED. RC_NOMEM. */
+enum rc acceptance_open(struct acceptance *out, int n_nodes, int n_ranks) MUST_CHECK;
+/* Give a metric its values, all NaN. RC_NOMEM. */
+enum rc acceptance_add_metric(struct acceptance *a, int metric, int n_repeats) MUST_CHECK;
+/* The same for the tournament: room for up to n_repeats; its n_repeats stays 0 until repeats are filled. RC_NOMEM. */
+enum rc acceptance_add_tournament(struct acceptance *a, int n_repeats) MUST_CHECK;
+/* Append a copy. RC_NOMEM. */
+enum rc acceptance_add_finding(struct acceptance *a, const struct finding *f) MUST_CHECK;
+/* The next row of the verdict, zeroed but for NaNs; asserts that there is room. */
+struct criterion *acceptance_add_criterion(struct acceptance *a, enum accept_stage stage, const char *name);
+void acceptance_close(struct acceptance *a); /* accepts a zeroed one */
+
+static inline double *tournament_rate(const struct tournament *t, int repeat, int from, int to)
+{
+    return &t->bytes_per_s[((size_t)repeat * (size_t)t->n_nodes + (size_t)from) * (size_t)t->n_nodes + (size_t)to];
+}
+static inline double *tournament_latency(const struct tournament *t, int repeat, int from, int to)
+{
+    return &t->latency_s[((size_t)repeat * (size_t)t->n_nodes + (size_t)from) * (size_t)t->n_nodes + (size_t)to];
+}
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * criteria.h - what a cluster must do to be accepted: stages, statistics, limits; from a file of YAML.
+ *
+ * A limit of 0 is none: then the stage judges ranks, nodes and links by each other alone.
+ *
+ * Invariants
+ *   C1  Parser, --init, --criteria-set, manifest and help know keys from one table (criteria_keys.h) alone.
+ *   C2  What --init writes, read back, is the same struct criteria.
+ *   C3  An error names file, line, key, value and what would be right.
+ */
+#ifndef HARNESS_ACCEPT_CRITERIA_H
+#define HARNESS_ACCEPT_CRITERIA_H
+
+#include "harness/accept/acceptance.h"
+
+struct criteria {
+    char name[ACCEPT_NAME_BYTES]; /* of the cluster */
+    char stages[128];             /* "all", or names with commas between */
+    bool runs[ACCEPT_N_STAGES];   /* as stages says */
+    double stage_limit_s;         /* a stage that takes longer is ended, and has no data */
+
+    /* statistics */
+    double false_discovery_ratio; /* of all findings of a stage, the part that may be false */
+    double least_effect_ratio;    /* nobody is blamed who is nearer than this part to what the fleet has: 0.1 */
+    int least_repeats_count, most_repeats_count; /* of rank metrics and of the tournament; the evidence decides */
+
+    /* preflight */
+    double most_clock_skew_s, least_memory_free_bytes, least_link_bits_per_s, least_cores_count;
+    /* compute, of every rank */
+    double least_flops_per_s, least_memory_bytes_per_s;
+    /* noise, of every rank */
+    double noise_quantum_s, noise_s; /* fixed work of about this long, repeated for about so long */
+    double most_detour_ratio, most_longest_detour_s;
+    /* pairwise, of every link */
+    double pairwise_message_bytes, least_pair_bytes_per_s, most_pair_latency_s;
+    /* collectives */
+    char reducer[32], collective_bytes[128]; /* "4096,1048576" */
+    double least_busbw_bytes_per_s;          /* of the largest size */
+    double least_busbw_bound_ratio;          /* likewise */
+    /* ps */
+    char ps_bytes[128];
+    double least_goodput_bytes_per_s, least_goodput_bound_ratio; /* of the largest size */
+    /* training: synchronous, at 1, 2, 4, ... nodes and all */
+    char training_model[32];
+    double training_steps_count, least_efficiency_ratio, most_exposed_ratio; /* at all nodes */
+    /* integrity */
+    double integrity_steps_count, integrity_every_steps;
+    /* soak */
+    double soak_minutes, most_drift_ratio, most_straggling_ratio;
+};
+
+/* All defaults. Cannot fail. */
+void criteria_default(struct criteria *out);
+/* RC_INVAL: C3. RC_NOMEM. */
+enum rc criteria_load(struct criteria *out, const char *path) MUST_CHECK;
+/* Of text in memory; name: what messages begin with. For the fuzzer, too. */
+enum rc criteria_parse(struct criteria *out, const char *name, const char *text, size_t n_bytes) MUST_CHECK;
+/* "KEY=VALUE" lines or commas between, as of --criteria-set (struct opt_joined). RC_INVAL. */
+enum rc criteria_set(struct criteria *c, const char *assignments) MUST_CHECK;
+/* Write c as a commented file; source: for each key (by its index in criteria_keys) where its value is from, "" or
+ * NULL: the default; sources may be NULL. Whole or not at all. RC_INVAL, RC_IO. */
+enum rc criteria_write(const struct criteria *c, const char *const *sources, const char *head,
+                       const char *path) MUST_CHECK;
+/* Limits from what a healthy reference run measured (each margin_ratio below, or above, the worst healthy value). */
+void criteria_from_reference(struct criteria *c, const struct acceptance *healthy, double margin_ratio,
+                             const char **sources);
+
+#endif

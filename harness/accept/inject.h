@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * inject.h - faults on order, for the self-test and for drills: what a slow rank, a slow link or a flipped bit would
+ * do, in any world.
+ *
+ *     rank:5=0.7      rank 5 computes at 70 % of its speed
+ *     node:3=0.6      what node 3 receives, and what is received of it, comes at 60 % of the rate
+ *     link:1-4=0.6    likewise between nodes 1 and 4 alone, both ways; link:1>4=0.6: from 1 to 4 alone
+ *     stall:2         rank 2 stops to answer (it hangs) in the middle of the pairwise stage
+ *     kill:2          rank 2 ends without a word there
+ *     flip:2@30       a bit of rank 2's gradient is flipped after the exchange of step 30 of the integrity stage
+ *
+ * A slow link delays its receiver by what a link of that rate would have taken longer than the transfer took: in
+ * virtual time, too, where a rank's pause is exact.
+ *
+ * Invariants
+ *   N1  No fault: nothing is delayed, by not one instruction in a timed loop more than a test of a pointer.
+ *   N2  Every output of a run with faults says so.
+ */
+#ifndef HARNESS_ACCEPT_INJECT_H
+#define HARNESS_ACCEPT_INJECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/base/rc.h"
+
+struct world;
+
+enum fault_kind { FAULT_SLOW_RANK, FAULT_SLOW_NODE, FAULT_SLOW_LINK, FAULT_STALL, FAULT_KILL, FAULT_FLIP };
+struct fault {
+    enum fault_kind kind;
+    int a, b;       /* rank; node; nodes */
+    bool both_ways; /* FAULT_SLOW_LINK */
+    double ratio;   /* 0 < ratio < 1: of the healthy speed */
+    uint64_t step;  /* FAULT_FLIP */
+};
+enum { INJECT_MAX_FAULTS = 32 };
+struct inject {
+    struct fault fault[INJECT_MAX_FAULTS];
+    int n_faults;
+};
+
+/* "rank:5=0.7,link:1-4=0.6"; "": none. RC_INVAL names the word and what would be right. */
+enum rc inject_parse(struct inject *out, const char *text) MUST_CHECK;
+/* Does every fault name ranks and nodes that there are? RC_INVAL names the word. */
+enum rc inject_check(const struct inject *i, int n_nodes, int n_ranks) MUST_CHECK;
+void inject_text(char *out, size_t n_bytes, const struct fault *f); /* as parsed */
+/* This rank has just computed for elapsed_ns: pause as its fault says. */
+void inject_after_compute(const struct inject *i, struct world *w, uint64_t elapsed_ns);
+/* This rank has just received, in elapsed_ns, what was sent from node `from` to its own node `to`: pause likewise. */
+void inject_after_receive(const struct inject *i, struct world *w, int from, int to, uint64_t elapsed_ns);
+/* FAULT_STALL, FAULT_KILL of this rank: does not return then. */
+void inject_now(const struct inject *i, struct world *w);
+/* FAULT_FLIP of this rank, or NULL. */
+const struct fault *inject_flip(const struct inject *i, int rank);
+
+#endif
