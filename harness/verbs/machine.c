@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* machine.c - see machine.h. */
+#include "harness/verbs/machine.h"
+
+#include <string.h>
+
+#include "harness/base/file.h"
+#include "harness/train/train.h"
+#include "harness/world/host_address.h"
+
+enum { MAX_WORKERS = 65536 };
+
+#define STALL_WARN_NS UINT64_C(60000000000)
+#define STALL_ABORT_NS UINT64_C(120000000000)
+
+const struct opt machine_opt_table[] = {
+    OPT_AUTO_MODULE_(struct machine_opts, world, "world", world_kind,
+                     "how ranks run; auto: mpi under mpirun or srun, else threads"),
+    OPT_U64_(struct machine_opts, workers, "workers", "", 1, MAX_WORKERS, "ranks",
+             "that measure; without it: all that were launched, in threads 2, in sim those of two hosts, 16 at most"),
+    OPT_AUTO_MODULE_(struct machine_opts, transport, "transport", transport_kind,
+                     "what carries messages; auto: as train does for allreduce, inproc, mpi, or sim"),
+    OPT_TEXT_(struct machine_opts, interface, "interface", "", "NAME|ADDRESS",
+              "network interface at which other hosts reach a rank, mpi only, as for train"),
+    OPT_AUTO_MODULE_(struct machine_opts, compute, "compute", compute_kind,
+                     "backend that is measured; auto: cpu, in sim hollow"),
+    OPT_U64_(struct machine_opts, threads, "threads", "", 1, 1024, "threads",
+             "of each rank; without it: the cores bound to it, 1 where cores are shared, and in sim"),
+    OPT_BOOL_(struct machine_opts, bind, "bind", "true", "give each rank cores of its own"),
+    OPT_CHOICE_(struct machine_opts, wait, "wait", "auto", "auto|spin|sleep",
+                "how ranks wait for messages, as for train: measure as the runs will wait; auto: spin where each rank "
+                "has a core of its host, but hosts that are namespaces of one machine do not know of each other"),
+    OPT_TEXT_(struct machine_opts, cluster, "cluster", "", "PRESET|FILE",
+              "the simulated cluster that is measured, sim only: what comes out is what went in"),
+    OPT_JOINED_(struct machine_opts, cluster_set, "cluster-set", "KEY=VALUE",
+                "change a value of that description, sim only"),
+    OPT_END_,
+};
+
+const struct opt_rule machine_opt_rules[MACHINE_N_OPT_RULES] = {
+    { "cluster", "world", NULL, WORLD_VIRTUAL_TIME },
+    { "cluster-set", "world", NULL, WORLD_VIRTUAL_TIME },
+};
+
+bool machine_is_virtual(const struct machine *m)
+{
+    return m->world->module.caps & WORLD_VIRTUAL_TIME;
+}
+
+static void charge(void *world, double flops, double bytes)
+{
+    world_charge(world, flops, bytes);
+}
+
+static void tick(void *world)
+{
+    world_tick(world);
+}
+
+int machine_n_threads(const struct machine *m, const struct world *w)
+{
+    if (m->opts->threads > 0)
+        return (int)m->opts->threads;
+    return w->n_own_cores > 0 && !machine_is_virtual(m) ? w->n_own_cores : 1;
+}
+
+enum rc machine_open_compute(struct compute **out, const struct machine *m, struct world *w,
+                             const struct compute_backend *backend)
+{
+    const int n_threads = machine_n_threads(m, w);
+    const struct compute_env env = { .charge = w->ops->charge ? charge : NULL,
+                                     .tick = tick,
+                                     .arg = w,
+                                     .n_threads = n_threads,
+                                     .may_spin = n_threads <= w->n_own_cores,
+                                     .device = w->host_rank };
+
+    return compute_open(out, backend, &env);
+}
+
+/* As asked for, or as ranks of a run wait: they spin where each has a core. */
+enum rc machine_choose_wait(const struct machine *m, struct world *w)
+{
+    const enum wait_policy asked = train_wait_policy(m->opts->wait);
+    bool has_cores = asked == WAIT_SPIN;
+    enum rc rc = RC_OK;
+
+    if (machine_is_virtual(m))
+        return RC_OK;
+    if (asked == WAIT_AUTO)
+        TRY(world_has_cores(w, 1, &has_cores));
+    world_set_wait(w, has_cores ? WAIT_SPIN : WAIT_SLEEP);
+out:
+    return rc;
+}
+
+/* --- all that can be wrong with the options --- */
+
+static enum rc find_compute(struct machine *m)
+{
+    const char *name = m->opts->compute;
+    enum rc rc;
+
+    for (int i = 0; strcmp(name, "auto") == 0 && compute_kind.at(i); i++) { /* the first that is right there */
+        const struct compute_backend *b = (const struct compute_backend *)compute_kind.at(i);
+        if (module_runs_in(&b->module, &m->world->module) && b->touches_memory != machine_is_virtual(m))
+            name = b->module.name;
+    }
+    TRY(compute_find(&m->compute, name));
+    TRY(module_check_world(&compute_kind, &m->compute->module, &world_kind, &m->world->module));
+out:
+    return rc;
+}
+
+static enum rc find_transport(struct machine *m)
+{
+    const bool is_auto = strcmp(m->opts->transport, "auto") == 0;
+    const char *name = is_auto ? transport_auto(&m->world->module, 0) : m->opts->transport;
+    enum rc rc;
+
+    if (!name)
+        FAIL(RC_UNSUPPORTED, "no transport of this program runs in world %s", m->world->module.name);
+    TRY(transport_find(&m->transport, name));
+    TRY(module_check_world(&transport_kind, &m->transport->module, &world_kind, &m->world->module));
+out:
+    return rc;
+}
+
+int machine_sim_ranks_of_two_hosts(const struct cluster *c)
+{
+    enum { MOST = 16 };
+    const int n_hosts = c->n_hosts == 1 ? 1 : 2, n_each = c->n_ranks_per_host < MOST ? c->n_ranks_per_host : MOST;
+
+    return n_hosts * n_each < MOST ? n_hosts * n_each : MOST;
+}
+
+static enum rc find_ranks(struct machine *m, machine_sim_ranks_fn *sim_ranks, int n_launched)
+{
+    const uint64_t n_asked = m->opts->workers;
+
+    if (m->world->module.caps & WORLD_LAUNCHED) {
+        m->n_ranks = n_launched > 0 ? n_launched : 1;
+        if (n_asked > 0 && n_asked != (uint64_t)m->n_ranks)
+            return rc_raise(RC_INVAL, "--workers %llu: %d ranks were launched; leave it out, or launch as many",
+                            (unsigned long long)n_asked, m->n_ranks);
+        return RC_OK;
+    }
+    if (n_launched > 1)
+        return rc_raise(RC_INVAL,
+                        "--world %s: %d processes were launched; use --world mpi, or start without the launcher",
+                        m->world->module.name, n_launched);
+    m->n_ranks = n_asked > 0 ? (int)n_asked : machine_is_virtual(m) ? sim_ranks(&m->cluster) : 2;
+    return machine_is_virtual(m) ? cluster_check(&m->cluster, m->n_ranks, m->n_ranks) : RC_OK;
+}
+
+enum rc machine_prepare(struct machine *out, const struct machine_opts *opts, machine_sim_ranks_fn *sim_ranks)
+{
+    const struct launcher launcher = world_launcher();
+    struct machine m = { .opts = opts, .is_root = launcher.rank == 0 };
+    enum rc rc;
+
+    TRY(world_choose(&m.world, opts->world, launcher.name && launcher.n_ranks > 0));
+    TRY(host_address_check_option(opts->interface, &m.world->module));
+    if (machine_is_virtual(&m) && opts->threads > 1)
+        FAIL(RC_INVAL, "--threads %llu: world sim computes with one", (unsigned long long)opts->threads);
+    if (machine_is_virtual(&m) && train_wait_policy(opts->wait) != WAIT_AUTO)
+        FAIL(RC_INVAL, "--wait %s: world sim waits in virtual time", opts->wait);
+    TRY(find_transport(&m));
+    TRY(find_compute(&m));
+    TRY(file_of_option(cluster_find(&m.cluster, NULL, opts->cluster), "cluster"));
+    TRY(cluster_set(&m.cluster, NULL, opts->cluster_set.text));
+    TRY(find_ranks(&m, sim_ranks, launcher.name ? launcher.n_ranks : 0));
+    *out = m;
+out:
+    return rc;
+}
+
+struct world_opts machine_world_opts(const struct machine *m)
+{
+    return (struct world_opts){ .bind_cores = m->opts->bind,
+                                .n_bound_ranks = m->n_ranks,
+                                .n_threads = (int)m->opts->threads,
+                                .interface = m->opts->interface,
+                                .cluster = machine_is_virtual(m) ? &m->cluster : NULL,
+                                .stall = { .warn_ns = STALL_WARN_NS, .abort_ns = STALL_ABORT_NS } };
+}
