@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "harness/base/file.h"
@@ -162,4 +163,49 @@ void atomic_folder_discard(struct atomic_folder *f)
     }
     remove_parents(f);
     clear(f);
+}
+
+enum rc folder_make_dated(char *out, size_t n_bytes, const char *parent, const char *name)
+{
+    enum { MAX_TRIES = 1000 };
+    const time_t now = time(NULL);
+    struct tm local;
+    char date[16];
+
+    strftime(date, sizeof date, "%Y-%m-%d", localtime_r(&now, &local));
+    for (int i = 1; i < MAX_TRIES; i++) {
+        char suffix[16] = "";
+        if (i > 1)
+            snprintf(suffix, sizeof suffix, "-%d", i);
+        const int n_chars = snprintf(out, n_bytes, "%s/%s-%s%s", parent, date, name, suffix);
+        if (n_chars < 0 || (size_t)n_chars >= n_bytes)
+            return rc_raise(RC_INVAL, "%.200s...: is too long a name for the folder of a campaign: %d letters, %zu fit",
+                            out, n_chars, n_bytes - 1);
+        if (mkdir(out, 0777) == 0) {
+            file_sync_folder_of(out);
+            return RC_OK;
+        }
+        if (errno != EEXIST)
+            return rc_raise(RC_INVAL, "%s: cannot be made: %s", out, strerror(errno));
+    }
+    return rc_raise(RC_INVAL, "%s: exists, and so do %d more of that name", out, MAX_TRIES);
+}
+
+enum rc folder_make_empty(const char *path)
+{
+    const struct dirent *entry;
+    DIR *dir = NULL;
+    enum rc rc;
+
+    TRY(file_make_folder(path));
+    dir = opendir(path);
+    if (!dir)
+        FAIL(RC_INVAL, "%s: cannot be read: %s", path, strerror(errno));
+    while ((entry = readdir(dir)) != NULL)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            FAIL(RC_INVAL, "%s: has files in it, which stay; name another folder, or empty this one", path);
+out:
+    if (dir)
+        closedir(dir);
+    return rc;
 }

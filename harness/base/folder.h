@@ -6,7 +6,16 @@
 #ifndef HARNESS_BASE_FOLDER_H
 #define HARNESS_BASE_FOLDER_H
 
+#include <stddef.h>
+
 #include "harness/base/rc.h"
+
+/* Make the folder PARENT/date-NAME, or the first of date-NAME-2, ... that is not there; PARENT exists. out[n_bytes] :=
+ * its path. The date is of the day here. RC_INVAL names it and the reason. */
+enum rc folder_make_dated(char *out, size_t n_bytes, const char *parent, const char *name) MUST_CHECK;
+
+/* Make folder `path`, and those above it, or find it empty. RC_INVAL names it and the reason. */
+enum rc folder_make_empty(const char *path) MUST_CHECK;
 
 struct atomic_folder {
     char *path, *temporary_path; /* write files, no folders, into temporary_path: "PATH.partial-XXXXXX" */

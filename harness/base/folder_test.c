@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -55,9 +56,32 @@ static void folders_that_come_to_nothing_leave_none(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
+/* Made with those above it, or found empty; what is in it stays. */
+static void an_empty_folder_is_made_or_found(void **state)
+{
+    char folder[] = "gm_base_test.XXXXXX", path[64], other[80];
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/a/b", folder);
+    assert_int_equal(folder_make_empty(path), RC_OK);
+    assert_int_equal(folder_make_empty(path), RC_OK);
+    snprintf(other, sizeof other, "%s/text", path);
+    write_text(other, "kept");
+    assert_int_equal(folder_make_empty(path), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "/a/b: has files in it"));
+    assert_int_equal(folder_make_empty(other), RC_INVAL);
+    assert_int_equal(unlink(other), 0);
+    assert_int_equal(rmdir(path), 0);
+    *strrchr(path, '/') = '\0';
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(folders_that_come_to_nothing_leave_none) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(folders_that_come_to_nothing_leave_none),
+                                        cmocka_unit_test(an_empty_folder_is_made_or_found) };
 
     return cmocka_run_group_tests_name("folder", tests, NULL, NULL);
 }

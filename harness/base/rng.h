@@ -26,7 +26,8 @@ enum rng_stream {
     RNG_REPLICA,
     RNG_PART,
     RNG_SPLIT,
-    RNG_SPLIT_NORMAL
+    RNG_SPLIT_NORMAL,
+    RNG_FAULT
 };
 
 /* 64 uniform bits. Cannot fail. */

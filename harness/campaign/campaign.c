@@ -13,37 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "harness/base/folder.h"
 #include "harness/base/text.h"
 #include "harness/exchange/consistency.h"
 #include "harness/train/global_batch.h"
-
-/* date-name, then date-name-2, ...: the first that can be made. */
-static enum rc make_dir(struct campaign *c, const char *results_dir, const char *name)
-{
-    enum { MAX_TRIES = 1000 };
-    const time_t now = time(NULL);
-    struct tm local;
-    char date[16];
-
-    strftime(date, sizeof date, "%Y-%m-%d", localtime_r(&now, &local));
-    for (int i = 1; i < MAX_TRIES; i++) {
-        char suffix[16] = "";
-        if (i > 1)
-            snprintf(suffix, sizeof suffix, "-%d", i);
-        const int n_chars = snprintf(c->dir, sizeof c->dir, "%s/%s-%s%s", results_dir, date, name, suffix);
-        if (n_chars < 0 || (size_t)n_chars >= sizeof c->dir)
-            return rc_raise(RC_INVAL, "%.200s...: is too long a name for the folder of a campaign: %d letters, %zu fit",
-                            c->dir, n_chars, sizeof c->dir - 1);
-        if (mkdir(c->dir, 0777) == 0) {
-            c->made_dir = true;
-            file_sync_folder_of(c->dir);
-            return RC_OK;
-        }
-        if (errno != EEXIST)
-            return rc_raise(RC_INVAL, "%s: cannot be made: %s", c->dir, strerror(errno));
-    }
-    return rc_raise(RC_INVAL, "%s: exists, and so do %d more of that name", c->dir, MAX_TRIES);
-}
 
 enum rc campaign_open(struct campaign *c, const char *results_dir, const char *name)
 {
@@ -51,7 +24,8 @@ enum rc campaign_open(struct campaign *c, const char *results_dir, const char *n
     enum rc rc;
 
     TRY(file_make_folder(results_dir));
-    TRY(make_dir(c, results_dir, name));
+    TRY(folder_make_dated(c->dir, sizeof c->dir, results_dir, name));
+    c->made_dir = true;
     snprintf(path, sizeof path, "%s/runs.jsonl", c->dir);
     TRY(partial_file_open(&c->runs, path));
 out:
