@@ -93,7 +93,7 @@ size_t calibration_spread(struct calibrated_value out[CALIBRATION_MOST_VALUES], 
 void calibration_setting(char out[CALIBRATION_SETTING_BYTES], const struct cluster *c,
                          const struct calibrated_value *value, bool is_higher)
 {
-    const struct cluster_key *k = &cluster_keys[value->key];
+    const struct key *k = &cluster_keys[value->key];
     const double own = cluster_key_number(c, value->key);
     const double other = is_higher ? own * (1 + value->ratio) : own / (1 + value->ratio); /* V2 */
 

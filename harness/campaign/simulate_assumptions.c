@@ -31,7 +31,7 @@ static enum rc add_value(struct simulate *s, size_t point, int key, const char *
 static enum rc add_number(struct simulate *s, size_t point, int key)
 {
     const struct simulate_point p = s->point[point];
-    const struct cluster_key *k = &cluster_keys[key];
+    const struct key *k = &cluster_keys[key];
     const double own = cluster_key_number(&s->cluster[s->way[p.way].cluster].cluster, key);
     const double twice = fmin(2 * own, k->most), half = fmax(own / 2, k->least);
     char value[VALUE_BYTES];
@@ -39,7 +39,7 @@ static enum rc add_number(struct simulate *s, size_t point, int key)
 
     if (!(own > 0))
         return RC_OK;
-    snprintf(value, sizeof value, "%.6g", k->type == CLUSTER_WHOLE ? ceil(half) : half);
+    snprintf(value, sizeof value, "%.6g", k->type == KEY_WHOLE ? ceil(half) : half);
     TRY(add_value(s, point, key, value));
     snprintf(value, sizeof value, "%.6g", twice);
     TRY(add_value(s, point, key, value));
@@ -77,10 +77,10 @@ static enum rc add_assumptions_of(struct simulate *s, size_t point)
     enum rc rc = RC_OK;
 
     for (size_t i = 0; i < n; i++) {
-        const enum cluster_key_type type = cluster_keys[key[i]].type;
-        if (!concerns(w, key[i]) || type == CLUSTER_TEXT)
+        const enum key_type type = cluster_keys[key[i]].type;
+        if (!concerns(w, key[i]) || type == KEY_TEXT)
             continue;
-        TRY(type == CLUSTER_CHOICE ? add_choices(s, point, key[i]) : add_number(s, point, key[i]));
+        TRY(type == KEY_CHOICE ? add_choices(s, point, key[i]) : add_number(s, point, key[i]));
     }
 out:
     return rc;

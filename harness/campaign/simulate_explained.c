@@ -16,7 +16,7 @@ static void write_values(FILE *to, const struct used_cluster *c, const char *sou
     int n = 0;
 
     for (int key = 0; key < CLUSTER_N_KEYS; key++) {
-        if (cluster_keys[key].type == CLUSTER_TEXT || strcmp(used_cluster_source_name(c, key), source) != 0 ||
+        if (cluster_keys[key].type == KEY_TEXT || strcmp(used_cluster_source_name(c, key), source) != 0 ||
             !cluster_key_matters(&c->cluster, key))
             continue;
         if (n++ == 0) {

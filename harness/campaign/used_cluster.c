@@ -114,7 +114,7 @@ static void record_value(struct record *record, const struct cluster *c, int key
 {
     char text[64];
 
-    if (cluster_keys[key].type == CLUSTER_REAL || cluster_keys[key].type == CLUSTER_WHOLE) {
+    if (cluster_keys[key].type == KEY_REAL || cluster_keys[key].type == KEY_WHOLE) {
         record_f64(record, cluster_keys[key].name, cluster_key_number(c, key));
         return;
     }

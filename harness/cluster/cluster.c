@@ -13,16 +13,14 @@
 #include "harness/cluster/cluster_presets.h"
 #include "harness/cluster/cluster_yaml.h"
 
-enum { SETTING_BYTES = 128, MAX_PRESETS = 32 };
+enum { MAX_PRESETS = 32 };
 
 void cluster_default(struct cluster *out)
 {
-    enum rc rc = RC_OK;
-
     *out = (struct cluster){ .seed = 1 };
-    for (int i = 0; i < CLUSTER_N_KEYS && rc == RC_OK; i++)
-        rc = cluster_key_set(out, i, cluster_keys[i].def);
+    const enum rc rc = key_set_defaults(&cluster_key_table, out);
     assert(rc == RC_OK); /* B2: tested */
+    (void)rc;
     snprintf(out->name, sizeof out->name, "default");
     out->assumed = (UINT64_C(1) << CLUSTER_N_KEYS) - 2; /* but not its name */
 }
@@ -81,78 +79,36 @@ out:
     return rc;
 }
 
-/* RC_INVAL for a setting: what is wrong with it. */
-static enum rc wrong_setting(const char *setting, const char *why)
+struct changing { /* what --cluster-set changes */
+    struct cluster *cluster;
+    struct cluster_sources *sources; /* NULL: not wanted */
+};
+
+static void is_set(void *arg, int key)
 {
-    char shown[SETTING_BYTES];
+    const struct changing *changing = arg;
+    const char *name = cluster_keys[key].name;
+    struct cluster *c = changing->cluster;
 
-    snprintf(shown, sizeof shown, "%s", setting);
-    for (char *c = shown; *c; c++)
-        if (*c == 0x7f || (unsigned char)*c < 0x20)
-            *c = '?';
-    return rc_raise(RC_INVAL, "--cluster-set %s: %s", shown, why);
-}
-
-/* The same where a call failed for it: as rc_message() has it. */
-static enum rc refused_setting(const char *setting)
-{
-    char why[RC_MESSAGE_BYTES];
-
-    snprintf(why, sizeof why, "%.300s", rc_message());
-    return wrong_setting(setting, why);
-}
-
-static enum rc unknown_key(const char *setting, const char *key)
-{
-    char why[128];
-    const char *known[CLUSTER_N_KEYS + 1] = { NULL };
-
-    for (int i = 0; i < CLUSTER_N_KEYS; i++)
-        known[i] = cluster_keys[i].name;
-    const char *nearest = text_nearest(key, known);
-    snprintf(why, sizeof why, "no such key; %s %s", nearest ? "the nearest is" : "the first one is",
-             nearest ? nearest : known[0]);
-    return wrong_setting(setting, why);
-}
-
-static enum rc set_one(struct cluster *c, struct cluster_sources *sources, const char *setting)
-{
-    const char *equals = strchr(setting, '=');
-    char name[SETTING_BYTES];
-
-    if (!equals || equals == setting)
-        return wrong_setting(setting, "KEY=VALUE would be right");
-    snprintf(name, sizeof name, "%.*s", (int)(equals - setting), setting);
-    const int key = cluster_key_find(name);
-    if (key < 0)
-        return unknown_key(setting, name);
-    if (cluster_key_set(c, key, equals + 1) != RC_OK)
-        return refused_setting(setting);
     c->assumed &= ~(UINT64_C(1) << key);
-    if (sources)
-        snprintf(sources->text[key], sizeof sources->text[key], "--cluster-set");
+    if (changing->sources)
+        snprintf(changing->sources->text[key], sizeof changing->sources->text[key], "--cluster-set");
     if (strcmp(name, "hosts_count") == 0 || strcmp(name, "ranks_per_host_count") == 0)
         snprintf(c->place, sizeof c->place, "--cluster-set");
-    return RC_OK;
 }
 
 enum rc cluster_set(struct cluster *c, struct cluster_sources *sources, const char *settings)
 {
-    const char *rest = settings;
-    char setting[SETTING_BYTES];
     struct cluster changed = *c;
+    struct changing changing = { &changed, sources };
     int key = 0;
     enum rc rc = RC_OK;
 
     if (settings[0] == '\0')
         return RC_OK;
-    while (text_next(&rest, setting, sizeof setting)) {
-        if (strlen(setting) == sizeof setting - 1)
-            TRY(wrong_setting(setting, "is too long; no value has so many letters"));
-        TRY(set_one(&changed, sources, setting));
-    }
+    TRY(key_change(&cluster_key_table, &changed, "--cluster-set", settings, is_set, &changing));
     if (cluster_keys_agree(&changed, &key) != RC_OK)
-        TRY(refused_setting(cluster_keys[key].name));
+        TRY(key_refuse_setting("--cluster-set", cluster_keys[key].name));
     *c = changed;
 out:
     return rc;

@@ -1,29 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cluster_keys.c - the keys of a description: their values from text and to text, and which contradict each other. */
+/* cluster_keys.c - the keys of a description, and which of their values contradict each other. */
 #include "harness/cluster/cluster_keys.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "harness/base/text.h"
-
-#define MEMBER_(m, T)                                                                                         \
-    (offsetof(struct cluster, m) + 0 * sizeof(struct {                                                        \
-                                       _Static_assert(_Generic(((struct cluster *)0)->m, T : 1, default : 0), \
-                                                      "cluster." #m " is not a " #T);                         \
-                                       int unused;                                                            \
-                                   }))
-#define WHOLE_(name_, m, lo, hi, required, def_, unit_, meaning_)                                         \
+#define WHOLE_(name_, m, lo, hi, required, def_, unit_, meaning_)                                       \
+    {                                                                                                   \
+        .name = name_, .type = KEY_WHOLE, KEY_MEMBER_(struct cluster, m, int), .least = lo, .most = hi, \
+        .is_required = required, .def = def_, .unit = unit_, .meaning = meaning_                        \
+    }
+#define REAL_(name_, m, lo, hi, required, def_, unit_, meaning_, only_)                                   \
     {                                                                                                     \
-        name_, CLUSTER_WHOLE, MEMBER_(m, int), lo, hi, false, required, NULL, def_, unit_, meaning_, NULL \
+        .name = name_, .type = KEY_REAL, KEY_MEMBER_(struct cluster, m, double), .least = lo, .most = hi, \
+        .is_required = required, .def = def_, .unit = unit_, .meaning = meaning_, .only = only_           \
     }
-#define REAL_(name_, m, lo, hi, required, def_, unit_, meaning_, only_)                                      \
-    {                                                                                                        \
-        name_, CLUSTER_REAL, MEMBER_(m, double), lo, hi, false, required, NULL, def_, unit_, meaning_, only_ \
-    }
-#define CHOICE_(name_, m, choices_, def_, meaning_)                                                    \
-    {                                                                                                  \
-        name_, CLUSTER_CHOICE, MEMBER_(m, int), 0, 0, false, false, choices_, def_, "", meaning_, NULL \
+#define CHOICE_(name_, m, choices_, def_, meaning_)                                                               \
+    {                                                                                                             \
+        .name = name_, .type = KEY_CHOICE, KEY_MEMBER_(struct cluster, m, int), .choices = choices_, .def = def_, \
+        .unit = "", .meaning = meaning_                                                                           \
     }
 #define PROTOCOL_(p, latency, message, rate, process)                                                             \
     REAL_(#p "_latency_s", p.latency_s, 0, 1e3, false, latency, "s", "of " #p ", one way, beside the link's",     \
@@ -40,12 +32,25 @@
               "what one process sends and receives by " #p ", together, at most; 0: no limit", "protocol=" #p)
 
 /* The defaults of the protocols are assumptions, from the middle of what was published for each; a preset says more. */
-const struct cluster_key cluster_keys[] = {
-    { "name", CLUSTER_TEXT, MEMBER_(name[0], char), 0, 0, false, false, NULL, "unnamed", "", "of the cluster", NULL },
+const struct key cluster_keys[] = {
+    { .name = "name",
+      .type = KEY_TEXT,
+      KEY_LETTERS_(struct cluster, name),
+      .def = "unnamed",
+      .unit = "",
+      .meaning = "of the cluster" },
     WHOLE_("hosts_count", n_hosts, 0, 1e6, true, "0", "hosts", "of the cluster; 0: as many as the ranks need"),
     WHOLE_("ranks_per_host_count", n_ranks_per_host, 1, 1e6, true, "1", "ranks", "of a host: its GPUs"),
-    { "link_bits_per_s", CLUSTER_REAL, MEMBER_(link_bytes_per_s, double), 1, 1e18, true, true, NULL, "1e9", "bits/s",
-      "of each network card, each way", NULL },
+    { .name = "link_bits_per_s",
+      .type = KEY_REAL,
+      KEY_MEMBER_(struct cluster, link_bytes_per_s, double),
+      .least = 1,
+      .most = 1e18,
+      .is_bits = true,
+      .is_required = true,
+      .def = "1e9",
+      .unit = "bits/s",
+      .meaning = "of each network card, each way" },
     REAL_("link_latency_s", link_latency_s, 1e-9, 1e3, true, "25e-6", "s", "one way, host to host, within a group",
           NULL),
     REAL_("link_duplex_ratio", link_duplex_ratio, 1, 2, false, "2", "",
@@ -95,163 +100,43 @@ const struct cluster_key cluster_keys[] = {
     WHOLE_("slow_links_count", n_slow_links, 0, 1e6, false, "0", "hosts",
            "of workers, whose network cards are slow, drawn by the seed"),
     REAL_("slow_link_ratio", slow_link_ratio, 1, 1e6, false, "1", "", "times so slow those are, each way", NULL),
-    { NULL, CLUSTER_TEXT, 0, 0, 0, false, false, NULL, NULL, NULL, NULL, NULL },
+    { .name = NULL },
 };
 _Static_assert(sizeof cluster_keys / sizeof *cluster_keys == CLUSTER_N_KEYS + 1, "CLUSTER_N_KEYS is wrong");
-_Static_assert((int)CLUSTER_N_KEYS <= (int)CLUSTER_MAX_KEYS, "cluster.assumed has no bit for the last key");
+_Static_assert((int)CLUSTER_N_KEYS <= (int)CLUSTER_MAX_KEYS && (int)CLUSTER_MAX_KEYS <= (int)KEY_MAX_KEYS,
+               "cluster.assumed has no bit for the last key");
+
+const struct key_table cluster_key_table = { cluster_keys, CLUSTER_N_KEYS, "cluster description",
+                                             "a file with the description of a cluster (YAML)" };
 
 int cluster_key_find(const char *name)
 {
-    for (int i = 0; i < CLUSTER_N_KEYS; i++)
-        if (strcmp(cluster_keys[i].name, name) == 0)
-            return i;
-    return -1;
-}
-
-/* out[n_bytes] := name number i of "a|b|c"; false: there are not so many. */
-static bool choice_name(const char *choices, int i, char *out, size_t n_bytes)
-{
-    for (; i > 0 && choices; i--) {
-        choices = strchr(choices, '|');
-        choices += choices != NULL;
-    }
-    if (choices)
-        snprintf(out, n_bytes, "%.*s", (int)strcspn(choices, "|"), choices);
-    return choices != NULL;
-}
-
-static int whole_of(const struct cluster *c, const struct cluster_key *k)
-{
-    int value;
-
-    memcpy(&value, (const char *)c + k->offset_bytes, sizeof value);
-    return value;
+    return key_find(&cluster_key_table, name);
 }
 
 double cluster_key_number(const struct cluster *c, int key)
 {
-    const struct cluster_key *k = &cluster_keys[key];
-    double value;
-
-    if (k->type != CLUSTER_REAL)
-        return whole_of(c, k);
-    memcpy(&value, (const char *)c + k->offset_bytes, sizeof value);
-    return k->is_bits ? 8 * value : value;
-}
-
-/* As few digits as give the same number again. */
-static void format_real(double value, char *out, size_t n_bytes)
-{
-    double again = 0;
-
-    for (int n_digits = 6; n_digits <= 17; n_digits++) {
-        snprintf(out, n_bytes, "%.*g", n_digits, value);
-        if (text_to_f64(out, &again) && memcmp(&again, &value, sizeof value) == 0)
-            return;
-    }
+    return key_number(&cluster_keys[key], c);
 }
 
 void cluster_key_format(const struct cluster *c, int key, char *out, size_t n_bytes)
 {
-    const struct cluster_key *k = &cluster_keys[key];
-
-    if (k->type == CLUSTER_TEXT)
-        snprintf(out, n_bytes, "%s", (const char *)c + k->offset_bytes);
-    else if (k->type == CLUSTER_CHOICE)
-        (void)choice_name(k->choices, whole_of(c, k), out, n_bytes);
-    else if (k->type == CLUSTER_WHOLE)
-        snprintf(out, n_bytes, "%d", whole_of(c, k));
-    else
-        format_real(cluster_key_number(c, key), out, n_bytes);
+    key_format(&cluster_keys[key], c, out, n_bytes);
 }
 
 void cluster_key_range(int key, char *out, size_t n_bytes)
 {
-    const struct cluster_key *k = &cluster_keys[key];
-
-    if (k->type == CLUSTER_CHOICE)
-        snprintf(out, n_bytes, "one of %s", k->choices);
-    else
-        snprintf(out, n_bytes, "a %snumber from %g to %g", k->type == CLUSTER_WHOLE ? "whole " : "", k->least, k->most);
-}
-
-/* RC_INVAL for a value that key cannot have. */
-static enum rc wrong(int key, const char *text)
-{
-    char shown[64], range[128];
-
-    snprintf(shown, sizeof shown, "%s", text);
-    for (char *c = shown; *c; c++)
-        if (*c == 0x7f || (unsigned char)*c < 0x20)
-            *c = '?';
-    cluster_key_range(key, range, sizeof range);
-    return rc_raise(RC_INVAL, "is \"%s\"; %s would be right", shown, range);
-}
-
-static enum rc set_text(char *member, const char *text)
-{
-    for (const char *c = text; *c; c++)
-        if (*c == 0x7f || (unsigned char)*c < 0x20)
-            return rc_raise(RC_INVAL, "has a control character; printable text would be right");
-    if (strlen(text) >= sizeof((struct cluster *)0)->name)
-        return rc_raise(RC_INVAL, "is too long; at most %zu bytes would be right",
-                        sizeof((struct cluster *)0)->name - 1);
-    snprintf(member, sizeof((struct cluster *)0)->name, "%s", text[0] ? text : "unnamed");
-    return RC_OK;
-}
-
-/* *out := the index of text among the choices of key. */
-static enum rc set_choice(int *out, int key, const char *text)
-{
-    char name[32];
-
-    for (int i = 0; choice_name(cluster_keys[key].choices, i, name, sizeof name); i++)
-        if (strcmp(name, text) == 0) {
-            *out = i;
-            return RC_OK;
-        }
-    return wrong(key, text);
+    key_range(&cluster_keys[key], out, n_bytes);
 }
 
 enum rc cluster_key_set(struct cluster *c, int key, const char *text)
 {
-    const struct cluster_key *k = &cluster_keys[key];
-    char *member = (char *)c + k->offset_bytes;
-    uint64_t whole = 0;
-    double real = 0;
-    int value = 0;
-    enum rc rc = RC_OK;
-
-    if (k->type == CLUSTER_TEXT)
-        return set_text(member, text);
-    if (k->type == CLUSTER_CHOICE)
-        TRY(set_choice(&value, key, text));
-    else if (k->type == CLUSTER_WHOLE) {
-        if (!text_to_u64(text, &whole) || (double)whole < k->least || (double)whole > k->most)
-            return wrong(key, text);
-        value = (int)whole;
-    } else if (!text_to_f64(text, &real) || real < k->least || real > k->most)
-        return wrong(key, text);
-    real = k->is_bits ? real / 8 : real;
-    if (k->type == CLUSTER_REAL)
-        memcpy(member, &real, sizeof real);
-    else
-        memcpy(member, &value, sizeof value);
-out:
-    return rc;
+    return key_set(&cluster_keys[key], c, text);
 }
 
 bool cluster_key_matters(const struct cluster *c, int key)
 {
-    const char *only = cluster_keys[key].only;
-    const char *equals = only ? strchr(only, '=') : NULL;
-    char name[64], value[64];
-
-    if (!equals)
-        return true;
-    snprintf(name, sizeof name, "%.*s", (int)(equals - only), only);
-    cluster_key_format(c, cluster_key_find(name), value, sizeof value);
-    return strcmp(value, equals + 1) == 0;
+    return key_matters(&cluster_key_table, c, key);
 }
 
 size_t cluster_assumed(const struct cluster *c, int out[CLUSTER_MAX_KEYS])

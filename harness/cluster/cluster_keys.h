@@ -10,29 +10,11 @@
 #ifndef HARNESS_CLUSTER_CLUSTER_KEYS_H
 #define HARNESS_CLUSTER_CLUSTER_KEYS_H
 
+#include "harness/base/key_table.h"
 #include "harness/cluster/cluster.h"
 
-enum cluster_key_type {
-    CLUSTER_TEXT,   /* char[64] */
-    CLUSTER_WHOLE,  /* int */
-    CLUSTER_REAL,   /* double */
-    CLUSTER_CHOICE, /* int, the index of one of choices */
-};
-
-struct cluster_key {
-    const char *name; /* ends in its unit */
-    enum cluster_key_type type;
-    size_t offset_bytes;        /* in struct cluster */
-    double least, most;         /* inclusive; numbers only */
-    bool is_bits;               /* the member is in bytes, an eighth of the value */
-    bool is_required;           /* in a file */
-    const char *choices;        /* "none|rank|host" */
-    const char *def;            /* the default, as text */
-    const char *unit, *meaning; /* for people; meaning: one line, no full stop */
-    const char *only;           /* "protocol=tcp": without that, the value has no effect; NULL: it always has */
-};
-
-extern const struct cluster_key cluster_keys[]; /* name NULL last */
+extern const struct key cluster_keys[]; /* name NULL last */
+extern const struct key_table cluster_key_table;
 enum { CLUSTER_N_KEYS = 44 };
 
 /* Index of the key of that name; -1: none. */

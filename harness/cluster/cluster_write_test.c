@@ -45,7 +45,7 @@ static void assert_same(const struct known *read, const struct known *wanted)
         cluster_key_format(&read->cluster, i, value, sizeof value);
         cluster_key_format(&wanted->cluster, i, should, sizeof should);
         assert_string_equal(value, should);
-        if (cluster_keys[i].type == CLUSTER_REAL)
+        if (cluster_keys[i].type == KEY_REAL)
             assert_true(cluster_key_number(&read->cluster, i) == cluster_key_number(&wanted->cluster, i));
     }
     assert_true(read->cluster.assumed == wanted->cluster.assumed);

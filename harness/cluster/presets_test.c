@@ -245,7 +245,7 @@ static void the_table_is_sound(void **state)
     cluster_default(&c);
     memset(&again, 0, sizeof again);
     for (int i = 0; i < CLUSTER_N_KEYS; i++) {
-        const struct cluster_key *k = &cluster_keys[i];
+        const struct key *k = &cluster_keys[i];
         assert_int_equal(cluster_key_find(k->name), i);
         assert_true(k->meaning[0] != '\0' && k->meaning[strlen(k->meaning) - 1] != '.');
         assert_int_equal(cluster_key_set(&again, i, k->def), RC_OK);
@@ -291,7 +291,7 @@ static void broken_presets_give_one_line(void **state)
         if (rc == RC_OK) {
             n_valid++;
             for (int key = 0; key < CLUSTER_N_KEYS; key++)
-                if (cluster_keys[key].type == CLUSTER_REAL || cluster_keys[key].type == CLUSTER_WHOLE)
+                if (cluster_keys[key].type == KEY_REAL || cluster_keys[key].type == KEY_WHOLE)
                     assert_true(cluster_key_number(&c, key) >= cluster_keys[key].least &&
                                 cluster_key_number(&c, key) <= cluster_keys[key].most);
             continue;

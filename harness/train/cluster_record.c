@@ -12,12 +12,12 @@ static const char *cluster_record_key(int key)
 
 static void record_cluster_value(struct record *r, const struct cluster *c, int key)
 {
-    const struct cluster_key *k = &cluster_keys[key];
+    const struct key *k = &cluster_keys[key];
     char text[64];
 
-    if (k->type == CLUSTER_WHOLE)
+    if (k->type == KEY_WHOLE)
         record_i64(r, cluster_record_key(key), (int64_t)cluster_key_number(c, key));
-    else if (k->type == CLUSTER_REAL)
+    else if (k->type == KEY_REAL)
         record_f64(r, cluster_record_key(key), k->is_bits ? c->link_bytes_per_s : cluster_key_number(c, key));
     else {
         cluster_key_format(c, key, text, sizeof text);

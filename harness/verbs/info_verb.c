@@ -100,7 +100,7 @@ static enum rc print_cluster(const struct info_opts *o)
     TRY(file_of_option(cluster_find(&c, &sources, o->cluster), "cluster"));
     TRY(cluster_set(&c, &sources, o->cluster_set.text));
     for (int i = 0; i < CLUSTER_N_KEYS; i++) {
-        const struct cluster_key *k = &cluster_keys[i];
+        const struct key *k = &cluster_keys[i];
         cluster_key_format(&c, i, value, sizeof value);
         printf("%-26s %s %s\n    %s%s%s\n    %s%s\n", k->name, value, k->unit, k->meaning,
                cluster_key_matters(&c, i) ? "" : "; without effect here: needs ",
