@@ -17,7 +17,7 @@
 struct criteria {
     char name[ACCEPT_NAME_BYTES]; /* of the cluster */
     char stages[128];             /* "all", or names with commas between */
-    bool runs[ACCEPT_N_STAGES];   /* as stages says */
+    bool runs[ACCEPT_N_STAGES];   /* as stages says; the soak only with soak_minutes above 0 */
     double stage_limit_s;         /* a stage that takes longer is ended, and has no data */
 
     /* statistics */
@@ -50,20 +50,36 @@ struct criteria {
     double soak_minutes, most_drift_ratio, most_straggling_ratio;
 };
 
+enum { CRITERIA_MAX_KEYS = 40, CRITERIA_SOURCE_BYTES = 256 };
+struct criteria_sources { /* of each value, by the index of its key in criteria_keys; "": it is the default */
+    char text[CRITERIA_MAX_KEYS][CRITERIA_SOURCE_BYTES];
+};
+
 /* All defaults. Cannot fail. */
 void criteria_default(struct criteria *out);
 /* RC_INVAL: C3. RC_NOMEM. */
 enum rc criteria_load(struct criteria *out, const char *path) MUST_CHECK;
-/* Of text in memory; name: what messages begin with. For the fuzzer, too. */
+/* Of text in memory, any bytes; name: what messages begin with. RC_INVAL: C3. RC_NOMEM. */
 enum rc criteria_parse(struct criteria *out, const char *name, const char *text, size_t n_bytes) MUST_CHECK;
-/* "KEY=VALUE" lines or commas between, as of --criteria-set (struct opt_joined). RC_INVAL. */
+/* "KEY=VALUE", with commas or ends of lines between, as of --criteria-set (struct opt_joined). RC_INVAL names the
+ * setting; *c is then as it was. */
 enum rc criteria_set(struct criteria *c, const char *assignments) MUST_CHECK;
-/* Write c as a commented file; source: for each key (by its index in criteria_keys) where its value is from, "" or
- * NULL: the default; sources may be NULL. Whole or not at all. RC_INVAL, RC_IO. */
-enum rc criteria_write(const struct criteria *c, const char *const *sources, const char *head,
+/* Leave out stages, "noise,ps", as of `option`, with which messages begin; "": none. RC_INVAL: no such stage, or none
+ * is left; *c is then as it was. */
+enum rc criteria_skip(struct criteria *c, const char *option, const char *stages) MUST_CHECK;
+/* The sizes of a list, smallest first: of collective_bytes, ps_bytes. Returns how many. Cannot fail after a parse. */
+int criteria_sizes(const char *list, size_t out[ACCEPT_MAX_SIZES]);
+/* Write c as a commented file, with the meaning and the source of each value. sources, head: NULL: none; each line of
+ * head becomes a comment. Whole or not at all. RC_INVAL, RC_IO. */
+enum rc criteria_write(const struct criteria *c, const struct criteria_sources *sources, const char *head,
                        const char *path) MUST_CHECK;
-/* Limits from what a healthy reference run measured (each margin_ratio below, or above, the worst healthy value). */
+/* Limits from what a healthy reference run measured: margin_ratio below, or above, the worst healthy value. What it did
+ * not measure keeps its limit. sources: NULL: not wanted. */
 void criteria_from_reference(struct criteria *c, const struct acceptance *healthy, double margin_ratio,
-                             const char **sources);
+                             struct criteria_sources *sources);
+struct cluster;
+/* Limits from what a description declares of the hardware, margin_ratio below it. */
+void criteria_from_cluster(struct criteria *c, const struct cluster *cluster, double margin_ratio,
+                           struct criteria_sources *sources);
 
 #endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* criteria_keys.c - the keys of a criteria file, and which of their values contradict each other. */
+#include "harness/accept/criteria_keys.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "allreduce/collective_list.h"
+#include "harness/base/text.h"
+#include "models/workload.h"
+
+#define STAGES_ "all|preflight|compute|noise|pairwise|collectives|ps|training|integrity|soak"
+/* Least and most message, or vector. */
+#define LEAST_BYTES_ 4
+#define MOST_BYTES_ 17179869184.0
+
+#define NUMBER_(type_, m, T, lo, hi, def_, unit_, meaning_)                                                  \
+    {                                                                                                        \
+        .name = #m, .type = type_, KEY_MEMBER_(struct criteria, m, T), .least = lo, .most = hi, .def = def_, \
+        .unit = unit_, .meaning = meaning_                                                                   \
+    }
+#define WHOLE_(m, lo, hi, def_, unit_, meaning_) NUMBER_(KEY_WHOLE, m, int, lo, hi, def_, unit_, meaning_)
+#define COUNT_(m, lo, hi, def_, unit_, meaning_) NUMBER_(KEY_COUNT, m, double, lo, hi, def_, unit_, meaning_)
+#define REAL_(m, lo, hi, def_, unit_, meaning_) NUMBER_(KEY_REAL, m, double, lo, hi, def_, unit_, meaning_)
+#define NAME_(m, kind_, def_, meaning_)                                                                               \
+    {                                                                                                                 \
+        .name = #m, .type = KEY_TEXT, KEY_LETTERS_(struct criteria, m), .def = def_, .unit = "", .meaning = meaning_, \
+        .kind = kind_                                                                                                 \
+    }
+#define LIST_(m, choices_, def_, unit_, meaning_)                                                                   \
+    {                                                                                                               \
+        .name = #m, .type = KEY_LIST, KEY_LETTERS_(struct criteria, m), .least = LEAST_BYTES_, .most = MOST_BYTES_, \
+        .choices = choices_, .def = def_, .unit = unit_, .meaning = meaning_                                        \
+    }
+
+const struct key criteria_keys[] = {
+    NAME_(name, NULL, "unnamed", "of the cluster"),
+    LIST_(stages, STAGES_, "all", "", "that are run; the soak only with soak_minutes above 0"),
+    REAL_(stage_limit_s, 1, 1e6, "600", "s", "after which a stage is ended, and has no data"),
+
+    REAL_(false_discovery_ratio, 1e-9, 0.5, "0.01", "", "of all that a stage finds, the part that may be false"),
+    REAL_(least_effect_ratio, 1e-3, 0.9, "0.1", "",
+          "nobody is blamed who is nearer than this part to what the others have"),
+    WHOLE_(least_repeats_count, 2, ACCEPT_MAX_REPEATS, "3", "repeats",
+           "of what every rank, and every pair of nodes, measures, at least"),
+    WHOLE_(most_repeats_count, 2, ACCEPT_MAX_REPEATS, "10", "repeats", "likewise, at most, where the evidence is thin"),
+
+    REAL_(most_clock_skew_s, 0, 1e6, "0", "s", "between the clocks of two nodes; 0: no limit"),
+    COUNT_(least_memory_free_bytes, 0, 1e18, "0", "bytes", "of memory that every node has free; 0: no limit"),
+    REAL_(least_link_bits_per_s, 0, 1e18, "0", "bits/s",
+          "at which the network card of every node says that it runs; 0: no limit"),
+    COUNT_(least_cores_count, 0, 1e6, "0", "cores", "that every node lets the test use; 0: no limit"),
+
+    REAL_(least_flops_per_s, 0, 1e24, "0", "flop/s", "of a matrix product, of every rank; 0: no limit"),
+    REAL_(least_memory_bytes_per_s, 0, 1e18, "0", "bytes/s", "of memory, of every rank; 0: no limit"),
+
+    REAL_(noise_quantum_s, 1e-6, 10, "1e-3", "s", "that a fixed piece of work takes about"),
+    REAL_(noise_s, 1e-4, 1e5, "1", "s", "for which such pieces are repeated, about"),
+    REAL_(most_detour_ratio, 0, 1, "0", "", "of the time that something else takes from every rank; 0: no limit"),
+    REAL_(most_longest_detour_s, 0, 1e5, "0", "s", "that something else takes from a rank at once; 0: no limit"),
+
+    COUNT_(pairwise_message_bytes, LEAST_BYTES_, MOST_BYTES_, "4194304", "bytes",
+           "of a message by which the rate of two nodes is measured"),
+    REAL_(least_pair_bytes_per_s, 0, 1e18, "0", "bytes/s", "from every node to every other; 0: no limit"),
+    REAL_(most_pair_latency_s, 0, 1e3, "0", "s", "one way, between every two nodes; 0: no limit"),
+
+    NAME_(reducer, &collective_kind, "", "by which allreduce is measured"),
+    LIST_(collective_bytes, NULL, "4096,262144,4194304", "bytes", "of the vectors that are summed, rising"),
+    REAL_(least_busbw_bytes_per_s, 0, 1e18, "0", "bytes/s",
+          "bus bandwidth of allreduce with the largest vector; 0: no limit"),
+    REAL_(least_busbw_bound_ratio, 0, 1, "0", "", "likewise, of what the slowest link allows; 0: no limit"),
+
+    LIST_(ps_bytes, NULL, "4096,262144,4194304", "bytes", "of parameters on servers, pushed and pulled, rising"),
+    REAL_(least_goodput_bytes_per_s, 0, 1e18, "0", "bytes/s",
+          "of all servers together, with the most parameters; 0: no limit"),
+    REAL_(least_goodput_bound_ratio, 0, 1, "0", "", "likewise, of what the slowest link allows; 0: no limit"),
+
+    NAME_(training_model, &workload_kind, "", "that is trained at 1, 2, 4, ... nodes and all"),
+    COUNT_(training_steps_count, 10, 1e9, "60", "steps", "of each training"),
+    REAL_(least_efficiency_ratio, 0, 1, "0", "",
+          "samples per second of all nodes, over those of one node times the nodes; 0: no limit"),
+    REAL_(most_exposed_ratio, 0, 1, "0", "",
+          "of a step of all nodes in which communication is waited for; 0: no limit"),
+
+    COUNT_(integrity_steps_count, 1, 1e9, "64", "steps", "in which parameters of all ranks are compared"),
+    COUNT_(integrity_every_steps, 1, 1e9, "16", "steps", "between two such comparisons"),
+
+    REAL_(soak_minutes, 0, 1e5, "0", "min", "for which training goes on; 0: the soak is left out"),
+    REAL_(most_drift_ratio, 0, 1e3, "0.1", "",
+          "by which steps at the end of the soak may take longer than at its beginning; 0: no limit"),
+    REAL_(most_straggling_ratio, 0, 1e3, "0.2", "",
+          "by which steps of the worst minute of the soak may take longer than those of all; 0: no limit"),
+};
+_Static_assert(sizeof criteria_keys / sizeof *criteria_keys == CRITERIA_N_KEYS, "CRITERIA_N_KEYS is wrong");
+_Static_assert((int)CRITERIA_N_KEYS <= (int)CRITERIA_MAX_KEYS && (int)CRITERIA_MAX_KEYS <= (int)KEY_MAX_KEYS,
+               "the last key has no source");
+
+const struct key_table criteria_key_table = { criteria_keys, CRITERIA_N_KEYS, "criteria file",
+                                              "a file with the criteria of an acceptance test (YAML)" };
+
+int criteria_sizes(const char *list, size_t out[ACCEPT_MAX_SIZES])
+{
+    char element[32];
+    const char *rest = list;
+    uint64_t n_bytes;
+    int n = 0;
+
+    while (n < ACCEPT_MAX_SIZES && text_next(&rest, element, sizeof element))
+        if (text_to_u64(element, &n_bytes))
+            out[n++] = (size_t)n_bytes;
+    return n;
+}
+
+/* runs[] := the stages that are named; returns how many names there are, "all" among them. */
+static int named_stages(const char *names, bool runs[ACCEPT_N_STAGES])
+{
+    char name[32];
+    const char *rest = names;
+    int n = 0;
+
+    memset(runs, 0, ACCEPT_N_STAGES * sizeof *runs);
+    for (; text_next(&rest, name, sizeof name); n++)
+        for (int s = 0; s < ACCEPT_N_STAGES; s++)
+            runs[s] = runs[s] || strcmp(name, "all") == 0 || strcmp(name, accept_stage_name((enum accept_stage)s)) == 0;
+    return n;
+}
+
+static bool names_all(const char *stages)
+{
+    return strncmp(stages, "all,", 4) == 0 || strstr(stages, ",all") != NULL;
+}
+
+/* RC_INVAL: a list of sizes has too many, or they do not rise. */
+static enum rc check_sizes(const char *list)
+{
+    size_t size[ACCEPT_MAX_SIZES];
+    const int n = criteria_sizes(list, size);
+    int n_elements = 1;
+
+    for (const char *c = list; *c; c++)
+        n_elements += *c == ',';
+    if (n_elements > ACCEPT_MAX_SIZES)
+        return rc_raise(RC_INVAL, "has %d sizes; at most %d would be right", n_elements, ACCEPT_MAX_SIZES);
+    for (int i = 1; i < n; i++)
+        if (size[i] <= size[i - 1])
+            return rc_raise(RC_INVAL, "is \"%.63s\"; sizes that rise would be right: %zu is not above %zu", list,
+                            size[i], size[i - 1]);
+    return RC_OK;
+}
+
+/* RC_INVAL: value of key is wrong beside another one; needs: what would be right. */
+static enum rc contradicts(const struct criteria *c, const char *name, const char *needs, int *key)
+{
+    char value[KEY_VALUE_BYTES];
+
+    *key = key_find(&criteria_key_table, name);
+    key_format(&criteria_keys[*key], c, value, sizeof value);
+    return rc_raise(RC_INVAL, "is %.63s; %s would be right", value, needs);
+}
+
+enum rc criteria_settle(struct criteria *c, int *key)
+{
+    const int n_names = named_stages(c->stages, c->runs);
+    char least[64], all[64], quanta[64];
+    enum rc rc = RC_OK;
+
+    snprintf(least, sizeof least, "at least least_repeats_count, %d,", c->least_repeats_count);
+    snprintf(all, sizeof all, "at most integrity_steps_count, %.0f,", c->integrity_steps_count);
+    snprintf(quanta, sizeof quanta, "at least 10 times noise_quantum_s, %g,", 10 * c->noise_quantum_s);
+    if (n_names > 1 && names_all(c->stages))
+        TRY(contradicts(c, "stages", "all alone, or names of stages,", key));
+    if (c->runs[ACCEPT_SOAK] && !(c->soak_minutes > 0)) {
+        c->runs[ACCEPT_SOAK] = false;
+        if (strcmp(c->stages, "all") != 0)
+            TRY(contradicts(c, "soak_minutes", "more than 0, as stages names the soak,", key));
+    }
+    if (c->most_repeats_count < c->least_repeats_count)
+        TRY(contradicts(c, "most_repeats_count", least, key));
+    if (c->noise_s < 10 * c->noise_quantum_s)
+        TRY(contradicts(c, "noise_s", quanta, key));
+    if (c->integrity_every_steps > c->integrity_steps_count)
+        TRY(contradicts(c, "integrity_every_steps", all, key));
+    *key = key_find(&criteria_key_table, "collective_bytes");
+    TRY(check_sizes(c->collective_bytes));
+    *key = key_find(&criteria_key_table, "ps_bytes");
+    TRY(check_sizes(c->ps_bytes));
+out:
+    return rc;
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* criteria_test.c - criteria: their defaults, each wrong file's message (C3), and files that come back (C2). */
+#include "harness/accept/criteria.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/accept/criteria_keys.h"
+
+/* All values, and what follows from them. */
+static void assert_same(const struct criteria *read, const struct criteria *wanted)
+{
+    char value[KEY_VALUE_BYTES], should[KEY_VALUE_BYTES];
+
+    for (int i = 0; i < CRITERIA_N_KEYS; i++) {
+        key_format(&criteria_keys[i], read, value, sizeof value);
+        key_format(&criteria_keys[i], wanted, should, sizeof should);
+        assert_string_equal(value, should);
+    }
+    assert_memory_equal(read->runs, wanted->runs, sizeof read->runs);
+}
+
+static void defaults_are_sensible(void **state)
+{
+    struct criteria c;
+    size_t size[ACCEPT_MAX_SIZES];
+
+    (void)state;
+    criteria_default(&c);
+    assert_string_equal(c.name, "unnamed");
+    assert_string_equal(c.stages, "all");
+    for (int s = 0; s < ACCEPT_N_STAGES; s++)
+        assert_int_equal(c.runs[s], s != ACCEPT_SOAK); /* it has no minutes */
+    assert_true(c.stage_limit_s == 600 && c.false_discovery_ratio == 0.01 && c.least_effect_ratio == 0.1);
+    assert_true(c.least_repeats_count == 3 && c.most_repeats_count == 10);
+    assert_true(c.least_flops_per_s == 0 && c.least_pair_bytes_per_s == 0 && c.most_detour_ratio == 0);
+    assert_true(c.noise_quantum_s == 1e-3 && c.noise_s == 1 && c.pairwise_message_bytes == 4194304);
+    assert_string_equal(c.reducer, "ring");
+    assert_string_equal(c.training_model, "lenet");
+    assert_true(c.training_steps_count == 60 && c.integrity_steps_count == 64 && c.integrity_every_steps == 16);
+    assert_true(c.soak_minutes == 0 && c.most_drift_ratio == 0.1 && c.most_straggling_ratio == 0.2);
+    assert_int_equal(criteria_sizes(c.collective_bytes, size), 3);
+    assert_true(size[0] == 4096 && size[1] == 262144 && size[2] == 4194304);
+    assert_int_equal(criteria_sizes(c.ps_bytes, size), 3);
+    assert_int_equal(criteria_sizes("4Ki,1Mi", size), 2);
+    assert_true(size[0] == 4096 && size[1] == 1048576);
+}
+
+/* base.K1, C1: every member but runs has a row, and stages can name each stage. */
+static void the_table_is_sound(void **state)
+{
+    struct criteria c, again;
+    char text[KEY_VALUE_BYTES];
+    size_t n_bytes = sizeof c.runs;
+
+    (void)state;
+    criteria_default(&c);
+    memset(&again, 0x5a, sizeof again);
+    for (int i = 0; i < CRITERIA_N_KEYS; i++) {
+        const struct key *k = &criteria_keys[i];
+        assert_int_equal(key_find(&criteria_key_table, k->name), i);
+        assert_true(k->meaning[0] != '\0' && k->meaning[strlen(k->meaning) - 1] != '.');
+        key_format(k, &c, text, sizeof text);
+        assert_int_equal(key_set(k, &again, text), RC_OK);
+        n_bytes += k->member_bytes;
+    }
+    memcpy(again.runs, c.runs, sizeof c.runs);
+    assert_same(&again, &c);
+    assert_true(n_bytes <= sizeof c && n_bytes + 32 > sizeof c); /* what is left is padding */
+    const struct key *stages = &criteria_keys[key_find(&criteria_key_table, "stages")];
+    for (int s = 0; s < ACCEPT_N_STAGES; s++)
+        assert_int_equal(key_set(stages, &c, accept_stage_name((enum accept_stage)s)), RC_OK);
+}
+
+static enum rc parse(struct criteria *out, const char *text)
+{
+    return criteria_parse(out, "c.yaml", text, strlen(text));
+}
+
+static void files_change_what_they_say(void **state)
+{
+    struct criteria c, wanted;
+
+    (void)state;
+    criteria_default(&wanted);
+    snprintf(wanted.stages, sizeof wanted.stages, "compute,pairwise");
+    for (int s = 0; s < ACCEPT_N_STAGES; s++)
+        wanted.runs[s] = s == ACCEPT_COMPUTE || s == ACCEPT_PAIRWISE;
+    wanted.least_flops_per_s = 1.5e10;
+    wanted.pairwise_message_bytes = 1048576;
+    snprintf(wanted.ps_bytes, sizeof wanted.ps_bytes, "64,128");
+    if (parse(&c, "# a comment\nstages: compute,pairwise\nleast_flops_per_s: 15e9 # measured\n"
+                  "pairwise_message_bytes: 1Mi\nps_bytes: 64,128\n") != RC_OK)
+        fail_msg("%s", rc_message());
+    assert_same(&c, &wanted);
+    assert_int_equal(parse(&c, "soak_minutes: 5\n"), RC_OK);
+    assert_true(c.runs[ACCEPT_SOAK] && c.runs[ACCEPT_PREFLIGHT]);
+    assert_int_equal(parse(&c, "ps_bytes: 4\n"), RC_OK);
+    assert_string_equal(c.ps_bytes, "4");
+}
+
+static void each_error_names_line_key_and_value(void **state)
+{
+    static const struct {
+        const char *text, *message;
+    } wrong[] = {
+        { "name: a\nleast_flop_per_s: 1\n",
+          "c.yaml:2: least_flop_per_s: no such key; the nearest is least_flops_per_s" },
+        { "name: a\n\nstages: compute,nois\n",
+          "c.yaml:3: stages: is \"compute,nois\"; the nearest to nois is noise; names with commas between, each one of "
+          "all|preflight|compute|noise|pairwise|collectives|ps|training|integrity|soak would be right" },
+        { "stages:\n", "c.yaml:1: stages: is \"\"; names with commas between, each one of "
+                       "all|preflight|compute|noise|pairwise|collectives|ps|training|integrity|soak would be right" },
+        { "stages: all,ps\n", "c.yaml:1: stages: is all,ps; all alone, or names of stages, would be right" },
+        { "stages: ps,all\n", "c.yaml:1: stages: is ps,all; all alone, or names of stages, would be right" },
+        { "stages: ps,soak\n", "c.yaml:1: soak_minutes: is 0; more than 0, as stages names the soak, would be right" },
+        { "name: a\nsoak_minutes: 0\nstages: soak\n",
+          "c.yaml:2: soak_minutes: is 0; more than 0, as stages names the soak, would be right" },
+        { "soak_minutes: -1\n", "c.yaml:1: soak_minutes: is \"-1\"; a number from 0 to 100000 would be right" },
+        { "least_repeats_count: 5\nmost_repeats_count: 4\n",
+          "c.yaml:2: most_repeats_count: is 4; at least least_repeats_count, 5, would be right" },
+        { "least_repeats_count: 11\n",
+          "c.yaml:1: most_repeats_count: is 10; at least least_repeats_count, 11, would be right" },
+        { "least_repeats_count: 1\n",
+          "c.yaml:1: least_repeats_count: is \"1\"; a whole number from 2 to 64 would be right" },
+        { "most_repeats_count: 65\n",
+          "c.yaml:1: most_repeats_count: is \"65\"; a whole number from 2 to 64 would be right" },
+        { "least_cores_count: 1.5\n",
+          "c.yaml:1: least_cores_count: is \"1.5\"; a whole number from 0 to 1e+06 would be right" },
+        { "false_discovery_ratio: 0\n",
+          "c.yaml:1: false_discovery_ratio: is \"0\"; a number from 1e-09 to 0.5 would be right" },
+        { "stage_limit_s: 0\n", "c.yaml:1: stage_limit_s: is \"0\"; a number from 1 to 1e+06 would be right" },
+        { "least_flops_per_s: fast\n",
+          "c.yaml:1: least_flops_per_s: is \"fast\"; a number from 0 to 1e+24 would be right" },
+        { "least_efficiency_ratio: 90\n",
+          "c.yaml:1: least_efficiency_ratio: is \"90\"; a number from 0 to 1 would be right" },
+        { "noise_quantum_s: 0.2\n", "c.yaml:1: noise_s: is 1; at least 10 times noise_quantum_s, 2, would be right" },
+        { "integrity_every_steps: 65\n",
+          "c.yaml:1: integrity_every_steps: is 65; at most integrity_steps_count, 64, would be right" },
+        { "collective_bytes: 4096,2\n",
+          "c.yaml:1: collective_bytes: is \"4096,2\"; whole numbers with commas between, each from 4 to 1.71799e+10 "
+          "would be right" },
+        { "collective_bytes: 4096,64\n",
+          "c.yaml:1: collective_bytes: is \"4096,64\"; sizes that rise would be right: 64 is not above 4096" },
+        { "name: a\nps_bytes: 64,64\n",
+          "c.yaml:2: ps_bytes: is \"64,64\"; sizes that rise would be right: 64 is not above 64" },
+        { "ps_bytes: 4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20\n",
+          "c.yaml:1: ps_bytes: has 17 sizes; at most 16 would be right" },
+        { "ps_bytes: [64, 128]\n", "c.yaml:1: the value is a list or a mapping; one text or number would be right" },
+        { "reducer: rin\n", NULL },
+        { "training_model: leenet\n", NULL },
+        { "name: a\nname: b\n", "c.yaml:2: name: is given twice" },
+        { "name: \"a\n", "c.yaml:1: not YAML: found unexpected end of stream" },
+        { "", "c.yaml:1: is empty; lines of the form key: value would be right" },
+        { "- a\n", "c.yaml:1: lines of the form key: value would be right" },
+    };
+    struct criteria c;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        memset(&c, 0x5a, sizeof c);
+        assert_int_equal(parse(&c, wrong[i].text), RC_INVAL);
+        if (wrong[i].message)
+            assert_string_equal(rc_message(), wrong[i].message);
+        assert_int_equal(c.least_repeats_count, 0x5a5a5a5a); /* out only on success */
+    }
+    assert_int_equal(parse(&c, "reducer: rin\n"), RC_INVAL); /* modules come and go: not the list of all */
+    assert_non_null(strstr(rc_message(), "c.yaml:1: reducer: is \"rin\"; the nearest to rin is ring; one of "));
+    assert_int_equal(parse(&c, "training_model: leenet\n"), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "training_model: is \"leenet\"; the nearest to leenet is lenet; one of "));
+    assert_int_equal(criteria_load(&c, "no/such.yaml"), RC_INVAL);
+    assert_string_equal(rc_message(), "no/such.yaml: cannot be read: No such file or directory");
+}
+
+static void settings_change_values(void **state)
+{
+    struct criteria c;
+
+    (void)state;
+    criteria_default(&c);
+    assert_int_equal(criteria_set(&c, "stages=compute,noise\ncollective_bytes=64,128,soak_minutes=2\n"), RC_OK);
+    assert_true(c.runs[ACCEPT_COMPUTE] && c.runs[ACCEPT_NOISE] && !c.runs[ACCEPT_PS]);
+    assert_string_equal(c.collective_bytes, "64,128");
+    assert_true(c.soak_minutes == 2 && !c.runs[ACCEPT_SOAK]);
+    assert_int_equal(criteria_set(&c, "stages=all"), RC_OK);
+    assert_true(c.runs[ACCEPT_SOAK] && c.runs[ACCEPT_PS]);
+    assert_int_equal(criteria_set(&c, ""), RC_OK);
+    const struct criteria before = c;
+    assert_int_equal(criteria_set(&c, "noise_s=2,nois_s=3"), RC_INVAL);
+    assert_string_equal(rc_message(), "--criteria-set nois_s=3: no such key; the nearest is noise_s");
+    assert_int_equal(criteria_set(&c, "most_repeats_count=2"), RC_INVAL);
+    assert_string_equal(rc_message(), "--criteria-set most_repeats_count: is 2; at least least_repeats_count, 3, would "
+                                      "be right");
+    assert_same(&c, &before);
+}
+
+static void stages_can_be_left_out(void **state)
+{
+    struct criteria c, again;
+
+    (void)state;
+    criteria_default(&c);
+    assert_int_equal(criteria_skip(&c, "--skip", "pairwise,ps,noise"), RC_OK);
+    assert_string_equal(c.stages, "preflight,compute,collectives,training,integrity");
+    assert_true(!c.runs[ACCEPT_PS] && c.runs[ACCEPT_COMPUTE]);
+    assert_int_equal(criteria_skip(&c, "--skip", ""), RC_OK);
+    again = c;
+    assert_int_equal(criteria_set(&again, "name=x"), RC_OK); /* settles to the same */
+    assert_memory_equal(again.runs, c.runs, sizeof c.runs);
+    assert_int_equal(criteria_skip(&c, "--skip", "trainin"), RC_INVAL);
+    assert_string_equal(rc_message(), "--skip trainin: no such stage; the nearest is training");
+    assert_int_equal(criteria_skip(&c, "--skip", "preflight,compute,collectives,training,integrity"), RC_INVAL);
+    assert_string_equal(rc_message(), "--skip preflight,compute,collectives,training,integrity: no stage is left; at "
+                                      "least one would be right");
+    assert_string_equal(c.stages, "preflight,compute,collectives,training,integrity");
+}
+
+/* Write c, read it again; the file's text to text. */
+static void come_back(const struct criteria *c, const struct criteria_sources *sources, char *text, size_t n_bytes)
+{
+    char folder[] = "criteria-test-XXXXXX", path[64];
+    struct criteria again;
+
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/c.yaml", folder);
+    if (criteria_write(c, sources, "Criteria\nof a test", path) != RC_OK || criteria_load(&again, path) != RC_OK)
+        fail_msg("%s", rc_message());
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    text[fread(text, 1, n_bytes - 1, f)] = '\0';
+    fclose(f);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(folder), 0); /* nothing else was left there */
+    assert_same(&again, c);
+}
+
+static void what_is_written_comes_back(void **state)
+{
+    static struct criteria_sources sources;
+    static char text[32768];
+    struct criteria c;
+
+    (void)state;
+    criteria_default(&c);
+    come_back(&c, NULL, text, sizeof text);
+    assert_int_equal(strncmp(text, "# Criteria\n# of a test\n", 22), 0);
+    assert_non_null(strstr(text,
+                           "\n# flop/s, of a matrix product, of every rank; 0: no limit: a number from 0 to 1e+24\n"
+                           "least_flops_per_s: 0            # the default\n"));
+    assert_int_equal(criteria_set(&c,
+                                  "name=a: # \"b\",stages=ps,soak,soak_minutes=0.1,least_flops_per_s=12345678901.25,"
+                                  "false_discovery_ratio=0.0123456789012345,pairwise_message_bytes=123456789,"
+                                  "collective_bytes=4Ki,1Mi,training_steps_count=1000000000"),
+                     RC_OK);
+    snprintf(sources.text[key_find(&criteria_key_table, "least_flops_per_s")], CRITERIA_SOURCE_BYTES,
+             "healthy run: x # \"y\": {");
+    come_back(&c, &sources, text, sizeof text);
+    assert_non_null(strstr(text, "least_flops_per_s: 12345678901.25 # healthy run: x # \"y\": {\n"));
+    c.most_repeats_count = 2;
+    assert_int_equal(criteria_write(&c, NULL, NULL, "criteria-test.yaml"), RC_INVAL);
+    assert_int_not_equal(access("criteria-test.yaml", F_OK), 0);
+    criteria_default(&c);
+    assert_int_equal(criteria_write(&c, NULL, NULL, "no-such-folder/c.yaml"), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "no-such-folder/c.yaml"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(defaults_are_sensible),      cmocka_unit_test(the_table_is_sound),
+        cmocka_unit_test(files_change_what_they_say), cmocka_unit_test(each_error_names_line_key_and_value),
+        cmocka_unit_test(settings_change_values),     cmocka_unit_test(stages_can_be_left_out),
+        cmocka_unit_test(what_is_written_comes_back),
+    };
+
+    return cmocka_run_group_tests_name("criteria", tests, NULL, NULL);
+}

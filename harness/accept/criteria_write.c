@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* criteria_write.c - criteria as a commented file that criteria_load() reads to the same (C2). */
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/accept/criteria_keys.h"
+#include "harness/base/file.h"
+#include "harness/base/key_write.h"
+
+/* The first key of each part of the file. */
+static const struct part {
+    const char *key, *title;
+} parts[] = {
+    { "name", "What is tested" },
+    { "false_discovery_ratio", "Statistics, of all stages" },
+    { "most_clock_skew_s", "Stage preflight: what nodes must have" },
+    { "least_flops_per_s", "Stage compute" },
+    { "noise_quantum_s", "Stage noise: what the operating system takes" },
+    { "pairwise_message_bytes", "Stage pairwise: every two nodes" },
+    { "reducer", "Stage collectives" },
+    { "ps_bytes", "Stage ps: parameter servers" },
+    { "training_model", "Stage training" },
+    { "integrity_steps_count", "Stage integrity: the same parameters on all ranks" },
+    { "soak_minutes", "Stage soak" },
+};
+
+static void write_key(FILE *to, const struct criteria *c, int i, const char *source)
+{
+    const struct key *k = &criteria_keys[i];
+    char about[512], range[256];
+
+    for (size_t p = 0; p < sizeof parts / sizeof *parts; p++)
+        if (strcmp(parts[p].key, k->name) == 0)
+            fprintf(to, "\n# --- %s\n", parts[p].title);
+    key_range(k, range, sizeof range);
+    snprintf(about, sizeof about, "%s%s%s: %s", k->unit, k->unit[0] ? ", " : "", k->meaning, range);
+    fputc('\n', to);
+    key_write_text(to, about);
+    key_write_value(to, k, c, source[0] ? source : "the default");
+}
+
+enum rc criteria_write(const struct criteria *c, const struct criteria_sources *sources, const char *head,
+                       const char *path)
+{
+    struct criteria checked = *c;
+    struct atomic_file file = { 0 };
+    int key = 0;
+    enum rc rc;
+
+    TRY(criteria_settle(&checked, &key));
+    TRY(atomic_file_open(&file, path));
+    key_write_head(file.stream, head);
+    for (int i = 0; i < CRITERIA_N_KEYS; i++)
+        write_key(file.stream, c, i, sources ? sources->text[i] : "");
+    TRY(atomic_file_commit(&file));
+out:
+    atomic_file_discard(&file);
+    return rc;
+}
