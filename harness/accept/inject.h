@@ -6,12 +6,13 @@
  *     rank:5=0.7      rank 5 computes at 70 % of its speed
  *     node:3=0.6      what node 3 receives, and what is received of it, comes at 60 % of the rate
  *     link:1-4=0.6    likewise between nodes 1 and 4 alone, both ways; link:1>4=0.6: from 1 to 4 alone
- *     stall:2         rank 2 stops to answer (it hangs) in the middle of the pairwise stage
+ *     stall:2         rank 2 stops answering (it hangs) in the middle of the pairwise stage
  *     kill:2          rank 2 ends without a word there
  *     flip:2@30       a bit of rank 2's gradient is flipped after the exchange of step 30 of the integrity stage
  *
  * A slow link delays its receiver by what a link of that rate would have taken longer than the transfer took: in
- * virtual time, too, where a rank's pause is exact.
+ * virtual time, too, where a rank's pause is exact. Of several faults of one rank, or on one way, the slowest counts.
+ * Ranks and nodes are those of the run: w below is its own world, never a part of it.
  *
  * Invariants
  *   N1  No fault: nothing is delayed, by not one instruction in a timed loop more than a test of a pointer.
@@ -47,6 +48,7 @@ enum rc inject_parse(struct inject *out, const char *text) MUST_CHECK;
 /* Does every fault name ranks and nodes that there are? RC_INVAL names the word. */
 enum rc inject_check(const struct inject *i, int n_nodes, int n_ranks) MUST_CHECK;
 void inject_text(char *out, size_t n_bytes, const struct fault *f); /* as parsed */
+/* All below accept NULL, which is no fault. */
 /* This rank has just computed for elapsed_ns: pause as its fault says. */
 void inject_after_compute(const struct inject *i, struct world *w, uint64_t elapsed_ns);
 /* This rank has just received, in elapsed_ns, what was sent from node `from` to its own node `to`: pause likewise. */

@@ -12,12 +12,14 @@
  *       --stage-limit, by a signal. So nobody waits for a rank that has left.
  *   S3  Pairs of a tournament share no node, so nobody's link has other traffic: circle method, n - 1 rounds, of an
  *       odd number of nodes one idles in each round and none is dropped.
- *   S4  Ranks of one kernel (namespaces of one machine) compute in turns: otherwise they would measure each other.
+ *   S4  Ranks of one kernel (namespaces of one machine) compute in turns: otherwise they would measure each other. In
+ *       virtual time they cannot, and all compute at once.
  */
 #ifndef HARNESS_ACCEPT_STAGES_H
 #define HARNESS_ACCEPT_STAGES_H
 
 #include "harness/accept/acceptance.h"
+#include "harness/accept/blame.h"
 #include "harness/accept/criteria.h"
 #include "harness/accept/inject.h"
 #include "harness/compute/compute.h"
@@ -33,8 +35,12 @@ struct fleet { /* of every rank, the same on all; owned */
     int n_turns;
     struct accept_node *node; /* [n_nodes] */
 };
-/* Collective. RC_NOMEM. */
-enum rc fleet_open(struct fleet *out, struct world *w) MUST_CHECK;
+/* Nodes are hosts, in the order of their first ranks, by the names that they give themselves; in virtual time those of
+ * the description, "node0", "node1", ..., and so is each rank with node_per_rank: for self-tests on one host. Equal
+ * names of two hosts get the number of the node behind them. Collective. RC_NOMEM, RC_PEER. */
+enum rc fleet_open(struct fleet *out, struct world *w, bool node_per_rank) MUST_CHECK;
+/* Nodes and ranks of an acceptance_open()ed test of as many. Cannot fail. */
+void fleet_describe(struct acceptance *out, const struct fleet *f);
 void fleet_close(struct fleet *f); /* accepts a zeroed one */
 
 struct stage_env { /* of one rank; borrowed */
@@ -53,6 +59,8 @@ struct stage_env { /* of one rank; borrowed */
     void (*progress)(void *arg, double done_ratio, const char *what);
     void *progress_arg;
     uint64_t started_ns; /* of this stage, on the world's clock: for criteria->stage_limit_s */
+    /* Rank 0: why stage_goes_on() ended a stage that had more to do; "": it did not, as before each stage. */
+    char ended[ACCEPT_TEXT_BYTES];
 };
 
 typedef enum rc stage_fn(struct stage_env *env);
@@ -60,10 +68,28 @@ typedef enum rc stage_fn(struct stage_env *env);
 stage_fn stage_preflight, stage_compute, stage_noise, stage_pairwise, stage_collectives, stage_ps, stage_training,
     stage_integrity, stage_soak;
 
-/* S2: rank 0 wants to go on (wants, read on rank 0 alone), no signal, within the stage's limit. The same on all ranks.
- * Collective. */
+/* S2: rank 0 wants to go on (wants, read on rank 0 alone), no rank's process has received a signal, and the stage is
+ * within its limit of time. The same on all ranks. Where rank 0 wants to and may not, that is in env->ended, and a
+ * signal in out->stop_signal. Collective over env->world; no rank leaves before all have come. RC_PEER, RC_NOMEM. */
 enum rc stage_goes_on(struct stage_env *env, bool wants, bool *out) MUST_CHECK;
-/* Own values of this rank, value[n_repeats], to metric `metric` of env->out. Collective. RC_NOMEM. */
+/* The same over a part of env->world that has its rank 0 as rank 0. */
+enum rc stage_part_goes_on(struct stage_env *env, struct world *part, bool wants, bool *out) MUST_CHECK;
+/* Own values of this rank, value[n_repeats], to metric `metric` of env->out, in place of those that it has. Collective.
+ * RC_NOMEM, RC_PEER. */
 enum rc stage_keep_metric(struct stage_env *env, int metric, const double *value, int n_repeats) MUST_CHECK;
+/* Rank 0: why the stage has no data, or less than was asked for; elsewhere nothing. */
+void stage_why(struct stage_env *env, enum accept_stage stage, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* Rank 0: so much of the stage is done; elsewhere nothing. */
+void stage_progress(struct stage_env *env, double done_ratio, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* What statistics are asked for, with a look at the evidence after each repeat from the least number of them on. */
+struct blame_terms stage_terms(const struct criteria *c);
+/* Numbers of repeats as asked for, within 1 and ACCEPT_MAX_REPEATS; the least is not above the most. */
+int stage_least_repeats(const struct criteria *c);
+int stage_most_repeats(const struct criteria *c);
+/* Does time pass without work? */
+static inline bool stage_is_virtual(const struct stage_env *env)
+{
+    return env->world->ops->module.caps & WORLD_VIRTUAL_TIME;
+}
 
 #endif

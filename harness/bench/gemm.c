@@ -12,9 +12,9 @@ enum { SIDE = 256, N_TRIES = 3 };
 
 #define MEASURE_NS UINT64_C(20000000)
 
-/* to[n] = numbers in [-1, 1): a unit that multiplies zeros needs less power, and a GPU then runs at a higher clock than
+/* Not zeros: a unit that multiplies zeros needs less power, and a GPU then runs at a higher clock than
  * any work lets it. */
-static enum rc fill(struct compute *c, float *to, size_t n)
+enum rc gemm_fill(struct compute *c, float *to, size_t n)
 {
     const size_t most = n < (1 << 18) - 5 ? n : (1 << 18) - 5; /* odd: rows of a matrix differ */
     float *host;
@@ -44,7 +44,7 @@ enum rc gemm_flops_per_s(double *out)
     TRY(compute_open(&c, &compute_cpu, NULL));
     TRY(compute_memory_open(c, &memory, 3 * n * sizeof(float), "GEMM to judge this machine by"));
     float *a = memory;
-    TRY(fill(c, a, 2 * n));
+    TRY(gemm_fill(c, a, 2 * n));
     const struct gemm g = { .M = SIDE, .N = SIDE, .K = SIDE, .a = a, .b = a + n, .c = a + 2 * n };
     compute_gemm(c, &g); /* the library's first one compiles its kernels, which can take longer than all others */
     TRY(compute_sync(c));
@@ -79,8 +79,8 @@ static enum rc square_flops_per_s(double *out, struct world *w, struct compute *
     TRY(compute_memory_open(c, &x, n * sizeof(float), "a matrix"));
     TRY(compute_memory_open(c, &y, n * sizeof(float), "a matrix"));
     TRY(compute_memory_open(c, &z, n * sizeof(float), "a matrix"));
-    TRY(fill(c, x, n));
-    TRY(fill(c, y, n));
+    TRY(gemm_fill(c, x, n));
+    TRY(gemm_fill(c, y, n));
     const struct gemm product = { .M = M, .N = M, .K = M, .a = x, .b = y, .c = z };
     const struct conv_forward conv = { .shape = { { 1, M, 1, M, 1, 1, 1, 1, 0, 0 }, M }, .y = z, .x = x, .weight = y };
     for (int i = 0; i < 2 * N_TRIES; i++) {
@@ -126,8 +126,8 @@ enum rc stream_peak_bytes_per_s(double *out, struct world *w, struct compute *c,
 
     TRY(compute_memory_open(c, &x, n_elems * sizeof(float), "a stream"));
     TRY(compute_memory_open(c, &y, n_elems * sizeof(float), "a stream"));
-    TRY(fill(c, x, n_elems));
-    TRY(fill(c, y, n_elems));
+    TRY(gemm_fill(c, x, n_elems));
+    TRY(gemm_fill(c, y, n_elems));
     for (int i = 0; i < N_TRIES; i++) {
         const uint64_t started_ns = world_now_ns(w);
         compute_accumulate(c, y, x, n_elems);

@@ -12,6 +12,9 @@
  * world. RC_NOMEM. */
 enum rc gemm_flops_per_s(double *out) MUST_CHECK;
 
+/* to[n], memory of c, := random numbers in [-1, 1); nothing where c touches no memory. RC_NOMEM. */
+enum rc gemm_fill(struct compute *c, float *to, size_t n) MUST_CHECK;
+
 /* Flops per second of c in a square product of at most largest_matrix rows, or in a 1x1 convolution of the same
  * numbers: the faster. Of random numbers. From 1024 rows on, doubled while a product takes less than 50 ms: 8192 rows
  * on a GPU, 2048 on a few cores. */

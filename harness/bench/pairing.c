@@ -2,6 +2,8 @@
 /* pairing.c - see pairing.h. */
 #include "harness/bench/pairing.h"
 
+#include "harness/bench/circle.h"
+
 int pairing_n_host_ranks(const struct pairing *p, int host)
 {
     int n = 0;
@@ -35,18 +37,12 @@ static int pairs_count(int n)
     return n * (n - 1) / 2;
 }
 
-/* Rounds of the circle method: one less than hosts, an odd number of which is filled up by one that is not there. */
-static int circle_rounds(const struct pairing *p)
-{
-    return (p->n_hosts + 1) / 2 * 2 - 1;
-}
-
 /* How many turns it takes until all have met (Q3). */
 static long all_turns(const struct pairing *p, enum link_class of)
 {
     if (of == LINK_WITHIN)
         return pairs_count(most_host_ranks(p));
-    return p->n_hosts > 1 ? (long)circle_rounds(p) * most_host_ranks(p) : 0;
+    return p->n_hosts > 1 ? (long)circle_n_rounds(p->n_hosts) * most_host_ranks(p) : 0;
 }
 
 int pairing_n_turns(const struct pairing *p, enum link_class of)
@@ -56,24 +52,10 @@ int pairing_n_turns(const struct pairing *p, enum link_class of)
     return n < PAIRING_MAX_TURNS ? (int)n : PAIRING_MAX_TURNS;
 }
 
-/* Circle method: in round c hosts a and b meet whose sum is 2 c, modulo the number of rounds; the one that would meet
- * itself meets the last. -1: nobody. */
-static int other_host(const struct pairing *p, int c, int host)
-{
-    const int n = circle_rounds(p), last = n;
-    int other = (2 * c % n + n - host % n) % n;
-
-    if (host == last)
-        other = c;
-    else if (other == host)
-        other = last;
-    return other < p->n_hosts ? other : -1;
-}
-
 static int peer_between(const struct pairing *p, long turn, int rank)
 {
-    const int c = (int)(turn % circle_rounds(p)), round = (int)(turn / circle_rounds(p));
-    const int here = p->host[rank], there = other_host(p, c, here);
+    const int c = (int)(turn % circle_n_rounds(p->n_hosts)), round = (int)(turn / circle_n_rounds(p->n_hosts));
+    const int here = p->host[rank], there = circle_opponent(p->n_hosts, c, here);
 
     if (there < 0 || pairing_host_rank(p, here, round % pairing_n_host_ranks(p, here)) != rank)
         return -1;
@@ -98,7 +80,7 @@ static int peer_within(const struct pairing *p, long turn, int rank)
  * go on by themselves, or else a number of ranks that n divides would take one round alone. */
 static long turn_between(const struct pairing *p, long turn, long n)
 {
-    const long n_rounds = circle_rounds(p), c = n_rounds < n ? turn % n_rounds : turn * n_rounds / n;
+    const long n_rounds = circle_n_rounds(p->n_hosts), c = n_rounds < n ? turn % n_rounds : turn * n_rounds / n;
 
     return c + n_rounds * (turn * most_host_ranks(p) / n);
 }

@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-enum { TAG_PING_PONG = 0x50, TAG_BURST = 0x51 };
+enum { TAG_PING_PONG = 0x50, TAG_BURST = 0x51, TAG_READY = 0x52, TAG_ASK = 0x53, TAG_ONE_WAY = 0x54 };
 
 /* Message i of n_bytes, in the half of the buffer that is sent or received. */
 static struct xfer message(const struct ping_pong *g, int peer, uint32_t tag, size_t n_bytes, size_t offset_bytes)
@@ -122,4 +122,41 @@ enum rc ping_pong_exchange(double *mean_s, const struct ping_pong *g, size_t n_b
     *mean_s = (double)(world_now_ns(g->world) - started_ns) * 1e-9 / n_rounds;
 out:
     return rc;
+}
+
+/* Receives are posted before the question leaves, so that what comes in has a place to go. */
+static enum rc ask(uint64_t *asked_ns, const struct ping_pong *g, size_t n_bytes, int n_messages)
+{
+    struct xfer question = message(g, g->peer[0], TAG_ASK, 0, 0), many[PING_PONG_MAX_BURST];
+    struct xfer ready = message(g, g->peer[0], TAG_READY, 0, 0);
+    enum rc rc;
+
+    for (int i = 0; i < n_messages; i++)
+        many[i] = message(g, g->peer[0], TAG_ONE_WAY, n_bytes, n_bytes * (size_t)(i + 1));
+    TRY(exchange(g, NULL, 0, &ready, 1));
+    *asked_ns = world_now_ns(g->world);
+    TRY(exchange(g, &question, 1, many, n_messages));
+out:
+    return rc;
+}
+
+static enum rc give(uint64_t *asked_ns, const struct ping_pong *g, size_t n_bytes, int n_messages)
+{
+    struct xfer question = message(g, g->peer[0], TAG_ASK, 0, 0), many[PING_PONG_MAX_BURST];
+    struct xfer ready = message(g, g->peer[0], TAG_READY, 0, 0);
+    enum rc rc;
+
+    TRY(exchange(g, &ready, 1, &question, 1));
+    *asked_ns = world_now_ns(g->world);
+    for (int i = 0; i < n_messages; i++)
+        many[i] = message(g, g->peer[0], TAG_ONE_WAY, n_bytes, 0);
+    TRY(exchange(g, many, n_messages, NULL, 0));
+out:
+    return rc;
+}
+
+enum rc ping_pong_one_way(uint64_t *asked_ns, const struct ping_pong *g, size_t n_bytes, int n_messages)
+{
+    assert(n_messages >= 1 && n_messages <= PING_PONG_MAX_BURST && g->n_peers == 1);
+    return g->serves ? ask(asked_ns, g, n_bytes, n_messages) : give(asked_ns, g, n_bytes, n_messages);
 }

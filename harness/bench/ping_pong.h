@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "harness/bench/series.h"
 #include "harness/net/transport.h"
@@ -40,5 +41,10 @@ enum rc ping_pong_burst(struct series *out, const struct ping_pong *g, size_t n_
  * may have what it awaits before it does, but not a round ahead. Of each rank. With two peers it sends to the first and
  * receives from the second, which do likewise: around a ring. n_rounds >= 1. */
 enum rc ping_pong_exchange(double *mean_s, const struct ping_pong *g, size_t n_bytes, int n_rounds) MUST_CHECK;
+/* n_messages (at most PING_PONG_MAX_BURST) of n_bytes one way: who serves receives. It waits until the other one has
+ * called, too, asks by an empty message, at *asked_ns of the world's clock, and returns when all have come: so their
+ * bytes take a round trip of no bytes less than that. The other one may return before they have come; its *asked_ns is
+ * when it was asked. buffer: one message to send and n_messages to receive. */
+enum rc ping_pong_one_way(uint64_t *asked_ns, const struct ping_pong *g, size_t n_bytes, int n_messages) MUST_CHECK;
 
 #endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* inject.c - see inject.h. */
+#include "harness/accept/inject.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/base/text.h"
+#include "harness/world/world.h"
+
+enum { WORD_BYTES = 64, MOST_NUMBER = 1 << 24 };
+
+static const char *const kind_names[] = { "rank", "node", "link", "stall", "kill", "flip", NULL };
+
+static const char right_form[] = "rank:5=0.7, node:3=0.6, link:1-4=0.6, link:1>4=0.6, stall:2, kill:2 or flip:2@30";
+
+/* Digits at *at, which is then behind them; -1: there are none, or too many. */
+static int number_at(const char **at)
+{
+    int n = 0;
+
+    if (!isdigit((unsigned char)**at))
+        return -1;
+    for (; isdigit((unsigned char)**at); ++*at) {
+        n = 10 * n + (**at - '0');
+        if (n > MOST_NUMBER)
+            return -1;
+    }
+    return n;
+}
+
+/* "=0.6" to the end of a word. */
+static enum rc read_ratio(struct fault *f, const char *at, const char *word)
+{
+    if (*at != '=')
+        return rc_raise(RC_INVAL, "--inject \"%s\": how slow is missing: %s:...=0.6, at 60 %% of the healthy speed",
+                        word, kind_names[f->kind]);
+    if (!text_to_f64(at + 1, &f->ratio) || !(f->ratio > 0 && f->ratio < 1))
+        return rc_raise(
+            RC_INVAL,
+            "--inject \"%s\": \"%s\" is no part of the healthy speed; a number between 0 and 1, such as 0.6, "
+            "would be right",
+            word, at + 1);
+    return RC_OK;
+}
+
+/* "1-4" or "1>4"; *at is then behind it. */
+static enum rc read_ends(struct fault *f, const char **at, const char *word)
+{
+    const char between = **at;
+
+    if (between != '-' && between != '>')
+        return rc_raise(RC_INVAL,
+                        "--inject \"%s\": a link has two nodes: link:1-4=0.6 for both ways, link:1>4=0.6 from 1 to 4",
+                        word);
+    ++*at;
+    f->both_ways = between == '-';
+    f->b = number_at(at);
+    if (f->b < 0)
+        return rc_raise(RC_INVAL, "--inject \"%s\": the number of the second node is missing: link:1%c4=0.6", word,
+                        between);
+    if (f->a == f->b)
+        return rc_raise(RC_INVAL, "--inject \"%s\": node %d has no link to itself", word, f->a);
+    return RC_OK;
+}
+
+static enum rc read_end(const char *at, const char *word)
+{
+    if (*at)
+        return rc_raise(RC_INVAL, "--inject \"%s\": \"%s\" is too much; faults are spelled %s", word, at, right_form);
+    return RC_OK;
+}
+
+static enum rc read_step(struct fault *f, const char *at, const char *word)
+{
+    if (*at != '@' || !text_to_u64(at + 1, &f->step))
+        return rc_raise(RC_INVAL, "--inject \"%s\": a flip names its step: flip:2@30", word);
+    return RC_OK;
+}
+
+static enum rc find_kind(enum fault_kind *out, const char *word, size_t n_name)
+{
+    char name[WORD_BYTES];
+
+    for (int k = 0; kind_names[k]; k++)
+        if (strlen(kind_names[k]) == n_name && strncmp(kind_names[k], word, n_name) == 0) {
+            *out = (enum fault_kind)k;
+            return RC_OK;
+        }
+    snprintf(name, sizeof name, "%.*s", (int)n_name, word);
+    const char *nearest = text_nearest(name, kind_names);
+    return rc_raise(RC_INVAL, "--inject \"%s\": no fault is called \"%s\"%s%s%s; faults are spelled %s", word, name,
+                    nearest ? " (" : "", nearest ? nearest : "", nearest ? "?)" : "", right_form);
+}
+
+static enum rc parse_fault(struct fault *out, const char *word)
+{
+    const char *at = strchr(word, ':');
+    struct fault f = { .b = -1 };
+    enum rc rc;
+
+    if (!at)
+        FAIL(RC_INVAL, "--inject \"%s\": a fault is a kind, a colon and who has it; faults are spelled %s", word,
+             right_form);
+    TRY(find_kind(&f.kind, word, (size_t)(at - word)));
+    at++;
+    f.a = number_at(&at);
+    if (f.a < 0)
+        FAIL(RC_INVAL, "--inject \"%s\": a number of a %s, from 0 on, is to follow the colon: %s", word,
+             f.kind == FAULT_SLOW_NODE || f.kind == FAULT_SLOW_LINK ? "node" : "rank", right_form);
+    switch (f.kind) {
+    case FAULT_SLOW_LINK:
+        TRY(read_ends(&f, &at, word));
+        TRY(read_ratio(&f, at, word));
+        break;
+    case FAULT_SLOW_RANK:
+    case FAULT_SLOW_NODE:
+        TRY(read_ratio(&f, at, word));
+        break;
+    case FAULT_STALL:
+    case FAULT_KILL:
+        TRY(read_end(at, word));
+        break;
+    case FAULT_FLIP:
+        TRY(read_step(&f, at, word));
+        break;
+    }
+    *out = f;
+out:
+    return rc;
+}
+
+enum rc inject_parse(struct inject *out, const char *text)
+{
+    struct inject found = { .n_faults = 0 };
+    char word[WORD_BYTES];
+    enum rc rc = RC_OK;
+
+    for (const char *rest = *text ? text : NULL; text_next(&rest, word, sizeof word);) {
+        if (found.n_faults == INJECT_MAX_FAULTS)
+            FAIL(RC_INVAL, "--inject: more than %d faults, from \"%s\" on", INJECT_MAX_FAULTS, word);
+        TRY(parse_fault(&found.fault[found.n_faults], word));
+        found.n_faults++;
+    }
+    *out = found;
+out:
+    return rc;
+}
+
+static bool is_of_nodes(const struct fault *f)
+{
+    return f->kind == FAULT_SLOW_NODE || f->kind == FAULT_SLOW_LINK;
+}
+
+enum rc inject_check(const struct inject *i, int n_nodes, int n_ranks)
+{
+    for (int k = 0; k < i->n_faults; k++) {
+        const struct fault *f = &i->fault[k];
+        const int n = is_of_nodes(f) ? n_nodes : n_ranks, most = f->b > f->a ? f->b : f->a;
+        char text[WORD_BYTES];
+        if (most < n)
+            continue;
+        inject_text(text, sizeof text, f);
+        return rc_raise(RC_INVAL, "--inject \"%s\": there is no %s %d; they are 0 to %d", text,
+                        is_of_nodes(f) ? "node" : "rank", f->a >= n ? f->a : f->b, n - 1);
+    }
+    return RC_OK;
+}
+
+void inject_text(char *out, size_t n_bytes, const struct fault *f)
+{
+    const char *kind = kind_names[f->kind];
+
+    switch (f->kind) {
+    case FAULT_SLOW_RANK:
+    case FAULT_SLOW_NODE:
+        snprintf(out, n_bytes, "%s:%d=%.12g", kind, f->a, f->ratio);
+        break;
+    case FAULT_SLOW_LINK:
+        snprintf(out, n_bytes, "%s:%d%c%d=%.12g", kind, f->a, f->both_ways ? '-' : '>', f->b, f->ratio);
+        break;
+    case FAULT_STALL:
+    case FAULT_KILL:
+        snprintf(out, n_bytes, "%s:%d", kind, f->a);
+        break;
+    case FAULT_FLIP:
+        snprintf(out, n_bytes, "%s:%d@%llu", kind, f->a, (unsigned long long)f->step);
+        break;
+    }
+}
+
+/* What took elapsed_ns takes 1 / ratio times as long. */
+static void pause_for(struct world *w, uint64_t elapsed_ns, double ratio)
+{
+    if (ratio < 1)
+        world_pause(w, (uint64_t)((double)elapsed_ns * (1 / ratio - 1) + 0.5));
+}
+
+void inject_after_compute(const struct inject *i, struct world *w, uint64_t elapsed_ns)
+{
+    double ratio = 1;
+
+    if (!i) /* N1 */
+        return;
+    for (int k = 0; k < i->n_faults; k++)
+        if (i->fault[k].kind == FAULT_SLOW_RANK && i->fault[k].a == w->rank)
+            ratio = i->fault[k].ratio < ratio ? i->fault[k].ratio : ratio;
+    pause_for(w, elapsed_ns, ratio);
+}
+
+static bool is_on_way(const struct fault *f, int from, int to)
+{
+    if (f->kind == FAULT_SLOW_NODE)
+        return f->a == from || f->a == to;
+    return f->kind == FAULT_SLOW_LINK && ((f->a == from && f->b == to) || (f->both_ways && f->a == to && f->b == from));
+}
+
+/* Of several faults on the way the slowest counts, as of links in a row. */
+void inject_after_receive(const struct inject *i, struct world *w, int from, int to, uint64_t elapsed_ns)
+{
+    double ratio = 1;
+
+    if (!i || from == to) /* N1; what stays on a node crosses none of its links */
+        return;
+    for (int k = 0; k < i->n_faults; k++)
+        if (is_on_way(&i->fault[k], from, to))
+            ratio = i->fault[k].ratio < ratio ? i->fault[k].ratio : ratio;
+    pause_for(w, elapsed_ns, ratio);
+}
+
+void inject_now(const struct inject *i, struct world *w)
+{
+    for (int k = 0; i && k < i->n_faults; k++) {
+        if (i->fault[k].a != w->rank)
+            continue;
+        if (i->fault[k].kind == FAULT_STALL)
+            world_hang(w);
+        if (i->fault[k].kind == FAULT_KILL)
+            world_die(w);
+    }
+}
+
+const struct fault *inject_flip(const struct inject *i, int rank)
+{
+    for (int k = 0; i && k < i->n_faults; k++)
+        if (i->fault[k].kind == FAULT_FLIP && i->fault[k].a == rank)
+            return &i->fault[k];
+    return NULL;
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stage_pairwise.c - a tournament of all nodes (stages.S3): of every two the latency, and the rate in either direction.
+ *
+ * The first rank of each node plays for it, in a world of players alone, whose ranks are nodes. The others wait for the
+ * end of each repeat, asleep.
+ *
+ * A rate is timed by its receiver, which asks for N_MESSAGES messages, and from what passes until all have come takes
+ * the round trip off: the way of the question, and that of a first byte. So both readings are of one clock, and the
+ * rate is that of the bytes alone.
+ *
+ * Rank 0 decides after each repeat which pairs are played again (blame_open_pairs); a round without any is not played.
+ * Between two rounds all players meet, so that nothing of the last one is on a link any more.
+ */
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/accept/stages.h"
+#include "harness/base/arena.h"
+#include "harness/bench/circle.h"
+#include "harness/bench/ping_pong.h"
+
+enum { LATENCY_BYTES = 4, LATENCY_ROUNDS = 20, N_MESSAGES = 4, N_SIM_MESSAGES = 2 };
+/* A rate says nothing where its bytes take less than this part of the round trip that is taken off. */
+#define LEAST_OF_ROUND_TRIP 0.1
+
+struct match {          /* of this node with another, in one repeat; NaN: not measured */
+    double bytes_per_s; /* from the other one to this */
+    double latency_s;   /* one way, as this one saw it */
+};
+
+struct play { /* of this rank; owned but for env */
+    struct stage_env *env;
+    struct world *players; /* NULL: this rank does not play */
+    struct transport *transport;
+    struct arena arena;
+    char *buffer; /* NULL: messages are hollow */
+    size_t message_bytes;
+    int n_nodes, n_rounds, n_messages;
+    bool *is_open;     /* [n_nodes][n_nodes]; the same on all players */
+    struct match *own; /* [n_nodes]: of this node with each */
+    struct match *all; /* [n_nodes][n_nodes], rank 0 */
+};
+
+static struct ping_pong game(const struct play *p, int other, bool serves)
+{
+    return (struct ping_pong){ .world = p->env->world,
+                               .transport = p->transport,
+                               .buffer = p->buffer,
+                               .peer = { other },
+                               .n_peers = 1,
+                               .serves = serves,
+                               .timeout_ms = p->env->timeout_ms };
+}
+
+/* *out_s: half the median round trip, as this node saw it. Each one serves once, the lower one first. */
+static enum rc measure_latency(double *out_s, const struct play *p, int other)
+{
+    const int here = p->players->rank, n_rounds = stage_is_virtual(p->env) ? SERIES_SIM_REPEATS : LATENCY_ROUNDS;
+    struct series series, own = { .n_values = 0 };
+    enum rc rc = RC_OK;
+
+    for (int turn = 0; turn < 2; turn++) {
+        const struct ping_pong g = game(p, other, (here < other) == (turn == 0));
+        TRY(ping_pong_play(&series, &g, LATENCY_BYTES, n_rounds));
+        if (g.serves)
+            own = series;
+    }
+    *out_s = series_quantile_s(&own, 0.5) / 2;
+out:
+    return rc;
+}
+
+/* The other one sends to this node; with the delay of a slow link, if that is injected. */
+static enum rc receive_burst(struct match *m, const struct play *p, const struct ping_pong *g)
+{
+    struct world *w = p->env->world;
+    const uint64_t round_trip_ns = (uint64_t)(2e9 * m->latency_s);
+    uint64_t asked_ns;
+    enum rc rc;
+
+    TRY(ping_pong_one_way(&asked_ns, g, p->message_bytes, p->n_messages));
+    const uint64_t elapsed_ns = world_now_ns(w) - asked_ns;
+    if (elapsed_ns <= round_trip_ns)
+        goto out;
+    inject_after_receive(p->env->inject, w, g->peer[0], p->players->rank, elapsed_ns - round_trip_ns);
+    const double took_s = 1e-9 * (double)(world_now_ns(w) - asked_ns - round_trip_ns);
+    if (took_s > LEAST_OF_ROUND_TRIP * 2 * m->latency_s)
+        m->bytes_per_s = (double)p->message_bytes * p->n_messages / took_s;
+out:
+    return rc;
+}
+
+/* Both directions, one after the other; in real time a message each way before, which opens connections and windows. */
+static enum rc measure_rates(struct match *m, const struct play *p, int other)
+{
+    const int here = p->players->rank;
+    uint64_t asked_ns;
+    enum rc rc = RC_OK;
+
+    for (int turn = 0; turn < 2; turn++) {
+        const struct ping_pong g = game(p, other, (here < other) == (turn == 0));
+        if (!stage_is_virtual(p->env))
+            TRY(ping_pong_one_way(&asked_ns, &g, p->message_bytes, 1));
+        if (g.serves)
+            TRY(receive_burst(m, p, &g));
+        else
+            TRY(ping_pong_one_way(&asked_ns, &g, p->message_bytes, p->n_messages));
+    }
+out:
+    return rc;
+}
+
+static enum rc play_match(struct play *p, int other)
+{
+    const struct fleet *f = p->env->fleet;
+    struct match *m = &p->own[other];
+    enum rc rc;
+
+    TRY(measure_latency(&m->latency_s, p, other));
+    TRY(measure_rates(m, p, other));
+out:
+    return rc_prefix(rc, "pairwise, %s with %s: ", f->node[p->players->rank].name, f->node[other].name);
+}
+
+static bool plays_again(const struct play *p, int a, int b)
+{
+    return p->is_open[a * p->n_nodes + b] || p->is_open[b * p->n_nodes + a];
+}
+
+/* The same on all players. */
+static bool is_played(const struct play *p, int round)
+{
+    for (int a = 0; a < p->n_nodes; a++) {
+        const int b = circle_opponent(p->n_nodes, round, a);
+        if (b > a && plays_again(p, a, b))
+            return true;
+    }
+    return false;
+}
+
+static void forget_matches(struct play *p)
+{
+    for (int i = 0; i < p->n_nodes; i++)
+        p->own[i] = (struct match){ NAN, NAN };
+}
+
+/* Faults that are to happen in the middle of the stage. */
+static void inject_in_middle(const struct play *p, int repeat, int round)
+{
+    if (repeat == 0 && round == p->n_rounds / 2)
+        inject_now(p->env->inject, p->env->world);
+}
+
+/* A repeat as the players see it; *goes_on false: ended before its last round. */
+static enum rc play_rounds(struct play *p, int repeat, bool *goes_on)
+{
+    const int here = p->players->rank, n_least = stage_least_repeats(p->env->criteria);
+    const int n_planned = repeat < n_least ? n_least : repeat + 1;
+    enum rc rc = RC_OK;
+
+    *goes_on = true;
+    for (int round = 0; round < p->n_rounds && *goes_on; round++) {
+        const int other = circle_opponent(p->n_nodes, round, here);
+        if (!is_played(p, round))
+            continue;
+        inject_in_middle(p, repeat, round);
+        if (other >= 0 && plays_again(p, here, other))
+            TRY(play_match(p, other));
+        stage_progress(p->env, (repeat + (double)(round + 1) / p->n_rounds) / n_planned,
+                       "repeat %d of at least %d, round %d of %d", repeat + 1, n_least, round + 1, p->n_rounds);
+        TRY(stage_part_goes_on(p->env, p->players, true, goes_on));
+    }
+out:
+    return rc;
+}
+
+/* Rank 0: repeat number `repeat` of the tournament := all[n_nodes][n_nodes]; matches that were not played are NaN. */
+static void keep_matches(struct tournament *t, const struct match *all, int repeat)
+{
+    const int n = t->n_nodes;
+
+    for (int to = 0; to < n; to++)
+        for (int from = 0; from < n; from++) {
+            const struct match *here = &all[to * n + from], *there = &all[from * n + to];
+            *tournament_rate(t, repeat, from, to) = here->bytes_per_s;
+            *tournament_latency(t, repeat, from, to) = (here->latency_s + there->latency_s) / 2;
+        }
+    t->n_repeats = repeat + 1;
+}
+
+/* What the players measured, to rank 0; and there, whether another repeat follows, of which pairs. */
+static enum rc end_repeat(struct play *p, int repeat, bool *wants)
+{
+    const struct criteria *c = p->env->criteria;
+    const struct blame_terms terms = stage_terms(c);
+    struct tournament *t = p->env->out ? &p->env->out->tournament : NULL;
+    const size_t n_row_bytes = (size_t)p->n_nodes * sizeof *p->own;
+    int n_open = p->n_nodes * p->n_nodes;
+    enum rc rc;
+
+    TRY(world_gather(p->players, p->own, p->all, n_row_bytes));
+    if (t) {
+        keep_matches(t, p->all, repeat);
+        if (t->n_repeats >= stage_least_repeats(c))
+            TRY(blame_open_pairs(t, &terms, p->is_open, &n_open));
+        *wants = t->n_repeats < stage_most_repeats(c) && n_open > 0;
+    }
+    TRY(world_broadcast(p->players, p->is_open, (size_t)p->n_nodes * (size_t)p->n_nodes * sizeof *p->is_open));
+out:
+    return rc;
+}
+
+static enum rc play_repeat(struct play *p, int repeat, bool *goes_on)
+{
+    bool wants = false, is_whole = true;
+    enum rc rc = RC_OK;
+
+    if (p->players) {
+        forget_matches(p);
+        TRY(play_rounds(p, repeat, &is_whole));
+        TRY(end_repeat(p, repeat, &wants));
+    } else if (repeat == 0) {
+        inject_now(p->env->inject, p->env->world);
+    }
+    TRY(stage_goes_on(p->env, wants && is_whole, goes_on));
+out:
+    return rc;
+}
+
+static enum rc open_buffers(struct play *p)
+{
+    const size_t n = (size_t)p->n_nodes, n_elems = ((size_t)p->n_messages + 1) * p->message_bytes / sizeof(float) + 1;
+    enum rc rc = RC_OK;
+
+    p->is_open = malloc(n * n * sizeof *p->is_open);
+    p->own = calloc(n, sizeof *p->own);
+    p->all = p->env->out ? calloc(n * n, sizeof *p->all) : NULL;
+    if (!p->is_open || !p->own || (p->env->out && !p->all))
+        FAIL(RC_NOMEM, "no memory for a tournament of %d nodes", p->n_nodes);
+    memset(p->is_open, 1, n * n * sizeof *p->is_open);
+    if (!(stage_is_virtual(p->env) && p->env->transport->module.caps & TR_HOLLOW)) {
+        TRY(arena_open(&p->arena, arena_floats_bytes(n_elems)));
+        p->buffer = (char *)arena_floats(&p->arena, n_elems);
+    }
+    if (p->env->out)
+        TRY(acceptance_add_tournament(p->env->out, stage_most_repeats(p->env->criteria)));
+out:
+    return rc;
+}
+
+static enum rc play_open(struct play *p, struct stage_env *env)
+{
+    const struct fleet *f = env->fleet;
+    const int node = f->node_of_rank[env->world->rank];
+    const bool plays = f->first_rank[node] == env->world->rank;
+    const double n_bytes = env->criteria->pairwise_message_bytes;
+    struct transport_plan plan;
+    enum rc rc;
+
+    *p = (struct play){ .env = env,
+                        .n_nodes = f->n_nodes,
+                        .n_rounds = circle_n_rounds(f->n_nodes),
+                        .n_messages = stage_is_virtual(env) ? N_SIM_MESSAGES : N_MESSAGES,
+                        .message_bytes = n_bytes > LATENCY_BYTES ? (size_t)n_bytes : LATENCY_BYTES };
+    TRY(world_split(env->world, plays ? 0 : -1, node, &p->players));
+    if (!plays)
+        goto out;
+    plan = (struct transport_plan){ .most_message_bytes = p->message_bytes,
+                                    .most_messages = N_MESSAGES + 1,
+                                    .silence_ms = env->timeout_ms / 2 };
+    TRY(open_buffers(p));
+    TRY(transport_open_planned(&p->transport, env->transport, p->players, &plan));
+out:
+    return rc;
+}
+
+static void play_close(struct play *p)
+{
+    transport_close(&p->transport);
+    world_split_close(&p->players);
+    arena_close(&p->arena);
+    free(p->is_open);
+    free(p->own);
+    free(p->all);
+    *p = (struct play){ .env = NULL };
+}
+
+enum rc stage_pairwise(struct stage_env *env)
+{
+    struct play p = { .env = NULL };
+    int n_repeats = 0;
+    enum rc rc = RC_OK;
+
+    if (env->fleet->n_nodes < 2) {
+        stage_why(env, ACCEPT_PAIRWISE, "one node: there is no other one to exchange messages with");
+        return RC_OK;
+    }
+    TRY(play_open(&p, env));
+    for (bool goes_on = true; goes_on;)
+        TRY(play_repeat(&p, n_repeats++, &goes_on));
+    stage_why(env, ACCEPT_PAIRWISE, "%s", env->ended);
+out:
+    play_close(&p);
+    return rc;
+}
