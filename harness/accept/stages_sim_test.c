@@ -310,7 +310,29 @@ static void a_killed_rank_ends_the_stage(void **state)
     kit_close(&run);
 }
 
-static void many_nodes_take_no_long(void **state)
+/* D4: of nothing else. */
+static void preflight_tells_of_the_description(void **state)
+{
+    struct kit_run run = simulation(5, stage_preflight);
+
+    (void)state;
+    run.cluster = "ranks_per_host_count=2,link_bits_per_s=1e9";
+    run.criteria.least_link_bits_per_s = 5e8;
+    kit_must_run(&run);
+    assert_int_equal(run.accepted.n_preflight, 2);
+    const struct preflight_row *ranks = &run.accepted.preflight[0], *link = &run.accepted.preflight[1];
+    assert_string_equal(ranks->what, "ranks of a node");
+    assert_string_equal(ranks->value, "2");
+    assert_int_equal(ranks->outcome, OUTCOME_FAIL); /* five ranks on three nodes */
+    assert_int_equal(ranks->node, 2);
+    assert_string_equal(ranks->other, "1");
+    assert_string_equal(link->what, "link speed");
+    assert_string_equal(link->value, "1 Gbit/s");
+    assert_int_equal(link->outcome, OUTCOME_PASS);
+    kit_close(&run);
+}
+
+static void many_nodes_meet_in_a_minute(void **state)
 {
     struct kit_run run = simulation(256, stage_pairwise);
 
@@ -329,21 +351,14 @@ static void many_nodes_take_no_long(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pairs_have_the_rate_of_their_link),
-        cmocka_unit_test(a_slow_link_is_slow_in_its_direction),
-        cmocka_unit_test(slow_nodes_are_slow_with_all),
-        cmocka_unit_test(first_ranks_play_for_their_nodes),
-        cmocka_unit_test(only_open_pairs_play_again),
-        cmocka_unit_test(one_node_has_no_pair_S1),
-        cmocka_unit_test(an_ended_stage_keeps_its_matches_S2),
-        cmocka_unit_test(ranks_compute_as_described),
-        cmocka_unit_test(a_slow_rank_computes_slowly),
-        cmocka_unit_test(evidence_asks_for_repeats),
-        cmocka_unit_test(a_quiet_cluster_has_no_detours),
-        cmocka_unit_test(detours_are_the_jitter),
-        cmocka_unit_test(noise_is_against_the_own_best),
-        cmocka_unit_test(a_killed_rank_ends_the_stage),
-        cmocka_unit_test(many_nodes_take_no_long),
+        cmocka_unit_test(pairs_have_the_rate_of_their_link),   cmocka_unit_test(a_slow_link_is_slow_in_its_direction),
+        cmocka_unit_test(slow_nodes_are_slow_with_all),        cmocka_unit_test(first_ranks_play_for_their_nodes),
+        cmocka_unit_test(only_open_pairs_play_again),          cmocka_unit_test(one_node_has_no_pair_S1),
+        cmocka_unit_test(an_ended_stage_keeps_its_matches_S2), cmocka_unit_test(ranks_compute_as_described),
+        cmocka_unit_test(a_slow_rank_computes_slowly),         cmocka_unit_test(evidence_asks_for_repeats),
+        cmocka_unit_test(a_quiet_cluster_has_no_detours),      cmocka_unit_test(detours_are_the_jitter),
+        cmocka_unit_test(noise_is_against_the_own_best),       cmocka_unit_test(a_killed_rank_ends_the_stage),
+        cmocka_unit_test(preflight_tells_of_the_description),  cmocka_unit_test(many_nodes_meet_in_a_minute),
     };
 
     if (argc == 2)

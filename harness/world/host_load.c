@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "harness/world/wait.h"
@@ -120,6 +121,15 @@ void host_load_read(struct host_load *out, const char *root)
     read_cores(out, root);
     out->own_s = own_s();
     out->now_ns = wait_clock_ns();
+}
+
+uint64_t host_date_ns(void)
+{
+    struct timespec now;
+
+    if (clock_gettime(CLOCK_REALTIME, &now) != 0)
+        return 0;
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
 void host_kernel_id(char out[HOST_KERNEL_BYTES], const char *root)

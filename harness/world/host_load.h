@@ -23,6 +23,9 @@ struct host_load {
 /* Read it. root: "", or a folder that holds copies of /proc and /sys. Reads files. Cannot fail. */
 void host_load_read(struct host_load *out, const char *root);
 
+/* The date by this host's clock: ns since 1970, UTC. Not for measuring: it may be set at any time. Cannot fail. */
+uint64_t host_date_ns(void);
+
 enum { HOST_KERNEL_BYTES = 40 };
 /* What tells the running system from any other, also where several hosts are namespaces of one: the boot id. "": the
  * system does not tell. Cannot fail. */

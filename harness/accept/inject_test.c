@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* inject_test.c - faults are read as they are spelled, and errors say how. What they do: stages_sim_test.c. */
+#include "harness/accept/inject.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void faults_are_read(void **state)
+{
+    struct inject i;
+
+    (void)state;
+    assert_int_equal(inject_parse(&i, "rank:5=0.7,node:3=0.6,link:1-4=0.5,link:4>1=.25,stall:2,kill:0,flip:2@30"),
+                     RC_OK);
+    assert_int_equal(i.n_faults, 7);
+    assert_true(i.fault[0].kind == FAULT_SLOW_RANK && i.fault[0].a == 5 && i.fault[0].ratio == 0.7);
+    assert_true(i.fault[1].kind == FAULT_SLOW_NODE && i.fault[1].a == 3 && i.fault[1].ratio == 0.6);
+    assert_true(i.fault[2].kind == FAULT_SLOW_LINK && i.fault[2].a == 1 && i.fault[2].b == 4 && i.fault[2].both_ways);
+    assert_true(i.fault[3].a == 4 && i.fault[3].b == 1 && !i.fault[3].both_ways && i.fault[3].ratio == 0.25);
+    assert_true(i.fault[4].kind == FAULT_STALL && i.fault[4].a == 2);
+    assert_true(i.fault[5].kind == FAULT_KILL && i.fault[5].a == 0);
+    assert_true(i.fault[6].kind == FAULT_FLIP && i.fault[6].a == 2 && i.fault[6].step == 30);
+    assert_int_equal(inject_parse(&i, ""), RC_OK);
+    assert_int_equal(i.n_faults, 0);
+}
+
+static void texts_are_read_back(void **state)
+{
+    static const char *const text[] = { "rank:5=0.7", "node:3=0.123456789", "link:1-4=0.6", "link:4>1=0.6", "stall:2",
+                                        "kill:12",    "flip:2@30" };
+    char out[64];
+    struct inject i;
+
+    (void)state;
+    for (size_t k = 0; k < sizeof text / sizeof *text; k++) {
+        assert_int_equal(inject_parse(&i, text[k]), RC_OK);
+        inject_text(out, sizeof out, &i.fault[0]);
+        assert_string_equal(out, text[k]);
+    }
+}
+
+static void errors_name_the_word(void **state)
+{
+    static const struct {
+        const char *text, *message;
+    } c[] = {
+        { "rank:1=0.5,", "\"\": a fault is a kind, a colon" },
+        { "rank=0.5", "\"rank=0.5\": a fault is a kind, a colon" },
+        { "rnak:1=0.5", "no fault is called \"rnak\" (rank?)" },
+        { "rank:=0.5", "\"rank:=0.5\": a number of a rank" },
+        { "node:-1=0.5", "a number of a node" },
+        { "rank:99999999999=0.5", "a number of a rank" },
+        { "rank:1", "how slow is missing: rank:...=0.6" },
+        { "rank:1=", "\"\" is no part of the healthy speed" },
+        { "rank:1=0", "\"0\" is no part" },
+        { "rank:1=1", "\"1\" is no part" },
+        { "rank:1=nan", "\"nan\" is no part" },
+        { "rank:1=-0.5", "\"-0.5\" is no part" },
+        { "rank:1=0.5x", "\"0.5x\" is no part" },
+        { "link:1=0.5", "a link has two nodes" },
+        { "link:1-=0.5", "the number of the second node is missing: link:1-4" },
+        { "link:1>x=0.5", "second node is missing: link:1>4" },
+        { "link:3-3=0.5", "node 3 has no link to itself" },
+        { "link:1-2", "how slow is missing" },
+        { "kill:2=1", "\"=1\" is too much" },
+        { "stall:2@3", "\"@3\" is too much" },
+        { "flip:2", "a flip names its step: flip:2@30" },
+        { "flip:2@", "names its step" },
+        { "flip:2@x", "names its step" },
+    };
+    struct inject i = { .n_faults = 77 };
+
+    (void)state;
+    for (size_t k = 0; k < sizeof c / sizeof *c; k++) {
+        if (inject_parse(&i, c[k].text) != RC_INVAL || !strstr(rc_message(), c[k].message))
+            fail_msg("%s: %s", c[k].text, rc_message());
+        assert_int_equal(i.n_faults, 77); /* as it was */
+    }
+}
+
+static void there_is_room_for_so_many(void **state)
+{
+    char text[INJECT_MAX_FAULTS * 8 + 16] = "kill:1";
+    struct inject i;
+
+    (void)state;
+    for (int k = 1; k < INJECT_MAX_FAULTS; k++)
+        strcat(text, ",kill:1");
+    assert_int_equal(inject_parse(&i, text), RC_OK);
+    assert_int_equal(i.n_faults, INJECT_MAX_FAULTS);
+    strcat(text, ",kill:1");
+    assert_int_equal(inject_parse(&i, text), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "more than 32 faults"));
+}
+
+static void faults_are_of_what_there_is(void **state)
+{
+    static const struct {
+        const char *text, *message; /* of 4 nodes and 8 ranks */
+    } c[] = {
+        { "rank:7=0.5,node:3=0.5,link:0-3=0.5,kill:7,stall:7,flip:7@1", NULL },
+        { "rank:8=0.5", "\"rank:8=0.5\": there is no rank 8; they are 0 to 7" },
+        { "node:4=0.5", "there is no node 4; they are 0 to 3" },
+        { "link:0>4=0.5", "\"link:0>4=0.5\": there is no node 4" },
+        { "link:5-0=0.5", "there is no node 5" },
+        { "kill:8", "there is no rank 8" },
+    };
+    struct inject i;
+
+    (void)state;
+    for (size_t k = 0; k < sizeof c / sizeof *c; k++) {
+        assert_int_equal(inject_parse(&i, c[k].text), RC_OK);
+        assert_int_equal(inject_check(&i, 4, 8), c[k].message ? RC_INVAL : RC_OK);
+        assert_true(!c[k].message || strstr(rc_message(), c[k].message));
+    }
+}
+
+static void a_flip_is_of_its_rank(void **state)
+{
+    struct inject i;
+
+    (void)state;
+    assert_int_equal(inject_parse(&i, "rank:2=0.5,flip:2@30,flip:3@4"), RC_OK);
+    assert_ptr_equal(inject_flip(&i, 2), &i.fault[1]);
+    assert_ptr_equal(inject_flip(&i, 3), &i.fault[2]);
+    assert_null(inject_flip(&i, 0));
+    assert_null(inject_flip(NULL, 2));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(faults_are_read),
+        cmocka_unit_test(texts_are_read_back),
+        cmocka_unit_test(errors_name_the_word),
+        cmocka_unit_test(there_is_room_for_so_many),
+        cmocka_unit_test(faults_are_of_what_there_is),
+        cmocka_unit_test(a_flip_is_of_its_rank),
+    };
+
+    return cmocka_run_group_tests_name("inject", tests, NULL, NULL);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * node_facts.h - what a node says of itself before anything is measured: versions, cores, memory, links, its date. A
+ * plain value that is sent to rank 0.
+ */
+#ifndef HARNESS_ACCEPT_NODE_FACTS_H
+#define HARNESS_ACCEPT_NODE_FACTS_H
+
+#include <stdbool.h>
+
+struct world;
+
+enum node_text { /* compared letter by letter */
+                 TEXT_BUILD,
+                 TEXT_MPI,
+                 TEXT_ZMQ,
+                 TEXT_HWLOC,
+                 TEXT_KERNEL,
+                 TEXT_CPU,
+                 TEXT_GPUS,
+                 TEXT_GPU_DRIVER,
+                 TEXT_LINK_STATE, /* of the interface in use: "up" */
+                 TEXT_INFINIBAND, /* every port: "mlx5_0/1 4: ACTIVE, 100 Gb/sec (4X EDR)" */
+                 N_TEXTS
+};
+
+enum node_number {
+    NUMBER_RANKS,
+    NUMBER_CORES,
+    NUMBER_MEMORY_BYTES,
+    NUMBER_FREE_BYTES,
+    NUMBER_LINK_BITS_PER_S, /* of the interface in use */
+    NUMBER_CLOCK_S,         /* the date by the node's clock, when the clock of the world (of all ranks) is 0 */
+    N_NUMBERS
+};
+
+enum { NODE_TEXT_BYTES = 160 };
+
+struct node_facts {
+    char text[N_TEXTS][NODE_TEXT_BYTES]; /* "": there is none, or the system does not tell */
+    double number[N_NUMBERS];            /* NaN: likewise */
+};
+
+/* Nothing is known. */
+void node_facts_init(struct node_facts *out);
+/* This machine's, but for its ranks, GPUs and the clock. root: "", or a folder that holds copies of /proc and /sys.
+ * Cannot fail. */
+void node_facts_read(struct node_facts *out, const char *root);
+/* Link state and speed of the network interface `name`; nothing of one without hardware (loopback, bridges, veth),
+ * whose speed means nothing. */
+void node_facts_read_link(struct node_facts *out, const char *root, const char *name);
+/* The same of the interface by which other hosts reach this one (host_address.h); nothing where there is none. */
+void node_facts_read_own_link(struct node_facts *out, const char *interface);
+/* How the clock of this node differs from that of the world, by the closest of some readings. */
+void node_facts_read_clock(struct node_facts *out, struct world *w);
+
+#endif

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* preflight_rows_test.c - the node that differs is named, and the limit that it breaks. */
+#include "harness/accept/preflight_rows.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { N_NODES = 5, N_RANKS = 10 };
+
+struct fixture {
+    struct acceptance a;
+    struct node_facts rank[N_RANKS];
+    struct criteria criteria;
+};
+
+/* Five nodes of two ranks; the second one of each tells nothing. */
+static int open_fixture(void **state)
+{
+    static struct fixture f;
+
+    memset(&f, 0, sizeof f);
+    if (acceptance_open(&f.a, N_NODES, N_RANKS) != RC_OK)
+        return -1;
+    for (int r = 0; r < N_RANKS; r++)
+        node_facts_init(&f.rank[r]);
+    for (int i = 0; i < N_NODES; i++) {
+        struct node_facts *of = &f.rank[2 * i];
+        f.a.node[i].first_rank = 2 * i;
+        strcpy(of->text[TEXT_MPI], "Open MPI v4.1.4");
+        strcpy(of->text[TEXT_LINK_STATE], "up");
+        of->number[NUMBER_CORES] = 8;
+        of->number[NUMBER_MEMORY_BYTES] = 64.0 * (1 << 30);
+        of->number[NUMBER_FREE_BYTES] = (60.0 - i) * (1 << 30);
+        of->number[NUMBER_LINK_BITS_PER_S] = 1e11;
+        of->number[NUMBER_CLOCK_S] = 1.7e9 + 1e-3 * i;
+    }
+    *state = &f;
+    return 0;
+}
+
+static int close_fixture(void **state)
+{
+    acceptance_close(&((struct fixture *)*state)->a);
+    return 0;
+}
+
+static const struct preflight_row *find_row(const struct fixture *f, const char *what)
+{
+    for (int i = 0; i < f->a.n_preflight; i++)
+        if (strcmp(f->a.preflight[i].what, what) == 0)
+            return &f->a.preflight[i];
+    return NULL;
+}
+
+static void compare(struct fixture *f)
+{
+    assert_int_equal(preflight_compare(&f->a, f->rank, &f->criteria), RC_OK);
+}
+
+static void assert_row(const struct fixture *f, const char *what, enum accept_outcome outcome, const char *value,
+                       int node, const char *other)
+{
+    const struct preflight_row *row = find_row(f, what);
+
+    if (!row)
+        fail_msg("no row %s", what);
+    assert_int_equal(row->outcome, outcome);
+    assert_string_equal(row->value, value);
+    assert_int_equal(row->node, node);
+    assert_string_equal(row->other, other);
+}
+
+static void equal_nodes_pass(void **state)
+{
+    struct fixture *f = *state;
+
+    compare(f);
+    assert_row(f, "MPI library", OUTCOME_PASS, "Open MPI v4.1.4", -1, "");
+    assert_row(f, "cores", OUTCOME_PASS, "8", -1, "");
+    assert_row(f, "memory", OUTCOME_PASS, "64.0 GiB", -1, "");
+    assert_row(f, "memory free", OUTCOME_PASS, "58.0 GiB", -1, "");
+    assert_row(f, "link state", OUTCOME_PASS, "up", -1, "");
+    assert_row(f, "link speed", OUTCOME_PASS, "100 Gbit/s", -1, "");
+    assert_row(f, "clock skew", OUTCOME_PASS, "at most 0.002000 s from the middle of all", -1, "");
+    assert_null(find_row(f, "GPUs")); /* nobody has any */
+    assert_null(find_row(f, "ranks of a node"));
+    assert_int_equal(f->a.n_preflight, 7);
+    compare(f);
+    assert_int_equal(f->a.n_preflight, 7);
+}
+
+static void the_node_that_differs_is_named(void **state)
+{
+    struct fixture *f = *state;
+
+    strcpy(f->rank[6].text[TEXT_MPI], "Open MPI v4.1.2");
+    f->rank[4].number[NUMBER_CORES] = 4;
+    f->rank[8].number[NUMBER_CORES] = 16;
+    f->rank[2].number[NUMBER_MEMORY_BYTES] *= 0.5;
+    f->rank[8].number[NUMBER_LINK_BITS_PER_S] = NAN;
+    strcpy(f->rank[0].text[TEXT_GPU_DRIVER], "535.54.03");
+    compare(f);
+    assert_row(f, "MPI library", OUTCOME_FAIL, "Open MPI v4.1.4", 3, "Open MPI v4.1.2");
+    assert_row(f, "cores", OUTCOME_FAIL, "8", 2, "4, and 1 more node differs");
+    assert_row(f, "memory", OUTCOME_FAIL, "64.0 GiB", 1, "32.0 GiB");
+    assert_row(f, "link speed", OUTCOME_FAIL, "100 Gbit/s", 4, "not known");
+    assert_row(f, "GPU driver", OUTCOME_FAIL, "none", 0, "535.54.03");
+}
+
+/* Rank 0's node has no say of its own: the first that differs from most may be node 0. */
+static void most_decide(void **state)
+{
+    struct fixture *f = *state;
+
+    strcpy(f->rank[0].text[TEXT_MPI], "Open MPI v5.0.0");
+    strcpy(f->rank[4].text[TEXT_MPI], "Open MPI v5.0.0");
+    compare(f);
+    assert_row(f, "MPI library", OUTCOME_FAIL, "Open MPI v4.1.4", 0, "Open MPI v5.0.0, and 1 more node differs");
+}
+
+static void nearly_equal_memory_is_equal(void **state)
+{
+    struct fixture *f = *state;
+
+    f->rank[2].number[NUMBER_MEMORY_BYTES] *= 0.985;
+    compare(f);
+    assert_row(f, "memory", OUTCOME_PASS, "64.0 GiB", -1, "");
+}
+
+static void limits_are_of_every_node(void **state)
+{
+    struct fixture *f = *state;
+
+    f->criteria.least_cores_count = 8;
+    f->criteria.least_memory_free_bytes = 57.5 * (1 << 30);
+    f->criteria.least_link_bits_per_s = 2e11;
+    f->criteria.most_clock_skew_s = 1.5e-3;
+    compare(f);
+    assert_row(f, "cores", OUTCOME_PASS, "8", -1, "");
+    assert_row(f, "memory free", OUTCOME_FAIL, "58.0 GiB", 3,
+               "57.0 GiB, less than least_memory_free_bytes: 6.17402e+10, and 1 more node differs");
+    assert_row(f, "link speed", OUTCOME_FAIL, "100 Gbit/s", 0,
+               "100 Gbit/s, less than least_link_bits_per_s: 2e+11, and 4 more nodes differ");
+    assert_row(f, "clock skew", OUTCOME_FAIL, "at most 0.002000 s from the middle of all", 0,
+               "-0.002000 s, more than most_clock_skew_s: 0.0015, and 1 more node differs");
+}
+
+static void a_link_that_is_down_everywhere_fails(void **state)
+{
+    struct fixture *f = *state;
+
+    for (int i = 0; i < N_NODES; i++)
+        strcpy(f->rank[2 * i].text[TEXT_LINK_STATE], "down");
+    compare(f);
+    assert_row(f, "link state", OUTCOME_FAIL, "down", 0, "down, and 4 more nodes differ");
+}
+
+static void a_limit_of_what_nobody_tells_has_no_data(void **state)
+{
+    struct fixture *f = *state;
+
+    for (int i = 0; i < N_NODES; i++)
+        f->rank[2 * i].number[NUMBER_LINK_BITS_PER_S] = NAN;
+    f->criteria.least_link_bits_per_s = 1e10;
+    compare(f);
+    assert_row(f, "link speed", OUTCOME_NO_DATA, "not known, though least_link_bits_per_s asks for it: 1e+10", -1, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(equal_nodes_pass, open_fixture, close_fixture),
+        cmocka_unit_test_setup_teardown(the_node_that_differs_is_named, open_fixture, close_fixture),
+        cmocka_unit_test_setup_teardown(most_decide, open_fixture, close_fixture),
+        cmocka_unit_test_setup_teardown(nearly_equal_memory_is_equal, open_fixture, close_fixture),
+        cmocka_unit_test_setup_teardown(limits_are_of_every_node, open_fixture, close_fixture),
+        cmocka_unit_test_setup_teardown(a_link_that_is_down_everywhere_fails, open_fixture, close_fixture),
+        cmocka_unit_test_setup_teardown(a_limit_of_what_nobody_tells_has_no_data, open_fixture, close_fixture),
+    };
+
+    return cmocka_run_group_tests_name("preflight_rows", tests, NULL, NULL);
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stages_threads_test.c - stages on ranks that are threads: all is measured once, by whoever it is of. No value is
+ * judged: other programs run on the machine, too.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/accept/suite/stage_kit.h"
+
+static struct kit_run threads(int n_ranks, stage_fn *stage)
+{
+    struct kit_run run = { .world = "threads",
+                           .transport = "inproc",
+                           .compute = "cpu",
+                           .n_ranks = n_ranks,
+                           .node_per_rank = true,
+                           .criteria = kit_criteria(),
+                           .stage = { stage } };
+
+    run.criteria.least_repeats_count = run.criteria.most_repeats_count = 2;
+    return run;
+}
+
+static void each_rank_is_a_node_S4(void **state)
+{
+    struct kit_run run = threads(3, stage_preflight);
+
+    (void)state;
+    kit_must_run(&run);
+    assert_int_equal(run.accepted.n_nodes, 3);
+    assert_int_equal(run.fleet.n_turns, 3); /* one kernel */
+    for (int r = 0; r < 3; r++) {
+        assert_int_equal(run.accepted.node_of_rank[r], r);
+        assert_int_equal(run.accepted.node[r].first_rank, r);
+        assert_int_equal(run.fleet.turn_of_rank[r], r);
+    }
+    assert_string_equal(run.accepted.node[2].name, "node2");
+    kit_close(&run);
+}
+
+static void ranks_of_a_host_are_a_node(void **state)
+{
+    struct kit_run run = threads(3, stage_pairwise);
+
+    (void)state;
+    run.node_per_rank = false;
+    kit_must_run(&run);
+    assert_int_equal(run.accepted.n_nodes, 1);
+    assert_int_equal(run.accepted.node[0].n_ranks, 3);
+    assert_int_equal(run.fleet.n_node_ranks[0], 3);
+    assert_int_equal(run.accepted.tournament.n_repeats, 0);
+    assert_non_null(strstr(run.accepted.stage[ACCEPT_PAIRWISE].why, "one node"));
+    kit_close(&run);
+}
+
+static void every_pair_is_measured_S3(void **state)
+{
+    struct kit_run run = threads(5, stage_pairwise);
+
+    (void)state;
+    run.criteria.pairwise_message_bytes = 256 << 10;
+    kit_must_run(&run);
+    const struct tournament *t = &run.accepted.tournament;
+    assert_int_equal(t->n_repeats, 2);
+    for (int i = 0; i < 2; i++)
+        for (int from = 0; from < 5; from++)
+            for (int to = 0; to < 5; to++) {
+                const double latency_s = *tournament_latency(t, i, from, to);
+                assert_true(from == to ? isnan(latency_s) : latency_s > 0);
+                assert_true(from == to || latency_s == *tournament_latency(t, i, to, from));
+            }
+    kit_close(&run);
+}
+
+static void every_rank_computes(void **state)
+{
+    struct kit_run run = threads(2, stage_compute);
+
+    (void)state;
+    run.stage[1] = stage_noise;
+    kit_must_run(&run);
+    for (int r = 0; r < 2; r++)
+        for (int i = 0; i < 2; i++) {
+            assert_true(kit_metric(&run, METRIC_GEMM, r, i) > 0);
+            assert_true(kit_metric(&run, METRIC_MEMORY, r, i) > 0);
+            assert_in_range((int)(1e3 * kit_metric(&run, METRIC_DETOUR, r, i)), 0, 999);
+            assert_true(kit_metric(&run, METRIC_LONGEST_DETOUR, r, i) >= 0);
+        }
+    kit_close(&run);
+}
+
+/* Of threads all facts are equal, whatever this machine tells. */
+static void threads_do_not_differ(void **state)
+{
+    struct kit_run run = threads(3, stage_preflight);
+    int n_cores_rows = 0;
+
+    (void)state;
+    kit_must_run(&run);
+    assert_true(run.accepted.n_preflight >= 5);
+    for (int i = 0; i < run.accepted.n_preflight; i++) {
+        const struct preflight_row *row = &run.accepted.preflight[i];
+        if (row->outcome != OUTCOME_PASS)
+            fail_msg("%s: %s, %s", row->what, row->value, row->other);
+        assert_int_equal(row->node, -1);
+        n_cores_rows += strcmp(row->what, "cores") == 0;
+    }
+    assert_int_equal(n_cores_rows, 1);
+    kit_close(&run);
+}
+
+static void a_limit_ends_a_stage_S2(void **state)
+{
+    struct kit_run run = threads(3, stage_pairwise);
+
+    (void)state;
+    run.criteria.stage_limit_s = 1e-9;
+    kit_must_run(&run);
+    assert_int_equal(run.accepted.tournament.n_repeats, 1);
+    assert_int_equal(run.n_progress, 1);
+    assert_non_null(strstr(run.accepted.stage[ACCEPT_PAIRWISE].why, "stage_limit_s"));
+    assert_string_equal(run.ended, run.accepted.stage[ACCEPT_PAIRWISE].why);
+    kit_close(&run);
+}
+
+static void a_quantum_longer_than_the_stage_is_no_data_S1(void **state)
+{
+    struct kit_run run = threads(2, stage_noise);
+
+    (void)state;
+    run.criteria.noise_s = 2e-4;
+    run.criteria.noise_quantum_s = 2e-4;
+    kit_must_run(&run);
+    assert_null(run.accepted.metric[METRIC_DETOUR].value);
+    assert_non_null(strstr(run.accepted.stage[ACCEPT_NOISE].why, "noise_quantum_s"));
+    kit_close(&run);
+}
+
+static void a_killed_rank_is_an_error(void **state)
+{
+    struct kit_run run = threads(3, stage_pairwise);
+
+    (void)state;
+    run.inject = "kill:1";
+    assert_int_equal(kit_run_stages(&run), RC_PEER);
+    assert_non_null(strstr(rc_message(), "rank 1"));
+    kit_close(&run);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_rank_is_a_node_S4),
+        cmocka_unit_test(ranks_of_a_host_are_a_node),
+        cmocka_unit_test(every_pair_is_measured_S3),
+        cmocka_unit_test(every_rank_computes),
+        cmocka_unit_test(threads_do_not_differ),
+        cmocka_unit_test(a_limit_ends_a_stage_S2),
+        cmocka_unit_test(a_quantum_longer_than_the_stage_is_no_data_S1),
+        cmocka_unit_test(a_killed_rank_is_an_error),
+    };
+
+    return cmocka_run_group_tests_name("stages_threads", tests, NULL, NULL);
+}
