@@ -27,7 +27,8 @@ enum rng_stream {
     RNG_PART,
     RNG_SPLIT,
     RNG_SPLIT_NORMAL,
-    RNG_FAULT
+    RNG_FAULT,
+    RNG_FLIP
 };
 
 /* 64 uniform bits. Cannot fail. */

@@ -175,6 +175,10 @@ enum rc exchange_open(struct exchange **out, const struct exchange_env *env)
         return rc_raise(RC_NOMEM, "mode %s: no memory", env->mode->module.name);
     x->env = *env;
     x->is_averaged = true;
+    x->flips = env->flip != NULL;
+    if (env->flip)
+        x->flip = *env->flip;
+    x->env.flip = NULL;
     if (x->env.weight == 0.0f)
         x->env.weight = 1.0f;
     x->is_worker = env->world->rank < env->n_workers;

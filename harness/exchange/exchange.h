@@ -58,6 +58,14 @@ struct exchange_opts {
     bool shared_memory;              /* parameters and gradients of a worker can be mapped by the others of its host */
 };
 
+/* A failure to order: in this step a bit of one element of the gradient, behind the exchange and before the update, is
+ * another one. The element is the first from elem_index on, of its piece, whose parameter that changes; the bit is that
+ * which changes it by an eighth, about. Of a mode without servers, and without average_every. */
+struct gradient_flip {
+    uint64_t step; /* as begin() counts */
+    size_t elem_index;
+};
+
 struct exchange_env {    /* borrowed; outlives the exchange */
     struct world *world; /* n_workers + n_servers ranks; workers first */
     struct compute *compute;
@@ -74,12 +82,13 @@ struct exchange_env {    /* borrowed; outlives the exchange */
     float
         weight; /* how this worker's gradient, or with average_every its parameters, counts in the mean of all; 0: 1 */
     float momentum, weight_decay;
-    bool forward_only; /* nothing is exchanged or updated; there are no gradients */
-    int timeout_ms;    /* per message; 0 waits for ever */
-    bool keeps_undo;   /* E7; of a synchronous mode with memory, else nothing is kept */
-    bool timeline;     /* record spans (exchange_ring) */
-    bool messages;     /* note messages (exchange_messages) */
-    size_t n_steps;    /* of this run, which rings are sized for */
+    const struct gradient_flip *flip; /* NULL: none; lent during open() */
+    bool forward_only;                /* nothing is exchanged or updated; there are no gradients */
+    int timeout_ms;                   /* per message; 0 waits for ever */
+    bool keeps_undo;                  /* E7; of a synchronous mode with memory, else nothing is kept */
+    bool timeline;                    /* record spans (exchange_ring) */
+    bool messages;                    /* note messages (exchange_messages) */
+    size_t n_steps;                   /* of this run, which rings are sized for */
 };
 
 enum exchange_task {                        /* whose ring */

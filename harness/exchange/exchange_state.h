@@ -27,7 +27,9 @@ struct exchange {
     bool is_staged;              /* the mode works on copies in host memory (E4) */
     bool is_queued;              /* its collective works on the device (E1): is_staged is false */
     bool overlaps;               /* E1 */
-    bool keeps_undo;             /* E7 */
+    bool flips;                  /* env.flip, of which this is the copy: */
+    struct gradient_flip flip;
+    bool keeps_undo; /* E7 */
     struct buckets buckets;
     struct placement placement;  /* of a mode with servers */
     struct transport *transport; /* NULL: nothing is exchanged */
@@ -67,6 +69,8 @@ enum rc exchange_average_piece(struct exchange *x, size_t k) MUST_CHECK;
 enum rc exchange_average_rest(struct exchange *x) MUST_CHECK;
 /* V2 of train: float[n] by env.weight and a factor; x may be NULL (hollow). */
 void exchange_weigh(const struct exchange *x, float *floats, size_t n, float factor);
+/* env.flip, if it is of piece k, which is about to be updated. */
+enum rc exchange_flip(struct exchange *x, size_t k) MUST_CHECK;
 /* E7: piece k is about to be updated. */
 void exchange_keep_piece(struct exchange *x, size_t k);
 

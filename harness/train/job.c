@@ -11,6 +11,7 @@
 #include "harness/exchange/collective.h"
 #include "harness/net/transport.h"
 #include "harness/train/global_batch.h"
+#include "harness/train/integrity.h"
 #include "harness/train/job_drill.h"
 #include "harness/train/job_messages.h"
 #include "harness/train/job_ranks.h"
@@ -176,6 +177,7 @@ static enum rc check_departures(struct train_job *job)
     TRY(job_split_resolve(job));
     TRY(omission_check(job));
     TRY(local_sgd_check(job));
+    TRY(integrity_check(job));
     if (job->omitted & OMIT_SCALING)
         job->schedule.factor = 1;
 out:
@@ -278,6 +280,8 @@ static enum rc refuse_useless(const struct train_job *job, const struct train_op
         { "restarts", opts->save[0] == '\0',
           "needs --save FILE (and --save-every N), the checkpoint that it goes on from" },
         { "save-every", opts->save[0] == '\0', "needs --save FILE, the checkpoint that it writes" },
+        { "flip-step", !opt_given(group, n_groups, "flip-bit"), "needs --flip-bit, the rank whose gradient changes" },
+        { "slow-ratio", !opt_given(group, n_groups, "slow-rank"), "needs --slow-rank, the rank that is slow" },
         { "kill-step", !opt_given(group, n_groups, "kill-rank"), "needs --kill-rank, the rank that dies at it" },
         { "kill-step", opt_given(group, n_groups, "drill-at"), "is --drill-at step:N; give one of the two" },
         { "drill-at", !opt_given(group, n_groups, "kill-rank") && !opt_given(group, n_groups, "hang-rank"),
@@ -388,6 +392,7 @@ enum rc train_prepare(struct train_job *out, const struct train_opts *opts, cons
     TRY(resolve_numbers(&job));
     TRY(refuse_useless(&job, opts, group, n_groups));
     TRY(job_drill_resolve(&job, group, n_groups));
+    TRY(job_faults_resolve(&job, group, n_groups));
     resolve_exchange(&job);
     TRY(job_servers_check(&job));
     job.wait = train_wait_policy(job.opts.wait);
@@ -409,6 +414,7 @@ void train_job_free(struct train_job *job)
     profile_close(&job->profile);
     checkpoint_free(&job->resume);
     free(job->segment);
+    free(job->segment_name);
     placement_close(&job->placement);
     split_close(&job->split);
     free(job->batch_of);

@@ -73,20 +73,82 @@ out:
     return rc;
 }
 
+/* NULL: a bit can be flipped where --flip-bit flips it. */
+static const char *why_no_flip(const struct train_job *job)
+{
+    if (!(job->mode->module.caps & MODE_SYNCHRONOUS))
+        return "flips a bit of the sum of all workers' gradients, which this mode has not; --mode allreduce";
+    if (job->omitted & OMIT_AVERAGE)
+        return "--omit average sums no gradients; leave out one of the two";
+    if (job->opts.average_every > 0)
+        return "--average-every sums no gradients; leave out one of the two";
+    if (!job->compute->touches_memory)
+        return "a hollow run has no gradients; use --compute cpu";
+    if (job->profile)
+        return "model replay repeats recorded times; it has no gradients";
+    return NULL;
+}
+
+static enum rc check_worker(const struct train_job *job, const char *option, uint64_t rank)
+{
+    if (rank < (uint64_t)job->n_workers)
+        return RC_OK;
+    return rc_raise(RC_INVAL, "--%s %llu: workers are 0 to %d", option, (unsigned long long)rank, job->n_workers - 1);
+}
+
+enum rc job_faults_resolve(struct train_job *job, const struct opt_group *group, int n_groups)
+{
+    const bool flips = opt_given(group, n_groups, "flip-bit"), slows = opt_given(group, n_groups, "slow-rank");
+    struct train_opts *o = &job->opts;
+    struct train_faults *f = &job->faults;
+    enum rc rc = RC_OK;
+
+    *f = (struct train_faults){ .flip_rank = -1, .slow_rank = -1 };
+    if (flips) {
+        const char *why = why_no_flip(job);
+        if (why)
+            FAIL(RC_INVAL, "--flip-bit: %s", why);
+        TRY(check_worker(job, "flip-bit", o->flip_bit));
+        f->flip_rank = (int)o->flip_bit;
+        f->flip_step = o->flip_step;
+    }
+    if (slows) {
+        TRY(check_worker(job, "slow-rank", o->slow_rank));
+        f->slow_rank = (int)o->slow_rank;
+        f->slow_ratio = o->slow_ratio;
+    }
+    if (!flips)
+        o->flip_bit = UINT64_MAX;
+    if (!slows)
+        o->slow_rank = UINT64_MAX;
+out:
+    return rc;
+}
+
+static enum rc check_step(const char *option, uint64_t step, uint64_t first, uint64_t last)
+{
+    if (step >= first && step <= last)
+        return RC_OK;
+    return rc_raise(RC_INVAL, "%s%llu: the %s step is %llu", option, (unsigned long long)step,
+                    step > last ? "last" : "first", (unsigned long long)(step > last ? last : first));
+}
+
 enum rc job_drill_check(struct train_job *job)
 {
     struct train_drill *d = &job->drill;
     const uint64_t first = job->resume.steps_count, last = first + job->n_steps - 1;
     const bool was_kill_step = job->opts.kill_step != UINT64_MAX;
+    enum rc rc = RC_OK;
 
     if (d->rank >= 0 && d->is_drawn)
         d->step = first + rng_u64(job->opts.seed, RNG_DRILL, (uint64_t)d->rank) % job->n_steps;
 
-    if (d->rank < 0 || d->phase != PHASE_STEP || (d->step >= first && d->step <= last))
-        return RC_OK;
-    return rc_raise(RC_INVAL, "%s%llu: the %s step is %llu",
-                    was_kill_step ? "--kill-step " : "--drill-at step:", (unsigned long long)d->step,
-                    d->step > last ? "last" : "first", (unsigned long long)(d->step > last ? last : first));
+    if (d->rank >= 0 && d->phase == PHASE_STEP)
+        TRY(check_step(was_kill_step ? "--kill-step " : "--drill-at step:", d->step, first, last));
+    if (job->faults.flip_rank >= 0)
+        TRY(check_step("--flip-step ", job->faults.flip_step, first, last));
+out:
+    return rc;
 }
 
 enum rc job_on_loss_resolve(struct train_job *job)

@@ -41,6 +41,8 @@ static size_t exchange_bytes(const struct train_job *job, const struct network *
             N_BATCHES_MADE * batch * floats((size_t)n->C_in * (size_t)n->opts.image_size * (size_t)n->opts.image_size);
     if (job->on_loss == ON_LOSS_REPORT)
         n_bytes += exchange_undo_bytes(job->mode, job->compute, job->n_params);
+    if (job->opts.verify_every > 0 && !job->compute->host_memory)
+        n_bytes += floats(job->n_params);
     if (job->omitted & OMIT_RANK0_SAVE)
         n_bytes += checkpoint_bytes(job);
     return n_bytes + exchange_staging_bytes(job->mode, job->collective, job->compute, job->n_params);

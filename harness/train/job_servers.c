@@ -60,7 +60,7 @@ static void name_in_profile(char *out, size_t n_bytes, const struct profile *p, 
     }
 }
 
-static void name_tensor(char *out, size_t n_bytes, const struct train_job *job, const struct network *n, size_t index)
+void job_tensor_name(char *out, size_t n_bytes, const struct train_job *job, const struct network *n, size_t index)
 {
     if (n)
         snprintf(out, n_bytes, "%s", n->segment_name[index]);
@@ -96,7 +96,7 @@ enum rc job_servers_resolve(struct train_job *job, const struct network *n)
     TRY(explain_servers(
         job, placement_open(&job->placement, &job->exchange.placement, job->segment, job->n_segments, job->n_servers)));
     job->hot_spot = placement_hot_spot(&job->placement, job->segment, job->n_segments);
-    name_tensor(job->hot_tensor, sizeof job->hot_tensor, job, n, job->hot_spot.segment);
+    job_tensor_name(job->hot_tensor, sizeof job->hot_tensor, job, n, job->hot_spot.segment);
 out:
     return rc;
 }

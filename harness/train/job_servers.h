@@ -14,6 +14,8 @@ enum rc job_servers_check(const struct train_job *job) MUST_CHECK;
 /* Fill placement, hot_spot and hot_tensor, once the segments are known. n: NULL: not a network. RC_INVAL: there are
  * more servers than can be given something; RC_NOMEM. */
 enum rc job_servers_resolve(struct train_job *job, const struct network *n) MUST_CHECK;
+/* The name of tensor `index` of the model. n: NULL: not a network. */
+void job_tensor_name(char *out, size_t n_bytes, const struct train_job *job, const struct network *n, size_t index);
 /* "whole, server 2 holds most: 106.9 MB, 3.09 x the mean, of which fc6/w 96.1 %": what each server holds. Of a job with
  * servers. */
 void job_placement_text(char *out, size_t n_bytes, const struct train_job *job);

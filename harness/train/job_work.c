@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* job_work.c - what a job trains: a profile or a model, its shape, its data. */
 #include "harness/train/job_work.h"
+#include "harness/train/integrity.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -234,6 +235,7 @@ enum rc job_work_resolve(struct train_job *job, const struct opt_group *group, i
     note_modules(job);
     TRY(count_params_and_flops(job));
     TRY(job_servers_resolve(job, network));
+    TRY(integrity_name_segments(job, network));
     job->n_eval = n_evaluated(job, &given_opts);
     o->eval_samples = job->n_eval;
     TRY(job_memory_resolve(job, network));

@@ -161,6 +161,17 @@ const struct opt train_run_table[] = {
               "when the rank of --kill-rank or --hang-rank does so: start, probe, step:N (the start of step N, with "
               "--resume counted on from the checkpoint's; a server: as it begins to serve, for any N), random (of a "
               "step drawn by --seed), end"),
+    OPT_U64_(struct train_opts, verify_every, "verify-every", "", 1, 100000000, "steps",
+             "after every N-th step and the last, in no step's time, workers compare their parameters, which are to be "
+             "the same, to the bit; where they are not the run ends, and names rank, step and segment; allreduce only"),
+    OPT_U64_(struct train_opts, flip_bit, "flip-bit", "", 0, MAX_RANKS, "rank",
+             "failure test: one bit of this worker's gradient flips, behind the exchange; allreduce only"),
+    OPT_U64_(struct train_opts, flip_step, "flip-step", "1", 0, 100000000, "steps",
+             "failure test: the step in which --flip-bit does so, counted as in --drill-at"),
+    OPT_U64_(struct train_opts, slow_rank, "slow-rank", "", 0, MAX_RANKS, "rank",
+             "failure test: this worker computes at --slow-ratio of its speed"),
+    OPT_F64_(struct train_opts, slow_ratio, "slow-ratio", "0.5", 0.01, 1, "",
+             "failure test: of its speed, for --slow-rank: it pauses until a gradient has taken 1 / ratio as long"),
     OPT_U64_WAS_(struct train_opts, kill_step, "kill-step", "drill-step", "", 0, 100000000, "steps",
                  "failure test: --kill-step N is --drill-at step:N"),
     OPT_END_,

@@ -47,6 +47,8 @@ static const struct item {
     { "--global-batch", "--global-batch 20", false },
     { "--overlap", "--overlap on --partition-bytes 4", false },
     { "--on-loss", "--on-loss report", false },
+    { "--verify-every", "--verify-every 2", false },
+    { "--slow-rank", "--slow-rank 1 --slow-ratio 0.8", false },
 };
 enum { N_ITEMS = sizeof items / sizeof *items, ALONE = N_ITEMS };
 

@@ -9,6 +9,7 @@
 
 #include "allreduce/collective_list.h"
 #include "harness/base/peak_rss.h"
+#include "harness/base/rng.h"
 #include "harness/exchange/collective.h"
 #include "harness/exchange/exchange.h"
 #include "harness/train/disturbed.h"
@@ -22,12 +23,17 @@
 
 static void rank_close(struct rank *r)
 {
+    void *checked = r->checked;
+
     world_split_close(&r->left);
     exchange_close(&r->exchange);
     workload_close(&r->training);
+    if (checked)
+        compute_host_close(r->compute, &checked);
     compute_close(&r->compute);
     train_result_free(&r->result);
     free(r->stamp);
+    free(r->hash);
     free(r->kept_state);
     free(r->trajectory);
     free(r->host);
@@ -126,6 +132,8 @@ static enum rc open_training(struct rank *r)
 static enum rc open_exchange(struct rank *r)
 {
     const struct train_job *job = r->job;
+    const struct gradient_flip flip = { .step = job->faults.flip_step,
+                                        .elem_index = (size_t)(rng_u64(job->opts.seed, RNG_FLIP, 0) % job->n_params) };
     const struct exchange_env env = {
         .world = r->world,
         .compute = r->compute,
@@ -144,6 +152,7 @@ static enum rc open_exchange(struct rank *r)
         .momentum = (float)job->opts.momentum,
         .weight_decay = (float)job->opts.weight_decay,
         .forward_only = job->opts.forward_only,
+        .flip = r->world->rank == job->faults.flip_rank ? &flip : NULL,
         .keeps_undo = job->on_loss == ON_LOSS_REPORT,
         .timeout_ms = train_message_limit_ms(job),
         .timeline = job->opts.timeline[0] != '\0',
@@ -202,6 +211,7 @@ static enum rc rank_open(struct rank *r)
     TRY(rank_keep_open(r));
     TRY(rank_trajectory_open(r));
     TRY(rank_save_open(r));
+    TRY(rank_verify_open(r));
     TRY(start_exchange(r));
     r->memory = exchange_memory_of(r->exchange);
 out:
@@ -218,8 +228,13 @@ static enum rc submit_segment(void *arg, struct segment seg, const float *grad)
 {
     struct rank *r = arg;
 
+    enum rc rc;
+
     (void)grad; /* the exchange's own */
-    return exchange_submit(r->exchange, seg);
+    TRY(rank_slow(r));
+    TRY(exchange_submit(r->exchange, seg));
+out:
+    return rc;
 }
 
 /* await callback of the workload. */
@@ -244,6 +259,12 @@ static void note_step(const struct rank *r, size_t step)
     span_ring_add(exchange_ring(r->exchange, EXCHANGE_MAIN), &s);
 }
 
+/* Is there more to do between this step and the next, for which its own exchange must have ended? */
+static bool meets_behind(const struct rank *r, size_t step)
+{
+    return rank_save_is_due(r, step) || rank_verify_is_due(r, step);
+}
+
 /* One training step: gradient, exchange, update, and its time stamps. --forward-only: the loss alone. */
 static enum rc train_step(struct rank *r, size_t step)
 {
@@ -261,16 +282,18 @@ static enum rc train_step(struct rank *r, size_t step)
     rank_keep_state(r, step);
     r->n_begun = step + 1;
     stamp->start_ns = world_now_ns(r->world);
+    rank_slowed_begin(r);
     TRY(exchange_begin(r->exchange, job->resume.steps_count + step, schedule_lr(&job->schedule, before)));
     TRY(workload_gradient(r->training, r->param, first_sample, job_batch_of(job, r->world->rank), r->grad, &loss,
                           by_segments ? submit_segment : NULL, r));
     TRY(compute_sync(r->compute));
+    TRY(rank_slow(r));
     stamp->ready_ns = world_now_ns(r->world);
     stamp->stalled_ns = exchange_cost(r->exchange).waited_ns;
     if (!by_segments)
         exchange_submit_all(r->exchange, stamp->ready_ns);
     stamp->end_ns = stamp->ready_ns;
-    if (!exchange_overlaps(r->exchange) || step + 1 == job->n_steps || rank_save_is_due(r, step))
+    if (!exchange_overlaps(r->exchange) || step + 1 == job->n_steps || meets_behind(r, step))
         TRY(exchange_await_all(r->exchange, &stamp->end_ns));
     const struct exchange_cost cost = exchange_cost(r->exchange);
     stamp->server_ns = cost.server_ns;
@@ -298,7 +321,7 @@ static enum rc end_stopped(struct rank *r)
     enum rc rc = RC_OK;
 
     r->result.stop_signal = world_stop_signal(r->world);
-    if (exchange_overlaps(r->exchange) && !rank_save_is_due(r, r->n_begun - 1)) {
+    if (exchange_overlaps(r->exchange) && !meets_behind(r, r->n_begun - 1)) {
         last->end_ns = world_now_ns(r->world);
         TRY(exchange_await_all(r->exchange, &last->end_ns));
     }
@@ -318,6 +341,9 @@ static enum rc train_steps(struct rank *r)
             break;
         }
         TRY(train_step(r, step));
+        TRY(rank_verify(r, step));
+        if (r->is_corrupted)
+            break;
         TRY(rank_save(r, step));
     }
     TRY(rank_trajectory_note(r, r->n_begun));

@@ -80,7 +80,8 @@ static enum rc evaluate_and_keep(struct rank *r)
     if (!rank_is_virtual(r) && network_of(r->training))
         result->data_wait_s = 1e-9 * (double)r->data_waited_ns / (double)r->n_begun;
     result->has_params = r->param != NULL;
-    if (r->job->n_eval > 0 && result->stop_signal == 0) /* who stops a run does not wait for that */
+    /* Who stops a run does not wait for that; parameters that nobody was to have are not judged. */
+    if (r->job->n_eval > 0 && result->stop_signal == 0 && !r->is_corrupted)
         TRY(workload_evaluate(r->training, r->param, r->job->n_eval, &result->evaluation));
     if (result->has_params)
         TRY(keep_params(r, &result->final));

@@ -31,7 +31,14 @@ struct rank { /* everything one rank owns while it trains */
     uint64_t step_ns;       /* what a step takes as the probe has measured it; 0: of a mode without servers */
     size_t n_begun, n_done; /* steps of this run: that this rank began; that count, after rank_end() */
     float *trajectory;      /* [n_steps + 1][n_params], of --trajectory; else NULL */
-    float *kept_state;      /* rank 0: running means at the start of the last N_KEPT_STATES steps; NULL: not kept */
+    uint64_t *hash;         /* [n_segments], of --verify-every; else NULL */
+    float *checked;         /* float[n_params] of the host, where it cannot read r->param; else NULL */
+    bool is_corrupted;      /* a check has found that workers differ: the same on all of them */
+    struct slowed {         /* --slow-rank */
+        uint64_t since_ns, waited_ns; /* of this step: what was computed until then is made up for; its waits */
+        int64_t owed_ns;              /* a pause that is still to be made; below 0: one was too long */
+    } slowed;
+    float *kept_state; /* rank 0: running means at the start of the last N_KEPT_STATES steps; NULL: not kept */
 };
 
 /* From here on this rank is in another phase; here it fails, if it is to. step: of this run. */
@@ -131,6 +138,22 @@ bool rank_save_is_due(const struct rank *r, size_t step);
  * wait for it. One that cannot be written is told at once and counted, and the run goes on. Errors: as
  * exchange_snapshot(), world_barrier(). */
 enum rc rank_save(struct rank *r, size_t step) MUST_CHECK;
+
+/* --- rank_verify.c: are the parameters of all workers equal? --- */
+
+/* RC_NOMEM. */
+enum rc rank_verify_open(struct rank *r) MUST_CHECK;
+/* Do workers compare behind `step`? Then the step awaits its own exchange. */
+bool rank_verify_is_due(const struct rank *r, size_t step);
+/* This rank has done `step`. Sets r->is_corrupted. Collective where it is due. */
+enum rc rank_verify(struct rank *r, size_t step) MUST_CHECK;
+
+/* --- rank_slowed.c: --slow-rank --- */
+
+/* This rank computes from now on, in a step that begins. */
+void rank_slowed_begin(struct rank *r);
+/* It has computed since then, or since the last call, but for its waits: pause as it is to. Syncs the compute. */
+enum rc rank_slow(struct rank *r) MUST_CHECK;
 
 /* --- rank_result.c: what rank 0 keeps --- */
 

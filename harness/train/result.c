@@ -11,6 +11,7 @@
 #include "harness/train/cluster_record.h"
 #include "harness/train/disturbed.h"
 #include "harness/train/global_batch.h"
+#include "harness/train/integrity.h"
 #include "harness/train/job_split.h"
 #include "harness/train/learning_advice.h"
 #include "harness/train/omission.h"
@@ -440,6 +441,7 @@ static enum rc write_summary(struct report *to, const struct train_job *job, con
     record_u64(r, "global_batch_count", job->opts.batch * (uint64_t)job->n_workers);
     record_u64(r, "steps_count", job->resume.steps_count + result->n_steps);
     record_run(r, job, result);
+    record_integrity(r, job, result);
     record_lost_ranks(r, job, result);
     record_shape(r, job, result);
     record_figures(r, job, result, s);
@@ -469,6 +471,7 @@ enum rc train_write(struct report *to, const struct train_job *job, const struct
     TRY(write_ranks(to, job, r, s));
     for (int i = 0; i < r->n_losses; i++)
         TRY(write_loss(to, &r->loss[i]));
+    TRY(integrity_write(to, job, r));
     if (job->mode->module.caps & MODE_SERVERS)
         TRY(write_staleness(to, s));
     TRY(write_summary(to, job, r, s));

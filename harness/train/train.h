@@ -13,10 +13,9 @@
  *   L2  Nothing allocates, prints or meets bootstrap operations between the first and the last step; but for
  *       train_watch, in no step's time of rank 0, and --save-every: workers of a synchronous mode meet around a
  *       checkpoint, which is in no step's time of any. Those of other modes wait for nobody; with ps the read of the
- *       parameters occupies the servers, as a pull of worker 0 does.
- *   L3  A resumed run continues to the same bits as one that never stopped (single, allreduce, none
- *       with one worker, ps with one worker).
- *   L4  In sim no record holds a real time, a date or a fact of this machine.
+ *       parameters occupies the servers, as a pull of worker 0 does. Around a check of --verify-every workers meet,
+ * too. L3  A resumed run continues to the same bits as one that never stopped (single, allreduce, none with one worker,
+ * ps with one worker). L4  In sim no record holds a real time, a date or a fact of this machine.
  */
 #ifndef HARNESS_TRAIN_TRAIN_H
 #define HARNESS_TRAIN_TRAIN_H
@@ -54,9 +53,10 @@ struct train_opts { /* as given; the tables have the meanings */
         *on_loss, *interface, *omit, *split;
     uint64_t workers, servers, threads, batch, global_batch, image_size, classes, width_divisor, data_images,
         eval_samples;
-    uint64_t steps, seed, record_every, save_every, restarts, kill_rank, hang_rank, kill_step;
+    uint64_t steps, seed, record_every, save_every, restarts, kill_rank, hang_rank, kill_step, verify_every, flip_bit,
+        flip_step, slow_rank;
     uint64_t bucket_bytes, partition_bytes, average_every, target_samples;
-    double lr, momentum, weight_decay, warmup_epochs, target_loss, stall_warn_s, stall_abort_s;
+    double lr, momentum, weight_decay, warmup_epochs, target_loss, stall_warn_s, stall_abort_s, slow_ratio;
     bool bind, aux, forward_only, share_device, colocate;
     struct opt_joined cluster_set;
     union module_values modules; /* of train_kinds */
@@ -109,7 +109,15 @@ struct train_drill { /* a failure to order: a server fails as it begins to serve
     uint64_t step; /* of the whole training, one that this run does; PHASE_STEP */
 };
 
-enum { TRAIN_MAX_RESTARTS = 64 };
+/* What a rank does wrong on order, and goes on. */
+struct train_faults {
+    int flip_rank;      /* -1: none; integrity.h, Y3 */
+    uint64_t flip_step; /* of the whole training, one that this run does */
+    int slow_rank;      /* -1: none */
+    double slow_ratio;  /* of the speed at which it computes */
+};
+
+enum { TRAIN_MAX_RESTARTS = 64, TRAIN_SEGMENT_NAME_BYTES = 96, TRAIN_MAX_CORRUPTIONS = 8 };
 
 struct train_restarts { /* --restarts: how often the training was begun again, as its ranks had died */
     size_t n;
@@ -138,6 +146,7 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
     size_t n_params, n_state; /* of the model */
     struct segment *segment;  /* [n_segments]: the layout of its parameters, forward order; owned */
     size_t n_segments;
+    char (*segment_name)[TRAIN_SEGMENT_NAME_BYTES]; /* [n_segments], of --verify-every; else NULL; owned */
     struct exchange_opts exchange;
     struct placement placement; /* of a mode with servers; owned */
     struct hot_spot hot_spot;   /* of that */
@@ -148,6 +157,7 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
     enum on_loss on_loss;
     enum wait_policy wait; /* of workers, as asked for */
     struct train_drill drill;
+    struct train_faults faults;
     int n_workers, n_servers, n_ranks;
     bool has_default_servers;        /* n_servers follows from the rest: --servers was not given */
     bool servers_beside;             /* workers, on their hosts and cards: --colocate, or in sim the cluster says so */
@@ -222,6 +232,20 @@ struct train_saves { /* --save-every: checkpoints written between steps, by rank
     char why[192];  /* the first of those that failed did so; "": none */
 };
 
+struct train_corruption { /* integrity.h, Y2 */
+    int rank;             /* whose parameters are not those of most workers */
+    int other_rank;      /* one that differs from it, where neither is right by a majority; -1: the majority is right */
+    uint64_t step_index; /* of the whole training: the check behind it has found it */
+    size_t segment;      /* the first, of the layout, that differs */
+};
+
+struct train_checks { /* --verify-every */
+    size_t n_done;
+    double spent_s; /* on all of them by rank 0, between steps, the wait for other workers included; virtual in sim */
+    int n_corruptions;                                         /* that the last one has found */
+    struct train_corruption corruption[TRAIN_MAX_CORRUPTIONS]; /* the first of them */
+};
+
 struct train_result {       /* on rank 0, of the ranks that are left, which are all but with --on-loss report; owned */
     int n_workers, n_ranks; /* workers first */
     size_t n_steps;         /* of this run that all workers have done: the job's, or where a loss stopped them fewer */
@@ -245,7 +269,8 @@ struct train_result {       /* on rank 0, of the ranks that are left, which are 
     struct checkpoint final; /* after the last step; velocity NULL unless the job keeps it; running means: rank
                                 0's own, as evaluated */
     struct train_saves saves;
-    enum rc timeline_rc; /* why the timeline was not written, which took nothing else with it; RC_OK: it was */
+    struct train_checks checks; /* where one finds a corruption, the run ends behind its step */
+    enum rc timeline_rc;        /* why the timeline was not written, which took nothing else with it; RC_OK: it was */
     char timeline_error[RC_MESSAGE_BYTES];
 };
 void train_result_free(struct train_result *r); /* accepts a zeroed one */

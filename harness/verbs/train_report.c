@@ -11,6 +11,7 @@
 #include "harness/train/bound.h"
 #include "harness/train/exchange_plan.h"
 #include "harness/train/global_batch.h"
+#include "harness/train/integrity.h"
 #include "harness/train/job_servers.h"
 #include "harness/train/job_split.h"
 #include "harness/train/omission.h"
@@ -76,10 +77,8 @@ static void format_steady(char *out, size_t n_bytes, const struct steps_summary 
 /* "by SIGTERM after 57 of 200 steps" */
 static void stopped_text(char *out, size_t n_bytes, const struct train_job *job, const struct train_result *r)
 {
-    const unsigned long long n_done = job->resume.steps_count + r->n_steps;
-
-    snprintf(out, n_bytes, "by %s after %llu of %llu steps", stop_signal_name(r->stop_signal), n_done,
-             (unsigned long long)job->opts.steps);
+    snprintf(out, n_bytes, "by %s after %llu of %llu steps", stop_signal_name(r->stop_signal),
+             (unsigned long long)(job->resume.steps_count + r->n_steps), (unsigned long long)job->opts.steps);
 }
 
 /* The checkpoints of --save-every. */
@@ -129,13 +128,14 @@ static enum rc print_devices(struct table *t, const struct train_job *job, const
 /* What happened to the run, where something did. */
 static enum rc print_events(struct table *t, const struct train_job *job, const struct train_result *r)
 {
-    char text[96];
+    char text[512];
     enum rc rc = RC_OK;
 
     if (r->stop_signal) {
         stopped_text(text, sizeof text, job, r);
         TRY(print_row(t, "stopped", text));
     }
+    TRY(print_said(t, "integrity", integrity_text(text, sizeof text, job, r)));
     TRY(print_saves(t, job, &r->saves));
     TRY(print_restarts(t, &job->restarts));
 out:

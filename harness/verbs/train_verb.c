@@ -5,6 +5,7 @@
 #include "harness/base/file.h"
 #include "harness/campaign/sim_cost.h"
 #include "harness/report/progress.h"
+#include "harness/train/integrity.h"
 #include "harness/train/messages.h"
 #include "harness/train/omission.h"
 #include "harness/train/train.h"
@@ -73,6 +74,7 @@ out:
 static enum rc write_results(struct run *run, struct world *w)
 {
     const char *save = run->job.opts.save;
+    const bool saves = save[0] && run->result.checks.n_corruptions == 0; /* a file that is there is a better one */
     const char *out = run->own->out[0] ? run->own->out : NULL;
     struct report *to = NULL;
     enum rc rc;
@@ -80,9 +82,9 @@ static enum rc write_results(struct run *run, struct world *w)
     if (run->job.watch)
         progress_fini(&run->progress, wait_clock_ns());
     run->is_written = true;
-    if (save[0] && !(run->job.omitted & OMIT_RANK0_SAVE)) /* there every rank has */
+    if (saves && !(run->job.omitted & OMIT_RANK0_SAVE)) /* there every rank has */
         TRY(checkpoint_save_ticking(&run->result.final, save, tick, w));
-    run->is_saved = save[0] != '\0';
+    run->is_saved = saves;
     if (run->job.opts.trajectory[0])
         TRY(trajectory_write(run->job.opts.trajectory, &run->job, &run->result));
     if (run->job.opts.messages[0])
@@ -188,6 +190,7 @@ static enum rc end_run(struct verb_call *call, struct run *run, const struct wor
     if (run->job.world->module.caps & WORLD_VIRTUAL_TIME)
         TRY(sim_cost_write(stderr, "train", run->own->cost, cost));
     if (is_root) { /* all that is left is written; the run has failed all the same */
+        TRY(integrity_check_result(&run->job, &run->result));
         TRY(train_check_stopped(&run->job, &run->result));
         train_tell_stop(stderr, &run->job, &run->result);
         call->exit_code = run->result.stop_signal ? VERB_STOPPED + run->result.stop_signal : 0;
