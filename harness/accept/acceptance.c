@@ -63,7 +63,7 @@ void accept_subject_text(char *out, size_t n_bytes, const struct acceptance *a, 
 
 enum rc acceptance_open(struct acceptance *out, int n_nodes, int n_ranks)
 {
-    struct acceptance a = { .n_nodes = n_nodes, .n_ranks = n_ranks, .outcome = OUTCOME_NO_DATA };
+    struct acceptance a = { .n_nodes = n_nodes, .n_ranks = n_ranks, .outcome = OUTCOME_NO_DATA, .lost_rank = -1 };
     enum rc rc = RC_OK;
 
     assert(n_nodes >= 1 && n_ranks >= n_nodes);

@@ -180,6 +180,7 @@ struct acceptance { /* on rank 0; owned */
     int n_criteria;
     enum accept_outcome outcome; /* D2 */
     int stop_signal;             /* the test was stopped for it; 0: it was not */
+    int lost_rank;               /* that ended the test; -1: none */
 };
 
 /* "pairwise". */

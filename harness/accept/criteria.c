@@ -65,25 +65,50 @@ static enum rc clear_stages(bool runs[ACCEPT_N_STAGES], const char *option, cons
     return RC_OK;
 }
 
-enum rc criteria_skip(struct criteria *c, const char *option, const char *stages)
+/* Those of runs become those of c, by name, too. RC_INVAL: there is none. */
+static enum rc take_stages(struct criteria *c, const bool runs[ACCEPT_N_STAGES], const char *option, const char *stages)
 {
-    bool runs[ACCEPT_N_STAGES];
     char names[sizeof c->stages] = "";
-    enum rc rc = RC_OK;
 
-    if (stages[0] == '\0')
-        return RC_OK;
-    memcpy(runs, c->runs, sizeof runs);
-    TRY(clear_stages(runs, option, stages));
     for (int s = 0; s < ACCEPT_N_STAGES; s++) {
         const size_t n = strlen(names);
         if (runs[s])
             snprintf(names + n, sizeof names - n, "%s%s", n > 0 ? "," : "", accept_stage_name((enum accept_stage)s));
     }
     if (names[0] == '\0')
-        FAIL(RC_INVAL, "%s %s: no stage is left; at least one would be right", option, stages);
-    memcpy(c->runs, runs, sizeof runs);
+        return rc_raise(RC_INVAL, "%s %s: no stage is left; at least one would be right", option, stages);
+    memcpy(c->runs, runs, sizeof c->runs);
     memcpy(c->stages, names, sizeof names);
+    return RC_OK;
+}
+
+enum rc criteria_skip(struct criteria *c, const char *option, const char *stages)
+{
+    bool runs[ACCEPT_N_STAGES];
+    enum rc rc = RC_OK;
+
+    if (stages[0] == '\0')
+        return RC_OK;
+    memcpy(runs, c->runs, sizeof runs);
+    TRY(clear_stages(runs, option, stages));
+    TRY(take_stages(c, runs, option, stages));
+out:
+    return rc;
+}
+
+enum rc criteria_choose(struct criteria *c, const char *option, const char *stages)
+{
+    bool runs[ACCEPT_N_STAGES];
+    enum rc rc = RC_OK;
+
+    if (stages[0] == '\0')
+        return RC_OK;
+    for (int s = 0; s < ACCEPT_N_STAGES; s++)
+        runs[s] = true;
+    TRY(clear_stages(runs, option, stages));
+    for (int s = 0; s < ACCEPT_N_STAGES; s++)
+        runs[s] = !runs[s];
+    TRY(take_stages(c, runs, option, stages));
 out:
     return rc;
 }

@@ -67,6 +67,8 @@ enum rc criteria_set(struct criteria *c, const char *assignments) MUST_CHECK;
 /* Leave out stages, "noise,ps", as of `option`, with which messages begin; "": none. RC_INVAL: no such stage, or none
  * is left; *c is then as it was. */
 enum rc criteria_skip(struct criteria *c, const char *option, const char *stages) MUST_CHECK;
+/* Run these, "noise,ps", and no others, likewise. */
+enum rc criteria_choose(struct criteria *c, const char *option, const char *stages) MUST_CHECK;
 /* The sizes of a list, smallest first: of collective_bytes, ps_bytes. Returns how many. Cannot fail after a parse. */
 int criteria_sizes(const char *list, size_t out[ACCEPT_MAX_SIZES]);
 /* Write c as a commented file, with the meaning and the source of each value. sources, head: NULL: none; each line of

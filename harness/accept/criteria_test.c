@@ -222,6 +222,23 @@ static void stages_can_be_left_out(void **state)
     assert_string_equal(c.stages, "preflight,compute,collectives,training,integrity");
 }
 
+static void stages_can_be_chosen(void **state)
+{
+    struct criteria c;
+
+    (void)state;
+    criteria_default(&c);
+    assert_int_equal(criteria_skip(&c, "--skip", "pairwise"), RC_OK);
+    assert_int_equal(criteria_choose(&c, "--stages", "pairwise,noise"), RC_OK);
+    assert_string_equal(c.stages, "noise,pairwise");
+    for (int s = 0; s < ACCEPT_N_STAGES; s++)
+        assert_int_equal(c.runs[s], s == ACCEPT_NOISE || s == ACCEPT_PAIRWISE);
+    assert_int_equal(criteria_choose(&c, "--stages", ""), RC_OK);
+    assert_int_equal(criteria_choose(&c, "--stages", "soke"), RC_INVAL);
+    assert_string_equal(rc_message(), "--stages soke: no such stage; the nearest is soak");
+    assert_string_equal(c.stages, "noise,pairwise");
+}
+
 /* Write c, read it again; the file's text to text. */
 static void come_back(const struct criteria *c, const struct criteria_sources *sources, char *text, size_t n_bytes)
 {
@@ -277,6 +294,7 @@ int main(void)
         cmocka_unit_test(defaults_are_sensible),      cmocka_unit_test(the_table_is_sound),
         cmocka_unit_test(files_change_what_they_say), cmocka_unit_test(each_error_names_line_key_and_value),
         cmocka_unit_test(settings_change_values),     cmocka_unit_test(stages_can_be_left_out),
+        cmocka_unit_test(stages_can_be_chosen),
         cmocka_unit_test(what_is_written_comes_back),
     };
 

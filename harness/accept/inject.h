@@ -30,6 +30,7 @@
 struct world;
 
 enum fault_kind { FAULT_SLOW_RANK, FAULT_SLOW_NODE, FAULT_SLOW_LINK, FAULT_STALL, FAULT_KILL, FAULT_FLIP };
+enum { FAULT_N_KINDS = FAULT_FLIP + 1 };
 struct fault {
     enum fault_kind kind;
     int a, b;       /* rank; node; nodes */

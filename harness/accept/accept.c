@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* accept.c - see accept.h. */
+#include "harness/accept/accept.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/world/stop.h"
+
+static const struct stage {
+    stage_fn *run;
+    double weight; /* its part of the time of a short test, about */
+} stages[ACCEPT_N_STAGES] = {
+    [ACCEPT_PREFLIGHT] = { stage_preflight, 1 },
+    [ACCEPT_COMPUTE] = { stage_compute, 4 },
+    [ACCEPT_NOISE] = { stage_noise, 2 },
+    [ACCEPT_PAIRWISE] = { stage_pairwise, 10 },
+    [ACCEPT_COLLECTIVES] = { stage_collectives, 4 },
+    [ACCEPT_PS] = { stage_ps, 4 },
+    [ACCEPT_TRAINING] = { stage_training, 8 },
+    [ACCEPT_INTEGRITY] = { stage_integrity, 4 },
+    [ACCEPT_SOAK] = { stage_soak, 0 },
+};
+
+struct run { /* of this rank */
+    const struct accept_terms *terms;
+    struct stage_env env;
+    double done_weight, stage_weight, all_weight;
+    const char *stage_name;
+};
+
+static double weight_of(const struct criteria *c, int s)
+{
+    enum { SECONDS_OF_A_MINUTE = 60 };
+
+    return !c->runs[s] ? 0 : s == ACCEPT_SOAK ? SECONDS_OF_A_MINUTE * c->soak_minutes : stages[s].weight;
+}
+
+static void tell(void *arg, double done_ratio, const char *what)
+{
+    const struct run *run = arg;
+    char text[128];
+
+    if (!run->terms->progress)
+        return;
+    snprintf(text, sizeof text, "%s%s%s", run->stage_name, what && what[0] ? ": " : "", what ? what : "");
+    run->terms->progress(
+        run->terms->arg,
+        run->all_weight > 0 ? (run->done_weight + done_ratio * run->stage_weight) / run->all_weight : 0, text);
+}
+
+static void describe(struct acceptance *a, const struct stage_env *env)
+{
+    const struct fleet *f = env->fleet;
+    const struct world *w = env->world;
+
+    a->is_virtual = w->ops->module.caps & WORLD_VIRTUAL_TIME;
+    snprintf(a->cluster_name, sizeof a->cluster_name, "%s", env->criteria->name);
+    snprintf(a->world, sizeof a->world, "%s", w->ops->module.name);
+    snprintf(a->transport, sizeof a->transport, "%s", env->transport->module.name);
+    snprintf(a->compute, sizeof a->compute, "%s", env->backend->module.name);
+    memcpy(a->node, f->node, (size_t)f->n_nodes * sizeof *a->node);
+    memcpy(a->node_of_rank, f->node_of_rank, (size_t)f->n_ranks * sizeof *a->node_of_rank);
+}
+
+/* A2. Rank 0: why the stage has not ended. */
+static void note_end(struct acceptance *a, const struct world *w, int s, const char *why)
+{
+    const int lost = world_lost_rank(w);
+
+    snprintf(a->stage[s].why, sizeof a->stage[s].why, "%s", why);
+    a->lost_rank = lost;
+    for (int later = s + 1; later < ACCEPT_N_STAGES; later++)
+        if (a->stage[later].outcome != OUTCOME_SKIPPED)
+            snprintf(a->stage[later].why, sizeof a->stage[later].why, "the test ended in stage %s",
+                     accept_stage_name((enum accept_stage)s));
+}
+
+/* One stage. *goes_on: another may follow; the same on all ranks that are left. */
+static enum rc run_stage(struct run *run, int s, bool *goes_on)
+{
+    struct stage_env *env = &run->env;
+    enum rc rc;
+
+    run->stage_name = accept_stage_name((enum accept_stage)s);
+    run->stage_weight = weight_of(env->criteria, s);
+    env->started_ns = world_now_ns(env->world);
+    if (env->out)
+        env->out->stage[s].was_run = true;
+    tell(run, 0, "");
+    rc = stages[s].run(env);
+    if (rc == RC_OK)
+        rc = stage_goes_on(env, true, goes_on);
+    if (env->out)
+        env->out->stage[s].took_s = (double)(world_now_ns(env->world) - env->started_ns) / 1e9;
+    run->done_weight += run->stage_weight;
+    return rc;
+}
+
+static enum rc run_stages(struct run *run)
+{
+    struct acceptance *a = run->env.out;
+    struct world *w = run->env.world;
+    bool goes_on = true;
+    enum rc rc = RC_OK;
+
+    for (int s = 0; s < ACCEPT_N_STAGES && goes_on; s++) {
+        if (!run->env.criteria->runs[s])
+            continue;
+        rc = run_stage(run, s, &goes_on);
+        if (a && (rc != RC_OK || !goes_on))
+            note_end(a, w, s, rc != RC_OK ? rc_message() : a->stage[s].why);
+        if (a && !goes_on)
+            a->stop_signal = world_stop_signal(w) ? world_stop_signal(w) : stop_signal();
+        if (rc == RC_PEER && world_lost_rank(w) >= 0) { /* A2 */
+            rc = RC_OK;
+            goes_on = false;
+        }
+        if (a && run->terms->keep) /* A3 */
+            run->terms->keep(run->terms->arg, a);
+        TRY(rc);
+    }
+out:
+    return rc;
+}
+
+enum rc accept_rank(struct world *w, struct compute *compute, int n_threads, const struct accept_terms *terms,
+                    struct acceptance *out)
+{
+    const bool is_virtual = w->ops->module.caps & WORLD_VIRTUAL_TIME;
+    struct fleet fleet = { 0 };
+    struct run run = { .terms = terms,
+                       .env = { .world = w,
+                                .fleet = &fleet,
+                                .criteria = terms->criteria,
+                                .inject = terms->inject,
+                                .transport = terms->transport,
+                                .backend = terms->backend,
+                                .compute = compute,
+                                .n_threads = n_threads,
+                                .timeout_ms = is_virtual ? WAIT_FOREVER : (int)(1000 * terms->criteria->stage_limit_s),
+                                .seed = terms->seed,
+                                .progress = tell } };
+    enum rc rc;
+
+    run.env.progress_arg = &run;
+    TRY(fleet_open(&fleet, w, terms->node_per_rank));
+    TRY(inject_check(terms->inject, fleet.n_nodes, fleet.n_ranks));
+    for (int s = 0; s < ACCEPT_N_STAGES; s++)
+        run.all_weight += weight_of(terms->criteria, s);
+    if (w->rank == 0) {
+        TRY(acceptance_open(out, fleet.n_nodes, fleet.n_ranks));
+        run.env.out = out;
+        describe(out, &run.env);
+        for (int s = 0; s < ACCEPT_N_STAGES; s++)
+            out->stage[s].outcome = terms->criteria->runs[s] ? OUTCOME_NO_DATA : OUTCOME_SKIPPED;
+    }
+    TRY(run_stages(&run));
+out:
+    fleet_close(&fleet);
+    return rc;
+}

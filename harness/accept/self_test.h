@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * self_test.h - how good the acceptance test itself is here: faults drawn at random are injected into runs of it, and
+ * what it finds is compared with them. Pure, but for printing.
+ *
+ * Invariants
+ *   T1  Trials are a function of the seed, the fleet and the kinds alone. Every kind has its turn; the first trial, and
+ *       every n_kinds + 1st, has no fault at all.
+ *   T2  A fault is found only by its own name: a slow link by a finding of that link, a slow node by one of that node,
+ * a slow rank by one of that rank (or of a node that has no other rank), a lost rank by that rank. T3  A false alarm is
+ * a finding that no fault of the trial explains: of another node, rank or link.
+ */
+#ifndef HARNESS_ACCEPT_SELF_TEST_H
+#define HARNESS_ACCEPT_SELF_TEST_H
+
+#include <stdio.h>
+
+#include "harness/accept/acceptance.h"
+#include "harness/accept/inject.h"
+
+struct self_test_terms {
+    int n_trials, n_faults; /* faults of a trial at once, at least 1 */
+    int n_nodes, n_ranks;
+    const int *node_of_rank; /* [n_ranks]; borrowed */
+    uint64_t seed;
+    double ratio;  /* of the healthy speed, of what is slow */
+    bool may_kill; /* ranks may be lost: not where they belong to a launched job, which goes on with the next trial */
+    bool may_flip; /* the integrity stage runs */
+    bool has_pairs, has_compute; /* the stages run that can see slow links and nodes, slow ranks */
+};
+
+struct trial {
+    struct inject inject;
+    uint64_t seed;
+};
+
+struct trial_result {
+    int n_faults[FAULT_N_KINDS], n_found[FAULT_N_KINDS];
+    int n_false;          /* T3 */
+    int n_subjects;       /* healthy nodes and ranks: those that could be blamed falsely */
+    double found_after_s; /* until the end of the stage that found the last of them; NaN: not all were found */
+    bool could_test;      /* the verdict was not "no data" for another reason than a lost rank */
+};
+
+/* trial[n_trials]. RC_INVAL: no kind of fault can be injected into what the criteria run. */
+enum rc self_test_plan(struct trial *trial, const struct self_test_terms *terms) MUST_CHECK;
+struct trial_result self_test_score(const struct inject *injected, const struct acceptance *a);
+/* A table by kind of fault: injected, found, 95 % interval (Wilson 1927); false alarms; time to detect. RC_NOMEM. */
+enum rc self_test_print(const struct trial_result *result, int n, FILE *to) MUST_CHECK;
+/* Every trial as a record, and the totals as one of kind "self_test". RC_IO, RC_NOMEM. */
+enum rc self_test_write(const struct trial *trial, const struct trial_result *result, int n,
+                        const char *path) MUST_CHECK;
+/* Of n, k: the ends of the 95 % interval of the part. */
+void self_test_interval(int k, int n, double *low, double *high);
+
+#endif
