@@ -110,7 +110,7 @@ static void slow_nodes_are_slow_with_all(void **state)
     kit_close(&run);
 }
 
-/* With overheads of a protocol for each message, and a description in which two ranks are on a node. */
+/* Ranks 1, 3, 5 and 7 look on, and hear of the end. */
 static void first_ranks_play_for_their_nodes(void **state)
 {
     struct kit_run run = simulation(8, stage_pairwise);
@@ -310,6 +310,17 @@ static void a_killed_rank_ends_the_stage(void **state)
     kit_close(&run);
 }
 
+/* Nothing else can happen then, and the simulation says so (sim_engine.h, G3). */
+static void a_stalled_rank_is_a_timeout(void **state)
+{
+    struct kit_run run = simulation(5, stage_pairwise);
+
+    (void)state;
+    run.inject = "stall:2";
+    assert_int_equal(kit_run_stages(&run), RC_TIMEOUT);
+    kit_close(&run);
+}
+
 /* D4: of nothing else. */
 static void preflight_tells_of_the_description(void **state)
 {
@@ -358,10 +369,16 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_slow_rank_computes_slowly),         cmocka_unit_test(evidence_asks_for_repeats),
         cmocka_unit_test(a_quiet_cluster_has_no_detours),      cmocka_unit_test(detours_are_the_jitter),
         cmocka_unit_test(noise_is_against_the_own_best),       cmocka_unit_test(a_killed_rank_ends_the_stage),
-        cmocka_unit_test(preflight_tells_of_the_description),  cmocka_unit_test(many_nodes_meet_in_a_minute),
+        cmocka_unit_test(a_stalled_rank_is_a_timeout),         cmocka_unit_test(preflight_tells_of_the_description),
+        cmocka_unit_test(many_nodes_meet_in_a_minute),
     };
 
-    if (argc == 2)
-        cmocka_set_test_filter(argv[1]);
+    size_t n_named = 0;
+
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
+        n_named += argc == 2 && strcmp(tests[i].name, argv[1]) == 0;
+    if (n_named != 1) /* a filter that lets none through would pass */
+        return 2;
+    cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests_name("stages_sim", tests, NULL, NULL);
 }

@@ -153,6 +153,32 @@ static void a_killed_rank_is_an_error(void **state)
     kit_close(&run);
 }
 
+/* Of four nodes none idles: who plays with the stalled one waits no longer than for a message, and names both. */
+static void a_stalled_rank_is_a_timeout(void **state)
+{
+    struct kit_run run = threads(4, stage_pairwise);
+
+    (void)state;
+    run.inject = "stall:1";
+    run.timeout_ms = 300;
+    assert_int_equal(kit_run_stages(&run), RC_TIMEOUT);
+    assert_non_null(strstr(rc_message(), "pairwise, node"));
+    kit_close(&run);
+}
+
+/* Of three nodes the stalled one idles in that round, and the others wait for its end: a watch finds it. */
+static void a_stalled_rank_that_idles_is_lost(void **state)
+{
+    struct kit_run run = threads(3, stage_pairwise);
+
+    (void)state;
+    run.inject = "stall:1";
+    run.stall_ns = 1000000000;
+    assert_int_equal(kit_run_stages(&run), RC_PEER);
+    assert_non_null(strstr(rc_message(), "silent"));
+    kit_close(&run);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -164,6 +190,8 @@ int main(void)
         cmocka_unit_test(a_limit_ends_a_stage_S2),
         cmocka_unit_test(a_quantum_longer_than_the_stage_is_no_data_S1),
         cmocka_unit_test(a_killed_rank_is_an_error),
+        cmocka_unit_test(a_stalled_rank_is_a_timeout),
+        cmocka_unit_test(a_stalled_rank_that_idles_is_lost),
     };
 
     return cmocka_run_group_tests_name("stages_threads", tests, NULL, NULL);

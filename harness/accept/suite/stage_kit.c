@@ -107,7 +107,9 @@ static enum rc body(struct world *w, void *arg)
                               .backend = job->backend,
                               .compute = compute,
                               .n_threads = 1,
-                              .timeout_ms = w->ops->module.caps & WORLD_VIRTUAL_TIME ? WAIT_FOREVER : 20000,
+                              .timeout_ms = w->ops->module.caps & WORLD_VIRTUAL_TIME ? WAIT_FOREVER
+                                            : run->timeout_ms > 0                    ? run->timeout_ms
+                                                                                     : 20000,
                               .progress = note_progress,
                               .progress_arg = run };
     if (w->rank == 0) {
@@ -144,6 +146,7 @@ enum rc kit_run_stages(struct kit_run *run)
     TRY(cluster_set(&cluster, NULL, run->cluster ? run->cluster : ""));
     cluster.seed = 7;
     opts.cluster = world->module.caps & WORLD_VIRTUAL_TIME ? &cluster : NULL;
+    opts.stall = (struct peer_opts){ .warn_ns = run->stall_ns, .abort_ns = run->stall_ns };
     TRY(world_run(world, &opts, run->n_ranks, body, &job));
 out:
     return rc;

@@ -14,6 +14,8 @@ struct kit_run {
     const char *inject;
     int n_ranks;
     bool node_per_rank;
+    int timeout_ms;           /* of messages, in real time; 0: 20 s */
+    uint64_t stall_ns;        /* a rank that is silent for so long is lost; 0: nobody watches */
     struct criteria criteria; /* zeros are not valid: kit_criteria() */
     stage_fn *stage[KIT_MAX_STAGES];
     /* What blame_open_pairs() and outliers_open() say. NULL: nothing is open. */
