@@ -21,12 +21,22 @@ static const struct metric_about {
     [METRIC_STEP_WAIT] = { ACCEPT_TRAINING, "step_wait_s", "s", false },
 };
 
+struct kept_text { /* a list of them */
+    struct kept_text *next;
+    char text[];
+};
+
 const char *accept_stage_name(enum accept_stage stage)
 {
     static const char *const name[ACCEPT_N_STAGES] = { "preflight", "compute",  "noise",     "pairwise", "collectives",
                                                        "ps",        "training", "integrity", "soak" };
 
     return name[stage];
+}
+
+const char *accept_metric_name(int metric)
+{
+    return metrics[metric].name;
 }
 
 const char *accept_outcome_name(enum accept_outcome outcome)
@@ -89,6 +99,10 @@ void acceptance_close(struct acceptance *a)
     free(a->finding);
     free(a->node);
     free(a->node_of_rank);
+    for (struct kept_text *k = a->kept_text, *next; k; k = next) {
+        next = k->next;
+        free(k);
+    }
     *a = (struct acceptance){ .n_nodes = 0 };
 }
 
@@ -146,6 +160,22 @@ enum rc acceptance_add_finding(struct acceptance *a, const struct finding *f)
     a->finding = more;
     more[a->n_findings++] = *f;
     return RC_OK;
+}
+
+const char *acceptance_keep_text(struct acceptance *a, const char *text)
+{
+    const size_t n_bytes = strlen(text) + 1;
+
+    for (const struct kept_text *k = a->kept_text; k; k = k->next)
+        if (strcmp(k->text, text) == 0)
+            return k->text;
+    struct kept_text *more = malloc(sizeof *more + n_bytes);
+    if (!more)
+        return NULL;
+    memcpy(more->text, text, n_bytes);
+    more->next = a->kept_text;
+    a->kept_text = more;
+    return more->text;
 }
 
 struct criterion *acceptance_add_criterion(struct acceptance *a, enum accept_stage stage, const char *name)

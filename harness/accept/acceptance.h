@@ -49,6 +49,7 @@ enum accept_stage { /* in the order in which they run */
 enum accept_outcome { OUTCOME_PASS, OUTCOME_FAIL, OUTCOME_NO_DATA, OUTCOME_SKIPPED };
 
 enum { ACCEPT_NAME_BYTES = 64, ACCEPT_TEXT_BYTES = 320, ACCEPT_MAX_CRITERIA = 96, ACCEPT_MAX_REPEATS = 64 };
+enum { ACCEPT_INJECTED_BYTES = 1024 };
 
 struct accept_node {
     char name[ACCEPT_NAME_BYTES];
@@ -178,13 +179,17 @@ struct acceptance { /* on rank 0; owned */
     int n_findings;
     struct criterion criterion[ACCEPT_MAX_CRITERIA];
     int n_criteria;
-    enum accept_outcome outcome; /* D2 */
-    int stop_signal;             /* the test was stopped for it; 0: it was not */
-    int lost_rank;               /* that ended the test; -1: none */
+    enum accept_outcome outcome;          /* D2 */
+    int stop_signal;                      /* the test was stopped for it; 0: it was not */
+    int lost_rank;                        /* that ended the test; -1: none */
+    char injected[ACCEPT_INJECTED_BYTES]; /* faults on order, as --inject names them; "": none. Every output says so */
+    struct kept_text *kept_text;          /* of a loaded one: what its constants are; owned */
 };
 
 /* "pairwise". */
 const char *accept_stage_name(enum accept_stage stage);
+/* "flops_per_s", of METRIC_*. */
+const char *accept_metric_name(int metric);
 /* "pass", "fail", "no data", "skipped". */
 const char *accept_outcome_name(enum accept_outcome outcome);
 /* "fleet", "node", "rank", "link". */
@@ -200,6 +205,9 @@ enum rc acceptance_add_metric(struct acceptance *a, int metric, int n_repeats) M
 enum rc acceptance_add_tournament(struct acceptance *a, int n_repeats) MUST_CHECK;
 /* Append a copy. RC_NOMEM. */
 enum rc acceptance_add_finding(struct acceptance *a, const struct finding *f) MUST_CHECK;
+/* A copy of text that lives as long as a, the same for equal texts: for names and units that are no constants of the
+ * program. NULL: no memory. */
+const char *acceptance_keep_text(struct acceptance *a, const char *text);
 /* The next row of the verdict, zeroed but for NaNs; asserts that there is room. */
 struct criterion *acceptance_add_criterion(struct acceptance *a, enum accept_stage stage, const char *name);
 void acceptance_close(struct acceptance *a); /* accepts a zeroed one */

@@ -4,10 +4,10 @@
  *
  * A bundle is a folder:
  *     acceptance.jsonl  all of struct acceptance as records; acceptance_load() gives it back
- *     report.html       verdict first; node x node heat map; a table of nodes; every criterion with limit and interval
+ *     report.html       verdict first; node x node heat maps; a table of nodes; every criterion with limit and interval
  *     junit.xml         a test suite for each stage, a test case for each criterion
- *     good.hosts bad.hosts    host files (a name a line, slots), bad: blamed nodes, and nodes of blamed ranks
- *     slurm.txt         --exclude= and --nodelist= of the same, as Slurm spells them (host[1-3,7])
+ *     good.hosts bad.hosts    host files of Open MPI (host3 slots=2), bad: blamed nodes, and nodes of blamed ranks
+ *     slurm.txt         --nodelist= and --exclude= of the same, as Slurm spells them (host[1-3,7])
  *     manifest.json     as of every campaign; criteria.yaml as used
  *     SHA256SUMS        of all others, as sha256sum -c reads it; written last
  *
@@ -15,6 +15,12 @@
  *   P1  Files are written whole or not at all (base/file.h); SHA256SUMS last: a bundle with it is complete.
  *   P2  No secrets: of the environment what report/environment.h admits.
  *   P3  The same struct acceptance gives the same bytes (manifest.json aside, in real worlds).
+ *   P4  Any changed byte of acceptance.jsonl is an error of acceptance_load(): its last record holds the digest of the
+ *       others.
+ *   P5  A name that is no host's (anything but letters, digits, dots, dashes, underscores, colons) is in no host list:
+ *       a comment there quotes it.
+ *   P6  acceptance_load() of what acceptance_write() wrote is equal in all but bytes of texts that are no UTF-8, which
+ *       are U+FFFD, and what then is too long, which is cut.
  */
 #ifndef HARNESS_ACCEPT_ACCEPTANCE_REPORT_H
 #define HARNESS_ACCEPT_ACCEPTANCE_REPORT_H
@@ -26,20 +32,22 @@
 
 struct record;
 
-/* Verdict, criteria, findings: as a terminal shows them. RC_NOMEM, RC_IO. */
+/* Verdict, criteria, findings, what has no data: as a terminal shows them. RC_NOMEM, RC_IO. */
 enum rc acceptance_print(const struct acceptance *a, FILE *to) MUST_CHECK;
-/* Write the bundle into dir, which exists and is empty. injected: "" or what of --inject (N2). manifest: to be written
- * as manifest.json; borrowed. RC_IO, RC_NOMEM. */
+/* Write the bundle into dir, which exists and is empty. manifest: to be written as manifest.json; borrowed. RC_IO,
+ * RC_INVAL, RC_NOMEM: P1. */
 enum rc acceptance_write(const struct acceptance *a, const struct criteria *c, const struct record *manifest,
-                         const char *injected, const char *dir) MUST_CHECK;
-/* Read acceptance.jsonl of a bundle back. RC_INVAL names file, line and what is wrong. */
+                         const char *dir) MUST_CHECK;
+/* Read acceptance.jsonl of a bundle back. RC_INVAL names file, line and what is wrong; RC_NOMEM. */
 enum rc acceptance_load(struct acceptance *out, const char *dir) MUST_CHECK;
 /* Is it such a folder? */
 bool acceptance_is_bundle(const char *dir);
-/* The page alone, from a loaded one. */
-enum rc acceptance_page(const struct acceptance *a, const char *injected, const char *path) MUST_CHECK;
-/* Two bundles: criteria that changed their outcome, nodes, links and ranks that came or went, rates with intervals; as
- * text. *n_worse: criteria that passed in A and do not in B, and findings that only B has. RC_NOMEM, RC_IO. */
+/* The page alone. RC_INVAL: path cannot be written; RC_IO, RC_NOMEM. */
+enum rc acceptance_page(const struct acceptance *a, const char *path) MUST_CHECK;
+/* Two bundles: criteria that changed their outcome, nodes, links and ranks that came or went, rates of nodes and of
+ * collectives with ratios; as text. Nodes are the same that have the same name. *n_worse: criteria that passed in A and
+ * fail or have no data in B, and findings that only B has; a criterion that B skipped, or was not asked for, is named
+ * and is not worse. RC_NOMEM, RC_IO. */
 enum rc acceptance_diff(const struct acceptance *a, const struct acceptance *b, FILE *to, int *n_worse) MUST_CHECK;
 
 #endif

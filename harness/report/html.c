@@ -312,6 +312,30 @@ static const char *media_type(const char *path)
     return dot && strcmp(dot, ".svg") == 0 ? "image/svg+xml" : "image/png";
 }
 
+static void write_figure(FILE *to, const char *type, const char *base64, const char *caption, int width_px,
+                         int height_px)
+{
+    fprintf(to, "<figure>\n<img width=\"%d\" height=\"%d\" src=\"data:%s;base64,%s\" alt=\"", width_px, height_px, type,
+            base64);
+    html_text(to, caption);
+    fputs("\">\n", to);
+    html_element(to, "figcaption", NULL, "%s", caption);
+    fputs("</figure>\n", to);
+}
+
+enum rc html_svg(FILE *to, const char *svg, size_t n_bytes, const char *caption, int width_px, int height_px)
+{
+    const size_t n_text = sodium_base64_encoded_len(n_bytes, BASE64);
+    char *text = malloc(n_text);
+
+    if (!text)
+        return rc_raise(RC_NOMEM, "no memory for a picture of %zu bytes", n_bytes);
+    sodium_bin2base64(text, n_text, (const unsigned char *)svg, n_bytes, BASE64);
+    write_figure(to, "image/svg+xml", text, caption, width_px, height_px);
+    free(text);
+    return RC_OK;
+}
+
 enum rc html_picture(FILE *to, const char *path, const char *caption, size_t most_bytes, size_t *n_bytes)
 {
     unsigned char *bytes = NULL;
@@ -327,12 +351,7 @@ enum rc html_picture(FILE *to, const char *path, const char *caption, size_t mos
     if (!text)
         FAIL(RC_NOMEM, "%s: no memory for %zu bytes", path, n_text);
     sodium_bin2base64(text, n_text, bytes, n_read, BASE64);
-    fprintf(to, "<figure>\n<img width=\"1600\" height=\"1000\" src=\"data:%s;base64,%s\" alt=\"", media_type(path),
-            text);
-    html_text(to, caption);
-    fputs("\">\n", to);
-    html_element(to, "figcaption", NULL, "%s", caption);
-    fputs("</figure>\n", to);
+    write_figure(to, media_type(path), text, caption, 1600, 1000);
     *n_bytes = n_text;
 out:
     free(text);

@@ -53,5 +53,8 @@ void html_table(FILE *to, const struct table *t, const char *caption);
 /* The picture at path, SVG, PNG or GIF as its name ends, with a caption. *n_bytes := what it took of the page;
  * RC_INVAL, RC_IO: cannot be read, RC_UNSUPPORTED: over most_bytes in the page; then nothing is written. RC_NOMEM. */
 enum rc html_picture(FILE *to, const char *path, const char *caption, size_t most_bytes, size_t *n_bytes) MUST_CHECK;
+/* The same of SVG in memory, of so many pixels. RC_NOMEM: nothing is written. */
+enum rc html_svg(FILE *to, const char *svg, size_t n_bytes, const char *caption, int width_px,
+                 int height_px) MUST_CHECK;
 
 #endif

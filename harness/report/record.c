@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "harness/base/file.h"
+#include "harness/report/xml.h"
 
 struct record {
     json_t *object;
@@ -30,25 +31,6 @@ struct report {
     size_t n_text_bytes;
 };
 
-/* Length of the well-formed UTF-8 sequence at s (n_bytes are left, at least 1); 0: not one. The
- * ranges are those of the Unicode standard, table 3-7: no surrogates, no overlong forms. */
-static size_t utf8_sequence(const unsigned char *s, size_t n_bytes)
-{
-    size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 : 4;
-
-    if (n == 1)
-        return 1;
-    if (s[0] < 0xc2 || s[0] > 0xf4 || n > n_bytes)
-        return 0;
-    for (size_t i = 1; i < n; i++)
-        if (s[i] < 0x80 || s[i] > 0xbf)
-            return 0;
-    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
-        (s[0] == 0xf4 && s[1] > 0x8f))
-        return 0;
-    return n;
-}
-
 /* A JSON string of any bytes: those that are not UTF-8 (a host name, a path) become U+FFFD. */
 static json_t *text_value(const char *text)
 {
@@ -63,7 +45,7 @@ static json_t *text_value(const char *text)
     if (!clean)
         return NULL;
     for (size_t i = 0; i < n_bytes;) {
-        size_t n = utf8_sequence((const unsigned char *)text + i, n_bytes - i);
+        const size_t n = utf8_sequence_bytes(text + i, n_bytes - i);
 
         memcpy(clean + n_out, n ? text + i : replacement, n ? n : 3);
         n_out += n ? n : 3;
@@ -147,6 +129,18 @@ void record_u64_array(struct record *r, const char *key, const uint64_t *value, 
 
     for (size_t i = 0; array && i < n; i++)
         if (json_array_append_new(array, u64_value(value[i])) != 0) {
+            json_decref(array);
+            array = NULL;
+        }
+    set(r, key, array);
+}
+
+void record_f64_array(struct record *r, const char *key, const double *value, size_t n)
+{
+    json_t *array = json_array();
+
+    for (size_t i = 0; array && i < n; i++)
+        if (json_array_append_new(array, isfinite(value[i]) ? json_real(value[i]) : json_null()) != 0) { /* O1 */
             json_decref(array);
             array = NULL;
         }

@@ -33,6 +33,7 @@ void record_bool(struct record *r, const char *key, bool value);
 void record_text(struct record *r, const char *key, const char *value); /* NULL -> null */
 void record_null(struct record *r, const char *key);
 void record_u64_array(struct record *r, const char *key, const uint64_t *value, size_t n);
+void record_f64_array(struct record *r, const char *key, const double *value, size_t n);
 void record_text_array(struct record *r, const char *key, const char *const *value, size_t n);
 /* Move `child` (nulled) under key. */
 void record_child(struct record *r, const char *key, struct record **child);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_verb.c - gradmark report: a campaign or a run as a page to look at. */
+/* report_verb.c - gradmark report: a campaign, a run or an acceptance test as a page to look at. */
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/accept/acceptance_report.h"
 #include "harness/base/file.h"
 #include "harness/base/opt.h"
 #include "harness/campaign/page.h"
@@ -19,6 +20,31 @@ static const struct opt table[] = {
 };
 static const struct verb_group groups[] = { { "report", table, 0 }, { NULL, NULL, 0 } };
 
+/* Of a folder of gradmark accept. */
+static enum rc report_acceptance(struct verb_call *call, const char *out)
+{
+    const char *dir = call->operand[0];
+    struct acceptance a = { .n_nodes = 0 };
+    char path[PAGE_PATH_BYTES];
+    size_t n = strlen(dir);
+    enum rc rc;
+
+    while (n > 1 && dir[n - 1] == '/')
+        n--;
+    snprintf(path, sizeof path, "%.*s/report.html", (int)n, dir);
+    TRY(acceptance_load(&a, dir));
+    TRY(file_check_writable(out[0] ? out : path));
+    call->stage = STAGE_RUN;
+    TRY(acceptance_page(&a, out[0] ? out : path));
+    TRY(acceptance_print(&a, stdout));
+    printf("page: %s\n", out[0] ? out : path);
+    if (fflush(stdout) != 0)
+        FAIL(RC_IO, "standard output cannot be written");
+out:
+    acceptance_close(&a);
+    return rc;
+}
+
 static enum rc report_run(struct verb_call *call)
 {
     const struct report_opts *o = call->opts;
@@ -28,6 +54,8 @@ static enum rc report_run(struct verb_call *call)
 
     if (strlen(call->operand[0]) + sizeof "/report.html" > sizeof path || strlen(o->out) >= sizeof path)
         return rc_raise(RC_INVAL, "%.64s...: too long a name", o->out[0] ? o->out : call->operand[0]);
+    if (acceptance_is_bundle(call->operand[0]))
+        return report_acceptance(call, o->out);
     TRY(recorded_open(&k, call->operand[0]));
     if (o->out[0])
         snprintf(path, sizeof path, "%s", o->out);
@@ -46,14 +74,16 @@ out:
 
 const struct verb verb_report = {
     .name = "report",
-    .summary = "write a campaign or a run as a page to look at",
+    .summary = "write a campaign, a run or an acceptance test as a page to look at",
     .operands = "FOLDER|FILE",
     .introduction = "usage: gradmark report FOLDER|FILE [--option value ...]\n\n"
                     "Of the folder of a campaign (gradmark compare), or of the file of a run (gradmark train --out "
                     "FILE): one page\n"
                     "of HTML with the verdict first, tables that sort by a click on a title, the charts, what was "
                     "disturbed, every\n"
-                    "option, the machine and its libraries. It is one file, opens from disk and loads nothing.\n\n",
+                    "option, the machine and its libraries. It is one file, opens from disk and loads nothing. Of the "
+                    "folder of an\n"
+                    "acceptance test (gradmark accept): its page again, and its verdict on the terminal.\n\n",
     .opts_bytes = sizeof(struct report_opts),
     .group = groups,
     .run = report_run,

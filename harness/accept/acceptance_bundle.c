@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* acceptance_bundle.c - the folder of an acceptance test, its checksums last. */
+#include <errno.h>
+#include <sodium.h>
+#include <string.h>
+
+#include "harness/accept/acceptance_report.h"
+#include "harness/accept/bundle_parts.h"
+#include "harness/base/file.h"
+#include "harness/report/record.h"
+
+static enum rc file_sha256(char out[2 * crypto_hash_sha256_BYTES + 1], const char *path)
+{
+    unsigned char bytes[16384], digest[crypto_hash_sha256_BYTES];
+    crypto_hash_sha256_state hash;
+    FILE *from = NULL;
+    enum rc rc;
+
+    TRY(file_open_regular(&from, path, "a file of the bundle"));
+    crypto_hash_sha256_init(&hash);
+    for (size_t n; (n = fread(bytes, 1, sizeof bytes, from)) > 0;)
+        crypto_hash_sha256_update(&hash, bytes, n);
+    if (ferror(from))
+        FAIL(RC_IO, "%s: cannot be read: %s", path, strerror(errno));
+    crypto_hash_sha256_final(&hash, digest);
+    sodium_bin2hex(out, 2 * sizeof digest + 1, digest, sizeof digest);
+out:
+    if (from)
+        fclose(from);
+    return rc;
+}
+
+enum rc bundle_sums(const char *dir, const char *const *name, size_t n)
+{
+    char path[ACCEPTANCE_PATH_BYTES], hex[2 * crypto_hash_sha256_BYTES + 1];
+    struct atomic_file file = { .stream = NULL };
+    enum rc rc;
+
+    TRY(bundle_path(path, dir, "SHA256SUMS"));
+    TRY(atomic_file_open(&file, path));
+    for (size_t i = 0; i < n; i++) {
+        TRY(bundle_path(path, dir, name[i]));
+        TRY(file_sha256(hex, path));
+        fprintf(file.stream, "%s  %s\n", hex, name[i]);
+    }
+    TRY(atomic_file_commit(&file));
+out:
+    atomic_file_discard(&file);
+    return rc;
+}
+
+static const char HEAD[] = "Criteria of the acceptance test whose results are in this folder, as they were used.";
+
+enum rc acceptance_write(const struct acceptance *a, const struct criteria *c, const struct record *manifest,
+                         const char *dir)
+{
+    static const char *const name[] = { "acceptance.jsonl", "bad.hosts",     "criteria.yaml", "good.hosts",
+                                        "junit.xml",        "manifest.json", "report.html",   "slurm.txt" };
+    char path[ACCEPTANCE_PATH_BYTES];
+    enum rc rc;
+
+    TRY(bundle_path(path, dir, "acceptance.jsonl")); /* what all others can be made of: first */
+    TRY(acceptance_save(a, path));
+    TRY(bundle_path(path, dir, "criteria.yaml"));
+    TRY(criteria_write(c, NULL, HEAD, path));
+    TRY(bundle_path(path, dir, "manifest.json"));
+    TRY(record_write_file(manifest, path));
+    TRY(bundle_path(path, dir, "junit.xml"));
+    TRY(acceptance_junit(a, path));
+    TRY(acceptance_hosts(a, dir));
+    TRY(bundle_path(path, dir, "report.html"));
+    TRY(acceptance_page(a, path));
+    TRY(bundle_sums(dir, name, sizeof name / sizeof *name)); /* P1 */
+out:
+    return rc;
+}

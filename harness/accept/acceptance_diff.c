@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* acceptance_diff.c - two acceptance tests: what changed from A to B. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/accept/acceptance_report.h"
+#include "harness/accept/node_figures.h"
+#include "harness/accept/report_words.h"
+#include "harness/measure/independent.h"
+#include "harness/report/table.h"
+
+#define N_OF(array) (sizeof(array) / sizeof *(array))
+
+enum { FEW_NODES = 32 };
+static const double SMALL_CHANGE_RATIO = 0.05; /* of more nodes, those that changed by less are counted only */
+
+struct diff {
+    const struct acceptance *a, *b;
+    FILE *to;
+    int n_worse, n_left_out;
+};
+
+/* --- criteria --- */
+
+static const struct criterion *criterion_of(const struct acceptance *x, const struct criterion *like)
+{
+    for (int i = 0; i < x->n_criteria; i++)
+        if (x->criterion[i].stage == like->stage && strcmp(x->criterion[i].name, like->name) == 0)
+            return &x->criterion[i];
+    return NULL;
+}
+
+/* x NULL: the test has no such criterion. */
+static enum rc add_side(struct table *t, const struct criterion *x)
+{
+    char text[QUANTITY_BYTES] = "-";
+    enum rc rc;
+
+    if (x)
+        quantity_text(text, sizeof text, x->measured, x->unit);
+    TRY(table_cell(t, "%s", x ? accept_outcome_name(x->outcome) : "not asked"));
+    TRY(table_cell(t, "%s", text));
+out:
+    return rc;
+}
+
+static enum rc add_change(struct diff *d, struct table *t, const struct criterion *a, const struct criterion *b)
+{
+    const bool is_worse =
+        a && b && a->outcome == OUTCOME_PASS && (b->outcome == OUTCOME_FAIL || b->outcome == OUTCOME_NO_DATA);
+    const bool is_better = a && b && b->outcome == OUTCOME_PASS && a->outcome != OUTCOME_SKIPPED;
+    char name[ACCEPT_NAME_BYTES];
+    enum rc rc;
+
+    d->n_worse += is_worse;
+    line_text(name, sizeof name, a ? a->name : b->name);
+    TRY(table_cell(t, "%s", accept_stage_name(a ? a->stage : b->stage)));
+    TRY(table_cell(t, "%s", name));
+    TRY(add_side(t, a));
+    TRY(add_side(t, b));
+    TRY(table_cell(t, "%s", is_worse ? "worse" : is_better ? "better" : "-"));
+out:
+    return rc;
+}
+
+static enum rc diff_criteria(struct diff *d)
+{
+    static const struct column column[] = { { "stage", ALIGN_LEFT }, { "criterion", ALIGN_LEFT }, { "A", ALIGN_LEFT },
+                                            { "A", ALIGN_RIGHT },    { "B", ALIGN_LEFT },         { "B", ALIGN_RIGHT },
+                                            { "B is", ALIGN_LEFT } };
+    struct table *t = NULL;
+    enum rc rc;
+
+    TRY(table_open(&t, column, N_OF(column)));
+    for (int i = 0; i < d->a->n_criteria; i++) {
+        const struct criterion *a = &d->a->criterion[i], *b = criterion_of(d->b, a);
+        if (!b || a->outcome != b->outcome)
+            TRY(add_change(d, t, a, b));
+    }
+    for (int i = 0; i < d->b->n_criteria; i++)
+        if (!criterion_of(d->a, &d->b->criterion[i]))
+            TRY(add_change(d, t, NULL, &d->b->criterion[i]));
+    fputs(table_n_rows(t) > 0 ? "\nCriteria with another outcome:\n" : "\nEvery criterion has the same outcome.\n",
+          d->to);
+    if (table_n_rows(t) > 0)
+        table_print(t, d->to);
+out:
+    table_close(&t);
+    return rc;
+}
+
+/* --- findings --- */
+
+/* By names, as nodes may have other numbers; a link that is slow both ways is the same from either end. */
+static bool blames_same(const struct acceptance *x, const struct finding *f, const struct acceptance *y,
+                        const struct finding *g)
+{
+    char mine[SUBJECT_BYTES], other[SUBJECT_BYTES];
+    struct finding turned = *g;
+
+    if (f->subject != g->subject || f->stage != g->stage || strcmp(f->metric, g->metric) != 0)
+        return false;
+    accept_subject_text(mine, sizeof mine, x, f);
+    accept_subject_text(other, sizeof other, y, g);
+    if (strcmp(mine, other) == 0)
+        return true;
+    turned.a = g->b;
+    turned.b = g->a;
+    if (g->subject == SUBJECT_LINK && g->both_ways)
+        accept_subject_text(other, sizeof other, y, &turned);
+    return strcmp(mine, other) == 0;
+}
+
+/* Findings of x that y has not, a line each; returns how many. */
+static int print_gone(const struct acceptance *x, const struct acceptance *y, const char *title, FILE *to)
+{
+    int n_gone = 0;
+
+    for (int i = 0; i < x->n_findings; i++) {
+        bool is_in_both = false;
+        for (int k = 0; k < y->n_findings && !is_in_both; k++)
+            is_in_both = blames_same(x, &x->finding[i], y, &y->finding[k]);
+        if (is_in_both)
+            continue;
+        fprintf(to, "%s  ", n_gone++ == 0 ? title : "");
+        finding_print(x, &x->finding[i], to);
+        fputs(".\n", to);
+    }
+    return n_gone;
+}
+
+static void diff_findings(struct diff *d)
+{
+    const int n_new = print_gone(d->b, d->a, "\nFound in B alone:\n", d->to);
+    const int n_gone = print_gone(d->a, d->b, "\nFound in A alone:\n", d->to);
+
+    d->n_worse += n_new;
+    if (n_new + n_gone == 0)
+        fprintf(d->to, "\nThe findings are the same: %d.\n", d->a->n_findings);
+}
+
+/* --- rates --- */
+
+static int node_of_name(const struct acceptance *x, const char *name)
+{
+    for (int i = 0; i < x->n_nodes; i++)
+        if (strcmp(x->node[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+/* Measured once, there is a ratio without an interval. */
+static enum rc add_ratio(struct table *t, double a, double b, double low, double high)
+{
+    enum rc rc;
+
+    if (isnan(low) || isnan(high))
+        TRY(table_cell(t, "-"));
+    else
+        TRY(table_cell(t, "%.3f to %.3f", low, high));
+    if (a > 0 && !isnan(b))
+        TRY(table_cell(t, "%.3f", b / a));
+    else
+        TRY(table_cell(t, "-"));
+out:
+    return rc;
+}
+
+static enum rc add_pair_of(struct table *t, const char *what, const char *which, double a, double b, const char *unit)
+{
+    char of_a[QUANTITY_BYTES], of_b[QUANTITY_BYTES], name[ACCEPT_NAME_BYTES];
+    enum rc rc;
+
+    quantity_text(of_a, sizeof of_a, a, unit);
+    quantity_text(of_b, sizeof of_b, b, unit);
+    line_text(name, sizeof name, which);
+    TRY(table_cell(t, "%s", what));
+    TRY(table_cell(t, "%s", name));
+    TRY(table_cell(t, "%s", of_a));
+    TRY(table_cell(t, "%s", of_b));
+out:
+    return rc;
+}
+
+/* Is the row of a node left out? Counts it then. */
+static bool is_left_out(struct diff *d, double a, double b)
+{
+    const bool is_small = d->a->n_nodes > FEW_NODES && fabs(b / a - 1) < SMALL_CHANGE_RATIO;
+
+    d->n_left_out += is_small;
+    return is_small;
+}
+
+/* Rates of one direction of a node, with the interval of their ratio over pairs and repeats. */
+static enum rc add_node_rate(struct diff *d, struct table *t, int i, int k, bool is_out, double *room[2])
+{
+    const size_t n_a = node_rates(room[0], d->a, i, is_out);
+    const size_t n_b = node_rates(room[1], d->b, k, is_out);
+    struct contrast c = { .ratio_low = NAN, .ratio_high = NAN };
+    enum rc rc;
+
+    if (n_a == 0 || n_b == 0)
+        return RC_OK;
+    if (n_a > 1 && n_b > 1)
+        c = compare_independent(room[1], n_b, room[0], n_a);
+    const double a = median_of_numbers(room[0], n_a), b = median_of_numbers(room[1], n_b);
+    if (is_left_out(d, a, b))
+        return RC_OK;
+    TRY(add_pair_of(t, is_out ? "rate out" : "rate in", d->a->node[i].name, a, b, "byte/s"));
+    TRY(add_ratio(t, a, b, c.ratio_low, c.ratio_high));
+out:
+    return rc;
+}
+
+static enum rc add_nodes(struct diff *d, struct table *t)
+{
+    double *room[2] = { NULL, NULL };
+    enum rc rc = RC_OK;
+
+    for (int s = 0; s < 2; s++) {
+        const struct tournament *of = s ? &d->b->tournament : &d->a->tournament;
+        room[s] = malloc(((size_t)of->n_repeats * (size_t)of->n_nodes + 1) * sizeof *room[s]);
+        if (!room[s])
+            FAIL(RC_NOMEM, "no memory for rates of %d nodes", of->n_nodes);
+    }
+    for (int i = 0; i < d->a->n_nodes; i++) {
+        const int k = node_of_name(d->b, d->a->node[i].name);
+        for (int is_out = 1; k >= 0 && is_out >= 0; is_out--)
+            TRY(add_node_rate(d, t, i, k, is_out, room));
+    }
+out:
+    free(room[0]);
+    free(room[1]);
+    return rc;
+}
+
+/* Of the worst ranks of nodes that are in both. */
+static enum rc add_metrics(struct diff *d, struct table *t)
+{
+    struct node_figures *of_a = malloc((size_t)d->a->n_nodes * sizeof *of_a);
+    struct node_figures *of_b = malloc((size_t)d->b->n_nodes * sizeof *of_b);
+    enum rc rc = RC_OK;
+
+    if (!of_a || !of_b)
+        FAIL(RC_NOMEM, "no memory for figures of %d nodes", d->a->n_nodes);
+    TRY(node_figures_all(of_a, d->a));
+    TRY(node_figures_all(of_b, d->b));
+    for (int m = 0; m < ACCEPT_N_METRICS; m++)
+        for (int i = 0; i < d->a->n_nodes; i++) {
+            const int k = node_of_name(d->b, d->a->node[i].name);
+            if (k < 0 || isnan(of_a[i].rank_value[m]) || isnan(of_b[k].rank_value[m]))
+                continue;
+            const double a = of_a[i].rank_value[m], b = of_b[k].rank_value[m];
+            if (is_left_out(d, a, b))
+                continue;
+            TRY(add_pair_of(t, accept_metric_name(m), d->a->node[i].name, a, b, d->a->metric[m].unit));
+            TRY(add_ratio(t, a, b, NAN, NAN));
+        }
+out:
+    free(of_a);
+    free(of_b);
+    return rc;
+}
+
+/* Intervals of both give one of the ratio: the least of B over the most of A, and the other way round. */
+static enum rc add_sizes(struct table *t, const char *what, const struct sized_rate *a, int n_a,
+                         const struct sized_rate *b, int n_b)
+{
+    char bytes[ACCEPT_NAME_BYTES];
+    enum rc rc = RC_OK;
+
+    for (int i = 0; i < n_a; i++)
+        for (int k = 0; k < n_b; k++) {
+            if (a[i].n_bytes != b[k].n_bytes)
+                continue;
+            snprintf(bytes, sizeof bytes, "%zu bytes", a[i].n_bytes);
+            TRY(add_pair_of(t, what, bytes, a[i].bytes_per_s, b[k].bytes_per_s, "byte/s"));
+            TRY(add_ratio(t, a[i].bytes_per_s, b[k].bytes_per_s, b[k].low_bytes_per_s / a[i].high_bytes_per_s,
+                          b[k].high_bytes_per_s / a[i].low_bytes_per_s));
+        }
+out:
+    return rc;
+}
+
+static enum rc add_training(struct diff *d, struct table *t)
+{
+    char nodes[ACCEPT_NAME_BYTES];
+    enum rc rc = RC_OK;
+
+    for (int i = 0; i < d->a->n_training; i++)
+        for (int k = 0; k < d->b->n_training; k++) {
+            const struct scaled_training *a = &d->a->training[i], *b = &d->b->training[k];
+            if (a->n_nodes != b->n_nodes || a->n_ranks != b->n_ranks)
+                continue;
+            snprintf(nodes, sizeof nodes, "%d node%s", a->n_nodes, a->n_nodes == 1 ? "" : "s");
+            TRY(add_pair_of(t, "training", nodes, a->samples_per_s, b->samples_per_s, "samples/s"));
+            TRY(add_ratio(t, a->samples_per_s, b->samples_per_s, b->low_samples_per_s / a->high_samples_per_s,
+                          b->high_samples_per_s / a->low_samples_per_s));
+        }
+out:
+    return rc;
+}
+
+static enum rc diff_rates(struct diff *d)
+{
+    static const struct column column[] = {
+        { "what", ALIGN_LEFT },           { "of", ALIGN_LEFT },    { "A", ALIGN_RIGHT }, { "B", ALIGN_RIGHT },
+        { "95 % of B / A", ALIGN_RIGHT }, { "B / A", ALIGN_RIGHT }
+    };
+    struct table *t = NULL;
+    enum rc rc;
+
+    TRY(table_open(&t, column, N_OF(column)));
+    TRY(add_nodes(d, t));
+    TRY(add_metrics(d, t));
+    TRY(add_sizes(t, "collective", d->a->collective, d->a->n_collective, d->b->collective, d->b->n_collective));
+    TRY(add_sizes(t, "push and pull", d->a->ps, d->a->n_ps, d->b->ps, d->b->n_ps));
+    TRY(add_training(d, t));
+    fputs(table_n_rows(t) > 0 ? "\nFigures:\n" : "\nNothing that both have measured can be compared.\n", d->to);
+    if (table_n_rows(t) > 0)
+        table_print(t, d->to);
+    if (d->n_left_out > 0)
+        fprintf(d->to, "Left out are %d figures of nodes that changed by less than %g %%.\n", d->n_left_out,
+                100 * SMALL_CHANGE_RATIO);
+out:
+    table_close(&t);
+    return rc;
+}
+
+/* --- the whole --- */
+
+/* Nodes that x has and y has not. */
+static void print_missing(const struct acceptance *x, const struct acceptance *y, const char *title, FILE *to)
+{
+    char name[ACCEPT_NAME_BYTES];
+    int n = 0;
+
+    for (int i = 0; i < x->n_nodes; i++) {
+        if (node_of_name(y, x->node[i].name) >= 0)
+            continue;
+        line_text(name, sizeof name, x->node[i].name);
+        fprintf(to, "%s%s", n++ == 0 ? title : ", ", name);
+    }
+    if (n > 0)
+        fputc('\n', to);
+}
+
+static void print_sides(const struct diff *d)
+{
+    const struct acceptance *const side[] = { d->a, d->b };
+
+    for (int i = 0; i < 2; i++) {
+        fprintf(d->to, "%c: ", "AB"[i]);
+        verdict_print(side[i], d->to);
+        fputc('\n', d->to);
+        verdict_print_notes(side[i], d->to);
+    }
+    print_missing(d->a, d->b, "Nodes of A alone: ", d->to);
+    print_missing(d->b, d->a, "Nodes of B alone: ", d->to);
+}
+
+enum rc acceptance_diff(const struct acceptance *a, const struct acceptance *b, FILE *to, int *n_worse)
+{
+    struct diff d = { .a = a, .b = b, .to = to };
+    enum rc rc;
+
+    print_sides(&d);
+    TRY(diff_criteria(&d));
+    diff_findings(&d);
+    TRY(diff_rates(&d));
+    fprintf(to, "\nB is worse in %d point%s.\n", d.n_worse, d.n_worse == 1 ? "" : "s");
+    if (ferror(to))
+        FAIL(RC_IO, "the comparison cannot be written: %s", strerror(errno));
+    *n_worse = d.n_worse;
+out:
+    return rc;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * acceptance_fields.h - the members of struct acceptance as keys of records: one table each, by which they are written
+ * and read. Of this room.
+ *
+ * Records of acceptance.jsonl, in this order:
+ *     acceptance  the whole; how many nodes, ranks, repeats of the tournament there are
+ *     node stage preflight collective ps training corruption soak finding criterion    one for each, FIELDS_* below
+ *     metric      of a rank: {"metric":"flops_per_s","rank":3,"flops_per_s":[one for each repeat]}
+ *     pairs       of a repeat and a node: {"repeat":0,"from":2,"bytes_per_s":[to each node],"latency_s":[...]}
+ *     end         SHA-256 of all bytes before it (acceptance_report.P4)
+ */
+#ifndef HARNESS_ACCEPT_ACCEPTANCE_FIELDS_H
+#define HARNESS_ACCEPT_ACCEPTANCE_FIELDS_H
+
+#include "harness/accept/acceptance.h"
+
+enum field_type {
+    FIELD_TEXT,     /* char[n_bytes] */
+    FIELD_CONSTANT, /* const char *; kept in struct acceptance */
+    FIELD_INT,      /* from least to most */
+    FIELD_U64,
+    FIELD_BYTES, /* size_t */
+    FIELD_F64,   /* NaN: null */
+    FIELD_BOOL,
+    FIELD_STAGE, /* enums, as their names */
+    FIELD_OUTCOME,
+    FIELD_SUBJECT
+};
+
+struct field {
+    const char *key; /* NULL: the last */
+    enum field_type type;
+    size_t offset_bytes, n_bytes;
+    int least, most;
+};
+
+struct fields { /* a kind of records */
+    const char *kind;
+    const struct field *field;
+};
+
+extern const struct fields fields_acceptance, fields_node, fields_stage, fields_preflight, fields_collective, fields_ps,
+    fields_training, fields_corruption, fields_soak, fields_finding, fields_criterion;
+
+#endif

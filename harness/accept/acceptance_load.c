@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * acceptance_load.c - acceptance.jsonl back to struct acceptance; see acceptance_fields.h.
+ *
+ * Nothing is believed: what a file says that it holds is compared with its bytes before memory is asked for, and every
+ * index with nodes and ranks, so that whoever reads the struct need not.
+ */
+#include <errno.h>
+#include <jansson.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "harness/accept/acceptance_members.h"
+#include "harness/accept/acceptance_report.h"
+#include "harness/accept/bundle_parts.h"
+#include "harness/base/file.h"
+
+struct loader {
+    struct acceptance *into;
+    const char *name; /* of the file */
+    size_t line, n_bytes;
+    bool has_head, has_ranks, has_soak, has_end;
+    int n_nodes, n_stages, n_pair_lines;  /* read so far */
+    int n_metric_lines[ACCEPT_N_METRICS]; /* likewise */
+    int n_repeats;                        /* that the tournament has, once all are read */
+};
+
+enum { LEAST_VALUE_BYTES = 2 }; /* of a number and its comma */
+
+static enum rc misfit(const struct loader *l, const char *what)
+{
+    return rc_raise(RC_INVAL, "%s: line %zu: %s", l->name, l->line, what);
+}
+
+static enum rc misfit_key(const struct loader *l, const char *kind, const char *key, const char *what)
+{
+    return rc_raise(RC_INVAL, "%s: line %zu: record %s: \"%s\" %s", l->name, l->line, kind, key, what);
+}
+
+/* --- records --- */
+
+static enum rc read_fields(struct loader *l, const struct fields *fields, const json_t *record, void *into)
+{
+    const char *key = NULL, *why = members_read(l->into, fields, record, into, &key);
+
+    return why ? misfit_key(l, fields->kind, key, why) : RC_OK;
+}
+
+/* One more of array[most], of which there are *n. */
+static enum rc read_next(struct loader *l, const struct fields *fields, const json_t *record, void *next, int *n,
+                         int most)
+{
+    if (*n >= most)
+        return rc_raise(RC_INVAL, "%s: line %zu: more than %d records %s", l->name, l->line, most, fields->kind);
+    const enum rc rc = read_fields(l, fields, record, next);
+    *n += rc == RC_OK;
+    return rc;
+}
+
+/* out[n] from an array of as many numbers or nulls. */
+static enum rc read_numbers(const struct loader *l, const json_t *record, const char *key, double *out, size_t n)
+{
+    const json_t *array = json_object_get(record, key);
+
+    if (json_array_size(array) != n)
+        return rc_raise(RC_INVAL, "%s: line %zu: \"%s\" is no array of %zu numbers", l->name, l->line, key, n);
+    for (size_t i = 0; i < n; i++)
+        if (!member_f64(&out[i], json_array_get(array, i)))
+            return rc_raise(RC_INVAL, "%s: line %zu: \"%s\": number %zu is none", l->name, l->line, key, i + 1);
+    return RC_OK;
+}
+
+/* Can the file hold n values? */
+static bool has_bytes_for(const struct loader *l, double n)
+{
+    return n * LEAST_VALUE_BYTES <= (double)l->n_bytes;
+}
+
+static enum rc read_head(struct loader *l, const json_t *record)
+{
+    struct acceptance head = { .n_nodes = 0 };
+    enum rc rc;
+
+    if (l->has_head)
+        return misfit(l, "a second record acceptance");
+    TRY(read_fields(l, &fields_acceptance, record, &head));
+    const double n_nodes = head.n_nodes, n_pairs = n_nodes * n_nodes * head.tournament.n_repeats;
+    if (head.n_nodes > head.n_ranks || !has_bytes_for(l, head.n_ranks) || !has_bytes_for(l, 2 * n_pairs))
+        return misfit(l, "the file is too short for so many nodes and ranks");
+    TRY(acceptance_open(l->into, head.n_nodes, head.n_ranks));
+    l->has_head = true;
+    l->n_repeats = head.tournament.n_repeats;
+    head.tournament.n_repeats = 0;
+    head.node = l->into->node;
+    head.node_of_rank = l->into->node_of_rank;
+    *l->into = head;
+    if (l->n_repeats > 0)
+        TRY(acceptance_add_tournament(l->into, l->n_repeats));
+out:
+    return rc;
+}
+
+static enum rc read_node(struct loader *l, const json_t *record)
+{
+    struct acceptance *a = l->into;
+
+    return read_next(l, &fields_node, record, &a->node[l->n_nodes < a->n_nodes ? l->n_nodes : 0], &l->n_nodes,
+                     a->n_nodes);
+}
+
+static enum rc read_ranks(struct loader *l, const json_t *record)
+{
+    const json_t *array = json_object_get(record, "node_of_rank");
+    struct acceptance *a = l->into;
+
+    if (l->has_ranks || json_array_size(array) != (size_t)a->n_ranks)
+        return misfit_key(l, "ranks", "node_of_rank", "is no array of a node for each rank, or a second one");
+    for (int i = 0; i < a->n_ranks; i++)
+        if (!member_int(&a->node_of_rank[i], json_array_get(array, (size_t)i), 0, a->n_nodes - 1))
+            return misfit_key(l, "ranks", "node_of_rank", "names a node that there is not");
+    l->has_ranks = true;
+    return RC_OK;
+}
+
+static enum rc read_stage(struct loader *l, const json_t *record)
+{
+    const int i = l->n_stages < ACCEPT_N_STAGES ? l->n_stages : 0;
+    const char *name = json_string_value(json_object_get(record, "stage"));
+
+    if (!name || strcmp(name, accept_stage_name((enum accept_stage)i)) != 0)
+        return misfit_key(l, "stage", "stage", "is not the name of the next stage");
+    return read_next(l, &fields_stage, record, &l->into->stage[i], &l->n_stages, ACCEPT_N_STAGES);
+}
+
+static enum rc read_preflight(struct loader *l, const json_t *record)
+{
+    struct acceptance *a = l->into;
+    struct preflight_row p = { .node = -1 };
+    enum rc rc;
+
+    TRY(read_next(l, &fields_preflight, record, &p, &a->n_preflight, ACCEPT_MAX_PREFLIGHT));
+    if (p.node >= a->n_nodes)
+        return misfit_key(l, "preflight", "node", "is a node that there is not");
+    a->preflight[a->n_preflight - 1] = p;
+out:
+    return rc;
+}
+
+/* The metric of a name, by asking each for its own; -1: none. */
+static int metric_of(const char *name)
+{
+    for (int m = 0; name && m < ACCEPT_N_METRICS; m++)
+        if (strcmp(accept_metric_name(m), name) == 0)
+            return m;
+    return -1;
+}
+
+static enum rc read_metric(struct loader *l, const json_t *record)
+{
+    struct acceptance *a = l->into;
+    const char *name = json_string_value(json_object_get(record, "metric"));
+    const int m = metric_of(name), rank = m < 0 ? 0 : l->n_metric_lines[m];
+    int its_rank;
+    enum rc rc;
+
+    if (m < 0)
+        return misfit_key(l, "metric", "metric", "is no known name");
+    if (!member_int(&its_rank, json_object_get(record, "rank"), rank, rank) || rank >= a->n_ranks)
+        return misfit_key(l, "metric", "rank", "is not the next rank");
+    if (rank == 0) {
+        const size_t n = json_array_size(json_object_get(record, name));
+        if (n < 1 || n > ACCEPT_MAX_REPEATS || !has_bytes_for(l, (double)n * a->n_ranks))
+            return misfit_key(l, "metric", name, "is no array of so many repeats");
+        TRY(acceptance_add_metric(a, m, (int)n));
+    }
+    const size_t n_repeats = (size_t)a->metric[m].n_repeats;
+    TRY(read_numbers(l, record, name, a->metric[m].value + (size_t)rank * n_repeats, n_repeats));
+    l->n_metric_lines[m]++;
+out:
+    return rc;
+}
+
+static enum rc read_pairs(struct loader *l, const json_t *record)
+{
+    const struct tournament *t = &l->into->tournament;
+    const size_t n = (size_t)l->into->n_nodes;
+    const int repeat = l->n_pair_lines / (int)n, from = l->n_pair_lines % (int)n;
+    int its;
+    enum rc rc;
+
+    if (repeat >= l->n_repeats || !member_int(&its, json_object_get(record, "repeat"), repeat, repeat) ||
+        !member_int(&its, json_object_get(record, "from"), from, from))
+        return misfit(l, "record pairs: is not of the next repeat and node");
+    TRY(read_numbers(l, record, "bytes_per_s", t->bytes_per_s + (size_t)l->n_pair_lines * n, n));
+    TRY(read_numbers(l, record, "latency_s", t->latency_s + (size_t)l->n_pair_lines * n, n));
+    l->n_pair_lines++;
+out:
+    return rc;
+}
+
+static enum rc read_collective(struct loader *l, const json_t *record)
+{
+    struct acceptance *a = l->into;
+
+    return read_next(l, &fields_collective, record, &a->collective[a->n_collective % ACCEPT_MAX_SIZES],
+                     &a->n_collective, ACCEPT_MAX_SIZES);
+}
+
+static enum rc read_ps(struct loader *l, const json_t *record)
+{
+    struct acceptance *a = l->into;
+
+    return read_next(l, &fields_ps, record, &a->ps[a->n_ps % ACCEPT_MAX_SIZES], &a->n_ps, ACCEPT_MAX_SIZES);
+}
+
+static enum rc read_training(struct loader *l, const json_t *record)
+{
+    struct acceptance *a = l->into;
+
+    return read_next(l, &fields_training, record, &a->training[a->n_training % ACCEPT_MAX_SCALES], &a->n_training,
+                     ACCEPT_MAX_SCALES);
+}
+
+static enum rc read_corruption(struct loader *l, const json_t *record)
+{
+    struct acceptance *a = l->into;
+    struct corruption c = { .rank = -1 };
+    enum rc rc;
+
+    TRY(read_next(l, &fields_corruption, record, &c, &a->n_corruptions, ACCEPT_MAX_CORRUPTIONS));
+    if (c.rank >= a->n_ranks)
+        return misfit_key(l, "corruption", "rank", "is a rank that there is not");
+    a->corruption[a->n_corruptions - 1] = c;
+out:
+    return rc;
+}
+
+static enum rc read_soak(struct loader *l, const json_t *record)
+{
+    if (l->has_soak)
+        return misfit(l, "a second record soak");
+    l->has_soak = true;
+    return read_fields(l, &fields_soak, record, &l->into->soak);
+}
+
+/* Does it name a node, rank or link that there is? */
+static bool is_of_fleet(const struct acceptance *a, const struct finding *f)
+{
+    const bool a_is_node = f->a >= 0 && f->a < a->n_nodes, b_is_node = f->b >= 0 && f->b < a->n_nodes;
+
+    switch (f->subject) {
+    case SUBJECT_FLEET:
+        return true;
+    case SUBJECT_NODE:
+        return a_is_node;
+    case SUBJECT_RANK:
+        return f->a >= 0 && f->a < a->n_ranks && b_is_node;
+    case SUBJECT_LINK:
+        return a_is_node && b_is_node;
+    }
+    return false;
+}
+
+static enum rc read_finding(struct loader *l, const json_t *record)
+{
+    struct finding f = { .stage = ACCEPT_PREFLIGHT };
+    enum rc rc;
+
+    TRY(read_fields(l, &fields_finding, record, &f));
+    if (!is_of_fleet(l->into, &f))
+        return misfit_key(l, "finding", "a", "or \"b\" is a node or rank that there is not");
+    TRY(acceptance_add_finding(l->into, &f));
+out:
+    return rc;
+}
+
+static enum rc read_criterion(struct loader *l, const json_t *record)
+{
+    struct acceptance *a = l->into;
+
+    return read_next(l, &fields_criterion, record, &a->criterion[a->n_criteria % ACCEPT_MAX_CRITERIA], &a->n_criteria,
+                     ACCEPT_MAX_CRITERIA);
+}
+
+/* --- lines --- */
+
+static enum rc read_record(struct loader *l, const json_t *record)
+{
+    static const struct {
+        const char *kind;
+        enum rc (*read)(struct loader *l, const json_t *record);
+    } known[] = {
+        { "acceptance", read_head },
+        { "node", read_node },
+        { "ranks", read_ranks },
+        { "stage", read_stage },
+        { "metric", read_metric },
+        { "preflight", read_preflight },
+        { "pairs", read_pairs },
+        { "ps", read_ps },
+        { "collective", read_collective },
+        { "training", read_training },
+        { "soak", read_soak },
+        { "finding", read_finding },
+        { "corruption", read_corruption },
+        { "criterion", read_criterion },
+    };
+    const char *kind = json_string_value(json_object_get(record, "kind"));
+
+    if (!kind)
+        return misfit(l, "a record without a kind");
+    if (!l->has_head && strcmp(kind, "acceptance") != 0)
+        return misfit(l, "the first record is not acceptance: no file of gradmark accept");
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i].kind, kind) == 0)
+            return known[i].read(l, record);
+    return rc_raise(RC_INVAL, "%s: line %zu: no kind of record: %.64s", l->name, l->line, kind);
+}
+
+static enum rc read_line(struct loader *l, const char *line, size_t n_bytes)
+{
+    json_error_t error;
+    json_t *record = json_loadb(line, n_bytes, JSON_REJECT_DUPLICATES, &error);
+    enum rc rc;
+
+    if (record)
+        rc = read_record(l, record);
+    else
+        rc = rc_raise(RC_INVAL, "%s: line %zu: not a record: %s", l->name, l->line, error.text);
+    json_decref(record);
+    return rc;
+}
+
+/* Is all there that the first record tells of? */
+static enum rc check_whole(const struct loader *l)
+{
+    const struct acceptance *a = l->into;
+    bool is_whole = l->has_head && l->has_ranks && l->has_soak && l->n_nodes == a->n_nodes &&
+                    l->n_stages == ACCEPT_N_STAGES && l->n_pair_lines == l->n_repeats * a->n_nodes;
+
+    for (int m = 0; m < ACCEPT_N_METRICS; m++)
+        is_whole = is_whole && (l->n_metric_lines[m] == 0 || l->n_metric_lines[m] == a->n_ranks);
+    return is_whole ? RC_OK : misfit(l, "records are missing before the last one");
+}
+
+/* P4. text[n_bytes]: what is before the last line. */
+static enum rc read_end(struct loader *l, const char *text, size_t n_bytes)
+{
+    unsigned char digest[crypto_hash_sha256_BYTES];
+    char end[ACCEPTANCE_END_BYTES];
+
+    crypto_hash_sha256(digest, (const unsigned char *)text, n_bytes);
+    acceptance_end_line(end, digest);
+    if (l->n_bytes - n_bytes != strlen(end) || memcmp(text + n_bytes, end, strlen(end)) != 0)
+        return misfit(l, "the SHA-256 is not that of the lines before it: the file was changed");
+    l->has_end = true;
+    return check_whole(l);
+}
+
+static const char END_BEGINS[] = "{\"kind\":\"end\"";
+
+enum rc acceptance_parse(struct acceptance *out, const char *name, const char *text, size_t n_bytes)
+{
+    struct acceptance a = { .n_nodes = 0 };
+    struct loader l = { .into = &a, .name = name, .n_bytes = n_bytes };
+    enum rc rc = RC_OK;
+
+    for (size_t at = 0; at < n_bytes && !l.has_end;) {
+        const char *line = text + at, *feed = memchr(line, '\n', n_bytes - at);
+        const size_t n = feed ? (size_t)(feed - line) + 1 : n_bytes - at;
+        l.line++;
+        if (!feed)
+            FAIL(RC_INVAL, "%s: line %zu: has no end: the file was cut", name, l.line);
+        if (n > sizeof END_BEGINS && memcmp(line, END_BEGINS, sizeof END_BEGINS - 1) == 0)
+            TRY(read_end(&l, text, at));
+        else
+            TRY(read_line(&l, line, n));
+        at += n;
+    }
+    if (!l.has_end)
+        FAIL(RC_INVAL, "%s: line %zu: the last record is not an end: the file was cut", name, l.line);
+    a.tournament.n_repeats = l.n_repeats;
+    *out = a;
+    a = (struct acceptance){ .n_nodes = 0 };
+out:
+    acceptance_close(&a);
+    return rc;
+}
+
+/* --- files --- */
+
+enum rc bundle_path(char out[ACCEPTANCE_PATH_BYTES], const char *dir, const char *name)
+{
+    if (snprintf(out, ACCEPTANCE_PATH_BYTES, "%s/%s", dir, name) >= ACCEPTANCE_PATH_BYTES)
+        return rc_raise(RC_INVAL, "%.64s...: too long a name", dir);
+    return RC_OK;
+}
+
+bool acceptance_is_bundle(const char *dir)
+{
+    char path[ACCEPTANCE_PATH_BYTES];
+    struct stat about;
+
+    if (bundle_path(path, dir, "acceptance.jsonl") != RC_OK) {
+        rc_clear();
+        return false;
+    }
+    return stat(path, &about) == 0 && S_ISREG(about.st_mode);
+}
+
+enum rc acceptance_load(struct acceptance *out, const char *dir)
+{
+    char path[ACCEPTANCE_PATH_BYTES], *text = NULL;
+    FILE *from = NULL;
+    struct stat about;
+    enum rc rc;
+
+    TRY(bundle_path(path, dir, "acceptance.jsonl"));
+    TRY(file_open_regular(&from, path, "what gradmark accept wrote"));
+    if (fstat(fileno(from), &about) != 0)
+        FAIL(RC_INVAL, "%s: cannot be read: %s", path, strerror(errno));
+    const size_t n_bytes = (size_t)about.st_size;
+    text = malloc(n_bytes + 1);
+    if (!text)
+        FAIL(RC_NOMEM, "%s: no memory for %zu bytes", path, n_bytes);
+    if (fread(text, 1, n_bytes, from) != n_bytes)
+        FAIL(RC_INVAL, "%s: cannot be read: %s", path, strerror(errno));
+    TRY(acceptance_parse(out, path, text, n_bytes));
+out:
+    free(text);
+    if (from)
+        fclose(from);
+    return rc;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* acceptance_members.c - see acceptance_members.h. */
+#include "harness/accept/acceptance_members.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "harness/report/xml.h"
+
+/* Cut at a border of letters where it is too long (P6). */
+static bool read_text(char *out, size_t n_room, const json_t *value)
+{
+    const char *text = json_string_value(value);
+    size_t n = 0;
+
+    if (!text)
+        return false;
+    for (size_t n_left = strlen(text), n_next; n_left > 0; n += n_next, n_left -= n_next) {
+        n_next = utf8_sequence_bytes(text + n, n_left);
+        if (n_next == 0 || n + n_next >= n_room)
+            break;
+    }
+    memcpy(out, text, n);
+    memset(out + n, 0, n_room - n);
+    return true;
+}
+
+static bool read_constant(struct acceptance *a, const char **out, const json_t *value)
+{
+    *out = json_is_string(value) ? acceptance_keep_text(a, json_string_value(value)) : NULL;
+    return *out != NULL;
+}
+
+static bool read_u64(uint64_t *out, const json_t *value)
+{
+    const double real = json_real_value(value);
+
+    if (json_is_integer(value) && json_integer_value(value) >= 0)
+        *out = (uint64_t)json_integer_value(value);
+    else if (json_is_real(value) && real >= 0x1p63 && real < 0x1p64) /* record_u64() */
+        *out = (uint64_t)real;
+    else
+        return false;
+    return true;
+}
+
+bool member_f64(double *out, const json_t *value)
+{
+    *out = json_is_null(value) ? NAN : json_number_value(value);
+    return json_is_number(value) || json_is_null(value);
+}
+
+bool member_int(int *out, const json_t *value, int least, int most)
+{
+    if (!json_is_integer(value) || json_integer_value(value) < least || json_integer_value(value) > most)
+        return false;
+    *out = (int)json_integer_value(value);
+    return true;
+}
+
+static const char *stage_name(int i)
+{
+    return i < ACCEPT_N_STAGES ? accept_stage_name((enum accept_stage)i) : NULL;
+}
+
+static const char *outcome_name(int i)
+{
+    return i <= OUTCOME_SKIPPED ? accept_outcome_name((enum accept_outcome)i) : NULL;
+}
+
+static const char *subject_name(int i)
+{
+    return i <= SUBJECT_LINK ? accept_subject_name((enum subject)i) : NULL;
+}
+
+static bool read_enum(int *out, const json_t *value, const char *(*name)(int))
+{
+    const char *text = json_string_value(value);
+
+    for (int i = 0; text && name(i); i++)
+        if (strcmp(name(i), text) == 0) {
+            *out = i;
+            return true;
+        }
+    return false;
+}
+
+/* NULL: it was read; else what is wrong. */
+static const char *read_member(struct acceptance *a, const struct field *f, const json_t *value, char *member)
+{
+    union {
+        int i;
+        uint64_t u;
+        double d;
+        const char *text;
+        bool b;
+        size_t n;
+    } v = { .u = 0 };
+
+    switch (f->type) {
+    case FIELD_TEXT:
+        return read_text(member, f->n_bytes, value) ? NULL : "is no text";
+    case FIELD_CONSTANT:
+        if (!read_constant(a, &v.text, value))
+            return "is no text";
+        break;
+    case FIELD_INT:
+        if (!member_int(&v.i, value, f->least, f->most))
+            return "is no whole number in its range";
+        break;
+    case FIELD_U64:
+    case FIELD_BYTES:
+        if (!read_u64(&v.u, value))
+            return "is no count";
+        break;
+    case FIELD_F64:
+        if (!member_f64(&v.d, value))
+            return "is neither a number nor null";
+        break;
+    case FIELD_BOOL:
+        v.b = json_is_true(value);
+        if (!json_is_boolean(value))
+            return "is neither true nor false";
+        break;
+    case FIELD_STAGE:
+    case FIELD_OUTCOME:
+    case FIELD_SUBJECT:
+        if (!read_enum(&v.i, value,
+                       f->type == FIELD_STAGE     ? stage_name
+                       : f->type == FIELD_OUTCOME ? outcome_name
+                                                  : subject_name))
+            return "is no known name";
+        break;
+    }
+    memcpy(member, &v, f->n_bytes);
+    return NULL;
+}
+
+const char *members_read(struct acceptance *a, const struct fields *fields, const json_t *record, void *into,
+                         const char **key)
+{
+    for (const struct field *f = fields->field; f->key; f++) {
+        const json_t *value = json_object_get(record, f->key);
+        const char *why = value ? read_member(a, f, value, (char *)into + f->offset_bytes) : "is missing";
+        *key = f->key;
+        if (why)
+            return why;
+    }
+    return NULL;
+}

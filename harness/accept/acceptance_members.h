@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* acceptance_members.h - the keys of a record read into a struct. Of this room. Cannot fail but as said. */
+#ifndef HARNESS_ACCEPT_ACCEPTANCE_MEMBERS_H
+#define HARNESS_ACCEPT_ACCEPTANCE_MEMBERS_H
+
+#include <jansson.h>
+
+#include "harness/accept/acceptance_fields.h"
+
+/* All members of `fields` from record; a keeps constants. NULL: they were read; else what is wrong with *key. */
+const char *members_read(struct acceptance *a, const struct fields *fields, const json_t *record, void *into,
+                         const char **key);
+/* A number, or null, which is NaN; a whole number from least to most. False: it is none. */
+bool member_f64(double *out, const json_t *value);
+bool member_int(int *out, const json_t *value, int least, int most);
+
+#endif

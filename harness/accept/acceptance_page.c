@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* acceptance_page.c - report.html: verdict, criteria, findings, maps of all pairs, nodes, and the other figures. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/accept/acceptance_report.h"
+#include "harness/accept/heat_map.h"
+#include "harness/accept/report_tables.h"
+#include "harness/accept/report_words.h"
+#include "harness/report/html.h"
+
+enum { MOST_PAIRS = 20 };
+
+/* The verdict's colours come with a word and a mark, so that nobody needs to see them. */
+static const char STYLE[] = ".pass,.fail,.open{font-size:1.15rem;font-weight:bold;padding:.75rem 1rem;"
+                            "border:1px solid rgba(128,128,128,.45);border-left:.6rem solid #009E73;"
+                            "border-radius:.3rem}"
+                            ".fail{border-left-color:#D55E00}"
+                            ".open{border-left-color:#E69F00;border-left-style:dashed}"
+                            ".map img{width:100%;max-width:72rem}"
+                            "@media print{.map{break-inside:avoid}.map img{width:auto;max-height:165mm}}";
+
+/* Text that a function of report_words.h prints; the caller frees. */
+static enum rc words_of(char **out, const struct acceptance *a, void (*print)(const struct acceptance *a, FILE *to))
+{
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(out, &n_bytes);
+
+    if (!to)
+        return rc_raise(RC_NOMEM, "no memory for a page");
+    print(a, to);
+    if (fclose(to) != 0)
+        return rc_raise(RC_NOMEM, "no memory for a page");
+    return RC_OK;
+}
+
+static void write_about(const struct acceptance *a, FILE *to)
+{
+    html_element(to, "p", "about",
+                 "Acceptance test of gradmark: %d node%s, %d rank%s, world %s, transport %s, compute %s%s.", a->n_nodes,
+                 a->n_nodes == 1 ? "" : "s", a->n_ranks, a->n_ranks == 1 ? "" : "s", a->world, a->transport, a->compute,
+                 a->is_virtual ? ", in simulated time" : "");
+}
+
+/* A paragraph, not html_element(), which cuts: the names of a large fleet are long. */
+static enum rc write_verdict(const struct acceptance *a, FILE *to)
+{
+    char *verdict = NULL, *notes = NULL;
+    enum rc rc;
+
+    TRY(words_of(&verdict, a, verdict_print));
+    TRY(words_of(&notes, a, verdict_print_notes));
+    fprintf(to, "<p class=\"%s\">", a->outcome == OUTCOME_PASS ? "pass" : a->outcome == OUTCOME_FAIL ? "fail" : "open");
+    html_text(to, verdict);
+    fputs("</p>\n", to);
+    if (notes[0]) {
+        fputs("<p class=\"alert\">", to);
+        html_text(to, notes);
+        fputs("</p>\n", to);
+    }
+out:
+    free(verdict);
+    free(notes);
+    return rc;
+}
+
+static void print_all_findings(const struct acceptance *a, FILE *to)
+{
+    for (int i = 0; i < a->n_findings; i++) {
+        finding_print(a, &a->finding[i], to);
+        fputs(".\n", to);
+    }
+}
+
+/* A list under a heading, where there are lines. */
+static enum rc write_list(const struct acceptance *a, const char *heading,
+                          void (*print)(const struct acceptance *a, FILE *to), FILE *to)
+{
+    char *text = NULL;
+    enum rc rc;
+
+    TRY(words_of(&text, a, print));
+    if (text[0]) {
+        html_element(to, "h2", NULL, "%s", heading);
+        html_lines(to, NULL, text);
+    }
+out:
+    free(text);
+    return rc;
+}
+
+/* A table under a heading, where it has rows. Ends *t. */
+static void write_table(struct table **t, const char *heading, FILE *to)
+{
+    if (table_n_rows(*t) > 0) {
+        html_element(to, "h2", NULL, "%s", heading);
+        html_table(to, *t, heading);
+    }
+    table_close(t);
+}
+
+static enum rc write_map(const struct acceptance *a, enum pair_figure of, FILE *to)
+{
+    char *svg = NULL;
+    size_t n_bytes = 0;
+    enum rc rc;
+
+    TRY(heat_map_svg(&svg, &n_bytes, a, of));
+    if (!svg)
+        goto out;
+    fputs("<div class=\"map\">\n", to);
+    rc = html_svg(to, svg, n_bytes,
+                  of == PAIR_RATE ? "Rates of all pairs: the row sends, the column receives; the darker the slower"
+                                  : "Latencies of all pairs, half of the round trip; the darker the longer",
+                  HEAT_MAP_WIDTH_PX, HEAT_MAP_HEIGHT_PX);
+    fputs("</div>\n", to);
+out:
+    free(svg);
+    return rc;
+}
+
+static enum rc write_pairs(const struct acceptance *a, FILE *to)
+{
+    struct table *t = NULL;
+    enum rc rc = RC_OK;
+
+    if (a->tournament.n_repeats == 0)
+        return RC_OK;
+    html_element(to, "h2", NULL, "Pairs of nodes");
+    TRY(write_map(a, PAIR_RATE, to));
+    TRY(write_map(a, PAIR_LATENCY, to));
+    TRY(slowest_pairs_table(&t, a, MOST_PAIRS));
+    write_table(&t, "The slowest pairs", to);
+out:
+    table_close(&t);
+    return rc;
+}
+
+static void write_nodes_note(FILE *to)
+{
+    html_element(to, "p", "note",
+                 "Rates and latencies are medians over the other nodes, without those and the links that the pairwise "
+                 "stage blames; GEMM, memory, detours and steps are those of a "
+                 "node's worst rank, medians over repeats.");
+}
+
+static void write_integrity(const struct acceptance *a, FILE *to)
+{
+    char segment[ACCEPT_NAME_BYTES];
+
+    if (a->integrity_checks_count == 0)
+        return;
+    html_element(to, "h2", NULL, "Integrity");
+    html_element(
+        to, "p", NULL, "Parameters of all ranks were compared %llu times, every %llu steps; they differed %d times.",
+        (unsigned long long)a->integrity_checks_count, (unsigned long long)a->integrity_every_steps, a->n_corruptions);
+    for (int i = 0; i < a->n_corruptions; i++) {
+        const struct corruption *c = &a->corruption[i];
+        line_text(segment, sizeof segment, c->segment);
+        if (c->rank >= 0)
+            html_element(to, "p", "alert", "Rank %d on %s has other parameters at step %llu, in segment %s.", c->rank,
+                         a->node[a->node_of_rank[c->rank]].name, (unsigned long long)c->step, segment);
+        else
+            html_element(to, "p", "alert",
+                         "Ranks have other parameters at step %llu, in segment %s; which of them is "
+                         "wrong cannot be told.",
+                         (unsigned long long)c->step, segment);
+    }
+}
+
+static void write_soak(const struct acceptance *a, FILE *to)
+{
+    const struct soak *s = &a->soak;
+
+    if (!(s->minutes > 0))
+        return;
+    html_element(to, "h2", NULL, "Soak");
+    html_element(to, "p", NULL,
+                 "%llu steps in %.4g minutes. Steps of the last tenth took %+.2f %% of those of the first; the slowest "
+                 "tenth took %.4g times the median.",
+                 (unsigned long long)s->n_steps, s->minutes, 100 * s->drift_ratio, s->worst_ratio);
+}
+
+/* Stages of which there is a row for each thing measured. */
+static enum rc write_figures(const struct acceptance *a, FILE *to)
+{
+    struct table *t = NULL;
+    enum rc rc;
+
+    TRY(nodes_table(&t, a));
+    write_table(&t, "Nodes", to);
+    write_nodes_note(to);
+    TRY(preflight_table(&t, a));
+    write_table(&t, "Preflight", to);
+    TRY(sizes_table(&t, a->collective, a->n_collective, "bus bandwidth"));
+    write_table(&t, "Collectives", to);
+    TRY(sizes_table(&t, a->ps, a->n_ps, "goodput"));
+    write_table(&t, "Push and pull", to);
+    TRY(training_table(&t, a));
+    write_table(&t, "Training", to);
+out:
+    table_close(&t);
+    return rc;
+}
+
+static void write_end(const struct acceptance *a, FILE *to)
+{
+    html_element(to, "h2", NULL, "Stages");
+    fputs("<ul>\n", to);
+    for (int s = 0; s < ACCEPT_N_STAGES; s++)
+        if (a->stage[s].was_run)
+            html_element(to, "li", NULL, "%s: %s, %.3g s", accept_stage_name((enum accept_stage)s),
+                         accept_outcome_name(a->stage[s].outcome), a->stage[s].took_s);
+    fputs("</ul>\n<footer>\n<p>Records: acceptance.jsonl. A click on a title sorts a table, another turns it round, a "
+          "third "
+          "restores its order.</p>\n</footer>\n",
+          to);
+}
+
+static enum rc write_parts(const struct acceptance *a, FILE *to)
+{
+    struct table *t = NULL;
+    enum rc rc;
+
+    write_about(a, to);
+    TRY(write_verdict(a, to));
+    TRY(criteria_table(&t, a, true));
+    write_table(&t, "Criteria", to);
+    TRY(write_list(a, "Findings", print_all_findings, to));
+    TRY(write_list(a, "Not judged, or in part", silent_print, to));
+    TRY(write_pairs(a, to));
+    TRY(write_figures(a, to));
+    write_integrity(a, to);
+    write_soak(a, to);
+    write_end(a, to);
+out:
+    table_close(&t);
+    return rc;
+}
+
+enum rc acceptance_page(const struct acceptance *a, const char *path)
+{
+    char name[ACCEPT_NAME_BYTES], title[ACCEPT_NAME_BYTES + 32];
+    struct html page = { .file = { NULL } };
+    enum rc rc;
+
+    line_text(name, sizeof name, a->cluster_name);
+    snprintf(title, sizeof title, "Acceptance of %s: %s", name[0] ? name : "a cluster",
+             accept_outcome_name(a->outcome));
+    TRY(html_open_with(&page, path, title, STYLE, NULL));
+    TRY(write_parts(a, page.file.stream));
+    TRY(html_commit(&page));
+out:
+    html_discard(&page);
+    return rc;
+}

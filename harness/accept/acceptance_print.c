@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* acceptance_print.c - what a terminal shows: the verdict first. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/accept/acceptance_report.h"
+#include "harness/accept/report_tables.h"
+#include "harness/accept/report_words.h"
+
+enum { MOST_FINDINGS = 40 };
+
+/* Why criteria failed. */
+static void print_failures(const struct acceptance *a, FILE *to)
+{
+    char name[ACCEPT_NAME_BYTES], why[ACCEPT_TEXT_BYTES];
+    int n = 0;
+
+    for (int i = 0; i < a->n_criteria; i++) {
+        const struct criterion *c = &a->criterion[i];
+        if (c->outcome != OUTCOME_FAIL || !c->text[0])
+            continue;
+        line_text(name, sizeof name, c->name);
+        line_text(why, sizeof why, c->text);
+        fprintf(to, "%s  %s: %s.\n", n++ == 0 ? "\nFailed:\n" : "", name, why);
+    }
+}
+
+static void print_findings(const struct acceptance *a, FILE *to)
+{
+    if (a->n_findings > 0)
+        fputs("\nFindings:\n", to);
+    for (int i = 0; i < a->n_findings && i < MOST_FINDINGS; i++) {
+        fputs("  ", to);
+        finding_print(a, &a->finding[i], to);
+        fputs(".\n", to);
+    }
+    if (a->n_findings > MOST_FINDINGS)
+        fprintf(to, "  and %d more.\n", a->n_findings - MOST_FINDINGS);
+}
+
+static enum rc print_silent(const struct acceptance *a, FILE *to)
+{
+    char *text = NULL;
+    size_t n_bytes = 0;
+    FILE *lines = open_memstream(&text, &n_bytes);
+    enum rc rc = RC_OK;
+
+    if (!lines)
+        return rc_raise(RC_NOMEM, "no memory for a verdict");
+    silent_print(a, lines);
+    if (fclose(lines) != 0)
+        FAIL(RC_NOMEM, "no memory for a verdict");
+    if (n_bytes > 0)
+        fputs("\nNot judged, or in part:\n", to);
+    for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
+        fprintf(to, "  %.*s\n", (int)strcspn(line, "\n"), line);
+out:
+    free(text);
+    return rc;
+}
+
+enum rc acceptance_print(const struct acceptance *a, FILE *to)
+{
+    struct table *t = NULL;
+    enum rc rc;
+
+    verdict_print(a, to);
+    fputc('\n', to);
+    verdict_print_notes(a, to);
+    TRY(criteria_table(&t, a, false));
+    if (table_n_rows(t) > 0) {
+        fputc('\n', to);
+        table_print(t, to);
+    }
+    print_failures(a, to);
+    print_findings(a, to);
+    TRY(print_silent(a, to));
+    if (ferror(to))
+        FAIL(RC_IO, "the verdict cannot be written: %s", strerror(errno));
+out:
+    table_close(&t);
+    return rc;
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* acceptance_print_test.c - what a terminal shows, to the letter; quantities and verdicts in words. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/accept/acceptance_report.h"
+#include "harness/accept/report_words.h"
+#include "harness/accept/suite/acceptance_kit.h"
+
+static void print(const struct acceptance *a, FILE *to)
+{
+    assert_int_equal(acceptance_print(a, to), RC_OK);
+}
+
+/* And close it. */
+static void prints(struct acceptance *a, void (*how)(const struct acceptance *a, FILE *to), const char *expected)
+{
+    char *text = kit_printed(a, how);
+
+    assert_string_equal(text, expected);
+    free(text);
+    acceptance_close(a);
+}
+
+static void a_faulty_cluster_is_told_in_the_first_line(void **state)
+{
+    static const char expected[] =
+        "FAIL: 1 node, 1 rank and 1 link are slow: host3; link host1 - host4; rank 3 on host2\n"
+        "\n"
+        "stage        criterion                            outcome              measured                    limit      "
+        "         95 % interval   n\n"
+        "-----------  -----------------------------------  -------  --------------------  -----------------------  "
+        "--------------------------  --\n"
+        "compute      flops_per_s                          FAIL              35 G flop/s     at least 40 G flop/s      "
+        "                     -  24\n"
+        "noise        detour_ratio                         pass     0.1005 % of the time  at most 1 % of the time      "
+        "                     -  24\n"
+        "pairwise     pair_latency_s                       pass                    40 us            at most 50 us      "
+        "                     -  24\n"
+        "pairwise     pair_bytes_per_s                     FAIL            50.5 M byte/s     at least 90 M byte/s      "
+        "                     -  24\n"
+        "collectives  allreduce_busbw_bytes_per_s 1048576  pass              90 M byte/s     at least 80 M byte/s  88 "
+        "M byte/s to 92 M byte/s  24\n"
+        "training     efficiency_ratio                     pass                     93 %            at least 80 %      "
+        "                     -  24\n"
+        "integrity    corruptions                          pass                        0                at most 0      "
+        "                     -  24\n"
+        "\n"
+        "Failed:\n"
+        "  flops_per_s: the worst is beyond the limit.\n"
+        "  pair_bytes_per_s: the worst is beyond the limit.\n"
+        "\n"
+        "Findings:\n"
+        "  host3: it sends and receives slowly (pairwise, bytes_per_s: 60.6 M byte/s, expected 101 M byte/s: 60.0 %; "
+        "false-discovery rate 1e-09).\n"
+        "  link host1 - host4 (pairwise, bytes_per_s: 50.5 M byte/s, expected 101 M byte/s: 50.0 %; false-discovery "
+        "rate 0.0012).\n"
+        "  rank 3 on host2 computes slowly (compute, flops_per_s: 35 G flop/s, expected 50 G flop/s: 70.0 %; "
+        "false-discovery rate 0.002).\n"
+        "\n"
+        "Not judged, or in part:\n"
+        "  ps: no data: there is no server\n"
+        "  soak: skipped: left out by --stages\n";
+    struct acceptance a;
+
+    (void)state;
+    kit_acceptance(&a, FAULT_IN_NODE | FAULT_IN_LINK | FAULT_IN_RANK | FAULT_IN_PS);
+    prints(&a, print, expected);
+}
+
+static void what_is_no_slowness_is_a_fault(void **state)
+{
+    struct acceptance a;
+
+    (void)state;
+    kit_acceptance(&a, FAULT_IN_PARAMETERS);
+    prints(&a, verdict_print, "FAIL: 1 rank is at fault: rank 5 on host3");
+}
+
+static void a_healthy_cluster_passes(void **state)
+{
+    struct acceptance a;
+
+    (void)state;
+    kit_acceptance(&a, 0);
+    prints(&a, verdict_print, "PASS: 7 criteria hold on 4 nodes and 8 ranks");
+}
+
+static void no_data_is_no_pass(void **state)
+{
+    struct acceptance a;
+
+    (void)state;
+    kit_acceptance(&a, FAULT_IN_PS);
+    prints(&a, verdict_print, "NO DATA: nothing was judged; stages without data: ps");
+    kit_acceptance(&a, 0);
+    a.outcome = a.criterion[1].outcome = a.criterion[3].outcome = OUTCOME_NO_DATA;
+    prints(&a, verdict_print, "NO DATA: 2 of 7 criteria have no data: detour_ratio; pair_bytes_per_s");
+}
+
+static void criteria_fail_without_anybody_to_blame(void **state)
+{
+    struct acceptance a;
+
+    (void)state;
+    kit_acceptance(&a, FAULT_IN_RANK);
+    a.n_findings = 0;
+    prints(&a, verdict_print, "FAIL: 1 of 7 criteria fail: flops_per_s");
+}
+
+/* One node of many findings is one; of many nodes eight have names. */
+static void a_subject_counts_once_and_few_are_named(void **state)
+{
+    struct acceptance a;
+    struct finding f = { ACCEPT_PAIRWISE, SUBJECT_NODE, 0, 0, false, "bytes_per_s", "byte/s", 1, 2, 0.01, "" };
+
+    (void)state;
+    kit_fleet(&a, 16);
+    a.outcome = OUTCOME_FAIL;
+    for (int i = 0; i < 20; i++) {
+        f.a = i % 10;
+        assert_int_equal(acceptance_add_finding(&a, &f), RC_OK);
+    }
+    f.subject = SUBJECT_FLEET;
+    assert_int_equal(acceptance_add_finding(&a, &f), RC_OK);
+    prints(
+        &a, verdict_print,
+        "FAIL: 10 nodes and the whole fleet are slow: node000; node001; node002; node003; node004; node005; node006; "
+        "node007; and 3 more");
+}
+
+static void injected_faults_and_a_signal_are_told_N2(void **state)
+{
+    struct acceptance a;
+
+    (void)state;
+    kit_acceptance(&a, 0);
+    snprintf(a.injected, sizeof a.injected, "rank:5=0.7");
+    a.stop_signal = 15;
+    char *text = kit_printed(&a, print);
+    assert_non_null(strstr(text,
+                           "4 nodes and 8 ranks\nFaults were injected on order: rank:5=0.7.\n"
+                           "The test was stopped by signal 15 before its end: this is what it had measured.\n\n"));
+    free(text);
+    acceptance_close(&a);
+}
+
+static void a_name_takes_one_line(void **state)
+{
+    struct acceptance a;
+
+    (void)state;
+    kit_acceptance(&a, FAULT_IN_NODE);
+    snprintf(a.node[2].name, sizeof a.node[2].name, "h\n\x1b[31m<3>");
+    a.n_criteria = 0;
+    prints(
+        &a, print,
+        "FAIL: 1 node is slow: h??[31m<3>\n\nFindings:\n  h??[31m<3>: it sends and receives slowly (pairwise, "
+        "bytes_per_s: 60.6 M byte/s, expected 101 M byte/s: 60.0 %; false-discovery rate 1e-09).\n\nNot judged, or in "
+        "part:\n  soak: skipped: left out by --stages\n");
+}
+
+static void quantities_are_in_units_for_people(void **state)
+{
+    static const struct {
+        double value;
+        const char *unit, *text;
+    } known[] = {
+        { 117.44e6, "byte/s", "117.4 M byte/s" },
+        { 1.5e12, "flop/s", "1500 G flop/s" },
+        { 12345, "byte/s", "12.35 k byte/s" },
+        { 9999, "samples/s", "9999 samples/s" },
+        { 0, "byte/s", "0 byte/s" },
+        { 12, "cores", "12 cores" },
+        { 2.5, "s", "2.5 s" },
+        { 0.00235, "s", "2.35 ms" },
+        { 20e-6, "s", "20 us" },
+        { 5e-10, "s", "0.5 ns" },
+        { 0, "s", "0 s" },
+        { -0.25, "s", "-250 ms" },
+        { 0.931, "ratio", "93.1 %" },
+        { 0.0052, "of the time", "0.52 % of the time" },
+        { 3, "", "3" },
+        { NAN, "s", "-" },
+        { 1e15, "", "1e+15" },
+        { 123456, "", "123456" },
+    };
+    char text[QUANTITY_BYTES];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        quantity_text(text, sizeof text, known[i].value, known[i].unit);
+        assert_string_equal(text, known[i].text);
+    }
+}
+
+static void limits_say_which_side(void **state)
+{
+    struct criterion c = { .limit = 0.01, .unit = "ratio", .at_least = true };
+    char text[QUANTITY_BYTES];
+
+    (void)state;
+    limit_text(text, sizeof text, &c);
+    assert_string_equal(text, "at least 1 %");
+    c.at_least = false;
+    limit_text(text, sizeof text, &c);
+    assert_string_equal(text, "at most 1 %");
+    c.limit = NAN;
+    limit_text(text, sizeof text, &c);
+    assert_string_equal(text, "-");
+    interval_text(text, sizeof text, 1, NAN, "s");
+    assert_string_equal(text, "-");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_faulty_cluster_is_told_in_the_first_line),
+        cmocka_unit_test(what_is_no_slowness_is_a_fault),
+        cmocka_unit_test(a_healthy_cluster_passes),
+        cmocka_unit_test(no_data_is_no_pass),
+        cmocka_unit_test(criteria_fail_without_anybody_to_blame),
+        cmocka_unit_test(a_subject_counts_once_and_few_are_named),
+        cmocka_unit_test(injected_faults_and_a_signal_are_told_N2),
+        cmocka_unit_test(a_name_takes_one_line),
+        cmocka_unit_test(quantities_are_in_units_for_people),
+        cmocka_unit_test(limits_say_which_side),
+    };
+
+    return cmocka_run_group_tests_name("acceptance_print", tests, NULL, NULL);
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report_tables.c - see report_tables.h. */
+#include "harness/accept/report_tables.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/accept/node_figures.h"
+#include "harness/accept/report_words.h"
+
+#define N_OF(array) (sizeof(array) / sizeof *(array))
+
+/* --- cells --- */
+
+/* A name or a sentence, in one line. */
+static enum rc text_cell(struct table *t, const char *text)
+{
+    char line[ACCEPT_TEXT_BYTES];
+
+    line_text(line, sizeof line, text);
+    return table_cell(t, "%s", line);
+}
+
+static enum rc quantity_cell(struct table *t, double value, const char *unit)
+{
+    char text[QUANTITY_BYTES];
+
+    quantity_text(text, sizeof text, value, unit);
+    return table_cell(t, "%s", text);
+}
+
+static enum rc interval_cell(struct table *t, double low, double high, const char *unit)
+{
+    char text[2 * QUANTITY_BYTES];
+
+    interval_text(text, sizeof text, low, high, unit);
+    return table_cell(t, "%s", text);
+}
+
+/* In a fixed unit that the column's title names, so that cells sort by their numbers; NaN: "-". */
+static enum rc scaled_cell(struct table *t, double value, double factor)
+{
+    return isnan(value) ? table_cell(t, "-") : table_cell(t, "%.4g", value * factor);
+}
+
+/* --- criteria --- */
+
+static enum rc add_criterion(struct table *t, const struct criterion *c, bool why)
+{
+    char limit[QUANTITY_BYTES + 16];
+    enum rc rc;
+
+    limit_text(limit, sizeof limit, c);
+    TRY(table_cell(t, "%s", accept_stage_name(c->stage)));
+    TRY(text_cell(t, c->name));
+    TRY(table_cell(t, "%s", c->outcome == OUTCOME_FAIL ? "FAIL" : accept_outcome_name(c->outcome)));
+    TRY(quantity_cell(t, c->measured, c->unit));
+    TRY(table_cell(t, "%s", limit));
+    TRY(interval_cell(t, c->low, c->high, c->unit));
+    TRY(table_cell(t, "%d", c->n_samples));
+    if (why)
+        TRY(text_cell(t, c->text));
+out:
+    return rc;
+}
+
+enum rc criteria_table(struct table **out, const struct acceptance *a, bool why)
+{
+    static const struct column column[] = { { "stage", ALIGN_LEFT },   { "criterion", ALIGN_LEFT },
+                                            { "outcome", ALIGN_LEFT }, { "measured", ALIGN_RIGHT },
+                                            { "limit", ALIGN_RIGHT },  { "95 % interval", ALIGN_RIGHT },
+                                            { "n", ALIGN_RIGHT },      { "why", ALIGN_LEFT } };
+    struct table *t = NULL;
+    enum rc rc;
+
+    TRY(table_open(&t, column, N_OF(column) - !why));
+    for (int i = 0; i < a->n_criteria; i++)
+        TRY(add_criterion(t, &a->criterion[i], why));
+    *out = t;
+    t = NULL;
+out:
+    table_close(&t);
+    return rc;
+}
+
+/* --- nodes --- */
+
+/* "bytes_per_s; flops_per_s (rank 3)": what a node, its ranks and its links are blamed for; the caller frees. NULL: no
+ * memory. */
+static char *blame_of(const struct acceptance *a, int node)
+{
+    char *text = NULL, name[SUBJECT_BYTES];
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&text, &n_bytes);
+
+    if (!to)
+        return NULL;
+    for (int i = 0; i < a->n_findings; i++) {
+        const struct finding *f = &a->finding[i];
+        if (!finding_is_of_node(f, node))
+            continue;
+        subject_line(name, sizeof name, a, f);
+        fprintf(to, ftell(to) > 0 ? "; %s" : "%s", f->metric);
+        if (f->subject == SUBJECT_RANK)
+            fprintf(to, " (rank %d)", f->a);
+        if (f->subject == SUBJECT_LINK)
+            fprintf(to, " (%s)", name);
+    }
+    if (fclose(to) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+static enum rc add_node(struct table *t, const struct acceptance *a, int node, const struct node_figures *f)
+{
+    const double *v = f->rank_value;
+    char *blame = blame_of(a, node);
+    enum rc rc = RC_OK;
+
+    if (!blame)
+        FAIL(RC_NOMEM, "no memory for a row of nodes");
+    TRY(text_cell(t, a->node[node].name));
+    TRY(table_cell(t, "%s", blame[0] ? blame : "-"));
+    TRY(table_cell(t, "%d", a->node[node].n_ranks));
+    TRY(scaled_cell(t, f->rate_out_bytes_per_s, 1e-6));
+    TRY(scaled_cell(t, f->rate_in_bytes_per_s, 1e-6));
+    TRY(scaled_cell(t, f->latency_s, 1e6));
+    TRY(scaled_cell(t, v[METRIC_GEMM], 1e-9));
+    TRY(scaled_cell(t, v[METRIC_MEMORY], 1e-9));
+    TRY(scaled_cell(t, v[METRIC_DETOUR], 100));
+    TRY(scaled_cell(t, v[METRIC_LONGEST_DETOUR], 1e6));
+    TRY(scaled_cell(t, v[METRIC_STEP_COMPUTE], 1e3));
+    TRY(scaled_cell(t, v[METRIC_STEP_WAIT], 1e3));
+out:
+    free(blame);
+    return rc;
+}
+
+enum rc nodes_table(struct table **out, const struct acceptance *a)
+{
+    static const struct column column[] = { { "node", ALIGN_LEFT },           { "blamed for", ALIGN_LEFT },
+                                            { "ranks", ALIGN_RIGHT },         { "out, Mbyte/s", ALIGN_RIGHT },
+                                            { "in, Mbyte/s", ALIGN_RIGHT },   { "latency, us", ALIGN_RIGHT },
+                                            { "GEMM, Gflop/s", ALIGN_RIGHT }, { "memory, Gbyte/s", ALIGN_RIGHT },
+                                            { "detours, %", ALIGN_RIGHT },    { "longest detour, us", ALIGN_RIGHT },
+                                            { "step, ms", ALIGN_RIGHT },      { "wait, ms", ALIGN_RIGHT } };
+    struct node_figures *f = malloc((size_t)a->n_nodes * sizeof *f);
+    struct table *t = NULL;
+    enum rc rc = RC_OK;
+
+    if (!f)
+        FAIL(RC_NOMEM, "no memory for figures of %d nodes", a->n_nodes);
+    TRY(node_figures_all(f, a));
+    TRY(table_open(&t, column, N_OF(column)));
+    for (int i = 0; i < a->n_nodes; i++)
+        TRY(add_node(t, a, i, &f[i]));
+    *out = t;
+    t = NULL;
+out:
+    free(f);
+    table_close(&t);
+    return rc;
+}
+
+/* --- pairs --- */
+
+struct pair_rate {
+    int from, to;
+    double bytes_per_s;
+};
+
+static int by_rate(const void *a, const void *b)
+{
+    const struct pair_rate *x = a, *y = b;
+
+    if (x->bytes_per_s < y->bytes_per_s || x->bytes_per_s > y->bytes_per_s)
+        return x->bytes_per_s < y->bytes_per_s ? -1 : 1;
+    return x->from != y->from ? x->from - y->from : x->to - y->to;
+}
+
+/* out[n * n]; returns how many have a rate. */
+static size_t rated_pairs(struct pair_rate *out, const struct tournament *t)
+{
+    size_t n = 0;
+
+    for (int i = 0; i < t->n_nodes; i++)
+        for (int j = 0; j < t->n_nodes; j++) {
+            const double rate = i == j ? NAN : pair_median(t, PAIR_RATE, i, j);
+            if (!isnan(rate))
+                out[n++] = (struct pair_rate){ i, j, rate };
+        }
+    return n;
+}
+
+static enum rc add_pair(struct table *t, const struct acceptance *a, const struct pair_rate *p, double best)
+{
+    enum rc rc;
+
+    TRY(text_cell(t, a->node[p->from].name));
+    TRY(text_cell(t, a->node[p->to].name));
+    TRY(scaled_cell(t, p->bytes_per_s, 1e-6));
+    TRY(scaled_cell(t, p->bytes_per_s / best, 100));
+    TRY(scaled_cell(t, pair_median(&a->tournament, PAIR_LATENCY, p->from, p->to), 1e6));
+out:
+    return rc;
+}
+
+enum rc slowest_pairs_table(struct table **out, const struct acceptance *a, size_t most_rows)
+{
+    static const struct column column[] = { { "from", ALIGN_LEFT },
+                                            { "to", ALIGN_LEFT },
+                                            { "rate, Mbyte/s", ALIGN_RIGHT },
+                                            { "of the best quarter, %", ALIGN_RIGHT },
+                                            { "latency, us", ALIGN_RIGHT } };
+    const size_t n_all = (size_t)a->n_nodes * (size_t)a->n_nodes;
+    struct pair_rate *pair = malloc(n_all * sizeof *pair);
+    struct table *t = NULL;
+    enum rc rc = RC_OK;
+
+    if (!pair)
+        FAIL(RC_NOMEM, "no memory for the rates of %d nodes", a->n_nodes);
+    const size_t n = a->tournament.n_repeats > 0 ? rated_pairs(pair, &a->tournament) : 0;
+    qsort(pair, n, sizeof *pair, by_rate);
+    const double best = n > 0 ? pair[n - 1 - (n - 1) / 4].bytes_per_s : NAN; /* best_quarter() */
+    TRY(table_open(&t, column, N_OF(column)));
+    for (size_t i = 0; i < n && i < most_rows; i++)
+        TRY(add_pair(t, a, &pair[i], best));
+    *out = t;
+    t = NULL;
+out:
+    free(pair);
+    table_close(&t);
+    return rc;
+}
+
+/* --- the others --- */
+
+static enum rc add_fact(struct table *t, const struct acceptance *a, const struct preflight_row *p)
+{
+    enum rc rc;
+
+    TRY(text_cell(t, p->what));
+    TRY(table_cell(t, "%s", p->outcome == OUTCOME_FAIL ? "FAIL" : accept_outcome_name(p->outcome)));
+    TRY(text_cell(t, p->value));
+    TRY(text_cell(t, p->node >= 0 ? a->node[p->node].name : "-"));
+    TRY(text_cell(t, p->node >= 0 ? p->other : "-"));
+out:
+    return rc;
+}
+
+enum rc preflight_table(struct table **out, const struct acceptance *a)
+{
+    static const struct column column[] = { { "fact", ALIGN_LEFT },
+                                            { "outcome", ALIGN_LEFT },
+                                            { "most nodes", ALIGN_LEFT },
+                                            { "but", ALIGN_LEFT },
+                                            { "has", ALIGN_LEFT } };
+    struct table *t = NULL;
+    enum rc rc;
+
+    TRY(table_open(&t, column, N_OF(column)));
+    for (int i = 0; i < a->n_preflight; i++)
+        TRY(add_fact(t, a, &a->preflight[i]));
+    *out = t;
+    t = NULL;
+out:
+    table_close(&t);
+    return rc;
+}
+
+static enum rc add_rate(struct table *t, const struct sized_rate *r)
+{
+    enum rc rc;
+
+    TRY(table_cell(t, "%zu", r->n_bytes));
+    TRY(quantity_cell(t, r->bytes_per_s, "byte/s"));
+    TRY(interval_cell(t, r->low_bytes_per_s, r->high_bytes_per_s, "byte/s"));
+    TRY(quantity_cell(t, r->bound_ratio, "ratio"));
+    TRY(table_cell(t, "%d", r->n_repeats));
+out:
+    return rc;
+}
+
+enum rc sizes_table(struct table **out, const struct sized_rate *rate, int n, const char *title)
+{
+    const struct column column[] = { { "bytes", ALIGN_RIGHT },
+                                     { title, ALIGN_RIGHT },
+                                     { "95 % interval", ALIGN_RIGHT },
+                                     { "of the bound", ALIGN_RIGHT },
+                                     { "repeats", ALIGN_RIGHT } };
+    struct table *t = NULL;
+    enum rc rc;
+
+    TRY(table_open(&t, column, N_OF(column)));
+    for (int i = 0; i < n; i++)
+        TRY(add_rate(t, &rate[i]));
+    *out = t;
+    t = NULL;
+out:
+    table_close(&t);
+    return rc;
+}
+
+static enum rc add_scale(struct table *t, const struct scaled_training *s)
+{
+    enum rc rc;
+
+    TRY(table_cell(t, "%d", s->n_nodes));
+    TRY(table_cell(t, "%d", s->n_ranks));
+    TRY(quantity_cell(t, s->samples_per_s, "samples/s"));
+    TRY(interval_cell(t, s->low_samples_per_s, s->high_samples_per_s, "samples/s"));
+    TRY(quantity_cell(t, s->efficiency_ratio, "ratio"));
+    TRY(interval_cell(t, s->low_efficiency_ratio, s->high_efficiency_ratio, "ratio"));
+    TRY(quantity_cell(t, s->exposed_ratio, "ratio"));
+out:
+    return rc;
+}
+
+enum rc training_table(struct table **out, const struct acceptance *a)
+{
+    static const struct column column[] = { { "nodes", ALIGN_RIGHT },      { "ranks", ALIGN_RIGHT },
+                                            { "throughput", ALIGN_RIGHT }, { "95 % interval", ALIGN_RIGHT },
+                                            { "efficiency", ALIGN_RIGHT }, { "95 % interval", ALIGN_RIGHT },
+                                            { "exposed", ALIGN_RIGHT } };
+    struct table *t = NULL;
+    enum rc rc;
+
+    TRY(table_open(&t, column, N_OF(column)));
+    for (int i = 0; i < a->n_training; i++)
+        TRY(add_scale(t, &a->training[i]));
+    *out = t;
+    t = NULL;
+out:
+    table_close(&t);
+    return rc;
+}

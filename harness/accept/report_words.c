@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report_words.c - see report_words.h. */
+#include "harness/accept/report_words.h"
+
+#include <math.h>
+#include <string.h>
+
+/* --- quantities --- */
+
+/* Four digits, never an exponent where a person would not write one. */
+static void number_text(char *out, size_t n_bytes, double value)
+{
+    const double size = fabs(value);
+
+    if (size >= 1000 && size < 1e9)
+        snprintf(out, n_bytes, "%.0f", value);
+    else
+        snprintf(out, n_bytes, "%.4g", value);
+}
+
+static void time_text(char *out, size_t n_bytes, double value_s)
+{
+    static const struct {
+        double least_s, factor;
+        const char *unit;
+    } scale[] = { { 1, 1, "s" }, { 1e-3, 1e3, "ms" }, { 1e-6, 1e6, "us" }, { 0, 1e9, "ns" } };
+    const double size_s = fabs(value_s);
+    char number[32];
+    size_t i = 0;
+
+    while (size_s < scale[i].least_s && size_s > 0)
+        i++;
+    number_text(number, sizeof number, value_s * scale[i].factor);
+    snprintf(out, n_bytes, "%s %s", number, scale[i].unit);
+}
+
+static void prefixed_text(char *out, size_t n_bytes, double value, const char *unit)
+{
+    static const struct {
+        double least;
+        const char *prefix;
+    } scale[] = { { 1e9, "G " }, { 1e6, "M " }, { 1e4, "k " }, { 0, "" } };
+    char number[32];
+    size_t i = 0;
+
+    while (fabs(value) < scale[i].least)
+        i++;
+    number_text(number, sizeof number, scale[i].least > 0 ? value / (i == 2 ? 1e3 : scale[i].least) : value);
+    snprintf(out, n_bytes, "%s %s%s", number, scale[i].prefix, unit);
+}
+
+void quantity_text(char *out, size_t n_bytes, double value, const char *unit)
+{
+    char number[32];
+
+    number_text(number, sizeof number, value);
+    if (isnan(value))
+        snprintf(out, n_bytes, "-");
+    else if (strcmp(unit, "s") == 0)
+        time_text(out, n_bytes, value);
+    else if (strcmp(unit, "ratio") == 0)
+        snprintf(out, n_bytes, "%.4g %%", 100 * value);
+    else if (strncmp(unit, "of ", 3) == 0)
+        snprintf(out, n_bytes, "%.4g %% %s", 100 * value, unit);
+    else if (unit[0] == '\0')
+        snprintf(out, n_bytes, "%s", number);
+    else
+        prefixed_text(out, n_bytes, value, unit);
+}
+
+void limit_text(char *out, size_t n_bytes, const struct criterion *c)
+{
+    char text[QUANTITY_BYTES];
+
+    quantity_text(text, sizeof text, c->limit, c->unit);
+    if (isnan(c->limit))
+        snprintf(out, n_bytes, "-");
+    else
+        snprintf(out, n_bytes, "at %s %s", c->at_least ? "least" : "most", text);
+}
+
+void interval_text(char *out, size_t n_bytes, double low, double high, const char *unit)
+{
+    char from[QUANTITY_BYTES], to[QUANTITY_BYTES];
+
+    quantity_text(from, sizeof from, low, unit);
+    quantity_text(to, sizeof to, high, unit);
+    if (isnan(low) || isnan(high))
+        snprintf(out, n_bytes, "-");
+    else
+        snprintf(out, n_bytes, "%s to %s", from, to);
+}
+
+/* --- names --- */
+
+void line_text(char *out, size_t n_bytes, const char *text)
+{
+    snprintf(out, n_bytes, "%s", text);
+    for (char *c = out; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 127)
+            *c = '?';
+}
+
+void subject_line(char *out, size_t n_bytes, const struct acceptance *a, const struct finding *f)
+{
+    char name[SUBJECT_BYTES];
+
+    accept_subject_text(name, sizeof name, a, f);
+    line_text(out, n_bytes, name);
+}
+
+const char *outcome_title(enum accept_outcome outcome)
+{
+    static const char *const title[] = { "PASS", "FAIL", "NO DATA", "SKIPPED" };
+
+    return title[outcome];
+}
+
+/* --- the verdict --- */
+
+enum { MOST_NAMED = 8 };
+
+/* Is there an earlier finding of the same node, rank or link? */
+static bool was_named(const struct acceptance *a, int i)
+{
+    const struct finding *f = &a->finding[i];
+
+    for (int k = 0; k < i; k++) {
+        const struct finding *g = &a->finding[k];
+        if (g->subject != f->subject)
+            continue;
+        if (f->subject == SUBJECT_FLEET || (g->a == f->a && (f->subject != SUBJECT_LINK || g->b == f->b)))
+            return true;
+    }
+    return false;
+}
+
+static int n_subjects(const struct acceptance *a, enum subject subject)
+{
+    int n = 0;
+
+    for (int i = 0; i < a->n_findings; i++)
+        n += a->finding[i].subject == subject && !was_named(a, i);
+    return n;
+}
+
+/* What is not slow is wrong: versions that differ, corrupted parameters. */
+static bool are_slow(const struct acceptance *a)
+{
+    for (int i = 0; i < a->n_findings; i++)
+        if (a->finding[i].stage == ACCEPT_PREFLIGHT || a->finding[i].stage == ACCEPT_INTEGRITY)
+            return false;
+    return true;
+}
+
+static void print_subjects(const struct acceptance *a, FILE *to)
+{
+    char name[SUBJECT_BYTES];
+    int n_named = 0, n_left = 0;
+
+    for (int i = 0; i < a->n_findings; i++) {
+        if (was_named(a, i))
+            continue;
+        if (n_named == MOST_NAMED) {
+            n_left++;
+            continue;
+        }
+        subject_line(name, sizeof name, a, &a->finding[i]);
+        fprintf(to, "%s%s", n_named++ > 0 ? "; " : ": ", name);
+    }
+    if (n_left > 0)
+        fprintf(to, "; and %d more", n_left);
+}
+
+/* "1 node and 2 links are slow: ..." */
+static void print_blame(const struct acceptance *a, FILE *to)
+{
+    static const char *const name[] = { "the whole fleet", "node", "rank", "link" };
+    static const enum subject order[] = { SUBJECT_NODE, SUBJECT_RANK, SUBJECT_LINK, SUBJECT_FLEET };
+    int n_all = 0, n_kinds = 0, n_told = 0;
+
+    for (int k = 0; k < 4; k++)
+        n_kinds += n_subjects(a, order[k]) > 0;
+    for (int k = 0; k < 4; k++) {
+        const int n = n_subjects(a, order[k]);
+        if (n == 0)
+            continue;
+        fputs(n_told == 0 ? "" : n_told + 1 < n_kinds ? ", " : " and ", to);
+        if (order[k] == SUBJECT_FLEET)
+            fputs(name[SUBJECT_FLEET], to);
+        else
+            fprintf(to, "%d %s%s", n, name[order[k]], n == 1 ? "" : "s");
+        n_all += n;
+        n_told++;
+    }
+    fprintf(to, " %s %s", n_all == 1 ? "is" : "are", are_slow(a) ? "slow" : "at fault");
+    print_subjects(a, to);
+}
+
+static int n_criteria_of(const struct acceptance *a, enum accept_outcome outcome)
+{
+    int n = 0;
+
+    for (int i = 0; i < a->n_criteria; i++)
+        n += a->criterion[i].outcome == outcome;
+    return n;
+}
+
+/* "2 of 14 criteria ...: name; name" */
+static void print_criteria_of(const struct acceptance *a, enum accept_outcome outcome, const char *how, FILE *to)
+{
+    const int n = n_criteria_of(a, outcome);
+    int n_named = 0;
+
+    fprintf(to, "%d of %d criteria %s", n, a->n_criteria, how);
+    for (int i = 0; i < a->n_criteria && n_named < MOST_NAMED; i++)
+        if (a->criterion[i].outcome == outcome)
+            fprintf(to, "%s%s", n_named++ > 0 ? "; " : ": ", a->criterion[i].name);
+    if (n > n_named)
+        fprintf(to, "; and %d more", n - n_named);
+}
+
+static void print_no_data(const struct acceptance *a, FILE *to)
+{
+    int n_named = 0;
+
+    if (n_criteria_of(a, OUTCOME_NO_DATA) > 0) {
+        print_criteria_of(a, OUTCOME_NO_DATA, "have no data", to);
+        return;
+    }
+    fputs("nothing was judged", to);
+    for (int s = 0; s < ACCEPT_N_STAGES; s++)
+        if (a->stage[s].outcome == OUTCOME_NO_DATA)
+            fprintf(to, "%s%s", n_named++ > 0 ? ", " : "; stages without data: ", accept_stage_name(s));
+}
+
+void verdict_print(const struct acceptance *a, FILE *to)
+{
+    fprintf(to, "%s: ", outcome_title(a->outcome));
+    if (a->outcome == OUTCOME_FAIL && a->n_findings > 0)
+        print_blame(a, to);
+    else if (a->outcome == OUTCOME_FAIL)
+        print_criteria_of(a, OUTCOME_FAIL, "fail", to);
+    else if (a->outcome == OUTCOME_PASS)
+        fprintf(to, "%d criteri%s hold%s on %d node%s and %d rank%s", n_criteria_of(a, OUTCOME_PASS),
+                n_criteria_of(a, OUTCOME_PASS) == 1 ? "on" : "a", n_criteria_of(a, OUTCOME_PASS) == 1 ? "s" : "",
+                a->n_nodes, a->n_nodes == 1 ? "" : "s", a->n_ranks, a->n_ranks == 1 ? "" : "s");
+    else if (a->outcome == OUTCOME_NO_DATA)
+        print_no_data(a, to);
+    else
+        fputs("every stage was skipped", to);
+}
+
+void verdict_print_notes(const struct acceptance *a, FILE *to)
+{
+    char faults[ACCEPT_INJECTED_BYTES];
+
+    line_text(faults, sizeof faults, a->injected);
+    if (faults[0])
+        fprintf(to, "Faults were injected on order: %s.\n", faults);
+    if (a->stop_signal)
+        fprintf(to, "The test was stopped by signal %d before its end: this is what it had measured.\n",
+                a->stop_signal);
+}
+
+/* --- findings --- */
+
+bool finding_is_of_node(const struct finding *f, int node)
+{
+    switch (f->subject) {
+    case SUBJECT_NODE:
+        return f->a == node;
+    case SUBJECT_RANK:
+        return f->b == node;
+    case SUBJECT_LINK:
+        return f->a == node || f->b == node;
+    case SUBJECT_FLEET:
+        break;
+    }
+    return false;
+}
+
+/* Does text name its subject already? */
+static bool begins_with(const char *text, const char *name)
+{
+    return strncmp(text, name, strlen(name)) == 0;
+}
+
+void finding_print(const struct acceptance *a, const struct finding *f, FILE *to)
+{
+    char name[SUBJECT_BYTES], text[ACCEPT_TEXT_BYTES], measured[QUANTITY_BYTES], expected[QUANTITY_BYTES];
+
+    subject_line(name, sizeof name, a, f);
+    line_text(text, sizeof text, f->text);
+    quantity_text(measured, sizeof measured, f->measured, f->unit);
+    quantity_text(expected, sizeof expected, f->expected, f->unit);
+    if (!begins_with(text, name))
+        fprintf(to, "%s%s", name, text[0] ? ": " : "");
+    fprintf(to, "%s (%s, %s", text, accept_stage_name(f->stage), f->metric);
+    if (!isnan(f->measured))
+        fprintf(to, ": %s, expected %s", measured, expected);
+    if (f->expected > 0 && !isnan(f->measured))
+        fprintf(to, ": %.1f %%", 100 * f->measured / f->expected);
+    if (f->q_value > 0)
+        fprintf(to, "; false-discovery rate %.2g", f->q_value);
+    fputc(')', to);
+}
+
+/* --- what says nothing --- */
+
+/* "no data: one node has no pairs", and a line feed. */
+static void print_why(enum accept_outcome outcome, const char *why, FILE *to)
+{
+    char text[ACCEPT_TEXT_BYTES];
+
+    line_text(text, sizeof text, why);
+    fprintf(to, "%s%s%s\n", accept_outcome_name(outcome), text[0] ? ": " : "", text);
+}
+
+void silent_print(const struct acceptance *a, FILE *to)
+{
+    char name[ACCEPT_NAME_BYTES];
+
+    for (int s = 0; s < ACCEPT_N_STAGES; s++) {
+        const struct stage_state *t = &a->stage[s];
+        if (t->outcome != OUTCOME_NO_DATA && t->outcome != OUTCOME_SKIPPED && !t->why[0])
+            continue;
+        fprintf(to, "%s: ", accept_stage_name(s));
+        print_why(t->outcome, t->why, to);
+    }
+    for (int i = 0; i < a->n_criteria; i++) {
+        const struct criterion *c = &a->criterion[i];
+        if (c->outcome != OUTCOME_NO_DATA && c->outcome != OUTCOME_SKIPPED)
+            continue;
+        line_text(name, sizeof name, c->name);
+        fprintf(to, "%s, %s: ", accept_stage_name(c->stage), name);
+        print_why(c->outcome, c->text, to);
+    }
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report_words.h - quantities, verdict and findings in words: the same in every output. Of this room. Cannot fail. */
+#ifndef HARNESS_ACCEPT_REPORT_WORDS_H
+#define HARNESS_ACCEPT_REPORT_WORDS_H
+
+#include <stdio.h>
+
+#include "harness/accept/acceptance.h"
+
+enum { QUANTITY_BYTES = 64, SUBJECT_BYTES = 3 * ACCEPT_NAME_BYTES };
+
+/* "117.4 M byte/s", "2.35 ms", "93.1 %", "0.52 % of the time", "12 cores"; NaN: "-". Four digits; html.W4 sorts it. */
+void quantity_text(char *out, size_t n_bytes, double value, const char *unit);
+/* "at least 100 M byte/s"; no limit: "-". */
+void limit_text(char *out, size_t n_bytes, const struct criterion *c);
+/* "93 M byte/s to 95.2 M byte/s"; none: "-". */
+void interval_text(char *out, size_t n_bytes, double low, double high, const char *unit);
+/* text in one line: control characters, which a name may hold, become question marks. */
+void line_text(char *out, size_t n_bytes, const char *text);
+/* accept_subject_text() in one line. */
+void subject_line(char *out, size_t n_bytes, const struct acceptance *a, const struct finding *f);
+/* "FAIL", "NO DATA": for the beginning of a line. */
+const char *outcome_title(enum accept_outcome outcome);
+
+/* "FAIL: 1 node and 1 link are slow: host3; link host1 - host4", without a line feed. */
+void verdict_print(const struct acceptance *a, FILE *to);
+/* What else is to be known of the verdict: faults on order, a signal. A line each. */
+void verdict_print_notes(const struct acceptance *a, FILE *to);
+/* "host3: it sends at 60 % of what others do (pairwise, bytes_per_s: 70.4 M byte/s, expected 117 M byte/s: 60.2 %;
+ * false-discovery rate 0.0012)", without a line feed. */
+void finding_print(const struct acceptance *a, const struct finding *f, FILE *to);
+/* A line for each stage and criterion that has no data or was skipped, and why. */
+void silent_print(const struct acceptance *a, FILE *to);
+/* Is the finding of this node: its own, of a rank on it, of a link that it is an end of? */
+bool finding_is_of_node(const struct finding *f, int node);
+
+#endif
