@@ -58,7 +58,7 @@ static void count_others(struct preflight_row *row, int n_blamed)
 
 static const char *shown(const char *text)
 {
-    return text[0] ? text : "none";
+    return text[0] ? text : "nothing";
 }
 
 /* The text that most nodes have, of equally many the first. */

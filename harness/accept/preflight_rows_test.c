@@ -110,7 +110,7 @@ static void the_node_that_differs_is_named(void **state)
     assert_row(f, "cores", OUTCOME_FAIL, "8", 2, "4, and 1 more node differs");
     assert_row(f, "memory", OUTCOME_FAIL, "64.0 GiB", 1, "32.0 GiB");
     assert_row(f, "link speed", OUTCOME_FAIL, "100 Gbit/s", 4, "not known");
-    assert_row(f, "GPU driver", OUTCOME_FAIL, "none", 0, "535.54.03");
+    assert_row(f, "GPU driver", OUTCOME_FAIL, "nothing", 0, "535.54.03");
 }
 
 /* Rank 0's node has no say of its own: the first that differs from most may be node 0. */
