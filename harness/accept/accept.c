@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/world/stop.h"
-
 static const struct stage {
     stage_fn *run;
     double weight; /* its part of the time of a short test, about */
@@ -59,6 +57,12 @@ static void describe(struct acceptance *a, const struct stage_env *env)
     snprintf(a->world, sizeof a->world, "%s", w->ops->module.name);
     snprintf(a->transport, sizeof a->transport, "%s", env->transport->module.name);
     snprintf(a->compute, sizeof a->compute, "%s", env->backend->module.name);
+    for (int i = 0; i < env->inject->n_faults; i++) {
+        const size_t n = strlen(a->injected);
+        snprintf(a->injected + n, sizeof a->injected - n, "%s", n > 0 ? "," : "");
+        inject_text(a->injected + strlen(a->injected), sizeof a->injected - strlen(a->injected),
+                    &env->inject->fault[i]);
+    }
     memcpy(a->node, f->node, (size_t)f->n_nodes * sizeof *a->node);
     memcpy(a->node_of_rank, f->node_of_rank, (size_t)f->n_ranks * sizeof *a->node_of_rank);
 }
@@ -76,6 +80,16 @@ static void note_end(struct acceptance *a, const struct world *w, int s, const c
                      accept_stage_name((enum accept_stage)s));
 }
 
+/* Rank 0: how long the stage took, and why it ended before its work was done, if it did. */
+static void note_stage(struct run *run, int s)
+{
+    struct stage_state *state = &run->env.out->stage[s];
+
+    state->took_s = (double)(world_now_ns(run->env.world) - run->env.started_ns) / 1e9;
+    if (run->env.ended[0] && !state->why[0])
+        snprintf(state->why, sizeof state->why, "%s", run->env.ended);
+}
+
 /* One stage. *goes_on: another may follow; the same on all ranks that are left. */
 static enum rc run_stage(struct run *run, int s, bool *goes_on)
 {
@@ -85,14 +99,18 @@ static enum rc run_stage(struct run *run, int s, bool *goes_on)
     run->stage_name = accept_stage_name((enum accept_stage)s);
     run->stage_weight = weight_of(env->criteria, s);
     env->started_ns = world_now_ns(env->world);
+    env->ended[0] = '\0';
     if (env->out)
         env->out->stage[s].was_run = true;
     tell(run, 0, "");
     rc = stages[s].run(env);
-    if (rc == RC_OK)
-        rc = stage_goes_on(env, true, goes_on);
     if (env->out)
-        env->out->stage[s].took_s = (double)(world_now_ns(env->world) - env->started_ns) / 1e9;
+        note_stage(run, s);
+    if (rc == RC_OK) { /* a stage at its limit of time ends alone, a signal ends the test */
+        env->started_ns = world_now_ns(env->world);
+        env->ended[0] = '\0';
+        rc = stage_goes_on(env, true, goes_on);
+    }
     run->done_weight += run->stage_weight;
     return rc;
 }
@@ -110,8 +128,6 @@ static enum rc run_stages(struct run *run)
         rc = run_stage(run, s, &goes_on);
         if (a && (rc != RC_OK || !goes_on))
             note_end(a, w, s, rc != RC_OK ? rc_message() : a->stage[s].why);
-        if (a && !goes_on)
-            a->stop_signal = world_stop_signal(w) ? world_stop_signal(w) : stop_signal();
         if (rc == RC_PEER && world_lost_rank(w) >= 0) { /* A2 */
             rc = RC_OK;
             goes_on = false;

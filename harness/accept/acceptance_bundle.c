@@ -74,3 +74,14 @@ enum rc acceptance_write(const struct acceptance *a, const struct criteria *c, c
 out:
     return rc;
 }
+
+enum rc acceptance_keep(const struct acceptance *a, const char *dir)
+{
+    char path[ACCEPTANCE_PATH_BYTES];
+    enum rc rc;
+
+    TRY(bundle_path(path, dir, "acceptance.jsonl"));
+    TRY(acceptance_save(a, path));
+out:
+    return rc;
+}

@@ -38,6 +38,8 @@ enum rc acceptance_print(const struct acceptance *a, FILE *to) MUST_CHECK;
  * RC_INVAL, RC_NOMEM: P1. */
 enum rc acceptance_write(const struct acceptance *a, const struct criteria *c, const struct record *manifest,
                          const char *dir) MUST_CHECK;
+/* acceptance.jsonl of dir alone, of a test that goes on. RC_INVAL, RC_IO, RC_NOMEM. */
+enum rc acceptance_keep(const struct acceptance *a, const char *dir) MUST_CHECK;
 /* Read acceptance.jsonl of a bundle back. RC_INVAL names file, line and what is wrong; RC_NOMEM. */
 enum rc acceptance_load(struct acceptance *out, const char *dir) MUST_CHECK;
 /* Is it such a folder? */

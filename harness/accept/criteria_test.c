@@ -294,8 +294,7 @@ int main(void)
         cmocka_unit_test(defaults_are_sensible),      cmocka_unit_test(the_table_is_sound),
         cmocka_unit_test(files_change_what_they_say), cmocka_unit_test(each_error_names_line_key_and_value),
         cmocka_unit_test(settings_change_values),     cmocka_unit_test(stages_can_be_left_out),
-        cmocka_unit_test(stages_can_be_chosen),
-        cmocka_unit_test(what_is_written_comes_back),
+        cmocka_unit_test(stages_can_be_chosen),       cmocka_unit_test(what_is_written_comes_back),
     };
 
     return cmocka_run_group_tests_name("criteria", tests, NULL, NULL);
