@@ -345,7 +345,8 @@ static void nothing_is_found(void **state)
     end(&run);
 }
 
-/* 1 / 0.8 of what the others take. */
+/* 1 / 0.8 of what the others take. With overlap its own updates run beside its computing more than those of the others,
+ * who wait then. */
 static void as_slow_as_ordered(void **state)
 {
     struct step_parts parts[3];
@@ -360,7 +361,8 @@ static void as_slow_as_ordered(void **state)
     assert_int_equal(train_summarise(&s, &run.job, &run.result), RC_OK);
     assert_int_equal(steps_worker_parts(parts, &s.steps), RC_OK);
     const double ratio = parts[1].compute_s / parts[0].compute_s, other = parts[2].compute_s / parts[0].compute_s;
-    if (ratio < 1.2499 || ratio > 1.2501 || other < 0.9999 || other > 1.0001)
+    const double most_ratio = strcmp(args[2], "overlap") == 0 ? 1.3 : 1.2501;
+    if (ratio < 1.2499 || ratio > most_ratio || other < 0.9999 || other > 1.0001)
         fail_msg("the slow rank computes %.5f times as long, the other one %.5f", ratio, other);
     end(&run);
 }

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stage_soak.c - training at all ranks for long: do steps become slower, and how slow is the slowest minute?
+ *
+ * It is a row of trainings, each of a minute, or of a tenth of the time where that is shorter, so that stamps of hours
+ * need no more memory than those of a minute, and a signal loses at most one of them: it ends that between two steps.
+ * The stage's limit of time is for each of them.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "harness/accept/trainings.h"
+
+enum { LEAST_PARTS = 10 };
+
+struct parts {      /* of the soak so far; rank 0 */
+    double *step_s; /* [n]: the median step of each */
+    size_t n;
+    uint64_t n_steps;
+};
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Changes the order of x. */
+static double median(double *x, size_t n)
+{
+    qsort(x, n, sizeof *x, ascending);
+    return n % 2 == 1 ? x[n / 2] : 0.5 * (x[n / 2 - 1] + x[n / 2]);
+}
+
+/* Of values [from, to), whose order stays. RC_NOMEM. */
+static enum rc median_of(double *out, const double *x, size_t from, size_t to)
+{
+    double *copy = malloc((to - from) * sizeof *copy);
+
+    if (!copy)
+        return rc_raise(RC_NOMEM, "no memory for a median of %zu values", to - from);
+    for (size_t i = from; i < to; i++)
+        copy[i - from] = x[i];
+    *out = median(copy, to - from);
+    free(copy);
+    return RC_OK;
+}
+
+/* The median over its steps of the slowest worker's. RC_NOMEM. */
+static enum rc median_step(double *out, const struct steps *s)
+{
+    double *step_s = calloc(s->n_steps, sizeof *step_s);
+
+    if (!step_s)
+        return rc_raise(RC_NOMEM, "no memory for a median of %zu steps", s->n_steps);
+    for (size_t w = 0; w < s->n_workers; w++)
+        for (size_t t = 0; t < s->n_steps; t++) {
+            const struct step_stamp *at = &s->stamp[w * s->n_steps + t];
+            const double own_s = 1e-9 * (double)(at->end_ns - at->start_ns);
+            step_s[t] = own_s > step_s[t] ? own_s : step_s[t];
+        }
+    *out = median(step_s, s->n_steps);
+    free(step_s);
+    return RC_OK;
+}
+
+static enum rc keep_part(struct parts *p, const struct training_run *run)
+{
+    double *more = realloc(p->step_s, (p->n + 1) * sizeof *more);
+    enum rc rc;
+
+    if (!more)
+        return rc_raise(RC_NOMEM, "no memory for %zu parts of a soak", p->n + 1);
+    p->step_s = more;
+    TRY(median_step(&p->step_s[p->n], &run->summary.steps));
+    p->n++;
+    p->n_steps += run->result.n_steps;
+out:
+    return rc;
+}
+
+/* Rank 0, of what there is. */
+static enum rc keep_soak(struct acceptance *a, const struct parts *p, double took_s)
+{
+    const size_t n_tenth = p->n / LEAST_PARTS > 0 ? p->n / LEAST_PARTS : 1;
+    double first_s, last_s, all_s, worst_s = 0;
+    enum rc rc = RC_OK;
+
+    if (p->n == 0)
+        return RC_OK;
+    TRY(median_of(&first_s, p->step_s, 0, n_tenth));
+    TRY(median_of(&last_s, p->step_s, p->n - n_tenth, p->n));
+    TRY(median_of(&all_s, p->step_s, 0, p->n));
+    for (size_t i = 0; i < p->n; i++)
+        worst_s = p->step_s[i] > worst_s ? p->step_s[i] : worst_s;
+    a->soak = (struct soak){ .minutes = took_s / 60,
+                             .drift_ratio = last_s / first_s - 1,
+                             .worst_ratio = worst_s / all_s,
+                             .n_steps = p->n_steps };
+out:
+    return rc;
+}
+
+/* One training more, of about part_s. */
+static enum rc soak_part(struct stage_env *env, struct parts *p, struct training_order *order)
+{
+    struct training_run run;
+    enum rc rc;
+
+    TRY(training_run(&run, env, order));
+    if (env->out && run.has_run)
+        TRY(keep_part(p, &run));
+out:
+    training_close(&run);
+    return rc;
+}
+
+/* The same on all ranks, by rank 0's clock. */
+static enum rc seconds_since(double *out, struct stage_env *env, uint64_t started_ns)
+{
+    *out = 1e-9 * (double)(world_now_ns(env->world) - started_ns);
+    return world_broadcast(env->world, out, sizeof *out);
+}
+
+static enum rc soak(struct stage_env *env, struct training_order *order, const struct training_pace *pace,
+                    double wanted_s)
+{
+    const double part_s = wanted_s / LEAST_PARTS < 60 ? wanted_s / LEAST_PARTS : 60;
+    const uint64_t started_ns = world_now_ns(env->world);
+    struct parts parts = { .n = 0 };
+    double took_s = 0;
+    bool goes_on;
+    enum rc rc;
+
+    order->n_steps = training_steps_within(pace, part_s, 1e8);
+    for (;;) {
+        env->started_ns = world_now_ns(env->world); /* the limit is of a part */
+        TRY(stage_goes_on(env, took_s < wanted_s, &goes_on));
+        if (!goes_on)
+            break;
+        order->from_ratio = took_s / wanted_s;
+        order->to_ratio = (took_s + part_s) / wanted_s < 1 ? (took_s + part_s) / wanted_s : 1;
+        TRY(soak_part(env, &parts, order));
+        TRY(seconds_since(&took_s, env, started_ns));
+    }
+    if (env->out)
+        TRY(keep_soak(env->out, &parts, took_s));
+    if (took_s < wanted_s)
+        training_why(env, ACCEPT_SOAK, "ended after %.3g of %.3g minutes", took_s / 60, wanted_s / 60);
+out:
+    free(parts.step_s);
+    return rc;
+}
+
+enum rc stage_soak(struct stage_env *env)
+{
+    const double wanted_s = 60 * env->criteria->soak_minutes;
+    struct training_order order = {
+        .stage = ACCEPT_SOAK, .model = env->criteria->training_model, .n_nodes = env->fleet->n_nodes, .more = ""
+    };
+    struct training_pace pace;
+    enum rc rc = RC_OK;
+
+    if (!(wanted_s > 0)) {
+        training_why(env, ACCEPT_SOAK, "soak_minutes is 0: there is nothing to do");
+        return RC_OK;
+    }
+    TRY(training_time(&pace, env, &order));
+    if (pace.has_run)
+        TRY(soak(env, &order, &pace, wanted_s));
+out:
+    return rc;
+}

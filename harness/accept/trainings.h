@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * trainings.h - trainings that stages make in a part of the ranks of the test: options as a user of `gradmark train`
+ * would type them, its own job, ranks, and summary.
+ *
+ * Invariants
+ *   R1  The part is the ranks of the first nodes, in their order, so that rank 0 of the test is rank 0 of each
+ * training, and has its result. The others wait, asleep. R2  A training that cannot be prepared (an unknown model, too
+ * little memory on a rank) is no error: nothing runs, and rank 0 has the reason. R3  What env->inject orders is done by
+ * the drills of train: ranks compute slowly, bits flip, and nothing else.
+ */
+#ifndef HARNESS_ACCEPT_TRAININGS_H
+#define HARNESS_ACCEPT_TRAININGS_H
+
+#include "harness/accept/stages.h"
+#include "harness/train/train.h"
+
+enum { TRAINING_OPTIONS_BYTES = 1024 };
+
+struct training_order {
+    enum accept_stage stage;
+    const char *model;
+    int n_nodes; /* the first so many */
+    uint64_t n_steps;
+    const char *more; /* further options, with blanks between; "": none */
+    bool computes;    /* parameters are wanted, so a hollow backend will not do: cpu takes its place */
+    bool flips;       /* R3: with the bits that flip */
+    /* Of the stage's progress: this part begins and ends there. */
+    double from_ratio, to_ratio;
+};
+
+struct training_run { /* of one rank; owned: training_close() */
+    bool has_run;     /* the same on all ranks; else, R2 */
+    int n_ranks;
+    struct train_job job;
+    struct train_result result;   /* on rank 0, as is */
+    struct train_summary summary; /* its steps are those of result */
+    char options[TRAINING_OPTIONS_BYTES];
+};
+
+/* Collective over env->world. Errors: as train_rank(); RC_NOMEM, RC_PEER. */
+enum rc training_run(struct training_run *out, struct stage_env *env, const struct training_order *order) MUST_CHECK;
+void training_close(struct training_run *r); /* accepts a zeroed one */
+
+struct training_pace { /* of a short run before; the same on all ranks */
+    bool has_run;
+    double step_s;     /* mean of its steps */
+    double overhead_s; /* of a training, beside its steps: opening, limits of the run measured before and after */
+};
+/* order->n_steps is not read. Collective. */
+enum rc training_time(struct training_pace *out, struct stage_env *env, const struct training_order *order) MUST_CHECK;
+/* Steps that a training may have so that it takes at most limit_s (0: no limit), at least 1, at most `wanted`. */
+uint64_t training_steps_within(const struct training_pace *pace, double limit_s, double wanted);
+/* What is left of the stage's limit; 0: there is none; at least 1e-9. Rank 0's. Collective. */
+enum rc training_left_s(double *out, struct stage_env *env) MUST_CHECK;
+
+/* The ranks of the first n_nodes nodes. */
+int training_n_ranks(const struct fleet *f, int n_nodes);
+/* Rank 0: why the stage has no data, or less than it should; elsewhere nothing. */
+void training_why(struct stage_env *env, enum accept_stage stage, const char *fmt, ...) PRINTF_LIKE(3, 4);
+void training_progress(struct stage_env *env, double done_ratio, const char *what);
+
+#endif
