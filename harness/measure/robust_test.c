@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* robust_test.c - middles, spreads and probabilities worked out by hand, and how often chance exceeds them. */
+#include "harness/measure/robust.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "harness/base/rng.h"
+
+static void assert_near(double value, double expected)
+{
+    if (!(fabs(value - expected) <= 1e-6 * (1e-6 + fabs(expected))))
+        fail_msg("%.17g is not %.17g", value, expected);
+}
+
+/* Distances from 3: 2 1 0 1 97, median 1. */
+static void m1_a_wild_value_moves_nothing(void **state)
+{
+    double x[] = { 4, 100, 1, 3, 2 }, even[] = { 1, 9, 3, 4 };
+
+    (void)state;
+    assert_near(robust_median(x, 5), 3);
+    assert_near(robust_spread(x, 5, 3), 1.482602218505602);
+    assert_near(robust_median(even, 4), 3.5);
+    assert_true(isnan(robust_median(x, 0)));
+    assert_true(isnan(robust_spread(x, 0, 0)));
+}
+
+static void z_has_a_floor(void **state)
+{
+    (void)state;
+    assert_near(robust_z(7, 3, 2, 0.5), 2);
+    assert_near(robust_z(7, 3, 0, 0.5), 8);
+    assert_near(robust_z(1, 3, 4, 0.5), -0.5);
+    assert_near(robust_z(3, 3, 0, 0), 0);
+}
+
+/* Distances of 0 1 3 7 15 in order: 1 2 3 4 6 7 8 12 14 15; h = 3, k = 3. Of 2 and 5: h = 2, k = 1. */
+static void m3_all_differences_of_few(void **state)
+{
+    const double five[] = { 15, 0, 7, 1, 3 }, two[] = { 5, 2 }, equal[] = { 4, 4, 4, 9 };
+    double ten[10];
+
+    (void)state;
+    assert_near(robust_spread_of_few(five, 5), 2.2219 * 0.844 * 3);
+    assert_near(robust_spread_of_few(two, 2), 2.2219 * 0.399 * 3);
+    assert_near(robust_spread_of_few(equal, 4), 0);
+    for (int i = 0; i < 10; i++) /* h = 6, k = 15: 9 distances are 1, 8 are 2 */
+        ten[i] = i;
+    assert_near(robust_spread_of_few(ten, 10), 2.2219 * 10 / 13.8 * 2);
+}
+
+static void m2_degrees_of_freedom(void **state)
+{
+    (void)state;
+    assert_near(robust_dof(8), 3.6);
+    assert_near(robust_dof(9), 3.6);
+    assert_near(robust_dof(1), 0);
+    assert_near(robust_dof(1000), 20);
+    assert_near(robust_dof_of_few(2), 0);
+    assert_near(robust_dof_of_few(3), 1);
+    assert_near(robust_dof_of_few(8), 6);
+    assert_near(robust_dof_of_few(9), 6);
+    assert_near(robust_dof_of_few(32), 20);
+}
+
+/* Student's t of one degree of freedom is Cauchy's distribution. */
+static void tails(void **state)
+{
+    (void)state;
+    assert_near(normal_upper_tail(0), 0.5);
+    assert_near(normal_upper_tail(1.959963984540054), 0.025);
+    assert_near(normal_upper_tail(-1.959963984540054), 0.975);
+    assert_near(normal_upper_tail(8), 6.220960574271785e-16);
+    assert_near(robust_upper_tail(3, 3, 1), 0.25);
+    assert_near(robust_upper_tail(-3, 3, 1), 0.75);
+    assert_near(robust_upper_tail(3.919927969080108, 2, INFINITY), 0.025);
+    assert_near(robust_upper_tail(1, 0, 3), 0);
+    assert_near(robust_upper_tail(0, 0, 3), 1);
+    assert_near(robust_upper_tail(9, 1, 0), 1);
+}
+
+/* In order 0.005 0.01 0.03 0.04: times 4 / k 0.02 0.02 0.04 0.04. */
+static void m4_false_discovery_rates(void **state)
+{
+    const double p[] = { 0.01, 0.04, 0.03, 0.005 }, large[] = { 0.9, 0.6 }, later[] = { 0.02, 0.021 };
+    double q[4];
+
+    (void)state;
+    assert_int_equal(robust_q_values(q, p, 4, 4), RC_OK);
+    assert_near(q[0], 0.02);
+    assert_near(q[1], 0.04);
+    assert_near(q[2], 0.04);
+    assert_near(q[3], 0.02);
+    assert_int_equal(robust_q_values(q, p, 4, 8), RC_OK);
+    assert_near(q[0], 0.04);
+    assert_near(q[1], 0.08);
+    assert_int_equal(robust_q_values(q, large, 2, 4), RC_OK);
+    assert_near(q[0], 1);
+    assert_near(q[1], 1);
+    assert_int_equal(robust_q_values(q, later, 2, 2), RC_OK); /* 0.02 x 2 is more than 0.021 */
+    assert_near(q[0], 0.021);
+    assert_int_equal(robust_q_values(q, NULL, 0, 0), RC_OK);
+}
+
+/* M2, M3: of n normal values, how often a value's tail is at most 0.005. */
+static double exceeded_ratio(int n, bool is_few)
+{
+    enum { N_SETS = 4000, MOST = 16 };
+    int n_exceeded = 0;
+
+    for (int set = 0; set < N_SETS; set++) {
+        double x[MOST], scratch[MOST];
+        for (int i = 0; i < n; i++)
+            x[i] = scratch[i] = rng_normal(11, RNG_TEST, (uint64_t)(set * MOST + i));
+        const double middle = robust_median(scratch, (size_t)n);
+        const double spread = is_few ? robust_spread_of_few(x, (size_t)n) : robust_spread(scratch, (size_t)n, middle);
+        const double dof = is_few ? robust_dof_of_few((size_t)n) : robust_dof((size_t)n);
+        for (int i = 0; i < n; i++)
+            n_exceeded += robust_upper_tail(x[i] - middle, spread, dof) <= 0.005;
+    }
+    return n_exceeded / (double)(N_SETS * n);
+}
+
+static void chance_exceeds_as_often_as_said(void **state)
+{
+    (void)state;
+    for (int n = 4; n <= 16; n += 4)
+        for (int is_few = 0; is_few < 2; is_few++) {
+            const double ratio = exceeded_ratio(n, is_few);
+            if (!(ratio > 0.001 && ratio < 0.0075))
+                fail_msg("%d values, few %d: %g", n, is_few, ratio);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(m1_a_wild_value_moves_nothing),
+        cmocka_unit_test(z_has_a_floor),
+        cmocka_unit_test(m3_all_differences_of_few),
+        cmocka_unit_test(m2_degrees_of_freedom),
+        cmocka_unit_test(tails),
+        cmocka_unit_test(m4_false_discovery_rates),
+        cmocka_unit_test(chance_exceeds_as_often_as_said),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
