@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* judge_stages_test.c - rows of pairs of nodes and of the stages that have no rank metric, by hand (D2, J2, J4). */
+#include "harness/accept/suite/judge_kit.h"
+
+/* --- pairs --- */
+
+static void a_slow_node_fails(void **state)
+{
+    struct fixture *f = *state;
+
+    limits(f, "least_pair_bytes_per_s=9e7");
+    for (int k = 0; k < 3; k++) {
+        set_pair(f, k, 3, 1e7);
+        set_pair(f, 3, k, 2e7);
+    }
+    judge_it(f);
+    assert_row(f, "slow nodes and links", OUTCOME_FAIL, "1 found: host3: it is slow with everybody");
+    assert_row(f, "least_pair_bytes_per_s", OUTCOME_FAIL,
+               "the worst of 12 pairs, host0 -> host3: 1e+07 byte/s, below the limit of 9e+07");
+    assert_int_equal(f->a.n_findings, 1); /* its pairs are explained */
+    assert_outcomes(f, ACCEPT_PAIRWISE, OUTCOME_FAIL, OUTCOME_FAIL);
+}
+
+/* J4 */
+static void pairs_below_the_limit_are_named(void **state)
+{
+    struct fixture *f = *state;
+
+    limits(f, "least_pair_bytes_per_s=9e7");
+    set_pair(f, 2, 1, 7e7);
+    judge_it(f);
+    assert_int_equal(row_of(f, "slow nodes and links")->outcome, OUTCOME_PASS);
+    assert_int_equal(f->a.n_findings, 1);
+    assert_finding(f, 0, SUBJECT_LINK, 2, 7e7, 9e7);
+    assert_true(f->a.finding[0].b == 1 && !f->a.finding[0].both_ways);
+    set_pair(f, 1, 2, 8e7);
+    judge_it(f);
+    assert_int_equal(f->a.n_findings, 1);
+    assert_finding(f, 0, SUBJECT_LINK, 1, 8e7, 9e7);
+    assert_true(f->a.finding[0].b == 2 && f->a.finding[0].both_ways);
+    set_pair(f, 0, 2, 8e7);
+    set_pair(f, 3, 2, 6e7); /* all that comes to node 2 */
+    judge_it(f);
+    assert_int_equal(f->a.n_findings, 1);
+    assert_finding(f, 0, SUBJECT_NODE, 2, 6e7, 9e7);
+    limits(f, "least_pair_bytes_per_s=2e8");
+    judge_it(f);
+    assert_int_equal(f->a.n_findings, 1);
+    assert_finding(f, 0, SUBJECT_FLEET, 0, 6e7, 2e8);
+}
+
+static void latency_has_a_limit(void **state)
+{
+    struct fixture *f = *state;
+
+    limits(f, "most_pair_latency_s=3e-5");
+    judge_it(f);
+    assert_row(f, "most_pair_latency_s", OUTCOME_PASS,
+               "the worst of 12 pairs, host0 -> host1: 2e-05 s, below the limit of 3e-05");
+    for (int i = 0; i < N_REPEATS; i++)
+        *tournament_latency(&f->a.tournament, i, 3, 0) = 4e-5;
+    judge_it(f);
+    assert_row(f, "most_pair_latency_s", OUTCOME_FAIL,
+               "the worst of 12 pairs, host3 -> host0: 4e-05 s, above the limit of 3e-05");
+    assert_finding(f, 0, SUBJECT_LINK, 3, 4e-5, 3e-5);
+}
+
+/* D2 */
+static void vacuous_tournaments_are_no_data(void **state)
+{
+    struct fixture *f = *state;
+
+    limits(f, "least_pair_bytes_per_s=1e7");
+    set_pair(f, 1, 3, NAN);
+    judge_it(f);
+    assert_row(f, "slow nodes and links", OUTCOME_NO_DATA, "host1 -> host3 was not measured");
+    assert_row(f, "least_pair_bytes_per_s", OUTCOME_NO_DATA, "host1 -> host3 was not measured");
+    f->a.tournament.n_repeats = 0;
+    judge_it(f);
+    assert_row(f, "slow nodes and links", OUTCOME_NO_DATA, "no pair was measured");
+    assert_row(f, "least_pair_bytes_per_s", OUTCOME_NO_DATA, "no pair was measured");
+    assert_outcomes(f, ACCEPT_PAIRWISE, OUTCOME_NO_DATA, OUTCOME_NO_DATA);
+}
+
+/* One node with one rank: whatever has nobody to compare with says so, and a limit is judged. */
+static void one_rank_has_nothing_to_compare_with(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    open_fleet(&f, 1, 1);
+    f.a.tournament.n_repeats = 0;
+    f.a.n_collective = 0;
+    judge_it(&f);
+    assert_int_equal(f.a.outcome, OUTCOME_NO_DATA);
+    assert_row(&f, "outliers of flops_per_s", OUTCOME_NO_DATA,
+               "1 rank cannot be compared with a fleet; a limit, least_flops_per_s, would be judged");
+    assert_row(&f, "slow nodes and links", OUTCOME_NO_DATA, "one node has no pair; at least two would be judged");
+    assert_row(&f, "allreduce_busbw_bytes_per_s 4096", OUTCOME_NO_DATA, "one rank exchanges nothing");
+    assert_row(&f, "parameters are the same on all ranks", OUTCOME_NO_DATA,
+               "one rank is the same as itself; at least two would be judged");
+    assert_row(&f, "all nodes agree", OUTCOME_NO_DATA,
+               "one node agrees with itself; a limit, such as least_cores_count, would be judged");
+    limits(&f, "stages=preflight,compute,noise,training,least_flops_per_s=1e10,least_memory_bytes_per_s=1e9,"
+               "least_cores_count=4,most_detour_ratio=0.1,most_exposed_ratio=0.9");
+    judge_it(&f);
+    assert_int_equal(f.a.outcome, OUTCOME_PASS);
+    assert_false(has_row(&f, "outliers of flops_per_s") || has_row(&f, "all nodes agree") || has_row(&f, "stragglers"));
+    limits(&f, "least_efficiency_ratio=0.5"); /* that of one node is 1 whatever it does */
+    judge_it(&f);
+    assert_row(&f, "least_efficiency_ratio", OUTCOME_NO_DATA,
+               "one node is as fast as itself; at least two would be judged");
+    limits(&f, "least_flops_per_s=3e10");
+    judge_it(&f);
+    assert_int_equal(f.a.outcome, OUTCOME_FAIL);
+    assert_finding(&f, 0, SUBJECT_RANK, 0, 2e10 * 1.01, 3e10);
+    acceptance_close(&f.a);
+}
+
+static void two_nodes_need_a_limit(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    open_fleet(&f, 2, 4);
+    judge_it(&f);
+    assert_row(&f, "slow nodes and links", OUTCOME_NO_DATA,
+               "two nodes have no other pair to compare with; a limit, least_pair_bytes_per_s, would be judged");
+    limits(&f, "least_pair_bytes_per_s=5e7");
+    judge_it(&f);
+    assert_false(has_row(&f, "slow nodes and links"));
+    assert_int_equal(f.a.outcome, OUTCOME_PASS);
+    set_pair(&f, 0, 1, 1e7);
+    set_pair(&f, 1, 0, 2e7);
+    judge_it(&f);
+    assert_int_equal(f.a.n_findings, 1);
+    assert_finding(&f, 0, SUBJECT_LINK, 0, 1e7, 5e7);
+    assert_true(f.a.finding[0].both_ways);
+    acceptance_close(&f.a);
+}
+
+/* --- the other stages --- */
+
+static void facts_that_differ_fail(void **state)
+{
+    struct fixture *f = *state;
+
+    f->a.preflight[0].outcome = OUTCOME_FAIL;
+    f->a.preflight[0].node = 2;
+    snprintf(f->a.preflight[0].other, ACCEPT_TEXT_BYTES, "4.0");
+    judge_it(f);
+    assert_row(f, "Open MPI", OUTCOME_FAIL, "host2: 4.0; most have 4.1");
+    assert_row(f, "cores", OUTCOME_PASS, "8");
+    assert_row(f, "all nodes agree", OUTCOME_FAIL, "1 found: host2: Open MPI is 4.0; most have 4.1");
+    assert_int_equal(f->a.finding[0].subject, SUBJECT_NODE);
+    assert_true(f->a.finding[0].a == 2 && f->a.finding[0].q_value == 0);
+    f->a.preflight[0].node = -1;
+    f->a.preflight[1].outcome = OUTCOME_NO_DATA;
+    judge_it(f);
+    assert_int_equal(f->a.finding[0].subject, SUBJECT_FLEET);
+    f->a.preflight[0].outcome = OUTCOME_PASS;
+    judge_it(f);
+    assert_outcomes(f, ACCEPT_PREFLIGHT, OUTCOME_NO_DATA, OUTCOME_NO_DATA);
+    f->a.n_preflight = 0;
+    judge_it(f);
+    assert_row(f, "all nodes agree", OUTCOME_NO_DATA, "no fact was asked for");
+}
+
+static void the_largest_size_keeps_the_limit(void **state)
+{
+    struct fixture *f = *state;
+
+    limits(f, "least_busbw_bytes_per_s=8.5e7,least_busbw_bound_ratio=0.95,least_goodput_bytes_per_s=9.5e7,"
+              "least_goodput_bound_ratio=0.85");
+    judge_it(f);
+    assert_row(f, "allreduce_busbw_bytes_per_s 4096", OUTCOME_PASS, "4096 bytes: 1e+06 byte/s, without a limit");
+    assert_row(
+        f, "allreduce_busbw_bytes_per_s 4194304", OUTCOME_PASS,
+        "4194304 bytes, the largest size: 9e+07 byte/s, above the limit of 8.5e+07; the interval holds the limit");
+    assert_row(f, "least_busbw_bound_ratio", OUTCOME_FAIL,
+               "the largest size: 0.9 of the bound, below the limit of 0.95");
+    assert_row(
+        f, "ps_goodput_bytes_per_s 4194304", OUTCOME_FAIL,
+        "4194304 bytes, the largest size: 9e+07 byte/s, below the limit of 9.5e+07; the interval holds the limit");
+    assert_int_equal(row_of(f, "least_goodput_bound_ratio")->outcome, OUTCOME_PASS);
+    const struct criterion *row = row_of(f, "allreduce_busbw_bytes_per_s 4194304");
+    assert_true(row->measured == 9e7 && row->low == 8e7 && row->high == 1e8 && row->limit == 8.5e7);
+    assert_int_equal(row->n_samples, 3);
+    assert_true(isnan(row_of(f, "allreduce_busbw_bytes_per_s 4096")->limit));
+    assert_int_equal(f->a.stage[ACCEPT_COLLECTIVES].outcome, OUTCOME_FAIL);
+}
+
+static void sizes_that_are_missing_are_no_data(void **state)
+{
+    struct fixture *f = *state;
+
+    limits(f, "least_busbw_bytes_per_s=1,least_busbw_bound_ratio=0.1,least_goodput_bound_ratio=0.1");
+    f->a.n_collective = 2;
+    f->a.ps[2].bound_ratio = NAN;
+    f->a.ps[1].n_repeats = 0;
+    judge_it(f);
+    assert_row(f, "allreduce_busbw_bytes_per_s 4194304", OUTCOME_NO_DATA, "this size was not measured");
+    assert_row(f, "least_busbw_bound_ratio", OUTCOME_NO_DATA, "the largest size was not measured: not measured");
+    assert_outcomes(f, ACCEPT_COLLECTIVES, OUTCOME_NO_DATA, OUTCOME_NO_DATA);
+    assert_row(f, "ps_goodput_bytes_per_s 262144", OUTCOME_NO_DATA, "this size was not measured");
+    assert_row(f, "least_goodput_bound_ratio", OUTCOME_NO_DATA,
+               "what the slowest link allows is not known; the pairwise stage measures it");
+}
+
+static void training_is_judged_at_all_nodes(void **state)
+{
+    struct fixture *f = *state;
+
+    limits(f, "least_efficiency_ratio=0.7,most_exposed_ratio=0.2");
+    judge_it(f);
+    assert_row(f, "least_efficiency_ratio", OUTCOME_PASS, "4 nodes: 0.8 of one node's, above the limit of 0.7");
+    assert_row(f, "most_exposed_ratio", OUTCOME_FAIL, "4 nodes: 0.25 of a step, above the limit of 0.2");
+    assert_row(f, "samples_per_s", OUTCOME_PASS, "4 nodes: 320 sample/s, without a limit");
+    f->a.n_training = 1; /* one node alone */
+    judge_it(f);
+    assert_row(f, "least_efficiency_ratio", OUTCOME_NO_DATA, "4 nodes: not measured");
+    assert_row(f, "samples_per_s", OUTCOME_NO_DATA, "4 nodes: not measured");
+    assert_outcomes(f, ACCEPT_TRAINING, OUTCOME_NO_DATA, OUTCOME_NO_DATA);
+}
+
+static void corruption_names_rank_step_and_segment(void **state)
+{
+    struct fixture *f = *state;
+
+    f->a.corruption[0] = (struct corruption){ .rank = 3, .step = 32, .segment = "conv1.w" };
+    f->a.corruption[1] = (struct corruption){ .rank = -1, .step = 48, .segment = "fc.b" };
+    f->a.n_corruptions = 2;
+    judge_it(f);
+    assert_row(f, "parameters are the same on all ranks", OUTCOME_FAIL,
+               "2 found, the first rank 3 on host1: its parameters differ from those of the others in segment conv1.w "
+               "at the check of step 32");
+    assert_int_equal(f->a.finding[0].subject, SUBJECT_RANK);
+    assert_true(f->a.finding[0].a == 3 && f->a.finding[0].b == 1 && f->a.finding[0].q_value == 0);
+    assert_int_equal(f->a.finding[1].subject, SUBJECT_FLEET);
+    f->a.n_corruptions = 0;
+    f->a.integrity_checks_count = 3;
+    judge_it(f);
+    assert_row(f, "parameters are the same on all ranks", OUTCOME_NO_DATA, "3 of 4 checks were made");
+    f->a.integrity_checks_count = 0;
+    judge_it(f);
+    assert_row(f, "parameters are the same on all ranks", OUTCOME_NO_DATA, "0 of 4 checks were made");
+    assert_outcomes(f, ACCEPT_INTEGRITY, OUTCOME_NO_DATA, OUTCOME_NO_DATA);
+}
+
+static void the_soak_drifts_and_straggles(void **state)
+{
+    struct fixture *f = *state;
+
+    judge_it(f);
+    assert_row(f, "most_drift_ratio", OUTCOME_PASS,
+               "the end beside the beginning: 0.02 of a step, below the limit of 0.1");
+    f->a.soak.drift_ratio = 0.11;
+    f->a.soak.worst_ratio = 1.25;
+    judge_it(f);
+    assert_row(f, "most_drift_ratio", OUTCOME_FAIL,
+               "the end beside the beginning: 0.11 of a step, above the limit of 0.1");
+    assert_row(f, "most_straggling_ratio", OUTCOME_FAIL,
+               "the worst minute beside all: 0.25 of a step, above the limit of 0.2");
+    f->a.soak = (struct soak){ 4, 0.02, 1.1, 800 };
+    judge_it(f);
+    assert_row(f, "soak_minutes", OUTCOME_NO_DATA, "800 steps in 4 of 5 minutes");
+    assert_row(f, "most_drift_ratio", OUTCOME_NO_DATA, "the soak ended early");
+    assert_outcomes(f, ACCEPT_SOAK, OUTCOME_NO_DATA, OUTCOME_NO_DATA);
+    f->a.soak = (struct soak){ 5, 0, 0, 0 };
+    judge_it(f);
+    assert_row(f, "most_drift_ratio", OUTCOME_NO_DATA, "the end beside the beginning: not measured");
+    limits(f, "most_drift_ratio=0,most_straggling_ratio=0");
+    f->a.soak = (struct soak){ 5, 9, 9, 10 };
+    judge_it(f);
+    assert_outcomes(f, ACCEPT_SOAK, OUTCOME_PASS, OUTCOME_PASS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ON_A_FLEET(a_slow_node_fails),
+        ON_A_FLEET(pairs_below_the_limit_are_named),
+        ON_A_FLEET(latency_has_a_limit),
+        ON_A_FLEET(vacuous_tournaments_are_no_data),
+        cmocka_unit_test(one_rank_has_nothing_to_compare_with),
+        cmocka_unit_test(two_nodes_need_a_limit),
+        ON_A_FLEET(facts_that_differ_fail),
+        ON_A_FLEET(the_largest_size_keeps_the_limit),
+        ON_A_FLEET(sizes_that_are_missing_are_no_data),
+        ON_A_FLEET(training_is_judged_at_all_nodes),
+        ON_A_FLEET(corruption_names_rank_step_and_segment),
+        ON_A_FLEET(the_soak_drifts_and_straggles),
+    };
+
+    return cmocka_run_group_tests_name("judge_stages", tests, NULL, NULL);
+}
