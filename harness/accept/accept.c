@@ -39,7 +39,7 @@ static void tell(void *arg, double done_ratio, const char *what)
     const struct run *run = arg;
     char text[128];
 
-    if (!run->terms->progress)
+    if (!run->env.out || !run->terms->progress)
         return;
     snprintf(text, sizeof text, "%s%s%s", run->stage_name, what && what[0] ? ": " : "", what ? what : "");
     run->terms->progress(
@@ -51,6 +51,7 @@ static void describe(struct acceptance *a, const struct stage_env *env)
 {
     const struct fleet *f = env->fleet;
     const struct world *w = env->world;
+    char fault[64];
 
     a->is_virtual = w->ops->module.caps & WORLD_VIRTUAL_TIME;
     snprintf(a->cluster_name, sizeof a->cluster_name, "%s", env->criteria->name);
@@ -59,21 +60,19 @@ static void describe(struct acceptance *a, const struct stage_env *env)
     snprintf(a->compute, sizeof a->compute, "%s", env->backend->module.name);
     for (int i = 0; i < env->inject->n_faults; i++) {
         const size_t n = strlen(a->injected);
-        snprintf(a->injected + n, sizeof a->injected - n, "%s", n > 0 ? "," : "");
-        inject_text(a->injected + strlen(a->injected), sizeof a->injected - strlen(a->injected),
-                    &env->inject->fault[i]);
+        inject_text(fault, sizeof fault, &env->inject->fault[i]);
+        snprintf(a->injected + n, sizeof a->injected - n, "%s%s", n > 0 ? "," : "", fault);
     }
     memcpy(a->node, f->node, (size_t)f->n_nodes * sizeof *a->node);
     memcpy(a->node_of_rank, f->node_of_rank, (size_t)f->n_ranks * sizeof *a->node_of_rank);
 }
 
-/* A2. Rank 0: why the stage has not ended. */
+/* A2. Rank 0: why the stage has not ended; NULL: it says so itself. */
 static void note_end(struct acceptance *a, const struct world *w, int s, const char *why)
 {
-    const int lost = world_lost_rank(w);
-
-    snprintf(a->stage[s].why, sizeof a->stage[s].why, "%s", why);
-    a->lost_rank = lost;
+    if (why)
+        snprintf(a->stage[s].why, sizeof a->stage[s].why, "%s", why);
+    a->lost_rank = world_lost_rank(w);
     for (int later = s + 1; later < ACCEPT_N_STAGES; later++)
         if (a->stage[later].outcome != OUTCOME_SKIPPED)
             snprintf(a->stage[later].why, sizeof a->stage[later].why, "the test ended in stage %s",
@@ -127,7 +126,7 @@ static enum rc run_stages(struct run *run)
             continue;
         rc = run_stage(run, s, &goes_on);
         if (a && (rc != RC_OK || !goes_on))
-            note_end(a, w, s, rc != RC_OK ? rc_message() : a->stage[s].why);
+            note_end(a, w, s, rc != RC_OK ? rc_message() : NULL);
         if (rc == RC_PEER && world_lost_rank(w) >= 0) { /* A2 */
             rc = RC_OK;
             goes_on = false;

@@ -5,7 +5,7 @@
 #include "harness/accept/trainings.h"
 
 /* Rank 0. */
-static void keep_checks(struct acceptance *a, const struct training_run *run, uint64_t every)
+static void keep_checks(struct acceptance *a, const struct part_training_run *run, uint64_t every)
 {
     const struct train_checks *c = &run->result.checks;
 
@@ -42,7 +42,7 @@ enum rc stage_integrity(struct stage_env *env)
 {
     const double wanted = env->criteria->integrity_every_steps;
     const uint64_t every = wanted < 1 ? 1 : (uint64_t)wanted;
-    struct training_run run = { .n_ranks = 0 };
+    struct part_training_run run = { .n_ranks = 0 };
     char more[64];
     struct training_order order = { .stage = ACCEPT_INTEGRITY,
                                     /* of a hollow test, which may have any model: one that computes in little time */
@@ -67,10 +67,10 @@ enum rc stage_integrity(struct stage_env *env)
             training_why(env, ACCEPT_INTEGRITY, "ended before its first step");
         return RC_OK;
     }
-    TRY(training_run(&run, env, &order));
+    TRY(part_training_run(&run, env, &order));
     if (env->out && run.has_run)
         keep_checks(env->out, &run, every);
 out:
-    training_close(&run);
+    part_training_close(&run);
     return rc;
 }

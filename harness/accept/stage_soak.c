@@ -65,7 +65,7 @@ static enum rc median_step(double *out, const struct steps *s)
     return RC_OK;
 }
 
-static enum rc keep_part(struct parts *p, const struct training_run *run)
+static enum rc keep_part(struct parts *p, const struct part_training_run *run)
 {
     double *more = realloc(p->step_s, (p->n + 1) * sizeof *more);
     enum rc rc;
@@ -105,14 +105,14 @@ out:
 /* One training more, of about part_s. */
 static enum rc soak_part(struct stage_env *env, struct parts *p, struct training_order *order)
 {
-    struct training_run run;
+    struct part_training_run run;
     enum rc rc;
 
-    TRY(training_run(&run, env, order));
+    TRY(part_training_run(&run, env, order));
     if (env->out && run.has_run)
         TRY(keep_part(p, &run));
 out:
-    training_close(&run);
+    part_training_close(&run);
     return rc;
 }
 

@@ -36,7 +36,7 @@ static void divide(struct scaled_training *s, const struct scaled_training *one)
 }
 
 /* Rank 0. */
-static void keep_scale(struct acceptance *a, const struct training_run *run, int n_nodes)
+static void keep_scale(struct acceptance *a, const struct part_training_run *run, int n_nodes)
 {
     const struct steps_summary *m = &run->summary.measured;
     struct scaled_training *s = &a->training[a->n_training];
@@ -65,7 +65,7 @@ static void copy_part(struct step_stamp *out, const struct steps *of, size_t fir
 }
 
 /* Behind the warm-up, in parts of at least N_PART_STEPS. */
-static enum rc keep_ranks(struct acceptance *a, const struct training_run *run)
+static enum rc keep_ranks(struct acceptance *a, const struct part_training_run *run)
 {
     enum { N_PART_STEPS = 5, MOST_PARTS = 16 };
     const struct steps *all = &run->summary.steps;
@@ -103,17 +103,17 @@ out:
 
 static enum rc train_at(struct stage_env *env, struct training_order *order)
 {
-    struct training_run run;
+    struct part_training_run run;
     enum rc rc;
 
-    TRY(training_run(&run, env, order));
+    TRY(part_training_run(&run, env, order));
     if (env->out && run.has_run) {
         keep_scale(env->out, &run, order->n_nodes);
         if (order->n_nodes == env->fleet->n_nodes)
             TRY(keep_ranks(env->out, &run));
     }
 out:
-    training_close(&run);
+    part_training_close(&run);
     return rc;
 }
 

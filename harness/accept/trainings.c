@@ -103,7 +103,7 @@ static void order_faults(struct train_job *job, const struct stage_env *env, con
     }
 }
 
-static enum rc prepare(struct training_run *r, const struct stage_env *env, const struct training_order *order)
+static enum rc prepare(struct part_training_run *r, const struct stage_env *env, const struct training_order *order)
 {
     const bool is_launched = env->world->ops->module.caps & WORLD_LAUNCHED;
     struct opt_group group[TRAIN_MAX_OPT_GROUPS];
@@ -169,7 +169,7 @@ static void show_step(void *arg, size_t n_done, uint64_t now_ns)
         training_progress(s->env, s->order->from_ratio + part * (double)n_done / (double)s->n_steps, s->what);
 }
 
-static enum rc train(struct training_run *out, struct stage_env *env, const struct training_order *order,
+static enum rc train(struct part_training_run *out, struct stage_env *env, const struct training_order *order,
                      struct world *part)
 {
     struct shown shown = { .env = env, .order = order, .n_steps = out->job.n_steps };
@@ -189,14 +189,14 @@ out:
     return rc;
 }
 
-enum rc training_run(struct training_run *out, struct stage_env *env, const struct training_order *order)
+enum rc part_training_run(struct part_training_run *out, struct stage_env *env, const struct training_order *order)
 {
     const int rank = env->world->rank;
     const bool takes_part = env->fleet->node_of_rank[rank] < order->n_nodes;
     struct world *part = NULL;
     enum rc rc;
 
-    *out = (struct training_run){ .n_ranks = training_n_ranks(env->fleet, order->n_nodes) };
+    *out = (struct part_training_run){ .n_ranks = training_n_ranks(env->fleet, order->n_nodes) };
     TRY(world_split(env->world, takes_part ? 0 : -1, rank, &part));
     TRY(agree(&out->has_run, env, order, part ? prepare(out, env, order) : RC_OK));
     if (out->has_run && part)
@@ -205,15 +205,15 @@ enum rc training_run(struct training_run *out, struct stage_env *env, const stru
 out:
     world_split_close(&part);
     if (rc != RC_OK)
-        training_close(out);
+        part_training_close(out);
     return rc;
 }
 
-void training_close(struct training_run *r)
+void part_training_close(struct part_training_run *r)
 {
     train_result_free(&r->result);
     train_job_free(&r->job);
-    *r = (struct training_run){ .n_ranks = 0 };
+    *r = (struct part_training_run){ .n_ranks = 0 };
 }
 
 /* --- how long --- */
@@ -223,13 +223,13 @@ enum rc training_time(struct training_pace *out, struct stage_env *env, const st
     enum { N_STEPS = 4 };
     struct training_order few = *order;
     const uint64_t started_ns = world_now_ns(env->world);
-    struct training_run run = { .n_ranks = 0 };
+    struct part_training_run run = { .n_ranks = 0 };
     enum rc rc;
 
     few.n_steps = N_STEPS;
     few.flips = false;
     *out = (struct training_pace){ .has_run = false };
-    TRY(training_run(&run, env, &few));
+    TRY(part_training_run(&run, env, &few));
     out->has_run = run.has_run;
     if (run.result.stamp) {
         out->step_s = run.summary.measured.step_mean_s;
@@ -237,7 +237,7 @@ enum rc training_time(struct training_pace *out, struct stage_env *env, const st
     }
     TRY(world_broadcast(env->world, out, sizeof *out));
 out:
-    training_close(&run);
+    part_training_close(&run);
     return rc;
 }
 

@@ -29,8 +29,8 @@ struct training_order {
     double from_ratio, to_ratio;
 };
 
-struct training_run { /* of one rank; owned: training_close() */
-    bool has_run;     /* the same on all ranks; else, R2 */
+struct part_training_run { /* of one rank; owned: part_training_close() */
+    bool has_run;          /* the same on all ranks; else, R2 */
     int n_ranks;
     struct train_job job;
     struct train_result result;   /* on rank 0, as is */
@@ -39,8 +39,9 @@ struct training_run { /* of one rank; owned: training_close() */
 };
 
 /* Collective over env->world. Errors: as train_rank(); RC_NOMEM, RC_PEER. */
-enum rc training_run(struct training_run *out, struct stage_env *env, const struct training_order *order) MUST_CHECK;
-void training_close(struct training_run *r); /* accepts a zeroed one */
+enum rc part_training_run(struct part_training_run *out, struct stage_env *env,
+                          const struct training_order *order) MUST_CHECK;
+void part_training_close(struct part_training_run *r); /* accepts a zeroed one */
 
 struct training_pace { /* of a short run before; the same on all ranks */
     bool has_run;

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* accept_self_test.c - see accept_self_test.h. */
+#include "harness/verbs/accept_self_test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/accept/acceptance_report.h"
+#include "harness/accept/judge.h"
+#include "harness/accept/self_test.h"
+#include "harness/report/progress.h"
+#include "harness/world/child.h"
+#include "harness/world/stop.h"
+#include "harness/world/wait.h"
+
+enum { PATH_BYTES = 1024, MAX_WORDS = 64, WORD_BYTES = 1200, COULD_NOT_TEST = 2 };
+
+const struct opt accept_self_test_table[] = {
+    OPT_BOOL_(struct self_test_opts, on, "self-test", "false",
+              "inject faults, drawn by --seed, into tests of this cluster, and count what is found, and false alarms"),
+    OPT_U64_(struct self_test_opts, trials, "trials", "20", 1, 10000, "tests", "of the self-test"),
+    OPT_U64_(struct self_test_opts, faults, "faults", "1", 1, 16, "faults", "at once, in the tests that have some"),
+    OPT_F64_(struct self_test_opts, fault_ratio, "fault-ratio", "0.6", 0.05, 0.99, "",
+             "of the healthy speed, of what is made slow"),
+    OPT_END_,
+};
+
+struct self_test { /* shared by the ranks of this process */
+    const struct verb_call *call;
+    const struct accept_opts *opts;
+    const struct accept_terms *terms;
+    const struct machine *machine;
+    const char *dir;
+    struct trial *trial; /* [n]; planned once the fleet is known */
+    struct trial_result *result;
+    int n, n_done;
+    struct progress progress;
+    bool is_root;
+};
+
+static struct self_test_terms plan_terms(const struct self_test *t, const struct fleet *f)
+{
+    const bool *runs = t->terms->criteria->runs;
+
+    return (struct self_test_terms){ .n_trials = t->n,
+                                     .n_faults = (int)t->opts->self_test.faults,
+                                     .n_nodes = f->n_nodes,
+                                     .n_ranks = f->n_ranks,
+                                     .node_of_rank = f->node_of_rank,
+                                     .seed = t->opts->seed,
+                                     .ratio = t->opts->self_test.fault_ratio,
+                                     .may_kill = !(t->machine->world->module.caps & WORLD_LAUNCHED),
+                                     .may_flip = runs[ACCEPT_INTEGRITY],
+                                     .has_pairs = runs[ACCEPT_PAIRWISE],
+                                     .has_compute = runs[ACCEPT_COMPUTE] };
+}
+
+static void tell(struct self_test *t)
+{
+    char text[64];
+
+    snprintf(text, sizeof text, "trial %d of %d", t->n_done + 1, t->n);
+    progress_update(&t->progress, (size_t)t->n_done, text, wait_clock_ns());
+}
+
+/* --- in one launch: mpi --- */
+
+static enum rc one_here(struct self_test *t, struct world *w, struct compute *compute, int i)
+{
+    struct accept_terms terms = *t->terms;
+    struct acceptance a = { .n_nodes = 0 };
+    enum rc rc;
+
+    terms.inject = &t->trial[i].inject;
+    terms.seed = t->trial[i].seed;
+    terms.progress = NULL;
+    terms.keep = NULL;
+    TRY(accept_rank(w, compute, machine_n_threads(t->machine, w), &terms, &a));
+    if (w->rank == 0) {
+        TRY(judge(&a, terms.criteria));
+        t->result[i] = self_test_score(terms.inject, &a);
+        t->n_done = i + 1;
+        tell(t);
+    }
+out:
+    acceptance_close(&a);
+    return rc;
+}
+
+static enum rc body_here(struct world *w, void *arg)
+{
+    struct self_test *t = arg;
+    struct compute *compute = NULL;
+    struct fleet fleet = { 0 };
+    int stopped = 0;
+    enum rc rc;
+
+    world_set_duty(w, &(struct peer_duty){ .phase = PHASE_PROBE, .step = -1, .bucket = -1 });
+    TRY(machine_choose_wait(t->machine, w));
+    TRY(machine_open_compute(&compute, t->machine, w, t->machine->compute));
+    TRY(fleet_open(&fleet, w, t->terms->node_per_rank));
+    const struct self_test_terms terms = plan_terms(t, &fleet);
+    TRY(self_test_plan(t->trial, &terms));
+    t->is_root = w->rank == 0;
+    for (int i = 0; i < t->n && !stopped; i++) {
+        TRY(one_here(t, w, compute, i));
+        stopped = stop_wanted();
+        TRY(world_broadcast(w, &stopped, sizeof stopped));
+    }
+out:
+    fleet_close(&fleet);
+    compute_close(&compute);
+    return rc;
+}
+
+/* --- each in a process: threads, sim --- */
+
+struct words {
+    char text[MAX_WORDS][WORD_BYTES];
+    char *argv[MAX_WORDS + 1];
+    int n;
+};
+
+static char *next_word(struct words *w)
+{
+    w->argv[w->n] = w->text[w->n];
+    w->argv[w->n + 1] = NULL;
+    return w->text[w->n++];
+}
+
+/* The options that the user gave, but for those of the self-test and where results go. */
+static enum rc add_options(struct words *w, const struct opt_group *group)
+{
+    static const char *const own[] = { "self-test", "trials", "faults", "fault-ratio", "out", "inject", "seed" };
+
+    for (int i = 0; group->table[i].type != OPT_END; i++) {
+        bool is_own = !(group->given >> i & 1);
+        for (size_t k = 0; k < sizeof own / sizeof *own; k++)
+            is_own = is_own || strcmp(group->table[i].name, own[k]) == 0;
+        if (is_own)
+            continue;
+        if (w->n >= MAX_WORDS - 8)
+            return rc_raise(RC_INVAL, "--self-test: too many options");
+        char value[WORD_BYTES - 64];
+        opt_format(&group->table[i], group->into, value, sizeof value);
+        snprintf(next_word(w), WORD_BYTES, "--%s=%s", group->table[i].name, value);
+    }
+    return RC_OK;
+}
+
+static enum rc add_words(struct words *w, const struct self_test *t, int i, const char *out)
+{
+    const struct trial *trial = &t->trial[i];
+    enum rc rc = RC_OK;
+
+    TRY(child_self_path(next_word(w), WORD_BYTES));
+    snprintf(next_word(w), WORD_BYTES, "accept");
+    if (t->call->operand[0])
+        snprintf(next_word(w), WORD_BYTES, "%s", t->call->operand[0]);
+    for (int g = 0; g < t->call->n_groups; g++)
+        TRY(add_options(w, &t->call->group[g]));
+    snprintf(next_word(w), WORD_BYTES, "--seed=%llu", (unsigned long long)trial->seed);
+    snprintf(next_word(w), WORD_BYTES, "--out=%s", out);
+    if (trial->inject.n_faults > 0) {
+        char *text = next_word(w);
+        snprintf(text, WORD_BYTES, "--inject=");
+        for (int k = 0; k < trial->inject.n_faults; k++) {
+            const size_t n = strlen(text);
+            inject_text(text + n + (k > 0), WORD_BYTES - n - 1, &trial->inject.fault[k]);
+            if (k > 0)
+                text[n] = ',';
+        }
+    }
+out:
+    return rc;
+}
+
+static enum rc one_in_child(struct self_test *t, int i)
+{
+    struct words *w = calloc(1, sizeof *w);
+    struct acceptance a = { .n_nodes = 0 };
+    char out[PATH_BYTES], complaint[RC_MESSAGE_BYTES / 2];
+    int exit_code = 0;
+    enum rc rc;
+
+    if (!w)
+        return rc_raise(RC_NOMEM, "no memory for a command line");
+    snprintf(out, sizeof out, "%s/trial-%d", t->dir, i);
+    TRY(add_words(w, t, i, out));
+    TRY(child_run(w->argv, 0, stop_wanted, &exit_code, complaint, sizeof complaint));
+    if (stop_wanted())
+        goto out;
+    if (!acceptance_is_bundle(out))
+        FAIL(RC_PEER, "trial %d ended with exit code %d: %s", i, exit_code, complaint);
+    TRY(acceptance_load(&a, out));
+    t->result[i] = self_test_score(&t->trial[i].inject, &a);
+    t->n_done = i + 1;
+out:
+    acceptance_close(&a);
+    free(w);
+    return rc;
+}
+
+static enum rc run_children(struct self_test *t)
+{
+    const struct machine *m = t->machine;
+    const int n_each = t->terms->node_per_rank || !machine_is_virtual(m) ? 1 : m->cluster.n_ranks_per_host;
+    int *node_of_rank = calloc((size_t)m->n_ranks, sizeof *node_of_rank);
+    const bool is_one = !t->terms->node_per_rank && !machine_is_virtual(m);
+    enum rc rc = RC_OK;
+
+    if (!node_of_rank)
+        return rc_raise(RC_NOMEM, "no memory for %d ranks", m->n_ranks);
+    for (int r = 0; r < m->n_ranks; r++)
+        node_of_rank[r] = is_one ? 0 : r / n_each;
+    struct fleet fleet = { .n_nodes = node_of_rank[m->n_ranks - 1] + 1,
+                           .n_ranks = m->n_ranks,
+                           .node_of_rank = node_of_rank };
+    const struct self_test_terms terms = plan_terms(t, &fleet);
+    TRY(self_test_plan(t->trial, &terms));
+    t->is_root = true;
+    for (int i = 0; i < t->n && !stop_wanted(); i++) {
+        tell(t);
+        TRY(one_in_child(t, i));
+    }
+out:
+    free(node_of_rank);
+    return rc;
+}
+
+/* --- */
+
+static int exit_code_of(const struct self_test *t)
+{
+    int n_missed = 0, n_false = 0, n_untested = 0;
+
+    for (int i = 0; i < t->n_done; i++) {
+        for (int k = 0; k < FAULT_N_KINDS; k++)
+            n_missed += t->result[i].n_faults[k] - t->result[i].n_found[k];
+        n_false += t->result[i].n_false;
+        n_untested += !t->result[i].could_test;
+    }
+    if (stop_signal() != 0)
+        return VERB_STOPPED + stop_signal();
+    return n_untested > 0 || t->n_done == 0 ? COULD_NOT_TEST : n_missed > 0 || n_false > 0 ? 1 : 0;
+}
+
+static enum rc finish(struct verb_call *call, const struct self_test *t)
+{
+    char path[PATH_BYTES];
+    enum rc rc;
+
+    TRY(self_test_print(t->result, t->n_done, stdout));
+    snprintf(path, sizeof path, "%s/self_test.jsonl", t->dir);
+    TRY(self_test_write(t->trial, t->result, t->n_done, path));
+    call->exit_code = exit_code_of(t);
+out:
+    return rc;
+}
+
+enum rc accept_self_test(struct verb_call *call, const struct accept_terms *terms, const struct machine *machine,
+                         const char *dir)
+{
+    const struct accept_opts *o = call->opts;
+    struct self_test t = {
+        .call = call, .opts = o, .terms = terms, .machine = machine, .dir = dir, .n = (int)o->self_test.trials
+    };
+    const struct world_opts world = machine_world_opts(machine);
+    enum rc rc;
+
+    if (o->inject[0])
+        return rc_raise(RC_INVAL, "--inject: the self-test draws its faults; leave it out");
+    t.trial = calloc((size_t)t.n, sizeof *t.trial);
+    t.result = calloc((size_t)t.n, sizeof *t.result);
+    if (!t.trial || !t.result)
+        FAIL(RC_NOMEM, "no memory for %d trials", t.n);
+    progress_init(&t.progress, stderr, (size_t)t.n, wait_clock_ns());
+    if (machine->world->module.caps & WORLD_LAUNCHED)
+        rc = world_run(machine->world, &world, machine->n_ranks, body_here, &t);
+    else
+        rc = run_children(&t);
+    progress_fini(&t.progress, wait_clock_ns());
+    TRY(rc);
+    if (t.is_root)
+        TRY(finish(call, &t));
+out:
+    free(t.trial);
+    free(t.result);
+    return rc;
+}

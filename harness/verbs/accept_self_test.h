@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* accept_self_test.h - the options of gradmark accept, and its --self-test. */
+#ifndef HARNESS_VERBS_ACCEPT_SELF_TEST_H
+#define HARNESS_VERBS_ACCEPT_SELF_TEST_H
+
+#include "harness/accept/accept.h"
+#include "harness/verbs/machine.h"
+#include "harness/verbs/verb.h"
+
+struct self_test_opts {
+    bool on;
+    uint64_t trials, faults;
+    double fault_ratio;
+};
+extern const struct opt accept_self_test_table[];
+
+struct accept_opts {
+    const char *out, *stages, *skip, *inject, *init, *declared, *reference;
+    struct opt_joined set;
+    double minutes, margin_ratio, stall_abort_s;
+    bool node_per_rank;
+    uint64_t seed;
+    struct self_test_opts self_test;
+    struct machine_opts machine;
+};
+
+/* Trials with faults drawn by the seed, each a test of its own; table to standard output, records to
+ * dir/self_test.jsonl. In mpi all in this launch, without lost ranks; else each in a process of its own, two at a time.
+ * The exit code of the program: 0: all faults were found and nobody was blamed without one; 1: not; 2: a trial could
+ * not test. */
+enum rc accept_self_test(struct verb_call *call, const struct accept_terms *terms, const struct machine *machine,
+                         const char *dir) MUST_CHECK;
+
+#endif

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* accept_verb.c - gradmark accept: is this cluster as fast as it should be, and if not, which node or link is not? */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/accept/accept.h"
+#include "harness/accept/acceptance_report.h"
+#include "harness/accept/judge.h"
+#include "harness/base/file.h"
+#include "harness/base/folder.h"
+#include "harness/report/manifest.h"
+#include "harness/report/progress.h"
+#include "harness/verbs/accept_self_test.h"
+#include "harness/verbs/machine.h"
+#include "harness/verbs/verb.h"
+#include "harness/world/stop.h"
+#include "harness/world/wait.h"
+
+enum { PATH_BYTES = 1024, PROGRESS_PARTS = 1000, COULD_NOT_TEST = 2 };
+
+static const struct opt table[] = {
+    OPT_TEXT_(struct accept_opts, out, "out", "", "FOLDER",
+              "report, page, host lists, JUnit; new, or empty; without it: accept in results/, with the date"),
+    OPT_TEXT_(
+        struct accept_opts, stages, "stages", "", "LIST",
+        "only these: preflight, compute, noise, pairwise, collectives, ps, training, integrity, soak; without it: "
+        "as the criteria say"),
+    OPT_TEXT_(struct accept_opts, skip, "skip", "", "LIST", "not these stages"),
+    OPT_JOINED_(struct accept_opts, set, "criteria-set", "KEY=VALUE", "change a criterion"),
+    OPT_F64_(struct accept_opts, minutes, "minutes", "", 0, 100000, "min", "of the stage soak, as soak_minutes"),
+    OPT_BOOL_(struct accept_opts, node_per_rank, "node-per-rank", "false",
+              "each rank counts as a node of its own, whatever its host: to try the test on one machine"),
+    OPT_U64_(struct accept_opts, seed, "seed", "1", 0, UINT64_MAX >> 1, "",
+             "of what is drawn: faults, data, parameters"),
+    OPT_TEXT_(struct accept_opts, inject, "inject", "", "FAULT,...",
+              "drill: rank:R=X (computes at X of its speed), node:N=X (its interface has X of its rate), link:A-B=X, "
+              "stall:R, "
+              "kill:R, flip:R@STEP (a bit of its gradient); ranks and nodes count from 0"),
+    OPT_F64_(struct accept_opts, stall_abort_s, "stall-abort-s", "60", 1, 1e6, "s",
+             "a rank that gives no sign of life for so long is lost, and ends the test"),
+    OPT_END_,
+};
+
+static const struct opt init_table[] = {
+    OPT_TEXT_(struct accept_opts, init, "init", "", "FILE.yaml",
+              "write criteria with comments, and end; limits from --declared or --reference, else none"),
+    OPT_TEXT_(struct accept_opts, declared, "declared", "", "PRESET|FILE",
+              "limits from the rates that this description of a cluster declares"),
+    OPT_TEXT_(struct accept_opts, reference, "reference", "", "FOLDER",
+              "limits from what a healthy cluster did, which gradmark accept left there"),
+    OPT_F64_(struct accept_opts, margin_ratio, "margin-ratio", "0.1", 0, 0.9, "",
+             "how much worse than these a limit is"),
+    OPT_END_,
+};
+
+static const struct verb_group groups[] = {
+    { "acceptance", table, 0 },
+    { "criteria", init_table, 0 },
+    { "self-test", accept_self_test_table, offsetof(struct accept_opts, self_test) },
+    { "who measures", machine_opt_table, offsetof(struct accept_opts, machine) },
+    { NULL, NULL, 0 },
+};
+
+/* --- criteria --- */
+
+/* Of the file, as options change them. */
+static enum rc load_criteria(struct criteria *out, const struct verb_call *call)
+{
+    const struct accept_opts *o = call->opts;
+    char minutes[64];
+    enum rc rc = RC_OK;
+
+    criteria_default(out);
+    if (call->operand[0])
+        TRY(criteria_load(out, call->operand[0]));
+    TRY(criteria_set(out, o->set.text));
+    if (verb_given(call, "minutes")) {
+        snprintf(minutes, sizeof minutes, "soak_minutes=%.17g", o->minutes);
+        TRY(criteria_set(out, minutes));
+    }
+    TRY(criteria_choose(out, "--stages", o->stages));
+    TRY(criteria_skip(out, "--skip", o->skip));
+out:
+    return rc;
+}
+
+static enum rc limits_of_reference(struct criteria *c, const struct accept_opts *o, struct criteria_sources *sources)
+{
+    struct acceptance healthy = { .n_nodes = 0 };
+    enum rc rc;
+
+    TRY(file_of_option(acceptance_load(&healthy, o->reference), "reference"));
+    criteria_from_reference(c, &healthy, o->margin_ratio, sources);
+out:
+    acceptance_close(&healthy);
+    return rc;
+}
+
+static enum rc limits_of_declared(struct criteria *c, const struct accept_opts *o, struct criteria_sources *sources)
+{
+    struct cluster cluster;
+    enum rc rc;
+
+    TRY(file_of_option(cluster_find(&cluster, NULL, o->declared), "declared"));
+    criteria_from_cluster(c, &cluster, o->margin_ratio, sources);
+out:
+    return rc;
+}
+
+static enum rc write_criteria(struct criteria *c, const struct accept_opts *o)
+{
+    struct criteria_sources *sources = calloc(1, sizeof *sources);
+    enum rc rc = RC_OK;
+
+    if (!sources)
+        return rc_raise(RC_NOMEM, "no memory for the sources of criteria");
+
+    if (o->reference[0] && o->declared[0])
+        FAIL(RC_INVAL, "--reference: and --declared are two sources of limits; one would be right");
+    if (o->reference[0])
+        TRY(limits_of_reference(c, o, sources));
+    if (o->declared[0])
+        TRY(limits_of_declared(c, o, sources));
+    TRY(criteria_write(c, sources, "Criteria of gradmark accept.\n", o->init));
+    printf("%s: written; gradmark accept %s tests by it\n", o->init, o->init);
+out:
+    free(sources);
+    return rc;
+}
+
+/* --- the test --- */
+
+struct test { /* shared by the ranks of this process */
+    const struct accept_opts *opts;
+    const struct machine *machine;
+    struct accept_terms terms;
+    struct acceptance result;
+    bool has_result; /* rank 0 was in this process, and got so far */
+    struct progress progress;
+    bool has_progress; /* a stage has begun */
+    char dir[PATH_BYTES];
+};
+
+static void show_progress(void *arg, double done_ratio, const char *what)
+{
+    struct test *t = arg;
+
+    if (!t->has_progress)
+        progress_init(&t->progress, stderr, PROGRESS_PARTS, wait_clock_ns());
+    t->has_progress = true;
+    progress_weigh(&t->progress, done_ratio);
+    progress_update(&t->progress, (size_t)(done_ratio * PROGRESS_PARTS), what, wait_clock_ns());
+}
+
+/* What is measured so far, against a launcher that ends this process. Failing to keep it ends nothing. */
+static void keep_so_far(void *arg, const struct acceptance *so_far)
+{
+    struct test *t = arg;
+
+    if (acceptance_keep(so_far, t->dir) != RC_OK)
+        progress_say(&t->progress, "gradmark: warning: %s", rc_message());
+}
+
+static enum rc body(struct world *w, void *arg)
+{
+    struct test *t = arg;
+    struct compute *compute = NULL;
+    enum rc rc;
+
+    world_set_duty(w, &(struct peer_duty){ .phase = PHASE_PROBE, .step = -1, .bucket = -1 });
+    TRY(machine_choose_wait(t->machine, w));
+    TRY(machine_open_compute(&compute, t->machine, w, t->machine->compute));
+    if (w->rank == 0)
+        t->has_result = true;
+    TRY(accept_rank(w, compute, machine_n_threads(t->machine, w), &t->terms, &t->result));
+out:
+    compute_close(&compute);
+    return rc;
+}
+
+static struct world_opts world_opts_of(const struct machine *m, const struct accept_opts *o)
+{
+    enum { WARN_PART = 2 };
+    struct world_opts world = machine_world_opts(m);
+
+    world.stall = (struct peer_opts){ .warn_ns = (uint64_t)(1e9 * o->stall_abort_s / WARN_PART),
+                                      .abort_ns = (uint64_t)(1e9 * o->stall_abort_s) };
+    world.on_loss = ON_LOSS_REPORT;
+    world.has_tasks = true;
+    return world;
+}
+
+/* An empty folder for the bundle: rank 0. */
+static enum rc make_folder(struct test *t)
+{
+    const struct accept_opts *o = t->opts;
+    enum rc rc;
+
+    if (!o->out[0]) {
+        TRY(file_make_folder("results"));
+        return folder_make_dated(t->dir, sizeof t->dir, "results", "accept");
+    }
+    if (strlen(o->out) >= sizeof t->dir)
+        FAIL(RC_INVAL, "--out %.64s...: is too long a name", o->out);
+    snprintf(t->dir, sizeof t->dir, "%s", o->out);
+    TRY(file_of_option(folder_make_empty(t->dir), "out"));
+out:
+    return rc;
+}
+
+static enum rc manifest_of(struct record **out, const struct verb_call *call, const struct test *t)
+{
+    struct record *r = NULL, *options = NULL;
+    enum rc rc;
+
+    TRY(record_open(&options, "options"));
+    for (int i = 0; i < call->n_groups; i++)
+        record_options(options, call->group[i].table, call->group[i].into);
+    TRY(record_open(&r, "accept"));
+    record_text(r, "criteria_file", call->operand[0]);
+    record_text(r, "injected", t->opts->inject);
+    record_child(r, "options", &options);
+    manifest_fill(r, t->result.is_virtual);
+    *out = r;
+    r = NULL;
+out:
+    record_close(&options);
+    record_close(&r);
+    return rc;
+}
+
+static int exit_code_of(const struct acceptance *a)
+{
+    if (a->stop_signal != 0)
+        return VERB_STOPPED + a->stop_signal;
+    return a->outcome == OUTCOME_PASS ? 0 : a->outcome == OUTCOME_FAIL ? 1 : COULD_NOT_TEST;
+}
+
+static enum rc report(struct test *t, struct verb_call *call)
+{
+    struct record *manifest = NULL;
+    enum rc rc;
+
+    TRY(judge(&t->result, t->terms.criteria));
+    TRY(acceptance_print(&t->result, stdout));
+    TRY(manifest_of(&manifest, call, t));
+    TRY(acceptance_write(&t->result, t->terms.criteria, manifest, t->dir));
+    printf("page: %s/report.html\n", t->dir);
+    if (fflush(stdout) != 0)
+        FAIL(RC_IO, "standard output cannot be written");
+    call->exit_code = exit_code_of(&t->result);
+out:
+    record_close(&manifest);
+    return rc;
+}
+
+static enum rc run_test(struct test *t, struct verb_call *call)
+{
+    const struct world_opts world = world_opts_of(t->machine, t->opts);
+    enum rc rc, ran;
+
+    ran = world_run(t->machine->world, &world, t->machine->n_ranks, body, t);
+    if (t->has_progress)
+        progress_fini(&t->progress, wait_clock_ns());
+    if (!t->has_result || t->result.n_nodes == 0)
+        return ran;
+    TRY(report(t, call));
+    rc = ran; /* reported, and the error of the run beside it */
+out:
+    return rc;
+}
+
+/* As many hosts as the description has, eight where it has any number. */
+static int sim_ranks(const struct cluster *c)
+{
+    enum { MOST = 4096, ANY = 8 };
+    const int n_hosts = c->n_hosts > 0 ? c->n_hosts : ANY;
+
+    return n_hosts * c->n_ranks_per_host < MOST ? n_hosts * c->n_ranks_per_host : MOST;
+}
+
+static enum rc accept_run(struct verb_call *call)
+{
+    const struct accept_opts *o = call->opts;
+    struct criteria criteria;
+    struct inject inject;
+    struct machine machine;
+    struct test t = { .opts = o, .machine = &machine };
+    enum rc rc;
+
+    call->failure_exit_code = COULD_NOT_TEST;
+    TRY(load_criteria(&criteria, call));
+    if (o->init[0])
+        return write_criteria(&criteria, o);
+    if (o->reference[0] || o->declared[0])
+        FAIL(RC_INVAL, "--%s: says where --init has limits from; without --init it has no meaning",
+             o->reference[0] ? "reference" : "declared");
+    TRY(file_of_option(inject_parse(&inject, o->inject), "inject"));
+    TRY(machine_prepare(&machine, &o->machine, sim_ranks));
+    t.terms = (struct accept_terms){ .criteria = &criteria,
+                                     .inject = &inject,
+                                     .transport = machine.transport,
+                                     .backend = machine.compute,
+                                     .node_per_rank = o->node_per_rank,
+                                     .seed = o->seed,
+                                     .progress = show_progress,
+                                     .keep = keep_so_far,
+                                     .arg = &t };
+    if (machine.is_root)
+        TRY(make_folder(&t));
+    call->stage = STAGE_RUN;
+    stop_catch_first();
+    TRY(o->self_test.on ? accept_self_test(call, &t.terms, &machine, t.dir) : run_test(&t, call));
+out:
+    acceptance_close(&t.result);
+    return rc;
+}
+
+const struct verb verb_accept = {
+    .name = "accept",
+    .summary = "test a cluster: is it as fast as it should be, and if not, which node or link is not",
+    .operands = "[CRITERIA.yaml]",
+    .introduction = "usage: gradmark accept [CRITERIA.yaml] [--option value ...]\n"
+                    "       mpirun -np N gradmark accept [CRITERIA.yaml] [--option value ...]\n"
+                    "       gradmark accept --init CRITERIA.yaml [--declared PRESET|FILE | --reference FOLDER]\n\n"
+                    "Measures every rank, every pair of nodes alone, collectives, push and pull, training and that "
+                    "parameters stay the "
+                    "same,\n"
+                    "and says what is slow by name: node, rank or link, judged against the rest of the cluster and "
+                    "against limits of\n"
+                    "the criteria. Exit code 0: pass, 1: fail, 2: could not test, which is no pass.\n\n",
+    .opts_bytes = sizeof(struct accept_opts),
+    .group = groups,
+    .rule = machine_opt_rules,
+    .n_rules = MACHINE_N_OPT_RULES,
+    .run = accept_run,
+};
