@@ -9,13 +9,15 @@
 #include "harness/accept/tournament_fit.h"
 #include "harness/measure/robust.h"
 
+enum { MOST_SINGLE_LINKS = 6, NETWORK_PART = 10 }; /* B5 */
+
 struct blamed { /* a finding before it is worded */
     struct finding finding;
     double deviation; /* the larger, the earlier */
 };
 
 struct blamed_list {
-    struct blamed *item; /* [2 * n_nodes + n_nodes^2] at most; grows */
+    struct blamed *item;
     size_t n, n_room;
 };
 
@@ -153,6 +155,48 @@ static enum rc blame_link(struct blamed_list *list, const struct tournament_fit 
     return add_blamed(list, &finding, worse->deviation);
 }
 
+static size_t count_blamed_pairs(const struct tournament_fit *f)
+{
+    size_t n = 0;
+
+    for (size_t k = 0; k < (size_t)f->n_nodes * (size_t)f->n_nodes; k++)
+        n += f->pair[k].is_blamed;
+    return n;
+}
+
+/* B5 */
+static bool is_network(const struct tournament_fit *f, size_t n_blamed)
+{
+    const size_t n_pairs = (size_t)f->n_nodes * (size_t)(f->n_nodes - 1) * (size_t)f->n_sides / N_SIDES;
+
+    return n_blamed > MOST_SINGLE_LINKS && n_blamed > n_pairs / NETWORK_PART;
+}
+
+static enum rc blame_network(struct blamed_list *list, const struct tournament_fit *f, const struct blame_terms *terms,
+                             size_t n_blamed)
+{
+    struct finding finding = { .stage = ACCEPT_PAIRWISE,
+                               .subject = SUBJECT_FLEET,
+                               .a = -1,
+                               .b = -1,
+                               .metric = f->metric->name,
+                               .unit = f->metric->unit,
+                               .expected = from_scale(f, f->fleet) };
+    size_t n = 0;
+
+    for (size_t k = 0; k < (size_t)f->n_nodes * (size_t)f->n_nodes; k++)
+        if (f->pair[k].is_blamed) {
+            f->scratch[n++] = f->pair[k].value;
+            finding.q_value = fmax(finding.q_value, reported_q(f, terms, f->pair[k].q));
+        }
+    finding.measured = from_scale(f, robust_median(f->scratch, n));
+    snprintf(finding.text, sizeof finding.text,
+             "%zu pairs have, in the median, %.1f %% of the %s of the others: too many for single links; the network "
+             "between groups of nodes is uneven",
+             n_blamed, 100 * finding.measured / finding.expected, f->metric->is_directed ? "rate" : "latency");
+    return add_blamed(list, &finding, INFINITY);
+}
+
 /* Nodes before links, the worst first, then by number. */
 static int by_blame(const void *a, const void *b)
 {
@@ -177,7 +221,10 @@ static enum rc blame_metric(struct acceptance *a, const struct blame_terms *term
     TRY(tournament_fit_open(&f, &a->tournament, metric, terms, n_metrics));
     for (int i = 0; i < f.n_nodes; i++)
         TRY(blame_node(&list, &f, terms, i));
-    for (int i = 0; i < f.n_nodes; i++)
+    const size_t n_pairs = count_blamed_pairs(&f);
+    if (is_network(&f, n_pairs))
+        TRY(blame_network(&list, &f, terms, n_pairs));
+    for (int i = 0; i < f.n_nodes && !is_network(&f, n_pairs); i++)
         for (int j = 0; j < f.n_nodes; j++)
             TRY(blame_link(&list, &f, terms, i, j));
     if (list.n > 0)

@@ -46,9 +46,14 @@ static void set_latency(struct acceptance *a, int i, int j, double s)
         *tournament_latency(&a->tournament, r, i, j) = *tournament_latency(&a->tournament, r, j, i) = s;
 }
 
+static void blame_with(struct acceptance *a, const struct blame_terms *terms)
+{
+    assert_int_equal(blame_tournament(a, terms), RC_OK);
+}
+
 static void blame(struct acceptance *a)
 {
-    assert_int_equal(blame_tournament(a, &synthetic_terms), RC_OK);
+    blame_with(a, &synthetic_terms);
 }
 
 static void nobody(void **state)
@@ -283,6 +288,39 @@ static void wild_repeats(void **state)
     }
 }
 
+/* B5: groups of 12 and 4 nodes, and half the rate between them. */
+static void b5_groups_are_no_faulty_links(void **state)
+{
+    struct acceptance a;
+
+    (void)state;
+    even_fleet(&a, 16);
+    for (int i = 0; i < 12; i++)
+        for (int j = 12; j < 16; j++) {
+            set_rate(&a, i, j, 50);
+            set_rate(&a, j, i, 50);
+        }
+    blame(&a);
+    assert_int_equal(a.n_findings, 1);
+    assert_int_equal(a.finding[0].subject, SUBJECT_FLEET);
+    assert_near(a.finding[0].measured, 50);
+    assert_near(a.finding[0].expected, 100);
+    assert_string_equal(a.finding[0].text,
+                        "96 pairs have, in the median, 50.0 % of the rate of the others: too many for "
+                        "single links; the network between groups of nodes is uneven");
+    acceptance_close(&a);
+
+    even_fleet(&a, 9); /* three links are three links */
+    for (int i = 0; i < 6; i += 2) {
+        set_rate(&a, i, i + 1, 50);
+        set_rate(&a, i + 1, i, 50);
+    }
+    blame(&a);
+    assert_int_equal(findings_of(&a, SUBJECT_LINK, NULL), 3);
+    assert_int_equal(a.n_findings, 3);
+    acceptance_close(&a);
+}
+
 /* B1: node i is number (5 i + 3) mod 9. */
 static void b1_numbers_do_not_matter(void **state)
 {
@@ -320,6 +358,36 @@ static void b1_numbers_do_not_matter(void **state)
     }
     acceptance_close(&a);
     acceptance_close(&b);
+}
+
+/* q is what all looks, and both metrics, have together. */
+static void looks_and_metrics_share_the_rate(void **state)
+{
+    (void)state;
+    for (int has_latencies = 0; has_latencies < 2; has_latencies++) {
+        const struct synthetic_fleet f = { .n_nodes = 8,
+                                           .n_repeats = 3,
+                                           .seed = 3,
+                                           .noise = 0.03,
+                                           .has_latencies = has_latencies,
+                                           .fault = { { FAULT_SLOW_LINK, 2, 5, false, 0.8, 0 } },
+                                           .n_faults = 1 };
+        struct blame_terms terms = synthetic_terms;
+        struct acceptance a;
+        synthetic_fleet_measure(&a, &f, NULL);
+        blame(&a);
+        assert_int_equal(a.n_findings, 1);
+        const double q_value = a.finding[0].q_value;
+        terms.n_looks = 2;
+        terms.false_discovery_ratio = 2.5 * q_value;
+        blame_with(&a, &terms);
+        assert_int_equal(a.n_findings, 2);
+        assert_near(a.finding[1].q_value, 2 * q_value);
+        terms.n_looks = 3;
+        blame_with(&a, &terms);
+        assert_int_equal(a.n_findings, 2);
+        acceptance_close(&a);
+    }
 }
 
 static int open_of(const struct acceptance *a, bool *open)
@@ -383,7 +451,9 @@ int main(void)
         cmocka_unit_test(too_little_to_tell),
         cmocka_unit_test(what_was_not_measured),
         cmocka_unit_test(wild_repeats),
+        cmocka_unit_test(b5_groups_are_no_faulty_links),
         cmocka_unit_test(b1_numbers_do_not_matter),
+        cmocka_unit_test(looks_and_metrics_share_the_rate),
         cmocka_unit_test(pairs_are_open_until_the_evidence_is_in),
         cmocka_unit_test(a_pair_at_the_border_is_open),
     };

@@ -10,7 +10,7 @@
 /* Of a normal number: standard deviation over the distance of quartile and median; the standard error of a median over
  * that of a mean. */
 static const double QUARTER_TO_SD = 1.4826, MEDIAN_ERROR = 1.2533;
-static const double FLOORS_PER_BORDER = 5, OPEN_ERRORS = 3, DOUBT_REPEATS = 4, MOST_EFFECT = 0.99, MOST_DOF = 20;
+static const double FLOORS_PER_BORDER = 5, OPEN_ERRORS = 3, DOUBT_REPEATS = 4, MOST_EFFECT = 0.99, MOST_DOF = 15;
 
 static size_t best_quarter(size_t n)
 {

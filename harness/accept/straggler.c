@@ -13,7 +13,7 @@ static const double WAITS_FOR_IT = 0.5; /* of what a rank computes longer */
 /* Median of a rank's repeats; NaN: none. */
 static double wait_of(const struct rank_metric *wait, int rank)
 {
-    double x[ACCEPT_MAX_REPEATS];
+    double x[ACCEPT_MAX_REPEATS] = { 0 };
     size_t n = 0;
 
     for (int r = 0; wait->value && r < wait->n_repeats; r++) {

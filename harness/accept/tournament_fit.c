@@ -9,7 +9,7 @@
 #include "harness/measure/sorted.h"
 
 enum { MOST_ROUNDS = 8, PAIRS_PER_SIDE = 8 };
-static const double QUARTILE_ERROR = 1.3626; /* standard error of a quartile over that of a mean, of normal numbers */
+static const double TENTH_ERROR = 1.7094; /* standard error of a 0.9 quantile over that of a mean, of normal numbers */
 
 const struct tournament_metric tournament_rates = { "bytes_per_s", "byte/s", true, true,
                                                     offsetof(struct tournament, bytes_per_s) };
@@ -71,7 +71,7 @@ static bool is_healthy(const struct tournament_fit *f, int from, int to)
 }
 
 /* F1; NaN: fewer than two pairs. Peers that are blamed are left out, where others are. */
-static double best_quarter_of_side(const struct tournament_fit *f, int node, int side, bool healthy_peers)
+static double best_tenth_of_side(const struct tournament_fit *f, int node, int side, bool healthy_peers)
 {
     size_t n = 0;
 
@@ -81,9 +81,9 @@ static double best_quarter_of_side(const struct tournament_fit *f, int node, int
             f->scratch[n++] = f->evidence[pair].value;
     }
     if (n < 2)
-        return healthy_peers ? best_quarter_of_side(f, node, side, false) : NAN;
+        return healthy_peers ? best_tenth_of_side(f, node, side, false) : NAN;
     sorted_make(f->scratch, n);
-    return f->scratch[(3 * (n - 1) + 3) / 4];
+    return f->scratch[n - 1 - (n + 5) / 10];
 }
 
 /* The middle of x[n], of an even number the better one; NaN: n is 0. */
@@ -101,7 +101,7 @@ static void fit_sides(struct tournament_fit *f)
 
     for (int side = 0; side < f->n_sides; side++) {
         for (int i = 0; i < f->n_nodes; i++)
-            fitted_side(f, i, side)->value = best_quarter_of_side(f, i, side, true);
+            fitted_side(f, i, side)->value = best_tenth_of_side(f, i, side, true);
         n = 0;
         for (int i = 0; i < f->n_nodes; i++)
             if (!fitted_side(f, i, side)->is_blamed && !isnan(fitted_side(f, i, side)->value))
@@ -191,7 +191,7 @@ static void fit_pairs(struct tournament_fit *f)
         for (int j = 0; j < f->n_nodes; j++)
             if (is_pair(f, i, j)) {
                 struct fitted *pair = &f->pair[side_pair(f, SIDE_SENDS, i, j)];
-                pair->expected -= middle; /* of best quarters: pairs are a little worse than those */
+                pair->expected -= middle; /* of best tenths: pairs are a little worse than those */
                 pair->deviation = pair->expected - pair->value;
             }
 }
@@ -201,7 +201,7 @@ static double p_of_side(const struct tournament_fit *f, const struct fitted *s, 
 {
     const struct evidence sure = { .n = 1 };
     const struct noise floor = { .border = f->noise.border, .dof = INFINITY };
-    const double of_pairs = QUARTILE_ERROR * hypot(f->noise.between, f->noise.typical) / sqrt(n_pairs);
+    const double of_pairs = TENTH_ERROR * hypot(f->noise.between, f->noise.typical) / sqrt(n_pairs);
 
     if (!(s->deviation > f->noise.border))
         return 1;

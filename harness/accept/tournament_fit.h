@@ -7,8 +7,8 @@
  * direction: then there is one side of a node, and pairs i < j alone.
  *
  * Invariants
- *   F1  A node's side is as good as its best quarter of pairs with nodes that are not blamed: of a node that is slow
- *       nearly all pairs are.
+ *   F1  A node's side is as good as the best tenth of its pairs with nodes that are not blamed (of few pairs the best or
+ *       second best): of a node that is slow nearly all pairs are; where some are not, the network between is.
  *   F2  A pair of nodes is expected to be as good as the worse of their two sides; where both are blamed, as bad as if
  *       one delay followed the other.
  *   F3  Of few nodes (fewer than eight pairs for each side) a side counts as no better than the fleet, and what pairs

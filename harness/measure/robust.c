@@ -9,7 +9,7 @@
 #include "harness/measure/sorted.h"
 #include "harness/measure/student.h"
 
-static const double MAD_TO_SD = 1.482602218505602, DISTANCE_TO_SD = 2.2219, DOF_PER_TWO = 0.9, MOST_DOF = 20;
+static const double MAD_TO_SD = 1.482602218505602, DISTANCE_TO_SD = 2.2219, DOF_PER_TWO = 0.9, MOST_DOF = 15;
 
 struct ranked_p {
     double p;
@@ -43,7 +43,7 @@ static double few_factor(size_t n)
 
 double robust_spread_of_few(const double *x, size_t n)
 {
-    double distance[ROBUST_FEW * (ROBUST_FEW - 1) / 2];
+    double distance[ROBUST_FEW * (ROBUST_FEW - 1) / 2] = { 0 };
     const size_t h = n / 2 + 1;
     size_t k = 0;
 
@@ -57,9 +57,11 @@ double robust_spread_of_few(const double *x, size_t n)
 
 double robust_dof_of_few(size_t n)
 {
+    const size_t n_twos = n / 2;
+
     if (n < 3)
         return 0;
-    return n == 3 ? 1 : fmin(2 * ((double)(n / 2) - 1), MOST_DOF);
+    return n == 3 ? 1 : fmin(2 * (double)(n_twos - 1), MOST_DOF);
 }
 
 double robust_z(double x, double middle, double spread, double floor)
@@ -71,7 +73,8 @@ double robust_z(double x, double middle, double spread, double floor)
 
 double robust_dof(size_t n)
 {
-    const double dof = DOF_PER_TWO * (double)(n / 2);
+    const size_t n_twos = n / 2;
+    const double dof = DOF_PER_TWO * (double)n_twos;
 
     return dof < MOST_DOF ? dof : MOST_DOF;
 }

@@ -8,7 +8,7 @@
  *       distances from it (MAD), which is the standard deviation where they are normal.
  *   M2  A spread of few numbers is not well known itself: a deviation is judged by Student's t, whose degrees of
  *       freedom for a MAD of n normal numbers are 0.9 x (n / 2, rounded down) (fitted to a simulation of n = 3 to 48 at
- *       tails of 0.01 to 0.0003), and 20 at most, as what is measured has longer tails than normal numbers.
+ *       tails of 0.01 to 0.0003), and 15 at most, as what is measured has longer tails than normal numbers.
  *   M3  Of few numbers that says little. What all their differences say is more, and as robust: Qn, the k-th smallest
  *       distance of two of them, k = h (h - 1) / 2, h = n / 2 + 1, times 2.2219 and a factor for n (Rousseeuw, Croux,
  *       Journal of the American Statistical Association 88(424), 1993). Its degrees of freedom, found as those of M2,
