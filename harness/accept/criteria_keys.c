@@ -12,7 +12,7 @@
 #define STAGES_ "all|preflight|compute|noise|pairwise|collectives|ps|training|integrity|soak"
 /* Least and most message, or vector. */
 #define LEAST_BYTES_ 4
-#define MOST_BYTES_ 17179869184.0
+#define MOST_BYTES_ 1e10
 
 #define NUMBER_(type_, m, T, lo, hi, def_, unit_, meaning_)                                                  \
     {                                                                                                        \
@@ -34,62 +34,66 @@
     }
 
 const struct key criteria_keys[] = {
-    NAME_(name, NULL, "unnamed", "of the cluster"),
-    LIST_(stages, STAGES_, "all", "", "that are run; the soak only with soak_minutes above 0"),
-    REAL_(stage_limit_s, 1, 1e6, "600", "s", "after which a stage is ended, and has no data"),
+    NAME_(name, NULL, "unnamed", "name of the cluster"),
+    LIST_(stages, STAGES_, "all", "", "stages that are run; the soak is one only with soak_minutes above 0"),
+    REAL_(stage_limit_s, 1, 1e6, "600", "s", "time after which a stage is ended, and has no data"),
 
-    REAL_(false_discovery_ratio, 1e-9, 0.5, "0.01", "", "of all that a stage finds, the part that may be false"),
-    REAL_(least_effect_ratio, 1e-3, 0.9, "0.1", "",
-          "nobody is blamed who is nearer than this part to what the others have"),
+    REAL_(false_discovery_ratio, 1e-9, 0.5, "0.01", "", "part of a stage's findings that may be false"),
+    REAL_(least_effect_ratio, 1e-3, 0.9, "0.1", "", "part by which one must be worse than the others to be blamed"),
     WHOLE_(least_repeats_count, 2, ACCEPT_MAX_REPEATS, "3", "repeats",
-           "of what every rank, and every pair of nodes, measures, at least"),
-    WHOLE_(most_repeats_count, 2, ACCEPT_MAX_REPEATS, "10", "repeats", "likewise, at most, where the evidence is thin"),
+           "least repeats of what ranks and pairs of nodes measure"),
+    WHOLE_(most_repeats_count, 2, ACCEPT_MAX_REPEATS, "10", "repeats",
+           "most repeats of the same, where the evidence is not in before"),
 
-    REAL_(most_clock_skew_s, 0, 1e6, "0", "s", "between the clocks of two nodes; 0: no limit"),
-    COUNT_(least_memory_free_bytes, 0, 1e18, "0", "bytes", "of memory that every node has free; 0: no limit"),
+    REAL_(most_clock_skew_s, 0, 1e6, "0", "s", "most difference of two nodes' clocks; 0: no limit"),
+    COUNT_(least_memory_free_bytes, 0, 1e18, "0", "bytes", "least free memory of a node; 0: no limit"),
     REAL_(least_link_bits_per_s, 0, 1e18, "0", "bits/s",
-          "at which the network card of every node says that it runs; 0: no limit"),
-    COUNT_(least_cores_count, 0, 1e6, "0", "cores", "that every node lets the test use; 0: no limit"),
+          "least rate that a node's network card says that it has; 0: no limit"),
+    COUNT_(least_cores_count, 0, 1e6, "0", "cores", "least cores of a node that the test may use; 0: no limit"),
 
-    REAL_(least_flops_per_s, 0, 1e24, "0", "flop/s", "of a matrix product, of every rank; 0: no limit"),
-    REAL_(least_memory_bytes_per_s, 0, 1e18, "0", "bytes/s", "of memory, of every rank; 0: no limit"),
+    REAL_(least_flops_per_s, 0, 1e24, "0", "flop/s", "least rate of a matrix product, of every rank; 0: no limit"),
+    REAL_(least_memory_bytes_per_s, 0, 1e18, "0", "bytes/s", "least rate of memory, of every rank; 0: no limit"),
 
-    REAL_(noise_quantum_s, 1e-6, 10, "1e-3", "s", "that a fixed piece of work takes about"),
-    REAL_(noise_s, 1e-4, 1e5, "1", "s", "for which such pieces are repeated, about"),
-    REAL_(most_detour_ratio, 0, 1, "0", "", "of the time that something else takes from every rank; 0: no limit"),
-    REAL_(most_longest_detour_s, 0, 1e5, "0", "s", "that something else takes from a rank at once; 0: no limit"),
+    REAL_(noise_quantum_s, 1e-6, 10, "1e-3", "s", "time that a fixed piece of work takes, about"),
+    REAL_(noise_s, 1e-4, 1e5, "1", "s", "time for which such pieces are repeated, about"),
+    REAL_(most_detour_ratio, 0, 1, "0", "", "most of its time that a rank may lose to something else; 0: no limit"),
+    REAL_(most_longest_detour_s, 0, 1e5, "0", "s",
+          "most time that a rank may lose to something else at once; 0: no limit"),
 
     COUNT_(pairwise_message_bytes, LEAST_BYTES_, MOST_BYTES_, "4194304", "bytes",
-           "of a message by which the rate of two nodes is measured"),
-    REAL_(least_pair_bytes_per_s, 0, 1e18, "0", "bytes/s", "from every node to every other; 0: no limit"),
-    REAL_(most_pair_latency_s, 0, 1e3, "0", "s", "one way, between every two nodes; 0: no limit"),
+           "message by which the rate between two nodes is measured"),
+    REAL_(least_pair_bytes_per_s, 0, 1e18, "0", "bytes/s", "least rate from every node to every other; 0: no limit"),
+    REAL_(most_pair_latency_s, 0, 1e3, "0", "s", "most latency between every two nodes, one way; 0: no limit"),
 
-    NAME_(reducer, &collective_kind, "", "by which allreduce is measured"),
-    LIST_(collective_bytes, NULL, "4096,262144,4194304", "bytes", "of the vectors that are summed, rising"),
+    NAME_(reducer, &collective_kind, "", "reducer by which allreduce is measured"),
+    LIST_(collective_bytes, NULL, "4096,262144,4194304", "bytes", "vectors that are summed, smallest first"),
     REAL_(least_busbw_bytes_per_s, 0, 1e18, "0", "bytes/s",
-          "bus bandwidth of allreduce with the largest vector; 0: no limit"),
-    REAL_(least_busbw_bound_ratio, 0, 1, "0", "", "likewise, of what the slowest link allows; 0: no limit"),
+          "least bus bandwidth of allreduce with the largest vector; 0: no limit"),
+    REAL_(least_busbw_bound_ratio, 0, 1, "0", "",
+          "least part of what the slowest link allows, with the largest vector; 0: no limit"),
 
-    LIST_(ps_bytes, NULL, "4096,262144,4194304", "bytes", "of parameters on servers, pushed and pulled, rising"),
+    LIST_(ps_bytes, NULL, "4096,262144,4194304", "bytes", "parameters that are pushed and pulled, smallest first"),
     REAL_(least_goodput_bytes_per_s, 0, 1e18, "0", "bytes/s",
-          "of all servers together, with the most parameters; 0: no limit"),
-    REAL_(least_goodput_bound_ratio, 0, 1, "0", "", "likewise, of what the slowest link allows; 0: no limit"),
+          "least goodput of all servers together, with the most parameters; 0: no limit"),
+    REAL_(least_goodput_bound_ratio, 0, 1, "0", "",
+          "least part of what the slowest link allows, with the most parameters; 0: no limit"),
 
-    NAME_(training_model, &workload_kind, "", "that is trained at 1, 2, 4, ... nodes and all"),
-    COUNT_(training_steps_count, 10, 1e9, "60", "steps", "of each training"),
+    NAME_(training_model, &workload_kind, "", "model that is trained, at 1, 2, 4, ... nodes and all"),
+    COUNT_(training_steps_count, 10, 1e9, "60", "steps", "steps of each training"),
     REAL_(least_efficiency_ratio, 0, 1, "0", "",
-          "samples per second of all nodes, over those of one node times the nodes; 0: no limit"),
+          "least speed of all nodes, over that of one node times the nodes; 0: no limit"),
     REAL_(most_exposed_ratio, 0, 1, "0", "",
-          "of a step of all nodes in which communication is waited for; 0: no limit"),
+          "most of a step of all nodes that may wait for communication; 0: no limit"),
 
-    COUNT_(integrity_steps_count, 1, 1e9, "64", "steps", "in which parameters of all ranks are compared"),
-    COUNT_(integrity_every_steps, 1, 1e9, "16", "steps", "between two such comparisons"),
+    COUNT_(integrity_steps_count, 1, 1e9, "64", "steps",
+           "training steps in which parameters of all ranks are compared"),
+    COUNT_(integrity_every_steps, 1, 1e9, "16", "steps", "steps from one comparison to the next"),
 
-    REAL_(soak_minutes, 0, 1e5, "0", "min", "for which training goes on; 0: the soak is left out"),
+    REAL_(soak_minutes, 0, 1e5, "0", "min", "time for which training goes on in the soak; 0: it is left out"),
     REAL_(most_drift_ratio, 0, 1e3, "0.1", "",
-          "by which steps at the end of the soak may take longer than at its beginning; 0: no limit"),
+          "most that steps at the soak's end may take longer than at its beginning; 0: no limit"),
     REAL_(most_straggling_ratio, 0, 1e3, "0.2", "",
-          "by which steps of the worst minute of the soak may take longer than those of all; 0: no limit"),
+          "most that steps of the soak's worst minute may take longer than those of all; 0: no limit"),
 };
 _Static_assert(sizeof criteria_keys / sizeof *criteria_keys == CRITERIA_N_KEYS, "CRITERIA_N_KEYS is wrong");
 _Static_assert((int)CRITERIA_N_KEYS <= (int)CRITERIA_MAX_KEYS && (int)CRITERIA_MAX_KEYS <= (int)KEY_MAX_KEYS,
@@ -100,7 +104,7 @@ const struct key_table criteria_key_table = { criteria_keys, CRITERIA_N_KEYS, "c
 
 int criteria_sizes(const char *list, size_t out[ACCEPT_MAX_SIZES])
 {
-    char element[32];
+    char element[KEY_VALUE_BYTES];
     const char *rest = list;
     uint64_t n_bytes;
     int n = 0;

@@ -145,7 +145,7 @@ static void each_error_names_line_key_and_value(void **state)
         { "integrity_every_steps: 65\n",
           "c.yaml:1: integrity_every_steps: is 65; at most integrity_steps_count, 64, would be right" },
         { "collective_bytes: 4096,2\n",
-          "c.yaml:1: collective_bytes: is \"4096,2\"; whole numbers with commas between, each from 4 to 1.71799e+10 "
+          "c.yaml:1: collective_bytes: is \"4096,2\"; whole numbers with commas between, each from 4 to 1e+10 "
           "would be right" },
         { "collective_bytes: 4096,64\n",
           "c.yaml:1: collective_bytes: is \"4096,64\"; sizes that rise would be right: 64 is not above 4096" },
@@ -268,9 +268,9 @@ static void what_is_written_comes_back(void **state)
     criteria_default(&c);
     come_back(&c, NULL, text, sizeof text);
     assert_int_equal(strncmp(text, "# Criteria\n# of a test\n", 22), 0);
-    assert_non_null(strstr(text,
-                           "\n# flop/s, of a matrix product, of every rank; 0: no limit: a number from 0 to 1e+24\n"
-                           "least_flops_per_s: 0            # the default\n"));
+    assert_non_null(strstr(
+        text, "\n# least rate of a matrix product, of every rank; 0: no limit (flop/s: a number from 0 to 1e+24)\n"
+              "least_flops_per_s: 0            # the default\n"));
     assert_int_equal(criteria_set(&c,
                                   "name=a: # \"b\",stages=ps,soak,soak_minutes=0.1,least_flops_per_s=12345678901.25,"
                                   "false_discovery_ratio=0.0123456789012345,pairwise_message_bytes=123456789,"

@@ -33,7 +33,7 @@ static void write_key(FILE *to, const struct criteria *c, int i, const char *sou
         if (strcmp(parts[p].key, k->name) == 0)
             fprintf(to, "\n# --- %s\n", parts[p].title);
     key_range(k, range, sizeof range);
-    snprintf(about, sizeof about, "%s%s%s: %s", k->unit, k->unit[0] ? ", " : "", k->meaning, range);
+    snprintf(about, sizeof about, "%s (%s%s%s)", k->meaning, k->unit, k->unit[0] ? ": " : "", range);
     fputc('\n', to);
     key_write_text(to, about);
     key_write_value(to, k, c, source[0] ? source : "the default");

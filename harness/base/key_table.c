@@ -193,7 +193,7 @@ static enum rc take_whole(const struct key *k, const char *text, uint64_t *out)
 
 static enum rc check_list(const struct key *k, const char *text)
 {
-    char element[NAME_BYTES];
+    char element[KEY_VALUE_BYTES]; /* holds each whole */
     const char *rest = text;
     uint64_t whole;
 
