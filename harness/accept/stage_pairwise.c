@@ -10,7 +10,7 @@
  * rate is that of the bytes alone.
  *
  * Rank 0 decides after each repeat which pairs are played again (blame_open_pairs); a round without any is not played.
- * Between two rounds all players meet, so that nothing of the last one is on a link any more.
+ * Between two turns all players meet, so that nothing of the last one is on a link any more.
  */
 #include <assert.h>
 #include <math.h>
@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/accept/matches.h"
 #include "harness/accept/stages.h"
 #include "harness/base/arena.h"
 #include "harness/bench/circle.h"
@@ -40,7 +41,10 @@ struct play { /* of this rank; owned but for env */
     char *buffer; /* NULL: messages are hollow */
     size_t message_bytes;
     int n_nodes, n_rounds, n_messages;
-    bool *is_open;     /* [n_nodes][n_nodes]; the same on all players */
+    bool *is_open; /* [n_nodes][n_nodes]; the same on all players */
+    int *turn;     /* [n_nodes]: of the round under way */
+    int *kernel;   /* [n_nodes], and scratch behind it */
+    struct matches matches;
     struct match *own; /* [n_nodes]: of this node with each */
     struct match *all; /* [n_nodes][n_nodes], rank 0 */
 };
@@ -126,54 +130,48 @@ out:
     return rc_prefix(rc, "pairwise, %s with %s: ", f->node[p->players->rank].name, f->node[other].name);
 }
 
-static bool plays_again(const struct play *p, int a, int b)
-{
-    return p->is_open[a * p->n_nodes + b] || p->is_open[b * p->n_nodes + a];
-}
-
-/* The same on all players. */
-static bool is_played(const struct play *p, int round)
-{
-    for (int a = 0; a < p->n_nodes; a++) {
-        const int b = circle_opponent(p->n_nodes, round, a);
-        if (b > a && plays_again(p, a, b))
-            return true;
-    }
-    return false;
-}
-
 static void forget_matches(struct play *p)
 {
     for (int i = 0; i < p->n_nodes; i++)
         p->own[i] = (struct match){ NAN, NAN };
 }
 
-/* Faults that are to happen in the middle of the stage. */
-static void inject_in_middle(const struct play *p, int repeat, int round)
+/* A fault that is to happen in the middle of the stage happens to a rank that is about to play: its opponent waits for
+ * a message, and no longer than for one. */
+static enum rc play_match_of(struct play *p, int repeat, int round)
 {
-    if (repeat == 0 && round == p->n_rounds / 2)
+    if (repeat == 0 && round >= p->n_rounds / 2)
         inject_now(p->env->inject, p->env->world);
+    return play_match(p, circle_opponent(p->n_nodes, round, p->players->rank));
 }
 
-/* A repeat as the players see it; *goes_on false: ended before its last round. */
-static enum rc play_rounds(struct play *p, int repeat, bool *goes_on)
+/* All players meet behind each turn; *goes_on false: that was the last one. */
+static enum rc play_round(struct play *p, int repeat, int round, bool *goes_on)
 {
-    const int here = p->players->rank, n_least = stage_least_repeats(p->env->criteria);
-    const int n_planned = repeat < n_least ? n_least : repeat + 1;
+    const int here = p->players->rank, n_turns = match_turns(p->turn, &p->matches, round);
+    const int n_least = stage_least_repeats(p->env->criteria), n_planned = repeat < n_least ? n_least : repeat + 1;
     enum rc rc = RC_OK;
 
-    *goes_on = true;
-    for (int round = 0; round < p->n_rounds && *goes_on; round++) {
-        const int other = circle_opponent(p->n_nodes, round, here);
-        if (!is_played(p, round))
-            continue;
-        inject_in_middle(p, repeat, round);
-        if (other >= 0 && plays_again(p, here, other))
-            TRY(play_match(p, other));
-        stage_progress(p->env, (repeat + (double)(round + 1) / p->n_rounds) / n_planned,
-                       "repeat %d of at least %d, round %d of %d", repeat + 1, n_least, round + 1, p->n_rounds);
+    for (int turn = 0; turn < n_turns && *goes_on; turn++) {
+        const double n_done = round + (turn + 1.0) / n_turns;
+        if (p->turn[here] == turn)
+            TRY(play_match_of(p, repeat, round));
+        stage_progress(p->env, (repeat + n_done / p->n_rounds) / n_planned, "repeat %d of at least %d, round %d of %d",
+                       repeat + 1, n_least, round + 1, p->n_rounds);
         TRY(stage_part_goes_on(p->env, p->players, true, goes_on));
     }
+out:
+    return rc;
+}
+
+/* A repeat as the players see it; *is_whole false: ended before its last turn. */
+static enum rc play_rounds(struct play *p, int repeat, bool *is_whole)
+{
+    enum rc rc = RC_OK;
+
+    *is_whole = true;
+    for (int round = 0; round < p->n_rounds && *is_whole; round++)
+        TRY(play_round(p, repeat, round, is_whole));
 out:
     return rc;
 }
@@ -231,17 +229,34 @@ out:
     return rc;
 }
 
+/* Nodes of one kernel get the number of the first of them. One of which the kernel is not known, as in virtual time,
+ * has its own. */
+static void number_kernels(int *kernel, const struct fleet *f)
+{
+    for (int i = 0; i < f->n_nodes; i++) {
+        const char *name = f->node[i].kernel;
+        kernel[i] = i;
+        for (int k = 0; name[0] && k < i && kernel[i] == i; k++)
+            if (strcmp(f->node[k].kernel, name) == 0)
+                kernel[i] = k;
+    }
+}
+
 static enum rc open_buffers(struct play *p)
 {
     const size_t n = (size_t)p->n_nodes, n_elems = ((size_t)p->n_messages + 1) * p->message_bytes / sizeof(float) + 1;
     enum rc rc = RC_OK;
 
     p->is_open = malloc(n * n * sizeof *p->is_open);
+    p->turn = calloc(n, sizeof *p->turn);
+    p->kernel = calloc(2 * n, sizeof *p->kernel);
     p->own = calloc(n, sizeof *p->own);
     p->all = p->env->out ? calloc(n * n, sizeof *p->all) : NULL;
-    if (!p->is_open || !p->own || (p->env->out && !p->all))
+    if (!p->is_open || !p->turn || !p->kernel || !p->own || (p->env->out && !p->all))
         FAIL(RC_NOMEM, "no memory for a tournament of %d nodes", p->n_nodes);
     memset(p->is_open, 1, n * n * sizeof *p->is_open);
+    number_kernels(p->kernel, p->env->fleet);
+    p->matches = (struct matches){ p->n_nodes, p->is_open, p->kernel, p->kernel + n };
     if (!(stage_is_virtual(p->env) && p->env->transport->module.caps & TR_HOLLOW)) {
         TRY(arena_open(&p->arena, arena_floats_bytes(n_elems)));
         p->buffer = (char *)arena_floats(&p->arena, n_elems);
@@ -284,6 +299,8 @@ static void play_close(struct play *p)
     world_split_close(&p->players);
     arena_close(&p->arena);
     free(p->is_open);
+    free(p->turn);
+    free(p->kernel);
     free(p->own);
     free(p->all);
     *p = (struct play){ .env = NULL };

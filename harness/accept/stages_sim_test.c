@@ -77,6 +77,22 @@ static void pairs_have_the_rate_of_their_link(void **state)
     kit_close(&run);
 }
 
+/* TCP at 80 % of the link; its overheads of a message are few of many bytes. */
+static void a_protocol_has_its_rate(void **state)
+{
+    struct kit_run run = simulation(4, stage_pairwise);
+
+    (void)state;
+    run.cluster = "link_bits_per_s=1e9,link_latency_s=20e-6,protocol=tcp,tcp_rate_ratio=0.8,tcp_latency_s=10e-6,"
+                  "tcp_message_s=5e-6,hosts_count=8,hosts_per_group_count=2,group_latency_s=30e-6";
+    kit_must_run(&run);
+    assert_near(*tournament_rate(&run.accepted.tournament, 1, 0, 1), 0.8 * LINK_BYTES_PER_S);
+    assert_near(*tournament_rate(&run.accepted.tournament, 1, 3, 0), 0.8 * LINK_BYTES_PER_S);
+    assert_near(*tournament_latency(&run.accepted.tournament, 1, 0, 1), 40e-6);
+    assert_near(*tournament_latency(&run.accepted.tournament, 1, 3, 0), 70e-6);
+    kit_close(&run);
+}
+
 static double slow_link(int from, int to)
 {
     return (from == 1 && to == 3) || (from == 3 && to == 1) ? 0.6 : from == 0 && to == 2 ? 0.5 : 1;
@@ -362,14 +378,23 @@ static void many_nodes_meet_in_a_minute(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pairs_have_the_rate_of_their_link),   cmocka_unit_test(a_slow_link_is_slow_in_its_direction),
-        cmocka_unit_test(slow_nodes_are_slow_with_all),        cmocka_unit_test(first_ranks_play_for_their_nodes),
-        cmocka_unit_test(only_open_pairs_play_again),          cmocka_unit_test(one_node_has_no_pair_S1),
-        cmocka_unit_test(an_ended_stage_keeps_its_matches_S2), cmocka_unit_test(ranks_compute_as_described),
-        cmocka_unit_test(a_slow_rank_computes_slowly),         cmocka_unit_test(evidence_asks_for_repeats),
-        cmocka_unit_test(a_quiet_cluster_has_no_detours),      cmocka_unit_test(detours_are_the_jitter),
-        cmocka_unit_test(noise_is_against_the_own_best),       cmocka_unit_test(a_killed_rank_ends_the_stage),
-        cmocka_unit_test(a_stalled_rank_is_a_timeout),         cmocka_unit_test(preflight_tells_of_the_description),
+        cmocka_unit_test(pairs_have_the_rate_of_their_link),
+        cmocka_unit_test(a_protocol_has_its_rate),
+        cmocka_unit_test(a_slow_link_is_slow_in_its_direction),
+        cmocka_unit_test(slow_nodes_are_slow_with_all),
+        cmocka_unit_test(first_ranks_play_for_their_nodes),
+        cmocka_unit_test(only_open_pairs_play_again),
+        cmocka_unit_test(one_node_has_no_pair_S1),
+        cmocka_unit_test(an_ended_stage_keeps_its_matches_S2),
+        cmocka_unit_test(ranks_compute_as_described),
+        cmocka_unit_test(a_slow_rank_computes_slowly),
+        cmocka_unit_test(evidence_asks_for_repeats),
+        cmocka_unit_test(a_quiet_cluster_has_no_detours),
+        cmocka_unit_test(detours_are_the_jitter),
+        cmocka_unit_test(noise_is_against_the_own_best),
+        cmocka_unit_test(a_killed_rank_ends_the_stage),
+        cmocka_unit_test(a_stalled_rank_is_a_timeout),
+        cmocka_unit_test(preflight_tells_of_the_description),
         cmocka_unit_test(many_nodes_meet_in_a_minute),
     };
 

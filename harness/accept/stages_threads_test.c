@@ -5,6 +5,7 @@
  */
 #include <math.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include <cmocka.h>
 
 #include "harness/accept/suite/stage_kit.h"
+#include "harness/world/stop.h"
 
 static struct kit_run threads(int n_ranks, stage_fn *stage)
 {
@@ -129,6 +131,22 @@ static void a_limit_ends_a_stage_S2(void **state)
     kit_close(&run);
 }
 
+static void a_signal_ends_a_stage_S2(void **state)
+{
+    struct kit_run run = threads(3, stage_pairwise);
+
+    (void)state;
+    run.signal = SIGTERM;
+    stop_catch();
+    kit_must_run(&run);
+    stop_release();
+    assert_int_equal(run.accepted.stop_signal, SIGTERM);
+    assert_int_equal(run.n_progress, 1);
+    assert_string_equal(run.ended, "stopped by SIGTERM");
+    assert_string_equal(run.accepted.stage[ACCEPT_PAIRWISE].why, "stopped by SIGTERM");
+    kit_close(&run);
+}
+
 static void a_quantum_longer_than_the_stage_is_no_data_S1(void **state)
 {
     struct kit_run run = threads(2, stage_noise);
@@ -153,7 +171,7 @@ static void a_killed_rank_is_an_error(void **state)
     kit_close(&run);
 }
 
-/* Of four nodes none idles: who plays with the stalled one waits no longer than for a message, and names both. */
+/* Who plays with the stalled one waits no longer than for a message, and names both. */
 static void a_stalled_rank_is_a_timeout(void **state)
 {
     struct kit_run run = threads(4, stage_pairwise);
@@ -166,8 +184,7 @@ static void a_stalled_rank_is_a_timeout(void **state)
     kit_close(&run);
 }
 
-/* Of three nodes the stalled one idles in that round, and the others wait for its end: a watch finds it. */
-static void a_stalled_rank_that_idles_is_lost(void **state)
+static void a_stalled_rank_is_found_by_a_watch(void **state)
 {
     struct kit_run run = threads(3, stage_pairwise);
 
@@ -188,10 +205,11 @@ int main(void)
         cmocka_unit_test(every_rank_computes),
         cmocka_unit_test(threads_do_not_differ),
         cmocka_unit_test(a_limit_ends_a_stage_S2),
+        cmocka_unit_test(a_signal_ends_a_stage_S2),
         cmocka_unit_test(a_quantum_longer_than_the_stage_is_no_data_S1),
         cmocka_unit_test(a_killed_rank_is_an_error),
         cmocka_unit_test(a_stalled_rank_is_a_timeout),
-        cmocka_unit_test(a_stalled_rank_that_idles_is_lost),
+        cmocka_unit_test(a_stalled_rank_is_found_by_a_watch),
     };
 
     return cmocka_run_group_tests_name("stages_threads", tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include "harness/accept/suite/stage_kit.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
@@ -63,7 +64,8 @@ static void note_progress(void *arg, double done_ratio, const char *what)
 
     (void)what;
     run->progress = done_ratio;
-    run->n_progress++;
+    if (run->n_progress++ == 0 && run->signal != 0)
+        (void)raise(run->signal);
 }
 
 struct job {

@@ -22,6 +22,8 @@ struct kit_run {
     bool (*is_pair_open)(int n_repeats, int from, int to);
     bool (*is_metric_open)(int n_repeats);
 
+    int signal; /* that this process gets when the first progress is shown; 0: none */
+
     /* out */
     struct acceptance accepted; /* of rank 0; acceptance_close() */
     struct fleet fleet;         /* likewise; fleet_close() */
