@@ -222,16 +222,22 @@ static void print_criteria_of(const struct acceptance *a, enum accept_outcome ou
 
 static void print_no_data(const struct acceptance *a, FILE *to)
 {
-    int n_named = 0;
+    int n = 0, n_named = 0;
 
+    for (int i = 0; i < ACCEPT_N_STAGES; i++)
+        n += a->stage[i].outcome == OUTCOME_NO_DATA;
     if (n_criteria_of(a, OUTCOME_NO_DATA) > 0) {
         print_criteria_of(a, OUTCOME_NO_DATA, "have no data", to);
         return;
     }
-    fputs("nothing was judged", to);
-    for (int s = 0; s < ACCEPT_N_STAGES; s++)
-        if (a->stage[s].outcome == OUTCOME_NO_DATA)
-            fprintf(to, "%s%s", n_named++ > 0 ? ", " : "; stages without data: ", accept_stage_name(s));
+    if (n == 0) {
+        fputs("nothing was judged", to);
+        return;
+    }
+    fprintf(to, "%d stage%s no data: ", n, n == 1 ? " has" : "s have");
+    for (int i = 0; i < ACCEPT_N_STAGES; i++)
+        if (a->stage[i].outcome == OUTCOME_NO_DATA)
+            fprintf(to, "%s%s", n_named++ > 0 ? ", " : "", accept_stage_name((enum accept_stage)i));
 }
 
 void verdict_print(const struct acceptance *a, FILE *to)

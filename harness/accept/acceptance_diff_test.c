@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* acceptance_diff_test.c - what changed between two acceptance tests. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/accept/acceptance_report.h"
+#include "harness/accept/suite/acceptance_kit.h"
+
+/* In memory of the caller; closes both. */
+static char *compared(struct acceptance *a, struct acceptance *b, int n_worse)
+{
+    char *text = NULL;
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&text, &n_bytes);
+    int n = -1;
+
+    assert_non_null(to);
+    assert_int_equal(acceptance_diff(a, b, to, &n), RC_OK);
+    assert_int_equal(fclose(to), 0);
+    assert_int_equal(n, n_worse);
+    acceptance_close(a);
+    acceptance_close(b);
+    return text;
+}
+
+/* And frees it. */
+static void has_all(char *text, const char *const *part)
+{
+    for (; *part; part++)
+        if (!strstr(text, *part))
+            fail_msg("nothing in\n%s\nis: %s", text, *part);
+    free(text);
+}
+
+static void equal_ones_have_no_difference(void **state)
+{
+    static const char *const parts[] = {
+        "A: FAIL: 1 node is slow: host3\nB: FAIL: 1 node is slow: host3\n\nEvery criterion has the same outcome.\n"
+        "\nThe findings are the same: 1.\n",
+        "rate out            host3                 60.6 M byte/s         60.6 M byte/s  0.991 to 1.009  1.000\n",
+        "\nB is worse in 0 points.\n", NULL
+    };
+    struct acceptance a, b;
+
+    (void)state;
+    kit_acceptance(&a, FAULT_IN_NODE);
+    kit_acceptance(&b, FAULT_IN_NODE);
+    has_all(compared(&a, &b, 0), parts);
+}
+
+static void what_became_worse_is_counted(void **state)
+{
+    static const char *const parts[] = {
+        "\nCriteria with another outcome:\n"
+        "stage     criterion         A                A  B                 B  B is\n"
+        "--------  ----------------  ----  ------------  ----  -------------  -----\n"
+        "compute   flops_per_s       pass   50 G flop/s  fail    35 G flop/s  worse\n"
+        "pairwise  pair_bytes_per_s  pass  101 M byte/s  fail  60.6 M byte/s  worse\n"
+        "\nFound in B alone:\n  host3: it sends",
+        "  rank 3 on host2 computes slowly (compute, flops_per_s: 35 G flop/s, expected 50 G flop/s: 70.0 %; "
+        "false-discovery rate 0.002).\n\nFigures:\n",
+        "  0.595 to 0.605  0.600\n",
+        "flops_per_s         host2                   50 G flop/s           35 G flop/s               -  0.700\n",
+        "collective          1048576 bytes           90 M byte/s           90 M byte/s  0.957 to 1.045  1.000\n",
+        "push and pull       1048576 bytes          180 M byte/s          180 M byte/s               -  1.000\n",
+        "training            4 nodes              3720 samples/s        3720 samples/s  0.963 to 1.038  1.000\n",
+        "\nB is worse in 4 points.\n",
+        NULL
+    };
+    struct acceptance a, b;
+
+    (void)state;
+    kit_acceptance(&a, 0);
+    kit_acceptance(&b, FAULT_IN_NODE | FAULT_IN_RANK);
+    has_all(compared(&a, &b, 4), parts);
+}
+
+static void what_became_better_is_not_worse(void **state)
+{
+    static const char *const parts[] = { "fail  60.6 M byte/s  pass  101 M byte/s  better\n",
+                                         "\nFound in A alone:\n  host3: it sends", "1.667\n",
+                                         "\nB is worse in 0 points.\n", NULL };
+    struct acceptance a, b;
+
+    (void)state;
+    kit_acceptance(&a, FAULT_IN_NODE);
+    kit_acceptance(&b, 0);
+    has_all(compared(&a, &b, 0), parts);
+}
+
+static void no_data_is_worse_and_skipped_is_not(void **state)
+{
+    static const char *const parts[] = {
+        "noise        detour_ratio                         pass       0.1005 % of the time  no data    0.1005 % of "
+        "the time  worse\n",
+        "training     efficiency_ratio                     pass                       93 %  skipped                  "
+        "  93 %  -\n",
+        "integrity    corruptions                          pass                          0  not asked                "
+        "     -  -\n",
+        "integrity    others                               not asked                     -  pass                     "
+        "     0  -\n",
+        NULL
+    };
+    struct acceptance a, b;
+
+    (void)state;
+    kit_acceptance(&a, 0);
+    kit_acceptance(&b, 0);
+    b.criterion[1].outcome = OUTCOME_NO_DATA;
+    b.criterion[5].outcome = OUTCOME_SKIPPED;
+    snprintf(b.criterion[6].name, sizeof b.criterion[6].name, "others");
+    a.criterion[4].outcome = OUTCOME_FAIL; /* the longest name */
+    has_all(compared(&a, &b, 1), parts);
+}
+
+/* Nodes in another order, a link named from its other end: nothing changed. */
+static void nodes_are_the_same_by_their_names(void **state)
+{
+    struct acceptance a, b;
+
+    (void)state;
+    kit_acceptance(&a, FAULT_IN_LINK);
+    kit_acceptance(&b, FAULT_IN_LINK);
+    snprintf(b.node[0].name, sizeof b.node[0].name, "host4");
+    snprintf(b.node[3].name, sizeof b.node[3].name, "host1");
+    char *text = compared(&a, &b, 0);
+    assert_non_null(strstr(text, "\nThe findings are the same: 1.\n"));
+    free(text);
+    kit_acceptance(&a, FAULT_IN_LINK);
+    kit_acceptance(&b, FAULT_IN_LINK);
+    snprintf(b.node[0].name, sizeof b.node[0].name, "host4");
+    snprintf(b.node[3].name, sizeof b.node[3].name, "host1");
+    a.finding[0].both_ways = b.finding[0].both_ways = false; /* host1 -> host4 is no host4 -> host1 */
+    text = compared(&a, &b, 1);
+    assert_non_null(strstr(text, "\nFound in B alone:\n  link host4 -> host1 ("));
+    free(text);
+}
+
+static void other_nodes_are_named(void **state)
+{
+    static const char *const parts[] = { "Nodes of A alone: host1\nNodes of B alone: host?9\n", NULL };
+    struct acceptance a, b;
+
+    (void)state;
+    kit_acceptance(&a, 0);
+    kit_acceptance(&b, 0);
+    snprintf(b.node[0].name, sizeof b.node[0].name, "host\n9");
+    has_all(compared(&a, &b, 0), parts);
+}
+
+/* Of many nodes those that changed. */
+static void small_changes_of_large_fleets_are_counted_only(void **state)
+{
+    static const char *const parts[] = { "rate out  node007  100 M byte/s  90 M byte/s  0.900 to 0.900  0.900\n",
+                                         "Left out are 79 figures of nodes that changed by less than 5 %.\n", NULL };
+    struct acceptance a, b;
+
+    (void)state;
+    kit_fleet(&a, 40);
+    kit_fleet(&b, 40);
+    for (int j = 0; j < 40; j++)
+        *tournament_rate(&b.tournament, 0, 7, j) *= 0.9;
+    char *text = compared(&a, &b, 0);
+    assert_null(strstr(text, "node008"));
+    has_all(text, parts);
+}
+
+static void nothing_measured_is_told(void **state)
+{
+    static const char *const parts[] = { "A: NO DATA: nothing was judged\n",
+                                         "\nNothing that both have measured can be compared.\n", NULL };
+    struct acceptance a, b;
+
+    (void)state;
+    assert_int_equal(acceptance_open(&a, 2, 2), RC_OK);
+    assert_int_equal(acceptance_open(&b, 1, 3), RC_OK);
+    has_all(compared(&a, &b, 0), parts);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_ones_have_no_difference),
+        cmocka_unit_test(what_became_worse_is_counted),
+        cmocka_unit_test(what_became_better_is_not_worse),
+        cmocka_unit_test(no_data_is_worse_and_skipped_is_not),
+        cmocka_unit_test(nodes_are_the_same_by_their_names),
+        cmocka_unit_test(other_nodes_are_named),
+        cmocka_unit_test(small_changes_of_large_fleets_are_counted_only),
+        cmocka_unit_test(nothing_measured_is_told),
+    };
+
+    return cmocka_run_group_tests_name("acceptance_diff", tests, NULL, NULL);
+}
