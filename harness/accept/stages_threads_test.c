@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stages_threads_test.c - stages on ranks that are threads: all is measured once, by whoever it is of. No value is
- * judged: other programs run on the machine, too.
+ * stages_threads_test.c [losses] - stages on ranks that are threads: all is measured once, by whoever it is of. No
+ * value is judged: other programs run on the machine, too.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -196,21 +196,21 @@ static void a_stalled_rank_is_found_by_a_watch(void **state)
     kit_close(&run);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_rank_is_a_node_S4),
-        cmocka_unit_test(ranks_of_a_host_are_a_node),
-        cmocka_unit_test(every_pair_is_measured_S3),
-        cmocka_unit_test(every_rank_computes),
-        cmocka_unit_test(threads_do_not_differ),
-        cmocka_unit_test(a_limit_ends_a_stage_S2),
-        cmocka_unit_test(a_signal_ends_a_stage_S2),
-        cmocka_unit_test(a_quantum_longer_than_the_stage_is_no_data_S1),
+        cmocka_unit_test(each_rank_is_a_node_S4),    cmocka_unit_test(ranks_of_a_host_are_a_node),
+        cmocka_unit_test(every_pair_is_measured_S3), cmocka_unit_test(every_rank_computes),
+        cmocka_unit_test(threads_do_not_differ),     cmocka_unit_test(a_limit_ends_a_stage_S2),
+        cmocka_unit_test(a_signal_ends_a_stage_S2),  cmocka_unit_test(a_quantum_longer_than_the_stage_is_no_data_S1),
+    };
+    const struct CMUnitTest losses[] = {
         cmocka_unit_test(a_killed_rank_is_an_error),
         cmocka_unit_test(a_stalled_rank_is_a_timeout),
         cmocka_unit_test(a_stalled_rank_is_found_by_a_watch),
     };
 
+    if (argc == 2 && strcmp(argv[1], "losses") == 0)
+        return cmocka_run_group_tests_name("stages_threads losses", losses, NULL, NULL);
     return cmocka_run_group_tests_name("stages_threads", tests, NULL, NULL);
 }
