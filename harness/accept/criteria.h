@@ -12,6 +12,8 @@
 #ifndef HARNESS_ACCEPT_CRITERIA_H
 #define HARNESS_ACCEPT_CRITERIA_H
 
+#include <stdio.h>
+
 #include "harness/accept/acceptance.h"
 
 struct criteria {
@@ -75,6 +77,11 @@ int criteria_sizes(const char *list, size_t out[ACCEPT_MAX_SIZES]);
  * head becomes a comment. Whole or not at all. RC_INVAL, RC_IO. */
 enum rc criteria_write(const struct criteria *c, const struct criteria_sources *sources, const char *head,
                        const char *path) MUST_CHECK;
+struct record;
+/* Every key with its value, for a manifest. */
+void criteria_record(const struct criteria *c, struct record *r);
+/* Every key with unit, range, default and meaning, for people. */
+void criteria_help(FILE *to);
 /* Limits from what a healthy reference run measured: margin_ratio below, or above, the worst healthy value. What it did
  * not measure keeps its limit. sources: NULL: not wanted. */
 void criteria_from_reference(struct criteria *c, const struct acceptance *healthy, double margin_ratio,

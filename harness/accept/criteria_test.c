@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "harness/accept/criteria_keys.h"
+#include "harness/report/record.h"
 
 /* All values, and what follows from them. */
 static void assert_same(const struct criteria *read, const struct criteria *wanted)
@@ -288,6 +289,44 @@ static void what_is_written_comes_back(void **state)
     assert_non_null(strstr(rc_message(), "no-such-folder/c.yaml"));
 }
 
+/* C1: every key is in the manifest and in the help. */
+static void records_and_help_have_every_key(void **state)
+{
+    struct criteria c;
+    struct record *r = NULL;
+    char *text = NULL, *line = NULL, wanted[128];
+    size_t n_bytes = 0, n_line_bytes = 0;
+    FILE *to = open_memstream(&text, &n_bytes);
+
+    (void)state;
+    assert_non_null(to);
+    criteria_help(to);
+    fclose(to);
+    criteria_default(&c);
+    assert_int_equal(criteria_set(&c, "least_flops_per_s=1.5e10,name=x,collective_bytes=8,16"), RC_OK);
+    assert_int_equal(record_open(&r, "criteria"), RC_OK);
+    criteria_record(&c, r);
+    to = open_memstream(&line, &n_line_bytes);
+    assert_non_null(to);
+    assert_int_equal(record_print(r, to), RC_OK);
+    fclose(to);
+    for (int i = 0; i < CRITERIA_N_KEYS; i++) {
+        snprintf(wanted, sizeof wanted, "\n  %s: ", criteria_keys[i].name);
+        assert_true(i == 0 || strstr(text, wanted));
+        snprintf(wanted, sizeof wanted, "\"%s\":", criteria_keys[i].name);
+        assert_non_null(strstr(line, wanted));
+    }
+    assert_non_null(strstr(text, "  least_repeats_count: least repeats of what ranks and pairs of nodes measure\n"
+                                 "      repeats: a whole number from 2 to 64; default 3\n"));
+    assert_non_null(strstr(line, "\"least_flops_per_s\":15000000000.0,"));
+    assert_non_null(strstr(line, "\"least_repeats_count\":3,\"most_repeats_count\":10,"));
+    assert_non_null(strstr(line, "\"collective_bytes\":\"8,16\""));
+    assert_non_null(strstr(line, "\"pairwise_message_bytes\":4194304,"));
+    free(text);
+    free(line);
+    record_close(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -295,6 +334,7 @@ int main(void)
         cmocka_unit_test(files_change_what_they_say), cmocka_unit_test(each_error_names_line_key_and_value),
         cmocka_unit_test(settings_change_values),     cmocka_unit_test(stages_can_be_left_out),
         cmocka_unit_test(stages_can_be_chosen),       cmocka_unit_test(what_is_written_comes_back),
+        cmocka_unit_test(records_and_help_have_every_key),
     };
 
     return cmocka_run_group_tests_name("criteria", tests, NULL, NULL);

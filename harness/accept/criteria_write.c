@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* criteria_write.c - criteria as a commented file that criteria_load() reads to the same (C2). */
+/* criteria_write.c - criteria as a commented file that criteria_load() reads to the same (C2), as a record, as help. */
 #include <stdio.h>
 #include <string.h>
 
 #include "harness/accept/criteria_keys.h"
 #include "harness/base/file.h"
 #include "harness/base/key_write.h"
+#include "harness/report/record.h"
 
 /* The first key of each part of the file. */
 static const struct part {
@@ -56,4 +57,33 @@ enum rc criteria_write(const struct criteria *c, const struct criteria_sources *
 out:
     atomic_file_discard(&file);
     return rc;
+}
+
+void criteria_record(const struct criteria *c, struct record *r)
+{
+    char text[KEY_VALUE_BYTES];
+
+    for (int i = 0; i < CRITERIA_N_KEYS; i++) {
+        const struct key *k = &criteria_keys[i];
+        if (k->type == KEY_WHOLE || k->type == KEY_COUNT)
+            record_i64(r, k->name, (int64_t)key_number(k, c));
+        else if (k->type == KEY_REAL)
+            record_f64(r, k->name, key_number(k, c));
+        else {
+            key_format(k, c, text, sizeof text);
+            record_text(r, k->name, text);
+        }
+    }
+}
+
+void criteria_help(FILE *to)
+{
+    char range[256];
+
+    for (int i = 0; i < CRITERIA_N_KEYS; i++) {
+        const struct key *k = &criteria_keys[i];
+        key_range(k, range, sizeof range);
+        fprintf(to, "  %s: %s\n      %s%s%s; default %s\n", k->name, k->meaning, k->unit, k->unit[0] ? ": " : "", range,
+                key_default(k));
+    }
 }
