@@ -6,7 +6,8 @@
  * goes up and comes back counts once. What the server holds in the end is checked: a wrong value ends the test.
  *
  * The bound is of the busiest link: what workers of other nodes push crosses the server's link into its node, what they
- * pull the same link out of it, and each node's own that of its workers; a worker pushes and pulls in turn.
+ * pull the same link out of it, and each node's own that of its workers; a worker pushes and pulls in turn. Workers in
+ * step, which all push and then all pull, use one way of the link at a time, and come to half of it.
  */
 #include <math.h>
 #include <stdio.h>

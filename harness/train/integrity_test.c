@@ -24,7 +24,7 @@
 
 enum { EXIT_SKIPPED = 77 };
 
-/* --- the judgement ------------------------------------------------------------------------------------------------ */
+/* --- the judgement --- */
 
 /* Y3: each bit of each element counts, and so does its place. */
 static void every_bit_counts(void **state)
@@ -116,7 +116,7 @@ static void the_majority_is_right(void **state)
     assert_corruption(&c, 2, 2, -1, 0);
 }
 
-/* --- runs --------------------------------------------------------------------------------------------------------- */
+/* --- runs --- */
 
 struct one_run {
     struct train_job job;
@@ -315,7 +315,7 @@ static void what_cannot_be_is_refused(void **state)
     }
 }
 
-/* --- one run to a process ----------------------------------------------------------------------------------------- */
+/* --- one run to a process --- */
 
 static const char **args;
 

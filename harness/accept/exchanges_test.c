@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exchanges_test.c - stages of collectives and of servers: in threads.
+ *
+ * exchanges_test.c CASE      one run, in sim, where figures are what formulas say
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <string.h>
+
+#include "harness/accept/sizes.h"
+#include "harness/accept/suite/training_kit.h"
+#include "harness/exchange/collective.h"
+#include "harness/exchange/exchange.h"
+
+/* --- faults, put before the program's own functions by the linker --- */
+
+static bool sums_are_wrong, pulls_are_wrong;
+
+enum rc __real_collective_run(struct collective *c, const struct collective_call *call, float *data);
+enum rc __wrap_collective_run(struct collective *c, const struct collective_call *call, float *data);
+enum rc __real_exchange_final(struct exchange *x, float *velocity);
+enum rc __wrap_exchange_final(struct exchange *x, float *velocity);
+
+/* The last element of every sum is one too much. */
+enum rc __wrap_collective_run(struct collective *c, const struct collective_call *call, float *data)
+{
+    const enum rc rc = __real_collective_run(c, call, data);
+
+    if (rc == RC_OK && sums_are_wrong && data)
+        data[call->n_elems - 1] += 1;
+    return rc;
+}
+
+enum rc __wrap_exchange_final(struct exchange *x, float *velocity)
+{
+    const enum rc rc = __real_exchange_final(x, velocity);
+
+    if (rc == RC_OK && pulls_are_wrong && exchange_param(x))
+        exchange_param(x)[0] -= 1;
+    return rc;
+}
+
+/* --- collectives --- */
+
+static void allreduce_is_as_the_formula_says(void **state)
+{
+    struct kit_run run = kit_in_sim(5, "");
+    const struct cluster c = kit_cluster("");
+    const size_t n_bytes[] = { 4096, 4194304 };
+
+    (void)state;
+    run.stage[0] = stage_pairwise;
+    run.stage[1] = stage_collectives;
+    kit_must_run(&run);
+    const struct acceptance *a = &run.accepted;
+    assert_int_equal(a->n_collective, 2);
+    for (int i = 0; i < 2; i++) {
+        const struct sized_rate *r = &a->collective[i];
+        assert_int_equal(r->n_bytes, n_bytes[i]);
+        assert_int_equal(r->n_repeats, 3);
+        kit_assert_within("bus bandwidth", r->bytes_per_s,
+                          (double)n_bytes[i] * 2 * 4 / 5 / kit_ring_s(&c, n_bytes[i], 5), 0.02);
+        assert_true(r->low_bytes_per_s <= r->bytes_per_s && r->bytes_per_s <= r->high_bytes_per_s);
+        kit_assert_within("of the bound", r->bound_ratio, r->bytes_per_s / sizes_slowest_link(&a->tournament), 0.001);
+    }
+    assert_true(a->collective[1].bound_ratio > 0.85 && a->collective[1].bound_ratio < 1.02);
+    assert_string_equal(a->stage[ACCEPT_COLLECTIVES].why, "");
+    kit_close(&run);
+}
+
+/* --- servers --- */
+
+/* Three workers in step push together, and pull together: the link is busy one way at a time. */
+static void servers_are_as_the_formula_says(void **state)
+{
+    struct kit_run run = kit_in_sim(4, kit_fast_hosts);
+    const struct cluster c = kit_cluster(kit_fast_hosts);
+
+    (void)state;
+    run.stage[0] = stage_pairwise;
+    run.stage[1] = stage_ps;
+    kit_must_run(&run);
+    const struct acceptance *a = &run.accepted;
+    assert_int_equal(a->n_ps, 2);
+    assert_int_equal(a->ps[1].n_bytes, 4194304);
+    kit_assert_within("goodput", a->ps[1].bytes_per_s, c.link_bytes_per_s / 2, 0.02);
+    kit_assert_within("of the bound", a->ps[1].bound_ratio, 0.5, 0.02);
+    assert_true(a->ps[0].bytes_per_s < a->ps[1].bytes_per_s);
+    kit_close(&run);
+}
+
+static void set_rate(struct tournament *t, int from, int to, double rate)
+{
+    *tournament_rate(t, 0, from, to) = rate;
+    *tournament_rate(t, 1, from, to) = rate * 1.1;
+    *tournament_rate(t, 2, from, to) = rate * 0.1; /* wild */
+}
+
+/* Pure: the median of repeats, the slowest of all ways. */
+static void slow_links_are_found(void **state)
+{
+    struct acceptance a;
+
+    (void)state;
+    assert_int_equal(acceptance_open(&a, 3, 3), RC_OK);
+    assert_int_equal(acceptance_add_tournament(&a, 3), RC_OK);
+    assert_true(isnan(sizes_slowest_link(&a.tournament)));
+    a.tournament.n_repeats = 3;
+    for (int from = 0; from < 3; from++)
+        for (int to = 0; to < 3; to++)
+            if (from != to)
+                set_rate(&a.tournament, from, to, from == 2 && to == 0 ? 50 : 100);
+    assert_true(sizes_link_rate(&a.tournament, 0, 1) == 100);
+    assert_true(sizes_slowest_link(&a.tournament) == 50);
+    acceptance_close(&a);
+}
+
+/* Bounds of a cluster with a slow link are its own. */
+static void slow_links_bound(void **state)
+{
+    struct kit_run run = kit_in_sim(4, "slow_links_count=1,slow_link_ratio=4");
+
+    (void)state;
+    run.stage[0] = stage_pairwise;
+    run.stage[1] = stage_collectives;
+    kit_must_run(&run);
+    const struct cluster c = kit_cluster("");
+    const double slowest = sizes_slowest_link(&run.accepted.tournament);
+    kit_assert_within("slowest link", slowest, c.link_bytes_per_s / 4, 0.05);
+    kit_assert_within("bus bandwidth", run.accepted.collective[1].bytes_per_s, slowest, 0.1);
+    assert_true(run.accepted.collective[1].bound_ratio > 0.9 && run.accepted.collective[1].bound_ratio < 1.03);
+    kit_close(&run);
+}
+
+static void sizes_are_read(void **state)
+{
+    static const char *const bad[] = {
+        "", "4096,", "5", "0", "four", "4,8,12,16,20,24,28,32,36,40,44,48,52,56,60,64,68"
+    };
+    size_t size[ACCEPT_MAX_SIZES];
+    int n = 0;
+
+    (void)state;
+    assert_int_equal(sizes_parse(size, &n, "4096,1Mi,8"), RC_OK);
+    assert_int_equal(n, 3);
+    assert_true(size[0] == 4096 && size[1] == 1048576 && size[2] == 8);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (i != 1) /* a comma at the end ends the list */
+            assert_int_equal(sizes_parse(size, &n, bad[i]), RC_INVAL);
+}
+
+static void repeats_end_with_the_evidence(void **state)
+{
+    struct criteria c = { .least_repeats_count = 3, .most_repeats_count = 5 };
+    struct repeats even = { .took_s = { 2, 2, 2 }, .n = 2 }, wide = { .took_s = { 1, 2, 3, 1, 2 }, .n = 4 };
+
+    (void)state;
+    assert_true(repeats_open(&even, &c));
+    even.n = 3;
+    assert_false(repeats_open(&even, &c));
+    assert_true(repeats_open(&wide, &c));
+    wide.n = 5;
+    assert_false(repeats_open(&wide, &c));
+    const struct sized_rate r = repeats_rate(&even, 8, 100);
+    assert_true(r.bytes_per_s == 50 && r.low_bytes_per_s == 50 && r.high_bytes_per_s == 50 && r.n_repeats == 3);
+    assert_true(isnan(r.bound_ratio));
+}
+
+static void a_wrong_sum_ends_the_test(void **state)
+{
+    struct kit_run run = kit_in_threads(2);
+
+    (void)state;
+    run.stage[0] = stage_collectives;
+    sums_are_wrong = true;
+    const enum rc rc = kit_run_stages(&run);
+    sums_are_wrong = false;
+    assert_int_equal(rc, RC_MISMATCH);
+    assert_non_null(strstr(rc_message(), "allreduce by ring of 4096 bytes: element 1023 is "));
+    kit_close(&run);
+}
+
+static void a_wrong_pull_ends_the_test(void **state)
+{
+    struct kit_run run = kit_in_threads(3);
+
+    (void)state;
+    run.stage[0] = stage_ps;
+    pulls_are_wrong = true;
+    const enum rc rc = kit_run_stages(&run);
+    pulls_are_wrong = false;
+    assert_int_equal(rc, RC_MISMATCH);
+    assert_non_null(strstr(rc_message(), "a server of 4096 bytes holds "));
+    kit_close(&run);
+}
+
+static const struct kit_case cases[] = {
+    { "allreduce_is_as_the_formula_says", allreduce_is_as_the_formula_says },
+    { "servers_are_as_the_formula_says", servers_are_as_the_formula_says },
+    { "slow_links_bound", slow_links_bound },
+};
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(slow_links_are_found),          cmocka_unit_test(sizes_are_read),
+        cmocka_unit_test(repeats_end_with_the_evidence), cmocka_unit_test(a_wrong_sum_ends_the_test),
+        cmocka_unit_test(a_wrong_pull_ends_the_test),
+    };
+
+    if (argc == 2)
+        return kit_run_case(cases, sizeof cases / sizeof *cases, argv[1], "sim");
+    return cmocka_run_group_tests_name("exchanges", tests, NULL, NULL);
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * trainings_test.c - stages that train, and all that exchange: in threads.
+ *
+ * trainings_test.c CASE WORLD N     one run of N ranks, in a world that has one to a process; in sim figures are what
+ *                                   formulas say
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/accept/suite/training_kit.h"
+#include "harness/accept/trainings.h"
+#include "harness/world/stop.h"
+
+/* --- training --- */
+
+/* A step of n nodes is that of one, and a ring; but for its update, which is there already. */
+static void trainings_are_as_the_formula_says(void **state)
+{
+    enum { N_NODES = 6, N_PARAMS = 13706 };
+    static const int scale[] = { 1, 2, 4, 6 };
+    struct kit_run run = kit_in_sim(N_NODES, "");
+    const struct cluster c = kit_cluster("");
+
+    (void)state;
+    run.stage[0] = stage_training;
+    kit_must_run(&run);
+    const struct acceptance *a = &run.accepted;
+    assert_int_equal(a->n_training, 4);
+    const double batch = 32, one_s = batch / a->training[0].samples_per_s;
+    for (int i = 0; i < 4; i++) {
+        const struct scaled_training *s = &a->training[i];
+        assert_int_equal(s->n_nodes, scale[i]);
+        assert_int_equal(s->n_ranks, scale[i]);
+        const double step_s = batch * scale[i] / s->samples_per_s;
+        if (i > 0)
+            kit_assert_within("step", step_s, one_s + kit_ring_s(&c, N_PARAMS * sizeof(float), scale[i]), 0.02);
+        kit_assert_within("efficiency", s->efficiency_ratio, one_s / step_s, 1e-6);
+        assert_true(s->low_efficiency_ratio <= s->efficiency_ratio && s->efficiency_ratio <= s->high_efficiency_ratio);
+        kit_assert_within("exposed", 1 - s->exposed_ratio, one_s / step_s, 0.02);
+    }
+    assert_int_equal(a->metric[METRIC_STEP_COMPUTE].n_repeats, 4);
+    assert_int_equal(a->metric[METRIC_STEP_WAIT].n_repeats, 4);
+    kit_assert_within("compute", kit_metric(&run, METRIC_STEP_COMPUTE, 5, 3), one_s, 0.05);
+    assert_string_equal(a->stage[ACCEPT_TRAINING].why, "");
+    kit_close(&run);
+}
+
+static void a_slow_rank_computes_long_and_others_wait(void **state)
+{
+    struct kit_run run = kit_in_sim(4, "");
+
+    (void)state;
+    run.inject = "rank:2=0.7,rank:1=0.9";
+    run.stage[0] = stage_training;
+    kit_must_run(&run);
+    for (int p = 0; p < 4; p++) {
+        const double healthy = kit_metric(&run, METRIC_STEP_COMPUTE, 0, p), slow = healthy / 0.7;
+        kit_assert_within("rank 3", kit_metric(&run, METRIC_STEP_COMPUTE, 3, p), healthy, 1e-4);
+        kit_assert_within("rank 2", kit_metric(&run, METRIC_STEP_COMPUTE, 2, p), slow, 1e-4);
+        kit_assert_within("rank 1", kit_metric(&run, METRIC_STEP_COMPUTE, 1, p), healthy / 0.9, 1e-4);
+        kit_assert_within("rank 0 waits", kit_metric(&run, METRIC_STEP_WAIT, 0, p), slow - healthy, 0.15);
+        assert_true(kit_metric(&run, METRIC_STEP_WAIT, 2, p) < 0.02 * slow);
+    }
+    kit_close(&run);
+}
+
+/* Both 2 000 000 steps and their memory are out of the question. */
+static void limits_leave_fewer_steps(void **state)
+{
+    struct kit_run run = kit_in_sim(4, "");
+
+    (void)state;
+    run.criteria.training_steps_count = 2e6;
+    run.criteria.stage_limit_s = 1;
+    run.stage[0] = stage_training;
+    kit_must_run(&run);
+    assert_int_equal(run.accepted.n_training, 3);
+    assert_true(run.took_ns > 300000000 && run.took_ns <= 1000000000);
+    kit_close(&run);
+}
+
+/* --- integrity, soak --- */
+
+static void assert_flip(int n_ranks, const char *inject, int rank)
+{
+    struct kit_run run = kit_in_sim(n_ranks, "");
+
+    run.inject = inject;
+    run.stage[0] = stage_integrity;
+    kit_must_run(&run);
+    const struct acceptance *a = &run.accepted;
+    assert_int_equal(a->n_corruptions, 1);
+    assert_int_equal(a->corruption[0].rank, rank);
+    assert_int_equal(a->corruption[0].step, 9); /* behind 10 steps */
+    assert_true(strlen(a->corruption[0].segment) > 3 && strchr(a->corruption[0].segment, '/'));
+    assert_int_equal(a->integrity_checks_count, 2);
+    assert_int_equal(a->integrity_every_steps, 5);
+    kit_close(&run);
+}
+
+static void a_flip_is_named(void **state)
+{
+    (void)state;
+    assert_flip(3, "flip:1@6", 1);
+}
+
+static void a_flip_of_two_ranks(void **state)
+{
+    (void)state;
+    assert_flip(2, "flip:1@7", -1);
+}
+
+static void a_soak_is_as_long_as_asked(void **state)
+{
+    struct kit_run run = kit_in_sim(3, "");
+
+    (void)state;
+    run.criteria.soak_minutes = 0.02;
+    run.criteria.stage_limit_s = 0.5; /* of a part */
+    run.stage[0] = stage_soak;
+    kit_must_run(&run);
+    const struct soak *s = &run.accepted.soak;
+    assert_string_equal(run.accepted.stage[ACCEPT_SOAK].why, "");
+    assert_true(s->minutes >= 0.02 && s->minutes < 0.03);
+    assert_true(s->n_steps >= 10);
+    assert_true(fabs(s->drift_ratio) < 1e-3 && s->worst_ratio >= 1 && s->worst_ratio < 1.001);
+    kit_close(&run);
+}
+
+/* --- everywhere --- */
+
+static int n_given;
+static const char *world_given;
+
+static void assert_healthy(const struct kit_run *run)
+{
+    const struct acceptance *a = &run->accepted;
+
+    if (!a->node) /* in mpi other ranks have nothing */
+        return;
+    assert_int_equal(a->n_collective, 2);
+    assert_int_equal(a->n_ps, 2);
+    for (int i = 0; i < 2; i++) {
+        assert_true(a->collective[i].bytes_per_s > 0 && a->ps[i].bytes_per_s > 0);
+        assert_true(a->collective[i].n_repeats >= 3 && a->ps[i].n_repeats >= 3);
+        assert_true(isnan(a->ps[i].bound_ratio) && isnan(a->collective[i].bound_ratio)); /* no tournament */
+    }
+    assert_true(a->n_training >= 1 && a->training[a->n_training - 1].n_ranks == run->n_ranks);
+    assert_true(a->training[0].samples_per_s > 0);
+    assert_int_equal(a->integrity_checks_count, 4);
+    assert_int_equal(a->n_corruptions, 0);
+    assert_true(run->progress > 0.9 && run->n_progress > 4);
+    for (int s = 0; s < ACCEPT_N_STAGES; s++)
+        assert_string_equal(a->stage[s].why, "");
+}
+
+/* KIT_MAX_STAGES of them. */
+static void every_stage_runs(void **state)
+{
+    struct kit_run run = kit_in_threads(3);
+
+    (void)state;
+    if (n_given > 0) {
+        run.world = run.transport = world_given;
+        run.n_ranks = n_given;
+    }
+    run.stage[0] = stage_collectives;
+    run.stage[1] = stage_ps;
+    run.stage[2] = stage_training;
+    run.stage[3] = stage_integrity;
+    kit_must_run(&run);
+    assert_healthy(&run);
+    kit_close(&run);
+}
+
+static void a_flip_is_named_in_threads(void **state)
+{
+    struct kit_run run = kit_in_threads(3);
+
+    (void)state;
+    run.inject = "flip:2@11";
+    run.stage[0] = stage_integrity;
+    kit_must_run(&run);
+    assert_int_equal(run.accepted.n_corruptions, 1);
+    assert_int_equal(run.accepted.corruption[0].rank, 2);
+    assert_int_equal(run.accepted.corruption[0].step, 14);
+    kit_close(&run);
+}
+
+/* D2, S1 */
+static void one_rank_has_no_data(void **state)
+{
+    struct kit_run run = kit_in_threads(1);
+
+    (void)state;
+    run.stage[0] = stage_collectives;
+    run.stage[1] = stage_ps;
+    run.stage[2] = stage_integrity;
+    run.stage[3] = stage_soak;
+    kit_must_run(&run);
+    const struct acceptance *a = &run.accepted;
+    assert_true(a->n_collective == 0 && a->n_ps == 0 && a->integrity_checks_count == 0 && a->soak.n_steps == 0);
+    assert_string_equal(a->stage[ACCEPT_COLLECTIVES].why, "one rank has nobody to sum with");
+    assert_string_equal(a->stage[ACCEPT_PS].why, "one rank has no server to push to");
+    assert_string_equal(a->stage[ACCEPT_INTEGRITY].why, "one rank has nobody to compare its parameters with");
+    assert_string_equal(a->stage[ACCEPT_SOAK].why, "soak_minutes is 0: there is nothing to do");
+    kit_close(&run);
+}
+
+/* R2: no error, and the reason. */
+static void what_cannot_train_is_no_data(void **state)
+{
+    struct kit_run run = kit_in_threads(2);
+
+    (void)state;
+    snprintf(run.criteria.training_model, sizeof run.criteria.training_model, "resnet51");
+    snprintf(run.criteria.reducer, sizeof run.criteria.reducer, "rign");
+    run.stage[0] = stage_training;
+    run.stage[1] = stage_integrity;
+    run.stage[2] = stage_collectives;
+    kit_must_run(&run);
+    const struct acceptance *a = &run.accepted;
+    assert_int_equal(a->n_training, 0);
+    assert_true(!a->metric[METRIC_STEP_COMPUTE].value);
+    assert_non_null(strstr(a->stage[ACCEPT_TRAINING].why, "rank 0 cannot train: "));
+    assert_non_null(strstr(a->stage[ACCEPT_COLLECTIVES].why, "ring"));
+    assert_true(a->stage[ACCEPT_INTEGRITY].why[0] != '\0');
+    kit_close(&run);
+}
+
+static struct kit_run *volatile soaked;
+
+/* Ends the soak once it is under way. */
+static void stop_soaked(int number)
+{
+    (void)number;
+    if (soaked->n_progress > 2)
+        (void)raise(SIGTERM);
+    else
+        (void)alarm(1);
+}
+
+static void a_signal_ends_a_soak_between_steps(void **state)
+{
+    struct kit_run run = kit_in_threads(2);
+
+    (void)state;
+    run.criteria.soak_minutes = 600;
+    run.stage[0] = stage_soak;
+    soaked = &run;
+    (void)signal(SIGALRM, stop_soaked);
+    stop_catch();
+    (void)alarm(1);
+    kit_must_run(&run);
+    stop_release();
+    assert_true(run.accepted.soak.n_steps > 0 && run.accepted.soak.minutes > 0 && run.accepted.soak.minutes < 60);
+    assert_non_null(strstr(run.accepted.stage[ACCEPT_SOAK].why, "of 600 minutes"));
+    kit_close(&run);
+}
+
+static const struct kit_case cases[] = {
+    { "every_stage_runs", every_stage_runs },
+    { "trainings_are_as_the_formula_says", trainings_are_as_the_formula_says },
+    { "a_slow_rank_computes_long_and_others_wait", a_slow_rank_computes_long_and_others_wait },
+    { "limits_leave_fewer_steps", limits_leave_fewer_steps },
+    { "a_flip_is_named", a_flip_is_named },
+    { "a_flip_of_two_ranks", a_flip_of_two_ranks },
+    { "a_soak_is_as_long_as_asked", a_soak_is_as_long_as_asked },
+};
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_stage_runs),
+        cmocka_unit_test(a_flip_is_named_in_threads),
+        cmocka_unit_test(one_rank_has_no_data),
+        cmocka_unit_test(what_cannot_train_is_no_data),
+        cmocka_unit_test(a_signal_ends_a_soak_between_steps),
+    };
+
+    if (argc == 4) {
+        world_given = argv[2];
+        n_given = atoi(argv[3]);
+        return kit_run_case(cases, sizeof cases / sizeof *cases, argv[1], world_given);
+    }
+    return cmocka_run_group_tests_name("trainings", tests, NULL, NULL);
+}
