@@ -28,10 +28,11 @@ struct kept_text { /* a list of them */
 
 const char *accept_stage_name(enum accept_stage stage)
 {
-    static const char *const name[ACCEPT_N_STAGES] = { "preflight", "compute",  "noise",     "pairwise", "collectives",
-                                                       "ps",        "training", "integrity", "soak" };
+    static const char *const stage_keys[ACCEPT_N_STAGES] = { "preflight", "compute",     "noise",
+                                                             "pairwise",  "collectives", "ps",
+                                                             "training",  "integrity",   "soak" };
 
-    return name[stage];
+    return stage_keys[stage];
 }
 
 const char *accept_metric_name(int metric)

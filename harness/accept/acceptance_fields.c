@@ -69,7 +69,7 @@ static const struct field of_sized_rate[] = { OF(sized_rate, n_bytes, "message_b
                                               INT(sized_rate, n_repeats, "repeats_count", 0, MOST),
                                               END };
 const struct fields fields_collective = { "collective", of_sized_rate };
-const struct fields fields_ps = { "ps", of_sized_rate };
+const struct fields fields_ps = { "ps_rate", of_sized_rate };
 
 static const struct field of_training[] = { INT(scaled_training, n_nodes, "nodes_count", 0, MOST),
                                             INT(scaled_training, n_ranks, "ranks_count", 0, MOST),

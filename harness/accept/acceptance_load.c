@@ -293,20 +293,11 @@ static enum rc read_record(struct loader *l, const json_t *record)
         const char *kind;
         enum rc (*read)(struct loader *l, const json_t *record);
     } known[] = {
-        { "acceptance", read_head },
-        { "node", read_node },
-        { "ranks", read_ranks },
-        { "stage", read_stage },
-        { "metric", read_metric },
-        { "preflight", read_preflight },
-        { "pairs", read_pairs },
-        { "ps", read_ps },
-        { "collective", read_collective },
-        { "training", read_training },
-        { "soak", read_soak },
-        { "finding", read_finding },
-        { "corruption", read_corruption },
-        { "criterion", read_criterion },
+        { "acceptance", read_head },       { "node", read_node },           { "ranks", read_ranks },
+        { "stage", read_stage },           { "metric", read_metric },       { "preflight", read_preflight },
+        { "pairs", read_pairs },           { "ps_rate", read_ps },          { "collective", read_collective },
+        { "training", read_training },     { "soak", read_soak },           { "finding", read_finding },
+        { "corruption", read_corruption }, { "criterion", read_criterion },
     };
     const char *kind = json_string_value(json_object_get(record, "kind"));
 

@@ -330,10 +330,14 @@ static void records_and_help_have_every_key(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(defaults_are_sensible),      cmocka_unit_test(the_table_is_sound),
-        cmocka_unit_test(files_change_what_they_say), cmocka_unit_test(each_error_names_line_key_and_value),
-        cmocka_unit_test(settings_change_values),     cmocka_unit_test(stages_can_be_left_out),
-        cmocka_unit_test(stages_can_be_chosen),       cmocka_unit_test(what_is_written_comes_back),
+        cmocka_unit_test(defaults_are_sensible),
+        cmocka_unit_test(the_table_is_sound),
+        cmocka_unit_test(files_change_what_they_say),
+        cmocka_unit_test(each_error_names_line_key_and_value),
+        cmocka_unit_test(settings_change_values),
+        cmocka_unit_test(stages_can_be_left_out),
+        cmocka_unit_test(stages_can_be_chosen),
+        cmocka_unit_test(what_is_written_comes_back),
         cmocka_unit_test(records_and_help_have_every_key),
     };
 

@@ -264,7 +264,7 @@ enum rc stage_collectives(struct stage_env *env)
         b.max_elems = n_bytes[i] / sizeof(float) > b.max_elems ? n_bytes[i] / sizeof(float) : b.max_elems;
     TRY(bench_open(&b));
     TRY(measure_all(&b, n_bytes, n));
-    training_progress(env, 1, "allreduce");
+    training_progress(env, 1, "sums");
 out:
     bench_close(&b);
     return rc;

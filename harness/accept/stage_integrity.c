@@ -43,10 +43,14 @@ enum rc stage_integrity(struct stage_env *env)
     const double wanted = env->criteria->integrity_every_steps;
     const uint64_t every = wanted < 1 ? 1 : (uint64_t)wanted;
     struct part_training_run run = { .n_ranks = 0 };
+    struct criteria usual;
     char more[64];
+    criteria_default(&usual);
     struct training_order order = { .stage = ACCEPT_INTEGRITY,
-                                    /* of a hollow test, which may have any model: one that computes in little time */
-                                    .model = env->backend->touches_memory ? env->criteria->training_model : "lenet",
+                                    /* of a hollow test, which may have any model: the usual one, which computes in
+                                       little time */
+                                    .model = env->backend->touches_memory ? env->criteria->training_model
+                                                                          : usual.training_model,
                                     .n_nodes = env->fleet->n_nodes,
                                     .more = more,
                                     .computes = true,
