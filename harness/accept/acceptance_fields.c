@@ -38,7 +38,6 @@ static const struct field of_acceptance[] = {
     OF(acceptance, integrity_every_steps, "integrity_every_steps_count", FIELD_U64),
     OF(acceptance, outcome, "outcome", FIELD_OUTCOME),
     INT(acceptance, stop_signal, "stop_signal", 0, MOST),
-    INT(acceptance, lost_rank, "lost_rank", -1, MOST),
     TEXT(acceptance, injected, "injected"),
     END
 };
@@ -69,7 +68,7 @@ static const struct field of_sized_rate[] = { OF(sized_rate, n_bytes, "message_b
                                               INT(sized_rate, n_repeats, "repeats_count", 0, MOST),
                                               END };
 const struct fields fields_collective = { "collective", of_sized_rate };
-const struct fields fields_ps = { "ps_rate", of_sized_rate };
+const struct fields fields_ps = { "push_and_pull", of_sized_rate };
 
 static const struct field of_training[] = { INT(scaled_training, n_nodes, "nodes_count", 0, MOST),
                                             INT(scaled_training, n_ranks, "ranks_count", 0, MOST),

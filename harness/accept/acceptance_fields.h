@@ -4,11 +4,16 @@
  * and read. Of this room.
  *
  * Records of acceptance.jsonl, in this order:
+ *
  *     acceptance  the whole; how many nodes, ranks, repeats of the tournament there are
- *     node stage preflight collective ps_rate training corruption soak finding criterion    one for each, FIELDS_*
- * below metric      of a rank: {"metric":"flops_per_s","rank":3,"flops_per_s":[one for each repeat]} pairs       of a
- * repeat and a node: {"repeat":0,"from":2,"bytes_per_s":[to each node],"latency_s":[...]} end         SHA-256 of all
- * bytes before it (acceptance_report.P4)
+ *
+ *     node stage preflight collective push_and_pull training corruption soak finding criterion  one for each, as below
+ *
+ *     metric  of a rank: {"metric":"flops_per_s","rank":3,"flops_per_s":[one for each repeat]}
+ *
+ *     pairs  of a repeat and a node: {"repeat":0,"from":2,"bytes_per_s":[to each node],"latency_s":[...]}
+ *
+ *     end  SHA-256 of all bytes before it (acceptance_report.P4)
  */
 #ifndef HARNESS_ACCEPT_ACCEPTANCE_FIELDS_H
 #define HARNESS_ACCEPT_ACCEPTANCE_FIELDS_H

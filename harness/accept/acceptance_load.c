@@ -295,7 +295,7 @@ static enum rc read_record(struct loader *l, const json_t *record)
     } known[] = {
         { "acceptance", read_head },       { "node", read_node },           { "ranks", read_ranks },
         { "stage", read_stage },           { "metric", read_metric },       { "preflight", read_preflight },
-        { "pairs", read_pairs },           { "ps_rate", read_ps },          { "collective", read_collective },
+        { "pairs", read_pairs },           { "push_and_pull", read_ps },    { "collective", read_collective },
         { "training", read_training },     { "soak", read_soak },           { "finding", read_finding },
         { "corruption", read_corruption }, { "criterion", read_criterion },
     };

@@ -215,7 +215,7 @@ static void an_error_names_line_and_key(void **state)
         { "\"subject\":\"node\",\"a\":2", "\"subject\":\"node\",\"a\":4", "record finding: \"a\" or \"b\" is a node" },
         { "\"subject\":\"link\"", "\"subject\":\"knot\"", "record finding: \"subject\" is no known name" },
         { "\"unit\":\"of the time\"", "\"unit\":null", "record criterion: \"unit\" is no text" },
-        { "\"kind\":\"soak\"", "\"kind\":\"ps\"", "record ps: \"message_bytes\" is missing" },
+        { "\"kind\":\"soak\"", "\"kind\":\"push_and_pull\"", "record push_and_pull: \"message_bytes\" is missing" },
         { "{\"kind\":\"node\"", "{\"kind\":\"node\",\"kind\":\"node\"", "FILE: line 2: not a record: duplicate" },
     };
     struct acceptance a;
