@@ -249,6 +249,7 @@ static enum rc write_page(const struct batch_size *b)
         "Try --lr 1.5 with the full batch. From which rate on does it leave for good? The curvature of the loss knows.",
         "Take another --seed: which of the figures change, and by how much?", NULL
     };
+    const char *const commands[] = { b->run[0].command, b->run[1].command, b->run[2].command, NULL };
     struct lesson l = { .env = NULL };
     enum rc rc;
 
@@ -263,7 +264,7 @@ static enum rc write_page(const struct batch_size *b)
     TRY(interactive_show(&l, &sliders));
     lesson_say_histories(&l, 1);
     lesson_questions(&l, question, next);
-    lesson_commands(&l, b->run, N_RUNS);
+    lesson_commands(&l, commands);
     TRY(lesson_commit(&l));
 out:
     lesson_discard(&l);

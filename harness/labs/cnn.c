@@ -320,7 +320,7 @@ static enum rc write_page(const struct cnn *l)
     }
     TRY(show_hosts(l, &lesson));
     lesson_questions(&lesson, question, next);
-    lesson_list(&lesson, "What was run", commands);
+    lesson_commands(&lesson, commands);
     TRY(lesson_commit(&lesson));
 out:
     lesson_discard(&lesson);

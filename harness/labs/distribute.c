@@ -322,11 +322,11 @@ static void tell_questions(struct lesson *l)
 
 static void tell_commands(const struct distribute *d, struct lesson *l)
 {
-    struct training_path run[N_STAGES]; /* for their commands; owned by the stages */
+    const char *command[N_STAGES + 1] = { NULL };
 
     for (int i = 0; i < d->n_stages; i++)
-        run[i] = d->stage[i].run;
-    lesson_commands(l, run, (size_t)d->n_stages);
+        command[i] = d->stage[i].run.command;
+    lesson_commands(l, command);
 }
 
 static enum rc write_page(struct distribute *d)

@@ -7,11 +7,11 @@
 #include "data/dataset.h"
 #include "harness/labs/squares.h"
 
-extern const char interactive_style[], interactive_script[]; /* page/: built by embed_text.cmake */
+extern const char interactive_script[]; /* page/: built by embed_text.cmake */
 
 enum rc interactive_open(struct lesson *out, const struct lab_env *env, const char *title)
 {
-    return lesson_open_with(out, env, title, interactive_style, interactive_script);
+    return lesson_open_with(out, env, title, interactive_script);
 }
 
 /* "name":[...]: with digits enough for the same float. */

@@ -465,7 +465,7 @@ static enum rc write_page(const struct learning_rate *r)
     lesson_questions(&l, question, next);
     lesson_heading(&l, "What was run");
     for (int i = 0; i < N_RUNS; i++)
-        lesson_text(&l, r->record[i].command);
+        lesson_command(&l, r->record[i].command);
     TRY(lesson_commit(&l));
 out:
     lesson_discard(&l);

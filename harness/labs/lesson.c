@@ -2,12 +2,17 @@
 /* lesson.c - see lesson.h. */
 #include "harness/labs/lesson.h"
 
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "harness/base/file.h"
 #include "harness/labs/parts.h"
 #include "harness/labs/squares.h"
-#include "harness/labs/training.h"
 
 enum { PATH_BYTES = 4096, MOST_PICTURE_BYTES = 4 << 20 };
+
+extern const char lesson_style[]; /* page/: built by embed_text.cmake */
 
 enum rc lesson_file(struct atomic_file *out, const struct lab_env *env, const char *name)
 {
@@ -19,17 +24,16 @@ enum rc lesson_file(struct atomic_file *out, const struct lab_env *env, const ch
 
 enum rc lesson_open(struct lesson *out, const struct lab_env *env, const char *title)
 {
-    return lesson_open_with(out, env, title, NULL, NULL);
+    return lesson_open_with(out, env, title, NULL);
 }
 
-enum rc lesson_open_with(struct lesson *out, const struct lab_env *env, const char *title, const char *style,
-                         const char *script)
+enum rc lesson_open_with(struct lesson *out, const struct lab_env *env, const char *title, const char *script)
 {
     char path[PATH_BYTES + 16];
 
     *out = (struct lesson){ .env = env };
     snprintf(path, sizeof path, "%s/report.html", env->folder);
-    return html_open_with(&out->page, path, title, style, script);
+    return html_open_with(&out->page, path, title, lesson_style, script);
 }
 
 void lesson_heading(struct lesson *l, const char *text)
@@ -135,13 +139,30 @@ void lesson_questions(struct lesson *l, const char *const *question, const char 
     lesson_list(l, "What to try next", next);
 }
 
-void lesson_commands(struct lesson *l, const struct training_path *t, size_t n)
+void lesson_command(struct lesson *l, const char *command)
 {
     FILE *to = l->page.file.stream;
+    char *copy = strdup(command), *rest = copy;
 
-    html_element(to, "h2", NULL, "What was run");
-    for (size_t i = 0; i < n; i++)
-        html_element(to, "p", NULL, "%s", t[i].command);
+    if (!copy) /* as table_print() */
+        return;
+    fputs("<p class=\"command\">", to);
+    for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+        const bool has_hyphen = strchr(word, '-') != NULL; /* behind which a line would be broken */
+        fputs(word == copy ? "" : " ", to);
+        fputs(has_hyphen ? "<span>" : "", to);
+        html_text(to, word);
+        fputs(has_hyphen ? "</span>" : "", to);
+    }
+    fputs("</p>\n", to);
+    free(copy);
+}
+
+void lesson_commands(struct lesson *l, const char *const *command)
+{
+    lesson_heading(l, "What was run");
+    for (; *command; command++)
+        lesson_command(l, *command);
 }
 
 enum rc lesson_commit(struct lesson *l)

@@ -24,8 +24,8 @@ struct lesson {
 enum rc lesson_file(struct atomic_file *out, const struct lab_env *env, const char *name) MUST_CHECK;
 /* Start FOLDER/report.html. RC_IO, RC_NOMEM. */
 enum rc lesson_open(struct lesson *out, const struct lab_env *env, const char *title) MUST_CHECK;
-/* The same, of a page with a style and a script of its own: html_open_with(). */
-enum rc lesson_open_with(struct lesson *out, const struct lab_env *env, const char *title, const char *style,
+/* The same, of a page with a script of its own: html_open_with(). */
+enum rc lesson_open_with(struct lesson *out, const struct lab_env *env, const char *title,
                          const char *script) MUST_CHECK;
 /* On the page alone. */
 void lesson_heading(struct lesson *l, const char *text);
@@ -53,8 +53,10 @@ void lesson_say_histories(struct lesson *l, int n_workers);
 void lesson_list(struct lesson *l, const char *heading, const char *const *item);
 /* What a lab asks, and what to try next; NULL last in each. On the page alone. */
 void lesson_questions(struct lesson *l, const char *const *question, const char *const *next);
-/* The command of each training. On the page alone. */
-void lesson_commands(struct lesson *l, const struct training_path *t, size_t n);
+/* A command that was run; no line of the page ends within an option of it. On the page alone. */
+void lesson_command(struct lesson *l, const char *command);
+/* A heading and all commands that were run; NULL last. On the page alone. */
+void lesson_commands(struct lesson *l, const char *const *command);
 /* RC_IO: there is no page. */
 enum rc lesson_commit(struct lesson *l) MUST_CHECK;
 void lesson_discard(struct lesson *l); /* no-op when not open or committed */

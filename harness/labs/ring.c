@@ -360,7 +360,7 @@ static enum rc write_page(const struct ring *l)
         "sum to all. server: all send them to a parameter server, and get parameters back. ring: as above.");
     TRY(show_bytes(l, &lesson));
     lesson_questions(&lesson, question, next);
-    lesson_list(&lesson, "What was run", commands);
+    lesson_commands(&lesson, commands);
     TRY(lesson_commit(&lesson));
 out:
     lesson_discard(&lesson);

@@ -312,9 +312,9 @@ static void tell_commands(const struct split_lab *s, struct lesson *l)
     lesson_heading(l, "What was run");
     for (int i = 0; i < N_SPLITS; i++)
         for (int k = 0; k < N_PERIODS; k++)
-            lesson_text(l, s->local[i][k].command);
+            lesson_command(l, s->local[i][k].command);
     for (int i = 0; i < (s->has_sim ? N_SHARES : 0); i++)
-        lesson_text(l, s->load[i].command);
+        lesson_command(l, s->load[i].command);
 }
 
 static enum rc write_page(const struct split_lab *s)

@@ -318,7 +318,7 @@ static enum rc write_page(const struct staleness_lab *s, const struct crowds *c,
     lesson_questions(&l, question, next);
     lesson_heading(&l, "What was run");
     for (size_t i = 0; i < s->n_runs; i++)
-        lesson_text(&l, s->record[i].command);
+        lesson_command(&l, s->record[i].command);
     TRY(lesson_commit(&l));
 out:
     lesson_discard(&l);

@@ -343,7 +343,7 @@ static enum rc write_page(const struct why_not *l)
                        time, 5));
     TRY(lesson_picture(&lesson, "against", "lengths", "Below 1 one worker is sooner.", lengths, 4));
     lesson_questions(&lesson, question, next);
-    lesson_list(&lesson, "What was run", commands);
+    lesson_commands(&lesson, commands);
     TRY(lesson_commit(&lesson));
 out:
     lesson_discard(&lesson);

@@ -8,17 +8,20 @@
  */
 #include "harness/report/chart.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "harness/base/share.h"
 #include "harness/world/child.h"
 
-enum { LIMIT_MS = 120000, COMPLAINT_BYTES = 4096, LEAST_PICTURE_BYTES = 200, PATH_BYTES = 4096 };
+enum { LIMIT_MS = 120000, COMPLAINT_BYTES = 4096, LEAST_PICTURE_BYTES = 200, PATH_BYTES = 4096, MOST_VARS = 24 };
+enum { LEAST_COLUMNS = 60, COLUMNS = 79, MOST_COLUMNS = 140 }; /* of a picture in letters */
 
 /* The folder of the scripts: out, or what the environment says. */
 static const char *share_dir(char out[PATH_BYTES])
@@ -197,16 +200,33 @@ static enum rc copy_and_remove(const char *path, FILE *to)
     return RC_OK;
 }
 
+/* How wide a picture may be there: a column less than the terminal, which would fold full lines. */
+static int columns_of(FILE *to)
+{
+    struct winsize window;
+    const int fd = fileno(to);
+
+    if (fd < 0 || ioctl(fd, TIOCGWINSZ, &window) != 0 || window.ws_col == 0)
+        return COLUMNS;
+    const int columns = window.ws_col - 1;
+    return columns < LEAST_COLUMNS ? LEAST_COLUMNS : columns > MOST_COLUMNS ? MOST_COLUMNS : columns;
+}
+
 enum rc chart_print(const char *script, const char *data_path, const struct chart_var *var, int n_vars, FILE *to)
 {
-    char folder[PATH_BYTES];
+    char folder[PATH_BYTES], columns[16];
+    struct chart_var all[MOST_VARS] = { { "columns", columns } };
     struct drawing d = { 0 };
     enum rc rc;
 
+    assert(n_vars < MOST_VARS);
+    snprintf(columns, sizeof columns, "%d", columns_of(to));
+    for (int i = 0; i < n_vars; i++)
+        all[i + 1] = var[i];
     TRY(check_drawable(data_path));
     const char *slash = strrchr(data_path, '/');
     snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - data_path) : 1, slash ? data_path : ".");
-    TRY(drawing_init(&d, script, data_path, folder, ".drawn", "dumb", var, n_vars));
+    TRY(drawing_init(&d, script, data_path, folder, ".drawn", "dumb", all, n_vars + 1));
     TRY(draw(&d));
     TRY(copy_and_remove(d.path, to));
 out:

@@ -176,17 +176,25 @@ static void tells_what_is_wrong_with_a_table(void **state)
         }
 }
 
-/* The letter that the key of a picture in text has behind a name. */
+/* The letter before a name, in the rows above a picture in text. */
 static char letter_of(const char *text, const char *name)
 {
     const char *at = strstr(text, name);
 
-    assert_non_null(at);
-    at += strlen(name);
-    return at[strspn(at, " ")];
+    return at && at - text >= 2 && at[-1] == ' ' ? at[-2] : '\0';
 }
 
-/* On a terminal: heading, what is upwards, a key that says which letter a line is, and nothing left behind. */
+static size_t longest_line(const char *text)
+{
+    size_t n_most = 0;
+
+    for (; *text; text += strcspn(text, "\n"), text += *text == '\n')
+        if (strcspn(text, "\n") > n_most)
+            n_most = strcspn(text, "\n");
+    return n_most;
+}
+
+/* On a terminal: heading, what is upwards, which letter a line is, no line too long, and nothing left behind. */
 static void prints(void **state)
 {
     struct kit *k = *state;
@@ -206,6 +214,7 @@ static void prints(void **state)
     assert_non_null(strstr(text, "upwards: loss"));
     assert_int_equal(letter_of(text, "batch 10"), 'o');
     assert_int_equal(letter_of(text, "batch 1 "), 'x');
+    assert_int_equal(longest_line(text), 79); /* as a terminal of 80 columns has them whole */
     assert_null(strchr(text, '*')); /* no grid, whose letters would be those of a line */
     assert_null(strchr(text, '\f'));
     assert_int_equal(kit_count_files(k), 1);

@@ -2,8 +2,8 @@
 /*
  * html_parts.c - how a page looks (on a screen, a phone, paper), and how its tables sort.
  *
- * Colours are the reader's own, light or dark, and greys that are seen on both; only tables may be wider than the
- * screen, and scroll by themselves. Without the script a page reads the same, in the order of its records.
+ * Colours are the reader's own, light or dark, and greys that are seen on both; only tables, and on a phone pictures, may
+ * be wider than the screen, and scroll by themselves. Without the script a page reads the same, in the order of its records.
  */
 #include "harness/report/html_parts.h"
 
@@ -46,7 +46,8 @@ const char html_style[] =
     "figure img{display:block;max-width:100%;height:auto;background:#fff;border:1px solid rgba(128,128,128,.45);"
     "border-radius:.3rem}"
     "footer{margin-top:2.5rem}"
-    "@media (max-width:40rem){body{padding:.75rem .75rem 2rem}h1{font-size:1.3rem}th,td{padding:.3rem .45rem}}"
+    "@media (max-width:40rem){body{padding:.75rem .75rem 2rem}h1{font-size:1.3rem}th,td{padding:.3rem .45rem}"
+    "figure{overflow-x:auto}figure img{max-width:none;width:36rem}figcaption{position:sticky;left:0}}"
     "@page{size:A4 landscape;margin:12mm}"
     "@media print{:root{color-scheme:light}"
     "body{padding:0;max-width:none;font-size:9pt}"

@@ -4,6 +4,7 @@
 # Data, those of a line together and in their order:
 #   line  kind  x  y
 # kind: measured (points, joined by a line), point (points alone), formula (a line alone).
+# In letters: a letter for each value of a line, its own; of a formula alone a dot.
 # Variables: heading, xtitle, ytitle; logx, logy: 'yes' or 'no' (as without); machine (style.gp): a note below the heading.
 
 slide = 1
@@ -65,19 +66,29 @@ entry_colours = ''
 entry_points = ''
 entry_lines = ''
 entry_boxes = ''
+entry_letters = ''
+letters = 'o x + = % &'
+letter_of(i) = has(i, 'measured') || has(i, 'point') ? of_line(letters, i) : '.'
 do for [i = 1:n_lines] {
     entry_colours = entry_colours.' '.of_line(line_colours, i)
     entry_points = entry_points.' '.(has(i, 'measured') || has(i, 'point') ? of_line(line_points, i) : '0')
     entry_lines = entry_lines.' '.(has(i, 'measured') || has(i, 'formula') ? of_line(line_dashes, i) : '0')
     entry_boxes = entry_boxes.' 0'
+    entry_letters = entry_letters.' '.letter_of(i)
 }
 load share.'/legend.gp'
 set datafile missing NaN
 of(i, kind) = strcol(1) eq word(modes, i) && strcol(2) eq kind ? cell(4) : NaN
+if (is_text) {
+    unset grid
+    plot for [i = n_lines:1:-1] data using 3:(has(i, 'point') ? of(i, 'point') : has(i, 'measured') ? of(i, 'measured') : of(i, 'formula')) \
+        with points pt letter_of(i) notitle
+    exit
+}
 plot for [i = n_lines:1:-1] data using 3:(of(i, 'formula')) with lines lc rgb of_line(line_colours, i) lw 2.5 \
         dt int(of_line(line_dashes, i)) notitle, \
     for [i = n_lines:1:-1] data using 3:(of(i, 'measured')) with linespoints lc rgb of_line(line_colours, i) lw 2.5 \
-        dt int(of_line(line_dashes, i)) pt int(of_line(line_points, i)) ps 0.85 * dot title key_title(i), \
+        dt int(of_line(line_dashes, i)) pt int(of_line(line_points, i)) ps 0.85 * dot notitle, \
     for [i = n_lines:1:-1] data using 3:(of(i, 'point')) with points pt int(of_line(line_points, i)) ps 1.1 * dot \
         lc rgb of_line(line_colours, i) notitle
 set output

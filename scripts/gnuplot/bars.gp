@@ -31,7 +31,7 @@ set yrange [0 : most * 1.08]
 set xtics ()
 # A name of several words in two rows.
 first_space(t) = strstrt(t[2:], ' ') + 1
-rows_of(t) = strstrt(t, ' ') == 0 || strlen(t) < 11 ? t : t[1:last_space(t) - 1]."\n".t[last_space(t) + 1:]
+rows_of(t) = strstrt(t, ' ') == 0 || strlen(t) < (is_text ? 8 : 11) ? t : t[1:last_space(t) - 1]."\n".t[last_space(t) + 1:]
 last_space(t) = strstrt(t[first_space(t) + 1:], ' ') ? first_space(t) + strstrt(t[first_space(t) + 1:], ' ') : first_space(t)
 do for [i = 1:n_ways] { set xtics add (rows_of(word(modes, i)) i) }
 set grid y lt 1 lc rgb '#dcdcdc' lw 0.8
@@ -42,6 +42,7 @@ entry_colours = lower_colour.' '.upper_colour.' #000000'
 entry_points = '0 0 7'
 entry_lines = '0 0 0'
 entry_boxes = '1 1 0'
+entry_letters = '= # .'
 load share.'/legend.gp'
 set datafile missing NaN
 set boxwidth 0.62
@@ -54,10 +55,9 @@ upper_end(part, y) = part eq 'lower' ? (held = y, NaN) : part eq 'upper' ? held 
 dot_x(w, part) = part eq 'launch' ? (n_dots = n_dots + 1, place(w) + 0.1 * (int(n_dots) % 5 - 2)) : NaN
 if (is_text) {
     unset grid
-    set key samplen 0
-    plot data using (place(strcol(1))):(upper_end(strcol(2), cell(3))) with points pt '#' title upper.', on top', \
-        data using (place(strcol(1))):(strcol(2) eq 'lower' ? cell(3) : NaN) with points pt '=' title lower, \
-        data using (dot_x(strcol(1), strcol(2))):(strcol(2) eq 'launch' ? cell(3) : NaN) with points pt '.' title launch
+    plot data using (place(strcol(1))):(upper_end(strcol(2), cell(3))) with points pt '#' notitle, \
+        data using (place(strcol(1))):(strcol(2) eq 'lower' ? cell(3) : NaN) with points pt '=' notitle, \
+        data using (dot_x(strcol(1), strcol(2))):(strcol(2) eq 'launch' ? cell(3) : NaN) with points pt '.' notitle
     exit
 }
 plot data using (place(strcol(1))):(upper_end(strcol(2), cell(3))) with boxes lc rgb upper_colour notitle, \

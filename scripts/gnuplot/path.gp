@@ -10,6 +10,7 @@
 # In letters: a letter for each step of a path, its own; of the later steps every 12th; points for equal loss.
 
 slide = 1
+rounded = 1
 load share.'/style.gp'
 if (!exists("on_top")) { on_top = 'first' }
 if (!exists("heading")) { heading = model }
@@ -48,11 +49,22 @@ entry_colours = ''
 entry_points = ''
 entry_lines = ''
 entry_boxes = ''
+entry_widths = '' # as the lines below
+entry_sizes = ''
+entry_letters = ''
+beneath(i) = on_top eq 'last' ? 1.4 * (n_lines - i) / (n_lines > 1 ? n_lines - 1.0 : 1.0) : 0 # 0: on top
+begin_width(i) = (on_top eq 'last' ? 2.0 : 2.2) + 5.0 * beneath(i)
+begin_size(i) = 0.5 + 0.5 * beneath(i)
+letters = 'o x + = % &'
+letter_of(i) = word(letters, (i - 1) % 6 + 1)
 do for [i = 1:n_lines] {
     entry_colours = entry_colours.' '.of_line(line_colours, i)
-    entry_points = entry_points.' '.(1000 + int(of_line(line_points, i)))
+    entry_points = entry_points.' '.of_line(line_points, i)
     entry_lines = entry_lines.' '.of_line(line_dashes, i)
     entry_boxes = entry_boxes.' 0'
+    entry_letters = entry_letters.' '.letter_of(i)
+    entry_widths = entry_widths.sprintf(' %g', begin_width(i))
+    entry_sizes = entry_sizes.sprintf(' %g', begin_size(i) + 0.25) # alone, a mark may be larger
 }
 load share.'/legend.gp'
 
@@ -79,36 +91,32 @@ do for [k = -1:1:2] {
 }
 
 # --- first what is far from the least point, then the paths' beginnings, the smoothest on top ---
-letters = 'o x + = % &'
-letter_of(i) = word(letters, (i - 1) % 6 + 1)
 of(i, part) = strcol(1) eq word(modes, i) && strcol(2) eq part ? column(4) : NaN
 set datafile missing NaN
 if (is_text) {
-    set key samplen 0
     plot for [k = 3:6] [t = 0:2 * pi] '+' using (slope_of(real(word(above, k)), $1)):(offset_of(real(word(above, k)), $1)) \
             with points pt '.' notitle, \
         for [i = n_lines:1:-1] data every 12 using 3:(of(i, 'rest')) with points pt letter_of(i) notitle, \
-        for [i = n_lines:1:-1] data using 3:(of(i, 'begin')) with points pt letter_of(i) title key_title(i)
+        for [i = n_lines:1:-1] data using 3:(of(i, 'begin')) with points pt letter_of(i) notitle
     exit
 }
 contour = "for [k = 1:words(above)] [t = 0:2 * pi] '+' using (slope_of(real(word(above, k)), $1)):(offset_of(real(word(above, k)), $1)) \
     with lines lc rgb '#a0a0a0' lw 1 notitle"
 if (on_top eq 'last') {
-    beneath(i) = 1.4 * (n_lines - i) / (n_lines > 1 ? n_lines - 1.0 : 1.0) # 0: on top
     halo = n_lines < 4 ? 4.6 : 0 # white, between a line and the wider ones beneath
     plot @contour, \
         for [i = 1:n_lines] data using 3:(of(i, 'rest')) with points pt 7 ps (0.22 + 0.25 * beneath(i)) * dot lc rgb of_line(line_colours, i) notitle, \
         for [k = 2:2 * n_lines + 1] data using 3:(of(k / 2, 'begin')) with lines \
-            lc rgb k % 2 ? of_line(line_colours, k / 2) : '#ffffff' lw k % 2 || k == 2 ? (k == 2 ? 0.1 : 2.0 + 5.0 * beneath(k / 2)) : halo + 5.0 * beneath(k / 2) \
+            lc rgb k % 2 ? of_line(line_colours, k / 2) : '#ffffff' lw k % 2 || k == 2 ? (k == 2 ? 0.1 : begin_width(k / 2)) : halo + 5.0 * beneath(k / 2) \
             dt k % 2 ? int(of_line(line_dashes, k / 2)) : 1 notitle, \
         for [i = 1:n_lines] data using 3:(of(i, 'begin')) with points lc rgb of_line(line_colours, i) pt int(of_line(line_points, i)) \
-            ps (0.5 + 0.5 * beneath(i)) * dot notitle
+            ps begin_size(i) * dot notitle
     set output
     exit
 }
 plot @contour, \
     for [i = n_lines:1:-1] data using 3:(of(i, 'rest')) with points pt 7 ps 0.22 * dot lc rgb of_line(line_colours, i) notitle, \
     for [i = n_lines:1:-1] data using 3:(of(i, 'begin')) with lines lc rgb '#ffffff' lw 4.5 notitle, \
-    for [i = n_lines:1:-1] data using 3:(of(i, 'begin')) with linespoints lc rgb of_line(line_colours, i) lw 2.2 \
-        dt int(of_line(line_dashes, i)) pt int(of_line(line_points, i)) ps 0.5 * dot notitle
+    for [i = n_lines:1:-1] data using 3:(of(i, 'begin')) with linespoints lc rgb of_line(line_colours, i) lw begin_width(i) \
+        dt int(of_line(line_dashes, i)) pt int(of_line(line_points, i)) ps begin_size(i) * dot notitle
 set output

@@ -30,8 +30,8 @@ half_x = n_workers > 4 ? 0.3 : 0.43
 half_y = n_workers > 4 ? 0.25 : 0.40
 row_y(w, c) = cy(w) + half_y * (0.44 - 1.22 * c / (n_workers - 1.0))
 row_half = half_y * 0.5 / (n_workers - 1.0) > half_y * 0.19 ? half_y * 0.19 : half_y * 0.5 / (n_workers - 1.0)
-slot_half = half_x * 0.62 / n_workers
-slot_x(w, i) = cx(w) - half_x * 0.28 + slot_half * (2 * i + 1)
+slot_half = half_x * 0.59 / n_workers
+slot_x(w, i) = cx(w) - half_x * 0.22 + slot_half * (2 * i + 1)
 # from the edge of a panel to the edge of the next one
 dx(w, p) = cx(p) - cx(w)
 dy(w, p) = cy(p) - cy(w)
@@ -81,9 +81,9 @@ do for [picture = 0:n_pictures - 1] {
             (row_y(cell(3), cell(5))):(slot_half * 0.93):(row_half) with boxxyerror fs solid 1 border lc rgb '#606060' fc rgb of_part(i) notitle, \
         data using (is('has', shown) ? slot_x(cell(3), cell(6)) : NaN):(row_y(cell(3), cell(5))):(sprintf('%d', int(cell(6)))) \
             with labels center tc rgb '#000000' notitle, \
-        data using (is('part', shown) ? cx(cell(3)) - half_x * 0.93 : NaN):(row_y(cell(3), cell(5))):(sprintf('chunk %d', int(cell(5)))) \
+        data using (is('part', shown) ? cx(cell(3)) - half_x * 0.96 : NaN):(row_y(cell(3), cell(5))):(sprintf('chunk %d', int(cell(5)))) \
             with labels left tc rgb '#303030' notitle, \
-        data using (is('whole', shown) ? cx(cell(3)) - half_x * 0.93 : NaN):(row_y(cell(3), cell(5))):(sprintf('chunk %d', int(cell(5)))) \
+        data using (is('whole', shown) ? cx(cell(3)) - half_x * 0.96 : NaN):(row_y(cell(3), cell(5))):(sprintf('chunk %d', int(cell(5)))) \
             with labels left font 'DejaVu Sans:Bold' tc rgb '#000000' notitle, \
         data using (is('new', fresh ? shown : -1) ? slot_x(cell(3), (n_workers - 1) / 2.0) : NaN):(row_y(cell(3), cell(5))): \
             (slot_half * n_workers * 1.02):(row_half * 1.12) with boxxyerror fs empty border lc rgb '#000000' lc rgb '#000000' lw (is_text ? 0 : 3) notitle, \

@@ -6,6 +6,7 @@
 #   share    folder of these scripts          data    the table to draw
 #   format   "svg", "png", "gif" (moving) or "dumb" (text)                  out     path of the picture
 #   model, scaling, machine, launches         what the title tells; each may be missing
+#   columns                                   width of a picture in letters; may be missing
 #   exchange                                  how points exchange, where that is not by default; may be missing
 #
 # Tables are tab-separated: lines that begin with "#" are comments, the first other line names the columns.
@@ -18,20 +19,23 @@ set datafile columnheaders
 # slide: set by charts that are shown on a wall: no text below 24 pixels of a picture of 1600 x 1000.
 text_scale = exists("slide") ? 1.13 : 1.0
 font_of(name, points) = sprintf('%s,%.4g', name, points * text_scale)
+joins = exists("rounded") ? 'rounded' : 'butt' # rounded: set by charts whose broad lines would end in spikes
 if (format eq 'svg') { # its points and ticks come out larger than the other's
     dot = 0.75
     set tics scale 0.5
-    set terminal svg size 1600,1000 font font_of('DejaVu Sans,Verdana,sans-serif', 22) linewidth 1.5 background 'white' noenhanced
+    set terminal svg size 1600,1000 font font_of('DejaVu Sans,Verdana,sans-serif', 22) linewidth 1.5 @joins background 'white' noenhanced
 } else { if (format eq 'gif') { # a moving picture: of a script that plots more than once
     dot = 1.6
     gif_font = font_of('DejaVu Sans', 13) # this terminal takes no expression
     set terminal gif animate delay 120 loop 0 optimize size 1280,800 font gif_font linewidth 1.5 background '#ffffff'
 } else { if (format eq 'dumb') { # letters on a terminal
     dot = 1.0
-    set terminal dumb size 110,36 noenhanced
+    text_columns = exists("columns") ? int(columns) : 79
+    text_rows = text_columns * 2 / 5
+    set terminal dumb size text_columns,text_rows noenhanced
 } else {
     dot = 2.0
-    set terminal pngcairo size 1600,1000 font font_of('DejaVu Sans', 17) linewidth 1.5 background 'white' noenhanced
+    set terminal pngcairo size 1600,1000 font font_of('DejaVu Sans', 17) linewidth 1.5 @joins background 'white' noenhanced
 } } }
 set output out
 
@@ -69,7 +73,7 @@ set tics out nomirror
 set grid y lt 1 lc rgb '#dcdcdc' lw 0.8
 set lmargin at screen exists("slide") ? 0.115 : 0.1
 set rmargin at screen 0.975
-set bmargin at screen 0.115
+set bmargin at screen exists("slide") && format eq 'svg' ? 0.13 : 0.115
 set key off
 
 # --- colours of Okabe and Ito (told apart without red-green vision); a mode keeps its colour everywhere ---
@@ -86,6 +90,13 @@ set dashtype 13 (11, 5)
 set dashtype 14 (5, 4)
 set dashtype 15 (18, 4, 6, 4)
 set dashtype 16 (11, 4, 2.5, 4, 2.5, 4)
+if (exists("rounded")) { # round ends take a line's width of each gap
+    set dashtype 12 (13, 8, 0.5, 8)
+    set dashtype 13 (9, 9)
+    set dashtype 14 (4, 7)
+    set dashtype 15 (16, 8, 5, 8)
+    set dashtype 16 (9, 8, 0.5, 8, 0.5, 8)
+}
 known_dashes = '11 12 13 1'
 other_dashes = '14 15 16 12'
 known(m) = sum [k = 1:4] (word(known_modes, k) eq m ? k : 0)

@@ -193,9 +193,22 @@ function follow()
         shown = { path : path_of(samples, setting()), text : legend_text(), chosen : chosen.slice() };
     }
     show_figures(shown.path);
-    parts.command.textContent = command();
+    show_command();
     parts.link.setAttribute('href', `#${state_text()}`);
     draw();
+}
+
+// Each word that holds a hyphen in an element of its own, within which no line ends.
+function show_command()
+{
+    parts.command.textContent = '';
+    command().split(' ').forEach((word, i) => {
+        parts.command.append(i > 0 ? ' ' : '');
+        if (word.includes('-'))
+            make(parts.command, 'span', {}, word);
+        else
+            parts.command.append(word);
+    });
 }
 
 function add_slider(box, slider, i)

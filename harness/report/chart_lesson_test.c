@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* chart_lesson_test.c - names, ticks and axes of the charts of lessons: where they are, and that they cover no line. */
+#include "harness/report/suite/svg_kit.h"
+
+enum { PICTURE_WIDTH_PX = 1600, PICTURE_HEIGHT_PX = 1000, LETTER_PX = 13, ASCENT_PX = 20, DESCENT_PX = 6 };
+
+#define LESSON "line\tx\ty\thigh\n"
+
+static const struct chart_var titles[] = { { "xtitle", "steps" }, { "ytitle", "loss" }, { "ends", "1" } };
+
+/* A name behind the plots is in the picture, right of from_px, and no line goes through it at the height line_px. */
+static void is_beside(const char *svg, const char *name, double from_px, double line_px)
+{
+    double x, y;
+
+    find_text(plots(svg), name, &x, &y);
+    if (x < from_px || x + (double)strlen(name) * LETTER_PX > PICTURE_WIDTH_PX)
+        fail_msg("%s begins at %.1f", name, x);
+    if (line_px > y - ASCENT_PX && line_px < y + DESCENT_PX)
+        fail_msg("a line at %.1f goes through %s at %.1f", line_px, name, y);
+}
+
+/* Right of the first line's end goes the other line, and right of that one's is no room. */
+static void names_at_ends_cover_no_line(void **state)
+{
+    const char *svg = svg_drawn_with(*state, "lesson",
+                                     LESSON "early\t1\t4\tnan\nearly\t10\t1\tnan\nlate\t1\t1\tnan\nlate\t100\t1\tnan\n",
+                                     titles, 3);
+    const struct axis y = axis_of(svg, true, "1", "5", true), x = axis_of(svg, false, "1", "10", true);
+
+    is_beside(svg, "early", place(&x, 5), place(&y, 1));
+    is_beside(svg, "late", place(&x, 50), place(&y, 1));
+}
+
+/* Two lines that end at one place: each has its own name, and none is on the other. */
+static void names_of_one_end_are_apart(void **state)
+{
+    const char *svg = svg_drawn_with(*state, "lesson",
+                                     LESSON "first\t1\t4\tnan\nfirst\t10\t1\tnan\nother\t1\t3\tnan\nother\t10\t1\tnan\n",
+                                     titles, 3);
+    double x[2], y[2];
+
+    find_text(plots(svg), "first", &x[0], &y[0]);
+    find_text(plots(svg), "other", &x[1], &y[1]);
+    assert_true(fabs(y[0] - y[1]) > ASCENT_PX || fabs(x[0] - x[1]) > 5 * LETTER_PX);
+}
+
+/* Of few points the axis names each, also where a line has none, and nothing else. */
+static void ticks_are_where_points_are(void **state)
+{
+    static const struct chart_var var[] = { { "xtitle", "workers" }, { "ytitle", "loss" }, { "marks", "1" } };
+    const char *svg =
+        svg_drawn_with(*state, "lesson", LESSON "rate\t1\t4\tnan\nrate\t4\t1\tnan\nrate\t64\tnever\tnan\n", var, 3);
+    const struct axis x = axis_of(svg, false, "1", "64", true);
+
+    assert_true(fabs(place(&x, 4) - tick(svg, false, "4")) < 1);
+    assert_true(has_no_text(svg, ">10<") && has_no_text(svg, "> 10<"));
+    has_text(svg, "never: rate");
+}
+
+/* The name of the axis below is in the picture as a whole, in SVG too. */
+static void axis_is_in_the_picture(void **state)
+{
+    const char *svg = svg_drawn_with(*state, "lesson", LESSON "a\t1\t4\tnan\na\t10\t1\tnan\n", titles, 3);
+    double x, y;
+
+    find_text(svg, "steps", &x, &y);
+    if (y + DESCENT_PX + 2 > PICTURE_HEIGHT_PX)
+        fail_msg("the name of the axis is at %.1f", y);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SVG_TEST(names_at_ends_cover_no_line),
+        SVG_TEST(names_of_one_end_are_apart),
+        SVG_TEST(ticks_are_where_points_are),
+        SVG_TEST(axis_is_in_the_picture),
+    };
+
+    return SVG_RUN_TESTS("charts of lessons", tests);
+}
