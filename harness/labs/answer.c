@@ -185,7 +185,7 @@ static enum rc build(const char *folder, const char *file, char *output)
                            NULL };
     TRY(run_child(argv, BUILD_LIMIT_S, &exit_code, output));
     if (exit_code != 0)
-        FAIL(RC_PEER, "%s does not compile: %.300s", file, line_with(output, words));
+        FAIL(RC_PEER, "does not compile: %.300s", line_with(output, words));
 out:
     return rc;
 }

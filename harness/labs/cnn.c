@@ -282,14 +282,13 @@ out:
 static enum rc write_page(const struct cnn *l)
 {
     static const char *const question[] = {
-        "64 samples together: the samples to the target hardly change with the workers. Why, and why not to the last "
-        "digit "
-        "of the time?",
+        "64 samples together: one worker, two and four need nearly the same samples to the target. Why, and why is the "
+        "time of four not a quarter of that of one?",
         "16 samples each: four workers need more samples than one. Where has the gain of four workers gone?",
         "Which series has the least waiting in a step, and why does that alone say nothing about the target?",
         "Four workers on one host, two, or four: the files of their curves have the same losses to the last digit. "
-        "Why, and "
-        "what differs?",
+        "Why, and what differs? (The table counts samples as each worker ends its step: a difference of less than a "
+        "round is that of their order.)",
         "Which of the two networks has more to gain from a faster network card? Compare step and exchange.",
         NULL
     };

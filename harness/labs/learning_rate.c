@@ -316,12 +316,11 @@ static void caption_scaled(char out[TEXT_BYTES], const struct learning_rate *r)
                 ? snprintf(out, TEXT_BYTES, "At W times the rate no curve is that of one worker")
                 : snprintf(out, TEXT_BYTES, "At W times the rate the curve is that of one worker up to W = %d", n_held);
 
-    n += snprintf(out + n, (size_t)(TEXT_BYTES - n), " (at least %d of %d windows in its interval, grey). Inside are",
-                  (int)N_AS_ONE, (int)N_WINDOWS);
+    n += snprintf(out + n, (size_t)(TEXT_BYTES - n), ". Of %d windows in its interval (grey) are", (int)N_WINDOWS);
     for (int k = 0; k < N_CROWDS; k++)
-        n += snprintf(out + n, (size_t)(TEXT_BYTES - n), "%s %d of %d workers", k == 0 ? "" : ",",
+        n += snprintf(out + n, (size_t)(TEXT_BYTES - n), "%s %d with %d workers", k == 0 ? "" : ",",
                       n_inside(r, run_of(k, TIMES_W)), crowd[k]);
-    snprintf(out + n, (size_t)(TEXT_BYTES - n), ".");
+    snprintf(out + n, (size_t)(TEXT_BYTES - n), "; %d and more count as the curve of one.", (int)N_AS_ONE);
 }
 
 static enum rc write_tables(const struct learning_rate *r)

@@ -251,7 +251,8 @@ static enum rc show_curves(const struct staleness_lab *s, const struct crowds *c
     TRY(lesson_picture(l, "against", "staleness", "A gradient of W workers is W - 1 updates late.", of_staleness, 5));
     TRY(lesson_picture(
         l, "lesson", "loss-samples",
-        "Against samples: late gradients never help. Lines that end at the top have left for good; 4 workers, "
+        "Against samples: late gradients go on where the path should turn: down sooner, then beyond the least and up. "
+        "Lines that end at the top have left for good; 4 workers, "
         "not drawn, are on the line of one.",
         of_samples, 4));
     TRY(lesson_picture(l, "lesson", "loss-seconds",
@@ -276,7 +277,7 @@ static const char *const question[] = {
     "grows?",
     "One of eight workers is 16 times slower. Who waits for it under sync, ssp:4, sync:1 and async? Whose samples are "
     "lost, and under which rule?",
-    "sync:1 and async are equally fast here. When would you choose which?",
+    "Neither sync:1 nor async waits for the slow worker. Which is sooner here, and where would you choose the other?",
     NULL
 };
 static const char *const next[] = {

@@ -313,15 +313,16 @@ static enum rc write_page(const struct why_not *l)
     };
     static const struct chart_var time[] = { { "heading",
                                                "time to the target loss: workers, and other ways on one machine" },
-                                             { "ytitle", "s to the target" },
+                                             { "ytitle", "seconds to the target loss" },
                                              { "lower", "start-up, measured here" },
                                              { "upper", "training, virtual time" },
                                              { "launch", "with the start-up of one launch" } };
-    static const struct chart_var lengths[] = { { "heading",
-                                                  "what several workers gain, by how long the training takes one" },
-                                                { "xtitle", "s that the training takes one worker (logarithmic)" },
-                                                { "ytitle", "times as fast as one, start-up included" },
-                                                { "logx", "yes" } };
+    static const struct chart_var lengths[] = {
+        { "heading", "what several workers gain, by how long the training takes one" },
+        { "xtitle", "seconds that the training takes one worker (logarithmic)" },
+        { "ytitle", "times as fast as one, start-up included" },
+        { "logx", "yes" }
+    };
     const char *commands[N_RUNS + 1] = { NULL };
     struct lesson lesson = { .env = NULL };
     enum rc rc;

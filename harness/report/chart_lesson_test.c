@@ -20,24 +20,24 @@ static void is_beside(const char *svg, const char *name, double from_px, double 
         fail_msg("a line at %.1f goes through %s at %.1f", line_px, name, y);
 }
 
-/* Right of the first line's end goes the other line, and right of that one's is no room. */
+/* A little above the first line's end goes the other line, and right of that one's is no room. */
 static void names_at_ends_cover_no_line(void **state)
 {
-    const char *svg = svg_drawn_with(*state, "lesson",
-                                     LESSON "early\t1\t4\tnan\nearly\t10\t1\tnan\nlate\t1\t1\tnan\nlate\t100\t1\tnan\n",
-                                     titles, 3);
+    const char *svg = svg_drawn_with(
+        *state, "lesson", LESSON "early\t1\t4\tnan\nearly\t10\t1\tnan\nlate\t1\t1.06\tnan\nlate\t100\t1.06\tnan\n",
+        titles, 3);
     const struct axis y = axis_of(svg, true, "1", "5", true), x = axis_of(svg, false, "1", "10", true);
 
-    is_beside(svg, "early", place(&x, 5), place(&y, 1));
-    is_beside(svg, "late", place(&x, 50), place(&y, 1));
+    is_beside(svg, "early", place(&x, 3), place(&y, 1.06));
+    is_beside(svg, "late", place(&x, 50), place(&y, 1.06));
 }
 
 /* Two lines that end at one place: each has its own name, and none is on the other. */
 static void names_of_one_end_are_apart(void **state)
 {
-    const char *svg = svg_drawn_with(*state, "lesson",
-                                     LESSON "first\t1\t4\tnan\nfirst\t10\t1\tnan\nother\t1\t3\tnan\nother\t10\t1\tnan\n",
-                                     titles, 3);
+    const char *svg =
+        svg_drawn_with(*state, "lesson",
+                       LESSON "first\t1\t4\tnan\nfirst\t10\t1\tnan\nother\t1\t3\tnan\nother\t10\t1\tnan\n", titles, 3);
     double x[2], y[2];
 
     find_text(plots(svg), "first", &x[0], &y[0]);

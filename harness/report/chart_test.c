@@ -215,7 +215,7 @@ static void prints(void **state)
     assert_int_equal(letter_of(text, "batch 10"), 'o');
     assert_int_equal(letter_of(text, "batch 1 "), 'x');
     assert_int_equal(longest_line(text), 79); /* as a terminal of 80 columns has them whole */
-    assert_null(strchr(text, '*')); /* no grid, whose letters would be those of a line */
+    assert_null(strchr(text, '*'));           /* no grid, whose letters would be those of a line */
     assert_null(strchr(text, '\f'));
     assert_int_equal(kit_count_files(k), 1);
 }

@@ -2,8 +2,9 @@
 /*
  * html_parts.c - how a page looks (on a screen, a phone, paper), and how its tables sort.
  *
- * Colours are the reader's own, light or dark, and greys that are seen on both; only tables, and on a phone pictures, may
- * be wider than the screen, and scroll by themselves. Without the script a page reads the same, in the order of its records.
+ * Colours are the reader's own, light or dark, and greys that are seen on both; only tables, and on a phone pictures,
+ * may be wider than the screen, and scroll by themselves. Without the script a page reads the same, in the order of its
+ * records.
  */
 #include "harness/report/html_parts.h"
 

@@ -258,7 +258,7 @@ static enum rc check_exercise(struct verb_call *call)
     TRY(file_of_option(file_open_regular(&source, o->check, "a program in C"), "check"));
     call->stage = STAGE_RUN;
     stop_catch();
-    TRY(file_of_option(answer_run(&answer, e, o->check, (int)o->limit_s), "check"));
+    TRY(rc_prefix(answer_run(&answer, e, o->check, (int)o->limit_s), "--check %.200s: ", o->check));
     TRY(diagnose(&found, e, &answer));
     if (!diagnosis_print(&found, e, stdout))
         call->exit_code = 1;
