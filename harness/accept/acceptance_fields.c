@@ -38,6 +38,7 @@ static const struct field of_acceptance[] = {
     OF(acceptance, integrity_every_steps, "integrity_every_steps_count", FIELD_U64),
     OF(acceptance, outcome, "outcome", FIELD_OUTCOME),
     INT(acceptance, stop_signal, "stop_signal", 0, MOST),
+    INT(acceptance, lost_rank, "lost_rank", -1, MOST),
     TEXT(acceptance, injected, "injected"),
     END
 };

@@ -61,7 +61,7 @@ static void a_faulty_cluster_is_told_in_the_first_line(void **state)
         "\n"
         "Not judged, or in part:\n"
         "  ps: no data: there is no server\n"
-        "  soak: skipped: left out by --stages\n";
+        "  skipped: soak\n";
     struct acceptance a;
 
     (void)state;
@@ -160,7 +160,7 @@ static void a_name_takes_one_line(void **state)
         &a, print,
         "FAIL: 1 node is slow: h??[31m<3>\n\nFindings:\n  h??[31m<3>: it sends and receives slowly (pairwise, "
         "bytes_per_s: 60.6 M byte/s, expected 101 M byte/s: 60.0 %; false-discovery rate 1e-09).\n\nNot judged, or in "
-        "part:\n  soak: skipped: left out by --stages\n");
+        "part:\n  skipped: soak\n");
 }
 
 static void quantities_are_in_units_for_people(void **state)

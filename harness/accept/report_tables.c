@@ -76,7 +76,8 @@ enum rc criteria_table(struct table **out, const struct acceptance *a, bool why)
 
     TRY(table_open(&t, column, N_OF(column) - !why));
     for (int i = 0; i < a->n_criteria; i++)
-        TRY(add_criterion(t, &a->criterion[i], why));
+        if (!criterion_is_of_skipped(a, &a->criterion[i]))
+            TRY(add_criterion(t, &a->criterion[i], why));
     *out = t;
     t = NULL;
 out:

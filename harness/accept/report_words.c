@@ -323,23 +323,41 @@ static void print_why(enum accept_outcome outcome, const char *why, FILE *to)
     fprintf(to, "%s%s%s\n", accept_outcome_name(outcome), text[0] ? ": " : "", text);
 }
 
+/* Stages that were left out on request, in one line. */
+static void print_left_out(const struct acceptance *a, FILE *to)
+{
+    int n = 0;
+
+    for (int s = 0; s < ACCEPT_N_STAGES; s++)
+        if (a->stage[s].outcome == OUTCOME_SKIPPED)
+            fprintf(to, "%s%s", n++ > 0 ? ", " : "skipped: ", accept_stage_name((enum accept_stage)s));
+    if (n > 0)
+        fputc('\n', to);
+}
+
 void silent_print(const struct acceptance *a, FILE *to)
 {
     char name[ACCEPT_NAME_BYTES];
 
     for (int s = 0; s < ACCEPT_N_STAGES; s++) {
         const struct stage_state *t = &a->stage[s];
-        if (t->outcome != OUTCOME_NO_DATA && t->outcome != OUTCOME_SKIPPED && !t->why[0])
+        if (t->outcome == OUTCOME_SKIPPED || (t->outcome != OUTCOME_NO_DATA && !t->why[0]))
             continue;
-        fprintf(to, "%s: ", accept_stage_name(s));
+        fprintf(to, "%s: ", accept_stage_name((enum accept_stage)s));
         print_why(t->outcome, t->why, to);
     }
     for (int i = 0; i < a->n_criteria; i++) {
         const struct criterion *c = &a->criterion[i];
-        if (c->outcome != OUTCOME_NO_DATA && c->outcome != OUTCOME_SKIPPED)
+        if ((c->outcome != OUTCOME_NO_DATA && c->outcome != OUTCOME_SKIPPED) || criterion_is_of_skipped(a, c))
             continue;
         line_text(name, sizeof name, c->name);
         fprintf(to, "%s, %s: ", accept_stage_name(c->stage), name);
         print_why(c->outcome, c->text, to);
     }
+    print_left_out(a, to);
+}
+
+bool criterion_is_of_skipped(const struct acceptance *a, const struct criterion *c)
+{
+    return c->outcome == OUTCOME_SKIPPED && a->stage[c->stage].outcome == OUTCOME_SKIPPED;
 }

@@ -29,6 +29,8 @@ void verdict_print_notes(const struct acceptance *a, FILE *to);
 /* "host3: it sends at 60 % of what others do (pairwise, bytes_per_s: 70.4 M byte/s, expected 117 M byte/s: 60.2 %;
  * false-discovery rate 0.0012)", without a line feed. */
 void finding_print(const struct acceptance *a, const struct finding *f, FILE *to);
+/* A row that says only that its stage was left out: told once for all of these. */
+bool criterion_is_of_skipped(const struct acceptance *a, const struct criterion *c);
 /* A line for each stage and criterion that has no data or was skipped, and why. */
 void silent_print(const struct acceptance *a, FILE *to);
 /* Is the finding of this node: its own, of a rank on it, of a link that it is an end of? */

@@ -291,7 +291,7 @@ int main(int argc, char **argv)
 
     if (argc == 4) {
         world_given = argv[2];
-        n_given = atoi(argv[3]);
+        n_given = (int)strtol(argv[3], NULL, 10);
         return kit_run_case(cases, sizeof cases / sizeof *cases, argv[1], world_given);
     }
     return cmocka_run_group_tests_name("trainings", tests, NULL, NULL);

@@ -319,9 +319,14 @@ static void what_cannot_be_is_refused(void **state)
 
 static const char **args;
 
+static int number(const char *digits)
+{
+    return (int)strtol(digits, NULL, 10);
+}
+
 static void a_flip_is_caught(void **state)
 {
-    const int n_workers = atoi(args[3]), rank = atoi(args[4]);
+    const int n_workers = number(args[3]), rank = number(args[4]);
     char more[64];
 
     (void)state;
@@ -336,7 +341,7 @@ static void nothing_is_found(void **state)
 
     (void)state;
     snprintf(options, sizeof options, "--world %s --model lenet --steps 9 --verify-every 4", args[2]);
-    train(&run, atoi(args[3]), options);
+    train(&run, number(args[3]), options);
     if (is_root(&run)) {
         assert_int_equal(run.result.checks.n_corruptions, 0);
         assert_int_equal(run.result.checks.n_done, 3);
