@@ -281,7 +281,7 @@ static enum rc batch_size_run(const struct lab_env *env)
     parts_expect(env, N_RUNS, N_PICTURES);
     TRY(train_all(&b));
     for (int k = 0; k < N_RUNS; k++)
-        fprintf(env->to, "batch %d: slope=%.6f offset=%.6f\n", batches[k], last_point(&b.run[k])->slope,
+        fprintf(parts_text(env), "batch %d: slope=%.6f offset=%.6f\n", batches[k], last_point(&b.run[k])->slope,
                 last_point(&b.run[k])->offset);
     TRY(write_tables(&b));
     TRY(write_page(&b));

@@ -162,7 +162,7 @@ static void tell_verdict(const struct stage *s, struct lesson *l)
 
     if (s->verdict.missing == 0) {
         lesson_text(l, "Verdict: nothing is missing.");
-        fprintf(l->env->to, "%s: verdict: nothing is missing\n", s->of->name);
+        fprintf(parts_text(l->env), "%s: verdict: nothing is missing\n", s->of->name);
     }
     for (int i = 0; omission_name(i); i++)
         if (s->verdict.missing & (1u << i)) {
@@ -170,7 +170,7 @@ static void tell_verdict(const struct stage *s, struct lesson *l)
             verdict_sentence(sentence, sizeof sentence, &s->verdict, (enum omission)(1 << i), &s->evidence);
             snprintf(line, sizeof line, "Verdict: %s.", sentence);
             lesson_text(l, line);
-            fprintf(l->env->to, "%s: verdict: without %s: %s\n", s->of->name, omission_name(i), sentence);
+            fprintf(parts_text(l->env), "%s: verdict: without %s: %s\n", s->of->name, omission_name(i), sentence);
         }
 }
 

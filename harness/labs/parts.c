@@ -29,6 +29,12 @@ void parts_begin(const struct lab_env *env, const char *what)
     p->n_begun++;
 }
 
+FILE *parts_text(const struct lab_env *env)
+{
+    progress_hide(&env->parts->shown);
+    return env->to;
+}
+
 enum rc parts_close(struct lab_parts *p)
 {
     p->shown.n_done = (size_t)p->n_begun;

@@ -22,6 +22,8 @@ void parts_open(struct lab_parts *p, const char *lab, FILE *to);
 void parts_expect(const struct lab_env *env, int n_trainings, int n_pictures);
 /* The next part begins: what. */
 void parts_begin(const struct lab_env *env, const char *what);
+/* Where a lab prints; what is redrawn in place has gone there. */
+FILE *parts_text(const struct lab_env *env);
 /* All parts are done. RC_BUG: they are not as many as the lab said (lab.B3). */
 enum rc parts_close(struct lab_parts *p) MUST_CHECK;
 /* In place of parts_close(), where the lab has failed: what was redrawn in place goes, else nothing is said. */

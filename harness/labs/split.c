@@ -263,7 +263,7 @@ static enum rc show_loads(const struct split_lab *s, struct lesson *l)
     if (!s->has_sim) {
         snprintf(text, sizeof text, "Who waits for whom is shown in world sim, which is not here: %s", s->why_no_sim);
         lesson_text(l, text);
-        fprintf(s->env->to, "%s\n", text);
+        fprintf(parts_text(s->env), "%s\n", text);
         return RC_OK;
     }
     TRY(table_open(&t, column, sizeof column / sizeof *column));

@@ -259,7 +259,7 @@ out:
 
 static void say(struct lesson *lesson, const char *text)
 {
-    fprintf(lesson->env->to, "%s\n", text);
+    fprintf(parts_text(lesson->env), "%s\n", text);
     lesson_text(lesson, text);
 }
 

@@ -24,12 +24,12 @@ static void is_beside(const char *svg, const char *name, double from_px, double 
 static void names_at_ends_cover_no_line(void **state)
 {
     const char *svg = svg_drawn_with(
-        *state, "lesson", LESSON "early\t1\t4\tnan\nearly\t10\t1\tnan\nlate\t1\t1.06\tnan\nlate\t100\t1.06\tnan\n",
+        *state, "lesson", LESSON "early\t1\t4\tnan\nearly\t10\t1\tnan\nlate\t1\t1.03\tnan\nlate\t100\t1.03\tnan\n",
         titles, 3);
     const struct axis y = axis_of(svg, true, "1", "5", true), x = axis_of(svg, false, "1", "10", true);
 
-    is_beside(svg, "early", place(&x, 3), place(&y, 1.06));
-    is_beside(svg, "late", place(&x, 50), place(&y, 1.06));
+    is_beside(svg, "early", place(&x, 3), place(&y, 1.03));
+    is_beside(svg, "late", place(&x, 50), place(&y, 1.03));
 }
 
 /* Two lines that end at one place: each has its own name, and none is on the other. */

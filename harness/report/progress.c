@@ -113,12 +113,19 @@ void progress_update(struct progress *p, size_t n_done, const char *what, uint64
     fflush(p->to);
 }
 
+void progress_hide(struct progress *p)
+{
+    if (!p->is_terminal)
+        return;
+    fputs("\r\033[K", p->to);
+    fflush(p->to);
+}
+
 void progress_say(struct progress *p, const char *fmt, ...)
 {
     va_list ap;
 
-    if (p->is_terminal)
-        fputs("\r\033[K", p->to);
+    progress_hide(p);
     va_start(ap, fmt);
     vfprintf(p->to, fmt, ap);
     va_end(ap);
@@ -130,11 +137,10 @@ void progress_fini(struct progress *p, uint64_t now_ns)
 {
     char state[LINE_BYTES];
 
-    if (p->is_terminal) {
-        fputs("\r\033[K", p->to);
-    } else {
-        format_state(state, sizeof state, p, now_ns);
-        fprintf(p->to, "%s\n", state);
-    }
+    progress_hide(p);
+    if (p->is_terminal)
+        return;
+    format_state(state, sizeof state, p, now_ns);
+    fprintf(p->to, "%s\n", state);
     fflush(p->to);
 }

@@ -29,6 +29,9 @@ void progress_update(struct progress *p, size_t n_done, const char *what, uint64
 void progress_weigh(struct progress *p, double done_ratio);
 /* A line of its own, from a format with its arguments, above what is redrawn; the line feed is added. */
 void progress_say(struct progress *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Erase what is redrawn in place, before text goes to the same terminal; the next update draws it again. Elsewhere
+ * nothing. */
+void progress_hide(struct progress *p);
 /* Erase the line (terminal) or end with a last line (elsewhere). */
 void progress_fini(struct progress *p, uint64_t now_ns);
 

@@ -113,6 +113,11 @@ static void what_is_said_has_a_line_of_its_own(void **state)
         p.is_terminal = is_terminal;
         progress_say(&p, "%s failed, %d of %d", "lenet ps", 1, 3);
         assert_string_equal(text, is_terminal ? "\r\033[Klenet ps failed, 1 of 3\n" : "lenet ps failed, 1 of 3\n");
+        rewind(to);
+        progress_hide(&p); /* what others print is not behind the bar; a log has no bar */
+        fflush(to);
+        assert_int_equal(n_bytes, is_terminal ? 4 : 0);
+        assert_memory_equal(text, "\r\033[K", n_bytes);
         fclose(to);
         free(text);
     }
