@@ -8,7 +8,7 @@
  *   blame.h, outliers.h, straggler.h    who is to blame, by statistics; pure
  *   judge.h       criteria from what was measured: one row each, and findings
  *   inject.h      faults on order, for the self-test and for drills
- *   self_test.h   detection rate and false alarms of all of these
+ *   trials.h   detection rate and false alarms of all of these
  *   acceptance_report.h   terminal, page, JSON, JUnit, host lists
  *
  * A node is a host; its ranks are those that the launcher put there (in sim: that the description puts there). Nodes

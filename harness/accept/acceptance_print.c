@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* acceptance_print.c - what a terminal shows: the verdict first. */
+#include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,4 +83,32 @@ enum rc acceptance_print(const struct acceptance *a, FILE *to)
 out:
     table_close(&t);
     return rc;
+}
+
+/* One word of letters, digits and underscores; "1" for an empty one, as the unit of a number. */
+static void word_of(char *out, size_t n_bytes, const char *text)
+{
+    size_t n = 0;
+
+    for (; *text && n + 1 < n_bytes; text++)
+        out[n++] = isalnum((unsigned char)*text) ? *text : '_';
+    out[n] = '\0';
+    if (n == 0)
+        snprintf(out, n_bytes, "1");
+}
+
+enum rc acceptance_print_figures(const struct acceptance *a, FILE *to)
+{
+    char name[ACCEPT_NAME_BYTES], unit[ACCEPT_NAME_BYTES];
+
+    for (int i = 0; i < a->n_criteria; i++) {
+        const struct criterion *c = &a->criterion[i];
+        if (!isfinite(c->measured))
+            continue;
+        word_of(name, sizeof name, c->name);
+        word_of(unit, sizeof unit, c->unit);
+        fprintf(to, "accept: %s %.9g %s\n", name, c->measured, unit);
+    }
+    fprintf(to, "accept: verdict %s\n", accept_outcome_name(a->outcome));
+    return ferror(to) ? rc_raise(RC_IO, "the figures cannot be written: %s", strerror(errno)) : RC_OK;
 }

@@ -34,6 +34,10 @@ struct record;
 
 /* Verdict, criteria, findings, what has no data: as a terminal shows them. RC_NOMEM, RC_IO. */
 enum rc acceptance_print(const struct acceptance *a, FILE *to) MUST_CHECK;
+/* For programs that read a terminal (ReFrame's checks): a line "accept: NAME VALUE UNIT" for each criterion with a
+ * number, whose NAME is of letters, digits and underscores, each another one; the last is "accept: verdict pass", fail
+ * or no data. RC_IO. */
+enum rc acceptance_print_figures(const struct acceptance *a, FILE *to) MUST_CHECK;
 /* Write the bundle into dir, which exists and is empty. manifest: to be written as manifest.json; borrowed. RC_IO,
  * RC_INVAL, RC_NOMEM: P1. */
 enum rc acceptance_write(const struct acceptance *a, const struct criteria *c, const struct record *manifest,

@@ -231,7 +231,7 @@ enum rc preflight_compare(struct acceptance *a, const struct node_facts *rank, c
         { TEXT_INFINIBAND, "InfiniBand", NULL },
     };
     const struct number_check numbers[] = {
-        { NUMBER_RANKS, "ranks of a node", as_count, 0, 0, "" },
+        { NUMBER_RANKS, "ranks of a node", as_count, INFINITY, 0, "" },
         { NUMBER_CORES, "cores", as_count, 0, c->least_cores_count, "least_cores_count" },
         { NUMBER_MEMORY_BYTES, "memory", as_bytes, MEMORY_TOLERANCE_RATIO, 0, "" },
         { NUMBER_FREE_BYTES, "memory free", as_bytes, INFINITY, c->least_memory_free_bytes, "least_memory_free_bytes" },

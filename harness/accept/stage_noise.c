@@ -14,6 +14,7 @@
 
 #include "harness/accept/outliers.h"
 #include "harness/accept/stages.h"
+#include "harness/world/stop.h"
 
 enum { SIM_QUANTA = 64, CALIBRATE_TRIES = 20, FIRST_LOOPS = 1000 };
 /* Steps of this stage are not those of the compute stage: V1 of cluster/noise.h */
@@ -99,7 +100,7 @@ static void measure_quanta(struct noise *n, struct quanta *out)
         out->most_ns = took_ns > out->most_ns ? took_ns : out->most_ns;
         out->sum_ns += took_ns;
         out->n++;
-    } while (now_ns < end_ns && !(stage_is_virtual(n->env) && out->n >= SIM_QUANTA));
+    } while (now_ns < end_ns && !(stage_is_virtual(n->env) && out->n >= SIM_QUANTA) && !stop_wanted());
 }
 
 /* One repeat of all ranks, each when it is its turn. */

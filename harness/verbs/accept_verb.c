@@ -11,7 +11,7 @@
 #include "harness/base/folder.h"
 #include "harness/report/manifest.h"
 #include "harness/report/progress.h"
-#include "harness/verbs/accept_self_test.h"
+#include "harness/verbs/accept_trials.h"
 #include "harness/verbs/machine.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/stop.h"
@@ -247,6 +247,7 @@ static enum rc report(struct test *t, struct verb_call *call)
     TRY(manifest_of(&manifest, call, t));
     TRY(acceptance_write(&t->result, t->terms.criteria, manifest, t->dir));
     printf("page: %s/report.html\n", t->dir);
+    TRY(acceptance_print_figures(&t->result, stdout));
     if (fflush(stdout) != 0)
         FAIL(RC_IO, "standard output cannot be written");
     call->exit_code = exit_code_of(&t->result);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* self_test.c - see self_test.h. */
-#include "harness/accept/self_test.h"
+/* trials.c - see trials.h. */
+#include "harness/accept/trials.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* accept_self_test.c - see accept_self_test.h. */
-#include "harness/verbs/accept_self_test.h"
+/* accept_trials.c - see accept_trials.h. */
+#include "harness/verbs/accept_trials.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "harness/accept/acceptance_report.h"
 #include "harness/accept/judge.h"
-#include "harness/accept/self_test.h"
+#include "harness/accept/trials.h"
 #include "harness/report/progress.h"
 #include "harness/world/child.h"
 #include "harness/world/stop.h"

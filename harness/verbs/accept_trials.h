@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* accept_self_test.h - the options of gradmark accept, and its --self-test. */
-#ifndef HARNESS_VERBS_ACCEPT_SELF_TEST_H
-#define HARNESS_VERBS_ACCEPT_SELF_TEST_H
+/* accept_trials.h - the options of gradmark accept, and its --self-test. */
+#ifndef HARNESS_VERBS_ACCEPT_TRIALS_H
+#define HARNESS_VERBS_ACCEPT_TRIALS_H
 
 #include "harness/accept/accept.h"
 #include "harness/verbs/machine.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* self_test_test.c - which faults are drawn (T1), and what counts as found (T2) or as a false alarm (T3). */
-#include "harness/accept/self_test.h"
+/* trials_test.c - which faults are drawn (T1), and what counts as found (T2) or as a false alarm (T3). */
+#include "harness/accept/trials.h"
 
 #include <math.h>
 #include <setjmp.h>

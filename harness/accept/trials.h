@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * self_test.h - how good the acceptance test itself is here: faults drawn at random are injected into runs of it, and
+ * trials.h - how good the acceptance test itself is here: faults drawn at random are injected into runs of it, and
  * what it finds is compared with them. Pure, but for printing.
  *
  * Invariants
@@ -10,8 +10,8 @@
  * a slow rank by one of that rank (or of a node that has no other rank), a lost rank by that rank. T3  A false alarm is
  * a finding that no fault of the trial explains: of another node, rank or link.
  */
-#ifndef HARNESS_ACCEPT_SELF_TEST_H
-#define HARNESS_ACCEPT_SELF_TEST_H
+#ifndef HARNESS_ACCEPT_TRIALS_H
+#define HARNESS_ACCEPT_TRIALS_H
 
 #include <stdio.h>
 
