@@ -63,6 +63,10 @@ static void describe(struct acceptance *a, const struct stage_env *env)
         inject_text(fault, sizeof fault, &env->inject->fault[i]);
         snprintf(a->injected + n, sizeof a->injected - n, "%s%s", n > 0 ? "," : "", fault);
     }
+    if (env->inject->noise_ratio > 0) {
+        const size_t n = strlen(a->injected);
+        snprintf(a->injected + n, sizeof a->injected - n, "%snoise %g", n > 0 ? "," : "", env->inject->noise_ratio);
+    }
     memcpy(a->node, f->node, (size_t)f->n_nodes * sizeof *a->node);
     memcpy(a->node_of_rank, f->node_of_rank, (size_t)f->n_ranks * sizeof *a->node_of_rank);
 }
@@ -143,11 +147,12 @@ enum rc accept_rank(struct world *w, struct compute *compute, int n_threads, con
                     struct acceptance *out)
 {
     const bool is_virtual = w->ops->module.caps & WORLD_VIRTUAL_TIME;
+    struct criteria criteria = *terms->criteria;
     struct fleet fleet = { 0 };
     struct run run = { .terms = terms,
                        .env = { .world = w,
                                 .fleet = &fleet,
-                                .criteria = terms->criteria,
+                                .criteria = &criteria,
                                 .inject = terms->inject,
                                 .transport = terms->transport,
                                 .backend = terms->backend,
@@ -160,6 +165,7 @@ enum rc accept_rank(struct world *w, struct compute *compute, int n_threads, con
 
     run.env.progress_arg = &run;
     TRY(fleet_open(&fleet, w, terms->node_per_rank));
+    criteria_for_nodes(&criteria, fleet.n_nodes);
     TRY(inject_check(terms->inject, fleet.n_nodes, fleet.n_ranks));
     for (int s = 0; s < ACCEPT_N_STAGES; s++)
         run.all_weight += weight_of(terms->criteria, s);

@@ -21,6 +21,12 @@ out:
     assert(rc == RC_OK); /* base.K1: tested */
 }
 
+void criteria_for_nodes(struct criteria *c, int n_nodes)
+{
+    if (n_nodes < CRITERIA_FEW_NODES)
+        c->least_repeats_count = c->most_repeats_count;
+}
+
 enum rc criteria_set(struct criteria *c, const char *assignments)
 {
     static const char option[] = "--criteria-set";

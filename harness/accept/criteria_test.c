@@ -223,6 +223,19 @@ static void stages_can_be_left_out(void **state)
     assert_string_equal(c.stages, "preflight,compute,collectives,training,integrity");
 }
 
+static void few_nodes_make_all_repeats(void **state)
+{
+    struct criteria c;
+
+    (void)state;
+    criteria_default(&c);
+    criteria_for_nodes(&c, CRITERIA_FEW_NODES);
+    assert_int_equal(c.least_repeats_count, 3);
+    criteria_for_nodes(&c, CRITERIA_FEW_NODES - 1);
+    assert_int_equal(c.least_repeats_count, c.most_repeats_count);
+    assert_int_equal(c.most_repeats_count, 10);
+}
+
 static void stages_can_be_chosen(void **state)
 {
     struct criteria c;
@@ -330,15 +343,11 @@ static void records_and_help_have_every_key(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(defaults_are_sensible),
-        cmocka_unit_test(the_table_is_sound),
-        cmocka_unit_test(files_change_what_they_say),
-        cmocka_unit_test(each_error_names_line_key_and_value),
-        cmocka_unit_test(settings_change_values),
-        cmocka_unit_test(stages_can_be_left_out),
-        cmocka_unit_test(stages_can_be_chosen),
-        cmocka_unit_test(what_is_written_comes_back),
-        cmocka_unit_test(records_and_help_have_every_key),
+        cmocka_unit_test(defaults_are_sensible),      cmocka_unit_test(the_table_is_sound),
+        cmocka_unit_test(files_change_what_they_say), cmocka_unit_test(each_error_names_line_key_and_value),
+        cmocka_unit_test(settings_change_values),     cmocka_unit_test(stages_can_be_left_out),
+        cmocka_unit_test(stages_can_be_chosen),       cmocka_unit_test(few_nodes_make_all_repeats),
+        cmocka_unit_test(what_is_written_comes_back), cmocka_unit_test(records_and_help_have_every_key),
     };
 
     return cmocka_run_group_tests_name("criteria", tests, NULL, NULL);

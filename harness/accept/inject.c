@@ -3,9 +3,11 @@
 #include "harness/accept/inject.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/base/rng.h"
 #include "harness/base/text.h"
 #include "harness/world/world.h"
 
@@ -190,11 +192,16 @@ void inject_text(char *out, size_t n_bytes, const struct fault *f)
     }
 }
 
-/* What took elapsed_ns takes 1 / ratio times as long. */
-static void pause_for(struct world *w, uint64_t elapsed_ns, double ratio)
+/* What took elapsed_ns takes 1 / ratio times as long, and what noise adds. */
+static void pause_for(const struct inject *i, struct world *w, uint64_t elapsed_ns, double ratio)
 {
-    if (ratio < 1)
-        world_pause(w, (uint64_t)((double)elapsed_ns * (1 / ratio - 1) + 0.5));
+    enum { RANKS = 1 << 16 };
+    double times = 1 / ratio;
+
+    if (i->noise_ratio > 0)
+        times *= 1 + i->noise_ratio * fabs(rng_normal(i->seed, RNG_NOISE, world_now_ns(w) * RANKS + (uint64_t)w->rank));
+    if (times > 1)
+        world_pause(w, (uint64_t)((double)elapsed_ns * (times - 1) + 0.5));
 }
 
 void inject_after_compute(const struct inject *i, struct world *w, uint64_t elapsed_ns)
@@ -206,7 +213,7 @@ void inject_after_compute(const struct inject *i, struct world *w, uint64_t elap
     for (int k = 0; k < i->n_faults; k++)
         if (i->fault[k].kind == FAULT_SLOW_RANK && i->fault[k].a == w->rank)
             ratio = i->fault[k].ratio < ratio ? i->fault[k].ratio : ratio;
-    pause_for(w, elapsed_ns, ratio);
+    pause_for(i, w, elapsed_ns, ratio);
 }
 
 static bool is_on_way(const struct fault *f, int from, int to)
@@ -226,7 +233,7 @@ void inject_after_receive(const struct inject *i, struct world *w, int from, int
     for (int k = 0; k < i->n_faults; k++)
         if (is_on_way(&i->fault[k], from, to))
             ratio = i->fault[k].ratio < ratio ? i->fault[k].ratio : ratio;
-    pause_for(w, elapsed_ns, ratio);
+    pause_for(i, w, elapsed_ns, ratio);
 }
 
 void inject_now(const struct inject *i, struct world *w)

@@ -42,6 +42,10 @@ enum { INJECT_MAX_FAULTS = 32 };
 struct inject {
     struct fault fault[INJECT_MAX_FAULTS];
     int n_faults;
+    /* Beside faults: everything that is timed takes |normal| x noise_ratio longer, drawn anew each time by seed, rank
+     * and time: in virtual time, where nothing varies by itself, what real ranks and links do. 0: nothing. */
+    double noise_ratio;
+    uint64_t seed;
 };
 
 /* "rank:5=0.7,link:1-4=0.6"; "": none. RC_INVAL names the word and what would be right. */

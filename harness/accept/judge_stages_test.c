@@ -125,7 +125,7 @@ static void two_nodes_need_a_limit(void **state)
     open_fleet(&f, 2, 4);
     judge_it(&f);
     assert_row(&f, "slow nodes and links", OUTCOME_NO_DATA,
-               "two nodes have no other pair to compare with; a limit, least_pair_bytes_per_s, would be judged");
+               "2 nodes have too few other pairs to compare with; a limit, least_pair_bytes_per_s, would be judged");
     limits(&f, "least_pair_bytes_per_s=5e7");
     judge_it(&f);
     assert_false(has_row(&f, "slow nodes and links"));

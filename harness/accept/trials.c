@@ -124,8 +124,9 @@ enum rc self_test_plan(struct trial *trial, const struct self_test_terms *t)
         if (i % (n_kinds + 1) == 0) /* T1 */
             continue;
         const enum fault_kind first = kind[turn++ % n_kinds];
+        const int n_wanted = 1 + draw_below(&d, t->n_faults);
         add_fault(&trial[i], &d, first, t);
-        while (!ends_the_test(first) && trial[i].inject.n_faults < t->n_faults) {
+        while (!ends_the_test(first) && trial[i].inject.n_faults < n_wanted) {
             const int n_before = trial[i].inject.n_faults;
             enum fault_kind more = kind[draw_below(&d, n_kinds)];
             if (!ends_the_test(more))

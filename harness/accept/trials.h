@@ -19,7 +19,7 @@
 #include "harness/accept/inject.h"
 
 struct self_test_terms {
-    int n_trials, n_faults; /* faults of a trial at once, at least 1 */
+    int n_trials, n_faults; /* faults of a trial at once: 1 to n_faults, drawn */
     int n_nodes, n_ranks;
     const int *node_of_rank; /* [n_ranks]; borrowed */
     uint64_t seed;

@@ -28,6 +28,7 @@ enum rng_stream {
     RNG_SPLIT,
     RNG_SPLIT_NORMAL,
     RNG_FAULT,
+    RNG_NOISE,
     RNG_FLIP
 };
 

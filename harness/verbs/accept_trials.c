@@ -20,7 +20,8 @@ const struct opt accept_self_test_table[] = {
     OPT_BOOL_(struct self_test_opts, on, "self-test", "false",
               "inject faults, drawn by --seed, into tests of this cluster, and count what is found, and false alarms"),
     OPT_U64_(struct self_test_opts, trials, "trials", "20", 1, 10000, "tests", "of the self-test"),
-    OPT_U64_(struct self_test_opts, faults, "faults", "1", 1, 16, "faults", "at once, in the tests that have some"),
+    OPT_U64_(struct self_test_opts, faults, "faults", "1", 1, 16, "faults",
+             "at once, in the tests that have some: 1 to as many, drawn"),
     OPT_F64_(struct self_test_opts, fault_ratio, "fault-ratio", "0.6", 0.05, 0.99, "",
              "of the healthy speed, of what is made slow"),
     OPT_END_,
@@ -72,13 +73,17 @@ static enum rc one_here(struct self_test *t, struct world *w, struct compute *co
     struct acceptance a = { .n_nodes = 0 };
     enum rc rc;
 
+    t->trial[i].inject.noise_ratio = t->opts->noise_ratio;
+    t->trial[i].inject.seed = t->trial[i].seed;
     terms.inject = &t->trial[i].inject;
     terms.seed = t->trial[i].seed;
     terms.progress = NULL;
     terms.keep = NULL;
     TRY(accept_rank(w, compute, machine_n_threads(t->machine, w), &terms, &a));
     if (w->rank == 0) {
-        TRY(judge(&a, terms.criteria));
+        struct criteria criteria = *terms.criteria;
+        criteria_for_nodes(&criteria, a.n_nodes);
+        TRY(judge(&a, &criteria));
         t->result[i] = self_test_score(terms.inject, &a);
         t->n_done = i + 1;
         tell(t);

@@ -17,7 +17,7 @@ extern const struct opt accept_self_test_table[];
 struct accept_opts {
     const char *out, *stages, *skip, *inject, *init, *declared, *reference;
     struct opt_joined set;
-    double minutes, margin_ratio, stall_abort_s;
+    double minutes, margin_ratio, stall_abort_s, noise_ratio;
     bool node_per_rank;
     uint64_t seed;
     struct self_test_opts self_test;

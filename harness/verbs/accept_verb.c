@@ -37,6 +37,9 @@ static const struct opt table[] = {
               "drill: rank:R=X (computes at X of its speed), node:N=X (its interface has X of its rate), link:A-B=X, "
               "stall:R, "
               "kill:R, flip:R@STEP (a bit of its gradient); ranks and nodes count from 0"),
+    OPT_F64_(struct accept_opts, noise_ratio, "noise-ratio", "0", 0, 1, "",
+             "drill: what is timed takes |normal| x X longer, drawn anew each time: in sim, where nothing varies by "
+             "itself, what real ranks and links do"),
     OPT_F64_(struct accept_opts, stall_abort_s, "stall-abort-s", "60", 1, 1e6, "s",
              "a rank that gives no sign of life for so long is lost, and ends the test"),
     OPT_END_,
@@ -239,10 +242,12 @@ static int exit_code_of(const struct acceptance *a)
 
 static enum rc report(struct test *t, struct verb_call *call)
 {
+    struct criteria criteria = *t->terms.criteria;
     struct record *manifest = NULL;
     enum rc rc;
 
-    TRY(judge(&t->result, t->terms.criteria));
+    criteria_for_nodes(&criteria, t->result.n_nodes);
+    TRY(judge(&t->result, &criteria));
     TRY(acceptance_print(&t->result, stdout));
     TRY(manifest_of(&manifest, call, t));
     TRY(acceptance_write(&t->result, t->terms.criteria, manifest, t->dir));
@@ -298,6 +303,8 @@ static enum rc accept_run(struct verb_call *call)
         FAIL(RC_INVAL, "--%s: says where --init has limits from; without --init it has no meaning",
              o->reference[0] ? "reference" : "declared");
     TRY(file_of_option(inject_parse(&inject, o->inject), "inject"));
+    inject.noise_ratio = o->noise_ratio;
+    inject.seed = o->seed;
     TRY(machine_prepare(&machine, &o->machine, sim_ranks));
     t.terms = (struct accept_terms){ .criteria = &criteria,
                                      .inject = &inject,
