@@ -2,6 +2,7 @@
 /* accept.c - see accept.h. */
 #include "harness/accept/accept.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -143,6 +144,14 @@ out:
     return rc;
 }
 
+/* Longer than a rank may be silent: who is lost is named, before a message of it is missed. */
+static int message_limit_ms(const struct accept_terms *terms)
+{
+    const double s = fmax(terms->criteria->stage_limit_s, 2 * terms->stall_abort_s), most_s = 1e6;
+
+    return (int)(1000 * fmin(s, most_s));
+}
+
 enum rc accept_rank(struct world *w, struct compute *compute, int n_threads, const struct accept_terms *terms,
                     struct acceptance *out)
 {
@@ -158,7 +167,7 @@ enum rc accept_rank(struct world *w, struct compute *compute, int n_threads, con
                                 .backend = terms->backend,
                                 .compute = compute,
                                 .n_threads = n_threads,
-                                .timeout_ms = is_virtual ? WAIT_FOREVER : (int)(1000 * terms->criteria->stage_limit_s),
+                                .timeout_ms = is_virtual ? WAIT_FOREVER : message_limit_ms(terms),
                                 .seed = terms->seed,
                                 .progress = tell } };
     enum rc rc;

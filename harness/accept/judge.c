@@ -2,6 +2,7 @@
 /* judge.c - the verdict over all stages. */
 #include "harness/accept/judge.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ struct blame_terms judge_terms(const struct criteria *c)
 {
     return (struct blame_terms){ .false_discovery_ratio = c->false_discovery_ratio,
                                  .least_effect_ratio = c->least_effect_ratio,
-                                 .n_looks = c->most_repeats_count - c->least_repeats_count + 1 };
+                                 .n_looks = c->most_repeats_count > c->least_repeats_count ? 2 : 1 };
 }
 
 /* The one row of a stage whose data nobody looks at. */
@@ -144,6 +145,24 @@ static enum accept_outcome whole_outcome(const struct acceptance *a)
     return has[OUTCOME_NO_DATA] || !has[OUTCOME_PASS] || a->stop_signal != 0 ? OUTCOME_NO_DATA : OUTCOME_PASS;
 }
 
+/* Who is lost is at fault, and so is its node, whatever else was measured. */
+static enum rc blame_lost_rank(struct acceptance *a)
+{
+    struct finding f = { .subject = SUBJECT_RANK,
+                         .a = a->lost_rank,
+                         .b = a->node_of_rank[a->lost_rank],
+                         .metric = "lost",
+                         .unit = "",
+                         .measured = NAN,
+                         .expected = NAN };
+
+    for (int s = 0; s < ACCEPT_N_STAGES; s++)
+        if (a->stage[s].was_run) /* the last one that was */
+            f.stage = (enum accept_stage)s;
+    snprintf(f.text, sizeof f.text, "lost in stage %s", accept_stage_name(f.stage));
+    return acceptance_add_finding(a, &f);
+}
+
 enum rc judge(struct acceptance *a, const struct criteria *c)
 {
     struct judging j = { a, c, judge_terms(c) };
@@ -155,6 +174,8 @@ enum rc judge(struct acceptance *a, const struct criteria *c)
     a->outcome = OUTCOME_NO_DATA;
     for (int s = 0; s < ACCEPT_N_STAGES; s++)
         TRY(judge_one(&j, (enum accept_stage)s));
+    if (a->lost_rank >= 0)
+        TRY(blame_lost_rank(a));
     TRY(sort_findings(a));
     a->outcome = whole_outcome(a);
 out:

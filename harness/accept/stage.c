@@ -109,5 +109,5 @@ struct blame_terms stage_terms(const struct criteria *c)
 {
     return (struct blame_terms){ .false_discovery_ratio = c->false_discovery_ratio,
                                  .least_effect_ratio = c->least_effect_ratio,
-                                 .n_looks = stage_most_repeats(c) - stage_least_repeats(c) + 1 };
+                                 .n_looks = stage_most_repeats(c) > stage_least_repeats(c) ? 2 : 1 };
 }

@@ -162,7 +162,7 @@ static bool is_open(const struct stage_env *env, int n_repeats)
 
     if (!env->out || n_repeats >= stage_most_repeats(env->criteria))
         return false;
-    return n_repeats < stage_least_repeats(env->criteria) || outliers_open(env->out, METRIC_GEMM, &terms) ||
+    return n_repeats != stage_least_repeats(env->criteria) || outliers_open(env->out, METRIC_GEMM, &terms) ||
            outliers_open(env->out, METRIC_MEMORY, &terms);
 }
 

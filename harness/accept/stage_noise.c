@@ -148,7 +148,7 @@ static bool is_open(const struct stage_env *env, int n_repeats)
 
     if (!env->out || n_repeats >= stage_most_repeats(env->criteria))
         return false;
-    return n_repeats < stage_least_repeats(env->criteria) || outliers_open(env->out, METRIC_DETOUR, &terms);
+    return n_repeats != stage_least_repeats(env->criteria) || outliers_open(env->out, METRIC_DETOUR, &terms);
 }
 
 enum rc stage_noise(struct stage_env *env)

@@ -234,7 +234,7 @@ static enum rc end_repeat(struct play *p, int repeat, bool *wants)
     TRY(world_gather(p->players, p->own, p->all, n_row_bytes));
     if (t) {
         keep_matches(t, p->all, repeat);
-        if (t->n_repeats >= stage_least_repeats(c))
+        if (t->n_repeats == stage_least_repeats(c))
             TRY(blame_open_pairs(t, &terms, p->is_open, &n_open));
         *wants = t->n_repeats < stage_most_repeats(c) && n_open > 0;
     }

@@ -81,7 +81,7 @@ enum rc stage_keep_metric(struct stage_env *env, int metric, const double *value
 void stage_why(struct stage_env *env, enum accept_stage stage, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* Rank 0: so much of the stage is done; elsewhere nothing. */
 void stage_progress(struct stage_env *env, double done_ratio, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* What statistics are asked for, with a look at the evidence after each repeat from the least number of them on. */
+/* What statistics are asked for, with a look at the evidence after the least number of repeats, and after the most. */
 struct blame_terms stage_terms(const struct criteria *c);
 /* Numbers of repeats as asked for, within 1 and ACCEPT_MAX_REPEATS; the least is not above the most. */
 int stage_least_repeats(const struct criteria *c);

@@ -415,7 +415,9 @@ enum rc train_rank(struct world *w, const struct train_job *job, struct train_re
     }
 out:
     rc = explain_timeout(&r, rc);
-    if (rc != RC_OK) /* before closing: peers must see this failure first, not closed connections */
+    /* before closing: peers must see this failure first, not closed connections. In a world that reports losses, though
+     * the job does not, its caller goes on without the rank that is lost. */
+    if (rc != RC_OK && !(rc == RC_PEER && job->on_loss == ON_LOSS_ABORT && world_lost_rank(w) >= 0))
         world_abort(w, rc);
     rank_close(&r);
     return rc;

@@ -84,6 +84,10 @@ static enum rc load_criteria(struct criteria *out, const struct verb_call *call)
     }
     TRY(criteria_choose(out, "--stages", o->stages));
     TRY(criteria_skip(out, "--skip", o->skip));
+    if (verb_given(call, "minutes") && !out->runs[ACCEPT_SOAK])
+        FAIL(RC_INVAL,
+             "--minutes %g: the stage soak is left out; a minute or more, and --stages with soak, would be right",
+             o->minutes);
 out:
     return rc;
 }
@@ -236,7 +240,7 @@ out:
 static int exit_code_of(const struct acceptance *a)
 {
     if (a->stop_signal != 0)
-        return VERB_STOPPED + a->stop_signal;
+        return COULD_NOT_TEST;
     return a->outcome == OUTCOME_PASS ? 0 : a->outcome == OUTCOME_FAIL ? 1 : COULD_NOT_TEST;
 }
 
@@ -310,6 +314,7 @@ static enum rc accept_run(struct verb_call *call)
                                      .inject = &inject,
                                      .transport = machine.transport,
                                      .backend = machine.compute,
+                                     .stall_abort_s = o->stall_abort_s,
                                      .node_per_rank = o->node_per_rank,
                                      .seed = o->seed,
                                      .progress = show_progress,

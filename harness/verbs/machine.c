@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/base/file.h"
+#include "harness/train/rank_state.h"
 #include "harness/train/train.h"
 #include "harness/world/host_address.h"
 
@@ -69,14 +70,19 @@ enum rc machine_open_compute(struct compute **out, const struct machine *m, stru
                              const struct compute_backend *backend)
 {
     const int n_threads = machine_n_threads(m, w);
+    int device = 0;
+    enum rc rc;
+
+    TRY(rank_device_number(&device, backend, w->host_rank));
     const struct compute_env env = { .charge = w->ops->charge ? charge : NULL,
                                      .tick = tick,
                                      .arg = w,
                                      .n_threads = n_threads,
                                      .may_spin = n_threads <= w->n_own_cores,
-                                     .device = w->host_rank };
-
-    return compute_open(out, backend, &env);
+                                     .device = device };
+    TRY(compute_open(out, backend, &env));
+out:
+    return rc;
 }
 
 /* As asked for, or as ranks of a run wait: they spin where each has a core. */
