@@ -18,6 +18,17 @@ static bool is_virtual(const struct world *w)
     return w->ops->module.caps & WORLD_VIRTUAL_TIME;
 }
 
+/* As the scheduler calls it, in whose lists of nodes it stands; else as the host calls itself. */
+static void name_host(char name[ACCEPT_NAME_BYTES])
+{
+    const char *scheduled = getenv("SLURMD_NODENAME");
+
+    if (scheduled && scheduled[0] && strlen(scheduled) < ACCEPT_NAME_BYTES)
+        snprintf(name, ACCEPT_NAME_BYTES, "%s", scheduled);
+    else
+        child_host_name(name, ACCEPT_NAME_BYTES);
+}
+
 /* The name of a node that has none of its own. */
 static void number_node(char name[ACCEPT_NAME_BYTES], int node)
 {
@@ -37,7 +48,7 @@ static enum rc find_seat(struct seat *out, struct world *w, bool node_per_rank)
     if (node_per_rank || is_virtual(w))
         number_node(out->name, out->node);
     else
-        child_host_name(out->name, sizeof out->name);
+        name_host(out->name);
     if (!is_virtual(w))
         host_kernel_id(out->kernel, "");
 out:

@@ -290,6 +290,35 @@ static int sim_ranks(const struct cluster *c)
     return n_hosts * c->n_ranks_per_host < MOST ? n_hosts * c->n_ranks_per_host : MOST;
 }
 
+/* The stage that shows a fault. */
+static enum accept_stage stage_of(const struct fault *f, const struct criteria *c)
+{
+    if (f->kind == FAULT_FLIP)
+        return ACCEPT_INTEGRITY;
+    if (f->kind == FAULT_SLOW_RANK)
+        return c->runs[ACCEPT_TRAINING] ? ACCEPT_TRAINING : ACCEPT_COMPUTE;
+    return ACCEPT_PAIRWISE;
+}
+
+/* A fault that nothing would come of is refused. */
+static enum rc check_faults(const struct inject *inject, const struct criteria *c)
+{
+    char text[64];
+
+    for (int i = 0; i < inject->n_faults; i++) {
+        const struct fault *f = &inject->fault[i];
+        const enum accept_stage stage = stage_of(f, c);
+        inject_text(text, sizeof text, f);
+        if (!c->runs[stage])
+            return rc_raise(RC_INVAL, "--inject \"%s\": shows in stage %s, which is left out", text,
+                            accept_stage_name(stage));
+        if (f->kind == FAULT_FLIP && (double)f->step >= c->integrity_steps_count)
+            return rc_raise(RC_INVAL, "--inject \"%s\": integrity_steps_count is %g; an earlier step would be right",
+                            text, c->integrity_steps_count);
+    }
+    return RC_OK;
+}
+
 static enum rc accept_run(struct verb_call *call)
 {
     const struct accept_opts *o = call->opts;
@@ -307,6 +336,7 @@ static enum rc accept_run(struct verb_call *call)
         FAIL(RC_INVAL, "--%s: says where --init has limits from; without --init it has no meaning",
              o->reference[0] ? "reference" : "declared");
     TRY(file_of_option(inject_parse(&inject, o->inject), "inject"));
+    TRY(check_faults(&inject, &criteria));
     inject.noise_ratio = o->noise_ratio;
     inject.seed = o->seed;
     TRY(machine_prepare(&machine, &o->machine, sim_ranks));
