@@ -179,8 +179,9 @@ static void the_verdict_is_first_on_the_page(void **state)
 
     write_faulty(k, ALL_FAULTS);
     const char *page = kit_read(k, "report.html");
-    const char *const order[] = { "<p class=\"fail\">FAIL: 1 node, 2 ranks and 1 link are at fault: rank 5 on host3; "
-                                  "host3; link host1 - host4; rank 3 on host2</p>",
+    static const char verdict[] = "<p class=\"fail\">FAIL: 1 node, 2 ranks and 1 link are at fault: rank 5 on host3; "
+                                  "host3; link host1 - host4; rank 3 on host2</p>";
+    const char *const order[] = { verdict,
                                   "<h2>Criteria</h2>",
                                   "<h2>Findings</h2>",
                                   "<li>host3: it sends and receives slowly (pairwise, bytes_per_s: 60.6 M byte/s",

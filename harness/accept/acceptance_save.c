@@ -191,6 +191,22 @@ out:
     return rc;
 }
 
+/* The stages behind the tournament, and what is found. */
+static enum rc save_rest(struct saver *s, const struct acceptance *a)
+{
+    enum rc rc;
+
+    TRY(save_all(s, &fields_collective, a->collective, a->n_collective, sizeof *a->collective));
+    TRY(save_all(s, &fields_ps, a->ps, a->n_ps, sizeof *a->ps));
+    TRY(save_all(s, &fields_training, a->training, a->n_training, sizeof *a->training));
+    TRY(save_all(s, &fields_corruption, a->corruption, a->n_corruptions, sizeof *a->corruption));
+    TRY(save_fields(s, &fields_soak, &a->soak));
+    TRY(save_all(s, &fields_finding, a->finding, a->n_findings, sizeof *a->finding));
+    TRY(save_all(s, &fields_criterion, a->criterion, a->n_criteria, sizeof *a->criterion));
+out:
+    return rc;
+}
+
 static enum rc save_whole(struct saver *s, const struct acceptance *a)
 {
     enum rc rc;
@@ -204,13 +220,7 @@ static enum rc save_whole(struct saver *s, const struct acceptance *a)
         if (a->metric[m].value)
             TRY(save_metric(s, a, &a->metric[m]));
     TRY(save_tournament(s, &a->tournament));
-    TRY(save_all(s, &fields_collective, a->collective, a->n_collective, sizeof *a->collective));
-    TRY(save_all(s, &fields_ps, a->ps, a->n_ps, sizeof *a->ps));
-    TRY(save_all(s, &fields_training, a->training, a->n_training, sizeof *a->training));
-    TRY(save_all(s, &fields_corruption, a->corruption, a->n_corruptions, sizeof *a->corruption));
-    TRY(save_fields(s, &fields_soak, &a->soak));
-    TRY(save_all(s, &fields_finding, a->finding, a->n_findings, sizeof *a->finding));
-    TRY(save_all(s, &fields_criterion, a->criterion, a->n_criteria, sizeof *a->criterion));
+    TRY(save_rest(s, a));
 out:
     return rc;
 }

@@ -159,7 +159,8 @@ static void draw_grid(const struct map *m)
 
 static void frame(const struct map *m, int from, int to)
 {
-    const double x = GRID_X + to / m->group * m->cell_px, y = GRID_Y + from / m->group * m->cell_px;
+    const int column = to / m->group, row = from / m->group;
+    const double x = GRID_X + column * m->cell_px, y = GRID_Y + row * m->cell_px;
 
     for (int i = 0; i < 2; i++) /* black on white: seen on any colour */
         fprintf(m->to,

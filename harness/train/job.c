@@ -378,6 +378,16 @@ out:
     return rc;
 }
 
+static enum rc resolve_drills(struct train_job *job, const struct opt_group *group, int n_groups)
+{
+    enum rc rc;
+
+    TRY(job_drill_resolve(job, group, n_groups));
+    TRY(job_faults_resolve(job, group, n_groups));
+out:
+    return rc;
+}
+
 enum rc train_prepare(struct train_job *out, const struct train_opts *opts, const struct opt_group *group, int n_groups,
                       int n_given_ranks)
 {
@@ -391,8 +401,7 @@ enum rc train_prepare(struct train_job *out, const struct train_opts *opts, cons
     TRY(check_modules(&job, group, n_groups));
     TRY(resolve_numbers(&job));
     TRY(refuse_useless(&job, opts, group, n_groups));
-    TRY(job_drill_resolve(&job, group, n_groups));
-    TRY(job_faults_resolve(&job, group, n_groups));
+    TRY(resolve_drills(&job, group, n_groups));
     resolve_exchange(&job);
     TRY(job_servers_check(&job));
     job.wait = train_wait_policy(job.opts.wait);

@@ -78,7 +78,7 @@ static void format_steady(char *out, size_t n_bytes, const struct steps_summary 
 static void stopped_text(char *out, size_t n_bytes, const struct train_job *job, const struct train_result *r)
 {
     snprintf(out, n_bytes, "by %s after %llu of %llu steps", stop_signal_name(r->stop_signal),
-             (unsigned long long)(job->resume.steps_count + r->n_steps), (unsigned long long)job->opts.steps);
+             (unsigned long long)job->resume.steps_count + r->n_steps, (unsigned long long)job->opts.steps);
 }
 
 /* The checkpoints of --save-every. */
