@@ -5,6 +5,7 @@
  * trainings_test.c CASE WORLD N     one run of N ranks, in a world that has one to a process; in sim figures are what
  *                                   formulas say
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -244,11 +245,14 @@ static struct kit_run *volatile soaked;
 /* Ends the soak once it is under way. */
 static void stop_soaked(int number)
 {
+    const int before = errno;
+
     (void)number;
     if (soaked->n_progress > 2)
         (void)raise(SIGTERM);
     else
         (void)alarm(1);
+    errno = before;
 }
 
 static void a_signal_ends_a_soak_between_steps(void **state)

@@ -30,7 +30,7 @@ struct kit_run {
     char ended[ACCEPT_TEXT_BYTES];
     uint64_t took_ns; /* on rank 0's clock */
     double progress;  /* the last */
-    int n_progress;
+    _Atomic int n_progress;
 };
 
 /* Three repeats at least, five at most, short. */
