@@ -5,11 +5,12 @@
  * trainings_test.c CASE WORLD N     one run of N ranks, in a world that has one to a process; in sim figures are what
  *                                   formulas say
  */
-#include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include <cmocka.h>
 #include <math.h>
@@ -240,33 +241,31 @@ static void what_cannot_train_is_no_data(void **state)
     kit_close(&run);
 }
 
-static struct kit_run *volatile soaked;
-
 /* Ends the soak once it is under way. */
-static void stop_soaked(int number)
+static void *stop_soak(void *arg)
 {
-    const int before = errno;
+    const struct timespec moment = { .tv_nsec = 100000000 };
+    struct kit_run *run = arg;
 
-    (void)number;
-    if (soaked->n_progress > 2)
-        (void)raise(SIGTERM);
-    else
-        (void)alarm(1);
-    errno = before;
+    while (run->n_progress <= 2)
+        (void)nanosleep(&moment, NULL);
+    (void)nanosleep(&(struct timespec){ .tv_sec = 2 }, NULL); /* some steps */
+    (void)kill(getpid(), SIGTERM);
+    return NULL;
 }
 
 static void a_signal_ends_a_soak_between_steps(void **state)
 {
     struct kit_run run = kit_in_threads(2);
+    pthread_t stopper;
 
     (void)state;
     run.criteria.soak_minutes = 600;
     run.stage[0] = stage_soak;
-    soaked = &run;
-    (void)signal(SIGALRM, stop_soaked);
     stop_catch();
-    (void)alarm(1);
+    assert_int_equal(pthread_create(&stopper, NULL, stop_soak, &run), 0);
     kit_must_run(&run);
+    assert_int_equal(pthread_join(stopper, NULL), 0);
     stop_release();
     assert_true(run.accepted.soak.n_steps > 0 && run.accepted.soak.minutes > 0 && run.accepted.soak.minutes < 60);
     assert_non_null(strstr(run.accepted.stage[ACCEPT_SOAK].why, "of 600 minutes"));
