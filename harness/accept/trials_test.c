@@ -126,12 +126,12 @@ static struct inject one_fault(enum fault_kind kind, int a, int b)
 
 static void a_fault_is_found_by_its_own_name_T2(void **state)
 {
-    const struct inject link = one_fault(FAULT_SLOW_LINK, 1, 3), node = one_fault(FAULT_SLOW_NODE, 1, 0);
+    const struct inject link = one_fault(FAULT_SLOW_LINK, 3, 1), node = one_fault(FAULT_SLOW_NODE, 1, 0);
     struct acceptance a = open_result();
     struct trial_result r;
 
     (void)state;
-    add(&a, ACCEPT_PAIRWISE, SUBJECT_LINK, 3, 1);
+    add(&a, ACCEPT_PAIRWISE, SUBJECT_LINK, 1, 3);
     r = self_test_score(&link, &a);
     assert_true(r.n_faults[FAULT_SLOW_LINK] == 1 && r.n_found[FAULT_SLOW_LINK] == 1 && r.n_false == 0);
     assert_true(r.found_after_s == 4); /* preflight, compute, noise, pairwise */
