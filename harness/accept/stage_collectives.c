@@ -216,11 +216,11 @@ static enum rc measure_all(struct bench *b, const size_t *n_bytes, int n)
     for (int i = 0; i < n; i++) {
         TRY(stage_goes_on(b->env, true, &goes_on));
         if (!goes_on) {
-            training_why(b->env, ACCEPT_COLLECTIVES, "ended before the allreduce of %zu bytes", n_bytes[i]);
+            stage_why(b->env, ACCEPT_COLLECTIVES, "ended before the allreduce of %zu bytes", n_bytes[i]);
             break;
         }
         snprintf(what, sizeof what, "allreduce of %zu bytes", n_bytes[i]);
-        training_progress(b->env, (double)i / n, what);
+        stage_progress(b->env, (double)i / n, "%s", what);
         TRY(measure(b, n_bytes[i] / sizeof(float)));
     }
 out:
@@ -234,18 +234,18 @@ static bool find_work(struct bench *b, size_t *n_bytes, int *n)
     const struct criteria *c = env->criteria;
 
     if (env->world->n_ranks < 2) {
-        training_why(env, ACCEPT_COLLECTIVES, "one rank has nobody to sum with");
+        stage_why(env, ACCEPT_COLLECTIVES, "one rank has nobody to sum with");
         return false;
     }
     if (collective_find(&b->ops, &collective_kind, c->reducer) != RC_OK ||
         collective_require(&collective_kind, b->ops, COLL_ALLREDUCE) != RC_OK ||
         sizes_parse(n_bytes, n, c->collective_bytes) != RC_OK) {
-        training_why(env, ACCEPT_COLLECTIVES, "%s", rc_message());
+        stage_why(env, ACCEPT_COLLECTIVES, "%s", rc_message());
         return false;
     }
     if (is_on_device(b) && !(env->backend->module.caps & COMPUTE_SIDE)) {
-        training_why(env, ACCEPT_COLLECTIVES, "reducer %s sums in the memory of GPUs, and compute %s has none",
-                     c->reducer, env->backend->module.name);
+        stage_why(env, ACCEPT_COLLECTIVES, "reducer %s sums in the memory of GPUs, and compute %s has none", c->reducer,
+                  env->backend->module.name);
         return false;
     }
     return true;
@@ -264,7 +264,7 @@ enum rc stage_collectives(struct stage_env *env)
         b.max_elems = n_bytes[i] / sizeof(float) > b.max_elems ? n_bytes[i] / sizeof(float) : b.max_elems;
     TRY(bench_open(&b));
     TRY(measure_all(&b, n_bytes, n));
-    training_progress(env, 1, "sums");
+    stage_progress(env, 1, "sums");
 out:
     bench_close(&b);
     return rc;

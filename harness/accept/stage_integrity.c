@@ -60,7 +60,7 @@ enum rc stage_integrity(struct stage_env *env)
     enum rc rc = RC_OK;
 
     if (env->world->n_ranks < 2) {
-        training_why(env, ACCEPT_INTEGRITY, "one rank has nobody to compare its parameters with");
+        stage_why(env, ACCEPT_INTEGRITY, "one rank has nobody to compare its parameters with");
         return RC_OK;
     }
     snprintf(more, sizeof more, "--verify-every %llu", (unsigned long long)every);
@@ -68,7 +68,7 @@ enum rc stage_integrity(struct stage_env *env)
     TRY(stage_goes_on(env, order.n_steps > 0, &goes_on));
     if (!goes_on) {
         if (order.n_steps > 0)
-            training_why(env, ACCEPT_INTEGRITY, "ended before its first step");
+            stage_why(env, ACCEPT_INTEGRITY, "ended before its first step");
         return RC_OK;
     }
     TRY(part_training_run(&run, env, &order));

@@ -250,11 +250,11 @@ static enum rc measure_all(struct bench *b, const size_t *n_bytes, int n)
     for (int i = 0; i < n; i++) {
         TRY(stage_goes_on(b->env, true, &goes_on));
         if (!goes_on) {
-            training_why(b->env, ACCEPT_PS, "ended before push and pull of %zu bytes", n_bytes[i]);
+            stage_why(b->env, ACCEPT_PS, "ended before push and pull of %zu bytes", n_bytes[i]);
             break;
         }
         snprintf(what, sizeof what, "push and pull of %zu bytes", n_bytes[i]);
-        training_progress(b->env, (double)i / n, what);
+        stage_progress(b->env, (double)i / n, "%s", what);
         b->n_elems = n_bytes[i] / sizeof(float);
         b->n_steps = steps_of(n_bytes[i]);
         TRY(measure(b));
@@ -271,16 +271,16 @@ enum rc stage_ps(struct stage_env *env)
     enum rc rc = RC_OK;
 
     if (env->world->n_ranks < 2) {
-        training_why(env, ACCEPT_PS, "one rank has no server to push to");
+        stage_why(env, ACCEPT_PS, "one rank has no server to push to");
         return RC_OK;
     }
     if (sizes_parse(n_bytes, &n, env->criteria->ps_bytes) != RC_OK) {
-        training_why(env, ACCEPT_PS, "%s", rc_message());
+        stage_why(env, ACCEPT_PS, "%s", rc_message());
         return RC_OK;
     }
     TRY(bench_open(&b));
     TRY(measure_all(&b, n_bytes, n));
-    training_progress(env, 1, "push and pull");
+    stage_progress(env, 1, "push and pull");
 out:
     bench_close(&b);
     return rc;

@@ -147,7 +147,7 @@ static enum rc soak(struct stage_env *env, struct training_order *order, const s
     if (env->out)
         TRY(keep_soak(env->out, &parts, took_s));
     if (took_s < wanted_s)
-        training_why(env, ACCEPT_SOAK, "ended after %.3g of %.3g minutes", took_s / 60, wanted_s / 60);
+        stage_why(env, ACCEPT_SOAK, "ended after %.3g of %.3g minutes", took_s / 60, wanted_s / 60);
 out:
     free(parts.step_s);
     return rc;
@@ -163,7 +163,7 @@ enum rc stage_soak(struct stage_env *env)
     enum rc rc = RC_OK;
 
     if (!(wanted_s > 0)) {
-        training_why(env, ACCEPT_SOAK, "soak_minutes is 0: there is nothing to do");
+        stage_why(env, ACCEPT_SOAK, "soak_minutes is 0: there is nothing to do");
         return RC_OK;
     }
     TRY(training_time(&pace, env, &order));

@@ -148,7 +148,7 @@ enum rc stage_training(struct stage_env *env)
     for (int i = 0; i < n_scales && order.n_steps > 0; i++) {
         TRY(stage_goes_on(env, true, &goes_on));
         if (!goes_on) {
-            training_why(env, ACCEPT_TRAINING, "ended before it had trained at %d nodes", scale[i]);
+            stage_why(env, ACCEPT_TRAINING, "ended before it had trained at %d nodes", scale[i]);
             break;
         }
         order.n_nodes = scale[i];

@@ -9,28 +9,6 @@
 
 enum { MOST_WORDS = 64 };
 
-void training_why(struct stage_env *env, enum accept_stage stage, const char *fmt, ...)
-{
-    va_list args;
-
-    if (!env->out)
-        return;
-    va_start(args, fmt);
-    (void)vsnprintf(env->out->stage[stage].why, sizeof env->out->stage[stage].why, fmt, args);
-    va_end(args);
-}
-
-void training_progress(struct stage_env *env, double done_ratio, const char *what)
-{
-    if (env->progress && env->out)
-        env->progress(env->progress_arg, done_ratio, what);
-}
-
-static bool is_virtual(const struct stage_env *env)
-{
-    return env->world->ops->module.caps & WORLD_VIRTUAL_TIME;
-}
-
 int training_n_ranks(const struct fleet *f, int n_nodes)
 {
     int n = 0;
@@ -64,7 +42,7 @@ static void write_options(char *options, const struct stage_env *env, const stru
         order->model, training_n_ranks(env->fleet, order->n_nodes), (unsigned long long)order->n_steps);
     add(options, "--reducer %s --transport %s --compute %s --seed %llu --eval-samples 0 ", env->criteria->reducer,
         env->transport->module.name, backend->module.name, (unsigned long long)env->seed);
-    if (!is_virtual(env))
+    if (!stage_is_virtual(env))
         add(options, "--threads %d --stall-abort-s %g ", env->n_threads > 0 ? env->n_threads : 1,
             env->timeout_ms > 0 ? 5e-4 * env->timeout_ms + 0.1 : 120);
     if (backend->device_count)
@@ -142,7 +120,7 @@ static enum rc agree(bool *all_can, struct stage_env *env, const struct training
     for (int r = 0; r < env->world->n_ranks && *all_can; r++)
         if (all[r].rc != RC_OK) {
             *all_can = false;
-            training_why(env, order->stage, "rank %d cannot train: %s", r, all[r].message);
+            stage_why(env, order->stage, "rank %d cannot train: %s", r, all[r].message);
         }
 out:
     free(all);
@@ -166,7 +144,7 @@ static void show_step(void *arg, size_t n_done, uint64_t now_ns)
 
     (void)now_ns;
     if (n_done % (s->n_steps / N_SHOWN + 1) == 0)
-        training_progress(s->env, s->order->from_ratio + part * (double)n_done / (double)s->n_steps, s->what);
+        stage_progress(s->env, s->order->from_ratio + part * (double)n_done / (double)s->n_steps, "%s", s->what);
 }
 
 static enum rc train(struct part_training_run *out, struct stage_env *env, const struct training_order *order,

@@ -57,8 +57,5 @@ enum rc training_left_s(double *out, struct stage_env *env) MUST_CHECK;
 
 /* The ranks of the first n_nodes nodes. */
 int training_n_ranks(const struct fleet *f, int n_nodes);
-/* Rank 0: why the stage has no data, or less than it should; elsewhere nothing. */
-void training_why(struct stage_env *env, enum accept_stage stage, const char *fmt, ...) PRINTF_LIKE(3, 4);
-void training_progress(struct stage_env *env, double done_ratio, const char *what);
 
 #endif
