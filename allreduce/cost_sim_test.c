@@ -92,11 +92,11 @@ out:
 
 static double predicted_s(const struct run *run, int n_ranks, const struct cluster *cluster)
 {
-    const struct collective_cost path = run->ops->critical_path(NULL, &run->call, n_ranks);
-    const double add_s = 12.0 / cluster->memory_bytes_per_s; /* two floats read, one written */
+    const struct collective_cost path =
+        run->ops->critical_path(NULL, &run->call, &(struct collective_group){ n_ranks, NULL });
 
     return (double)path.msgs * cluster->link_latency_s + (double)path.bytes / cluster->link_bytes_per_s +
-           (double)path.adds * add_s;
+           (double)path.memory_bytes / cluster->memory_bytes_per_s;
 }
 
 static int differs(const char *name, const struct collective_call *call, double measured, double predicted)

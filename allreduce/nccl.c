@@ -417,18 +417,20 @@ out:
 }
 
 /* Nothing goes through a transport (A7). */
-static struct collective_cost nccl_predict(const void *opts, const struct collective_call *call, int rank, int n_ranks)
+static struct collective_cost nccl_predict(const void *opts, const struct collective_call *call, int rank,
+                                           const struct collective_group *group)
 {
     (void)opts;
     (void)call;
     (void)rank;
-    (void)n_ranks;
+    (void)group;
     return (struct collective_cost){ 0 };
 }
 
-static struct collective_cost nccl_critical_path(const void *opts, const struct collective_call *call, int n_ranks)
+static struct collective_cost nccl_critical_path(const void *opts, const struct collective_call *call,
+                                                 const struct collective_group *group)
 {
-    return nccl_predict(opts, call, 0, n_ranks);
+    return nccl_predict(opts, call, 0, group);
 }
 
 static const struct collective_group_ops groups = { .begin = nccl_begin, .end = nccl_end, .wait = nccl_wait };

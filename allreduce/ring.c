@@ -232,12 +232,14 @@ static struct collective_cost half_cost(const void *opts, size_t n_elems, int p,
         cost.bytes += n_sent * sizeof(float);
         cost.adds += adds && i != not_received % p ? n_chunk : 0;
     }
+    cost.memory_bytes = cost.adds * COLL_ADD_BYTES;
     return cost;
 }
 
 static struct collective_cost plus(struct collective_cost a, struct collective_cost b)
 {
-    return (struct collective_cost){ a.msgs + b.msgs, a.bytes + b.bytes, a.adds + b.adds };
+    return (struct collective_cost){ a.msgs + b.msgs, a.bytes + b.bytes, a.adds + b.adds,
+                                     a.memory_bytes + b.memory_bytes };
 }
 
 static struct collective_cost broadcast_cost(const void *opts, const struct collective_call *call, int rank, int p)
@@ -249,9 +251,10 @@ static struct collective_cost broadcast_cost(const void *opts, const struct coll
                          : half_cost(opts, call->n_elems, p - 1, distance, distance - 1, false);
 }
 
-static struct collective_cost ring_predict(const void *opts, const struct collective_call *call, int rank, int n_ranks)
+static struct collective_cost ring_predict(const void *opts, const struct collective_call *call, int rank,
+                                           const struct collective_group *group)
 {
-    const int owned = call->type == COLL_ALLREDUCE;
+    const int owned = call->type == COLL_ALLREDUCE, n_ranks = group->n_ranks;
     const size_t n_elems = call->n_elems;
     struct collective_cost cost = { 0 };
 
@@ -269,9 +272,11 @@ static struct collective_cost ring_predict(const void *opts, const struct collec
 /* Of each half: the largest of p chunks crosses p - 1 links. What the root of a broadcast sends travels at once and
  * shares its link: one latency; then a chunk crosses p - 2 links. With segments each counts as a message of its link,
  * and additions as if the next segment's way hid none of them. */
-static struct collective_cost ring_critical_path(const void *opts, const struct collective_call *call, int n_ranks)
+static struct collective_cost ring_critical_path(const void *opts, const struct collective_call *call,
+                                                 const struct collective_group *group)
 {
     const bool broadcasts = call->type == COLL_BROADCAST;
+    const int n_ranks = group->n_ranks;
     const uint64_t n_elems = call->n_elems, n_members = (uint64_t)n_ranks - (broadcasts ? 1 : 0);
     const struct one_to_all scatter = scatter_of(call);
     struct collective_cost path = { 0 };
@@ -281,9 +286,10 @@ static struct collective_cost ring_critical_path(const void *opts, const struct 
     const uint64_t n_links = n_members - 1, n_largest = (n_elems + n_members - 1) / n_members;
     const uint64_t n_msgs = n_links * (uint64_t)n_segments(opts, n_elems, (int)n_members);
     const struct collective_cost gather = { .msgs = n_msgs, .bytes = n_links * n_largest * sizeof(float) };
-    const struct collective_cost reduce = { gather.msgs, gather.bytes, .adds = n_links * n_largest };
+    const struct collective_cost reduce = { gather.msgs, gather.bytes, n_links * n_largest,
+                                            n_links * n_largest * COLL_ADD_BYTES };
     if (broadcasts)
-        path = (struct collective_cost){ 1, one_to_all_cost(&scatter, call->root, n_ranks).bytes, 0 };
+        path = (struct collective_cost){ 1, one_to_all_cost(&scatter, call->root, n_ranks).bytes, 0, 0 };
     if (call->type & (COLL_ALLREDUCE | COLL_REDUCE_SCATTER))
         path = reduce;
     return call->type == COLL_REDUCE_SCATTER ? path : plus(path, gather);

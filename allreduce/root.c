@@ -171,8 +171,10 @@ out:
     return rc;
 }
 
-static struct collective_cost root_predict(const void *opts, const struct collective_call *call, int rank, int n_ranks)
+static struct collective_cost root_predict(const void *opts, const struct collective_call *call, int rank,
+                                           const struct collective_group *group)
 {
+    const int n_ranks = group->n_ranks;
     const struct one_to_all spread = spread_of(call);
     struct collective_cost cost = one_to_all_cost(&spread, rank, n_ranks);
 
@@ -186,20 +188,23 @@ static struct collective_cost root_predict(const void *opts, const struct collec
     }
     if (rank == 0 && adds(call->type))
         cost.adds = (uint64_t)(n_ranks - 1) * call->n_elems;
+    cost.memory_bytes = cost.adds * COLL_ADD_BYTES;
     return cost;
 }
 
 /* What all others send travels at once and shares the link of rank 0, and so does what they get: a latency each. */
-static struct collective_cost root_critical_path(const void *opts, const struct collective_call *call, int n_ranks)
+static struct collective_cost root_critical_path(const void *opts, const struct collective_call *call,
+                                                 const struct collective_group *group)
 {
-    const struct collective_cost out = root_predict(opts, call, spread_of(call).sender, n_ranks);
+    const struct collective_cost out = root_predict(opts, call, spread_of(call).sender, group);
     uint64_t in_bytes = 0;
 
-    for (int r = 0; call->type != COLL_BROADCAST && r < n_ranks; r++)
-        in_bytes += r > 0 ? part_from(call, r, n_ranks).n_elems * sizeof(float) : 0;
+    for (int r = 0; call->type != COLL_BROADCAST && r < group->n_ranks; r++)
+        in_bytes += r > 0 ? part_from(call, r, group->n_ranks).n_elems * sizeof(float) : 0;
     return (struct collective_cost){ .msgs = (uint64_t)(in_bytes > 0) + (uint64_t)(out.msgs > 0),
                                      .bytes = in_bytes + out.bytes,
-                                     .adds = out.adds };
+                                     .adds = out.adds,
+                                     .memory_bytes = out.memory_bytes };
 }
 
 const struct collective_ops collective_root = {

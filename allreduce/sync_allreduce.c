@@ -90,13 +90,13 @@ static enum rc allreduce_wait(struct sync *s, size_t b)
 static struct wire_plan allreduce_wire_plan(const struct sync *s)
 {
     const struct collective_ops *ops = s->env.collective;
-    const int n_workers = s->env.n_workers;
+    const struct collective_group all = { s->env.n_workers, s->env.host };
     struct collective_cost path = { 0 }, own = { 0 };
 
     for (size_t k = 0; k < s->env.buckets->n_pieces; k++) {
         const struct collective_call call = { .type = COLL_ALLREDUCE, .n_elems = s->env.buckets->piece[k].n_elems };
-        const struct collective_cost p = ops->critical_path(s->env.collective_opts, &call, n_workers);
-        const struct collective_cost o = ops->predict(s->env.collective_opts, &call, n_workers - 1, n_workers);
+        const struct collective_cost p = ops->critical_path(s->env.collective_opts, &call, &all);
+        const struct collective_cost o = ops->predict(s->env.collective_opts, &call, all.n_ranks - 1, &all);
         path.msgs += p.msgs;
         path.bytes += p.bytes;
         own.msgs += o.msgs;

@@ -270,21 +270,23 @@ static enum rc run_hollow_silently(struct collective *c, const struct collective
 
 /* --- costs --- */
 
-static struct collective_cost cost_of_ring(const void *opts, const struct collective_call *call, int rank, int n_ranks)
+static struct collective_cost cost_of_ring(const void *opts, const struct collective_call *call, int rank,
+                                           const struct collective_group *group)
 {
-    return collective_ring.predict(opts, call, rank, n_ranks);
+    return collective_ring.predict(opts, call, rank, group);
 }
 
-static struct collective_cost path_of_ring(const void *opts, const struct collective_call *call, int n_ranks)
+static struct collective_cost path_of_ring(const void *opts, const struct collective_call *call,
+                                           const struct collective_group *group)
 {
-    return collective_ring.critical_path(opts, call, n_ranks);
+    return collective_ring.critical_path(opts, call, group);
 }
 
 /* Says that it sends a quarter, as "n_elems for n_bytes" mistakes do. */
 static struct collective_cost allreduce_in_elems(const void *opts, const struct collective_call *call, int rank,
-                                                 int n_ranks)
+                                                 const struct collective_group *group)
 {
-    struct collective_cost cost = cost_of_ring(opts, call, rank, n_ranks);
+    struct collective_cost cost = cost_of_ring(opts, call, rank, group);
 
     if (call->type == COLL_ALLREDUCE)
         cost.bytes /= sizeof(float);
@@ -293,9 +295,9 @@ static struct collective_cost allreduce_in_elems(const void *opts, const struct 
 
 /* Of both halves. */
 static struct collective_cost scatter_as_allreduce(const void *opts, const struct collective_call *call, int rank,
-                                                   int n_ranks)
+                                                   const struct collective_group *group)
 {
-    struct collective_cost cost = cost_of_ring(opts, call, rank, n_ranks);
+    struct collective_cost cost = cost_of_ring(opts, call, rank, group);
 
     if (call->type == COLL_REDUCE_SCATTER) {
         cost.msgs *= 2;
@@ -305,9 +307,10 @@ static struct collective_cost scatter_as_allreduce(const void *opts, const struc
 }
 
 /* Rank 0 adds one element more, rank 1 one less: the sum over ranks is right. */
-static struct collective_cost scatter_adds(const void *opts, const struct collective_call *call, int rank, int n_ranks)
+static struct collective_cost scatter_adds(const void *opts, const struct collective_call *call, int rank,
+                                           const struct collective_group *group)
 {
-    struct collective_cost cost = cost_of_ring(opts, call, rank, n_ranks);
+    struct collective_cost cost = cost_of_ring(opts, call, rank, group);
 
     if (call->type == COLL_REDUCE_SCATTER && call->n_elems > 1000)
         cost.adds = cost.adds + (rank == 0) - (rank == 1);
@@ -316,28 +319,29 @@ static struct collective_cost scatter_adds(const void *opts, const struct collec
 
 /* The chunk that stays here is the next rank's. */
 static struct collective_cost gather_of_next(const void *opts, const struct collective_call *call, int rank,
-                                             int n_ranks)
+                                             const struct collective_group *group)
 {
-    return cost_of_ring(opts, call, call->type == COLL_ALLGATHER ? (rank + 1) % n_ranks : rank, n_ranks);
+    return cost_of_ring(opts, call, call->type == COLL_ALLGATHER ? (rank + 1) % group->n_ranks : rank, group);
 }
 
 /* Every rank sends chunks, as the root does. */
 static struct collective_cost broadcast_by_all(const void *opts, const struct collective_call *call, int rank,
-                                               int n_ranks)
+                                               const struct collective_group *group)
 {
-    return cost_of_ring(opts, call, call->type == COLL_BROADCAST ? call->root : rank, n_ranks);
+    return cost_of_ring(opts, call, call->type == COLL_BROADCAST ? call->root : rank, group);
 }
 
 /* Of a broadcast from rank 0: of the rank that is as far behind the root as this one behind rank 0. */
 static struct collective_cost broadcast_of_rank_0(const void *opts, const struct collective_call *call, int rank,
-                                                  int n_ranks)
+                                                  const struct collective_group *group)
 {
-    return cost_of_ring(opts, call, call->type == COLL_BROADCAST ? (rank + call->root) % n_ranks : rank, n_ranks);
+    return cost_of_ring(opts, call, call->type == COLL_BROADCAST ? (rank + call->root) % group->n_ranks : rank, group);
 }
 
-static struct collective_cost gather_path_half(const void *opts, const struct collective_call *call, int n_ranks)
+static struct collective_cost gather_path_half(const void *opts, const struct collective_call *call,
+                                               const struct collective_group *group)
 {
-    struct collective_cost cost = path_of_ring(opts, call, n_ranks);
+    struct collective_cost cost = path_of_ring(opts, call, group);
 
     if (call->type == COLL_ALLGATHER)
         cost.bytes /= 2;
@@ -345,12 +349,13 @@ static struct collective_cost gather_path_half(const void *opts, const struct co
 }
 
 /* From rank to rank, the whole vector each time, and back to the root. */
-static struct collective_cost broadcast_path_of_all(const void *opts, const struct collective_call *call, int n_ranks)
+static struct collective_cost broadcast_path_of_all(const void *opts, const struct collective_call *call,
+                                                    const struct collective_group *group)
 {
-    struct collective_cost cost = path_of_ring(opts, call, n_ranks);
+    struct collective_cost cost = path_of_ring(opts, call, group);
 
     if (call->type == COLL_BROADCAST)
-        cost.bytes = (uint64_t)n_ranks * call->n_elems * sizeof(float);
+        cost.bytes = (uint64_t)group->n_ranks * call->n_elems * sizeof(float);
     return cost;
 }
 

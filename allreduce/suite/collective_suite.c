@@ -13,11 +13,13 @@
 #include "harness/compute/compute.h"
 #include "harness/exchange/collective.h"
 #include "harness/net/transport.h"
+#include "harness/world/share.h"
 #include "harness/world/world.h"
 
-enum { MAX_ELEMS = 40001, GUARD_ELEMS = 32, TIMEOUT_MS = 20000, N_SIZES = 9, BYTES_OF_ADD = 12 };
+enum { MAX_ELEMS = 40001, GUARD_ELEMS = 32, TIMEOUT_MS = 20000, N_SIZES = 9 };
 
 static const float GUARD = -12345.0f;
+static const size_t DATA_BYTES = (MAX_ELEMS + 2 * GUARD_ELEMS) * sizeof(float);
 
 struct suite {
     struct world *w;
@@ -26,8 +28,12 @@ struct suite {
     struct transport *transport;
     struct compute *compute;
     struct collective *collective;
-    float *memory;        /* guard, data, guard */
-    double charged_bytes; /* of all additions by computes so far */
+    float *memory;        /* guard, data, guard: own, or of the share */
+    float *own;           /* the same, of this rank alone */
+    struct world *host;   /* of those whose data is shared; else NULL */
+    struct share *share;  /* A8; NULL: data is own */
+    int *host_of;         /* [n_ranks] */
+    double charged_bytes; /* by computes so far */
     int n_failures, quiet;
     struct collective_finding first;
 };
@@ -161,18 +167,27 @@ static struct counted count(const struct suite *s)
     return (struct counted){ s->transport->moved, s->charged_bytes };
 }
 
-/* What was sent and added since `before` is what was predicted; additions that the transport makes are not counted. */
-static void expect_cost(struct suite *s, const struct collective_call *call, struct counted before, bool counts_adds,
+static struct collective_cost predicted(const struct suite *s, const struct collective_call *call, int rank)
+{
+    const struct collective_group all = { s->w->n_ranks, s->host_of };
+
+    return s->ops->predict(s->opts, call, rank, &all);
+}
+
+/* What was sent, added and copied since `before` is what was predicted; what the transport adds is not counted. */
+static void expect_cost(struct suite *s, const struct collective_call *call, struct counted before, bool counts_memory,
                         const char *what)
 {
-    const struct collective_cost cost = s->ops->predict(s->opts, call, s->w->rank, s->w->n_ranks);
+    const struct collective_cost cost = predicted(s, call, s->w->rank);
     const struct counted now = count(s);
-    const double n_adds = (now.charged_bytes - before.charged_bytes) / BYTES_OF_ADD;
 
+    if (s->ops->module.caps & COLL_OPAQUE)
+        return;
     expect(s,
            now.traffic.msgs_sent - before.traffic.msgs_sent == cost.msgs &&
                now.traffic.bytes_sent - before.traffic.bytes_sent == cost.bytes &&
-               (!counts_adds || n_adds == (double)cost.adds),
+               (!counts_memory || now.charged_bytes - before.charged_bytes == (double)cost.memory_bytes) &&
+               (s->ops->module.caps & COLL_SHARED || cost.memory_bytes == cost.adds * COLL_ADD_BYTES),
            what, call);
 }
 
@@ -208,8 +223,10 @@ static enum rc open_one(struct collective **out, struct suite *s, struct compute
                                         .compute = compute,
                                         .timeout_ms = TIMEOUT_MS,
                                         .opts = s->opts,
-                                        .types = s->ops->module.caps,
-                                        .max_elems = MAX_ELEMS };
+                                        .types = s->ops->module.caps & (COLL_TYPES_END - 1),
+                                        .max_elems = MAX_ELEMS,
+                                        .share = &s->share,
+                                        .n_shares = s->share ? 1 : 0 };
 
     return collective_open(out, s->ops, &env);
 }
@@ -236,7 +253,7 @@ static void check_hollow(struct suite *s, const struct collective_call *call)
 {
     const struct counted before = count(s);
 
-    if (!(s->transport->ops->module.caps & TR_HOLLOW))
+    if (!(s->transport->ops->module.caps & TR_HOLLOW) || s->ops->module.caps & COLL_OPAQUE)
         return;
     expect(s, run_hollow(s, call) == RC_OK, "A5: a hollow run failed", call);
     expect_cost(s, call, before, true, "A5: a hollow run costs other than predict");
@@ -245,16 +262,20 @@ static void check_hollow(struct suite *s, const struct collective_call *call)
 /* The prediction itself: totals over ranks must be consistent, the longest path no shorter than any rank. */
 static void check_prediction(struct suite *s, const struct collective_call *call)
 {
-    const struct collective_cost path = s->ops->critical_path(s->opts, call, s->w->n_ranks);
+    const struct collective_group all = { s->w->n_ranks, s->host_of };
+    const struct collective_cost path = s->ops->critical_path(s->opts, call, &all);
     const uint64_t n_adds_wanted = sums(call->type) ? (uint64_t)(s->w->n_ranks - 1) * call->n_elems : 0;
     uint64_t n_adds = 0, n_bytes = 0;
 
+    if (s->ops->module.caps & COLL_OPAQUE)
+        return;
     for (int r = 0; r < s->w->n_ranks; r++) {
-        const struct collective_cost cost = s->ops->predict(s->opts, call, r, s->w->n_ranks);
+        const struct collective_cost cost = predicted(s, call, r);
         n_adds += cost.adds;
         n_bytes += cost.bytes;
         expect(s, cost.bytes <= path.bytes, "A3: a rank sends more than the critical path", call);
         expect(s, cost.adds <= path.adds, "A3: a rank adds more than the critical path", call);
+        expect(s, cost.memory_bytes <= path.memory_bytes, "A3: a rank moves more memory than the critical path", call);
     }
     expect(s, n_adds == n_adds_wanted, "A3: additions are not (p - 1) n, or 0 where nothing is added", call);
     expect(s, path.bytes <= n_bytes && (path.msgs > 0) == (n_bytes > 0), "A3: the critical path has more than all send",
@@ -391,6 +412,44 @@ out:
     return rc;
 }
 
+static enum rc open_data(struct suite *s)
+{
+    struct world *host = NULL;
+    int own_host, n_hosts;
+    enum rc rc = RC_OK;
+
+    s->own = s->memory = malloc(DATA_BYTES);
+    s->host_of = calloc((size_t)s->w->n_ranks, sizeof *s->host_of);
+    if (!s->own || !s->host_of)
+        FAIL(RC_NOMEM, "no memory");
+    TRY(world_host_group(s->w, &host, &own_host, &n_hosts));
+    TRY(world_allgather(s->w, &own_host, s->host_of, sizeof own_host));
+out:
+    world_split_close(&host);
+    return rc;
+}
+
+/* A8: the same again, with data that the ranks of a host map. */
+static enum rc share_data(struct suite *s)
+{
+    int host, n_hosts;
+    enum rc rc;
+
+    TRY(world_host_group(s->w, &s->host, &host, &n_hosts));
+    TRY(world_share_open(s->host, DATA_BYTES, &s->share));
+    s->memory = s->share->mine;
+out:
+    return rc;
+}
+
+static void close_data(struct suite *s)
+{
+    world_share_close(&s->share);
+    world_split_close(&s->host);
+    free(s->own);
+    free(s->host_of);
+}
+
 int collective_suite(struct world *w, const struct transport_ops *transport, const struct collective_ops *ops,
                      const char *option, int quiet, struct collective_finding *first)
 {
@@ -406,9 +465,7 @@ int collective_suite(struct world *w, const struct transport_ops *transport, con
 
     snprintf(words, sizeof words, "%s", option ? option : "");
     plain.module.caps &= ~(unsigned)TR_ADD;
-    s.memory = malloc((MAX_ELEMS + 2 * GUARD_ELEMS) * sizeof *s.memory);
-    if (!s.memory)
-        FAIL(RC_NOMEM, "no memory");
+    TRY(open_data(&s));
     TRY(compute_find(&cpu, "cpu"));
     TRY(compute_open(&s.compute, cpu, &(struct compute_env){ .charge = charge, .arg = &s }));
     TRY(opt_parse(group, module_opt_groups(group, kinds, &values), NULL, 0, option ? 1 : 0, (char *[]){ words }));
@@ -416,10 +473,14 @@ int collective_suite(struct world *w, const struct transport_ops *transport, con
     TRY(check_over(&s, transport, transport));
     if ((transport->module.caps & TR_ADD) && !any_failed(&s))
         TRY(check_over(&s, transport, &plain));
+    if (ops->module.caps & COLL_SHARED && !any_failed(&s)) {
+        TRY(share_data(&s));
+        TRY(check_over(&s, transport, transport));
+    }
 out:
     expect(&s, rc == RC_OK, rc_message(), &none);
     compute_close(&s.compute);
-    free(s.memory);
+    close_data(&s);
     *first = s.first;
     return s.n_failures;
 }

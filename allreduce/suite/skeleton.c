@@ -160,30 +160,34 @@ static uint64_t n_chunks(const void *opts, size_t n_elems)
 
 /* Every rank but the last sends the vector forth, every one but the first sends it back. */
 static struct collective_cost skeleton_predict(const void *opts, const struct collective_call *call, int rank,
-                                               int n_ranks)
+                                               const struct collective_group *group)
 {
     const size_t n_elems = call->n_elems;
-    const uint64_t n_ways = (uint64_t)(rank < n_ranks - 1) + (uint64_t)(rank > 0);
+    const uint64_t n_ways = (uint64_t)(rank < group->n_ranks - 1) + (uint64_t)(rank > 0);
+    const uint64_t n_adds = rank > 0 ? n_elems : 0;
 
     return (struct collective_cost){ .msgs = n_ways * n_chunks(opts, n_elems),
                                      .bytes = n_ways * n_elems * sizeof(float),
-                                     .adds = rank > 0 ? n_elems : 0 };
+                                     .adds = n_adds,
+                                     .memory_bytes = n_adds * COLL_ADD_BYTES };
 }
 
 /* All chunks cross the first link, one after the other, and the last one the others; so again on the way back. */
-static struct collective_cost skeleton_critical_path(const void *opts, const struct collective_call *call, int n_ranks)
+static struct collective_cost skeleton_critical_path(const void *opts, const struct collective_call *call,
+                                                     const struct collective_group *group)
 {
     const size_t n_elems = call->n_elems;
     const uint64_t chunk_elems = ((const struct skeleton_opts *)opts)->chunk_elems;
     const uint64_t n_largest = n_elems < chunk_elems ? n_elems : chunk_elems;
-    const uint64_t n_more_links = n_ranks > 1 ? (uint64_t)n_ranks - 2 : 0;
+    const uint64_t n_more_links = group->n_ranks > 1 ? (uint64_t)group->n_ranks - 2 : 0;
     const uint64_t n_path = n_elems + n_more_links * n_largest;
 
-    if (n_ranks == 1 || n_elems == 0)
+    if (group->n_ranks == 1 || n_elems == 0)
         return (struct collective_cost){ 0 };
     return (struct collective_cost){ .msgs = 2 * (n_chunks(opts, n_elems) + n_more_links),
                                      .bytes = 2 * n_path * sizeof(float),
-                                     .adds = n_path };
+                                     .adds = n_path,
+                                     .memory_bytes = n_path * COLL_ADD_BYTES };
 }
 
 const struct collective_ops collective_skeleton = {

@@ -170,7 +170,8 @@ out:
 static double bound_bytes_per_s(const struct bench *b, size_t n_elems, double bus_bytes)
 {
     const struct collective_call call = { .type = COLL_ALLREDUCE, .n_elems = n_elems };
-    const struct collective_cost path = b->ops->critical_path(NULL, &call, b->env->world->n_ranks);
+    const struct collective_group all = { b->env->world->n_ranks, NULL };
+    const struct collective_cost path = b->ops->critical_path(NULL, &call, &all);
 
     return sizes_slowest_link(&b->env->out->tournament) * bus_bytes / (double)path.bytes;
 }

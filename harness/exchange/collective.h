@@ -19,7 +19,7 @@
  *   A1  Results as above; the same bits on every rank that has them, and on every run. Allgather and broadcast copy
  *       bits; what a rank brought to them it keeps.
  *   A2  Any n_ranks >= 1, any n_elems in [0, max_elems], any root. Nothing outside data is written.
- *   A3  The messages, bytes and additions of run() are those of predict(), exactly.
+ *   A3  The messages, bytes, additions and bytes of memory of run() are those of predict(), exactly.
  *   A4  Nothing of ours allocates after open().
  *   A5  data NULL (hollow): the same messages, hollow bytes, no arithmetic, the same charge.
  *   A6  A type that the algorithm does not have is RC_UNSUPPORTED, naming both and the algorithms that have it.
@@ -28,6 +28,10 @@
  *       event that it waits for. After collective_wait() calls of env.compute see the results. Nothing goes through
  *       env.transport, whose world counts: A3 to A5 do not apply, and costs are zeros. A failure that is noticed late,
  *       here or on another rank, ends begin, end and wait of this and every later group, with its reason.
+ *   A8  COLL_SHARED: data that is inside env.share[] of its rank is not copied: the ranks of a host read and write it
+ * in one another's blocks. It is at the same place of the same share on every rank, which writes no element of it
+ *       during the call. Other data is copied through memory of the algorithm's own. The results are the same bits.
+ *   A9  COLL_OPAQUE: another library's messages. A3 and A5 do not apply, and costs are zeros.
  */
 #ifndef HARNESS_EXCHANGE_COLLECTIVE_H
 #define HARNESS_EXCHANGE_COLLECTIVE_H
@@ -41,6 +45,7 @@
 struct transport;
 struct compute;
 struct collective;
+struct share;
 
 enum collective_type { /* each a bit of an algorithm's caps */
                        COLL_ALLREDUCE = 1u << 0,
@@ -50,14 +55,21 @@ enum collective_type { /* each a bit of an algorithm's caps */
                        COLL_TYPES_END = 1u << 4
 };
 
-enum collective_caps {                        /* beside types */
-                       COLL_DEVICE = 1u << 8, /* A7 */
+enum collective_caps {                         /* beside types */
+                       COLL_DEVICE = 1u << 8,  /* A7 */
+                       COLL_SHARED = 1u << 9,  /* A8 */
+                       COLL_OPAQUE = 1u << 10, /* A9 */
 };
 
 struct collective_call { /* the same on every rank */
     enum collective_type type;
     int root; /* broadcast: the rank that has the data; not read by other types */
     size_t n_elems;
+};
+
+struct collective_group { /* who takes part, as costs depend on it */
+    int n_ranks;
+    const int *host; /* [n_ranks]: the number of each rank's host; NULL: each is alone on its own */
 };
 
 struct collective_env {             /* borrowed; outlives the collective */
@@ -69,6 +81,9 @@ struct collective_env {             /* borrowed; outlives the collective */
     unsigned types;          /* the types that will run: memory is allocated for these */
     size_t max_elems;
     size_t n_groups; /* COLL_DEVICE: groups are 0 .. n_groups - 1; else not read */
+    struct share *const
+        *share; /* A8: [n_shares], of the transport's ranks on each host; the same number on all ranks */
+    int n_shares;
 };
 
 struct collective_group_ops { /* A7 */
@@ -78,11 +93,15 @@ struct collective_group_ops { /* A7 */
     enum rc (*wait)(struct collective *c, size_t group);
 };
 
-struct collective_cost { /* t = msgs alpha + bytes beta + adds gamma (Hockney, Parallel Computing 20, 1994) */
+struct collective_cost { /* t = msgs alpha + bytes beta + memory_bytes gamma (after Hockney, Parallel Computing 20,
+                            1994) */
     uint64_t msgs;
     uint64_t bytes;
     uint64_t adds;
+    uint64_t memory_bytes; /* read and written, for additions and copies: what the compute is charged with */
 };
+
+enum { COLL_ADD_BYTES = 12 }; /* memory_bytes of y += x */
 
 struct collective_ops {
     struct module module; /* caps: enum collective_type, enum collective_caps; memory: what open() allocates for the
@@ -93,11 +112,14 @@ struct collective_ops {
     /* A1 to A5. call: checked by the wrapper. Errors: data undefined, the transport is dead (T6), the caller aborts
      * the group. */
     enum rc (*run)(struct collective *c, const struct collective_call *call, float *data);
-    /* What run() sends and adds on `rank` of n_ranks. opts: as in collective_env; call: of a type it has. Pure. */
-    struct collective_cost (*predict)(const void *opts, const struct collective_call *call, int rank, int n_ranks);
+    /* What run() sends, adds and copies on `rank` of the group. opts: as in collective_env; call: of a type it has.
+     * Pure. */
+    struct collective_cost (*predict)(const void *opts, const struct collective_call *call, int rank,
+                                      const struct collective_group *group);
     /* What follows one after the other on the slowest path from first send to last receive, links being full duplex
      * and a rank's link carrying one message each way at a time. Pure. */
-    struct collective_cost (*critical_path)(const void *opts, const struct collective_call *call, int n_ranks);
+    struct collective_cost (*critical_path)(const void *opts, const struct collective_call *call,
+                                            const struct collective_group *group);
     void (*close)(struct collective **c);
     const struct collective_group_ops *group; /* COLL_DEVICE; else NULL */
 };

@@ -300,6 +300,7 @@ static struct transport_plan transport_plan(const struct exchange *x)
     enum { HEADER_BYTES = 4096, OTHER_MESSAGES = 64 }; /* headers of modes; the communicator's order of pieces */
     const struct exchange_env *env = &x->env;
     const int n_ranks = env->world->n_ranks;
+    const struct collective_group all = { n_ranks, env->host };
     struct collective_call call = { .type = COLL_ALLREDUCE };
     uint64_t n_messages = 0; /* of the first rank and the last one: of two ranks, no pair has more */
 
@@ -307,8 +308,8 @@ static struct transport_plan transport_plan(const struct exchange *x)
         if (x->buckets.piece[k].n_elems > call.n_elems)
             call.n_elems = x->buckets.piece[k].n_elems;
     if (env->collective)
-        n_messages = env->collective->predict(env->collective_opts, &call, 0, n_ranks).msgs +
-                     env->collective->predict(env->collective_opts, &call, n_ranks - 1, n_ranks).msgs;
+        n_messages = env->collective->predict(env->collective_opts, &call, 0, &all).msgs +
+                     env->collective->predict(env->collective_opts, &call, n_ranks - 1, &all).msgs;
     const size_t n_elems = x->has_servers ? 2 * placement_most_elems(&x->placement) : call.n_elems;
     return (struct transport_plan){ .most_message_bytes = HEADER_BYTES + n_elems * sizeof(float),
                                     .most_messages = OTHER_MESSAGES + 2 * n_messages,

@@ -16,10 +16,11 @@ static size_t of_collective(const struct train_job *job, size_t n_elems)
 {
     const struct collective_call call = { .type = COLL_ALLREDUCE, .n_elems = n_elems };
     const void *opts = module_options(&job->opts.modules, train_kinds, &job->collective->module);
+    const struct collective_group all = { job->n_workers, NULL };
     size_t n = 0;
 
     for (int r = 0; r < job->n_workers; r++)
-        n += job->collective->predict(opts, &call, r, job->n_workers).msgs;
+        n += job->collective->predict(opts, &call, r, &all).msgs;
     return n;
 }
 
