@@ -460,6 +460,13 @@ void compute_accumulate(struct compute *c, float *y, const float *x, size_t n)
     RUN_REST(c, accumulate, y, x, n);
 }
 
+void compute_sum_arrays(struct compute *c, const struct sum_arrays *op)
+{
+    assert(op->n_operands >= 1 && op->n_results >= 1);
+    count_elems(c, (double)(op->n_operands + op->n_results) * (double)op->n);
+    RUN_REST(c, sum_arrays, op);
+}
+
 void compute_sgd_step(struct compute *c, float *p, float *v, const float *g, size_t n, const struct sgd *s)
 {
     assert(v != NULL || s->momentum == 0.0f || !c->ops->touches_memory);

@@ -200,6 +200,15 @@ struct softmax_xent {
     float weight;
 };
 
+/* result[k][i] = the sum over j of operand[j][i], added in the order of j, for each i < n. A result may be an operand;
+ * arrays overlap in no other way. Of one operand: a copy. */
+struct sum_arrays {
+    const float *const *operand; /* [n_operands] */
+    float *const *result;        /* [n_results] */
+    int n_operands, n_results;   /* at least 1 */
+    size_t n;
+};
+
 struct work {
     double flops, bytes; /* bytes: read and written by element-wise operations */
 };
@@ -319,8 +328,11 @@ struct compute_backend {
     void (*mean_square)(struct compute *c, double *mean_loss, float *dy, const float *y, const float *target, size_t n);
     /* x = 0. */
     void (*zero)(struct compute *c, float *x, size_t n);
-    /* y += x: the only arithmetic that collectives need. */
+    /* y += x: what collectives add messages with. */
     void (*accumulate)(struct compute *c, float *y, const float *x, size_t n);
+    /* Of backends with host_memory: what collectives in shared memory do. Each operand is read once, each result
+     * written once. */
+    void (*sum_arrays)(struct compute *c, const struct sum_arrays *op);
     /* d = grad_scale g + weight_decay p; v = momentum v + d; p -= lr v. v NULL: momentum is 0 and v = d. g read only.
      * A v below SGD_VELOCITY_MIN in magnitude becomes 0: otherwise, where a gradient stays 0, v decays into denormal
      * numbers, which cost 100 times as much. */
@@ -400,6 +412,7 @@ void compute_mean_square(struct compute *c, double *mean_loss, float *dy, const 
                          size_t n);
 void compute_zero(struct compute *c, float *x, size_t n);
 void compute_accumulate(struct compute *c, float *y, const float *x, size_t n);
+void compute_sum_arrays(struct compute *c, const struct sum_arrays *op);
 void compute_sgd_step(struct compute *c, float *p, float *v, const float *g, size_t n, const struct sgd *s);
 
 #endif

@@ -227,5 +227,6 @@ const struct compute_backend compute_cpu = {
     .mean_square = cpu_mean_square,
     .zero = cpu_zero,
     .accumulate = cpu_accumulate,
+    .sum_arrays = cpu_sum_arrays,
     .sgd_step = cpu_sgd_step,
 };

@@ -125,6 +125,7 @@ void cpu_relu_grad(struct compute *c, float *dx, const float *x, size_t n);
 void cpu_mean_square(struct compute *c, double *mean_loss, float *dy, const float *y, const float *target, size_t n);
 void cpu_zero(struct compute *c, float *x, size_t n);
 void cpu_accumulate(struct compute *c, float *y, const float *x, size_t n);
+void cpu_sum_arrays(struct compute *c, const struct sum_arrays *op);
 void cpu_sgd_step(struct compute *c, float *p, float *v, const float *g, size_t n, const struct sgd *s);
 
 #endif

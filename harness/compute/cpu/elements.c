@@ -4,6 +4,8 @@
 
 #include "harness/compute/cpu/cpu.h"
 
+enum { SUM_ELEMS = 2048 }; /* 8 KiB */
+
 struct elements { /* one call; those it does not use are zero */
     const struct cpu_kernels *kernels;
     void (*one)(const struct elements *t, size_t from, size_t n);
@@ -13,6 +15,7 @@ struct elements { /* one call; those it does not use are zero */
     float keep_ratio;
     uint64_t key;
     const struct sgd *sgd;
+    const struct sum_arrays *sum;
 };
 
 static void element_task(void *arg, int task, int thread)
@@ -70,6 +73,53 @@ static void accumulate_one(const struct elements *t, size_t from, size_t n)
 void cpu_accumulate(struct compute *c, float *y, const float *x, size_t n)
 {
     run(c, (struct elements){ .one = accumulate_one, .out = y, .in = x, .n = n });
+}
+
+/* Do both results take the place of both operands? */
+static bool is_sum_of_both(const struct sum_arrays *op)
+{
+    return op->n_operands == 2 && op->n_results == 2 && op->result[0] == op->operand[0] &&
+           op->result[1] == op->operand[1];
+}
+
+/* Of some elements that fit into the cache beside their operands: sums leave it once. */
+static void sum_block(const struct cpu_kernels *kernels, const struct sum_arrays *op, size_t from, size_t n)
+{
+    float sum[SUM_ELEMS];
+
+    kernels->sum_two(sum, op->operand[0] + from, op->operand[1] + from, n);
+    for (int j = 2; j < op->n_operands; j++)
+        kernels->add(sum, op->operand[j] + from, n);
+    for (int k = 0; k < op->n_results; k++)
+        memcpy(op->result[k] + from, sum, n * sizeof *sum);
+}
+
+static void copy_one(const struct sum_arrays *op, size_t from, size_t n)
+{
+    for (int k = 0; k < op->n_results; k++)
+        if (op->result[k] != op->operand[0])
+            memcpy(op->result[k] + from, op->operand[0] + from, n * sizeof **op->operand);
+}
+
+static void sum_one(const struct elements *t, size_t from, size_t n)
+{
+    const struct sum_arrays *op = t->sum;
+
+    if (op->n_operands == 1) {
+        copy_one(op, from, n);
+        return;
+    }
+    if (is_sum_of_both(op)) {
+        t->kernels->sum_both(op->result[0] + from, op->result[1] + from, n);
+        return;
+    }
+    for (size_t done = 0; done < n; done += SUM_ELEMS)
+        sum_block(t->kernels, op, from + done, n - done < SUM_ELEMS ? n - done : SUM_ELEMS);
+}
+
+void cpu_sum_arrays(struct compute *c, const struct sum_arrays *op)
+{
+    run(c, (struct elements){ .one = sum_one, .sum = op, .n = op->n });
 }
 
 static void dropout_one(const struct elements *t, size_t from, size_t n)

@@ -30,6 +30,19 @@ static void add(float *restrict y, const float *restrict x, size_t n)
         y[i] += x[i];
 }
 
+static void sum_two(float *z, const float *x, const float *y, size_t n)
+{
+#pragma GCC ivdep
+    for (size_t i = 0; i < n; i++)
+        z[i] = x[i] + y[i];
+}
+
+static void sum_both(float *restrict x, float *restrict y, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = y[i] = x[i] + y[i];
+}
+
 static void add_constant(float *restrict y, float value, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -426,6 +439,8 @@ static void round_to_bf16(float *restrict to, const float *restrict from, size_t
 const struct cpu_kernels CPU_KERNELS = {
     .isa = CPU_KERNELS_ISA,
     .add = add,
+    .sum_two = sum_two,
+    .sum_both = sum_both,
     .add_constant = add_constant,
     .add_scaled = add_scaled,
     .sum = sum,

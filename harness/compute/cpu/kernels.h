@@ -81,6 +81,10 @@ struct cpu_kernels {
     const struct cpu_pool_kernels *pool;
     const struct cpu_winograd_kernels *winograd;
     void (*add)(float *y, const float *x, size_t n);
+    /* z = x + y; z may be x or y. */
+    void (*sum_two)(float *z, const float *x, const float *y, size_t n);
+    /* Both become x + y. */
+    void (*sum_both)(float *x, float *y, size_t n);
     void (*add_constant)(float *y, float value, size_t n);
     void (*add_scaled)(float *y, const float *x, float scale, size_t n);
     double (*sum)(const float *x, size_t n);

@@ -91,6 +91,25 @@ static void accumulate_loses_last(struct compute *c, float *y, const float *x, s
     compute_cpu.accumulate(c, y, x, n > 0 ? n - 1 : 0);
 }
 
+static void sum_arrays_backwards(struct compute *c, const struct sum_arrays *op)
+{
+    const float *operand[8];
+    struct sum_arrays other = *op;
+
+    for (int j = 0; j < op->n_operands; j++)
+        operand[j] = op->operand[op->n_operands - 1 - j];
+    other.operand = operand;
+    compute_cpu.sum_arrays(c, &other);
+}
+
+static void sum_arrays_once(struct compute *c, const struct sum_arrays *op)
+{
+    struct sum_arrays other = *op;
+
+    other.n_results = 1;
+    compute_cpu.sum_arrays(c, &other);
+}
+
 /* C1 */
 static void accumulate_by_threads(struct compute *c, float *y, const float *x, size_t n)
 {
@@ -253,6 +272,8 @@ static const struct compute_mutant mutants[] = {
     MUTANT(cpu, zero, zero_overruns),
     MUTANT(cpu, accumulate, accumulate_loses_last),
     MUTANT(cpu, accumulate, accumulate_by_threads),
+    MUTANT(cpu, sum_arrays, sum_arrays_backwards),
+    MUTANT(cpu, sum_arrays, sum_arrays_once),
     MUTANT(cpu, dropout, dropout_unscaled),
     MUTANT(cpu, dropout, dropout_mask_by_array),
     MUTANT(cpu, sgd_step, sgd_momentum_after),

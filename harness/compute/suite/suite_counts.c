@@ -216,6 +216,15 @@ static void call_zero(struct compute *c, struct arrays *x)
     compute_zero(c, x->f[0], 50);
 }
 
+static void call_sum_arrays(struct compute *c, struct arrays *x)
+{
+    const float *const operand[] = { x->f[0], x->f[1], x->f[2] };
+    float *const result[] = { x->f[0], x->f[1] };
+
+    compute_sum_arrays(
+        c, &(struct sum_arrays){ .operand = operand, .result = result, .n_operands = 3, .n_results = 2, .n = 50 });
+}
+
 static void call_accumulate(struct compute *c, struct arrays *x)
 {
     compute_accumulate(c, x->f[0], x->f[1], 50);
@@ -268,6 +277,7 @@ static const struct call {
     { "mean_square", call_mean_square, { 0.0, 4.0 * 3 * 50 }, false, true },
     { "zero", call_zero, { 0.0, 4.0 * 50 }, false, false },
     { "accumulate", call_accumulate, { 0.0, 4.0 * 3 * 50 }, false, false },
+    { "sum_arrays", call_sum_arrays, { 0.0, 4.0 * 5 * 50 }, false, false },
     { "sgd_step", call_sgd, { 0.0, 4.0 * 3 * 50 }, false, false },
     { "sgd_step with momentum", call_sgd_heavy, { 0.0, 4.0 * 5 * 50 }, false, false },
 };

@@ -5,6 +5,8 @@
 #include "harness/compute/suite/reference.h"
 #include "harness/compute/suite/suite_kit.h"
 
+enum { SUM_ARRAYS = 3 }; /* operands, at most */
+
 static void gemm_of(struct suite *s, struct gemm g, bool exact)
 {
     const size_t M = (size_t)g.M, N = (size_t)g.N, K = (size_t)g.K;
@@ -132,6 +134,38 @@ static void zero_case(struct suite *s, const void *arg)
     suite_check(s, "accumulate", y, sum, 0.0);
 }
 
+struct sum_of { /* n_operands arrays of reals, into the last n_results of them or into others */
+    size_t n;
+    int n_operands, n_results;
+    bool in_place;
+};
+
+/* Rounded as adding in order does. */
+static void sum_case(struct suite *s, const void *arg)
+{
+    const struct sum_of *sum = arg;
+    struct array *operand[SUM_ARRAYS], *result[SUM_ARRAYS];
+    const float *from[SUM_ARRAYS];
+    float *to[SUM_ARRAYS];
+    double *want = suite_zeros(s, sum->n);
+
+    if (!s->ops->sum_arrays)
+        return;
+    for (int j = 0; j < sum->n_operands; j++) {
+        operand[j] = suite_reals(s, sum->n, (uint64_t)j + 1);
+        from[j] = operand[j]->v;
+        for (size_t i = 0; i < sum->n; i++)
+            want[i] = (double)((float)want[i] + operand[j]->host[i]);
+    }
+    for (int k = 0; k < sum->n_results; k++) {
+        result[k] = sum->in_place ? operand[sum->n_operands - sum->n_results + k] : suite_dirty(s, sum->n);
+        to[k] = result[k]->v;
+    }
+    compute_sum_arrays(s->c, &(struct sum_arrays){ from, to, sum->n_operands, sum->n_results, sum->n });
+    for (int k = 0; k < sum->n_results; k++)
+        suite_check(s, "a sum of arrays", result[k], want, 0.0);
+}
+
 /* Powers of two: exact. A second time with the same key gives the same mask, which is how gradients get it. */
 static void dropout_case(struct suite *s, const void *arg)
 {
@@ -217,6 +251,10 @@ void suite_elements(struct suite *s)
         { 3, 2, 9001 }, { 2000, 7, 1 }, { 1, 2, 70001 }, { 331, 433, 1 }, { 40, 50, 101 }
     };
     static const size_t n_elems[] = { 0, 1, 3, 16, 97, 4099, 140001 };
+    static const struct sum_of sums[] = { { 0, 2, 2, true },     { 1, 2, 2, true },      { 97, 1, 1, false },
+                                          { 97, 2, 1, false },   { 97, 2, 1, true },     { 4099, 2, 2, true },
+                                          { 4099, 2, 2, false }, { 4099, 3, 1, true },   { 4099, 3, 2, false },
+                                          { 4099, 3, 3, true },  { 140001, 3, 3, true }, { 140001, 2, 2, true } };
     static const struct sgd sgd[] = { { 0.5f, 0.0f, 0.0f, 1.0f },
                                       { 0.25f, 0.5f, 0.0f, 1.0f },
                                       { 0.5f, 0.25f, 0.5f, 0.5f },
@@ -228,6 +266,7 @@ void suite_elements(struct suite *s)
     SUITE_RUN_EACH(s, "swap_axes", swap_case, box);
     SUITE_RUN_EACH(s, "relu, relu_grad", relu_case, n_elems);
     SUITE_RUN_EACH(s, "zero, accumulate", zero_case, n_elems);
+    SUITE_RUN_EACH(s, "sum_arrays", sum_case, sums);
     SUITE_RUN_EACH(s, "dropout", dropout_case, n_elems);
     SUITE_RUN_EACH(s, "dropout, reals", dropout_real_case, n_elems);
     SUITE_RUN_EACH(s, "sgd_step", sgd_case, sgd);
