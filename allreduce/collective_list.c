@@ -9,6 +9,7 @@
 
 #define COLLECTIVES(ENTRY) \
     ENTRY(ring)            \
+    ENTRY(shm)             \
     ENTRY(root)
 
 #if GRADMARK_HAVE_NCCL

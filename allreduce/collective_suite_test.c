@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * collective_suite_test.c WORLD TRANSPORT COLLECTIVE RANKS [OPTION] - run collective_suite; RANKS 0: as many as were
- * launched. COLLECTIVE "bug-...": a planted mutant, in which the suite must find that bug first.
+ * collective_suite_test.c WORLD TRANSPORT COLLECTIVE RANKS[:PER-HOST] [OPTION] - run collective_suite; RANKS 0: as many
+ * as were launched; PER-HOST: on each simulated host, at most; without it: one. COLLECTIVE "bug-...": a planted mutant,
+ * in which the suite must find that bug first.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include "allreduce/collective_list.h"
 #include "allreduce/suite/collective_mutants.h"
 #include "allreduce/suite/collective_suite.h"
+#include "harness/cluster/cluster.h"
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
 
@@ -55,9 +57,20 @@ static enum rc find(struct job *job, const char *name)
     return RC_OK;
 }
 
+/* RANKS[:PER-HOST] */
+static int parse_ranks(const char *text, struct cluster *cluster)
+{
+    const char *colon = strchr(text, ':');
+
+    cluster_default(cluster);
+    cluster->n_ranks_per_host = colon ? atoi(colon + 1) : 1;
+    return atoi(text);
+}
+
 int main(int argc, char **argv)
 {
-    const struct world_opts opts = { .bind_cores = false };
+    struct cluster cluster;
+    const struct world_opts opts = { .bind_cores = false, .cluster = &cluster };
     const struct world_ops *world;
     struct job job = { 0 };
     enum rc rc;
@@ -68,7 +81,7 @@ int main(int argc, char **argv)
     TRY(world_find(&world, argv[1]));
     TRY(transport_find(&job.transport, argv[2]));
     TRY(find(&job, argv[3]));
-    TRY(world_run(world, &opts, atoi(argv[4]), body, &job));
+    TRY(world_run(world, &opts, parse_ranks(argv[4], &cluster), body, &job));
 out:
     if (rc != RC_OK) {
         fprintf(stderr, "%s: %s\n", rc_name(rc), rc_message());

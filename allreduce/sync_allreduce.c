@@ -42,7 +42,9 @@ static enum rc allreduce_open(struct sync **out, const struct sync_env *env)
                                                .opts = env->collective_opts,
                                                .types = sync_allreduce.collectives,
                                                .max_elems = largest_piece(env->buckets),
-                                               .n_groups = env->buckets->n_buckets };
+                                               .n_groups = env->buckets->n_buckets,
+                                               .share = env->share,
+                                               .n_shares = env->n_shares };
     struct allreduce *a = calloc(1, sizeof *a);
     enum rc rc;
 

@@ -19,7 +19,8 @@
  *   A1  Results as above; the same bits on every rank that has them, and on every run. Allgather and broadcast copy
  *       bits; what a rank brought to them it keeps.
  *   A2  Any n_ranks >= 1, any n_elems in [0, max_elems], any root. Nothing outside data is written.
- *   A3  The messages, bytes, additions and bytes of memory of run() are those of predict(), exactly.
+ *   A3  The messages, bytes, additions and bytes of memory of run() are those of predict(), exactly; with COLL_SHARED,
+ *       additions and memory of data in shares.
  *   A4  Nothing of ours allocates after open().
  *   A5  data NULL (hollow): the same messages, hollow bytes, no arithmetic, the same charge.
  *   A6  A type that the algorithm does not have is RC_UNSUPPORTED, naming both and the algorithms that have it.

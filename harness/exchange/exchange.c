@@ -35,6 +35,8 @@ static enum rc open_memory(struct exchange *x)
     x->grad = x->memory.grad;
     x->host_param = x->memory.host_param;
     x->host_grad = x->memory.host_grad;
+    x->share[0] = x->memory.shared_grad;
+    x->share[1] = x->memory.shared_param;
 out:
     return rc;
 }
@@ -335,6 +337,8 @@ static enum rc open_mode(struct exchange *x)
                                    .transport = x->transport,
                                    .collective = env->collective,
                                    .collective_opts = env->collective_opts,
+                                   .share = x->share,
+                                   .n_shares = x->memory.kind == MEMORY_SHARED ? EXCHANGE_N_SHARES : 0,
                                    .buckets = &x->buckets,
                                    .placement = &x->placement,
                                    .consistency = env->opts.consistency,

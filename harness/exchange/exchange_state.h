@@ -11,6 +11,8 @@
 #include "harness/exchange/piece_queue.h"
 #include "harness/world/span.h"
 
+enum { EXCHANGE_N_SHARES = 2 }; /* of gradients, of parameters */
+
 struct piece_state { /* of a worker */
     bool pending;    /* submitted, and not settled yet */
     bool is_queued;  /* on the device */
@@ -39,7 +41,8 @@ struct exchange {
                                     communicator; of the host, for copies in its memory; else NULL */
     struct optimizer optimizer;  /* of a worker whose mode has no servers */
     struct exchange_memory memory;
-    float *param, *grad;                 /* in memory */
+    struct share *share[EXCHANGE_N_SHARES]; /* memory's; NULL where it has none */
+    float *param, *grad;                    /* in memory */
     float *host_param, *host_grad;       /* what the mode reads and writes: the same, or copies in host memory (E4) */
     float *undo_param, *undo_velocity;   /* E7: the host's; velocity: NULL without momentum */
     float *slice_param, *slice_velocity; /* until the mode is open */

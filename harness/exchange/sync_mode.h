@@ -35,6 +35,7 @@
 struct world;
 struct transport;
 struct collective_ops;
+struct share;
 struct span_ring;
 struct sync;
 
@@ -46,6 +47,8 @@ struct sync_env {                /* borrowed; outlives the sync */
                                     the mode's */
     const struct collective_ops *collective; /* of a mode with MODE_COLLECTIVE; else NULL */
     const void *collective_opts;             /* its options; NULL: it has none */
+    struct share *const *share;              /* [n_shares]: that have the arrays given to exchange() */
+    int n_shares;
     const struct buckets *buckets;
     const struct placement *placement; /* of the parameters on the servers */
     struct consistency consistency;    /* of a mode with servers */

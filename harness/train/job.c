@@ -295,6 +295,16 @@ static enum rc refuse_useless(const struct train_job *job, const struct train_op
     return RC_OK;
 }
 
+/* Are parameters and gradients in memory that the workers of a host share? */
+static bool shares_memory(const struct train_job *job)
+{
+    const char *wanted = job->opts.exchange_memory;
+    const bool gains = job->n_workers > 1 && job->collective && job->collective->module.caps & COLL_SHARED &&
+                       job->compute->touches_memory && job->compute->host_memory;
+
+    return strcmp(wanted, "shared") == 0 || (strcmp(wanted, "auto") == 0 && gains);
+}
+
 /* How gradients are exchanged, where the mode does that. */
 static void resolve_exchange(struct train_job *job)
 {
@@ -308,7 +318,7 @@ static void resolve_exchange(struct train_job *job)
                                 .consistency = job->exchange.consistency,
                                 .lr_staleness = job->exchange.lr_staleness,
                                 .average_every = o->average_every,
-                                .shared_memory = strcmp(o->exchange_memory, "shared") == 0,
+                                .shared_memory = shares_memory(job),
                                 .overlap = strcmp(o->overlap, "on") == 0,
                                 .priority = strcmp(o->priority, "on") == 0 };
 }

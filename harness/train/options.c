@@ -39,9 +39,9 @@ const struct opt train_opt_table[] = {
                 "on: of what waits to be exchanged, the first layers go first, as the next step needs them first"),
     OPT_CHOICE_(struct train_opts, overlap, "overlap", "off", "off|on",
                 "on: a task of each worker exchanges and updates while the worker computes"),
-    OPT_CHOICE_(struct train_opts, exchange_memory, "exchange-memory", "private", "private|shared",
+    OPT_CHOICE_(struct train_opts, exchange_memory, "exchange-memory", "auto", "auto|private|shared",
                 "of parameters and gradients; shared: workers of a host map each other's, and initial parameters cross "
-                "once to a host"),
+                "once to a host; auto: shared where the reducer sums in it"),
     OPT_TEXT_(struct train_opts, cluster, "cluster", "", "PRESET|FILE",
               "the simulated cluster: one that is built in, or a description (YAML), sim only; gradmark info --cluster "
               "shows it"),

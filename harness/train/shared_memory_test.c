@@ -101,7 +101,7 @@ static void what_cannot_be_shared_is_refused(void **state)
     refused("--model lenet --mode none --workers 2 --exchange-memory shared",
             "--exchange-memory shared: needs --mode ps or allreduce, but that is none");
     refused("--model lenet --mode allreduce --workers 2 --exchange-memory mine",
-            "--exchange-memory mine: must be one of private|shared");
+            "--exchange-memory mine: must be one of auto|private|shared");
 }
 
 int main(void)

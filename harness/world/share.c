@@ -85,6 +85,22 @@ enum rc share_wait(struct share *s, uint32_t seen, uint64_t limit_ns)
     return s->group->ops->shares->wait(s, seen, limit_ns);
 }
 
+enum rc share_wait_counts(struct share *s, const _Atomic uint32_t *count, int n, uint32_t wanted, uint64_t limit_ns)
+{
+    enum rc rc = RC_OK;
+
+    if (world_may_spin(s->group) && wait_spin_counts(count, n, wanted))
+        return RC_OK;
+    for (;;) {
+        const uint32_t seen = share_seen(s);
+        if (wait_counts_reached(count, n, wanted))
+            break;
+        TRY(share_wait(s, seen, limit_ns));
+    }
+out:
+    return rc;
+}
+
 const char *share_kind_text(enum share_kind kind)
 {
     static const char *const text[] = { "address space", "memfd", "file" };

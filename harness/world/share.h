@@ -18,18 +18,20 @@
  *       has 2 MiB or more; such a block is in huge pages where the system grants them.
  *   H5  Each rank has a bell in each share. Rings are not lost: a share_wait() returns once its rank was rung after the
  *       count that it is given was read. A ring releases, a wait acquires.
- *   H6  Every wait has a time limit. It ends before it with RC_PEER when a rank failed (W4, W5) or this rank's tasks
- *       were stopped (K4); with ON_LOSS_REPORT also when a rank of the group, or of share.together, is lost (W8).
- *   H7  Closing is not collective and waits for nobody. A block stays mapped on its peers until they close, whatever
- *       became of its owner; what a rank that died had open in threads or sim is freed when the run ends.
- *   H8  Nothing outlives the processes, not even when they are killed at any moment. mpi: memory without a name
- *       (memfd), which peers open through /proc. Where the system refuses memfd, files of /dev/shm that have no name
- *       either. Where it refuses /proc, such files get a name while peers map them in world_share_open(); a name that
- *       a killed rank left then is removed by the next one who gives one.
+ *       Where hand-overs of a fraction of a microsecond matter, what is waited for is counts in the waiting rank's
+ * block, which others raise before they ring it: a rank that spins reads them alone. H6  Every wait has a time limit.
+ * It ends before it with RC_PEER when a rank failed (W4, W5) or this rank's tasks were stopped (K4); with
+ * ON_LOSS_REPORT also when a rank of the group, or of share.together, is lost (W8). H7  Closing is not collective and
+ * waits for nobody. A block stays mapped on its peers until they close, whatever became of its owner; what a rank that
+ * died had open in threads or sim is freed when the run ends. H8  Nothing outlives the processes, not even when they
+ * are killed at any moment. mpi: memory without a name (memfd), which peers open through /proc. Where the system
+ * refuses memfd, files of /dev/shm that have no name either. Where it refuses /proc, such files get a name while peers
+ * map them in world_share_open(); a name that a killed rank left then is removed by the next one who gives one.
  */
 #ifndef HARNESS_WORLD_SHARE_H
 #define HARNESS_WORLD_SHARE_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -87,6 +89,11 @@ uint32_t share_seen(const struct share *s);
 /* Wait until this rank's bell was rung after `seen` was read, at most limit_ns: then RC_TIMEOUT. Spins, yields and
  * sleeps as wait.h says; in sim waits in virtual time. Any task: a ring ends the waits of all. H6. */
 enum rc share_wait(struct share *s, uint32_t seen, uint64_t limit_ns) MUST_CHECK;
+
+/* The same until each of count[n], of this rank's block, has reached `wanted` (modulo 2^32). Who raises one stores it
+ * (release), and then rings this rank. */
+enum rc share_wait_counts(struct share *s, const _Atomic uint32_t *count, int n, uint32_t wanted,
+                          uint64_t limit_ns) MUST_CHECK;
 
 /* For records. The pages of a block: pages_of(s->mine, s->n_bytes). */
 const char *share_kind_text(enum share_kind kind);

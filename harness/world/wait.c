@@ -86,6 +86,28 @@ bool doorbell_wait(struct doorbell *d, uint32_t seen, bool may_spin, uint64_t ti
     return doorbell_seen(d) != seen;
 }
 
+bool wait_counts_reached(const _Atomic uint32_t *count, int n, uint32_t wanted)
+{
+    for (int i = 0; i < n; i++)
+        if ((int32_t)(atomic_load_explicit(&count[i], memory_order_acquire) - wanted) < 0)
+            return false;
+    return true;
+}
+
+bool wait_spin_counts(const _Atomic uint32_t *count, int n, uint32_t wanted)
+{
+    const uint64_t started_ns = wait_clock_ns();
+
+    do {
+        for (int i = 0; i < N_READS; i++) {
+            if (wait_counts_reached(count, n, wanted))
+                return true;
+            wait_relax();
+        }
+    } while (wait_clock_ns() - started_ns < SPIN_NS);
+    return false;
+}
+
 void backoff_pause(struct backoff *b, uint64_t max_sleep_ns)
 {
     const uint32_t n_free_polls = b->may_spin ? N_FREE_POLLS : 0;

@@ -44,6 +44,12 @@ uint32_t doorbell_seen(const struct doorbell *d);
 /* Return once d was rung after `seen` was read, or timeout_ns passed (true: rung). */
 bool doorbell_wait(struct doorbell *d, uint32_t seen, bool may_spin, uint64_t timeout_ns);
 
+/* Spin, no longer than before a sleep, until each of count[n] has reached `wanted`; true: they have. Counts are taken
+ * modulo 2^32; what was written before a count was raised (release) is seen then. */
+bool wait_spin_counts(const _Atomic uint32_t *count, int n, uint32_t wanted);
+/* The same without a spin: have they? */
+bool wait_counts_reached(const _Atomic uint32_t *count, int n, uint32_t wanted);
+
 struct backoff {
     uint32_t n_polls;
     bool may_spin;

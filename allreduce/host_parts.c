@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* host_parts.c - see host_parts.h. */
+#include "allreduce/host_parts.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/compute/compute.h"
+#include "harness/exchange/collective.h"
+#include "harness/net/transport.h"
+#include "harness/world/share.h"
+#include "harness/world/world.h"
+
+/* SLOT_ELEMS: 128 KiB, which stay in the second-level cache from who writes them to who reads them. */
+enum { SLOT_ELEMS = 1 << 15, LINE_ELEMS = SHARE_ALIGN_BYTES / sizeof(float) };
+
+static size_t counts_bytes(int n_ranks)
+{
+    const size_t n_bytes = (size_t)n_ranks * sizeof(uint32_t);
+
+    return (n_bytes + SHARE_ALIGN_BYTES - 1) / SHARE_ALIGN_BYTES * SHARE_ALIGN_BYTES;
+}
+
+/* counts[k] of rank r's block: how often rank k has come. */
+static _Atomic uint32_t *counts(const struct host_parts *h, int r)
+{
+    return h->share->peer[r];
+}
+
+static float *slot(const struct host_parts *h, int r)
+{
+    return (float *)(void *)((char *)h->share->peer[r] + counts_bytes(h->group->n_ranks));
+}
+
+enum rc host_parts_open(struct host_parts *out, const struct collective_env *env)
+{
+    struct world *w = env->transport->world;
+    size_t n_bytes;
+    enum rc rc;
+
+    *out = (struct host_parts){ .limit_ns = UINT64_MAX, .has_slots = env->compute->ops->touches_memory };
+    if (env->timeout_ms > 0)
+        out->limit_ns = (uint64_t)env->timeout_ms * 1000000u;
+    TRY(world_host_group(w, &out->group, &out->host, &out->n_hosts));
+    n_bytes = counts_bytes(out->group->n_ranks) + (out->has_slots ? SLOT_ELEMS * sizeof(float) : 0);
+    TRY(world_share_open(out->group, n_bytes, &out->share));
+    if (out->n_hosts > 1)
+        out->share->together = w;
+    out->part = calloc((size_t)out->group->n_ranks, sizeof *out->part);
+    out->result = calloc((size_t)out->group->n_ranks, sizeof *out->result);
+    out->operand = calloc((size_t)out->group->n_ranks, sizeof *out->operand);
+    if (!out->part || !out->result || !out->operand)
+        FAIL(RC_NOMEM, "no memory for the parts of %d ranks", out->group->n_ranks);
+out:
+    return rc;
+}
+
+void host_parts_close(struct host_parts *h)
+{
+    free(h->operand);
+    free(h->result);
+    free(h->part);
+    world_share_close(&h->share);
+    world_split_close(&h->group);
+    *h = (struct host_parts){ 0 };
+}
+
+/* --- pieces --- */
+
+/* The share whose block of this rank has all of data[n_elems]; NULL: none. */
+static const struct share *find_share(const struct host_parts *h, const struct collective_env *env, const float *data,
+                                      size_t n_elems)
+{
+    const uintptr_t from = (uintptr_t)data, to = from + n_elems * sizeof *data;
+
+    for (int i = 0; i < env->n_shares; i++) {
+        const struct share *s = env->share[i];
+        const uintptr_t mine = s ? (uintptr_t)s->mine : 0;
+        if (s && s->group->n_ranks == h->group->n_ranks && from >= mine && to <= mine + s->n_bytes)
+            return s;
+    }
+    return NULL;
+}
+
+struct host_piece host_parts_piece(struct host_parts *h, const struct collective_env *env, float *data, size_t n_elems,
+                                   size_t from_elems)
+{
+    const struct share *s = data ? find_share(h, env, data, n_elems) : NULL;
+    const size_t n_left = n_elems - from_elems, n_slot = n_left < SLOT_ELEMS ? n_left : SLOT_ELEMS;
+    const struct host_piece piece = { .range = { from_elems, s || !data ? n_left : n_slot }, .is_slot = data && !s };
+
+    for (int r = 0; r < h->group->n_ranks; r++) {
+        if (!data)
+            h->part[r] = NULL;
+        else if (s)
+            h->part[r] = (float *)(void *)((char *)s->peer[r] + ((const char *)data - (const char *)s->mine));
+        else
+            h->part[r] = slot(h, r);
+    }
+    return piece;
+}
+
+float *host_parts_at(const struct host_parts *h, const struct host_piece *piece, int r, size_t offset_elems)
+{
+    if (!h->part[r])
+        return NULL;
+    return h->part[r] + (piece->is_slot ? offset_elems - piece->range.offset_elems : offset_elems);
+}
+
+void host_parts_put(const struct host_parts *h, const struct host_piece *piece, const float *data, struct range range)
+{
+    if (piece->is_slot && range.n_elems > 0)
+        memcpy(host_parts_at(h, piece, h->group->rank, range.offset_elems), data + range.offset_elems,
+               range.n_elems * sizeof *data);
+}
+
+void host_parts_get(const struct host_parts *h, const struct host_piece *piece, float *data, struct range range)
+{
+    if (piece->is_slot && range.n_elems > 0)
+        memcpy(data + range.offset_elems, host_parts_at(h, piece, h->group->rank, range.offset_elems),
+               range.n_elems * sizeof *data);
+}
+
+struct range host_parts_common(struct range a, struct range b)
+{
+    const size_t from = a.offset_elems > b.offset_elems ? a.offset_elems : b.offset_elems;
+    const size_t a_end = a.offset_elems + a.n_elems, b_end = b.offset_elems + b.n_elems,
+                 end = a_end < b_end ? a_end : b_end;
+
+    return from < end ? (struct range){ from, end - from } : (struct range){ 0, 0 };
+}
+
+/* Where slice i begins. */
+static size_t slice_begin(size_t n_elems, int n_slices, int i)
+{
+    const size_t begin = i < n_slices ? range_part(n_elems, n_slices, i).offset_elems : n_elems;
+
+    return i < n_slices ? begin / LINE_ELEMS * LINE_ELEMS : begin;
+}
+
+struct range host_parts_slice(struct range range, int n_slices, int i)
+{
+    const size_t begin = slice_begin(range.n_elems, n_slices, i), end = slice_begin(range.n_elems, n_slices, i + 1);
+
+    return (struct range){ range.offset_elems + begin, end - begin };
+}
+
+/* --- what ranks do together --- */
+
+enum rc host_parts_meet(struct host_parts *h)
+{
+    const int n_ranks = h->group->n_ranks, rank = h->group->rank;
+
+    h->n_meetings++;
+    for (int i = 0; i < n_ranks; i++) {
+        const int r = (rank + i) % n_ranks; /* not all of them the same one at once */
+        atomic_store_explicit(&counts(h, r)[rank], h->n_meetings, memory_order_release);
+        if (r != rank)
+            share_ring(h->share, r);
+    }
+    return share_wait_counts(h->share, counts(h, rank), n_ranks, h->n_meetings, h->limit_ns);
+}
+
+enum rc host_parts_sum(struct host_parts *h, const struct collective_env *env, const struct host_piece *piece,
+                       struct range range, enum host_sum to, float *own)
+{
+    struct sum_arrays op = { h->operand, h->result, h->group->n_ranks, 1, range.n_elems };
+
+    if (range.n_elems == 0)
+        return RC_OK;
+    for (int r = 0; r < op.n_operands; r++)
+        h->operand[r] = h->result[r] = host_parts_at(h, piece, r, range.offset_elems);
+    if (to == HOST_SUM_TO_ALL)
+        op.n_results = op.n_operands;
+    if (to == HOST_SUM_TO_OWN)
+        h->result[0] = own ? own + range.offset_elems : NULL;
+    compute_sum_arrays(env->compute, &op);
+    return compute_sync(env->compute);
+}
+
+enum rc host_parts_copy(struct host_parts *h, const struct collective_env *env, const struct host_piece *piece,
+                        struct range range, int r, float *data)
+{
+    const struct sum_arrays op = { h->operand, h->result, 1, 1, range.n_elems };
+
+    if (range.n_elems == 0)
+        return RC_OK;
+    h->operand[0] = host_parts_at(h, piece, r, range.offset_elems);
+    h->result[0] = data ? data + range.offset_elems : NULL;
+    compute_sum_arrays(env->compute, &op);
+    return compute_sync(env->compute);
+}
