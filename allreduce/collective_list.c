@@ -8,6 +8,7 @@
 #include "harness/exchange/collective.h"
 
 #define COLLECTIVES(ENTRY) \
+    ENTRY(hierarchical)    \
     ENTRY(ring)            \
     ENTRY(shm)             \
     ENTRY(root)

@@ -12,8 +12,7 @@
 #include "harness/world/share.h"
 #include "harness/world/world.h"
 
-/* SLOT_ELEMS: 128 KiB, which stay in the second-level cache from who writes them to who reads them. */
-enum { SLOT_ELEMS = 1 << 15, LINE_ELEMS = SHARE_ALIGN_BYTES / sizeof(float) };
+enum { LINE_ELEMS = SHARE_ALIGN_BYTES / sizeof(float) };
 
 static size_t counts_bytes(int n_ranks)
 {
@@ -33,17 +32,19 @@ static float *slot(const struct host_parts *h, int r)
     return (float *)(void *)((char *)h->share->peer[r] + counts_bytes(h->group->n_ranks));
 }
 
-enum rc host_parts_open(struct host_parts *out, const struct collective_env *env)
+enum rc host_parts_open(struct host_parts *out, const struct collective_env *env, size_t n_slot_elems)
 {
+    const bool has_slots = env->compute->ops->touches_memory;
     struct world *w = env->transport->world;
     size_t n_bytes;
     enum rc rc;
 
-    *out = (struct host_parts){ .limit_ns = UINT64_MAX, .has_slots = env->compute->ops->touches_memory };
+    *out = (struct host_parts){ .limit_ns = UINT64_MAX,
+                                .n_slot_elems = n_slot_elems < env->max_elems ? n_slot_elems : env->max_elems };
     if (env->timeout_ms > 0)
         out->limit_ns = (uint64_t)env->timeout_ms * 1000000u;
     TRY(world_host_group(w, &out->group, &out->host, &out->n_hosts));
-    n_bytes = counts_bytes(out->group->n_ranks) + (out->has_slots ? SLOT_ELEMS * sizeof(float) : 0);
+    n_bytes = counts_bytes(out->group->n_ranks) + (has_slots ? out->n_slot_elems * sizeof(float) : 0);
     TRY(world_share_open(out->group, n_bytes, &out->share));
     if (out->n_hosts > 1)
         out->share->together = w;
@@ -87,7 +88,7 @@ struct host_piece host_parts_piece(struct host_parts *h, const struct collective
                                    size_t from_elems)
 {
     const struct share *s = data ? find_share(h, env, data, n_elems) : NULL;
-    const size_t n_left = n_elems - from_elems, n_slot = n_left < SLOT_ELEMS ? n_left : SLOT_ELEMS;
+    const size_t n_left = n_elems - from_elems, n_slot = n_left < h->n_slot_elems ? n_left : h->n_slot_elems;
     const struct host_piece piece = { .range = { from_elems, s || !data ? n_left : n_slot }, .is_slot = data && !s };
 
     for (int r = 0; r < h->group->n_ranks; r++) {

@@ -6,7 +6,7 @@
  * goes piece by piece:
  *
  *     data in shares    part[r] is the data of rank r                              one piece: all of it
- *     own data          part[r] is the slot of rank r, which it copies to and from  pieces of at most SLOT_ELEMS
+ *     own data          part[r] is the slot of rank r, which it copies to and from  pieces of at most n_slot_elems
  *
  * Only host_parts_meet() orders what the ranks do with parts.
  */
@@ -33,7 +33,7 @@ struct host_parts {
     float **result, **part; /* [group->n_ranks] */
     uint32_t n_meetings;
     uint64_t limit_ns;
-    bool has_slots;
+    size_t n_slot_elems;
 };
 
 struct host_piece {     /* of the data of a call, in one piece or piece by piece; the same on every rank of the host */
@@ -41,9 +41,9 @@ struct host_piece {     /* of the data of a call, in one piece or piece by piece
     bool is_slot;       /* parts are slots */
 };
 
-/* Collective over the world of env->transport. *out is written on errors too: close it. RC_NOMEM, RC_UNSUPPORTED:
- * memory cannot be shared; RC_PEER. */
-enum rc host_parts_open(struct host_parts *out, const struct collective_env *env) MUST_CHECK;
+/* Collective over the world of env->transport. n_slot_elems: where what is done to a piece stays in caches, few. *out
+ * is written on errors too: close it. RC_NOMEM, RC_UNSUPPORTED: memory cannot be shared; RC_PEER. */
+enum rc host_parts_open(struct host_parts *out, const struct collective_env *env, size_t n_slot_elems) MUST_CHECK;
 void host_parts_close(struct host_parts *h); /* accepts a zeroed one */
 
 /* The piece of data[n_elems] that begins at from_elems. data NULL: hollow, in one piece. Cannot fail. */

@@ -218,37 +218,14 @@ out:
     return rc;
 }
 
-/* Of one half: all chunks but one are sent; with `adds` those received, all but one, are added. */
-static struct collective_cost half_cost(const void *opts, size_t n_elems, int p, int not_sent, int not_received,
-                                        bool adds)
-{
-    const uint64_t n_most = (uint64_t)n_segments(opts, n_elems, p);
-    struct collective_cost cost = { 0 };
-
-    for (int i = 0; i < p; i++) {
-        const uint64_t n_chunk = ring_chunk(i, p, n_elems).n_elems;
-        const uint64_t n_sent = i == not_sent % p ? 0 : n_chunk;
-        cost.msgs += n_sent < n_most ? n_sent : n_most; /* segments of an element or more */
-        cost.bytes += n_sent * sizeof(float);
-        cost.adds += adds && i != not_received % p ? n_chunk : 0;
-    }
-    cost.memory_bytes = cost.adds * COLL_ADD_BYTES;
-    return cost;
-}
-
-static struct collective_cost plus(struct collective_cost a, struct collective_cost b)
-{
-    return (struct collective_cost){ a.msgs + b.msgs, a.bytes + b.bytes, a.adds + b.adds,
-                                     a.memory_bytes + b.memory_bytes };
-}
-
 static struct collective_cost broadcast_cost(const void *opts, const struct collective_call *call, int rank, int p)
 {
     const struct one_to_all scatter = scatter_of(call);
     const int distance = (rank - call->root + p) % p; /* member distance - 1 of the others */
 
     return distance == 0 ? one_to_all_cost(&scatter, rank, p)
-                         : half_cost(opts, call->n_elems, p - 1, distance, distance - 1, false);
+                         : ring_half_cost(call->n_elems, p - 1, n_segments(opts, call->n_elems, p - 1),
+                                          (struct ring_half_ends){ distance, distance - 1 }, false);
 }
 
 static struct collective_cost ring_predict(const void *opts, const struct collective_call *call, int rank,
@@ -262,10 +239,14 @@ static struct collective_cost ring_predict(const void *opts, const struct collec
         return cost;
     if (call->type == COLL_BROADCAST)
         return broadcast_cost(opts, call, rank, n_ranks);
+    const int n = n_segments(opts, n_elems, n_ranks);
     if (call->type != COLL_ALLGATHER)
-        cost = half_cost(opts, n_elems, n_ranks, rank + owned, rank + n_ranks - 1 + owned, true);
+        cost = ring_half_cost(n_elems, n_ranks, n, (struct ring_half_ends){ rank + owned, rank + n_ranks - 1 + owned },
+                              true);
     if (call->type != COLL_REDUCE_SCATTER)
-        cost = plus(cost, half_cost(opts, n_elems, n_ranks, rank + 1 + owned, rank + owned, false));
+        cost =
+            collective_cost_sum(cost, ring_half_cost(n_elems, n_ranks, n,
+                                                     (struct ring_half_ends){ rank + 1 + owned, rank + owned }, false));
     return cost;
 }
 
@@ -283,16 +264,14 @@ static struct collective_cost ring_critical_path(const void *opts, const struct 
 
     if (n_ranks == 1 || n_elems == 0)
         return path;
-    const uint64_t n_links = n_members - 1, n_largest = (n_elems + n_members - 1) / n_members;
-    const uint64_t n_msgs = n_links * (uint64_t)n_segments(opts, n_elems, (int)n_members);
-    const struct collective_cost gather = { .msgs = n_msgs, .bytes = n_links * n_largest * sizeof(float) };
-    const struct collective_cost reduce = { gather.msgs, gather.bytes, n_links * n_largest,
-                                            n_links * n_largest * COLL_ADD_BYTES };
+    const int n = n_segments(opts, n_elems, (int)n_members);
+    const struct collective_cost gather = ring_half_path(n_elems, (int)n_members, n, false);
+    const struct collective_cost reduce = ring_half_path(n_elems, (int)n_members, n, true);
     if (broadcasts)
         path = (struct collective_cost){ 1, one_to_all_cost(&scatter, call->root, n_ranks).bytes, 0, 0 };
     if (call->type & (COLL_ALLREDUCE | COLL_REDUCE_SCATTER))
         path = reduce;
-    return call->type == COLL_REDUCE_SCATTER ? path : plus(path, gather);
+    return call->type == COLL_REDUCE_SCATTER ? path : collective_cost_sum(path, gather);
 }
 
 const struct collective_ops collective_ring = {

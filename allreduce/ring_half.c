@@ -10,7 +10,6 @@
 #include <stdio.h>
 
 #include "harness/compute/compute.h"
-#include "harness/exchange/collective.h"
 #include "harness/net/transport.h"
 
 enum { TAG_RING = 0x1000, N_TAGS = 0x1000 };
@@ -241,4 +240,31 @@ enum rc ring_half(const struct ring_half *h, uint32_t *n_steps)
         TRY(whole_step(h, step, n_before + (uint32_t)step));
 out:
     return rc;
+}
+
+struct collective_cost ring_half_cost(size_t n_elems, int p, int n_segments, struct ring_half_ends ends, bool adds)
+{
+    const uint64_t n_most = (uint64_t)n_segments;
+    struct collective_cost cost = { 0 };
+
+    for (int i = 0; i < p; i++) {
+        const uint64_t n_chunk = ring_chunk(i, p, n_elems).n_elems;
+        const uint64_t n_sent = i == ends.not_sent % p ? 0 : n_chunk;
+        cost.msgs += n_sent < n_most ? n_sent : n_most; /* segments of an element or more */
+        cost.bytes += n_sent * sizeof(float);
+        cost.adds += adds && i != ends.not_received % p ? n_chunk : 0;
+    }
+    cost.memory_bytes = cost.adds * COLL_ADD_BYTES;
+    return cost;
+}
+
+struct collective_cost ring_half_path(size_t n_elems, int p, int n_segments, bool adds)
+{
+    const uint64_t n_links = (uint64_t)p - 1, n_largest = (n_elems + (size_t)p - 1) / (size_t)p;
+    const uint64_t n_adds = adds ? n_links * n_largest : 0;
+
+    return (struct collective_cost){ .msgs = n_elems > 0 ? n_links * (uint64_t)n_segments : 0,
+                                     .bytes = n_links * n_largest * sizeof(float),
+                                     .adds = n_adds,
+                                     .memory_bytes = n_adds * COLL_ADD_BYTES };
 }

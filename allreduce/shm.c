@@ -26,6 +26,8 @@
 
 extern const struct collective_ops collective_shm;
 
+enum { SLOT_ELEMS = 1 << 15 }; /* 128 KiB, which stay in the second-level cache from who writes to who reads them */
+
 struct shm {
     struct collective base;
     struct host_parts host;
@@ -48,7 +50,7 @@ static enum rc shm_open(struct collective **out, const struct collective_env *en
 
     if (!shm)
         return rc_raise(RC_NOMEM, "collective shm: no memory");
-    TRY(host_parts_open(&shm->host, env));
+    TRY(host_parts_open(&shm->host, env, SLOT_ELEMS));
     if (shm->host.n_hosts > 1)
         FAIL(RC_UNSUPPORTED,
              "reducer shm: the ranks are on %d hosts, which have no memory in common; reducer hierarchical sums in the "

@@ -36,6 +36,14 @@ const char *collective_type_name(enum collective_type type)
     return "unknown type";
 }
 
+struct collective_cost collective_cost_sum(struct collective_cost a, struct collective_cost b)
+{
+    return (struct collective_cost){ .msgs = a.msgs + b.msgs,
+                                     .bytes = a.bytes + b.bytes,
+                                     .adds = a.adds + b.adds,
+                                     .memory_bytes = a.memory_bytes + b.memory_bytes };
+}
+
 static enum rc refuse_type(const struct module_kind *kind, const struct collective_ops *ops, enum collective_type type)
 {
     const char *name = collective_type_name(type);

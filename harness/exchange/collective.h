@@ -134,6 +134,8 @@ struct collective { /* first member of each implementation's struct */
 enum rc collective_find(const struct collective_ops **out, const struct module_kind *kind, const char *name) MUST_CHECK;
 /* "reduce-scatter". Cannot fail. */
 const char *collective_type_name(enum collective_type type);
+/* Of what is done one after the other. */
+struct collective_cost collective_cost_sum(struct collective_cost a, struct collective_cost b);
 /* A6, of all types (bits). */
 enum rc collective_require(const struct module_kind *kind, const struct collective_ops *ops, unsigned types) MUST_CHECK;
 

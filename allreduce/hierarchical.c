@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hierarchical.c - allreduce in the memory of each host, and by a ring between hosts.
+ *
+ *     all ranks of a host    each adds a slice of all their vectors, and writes the sum to the first one's
+ * (host_parts.h) first rank of each     allreduce of these sums, around a ring of the hosts (ring_half.h) all ranks of
+ * a host    copy the result from the first one
+ *
+ * So a vector crosses a host's link as often as if the host had one rank: (h - 1) / h of it each way, twice, for h
+ * hosts. On one host it is "shm".
+ *
+ * Additions: on each host in the order of its ranks; then chunk i of h in the order of hosts i, i + 1, ... Every rank
+ * gets the same bits (A1), which depend on who shares a host.
+ *
+ * Compare two-level allreduce: Jia et al., Highly scalable deep learning training system with mixed-precision,
+ * arXiv:1807.11205, 2018.
+ */
+#include <stdlib.h>
+
+#include "allreduce/host_parts.h"
+#include "allreduce/ring_half.h"
+#include "harness/base/arena.h"
+#include "harness/compute/compute.h"
+#include "harness/exchange/collective.h"
+#include "harness/net/transport.h"
+#include "harness/world/world.h"
+
+extern const struct collective_ops collective_hierarchical;
+
+enum { SLOT_ELEMS = 1 << 18 }; /* 1 MiB: of a piece, messages between hosts are large enough to fill a link */
+
+struct hierarchical {
+    struct collective base;
+    struct host_parts host;
+    struct ring_circle circle; /* of the first rank of each host */
+    struct arena arena;
+    float *scratch;   /* a chunk as received; of first ranks */
+    uint32_t n_steps; /* of the ring so far */
+};
+
+static void hierarchical_close(struct collective **c)
+{
+    struct hierarchical *h = (struct hierarchical *)*c;
+
+    arena_close(&h->arena);
+    host_parts_close(&h->host);
+    free(h);
+    *c = NULL;
+}
+
+/* What host h's first rank receives at once, of n_elems. Ranks that are on fewer hosts than they could be need more. */
+static size_t scratch_elems(size_t n_elems, int n_hosts)
+{
+    return n_elems / (size_t)n_hosts + 1;
+}
+
+static struct memory_need hierarchical_memory(const void *opts, const struct job_facts *facts)
+{
+    (void)opts; /* two hosts are the fewest between which something is received */
+    return (struct memory_need){ .worker_bytes = scratch_elems(facts->n_params, 2) * sizeof(float) };
+}
+
+/* host_of[n_ranks] of the hosts, which are numbered in the order of their first ranks: the rank that plays for one. */
+static int first_rank(const int *host_of, int host)
+{
+    int r = 0;
+
+    while (host_of[r] != host)
+        r++;
+    return r;
+}
+
+static enum rc open_circle(struct hierarchical *h, struct world *w)
+{
+    const int n = h->host.n_hosts, index = h->host.host;
+    int *host_of = calloc((size_t)w->n_ranks, sizeof *host_of);
+    enum rc rc;
+
+    if (!host_of)
+        return rc_raise(RC_NOMEM, "collective hierarchical: no memory for %d ranks", w->n_ranks);
+    TRY(world_allgather(w, &h->host.host, host_of, sizeof *host_of));
+    h->circle = (struct ring_circle){ n, index, first_rank(host_of, (index + 1) % n),
+                                      first_rank(host_of, (index + n - 1) % n) };
+out:
+    free(host_of);
+    return rc;
+}
+
+static bool is_first(const struct hierarchical *h)
+{
+    return h->host.group->rank == 0;
+}
+
+static enum rc hierarchical_open(struct collective **out, const struct collective_env *env)
+{
+    struct hierarchical *h = calloc(1, sizeof *h);
+    struct collective *base = &h->base;
+    enum rc rc;
+
+    if (!h)
+        return rc_raise(RC_NOMEM, "collective hierarchical: no memory");
+    TRY(host_parts_open(&h->host, env, SLOT_ELEMS));
+    TRY(open_circle(h, env->transport->world));
+    if (is_first(h) && h->host.n_hosts > 1) {
+        const size_t n_elems = scratch_elems(env->max_elems, h->host.n_hosts);
+        TRY(arena_open(&h->arena, arena_floats_bytes(n_elems)));
+        h->scratch = arena_floats(&h->arena, n_elems);
+    }
+    *out = base;
+    base = NULL;
+out:
+    if (base)
+        hierarchical_close(&base);
+    return rc;
+}
+
+/* Of the first rank of each host. */
+static enum rc sum_of_hosts(struct hierarchical *h, const struct host_piece *piece)
+{
+    struct ring_half half = { .collective = &h->base,
+                              .circle = &h->circle,
+                              .data = host_parts_at(&h->host, piece, 0, piece->range.offset_elems),
+                              .n_elems = piece->range.n_elems,
+                              .first = h->circle.index,
+                              .add = true,
+                              .n_segments = 1,
+                              .scratch = h->scratch };
+    enum rc rc;
+
+    TRY(ring_half(&half, &h->n_steps));
+    half.first = h->circle.index + 1;
+    half.add = false;
+    TRY(ring_half(&half, &h->n_steps));
+out:
+    return rc;
+}
+
+static enum rc sum_of_host(struct hierarchical *h, const struct host_piece *piece)
+{
+    const struct world *group = h->host.group;
+    const enum host_sum to = h->host.n_hosts > 1 ? HOST_SUM_TO_FIRST : HOST_SUM_TO_ALL;
+    enum rc rc;
+
+    TRY(host_parts_meet(&h->host));
+    TRY(host_parts_sum(&h->host, &h->base.env, piece, host_parts_slice(piece->range, group->n_ranks, group->rank), to,
+                       NULL));
+    TRY(host_parts_meet(&h->host));
+out:
+    return rc;
+}
+
+static enum rc run_piece(struct hierarchical *h, const struct host_piece *piece, float *data)
+{
+    const bool is_alone = h->host.group->n_ranks == 1, has_hosts = h->host.n_hosts > 1;
+    enum rc rc = RC_OK;
+
+    host_parts_put(&h->host, piece, data, piece->range);
+    if (!is_alone)
+        TRY(sum_of_host(h, piece));
+    if (has_hosts && is_first(h))
+        TRY(sum_of_hosts(h, piece));
+    if (has_hosts && !is_alone)
+        TRY(host_parts_meet(&h->host));
+    if (has_hosts && !is_first(h))
+        TRY(host_parts_copy(&h->host, &h->base.env, piece, piece->range, 0, data));
+    else
+        host_parts_get(&h->host, piece, data, piece->range);
+    if (has_hosts && !is_alone)
+        TRY(host_parts_meet(&h->host));
+out:
+    return rc;
+}
+
+static enum rc hierarchical_run(struct collective *c, const struct collective_call *call, float *data)
+{
+    struct hierarchical *h = (struct hierarchical *)c;
+    enum rc rc = RC_OK;
+
+    for (size_t done = 0; done < call->n_elems;) {
+        const struct host_piece piece = host_parts_piece(&h->host, &c->env, data, call->n_elems, done);
+        TRY(run_piece(h, &piece, data));
+        done += piece.range.n_elems;
+    }
+out:
+    return rc;
+}
+
+/* --- costs --- */
+
+struct place { /* of a rank */
+    int n_hosts, host, n_on_host, index;
+};
+
+static int host_of(const struct collective_group *group, int rank)
+{
+    return group->host ? group->host[rank] : rank;
+}
+
+/* Hosts are numbered here in the order of their first ranks, whatever their numbers in the group are. */
+static struct place place_of(const struct collective_group *group, int rank)
+{
+    struct place place = { .host = -1 };
+
+    for (int r = 0; r < group->n_ranks; r++) {
+        const bool is_here = host_of(group, r) == host_of(group, rank);
+        int first = 0;
+        while (host_of(group, first) != host_of(group, r))
+            first++;
+        if (first == r && is_here)
+            place.host = place.n_hosts;
+        place.n_hosts += first == r;
+        place.index += is_here && r < rank;
+        place.n_on_host += is_here;
+    }
+    return place;
+}
+
+/* Of the rank of m that adds a slice: in the memory of one host. */
+static struct collective_cost slice_cost(size_t n_elems, struct place at, int index)
+{
+    const size_t n_slice = host_parts_slice((struct range){ 0, n_elems }, at.n_on_host, index).n_elems;
+    const int n_results = at.n_hosts > 1 ? 1 : at.n_on_host;
+
+    if (at.n_on_host == 1)
+        return (struct collective_cost){ 0 };
+    return (struct collective_cost){ .adds = (uint64_t)(at.n_on_host - 1) * n_slice,
+                                     .memory_bytes = (uint64_t)(at.n_on_host + n_results) * n_slice * sizeof(float) };
+}
+
+static struct collective_cost copy_cost(size_t n_elems)
+{
+    return (struct collective_cost){ .memory_bytes = 2 * (uint64_t)n_elems * sizeof(float) };
+}
+
+static struct collective_cost hierarchical_predict(const void *opts, const struct collective_call *call, int rank,
+                                                   const struct collective_group *group)
+{
+    const struct place at = place_of(group, rank);
+    const int h = at.n_hosts, k = at.host;
+    struct collective_cost cost = slice_cost(call->n_elems, at, at.index);
+
+    (void)opts;
+    if (h == 1)
+        return cost;
+    if (at.index > 0)
+        return collective_cost_sum(cost, copy_cost(call->n_elems));
+    cost =
+        collective_cost_sum(cost, ring_half_cost(call->n_elems, h, 1, (struct ring_half_ends){ k + 1, k + h }, true));
+    return collective_cost_sum(cost,
+                               ring_half_cost(call->n_elems, h, 1, (struct ring_half_ends){ k + 2, k + 1 }, false));
+}
+
+/* The host that has most to add comes last to the ring. */
+static struct collective_cost hierarchical_critical_path(const void *opts, const struct collective_call *call,
+                                                         const struct collective_group *group)
+{
+    struct collective_cost slice = { 0 }, copy = { 0 };
+    int n_hosts = 1;
+
+    (void)opts;
+    for (int r = 0; r < group->n_ranks; r++) {
+        const struct place at = place_of(group, r);
+        const struct collective_cost own = slice_cost(call->n_elems, at, at.index);
+        slice.memory_bytes = own.memory_bytes > slice.memory_bytes ? own.memory_bytes : slice.memory_bytes;
+        slice.adds = own.adds > slice.adds ? own.adds : slice.adds; /* of a host of more ranks, whose slices are less */
+        n_hosts = at.n_hosts;
+        if (n_hosts > 1 && at.index > 0)
+            copy = copy_cost(call->n_elems);
+    }
+    if (n_hosts == 1)
+        return slice;
+    const struct collective_cost ring = collective_cost_sum(ring_half_path(call->n_elems, n_hosts, 1, true),
+                                                            ring_half_path(call->n_elems, n_hosts, 1, false));
+    return collective_cost_sum(collective_cost_sum(slice, ring), copy);
+}
+
+const struct collective_ops collective_hierarchical = {
+    .module.name = "hierarchical",
+    .module.caps = COLL_ALLREDUCE | COLL_SHARED,
+    .module.memory = hierarchical_memory,
+    .open = hierarchical_open,
+    .run = hierarchical_run,
+    .predict = hierarchical_predict,
+    .critical_path = hierarchical_critical_path,
+    .close = hierarchical_close,
+};
