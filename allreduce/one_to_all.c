@@ -2,8 +2,7 @@
 /* one_to_all.c - all messages are posted before the first is waited for. */
 #include "allreduce/one_to_all.h"
 
-#include <stdio.h>
-
+#include "allreduce/part_message.h"
 #include "harness/base/range.h"
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
@@ -22,61 +21,36 @@ static struct range part_of(const struct one_to_all *o, int rank, int n_ranks)
     return (struct range){ 0, o->n_elems };
 }
 
-static struct xfer message(const struct one_to_all *o, struct range part, int peer)
+/* To or from peer, with what it or this rank gets. */
+static struct part_message message(const struct collective *c, const struct one_to_all *o, int receiver, int peer)
 {
-    const size_t n_bytes = part.n_elems * sizeof(float);
-
-    return (struct xfer){ .peer = peer,
-                          .tag = o->tag,
-                          .ptr = o->data ? o->data + part.offset_elems : NULL,
-                          .n_bytes = o->data ? n_bytes : 0,
-                          .n_hollow_bytes = o->data ? 0 : n_bytes };
+    return (struct part_message){ .collective = c,
+                                  .data = o->data,
+                                  .part = part_of(o, receiver, c->env.transport->world->n_ranks),
+                                  .peer = peer,
+                                  .tag = o->tag };
 }
 
 static enum rc send_all(const struct collective *c, const struct one_to_all *o)
 {
-    struct transport *t = c->env.transport;
-    char first_message[RC_MESSAGE_BYTES];
-    int n_posted = 0;
+    const int n_ranks = c->env.transport->world->n_ranks;
     enum rc rc = RC_OK;
 
-    for (int r = 0; rc == RC_OK && r < t->world->n_ranks; r++) {
-        const struct range part = r == o->sender ? (struct range){ 0, 0 } : part_of(o, r, t->world->n_ranks);
-        if (part.n_elems == 0)
-            continue;
-        o->xfer[n_posted] = message(o, part, r);
-        rc = transport_send(t, &o->xfer[n_posted]);
-        if (rc == RC_OK)
-            n_posted++;
-        else
-            snprintf(first_message, sizeof first_message, "%s", rc_message());
-    }
-    for (int i = 0; i < n_posted; i++) { /* all are ended (T3), the first error is reported */
-        const enum rc ended = transport_wait(t, &o->xfer[i], rc == RC_OK ? c->env.timeout_ms : DO_NOT_WAIT);
-        if (rc == RC_OK && ended != RC_OK) {
-            rc = ended;
-            snprintf(first_message, sizeof first_message, "%s", rc_message());
-        }
-    }
-    return rc == RC_OK ? rc : rc_raise(rc, "%s", first_message);
+    for (int r = 0; r < n_ranks; r++)
+        o->flight[r] = r == o->sender ? (struct part_message){ 0 } : message(c, o, r, r);
+    for (int r = 0; r < n_ranks; r++)
+        TRY(part_send(&o->flight[r]));
+    for (int r = 0; r < n_ranks; r++)
+        TRY(part_end(&o->flight[r]));
+out:
+    return rc == RC_OK ? rc : part_give_up(o->flight, (size_t)n_ranks, rc);
 }
 
 static enum rc receive_one(const struct collective *c, const struct one_to_all *o)
 {
-    struct transport *t = c->env.transport;
-    const struct range part = part_of(o, t->world->rank, t->world->n_ranks);
-    struct xfer rx = message(o, part, o->sender);
-    enum rc rc = RC_OK;
+    struct part_message m = message(c, o, c->env.transport->world->rank, o->sender);
 
-    if (part.n_elems == 0)
-        return RC_OK;
-    TRY(transport_recv(t, &rx));
-    TRY(transport_wait(t, &rx, c->env.timeout_ms));
-    if (rx.n_bytes + rx.n_hollow_bytes != part.n_elems * sizeof(float))
-        FAIL(RC_MISMATCH, "%s: rank %d sent %zu bytes where %zu belong", c->ops->module.name, o->sender,
-             rx.n_bytes + rx.n_hollow_bytes, part.n_elems * sizeof(float));
-out:
-    return rc;
+    return part_transfer(NULL, &m);
 }
 
 enum rc one_to_all(const struct collective *c, const struct one_to_all *o)

@@ -9,7 +9,7 @@
 #include "harness/base/rc.h"
 #include "harness/exchange/collective.h"
 
-struct xfer;
+struct part_message;
 
 enum one_to_all_parts {
     PART_ALL,             /* a rank gets all n_elems */
@@ -17,18 +17,18 @@ enum one_to_all_parts {
     PART_CHUNK_OF_OTHERS, /* the rank d behind the sender gets chunk d - 1 of n_ranks - 1 */
 };
 
-struct one_to_all { /* the same on every rank, but for data and xfer */
+struct one_to_all { /* the same on every rank, but for data and flight */
     float *data;    /* float[n_elems]; NULL: hollow */
     size_t n_elems;
     enum one_to_all_parts parts; /* empty ones are not sent */
     int sender;
     uint32_t tag;
-    struct xfer *xfer; /* [n_ranks] of the sender; others: not read */
+    struct part_message *flight; /* [n_ranks] of the sender; others: not read */
 };
 
 /* On every rank. Errors: those of the transport; RC_MISMATCH: a part of another length came. */
 enum rc one_to_all(const struct collective *c, const struct one_to_all *o) MUST_CHECK;
-/* What `rank` of n_ranks sends; data, tag and xfer are not read. Pure. */
+/* What `rank` of n_ranks sends; data, tag and flight are not read. Pure. */
 struct collective_cost one_to_all_cost(const struct one_to_all *o, int rank, int n_ranks);
 
 #endif

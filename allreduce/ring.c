@@ -18,11 +18,11 @@
 #include <stdlib.h>
 
 #include "allreduce/one_to_all.h"
+#include "allreduce/part_message.h"
 #include "allreduce/ring_half.h"
 #include "harness/base/arena.h"
 #include "harness/base/opt.h"
 #include "harness/base/range.h"
-#include "harness/compute/compute.h"
 #include "harness/exchange/collective.h"
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
@@ -43,10 +43,10 @@ static const struct opt table[] = {
 struct ring {
     struct collective base;
     struct arena arena;
-    float *scratch;      /* one chunk as received; unused if the transport adds in place (TR_ADD) */
-    uint32_t n_steps;    /* steps so far, in all runs; the same on every rank */
-    struct xfer *chunks; /* [n_ranks]: of a broadcast's root; NULL: not opened for it */
-    struct xfer *flight; /* [3 RING_MOST_SEGMENTS]: of receives, and of sends of two steps; NULL: no segments */
+    float *scratch;              /* one chunk as received; unused if the transport adds in place (TR_ADD) */
+    uint32_t n_steps;            /* steps so far, in all runs; the same on every rank */
+    struct part_message *chunks; /* [n_ranks]: of a broadcast's root; NULL: not opened for it */
+    struct part_message *flight; /* [3 RING_MOST_SEGMENTS]: of receives, and of sends of two steps; NULL: no segments */
 };
 
 /* Of each chunk of n_elems over p ranks: as many of all, which differ by one element at most. */
@@ -177,7 +177,7 @@ static enum rc broadcast(struct ring *ring, const struct collective_call *call, 
         return RC_OK;
     scatter.data = data;
     scatter.tag = ring_tag(ring->n_steps++);
-    scatter.xfer = ring->chunks;
+    scatter.flight = ring->chunks;
     TRY(one_to_all(&ring->base, &scatter));
     if (w->rank == call->root) {
         ring->n_steps += (uint32_t)((w->n_ranks - 2) * /* of the others */

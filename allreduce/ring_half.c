@@ -7,10 +7,7 @@
  */
 #include "allreduce/ring_half.h"
 
-#include <stdio.h>
-
-#include "harness/compute/compute.h"
-#include "harness/net/transport.h"
+#include "allreduce/part_message.h"
 
 enum { TAG_RING = 0x1000, N_TAGS = 0x1000 };
 
@@ -24,51 +21,16 @@ uint32_t ring_tag(uint32_t k)
     return TAG_RING + k % N_TAGS;
 }
 
-/* A message with `range` of the data, to or from peer. Hollow: its bytes are in n_hollow_bytes, and it has no contents.
- */
-static struct xfer message(const struct ring_half *h, int peer, uint32_t k, struct range range)
+/* A message with this part of the data, to or from peer; one to be received is at `beside` before it is added. */
+static struct part_message message(const struct ring_half *h, int peer, uint32_t k, struct range part, float *beside)
 {
-    const size_t n_bytes = range.n_elems * sizeof(float);
-
-    return (struct xfer){ .peer = peer,
-                          .tag = ring_tag(k),
-                          .ptr = h->data ? h->data + range.offset_elems : NULL,
-                          .n_bytes = h->data ? n_bytes : 0,
-                          .n_hollow_bytes = h->data ? 0 : n_bytes };
-}
-
-/* One to be received, which the transport adds, if it can; else it is received at `beside` and added then. */
-static struct xfer message_in(const struct ring_half *h, uint32_t k, struct range range, float *beside)
-{
-    struct xfer rx = message(h, h->circle->previous, k, range);
-
-    rx.add = h->add && (h->collective->env.transport->ops->module.caps & TR_ADD);
-    if (h->data && h->add && !rx.add)
-        rx.ptr = beside;
-    return rx;
-}
-
-/* Is all of `range` in rx? Adds it where the transport has not. */
-static enum rc accept_message(const struct ring_half *h, const struct xfer *rx, struct range range)
-{
-    struct compute *compute = h->collective->env.compute;
-    const size_t n_bytes = rx->n_bytes + rx->n_hollow_bytes;
-    enum rc rc = RC_OK;
-
-    if (n_bytes != range.n_elems * sizeof(float))
-        FAIL(RC_MISMATCH, "ring: rank %d sent %zu bytes where %zu belong", rx->peer, n_bytes,
-             range.n_elems * sizeof(float));
-    if (h->add && !rx->add) {
-        compute_accumulate(compute, h->data ? h->data + range.offset_elems : NULL, rx->ptr, range.n_elems);
-        TRY(compute_sync(compute));
-    }
-out:
-    return rc;
-}
-
-static enum rc wait_for(const struct ring_half *h, struct xfer *x)
-{
-    return transport_wait(h->collective->env.transport, x, h->collective->env.timeout_ms);
+    return (struct part_message){ .collective = h->collective,
+                                  .data = h->data,
+                                  .part = part,
+                                  .peer = peer,
+                                  .tag = ring_tag(k),
+                                  .add = h->add,
+                                  .beside = beside };
 }
 
 /* What arrives in a step, counted from 0, and is sent on in the next one; step -1: what is there at first. */
@@ -81,36 +43,20 @@ static struct range chunk_in(const struct ring_half *h, int step)
 
 static enum rc whole_step(const struct ring_half *h, int step, uint32_t k)
 {
-    struct transport *t = h->collective->env.transport;
-    const struct range sent = chunk_in(h, step - 1), received = chunk_in(h, step);
-    struct xfer tx = message(h, h->circle->next, k, sent), rx = message_in(h, k, received, h->scratch);
-    enum rc rc = RC_OK;
+    struct part_message sent = message(h, h->circle->next, k, chunk_in(h, step - 1), NULL);
+    struct part_message received = message(h, h->circle->previous, k, chunk_in(h, step), h->scratch);
 
-    if (sent.n_elems > 0 && received.n_elems > 0) {
-        TRY(transport_exchange(t, &tx, &rx, h->collective->env.timeout_ms));
-    } else if (sent.n_elems > 0) { /* of many ranks and few elements */
-        TRY(transport_send(t, &tx));
-        TRY(wait_for(h, &tx));
-    } else if (received.n_elems > 0) {
-        TRY(transport_recv(t, &rx));
-        TRY(wait_for(h, &rx));
-    }
-    if (received.n_elems > 0)
-        TRY(accept_message(h, &rx, received));
-out:
-    return rc;
+    return part_transfer(&sent, &received);
 }
 
 /* --- of segments --- */
 
-enum { NOT_POSTED = -1 }; /* as the peer of a transfer in flight */
-
-static struct xfer *receive_of(const struct ring_half *h, int k)
+static struct part_message *receive_of(const struct ring_half *h, int k)
 {
     return &h->flight[k];
 }
 
-static struct xfer *send_of(const struct ring_half *h, int step, int k)
+static struct part_message *send_of(const struct ring_half *h, int step, int k)
 {
     return &h->flight[(1 + step % 2) * RING_MOST_SEGMENTS + k];
 }
@@ -122,14 +68,6 @@ static struct range segment_of(const struct ring_half *h, struct range chunk, in
 
     segment.offset_elems += chunk.offset_elems;
     return segment;
-}
-
-/* x was posted, or ended, with this result. */
-static enum rc note(struct xfer *x, enum rc rc, bool is_ended)
-{
-    if (rc != RC_OK || is_ended)
-        x->peer = NOT_POSTED;
-    return rc;
 }
 
 /* Where segment k of any chunk is received beside the data: those of the next step come while others of this one wait.
@@ -144,62 +82,25 @@ static float *place_beside(const struct ring_half *h, int k)
 
 static enum rc post_receive(const struct ring_half *h, int step, int k, uint32_t n_before)
 {
-    const struct range segment = segment_of(h, chunk_in(h, step), k);
-    struct xfer *x = receive_of(h, k);
+    struct part_message *m = receive_of(h, k);
 
-    if (segment.n_elems == 0)
-        return RC_OK;
-    *x = message_in(h, n_before + (uint32_t)(step * h->n_segments + k), segment, place_beside(h, k));
-    return note(x, transport_recv(h->collective->env.transport, x), false);
-}
-
-static enum rc end_send(const struct ring_half *h, int step, int k)
-{
-    struct xfer *x = send_of(h, step, k);
-
-    return x->peer == NOT_POSTED ? RC_OK : note(x, wait_for(h, x), true);
+    *m = message(h, h->circle->previous, n_before + (uint32_t)(step * h->n_segments + k),
+                 segment_of(h, chunk_in(h, step), k), place_beside(h, k));
+    return part_receive(m);
 }
 
 /* Behind the one of two steps ago, whose place it takes. */
 static enum rc post_send(const struct ring_half *h, int step, int k, uint32_t n_before)
 {
-    const struct range segment = segment_of(h, chunk_in(h, step - 1), k);
-    struct xfer *x = send_of(h, step, k);
+    struct part_message *m = send_of(h, step, k);
     enum rc rc;
 
-    TRY(end_send(h, step, k));
-    if (segment.n_elems == 0)
-        goto out;
-    *x = message(h, h->circle->next, n_before + (uint32_t)(step * h->n_segments + k), segment);
-    TRY(note(x, transport_send(h->collective->env.transport, x), false));
+    TRY(part_end(m));
+    *m = message(h, h->circle->next, n_before + (uint32_t)(step * h->n_segments + k),
+                 segment_of(h, chunk_in(h, step - 1), k), NULL);
+    TRY(part_send(m));
 out:
     return rc;
-}
-
-static enum rc receive(const struct ring_half *h, int step, int k)
-{
-    struct xfer *x = receive_of(h, k);
-    enum rc rc = RC_OK;
-
-    if (x->peer == NOT_POSTED)
-        return RC_OK;
-    TRY(note(x, wait_for(h, x), false));
-    TRY(accept_message(h, x, segment_of(h, chunk_in(h, step), k)));
-out:
-    x->peer = NOT_POSTED;
-    return rc;
-}
-
-/* After an error, whose message stays: nothing is in flight any more (T3). */
-static enum rc give_up(const struct ring_half *h, enum rc why)
-{
-    char message[RC_MESSAGE_BYTES];
-
-    snprintf(message, sizeof message, "%s", rc_message());
-    for (int i = 0; i < 3 * RING_MOST_SEGMENTS; i++)
-        if (h->flight[i].peer != NOT_POSTED)
-            (void)!transport_wait(h->collective->env.transport, &h->flight[i], DO_NOT_WAIT);
-    return rc_raise(why, "%s", message);
 }
 
 static enum rc all_in_segments(const struct ring_half *h, int n_steps, uint32_t n_before)
@@ -208,23 +109,23 @@ static enum rc all_in_segments(const struct ring_half *h, int n_steps, uint32_t 
     enum rc rc = RC_OK;
 
     for (int i = 0; i < 3 * RING_MOST_SEGMENTS; i++)
-        h->flight[i].peer = NOT_POSTED;
+        h->flight[i].is_posted = false;
     for (int k = 0; k < n; k++)
         TRY(post_receive(h, 0, k, n_before));
     for (int k = 0; k < n; k++)
         TRY(post_send(h, 0, k, n_before));
     for (int i = 0; i < n_steps * n; i++) {
         const int step = i / n, k = i % n;
-        TRY(receive(h, step, k));
+        TRY(part_end(receive_of(h, k)));
         if (step + 1 == n_steps)
             continue;
         TRY(post_receive(h, step + 1, k, n_before));
         TRY(post_send(h, step + 1, k, n_before));
     }
     for (int i = 0; i < 2 * n; i++)
-        TRY(end_send(h, i / n, i % n));
+        TRY(part_end(send_of(h, i / n, i % n)));
 out:
-    return rc == RC_OK ? rc : give_up(h, rc);
+    return rc == RC_OK ? rc : part_give_up(h->flight, 3 * RING_MOST_SEGMENTS, rc);
 }
 
 enum rc ring_half(const struct ring_half *h, uint32_t *n_steps)

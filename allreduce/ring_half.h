@@ -28,7 +28,7 @@
 #include "harness/base/rc.h"
 #include "harness/exchange/collective.h"
 
-struct xfer;
+struct part_message;
 
 enum { RING_MOST_SEGMENTS = 64 }; /* of a chunk */
 
@@ -46,7 +46,7 @@ struct ring_half {                       /* all but circle and data the same on 
     int n_segments; /* of each chunk, at most RING_MOST_SEGMENTS */
     float
         *scratch; /* [of the largest chunk + RING_MOST_SEGMENTS]: where the transport does not add in place (TR_ADD) */
-    struct xfer *flight; /* [3 RING_MOST_SEGMENTS], whose contents are not kept; NULL: n_segments is 1 */
+    struct part_message *flight; /* [3 RING_MOST_SEGMENTS], whose contents are not kept; NULL: n_segments is 1 */
 };
 
 struct ring_half_ends {

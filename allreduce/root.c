@@ -14,9 +14,9 @@
 #include <stdlib.h>
 
 #include "allreduce/one_to_all.h"
+#include "allreduce/part_message.h"
 #include "harness/base/arena.h"
 #include "harness/base/range.h"
-#include "harness/compute/compute.h"
 #include "harness/exchange/collective.h"
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
@@ -29,9 +29,9 @@ enum { TAG_GATHER = 0x2000, TAG_SPREAD = 0x3000, N_TAGS = 0x1000 };
 struct root {
     struct collective base;
     struct arena arena;
-    uint32_t turn;       /* runs so far, modulo N_TAGS */
-    float *scratch;      /* rank 0: one vector; unused where the transport adds in place */
-    struct xfer *spread; /* [n_ranks] of a rank that sends to all: what is on its way to each */
+    uint32_t turn;               /* runs so far, modulo N_TAGS */
+    float *scratch;              /* rank 0: one vector; unused where the transport adds in place */
+    struct part_message *spread; /* [n_ranks] of a rank that sends to all: what is on its way to each */
 };
 
 static bool adds(unsigned types)
@@ -87,59 +87,24 @@ static struct range part_from(const struct collective_call *call, int r, int p)
     return call->type == COLL_ALLGATHER ? range_part(call->n_elems, p, r) : (struct range){ 0, call->n_elems };
 }
 
-/* A message of this part of data. */
-static struct xfer message(float *data, struct range part, int peer, uint32_t tag)
-{
-    const size_t n_bytes = part.n_elems * sizeof(float);
-
-    return (struct xfer){ .peer = peer,
-                          .tag = tag,
-                          .ptr = data ? data + part.offset_elems : NULL,
-                          .n_bytes = data ? n_bytes : 0,
-                          .n_hollow_bytes = data ? 0 : n_bytes };
-}
-
-/* Rank 0: receive `part` from peer, over what data holds there or, added, to it. */
-static enum rc receive_part(struct root *root, float *data, struct range part, int peer, bool added)
-{
-    struct transport *t = root->base.env.transport;
-    const bool fused = added && data && (t->ops->module.caps & TR_ADD);
-    struct xfer rx = message(data, part, peer, TAG_GATHER + root->turn);
-    float *to = rx.ptr;
-    enum rc rc = RC_OK;
-
-    if (part.n_elems == 0)
-        return RC_OK;
-    if (added && !fused && data)
-        rx.ptr = root->scratch;
-    rx.add = fused;
-    TRY(transport_recv(t, &rx));
-    TRY(transport_wait(t, &rx, root->base.env.timeout_ms));
-    if (rx.n_bytes + rx.n_hollow_bytes != part.n_elems * sizeof(float))
-        FAIL(RC_MISMATCH, "root: rank %d sent %zu bytes where %zu belong", peer, rx.n_bytes + rx.n_hollow_bytes,
-             part.n_elems * sizeof(float));
-    if (added && !fused) {
-        compute_accumulate(root->base.env.compute, to, rx.ptr, part.n_elems);
-        TRY(compute_sync(root->base.env.compute));
-    }
-out:
-    return rc;
-}
-
 /* Of types other than broadcast: every rank's part to rank 0. */
 static enum rc gather(struct root *root, const struct collective_call *call, float *data)
 {
-    struct transport *t = root->base.env.transport;
-    const int p = t->world->n_ranks;
-    struct xfer tx = message(data, part_from(call, t->world->rank, p), 0, TAG_GATHER + root->turn);
+    const struct world *w = root->base.env.transport->world;
+    struct part_message m = { .collective = &root->base, .data = data, .tag = TAG_GATHER + root->turn };
     enum rc rc = RC_OK;
 
-    for (int r = 1; t->world->rank == 0 && r < p; r++)
-        TRY(receive_part(root, data, part_from(call, r, p), r, adds(call->type)));
-    if (t->world->rank != 0 && tx.n_bytes + tx.n_hollow_bytes > 0) {
-        TRY(transport_send(t, &tx));
-        TRY(transport_wait(t, &tx, root->base.env.timeout_ms));
+    m.add = adds(call->type);
+    m.beside = root->scratch;
+    for (m.peer = 1; w->rank == 0 && m.peer < w->n_ranks; m.peer++) {
+        m.part = part_from(call, m.peer, w->n_ranks);
+        TRY(part_transfer(NULL, &m));
     }
+    if (w->rank == 0)
+        return RC_OK;
+    m.peer = 0;
+    m.part = part_from(call, w->rank, w->n_ranks);
+    TRY(part_transfer(&m, NULL));
 out:
     return rc;
 }
@@ -165,7 +130,7 @@ static enum rc root_run(struct collective *c, const struct collective_call *call
         TRY(gather(root, call, data));
     spread.data = data;
     spread.tag = TAG_SPREAD + root->turn;
-    spread.xfer = root->spread;
+    spread.flight = root->spread;
     TRY(one_to_all(c, &spread));
 out:
     return rc;

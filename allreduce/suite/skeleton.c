@@ -13,11 +13,10 @@
  */
 #include <stdlib.h>
 
+#include "allreduce/part_message.h"
 #include "harness/base/arena.h"
 #include "harness/base/opt.h"
-#include "harness/compute/compute.h"
 #include "harness/exchange/collective.h"
-#include "harness/net/transport.h"
 #include "harness/world/world.h"
 
 extern const struct collective_ops collective_skeleton;
@@ -85,45 +84,22 @@ static void skeleton_close(struct collective **c)
     *c = NULL;
 }
 
-/* data float[n_elems] of one chunk; data NULL: hollow (A5). */
-static void describe(struct xfer *x, float *data, size_t n_elems, int peer, uint32_t tag)
+/* One chunk, through this rank. phase 0: forth, where each adds its own; 1: back. */
+static enum rc pass_on(struct skeleton *k, float *data, struct range chunk, int phase)
 {
-    *x = (struct xfer){ .peer = peer, .tag = tag, .ptr = data };
-    *(data ? &x->n_bytes : &x->n_hollow_bytes) = n_elems * sizeof(float);
-}
+    const int rank = k->base.env.transport->world->rank, last = k->base.env.transport->world->n_ranks - 1;
+    const int from = phase == 0 ? rank - 1 : rank + 1, to = phase == 0 ? rank + 1 : rank - 1;
+    struct part_message m = { .collective = &k->base, .data = data, .part = chunk, .beside = k->received };
+    enum rc rc = RC_OK;
 
-static enum rc send_to(struct skeleton *k, float *data, size_t n_elems, int peer, uint32_t tag)
-{
-    struct transport *t = k->base.env.transport;
-    struct xfer x;
-    enum rc rc;
-
-    describe(&x, data, n_elems, peer, tag);
-    TRY(transport_send(t, &x));
-    TRY(transport_wait(t, &x, k->base.env.timeout_ms));
-out:
-    return rc;
-}
-
-/* into float[n_elems]; adds: to what it holds, instead of over it. */
-static enum rc receive_from(struct skeleton *k, float *into, size_t n_elems, int peer, uint32_t tag, bool adds)
-{
-    struct transport *t = k->base.env.transport;
-    const bool fused = adds && into && (t->ops->module.caps & TR_ADD);
-    struct xfer x;
-    enum rc rc;
-
-    describe(&x, into && adds && !fused ? k->received : into, n_elems, peer, tag);
-    x.add = fused;
-    TRY(transport_recv(t, &x));
-    TRY(transport_wait(t, &x, k->base.env.timeout_ms));
-    if (x.n_bytes + x.n_hollow_bytes != n_elems * sizeof(float))
-        FAIL(RC_MISMATCH, "skeleton: rank %d sent %zu bytes where %zu belong", peer, x.n_bytes + x.n_hollow_bytes,
-             n_elems * sizeof(float));
-    if (adds && !fused) {
-        compute_accumulate(k->base.env.compute, into, k->received, n_elems);
-        TRY(compute_sync(k->base.env.compute));
-    }
+    m.tag = phase == 0 ? TAG_FORTH : TAG_BACK;
+    m.add = phase == 0;
+    m.peer = from;
+    if (from >= 0 && from <= last)
+        TRY(part_transfer(NULL, &m));
+    m.peer = to;
+    if (to >= 0 && to <= last)
+        TRY(part_transfer(&m, NULL));
 out:
     return rc;
 }
@@ -132,20 +108,12 @@ static enum rc skeleton_run(struct collective *c, const struct collective_call *
 {
     struct skeleton *k = (struct skeleton *)c;
     const size_t n_elems = call->n_elems;
-    const struct world *w = c->env.transport->world;
-    const bool has_left = w->rank > 0, has_right = w->rank < w->n_ranks - 1;
     enum rc rc = RC_OK;
 
-    for (int phase = 0; phase < 2; phase++) /* 0: forth, adding; 1: back */
+    for (int phase = 0; phase < 2; phase++)
         for (size_t first = 0, n = 0; first < n_elems; first += n) {
-            const bool back = phase == 1;
-            const uint32_t tag = back ? TAG_BACK : TAG_FORTH;
-            float *chunk = data ? data + first : NULL;
             n = n_elems - first < k->chunk_elems ? n_elems - first : k->chunk_elems;
-            if (back ? has_right : has_left)
-                TRY(receive_from(k, chunk, n, back ? w->rank + 1 : w->rank - 1, tag, !back));
-            if (back ? has_left : has_right)
-                TRY(send_to(k, chunk, n, back ? w->rank - 1 : w->rank + 1, tag));
+            TRY(pass_on(k, data, (struct range){ first, n }, phase));
         }
 out:
     return rc;

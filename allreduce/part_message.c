@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* part_message.c - describe, post, wait, check, add: in this order, whoever calls. */
+#include "allreduce/part_message.h"
+
+#include <stdio.h>
+
+#include "harness/compute/compute.h"
+#include "harness/exchange/collective.h"
+
+static struct transport *transport_of(const struct part_message *m)
+{
+    return m->collective->env.transport;
+}
+
+static float *place_of(const struct part_message *m)
+{
+    return m->data ? m->data + m->part.offset_elems : NULL;
+}
+
+static size_t n_bytes_of(const struct part_message *m)
+{
+    return m->part.n_elems * sizeof(float);
+}
+
+static bool is_message(const struct part_message *m)
+{
+    return m && m->part.n_elems > 0;
+}
+
+static void describe(struct part_message *m)
+{
+    m->xfer = (struct xfer){ .peer = m->peer,
+                             .tag = m->tag,
+                             .ptr = place_of(m),
+                             .n_bytes = m->data ? n_bytes_of(m) : 0,
+                             .n_hollow_bytes = m->data ? 0 : n_bytes_of(m) };
+}
+
+static void describe_received(struct part_message *m)
+{
+    describe(m);
+    m->xfer.add = m->data && m->add && (transport_of(m)->ops->module.caps & TR_ADD);
+    if (m->data && m->add && !m->xfer.add)
+        m->xfer.ptr = m->beside;
+}
+
+/* Is all of the part here? Adds it where the transport has not. */
+static enum rc accept_part(const struct part_message *m)
+{
+    struct compute *compute = m->collective->env.compute;
+    const size_t n_bytes = m->xfer.n_bytes + m->xfer.n_hollow_bytes;
+    enum rc rc = RC_OK;
+
+    if (n_bytes != n_bytes_of(m))
+        FAIL(RC_MISMATCH, "%s: rank %d sent %zu bytes where %zu belong", m->collective->ops->module.name, m->peer,
+             n_bytes, n_bytes_of(m));
+    if (m->add && !m->xfer.add) {
+        compute_accumulate(compute, place_of(m), m->xfer.ptr, m->part.n_elems);
+        TRY(compute_sync(compute));
+    }
+out:
+    return rc;
+}
+
+enum rc part_send(struct part_message *m)
+{
+    enum rc rc = RC_OK;
+
+    if (!is_message(m))
+        return RC_OK;
+    describe(m);
+    TRY(transport_send(transport_of(m), &m->xfer));
+    m->is_posted = true;
+out:
+    return rc;
+}
+
+enum rc part_receive(struct part_message *m)
+{
+    enum rc rc = RC_OK;
+
+    if (!is_message(m))
+        return RC_OK;
+    describe_received(m);
+    TRY(transport_recv(transport_of(m), &m->xfer));
+    m->is_posted = true;
+out:
+    return rc;
+}
+
+enum rc part_end(struct part_message *m)
+{
+    enum rc rc = RC_OK;
+
+    if (!m->is_posted)
+        return RC_OK;
+    m->is_posted = false;
+    TRY(transport_wait(transport_of(m), &m->xfer, m->collective->env.timeout_ms));
+    if (m->xfer.receives)
+        TRY(accept_part(m));
+out:
+    return rc;
+}
+
+/* Additions wait until both are ended: a peer may wait for what is sent. */
+static enum rc exchange(struct part_message *sent, struct part_message *received)
+{
+    enum rc rc;
+
+    describe(sent);
+    describe_received(received);
+    TRY(transport_exchange(transport_of(sent), &sent->xfer, &received->xfer, sent->collective->env.timeout_ms));
+    TRY(accept_part(received));
+out:
+    return rc;
+}
+
+enum rc part_transfer(struct part_message *sent, struct part_message *received)
+{
+    enum rc rc = RC_OK;
+
+    if (is_message(sent) && is_message(received))
+        return exchange(sent, received);
+    if (is_message(sent)) {
+        TRY(part_send(sent));
+        TRY(part_end(sent));
+    } else if (is_message(received)) {
+        TRY(part_receive(received));
+        TRY(part_end(received));
+    }
+out:
+    return rc;
+}
+
+enum rc part_give_up(struct part_message *m, size_t n_messages, enum rc why)
+{
+    char message[RC_MESSAGE_BYTES];
+
+    snprintf(message, sizeof message, "%s", rc_message());
+    for (size_t i = 0; i < n_messages; i++) {
+        if (m[i].is_posted)
+            (void)!transport_wait(transport_of(&m[i]), &m[i].xfer, DO_NOT_WAIT);
+        m[i].is_posted = false;
+    }
+    return rc_raise(why, "%s", message);
+}
