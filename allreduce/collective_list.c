@@ -8,10 +8,11 @@
 #include "harness/exchange/collective.h"
 
 #define COLLECTIVES(ENTRY) \
-    ENTRY(hierarchical)    \
     ENTRY(ring)            \
     ENTRY(shm)             \
-    ENTRY(root)
+    ENTRY(hierarchical)    \
+    ENTRY(root)            \
+    ENTRY(auto)
 
 #if GRADMARK_HAVE_NCCL
 #define DEVICE_COLLECTIVES(DEVICE_ENTRY) DEVICE_ENTRY(nccl)

@@ -27,7 +27,9 @@
 
 extern const struct collective_ops collective_hierarchical;
 
-enum { SLOT_ELEMS = 1 << 18 }; /* 1 MiB: of a piece, messages between hosts are large enough to fill a link */
+/* SLOT_ELEMS: 1 MiB; of such a piece messages between hosts are large enough to fill a link. N_MEETINGS: of a host in a
+ * call, before and behind its sum and before and behind copying that of all hosts. */
+enum { SLOT_ELEMS = 1 << 18, N_MEETINGS = 4 };
 
 struct hierarchical {
     struct collective base;
@@ -267,6 +269,8 @@ static struct collective_cost hierarchical_critical_path(const void *opts, const
         if (n_hosts > 1 && at.index > 0)
             copy = copy_cost(call->n_elems);
     }
+    if (call->n_elems > 0 && slice.adds > 0)
+        slice.meetings = n_hosts > 1 ? N_MEETINGS : 2;
     if (n_hosts == 1)
         return slice;
     const struct collective_cost ring = collective_cost_sum(ring_half_path(call->n_elems, n_hosts, 1, true),

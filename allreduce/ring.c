@@ -268,7 +268,7 @@ static struct collective_cost ring_critical_path(const void *opts, const struct 
     const struct collective_cost gather = ring_half_path(n_elems, (int)n_members, n, false);
     const struct collective_cost reduce = ring_half_path(n_elems, (int)n_members, n, true);
     if (broadcasts)
-        path = (struct collective_cost){ 1, one_to_all_cost(&scatter, call->root, n_ranks).bytes, 0, 0 };
+        path = (struct collective_cost){ 1, one_to_all_cost(&scatter, call->root, n_ranks).bytes, 0, 0, 0 };
     if (call->type & (COLL_ALLREDUCE | COLL_REDUCE_SCATTER))
         path = reduce;
     return call->type == COLL_REDUCE_SCATTER ? path : collective_cost_sum(path, gather);

@@ -174,7 +174,7 @@ static struct collective_cost root_critical_path(const void *opts, const struct 
 
 const struct collective_ops collective_root = {
     .module.name = "root",
-    .module.caps = COLL_ALLREDUCE | COLL_REDUCE_SCATTER | COLL_ALLGATHER | COLL_BROADCAST,
+    .module.caps = COLL_ALLREDUCE | COLL_REDUCE_SCATTER | COLL_ALLGATHER | COLL_BROADCAST | COLL_REFERENCE,
     .module.memory = root_memory,
     .open = root_open,
     .run = root_run,

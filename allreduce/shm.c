@@ -175,7 +175,7 @@ static struct collective_cost shm_predict(const void *opts, const struct collect
     return (struct collective_cost){ 0 };
 }
 
-/* All ranks work at once: the one that has most. */
+/* All ranks work at once: the one that has most. They meet before and behind. */
 static struct collective_cost shm_critical_path(const void *opts, const struct collective_call *call,
                                                 const struct collective_group *group)
 {
@@ -186,6 +186,7 @@ static struct collective_cost shm_critical_path(const void *opts, const struct c
         if (cost.memory_bytes > most.memory_bytes)
             most = cost;
     }
+    most.meetings = group->n_ranks > 1 && call->n_elems > 0 ? 2 : 0;
     return most;
 }
 

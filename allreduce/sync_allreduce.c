@@ -2,6 +2,7 @@
 /* sync_allreduce.c - the sum of each piece over all workers, by a collective. */
 #include "allreduce/sync_allreduce.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "allreduce/collective_list.h"
@@ -88,17 +89,34 @@ static enum rc allreduce_wait(struct sync *s, size_t b)
     return collective_wait(self(s)->collective, b);
 }
 
+static struct collective_call call_of(const struct sync *s, size_t k)
+{
+    return (struct collective_call){ .type = COLL_ALLREDUCE, .n_elems = s->env.buckets->piece[k].n_elems };
+}
+
+/* What runs piece k, and with which options. */
+static const struct collective_ops *algorithm_of(const struct sync *s, size_t k, const void **opts)
+{
+    const struct collective_call call = call_of(s, k);
+    const struct collective *c = ((const struct allreduce *)s)->collective;
+    const struct collective_ops *ops = collective_chosen(c, &call);
+
+    *opts = ops == c->ops ? s->env.collective_opts : NULL;
+    return ops;
+}
+
 /* The critical paths of all pieces, cut into messages of the mean length: as many on the link as bytes say. */
 static struct wire_plan allreduce_wire_plan(const struct sync *s)
 {
-    const struct collective_ops *ops = s->env.collective;
     const struct collective_group all = { s->env.n_workers, s->env.host };
     struct collective_cost path = { 0 }, own = { 0 };
 
     for (size_t k = 0; k < s->env.buckets->n_pieces; k++) {
-        const struct collective_call call = { .type = COLL_ALLREDUCE, .n_elems = s->env.buckets->piece[k].n_elems };
-        const struct collective_cost p = ops->critical_path(s->env.collective_opts, &call, &all);
-        const struct collective_cost o = ops->predict(s->env.collective_opts, &call, all.n_ranks - 1, &all);
+        const struct collective_call call = call_of(s, k);
+        const void *opts;
+        const struct collective_ops *ops = algorithm_of(s, k, &opts);
+        const struct collective_cost p = ops->critical_path(opts, &call, &all);
+        const struct collective_cost o = ops->predict(opts, &call, all.n_ranks - 1, &all);
         path.msgs += p.msgs;
         path.bytes += p.bytes;
         own.msgs += o.msgs;
@@ -108,6 +126,37 @@ static struct wire_plan allreduce_wire_plan(const struct sync *s)
         return (struct wire_plan){ 0 };
     const size_t message_bytes = (size_t)(own.bytes / own.msgs);
     return (struct wire_plan){ message_bytes, (double)path.msgs, (double)path.bytes / (double)message_bytes };
+}
+
+/* Of how many pieces each algorithm is, then why the longest piece has its own. */
+static void allreduce_explain(const struct sync *s, char *text, size_t n_bytes)
+{
+    const size_t n_pieces = s->env.buckets->n_pieces;
+    size_t longest = 0, n_written = 0;
+    const void *opts;
+
+    text[0] = '\0';
+    if (!((const struct allreduce *)s)->collective->ops->chosen)
+        return;
+    for (size_t k = 0; k < n_pieces; k++) {
+        const struct collective_ops *ops = algorithm_of(s, k, &opts);
+        size_t n_of = 0, first = n_pieces;
+        for (size_t i = 0; i < n_pieces; i++)
+            if (algorithm_of(s, i, &opts) == ops) {
+                n_of++;
+                first = i < first ? i : first;
+            }
+        if (first == k && n_written < n_bytes)
+            n_written += (size_t)snprintf(text + n_written, n_bytes - n_written, "%s%s of %zu of %zu pieces",
+                                          k > 0 ? ", " : "", ops->module.name, n_of, n_pieces);
+        if (s->env.buckets->piece[k].n_elems > s->env.buckets->piece[longest].n_elems)
+            longest = k;
+    }
+    if (n_written + 2 >= n_bytes)
+        return;
+    const struct collective_call call = call_of(s, longest);
+    n_written += (size_t)snprintf(text + n_written, n_bytes - n_written, "; ");
+    collective_explain(((const struct allreduce *)s)->collective, &call, text + n_written, n_bytes - n_written);
 }
 
 const struct sync_mode sync_allreduce = {
@@ -120,5 +169,6 @@ const struct sync_mode sync_allreduce = {
     .queue = allreduce_queue,
     .wait = allreduce_wait,
     .wire_plan = allreduce_wire_plan,
+    .explain = allreduce_explain,
     .close = allreduce_close,
 };

@@ -41,7 +41,8 @@ struct collective_cost collective_cost_sum(struct collective_cost a, struct coll
     return (struct collective_cost){ .msgs = a.msgs + b.msgs,
                                      .bytes = a.bytes + b.bytes,
                                      .adds = a.adds + b.adds,
-                                     .memory_bytes = a.memory_bytes + b.memory_bytes };
+                                     .memory_bytes = a.memory_bytes + b.memory_bytes,
+                                     .meetings = a.meetings + b.meetings };
 }
 
 static enum rc refuse_type(const struct module_kind *kind, const struct collective_ops *ops, enum collective_type type)
@@ -98,6 +99,18 @@ void collective_close(struct collective **c)
 {
     if (c && *c)
         (*c)->ops->close(c);
+}
+
+const struct collective_ops *collective_chosen(const struct collective *c, const struct collective_call *call)
+{
+    return c->ops->chosen ? c->ops->chosen(c, call) : c->ops;
+}
+
+void collective_explain(const struct collective *c, const struct collective_call *call, char *text, size_t n_bytes)
+{
+    text[0] = '\0';
+    if (c->ops->explain)
+        c->ops->explain(c, call, text, n_bytes);
 }
 
 enum rc collective_begin(struct collective *c)

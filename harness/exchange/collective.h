@@ -32,7 +32,8 @@
  *   A8  COLL_SHARED: data that is inside env.share[] of its rank is not copied: the ranks of a host read and write it
  * in one another's blocks. It is at the same place of the same share on every rank, which writes no element of it
  *       during the call. Other data is copied through memory of the algorithm's own. The results are the same bits.
- *   A9  COLL_OPAQUE: another library's messages. A3 and A5 do not apply, and costs are zeros.
+ *   A9  COLL_OPAQUE: another library's messages, or of an algorithm that open() chose. A3 and A5 do not apply; costs
+ *       are zeros, or the most of any that could be chosen.
  */
 #ifndef HARNESS_EXCHANGE_COLLECTIVE_H
 #define HARNESS_EXCHANGE_COLLECTIVE_H
@@ -56,10 +57,11 @@ enum collective_type { /* each a bit of an algorithm's caps */
                        COLL_TYPES_END = 1u << 4
 };
 
-enum collective_caps {                         /* beside types */
-                       COLL_DEVICE = 1u << 8,  /* A7 */
-                       COLL_SHARED = 1u << 9,  /* A8 */
-                       COLL_OPAQUE = 1u << 10, /* A9 */
+enum collective_caps {                            /* beside types */
+                       COLL_DEVICE = 1u << 8,     /* A7 */
+                       COLL_SHARED = 1u << 9,     /* A8 */
+                       COLL_OPAQUE = 1u << 10,    /* A9 */
+                       COLL_REFERENCE = 1u << 11, /* to compare others with, not to be chosen */
 };
 
 struct collective_call { /* the same on every rank */
@@ -100,6 +102,7 @@ struct collective_cost { /* t = msgs alpha + bytes beta + memory_bytes gamma (af
     uint64_t bytes;
     uint64_t adds;
     uint64_t memory_bytes; /* read and written, for additions and copies: what the compute is charged with */
+    uint64_t meetings;     /* of the ranks of a host, with COLL_SHARED */
 };
 
 enum { COLL_ADD_BYTES = 12 }; /* memory_bytes of y += x */
@@ -122,6 +125,10 @@ struct collective_ops {
     struct collective_cost (*critical_path)(const void *opts, const struct collective_call *call,
                                             const struct collective_group *group);
     void (*close)(struct collective **c);
+    /* Optional (may be NULL: itself): the algorithm that runs the call, with the options NULL. */
+    const struct collective_ops *(*chosen)(const struct collective *c, const struct collective_call *call);
+    /* Optional, with chosen: why that one, in a few words: text[n_bytes]. */
+    void (*explain)(const struct collective *c, const struct collective_call *call, char *text, size_t n_bytes);
     const struct collective_group_ops *group; /* COLL_DEVICE; else NULL */
 };
 
@@ -146,6 +153,10 @@ enum rc collective_open(struct collective **out, const struct collective_ops *op
  * untouched and no message was sent. Others: see ops. */
 enum rc collective_run(struct collective *c, const struct collective_call *call, float *data) MUST_CHECK;
 void collective_close(struct collective **c); /* NULL-safe, nulls */
+/* What runs the call: c's own ops, or those that it chose. */
+const struct collective_ops *collective_chosen(const struct collective *c, const struct collective_call *call);
+/* Why; "": there was nothing to choose. */
+void collective_explain(const struct collective *c, const struct collective_call *call, char *text, size_t n_bytes);
 /* A7, of one with COLL_DEVICE; a group that was waited for may be begun again. RC_DEVICE, RC_PEER, RC_TIMEOUT. */
 enum rc collective_begin(struct collective *c) MUST_CHECK;
 enum rc collective_end(struct collective *c, size_t group) MUST_CHECK;

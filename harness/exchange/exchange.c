@@ -454,6 +454,13 @@ struct server_facts exchange_served(const struct exchange *x)
     return facts;
 }
 
+void exchange_explain(const struct exchange *x, char *text, size_t n_bytes)
+{
+    text[0] = '\0';
+    if (x->sync && x->sync->ops->explain)
+        x->sync->ops->explain(x->sync, text, n_bytes);
+}
+
 struct wire_plan exchange_wire_plan(const struct exchange *x)
 {
     struct wire_plan plan = x->sync ? x->sync->ops->wire_plan(x->sync) : (struct wire_plan){ 0 };

@@ -169,6 +169,9 @@ struct server_facts exchange_served(const struct exchange *x);
 struct span_ring *exchange_ring(const struct exchange *x, enum exchange_task task);
 /* Every message of this rank since start(), with its place in the gradients; after final(), lent. NULL: not noted. */
 const struct message_log *exchange_messages(const struct exchange *x);
+/* After start(): which algorithms were chosen for the pieces, and why: text[n_bytes]; "": there was nothing to choose.
+ */
+void exchange_explain(const struct exchange *x, char *text, size_t n_bytes);
 /* The messages of a step, for its bound; zeros where nothing is exchanged. */
 struct wire_plan exchange_wire_plan(const struct exchange *x);
 void exchange_close(struct exchange **x); /* NULL-safe, nulls */

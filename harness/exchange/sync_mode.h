@@ -132,6 +132,8 @@ struct sync_mode {             /* without MODE_EXCHANGES the functions are NULL 
     void (*served)(const struct sync *s, struct server_facts *out);
     /* The messages of a step, for its bound; zeros when there are none. Pure. */
     struct wire_plan (*wire_plan)(const struct sync *s);
+    /* Optional (may be NULL: nothing was chosen). Which algorithms open() chose, and why: text[n_bytes]; "": none. */
+    void (*explain)(const struct sync *s, char *text, size_t n_bytes);
     void (*close)(struct sync **s);
 };
 

@@ -214,6 +214,7 @@ static enum rc rank_open(struct rank *r)
     TRY(rank_verify_open(r));
     TRY(start_exchange(r));
     r->memory = exchange_memory_of(r->exchange);
+    exchange_explain(r->exchange, r->result.reducer_reason, sizeof r->result.reducer_reason);
 out:
     return rc;
 }

@@ -433,6 +433,7 @@ static enum rc write_summary(struct report *to, const struct train_job *job, con
     record_text(r, "model", job->opts.model);
     record_text(r, "task", job->opts.forward_only ? "inference" : "training");
     record_text(r, "reducer", job->collective && !omits_average ? job->opts.reducer : NULL);
+    record_text(r, "reducer_reason", result->reducer_reason[0] ? result->reducer_reason : NULL);
     record_text(r, "transport", omits_average ? transport_of_nothing : job->opts.transport);
     record_i64(r, "workers_count", job->n_workers);
     record_i64(r, "servers_count", job->n_servers);

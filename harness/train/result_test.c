@@ -264,8 +264,8 @@ static void ps_summary(void **state)
     assert_record(
         s,
         "{'kind': 'summary', 'mode': 'ps', 'world': 'threads', 'model': 'linear', 'task': 'training', 'reducer': "
-        "null, 'transport': 'zmq', 'workers_count': 2, 'servers_count': 1, 'scaling': 'weak', 'global_batch_count': "
-        "14, 'batch_per_worker_count': 7, 'steps_count': 112, " UNEVENTFUL
+        "null, 'reducer_reason': null, 'transport': 'zmq', 'workers_count': 2, 'servers_count': 1, 'scaling': 'weak', "
+        "'global_batch_count': 14, 'batch_per_worker_count': 7, 'steps_count': 112, " UNEVENTFUL
         "'compute': 'cpu', 'precision': 'fp32', 'workers_per_device_max_count': 2, 'threads_per_worker_count': 2, "
         "'wait_policy': 'sleep', "
         "'image_size_px': 0, 'classes_count': 0, 'params_count': 2, 'dataset': 'line', 'planned_memory_bytes': 50000, "
@@ -362,8 +362,8 @@ static void allreduce_summary(void **state)
     assert_record(
         r.record[8],
         "{'kind': 'summary', 'mode': 'allreduce', 'world': 'sim', 'model': 'lenet', 'task': 'training', 'reducer': "
-        "'ring', 'transport': 'sim', 'workers_count': 3, 'servers_count': 0, 'scaling': 'weak', "
-        "'global_batch_count': 24, 'batch_per_worker_count': 8, 'steps_count': 24, " UNEVENTFUL
+        "'ring', 'reducer_reason': null, 'transport': 'sim', 'workers_count': 3, 'servers_count': 0, 'scaling': "
+        "'weak', 'global_batch_count': 24, 'batch_per_worker_count': 8, 'steps_count': 24, " UNEVENTFUL
         "'compute': 'hollow', 'precision': 'fp32', 'workers_per_device_max_count': null, 'threads_per_worker_count': "
         "1, 'wait_policy': null, "
         "'image_size_px': 8, 'classes_count': 10, 'params_count': 5000, 'dataset': 'digits', 'planned_memory_bytes': "
@@ -409,8 +409,8 @@ static void single_of_a_profile(void **state)
     assert_record(
         r.record[5],
         "{'kind': 'summary', 'mode': 'single', 'world': 'threads', 'model': 'replay', 'task': 'inference', "
-        "'reducer': null, 'transport': 'none', 'workers_count': 1, 'servers_count': 0, 'scaling': 'weak', "
-        "'global_batch_count': 8, 'batch_per_worker_count': 8, 'steps_count': 3, " UNEVENTFUL
+        "'reducer': null, 'reducer_reason': null, 'transport': 'none', 'workers_count': 1, 'servers_count': 0, "
+        "'scaling': 'weak', 'global_batch_count': 8, 'batch_per_worker_count': 8, 'steps_count': 3, " UNEVENTFUL
         "'compute': 'cpu', 'precision': 'bf16', 'workers_per_device_max_count': null, 'threads_per_worker_count': 4, "
         "'wait_policy': 'spin', "
         "'image_size_px': 0, 'classes_count': 0, 'params_count': 9, 'dataset': null, 'planned_memory_bytes': 0, "

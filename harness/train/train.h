@@ -246,6 +246,8 @@ struct train_checks { /* --verify-every */
     struct train_corruption corruption[TRAIN_MAX_CORRUPTIONS]; /* the first of them */
 };
 
+enum { REDUCER_REASON_BYTES = 512 };
+
 struct train_result {       /* on rank 0, of the ranks that are left, which are all but with --on-loss report; owned */
     int n_workers, n_ranks; /* workers first */
     size_t n_steps;         /* of this run that all workers have done: the job's, or where a loss stopped them fewer */
@@ -268,6 +270,7 @@ struct train_result {       /* on rank 0, of the ranks that are left, which are 
     bool has_params;         /* false: hollow */
     struct checkpoint final; /* after the last step; velocity NULL unless the job keeps it; running means: rank
                                 0's own, as evaluated */
+    char reducer_reason[REDUCER_REASON_BYTES]; /* which algorithms were chosen, and why; "": none was */
     struct train_saves saves;
     struct train_checks checks; /* where one finds a corruption, the run ends behind its step */
     enum rc timeline_rc;        /* why the timeline was not written, which took nothing else with it; RC_OK: it was */

@@ -21,12 +21,9 @@
 
 static enum rc print_row(struct table *t, const char *name, const char *value)
 {
-    enum rc rc;
+    const enum rc rc = table_cell(t, "%s", name);
 
-    TRY(table_cell(t, "%s", name));
-    TRY(table_cell(t, "%s", value));
-out:
-    return rc;
+    return rc == RC_OK ? table_cell(t, "%s", value) : rc;
 }
 
 static enum rc print_said(struct table *t, const char *name, const char *text)
@@ -361,6 +358,7 @@ static enum rc fill_table(struct table *t, const struct train_job *job, const st
              m->rest_s * 1e6);
     TRY(print_row(t, "mean step", text));
     TRY(print_exchange(t, job, s));
+    TRY(print_said(t, "reducer", r->reducer_reason));
     TRY(print_servers(t, job, r, m));
     TRY(print_learnt(t, job, r, s));
 out:

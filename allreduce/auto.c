@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * auto.c - of each call, the algorithm that should be the fastest one.
+ *
+ * open() measures the machines (rates.h); the critical path of each algorithm then says how long a call would take. All
+ * ranks have the same rates, and so choose alike. Only algorithms whose costs are known are chosen from, and that can
+ * run here: those in the memory of a host only where all ranks are on one. Their options are the defaults.
+ *
+ * Which one is chosen depends on a measurement, so the order of additions, and with it the bits, may differ between
+ * runs; within one they do not (A1).
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "allreduce/collective_list.h"
+#include "allreduce/rates.h"
+#include "harness/exchange/collective.h"
+#include "harness/net/transport.h"
+#include "harness/world/share.h"
+#include "harness/world/world.h"
+
+extern const struct collective_ops collective_auto;
+
+enum { MAX_CANDIDATES = 16, N_REMEMBERED = 256 };
+
+struct candidate {
+    const struct collective_ops *ops;
+    struct collective *collective;
+};
+
+struct choice { /* of a call */
+    struct collective_call call;
+    int best, second; /* of candidate[]; second -1: there is no other */
+    double best_s, second_s;
+    bool is_made;
+};
+
+struct chooser {
+    struct collective base;
+    struct rates rates;
+    int *host; /* [n_ranks] */
+    struct candidate candidate[MAX_CANDIDATES];
+    int n_candidates;
+    struct choice remembered[N_REMEMBERED]; /* a step has the same calls as the one before */
+};
+
+static bool may_be_chosen(const struct module *m)
+{
+    return !(m->caps & (COLL_DEVICE | COLL_OPAQUE | COLL_REFERENCE));
+}
+
+static void auto_close(struct collective **c)
+{
+    struct chooser *a = (struct chooser *)*c;
+
+    for (int i = 0; i < a->n_candidates; i++)
+        collective_close(&a->candidate[i].collective);
+    free(a->host);
+    free(a);
+    *c = NULL;
+}
+
+/* What all of them need: who is chosen is not known yet. */
+static struct memory_need auto_memory(const void *opts, const struct job_facts *facts)
+{
+    struct memory_need all = { 0 };
+    const struct module *m;
+
+    (void)opts;
+    for (int i = 0; (m = collective_kind.at(i)); i++)
+        if (may_be_chosen(m) && m->memory) {
+            const struct memory_need need = m->memory(NULL, facts);
+            all.worker_bytes += need.worker_bytes;
+            all.rank_0_bytes += need.rank_0_bytes;
+        }
+    return all;
+}
+
+/* One that cannot run where these ranks are is left out, on all of them. */
+static enum rc open_candidates(struct chooser *a, const struct collective_env *env)
+{
+    const struct module *m;
+    enum rc rc = RC_OK;
+
+    for (int i = 0; (m = collective_kind.at(i)) && a->n_candidates < MAX_CANDIDATES; i++) {
+        struct candidate *to = &a->candidate[a->n_candidates];
+        struct collective_env own = *env;
+        if (!may_be_chosen(m) || !(m->caps & env->types))
+            continue;
+        to->ops = (const struct collective_ops *)m;
+        own.types = m->caps & env->types;
+        own.opts = NULL;
+        rc = collective_open(&to->collective, to->ops, &own);
+        if (rc == RC_UNSUPPORTED)
+            continue;
+        TRY(rc);
+        a->n_candidates++;
+    }
+    rc = RC_OK;
+out:
+    return rc;
+}
+
+static enum rc find_hosts(struct chooser *a, struct world *w)
+{
+    struct world *group = NULL;
+    int host, n_hosts;
+    enum rc rc;
+
+    a->host = calloc((size_t)w->n_ranks, sizeof *a->host);
+    if (!a->host)
+        FAIL(RC_NOMEM, "collective auto: no memory for %d ranks", w->n_ranks);
+    TRY(world_host_group(w, &group, &host, &n_hosts));
+    TRY(world_allgather(w, &host, a->host, sizeof host));
+out:
+    world_split_close(&group);
+    return rc;
+}
+
+static enum rc auto_open(struct collective **out, const struct collective_env *env)
+{
+    struct chooser *a = calloc(1, sizeof *a);
+    struct collective *base = &a->base;
+    enum rc rc;
+
+    if (!a)
+        return rc_raise(RC_NOMEM, "collective auto: no memory");
+    TRY(find_hosts(a, env->transport->world));
+    TRY(rates_measure(&a->rates, env));
+    TRY(open_candidates(a, env));
+    *out = base;
+    base = NULL;
+out:
+    if (base)
+        auto_close(&base);
+    return rc;
+}
+
+/* --- the choice --- */
+
+static double expected_s(const struct chooser *a, int i, const struct collective_call *call)
+{
+    const struct collective_group all = { a->base.env.transport->world->n_ranks, a->host };
+    const struct collective_cost path = a->candidate[i].ops->critical_path(NULL, call, &all);
+
+    return rates_time_s(&a->rates, &path);
+}
+
+/* Where two should take as long, the one that the list has first. */
+static struct choice choose(const struct chooser *a, const struct collective_call *call)
+{
+    struct choice made = { .call = *call, .best = -1, .second = -1, INFINITY, INFINITY, true };
+
+    for (int i = 0; i < a->n_candidates; i++) {
+        if (!(a->candidate[i].ops->module.caps & call->type))
+            continue;
+        const double took_s = expected_s(a, i, call);
+        if (made.best < 0 || took_s < made.best_s) {
+            made.second = made.best;
+            made.second_s = made.best_s;
+            made.best = i;
+            made.best_s = took_s;
+        } else if (made.second < 0 || took_s < made.second_s) {
+            made.second = i;
+            made.second_s = took_s;
+        }
+    }
+    return made;
+}
+
+static size_t place_of(const struct collective_call *call)
+{
+    return (call->n_elems * 31 + (size_t)call->type * 7 + (size_t)call->root) % N_REMEMBERED;
+}
+
+static struct choice choice_of(const struct chooser *a, const struct collective_call *call)
+{
+    const struct choice *known = &a->remembered[place_of(call)];
+    const bool is_known = known->is_made && known->call.type == call->type && known->call.root == call->root &&
+                          known->call.n_elems == call->n_elems;
+
+    return is_known ? *known : choose(a, call);
+}
+
+static enum rc auto_run(struct collective *c, const struct collective_call *call, float *data)
+{
+    struct chooser *a = (struct chooser *)c;
+    const struct choice choice = choice_of(a, call);
+
+    a->remembered[place_of(call)] = choice;
+    return collective_run(a->candidate[choice.best].collective, call, data);
+}
+
+static const struct collective_ops *auto_chosen(const struct collective *c, const struct collective_call *call)
+{
+    const struct chooser *a = (const struct chooser *)c;
+
+    return a->candidate[choice_of(a, call).best].ops;
+}
+
+static void auto_explain(const struct collective *c, const struct collective_call *call, char *text, size_t n_bytes)
+{
+    const struct chooser *a = (const struct chooser *)c;
+    const struct choice made = choice_of(a, call);
+    const struct rates *r = &a->rates;
+    char other[96] = "there is no other";
+
+    if (made.second >= 0)
+        (void)snprintf(other, sizeof other, "%s: %.3g us", a->candidate[made.second].ops->module.name,
+                       1e6 * made.second_s);
+    (void)snprintf(text, n_bytes,
+                   "%s for %zu bytes: %.3g us expected (%s), of %.3g us a message, %.3g GB/s a link, %.3g GB/s memory, "
+                   "%.3g us a meeting",
+                   a->candidate[made.best].ops->module.name, call->n_elems * sizeof(float), 1e6 * made.best_s, other,
+                   1e6 * r->alpha_s, 1e-9 * r->bytes_per_s, 1e-9 * r->memory_bytes_per_s, 1e6 * r->meeting_s);
+}
+
+/* --- costs: the most of any --- */
+
+static struct collective_cost most(struct collective_cost a, struct collective_cost b)
+{
+    return (struct collective_cost){ .msgs = a.msgs > b.msgs ? a.msgs : b.msgs,
+                                     .bytes = a.bytes > b.bytes ? a.bytes : b.bytes,
+                                     .adds = a.adds > b.adds ? a.adds : b.adds,
+                                     .memory_bytes = a.memory_bytes > b.memory_bytes ? a.memory_bytes : b.memory_bytes,
+                                     .meetings = a.meetings > b.meetings ? a.meetings : b.meetings };
+}
+
+static struct collective_cost auto_predict(const void *opts, const struct collective_call *call, int rank,
+                                           const struct collective_group *group)
+{
+    struct collective_cost all = { 0 };
+    const struct module *m;
+
+    (void)opts;
+    for (int i = 0; (m = collective_kind.at(i)); i++)
+        if (may_be_chosen(m) && m->caps & call->type)
+            all = most(all, ((const struct collective_ops *)m)->predict(NULL, call, rank, group));
+    return all;
+}
+
+static struct collective_cost auto_critical_path(const void *opts, const struct collective_call *call,
+                                                 const struct collective_group *group)
+{
+    struct collective_cost all = { 0 };
+    const struct module *m;
+
+    (void)opts;
+    for (int i = 0; (m = collective_kind.at(i)); i++)
+        if (may_be_chosen(m) && m->caps & call->type)
+            all = most(all, ((const struct collective_ops *)m)->critical_path(NULL, call, group));
+    return all;
+}
+
+const struct collective_ops collective_auto = {
+    .module.name = "auto",
+    .module.caps = COLL_ALLREDUCE | COLL_REDUCE_SCATTER | COLL_ALLGATHER | COLL_BROADCAST | COLL_SHARED | COLL_OPAQUE,
+    .module.memory = auto_memory,
+    .open = auto_open,
+    .run = auto_run,
+    .predict = auto_predict,
+    .critical_path = auto_critical_path,
+    .chosen = auto_chosen,
+    .explain = auto_explain,
+    .close = auto_close,
+};
