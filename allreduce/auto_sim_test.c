@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * auto_sim_test.c CASE - what "auto" chooses on a simulated cluster, and why it says so: values that follow from the
+ * description. A process simulates once.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "allreduce/collective_list.h"
+#include "allreduce/rates.h"
+#include "harness/cluster/cluster.h"
+#include "harness/compute/compute.h"
+#include "harness/net/transport.h"
+#include "harness/world/world.h"
+
+enum { MAX_ELEMS = 1 << 24, TIMEOUT_MS = 60000, N_RANKS = 4 };
+
+struct look { /* at a call, by every rank */
+    size_t n_elems;
+    char chosen[32], why[512]; /* of rank 0 */
+    int n_others;              /* ranks that chose otherwise */
+};
+
+static enum rc look_at(struct world *w, void *arg)
+{
+    struct look *look = arg;
+    const struct collective_call call = { .type = COLL_ALLREDUCE, .n_elems = look->n_elems };
+    const struct transport_ops *sim = NULL;
+    const struct compute_backend *hollow = NULL;
+    const struct collective_ops *automatic = NULL;
+    struct transport *t = NULL;
+    struct compute *c = NULL;
+    struct collective *collective = NULL;
+    enum rc rc;
+
+    TRY(transport_find(&sim, "sim"));
+    TRY(compute_find(&hollow, "hollow"));
+    TRY(collective_find(&automatic, &collective_kind, "auto"));
+    TRY(transport_open(&t, sim, w));
+    TRY(compute_open(&c, hollow, &(struct compute_env){ 0 }));
+    const struct collective_env env = { .kind = &collective_kind,
+                                        .transport = t,
+                                        .compute = c,
+                                        .timeout_ms = TIMEOUT_MS,
+                                        .types = COLL_ALLREDUCE,
+                                        .max_elems = MAX_ELEMS };
+    TRY(collective_open(&collective, automatic, &env));
+    const char *name = collective_chosen(collective, &call)->module.name;
+    if (w->rank == 0) {
+        snprintf(look->chosen, sizeof look->chosen, "%s", name);
+        collective_explain(collective, &call, look->why, sizeof look->why);
+    }
+    TRY(world_barrier(w));
+    look->n_others += strcmp(name, look->chosen) != 0;
+    TRY(collective_run(collective, &call, NULL)); /* what was chosen can run */
+out:
+    transport_close(&t);
+    collective_close(&collective);
+    compute_close(&c);
+    return rc;
+}
+
+static struct look looked(size_t n_elems, const char *settings)
+{
+    struct look look = { .n_elems = n_elems };
+    const struct world_ops *sim = NULL;
+    struct cluster cluster;
+
+    cluster_default(&cluster);
+    assert_int_equal(cluster_set(&cluster, NULL, settings), RC_OK);
+    const struct world_opts opts = { .cluster = &cluster };
+    assert_int_equal(world_find(&sim, "sim"), RC_OK);
+    assert_int_equal(world_run(sim, &opts, N_RANKS, look_at, &look), RC_OK);
+    assert_int_equal(look.n_others, 0);
+    return look;
+}
+
+/* 1 Gbit/s and 50 us: with 4 ranks an allreduce of many bytes is the ring's, in 6 messages of a quarter. */
+static void many_bytes_go_around_the_ring(void **state)
+{
+    const struct look look = looked(4000000, "link_bits_per_s=1e9,link_latency_s=50e-6,memory_bytes_per_s=1e10");
+
+    (void)state;
+    assert_string_equal(look.chosen, "ring");
+    /* 6 x (50 us + 4 MB / 125 MB/s) + 3 x 12 MB / 10 GB/s */
+    assert_non_null(strstr(look.why, "ring for 16000000 bytes: 1.96e+05 us expected"));
+    assert_non_null(strstr(look.why, "of 50 us a message, 0.125 GB/s a link, 10 GB/s memory, 0 us a meeting"));
+}
+
+/* Ranks that share a host have its memory. */
+static void one_host_sums_in_its_memory(void **state)
+{
+    const struct look look =
+        looked(4000000, "link_bits_per_s=1e9,link_latency_s=50e-6,memory_bytes_per_s=1e10,ranks_per_host_count=4");
+
+    (void)state;
+    assert_string_equal(look.chosen, "shm");
+    /* 8 arrays of 4 MB, each a quarter, read or written */
+    assert_non_null(strstr(look.why, "shm for 16000000 bytes: 3.2e+03 us expected"));
+}
+
+static void several_hosts_sum_in_theirs_first(void **state)
+{
+    const struct look look =
+        looked(4000000, "link_bits_per_s=1e9,link_latency_s=50e-6,memory_bytes_per_s=1e10,ranks_per_host_count=2");
+
+    (void)state;
+    assert_string_equal(look.chosen, "hierarchical");
+    assert_non_null(strstr(look.why, "(ring: 1.96e+05 us)"));
+}
+
+static void times_follow_from_rates(void **state)
+{
+    const struct rates rates = { .alpha_s = 1e-3, .bytes_per_s = 100, .memory_bytes_per_s = 1000, .meeting_s = 0.25 };
+    const struct collective_cost cost = { .msgs = 3, .bytes = 50, .adds = 7, .memory_bytes = 2000, .meetings = 2 };
+
+    (void)state;
+    assert_true(fabs(rates_time_s(&rates, &cost) - (0.003 + 0.5 + 2 + 0.5)) < 1e-12);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(times_follow_from_rates),
+        cmocka_unit_test(many_bytes_go_around_the_ring),
+        cmocka_unit_test(one_host_sums_in_its_memory),
+        cmocka_unit_test(several_hosts_sum_in_theirs_first),
+    };
+
+    for (size_t i = 0; argc == 2 && i < sizeof tests / sizeof *tests; i++)
+        if (strcmp(argv[1], tests[i].name) == 0) {
+            const struct CMUnitTest one[] = { tests[i] };
+            return cmocka_run_group_tests(one, NULL, NULL);
+        }
+    return 2;
+}
