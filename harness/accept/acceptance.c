@@ -97,6 +97,7 @@ void acceptance_close(struct acceptance *a)
         free(a->metric[m].value);
     free(a->tournament.bytes_per_s);
     free(a->tournament.latency_s);
+    free(a->difference);
     free(a->finding);
     free(a->node);
     free(a->node_of_rank);
@@ -160,6 +161,17 @@ enum rc acceptance_add_finding(struct acceptance *a, const struct finding *f)
         return rc_raise(RC_NOMEM, "no memory for a finding");
     a->finding = more;
     more[a->n_findings++] = *f;
+    return RC_OK;
+}
+
+enum rc acceptance_add_difference(struct acceptance *a, const struct node_difference *d)
+{
+    struct node_difference *more = realloc(a->difference, (size_t)(a->n_differences + 1) * sizeof *more);
+
+    if (!more)
+        return rc_raise(RC_NOMEM, "no memory for a node that differs");
+    a->difference = more;
+    more[a->n_differences++] = *d;
     return RC_OK;
 }
 

@@ -118,9 +118,15 @@ struct preflight_row {            /* of one fact that nodes must agree on, or th
     enum accept_outcome outcome;
     char value[ACCEPT_TEXT_BYTES]; /* what most have */
     int node;                      /* the first that differs or breaks the limit; -1: none */
-    char other[ACCEPT_TEXT_BYTES]; /* what that one has */
+    char other[ACCEPT_TEXT_BYTES]; /* what that one has, and how many others differ; of node -1: in what all differ */
 };
 enum { ACCEPT_MAX_PREFLIGHT = 24 };
+
+struct node_difference { /* a node that differs in a fact of preflight, or breaks its limit */
+    int fact;            /* of preflight[] */
+    int node;            /* -1: nodes differ without a majority, and none is to blame */
+    char has[ACCEPT_TEXT_BYTES];
+};
 
 enum subject { SUBJECT_FLEET, SUBJECT_NODE, SUBJECT_RANK, SUBJECT_LINK };
 
@@ -165,6 +171,8 @@ struct acceptance { /* on rank 0; owned */
     struct stage_state stage[ACCEPT_N_STAGES];
     struct preflight_row preflight[ACCEPT_MAX_PREFLIGHT];
     int n_preflight;
+    struct node_difference *difference; /* [n_differences]; in the order of facts; owned */
+    int n_differences;
     struct rank_metric metric[ACCEPT_N_METRICS]; /* value NULL: not measured */
     struct tournament tournament;                /* n_repeats 0: not measured */
     struct sized_rate collective[ACCEPT_MAX_SIZES], ps[ACCEPT_MAX_SIZES];
@@ -205,6 +213,8 @@ enum rc acceptance_add_metric(struct acceptance *a, int metric, int n_repeats) M
 enum rc acceptance_add_tournament(struct acceptance *a, int n_repeats) MUST_CHECK;
 /* Append a copy. RC_NOMEM. */
 enum rc acceptance_add_finding(struct acceptance *a, const struct finding *f) MUST_CHECK;
+/* The same of a fact in which a node differs. RC_NOMEM. */
+enum rc acceptance_add_difference(struct acceptance *a, const struct node_difference *d) MUST_CHECK;
 /* A copy of text that lives as long as a, the same for equal texts: for names and units that are no constants of the
  * program. NULL: no memory. */
 const char *acceptance_keep_text(struct acceptance *a, const char *text);

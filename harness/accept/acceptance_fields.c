@@ -61,6 +61,11 @@ static const struct field of_preflight[] = {
 };
 const struct fields fields_preflight = { "preflight", of_preflight };
 
+static const struct field of_difference[] = { INT(node_difference, fact, "fact", 0, ACCEPT_MAX_PREFLIGHT - 1),
+                                              INT(node_difference, node, "node", -1, MOST),
+                                              TEXT(node_difference, has, "has"), END };
+const struct fields fields_difference = { "difference", of_difference };
+
 static const struct field of_sized_rate[] = { OF(sized_rate, n_bytes, "message_bytes", FIELD_BYTES),
                                               F64(sized_rate, bytes_per_s, "bytes_per_s"),
                                               F64(sized_rate, low_bytes_per_s, "low_bytes_per_s"),

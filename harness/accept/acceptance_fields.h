@@ -7,7 +7,8 @@
  *
  *     acceptance  the whole; how many nodes, ranks, repeats of the tournament there are
  *
- *     node stage preflight collective push_and_pull training corruption soak finding criterion  one for each, as below
+ *     node stage preflight difference collective push_and_pull training corruption soak finding criterion  one for
+ * each, as below
  *
  *     metric  of a rank: {"metric":"flops_per_s","rank":3,"flops_per_s":[one for each repeat]}
  *
@@ -45,7 +46,7 @@ struct fields { /* a kind of records */
     const struct field *field;
 };
 
-extern const struct fields fields_acceptance, fields_node, fields_stage, fields_preflight, fields_collective, fields_ps,
-    fields_training, fields_corruption, fields_soak, fields_finding, fields_criterion;
+extern const struct fields fields_acceptance, fields_node, fields_stage, fields_preflight, fields_difference,
+    fields_collective, fields_ps, fields_training, fields_corruption, fields_soak, fields_finding, fields_criterion;
 
 #endif

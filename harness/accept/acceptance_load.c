@@ -149,6 +149,21 @@ out:
     return rc;
 }
 
+static enum rc read_difference(struct loader *l, const json_t *record)
+{
+    struct node_difference d = { .node = -1 };
+    enum rc rc;
+
+    TRY(read_fields(l, &fields_difference, record, &d));
+    if (d.fact >= l->into->n_preflight)
+        return misfit_key(l, "difference", "fact", "is a fact that there is not");
+    if (d.node >= l->into->n_nodes)
+        return misfit_key(l, "difference", "node", "is a node that there is not");
+    TRY(acceptance_add_difference(l->into, &d));
+out:
+    return rc;
+}
+
 /* The metric of a name, by asking each for its own; -1: none. */
 static int metric_of(const char *name)
 {
@@ -297,7 +312,7 @@ static enum rc read_record(struct loader *l, const json_t *record)
         { "stage", read_stage },           { "metric", read_metric },       { "preflight", read_preflight },
         { "pairs", read_pairs },           { "push_and_pull", read_ps },    { "collective", read_collective },
         { "training", read_training },     { "soak", read_soak },           { "finding", read_finding },
-        { "corruption", read_corruption }, { "criterion", read_criterion },
+        { "corruption", read_corruption }, { "criterion", read_criterion }, { "difference", read_difference },
     };
     const char *kind = json_string_value(json_object_get(record, "kind"));
 

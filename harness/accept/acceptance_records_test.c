@@ -190,7 +190,7 @@ static void an_error_names_line_and_key(void **state)
           "FILE: line 1: record acceptance: \"nodes_count\" is no whole number in its range" },
         { "\"ranks_count\":8", "\"ranks_count\":2000000000", "FILE: line 1: the file is too short for so many" },
         { "\"tournament_repeats_count\":3", "\"tournament_repeats_count\":4",
-          "FILE: line 80: records are missing before the last one" },
+          "FILE: line 81: records are missing before the last one" },
         { "\"nodes_count\":4,\"ranks_count\":8,\"tournament_repeats_count\":3",
           "\"nodes_count\":100,\"ranks_count\":100,\"tournament_repeats_count\":3",
           "FILE: line 1: the file is too short" },
@@ -206,9 +206,12 @@ static void an_error_names_line_and_key(void **state)
         { "\"was_run\":true", "\"was_run\":1", "FILE: line 7: record stage: \"was_run\" is neither true nor false" },
         { "\"took_s\":0.5", "\"took_s\":\"x\"", "FILE: line 7: record stage: \"took_s\" is neither a number nor null" },
         { "\"node\":3", "\"node\":4", "FILE: line 17: record preflight: \"node\" is a node that there is not" },
+        { "\"fact\":1", "\"fact\":2", "FILE: line 18: record difference: \"fact\" is a fact that there is not" },
+        { "\"fact\":1,\"node\":3", "\"fact\":1,\"node\":4",
+          "FILE: line 18: record difference: \"node\" is a node that there is not" },
         { "\"metric\":\"flops_per_s\"", "\"metric\":\"flops\"", "record metric: \"metric\" is no known name" },
         { "\"rank\":1", "\"rank\":2", "record metric: \"rank\" is not the next rank" },
-        { "\"flops_per_s\":[", "\"flops_per_s\":[1,", "FILE: line 19: \"flops_per_s\" is no array of 4 numbers" },
+        { "\"flops_per_s\":[", "\"flops_per_s\":[1,", "FILE: line 20: \"flops_per_s\" is no array of 4 numbers" },
         { "\"latency_s\":[null", "\"latency_s\":[true", "\"latency_s\": number 1 is none" },
         { "\"message_bytes\":4096", "\"message_bytes\":-1", "record collective: \"message_bytes\" is no count" },
         { "\"rank\":5,\"step\"", "\"rank\":8,\"step\"", "record corruption: \"rank\" is a rank that there is not" },
@@ -238,7 +241,8 @@ static void no_line_may_be_lacking_or_be_there_twice(void **state)
     struct acceptance a;
 
     kit_acceptance(&a, 0);
-    a.n_criteria = a.n_preflight = a.n_collective = a.n_ps = a.n_training = 0; /* of which there may be any number */
+    a.n_criteria = a.n_preflight = a.n_differences = a.n_collective = a.n_ps = a.n_training =
+        0; /* of which there may be any number */
     char *text = saved(*state, &a);
     for (const char *at = text; strncmp(at, "{\"kind\":\"end\"", 13) != 0; at += strlen(line)) {
         snprintf(line, sizeof line, "%.*s", (int)strcspn(at, "\n") + 1, at);

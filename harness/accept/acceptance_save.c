@@ -216,6 +216,7 @@ static enum rc save_whole(struct saver *s, const struct acceptance *a)
     TRY(save_ranks(s, a));
     TRY(save_stages(s, a));
     TRY(save_all(s, &fields_preflight, a->preflight, a->n_preflight, sizeof *a->preflight));
+    TRY(save_all(s, &fields_difference, a->difference, a->n_differences, sizeof *a->difference));
     for (int m = 0; m < ACCEPT_N_METRICS; m++)
         if (a->metric[m].value)
             TRY(save_metric(s, a, &a->metric[m]));

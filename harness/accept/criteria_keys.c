@@ -45,7 +45,8 @@ const struct key criteria_keys[] = {
     WHOLE_(most_repeats_count, 2, ACCEPT_MAX_REPEATS, "10", "repeats",
            "most repeats of the same, where the evidence is not in before"),
 
-    REAL_(most_clock_skew_s, 0, 1e6, "0", "s", "most difference of two nodes' clocks; 0: no limit"),
+    REAL_(most_clock_skew_s, 0, 1e6, "0", "s",
+          "most by which a node's clock may differ from the middle of all; 0: no limit"),
     COUNT_(least_memory_free_bytes, 0, 1e18, "0", "bytes", "least free memory of a node; 0: no limit"),
     REAL_(least_link_bits_per_s, 0, 1e18, "0", "bits/s",
           "least rate that a node's network card says that it has; 0: no limit"),

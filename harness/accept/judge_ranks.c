@@ -281,6 +281,8 @@ static void judge_scaling(struct judging *j, const struct scaled_training *all)
         struct criterion *row = acceptance_add_criterion(j->a, ACCEPT_TRAINING, "most_exposed_ratio");
         row->n_samples = all ? (int)c->training_steps_count : 0;
         row_limit(row, all ? all->exposed_ratio : NAN, c->most_exposed_ratio, false, "of a step", who);
+        if (j->a->n_ranks < 2)
+            row_end(row, OUTCOME_NO_DATA, "one rank waits for no communication; at least two would be judged");
     }
 }
 

@@ -6,25 +6,26 @@
 
 #include "harness/accept/judge_parts.h"
 
-static enum rc find_fact(struct acceptance *a, const struct preflight_row *p)
+static enum rc find_difference(struct acceptance *a, const struct preflight_row *p, const struct node_difference *d)
 {
     struct finding f = { .stage = ACCEPT_PREFLIGHT,
-                         .subject = p->node >= 0 ? SUBJECT_NODE : SUBJECT_FLEET,
-                         .a = p->node >= 0 ? p->node : 0,
+                         .subject = d->node >= 0 ? SUBJECT_NODE : SUBJECT_FLEET,
+                         .a = d->node >= 0 ? d->node : 0,
                          .metric = "preflight",
                          .unit = "",
                          .measured = NAN,
                          .expected = NAN };
 
-    if (p->node >= 0)
-        snprintf(f.text, sizeof f.text, "%s is %.110s; most have %.110s", p->what, p->other, p->value);
+    if (d->node >= 0)
+        snprintf(f.text, sizeof f.text, "%s is %.110s; most have %.110s", p->what, d->has, p->value);
     else
-        snprintf(f.text, sizeof f.text, "%s: %.220s", p->what, p->value);
+        snprintf(f.text, sizeof f.text, "%s: %.250s", p->what, d->has);
     return acceptance_add_finding(a, &f);
 }
 
-static enum rc judge_fact(struct judging *j, const struct preflight_row *p)
+static enum rc judge_fact(struct judging *j, int fact)
 {
+    const struct preflight_row *p = &j->a->preflight[fact];
     struct criterion *row = acceptance_add_criterion(j->a, ACCEPT_PREFLIGHT, p->what);
     enum rc rc = RC_OK;
 
@@ -32,9 +33,10 @@ static enum rc judge_fact(struct judging *j, const struct preflight_row *p)
     if (p->node >= 0 && p->node < j->a->n_nodes)
         row_end(row, p->outcome, "%s: %.110s; most have %.110s", j->a->node[p->node].name, p->other, p->value);
     else
-        row_end(row, p->outcome, "%s", p->value);
-    if (p->outcome == OUTCOME_FAIL)
-        TRY(find_fact(j->a, p));
+        row_end(row, p->outcome, "%s", p->other[0] ? p->other : p->value);
+    for (int i = 0; i < j->a->n_differences; i++)
+        if (j->a->difference[i].fact == fact)
+            TRY(find_difference(j->a, p, &j->a->difference[i]));
 out:
     return rc;
 }
@@ -50,7 +52,7 @@ enum rc judge_preflight(struct judging *j)
     enum rc rc = RC_OK;
 
     for (int i = 0; i < a->n_preflight; i++)
-        TRY(judge_fact(j, &a->preflight[i]));
+        TRY(judge_fact(j, i));
     if (a->n_nodes == 1 && a->n_preflight > 0 && has_limit)
         return RC_OK; /* limits judge it */
     if (a->n_preflight == 0)

@@ -101,16 +101,21 @@ static void one_rank_has_nothing_to_compare_with(void **state)
                "one rank is the same as itself; at least two would be judged");
     assert_row(&f, "all nodes agree", OUTCOME_NO_DATA,
                "one node agrees with itself; a limit, such as least_cores_count, would be judged");
-    limits(&f, "stages=preflight,compute,noise,training,least_flops_per_s=1e10,least_memory_bytes_per_s=1e9,"
-               "least_cores_count=4,most_detour_ratio=0.1,most_exposed_ratio=0.9");
+    limits(&f, "stages=preflight,compute,noise,least_flops_per_s=1e10,least_memory_bytes_per_s=1e9,"
+               "least_cores_count=4,most_detour_ratio=0.1");
     judge_it(&f);
     assert_int_equal(f.a.outcome, OUTCOME_PASS);
-    assert_false(has_row(&f, "outliers of flops_per_s") || has_row(&f, "all nodes agree") || has_row(&f, "stragglers"));
-    limits(&f, "least_efficiency_ratio=0.5"); /* that of one node is 1 whatever it does */
+    assert_false(has_row(&f, "outliers of flops_per_s") || has_row(&f, "all nodes agree"));
+    /* that of one node is 1, and one rank waits for nobody, whatever they do */
+    limits(&f, "stages=training,least_efficiency_ratio=0.5,most_exposed_ratio=0.9");
     judge_it(&f);
     assert_row(&f, "least_efficiency_ratio", OUTCOME_NO_DATA,
                "one node is as fast as itself; at least two would be judged");
-    limits(&f, "least_flops_per_s=3e10");
+    assert_row(&f, "most_exposed_ratio", OUTCOME_NO_DATA,
+               "one rank waits for no communication; at least two would be judged");
+    assert_false(has_row(&f, "stragglers"));
+    assert_int_equal(f.a.outcome, OUTCOME_NO_DATA);
+    limits(&f, "stages=compute,least_flops_per_s=3e10");
     judge_it(&f);
     assert_int_equal(f.a.outcome, OUTCOME_FAIL);
     assert_finding(&f, 0, SUBJECT_RANK, 0, 2e10 * 1.01, 3e10);
@@ -145,20 +150,37 @@ static void facts_that_differ_fail(void **state)
 {
     struct fixture *f = *state;
 
+    const struct node_difference of_two = { 0, 2, "4.0" }, of_three = { 0, 3, "3.9" };
+
     f->a.preflight[0].outcome = OUTCOME_FAIL;
     f->a.preflight[0].node = 2;
-    snprintf(f->a.preflight[0].other, ACCEPT_TEXT_BYTES, "4.0");
+    snprintf(f->a.preflight[0].other, ACCEPT_TEXT_BYTES, "4.0, and 1 more node differs");
+    assert_int_equal(acceptance_add_difference(&f->a, &of_two), RC_OK);
+    assert_int_equal(acceptance_add_difference(&f->a, &of_three), RC_OK);
     judge_it(f);
-    assert_row(f, "Open MPI", OUTCOME_FAIL, "host2: 4.0; most have 4.1");
+    assert_row(f, "Open MPI", OUTCOME_FAIL, "host2: 4.0, and 1 more node differs; most have 4.1");
     assert_row(f, "cores", OUTCOME_PASS, "8");
-    assert_row(f, "all nodes agree", OUTCOME_FAIL, "1 found: host2: Open MPI is 4.0; most have 4.1");
+    assert_row(f, "all nodes agree", OUTCOME_FAIL, "2 found, the first host2: Open MPI is 4.0; most have 4.1");
+    assert_int_equal(f->a.n_findings, 2);
     assert_int_equal(f->a.finding[0].subject, SUBJECT_NODE);
     assert_true(f->a.finding[0].a == 2 && f->a.finding[0].q_value == 0);
+    assert_int_equal(f->a.finding[1].subject, SUBJECT_NODE);
+    assert_int_equal(f->a.finding[1].a, 3);
+    assert_string_equal(f->a.finding[1].text, "Open MPI is 3.9; most have 4.1");
+    f->a.n_differences = 1;
+    f->a.difference[0] = (struct node_difference){ 0, -1, "nodes differ, no majority: 2 have 4.1, 2 have 4.0" };
     f->a.preflight[0].node = -1;
+    snprintf(f->a.preflight[0].other, ACCEPT_TEXT_BYTES, "%s", f->a.difference[0].has);
     f->a.preflight[1].outcome = OUTCOME_NO_DATA;
     judge_it(f);
+    assert_int_equal(f->a.n_findings, 1);
     assert_int_equal(f->a.finding[0].subject, SUBJECT_FLEET);
+    assert_string_equal(f->a.finding[0].text, "Open MPI: nodes differ, no majority: 2 have 4.1, 2 have 4.0");
+    assert_row(f, "Open MPI", OUTCOME_FAIL, "nodes differ, no majority: 2 have 4.1, 2 have 4.0");
+    assert_outcomes(f, ACCEPT_PREFLIGHT, OUTCOME_FAIL, OUTCOME_FAIL);
+    f->a.n_differences = 0;
     f->a.preflight[0].outcome = OUTCOME_PASS;
+    f->a.preflight[0].other[0] = '\0';
     judge_it(f);
     assert_outcomes(f, ACCEPT_PREFLIGHT, OUTCOME_NO_DATA, OUTCOME_NO_DATA);
     f->a.n_preflight = 0;

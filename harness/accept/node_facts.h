@@ -34,7 +34,7 @@ enum node_number {
     N_NUMBERS
 };
 
-enum { NODE_TEXT_BYTES = 160 };
+enum { NODE_TEXT_BYTES = 160, NODE_HAS_BYTES = NODE_TEXT_BYTES + 64 /* with words beside it */ };
 
 struct node_facts {
     char text[N_TEXTS][NODE_TEXT_BYTES]; /* "": there is none, or the system does not tell */

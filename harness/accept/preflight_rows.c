@@ -13,9 +13,21 @@
 /* Equal machines tell of a little more or less memory than each other. */
 #define MEMORY_TOLERANCE_RATIO 0.02
 
-struct nodes { /* borrowed, but for scratch */
+#define CLOCK_KEY "most_clock_skew_s"
+
+enum { MOST_NAMED = 4, MOST_GROUPS = 4 };
+/* Of nodes that are not compared with others. */
+enum { GROUP_BROKEN = -1, GROUP_UNKNOWN = -2 };
+
+struct of_node {
+    int group; /* the first node that has the same; GROUP_BROKEN: it breaks a limit, whatever others have */
+    char has[NODE_HAS_BYTES]; /* as shown */
+};
+
+struct nodes { /* borrowed, but for node and scratch */
     struct acceptance *out;
     const struct node_facts *rank; /* [n_ranks] */
+    struct of_node *node;          /* [n_nodes]: of the fact that is compared */
     double *scratch;               /* [n_nodes] */
 };
 
@@ -35,14 +47,21 @@ static struct preflight_row *add_row(struct acceptance *a, const char *what)
     return row;
 }
 
-/* Another node that differs: the first is shown, the others counted. */
-static void blame_node(struct preflight_row *row, int node, int n_before, const char *has)
+/* --- who differs --- */
+
+/* node: -1: nodes differ, and none is to blame. Of the last row; the first is shown in it. */
+static enum rc add_difference(struct acceptance *a, int node, const char *has, const char *why)
 {
+    struct preflight_row *row = &a->preflight[a->n_preflight - 1];
+    struct node_difference d = { .fact = a->n_preflight - 1, .node = node };
+
+    (void)snprintf(d.has, sizeof d.has, "%s%s", has, why);
+    if (row->outcome != OUTCOME_FAIL) {
+        row->node = node;
+        snprintf(row->other, sizeof row->other, "%s", d.has);
+    }
     row->outcome = OUTCOME_FAIL;
-    if (n_before > 0)
-        return;
-    row->node = node;
-    snprintf(row->other, sizeof row->other, "%s", has);
+    return acceptance_add_difference(a, &d);
 }
 
 static void count_others(struct preflight_row *row, int n_blamed)
@@ -54,30 +73,124 @@ static void count_others(struct preflight_row *row, int n_blamed)
                        n_blamed > 2 ? "s" : "", n_blamed > 2 ? "" : "s");
 }
 
+static int n_of_group(const struct nodes *n, int group)
+{
+    int n_equal = 0;
+
+    for (int i = 0; i < n->out->n_nodes; i++)
+        n_equal += n->node[i].group == group;
+    return n_equal;
+}
+
+/* The group of most nodes, of equally many the first; -1: no node is compared. *n_best: how many. */
+static int largest_group(const struct nodes *n, int *n_best)
+{
+    int best = -1;
+
+    *n_best = 0;
+    for (int i = 0; i < n->out->n_nodes && *n_best <= n->out->n_nodes / 2; i++) {
+        const int n_equal = n->node[i].group == i ? n_of_group(n, i) : 0;
+        if (n_equal > *n_best) {
+            best = i;
+            *n_best = n_equal;
+        }
+    }
+    return best;
+}
+
+/* " (host0, host1 and 2 more)" */
+static void name_group(FILE *to, const struct nodes *n, int group)
+{
+    int n_named = 0, n_left = 0;
+
+    for (int i = 0; i < n->out->n_nodes; i++) {
+        if (n->node[i].group != group)
+            continue;
+        if (n_named == MOST_NAMED)
+            n_left++;
+        else
+            fprintf(to, "%s%s", n_named++ > 0 ? ", " : " (", n->out->node[i].name);
+    }
+    if (n_left > 0)
+        fprintf(to, " and %d more", n_left);
+    fputc(')', to);
+}
+
+/* "nodes differ: 4 have 8 (host0, host1, ...), 4 have 4 (...), no majority" */
+static enum rc say_split(char out[ACCEPT_TEXT_BYTES], const struct nodes *n)
+{
+    int n_groups = 0, n_left = 0;
+    FILE *to = fmemopen(out, ACCEPT_TEXT_BYTES, "w");
+
+    if (!to)
+        return rc_raise(RC_NOMEM, "no memory to say in what nodes differ");
+    fputs("nodes differ, no majority: ", to);
+    for (int i = 0; i < n->out->n_nodes; i++) {
+        if (n->node[i].group != i)
+            continue;
+        const int n_equal = n_of_group(n, i);
+        if (n_groups == MOST_GROUPS) {
+            n_left += n_equal;
+            continue;
+        }
+        fprintf(to, "%s%d %s %.48s", n_groups++ > 0 ? ", " : "", n_equal, n_equal == 1 ? "has" : "have",
+                n->node[i].has);
+        name_group(to, n, i);
+    }
+    if (n_left > 0)
+        fprintf(to, ", %d have others", n_left);
+    (void)fclose(to); /* of too long a text the end is left out */
+    out[ACCEPT_TEXT_BYTES - 1] = '\0';
+    return RC_OK;
+}
+
+/* The last row by n->node: who breaks a limit is to blame, and so is who differs from more than half of those that are
+ * compared. Where there is no such majority, nobody is: all of them together differ. beyond: said of who differs. */
+static enum rc settle_row(const struct nodes *n, const char *beyond)
+{
+    struct acceptance *a = n->out;
+    struct preflight_row *row = &a->preflight[a->n_preflight - 1];
+    int n_best, n_compared = 0, n_blamed = 0;
+    const int best = largest_group(n, &n_best);
+    char split[ACCEPT_TEXT_BYTES];
+    enum rc rc = RC_OK;
+
+    for (int i = 0; i < a->n_nodes; i++)
+        n_compared += n->node[i].group >= 0;
+    const bool has_majority = 2 * n_best > n_compared;
+    for (int i = 0; i < a->n_nodes; i++) {
+        const int group = n->node[i].group;
+        if (group != GROUP_BROKEN && (group < 0 || group == best || !has_majority))
+            continue;
+        TRY(add_difference(a, i, n->node[i].has, group == GROUP_BROKEN ? "" : beyond));
+        n_blamed++;
+    }
+    count_others(row, n_blamed);
+    if (n_compared > n_best && !has_majority) {
+        snprintf(row->value, sizeof row->value, "%s, %d of %d nodes", n->node[best].has, n_best, a->n_nodes);
+        TRY(say_split(split, n));
+        TRY(add_difference(a, -1, split, ""));
+    }
+out:
+    return rc;
+}
+
+/* The group of node i, of those before it that are of the same; itself: there is none. */
+typedef bool same_fn(const struct nodes *n, int i, int k, const void *arg);
+
+static int find_group(const struct nodes *n, int i, same_fn *same, const void *arg)
+{
+    for (int k = 0; k < i; k++)
+        if (n->node[k].group == k && same(n, i, k, arg))
+            return k;
+    return i;
+}
+
 /* --- texts --- */
 
 static const char *shown(const char *text)
 {
     return text[0] ? text : "nothing";
-}
-
-/* The text that most nodes have, of equally many the first. */
-static const char *commonest(const struct nodes *n, enum node_text what)
-{
-    const char *best = "";
-    int n_best = 0;
-
-    for (int i = 0; i < n->out->n_nodes && n_best <= n->out->n_nodes / 2; i++) {
-        const char *text = facts_of(n, i)->text[what];
-        int n_equal = 0;
-        for (int k = 0; k < n->out->n_nodes; k++)
-            n_equal += strcmp(facts_of(n, k)->text[what], text) == 0;
-        if (n_equal > n_best) {
-            best = text;
-            n_best = n_equal;
-        }
-    }
-    return best;
 }
 
 static bool nobody_tells(const struct nodes *n, enum node_text what)
@@ -88,22 +201,31 @@ static bool nobody_tells(const struct nodes *n, enum node_text what)
     return true;
 }
 
-/* needed: what it has to be, whatever most have; NULL: anything. */
-static void compare_texts(const struct nodes *n, enum node_text what, const char *name, const char *needed)
+static bool same_text(const struct nodes *n, int i, int k, const void *arg)
 {
-    int n_blamed = 0;
+    const enum node_text what = *(const enum node_text *)arg;
+
+    return strcmp(facts_of(n, i)->text[what], facts_of(n, k)->text[what]) == 0;
+}
+
+/* needed: what it has to be, whatever most have; NULL: anything. */
+static enum rc compare_texts(const struct nodes *n, enum node_text what, const char *name, const char *needed)
+{
+    int n_best;
 
     if (nobody_tells(n, what))
-        return;
+        return RC_OK;
     struct preflight_row *row = add_row(n->out, name);
-    const char *most = commonest(n, what);
-    snprintf(row->value, sizeof row->value, "%s", shown(most));
     for (int i = 0; i < n->out->n_nodes; i++) {
         const char *text = facts_of(n, i)->text[what];
-        if (strcmp(text, most) != 0 || (needed && strcmp(text, needed) != 0))
-            blame_node(row, i, n_blamed++, shown(text));
+        const bool breaks = needed && strcmp(text, needed) != 0;
+        snprintf(n->node[i].has, sizeof n->node[i].has, "%s%s%s", shown(text), breaks ? ", not " : "",
+                 breaks ? needed : "");
+        n->node[i].group = breaks ? GROUP_BROKEN : find_group(n, i, same_text, &what);
     }
-    count_others(row, n_blamed);
+    const int best = largest_group(n, &n_best);
+    snprintf(row->value, sizeof row->value, "%s", shown(facts_of(n, best >= 0 ? best : 0)->text[what]));
+    return settle_row(n, "");
 }
 
 /* --- numbers --- */
@@ -134,83 +256,133 @@ struct number_check {
     const char *least_key;
 };
 
-/* The median of nodes that tell; NaN: none does. */
-static double middle_of(const struct nodes *n, enum node_number what)
+struct compared_numbers { /* by their distance from each other */
+    enum node_number what;
+    double middle, tolerance;
+};
+
+/* The median of nodes that tell; NaN: none does. *n_known: how many do. */
+static double middle_of(const struct nodes *n, enum node_number what, int *n_known)
 {
-    size_t n_known = 0;
+    size_t n_of = 0;
 
     for (int i = 0; i < n->out->n_nodes; i++)
         if (!isnan(facts_of(n, i)->number[what]))
-            n->scratch[n_known++] = facts_of(n, i)->number[what];
-    if (n_known == 0)
+            n->scratch[n_of++] = facts_of(n, i)->number[what];
+    *n_known = (int)n_of;
+    if (n_of == 0)
         return NAN;
-    sorted_make(n->scratch, n_known);
-    return n->scratch[(n_known - 1) / 2]; /* one that there is */
+    sorted_make(n->scratch, n_of);
+    return n->scratch[(n_of - 1) / 2]; /* one that there is */
 }
 
-/* "": it is right; else what is shown of it. */
-static void judge_number(char *out, size_t n_bytes, const struct number_check *c, double value, double middle)
+static bool is_near(double x, double y, double tolerance)
 {
-    char text[64];
-
-    out[0] = '\0';
-    if (isnan(value)) {
-        snprintf(out, n_bytes, "not known");
-        return;
-    }
-    c->format(text, sizeof text, value);
-    if (c->least > 0 && value < c->least)
-        snprintf(out, n_bytes, "%s, less than %s: %.6g", text, c->least_key, c->least);
-    else if (fabs(value - middle) > c->tolerance_ratio * fabs(middle))
-        snprintf(out, n_bytes, "%s", text);
+    return isinf(tolerance) || fabs(x - y) <= tolerance;
 }
 
-static void compare_numbers(const struct nodes *n, const struct number_check *c)
+/* Those near the middle of all are of one group, others as they are near each other. */
+static bool same_number(const struct nodes *n, int i, int k, const void *arg)
 {
-    const double middle = middle_of(n, c->what);
-    char other[ACCEPT_TEXT_BYTES];
-    int n_blamed = 0;
+    const struct compared_numbers *c = arg;
+    const double x = facts_of(n, i)->number[c->what], y = facts_of(n, k)->number[c->what];
 
-    if (isnan(middle) && !(c->least > 0))
-        return;
+    if (isnan(x) || isnan(y))
+        return isnan(x) && isnan(y);
+    const bool is_x = is_near(x, c->middle, c->tolerance), is_y = is_near(y, c->middle, c->tolerance);
+    return is_x || is_y ? is_x && is_y : is_near(x, y, c->tolerance);
+}
+
+/* Of a number that a limit asks for, and half of the nodes or more do not tell: the limit has no data, unless one that
+ * tells breaks it. Returns whether it is so. */
+static bool lacks_data(struct preflight_row *row, const struct nodes *n, int n_known, const char *key, double limit)
+{
+    const int n_nodes = n->out->n_nodes;
+
+    if (!(limit > 0) || 2 * n_known > n_nodes)
+        return false;
+    row->outcome = OUTCOME_NO_DATA;
+    if (n_known == 0)
+        snprintf(row->value, sizeof row->value, "not known, though %s asks for it: %.6g", key, limit);
+    else
+        snprintf(row->value, sizeof row->value, "not known of %d of %d nodes, though %s asks for it: %.6g",
+                 n_nodes - n_known, n_nodes, key, limit);
+    return true;
+}
+
+static void group_number(const struct nodes *n, int i, const struct number_check *c,
+                         const struct compared_numbers *compared, bool lacks)
+{
+    const double value = facts_of(n, i)->number[c->what];
+    struct of_node *to = &n->node[i];
+    char text[64] = "not known";
+
+    if (!isnan(value))
+        c->format(text, sizeof text, value);
+    snprintf(to->has, sizeof to->has, "%s", text);
+    if (isnan(value) && lacks)
+        to->group = GROUP_UNKNOWN;
+    else if (c->least > 0 && value < c->least) {
+        snprintf(to->has, sizeof to->has, "%s, less than %s: %.6g", text, c->least_key, c->least);
+        to->group = GROUP_BROKEN;
+    } else
+        to->group = find_group(n, i, same_number, compared);
+}
+
+static enum rc compare_numbers(const struct nodes *n, const struct number_check *c)
+{
+    int n_known, n_best;
+    struct compared_numbers compared = { .what = c->what, .middle = middle_of(n, c->what, &n_known) };
+
+    if (n_known == 0 && !(c->least > 0))
+        return RC_OK;
+    compared.tolerance = isinf(c->tolerance_ratio) ? INFINITY : c->tolerance_ratio * fabs(compared.middle);
     struct preflight_row *row = add_row(n->out, c->name);
-    if (isnan(middle)) {
-        row->outcome = OUTCOME_NO_DATA;
-        snprintf(row->value, sizeof row->value, "not known, though %s asks for it: %.6g", c->least_key, c->least);
-        return;
-    }
-    c->format(row->value, sizeof row->value, middle);
-    for (int i = 0; i < n->out->n_nodes; i++) {
-        judge_number(other, sizeof other, c, facts_of(n, i)->number[c->what], middle);
-        if (other[0])
-            blame_node(row, i, n_blamed++, other);
-    }
-    count_others(row, n_blamed);
+    if (n_known > 0)
+        c->format(row->value, sizeof row->value, compared.middle);
+    const bool lacks = lacks_data(row, n, n_known, c->least_key, c->least);
+    for (int i = 0; i < n->out->n_nodes; i++)
+        group_number(n, i, c, &compared, lacks);
+    const int best = largest_group(n, &n_best);
+    if (best >= 0 && isnan(facts_of(n, best)->number[c->what]) && !lacks)
+        snprintf(row->value, sizeof row->value, "%s", n->node[best].has); /* most do not tell */
+    return settle_row(n, "");
 }
 
 /* By the middle of all clocks: who differs from it is not rank 0's judge alone. */
-static void compare_clocks(const struct nodes *n, double most_s)
+static enum rc compare_clocks(const struct nodes *n, double most_s)
 {
-    const double middle = middle_of(n, NUMBER_CLOCK_S);
+    int n_known;
     double widest_s = 0;
-    int n_blamed = 0;
+    const struct compared_numbers compared = { .what = NUMBER_CLOCK_S,
+                                               .middle = middle_of(n, NUMBER_CLOCK_S, &n_known),
+                                               .tolerance = most_s > 0 ? most_s : INFINITY };
+    const bool is_alone = n->out->n_nodes < 2;
+    char beyond[64];
 
-    if (n->out->n_nodes < 2 || isnan(middle))
-        return;
+    if ((is_alone || n_known == 0) && !(most_s > 0))
+        return RC_OK;
     struct preflight_row *row = add_row(n->out, "clock skew");
-    for (int i = 0; i < n->out->n_nodes; i++) {
-        const double skew_s = facts_of(n, i)->number[NUMBER_CLOCK_S] - middle;
-        char other[ACCEPT_TEXT_BYTES];
-        if (isnan(skew_s))
-            snprintf(other, sizeof other, "not known");
-        else
-            snprintf(other, sizeof other, "%+.6f s, more than most_clock_skew_s: %g", skew_s, most_s);
-        widest_s = fmax(widest_s, fabs(skew_s));
-        if (isnan(skew_s) || (most_s > 0 && fabs(skew_s) > most_s))
-            blame_node(row, i, n_blamed++, other);
+    const bool lacks = lacks_data(row, n, n_known, CLOCK_KEY, most_s);
+    if (is_alone) {
+        row->outcome = OUTCOME_NO_DATA;
+        snprintf(row->value, sizeof row->value,
+                 "one node has no other clock to compare with, though %s asks for it: %g", CLOCK_KEY, most_s);
+        return RC_OK;
     }
-    snprintf(row->value, sizeof row->value, "at most %.6f s from the middle of all", widest_s);
-    count_others(row, n_blamed);
+    for (int i = 0; i < n->out->n_nodes; i++) {
+        const double skew_s = facts_of(n, i)->number[NUMBER_CLOCK_S] - compared.middle;
+        if (isnan(skew_s))
+            snprintf(n->node[i].has, sizeof n->node[i].has, "not known");
+        else
+            snprintf(n->node[i].has, sizeof n->node[i].has, "%+.6f s", skew_s);
+        n->node[i].group = isnan(skew_s) && lacks ? GROUP_UNKNOWN : find_group(n, i, same_number, &compared);
+        widest_s = fmax(widest_s, fabs(skew_s)); /* of NaN and a number: the number */
+    }
+    if (!lacks)
+        snprintf(row->value, sizeof row->value, "at most %.6f s from the middle of all", widest_s);
+    snprintf(beyond, sizeof beyond, ", more than %s: %g", CLOCK_KEY, most_s);
+    return settle_row(n, most_s > 0 ? beyond : "");
 }
 
 enum rc preflight_compare(struct acceptance *a, const struct node_facts *rank, const struct criteria *c)
@@ -238,16 +410,20 @@ enum rc preflight_compare(struct acceptance *a, const struct node_facts *rank, c
         { NUMBER_LINK_BITS_PER_S, "link speed", as_bits_per_s, 0, c->least_link_bits_per_s, "least_link_bits_per_s" },
     };
 
-    const struct nodes n = { a, rank, malloc((size_t)a->n_nodes * sizeof *n.scratch) };
+    const size_t n_nodes = (size_t)a->n_nodes;
+    struct nodes n = { a, rank, calloc(n_nodes, sizeof *n.node), malloc(n_nodes * sizeof *n.scratch) };
+    enum rc rc = RC_OK;
 
-    if (!n.scratch)
-        return rc_raise(RC_NOMEM, "no memory for the facts of %d nodes", a->n_nodes);
-    a->n_preflight = 0;
+    if (!n.scratch || !n.node)
+        FAIL(RC_NOMEM, "no memory for the facts of %d nodes", a->n_nodes);
+    a->n_preflight = a->n_differences = 0;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        compare_texts(&n, texts[i].what, texts[i].name, texts[i].needed);
+        TRY(compare_texts(&n, texts[i].what, texts[i].name, texts[i].needed));
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        compare_numbers(&n, &numbers[i]);
-    compare_clocks(&n, c->most_clock_skew_s);
+        TRY(compare_numbers(&n, &numbers[i]));
+    TRY(compare_clocks(&n, c->most_clock_skew_s));
+out:
+    free(n.node);
     free(n.scratch);
-    return RC_OK;
+    return rc;
 }

@@ -32,6 +32,7 @@ static int open_fixture(void **state)
     for (int i = 0; i < N_NODES; i++) {
         struct node_facts *of = &f.rank[2 * i];
         f.a.node[i].first_rank = 2 * i;
+        snprintf(f.a.node[i].name, sizeof f.a.node[i].name, "host%d", i);
         strcpy(of->text[TEXT_MPI], "Open MPI v4.1.4");
         strcpy(of->text[TEXT_LINK_STATE], "up");
         of->number[NUMBER_CORES] = 8;
@@ -76,6 +77,30 @@ static void assert_row(const struct fixture *f, const char *what, enum accept_ou
     assert_string_equal(row->other, other);
 }
 
+/* The differences of a fact are those of node[n], in this order. */
+static void assert_blamed(const struct fixture *f, const char *what, const int *node, int n)
+{
+    int n_seen = 0;
+
+    for (int i = 0; i < f->a.n_differences; i++) {
+        const struct node_difference *d = &f->a.difference[i];
+        if (strcmp(f->a.preflight[d->fact].what, what) != 0)
+            continue;
+        assert_true(n_seen < n);
+        assert_int_equal(d->node, node[n_seen++]);
+    }
+    assert_int_equal(n_seen, n);
+}
+#define BLAMED(f, what, ...) \
+    assert_blamed(f, what, (const int[]){ __VA_ARGS__ }, (int)(sizeof((const int[]){ __VA_ARGS__ }) / sizeof(int)))
+
+/* What difference i says. */
+static void assert_has(const struct fixture *f, int i, const char *has)
+{
+    assert_true(i < f->a.n_differences);
+    assert_string_equal(f->a.difference[i].has, has);
+}
+
 static void equal_nodes_pass(void **state)
 {
     struct fixture *f = *state;
@@ -93,6 +118,7 @@ static void equal_nodes_pass(void **state)
     assert_int_equal(f->a.n_preflight, 7);
     compare(f);
     assert_int_equal(f->a.n_preflight, 7);
+    assert_int_equal(f->a.n_differences, 0);
 }
 
 static void the_node_that_differs_is_named(void **state)
@@ -111,6 +137,16 @@ static void the_node_that_differs_is_named(void **state)
     assert_row(f, "memory", OUTCOME_FAIL, "64.0 GiB", 1, "32.0 GiB");
     assert_row(f, "link speed", OUTCOME_FAIL, "100 Gbit/s", 4, "not known");
     assert_row(f, "GPU driver", OUTCOME_FAIL, "nothing", 0, "535.54.03");
+    BLAMED(f, "MPI library", 3);
+    BLAMED(f, "cores", 2, 4); /* both, not the first alone */
+    BLAMED(f, "memory", 1);
+    BLAMED(f, "link speed", 4);
+    BLAMED(f, "GPU driver", 0);
+    compare(f);
+    assert_int_equal(f->a.n_differences, 6);
+    assert_has(f, 1, "535.54.03");
+    assert_has(f, 2, "4");
+    assert_has(f, 3, "16");
 }
 
 /* Rank 0's node has no say of its own: the first that differs from most may be node 0. */
@@ -122,6 +158,8 @@ static void most_decide(void **state)
     strcpy(f->rank[4].text[TEXT_MPI], "Open MPI v5.0.0");
     compare(f);
     assert_row(f, "MPI library", OUTCOME_FAIL, "Open MPI v4.1.4", 0, "Open MPI v5.0.0, and 1 more node differs");
+    BLAMED(f, "MPI library", 0, 2);
+    assert_has(f, 1, "Open MPI v5.0.0");
 }
 
 static void nearly_equal_memory_is_equal(void **state)
@@ -149,6 +187,10 @@ static void limits_are_of_every_node(void **state)
                "100 Gbit/s, less than least_link_bits_per_s: 2e+11, and 4 more nodes differ");
     assert_row(f, "clock skew", OUTCOME_FAIL, "at most 0.002000 s from the middle of all", 0,
                "-0.002000 s, more than most_clock_skew_s: 0.0015, and 1 more node differs");
+    BLAMED(f, "memory free", 3, 4);
+    BLAMED(f, "link speed", 0, 1, 2, 3, 4);
+    BLAMED(f, "clock skew", 0, 4);
+    assert_has(f, f->a.n_differences - 1, "+0.002000 s, more than most_clock_skew_s: 0.0015");
 }
 
 static void a_link_that_is_down_everywhere_fails(void **state)
@@ -158,7 +200,12 @@ static void a_link_that_is_down_everywhere_fails(void **state)
     for (int i = 0; i < N_NODES; i++)
         strcpy(f->rank[2 * i].text[TEXT_LINK_STATE], "down");
     compare(f);
-    assert_row(f, "link state", OUTCOME_FAIL, "down", 0, "down, and 4 more nodes differ");
+    assert_row(f, "link state", OUTCOME_FAIL, "down", 0, "down, not up, and 4 more nodes differ");
+    BLAMED(f, "link state", 0, 1, 2, 3, 4);
+    strcpy(f->rank[4].text[TEXT_LINK_STATE], "up"); /* the one that is right is in no majority */
+    compare(f);
+    assert_row(f, "link state", OUTCOME_FAIL, "up", 0, "down, not up, and 3 more nodes differ");
+    BLAMED(f, "link state", 0, 1, 3, 4);
 }
 
 static void a_limit_of_what_nobody_tells_has_no_data(void **state)
@@ -170,6 +217,108 @@ static void a_limit_of_what_nobody_tells_has_no_data(void **state)
     f->criteria.least_link_bits_per_s = 1e10;
     compare(f);
     assert_row(f, "link speed", OUTCOME_NO_DATA, "not known, though least_link_bits_per_s asks for it: 1e+10", -1, "");
+    f->rank[2].number[NUMBER_LINK_BITS_PER_S] = f->rank[4].number[NUMBER_LINK_BITS_PER_S] = 2e10;
+    compare(f); /* two that keep it do not speak for three */
+    assert_row(f, "link speed", OUTCOME_NO_DATA,
+               "not known of 3 of 5 nodes, though least_link_bits_per_s asks for it: 1e+10", -1, "");
+    f->rank[2].number[NUMBER_LINK_BITS_PER_S] = f->rank[4].number[NUMBER_LINK_BITS_PER_S] = 1e9;
+    compare(f); /* two that break it do */
+    BLAMED(f, "link speed", 1, 2);
+    assert_int_equal(find_row(f, "link speed")->outcome, OUTCOME_FAIL);
+}
+
+/* Of n nodes only. */
+static void compare_first(struct fixture *f, int n_nodes)
+{
+    const int all = f->a.n_nodes;
+
+    f->a.n_nodes = n_nodes;
+    compare(f);
+    f->a.n_nodes = all;
+}
+
+/* One clock, or none, keeps no limit; without a limit nobody asks. */
+static void clocks_that_are_not_measured_have_no_data(void **state)
+{
+    struct fixture *f = *state;
+
+    compare_first(f, 1);
+    assert_null(find_row(f, "clock skew"));
+    f->criteria.most_clock_skew_s = 1e-3;
+    compare_first(f, 1);
+    assert_row(f, "clock skew", OUTCOME_NO_DATA,
+               "one node has no other clock to compare with, though most_clock_skew_s asks for it: 0.001", -1, "");
+    for (int i = 0; i < N_NODES; i++)
+        f->rank[2 * i].number[NUMBER_CLOCK_S] = NAN;
+    compare(f);
+    assert_row(f, "clock skew", OUTCOME_NO_DATA, "not known, though most_clock_skew_s asks for it: 0.001", -1, "");
+    f->rank[0].number[NUMBER_CLOCK_S] = f->rank[2].number[NUMBER_CLOCK_S] = 5;
+    compare(f);
+    assert_row(f, "clock skew", OUTCOME_NO_DATA,
+               "not known of 3 of 5 nodes, though most_clock_skew_s asks for it: 0.001", -1, "");
+    assert_int_equal(f->a.n_differences, 0);
+    f->criteria.most_clock_skew_s = 0;
+    for (int i = 0; i < N_NODES; i++)
+        f->rank[2 * i].number[NUMBER_CLOCK_S] = NAN;
+    compare(f);
+    assert_null(find_row(f, "clock skew"));
+}
+
+/* Two nodes: whose version is right nobody knows. */
+static void without_a_majority_nobody_is_blamed(void **state)
+{
+    struct fixture *f = *state;
+
+    strcpy(f->rank[2].text[TEXT_MPI], "Open MPI v5.0.0");
+    f->rank[2].number[NUMBER_CORES] = 4;
+    f->rank[2].number[NUMBER_CLOCK_S] += 1;
+    f->criteria.most_clock_skew_s = 0.5;
+    compare_first(f, 2);
+    assert_row(f, "MPI library", OUTCOME_FAIL, "Open MPI v4.1.4, 1 of 2 nodes", -1,
+               "nodes differ, no majority: 1 has Open MPI v4.1.4 (host0), 1 has Open MPI v5.0.0 (host1)");
+    assert_row(f, "cores", OUTCOME_FAIL, "8, 1 of 2 nodes", -1,
+               "nodes differ, no majority: 1 has 8 (host0), 1 has 4 (host1)");
+    assert_row(f, "clock skew", OUTCOME_FAIL, "+0.000000 s, 1 of 2 nodes", -1,
+               "nodes differ, no majority: 1 has +0.000000 s (host0), 1 has +1.001000 s (host1)");
+    BLAMED(f, "MPI library", -1);
+    BLAMED(f, "cores", -1);
+    BLAMED(f, "clock skew", -1);
+    f->rank[6].number[NUMBER_CORES] = 4;
+    f->rank[2].number[NUMBER_CLOCK_S] -= 1;
+    compare_first(f, 4); /* two beside two */
+    assert_row(f, "cores", OUTCOME_FAIL, "8, 2 of 4 nodes", -1,
+               "nodes differ, no majority: 2 have 8 (host0, host2), 2 have 4 (host1, host3)");
+    assert_row(f, "MPI library", OUTCOME_FAIL, "Open MPI v4.1.4", 1, "Open MPI v5.0.0");
+    f->rank[8].number[NUMBER_CORES] = 16;
+    compare(f); /* the most, but not more than half */
+    assert_row(f, "cores", OUTCOME_FAIL, "8, 2 of 5 nodes", -1,
+               "nodes differ, no majority: 2 have 8 (host0, host2), 2 have 4 (host1, host3), 1 has 16 (host4)");
+    f->criteria.least_cores_count = 8; /* a limit tells who is wrong; of the others most are right */
+    compare(f);
+    BLAMED(f, "cores", 1, 3, 4);
+    assert_has(f, 1, "4, less than least_cores_count: 8");
+    f->criteria.least_cores_count = 16;
+    compare(f);
+    BLAMED(f, "cores", 0, 1, 2, 3);
+}
+
+/* Whoever is named in a text too long for it is cut, and the text ends. */
+static void many_values_are_cut(void **state)
+{
+    struct fixture *f = *state;
+
+    for (int i = 0; i < N_NODES; i++) {
+        memset(f->rank[2 * i].text[TEXT_CPU], 'a' + i, NODE_TEXT_BYTES - 1);
+        memset(f->a.node[i].name, 'A' + i, ACCEPT_NAME_BYTES - 1);
+    }
+    compare(f);
+    BLAMED(f, "CPU", -1);
+    assert_has(f, 0, find_row(f, "CPU")->other);
+    assert_int_equal(strlen(find_row(f, "CPU")->other), ACCEPT_TEXT_BYTES - 1);
+    for (int i = 0; i < N_NODES; i++)
+        snprintf(f->a.node[i].name, ACCEPT_NAME_BYTES, "h%d", i);
+    compare(f);
+    assert_non_null(strstr(find_row(f, "CPU")->other, " (h3), 1 have others"));
 }
 
 int main(void)
@@ -182,6 +331,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(limits_are_of_every_node, open_fixture, close_fixture),
         cmocka_unit_test_setup_teardown(a_link_that_is_down_everywhere_fails, open_fixture, close_fixture),
         cmocka_unit_test_setup_teardown(a_limit_of_what_nobody_tells_has_no_data, open_fixture, close_fixture),
+        cmocka_unit_test_setup_teardown(clocks_that_are_not_measured_have_no_data, open_fixture, close_fixture),
+        cmocka_unit_test_setup_teardown(without_a_majority_nobody_is_blamed, open_fixture, close_fixture),
+        cmocka_unit_test_setup_teardown(many_values_are_cut, open_fixture, close_fixture),
     };
 
     return cmocka_run_group_tests_name("preflight_rows", tests, NULL, NULL);

@@ -247,7 +247,7 @@ static enum rc add_fact(struct table *t, const struct acceptance *a, const struc
     TRY(table_cell(t, "%s", p->outcome == OUTCOME_FAIL ? "FAIL" : accept_outcome_name(p->outcome)));
     TRY(text_cell(t, p->value));
     TRY(text_cell(t, p->node >= 0 ? a->node[p->node].name : "-"));
-    TRY(text_cell(t, p->node >= 0 ? p->other : "-"));
+    TRY(text_cell(t, p->other[0] ? p->other : "-"));
 out:
     return rc;
 }

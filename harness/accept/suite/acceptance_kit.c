@@ -58,6 +58,7 @@ static void fill_others(struct acceptance *a, int faults)
     a->preflight[0] = (struct preflight_row){ "cores", OUTCOME_PASS, "2", -1, "" };
     a->preflight[1] = (struct preflight_row){ "kernel", OUTCOME_FAIL, "6.1.0", 3, "6.0.9" };
     a->n_preflight = 2;
+    assert_int_equal(acceptance_add_difference(a, &(struct node_difference){ 1, 3, "6.0.9" }), RC_OK);
     a->collective[0] = (struct sized_rate){ 4096, 1e6, 0.9e6, 1.1e6, NAN, 5 };
     a->collective[1] = (struct sized_rate){ 1048576, 90e6, 88e6, 92e6, 0.9, 5 };
     a->n_collective = 2;
@@ -284,6 +285,12 @@ static void same_rows(const struct acceptance *a, const struct acceptance *b)
         assert_string_equal(a->preflight[i].value, b->preflight[i].value);
         assert_int_equal(a->preflight[i].node, b->preflight[i].node);
         assert_string_equal(a->preflight[i].other, b->preflight[i].other);
+    }
+    assert_int_equal(a->n_differences, b->n_differences);
+    for (int i = 0; i < a->n_differences; i++) {
+        assert_int_equal(a->difference[i].fact, b->difference[i].fact);
+        assert_int_equal(a->difference[i].node, b->difference[i].node);
+        assert_string_equal(a->difference[i].has, b->difference[i].has);
     }
     assert_int_equal(a->n_corruptions, b->n_corruptions);
     for (int i = 0; i < a->n_corruptions; i++) {
