@@ -62,7 +62,8 @@ void criteria_default(struct criteria *out);
 /* Of fewer nodes than this every repeat that may be asked for is made, and the evidence looked at once. */
 enum { CRITERIA_FEW_NODES = 8 };
 /* As a test of n_nodes goes by c: of few nodes the least number of repeats is the most, as a look at the evidence after
- * each repeat would leave too little of the false-discovery ratio to find anything. Cannot fail. */
+ * each repeat would leave too little of the false-discovery ratio to find anything. Once is as good as twice. For
+ * accept_rank() and judge(), which whoever calls them gives what the file says. Cannot fail. */
 void criteria_for_nodes(struct criteria *c, int n_nodes);
 /* RC_INVAL: C3. RC_NOMEM. */
 enum rc criteria_load(struct criteria *out, const char *path) MUST_CHECK;

@@ -13,6 +13,8 @@
 /* Least and most message, or vector. */
 #define LEAST_BYTES_ 4
 #define MOST_BYTES_ 1e10
+/* That gradmark train takes, as --steps and --verify-every. */
+#define MOST_STEPS_ 1e8
 
 #define NUMBER_(type_, m, T, lo, hi, def_, unit_, meaning_)                                                  \
     {                                                                                                        \
@@ -67,28 +69,30 @@ const struct key criteria_keys[] = {
     REAL_(most_pair_latency_s, 0, 1e3, "0", "s", "most latency between every two nodes, one way; 0: no limit"),
 
     NAME_(reducer, &collective_kind, "", "reducer by which allreduce is measured"),
-    LIST_(collective_bytes, NULL, "4096,262144,4194304", "bytes", "vectors that are summed, smallest first"),
+    LIST_(collective_bytes, NULL, "4096,262144,4194304", "bytes",
+          "vectors of numbers of 4 bytes that are summed, smallest first"),
     REAL_(least_busbw_bytes_per_s, 0, 1e18, "0", "bytes/s",
           "least bus bandwidth of allreduce with the largest vector; 0: no limit"),
     REAL_(least_busbw_bound_ratio, 0, 1, "0", "",
           "least part of what the slowest link allows, with the largest vector; 0: no limit"),
 
-    LIST_(ps_bytes, NULL, "4096,262144,4194304", "bytes", "parameters that are pushed and pulled, smallest first"),
+    LIST_(ps_bytes, NULL, "4096,262144,4194304", "bytes",
+          "parameters of 4 bytes each that are pushed and pulled, smallest first"),
     REAL_(least_goodput_bytes_per_s, 0, 1e18, "0", "bytes/s",
           "least goodput of all servers together, with the most parameters; 0: no limit"),
     REAL_(least_goodput_bound_ratio, 0, 1, "0", "",
           "least part of what the slowest link allows, with the most parameters; 0: no limit"),
 
     NAME_(training_model, &workload_kind, "", "model that is trained, at 1, 2, 4, ... nodes and all"),
-    COUNT_(training_steps_count, 10, 1e9, "60", "steps", "steps of each training"),
+    COUNT_(training_steps_count, 10, MOST_STEPS_, "60", "steps", "steps of each training"),
     REAL_(least_efficiency_ratio, 0, 1, "0", "",
           "least speed of all nodes, over that of one node times the nodes; 0: no limit"),
     REAL_(most_exposed_ratio, 0, 1, "0", "",
           "most of a step of all nodes that may wait for communication; 0: no limit"),
 
-    COUNT_(integrity_steps_count, 1, 1e9, "64", "steps",
+    COUNT_(integrity_steps_count, 1, MOST_STEPS_, "64", "steps",
            "training steps in which parameters of all ranks are compared"),
-    COUNT_(integrity_every_steps, 1, 1e9, "16", "steps", "steps from one comparison to the next"),
+    COUNT_(integrity_every_steps, 1, MOST_STEPS_, "16", "steps", "steps from one comparison to the next"),
 
     REAL_(soak_minutes, 0, 1e5, "0", "min", "time for which training goes on in the soak; 0: it is left out"),
     REAL_(most_drift_ratio, 0, 1e3, "0.1", "",
@@ -135,7 +139,7 @@ static bool names_all(const char *stages)
     return strncmp(stages, "all,", 4) == 0 || strstr(stages, ",all") != NULL;
 }
 
-/* RC_INVAL: a list of sizes has too many, or they do not rise. */
+/* RC_INVAL: a list of sizes has too many, they do not rise, or one holds no whole number of floats. */
 static enum rc check_sizes(const char *list)
 {
     size_t size[ACCEPT_MAX_SIZES];
@@ -146,6 +150,11 @@ static enum rc check_sizes(const char *list)
         n_elements += *c == ',';
     if (n_elements > ACCEPT_MAX_SIZES)
         return rc_raise(RC_INVAL, "has %d sizes; at most %d would be right", n_elements, ACCEPT_MAX_SIZES);
+    for (int i = 0; i < n; i++)
+        if (size[i] % sizeof(float) != 0)
+            return rc_raise(RC_INVAL, "is \"%.63s\"; multiples of %zu would be right: %zu is none, %zu and %zu are",
+                            list, sizeof(float), size[i], size[i] / sizeof(float) * sizeof(float),
+                            (size[i] / sizeof(float) + 1) * sizeof(float));
     for (int i = 1; i < n; i++)
         if (size[i] <= size[i - 1])
             return rc_raise(RC_INVAL, "is \"%.63s\"; sizes that rise would be right: %zu is not above %zu", list,

@@ -152,6 +152,15 @@ static void each_error_names_line_key_and_value(void **state)
           "c.yaml:1: collective_bytes: is \"4096,64\"; sizes that rise would be right: 64 is not above 4096" },
         { "name: a\nps_bytes: 64,64\n",
           "c.yaml:2: ps_bytes: is \"64,64\"; sizes that rise would be right: 64 is not above 64" },
+        { "name: a\ncollective_bytes: 4096,4098\n", "c.yaml:2: collective_bytes: is \"4096,4098\"; multiples of 4 "
+                                                    "would be right: 4098 is none, 4096 and 4100 are" },
+        { "ps_bytes: 5\n", "c.yaml:1: ps_bytes: is \"5\"; multiples of 4 would be right: 5 is none, 4 and 8 are" },
+        { "training_steps_count: 100000001\n",
+          "c.yaml:1: training_steps_count: is \"100000001\"; a whole number from 10 to 1e+08 would be right" },
+        { "integrity_steps_count: 1e9\n",
+          "c.yaml:1: integrity_steps_count: is \"1e9\"; a whole number from 1 to 1e+08 would be right" },
+        { "integrity_every_steps: 100000001\n",
+          "c.yaml:1: integrity_every_steps: is \"100000001\"; a whole number from 1 to 1e+08 would be right" },
         { "ps_bytes: 4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20\n",
           "c.yaml:1: ps_bytes: has 17 sizes; at most 16 would be right" },
         { "ps_bytes: [64, 128]\n", "c.yaml:1: the value is a list or a mapping; one text or number would be right" },
@@ -288,7 +297,7 @@ static void what_is_written_comes_back(void **state)
     assert_int_equal(criteria_set(&c,
                                   "name=a: # \"b\",stages=ps,soak,soak_minutes=0.1,least_flops_per_s=12345678901.25,"
                                   "false_discovery_ratio=0.0123456789012345,pairwise_message_bytes=123456789,"
-                                  "collective_bytes=4Ki,1Mi,training_steps_count=1000000000"),
+                                  "collective_bytes=4Ki,1Mi,training_steps_count=100000000"),
                      RC_OK);
     snprintf(sources.text[key_find(&criteria_key_table, "least_flops_per_s")], CRITERIA_SOURCE_BYTES,
              "healthy run: x # \"y\": {");

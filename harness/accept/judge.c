@@ -165,7 +165,9 @@ static enum rc blame_lost_rank(struct acceptance *a)
 
 enum rc judge(struct acceptance *a, const struct criteria *c)
 {
-    struct judging j = { a, c, judge_terms(c) };
+    struct criteria fitted = *c;
+    criteria_for_nodes(&fitted, a->n_nodes);
+    struct judging j = { a, &fitted, judge_terms(&fitted) };
     enum rc rc = RC_OK;
 
     free(a->finding);

@@ -20,9 +20,12 @@
 #include "harness/accept/blame.h"
 #include "harness/accept/criteria.h"
 
-/* Replaces findings and criteria of a by those that follow from what was measured. RC_NOMEM. */
+/* Replaces findings and criteria of a by those that follow from what was measured. c: as the file and options have it;
+ * what few nodes change in it (criteria_for_nodes()) is done here, as accept_rank() does it for the stages. RC_NOMEM.
+ */
 enum rc judge(struct acceptance *a, const struct criteria *c) MUST_CHECK;
-/* The terms by which it blames; stages that ask whether the evidence is in use the same. */
+/* The terms by which it blames, of criteria for these nodes; stages that ask whether the evidence is in use the same.
+ */
 struct blame_terms judge_terms(const struct criteria *c);
 
 #endif

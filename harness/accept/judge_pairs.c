@@ -24,7 +24,7 @@ static void say_too_few(char out[ACCEPT_TEXT_BYTES], const struct judging *j, co
         snprintf(out, ACCEPT_TEXT_BYTES, "%s -> %s was not measured", a->node[w->missing_a].name,
                  a->node[w->missing_b].name);
     else if (n_repeats < j->c->least_repeats_count)
-        snprintf(out, ACCEPT_TEXT_BYTES, "%d repeat%s; least_repeats_count is %d", n_repeats, n_repeats == 1 ? "" : "s",
+        snprintf(out, ACCEPT_TEXT_BYTES, "%d repeat%s; %d are asked for", n_repeats, n_repeats == 1 ? "" : "s",
                  j->c->least_repeats_count);
 }
 

@@ -31,8 +31,8 @@ static void say_too_few(char out[ACCEPT_TEXT_BYTES], const struct judging *j, in
     else if (w->missing_a >= 0)
         snprintf(out, ACCEPT_TEXT_BYTES, "rank %d on %s has no value", w->missing_a, a->node[w->missing_b].name);
     else if (m->n_repeats < j->c->least_repeats_count && m->stage != ACCEPT_TRAINING)
-        snprintf(out, ACCEPT_TEXT_BYTES, "%d repeat%s; least_repeats_count is %d", m->n_repeats,
-                 m->n_repeats == 1 ? "" : "s", j->c->least_repeats_count);
+        snprintf(out, ACCEPT_TEXT_BYTES, "%d repeat%s; %d are asked for", m->n_repeats, m->n_repeats == 1 ? "" : "s",
+                 j->c->least_repeats_count);
 }
 
 static void set_worst(struct criterion *row, const struct rank_metric *m, const struct worst *w)

@@ -231,13 +231,32 @@ static void too_few_repeats_are_no_data(void **state)
 {
     struct fixture *f = *state;
 
-    limits(f, "least_repeats_count=4,most_repeats_count=11,least_flops_per_s=1e10,least_pair_bytes_per_s=1e7");
+    limits(f, "least_repeats_count=4,most_repeats_count=4,least_flops_per_s=1e10,least_pair_bytes_per_s=1e7");
     judge_it(f);
-    assert_row(f, "outliers of flops_per_s", OUTCOME_NO_DATA, "3 repeats; least_repeats_count is 4");
-    assert_row(f, "least_flops_per_s", OUTCOME_NO_DATA, "3 repeats; least_repeats_count is 4");
-    assert_row(f, "slow nodes and links", OUTCOME_NO_DATA, "3 repeats; least_repeats_count is 4");
-    assert_row(f, "least_pair_bytes_per_s", OUTCOME_NO_DATA, "3 repeats; least_repeats_count is 4");
+    assert_row(f, "outliers of flops_per_s", OUTCOME_NO_DATA, "3 repeats; 4 are asked for");
+    assert_row(f, "least_flops_per_s", OUTCOME_NO_DATA, "3 repeats; 4 are asked for");
+    assert_row(f, "slow nodes and links", OUTCOME_NO_DATA, "3 repeats; 4 are asked for");
+    assert_row(f, "least_pair_bytes_per_s", OUTCOME_NO_DATA, "3 repeats; 4 are asked for");
     assert_int_equal(row_of(f, "stragglers")->outcome, OUTCOME_PASS); /* its repeats are parts of a run */
+}
+
+/* Who judges gives the criteria as they are in the file: of few nodes all repeats are asked for. */
+static void few_nodes_are_judged_by_all_repeats(void **state)
+{
+    struct fixture *f = *state, eight;
+
+    limits(f, "least_repeats_count=3,most_repeats_count=11,least_flops_per_s=1e10");
+    judge_it(f);
+    assert_row(f, "outliers of flops_per_s", OUTCOME_NO_DATA, "3 repeats; 11 are asked for");
+    assert_row(f, "least_flops_per_s", OUTCOME_NO_DATA, "3 repeats; 11 are asked for");
+    assert_row(f, "slow nodes and links", OUTCOME_NO_DATA, "3 repeats; 11 are asked for");
+    open_fleet(&eight, CRITERIA_FEW_NODES, CRITERIA_FEW_NODES);
+    limits(&eight, "least_repeats_count=3,most_repeats_count=11,least_flops_per_s=1e10");
+    judge_it(&eight); /* the kit's judges assert two looks */
+    assert_int_equal(row_of(&eight, "outliers of flops_per_s")->outcome, OUTCOME_PASS);
+    assert_int_equal(row_of(&eight, "least_flops_per_s")->outcome, OUTCOME_PASS);
+    assert_int_equal(eight.c.least_repeats_count, 3); /* and they stay as they are */
+    acceptance_close(&eight.a);
 }
 
 int main(void)
@@ -255,6 +274,7 @@ int main(void)
         ON_A_FLEET(values_that_are_missing_are_no_data),
         ON_A_FLEET(a_metric_that_is_missing_is_no_data),
         ON_A_FLEET(too_few_repeats_are_no_data),
+        ON_A_FLEET(few_nodes_are_judged_by_all_repeats),
     };
 
     return cmocka_run_group_tests_name("judge", tests, NULL, NULL);

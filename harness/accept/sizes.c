@@ -44,12 +44,9 @@ struct sized_rate repeats_rate(const struct repeats *r, size_t n_bytes, double f
 
 bool repeats_open(const struct repeats *r, const struct criteria *c)
 {
-    const int most = c->most_repeats_count < 1                    ? 1
-                     : c->most_repeats_count > ACCEPT_MAX_REPEATS ? ACCEPT_MAX_REPEATS
-                                                                  : c->most_repeats_count;
     const struct interval i = interval_of_launches(r->took_s, (size_t)r->n);
 
-    if (r->n >= most)
+    if (r->n >= c->most_repeats_count)
         return false;
     return r->n < c->least_repeats_count || !(i.high - i.low <= 2 * NARROW_RATIO * i.mean);
 }

@@ -90,24 +90,3 @@ void stage_progress(struct stage_env *env, double done_ratio, const char *fmt, .
     va_end(args);
     env->progress(env->progress_arg, done_ratio, what);
 }
-
-int stage_most_repeats(const struct criteria *c)
-{
-    return c->most_repeats_count < 1                    ? 1
-           : c->most_repeats_count > ACCEPT_MAX_REPEATS ? ACCEPT_MAX_REPEATS
-                                                        : c->most_repeats_count;
-}
-
-int stage_least_repeats(const struct criteria *c)
-{
-    const int n_most = stage_most_repeats(c);
-
-    return c->least_repeats_count < 1 ? 1 : c->least_repeats_count < n_most ? c->least_repeats_count : n_most;
-}
-
-struct blame_terms stage_terms(const struct criteria *c)
-{
-    return (struct blame_terms){ .false_discovery_ratio = c->false_discovery_ratio,
-                                 .least_effect_ratio = c->least_effect_ratio,
-                                 .n_looks = stage_most_repeats(c) > stage_least_repeats(c) ? 2 : 1 };
-}

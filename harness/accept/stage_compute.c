@@ -7,6 +7,7 @@
  */
 #include <math.h>
 
+#include "harness/accept/judge.h"
 #include "harness/accept/outliers.h"
 #include "harness/accept/stages.h"
 #include "harness/bench/gemm.h"
@@ -158,11 +159,11 @@ out:
 /* Rank 0: does the evidence so far ask for more? */
 static bool is_open(const struct stage_env *env, int n_repeats)
 {
-    const struct blame_terms terms = stage_terms(env->criteria);
+    const struct blame_terms terms = judge_terms(env->criteria);
 
-    if (!env->out || n_repeats >= stage_most_repeats(env->criteria))
+    if (!env->out || n_repeats >= env->criteria->most_repeats_count)
         return false;
-    return n_repeats != stage_least_repeats(env->criteria) || outliers_open(env->out, METRIC_GEMM, &terms) ||
+    return n_repeats != env->criteria->least_repeats_count || outliers_open(env->out, METRIC_GEMM, &terms) ||
            outliers_open(env->out, METRIC_MEMORY, &terms);
 }
 
@@ -182,8 +183,8 @@ enum rc stage_compute(struct stage_env *env)
         memory[n++] = rate[WORK_STREAM];
         TRY(stage_keep_metric(env, METRIC_GEMM, gemm, n));
         TRY(stage_keep_metric(env, METRIC_MEMORY, memory, n));
-        stage_progress(env, fmin(1, (double)n / stage_least_repeats(env->criteria)), "repeat %d of at least %d", n,
-                       stage_least_repeats(env->criteria));
+        stage_progress(env, fmin(1, (double)n / env->criteria->least_repeats_count), "repeat %d of at least %d", n,
+                       env->criteria->least_repeats_count);
         TRY(stage_goes_on(env, is_open(env, n), &goes_on));
     }
     stage_why(env, ACCEPT_COMPUTE, "%s", env->ended);

@@ -12,6 +12,7 @@
 #include <assert.h>
 #include <math.h>
 
+#include "harness/accept/judge.h"
 #include "harness/accept/outliers.h"
 #include "harness/accept/stages.h"
 #include "harness/world/stop.h"
@@ -144,16 +145,16 @@ out:
 /* Rank 0: does the evidence so far ask for more? */
 static bool is_open(const struct stage_env *env, int n_repeats)
 {
-    const struct blame_terms terms = stage_terms(env->criteria);
+    const struct blame_terms terms = judge_terms(env->criteria);
 
-    if (!env->out || n_repeats >= stage_most_repeats(env->criteria))
+    if (!env->out || n_repeats >= env->criteria->most_repeats_count)
         return false;
-    return n_repeats != stage_least_repeats(env->criteria) || outliers_open(env->out, METRIC_DETOUR, &terms);
+    return n_repeats != env->criteria->least_repeats_count || outliers_open(env->out, METRIC_DETOUR, &terms);
 }
 
 enum rc stage_noise(struct stage_env *env)
 {
-    const int n_least = stage_least_repeats(env->criteria);
+    const int n_least = env->criteria->least_repeats_count;
     struct noise n = { .env = env,
                        .least_ns = UINT64_MAX,
                        .step = FIRST_STEP,

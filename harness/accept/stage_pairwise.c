@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/accept/judge.h"
 #include "harness/accept/matches.h"
 #include "harness/accept/stages.h"
 #include "harness/base/arena.h"
@@ -180,7 +181,7 @@ static enum rc play_match_of(struct play *p, int repeat, int round)
 static enum rc play_round(struct play *p, int repeat, int round, bool *goes_on)
 {
     const int here = p->players->rank, n_turns = match_turns(p->turn, &p->matches, round);
-    const int n_least = stage_least_repeats(p->env->criteria), n_planned = repeat < n_least ? n_least : repeat + 1;
+    const int n_least = p->env->criteria->least_repeats_count, n_planned = repeat < n_least ? n_least : repeat + 1;
     enum rc rc = RC_OK;
 
     for (int turn = 0; turn < n_turns && *goes_on; turn++) {
@@ -225,7 +226,7 @@ static void keep_matches(struct tournament *t, const struct match *all, int repe
 static enum rc end_repeat(struct play *p, int repeat, bool *wants)
 {
     const struct criteria *c = p->env->criteria;
-    const struct blame_terms terms = stage_terms(c);
+    const struct blame_terms terms = judge_terms(c);
     struct tournament *t = p->env->out ? &p->env->out->tournament : NULL;
     const size_t n_row_bytes = (size_t)p->n_nodes * sizeof *p->own;
     int n_open = p->n_nodes * p->n_nodes;
@@ -234,9 +235,9 @@ static enum rc end_repeat(struct play *p, int repeat, bool *wants)
     TRY(world_gather(p->players, p->own, p->all, n_row_bytes));
     if (t) {
         keep_matches(t, p->all, repeat);
-        if (t->n_repeats == stage_least_repeats(c))
+        if (t->n_repeats == c->least_repeats_count)
             TRY(blame_open_pairs(t, &terms, p->is_open, &n_open));
-        *wants = t->n_repeats < stage_most_repeats(c) && n_open > 0;
+        *wants = t->n_repeats < c->most_repeats_count && n_open > 0;
     }
     TRY(world_broadcast(p->players, p->is_open, (size_t)p->n_nodes * (size_t)p->n_nodes * sizeof *p->is_open));
 out:
@@ -293,7 +294,7 @@ static enum rc open_buffers(struct play *p)
         p->buffer = (char *)arena_floats(&p->arena, n_elems);
     }
     if (p->env->out)
-        TRY(acceptance_add_tournament(p->env->out, stage_most_repeats(p->env->criteria)));
+        TRY(acceptance_add_tournament(p->env->out, p->env->criteria->most_repeats_count));
 out:
     return rc;
 }

@@ -46,8 +46,8 @@ void fleet_close(struct fleet *f); /* accepts a zeroed one */
 struct stage_env { /* of one rank; borrowed */
     struct world *world;
     const struct fleet *fleet;
-    const struct criteria *criteria;
-    const struct inject *inject; /* n_faults 0: none */
+    const struct criteria *criteria; /* as for these nodes: criteria_for_nodes() */
+    const struct inject *inject;     /* n_faults 0: none */
     const struct transport_ops *transport;
     const struct compute_backend *backend;
     struct compute *compute;
@@ -81,11 +81,6 @@ enum rc stage_keep_metric(struct stage_env *env, int metric, const double *value
 void stage_why(struct stage_env *env, enum accept_stage stage, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* Rank 0: so much of the stage is done; elsewhere nothing. */
 void stage_progress(struct stage_env *env, double done_ratio, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* What statistics are asked for, with a look at the evidence after the least number of repeats, and after the most. */
-struct blame_terms stage_terms(const struct criteria *c);
-/* Numbers of repeats as asked for, within 1 and ACCEPT_MAX_REPEATS; the least is not above the most. */
-int stage_least_repeats(const struct criteria *c);
-int stage_most_repeats(const struct criteria *c);
 /* Does time pass without work? */
 static inline bool stage_is_virtual(const struct stage_env *env)
 {

@@ -76,9 +76,16 @@ static bool is_free(const struct inject *i, const struct fault *f, const int *no
     return true;
 }
 
+/* Of a short stage the last one: behind it parameters are compared, too. */
+static uint64_t flipped_step(const struct self_test_terms *t)
+{
+    return t->integrity_steps_count == 0 || t->integrity_steps_count > FLIPPED_STEP ? FLIPPED_STEP
+                                                                                    : t->integrity_steps_count - 1;
+}
+
 static struct fault draw_fault(struct draw *d, enum fault_kind kind, const struct self_test_terms *t)
 {
-    struct fault f = { .kind = kind, .ratio = t->ratio, .step = FLIPPED_STEP, .both_ways = true };
+    struct fault f = { .kind = kind, .ratio = t->ratio, .step = flipped_step(t), .both_ways = true };
 
     if (kind == FAULT_SLOW_LINK) {
         f.a = draw_below(d, t->n_nodes);

@@ -26,7 +26,8 @@ struct self_test_terms {
     double ratio;  /* of the healthy speed, of what is slow */
     bool may_kill; /* ranks may be lost: not where they belong to a launched job, which goes on with the next trial */
     bool may_flip; /* the integrity stage runs */
-    bool has_pairs, has_compute; /* the stages run that can see slow links and nodes, slow ranks */
+    uint64_t integrity_steps_count; /* that it makes, in one of which a bit flips; 0: more than that needs */
+    bool has_pairs, has_compute;    /* the stages run that can see slow links and nodes, slow ranks */
 };
 
 struct trial {

@@ -30,6 +30,25 @@ static struct self_test_terms terms(int n_trials, int n_faults)
                                      .has_compute = true };
 }
 
+/* A bit that flips behind the last step is found by nobody. */
+static void a_bit_flips_in_a_step_that_is_made(void **state)
+{
+    static const struct {
+        uint64_t n_steps, step;
+    } known[] = { { 0, 5 }, { 64, 5 }, { 6, 5 }, { 5, 4 }, { 1, 0 } };
+    struct self_test_terms t = terms(2, 1);
+    struct trial trial[2];
+
+    (void)state;
+    t.has_pairs = t.has_compute = t.may_kill = false;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        t.integrity_steps_count = known[i].n_steps;
+        assert_int_equal(self_test_plan(trial, &t), RC_OK);
+        assert_int_equal(trial[1].inject.fault[0].kind, FAULT_FLIP);
+        assert_true(trial[1].inject.fault[0].step == known[i].step);
+    }
+}
+
 /* Six kinds: trials 0, 7, 14, ... have no fault, the others each kind in turn. Who is lost is the first rank of a node
  * other than rank 0's, as that one plays and rank 0 keeps the report. */
 static void every_kind_has_its_turn_T1(void **state)
@@ -199,10 +218,10 @@ static void intervals_are_those_of_wilson(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind_has_its_turn_T1),      cmocka_unit_test(faults_at_once_do_not_hide_each_other),
-        cmocka_unit_test(what_cannot_be_shown_is_refused), cmocka_unit_test(a_fault_is_found_by_its_own_name_T2),
-        cmocka_unit_test(a_slow_rank_is_a_rank_T2),        cmocka_unit_test(lost_ranks_and_flips_are_named_T2),
-        cmocka_unit_test(intervals_are_those_of_wilson),
+        cmocka_unit_test(a_bit_flips_in_a_step_that_is_made),    cmocka_unit_test(every_kind_has_its_turn_T1),
+        cmocka_unit_test(faults_at_once_do_not_hide_each_other), cmocka_unit_test(what_cannot_be_shown_is_refused),
+        cmocka_unit_test(a_fault_is_found_by_its_own_name_T2),   cmocka_unit_test(a_slow_rank_is_a_rank_T2),
+        cmocka_unit_test(lost_ranks_and_flips_are_named_T2),     cmocka_unit_test(intervals_are_those_of_wilson),
     };
 
     return cmocka_run_group_tests_name("self_test", tests, NULL, NULL);

@@ -53,6 +53,7 @@ static struct self_test_terms plan_terms(const struct self_test *t, const struct
                                      .ratio = t->opts->self_test.fault_ratio,
                                      .may_kill = !(t->machine->world->module.caps & WORLD_LAUNCHED),
                                      .may_flip = runs[ACCEPT_INTEGRITY],
+                                     .integrity_steps_count = (uint64_t)t->terms->criteria->integrity_steps_count,
                                      .has_pairs = runs[ACCEPT_PAIRWISE],
                                      .has_compute = runs[ACCEPT_COMPUTE] };
 }
@@ -81,9 +82,7 @@ static enum rc one_here(struct self_test *t, struct world *w, struct compute *co
     terms.keep = NULL;
     TRY(accept_rank(w, compute, machine_n_threads(t->machine, w), &terms, &a));
     if (w->rank == 0) {
-        struct criteria criteria = *terms.criteria;
-        criteria_for_nodes(&criteria, a.n_nodes);
-        TRY(judge(&a, &criteria));
+        TRY(judge(&a, terms.criteria));
         t->result[i] = self_test_score(terms.inject, &a);
         t->n_done = i + 1;
         tell(t);

@@ -246,12 +246,10 @@ static int exit_code_of(const struct acceptance *a)
 
 static enum rc report(struct test *t, struct verb_call *call)
 {
-    struct criteria criteria = *t->terms.criteria;
     struct record *manifest = NULL;
     enum rc rc;
 
-    criteria_for_nodes(&criteria, t->result.n_nodes);
-    TRY(judge(&t->result, &criteria));
+    TRY(judge(&t->result, t->terms.criteria));
     TRY(acceptance_print(&t->result, stdout));
     TRY(manifest_of(&manifest, call, t));
     TRY(acceptance_write(&t->result, t->terms.criteria, manifest, t->dir));
