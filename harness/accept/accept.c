@@ -126,6 +126,8 @@ static enum rc run_stages(struct run *run)
     bool goes_on = true;
     enum rc rc = RC_OK;
 
+    if (a && run->terms->keep) /* A3 */
+        run->terms->keep(run->terms->arg, a);
     for (int s = 0; s < ACCEPT_N_STAGES && goes_on; s++) {
         if (!run->env.criteria->runs[s])
             continue;
@@ -140,6 +142,8 @@ static enum rc run_stages(struct run *run)
             run->terms->keep(run->terms->arg, a);
         TRY(rc);
     }
+    if (a)
+        a->is_partial = a->stop_signal != 0;
 out:
     return rc;
 }
@@ -181,6 +185,7 @@ enum rc accept_rank(struct world *w, struct compute *compute, int n_threads, con
     if (w->rank == 0) {
         TRY(acceptance_open(out, fleet.n_nodes, fleet.n_ranks));
         run.env.out = out;
+        out->is_partial = true;
         describe(out, &run.env);
         for (int s = 0; s < ACCEPT_N_STAGES; s++)
             out->stage[s].outcome = terms->criteria->runs[s] ? OUTCOME_NO_DATA : OUTCOME_SKIPPED;

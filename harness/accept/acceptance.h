@@ -18,7 +18,8 @@
  *   D1  What was not measured is NaN, never 0.
  *   D2  A stage that measured nothing (one node in a tournament, no repeat) is OUTCOME_NO_DATA with the reason, and so
  *       is a criterion without data. The whole passes only if every criterion passes or its stage was skipped on
- *       request, and at least one passes. NO_DATA is no pass.
+ *       request, and at least one passes. NO_DATA is no pass. A partial test is NO_DATA as a whole; what it found and
+ *       which criteria failed is kept, and shown.
  *   D3  A finding names who is to blame: node, rank or link, with what was measured and what was to be expected.
  *       Victims are not findings.
  *   D4  In virtual time equal options give equal bytes in every output: no date, no fact of this machine.
@@ -188,6 +189,7 @@ struct acceptance { /* on rank 0; owned */
     struct criterion criterion[ACCEPT_MAX_CRITERIA];
     int n_criteria;
     enum accept_outcome outcome;          /* D2 */
+    bool is_partial;                      /* it goes on, or ended before its end, but for a lost rank */
     int stop_signal;                      /* the test was stopped for it; 0: it was not */
     int lost_rank;                        /* that ended the test; -1: none */
     char injected[ACCEPT_INJECTED_BYTES]; /* faults on order, as --inject names them; "": none. Every output says so */

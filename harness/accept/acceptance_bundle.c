@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <sodium.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/accept/acceptance_report.h"
 #include "harness/accept/bundle_parts.h"
+#include "harness/accept/judge.h"
 #include "harness/base/file.h"
 #include "harness/report/record.h"
 
@@ -51,6 +53,19 @@ out:
 
 static const char HEAD[] = "Criteria of the acceptance test whose results are in this folder, as they were used.";
 
+enum rc acceptance_begin(const struct criteria *c, const struct record *manifest, const char *dir)
+{
+    char path[ACCEPTANCE_PATH_BYTES];
+    enum rc rc;
+
+    TRY(bundle_path(path, dir, "criteria.yaml"));
+    TRY(criteria_write(c, NULL, HEAD, path));
+    TRY(bundle_path(path, dir, "manifest.json"));
+    TRY(record_write_file(manifest, path));
+out:
+    return rc;
+}
+
 enum rc acceptance_write(const struct acceptance *a, const struct criteria *c, const struct record *manifest,
                          const char *dir)
 {
@@ -61,10 +76,7 @@ enum rc acceptance_write(const struct acceptance *a, const struct criteria *c, c
 
     TRY(bundle_path(path, dir, "acceptance.jsonl")); /* what all others can be made of: first */
     TRY(acceptance_save(a, path));
-    TRY(bundle_path(path, dir, "criteria.yaml"));
-    TRY(criteria_write(c, NULL, HEAD, path));
-    TRY(bundle_path(path, dir, "manifest.json"));
-    TRY(record_write_file(manifest, path));
+    TRY(acceptance_begin(c, manifest, dir));
     TRY(bundle_path(path, dir, "junit.xml"));
     TRY(acceptance_junit(a, path));
     TRY(acceptance_hosts(a, dir));
@@ -72,6 +84,26 @@ enum rc acceptance_write(const struct acceptance *a, const struct criteria *c, c
     TRY(acceptance_page(a, path));
     TRY(bundle_sums(dir, name, sizeof name / sizeof *name)); /* P1 */
 out:
+    return rc;
+}
+
+enum rc acceptance_read(struct acceptance *out, const char *dir)
+{
+    char path[ACCEPTANCE_PATH_BYTES];
+    struct acceptance a = { .n_nodes = 0 };
+    struct criteria criteria;
+    enum rc rc;
+
+    TRY(bundle_path(path, dir, "criteria.yaml"));
+    TRY(acceptance_load(&a, dir));
+    if (a.is_partial && a.n_criteria == 0 && access(path, F_OK) == 0) { /* judge.J1: a judged one has rows */
+        TRY(criteria_load(&criteria, path));
+        TRY(judge(&a, &criteria));
+    }
+    *out = a;
+    a = (struct acceptance){ .n_nodes = 0 };
+out:
+    acceptance_close(&a);
     return rc;
 }
 

@@ -349,6 +349,52 @@ static void a_full_disk_leaves_no_sums_P1(void **state)
     acceptance_close(&a);
 }
 
+/* What a process leaves that is killed between two stages: criteria and what was measured, and no verdict. */
+static void a_partial_folder_is_judged_when_it_is_read(void **state)
+{
+    struct kit *k = *state;
+    struct acceptance a, read;
+    struct record *manifest = NULL;
+    struct criteria c;
+
+    kit_acceptance(&a, FAULT_IN_RANK);
+    a.n_findings = a.n_criteria = 0;
+    a.is_partial = true;
+    a.outcome = OUTCOME_NO_DATA;
+    for (int s = ACCEPT_NOISE; s < ACCEPT_N_STAGES; s++)
+        a.stage[s].was_run = false;
+    criteria_default(&c);
+    assert_int_equal(criteria_set(&c, "stages=compute,noise,most_repeats_count=3,least_flops_per_s=4e10"), RC_OK);
+    assert_int_equal(acceptance_keep(&a, k->dir), RC_OK);
+    assert_int_equal(acceptance_read(&read, k->dir), RC_OK); /* without criteria: as it is */
+    assert_int_equal(read.n_criteria, 0);
+    acceptance_close(&read);
+    assert_int_equal(record_open(&manifest, "accept"), RC_OK);
+    assert_int_equal(acceptance_begin(&c, manifest, k->dir), RC_OK);
+    record_close(&manifest);
+    has(kit_read(k, "manifest.json"), "\"accept\"");
+    assert_int_equal(acceptance_load(&read, k->dir), RC_OK);
+    assert_int_equal(read.n_criteria, 0);
+    acceptance_close(&read);
+    assert_int_equal(acceptance_read(&read, k->dir), RC_OK);
+    assert_true(read.is_partial);
+    assert_int_equal(read.outcome, OUTCOME_NO_DATA);
+    assert_int_equal(read.stage[ACCEPT_COMPUTE].outcome, OUTCOME_FAIL);
+    assert_int_equal(read.stage[ACCEPT_NOISE].outcome, OUTCOME_NO_DATA);
+    assert_int_equal(read.stage[ACCEPT_PS].outcome, OUTCOME_SKIPPED);
+    assert_int_equal(read.n_findings, 1);
+    assert_true(read.finding[0].subject == SUBJECT_RANK && read.finding[0].a == 3);
+    read.is_partial = false; /* a whole one is as it was judged when it was written */
+    read.n_findings = 0;
+    read.n_criteria = 0;
+    assert_int_equal(acceptance_keep(&read, k->dir), RC_OK);
+    acceptance_close(&read);
+    assert_int_equal(acceptance_read(&read, k->dir), RC_OK);
+    assert_int_equal(read.n_criteria, 0);
+    acceptance_close(&read);
+    acceptance_close(&a);
+}
+
 static void a_folder_that_is_not_there_is_told(void **state)
 {
     struct kit gone = *(struct kit *)*state;
@@ -377,6 +423,7 @@ int main(void)
         TEST(the_same_test_gives_the_same_bytes_P3),
         TEST(sums_are_of_all_other_files_P1),
         TEST(a_full_disk_leaves_no_sums_P1),
+        TEST(a_partial_folder_is_judged_when_it_is_read),
         TEST(a_folder_that_is_not_there_is_told),
     };
 

@@ -44,6 +44,9 @@ static const struct field of_acceptance[] = {
 };
 const struct fields fields_acceptance = { "acceptance", of_acceptance };
 
+static const struct field of_partial[] = { END };
+const struct fields fields_partial = { "partial", of_partial };
+
 static const struct field of_node[] = { TEXT(accept_node, name, "name"), TEXT(accept_node, kernel, "kernel"),
                                         INT(accept_node, first_rank, "first_rank", 0, MOST),
                                         INT(accept_node, n_ranks, "ranks_count", 0, MOST), END };

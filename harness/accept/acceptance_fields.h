@@ -7,6 +7,8 @@
  *
  *     acceptance  the whole; how many nodes, ranks, repeats of the tournament there are
  *
+ *     partial  without members: the test goes on, or never came to its end; else there is none
+ *
  *     node stage preflight difference collective push_and_pull training corruption soak finding criterion  one for
  * each, as below
  *
@@ -46,7 +48,8 @@ struct fields { /* a kind of records */
     const struct field *field;
 };
 
-extern const struct fields fields_acceptance, fields_node, fields_stage, fields_preflight, fields_difference,
-    fields_collective, fields_ps, fields_training, fields_corruption, fields_soak, fields_finding, fields_criterion;
+extern const struct fields fields_acceptance, fields_partial, fields_node, fields_stage, fields_preflight,
+    fields_difference, fields_collective, fields_ps, fields_training, fields_corruption, fields_soak, fields_finding,
+    fields_criterion;
 
 #endif

@@ -10,6 +10,7 @@
 #include "harness/accept/acceptance_report.h"
 #include "harness/accept/bundle_parts.h"
 #include "harness/accept/heat_map.h"
+#include "harness/accept/judge.h"
 #include "harness/accept/suite/acceptance_kit.h"
 #include "harness/base/rng.h"
 #include "harness/report/suite/report_kit.h"
@@ -161,6 +162,15 @@ static void show(struct fuzz *f, int number, const struct acceptance *a)
     fclose(nowhere);
 }
 
+static void judge_again(struct fuzz *f, int number, struct acceptance *a)
+{
+    struct criteria c;
+
+    criteria_default(&c);
+    if (judge(a, &c) != RC_OK)
+        complain(f, number, "cannot be judged");
+}
+
 static void check(struct fuzz *f, int number)
 {
     struct acceptance a;
@@ -170,6 +180,8 @@ static void check(struct fuzz *f, int number)
     const enum rc rc = acceptance_parse(&a, "FILE", block, f->n_bytes);
     if (rc == RC_OK) {
         f->n_taken++;
+        if (f->n_taken % 2 == 0) /* as acceptance_read() does of a partial one */
+            judge_again(f, number, &a);
         if (f->n_taken % 64 == 0) /* pages take a while */
             show(f, number, &a);
         acceptance_close(&a);

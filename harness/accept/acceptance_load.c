@@ -90,6 +90,8 @@ static enum rc read_head(struct loader *l, const json_t *record)
     const double n_nodes = head.n_nodes, n_pairs = n_nodes * n_nodes * head.tournament.n_repeats;
     if (head.n_nodes > head.n_ranks || !has_bytes_for(l, head.n_ranks) || !has_bytes_for(l, 2 * n_pairs))
         return misfit(l, "the file is too short for so many nodes and ranks");
+    if (head.lost_rank >= head.n_ranks)
+        return misfit_key(l, "acceptance", "lost_rank", "is a rank that there is not");
     TRY(acceptance_open(l->into, head.n_nodes, head.n_ranks));
     l->has_head = true;
     l->n_repeats = head.tournament.n_repeats;
@@ -101,6 +103,13 @@ static enum rc read_head(struct loader *l, const json_t *record)
         TRY(acceptance_add_tournament(l->into, l->n_repeats));
 out:
     return rc;
+}
+
+static enum rc read_partial(struct loader *l, const json_t *record)
+{
+    (void)record;
+    l->into->is_partial = true;
+    return RC_OK;
 }
 
 static enum rc read_node(struct loader *l, const json_t *record)
@@ -313,6 +322,7 @@ static enum rc read_record(struct loader *l, const json_t *record)
         { "pairs", read_pairs },           { "push_and_pull", read_ps },    { "collective", read_collective },
         { "training", read_training },     { "soak", read_soak },           { "finding", read_finding },
         { "corruption", read_corruption }, { "criterion", read_criterion }, { "difference", read_difference },
+        { "partial", read_partial },
     };
     const char *kind = json_string_value(json_object_get(record, "kind"));
 

@@ -112,6 +112,65 @@ static void criteria_fail_without_anybody_to_blame(void **state)
 }
 
 /* One node of many findings is one; of many nodes eight have names. */
+/* As prints(), of a test that stays open. */
+static void shows(const struct acceptance *a, void (*how)(const struct acceptance *a, FILE *to), const char *expected)
+{
+    char *text = kit_printed(a, how);
+
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+/* The first line says who ended it. */
+static void a_lost_rank_is_in_the_first_line(void **state)
+{
+    static const struct finding lost = { ACCEPT_PAIRWISE,         SUBJECT_RANK, 4, 2, false, "lost", "", NAN, NAN, 0,
+                                         "lost in stage pairwise" };
+    struct acceptance a;
+
+    (void)state;
+    kit_acceptance(&a, FAULT_IN_PS);
+    a.lost_rank = 4;
+    shows(&a, verdict_print, "NO DATA: rank 4 on host3 was lost; 1 stage has no data: ps");
+    assert_int_equal(acceptance_add_finding(&a, &lost), RC_OK);
+    shows(&a, verdict_print, "NO DATA: rank 4 on host3 was lost in stage pairwise; 1 stage has no data: ps");
+    acceptance_close(&a);
+    kit_acceptance(&a, FAULT_IN_NODE);
+    a.lost_rank = 4;
+    assert_int_equal(acceptance_add_finding(&a, &lost), RC_OK);
+    const struct finding other = a.finding[0];
+    a.finding[0] = a.finding[1]; /* where judge() puts it */
+    a.finding[1] = other;
+    shows(&a, verdict_print, "FAIL: rank 4 on host3 was lost in stage pairwise; found: 1 node is slow: host3");
+    a.n_findings = 1;
+    shows(&a, verdict_print,
+          "FAIL: rank 4 on host3 was lost in stage pairwise; found: 1 of 7 criteria fail: pair_bytes_per_s");
+    a.lost_rank = -1;
+    acceptance_close(&a);
+}
+
+/* What is found is found, though nothing is passed. */
+static void a_part_says_what_it_found(void **state)
+{
+    struct acceptance a;
+
+    (void)state;
+    kit_acceptance(&a, FAULT_IN_NODE | FAULT_IN_PS);
+    a.outcome = OUTCOME_NO_DATA;
+    a.is_partial = true;
+    shows(&a, verdict_print,
+          "NO DATA: the test did not come to its end; found: 1 node is slow: host3; 1 stage has no data: ps");
+    shows(&a, verdict_print_notes, "The test did not come to its end: this is what it had measured.\n");
+    a.stop_signal = 15;
+    shows(&a, verdict_print,
+          "NO DATA: signal 15 stopped the test; found: 1 node is slow: host3; 1 stage has no data: ps");
+    a.n_findings = 0;
+    prints(
+        &a, verdict_print,
+        "NO DATA: signal 15 stopped the test; found: 1 of 7 criteria fail: pair_bytes_per_s; 1 stage has no data: ps");
+    acceptance_close(&a);
+}
+
 static void a_subject_counts_once_and_few_are_named(void **state)
 {
     struct acceptance a;
@@ -224,6 +283,8 @@ int main(void)
         cmocka_unit_test(no_data_is_no_pass),
         cmocka_unit_test(criteria_fail_without_anybody_to_blame),
         cmocka_unit_test(a_subject_counts_once_and_few_are_named),
+        cmocka_unit_test(a_lost_rank_is_in_the_first_line),
+        cmocka_unit_test(a_part_says_what_it_found),
         cmocka_unit_test(injected_faults_and_a_signal_are_told_N2),
         cmocka_unit_test(a_name_takes_one_line),
         cmocka_unit_test(quantities_are_in_units_for_people),

@@ -87,6 +87,7 @@ static void numbers_come_back_to_the_bit(void **state)
     a.integrity_checks_count = UINT64_C(1) << 63;
     a.is_virtual = true;
     a.stop_signal = 2;
+    a.is_partial = true;
     snprintf(a.injected, sizeof a.injected, "link:1-4=0.6,flip:2@30");
     comes_back(*state, &a);
 }
@@ -188,6 +189,8 @@ static void an_error_names_line_and_key(void **state)
         { "\"nodes_count\":4", "\"nodes_count\":9", "FILE: line 1: the file is too short for so many" },
         { "\"nodes_count\":4", "\"nodes_count\":0",
           "FILE: line 1: record acceptance: \"nodes_count\" is no whole number in its range" },
+        { "\"lost_rank\":-1", "\"lost_rank\":8",
+          "FILE: line 1: record acceptance: \"lost_rank\" is a rank that there is not" },
         { "\"ranks_count\":8", "\"ranks_count\":2000000000", "FILE: line 1: the file is too short for so many" },
         { "\"tournament_repeats_count\":3", "\"tournament_repeats_count\":4",
           "FILE: line 81: records are missing before the last one" },

@@ -13,14 +13,13 @@
  *
  * Invariants
  *   P1  Files are written whole or not at all (base/file.h); SHA256SUMS last: a bundle with it is complete.
- *   P2  No secrets: of the environment what report/environment.h admits.
- *   P3  The same struct acceptance gives the same bytes (manifest.json aside, in real worlds).
- *   P4  Any changed byte of acceptance.jsonl is an error of acceptance_load(): its last record holds the digest of the
- *       others.
- *   P5  A name that is no host's (anything but letters, digits, dots, dashes, underscores, colons) is in no host list:
- *       a comment there quotes it.
- *   P6  acceptance_load() of what acceptance_write() wrote is equal in all but bytes of texts that are no UTF-8, which
- *       are U+FFFD, and what then is too long, which is cut.
+ * criteria.yaml and manifest.json are there from the beginning of a test, acceptance.jsonl behind each stage. P2  No
+ * secrets: of the environment what report/environment.h admits. P3  The same struct acceptance gives the same bytes
+ * (manifest.json aside, in real worlds). P4  Any changed byte of acceptance.jsonl is an error of acceptance_load(): its
+ * last record holds the digest of the others. P5  A name that is no host's (anything but letters, digits, dots, dashes,
+ * underscores, colons) is in no host list: a comment there quotes it. P6  acceptance_load() of what acceptance_write()
+ * wrote is equal in all but bytes of texts that are no UTF-8, which are U+FFFD, and what then is too long, which is
+ * cut.
  */
 #ifndef HARNESS_ACCEPT_ACCEPTANCE_REPORT_H
 #define HARNESS_ACCEPT_ACCEPTANCE_REPORT_H
@@ -38,14 +37,20 @@ enum rc acceptance_print(const struct acceptance *a, FILE *to) MUST_CHECK;
  * number, whose NAME is of letters, digits and underscores, each another one; the last is "accept: verdict pass", fail
  * or no data. RC_IO. */
 enum rc acceptance_print_figures(const struct acceptance *a, FILE *to) MUST_CHECK;
-/* Write the bundle into dir, which exists and is empty. manifest: to be written as manifest.json; borrowed. RC_IO,
- * RC_INVAL, RC_NOMEM: P1. */
+/* criteria.yaml and manifest.json of a test that begins: with what acceptance_keep() leaves, acceptance_read() judges
+ * it whatever ends it. RC_IO, RC_INVAL. */
+enum rc acceptance_begin(const struct criteria *c, const struct record *manifest, const char *dir) MUST_CHECK;
+/* Write the bundle into dir, which exists and has no other files than those of such a test. manifest: to be written as
+ * manifest.json; borrowed. RC_IO, RC_INVAL, RC_NOMEM: P1. */
 enum rc acceptance_write(const struct acceptance *a, const struct criteria *c, const struct record *manifest,
                          const char *dir) MUST_CHECK;
 /* acceptance.jsonl of dir alone, of a test that goes on. RC_INVAL, RC_IO, RC_NOMEM. */
 enum rc acceptance_keep(const struct acceptance *a, const char *dir) MUST_CHECK;
 /* Read acceptance.jsonl of a bundle back. RC_INVAL names file, line and what is wrong; RC_NOMEM. */
 enum rc acceptance_load(struct acceptance *out, const char *dir) MUST_CHECK;
+/* The same, and the stages that had ended before a partial test did are judged by the criteria.yaml beside it: its
+ * outcome is "no data", and what it found is found. Errors of both files. */
+enum rc acceptance_read(struct acceptance *out, const char *dir) MUST_CHECK;
 /* Is it such a folder? */
 bool acceptance_is_bundle(const char *dir);
 /* The page alone. RC_INVAL: path cannot be written; RC_IO, RC_NOMEM. */

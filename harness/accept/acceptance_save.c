@@ -212,6 +212,8 @@ static enum rc save_whole(struct saver *s, const struct acceptance *a)
     enum rc rc;
 
     TRY(save_fields(s, &fields_acceptance, a));
+    if (a->is_partial)
+        TRY(save_fields(s, &fields_partial, a));
     TRY(save_all(s, &fields_node, a->node, a->n_nodes, sizeof *a->node));
     TRY(save_ranks(s, a));
     TRY(save_stages(s, a));

@@ -49,7 +49,8 @@ static void miss_stage(struct acceptance *a, enum accept_stage s)
     if (state->why[0] == '\0' && a->stop_signal != 0)
         snprintf(state->why, sizeof state->why, "signal %d stopped the test before this stage", a->stop_signal);
     else if (state->why[0] == '\0')
-        snprintf(state->why, sizeof state->why, "the stage was asked for, and was not run");
+        snprintf(state->why, sizeof state->why, "the stage was asked for, and %s",
+                 a->is_partial ? "the test did not come to its end" : "was not run");
     add_only_row(a, s, OUTCOME_NO_DATA);
 }
 
@@ -133,16 +134,18 @@ out:
     return rc;
 }
 
-/* D2: stages that were skipped on request do not count, rows of others do. */
+/* D2: a test without its end is no verdict; stages that were skipped on request do not count, rows of others do. */
 static enum accept_outcome whole_outcome(const struct acceptance *a)
 {
     bool has[OUTCOME_SKIPPED + 1] = { false };
 
     for (int s = 0; s < ACCEPT_N_STAGES; s++)
         has[a->stage[s].outcome] = true;
+    if (a->is_partial || a->stop_signal != 0)
+        return OUTCOME_NO_DATA;
     if (has[OUTCOME_FAIL])
         return OUTCOME_FAIL;
-    return has[OUTCOME_NO_DATA] || !has[OUTCOME_PASS] || a->stop_signal != 0 ? OUTCOME_NO_DATA : OUTCOME_PASS;
+    return has[OUTCOME_NO_DATA] || !has[OUTCOME_PASS] ? OUTCOME_NO_DATA : OUTCOME_PASS;
 }
 
 /* Who is lost is at fault, and so is its node, whatever else was measured. */
@@ -174,10 +177,10 @@ enum rc judge(struct acceptance *a, const struct criteria *c)
     a->finding = NULL;
     a->n_findings = a->n_criteria = 0;
     a->outcome = OUTCOME_NO_DATA;
+    if (a->lost_rank >= 0) /* before all others: they may follow from it */
+        TRY(blame_lost_rank(a));
     for (int s = 0; s < ACCEPT_N_STAGES; s++)
         TRY(judge_one(&j, (enum accept_stage)s));
-    if (a->lost_rank >= 0)
-        TRY(blame_lost_rank(a));
     TRY(sort_findings(a));
     a->outcome = whole_outcome(a);
 out:

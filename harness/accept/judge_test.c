@@ -62,12 +62,56 @@ static void a_stage_that_was_not_run_is_no_data(void **state)
     assert_row(f, "training is run", OUTCOME_NO_DATA, "signal 15 stopped the test before this stage");
     set_metric(f, METRIC_GEMM, 5, 1e9);
     judge_it(f);
+    assert_int_equal(row_of(f, "outliers of flops_per_s")->outcome, OUTCOME_FAIL); /* found is found */
+    assert_int_equal(f->a.n_findings, 1);
+    assert_outcomes(f, ACCEPT_COMPUTE, OUTCOME_FAIL, OUTCOME_NO_DATA); /* but a part is no verdict */
+    f->a.stop_signal = 0;
+    judge_it(f);
     assert_int_equal(f->a.outcome, OUTCOME_FAIL); /* fail before no data */
+    f->a.stop_signal = 15;
     f->a.stage[ACCEPT_TRAINING].was_run = true;
     f->a.stage[ACCEPT_TRAINING].why[0] = '\0';
     set_metric(f, METRIC_GEMM, 5, 2e10);
     judge_it(f);
     assert_outcomes(f, ACCEPT_TRAINING, OUTCOME_PASS, OUTCOME_NO_DATA); /* stopped: no pass, whatever the rows say */
+}
+
+/* A3 of accept.h: what is on disk when the process is killed. */
+static void a_partial_test_is_no_verdict(void **state)
+{
+    struct fixture *f = *state;
+
+    f->a.is_partial = true;
+    judge_it(f);
+    assert_int_equal(f->a.outcome, OUTCOME_NO_DATA); /* though every row passes */
+    assert_outcomes(f, ACCEPT_TRAINING, OUTCOME_PASS, OUTCOME_NO_DATA);
+    f->a.stage[ACCEPT_TRAINING].was_run = false;
+    limits(f, "least_flops_per_s=1e11");
+    judge_it(f);
+    assert_row(f, "training is run", OUTCOME_NO_DATA, "the stage was asked for, and the test did not come to its end");
+    assert_int_equal(row_of(f, "least_flops_per_s")->outcome, OUTCOME_FAIL);
+    assert_outcomes(f, ACCEPT_COMPUTE, OUTCOME_FAIL, OUTCOME_NO_DATA);
+    assert_finding(f, 0, SUBJECT_FLEET, 0, 2e10 * 1.01, 1e11);
+    f->a.is_partial = false;
+    judge_it(f);
+    assert_int_equal(f->a.outcome, OUTCOME_FAIL);
+}
+
+/* Who is lost comes before what is certain otherwise. */
+static void a_lost_rank_is_the_first_finding(void **state)
+{
+    struct fixture *f = *state;
+
+    f->a.corruption[0] = (struct corruption){ .rank = 2, .step = 32, .segment = "conv1" };
+    f->a.n_corruptions = 1;
+    f->a.lost_rank = 5;
+    f->a.stage[ACCEPT_SOAK].was_run = false;
+    judge_it(f);
+    assert_int_equal(f->a.n_findings, 2);
+    assert_string_equal(f->a.finding[0].metric, "lost");
+    assert_string_equal(f->a.finding[0].text, "lost in stage integrity");
+    assert_true(f->a.finding[0].subject == SUBJECT_RANK && f->a.finding[0].a == 5 && f->a.finding[0].b == 2);
+    assert_int_equal(f->a.finding[1].a, 2);
 }
 
 /* J2: what was measured before the end can fail, but not pass. */
@@ -267,6 +311,8 @@ int main(void)
         ON_A_FLEET(a_stage_that_was_not_run_is_no_data),
         ON_A_FLEET(a_stage_that_was_ended_does_not_pass),
         ON_A_FLEET(findings_are_in_order),
+        ON_A_FLEET(a_partial_test_is_no_verdict),
+        ON_A_FLEET(a_lost_rank_is_the_first_finding),
         ON_A_FLEET(an_outlier_fails),
         ON_A_FLEET(a_rank_below_the_limit_is_named),
         ON_A_FLEET(an_interval_that_holds_the_limit_is_said),

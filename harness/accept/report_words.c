@@ -120,6 +120,12 @@ const char *outcome_title(enum accept_outcome outcome)
 
 enum { MOST_NAMED = 8 };
 
+/* The lost rank has words of its own. */
+static bool is_loss(const struct finding *f)
+{
+    return strcmp(f->metric, "lost") == 0;
+}
+
 /* Is there an earlier finding of the same node, rank or link? */
 static bool was_named(const struct acceptance *a, int i)
 {
@@ -127,7 +133,7 @@ static bool was_named(const struct acceptance *a, int i)
 
     for (int k = 0; k < i; k++) {
         const struct finding *g = &a->finding[k];
-        if (g->subject != f->subject)
+        if (g->subject != f->subject || is_loss(g))
             continue;
         if (f->subject == SUBJECT_FLEET || (g->a == f->a && (f->subject != SUBJECT_LINK || g->b == f->b)))
             return true;
@@ -140,7 +146,7 @@ static int n_subjects(const struct acceptance *a, enum subject subject)
     int n = 0;
 
     for (int i = 0; i < a->n_findings; i++)
-        n += a->finding[i].subject == subject && !was_named(a, i);
+        n += a->finding[i].subject == subject && !is_loss(&a->finding[i]) && !was_named(a, i);
     return n;
 }
 
@@ -148,7 +154,8 @@ static int n_subjects(const struct acceptance *a, enum subject subject)
 static bool are_slow(const struct acceptance *a)
 {
     for (int i = 0; i < a->n_findings; i++)
-        if (a->finding[i].stage == ACCEPT_PREFLIGHT || a->finding[i].stage == ACCEPT_INTEGRITY)
+        if (!is_loss(&a->finding[i]) &&
+            (a->finding[i].stage == ACCEPT_PREFLIGHT || a->finding[i].stage == ACCEPT_INTEGRITY))
             return false;
     return true;
 }
@@ -159,7 +166,7 @@ static void print_subjects(const struct acceptance *a, FILE *to)
     int n_named = 0, n_left = 0;
 
     for (int i = 0; i < a->n_findings; i++) {
-        if (was_named(a, i))
+        if (is_loss(&a->finding[i]) || was_named(a, i))
             continue;
         if (n_named == MOST_NAMED) {
             n_left++;
@@ -240,21 +247,68 @@ static void print_no_data(const struct acceptance *a, FILE *to)
             fprintf(to, "%s%s", n_named++ > 0 ? ", " : "", accept_stage_name((enum accept_stage)i));
 }
 
+static void print_passed(const struct acceptance *a, FILE *to)
+{
+    const int n = n_criteria_of(a, OUTCOME_PASS);
+
+    fprintf(to, "%d criteri%s hold%s on %d node%s and %d rank%s", n, n == 1 ? "on" : "a", n == 1 ? "s" : "", a->n_nodes,
+            a->n_nodes == 1 ? "" : "s", a->n_ranks, a->n_ranks == 1 ? "" : "s");
+}
+
+/* What ended the test: "rank 4 on node4 was lost in stage pairwise". Returns whether something did. */
+static bool print_end(const struct acceptance *a, FILE *to)
+{
+    char name[SUBJECT_BYTES];
+
+    if (a->lost_rank >= 0) {
+        const struct finding f = { .subject = SUBJECT_RANK, .a = a->lost_rank, .b = a->node_of_rank[a->lost_rank] };
+        const char *how = "lost";
+        for (int i = 0; i < a->n_findings; i++)
+            how = is_loss(&a->finding[i]) ? a->finding[i].text : how;
+        subject_line(name, sizeof name, a, &f);
+        fprintf(to, "%s was %s", name, how);
+    } else if (a->stop_signal != 0)
+        fprintf(to, "signal %d stopped the test", a->stop_signal);
+    else if (a->is_partial)
+        fputs("the test did not come to its end", to);
+    return a->lost_rank >= 0 || a->stop_signal != 0 || a->is_partial;
+}
+
+/* Who is to blame, else which criteria fail. Returns whether there is anything. */
+static bool print_found(const struct acceptance *a, const char *before, FILE *to)
+{
+    bool has_findings = false;
+
+    for (int i = 0; i < a->n_findings; i++)
+        has_findings = has_findings || !is_loss(&a->finding[i]);
+    if (!has_findings && n_criteria_of(a, OUTCOME_FAIL) == 0)
+        return false;
+    fputs(before, to);
+    if (has_findings)
+        print_blame(a, to);
+    else
+        print_criteria_of(a, OUTCOME_FAIL, "fail", to);
+    return true;
+}
+
 void verdict_print(const struct acceptance *a, FILE *to)
 {
     fprintf(to, "%s: ", outcome_title(a->outcome));
-    if (a->outcome == OUTCOME_FAIL && a->n_findings > 0)
-        print_blame(a, to);
-    else if (a->outcome == OUTCOME_FAIL)
-        print_criteria_of(a, OUTCOME_FAIL, "fail", to);
-    else if (a->outcome == OUTCOME_PASS)
-        fprintf(to, "%d criteri%s hold%s on %d node%s and %d rank%s", n_criteria_of(a, OUTCOME_PASS),
-                n_criteria_of(a, OUTCOME_PASS) == 1 ? "on" : "a", n_criteria_of(a, OUTCOME_PASS) == 1 ? "s" : "",
-                a->n_nodes, a->n_nodes == 1 ? "" : "s", a->n_ranks, a->n_ranks == 1 ? "" : "s");
-    else if (a->outcome == OUTCOME_NO_DATA)
-        print_no_data(a, to);
-    else
+    if (a->outcome == OUTCOME_PASS) {
+        print_passed(a, to);
+        return;
+    }
+    if (a->outcome == OUTCOME_SKIPPED) {
         fputs("every stage was skipped", to);
+        return;
+    }
+    const bool has_end = print_end(a, to);
+    const bool has_found = print_found(a, has_end ? "; found: " : "", to);
+    if (a->outcome == OUTCOME_NO_DATA) {
+        fputs(has_end || has_found ? "; " : "", to);
+        print_no_data(a, to);
+    } else if (!has_end && !has_found)
+        print_criteria_of(a, OUTCOME_FAIL, "fail", to);
 }
 
 void verdict_print_notes(const struct acceptance *a, FILE *to)
@@ -267,6 +321,8 @@ void verdict_print_notes(const struct acceptance *a, FILE *to)
     if (a->stop_signal)
         fprintf(to, "The test was stopped by signal %d before its end: this is what it had measured.\n",
                 a->stop_signal);
+    else if (a->is_partial)
+        fputs("The test did not come to its end: this is what it had measured.\n", to);
 }
 
 /* --- findings --- */

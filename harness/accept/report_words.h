@@ -22,7 +22,8 @@ void subject_line(char *out, size_t n_bytes, const struct acceptance *a, const s
 /* "FAIL", "NO DATA": for the beginning of a line. */
 const char *outcome_title(enum accept_outcome outcome);
 
-/* "FAIL: 1 node and 1 link are slow: host3; link host1 - host4", without a line feed. */
+/* "FAIL: 1 node and 1 link are slow: host3; link host1 - host4", "NO DATA: rank 4 on node4 was lost in stage pairwise;
+ * 2 of 9 criteria have no data: ...", without a line feed. */
 void verdict_print(const struct acceptance *a, FILE *to);
 /* What else is to be known of the verdict: faults on order, a signal. A line each. */
 void verdict_print_notes(const struct acceptance *a, FILE *to);

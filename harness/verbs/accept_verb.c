@@ -139,23 +139,65 @@ out:
 /* --- the test --- */
 
 struct test { /* shared by the ranks of this process */
+    const struct verb_call *call;
     const struct accept_opts *opts;
     const struct machine *machine;
     struct accept_terms terms;
     struct acceptance result;
     bool has_result; /* rank 0 was in this process, and got so far */
     struct progress progress;
-    bool has_progress; /* a stage has begun */
+    bool has_progress; /* it is open */
+    bool has_begun;    /* acceptance_begin() */
     char dir[PATH_BYTES];
 };
+
+static enum rc manifest_of(struct record **out, const struct test *t)
+{
+    const struct verb_call *call = t->call;
+    struct record *r = NULL, *options = NULL;
+    enum rc rc;
+
+    TRY(record_open(&options, "options"));
+    for (int i = 0; i < call->n_groups; i++)
+        record_options(options, call->group[i].table, call->group[i].into);
+    TRY(record_open(&r, "accept"));
+    record_text(r, "criteria_file", call->operand[0]);
+    record_text(r, "injected", t->opts->inject);
+    record_child(r, "options", &options);
+    manifest_fill(r, machine_is_virtual(t->machine));
+    *out = r;
+    r = NULL;
+out:
+    record_close(&options);
+    record_close(&r);
+    return rc;
+}
+
+/* What a test leaves, whatever ends it: acceptance_begin(). Rank 0. */
+static enum rc begin_report(const struct test *t)
+{
+    struct record *manifest = NULL;
+    enum rc rc;
+
+    TRY(manifest_of(&manifest, t));
+    TRY(acceptance_begin(t->terms.criteria, manifest, t->dir));
+out:
+    record_close(&manifest);
+    return rc;
+}
+
+static void open_progress(struct test *t)
+{
+    if (!t->has_progress)
+        progress_init(&t->progress, stderr, PROGRESS_PARTS, wait_clock_ns());
+    t->has_progress = true;
+}
 
 static void show_progress(void *arg, double done_ratio, const char *what)
 {
     struct test *t = arg;
 
-    if (!t->has_progress)
-        progress_init(&t->progress, stderr, PROGRESS_PARTS, wait_clock_ns());
-    t->has_progress = true;
+    open_progress(t);
     progress_weigh(&t->progress, done_ratio);
     progress_update(&t->progress, (size_t)(done_ratio * PROGRESS_PARTS), what, wait_clock_ns());
 }
@@ -164,8 +206,15 @@ static void show_progress(void *arg, double done_ratio, const char *what)
 static void keep_so_far(void *arg, const struct acceptance *so_far)
 {
     struct test *t = arg;
+    enum rc rc = RC_OK;
 
-    if (acceptance_keep(so_far, t->dir) != RC_OK)
+    open_progress(t);
+    if (!t->has_begun)
+        TRY(begin_report(t));
+    t->has_begun = true;
+    TRY(acceptance_keep(so_far, t->dir));
+out:
+    if (rc != RC_OK)
         progress_say(&t->progress, "gradmark: warning: %s", rc_message());
 }
 
@@ -216,31 +265,8 @@ out:
     return rc;
 }
 
-static enum rc manifest_of(struct record **out, const struct verb_call *call, const struct test *t)
-{
-    struct record *r = NULL, *options = NULL;
-    enum rc rc;
-
-    TRY(record_open(&options, "options"));
-    for (int i = 0; i < call->n_groups; i++)
-        record_options(options, call->group[i].table, call->group[i].into);
-    TRY(record_open(&r, "accept"));
-    record_text(r, "criteria_file", call->operand[0]);
-    record_text(r, "injected", t->opts->inject);
-    record_child(r, "options", &options);
-    manifest_fill(r, t->result.is_virtual);
-    *out = r;
-    r = NULL;
-out:
-    record_close(&options);
-    record_close(&r);
-    return rc;
-}
-
 static int exit_code_of(const struct acceptance *a)
 {
-    if (a->stop_signal != 0)
-        return COULD_NOT_TEST;
     return a->outcome == OUTCOME_PASS ? 0 : a->outcome == OUTCOME_FAIL ? 1 : COULD_NOT_TEST;
 }
 
@@ -251,7 +277,7 @@ static enum rc report(struct test *t, struct verb_call *call)
 
     TRY(judge(&t->result, t->terms.criteria));
     TRY(acceptance_print(&t->result, stdout));
-    TRY(manifest_of(&manifest, call, t));
+    TRY(manifest_of(&manifest, t));
     TRY(acceptance_write(&t->result, t->terms.criteria, manifest, t->dir));
     printf("page: %s/report.html\n", t->dir);
     TRY(acceptance_print_figures(&t->result, stdout));
@@ -323,7 +349,7 @@ static enum rc accept_run(struct verb_call *call)
     struct criteria criteria;
     struct inject inject;
     struct machine machine;
-    struct test t = { .opts = o, .machine = &machine };
+    struct test t = { .call = call, .opts = o, .machine = &machine };
     enum rc rc;
 
     call->failure_exit_code = COULD_NOT_TEST;

@@ -18,7 +18,7 @@ static enum rc diff_acceptances(struct verb_call *call)
     enum rc rc;
 
     for (int i = 0; i < 2; i++)
-        TRY(acceptance_load(&of[i], call->operand[i]));
+        TRY(acceptance_read(&of[i], call->operand[i]));
     TRY(acceptance_diff(&of[0], &of[1], stdout, &n_worse));
     if (fflush(stdout) != 0)
         FAIL(RC_IO, "standard output cannot be written");

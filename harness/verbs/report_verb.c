@@ -32,7 +32,7 @@ static enum rc report_acceptance(struct verb_call *call, const char *out)
     while (n > 1 && dir[n - 1] == '/')
         n--;
     snprintf(path, sizeof path, "%.*s/report.html", (int)n, dir);
-    TRY(acceptance_load(&a, dir));
+    TRY(acceptance_read(&a, dir));
     TRY(file_check_writable(out[0] ? out : path));
     call->stage = STAGE_RUN;
     TRY(acceptance_page(&a, out[0] ? out : path));
@@ -83,7 +83,9 @@ const struct verb verb_report = {
                     "disturbed, every\n"
                     "option, the machine and its libraries. It is one file, opens from disk and loads nothing. Of the "
                     "folder of an\n"
-                    "acceptance test (gradmark accept): its page again, and its verdict on the terminal.\n\n",
+                    "acceptance test (gradmark accept): its page again, and its verdict on the terminal; of a test "
+                    "that was\n"
+                    "killed what it had found, judged by the criteria beside it.\n\n",
     .opts_bytes = sizeof(struct report_opts),
     .group = groups,
     .run = report_run,

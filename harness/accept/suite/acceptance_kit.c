@@ -230,6 +230,7 @@ static void same_head(const struct acceptance *a, const struct acceptance *b)
     assert_int_equal(a->n_nodes, b->n_nodes);
     assert_int_equal(a->n_ranks, b->n_ranks);
     assert_int_equal(a->outcome, b->outcome);
+    assert_int_equal(a->is_partial, b->is_partial);
     assert_int_equal(a->stop_signal, b->stop_signal);
     assert_int_equal(a->lost_rank, b->lost_rank);
     assert_true(a->integrity_checks_count == b->integrity_checks_count);
