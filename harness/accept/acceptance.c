@@ -98,6 +98,7 @@ void acceptance_close(struct acceptance *a)
     free(a->tournament.bytes_per_s);
     free(a->tournament.latency_s);
     free(a->difference);
+    free(a->wrong_sum);
     free(a->finding);
     free(a->node);
     free(a->node_of_rank);
@@ -172,6 +173,17 @@ enum rc acceptance_add_difference(struct acceptance *a, const struct node_differ
         return rc_raise(RC_NOMEM, "no memory for a node that differs");
     a->difference = more;
     more[a->n_differences++] = *d;
+    return RC_OK;
+}
+
+enum rc acceptance_add_wrong_sum(struct acceptance *a, const struct wrong_sum *w)
+{
+    struct wrong_sum *more = realloc(a->wrong_sum, (size_t)(a->n_wrong_sums + 1) * sizeof *more);
+
+    if (!more)
+        return rc_raise(RC_NOMEM, "no memory for a wrong sum");
+    a->wrong_sum = more;
+    more[a->n_wrong_sums++] = *w;
     return RC_OK;
 }
 

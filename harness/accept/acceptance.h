@@ -92,6 +92,13 @@ struct sized_rate { /* of a collective, or of push and pull */
 };
 enum { ACCEPT_MAX_SIZES = 16 };
 
+struct wrong_sum { /* what a rank got of the allreduces of a size, which are of small whole numbers, and exact */
+    size_t n_bytes;
+    int rank;
+    uint64_t n_wrong, element; /* elements of all repeats; the first of them */
+    double value, expected;    /* of that one */
+};
+
 struct scaled_training { /* of the training stage, at a number of nodes */
     int n_nodes, n_ranks;
     double samples_per_s, low_samples_per_s, high_samples_per_s;
@@ -178,6 +185,9 @@ struct acceptance { /* on rank 0; owned */
     struct tournament tournament;                /* n_repeats 0: not measured */
     struct sized_rate collective[ACCEPT_MAX_SIZES], ps[ACCEPT_MAX_SIZES];
     int n_collective, n_ps;
+    uint64_t sum_checks_count;   /* allreduces whose sums were compared on every rank; 0: compute has no numbers */
+    struct wrong_sum *wrong_sum; /* [n_wrong_sums]; by size, then by rank; owned */
+    int n_wrong_sums;
     struct scaled_training training[ACCEPT_MAX_SCALES];
     int n_training;
     uint64_t integrity_checks_count, integrity_every_steps;
@@ -217,6 +227,8 @@ enum rc acceptance_add_tournament(struct acceptance *a, int n_repeats) MUST_CHEC
 enum rc acceptance_add_finding(struct acceptance *a, const struct finding *f) MUST_CHECK;
 /* The same of a fact in which a node differs. RC_NOMEM. */
 enum rc acceptance_add_difference(struct acceptance *a, const struct node_difference *d) MUST_CHECK;
+/* The same of sums that are wrong. RC_NOMEM. */
+enum rc acceptance_add_wrong_sum(struct acceptance *a, const struct wrong_sum *w) MUST_CHECK;
 /* A copy of text that lives as long as a, the same for equal texts: for names and units that are no constants of the
  * program. NULL: no memory. */
 const char *acceptance_keep_text(struct acceptance *a, const char *text);

@@ -79,6 +79,18 @@ static const struct field of_sized_rate[] = { OF(sized_rate, n_bytes, "message_b
 const struct fields fields_collective = { "collective", of_sized_rate };
 const struct fields fields_ps = { "push_and_pull", of_sized_rate };
 
+static const struct field of_sums[] = { OF(acceptance, sum_checks_count, "checks_count", FIELD_U64), END };
+const struct fields fields_sums = { "sums", of_sums };
+
+static const struct field of_wrong_sum[] = { OF(wrong_sum, n_bytes, "message_bytes", FIELD_BYTES),
+                                             INT(wrong_sum, rank, "rank", 0, MOST),
+                                             OF(wrong_sum, n_wrong, "wrong_count", FIELD_U64),
+                                             OF(wrong_sum, element, "element", FIELD_U64),
+                                             F64(wrong_sum, value, "value"),
+                                             F64(wrong_sum, expected, "expected"),
+                                             END };
+const struct fields fields_wrong_sum = { "wrong_sum", of_wrong_sum };
+
 static const struct field of_training[] = { INT(scaled_training, n_nodes, "nodes_count", 0, MOST),
                                             INT(scaled_training, n_ranks, "ranks_count", 0, MOST),
                                             F64(scaled_training, samples_per_s, "samples_per_s"),

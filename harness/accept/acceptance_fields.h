@@ -9,8 +9,10 @@
  *
  *     partial  without members: the test goes on, or never came to its end; else there is none
  *
- *     node stage preflight difference collective push_and_pull training corruption soak finding criterion  one for
- * each, as below
+ *     sums  how many sums of the allreduce were checked; none: none was
+ *
+ *     node stage preflight difference collective wrong_sum push_and_pull training corruption soak finding criterion one
+ * for each, as below
  *
  *     metric  of a rank: {"metric":"flops_per_s","rank":3,"flops_per_s":[one for each repeat]}
  *
@@ -49,7 +51,7 @@ struct fields { /* a kind of records */
 };
 
 extern const struct fields fields_acceptance, fields_partial, fields_node, fields_stage, fields_preflight,
-    fields_difference, fields_collective, fields_ps, fields_training, fields_corruption, fields_soak, fields_finding,
-    fields_criterion;
+    fields_difference, fields_collective, fields_sums, fields_wrong_sum, fields_ps, fields_training, fields_corruption,
+    fields_soak, fields_finding, fields_criterion;
 
 #endif

@@ -173,6 +173,25 @@ out:
     return rc;
 }
 
+static enum rc read_sums(struct loader *l, const json_t *record)
+{
+    return l->into->sum_checks_count > 0 ? misfit(l, "a second record sums")
+                                         : read_fields(l, &fields_sums, record, l->into);
+}
+
+static enum rc read_wrong_sum(struct loader *l, const json_t *record)
+{
+    struct wrong_sum w = { .rank = -1 };
+    enum rc rc;
+
+    TRY(read_fields(l, &fields_wrong_sum, record, &w));
+    if (w.rank >= l->into->n_ranks)
+        return misfit_key(l, "wrong_sum", "rank", "is a rank that there is not");
+    TRY(acceptance_add_wrong_sum(l->into, &w));
+out:
+    return rc;
+}
+
 /* The metric of a name, by asking each for its own; -1: none. */
 static int metric_of(const char *name)
 {
@@ -322,7 +341,7 @@ static enum rc read_record(struct loader *l, const json_t *record)
         { "pairs", read_pairs },           { "push_and_pull", read_ps },    { "collective", read_collective },
         { "training", read_training },     { "soak", read_soak },           { "finding", read_finding },
         { "corruption", read_corruption }, { "criterion", read_criterion }, { "difference", read_difference },
-        { "partial", read_partial },
+        { "partial", read_partial },       { "sums", read_sums },           { "wrong_sum", read_wrong_sum },
     };
     const char *kind = json_string_value(json_object_get(record, "kind"));
 

@@ -193,7 +193,7 @@ static void an_error_names_line_and_key(void **state)
           "FILE: line 1: record acceptance: \"lost_rank\" is a rank that there is not" },
         { "\"ranks_count\":8", "\"ranks_count\":2000000000", "FILE: line 1: the file is too short for so many" },
         { "\"tournament_repeats_count\":3", "\"tournament_repeats_count\":4",
-          "FILE: line 81: records are missing before the last one" },
+          "FILE: line 83: records are missing before the last one" },
         { "\"nodes_count\":4,\"ranks_count\":8,\"tournament_repeats_count\":3",
           "\"nodes_count\":100,\"ranks_count\":100,\"tournament_repeats_count\":3",
           "FILE: line 1: the file is too short" },
@@ -212,6 +212,9 @@ static void an_error_names_line_and_key(void **state)
         { "\"fact\":1", "\"fact\":2", "FILE: line 18: record difference: \"fact\" is a fact that there is not" },
         { "\"fact\":1,\"node\":3", "\"fact\":1,\"node\":4",
           "FILE: line 18: record difference: \"node\" is a node that there is not" },
+        { "\"rank\":5,\"wrong_count\"", "\"rank\":8,\"wrong_count\"",
+          "record wrong_sum: \"rank\" is a rank that there is not" },
+        { "{\"kind\":\"sums\"", "{\"kind\":\"sums\",\"checks_count\":1}\n{\"kind\":\"sums\"", "a second record sums" },
         { "\"metric\":\"flops_per_s\"", "\"metric\":\"flops\"", "record metric: \"metric\" is no known name" },
         { "\"rank\":1", "\"rank\":2", "record metric: \"rank\" is not the next rank" },
         { "\"flops_per_s\":[", "\"flops_per_s\":[1,", "FILE: line 20: \"flops_per_s\" is no array of 4 numbers" },
@@ -244,8 +247,9 @@ static void no_line_may_be_lacking_or_be_there_twice(void **state)
     struct acceptance a;
 
     kit_acceptance(&a, 0);
-    a.n_criteria = a.n_preflight = a.n_differences = a.n_collective = a.n_ps = a.n_training =
-        0; /* of which there may be any number */
+    /* of which there may be any number */
+    a.n_criteria = a.n_preflight = a.n_differences = a.n_collective = a.n_ps = a.n_training = 0;
+    a.sum_checks_count = 0;
     char *text = saved(*state, &a);
     for (const char *at = text; strncmp(at, "{\"kind\":\"end\"", 13) != 0; at += strlen(line)) {
         snprintf(line, sizeof line, "%.*s", (int)strcspn(at, "\n") + 1, at);

@@ -197,6 +197,9 @@ static enum rc save_rest(struct saver *s, const struct acceptance *a)
     enum rc rc;
 
     TRY(save_all(s, &fields_collective, a->collective, a->n_collective, sizeof *a->collective));
+    if (a->sum_checks_count > 0)
+        TRY(save_fields(s, &fields_sums, a));
+    TRY(save_all(s, &fields_wrong_sum, a->wrong_sum, a->n_wrong_sums, sizeof *a->wrong_sum));
     TRY(save_all(s, &fields_ps, a->ps, a->n_ps, sizeof *a->ps));
     TRY(save_all(s, &fields_training, a->training, a->n_training, sizeof *a->training));
     TRY(save_all(s, &fields_corruption, a->corruption, a->n_corruptions, sizeof *a->corruption));

@@ -62,6 +62,9 @@ static void fill_others(struct acceptance *a, int faults)
     a->collective[0] = (struct sized_rate){ 4096, 1e6, 0.9e6, 1.1e6, NAN, 5 };
     a->collective[1] = (struct sized_rate){ 1048576, 90e6, 88e6, 92e6, 0.9, 5 };
     a->n_collective = 2;
+    a->sum_checks_count = 12;
+    if (faults & FAULT_IN_PARAMETERS)
+        assert_int_equal(acceptance_add_wrong_sum(a, &(struct wrong_sum){ 4096, 5, 3, 1023, NAN, 28 }), RC_OK);
     a->ps[0] = (struct sized_rate){ 1048576, 180e6, NAN, NAN, 0.75, 1 };
     a->n_ps = faults & FAULT_IN_PS ? 0 : 1;
     a->training[0] = (struct scaled_training){ 1, 2, 1000, 990, 1010, 1, NAN, NAN, 0 };
@@ -260,6 +263,15 @@ static void same_measured(const struct acceptance *a, const struct acceptance *b
         same_numbers(a->metric[m].value, b->metric[m].value, (size_t)a->metric[m].n_repeats * (size_t)a->n_ranks);
     }
     same_rates(a->collective, a->n_collective, b->collective, b->n_collective);
+    assert_true(a->sum_checks_count == b->sum_checks_count);
+    assert_int_equal(a->n_wrong_sums, b->n_wrong_sums);
+    for (int i = 0; i < a->n_wrong_sums; i++) {
+        assert_int_equal(a->wrong_sum[i].n_bytes, b->wrong_sum[i].n_bytes);
+        assert_int_equal(a->wrong_sum[i].rank, b->wrong_sum[i].rank);
+        assert_true(a->wrong_sum[i].n_wrong == b->wrong_sum[i].n_wrong);
+        assert_true(a->wrong_sum[i].element == b->wrong_sum[i].element);
+        same_numbers(&a->wrong_sum[i].value, &b->wrong_sum[i].value, 2);
+    }
     same_rates(a->ps, a->n_ps, b->ps, b->n_ps);
     assert_int_equal(a->n_training, b->n_training);
     for (int i = 0; i < a->n_training; i++) {

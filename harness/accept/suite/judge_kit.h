@@ -120,6 +120,7 @@ static inline void fill_rest(struct acceptance *a)
     a->collective[2] = (struct sized_rate){ 4194304, 9e7, 8e7, 1e8, 0.9, 3 };
     memcpy(a->ps, a->collective, sizeof a->ps);
     a->n_collective = a->n_ps = 3;
+    a->sum_checks_count = 12;
     a->training[0] = (struct scaled_training){ 1, 2, 100, 90, 110, 1, NAN, NAN, 0 };
     a->training[1] = (struct scaled_training){ a->n_nodes, a->n_ranks, 320, 300, 340, 0.8, 0.75, 0.85, 0.25 };
     a->n_training = 2;
