@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* criteria_limits.c - limits from a healthy reference run, and from what a description declares. */
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 #include "harness/accept/criteria_keys.h"
+#include "harness/accept/evidence.h"
 #include "harness/accept/worst.h"
 #include "harness/cluster/cluster.h"
 #include "harness/cluster/cluster_keys.h"
+#include "harness/measure/robust.h"
 
 struct limiting {
     struct criteria *criteria;
@@ -54,6 +59,66 @@ static void limit_by_rank(const struct limiting *l, const struct acceptance *h, 
     set_limit(l, key, member, w.value, m->higher_is_better, of);
 }
 
+/* Robust standard deviations from the middle that single repeats of another healthy run hardly reach. */
+#define NOISE_DEVIATIONS 6.0
+/* What nobody is blamed for by others alone (outliers.h): no limit is lower. */
+#define FLOOR_DETOUR_RATIO 0.01
+#define FLOOR_LONGEST_DETOUR_S 1e-3
+
+struct spread { /* of all repeats of all ranks, on the scale ln(start + x) */
+    double start, median, worst, deviation;
+    int n;
+};
+
+static enum rc spread_of(struct spread *out, const struct acceptance *h, int metric, double start)
+{
+    const struct rank_metric *m = &h->metric[metric];
+    const size_t n_all = m->value ? (size_t)h->n_ranks * (size_t)m->n_repeats : 0;
+    double *y = malloc((n_all + 1) * sizeof *y);
+    size_t n = 0;
+
+    *out = (struct spread){ .start = start, .median = NAN, .worst = NAN };
+    if (!y)
+        return rc_raise(RC_NOMEM, "no memory for %zu repeats", n_all);
+    for (size_t i = 0; i < n_all; i++)
+        if (isfinite(m->value[i]) && m->value[i] >= 0) {
+            y[n++] = log(start + m->value[i]);
+            out->worst = fmax(out->worst, m->value[i]);
+        }
+    const double middle = robust_median(y, n);
+    out->n = (int)n;
+    out->median = exp(middle) - start;
+    out->deviation = spread_between(y, n);
+    free(y);
+    return RC_OK;
+}
+
+/* At most (1 + margin) max(worst, (median + start) exp(6 s) - start), and no less than floor. Detours have long tails,
+ * and the worst rank of one run is not that of the next: a margin above it alone fails healthy ones. */
+static enum rc limit_by_noise(const struct limiting *l, const struct acceptance *h, int metric, const char *key,
+                              double *member, double floor)
+{
+    const int i = key_find(&criteria_key_table, key);
+    struct spread s;
+    enum rc rc;
+
+    TRY(spread_of(&s, h, metric, floor / 10));
+    if (s.n == 0)
+        return RC_OK;
+    const double border = (s.median + s.start) * exp(NOISE_DEVIATIONS * s.deviation) - s.start;
+    const double limit = rounded(fmax(floor, (1 + l->margin_ratio) * fmax(s.worst, border)));
+    const bool is_any = limit < criteria_keys[i].most; /* else everything keeps it */
+    *member = is_any ? limit : 0;
+    if (l->sources)
+        snprintf(l->sources->text[i], CRITERIA_SOURCE_BYTES,
+                 "healthy run: %d repeats of %d ranks, median %.3g, worst %.3g; %g %% above the greater of worst and "
+                 "(median + %g) exp(6 s) - %g, s %.3g the robust deviation of logarithms; %s %g",
+                 s.n, h->n_ranks, s.median, s.worst, 100 * l->margin_ratio, s.start, s.start, s.deviation,
+                 is_any ? "at least" : "none, as that is above", is_any ? floor : criteria_keys[i].most);
+out:
+    return rc;
+}
+
 static void limit_by_pair(const struct limiting *l, const struct acceptance *h, bool latency, const char *key,
                           double *member)
 {
@@ -97,15 +162,17 @@ static void limit_by_training(const struct limiting *l, const struct acceptance 
     set_limit(l, "most_exposed_ratio", &l->criteria->most_exposed_ratio, all->exposed_ratio, false, of);
 }
 
-void criteria_from_reference(struct criteria *c, const struct acceptance *healthy, double margin_ratio,
-                             struct criteria_sources *sources)
+enum rc criteria_from_reference(struct criteria *c, const struct acceptance *healthy, double margin_ratio,
+                                struct criteria_sources *sources)
 {
     const struct limiting l = { c, sources, margin_ratio };
+    enum rc rc;
 
     limit_by_rank(&l, healthy, METRIC_GEMM, "least_flops_per_s", &c->least_flops_per_s);
     limit_by_rank(&l, healthy, METRIC_MEMORY, "least_memory_bytes_per_s", &c->least_memory_bytes_per_s);
-    limit_by_rank(&l, healthy, METRIC_DETOUR, "most_detour_ratio", &c->most_detour_ratio);
-    limit_by_rank(&l, healthy, METRIC_LONGEST_DETOUR, "most_longest_detour_s", &c->most_longest_detour_s);
+    TRY(limit_by_noise(&l, healthy, METRIC_DETOUR, "most_detour_ratio", &c->most_detour_ratio, FLOOR_DETOUR_RATIO));
+    TRY(limit_by_noise(&l, healthy, METRIC_LONGEST_DETOUR, "most_longest_detour_s", &c->most_longest_detour_s,
+                       FLOOR_LONGEST_DETOUR_S));
     limit_by_pair(&l, healthy, false, "least_pair_bytes_per_s", &c->least_pair_bytes_per_s);
     limit_by_pair(&l, healthy, true, "most_pair_latency_s", &c->most_pair_latency_s);
     limit_by_size(&l, healthy->collective, healthy->n_collective, "least_busbw_bytes_per_s",
@@ -113,22 +180,47 @@ void criteria_from_reference(struct criteria *c, const struct acceptance *health
     limit_by_size(&l, healthy->ps, healthy->n_ps, "least_goodput_bytes_per_s", &c->least_goodput_bytes_per_s,
                   "least_goodput_bound_ratio", &c->least_goodput_bound_ratio);
     limit_by_training(&l, healthy);
+out:
+    return rc;
 }
 
-/* Of the link's rate that the protocol of the description carries. */
-static double rate_ratio(const struct cluster *cluster)
+/* What carries messages in the description; NULL: links alone. */
+static const struct protocol_cost *protocol_of(const struct cluster *cluster)
 {
     switch ((enum cluster_protocol)cluster->protocol) {
     case PROTOCOL_TCP:
-        return cluster->tcp.rate_ratio;
+        return &cluster->tcp;
     case PROTOCOL_RDMA:
-        return cluster->rdma.rate_ratio;
+        return &cluster->rdma;
     case PROTOCOL_GRPC:
-        return cluster->grpc.rate_ratio;
+        return &cluster->grpc;
     case PROTOCOL_BARE:
         break;
     }
-    return 1;
+    return NULL;
+}
+
+/* Is it a word of the text, in capitals or not? */
+static bool has_word(const char *text, const char *word)
+{
+    const size_t n = strlen(word);
+
+    for (const char *at = text; *at; at++)
+        if ((at == text || !isalnum((unsigned char)at[-1])) && strncasecmp(at, word, n) == 0 &&
+            !isalnum((unsigned char)at[n]))
+            return true;
+    return false;
+}
+
+/* The precision other than fp32 that the source of a rate names; NULL: none. */
+static const char *other_precision(const char *source)
+{
+    static const char *const known[] = { "bf16", "fp16", "fp8", "tf32", "half", "tensor" };
+
+    for (size_t i = 0; i < sizeof known / sizeof *known && !has_word(source, "fp32"); i++)
+        if (has_word(source, known[i]))
+            return known[i];
+    return NULL;
 }
 
 /* "declared: KEY 1e+09 bits/s" */
@@ -143,19 +235,52 @@ static void say_declared(char out[CRITERIA_SOURCE_BYTES], const struct cluster *
              cluster_keys[key].unit);
 }
 
-void criteria_from_cluster(struct criteria *c, const struct cluster *cluster, double margin_ratio,
-                           struct criteria_sources *sources)
+static void limit_by_links(const struct limiting *l, const struct cluster *cluster)
 {
-    const struct limiting l = { c, sources, margin_ratio };
-    const double ratio = rate_ratio(cluster);
-    char of[CRITERIA_SOURCE_BYTES], pair[CRITERIA_SOURCE_BYTES];
+    const struct protocol_cost *protocol = protocol_of(cluster);
+    const double ratio = protocol ? protocol->rate_ratio : 1, process = protocol ? protocol->process_bytes_per_s : 0;
+    const double carried = cluster->link_bytes_per_s * ratio;
+    const bool is_bound = process > 0 && process < carried;
+    char of[CRITERIA_SOURCE_BYTES], text[CRITERIA_SOURCE_BYTES];
 
     say_declared(of, cluster, "link_bits_per_s");
-    set_limit(&l, "least_link_bits_per_s", &c->least_link_bits_per_s, 8 * cluster->link_bytes_per_s, true, of);
-    snprintf(pair, sizeof pair, "%.180s, of which its protocol carries %g", of, ratio);
-    set_limit(&l, "least_pair_bytes_per_s", &c->least_pair_bytes_per_s, cluster->link_bytes_per_s * ratio, true, pair);
+    snprintf(text, sizeof text, "%.120s, of a card; of the interface in use, or with MPI of the fastest active port",
+             of);
+    set_limit(l, "least_link_bits_per_s", &l->criteria->least_link_bits_per_s, 8 * cluster->link_bytes_per_s, true,
+              text);
+    if (is_bound)
+        snprintf(text, sizeof text, "%.120s, of which a process of its protocol carries %.4g byte/s", of, process);
+    else
+        snprintf(text, sizeof text, "%.180s, of which its protocol carries %g", of, ratio);
+    set_limit(l, "least_pair_bytes_per_s", &l->criteria->least_pair_bytes_per_s, is_bound ? process : carried, true,
+              text);
+}
+
+/* A device has a rate for each precision: that of tensor cores is many times that of fp32. */
+static void limit_by_flops(const struct limiting *l, const struct cluster *cluster,
+                           const struct cluster_sources *declared)
+{
+    const int i = key_find(&criteria_key_table, "least_flops_per_s");
+    const char *other = declared ? other_precision(declared->text[cluster_key_find("flops_per_s")]) : NULL;
+    char of[CRITERIA_SOURCE_BYTES], text[CRITERIA_SOURCE_BYTES];
+
     say_declared(of, cluster, "flops_per_s");
-    set_limit(&l, "least_flops_per_s", &c->least_flops_per_s, cluster->flops_per_s, true, of);
+    if (!other) {
+        snprintf(text, sizeof text, "%.160s, taken for that of fp32, in which the test multiplies", of);
+        set_limit(l, "least_flops_per_s", &l->criteria->least_flops_per_s, cluster->flops_per_s, true, text);
+    } else if (l->sources)
+        snprintf(l->sources->text[i], CRITERIA_SOURCE_BYTES,
+                 "%.140s, of %s by its source; the test multiplies in fp32: no limit, --reference has one", of, other);
+}
+
+void criteria_from_cluster(struct criteria *c, const struct cluster *cluster, const struct cluster_sources *declared,
+                           double margin_ratio, struct criteria_sources *sources)
+{
+    const struct limiting l = { c, sources, margin_ratio };
+    char of[CRITERIA_SOURCE_BYTES];
+
+    limit_by_links(&l, cluster);
+    limit_by_flops(&l, cluster, declared);
     say_declared(of, cluster, "memory_bytes_per_s");
     set_limit(&l, "least_memory_bytes_per_s", &c->least_memory_bytes_per_s, cluster->memory_bytes_per_s, true, of);
 }

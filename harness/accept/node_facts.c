@@ -62,16 +62,36 @@ static void read_gpu_driver(char out[NODE_TEXT_BYTES], const char *root)
         }
 }
 
-static void add_port(char out[NODE_TEXT_BYTES], const char *root, const char *device, const char *port)
+typedef void port_fn(struct node_facts *out, const char *device, const char *port, const char *state, const char *rate);
+
+static void add_port(struct node_facts *out, const char *device, const char *port, const char *state, const char *rate)
+{
+    char *text = out->text[TEXT_INFINIBAND];
+    const size_t n = strlen(text);
+
+    (void)snprintf(text + n, NODE_TEXT_BYTES - n, "%s%s/%s %s, %s", n > 0 ? "; " : "", device, port, state, rate);
+}
+
+static void take_faster_port(struct node_facts *out, const char *device, const char *port, const char *state,
+                             const char *rate)
+{
+    const double bits_per_s = 1e9 * strtod(rate, NULL); /* "100 Gb/sec (4X EDR)" */
+
+    (void)device;
+    (void)port;
+    if (strstr(state, "ACTIVE") && bits_per_s > 0)
+        out->number[NUMBER_LINK_BITS_PER_S] = fmax(out->number[NUMBER_LINK_BITS_PER_S], bits_per_s); /* NaN: none */
+}
+
+static void read_port(struct node_facts *out, const char *root, const char *device, const char *port, port_fn *take)
 {
     char path[PATH_BYTES], state[64], rate[64];
-    const size_t n = strlen(out);
 
     (void)snprintf(path, sizeof path, "/sys/class/infiniband/%.64s/ports/%.16s/state", device, port);
     read_line(state, sizeof state, root, path);
     (void)snprintf(path, sizeof path, "/sys/class/infiniband/%.64s/ports/%.16s/rate", device, port);
     read_line(rate, sizeof rate, root, path);
-    (void)snprintf(out + n, NODE_TEXT_BYTES - n, "%s%s/%s %s, %s", n > 0 ? "; " : "", device, port, state, rate);
+    take(out, device, port, state, rate);
 }
 
 static int is_visible(const struct dirent *e)
@@ -87,7 +107,7 @@ static void free_names(struct dirent **name, int n)
 }
 
 /* In the order of names: nodes are compared by the text. */
-static void read_infiniband(char out[NODE_TEXT_BYTES], const char *root)
+static void read_infiniband(struct node_facts *out, const char *root, port_fn *take)
 {
     struct dirent **device = NULL, **port = NULL;
     char path[PATH_BYTES];
@@ -98,7 +118,7 @@ static void read_infiniband(char out[NODE_TEXT_BYTES], const char *root)
         (void)snprintf(path, sizeof path, "%s/sys/class/infiniband/%.64s/ports", root, device[d]->d_name);
         const int n_ports = scandir(path, &port, is_visible, alphasort);
         for (int p = 0; p < n_ports; p++)
-            add_port(out, root, device[d]->d_name, port[p]->d_name);
+            read_port(out, root, device[d]->d_name, port[p]->d_name, take);
         free_names(port, n_ports > 0 ? n_ports : 0);
         port = NULL;
     }
@@ -121,7 +141,7 @@ void node_facts_read(struct node_facts *out, const char *root)
         snprintf(out->text[TEXT_KERNEL], NODE_TEXT_BYTES, "%s", os.release);
     manifest_cpu_model(out->text[TEXT_CPU], NODE_TEXT_BYTES);
     read_gpu_driver(out->text[TEXT_GPU_DRIVER], root);
-    read_infiniband(out->text[TEXT_INFINIBAND], root);
+    read_infiniband(out, root, add_port);
     if (n_pages > 0 && page_bytes > 0)
         out->number[NUMBER_MEMORY_BYTES] = (double)n_pages * (double)page_bytes;
     if (free_bytes != SIZE_MAX)
@@ -165,6 +185,11 @@ void node_facts_read_own_link(struct node_facts *out, const char *interface)
         }
     }
     freeifaddrs(all);
+}
+
+void node_facts_read_fastest_port(struct node_facts *out, const char *root)
+{
+    read_infiniband(out, root, take_faster_port);
 }
 
 void node_facts_read_clock(struct node_facts *out, struct world *w)

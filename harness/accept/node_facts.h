@@ -29,7 +29,7 @@ enum node_number {
     NUMBER_CORES,
     NUMBER_MEMORY_BYTES,
     NUMBER_FREE_BYTES,
-    NUMBER_LINK_BITS_PER_S, /* of the interface in use */
+    NUMBER_LINK_BITS_PER_S, /* of the interface in use; with MPI of the fastest active port, where that is faster */
     NUMBER_CLOCK_S,         /* the date by the node's clock, when the clock of the world (of all ranks) is 0 */
     N_NUMBERS
 };
@@ -51,6 +51,9 @@ void node_facts_read(struct node_facts *out, const char *root);
 void node_facts_read_link(struct node_facts *out, const char *root, const char *name);
 /* The same of the interface by which other hosts reach this one (host_address.h); nothing where there is none. */
 void node_facts_read_own_link(struct node_facts *out, const char *interface);
+/* The link speed is that of the fastest active port of InfiniBand or RoCE, if it is faster than what is known: MPI
+ * takes it for its messages. Cannot fail. */
+void node_facts_read_fastest_port(struct node_facts *out, const char *root);
 /* How the clock of this node differs from that of the world, by the closest of some readings. */
 void node_facts_read_clock(struct node_facts *out, struct world *w);
 

@@ -75,6 +75,20 @@ static void every_port_of_infiniband_is_told(void **state)
     node_facts_read(&f, t->root);
     assert_string_equal(f.text[TEXT_INFINIBAND],
                         "mlx5_0/1 4: ACTIVE, 100 Gb/sec (4X EDR); mlx5_1/1 1: DOWN, 10 Gb/sec (4X SDR)");
+    assert_true(isnan(f.number[NUMBER_LINK_BITS_PER_S]));
+    put(t, "/sys/class/infiniband/mlx5_1/ports/1/rate", "400 Gb/sec (4X NDR)\n"); /* but it is down */
+    f.number[NUMBER_LINK_BITS_PER_S] = 25e9;                                      /* of eth0 */
+    node_facts_read_fastest_port(&f, t->root);
+    assert_true(f.number[NUMBER_LINK_BITS_PER_S] == 100e9);
+    put(t, "/sys/class/infiniband/mlx5_1/ports/1/state", "4: ACTIVE\n");
+    node_facts_read_fastest_port(&f, t->root);
+    assert_true(f.number[NUMBER_LINK_BITS_PER_S] == 400e9);
+    f.number[NUMBER_LINK_BITS_PER_S] = 800e9;
+    node_facts_read_fastest_port(&f, t->root);
+    assert_true(f.number[NUMBER_LINK_BITS_PER_S] == 800e9);
+    f.number[NUMBER_LINK_BITS_PER_S] = NAN; /* a node that has ports alone */
+    node_facts_read_fastest_port(&f, t->root);
+    assert_true(f.number[NUMBER_LINK_BITS_PER_S] == 400e9);
 }
 
 static void this_machine_tells(void **state)

@@ -54,8 +54,11 @@ static void read_facts(struct node_facts *out, const struct stage_env *env)
     find_gpus(out->text[TEXT_GPUS], env);
     if (w->n_host_cores > 0)
         out->number[NUMBER_CORES] = w->n_host_cores;
-    if (w->ops->module.caps & WORLD_LAUNCHED) /* else nothing leaves this process */
+    if (w->ops->module.caps & WORLD_LAUNCHED) { /* else nothing leaves this process */
         node_facts_read_own_link(out, w->interface);
+        if (strcmp(env->transport->module.name, "mpi") == 0)
+            node_facts_read_fastest_port(out, "");
+    }
 }
 
 enum rc stage_preflight(struct stage_env *env)

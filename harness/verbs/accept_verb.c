@@ -49,11 +49,11 @@ static const struct opt init_table[] = {
     OPT_TEXT_(struct accept_opts, init, "init", "", "FILE.yaml",
               "write criteria with comments, and end; limits from --declared or --reference, else none"),
     OPT_TEXT_(struct accept_opts, declared, "declared", "", "PRESET|FILE",
-              "limits from the rates that this description of a cluster declares"),
+              "limits from the rates that this description of a cluster declares, of fp32"),
     OPT_TEXT_(struct accept_opts, reference, "reference", "", "FOLDER",
               "limits from what a healthy cluster did, which gradmark accept left there"),
     OPT_F64_(struct accept_opts, margin_ratio, "margin-ratio", "0.1", 0, 0.9, "",
-             "how much worse than these a limit is"),
+             "how much worse than these a limit is; of detours, too, the spread of the reference counts"),
     OPT_END_,
 };
 
@@ -98,7 +98,7 @@ static enum rc limits_of_reference(struct criteria *c, const struct accept_opts 
     enum rc rc;
 
     TRY(file_of_option(acceptance_load(&healthy, o->reference), "reference"));
-    criteria_from_reference(c, &healthy, o->margin_ratio, sources);
+    TRY(criteria_from_reference(c, &healthy, o->margin_ratio, sources));
 out:
     acceptance_close(&healthy);
     return rc;
@@ -106,12 +106,16 @@ out:
 
 static enum rc limits_of_declared(struct criteria *c, const struct accept_opts *o, struct criteria_sources *sources)
 {
+    struct cluster_sources *declared = calloc(1, sizeof *declared);
     struct cluster cluster;
     enum rc rc;
 
-    TRY(file_of_option(cluster_find(&cluster, NULL, o->declared), "declared"));
-    criteria_from_cluster(c, &cluster, o->margin_ratio, sources);
+    if (!declared)
+        return rc_raise(RC_NOMEM, "no memory for the sources of a description");
+    TRY(file_of_option(cluster_find(&cluster, declared, o->declared), "declared"));
+    criteria_from_cluster(c, &cluster, declared, o->margin_ratio, sources);
 out:
+    free(declared);
     return rc;
 }
 
