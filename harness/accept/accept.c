@@ -169,6 +169,7 @@ enum rc accept_rank(struct world *w, struct compute *compute, int n_threads, con
                                 .inject = terms->inject,
                                 .transport = terms->transport,
                                 .backend = terms->backend,
+                                .cluster = is_virtual ? terms->cluster : NULL,
                                 .compute = compute,
                                 .n_threads = n_threads,
                                 .timeout_ms = is_virtual ? WAIT_FOREVER : message_limit_ms(terms),

@@ -19,8 +19,9 @@ struct accept_terms { /* borrowed; equal on all ranks */
     const struct inject *inject;
     const struct transport_ops *transport;
     const struct compute_backend *backend;
-    double stall_abort_s; /* as the world's: a message is awaited longer than a silent rank is */
-    bool node_per_rank;   /* each rank counts as a node, whatever its host */
+    const struct cluster *cluster; /* in virtual time, what is simulated; NULL elsewhere */
+    double stall_abort_s;          /* as the world's: a message is awaited longer than a silent rank is */
+    bool node_per_rank;            /* each rank counts as a node, whatever its host */
     uint64_t seed;
     /* Rank 0, may be NULL. progress: done_ratio of the whole test, by the expected length of stages. */
     void (*progress)(void *arg, double done_ratio, const char *what);

@@ -40,6 +40,13 @@ const char *accept_metric_name(int metric)
     return metrics[metric].name;
 }
 
+const char *accept_rank_order_name(int kind)
+{
+    static const char *const name[ACCEPT_N_RANK_ORDERS] = { "launcher", "pack", "spread", "switches", "shortest" };
+
+    return name[kind];
+}
+
 const char *accept_outcome_name(enum accept_outcome outcome)
 {
     static const char *const name[] = { "pass", "fail", "no data", "skipped" };
@@ -95,6 +102,8 @@ void acceptance_close(struct acceptance *a)
 {
     for (int m = 0; m < ACCEPT_N_METRICS; m++)
         free(a->metric[m].value);
+    for (int k = 0; k < ACCEPT_N_RANK_ORDERS; k++)
+        free(a->rank_order[k].rank);
     free(a->tournament.bytes_per_s);
     free(a->tournament.latency_s);
     free(a->difference);
@@ -152,6 +161,35 @@ enum rc acceptance_add_tournament(struct acceptance *a, int n_repeats)
     free(a->tournament.latency_s);
     a->tournament = t;
     return RC_OK;
+}
+
+enum rc acceptance_add_rank_order(struct acceptance *a, int kind, const int *order)
+{
+    const size_t n_bytes = (size_t)a->n_ranks * sizeof *order;
+    int *rank = order ? malloc(n_bytes) : NULL;
+
+    if (order && !rank)
+        return rc_raise(RC_NOMEM, "no memory for an order of %d ranks", a->n_ranks);
+    if (order)
+        memcpy(rank, order, n_bytes);
+    free(a->rank_order[kind].rank);
+    a->rank_order[kind] = (struct rank_order){ .rank = rank,
+                                               .same_as = kind,
+                                               .bytes_per_s = NAN,
+                                               .low_bytes_per_s = NAN,
+                                               .high_bytes_per_s = NAN,
+                                               .ratio = NAN,
+                                               .low_ratio = NAN,
+                                               .high_ratio = NAN };
+    return RC_OK;
+}
+
+int acceptance_best_rank_order(const struct acceptance *a)
+{
+    for (int k = 0; k < ACCEPT_N_RANK_ORDERS; k++)
+        if (a->rank_order[k].is_best)
+            return k;
+    return -1;
 }
 
 enum rc acceptance_add_finding(struct acceptance *a, const struct finding *f)

@@ -6,6 +6,7 @@
  *   criteria.h    what is asked for: limits, statistics, stages; a file of YAML
  *   stages.h      measures: each stage is collective over all ranks, and fills its part of struct acceptance on rank 0
  *   blame.h, outliers.h, straggler.h    who is to blame, by statistics; pure
+ *   rank_order.h  orders in which ranks could be the members of a ring; pure
  *   judge.h       criteria from what was measured: one row each, and findings
  *   inject.h      faults on order, for the self-test and for drills
  *   trials.h   detection rate and false alarms of all of these
@@ -98,6 +99,26 @@ struct wrong_sum { /* what a rank got of the allreduces of a size, which are of 
     uint64_t n_wrong, element; /* elements of all repeats; the first of them */
     double value, expected;    /* of that one */
 };
+enum rank_order_kind {                      /* in which order ranks are the members of a ring or tree (rank_order.h) */
+                       RANK_ORDER_LAUNCHER, /* as the launcher numbered them */
+                       RANK_ORDER_PACK,     /* nodes one after another: ranks of a node are neighbours */
+                       RANK_ORDER_SPREAD,   /* a rank of each node in turn */
+                       RANK_ORDER_SWITCHES, /* packed, and nodes of a switch are neighbours: as a scheduler or a
+                                               description says */
+                       RANK_ORDER_SHORTEST, /* packed, and the way around all nodes is short, by what the tournament
+                                               measured */
+                       ACCEPT_N_RANK_ORDERS
+};
+struct rank_order {
+    int *rank;      /* [n_ranks]: which rank is at each place; rank 0 is first. NULL: there is no such order; owned */
+    int same_as;    /* the first order that is the same; its own kind where none before it is */
+    size_t n_bytes; /* of the vector that is summed */
+    double bytes_per_s, low_bytes_per_s, high_bytes_per_s; /* bus bandwidth of its own; 95 % over repeats */
+    double ratio, low_ratio, high_ratio;                   /* over that of the launcher's order, repeat by repeat */
+    int n_repeats;                                         /* 0: not measured, as of all that are the same as another */
+    bool is_best; /* of those measured the fastest that surely is faster than the launcher's, else that */
+    char why[ACCEPT_TEXT_BYTES]; /* why there is none, or what it stands on; "": nothing more to be said */
+};
 
 struct scaled_training { /* of the training stage, at a number of nodes */
     int n_nodes, n_ranks;
@@ -188,6 +209,7 @@ struct acceptance { /* on rank 0; owned */
     uint64_t sum_checks_count;   /* allreduces whose sums were compared on every rank; 0: compute has no numbers */
     struct wrong_sum *wrong_sum; /* [n_wrong_sums]; by size, then by rank; owned */
     int n_wrong_sums;
+    struct rank_order rank_order[ACCEPT_N_RANK_ORDERS]; /* of the collectives stage */
     struct scaled_training training[ACCEPT_MAX_SCALES];
     int n_training;
     uint64_t integrity_checks_count, integrity_every_steps;
@@ -210,6 +232,8 @@ struct acceptance { /* on rank 0; owned */
 const char *accept_stage_name(enum accept_stage stage);
 /* "flops_per_s", of METRIC_*. */
 const char *accept_metric_name(int metric);
+/* "spread". */
+const char *accept_rank_order_name(int kind);
 /* "pass", "fail", "no data", "skipped". */
 const char *accept_outcome_name(enum accept_outcome outcome);
 /* "fleet", "node", "rank", "link". */
@@ -223,6 +247,10 @@ enum rc acceptance_open(struct acceptance *out, int n_nodes, int n_ranks) MUST_C
 enum rc acceptance_add_metric(struct acceptance *a, int metric, int n_repeats) MUST_CHECK;
 /* The same for the tournament: room for up to n_repeats; its n_repeats stays 0 until repeats are filled. RC_NOMEM. */
 enum rc acceptance_add_tournament(struct acceptance *a, int n_repeats) MUST_CHECK;
+/* Give an order its places, order[n_ranks]; NULL: there is no such order. All its values are NaN. RC_NOMEM. */
+enum rc acceptance_add_rank_order(struct acceptance *a, int kind, const int *order) MUST_CHECK;
+/* The order that is_best; -1: none was measured. */
+int acceptance_best_rank_order(const struct acceptance *a);
 /* Append a copy. RC_NOMEM. */
 enum rc acceptance_add_finding(struct acceptance *a, const struct finding *f) MUST_CHECK;
 /* The same of a fact in which a node differs. RC_NOMEM. */

@@ -69,8 +69,10 @@ out:
 enum rc acceptance_write(const struct acceptance *a, const struct criteria *c, const struct record *manifest,
                          const char *dir)
 {
-    static const char *const name[] = { "acceptance.jsonl", "bad.hosts",     "criteria.yaml", "good.hosts",
-                                        "junit.xml",        "manifest.json", "report.html",   "slurm.txt" };
+    static const char *const name[] = { "acceptance.jsonl", "bad.hosts", "criteria.yaml",
+                                        "good.hosts",       "junit.xml", "manifest.json",
+                                        "report.html",      "slurm.txt", "rank_order.hosts" };
+    const bool has_order = acceptance_best_rank_order(a) >= 0;
     char path[ACCEPTANCE_PATH_BYTES];
     enum rc rc;
 
@@ -82,7 +84,7 @@ enum rc acceptance_write(const struct acceptance *a, const struct criteria *c, c
     TRY(acceptance_hosts(a, dir));
     TRY(bundle_path(path, dir, "report.html"));
     TRY(acceptance_page(a, path));
-    TRY(bundle_sums(dir, name, sizeof name / sizeof *name)); /* P1 */
+    TRY(bundle_sums(dir, name, sizeof name / sizeof *name - !has_order)); /* P1 */
 out:
     return rc;
 }

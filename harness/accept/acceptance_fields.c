@@ -91,6 +91,20 @@ static const struct field of_wrong_sum[] = { OF(wrong_sum, n_bytes, "message_byt
                                              END };
 const struct fields fields_wrong_sum = { "wrong_sum", of_wrong_sum };
 
+static const struct field of_rank_order[] = { INT(rank_order, same_as, "same_as", 0, ACCEPT_N_RANK_ORDERS - 1),
+                                              OF(rank_order, n_bytes, "message_bytes", FIELD_BYTES),
+                                              F64(rank_order, bytes_per_s, "bytes_per_s"),
+                                              F64(rank_order, low_bytes_per_s, "low_bytes_per_s"),
+                                              F64(rank_order, high_bytes_per_s, "high_bytes_per_s"),
+                                              F64(rank_order, ratio, "ratio"),
+                                              F64(rank_order, low_ratio, "low_ratio"),
+                                              F64(rank_order, high_ratio, "high_ratio"),
+                                              INT(rank_order, n_repeats, "repeats_count", 0, MOST),
+                                              OF(rank_order, is_best, "is_best", FIELD_BOOL),
+                                              TEXT(rank_order, why, "why"),
+                                              END };
+const struct fields fields_rank_order = { "rank_order", of_rank_order };
+
 static const struct field of_training[] = { INT(scaled_training, n_nodes, "nodes_count", 0, MOST),
                                             INT(scaled_training, n_ranks, "ranks_count", 0, MOST),
                                             F64(scaled_training, samples_per_s, "samples_per_s"),

@@ -37,6 +37,7 @@ static void make_seed(struct fuzz *f)
     if (!kit_open(&f->kit))
         abort();
     kit_acceptance(&a, ALL_FAULTS & ~FAULT_IN_PS);
+    kit_add_rank_orders(&a);
     if (acceptance_save(&a, kit_path(&f->kit, "acceptance.jsonl")) != RC_OK)
         abort();
     f->seed = strdup(kit_read(&f->kit, "acceptance.jsonl"));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * acceptance_hosts.c - good.hosts and bad.hosts for Open MPI, slurm.txt for Slurm.
+ * acceptance_hosts.c - good.hosts and bad.hosts for Open MPI, slurm.txt for Slurm, rank_order.hosts for both.
  *
  * Bad is a node that a finding blames, itself or a rank of it. The ends of a blamed link are good, each for itself: a
  * comment of good.hosts names the link.
@@ -10,6 +10,7 @@
 
 #include "harness/accept/bundle_parts.h"
 #include "harness/accept/host_list.h"
+#include "harness/accept/rank_order.h"
 #include "harness/accept/report_words.h"
 #include "harness/base/file.h"
 
@@ -93,6 +94,18 @@ out:
     return rc;
 }
 
+/* The best order of ranks: a word of Slurm's where there is one, else the file. */
+static void write_distribution(const struct acceptance *a, FILE *to)
+{
+    const int best = acceptance_best_rank_order(a);
+    const char *distribution = best >= 0 ? rank_order_distribution(a, best) : NULL;
+
+    if (distribution)
+        fprintf(to, "--distribution=%s\n", distribution);
+    else if (best >= 0)
+        fputs("# with SLURM_HOSTFILE=rank_order.hosts in the environment:\n--distribution=arbitrary\n", to);
+}
+
 static enum rc write_slurm(const struct acceptance *a, const char *path)
 {
     struct atomic_file file = { .stream = NULL };
@@ -101,6 +114,37 @@ static enum rc write_slurm(const struct acceptance *a, const char *path)
     TRY(atomic_file_open(&file, path));
     TRY(write_list(a, false, "nodelist", file.stream));
     TRY(write_list(a, true, "exclude", file.stream));
+    write_distribution(a, file.stream);
+    TRY(atomic_file_commit(&file));
+out:
+    atomic_file_discard(&file);
+    return rc;
+}
+
+/* May every host of a be written into a file of hosts? */
+static bool are_plain(const struct acceptance *a)
+{
+    for (int i = 0; i < a->n_nodes; i++)
+        if (!host_name_is_plain(a->node[i].name))
+            return false;
+    return true;
+}
+
+static enum rc write_rank_order(const struct acceptance *a, int best, const char *path)
+{
+    const bool has_hosts = are_plain(a);
+    struct atomic_file file = { .stream = NULL };
+    enum rc rc;
+
+    TRY(atomic_file_open(&file, path));
+    fprintf(file.stream,
+            "# order of ranks: %s; line by line the host of rank 0, 1, ...\n"
+            "# mpirun --map-by seq --hostfile FILE; SLURM_HOSTFILE=FILE srun --distribution=arbitrary\n",
+            accept_rank_order_name(best));
+    if (!has_hosts) /* P5: of a part of the ranks there is no order */
+        fputs("# none: the name of a node is no name of a host\n", file.stream);
+    for (int i = 0; has_hosts && i < a->n_ranks; i++)
+        fprintf(file.stream, "%s\n", a->node[a->node_of_rank[a->rank_order[best].rank[i]]].name);
     TRY(atomic_file_commit(&file));
 out:
     atomic_file_discard(&file);
@@ -109,6 +153,7 @@ out:
 
 enum rc acceptance_hosts(const struct acceptance *a, const char *dir)
 {
+    const int best = acceptance_best_rank_order(a);
     char path[ACCEPTANCE_PATH_BYTES];
     enum rc rc;
 
@@ -118,6 +163,10 @@ enum rc acceptance_hosts(const struct acceptance *a, const char *dir)
     TRY(write_hostfile(a, true, path));
     TRY(bundle_path(path, dir, "slurm.txt"));
     TRY(write_slurm(a, path));
+    if (best >= 0) {
+        TRY(bundle_path(path, dir, "rank_order.hosts"));
+        TRY(write_rank_order(a, best, path));
+    }
 out:
     return rc;
 }

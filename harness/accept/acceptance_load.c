@@ -25,6 +25,7 @@ struct loader {
     bool has_head, has_ranks, has_soak, has_end;
     int n_nodes, n_stages, n_pair_lines;  /* read so far */
     int n_metric_lines[ACCEPT_N_METRICS]; /* likewise */
+    int n_rank_orders;                    /* likewise */
     int n_repeats;                        /* that the tournament has, once all are read */
 };
 
@@ -252,6 +253,13 @@ static enum rc read_collective(struct loader *l, const json_t *record)
                      &a->n_collective, ACCEPT_MAX_SIZES);
 }
 
+static enum rc read_rank_order(struct loader *l, const json_t *record)
+{
+    const char *key = NULL, *why = members_read_order(l->into, record, l->n_rank_orders++, &key);
+
+    return why ? misfit_key(l, "rank_order", key, why) : RC_OK;
+}
+
 static enum rc read_ps(struct loader *l, const json_t *record)
 {
     struct acceptance *a = l->into;
@@ -342,6 +350,7 @@ static enum rc read_record(struct loader *l, const json_t *record)
         { "training", read_training },     { "soak", read_soak },           { "finding", read_finding },
         { "corruption", read_corruption }, { "criterion", read_criterion }, { "difference", read_difference },
         { "partial", read_partial },       { "sums", read_sums },           { "wrong_sum", read_wrong_sum },
+        { "rank_order", read_rank_order },
     };
     const char *kind = json_string_value(json_object_get(record, "kind"));
 
@@ -374,7 +383,8 @@ static enum rc check_whole(const struct loader *l)
 {
     const struct acceptance *a = l->into;
     bool is_whole = l->has_head && l->has_ranks && l->has_soak && l->n_nodes == a->n_nodes &&
-                    l->n_stages == ACCEPT_N_STAGES && l->n_pair_lines == l->n_repeats * a->n_nodes;
+                    l->n_stages == ACCEPT_N_STAGES && l->n_pair_lines == l->n_repeats * a->n_nodes &&
+                    (l->n_rank_orders == 0 || l->n_rank_orders == ACCEPT_N_RANK_ORDERS);
 
     for (int m = 0; m < ACCEPT_N_METRICS; m++)
         is_whole = is_whole && (l->n_metric_lines[m] == 0 || l->n_metric_lines[m] == a->n_ranks);

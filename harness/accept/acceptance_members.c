@@ -3,6 +3,7 @@
 #include "harness/accept/acceptance_members.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/report/xml.h"
@@ -146,5 +147,67 @@ const char *members_read(struct acceptance *a, const struct fields *fields, cons
         if (why)
             return why;
     }
+    return NULL;
+}
+
+/* --- orders of ranks --- */
+
+/* rank[n] := an array of as many ranks, each once; is_seen[n]: zeros. NULL: it is; else what is wrong. */
+static const char *read_places(int *rank, bool *is_seen, const json_t *places, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (!member_int(&rank[i], json_array_get(places, (size_t)i), 0, n - 1))
+            return "names a rank that there is not";
+        if (is_seen[rank[i]])
+            return "has a rank twice";
+        is_seen[rank[i]] = true;
+    }
+    return NULL;
+}
+
+static const char *add_places(struct acceptance *a, const json_t *places, int kind)
+{
+    const size_t n = (size_t)a->n_ranks;
+    int *rank = malloc(n * sizeof *rank);
+    bool *is_seen = calloc(n, sizeof *is_seen);
+    const char *why = "has more ranks than there is memory for";
+
+    if (rank && is_seen) {
+        why = read_places(rank, is_seen, places, a->n_ranks);
+        if (!why && acceptance_add_rank_order(a, kind, rank) != RC_OK)
+            why = rc_message();
+    }
+    free(rank);
+    free(is_seen);
+    return why;
+}
+
+const char *members_read_order(struct acceptance *a, const json_t *record, int kind, const char **key)
+{
+    const char *name = json_string_value(json_object_get(record, "order")), *why;
+    const json_t *places = json_object_get(record, "ranks");
+    struct rank_order o = { .rank = NULL };
+
+    *key = "order";
+    if (kind >= ACCEPT_N_RANK_ORDERS || !name || strcmp(name, accept_rank_order_name(kind)) != 0)
+        return "is not the name of the next order";
+    *key = "ranks";
+    if (!json_is_array(places) || (json_array_size(places) != 0 && json_array_size(places) != (size_t)a->n_ranks))
+        return "is no array of all ranks, or of none";
+    why = members_read(a, &fields_rank_order, record, &o, key);
+    if (why)
+        return why;
+    *key = "ranks";
+    why = json_array_size(places) > 0 ? add_places(a, places, kind) : NULL;
+    if (why)
+        return why;
+    *key = "same_as";
+    if (o.same_as > kind || (o.same_as < kind && !a->rank_order[o.same_as].rank))
+        return "is no order before it";
+    *key = "is_best";
+    if (o.is_best && (!a->rank_order[kind].rank || acceptance_best_rank_order(a) >= 0))
+        return "is true of an order that there is not, or of a second one";
+    o.rank = a->rank_order[kind].rank;
+    a->rank_order[kind] = o;
     return NULL;
 }

@@ -10,6 +10,8 @@
 /* All members of `fields` from record; a keeps constants. NULL: they were read; else what is wrong with *key. */
 const char *members_read(struct acceptance *a, const struct fields *fields, const json_t *record, void *into,
                          const char **key);
+/* A record rank_order, which is number `kind` of them, into a. NULL: it was read; else what is wrong with *key. */
+const char *members_read_order(struct acceptance *a, const json_t *record, int kind, const char **key);
 /* A number, or null, which is NaN; a whole number from least to most. False: it is none. */
 bool member_f64(double *out, const json_t *value);
 bool member_int(int *out, const json_t *value, int least, int most);

@@ -6,6 +6,7 @@
 
 #include "harness/accept/acceptance_report.h"
 #include "harness/accept/heat_map.h"
+#include "harness/accept/rank_order.h"
 #include "harness/accept/report_tables.h"
 #include "harness/accept/report_words.h"
 #include "harness/report/html.h"
@@ -145,6 +146,27 @@ static void write_nodes_note(FILE *to)
                  "node's worst rank, medians over repeats.");
 }
 
+static enum rc write_rank_orders(const struct acceptance *a, FILE *to)
+{
+    const int best = acceptance_best_rank_order(a);
+    const char *distribution = best >= 0 ? rank_order_distribution(a, best) : NULL;
+    struct table *t = NULL;
+    enum rc rc;
+
+    TRY(rank_orders_table(&t, a));
+    write_table(&t, "Orders of ranks", to);
+    if (best >= 0)
+        html_element(to, "p", "note",
+                     "An allreduce of %zu bytes by the same ranks, which are members of it in these orders: one after "
+                     "another in turns, compared repeat by repeat. rank_order.hosts has the order %s, a host for each "
+                     "rank%s%s.",
+                     a->rank_order[best].n_bytes, accept_rank_order_name(best),
+                     distribution ? "; Slurm makes it by --distribution=" : "", distribution ? distribution : "");
+out:
+    table_close(&t);
+    return rc;
+}
+
 static void write_integrity(const struct acceptance *a, FILE *to)
 {
     char segment[ACCEPT_NAME_BYTES];
@@ -195,6 +217,7 @@ static enum rc write_figures(const struct acceptance *a, FILE *to)
     write_table(&t, "Preflight", to);
     TRY(sizes_table(&t, a->collective, a->n_collective, "bus bandwidth"));
     write_table(&t, "Collectives", to);
+    TRY(write_rank_orders(a, to));
     TRY(sizes_table(&t, a->ps, a->n_ps, "goodput"));
     write_table(&t, "Push and pull", to);
     TRY(training_table(&t, a));

@@ -62,6 +62,24 @@ out:
     return rc;
 }
 
+/* Where they were measured, with the file that has the best. */
+static enum rc print_rank_orders(const struct acceptance *a, FILE *to)
+{
+    const int best = acceptance_best_rank_order(a);
+    struct table *t = NULL;
+    enum rc rc = RC_OK;
+
+    if (best < 0)
+        return RC_OK;
+    TRY(rank_orders_table(&t, a));
+    fprintf(to, "\nAllreduce of %zu bytes by order of ranks; rank_order.hosts has %s:\n", a->rank_order[best].n_bytes,
+            accept_rank_order_name(best));
+    table_print(t, to);
+out:
+    table_close(&t);
+    return rc;
+}
+
 enum rc acceptance_print(const struct acceptance *a, FILE *to)
 {
     struct table *t = NULL;
@@ -75,6 +93,7 @@ enum rc acceptance_print(const struct acceptance *a, FILE *to)
         fputc('\n', to);
         table_print(t, to);
     }
+    TRY(print_rank_orders(a, to));
     print_failures(a, to);
     print_findings(a, to);
     TRY(print_silent(a, to));

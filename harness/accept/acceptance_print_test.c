@@ -274,6 +274,37 @@ static void limits_say_which_side(void **state)
     assert_string_equal(text, "-");
 }
 
+/* Where they were measured, behind the criteria. */
+static void orders_of_ranks_are_told(void **state)
+{
+    static const char expected[] = "\n"
+                                   "Allreduce of 4194304 bytes by order of ranks; rank_order.hosts has switches:\n"
+                                   "order of ranks  bus bandwidth                    95 % interval  of the launcher's  "
+                                   "     95 % interval  repeats  which\n"
+                                   "--------------  -------------  -------------------------------  -----------------  "
+                                   "------------------  -------  --------------------------------------\n"
+                                   "launcher          90 M byte/s       89 M byte/s to 91 M byte/s              100 %  "
+                                   "     99 % to 101 %        7\n"
+                                   "pack              90 M byte/s       89 M byte/s to 91 M byte/s              100 %  "
+                                   "     99 % to 101 %        7  as launcher\n"
+                                   "spread            45 M byte/s   44.5 M byte/s to 45.5 M byte/s               50 %  "
+                                   "  49.5 % to 50.5 %        7\n"
+                                   "switches          99 M byte/s  97.9 M byte/s to 100.1 M byte/s              110 %  "
+                                   "108.9 % to 111.1 %        7  the best; switches as Slurm knows them\n"
+                                   "shortest                    -                                -                  -  "
+                                   "                 -        0  rates are not known\n";
+    struct acceptance a;
+
+    (void)state;
+    kit_acceptance(&a, 0);
+    kit_add_rank_orders(&a);
+    char *text = kit_printed(&a, print);
+    if (!strstr(text, expected))
+        fail_msg("%s", text);
+    free(text);
+    acceptance_close(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -289,6 +320,7 @@ int main(void)
         cmocka_unit_test(a_name_takes_one_line),
         cmocka_unit_test(quantities_are_in_units_for_people),
         cmocka_unit_test(limits_say_which_side),
+        cmocka_unit_test(orders_of_ranks_are_told),
     };
 
     return cmocka_run_group_tests_name("acceptance_print", tests, NULL, NULL);

@@ -58,6 +58,8 @@ static void what_was_written_is_read(void **state)
 
     for (int faults = 0; faults <= ALL_FAULTS; faults++) {
         kit_acceptance(&a, faults);
+        if (faults % 2 == 0)
+            kit_add_rank_orders(&a);
         comes_back(*state, &a);
     }
 }
@@ -193,7 +195,7 @@ static void an_error_names_line_and_key(void **state)
           "FILE: line 1: record acceptance: \"lost_rank\" is a rank that there is not" },
         { "\"ranks_count\":8", "\"ranks_count\":2000000000", "FILE: line 1: the file is too short for so many" },
         { "\"tournament_repeats_count\":3", "\"tournament_repeats_count\":4",
-          "FILE: line 83: records are missing before the last one" },
+          "FILE: line 88: records are missing before the last one" },
         { "\"nodes_count\":4,\"ranks_count\":8,\"tournament_repeats_count\":3",
           "\"nodes_count\":100,\"ranks_count\":100,\"tournament_repeats_count\":3",
           "FILE: line 1: the file is too short" },
@@ -226,10 +228,20 @@ static void an_error_names_line_and_key(void **state)
         { "\"unit\":\"of the time\"", "\"unit\":null", "record criterion: \"unit\" is no text" },
         { "\"kind\":\"soak\"", "\"kind\":\"push_and_pull\"", "record push_and_pull: \"message_bytes\" is missing" },
         { "{\"kind\":\"node\"", "{\"kind\":\"node\",\"kind\":\"node\"", "FILE: line 2: not a record: duplicate" },
+        { "\"order\":\"pack\"", "\"order\":\"packed\"", "record rank_order: \"order\" is not the name of the next" },
+        { "\"ranks\":[0,2,", "\"ranks\":[0,", "record rank_order: \"ranks\" is no array of all ranks, or of none" },
+        { "\"ranks\":[0,2,", "\"ranks\":[0,0,", "record rank_order: \"ranks\" has a rank twice" },
+        { "\"ranks\":[0,2,", "\"ranks\":[0,8,", "record rank_order: \"ranks\" names a rank that there is not" },
+        { "\"same_as\":2", "\"same_as\":3", "record rank_order: \"same_as\" is no order before it" },
+        { "\"same_as\":2", "\"same_as\":5", "record rank_order: \"same_as\" is no whole number in its range" },
+        { "\"is_best\":false", "\"is_best\":true", "record rank_order: \"is_best\" is true of an order that there" },
+        { "\"kind\":\"rank_order\",\"order\":\"shortest\"", "\"kind\":\"rank_order\",\"order\":\"launcher\"",
+          "record rank_order: \"order\" is not the name" },
     };
     struct acceptance a;
 
     kit_acceptance(&a, ALL_FAULTS & ~FAULT_IN_PS);
+    kit_add_rank_orders(&a);
     char *text = saved(*state, &a);
     for (size_t i = 0; i < sizeof damage / sizeof *damage; i++) {
         char *damaged = changed(text, damage[i].old, damage[i].new);
@@ -247,6 +259,7 @@ static void no_line_may_be_lacking_or_be_there_twice(void **state)
     struct acceptance a;
 
     kit_acceptance(&a, 0);
+    kit_add_rank_orders(&a);
     /* of which there may be any number */
     a.n_criteria = a.n_preflight = a.n_differences = a.n_collective = a.n_ps = a.n_training = 0;
     a.sum_checks_count = 0;

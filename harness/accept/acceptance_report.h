@@ -8,6 +8,8 @@
  *     junit.xml         a test suite for each stage, a test case for each criterion
  *     good.hosts bad.hosts    host files of Open MPI (host3 slots=2), bad: blamed nodes, and nodes of blamed ranks
  *     slurm.txt         --nodelist= and --exclude= of the same, as Slurm spells them (host[1-3,7])
+ *                       and, where orders of ranks were measured, --distribution= of the best
+ *     rank_order.hosts  likewise: the host of each rank, one after another, for mpirun --map-by seq and SLURM_HOSTFILE
  *     manifest.json     as of every campaign; criteria.yaml as used
  *     SHA256SUMS        of all others, as sha256sum -c reads it; written last
  *

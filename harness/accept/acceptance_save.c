@@ -191,6 +191,32 @@ out:
     return rc;
 }
 
+/* Of each order; nothing where none was made. */
+static enum rc save_rank_orders(struct saver *s, const struct acceptance *a)
+{
+    uint64_t *rank = malloc((size_t)a->n_ranks * sizeof *rank);
+    struct record *r = NULL;
+    enum rc rc = RC_OK;
+
+    if (!rank)
+        FAIL(RC_NOMEM, "no memory for %d ranks", a->n_ranks);
+    for (int k = 0; k < ACCEPT_N_RANK_ORDERS && a->rank_order[RANK_ORDER_LAUNCHER].rank; k++) {
+        const struct rank_order *o = &a->rank_order[k];
+        TRY(record_open(&r, fields_rank_order.kind));
+        record_text(r, "order", accept_rank_order_name(k));
+        for (int i = 0; o->rank && i < a->n_ranks; i++)
+            rank[i] = (uint64_t)o->rank[i];
+        record_u64_array(r, "ranks", rank, o->rank ? (size_t)a->n_ranks : 0);
+        for (const struct field *f = fields_rank_order.field; f->key; f++)
+            set_field(r, f, o);
+        TRY(save_record(s, &r));
+    }
+out:
+    free(rank);
+    record_close(&r);
+    return rc;
+}
+
 /* The stages behind the tournament, and what is found. */
 static enum rc save_rest(struct saver *s, const struct acceptance *a)
 {
@@ -200,6 +226,7 @@ static enum rc save_rest(struct saver *s, const struct acceptance *a)
     if (a->sum_checks_count > 0)
         TRY(save_fields(s, &fields_sums, a));
     TRY(save_all(s, &fields_wrong_sum, a->wrong_sum, a->n_wrong_sums, sizeof *a->wrong_sum));
+    TRY(save_rank_orders(s, a));
     TRY(save_all(s, &fields_ps, a->ps, a->n_ps, sizeof *a->ps));
     TRY(save_all(s, &fields_training, a->training, a->n_training, sizeof *a->training));
     TRY(save_all(s, &fields_corruption, a->corruption, a->n_corruptions, sizeof *a->corruption));

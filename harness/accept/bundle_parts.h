@@ -21,7 +21,7 @@ void acceptance_end_line(char out[ACCEPTANCE_END_BYTES], const unsigned char dig
 enum rc acceptance_parse(struct acceptance *out, const char *name, const char *text, size_t n_bytes) MUST_CHECK;
 /* junit.xml */
 enum rc acceptance_junit(const struct acceptance *a, const char *path) MUST_CHECK;
-/* good.hosts, bad.hosts, slurm.txt */
+/* good.hosts, bad.hosts, slurm.txt; rank_order.hosts where orders of ranks were measured */
 enum rc acceptance_hosts(const struct acceptance *a, const char *dir) MUST_CHECK;
 /* SHA256SUMS of name[n], which are in dir. */
 enum rc bundle_sums(const char *dir, const char *const *name, size_t n) MUST_CHECK;

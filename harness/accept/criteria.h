@@ -40,6 +40,8 @@ struct criteria {
     char reducer[32], collective_bytes[128]; /* "4096,1048576" */
     double least_busbw_bytes_per_s;          /* of the largest size */
     double least_busbw_bound_ratio;          /* likewise */
+    double rank_order_bytes;                 /* vector by which rank orders are compared; 0: they are not */
+    double least_rank_order_ratio;           /* of the launcher's order, over the best */
     /* ps */
     char ps_bytes[128];
     double least_goodput_bytes_per_s, least_goodput_bound_ratio; /* of the largest size */
@@ -52,7 +54,7 @@ struct criteria {
     double soak_minutes, most_drift_ratio, most_straggling_ratio;
 };
 
-enum { CRITERIA_MAX_KEYS = 40, CRITERIA_SOURCE_BYTES = 256 };
+enum { CRITERIA_MAX_KEYS = 48, CRITERIA_SOURCE_BYTES = 256 };
 struct criteria_sources { /* of each value, by the index of its key in criteria_keys; "": it is the default */
     char text[CRITERIA_MAX_KEYS][CRITERIA_SOURCE_BYTES];
 };

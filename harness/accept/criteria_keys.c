@@ -75,6 +75,10 @@ const struct key criteria_keys[] = {
           "least bus bandwidth of allreduce with the largest vector; 0: no limit"),
     REAL_(least_busbw_bound_ratio, 0, 1, "0", "",
           "least part of what the slowest link allows, with the largest vector; 0: no limit"),
+    COUNT_(rank_order_bytes, 0, MOST_BYTES_, "4194304", "bytes",
+           "vector by which orders of ranks are compared: pack, spread, by switches; 0: they are not"),
+    REAL_(least_rank_order_ratio, 0, 1, "0", "",
+          "least bus bandwidth in the launcher's order of ranks, over that in the best; 0: no limit"),
 
     LIST_(ps_bytes, NULL, "4096,262144,4194304", "bytes",
           "parameters of 4 bytes each that are pushed and pulled, smallest first"),

@@ -17,6 +17,9 @@ typedef enum rc judge_stage_fn(struct judging *j);
 judge_stage_fn judge_preflight, judge_compute, judge_noise, judge_pairwise, judge_collectives, judge_ps, judge_training,
     judge_integrity, judge_soak;
 
+/* The row of the orders of ranks, where there is something to be said of them. */
+void judge_rank_orders(struct judging *j);
+
 /* The row has this outcome for this reason. */
 void row_end(struct criterion *row, enum accept_outcome outcome, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* A value beside its limit, above 0; the row ends by J3. who: "the worst of 8 ranks, rank 3 on host1"; a value that is

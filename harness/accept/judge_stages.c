@@ -221,6 +221,7 @@ enum rc judge_collectives(struct judging *j)
                                    .n_rates = j->a->n_collective };
 
     judge_sized(j, &t);
+    judge_rank_orders(j);
     return judge_sums(j);
 }
 

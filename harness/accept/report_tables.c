@@ -305,6 +305,54 @@ out:
     return rc;
 }
 
+/* "the best; switches as Slurm knows them", "as pack" */
+static enum rc remark_cell(struct table *t, const struct acceptance *a, int kind)
+{
+    const struct rank_order *o = &a->rank_order[kind];
+    const char *between = o->is_best && o->why[0] ? "; " : "";
+    char why[ACCEPT_TEXT_BYTES];
+
+    if (o->rank && o->same_as != kind)
+        return table_cell(t, "as %s", accept_rank_order_name(o->same_as));
+    line_text(why, sizeof why, o->why);
+    return table_cell(t, "%s%s%s", o->is_best ? "the best" : "", between, why);
+}
+
+static enum rc add_rank_order(struct table *t, const struct acceptance *a, int kind)
+{
+    const struct rank_order *o = &a->rank_order[a->rank_order[kind].same_as];
+    enum rc rc;
+
+    TRY(table_cell(t, "%s", accept_rank_order_name(kind)));
+    TRY(quantity_cell(t, o->bytes_per_s, "byte/s"));
+    TRY(interval_cell(t, o->low_bytes_per_s, o->high_bytes_per_s, "byte/s"));
+    TRY(quantity_cell(t, o->ratio, "ratio"));
+    TRY(interval_cell(t, o->low_ratio, o->high_ratio, "ratio"));
+    TRY(table_cell(t, "%d", o->n_repeats));
+    TRY(remark_cell(t, a, kind));
+out:
+    return rc;
+}
+
+enum rc rank_orders_table(struct table **out, const struct acceptance *a)
+{
+    static const struct column column[] = { { "order of ranks", ALIGN_LEFT }, { "bus bandwidth", ALIGN_RIGHT },
+                                            { "95 % interval", ALIGN_RIGHT }, { "of the launcher's", ALIGN_RIGHT },
+                                            { "95 % interval", ALIGN_RIGHT }, { "repeats", ALIGN_RIGHT },
+                                            { "which", ALIGN_LEFT } };
+    struct table *t = NULL;
+    enum rc rc;
+
+    TRY(table_open(&t, column, N_OF(column)));
+    for (int k = 0; k < ACCEPT_N_RANK_ORDERS && acceptance_best_rank_order(a) >= 0; k++)
+        TRY(add_rank_order(t, a, k));
+    *out = t;
+    t = NULL;
+out:
+    table_close(&t);
+    return rc;
+}
+
 static enum rc add_scale(struct table *t, const struct scaled_training *s)
 {
     enum rc rc;

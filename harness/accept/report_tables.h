@@ -17,6 +17,8 @@ enum rc slowest_pairs_table(struct table **out, const struct acceptance *a, size
 enum rc preflight_table(struct table **out, const struct acceptance *a) MUST_CHECK;
 /* title: of the rates: "bus bandwidth", "goodput". */
 enum rc sizes_table(struct table **out, const struct sized_rate *rate, int n, const char *title) MUST_CHECK;
+/* A row for each order of ranks, where they were measured. */
+enum rc rank_orders_table(struct table **out, const struct acceptance *a) MUST_CHECK;
 enum rc training_table(struct table **out, const struct acceptance *a) MUST_CHECK;
 
 #endif

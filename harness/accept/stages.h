@@ -50,6 +50,7 @@ struct stage_env { /* of one rank; borrowed */
     const struct inject *inject;     /* n_faults 0: none */
     const struct transport_ops *transport;
     const struct compute_backend *backend;
+    const struct cluster *cluster; /* in virtual time, what is simulated; NULL elsewhere, or where nobody says */
     struct compute *compute;
     int n_threads;
     int timeout_ms; /* of a message; WAIT_FOREVER in virtual time */

@@ -372,6 +372,7 @@ static enum rc accept_run(struct verb_call *call)
                                      .inject = &inject,
                                      .transport = machine.transport,
                                      .backend = machine.compute,
+                                     .cluster = &machine.cluster,
                                      .stall_abort_s = o->stall_abort_s,
                                      .node_per_rank = o->node_per_rank,
                                      .seed = o->seed,

@@ -162,6 +162,38 @@ void kit_acceptance(struct acceptance *out, int faults)
     fill_stages(out, faults);
 }
 
+static void add_order(struct acceptance *a, int kind, const int *order, double ratio)
+{
+    assert_int_equal(acceptance_add_rank_order(a, kind, order), RC_OK);
+    struct rank_order *o = &a->rank_order[kind];
+    o->n_bytes = 4194304;
+    if (isnan(ratio))
+        return;
+    o->bytes_per_s = 90e6 * ratio;
+    o->low_bytes_per_s = 89e6 * ratio;
+    o->high_bytes_per_s = 91e6 * ratio;
+    o->ratio = ratio;
+    o->low_ratio = ratio * 0.99;
+    o->high_ratio = ratio * 1.01;
+    o->n_repeats = 7;
+}
+
+void kit_add_rank_orders(struct acceptance *a)
+{
+    static const int launcher[] = { 0, 1, 2, 3, 4, 5, 6, 7 }, spread[] = { 0, 2, 4, 6, 1, 3, 5, 7 },
+                     switches[] = { 0, 1, 4, 5, 2, 3, 6, 7 };
+
+    add_order(a, RANK_ORDER_LAUNCHER, launcher, 1);
+    add_order(a, RANK_ORDER_PACK, launcher, NAN);
+    a->rank_order[RANK_ORDER_PACK].same_as = RANK_ORDER_LAUNCHER;
+    add_order(a, RANK_ORDER_SPREAD, spread, 0.5);
+    add_order(a, RANK_ORDER_SWITCHES, switches, 1.1);
+    a->rank_order[RANK_ORDER_SWITCHES].is_best = true;
+    SET(a->rank_order[RANK_ORDER_SWITCHES].why, "switches as Slurm knows them");
+    add_order(a, RANK_ORDER_SHORTEST, NULL, NAN);
+    SET(a->rank_order[RANK_ORDER_SHORTEST].why, "rates are not known");
+}
+
 void kit_fleet(struct acceptance *out, int n_nodes)
 {
     assert_int_equal(acceptance_open(out, n_nodes, n_nodes), RC_OK);
@@ -222,6 +254,19 @@ static void same_rates(const struct sized_rate *a, int n_a, const struct sized_r
     }
 }
 
+static void same_order(const struct acceptance *a, const struct rank_order *o, const struct rank_order *p)
+{
+    assert_int_equal(!o->rank, !p->rank);
+    if (o->rank)
+        assert_memory_equal(o->rank, p->rank, (size_t)a->n_ranks * sizeof *o->rank);
+    assert_int_equal(o->same_as, p->same_as);
+    assert_int_equal(o->n_bytes, p->n_bytes);
+    same_numbers(&o->bytes_per_s, &p->bytes_per_s, 6);
+    assert_int_equal(o->n_repeats, p->n_repeats);
+    assert_int_equal(o->is_best, p->is_best);
+    assert_string_equal(o->why, p->why);
+}
+
 static void same_head(const struct acceptance *a, const struct acceptance *b)
 {
     assert_string_equal(a->cluster_name, b->cluster_name);
@@ -279,6 +324,8 @@ static void same_measured(const struct acceptance *a, const struct acceptance *b
         assert_int_equal(a->training[i].n_ranks, b->training[i].n_ranks);
         same_numbers(&a->training[i].samples_per_s, &b->training[i].samples_per_s, 7);
     }
+    for (int k = 0; k < ACCEPT_N_RANK_ORDERS; k++)
+        same_order(a, &a->rank_order[k], &b->rank_order[k]);
     same_numbers(&a->soak.minutes, &b->soak.minutes, 3);
     assert_true(a->soak.n_steps == b->soak.n_steps);
 }

@@ -30,6 +30,9 @@ enum {
 
 /* The caller closes it. */
 void kit_acceptance(struct acceptance *out, int faults);
+/* Orders of ranks of a kit_acceptance(): launcher and pack 90, spread 45, switches (host1, host3, host2, host4) 99
+ * Mbyte/s and the best, none shortest. */
+void kit_add_rank_orders(struct acceptance *a);
 /* n_nodes of one rank each, whose tournament has one repeat, 100 Mbyte/s and 20 us everywhere. */
 void kit_fleet(struct acceptance *out, int n_nodes);
 /* What a function prints of a, in memory of the caller. */

@@ -73,6 +73,7 @@ struct job {
     struct inject inject;
     const struct transport_ops *transport;
     const struct compute_backend *backend;
+    const struct cluster *cluster;
 };
 
 static enum rc run_stages(struct stage_env *env, struct kit_run *run)
@@ -107,6 +108,7 @@ static enum rc body(struct world *w, void *arg)
                               .inject = &job->inject,
                               .transport = job->transport,
                               .backend = job->backend,
+                              .cluster = job->cluster,
                               .compute = compute,
                               .n_threads = 1,
                               .timeout_ms = w->ops->module.caps & WORLD_VIRTUAL_TIME ? WAIT_FOREVER
@@ -147,7 +149,7 @@ enum rc kit_run_stages(struct kit_run *run)
     cluster_default(&cluster);
     TRY(cluster_set(&cluster, NULL, run->cluster ? run->cluster : ""));
     cluster.seed = 7;
-    opts.cluster = world->module.caps & WORLD_VIRTUAL_TIME ? &cluster : NULL;
+    job.cluster = opts.cluster = world->module.caps & WORLD_VIRTUAL_TIME ? &cluster : NULL;
     opts.stall = (struct peer_opts){ .warn_ns = run->stall_ns, .abort_ns = run->stall_ns };
     TRY(world_run(world, &opts, run->n_ranks, body, &job));
 out:
