@@ -303,6 +303,30 @@ out:
     return rc;
 }
 
+/* What was measured of an order, if need be as another one that is the same; NULL: nothing. */
+static const struct rank_order *measured_order(const struct acceptance *a, int kind)
+{
+    const struct rank_order *o = &a->rank_order[a->rank_order[kind].same_as];
+
+    return a->rank_order[kind].rank && o->n_repeats > 0 ? o : NULL;
+}
+
+static enum rc add_rank_orders(struct diff *d, struct table *t)
+{
+    enum rc rc = RC_OK;
+
+    for (int k = 0; k < ACCEPT_N_RANK_ORDERS; k++) {
+        const struct rank_order *a = measured_order(d->a, k), *b = measured_order(d->b, k);
+        if (!a || !b || a->n_bytes != b->n_bytes)
+            continue;
+        TRY(add_pair_of(t, "order of ranks", accept_rank_order_name(k), a->bytes_per_s, b->bytes_per_s, "byte/s"));
+        TRY(add_ratio(t, a->bytes_per_s, b->bytes_per_s, b->low_bytes_per_s / a->high_bytes_per_s,
+                      b->high_bytes_per_s / a->low_bytes_per_s));
+    }
+out:
+    return rc;
+}
+
 static enum rc diff_rates(struct diff *d)
 {
     static const struct column column[] = {
@@ -316,6 +340,7 @@ static enum rc diff_rates(struct diff *d)
     TRY(add_nodes(d, t));
     TRY(add_metrics(d, t));
     TRY(add_sizes(t, "collective", d->a->collective, d->a->n_collective, d->b->collective, d->b->n_collective));
+    TRY(add_rank_orders(d, t));
     TRY(add_sizes(t, "push and pull", d->a->ps, d->a->n_ps, d->b->ps, d->b->n_ps));
     TRY(add_training(d, t));
     fputs(table_n_rows(t) > 0 ? "\nFigures:\n" : "\nNothing that both have measured can be compared.\n", d->to);

@@ -166,6 +166,29 @@ static void small_changes_of_large_fleets_are_counted_only(void **state)
     has_all(text, parts);
 }
 
+/* One that is the same as another has the figures of that one; one that was not made in both is left out. */
+static void orders_of_ranks_are_compared(void **state)
+{
+    static const char *const parts[] = {
+        "order of ranks      launcher                90 M byte/s           90 M byte/s  0.978 to 1.022  1.000\n",
+        "order of ranks      pack                    90 M byte/s           90 M byte/s  0.978 to 1.022  1.000\n",
+        "order of ranks      spread                  45 M byte/s           90 M byte/s  1.956 to 2.045  2.000\n", NULL
+    };
+    struct acceptance a, b;
+
+    (void)state;
+    kit_acceptance(&a, 0);
+    kit_acceptance(&b, 0);
+    kit_add_rank_orders(&a);
+    kit_add_rank_orders(&b);
+    b.rank_order[RANK_ORDER_SPREAD].same_as = RANK_ORDER_LAUNCHER;
+    b.rank_order[RANK_ORDER_SWITCHES].n_bytes = 4;
+    char *text = compared(&a, &b, 0);
+    assert_null(strstr(text, "order of ranks      switches"));
+    assert_null(strstr(text, "order of ranks      shortest"));
+    has_all(text, parts);
+}
+
 static void nothing_measured_is_told(void **state)
 {
     static const char *const parts[] = { "A: NO DATA: nothing was judged\n",
@@ -188,6 +211,7 @@ int main(void)
         cmocka_unit_test(nodes_are_the_same_by_their_names),
         cmocka_unit_test(other_nodes_are_named),
         cmocka_unit_test(small_changes_of_large_fleets_are_counted_only),
+        cmocka_unit_test(orders_of_ranks_are_compared),
         cmocka_unit_test(nothing_measured_is_told),
     };
 
