@@ -125,15 +125,23 @@ struct scaled_training { /* of the training stage, at a number of nodes */
     double samples_per_s, low_samples_per_s, high_samples_per_s;
     double efficiency_ratio, low_efficiency_ratio, high_efficiency_ratio; /* n_nodes 1: 1 */
     double exposed_ratio;                                                 /* exposed communication / step */
+    /* Trained; of these, behind the warm-up: what the figures are of. 0: not known, as of older reports. */
+    uint64_t n_steps, n_measured_steps;
 };
 enum { ACCEPT_MAX_SCALES = 16 };
+/* Ranks are compared by parts of a training, of so many measured steps at least; by fewer parts nobody can be blamed.
+ */
+enum { TRAINING_PART_STEPS = 5, TRAINING_LEAST_PARTS = 2 };
+enum { TRAINING_LEAST_STEPS = TRAINING_LEAST_PARTS * TRAINING_PART_STEPS };
 
 struct soak {
     double minutes;     /* that it ran; 0: it did not */
     double drift_ratio; /* steps of the last tenth over those of the first tenth, medians, less 1 */
     double worst_ratio; /* the slowest minute's (or tenth's) steps over the median of all */
     uint64_t n_steps;
+    uint64_t n_parts; /* trainings that it consists of; 0: not known, as of older reports */
 };
+enum { SOAK_LEAST_PARTS = 2 }; /* one has neither an end beside a beginning nor a worst minute */
 
 struct corruption { /* of parameters that were to be the same on all ranks */
     int rank;       /* -1: cannot be told (two ranks differ) */

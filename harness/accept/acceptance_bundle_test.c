@@ -237,7 +237,7 @@ static void the_page_has_every_figure(void **state)
         "<tr><td class=\"n\" data-n=\"4\">4</td><td class=\"n\" data-n=\"8\">8</td><td class=\"n\" "
         "data-n=\"3720\">3720 samples/s</td><td class=\"n\" data-n=\"3650\">3650 samples/s to 3790 samples/s</td><td "
         "class=\"n\" data-n=\"93\">93 %</td><td class=\"n\" data-n=\"91\">91 % to 95 %</td><td class=\"n\" "
-        "data-n=\"5\">5 %</td></tr>\n",
+        "data-n=\"5\">5 %</td><td class=\"n\" data-n=\"60\">60</td><td class=\"n\" data-n=\"41\">41</td></tr>\n",
         "Parameters of all ranks were compared 10 times, every 5 steps; they differed 1 times.",
         "Rank 5 on host3 has other parameters at step 30, in segment conv1.weight.",
         "<li>pairwise: fail, 3.5 s</li>",
@@ -265,14 +265,14 @@ static void a_test_without_data_has_a_page(void **state)
     a.corruption[0] = (struct corruption){ -1, 7, "fc" };
     a.n_corruptions = 1;
     a.integrity_checks_count = 2;
-    a.soak = (struct soak){ 1.5, 0.02, 1.25, 900 };
+    a.soak = (struct soak){ 1.5, 0.02, 1.25, 900, 10 };
     assert_int_equal(write_bundle(k, &a), RC_OK);
     const char *page = kit_read(k, "report.html");
     has(page, "<p class=\"open\">NO DATA: nothing was judged</p>");
     has(page, "Ranks have other parameters at step 7, in segment fc; which of them is wrong cannot be told.");
     has(page,
-        "900 steps in 1.5 minutes. Steps of the last tenth took +2.00 % of those of the first; the slowest tenth took "
-        "1.25 times the median.");
+        "900 steps of 10 trainings in 1.5 minutes. Steps of the last tenth took +2.00 % of those of the first; the "
+        "slowest tenth took 1.25 times the median.");
     assert_null(strstr(page, "<h2>Pairs of nodes</h2>"));
     acceptance_close(&a);
 }

@@ -114,6 +114,9 @@ static const struct field of_training[] = { INT(scaled_training, n_nodes, "nodes
                                             F64(scaled_training, low_efficiency_ratio, "low_efficiency_ratio"),
                                             F64(scaled_training, high_efficiency_ratio, "high_efficiency_ratio"),
                                             F64(scaled_training, exposed_ratio, "exposed_ratio"),
+                                            OF(scaled_training, n_steps, "steps_count", FIELD_U64_NEWER),
+                                            OF(scaled_training, n_measured_steps, "measured_steps_count",
+                                               FIELD_U64_NEWER),
                                             END };
 const struct fields fields_training = { "training", of_training };
 
@@ -122,9 +125,12 @@ static const struct field of_corruption[] = { INT(corruption, rank, "rank", -1, 
                                               TEXT(corruption, segment, "segment"), END };
 const struct fields fields_corruption = { "corruption", of_corruption };
 
-static const struct field of_soak[] = { F64(soak, minutes, "minutes"), F64(soak, drift_ratio, "drift_ratio"),
+static const struct field of_soak[] = { F64(soak, minutes, "minutes"),
+                                        F64(soak, drift_ratio, "drift_ratio"),
                                         F64(soak, worst_ratio, "worst_ratio"),
-                                        OF(soak, n_steps, "steps_count", FIELD_U64), END };
+                                        OF(soak, n_steps, "steps_count", FIELD_U64),
+                                        OF(soak, n_parts, "parts_count", FIELD_U64_NEWER),
+                                        END };
 const struct fields fields_soak = { "soak", of_soak };
 
 static const struct field of_finding[] = { OF(finding, stage, "stage", FIELD_STAGE),

@@ -32,8 +32,9 @@ enum field_type {
     FIELD_CONSTANT, /* const char *; kept in struct acceptance */
     FIELD_INT,      /* from least to most */
     FIELD_U64,
-    FIELD_BYTES, /* size_t */
-    FIELD_F64,   /* NaN: null */
+    FIELD_U64_NEWER, /* likewise; 0, not known, of records that lack it: those of before it was kept */
+    FIELD_BYTES,     /* size_t */
+    FIELD_F64,       /* NaN: null */
     FIELD_BOOL,
     FIELD_STAGE, /* enums, as their names */
     FIELD_OUTCOME,

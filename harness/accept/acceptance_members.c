@@ -110,6 +110,7 @@ static const char *read_member(struct acceptance *a, const struct field *f, cons
             return "is no whole number in its range";
         break;
     case FIELD_U64:
+    case FIELD_U64_NEWER:
     case FIELD_BYTES:
         if (!read_u64(&v.u, value))
             return "is no count";
@@ -144,6 +145,10 @@ const char *members_read(struct acceptance *a, const struct fields *fields, cons
         const json_t *value = json_object_get(record, f->key);
         const char *why = value ? read_member(a, f, value, (char *)into + f->offset_bytes) : "is missing";
         *key = f->key;
+        if (!value && f->type == FIELD_U64_NEWER) {
+            memset((char *)into + f->offset_bytes, 0, f->n_bytes);
+            continue;
+        }
         if (why)
             return why;
     }

@@ -194,14 +194,18 @@ static void write_integrity(const struct acceptance *a, FILE *to)
 static void write_soak(const struct acceptance *a, FILE *to)
 {
     const struct soak *s = &a->soak;
+    char parts[48] = "";
 
     if (!(s->minutes > 0))
         return;
     html_element(to, "h2", NULL, "Soak");
-    html_element(to, "p", NULL,
-                 "%llu steps in %.4g minutes. Steps of the last tenth took %+.2f %% of those of the first; the slowest "
-                 "tenth took %.4g times the median.",
-                 (unsigned long long)s->n_steps, s->minutes, 100 * s->drift_ratio, s->worst_ratio);
+    if (s->n_parts > 0)
+        snprintf(parts, sizeof parts, " of %llu trainings", (unsigned long long)s->n_parts);
+    html_element(
+        to, "p", NULL,
+        "%llu steps%s in %.4g minutes. Steps of the last tenth took %+.2f %% of those of the first; the slowest "
+        "tenth took %.4g times the median.",
+        (unsigned long long)s->n_steps, parts, s->minutes, 100 * s->drift_ratio, s->worst_ratio);
 }
 
 /* Stages of which there is a row for each thing measured. */

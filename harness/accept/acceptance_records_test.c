@@ -72,7 +72,7 @@ static void what_was_not_measured_is_not_zero_D1(void **state)
     comes_back(*state, &a);
     kit_fleet(&a, 3);
     *tournament_rate(&a.tournament, 0, 1, 2) = NAN;
-    a.soak = (struct soak){ NAN, NAN, NAN, 0 };
+    a.soak = (struct soak){ NAN, NAN, NAN, 0, 0 };
     comes_back(*state, &a);
 }
 
@@ -84,7 +84,7 @@ static void numbers_come_back_to_the_bit(void **state)
     kit_acceptance(&a, 0);
     for (int i = 0; i < 8; i++)
         a.metric[METRIC_GEMM].value[i] = numbers[i];
-    a.soak = (struct soak){ 0.1, -0.25, 1.5, INT64_MAX };
+    a.soak = (struct soak){ 0.1, -0.25, 1.5, INT64_MAX, UINT64_C(1) << 40 };
     a.collective[0].n_bytes = SIZE_MAX / 2;
     a.integrity_checks_count = UINT64_C(1) << 63;
     a.is_virtual = true;
@@ -180,6 +180,26 @@ static char *changed(const char *text, const char *old, const char *new)
         acceptance_end_line(end, digest);
     }
     return out;
+}
+
+/* Reports of before steps were counted can still be read; what else lacks is refused. */
+static void older_records_lack_steps(void **state)
+{
+    struct acceptance a, back;
+
+    kit_acceptance(&a, 0);
+    a.soak = (struct soak){ 5, 0, 1, 1000, 10 };
+    char *text = saved(*state, &a);
+    char *older = changed(text, ",\"steps_count\":60,\"measured_steps_count\":57", "");
+    char *oldest = changed(older, ",\"parts_count\":10", "");
+    assert_int_equal(acceptance_parse(&back, "FILE", oldest, strlen(oldest)), RC_OK);
+    assert_true(back.training[0].n_steps == 0 && back.training[0].n_measured_steps == 0 && back.soak.n_parts == 0);
+    assert_true(back.training[1].n_steps == 60 && back.training[1].n_measured_steps == 41 && back.soak.n_steps == 1000);
+    acceptance_close(&back);
+    free(oldest);
+    free(older);
+    free(text);
+    acceptance_close(&a);
 }
 
 static void an_error_names_line_and_key(void **state)
@@ -304,6 +324,7 @@ int main(void)
         TEST(bytes_that_are_no_text_are_replaced_and_cut),
         TEST(any_changed_byte_is_noticed_P4),
         TEST(a_file_cut_anywhere_is_noticed),
+        TEST(older_records_lack_steps),
         TEST(an_error_names_line_and_key),
         TEST(no_line_may_be_lacking_or_be_there_twice),
         TEST(a_folder_is_known_by_its_records),

@@ -75,6 +75,7 @@ static void set_field(struct record *r, const struct field *f, const void *from)
         record_i64(r, f->key, v.i);
         break;
     case FIELD_U64:
+    case FIELD_U64_NEWER:
         record_u64(r, f->key, v.u);
         break;
     case FIELD_BYTES:

@@ -20,7 +20,7 @@ struct criteria {
     char name[ACCEPT_NAME_BYTES]; /* of the cluster */
     char stages[128];             /* "all", or names with commas between */
     bool runs[ACCEPT_N_STAGES];   /* as stages says; the soak only with soak_minutes above 0 */
-    double stage_limit_s;         /* a stage that takes longer is ended, and has no data */
+    double stage_limit_s;         /* a stage that takes longer is ended, and has no data; of the soak: each training */
 
     /* statistics */
     double false_discovery_ratio; /* of all findings of a stage, the part that may be false */

@@ -38,7 +38,8 @@
 const struct key criteria_keys[] = {
     NAME_(name, NULL, "unnamed", "name of the cluster"),
     LIST_(stages, STAGES_, "all", "", "stages that are run; the soak is one only with soak_minutes above 0"),
-    REAL_(stage_limit_s, 1, 86400, "600", "s", "time after which a stage is ended, and has no data"),
+    REAL_(stage_limit_s, 1, 86400, "600", "s",
+          "time after which a stage is ended, and has no data; of the soak: each of its trainings"),
 
     REAL_(false_discovery_ratio, 1e-9, 0.5, "0.05", "", "part of a stage's findings that may be false"),
     REAL_(least_effect_ratio, 1e-3, 0.9, "0.1", "", "part by which one must be worse than the others to be blamed"),

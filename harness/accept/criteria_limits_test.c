@@ -54,8 +54,8 @@ static void open_healthy(struct acceptance *a)
     a->collective[0] = (struct sized_rate){ 4096, 1e6, NAN, NAN, 0.1, 1 };
     a->collective[1] = (struct sized_rate){ 1048576, 1.1e8, 1e8, 1.2e8, 0.9, 3 };
     a->n_collective = 2;
-    a->training[0] = (struct scaled_training){ 1, 2, 100, NAN, NAN, 1, 1, 1, 0 };
-    a->training[1] = (struct scaled_training){ 2, 4, 180, 170, 190, 0.9, 0.8, 1, 0.2 };
+    a->training[0] = (struct scaled_training){ 1, 2, 100, NAN, NAN, 1, 1, 1, 0, 60, 60 };
+    a->training[1] = (struct scaled_training){ 2, 4, 180, 170, 190, 0.9, 0.8, 1, 0.2, 60, 60 };
     a->n_training = 2;
 }
 

@@ -19,6 +19,18 @@ static void say_worst(char out[ACCEPT_TEXT_BYTES], const struct acceptance *a, c
                  a->node[w->b].name);
 }
 
+/* Of the repeats of each rank those with a value: the fewest. */
+static int fewest_repeats(const struct acceptance *a, const struct rank_metric *m)
+{
+    int fewest = m->n_repeats, n_finite;
+
+    for (int r = 0; r < a->n_ranks; r++) {
+        (void)finite_median(m->value + (size_t)r * (size_t)m->n_repeats, m->n_repeats, 1, &n_finite);
+        fewest = n_finite < fewest ? n_finite : fewest;
+    }
+    return fewest;
+}
+
 /* out := why the values of a metric are too few to pass; "": they are not (J2). */
 static void say_too_few(char out[ACCEPT_TEXT_BYTES], const struct judging *j, int metric, const struct worst *w)
 {
@@ -30,6 +42,9 @@ static void say_too_few(char out[ACCEPT_TEXT_BYTES], const struct judging *j, in
         snprintf(out, ACCEPT_TEXT_BYTES, "no rank has a value");
     else if (w->missing_a >= 0)
         snprintf(out, ACCEPT_TEXT_BYTES, "rank %d on %s has no value", w->missing_a, a->node[w->missing_b].name);
+    else if (m->stage == ACCEPT_TRAINING && fewest_repeats(a, m) < TRAINING_LEAST_PARTS)
+        snprintf(out, ACCEPT_TEXT_BYTES, "%d part of the training was measured; %d parts of %d steps would be judged",
+                 fewest_repeats(a, m), TRAINING_LEAST_PARTS, TRAINING_PART_STEPS);
     else if (m->n_repeats < j->c->least_repeats_count && m->stage != ACCEPT_TRAINING)
         snprintf(out, ACCEPT_TEXT_BYTES, "%d repeat%s; %d are asked for", m->n_repeats, m->n_repeats == 1 ? "" : "s",
                  j->c->least_repeats_count);
@@ -246,9 +261,30 @@ static const struct scaled_training *at_all_nodes(const struct acceptance *a)
     return NULL;
 }
 
+/* " (30 of 60 steps)", where fewer were trained than asked for; else "". */
+static const char *say_steps(char out[64], const struct judging *j, const struct scaled_training *all)
+{
+    const double asked = j->c->training_steps_count;
+
+    out[0] = '\0';
+    if ((double)all->n_steps < asked)
+        snprintf(out, 64, " (%llu of %.0f steps)", (unsigned long long)all->n_steps, asked);
+    return out;
+}
+
+/* J2: what too few steps say is no pass. at: the training whose steps are the fewest of those compared. */
+static void doubt_few_steps(struct judging *j, struct criterion *row, const struct scaled_training *at)
+{
+    if (row->outcome == OUTCOME_PASS && at->n_measured_steps < TRAINING_LEAST_STEPS)
+        row_end(row, OUTCOME_NO_DATA, "%d node%s: %llu of %.0f steps were measured; at least %d would be judged",
+                at->n_nodes, at->n_nodes == 1 ? "" : "s", (unsigned long long)at->n_measured_steps,
+                j->c->training_steps_count, TRAINING_LEAST_STEPS);
+}
+
 static void judge_samples(struct judging *j, const struct scaled_training *all)
 {
     struct criterion *row = acceptance_add_criterion(j->a, ACCEPT_TRAINING, "samples_per_s");
+    char steps[64];
 
     row->unit = "sample/s";
     if (!all || !(all->samples_per_s > 0)) {
@@ -258,29 +294,42 @@ static void judge_samples(struct judging *j, const struct scaled_training *all)
     row->measured = all->samples_per_s;
     row->low = all->low_samples_per_s;
     row->high = all->high_samples_per_s;
-    row->n_samples = (int)j->c->training_steps_count;
-    row_end(row, OUTCOME_PASS, "%d nodes: %.4g sample/s, without a limit", all->n_nodes, all->samples_per_s);
+    row->n_samples = (int)all->n_measured_steps;
+    row_end(row, OUTCOME_PASS, "%d nodes%s: %.4g sample/s, without a limit", all->n_nodes, say_steps(steps, j, all),
+            all->samples_per_s);
+    doubt_few_steps(j, row, all);
+}
+
+static void judge_efficiency(struct judging *j, const struct scaled_training *all, const char *who)
+{
+    struct criterion *row = acceptance_add_criterion(j->a, ACCEPT_TRAINING, "least_efficiency_ratio");
+
+    row->low = all ? all->low_efficiency_ratio : NAN;
+    row->high = all ? all->high_efficiency_ratio : NAN;
+    row->n_samples = all ? (int)all->n_measured_steps : 0;
+    row_limit(row, all ? all->efficiency_ratio : NAN, j->c->least_efficiency_ratio, true, "of one node's", who);
+    if (j->a->n_nodes < 2)
+        row_end(row, OUTCOME_NO_DATA, "one node is as fast as itself; at least two would be judged");
+    if (all) {
+        doubt_few_steps(j, row, all);
+        doubt_few_steps(j, row, &j->a->training[0]);
+    }
 }
 
 static void judge_scaling(struct judging *j, const struct scaled_training *all)
 {
     const struct criteria *c = j->c;
-    char who[64];
+    char who[128], steps[64];
 
-    snprintf(who, sizeof who, "%d nodes", j->a->n_nodes);
-    if (c->least_efficiency_ratio > 0) {
-        struct criterion *row = acceptance_add_criterion(j->a, ACCEPT_TRAINING, "least_efficiency_ratio");
-        row->low = all ? all->low_efficiency_ratio : NAN;
-        row->high = all ? all->high_efficiency_ratio : NAN;
-        row->n_samples = all ? (int)c->training_steps_count : 0;
-        row_limit(row, all ? all->efficiency_ratio : NAN, c->least_efficiency_ratio, true, "of one node's", who);
-        if (j->a->n_nodes < 2)
-            row_end(row, OUTCOME_NO_DATA, "one node is as fast as itself; at least two would be judged");
-    }
+    snprintf(who, sizeof who, "%d nodes%s", j->a->n_nodes, all ? say_steps(steps, j, all) : "");
+    if (c->least_efficiency_ratio > 0)
+        judge_efficiency(j, all, who);
     if (c->most_exposed_ratio > 0) {
         struct criterion *row = acceptance_add_criterion(j->a, ACCEPT_TRAINING, "most_exposed_ratio");
-        row->n_samples = all ? (int)c->training_steps_count : 0;
+        row->n_samples = all ? (int)all->n_measured_steps : 0;
         row_limit(row, all ? all->exposed_ratio : NAN, c->most_exposed_ratio, false, "of a step", who);
+        if (all)
+            doubt_few_steps(j, row, all);
         if (j->a->n_ranks < 2)
             row_end(row, OUTCOME_NO_DATA, "one rank waits for no communication; at least two would be judged");
     }

@@ -301,8 +301,8 @@ enum rc judge_soak(struct judging *j)
     row->at_least = true;
     row->unit = "min";
     row->n_samples = (int)s->n_steps;
-    row_end(row, is_whole ? OUTCOME_PASS : OUTCOME_NO_DATA, "%llu steps in %.4g of %.4g minutes",
-            (unsigned long long)s->n_steps, s->minutes, j->c->soak_minutes);
+    row_end(row, is_whole ? OUTCOME_PASS : OUTCOME_NO_DATA, "%llu steps in %llu trainings, in %.4g of %.4g minutes",
+            (unsigned long long)s->n_steps, (unsigned long long)s->n_parts, s->minutes, j->c->soak_minutes);
     for (size_t i = 0; i < sizeof row_of / sizeof *row_of; i++) {
         if (!(row_of[i].limit > 0))
             continue;
@@ -311,6 +311,8 @@ enum rc judge_soak(struct judging *j)
         row_limit(row, s->n_steps > 0 ? row_of[i].measured : NAN, row_of[i].limit, false, "of a step", row_of[i].who);
         if (!is_whole && row->outcome == OUTCOME_PASS)
             row_end(row, OUTCOME_NO_DATA, "the soak ended early");
+        else if (s->n_parts < SOAK_LEAST_PARTS && row->outcome == OUTCOME_PASS)
+            row_end(row, OUTCOME_NO_DATA, "a soak of one training has no parts to compare");
     }
     return RC_OK;
 }

@@ -295,6 +295,69 @@ static void training_is_judged_at_all_nodes(void **state)
     assert_outcomes(f, ACCEPT_TRAINING, OUTCOME_NO_DATA, OUTCOME_NO_DATA);
 }
 
+/* J2: a training that its limit of time cut short, to `trained` steps, of which all are measured, in n_parts. */
+static void cut_training(struct fixture *f, uint64_t trained, int n_parts)
+{
+    static const int metric[] = { METRIC_STEP_COMPUTE, METRIC_STEP_WAIT };
+
+    for (int i = 0; i < 2; i++) {
+        f->a.training[i].n_steps = f->a.training[i].n_measured_steps = trained;
+        assert_int_equal(acceptance_add_metric(&f->a, metric[i], n_parts), RC_OK);
+        for (int v = 0; v < N_RANKS * n_parts; v++)
+            f->a.metric[metric[i]].value[v] = 0.1;
+    }
+}
+
+static void too_few_steps_are_no_data_J2(void **state)
+{
+    struct fixture *f = *state;
+
+    limits(f, "least_efficiency_ratio=0.7,most_exposed_ratio=0.3");
+    cut_training(f, 9, 1);
+    judge_it(f);
+    assert_row(f, "stragglers", OUTCOME_NO_DATA,
+               "1 part of the training was measured; 2 parts of 5 steps would be judged");
+    assert_row(f, "samples_per_s", OUTCOME_NO_DATA,
+               "4 nodes: 9 of 60 steps were measured; at least 10 would be judged");
+    assert_row(f, "least_efficiency_ratio", OUTCOME_NO_DATA,
+               "4 nodes: 9 of 60 steps were measured; at least 10 would be judged");
+    assert_row(f, "most_exposed_ratio", OUTCOME_NO_DATA,
+               "4 nodes: 9 of 60 steps were measured; at least 10 would be judged");
+    assert_int_equal(row_of(f, "samples_per_s")->n_samples, 9);
+    assert_int_equal(row_of(f, "stragglers")->n_samples, N_RANKS);
+    assert_outcomes(f, ACCEPT_TRAINING, OUTCOME_NO_DATA, OUTCOME_NO_DATA);
+    limits(f, "least_efficiency_ratio=0.9"); /* what is bad stays bad */
+    judge_it(f);
+    assert_outcomes(f, ACCEPT_TRAINING, OUTCOME_FAIL, OUTCOME_FAIL);
+}
+
+static void rows_show_the_steps_that_were_measured(void **state)
+{
+    struct fixture *f = *state;
+
+    limits(f, "least_efficiency_ratio=0.7,most_exposed_ratio=0.3");
+    judge_it(f);
+    assert_int_equal(row_of(f, "samples_per_s")->n_samples, 50);
+    cut_training(f, 10, 2);
+    judge_it(f);
+    assert_row(f, "samples_per_s", OUTCOME_PASS, "4 nodes (10 of 60 steps): 320 sample/s, without a limit");
+    assert_row(f, "least_efficiency_ratio", OUTCOME_PASS,
+               "4 nodes (10 of 60 steps): 0.8 of one node's, above the limit of 0.7");
+    assert_int_equal(row_of(f, "samples_per_s")->n_samples, 10);
+    assert_int_equal(row_of(f, "least_efficiency_ratio")->n_samples, 10);
+    assert_int_equal(row_of(f, "most_exposed_ratio")->n_samples, 10);
+    assert_int_equal(row_of(f, "stragglers")->n_samples, 2 * N_RANKS);
+    assert_outcomes(f, ACCEPT_TRAINING, OUTCOME_PASS, OUTCOME_PASS);
+    f->a.training[0].n_measured_steps = 9; /* of one node, which all nodes are compared with */
+    judge_it(f);
+    assert_row(f, "least_efficiency_ratio", OUTCOME_NO_DATA,
+               "1 node: 9 of 60 steps were measured; at least 10 would be judged");
+    f->a.metric[METRIC_STEP_COMPUTE].value[2 * 3] = NAN; /* rank 3 has one part */
+    judge_it(f);
+    assert_row(f, "stragglers", OUTCOME_NO_DATA,
+               "1 part of the training was measured; 2 parts of 5 steps would be judged");
+}
+
 static void corruption_names_rank_step_and_segment(void **state)
 {
     struct fixture *f = *state;
@@ -333,16 +396,23 @@ static void the_soak_drifts_and_straggles(void **state)
                "the end beside the beginning: 0.11 of a step, above the limit of 0.1");
     assert_row(f, "most_straggling_ratio", OUTCOME_FAIL,
                "the worst minute beside all: 0.25 of a step, above the limit of 0.2");
-    f->a.soak = (struct soak){ 4, 0.02, 1.1, 800 };
+    f->a.soak = (struct soak){ 4, 0.02, 1.1, 800, 8 };
     judge_it(f);
-    assert_row(f, "soak_minutes", OUTCOME_NO_DATA, "800 steps in 4 of 5 minutes");
+    assert_row(f, "soak_minutes", OUTCOME_NO_DATA, "800 steps in 8 trainings, in 4 of 5 minutes");
     assert_row(f, "most_drift_ratio", OUTCOME_NO_DATA, "the soak ended early");
     assert_outcomes(f, ACCEPT_SOAK, OUTCOME_NO_DATA, OUTCOME_NO_DATA);
-    f->a.soak = (struct soak){ 5, 0, 0, 0 };
+    f->a.soak = (struct soak){ 5, 0, 0, 0, 0 };
     judge_it(f);
     assert_row(f, "most_drift_ratio", OUTCOME_NO_DATA, "the end beside the beginning: not measured");
+    f->a.soak = (struct soak){ 5, 0, 1, 1000, 1 };
+    judge_it(f);
+    assert_row(f, "most_drift_ratio", OUTCOME_NO_DATA, "a soak of one training has no parts to compare");
+    assert_row(f, "most_straggling_ratio", OUTCOME_NO_DATA, "a soak of one training has no parts to compare");
+    f->a.soak.n_parts = 2;
+    judge_it(f);
+    assert_outcomes(f, ACCEPT_SOAK, OUTCOME_PASS, OUTCOME_PASS);
     limits(f, "most_drift_ratio=0,most_straggling_ratio=0");
-    f->a.soak = (struct soak){ 5, 9, 9, 10 };
+    f->a.soak = (struct soak){ 5, 9, 9, 10, 10 };
     judge_it(f);
     assert_outcomes(f, ACCEPT_SOAK, OUTCOME_PASS, OUTCOME_PASS);
 }
@@ -361,6 +431,8 @@ int main(void)
         ON_A_FLEET(the_largest_size_keeps_the_limit),
         ON_A_FLEET(sizes_that_are_missing_are_no_data),
         ON_A_FLEET(training_is_judged_at_all_nodes),
+        ON_A_FLEET(too_few_steps_are_no_data_J2),
+        ON_A_FLEET(rows_show_the_steps_that_were_measured),
         ON_A_FLEET(corruption_names_rank_step_and_segment),
         ON_A_FLEET(the_soak_drifts_and_straggles),
     };

@@ -353,6 +353,12 @@ out:
     return rc;
 }
 
+/* "-": not known, of older reports. */
+static enum rc steps_cell(struct table *t, uint64_t n_steps)
+{
+    return n_steps > 0 ? table_cell(t, "%llu", (unsigned long long)n_steps) : table_cell(t, "-");
+}
+
 static enum rc add_scale(struct table *t, const struct scaled_training *s)
 {
     enum rc rc;
@@ -364,6 +370,8 @@ static enum rc add_scale(struct table *t, const struct scaled_training *s)
     TRY(quantity_cell(t, s->efficiency_ratio, "ratio"));
     TRY(interval_cell(t, s->low_efficiency_ratio, s->high_efficiency_ratio, "ratio"));
     TRY(quantity_cell(t, s->exposed_ratio, "ratio"));
+    TRY(steps_cell(t, s->n_steps));
+    TRY(steps_cell(t, s->n_measured_steps));
 out:
     return rc;
 }
@@ -373,7 +381,8 @@ enum rc training_table(struct table **out, const struct acceptance *a)
     static const struct column column[] = { { "nodes", ALIGN_RIGHT },      { "ranks", ALIGN_RIGHT },
                                             { "throughput", ALIGN_RIGHT }, { "95 % interval", ALIGN_RIGHT },
                                             { "efficiency", ALIGN_RIGHT }, { "95 % interval", ALIGN_RIGHT },
-                                            { "exposed", ALIGN_RIGHT } };
+                                            { "exposed", ALIGN_RIGHT },    { "steps", ALIGN_RIGHT },
+                                            { "measured", ALIGN_RIGHT } };
     struct table *t = NULL;
     enum rc rc;
 

@@ -4,9 +4,13 @@
  *
  * It is a row of trainings, each of a minute, or of a tenth of the time where that is shorter, so that stamps of hours
  * need no more memory than those of a minute, and a signal loses at most one of them: it ends that between two steps.
- * The stage's limit of time is for each of them.
+ *
+ * The soak takes as long as soak_minutes asks, whatever stage_limit_s: that limits each of the trainings, which are
+ * planned to take half of it at most. One that takes longer than the limit ends the soak, as does one that cannot be
+ * made; so no training is tried for ever.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "harness/accept/trainings.h"
@@ -97,18 +101,20 @@ static enum rc keep_soak(struct acceptance *a, const struct parts *p, double too
     a->soak = (struct soak){ .minutes = took_s / 60,
                              .drift_ratio = last_s / first_s - 1,
                              .worst_ratio = worst_s / all_s,
-                             .n_steps = p->n_steps };
+                             .n_steps = p->n_steps,
+                             .n_parts = p->n };
 out:
     return rc;
 }
 
-/* One training more, of about part_s. */
-static enum rc soak_part(struct stage_env *env, struct parts *p, struct training_order *order)
+/* One training more. *has_run: it was made; the same on all ranks. */
+static enum rc soak_part(bool *has_run, struct stage_env *env, struct parts *p, struct training_order *order)
 {
     struct part_training_run run;
     enum rc rc;
 
     TRY(part_training_run(&run, env, order));
+    *has_run = run.has_run;
     if (env->out && run.has_run)
         TRY(keep_part(p, &run));
 out:
@@ -123,31 +129,60 @@ static enum rc seconds_since(double *out, struct stage_env *env, uint64_t starte
     return world_broadcast(env->world, out, sizeof *out);
 }
 
+/* What each training is planned to take. */
+static double part_seconds(const struct stage_env *env, double wanted_s)
+{
+    const double limit_s = env->criteria->stage_limit_s, part_s = fmin(wanted_s / LEAST_PARTS, 60);
+
+    return limit_s > 0 ? fmin(part_s, limit_s / 2) : part_s;
+}
+
+/* Trainings until wanted_s are over, or one of them is the last. *took_s: the same on all ranks. */
+static enum rc soak_parts(struct parts *parts, double *took_s, struct stage_env *env, struct training_order *order,
+                          double wanted_s)
+{
+    const double part_ratio = part_seconds(env, wanted_s) / wanted_s;
+    const uint64_t started_ns = world_now_ns(env->world);
+    bool goes_on, has_run = true;
+    enum rc rc;
+
+    TRY(stage_goes_on(env, true, &goes_on)); /* the limit also holds for what measured the pace */
+    while (goes_on) {
+        env->started_ns = world_now_ns(env->world);
+        order->from_ratio = *took_s / wanted_s;
+        order->to_ratio = fmin(*took_s / wanted_s + part_ratio, 1);
+        TRY(soak_part(&has_run, env, parts, order));
+        TRY(seconds_since(took_s, env, started_ns));
+        TRY(stage_goes_on(env, has_run && *took_s < wanted_s, &goes_on));
+    }
+out:
+    return rc;
+}
+
+/* Rank 0: the soak was ended; why: what ended it, which a training that cannot be made has left in the stage. */
+static void note_early_end(struct stage_env *env, double took_s, double wanted_s)
+{
+    char why[ACCEPT_TEXT_BYTES / 2];
+
+    snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1,
+             env->ended[0] ? env->ended : env->out->stage[ACCEPT_SOAK].why);
+    stage_why(env, ACCEPT_SOAK, "ended after %.3g of %.3g minutes: %s", took_s / 60, wanted_s / 60, why);
+}
+
 static enum rc soak(struct stage_env *env, struct training_order *order, const struct training_pace *pace,
                     double wanted_s)
 {
-    const double part_s = wanted_s / LEAST_PARTS < 60 ? wanted_s / LEAST_PARTS : 60;
-    const uint64_t started_ns = world_now_ns(env->world);
     struct parts parts = { .n = 0 };
     double took_s = 0;
-    bool goes_on;
     enum rc rc;
 
-    order->n_steps = training_steps_within(pace, part_s, 1e8);
-    for (;;) {
-        env->started_ns = world_now_ns(env->world); /* the limit is of a part */
-        TRY(stage_goes_on(env, took_s < wanted_s, &goes_on));
-        if (!goes_on)
-            break;
-        order->from_ratio = took_s / wanted_s;
-        order->to_ratio = (took_s + part_s) / wanted_s < 1 ? (took_s + part_s) / wanted_s : 1;
-        TRY(soak_part(env, &parts, order));
-        TRY(seconds_since(&took_s, env, started_ns));
-    }
-    if (env->out)
+    order->n_steps = training_steps_within(pace, part_seconds(env, wanted_s), 1e8);
+    TRY(soak_parts(&parts, &took_s, env, order, wanted_s));
+    if (env->out) {
         TRY(keep_soak(env->out, &parts, took_s));
-    if (took_s < wanted_s)
-        stage_why(env, ACCEPT_SOAK, "ended after %.3g of %.3g minutes", took_s / 60, wanted_s / 60);
+        if (took_s < wanted_s)
+            note_early_end(env, took_s, wanted_s);
+    }
 out:
     free(parts.step_s);
     return rc;
@@ -167,7 +202,9 @@ enum rc stage_soak(struct stage_env *env)
         return RC_OK;
     }
     TRY(training_time(&pace, env, &order));
-    if (pace.has_run)
+    if (pace.has_run && !(pace.step_s > 0))
+        stage_why(env, ACCEPT_SOAK, "the time of a step could not be measured");
+    else if (pace.has_run)
         TRY(soak(env, &order, &pace, wanted_s));
 out:
     return rc;

@@ -49,7 +49,9 @@ static void keep_scale(struct acceptance *a, const struct part_training_run *run
                                    .efficiency_ratio = 1,
                                    .low_efficiency_ratio = 1,
                                    .high_efficiency_ratio = 1,
-                                   .exposed_ratio = m->exposed_s / m->step_mean_s };
+                                   .exposed_ratio = m->exposed_s / m->step_mean_s,
+                                   .n_steps = run->summary.steps.n_steps,
+                                   .n_measured_steps = run->summary.steps.n_steps - m->steady.n_warmup };
     if (n_nodes > 1)
         divide(s, &a->training[0]);
     a->n_training++;
@@ -64,13 +66,13 @@ static void copy_part(struct step_stamp *out, const struct steps *of, size_t fir
         memcpy(out + w * n, of->stamp + w * of->n_steps + first, n * sizeof *out);
 }
 
-/* Behind the warm-up, in parts of at least N_PART_STEPS. */
+/* Behind the warm-up, in parts of at least TRAINING_PART_STEPS, or all in one; judges know that one is too few. */
 static enum rc keep_ranks(struct acceptance *a, const struct part_training_run *run)
 {
-    enum { N_PART_STEPS = 5, MOST_PARTS = 16 };
+    enum { MOST_PARTS = 16 };
     const struct steps *all = &run->summary.steps;
     const size_t first = run->summary.measured.steady.n_warmup, n_steady = all->n_steps - first;
-    const size_t most = n_steady / N_PART_STEPS, n_parts = most < 1 ? 1 : most > MOST_PARTS ? MOST_PARTS : most;
+    const size_t most = n_steady / TRAINING_PART_STEPS, n_parts = most < 1 ? 1 : most > MOST_PARTS ? MOST_PARTS : most;
     const size_t n = n_steady / n_parts;
     struct step_stamp *stamp = malloc(all->n_workers * n * sizeof *stamp);
     struct step_parts *parts = malloc(all->n_workers * sizeof *parts);
@@ -101,6 +103,14 @@ out:
 
 /* --- the stage --- */
 
+/* Rank 0. A signal ends a training between two steps. */
+static void note_stop(struct stage_env *env, const struct part_training_run *run, const struct training_order *order)
+{
+    if (run->result.n_steps < order->n_steps)
+        stage_why(env, ACCEPT_TRAINING, "stopped after %zu of %llu steps at %d nodes", run->result.n_steps,
+                  (unsigned long long)order->n_steps, order->n_nodes);
+}
+
 static enum rc train_at(struct stage_env *env, struct training_order *order)
 {
     struct part_training_run run;
@@ -109,6 +119,7 @@ static enum rc train_at(struct stage_env *env, struct training_order *order)
     TRY(part_training_run(&run, env, order));
     if (env->out && run.has_run) {
         keep_scale(env->out, &run, order->n_nodes);
+        note_stop(env, &run, order);
         if (order->n_nodes == env->fleet->n_nodes)
             TRY(keep_ranks(env->out, &run));
     }
@@ -148,7 +159,7 @@ enum rc stage_training(struct stage_env *env)
     for (int i = 0; i < n_scales && order.n_steps > 0; i++) {
         TRY(stage_goes_on(env, true, &goes_on));
         if (!goes_on) {
-            stage_why(env, ACCEPT_TRAINING, "ended before it had trained at %d nodes", scale[i]);
+            stage_why(env, ACCEPT_TRAINING, "ended before it had trained at %d nodes: %s", scale[i], env->ended);
             break;
         }
         order.n_nodes = scale[i];

@@ -89,6 +89,41 @@ static void limits_leave_fewer_steps(void **state)
     kit_must_run(&run);
     assert_int_equal(run.accepted.n_training, 3);
     assert_true(run.took_ns > 300000000 && run.took_ns <= 1000000000);
+    for (int i = 0; i < 3; i++) {
+        const struct scaled_training *s = &run.accepted.training[i];
+        assert_true(s->n_steps > 10 && s->n_steps < 100000 && s->n_steps == run.accepted.training[0].n_steps);
+        assert_true(s->n_measured_steps <= s->n_steps && 2 * s->n_measured_steps >= s->n_steps);
+    }
+    kit_close(&run);
+}
+
+static void a_limit_shorter_than_the_pace_ends_it(void **state)
+{
+    struct kit_run run = kit_in_sim(4, "");
+
+    (void)state;
+    run.criteria.stage_limit_s = 1e-6;
+    run.stage[0] = stage_training;
+    kit_must_run(&run);
+    const struct acceptance *a = &run.accepted;
+    assert_int_equal(a->n_training, 0); /* what measures the pace takes longer */
+    assert_non_null(strstr(a->stage[ACCEPT_TRAINING].why, "ended before it had trained at 1 nodes: ended after"));
+    kit_close(&run);
+}
+
+static void a_run_of_few_steps_has_one_part(void **state)
+{
+    struct kit_run run = kit_in_sim(4, "");
+
+    (void)state;
+    run.criteria.training_steps_count = 9;
+    run.stage[0] = stage_training;
+    kit_must_run(&run);
+    const struct acceptance *a = &run.accepted;
+    assert_int_equal(a->n_training, 3);
+    assert_int_equal(a->metric[METRIC_STEP_COMPUTE].n_repeats, 1);
+    assert_int_equal(a->training[2].n_steps, 9);
+    assert_int_equal(a->training[2].n_measured_steps, 9);
     kit_close(&run);
 }
 
@@ -135,8 +170,92 @@ static void a_soak_is_as_long_as_asked(void **state)
     const struct soak *s = &run.accepted.soak;
     assert_string_equal(run.accepted.stage[ACCEPT_SOAK].why, "");
     assert_true(s->minutes >= 0.02 && s->minutes < 0.03);
-    assert_true(s->n_steps >= 10);
+    assert_true(s->n_steps >= 10 && s->n_parts >= 9 && s->n_parts <= 12);
     assert_true(fabs(s->drift_ratio) < 1e-3 && s->worst_ratio >= 1 && s->worst_ratio < 1.001);
+    kit_close(&run);
+}
+
+/* Trainings beside the one that measures the pace, as the soak orders them: the linker puts this in their place. */
+enum { EVERY_TRAINING = 1 << 20 };
+static int n_trainings, n_allowed = EVERY_TRAINING; /* later ones cannot be made */
+static uint64_t last_longer = 1;                    /* times as many steps has the last that is allowed */
+
+enum rc __real_part_training_run(struct part_training_run *out, struct stage_env *env,
+                                 const struct training_order *order);
+enum rc __wrap_part_training_run(struct part_training_run *out, struct stage_env *env,
+                                 const struct training_order *order);
+enum rc __wrap_part_training_run(struct part_training_run *out, struct stage_env *env,
+                                 const struct training_order *order)
+{
+    struct training_order longer = *order;
+    int n = env->world->rank == 0 ? ++n_trainings : 0;
+    enum rc rc;
+
+    TRY(world_broadcast(env->world, &n, sizeof n));
+    if (n == n_allowed)
+        longer.n_steps *= last_longer;
+    if (n <= n_allowed)
+        return __real_part_training_run(out, env, &longer);
+    *out = (struct part_training_run){ .has_run = false };
+    stage_why(env, order->stage, "rank 0 cannot train: it is out of memory");
+    if (n > n_allowed + 8)
+        FAIL(RC_INVAL, "it is tried for ever");
+out:
+    return rc;
+}
+
+static void a_soak_ends_with_what_cannot_train(void **state)
+{
+    struct kit_run run = kit_in_sim(3, "");
+
+    (void)state;
+    n_allowed = 3;
+    run.criteria.soak_minutes = 0.02;
+    run.stage[0] = stage_soak;
+    kit_must_run(&run);
+    const struct acceptance *a = &run.accepted;
+    assert_int_equal(n_trainings, 4);
+    assert_int_equal(a->soak.n_parts, 3);
+    assert_true(a->soak.minutes > 0.005 && a->soak.minutes < 0.008);
+    assert_string_equal(strstr(a->stage[ACCEPT_SOAK].why, " of 0.02 minutes"),
+                        " of 0.02 minutes: rank 0 cannot train: it is out of memory");
+    kit_close(&run);
+}
+
+/* A part that is planned for a tenth of 1.2 s takes twenty times as long. */
+static void a_limit_ends_a_soak(void **state)
+{
+    struct kit_run run = kit_in_sim(3, "");
+
+    (void)state;
+    n_allowed = 2;
+    last_longer = 5;
+    run.criteria.soak_minutes = 0.02;
+    run.criteria.stage_limit_s = 0.3;
+    run.stage[0] = stage_soak;
+    kit_must_run(&run);
+    const struct acceptance *a = &run.accepted;
+    assert_int_equal(n_trainings, 2);
+    assert_int_equal(a->soak.n_parts, 2);
+    assert_true(a->soak.minutes > 0.0105 && a->soak.minutes < 0.0125);
+    assert_non_null(strstr(a->stage[ACCEPT_SOAK].why, " of 0.02 minutes: ended after 0."));
+    assert_non_null(strstr(a->stage[ACCEPT_SOAK].why, "at the limit of stage_limit_s: 0.3"));
+    kit_close(&run);
+}
+
+/* So does one that not even what measures the pace keeps. */
+static void a_short_limit_ends_a_soak_at_once(void **state)
+{
+    struct kit_run run = kit_in_sim(3, "");
+
+    (void)state;
+    run.criteria.soak_minutes = 0.02;
+    run.criteria.stage_limit_s = 1e-6;
+    run.stage[0] = stage_soak;
+    kit_must_run(&run);
+    assert_int_equal(n_trainings, 0);
+    assert_int_equal(run.accepted.soak.n_steps, 0);
+    assert_non_null(strstr(run.accepted.stage[ACCEPT_SOAK].why, "ended after 0 of 0.02 minutes: ended after "));
     kit_close(&run);
 }
 
@@ -272,14 +391,42 @@ static void a_signal_ends_a_soak_between_steps(void **state)
     kit_close(&run);
 }
 
+/* A rank alone, in the one training that there is, behind the four steps that measure its pace. */
+static void a_signal_cuts_a_training_short(void **state)
+{
+    struct kit_run run = kit_in_threads(1);
+    unsigned long long n_done, n_asked;
+
+    (void)state;
+    run.criteria.training_steps_count = 1e6;
+    run.signal = SIGTERM;
+    run.signal_at = 6;
+    run.stage[0] = stage_training;
+    stop_catch();
+    kit_must_run(&run);
+    stop_release();
+    const struct acceptance *a = &run.accepted;
+    assert_int_equal(
+        sscanf(a->stage[ACCEPT_TRAINING].why, "stopped after %llu of %llu steps at 1 nodes", &n_done, &n_asked), 2);
+    assert_int_equal(n_asked, 1000000);
+    assert_int_equal(a->n_training, 1);
+    assert_true(a->training[0].n_steps == n_done && n_done < n_asked);
+    kit_close(&run);
+}
+
 static const struct kit_case cases[] = {
     { "every_stage_runs", every_stage_runs },
     { "trainings_are_as_the_formula_says", trainings_are_as_the_formula_says },
     { "a_slow_rank_computes_long_and_others_wait", a_slow_rank_computes_long_and_others_wait },
     { "limits_leave_fewer_steps", limits_leave_fewer_steps },
+    { "a_limit_shorter_than_the_pace_ends_it", a_limit_shorter_than_the_pace_ends_it },
+    { "a_run_of_few_steps_has_one_part", a_run_of_few_steps_has_one_part },
     { "a_flip_is_named", a_flip_is_named },
     { "a_flip_of_two_ranks", a_flip_of_two_ranks },
     { "a_soak_is_as_long_as_asked", a_soak_is_as_long_as_asked },
+    { "a_soak_ends_with_what_cannot_train", a_soak_ends_with_what_cannot_train },
+    { "a_limit_ends_a_soak", a_limit_ends_a_soak },
+    { "a_short_limit_ends_a_soak_at_once", a_short_limit_ends_a_soak_at_once },
 };
 
 int main(int argc, char **argv)
@@ -289,6 +436,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_flip_is_named_in_threads),
         cmocka_unit_test(one_rank_has_no_data),
         cmocka_unit_test(what_cannot_train_is_no_data),
+        cmocka_unit_test(a_signal_cuts_a_training_short),
         cmocka_unit_test(a_signal_ends_a_soak_between_steps),
     };
 

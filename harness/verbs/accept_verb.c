@@ -28,7 +28,9 @@ static const struct opt table[] = {
         "as the criteria say"),
     OPT_TEXT_(struct accept_opts, skip, "skip", "", "LIST", "not these stages"),
     OPT_JOINED_(struct accept_opts, set, "criteria-set", "KEY=VALUE", "change a criterion"),
-    OPT_F64_(struct accept_opts, minutes, "minutes", "", 0, 100000, "min", "of the stage soak, as soak_minutes"),
+    OPT_F64_(struct accept_opts, minutes, "minutes", "", 0, 100000, "min",
+             "how long the stage soak takes, as soak_minutes, whatever stage_limit_s: that limits each of its "
+             "trainings, of a minute at most"),
     OPT_BOOL_(struct accept_opts, node_per_rank, "node-per-rank", "false",
               "each rank counts as a node of its own, whatever its host: to try the test on one machine"),
     OPT_U64_(struct accept_opts, seed, "seed", "1", 0, UINT64_MAX >> 1, "",

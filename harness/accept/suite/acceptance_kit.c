@@ -67,8 +67,8 @@ static void fill_others(struct acceptance *a, int faults)
         assert_int_equal(acceptance_add_wrong_sum(a, &(struct wrong_sum){ 4096, 5, 3, 1023, NAN, 28 }), RC_OK);
     a->ps[0] = (struct sized_rate){ 1048576, 180e6, NAN, NAN, 0.75, 1 };
     a->n_ps = faults & FAULT_IN_PS ? 0 : 1;
-    a->training[0] = (struct scaled_training){ 1, 2, 1000, 990, 1010, 1, NAN, NAN, 0 };
-    a->training[1] = (struct scaled_training){ 4, 8, 3720, 3650, 3790, 0.93, 0.91, 0.95, 0.05 };
+    a->training[0] = (struct scaled_training){ 1, 2, 1000, 990, 1010, 1, NAN, NAN, 0, 60, 57 };
+    a->training[1] = (struct scaled_training){ 4, 8, 3720, 3650, 3790, 0.93, 0.91, 0.95, 0.05, 60, 41 };
     a->n_training = 2;
     a->integrity_checks_count = 10;
     a->integrity_every_steps = 5;
@@ -323,11 +323,13 @@ static void same_measured(const struct acceptance *a, const struct acceptance *b
         assert_int_equal(a->training[i].n_nodes, b->training[i].n_nodes);
         assert_int_equal(a->training[i].n_ranks, b->training[i].n_ranks);
         same_numbers(&a->training[i].samples_per_s, &b->training[i].samples_per_s, 7);
+        assert_true(a->training[i].n_steps == b->training[i].n_steps);
+        assert_true(a->training[i].n_measured_steps == b->training[i].n_measured_steps);
     }
     for (int k = 0; k < ACCEPT_N_RANK_ORDERS; k++)
         same_order(a, &a->rank_order[k], &b->rank_order[k]);
     same_numbers(&a->soak.minutes, &b->soak.minutes, 3);
-    assert_true(a->soak.n_steps == b->soak.n_steps);
+    assert_true(a->soak.n_steps == b->soak.n_steps && a->soak.n_parts == b->soak.n_parts);
 }
 
 static void same_rows(const struct acceptance *a, const struct acceptance *b)

@@ -121,12 +121,12 @@ static inline void fill_rest(struct acceptance *a)
     memcpy(a->ps, a->collective, sizeof a->ps);
     a->n_collective = a->n_ps = 3;
     a->sum_checks_count = 12;
-    a->training[0] = (struct scaled_training){ 1, 2, 100, 90, 110, 1, NAN, NAN, 0 };
-    a->training[1] = (struct scaled_training){ a->n_nodes, a->n_ranks, 320, 300, 340, 0.8, 0.75, 0.85, 0.25 };
+    a->training[0] = (struct scaled_training){ 1, 2, 100, 90, 110, 1, NAN, NAN, 0, 60, 55 };
+    a->training[1] = (struct scaled_training){ a->n_nodes, a->n_ranks, 320, 300, 340, 0.8, 0.75, 0.85, 0.25, 60, 50 };
     a->n_training = 2;
     a->integrity_checks_count = 4;
     a->integrity_every_steps = 16;
-    a->soak = (struct soak){ 5, 0.02, 1.1, 1000 };
+    a->soak = (struct soak){ 5, 0.02, 1.1, 1000, 10 };
     for (int s = 0; s < ACCEPT_N_STAGES; s++)
         a->stage[s].was_run = true;
 }

@@ -64,7 +64,7 @@ static void note_progress(void *arg, double done_ratio, const char *what)
 
     (void)what;
     run->progress = done_ratio;
-    if (run->n_progress++ == 0 && run->signal != 0)
+    if (run->n_progress++ == run->signal_at && run->signal != 0)
         (void)raise(run->signal);
 }
 

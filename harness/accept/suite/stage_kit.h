@@ -22,7 +22,8 @@ struct kit_run {
     bool (*is_pair_open)(int n_repeats, int from, int to);
     bool (*is_metric_open)(int n_repeats);
 
-    int signal; /* that this process gets when the first progress is shown; 0: none */
+    int signal;    /* that this process gets when progress is shown; 0: none */
+    int signal_at; /* how often it has been shown before */
 
     /* out */
     struct acceptance accepted; /* of rank 0; acceptance_close() */
