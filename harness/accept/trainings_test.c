@@ -398,7 +398,7 @@ static void a_signal_cuts_a_training_short(void **state)
     unsigned long long n_done, n_asked;
 
     (void)state;
-    run.criteria.training_steps_count = 1e6;
+    run.criteria.training_steps_count = 640;
     run.signal = SIGTERM;
     run.signal_at = 6;
     run.stage[0] = stage_training;
@@ -408,7 +408,7 @@ static void a_signal_cuts_a_training_short(void **state)
     const struct acceptance *a = &run.accepted;
     assert_int_equal(
         sscanf(a->stage[ACCEPT_TRAINING].why, "stopped after %llu of %llu steps at 1 nodes", &n_done, &n_asked), 2);
-    assert_int_equal(n_asked, 1000000);
+    assert_int_equal(n_asked, 640);
     assert_int_equal(a->n_training, 1);
     assert_true(a->training[0].n_steps == n_done && n_done < n_asked);
     kit_close(&run);
