@@ -212,13 +212,13 @@ out:
     return rc;
 }
 
-/* A number without a default is 0 (U64) or NaN (F64): the verb computes a value, or runs without one. */
+/* A number without a default: the verb computes a value, or runs without one. */
 static void set_unset(const struct opt *o, void *into)
 {
-    const uint64_t zero = 0;
+    const uint64_t none = opt_u64_unset(o);
     const double nan = NAN;
 
-    memcpy((char *)into + o->offset_bytes, o->type == OPT_U64 ? (const void *)&zero : (const void *)&nan,
+    memcpy((char *)into + o->offset_bytes, o->type == OPT_U64 ? (const void *)&none : (const void *)&nan,
            sizeof(uint64_t));
 }
 

@@ -40,7 +40,7 @@ struct opt {
     enum opt_type type;
     size_t offset_bytes;            /* offsetof in the option struct */
     const char *def;                /* text, parsed like the user's, so it is tested; "": the kind's default, else none:
-                                       the number is then 0 (U64) or NaN (F64) */
+                                       the number is then opt_u64_unset() or NaN (F64) */
     double min, max;                /* inclusive; numbers only */
     const char *unit;               /* "bytes", "ms", "samples", "" */
     const char *choices;            /* "none|single|ps": CHOICE, LIST */
@@ -120,6 +120,11 @@ struct opt_group {
 /* Fill every group with its defaults, then with argv[0..argc). */
 enum rc opt_parse(struct opt_group *group, int n_groups, const struct opt_rule *rule, int n_rules, int argc,
                   char *const argv[]) MUST_CHECK;
+/* What a U64 without a default is where nobody gave it: no number of its range, so that a rank 0 is one. */
+static inline uint64_t opt_u64_unset(const struct opt *o)
+{
+    return o->min > 0 ? 0 : UINT64_MAX;
+}
 /* Did the user give it? name: of an option of no module. Asserts that it exists. */
 bool opt_given(const struct opt_group *group, int n_groups, const char *name);
 /* Print every option: name, unit or choices, default, help. */

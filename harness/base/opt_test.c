@@ -13,7 +13,7 @@
 #include "harness/base/opt.h"
 
 struct sample {
-    uint64_t workers, unset;
+    uint64_t workers, unset, no_rank;
     double lr, no_rate;
     bool charts;
     const char *out, *mode, *models, *counts, *fruit, *fruits, *best;
@@ -37,6 +37,7 @@ static const struct module_kind fruit_kind = { "fruit", fruit_at, no_fruits, "pe
 static const struct opt table[] = {
     OPT_U64_(struct sample, workers, "workers", "2", 1, 64, "ranks", "how many"),
     OPT_U64_(struct sample, unset, "unset", "", 1, 9, "", "no default"),
+    OPT_U64_(struct sample, no_rank, "no-rank", "", 0, 9, "", "no default, and 0 is a value"),
     OPT_F64_(struct sample, lr, "lr", "0.5", 1e-6, 10, "", "rate"),
     OPT_F64_(struct sample, no_rate, "no-rate", "", 0, 1, "", "no default"),
     OPT_BOOL_(struct sample, charts, "charts", "true", "draw"),
@@ -70,6 +71,7 @@ static void defaults_are_parsed(void **state)
     (void)state;
     assert_int_equal(parse(&s, 0, NULL, 3), RC_OK);
     assert_true(s.workers == 2 && s.room == 65536 && s.lr == 0.5 && s.charts && s.unset == 0 && isnan(s.no_rate));
+    assert_true(s.no_rank == UINT64_MAX);
     assert_string_equal(s.mode, "single");
     assert_string_equal(s.out, "");
     assert_string_equal(s.fruit, "pear");

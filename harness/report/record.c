@@ -196,7 +196,7 @@ static void record_option(struct record *r, const char *key, const struct opt *o
         break;
     case OPT_U64:
         memcpy(&whole, member, sizeof whole);
-        if (whole == UINT64_MAX || (whole == 0 && o->def[0] == '\0'))
+        if (whole == UINT64_MAX || (o->def[0] == '\0' && whole == opt_u64_unset(o)))
             record_null(r, key);
         else
             record_u64(r, key, whole);

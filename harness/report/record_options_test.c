@@ -13,7 +13,7 @@
 #include "harness/report/suite/report_kit.h"
 
 struct sample {
-    uint64_t n, zero, none, unset;
+    uint64_t n, zero, none, unset, rank_0, no_rank;
     double rate;
     bool yes, no;
     const char *text, *word;
@@ -24,6 +24,8 @@ static const struct opt table[] = {
     OPT_U64_(struct sample, zero, "zero", "3", 0, 9, "", "0 was given, and is not the default"),
     OPT_U64_(struct sample, none, "none", "", 1, 9, "", "not given, and without a default"),
     OPT_U64_(struct sample, unset, "unset", "1", 0, 9, "", "does not apply: UINT64_MAX"),
+    OPT_U64_(struct sample, rank_0, "rank-0", "", 0, 9, "", "0 was given, and there is no default"),
+    OPT_U64_(struct sample, no_rank, "no-rank", "", 0, 9, "", "likewise, not given"),
     OPT_F64_(struct sample, rate, "rate", "0.5", 0, 1, "", "a rate"),
     OPT_BOOL_(struct sample, yes, "yes", "true", "a choice"),
     OPT_BOOL_(struct sample, no, "no", "true", "another"),
@@ -31,7 +33,7 @@ static const struct opt table[] = {
     OPT_CHOICE_(struct sample, word, "word", "one", "one|two", "a word"),
     OPT_END_,
 };
-static const struct sample given = { 4, 0, 0, UINT64_MAX, 0.125, true, false, "a \"path\"", "two" };
+static const struct sample given = { 4, 0, 0, UINT64_MAX, 0, UINT64_MAX, 0.125, true, false, "a \"path\"", "two" };
 
 static void assert_line(struct record *r, const char *expected)
 {
@@ -53,7 +55,7 @@ static void each_type_has_its_form(void **state)
     (void)state;
     assert_int_equal(record_open(&r, "options"), RC_OK);
     record_options(r, table, &given);
-    assert_line(r, "{\"kind\":\"options\",\"n\":4,\"zero\":0,\"none\":null,\"unset\":null,\"rate\":0.125,\"yes\":true,"
+    assert_line(r, "{\"kind\":\"options\",\"n\":4,\"zero\":0,\"none\":null,\"unset\":null,\"rank-0\":0,\"no-rank\":null,\"rate\":0.125,\"yes\":true,"
                    "\"no\":false,\"text\":\"a \\\"path\\\"\",\"word\":\"two\"}\n");
     record_close(&r);
 }

@@ -58,17 +58,12 @@ enum rc job_drill_resolve(struct train_job *job, const struct opt_group *group, 
     if (opt_given(group, n_groups, "kill-step")) {
         job->drill.phase = PHASE_STEP;
         job->drill.step = o->kill_step;
-    } else
-        o->kill_step = UINT64_MAX;
+    }
     if ((kills || hangs) && rank >= (uint64_t)job->n_ranks)
         FAIL(RC_INVAL, "--%s-rank %llu: ranks are 0 to %d", hangs ? "hang" : "kill", (unsigned long long)rank,
              job->n_ranks - 1);
     if (kills || hangs)
         job->drill.rank = (int)rank;
-    if (!kills)
-        o->kill_rank = UINT64_MAX;
-    if (!hangs)
-        o->hang_rank = UINT64_MAX;
 out:
     return rc;
 }
@@ -117,10 +112,6 @@ enum rc job_faults_resolve(struct train_job *job, const struct opt_group *group,
         f->slow_rank = (int)o->slow_rank;
         f->slow_ratio = o->slow_ratio;
     }
-    if (!flips)
-        o->flip_bit = UINT64_MAX;
-    if (!slows)
-        o->slow_rank = UINT64_MAX;
 out:
     return rc;
 }

@@ -237,7 +237,8 @@ enum rc job_work_resolve(struct train_job *job, const struct opt_group *group, i
     TRY(job_servers_resolve(job, network));
     TRY(integrity_name_segments(job, network));
     job->n_eval = n_evaluated(job, &given_opts);
-    o->eval_samples = job->n_eval;
+    /* Where there is nothing to evaluate no evaluation is claimed. */
+    o->eval_samples = job->n_eval > 0 || o->eval_samples == 0 ? job->n_eval : UINT64_MAX;
     TRY(job_memory_resolve(job, network));
 out:
     network_close(&network);
