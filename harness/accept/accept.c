@@ -174,6 +174,7 @@ enum rc accept_rank(struct world *w, struct compute *compute, int n_threads, con
                                 .n_threads = n_threads,
                                 .timeout_ms = is_virtual ? WAIT_FOREVER : message_limit_ms(terms),
                                 .seed = terms->seed,
+                                .wait = terms->wait,
                                 .progress = tell } };
     enum rc rc;
 

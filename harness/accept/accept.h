@@ -21,6 +21,7 @@ struct accept_terms { /* borrowed; equal on all ranks */
     const struct compute_backend *backend;
     const struct cluster *cluster; /* in virtual time, what is simulated; NULL elsewhere */
     double stall_abort_s;          /* as the world's: a message is awaited longer than a silent rank is */
+    const char *wait;              /* of ranks that train, as --wait of train; NULL, auto: as train chooses */
     bool node_per_rank;            /* each rank counts as a node, whatever its host */
     uint64_t seed;
     /* Rank 0, may be NULL. progress: done_ratio of the whole test, by the expected length of stages. */

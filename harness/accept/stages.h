@@ -55,6 +55,7 @@ struct stage_env { /* of one rank; borrowed */
     int n_threads;
     int timeout_ms; /* of a message; WAIT_FOREVER in virtual time */
     uint64_t seed;
+    const char *wait;       /* accept_terms.wait */
     struct acceptance *out; /* rank 0; NULL elsewhere */
     /* Rank 0: part of the stage that is done (0 to 1), and what is under way. NULL: nobody asks. */
     void (*progress)(void *arg, double done_ratio, const char *what);

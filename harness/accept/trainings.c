@@ -45,6 +45,8 @@ static void write_options(char *options, const struct stage_env *env, const stru
     if (!stage_is_virtual(env))
         add(options, "--threads %d --stall-abort-s %g ", env->n_threads > 0 ? env->n_threads : 1,
             env->timeout_ms > 0 ? 5e-4 * env->timeout_ms + 0.1 : 120);
+    if (env->wait && !stage_is_virtual(env))
+        add(options, "--wait %s ", env->wait);
     if (backend->device_count)
         add(options, "--share-device ");
     if (env->world->interface && env->world->interface[0])

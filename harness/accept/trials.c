@@ -3,6 +3,7 @@
 #include "harness/accept/trials.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -214,10 +215,20 @@ static bool is_found(const struct acceptance *a, const struct fault *fault, doub
     return false;
 }
 
+/* A rank is lost by a fault of the trial. */
+static bool is_lost_as_ordered(const struct inject *injected, const struct acceptance *a)
+{
+    for (int k = 0; k < injected->n_faults; k++)
+        if (ends_the_test(injected->fault[k].kind) && injected->fault[k].a == a->lost_rank)
+            return true;
+    return false;
+}
+
 struct trial_result self_test_score(const struct inject *injected, const struct acceptance *a)
 {
     struct trial_result r = { .n_subjects = a->n_nodes + a->n_ranks,
-                              .could_test = a->outcome != OUTCOME_NO_DATA || a->lost_rank >= 0,
+                              .could_test =
+                                  a->lost_rank >= 0 ? is_lost_as_ordered(injected, a) : a->outcome != OUTCOME_NO_DATA,
                               .found_after_s = injected->n_faults > 0 ? 0 : NAN };
 
     for (int k = 0; k < injected->n_faults; k++) {
@@ -235,6 +246,20 @@ struct trial_result self_test_score(const struct inject *injected, const struct 
             is_explained = is_explained || explains(a, &injected->fault[k], &a->finding[i]);
         r.n_false += !is_explained;
     }
+    return r;
+}
+
+struct trial_result self_test_failed(const struct inject *injected, const char *fmt, ...)
+{
+    struct trial_result r = { .found_after_s = NAN };
+    va_list args;
+
+    for (int k = 0; k < injected->n_faults; k++)
+        r.n_faults[injected->fault[k].kind]++;
+    va_start(args, fmt);
+    (void)vsnprintf(r.failed, sizeof r.failed, fmt, args);
+    va_end(args);
+    r.failed[strcspn(r.failed, "\n")] = '\0';
     return r;
 }
 
@@ -270,7 +295,7 @@ static struct totals total(const struct trial_result *r, int n)
         }
         t.n_false += r[i].n_false;
         t.n_subjects += r[i].n_subjects;
-        t.n_healthy += n_faults == 0;
+        t.n_healthy += n_faults == 0 && !r[i].failed[0];
         t.n_alarmed += n_faults == 0 && r[i].n_false > 0;
         t.n_untested += !r[i].could_test;
     }
@@ -339,6 +364,9 @@ enum rc self_test_print(const struct trial_result *result, int n, FILE *to)
             sum.n_false, sum.n_subjects, n, sum.n_healthy, sum.n_alarmed);
     if (sum.n_untested > 0)
         fprintf(to, "%d trials could not test\n", sum.n_untested);
+    for (int i = 0; i < n; i++)
+        if (result[i].failed[0])
+            fprintf(to, "trial %d failed: %s\n", i, result[i].failed);
     if (fflush(to) != 0 || ferror(to))
         FAIL(RC_IO, "the table cannot be written");
 out:
@@ -377,6 +405,7 @@ static enum rc write_trial(struct report *to, const struct trial *trial, const s
     record_i64(record, "false_count", r->n_false);
     record_f64(record, "found_after_s", r->found_after_s);
     record_bool(record, "could_test", r->could_test);
+    record_text(record, "failed", r->failed[0] ? r->failed : NULL);
     TRY(report_write(to, record));
 out:
     record_close(&record);

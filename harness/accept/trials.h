@@ -40,13 +40,17 @@ struct trial_result {
     int n_false;          /* T3 */
     int n_subjects;       /* healthy nodes and ranks: those that could be blamed falsely */
     double found_after_s; /* until the end of the stage that found the last of them; NaN: not all were found */
-    bool could_test;      /* the verdict was not "no data" for another reason than a lost rank */
+    bool could_test;      /* the verdict was not "no data", and no rank was lost but by a fault */
+    char failed[ACCEPT_TEXT_BYTES]; /* why it has no result at all; "": it has one */
 };
 
 /* trial[n_trials]. RC_INVAL: no kind of fault can be injected into what the criteria run. */
 enum rc self_test_plan(struct trial *trial, const struct self_test_terms *terms) MUST_CHECK;
 struct trial_result self_test_score(const struct inject *injected, const struct acceptance *a);
-/* A table by kind of fault: injected, found, 95 % interval (Wilson 1927); false alarms; time to detect. RC_NOMEM. */
+/* Of a trial without a result: its faults were not found. */
+struct trial_result self_test_failed(const struct inject *injected, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* A table by kind of fault: injected, found, 95 % interval (Wilson 1927); false alarms; time to detect; trials
+ * that failed, and why. RC_NOMEM. */
 enum rc self_test_print(const struct trial_result *result, int n, FILE *to) MUST_CHECK;
 /* Every trial as a record, and the totals as one of kind "self_test". RC_IO, RC_NOMEM. */
 enum rc self_test_write(const struct trial *trial, const struct trial_result *result, int n,

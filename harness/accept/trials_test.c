@@ -204,6 +204,48 @@ static void lost_ranks_and_flips_are_named_T2(void **state)
 }
 
 /* Wilson 1927: of 20, 19; of 20, 20. Worked out with another program. */
+/* A rank that no fault was to lose is no test of the test. */
+static void a_loss_without_a_fault_could_not_test(void **state)
+{
+    const struct inject slow = { .fault[0] = { .kind = FAULT_SLOW_RANK, .a = 2, .ratio = 0.6 }, .n_faults = 1 };
+    const struct inject killed = { .fault[0] = { .kind = FAULT_KILL, .a = 2 }, .n_faults = 1 };
+    struct acceptance a = { .n_nodes = 0 };
+
+    (void)state;
+    assert_int_equal(acceptance_open(&a, N_NODES, N_RANKS), RC_OK);
+    a.outcome = OUTCOME_NO_DATA;
+    a.lost_rank = 2;
+    assert_false(self_test_score(&slow, &a).could_test);
+    assert_true(self_test_score(&killed, &a).could_test);
+    a.lost_rank = 4;
+    assert_false(self_test_score(&killed, &a).could_test);
+    acceptance_close(&a);
+}
+
+/* A trial without a result has missed its faults, and says why in one line. */
+static void a_failed_trial_is_in_the_table(void **state)
+{
+    const struct inject slow = { .fault[0] = { .kind = FAULT_SLOW_RANK, .a = 2, .ratio = 0.6 }, .n_faults = 1 };
+    const struct inject none = { .n_faults = 0 };
+    struct trial_result r[2] = { self_test_failed(&slow, "exit code %d: %s", 2, "no such\nthing"),
+                                 self_test_failed(&none, "lost") };
+    char *text = NULL;
+    size_t n_bytes = 0;
+
+    (void)state;
+    assert_true(r[0].n_faults[FAULT_SLOW_RANK] == 1 && r[0].n_found[FAULT_SLOW_RANK] == 0 && !r[0].could_test);
+    assert_true(isnan(r[0].found_after_s));
+    assert_string_equal(r[0].failed, "exit code 2: no such");
+    FILE *to = open_memstream(&text, &n_bytes);
+    assert_non_null(to);
+    assert_int_equal(self_test_print(r, 2, to), RC_OK);
+    assert_int_equal(fclose(to), 0);
+    assert_non_null(
+        strstr(text, "\n2 trials could not test\ntrial 0 failed: exit code 2: no such\ntrial 1 failed: lost\n"));
+    assert_non_null(strstr(text, "of 0 trials without any fault")); /* it may have had a false alarm */
+    free(text);
+}
+
 static void intervals_are_those_of_wilson(void **state)
 {
     double low, high;
@@ -222,6 +264,7 @@ int main(void)
         cmocka_unit_test(faults_at_once_do_not_hide_each_other), cmocka_unit_test(what_cannot_be_shown_is_refused),
         cmocka_unit_test(a_fault_is_found_by_its_own_name_T2),   cmocka_unit_test(a_slow_rank_is_a_rank_T2),
         cmocka_unit_test(lost_ranks_and_flips_are_named_T2),     cmocka_unit_test(intervals_are_those_of_wilson),
+        cmocka_unit_test(a_loss_without_a_fault_could_not_test), cmocka_unit_test(a_failed_trial_is_in_the_table),
     };
 
     return cmocka_run_group_tests_name("self_test", tests, NULL, NULL);

@@ -10,11 +10,12 @@
 #include "harness/accept/judge.h"
 #include "harness/accept/trials.h"
 #include "harness/report/progress.h"
+#include "harness/verbs/accept_world.h"
 #include "harness/world/child.h"
 #include "harness/world/stop.h"
 #include "harness/world/wait.h"
 
-enum { PATH_BYTES = 1024, MAX_WORDS = 64, WORD_BYTES = 1200, COULD_NOT_TEST = 2 };
+enum { PATH_BYTES = ACCEPT_PATH_BYTES + 64, MAX_WORDS = 64, WORD_BYTES = 1200 };
 
 const struct opt accept_self_test_table[] = {
     OPT_BOOL_(struct self_test_opts, on, "self-test", "false",
@@ -32,12 +33,11 @@ struct self_test { /* shared by the ranks of this process */
     const struct accept_opts *opts;
     const struct accept_terms *terms;
     const struct machine *machine;
-    const char *dir;
+    struct accept_folder folder;
     struct trial *trial; /* [n]; planned once the fleet is known */
     struct trial_result *result;
     int n, n_done;
     struct progress progress;
-    bool is_root;
 };
 
 static struct self_test_terms plan_terms(const struct self_test *t, const struct fleet *f)
@@ -58,15 +58,41 @@ static struct self_test_terms plan_terms(const struct self_test *t, const struct
                                      .has_compute = runs[ACCEPT_COMPUTE] };
 }
 
+/* Of the processes of a launch rank 0's. */
 static void tell(struct self_test *t)
 {
     char text[64];
 
+    if (!t->machine->is_root)
+        return;
     snprintf(text, sizeof text, "trial %d of %d", t->n_done + 1, t->n);
     progress_update(&t->progress, (size_t)t->n_done, text, wait_clock_ns());
 }
 
+/* What there is so far, to dir/self_test.jsonl. */
+static enum rc write_results(const struct self_test *t)
+{
+    char path[PATH_BYTES];
+
+    snprintf(path, sizeof path, "%s/self_test.jsonl", t->folder.path);
+    return self_test_write(t->trial, t->result, t->n_done, path);
+}
+
 /* --- in one launch: mpi --- */
+
+/* Rank 0: the trial is over. What ends this process later leaves its record. */
+static enum rc keep_trial(struct self_test *t, int i, struct acceptance *a, const struct criteria *criteria)
+{
+    enum rc rc;
+
+    TRY(judge(a, criteria));
+    t->result[i] = self_test_score(&t->trial[i].inject, a);
+    t->n_done = i + 1;
+    TRY(write_results(t));
+    tell(t);
+out:
+    return rc;
+}
 
 static enum rc one_here(struct self_test *t, struct world *w, struct compute *compute, int i)
 {
@@ -81,15 +107,26 @@ static enum rc one_here(struct self_test *t, struct world *w, struct compute *co
     terms.progress = NULL;
     terms.keep = NULL;
     TRY(accept_rank(w, compute, machine_n_threads(t->machine, w), &terms, &a));
-    if (w->rank == 0) {
-        TRY(judge(&a, terms.criteria));
-        t->result[i] = self_test_score(terms.inject, &a);
-        t->n_done = i + 1;
-        tell(t);
-    }
+    if (w->rank == 0)
+        TRY(keep_trial(t, i, &a, terms.criteria));
 out:
     acceptance_close(&a);
     return rc;
+}
+
+/* A rank that is lost, though no fault was to lose one, ends the trials: the others are not without it. */
+static enum rc all_here(struct self_test *t, struct world *w, struct compute *compute)
+{
+    int stopped = 0;
+    enum rc rc = RC_OK;
+
+    for (int i = 0; i < t->n && !stopped; i++) {
+        TRY(one_here(t, w, compute, i));
+        stopped = stop_wanted();
+        TRY(world_broadcast(w, &stopped, sizeof stopped));
+    }
+out:
+    return rc == RC_PEER && world_lost_rank(w) >= 0 ? RC_OK : rc;
 }
 
 static enum rc body_here(struct world *w, void *arg)
@@ -97,21 +134,19 @@ static enum rc body_here(struct world *w, void *arg)
     struct self_test *t = arg;
     struct compute *compute = NULL;
     struct fleet fleet = { 0 };
-    int stopped = 0;
+    bool is_made;
     enum rc rc;
 
     world_set_duty(w, &(struct peer_duty){ .phase = PHASE_PROBE, .step = -1, .bucket = -1 });
+    TRY(accept_folder_make_in(w, &t->folder, t->opts, &is_made));
+    if (!is_made)
+        goto out;
     TRY(machine_choose_wait(t->machine, w));
     TRY(machine_open_compute(&compute, t->machine, w, t->machine->compute));
     TRY(fleet_open(&fleet, w, t->terms->node_per_rank));
     const struct self_test_terms terms = plan_terms(t, &fleet);
     TRY(self_test_plan(t->trial, &terms));
-    t->is_root = w->rank == 0;
-    for (int i = 0; i < t->n && !stopped; i++) {
-        TRY(one_here(t, w, compute, i));
-        stopped = stop_wanted();
-        TRY(world_broadcast(w, &stopped, sizeof stopped));
-    }
+    TRY(all_here(t, w, compute));
 out:
     fleet_close(&fleet);
     compute_close(&compute);
@@ -180,6 +215,7 @@ out:
     return rc;
 }
 
+/* A trial that fails is one without a result: the others go on. */
 static enum rc one_in_child(struct self_test *t, int i)
 {
     struct words *w = calloc(1, sizeof *w);
@@ -190,15 +226,17 @@ static enum rc one_in_child(struct self_test *t, int i)
 
     if (!w)
         return rc_raise(RC_NOMEM, "no memory for a command line");
-    snprintf(out, sizeof out, "%s/trial-%d", t->dir, i);
+    snprintf(out, sizeof out, "%s/trial-%d", t->folder.path, i);
     TRY(add_words(w, t, i, out));
     TRY(child_run(w->argv, 0, stop_wanted, &exit_code, complaint, sizeof complaint));
     if (stop_wanted())
         goto out;
     if (!acceptance_is_bundle(out))
-        FAIL(RC_PEER, "trial %d ended with exit code %d: %s", i, exit_code, complaint);
-    TRY(acceptance_load(&a, out));
-    t->result[i] = self_test_score(&t->trial[i].inject, &a);
+        t->result[i] = self_test_failed(&t->trial[i].inject, "exit code %d: %s", exit_code, complaint);
+    else if (acceptance_load(&a, out) == RC_OK)
+        t->result[i] = self_test_score(&t->trial[i].inject, &a);
+    else
+        t->result[i] = self_test_failed(&t->trial[i].inject, "%s", rc_message());
     t->n_done = i + 1;
 out:
     acceptance_close(&a);
@@ -216,6 +254,11 @@ static enum rc run_children(struct self_test *t)
 
     if (!node_of_rank)
         return rc_raise(RC_NOMEM, "no memory for %d ranks", m->n_ranks);
+    accept_folder_make(&t->folder, t->opts);
+    if (t->folder.refused != RC_OK) {
+        rc = RC_OK; /* its caller tells */
+        goto out;
+    }
     for (int r = 0; r < m->n_ranks; r++)
         node_of_rank[r] = is_one ? 0 : r / n_each;
     struct fleet fleet = { .n_nodes = node_of_rank[m->n_ranks - 1] + 1,
@@ -223,7 +266,6 @@ static enum rc run_children(struct self_test *t)
                            .node_of_rank = node_of_rank };
     const struct self_test_terms terms = plan_terms(t, &fleet);
     TRY(self_test_plan(t->trial, &terms));
-    t->is_root = true;
     for (int i = 0; i < t->n && !stop_wanted(); i++) {
         tell(t);
         TRY(one_in_child(t, i));
@@ -247,30 +289,39 @@ static int exit_code_of(const struct self_test *t)
     }
     if (stop_signal() != 0)
         return VERB_STOPPED + stop_signal();
-    return n_untested > 0 || t->n_done == 0 ? COULD_NOT_TEST : n_missed > 0 || n_false > 0 ? 1 : 0;
+    return n_untested > 0 || t->n_done < t->n ? COULD_NOT_TEST : n_missed > 0 || n_false > 0 ? 1 : 0;
 }
 
 static enum rc finish(struct verb_call *call, const struct self_test *t)
 {
-    char path[PATH_BYTES];
     enum rc rc;
 
     TRY(self_test_print(t->result, t->n_done, stdout));
-    snprintf(path, sizeof path, "%s/self_test.jsonl", t->dir);
-    TRY(self_test_write(t->trial, t->result, t->n_done, path));
+    TRY(write_results(t));
     call->exit_code = exit_code_of(t);
 out:
     return rc;
 }
 
-enum rc accept_self_test(struct verb_call *call, const struct accept_terms *terms, const struct machine *machine,
-                         const char *dir)
+static enum rc run_trials(struct self_test *t)
+{
+    const struct machine *m = t->machine;
+    const struct world_opts world = accept_world_opts(m, t->opts);
+    enum rc rc;
+
+    if (m->is_root)
+        progress_init(&t->progress, stderr, (size_t)t->n, wait_clock_ns());
+    rc = m->world->module.caps & WORLD_LAUNCHED ? world_run(m->world, &world, m->n_ranks, body_here, t)
+                                                : run_children(t);
+    if (m->is_root)
+        progress_fini(&t->progress, wait_clock_ns());
+    return rc;
+}
+
+enum rc accept_self_test(struct verb_call *call, const struct accept_terms *terms, const struct machine *machine)
 {
     const struct accept_opts *o = call->opts;
-    struct self_test t = {
-        .call = call, .opts = o, .terms = terms, .machine = machine, .dir = dir, .n = (int)o->self_test.trials
-    };
-    const struct world_opts world = machine_world_opts(machine);
+    struct self_test t = { .call = call, .opts = o, .terms = terms, .machine = machine, .n = (int)o->self_test.trials };
     enum rc rc;
 
     if (o->inject[0])
@@ -279,14 +330,9 @@ enum rc accept_self_test(struct verb_call *call, const struct accept_terms *term
     t.result = calloc((size_t)t.n, sizeof *t.result);
     if (!t.trial || !t.result)
         FAIL(RC_NOMEM, "no memory for %d trials", t.n);
-    progress_init(&t.progress, stderr, (size_t)t.n, wait_clock_ns());
-    if (machine->world->module.caps & WORLD_LAUNCHED)
-        rc = world_run(machine->world, &world, machine->n_ranks, body_here, &t);
-    else
-        rc = run_children(&t);
-    progress_fini(&t.progress, wait_clock_ns());
-    TRY(rc);
-    if (t.is_root)
+    TRY(run_trials(&t));
+    TRY(accept_folder_check(&t.folder, call));
+    if (machine->is_root)
         TRY(finish(call, &t));
 out:
     free(t.trial);

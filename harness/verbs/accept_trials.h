@@ -25,10 +25,11 @@ struct accept_opts {
 };
 
 /* Trials with faults drawn by the seed, each a test of its own; table to standard output, records to
- * dir/self_test.jsonl. In mpi all in this launch, without lost ranks; else each in a process of its own, two at a time.
- * The exit code of the program: 0: all faults were found and nobody was blamed without one; 1: not; 2: a trial could
- * not test. */
-enum rc accept_self_test(struct verb_call *call, const struct accept_terms *terms, const struct machine *machine,
-                         const char *dir) MUST_CHECK;
+ * self_test.jsonl in the folder of --out. In mpi all in this launch, without faults that lose ranks; else each in a
+ * process of its own, one after the other. A trial that fails is one that could not test, with its reason. The exit
+ * code of the program: 0: all faults were found and nobody was blamed without one; 1: not; 2: a trial could not test.
+ */
+enum rc accept_self_test(struct verb_call *call, const struct accept_terms *terms,
+                         const struct machine *machine) MUST_CHECK;
 
 #endif

@@ -8,16 +8,16 @@
 #include "harness/accept/acceptance_report.h"
 #include "harness/accept/judge.h"
 #include "harness/base/file.h"
-#include "harness/base/folder.h"
 #include "harness/report/manifest.h"
 #include "harness/report/progress.h"
 #include "harness/verbs/accept_trials.h"
+#include "harness/verbs/accept_world.h"
 #include "harness/verbs/machine.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/stop.h"
 #include "harness/world/wait.h"
 
-enum { PATH_BYTES = 1024, PROGRESS_PARTS = 1000, COULD_NOT_TEST = 2 };
+enum { PROGRESS_PARTS = 1000 };
 
 static const struct opt table[] = {
     OPT_TEXT_(struct accept_opts, out, "out", "", "FOLDER",
@@ -154,7 +154,7 @@ struct test { /* shared by the ranks of this process */
     struct progress progress;
     bool has_progress; /* it is open */
     bool has_begun;    /* acceptance_begin() */
-    char dir[PATH_BYTES];
+    struct accept_folder folder;
 };
 
 static enum rc manifest_of(struct record **out, const struct test *t)
@@ -186,7 +186,7 @@ static enum rc begin_report(const struct test *t)
     enum rc rc;
 
     TRY(manifest_of(&manifest, t));
-    TRY(acceptance_begin(t->terms.criteria, manifest, t->dir));
+    TRY(acceptance_begin(t->terms.criteria, manifest, t->folder.path));
 out:
     record_close(&manifest);
     return rc;
@@ -218,7 +218,7 @@ static void keep_so_far(void *arg, const struct acceptance *so_far)
     if (!t->has_begun)
         TRY(begin_report(t));
     t->has_begun = true;
-    TRY(acceptance_keep(so_far, t->dir));
+    TRY(acceptance_keep(so_far, t->folder.path));
 out:
     if (rc != RC_OK)
         progress_say(&t->progress, "gradmark: warning: %s", rc_message());
@@ -228,9 +228,13 @@ static enum rc body(struct world *w, void *arg)
 {
     struct test *t = arg;
     struct compute *compute = NULL;
+    bool is_made;
     enum rc rc;
 
     world_set_duty(w, &(struct peer_duty){ .phase = PHASE_PROBE, .step = -1, .bucket = -1 });
+    TRY(accept_folder_make_in(w, &t->folder, t->opts, &is_made));
+    if (!is_made) /* the same on all ranks, so nobody waits; run_test() tells */
+        goto out;
     TRY(machine_choose_wait(t->machine, w));
     TRY(machine_open_compute(&compute, t->machine, w, t->machine->compute));
     if (w->rank == 0)
@@ -238,36 +242,6 @@ static enum rc body(struct world *w, void *arg)
     TRY(accept_rank(w, compute, machine_n_threads(t->machine, w), &t->terms, &t->result));
 out:
     compute_close(&compute);
-    return rc;
-}
-
-static struct world_opts world_opts_of(const struct machine *m, const struct accept_opts *o)
-{
-    enum { WARN_PART = 2 };
-    struct world_opts world = machine_world_opts(m);
-
-    world.stall = (struct peer_opts){ .warn_ns = (uint64_t)(1e9 * o->stall_abort_s / WARN_PART),
-                                      .abort_ns = (uint64_t)(1e9 * o->stall_abort_s) };
-    world.on_loss = ON_LOSS_REPORT;
-    world.has_tasks = true;
-    return world;
-}
-
-/* An empty folder for the bundle: rank 0. */
-static enum rc make_folder(struct test *t)
-{
-    const struct accept_opts *o = t->opts;
-    enum rc rc;
-
-    if (!o->out[0]) {
-        TRY(file_make_folder("results"));
-        return folder_make_dated(t->dir, sizeof t->dir, "results", "accept");
-    }
-    if (strlen(o->out) >= sizeof t->dir)
-        FAIL(RC_INVAL, "--out %.64s...: is too long a name", o->out);
-    snprintf(t->dir, sizeof t->dir, "%s", o->out);
-    TRY(file_of_option(folder_make_empty(t->dir), "out"));
-out:
     return rc;
 }
 
@@ -284,8 +258,8 @@ static enum rc report(struct test *t, struct verb_call *call)
     TRY(judge(&t->result, t->terms.criteria));
     TRY(acceptance_print(&t->result, stdout));
     TRY(manifest_of(&manifest, t));
-    TRY(acceptance_write(&t->result, t->terms.criteria, manifest, t->dir));
-    printf("page: %s/report.html\n", t->dir);
+    TRY(acceptance_write(&t->result, t->terms.criteria, manifest, t->folder.path));
+    printf("page: %s/report.html\n", t->folder.path);
     TRY(acceptance_print_figures(&t->result, stdout));
     if (fflush(stdout) != 0)
         FAIL(RC_IO, "standard output cannot be written");
@@ -297,12 +271,13 @@ out:
 
 static enum rc run_test(struct test *t, struct verb_call *call)
 {
-    const struct world_opts world = world_opts_of(t->machine, t->opts);
+    const struct world_opts world = accept_world_opts(t->machine, t->opts);
     enum rc rc, ran;
 
     ran = world_run(t->machine->world, &world, t->machine->n_ranks, body, t);
     if (t->has_progress)
         progress_fini(&t->progress, wait_clock_ns());
+    TRY(accept_folder_check(&t->folder, call));
     if (!t->has_result || t->result.n_nodes == 0)
         return ran;
     TRY(report(t, call));
@@ -376,16 +351,15 @@ static enum rc accept_run(struct verb_call *call)
                                      .backend = machine.compute,
                                      .cluster = &machine.cluster,
                                      .stall_abort_s = o->stall_abort_s,
+                                     .wait = o->machine.wait,
                                      .node_per_rank = o->node_per_rank,
                                      .seed = o->seed,
                                      .progress = show_progress,
                                      .keep = keep_so_far,
                                      .arg = &t };
-    if (machine.is_root)
-        TRY(make_folder(&t));
     call->stage = STAGE_RUN;
     stop_catch_first();
-    TRY(o->self_test.on ? accept_self_test(call, &t.terms, &machine, t.dir) : run_test(&t, call));
+    TRY(o->self_test.on ? accept_self_test(call, &t.terms, &machine) : run_test(&t, call));
 out:
     acceptance_close(&t.result);
     return rc;

@@ -55,6 +55,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "harness/base/module.h"
 #include "harness/base/rc.h"
@@ -112,7 +113,15 @@ struct world_opts {
     struct world_cost *cost;       /* sim only: set when run() returns, on errors too; may be NULL */
     struct peer_opts stall;        /* how long a rank may be silent; zeros: as long as it likes */
     enum on_loss on_loss;          /* W8. RC_UNSUPPORTED where a world cannot report */
+    int failure_exit_code;         /* threads, mpi: of a process that does not return from run(), since a rank failed or
+                                      does not end: world_abort() and watchers; 0: 1 */
 };
+
+/* The exit code of a process that the world ends. */
+static inline int world_failure_exit_code(const struct world_opts *o)
+{
+    return o->failure_exit_code != 0 ? o->failure_exit_code : EXIT_FAILURE;
+}
 
 struct world_ops {
     struct module module; /* caps: enum world_caps */

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "harness/world/mpi/mpi_heartbeat.h"
+#include "harness/world/mpi/mpi_world.h"
 #include "harness/world/share.h"
 #include "harness/world/stop.h"
 #include "harness/world/wait.h"
@@ -64,7 +65,7 @@ static _Noreturn void end_process(const struct mpi_peers *p, int rank, const cha
 
     if (n_chars > 0)
         (void)!write(STDERR_FILENO, line, (size_t)n_chars < sizeof line ? (size_t)n_chars : sizeof line - 1);
-    _exit(EXIT_FAILURE);
+    _exit(((const struct mpi_world *)p->world)->self->failure_exit_code);
 }
 
 /* Is the loss of a rank left to the others (W8)? Rank 0 is needed, and this process is not to go on without itself. */

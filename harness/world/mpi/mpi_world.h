@@ -21,6 +21,7 @@ struct mpi_rank { /* what all worlds of a rank share */
     struct mpi_peers *peers;   /* NULL: nobody watches */
     struct mpi_attach *attach; /* in a caller's MPI; NULL: MPI is initialised for this run */
     int *host_of;              /* [ranks of the run]: the first rank of each one's host; NULL without ON_LOSS_REPORT */
+    int failure_exit_code;     /* of world_opts, or 1 */
     int n_made_parts;          /* parts made without MPI (mpi_parts.c) that this rank knows of */
 };
 

@@ -176,10 +176,10 @@ static void mpi_abort(struct world *w, enum rc why)
     if (n_chars > 0)
         (void)!write(STDERR_FILENO, line, (size_t)n_chars < sizeof line ? (size_t)n_chars : sizeof line - 1);
     if (mpi_peers_lost_self(self(w)->self->peers)) /* no failure of the run (W8) */
-        _exit(EXIT_FAILURE);
+        _exit(self(w)->self->failure_exit_code);
     mpi_peers_fail(self(w)->self->peers); /* a launcher that ends nobody does not for MPI_Abort either */
     mpi_lock_take(&self(w)->self->lock);
-    MPI_Abort(MPI_COMM_WORLD, 1);
+    MPI_Abort(MPI_COMM_WORLD, self(w)->self->failure_exit_code);
     abort(); /* MPI_Abort may return where it cannot end the job */
 }
 
@@ -284,11 +284,13 @@ out:
 }
 
 /* The mpirun of Open MPI 4.1 does not notice that processes on several hosts have ended without MPI_Finalize(). Rank 0
- * writes what the run gives, and ends the job when it has done so. */
-static void end_job_at_exit(void)
+ * writes what the run gives, and ends the job when it has done so, with its own exit code: no success, as a rank was
+ * lost. */
+static void end_job_at_exit(int exit_code, void *arg)
 {
+    (void)arg;
     (void)!fflush(NULL); /* MPI_Abort() does not */
-    MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+    MPI_Abort(MPI_COMM_WORLD, exit_code != 0 ? exit_code : EXIT_FAILURE);
 }
 
 /* With lost ranks MPI_Finalize() would wait for them: the process ends without it. */
@@ -302,7 +304,7 @@ static enum rc leave_job(struct mpi_world *m)
         mpi_peers_leave(m->self->peers);
         if (!are_all) {
             if (m->base.rank == 0 && m->base.n_host_ranks < m->base.n_ranks)
-                (void)!atexit(end_job_at_exit);
+                (void)!on_exit(end_job_at_exit, NULL);
             return RC_OK;
         }
         TRY_MPI_ALONE(MPI_Comm_free(&m->host_comm));
@@ -388,7 +390,7 @@ enum rc mpi_world_init(struct mpi_world *m, struct mpi_rank *rank, const struct 
     enum rc rc;
 
     TRY(check_policy(opts));
-    *rank = (struct mpi_rank){ .rank = 0 };
+    *rank = (struct mpi_rank){ .rank = 0, .failure_exit_code = world_failure_exit_code(opts) };
     *m = (struct mpi_world){ .base = { .ops = &world_mpi,
                                        .interface = opts->interface,
                                        .tasks = &rank->tasks,

@@ -197,7 +197,7 @@ static _Noreturn void end_process(const struct thread_run *run, int n_ranks, int
 
     if (n_chars > 0)
         (void)!write(STDERR_FILENO, line, (size_t)n_chars < sizeof line ? (size_t)n_chars : sizeof line - 1);
-    _exit(EXIT_FAILURE);
+    _exit(world_failure_exit_code(run->opts));
 }
 
 /* Has every rank ended or been lost? */
