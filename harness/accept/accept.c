@@ -8,17 +8,18 @@
 
 static const struct stage {
     stage_fn *run;
-    double weight; /* its part of the time of a short test, about */
+    double weight;  /* its part of the time of a short test, about */
+    bool loses_own; /* a rank that inject.h orders to be lost in it is, inside */
 } stages[ACCEPT_N_STAGES] = {
     [ACCEPT_PREFLIGHT] = { stage_preflight, 1 },
     [ACCEPT_COMPUTE] = { stage_compute, 4 },
     [ACCEPT_NOISE] = { stage_noise, 2 },
-    [ACCEPT_PAIRWISE] = { stage_pairwise, 10 },
+    [ACCEPT_PAIRWISE] = { stage_pairwise, 10, true },
     [ACCEPT_COLLECTIVES] = { stage_collectives, 4 },
     [ACCEPT_PS] = { stage_ps, 4 },
-    [ACCEPT_TRAINING] = { stage_training, 8 },
-    [ACCEPT_INTEGRITY] = { stage_integrity, 4 },
-    [ACCEPT_SOAK] = { stage_soak, 0 },
+    [ACCEPT_TRAINING] = { stage_training, 8, true },
+    [ACCEPT_INTEGRITY] = { stage_integrity, 4, true },
+    [ACCEPT_SOAK] = { stage_soak, 0, true },
 };
 
 struct run { /* of this rank */
@@ -107,6 +108,8 @@ static enum rc run_stage(struct run *run, int s, bool *goes_on)
     if (env->out)
         env->out->stage[s].was_run = true;
     tell(run, 0, "");
+    if (!stages[s].loses_own)
+        inject_now(env->inject, env->world, (enum accept_stage)s);
     rc = stages[s].run(env);
     if (env->out)
         note_stage(run, s);

@@ -15,7 +15,8 @@ enum { WORD_BYTES = 64, MOST_NUMBER = 1 << 24 };
 
 static const char *const kind_names[] = { "rank", "node", "link", "stall", "kill", "flip", NULL };
 
-static const char right_form[] = "rank:5=0.7, node:3=0.6, link:1-4=0.6, link:1>4=0.6, stall:2, kill:2 or flip:2@30";
+static const char right_form[] =
+    "rank:5=0.7, node:3=0.6, link:1-4=0.6, link:1>4=0.6, stall:2, kill:2, kill:2@soak or flip:2@30";
 
 /* Digits at *at, which is then behind them; -1: there are none, or too many. */
 static int number_at(const char **at)
@@ -74,6 +75,28 @@ static enum rc read_end(const char *at, const char *word)
     return RC_OK;
 }
 
+/* "@soak" to the end of a word, or nothing: the pairwise stage. */
+static enum rc read_stage(struct fault *f, const char *at, const char *word)
+{
+    const char *names[ACCEPT_N_STAGES + 1] = { NULL };
+
+    f->stage = ACCEPT_PAIRWISE;
+    if (!*at)
+        return RC_OK;
+    if (*at != '@')
+        return read_end(at, word);
+    for (int s = 0; s < ACCEPT_N_STAGES; s++) {
+        names[s] = accept_stage_name((enum accept_stage)s);
+        if (strcmp(at + 1, names[s]) == 0) {
+            f->stage = (enum accept_stage)s;
+            return RC_OK;
+        }
+    }
+    const char *nearest = text_nearest(at + 1, names);
+    return rc_raise(RC_INVAL, "--inject \"%s\": no stage is called \"%s\"%s%s%s; %s:2@training would be right", word,
+                    at + 1, nearest ? " (" : "", nearest ? nearest : "", nearest ? "?)" : "", kind_names[f->kind]);
+}
+
 static enum rc read_step(struct fault *f, const char *at, const char *word)
 {
     if (*at != '@' || !text_to_u64(at + 1, &f->step))
@@ -122,7 +145,7 @@ static enum rc parse_fault(struct fault *out, const char *word)
         break;
     case FAULT_STALL:
     case FAULT_KILL:
-        TRY(read_end(at, word));
+        TRY(read_stage(&f, at, word));
         break;
     case FAULT_FLIP:
         TRY(read_step(&f, at, word));
@@ -184,7 +207,10 @@ void inject_text(char *out, size_t n_bytes, const struct fault *f)
         break;
     case FAULT_STALL:
     case FAULT_KILL:
-        snprintf(out, n_bytes, "%s:%d", kind, f->a);
+        if (f->stage == ACCEPT_PAIRWISE)
+            snprintf(out, n_bytes, "%s:%d", kind, f->a);
+        else
+            snprintf(out, n_bytes, "%s:%d@%s", kind, f->a, accept_stage_name(f->stage));
         break;
     case FAULT_FLIP:
         snprintf(out, n_bytes, "%s:%d@%llu", kind, f->a, (unsigned long long)f->step);
@@ -236,16 +262,24 @@ void inject_after_receive(const struct inject *i, struct world *w, int from, int
     pause_for(i, w, elapsed_ns, ratio);
 }
 
-void inject_now(const struct inject *i, struct world *w)
+const struct fault *inject_loss(const struct inject *i, int rank, enum accept_stage stage)
 {
     for (int k = 0; i && k < i->n_faults; k++) {
-        if (i->fault[k].a != w->rank)
-            continue;
-        if (i->fault[k].kind == FAULT_STALL)
-            world_hang(w);
-        if (i->fault[k].kind == FAULT_KILL)
-            world_die(w);
+        const struct fault *f = &i->fault[k];
+        if ((f->kind == FAULT_STALL || f->kind == FAULT_KILL) && f->a == rank && f->stage == stage)
+            return f;
     }
+    return NULL;
+}
+
+void inject_now(const struct inject *i, struct world *w, enum accept_stage stage)
+{
+    const struct fault *f = inject_loss(i, w->rank, stage);
+
+    if (f && f->kind == FAULT_STALL)
+        world_hang(w);
+    else if (f)
+        world_die(w);
 }
 
 const struct fault *inject_flip(const struct inject *i, int rank)

@@ -8,6 +8,8 @@
  *     link:1-4=0.6    likewise between nodes 1 and 4 alone, both ways; link:1>4=0.6: from 1 to 4 alone
  *     stall:2         rank 2 stops answering (it hangs) in the middle of the pairwise stage
  *     kill:2          rank 2 ends without a word there
+ *     kill:2@soak     likewise in another stage: in the middle of the integrity stage and of the largest training, in
+ *                     the second part of the soak, at the beginning of all others
  *     flip:2@30       a bit of rank 2's gradient is flipped after the exchange of step 30 of the integrity stage
  *
  * A slow link delays its receiver by what a link of that rate would have taken longer than the transfer took: in
@@ -25,6 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "harness/accept/acceptance.h"
 #include "harness/base/rc.h"
 
 struct world;
@@ -33,10 +36,11 @@ enum fault_kind { FAULT_SLOW_RANK, FAULT_SLOW_NODE, FAULT_SLOW_LINK, FAULT_STALL
 enum { FAULT_N_KINDS = FAULT_FLIP + 1 };
 struct fault {
     enum fault_kind kind;
-    int a, b;       /* rank; node; nodes */
-    bool both_ways; /* FAULT_SLOW_LINK */
-    double ratio;   /* 0 < ratio < 1: of the healthy speed */
-    uint64_t step;  /* FAULT_FLIP */
+    int a, b;                /* rank; node; nodes */
+    bool both_ways;          /* FAULT_SLOW_LINK */
+    double ratio;            /* 0 < ratio < 1: of the healthy speed */
+    uint64_t step;           /* FAULT_FLIP */
+    enum accept_stage stage; /* FAULT_STALL, FAULT_KILL: in which it happens */
 };
 enum { INJECT_MAX_FAULTS = 32 };
 struct inject {
@@ -58,8 +62,10 @@ void inject_text(char *out, size_t n_bytes, const struct fault *f); /* as parsed
 void inject_after_compute(const struct inject *i, struct world *w, uint64_t elapsed_ns);
 /* This rank has just received, in elapsed_ns, what was sent from node `from` to its own node `to`: pause likewise. */
 void inject_after_receive(const struct inject *i, struct world *w, int from, int to, uint64_t elapsed_ns);
-/* FAULT_STALL, FAULT_KILL of this rank: does not return then. */
-void inject_now(const struct inject *i, struct world *w);
+/* FAULT_STALL, FAULT_KILL of this rank in a stage, or NULL. */
+const struct fault *inject_loss(const struct inject *i, int rank, enum accept_stage stage);
+/* It happens now: does not return where there is one. */
+void inject_now(const struct inject *i, struct world *w, enum accept_stage stage);
 /* FAULT_FLIP of this rank, or NULL. */
 const struct fault *inject_flip(const struct inject *i, int rank);
 

@@ -14,24 +14,29 @@ static void faults_are_read(void **state)
     struct inject i;
 
     (void)state;
-    assert_int_equal(inject_parse(&i, "rank:5=0.7,node:3=0.6,link:1-4=0.5,link:4>1=.25,stall:2,kill:0,flip:2@30"),
+    assert_int_equal(inject_parse(&i, "rank:5=0.7,node:3=0.6,link:1-4=0.5,link:4>1=.25,stall:2,kill:0,flip:2@30,"
+                                      "stall:1@soak"),
                      RC_OK);
-    assert_int_equal(i.n_faults, 7);
+    assert_int_equal(i.n_faults, 8);
     assert_true(i.fault[0].kind == FAULT_SLOW_RANK && i.fault[0].a == 5 && i.fault[0].ratio == 0.7);
     assert_true(i.fault[1].kind == FAULT_SLOW_NODE && i.fault[1].a == 3 && i.fault[1].ratio == 0.6);
     assert_true(i.fault[2].kind == FAULT_SLOW_LINK && i.fault[2].a == 1 && i.fault[2].b == 4 && i.fault[2].both_ways);
     assert_true(i.fault[3].a == 4 && i.fault[3].b == 1 && !i.fault[3].both_ways && i.fault[3].ratio == 0.25);
-    assert_true(i.fault[4].kind == FAULT_STALL && i.fault[4].a == 2);
-    assert_true(i.fault[5].kind == FAULT_KILL && i.fault[5].a == 0);
+    assert_true(i.fault[4].kind == FAULT_STALL && i.fault[4].a == 2 && i.fault[4].stage == ACCEPT_PAIRWISE);
+    assert_true(i.fault[5].kind == FAULT_KILL && i.fault[5].a == 0 && i.fault[5].stage == ACCEPT_PAIRWISE);
     assert_true(i.fault[6].kind == FAULT_FLIP && i.fault[6].a == 2 && i.fault[6].step == 30);
+    assert_true(i.fault[7].kind == FAULT_STALL && i.fault[7].a == 1 && i.fault[7].stage == ACCEPT_SOAK);
+    assert_true(inject_loss(&i, 1, ACCEPT_SOAK) == &i.fault[7] && inject_loss(&i, 2, ACCEPT_PAIRWISE) == &i.fault[4]);
+    assert_true(!inject_loss(&i, 1, ACCEPT_PAIRWISE) && !inject_loss(&i, 2, ACCEPT_INTEGRITY) &&
+                !inject_loss(NULL, 0, ACCEPT_PAIRWISE));
     assert_int_equal(inject_parse(&i, ""), RC_OK);
     assert_int_equal(i.n_faults, 0);
 }
 
 static void texts_are_read_back(void **state)
 {
-    static const char *const text[] = { "rank:5=0.7", "node:3=0.123456789", "link:1-4=0.6", "link:4>1=0.6", "stall:2",
-                                        "kill:12",    "flip:2@30" };
+    static const char *const text[] = { "rank:5=0.7", "node:3=0.123456789", "link:1-4=0.6",   "link:4>1=0.6", "stall:2",
+                                        "kill:12",    "flip:2@30",          "kill:3@training" };
     char out[64];
     struct inject i;
 
@@ -67,7 +72,10 @@ static void errors_name_the_word(void **state)
         { "link:3-3=0.5", "node 3 has no link to itself" },
         { "link:1-2", "how slow is missing" },
         { "kill:2=1", "\"=1\" is too much" },
-        { "stall:2@3", "\"@3\" is too much" },
+        { "stall:2@3", "no stage is called \"3\"" },
+        { "kill:2@traning", "no stage is called \"traning\" (training?); kill:2@training would be right" },
+        { "kill:2@", "no stage is called \"\"" },
+        { "kill:2soak", "\"soak\" is too much" },
         { "flip:2", "a flip names its step: flip:2@30" },
         { "flip:2@", "names its step" },
         { "flip:2@x", "names its step" },

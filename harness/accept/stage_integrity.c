@@ -55,6 +55,7 @@ enum rc stage_integrity(struct stage_env *env)
                                     .more = more,
                                     .computes = true,
                                     .flips = true,
+                                    .loses = true,
                                     .to_ratio = 1 };
     bool goes_on;
     enum rc rc = RC_OK;

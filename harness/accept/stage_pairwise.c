@@ -173,7 +173,7 @@ static void forget_matches(struct play *p)
 static enum rc play_match_of(struct play *p, int repeat, int round)
 {
     if (repeat == 0 && round >= p->n_rounds / 2)
-        inject_now(p->env->inject, p->env->world);
+        inject_now(p->env->inject, p->env->world, ACCEPT_PAIRWISE);
     return play_match(p, circle_opponent(p->n_nodes, round, p->players->rank));
 }
 
@@ -254,7 +254,7 @@ static enum rc play_repeat(struct play *p, int repeat, bool *goes_on)
         TRY(play_rounds(p, repeat, &is_whole));
         TRY(end_repeat(p, repeat, &wants));
     } else if (repeat == 0) {
-        inject_now(p->env->inject, p->env->world);
+        inject_now(p->env->inject, p->env->world, ACCEPT_PAIRWISE);
     }
     TRY(stage_goes_on(p->env, wants && is_whole, goes_on));
 out:

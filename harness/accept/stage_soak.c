@@ -147,7 +147,7 @@ static enum rc soak_parts(struct parts *parts, double *took_s, struct stage_env 
     enum rc rc;
 
     TRY(stage_goes_on(env, true, &goes_on)); /* the limit also holds for what measured the pace */
-    while (goes_on) {
+    for (; goes_on; order->loses = true) {   /* behind the first part */
         env->started_ns = world_now_ns(env->world);
         order->from_ratio = *took_s / wanted_s;
         order->to_ratio = fmin(*took_s / wanted_s + part_ratio, 1);
@@ -169,6 +169,7 @@ static void note_early_end(struct stage_env *env, double took_s, double wanted_s
     stage_why(env, ACCEPT_SOAK, "ended after %.3g of %.3g minutes: %s", took_s / 60, wanted_s / 60, why);
 }
 
+/* Parts that were measured before a rank was lost are kept. */
 static enum rc soak(struct stage_env *env, struct training_order *order, const struct training_pace *pace,
                     double wanted_s)
 {
@@ -177,12 +178,12 @@ static enum rc soak(struct stage_env *env, struct training_order *order, const s
     enum rc rc;
 
     order->n_steps = training_steps_within(pace, part_seconds(env, wanted_s), 1e8);
-    TRY(soak_parts(&parts, &took_s, env, order, wanted_s));
-    if (env->out) {
+    const enum rc ended = soak_parts(&parts, &took_s, env, order, wanted_s);
+    if (env->out)
         TRY(keep_soak(env->out, &parts, took_s));
-        if (took_s < wanted_s)
-            note_early_end(env, took_s, wanted_s);
-    }
+    TRY(ended);
+    if (env->out && took_s < wanted_s)
+        note_early_end(env, took_s, wanted_s);
 out:
     free(parts.step_s);
     return rc;

@@ -163,6 +163,7 @@ enum rc stage_training(struct stage_env *env)
             break;
         }
         order.n_nodes = scale[i];
+        order.loses = scale[i] == n_nodes;
         order.from_ratio = (double)i / n_scales;
         order.to_ratio = (double)(i + 1) / n_scales;
         TRY(train_at(env, &order));

@@ -73,6 +73,8 @@ static void order_faults(struct train_job *job, const struct stage_env *env, con
     const struct fault *flip =
         order->flips && env->inject && env->inject->n_faults > 0 ? inject_flip(env->inject, env->world->rank) : NULL;
 
+    const struct fault *loss = order->loses ? inject_loss(env->inject, env->world->rank, order->stage) : NULL;
+
     if (ratio < 1) {
         job->faults.slow_rank = rank;
         job->faults.slow_ratio = ratio;
@@ -81,6 +83,10 @@ static void order_faults(struct train_job *job, const struct stage_env *env, con
         job->faults.flip_rank = rank;
         job->faults.flip_step = flip->step;
     }
+    if (loss)
+        job->drill = (struct train_drill){
+            .rank = rank, .hangs = loss->kind == FAULT_STALL, .phase = PHASE_STEP, .step = job->n_steps / 2
+        };
 }
 
 static enum rc prepare(struct part_training_run *r, const struct stage_env *env, const struct training_order *order)
@@ -207,7 +213,7 @@ enum rc training_time(struct training_pace *out, struct stage_env *env, const st
     enum rc rc;
 
     few.n_steps = N_STEPS;
-    few.flips = false;
+    few.flips = few.loses = false;
     *out = (struct training_pace){ .has_run = false };
     TRY(part_training_run(&run, env, &few));
     out->has_run = run.has_run;

@@ -25,6 +25,7 @@ struct training_order {
     const char *more; /* further options, with blanks between; "": none */
     bool computes;    /* parameters are wanted, so a hollow backend will not do: cpu takes its place */
     bool flips;       /* R3: with the bits that flip */
+    bool loses;       /* R3: with the ranks that are lost in this stage, in the middle of the steps */
     /* Of the stage's progress: this part begins and ends there. */
     double from_ratio, to_ratio;
 };

@@ -413,6 +413,34 @@ static void a_signal_cuts_a_training_short(void **state)
     kit_close(&run);
 }
 
+/* As env->wait says, on every rank. */
+static enum rc train_asleep(struct stage_env *env)
+{
+    const struct training_order order = {
+        .stage = ACCEPT_TRAINING, .model = "linear", .n_nodes = 2, .n_steps = 2, .more = ""
+    };
+    struct part_training_run run;
+    enum rc rc;
+
+    TRY(part_training_run(&run, env, &order));
+    if (!run.has_run || strcmp(run.job.opts.wait, "sleep") != 0)
+        rc = rc_raise(RC_MISMATCH, "trained: %d, --wait %s", run.has_run, run.has_run ? run.job.opts.wait : "");
+    part_training_close(&run);
+out:
+    return rc;
+}
+
+static void ranks_wait_as_they_are_told(void **state)
+{
+    struct kit_run run = kit_in_threads(2);
+
+    (void)state;
+    run.wait = "sleep";
+    run.stage[0] = train_asleep;
+    kit_must_run(&run);
+    kit_close(&run);
+}
+
 static const struct kit_case cases[] = {
     { "every_stage_runs", every_stage_runs },
     { "trainings_are_as_the_formula_says", trainings_are_as_the_formula_says },
@@ -434,6 +462,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_stage_runs),
         cmocka_unit_test(a_flip_is_named_in_threads),
         cmocka_unit_test(one_rank_has_no_data),
+        cmocka_unit_test(ranks_wait_as_they_are_told),
         cmocka_unit_test(what_cannot_train_is_no_data),
         cmocka_unit_test(a_signal_cuts_a_training_short),
         cmocka_unit_test(a_signal_ends_a_soak_between_steps),

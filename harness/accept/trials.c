@@ -86,7 +86,9 @@ static uint64_t flipped_step(const struct self_test_terms *t)
 
 static struct fault draw_fault(struct draw *d, enum fault_kind kind, const struct self_test_terms *t)
 {
-    struct fault f = { .kind = kind, .ratio = t->ratio, .step = flipped_step(t), .both_ways = true };
+    struct fault f = {
+        .kind = kind, .ratio = t->ratio, .step = flipped_step(t), .both_ways = true, .stage = ACCEPT_PAIRWISE
+    };
 
     if (kind == FAULT_SLOW_LINK) {
         f.a = draw_below(d, t->n_nodes);

@@ -38,7 +38,7 @@ static const struct opt table[] = {
     OPT_TEXT_(struct accept_opts, inject, "inject", "", "FAULT,...",
               "drill: rank:R=X (computes at X of its speed), node:N=X (its interface has X of its rate), link:A-B=X, "
               "stall:R, "
-              "kill:R, flip:R@STEP (a bit of its gradient); ranks and nodes count from 0"),
+              "kill:R, or kill:R@STAGE, flip:R@STEP (a bit of its gradient); ranks and nodes count from 0"),
     OPT_F64_(struct accept_opts, noise_ratio, "noise-ratio", "0", 0, 1, "",
              "drill: what is timed takes |normal| x X longer, drawn anew each time: in sim, where nothing varies by "
              "itself, what real ranks and links do"),
@@ -302,6 +302,8 @@ static enum accept_stage stage_of(const struct fault *f, const struct criteria *
         return ACCEPT_INTEGRITY;
     if (f->kind == FAULT_SLOW_RANK)
         return c->runs[ACCEPT_TRAINING] ? ACCEPT_TRAINING : ACCEPT_COMPUTE;
+    if (f->kind == FAULT_STALL || f->kind == FAULT_KILL)
+        return f->stage;
     return ACCEPT_PAIRWISE;
 }
 

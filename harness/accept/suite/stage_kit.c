@@ -111,6 +111,7 @@ static enum rc body(struct world *w, void *arg)
                               .cluster = job->cluster,
                               .compute = compute,
                               .n_threads = 1,
+                              .wait = run->wait,
                               .timeout_ms = w->ops->module.caps & WORLD_VIRTUAL_TIME ? WAIT_FOREVER
                                             : run->timeout_ms > 0                    ? run->timeout_ms
                                                                                      : 20000,

@@ -12,6 +12,7 @@ struct kit_run {
     const char *world, *transport, *compute;
     const char *cluster; /* settings of the simulated one, over the built-in default */
     const char *inject;
+    const char *wait; /* of ranks that train; NULL: as they choose */
     int n_ranks;
     bool node_per_rank;
     int timeout_ms;           /* of messages, in real time; 0: 20 s */
