@@ -106,6 +106,7 @@ void acceptance_close(struct acceptance *a)
         free(a->rank_order[k].rank);
     free(a->tournament.bytes_per_s);
     free(a->tournament.latency_s);
+    free(a->tournament.late_ratio);
     free(a->difference);
     free(a->wrong_sum);
     free(a->finding);
@@ -149,16 +150,20 @@ enum rc acceptance_add_metric(struct acceptance *a, int metric, int n_repeats)
 enum rc acceptance_add_tournament(struct acceptance *a, int n_repeats)
 {
     const size_t n = (size_t)a->n_nodes * (size_t)a->n_nodes * (size_t)n_repeats;
-    struct tournament t = { .n_nodes = a->n_nodes, .bytes_per_s = nans(n), .latency_s = nans(n) };
+    struct tournament t = {
+        .n_nodes = a->n_nodes, .bytes_per_s = nans(n), .latency_s = nans(n), .late_ratio = nans(n)
+    };
 
     assert(n_repeats >= 1 && n_repeats <= ACCEPT_MAX_REPEATS);
-    if (!t.bytes_per_s || !t.latency_s) {
+    if (!t.bytes_per_s || !t.latency_s || !t.late_ratio) {
         free(t.bytes_per_s);
         free(t.latency_s);
+        free(t.late_ratio);
         return rc_raise(RC_NOMEM, "no memory for %d tournaments of %d nodes", n_repeats, a->n_nodes);
     }
     free(a->tournament.bytes_per_s);
     free(a->tournament.latency_s);
+    free(a->tournament.late_ratio);
     a->tournament = t;
     return RC_OK;
 }

@@ -83,6 +83,8 @@ struct tournament {
     int n_nodes, n_repeats;
     double *bytes_per_s; /* [n_repeats][n_nodes][n_nodes]: from row to column; the diagonal is NaN; owned */
     double *latency_s;   /* likewise, one way; both directions hold half of the round trip; owned */
+    double *late_ratio;  /* likewise, both directions the same: of n_rounds round trips those that were late (late.h) */
+    int n_rounds;        /* of two nodes in a repeat; 0: nobody has counted late ones */
 };
 
 struct sized_rate { /* of a collective, or of push and pull */
@@ -279,6 +281,10 @@ static inline double *tournament_rate(const struct tournament *t, int repeat, in
 static inline double *tournament_latency(const struct tournament *t, int repeat, int from, int to)
 {
     return &t->latency_s[((size_t)repeat * (size_t)t->n_nodes + (size_t)from) * (size_t)t->n_nodes + (size_t)to];
+}
+static inline double *tournament_late(const struct tournament *t, int repeat, int from, int to)
+{
+    return &t->late_ratio[((size_t)repeat * (size_t)t->n_nodes + (size_t)from) * (size_t)t->n_nodes + (size_t)to];
 }
 
 #endif

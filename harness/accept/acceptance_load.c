@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <jansson.h>
+#include <limits.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
@@ -229,7 +230,7 @@ out:
 
 static enum rc read_pairs(struct loader *l, const json_t *record)
 {
-    const struct tournament *t = &l->into->tournament;
+    struct tournament *t = &l->into->tournament;
     const size_t n = (size_t)l->into->n_nodes;
     const int repeat = l->n_pair_lines / (int)n, from = l->n_pair_lines % (int)n;
     int its;
@@ -240,6 +241,11 @@ static enum rc read_pairs(struct loader *l, const json_t *record)
         return misfit(l, "record pairs: is not of the next repeat and node");
     TRY(read_numbers(l, record, "bytes_per_s", t->bytes_per_s + (size_t)l->n_pair_lines * n, n));
     TRY(read_numbers(l, record, "latency_s", t->latency_s + (size_t)l->n_pair_lines * n, n));
+    if (json_object_get(record, "late_ratio")) { /* files of before have none */
+        TRY(read_numbers(l, record, "late_ratio", t->late_ratio + (size_t)l->n_pair_lines * n, n));
+        if (!member_int(&t->n_rounds, json_object_get(record, "rounds_count"), 1, INT_MAX))
+            return misfit_key(l, "pairs", "rounds_count", "is no whole number from 1 on");
+    }
     l->n_pair_lines++;
 out:
     return rc;

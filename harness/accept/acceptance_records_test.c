@@ -241,6 +241,8 @@ static void an_error_names_line_and_key(void **state)
         { "\"rank\":1", "\"rank\":2", "record metric: \"rank\" is not the next rank" },
         { "\"flops_per_s\":[", "\"flops_per_s\":[1,", "FILE: line 20: \"flops_per_s\" is no array of 4 numbers" },
         { "\"latency_s\":[null", "\"latency_s\":[true", "\"latency_s\": number 1 is none" },
+        { "\"late_ratio\":[null", "\"late_ratio\":[true", "\"late_ratio\": number 1 is none" },
+        { "\"rounds_count\":40", "\"rounds_count\":0", "record pairs: \"rounds_count\" is no whole number from 1 on" },
         { "\"message_bytes\":4096", "\"message_bytes\":-1", "record collective: \"message_bytes\" is no count" },
         { "\"rank\":5,\"step\"", "\"rank\":8,\"step\"", "record corruption: \"rank\" is a rank that there is not" },
         { "\"subject\":\"node\",\"a\":2", "\"subject\":\"node\",\"a\":4", "record finding: \"a\" or \"b\" is a node" },

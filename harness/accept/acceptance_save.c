@@ -185,6 +185,10 @@ static enum rc save_tournament(struct saver *s, const struct tournament *t)
         record_i64(r, "from", i % t->n_nodes);
         record_f64_array(r, "bytes_per_s", t->bytes_per_s + (size_t)i * n, n);
         record_f64_array(r, "latency_s", t->latency_s + (size_t)i * n, n);
+        if (t->n_rounds > 0) {
+            record_f64_array(r, "late_ratio", t->late_ratio + (size_t)i * n, n);
+            record_i64(r, "rounds_count", t->n_rounds);
+        }
         TRY(save_record(s, &r));
     }
 out:

@@ -65,20 +65,20 @@ static void everywhere(struct fault fault)
 static void a_slow_link_is_found(void **state)
 {
     (void)state;
-    everywhere((struct fault){ FAULT_SLOW_LINK, 1, 4, true, 0.6, 0 });
-    everywhere((struct fault){ FAULT_SLOW_LINK, 7, 2, false, 0.6, 0 });
+    everywhere((struct fault){ FAULT_SLOW_LINK, 1, 4, true, 0.6, 0, ACCEPT_PAIRWISE });
+    everywhere((struct fault){ FAULT_SLOW_LINK, 7, 2, false, 0.6, 0, ACCEPT_PAIRWISE });
 }
 
 static void a_slow_interface_is_found(void **state)
 {
     (void)state;
-    everywhere((struct fault){ FAULT_SLOW_NODE, 3, 0, true, 0.6, 0 });
+    everywhere((struct fault){ FAULT_SLOW_NODE, 3, 0, true, 0.6, 0, ACCEPT_PAIRWISE });
 }
 
 static void a_slow_rank_is_found(void **state)
 {
     (void)state;
-    everywhere((struct fault){ FAULT_SLOW_RANK, 6, 0, false, 0.7, 0 });
+    everywhere((struct fault){ FAULT_SLOW_RANK, 6, 0, false, 0.7, 0, ACCEPT_PAIRWISE });
 }
 
 /* B3, of tournaments and ranks each, whatever the noise, and where pairs differ for good. */
@@ -142,13 +142,13 @@ static struct synthetic_fleet large_fleet(int i)
         const int a = (37 * i + 51 * k) % 256, b = (a + 17) % 256;
         switch ((i + k) % 4) {
         case 0:
-            f.fault[k] = (struct fault){ FAULT_SLOW_NODE, a, 0, true, 0.6, 0 };
+            f.fault[k] = (struct fault){ FAULT_SLOW_NODE, a, 0, true, 0.6, 0, ACCEPT_PAIRWISE };
             break;
         case 1:
-            f.fault[k] = (struct fault){ FAULT_SLOW_RANK, a, 0, false, 0.7, 0 };
+            f.fault[k] = (struct fault){ FAULT_SLOW_RANK, a, 0, false, 0.7, 0, ACCEPT_PAIRWISE };
             break;
         default:
-            f.fault[k] = (struct fault){ FAULT_SLOW_LINK, a, b, (i + k) % 4 == 2, 0.6, 0 };
+            f.fault[k] = (struct fault){ FAULT_SLOW_LINK, a, b, (i + k) % 4 == 2, 0.6, 0, ACCEPT_PAIRWISE };
         }
     }
     return f;

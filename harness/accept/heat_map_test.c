@@ -285,6 +285,8 @@ static void a_node_without_healthy_pairs_is_judged_by_all(void **state)
     assert_true(is_judged_by_pair(&a, 2, 0));
     assert_false(is_judged_by_pair(&a, 0, 0));
     assert_int_equal(node_rates(rates, &a, 0, true), 6);
+    *tournament_rate(&a.tournament, 0, 0, 1) = 0; /* of a file */
+    assert_int_equal(node_rates(rates, &a, 0, true), 5);
     acceptance_close(&a);
     kit_fleet(&a, 2);
     const struct finding f = { ACCEPT_PAIRWISE, SUBJECT_LINK, 0, 1, true, "bytes_per_s", "byte/s", 1, 2, 0.1, "" };

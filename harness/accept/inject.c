@@ -13,10 +13,15 @@
 
 enum { WORD_BYTES = 64, MOST_NUMBER = 1 << 24 };
 
-static const char *const kind_names[] = { "rank", "node", "link", "stall", "kill", "flip", NULL };
+static const char *const kind_names[] = { "rank", "node", "link", "stall", "kill", "flip", "loss", NULL };
 
 static const char right_form[] =
-    "rank:5=0.7, node:3=0.6, link:1-4=0.6, link:1>4=0.6, stall:2, kill:2, kill:2@soak or flip:2@30";
+    "rank:5=0.7, node:3=0.6, link:1-4=0.6, link:1>4=0.6, stall:2, loss:3=0.05, kill:2, kill:2@soak or flip:2@30";
+
+static bool is_of_nodes(const struct fault *f)
+{
+    return f->kind == FAULT_SLOW_NODE || f->kind == FAULT_SLOW_LINK || f->kind == FAULT_LOSS;
+}
 
 /* Digits at *at, which is then behind them; -1: there are none, or too many. */
 static int number_at(const char **at)
@@ -45,6 +50,17 @@ static enum rc read_ratio(struct fault *f, const char *at, const char *word)
             "--inject \"%s\": \"%s\" is no part of the healthy speed; a number between 0 and 1, such as 0.6, "
             "would be right",
             word, at + 1);
+    return RC_OK;
+}
+
+static enum rc read_share(struct fault *f, const char *at, const char *word)
+{
+    if (*at != '=' || !text_to_f64(at + 1, &f->ratio) || !(f->ratio > 0 && f->ratio < 1))
+        return rc_raise(
+            RC_INVAL,
+            "--inject \"%s\": loss:3=0.05 would be right: of node 3's messages 5 %% are lost, a number between "
+            "0 and 1",
+            word);
     return RC_OK;
 }
 
@@ -133,7 +149,7 @@ static enum rc parse_fault(struct fault *out, const char *word)
     f.a = number_at(&at);
     if (f.a < 0)
         FAIL(RC_INVAL, "--inject \"%s\": a number of a %s, from 0 on, is to follow the colon: %s", word,
-             f.kind == FAULT_SLOW_NODE || f.kind == FAULT_SLOW_LINK ? "node" : "rank", right_form);
+             is_of_nodes(&f) ? "node" : "rank", right_form);
     switch (f.kind) {
     case FAULT_SLOW_LINK:
         TRY(read_ends(&f, &at, word));
@@ -149,6 +165,9 @@ static enum rc parse_fault(struct fault *out, const char *word)
         break;
     case FAULT_FLIP:
         TRY(read_step(&f, at, word));
+        break;
+    case FAULT_LOSS:
+        TRY(read_share(&f, at, word));
         break;
     }
     *out = f;
@@ -173,11 +192,6 @@ out:
     return rc;
 }
 
-static bool is_of_nodes(const struct fault *f)
-{
-    return f->kind == FAULT_SLOW_NODE || f->kind == FAULT_SLOW_LINK;
-}
-
 enum rc inject_check(const struct inject *i, int n_nodes, int n_ranks)
 {
     for (int k = 0; k < i->n_faults; k++) {
@@ -200,6 +214,7 @@ void inject_text(char *out, size_t n_bytes, const struct fault *f)
     switch (f->kind) {
     case FAULT_SLOW_RANK:
     case FAULT_SLOW_NODE:
+    case FAULT_LOSS:
         snprintf(out, n_bytes, "%s:%d=%.12g", kind, f->a, f->ratio);
         break;
     case FAULT_SLOW_LINK:
@@ -260,6 +275,28 @@ void inject_after_receive(const struct inject *i, struct world *w, int from, int
         if (is_on_way(&i->fault[k], from, to))
             ratio = i->fault[k].ratio < ratio ? i->fault[k].ratio : ratio;
     pause_for(i, w, elapsed_ns, ratio);
+}
+
+bool inject_has_losses(const struct inject *i)
+{
+    for (int k = 0; i && k < i->n_faults; k++)
+        if (i->fault[k].kind == FAULT_LOSS)
+            return true;
+    return false;
+}
+
+void inject_after_message(const struct inject *i, struct world *w, int from, int to)
+{
+    enum { RANKS = 1 << 16, RETRANSMIT_NS = 200000000 };
+    double ratio = 0;
+
+    for (int k = 0; i && k < i->n_faults; k++) {
+        const struct fault *f = &i->fault[k];
+        if (f->kind == FAULT_LOSS && (f->a == from || f->a == to) && f->ratio > ratio)
+            ratio = f->ratio;
+    }
+    if (ratio > 0 && rng_uniform(i->seed, RNG_LOSS, world_now_ns(w) * RANKS + (uint64_t)w->rank) < ratio)
+        world_pause(w, RETRANSMIT_NS);
 }
 
 const struct fault *inject_loss(const struct inject *i, int rank, enum accept_stage stage)

@@ -6,9 +6,10 @@
  *     rank:5=0.7      rank 5 computes at 70 % of its speed
  *     node:3=0.6      what node 3 receives, and what is received of it, comes at 60 % of the rate
  *     link:1-4=0.6    likewise between nodes 1 and 4 alone, both ways; link:1>4=0.6: from 1 to 4 alone
- *     stall:2         rank 2 stops answering (it hangs) in the middle of the pairwise stage
- *     kill:2          rank 2 ends without a word there
- *     kill:2@soak     likewise in another stage: in the middle of the integrity stage and of the largest training, in
+ *     loss:3=0.05     of small messages that node 3 sends or receives 5 % come as late as one that is sent again after
+ * a time-out (200 ms). Of the pairwise stage's round trips alone: in a burst what is lost is sent again at once stall:2
+ * rank 2 stops answering (it hangs) in the middle of the pairwise stage kill:2          rank 2 ends without a word
+ * there kill:2@soak     likewise in another stage: in the middle of the integrity stage and of the largest training, in
  *                     the second part of the soak, at the beginning of all others
  *     flip:2@30       a bit of rank 2's gradient is flipped after the exchange of step 30 of the integrity stage
  *
@@ -32,13 +33,13 @@
 
 struct world;
 
-enum fault_kind { FAULT_SLOW_RANK, FAULT_SLOW_NODE, FAULT_SLOW_LINK, FAULT_STALL, FAULT_KILL, FAULT_FLIP };
-enum { FAULT_N_KINDS = FAULT_FLIP + 1 };
+enum fault_kind { FAULT_SLOW_RANK, FAULT_SLOW_NODE, FAULT_SLOW_LINK, FAULT_STALL, FAULT_KILL, FAULT_FLIP, FAULT_LOSS };
+enum { FAULT_N_KINDS = FAULT_LOSS + 1 };
 struct fault {
     enum fault_kind kind;
     int a, b;                /* rank; node; nodes */
     bool both_ways;          /* FAULT_SLOW_LINK */
-    double ratio;            /* 0 < ratio < 1: of the healthy speed */
+    double ratio;            /* 0 < ratio < 1: of the healthy speed; FAULT_LOSS: of messages */
     uint64_t step;           /* FAULT_FLIP */
     enum accept_stage stage; /* FAULT_STALL, FAULT_KILL: in which it happens */
 };
@@ -62,6 +63,10 @@ void inject_text(char *out, size_t n_bytes, const struct fault *f); /* as parsed
 void inject_after_compute(const struct inject *i, struct world *w, uint64_t elapsed_ns);
 /* This rank has just received, in elapsed_ns, what was sent from node `from` to its own node `to`: pause likewise. */
 void inject_after_receive(const struct inject *i, struct world *w, int from, int to, uint64_t elapsed_ns);
+/* Does any node lose messages? */
+bool inject_has_losses(const struct inject *i);
+/* This rank has just received a small message from node `from` on its own node `to`: pause where it was to be lost. */
+void inject_after_message(const struct inject *i, struct world *w, int from, int to);
 /* FAULT_STALL, FAULT_KILL of this rank in a stage, or NULL. */
 const struct fault *inject_loss(const struct inject *i, int rank, enum accept_stage stage);
 /* It happens now: does not return where there is one. */

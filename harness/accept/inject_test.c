@@ -15,9 +15,9 @@ static void faults_are_read(void **state)
 
     (void)state;
     assert_int_equal(inject_parse(&i, "rank:5=0.7,node:3=0.6,link:1-4=0.5,link:4>1=.25,stall:2,kill:0,flip:2@30,"
-                                      "stall:1@soak"),
+                                      "stall:1@soak,loss:6=0.05"),
                      RC_OK);
-    assert_int_equal(i.n_faults, 8);
+    assert_int_equal(i.n_faults, 9);
     assert_true(i.fault[0].kind == FAULT_SLOW_RANK && i.fault[0].a == 5 && i.fault[0].ratio == 0.7);
     assert_true(i.fault[1].kind == FAULT_SLOW_NODE && i.fault[1].a == 3 && i.fault[1].ratio == 0.6);
     assert_true(i.fault[2].kind == FAULT_SLOW_LINK && i.fault[2].a == 1 && i.fault[2].b == 4 && i.fault[2].both_ways);
@@ -26,17 +26,22 @@ static void faults_are_read(void **state)
     assert_true(i.fault[5].kind == FAULT_KILL && i.fault[5].a == 0 && i.fault[5].stage == ACCEPT_PAIRWISE);
     assert_true(i.fault[6].kind == FAULT_FLIP && i.fault[6].a == 2 && i.fault[6].step == 30);
     assert_true(i.fault[7].kind == FAULT_STALL && i.fault[7].a == 1 && i.fault[7].stage == ACCEPT_SOAK);
+    assert_true(i.fault[8].kind == FAULT_LOSS && i.fault[8].a == 6 && i.fault[8].ratio == 0.05 &&
+                inject_has_losses(&i));
     assert_true(inject_loss(&i, 1, ACCEPT_SOAK) == &i.fault[7] && inject_loss(&i, 2, ACCEPT_PAIRWISE) == &i.fault[4]);
     assert_true(!inject_loss(&i, 1, ACCEPT_PAIRWISE) && !inject_loss(&i, 2, ACCEPT_INTEGRITY) &&
                 !inject_loss(NULL, 0, ACCEPT_PAIRWISE));
     assert_int_equal(inject_parse(&i, ""), RC_OK);
     assert_int_equal(i.n_faults, 0);
+    assert_false(inject_has_losses(&i));
 }
 
 static void texts_are_read_back(void **state)
 {
-    static const char *const text[] = { "rank:5=0.7", "node:3=0.123456789", "link:1-4=0.6",   "link:4>1=0.6", "stall:2",
-                                        "kill:12",    "flip:2@30",          "kill:3@training" };
+    static const char *const text[] = {
+        "rank:5=0.7", "node:3=0.123456789", "link:1-4=0.6",    "link:4>1=0.6", "stall:2",
+        "kill:12",    "flip:2@30",          "kill:3@training", "loss:7=0.015"
+    };
     char out[64];
     struct inject i;
 
@@ -74,6 +79,9 @@ static void errors_name_the_word(void **state)
         { "kill:2=1", "\"=1\" is too much" },
         { "stall:2@3", "no stage is called \"3\"" },
         { "kill:2@traning", "no stage is called \"traning\" (training?); kill:2@training would be right" },
+        { "loss:1", "loss:3=0.05 would be right" },
+        { "loss:1=1", "loss:3=0.05 would be right" },
+        { "loss:=0.1", "a number of a node" },
         { "kill:2@", "no stage is called \"\"" },
         { "kill:2soak", "\"soak\" is too much" },
         { "flip:2", "a flip names its step: flip:2@30" },
@@ -116,6 +124,7 @@ static void faults_are_of_what_there_is(void **state)
         { "link:0>4=0.5", "\"link:0>4=0.5\": there is no node 4" },
         { "link:5-0=0.5", "there is no node 5" },
         { "kill:8", "there is no rank 8" },
+        { "loss:4=0.1", "there is no node 4" },
     };
     struct inject i;
 

@@ -228,6 +228,7 @@ enum rc judge_pairwise(struct judging *j)
     enum rc rc;
 
     TRY(judge_blame(j));
+    TRY(judge_late(j));
     TRY(judge_pair_limit(j, "least_pair_bytes_per_s", j->c->least_pair_bytes_per_s, false));
     TRY(judge_pair_limit(j, "most_pair_latency_s", j->c->most_pair_latency_s, true));
 out:

@@ -19,6 +19,8 @@ judge_stage_fn judge_preflight, judge_compute, judge_noise, judge_pairwise, judg
 
 /* The row of the orders of ranks, where there is something to be said of them. */
 void judge_rank_orders(struct judging *j);
+/* Rows and findings of lost messages (late.h); none where nobody counted them, or there are too few nodes. RC_NOMEM. */
+judge_stage_fn judge_late;
 
 /* The row has this outcome for this reason. */
 void row_end(struct criterion *row, enum accept_outcome outcome, const char *fmt, ...) PRINTF_LIKE(3, 4);

@@ -162,7 +162,7 @@ size_t node_rates(double *out, const struct acceptance *a, int node, bool is_out
             continue;
         for (int r = 0; r < t->n_repeats; r++) {
             const double rate = is_out ? *tournament_rate(t, r, node, k) : *tournament_rate(t, r, k, node);
-            if (!isnan(rate))
+            if (rate > 0) /* a file may hold any number */
                 out[n++] = rate;
         }
     }

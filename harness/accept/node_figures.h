@@ -30,7 +30,7 @@ void pair_medians(double *out, const struct tournament *t, enum pair_figure of);
 /* out[n_nodes]. RC_NOMEM. */
 enum rc node_figures_all(struct node_figures *out, const struct acceptance *a) MUST_CHECK;
 /* out[n_repeats * n_nodes]: what a node sends (is_out) or receives, of every repeat and other node by which it is
- * judged. Returns how many there are. Cannot fail. */
+ * judged, as far as they are above 0. Returns how many there are. Cannot fail. */
 size_t node_rates(double *out, const struct acceptance *a, int node, bool is_out);
 
 #endif

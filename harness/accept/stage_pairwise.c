@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "harness/accept/judge.h"
+#include "harness/accept/late.h"
 #include "harness/accept/matches.h"
 #include "harness/accept/stages.h"
 #include "harness/base/arena.h"
@@ -30,9 +31,10 @@ enum { LATENCY_BYTES = 4, LATENCY_ROUNDS = 20, N_MESSAGES = 2, N_BURSTS = 3, N_S
 /* A rate says nothing where its bytes take less than this part of the round trip that is taken off. */
 #define LEAST_OF_ROUND_TRIP 0.1
 
-struct match {          /* of this node with another, in one repeat; NaN: not measured */
-    double bytes_per_s; /* from the other one to this */
-    double latency_s;   /* one way, as this one saw it */
+struct match {            /* of this node with another, in one repeat; NaN: not measured */
+    double bytes_per_s;   /* from the other one to this */
+    double latency_s;     /* one way, as this one saw it */
+    int n_late, n_rounds; /* late.h, of round trips that this one began */
 };
 
 struct play { /* of this rank; owned but for env */
@@ -51,6 +53,14 @@ struct play { /* of this rank; owned but for env */
     struct match *all; /* [n_nodes][n_nodes], rank 0 */
 };
 
+/* A message of a round trip has come to this node. */
+static void lose_message(const void *play, int from)
+{
+    const struct play *p = play;
+
+    inject_after_message(p->env->inject, p->env->world, from, p->players->rank);
+}
+
 static struct ping_pong game(const struct play *p, int other, bool serves)
 {
     return (struct ping_pong){ .world = p->env->world,
@@ -59,13 +69,17 @@ static struct ping_pong game(const struct play *p, int other, bool serves)
                                .peer = { other },
                                .n_peers = 1,
                                .serves = serves,
+                               .received = inject_has_losses(p->env->inject) ? lose_message : NULL,
+                               .received_arg = p,
                                .timeout_ms = p->env->timeout_ms };
 }
 
-/* *out_s: half the median round trip, as this node saw it. Each one serves once, the lower one first. */
-static enum rc measure_latency(double *out_s, const struct play *p, int other)
+/* Half the median round trip, as this node saw it, and how many were late. Each one serves once, the lower one first.
+ * In virtual time round trips are equal, unless messages get lost. */
+static enum rc measure_latency(struct match *m, const struct play *p, int other)
 {
-    const int here = p->players->rank, n_rounds = stage_is_virtual(p->env) ? SERIES_SIM_REPEATS : LATENCY_ROUNDS;
+    const bool are_equal = stage_is_virtual(p->env) && !inject_has_losses(p->env->inject);
+    const int here = p->players->rank, n_rounds = are_equal ? SERIES_SIM_REPEATS : LATENCY_ROUNDS;
     struct series series, own = { .n_values = 0 };
     enum rc rc = RC_OK;
 
@@ -75,7 +89,12 @@ static enum rc measure_latency(double *out_s, const struct play *p, int other)
         if (g.serves)
             own = series;
     }
-    *out_s = series_quantile_s(&own, 0.5) / 2;
+    const double median_s = series_quantile_s(&own, 0.5);
+    m->latency_s = median_s / 2;
+    m->n_rounds = own.n_values;
+    m->n_late = 0;
+    for (int i = 0; i < own.n_values; i++)
+        m->n_late += is_late(own.value_s[i], median_s);
 out:
     return rc;
 }
@@ -156,7 +175,7 @@ static enum rc play_match(struct play *p, int other)
     struct match *m = &p->own[other];
     enum rc rc;
 
-    TRY(measure_latency(&m->latency_s, p, other));
+    TRY(measure_latency(m, p, other));
     TRY(measure_rates(m, p, other));
 out:
     return rc_prefix(rc, "pairwise, %s with %s: ", f->node[p->players->rank].name, f->node[other].name);
@@ -165,7 +184,7 @@ out:
 static void forget_matches(struct play *p)
 {
     for (int i = 0; i < p->n_nodes; i++)
-        p->own[i] = (struct match){ NAN, NAN };
+        p->own[i] = (struct match){ NAN, NAN, 0, 0 };
 }
 
 /* A fault that is to happen in the middle of the stage happens to a rank that is about to play: its opponent waits for
@@ -218,6 +237,11 @@ static void keep_matches(struct tournament *t, const struct match *all, int repe
             const struct match *here = &all[to * n + from], *there = &all[from * n + to];
             *tournament_rate(t, repeat, from, to) = here->bytes_per_s;
             *tournament_latency(t, repeat, from, to) = (here->latency_s + there->latency_s) / 2;
+            const int n_rounds = here->n_rounds + there->n_rounds;
+            if (n_rounds > 0) {
+                t->n_rounds = n_rounds; /* the same of all pairs */
+                *tournament_late(t, repeat, from, to) = (double)(here->n_late + there->n_late) / n_rounds;
+            }
         }
     t->n_repeats = repeat + 1;
 }

@@ -70,6 +70,8 @@ static void pairs_have_the_rate_of_their_link(void **state)
     kit_must_run(&run);
     assert_int_equal(run.accepted.n_nodes, 5);
     assert_int_equal(run.accepted.tournament.n_repeats, 3);
+    assert_int_equal(run.accepted.tournament.n_rounds, 4); /* in virtual time they are equal */
+    assert_true(*tournament_late(&run.accepted.tournament, 0, 2, 1) == 0);
     assert_string_equal(run.accepted.stage[ACCEPT_PAIRWISE].why, "");
     assert_rates(&run, 3, never_slow);
     assert_true(run.progress == 1);
@@ -315,6 +317,32 @@ static void noise_is_against_the_own_best(void **state)
     kit_close(&run);
 }
 
+/* The pairs of the node that loses messages have late round trips, of two messages each; nobody else has one. */
+static void lost_messages_are_late(void **state)
+{
+    enum { N_NODES = 4, N_LOSSY_PAIRS = 3 };
+    struct kit_run run = simulation(N_NODES, stage_pairwise);
+    double sum = 0;
+
+    (void)state;
+    run.inject = "loss:2=0.05";
+    kit_must_run(&run);
+    const struct tournament *t = &run.accepted.tournament;
+    assert_int_equal(t->n_rounds, 40);
+    for (int r = 0; r < t->n_repeats; r++)
+        for (int i = 0; i < N_NODES; i++)
+            for (int j = 0; j < N_NODES; j++) {
+                const double ratio = *tournament_late(t, r, i, j);
+                assert_true(i == j ? isnan(ratio) : ratio == *tournament_late(t, r, j, i));
+                assert_true(i == j || i == 2 || j == 2 || ratio == 0);
+                sum += i == 2 && j != 2 ? ratio : 0;
+            }
+    const double part = sum / (N_LOSSY_PAIRS * t->n_repeats); /* expected: 1 - 0.95^2 = 0.0975 */
+    if (part < 0.06 || part > 0.14)
+        fail_msg("%.4f of the round trips were late", part);
+    kit_close(&run);
+}
+
 static void a_killed_rank_ends_the_stage(void **state)
 {
     struct kit_run run = simulation(4, stage_pairwise);
@@ -392,6 +420,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_quiet_cluster_has_no_detours),
         cmocka_unit_test(detours_are_the_jitter),
         cmocka_unit_test(noise_is_against_the_own_best),
+        cmocka_unit_test(lost_messages_are_late),
         cmocka_unit_test(a_killed_rank_ends_the_stage),
         cmocka_unit_test(a_stalled_rank_is_a_timeout),
         cmocka_unit_test(preflight_tells_of_the_description),

@@ -16,6 +16,7 @@ enum { FLIPPED_STEP = 5 };
 static const char *const kind_name[FAULT_N_KINDS] = {
     [FAULT_SLOW_RANK] = "slow rank", [FAULT_SLOW_NODE] = "slow node", [FAULT_SLOW_LINK] = "slow link",
     [FAULT_STALL] = "stalled rank",  [FAULT_KILL] = "killed rank",    [FAULT_FLIP] = "flipped bit",
+    [FAULT_LOSS] = "lossy node",
 };
 
 /* --- plan --- */
@@ -39,6 +40,8 @@ static int kinds_of(enum fault_kind kind[FAULT_N_KINDS], const struct self_test_
         kind[n++] = FAULT_SLOW_LINK;
         kind[n++] = FAULT_SLOW_NODE;
     }
+    if (t->has_pairs && t->n_nodes >= 4)
+        kind[n++] = FAULT_LOSS;
     if (t->may_flip && t->n_ranks >= 3)
         kind[n++] = FAULT_FLIP;
     if (t->may_kill && t->has_pairs && t->n_nodes >= 2) {
@@ -56,7 +59,8 @@ static bool ends_the_test(enum fault_kind kind)
 /* Nodes of a fault: as many as it has. */
 static int nodes_of(int node[2], const struct fault *f, const int *node_of_rank)
 {
-    node[0] = f->kind == FAULT_SLOW_NODE || f->kind == FAULT_SLOW_LINK ? f->a : node_of_rank[f->a];
+    node[0] =
+        f->kind == FAULT_SLOW_NODE || f->kind == FAULT_SLOW_LINK || f->kind == FAULT_LOSS ? f->a : node_of_rank[f->a];
     node[1] = f->b;
     return f->kind == FAULT_SLOW_LINK ? 2 : 1;
 }
@@ -95,7 +99,10 @@ static struct fault draw_fault(struct draw *d, enum fault_kind kind, const struc
         f.b = (f.a + 1 + draw_below(d, t->n_nodes - 1)) % t->n_nodes;
     } else if (kind == FAULT_SLOW_NODE)
         f.a = draw_below(d, t->n_nodes);
-    else if (ends_the_test(kind)) /* rank 0 keeps the report, and the first rank of a node plays for it */
+    else if (kind == FAULT_LOSS) {
+        f.a = draw_below(d, t->n_nodes);
+        f.ratio = t->loss_ratio;
+    } else if (ends_the_test(kind)) /* rank 0 keeps the report, and the first rank of a node plays for it */
         do
             f.a = draw_below(d, t->n_ranks);
         while (f.a == 0 || (f.a > 0 && t->node_of_rank[f.a - 1] == t->node_of_rank[f.a]));
@@ -160,6 +167,11 @@ static bool is_link(const struct finding *f, int a, int b)
     return f->subject == SUBJECT_LINK && ((f->a == a && f->b == b) || (f->a == b && f->b == a));
 }
 
+static bool is_of_late(const struct finding *f)
+{
+    return f->metric && strcmp(f->metric, "late_ratio") == 0;
+}
+
 /* Is it this fault, by its own name (T2)? */
 static bool names(const struct acceptance *a, const struct finding *f, const struct fault *fault)
 {
@@ -167,7 +179,9 @@ static bool names(const struct acceptance *a, const struct finding *f, const str
     case FAULT_SLOW_LINK:
         return is_link(f, fault->a, fault->b);
     case FAULT_SLOW_NODE:
-        return f->stage != ACCEPT_COMPUTE && f->subject == SUBJECT_NODE && f->a == fault->a;
+        return f->stage != ACCEPT_COMPUTE && f->subject == SUBJECT_NODE && f->a == fault->a && !is_of_late(f);
+    case FAULT_LOSS:
+        return f->subject == SUBJECT_NODE && f->a == fault->a && is_of_late(f);
     case FAULT_FLIP:
         return f->stage == ACCEPT_INTEGRITY && f->subject == SUBJECT_RANK && f->a == fault->a;
     case FAULT_SLOW_RANK:

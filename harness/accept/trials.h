@@ -7,7 +7,8 @@
  *   T1  Trials are a function of the seed, the fleet and the kinds alone. Every kind has its turn; the first trial, and
  *       every n_kinds + 1st, has no fault at all.
  *   T2  A fault is found only by its own name: a slow link by a finding of that link, a slow node by one of that node,
- * a slow rank by one of that rank (or of a node that has no other rank), a lost rank by that rank. T3  A false alarm is
+ * a slow rank by one of that rank (or of a node that has no other rank), a node that
+ * loses messages by one of that node and its late round trips, a lost rank by that rank. T3  A false alarm is
  * a finding that no fault of the trial explains: of another node, rank or link.
  */
 #ifndef HARNESS_ACCEPT_TRIALS_H
@@ -23,7 +24,8 @@ struct self_test_terms {
     int n_nodes, n_ranks;
     const int *node_of_rank; /* [n_ranks]; borrowed */
     uint64_t seed;
-    double ratio;  /* of the healthy speed, of what is slow */
+    double ratio;      /* of the healthy speed, of what is slow */
+    double loss_ratio; /* of messages, of a node that loses some */
     bool may_kill; /* ranks may be lost: not where they belong to a launched job, which goes on with the next trial */
     bool may_flip; /* the integrity stage runs */
     uint64_t integrity_steps_count; /* that it makes, in one of which a bit flips; 0: more than that needs */

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-enum { N_NODES = 4, N_RANKS = 8, N_TRIALS = 70 };
+enum { N_NODES = 4, N_RANKS = 8, N_TRIALS = 80 };
 
 static const int node_of_rank[N_RANKS] = { 0, 0, 1, 1, 2, 2, 3, 3 };
 
@@ -24,6 +24,7 @@ static struct self_test_terms terms(int n_trials, int n_faults)
                                      .node_of_rank = node_of_rank,
                                      .seed = 7,
                                      .ratio = 0.6,
+                                     .loss_ratio = 0.02,
                                      .may_kill = true,
                                      .may_flip = true,
                                      .has_pairs = true,
@@ -49,8 +50,8 @@ static void a_bit_flips_in_a_step_that_is_made(void **state)
     }
 }
 
-/* Six kinds: trials 0, 7, 14, ... have no fault, the others each kind in turn. Who is lost is the first rank of a node
- * other than rank 0's, as that one plays and rank 0 keeps the report. */
+/* Seven kinds: trials 0, 8, 16, ... have no fault, the others each kind in turn. Who is lost is the first rank of a
+ * node other than rank 0's, as that one plays and rank 0 keeps the report. */
 static void every_kind_has_its_turn_T1(void **state)
 {
     const struct self_test_terms t = terms(N_TRIALS, 1);
@@ -61,15 +62,15 @@ static void every_kind_has_its_turn_T1(void **state)
     assert_int_equal(self_test_plan(trial, &t), RC_OK);
     for (int i = 0; i < N_TRIALS; i++) {
         const struct fault *f = &trial[i].inject.fault[0];
-        assert_int_equal(trial[i].inject.n_faults, i % 7 == 0 ? 0 : 1);
-        if (i % 7 == 0)
+        assert_int_equal(trial[i].inject.n_faults, i % 8 == 0 ? 0 : 1);
+        if (i % 8 == 0)
             continue;
         n_of[f->kind]++;
         if (f->kind == FAULT_SLOW_LINK)
             assert_true(f->a != f->b && f->b >= 0 && f->b < N_NODES && f->both_ways);
         if (f->kind == FAULT_KILL || f->kind == FAULT_STALL)
             assert_true(f->a == 2 || f->a == 4 || f->a == 6);
-        assert_true(f->ratio == 0.6);
+        assert_true(f->ratio == (f->kind == FAULT_LOSS ? 0.02 : 0.6));
     }
     for (int k = 0; k < FAULT_N_KINDS; k++)
         assert_int_equal(n_of[k], 10);
@@ -91,7 +92,7 @@ static void faults_at_once_do_not_hide_each_other(void **state)
         int n_of_node[N_NODES] = { 0 };
         for (int k = 0; k < in->n_faults; k++) {
             const struct fault *f = &in->fault[k];
-            const bool of_nodes = f->kind == FAULT_SLOW_NODE || f->kind == FAULT_SLOW_LINK;
+            const bool of_nodes = f->kind == FAULT_SLOW_NODE || f->kind == FAULT_SLOW_LINK || f->kind == FAULT_LOSS;
             n_of_node[of_nodes ? f->a : node_of_rank[f->a]]++;
             if (f->kind == FAULT_SLOW_LINK)
                 n_of_node[f->b]++;
@@ -204,6 +205,38 @@ static void lost_ranks_and_flips_are_named_T2(void **state)
 }
 
 /* Wilson 1927: of 20, 19; of 20, 20. Worked out with another program. */
+static void name_node(struct acceptance *a, int node, const char *metric)
+{
+    const struct finding f = {
+        .stage = ACCEPT_PAIRWISE, .subject = SUBJECT_NODE, .a = node, .b = -1, .metric = metric
+    };
+
+    assert_int_equal(acceptance_add_finding(a, &f), RC_OK);
+}
+
+/* Late round trips name who loses messages, rates who is slow. */
+static void a_lossy_node_is_not_a_slow_one_T2(void **state)
+{
+    const struct inject lossy = { .fault[0] = { .kind = FAULT_LOSS, .a = 2, .ratio = 0.05 }, .n_faults = 1 };
+    const struct inject slow = { .fault[0] = { .kind = FAULT_SLOW_NODE, .a = 2, .ratio = 0.6 }, .n_faults = 1 };
+    struct acceptance a = { .n_nodes = 0 };
+
+    (void)state;
+    assert_int_equal(acceptance_open(&a, N_NODES, N_RANKS), RC_OK);
+    a.outcome = OUTCOME_FAIL;
+    name_node(&a, 2, "bytes_per_s");
+    assert_int_equal(self_test_score(&lossy, &a).n_found[FAULT_LOSS], 0);
+    assert_int_equal(self_test_score(&slow, &a).n_found[FAULT_SLOW_NODE], 1);
+    a.n_findings = 0;
+    name_node(&a, 2, "late_ratio");
+    assert_int_equal(self_test_score(&lossy, &a).n_found[FAULT_LOSS], 1);
+    assert_int_equal(self_test_score(&lossy, &a).n_false, 0);
+    assert_int_equal(self_test_score(&slow, &a).n_found[FAULT_SLOW_NODE], 0);
+    name_node(&a, 1, "late_ratio");
+    assert_int_equal(self_test_score(&lossy, &a).n_false, 1);
+    acceptance_close(&a);
+}
+
 /* A rank that no fault was to lose is no test of the test. */
 static void a_loss_without_a_fault_could_not_test(void **state)
 {
@@ -265,6 +298,7 @@ int main(void)
         cmocka_unit_test(a_fault_is_found_by_its_own_name_T2),   cmocka_unit_test(a_slow_rank_is_a_rank_T2),
         cmocka_unit_test(lost_ranks_and_flips_are_named_T2),     cmocka_unit_test(intervals_are_those_of_wilson),
         cmocka_unit_test(a_loss_without_a_fault_could_not_test), cmocka_unit_test(a_failed_trial_is_in_the_table),
+        cmocka_unit_test(a_lossy_node_is_not_a_slow_one_T2),
     };
 
     return cmocka_run_group_tests_name("self_test", tests, NULL, NULL);

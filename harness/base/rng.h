@@ -29,7 +29,8 @@ enum rng_stream {
     RNG_SPLIT_NORMAL,
     RNG_FAULT,
     RNG_NOISE,
-    RNG_FLIP
+    RNG_FLIP,
+    RNG_LOSS
 };
 
 /* 64 uniform bits. Cannot fail. */

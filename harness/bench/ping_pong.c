@@ -46,12 +46,19 @@ static enum rc exchange(const struct ping_pong *g, struct xfer *tx, int n_tx, st
     return rc == RC_OK ? RC_OK : rc_raise(rc, "%s", why);
 }
 
+static void tell_received(const struct ping_pong *g)
+{
+    for (int i = 0; g->received && i < g->n_peers; i++)
+        g->received(g->received_arg, g->peer[i]);
+}
+
 /* Receive all of rx, then send tx. */
 static enum rc answer(const struct ping_pong *g, struct xfer *rx, int n_rx, struct xfer *tx)
 {
     enum rc rc;
 
     TRY(exchange(g, NULL, 0, rx, n_rx));
+    tell_received(g);
     TRY(exchange(g, tx, 1, NULL, 0));
 out:
     return rc;
@@ -75,6 +82,8 @@ enum rc ping_pong_play(struct series *out, const struct ping_pong *g, size_t n_b
             TRY(exchange(g, tx, g->n_peers, rx, g->n_peers));
         else
             TRY(answer(g, rx, 1, tx));
+        if (g->serves)
+            tell_received(g);
         series_add(&series, g->world, started_ns);
     }
     *out = series;

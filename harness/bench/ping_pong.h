@@ -26,6 +26,10 @@ struct ping_pong { /* of this rank with another; borrowed */
     int peer[PING_PONG_MAX_PEERS]; /* who responds has one */
     int n_peers;
     bool serves; /* sends first, and measures */
+    /* For drills: called for each message of ping_pong_play() that this rank has received, before its answer and before
+     * clocks are read. NULL: nobody is. */
+    void (*received)(const void *arg, int peer);
+    const void *received_arg;
     int timeout_ms;
 };
 

@@ -55,7 +55,8 @@ static void each_type_has_its_form(void **state)
     (void)state;
     assert_int_equal(record_open(&r, "options"), RC_OK);
     record_options(r, table, &given);
-    assert_line(r, "{\"kind\":\"options\",\"n\":4,\"zero\":0,\"none\":null,\"unset\":null,\"rank-0\":0,\"no-rank\":null,\"rate\":0.125,\"yes\":true,"
+    assert_line(r, "{\"kind\":\"options\",\"n\":4,\"zero\":0,\"none\":null,\"unset\":null,\"rank-0\":0,\"no-rank\":"
+                   "null,\"rate\":0.125,\"yes\":true,"
                    "\"no\":false,\"text\":\"a \\\"path\\\"\",\"word\":\"two\"}\n");
     record_close(&r);
 }

@@ -25,6 +25,8 @@ const struct opt accept_self_test_table[] = {
              "at once, in the tests that have some: 1 to as many, drawn"),
     OPT_F64_(struct self_test_opts, fault_ratio, "fault-ratio", "0.6", 0.05, 0.99, "",
              "of the healthy speed, of what is made slow"),
+    OPT_F64_(struct self_test_opts, loss_ratio, "loss-ratio", "0.05", 0.001, 0.5, "",
+             "of its messages, that a node loses which is made to lose some"),
     OPT_END_,
 };
 
@@ -51,6 +53,7 @@ static struct self_test_terms plan_terms(const struct self_test *t, const struct
                                      .node_of_rank = f->node_of_rank,
                                      .seed = t->opts->seed,
                                      .ratio = t->opts->self_test.fault_ratio,
+                                     .loss_ratio = t->opts->self_test.loss_ratio,
                                      .may_kill = !(t->machine->world->module.caps & WORLD_LAUNCHED),
                                      .may_flip = runs[ACCEPT_INTEGRITY],
                                      .integrity_steps_count = (uint64_t)t->terms->criteria->integrity_steps_count,
@@ -171,7 +174,8 @@ static char *next_word(struct words *w)
 /* The options that the user gave, but for those of the self-test and where results go. */
 static enum rc add_options(struct words *w, const struct opt_group *group)
 {
-    static const char *const own[] = { "self-test", "trials", "faults", "fault-ratio", "out", "inject", "seed" };
+    static const char *const own[] = { "self-test",  "trials", "faults", "fault-ratio",
+                                       "loss-ratio", "out",    "inject", "seed" };
 
     for (int i = 0; group->table[i].type != OPT_END; i++) {
         bool is_own = !(group->given >> i & 1);

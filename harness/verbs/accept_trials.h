@@ -10,7 +10,7 @@
 struct self_test_opts {
     bool on;
     uint64_t trials, faults;
-    double fault_ratio;
+    double fault_ratio, loss_ratio;
 };
 extern const struct opt accept_self_test_table[];
 

@@ -37,7 +37,7 @@ static const struct opt table[] = {
              "of what is drawn: faults, data, parameters"),
     OPT_TEXT_(struct accept_opts, inject, "inject", "", "FAULT,...",
               "drill: rank:R=X (computes at X of its speed), node:N=X (its interface has X of its rate), link:A-B=X, "
-              "stall:R, "
+              "loss:N=X (of its small messages X are lost, and come 200 ms late), stall:R, "
               "kill:R, or kill:R@STAGE, flip:R@STEP (a bit of its gradient); ranks and nodes count from 0"),
     OPT_F64_(struct accept_opts, noise_ratio, "noise-ratio", "0", 0, 1, "",
              "drill: what is timed takes |normal| x X longer, drawn anew each time: in sim, where nothing varies by "

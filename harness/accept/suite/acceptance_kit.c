@@ -42,6 +42,7 @@ static void fill_tournament(struct acceptance *a, int faults)
 {
     assert_int_equal(acceptance_add_tournament(a, N_REPEATS), RC_OK);
     a->tournament.n_repeats = N_REPEATS;
+    a->tournament.n_rounds = 40;
     for (int r = 0; r < N_REPEATS; r++)
         for (int i = 0; i < N_NODES; i++)
             for (int j = 0; j < N_NODES; j++) {
@@ -50,6 +51,7 @@ static void fill_tournament(struct acceptance *a, int faults)
                 *tournament_rate(&a->tournament, r, i, j) = (100e6 + 1e6 * r) * rate_part(i, j, faults);
                 *tournament_latency(&a->tournament, r, i, j) =
                     rate_part(i, j, faults & FAULT_IN_LINK) < 1 ? 40e-6 : 20e-6;
+                *tournament_late(&a->tournament, r, i, j) = (double)(i * j % 3) / 40;
             }
 }
 
@@ -299,9 +301,11 @@ static void same_measured(const struct acceptance *a, const struct acceptance *b
     const size_t n = (size_t)t->n_repeats * (size_t)t->n_nodes * (size_t)t->n_nodes;
 
     assert_int_equal(t->n_repeats, u->n_repeats);
+    assert_int_equal(t->n_rounds, u->n_rounds);
     if (n > 0) {
         same_numbers(t->bytes_per_s, u->bytes_per_s, n);
         same_numbers(t->latency_s, u->latency_s, n);
+        same_numbers(t->late_ratio, u->late_ratio, n);
     }
     for (int m = 0; m < ACCEPT_N_METRICS; m++) {
         assert_int_equal(a->metric[m].n_repeats, b->metric[m].n_repeats);
