@@ -20,7 +20,7 @@
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
 
-enum { MAX_ELEMS = 1 << 24, TIMEOUT_MS = 60000, N_RANKS = 4 };
+enum { MAX_ELEMS = 1 << 24, TIMEOUT_MS = 60000 };
 
 struct look { /* at a call, by every rank */
     size_t n_elems;
@@ -67,7 +67,7 @@ out:
     return rc;
 }
 
-static struct look looked(size_t n_elems, const char *settings)
+static struct look looked(int n_ranks, size_t n_elems, const char *settings)
 {
     struct look look = { .n_elems = n_elems };
     const struct world_ops *sim = NULL;
@@ -77,28 +77,51 @@ static struct look looked(size_t n_elems, const char *settings)
     assert_int_equal(cluster_set(&cluster, NULL, settings), RC_OK);
     const struct world_opts opts = { .cluster = &cluster };
     assert_int_equal(world_find(&sim, "sim"), RC_OK);
-    assert_int_equal(world_run(sim, &opts, N_RANKS, look_at, &look), RC_OK);
+    assert_int_equal(world_run(sim, &opts, n_ranks, look_at, &look), RC_OK);
     assert_int_equal(look.n_others, 0);
     return look;
 }
 
-/* 1 Gbit/s and 50 us: with 4 ranks an allreduce of many bytes is the ring's, in 6 messages of a quarter. */
+/* 1 Gbit/s and 50 us: with 6 ranks an allreduce of many bytes is the ring's, in 10 messages of a sixth. */
 static void many_bytes_go_around_the_ring(void **state)
 {
-    const struct look look = looked(4000000, "link_bits_per_s=1e9,link_latency_s=50e-6,memory_bytes_per_s=1e10");
+    const struct look look = looked(6, 4000000, "link_bits_per_s=1e9,link_latency_s=50e-6,memory_bytes_per_s=1e10");
 
     (void)state;
     assert_string_equal(look.chosen, "ring");
-    /* 6 x (50 us + 4 MB / 125 MB/s) + 3 x 12 MB / 10 GB/s */
-    assert_non_null(strstr(look.why, "ring for 16000000 bytes: 1.96e+05 us expected"));
+    /* 10 x (50 us + 16/6 MB / 125 MB/s) + 5 x 8 MB / 10 GB/s */
+    assert_non_null(strstr(look.why, "ring for 16000000 bytes: 2.18e+05 us expected"));
     assert_non_null(strstr(look.why, "of 50 us a message, 0.125 GB/s a link, 10 GB/s memory, 0 us a meeting"));
+}
+
+/* With 4 ranks there are as many bytes in 4 messages as in the ring's 6. */
+static void powers_of_two_are_halved(void **state)
+{
+    const struct look look = looked(4, 4000000, "link_bits_per_s=1e9,link_latency_s=50e-6,memory_bytes_per_s=1e10");
+
+    (void)state;
+    assert_string_equal(look.chosen, "halving-doubling");
+    /* 4 x 50 us + 24 MB / 125 MB/s + 3 x 12 MB / 10 GB/s */
+    assert_non_null(strstr(look.why, "halving-doubling for 16000000 bytes: 1.96e+05 us expected"));
+    assert_non_null(strstr(look.why, "(ring: 1.96e+05 us)"));
+}
+
+/* With 6 ranks: 4 latencies, where halving and doubling have 6. */
+static void few_bytes_climb_a_tree(void **state)
+{
+    const struct look look = looked(6, 1, "link_bits_per_s=1e9,link_latency_s=50e-6,memory_bytes_per_s=1e10");
+
+    (void)state;
+    assert_string_equal(look.chosen, "tree");
+    assert_non_null(strstr(look.why, "tree for 4 bytes: 200 us expected"));
+    assert_non_null(strstr(look.why, "(halving-doubling: 300 us)"));
 }
 
 /* Ranks that share a host have its memory. */
 static void one_host_sums_in_its_memory(void **state)
 {
     const struct look look =
-        looked(4000000, "link_bits_per_s=1e9,link_latency_s=50e-6,memory_bytes_per_s=1e10,ranks_per_host_count=4");
+        looked(4, 4000000, "link_bits_per_s=1e9,link_latency_s=50e-6,memory_bytes_per_s=1e10,ranks_per_host_count=4");
 
     (void)state;
     assert_string_equal(look.chosen, "shm");
@@ -109,11 +132,11 @@ static void one_host_sums_in_its_memory(void **state)
 static void several_hosts_sum_in_theirs_first(void **state)
 {
     const struct look look =
-        looked(4000000, "link_bits_per_s=1e9,link_latency_s=50e-6,memory_bytes_per_s=1e10,ranks_per_host_count=2");
+        looked(4, 4000000, "link_bits_per_s=1e9,link_latency_s=50e-6,memory_bytes_per_s=1e10,ranks_per_host_count=2");
 
     (void)state;
     assert_string_equal(look.chosen, "hierarchical");
-    assert_non_null(strstr(look.why, "(ring: 1.96e+05 us)"));
+    assert_non_null(strstr(look.why, "(halving-doubling: 1.96e+05 us)"));
 }
 
 static void times_follow_from_rates(void **state)
@@ -128,10 +151,9 @@ static void times_follow_from_rates(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(times_follow_from_rates),
-        cmocka_unit_test(many_bytes_go_around_the_ring),
-        cmocka_unit_test(one_host_sums_in_its_memory),
-        cmocka_unit_test(several_hosts_sum_in_theirs_first),
+        cmocka_unit_test(times_follow_from_rates),     cmocka_unit_test(many_bytes_go_around_the_ring),
+        cmocka_unit_test(powers_of_two_are_halved),    cmocka_unit_test(few_bytes_climb_a_tree),
+        cmocka_unit_test(one_host_sums_in_its_memory), cmocka_unit_test(several_hosts_sum_in_theirs_first),
     };
 
     for (size_t i = 0; argc == 2 && i < sizeof tests / sizeof *tests; i++)

@@ -7,11 +7,13 @@
 
 #include "harness/exchange/collective.h"
 
-#define COLLECTIVES(ENTRY) \
-    ENTRY(ring)            \
-    ENTRY(shm)             \
-    ENTRY(hierarchical)    \
-    ENTRY(root)            \
+#define COLLECTIVES(ENTRY)  \
+    ENTRY(ring)             \
+    ENTRY(halving_doubling) \
+    ENTRY(tree)             \
+    ENTRY(shm)              \
+    ENTRY(hierarchical)     \
+    ENTRY(root)             \
     ENTRY(auto)
 
 #if GRADMARK_HAVE_NCCL

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cost_sim_test.c RANKS [PER-HOST] - on a simulated 1 Gbit/s cluster, each type of each algorithm takes what its
- * critical path says, with many bytes and with so few that latencies are all; and an allreduce of ring beats that of
- * root by the ratio the two formulas give; all within 10 %. One that chooses takes as long as the fastest. Virtual
- * time: no noise, a golden value. PER-HOST: ranks of a host; then of algorithms alone that work in the memory of hosts,
- * and of the allreduce of one that chooses.
+ * cost_sim_test.c RANKS [PER-HOST [COLLECTIVE [N_ELEMS]]] - on a simulated 1 Gbit/s cluster, each type of each
+ * algorithm takes what its critical path says, with many bytes and with so few that latencies are all; and an allreduce
+ * of ring beats that of root by the ratio the two formulas give; all within 10 %. One that chooses takes as long as the
+ * fastest. Virtual time: no noise, a golden value. PER-HOST: ranks of a host; if more than 1, of algorithms alone that
+ * work in the memory of hosts, and of the allreduce of one that chooses. COLLECTIVE: that one alone; N_ELEMS: with so
+ * many elements alone.
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "allreduce/collective_list.h"
 #include "harness/cluster/cluster.h"
@@ -30,6 +32,7 @@ struct run { /* one of those that are timed */
 struct job {
     struct run run[MAX_RUNS];
     int n_runs, n_per_host;
+    int n_planned; /* n_runs, or there are more than fit */
 };
 
 static void charge(void *w, double flops, double bytes)
@@ -141,20 +144,21 @@ static double fastest_s(const struct job *job, const struct run *of)
     return s;
 }
 
-/* Every type of every algorithm of these hosts: many elements, and one. */
-static void plan(struct job *job)
+/* Every type of every algorithm, or the named one: many elements, and one; or n_elems alone, if it is not 0. */
+static void plan(struct job *job, const char *name, size_t n_elems)
 {
+    const size_t n_all[] = { n_elems > 0 ? n_elems : MANY_ELEMS, 1 };
     const struct module *m;
 
     for (int i = 0; (m = collective_kind.at(i)); i++)
         for (unsigned type = 1; type < COLL_TYPES_END; type <<= 1)
-            for (int is_small = 0; is_small < 2 && job->n_runs < MAX_RUNS; is_small++)
-                if (m->caps & type && !(m->refuses_world & WORLD_VIRTUAL_TIME))
-                    job->run[job->n_runs++] = (struct run){
-                        (const struct collective_ops *)m,
-                        { .type = (enum collective_type)type, .root = 1, .n_elems = is_small ? 1 : MANY_ELEMS },
-                        0
-                    };
+            for (int k = 0; k < (n_elems > 0 ? 1 : 2); k++)
+                if (m->caps & type && !(m->refuses_world & WORLD_VIRTUAL_TIME) &&
+                    (!name || strcmp(name, m->name) == 0) && job->n_planned++ < MAX_RUNS)
+                    job->run[job->n_runs++] =
+                        (struct run){ (const struct collective_ops *)m,
+                                      { .type = (enum collective_type)type, .root = 1, .n_elems = n_all[k] },
+                                      0 };
 }
 
 static const struct run *find_run(const struct job *job, const char *name)
@@ -181,7 +185,9 @@ int main(int argc, char **argv)
     cluster_default(&cluster);
     job.n_per_host = cluster.n_ranks_per_host = argc > 2 ? atoi(argv[2]) : 1;
     const struct world_opts opts = { .cluster = &cluster };
-    plan(&job);
+    plan(&job, argc > 3 ? argv[3] : NULL, argc > 4 ? (size_t)atol(argv[4]) : 0);
+    if (job.n_planned == 0 || job.n_planned != job.n_runs)
+        return 1;
     TRY(world_find(&sim, "sim"));
     TRY(world_run(sim, &opts, n_ranks, body, &job));
     for (int i = 0; i < job.n_runs; i++) {
@@ -196,7 +202,7 @@ int main(int argc, char **argv)
                               chooses(&run->ops->module) ? fastest_s(&job, run) : predicted_s(run, n_ranks, &cluster));
         n_runs++;
     }
-    if (job.n_per_host > 1)
+    if (job.n_per_host > 1 || argc > 3)
         return n_runs == 0 || n_failures > 0;
     const struct run *ring = find_run(&job, "ring"), *root = find_run(&job, "root");
     if (!ring || !root)

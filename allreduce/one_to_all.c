@@ -37,7 +37,8 @@ static enum rc send_all(const struct collective *c, const struct one_to_all *o)
     enum rc rc = RC_OK;
 
     for (int r = 0; r < n_ranks; r++)
-        o->flight[r] = r == o->sender ? (struct part_message){ 0 } : message(c, o, r, r);
+        o->flight[r] = message(c, o, r, r);
+    o->flight[o->sender].part.n_elems = 0;
     for (int r = 0; r < n_ranks; r++)
         TRY(part_send(&o->flight[r]));
     for (int r = 0; r < n_ranks; r++)
@@ -62,10 +63,8 @@ struct collective_cost one_to_all_cost(const struct one_to_all *o, int rank, int
 {
     struct collective_cost cost = { 0 };
 
-    for (int r = 0; rank == o->sender && r < n_ranks; r++) {
-        const size_t n_part = r == o->sender ? 0 : part_of(o, r, n_ranks).n_elems;
-        cost.msgs += n_part > 0;
-        cost.bytes += n_part * sizeof(float);
-    }
+    for (int r = 0; rank == o->sender && r < n_ranks; r++)
+        if (r != o->sender)
+            cost = part_cost_message(cost, part_of(o, r, n_ranks));
     return cost;
 }

@@ -15,9 +15,8 @@
 
 #include "harness/base/range.h"
 #include "harness/base/rc.h"
+#include "harness/exchange/collective.h"
 #include "harness/net/transport.h"
-
-struct collective;
 
 struct part_message {
     const struct collective *collective; /* its env is used, and its name in errors */
@@ -41,5 +40,9 @@ enum rc part_end(struct part_message *m) MUST_CHECK;
 enum rc part_transfer(struct part_message *sent, struct part_message *received) MUST_CHECK;
 /* After an error: end those in flight of m[n_messages] without waiting. Returns `why`, whose message stays. */
 enum rc part_give_up(struct part_message *m, size_t n_messages, enum rc why) MUST_CHECK;
+
+/* For predictions: cost and that of a message with this part to its sender; and that of additions. Pure. */
+struct collective_cost part_cost_message(struct collective_cost cost, struct range part);
+struct collective_cost part_cost_adds(struct collective_cost cost, uint64_t n_adds);
 
 #endif

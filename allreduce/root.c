@@ -146,15 +146,9 @@ static struct collective_cost root_predict(const void *opts, const struct collec
     (void)opts;
     if (call->type == COLL_BROADCAST)
         return cost;
-    if (rank > 0) {
-        const size_t n_sent = part_from(call, rank, n_ranks).n_elems;
-        cost.msgs = n_sent > 0;
-        cost.bytes = n_sent * sizeof(float);
-    }
-    if (rank == 0 && adds(call->type))
-        cost.adds = (uint64_t)(n_ranks - 1) * call->n_elems;
-    cost.memory_bytes = cost.adds * COLL_ADD_BYTES;
-    return cost;
+    if (rank > 0)
+        return part_cost_message(cost, part_from(call, rank, n_ranks));
+    return part_cost_adds(cost, adds(call->type) ? (uint64_t)(n_ranks - 1) * call->n_elems : 0);
 }
 
 /* What all others send travels at once and shares the link of rank 0, and so does what they get: a latency each. */

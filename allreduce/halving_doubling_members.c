@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * halving_doubling_members.c - the steps, and what they cost; the contract is in halving_doubling_members.h.
+ *
+ * A run is a list of phases, and move_of() says what a member does in each: run and prediction read the same.
+ *
+ *     phase          0      1 .. k                 k + 1 .. 2 k                2 k + 1
+ *     what           fold   halving, step 0 first  doubling, step k - 1 first  unfold
+ */
+#include "allreduce/halving_doubling_members.h"
+
+#include <stdbool.h>
+
+#include "allreduce/part_message.h"
+#include "harness/base/range.h"
+
+enum { TAG_HALVING_DOUBLING = 0x4000, N_TAGS = 0x1000 };
+
+struct shape { /* of one call */
+    enum collective_type type;
+    size_t n_elems;
+    int n_members, n_numbers, n_pairs; /* p, q, p - q */
+    int n_steps;                       /* k */
+};
+
+struct move { /* of a member in a phase; nothing is sent or received where the part is empty */
+    int to, from;
+    struct range sent, received;
+    bool add;
+};
+
+static struct shape shape_of(enum collective_type type, size_t n_elems, int n_members)
+{
+    int n_steps = 0;
+
+    while (n_members >> (n_steps + 1) > 0)
+        n_steps++;
+    return (struct shape){ type, n_elems, n_members, 1 << n_steps, n_members - (1 << n_steps), n_steps };
+}
+
+static int n_phases_of(const struct shape *s)
+{
+    return 2 * s->n_steps + 2;
+}
+
+static bool adds(const struct shape *s)
+{
+    return s->type != COLL_ALLGATHER;
+}
+
+/* --- blocks --- */
+
+static size_t offset_of(const struct shape *s, int number)
+{
+    const bool has_equal_parts = s->type == COLL_ALLREDUCE;
+    const int n_parts = has_equal_parts ? s->n_numbers : s->n_members;
+    const int first_member = number < s->n_pairs ? 2 * number : number + s->n_pairs;
+    const int part = has_equal_parts ? number : first_member;
+
+    return part == n_parts ? s->n_elems : range_part(s->n_elems, n_parts, part).offset_elems;
+}
+
+static struct range block_of(const struct shape *s, int first_number, int n_numbers)
+{
+    const size_t offset_elems = offset_of(s, first_number);
+
+    return (struct range){ offset_elems, offset_of(s, first_number + n_numbers) - offset_elems };
+}
+
+static int bit_of(const struct shape *s, int step)
+{
+    return s->type == COLL_ALLREDUCE ? 1 << step : s->n_numbers >> (step + 1);
+}
+
+static bool keeps_second(const struct shape *s, int number, int step)
+{
+    return number & bit_of(s, step);
+}
+
+/* Of the number's block before this step: half 0 or 1. */
+static struct range half_of(const struct shape *s, int number, int step, int half)
+{
+    int first = 0, n_half = s->n_numbers / 2;
+
+    for (int before = 0; before < step; before++, n_half /= 2)
+        first += keeps_second(s, number, before) ? n_half : 0;
+    return block_of(s, first + half * n_half, n_half);
+}
+
+static struct range kept_of(const struct shape *s, int number, int step)
+{
+    return half_of(s, number, step, keeps_second(s, number, step));
+}
+
+static struct range other_of(const struct shape *s, int number, int step)
+{
+    return half_of(s, number, step, !keeps_second(s, number, step));
+}
+
+/* --- members --- */
+
+static bool is_in_pair(const struct shape *s, int index)
+{
+    return index < 2 * s->n_pairs;
+}
+
+static int number_of(const struct shape *s, int index)
+{
+    return is_in_pair(s, index) ? index / 2 : index - s->n_pairs;
+}
+
+static int keeper_of(const struct shape *s, int number)
+{
+    return number < s->n_pairs ? 2 * number + keeps_second(s, number, 0) : number + s->n_pairs;
+}
+
+/* A number that is no pair is its own. */
+static int helper_of(const struct shape *s, int number)
+{
+    return number < s->n_pairs ? 2 * number + !keeps_second(s, number, 0) : number + s->n_pairs;
+}
+
+/* The member that sends the half that the number does not keep, and gets it back. */
+static int other_side_of(const struct shape *s, int number, int step)
+{
+    return step == 0 ? helper_of(s, number) : keeper_of(s, number);
+}
+
+static struct move fold_of(const struct shape *s, int index)
+{
+    const int is_odd = index % 2, number = number_of(s, index);
+    struct move move = { .to = index ^ 1, .from = index ^ 1, .add = adds(s) };
+
+    if (!is_in_pair(s, index))
+        return move;
+    if (adds(s)) {
+        move.sent = half_of(s, number, 0, !is_odd);
+        move.received = half_of(s, number, 0, is_odd);
+        return move;
+    }
+    *(index == helper_of(s, number) ? &move.sent : &move.received) =
+        range_part(s->n_elems, s->n_members, helper_of(s, number));
+    return move;
+}
+
+static struct move halving_of(const struct shape *s, int index, int step)
+{
+    const int number = number_of(s, index), partner = number ^ bit_of(s, step);
+    struct move move = { .to = keeper_of(s, partner), .from = other_side_of(s, partner, step), .add = true };
+
+    if (index == other_side_of(s, number, step))
+        move.sent = other_of(s, number, step);
+    if (index == keeper_of(s, number))
+        move.received = kept_of(s, number, step);
+    return move;
+}
+
+static struct move doubling_of(const struct shape *s, int index, int step)
+{
+    const int number = number_of(s, index), partner = number ^ bit_of(s, step);
+    struct move move = { .to = other_side_of(s, partner, step), .from = keeper_of(s, partner) };
+
+    if (index == keeper_of(s, number))
+        move.sent = kept_of(s, number, step);
+    if (index == other_side_of(s, number, step))
+        move.received = other_of(s, number, step);
+    return move;
+}
+
+static struct move unfold_of(const struct shape *s, int index)
+{
+    const int number = number_of(s, index), helper = helper_of(s, number);
+    struct move move = { .to = index ^ 1, .from = index ^ 1 };
+
+    if (!is_in_pair(s, index))
+        return move;
+    if (s->type == COLL_REDUCE_SCATTER) {
+        *(index == helper ? &move.received : &move.sent) = range_part(s->n_elems, s->n_members, helper);
+        return move;
+    }
+    move.sent = index == helper ? other_of(s, number, 0) : kept_of(s, number, 0);
+    move.received = index == helper ? kept_of(s, number, 0) : other_of(s, number, 0);
+    return move;
+}
+
+static struct move move_of(const struct shape *s, int index, int phase)
+{
+    const bool halves = phase <= s->n_steps;
+
+    if (phase == 0)
+        return fold_of(s, index);
+    if (phase == n_phases_of(s) - 1)
+        return unfold_of(s, index);
+    if (s->type == (halves ? COLL_ALLGATHER : COLL_REDUCE_SCATTER))
+        return (struct move){ 0 };
+    return halves ? halving_of(s, index, phase - 1) : doubling_of(s, index, 2 * s->n_steps - phase);
+}
+
+/* --- */
+
+static struct part_message message(const struct halving_doubling_members *m, int member, struct range part,
+                                   uint32_t n_before)
+{
+    return (struct part_message){ .collective = m->collective,
+                                  .data = m->data,
+                                  .part = part,
+                                  .peer = m->rank ? m->rank[member] : member,
+                                  .tag = TAG_HALVING_DOUBLING + n_before % N_TAGS,
+                                  .beside = m->scratch };
+}
+
+enum rc halving_doubling_run(const struct halving_doubling_members *m, enum collective_type type, uint32_t *n_steps)
+{
+    const struct shape s = shape_of(type, m->n_elems, m->n_members);
+    enum rc rc = RC_OK;
+
+    for (int phase = 0; phase < n_phases_of(&s); phase++) {
+        const struct move move = move_of(&s, m->index, phase);
+        struct part_message sent = message(m, move.to, move.sent, *n_steps);
+        struct part_message received = message(m, move.from, move.received, *n_steps);
+        received.add = move.add;
+        ++*n_steps;
+        TRY(part_transfer(&sent, &received));
+    }
+out:
+    return rc;
+}
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+size_t halving_doubling_scratch_elems(unsigned types, size_t n_elems, int n_members)
+{
+    size_t n_most = 0;
+
+    for (unsigned type = 1; type < COLL_TYPES_END && n_members > 1; type <<= 1) {
+        const struct shape s = shape_of((enum collective_type)type, n_elems, n_members);
+        for (int half = 0; half < 2 && (types & type) && adds(&s); half++)
+            n_most = larger(n_most, half_of(&s, 0, 0, half).n_elems); /* those of later steps are parts of these */
+    }
+    return n_most;
+}
+
+static struct collective_cost cost_of(const struct shape *s, int index, int phase)
+{
+    const struct move move = move_of(s, index, phase);
+
+    return part_cost_adds(part_cost_message((struct collective_cost){ 0 }, move.sent),
+                          move.add ? move.received.n_elems : 0);
+}
+
+static struct collective_cost most(struct collective_cost a, struct collective_cost b)
+{
+    return (struct collective_cost){ larger(a.msgs, b.msgs), larger(a.bytes, b.bytes), larger(a.adds, b.adds),
+                                     larger(a.memory_bytes, b.memory_bytes) };
+}
+
+struct collective_cost halving_doubling_cost(enum collective_type type, size_t n_elems, int n_members, int index)
+{
+    const struct shape s = shape_of(type, n_elems, n_members);
+    struct collective_cost cost = { 0 };
+
+    for (int phase = 0; phase < n_phases_of(&s); phase++)
+        cost = collective_cost_sum(cost, cost_of(&s, index, phase));
+    return cost;
+}
+
+/* Of each phase the longest message of any member, and the most additions. */
+struct collective_cost halving_doubling_path(enum collective_type type, size_t n_elems, int n_members)
+{
+    const struct shape s = shape_of(type, n_elems, n_members);
+    struct collective_cost path = { 0 };
+
+    for (int phase = 0; phase < n_phases_of(&s); phase++) {
+        struct collective_cost longest = { 0 };
+        for (int index = 0; index < n_members; index++)
+            longest = most(longest, cost_of(&s, index, phase));
+        path = collective_cost_sum(path, longest);
+    }
+    return path;
+}

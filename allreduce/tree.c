@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tree.c - collectives along a binomial tree: for few bytes, where the number of latencies is all that counts.
+ *
+ * Ranks are counted from the root: number v = (rank - root + p) mod p; the root is rank 0 in all types but broadcast.
+ * The parent of v is v without its lowest bit; its children are v + 2^j for each j below that bit (of the root: for
+ * each j), as far as there are such numbers. Numbers v up to v + 2^j - 1 are the subtree of a child of that distance.
+ *
+ *     type             up to the root                      down from it
+ *     allreduce        vectors, each added to the sum      the sum
+ *     reduce-scatter   vectors, each added to the sum      the chunks of the receiver's subtree
+ *     allgather        the chunks of the sender's subtree  all chunks
+ *     broadcast        nothing                             all
+ *
+ * Up: the nearest child first, as it is done first; down: the farthest child first, as it has most to do. Empty parts
+ * are not sent. A rank adds its children's sums to its own vector in the order of their distances, so the sum is that
+ * of numbers 0, 1, ... with brackets: ((0 + 1) + (2 + 3)) + ((4 + 5) + ...). All ranks get copies of the root's (A1).
+ *
+ * Cost of an allreduce: 2 ceil(log2 p) latencies; the root receives, adds and sends ceil(log2 p) n elements.
+ *
+ * Sources: Johnsson and Ho, IEEE Transactions on Computers 38(9), 1989; Thakur, Rabenseifner and Gropp, Int. J. High
+ * Performance Computing Applications 19(1), 2005.
+ */
+#include <stdlib.h>
+
+#include "allreduce/part_message.h"
+#include "harness/base/arena.h"
+#include "harness/world/world.h"
+
+extern const struct collective_ops collective_tree;
+
+/* Runs take turns with so many tags: a message that comes twice is never taken for the next one. */
+enum { TAG_UP = 0x5000, TAG_DOWN = 0x6000, N_TAGS = 0x1000 };
+
+struct tree {
+    struct collective base;
+    struct arena arena;
+    uint32_t turn;  /* runs so far, modulo N_TAGS */
+    float *scratch; /* one vector; NULL: nothing is added here; unused where the transport adds in place (TR_ADD) */
+};
+
+struct place { /* in the tree of a call */
+    const struct collective_call *call;
+    int p, root;
+    int v; /* number of a rank */
+};
+
+static bool adds(unsigned types)
+{
+    return (types & (COLL_ALLREDUCE | COLL_REDUCE_SCATTER)) != 0;
+}
+
+static int root_of(const struct collective_call *call)
+{
+    return call->type == COLL_BROADCAST ? call->root : 0;
+}
+
+static struct place place_of(const struct collective_call *call, int rank, int p)
+{
+    return (struct place){ call, p, root_of(call), (rank - root_of(call) + p) % p };
+}
+
+static int rank_of(const struct place *at, int v)
+{
+    return (v + at->root) % at->p;
+}
+
+/* The distance that all children of v are below, to each a power of two. */
+static int reach_of(int v, int p)
+{
+    return v > 0 ? v & -v : p;
+}
+
+/* The distance of the farthest child; 0: none. */
+static int farthest_of(int v, int p)
+{
+    int farthest = 0;
+
+    for (int d = 1; d < reach_of(v, p) && v + d < p; d <<= 1)
+        farthest = d;
+    return farthest;
+}
+
+static struct range all_of(const struct place *at)
+{
+    return (struct range){ 0, at->call->n_elems };
+}
+
+/* The chunks of number v and those below it; the root is rank 0. */
+static struct range subtree_of(const struct place *at, int v)
+{
+    const int end = v + reach_of(v, at->p) < at->p ? v + reach_of(v, at->p) : at->p;
+    const struct range first = range_part(at->call->n_elems, at->p, v);
+    const struct range last = range_part(at->call->n_elems, at->p, end - 1);
+
+    return (struct range){ first.offset_elems, last.offset_elems + last.n_elems - first.offset_elems };
+}
+
+/* What number v sends to its parent. */
+static struct range part_up(const struct place *at, int v)
+{
+    if (at->call->type == COLL_BROADCAST)
+        return (struct range){ 0, 0 };
+    return at->call->type == COLL_ALLGATHER ? subtree_of(at, v) : all_of(at);
+}
+
+/* What number v gets from it. */
+static struct range part_down(const struct place *at, int v)
+{
+    return at->call->type == COLL_REDUCE_SCATTER ? subtree_of(at, v) : all_of(at);
+}
+
+/* --- */
+
+static void tree_close(struct collective **c)
+{
+    struct tree *tree = (struct tree *)*c;
+
+    arena_close(&tree->arena);
+    free(tree);
+    *c = NULL;
+}
+
+static struct memory_need tree_memory(const void *opts, const struct job_facts *facts)
+{
+    (void)opts;
+    return (struct memory_need){ .worker_bytes = facts->n_workers > 1 ? facts->n_params * sizeof(float) : 0 };
+}
+
+static enum rc tree_open(struct collective **out, const struct collective_env *env)
+{
+    const struct world *w = env->transport->world;
+    struct tree *tree = calloc(1, sizeof *tree);
+    enum rc rc = RC_OK;
+
+    if (!tree)
+        return rc_raise(RC_NOMEM, "collective tree: no memory");
+    if (adds(env->types) && farthest_of(w->rank, w->n_ranks) > 0) {
+        TRY(arena_open(&tree->arena, arena_floats_bytes(env->max_elems)));
+        tree->scratch = arena_floats(&tree->arena, env->max_elems);
+    }
+    *out = &tree->base;
+    tree = NULL;
+out:
+    free(tree);
+    return rc;
+}
+
+/* A message with this part, to or from number v. */
+static struct part_message message(struct tree *tree, const struct place *at, float *data, struct range part, int v)
+{
+    return (struct part_message){ .collective = &tree->base, .data = data, .part = part, .peer = rank_of(at, v) };
+}
+
+static enum rc go_up(struct tree *tree, const struct place *at, float *data)
+{
+    const int n_reach = reach_of(at->v, at->p);
+    struct part_message m;
+    enum rc rc = RC_OK;
+
+    for (int d = 1; d < n_reach && at->v + d < at->p; d <<= 1) {
+        m = message(tree, at, data, part_up(at, at->v + d), at->v + d);
+        m.tag = TAG_UP + tree->turn;
+        m.add = adds(at->call->type);
+        m.beside = tree->scratch;
+        TRY(part_transfer(NULL, &m));
+    }
+    if (at->v == 0)
+        return RC_OK;
+    m = message(tree, at, data, part_up(at, at->v), at->v - n_reach);
+    m.tag = TAG_UP + tree->turn;
+    TRY(part_transfer(&m, NULL));
+out:
+    return rc;
+}
+
+static enum rc go_down(struct tree *tree, const struct place *at, float *data)
+{
+    struct part_message m;
+    enum rc rc = RC_OK;
+
+    if (at->v > 0) {
+        m = message(tree, at, data, part_down(at, at->v), at->v - reach_of(at->v, at->p));
+        m.tag = TAG_DOWN + tree->turn;
+        TRY(part_transfer(NULL, &m));
+    }
+    for (int d = farthest_of(at->v, at->p); d > 0; d >>= 1) {
+        m = message(tree, at, data, part_down(at, at->v + d), at->v + d);
+        m.tag = TAG_DOWN + tree->turn;
+        TRY(part_transfer(&m, NULL));
+    }
+out:
+    return rc;
+}
+
+static enum rc tree_run(struct collective *c, const struct collective_call *call, float *data)
+{
+    struct tree *tree = (struct tree *)c;
+    const struct place at = place_of(call, c->env.transport->world->rank, c->env.transport->world->n_ranks);
+    enum rc rc;
+
+    tree->turn = (tree->turn + 1) % N_TAGS;
+    if (call->type != COLL_BROADCAST)
+        TRY(go_up(tree, &at, data));
+    TRY(go_down(tree, &at, data));
+out:
+    return rc;
+}
+
+/* --- costs --- */
+
+static struct collective_cost tree_predict(const void *opts, const struct collective_call *call, int rank,
+                                           const struct collective_group *group)
+{
+    const struct place at = place_of(call, rank, group->n_ranks);
+    struct collective_cost cost = { 0 };
+
+    (void)opts;
+    if (at.v > 0)
+        cost = part_cost_message(cost, part_up(&at, at.v));
+    for (int d = farthest_of(at.v, at.p); d > 0; d >>= 1) {
+        cost = part_cost_message(cost, part_down(&at, at.v + d));
+        cost = part_cost_adds(cost, adds(call->type) ? call->n_elems : 0);
+    }
+    return cost;
+}
+
+/* From number v to the root. */
+static uint64_t n_messages_up(const struct place *at, int v)
+{
+    uint64_t n = 0;
+
+    for (; v > 0; v -= reach_of(v, at->p))
+        n += part_up(at, v).n_elems > 0;
+    return n;
+}
+
+/* Children of one distance send at the same time, those of the next one when they have received: the longest part of
+ * each. Latencies are those from the deepest number: what has come from others meanwhile waits for the link alone. */
+static struct collective_cost path_up(const struct place *at)
+{
+    struct collective_cost path = { 0 };
+
+    for (int d = 1; d < at->p; d <<= 1) {
+        size_t n_longest = 0;
+        for (int v = d; v < at->p; v += 2 * d)
+            n_longest = part_up(at, v).n_elems > n_longest ? part_up(at, v).n_elems : n_longest;
+        path.bytes += n_longest * sizeof(float);
+        path = part_cost_adds(path, adds(at->call->type) ? at->call->n_elems : 0);
+    }
+    for (int v = 1; v < at->p; v++)
+        path.msgs = n_messages_up(at, v) > path.msgs ? n_messages_up(at, v) : path.msgs;
+    return path;
+}
+
+/* Below number v. Where a send ends before it has arrived, as most do, what it sends to its children travels at once
+ * and shares its link: a latency, and the bytes of all. */
+static struct collective_cost path_down(const struct place *at, int v)
+{
+    struct collective_cost sent = { 0 }, longest = { 0 };
+
+    for (int d = farthest_of(v, at->p); d > 0; d >>= 1)
+        sent = part_cost_message(sent, part_down(at, v + d));
+    for (int d = farthest_of(v, at->p); d > 0; d >>= 1) {
+        const struct collective_cost below = path_down(at, v + d);
+        if (part_down(at, v + d).n_elems > 0 &&
+            (below.bytes > longest.bytes || (below.bytes == longest.bytes && below.msgs > longest.msgs)))
+            longest = below;
+    }
+    return (struct collective_cost){ .msgs = (sent.msgs > 0) + longest.msgs, .bytes = sent.bytes + longest.bytes };
+}
+
+static struct collective_cost tree_critical_path(const void *opts, const struct collective_call *call,
+                                                 const struct collective_group *group)
+{
+    const struct place at = place_of(call, root_of(call), group->n_ranks);
+    const struct collective_cost up = path_up(&at), down = path_down(&at, 0);
+
+    (void)opts;
+    return collective_cost_sum(up, down);
+}
+
+const struct collective_ops collective_tree = {
+    .module.name = "tree",
+    .module.caps = COLL_ALLREDUCE | COLL_REDUCE_SCATTER | COLL_ALLGATHER | COLL_BROADCAST,
+    .module.memory = tree_memory,
+    .open = tree_open,
+    .run = tree_run,
+    .predict = tree_predict,
+    .critical_path = tree_critical_path,
+    .close = tree_close,
+};
