@@ -34,6 +34,22 @@ static const char *share_dir(char out[PATH_BYTES])
     return out;
 }
 
+bool chart_split_path(const char *path, char dir[CHART_PATH_BYTES], char name[CHART_PATH_BYTES])
+{
+    const char *slash = strrchr(path, '/'), *base = slash != NULL ? slash + 1 : path;
+    const size_t n = strlen(base);
+
+    if (strlen(path) >= CHART_PATH_BYTES || n < 5 ||
+        (strcmp(base + n - 4, ".png") != 0 && strcmp(base + n - 4, ".svg") != 0))
+        return false;
+    snprintf(name, CHART_PATH_BYTES, "%.*s", (int)n - 4, base);
+    if (slash == NULL)
+        snprintf(dir, CHART_PATH_BYTES, ".");
+    else
+        snprintf(dir, CHART_PATH_BYTES, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    return true;
+}
+
 bool chart_available(void)
 {
     char *const argv[] = { "gnuplot", "--version", NULL };

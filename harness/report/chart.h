@@ -13,10 +13,15 @@
 
 #include "harness/base/rc.h"
 
+enum { CHART_PATH_BYTES = 1024 };
+
 struct chart_var {
     const char *name, *value; /* a string variable of the script */
 };
 
+/* Folder and name of a picture, without its ending. False: the ending is none that is drawn (.png, .svg), or the path
+ * is too long. */
+bool chart_split_path(const char *path, char dir[CHART_PATH_BYTES], char name[CHART_PATH_BYTES]);
 /* True when gnuplot can be started. */
 bool chart_available(void);
 /* Run scripts/gnuplot/<script>.gp: reads data_path, writes dir/name.svg and dir/name.png.

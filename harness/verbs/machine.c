@@ -17,9 +17,10 @@ enum { MAX_WORKERS = 65536 };
 const struct opt machine_opt_table[] = {
     OPT_AUTO_MODULE_(struct machine_opts, world, "world", world_kind,
                      "how ranks run; auto: mpi under mpirun or srun, else threads"),
-    OPT_U64_(struct machine_opts, workers, "workers", "", 1, MAX_WORKERS, "ranks",
-             "that measure; without it: all that were launched, in threads 2, in sim those of all hosts (accept), of "
-             "two hosts and 16 at most (calibrate)"),
+    OPT_U64_(
+        struct machine_opts, workers, "workers", "", 1, MAX_WORKERS, "ranks",
+        "that measure; without it: all that were launched, in threads 2, in sim those of all hosts (accept; comm, 64 "
+        "at most), of two hosts and 16 at most (calibrate)"),
     OPT_AUTO_MODULE_(struct machine_opts, transport, "transport", transport_kind,
                      "what carries messages; auto: as train does for allreduce, inproc, mpi, or sim"),
     OPT_TEXT_(struct machine_opts, interface, "interface", "", "NAME|ADDRESS",

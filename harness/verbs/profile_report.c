@@ -14,7 +14,7 @@
 #include "harness/report/table.h"
 #include "harness/verbs/profile_roofs.h"
 
-enum { F = PHASE_FORWARD, B = PHASE_BACKWARD, PATH_BYTES = 1024 };
+enum { F = PHASE_FORWARD, B = PHASE_BACKWARD };
 
 static double layer_ns(const struct layer_cost *l)
 {
@@ -257,22 +257,6 @@ out:
     return rc;
 }
 
-/* Folder and name of a picture, without its ending. False: the ending is none we draw. */
-static bool split_path(const char *path, char dir[PATH_BYTES], char name[PATH_BYTES])
-{
-    const char *slash = strrchr(path, '/'), *base = slash != NULL ? slash + 1 : path;
-    const size_t n = strlen(base);
-
-    if (strlen(path) >= PATH_BYTES || n < 5 || (strcmp(base + n - 4, ".png") != 0 && strcmp(base + n - 4, ".svg") != 0))
-        return false;
-    snprintf(name, PATH_BYTES, "%.*s", (int)n - 4, base);
-    if (slash == NULL)
-        snprintf(dir, PATH_BYTES, ".");
-    else
-        snprintf(dir, PATH_BYTES, "%.*s", slash == path ? 1 : (int)(slash - path), path);
-    return true;
-}
-
 /* Is path the file dir/name, with this ending? */
 static bool is_file(const char *path, const char *dir, const char *name, const char *ending)
 {
@@ -292,9 +276,9 @@ static bool is_of_chart(const char *path, const char *dir, const char *name)
 
 enum rc profile_check_chart(const char *path, const char *out)
 {
-    char dir[PATH_BYTES], name[PATH_BYTES];
+    char dir[CHART_PATH_BYTES], name[CHART_PATH_BYTES];
 
-    if (!split_path(path, dir, name))
+    if (!chart_split_path(path, dir, name))
         return rc_raise(RC_INVAL, "--chart %.200s: a name that ends in .png or .svg would be right", path);
     if (strcmp(name, ROOFS_NAME) == 0)
         return rc_raise(RC_INVAL, "--chart %.200s: " ROOFS_NAME ".tsv holds the machine's roofs; take another name",
@@ -370,10 +354,10 @@ out:
 
 enum rc profile_draw(const struct layer_timing *m, const struct report_about *about, const char *path)
 {
-    char dir[PATH_BYTES], name[PATH_BYTES], data[2 * PATH_BYTES + 8];
+    char dir[CHART_PATH_BYTES], name[CHART_PATH_BYTES], data[2 * CHART_PATH_BYTES + 8];
     enum rc rc;
 
-    if (!split_path(path, dir, name))
+    if (!chart_split_path(path, dir, name))
         FAIL(RC_INVAL, "--chart %.200s: a name that ends in .png or .svg would be right", path);
     snprintf(data, sizeof data, "%s/%s.tsv", dir, name);
     TRY(write_points(m, about, data));

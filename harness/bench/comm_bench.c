@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* comm_bench.c - see comm_bench.h. */
+#include "harness/bench/comm_bench.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/bench/comm_repeat.h"
+#include "harness/bench/series.h"
+#include "harness/compute/compute.h"
+#include "harness/exchange/collective.h"
+#include "harness/measure/median.h"
+#include "harness/net/transport.h"
+#include "harness/world/share.h"
+#include "harness/world/stop.h"
+#include "harness/world/world.h"
+
+#define REPEAT_S 1e-3       /* that a repeat of short calls takes, about */
+#define NARROW_RATIO 0.02   /* half an interval over its median that more repeats need not narrow */
+#define CALL_BYTES 1048576. /* a size weighs what it has and this, when time is shared out */
+
+struct bench { /* of this rank */
+    struct comm_repeats r;
+    struct world *host;
+    int n_hosts;
+    struct comm_lane lane[COMM_MOST_LANES + 1]; /* the ceiling last */
+    struct comm_lane_env env[2];                /* of private memory; of shared */
+    struct comm_lane_state state[COMM_MOST_LANES + 1];
+    bool is_shared[COMM_MOST_LANES + 1];
+    int n_calls[COMM_MOST_LANES + 1]; /* of a repeat, of the size at hand */
+    int n_lanes;                      /* with the ceiling */
+    int least_repeats, most_repeats, n_warmup;
+    uint64_t started_ns;
+    /* Rank 0: */
+    struct comm_results *out; /* else NULL */
+    double *took_s;           /* [n_lanes][COMM_N_PLACEMENTS][COMM_MOST_REPEATS]: of the size at hand */
+    uint64_t n_wrong[COMM_MOST_LANES + 1][COMM_N_PLACEMENTS];
+};
+
+static double elapsed_s(const struct bench *b)
+{
+    return 1e-9 * (double)(world_now_ns(b->r.world) - b->started_ns);
+}
+
+static double *times_of(const struct bench *b, int lane, int placement)
+{
+    return b->took_s + (size_t)(lane * COMM_N_PLACEMENTS + placement) * COMM_MOST_REPEATS;
+}
+
+/* --- what is measured --- */
+
+static bool measures(const struct bench *b, int lane, enum comm_placement placement)
+{
+    const bool is_exchange = b->lane[lane].kind == COMM_LANE_EXCHANGE && b->r.terms->type == COMM_SENDRECV;
+
+    if (placement == COMM_IN_PLACE)
+        return !is_exchange;
+    return is_exchange || (b->lane[lane].kind == COMM_LANE_REDUCER && b->r.terms->out_of_place);
+}
+
+static bool wants_shared(const struct comm_terms *terms, const struct comm_lane *lane)
+{
+    if (lane->kind != COMM_LANE_REDUCER || terms->memory == COMM_MEMORY_PRIVATE)
+        return false;
+    return terms->memory == COMM_MEMORY_SHARED || lane->ops->module.caps & COLL_SHARED;
+}
+
+/* Memory where all ranks share a host, else links; of a barrier none, and of sendrecv between hosts what is measured is
+ * the ceiling. */
+static void choose_ceiling(struct bench *b)
+{
+    const enum comm_type type = b->r.terms->type;
+    struct comm_lane *last = &b->lane[b->n_lanes];
+
+    if (type == COMM_BARRIER || (type == COMM_SENDRECV && b->n_hosts > 1))
+        return;
+    *last = (struct comm_lane){ .name = b->n_hosts > 1 ? "link" : "memory",
+                                .kind = b->n_hosts > 1 ? COMM_LANE_EXCHANGE : COMM_LANE_ONE_PASS };
+    b->n_lanes++;
+}
+
+/* --- memory --- */
+
+static size_t region_bytes(const struct comm_terms *terms, size_t rotated_bytes)
+{
+    size_t most = 0;
+
+    for (int i = 0; i < terms->n_sizes; i++) {
+        const size_t n = comm_rotation_bytes(comm_rotation_of(terms->n_bytes[i], rotated_bytes));
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+size_t comm_bench_bytes(const struct comm_terms *terms, int n_host_ranks)
+{
+    const size_t rotated_bytes = terms->rotated_bytes / (size_t)n_host_ranks;
+    bool shares = false;
+
+    for (int i = 0; i < terms->n_lanes; i++)
+        shares = shares || wants_shared(terms, &terms->lane[i]);
+    return region_bytes(terms, rotated_bytes) * (size_t)(2 + shares) + rotated_bytes;
+}
+
+/* Private blocks are the ceiling's, too, and what links are measured with has an input. */
+static enum rc open_memory(struct bench *b)
+{
+    struct comm_repeats *r = &b->r;
+    const size_t n_bytes = region_bytes(r->terms, r->rotated_bytes);
+    bool shares = false;
+    enum rc rc = RC_OK;
+
+    for (int i = 0; i < b->n_lanes; i++)
+        shares = shares || b->is_shared[i];
+    if (r->is_hollow || n_bytes == 0)
+        return RC_OK;
+    TRY(comm_memory_open(&r->own, NULL, n_bytes));
+    TRY(comm_memory_open(&r->input, NULL, n_bytes));
+    if (shares)
+        TRY(comm_memory_open(&r->shared, b->host, n_bytes));
+    if (r->rotated_bytes > 0)
+        TRY(comm_memory_open(&r->walked, NULL, r->rotated_bytes));
+out:
+    return rc;
+}
+
+/* --- open, close --- */
+
+static size_t max_elems(const struct comm_terms *terms)
+{
+    size_t most = 0;
+
+    for (int i = 0; i < terms->n_sizes; i++)
+        most = terms->n_bytes[i] > most ? terms->n_bytes[i] : most;
+    return most / sizeof(float);
+}
+
+static enum rc open_lanes(struct bench *b, struct compute *compute)
+{
+    const struct comm_terms *terms = b->r.terms;
+    enum rc rc = RC_OK;
+
+    for (int shared = 0; shared < 2; shared++)
+        b->env[shared] = (struct comm_lane_env){ .type = terms->type,
+                                                 .root = terms->root,
+                                                 .world = b->r.world,
+                                                 .transport = terms->transport,
+                                                 .compute = compute,
+                                                 .share = shared ? b->r.shared.share : NULL,
+                                                 .max_elems = max_elems(terms),
+                                                 .timeout_ms = terms->timeout_ms,
+                                                 .is_virtual = b->r.is_virtual };
+    for (int i = 0; i < b->n_lanes; i++)
+        TRY(comm_lane_open(&b->state[i], &b->lane[i], &b->env[b->is_shared[i]]));
+    if (!b->r.is_virtual)
+        TRY(transport_open(&b->r.line, terms->transport, b->r.world));
+out:
+    return rc;
+}
+
+static void plan(struct bench *b, struct compute *compute)
+{
+    const struct comm_terms *terms = b->r.terms;
+
+    b->r.is_virtual = b->r.world->ops->module.caps & WORLD_VIRTUAL_TIME;
+    b->r.is_hollow = !compute->ops->touches_memory;
+    b->r.rotated_bytes = b->r.is_virtual ? 0 : terms->rotated_bytes / (size_t)b->host->n_ranks;
+    b->least_repeats = b->r.is_virtual ? SERIES_SIM_REPEATS : terms->least_repeats;
+    b->most_repeats = b->r.is_virtual ? SERIES_SIM_REPEATS : terms->most_repeats;
+    b->n_warmup = b->r.is_virtual ? 0 : terms->n_warmup;
+    for (; b->n_lanes < terms->n_lanes; b->n_lanes++) {
+        b->lane[b->n_lanes] = terms->lane[b->n_lanes];
+        b->is_shared[b->n_lanes] = !b->r.is_hollow && wants_shared(terms, &terms->lane[b->n_lanes]);
+    }
+    choose_ceiling(b);
+}
+
+static enum rc open_results(struct bench *b)
+{
+    struct comm_results *out = b->out;
+    const size_t n_rows = (size_t)b->r.terms->n_sizes * (size_t)b->n_lanes;
+
+    out->row = calloc(n_rows + 1, sizeof *out->row);
+    b->took_s = calloc((size_t)b->n_lanes * COMM_N_PLACEMENTS * COMM_MOST_REPEATS, sizeof *b->took_s);
+    if (!out->row || !b->took_s)
+        return rc_raise(RC_NOMEM, "no memory for the figures of %zu rows", n_rows);
+    out->n_ranks = b->r.world->n_ranks;
+    out->n_hosts = b->n_hosts;
+    out->is_virtual = b->r.is_virtual;
+    out->is_hollow = b->r.is_hollow;
+    out->has_ceiling = b->n_lanes > b->r.terms->n_lanes;
+    out->ceiling = b->lane[b->n_lanes - 1].kind;
+    out->rotated_bytes = b->r.rotated_bytes;
+    memcpy(out->is_shared, b->is_shared, sizeof out->is_shared);
+    return RC_OK;
+}
+
+static enum rc bench_open(struct bench *b, struct compute *compute)
+{
+    const struct comm_memory *shown = &b->r.own;
+    int host;
+    enum rc rc;
+
+    assert(b->r.terms->n_lanes <= COMM_MOST_LANES && b->r.terms->most_repeats <= COMM_MOST_REPEATS);
+    TRY(world_host_group(b->r.world, &b->host, &host, &b->n_hosts));
+    plan(b, compute);
+    TRY(comm_values_open(&b->r.values, b->r.terms->type, b->r.world->rank, b->r.world->n_ranks, b->r.terms->root));
+    TRY(open_memory(b));
+    TRY(open_lanes(b, compute));
+    if (!b->out)
+        goto out;
+    TRY(open_results(b));
+    shown = b->r.shared.base ? &b->r.shared : shown;
+    b->out->pages = shown->base ? pages_of(shown->base, shown->n_bytes) : PAGES_SMALL;
+out:
+    return rc;
+}
+
+static void bench_close(struct bench *b)
+{
+    for (int i = 0; i < b->n_lanes; i++)
+        comm_lane_close(&b->state[i]);
+    transport_close(&b->r.line);
+    comm_memory_close(&b->r.own);
+    comm_memory_close(&b->r.input);
+    comm_memory_close(&b->r.shared);
+    comm_memory_close(&b->r.walked);
+    comm_values_close(&b->r.values);
+    world_split_close(&b->host);
+    free(b->took_s);
+}
+
+/* --- one size --- */
+
+static struct comm_repeat repeat_of(struct bench *b, int lane, enum comm_placement placement)
+{
+    return (struct comm_repeat){ &b->state[lane], b->is_shared[lane] ? &b->r.shared : &b->r.own, placement,
+                                 b->n_calls[lane] };
+}
+
+/* Calls that take REPEAT_S together, by what the last repeat took: rank 0 says. */
+static enum rc choose_n_calls(struct bench *b, int lane, double time_s)
+{
+    const int n_most = comm_repeat_most_calls(&b->r);
+    const double n_wanted = ceil(REPEAT_S / time_s);
+
+    b->n_calls[lane] = n_wanted < n_most ? (int)n_wanted : n_most; /* time_s 0: n_most */
+    return world_broadcast(b->r.world, &b->n_calls[lane], sizeof b->n_calls[lane]);
+}
+
+/* Repeats that are not kept: what is done once is done then. */
+static enum rc warm_up(struct bench *b)
+{
+    enum rc rc = RC_OK;
+
+    for (int lane = 0; lane < b->n_lanes; lane++) {
+        const enum comm_placement placement = measures(b, lane, COMM_IN_PLACE) ? COMM_IN_PLACE : COMM_OUT_OF_PLACE;
+        b->n_calls[lane] = 1;
+        for (int i = 0; i < b->n_warmup; i++) {
+            const struct comm_repeat repeat = repeat_of(b, lane, placement);
+            struct comm_repeat_result result;
+            TRY(comm_repeat_run(&result, &b->r, &repeat));
+            TRY(choose_n_calls(b, lane, result.time_s));
+        }
+    }
+out:
+    return rc;
+}
+
+/* B2: the i-th repeat of all. */
+static enum rc take_turns(struct bench *b, int i)
+{
+    enum rc rc = RC_OK;
+
+    for (int k = 0; k < b->n_lanes; k++)
+        for (int p = 0; p < COMM_N_PLACEMENTS; p++) {
+            const int lane = (k + i) % b->n_lanes;
+            const enum comm_placement placement = (enum comm_placement)((p + i) % COMM_N_PLACEMENTS);
+            const struct comm_repeat repeat = repeat_of(b, lane, placement);
+            struct comm_repeat_result result;
+            if (!measures(b, lane, placement))
+                continue;
+            TRY(comm_repeat_run(&result, &b->r, &repeat));
+            if (b->out) {
+                times_of(b, lane, placement)[i] = result.time_s;
+                b->n_wrong[lane][placement] += result.n_wrong;
+            }
+        }
+out:
+    return rc;
+}
+
+static struct interval figure_interval(const struct bench *b, int lane, int placement, int n)
+{
+    double sorted[COMM_MOST_REPEATS];
+
+    memcpy(sorted, times_of(b, lane, placement), (size_t)n * sizeof *sorted);
+    return median_interval(sorted, (size_t)n);
+}
+
+/* Is every interval so narrow that more repeats would say no more? */
+static bool is_settled(const struct bench *b, int n)
+{
+    for (int lane = 0; lane < b->n_lanes; lane++)
+        for (int p = 0; p < COMM_N_PLACEMENTS; p++) {
+            const struct interval i = figure_interval(b, lane, p, n);
+            if (measures(b, lane, (enum comm_placement)p) && !(i.high - i.low <= 2 * NARROW_RATIO * i.mean))
+                return false;
+        }
+    return true;
+}
+
+static void keep_rows(struct bench *b, size_t n_bytes, int n)
+{
+    for (int lane = 0; lane < b->n_lanes; lane++) {
+        struct comm_row *row = &b->out->row[b->out->n_rows++];
+        *row = (struct comm_row){ .lane = lane, .n_bytes = n_bytes, .n_calls = b->n_calls[lane] };
+        for (int p = 0; p < COMM_N_PLACEMENTS; p++) {
+            const struct comm_repeat repeat = repeat_of(b, lane, (enum comm_placement)p);
+            const struct interval i = figure_interval(b, lane, p, n);
+            if (!measures(b, lane, (enum comm_placement)p))
+                continue;
+            row->figure[p] = (struct comm_figure){ .time_s = i.mean,
+                                                   .low_s = i.low,
+                                                   .high_s = i.high,
+                                                   .n_repeats = n,
+                                                   .n_wrong = b->n_wrong[lane][p],
+                                                   .is_checked = comm_repeat_checks(&b->r, &repeat) };
+        }
+    }
+}
+
+/* --- whether it goes on --- */
+
+struct decision { /* of rank 0 */
+    bool size_goes_on, all_goes_on;
+};
+
+/* The first rank's signal of those that have one counts. Collective. */
+static enum rc gather_signal(struct bench *b, int *out)
+{
+    struct world *w = b->r.world;
+    const int own = stop_signal();
+    int *all = w->rank == 0 ? calloc((size_t)w->n_ranks, sizeof *all) : NULL;
+    enum rc rc = RC_OK;
+
+    *out = 0;
+    if (w->rank == 0 && !all)
+        FAIL(RC_NOMEM, "no memory for the signals of %d ranks", w->n_ranks);
+    TRY(world_gather(w, &own, all, sizeof own));
+    for (int r = w->n_ranks - 1; all && r >= 0; r--)
+        *out = all[r] != 0 ? all[r] : *out;
+out:
+    free(all);
+    return rc;
+}
+
+/* n repeats of the size at hand are done, whose time is over at end_s; another size waits, if any does, until then. */
+static enum rc decide(struct bench *b, struct decision *out, int n, double end_s)
+{
+    int signal;
+    enum rc rc;
+
+    TRY(gather_signal(b, &signal));
+    if (b->out) {
+        const bool is_late = !b->r.is_virtual && elapsed_s(b) > end_s;
+        if (signal != 0)
+            b->out->stop_signal = signal;
+        out->all_goes_on = signal == 0 && !(!b->r.is_virtual && elapsed_s(b) > b->r.terms->budget_s);
+        out->size_goes_on =
+            signal == 0 && (n < b->least_repeats || (n < b->most_repeats && !is_late && !is_settled(b, n)));
+    }
+    TRY(world_broadcast(b->r.world, out, sizeof *out));
+out:
+    return rc;
+}
+
+/* --- all sizes --- */
+
+static double weight(const struct bench *b, int first, int end)
+{
+    double sum = 0;
+
+    for (int i = first; i < end; i++)
+        sum += (double)b->r.terms->n_bytes[i] + CALL_BYTES;
+    return sum;
+}
+
+static void tell(const struct bench *b, int size, int n)
+{
+    const struct comm_terms *terms = b->r.terms;
+    const double part = (double)n / b->most_repeats, all = weight(b, 0, terms->n_sizes);
+    const double by_bytes = (weight(b, 0, size) + part * weight(b, size, size + 1)) / all;
+    const double by_time = b->r.is_virtual ? 0 : fmin(elapsed_s(b) / terms->budget_s, 1);
+    char what[96];
+
+    if (!b->out || !terms->progress)
+        return;
+    snprintf(what, sizeof what, "%s of %zu bytes, repeat %d", comm_type_name(terms->type), terms->n_bytes[size], n + 1);
+    terms->progress(terms->arg, fmax(by_bytes, by_time), what);
+}
+
+static enum rc measure_size(struct bench *b, int size, struct decision *next)
+{
+    const struct comm_terms *terms = b->r.terms;
+    const double left_s = terms->budget_s - elapsed_s(b);
+    const double end_s = elapsed_s(b) + left_s * weight(b, size, size + 1) / weight(b, size, terms->n_sizes);
+    int n = 0;
+    enum rc rc;
+
+    b->r.n_elems = terms->n_bytes[size] / sizeof(float);
+    b->r.rotation = comm_rotation_of(terms->n_bytes[size], b->r.rotated_bytes);
+    memset(b->n_wrong, 0, sizeof b->n_wrong);
+    tell(b, size, 0);
+    TRY(warm_up(b));
+    do {
+        TRY(take_turns(b, n++));
+        TRY(decide(b, next, n, end_s));
+        tell(b, size, n);
+    } while (next->size_goes_on);
+    if (b->out) {
+        keep_rows(b, terms->n_bytes[size], n);
+        b->out->n_sizes_done++;
+    }
+out:
+    return rc;
+}
+
+static enum rc measure_all(struct bench *b)
+{
+    const struct comm_terms *terms = b->r.terms;
+    struct decision next = { true, true };
+    int size = 0;
+    enum rc rc = RC_OK;
+
+    b->started_ns = world_now_ns(b->r.world);
+    for (; size < terms->n_sizes && next.all_goes_on; size++)
+        TRY(measure_size(b, size, &next));
+    if (b->out && terms->progress)
+        terms->progress(terms->arg, 1, comm_type_name(terms->type));
+    if (!b->out || size == terms->n_sizes)
+        goto out;
+    if (b->out->stop_signal)
+        snprintf(b->out->ended, sizeof b->out->ended, "stopped by %s", stop_signal_name(b->out->stop_signal));
+    else
+        snprintf(b->out->ended, sizeof b->out->ended, "ended after %.3g s, at the limit of --budget-s %g", elapsed_s(b),
+                 terms->budget_s);
+out:
+    return rc;
+}
+
+enum rc comm_bench(struct comm_results *out, struct world *w, struct compute *compute, const struct comm_terms *terms)
+{
+    struct bench b = { .r = { .terms = terms, .world = w }, .out = w->rank == 0 ? out : NULL };
+    enum rc rc;
+
+    TRY(bench_open(&b, compute));
+    TRY(measure_all(&b));
+    TRY(world_barrier(w)); /* nobody closes while another still sends */
+out:
+    bench_close(&b);
+    return rc;
+}
+
+void comm_results_close(struct comm_results *r)
+{
+    free(r->row);
+    *r = (struct comm_results){ .row = NULL };
+}
+
+const struct comm_row *comm_results_ceiling(const struct comm_results *r, size_t n_bytes)
+{
+    for (int i = 0; i < r->n_rows; i++)
+        if (r->has_ceiling && r->row[i].n_bytes == n_bytes && (i + 1 == r->n_rows || r->row[i + 1].lane == 0))
+            return &r->row[i];
+    return NULL;
+}
+
+enum comm_placement comm_row_main(const struct comm_row *row)
+{
+    return row->figure[COMM_IN_PLACE].n_repeats > 0 ? COMM_IN_PLACE : COMM_OUT_OF_PLACE;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * comm_bench.h - collectives of several algorithms, and what the machine allows them, measured side by side.
+ *
+ * Invariants
+ *   B1  A repeat is some calls one after the other (one, of long ones; as many as take about 1 ms, of short ones),
+ *       begun by all ranks at once. Its time is that of the slowest rank, by the clock that the ranks have in common,
+ *       over the number of calls.
+ *   B2  Repeats of all lanes take turns, and so do in place and out of place: what disturbs one disturbs its
+ *       neighbours. Who begins changes from turn to turn.
+ *   B3  Every element of every call of every repeat is checked, but for a barrier, a ceiling, and where memory is
+ *       hollow; of hot memory what the last call of a repeat leaves. What is checked is not timed, nor is what fills.
+ *   B4  Memory rotates (comm_memory.h): no call finds its data in a cache that holds less than rotated_bytes, neither
+ *       from an earlier call nor from being filled. rotated_bytes 0: the same memory again and again, hot.
+ *   B5  In virtual time a repeat is one call, there are SERIES_SIM_REPEATS, and the copy of out of place, sums and
+ *       ceilings are charged.
+ */
+#ifndef HARNESS_BENCH_COMM_BENCH_H
+#define HARNESS_BENCH_COMM_BENCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/base/pages.h"
+#include "harness/bench/comm_lane.h"
+
+enum { COMM_MOST_LANES = 16, COMM_MOST_REPEATS = 1000 };
+
+enum comm_placement { COMM_IN_PLACE, COMM_OUT_OF_PLACE, COMM_N_PLACEMENTS };
+enum comm_memory_choice {
+    COMM_MEMORY_AUTO, /* shared by a host's ranks where an algorithm can use that (COLL_SHARED), else private */
+    COMM_MEMORY_PRIVATE,
+    COMM_MEMORY_SHARED
+};
+
+struct comm_terms { /* the same on all ranks, but for progress; borrowed */
+    enum comm_type type;
+    int root; /* broadcast */
+    const size_t *n_bytes;
+    int n_sizes;
+    const struct comm_lane *lane;
+    int n_lanes; /* at most COMM_MOST_LANES */
+    const struct transport_ops *transport;
+    int timeout_ms;
+    int least_repeats, most_repeats, n_warmup; /* of each size, lane and placement; least_repeats <= most_repeats */
+    double budget_s;                           /* for all; every size that is begun has least_repeats */
+    size_t rotated_bytes;                      /* B4, of a host */
+    enum comm_memory_choice memory;
+    bool out_of_place; /* that, too */
+    /* Rank 0; NULL: nobody is told. done_ratio: of the work, 0 to 1. */
+    void (*progress)(void *arg, double done_ratio, const char *what);
+    void *arg;
+};
+
+struct comm_figure {
+    double time_s, low_s, high_s; /* median, and its interval (measure/median.h) */
+    int n_repeats;                /* 0: not measured */
+    uint64_t n_wrong;             /* elements, over all ranks and repeats */
+    bool is_checked;
+};
+
+struct comm_row { /* of one lane at one size */
+    int lane;     /* n_lanes: the ceiling */
+    size_t n_bytes;
+    int n_calls;                                  /* of a repeat */
+    struct comm_figure figure[COMM_N_PLACEMENTS]; /* sendrecv: out of place; ceiling, barrier: in place */
+};
+
+struct comm_results {     /* of rank 0 */
+    struct comm_row *row; /* size by size, lane by lane, the ceiling last; owned */
+    int n_rows, n_ranks, n_hosts;
+    bool is_virtual, is_hollow, has_ceiling;
+    enum comm_lane_kind ceiling;         /* ONE_PASS: all ranks share a host; EXCHANGE: they do not */
+    bool is_shared[COMM_MOST_LANES + 1]; /* the memory of a lane */
+    enum pages pages;                    /* of that memory; of shared memory where any is */
+    size_t rotated_bytes;                /* of each rank */
+    int n_sizes_done, stop_signal;
+    char ended[128]; /* why sizes are left out; "": none is */
+};
+
+/* Fewer sizes where a signal came or the budget ended: out says so. Collective. RC_NOMEM; those of transports and
+ * collectives. out holds what was measured before an error, too; comm_results_close(). */
+enum rc comm_bench(struct comm_results *out, struct world *w, struct compute *compute,
+                   const struct comm_terms *terms) MUST_CHECK;
+void comm_results_close(struct comm_results *r); /* of zeroed ones, too */
+/* The ceiling's row of the same size; NULL: none was measured. */
+const struct comm_row *comm_results_ceiling(const struct comm_results *r, size_t n_bytes);
+/* The one that a row is told by: in place, where that was measured. */
+enum comm_placement comm_row_main(const struct comm_row *row);
+/* Bytes that comm_bench() takes on each rank, at most. Pure. */
+size_t comm_bench_bytes(const struct comm_terms *terms, int n_host_ranks);
+
+#endif

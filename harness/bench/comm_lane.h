@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * comm_lane.h - one of what is measured side by side: an algorithm, the bare transport, a barrier, or a ceiling; and
+ * one call of it, the part that is timed.
+ */
+#ifndef HARNESS_BENCH_COMM_LANE_H
+#define HARNESS_BENCH_COMM_LANE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "harness/bench/comm_type.h"
+
+struct collective;
+struct collective_ops;
+struct compute;
+struct share;
+struct transport;
+struct transport_ops;
+struct world;
+
+enum comm_lane_kind {
+    COMM_LANE_REDUCER,  /* a collective of an algorithm */
+    COMM_LANE_EXCHANGE, /* bare transport: to rank + 1, and from rank - 1 at once */
+    COMM_LANE_BARRIER,  /* allreduce/barrier.h */
+    COMM_LANE_ONE_PASS, /* comm_ceiling.h */
+};
+
+struct comm_lane { /* the same on all ranks; borrowed */
+    const char *name;
+    enum comm_lane_kind kind;
+    const struct collective_ops *ops; /* of a reducer; else NULL */
+    const void *opts;                 /* of its module; NULL: it has none */
+};
+
+struct comm_lane_env { /* borrowed; outlives the lane */
+    enum comm_type type;
+    int root;
+    struct world *world;
+    const struct transport_ops *transport;
+    struct compute *compute;
+    struct share *share; /* in which data will be; NULL: private memory, or none */
+    size_t max_elems;
+    int timeout_ms;
+    bool is_virtual;
+};
+
+struct comm_lane_state {
+    const struct comm_lane *lane;
+    const struct comm_lane_env *env;
+    struct transport *transport; /* of this lane alone */
+    struct collective *collective;
+};
+
+struct comm_data {      /* of one call */
+    float *result;      /* [n_elems]: what a collective works on, or what comes in; NULL: hollow */
+    const float *input; /* [n_elems]: what is copied into the result first, or goes out; NULL: nothing is copied */
+    size_t n_elems;
+    bool copies; /* out of place: the copy counts, though it be hollow */
+};
+
+/* Collective. Errors: those of transport and collective; it can be closed. */
+enum rc comm_lane_open(struct comm_lane_state *out, const struct comm_lane *lane,
+                       const struct comm_lane_env *env) MUST_CHECK;
+void comm_lane_close(struct comm_lane_state *s); /* of a zeroed one, too */
+/* Out of place: what this rank brings is copied into the result, then the collective works there. Charged in virtual
+ * time. Collective. */
+enum rc comm_lane_call(struct comm_lane_state *s, const struct comm_data *data) MUST_CHECK;
+/* Behind the last of some calls, before a clock is read: what was computed has taken its time. */
+enum rc comm_lane_end(struct comm_lane_state *s) MUST_CHECK;
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* comm_repeat.c - see comm_repeat.h. */
+#include "harness/bench/comm_repeat.h"
+
+#include <stdlib.h>
+
+#include "allreduce/barrier.h"
+#include "harness/world/world.h"
+
+/* The same block again and again. */
+static bool is_hot(const struct comm_repeats *r)
+{
+    return r->rotated_bytes == 0;
+}
+
+int comm_repeat_most_calls(const struct comm_repeats *r)
+{
+    if (r->is_virtual)
+        return 1;
+    if (!is_hot(r) || r->terms->type == COMM_BARRIER)
+        return r->terms->type == COMM_BARRIER ? COMM_MOST_BLOCKS : r->rotation.n_blocks;
+    const int n_told = comm_values_most_times(&r->values);
+    return n_told < COMM_MOST_BLOCKS ? n_told : COMM_MOST_BLOCKS;
+}
+
+/* Does data come from elsewhere, a copy or a message? */
+static bool has_input(const struct comm_repeats *r, const struct comm_repeat *of)
+{
+    return of->placement == COMM_OUT_OF_PLACE || r->terms->type == COMM_SENDRECV ||
+           of->lane->lane->kind == COMM_LANE_EXCHANGE;
+}
+
+bool comm_repeat_checks(const struct comm_repeats *r, const struct comm_repeat *of)
+{
+    const enum comm_lane_kind kind = of->lane->lane->kind;
+
+    return !r->is_hollow &&
+           (kind == COMM_LANE_REDUCER || (kind == COMM_LANE_EXCHANGE && r->terms->type == COMM_SENDRECV));
+}
+
+static struct comm_data data_of(const struct comm_repeats *r, const struct comm_repeat *of, int i)
+{
+    const size_t block = r->n_used + (is_hot(r) ? 0 : (size_t)i);
+
+    return (struct comm_data){ .result = comm_memory_block(of->memory, r->rotation, block),
+                               .input = has_input(r, of) ? comm_memory_block(&r->input, r->rotation, block) : NULL,
+                               .n_elems = r->n_elems,
+                               .copies = of->placement == COMM_OUT_OF_PLACE };
+}
+
+/* Calls that differ in what they bring: of hot memory all bring the same. */
+static int n_distinct(const struct comm_repeats *r, const struct comm_repeat *of)
+{
+    return is_hot(r) ? 1 : of->n_calls;
+}
+
+static void fill(const struct comm_repeats *r, const struct comm_repeat *of)
+{
+    for (int i = 0; !r->is_hollow && r->n_elems > 0 && i < n_distinct(r, of); i++) {
+        const struct comm_data data = data_of(r, of, i);
+        float *brought =
+            has_input(r, of) ? comm_memory_block(&r->input, r->rotation, r->n_used + (size_t)i) : data.result;
+        comm_values_fill(&r->values, brought, r->n_elems, r->n_calls + (uint64_t)i);
+        if (has_input(r, of))
+            comm_values_poison(data.result, r->n_elems);
+    }
+    comm_memory_walk(&r->walked);
+}
+
+static uint64_t count_wrong(const struct comm_repeats *r, const struct comm_repeat *of)
+{
+    const int n_times = is_hot(r) && !has_input(r, of) ? of->n_calls : 1;
+    uint64_t n_wrong = 0;
+
+    for (int i = 0; comm_repeat_checks(r, of) && i < n_distinct(r, of); i++) {
+        const struct comm_data data = data_of(r, of, i);
+        n_wrong += comm_values_wrong(&r->values, data.result, r->n_elems, r->n_calls + (uint64_t)i, n_times);
+    }
+    return n_wrong;
+}
+
+/* All ranks leave as nearly at once as messages allow: world_barrier() alone may wake them 0.1 ms apart. */
+static enum rc align(struct comm_repeats *r)
+{
+    enum rc rc;
+
+    TRY(world_barrier(r->world));
+    if (r->line)
+        TRY(barrier_run(r->line, r->terms->timeout_ms));
+out:
+    return rc;
+}
+
+enum rc comm_repeat_gather(struct comm_repeat_result *out, struct world *w, const struct comm_repeat_result *own)
+{
+    struct comm_repeat_result *all = w->rank == 0 ? malloc((size_t)w->n_ranks * sizeof *all) : NULL;
+    enum rc rc = RC_OK;
+
+    *out = *own;
+    if (w->rank == 0 && !all)
+        FAIL(RC_NOMEM, "no memory for the times of %d ranks", w->n_ranks);
+    TRY(world_gather(w, own, all, sizeof *own));
+    for (int i = 1; all && i < w->n_ranks; i++) {
+        out->time_s = all[i].time_s > out->time_s ? all[i].time_s : out->time_s;
+        out->n_wrong += all[i].n_wrong;
+    }
+out:
+    free(all);
+    return rc;
+}
+
+enum rc comm_repeat_run(struct comm_repeat_result *out, struct comm_repeats *r, const struct comm_repeat *of)
+{
+    struct comm_repeat_result own;
+    enum rc rc;
+
+    fill(r, of);
+    TRY(align(r));
+    const uint64_t started_ns = world_now_ns(r->world);
+    for (int i = 0; i < of->n_calls; i++) {
+        const struct comm_data data = data_of(r, of, i);
+        TRY(comm_lane_call(of->lane, &data));
+    }
+    TRY(comm_lane_end(of->lane));
+    own.time_s = 1e-9 * (double)(world_now_ns(r->world) - started_ns) / of->n_calls;
+    own.n_wrong = count_wrong(r, of);
+    TRY(comm_repeat_gather(out, r->world, &own));
+    r->n_used += (size_t)n_distinct(r, of);
+    r->n_calls += (uint64_t)of->n_calls;
+out:
+    return rc;
+}

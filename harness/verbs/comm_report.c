@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* comm_report.c - see comm_report.h. Widths and titles are those of nccl-tests' common.cu. */
+#include "harness/verbs/comm_report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/base/file.h"
+#include "harness/report/chart.h"
+#include "harness/report/manifest.h"
+
+enum { DATA_PATH_BYTES = 2 * CHART_PATH_BYTES + 8 };
+
+static const char *lane_name(const struct comm_about *about, int lane)
+{
+    return lane < about->terms->n_lanes                    ? about->terms->lane[lane].name
+           : about->results->ceiling == COMM_LANE_ONE_PASS ? "memory"
+                                                           : "link";
+}
+
+static bool is_ceiling(const struct comm_about *about, const struct comm_row *row)
+{
+    return row->lane == about->terms->n_lanes;
+}
+
+uint64_t comm_wrong_count(const struct comm_results *r)
+{
+    uint64_t n_wrong = 0;
+
+    for (int i = 0; i < r->n_rows; i++)
+        for (int p = 0; p < COMM_N_PLACEMENTS; p++)
+            n_wrong += r->row[i].figure[p].n_wrong;
+    return n_wrong;
+}
+
+double comm_algbw_bytes_per_s(const struct comm_row *row, enum comm_placement placement)
+{
+    return (double)row->n_bytes / row->figure[placement].time_s;
+}
+
+/* Of a link's ceiling its own: what one way carries. */
+static double factor_of(const struct comm_about *about, const struct comm_row *row)
+{
+    const bool is_link = is_ceiling(about, row) && about->results->ceiling == COMM_LANE_EXCHANGE;
+
+    return comm_bus_factor(is_link ? COMM_SENDRECV : about->terms->type, about->results->n_ranks);
+}
+
+double comm_busbw_bytes_per_s(const struct comm_about *about, const struct comm_row *row, enum comm_placement placement)
+{
+    return comm_algbw_bytes_per_s(row, placement) * factor_of(about, row);
+}
+
+static size_t counted_elems(const struct comm_about *about, const struct comm_row *row)
+{
+    return comm_counted_elems(about->terms->type, row->n_bytes / sizeof(float), about->results->n_ranks);
+}
+
+/* nccl-tests' word for what is not reduced, and its -1 for what has no root. */
+static const char *operation_of(const struct comm_about *about)
+{
+    static const char *const operation_keys[] = { "none", "sum" };
+
+    return operation_keys[comm_sums(about->terms->type)];
+}
+
+static int root_of(const struct comm_about *about)
+{
+    return about->terms->type == COMM_BROADCAST ? about->terms->root : -1;
+}
+
+static const char *memory_of(const struct comm_about *about, int lane)
+{
+    static const char *const memory_keys[] = { "none", "private", "shared" };
+    const bool has_none = about->results->is_hollow || about->terms->type == COMM_BARRIER;
+
+    return memory_keys[has_none ? 0 : 1 + about->results->is_shared[lane]];
+}
+
+/* --- blocks --- */
+
+static void print_figure(FILE *to, const struct comm_about *about, const struct comm_row *row,
+                         enum comm_placement placement)
+{
+    const struct comm_figure *f = &row->figure[placement];
+    const double time_us = f->time_s * 1e6;
+    char wrong[24] = "N/A";
+
+    if (f->n_repeats == 0) {
+        fprintf(to, "  %7s  %6s  %6s  %5s", "N/A", "N/A", "N/A", "N/A");
+        return;
+    }
+    if (f->is_checked)
+        snprintf(wrong, sizeof wrong, "%" PRIu64, f->n_wrong);
+    fprintf(to, "  %7.*f  %6.2f  %6.2f  %5s",
+            time_us >= 10000 ? 0
+            : time_us >= 100 ? 1
+                             : 2,
+            time_us, comm_algbw_bytes_per_s(row, placement) * 1e-9,
+            comm_busbw_bytes_per_s(about, row, placement) * 1e-9, wrong);
+}
+
+static void print_titles(FILE *to)
+{
+    fprintf(to, "#\n# %10s  %12s  %8s  %6s  %6s           out-of-place                       in-place          \n", "",
+            "", "", "", "");
+    fprintf(to, "# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s %6s  %7s  %6s  %6s %6s\n", "size", "count", "type", "redop",
+            "root", "time", "algbw", "busbw", "#wrong", "time", "algbw", "busbw", "#wrong");
+    fprintf(to, "# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s  %5s  %7s  %6s  %6s  %5s\n", "(B)", "(elements)", "", "",
+            "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", "");
+}
+
+static void print_rows(FILE *to, const struct comm_about *about, int lane)
+{
+    const struct comm_results *r = about->results;
+    double sum = 0;
+    uint64_t n_wrong = 0;
+    int n_figures = 0, n_checked = 0;
+
+    for (int i = 0; i < r->n_rows; i++) {
+        const struct comm_row *row = &r->row[i];
+        if (row->lane != lane)
+            continue;
+        fprintf(to, "%12zu  %12zu  %8s  %6s  %6d", row->n_bytes, counted_elems(about, row), "float",
+                operation_of(about), root_of(about));
+        print_figure(to, about, row, COMM_OUT_OF_PLACE);
+        print_figure(to, about, row, COMM_IN_PLACE);
+        fputc('\n', to);
+        for (int p = 0; p < COMM_N_PLACEMENTS; p++)
+            if (row->figure[p].n_repeats > 0) {
+                sum += comm_busbw_bytes_per_s(about, row, (enum comm_placement)p);
+                n_wrong += row->figure[p].n_wrong;
+                n_checked += row->figure[p].is_checked;
+                n_figures++;
+            }
+    }
+    if (n_checked > 0)
+        fprintf(to, "# Out of bounds values : %" PRIu64 " %s\n", n_wrong, n_wrong ? "FAILED" : "OK");
+    else
+        fputs("# Out of bounds values : N/A, nothing was checked\n", to);
+    fprintf(to, "# Avg bus bandwidth    : %g\n#\n", n_figures ? sum * 1e-9 / n_figures : 0.0);
+}
+
+static void print_lane(FILE *to, const struct comm_about *about, int lane)
+{
+    const struct comm_results *r = about->results;
+
+    fprintf(to, "# %s by %s: %d ranks on %d host%s, world %s, transport %s, compute %s, memory %s\n",
+            comm_type_name(about->terms->type), lane_name(about, lane), r->n_ranks, r->n_hosts,
+            r->n_hosts == 1 ? "" : "s", about->world, about->transport, about->compute, memory_of(about, lane));
+    print_titles(to);
+    print_rows(to, about, lane);
+}
+
+/* --- beside the ceiling --- */
+
+static void print_size(FILE *to, const struct comm_about *about, const struct comm_row *ceiling, int first)
+{
+    const struct comm_results *r = about->results;
+    const double limit = comm_busbw_bytes_per_s(about, ceiling, COMM_IN_PLACE);
+
+    fprintf(to, "# %10zu  %11.4g", ceiling->n_bytes, limit * 1e-9);
+    for (int i = first; i < r->n_rows && &r->row[i] != ceiling; i++) {
+        const double busbw = comm_busbw_bytes_per_s(about, &r->row[i], comm_row_main(&r->row[i]));
+        fprintf(to, "  %9.4g %3.0f %%", busbw * 1e-9, 100 * busbw / limit);
+    }
+    fputc('\n', to);
+}
+
+static void print_ceiling(FILE *to, const struct comm_about *about)
+{
+    const struct comm_results *r = about->results;
+    const int n_lanes = about->terms->n_lanes;
+
+    if (!r->has_ceiling || r->n_rows == 0)
+        return;
+    fprintf(to, "# Bus bandwidth in GB/s, and its part of the ceiling: %s\n",
+            r->ceiling == COMM_LANE_ONE_PASS
+                ? "memory, each input read once and each output written once, by all ranks at once"
+                : "links, the bare transport from each rank to the next, around all");
+    fprintf(to, "# %10s  %11s", "size (B)", "ceiling");
+    for (int lane = 0; lane < n_lanes; lane++)
+        fprintf(to, "  %15.15s", lane_name(about, lane));
+    fputc('\n', to);
+    for (int i = 0; i < r->n_rows; i++)
+        if (is_ceiling(about, &r->row[i]))
+            print_size(to, about, &r->row[i], i - n_lanes);
+    fputs("#\n", to);
+}
+
+static void print_memory(FILE *to, const struct comm_about *about)
+{
+    const struct comm_results *r = about->results;
+
+    if (r->is_hollow || about->terms->type == COMM_BARRIER)
+        return;
+    if (r->is_virtual || r->rotated_bytes == 0)
+        fprintf(to, "# Memory: %s\n", r->is_virtual ? "time is virtual" : "hot, the same again and again");
+    else
+        fprintf(
+            to,
+            "# Memory: %s pages, rotated: %zu bytes of each rank, %zu of a host, whose last-level caches hold %zu\n",
+            pages_text(r->pages), r->rotated_bytes, about->terms->rotated_bytes, about->cache_bytes);
+}
+
+enum rc comm_print(FILE *to, const struct comm_about *about)
+{
+    for (int lane = 0; lane < about->terms->n_lanes; lane++)
+        print_lane(to, about, lane);
+    print_ceiling(to, about);
+    print_memory(to, about);
+    for (int i = 0; i < about->n_left_out; i++)
+        fprintf(to, "# Left out: %s\n", about->left_out[i]);
+    if (about->results->ended[0])
+        fprintf(to, "# Sizes are missing, %d of %d: %s\n", about->terms->n_sizes - about->results->n_sizes_done,
+                about->terms->n_sizes, about->results->ended);
+    return fflush(to) == 0 ? RC_OK : rc_raise(RC_IO, "the table cannot be written");
+}
+
+/* --- records --- */
+
+/* Keys of "" (the row's own) or "out_of_place_". */
+static void record_figure(struct record *to, const struct comm_about *about, const struct comm_row *row,
+                          enum comm_placement placement, const char *prefix)
+{
+    const struct comm_figure *f = &row->figure[placement];
+    const bool is_measured = f->n_repeats > 0;
+    const double factor_bytes = (double)row->n_bytes * factor_of(about, row);
+    const struct {
+        const char *key;
+        double value;
+    } real[] = { { "time_s", f->time_s },
+                 { "time_low_s", f->low_s },
+                 { "time_high_s", f->high_s },
+                 { "algbw_bytes_per_s", comm_algbw_bytes_per_s(row, placement) },
+                 { "busbw_bytes_per_s", factor_bytes / f->time_s },
+                 { "busbw_low_bytes_per_s", factor_bytes / f->high_s },
+                 { "busbw_high_bytes_per_s", factor_bytes / f->low_s } };
+    char key[64];
+
+    for (size_t i = 0; i < sizeof real / sizeof *real; i++) {
+        snprintf(key, sizeof key, "%s%s", prefix, real[i].key);
+        record_f64(to, key, is_measured ? real[i].value : NAN);
+    }
+    snprintf(key, sizeof key, "%srepeats_count", prefix);
+    record_i64(to, key, f->n_repeats);
+    snprintf(key, sizeof key, "%swrong_count", prefix);
+    if (f->is_checked)
+        record_u64(to, key, f->n_wrong);
+    else
+        record_null(to, key);
+}
+
+static void record_ceiling(struct record *to, const struct comm_about *about, const struct comm_row *row)
+{
+    const struct comm_row *ceiling = comm_results_ceiling(about->results, row->n_bytes);
+    const double limit = ceiling ? comm_busbw_bytes_per_s(about, ceiling, COMM_IN_PLACE) : NAN;
+
+    record_text(to, "ceiling", ceiling ? lane_name(about, ceiling->lane) : NULL);
+    record_f64(to, "ceiling_busbw_bytes_per_s", limit);
+    record_f64(to, "of_ceiling_ratio", comm_busbw_bytes_per_s(about, row, comm_row_main(row)) / limit);
+}
+
+static enum rc write_row(struct report *to, const struct comm_about *about, const struct comm_row *row)
+{
+    const struct comm_results *r = about->results;
+    const enum comm_placement main = comm_row_main(row);
+    struct record *record = NULL;
+    enum rc rc;
+
+    TRY(record_open(&record, is_ceiling(about, row) ? "ceiling" : "row"));
+    record_text(record, "type", comm_type_name(about->terms->type));
+    record_text(record, is_ceiling(about, row) ? "ceiling" : "reducer", lane_name(about, row->lane));
+    record_text(record, "world", about->world);
+    record_text(record, "transport", about->transport);
+    record_text(record, "compute", about->compute);
+    record_i64(record, "ranks_count", r->n_ranks);
+    record_i64(record, "hosts_count", r->n_hosts);
+    record_u64(record, "bytes_count", row->n_bytes);
+    record_u64(record, "elements_count", counted_elems(about, row));
+    record_text(record, "element_type", "float");
+    record_text(record, "operation", operation_of(about));
+    record_i64(record, "root_rank", root_of(about));
+    record_text(record, "memory", memory_of(about, row->lane));
+    record_u64(record, "rotated_bytes", r->rotated_bytes);
+    record_i64(record, "calls_per_repeat_count", row->n_calls);
+    record_text(record, "placement", main == COMM_IN_PLACE ? "in place" : "out of place");
+    record_figure(record, about, row, main, "");
+    if (!is_ceiling(about, row)) {
+        record_figure(record, about, row, COMM_OUT_OF_PLACE, "out_of_place_");
+        record_ceiling(record, about, row);
+    }
+    TRY(report_write(to, record));
+out:
+    record_close(&record);
+    return rc;
+}
+
+enum rc comm_write(const struct comm_about *about, const struct record *manifest, const char *path)
+{
+    struct report *report = NULL;
+    enum rc rc;
+
+    TRY(report_open(&report, path));
+    TRY(report_write(report, manifest));
+    for (int i = 0; i < about->results->n_rows; i++)
+        TRY(write_row(report, about, &about->results->row[i]));
+    TRY(report_commit(report));
+out:
+    report_close(&report);
+    return rc;
+}
+
+/* --- the chart --- */
+
+enum rc comm_check_chart(const char *path)
+{
+    char dir[CHART_PATH_BYTES], name[CHART_PATH_BYTES];
+
+    if (!chart_split_path(path, dir, name))
+        return rc_raise(RC_INVAL, "--chart %.200s: a name that ends in .png or .svg would be right", path);
+    if (access(dir, W_OK | X_OK) != 0)
+        return rc_raise(RC_INVAL, "--chart %.200s: the folder cannot be written", path);
+    if (!chart_available())
+        return rc_raise(RC_UNSUPPORTED, "--chart %.200s: needs gnuplot, which cannot be started (Debian: gnuplot-nox)",
+                        path);
+    return RC_OK;
+}
+
+static enum rc write_points(const struct comm_about *about, const char *path)
+{
+    const struct comm_results *r = about->results;
+    struct atomic_file file = { 0 };
+    enum rc rc;
+
+    TRY(atomic_file_open(&file, path));
+    fputs("line\tkind\tbytes\tgb_per_s\tlow\thigh\n", file.stream);
+    for (int i = 0; i < r->n_rows; i++) {
+        const struct comm_row *row = &r->row[i];
+        const enum comm_placement main = comm_row_main(row);
+        const double gb = 1e-9 * (double)row->n_bytes * factor_of(about, row);
+        fprintf(file.stream, "%s\t%s\t%zu\t%.9g\t%.9g\t%.9g\n", lane_name(about, row->lane),
+                is_ceiling(about, row) ? "ceiling" : "measured", row->n_bytes, gb / row->figure[main].time_s,
+                gb / row->figure[main].high_s, gb / row->figure[main].low_s);
+    }
+    TRY(atomic_file_commit(&file));
+out:
+    atomic_file_discard(&file);
+    return rc;
+}
+
+enum rc comm_draw(const struct comm_about *about, const char *path)
+{
+    const struct comm_results *r = about->results;
+    char dir[CHART_PATH_BYTES], name[CHART_PATH_BYTES], data[DATA_PATH_BYTES], machine[256], cpu[128] = "";
+    enum rc rc;
+
+    if (!chart_split_path(path, dir, name))
+        FAIL(RC_INVAL, "--chart %.200s: a name that ends in .png or .svg would be right", path);
+    snprintf(data, sizeof data, "%s/%s.tsv", dir, name);
+    TRY(write_points(about, data));
+    if (!r->is_virtual)
+        manifest_cpu_model(cpu, sizeof cpu);
+    snprintf(machine, sizeof machine, "%d ranks on %d host%s, world %s, transport %s, %s%s%s", r->n_ranks, r->n_hosts,
+             r->n_hosts == 1 ? "" : "s", about->world, about->transport,
+             r->is_virtual           ? "virtual time"
+             : r->rotated_bytes == 0 ? "hot memory"
+                                     : "rotated memory",
+             cpu[0] ? ", " : "", cpu);
+    const struct chart_var var[] = { { "model", comm_type_name(about->terms->type) }, { "machine", machine } };
+    TRY(chart_draw("busbw", data, dir, name, var, 2));
+out:
+    return rc;
+}

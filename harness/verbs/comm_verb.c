@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* comm_verb.c - gradmark comm: how long collectives take, by which algorithm, and what the machine would allow. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "allreduce/collective_list.h"
+#include "harness/base/file.h"
+#include "harness/base/host_memory.h"
+#include "harness/base/text.h"
+#include "harness/bench/byte_sizes.h"
+#include "harness/bench/comm_bench.h"
+#include "harness/exchange/collective.h"
+#include "harness/report/manifest.h"
+#include "harness/report/progress.h"
+#include "harness/verbs/comm_report.h"
+#include "harness/verbs/machine.h"
+#include "harness/verbs/verb.h"
+#include "harness/world/caches.h"
+#include "harness/world/stop.h"
+#include "harness/world/wait.h"
+
+enum { MESSAGE_LIMIT_MS = 240000, PROGRESS_PARTS = 1000, MOST_NAMES = 64, REASON_BYTES = 256 };
+
+#define MOST_BYTES ((size_t)1 << 34)          /* of a size */
+#define UNKNOWN_CACHE_BYTES ((size_t)1 << 26) /* where the system does not tell of its caches */
+#define PROGRESS_NS UINT64_C(100000000)
+
+struct comm_opts {
+    const char *reducer, *bytes, *memory, *json, *chart;
+    uint64_t root, repeats, warmup, rotate_bytes;
+    double budget_s;
+    bool hot, out_of_place;
+    struct machine_opts machine;
+    union module_values modules;
+};
+
+static const struct module_kind *const kinds[] = { &collective_kind, NULL };
+
+static const struct opt table[] = {
+    { "reducer", OPT_LIST, OPT_AT_(struct comm_opts, reducer, const char *), "all", 0, 0, "", "all",
+      "algorithms, measured in turns; all: those that have this type and run in this world; which are left out, and "
+      "why, "
+      "is told",
+      &collective_kind, NULL },
+    OPT_TEXT_(struct comm_opts, bytes, "bytes", "4:64Mi:x4", "SIZE,...",
+              "sizes, whole floats, and sweeps of them: 4:1Gi:x4 is 4, 16, 64, ... to 1 GiB, 4:1Gi doubles"),
+    OPT_U64_(struct comm_opts, root, "root", "0", 0, 1 << 20, "rank", "who has the data of a broadcast"),
+    OPT_U64_(struct comm_opts, repeats, "repeats", "100", 1, COMM_MOST_REPEATS, "repeats",
+             "of each size and algorithm at most; 10 (or as many) at least, then until all intervals are narrower than "
+             "+-2 %; in sim 2"),
+    OPT_U64_(struct comm_opts, warmup, "warmup", "3", 1, 100, "repeats", "that are not kept; in sim none"),
+    OPT_F64_(struct comm_opts, budget_s, "budget-s", "60", 0.1, 1e6, "s",
+             "for all sizes together; one that has begun takes its 10 repeats all the same, and those that have not "
+             "begun by then are left out, which is told"),
+    OPT_U64_(struct comm_opts, rotate_bytes, "rotate-bytes", "", 1, 1ULL << 36, "bytes",
+             "memory of a host's ranks that calls go through in turn, and that is read before each repeat, so that no "
+             "data lies in a cache; without it: twice what the last-level caches hold"),
+    OPT_BOOL_(struct comm_opts, hot, "hot", "false", "the same memory again and again, as caches keep it"),
+    OPT_BOOL_(struct comm_opts, out_of_place, "out-of-place", "true",
+              "measure that, too: our collectives work in place, so it is the copy of what a rank brings into the "
+              "result, and then the same; half of the time"),
+    OPT_CHOICE_(struct comm_opts, memory, "memory", "auto", "auto|private|shared",
+                "of data; auto: shared by a host's ranks for algorithms that can use that, else private"),
+    OPT_TEXT_(struct comm_opts, json, "json", "", "FILE", "write a manifest, then a record for each row"),
+    OPT_TEXT_(struct comm_opts, chart, "chart", "", "FILE.png",
+              "draw bus bandwidth over bytes, beside the ceiling, as .png and .svg; its data beside them, as .tsv"),
+    OPT_END_,
+};
+
+static const struct verb_group groups[] = { { "comm", table, 0 },
+                                            { "who measures", machine_opt_table, offsetof(struct comm_opts, machine) },
+                                            { NULL, NULL, 0 } };
+
+struct run { /* shared by the ranks of this process */
+    const struct comm_opts *opts;
+    struct machine machine;
+    size_t n_bytes[BYTE_SIZES_MAX];
+    struct comm_lane lane[COMM_MOST_LANES];
+    char left_out[MOST_NAMES][REASON_BYTES];
+    int n_left_out;
+    size_t cache_bytes;
+    struct comm_terms terms;
+    struct comm_results results;
+    struct progress progress;
+    bool has_progress;
+    uint64_t shown_ns;
+};
+
+/* --- what is measured --- */
+
+/* RC_OK: it can; else why not. */
+static enum rc check_reducer(const struct collective_ops *ops, const struct run *run)
+{
+    const struct job_facts facts = { .n_workers = run->machine.n_ranks };
+    const void *opts = module_options(&run->opts->modules, kinds, &ops->module);
+    enum rc rc;
+
+    TRY(collective_require(&collective_kind, ops, comm_collective_type(run->terms.type)));
+    TRY(module_check_world(&collective_kind, &ops->module, &world_kind, &run->machine.world->module));
+    if (ops->module.caps & COLL_DEVICE)
+        FAIL(RC_UNSUPPORTED, "reducer %s sums in the memory of GPUs; comm measures in that of the host",
+             ops->module.name);
+    if (ops->module.check)
+        TRY(ops->module.check(opts, &facts));
+out:
+    return rc;
+}
+
+static void leave_out(struct run *run, const char *why)
+{
+    if (run->n_left_out < MOST_NAMES)
+        snprintf(run->left_out[run->n_left_out++], REASON_BYTES, "%s", why);
+}
+
+static enum rc add_reducer(struct run *run, const struct collective_ops *ops)
+{
+    for (int i = 0; i < run->terms.n_lanes; i++)
+        if (run->lane[i].ops == ops)
+            return rc_raise(RC_INVAL, "--reducer %s: names %s twice; once would be right", run->opts->reducer,
+                            ops->module.name);
+    if (run->terms.n_lanes == COMM_MOST_LANES)
+        return rc_raise(RC_INVAL, "--reducer %s: these are more than %d; fewer would be right", run->opts->reducer,
+                        COMM_MOST_LANES);
+    run->lane[run->terms.n_lanes++] =
+        (struct comm_lane){ .name = ops->module.name,
+                            .kind = COMM_LANE_REDUCER,
+                            .ops = ops,
+                            .opts = module_options(&run->opts->modules, kinds, &ops->module) };
+    return RC_OK;
+}
+
+/* Each that can run here. */
+static enum rc add_all(struct run *run)
+{
+    const char *name;
+    enum rc rc = RC_OK;
+
+    for (int i = 0; (name = module_name(&collective_kind, i)); i++) {
+        const struct collective_ops *ops = NULL;
+        if (collective_find(&ops, &collective_kind, name) == RC_OK && check_reducer(ops, run) == RC_OK) {
+            TRY(add_reducer(run, ops));
+            continue;
+        }
+        leave_out(run, rc_message());
+        rc_clear();
+    }
+    if (run->terms.n_lanes == 0)
+        FAIL(RC_UNSUPPORTED, "--reducer all: none can run: %s", run->n_left_out ? run->left_out[0] : "there is none");
+out:
+    return rc;
+}
+
+static enum rc add_named(struct run *run)
+{
+    const char *rest = run->opts->reducer;
+    char name[64];
+    enum rc rc = RC_OK;
+
+    while (text_next(&rest, name, sizeof name)) {
+        const struct collective_ops *ops = NULL;
+        if (strcmp(name, "all") == 0)
+            FAIL(RC_INVAL, "--reducer %s: all are all; all alone, or names alone, would be right", run->opts->reducer);
+        TRY(rc_prefix(collective_find(&ops, &collective_kind, name), "--reducer %s: ", run->opts->reducer));
+        TRY(rc_prefix(check_reducer(ops, run), "--reducer %s: ", run->opts->reducer));
+        TRY(add_reducer(run, ops));
+    }
+out:
+    return rc;
+}
+
+static enum rc add_lanes(struct run *run)
+{
+    const enum comm_type type = run->terms.type;
+
+    if (comm_collective_type(type))
+        return strcmp(run->opts->reducer, "all") == 0 ? add_all(run) : add_named(run);
+    run->lane[run->terms.n_lanes++] = type == COMM_BARRIER
+                                          ? (struct comm_lane){ .name = "dissemination", .kind = COMM_LANE_BARRIER }
+                                          : (struct comm_lane){ .name = "transport", .kind = COMM_LANE_EXCHANGE };
+    return RC_OK;
+}
+
+/* --- all that can be wrong with the input --- */
+
+/* What a type has no use for is refused, not passed over. */
+static enum rc check_use(const struct verb_call *call, enum comm_type type)
+{
+    static const struct {
+        const char *option;
+        unsigned types; /* bits 1 << comm_type: that have no use for it */
+        const char *why;
+    } useless[] = {
+        { "root", ~(1u << COMM_BROADCAST), "only a broadcast has one" },
+        { "reducer", 1u << COMM_BARRIER | 1u << COMM_SENDRECV, "it is not done by a reducer; leave it out" },
+        { "bytes", 1u << COMM_BARRIER, "a barrier moves none; leave it out" },
+        { "rotate-bytes", 1u << COMM_BARRIER, "a barrier moves no data; leave it out" },
+        { "hot", 1u << COMM_BARRIER, "a barrier moves no data; leave it out" },
+        { "chart", 1u << COMM_BARRIER, "a barrier has no bandwidth; leave it out" },
+        { "memory", 1u << COMM_BARRIER | 1u << COMM_SENDRECV, "it is a reducer's; leave it out" },
+        { "out-of-place", 1u << COMM_BARRIER | 1u << COMM_SENDRECV, "it is a reducer's; leave it out" },
+    };
+
+    for (size_t i = 0; i < sizeof useless / sizeof *useless; i++)
+        if (useless[i].types >> type & 1 && verb_given(call, useless[i].option))
+            return rc_raise(RC_INVAL, "--%s of %s: %s", useless[i].option, comm_type_name(type), useless[i].why);
+    if (verb_given(call, "rotate-bytes") && ((const struct comm_opts *)call->opts)->hot)
+        return rc_raise(RC_INVAL, "--rotate-bytes: and --hot say two things; one of them would be right");
+    return RC_OK;
+}
+
+/* Options of reducers that are not measured (module.U2). */
+static enum rc check_modules(const struct verb_call *call, const struct run *run)
+{
+    for (int g = 0; g < call->n_groups; g++) {
+        const struct opt_group *group = &call->group[g];
+        bool is_used = !group->module || group->given == 0;
+        for (int i = 0; i < run->terms.n_lanes; i++)
+            is_used = is_used || (run->lane[i].ops && &run->lane[i].ops->module == group->module);
+        if (!is_used)
+            return rc_raise(RC_INVAL,
+                            "--%s...: are options of reducer %s, which is not measured; --reducer %s would be right",
+                            group->module->name, group->module->name, group->module->name);
+    }
+    return RC_OK;
+}
+
+static enum rc check_files(const struct comm_opts *o)
+{
+    enum rc rc = RC_OK;
+
+    if (strcmp(o->json, "-") == 0)
+        FAIL(RC_INVAL, "--json -: name a file for the records; the table goes to standard output");
+    TRY(file_of_option(file_check_writable(o->json), "json"));
+    if (o->chart[0])
+        TRY(comm_check_chart(o->chart));
+out:
+    return rc;
+}
+
+/* Ranks whose memory is this host's; 0: not known. */
+static int n_ranks_here(const struct run *run)
+{
+    return run->machine.world->module.caps & WORLD_LAUNCHED ? world_launcher().n_host_ranks : run->machine.n_ranks;
+}
+
+static enum rc check_memory(const struct run *run)
+{
+    const int n_here = n_ranks_here(run);
+    const size_t available_bytes = host_memory_available("");
+
+    if (n_here == 0 || !run->machine.compute->touches_memory || available_bytes == SIZE_MAX)
+        return RC_OK;
+    const double needed_bytes = (double)comm_bench_bytes(&run->terms, n_here) * n_here;
+    if (needed_bytes > (double)available_bytes)
+        return rc_raise(RC_INVAL,
+                        "--bytes %s: needs %.0f MB on a host of %d ranks, %.0f MB are available; a smaller largest "
+                        "size would be right",
+                        run->opts->bytes, needed_bytes * 1e-6, n_here, (double)available_bytes * 1e-6);
+    return RC_OK;
+}
+
+static int sim_ranks(const struct cluster *c)
+{
+    enum { MOST = 64, ANY = 8 };
+    const int n_hosts = c->n_hosts > 0 ? c->n_hosts : ANY;
+
+    return n_hosts * c->n_ranks_per_host < MOST ? n_hosts * c->n_ranks_per_host : MOST;
+}
+
+static enum comm_memory_choice memory_choice(const char *name)
+{
+    return strcmp(name, "private") == 0  ? COMM_MEMORY_PRIVATE
+           : strcmp(name, "shared") == 0 ? COMM_MEMORY_SHARED
+                                         : COMM_MEMORY_AUTO;
+}
+
+static enum rc find_sizes(struct run *run)
+{
+    enum rc rc = RC_OK;
+
+    run->terms.n_bytes = run->n_bytes;
+    run->n_bytes[0] = 0;
+    run->terms.n_sizes = 1;
+    if (run->terms.type != COMM_BARRIER)
+        TRY(rc_prefix(byte_sizes_parse(run->n_bytes, &run->terms.n_sizes, run->opts->bytes, sizeof(float), MOST_BYTES),
+                      "--bytes %s: ", run->opts->bytes));
+out:
+    return rc;
+}
+
+static void find_rotation(struct run *run)
+{
+    const struct comm_opts *o = run->opts;
+
+    if (o->hot || machine_is_virtual(&run->machine) || run->terms.type == COMM_BARRIER)
+        return;
+    run->cache_bytes = caches_last_level_bytes();
+    run->terms.rotated_bytes =
+        o->rotate_bytes > 0 ? (size_t)o->rotate_bytes : 2 * (run->cache_bytes ? run->cache_bytes : UNKNOWN_CACHE_BYTES);
+}
+
+static enum rc check_ranks(const struct run *run)
+{
+    if (run->machine.n_ranks < 2)
+        return rc_raise(RC_INVAL, "--workers %d: one rank has nobody to communicate with; 2 or more would be right",
+                        run->machine.n_ranks);
+    if (run->opts->root >= (uint64_t)run->machine.n_ranks)
+        return rc_raise(RC_INVAL, "--root %llu: there are %d ranks; 0 to %d would be right",
+                        (unsigned long long)run->opts->root, run->machine.n_ranks, run->machine.n_ranks - 1);
+    if (run->machine.compute->touches_memory && !run->machine.compute->host_memory)
+        return rc_raise(RC_INVAL, "--compute %s: comm measures in the memory of the host; cpu would be right",
+                        run->machine.compute->module.name);
+    return RC_OK;
+}
+
+static void show_progress(void *arg, double done_ratio, const char *what)
+{
+    struct run *run = arg;
+    const uint64_t now_ns = wait_clock_ns();
+
+    if (!run->has_progress)
+        progress_init(&run->progress, stderr, PROGRESS_PARTS, now_ns);
+    else if (done_ratio < 1 && now_ns - run->shown_ns < PROGRESS_NS)
+        return;
+    run->has_progress = true;
+    run->shown_ns = now_ns;
+    progress_weigh(&run->progress, done_ratio);
+    progress_update(&run->progress, (size_t)(done_ratio * PROGRESS_PARTS), what, now_ns);
+}
+
+static enum rc prepare(struct run *run, const struct verb_call *call)
+{
+    enum { LEAST_REPEATS = 10 };
+    const struct comm_opts *o = run->opts;
+    const int n_repeats = (int)o->repeats;
+    enum rc rc;
+
+    run->terms = (struct comm_terms){ .root = (int)o->root,
+                                      .lane = run->lane,
+                                      .least_repeats = n_repeats < LEAST_REPEATS ? n_repeats : LEAST_REPEATS,
+                                      .most_repeats = n_repeats,
+                                      .n_warmup = (int)o->warmup,
+                                      .budget_s = o->budget_s,
+                                      .memory = memory_choice(o->memory),
+                                      .out_of_place = o->out_of_place,
+                                      .progress = show_progress,
+                                      .arg = run };
+    TRY(comm_type_find(&run->terms.type, call->operand[0]));
+    TRY(check_use(call, run->terms.type));
+    TRY(find_sizes(run));
+    TRY(machine_prepare(&run->machine, &o->machine, sim_ranks));
+    TRY(check_ranks(run));
+    run->terms.transport = run->machine.transport;
+    run->terms.timeout_ms = machine_is_virtual(&run->machine) ? WAIT_FOREVER : MESSAGE_LIMIT_MS;
+    TRY(add_lanes(run));
+    TRY(check_modules(call, run));
+    find_rotation(run);
+    TRY(check_memory(run));
+    if (run->machine.is_root)
+        TRY(check_files(o));
+out:
+    return rc;
+}
+
+/* --- the run --- */
+
+static enum rc body(struct world *w, void *arg)
+{
+    struct run *run = arg;
+    struct compute *compute = NULL;
+    enum rc rc;
+
+    world_set_duty(w, &(struct peer_duty){ .phase = PHASE_PROBE, .step = -1, .bucket = -1 });
+    TRY(machine_choose_wait(&run->machine, w));
+    TRY(machine_open_compute(&compute, &run->machine, w, run->machine.compute));
+    TRY(comm_bench(w->rank == 0 ? &run->results : NULL, w, compute, &run->terms));
+out:
+    compute_close(&compute);
+    return rc;
+}
+
+static enum rc manifest_of(struct record **out, const struct verb_call *call, const struct run *run)
+{
+    struct record *r = NULL, *options = NULL;
+    enum rc rc;
+
+    TRY(record_open(&options, "options"));
+    for (int i = 0; i < call->n_groups; i++) {
+        const struct opt_group *group = &call->group[i];
+        if (group->module)
+            record_module_options(options, group->module, group->into);
+        else
+            record_options(options, group->table, group->into);
+    }
+    TRY(record_open(&r, "manifest"));
+    record_text(r, "verb", "comm");
+    record_text(r, "type", call->operand[0]);
+    record_child(r, "options", &options);
+    record_i64(r, "ranks_count", run->results.n_ranks);
+    record_i64(r, "hosts_count", run->results.n_hosts);
+    record_u64(r, "last_level_cache_bytes", run->cache_bytes);
+    record_u64(r, "rotated_host_bytes", run->terms.rotated_bytes);
+    record_text(r, "pages", run->results.is_hollow ? NULL : pages_text(run->results.pages));
+    record_text(r, "ended", run->results.ended[0] ? run->results.ended : NULL);
+    manifest_fill(r, run->results.is_virtual);
+    *out = r;
+    r = NULL;
+out:
+    record_close(&options);
+    record_close(&r);
+    return rc;
+}
+
+static enum rc report(struct run *run, struct verb_call *call)
+{
+    const struct comm_about about = { .terms = &run->terms,
+                                      .results = &run->results,
+                                      .world = run->machine.world->module.name,
+                                      .transport = run->machine.transport->module.name,
+                                      .compute = run->machine.compute->module.name,
+                                      .cache_bytes = run->cache_bytes,
+                                      .left_out = run->left_out,
+                                      .n_left_out = run->n_left_out };
+    const uint64_t n_wrong = comm_wrong_count(&run->results);
+    struct record *manifest = NULL;
+    enum rc rc;
+
+    TRY(comm_print(stdout, &about));
+    TRY(manifest_of(&manifest, call, run));
+    if (run->opts->json[0])
+        TRY(comm_write(&about, manifest, run->opts->json));
+    if (run->opts->chart[0])
+        TRY(comm_draw(&about, run->opts->chart));
+    if (run->results.stop_signal)
+        call->exit_code = VERB_STOPPED + run->results.stop_signal;
+    if (n_wrong > 0)
+        FAIL(RC_MISMATCH, "%llu elements are wrong; which rows have them: #wrong", (unsigned long long)n_wrong);
+out:
+    record_close(&manifest);
+    return rc;
+}
+
+static enum rc comm_run(struct verb_call *call)
+{
+    struct run *run = calloc(1, sizeof *run);
+    enum rc rc = RC_OK, ran;
+
+    if (!run)
+        FAIL(RC_NOMEM, "no memory");
+    run->opts = call->opts;
+    TRY(prepare(run, call));
+    call->stage = STAGE_RUN;
+    stop_catch_first();
+    const struct world_opts world = machine_world_opts(&run->machine);
+    ran = world_run(run->machine.world, &world, run->machine.n_ranks, body, run);
+    if (run->has_progress)
+        progress_fini(&run->progress, wait_clock_ns());
+    if (run->results.n_rows > 0)
+        TRY(report(run, call));
+    rc = ran; /* what was measured is reported, and the error of the run beside it */
+out:
+    if (run)
+        comm_results_close(&run->results);
+    free(run);
+    return rc;
+}
+
+const struct verb verb_comm = {
+    .name = "comm",
+    .summary =
+        "time of collectives by each algorithm, over bytes, as nccl-tests prints it, beside the machine's ceiling",
+    .operands = "TYPE",
+    .introduction =
+        "usage: gradmark comm TYPE [--option value ...]\n"
+        "       mpirun -np N gradmark comm TYPE [--option value ...]\n\n"
+        "TYPE: allreduce, broadcast, allgather, reduce-scatter, barrier or sendrecv (each rank to the next, from the "
+        "one "
+        "before).\n"
+        "size: bytes S of an array of floats, of allgather and reduce-scatter that of all ranks together, whose count "
+        "is "
+        "a rank's\npart. time: of the slowest rank, the median of all repeats. algbw: S / time; busbw: x 2 (n - 1) / n "
+        "(allreduce),\n(n - 1) / n (allgather, reduce-scatter) or 1. #wrong: elements, of every call on every rank; "
+        "any "
+        "is exit code 1.\nThe ceiling is measured in the same run: where all ranks share a host, their memory, each "
+        "input read once and each\noutput written once; else the bare transport around all ranks. A barrier is "
+        "messages of the transport (dissemination).\n\n",
+    .opts_bytes = sizeof(struct comm_opts),
+    .group = groups,
+    .kinds = kinds,
+    .modules_offset_bytes = offsetof(struct comm_opts, modules),
+    .rule = machine_opt_rules,
+    .n_rules = MACHINE_N_OPT_RULES,
+    .run = comm_run,
+};
