@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * chart_test.c - each chart drawn from small tables; failures told in gnuplot's words.
- *   chart_test throughput|efficiency|loss|cost|roofline|reproduce|path|lesson|text|errors
+ *   chart_test throughput|efficiency|loss|cost|roofline|reproduce|path|lesson|busbw|text|errors
  */
 #include "harness/report/chart.h"
 
@@ -100,6 +100,12 @@ static const struct sample {
       "way\tpart\ty\n1 worker\tlower\t0.5\n1 worker\tupper\t0.25\n1 worker\tlaunch\t0.7\n1 worker\tlaunch\t0.8\n"
       "a smaller model\tlower\t0.5\na smaller model\tupper\tnan\nfar too long a name for it\tupper\t0.1\n" },
     { "bars", "way\tpart\ty\n1 worker\tlower\t0.5\n" },
+    { "busbw", "line\tkind\tbytes\tgb_per_s\tlow\thigh\n"
+               "ring\tmeasured\t4\t0.001\t0.0005\t0.002\nhalving-doubling\tmeasured\t4\t0.002\tnan\tnan\n"
+               "memory\tceiling\t4\tnan\tnan\tnan\n"
+               "ring\tmeasured\t67108864\t10\t9\t11\nhalving-doubling\tmeasured\t67108864\tnan\tnan\tnan\n"
+               "memory\tceiling\t67108864\t13\t12\t14\n" },
+    { "busbw", "line\tkind\tbytes\tgb_per_s\tlow\thigh\nring\tmeasured\t4\t0.001\tnan\tnan\n" },
 };
 
 static int set_up(void **state)
@@ -161,7 +167,7 @@ static void draws(void **state)
 static void tells_what_is_wrong_with_a_table(void **state)
 {
     static const char *const script[] = { "throughput", "efficiency", "loss",   "cost", "roofline",
-                                          "reproduce",  "path",       "lesson", "bars" };
+                                          "reproduce",  "path",       "lesson", "bars", "busbw" };
     static const char *const broken[] = { "", "mode\tworkers\n", "this is\nno table\nat all\n" };
     struct kit *k = *state;
 
