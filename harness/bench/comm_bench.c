@@ -30,6 +30,7 @@ struct bench { /* of this rank */
     struct comm_lane_env env[2];                /* of private memory; of shared */
     struct comm_lane_state state[COMM_MOST_LANES + 1];
     bool is_shared[COMM_MOST_LANES + 1];
+    int index[COMM_MOST_LANES + 1];   /* in terms->lane; n_lanes there: the ceiling */
     int n_calls[COMM_MOST_LANES + 1]; /* of a repeat, of the size at hand */
     int n_lanes;                      /* with the ceiling */
     int least_repeats, most_repeats, n_warmup;
@@ -79,7 +80,7 @@ static void choose_ceiling(struct bench *b)
         return;
     *last = (struct comm_lane){ .name = b->n_hosts > 1 ? "link" : "memory",
                                 .kind = b->n_hosts > 1 ? COMM_LANE_EXCHANGE : COMM_LANE_ONE_PASS };
-    b->n_lanes++;
+    b->index[b->n_lanes++] = b->r.terms->n_lanes;
 }
 
 /* --- memory --- */
@@ -138,6 +139,35 @@ static size_t max_elems(const struct comm_terms *terms)
     return most / sizeof(float);
 }
 
+static void leave_out(struct bench *b, int lane, const char *why)
+{
+    if (b->out)
+        snprintf(b->out->why_not[b->index[lane]], COMM_REASON_BYTES, "%s", why);
+    b->n_lanes--;
+    for (int i = lane; i < b->n_lanes; i++) { /* those behind it are not open yet */
+        b->lane[i] = b->lane[i + 1];
+        b->index[i] = b->index[i + 1];
+        b->is_shared[i] = b->is_shared[i + 1];
+    }
+}
+
+/* Lane *i, and go on to the next one; one that is left out is gone, and the next one is *i. */
+static enum rc open_lane(struct bench *b, int *i)
+{
+    const struct comm_lane_env *env = &b->env[b->is_shared[*i]];
+    char why[COMM_REASON_BYTES] = "";
+    enum rc rc;
+
+    TRY(b->r.terms->leaves_out ? comm_lane_try(&b->state[*i], &b->lane[*i], env, why)
+                               : comm_lane_open(&b->state[*i], &b->lane[*i], env));
+    if (why[0])
+        leave_out(b, *i, why);
+    else
+        *i += 1;
+out:
+    return rc;
+}
+
 static enum rc open_lanes(struct bench *b, struct compute *compute)
 {
     const struct comm_terms *terms = b->r.terms;
@@ -153,8 +183,11 @@ static enum rc open_lanes(struct bench *b, struct compute *compute)
                                                  .max_elems = max_elems(terms),
                                                  .timeout_ms = terms->timeout_ms,
                                                  .is_virtual = b->r.is_virtual };
-    for (int i = 0; i < b->n_lanes; i++)
-        TRY(comm_lane_open(&b->state[i], &b->lane[i], &b->env[b->is_shared[i]]));
+    for (int i = 0; i < b->n_lanes;)
+        TRY(open_lane(b, &i));
+    if (b->n_lanes == 0 || b->index[0] == terms->n_lanes)
+        FAIL(RC_UNSUPPORTED, "none of the %d reducers can run on these ranks: %s", terms->n_lanes,
+             b->out ? b->out->why_not[0] : "");
     if (!b->r.is_virtual)
         TRY(transport_open(&b->r.line, terms->transport, b->r.world));
 out:
@@ -173,6 +206,7 @@ static void plan(struct bench *b, struct compute *compute)
     b->n_warmup = b->r.is_virtual ? 0 : terms->n_warmup;
     for (; b->n_lanes < terms->n_lanes; b->n_lanes++) {
         b->lane[b->n_lanes] = terms->lane[b->n_lanes];
+        b->index[b->n_lanes] = b->n_lanes;
         b->is_shared[b->n_lanes] = !b->r.is_hollow && wants_shared(terms, &terms->lane[b->n_lanes]);
     }
     choose_ceiling(b);
@@ -187,14 +221,16 @@ static enum rc open_results(struct bench *b)
     b->took_s = calloc((size_t)b->n_lanes * COMM_N_PLACEMENTS * COMM_MOST_REPEATS, sizeof *b->took_s);
     if (!out->row || !b->took_s)
         return rc_raise(RC_NOMEM, "no memory for the figures of %zu rows", n_rows);
+    out->n_lanes = b->r.terms->n_lanes;
     out->n_ranks = b->r.world->n_ranks;
     out->n_hosts = b->n_hosts;
     out->is_virtual = b->r.is_virtual;
     out->is_hollow = b->r.is_hollow;
-    out->has_ceiling = b->n_lanes > b->r.terms->n_lanes;
+    out->has_ceiling = b->index[b->n_lanes - 1] == b->r.terms->n_lanes;
     out->ceiling = b->lane[b->n_lanes - 1].kind;
     out->rotated_bytes = b->r.rotated_bytes;
-    memcpy(out->is_shared, b->is_shared, sizeof out->is_shared);
+    for (int i = 0; i < b->n_lanes; i++)
+        out->is_shared[b->index[i]] = b->is_shared[i];
     return RC_OK;
 }
 
@@ -317,7 +353,7 @@ static void keep_rows(struct bench *b, size_t n_bytes, int n)
 {
     for (int lane = 0; lane < b->n_lanes; lane++) {
         struct comm_row *row = &b->out->row[b->out->n_rows++];
-        *row = (struct comm_row){ .lane = lane, .n_bytes = n_bytes, .n_calls = b->n_calls[lane] };
+        *row = (struct comm_row){ .lane = b->index[lane], .n_bytes = n_bytes, .n_calls = b->n_calls[lane] };
         for (int p = 0; p < COMM_N_PLACEMENTS; p++) {
             const struct comm_repeat repeat = repeat_of(b, lane, (enum comm_placement)p);
             const struct interval i = figure_interval(b, lane, p, n);
@@ -463,23 +499,4 @@ enum rc comm_bench(struct comm_results *out, struct world *w, struct compute *co
 out:
     bench_close(&b);
     return rc;
-}
-
-void comm_results_close(struct comm_results *r)
-{
-    free(r->row);
-    *r = (struct comm_results){ .row = NULL };
-}
-
-const struct comm_row *comm_results_ceiling(const struct comm_results *r, size_t n_bytes)
-{
-    for (int i = 0; i < r->n_rows; i++)
-        if (r->has_ceiling && r->row[i].n_bytes == n_bytes && (i + 1 == r->n_rows || r->row[i + 1].lane == 0))
-            return &r->row[i];
-    return NULL;
-}
-
-enum comm_placement comm_row_main(const struct comm_row *row)
-{
-    return row->figure[COMM_IN_PLACE].n_repeats > 0 ? COMM_IN_PLACE : COMM_OUT_OF_PLACE;
 }

@@ -48,6 +48,8 @@ struct comm_terms { /* the same on all ranks, but for progress; borrowed */
     size_t rotated_bytes;                      /* B4, of a host */
     enum comm_memory_choice memory;
     bool out_of_place; /* that, too */
+    bool leaves_out; /* a lane that does not open for these ranks (RC_UNSUPPORTED, RC_INVAL) is left out, else an error
+                      */
     /* Rank 0; NULL: nobody is told. done_ratio: of the work, 0 to 1. */
     void (*progress)(void *arg, double done_ratio, const char *what);
     void *arg;
@@ -69,14 +71,15 @@ struct comm_row { /* of one lane at one size */
 
 struct comm_results {     /* of rank 0 */
     struct comm_row *row; /* size by size, lane by lane, the ceiling last; owned */
-    int n_rows, n_ranks, n_hosts;
+    int n_rows, n_lanes, n_ranks, n_hosts;
     bool is_virtual, is_hollow, has_ceiling;
     enum comm_lane_kind ceiling;         /* ONE_PASS: all ranks share a host; EXCHANGE: they do not */
     bool is_shared[COMM_MOST_LANES + 1]; /* the memory of a lane */
     enum pages pages;                    /* of that memory; of shared memory where any is */
     size_t rotated_bytes;                /* of each rank */
     int n_sizes_done, stop_signal;
-    char ended[128]; /* why sizes are left out; "": none is */
+    char ended[128];                                  /* why sizes are left out; "": none is */
+    char why_not[COMM_MOST_LANES][COMM_REASON_BYTES]; /* a lane is left out; "": it is not */
 };
 
 /* Fewer sizes where a signal came or the budget ended: out says so. Collective. RC_NOMEM; those of transports and

@@ -2,6 +2,8 @@
 /* comm_lane.c - see comm_lane.h. */
 #include "harness/bench/comm_lane.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "allreduce/barrier.h"
@@ -43,6 +45,46 @@ enum rc comm_lane_open(struct comm_lane_state *out, const struct comm_lane *lane
     out->transport->fails_together = true;
     if (lane->kind == COMM_LANE_REDUCER)
         TRY(open_collective(out));
+out:
+    return rc;
+}
+
+struct refusal { /* of a rank */
+    enum rc rc;  /* RC_OK: it does not refuse */
+    char why[COMM_REASON_BYTES];
+};
+
+/* *of := that of the first rank that refuses. Collective. */
+static enum rc first_refusal(struct refusal *of, struct world *w)
+{
+    struct refusal *all = calloc((size_t)w->n_ranks, sizeof *all);
+    enum rc rc = RC_OK;
+
+    if (!all)
+        FAIL(RC_NOMEM, "no memory for the reasons of %d ranks", w->n_ranks);
+    TRY(world_allgather(w, of, all, sizeof *of));
+    for (int r = w->n_ranks - 1; r >= 0; r--)
+        if (all[r].rc != RC_OK)
+            *of = all[r];
+out:
+    free(all);
+    return rc;
+}
+
+enum rc comm_lane_try(struct comm_lane_state *out, const struct comm_lane *lane, const struct comm_lane_env *env,
+                      char why[COMM_REASON_BYTES])
+{
+    struct refusal refusal = { .rc = comm_lane_open(out, lane, env) };
+    enum rc rc = RC_OK;
+
+    if (refusal.rc != RC_OK && refusal.rc != RC_UNSUPPORTED && refusal.rc != RC_INVAL)
+        TRY(refusal.rc);
+    if (refusal.rc != RC_OK)
+        snprintf(refusal.why, sizeof refusal.why, "%s", rc_message());
+    TRY(first_refusal(&refusal, env->world));
+    memcpy(why, refusal.why, COMM_REASON_BYTES);
+    if (refusal.rc != RC_OK)
+        comm_lane_close(out);
 out:
     return rc;
 }

@@ -19,6 +19,8 @@ struct transport;
 struct transport_ops;
 struct world;
 
+enum { COMM_REASON_BYTES = 256 };
+
 enum comm_lane_kind {
     COMM_LANE_REDUCER,  /* a collective of an algorithm */
     COMM_LANE_EXCHANGE, /* bare transport: to rank + 1, and from rank - 1 at once */
@@ -62,6 +64,10 @@ struct comm_data {      /* of one call */
 /* Collective. Errors: those of transport and collective; it can be closed. */
 enum rc comm_lane_open(struct comm_lane_state *out, const struct comm_lane *lane,
                        const struct comm_lane_env *env) MUST_CHECK;
+/* The same of one that may not run on these ranks: where it is refused on any (RC_UNSUPPORTED, RC_INVAL), it is closed
+ * on all, and why is the reason; else why is "". RC_NOMEM, too. */
+enum rc comm_lane_try(struct comm_lane_state *out, const struct comm_lane *lane, const struct comm_lane_env *env,
+                      char why[COMM_REASON_BYTES]) MUST_CHECK;
 void comm_lane_close(struct comm_lane_state *s); /* of a zeroed one, too */
 /* Out of place: what this rank brings is copied into the result, then the collective works there. Charged in virtual
  * time. Collective. */

@@ -156,14 +156,17 @@ static void print_lane(FILE *to, const struct comm_about *about, int lane)
 
 /* --- beside the ceiling --- */
 
-static void print_size(FILE *to, const struct comm_about *about, const struct comm_row *ceiling, int first)
+/* Rows of a size stand before its ceiling. */
+static void print_size(FILE *to, const struct comm_about *about, const struct comm_row *ceiling)
 {
-    const struct comm_results *r = about->results;
+    const struct comm_row *row = ceiling;
     const double limit = comm_busbw_bytes_per_s(about, ceiling, COMM_IN_PLACE);
 
     fprintf(to, "# %10zu  %11.4g", ceiling->n_bytes, limit * 1e-9);
-    for (int i = first; i < r->n_rows && &r->row[i] != ceiling; i++) {
-        const double busbw = comm_busbw_bytes_per_s(about, &r->row[i], comm_row_main(&r->row[i]));
+    while (row > about->results->row && !is_ceiling(about, row - 1))
+        row--;
+    for (; row != ceiling; row++) {
+        const double busbw = comm_busbw_bytes_per_s(about, row, comm_row_main(row));
         fprintf(to, "  %9.4g %3.0f %%", busbw * 1e-9, 100 * busbw / limit);
     }
     fputc('\n', to);
@@ -182,11 +185,12 @@ static void print_ceiling(FILE *to, const struct comm_about *about)
                 : "links, the bare transport from each rank to the next, around all");
     fprintf(to, "# %10s  %11s", "size (B)", "ceiling");
     for (int lane = 0; lane < n_lanes; lane++)
-        fprintf(to, "  %15.15s", lane_name(about, lane));
+        if (!r->why_not[lane][0])
+            fprintf(to, "  %15.15s", lane_name(about, lane));
     fputc('\n', to);
     for (int i = 0; i < r->n_rows; i++)
         if (is_ceiling(about, &r->row[i]))
-            print_size(to, about, &r->row[i], i - n_lanes);
+            print_size(to, about, &r->row[i]);
     fputs("#\n", to);
 }
 
@@ -208,11 +212,15 @@ static void print_memory(FILE *to, const struct comm_about *about)
 enum rc comm_print(FILE *to, const struct comm_about *about)
 {
     for (int lane = 0; lane < about->terms->n_lanes; lane++)
-        print_lane(to, about, lane);
+        if (!about->results->why_not[lane][0])
+            print_lane(to, about, lane);
     print_ceiling(to, about);
     print_memory(to, about);
     for (int i = 0; i < about->n_left_out; i++)
         fprintf(to, "# Left out: %s\n", about->left_out[i]);
+    for (int lane = 0; lane < about->terms->n_lanes; lane++)
+        if (about->results->why_not[lane][0])
+            fprintf(to, "# Left out: %s\n", about->results->why_not[lane]);
     if (about->results->ended[0])
         fprintf(to, "# Sizes are missing, %d of %d: %s\n", about->terms->n_sizes - about->results->n_sizes_done,
                 about->terms->n_sizes, about->results->ended);

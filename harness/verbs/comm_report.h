@@ -12,8 +12,8 @@ struct comm_about { /* borrowed */
     const struct comm_terms *terms;
     const struct comm_results *results;
     const char *world, *transport, *compute;
-    size_t cache_bytes;    /* of the last level, of this host; 0: not known */
-    char (*left_out)[256]; /* [n_left_out]: reducers of --reducer all, with the reason */
+    size_t cache_bytes;                  /* of the last level, of this host; 0: not known */
+    char (*left_out)[COMM_REASON_BYTES]; /* [n_left_out]: of --reducer all what cannot run here, with the reason */
     int n_left_out;
 };
 

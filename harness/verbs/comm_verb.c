@@ -19,7 +19,7 @@
 #include "harness/world/stop.h"
 #include "harness/world/wait.h"
 
-enum { MESSAGE_LIMIT_MS = 240000, PROGRESS_PARTS = 1000, MOST_NAMES = 64, REASON_BYTES = 256 };
+enum { MESSAGE_LIMIT_MS = 240000, PROGRESS_PARTS = 1000, MOST_NAMES = 64 };
 
 #define MOST_BYTES ((size_t)1 << 34)          /* of a size */
 #define UNKNOWN_CACHE_BYTES ((size_t)1 << 26) /* where the system does not tell of its caches */
@@ -76,7 +76,7 @@ struct run { /* shared by the ranks of this process */
     struct machine machine;
     size_t n_bytes[BYTE_SIZES_MAX];
     struct comm_lane lane[COMM_MOST_LANES];
-    char left_out[MOST_NAMES][REASON_BYTES];
+    char left_out[MOST_NAMES][COMM_REASON_BYTES];
     int n_left_out;
     size_t cache_bytes;
     struct comm_terms terms;
@@ -109,7 +109,7 @@ out:
 static void leave_out(struct run *run, const char *why)
 {
     if (run->n_left_out < MOST_NAMES)
-        snprintf(run->left_out[run->n_left_out++], REASON_BYTES, "%s", why);
+        snprintf(run->left_out[run->n_left_out++], COMM_REASON_BYTES, "%s", why);
 }
 
 static enum rc add_reducer(struct run *run, const struct collective_ops *ops)
@@ -343,6 +343,7 @@ static enum rc prepare(struct run *run, const struct verb_call *call)
                                       .budget_s = o->budget_s,
                                       .memory = memory_choice(o->memory),
                                       .out_of_place = o->out_of_place,
+                                      .leaves_out = strcmp(o->reducer, "all") == 0,
                                       .progress = show_progress,
                                       .arg = run };
     TRY(comm_type_find(&run->terms.type, call->operand[0]));
