@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/bench/comm_ceiling.h"
 #include "harness/bench/comm_repeat.h"
 #include "harness/bench/series.h"
 #include "harness/compute/compute.h"
@@ -69,8 +70,7 @@ static bool wants_shared(const struct comm_terms *terms, const struct comm_lane 
     return terms->memory == COMM_MEMORY_SHARED || lane->ops->module.caps & COLL_SHARED;
 }
 
-/* Memory where all ranks share a host, else links; of a barrier none, and of sendrecv between hosts what is measured is
- * the ceiling. */
+/* Memory where all ranks share a host, else links. Of a barrier none; sendrecv between hosts is the ceiling itself. */
 static void choose_ceiling(struct bench *b)
 {
     const enum comm_type type = b->r.terms->type;
@@ -234,6 +234,22 @@ static enum rc open_results(struct bench *b)
     return RC_OK;
 }
 
+static enum rc count_link_streams(struct bench *b, int host)
+{
+    const int n_ranks = b->r.world->n_ranks;
+    int *host_of = calloc((size_t)n_ranks, sizeof *host_of);
+    enum rc rc = RC_OK;
+
+    if (!host_of)
+        FAIL(RC_NOMEM, "no memory for the hosts of %d ranks", n_ranks);
+    TRY(world_allgather(b->r.world, &host, host_of, sizeof host));
+    if (b->out)
+        b->out->n_link_streams = comm_link_streams(host_of, n_ranks);
+out:
+    free(host_of);
+    return rc;
+}
+
 static enum rc bench_open(struct bench *b, struct compute *compute)
 {
     const struct comm_memory *shown = &b->r.own;
@@ -242,6 +258,7 @@ static enum rc bench_open(struct bench *b, struct compute *compute)
 
     assert(b->r.terms->n_lanes <= COMM_MOST_LANES && b->r.terms->most_repeats <= COMM_MOST_REPEATS);
     TRY(world_host_group(b->r.world, &b->host, &host, &b->n_hosts));
+    TRY(count_link_streams(b, host));
     plan(b, compute);
     TRY(comm_values_open(&b->r.values, b->r.terms->type, b->r.world->rank, b->r.world->n_ranks, b->r.terms->root));
     TRY(open_memory(b));
@@ -375,37 +392,18 @@ struct decision { /* of rank 0 */
     bool size_goes_on, all_goes_on;
 };
 
-/* The first rank's signal of those that have one counts. Collective. */
-static enum rc gather_signal(struct bench *b, int *out)
-{
-    struct world *w = b->r.world;
-    const int own = stop_signal();
-    int *all = w->rank == 0 ? calloc((size_t)w->n_ranks, sizeof *all) : NULL;
-    enum rc rc = RC_OK;
-
-    *out = 0;
-    if (w->rank == 0 && !all)
-        FAIL(RC_NOMEM, "no memory for the signals of %d ranks", w->n_ranks);
-    TRY(world_gather(w, &own, all, sizeof own));
-    for (int r = w->n_ranks - 1; all && r >= 0; r--)
-        *out = all[r] != 0 ? all[r] : *out;
-out:
-    free(all);
-    return rc;
-}
-
 /* n repeats of the size at hand are done, whose time is over at end_s; another size waits, if any does, until then. */
 static enum rc decide(struct bench *b, struct decision *out, int n, double end_s)
 {
     int signal;
     enum rc rc;
 
-    TRY(gather_signal(b, &signal));
+    TRY(comm_repeat_signal(&signal, b->r.world));
     if (b->out) {
         const bool is_late = !b->r.is_virtual && elapsed_s(b) > end_s;
-        if (signal != 0)
-            b->out->stop_signal = signal;
-        out->all_goes_on = signal == 0 && !(!b->r.is_virtual && elapsed_s(b) > b->r.terms->budget_s);
+        const bool is_over = !b->r.is_virtual && elapsed_s(b) > b->r.terms->budget_s;
+        b->out->stop_signal = signal;
+        out->all_goes_on = signal == 0 && !is_over;
         out->size_goes_on =
             signal == 0 && (n < b->least_repeats || (n < b->most_repeats && !is_late && !is_settled(b, n)));
     }
@@ -428,8 +426,8 @@ static double weight(const struct bench *b, int first, int end)
 static void tell(const struct bench *b, int size, int n)
 {
     const struct comm_terms *terms = b->r.terms;
-    const double part = (double)n / b->most_repeats, all = weight(b, 0, terms->n_sizes);
-    const double by_bytes = (weight(b, 0, size) + part * weight(b, size, size + 1)) / all;
+    const double done = weight(b, 0, size) + (double)n / b->most_repeats * weight(b, size, size + 1);
+    const double by_bytes = done / weight(b, 0, terms->n_sizes);
     const double by_time = b->r.is_virtual ? 0 : fmin(elapsed_s(b) / terms->budget_s, 1);
     char what[96];
 

@@ -74,6 +74,7 @@ struct comm_results {     /* of rank 0 */
     int n_rows, n_lanes, n_ranks, n_hosts;
     bool is_virtual, is_hollow, has_ceiling;
     enum comm_lane_kind ceiling;         /* ONE_PASS: all ranks share a host; EXCHANGE: they do not */
+    int n_link_streams;                  /* of that: from one host to others at once, of the host that has most */
     bool is_shared[COMM_MOST_LANES + 1]; /* the memory of a lane */
     enum pages pages;                    /* of that memory; of shared memory where any is */
     size_t rotated_bytes;                /* of each rank */
@@ -89,6 +90,10 @@ enum rc comm_bench(struct comm_results *out, struct world *w, struct compute *co
 void comm_results_close(struct comm_results *r); /* of zeroed ones, too */
 /* The ceiling's row of the same size; NULL: none was measured. */
 const struct comm_row *comm_results_ceiling(const struct comm_results *r, size_t n_bytes);
+/* What a row's algbw is multiplied by. Of the ceiling of links, too: each carries n_link_streams messages at once, and
+ * an algorithm whose bytes cross no link more often than they must has all bytes of a host's ranks cross it as if they
+ * were one rank: among h hosts, not n ranks. */
+double comm_results_bus_factor(const struct comm_results *r, enum comm_type type, const struct comm_row *row);
 /* The one that a row is told by: in place, where that was measured. */
 enum comm_placement comm_row_main(const struct comm_row *row);
 /* Bytes that comm_bench() takes on each rank, at most. Pure. */

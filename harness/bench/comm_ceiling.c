@@ -81,3 +81,16 @@ uint64_t comm_one_pass_bytes(enum comm_type type, int n_ranks, size_t n_elems)
     }
     return 0;
 }
+
+int comm_link_streams(const int *host_of, int n_ranks)
+{
+    int most = 0;
+
+    for (int r = 0; r < n_ranks; r++) {
+        int n = 0;
+        for (int k = 0; k < n_ranks; k++)
+            n += host_of[k] == host_of[r] && host_of[(k + 1) % n_ranks] != host_of[r];
+        most = n > most ? n : most;
+    }
+    return most;
+}

@@ -35,5 +35,8 @@ struct comm_one_pass {
 void comm_one_pass(const struct comm_one_pass *p);
 /* What that reads and writes. Pure. */
 uint64_t comm_one_pass_bytes(enum comm_type type, int n_ranks, size_t n_elems);
+/* host_of[n_ranks]: messages that leave a host at once when each rank sends to the next one, of the host that has most;
+ * 0: all are on one. Pure. O(n_ranks^2). */
+int comm_link_streams(const int *host_of, int n_ranks);
 
 #endif

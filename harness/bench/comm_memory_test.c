@@ -116,13 +116,25 @@ static void what_one_pass_moves(void **state)
     assert_int_equal(comm_one_pass_bytes(COMM_SENDRECV, 4, 1000), 8000);
 }
 
+static void messages_share_links(void **state)
+{
+    (void)state;
+    assert_int_equal(comm_link_streams((const int[]){ 0, 0, 0, 0 }, 4), 0);
+    assert_int_equal(comm_link_streams((const int[]){ 0, 1, 2, 3 }, 4), 1);
+    assert_int_equal(comm_link_streams((const int[]){ 0, 0, 1, 1 }, 4), 1);
+    assert_int_equal(comm_link_streams((const int[]){ 0, 1, 0, 1 }, 4), 2);
+    assert_int_equal(comm_link_streams((const int[]){ 0, 1, 1, 1, 0 }, 5), 1);
+    assert_int_equal(comm_link_streams((const int[]){ 0, 1, 0, 2, 0, 3, 3 }, 7), 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(rotations_fill_what_was_asked_for),
                                         cmocka_unit_test(blocks_take_turns),
                                         cmocka_unit_test(one_pass_reads_and_writes_each_once),
                                         cmocka_unit_test(few_elements_are_passed_once),
-                                        cmocka_unit_test(what_one_pass_moves) };
+                                        cmocka_unit_test(what_one_pass_moves),
+                                        cmocka_unit_test(messages_share_links) };
 
     return cmocka_run_group_tests_name("comm_memory", tests, NULL, NULL);
 }

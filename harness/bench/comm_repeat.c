@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "allreduce/barrier.h"
+#include "harness/world/stop.h"
 #include "harness/world/world.h"
 
 /* The same block again and again. */
@@ -104,6 +105,23 @@ enum rc comm_repeat_gather(struct comm_repeat_result *out, struct world *w, cons
         out->time_s = all[i].time_s > out->time_s ? all[i].time_s : out->time_s;
         out->n_wrong += all[i].n_wrong;
     }
+out:
+    free(all);
+    return rc;
+}
+
+enum rc comm_repeat_signal(int *out, struct world *w)
+{
+    const int own = stop_signal();
+    int *all = w->rank == 0 ? calloc((size_t)w->n_ranks, sizeof *all) : NULL;
+    enum rc rc = RC_OK;
+
+    *out = 0;
+    if (w->rank == 0 && !all)
+        FAIL(RC_NOMEM, "no memory for the signals of %d ranks", w->n_ranks);
+    TRY(world_gather(w, &own, all, sizeof own));
+    for (int r = w->n_ranks - 1; all && r >= 0; r--)
+        *out = all[r] != 0 ? all[r] : *out;
 out:
     free(all);
     return rc;

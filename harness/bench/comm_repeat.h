@@ -42,5 +42,8 @@ enum rc comm_repeat_run(struct comm_repeat_result *out, struct comm_repeats *r,
 /* The longest time and all that is wrong, of rank 0. Collective. RC_NOMEM. */
 enum rc comm_repeat_gather(struct comm_repeat_result *out, struct world *w,
                            const struct comm_repeat_result *own) MUST_CHECK;
+/* *out of rank 0: the signal of the first rank that has one (world/stop.h); elsewhere and else 0. Collective. RC_NOMEM.
+ */
+enum rc comm_repeat_signal(int *out, struct world *w) MUST_CHECK;
 
 #endif

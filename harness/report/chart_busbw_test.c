@@ -52,7 +52,7 @@ static void links_are_named_and_sizes_have_units(void **state)
                             HEAD "ring\tmeasured\t4096\t1\t1\t1\nlink\tceiling\t4096\t2\t2\t2\n"
                                  "ring\tmeasured\t1073741824\t1\t1\t1\n");
 
-    has_text(svg, "ceiling: links, bare transport around all ranks");
+    has_text(svg, "ceiling: links, as bare messages around all ranks load them");
     has_text(svg, "4 KiB");
     has_text(svg, "1 MiB");
     svg = drawn(*state, "busbw", HEAD "ring\tmeasured\t1073741824\t1\tnan\tnan\n");

@@ -40,12 +40,9 @@ double comm_algbw_bytes_per_s(const struct comm_row *row, enum comm_placement pl
     return (double)row->n_bytes / row->figure[placement].time_s;
 }
 
-/* Of a link's ceiling its own: what one way carries. */
 static double factor_of(const struct comm_about *about, const struct comm_row *row)
 {
-    const bool is_link = is_ceiling(about, row) && about->results->ceiling == COMM_LANE_EXCHANGE;
-
-    return comm_bus_factor(is_link ? COMM_SENDRECV : about->terms->type, about->results->n_ranks);
+    return comm_results_bus_factor(about->results, about->terms->type, row);
 }
 
 double comm_busbw_bytes_per_s(const struct comm_about *about, const struct comm_row *row, enum comm_placement placement)
@@ -182,7 +179,7 @@ static void print_ceiling(FILE *to, const struct comm_about *about)
     fprintf(to, "# Bus bandwidth in GB/s, and its part of the ceiling: %s\n",
             r->ceiling == COMM_LANE_ONE_PASS
                 ? "memory, each input read once and each output written once, by all ranks at once"
-                : "links, the bare transport from each rank to the next, around all");
+                : "links, by the bare transport around all ranks, no byte crossing one more often than it must");
     fprintf(to, "# %10s  %11s", "size (B)", "ceiling");
     for (int lane = 0; lane < n_lanes; lane++)
         if (!r->why_not[lane][0])

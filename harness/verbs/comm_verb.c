@@ -483,7 +483,8 @@ const struct verb verb_comm = {
         "(allreduce),\n(n - 1) / n (allgather, reduce-scatter) or 1. #wrong: elements, of every call on every rank; "
         "any "
         "is exit code 1.\nThe ceiling is measured in the same run: where all ranks share a host, their memory, each "
-        "input read once and each\noutput written once; else the bare transport around all ranks. A barrier is "
+        "input read once and each\noutput written once; else links, by the bare transport around all ranks, no byte "
+        "crossing one more often than it must. A barrier is "
         "messages of the transport (dissemination).\n\n",
     .opts_bytes = sizeof(struct comm_opts),
     .group = groups,

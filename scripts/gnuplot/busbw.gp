@@ -65,7 +65,7 @@ entry_widths = ''
 entry_letters = ''
 letters = 'o x + = % & @ $ ~'
 if (ceiling ne '') {
-    entry_names = ceiling eq 'memory' ? '"ceiling: memory, each input read once, each output written once"' : '"ceiling: links, bare transport around all ranks"'
+    entry_names = ceiling eq 'memory' ? '"ceiling: memory, each input read once, each output written once"' : '"ceiling: links, as bare messages around all ranks load them"'
     entry_colours = '#404040'
     entry_points = '0'
     entry_lines = '1'
