@@ -74,12 +74,13 @@ static bool wants_shared(const struct comm_terms *terms, const struct comm_lane 
 static void choose_ceiling(struct bench *b)
 {
     const enum comm_type type = b->r.terms->type;
-    struct comm_lane *last = &b->lane[b->n_lanes];
 
     if (type == COMM_BARRIER || (type == COMM_SENDRECV && b->n_hosts > 1))
         return;
-    *last = (struct comm_lane){ .name = b->n_hosts > 1 ? "link" : "memory",
-                                .kind = b->n_hosts > 1 ? COMM_LANE_EXCHANGE : COMM_LANE_ONE_PASS };
+    b->lane[b->n_lanes].name = b->n_hosts > 1 ? "link" : "memory";
+    b->lane[b->n_lanes].kind = b->n_hosts > 1 ? COMM_LANE_EXCHANGE : COMM_LANE_ONE_PASS;
+    for (int i = 0; i < b->n_lanes && b->n_hosts == 1; i++) /* B6 */
+        b->is_shared[b->n_lanes] |= b->is_shared[i];
     b->index[b->n_lanes++] = b->r.terms->n_lanes;
 }
 
@@ -106,7 +107,6 @@ size_t comm_bench_bytes(const struct comm_terms *terms, int n_host_ranks)
     return region_bytes(terms, rotated_bytes) * (size_t)(2 + shares) + rotated_bytes;
 }
 
-/* Private blocks are the ceiling's, too, and what links are measured with has an input. */
 static enum rc open_memory(struct bench *b)
 {
     struct comm_repeats *r = &b->r;

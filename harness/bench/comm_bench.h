@@ -14,6 +14,8 @@
  *       from an earlier call nor from being filled. rotated_bytes 0: the same memory again and again, hot.
  *   B5  In virtual time a repeat is one call, there are SERIES_SIM_REPEATS, and the copy of out of place, sums and
  *       ceilings are charged.
+ *   B6  The ceiling of memory is of the blocks that ranks share, where any lane has its data there, else of private
+ *       ones: between it and the algorithms that can reach it the kind of memory makes no difference.
  */
 #ifndef HARNESS_BENCH_COMM_BENCH_H
 #define HARNESS_BENCH_COMM_BENCH_H
