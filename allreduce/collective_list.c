@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * collective_list.c - every algorithm there is. ENTRY(name): the file name.c defines collective_name; the build
- * compiles it and makes a test of each suite for it. Those of a library of devices have tests of their own.
+ * compiles it and makes a test of each suite for it, as for those of another library (A9), which CMakeLists.txt adds
+ * where it is found. Those of a library of devices have tests of their own.
  */
 #include "allreduce/collective_list.h"
 
@@ -16,6 +17,12 @@
     ENTRY(root)             \
     ENTRY(auto)
 
+#if GRADMARK_HAVE_MPI
+#define COLLECTIVES_OF_MPI(OPAQUE_ENTRY) OPAQUE_ENTRY(mpi)
+#else
+#define COLLECTIVES_OF_MPI(OPAQUE_ENTRY)
+#endif
+
 #if GRADMARK_HAVE_NCCL
 #define DEVICE_COLLECTIVES(DEVICE_ENTRY) DEVICE_ENTRY(nccl)
 #else
@@ -26,11 +33,13 @@
 #define ADDRESS(name) &collective_##name.module,
 
 COLLECTIVES(DECLARE)
+COLLECTIVES_OF_MPI(DECLARE)
 DEVICE_COLLECTIVES(DECLARE)
 
 static const struct module *collective_at(int i)
 {
-    static const struct module *const all[] = { COLLECTIVES(ADDRESS) DEVICE_COLLECTIVES(ADDRESS) NULL };
+    static const struct module *const all[] = { COLLECTIVES(ADDRESS) COLLECTIVES_OF_MPI(ADDRESS)
+                                                    DEVICE_COLLECTIVES(ADDRESS) NULL };
 
     return all[i];
 }
@@ -38,6 +47,9 @@ static const struct module *collective_at(int i)
 static const struct module_absent absent[] = {
 #if !GRADMARK_HAVE_NCCL
     { "nccl", GRADMARK_NCCL_WHY_NOT, COLL_ALLREDUCE | COLL_DEVICE },
+#endif
+#if !GRADMARK_HAVE_MPI
+    { "mpi", GRADMARK_MPI_WHY_NOT, COLL_OPAQUE },
 #endif
     { NULL, NULL, 0 },
 };

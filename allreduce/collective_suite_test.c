@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * collective_suite_test.c WORLD TRANSPORT COLLECTIVE RANKS[:PER-HOST] [OPTION] - run collective_suite; RANKS 0: as many
- * as were launched; PER-HOST: on each simulated host, at most; without it: one. COLLECTIVE "bug-...": a planted mutant,
- * in which the suite must find that bug first.
+ * collective_suite_test.c WORLD TRANSPORT COLLECTIVE RANKS[:PER-HOST] [OPTIONS] - run collective_suite; RANKS 0: as
+ * many as were launched; PER-HOST: on each simulated host, at most; without it: one. OPTIONS of the algorithm: one
+ * argument, blanks between. COLLECTIVE "bug-...": a planted mutant, in which the suite must find that bug first.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ struct job {
     const struct transport_ops *transport;
     const struct collective_ops *ops;
     const struct collective_mutant *mutant;        /* NULL: none */
-    const char *option;                            /* of the algorithm, as typed; NULL: none */
+    const char *option;                            /* OPTIONS; NULL: none */
     atomic_int n_failures, n_found, n_other_found; /* of the ranks in this process; n_found: the mutant's bug first */
 };
 
@@ -81,6 +81,7 @@ int main(int argc, char **argv)
     TRY(world_find(&world, argv[1]));
     TRY(transport_find(&job.transport, argv[2]));
     TRY(find(&job, argv[3]));
+    TRY(module_check_world(&collective_kind, &job.ops->module, &world_kind, &world->module));
     TRY(world_run(world, &opts, parse_ranks(argv[4], &cluster), body, &job));
 out:
     if (rc != RC_OK) {

@@ -16,7 +16,7 @@
 #include "harness/world/share.h"
 #include "harness/world/world.h"
 
-enum { MAX_ELEMS = 40001, GUARD_ELEMS = 32, TIMEOUT_MS = 20000, N_SIZES = 9 };
+enum { MAX_ELEMS = 40001, GUARD_ELEMS = 32, TIMEOUT_MS = 20000, N_SIZES = 9, MOST_WORDS = 4 };
 
 static const float GUARD = -12345.0f;
 static const size_t DATA_BYTES = (MAX_ELEMS + 2 * GUARD_ELEMS) * sizeof(float);
@@ -466,15 +466,18 @@ int collective_suite(struct world *w, const struct transport_ops *transport, con
     const struct compute_backend *cpu = NULL;
     struct opt_group group[MAX_MODULE_GROUPS];
     union module_values values;
-    char words[64];
+    char words[128], *word[MOST_WORDS] = { NULL }, *rest = words;
+    int n_words = 0;
     enum rc rc;
 
     snprintf(words, sizeof words, "%s", option ? option : "");
+    for (char *one; n_words < MOST_WORDS && (one = strtok_r(rest, " ", &rest)) != NULL;)
+        word[n_words++] = one;
     plain.module.caps &= ~(unsigned)TR_ADD;
     TRY(open_data(&s));
     TRY(compute_find(&cpu, "cpu"));
     TRY(compute_open(&s.compute, cpu, &(struct compute_env){ .charge = charge, .arg = &s }));
-    TRY(opt_parse(group, module_opt_groups(group, kinds, &values), NULL, 0, option ? 1 : 0, (char *[]){ words }));
+    TRY(opt_parse(group, module_opt_groups(group, kinds, &values), NULL, 0, n_words, word));
     s.opts = module_options(&values, kinds, &ops->module);
     TRY(check_over(&s, transport, transport));
     if ((transport->module.caps & TR_ADD) && !any_failed(&s))

@@ -20,9 +20,9 @@ struct collective_finding { /* the first failed expectation of a rank */
     char what[128];         /* begins with the invariant: "A1: ..." */
 };
 
-/* option: one of an algorithm, as typed, "--ring.segment-bytes=8"; NULL: all at their defaults. Failures on this rank;
- * the failed expectations are printed to standard error unless quiet. Collective. The program counts its allocations
- * (harness/base/suite/test_allocations.h). */
+/* option: some of an algorithm, as typed, blanks between: "--ring.segment-bytes=8"; NULL: all at their defaults.
+ * Failures on this rank; the failed expectations are printed to standard error unless quiet. Collective. The program
+ * counts its allocations (harness/base/suite/test_allocations.h). */
 int collective_suite(struct world *w, const struct transport_ops *transport, const struct collective_ops *ops,
                      const char *option, int quiet, struct collective_finding *first);
 

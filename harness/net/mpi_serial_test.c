@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/range.h"
+#include "harness/net/mpi_collective.h"
 #include "harness/net/suite/transport_suite.h"
 #include "harness/net/transport.h"
 #include "harness/world/mpi/world_mpi.h"
@@ -114,6 +116,16 @@ REPLACE(returns_at_once, Iallgather,
 REPLACE(returns_at_once, Iallreduce,
         (const void *in, void *out, int n, MPI_Datatype d, MPI_Op op, MPI_Comm c, MPI_Request *r),
         (in, out, n, d, op, c, r))
+REPLACE(returns_at_once, Ireduce,
+        (const void *in, void *out, int n, MPI_Datatype d, MPI_Op op, int root, MPI_Comm c, MPI_Request *r),
+        (in, out, n, d, op, root, c, r))
+REPLACE(returns_at_once, Ireduce_scatter,
+        (const void *in, void *out, const int *n_each, MPI_Datatype d, MPI_Op op, MPI_Comm c, MPI_Request *r),
+        (in, out, n_each, d, op, c, r))
+REPLACE(returns_at_once, Iallgatherv,
+        (const void *in, int n, MPI_Datatype d, void *out, const int *n_each, const int *at, MPI_Datatype e, MPI_Comm c,
+         MPI_Request *r),
+        (in, n, d, out, n_each, at, e, c, r))
 REPLACE(returns_at_once, Ibcast, (void *p, int n, MPI_Datatype d, int root, MPI_Comm c, MPI_Request *r),
         (p, n, d, root, c, r))
 REPLACE(returns_at_once, Igather,
@@ -137,6 +149,14 @@ REPLACE(may_wait, Barrier, (MPI_Comm c), (c))
 REPLACE(may_wait, Bcast, (void *p, int n, MPI_Datatype d, int root, MPI_Comm c), (p, n, d, root, c))
 REPLACE(may_wait, Allreduce, (const void *in, void *out, int n, MPI_Datatype d, MPI_Op op, MPI_Comm c),
         (in, out, n, d, op, c))
+REPLACE(may_wait, Reduce, (const void *in, void *out, int n, MPI_Datatype d, MPI_Op op, int root, MPI_Comm c),
+        (in, out, n, d, op, root, c))
+REPLACE(may_wait, Reduce_scatter, (const void *in, void *out, const int *n_each, MPI_Datatype d, MPI_Op op, MPI_Comm c),
+        (in, out, n_each, d, op, c))
+REPLACE(may_wait, Allgatherv,
+        (const void *in, int n, MPI_Datatype d, void *out, const int *n_each, const int *at, MPI_Datatype e,
+         MPI_Comm c),
+        (in, n, d, out, n_each, at, e, c))
 REPLACE(may_wait, Allgather, (const void *in, int n, MPI_Datatype d, void *out, int k, MPI_Datatype e, MPI_Comm c),
         (in, n, d, out, k, e, c))
 REPLACE(may_wait, Gather,
@@ -181,6 +201,84 @@ out:
     return n_failures;
 }
 
+/* MPI's own collectives: sums, chunks of sums, all chunks and a broadcast, of arrays of one call and of several. */
+static enum rc use_collectives(struct world *w, struct mpi_collective *m)
+{
+    enum { N = 10 };
+    const struct range own = range_part(N, w->n_ranks, w->rank);
+    const float sum = (float)(w->n_ranks * (w->n_ranks + 1) / 2);
+    float data[N];
+    enum rc rc;
+
+    for (int i = 0; i < N; i++)
+        data[i] = (float)(w->rank + 1);
+    TRY(mpi_collective_reduce_scatter(m, data, N));
+    for (size_t i = own.offset_elems; i < own.offset_elems + own.n_elems; i++)
+        data[i] += (float)i;
+    TRY(mpi_collective_allgather(m, data, N));
+    TRY(mpi_collective_allreduce(m, data, N));
+    if (w->rank != w->n_ranks - 1)
+        memset(data, 0, sizeof data);
+    TRY(mpi_collective_broadcast(m, data, N, w->n_ranks - 1));
+    for (int i = 0; i < N; i++)
+        if (data[i] != (float)w->n_ranks * (sum + (float)i))
+            return rc_raise(RC_MISMATCH, "element %d is %g", i, (double)data[i]);
+out:
+    return rc;
+}
+
+struct held { /* a task that waits for `begin` */
+    struct mpi_collective *m;
+    struct event *begin;
+};
+
+static enum rc use_in_task(struct world *w, void *arg)
+{
+    struct held *h = arg;
+    enum rc rc;
+
+    TRY(event_wait(h->begin, UINT64_C(20000000000)));
+    TRY(use_collectives(w, h->m));
+out:
+    return rc;
+}
+
+/* Both forms by the main task alone; beside a task the blocking one is refused, and the other is that task's. */
+static int vendors_collectives(struct world *w, size_t most_elems)
+{
+    struct transport *t = NULL;
+    struct mpi_collective *blocking = NULL;
+    struct held other = { NULL, NULL };
+    struct task *task = NULL;
+    float data = 1;
+    int n_failures = 0;
+    enum rc rc;
+
+    TRY(transport_open(&t, &transport_mpi, w));
+    struct mpi_collective_env env = {
+        .transport = t, .is_blocking = true, .timeout_ms = 20000, .most_elems = most_elems
+    };
+    TRY(mpi_collective_open(&blocking, &env));
+    env.is_blocking = false;
+    TRY(mpi_collective_open(&other.m, &env));
+    TRY(use_collectives(w, blocking));
+    TRY(use_collectives(w, other.m));
+    TRY(event_open(&other.begin, w, "begin"));
+    TRY(world_spawn(&task, w, &(struct task_opts){ .name = "collectives", .fn = use_in_task, .arg = &other }));
+    n_failures += mpi_collective_allreduce(blocking, &data, 1) != RC_INVAL;
+    event_post(other.begin);
+    TRY(world_join(&task));
+    TRY(use_collectives(w, blocking));
+out:
+    if (rc != RC_OK)
+        fprintf(stderr, "MPI's collectives: %s: %s\n", rc_name(rc), rc_message());
+    event_close(&other.begin);
+    mpi_collective_close(&blocking);
+    mpi_collective_close(&other.m);
+    transport_close(&t);
+    return n_failures + (rc != RC_OK);
+}
+
 static enum rc body(struct world *w, void *arg)
 {
     struct mpi_lock *lock = world_mpi_lock(w);
@@ -197,6 +295,8 @@ static enum rc body(struct world *w, void *arg)
     *n_failures += world_suite(w, NULL);
     *n_failures += transport_suite(w, &transport_mpi);
     *n_failures += collectives_beside_a_task(w);
+    for (size_t most_elems = 10; !world_mpi_is_attached(w) && most_elems > 0; most_elems /= 4)
+        *n_failures += vendors_collectives(w, most_elems);
     checked = NULL;
     return RC_OK;
 }
