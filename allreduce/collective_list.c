@@ -23,6 +23,12 @@
 #define COLLECTIVES_OF_MPI(OPAQUE_ENTRY)
 #endif
 
+#if GRADMARK_HAVE_GLOO
+#define COLLECTIVES_OF_GLOO(OPAQUE_ENTRY) OPAQUE_ENTRY(gloo)
+#else
+#define COLLECTIVES_OF_GLOO(OPAQUE_ENTRY)
+#endif
+
 #if GRADMARK_HAVE_NCCL
 #define DEVICE_COLLECTIVES(DEVICE_ENTRY) DEVICE_ENTRY(nccl)
 #else
@@ -34,12 +40,13 @@
 
 COLLECTIVES(DECLARE)
 COLLECTIVES_OF_MPI(DECLARE)
+COLLECTIVES_OF_GLOO(DECLARE)
 DEVICE_COLLECTIVES(DECLARE)
 
 static const struct module *collective_at(int i)
 {
     static const struct module *const all[] = { COLLECTIVES(ADDRESS) COLLECTIVES_OF_MPI(ADDRESS)
-                                                    DEVICE_COLLECTIVES(ADDRESS) NULL };
+                                                    COLLECTIVES_OF_GLOO(ADDRESS) DEVICE_COLLECTIVES(ADDRESS) NULL };
 
     return all[i];
 }
@@ -50,6 +57,9 @@ static const struct module_absent absent[] = {
 #endif
 #if !GRADMARK_HAVE_MPI
     { "mpi", GRADMARK_MPI_WHY_NOT, COLL_OPAQUE },
+#endif
+#if !GRADMARK_HAVE_GLOO
+    { "gloo", GRADMARK_GLOO_WHY_NOT, COLL_OPAQUE },
 #endif
     { NULL, NULL, 0 },
 };

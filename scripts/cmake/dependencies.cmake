@@ -62,6 +62,12 @@ if(GRADMARK_HAVE_CXX)
   enable_language(CXX)
 endif()
 
+# The collective "gloo".
+gradmark_probe(gloo "Gloo" " (Debian: libgloo-dev g++)")
+if(GRADMARK_HAVE_GLOO)
+  include(find_gloo)
+endif()
+
 # The backend "cuda": a CUDA compiler, its runtime, and cuBLAS's header (the library is loaded when it is used).
 set(GRADMARK_CUDA_ARCHITECTURES "75-real;80-real;90" CACHE STRING
     "GPUs to compile for; native: those of this machine. CUDA 13 knows none before 75: for a P100 or V100 take CUDA 12 and add 60-real;70-real")

@@ -69,7 +69,7 @@ lint_find() {
         sed 's|^\./||' | LC_ALL=C sort
 }
 
-lint_sources() { lint_find '*.c' '*.h' '*.cu' '*.cuh'; }
+lint_sources() { lint_find '*.c' '*.cc' '*.h' '*.cu' '*.cuh'; }
 
 # lint_done FINDINGS: print them, and end.
 lint_done() {
