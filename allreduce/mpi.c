@@ -80,6 +80,20 @@ static enum rc mpi_run(struct collective *c, const struct collective_call *call,
     }
 }
 
+/* What would end in an error of run() or open(). */
+static enum rc mpi_check(const void *opts, const struct job_facts *facts)
+{
+    const struct mpi_opts *o = opts;
+
+    if (facts->outlives_losses)
+        return rc_raise(RC_INVAL, "--reducer mpi: with --on-loss report ranks go on without a lost one, and MPI's "
+                                  "collectives do not; --on-loss abort, or another --reducer");
+    if (facts->sends_in_tasks && !o->nonblocking)
+        return rc_raise(RC_INVAL, "--reducer mpi: with --overlap on a task exchanges, and a call that waits inside MPI "
+                                  "would keep all others of its rank waiting; add --mpi.nonblocking");
+    return RC_OK;
+}
+
 /* A9 */
 static struct collective_cost mpi_predict(const void *opts, const struct collective_call *call, int rank,
                                           const struct collective_group *group)
@@ -103,6 +117,7 @@ const struct collective_ops collective_mpi = {
     .module.needs_world = WORLD_HAS_MPI,
     .module.options = table,
     .module.opts_bytes = sizeof(struct mpi_opts),
+    .module.check = mpi_check,
     .open = mpi_open,
     .run = mpi_run,
     .predict = mpi_predict,

@@ -329,7 +329,10 @@ struct job_facts train_job_facts(const struct train_job *job)
                                .n_servers = job->n_servers,
                                .n_params = job->n_params,
                                .n_server_params = placement_most_elems(&job->placement),
-                               .n_scattered_params = placement_is_scattered(&job->placement) ? job->n_params : 0 };
+                               .n_scattered_params = placement_is_scattered(&job->placement) ? job->n_params : 0,
+                               .sends_in_tasks =
+                                   mode_exchanges(&job->mode->module) && strcmp(job->opts.overlap, "on") == 0,
+                               .outlives_losses = job->on_loss == ON_LOSS_REPORT };
 }
 
 static enum rc check_modules(const struct train_job *job, const struct opt_group *group, int n_groups)
@@ -442,13 +445,14 @@ void train_job_free(struct train_job *job)
 
 struct world_opts train_world_opts(const struct train_job *job)
 {
-    const bool uses_mpi = job->transport && job->transport->module.needs_world & WORLD_HAS_MPI;
+    const unsigned needs = (job->transport ? job->transport->module.needs_world : 0) |
+                           (job->collective ? job->collective->module.needs_world : 0);
 
     return (struct world_opts){ .bind_cores = job->opts.bind,
                                 .n_bound_ranks = job->n_workers,
                                 .shares_cores = job->opts.colocate,
                                 .n_threads = (int)job->opts.threads,
-                                .has_tasks = job->exchange.overlap && uses_mpi,
+                                .has_tasks = job->exchange.overlap && (needs & WORLD_HAS_MPI),
                                 .interface = job->opts.interface,
                                 .cluster = &job->cluster,
                                 .on_loss = job->on_loss,

@@ -70,6 +70,12 @@ static void what_does_not_fit_is_refused(void **state)
         { "--model linear --world mpi --mode single", 2, "--workers 2: mode single has one worker" },
         { "--model linear --world threads --mode none", 2, "--world threads: 2 processes were launched" },
         { "--model lenet --world sim --compute hollow --save x", 0, "--save, --resume: a hollow run" },
+        { "--model lenet --mode allreduce --workers 2 --world threads --reducer mpi", 0,
+          "--reducer mpi: needs --world" },
+        { "--model lenet --mode allreduce --world mpi --reducer mpi --overlap on", 2, "add --mpi.nonblocking" },
+        { "--model lenet --mode allreduce --world mpi --reducer mpi --mpi.nonblocking --on-loss report", 2,
+          "--reducer mpi: with --on-loss report" },
+        { "--model lenet --mode allreduce --workers 2 --world sim --reducer gloo", 0, "--reducer gloo: needs --world" },
     };
 
     (void)state;
@@ -81,6 +87,33 @@ static void what_does_not_fit_is_refused(void **state)
             continue;
         if (rc != RC_INVAL || !strstr(rc_message(), cases[i].says))
             fail_msg("%s: %s \"%s\" does not say \"%s\"", cases[i].options, rc_name(rc), rc_message(), cases[i].says);
+    }
+}
+
+/* A task that exchanges calls MPI where the reducer is MPI's, whatever carries other messages. */
+static void tasks_that_call_mpi_need_its_lock(void **state)
+{
+    static const struct {
+        const char *options;
+        bool has_tasks;
+    } cases[] = {
+        { "--model lenet --mode allreduce --world mpi --transport mpi --overlap on", true },
+        { "--model lenet --mode allreduce --world mpi --transport zmq --overlap on", false },
+        { "--model lenet --mode allreduce --world mpi --transport zmq --overlap on --reducer mpi --mpi.nonblocking",
+          true },
+        { "--model lenet --mode allreduce --world mpi --transport zmq --reducer mpi", false },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct train_job job = { 0 };
+        const enum rc rc = kit_prepare_launched(&job, cases[i].options, 2);
+        const bool has_tasks = rc == RC_OK && train_world_opts(&job).has_tasks;
+        train_job_free(&job);
+        if (is_unbuilt(rc))
+            continue;
+        if (rc != RC_OK || has_tasks != cases[i].has_tasks)
+            fail_msg("%s: %s \"%s\", tasks: %d", cases[i].options, rc_name(rc), rc_message(), has_tasks);
     }
 }
 
@@ -111,6 +144,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_become_workers_and_servers),
         cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(tasks_that_call_mpi_need_its_lock),
         cmocka_unit_test(a_refusal_names_the_option),
     };
 

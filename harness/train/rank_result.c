@@ -138,6 +138,7 @@ static enum rc gather_results(struct rank *r)
     info->number = r->world->rank;
     info->own_cores_count = r->world->n_own_cores;
     info->memory = r->memory;
+    snprintf(info->mpi_level, sizeof info->mpi_level, "%s", r->world->mpi_level ? r->world->mpi_level : "");
     child_host_name(info->host, sizeof info->host);
     if (root)
         begin_result(r);

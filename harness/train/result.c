@@ -259,6 +259,7 @@ static enum rc write_rank(struct report *to, const struct train_job *job, const 
     record_text(r, "host", is_virtual(job) ? NULL : info->host);
     record_i64(r, "own_cores_count", info->own_cores_count);
     record_text(r, "device", info->device[0] ? info->device : NULL);
+    record_text(r, "mpi_thread_level", info->mpi_level[0] ? info->mpi_level : NULL);
     record_exchange_memory(r, job, &info->memory);
     record_disturbance(r, job, &host);
     record_part_of_rank(r, job, info->number, is_worker);

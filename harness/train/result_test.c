@@ -213,7 +213,7 @@ static void ps_ranks_and_staleness(void **state)
         r.record[13],
         "{'kind': 'rank', 'rank': 0, 'role': 'worker', 'host': 'first', 'own_cores_count': 2, 'device': "
         "'0000:1b:00.0', "
-        "'part_samples_count': null, 'part_batch_count': null, 'exchange_memory': "
+        "'part_samples_count': null, 'part_batch_count': null, 'mpi_thread_level': null, 'exchange_memory': "
         "'private', 'exchange_pages': 'transparent huge', 'exchange_shared_by': null, 'exchange_shared_reason': null, "
         "'step_mean_s': 0.01, 'compute_s': 0.006, 'exchange_s': 0.004, 'wait_s': 0, 'wire_s': 0.002, 'server_s': "
         "0.001, 'apply_s': 0.0005, 'rest_s': 0.0005, 'staleness_mean_count': 1, 'late_gradients_count': 2, "
@@ -222,17 +222,17 @@ static void ps_ranks_and_staleness(void **state)
     assert_record(
         r.record[14],
         "{'kind': 'rank', 'rank': 1, 'role': 'worker', 'host': 'second', 'own_cores_count': 3, 'device': null, "
-        "'part_samples_count': null, 'part_batch_count': null, 'exchange_memory': "
-        "'shared', 'exchange_pages': 'hugetlb', 'exchange_shared_by': 'file', 'exchange_shared_reason': 'no memfd', "
-        "'step_mean_s': 0.015, 'compute_s': 0.009, 'exchange_s': 0.006, 'wait_s': 0, 'wire_s': 0.002, 'server_s': "
-        "0.002, 'apply_s': 0.001, 'rest_s': 0.001, 'staleness_mean_count': 2.16666666666666667, "
-        "'late_gradients_count': 0, 'lead_max_count': 0, 'staleness_from_count': [0, 1, 2, 3, 4], "
-        "'staleness_pushes_count': [0, 0, 11, 0, 1]}",
+        "'part_samples_count': null, 'part_batch_count': null, 'mpi_thread_level': 'MPI_THREAD_FUNNELED', "
+        "'exchange_memory': 'shared', 'exchange_pages': 'hugetlb', 'exchange_shared_by': 'file', "
+        "'exchange_shared_reason': 'no memfd', 'step_mean_s': 0.015, 'compute_s': 0.009, 'exchange_s': 0.006, "
+        "'wait_s': 0, 'wire_s': 0.002, 'server_s': 0.002, 'apply_s': 0.001, 'rest_s': 0.001, "
+        "'staleness_mean_count': 2.16666666666666667, 'late_gradients_count': 0, 'lead_max_count': 0, "
+        "'staleness_from_count': [0, 1, 2, 3, 4], 'staleness_pushes_count': [0, 0, 11, 0, 1]}",
         NULL);
     assert_record(
         r.record[15],
         "{'kind': 'rank', 'rank': 2, 'role': 'server', 'host': 'third', 'own_cores_count': 0, 'device': null, "
-        "'part_samples_count': null, 'part_batch_count': null, 'exchange_memory': null, "
+        "'part_samples_count': null, 'part_batch_count': null, 'mpi_thread_level': null, 'exchange_memory': null, "
         "'exchange_pages': null, 'exchange_shared_by': null, 'exchange_shared_reason': null, 'step_mean_s': null, "
         "'compute_s': null, 'exchange_s': null, 'wait_s': null, 'wire_s': null, 'server_s': null, 'apply_s': null, "
         "'rest_s': null, 'staleness_mean_count': null, 'late_gradients_count': 4, 'lead_max_count': 6, "
@@ -340,7 +340,7 @@ static void allreduce_in_sim_l4(void **state)
     assert_record(
         r.record[6], /* of the 19 steps behind the warm-up, as the summary */
         "{'kind': 'rank', 'rank': 1, 'role': 'worker', 'host': null, 'own_cores_count': 0, 'device': null, "
-        "'part_samples_count': null, 'part_batch_count': null, 'exchange_memory': "
+        "'part_samples_count': null, 'part_batch_count': null, 'mpi_thread_level': null, 'exchange_memory': "
         "'shared', 'exchange_pages': null, 'exchange_shared_by': null, 'exchange_shared_reason': null, 'step_mean_s': "
         "0.01, 'compute_s': 0.005, 'exchange_s': 0.005, 'wait_s': 0.001, 'wire_s': 0.00275, 'server_s': 0, 'apply_s': "
         "0.001, 'rest_s': 0.00025, 'staleness_mean_count': null, 'late_gradients_count': null, 'lead_max_count': null, "

@@ -206,6 +206,7 @@ struct train_limits {       /* what the slowest part could do; seconds per step,
     double server_s;        /* one round of updates at one server */
 };
 
+enum { THREAD_LEVEL_BYTES = 24 };
 struct train_rank_info {
     char host[64];
     int32_t number; /* of the rank in the run */
@@ -213,6 +214,7 @@ struct train_rank_info {
     struct exchange_memory_facts memory;  /* of the parameters */
     char kernel[HOST_KERNEL_BYTES];       /* host_kernel_id() */
     char device[COMPUTE_DEVICE_ID_BYTES]; /* of a worker, on its host; "": its compute has none */
+    char mpi_level[THREAD_LEVEL_BYTES];   /* world.mpi_level; "": none */
     int64_t process;                      /* its number on the host */
     struct window_load load;              /* of that process; all zero in sim */
     struct server_facts served;           /* of a server; of a worker lead_max_count alone, its own */

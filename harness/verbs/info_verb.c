@@ -16,6 +16,7 @@
 #include "harness/train/train.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/cores.h"
+#include "harness/world/mpi_level.h"
 #include "harness/world/world.h"
 #include "models/workload.h"
 
@@ -131,7 +132,7 @@ static void print_devices(void)
 
 static enum rc info_run(struct verb_call *call)
 {
-    char nccl[RC_MESSAGE_BYTES + 64];
+    char nccl[RC_MESSAGE_BYTES + 64], mpi[RC_MESSAGE_BYTES + 64];
     struct report *to = NULL;
     struct record *r = NULL;
     enum rc rc;
@@ -146,6 +147,8 @@ static enum rc info_run(struct verb_call *call)
     print_missing("reducer gloo", GRADMARK_GLOO_WHY_NOT);
     print_missing("cuda tests", GRADMARK_CXX_WHY_NOT);
     printf("products     %s\n", GRADMARK_PRODUCTS);
+    mpi_level_text(mpi, sizeof mpi);
+    printf("mpi threads  %s\n", mpi);
     nccl_state(nccl, sizeof nccl);
     printf("cuda         %s\nnccl         %s\n", GRADMARK_CUDA_STATE, nccl);
     print_devices();

@@ -211,6 +211,8 @@ struct world { /* first member of each implementation's struct */
     double link_bytes_per_s;     /* sim: of this rank's host link; else 0 */
     double link_latency_s;       /* sim: one way, host to host; else 0 */
     const char *interface;       /* world_opts.interface; NULL or "": not given, or this is not mpi */
+    const char *mpi_level;       /* mpi: the thread level that MPI grants all its ranks, as "MPI_THREAD_FUNNELED"; else
+                                    NULL */
     bool has_tasks;              /* every task may use transports; mpi: where world_opts ask for it; else true */
     struct thread_tasks *tasks;  /* threads, mpi: of this rank, the same in all its worlds; else NULL */
     struct share_run *shares;    /* threads, sim: of the run; else NULL */

@@ -160,6 +160,7 @@ void made_ps(struct made_run *out)
     r->rank[2].served = (struct server_facts){ .pushes_count = { 3, 0, 5 }, .late_count = 4, .lead_max_count = 6 };
     r->rank[0].memory = (struct exchange_memory_facts){ MEMORY_PRIVATE, true, PAGES_TRANSPARENT, "", "" };
     r->rank[1].memory = (struct exchange_memory_facts){ MEMORY_SHARED, true, PAGES_HUGETLB, "file", "no memfd" };
+    snprintf(r->rank[1].mpi_level, sizeof r->rank[1].mpi_level, "MPI_THREAD_FUNNELED");
     strcpy(r->rank[0].host, "first");
     strcpy(r->rank[1].host, "second");
     strcpy(r->rank[2].host, "third");

@@ -207,7 +207,7 @@ static void mpi_hang(struct world *w)
     mpi_die(w);
 }
 
-static const char *level_name(int level)
+const char *world_mpi_level_name(int level)
 {
     switch (level) {
     case MPI_NO_CALLS:
@@ -232,7 +232,7 @@ int mpi_needed_level(const struct world_opts *opts)
 }
 
 /* RC_UNSUPPORTED on every rank where one of them was granted a lower level than the run needs. */
-static enum rc check_level(MPI_Comm comm, const struct world_opts *opts, int level)
+static enum rc check_level(struct mpi_world *m, MPI_Comm comm, const struct world_opts *opts, int level)
 {
     const int needed = mpi_needed_level(opts);
     int lowest = MPI_NO_CALLS;
@@ -240,8 +240,10 @@ static enum rc check_level(MPI_Comm comm, const struct world_opts *opts, int lev
 
     TRY_MPI_ALONE(MPI_Allreduce(&level, &lowest, 1, MPI_INT, MPI_MIN, comm));
     if (lowest < needed)
-        FAIL(RC_UNSUPPORTED, "world mpi: %s was asked for%s, but MPI grants %s", level_name(needed),
-             opts->has_tasks ? ", since tasks beside the main one are to send messages" : "", level_name(lowest));
+        FAIL(RC_UNSUPPORTED, "world mpi: %s was asked for%s, but MPI grants %s", world_mpi_level_name(needed),
+             opts->has_tasks ? ", since tasks beside the main one are to send messages" : "",
+             world_mpi_level_name(lowest));
+    m->base.mpi_level = world_mpi_level_name(lowest);
 out:
     return rc;
 }
@@ -251,7 +253,7 @@ enum rc mpi_join_job(struct mpi_world *m, const struct world_opts *opts, MPI_Com
     enum rc rc = RC_OK;
 
     TRY_MPI_ALONE(MPI_Comm_rank(all, &m->self->rank)); /* first: messages of failures name it */
-    TRY(check_level(all, opts, level));
+    TRY(check_level(m, all, opts, level));
     TRY_MPI_ALONE(MPI_Comm_dup(all, &m->comm));
     TRY_MPI_ALONE(MPI_Comm_set_errhandler(m->comm, MPI_ERRORS_RETURN));
     m->base.rank = m->self->rank;

@@ -40,6 +40,9 @@ enum rc world_mpi_finish(const struct world *w, MPI_Request *request) MUST_CHECK
 /* MPI_DATATYPE_NULL is passed over; nulls. */
 void world_mpi_type_free(const struct world *w, MPI_Datatype *type);
 
+/* "MPI_THREAD_FUNNELED" */
+const char *world_mpi_level_name(int level);
+
 /* The first rank of w on this rank's host, as the launcher counts hosts. */
 int world_mpi_host_first_rank(const struct world *w);
 
