@@ -447,12 +447,13 @@ struct world_opts train_world_opts(const struct train_job *job)
 {
     const unsigned needs = (job->transport ? job->transport->module.needs_world : 0) |
                            (job->collective ? job->collective->module.needs_world : 0);
+    const bool uses_mpi = needs & WORLD_HAS_MPI;
 
     return (struct world_opts){ .bind_cores = job->opts.bind,
                                 .n_bound_ranks = job->n_workers,
                                 .shares_cores = job->opts.colocate,
                                 .n_threads = (int)job->opts.threads,
-                                .has_tasks = job->exchange.overlap && (needs & WORLD_HAS_MPI),
+                                .has_tasks = job->exchange.overlap && uses_mpi,
                                 .interface = job->opts.interface,
                                 .cluster = &job->cluster,
                                 .on_loss = job->on_loss,
