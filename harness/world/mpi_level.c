@@ -21,16 +21,22 @@ enum { FIRST_CODE = 100, LIMIT_S = 20 };
 static const int levels[] = { MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE };
 enum { N_LEVELS = sizeof levels / sizeof *levels };
 
+/* What MPI, and the programs that it starts, write of why it ends a process is read by nobody. */
+static void write_nowhere(int fd)
+{
+    const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    if (nowhere >= 0 && dup3(nowhere, fd, O_CLOEXEC) == fd)
+        (void)fcntl(fd, F_SETFD, 0); /* those programs need it open */
+}
+
 /* In the copy. */
 _Noreturn static void ask(void)
 {
-    const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
     int level = -1, code = EXIT_FAILURE;
 
-    if (nowhere >= 0) {
-        (void)dup2(nowhere, STDOUT_FILENO); /* where MPI says why it ends a process */
-        (void)dup2(nowhere, STDERR_FILENO);
-    }
+    write_nowhere(STDOUT_FILENO);
+    write_nowhere(STDERR_FILENO);
     (void)alarm(LIMIT_S);
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level) == MPI_SUCCESS)
         for (int i = 0; i < N_LEVELS; i++)
