@@ -4,7 +4,8 @@
  *
  * open() measures the machines (rates.h); the critical path of each algorithm then says how long a call would take. All
  * ranks have the same rates, and so choose alike. Only algorithms whose costs are known are chosen from, and that can
- * run here: those in the memory of a host only where all ranks are on one. Their options are the defaults.
+ * run here: those in the memory of a host only where all ranks are on one. Their options are the defaults. Each has
+ * memory for calls as long as those that it is the fastest for.
  *
  * Which one is chosen depends on a measurement, so the order of additions, and with it the bits, may differ between
  * runs; within one they do not (A1).
@@ -28,6 +29,7 @@ enum { MAX_CANDIDATES = 16, N_REMEMBERED = 256 };
 struct candidate {
     const struct collective_ops *ops;
     struct collective *collective;
+    size_t most_elems; /* for longer calls another one is faster, and so it has no memory for them */
 };
 
 struct choice { /* of a call */
@@ -78,31 +80,6 @@ static struct memory_need auto_memory(const void *opts, const struct job_facts *
     return all;
 }
 
-/* One that cannot run where these ranks are is left out, on all of them. */
-static enum rc open_candidates(struct chooser *a, const struct collective_env *env)
-{
-    const struct module *m;
-    enum rc rc = RC_OK;
-
-    for (int i = 0; (m = collective_kind.at(i)) && a->n_candidates < MAX_CANDIDATES; i++) {
-        struct candidate *to = &a->candidate[a->n_candidates];
-        struct collective_env own = *env;
-        if (!may_be_chosen(m) || !(m->caps & env->types))
-            continue;
-        to->ops = (const struct collective_ops *)m;
-        own.types = m->caps & env->types;
-        own.opts = NULL;
-        rc = collective_open(&to->collective, to->ops, &own);
-        if (rc == RC_UNSUPPORTED)
-            continue;
-        TRY(rc);
-        a->n_candidates++;
-    }
-    rc = RC_OK;
-out:
-    return rc;
-}
-
 static enum rc find_hosts(struct chooser *a, struct world *w)
 {
     struct world *group = NULL;
@@ -116,25 +93,6 @@ static enum rc find_hosts(struct chooser *a, struct world *w)
     TRY(world_allgather(w, &host, a->host, sizeof host));
 out:
     world_split_close(&group);
-    return rc;
-}
-
-static enum rc auto_open(struct collective **out, const struct collective_env *env)
-{
-    struct chooser *a = calloc(1, sizeof *a);
-    struct collective *base = &a->base;
-    enum rc rc;
-
-    if (!a)
-        return rc_raise(RC_NOMEM, "collective auto: no memory");
-    TRY(find_hosts(a, env->transport->world));
-    TRY(rates_measure(&a->rates, env));
-    TRY(open_candidates(a, env));
-    *out = base;
-    base = NULL;
-out:
-    if (base)
-        auto_close(&base);
     return rc;
 }
 
@@ -154,12 +112,15 @@ static struct choice choose(const struct chooser *a, const struct collective_cal
     struct choice made = { .call = *call, .best = -1, .second = -1, INFINITY, INFINITY, true };
 
     for (int i = 0; i < a->n_candidates; i++) {
-        if (!(a->candidate[i].ops->module.caps & call->type))
+        const struct candidate *c = &a->candidate[i];
+        if (!(c->ops->module.caps & call->type))
             continue;
         const double took_s = expected_s(a, i, call);
-        if (made.best < 0 || took_s < made.best_s) {
-            made.second = made.best;
-            made.second_s = made.best_s;
+        if (c->most_elems >= call->n_elems && (made.best < 0 || took_s < made.best_s)) {
+            if (made.best >= 0 && made.best_s < made.second_s) {
+                made.second = made.best;
+                made.second_s = made.best_s;
+            }
             made.best = i;
             made.best_s = took_s;
         } else if (made.second < 0 || took_s < made.second_s) {
@@ -169,6 +130,93 @@ static struct choice choose(const struct chooser *a, const struct collective_cal
     }
     return made;
 }
+
+/* --- open --- */
+
+static enum rc open_candidate(struct candidate *to, const struct collective_env *env, size_t max_elems)
+{
+    struct collective_env own = *env;
+
+    own.types = to->ops->module.caps & env->types;
+    own.opts = NULL;
+    own.max_elems = max_elems;
+    return collective_open(&to->collective, to->ops, &own);
+}
+
+/* One that cannot run where these ranks are is left out, on all of them. */
+static enum rc find_candidates(struct chooser *a, const struct collective_env *env)
+{
+    const struct module *m;
+    enum rc rc = RC_OK;
+
+    for (int i = 0; (m = collective_kind.at(i)) && a->n_candidates < MAX_CANDIDATES; i++) {
+        struct candidate *to = &a->candidate[a->n_candidates];
+        if (!may_be_chosen(m) || !(m->caps & env->types))
+            continue;
+        *to = (struct candidate){ .ops = (const struct collective_ops *)m, .most_elems = env->max_elems };
+        rc = open_candidate(to, env, env->max_elems < 1 ? env->max_elems : 1);
+        collective_close(&to->collective);
+        if (rc == RC_UNSUPPORTED)
+            continue;
+        TRY(rc);
+        a->n_candidates++;
+    }
+    rc = RC_OK;
+out:
+    return rc;
+}
+
+/* The longest calls that each is the fastest for, of lengths that double. Calls between two of them may go to who is
+ * the fastest for the longer one, or for more. */
+static void find_most_elems(struct chooser *a, const struct collective_env *env)
+{
+    size_t most[MAX_CANDIDATES] = { 0 };
+
+    for (size_t n = 1; n < 2 * env->max_elems; n *= 2)
+        for (unsigned type = 1; type < COLL_TYPES_END; type <<= 1) {
+            const struct collective_call call = { .type = (enum collective_type)type,
+                                                  .n_elems = n < env->max_elems ? n : env->max_elems };
+            const struct choice made = choose(a, &call);
+            if (type & env->types && made.best >= 0)
+                most[made.best] = call.n_elems;
+        }
+    for (int i = 0; i < a->n_candidates; i++)
+        a->candidate[i].most_elems = most[i];
+}
+
+static enum rc open_candidates(struct chooser *a, const struct collective_env *env)
+{
+    enum rc rc;
+
+    TRY(find_candidates(a, env));
+    find_most_elems(a, env);
+    for (int i = 0; i < a->n_candidates; i++)
+        TRY(open_candidate(&a->candidate[i], env, a->candidate[i].most_elems));
+out:
+    return rc;
+}
+
+static enum rc auto_open(struct collective **out, const struct collective_env *env)
+{
+    struct chooser *a = calloc(1, sizeof *a);
+    struct collective *base = &a->base;
+    enum rc rc;
+
+    if (!a)
+        return rc_raise(RC_NOMEM, "collective auto: no memory");
+    a->base.env = *env;
+    TRY(find_hosts(a, env->transport->world));
+    TRY(rates_measure(&a->rates, env));
+    TRY(open_candidates(a, env));
+    *out = base;
+    base = NULL;
+out:
+    if (base)
+        auto_close(&base);
+    return rc;
+}
+
+/* --- run --- */
 
 static size_t place_of(const struct collective_call *call)
 {

@@ -253,8 +253,10 @@ static struct collective_cost cost_of(const struct shape *s, int index, int phas
 
 static struct collective_cost most(struct collective_cost a, struct collective_cost b)
 {
-    return (struct collective_cost){ larger(a.msgs, b.msgs), larger(a.bytes, b.bytes), larger(a.adds, b.adds),
-                                     larger(a.memory_bytes, b.memory_bytes) };
+    return (struct collective_cost){ .msgs = larger(a.msgs, b.msgs),
+                                     .bytes = larger(a.bytes, b.bytes),
+                                     .adds = larger(a.adds, b.adds),
+                                     .memory_bytes = larger(a.memory_bytes, b.memory_bytes) };
 }
 
 struct collective_cost halving_doubling_cost(enum collective_type type, size_t n_elems, int n_members, int index)

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hierarchical.c - allreduce in the memory of each host, and by a ring between hosts.
+ * hierarchical.c - allreduce in the memory of each host, and by a ring, or halving and doubling, between hosts.
  *
- *     all ranks of a host    each adds a slice of all their vectors, and writes the sum to the first one's
- * (host_parts.h) first rank of each     allreduce of these sums, around a ring of the hosts (ring_half.h) all ranks of
- * a host    copy the result from the first one
+ *     all ranks of a host    each adds a slice of all their vectors, and writes it to the first one (host_parts.h)
+ *     first rank of each     allreduce of these sums (ring_half.h, halving_doubling_members.h)
+ *     all ranks of a host    copy the result from the first one
  *
  * So a vector crosses a host's link as often as if the host had one rank: (h - 1) / h of it each way, twice, for h
  * hosts. On one host it is "shm".
  *
- * Additions: on each host in the order of its ranks; then chunk i of h in the order of hosts i, i + 1, ... Every rank
- * gets the same bits (A1), which depend on who shares a host.
+ * Additions: on each host in the order of its ranks; then by the ring chunk i of h in the order of hosts i, i + 1, ...
+ * Every rank gets the same bits (A1), which depend on who shares a host.
  *
  * Compare two-level allreduce: Jia et al., Highly scalable deep learning training system with mixed-precision,
  * arXiv:1807.11205, 2018.
  */
 #include <stdlib.h>
 
+#include "allreduce/halving_doubling_members.h"
 #include "allreduce/host_parts.h"
 #include "allreduce/ring_half.h"
 #include "harness/base/arena.h"
+#include "harness/base/opt.h"
 #include "harness/compute/compute.h"
 #include "harness/exchange/collective.h"
 #include "harness/net/transport.h"
@@ -31,10 +33,21 @@ extern const struct collective_ops collective_hierarchical;
  * call, before and behind its sum and before and behind copying that of all hosts. */
 enum { SLOT_ELEMS = 1 << 18, N_MEETINGS = 4 };
 
+struct hierarchical_opts {
+    bool halving;
+};
+
+static const struct opt table[] = {
+    OPT_BOOL_(struct hierarchical_opts, halving, "halving", "false",
+              "between hosts by halving and doubling, in fewer messages; without it around a ring"),
+    OPT_END_,
+};
+
 struct hierarchical {
     struct collective base;
     struct host_parts host;
     struct ring_circle circle; /* of the first rank of each host */
+    int *first;                /* [n_hosts]: their numbers */
     struct arena arena;
     float *scratch;   /* a chunk as received; of first ranks */
     uint32_t n_steps; /* of the ring so far */
@@ -46,20 +59,27 @@ static void hierarchical_close(struct collective **c)
 
     arena_close(&h->arena);
     host_parts_close(&h->host);
+    free(h->first);
     free(h);
     *c = NULL;
 }
 
-/* What host h's first rank receives at once, of n_elems. Ranks that are on fewer hosts than they could be need more. */
-static size_t scratch_elems(size_t n_elems, int n_hosts)
+static bool halves(const void *opts)
 {
-    return n_elems / (size_t)n_hosts + 1;
+    return opts && ((const struct hierarchical_opts *)opts)->halving;
+}
+
+/* What a first rank receives at once, of n_elems. */
+static size_t scratch_elems(const void *opts, size_t n_elems, int n_hosts)
+{
+    return halves(opts) ? halving_doubling_scratch_elems(COLL_ALLREDUCE, n_elems, n_hosts)
+                        : n_elems / (size_t)n_hosts + 1;
 }
 
 static struct memory_need hierarchical_memory(const void *opts, const struct job_facts *facts)
 {
-    (void)opts; /* two hosts are the fewest between which something is received */
-    return (struct memory_need){ .worker_bytes = scratch_elems(facts->n_params, 2) * sizeof(float) };
+    /* two hosts are the fewest between which something is received */
+    return (struct memory_need){ .worker_bytes = scratch_elems(opts, facts->n_params, 2) * sizeof(float) };
 }
 
 /* host_of[n_ranks] of the hosts, which are numbered in the order of their first ranks: the rank that plays for one. */
@@ -72,17 +92,19 @@ static int first_rank(const int *host_of, int host)
     return r;
 }
 
-static enum rc open_circle(struct hierarchical *h, struct world *w)
+static enum rc open_members(struct hierarchical *h, struct world *w)
 {
     const int n = h->host.n_hosts, index = h->host.host;
     int *host_of = calloc((size_t)w->n_ranks, sizeof *host_of);
     enum rc rc;
 
-    if (!host_of)
-        return rc_raise(RC_NOMEM, "collective hierarchical: no memory for %d ranks", w->n_ranks);
+    h->first = calloc((size_t)n, sizeof *h->first);
+    if (!host_of || !h->first)
+        FAIL(RC_NOMEM, "collective hierarchical: no memory for %d ranks", w->n_ranks);
     TRY(world_allgather(w, &h->host.host, host_of, sizeof *host_of));
-    h->circle = (struct ring_circle){ n, index, first_rank(host_of, (index + 1) % n),
-                                      first_rank(host_of, (index + n - 1) % n) };
+    for (int i = 0; i < n; i++)
+        h->first[i] = first_rank(host_of, i);
+    h->circle = (struct ring_circle){ n, index, h->first[(index + 1) % n], h->first[(index + n - 1) % n] };
 out:
     free(host_of);
     return rc;
@@ -102,9 +124,9 @@ static enum rc hierarchical_open(struct collective **out, const struct collectiv
     if (!h)
         return rc_raise(RC_NOMEM, "collective hierarchical: no memory");
     TRY(host_parts_open(&h->host, env, SLOT_ELEMS));
-    TRY(open_circle(h, env->transport->world));
+    TRY(open_members(h, env->transport->world));
     if (is_first(h) && h->host.n_hosts > 1) {
-        const size_t n_elems = scratch_elems(env->max_elems, h->host.n_hosts);
+        const size_t n_elems = scratch_elems(env->opts, env->max_elems, h->host.n_hosts);
         TRY(arena_open(&h->arena, arena_floats_bytes(n_elems)));
         h->scratch = arena_floats(&h->arena, n_elems);
     }
@@ -116,13 +138,12 @@ out:
     return rc;
 }
 
-/* Of the first rank of each host. */
-static enum rc sum_of_hosts(struct hierarchical *h, const struct host_piece *piece)
+static enum rc sum_by_ring(struct hierarchical *h, float *data, size_t n_elems)
 {
     struct ring_half half = { .collective = &h->base,
                               .circle = &h->circle,
-                              .data = host_parts_at(&h->host, piece, 0, piece->range.offset_elems),
-                              .n_elems = piece->range.n_elems,
+                              .data = data,
+                              .n_elems = n_elems,
                               .first = h->circle.index,
                               .add = true,
                               .n_segments = 1,
@@ -135,6 +156,23 @@ static enum rc sum_of_hosts(struct hierarchical *h, const struct host_piece *pie
     TRY(ring_half(&half, &h->n_steps));
 out:
     return rc;
+}
+
+/* Of the first rank of each host. */
+static enum rc sum_of_hosts(struct hierarchical *h, const struct host_piece *piece)
+{
+    float *data = host_parts_at(&h->host, piece, 0, piece->range.offset_elems);
+    const struct halving_doubling_members members = { .collective = &h->base,
+                                                      .rank = h->first,
+                                                      .n_members = h->host.n_hosts,
+                                                      .index = h->host.host,
+                                                      .data = data,
+                                                      .n_elems = piece->range.n_elems,
+                                                      .scratch = h->scratch };
+
+    if (halves(h->base.env.opts))
+        return halving_doubling_run(&members, COLL_ALLREDUCE, &h->n_steps);
+    return sum_by_ring(h, data, piece->range.n_elems);
 }
 
 static enum rc sum_of_host(struct hierarchical *h, const struct host_piece *piece)
@@ -234,22 +272,32 @@ static struct collective_cost copy_cost(size_t n_elems)
     return (struct collective_cost){ .memory_bytes = 2 * (uint64_t)n_elems * sizeof(float) };
 }
 
+/* Of the first rank of host k of h. */
+static struct collective_cost between_cost(const void *opts, size_t n_elems, int h, int k)
+{
+    if (halves(opts))
+        return halving_doubling_cost(COLL_ALLREDUCE, n_elems, h, k);
+    return collective_cost_sum(ring_half_cost(n_elems, h, 1, (struct ring_half_ends){ k + 1, k + h }, true),
+                               ring_half_cost(n_elems, h, 1, (struct ring_half_ends){ k + 2, k + 1 }, false));
+}
+
+static struct collective_cost between_path(const void *opts, size_t n_elems, int h)
+{
+    if (halves(opts))
+        return halving_doubling_path(COLL_ALLREDUCE, n_elems, h);
+    return collective_cost_sum(ring_half_path(n_elems, h, 1, true), ring_half_path(n_elems, h, 1, false));
+}
+
 static struct collective_cost hierarchical_predict(const void *opts, const struct collective_call *call, int rank,
                                                    const struct collective_group *group)
 {
     const struct place at = place_of(group, rank);
-    const int h = at.n_hosts, k = at.host;
-    struct collective_cost cost = slice_cost(call->n_elems, at, at.index);
+    const struct collective_cost slice = slice_cost(call->n_elems, at, at.index);
 
-    (void)opts;
-    if (h == 1)
-        return cost;
-    if (at.index > 0)
-        return collective_cost_sum(cost, copy_cost(call->n_elems));
-    cost =
-        collective_cost_sum(cost, ring_half_cost(call->n_elems, h, 1, (struct ring_half_ends){ k + 1, k + h }, true));
-    return collective_cost_sum(cost,
-                               ring_half_cost(call->n_elems, h, 1, (struct ring_half_ends){ k + 2, k + 1 }, false));
+    if (at.n_hosts == 1)
+        return slice;
+    return collective_cost_sum(slice, at.index > 0 ? copy_cost(call->n_elems)
+                                                   : between_cost(opts, call->n_elems, at.n_hosts, at.host));
 }
 
 /* The host that has most to add comes last to the ring. */
@@ -259,7 +307,6 @@ static struct collective_cost hierarchical_critical_path(const void *opts, const
     struct collective_cost slice = { 0 }, copy = { 0 };
     int n_hosts = 1;
 
-    (void)opts;
     for (int r = 0; r < group->n_ranks; r++) {
         const struct place at = place_of(group, r);
         const struct collective_cost own = slice_cost(call->n_elems, at, at.index);
@@ -273,14 +320,14 @@ static struct collective_cost hierarchical_critical_path(const void *opts, const
         slice.meetings = n_hosts > 1 ? N_MEETINGS : 2;
     if (n_hosts == 1)
         return slice;
-    const struct collective_cost ring = collective_cost_sum(ring_half_path(call->n_elems, n_hosts, 1, true),
-                                                            ring_half_path(call->n_elems, n_hosts, 1, false));
-    return collective_cost_sum(collective_cost_sum(slice, ring), copy);
+    return collective_cost_sum(collective_cost_sum(slice, between_path(opts, call->n_elems, n_hosts)), copy);
 }
 
 const struct collective_ops collective_hierarchical = {
     .module.name = "hierarchical",
     .module.caps = COLL_ALLREDUCE | COLL_SHARED,
+    .module.options = table,
+    .module.opts_bytes = sizeof(struct hierarchical_opts),
     .module.memory = hierarchical_memory,
     .open = hierarchical_open,
     .run = hierarchical_run,

@@ -170,8 +170,9 @@ static struct counted count(const struct suite *s)
 static struct collective_cost predicted(const struct suite *s, const struct collective_call *call, int rank)
 {
     const struct collective_group all = { s->w->n_ranks, s->host_of };
+    const struct collective_cost cost = s->ops->predict(s->opts, call, rank, &all);
 
-    return s->ops->predict(s->opts, call, rank, &all);
+    return cost;
 }
 
 /* A3 counts additions where the compute makes all of them, on data as it is. */

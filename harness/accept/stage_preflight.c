@@ -56,7 +56,7 @@ static void read_facts(struct node_facts *out, const struct stage_env *env)
         out->number[NUMBER_CORES] = w->n_host_cores;
     if (w->ops->module.caps & WORLD_LAUNCHED) { /* else nothing leaves this process */
         node_facts_read_own_link(out, w->interface);
-        if (strcmp(env->transport->module.name, "mpi") == 0)
+        if (env->transport->module.needs_world & WORLD_HAS_MPI) /* which takes the fastest network that it knows */
             node_facts_read_fastest_port(out, "");
     }
 }
