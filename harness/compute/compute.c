@@ -467,6 +467,28 @@ void compute_sum_arrays(struct compute *c, const struct sum_arrays *op)
     RUN_REST(c, sum_arrays, op);
 }
 
+void compute_narrow(struct compute *c, uint16_t *to, const float *from, size_t n, enum wire_format format)
+{
+    assert(format != WIRE_F32);
+    count_elems(c, 1.5 * (double)n);
+    RUN_REST(c, narrow, to, from, n, format);
+}
+
+void compute_widen(struct compute *c, float *to, const uint16_t *from, size_t n, enum wire_format format, bool add)
+{
+    assert(format != WIRE_F32);
+    count_elems(c, (add ? 2.5 : 1.5) * (double)n);
+    RUN_REST(c, widen, to, from, n, format, add);
+}
+
+void compute_round(struct compute *c, float *x, float *residual, size_t n, enum wire_format format, bool has_residual)
+{
+    assert(format != WIRE_F32);
+    assert(has_residual == (residual != NULL) || !c->ops->touches_memory);
+    count_elems(c, (has_residual ? 4.0 : 2.0) * (double)n);
+    RUN_REST(c, round, x, residual, n, format);
+}
+
 void compute_sgd_step(struct compute *c, float *p, float *v, const float *g, size_t n, const struct sgd *s)
 {
     assert(v != NULL || s->momentum == 0.0f || !c->ops->touches_memory);

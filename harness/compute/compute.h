@@ -41,6 +41,7 @@
 
 #include "harness/base/module.h"
 #include "harness/base/rc.h"
+#include "harness/compute/narrow.h"
 
 struct compute;
 struct compute_side_ops;
@@ -333,6 +334,13 @@ struct compute_backend {
     /* Of backends with host_memory: what collectives in shared memory do. Each operand is read once, each result
      * written once. */
     void (*sum_arrays)(struct compute *c, const struct sum_arrays *op);
+    /* Of backends with host_memory: what messages of 16 bits are made of (narrow.h, H1 and H2); format: not WIRE_F32.
+     * to = from; arrays do not overlap. */
+    void (*narrow)(struct compute *c, uint16_t *to, const float *from, size_t n, enum wire_format format);
+    /* to = from, or with add to += from. */
+    void (*widen)(struct compute *c, float *to, const uint16_t *from, size_t n, enum wire_format format, bool add);
+    /* x becomes what 16 bits hold of x + residual, and residual becomes the rest. residual NULL: zeros, not kept. */
+    void (*round)(struct compute *c, float *x, float *residual, size_t n, enum wire_format format);
     /* d = grad_scale g + weight_decay p; v = momentum v + d; p -= lr v. v NULL: momentum is 0 and v = d. g read only.
      * A v below SGD_VELOCITY_MIN in magnitude becomes 0: otherwise, where a gradient stays 0, v decays into denormal
      * numbers, which cost 100 times as much. */
@@ -413,6 +421,10 @@ void compute_mean_square(struct compute *c, double *mean_loss, float *dy, const 
 void compute_zero(struct compute *c, float *x, size_t n);
 void compute_accumulate(struct compute *c, float *y, const float *x, size_t n);
 void compute_sum_arrays(struct compute *c, const struct sum_arrays *op);
+void compute_narrow(struct compute *c, uint16_t *to, const float *from, size_t n, enum wire_format format);
+void compute_widen(struct compute *c, float *to, const uint16_t *from, size_t n, enum wire_format format, bool add);
+/* has_residual: counted as if residual were there. */
+void compute_round(struct compute *c, float *x, float *residual, size_t n, enum wire_format format, bool has_residual);
 void compute_sgd_step(struct compute *c, float *p, float *v, const float *g, size_t n, const struct sgd *s);
 
 #endif

@@ -228,5 +228,8 @@ const struct compute_backend compute_cpu = {
     .zero = cpu_zero,
     .accumulate = cpu_accumulate,
     .sum_arrays = cpu_sum_arrays,
+    .narrow = cpu_narrow,
+    .widen = cpu_widen,
+    .round = cpu_round_narrow,
     .sgd_step = cpu_sgd_step,
 };

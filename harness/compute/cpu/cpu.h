@@ -126,6 +126,9 @@ void cpu_mean_square(struct compute *c, double *mean_loss, float *dy, const floa
 void cpu_zero(struct compute *c, float *x, size_t n);
 void cpu_accumulate(struct compute *c, float *y, const float *x, size_t n);
 void cpu_sum_arrays(struct compute *c, const struct sum_arrays *op);
+void cpu_narrow(struct compute *c, uint16_t *to, const float *from, size_t n, enum wire_format format);
+void cpu_widen(struct compute *c, float *to, const uint16_t *from, size_t n, enum wire_format format, bool add);
+void cpu_round_narrow(struct compute *c, float *x, float *residual, size_t n, enum wire_format format);
 void cpu_sgd_step(struct compute *c, float *p, float *v, const float *g, size_t n, const struct sgd *s);
 
 #endif

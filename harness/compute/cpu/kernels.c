@@ -23,6 +23,7 @@ extern const struct cpu_kernels CPU_KERNELS;
 extern const struct cpu_copy_kernels CPU_COPY_KERNELS;         /* of kernels_copy.c, for the same instruction set */
 extern const struct cpu_pool_kernels CPU_POOL_KERNELS;         /* of kernels_pool.c */
 extern const struct cpu_winograd_kernels CPU_WINOGRAD_KERNELS; /* of kernels_winograd.c */
+extern const struct cpu_narrow_kernels CPU_NARROW_KERNELS;     /* of kernels_narrow.c */
 
 static void add(float *restrict y, const float *restrict x, size_t n)
 {
@@ -456,6 +457,7 @@ const struct cpu_kernels CPU_KERNELS = {
     .copies = &CPU_COPY_KERNELS,
     .pool = &CPU_POOL_KERNELS,
     .winograd = &CPU_WINOGRAD_KERNELS,
+    .narrow = &CPU_NARROW_KERNELS,
     .average_plane = average_plane,
     .dropout = dropout,
     .sgd = sgd,

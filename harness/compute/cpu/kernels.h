@@ -75,11 +75,21 @@ struct cpu_winograd_kernels {
     void (*output_grad)(float *to, size_t frequency_elems, const float *dy, const struct winograd_images *m);
 };
 
+/* Of each format but WIRE_F32 (narrow.h). */
+struct cpu_narrow_kernels {
+    void (*narrow[N_WIRE_FORMATS])(uint16_t *to, const float *from, size_t n);
+    void (*widen[N_WIRE_FORMATS])(float *to, const uint16_t *from, size_t n);
+    void (*widen_add[N_WIRE_FORMATS])(float *to, const uint16_t *from, size_t n); /* to += from */
+    /* x[i] becomes x[i] + residual[i], rounded, and residual[i] what that left out; residual NULL: zeros. */
+    void (*round[N_WIRE_FORMATS])(float *x, float *residual, size_t n);
+};
+
 struct cpu_kernels {
     const char *isa;
     const struct cpu_copy_kernels *copies;
     const struct cpu_pool_kernels *pool;
     const struct cpu_winograd_kernels *winograd;
+    const struct cpu_narrow_kernels *narrow;
     void (*add)(float *y, const float *x, size_t n);
     /* z = x + y; z may be x or y. */
     void (*sum_two)(float *z, const float *x, const float *y, size_t n);

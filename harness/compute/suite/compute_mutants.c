@@ -110,6 +110,30 @@ static void sum_arrays_once(struct compute *c, const struct sum_arrays *op)
     compute_cpu.sum_arrays(c, &other);
 }
 
+static void narrow_loses_last(struct compute *c, uint16_t *to, const float *from, size_t n, enum wire_format format)
+{
+    compute_cpu.narrow(c, to, from, n > 0 ? n - 1 : 0, format);
+}
+
+static void narrow_of_other(struct compute *c, uint16_t *to, const float *from, size_t n, enum wire_format format)
+{
+    compute_cpu.narrow(c, to, from, n, format == WIRE_F16 ? WIRE_BF16 : WIRE_F16);
+}
+
+static void widen_never_adds(struct compute *c, float *to, const uint16_t *from, size_t n, enum wire_format format,
+                             bool add)
+{
+    (void)add;
+    compute_cpu.widen(c, to, from, n, format, false);
+}
+
+static void round_keeps_no_rest(struct compute *c, float *x, float *residual, size_t n, enum wire_format format)
+{
+    compute_cpu.round(c, x, residual, n, format);
+    if (residual)
+        memset(residual, 0, n * sizeof *residual);
+}
+
 /* C1 */
 static void accumulate_by_threads(struct compute *c, float *y, const float *x, size_t n)
 {
@@ -274,6 +298,10 @@ static const struct compute_mutant mutants[] = {
     MUTANT(cpu, accumulate, accumulate_by_threads),
     MUTANT(cpu, sum_arrays, sum_arrays_backwards),
     MUTANT(cpu, sum_arrays, sum_arrays_once),
+    MUTANT(cpu, narrow, narrow_loses_last),
+    MUTANT(cpu, narrow, narrow_of_other),
+    MUTANT(cpu, widen, widen_never_adds),
+    MUTANT(cpu, round, round_keeps_no_rest),
     MUTANT(cpu, dropout, dropout_unscaled),
     MUTANT(cpu, dropout, dropout_mask_by_array),
     MUTANT(cpu, sgd_step, sgd_momentum_after),

@@ -225,6 +225,31 @@ static void call_sum_arrays(struct compute *c, struct arrays *x)
         c, &(struct sum_arrays){ .operand = operand, .result = result, .n_operands = 3, .n_results = 2, .n = 50 });
 }
 
+static void call_narrow(struct compute *c, struct arrays *x)
+{
+    compute_narrow(c, (uint16_t *)(void *)x->f[0], x->f[1], 50, WIRE_F16);
+}
+
+static void call_widen(struct compute *c, struct arrays *x)
+{
+    compute_widen(c, x->f[0], (const uint16_t *)(void *)x->f[1], 50, WIRE_BF16, false);
+}
+
+static void call_widen_add(struct compute *c, struct arrays *x)
+{
+    compute_widen(c, x->f[0], (const uint16_t *)(void *)x->f[1], 50, WIRE_BF16, true);
+}
+
+static void call_round(struct compute *c, struct arrays *x)
+{
+    compute_round(c, x->f[0], NULL, 50, WIRE_F16, false);
+}
+
+static void call_round_heavy(struct compute *c, struct arrays *x)
+{
+    compute_round(c, x->f[0], x->f[1], 50, WIRE_F16, true);
+}
+
 static void call_accumulate(struct compute *c, struct arrays *x)
 {
     compute_accumulate(c, x->f[0], x->f[1], 50);
@@ -278,6 +303,11 @@ static const struct call {
     { "zero", call_zero, { 0.0, 4.0 * 50 }, false, false },
     { "accumulate", call_accumulate, { 0.0, 4.0 * 3 * 50 }, false, false },
     { "sum_arrays", call_sum_arrays, { 0.0, 4.0 * 5 * 50 }, false, false },
+    { "narrow", call_narrow, { 0.0, 6.0 * 50 }, false, false },
+    { "widen", call_widen, { 0.0, 6.0 * 50 }, false, false },
+    { "widen, added", call_widen_add, { 0.0, 10.0 * 50 }, false, false },
+    { "round", call_round, { 0.0, 8.0 * 50 }, false, false },
+    { "round with a residual", call_round_heavy, { 0.0, 16.0 * 50 }, false, false },
     { "sgd_step", call_sgd, { 0.0, 4.0 * 3 * 50 }, false, false },
     { "sgd_step with momentum", call_sgd_heavy, { 0.0, 4.0 * 5 * 50 }, false, false },
 };

@@ -134,6 +134,11 @@ static void zero_case(struct suite *s, const void *arg)
     suite_check(s, "accumulate", y, sum, 0.0);
 }
 
+static float rounded_to(float x, enum wire_format format)
+{
+    return format == WIRE_F16 ? f32_of_f16(f16_of_f32(x)) : f32_of_bf16(bf16_of_f32(x));
+}
+
 struct sum_of { /* n_operands arrays of reals, into the last n_results of them or into others */
     size_t n;
     int n_operands, n_results;
@@ -164,6 +169,41 @@ static void sum_case(struct suite *s, const void *arg)
     compute_sum_arrays(s->c, &(struct sum_arrays){ from, to, sum->n_operands, sum->n_results, sum->n });
     for (int k = 0; k < sum->n_results; k++)
         suite_check(s, "a sum of arrays", result[k], want, 0.0);
+}
+
+/* The rounding itself is narrow_test.c's. Those of 16 bits are in memory of as many floats. */
+static void narrow_case(struct suite *s, const void *arg)
+{
+    const size_t n = *(const size_t *)arg;
+
+    for (enum wire_format format = WIRE_F16; format <= WIRE_BF16 && s->ops->narrow; format++) {
+        struct array *x = suite_reals(s, n, 1), *y = suite_integers(s, n, 2), *wide = suite_dirty(s, n);
+        struct array *half = suite_dirty(s, n), *given = suite_reals(s, n, 3), *residual = suite_reals(s, n, 4);
+        struct array *alone = suite_reals(s, n, 5);
+        double *sum = suite_double(s, y), *want = suite_zeros(s, n), *sent = suite_zeros(s, n),
+               *rest = suite_zeros(s, n);
+        double *rounded = suite_zeros(s, n);
+        for (size_t i = 0; i < n; i++) {
+            const float fed = given->host[i] + residual->host[i];
+            want[i] = (double)rounded_to(x->host[i], format);
+            sum[i] = (double)(y->host[i] + rounded_to(x->host[i], format));
+            sent[i] = (double)rounded_to(fed, format);
+            rest[i] = (double)(fed - rounded_to(fed, format));
+            rounded[i] = (double)rounded_to(alone->host[i], format);
+        }
+        suite_ignore(s, half);
+        compute_narrow(s->c, (uint16_t *)(void *)half->v, x->v, n, format);
+        compute_widen(s->c, wide->v, (const uint16_t *)(void *)half->v, n, format, false);
+        compute_widen(s->c, y->v, (const uint16_t *)(void *)half->v, n, format, true);
+        compute_round(s->c, given->v, residual->v, n, format, true);
+        compute_round(s->c, alone->v, NULL, n, format, false);
+        suite_check(s, "widened", wide, want, 0.0);
+        suite_check(s, "widened and added", y, sum, 0.0);
+        suite_check(s, "rounded with a residual", given, sent, 0.0);
+        suite_check(s, "the residual", residual, rest, 0.0);
+        suite_check(s, "rounded", alone, rounded, 0.0);
+        suite_end_arrays(s, "narrow");
+    }
 }
 
 /* Powers of two: exact. A second time with the same key gives the same mask, which is how gradients get it. */
@@ -267,6 +307,7 @@ void suite_elements(struct suite *s)
     SUITE_RUN_EACH(s, "relu, relu_grad", relu_case, n_elems);
     SUITE_RUN_EACH(s, "zero, accumulate", zero_case, n_elems);
     SUITE_RUN_EACH(s, "sum_arrays", sum_case, sums);
+    SUITE_RUN_EACH(s, "narrow, widen, round", narrow_case, n_elems);
     SUITE_RUN_EACH(s, "dropout", dropout_case, n_elems);
     SUITE_RUN_EACH(s, "dropout, reals", dropout_real_case, n_elems);
     SUITE_RUN_EACH(s, "sgd_step", sgd_case, sgd);
