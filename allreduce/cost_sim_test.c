@@ -48,6 +48,7 @@ static enum rc time_run(double *slowest_s, struct world *w, struct transport *t,
                                         .compute = c,
                                         .timeout_ms = TIMEOUT_MS,
                                         .types = run->call.type,
+                                        .narrow = run->call.wire != WIRE_F32,
                                         .max_elems = run->call.n_elems };
     struct collective *collective = NULL;
     double own_s, *all_s = NULL;
@@ -120,9 +121,23 @@ static int differs(const char *name, const struct collective_call *call, double 
 {
     const int is_far = !(fabs(measured / predicted - 1) < 0.1 || fabs(measured - predicted) < CLOCK_TICK_S);
 
-    printf("%s, %s of %zu elements: measured %.6g, predicted %.6g%s\n", name, collective_type_name(call->type),
-           call->n_elems, measured, predicted, is_far ? ": MORE THAN 10 % APART" : "");
+    printf("%s, %s of %zu elements of %zu bytes: measured %.6g, predicted %.6g%s\n", name,
+           collective_type_name(call->type), call->n_elems, wire_elem_bytes(call->wire), measured, predicted,
+           is_far ? ": MORE THAN 10 % APART" : "");
     return is_far;
+}
+
+/* Of n_elems; in 32 bits and, where it can, in 16. */
+static void plan_call(struct job *job, const struct module *m, unsigned type, size_t n_elems)
+{
+    const enum wire_format last = type == COLL_ALLREDUCE && m->caps & COLL_NARROW ? WIRE_F16 : WIRE_F32;
+
+    for (enum wire_format wire = WIRE_F32; wire <= last; wire++)
+        if (job->n_planned++ < MAX_RUNS)
+            job->run[job->n_runs++] =
+                (struct run){ (const struct collective_ops *)m,
+                              { .type = (enum collective_type)type, .root = 1, .n_elems = n_elems, .wire = wire },
+                              0 };
 }
 
 static bool chooses(const struct module *m)
@@ -138,7 +153,7 @@ static double fastest_s(const struct job *job, const struct run *of)
     for (int i = 0; i < job->n_runs; i++) {
         const struct run *run = &job->run[i];
         if (!chooses(&run->ops->module) && !(run->ops->module.caps & COLL_REFERENCE) &&
-            run->call.type == of->call.type && run->call.n_elems == of->call.n_elems)
+            run->call.type == of->call.type && run->call.n_elems == of->call.n_elems && run->call.wire == of->call.wire)
             s = fmin(s, run->measured_s); /* NaN: it cannot run here */
     }
     return s;
@@ -153,12 +168,8 @@ static void plan(struct job *job, const char *name, size_t n_elems)
     for (int i = 0; (m = collective_kind.at(i)); i++)
         for (unsigned type = 1; type < COLL_TYPES_END; type <<= 1)
             for (int k = 0; k < (n_elems > 0 ? 1 : 2); k++)
-                if (m->caps & type && !(m->refuses_world & WORLD_VIRTUAL_TIME) &&
-                    (!name || strcmp(name, m->name) == 0) && job->n_planned++ < MAX_RUNS)
-                    job->run[job->n_runs++] =
-                        (struct run){ (const struct collective_ops *)m,
-                                      { .type = (enum collective_type)type, .root = 1, .n_elems = n_all[k] },
-                                      0 };
+                if (m->caps & type && !(m->refuses_world & WORLD_VIRTUAL_TIME) && (!name || strcmp(name, m->name) == 0))
+                    plan_call(job, m, type, n_all[k]);
 }
 
 static const struct run *find_run(const struct job *job, const char *name)
@@ -168,7 +179,8 @@ static const struct run *find_run(const struct job *job, const char *name)
     if (collective_find(&ops, &collective_kind, name) != RC_OK)
         return NULL;
     for (int i = 0; i < job->n_runs; i++)
-        if (job->run[i].ops == ops && job->run[i].call.type == COLL_ALLREDUCE && job->run[i].call.n_elems == MANY_ELEMS)
+        if (job->run[i].ops == ops && job->run[i].call.type == COLL_ALLREDUCE &&
+            job->run[i].call.n_elems == MANY_ELEMS && job->run[i].call.wire == WIRE_F32)
             return &job->run[i];
     return NULL;
 }

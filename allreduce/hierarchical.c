@@ -19,6 +19,7 @@
 
 #include "allreduce/halving_doubling_members.h"
 #include "allreduce/host_parts.h"
+#include "allreduce/part_message.h"
 #include "allreduce/ring_half.h"
 #include "harness/base/arena.h"
 #include "harness/base/opt.h"
@@ -123,6 +124,8 @@ static enum rc hierarchical_open(struct collective **out, const struct collectiv
 
     if (!h)
         return rc_raise(RC_NOMEM, "collective hierarchical: no memory");
+    if (env->narrow && halves(env->opts))
+        FAIL(RC_UNSUPPORTED, "--hierarchical.halving sends sums as they are; without it they can be sent in 16 bits");
     TRY(host_parts_open(&h->host, env, SLOT_ELEMS));
     TRY(open_members(h, env->transport->world));
     if (is_first(h) && h->host.n_hosts > 1) {
@@ -151,6 +154,7 @@ static enum rc sum_by_ring(struct hierarchical *h, float *data, size_t n_elems)
     enum rc rc;
 
     TRY(ring_half(&half, &h->n_steps));
+    TRY(part_round(&h->base, half.data, ring_chunk(h->circle.index + 1, h->circle.n_members, half.n_elems)));
     half.first = h->circle.index + 1;
     half.add = false;
     TRY(ring_half(&half, &h->n_steps));
@@ -273,19 +277,29 @@ static struct collective_cost copy_cost(size_t n_elems)
 }
 
 /* Of the first rank of host k of h. */
-static struct collective_cost between_cost(const void *opts, size_t n_elems, int h, int k)
+static struct collective_cost between_cost(const void *opts, const struct collective_call *call, int h, int k)
 {
+    const size_t n_elems = call->n_elems;
+
     if (halves(opts))
         return halving_doubling_cost(COLL_ALLREDUCE, n_elems, h, k);
-    return collective_cost_sum(ring_half_cost(n_elems, h, 1, (struct ring_half_ends){ k + 1, k + h }, true),
-                               ring_half_cost(n_elems, h, 1, (struct ring_half_ends){ k + 2, k + 1 }, false));
+    const struct collective_cost round = collective_round_cost(ring_chunk(k + 1, h, n_elems).n_elems, call->wire);
+    const struct collective_cost scatter =
+        ring_half_cost(n_elems, h, 1, (struct ring_half_ends){ k + 1, k + h }, true, call->wire);
+    const struct collective_cost gather =
+        ring_half_cost(n_elems, h, 1, (struct ring_half_ends){ k + 2, k + 1 }, false, call->wire);
+    return collective_cost_sum(collective_cost_sum(round, scatter), gather);
 }
 
-static struct collective_cost between_path(const void *opts, size_t n_elems, int h)
+static struct collective_cost between_path(const void *opts, const struct collective_call *call, int h)
 {
+    const size_t n_elems = call->n_elems, n_largest = (n_elems + (size_t)h - 1) / (size_t)h;
+
     if (halves(opts))
         return halving_doubling_path(COLL_ALLREDUCE, n_elems, h);
-    return collective_cost_sum(ring_half_path(n_elems, h, 1, true), ring_half_path(n_elems, h, 1, false));
+    return collective_cost_sum(collective_round_cost(n_largest, call->wire),
+                               collective_cost_sum(ring_half_path(n_elems, h, 1, true, call->wire),
+                                                   ring_half_path(n_elems, h, 1, false, call->wire)));
 }
 
 static struct collective_cost hierarchical_predict(const void *opts, const struct collective_call *call, int rank,
@@ -296,8 +310,8 @@ static struct collective_cost hierarchical_predict(const void *opts, const struc
 
     if (at.n_hosts == 1)
         return slice;
-    return collective_cost_sum(slice, at.index > 0 ? copy_cost(call->n_elems)
-                                                   : between_cost(opts, call->n_elems, at.n_hosts, at.host));
+    return collective_cost_sum(slice,
+                               at.index > 0 ? copy_cost(call->n_elems) : between_cost(opts, call, at.n_hosts, at.host));
 }
 
 /* The host that has most to add comes last to the ring. */
@@ -320,12 +334,12 @@ static struct collective_cost hierarchical_critical_path(const void *opts, const
         slice.meetings = n_hosts > 1 ? N_MEETINGS : 2;
     if (n_hosts == 1)
         return slice;
-    return collective_cost_sum(collective_cost_sum(slice, between_path(opts, call->n_elems, n_hosts)), copy);
+    return collective_cost_sum(collective_cost_sum(slice, between_path(opts, call, n_hosts)), copy);
 }
 
 const struct collective_ops collective_hierarchical = {
     .module.name = "hierarchical",
-    .module.caps = COLL_ALLREDUCE | COLL_SHARED,
+    .module.caps = COLL_ALLREDUCE | COLL_SHARED | COLL_NARROW,
     .module.options = table,
     .module.opts_bytes = sizeof(struct hierarchical_opts),
     .module.memory = hierarchical_memory,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* one_to_all.c - all messages are posted before the first is waited for. */
+/* one_to_all.c - all messages are posted before the first is waited for; what all get is narrowed once. */
 #include "allreduce/one_to_all.h"
 
 #include "allreduce/part_message.h"
@@ -37,10 +37,12 @@ static enum rc send_all(const struct collective *c, const struct one_to_all *o)
     enum rc rc = RC_OK;
 
     for (int r = 0; r < n_ranks; r++)
-        o->flight[r] = message(c, o, r, r);
-    o->flight[o->sender].part.n_elems = 0;
-    for (int r = 0; r < n_ranks; r++)
+        o->flight[r] = r == o->sender ? (struct part_message){ 0 } : message(c, o, r, r);
+    for (int r = 0, n_posted = 0; r < n_ranks; r++) {
+        o->flight[r].is_narrowed = o->parts == PART_ALL && n_posted > 0;
         TRY(part_send(&o->flight[r]));
+        n_posted += r != o->sender;
+    }
     for (int r = 0; r < n_ranks; r++)
         TRY(part_end(&o->flight[r]));
 out:
@@ -63,8 +65,15 @@ struct collective_cost one_to_all_cost(const struct one_to_all *o, int rank, int
 {
     struct collective_cost cost = { 0 };
 
-    for (int r = 0; rank == o->sender && r < n_ranks; r++)
-        if (r != o->sender)
-            cost = part_cost_message(cost, part_of(o, r, n_ranks));
+    if (rank != o->sender)
+        return collective_receive_cost(part_of(o, rank, n_ranks).n_elems, o->wire, false);
+    for (int r = 0; r < n_ranks; r++) {
+        const size_t n_part = r == o->sender ? 0 : part_of(o, r, n_ranks).n_elems;
+        struct collective_cost sent = collective_send_cost(n_part, o->wire);
+        sent.msgs = n_part > 0;
+        if (o->parts == PART_ALL && cost.msgs > 0)
+            sent.memory_bytes = 0;
+        cost = collective_cost_sum(cost, sent);
+    }
     return cost;
 }

@@ -22,13 +22,14 @@ struct one_to_all { /* the same on every rank, but for data and flight */
     size_t n_elems;
     enum one_to_all_parts parts; /* empty ones are not sent */
     int sender;
+    enum wire_format wire; /* of the call */
     uint32_t tag;
     struct part_message *flight; /* [n_ranks] of the sender; others: not read */
 };
 
 /* On every rank. Errors: those of the transport; RC_MISMATCH: a part of another length came. */
 enum rc one_to_all(const struct collective *c, const struct one_to_all *o) MUST_CHECK;
-/* What `rank` of n_ranks sends; data, tag and flight are not read. Pure. */
+/* What `rank` of n_ranks sends, or receives; data, tag and flight are not read. Pure. */
 struct collective_cost one_to_all_cost(const struct one_to_all *o, int rank, int n_ranks);
 
 #endif

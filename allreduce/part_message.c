@@ -16,9 +16,20 @@ static float *place_of(const struct part_message *m)
     return m->data ? m->data + m->part.offset_elems : NULL;
 }
 
+static bool is_narrow(const struct part_message *m)
+{
+    return m->collective->wire != WIRE_F32;
+}
+
+/* Of a narrow one; hollow: NULL. */
+static uint16_t *halves_of(const struct part_message *m)
+{
+    return m->data ? m->collective->halves + m->part.offset_elems : NULL;
+}
+
 static size_t n_bytes_of(const struct part_message *m)
 {
-    return m->part.n_elems * sizeof(float);
+    return m->part.n_elems * wire_elem_bytes(m->collective->wire);
 }
 
 static bool is_message(const struct part_message *m)
@@ -30,14 +41,30 @@ static void describe(struct part_message *m)
 {
     m->xfer = (struct xfer){ .peer = m->peer,
                              .tag = m->tag,
-                             .ptr = place_of(m),
+                             .ptr = is_narrow(m) ? (void *)halves_of(m) : (void *)place_of(m),
                              .n_bytes = m->data ? n_bytes_of(m) : 0,
                              .n_hollow_bytes = m->data ? 0 : n_bytes_of(m) };
+}
+
+static enum rc describe_sent(struct part_message *m)
+{
+    struct compute *compute = m->collective->env.compute;
+    enum rc rc = RC_OK;
+
+    describe(m);
+    if (is_narrow(m) && !m->is_narrowed) {
+        compute_narrow(compute, halves_of(m), place_of(m), m->part.n_elems, m->collective->wire);
+        TRY(compute_sync(compute));
+    }
+out:
+    return rc;
 }
 
 static void describe_received(struct part_message *m)
 {
     describe(m);
+    if (is_narrow(m))
+        return;
     m->xfer.add = m->data && m->add && (transport_of(m)->ops->module.caps & TR_ADD);
     if (m->data && m->add && !m->xfer.add)
         m->xfer.ptr = m->beside;
@@ -53,7 +80,10 @@ static enum rc accept_part(const struct part_message *m)
     if (n_bytes != n_bytes_of(m))
         FAIL(RC_MISMATCH, "%s: rank %d sent %zu bytes where %zu belong", m->collective->ops->module.name, m->peer,
              n_bytes, n_bytes_of(m));
-    if (m->add && !m->xfer.add) {
+    if (is_narrow(m)) {
+        compute_widen(compute, place_of(m), halves_of(m), m->part.n_elems, m->collective->wire, m->add);
+        TRY(compute_sync(compute));
+    } else if (m->add && !m->xfer.add) {
         compute_accumulate(compute, place_of(m), m->xfer.ptr, m->part.n_elems);
         TRY(compute_sync(compute));
     }
@@ -67,7 +97,7 @@ enum rc part_send(struct part_message *m)
 
     if (!is_message(m))
         return RC_OK;
-    describe(m);
+    TRY(describe_sent(m));
     TRY(transport_send(transport_of(m), &m->xfer));
     m->is_posted = true;
 out:
@@ -106,7 +136,7 @@ static enum rc exchange(struct part_message *sent, struct part_message *received
 {
     enum rc rc;
 
-    describe(sent);
+    TRY(describe_sent(sent));
     describe_received(received);
     TRY(transport_exchange(transport_of(sent), &sent->xfer, &received->xfer, sent->collective->env.timeout_ms));
     TRY(accept_part(received));
@@ -127,6 +157,19 @@ enum rc part_transfer(struct part_message *sent, struct part_message *received)
         TRY(part_receive(received));
         TRY(part_end(received));
     }
+out:
+    return rc;
+}
+
+enum rc part_round(const struct collective *c, float *data, struct range part)
+{
+    struct compute *compute = c->env.compute;
+    enum rc rc = RC_OK;
+
+    if (c->wire == WIRE_F32 || part.n_elems == 0)
+        return RC_OK;
+    compute_round(compute, data ? data + part.offset_elems : NULL, NULL, part.n_elems, c->wire, false);
+    TRY(compute_sync(compute));
 out:
     return rc;
 }

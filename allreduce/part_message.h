@@ -4,6 +4,9 @@
  * or added to it.
  *
  * An empty part is not sent; its functions do nothing. A hollow message (A5) has its bytes in xfer.n_hollow_bytes.
+ * In a call with 16 bits a float (A10) a part is narrowed as its send is posted, and widened when it has come; on its
+ * way it is in collective.halves, at the place that it has in `data`. So of the messages in flight no two may have an
+ * element in common, unless both are sent; then all but the first are marked (is_narrowed).
  * Whatever these functions return, a message is in flight only where they say so (T3).
  */
 #ifndef ALLREDUCE_PART_MESSAGE_H
@@ -24,9 +27,11 @@ struct part_message {
     struct range part;                   /* of data */
     int peer;
     uint32_t tag;
-    bool add;       /* what is received, to data */
-    float *beside;  /* add: [part.n_elems], where it is received if the transport does not add in place (TR_ADD) */
-    bool is_posted; /* in flight; this and what follows: zeros at first, then of these functions */
+    bool add; /* what is received, to data */
+    float *
+        beside; /* add, 32 bits: [part.n_elems], where it is received if the transport does not add in place (TR_ADD) */
+    bool is_narrowed; /* to be sent in 16 bits: a message that was posted before has the same part */
+    bool is_posted;   /* in flight; this and what follows: zeros at first, then of these functions */
     struct xfer xfer;
 };
 
@@ -38,6 +43,8 @@ enum rc part_receive(struct part_message *m) MUST_CHECK;
 enum rc part_end(struct part_message *m) MUST_CHECK;
 /* Post both, end both, then add; the first error wins. NULL: none. */
 enum rc part_transfer(struct part_message *sent, struct part_message *received) MUST_CHECK;
+/* A10, of the rank that has a sum, before it is sent: what the others will have. In a call with 32 bits: nothing. */
+enum rc part_round(const struct collective *c, float *data, struct range part) MUST_CHECK;
 /* After an error: end those in flight of m[n_messages] without waiting. Returns `why`, whose message stays. */
 enum rc part_give_up(struct part_message *m, size_t n_messages, enum rc why) MUST_CHECK;
 

@@ -200,6 +200,8 @@ static enum rc ring_run(struct collective *c, const struct collective_call *call
     switch (call->type) {
     case COLL_ALLREDUCE:
         TRY(reduce_scatter(ring, &all, data, n_elems, 1));
+        if (all.n_members > 1)
+            TRY(part_round(c, data, ring_chunk(all.index + 1, all.n_members, n_elems)));
         TRY(allgather(ring, &all, data, n_elems, 1));
         break;
     case COLL_REDUCE_SCATTER:
@@ -225,7 +227,7 @@ static struct collective_cost broadcast_cost(const void *opts, const struct coll
 
     return distance == 0 ? one_to_all_cost(&scatter, rank, p)
                          : ring_half_cost(call->n_elems, p - 1, n_segments(opts, call->n_elems, p - 1),
-                                          (struct ring_half_ends){ distance, distance - 1 }, false);
+                                          (struct ring_half_ends){ distance, distance - 1 }, false, WIRE_F32);
 }
 
 static struct collective_cost ring_predict(const void *opts, const struct collective_call *call, int rank,
@@ -240,13 +242,17 @@ static struct collective_cost ring_predict(const void *opts, const struct collec
     if (call->type == COLL_BROADCAST)
         return broadcast_cost(opts, call, rank, n_ranks);
     const int n = n_segments(opts, n_elems, n_ranks);
+    if (call->type == COLL_ALLREDUCE)
+        cost = collective_round_cost(ring_chunk(rank + 1, n_ranks, n_elems).n_elems, call->wire);
     if (call->type != COLL_ALLGATHER)
-        cost = ring_half_cost(n_elems, n_ranks, n, (struct ring_half_ends){ rank + owned, rank + n_ranks - 1 + owned },
-                              true);
+        cost = collective_cost_sum(cost,
+                                   ring_half_cost(n_elems, n_ranks, n,
+                                                  (struct ring_half_ends){ rank + owned, rank + n_ranks - 1 + owned },
+                                                  true, call->wire));
     if (call->type != COLL_REDUCE_SCATTER)
-        cost =
-            collective_cost_sum(cost, ring_half_cost(n_elems, n_ranks, n,
-                                                     (struct ring_half_ends){ rank + 1 + owned, rank + owned }, false));
+        cost = collective_cost_sum(cost, ring_half_cost(n_elems, n_ranks, n,
+                                                        (struct ring_half_ends){ rank + 1 + owned, rank + owned },
+                                                        false, call->wire));
     return cost;
 }
 
@@ -265,18 +271,19 @@ static struct collective_cost ring_critical_path(const void *opts, const struct 
     if (n_ranks == 1 || n_elems == 0)
         return path;
     const int n = n_segments(opts, n_elems, (int)n_members);
-    const struct collective_cost gather = ring_half_path(n_elems, (int)n_members, n, false);
-    const struct collective_cost reduce = ring_half_path(n_elems, (int)n_members, n, true);
+    const struct collective_cost gather = ring_half_path(n_elems, (int)n_members, n, false, call->wire);
+    const struct collective_cost reduce = ring_half_path(n_elems, (int)n_members, n, true, call->wire);
+    const struct collective_cost round = collective_round_cost((n_elems + n_members - 1) / n_members, call->wire);
     if (broadcasts)
         path = (struct collective_cost){ 1, one_to_all_cost(&scatter, call->root, n_ranks).bytes, 0, 0, 0 };
     if (call->type & (COLL_ALLREDUCE | COLL_REDUCE_SCATTER))
-        path = reduce;
+        path = collective_cost_sum(reduce, round);
     return call->type == COLL_REDUCE_SCATTER ? path : collective_cost_sum(path, gather);
 }
 
 const struct collective_ops collective_ring = {
     .module.name = "ring",
-    .module.caps = COLL_ALLREDUCE | COLL_REDUCE_SCATTER | COLL_ALLGATHER | COLL_BROADCAST,
+    .module.caps = COLL_ALLREDUCE | COLL_REDUCE_SCATTER | COLL_ALLGATHER | COLL_BROADCAST | COLL_NARROW,
     .module.options = table,
     .module.opts_bytes = sizeof(struct ring_opts),
     .module.memory = ring_memory,

@@ -143,29 +143,29 @@ out:
     return rc;
 }
 
-struct collective_cost ring_half_cost(size_t n_elems, int p, int n_segments, struct ring_half_ends ends, bool adds)
+struct collective_cost ring_half_cost(size_t n_elems, int p, int n_segments, struct ring_half_ends ends, bool adds,
+                                      enum wire_format wire)
 {
     const uint64_t n_most = (uint64_t)n_segments;
     struct collective_cost cost = { 0 };
 
     for (int i = 0; i < p; i++) {
-        const uint64_t n_chunk = ring_chunk(i, p, n_elems).n_elems;
-        const uint64_t n_sent = i == ends.not_sent % p ? 0 : n_chunk;
+        const size_t n_chunk = ring_chunk(i, p, n_elems).n_elems;
+        const size_t n_sent = i == ends.not_sent % p ? 0 : n_chunk;
+        const size_t n_received = i == ends.not_received % p ? 0 : n_chunk;
         cost.msgs += n_sent < n_most ? n_sent : n_most; /* segments of an element or more */
-        cost.bytes += n_sent * sizeof(float);
-        cost.adds += adds && i != ends.not_received % p ? n_chunk : 0;
+        cost = collective_cost_sum(cost, collective_send_cost(n_sent, wire));
+        cost = collective_cost_sum(cost, collective_receive_cost(n_received, wire, adds));
     }
-    cost.memory_bytes = cost.adds * COLL_ADD_BYTES;
     return cost;
 }
 
-struct collective_cost ring_half_path(size_t n_elems, int p, int n_segments, bool adds)
+struct collective_cost ring_half_path(size_t n_elems, int p, int n_segments, bool adds, enum wire_format wire)
 {
-    const uint64_t n_links = (uint64_t)p - 1, n_largest = (n_elems + (size_t)p - 1) / (size_t)p;
-    const uint64_t n_adds = adds ? n_links * n_largest : 0;
+    const size_t n_links = (size_t)p - 1, n_largest = (n_elems + (size_t)p - 1) / (size_t)p;
+    struct collective_cost path = collective_cost_sum(collective_send_cost(n_links * n_largest, wire),
+                                                      collective_receive_cost(n_links * n_largest, wire, adds));
 
-    return (struct collective_cost){ .msgs = n_elems > 0 ? n_links * (uint64_t)n_segments : 0,
-                                     .bytes = n_links * n_largest * sizeof(float),
-                                     .adds = n_adds,
-                                     .memory_bytes = n_adds * COLL_ADD_BYTES };
+    path.msgs = n_elems > 0 ? n_links * (uint64_t)n_segments : 0;
+    return path;
 }

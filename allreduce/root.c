@@ -114,6 +114,7 @@ static struct one_to_all spread_of(const struct collective_call *call)
 {
     return (struct one_to_all){ .n_elems = call->n_elems,
                                 .parts = call->type == COLL_REDUCE_SCATTER ? PART_CHUNK : PART_ALL,
+                                .wire = call->wire,
                                 .sender = call->type == COLL_BROADCAST ? call->root : 0 };
 }
 
@@ -128,6 +129,8 @@ static enum rc root_run(struct collective *c, const struct collective_call *call
     root->turn = (root->turn + 1) % N_TAGS;
     if (call->type != COLL_BROADCAST)
         TRY(gather(root, call, data));
+    if (c->env.transport->world->rank == 0 && c->env.transport->world->n_ranks > 1)
+        TRY(part_round(c, data, (struct range){ 0, call->n_elems }));
     spread.data = data;
     spread.tag = TAG_SPREAD + root->turn;
     spread.flight = root->spread;
@@ -136,39 +139,63 @@ out:
     return rc;
 }
 
+/* What a rank other than 0 sends to it, and rank 0 takes, in types other than broadcast. */
+static struct collective_cost sent_cost(const struct collective_call *call, int rank, int n_ranks)
+{
+    const size_t n_sent = part_from(call, rank, n_ranks).n_elems;
+    struct collective_cost cost = collective_send_cost(n_sent, call->wire);
+
+    cost.msgs = n_sent > 0;
+    return cost;
+}
+
+static struct collective_cost taken_cost(const struct collective_call *call, int n_ranks)
+{
+    struct collective_cost cost = { 0 };
+
+    for (int r = 1; r < n_ranks; r++)
+        cost = collective_cost_sum(
+            cost, collective_receive_cost(part_from(call, r, n_ranks).n_elems, call->wire, adds(call->type)));
+    return n_ranks > 1 ? collective_cost_sum(cost, collective_round_cost(call->n_elems, call->wire)) : cost;
+}
+
 static struct collective_cost root_predict(const void *opts, const struct collective_call *call, int rank,
                                            const struct collective_group *group)
 {
     const int n_ranks = group->n_ranks;
     const struct one_to_all spread = spread_of(call);
-    struct collective_cost cost = one_to_all_cost(&spread, rank, n_ranks);
+    const struct collective_cost cost = one_to_all_cost(&spread, rank, n_ranks);
 
     (void)opts;
     if (call->type == COLL_BROADCAST)
         return cost;
-    if (rank > 0)
-        return part_cost_message(cost, part_from(call, rank, n_ranks));
-    return part_cost_adds(cost, adds(call->type) ? (uint64_t)(n_ranks - 1) * call->n_elems : 0);
+    return collective_cost_sum(cost, rank > 0 ? sent_cost(call, rank, n_ranks) : taken_cost(call, n_ranks));
 }
 
-/* What all others send travels at once and shares the link of rank 0, and so does what they get: a latency each. */
+/* What all others send travels at once and shares the link of rank 0, and so does what they get: a latency each. They
+ * narrow it before, and widen it after. */
 static struct collective_cost root_critical_path(const void *opts, const struct collective_call *call,
                                                  const struct collective_group *group)
 {
-    const struct collective_cost out = root_predict(opts, call, spread_of(call).sender, group);
+    const int last = group->n_ranks - 1;
+    struct collective_cost path = root_predict(opts, call, spread_of(call).sender, group);
     uint64_t in_bytes = 0;
 
-    for (int r = 0; call->type != COLL_BROADCAST && r < group->n_ranks; r++)
-        in_bytes += r > 0 ? part_from(call, r, group->n_ranks).n_elems * sizeof(float) : 0;
-    return (struct collective_cost){ .msgs = (uint64_t)(in_bytes > 0) + (uint64_t)(out.msgs > 0),
-                                     .bytes = in_bytes + out.bytes,
-                                     .adds = out.adds,
-                                     .memory_bytes = out.memory_bytes };
+    path.msgs = path.msgs > 0;
+    if (call->type == COLL_BROADCAST || last == 0)
+        return path;
+    for (int r = 1; r <= last; r++)
+        in_bytes += sent_cost(call, r, group->n_ranks).bytes;
+    path.msgs += in_bytes > 0;
+    path.bytes += in_bytes;
+    path.memory_bytes += root_predict(opts, call, last, group).memory_bytes;
+    return path;
 }
 
 const struct collective_ops collective_root = {
     .module.name = "root",
-    .module.caps = COLL_ALLREDUCE | COLL_REDUCE_SCATTER | COLL_ALLGATHER | COLL_BROADCAST | COLL_REFERENCE,
+    .module.caps =
+        COLL_ALLREDUCE | COLL_REDUCE_SCATTER | COLL_ALLGATHER | COLL_BROADCAST | COLL_REFERENCE | COLL_NARROW,
     .module.memory = root_memory,
     .open = root_open,
     .run = root_run,

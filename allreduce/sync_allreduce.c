@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sync_allreduce.c - the sum of each piece over all workers, by a collective. */
+/*
+ * sync_allreduce.c - the sum of each piece over all workers, by a collective: an allreduce; with topk (compression.h)
+ * an allgather of the pairs of all workers, which each of them adds up in the order of ranks.
+ */
 #include "allreduce/sync_allreduce.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "allreduce/collective_list.h"
 #include "harness/exchange/collective.h"
+#include "harness/world/world.h"
+
+enum { PAIR_BYTES = 16, FIND_BYTES = 8 }; /* of memory: to add a pair; to find pairs in an element, which becomes 0 */
 
 struct allreduce {
     struct sync base;
     struct collective *collective;
+    void *pairs; /* topk: of all workers, as compression_call() has them, for the longest piece; hollow: NULL */
 };
 
 static struct allreduce *self(struct sync *s)
@@ -21,6 +29,7 @@ static struct allreduce *self(struct sync *s)
 static void allreduce_close(struct sync **s)
 {
     collective_close(&self(*s)->collective);
+    free(self(*s)->pairs);
     free(*s);
     *s = NULL;
 }
@@ -34,15 +43,31 @@ static size_t largest_piece(const struct buckets *b)
     return n_elems;
 }
 
+static enum rc open_pairs(struct allreduce *a, const struct sync_env *env, size_t n_floats)
+{
+    const size_t n_bytes = n_floats * sizeof(float);
+
+    if (env->compression.kind != COMPRESSION_TOPK || !env->compute->ops->touches_memory)
+        return RC_OK;
+    a->pairs = malloc(n_bytes);
+    if (!a->pairs)
+        return rc_raise(RC_NOMEM, "mode allreduce: no memory for the pairs of %d workers", env->n_workers);
+    memset(a->pairs, 0, n_bytes); /* S5: the pages are there before the first step */
+    return RC_OK;
+}
+
 static enum rc allreduce_open(struct sync **out, const struct sync_env *env)
 {
+    const struct collective_call longest =
+        compression_call(&env->compression, largest_piece(env->buckets), env->n_workers);
     const struct collective_env collective = { .kind = &collective_kind,
                                                .transport = env->transport,
                                                .compute = env->compute,
                                                .timeout_ms = env->timeout_ms,
                                                .opts = env->collective_opts,
-                                               .types = sync_allreduce.collectives,
-                                               .max_elems = largest_piece(env->buckets),
+                                               .types = longest.type,
+                                               .narrow = longest.wire != WIRE_F32,
+                                               .max_elems = longest.n_elems,
                                                .n_groups = env->buckets->n_buckets,
                                                .share = env->share,
                                                .n_shares = env->n_shares };
@@ -52,23 +77,84 @@ static enum rc allreduce_open(struct sync **out, const struct sync_env *env)
     if (!a)
         return rc_raise(RC_NOMEM, "mode allreduce: no memory");
     a->base = (struct sync){ .ops = &sync_allreduce, .env = *env };
+    TRY(open_pairs(a, env, longest.n_elems));
     TRY(collective_open(&a->collective, env->collective, &collective));
     *out = &a->base;
     a = NULL;
 out:
+    if (a)
+        free(a->pairs);
     free(a);
+    return rc;
+}
+
+static struct collective_call call_of(const struct sync *s, size_t k)
+{
+    return compression_call(&s->env.compression, s->env.buckets->piece[k].n_elems, s->env.n_workers);
+}
+
+/* The pairs of a worker, among those of all. */
+static uint32_t *indices_of(void *pairs, int worker, size_t n_pairs)
+{
+    return (uint32_t *)pairs + 2 * n_pairs * (size_t)worker;
+}
+
+static float *values_of(void *pairs, int worker, size_t n_pairs)
+{
+    return (float *)pairs + 2 * n_pairs * (size_t)worker + n_pairs;
+}
+
+/* This worker's, into its chunk. */
+static void bring_pairs(struct allreduce *a, const float *sent, size_t n_elems, size_t n_pairs)
+{
+    uint32_t *index = indices_of(a->pairs, a->base.env.world->rank, n_pairs);
+    float *value = values_of(a->pairs, a->base.env.world->rank, n_pairs);
+
+    for (size_t i = compression_gather(index, value, n_pairs, sent, n_elems); i < n_pairs; i++) {
+        index[i] = COMPRESSION_NO_PAIR;
+        value[i] = 0.0f;
+    }
+}
+
+/* The same additions on every worker: the same bits. */
+static enum rc add_pairs(struct allreduce *a, float *sum, size_t n_elems, size_t n_pairs)
+{
+    memset(sum, 0, n_elems * sizeof *sum);
+    for (int r = 0; r < a->base.env.n_workers; r++)
+        if (!compression_add(sum, n_elems, indices_of(a->pairs, r, n_pairs), values_of(a->pairs, r, n_pairs), n_pairs))
+            return rc_raise(RC_MISMATCH, "worker %d sent a pair beyond the %zu elements of the piece", r, n_elems);
+    return RC_OK;
+}
+
+/* grad[n_elems]: of the piece; NULL: hollow. */
+static enum rc exchange_pairs(struct allreduce *a, const struct collective_call *call, float *grad, size_t n_elems)
+{
+    const size_t n_pairs = compression_pairs(&a->base.env.compression, n_elems);
+    const double n_found = (double)n_pairs * a->base.env.n_workers;
+    enum rc rc;
+
+    if (grad)
+        bring_pairs(a, grad, n_elems, n_pairs);
+    TRY(collective_run(a->collective, call, a->pairs));
+    if (grad)
+        TRY(add_pairs(a, grad, n_elems, n_pairs));
+    world_charge(a->base.env.world, 0, FIND_BYTES * (double)n_elems + PAIR_BYTES * n_found);
+out:
     return rc;
 }
 
 static enum rc allreduce_exchange(struct sync *s, size_t k, float lr, float *param, float *grad, struct piece_cost *out)
 {
     const struct range piece = s->env.buckets->piece[k];
-    const struct collective_call call = { .type = COLL_ALLREDUCE, .n_elems = piece.n_elems };
+    const struct collective_call call = call_of(s, k);
+    float *data = grad ? grad + piece.offset_elems : NULL;
 
     (void)lr;
     (void)param;
     (void)out;
-    return collective_run(self(s)->collective, &call, grad ? grad + piece.offset_elems : NULL);
+    if (s->env.compression.kind == COMPRESSION_TOPK)
+        return exchange_pairs(self(s), &call, data, piece.n_elems);
+    return collective_run(self(s)->collective, &call, data);
 }
 
 static enum rc allreduce_queue(struct sync *s, size_t b, float *grad)
@@ -87,11 +173,6 @@ out:
 static enum rc allreduce_wait(struct sync *s, size_t b)
 {
     return collective_wait(self(s)->collective, b);
-}
-
-static struct collective_call call_of(const struct sync *s, size_t k)
-{
-    return (struct collective_call){ .type = COLL_ALLREDUCE, .n_elems = s->env.buckets->piece[k].n_elems };
 }
 
 /* What runs piece k, and with which options. */
@@ -159,6 +240,23 @@ static void allreduce_explain(const struct sync *s, char *text, size_t n_bytes)
     collective_explain(((const struct allreduce *)s)->collective, &call, text + n_written, n_bytes - n_written);
 }
 
+static uint64_t allreduce_full_bytes(const struct sync *s)
+{
+    const struct collective_group all = { s->env.n_workers, s->env.host };
+    const struct collective *c = ((const struct allreduce *)s)->collective;
+    uint64_t n_bytes = 0;
+
+    if (c->ops->chosen && !(c->env.types & COLL_ALLREDUCE))
+        return 0; /* which algorithm it would be nobody has chosen */
+    for (size_t k = 0; k < s->env.buckets->n_pieces; k++) {
+        const struct collective_call call = { .type = COLL_ALLREDUCE, .n_elems = s->env.buckets->piece[k].n_elems };
+        const struct collective_ops *ops = collective_chosen(c, &call);
+        const void *opts = ops == c->ops ? s->env.collective_opts : NULL;
+        n_bytes += ops->predict(opts, &call, s->env.world->rank, &all).bytes;
+    }
+    return n_bytes;
+}
+
 const struct sync_mode sync_allreduce = {
     .module.name = "allreduce",
     .module.caps = MODE_SYNCHRONOUS | MODE_SHARED_PARAMS | MODE_COLLECTIVE | MODE_EXCHANGES,
@@ -170,5 +268,6 @@ const struct sync_mode sync_allreduce = {
     .wait = allreduce_wait,
     .wire_plan = allreduce_wire_plan,
     .explain = allreduce_explain,
+    .full_bytes = allreduce_full_bytes,
     .close = allreduce_close,
 };

@@ -129,6 +129,13 @@ static void drift(struct collective *c, const struct collective_call *call, floa
         flip_last_bit(&data[0]);
 }
 
+/* The same in 16 bits: as if a rank kept a sum as it was before it was rounded. */
+static void narrow_drift(struct collective *c, const struct collective_call *call, float *data)
+{
+    if (call->wire == WIRE_F16)
+        drift(c, call, data);
+}
+
 /* Every second run ends in other bits: only a comparison between runs shows it. */
 static void scatter_drift(struct collective *c, const struct collective_call *call, float *data)
 {
@@ -218,6 +225,7 @@ RUN_THEN(overrun)
 RUN_THEN(leave_stale)
 RUN_THEN(average)
 RUN_THEN(drift)
+RUN_THEN(narrow_drift)
 RUN_THEN(scatter_drift)
 RUN_THEN(scatter_to_next)
 RUN_THEN(scatter_twice)
@@ -244,6 +252,15 @@ static enum rc run_chatty(struct collective *c, const struct collective_call *ca
         TRY(transport_exchange(t, &tx, &rx, c->env.timeout_ms));
 out:
     return rc;
+}
+
+/* As if it knew no other format. */
+static enum rc run_in_32_bits(struct collective *c, const struct collective_call *call, float *data)
+{
+    struct collective_call wide = *call;
+
+    wide.wire = WIRE_F32;
+    return run_right(c, &wide, data);
 }
 
 static enum rc run_from_rank_0(struct collective *c, const struct collective_call *call, float *data)
@@ -291,6 +308,16 @@ static struct collective_cost allreduce_in_elems(const void *opts, const struct 
     if (call->type == COLL_ALLREDUCE)
         cost.bytes /= sizeof(float);
     return cost;
+}
+
+/* Of messages of 32 bits. */
+static struct collective_cost narrow_as_wide(const void *opts, const struct collective_call *call, int rank,
+                                             const struct collective_group *group)
+{
+    struct collective_call wide = *call;
+
+    wide.wire = WIRE_F32;
+    return cost_of_ring(opts, &wide, rank, group);
 }
 
 /* Of both halves. */
@@ -361,16 +388,17 @@ static struct collective_cost broadcast_path_of_all(const void *opts, const stru
 
 /* --- */
 
-#define MUTANT(name_, type_, found_as_, run_, predict_, path_)                                                 \
-    {                                                                                                          \
-        .ops = { .module = { .name = "bug-" name_,                                                             \
-                             .caps = COLL_ALLREDUCE | COLL_REDUCE_SCATTER | COLL_ALLGATHER | COLL_BROADCAST }, \
-                 .open = open_ring,                                                                            \
-                 .run = run_,                                                                                  \
-                 .predict = predict_,                                                                          \
-                 .critical_path = path_,                                                                       \
-                 .close = close_ring },                                                                        \
-        .type = type_, .found_as = found_as_,                                                                  \
+#define MUTANT(name_, type_, found_as_, run_, predict_, path_)                                                \
+    {                                                                                                         \
+        .ops = { .module = { .name = "bug-" name_,                                                            \
+                             .caps = COLL_ALLREDUCE | COLL_REDUCE_SCATTER | COLL_ALLGATHER | COLL_BROADCAST | \
+                                     COLL_NARROW },                                                           \
+                 .open = open_ring,                                                                           \
+                 .run = run_,                                                                                 \
+                 .predict = predict_,                                                                         \
+                 .critical_path = path_,                                                                      \
+                 .close = close_ring },                                                                       \
+        .type = type_, .found_as = found_as_,                                                                 \
     }
 #define RUNS(name, type, found_as, run) MUTANT(name, type, found_as, run, cost_of_ring, path_of_ring)
 #define COSTS(name, type, predict) MUTANT(name, type, "A3", run_right, predict, path_of_ring)
@@ -385,6 +413,9 @@ static const struct collective_mutant all_mutants[] = {
     RUNS("average", COLL_ALLREDUCE, "A1", run_average),
     RUNS("drift", COLL_ALLREDUCE, "A1: ranks", run_drift),
     COSTS("predict", COLL_ALLREDUCE, allreduce_in_elems),
+    RUNS("narrow-drift", COLL_ALLREDUCE, "A1: ranks", run_narrow_drift),
+    RUNS("narrow-wide", COLL_ALLREDUCE, "A3", run_in_32_bits),
+    COSTS("narrow-predict", COLL_ALLREDUCE, narrow_as_wide),
     RUNS("scatter-to-next", COLL_REDUCE_SCATTER, "A1", run_scatter_to_next),
     RUNS("scatter-twice", COLL_REDUCE_SCATTER, "A1", run_scatter_twice),
     RUNS("scatter-losetail", COLL_REDUCE_SCATTER, "A1", run_scatter_tail),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* collective_suite.c - sizes around every boundary, guard bands, repeated runs, exact traffic. */
+/* collective_suite.c - sizes around every boundary, guard bands, repeated runs, exact traffic, formats. */
 #include "allreduce/suite/collective_suite.h"
 
 #include <stdbool.h>
@@ -49,8 +49,8 @@ static void expect(struct suite *s, int ok, const char *what, const struct colle
         snprintf(s->first.what, sizeof s->first.what, "%s", what);
     }
     if (!s->quiet)
-        fprintf(stderr, "collective %s, %s, root %d, rank %d of %d, n = %zu: %s\n", s->ops->module.name, type,
-                call->root, s->w->rank, s->w->n_ranks, call->n_elems, what);
+        fprintf(stderr, "collective %s, %s, root %d, wire %d, rank %d of %d, n = %zu: %s\n", s->ops->module.name, type,
+                call->root, (int)call->wire, s->w->rank, s->w->n_ranks, call->n_elems, what);
 }
 
 /* Has any rank seen a failure? All of them stop then, so that none waits for another. */
@@ -92,9 +92,12 @@ static uint32_t bits_of(float x)
     return bits;
 }
 
-static float addend(int rank, size_t i, int round)
+/* Small integers, whose sums are exact; in 16 bits (A10) those up to 256 are. */
+static float addend(enum wire_format wire, int rank, size_t i, int round)
 {
-    return (float)((int)((i * 7 + (size_t)rank * 13 + (size_t)round * 5) % 97) - 40);
+    const int n_values = wire == WIRE_F32 ? 97 : 23;
+
+    return (float)((int)((i * 7 + (size_t)rank * 13 + (size_t)round * 5) % (size_t)n_values) - n_values * 2 / 5);
 }
 
 /* Arbitrary bits; -0 first. */
@@ -110,7 +113,7 @@ static uint32_t brought(const struct suite *s, const struct collective_call *cal
     const int source = call->type == COLL_BROADCAST ? call->root : owner_of(s, i, call->n_elems);
 
     if (sums(call->type))
-        return bits_of(addend(s->w->rank, i, round));
+        return bits_of(addend(call->wire, s->w->rank, i, round));
     return source == s->w->rank ? copied(source, i, round) : bits_of(-777.0f - (float)s->w->rank);
 }
 
@@ -125,7 +128,7 @@ static bool is_right(const struct suite *s, const struct collective_call *call, 
     if (!sums(call->type))
         return bits == copied(call->type == COLL_BROADCAST ? call->root : owner, i, round);
     for (int r = 0; r < s->w->n_ranks; r++)
-        sum += addend(r, i, round);
+        sum += addend(call->wire, r, i, round);
     return s->memory[GUARD_ELEMS + i] == sum;
 }
 
@@ -194,7 +197,8 @@ static void expect_cost(struct suite *s, const struct collective_call *call, str
            now.traffic.msgs_sent - before.traffic.msgs_sent == cost.msgs &&
                now.traffic.bytes_sent - before.traffic.bytes_sent == cost.bytes &&
                (!counts_memory || now.charged_bytes - before.charged_bytes == (double)cost.memory_bytes) &&
-               (s->ops->module.caps & COLL_SHARED || cost.memory_bytes == cost.adds * COLL_ADD_BYTES),
+               (s->ops->module.caps & COLL_SHARED || call->wire != WIRE_F32 ||
+                cost.memory_bytes == cost.adds * COLL_ADD_BYTES),
            what, call);
 }
 
@@ -231,6 +235,7 @@ static enum rc open_one(struct collective **out, struct suite *s, struct compute
                                         .timeout_ms = TIMEOUT_MS,
                                         .opts = s->opts,
                                         .types = s->ops->module.caps & (COLL_TYPES_END - 1),
+                                        .narrow = s->ops->module.caps & COLL_NARROW,
                                         .max_elems = MAX_ELEMS,
                                         .share = &s->share,
                                         .n_shares = s->share ? 1 : 0 };
@@ -266,6 +271,19 @@ static void check_hollow(struct suite *s, const struct collective_call *call)
     expect_cost(s, call, before, true, "A5: a hollow run costs other than predict");
 }
 
+/* A10: as many messages of half as many bytes. */
+static void check_narrow_prediction(struct suite *s, const struct collective_call *call)
+{
+    struct collective_call wide = *call;
+
+    wide.wire = WIRE_F32;
+    for (int r = 0; r < s->w->n_ranks; r++) {
+        const struct collective_cost cost = predicted(s, call, r), wide_cost = predicted(s, &wide, r);
+        expect(s, cost.msgs == wide_cost.msgs && 2 * cost.bytes == wide_cost.bytes && cost.adds == wide_cost.adds,
+               "A10: 16 bits a float are not half of what 32 bits send", call);
+    }
+}
+
 /* The prediction itself: totals over ranks must be consistent, the longest path no shorter than any rank. */
 static void check_prediction(struct suite *s, const struct collective_call *call)
 {
@@ -292,10 +310,10 @@ static void check_prediction(struct suite *s, const struct collective_call *call
 /* --- what needs one size only --- */
 
 /* A1 on values whose sum depends on the order: the same bits on every rank, and in another run. */
-static void check_same_bits(struct suite *s, enum collective_type type)
+static void check_same_bits(struct suite *s, enum collective_type type, enum wire_format wire)
 {
     enum { N = 97 };
-    const struct collective_call call = { .type = type, .n_elems = N };
+    const struct collective_call call = { .type = type, .n_elems = N, .wire = wire };
     float *data = s->memory + GUARD_ELEMS, *all = NULL, before[N] = { 0 };
 
     for (int run = 0; run < 2; run++) {
@@ -352,7 +370,7 @@ static void check_refused(struct suite *s, const struct collective_call *call, e
     fill(s, &few, 0);
     expect(s, collective_run(s->collective, call, s->memory + GUARD_ELEMS) == wanted, what, call);
     for (size_t i = 0; i < 8; i++)
-        expect(s, s->memory[GUARD_ELEMS + i] == addend(s->w->rank, i, 0), "touched data it refused", call);
+        expect(s, s->memory[GUARD_ELEMS + i] == addend(WIRE_F32, s->w->rank, i, 0), "touched data it refused", call);
     expect(s, guards_hold(s, 8), "touched memory it refused", call);
     expect(s, count(s).traffic.msgs_sent == before.traffic.msgs_sent, "sent a message of a call it refused", call);
 }
@@ -364,13 +382,20 @@ static void check_call(struct suite *s, const struct collective_call *call)
     check_values(s, call);
     check_hollow(s, call);
     check_prediction(s, call);
+    if (call->wire != WIRE_F32)
+        check_narrow_prediction(s, call);
 }
 
-static void check_type(struct suite *s, enum collective_type type)
+static bool has_wire(const struct suite *s, enum collective_type type, enum wire_format wire)
+{
+    return wire == WIRE_F32 || (type == COLL_ALLREDUCE && s->ops->module.caps & COLL_NARROW);
+}
+
+static void check_type(struct suite *s, enum collective_type type, enum wire_format wire)
 {
     const int p = s->w->n_ranks, root[] = { 0, 1, p - 1 };
     const size_t n_elems[N_SIZES] = { 0, 1, (size_t)p - 1, (size_t)p, (size_t)p + 1, 97, 1024, 4099, MAX_ELEMS };
-    struct collective_call call = { .type = type };
+    struct collective_call call = { .type = type, .wire = wire };
     bool failed = false;
 
     for (int i = 0; i < N_SIZES && !failed; i++)
@@ -381,7 +406,7 @@ static void check_type(struct suite *s, enum collective_type type)
             failed = any_failed(s);
         }
     if (!failed && sums(type))
-        check_same_bits(s, type);
+        check_same_bits(s, type, wire);
     if (!failed && !any_failed(s))
         check_allocations(s, type);
     call.n_elems = MAX_ELEMS + 1;
@@ -390,6 +415,9 @@ static void check_type(struct suite *s, enum collective_type type)
     call = (struct collective_call){ .type = type, .root = p, .n_elems = 8 };
     if (s->n_failures == 0 && type == COLL_BROADCAST)
         check_refused(s, &call, RC_INVAL, "A2: took a root that is not there");
+    call = (struct collective_call){ .type = type, .n_elems = 8, .wire = WIRE_F16 };
+    if (s->n_failures == 0 && !has_wire(s, type, WIRE_F16))
+        check_refused(s, &call, RC_INVAL, "A10: took 16 bits of a type that has none");
 }
 
 static void check_types(struct suite *s)
@@ -397,7 +425,10 @@ static void check_types(struct suite *s)
     for (unsigned bit = 1; bit < COLL_TYPES_END && !any_failed(s); bit <<= 1) {
         const struct collective_call call = { .type = (enum collective_type)bit, .n_elems = 8 };
         if (s->ops->module.caps & bit)
-            check_type(s, call.type);
+            for (enum wire_format wire = WIRE_F32; wire < N_WIRE_FORMATS && !any_failed(s); wire++) {
+                if (has_wire(s, call.type, wire))
+                    check_type(s, call.type, wire);
+            }
         else
             check_refused(s, &call, RC_UNSUPPORTED, "A6: took a type that it does not have");
     }

@@ -3,7 +3,10 @@
 #include "harness/exchange/collective.h"
 
 #include <assert.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "harness/compute/compute.h"
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
 
@@ -45,6 +48,28 @@ struct collective_cost collective_cost_sum(struct collective_cost a, struct coll
                                      .meetings = a.meetings + b.meetings };
 }
 
+struct collective_cost collective_send_cost(size_t n_elems, enum wire_format wire)
+{
+    const uint64_t n = n_elems;
+
+    return (struct collective_cost){ .bytes = n * wire_elem_bytes(wire),
+                                     .memory_bytes = wire == WIRE_F32 ? 0 : n * COLL_NARROW_BYTES };
+}
+
+struct collective_cost collective_receive_cost(size_t n_elems, enum wire_format wire, bool adds)
+{
+    const uint64_t n = n_elems, widen_bytes = adds ? COLL_WIDEN_ADD_BYTES : COLL_NARROW_BYTES;
+    const uint64_t plain_bytes = adds ? COLL_ADD_BYTES : 0;
+
+    return (struct collective_cost){ .adds = adds ? n : 0,
+                                     .memory_bytes = n * (wire == WIRE_F32 ? plain_bytes : widen_bytes) };
+}
+
+struct collective_cost collective_round_cost(size_t n_elems, enum wire_format wire)
+{
+    return (struct collective_cost){ .memory_bytes = wire == WIRE_F32 ? 0 : (uint64_t)n_elems * COLL_ROUND_BYTES };
+}
+
 static enum rc refuse_type(const struct module_kind *kind, const struct collective_ops *ops, enum collective_type type)
 {
     const char *name = collective_type_name(type);
@@ -64,16 +89,50 @@ enum rc collective_require(const struct module_kind *kind, const struct collecti
     return RC_OK;
 }
 
+enum rc collective_require_narrow(const struct module_kind *kind, const struct collective_ops *ops)
+{
+    char others[256];
+
+    if (ops->module.caps & COLL_NARROW)
+        return RC_OK;
+    module_names_with(others, sizeof others, kind, COLL_NARROW);
+    return rc_raise(RC_UNSUPPORTED, "%s %s has no messages of 16 bits; %s has", kind->what, ops->module.name,
+                    others[0] ? others : "none");
+}
+
+/* Every page is touched (A4). */
+static enum rc open_halves(uint16_t **out, const struct collective_ops *ops, const struct collective_env *env)
+{
+    const size_t n_bytes = env->max_elems * sizeof **out;
+
+    *out = NULL;
+    if (!env->narrow || !env->compute->ops->touches_memory || n_bytes == 0)
+        return RC_OK;
+    *out = malloc(n_bytes);
+    if (!*out)
+        return rc_raise(RC_NOMEM, "collective %s: no memory for messages of %zu elements", ops->module.name,
+                        env->max_elems);
+    memset(*out, 0, n_bytes);
+    return RC_OK;
+}
+
 enum rc collective_open(struct collective **out, const struct collective_ops *ops, const struct collective_env *env)
 {
+    uint16_t *halves = NULL;
     enum rc rc;
 
     *out = NULL;
     TRY(collective_require(env->kind, ops, env->types));
+    if (env->narrow)
+        TRY(collective_require_narrow(env->kind, ops));
+    TRY(open_halves(&halves, ops, env));
     TRY(ops->open(out, env));
     (*out)->ops = ops;
     (*out)->env = *env;
+    (*out)->halves = halves;
+    halves = NULL;
 out:
+    free(halves);
     return rc;
 }
 
@@ -90,6 +149,10 @@ enum rc collective_run(struct collective *c, const struct collective_call *call,
         FAIL(RC_INVAL, "collective %s: %zu elements, opened for %zu", name, call->n_elems, c->env.max_elems);
     if (call->type == COLL_BROADCAST && (call->root < 0 || call->root >= n_ranks))
         FAIL(RC_INVAL, "collective %s: broadcast from rank %d of %d", name, call->root, n_ranks);
+    if (call->wire != WIRE_F32 && (!c->env.narrow || call->type != COLL_ALLREDUCE))
+        FAIL(RC_INVAL, "collective %s: %s with 16 bits a float, %s", name, type,
+             c->env.narrow ? "which allreduce alone has" : "opened without them");
+    c->wire = call->wire;
     TRY(c->ops->run(c, call, data));
 out:
     return rc;
@@ -97,8 +160,11 @@ out:
 
 void collective_close(struct collective **c)
 {
+    uint16_t *halves = c && *c ? (*c)->halves : NULL;
+
     if (c && *c)
         (*c)->ops->close(c);
+    free(halves);
 }
 
 const struct collective_ops *collective_chosen(const struct collective *c, const struct collective_call *call)

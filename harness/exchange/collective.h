@@ -8,8 +8,9 @@
  *     allgather         rank r: chunk r       all chunks
  *     broadcast         rank root: all        rank root's
  *
- * In place, in data float[n_elems] of the host's memory; float32 in messages, too. Chunk r is range_part(n_elems,
- * n_ranks, r). The group is the transport's world: all of its ranks call, with equal arguments.
+ * In place, in data float[n_elems] of the host's memory; float32 in messages, too, unless a call says another format
+ * (A10). Chunk r is range_part(n_elems, n_ranks, r). The group is the transport's world: all of its ranks call, with
+ * equal arguments.
  *
  * An algorithm has some of these types, which its caps say, and declares what each will cost before it runs. The
  * conformance suite (allreduce/suite/collective_suite.h) holds it to both. With COLL_DEVICE data is in the memory of
@@ -34,15 +35,20 @@
  *       during the call. Other data is copied through memory of the algorithm's own. The results are the same bits.
  *   A9  COLL_OPAQUE: another library's messages, or of an algorithm that open() chose. A3 and A5 do not apply; costs
  *       are zeros, or the most of any that could be chosen.
+ *   A10 COLL_NARROW: an allreduce may have messages of 16 bits a float (call.wire; narrow.h says how they are rounded).
+ *       A sum is rounded whenever it is sent, and by the rank that has it before the others get it: A1 holds, of
+ *       rounded sums. With one rank nothing is sent or rounded. What memory that costs is in A3.
  */
 #ifndef HARNESS_EXCHANGE_COLLECTIVE_H
 #define HARNESS_EXCHANGE_COLLECTIVE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "harness/base/module.h"
 #include "harness/base/rc.h"
+#include "harness/compute/narrow.h"
 
 struct transport;
 struct compute;
@@ -62,12 +68,14 @@ enum collective_caps {                            /* beside types */
                        COLL_SHARED = 1u << 9,     /* A8 */
                        COLL_OPAQUE = 1u << 10,    /* A9 */
                        COLL_REFERENCE = 1u << 11, /* to compare others with, not to be chosen */
+                       COLL_NARROW = 1u << 12,    /* A10 */
 };
 
 struct collective_call { /* the same on every rank */
     enum collective_type type;
     int root; /* broadcast: the rank that has the data; not read by other types */
     size_t n_elems;
+    enum wire_format wire; /* A10: of allreduce; else WIRE_F32 */
 };
 
 struct collective_group { /* who takes part, as costs depend on it */
@@ -82,6 +90,7 @@ struct collective_env {             /* borrowed; outlives the collective */
     int timeout_ms;          /* per message; 0 waits for ever */
     const void *opts;        /* of the algorithm's module (its option table fills them); NULL: it has none */
     unsigned types;          /* the types that will run: memory is allocated for these */
+    bool narrow;             /* A10: calls may be of 16 bits: max_elems of these are allocated, beside data */
     size_t max_elems;
     size_t n_groups; /* COLL_DEVICE: groups are 0 .. n_groups - 1; else not read */
     struct share *const
@@ -105,7 +114,12 @@ struct collective_cost { /* t = msgs alpha + bytes beta + memory_bytes gamma (af
     uint64_t meetings;     /* of the ranks of a host, with COLL_SHARED */
 };
 
-enum { COLL_ADD_BYTES = 12 }; /* memory_bytes of y += x */
+enum {                            /* memory_bytes of an element of ... */
+       COLL_ADD_BYTES = 12,       /* y += x */
+       COLL_NARROW_BYTES = 6,     /* 32 bits to 16, or back */
+       COLL_WIDEN_ADD_BYTES = 10, /* y += x of 16 bits */
+       COLL_ROUND_BYTES = 8       /* x = x of 16 bits */
+};
 
 struct collective_ops {
     struct module module; /* caps: enum collective_type, enum collective_caps; memory: what open() allocates for the
@@ -135,6 +149,9 @@ struct collective_ops {
 struct collective { /* first member of each implementation's struct */
     const struct collective_ops *ops;
     struct collective_env env;
+    /* the wrappers': */
+    enum wire_format wire; /* of the call that runs */
+    uint16_t *halves; /* [max_elems] where env.narrow: what data is in messages, at the same indices; hollow: NULL */
 };
 
 /* Of those in the list. RC_INVAL names the nearest. */
@@ -143,14 +160,22 @@ enum rc collective_find(const struct collective_ops **out, const struct module_k
 const char *collective_type_name(enum collective_type type);
 /* Of what is done one after the other. */
 struct collective_cost collective_cost_sum(struct collective_cost a, struct collective_cost b);
+/* Of the elements of messages: what each of them costs where it is sent, received over or added to data, rounded by the
+ * rank that has the sum (A10). Its bytes are those sent. */
+struct collective_cost collective_send_cost(size_t n_elems, enum wire_format wire);
+struct collective_cost collective_receive_cost(size_t n_elems, enum wire_format wire, bool adds);
+struct collective_cost collective_round_cost(size_t n_elems, enum wire_format wire);
 /* A6, of all types (bits). */
 enum rc collective_require(const struct module_kind *kind, const struct collective_ops *ops, unsigned types) MUST_CHECK;
 
-/* A6; RC_NOMEM. */
+/* A10; the message names those that can. RC_UNSUPPORTED. */
+enum rc collective_require_narrow(const struct module_kind *kind, const struct collective_ops *ops) MUST_CHECK;
+
+/* A6, A10; RC_NOMEM. */
 enum rc collective_open(struct collective **out, const struct collective_ops *ops,
                         const struct collective_env *env) MUST_CHECK;
-/* A6. RC_INVAL: a type that it was not opened for, more than max_elems, no such root; in all of these data is
- * untouched and no message was sent. Others: see ops. */
+/* A6. RC_INVAL: a type or a wire format that it was not opened for, or a format of a type that has none; more than
+ * max_elems, no such root; in all of these data is untouched and no message was sent. Others: see ops. */
 enum rc collective_run(struct collective *c, const struct collective_call *call, float *data) MUST_CHECK;
 void collective_close(struct collective **c); /* NULL-safe, nulls */
 /* What runs the call: c's own ops, or those that it chose. */

@@ -76,6 +76,14 @@ out:
     return rc;
 }
 
+/* E9 */
+static enum rc open_residual(struct exchange *x)
+{
+    if (!x->exchanges || !has_memory(x) || x->env.opts.compression.kind == COMPRESSION_NONE)
+        return RC_OK;
+    return exchange_memory_open_copy(&x->memory, &x->residual, "what compression leaves of the gradients");
+}
+
 static enum rc open_worker(struct exchange *x)
 {
     const size_t n_buckets = x->buckets.n_buckets, n_pieces = x->buckets.n_pieces;
@@ -90,6 +98,7 @@ static enum rc open_worker(struct exchange *x)
     if (x->env.mode->module.caps & MODE_SYNCHRONOUS && x->env.opts.average_every == 0)
         x->optimizer.rule.grad_scale = 1.0f / (float)x->env.n_workers;
     TRY(open_undo(x));
+    TRY(open_residual(x));
     x->n_missing = calloc(n_buckets, sizeof *x->n_missing);
     x->state = calloc(n_pieces, sizeof *x->state);
     if (!x->n_missing || !x->state)
@@ -127,7 +136,7 @@ static const char *on_off(uint64_t is_on)
 static enum rc compare_plans(struct exchange *x)
 {
     const struct {
-        uint64_t digest, n_pieces, overlap, priority, placement, consistency, bound, lr_staleness;
+        uint64_t digest, n_pieces, overlap, priority, placement, consistency, bound, lr_staleness, compression, n_pairs;
     } own = { buckets_digest(&x->buckets),
               x->buckets.n_pieces,
               x->env.opts.overlap,
@@ -135,7 +144,9 @@ static enum rc compare_plans(struct exchange *x)
               placement_digest(&x->placement),
               x->env.opts.consistency.kind,
               x->env.opts.consistency.bound_count,
-              x->env.opts.lr_staleness },
+              x->env.opts.lr_staleness,
+              x->env.opts.compression.kind,
+              compression_pairs(&x->env.opts.compression, x->buckets.n_params) },
       *first;
     struct world *w = x->env.world;
     void *all = malloc((size_t)w->n_ranks * sizeof own);
@@ -161,6 +172,9 @@ static enum rc compare_plans(struct exchange *x)
             FAIL(RC_MISMATCH,
                  "rank %d has another placement, consistency or rate of stale gradients than rank 0: the options of "
                  "all ranks must be the same",
+                 r);
+        if (first[r].compression != first->compression || first[r].n_pairs != first->n_pairs)
+            FAIL(RC_MISMATCH, "rank %d has another compression than rank 0: the options of all ranks must be the same",
                  r);
     }
 out:
@@ -223,6 +237,7 @@ void exchange_close(struct exchange **xp)
     optimizer_fini(&x->optimizer);
     exchange_memory_close_copy(&x->memory, &x->undo_param);
     exchange_memory_close_copy(&x->memory, &x->undo_velocity);
+    exchange_memory_close_copy(&x->memory, &x->residual);
     compute_close(&x->side);
     exchange_memory_close(&x->memory);
     piece_queue_close(&x->queue);
@@ -303,16 +318,19 @@ static struct transport_plan transport_plan(const struct exchange *x)
     const struct exchange_env *env = &x->env;
     const int n_ranks = env->world->n_ranks;
     const struct collective_group all = { n_ranks, env->host };
-    struct collective_call call = { .type = COLL_ALLREDUCE };
+    size_t n_longest = 0;
     uint64_t n_messages = 0; /* of the first rank and the last one: of two ranks, no pair has more */
 
     for (size_t k = 0; k < x->buckets.n_pieces; k++)
-        if (x->buckets.piece[k].n_elems > call.n_elems)
-            call.n_elems = x->buckets.piece[k].n_elems;
+        if (x->buckets.piece[k].n_elems > n_longest)
+            n_longest = x->buckets.piece[k].n_elems;
+    const struct collective_call call = compression_call(&env->opts.compression, n_longest, env->n_workers);
     if (env->collective)
         n_messages = env->collective->predict(env->collective_opts, &call, 0, &all).msgs +
                      env->collective->predict(env->collective_opts, &call, n_ranks - 1, &all).msgs;
-    const size_t n_elems = x->has_servers ? 2 * placement_most_elems(&x->placement) : call.n_elems;
+    const size_t n_elems = x->has_servers             ? 2 * placement_most_elems(&x->placement)
+                           : call.n_elems > n_longest ? call.n_elems
+                                                      : n_longest;
     return (struct transport_plan){ .most_message_bytes = HEADER_BYTES + n_elems * sizeof(float),
                                     .most_messages = OTHER_MESSAGES + 2 * n_messages,
                                     .silence_ms = env->timeout_ms / 2 };
@@ -347,6 +365,7 @@ static enum rc open_mode(struct exchange *x)
                                    .n_servers = env->n_servers,
                                    .host = env->host,
                                    .n_steps = env->n_steps,
+                                   .compression = env->opts.compression,
                                    .momentum = env->momentum,
                                    .weight_decay = env->weight_decay,
                                    .slice_param = x->slice_param,
@@ -459,6 +478,16 @@ void exchange_explain(const struct exchange *x, char *text, size_t n_bytes)
     text[0] = '\0';
     if (x->sync && x->sync->ops->explain)
         x->sync->ops->explain(x->sync, text, n_bytes);
+}
+
+uint64_t exchange_sent_bytes(const struct exchange *x)
+{
+    return x->is_worker || !x->transport ? x->sent_bytes : x->transport->moved.bytes_sent;
+}
+
+uint64_t exchange_full_bytes(const struct exchange *x)
+{
+    return x->sync && x->sync->ops->full_bytes ? x->sync->ops->full_bytes(x->sync) : 0;
 }
 
 struct wire_plan exchange_wire_plan(const struct exchange *x)

@@ -33,11 +33,14 @@
  *   E8  Local SGD (Stich 2019): with opts.average_every K, of a mode with MODE_COLLECTIVE and without overlap, a worker
  *       updates by its own gradient in every step. Behind steps K, 2 K, ... of the training and the last one of the run
  *       the parameters of all workers become their weighted mean; each keeps a velocity of its own.
+ *   E9  With opts.compression a piece of the gradient is what messages can hold of it and of what was left of the steps
+ *       before (compression.h), from before it is exchanged on. Not with average_every, nor with COLL_DEVICE.
  */
 #ifndef HARNESS_EXCHANGE_EXCHANGE_H
 #define HARNESS_EXCHANGE_EXCHANGE_H
 
 #include "harness/base/segment.h"
+#include "harness/exchange/compression.h"
 #include "harness/exchange/exchange_memory.h"
 #include "harness/exchange/sync_mode.h"
 
@@ -54,6 +57,7 @@ struct exchange_opts {
     struct placement_opts placement; /* of parameters on servers */
     struct consistency consistency;  /* of a mode with servers */
     enum lr_staleness lr_staleness;  /* likewise */
+    struct compression compression;  /* E9 */
     uint64_t average_every;          /* E8; 0: gradients are averaged, in every step */
     bool shared_memory;              /* parameters and gradients of a worker can be mapped by the others of its host */
 };
@@ -172,6 +176,11 @@ const struct message_log *exchange_messages(const struct exchange *x);
 /* After start(): which algorithms were chosen for the pieces, and why: text[n_bytes]; "": there was nothing to choose.
  */
 void exchange_explain(const struct exchange *x, char *text, size_t n_bytes);
+/* Bytes of messages that exchanging pieces has sent from this worker, so far; of a server all that it has sent. Those
+ * of a reducer that is another library's, or on a device, are not known here: 0. */
+uint64_t exchange_sent_bytes(const struct exchange *x);
+/* What it would send in a step if every float were sent as it is; 0 where nothing is, or it is not known. */
+uint64_t exchange_full_bytes(const struct exchange *x);
 /* The messages of a step, for its bound; zeros where nothing is exchanged. */
 struct wire_plan exchange_wire_plan(const struct exchange *x);
 void exchange_close(struct exchange **x); /* NULL-safe, nulls */

@@ -2,6 +2,7 @@
 /* exchange_local.c - local SGD: parameters are averaged, seldom, in place of gradients (exchange.h, E8). */
 #include "harness/exchange/exchange_state.h"
 #include "harness/net/message_log.h"
+#include "harness/net/transport.h"
 #include "harness/world/world.h"
 
 void exchange_weigh(const struct exchange *x, float *floats, size_t n, float factor)
@@ -41,7 +42,9 @@ enum rc exchange_average_piece(struct exchange *x, size_t k)
     if (x->is_staged)
         TRY(compute_fetch(x->env.compute, floats + piece.offset_elems, x->param + piece.offset_elems, n_bytes));
     exchange_weigh(x, piece_of(floats, piece), piece.n_elems, 1.0f / (float)x->env.n_workers);
+    const uint64_t sent_bytes = x->transport->moved.bytes_sent;
     TRY(x->sync->ops->exchange(x->sync, k, x->state[k].lr, NULL, floats, &cost));
+    x->sent_bytes += x->transport->moved.bytes_sent - sent_bytes;
     if (x->is_staged)
         compute_put(x->env.compute, x->param + piece.offset_elems, floats + piece.offset_elems, n_bytes);
 out:

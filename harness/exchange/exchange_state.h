@@ -46,6 +46,8 @@ struct exchange {
     float *host_param, *host_grad;       /* what the mode reads and writes: the same, or copies in host memory (E4) */
     float *undo_param, *undo_velocity;   /* E7: the host's; velocity: NULL without momentum */
     float *slice_param, *slice_velocity; /* until the mode is open */
+    float *residual;                     /* E9: of a worker, the host's; NULL: nothing is compressed, or hollow */
+    uint64_t sent_bytes;                 /* of a worker, by the task that exchanges */
     size_t *n_missing;                   /* [n_buckets]: segments not submitted yet in this step */
     struct piece_state *state;           /* [n_pieces] */
     size_t n_pending;

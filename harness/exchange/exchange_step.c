@@ -6,7 +6,9 @@
 #include <assert.h>
 
 #include "harness/exchange/exchange_state.h"
+#include "harness/exchange/topk.h"
 #include "harness/net/message_log.h"
+#include "harness/net/transport.h"
 #include "harness/world/world.h"
 
 /* --- one piece --- */
@@ -68,9 +70,24 @@ static void note_inline(struct exchange *x, uint64_t now_ns)
         x->inline_ns = now_ns;
 }
 
+/* E9: in the task that exchanges, with the compute of the mode. */
+static enum rc compress_piece(struct exchange *x, struct range piece)
+{
+    const struct compression *c = &x->env.opts.compression;
+    enum rc rc;
+
+    TRY(compression_apply(c, x->side ? x->side : x->env.compute, at(x->host_grad, piece), at(x->residual, piece),
+                          piece.n_elems));
+    if (c->kind == COMPRESSION_TOPK)
+        world_charge(x->env.world, 0, (double)TOPK_BYTES * (double)piece.n_elems);
+out:
+    return rc;
+}
+
 /* The elements of piece k cross between ranks. */
 static enum rc exchange_piece(struct exchange *x, size_t k)
 {
+    const uint64_t sent_bytes = x->transport ? x->transport->moved.bytes_sent : 0;
     struct piece_times *t = &x->state[k].times;
     enum rc rc = RC_OK;
 
@@ -81,7 +98,10 @@ static enum rc exchange_piece(struct exchange *x, size_t k)
     if (x->sync)
         exchange_weigh(x, at(x->host_grad, x->buckets.piece[k]), x->buckets.piece[k].n_elems, 1.0f);
     if (x->sync)
+        TRY(compress_piece(x, x->buckets.piece[k]));
+    if (x->sync)
         TRY(x->sync->ops->exchange(x->sync, k, x->state[k].lr, x->host_param, x->host_grad, &t->at_server));
+    x->sent_bytes += x->transport ? x->transport->moved.bytes_sent - sent_bytes : 0;
     t->exchanged_ns = x->sync ? world_now_ns(x->env.world) : t->start_ns;
     note_exchange(x, k);
 out:

@@ -13,6 +13,8 @@
  *       the rule of env.consistency made (consistency.h).
  *   S3  One worker of every mode gives the same bits as "single".
  *   S4  A server rank calls serve() once, which returns when every worker has called final().
+ *   S6  With env.compression exchange() gets gradients of which messages hold every value exactly (compression.h), and
+ *       sends them so. Parameters are sent as they are.
  *   S5  Nothing of ours allocates between open and final, but snapshot(). (ZeroMQ does, inside the library, for each
  * message.)
  */
@@ -27,6 +29,7 @@
 #include "harness/base/rc.h"
 #include "harness/compute/compute.h"
 #include "harness/exchange/buckets.h"
+#include "harness/exchange/compression.h"
 #include "harness/exchange/consistency.h"
 #include "harness/exchange/lr_staleness.h"
 #include "harness/exchange/placement.h"
@@ -56,7 +59,8 @@ struct sync_env {                /* borrowed; outlives the sync */
     int n_workers, n_servers;
     const int
         *host; /* [n_workers + n_servers]: of each rank, a number; NULL: every rank has a network card of its own */
-    size_t n_steps; /* of this run */
+    size_t n_steps;                 /* of this run */
+    struct compression compression; /* S6 */
     float momentum, weight_decay;
     const float *slice_param;    /* a server's: its slice (placement.h), the host's, lent during open; hollow: NULL */
     const float *slice_velocity; /* likewise; NULL: zeros */
@@ -134,6 +138,9 @@ struct sync_mode {             /* without MODE_EXCHANGES the functions are NULL 
     struct wire_plan (*wire_plan)(const struct sync *s);
     /* Optional (may be NULL: nothing was chosen). Which algorithms open() chose, and why: text[n_bytes]; "": none. */
     void (*explain)(const struct sync *s, char *text, size_t n_bytes);
+    /* What exchange() of all pieces, or of a server their answers to one worker, sends from this rank without
+     * compression: bytes. 0: not known. Pure. */
+    uint64_t (*full_bytes)(const struct sync *s);
     void (*close)(struct sync **s);
 };
 
