@@ -34,7 +34,7 @@ static void headers_round_trip(void **state)
                                  .piece = 0x01020304,
                                  .step = 0x05060708,
                                  .apply_ns = UINT64_C(1) << 40 };
-    const struct ps_header push = { .op = PS_PUSH, .sent_ns = 5 };
+    const struct ps_header push = { .op = PS_PUSH, .sent_ns = 5, .n_elems = 9, .form = PS_PAIRS, .n_pairs = 3 };
     unsigned char bytes[PS_HEADER_BYTES + 12] = { 0 };
     struct ps_header back;
 
@@ -51,8 +51,9 @@ static void headers_round_trip(void **state)
     assert_int_equal(bytes[56], 4); /* little-endian */
     assert_int_equal(bytes[60], 8);
     ps_header_encode(bytes, &push);
-    assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 0), RC_OK);
-    assert_true(back.sent_ns == 5 && back.held_ns == 0);
+    assert_int_equal(ps_header_decode(&back, bytes, PS_HEADER_BYTES, 24), RC_OK);
+    assert_true(back.sent_ns == 5 && back.held_ns == 0 && back.staleness == 0);
+    assert_true(back.form == PS_PAIRS && back.n_pairs == 3 && back.n_elems == 9);
 }
 
 static void every_wrong_field_is_named_P1(void **state)
@@ -61,8 +62,16 @@ static void every_wrong_field_is_named_P1(void **state)
         int at;
         unsigned char value;
         const char *says;
-    } wrong[] = { { 0, 'X', "magic" },  { 4, 3, "version" },       { 6, 0, "op" }, { 6, 8, "op" }, { 8, 4, "carries" },
-                  { 15, 0x7f, "rate" }, { 6, PS_STATE, "carries" } };
+    } wrong[] = { { 0, 'X', "magic" },
+                  { 4, 3, "version" },
+                  { 6, 0, "op" },
+                  { 6, 8, "op" },
+                  { 8, 4, "carries" },
+                  { 15, 0x7f, "rate" },
+                  { 6, PS_STATE, "carries" },
+                  { 24, 1, "carries" },
+                  { 24, 4, "form 4" },
+                  { 28, 1, "1 pairs" } };
     const struct ps_header h = { .op = PS_PUSH, .n_elems = 3, .lr = INFINITY };
     const struct ps_header right = { .op = PS_PUSH, .n_elems = 3, .lr = 1.0f };
     unsigned char bytes[PS_HEADER_BYTES + 12] = { 0 };

@@ -22,6 +22,8 @@ struct rogue {
     int n_sends;
     int n_workers; /* the others send nothing */
     struct consistency rule;
+    struct compression compression;
+    uint32_t first_word; /* of the payload; the others are 0 */
 };
 
 static enum rc rogue_worker(struct world *w, const struct transport_ops *ops, const struct rogue *rogue)
@@ -32,6 +34,7 @@ static enum rc rogue_worker(struct world *w, const struct transport_ops *ops, co
 
     TRY(transport_open(&t, ops, w));
     ps_header_encode(message, &rogue->header);
+    memcpy(message + PS_HEADER_BYTES / sizeof(float), &rogue->first_word, sizeof rogue->first_word);
     for (int i = 0; w->rank == 0 && i < rogue->n_sends; i++) {
         struct xfer tx = { .peer = rogue->n_workers,
                            .tag = PS_TAG_REQUEST,
@@ -80,6 +83,7 @@ static enum rc rogue_body(struct world *w, void *arg)
                                   .n_servers = 1,
                                   .slice_param = param,
                                   .consistency = rogue->rule,
+                                  .compression = rogue->compression,
                                   .timeout_ms = 20000 };
     TRY(sync_ps.open(&sync, &env));
     TRY(sync_ps.serve(sync, 0));
@@ -107,22 +111,56 @@ static void a_server_refuses_what_breaks_the_rules(void **state)
     {                      \
         CONSISTENCY_SSP, 0 \
     }
+#define NONE                \
+    {                       \
+        COMPRESSION_NONE, 0 \
+    }
+#define FP16                \
+    {                       \
+        COMPRESSION_FP16, 0 \
+    }
+#define BF16                \
+    {                       \
+        COMPRESSION_BF16, 0 \
+    }
+#define TOPK                  \
+    {                         \
+        COMPRESSION_TOPK, 0.5 \
+    }
     static const struct {
         struct rogue rogue;
         const char *says;
     } bad[] = {
-        { { { .op = PS_PARAMS, .n_elems = 4 }, 16, 1, 1, ASYNC }, "worker 0 sent op" },
-        { { { .op = PS_PUSH, .n_elems = 4 }, 16, 1, 1, ASYNC }, "piece 0 with 4 elements; this server holds 3 of it" },
-        { { { .op = PS_PUSH, .piece = 1, .n_elems = 3 }, 12, 1, 1, ASYNC },
+        { { { .op = PS_PARAMS, .n_elems = 4 }, 16, 1, 1, ASYNC, NONE, 0 }, "worker 0 sent op" },
+        { { { .op = PS_PUSH, .n_elems = 4 }, 16, 1, 1, ASYNC, NONE, 0 },
+          "piece 0 with 4 elements; this server holds 3 of it" },
+        { { { .op = PS_PUSH, .piece = 1, .n_elems = 3 }, 12, 1, 1, ASYNC, NONE, 0 },
           "piece 1 with 3 elements; this server holds 1 of it" },
-        { { { .op = PS_PUSH, .piece = 2, .n_elems = 1 }, 4, 1, 1, ASYNC }, "pushed piece 2, of which there are 2" },
-        { { { .op = PS_PUSH, .piece = UINT32_MAX, .n_elems = 3 }, 12, 1, 1, ASYNC }, "pushed piece 4294967295" },
-        { { { .op = PS_PUSH, .n_elems = 3, .clock = 5 }, 12, 1, 1, ASYNC }, "clock 5" },
-        { { { .op = PS_PUSH, .n_elems = 3, .step = 2 }, 12, 1, 1, ASYNC },
+        { { { .op = PS_PUSH, .piece = 2, .n_elems = 1 }, 4, 1, 1, ASYNC, NONE, 0 },
+          "pushed piece 2, of which there are 2" },
+        { { { .op = PS_PUSH, .piece = UINT32_MAX, .n_elems = 3 }, 12, 1, 1, ASYNC, NONE, 0 },
+          "pushed piece 4294967295" },
+        { { { .op = PS_PUSH, .n_elems = 3, .clock = 5 }, 12, 1, 1, ASYNC, NONE, 0 }, "clock 5" },
+        { { { .op = PS_PUSH, .n_elems = 3, .step = 2 }, 12, 1, 1, ASYNC, NONE, 0 },
           "piece 0 of its step 2 where that of step 0 belongs" },
-        { { { .op = PS_PUSH, .n_elems = 4 }, 12, 1, 1, ASYNC }, "carries" },
-        { { { .op = PS_PUSH, .n_elems = 3 }, 12, 2, 2, SYNC }, "sent op 1 before its push was answered" },
-        { { { .op = PS_PUSH, .n_elems = 3 }, 12, 2, 2, SSP_0 }, "sent op 1 before its push was answered" },
+        { { { .op = PS_PUSH, .n_elems = 4 }, 12, 1, 1, ASYNC, NONE, 0 }, "carries" },
+        { { { .op = PS_PUSH, .n_elems = 3, .form = PS_F16 }, 6, 1, 1, ASYNC, NONE, 0 },
+          "piece 0 in form 1, which is not of --compression none" },
+        { { { .op = PS_PUSH, .n_elems = 3 }, 12, 1, 1, ASYNC, BF16, 0 },
+          "piece 0 in form 0, which is not of --compression bf16" },
+        { { { .op = PS_PUSH, .n_elems = 3, .form = PS_F16 }, 6, 1, 1, ASYNC, TOPK, 0 },
+          "not of --compression topk:0.5" },
+        { { { .op = PS_PUSH, .n_elems = 3, .form = PS_F16 }, 12, 1, 1, ASYNC, FP16, 0 }, "carries 12 bytes" },
+        { { { .op = PS_PUSH, .n_elems = 3, .form = PS_PAIRS, .n_pairs = 1 }, 8, 1, 1, ASYNC, TOPK, 3 },
+          "worker 0 pushed piece 0: pair 0 of 1 is of element 3 of 3" },
+        { { { .op = PS_PUSH, .n_elems = 3, .form = PS_PAIRS, .n_pairs = 2 }, 16, 1, 1, SYNC, TOPK, 2 },
+          "worker 0 pushed piece 0: pair 1 of 2 is of element 0 of 3, behind one of element 2" },
+        { { { .op = PS_PUSH, .n_elems = 3, .form = PS_PAIRS, .n_pairs = 4 }, 32, 1, 1, ASYNC, TOPK, 0 },
+          "4 pairs of 3 elements" },
+        { { { .op = PS_PUSH, .n_elems = 3, .form = (enum ps_form)PS_N_FORMS }, 12, 1, 1, ASYNC, NONE, 0 },
+          "form 4 is unknown" },
+        { { { .op = PS_PUSH, .n_elems = 3 }, 12, 2, 2, SYNC, NONE, 0 }, "sent op 1 before its push was answered" },
+        { { { .op = PS_PUSH, .n_elems = 3 }, 12, 2, 2, SSP_0, NONE, 0 }, "sent op 1 before its push was answered" },
     };
     const struct world_ops *threads = NULL;
     const struct world_opts opts = { .bind_cores = false };

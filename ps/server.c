@@ -47,7 +47,8 @@ static enum rc open_params(struct ps_server *s)
     const size_t n_elems = s->n_elems;
     const int n_copies = copies_replies(env, s->env.transport) ? env->n_workers : 0;
     const int n_others = n_copies > 0 ? n_copies - 1 : 0;
-    const int sums = env->consistency.kind == CONSISTENCY_SYNC && env->n_workers > 1;
+    const int sums =
+        (env->consistency.kind == CONSISTENCY_SYNC && env->n_workers > 1) || env->compression.kind != COMPRESSION_NONE;
     enum rc rc = RC_OK;
 
     if (!env->compute->ops->touches_memory || n_elems == 0)

@@ -3,8 +3,9 @@
  * server_push.c - what a server does with a push, by the rule of the run's consistency (clocks.h).
  *
  *   its gradient   what is done                                        its answer
- *   counts         applied at once, from the buffer of its message,    PARAMS, once the worker may read
- *                  at the rate of lr_staleness.h
+ *   counts         applied at once, from the buffer of its message     PARAMS, once the worker may read
+ *                  (compressed: unpacked before), at the rate of
+ *                  lr_staleness.h
  *   is kept        its message is, until the round is full: then all   PARAMS, behind the round
  *                  kept ones are summed in the order of workers, and
  *                  their mean is applied
@@ -12,6 +13,7 @@
  *
  * The order of the sum is that of workers, not of arrival: with sync:0 a run has the same bits whatever its timing.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "harness/world/span.h"
@@ -92,16 +94,35 @@ out:
     return rc;
 }
 
+/* The body at `from`, NULL: hollow, into s->sum, or added to it. */
+static void unpack(struct ps_server *s, const struct push_body *b, const void *from, bool add)
+{
+    push_body_unpack(b, s->env.compute, s->sum, from, add);
+    if (b->n_pairs > 0)
+        world_charge(s->env.world, 0, PUSH_PAIR_BYTES * (double)b->n_pairs);
+}
+
+/* The same as floats. */
+static const float *unpacked(struct ps_server *s, const struct push_body *b, const void *from)
+{
+    if (b->form == PS_FLOATS)
+        return from;
+    unpack(s, b, from, false);
+    return s->sum;
+}
+
 /* The gradient of the push counts: its update, at once. */
 static enum rc apply_push(struct ps_server *s, const struct arrival *a, const struct ps_header *h, uint64_t served_ns)
 {
     const struct piece_state *p = &s->piece[h->piece];
+    const struct push_body body = ps_push_body(h);
     struct ps_header *answer = &s->client[a->message.peer].answer;
     enum rc rc;
 
     answer->staleness = p->clock - h->clock; /* P2 */
     s->facts.pushes_count[staleness_bin(answer->staleness)]++;
-    TRY(apply(s, h->piece, a->message.ptr, 1, lr_of_stale(s->env.lr_staleness, h->lr, answer->staleness)));
+    TRY(apply(s, h->piece, unpacked(s, &body, a->message.ptr), 1,
+              lr_of_stale(s->env.lr_staleness, h->lr, answer->staleness)));
     answer->apply_ns = world_now_ns(s->env.world) - served_ns;
     server_note_span(s, "apply", served_ns, served_ns + answer->apply_ns, (int32_t)h->piece, p->part.n_elems);
 out:
@@ -113,26 +134,23 @@ static bool is_of_round(const struct client *c, size_t k)
     return c->is_kept && c->answer.piece == k;
 }
 
-/* The sum of what is kept of piece k, in the order of workers; of one gradient that one. NULL: hollow. */
+/* The sum of what is kept of piece k, in the order of workers; of one gradient that one. NULL: hollow. One copy, and of
+ * each other one an addition. */
 static const float *sum_round(struct ps_server *s, size_t k, int n_kept)
 {
-    const size_t n_elems = s->piece[k].part.n_elems;
-    const float *first = NULL;
+    const float *sum = NULL;
     int n_summed = 0;
 
     for (int w = 0; w < s->env.n_workers; w++) {
-        const float *grad = s->client[w].kept.ptr;
-        if (!is_of_round(&s->client[w], k) || server_is_hollow(s))
+        const struct client *c = &s->client[w];
+        if (!is_of_round(c, k))
             continue;
-        if (n_summed++ == 0)
-            first = n_kept > 1 ? memcpy(s->sum, grad, n_elems * sizeof *grad) : grad;
-        else
-            for (size_t i = 0; i < n_elems; i++) /* float[n_elems] += float[n_elems] */
-                s->sum[i] += grad[i];
+        if (n_kept == 1)
+            return unpacked(s, &c->body, c->kept.ptr);
+        unpack(s, &c->body, c->kept.ptr, n_summed++ > 0);
+        sum = s->sum;
     }
-    if (n_kept > 1) /* one copy, and of each other one an addition: two floats are read, and one written */
-        world_charge(s->env.world, 0, (2.0 + 3.0 * (n_kept - 1)) * (double)n_elems * sizeof(float));
-    return first;
+    return sum;
 }
 
 /* What was kept of worker c is not needed any more. */
@@ -248,6 +266,24 @@ void server_forget(struct ps_server *s, int w)
 
 /* --- a push --- */
 
+/* Is the body one of this run? Its indices are checked before anything is done with it. */
+static enum rc check_body(const struct ps_server *s, const struct arrival *a, const struct ps_header *h)
+{
+    const struct push_body body = ps_push_body(h);
+    char why[RC_MESSAGE_BYTES], compression[COMPRESSION_TEXT_BYTES];
+
+    if (!push_body_is_of(&body, &s->env.compression)) {
+        compression_text(compression, sizeof compression, &s->env.compression);
+        return rc_raise(RC_MISMATCH, "worker %d pushed piece %u in form %d, which is not of --compression %s",
+                        a->message.peer, h->piece, (int)h->form, compression);
+    }
+    if (push_body_check(&body, server_is_hollow(s) ? NULL : a->message.ptr) != RC_OK) {
+        (void)snprintf(why, sizeof why, "%s", rc_message());
+        return rc_raise(RC_MISMATCH, "worker %d pushed piece %u: %.400s", a->message.peer, h->piece, why);
+    }
+    return RC_OK;
+}
+
 static enum rc check_push(const struct ps_server *s, int worker, const struct ps_header *h)
 {
     if (h->piece >= s->env.buckets->n_pieces)
@@ -279,6 +315,7 @@ static enum rc count_push(struct ps_server *s, struct arrival *a, const struct p
         break;
     case PUSH_IS_KEPT:
         c->kept = a->message;
+        c->body = ps_push_body(h);
         c->is_kept = true;
         c->lr = h->lr;
         a->message = (struct message){ .peer = -1 };
@@ -299,6 +336,7 @@ enum rc server_push(struct ps_server *s, struct arrival *a, const struct ps_head
     enum rc rc;
 
     TRY(check_push(s, worker, h));
+    TRY(check_body(s, a, h));
     const uint64_t served_ns = world_now_ns(s->env.world);
     TRY(server_end_reply(s, c));
     c->answer = (struct ps_header){ .op = PS_PARAMS,

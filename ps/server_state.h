@@ -21,9 +21,10 @@ struct arrival { /* a request received, not yet served */
 
 struct client { /* a worker, as the server sees it */
     enum worker_state state;
-    bool waits;              /* its push was served, and is not answered yet ... */
-    bool is_kept;            /* ... and its gradient is kept for the round: in `kept` */
-    struct message kept;     /* lent by the transport */
+    bool waits;          /* its push was served, and is not answered yet ... */
+    bool is_kept;        /* ... and its gradient is kept for the round: in `kept` */
+    struct message kept; /* lent by the transport; its body: */
+    struct push_body body;
     struct ps_header answer; /* where it waits: what is known of it */
     float lr;                /* likewise: of its push */
     uint64_t waits_since_ns; /* likewise */
@@ -47,7 +48,8 @@ struct ps_server {
     struct arena arena;
     float *param;              /* the slice; NULL: hollow */
     float *state;              /* the body of STATE, parameters and then velocity; NULL: hollow */
-    float *sum;                /* of the gradients of a round, as long as the slice; NULL: hollow, or not sync */
+    float *sum;                /* of the gradients of a round, or one that was compressed, as long as the slice; NULL:
+                                  hollow, or neither is */
     struct piece_state *piece; /* [n_pieces] */
     int n_left;                /* workers that have left or are lost: they send nothing more */
     bool has_new_left;         /* some of these since others were last looked at, who may have waited for them */

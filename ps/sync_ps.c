@@ -5,7 +5,8 @@
  * exchange() posts the pushes of a piece to all servers that hold a part of it, then takes the replies in server order;
  * servers work at the same time. What a server has of a piece is one message each way: where it is one range of the
  * parameters it is sent from the gradient's own memory and received into the parameters' own, and nothing is copied
- * here; else it is gathered from its ranges before, and scattered to them behind, in memory of its own.
+ * here; else it is gathered from its ranges before, and scattered to them behind, in memory of its own. A gradient that
+ * is compressed is packed into memory of its own (push_body.h); parameters come back as they are.
  * Everything posted is ended before exchange() returns, also on an error.
  */
 #include "ps/ps.h"
@@ -45,6 +46,7 @@ struct ps {
     struct link_piece *piece; /* of all links */
     float *pushed, *pulled;   /* a worker's, float[n_params], all slices one behind the other: what is scattered, on its
                                  way; NULL: nothing is, or hollow */
+    float *packed;            /* a worker's, likewise: bodies of pushes; NULL: nothing is compressed, or hollow */
 };
 
 static struct ps *self(struct sync *s)
@@ -66,6 +68,7 @@ static void ps_close(struct sync **s)
     free(p->piece);
     free(p->pushed);
     free(p->pulled);
+    free(p->packed);
     free(p);
     *s = NULL;
 }
@@ -77,21 +80,32 @@ static void open_link_piece(struct link_piece *piece, const struct sync_env *env
         piece->is_scattered = !placement_is_range(env->placement, server, piece->part, &piece->first);
 }
 
+/* float[n_params], zeros: the pages are there before the first step (S5). */
+static enum rc open_floats(const struct ps *p, float **out)
+{
+    const size_t n_params = p->base.env.buckets->n_params;
+
+    *out = malloc(n_params * sizeof **out);
+    if (!*out)
+        return rc_raise(RC_NOMEM, "mode ps: no memory for the messages of %zu parameters", n_params);
+    memset(*out, 0, n_params * sizeof **out);
+    return RC_OK;
+}
+
 static enum rc open_staging(struct ps *p)
 {
     const struct sync_env *env = &p->base.env;
-    const size_t n_bytes = env->buckets->n_params * sizeof(float);
+    const bool is_scattered = placement_is_scattered(env->placement);
+    enum rc rc = RC_OK;
 
-    if (!real(p) || !placement_is_scattered(env->placement))
-        return RC_OK;
-    p->pushed = malloc(n_bytes);
-    p->pulled = malloc(n_bytes);
-    if (!p->pushed || !p->pulled)
-        return rc_raise(RC_NOMEM, "mode ps: no memory for the messages of %zu scattered parameters",
-                        env->buckets->n_params);
-    memset(p->pushed, 0, n_bytes); /* S5: the pages are there before the first step */
-    memset(p->pulled, 0, n_bytes);
-    return RC_OK;
+    if (real(p) && is_scattered)
+        TRY(open_floats(p, &p->pushed));
+    if (real(p) && is_scattered)
+        TRY(open_floats(p, &p->pulled));
+    if (real(p) && env->compression.kind != COMPRESSION_NONE)
+        TRY(open_floats(p, &p->packed));
+out:
+    return rc;
 }
 
 static enum rc open_links(struct ps *p)
@@ -149,16 +163,17 @@ out:
     return rc;
 }
 
-/* Where the n_elems floats of a request or an answer are; hollow: as many bytes without content. */
-static void set_body(const struct ps *p, struct xfer *x, float *body, size_t n_elems)
+/* Where the n_bytes of a request or an answer are; hollow: as many bytes without content. */
+static void set_body(const struct ps *p, struct xfer *x, float *body, size_t n_bytes)
 {
     x->ptr = real(p) ? body : NULL;
-    *(real(p) ? &x->n_bytes : &x->n_hollow_bytes) = n_elems * sizeof(float);
+    *(real(p) ? &x->n_bytes : &x->n_hollow_bytes) = n_bytes;
 }
 
-/* Post the request h with its h->n_elems of body. Lent until end_request(). */
+/* Post the request h with the body that it says. Lent until end_request(). */
 static enum rc post_request(struct ps *p, int server, const struct ps_header *h, float *body)
 {
+    const struct push_body said = ps_push_body(h);
     struct link *l = &p->link[server];
     enum rc rc;
 
@@ -167,7 +182,7 @@ static enum rc post_request(struct ps *p, int server, const struct ps_header *h,
                            .tag = PS_TAG_REQUEST,
                            .head = l->request,
                            .n_head_bytes = PS_HEADER_BYTES };
-    set_body(p, &l->tx, body, h->n_elems);
+    set_body(p, &l->tx, body, push_body_bytes(&said));
     TRY(transport_send(p->base.env.transport, &l->tx));
     l->sends = true;
 out:
@@ -183,7 +198,7 @@ static enum rc post_answer(struct ps *p, int server, float *body, size_t n_elems
     l->rx = (struct xfer){
         .peer = p->base.env.n_workers + server, .tag = PS_TAG_REPLY, .head = l->reply, .n_head_bytes = PS_HEADER_BYTES
     };
-    set_body(p, &l->rx, body, n_elems);
+    set_body(p, &l->rx, body, n_elems * sizeof(float));
     TRY(transport_recv(p->base.env.transport, &l->rx));
     l->receives = true;
 out:
@@ -268,28 +283,48 @@ static void charge_copy(struct ps *p, const struct link_piece *piece)
     world_charge(p->base.env.world, 0, 2.0 * (double)piece->part.n_elems * sizeof(float));
 }
 
+/* The body of a push, whose floats are at *at; if it is compressed, *at becomes where it is packed. */
+static enum rc pack(struct ps *p, int server, struct range part, float **at, struct push_body *out)
+{
+    const struct compression *c = &p->base.env.compression;
+    float *packed = p->packed ? p->packed + p->link[server].first_elem + part.offset_elems : NULL;
+    enum rc rc;
+
+    TRY(push_body_pack(out, packed, c, p->base.env.compute, *at, (uint32_t)part.n_elems));
+    if (c->kind == COMPRESSION_TOPK)
+        world_charge(p->base.env.world, 0, PUSH_FIND_BYTES * (double)part.n_elems);
+    if (out->form != PS_FLOATS)
+        *at = packed;
+out:
+    return rc;
+}
+
 static enum rc push(struct ps *p, int server, size_t k, float lr, float *param, float *grad)
 {
     const struct link_piece *piece = &p->link[server].piece[k];
     const struct range part = piece->part;
-    float *body = body_at(p, server, piece, p->pushed, grad);
+    float *at = body_at(p, server, piece, p->pushed, grad);
+    struct push_body body;
     enum rc rc = RC_OK;
 
     if (part.n_elems == 0)
         return RC_OK;
-    if (piece->is_scattered && body)
-        placement_gather(p->base.env.placement, server, part, body, grad, 0);
+    if (piece->is_scattered && at)
+        placement_gather(p->base.env.placement, server, part, at, grad, 0);
     if (piece->is_scattered)
         charge_copy(p, piece);
+    TRY(pack(p, server, part, &at, &body));
     const struct ps_header h = { .op = PS_PUSH,
                                  .n_elems = (uint32_t)part.n_elems,
                                  .piece = (uint32_t)k,
                                  .lr = lr,
                                  .sent_ns = world_now_ns(p->base.env.world),
                                  .clock = piece->clock,
-                                 .step = piece->step };
+                                 .step = piece->step,
+                                 .form = body.form,
+                                 .n_pairs = body.n_pairs };
     TRY(post_answer(p, server, body_at(p, server, piece, p->pulled, param), part.n_elems));
-    TRY(post_request(p, server, &h, body));
+    TRY(post_request(p, server, &h, at));
 out:
     return rc;
 }
@@ -429,6 +464,11 @@ static void ps_served(const struct sync *s, struct server_facts *out)
     ps_server_facts(((const struct ps *)s)->server, out);
 }
 
+static uint64_t ps_full_bytes_of(const struct sync *s)
+{
+    return ps_full_bytes(&s->env);
+}
+
 static struct wire_plan ps_wire_plan_of(const struct sync *s)
 {
     return ps_wire_plan(&s->env);
@@ -458,5 +498,6 @@ const struct sync_mode sync_ps = {
     .serve = ps_serve,
     .served = ps_served,
     .wire_plan = ps_wire_plan_of,
+    .full_bytes = ps_full_bytes_of,
     .close = ps_close,
 };

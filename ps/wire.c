@@ -8,7 +8,7 @@
 
 #include "harness/base/bytes.h"
 
-enum { MAGIC = 0x53504d47, VERSION = 4 }; /* "GMPS" */
+enum { MAGIC = 0x53504d47, VERSION = 5 }; /* "GMPS" */
 enum {                                    /* in bytes; wire.h has the table */
        OFFSET_MAGIC = 0,
        OFFSET_VERSION = 4,
@@ -17,6 +17,8 @@ enum {                                    /* in bytes; wire.h has the table */
        OFFSET_LR = 12,
        OFFSET_CLOCK = 16,
        OFFSET_STALENESS = 24,
+       OFFSET_FORM = 24,
+       OFFSET_N_PAIRS = 28,
        OFFSET_QUEUE = 32,
        OFFSET_APPLY = 40,
        OFFSET_SENT_OR_HELD = 48,
@@ -37,12 +39,31 @@ void ps_header_encode(void *out, const struct ps_header *h)
     bytes_put(to + OFFSET_N_ELEMS, h->n_elems, 4);
     bytes_put(to + OFFSET_LR, lr_bits, 4);
     bytes_put(to + OFFSET_CLOCK, h->clock, 8);
-    bytes_put(to + OFFSET_STALENESS, h->staleness, 8);
+    if (h->op == PS_PUSH) {
+        bytes_put(to + OFFSET_FORM, (uint64_t)h->form, 4);
+        bytes_put(to + OFFSET_N_PAIRS, h->n_pairs, 4);
+    } else
+        bytes_put(to + OFFSET_STALENESS, h->staleness, 8);
     bytes_put(to + OFFSET_QUEUE, h->queue_ns, 8);
     bytes_put(to + OFFSET_APPLY, h->apply_ns, 8);
     bytes_put(to + OFFSET_SENT_OR_HELD, h->op == PS_PUSH ? h->sent_ns : h->held_ns, 8);
     bytes_put(to + OFFSET_PIECE, h->piece, 4);
     bytes_put(to + OFFSET_STEP, h->step, 4);
+}
+
+/* The body that a PUSH says it has; of other messages: floats. */
+static enum rc decode_body(struct push_body *out, const unsigned char *from, unsigned op, uint32_t n_elems)
+{
+    const uint32_t form = op == PS_PUSH ? (uint32_t)bytes_get(from + OFFSET_FORM, 4) : PS_FLOATS;
+    const uint32_t n_pairs = op == PS_PUSH ? (uint32_t)bytes_get(from + OFFSET_N_PAIRS, 4) : 0;
+
+    if (form >= PS_N_FORMS)
+        return rc_raise(RC_MISMATCH, "parameter server message: form %u is unknown", form);
+    if (n_pairs > (form == PS_PAIRS ? n_elems : 0))
+        return rc_raise(RC_MISMATCH, "parameter server message: %u pairs of %u elements, in form %u", n_pairs, n_elems,
+                        form);
+    *out = (struct push_body){ (enum ps_form)form, n_elems, n_pairs };
+    return RC_OK;
 }
 
 enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_bytes, size_t n_body_bytes)
@@ -61,7 +82,11 @@ enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_byte
     if (op < PS_PUSH || op > PS_LATE)
         return rc_raise(RC_MISMATCH, "parameter server message: op %u is unknown", op);
     const uint32_t n_elems = (uint32_t)bytes_get(from + OFFSET_N_ELEMS, 4);
-    const uint64_t n_payload_bytes = (uint64_t)n_elems * sizeof(float) * (op == PS_STATE ? 2 : 1);
+    struct push_body body;
+    const enum rc decoded = decode_body(&body, from, op, n_elems);
+    if (decoded != RC_OK)
+        return decoded;
+    const uint64_t n_payload_bytes = push_body_bytes(&body) * (op == PS_STATE ? 2 : 1);
     if (n_bytes - PS_HEADER_BYTES + n_body_bytes != n_payload_bytes)
         return rc_raise(RC_MISMATCH, "parameter server message: says %u elements, carries %zu bytes", n_elems,
                         n_bytes - PS_HEADER_BYTES + n_body_bytes);
@@ -75,7 +100,9 @@ enum rc ps_header_decode(struct ps_header *out, const void *bytes, size_t n_byte
                                .n_elems = n_elems,
                                .piece = (uint32_t)bytes_get(from + OFFSET_PIECE, 4),
                                .clock = bytes_get(from + OFFSET_CLOCK, 8),
-                               .staleness = bytes_get(from + OFFSET_STALENESS, 8),
+                               .staleness = op == PS_PUSH ? 0 : bytes_get(from + OFFSET_STALENESS, 8),
+                               .form = body.form,
+                               .n_pairs = body.n_pairs,
                                .queue_ns = bytes_get(from + OFFSET_QUEUE, 8),
                                .apply_ns = bytes_get(from + OFFSET_APPLY, 8),
                                .step = step };

@@ -2,8 +2,8 @@
 /*
  * wire.h - the messages between workers and servers.
  *
- * A message is a header of PS_HEADER_BYTES, little-endian, then n_elems float32 (hollow runs: as
- * many hollow bytes).
+ * A message is a header of PS_HEADER_BYTES, little-endian, then n_elems float32, or in a PUSH what push_body.h says
+ * (hollow runs: as many hollow bytes).
  *
  *   offset  type  field
  *        0  u32   magic "GMPS"
@@ -12,7 +12,8 @@
  *        8  u32   n_elems
  *       12  f32   lr (PUSH)
  *       16  u64   clock of the piece: PUSH: of the parameters the gradient was made with; PARAMS: the newest
- *       24  u64   staleness (PARAMS): updates by others between that pull and this update
+ *       24  u64   PARAMS: staleness, updates by others between that pull and this update; PUSH: u32 form and, at 28,
+ *                 u32 n_pairs of the body (push_body.h)
  *       32  u64   queue_ns (PARAMS): from arrival at the server until it was served; where the transport does not know
  *                 the arrival: sent_ns plus the shortest transit time of all pushes so far
  *       40  u64   apply_ns (PARAMS): updating the parameters
@@ -42,6 +43,7 @@
 #include <stdint.h>
 
 #include "harness/base/rc.h"
+#include "ps/push_body.h"
 
 enum { PS_HEADER_BYTES = 64 };
 
@@ -53,7 +55,14 @@ struct ps_header {
     float lr;
     uint64_t clock, staleness, queue_ns, apply_ns;
     uint64_t sent_ns, held_ns; /* of PUSH; of PARAMS and LATE */
+    enum ps_form form;         /* this and n_pairs: of PUSH, else 0 */
+    uint32_t n_pairs;
 };
+
+static inline struct push_body ps_push_body(const struct ps_header *h)
+{
+    return (struct push_body){ h->form, h->n_elems, h->n_pairs };
+}
 
 /* Write h to out[PS_HEADER_BYTES]. Cannot fail. */
 void ps_header_encode(void *out, const struct ps_header *h);

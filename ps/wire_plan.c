@@ -19,6 +19,7 @@
 
 #include <stdlib.h>
 
+#include "harness/world/world.h"
 #include "ps/wire.h"
 
 struct sums {                           /* one way, of one worker */
@@ -229,7 +230,31 @@ static struct wire_plan plan_beside(const struct sums *sums, const struct sync_e
     return (struct wire_plan){ n_bytes, 2 * (double)load.chain.n_messages, load.link_bytes / (double)n_bytes };
 }
 
-struct wire_plan ps_wire_plan(const struct sync_env *env)
+/* What of a message with so many bytes a push carries, in which the gradient is compressed. */
+static double push_bytes(double reply_bytes, const struct compression *c)
+{
+    const double n_elems = (reply_bytes - PS_HEADER_BYTES) / sizeof(float);
+    const double elem_bytes = c->kind == COMPRESSION_TOPK ? 8 * c->ratio : (double)wire_elem_bytes(compression_wire(c));
+
+    return PS_HEADER_BYTES + n_elems * elem_bytes;
+}
+
+/* Of a push and a reply the mean. One way, the link of a server carries whole replies; the card of a host, beside
+ * workers, at least as much as both ways have in the mean. */
+static struct wire_plan with_compression(struct wire_plan plan, const struct sync_env *env)
+{
+    const double reply_bytes = (double)plan.message_bytes;
+    const double mean_bytes = (reply_bytes + push_bytes(reply_bytes, &env->compression)) / 2;
+
+    if (env->compression.kind == COMPRESSION_NONE || plan.message_bytes == 0)
+        return plan;
+    plan.message_bytes = (size_t)mean_bytes;
+    if (!env->host)
+        plan.n_on_link *= reply_bytes / (double)plan.message_bytes;
+    return plan;
+}
+
+static struct wire_plan full_plan(const struct sync_env *env)
 {
     struct sums sums = { 0 };
 
@@ -241,4 +266,22 @@ struct wire_plan ps_wire_plan(const struct sync_env *env)
     if (env->host)
         return plan_beside(&sums, env);
     return env->placement->opts.kind == PLACEMENT_SPLIT ? plan_of_even(&sums, env) : plan_of_bytes(&sums, env);
+}
+
+struct wire_plan ps_wire_plan(const struct sync_env *env)
+{
+    return with_compression(full_plan(env), env);
+}
+
+uint64_t ps_full_bytes(const struct sync_env *env)
+{
+    const int own = env->world->rank - env->n_workers; /* below 0: a worker, which sends to all servers */
+    uint64_t n_bytes = 0;
+
+    for (int i = own < 0 ? 0 : own; i < (own < 0 ? env->n_servers : own + 1); i++)
+        for (size_t k = 0; k < env->buckets->n_pieces; k++) {
+            const size_t n_elems = placement_part(env->placement, i, env->buckets->piece[k]).n_elems;
+            n_bytes += n_elems > 0 ? PS_HEADER_BYTES + n_elems * sizeof(float) : 0;
+        }
+    return n_bytes;
 }

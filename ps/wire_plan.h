@@ -6,6 +6,7 @@
  * way, a server's link carries the messages of all workers, and a worker's those with all servers and, of a reply, at
  * least one after the last push. The busiest link is that of the server that has most; beside workers (sync_env.host),
  * the card of a host, which carries what its workers and servers send to other hosts, and nothing of what stays there.
+ * With compression pushes are shorter than replies: the message of the plan is the mean of both.
  */
 #ifndef PS_WIRE_PLAN_H
 #define PS_WIRE_PLAN_H
@@ -14,5 +15,8 @@
 
 /* Pure. Zeros: there are no parameters. */
 struct wire_plan ps_wire_plan(const struct sync_env *env);
+/* What this rank sends in a step if no gradient is compressed: a worker its pushes, a server its replies to one worker.
+ * Pure. */
+uint64_t ps_full_bytes(const struct sync_env *env);
 
 #endif

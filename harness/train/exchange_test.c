@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * exchange_test.c WORLD TRANSPORT MODE - exchange_suite with and without overlap, priority, buckets and pieces.
+ * exchange_test.c WORLD TRANSPORT MODE COMPRESSION - the same with it, and two workers at most (E9).
  * exchange_test.c mutant I - on mutant I of the modes (sync_mutants.h), in threads: some case must catch it.
  * exchange_test.c WORLD TRANSPORT stopped - E7: back to the last common step, wherever an allreduce is stopped.
  * exchange_test.c stopped_mutant I - the suite catches it when that mode has bug I of stopped_mode.h.
@@ -38,6 +39,7 @@ static const uint64_t n_pieces_of[N_PLANS] = { 1, 4, 8, 76, 1, 4, 8, 8, 7 }; /* 
 
 struct run {
     struct exchange_case c;
+    struct compression compression; /* of every plan */
     int quiet;
     _Atomic int n_failures;
 };
@@ -58,6 +60,7 @@ static enum rc body_of_all(struct world *w, void *arg)
 
     for (int i = 0; i < N_PLANS; i++) {
         run->c.opts = plans[i];
+        run->c.opts.compression = run->compression;
         const enum rc rc = body(w, run);
         if (rc != RC_OK) {
             fprintf(stderr, "plan %d\n", i);
@@ -128,19 +131,22 @@ static int n_failures_of(const char *world, struct run *run, rank_main_fn *fn)
     return run->n_failures + (rc != RC_OK);
 }
 
-static int run_mode(const char *world, const char *transport, const struct sync_mode *mode)
+static int run_mode(const char *world, const char *transport, const struct sync_mode *mode,
+                    const struct compression *compression)
 {
     static const struct compute_backend *const computes[] = { &compute_cpu, &compute_fake_device };
-    const int n_most = mode->module.caps & (MODE_SERVERS | MODE_ONE_WORKER) ? 1 : 4;
+    const int n_workers = compression->kind == COMPRESSION_NONE ? 4 : 2;
+    const int n_most = mode->module.caps & (MODE_SERVERS | MODE_ONE_WORKER) ? 1 : n_workers;
     const bool is_threads = strcmp(world, "threads") == 0;
     int n_failures = 0;
 
     for (int n = is_threads ? 1 : n_most; n <= n_most; n *= 2)
         for (int k = 0; k < (is_threads ? 2 : 1); k++) {
-            struct run run = { .c = case_of(mode, transport, n) };
+            struct run run = { .c = case_of(mode, transport, n), .compression = *compression };
             run.c.compute = computes[k];
             for (int i = 0; is_threads && i < N_PLANS; i++) {
                 run.c.opts = plans[i];
+                run.c.opts.compression = *compression;
                 n_failures += n_failures_of(world, &run, body);
             }
             if (!is_threads)
@@ -215,6 +221,8 @@ static int run_plans(void)
           "rank 2 has overlap off and priority on, rank 0 off and off" },
         { { .buckets.bucket_bytes = 80, .overlap = true },
           "rank 2 has overlap on and priority off, rank 0 off and off" },
+        { { .buckets.bucket_bytes = 80, .compression = { COMPRESSION_TOPK, 0.1 } },
+          "rank 2 has another compression than rank 0" },
     };
     const struct world_ops *threads = NULL;
     const struct world_opts opts = { .bind_cores = false };
@@ -233,6 +241,8 @@ static int run_plans(void)
 
 int main(int argc, char **argv)
 {
+    struct compression compression;
+
     if (argc == 3 && strcmp(argv[1], "mutant") == 0)
         return run_mutant(atoi(argv[2]));
     if (argc == 2 && strcmp(argv[1], "plans") == 0)
@@ -241,8 +251,10 @@ int main(int argc, char **argv)
         return !run_stopped("threads", "inproc", (enum stopped_bug)atoi(argv[2]));
     if (argc == 4 && strcmp(argv[3], "stopped") == 0)
         return run_stopped(argv[1], argv[2], STOPPED_RIGHT);
-    for (int i = 0; argc == 4 && train_mode_at(i); i++)
+    if (compression_parse(&compression, argc == 5 ? argv[4] : "none") != RC_OK)
+        return 2;
+    for (int i = 0; argc >= 4 && train_mode_at(i); i++)
         if (strcmp(train_mode_at(i)->module.name, argv[3]) == 0)
-            return run_mode(argv[1], argv[2], train_mode_at(i));
+            return run_mode(argv[1], argv[2], train_mode_at(i), &compression);
     return 2;
 }

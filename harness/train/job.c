@@ -12,6 +12,7 @@
 #include "harness/net/transport.h"
 #include "harness/train/global_batch.h"
 #include "harness/train/integrity.h"
+#include "harness/train/job_compression.h"
 #include "harness/train/job_drill.h"
 #include "harness/train/job_messages.h"
 #include "harness/train/job_ranks.h"
@@ -317,6 +318,7 @@ static void resolve_exchange(struct train_job *job)
                                 .placement = job->exchange.placement,
                                 .consistency = job->exchange.consistency,
                                 .lr_staleness = job->exchange.lr_staleness,
+                                .compression = job->exchange.compression,
                                 .average_every = o->average_every,
                                 .shared_memory = shares_memory(job),
                                 .overlap = strcmp(o->overlap, "on") == 0,
@@ -387,6 +389,7 @@ static enum rc resolve_modules(struct train_job *job, int n_given_ranks)
     TRY(resolve_collective(job));
     TRY(resolve_cluster(job));
     TRY(parse_departures(job));
+    TRY(job_compression_resolve(job));
 out:
     return rc;
 }

@@ -4,6 +4,7 @@
  *
  * Not counted: the program itself, the library's packing buffers, messages on their way inside a transport.
  */
+#include "harness/train/job_compression.h"
 #include "harness/train/job_split.h"
 #include "harness/train/job_work.h"
 #include "harness/train/max_batch.h"
@@ -18,12 +19,16 @@ static size_t floats(size_t n)
     return n * sizeof(float);
 }
 
-/* What the modules in use allocate. */
+/* What the modules in use allocate, and compression. */
 static struct memory_need module_need(const struct train_job *job)
 {
     const struct job_facts facts = train_job_facts(job);
+    const struct memory_need compression = job_compression_memory(job, facts.n_server_params);
+    struct memory_need need = module_memory(&job->opts.modules, train_kinds, job->used, &facts);
 
-    return module_memory(&job->opts.modules, train_kinds, job->used, &facts);
+    need.worker_bytes += compression.worker_bytes;
+    need.server_bytes += compression.server_bytes;
+    return need;
 }
 
 static size_t checkpoint_bytes(const struct train_job *job)

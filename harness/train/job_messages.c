@@ -14,7 +14,7 @@ enum { OTHER_MESSAGES = 8 }; /* of a pair of ranks, in all: the end of a run, an
 /* Of all ranks, of one piece: what collectives send. */
 static size_t of_collective(const struct train_job *job, size_t n_elems)
 {
-    const struct collective_call call = { .type = COLL_ALLREDUCE, .n_elems = n_elems };
+    const struct collective_call call = compression_call(&job->exchange.compression, n_elems, job->n_workers);
     const void *opts = module_options(&job->opts.modules, train_kinds, &job->collective->module);
     const struct collective_group all = { job->n_workers, NULL };
     size_t n = 0;

@@ -39,6 +39,10 @@ const struct opt train_opt_table[] = {
                 "on: of what waits to be exchanged, the first layers go first, as the next step needs them first"),
     OPT_CHOICE_(struct train_opts, overlap, "overlap", "off", "off|on",
                 "on: a task of each worker exchanges and updates while the worker computes"),
+    OPT_TEXT_(
+        struct train_opts, compression, "compression", "none", "none|fp16|bf16|topk:F",
+        "of gradients in messages: 16 bits a value, or of each piece the part F that is largest, as pairs of index "
+        "and value; a worker adds what it did not send to its next gradient; not with --save and --resume"),
     OPT_CHOICE_(struct train_opts, exchange_memory, "exchange-memory", "auto", "auto|private|shared",
                 "of parameters and gradients; shared: workers of a host map each other's, and initial parameters cross "
                 "once to a host; auto: shared where the reducer sums in it"),
@@ -190,6 +194,7 @@ const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES] = {
     { "priority", "mode", NULL, MODE_EXCHANGES },
     { "overlap", "mode", NULL, MODE_EXCHANGES },
     { "exchange-memory", "mode", NULL, MODE_EXCHANGES },
+    { "compression", "mode", NULL, MODE_EXCHANGES },
     { "cluster", "world", NULL, WORLD_VIRTUAL_TIME },
     { "cluster-set", "world", NULL, WORLD_VIRTUAL_TIME },
     { "job-placement", "world", NULL, WORLD_VIRTUAL_TIME },

@@ -139,6 +139,8 @@ static enum rc gather_results(struct rank *r)
     info->own_cores_count = r->world->n_own_cores;
     info->memory = r->memory;
     snprintf(info->mpi_level, sizeof info->mpi_level, "%s", r->world->mpi_level ? r->world->mpi_level : "");
+    info->sent_bytes = exchange_sent_bytes(r->exchange);
+    info->full_bytes = exchange_full_bytes(r->exchange) * (rank_is_worker(r) ? 1 : (uint64_t)r->job->n_workers);
     child_host_name(info->host, sizeof info->host);
     if (root)
         begin_result(r);

@@ -12,6 +12,7 @@
 #include "harness/train/disturbed.h"
 #include "harness/train/global_batch.h"
 #include "harness/train/integrity.h"
+#include "harness/train/job_compression.h"
 #include "harness/train/job_split.h"
 #include "harness/train/learning_advice.h"
 #include "harness/train/omission.h"
@@ -273,6 +274,7 @@ static enum rc write_rank(struct report *to, const struct train_job *job, const 
     record_f64(r, "rest_s", parts->rest_s);
     for (size_t step = 0; is_worker && step < result->n_steps; step++)
         staleness += stamp[step].staleness_count;
+    record_sent_of_rank(r, job, result, i);
     record_f64(r, "staleness_mean_count",
                is_worker && job->mode->module.caps & MODE_SERVERS ? staleness / (double)result->n_steps : NAN);
     record_server_of_rank(r, job, result, i);
@@ -447,6 +449,7 @@ static enum rc write_summary(struct report *to, const struct train_job *job, con
     record_lost_ranks(r, job, result);
     record_shape(r, job, result);
     record_figures(r, job, result, s);
+    record_compression(r, job, result);
     record_servers(r, job, result);
     record_named_params(r, job, result);
     record_f64(r, "seconds_to_target_loss_s", s->seconds_to_target_loss);

@@ -3,6 +3,7 @@
 #include "harness/train/run_record.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "harness/train/job_split.h"
 #include "harness/train/omission.h"
@@ -44,4 +45,18 @@ void record_run(struct record *r, const struct train_job *job, const struct trai
     record_f64(r, "saving_s", saves ? s->spent_s : NAN);
     record_u64(r, "restarts_count", job->restarts.n);
     record_u64_array(r, "restarted_from_steps", job->restarts.from_steps, job->restarts.n);
+}
+
+const char *run_restarts_text(char *out, size_t n_bytes, const struct train_restarts *restarts)
+{
+    size_t n;
+
+    out[0] = '\0';
+    if (restarts->n == 0)
+        return out;
+    n = (size_t)snprintf(out, n_bytes, "%zu, as ranks had died: from step", restarts->n);
+    for (size_t i = 0; i < restarts->n && n < n_bytes; i++)
+        n += (size_t)snprintf(out + n, n_bytes - n, "%s %llu", i > 0 ? "," : "",
+                              (unsigned long long)restarts->from_steps[i]);
+    return out;
 }

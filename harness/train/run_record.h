@@ -14,4 +14,7 @@ void record_part_of_rank(struct record *r, const struct train_job *job, int rank
  * and from which steps. */
 void record_run(struct record *r, const struct train_job *job, const struct train_result *result);
 
+/* "2, as ranks had died: from step 40, 80"; "" where it was begun once. */
+const char *run_restarts_text(char *out, size_t n_bytes, const struct train_restarts *restarts);
+
 #endif

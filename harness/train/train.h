@@ -48,7 +48,7 @@ struct logged_message;
 
 struct train_opts { /* as given; the tables have the meanings */
     const char *world, *mode, *model, *reducer, *transport, *compute, *precision, *lr_scaling, *overlap, *priority;
-    const char *exchange_memory, *wait, *placement, *consistency, *lr_staleness;
+    const char *exchange_memory, *wait, *placement, *consistency, *lr_staleness, *compression;
     const char *cluster, *job_placement, *data, *profile, *save, *resume, *timeline, *trajectory, *messages, *drill_at,
         *on_loss, *interface, *omit, *split;
     uint64_t workers, servers, threads, batch, global_batch, image_size, classes, width_divisor, data_images,
@@ -66,7 +66,7 @@ extern const struct opt train_run_table[]; /* of one run: what `gradmark compare
 #define TRAIN_MAX_SEED ((uint64_t)1 << 53) /* of --seed */
 enum { TRAIN_MAX_BATCH = 1 << 20 };        /* of a worker */
 enum { TRAIN_MAX_SERVERS = 1024 };         /* of --servers */
-enum { TRAIN_N_OPT_RULES = 15 };
+enum { TRAIN_N_OPT_RULES = 16 };
 extern const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES];
 enum { TRAIN_MAX_OPT_GROUPS = 2 + MAX_MODULE_GROUPS };
 /* Both tables and those of the modules, to be parsed into *opts; returns how many groups. */
@@ -217,6 +217,8 @@ struct train_rank_info {
     char mpi_level[THREAD_LEVEL_BYTES];   /* world.mpi_level; "": none */
     int64_t process;                      /* its number on the host */
     struct window_load load;              /* of that process; all zero in sim */
+    uint64_t sent_bytes, full_bytes;      /* exchanging gradients: in all, and what that of a step is in full; 0: not
+                                             known (exchange_sent_bytes) */
     struct server_facts served;           /* of a server; of a worker lead_max_count alone, its own */
 };
 

@@ -12,9 +12,11 @@
 #include "harness/train/exchange_plan.h"
 #include "harness/train/global_batch.h"
 #include "harness/train/integrity.h"
+#include "harness/train/job_compression.h"
 #include "harness/train/job_servers.h"
 #include "harness/train/job_split.h"
 #include "harness/train/omission.h"
+#include "harness/train/run_record.h"
 #include "harness/train/servers_record.h"
 #include "harness/world/stop.h"
 #include "models/replay/profile.h"
@@ -95,21 +97,6 @@ static enum rc print_saves(struct table *t, const struct train_job *job, const s
     return print_row(t, "checkpoints", text);
 }
 
-/* "2: from step 40, 80" */
-static enum rc print_restarts(struct table *t, const struct train_restarts *restarts)
-{
-    char text[320];
-    size_t n;
-
-    if (restarts->n == 0)
-        return RC_OK;
-    n = (size_t)snprintf(text, sizeof text, "%zu, as ranks had died: from step", restarts->n);
-    for (size_t i = 0; i < restarts->n && n < sizeof text; i++)
-        n += (size_t)snprintf(text + n, sizeof text - n, "%s %llu", i > 0 ? "," : "",
-                              (unsigned long long)restarts->from_steps[i]);
-    return print_row(t, "restarts", text);
-}
-
 static enum rc print_devices(struct table *t, const struct train_job *job, const struct train_result *r)
 {
     const int n_most = train_most_on_device(r);
@@ -134,7 +121,7 @@ static enum rc print_events(struct table *t, const struct train_job *job, const 
     }
     TRY(print_said(t, "integrity", integrity_text(text, sizeof text, job, r)));
     TRY(print_saves(t, job, &r->saves));
-    TRY(print_restarts(t, &job->restarts));
+    TRY(print_said(t, "restarts", run_restarts_text(text, sizeof text, &job->restarts)));
 out:
     return rc;
 }
@@ -220,7 +207,8 @@ out:
 }
 
 /* How gradients were exchanged, and what of it a step did not see. */
-static enum rc print_exchange(struct table *t, const struct train_job *job, const struct train_summary *s)
+static enum rc print_exchange(struct table *t, const struct train_job *job, const struct train_result *r,
+                              const struct train_summary *s)
 {
     const struct steps_summary *m = &s->measured;
     char text[SPLIT_TEXT_BYTES];
@@ -233,6 +221,7 @@ static enum rc print_exchange(struct table *t, const struct train_job *job, cons
     snprintf(text, sizeof text, "%.4g us: %.4g exposed, %.4g hidden behind computing",
              (m->exposed_s + m->hidden_s) * 1e6, m->exposed_s * 1e6, m->hidden_s * 1e6);
     TRY(print_row(t, "communication", text));
+    TRY(print_said(t, "compression", job_compression_text(text, sizeof text, job, r)));
     TRY(job_split_load(text, sizeof text, job, s));
     TRY(print_said(t, "load", text));
 out:
@@ -357,7 +346,7 @@ static enum rc fill_table(struct table *t, const struct train_job *job, const st
              m->compute_s * 1e6, m->wait_s * 1e6, m->wire_s * 1e6, m->server_s * 1e6, m->apply_s * 1e6,
              m->rest_s * 1e6);
     TRY(print_row(t, "mean step", text));
-    TRY(print_exchange(t, job, s));
+    TRY(print_exchange(t, job, r, s));
     TRY(print_said(t, "reducer", r->reducer_reason));
     TRY(print_servers(t, job, r, m));
     TRY(print_learnt(t, job, r, s));

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/base/rng.h"
+#include "harness/train/suite/compression_reference.h"
 #include "harness/train/suite/stopped_mode.h"
 #include "harness/world/world.h"
 
@@ -24,6 +25,8 @@ struct suite {
     struct exchange *x;
     float param[N_PARAMS], velocity[N_PARAMS];                                   /* the reference */
     float old_param[N_STEPS + 1][N_PARAMS], old_velocity[N_STEPS + 1][N_PARAMS]; /* after so many steps */
+    struct buckets buckets;                                                      /* of opts: the pieces */
+    float residual[MAX_WORKERS][N_PARAMS];                                       /* of the reference */
     uint64_t waited_ns, exposed_ns;                                              /* so far */
     int n_failures, quiet;
 };
@@ -45,21 +48,37 @@ static float rate(int step)
     return step % 2 ? 0.0625f : 0.125f;
 }
 
-/* -8 to 8 */
-static float gradient(int rank, int step, size_t i)
+/* -8 to 8; to be compressed, with a fraction that 16 bits cannot hold beside most of these. */
+static float gradient(const struct suite *s, int rank, int step, size_t i)
 {
-    return (float)(int)(rng_u64(77, RNG_TEST, ((uint64_t)rank * N_STEPS + (uint64_t)step) * N_PARAMS + i) % 17) - 8.0f;
+    const uint64_t draw = rng_u64(77, RNG_TEST, ((uint64_t)rank * N_STEPS + (uint64_t)step) * N_PARAMS + i);
+    const float fraction = (float)(int)(draw / 17 % 15) - 7.0f;
+
+    return (float)(int)(draw % 17) - 8.0f +
+           (s->c->opts.compression.kind == COMPRESSION_NONE ? 0.0f : fraction * 0x1p-12f);
 }
 
-/* One step of the reference: the mean over all workers, or this worker's own gradient. */
+/* What worker `rank` sends in this step; once in each. */
+static void sent_by(struct suite *s, float *out, int rank, int step)
+{
+    for (size_t i = 0; i < N_PARAMS; i++)
+        out[i] = gradient(s, rank, step, i);
+    for (size_t k = 0; k < s->buckets.n_pieces; k++)
+        reference_compress(&s->c->opts.compression, s->buckets.piece[k], out, s->residual[rank]);
+}
+
+/* One step of the reference: the mean over all workers, or this worker's own gradient. Compressed, of two at most. */
 static void advance(struct suite *s, int step)
 {
     const int n_mean = s->c->mode->module.caps & MODE_SYNCHRONOUS ? s->c->n_workers : 1;
+    float sent[MAX_WORKERS][N_PARAMS];
 
+    for (int r = 0; r < n_mean; r++)
+        sent_by(s, sent[r], n_mean > 1 ? r : s->w->rank, step);
     for (size_t i = 0; i < N_PARAMS; i++) {
         float sum = 0;
         for (int r = 0; r < n_mean; r++)
-            sum += gradient(n_mean > 1 ? r : s->w->rank, step, i);
+            sum = reference_sum(&s->c->opts.compression, sum, sent[r][i], r + 1);
         s->velocity[i] = MOMENTUM * s->velocity[i] + sum / (float)n_mean;
         s->param[i] -= rate(step) * s->velocity[i];
     }
@@ -92,7 +111,7 @@ static void write_gradient(struct suite *s, float *grad, int step, size_t segmen
     float host[N_PARAMS];
 
     for (size_t i = 0; i < g.n_elems; i++)
-        host[i] = is_final ? gradient(s->w->rank, step, g.offset_elems + i) : 1e30f;
+        host[i] = is_final ? gradient(s, s->w->rank, step, g.offset_elems + i) : 1e30f;
     compute_put(s->compute, grad + g.offset_elems, host, g.n_elems * sizeof *host);
 }
 
@@ -263,6 +282,7 @@ static enum rc run(struct suite *s)
                                       .momentum = MOMENTUM,
                                       .keeps_undo = c->stopped != NULL,
                                       .timeout_ms = 20000 };
+    TRY(buckets_open(&s->buckets, layout, N_SEGMENTS, &c->opts.buckets));
     TRY(exchange_open(&s->x, &env));
     TRY(start(s));
     TRY(world_barrier(s->w));
@@ -273,6 +293,7 @@ out:
     if (rc != RC_OK)
         world_abort(s->w, rc);
     exchange_close(&s->x);
+    buckets_close(&s->buckets);
     compute_close(&s->compute);
     return rc;
 }

@@ -2,7 +2,8 @@
 /*
  * exchange_suite.h - the contract of exchange.h (E1 to E7), on a made-up layout with gradients whose sums are exact:
  * the parameters of every step must be those of a serial reference, to the bit, whatever the buckets, the order and the
- * timing. Test-only.
+ * timing. With opts.compression (E9) the reference compresses, too (compression_reference.h); then with two workers at
+ * most, of whose sum one rounding is all that it goes through. Test-only.
  *
  * The worker runs as a training would: awaits segments first to last, overwrites their gradients at once, submits them
  * last to first, and pauses in between for times that differ from rank to rank and step to step. Where the mode stops

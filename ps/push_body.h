@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * push_body.h - the body of a PUSH: the gradient of a part of a slice, in the form that the run's compression gives it
+ * (exchange/compression.h).
+ *
+ *   form    body, of n_elems
+ *   FLOATS  float[n_elems]
+ *   F16     uint16_t[n_elems], IEEE binary16
+ *   BF16    uint16_t[n_elems], bfloat16
+ *   PAIRS   uint32_t index[n_pairs], ascending, then float value[n_pairs]; what is not named is 0
+ *
+ * With topk a worker sends pairs, or floats where those are shorter: the largest of a piece may all be on one server.
+ */
+#ifndef PS_PUSH_BODY_H
+#define PS_PUSH_BODY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/base/rc.h"
+#include "harness/exchange/compression.h"
+
+enum { PUSH_PAIR_BYTES = 16, PUSH_FIND_BYTES = 4 }; /* of memory: to add a pair; to look for pairs in an element */
+
+enum ps_form { PS_FLOATS, PS_F16, PS_BF16, PS_PAIRS, PS_N_FORMS };
+
+struct push_body {
+    enum ps_form form;
+    uint32_t n_elems, n_pairs; /* n_pairs: of PAIRS, else 0 */
+};
+
+uint64_t push_body_bytes(const struct push_body *b);
+/* May a worker of a run with this compression send it? */
+bool push_body_is_of(const struct push_body *b, const struct compression *c);
+/* The body for sent[n_elems], a part of a piece; NULL: hollow, as if the pairs of a piece were spread evenly. Unless it
+ * is FLOATS, it is written to packed, which has room for float[n_elems]. Charges compute, which is synced, but for
+ * the search for pairs. */
+enum rc push_body_pack(struct push_body *out, void *packed, const struct compression *c, struct compute *compute,
+                       const float *sent, uint32_t n_elems) MUST_CHECK;
+/* RC_MISMATCH: the indices of its pairs do not ascend, or one is n_elems or more. body: NULL, hollow. */
+enum rc push_body_check(const struct push_body *b, const void *body) MUST_CHECK;
+/* sum[n_elems] = body, or with add += body. Of one that was checked. Both NULL: hollow. Charges compute, which the
+ * caller syncs, but for pairs (PUSH_PAIR_BYTES each). */
+void push_body_unpack(const struct push_body *b, struct compute *compute, float *sum, const void *body, bool add);
+
+#endif
