@@ -173,7 +173,6 @@ static void set_body(const struct ps *p, struct xfer *x, float *body, size_t n_b
 /* Post the request h with the body that it says. Lent until end_request(). */
 static enum rc post_request(struct ps *p, int server, const struct ps_header *h, float *body)
 {
-    const struct push_body said = ps_push_body(h);
     struct link *l = &p->link[server];
     enum rc rc;
 
@@ -182,7 +181,7 @@ static enum rc post_request(struct ps *p, int server, const struct ps_header *h,
                            .tag = PS_TAG_REQUEST,
                            .head = l->request,
                            .n_head_bytes = PS_HEADER_BYTES };
-    set_body(p, &l->tx, body, push_body_bytes(&said));
+    set_body(p, &l->tx, body, push_body_bytes(&(struct push_body){ h->form, h->n_elems, h->n_pairs }));
     TRY(transport_send(p->base.env.transport, &l->tx));
     l->sends = true;
 out:
@@ -288,14 +287,12 @@ static enum rc pack(struct ps *p, int server, struct range part, float **at, str
 {
     const struct compression *c = &p->base.env.compression;
     float *packed = p->packed ? p->packed + p->link[server].first_elem + part.offset_elems : NULL;
-    enum rc rc;
+    const enum rc rc = push_body_pack(out, packed, c, p->base.env.compute, *at, (uint32_t)part.n_elems);
 
-    TRY(push_body_pack(out, packed, c, p->base.env.compute, *at, (uint32_t)part.n_elems));
     if (c->kind == COMPRESSION_TOPK)
         world_charge(p->base.env.world, 0, PUSH_FIND_BYTES * (double)part.n_elems);
     if (out->form != PS_FLOATS)
         *at = packed;
-out:
     return rc;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "allreduce/collective_list.h"
+#include "allreduce/suite/collective_values.h"
 #include "harness/base/opt.h"
 #include "harness/base/suite/test_allocations.h"
 #include "harness/compute/compute.h"
@@ -82,30 +83,6 @@ static int owner_of(const struct suite *s, size_t i, size_t n_elems)
     while (i >= n_elems * (r + 1) / p)
         r++;
     return (int)r;
-}
-
-static uint32_t bits_of(float x)
-{
-    uint32_t bits;
-
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-/* Small integers, whose sums are exact; in 16 bits (A10) those up to 256 are. */
-static float addend(enum wire_format wire, int rank, size_t i, int round)
-{
-    const int n_values = wire == WIRE_F32 ? 97 : 23;
-
-    return (float)((int)((i * 7 + (size_t)rank * 13 + (size_t)round * 5) % (size_t)n_values) - n_values * 2 / 5);
-}
-
-/* Arbitrary bits; -0 first. */
-static uint32_t copied(int rank, size_t i, int round)
-{
-    if (i == 0 && round == 0)
-        return 0x80000000u;
-    return (uint32_t)i * 2654435761u + (uint32_t)rank * 1000003u + (uint32_t)round * 97u;
 }
 
 static uint32_t brought(const struct suite *s, const struct collective_call *call, size_t i, int round)

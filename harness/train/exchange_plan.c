@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "harness/exchange/buckets.h"
+#include "harness/exchange/collective.h"
 
 struct plan {
     size_t n_buckets, n_pieces;
@@ -80,6 +81,42 @@ static void say_one_piece(char *out, size_t n_bytes, const struct train_job *job
              options, (unsigned long long)plan->gradient_bytes, job->n_segments > 1 ? "--bucket-bytes or " : "");
 }
 
+/* The most that a worker sends of all gradients, as one piece, and in full. */
+static void most_sent(const struct train_job *job, const struct plan *plan, uint64_t *bytes, uint64_t *full_bytes)
+{
+    const struct collective_group all = { job->n_workers, NULL };
+    const size_t n_elems = (size_t)plan->gradient_bytes / sizeof(float);
+    const struct collective_call call = compression_call(&job->exchange.compression, n_elems, job->n_workers);
+    const struct collective_call full = { .type = COLL_ALLREDUCE, .n_elems = n_elems };
+    const void *opts = module_options(&job->opts.modules, train_kinds, &job->collective->module);
+
+    *bytes = *full_bytes = 0;
+    for (int r = 0; r < job->n_workers; r++) {
+        const uint64_t own_bytes = job->collective->predict(opts, &call, r, &all).bytes;
+        const uint64_t own_full_bytes = job->collective->predict(opts, &full, r, &all).bytes;
+        *bytes = own_bytes > *bytes ? own_bytes : *bytes;
+        *full_bytes = own_full_bytes > *full_bytes ? own_full_bytes : *full_bytes;
+    }
+}
+
+/* Pairs of all workers go to all of them: the more workers, the less is saved. */
+static void say_longer_pairs(char *out, size_t n_bytes, const struct train_job *job, const struct plan *plan)
+{
+    char name[COMPRESSION_TEXT_BYTES];
+    uint64_t bytes, full_bytes;
+
+    if (!job->collective || job->exchange.compression.kind != COMPRESSION_TOPK)
+        return;
+    most_sent(job, plan, &bytes, &full_bytes);
+    compression_text(name, sizeof name, &job->exchange.compression);
+    if (bytes >= full_bytes && full_bytes > 0)
+        snprintf(
+            out, n_bytes,
+            "--compression %s saves nothing: the pairs of %d workers are %llu bytes for each to send, gradients as "
+            "they are %llu; give a smaller part",
+            name, job->n_workers, (unsigned long long)bytes, (unsigned long long)full_bytes);
+}
+
 enum rc train_useless_exchange(char *out, size_t n_bytes, const struct train_job *job)
 {
     const struct exchange_opts *x = &job->exchange;
@@ -90,6 +127,7 @@ enum rc train_useless_exchange(char *out, size_t n_bytes, const struct train_job
     if (!mode_exchanges(&job->mode->module) || job->omitted & OMIT_AVERAGE)
         return RC_OK;
     TRY(plan_of(&plan, job));
+    say_longer_pairs(out, n_bytes, job, &plan);
     if (plan.n_pieces == 1 && (x->overlap || x->priority))
         say_one_piece(out, n_bytes, job, &plan);
     else if (x->buckets.partition_bytes >= plan.largest_bucket_bytes)

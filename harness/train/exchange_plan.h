@@ -12,7 +12,8 @@ enum { USELESS_EXCHANGE_BYTES = 256 };
 bool train_exchanges(const struct train_job *job);
 /* "5 buckets, 14 pieces, overlap on, priority off"; of one piece "all gradients at once, overlap off". RC_NOMEM. */
 enum rc train_exchange_text(char *out, size_t n_bytes, const struct train_job *job) MUST_CHECK;
-/* One sentence where --overlap on, --priority on or --partition-bytes change nothing, with what to give; else "". It
+/* One sentence where --overlap on, --priority on or --partition-bytes change nothing, or topk saves nothing, with what
+ * to give; else "". It
  * fits USELESS_EXCHANGE_BYTES. RC_NOMEM. */
 enum rc train_useless_exchange(char *out, size_t n_bytes, const struct train_job *job) MUST_CHECK;
 

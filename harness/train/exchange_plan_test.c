@@ -42,6 +42,14 @@ static const struct {
       "1 bucket, 2 pieces, overlap off, priority off", "", true },
     { "--model lenet --mode allreduce --workers 2 --overlap on --partition-bytes 1Mi",
       "all gradients at once, overlap on", "--overlap on changes" CHANGES_NOTHING, true },
+    { "--model lenet --mode allreduce --workers 2 --compression topk:0.49", "all gradients at once, overlap off", "",
+      true },
+    { "--model lenet --mode allreduce --workers 4 --compression topk:0.25", "all gradients at once, overlap off",
+      "--compression topk:0.25 saves nothing: the pairs of 4 workers are 82248 bytes for each to send, gradients as "
+      "they "
+      "are 82236; give a smaller part",
+      true },
+    { "--model lenet --mode ps --workers 4 --compression topk:0.5", "all gradients at once, overlap off", "", true },
     /* the largest layer of lenet, 32,768 bytes, is a bucket of its own */
     { "--model lenet --mode allreduce --workers 2 --bucket-bytes 8Ki --partition-bytes 32768",
       "5 buckets, 5 pieces, overlap off, priority off",

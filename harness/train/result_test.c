@@ -82,7 +82,7 @@ static bool has_same_keys(json_t *value, json_t *expected, const char *further)
     {
         char word[64];
         snprintf(word, sizeof word, " %s ", key);
-        if (json_object_get(expected, key) || strstr(DISTURBANCE_KEYS, word) || (further && strstr(further, word)))
+        if (json_object_get(expected, key) || strstr(OTHER_KEYS, word) || (further && strstr(further, word)))
             continue;
         n_wrong++;
         print_error("%s: is not expected\n", key);

@@ -12,6 +12,10 @@
 #define DISTURBANCE_KEYS \
     " disturbed steal_ratio others_cores_count taken_cores_ratio taken_cores_limit_ratio frequency_hz "
 
+/* Of all records with figures: judged in result_sent_test.c. The first is an option, too. */
+#define SENT_KEYS " compression sent_bytes_per_step sent_ratio "
+#define OTHER_KEYS DISTURBANCE_KEYS SENT_KEYS
+
 struct made_run { /* job and result borrow from each other and from static data: nothing to free but the arrays */
     struct train_job job;
     struct train_result result;
