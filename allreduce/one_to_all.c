@@ -34,14 +34,17 @@ static struct part_message message(const struct collective *c, const struct one_
 static enum rc send_all(const struct collective *c, const struct one_to_all *o)
 {
     const int n_ranks = c->env.transport->world->n_ranks;
+    const int first = o->sender == 0 ? 1 : 0; /* to whom something is sent */
     enum rc rc = RC_OK;
 
     for (int r = 0; r < n_ranks; r++)
-        o->flight[r] = r == o->sender ? (struct part_message){ 0 } : message(c, o, r, r);
-    for (int r = 0, n_posted = 0; r < n_ranks; r++) {
-        o->flight[r].is_narrowed = o->parts == PART_ALL && n_posted > 0;
+        if (r == o->sender)
+            o->flight[r] = (struct part_message){ 0 };
+        else
+            o->flight[r] = message(c, o, r, r);
+    for (int r = 0; r < n_ranks; r++) {
+        o->flight[r].is_narrowed = o->parts == PART_ALL && r > first;
         TRY(part_send(&o->flight[r]));
-        n_posted += r != o->sender;
     }
     for (int r = 0; r < n_ranks; r++)
         TRY(part_end(&o->flight[r]));

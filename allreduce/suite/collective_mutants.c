@@ -314,10 +314,11 @@ static struct collective_cost allreduce_in_elems(const void *opts, const struct 
 static struct collective_cost narrow_as_wide(const void *opts, const struct collective_call *call, int rank,
                                              const struct collective_group *group)
 {
-    struct collective_call wide = *call;
+    struct collective_cost cost = cost_of_ring(opts, call, rank, group);
 
-    wide.wire = WIRE_F32;
-    return cost_of_ring(opts, &wide, rank, group);
+    if (call->wire != WIRE_F32)
+        cost.bytes *= 2;
+    return cost;
 }
 
 /* Of both halves. */

@@ -29,11 +29,12 @@ struct suite {
     struct transport *transport;
     struct compute *compute;
     struct collective *collective;
-    float *memory;        /* guard, data, guard: own, or of the share */
-    float *own;           /* the same, of this rank alone */
-    struct world *host;   /* of those whose data is shared; else NULL */
-    struct share *share;  /* A8; NULL: data is own */
-    int *host_of;         /* [n_ranks] */
+    float *memory;       /* guard, data, guard: own, or of the share */
+    float *own;          /* the same, of this rank alone */
+    struct world *host;  /* of those whose data is shared; else NULL */
+    struct share *share; /* A8; NULL: data is own */
+    int *host_of;        /* [n_ranks] */
+    struct collective_group all;
     double charged_bytes; /* by computes so far */
     int n_failures, quiet;
     struct collective_finding first;
@@ -149,10 +150,7 @@ static struct counted count(const struct suite *s)
 
 static struct collective_cost predicted(const struct suite *s, const struct collective_call *call, int rank)
 {
-    const struct collective_group all = { s->w->n_ranks, s->host_of };
-    const struct collective_cost cost = s->ops->predict(s->opts, call, rank, &all);
-
-    return cost;
+    return s->ops->predict(s->opts, call, rank, &s->all);
 }
 
 /* A3 counts additions where the compute makes all of them, on data as it is. */
@@ -264,8 +262,7 @@ static void check_narrow_prediction(struct suite *s, const struct collective_cal
 /* The prediction itself: totals over ranks must be consistent, the longest path no shorter than any rank. */
 static void check_prediction(struct suite *s, const struct collective_call *call)
 {
-    const struct collective_group all = { s->w->n_ranks, s->host_of };
-    const struct collective_cost path = s->ops->critical_path(s->opts, call, &all);
+    const struct collective_cost path = s->ops->critical_path(s->opts, call, &s->all);
     const uint64_t n_adds_wanted = sums(call->type) ? (uint64_t)(s->w->n_ranks - 1) * call->n_elems : 0;
     uint64_t n_adds = 0, n_bytes = 0;
 
@@ -439,6 +436,7 @@ static enum rc open_data(struct suite *s)
         FAIL(RC_NOMEM, "no memory");
     TRY(world_host_group(s->w, &host, &own_host, &n_hosts));
     TRY(world_allgather(s->w, &own_host, s->host_of, sizeof own_host));
+    s->all = (struct collective_group){ s->w->n_ranks, s->host_of };
 out:
     world_split_close(&host);
     return rc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compression.c - names, sizes, and error feedback; what of it is topk's is in topk.c. */
+/* compression.c - kind_keys, sizes, and error feedback; what of it is topk's is in topk.c. */
 #include "harness/exchange/compression.h"
 
 #include <math.h>
@@ -12,11 +12,11 @@
 
 #define MOST_RATIO 0.5
 
-static const char *const names[] = { [COMPRESSION_NONE] = "none",
-                                     [COMPRESSION_FP16] = "fp16",
-                                     [COMPRESSION_BF16] = "bf16",
-                                     [COMPRESSION_TOPK] = "topk:F",
-                                     NULL };
+static const char *const kind_keys[] = { [COMPRESSION_NONE] = "none",
+                                         [COMPRESSION_FP16] = "fp16",
+                                         [COMPRESSION_BF16] = "bf16",
+                                         [COMPRESSION_TOPK] = "topk:F",
+                                         NULL };
 
 /* The number behind "topk:". */
 static enum rc parse_ratio(struct compression *out, const char *text, const char *number)
@@ -37,11 +37,11 @@ enum rc compression_parse(struct compression *out, const char *text)
     if (strncmp(text, "topk:", 5) == 0)
         return parse_ratio(out, text, text + 5);
     for (int kind = COMPRESSION_NONE; kind < COMPRESSION_TOPK; kind++)
-        if (strcmp(text, names[kind]) == 0) {
+        if (strcmp(text, kind_keys[kind]) == 0) {
             *out = (struct compression){ (enum compression_kind)kind, 0 };
             return RC_OK;
         }
-    const char *nearest = text_nearest(text, names);
+    const char *nearest = text_nearest(text, kind_keys);
     return rc_raise(RC_INVAL, "--compression %s: must be none, fp16, bf16 or topk:F%s%s%s", text,
                     nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
 }
@@ -51,7 +51,7 @@ void compression_text(char *out, size_t n_bytes, const struct compression *c)
     if (c->kind == COMPRESSION_TOPK)
         snprintf(out, n_bytes, "topk:%.10g", c->ratio);
     else
-        snprintf(out, n_bytes, "%s", names[c->kind]);
+        snprintf(out, n_bytes, "%s", kind_keys[c->kind]);
 }
 
 enum wire_format compression_wire(const struct compression *c)
