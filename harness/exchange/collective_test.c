@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "harness/compute/compute.h"
 #include "harness/exchange/collective.h"
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
@@ -51,7 +52,7 @@ static void made_close(struct collective **c)
     }
 
 static const struct collective_ops first = MADE("alpha", COLL_ALLREDUCE | COLL_BROADCAST);
-static const struct collective_ops second = MADE("beta", COLL_ALLREDUCE | COLL_REDUCE_SCATTER);
+static const struct collective_ops second = MADE("beta", COLL_ALLREDUCE | COLL_REDUCE_SCATTER | COLL_NARROW);
 static const struct collective_ops third = MADE("gamma", COLL_REDUCE_SCATTER | COLL_BROADCAST);
 
 static const struct module *made_at(int i)
@@ -122,15 +123,18 @@ static void wrong_calls_do_not_run(void **state)
         enum rc rc;
         const char *message;
     } cases[] = {
-        { { COLL_ALLGATHER, 0, 5 }, RC_UNSUPPORTED, "reducer gamma has no allgather, nor has any other" },
-        { { COLL_ALLREDUCE, 0, 5 }, RC_UNSUPPORTED, "reducer gamma has no allreduce; alpha or beta has" },
-        { { COLL_REDUCE_SCATTER, 0, 5 }, RC_INVAL, "collective gamma was opened without reduce-scatter" },
-        { { (enum collective_type)0, 0, 5 }, RC_INVAL, "collective gamma was opened without unknown type" },
-        { { COLL_BROADCAST, 0, 11 }, RC_INVAL, "collective gamma: 11 elements, opened for 10" },
-        { { COLL_BROADCAST, 3, 5 }, RC_INVAL, "collective gamma: broadcast from rank 3 of 3" },
-        { { COLL_BROADCAST, -1, 5 }, RC_INVAL, "collective gamma: broadcast from rank -1 of 3" },
+        { { COLL_ALLGATHER, 0, 5, WIRE_F32 }, RC_UNSUPPORTED, "reducer gamma has no allgather, nor has any other" },
+        { { COLL_ALLREDUCE, 0, 5, WIRE_F32 }, RC_UNSUPPORTED, "reducer gamma has no allreduce; alpha or beta has" },
+        { { COLL_REDUCE_SCATTER, 0, 5, WIRE_F32 }, RC_INVAL, "collective gamma was opened without reduce-scatter" },
+        { { (enum collective_type)0, 0, 5, WIRE_F32 }, RC_INVAL, "collective gamma was opened without unknown type" },
+        { { COLL_BROADCAST, 0, 11, WIRE_F32 }, RC_INVAL, "collective gamma: 11 elements, opened for 10" },
+        { { COLL_BROADCAST, 3, 5, WIRE_F32 }, RC_INVAL, "collective gamma: broadcast from rank 3 of 3" },
+        { { COLL_BROADCAST, -1, 5, WIRE_F32 }, RC_INVAL, "collective gamma: broadcast from rank -1 of 3" },
+        { { COLL_BROADCAST, 0, 5, WIRE_F16 },
+          RC_INVAL,
+          "collective gamma: broadcast with 16 bits a float, opened without them" },
     };
-    const struct collective_call right = { COLL_BROADCAST, 2, 10 };
+    const struct collective_call right = { COLL_BROADCAST, 2, 10, WIRE_F32 };
     struct world world = { .n_ranks = 3 };
     struct transport transport = { .world = &world };
     const struct collective_env env = {
@@ -152,6 +156,34 @@ static void wrong_calls_do_not_run(void **state)
     collective_close(&c); /* NULL-safe */
 }
 
+static void messages_of_16_bits_need_the_cap_A10(void **state)
+{
+    struct world world = { .n_ranks = 3 };
+    struct transport transport = { .world = &world };
+    struct collective_env env = {
+        .kind = &made_kind, .transport = &transport, .types = COLL_ALLREDUCE, .narrow = true, .max_elems = 10
+    };
+    const struct collective_call narrow = { COLL_ALLREDUCE, 0, 5, WIRE_BF16 };
+    struct collective *c = NULL;
+
+    (void)state;
+    assert_int_equal(compute_open(&env.compute, &compute_cpu, NULL), RC_OK);
+    assert_int_equal(collective_open(&c, &first, &env), RC_UNSUPPORTED);
+    assert_string_equal(rc_message(), "reducer alpha has no messages of 16 bits; beta has");
+    assert_null(c);
+    env.types |= COLL_REDUCE_SCATTER;
+    assert_int_equal(collective_open(&c, &second, &env), RC_OK);
+    assert_non_null(c->halves);
+    assert_int_equal(collective_run(c, &(struct collective_call){ COLL_REDUCE_SCATTER, 0, 5, WIRE_F16 }, NULL),
+                     RC_INVAL);
+    assert_string_equal(rc_message(),
+                        "collective beta: reduce-scatter with 16 bits a float, which allreduce alone has");
+    assert_int_equal(collective_run(c, &narrow, NULL), RC_OK);
+    assert_int_equal(c->wire, WIRE_BF16);
+    collective_close(&c);
+    compute_close(&env.compute);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +191,7 @@ int main(void)
         cmocka_unit_test(algorithms_are_found_by_name),
         cmocka_unit_test(missing_types_are_refused_with_who_has_them_A6),
         cmocka_unit_test(wrong_calls_do_not_run),
+        cmocka_unit_test(messages_of_16_bits_need_the_cap_A10),
     };
 
     return cmocka_run_group_tests_name("collective", tests, NULL, NULL);
