@@ -166,7 +166,7 @@ static void what_it_does_not_go_with_is_refused(void **state)
         { "--mode allreduce --workers 2 --compression topk:0.1 --reducer shm",
           "where nothing is sent that could be less" },
         { "--mode allreduce --workers 2 --compression topk:0.1 --reducer hierarchical",
-          "where nothing is sent that could be less" },
+          "--compression topk:0.1: reducer hierarchical has no allgather; " },
         { "--mode allreduce --workers 2 --compression bf16 --save x", "which no checkpoint holds" },
         { "--mode ps --workers 2 --compression topk:0.1 --resume x", "which no checkpoint holds" },
         { "--mode allreduce --workers 2 --compression bf16 --average-every 2", "--average-every sends parameters" },
@@ -199,8 +199,21 @@ static void the_row_has_bytes_and_ratio(void **state)
         kit_prepare(&job, "--model lenet --mode allreduce --workers 2 --steps 10 --compression topk:0.125"), RC_OK);
     assert_string_equal(job_compression_text(text, sizeof text, &job, &r),
                         "topk:0.125: 4 kB sent by a worker in a step, 0.4 of what it would be without");
+    for (int w = 0; w < 2; w++) {
+        rank[w].sent_bytes *= 1000;
+        rank[w].full_bytes *= 1000;
+    }
+    assert_string_equal(job_compression_text(text, sizeof text, &job, &r),
+                        "topk:0.125: 4 MB sent by a worker in a step, 0.4 of what it would be without");
+    for (int w = 0; w < 2; w++) {
+        rank[w].sent_bytes /= 1000;
+        rank[w].full_bytes /= 1000;
+    }
     assert_true(compression_sent_bytes(&job, &r, 0, 2) == 8000 && compression_full_bytes(&job, &r, 0, 2) == 20000);
     assert_true(compression_sent_bytes(&job, &r, 1, 2) == 3000);
+    rank[0] = rank[1] = (struct train_rank_info){ 0 };
+    assert_string_equal(job_compression_text(text, sizeof text, &job, &r),
+                        "topk:0.125, but no message is sent: the reducer sums in the memory of the host");
     train_job_free(&job);
     assert_int_equal(kit_prepare(&job, "--model lenet --mode allreduce --workers 2 --steps 10"), RC_OK);
     assert_string_equal(job_compression_text(text, sizeof text, &job, &r), "");

@@ -25,7 +25,7 @@ static const char *why_not(const struct train_job *job)
     if (job->collective && job->collective->module.caps & COLL_DEVICE)
         return "the reducer's messages go from device to device as they are; --reducer ring";
     if (job->collective && job->collective->module.caps & COLL_SHARED &&
-        job->exchange.compression.kind == COMPRESSION_TOPK)
+        job->collective->module.caps & COLL_ALLGATHER && job->exchange.compression.kind == COMPRESSION_TOPK)
         return "the reducer sums in shared memory, where nothing is sent that could be less; --reducer ring";
     return NULL;
 }
@@ -116,15 +116,19 @@ static double sent_ratio(const struct train_job *job, const struct train_result 
 
 const char *job_compression_text(char *out, size_t n_bytes, const struct train_job *job, const struct train_result *r)
 {
+    const double sent_bytes = compression_sent_bytes(job, r, 0, r->n_workers) / r->n_workers;
+    const double ratio = sent_ratio(job, r, 0, r->n_workers);
     char name[COMPRESSION_TEXT_BYTES];
 
     out[0] = '\0';
     if (job->exchange.compression.kind == COMPRESSION_NONE || !counts(job))
         return out;
     compression_text(name, sizeof name, &job->exchange.compression);
-    snprintf(out, n_bytes, "%s: %.4g kB sent by a worker in a step, %.3g of what it would be without", name,
-             compression_sent_bytes(job, r, 0, r->n_workers) / r->n_workers * 1e-3,
-             sent_ratio(job, r, 0, r->n_workers));
+    if (isnan(ratio))
+        snprintf(out, n_bytes, "%s, but no message is sent: the reducer sums in the memory of the host", name);
+    else
+        snprintf(out, n_bytes, "%s: %.4g %s sent by a worker in a step, %.3g of what it would be without", name,
+                 sent_bytes * (sent_bytes < 1e6 ? 1e-3 : 1e-6), sent_bytes < 1e6 ? "kB" : "MB", ratio);
     return out;
 }
 
