@@ -34,7 +34,8 @@
  *       updates by its own gradient in every step. Behind steps K, 2 K, ... of the training and the last one of the run
  *       the parameters of all workers become their weighted mean; each keeps a velocity of its own.
  *   E9  With opts.compression a piece of the gradient is what messages can hold of it and of what was left of the steps
- *       before (compression.h), from before it is exchanged on. Not with average_every, nor with COLL_DEVICE.
+ *       before (compression.h), from before it is exchanged on. Not with average_every, nor with COLL_DEVICE. What is
+ *       left is not taken back by exchange_undo_to(), behind which nothing is exchanged.
  */
 #ifndef HARNESS_EXCHANGE_EXCHANGE_H
 #define HARNESS_EXCHANGE_EXCHANGE_H
