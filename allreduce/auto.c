@@ -151,7 +151,7 @@ static enum rc find_candidates(struct chooser *a, const struct collective_env *e
 
     for (int i = 0; (m = collective_kind.at(i)) && a->n_candidates < MAX_CANDIDATES; i++) {
         struct candidate *to = &a->candidate[a->n_candidates];
-        if (!may_be_chosen(m) || !(m->caps & env->types))
+        if (!may_be_chosen(m) || !(m->caps & env->types) || (env->narrow && !(m->caps & COLL_NARROW)))
             continue;
         *to = (struct candidate){ .ops = (const struct collective_ops *)m, .most_elems = env->max_elems };
         rc = open_candidate(to, env, env->max_elems < 1 ? env->max_elems : 1);
@@ -227,7 +227,7 @@ static struct choice choice_of(const struct chooser *a, const struct collective_
 {
     const struct choice *known = &a->remembered[place_of(call)];
     const bool is_known = known->is_made && known->call.type == call->type && known->call.root == call->root &&
-                          known->call.n_elems == call->n_elems;
+                          known->call.n_elems == call->n_elems && known->call.wire == call->wire;
 
     return is_known ? *known : choose(a, call);
 }
@@ -304,7 +304,8 @@ static struct collective_cost auto_critical_path(const void *opts, const struct 
 
 const struct collective_ops collective_auto = {
     .module.name = "auto",
-    .module.caps = COLL_ALLREDUCE | COLL_REDUCE_SCATTER | COLL_ALLGATHER | COLL_BROADCAST | COLL_SHARED | COLL_OPAQUE,
+    .module.caps = COLL_ALLREDUCE | COLL_REDUCE_SCATTER | COLL_ALLGATHER | COLL_BROADCAST | COLL_SHARED | COLL_OPAQUE |
+                   COLL_NARROW,
     .module.memory = auto_memory,
     .open = auto_open,
     .run = auto_run,

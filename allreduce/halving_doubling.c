@@ -74,19 +74,19 @@ static struct collective_cost halving_doubling_predict(const void *opts, const s
                                                        const struct collective_group *group)
 {
     (void)opts;
-    return halving_doubling_cost(call->type, call->n_elems, group->n_ranks, rank);
+    return halving_doubling_cost(call, group->n_ranks, rank);
 }
 
 static struct collective_cost halving_doubling_critical_path(const void *opts, const struct collective_call *call,
                                                              const struct collective_group *group)
 {
     (void)opts;
-    return halving_doubling_path(call->type, call->n_elems, group->n_ranks);
+    return halving_doubling_path(call, group->n_ranks);
 }
 
 const struct collective_ops collective_halving_doubling = {
     .module.name = "halving-doubling",
-    .module.caps = HALVING_DOUBLING_TYPES,
+    .module.caps = HALVING_DOUBLING_TYPES | COLL_NARROW,
     .module.memory = halving_doubling_memory,
     .open = halving_doubling_open,
     .run = run_among_all,

@@ -209,6 +209,16 @@ static struct part_message message(const struct halving_doubling_members *m, int
                                   .beside = m->scratch };
 }
 
+/* What the member has the sum of behind the last halving, of an allreduce. */
+static struct range summed_by(const struct shape *s, int index)
+{
+    const int number = number_of(s, index);
+
+    if (s->type != COLL_ALLREDUCE || s->n_steps == 0 || index != keeper_of(s, number))
+        return (struct range){ 0, 0 };
+    return kept_of(s, number, s->n_steps - 1);
+}
+
 enum rc halving_doubling_run(const struct halving_doubling_members *m, enum collective_type type, uint32_t *n_steps)
 {
     const struct shape s = shape_of(type, m->n_elems, m->n_members);
@@ -221,6 +231,8 @@ enum rc halving_doubling_run(const struct halving_doubling_members *m, enum coll
         received.add = move.add;
         ++*n_steps;
         TRY(part_transfer(&sent, &received));
+        if (phase == s.n_steps)
+            TRY(part_round(m->collective, m->data, summed_by(&s, m->index)));
     }
 out:
     return rc;
@@ -243,12 +255,16 @@ size_t halving_doubling_scratch_elems(unsigned types, size_t n_elems, int n_memb
     return n_most;
 }
 
-static struct collective_cost cost_of(const struct shape *s, int index, int phase)
+static struct collective_cost cost_of(const struct shape *s, int index, int phase, enum wire_format wire)
 {
     const struct move move = move_of(s, index, phase);
+    struct collective_cost cost = collective_send_cost(move.sent.n_elems, wire);
 
-    return part_cost_adds(part_cost_message((struct collective_cost){ 0 }, move.sent),
-                          move.add ? move.received.n_elems : 0);
+    cost.msgs = move.sent.n_elems > 0;
+    cost = collective_cost_sum(cost, collective_receive_cost(move.received.n_elems, wire, move.add));
+    if (phase == s->n_steps)
+        cost = collective_cost_sum(cost, collective_round_cost(summed_by(s, index).n_elems, wire));
+    return cost;
 }
 
 static struct collective_cost most(struct collective_cost a, struct collective_cost b)
@@ -259,26 +275,26 @@ static struct collective_cost most(struct collective_cost a, struct collective_c
                                      .memory_bytes = larger(a.memory_bytes, b.memory_bytes) };
 }
 
-struct collective_cost halving_doubling_cost(enum collective_type type, size_t n_elems, int n_members, int index)
+struct collective_cost halving_doubling_cost(const struct collective_call *call, int n_members, int index)
 {
-    const struct shape s = shape_of(type, n_elems, n_members);
+    const struct shape s = shape_of(call->type, call->n_elems, n_members);
     struct collective_cost cost = { 0 };
 
     for (int phase = 0; phase < n_phases_of(&s); phase++)
-        cost = collective_cost_sum(cost, cost_of(&s, index, phase));
+        cost = collective_cost_sum(cost, cost_of(&s, index, phase, call->wire));
     return cost;
 }
 
 /* Of each phase the longest message of any member, and the most additions. */
-struct collective_cost halving_doubling_path(enum collective_type type, size_t n_elems, int n_members)
+struct collective_cost halving_doubling_path(const struct collective_call *call, int n_members)
 {
-    const struct shape s = shape_of(type, n_elems, n_members);
+    const struct shape s = shape_of(call->type, call->n_elems, n_members);
     struct collective_cost path = { 0 };
 
     for (int phase = 0; phase < n_phases_of(&s); phase++) {
         struct collective_cost longest = { 0 };
         for (int index = 0; index < n_members; index++)
-            longest = most(longest, cost_of(&s, index, phase));
+            longest = most(longest, cost_of(&s, index, phase, call->wire));
         path = collective_cost_sum(path, longest);
     }
     return path;

@@ -60,11 +60,11 @@ enum rc halving_doubling_run(const struct halving_doubling_members *m, enum coll
 /* For runs of these types (bits) with n_elems and fewer. Pure, as what follows. */
 size_t halving_doubling_scratch_elems(unsigned types, size_t n_elems, int n_members);
 /* What member `index` sends and adds. */
-struct collective_cost halving_doubling_cost(enum collective_type type, size_t n_elems, int n_members, int index);
+struct collective_cost halving_doubling_cost(const struct collective_call *call, int n_members, int index);
 /* From first send to last receive, as if no member began a step, fold and unfold among them, before all had ended the
  * one before. With 2^k members it is so. Of other numbers those that are in no pair run ahead where sends are buffered,
  * and what they send shares links with what is due: many elements take up to 1.7 times as long (simulated, 3 to 13
  * members). */
-struct collective_cost halving_doubling_path(enum collective_type type, size_t n_elems, int n_members);
+struct collective_cost halving_doubling_path(const struct collective_call *call, int n_members);
 
 #endif

@@ -124,8 +124,6 @@ static enum rc hierarchical_open(struct collective **out, const struct collectiv
 
     if (!h)
         return rc_raise(RC_NOMEM, "collective hierarchical: no memory");
-    if (env->narrow && halves(env->opts))
-        FAIL(RC_UNSUPPORTED, "--hierarchical.halving sends sums as they are; without it they can be sent in 16 bits");
     TRY(host_parts_open(&h->host, env, SLOT_ELEMS));
     TRY(open_members(h, env->transport->world));
     if (is_first(h) && h->host.n_hosts > 1) {
@@ -282,7 +280,7 @@ static struct collective_cost between_cost(const void *opts, const struct collec
     const size_t n_elems = call->n_elems;
 
     if (halves(opts))
-        return halving_doubling_cost(COLL_ALLREDUCE, n_elems, h, k);
+        return halving_doubling_cost(call, h, k);
     const struct collective_cost round = collective_round_cost(ring_chunk(k + 1, h, n_elems).n_elems, call->wire);
     const struct collective_cost scatter =
         ring_half_cost(n_elems, h, 1, (struct ring_half_ends){ k + 1, k + h }, true, call->wire);
@@ -296,7 +294,7 @@ static struct collective_cost between_path(const void *opts, const struct collec
     const size_t n_elems = call->n_elems, n_largest = (n_elems + (size_t)h - 1) / (size_t)h;
 
     if (halves(opts))
-        return halving_doubling_path(COLL_ALLREDUCE, n_elems, h);
+        return halving_doubling_path(call, h);
     return collective_cost_sum(collective_round_cost(n_largest, call->wire),
                                collective_cost_sum(ring_half_path(n_elems, h, 1, true, call->wire),
                                                    ring_half_path(n_elems, h, 1, false, call->wire)));

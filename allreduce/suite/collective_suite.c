@@ -70,20 +70,15 @@ static bool any_failed(struct suite *s)
 
 /* --- what ranks bring, and what they must have --- */
 
-static bool sums(enum collective_type type)
-{
-    return type == COLL_ALLREDUCE || type == COLL_REDUCE_SCATTER;
-}
-
 /* The rank whose chunk element i is in: chunk r ends before floor(n (r + 1) / p). */
 static int owner_of(const struct suite *s, size_t i, size_t n_elems)
 {
     const uint64_t p = (uint64_t)s->w->n_ranks;
-    uint64_t r = 0;
+    int r = 0;
 
-    while (i >= n_elems * (r + 1) / p)
+    while (i >= n_elems * ((uint64_t)r + 1) / p)
         r++;
-    return (int)r;
+    return r;
 }
 
 static uint32_t brought(const struct suite *s, const struct collective_call *call, size_t i, int round)
@@ -130,10 +125,11 @@ static bool guards_hold(const struct suite *s, size_t n_elems)
 
 static bool all_right(const struct suite *s, const struct collective_call *call, int round)
 {
-    for (size_t i = 0; i < call->n_elems; i++)
-        if (!is_right(s, call, i, round))
-            return false;
-    return true;
+    size_t i = 0;
+
+    while (i < call->n_elems && is_right(s, call, i, round))
+        i++;
+    return i == call->n_elems;
 }
 
 /* --- A1, A2, A3, A5 of one call --- */

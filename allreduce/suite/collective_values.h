@@ -3,11 +3,13 @@
 #ifndef ALLREDUCE_SUITE_COLLECTIVE_VALUES_H
 #define ALLREDUCE_SUITE_COLLECTIVE_VALUES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "harness/compute/narrow.h"
+#include "harness/exchange/collective.h"
 
 static inline uint32_t bits_of(float x)
 {
@@ -31,6 +33,12 @@ static inline uint32_t copied(int rank, size_t i, int round)
     if (i == 0 && round == 0)
         return 0x80000000u;
     return (uint32_t)i * 2654435761u + (uint32_t)rank * 1000003u + (uint32_t)round * 97u;
+}
+
+/* Does a rank end with sums? Else with copies. */
+static inline bool sums(enum collective_type type)
+{
+    return type == COLL_ALLREDUCE || type == COLL_REDUCE_SCATTER;
 }
 
 #endif
