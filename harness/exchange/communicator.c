@@ -135,6 +135,28 @@ static void take_submitted(struct communicator *c)
         piece_queue_push(&c->queue, piece);
 }
 
+static bool chooses(const struct communicator *c)
+{
+    return !c->env.is_ordered || c->env.world->rank == 0;
+}
+
+/* Y4: the first piece has just come. */
+static enum rc wait_a_cycle(struct communicator *c)
+{
+    const uint64_t started_ns = world_now_ns(c->env.world);
+    uint64_t left_ns = c->env.cycle_ns;
+
+    while (left_ns > 0 && !c->is_ended && !piece_queue_has_first(&c->queue)) {
+        const enum rc rc = event_wait(c->submitted.filled, left_ns);
+        if (rc != RC_OK)
+            return rc == RC_TIMEOUT ? RC_OK : rc;
+        take_submitted(c);
+        const uint64_t waited_ns = world_now_ns(c->env.world) - started_ns;
+        left_ns = waited_ns < c->env.cycle_ns ? c->env.cycle_ns - waited_ns : 0;
+    }
+    return RC_OK;
+}
+
 /* Wait for something to do, and take all there is. */
 static enum rc fill_queue(struct communicator *c)
 {
@@ -143,6 +165,8 @@ static enum rc fill_queue(struct communicator *c)
     if (c->queue.n == 0 && !c->is_ended) {
         TRY(event_wait(c->submitted.filled, NO_LIMIT_NS));
         take_submitted(c);
+        if (chooses(c))
+            TRY(wait_a_cycle(c));
     }
     while (event_try_wait(c->submitted.filled))
         take_submitted(c);
@@ -238,7 +262,7 @@ enum rc communicator_wait(struct communicator *c, size_t *piece)
     return rc;
 }
 
-/* Y4; a rank that failed ends the communicator, too: join does not wait for long. */
+/* Y5; a rank that failed ends the communicator, too: join does not wait for long. */
 enum rc communicator_failure(struct communicator *c, enum rc rc)
 {
     if (!c->task)

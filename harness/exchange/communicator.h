@@ -10,13 +10,17 @@
  *       by the work; what the work wrote is read after the piece was handed back.
  *   Y3  is_ordered: the communicators of all workers take the pieces in the order in which worker 0's does (E6):
  *       before each piece its number goes down a binary tree of the workers, one message each.
- *   Y4  An error of the work ends the communicator; wait() and finish() report it as it was.
+ *   Y4  A communicator with nothing to do that gets a piece waits cycle_ns for more important ones, then takes the most
+ *       important of all it has. It does not wait once it has the piece with the first parameters, which none goes
+ *       before, nor with pieces left of earlier; is_ordered: nor on others than worker 0, whose order they follow.
+ *   Y5  An error of the work ends the communicator; wait() and finish() report it as it was.
  */
 #ifndef HARNESS_EXCHANGE_COMMUNICATOR_H
 #define HARNESS_EXCHANGE_COMMUNICATOR_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "harness/base/rc.h"
 #include "harness/exchange/buckets.h"
@@ -29,6 +33,7 @@ struct communicator_env { /* borrowed; outlives the communicator */
     struct world *world;  /* workers are its first n_workers ranks */
     const struct buckets *buckets;
     bool by_priority, is_ordered;
+    uint64_t cycle_ns;           /* Y4; 0: it never waits */
     struct transport *transport; /* is_ordered: the communicator's until finish() or close() */
     int n_workers, timeout_ms;
     enum rc (*work)(void *arg, size_t piece); /* on the communicator */

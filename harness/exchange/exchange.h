@@ -17,8 +17,8 @@
  *   E2  After await(s) returned RC_OK, param of segment s holds the values for the next step, and its gradient may be
  *       written.
  *   E3  Which segments form a bucket, which pieces it is cut into, and so the bits, are a pure function of options and
- *       layout (buckets.h): with overlap or without, with priority or without, in every world. A rank that has another
- *       plan is found by open() and named.
+ *       layout (buckets.h): with overlap or without, with priority or without, for any cycle, in every world. A rank
+ *       that has another plan, mode or reducer is found by open() and named.
  *   E4  The exchange allocates parameters and gradients, in memory of the compute or (opts.shared_memory) of shares of
  *       each host's workers: exchange_memory.h. It has copies in host memory only where a mode exchanges and the host
  *       cannot reach the compute's memory, nor the collective: of gradients, and with servers of parameters.
@@ -52,9 +52,10 @@ struct exchange;
 
 struct exchange_opts {
     struct bucket_opts buckets;
-    bool overlap;  /* E1 */
-    bool priority; /* of the pieces that wait, the one that the next forward pass needs first goes first; else the
-                      oldest */
+    bool overlap;      /* E1 */
+    bool priority;     /* of the pieces that wait, the one that the next forward pass needs first goes first; else the
+                          oldest */
+    uint64_t cycle_ns; /* with both: how long an idle communicator waits for more important pieces (communicator.Y4) */
     struct placement_opts placement; /* of parameters on servers */
     struct consistency consistency;  /* of a mode with servers */
     enum lr_staleness lr_staleness;  /* likewise */

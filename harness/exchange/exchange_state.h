@@ -64,7 +64,8 @@ struct exchange {
     uint64_t inline_ns; /* without overlap: the last reading of the clock, for what follows on it */
 };
 
-/* E3, E6, E9: every rank has the plan of rank 0, and takes its pieces in the same order. exchange_plans.c. */
+/* exchange_agree.c: every rank has the plan of rank 0 (E3), takes its pieces in the same order (E6), and sends them in
+ * the same form (E9). RC_MISMATCH, and whose differs. Collective. */
 enum rc exchange_compare_plans(struct exchange *x) MUST_CHECK;
 /* The communicator's work on piece k: exchange it, and update if it can reach the parameters. arg: the exchange. */
 enum rc exchange_work_on_piece(void *arg, size_t k) MUST_CHECK;

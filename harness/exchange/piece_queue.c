@@ -49,6 +49,14 @@ bool piece_queue_take(struct piece_queue *q, size_t piece)
     return false;
 }
 
+bool piece_queue_has_first(const struct piece_queue *q)
+{
+    for (size_t i = 0; i < q->n; i++)
+        if (q->buckets->piece[q->piece[i]].offset_elems == 0)
+            return true;
+    return false;
+}
+
 void piece_queue_close(struct piece_queue *q)
 {
     free(q->piece);

@@ -28,6 +28,8 @@ void piece_queue_push(struct piece_queue *q, size_t piece);
 size_t piece_queue_pop(struct piece_queue *q);
 /* Take this one out; false: it does not wait. O(n). */
 bool piece_queue_take(struct piece_queue *q, size_t piece);
+/* Does the piece with the first parameters of all wait? None is more important. O(n). */
+bool piece_queue_has_first(const struct piece_queue *q);
 void piece_queue_close(struct piece_queue *q); /* accepts a zeroed one */
 
 #endif

@@ -263,6 +263,12 @@ static enum rc refuse_useless(const struct train_job *job, const struct train_op
         { "priority",
           strcmp(opts->priority, "on") == 0 && job->collective && job->collective->module.caps & COLL_DEVICE,
           "the reducer sums on the device, in the order in which gradients are ready" },
+        { "cycle-us", opts->cycle_us > 0 && strcmp(opts->overlap, "on") != 0,
+          "needs --overlap on: else all gradients are there before the first is exchanged" },
+        { "cycle-us", opts->cycle_us > 0 && job->collective && job->collective->module.caps & COLL_DEVICE,
+          "the reducer sums on the device, in the order in which gradients are ready" },
+        { "cycle-us", opts->cycle_us > 0 && strcmp(opts->priority, "on") != 0,
+          "needs --priority on: else the gradients that were ready first go first, whatever comes meanwhile" },
         { "trajectory", opts->trajectory[0] && !job->workload->named,
           "has a column for each parameter, and this model's have no names; --model linear" },
         { "trajectory", hollow, "a hollow run has no parameters; use --compute cpu" },
@@ -322,6 +328,7 @@ static void resolve_exchange(struct train_job *job)
                                 .average_every = o->average_every,
                                 .shared_memory = shares_memory(job),
                                 .overlap = strcmp(o->overlap, "on") == 0,
+                                .cycle_ns = (uint64_t)llround(1e3 * o->cycle_us),
                                 .priority = strcmp(o->priority, "on") == 0 };
 }
 

@@ -39,6 +39,10 @@ const struct opt train_opt_table[] = {
                 "on: of what waits to be exchanged, the first layers go first, as the next step needs them first"),
     OPT_CHOICE_(struct train_opts, overlap, "overlap", "off", "off|on",
                 "on: a task of each worker exchanges and updates while the worker computes"),
+    OPT_F64_(
+        struct train_opts, cycle_us, "cycle-us", "0", 0, 1e6, "us",
+        "with --overlap on --priority on: gradients that are ready while nothing is exchanged wait so long for some "
+        "of earlier layers, which then go first; which are exchanged together, and the bits, stay the same"),
     OPT_TEXT_(
         struct train_opts, compression, "compression", "none", "none|fp16|bf16|topk:F",
         "of gradients in messages: 16 bits a value, or of each piece the part F that is largest, as pairs of index "
@@ -193,6 +197,7 @@ const struct opt_rule train_opt_rules[TRAIN_N_OPT_RULES] = {
     { "partition-bytes", "mode", NULL, MODE_EXCHANGES },
     { "priority", "mode", NULL, MODE_EXCHANGES },
     { "overlap", "mode", NULL, MODE_EXCHANGES },
+    { "cycle-us", "mode", NULL, MODE_EXCHANGES },
     { "exchange-memory", "mode", NULL, MODE_EXCHANGES },
     { "compression", "mode", NULL, MODE_EXCHANGES },
     { "cluster", "world", NULL, WORLD_VIRTUAL_TIME },

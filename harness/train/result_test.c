@@ -136,7 +136,8 @@ static void assert_record(json_t *record, const char *expected, const char *furt
     ", 'save': '', 'save-every': null, 'restarts': null, 'kill-rank': null, 'hang-rank': null, 'drill-at': "        \
     "'step:1', 'kill-step': null, 'timeline': '', 'trajectory': '', 'cluster': '', 'cluster-set': '', "             \
     "'job-placement': 'auto', 'share-device': false, 'colocate': false, 'threads': null, 'interface': '', "         \
-    "'bucket-bytes': null, 'partition-bytes': null, 'priority': 'off', 'overlap': 'off', 'exchange-memory': "       \
+    "'bucket-bytes': null, 'partition-bytes': null, 'priority': 'off', 'overlap': 'off', 'cycle-us': 0, "           \
+    "'exchange-memory': "                                                                                           \
     "'auto', 'precision': 'fp32', 'global-batch': null, 'bind': true, 'wait': 'auto', 'aux': false, "               \
     "'width-divisor': 1, 'data': '', 'data-images': null, 'eval-samples': null, 'profile': '', 'lr-scaling': "      \
     "'none', 'lr-staleness': 'none', 'warmup-epochs': 0, 'weight-decay': 0, 'seed': 1, 'stall-warn-s': 60, "        \

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * communicator_test.c CASE - Y3, Y4: which piece a communicator takes, and when, by the clock of the sim world.
+ *
+ * Four segments are four pieces, of which 0 is the last segment and 3 the first. A worker submits them at 0, 100, 250
+ * and 1000 us; the work on each takes 200 us. One simulation a process: the argument names the case.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/cluster/cluster.h"
+#include "harness/exchange/communicator.h"
+#include "harness/exchange/piece_queue.h"
+#include "harness/net/transport.h"
+#include "harness/world/world.h"
+
+enum { N_PIECES = 4 };
+
+#define US UINT64_C(1000)
+
+static const uint64_t submitted_us[N_PIECES] = { 0, 100, 250, 1000 };
+
+struct done { /* piece and when its work began */
+    size_t piece;
+    uint64_t start_us;
+};
+
+static const struct communicator_case {
+    const char *name;
+    uint64_t cycle_us;
+    bool by_priority;
+    int n_workers; /* more than 1: in the order of worker 0's; the others submit late_us later */
+    uint64_t late_us;
+    struct done want[N_PIECES]; /* of worker 0 */
+} cases[] = {
+    { "no_cycle", 0, true, 1, 0, { { 0, 0 }, { 1, 200 }, { 2, 400 }, { 3, 1000 } } },
+    { "cycle", 150, true, 1, 0, { { 1, 150 }, { 2, 350 }, { 0, 550 }, { 3, 1000 } } },
+    { "cycle_ends_between_two", 240, true, 1, 0, { { 1, 240 }, { 2, 440 }, { 0, 640 }, { 3, 1000 } } },
+    { "long_cycle", 600, true, 1, 0, { { 2, 600 }, { 1, 800 }, { 3, 1000 }, { 0, 1200 } } },
+    { "first_piece_ends_a_cycle", 5000, true, 1, 0, { { 3, 1000 }, { 2, 1200 }, { 1, 1400 }, { 0, 1600 } } },
+    { "oldest_first", 0, false, 1, 0, { { 0, 0 }, { 1, 200 }, { 2, 400 }, { 3, 1000 } } },
+    { "order_of_worker_0", 150, true, 3, 70, { { 1, 150 }, { 2, 350 }, { 0, 550 }, { 3, 1000 } } },
+};
+
+struct play {
+    const struct communicator_case *c;
+    int n_failures;
+};
+
+struct rank_play { /* of one rank */
+    struct world *world;
+    struct done did[N_PIECES];
+    size_t n_done;
+};
+
+static enum rc work(void *arg, size_t piece)
+{
+    struct rank_play *p = arg;
+
+    p->did[p->n_done++] = (struct done){ piece, world_now_ns(p->world) / US };
+    world_pause(p->world, 200 * US);
+    return RC_OK;
+}
+
+/* Worker 0: as wanted, to the microsecond. The others: the same pieces, each when its number has come, which takes
+ * the link's 25 us, and the piece was submitted here. */
+static int check(const struct communicator_case *c, const struct rank_play *p)
+{
+    const int rank = p->world->rank;
+    const uint64_t told_us = rank == 0 ? 0 : 25;
+    int n_failures = 0;
+
+    for (size_t i = 0; i < N_PIECES; i++) {
+        const uint64_t at_us = p->did[i].start_us, come_us = c->want[i].start_us + told_us;
+        const uint64_t here_us = submitted_us[c->want[i].piece] + (rank > 0 ? c->late_us : 0);
+        const uint64_t want_us = come_us > here_us ? come_us : here_us;
+        if (p->did[i].piece != c->want[i].piece || at_us != want_us) {
+            fprintf(stderr, "%s: worker %d took piece %zu at %llu us, not %zu at %llu\n", c->name, rank,
+                    p->did[i].piece, (unsigned long long)at_us, c->want[i].piece, (unsigned long long)want_us);
+            n_failures++;
+        }
+    }
+    return n_failures;
+}
+
+static enum rc submit_all(const struct communicator_case *c, struct world *w, struct communicator *communicator)
+{
+    const uint64_t late_ns = w->rank > 0 ? c->late_us * US : 0;
+    size_t piece;
+    enum rc rc = RC_OK;
+
+    for (size_t k = 0; k < N_PIECES; k++) {
+        const uint64_t now_ns = world_now_ns(w), at_ns = submitted_us[k] * US + late_ns;
+        if (at_ns > now_ns)
+            world_pause(w, at_ns - now_ns);
+        communicator_submit(communicator, k);
+    }
+    for (size_t k = 0; k < N_PIECES; k++)
+        TRY(communicator_wait(communicator, &piece));
+    TRY(communicator_finish(communicator));
+out:
+    return rc;
+}
+
+static enum rc body(struct world *w, void *arg)
+{
+    static const struct segment layout[N_PIECES] = { { 0, 1 }, { 1, 1 }, { 2, 1 }, { 3, 1 } };
+    const struct bucket_opts one_each = { .bucket_bytes = sizeof(float) };
+    struct play *play = arg;
+    struct rank_play own = { .world = w };
+    struct buckets buckets = { 0 };
+    struct transport *transport = NULL;
+    struct communicator *communicator = NULL;
+    const struct transport_ops *sim;
+    enum rc rc;
+
+    TRY(transport_find(&sim, "sim"));
+    TRY(transport_open(&transport, sim, w));
+    TRY(buckets_open(&buckets, layout, N_PIECES, &one_each));
+    const struct communicator_env env = { .world = w,
+                                          .buckets = &buckets,
+                                          .by_priority = play->c->by_priority,
+                                          .is_ordered = play->c->n_workers > 1,
+                                          .cycle_ns = play->c->cycle_us * US,
+                                          .transport = transport,
+                                          .n_workers = play->c->n_workers,
+                                          .work = work,
+                                          .arg = &own };
+    TRY(communicator_open(&communicator, &env));
+    TRY(submit_all(play->c, w, communicator));
+    play->n_failures += check(play->c, &own);
+out:
+    communicator_close(&communicator);
+    transport_close(&transport);
+    buckets_close(&buckets);
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    struct play play = { .c = NULL };
+    const struct world_ops *sim = NULL;
+    struct cluster cluster;
+
+    for (size_t i = 0; argc == 2 && i < sizeof cases / sizeof *cases; i++)
+        if (strcmp(argv[1], cases[i].name) == 0)
+            play.c = &cases[i];
+    if (!play.c || world_find(&sim, "sim") != RC_OK)
+        return 2;
+    cluster_default(&cluster);
+    const struct world_opts opts = { .cluster = &cluster, .has_tasks = true };
+    const enum rc rc = world_run(sim, &opts, play.c->n_workers, body, &play);
+    if (rc != RC_OK)
+        fprintf(stderr, "%s\n", rc_message());
+    return rc != RC_OK || play.n_failures > 0;
+}

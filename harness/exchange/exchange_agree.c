@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exchange_agree.c - do all ranks exchange in the same way? (exchange.h, E3, E6, E9) Before the first step. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/exchange/collective.h"
+#include "harness/exchange/exchange_state.h"
+#include "harness/world/world.h"
+
+enum { NAME_BYTES = 32 };
+
+struct way { /* in which a rank exchanges */
+    uint64_t digest, n_pieces, overlap, priority, cycle_ns, average_every;
+    uint64_t placement, consistency, bound, lr_staleness, compression, n_pairs;
+    char mode[NAME_BYTES], collective[NAME_BYTES];
+};
+
+static struct way own_way(const struct exchange *x)
+{
+    const struct exchange_opts *o = &x->env.opts;
+    struct way way = { .digest = buckets_digest(&x->buckets),
+                       .n_pieces = x->buckets.n_pieces,
+                       .overlap = o->overlap,
+                       .priority = o->priority,
+                       .cycle_ns = o->cycle_ns,
+                       .average_every = o->average_every,
+                       .placement = placement_digest(&x->placement),
+                       .consistency = o->consistency.kind,
+                       .bound = o->consistency.bound_count,
+                       .lr_staleness = o->lr_staleness,
+                       .compression = o->compression.kind,
+                       .n_pairs = compression_pairs(&o->compression, x->buckets.n_params) };
+
+    (void)snprintf(way.mode, sizeof way.mode, "%s", x->env.mode->module.name);
+    (void)snprintf(way.collective, sizeof way.collective, "%s",
+                   x->env.collective ? x->env.collective->module.name : "none");
+    return way;
+}
+
+static const char *on_off(uint64_t is_on)
+{
+    return is_on ? "on" : "off";
+}
+
+#define MUST_BE_EQUAL "the options of all ranks must be the same"
+
+/* rank's is the same as rank 0's, as far as all modes have it. */
+static enum rc compare(int rank, const struct way *its, const struct way *first)
+{
+    if (strcmp(its->mode, first->mode) != 0 || strcmp(its->collective, first->collective) != 0)
+        return rc_raise(RC_MISMATCH, "rank %d has mode %s and reducer %s, rank 0 %s and %s: " MUST_BE_EQUAL, rank,
+                        its->mode, its->collective, first->mode, first->collective);
+    if (its->digest != first->digest)
+        return rc_raise(RC_MISMATCH,
+                        "rank %d cuts the gradients into %llu pieces, rank 0 into %llu, or elsewhere: " MUST_BE_EQUAL,
+                        rank, (unsigned long long)its->n_pieces, (unsigned long long)first->n_pieces);
+    if (its->overlap != first->overlap || its->priority != first->priority)
+        return rc_raise(RC_MISMATCH, "rank %d has overlap %s and priority %s, rank 0 %s and %s: " MUST_BE_EQUAL, rank,
+                        on_off(its->overlap), on_off(its->priority), on_off(first->overlap), on_off(first->priority));
+    if (its->cycle_ns != first->cycle_ns)
+        return rc_raise(RC_MISMATCH, "rank %d has a cycle of %g us, rank 0 of %g us: " MUST_BE_EQUAL, rank,
+                        1e-3 * (double)its->cycle_ns, 1e-3 * (double)first->cycle_ns);
+    if (its->average_every != first->average_every)
+        return rc_raise(RC_MISMATCH,
+                        "rank %d averages parameters every %llu steps, rank 0 every %llu (0: never): " MUST_BE_EQUAL,
+                        rank, (unsigned long long)its->average_every, (unsigned long long)first->average_every);
+    if (its->compression != first->compression || its->n_pairs != first->n_pairs)
+        return rc_raise(RC_MISMATCH, "rank %d has another compression than rank 0: " MUST_BE_EQUAL, rank);
+    return RC_OK;
+}
+
+static bool has_same_servers(const struct way *its, const struct way *first)
+{
+    return its->placement == first->placement && its->consistency == first->consistency && its->bound == first->bound &&
+           its->lr_staleness == first->lr_staleness;
+}
+
+enum rc exchange_compare_plans(struct exchange *x)
+{
+    struct world *w = x->env.world;
+    const struct way own = own_way(x);
+    struct way *all = malloc((size_t)w->n_ranks * sizeof *all);
+    enum rc rc;
+
+    if (!all)
+        return rc_raise(RC_NOMEM, "no memory for the plans of %d ranks", w->n_ranks);
+    TRY(world_allgather(w, &own, all, sizeof own));
+    for (int r = 1; r < w->n_ranks; r++) {
+        TRY(compare(r, &all[r], &all[0]));
+        if (!has_same_servers(&all[r], &all[0]))
+            FAIL(RC_MISMATCH,
+                 "rank %d has another placement, consistency or rate of stale gradients than rank 0: " MUST_BE_EQUAL,
+                 r);
+    }
+out:
+    free(all);
+    return rc;
+}
