@@ -246,7 +246,9 @@ static struct step_parts parts_of(const struct costs *sum)
                                 .wire_s = (double)(sum->exchange_ns - sum->wait_ns) * scale,
                                 .server_s = (double)sum->server_ns * scale,
                                 .apply_s = (double)sum->apply_ns * scale,
-                                .rest_s = (double)sum->rest_ns * scale };
+                                .rest_s = (double)sum->rest_ns * scale,
+                                .exposed_s = (double)(sum->whole_ns - sum->compute_ns - sum->apply_ns) * scale,
+                                .hidden_s = (double)sum->hidden_ns * scale };
 }
 
 static void report_costs(struct steps_summary *out, const struct costs *sum, const struct histogram *whole_ns)
@@ -260,8 +262,8 @@ static void report_costs(struct steps_summary *out, const struct costs *sum, con
     out->server_s = parts.server_s;
     out->apply_s = parts.apply_s;
     out->rest_s = parts.rest_s;
-    out->exposed_s = (double)(sum->whole_ns - sum->compute_ns - sum->apply_ns) * (1e-9 / (double)sum->n);
-    out->hidden_s = (double)sum->hidden_ns * (1e-9 / (double)sum->n);
+    out->exposed_s = parts.exposed_s;
+    out->hidden_s = parts.hidden_s;
     out->step_mean_s = parts.step_mean_s;
     out->step_min_s = seconds_between(0, whole_ns->least);
     out->step_max_s = seconds_between(0, whole_ns->greatest);

@@ -81,9 +81,14 @@ enum rc steps_summarise(struct steps_summary *out, const struct steps *in) MUST_
 
 struct step_parts { /* E4, E5: of one worker; NaN: none of its steps is steady */
     double step_mean_s, compute_s, wait_s, wire_s, server_s, apply_s, rest_s;
+    double exposed_s, hidden_s;
 };
 /* out[in->n_workers] := the parts of the steps that the summary is of. As steps_summarise(). */
 enum rc steps_worker_parts(struct step_parts *out, const struct steps *in) MUST_CHECK;
+
+/* Communication in one step of a worker: what it waited for (E4; not below 0), and what it did not. */
+double steps_exposed_s(const struct step_stamp *s);
+double steps_hidden_s(const struct step_stamp *s);
 
 /* Round r (of n_steps) : mean loss over workers' step r, seconds from the first start to the latest end
  * of step r, samples seen by then by all workers. */

@@ -3,6 +3,7 @@
 #include "harness/train/recorded.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 size_t recorded_n_to_target(const struct train_summary *s)
 {
@@ -19,4 +20,23 @@ size_t recorded_n_to_target(const struct train_summary *s)
 bool recorded_step(size_t step, size_t n_to_target, uint64_t record_every, size_t n_steps)
 {
     return step < n_to_target || step % record_every == 0 || step + 1 == n_steps; /* Y1, Y2 */
+}
+
+enum rc recorded_communication(struct record *r, const struct steps *steps, size_t step)
+{
+    static const struct {
+        const char *key;
+        double (*of)(const struct step_stamp *s);
+    } part[] = { { "exposed_comm_s", steps_exposed_s }, { "hidden_comm_s", steps_hidden_s } };
+    double *value = malloc(steps->n_workers * sizeof *value);
+
+    if (!value)
+        return rc_raise(RC_NOMEM, "no memory for a step of %zu workers", steps->n_workers);
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
+        for (size_t w = 0; w < steps->n_workers; w++)
+            value[w] = part[i].of(&steps->stamp[w * steps->n_steps + step]);
+        record_f64_array(r, part[i].key, value, steps->n_workers);
+    }
+    free(value);
+    return RC_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * recorded.h - which steps of a run are recorded.
+ * recorded.h - which steps of a run are recorded, and what of each worker in them.
  *
  *   Y1  Up to the round in which the target loss was reached all are, so that a curve shows how it was reached.
  *   Y2  Behind it, and where no target was reached, one of every --record-every; and the last one.
@@ -15,5 +15,7 @@
 size_t recorded_n_to_target(const struct train_summary *s);
 /* Is step (counted from the first of this run) recorded? n_to_target: as above. */
 bool recorded_step(size_t step, size_t n_to_target, uint64_t record_every, size_t n_steps);
+/* Into the record of this step: the communication of every worker that it waited for, and that was hidden. RC_NOMEM. */
+enum rc recorded_communication(struct record *r, const struct steps *steps, size_t step) MUST_CHECK;
 
 #endif

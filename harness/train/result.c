@@ -212,6 +212,7 @@ static enum rc write_step(struct report *to, const struct train_job *job, const 
     record_f64(r, "learning_rate", (double)result->lr[step]);
     record_f64(r, "loss", point.loss);
     record_seconds(r, job, point.seconds);
+    TRY(recorded_communication(r, &s->steps, step));
     TRY(report_write(to, r));
 out:
     record_close(&r);
@@ -272,6 +273,8 @@ static enum rc write_rank(struct report *to, const struct train_job *job, const 
     record_f64(r, "server_s", parts->server_s);
     record_f64(r, "apply_s", parts->apply_s);
     record_f64(r, "rest_s", parts->rest_s);
+    record_f64(r, "exposed_comm_s", parts->exposed_s);
+    record_f64(r, "hidden_comm_s", parts->hidden_s);
     for (size_t step = 0; is_worker && step < result->n_steps; step++)
         staleness += stamp[step].staleness_count;
     record_sent_of_rank(r, job, result, i);
@@ -287,7 +290,7 @@ out:
 static enum rc write_ranks(struct report *to, const struct train_job *job, const struct train_result *result,
                            const struct train_summary *s)
 {
-    static const struct step_parts none = { NAN, NAN, NAN, NAN, NAN, NAN, NAN };
+    static const struct step_parts none = { NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN };
     struct step_parts *parts = malloc(s->steps.n_workers * sizeof *parts);
     enum rc rc;
 

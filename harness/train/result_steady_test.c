@@ -3,6 +3,7 @@
  * whose mean is over so many samples. */
 #include <math.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -130,10 +131,33 @@ static void a_target_is_of_so_many_samples(void **state)
     made_free(&m);
 }
 
+static void a_summary_says_how_the_run_went(void **state)
+{
+    struct made_run m;
+
+    (void)state;
+    made_ps(&m);
+    m.result.stop_signal = SIGTERM;
+    m.job.opts.save_every = 4;
+    m.result.saves = (struct train_saves){ .n_written = 2, .n_failed = 1, .spent_s = 0.25 };
+    m.job.restarts = (struct train_restarts){ .n = 2, .from_steps = { 40, 80 } };
+    json_t *s = summary_of(&m), *from = json_object_get(s, "restarted_from_steps");
+    assert_string_equal(json_string_value(json_object_get(s, "stopped_by")), "SIGTERM");
+    assert_number(s, "saves_count", 2);
+    assert_number(s, "failed_saves_count", 1);
+    assert_number(s, "saving_s", 0.25);
+    assert_number(s, "restarts_count", 2);
+    assert_true(json_array_size(from) == 2 && json_integer_value(json_array_get(from, 0)) == 40 &&
+                json_integer_value(json_array_get(from, 1)) == 80);
+    json_decref(s);
+    made_free(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(a_switch_is_recorded), cmocka_unit_test(stalls_are_exchange),
-                                        cmocka_unit_test(a_target_is_of_so_many_samples) };
+                                        cmocka_unit_test(a_target_is_of_so_many_samples),
+                                        cmocka_unit_test(a_summary_says_how_the_run_went) };
 
     return cmocka_run_group_tests_name("result_steady", tests, NULL, NULL);
 }
