@@ -21,7 +21,7 @@ struct record {
     bool failed; /* an allocation failed: the record lacks a key and must not be written */
 };
 
-enum report_target { TARGET_NONE, TARGET_FILE, TARGET_STDOUT };
+enum report_target { TARGET_NONE, TARGET_FILE, TARGET_STDOUT, TARGET_STREAM };
 
 struct report {
     enum report_target target;
@@ -29,6 +29,9 @@ struct report {
     FILE *memory;            /* TARGET_STDOUT: a stream into text */
     char *text;
     size_t n_text_bytes;
+    FILE *stream; /* TARGET_STREAM; the caller's, with the key that every record gets: */
+    const char *key;
+    int64_t value;
 };
 
 /* A JSON string of any bytes: those that are not UTF-8 (a host name, a path) become U+FFFD. */
@@ -251,15 +254,50 @@ out:
     return rc;
 }
 
+enum rc report_open_stream(struct report **out, FILE *to, const char *key, int64_t value)
+{
+    struct report *rep = calloc(1, sizeof *rep);
+
+    if (!rep)
+        return rc_raise(RC_NOMEM, "no memory for a report");
+    *rep = (struct report){ .target = TARGET_STREAM, .stream = to, .key = key, .value = value };
+    *out = rep;
+    return RC_OK;
+}
+
+static FILE *stream_of(const struct report *rep)
+{
+    return rep->target == TARGET_FILE ? rep->file.stream : rep->target == TARGET_STREAM ? rep->stream : rep->memory;
+}
+
 enum rc report_write(struct report *rep, const struct record *r)
 {
-    FILE *to = rep->target == TARGET_FILE ? rep->file.stream : rep->memory;
+    FILE *to = stream_of(rep);
+    enum rc rc;
 
     if (rep->target == TARGET_NONE)
         return RC_OK;
     if (!to)
         return rc_raise(RC_BUG, "a record came after its report was committed");
-    return dump(r, to, JSON_COMPACT);
+    if (rep->key && json_object_set_new(r->object, rep->key, json_integer(rep->value)) != 0)
+        return rc_raise(RC_NOMEM, "no memory for a record");
+    rc = dump(r, to, JSON_COMPACT);
+    if (rep->key)
+        (void)json_object_del(r->object, rep->key);
+    return rc;
+}
+
+enum rc report_write_lines(struct report *rep, const char *text, size_t n_bytes)
+{
+    FILE *to = stream_of(rep);
+
+    if (rep->target == TARGET_NONE)
+        return RC_OK;
+    if (!to)
+        return rc_raise(RC_BUG, "lines came after their report was committed");
+    if (fwrite(text, 1, n_bytes, to) != n_bytes)
+        return rc_raise(RC_IO, "records cannot be written: %s", strerror(errno));
+    return RC_OK;
 }
 
 static enum rc commit_to_stdout(struct report *rep)

@@ -46,6 +46,10 @@ void record_module_options(struct record *r, const struct module *module, const 
 /* Start a file. path "-": standard output, written at commit; NULL: all is dropped.
  * RC_INVAL names path and the reason when it cannot be written there (checked now). */
 enum rc report_open(struct report **out, const char *path) MUST_CHECK;
+/* Into the stream `to`, which the caller closes: each record, as it is written, with key: value behind its own keys. */
+enum rc report_open_stream(struct report **out, FILE *to, const char *key, int64_t value) MUST_CHECK;
+/* Lines of such a stream: text[n_bytes]. */
+enum rc report_write_lines(struct report *rep, const char *text, size_t n_bytes) MUST_CHECK;
 enum rc report_write(struct report *rep, const struct record *r) MUST_CHECK;
 /* O2. RC_IO: short write or failed rename, nothing at path. */
 enum rc report_commit(struct report *rep) MUST_CHECK;

@@ -127,6 +127,11 @@ const struct opt train_run_table[] = {
                 "how workers exchange gradients; none: no exchange, the control"),
     OPT_U64_(struct train_opts, workers, "workers", "", 1, MAX_RANKS, "ranks",
              "workers; without it: 1, in mpi all ranks that are not servers"),
+    OPT_U64_(
+        struct train_opts, sets, "sets", "", 1, MAX_RANKS, "sets",
+        "so many trainings at once, which share nothing but the machine: each has --workers and --servers of its own, "
+        "set s the seed --seed + s; of K sets of W workers set s has the ranks from s W on, its servers are behind "
+        "the workers of all; without the lines that parsers read"),
     OPT_U64_(struct train_opts, target_samples, "target-samples", "", 1, 1e12, "samples",
              "the mean of --target-loss is of the last steps of every worker that have so many together, as many for "
              "any number of workers; without it: of the last 10"),

@@ -382,7 +382,7 @@ static enum rc rank_start(struct rank *r)
     TRY(rank_open(r));
     TRY(rank_probe(r));
     disturbance_begin(&r->load_before, r->world, "");
-    TRY(world_barrier(r->world));
+    TRY(world_barrier(r->job->all ? r->job->all : r->world));
 out:
     return rank_explain_early_loss(r, rc);
 }

@@ -121,7 +121,7 @@ static void begin_result(struct rank *r)
     result->n_ranks = w->n_ranks;
     result->n_steps = r->n_done;
     for (int i = 0; i < w->n_ranks; i++)
-        result->n_workers += world_number(w, i) < job->n_workers;
+        result->n_workers += (r->left ? world_number(w, i) : i) < job->n_workers; /* r->world: a part, with --sets */
     for (size_t step = 0; step < r->n_done; step++)
         result->lr[step] = schedule_lr(&job->schedule, rank_samples_before(job, step));
 }

@@ -141,7 +141,8 @@ static void assert_record(json_t *record, const char *expected, const char *furt
     "'width-divisor': 1, 'data': '', 'data-images': null, 'eval-samples': null, 'profile': '', 'lr-scaling': "      \
     "'none', 'lr-staleness': 'none', 'warmup-epochs': 0, 'weight-decay': 0, 'seed': 1, 'stall-warn-s': 60, "        \
     "'stall-abort-s': 120, 'omit': '', 'split': 'iid', 'average-every': null, 'on-loss': 'abort', 'messages': '', " \
-    "'target-samples': null, 'verify-every': null, 'flip-bit': null, 'flip-step': 1, 'slow-rank': null, "           \
+    "'sets': null, 'target-samples': null, 'verify-every': null, 'flip-bit': null, 'flip-step': 1, 'slow-rank': "   \
+    "null, "                                                                                                        \
     "'slow-ratio': 0.5}, "                                                                                          \
     "'for_lessons_without': null"
 

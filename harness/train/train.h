@@ -55,7 +55,7 @@ struct train_opts { /* as given; the tables have the meanings */
         eval_samples;
     uint64_t steps, seed, record_every, save_every, restarts, kill_rank, hang_rank, kill_step, verify_every, flip_bit,
         flip_step, slow_rank;
-    uint64_t bucket_bytes, partition_bytes, average_every, target_samples;
+    uint64_t bucket_bytes, partition_bytes, average_every, target_samples, sets;
     double lr, momentum, weight_decay, warmup_epochs, target_loss, stall_warn_s, stall_abort_s, slow_ratio, cycle_us;
     bool bind, aux, forward_only, share_device, colocate;
     struct opt_joined cluster_set;
@@ -166,6 +166,8 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
     size_t n_eval;                   /* test samples to classify; 0: none */
     bool keeps_velocity;             /* the result holds the optimiser's state: a checkpoint will be written */
     const struct train_watch *watch; /* NULL: none; borrowed */
+    struct world *all;               /* of rank bodies: where several trainings run at once (--sets), the world of all,
+                                        which begin their first steps together; borrowed; NULL: this one is alone */
     struct train_restarts restarts;  /* before this run; its owner sets it */
 };
 
