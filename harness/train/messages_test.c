@@ -151,6 +151,32 @@ static void many(void **state)
     train_result_free(&r);
 }
 
+static uint64_t n_sent_of_all(const char *way)
+{
+    struct train_result r;
+    uint64_t n = 0, n_bytes;
+
+    run(&r, way);
+    for (int rank = 0; rank < r.n_ranks; rank++)
+        n += count(&r, rank, 0, &n_bytes);
+    train_result_free(&r);
+    return n;
+}
+
+/* communicator.Y3: the order of pieces is static, and nobody is told, but where priority changes it: then each of the 5
+ * goes down the tree of workers, in every step. */
+static void order_is_told_with_priority_alone(void **state)
+{
+    const uint64_t n_plain = n_sent_of_all("--mode allreduce --workers 3 --bucket-bytes 8Ki");
+
+    (void)state;
+    assert_int_equal(n_plain, STEPS * 5 * P * 2 * (P - 1)); /* of a ring */
+    assert_int_equal(n_sent_of_all("--mode allreduce --workers 3 --bucket-bytes 8Ki --overlap on"), n_plain);
+    assert_int_equal(n_sent_of_all("--mode allreduce --workers 3 --bucket-bytes 8Ki --priority on"), n_plain);
+    assert_int_equal(n_sent_of_all("--mode allreduce --workers 3 --bucket-bytes 8Ki --overlap on --priority on"),
+                     n_plain + STEPS * 5 * (P - 1));
+}
+
 /* What is planned for is what there will be, and a few more. */
 static void planned(void **state)
 {
@@ -284,14 +310,13 @@ static void table(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(ring),
-                                        cmocka_unit_test(servers),
-                                        cmocka_unit_test(many),
-                                        cmocka_unit_test(planned),
-                                        cmocka_unit_test(refuses_what_does_not_fit),
-                                        cmocka_unit_test(nobody_asked),
-                                        cmocka_unit_test(refuses),
-                                        cmocka_unit_test(table) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ring),         cmocka_unit_test(servers),
+        cmocka_unit_test(many),         cmocka_unit_test(order_is_told_with_priority_alone),
+        cmocka_unit_test(planned),      cmocka_unit_test(refuses_what_does_not_fit),
+        cmocka_unit_test(nobody_asked), cmocka_unit_test(refuses),
+        cmocka_unit_test(table)
+    };
 
     return cmocka_run_group_tests_name("messages", tests, NULL, NULL);
 }
