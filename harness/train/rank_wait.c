@@ -29,14 +29,15 @@ static enum wait_policy own_policy(const struct rank *r, enum wait_policy of_wor
 enum rc rank_choose_wait(struct rank *r)
 {
     const int n_threads = rank_is_worker(r) ? rank_n_threads(r) + r->job->exchange.overlap : 0;
+    struct world *all = r->job->all ? r->job->all : r->world; /* trainings at once share the cores of a host */
     enum wait_policy policy = r->job->wait;
     bool ranks_have_cores = false;
     enum rc rc = RC_OK;
 
     if (rank_is_virtual(r))
         return RC_OK;
-    TRY(world_has_cores(r->world, n_threads, &r->has_cores));
-    TRY(world_has_cores(r->world, 1 + (rank_is_worker(r) && r->job->exchange.overlap), &ranks_have_cores));
+    TRY(world_has_cores(all, n_threads, &r->has_cores));
+    TRY(world_has_cores(all, 1 + (rank_is_worker(r) && r->job->exchange.overlap), &ranks_have_cores));
     if (policy == WAIT_AUTO)
         policy = r->has_cores && ranks_have_cores && !r->job->opts.colocate ? WAIT_SPIN : WAIT_SLEEP;
     world_set_wait(r->world, own_policy(r, policy, ranks_have_cores));
