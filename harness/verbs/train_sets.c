@@ -178,7 +178,7 @@ static enum rc describe_set(struct set_figures *out, struct set_text *text, cons
     *out = (struct set_figures){ .seed = job->opts.seed,
                                  .set = set,
                                  .stop_signal = r->stop_signal,
-                                 .first_rank = set * job->n_workers,
+                                 .first_rank = job->all->rank,
                                  .n_workers = job->n_workers,
                                  .samples_per_s = s.measured.throughput_samples_per_s.mean,
                                  .low_samples_per_s = s.measured.throughput_samples_per_s.low,
