@@ -368,6 +368,18 @@ bool opt_given(const struct opt_group *group, int n_groups, const char *name)
     return false;
 }
 
+enum rc opt_set(struct opt_group *group, int n_groups, const char *name, const char *value)
+{
+    const struct found f = find_option(group, n_groups, name);
+
+    if (!f.opt)
+        return raise_unknown(group, n_groups, name);
+    if (f.group->given >> f.index & 1)
+        return rc_raise(RC_INVAL, "--%s: is given, and %s is set to %s there; leave out one of the two", name, name,
+                        value);
+    return set_value(f.group, f.opt, value);
+}
+
 static bool is_text(const struct opt *o)
 {
     return o->type == OPT_TEXT || o->type == OPT_JOINED;

@@ -127,6 +127,9 @@ static inline uint64_t opt_u64_unset(const struct opt *o)
 }
 /* Did the user give it? name: of an option of no module. Asserts that it exists. */
 bool opt_given(const struct opt_group *group, int n_groups, const char *name);
+/* Give the option with this name ("batch", "ring.chunk-bytes") a value in place of its default, as a file does. value:
+ * lent as the member is. RC_INVAL: no such option, a bad value, or the user gave the option. */
+enum rc opt_set(struct opt_group *group, int n_groups, const char *name, const char *value) MUST_CHECK;
 /* Print every option: name, unit or choices, default, help. */
 void opt_help(FILE *to, const struct opt_group *group, int n_groups);
 /* Name i of the choices of o; NULL behind the last. out[n_bytes] may hold it. */

@@ -244,6 +244,31 @@ static void given_is_told_from_default(void **state)
     assert_false(opt_given(group, 1, "workers"));
 }
 
+/* What nobody gave can be set, and stays not given; what was given cannot. */
+static void set_takes_the_place_of_defaults(void **state)
+{
+    static const char *const argv[] = { "--workers", "3" };
+    struct sample s;
+    struct opt_group group[] = { { "sample", table, &s, 0, NULL } };
+
+    (void)state;
+    assert_int_equal(opt_parse(group, 1, rules, 0, 2, (char *const *)argv), RC_OK);
+    assert_int_equal(opt_set(group, 1, "room", "8Ki"), RC_OK);
+    assert_int_equal(opt_set(group, 1, "fruit", "apple"), RC_OK);
+    assert_true(s.room == 8192 && s.workers == 3);
+    assert_string_equal(s.fruit, "apple");
+    assert_false(opt_given(group, 1, "room"));
+    assert_int_equal(opt_set(group, 1, "room", "16Ki"), RC_OK); /* again */
+    assert_int_equal(s.room, 16384);
+    assert_int_equal(opt_set(group, 1, "workers", "4"), RC_INVAL);
+    assert_string_equal(rc_message(), "--workers: is given, and workers is set to 4 there; leave out one of the two");
+    assert_int_equal(s.workers, 3);
+    assert_int_equal(opt_set(group, 1, "room", "2"), RC_INVAL);
+    assert_string_equal(rc_message(), "--room 2: out of range, must be from 4 to 1048576");
+    assert_int_equal(opt_set(group, 1, "rom", "8"), RC_INVAL);
+    assert_string_equal(rc_message(), "--rom: no such option; the nearest is --room");
+}
+
 static void values_round_trip_as_text(void **state)
 {
     struct sample a, b;
@@ -297,6 +322,7 @@ int main(void)
         cmocka_unit_test(a_former_name_of_a_modules_option_is_the_modules),
         cmocka_unit_test(a_rule_asks_for_caps),
         cmocka_unit_test(given_is_told_from_default),
+        cmocka_unit_test(set_takes_the_place_of_defaults),
         cmocka_unit_test(values_round_trip_as_text),
         cmocka_unit_test(help_names_every_option),
     };
