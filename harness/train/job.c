@@ -440,6 +440,22 @@ out:
     return rc;
 }
 
+enum rc train_vary(struct train_job *out, const struct train_job *base, const struct train_opts *opts)
+{
+    struct train_job job = *base;
+    enum rc rc;
+
+    job.opts = *opts;
+    TRY(resolve_collective(&job));
+    job.used[TRAIN_COLLECTIVE] = job.collective ? &job.collective->module : NULL;
+    TRY(check_modules(&job, NULL, 0));
+    resolve_exchange(&job);
+    TRY(job_memory_vary(&job, base));
+    *out = job;
+out:
+    return rc;
+}
+
 void train_job_free(struct train_job *job)
 {
     dataset_close(&job->dataset);

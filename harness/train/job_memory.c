@@ -212,3 +212,20 @@ out:
     compute_close(&compute);
     return rc;
 }
+
+enum rc job_memory_vary(struct train_job *job, const struct train_job *base)
+{
+    const size_t n_bytes = exchange_bytes(job, NULL, 0), n_base_bytes = exchange_bytes(base, NULL, 0);
+    struct train_memory *m = &job->memory;
+    size_t n_workers, n_servers;
+
+    if (!job->compute->touches_memory || !job->compute->host_memory)
+        return RC_OK;
+    ranks_here(job, &n_workers, &n_servers);
+    m->exchange_bytes += n_bytes - n_base_bytes; /* unsigned: a smaller one is taken off */
+    m->host_bytes += n_workers * (n_bytes - n_base_bytes);
+    if (m->host_bytes > m->available_bytes)
+        return rc_raise(RC_INVAL, "needs %.2f GB of memory here, %.2f GB are available", (double)m->host_bytes * 1e-9,
+                        (double)m->available_bytes * 1e-9);
+    return RC_OK;
+}

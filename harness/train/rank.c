@@ -418,7 +418,8 @@ out:
     rc = explain_timeout(&r, rc);
     /* before closing: peers must see this failure first, not closed connections. In a world that reports losses, though
      * the job does not, its caller goes on without the rank that is lost. */
-    if (rc != RC_OK && !(rc == RC_PEER && job->on_loss == ON_LOSS_ABORT && world_lost_rank(w) >= 0))
+    const bool goes_on = job->is_trial && rc == RC_UNSUPPORTED; /* a reducer cannot run here, which all ranks find */
+    if (rc != RC_OK && !goes_on && !(rc == RC_PEER && job->on_loss == ON_LOSS_ABORT && world_lost_rank(w) >= 0))
         world_abort(w, rc);
     rank_close(&r);
     return rc;

@@ -164,6 +164,8 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
     size_t n_steps;                  /* of this run */
     unsigned omitted;                /* enum omission: --omit, for lessons */
     size_t n_eval;                   /* test samples to classify; 0: none */
+    bool is_trial;                   /* steps are timed and nothing else: limits are not measured, and a reducer that
+                                        cannot run here (RC_UNSUPPORTED, of all ranks) does not end the world */
     bool keeps_velocity;             /* the result holds the optimiser's state: a checkpoint will be written */
     const struct train_watch *watch; /* NULL: none; borrowed */
     struct world *all;               /* of rank bodies: where several trainings run at once (--sets), the world of all,
@@ -189,6 +191,10 @@ static inline bool train_updates_once(const struct train_job *job)
 enum rc train_prepare(struct train_job *out, const struct train_opts *opts, const struct opt_group *group, int n_groups,
                       int n_given_ranks) MUST_CHECK;
 void train_job_free(struct train_job *job); /* accepts a zeroed one */
+/* *out := base with the reducer, the options of modules and those of the exchange of *opts, which is base->opts but for
+ * these. It borrows all that base owns: never to be freed. RC_INVAL, RC_UNSUPPORTED: they cannot be had in this job;
+ * RC_INVAL: too little memory. */
+enum rc train_vary(struct train_job *out, const struct train_job *base, const struct train_opts *opts) MUST_CHECK;
 /* The longest wait for a message, 0 for ever: in virtual time. Twice --stall-abort-s: a rank that is silent is noticed
  * as that before. */
 int train_message_limit_ms(const struct train_job *job);
