@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "harness/base/file.h"
+#include "harness/campaign/autotune.h"
 #include "harness/campaign/sim_cost.h"
 #include "harness/report/progress.h"
 #include "harness/train/integrity.h"
@@ -19,6 +20,7 @@
 
 struct train_verb_opts {
     struct train_opts train;
+    struct autotune_opts tune;
     const char *out, *cost;
     bool lines;
 };
@@ -34,6 +36,7 @@ static const struct opt own_table[] = {
 };
 static const struct verb_group groups[] = { { "one run", train_run_table, offsetof(struct train_verb_opts, train) },
                                             { "training", train_opt_table, offsetof(struct train_verb_opts, train) },
+                                            { "tuning", autotune_opt_table, offsetof(struct train_verb_opts, tune) },
                                             { "output", own_table, 0 },
                                             { NULL, NULL, 0 } };
 
@@ -42,6 +45,9 @@ struct run { /* shared by the ranks of this process */
     struct train_job job;
     struct progress progress;
     struct train_result result; /* rank 0's */
+    struct autotune_plan plan;  /* of --autotune */
+    struct autotune tuned;      /* what rank 0 has found; options of job are lent by it */
+    struct autotune_file *file; /* likewise; NULL: none is used */
     bool is_written, is_saved;  /* results were to be written; the checkpoint is */
 };
 
@@ -54,13 +60,15 @@ static void tick(void *world)
 
 /* The records and the table. */
 static enum rc report(struct report *to, const struct train_verb_opts *own, const struct train_job *job,
-                      const struct train_result *r)
+                      const struct train_result *r, const struct autotune *tuned)
 {
     struct train_summary summary;
     enum rc rc;
 
     TRY(train_summarise(&summary, job, r));
     TRY(train_write(to, job, r, &summary));
+    if (own->tune.wanted)
+        TRY(autotune_write(to, tuned));
     TRY(report_commit(to));
     train_warn_shared_cores(stderr, job, r);
     if (strcmp(own->out, "-") != 0) /* there the records are the output */
@@ -91,7 +99,7 @@ static enum rc write_results(struct run *run, struct world *w)
     if (run->job.opts.messages[0])
         TRY(messages_write(run->job.opts.messages, &run->result));
     TRY(report_open(&to, out)); /* only now: a run that is killed leaves no litter */
-    TRY(report(to, run->own, &run->job, &run->result));
+    TRY(report(to, run->own, &run->job, &run->result, &run->tuned));
 out:
     report_close(&to);
     return rc;
@@ -99,16 +107,45 @@ out:
 
 /* Results of a run that is stopped are written before its world ends: where mpirun was told to end it, it kills the
  * ranks a second later, and until then it does not let MPI_Finalize() return. */
-static enum rc body(struct world *w, void *arg)
+static enum rc train_in(struct world *w, struct run *run, const struct train_job *job)
 {
-    struct run *run = arg;
     enum rc rc;
 
-    TRY(train_rank(w, &run->job, &run->result));
+    TRY(train_rank(w, job, &run->result));
+    if (w->rank == 0 && job != &run->job)
+        run->job = *job; /* which records are of; the other ranks have copies of their own */
     if (w->rank == 0 && run->result.stop_signal)
         TRY(write_results(run, w));
 out:
     return rc;
+}
+
+/* --autotune: what it finds is kept before the run, which may fail. */
+static enum rc tune_and_train(struct world *w, struct run *run)
+{
+    const bool is_root = w->rank == 0;
+    const char *path = run->own->tune.file;
+    struct autotune found = { .trial = NULL }, *tuned = is_root ? &run->tuned : &found;
+    struct train_job job;
+    enum rc rc;
+
+    TRY(autotune_run(tuned, w, &run->plan, &run->job, is_root ? stderr : NULL));
+    if (is_root && path[0] && !tuned->is_stopped)
+        TRY(autotune_save(path, tuned, &run->job));
+    TRY(autotune_job(&job, &run->job, &tuned->plan, &tuned->chosen));
+    if (is_root)
+        progress_init(&run->progress, stderr, run->job.n_steps, wait_clock_ns());
+    TRY(train_in(w, run, &job));
+out:
+    autotune_free(&found);
+    return rc;
+}
+
+static enum rc body(struct world *w, void *arg)
+{
+    struct run *run = arg;
+
+    return run->own->tune.wanted ? tune_and_train(w, run) : train_in(w, run, &run->job);
 }
 
 /* On a terminal, at most twice a second: steps are not measured while it prints. */
@@ -132,6 +169,7 @@ static enum rc check_files(const struct verb_call *call, const struct train_verb
                  { "timeline", job->opts.timeline, "timeline" },
                  { "trajectory", job->opts.trajectory, "trajectory" },
                  { "messages", job->opts.messages, "messages" },
+                 { "autotune-file", own->tune.file, "settings" },
                  { "cost", own->cost, "cost" } };
 
     for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
@@ -157,20 +195,44 @@ static enum rc check_writable(const struct train_verb_opts *own, const struct tr
     TRY(file_of_option(file_check_writable(job->opts.timeline), "timeline"));
     TRY(file_of_option(file_check_writable(job->opts.trajectory), "trajectory"));
     TRY(file_of_option(file_check_writable(job->opts.messages), "messages"));
+    if (own->tune.wanted)
+        TRY(file_of_option(file_check_writable(own->tune.file), "autotune-file"));
     TRY(file_of_option(file_check_writable(strcmp(own->out, "-") == 0 ? "" : own->out), "out"));
 out:
     return rc;
 }
 
-/* The job, and all that can be wrong with it before it runs. */
-static enum rc prepare(struct train_job *job, struct verb_call *call)
+/* --autotune-file without --autotune: options that the job is then prepared with. */
+static enum rc apply_file(struct run *run, struct verb_call *call)
 {
+    const struct autotune_opts *tune = &run->own->tune;
+    enum rc rc = RC_OK;
+
+    if (verb_given(call, "autotune-budget-s") && !tune->wanted)
+        FAIL(RC_INVAL, "--autotune-budget-s: is the time for trials; needs --autotune");
+    if (tune->wanted || !tune->file[0])
+        return RC_OK;
+    TRY(file_of_option(autotune_file_open(&run->file, tune->file), "autotune-file"));
+    TRY(autotune_file_apply(run->file, call->group, call->n_groups));
+out:
+    return rc;
+}
+
+/* The job, and all that can be wrong with it before it runs. */
+static enum rc prepare(struct run *run, struct verb_call *call)
+{
+    struct train_job *job = &run->job;
     const struct train_verb_opts *own = call->opts;
     const struct launcher launcher = world_launcher();
     enum rc rc;
 
+    TRY(apply_file(run, call));
     TRY(train_prepare(job, &own->train, call->group, call->n_groups, launcher.name ? launcher.n_ranks : 0));
     TRY(check_files(call, own, job));
+    if (run->file)
+        TRY(autotune_file_check(run->file, job, launcher.rank == 0 ? stderr : NULL));
+    if (own->tune.wanted)
+        TRY(autotune_plan(&run->plan, &own->tune, job, call->group, call->n_groups));
     TRY(sim_cost_check(own->cost, job->world->module.name, job->world->module.caps & WORLD_VIRTUAL_TIME));
     if (launcher.rank == 0) {
         TRY(check_writable(own, job));
@@ -215,7 +277,7 @@ static enum rc run_once(struct verb_call *call, const struct train_restarts *res
     struct world_cost cost = { 0 };
     enum rc rc;
 
-    TRY(prepare(&run.job, call));
+    TRY(prepare(&run, call));
     run.job.restarts = *restarts;
     call->stage = STAGE_RUN;
     stop_catch_first();
@@ -233,7 +295,9 @@ out:
     if (own->train.restarts > 0 && is_trained(&run))
         call->failure_exit_code = RESTART_NOT;
     train_result_free(&run.result);
+    autotune_free(&run.tuned);
     train_job_free(&run.job);
+    autotune_file_close(&run.file);
     return rc;
 }
 
