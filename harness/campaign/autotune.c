@@ -79,10 +79,13 @@ static enum rc run_trial(struct outcome *out, struct search *s, const struct aut
     memset(out, 0, sizeof *out);
     TRY(autotune_job(&job, s->base, &s->a->plan, setting));
     make_trial(&job, N_WARM_STEPS + n_steps + 1);
+    job.n_begun_before = s->a->n_begun;
     const enum rc trained = train_rank(s->world, &job, &result);
     out->is_impossible = trained == RC_UNSUPPORTED;
-    if (!out->is_impossible)
+    if (!out->is_impossible) {
         TRY(trained);
+        s->a->n_begun += job.n_steps;
+    }
     if (is_root(s) && !out->is_impossible) {
         out->is_stopped = result.stop_signal != 0;
         out->step_s = out->is_stopped ? NAN : measured_step_s(&result);

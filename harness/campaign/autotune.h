@@ -74,7 +74,8 @@ struct autotune { /* zeroed, then autotune_run(); autotune_free() */
     struct race_verdict all; /* T3; ratio NaN: there was nothing to compare */
     int n_pairs;             /* of that */
     int n_untried;           /* T6 */
-    bool is_stopped;         /* by a signal: the defaults stay */
+    bool is_stopped;         /* by a signal: the defaults stay, and no step can be begun any more */
+    uint64_t n_begun;        /* steps of all trials: train_job.n_begun_before of what runs next in this world */
     double spent_s;
     struct autotune_trial *trial; /* rank 0: [n_trials]; owned */
     size_t n_trials;

@@ -318,10 +318,13 @@ out:
  * unless a checkpoint was written behind it. */
 static enum rc end_stopped(struct rank *r)
 {
-    struct step_stamp *last = &r->stamp[r->n_begun - 1];
+    struct step_stamp *last;
     enum rc rc = RC_OK;
 
     r->result.stop_signal = world_stop_signal(r->world);
+    if (r->n_begun == 0) /* of a trial: the ranks had agreed on the last step of the one before */
+        return RC_OK;
+    last = &r->stamp[r->n_begun - 1];
     if (exchange_overlaps(r->exchange) && !meets_behind(r, r->n_begun - 1)) {
         last->end_ns = world_now_ns(r->world);
         TRY(exchange_await_all(r->exchange, &last->end_ns));
@@ -336,7 +339,7 @@ static enum rc train_steps(struct rank *r)
     enum rc rc = RC_OK;
 
     for (size_t step = 0; step < r->job->n_steps; step++) {
-        TRY(world_begin_step(r->world, (int64_t)step + 1, &begins));
+        TRY(world_begin_step(r->world, (int64_t)(r->job->n_begun_before + step) + 1, &begins));
         if (!begins && local_sgd_may_stop(r->job, step)) {
             TRY(end_stopped(r));
             break;

@@ -164,6 +164,7 @@ struct train_job {          /* resolved; owns dataset, profile, segment and resu
     size_t n_steps;                  /* of this run */
     unsigned omitted;                /* enum omission: --omit, for lessons */
     size_t n_eval;                   /* test samples to classify; 0: none */
+    uint64_t n_begun_before;         /* steps of trials in the same world: world_begin_step() counts on */
     bool is_trial;                   /* steps are timed and nothing else: limits are not measured, and a reducer that
                                         cannot run here (RC_UNSUPPORTED, of all ranks) does not end the world */
     bool keeps_velocity;             /* the result holds the optimiser's state: a checkpoint will be written */

@@ -46,6 +46,7 @@ struct run { /* shared by the ranks of this process */
     struct progress progress;
     struct train_result result; /* rank 0's */
     struct autotune_plan plan;  /* of --autotune */
+    int tuning_stop_signal;     /* rank 0: it ended the run before its first step; 0: none did */
     struct autotune tuned;      /* what rank 0 has found; options of job are lent by it */
     struct autotune_file *file; /* likewise; NULL: none is used */
     bool is_written, is_saved;  /* results were to be written; the checkpoint is */
@@ -130,9 +131,15 @@ static enum rc tune_and_train(struct world *w, struct run *run)
     enum rc rc;
 
     TRY(autotune_run(tuned, w, &run->plan, &run->job, is_root ? stderr : NULL));
-    if (is_root && path[0] && !tuned->is_stopped)
+    if (tuned->is_stopped) {
+        if (is_root)
+            run->tuning_stop_signal = world_stop_signal(w);
+        goto out;
+    }
+    if (is_root && path[0])
         TRY(autotune_save(path, tuned, &run->job));
     TRY(autotune_job(&job, &run->job, &tuned->plan, &tuned->chosen));
+    job.n_begun_before = tuned->n_begun;
     if (is_root)
         progress_init(&run->progress, stderr, run->job.n_steps, wait_clock_ns());
     TRY(train_in(w, run, &job));
@@ -252,6 +259,11 @@ static enum rc end_run(struct verb_call *call, struct run *run, const struct wor
         TRY(write_results(run, NULL));
     if (run->job.world->module.caps & WORLD_VIRTUAL_TIME)
         TRY(sim_cost_write(stderr, "train", run->own->cost, cost));
+    if (run->tuning_stop_signal) {
+        fprintf(stderr, "gradmark train: %s: stopped while it was tuned, nothing was trained\n",
+                stop_signal_name(run->tuning_stop_signal));
+        call->exit_code = VERB_STOPPED + run->tuning_stop_signal;
+    }
     if (is_root) { /* all that is left is written; the run has failed all the same */
         TRY(integrity_check_result(&run->job, &run->result));
         TRY(train_check_stopped(&run->job, &run->result));
