@@ -121,6 +121,13 @@ out:
     return rc;
 }
 
+/* At once: where mpirun was told to end it, it kills the ranks a second later. */
+static void tell_stopped_tuning(struct run *run, int number)
+{
+    run->tuning_stop_signal = number;
+    fprintf(stderr, "gradmark train: %s: stopped while it was tuned, nothing was trained\n", stop_signal_name(number));
+}
+
 /* --autotune: what it finds is kept before the run, which may fail. */
 static enum rc tune_and_train(struct world *w, struct run *run)
 {
@@ -133,7 +140,7 @@ static enum rc tune_and_train(struct world *w, struct run *run)
     TRY(autotune_run(tuned, w, &run->plan, &run->job, is_root ? stderr : NULL));
     if (tuned->is_stopped) {
         if (is_root)
-            run->tuning_stop_signal = world_stop_signal(w);
+            tell_stopped_tuning(run, world_stop_signal(w));
         goto out;
     }
     if (is_root && path[0])
@@ -259,11 +266,8 @@ static enum rc end_run(struct verb_call *call, struct run *run, const struct wor
         TRY(write_results(run, NULL));
     if (run->job.world->module.caps & WORLD_VIRTUAL_TIME)
         TRY(sim_cost_write(stderr, "train", run->own->cost, cost));
-    if (run->tuning_stop_signal) {
-        fprintf(stderr, "gradmark train: %s: stopped while it was tuned, nothing was trained\n",
-                stop_signal_name(run->tuning_stop_signal));
+    if (run->tuning_stop_signal)
         call->exit_code = VERB_STOPPED + run->tuning_stop_signal;
-    }
     if (is_root) { /* all that is left is written; the run has failed all the same */
         TRY(integrity_check_result(&run->job, &run->result));
         TRY(train_check_stopped(&run->job, &run->result));
