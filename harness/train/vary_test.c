@@ -2,6 +2,7 @@
 /* vary_test.c - a job varied to other options of its exchange is the job prepared with them; a trial times steps alone.
  */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,6 +13,7 @@
 
 #include "harness/exchange/collective.h"
 #include "harness/train/suite/train_kit.h"
+#include "harness/world/stop.h"
 
 static const char base_options[] = "--model lenet --mode allreduce --workers 3 --threads 1 --steps 4 --eval-samples 0";
 
@@ -106,12 +108,57 @@ static void trials_time_steps_alone(void **state)
     train_job_free(&s.job);
 }
 
+enum { N_FIRST_STEPS = 10 };
+
+static enum rc two_trainings(struct world *w, void *arg)
+{
+    struct shared *s = arg;
+    struct train_job first = s->job;
+    struct train_result result = { 0 };
+    enum rc rc;
+
+    first.is_trial = true;
+    first.n_steps = N_FIRST_STEPS;
+    first.n_begun_before = 0;
+    TRY(train_rank(w, &first, &result));
+    TRY(world_barrier(w));
+    if (w->rank == 0)
+        (void)raise(SIGTERM);
+    TRY(world_barrier(w));
+    TRY(train_rank(w, &s->job, &s->result));
+out:
+    train_result_free(&result);
+    return rc;
+}
+
+/* In sim, where it is known which rank begins a step first: the others still show the last step of the training before.
+ * A signal that comes between the two ends the second one behind its first step. */
+static void steps_are_counted_through(void **state)
+{
+    struct shared s = { .result = { 0 } };
+
+    (void)state;
+    if (kit_prepare(&s.job, "--world sim --compute hollow --model lenet --mode allreduce --workers 3 --steps 4") !=
+        RC_OK)
+        skip(); /* built without SimGrid */
+    s.job.n_begun_before = N_FIRST_STEPS;
+    stop_catch();
+    const struct world_opts world = train_world_opts(&s.job);
+    assert_int_equal(world_run(s.job.world, &world, s.job.n_ranks, two_trainings, &s), RC_OK);
+    stop_release();
+    assert_int_equal(s.result.n_steps, 1);
+    assert_int_equal(s.result.stop_signal, SIGTERM);
+    train_result_free(&s.result);
+    train_job_free(&s.job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_varied_job_is_the_prepared_one),
         cmocka_unit_test(what_cannot_be_had_is_said),
         cmocka_unit_test(trials_time_steps_alone),
+        cmocka_unit_test(steps_are_counted_through),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
