@@ -63,6 +63,7 @@ int autotune_facts(struct autotune_fact out[AUTOTUNE_MAX_FACTS], const struct tr
     add(&f, "compute", true, "%s", o->compute);
     add(&f, "overlap", true, "%s", o->overlap);
     add(&f, "priority", true, "%s", o->priority);
+    add(&f, "compression", true, "%s", o->compression);
     add(&f, "batch", false, "%llu", (unsigned long long)o->batch);
     add(&f, "threads_count", false, "%llu", (unsigned long long)o->threads);
     if (job->world->module.caps & WORLD_VIRTUAL_TIME) { /* train.L4: nothing of this machine */

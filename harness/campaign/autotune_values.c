@@ -39,10 +39,18 @@ struct row {
     const char *option, *values;                /* values NULL: sizes, or of an option that chooses a module these */
     bool (*applies)(const struct train_job *j); /* else it would change nothing, or be refused */
 };
+/* What is ready can wait for something more important (--cycle-us). */
+static bool waits(const struct train_job *job)
+{
+    return job->exchange.overlap && job->exchange.priority &&
+           !(job->collective && job->collective->module.caps & COLL_DEVICE);
+}
+
 static const struct row rows[] = {
     { "reducer", NULL, sums },
     { "bucket-bytes", NULL, always },
     { "partition-bytes", NULL, always },
+    { "cycle-us", "50,200,1000", waits },
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
