@@ -101,8 +101,12 @@ out:
 static double expected_s(const struct chooser *a, int i, const struct collective_call *call)
 {
     const struct collective_group all = { a->base.env.transport->world->n_ranks, a->host };
-    const struct collective_cost path = a->candidate[i].ops->critical_path(NULL, call, &all);
+    const struct module *m = &a->candidate[i].ops->module;
+    const bool takes_turns = m->caps & COLL_PAIRS && a->base.env.transport->ops->module.caps & TR_PAIRS_WAIT;
+    struct collective_cost path = a->candidate[i].ops->critical_path(NULL, call, &all);
 
+    if (takes_turns && all.n_ranks > 2) /* of two ranks the measured rate is such a pair's */
+        path.bytes *= 2;
     return rates_time_s(&a->rates, &path);
 }
 

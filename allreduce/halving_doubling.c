@@ -86,7 +86,7 @@ static struct collective_cost halving_doubling_critical_path(const void *opts, c
 
 const struct collective_ops collective_halving_doubling = {
     .module.name = "halving-doubling",
-    .module.caps = HALVING_DOUBLING_TYPES | COLL_NARROW,
+    .module.caps = HALVING_DOUBLING_TYPES | COLL_NARROW | COLL_PAIRS,
     .module.memory = halving_doubling_memory,
     .open = halving_doubling_open,
     .run = run_among_all,

@@ -69,6 +69,8 @@ enum collective_caps {                            /* beside types */
                        COLL_OPAQUE = 1u << 10,    /* A9 */
                        COLL_REFERENCE = 1u << 11, /* to compare others with, not to be chosen */
                        COLL_NARROW = 1u << 12,    /* A10 */
+                       COLL_PAIRS = 1u << 13,     /* ranks send to one another at once: a transport with TR_PAIRS_WAIT
+                                                     takes twice as long for the bytes of the critical path */
 };
 
 struct collective_call { /* the same on every rank */
