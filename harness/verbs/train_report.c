@@ -218,6 +218,7 @@ static enum rc print_exchange(struct table *t, const struct train_job *job, cons
         return RC_OK;
     TRY(train_exchange_text(text, sizeof text, job));
     TRY(print_row(t, "exchange", text));
+    TRY(print_said(t, "reducer", r->reducer_reason));
     snprintf(text, sizeof text, "%.4g us: %.4g exposed, %.4g hidden behind computing",
              (m->exposed_s + m->hidden_s) * 1e6, m->exposed_s * 1e6, m->hidden_s * 1e6);
     TRY(print_row(t, "communication", text));
@@ -347,7 +348,6 @@ static enum rc fill_table(struct table *t, const struct train_job *job, const st
              m->rest_s * 1e6);
     TRY(print_row(t, "mean step", text));
     TRY(print_exchange(t, job, r, s));
-    TRY(print_said(t, "reducer", r->reducer_reason));
     TRY(print_servers(t, job, r, m));
     TRY(print_learnt(t, job, r, s));
 out:
