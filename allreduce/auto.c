@@ -271,15 +271,6 @@ static void auto_explain(const struct collective *c, const struct collective_cal
 
 /* --- costs: the most of any --- */
 
-static struct collective_cost most(struct collective_cost a, struct collective_cost b)
-{
-    return (struct collective_cost){ .msgs = a.msgs > b.msgs ? a.msgs : b.msgs,
-                                     .bytes = a.bytes > b.bytes ? a.bytes : b.bytes,
-                                     .adds = a.adds > b.adds ? a.adds : b.adds,
-                                     .memory_bytes = a.memory_bytes > b.memory_bytes ? a.memory_bytes : b.memory_bytes,
-                                     .meetings = a.meetings > b.meetings ? a.meetings : b.meetings };
-}
-
 static struct collective_cost auto_predict(const void *opts, const struct collective_call *call, int rank,
                                            const struct collective_group *group)
 {
@@ -289,7 +280,7 @@ static struct collective_cost auto_predict(const void *opts, const struct collec
     (void)opts;
     for (int i = 0; (m = collective_kind.at(i)); i++)
         if (may_be_chosen(m) && m->caps & call->type)
-            all = most(all, ((const struct collective_ops *)m)->predict(NULL, call, rank, group));
+            all = collective_cost_most(all, ((const struct collective_ops *)m)->predict(NULL, call, rank, group));
     return all;
 }
 
@@ -302,7 +293,7 @@ static struct collective_cost auto_critical_path(const void *opts, const struct 
     (void)opts;
     for (int i = 0; (m = collective_kind.at(i)); i++)
         if (may_be_chosen(m) && m->caps & call->type)
-            all = most(all, ((const struct collective_ops *)m)->critical_path(NULL, call, group));
+            all = collective_cost_most(all, ((const struct collective_ops *)m)->critical_path(NULL, call, group));
     return all;
 }
 

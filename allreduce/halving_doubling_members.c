@@ -267,14 +267,6 @@ static struct collective_cost cost_of(const struct shape *s, int index, int phas
     return cost;
 }
 
-static struct collective_cost most(struct collective_cost a, struct collective_cost b)
-{
-    return (struct collective_cost){ .msgs = larger(a.msgs, b.msgs),
-                                     .bytes = larger(a.bytes, b.bytes),
-                                     .adds = larger(a.adds, b.adds),
-                                     .memory_bytes = larger(a.memory_bytes, b.memory_bytes) };
-}
-
 struct collective_cost halving_doubling_cost(const struct collective_call *call, int n_members, int index)
 {
     const struct shape s = shape_of(call->type, call->n_elems, n_members);
@@ -294,7 +286,7 @@ struct collective_cost halving_doubling_path(const struct collective_call *call,
     for (int phase = 0; phase < n_phases_of(&s); phase++) {
         struct collective_cost longest = { 0 };
         for (int index = 0; index < n_members; index++)
-            longest = most(longest, cost_of(&s, index, phase, call->wire));
+            longest = collective_cost_most(longest, cost_of(&s, index, phase, call->wire));
         path = collective_cost_sum(path, longest);
     }
     return path;

@@ -269,11 +269,6 @@ static struct collective_cost slice_cost(size_t n_elems, struct place at, int in
                                      .memory_bytes = (uint64_t)(at.n_on_host + n_results) * n_slice * sizeof(float) };
 }
 
-static struct collective_cost copy_cost(size_t n_elems)
-{
-    return (struct collective_cost){ .memory_bytes = 2 * (uint64_t)n_elems * sizeof(float) };
-}
-
 /* Of the first rank of host k of h. */
 static struct collective_cost between_cost(const void *opts, const struct collective_call *call, int h, int k)
 {
@@ -308,8 +303,8 @@ static struct collective_cost hierarchical_predict(const void *opts, const struc
 
     if (at.n_hosts == 1)
         return slice;
-    return collective_cost_sum(slice,
-                               at.index > 0 ? copy_cost(call->n_elems) : between_cost(opts, call, at.n_hosts, at.host));
+    return collective_cost_sum(slice, at.index > 0 ? host_parts_copy_cost(call->n_elems)
+                                                   : between_cost(opts, call, at.n_hosts, at.host));
 }
 
 /* The host that has most to add comes last to the ring. */
@@ -326,7 +321,7 @@ static struct collective_cost hierarchical_critical_path(const void *opts, const
         slice.adds = own.adds > slice.adds ? own.adds : slice.adds; /* of a host of more ranks, whose slices are less */
         n_hosts = at.n_hosts;
         if (n_hosts > 1 && at.index > 0)
-            copy = copy_cost(call->n_elems);
+            copy = host_parts_copy_cost(call->n_elems);
     }
     if (call->n_elems > 0 && slice.adds > 0)
         slice.meetings = n_hosts > 1 ? N_MEETINGS : 2;

@@ -192,3 +192,8 @@ enum rc host_parts_copy(struct host_parts *h, const struct collective_env *env, 
     compute_sum_arrays(env->compute, &op);
     return compute_sync(env->compute);
 }
+
+struct collective_cost host_parts_copy_cost(size_t n_elems)
+{
+    return (struct collective_cost){ .memory_bytes = 2 * (uint64_t)n_elems * sizeof(float) };
+}

@@ -19,8 +19,8 @@
 
 #include "harness/base/range.h"
 #include "harness/base/rc.h"
+#include "harness/exchange/collective.h"
 
-struct collective_env;
 struct share;
 struct world;
 
@@ -68,6 +68,9 @@ enum rc host_parts_sum(struct host_parts *h, const struct collective_env *env, c
 /* data[i] = element i of rank r, in a range of the piece. Syncs the compute. */
 enum rc host_parts_copy(struct host_parts *h, const struct collective_env *env, const struct host_piece *piece,
                         struct range range, int r, float *data) MUST_CHECK;
+
+/* Of one that copies n_elems. Pure. */
+struct collective_cost host_parts_copy_cost(size_t n_elems);
 
 /* Slice i of n_slices of a range, to be summed by one rank: slices begin on cache lines of the range's own. */
 struct range host_parts_slice(struct range range, int n_slices, int i);

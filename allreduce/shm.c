@@ -146,11 +146,6 @@ static struct collective_cost sum_cost(size_t n_elems, int n_ranks, int n_result
                                      .memory_bytes = (uint64_t)(n_ranks + n_results) * n_elems * sizeof(float) };
 }
 
-static struct collective_cost copy_cost(size_t n_elems)
-{
-    return (struct collective_cost){ .memory_bytes = 2 * (uint64_t)n_elems * sizeof(float) };
-}
-
 static struct collective_cost shm_predict(const void *opts, const struct collective_call *call, int rank,
                                           const struct collective_group *group)
 {
@@ -166,9 +161,9 @@ static struct collective_cost shm_predict(const void *opts, const struct collect
     case COLL_REDUCE_SCATTER:
         return sum_cost(n_chunk, p, 1);
     case COLL_ALLGATHER:
-        return copy_cost(n_elems - n_chunk);
+        return host_parts_copy_cost(n_elems - n_chunk);
     case COLL_BROADCAST:
-        return copy_cost(rank == call->root ? 0 : n_elems);
+        return host_parts_copy_cost(rank == call->root ? 0 : n_elems);
     case COLL_TYPES_END:
         break;
     }

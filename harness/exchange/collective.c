@@ -39,6 +39,20 @@ const char *collective_type_name(enum collective_type type)
     return "unknown type";
 }
 
+static uint64_t greater(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+struct collective_cost collective_cost_most(struct collective_cost a, struct collective_cost b)
+{
+    return (struct collective_cost){ .msgs = greater(a.msgs, b.msgs),
+                                     .bytes = greater(a.bytes, b.bytes),
+                                     .adds = greater(a.adds, b.adds),
+                                     .memory_bytes = greater(a.memory_bytes, b.memory_bytes),
+                                     .meetings = greater(a.meetings, b.meetings) };
+}
+
 struct collective_cost collective_cost_sum(struct collective_cost a, struct collective_cost b)
 {
     return (struct collective_cost){ .msgs = a.msgs + b.msgs,

@@ -160,6 +160,8 @@ struct collective { /* first member of each implementation's struct */
 enum rc collective_find(const struct collective_ops **out, const struct module_kind *kind, const char *name) MUST_CHECK;
 /* "reduce-scatter". Cannot fail. */
 const char *collective_type_name(enum collective_type type);
+/* Of each kind of cost the greater one. */
+struct collective_cost collective_cost_most(struct collective_cost a, struct collective_cost b);
 /* Of what is done one after the other. */
 struct collective_cost collective_cost_sum(struct collective_cost a, struct collective_cost b);
 /* Of the elements of messages: what each of them costs where it is sent, received over or added to data, rounded by the
