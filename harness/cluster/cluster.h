@@ -29,6 +29,8 @@ enum cluster_protocol { PROTOCOL_BARE, PROTOCOL_TCP, PROTOCOL_RDMA, PROTOCOL_GRP
 /* Which messages within a host share a rate. */
 enum cluster_sharing { SHARING_NONE, SHARING_RANK, SHARING_HOST };
 enum cluster_job_placement { PLACE_PACK, PLACE_SPREAD, PLACE_RANDOM };
+/* Of the products that flops_per_s counts. */
+enum cluster_precision { FLOPS_FP32, FLOPS_TF32, FLOPS_BF16, FLOPS_FP16, FLOPS_FP8 };
 enum cluster_server_placement { SERVERS_OWN, SERVERS_BESIDE };
 enum cluster_jitter { JITTER_NONE, JITTER_EXPONENTIAL, JITTER_HALFNORMAL, JITTER_LOGNORMAL };
 
@@ -47,6 +49,7 @@ struct cluster { /* the members mean what cluster_keys says of their keys */
     double link_bytes_per_s, link_latency_s, link_duplex_ratio;
     double local_bytes_per_s, local_latency_s;
     double flops_per_s, memory_bytes_per_s; /* of one core */
+    int flops_precision;                    /* enum cluster_precision */
     int n_cores_per_rank;
 
     int n_nics_per_host;

@@ -142,6 +142,10 @@ enum rc exchange_check(struct exchange *x) MUST_CHECK;
 bool exchange_overlaps(const struct exchange *x);
 /* Does it gain from segments one by one, while the others are being computed? Else submit_all() does. */
 bool exchange_wants_segments(const struct exchange *x);
+/* Of a worker of a mode with MODE_COLLECTIVE, between two steps: from the next one on gradients are not exchanged, and
+ * each updates by its own; false: they are again. All workers alike. To measure what the exchange costs: parameters
+ * part. Not with E6's order by priority, which crosses in every step, nor with average_every. */
+void exchange_leave_out(struct exchange *x, bool is_left_out);
 /* The gradient of s, a segment of the layout, is final. Syncs the compute (compute.C2). */
 enum rc exchange_submit(struct exchange *x, struct segment s) MUST_CHECK;
 /* All gradients are final since now_ns, by the world's clock; none was submitted. The caller has synced the compute. */

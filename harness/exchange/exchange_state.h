@@ -13,10 +13,11 @@
 
 enum { EXCHANGE_N_SHARES = 2 }; /* of gradients, of parameters */
 
-struct piece_state { /* of a worker */
-    bool pending;    /* submitted, and not settled yet */
-    bool is_queued;  /* on the device */
-    float lr;        /* of the step it was submitted in */
+struct piece_state {  /* of a worker */
+    bool pending;     /* submitted, and not settled yet */
+    bool is_queued;   /* on the device */
+    bool is_left_out; /* of the step it was submitted in: exchange_leave_out() */
+    float lr;         /* of the step it was submitted in */
     uint32_t step;
     uint64_t n_updates; /* so far; of the task that updates */
     struct piece_times times;
@@ -31,7 +32,8 @@ struct exchange {
     bool overlaps;               /* E1 */
     bool flips;                  /* env.flip, of which this is the copy: */
     struct gradient_flip flip;
-    bool keeps_undo; /* E7 */
+    bool keeps_undo;  /* E7 */
+    bool is_left_out; /* exchange_leave_out(), of pieces to come */
     struct buckets buckets;
     struct placement placement;  /* of a mode with servers */
     struct transport *transport; /* NULL: nothing is exchanged */

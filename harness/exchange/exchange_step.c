@@ -84,10 +84,23 @@ out:
     return rc;
 }
 
+static enum rc cross(struct exchange *x, size_t k)
+{
+    const struct range piece = x->buckets.piece[k];
+    enum rc rc;
+
+    exchange_weigh(x, at(x->host_grad, piece), piece.n_elems, 1.0f);
+    TRY(compress_piece(x, piece));
+    TRY(x->sync->ops->exchange(x->sync, k, x->state[k].lr, x->host_param, x->host_grad, &x->state[k].times.at_server));
+out:
+    return rc;
+}
+
 /* The elements of piece k cross between ranks. */
 static enum rc exchange_piece(struct exchange *x, size_t k)
 {
     const uint64_t sent_bytes = x->transport ? x->transport->moved.bytes_sent : 0;
+    const bool exchanges = x->sync && !x->state[k].is_left_out;
     struct piece_times *t = &x->state[k].times;
     enum rc rc = RC_OK;
 
@@ -95,14 +108,10 @@ static enum rc exchange_piece(struct exchange *x, size_t k)
     t->start_ns = follow_ns(x);
     if (x->log)
         x->log->step = x->state[k].step;
-    if (x->sync)
-        exchange_weigh(x, at(x->host_grad, x->buckets.piece[k]), x->buckets.piece[k].n_elems, 1.0f);
-    if (x->sync)
-        TRY(compress_piece(x, x->buckets.piece[k]));
-    if (x->sync)
-        TRY(x->sync->ops->exchange(x->sync, k, x->state[k].lr, x->host_param, x->host_grad, &t->at_server));
+    if (exchanges)
+        TRY(cross(x, k));
     x->sent_bytes += x->transport ? x->transport->moved.bytes_sent - sent_bytes : 0;
-    t->exchanged_ns = x->sync ? world_now_ns(x->env.world) : t->start_ns;
+    t->exchanged_ns = exchanges ? world_now_ns(x->env.world) : t->start_ns;
     note_exchange(x, k);
 out:
     return rc;
@@ -113,14 +122,15 @@ static enum rc queue_bucket(struct exchange *x, size_t b)
 {
     const struct bucket *bucket = &x->buckets.bucket[b];
     const uint64_t now_ns = world_now_ns(x->env.world);
-    enum rc rc;
+    enum rc rc = RC_OK;
 
     for (size_t k = bucket->first_piece; k < bucket->first_piece + bucket->n_pieces; k++) {
         x->state[k].is_queued = true;
         x->state[k].times.at_server = (struct piece_cost){ 0 };
         x->state[k].times.start_ns = now_ns;
     }
-    TRY(x->sync->ops->queue(x->sync, b, x->grad));
+    if (!x->is_left_out)
+        TRY(x->sync->ops->queue(x->sync, b, x->grad));
 out:
     return rc;
 }
@@ -130,9 +140,10 @@ out:
 static enum rc finish_queued(struct exchange *x, size_t k)
 {
     struct piece_times *t = &x->state[k].times;
-    enum rc rc;
+    enum rc rc = RC_OK;
 
-    TRY(x->sync->ops->wait(x->sync, buckets_of_piece(&x->buckets, k)));
+    if (!x->state[k].is_left_out)
+        TRY(x->sync->ops->wait(x->sync, buckets_of_piece(&x->buckets, k)));
     x->state[k].is_queued = false;
     t->exchanged_ns = world_now_ns(x->env.world);
     if (t->start_ns < x->last_sum_ns)
@@ -257,6 +268,7 @@ static void submit_bucket(struct exchange *x, size_t b, uint64_t now_ns)
     for (size_t k = bucket->first_piece; k < bucket->first_piece + bucket->n_pieces; k++) {
         assert(!x->state[k].pending);
         x->state[k].pending = true;
+        x->state[k].is_left_out = x->is_left_out;
         x->state[k].lr = x->lr;
         x->state[k].step = x->step;
         x->state[k].times.submitted_ns = now_ns;
@@ -273,6 +285,12 @@ enum rc exchange_check(struct exchange *x)
     const enum rc rc = world_check(x->env.world);
 
     return rc != RC_OK && x->communicator && x->n_pending > 0 ? communicator_failure(x->communicator, rc) : rc;
+}
+
+void exchange_leave_out(struct exchange *x, bool is_left_out)
+{
+    assert(x->n_pending == 0);
+    x->is_left_out = is_left_out;
 }
 
 bool exchange_overlaps(const struct exchange *x)

@@ -46,7 +46,8 @@ void train_find_bound(struct train_summary *s, const struct train_job *job, cons
     if (job->split_opts.kind == SPLIT_UNEQUAL && !train_waits_for_all(job)) /* who does more takes longer, and others
                                                                                    go on */
         return;
-    if (job->omitted & OMIT_AVERAGE) /* a run that leaves out what its mode is for is no measure of it */
+    if (job->omitted & OMIT_AVERAGE ||
+        job->opts.alternate_exchange > 0) /* a run that leaves out what its mode is for is no measure of it */
         return;
     if (!(slowest_s(&s->best) > 0) || isnan(s->best.wire_s) || train_n_sharing(job, r) > 0)
         return;

@@ -11,8 +11,8 @@
 #include "harness/exchange/collective.h"
 #include "harness/net/transport.h"
 #include "harness/train/global_batch.h"
-#include "harness/train/integrity.h"
 #include "harness/train/job_compression.h"
+#include "harness/train/job_departures.h"
 #include "harness/train/job_drill.h"
 #include "harness/train/job_messages.h"
 #include "harness/train/job_ranks.h"
@@ -159,32 +159,6 @@ out:
     return rc;
 }
 
-/* --omit, --split, --average-every: departures from what the mode does by itself. */
-static enum rc parse_departures(struct train_job *job)
-{
-    enum rc rc;
-
-    TRY(omission_parse(&job->omitted, job->opts.omit, "omit"));
-    TRY(job_split_parse(job));
-out:
-    return rc;
-}
-
-/* Of a job whose data, batch and scaling are known. */
-static enum rc check_departures(struct train_job *job)
-{
-    enum rc rc;
-
-    TRY(job_split_resolve(job));
-    TRY(omission_check(job));
-    TRY(local_sgd_check(job));
-    TRY(integrity_check(job));
-    if (job->omitted & OMIT_SCALING)
-        job->schedule.factor = 1;
-out:
-    return rc;
-}
-
 static enum rc resolve_numbers(struct train_job *job)
 {
     enum { EPOCH_OF_NO_DATA = SYNTHETIC_IMAGES };
@@ -200,7 +174,7 @@ static enum rc resolve_numbers(struct train_job *job)
                                        .factor = schedule_factor(job->scaling, job->n_workers),
                                        .warmup_epochs = o->warmup_epochs,
                                        .n_train = job->dataset ? job->dataset->n_train : EPOCH_OF_NO_DATA };
-    TRY(check_departures(job));
+    TRY(job_departures_check(job));
 out:
     return rc;
 }
@@ -395,7 +369,7 @@ static enum rc resolve_modules(struct train_job *job, int n_given_ranks)
     TRY(resolve_transport(job));
     TRY(resolve_collective(job));
     TRY(resolve_cluster(job));
-    TRY(parse_departures(job));
+    TRY(job_departures_parse(job));
     TRY(job_compression_resolve(job));
 out:
     return rc;

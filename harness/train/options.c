@@ -159,6 +159,10 @@ const struct opt train_run_table[] = {
     OPT_TEXT_(struct train_opts, omit, "omit", "", "LIST",
               "for lessons: leave out these steps of distributed training: broadcast (of the first parameters), shard "
               "(of the samples), average (of the gradients), scaling (of the rate), rank0-save (every worker saves)"),
+    OPT_U64_(struct train_opts, alternate_exchange, "alternate-exchange", "", 1, 1000000, "steps",
+             "measure what exchanging gradients costs: in turns of so many steps workers exchange them, and go on by "
+             "their own; says what part of the throughput without is left, with an interval; the parameters are of no "
+             "use; allreduce only"),
     OPT_TEXT_(struct train_opts, messages, "messages", "", "FILE.csv",
               "write every message between ranks, at both its ends: with whom, when, how many bytes, and where in the "
               "gradients they are, as CSV"),

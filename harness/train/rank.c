@@ -12,6 +12,7 @@
 #include "harness/base/rng.h"
 #include "harness/exchange/collective.h"
 #include "harness/exchange/exchange.h"
+#include "harness/train/alternation.h"
 #include "harness/train/disturbed.h"
 #include "harness/train/job_split.h"
 #include "harness/train/local_sgd.h"
@@ -263,7 +264,22 @@ static void note_step(const struct rank *r, size_t step)
 /* Is there more to do between this step and the next, for which its own exchange must have ended? */
 static bool meets_behind(const struct rank *r, size_t step)
 {
-    return rank_save_is_due(r, step) || rank_verify_is_due(r, step);
+    return rank_save_is_due(r, step) || rank_verify_is_due(r, step) ||
+           alternation_ends_turn(r->job->opts.alternate_exchange, step);
+}
+
+/* --alternate-exchange: where a turn begins, workers meet, and exchange from now on, or do not. */
+static enum rc begin_turn(struct rank *r, size_t step)
+{
+    const uint64_t turn_steps = r->job->opts.alternate_exchange;
+    enum rc rc = RC_OK;
+
+    if (!alternation_begins_turn(turn_steps, step))
+        return RC_OK;
+    TRY(world_barrier(r->world));
+    exchange_leave_out(r->exchange, alternation_is_alone(turn_steps, step));
+out:
+    return rc;
 }
 
 /* One training step: gradient, exchange, update, and its time stamps. --forward-only: the loss alone. */
@@ -279,6 +295,7 @@ static enum rc train_step(struct rank *r, size_t step)
 
     rank_enter(r, PHASE_STEP, step);
     TRY(rank_trajectory_note(r, step));
+    TRY(begin_turn(r, step));
     TRY(exchange_check(r->exchange)); /* a worker that waits for nobody hears of a failure here */
     rank_keep_state(r, step);
     r->n_begun = step + 1;

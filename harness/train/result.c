@@ -7,6 +7,7 @@
 #include "harness/exchange/collective.h"
 #include "harness/net/transport.h"
 #include "harness/report/manifest.h"
+#include "harness/train/alternation.h"
 #include "harness/train/bound.h"
 #include "harness/train/cluster_record.h"
 #include "harness/train/disturbed.h"
@@ -72,7 +73,7 @@ enum rc train_summarise(struct train_summary *out, const struct train_job *job, 
     if (r->limits.baseline_step_s > 0) {
         s.baseline_samples_per_s = (double)job_batch_of(job, 0) / r->limits.baseline_step_s;
         s.efficiency_ratio = /* worker 0 alone has another batch than the mean of unequal ones */
-            global_batch_is_shared(job) || job->batch_of
+            global_batch_is_shared(job) || job->batch_of || alternation_is_on(job)
                 ? (double)NAN
                 : throughput / (r->n_workers * s.baseline_samples_per_s); /* F2 */
     }
@@ -84,6 +85,7 @@ enum rc train_summarise(struct train_summary *out, const struct train_job *job, 
             &s.steps, job->opts.target_loss, n_target_steps(job, r->n_workers), &s.samples_to_target_loss_count);
     s.disturbance = disturbance_of_run(job, r);
     TRY(train_judge_learning(&s, job, r));
+    TRY(alternation_compare(&s.exchange_keeps, job, r));
     *out = s;
 out:
     return rc;
@@ -453,6 +455,7 @@ static enum rc write_summary(struct report *to, const struct train_job *job, con
     record_shape(r, job, result);
     record_figures(r, job, result, s);
     record_compression(r, job, result);
+    record_alternation(r, job, &s->exchange_keeps);
     record_servers(r, job, result);
     record_named_params(r, job, result);
     record_f64(r, "seconds_to_target_loss_s", s->seconds_to_target_loss);

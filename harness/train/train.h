@@ -14,8 +14,10 @@
  *       train_watch, in no step's time of rank 0, and --save-every: workers of a synchronous mode meet around a
  *       checkpoint, which is in no step's time of any. Those of other modes wait for nobody; with ps the read of the
  *       parameters occupies the servers, as a pull of worker 0 does. Around a check of --verify-every workers meet,
- * too. L3  A resumed run continues to the same bits as one that never stopped (single, allreduce, none with one worker,
- * ps with one worker). L4  In sim no record holds a real time, a date or a fact of this machine.
+ *       too, and between two turns of --alternate-exchange.
+ *   L3  A resumed run continues to the same bits as one that never stopped (single, allreduce, none with one worker,
+ *       ps with one worker).
+ *   L4  In sim no record holds a real time, a date or a fact of this machine.
  */
 #ifndef HARNESS_TRAIN_TRAIN_H
 #define HARNESS_TRAIN_TRAIN_H
@@ -33,6 +35,7 @@
 #include "harness/exchange/exchange.h"
 #include "harness/measure/disturbance.h"
 #include "harness/measure/learning.h"
+#include "harness/measure/paired.h"
 #include "harness/measure/steps.h"
 #include "harness/report/record.h"
 #include "harness/train/checkpoint.h"
@@ -55,7 +58,7 @@ struct train_opts { /* as given; the tables have the meanings */
         eval_samples;
     uint64_t steps, seed, record_every, save_every, restarts, kill_rank, hang_rank, kill_step, verify_every, flip_bit,
         flip_step, slow_rank;
-    uint64_t bucket_bytes, partition_bytes, average_every, target_samples, sets;
+    uint64_t bucket_bytes, partition_bytes, average_every, alternate_exchange, target_samples, sets;
     double lr, momentum, weight_decay, warmup_epochs, target_loss, stall_warn_s, stall_abort_s, slow_ratio, cycle_us;
     bool bind, aux, forward_only, share_device, colocate;
     struct opt_joined cluster_set;
@@ -313,6 +316,7 @@ struct train_summary { /* rank 0 */
     double seconds_to_target_loss;
     uint64_t samples_to_target_loss_count;
     struct learning learning;
+    struct comparison exchange_keeps;    /* alternation.h, W1; zeroed but where that is on */
     struct disturbance disturbance;      /* of the worst host */
     char not_learned[NOT_LEARNED_BYTES]; /* what is wrong, the likely reason, what to try; "" unless learning is no */
 };

@@ -8,6 +8,7 @@
 
 #include "harness/report/horovod.h"
 #include "harness/report/table.h"
+#include "harness/train/alternation.h"
 #include "harness/train/bound.h"
 #include "harness/train/exchange_plan.h"
 #include "harness/train/global_batch.h"
@@ -293,6 +294,8 @@ static enum rc print_efficiency(struct table *t, const struct train_job *job, co
     const double ratio = s->measured.throughput_samples_per_s.mean / (r->n_workers * s->baseline_samples_per_s);
     char text[256];
 
+    if (alternation_is_on(job))
+        return print_row(t, "efficiency", "not known: steps with and without exchange take turns");
     if (global_batch_is_shared(job))
         snprintf(
             text, sizeof text,
@@ -304,11 +307,13 @@ static enum rc print_efficiency(struct table *t, const struct train_job *job, co
     return print_row(t, "efficiency", text);
 }
 
-static enum rc print_departures(struct table *t, const struct train_job *job)
+static enum rc print_departures(struct table *t, const struct train_job *job, const struct train_summary *s)
 {
-    char text[SPLIT_TEXT_BYTES];
+    char text[SPLIT_TEXT_BYTES], turns[ALTERNATION_TEXT_BYTES];
     enum rc rc;
 
+    alternation_text(turns, job, &s->exchange_keeps);
+    TRY(print_said(t, "with exchange", turns));
     omission_mark(text, sizeof text, job);
     TRY(print_said(t, "FOR LESSONS", text));
     job_split_text(text, sizeof text, job);
@@ -330,7 +335,7 @@ static enum rc fill_table(struct table *t, const struct train_job *job, const st
              job->n_workers == 1 ? "" : "s", job->n_servers, job->n_servers == 1 ? "" : "s",
              job->servers_beside ? " beside workers" : "", batch, (unsigned long long)job->opts.steps);
     TRY(print_row(t, "run", text));
-    TRY(print_departures(t, job));
+    TRY(print_departures(t, job, s));
     TRY(print_work(t, job, r));
     format_interval(text, sizeof text, &m->throughput_samples_per_s);
     TRY(print_row(t, "throughput", text));
