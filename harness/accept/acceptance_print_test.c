@@ -191,6 +191,25 @@ static void a_subject_counts_once_and_few_are_named(void **state)
         "node007; and 3 more");
 }
 
+/* Who loses messages is not slow, and who is both is at fault. */
+static void lost_messages_have_a_word_of_their_own(void **state)
+{
+    struct acceptance a;
+    struct finding f = { ACCEPT_PAIRWISE, SUBJECT_NODE, 3, 0, false, "late_ratio", "", 0.1, 0, 0.01, "" };
+
+    (void)state;
+    kit_fleet(&a, 16);
+    a.outcome = OUTCOME_FAIL;
+    assert_int_equal(acceptance_add_finding(&a, &f), RC_OK);
+    shows(&a, verdict_print, "FAIL: 1 node loses messages: node003");
+    f.a = 5;
+    assert_int_equal(acceptance_add_finding(&a, &f), RC_OK);
+    shows(&a, verdict_print, "FAIL: 2 nodes lose messages: node003; node005");
+    f.metric = "bytes_per_s";
+    assert_int_equal(acceptance_add_finding(&a, &f), RC_OK);
+    prints(&a, verdict_print, "FAIL: 2 nodes are at fault: node003; node005");
+}
+
 static void injected_faults_and_a_signal_are_told_N2(void **state)
 {
     struct acceptance a;
@@ -316,6 +335,7 @@ int main(void)
         cmocka_unit_test(a_subject_counts_once_and_few_are_named),
         cmocka_unit_test(a_lost_rank_is_in_the_first_line),
         cmocka_unit_test(a_part_says_what_it_found),
+        cmocka_unit_test(lost_messages_have_a_word_of_their_own),
         cmocka_unit_test(injected_faults_and_a_signal_are_told_N2),
         cmocka_unit_test(a_name_takes_one_line),
         cmocka_unit_test(quantities_are_in_units_for_people),

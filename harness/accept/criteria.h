@@ -93,15 +93,14 @@ void criteria_help(FILE *to);
 /* Limits from what a healthy reference run measured: margin_ratio below, or above, the worst healthy value. What the
  * operating system takes is another from run to run: its limits are margin_ratio above the worst repeat and 6 robust
  * standard deviations of the logarithms of all repeats, and no less than what nobody is blamed for without a limit.
- * What the run did not measure keeps its limit. sources: NULL: not wanted. RC_NOMEM. */
+ * What the run did not measure keeps its limit. sources: NULL: not wanted. RC_INVAL: it is no healthy run: it failed,
+ * was cut short, lost a rank, or had faults on order. RC_NOMEM. */
 enum rc criteria_from_reference(struct criteria *c, const struct acceptance *healthy, double margin_ratio,
                                 struct criteria_sources *sources) MUST_CHECK;
 struct cluster;
-struct cluster_sources;
-/* Limits from what a description declares of the hardware, margin_ratio below it. declared: where the values of the
- * description are from; NULL: not known. The test multiplies in fp32: of a rate whose source says that it is of bf16,
- * fp16, fp8, tf32, half precision or tensor cores no limit follows, and sources say so. */
-void criteria_from_cluster(struct criteria *c, const struct cluster *cluster, const struct cluster_sources *declared,
-                           double margin_ratio, struct criteria_sources *sources);
+/* Limits from what a description declares of the hardware, margin_ratio below it. The test multiplies in fp32: no limit
+ * follows from a rate of another flops_precision, and sources say so. */
+void criteria_from_cluster(struct criteria *c, const struct cluster *cluster, double margin_ratio,
+                           struct criteria_sources *sources);
 
 #endif

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* criteria_limits.c - limits from a healthy reference run, and from what a description declares. */
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "harness/accept/criteria_keys.h"
 #include "harness/accept/evidence.h"
@@ -148,6 +146,21 @@ static void limit_by_size(const struct limiting *l, const struct sized_rate *rat
     set_limit(l, ratio_key, ratio_member, largest->bound_ratio, true, of);
 }
 
+/* The launcher's order beside the best: at the worse end of the interval; where none was measured there is no limit. */
+static void limit_by_rank_order(const struct limiting *l, const struct acceptance *h)
+{
+    const int best = acceptance_best_rank_order(h);
+    char of[CRITERIA_SOURCE_BYTES];
+
+    if (best < 0)
+        return;
+    const struct rank_order *o = &h->rank_order[best];
+    const double worst = 1 / (best != RANK_ORDER_LAUNCHER && o->high_ratio > 0 ? o->high_ratio : o->ratio);
+    snprintf(of, sizeof of, "healthy run: the launcher's order had %.4g of %s, in the worst case", worst,
+             best == RANK_ORDER_LAUNCHER ? "the best" : accept_rank_order_name(best));
+    set_limit(l, "least_rank_order_ratio", &l->criteria->least_rank_order_ratio, worst, true, of);
+}
+
 static void limit_by_training(const struct limiting *l, const struct acceptance *h)
 {
     const struct scaled_training *all = h->n_training > 0 ? &h->training[h->n_training - 1] : NULL;
@@ -162,12 +175,29 @@ static void limit_by_training(const struct limiting *l, const struct acceptance 
     set_limit(l, "most_exposed_ratio", &l->criteria->most_exposed_ratio, all->exposed_ratio, false, of);
 }
 
+/* Limits from a run that was not healthy would let the same fault pass ever after. */
+static enum rc check_healthy(const struct acceptance *h)
+{
+    static const char right[] = "a whole run that passed would be right";
+
+    if (h->injected[0])
+        return rc_raise(RC_INVAL, "that run had faults on order, %.200s; %s", h->injected, right);
+    if (h->lost_rank >= 0)
+        return rc_raise(RC_INVAL, "rank %d was lost in that run; %s", h->lost_rank, right);
+    if (h->is_partial)
+        return rc_raise(RC_INVAL, "that run was cut short; %s", right);
+    if (h->outcome == OUTCOME_FAIL)
+        return rc_raise(RC_INVAL, "that run failed; %s", right);
+    return RC_OK;
+}
+
 enum rc criteria_from_reference(struct criteria *c, const struct acceptance *healthy, double margin_ratio,
                                 struct criteria_sources *sources)
 {
     const struct limiting l = { c, sources, margin_ratio };
     enum rc rc;
 
+    TRY(check_healthy(healthy));
     limit_by_rank(&l, healthy, METRIC_GEMM, "least_flops_per_s", &c->least_flops_per_s);
     limit_by_rank(&l, healthy, METRIC_MEMORY, "least_memory_bytes_per_s", &c->least_memory_bytes_per_s);
     TRY(limit_by_noise(&l, healthy, METRIC_DETOUR, "most_detour_ratio", &c->most_detour_ratio, FLOOR_DETOUR_RATIO));
@@ -177,6 +207,7 @@ enum rc criteria_from_reference(struct criteria *c, const struct acceptance *hea
     limit_by_pair(&l, healthy, true, "most_pair_latency_s", &c->most_pair_latency_s);
     limit_by_size(&l, healthy->collective, healthy->n_collective, "least_busbw_bytes_per_s",
                   &c->least_busbw_bytes_per_s, "least_busbw_bound_ratio", &c->least_busbw_bound_ratio);
+    limit_by_rank_order(&l, healthy);
     limit_by_size(&l, healthy->ps, healthy->n_ps, "least_goodput_bytes_per_s", &c->least_goodput_bytes_per_s,
                   "least_goodput_bound_ratio", &c->least_goodput_bound_ratio);
     limit_by_training(&l, healthy);
@@ -197,29 +228,6 @@ static const struct protocol_cost *protocol_of(const struct cluster *cluster)
     case PROTOCOL_BARE:
         break;
     }
-    return NULL;
-}
-
-/* Is it a word of the text, in capitals or not? */
-static bool has_word(const char *text, const char *word)
-{
-    const size_t n = strlen(word);
-
-    for (const char *at = text; *at; at++)
-        if ((at == text || !isalnum((unsigned char)at[-1])) && strncasecmp(at, word, n) == 0 &&
-            !isalnum((unsigned char)at[n]))
-            return true;
-    return false;
-}
-
-/* The precision other than fp32 that the source of a rate names; NULL: none. */
-static const char *other_precision(const char *source)
-{
-    static const char *const known[] = { "bf16", "fp16", "fp8", "tf32", "half", "tensor" };
-
-    for (size_t i = 0; i < sizeof known / sizeof *known && !has_word(source, "fp32"); i++)
-        if (has_word(source, known[i]))
-            return known[i];
     return NULL;
 }
 
@@ -257,30 +265,31 @@ static void limit_by_links(const struct limiting *l, const struct cluster *clust
 }
 
 /* A device has a rate for each precision: that of tensor cores is many times that of fp32. */
-static void limit_by_flops(const struct limiting *l, const struct cluster *cluster,
-                           const struct cluster_sources *declared)
+static void limit_by_flops(const struct limiting *l, const struct cluster *cluster)
 {
     const int i = key_find(&criteria_key_table, "least_flops_per_s");
-    const char *other = declared ? other_precision(declared->text[cluster_key_find("flops_per_s")]) : NULL;
-    char of[CRITERIA_SOURCE_BYTES], text[CRITERIA_SOURCE_BYTES];
+    char of[CRITERIA_SOURCE_BYTES], precision[16];
 
     say_declared(of, cluster, "flops_per_s");
-    if (!other) {
-        snprintf(text, sizeof text, "%.160s, taken for that of fp32, in which the test multiplies", of);
-        set_limit(l, "least_flops_per_s", &l->criteria->least_flops_per_s, cluster->flops_per_s, true, text);
-    } else if (l->sources)
+    if (cluster->flops_precision == FLOPS_FP32) {
+        set_limit(l, "least_flops_per_s", &l->criteria->least_flops_per_s, cluster->flops_per_s, true, of);
+        return;
+    }
+    cluster_key_format(cluster, cluster_key_find("flops_precision"), precision, sizeof precision);
+    if (l->sources)
         snprintf(l->sources->text[i], CRITERIA_SOURCE_BYTES,
-                 "%.140s, of %s by its source; the test multiplies in fp32: no limit, --reference has one", of, other);
+                 "%.140s, of %s by flops_precision; the test multiplies in fp32: no limit, --reference has one", of,
+                 precision);
 }
 
-void criteria_from_cluster(struct criteria *c, const struct cluster *cluster, const struct cluster_sources *declared,
-                           double margin_ratio, struct criteria_sources *sources)
+void criteria_from_cluster(struct criteria *c, const struct cluster *cluster, double margin_ratio,
+                           struct criteria_sources *sources)
 {
     const struct limiting l = { c, sources, margin_ratio };
     char of[CRITERIA_SOURCE_BYTES];
 
     limit_by_links(&l, cluster);
-    limit_by_flops(&l, cluster, declared);
+    limit_by_flops(&l, cluster);
     say_declared(of, cluster, "memory_bytes_per_s");
     set_limit(&l, "least_memory_bytes_per_s", &c->least_memory_bytes_per_s, cluster->memory_bytes_per_s, true, of);
 }

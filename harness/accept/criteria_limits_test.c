@@ -134,14 +134,13 @@ static void limits_follow_from_a_declared_cluster(void **state)
         RC_OK);
     criteria_default(&c);
     memset(&sources, 0, sizeof sources);
-    criteria_from_cluster(&c, &cluster, NULL, 0.2, &sources);
+    criteria_from_cluster(&c, &cluster, 0.2, &sources);
     assert_true(c.least_link_bits_per_s == 8e9);
     assert_true(c.least_pair_bytes_per_s == 9e8); /* 1e10 / 8 x 0.9 x 0.8 */
     assert_true(c.least_flops_per_s == 1.6e10);
     assert_true(c.least_memory_bytes_per_s == 6.4e9);
     assert_string_equal(source_of("least_flops_per_s"),
-                        "declared: flops_per_s of four is 2e+10 flop/s, taken for that of fp32, in which the test "
-                        "multiplies; 20 % below that");
+                        "declared: flops_per_s of four is 2e+10 flop/s; 20 % below that");
     assert_string_equal(
         source_of("least_link_bits_per_s"),
         "declared: link_bits_per_s of four is 1e+10 bits/s, of a card; of the interface in use, or with "
@@ -152,10 +151,10 @@ static void limits_follow_from_a_declared_cluster(void **state)
                         "declared: link_bits_per_s of four is 1e+10 bits/s, of which its protocol carries 0.9; 20 % "
                         "below that");
     assert_int_equal(cluster_set(&cluster, NULL, "protocol=bare"), RC_OK);
-    criteria_from_cluster(&c, &cluster, NULL, 0.2, NULL);
+    criteria_from_cluster(&c, &cluster, 0.2, NULL);
     assert_true(c.least_pair_bytes_per_s == 1e9);
     assert_int_equal(cluster_set(&cluster, NULL, "protocol=tcp,tcp_process_bytes_per_s=5e8"), RC_OK);
-    criteria_from_cluster(&c, &cluster, NULL, 0.2, &sources);
+    criteria_from_cluster(&c, &cluster, 0.2, &sources);
     assert_true(c.least_pair_bytes_per_s == 4e8); /* what one process carries, whatever the card does */
     assert_string_equal(source_of("least_pair_bytes_per_s"),
                         "declared: link_bits_per_s of four is 1e+10 bits/s, of which a process of its protocol carries "
@@ -165,48 +164,93 @@ static void limits_follow_from_a_declared_cluster(void **state)
 /* The test multiplies in fp32: what tensor cores do with other numbers is no limit of that. */
 static void flops_of_another_precision_are_no_limit(void **state)
 {
-    static const struct {
-        const char *source;
-        bool is_limit;
-    } known[] = {
-        { "", true },
-        { "assumed: one core of a desktop machine", true },
-        { "what fp32 GEMMs reach", true },
-        { "989e12 in bf16, of fp32 67e12", true },
-        { "half-precision products", false },
-        { "HALF the peak", false },
-        { "behalf of nobody", true },
-        { "of Tensor cores", false },
-        { "tensorflow.org/performance/benchmarks", true },
-        { "TF32", false },
-        { "in bf16", false },
-        { "xbf16", true },
-        { "fp8, dense", false },
-        { "fp16", false },
-    };
-    static struct cluster_sources of;
+    static const char *const other[] = { "tf32", "bf16", "fp16", "fp8" };
+    char setting[64];
     struct cluster cluster;
     struct criteria c;
 
     (void)state;
-    cluster_default(&cluster);
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        snprintf(of.text[cluster_key_find("flops_per_s")], CLUSTER_SOURCE_BYTES, "%s", known[i].source);
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
+        cluster_default(&cluster);
+        snprintf(setting, sizeof setting, "flops_precision=%s", other[i]);
+        assert_int_equal(cluster_set(&cluster, NULL, setting), RC_OK);
         criteria_default(&c);
-        criteria_from_cluster(&c, &cluster, &of, 0.1, NULL);
-        if ((c.least_flops_per_s == 1.8e10) != known[i].is_limit || (c.least_flops_per_s == 0) == known[i].is_limit)
-            fail_msg("%s: %g", known[i].source, c.least_flops_per_s);
+        criteria_from_cluster(&c, &cluster, 0.1, NULL);
+        assert_true(c.least_flops_per_s == 0 && c.least_memory_bytes_per_s == 7.2e9);
     }
-    memset(&of, 0, sizeof of);
+    assert_int_equal(cluster_set(&cluster, NULL, "flops_precision=fp32"), RC_OK);
+    criteria_from_cluster(&c, &cluster, 0.1, NULL);
+    assert_true(c.least_flops_per_s == 1.8e10);
     memset(&sources, 0, sizeof sources);
-    assert_int_equal(cluster_find(&cluster, &of, "h200-400g"), RC_OK);
+    assert_int_equal(cluster_find(&cluster, NULL, "h200-400g"), RC_OK);
     criteria_default(&c);
-    criteria_from_cluster(&c, &cluster, &of, 0.1, &sources);
+    criteria_from_cluster(&c, &cluster, 0.1, &sources);
     assert_true(c.least_flops_per_s == 0 && c.least_memory_bytes_per_s == 3.87e12);
     assert_true(c.least_link_bits_per_s == 3.6e11);
     assert_string_equal(source_of("least_flops_per_s"),
-                        "declared, though assumed there: flops_per_s of h200-400g is 3e+14 flop/s, of bf16 by its "
-                        "source; the test multiplies in fp32: no limit, --reference has one");
+                        "declared, though assumed there: flops_per_s of h200-400g is 3e+14 flop/s, of bf16 by "
+                        "flops_precision; the test multiplies in fp32: no limit, --reference has one");
+}
+
+/* --- a reference --- */
+
+static void the_order_of_ranks_has_the_worst_case_of_the_reference(void **state)
+{
+    static const int places[] = { 0, 1, 2, 3 }, others[] = { 0, 2, 1, 3 };
+    struct acceptance a;
+    struct criteria c;
+
+    (void)state;
+    open_healthy(&a);
+    assert_int_equal(acceptance_add_rank_order(&a, RANK_ORDER_LAUNCHER, places), RC_OK);
+    assert_int_equal(acceptance_add_rank_order(&a, RANK_ORDER_SPREAD, others), RC_OK);
+    struct rank_order *launcher = &a.rank_order[RANK_ORDER_LAUNCHER], *spread = &a.rank_order[RANK_ORDER_SPREAD];
+    launcher->ratio = 1;
+    launcher->n_repeats = spread->n_repeats = 3;
+    spread->ratio = 1.25;
+    spread->low_ratio = 1.2;
+    spread->high_ratio = 1.6;
+    spread->is_best = true;
+    criteria_default(&c);
+    memset(&sources, 0, sizeof sources);
+    assert_int_equal(criteria_from_reference(&c, &a, 0.2, &sources), RC_OK);
+    assert_true(c.least_rank_order_ratio == 0.5); /* 0.8 / 1.6 */
+    assert_string_equal(source_of("least_rank_order_ratio"),
+                        "healthy run: the launcher's order had 0.625 of spread, in the worst case; 20 % below that");
+    spread->is_best = false;
+    launcher->is_best = true;
+    assert_int_equal(criteria_from_reference(&c, &a, 0.2, NULL), RC_OK);
+    assert_true(c.least_rank_order_ratio == 0.8);
+    acceptance_close(&a);
+}
+
+static void refuses(struct acceptance *a, const char *why)
+{
+    struct criteria c, before;
+
+    criteria_default(&c);
+    before = c;
+    assert_int_equal(criteria_from_reference(&c, a, 0.1, NULL), RC_INVAL);
+    assert_string_equal(rc_message(), why);
+    assert_memory_equal(&c, &before, sizeof c);
+}
+
+static void a_sick_reference_gives_no_limits(void **state)
+{
+    struct acceptance a;
+
+    (void)state;
+    open_healthy(&a); /* without data in all stages, and yet of use */
+    a.outcome = OUTCOME_FAIL;
+    refuses(&a, "that run failed; a whole run that passed would be right");
+    a.is_partial = true;
+    refuses(&a, "that run was cut short; a whole run that passed would be right");
+    a.lost_rank = 2;
+    refuses(&a, "rank 2 was lost in that run; a whole run that passed would be right");
+    snprintf(a.injected, sizeof a.injected, "rank:3=0.7");
+    a.outcome = OUTCOME_PASS;
+    refuses(&a, "that run had faults on order, rank:3=0.7; a whole run that passed would be right");
+    acceptance_close(&a);
 }
 
 /* --- noise --- */
@@ -294,6 +338,8 @@ int main(void)
         cmocka_unit_test(limits_are_the_worst_with_a_margin),
         cmocka_unit_test(limits_follow_from_a_declared_cluster),
         cmocka_unit_test(flops_of_another_precision_are_no_limit),
+        cmocka_unit_test(the_order_of_ranks_has_the_worst_case_of_the_reference),
+        cmocka_unit_test(a_sick_reference_gives_no_limits),
         cmocka_unit_test(noise_has_the_spread_of_the_reference),
         cmocka_unit_test(healthy_runs_keep_the_limits_of_another),
     };

@@ -150,15 +150,25 @@ static int n_subjects(const struct acceptance *a, enum subject subject)
     return n;
 }
 
-/* What is not slow is wrong: versions that differ, sums, corrupted parameters. */
-static bool are_slow(const struct acceptance *a)
+/* Of all findings, what one word can say of them; "at fault": no other can, as of versions that differ, wrong sums,
+ * corrupted parameters, or of faults of two kinds. */
+static const char *fault_of(const struct acceptance *a, bool is_one)
 {
-    for (int i = 0; i < a->n_findings; i++)
-        if (!is_loss(&a->finding[i]) &&
-            (a->finding[i].stage == ACCEPT_PREFLIGHT || a->finding[i].stage == ACCEPT_INTEGRITY ||
-             a->finding[i].stage == ACCEPT_COLLECTIVES))
-            return false;
-    return true;
+    int n = 0, n_late = 0, n_wrong = 0;
+
+    for (int i = 0; i < a->n_findings; i++) {
+        const enum accept_stage stage = a->finding[i].stage;
+        if (is_loss(&a->finding[i]))
+            continue;
+        n++;
+        n_late += strcmp(a->finding[i].metric, "late_ratio") == 0;
+        n_wrong += stage == ACCEPT_PREFLIGHT || stage == ACCEPT_INTEGRITY || stage == ACCEPT_COLLECTIVES;
+    }
+    if (n_late == n)
+        return is_one ? "loses messages" : "lose messages";
+    if (n_late > 0 || n_wrong > 0)
+        return is_one ? "is at fault" : "are at fault";
+    return is_one ? "is slow" : "are slow";
 }
 
 static void print_subjects(const struct acceptance *a, FILE *to)
@@ -201,7 +211,7 @@ static void print_blame(const struct acceptance *a, FILE *to)
         n_all += n;
         n_told++;
     }
-    fprintf(to, " %s %s", n_all == 1 ? "is" : "are", are_slow(a) ? "slow" : "at fault");
+    fprintf(to, " %s", fault_of(a, n_all == 1));
     print_subjects(a, to);
 }
 

@@ -100,7 +100,7 @@ static enum rc limits_of_reference(struct criteria *c, const struct accept_opts 
     enum rc rc;
 
     TRY(file_of_option(acceptance_load(&healthy, o->reference), "reference"));
-    TRY(criteria_from_reference(c, &healthy, o->margin_ratio, sources));
+    TRY(rc_prefix(criteria_from_reference(c, &healthy, o->margin_ratio, sources), "--reference %s: ", o->reference));
 out:
     acceptance_close(&healthy);
     return rc;
@@ -108,16 +108,12 @@ out:
 
 static enum rc limits_of_declared(struct criteria *c, const struct accept_opts *o, struct criteria_sources *sources)
 {
-    struct cluster_sources *declared = calloc(1, sizeof *declared);
     struct cluster cluster;
     enum rc rc;
 
-    if (!declared)
-        return rc_raise(RC_NOMEM, "no memory for the sources of a description");
-    TRY(file_of_option(cluster_find(&cluster, declared, o->declared), "declared"));
-    criteria_from_cluster(c, &cluster, declared, o->margin_ratio, sources);
+    TRY(file_of_option(cluster_find(&cluster, NULL, o->declared), "declared"));
+    criteria_from_cluster(c, &cluster, o->margin_ratio, sources);
 out:
-    free(declared);
     return rc;
 }
 
