@@ -32,11 +32,16 @@ extern const struct collective_ops collective_ring;
 struct ring_opts {
     uint64_t segment_bytes;
 };
+/* Long enough that messages cost nothing beside their bytes, short enough that the additions of one hide behind the
+ * way of the next: of 4 hosts at 1 Gbit/s 64 MiB have 0.99 of what TCP carries, with 4 MiB 0.96, as whole chunks 0.90.
+ */
+#define DEFAULT_SEGMENT_TEXT "1048576"
+enum { DEFAULT_SEGMENT_BYTES = 1048576 };
 
 static const struct opt table[] = {
-    OPT_U64_(struct ring_opts, segment_bytes, "segment-bytes", "", 4, 1 << 30, "bytes",
-             "a chunk goes round in segments of about this, at most 64, each sent on while the next one comes; without "
-             "it: as a whole"),
+    OPT_U64_(struct ring_opts, segment_bytes, "segment-bytes", DEFAULT_SEGMENT_TEXT, 0, 1 << 30, "bytes",
+             "a chunk goes round in segments of about this, at most 64, each sent on while the next one comes; 0: as a "
+             "whole"),
     OPT_END_,
 };
 
@@ -49,11 +54,11 @@ struct ring {
     struct part_message *flight; /* [3 RING_MOST_SEGMENTS]: of receives, and of sends of two steps; NULL: no segments */
 };
 
-/* Of each chunk of n_elems over p ranks: as many of all, which differ by one element at most. */
+/* Of each chunk of n_elems over p ranks: as many of all, which differ by one element at most. opts NULL: defaults. */
 static int n_segments(const void *opts, size_t n_elems, int p)
 {
     const struct ring_opts *o = opts;
-    const size_t n_most = o ? o->segment_bytes / sizeof(float) : 0;
+    const size_t n_most = (o ? o->segment_bytes : DEFAULT_SEGMENT_BYTES) / sizeof(float);
     const size_t n_largest = (n_elems + (size_t)p - 1) / (size_t)p;
 
     if (n_most == 0 || n_largest <= n_most)
@@ -62,14 +67,15 @@ static int n_segments(const void *opts, size_t n_elems, int p)
     return n < RING_MOST_SEGMENTS ? (int)n : RING_MOST_SEGMENTS;
 }
 
-static bool has_segments(const void *opts)
+/* Of a broadcast too, whose chunks are of one rank less. */
+static bool has_segments(const void *opts, size_t max_elems, int n_ranks)
 {
-    return opts && ((const struct ring_opts *)opts)->segment_bytes > 0;
+    return n_segments(opts, max_elems, n_ranks > 1 ? n_ranks - 1 : 1) > 1;
 }
 
 static size_t scratch_elems(const void *opts, size_t n_elems, int n_ranks)
 {
-    return n_elems / (size_t)n_ranks + 1 + (has_segments(opts) ? RING_MOST_SEGMENTS : 0);
+    return n_elems / (size_t)n_ranks + 1 + (has_segments(opts, n_elems, n_ranks) ? RING_MOST_SEGMENTS : 0);
 }
 
 static struct memory_need ring_memory(const void *opts, const struct job_facts *facts)
@@ -107,7 +113,7 @@ static enum rc ring_open(struct collective **out, const struct collective_env *e
         if (!ring->chunks)
             FAIL(RC_NOMEM, "collective ring: no memory for %d ranks", n_ranks);
     }
-    if (has_segments(env->opts)) {
+    if (has_segments(env->opts, env->max_elems, n_ranks)) {
         ring->flight = calloc((size_t)3 * RING_MOST_SEGMENTS, sizeof *ring->flight);
         if (!ring->flight)
             FAIL(RC_NOMEM, "collective ring: no memory for segments");

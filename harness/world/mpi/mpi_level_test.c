@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * mpi_level_test.c CASE - which thread level of MPI a run asks for (CASE with "tasks": one whose tasks send), and how
- * all ranks end where it grants less ("low"), if only on rank 1 ("low_on_1"); with no_dup, rank 1 gets no communicator,
- * which ends the job, and the caller checks what it says. The functions of MPI below replace MPI's own for this
- * program. Under mpiexec; the exit code tells.
+ * all ranks end where it grants less ("low"), if only on rank 1 ("low_on_1"); own_flags: the user has set those of
+ * Open MPI's TCP, which stay; with no_dup, rank 1 gets no communicator, which ends the job, and the caller checks what
+ * it says. The functions of MPI below replace MPI's own for this program. Under mpiexec; the exit code tells.
  */
 #include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/world/mpi/world_mpi.h"
@@ -14,12 +15,15 @@
 
 extern const struct world_ops world_mpi;
 
+static char tcp_flags[16]; /* as MPI finds them */
 static int grants = MPI_THREAD_MULTIPLE, asked = -1, n_inits, n_finalizes, n_bodies, n_other_levels;
 
 int MPI_Init_thread(int *argc, char ***argv, int wanted, int *granted)
 {
     const int code = PMPI_Init_thread(argc, argv, wanted, granted);
+    const char *flags = getenv("OMPI_MCA_btl_tcp_flags");
 
+    snprintf(tcp_flags, sizeof tcp_flags, "%s", flags ? flags : "");
     n_inits++;
     asked = wanted;
     *granted = wanted < grants ? wanted : grants;
@@ -65,12 +69,17 @@ int main(int argc, char **argv)
     bool has_tasks = false;
     int n_failures = 0;
 
+    const bool has_flags = strcmp(what, "own_flags") == 0;
+
+    if (has_flags ? setenv("OMPI_MCA_btl_tcp_flags", "7", 1) : unsetenv("OMPI_MCA_btl_tcp_flags"))
+        return 1;
     if (strstr(what, "low") && (!strstr(what, "low_on_1") || world_launcher().rank == 1))
         grants = opts.has_tasks ? MPI_THREAD_FUNNELED : MPI_THREAD_SINGLE;
     has_no_dup = strcmp(what, "no_dup") == 0 && world_launcher().rank == 1;
     const enum rc rc = world_run(&world_mpi, &opts, 0, body, &has_tasks);
     n_failures += EXPECT(asked == (opts.has_tasks ? MPI_THREAD_SERIALIZED : MPI_THREAD_FUNNELED));
     n_failures += EXPECT(n_inits == 1 && n_finalizes == 1);
+    n_failures += EXPECT(strcmp(tcp_flags, has_flags ? "7" : "1") == 0); /* plain sends, but for what a user sets */
     n_failures += EXPECT(rc == (is_low ? RC_UNSUPPORTED : RC_OK));
     n_failures += EXPECT(n_bodies == !is_low && n_other_levels == 0);
     n_failures += EXPECT(is_low || has_tasks == opts.has_tasks);

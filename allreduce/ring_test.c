@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ring_test.c - into how many messages a ring cuts a vector, by default and as asked. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/base/opt.h"
+#include "harness/exchange/collective.h"
+
+extern const struct collective_ops collective_ring;
+
+static uint64_t messages(const void *opts, size_t n_bytes, int n_ranks)
+{
+    const struct collective_call call = { .type = COLL_ALLREDUCE, .n_elems = n_bytes / sizeof(float) };
+    const struct collective_group all = { .n_ranks = n_ranks };
+
+    return collective_ring.predict(opts, &call, 0, &all).msgs;
+}
+
+/* Additions of a long chunk hide behind messages of it; a short one is one message. */
+static void long_chunks_go_in_segments_by_default(void **state)
+{
+    static const struct {
+        size_t n_bytes;
+        int n_ranks;
+        uint64_t n_messages;
+    } known[] = {
+        { 64 << 20, 4, 2 * 3 * 16 }, /* chunks of 16 MiB in 16 segments */
+        { 4 << 20, 4, 2 * 3 },       { (4 << 20) + 16, 4, 2 * 3 * 2 },
+        { 1 << 20, 8, 2 * 7 },       { (size_t)1 << 30, 2, 2 * 64 }, /* 64 segments at most */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        assert_int_equal(messages(NULL, known[i].n_bytes, known[i].n_ranks), known[i].n_messages);
+}
+
+/* What is parsed by default is what NULL means; 0: whole chunks. */
+static void options_say_how_long(void **state)
+{
+    void *opts = calloc(1, collective_ring.module.opts_bytes);
+    struct opt_group group = { "ring", collective_ring.module.options, opts, 0, NULL };
+
+    (void)state;
+    assert_non_null(opts);
+    assert_int_equal(opt_parse(&group, 1, NULL, 0, 0, NULL), RC_OK);
+    assert_int_equal(messages(opts, 64 << 20, 4), 96);
+    *(uint64_t *)opts = 0; /* its one option */
+    assert_int_equal(messages(opts, 64 << 20, 4), 6);
+    *(uint64_t *)opts = 4 << 20;
+    assert_int_equal(messages(opts, 64 << 20, 4), 24);
+    free(opts);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(long_chunks_go_in_segments_by_default),
+                                        cmocka_unit_test(options_say_how_long) };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
