@@ -219,14 +219,34 @@ enum rc acceptance_add_difference(struct acceptance *a, const struct node_differ
     return RC_OK;
 }
 
+/* Below 0: p comes before q; 0: of one stage, size and rank. */
+static int compare_wrong_sums(const struct wrong_sum *p, const struct wrong_sum *q)
+{
+    if (p->stage != q->stage)
+        return p->stage < q->stage ? -1 : 1;
+    if (p->n_bytes != q->n_bytes)
+        return p->n_bytes < q->n_bytes ? -1 : 1;
+    return (p->rank > q->rank) - (p->rank < q->rank);
+}
+
 enum rc acceptance_add_wrong_sum(struct acceptance *a, const struct wrong_sum *w)
 {
-    struct wrong_sum *more = realloc(a->wrong_sum, (size_t)(a->n_wrong_sums + 1) * sizeof *more);
+    struct wrong_sum *more = a->wrong_sum;
+    int at = a->n_wrong_sums;
 
+    while (at > 0 && compare_wrong_sums(w, &more[at - 1]) <= 0)
+        at--;
+    if (at < a->n_wrong_sums && compare_wrong_sums(w, &more[at]) == 0) {
+        more[at].n_wrong += w->n_wrong;
+        return RC_OK;
+    }
+    more = realloc(more, (size_t)(a->n_wrong_sums + 1) * sizeof *more);
     if (!more)
         return rc_raise(RC_NOMEM, "no memory for a wrong sum");
     a->wrong_sum = more;
-    more[a->n_wrong_sums++] = *w;
+    memmove(&more[at + 1], &more[at], (size_t)(a->n_wrong_sums - at) * sizeof *more);
+    more[at] = *w;
+    a->n_wrong_sums++;
     return RC_OK;
 }
 

@@ -95,7 +95,8 @@ struct sized_rate { /* of a collective, or of push and pull */
 };
 enum { ACCEPT_MAX_SIZES = 16 };
 
-struct wrong_sum { /* what a rank got of the allreduces of a size, which are of small whole numbers, and exact */
+struct wrong_sum {           /* what a rank got of the sums of a size, which are of small whole numbers, and exact */
+    enum accept_stage stage; /* collectives: of allreduces; ps: what it pulled of what all workers had pushed */
     size_t n_bytes;
     int rank;
     uint64_t n_wrong, element; /* elements of all repeats; the first of them */
@@ -216,8 +217,10 @@ struct acceptance { /* on rank 0; owned */
     struct tournament tournament;                /* n_repeats 0: not measured */
     struct sized_rate collective[ACCEPT_MAX_SIZES], ps[ACCEPT_MAX_SIZES];
     int n_collective, n_ps;
-    uint64_t sum_checks_count;   /* allreduces whose sums were compared on every rank; 0: compute has no numbers */
-    struct wrong_sum *wrong_sum; /* [n_wrong_sums]; by size, then by rank; owned */
+    /* Allreduces whose sums were compared on every rank, and pulls that were on every worker; 0: compute has no numbers
+     */
+    uint64_t sum_checks_count, pull_checks_count;
+    struct wrong_sum *wrong_sum; /* [n_wrong_sums]; by stage, by size, then by rank, each of these once; owned */
     int n_wrong_sums;
     struct rank_order rank_order[ACCEPT_N_RANK_ORDERS]; /* of the collectives stage */
     struct scaled_training training[ACCEPT_MAX_SCALES];
@@ -265,7 +268,8 @@ int acceptance_best_rank_order(const struct acceptance *a);
 enum rc acceptance_add_finding(struct acceptance *a, const struct finding *f) MUST_CHECK;
 /* The same of a fact in which a node differs. RC_NOMEM. */
 enum rc acceptance_add_difference(struct acceptance *a, const struct node_difference *d) MUST_CHECK;
-/* The same of sums that are wrong. RC_NOMEM. */
+/* The same of sums that are wrong, at their place; those of a stage, size and rank that are there already are more of
+ * them. RC_NOMEM. */
 enum rc acceptance_add_wrong_sum(struct acceptance *a, const struct wrong_sum *w) MUST_CHECK;
 /* A copy of text that lives as long as a, the same for equal texts: for names and units that are no constants of the
  * program. NULL: no memory. */
@@ -273,6 +277,12 @@ const char *acceptance_keep_text(struct acceptance *a, const char *text);
 /* The next row of the verdict, zeroed but for NaNs; asserts that there is room. */
 struct criterion *acceptance_add_criterion(struct acceptance *a, enum accept_stage stage, const char *name);
 void acceptance_close(struct acceptance *a); /* accepts a zeroed one */
+
+/* Of the stage ps: the first rank of the last node; of one node its last rank, as rank 0 keeps what is measured. */
+static inline int accept_server_rank(const struct accept_node *node, int n_nodes, int n_ranks)
+{
+    return node[n_nodes - 1].first_rank > 0 ? node[n_nodes - 1].first_rank : n_ranks - 1;
+}
 
 static inline double *tournament_rate(const struct tournament *t, int repeat, int from, int to)
 {

@@ -79,10 +79,12 @@ static const struct field of_sized_rate[] = { OF(sized_rate, n_bytes, "message_b
 const struct fields fields_collective = { "collective", of_sized_rate };
 const struct fields fields_ps = { "push_and_pull", of_sized_rate };
 
-static const struct field of_sums[] = { OF(acceptance, sum_checks_count, "checks_count", FIELD_U64), END };
+static const struct field of_sums[] = { OF(acceptance, sum_checks_count, "checks_count", FIELD_U64),
+                                        OF(acceptance, pull_checks_count, "pull_checks_count", FIELD_U64_NEWER), END };
 const struct fields fields_sums = { "sums", of_sums };
 
-static const struct field of_wrong_sum[] = { OF(wrong_sum, n_bytes, "message_bytes", FIELD_BYTES),
+static const struct field of_wrong_sum[] = { OF(wrong_sum, stage, "stage", FIELD_STAGE_NEWER),
+                                             OF(wrong_sum, n_bytes, "message_bytes", FIELD_BYTES),
                                              INT(wrong_sum, rank, "rank", 0, MOST),
                                              OF(wrong_sum, n_wrong, "wrong_count", FIELD_U64),
                                              OF(wrong_sum, element, "element", FIELD_U64),

@@ -9,7 +9,7 @@
  *
  *     partial  without members: the test goes on, or never came to its end; else there is none
  *
- *     sums  how many sums of the allreduce were checked; none: none was
+ *     sums  how many sums of the allreduce, and how many pulls, were checked; none: none was
  *
  *     node stage preflight difference collective wrong_sum push_and_pull training corruption soak finding criterion one
  * for each, as below
@@ -36,7 +36,8 @@ enum field_type {
     FIELD_BYTES,     /* size_t */
     FIELD_F64,       /* NaN: null */
     FIELD_BOOL,
-    FIELD_STAGE, /* enums, as their names */
+    FIELD_STAGE,       /* enums, as their names */
+    FIELD_STAGE_NEWER, /* likewise; as it was, of records that lack it */
     FIELD_OUTCOME,
     FIELD_SUBJECT
 };

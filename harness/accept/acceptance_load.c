@@ -177,16 +177,19 @@ out:
 
 static enum rc read_sums(struct loader *l, const json_t *record)
 {
-    return l->into->sum_checks_count > 0 ? misfit(l, "a second record sums")
-                                         : read_fields(l, &fields_sums, record, l->into);
+    return l->into->sum_checks_count > 0 || l->into->pull_checks_count > 0
+               ? misfit(l, "a second record sums")
+               : read_fields(l, &fields_sums, record, l->into);
 }
 
 static enum rc read_wrong_sum(struct loader *l, const json_t *record)
 {
-    struct wrong_sum w = { .rank = -1 };
+    struct wrong_sum w = { .stage = ACCEPT_COLLECTIVES, .rank = -1 }; /* files of before have no others */
     enum rc rc;
 
     TRY(read_fields(l, &fields_wrong_sum, record, &w));
+    if (w.stage != ACCEPT_COLLECTIVES && w.stage != ACCEPT_PS)
+        return misfit_key(l, "wrong_sum", "stage", "is none that sums");
     if (w.rank >= l->into->n_ranks)
         return misfit_key(l, "wrong_sum", "rank", "is a rank that there is not");
     TRY(acceptance_add_wrong_sum(l->into, &w));

@@ -125,12 +125,13 @@ static const char *read_member(struct acceptance *a, const struct field *f, cons
             return "is neither true nor false";
         break;
     case FIELD_STAGE:
+    case FIELD_STAGE_NEWER:
     case FIELD_OUTCOME:
     case FIELD_SUBJECT:
         if (!read_enum(&v.i, value,
-                       f->type == FIELD_STAGE     ? stage_name
-                       : f->type == FIELD_OUTCOME ? outcome_name
-                                                  : subject_name))
+                       f->type == FIELD_OUTCOME   ? outcome_name
+                       : f->type == FIELD_SUBJECT ? subject_name
+                                                  : stage_name))
             return "is no known name";
         break;
     }
@@ -145,6 +146,8 @@ const char *members_read(struct acceptance *a, const struct fields *fields, cons
         const json_t *value = json_object_get(record, f->key);
         const char *why = value ? read_member(a, f, value, (char *)into + f->offset_bytes) : "is missing";
         *key = f->key;
+        if (!value && f->type == FIELD_STAGE_NEWER)
+            continue;
         if (!value && f->type == FIELD_U64_NEWER) {
             memset((char *)into + f->offset_bytes, 0, f->n_bytes);
             continue;

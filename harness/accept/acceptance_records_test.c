@@ -202,6 +202,28 @@ static void older_records_lack_steps(void **state)
     acceptance_close(&a);
 }
 
+/* So can those of before pulls were checked, whose wrong sums are of allreduces. */
+static void older_records_lack_pulls(void **state)
+{
+    struct acceptance a, back;
+
+    kit_acceptance(&a, ALL_FAULTS);
+    a.n_wrong_sums = 1;
+    char *text = saved(*state, &a);
+    char *older = changed(text, ",\"pull_checks_count\":9", "");
+    char *oldest = changed(older, "\"wrong_sum\",\"stage\":\"collectives\",", "\"wrong_sum\",");
+    assert_int_equal(acceptance_parse(&back, "FILE", oldest, strlen(oldest)), RC_OK);
+    assert_true(back.sum_checks_count == 12 && back.pull_checks_count == 0);
+    assert_int_equal(back.n_wrong_sums, 1);
+    assert_int_equal(back.wrong_sum[0].stage, ACCEPT_COLLECTIVES);
+    assert_true(back.wrong_sum[0].rank == 5 && back.wrong_sum[0].n_wrong == 3);
+    acceptance_close(&back);
+    free(oldest);
+    free(older);
+    free(text);
+    acceptance_close(&a);
+}
+
 static void an_error_names_line_and_key(void **state)
 {
     static const struct {
@@ -215,7 +237,7 @@ static void an_error_names_line_and_key(void **state)
           "FILE: line 1: record acceptance: \"lost_rank\" is a rank that there is not" },
         { "\"ranks_count\":8", "\"ranks_count\":2000000000", "FILE: line 1: the file is too short for so many" },
         { "\"tournament_repeats_count\":3", "\"tournament_repeats_count\":4",
-          "FILE: line 88: records are missing before the last one" },
+          "FILE: line 89: records are missing before the last one" },
         { "\"nodes_count\":4,\"ranks_count\":8,\"tournament_repeats_count\":3",
           "\"nodes_count\":100,\"ranks_count\":100,\"tournament_repeats_count\":3",
           "FILE: line 1: the file is too short" },
@@ -236,6 +258,11 @@ static void an_error_names_line_and_key(void **state)
           "FILE: line 18: record difference: \"node\" is a node that there is not" },
         { "\"rank\":5,\"wrong_count\"", "\"rank\":8,\"wrong_count\"",
           "record wrong_sum: \"rank\" is a rank that there is not" },
+        { "\"stage\":\"ps\",\"message_bytes\"", "\"stage\":\"noise\",\"message_bytes\"",
+          "record wrong_sum: \"stage\" is none that sums" },
+        { "\"stage\":\"ps\",\"message_bytes\"", "\"stage\":\"pulls\",\"message_bytes\"",
+          "record wrong_sum: \"stage\" is no known name" },
+        { ",\"pull_checks_count\":9", ",\"pull_checks_count\":-9", "record sums: \"pull_checks_count\" is no count" },
         { "{\"kind\":\"sums\"", "{\"kind\":\"sums\",\"checks_count\":1}\n{\"kind\":\"sums\"", "a second record sums" },
         { "\"metric\":\"flops_per_s\"", "\"metric\":\"flops\"", "record metric: \"metric\" is no known name" },
         { "\"rank\":1", "\"rank\":2", "record metric: \"rank\" is not the next rank" },
@@ -286,7 +313,7 @@ static void no_line_may_be_lacking_or_be_there_twice(void **state)
     kit_add_rank_orders(&a);
     /* of which there may be any number */
     a.n_criteria = a.n_preflight = a.n_differences = a.n_collective = a.n_ps = a.n_training = 0;
-    a.sum_checks_count = 0;
+    a.sum_checks_count = a.pull_checks_count = 0;
     char *text = saved(*state, &a);
     for (const char *at = text; strncmp(at, "{\"kind\":\"end\"", 13) != 0; at += strlen(line)) {
         snprintf(line, sizeof line, "%.*s", (int)strcspn(at, "\n") + 1, at);
@@ -329,6 +356,7 @@ int main(void)
         TEST(any_changed_byte_is_noticed_P4),
         TEST(a_file_cut_anywhere_is_noticed),
         TEST(older_records_lack_steps),
+        TEST(older_records_lack_pulls),
         TEST(an_error_names_line_and_key),
         TEST(no_line_may_be_lacking_or_be_there_twice),
         TEST(a_folder_is_known_by_its_records),

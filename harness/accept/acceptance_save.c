@@ -44,7 +44,7 @@ static const char *enum_name(enum field_type type, const void *member)
     int value;
 
     memcpy(&value, member, sizeof value);
-    if (type == FIELD_STAGE)
+    if (type == FIELD_STAGE || type == FIELD_STAGE_NEWER)
         return accept_stage_name((enum accept_stage)value);
     return type == FIELD_OUTCOME ? accept_outcome_name((enum accept_outcome)value)
                                  : accept_subject_name((enum subject)value);
@@ -88,6 +88,7 @@ static void set_field(struct record *r, const struct field *f, const void *from)
         record_bool(r, f->key, v.b);
         break;
     case FIELD_STAGE:
+    case FIELD_STAGE_NEWER:
     case FIELD_OUTCOME:
     case FIELD_SUBJECT:
         record_text(r, f->key, enum_name(f->type, member));
@@ -228,7 +229,7 @@ static enum rc save_rest(struct saver *s, const struct acceptance *a)
     enum rc rc;
 
     TRY(save_all(s, &fields_collective, a->collective, a->n_collective, sizeof *a->collective));
-    if (a->sum_checks_count > 0)
+    if (a->sum_checks_count > 0 || a->pull_checks_count > 0)
         TRY(save_fields(s, &fields_sums, a));
     TRY(save_all(s, &fields_wrong_sum, a->wrong_sum, a->n_wrong_sums, sizeof *a->wrong_sum));
     TRY(save_rank_orders(s, a));

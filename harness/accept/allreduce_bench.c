@@ -2,8 +2,6 @@
 /* allreduce_bench.c - see allreduce_bench.h. */
 #include "harness/accept/allreduce_bench.h"
 
-#include <stdlib.h>
-
 #include "allreduce/collective_list.h"
 #include "harness/accept/sizes.h"
 
@@ -116,13 +114,9 @@ static enum rc check(struct allreduce_bench *b, size_t n_elems)
     for (size_t k = 0; k < N_KINDS; k++)
         for (size_t r = 0; r < (size_t)b->env->world->n_ranks; r++)
             expected[k] += (float)((k + r) % N_KINDS);
-    b->wrong.n_bytes = n_elems * sizeof(float);
+    b->n_elems = n_elems;
     for (size_t i = 0; i < n_elems; i++)
-        if (b->host_data[i] != expected[i % N_KINDS] && b->wrong.n_wrong++ == 0) {
-            b->wrong.element = i;
-            b->wrong.value = (double)b->host_data[i];
-            b->wrong.expected = (double)expected[i % N_KINDS];
-        }
+        stage_check_sum(&b->wrong, i, b->host_data[i], expected[i % N_KINDS]);
 out:
     return rc;
 }
@@ -163,26 +157,5 @@ out:
 
 enum rc allreduce_bench_keep_wrong(struct allreduce_bench *b, int n_checks)
 {
-    struct world *w = b->env->world;
-    struct acceptance *a = b->env->out;
-    struct wrong_sum *all = NULL;
-    enum rc rc = RC_OK;
-
-    b->wrong.rank = w->rank;
-    if (!b->env->backend->touches_memory)
-        return RC_OK;
-    if (a) {
-        all = calloc((size_t)w->n_ranks, sizeof *all);
-        if (!all)
-            FAIL(RC_NOMEM, "no memory for the sums of %d ranks", w->n_ranks);
-        a->sum_checks_count += (uint64_t)n_checks;
-    }
-    TRY(world_gather(w, &b->wrong, all, sizeof b->wrong));
-    for (int r = 0; all && r < w->n_ranks; r++)
-        if (all[r].n_wrong > 0)
-            TRY(acceptance_add_wrong_sum(a, &all[r]));
-out:
-    free(all);
-    b->wrong = (struct wrong_sum){ .n_wrong = 0 };
-    return rc;
+    return stage_keep_wrong(b->env, ACCEPT_COLLECTIVES, b->n_elems * sizeof(float), &b->wrong, n_checks);
 }

@@ -17,6 +17,7 @@ struct allreduce_bench { /* of one rank; owned but for env, world and ops */
     float *host_data, *data; /* [max_elems]: of the host; what is summed: the same, or of a device. NULL: hollow */
     void *device_data;
     size_t max_elems;
+    size_t n_elems;         /* of the vector that was checked last */
     struct wrong_sum wrong; /* of this rank, since allreduce_bench_keep_wrong() */
 };
 

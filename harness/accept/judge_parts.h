@@ -17,6 +17,8 @@ typedef enum rc judge_stage_fn(struct judging *j);
 judge_stage_fn judge_preflight, judge_compute, judge_noise, judge_pairwise, judge_collectives, judge_ps, judge_training,
     judge_integrity, judge_soak;
 
+/* The row and findings of wrong sums: of ACCEPT_COLLECTIVES or ACCEPT_PS. RC_NOMEM. */
+enum rc judge_sums(struct judging *j, enum accept_stage stage);
 /* The row of the orders of ranks, where there is something to be said of them. */
 void judge_rank_orders(struct judging *j);
 /* Rows and findings of lost messages (late.h); none where nobody counted them, or there are too few nodes. RC_NOMEM. */

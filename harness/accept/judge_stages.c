@@ -135,80 +135,6 @@ static void judge_sized(struct judging *j, const struct sized_terms *t)
         judge_bound(j, t, n_bytes[n - 1]);
 }
 
-/* "1 on host0, 2 on host1 and 5 more": ranks of wrong_sum[first .. first + n - 1]. */
-static void say_ranks(char *out, size_t n_bytes, const struct acceptance *a, int first, int n)
-{
-    enum { MOST = 4 };
-    size_t at = 0;
-
-    for (int i = 0; i < n && i < MOST && at < n_bytes; i++) {
-        const int rank = a->wrong_sum[first + i].rank;
-        at += (size_t)snprintf(out + at, n_bytes - at, "%s%d on %.40s", i > 0 ? ", " : "", rank,
-                               a->node[a->node_of_rank[rank]].name);
-    }
-    if (n > MOST && at < n_bytes)
-        (void)snprintf(out + at, n_bytes - at, " and %d more", n - MOST);
-}
-
-/* Wrong sums of one size, wrong_sum[first .. first + n - 1]. Less than half of the ranks: each of them. Else they may
- * have added what another one sent them, and which is not known. */
-static enum rc find_wrong_size(struct acceptance *a, int first, int n)
-{
-    const bool are_few = 2 * n < a->n_ranks;
-    struct finding f = {
-        .stage = ACCEPT_COLLECTIVES, .subject = SUBJECT_FLEET, .metric = "allreduce_sums", .unit = "elements"
-    };
-    char who[200];
-    enum rc rc = RC_OK;
-
-    for (int i = first; i < first + n; i++) {
-        const struct wrong_sum *w = &a->wrong_sum[i];
-        f.measured = are_few ? (double)w->n_wrong : f.measured + (double)w->n_wrong;
-        if (!are_few)
-            continue;
-        f.subject = SUBJECT_RANK;
-        f.a = w->rank;
-        f.b = a->node_of_rank[w->rank];
-        snprintf(f.text, sizeof f.text,
-                 "its sums of %zu bytes are wrong, in %llu elements of all repeats, first in element %llu: %g, not %g",
-                 w->n_bytes, (unsigned long long)w->n_wrong, (unsigned long long)w->element, w->value, w->expected);
-        TRY(acceptance_add_finding(a, &f));
-    }
-    if (!are_few) {
-        say_ranks(who, sizeof who, a, first, n);
-        snprintf(f.text, sizeof f.text, "sums of %zu bytes are wrong on %d of %d ranks: %s",
-                 a->wrong_sum[first].n_bytes, n, a->n_ranks, who);
-        TRY(acceptance_add_finding(a, &f));
-    }
-out:
-    return rc;
-}
-
-static enum rc judge_sums(struct judging *j)
-{
-    struct acceptance *a = j->a;
-    struct criterion *row = acceptance_add_criterion(a, ACCEPT_COLLECTIVES, "sums are right");
-    const int first = a->n_findings;
-    char well[96];
-    enum rc rc = RC_OK;
-
-    if (a->sum_checks_count == 0 && a->n_collective > 0) {
-        row_end(row, OUTCOME_SKIPPED, "compute %s has no numbers to sum", a->compute);
-        return RC_OK;
-    }
-    row->n_samples = (int)a->sum_checks_count;
-    for (int i = 0, n; i < a->n_wrong_sums; i += n) {
-        for (n = 1; i + n < a->n_wrong_sums && a->wrong_sum[i + n].n_bytes == a->wrong_sum[i].n_bytes;)
-            n++;
-        TRY(find_wrong_size(a, i, n));
-    }
-    snprintf(well, sizeof well, "every element of %llu sums, on %d ranks", (unsigned long long)a->sum_checks_count,
-             a->n_ranks);
-    row_findings(a, row, first, a->sum_checks_count == 0 ? "nothing was summed" : "", well);
-out:
-    return rc;
-}
-
 enum rc judge_collectives(struct judging *j)
 {
     const struct sized_terms t = { .stage = ACCEPT_COLLECTIVES,
@@ -222,7 +148,7 @@ enum rc judge_collectives(struct judging *j)
 
     judge_sized(j, &t);
     judge_rank_orders(j);
-    return judge_sums(j);
+    return judge_sums(j, ACCEPT_COLLECTIVES);
 }
 
 enum rc judge_ps(struct judging *j)
@@ -237,7 +163,7 @@ enum rc judge_ps(struct judging *j)
                                    .n_rates = j->a->n_ps };
 
     judge_sized(j, &t);
-    return RC_OK;
+    return judge_sums(j, ACCEPT_PS);
 }
 
 static enum rc find_corruption(struct acceptance *a, const struct corruption *k)

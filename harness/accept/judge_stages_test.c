@@ -91,7 +91,8 @@ static void one_rank_has_nothing_to_compare_with(void **state)
     open_fleet(&f, 1, 1);
     f.a.tournament.n_repeats = 0;
     f.a.n_collective = 0;
-    f.a.sum_checks_count = 0;
+    f.a.sum_checks_count = f.a.pull_checks_count = 0;
+    f.a.n_ps = 0;
     judge_it(&f);
     assert_int_equal(f.a.outcome, OUTCOME_NO_DATA);
     assert_row(&f, "outliers of flops_per_s", OUTCOME_NO_DATA,
@@ -99,6 +100,7 @@ static void one_rank_has_nothing_to_compare_with(void **state)
     assert_row(&f, "slow nodes and links", OUTCOME_NO_DATA, "one node has no pair; at least two would be judged");
     assert_row(&f, "allreduce_busbw_bytes_per_s 4096", OUTCOME_NO_DATA, "one rank exchanges nothing");
     assert_row(&f, "sums are right", OUTCOME_NO_DATA, "nothing was summed");
+    assert_row(&f, "pulls are right", OUTCOME_NO_DATA, "nothing was pulled");
     assert_row(&f, "parameters are the same on all ranks", OUTCOME_NO_DATA,
                "one rank is the same as itself; at least two would be judged");
     assert_row(&f, "all nodes agree", OUTCOME_NO_DATA,
@@ -188,54 +190,6 @@ static void facts_that_differ_fail(void **state)
     f->a.n_preflight = 0;
     judge_it(f);
     assert_row(f, "all nodes agree", OUTCOME_NO_DATA, "no fact was asked for");
-}
-
-static void add_wrong(struct fixture *f, size_t n_bytes, int rank, uint64_t n_wrong)
-{
-    const struct wrong_sum w = { n_bytes, rank, n_wrong, 7, 27.5, 28 };
-
-    assert_int_equal(acceptance_add_wrong_sum(&f->a, &w), RC_OK);
-}
-
-/* D3: of few ranks each has its finding; where most got something wrong, whose it was is not known. */
-static void wrong_sums_fail(void **state)
-{
-    struct fixture *f = *state;
-
-    judge_it(f);
-    assert_row(f, "sums are right", OUTCOME_PASS, "every element of 12 sums, on 8 ranks");
-    assert_int_equal(row_of(f, "sums are right")->n_samples, 12);
-    add_wrong(f, 4096, 2, 12);
-    add_wrong(f, 4096, 5, 1);
-    judge_it(f);
-    assert_row(f, "sums are right", OUTCOME_FAIL,
-               "2 found, the first rank 2 on host1: its sums of 4096 bytes are wrong, in 12 elements of all repeats, "
-               "first in element 7: 27.5, not 28");
-    assert_int_equal(f->a.n_findings, 2);
-    assert_finding(f, 0, SUBJECT_RANK, 2, 12, 0);
-    assert_finding(f, 1, SUBJECT_RANK, 5, 1, 0);
-    assert_int_equal(f->a.finding[1].b, 2);
-    assert_outcomes(f, ACCEPT_COLLECTIVES, OUTCOME_FAIL, OUTCOME_FAIL);
-    add_wrong(f, 262144, 0, 3);
-    for (int r = 3; r < 8; r++)
-        add_wrong(f, 262144, r, 2);
-    judge_it(f);
-    assert_int_equal(f->a.n_findings, 3);
-    assert_finding(f, 2, SUBJECT_FLEET, 0, 13, 0);
-    assert_string_equal(f->a.finding[2].text, "sums of 262144 bytes are wrong on 6 of 8 ranks: 0 on host0, 3 on host1, "
-                                              "4 on host2, 5 on host2 and 2 more");
-    f->a.n_wrong_sums = 0;
-    for (int r = 0; r < 4; r++) /* half: no majority is right */
-        add_wrong(f, 4096, r, 1);
-    judge_it(f);
-    assert_int_equal(f->a.n_findings, 1);
-    assert_finding(f, 0, SUBJECT_FLEET, 0, 4, 0);
-    f->a.n_wrong_sums = 0;
-    f->a.sum_checks_count = 0; /* a hollow backend */
-    snprintf(f->a.compute, sizeof f->a.compute, "hollow");
-    judge_it(f);
-    assert_row(f, "sums are right", OUTCOME_SKIPPED, "compute hollow has no numbers to sum");
-    assert_outcomes(f, ACCEPT_COLLECTIVES, OUTCOME_PASS, OUTCOME_PASS);
 }
 
 static void the_largest_size_keeps_the_limit(void **state)
@@ -427,7 +381,6 @@ int main(void)
         cmocka_unit_test(one_rank_has_nothing_to_compare_with),
         cmocka_unit_test(two_nodes_need_a_limit),
         ON_A_FLEET(facts_that_differ_fail),
-        ON_A_FLEET(wrong_sums_fail),
         ON_A_FLEET(the_largest_size_keeps_the_limit),
         ON_A_FLEET(sizes_that_are_missing_are_no_data),
         ON_A_FLEET(training_is_judged_at_all_nodes),

@@ -12,7 +12,7 @@ static void a_healthy_fleet_passes(void **state)
         judge_it(f);
         assert_int_equal(f->a.outcome, OUTCOME_PASS);
         assert_int_equal(f->a.n_findings, 0);
-        assert_int_equal(f->a.n_criteria, 3 + 2 + 1 + 1 + 4 + 3 + 2 + 1 + 3);
+        assert_int_equal(f->a.n_criteria, 3 + 2 + 1 + 1 + 4 + 4 + 2 + 1 + 3);
     }
     for (int s = 0; s < ACCEPT_N_STAGES; s++)
         assert_int_equal(f->a.stage[s].outcome, OUTCOME_PASS);

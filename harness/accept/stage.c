@@ -67,6 +67,35 @@ out:
     return rc;
 }
 
+enum rc stage_keep_wrong(struct stage_env *env, enum accept_stage stage, size_t n_bytes, struct wrong_sum *own,
+                         int n_checks)
+{
+    struct world *w = env->world;
+    struct acceptance *a = env->out;
+    struct wrong_sum *all = NULL;
+    enum rc rc = RC_OK;
+
+    if (!env->backend->touches_memory)
+        return RC_OK;
+    own->stage = stage;
+    own->n_bytes = n_bytes;
+    own->rank = w->rank;
+    if (a) {
+        all = calloc((size_t)w->n_ranks, sizeof *all);
+        if (!all)
+            FAIL(RC_NOMEM, "no memory for the sums of %d ranks", w->n_ranks);
+        *(stage == ACCEPT_PS ? &a->pull_checks_count : &a->sum_checks_count) += (uint64_t)n_checks;
+    }
+    TRY(world_gather(w, own, all, sizeof *own));
+    for (int r = 0; all && r < w->n_ranks; r++)
+        if (all[r].n_wrong > 0)
+            TRY(acceptance_add_wrong_sum(a, &all[r]));
+out:
+    free(all);
+    *own = (struct wrong_sum){ .n_wrong = 0 };
+    return rc;
+}
+
 void stage_why(struct stage_env *env, enum accept_stage stage, const char *fmt, ...)
 {
     va_list args;

@@ -3,7 +3,8 @@
  * stage_ps.c - push and pull: one parameter server, the first rank of the last node, and all other ranks as its
  * workers, by the exchange and the server of a training. Each worker pushes a gradient of the size and pulls what the
  * server then holds, one after the other; goodput is what all workers together push a second, and pull: a byte that
- * goes up and comes back counts once. What the server holds in the end is checked: a wrong value ends the test.
+ * goes up and comes back counts once. In the end of each repeat every worker checks what it pulls, and what is wrong of
+ * a size comes to rank 0 behind its last repeat.
  *
  * The bound is of the busiest link: what workers of other nodes push crosses the server's link into its node, what they
  * pull the same link out of it, and each node's own that of its workers; a worker pushes and pulls in turn. Workers in
@@ -27,16 +28,9 @@ struct bench { /* of one rank */
     int server;            /* its rank in env->world */
     struct compute *host;  /* works on messages where env->compute cannot; else NULL */
     struct exchange *exchange;
-    size_t n_elems, n_steps; /* steps of a repeat, beside the first, which is not timed */
+    size_t n_elems, n_steps; /* steps of a repeat, beside the first and the last, which are not timed */
+    struct wrong_sum wrong;  /* what this worker pulled of so many elements */
 };
-
-/* The first rank of the last node; of one node its last rank, as rank 0 keeps what is measured. */
-static int server_of(const struct fleet *f)
-{
-    const int first = f->first_rank[f->n_nodes - 1];
-
-    return first > 0 ? first : f->n_ranks - 1;
-}
 
 static bool is_server(const struct bench *b)
 {
@@ -62,7 +56,7 @@ static enum rc open_exchange(struct bench *b, const struct segment *all)
                                            .n_workers = b->world->n_ranks - 1,
                                            .n_servers = 1,
                                            .timeout_ms = env->timeout_ms,
-                                           .n_steps = b->n_steps + 1 };
+                                           .n_steps = b->n_steps + 2 };
 
     return exchange_open(&b->exchange, &exchange);
 }
@@ -94,20 +88,24 @@ out:
     return rc;
 }
 
-/* Worker 0, behind final(): at rate 1 every push has taken its gradient from parameters that began at 0. */
-static enum rc check(const struct bench *b)
+/* A push of zeros, behind all pushes of all workers, changes nothing: what is then pulled is known. At rate 1 every
+ * push has taken its gradient from parameters that began at 0. */
+static enum rc check(struct bench *b)
 {
     const float *param = exchange_param(b->exchange);
     float sum = 0;
+    enum rc rc;
 
     for (int w = 0; w < b->world->n_ranks - 1; w++)
         sum += pushed_value(w);
     const float expected = -sum * (float)(b->n_steps + 1);
-    for (size_t i = 0; param && b->world->rank == 0 && i < b->n_elems; i++)
-        if (param[i] != expected)
-            return rc_raise(RC_MISMATCH, "a server of %zu bytes holds %g in element %zu; what was pushed comes to %g",
-                            b->n_elems * sizeof(float), (double)param[i], i, (double)expected);
-    return RC_OK;
+    TRY(world_barrier(b->workers));
+    fill(exchange_grad(b->exchange), b->n_elems, 0);
+    TRY(push_and_pull(b, b->n_steps + 1));
+    for (size_t i = 0; param && i < b->n_elems; i++)
+        stage_check_sum(&b->wrong, i, param[i], expected);
+out:
+    return rc;
 }
 
 /* *took_s: from when all workers began to when this one had done all its steps. */
@@ -122,8 +120,8 @@ static enum rc work(struct bench *b, double *took_s)
     for (uint64_t step = 1; step <= b->n_steps; step++)
         TRY(push_and_pull(b, step));
     *took_s = 1e-9 * (double)(world_now_ns(b->world) - started_ns);
-    TRY(exchange_final(b->exchange, NULL));
     TRY(check(b));
+    TRY(exchange_final(b->exchange, NULL));
 out:
     return rc;
 }
@@ -204,6 +202,7 @@ static enum rc measure(struct bench *b)
         r.took_s[r.n++] = took_s;
         TRY(stage_goes_on(b->env, b->env->out && repeats_open(&r, b->env->criteria), &goes_on));
     }
+    TRY(stage_keep_wrong(b->env, ACCEPT_PS, b->n_elems * sizeof(float), &b->wrong, r.n));
     if (b->env->out)
         keep(b, &r);
 out:
@@ -265,7 +264,8 @@ out:
 
 enum rc stage_ps(struct stage_env *env)
 {
-    struct bench b = { .env = env, .server = server_of(env->fleet) };
+    const struct fleet *f = env->fleet;
+    struct bench b = { .env = env, .server = accept_server_rank(f->node, f->n_nodes, f->n_ranks) };
     size_t n_bytes[ACCEPT_MAX_SIZES];
     int n = 0;
     enum rc rc = RC_OK;

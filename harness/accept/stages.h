@@ -79,6 +79,19 @@ enum rc stage_part_goes_on(struct stage_env *env, struct world *part, bool wants
 /* Own values of this rank, value[n_repeats], to metric `metric` of env->out, in place of those that it has. Collective.
  * RC_NOMEM, RC_PEER. */
 enum rc stage_keep_metric(struct stage_env *env, int metric, const double *value, int n_repeats) MUST_CHECK;
+/* Element i of what this rank got is another one than was to be expected. NaN is. Inline: of every element. */
+static inline void stage_check_sum(struct wrong_sum *wrong, size_t i, float value, float expected)
+{
+    if (value != expected && wrong->n_wrong++ == 0) {
+        wrong->element = i;
+        wrong->value = (double)value;
+        wrong->expected = (double)expected;
+    }
+}
+/* Of a stage's sums of n_bytes, checked n_checks times: what is wrong on each rank, into env->out of rank 0; *own is
+ * then zeroed. Where compute has no numbers nothing was checked. Collective. RC_NOMEM, RC_PEER. */
+enum rc stage_keep_wrong(struct stage_env *env, enum accept_stage stage, size_t n_bytes, struct wrong_sum *own,
+                         int n_checks) MUST_CHECK;
 /* Rank 0: why the stage has no data, or less than was asked for; elsewhere nothing. */
 void stage_why(struct stage_env *env, enum accept_stage stage, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* Rank 0: so much of the stage is done; elsewhere nothing. */

@@ -65,8 +65,13 @@ static void fill_others(struct acceptance *a, int faults)
     a->collective[1] = (struct sized_rate){ 1048576, 90e6, 88e6, 92e6, 0.9, 5 };
     a->n_collective = 2;
     a->sum_checks_count = 12;
-    if (faults & FAULT_IN_PARAMETERS)
-        assert_int_equal(acceptance_add_wrong_sum(a, &(struct wrong_sum){ 4096, 5, 3, 1023, NAN, 28 }), RC_OK);
+    a->pull_checks_count = 9;
+    if (faults & FAULT_IN_PARAMETERS) {
+        const struct wrong_sum sum = { ACCEPT_COLLECTIVES, 4096, 5, 3, 1023, NAN, 28 };
+        const struct wrong_sum pull = { ACCEPT_PS, 1048576, 2, 1, 7, -55.5, -56 };
+        assert_int_equal(acceptance_add_wrong_sum(a, &sum), RC_OK);
+        assert_int_equal(acceptance_add_wrong_sum(a, &pull), RC_OK);
+    }
     a->ps[0] = (struct sized_rate){ 1048576, 180e6, NAN, NAN, 0.75, 1 };
     a->n_ps = faults & FAULT_IN_PS ? 0 : 1;
     a->training[0] = (struct scaled_training){ 1, 2, 1000, 990, 1010, 1, NAN, NAN, 0, 60, 57 };
@@ -313,8 +318,10 @@ static void same_measured(const struct acceptance *a, const struct acceptance *b
     }
     same_rates(a->collective, a->n_collective, b->collective, b->n_collective);
     assert_true(a->sum_checks_count == b->sum_checks_count);
+    assert_true(a->pull_checks_count == b->pull_checks_count);
     assert_int_equal(a->n_wrong_sums, b->n_wrong_sums);
     for (int i = 0; i < a->n_wrong_sums; i++) {
+        assert_int_equal(a->wrong_sum[i].stage, b->wrong_sum[i].stage);
         assert_int_equal(a->wrong_sum[i].n_bytes, b->wrong_sum[i].n_bytes);
         assert_int_equal(a->wrong_sum[i].rank, b->wrong_sum[i].rank);
         assert_true(a->wrong_sum[i].n_wrong == b->wrong_sum[i].n_wrong);

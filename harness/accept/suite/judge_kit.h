@@ -121,6 +121,7 @@ static inline void fill_rest(struct acceptance *a)
     memcpy(a->ps, a->collective, sizeof a->ps);
     a->n_collective = a->n_ps = 3;
     a->sum_checks_count = 12;
+    a->pull_checks_count = 9;
     a->training[0] = (struct scaled_training){ 1, 2, 100, 90, 110, 1, NAN, NAN, 0, 60, 55 };
     a->training[1] = (struct scaled_training){ a->n_nodes, a->n_ranks, 320, 300, 340, 0.8, 0.75, 0.85, 0.25, 60, 50 };
     a->n_training = 2;
