@@ -159,6 +159,18 @@ static int message_limit_ms(const struct accept_terms *terms)
     return (int)(1000 * fmin(s, most_s));
 }
 
+enum rc accept_check(struct world *w, const struct accept_terms *terms)
+{
+    struct fleet fleet = { 0 };
+    enum rc rc;
+
+    TRY(fleet_open(&fleet, w, terms->node_per_rank));
+    TRY(inject_check(terms->inject, fleet.n_nodes, fleet.n_ranks));
+out:
+    fleet_close(&fleet);
+    return rc;
+}
+
 enum rc accept_rank(struct world *w, struct compute *compute, int n_threads, const struct accept_terms *terms,
                     struct acceptance *out)
 {
@@ -184,7 +196,6 @@ enum rc accept_rank(struct world *w, struct compute *compute, int n_threads, con
     run.env.progress_arg = &run;
     TRY(fleet_open(&fleet, w, terms->node_per_rank));
     criteria_for_nodes(&criteria, fleet.n_nodes);
-    TRY(inject_check(terms->inject, fleet.n_nodes, fleet.n_ranks));
     for (int s = 0; s < ACCEPT_N_STAGES; s++)
         run.all_weight += weight_of(terms->criteria, s);
     if (w->rank == 0) {

@@ -30,6 +30,9 @@ struct accept_terms { /* borrowed; equal on all ranks */
     void *arg;
 };
 
+/* Do faults name ranks and nodes that there are? Before accept_rank(), whose ranks and nodes these are. Collective.
+ * RC_INVAL, the same on all ranks; RC_NOMEM, RC_PEER. */
+enum rc accept_check(struct world *w, const struct accept_terms *terms) MUST_CHECK;
 /* Body of a rank; collective. out: filled on rank 0, whose owner closes it, also after an error: then it holds what was
  * measured before. Errors: those of the stages, but for A2. */
 enum rc accept_rank(struct world *w, struct compute *compute, int n_threads, const struct accept_terms *terms,

@@ -35,7 +35,7 @@ struct self_test { /* shared by the ranks of this process */
     const struct accept_opts *opts;
     const struct accept_terms *terms;
     const struct machine *machine;
-    struct accept_folder folder;
+    struct accept_start start;
     struct trial *trial; /* [n]; planned once the fleet is known */
     struct trial_result *result;
     int n, n_done;
@@ -77,7 +77,7 @@ static enum rc write_results(const struct self_test *t)
 {
     char path[PATH_BYTES];
 
-    snprintf(path, sizeof path, "%s/self_test.jsonl", t->folder.path);
+    snprintf(path, sizeof path, "%s/self_test.jsonl", t->start.folder);
     return self_test_write(t->trial, t->result, t->n_done, path);
 }
 
@@ -137,19 +137,18 @@ static enum rc body_here(struct world *w, void *arg)
     struct self_test *t = arg;
     struct compute *compute = NULL;
     struct fleet fleet = { 0 };
-    bool is_made;
+    bool goes_on, is_refused;
     enum rc rc;
 
     world_set_duty(w, &(struct peer_duty){ .phase = PHASE_PROBE, .step = -1, .bucket = -1 });
-    TRY(accept_folder_make_in(w, &t->folder, t->opts, &is_made));
-    if (!is_made)
+    TRY(accept_start_in(w, &t->start, &compute, t->machine, t->opts, t->terms, &goes_on));
+    if (!goes_on)
         goto out;
-    TRY(machine_choose_wait(t->machine, w));
-    TRY(machine_open_compute(&compute, t->machine, w, t->machine->compute));
     TRY(fleet_open(&fleet, w, t->terms->node_per_rank));
     const struct self_test_terms terms = plan_terms(t, &fleet);
-    TRY(self_test_plan(t->trial, &terms));
-    TRY(all_here(t, w, compute));
+    TRY(refusal_agree(w, &t->start.refusal, self_test_plan(t->trial, &terms), &is_refused));
+    if (!is_refused)
+        TRY(all_here(t, w, compute));
 out:
     fleet_close(&fleet);
     compute_close(&compute);
@@ -230,7 +229,7 @@ static enum rc one_in_child(struct self_test *t, int i)
 
     if (!w)
         return rc_raise(RC_NOMEM, "no memory for a command line");
-    snprintf(out, sizeof out, "%s/trial-%d", t->folder.path, i);
+    snprintf(out, sizeof out, "%s/trial-%d", t->start.folder, i);
     TRY(add_words(w, t, i, out));
     TRY(child_run(w->argv, 0, stop_wanted, &exit_code, complaint, sizeof complaint));
     if (stop_wanted())
@@ -258,11 +257,7 @@ static enum rc run_children(struct self_test *t)
 
     if (!node_of_rank)
         return rc_raise(RC_NOMEM, "no memory for %d ranks", m->n_ranks);
-    accept_folder_make(&t->folder, t->opts);
-    if (t->folder.refused != RC_OK) {
-        rc = RC_OK; /* its caller tells */
-        goto out;
-    }
+    TRY(accept_make_folder(t->start.folder, t->opts));
     for (int r = 0; r < m->n_ranks; r++)
         node_of_rank[r] = is_one ? 0 : r / n_each;
     struct fleet fleet = { .n_nodes = node_of_rank[m->n_ranks - 1] + 1,
@@ -307,18 +302,21 @@ out:
     return rc;
 }
 
-static enum rc run_trials(struct self_test *t)
+static enum rc run_trials(struct self_test *t, struct verb_call *call)
 {
     const struct machine *m = t->machine;
     const struct world_opts world = accept_world_opts(m, t->opts);
-    enum rc rc;
+    enum rc rc, ran;
 
     if (m->is_root)
         progress_init(&t->progress, stderr, (size_t)t->n, wait_clock_ns());
-    rc = m->world->module.caps & WORLD_LAUNCHED ? world_run(m->world, &world, m->n_ranks, body_here, t)
-                                                : run_children(t);
+    ran = m->world->module.caps & WORLD_LAUNCHED ? world_run(m->world, &world, m->n_ranks, body_here, t)
+                                                 : run_children(t);
     if (m->is_root)
         progress_fini(&t->progress, wait_clock_ns());
+    TRY(accept_start_check(&t->start, ran, call));
+    rc = ran;
+out:
     return rc;
 }
 
@@ -328,14 +326,11 @@ enum rc accept_self_test(struct verb_call *call, const struct accept_terms *term
     struct self_test t = { .call = call, .opts = o, .terms = terms, .machine = machine, .n = (int)o->self_test.trials };
     enum rc rc;
 
-    if (o->inject[0])
-        return rc_raise(RC_INVAL, "--inject: the self-test draws its faults; leave it out");
     t.trial = calloc((size_t)t.n, sizeof *t.trial);
     t.result = calloc((size_t)t.n, sizeof *t.result);
     if (!t.trial || !t.result)
         FAIL(RC_NOMEM, "no memory for %d trials", t.n);
-    TRY(run_trials(&t));
-    TRY(accept_folder_check(&t.folder, call));
+    TRY(run_trials(&t, call));
     if (machine->is_root)
         TRY(finish(call, &t));
 out:

@@ -150,7 +150,7 @@ struct test { /* shared by the ranks of this process */
     struct progress progress;
     bool has_progress; /* it is open */
     bool has_begun;    /* acceptance_begin() */
-    struct accept_folder folder;
+    struct accept_start start;
 };
 
 static enum rc manifest_of(struct record **out, const struct test *t)
@@ -182,7 +182,7 @@ static enum rc begin_report(const struct test *t)
     enum rc rc;
 
     TRY(manifest_of(&manifest, t));
-    TRY(acceptance_begin(t->terms.criteria, manifest, t->folder.path));
+    TRY(acceptance_begin(t->terms.criteria, manifest, t->start.folder));
 out:
     record_close(&manifest);
     return rc;
@@ -214,7 +214,7 @@ static void keep_so_far(void *arg, const struct acceptance *so_far)
     if (!t->has_begun)
         TRY(begin_report(t));
     t->has_begun = true;
-    TRY(acceptance_keep(so_far, t->folder.path));
+    TRY(acceptance_keep(so_far, t->start.folder));
 out:
     if (rc != RC_OK)
         progress_say(&t->progress, "gradmark: warning: %s", rc_message());
@@ -224,15 +224,13 @@ static enum rc body(struct world *w, void *arg)
 {
     struct test *t = arg;
     struct compute *compute = NULL;
-    bool is_made;
+    bool goes_on;
     enum rc rc;
 
     world_set_duty(w, &(struct peer_duty){ .phase = PHASE_PROBE, .step = -1, .bucket = -1 });
-    TRY(accept_folder_make_in(w, &t->folder, t->opts, &is_made));
-    if (!is_made) /* the same on all ranks, so nobody waits; run_test() tells */
+    TRY(accept_start_in(w, &t->start, &compute, t->machine, t->opts, &t->terms, &goes_on));
+    if (!goes_on) /* the same on all ranks, so nobody waits; run_test() tells */
         goto out;
-    TRY(machine_choose_wait(t->machine, w));
-    TRY(machine_open_compute(&compute, t->machine, w, t->machine->compute));
     if (w->rank == 0)
         t->has_result = true;
     TRY(accept_rank(w, compute, machine_n_threads(t->machine, w), &t->terms, &t->result));
@@ -254,8 +252,8 @@ static enum rc report(struct test *t, struct verb_call *call)
     TRY(judge(&t->result, t->terms.criteria));
     TRY(acceptance_print(&t->result, stdout));
     TRY(manifest_of(&manifest, t));
-    TRY(acceptance_write(&t->result, t->terms.criteria, manifest, t->folder.path));
-    printf("page: %s/report.html\n", t->folder.path);
+    TRY(acceptance_write(&t->result, t->terms.criteria, manifest, t->start.folder));
+    printf("page: %s/report.html\n", t->start.folder);
     TRY(acceptance_print_figures(&t->result, stdout));
     if (fflush(stdout) != 0)
         FAIL(RC_IO, "standard output cannot be written");
@@ -273,7 +271,7 @@ static enum rc run_test(struct test *t, struct verb_call *call)
     ran = world_run(t->machine->world, &world, t->machine->n_ranks, body, t);
     if (t->has_progress)
         progress_fini(&t->progress, wait_clock_ns());
-    TRY(accept_folder_check(&t->folder, call));
+    TRY(accept_start_check(&t->start, ran, call));
     if (!t->has_result || t->result.n_nodes == 0)
         return ran;
     TRY(report(t, call));
@@ -338,6 +336,8 @@ static enum rc accept_run(struct verb_call *call)
     if (o->reference[0] || o->declared[0])
         FAIL(RC_INVAL, "--%s: says where --init has limits from; without --init it has no meaning",
              o->reference[0] ? "reference" : "declared");
+    if (o->self_test.on && o->inject[0])
+        FAIL(RC_INVAL, "--inject: the self-test draws its faults; leave it out");
     TRY(file_of_option(inject_parse(&inject, o->inject), "inject"));
     TRY(check_faults(&inject, &criteria));
     inject.noise_ratio = o->noise_ratio;

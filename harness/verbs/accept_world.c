@@ -21,51 +21,67 @@ struct world_opts accept_world_opts(const struct machine *m, const struct accept
     return world;
 }
 
-static enum rc make(char path[ACCEPT_PATH_BYTES], const struct accept_opts *o)
+enum rc accept_make_folder(char out[ACCEPT_PATH_BYTES], const struct accept_opts *o)
 {
     enum rc rc;
 
     if (!o->out[0]) {
         TRY(file_make_folder("results"));
-        return folder_make_dated(path, ACCEPT_PATH_BYTES, "results", "accept");
+        return folder_make_dated(out, ACCEPT_PATH_BYTES, "results", "accept");
     }
     if (strlen(o->out) >= ACCEPT_PATH_BYTES)
         FAIL(RC_INVAL, "--out %.64s...: is too long a name", o->out);
-    snprintf(path, ACCEPT_PATH_BYTES, "%s", o->out);
-    TRY(file_of_option(folder_make_empty(path), "out"));
+    snprintf(out, ACCEPT_PATH_BYTES, "%s", o->out);
+    TRY(file_of_option(folder_make_empty(out), "out"));
 out:
     return rc;
 }
 
-void accept_folder_make(struct accept_folder *out, const struct accept_opts *o)
+/* Before the folder: whoever is refused leaves none behind. */
+static enum rc check_all(struct world *w, struct accept_start *out, struct compute **compute, const struct machine *m,
+                         const struct accept_terms *terms, bool *is_refused)
 {
-    out->why[0] = '\0';
-    out->refused = make(out->path, o);
-    if (out->refused != RC_OK)
-        snprintf(out->why, sizeof out->why, "%s", rc_message());
+    enum rc rc, own;
+
+    TRY(machine_choose_wait(m, w));
+    own = accept_check(w, terms);
+    if (own != RC_OK && own != RC_INVAL) /* of the world, and others may wait in it */
+        return own;
+    if (own == RC_OK)
+        own = machine_open_compute(compute, m, w, m->compute);
+    TRY(refusal_agree(w, &out->refusal, own, is_refused));
+out:
+    return rc;
 }
 
-enum rc accept_folder_make_in(struct world *w, struct accept_folder *out, const struct accept_opts *o, bool *is_made)
+enum rc accept_start_in(struct world *w, struct accept_start *out, struct compute **compute, const struct machine *m,
+                        const struct accept_opts *o, const struct accept_terms *terms, bool *goes_on)
 {
-    struct accept_folder all = { .refused = RC_OK };
+    const bool is_shared = w->ops->module.caps & WORLD_SHARED_MEMORY;
+    char folder[ACCEPT_PATH_BYTES] = "";
+    bool is_refused = false;
     enum rc rc;
 
-    if (w->rank == 0) {
-        accept_folder_make(out, o);
-        all = *out;
-    }
-    TRY(world_broadcast(w, &all, sizeof all));
-    *is_made = all.refused == RC_OK;
-    if (!(w->ops->module.caps & WORLD_SHARED_MEMORY)) /* else *out is rank 0's own */
-        *out = all;
+    if (w->rank == 0 || !is_shared)
+        out->is_begun = true;
+    TRY(check_all(w, out, compute, m, terms, &is_refused));
+    if (!is_refused)
+        TRY(refusal_agree(w, &out->refusal, w->rank == 0 ? accept_make_folder(folder, o) : RC_OK, &is_refused));
+    *goes_on = !is_refused;
+    if (is_refused)
+        goto out;
+    TRY(world_broadcast(w, folder, sizeof folder));
+    if (w->rank == 0 || !is_shared) /* else it is rank 0's own */
+        memcpy(out->folder, folder, sizeof out->folder);
 out:
     return rc;
 }
 
-enum rc accept_folder_check(const struct accept_folder *f, struct verb_call *call)
+enum rc accept_start_check(const struct accept_start *s, enum rc ran, struct verb_call *call)
 {
-    if (f->refused == RC_OK)
-        return RC_OK;
-    call->stage = STAGE_INPUT;
-    return rc_raise(f->refused, "%s", f->why);
+    if (!s->is_begun && (ran == RC_INVAL || ran == RC_UNSUPPORTED)) { /* every rank has these, and got no further */
+        call->stage = STAGE_INPUT;
+        return ran;
+    }
+    return refusal_raise(&s->refusal, call);
 }
