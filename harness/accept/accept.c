@@ -15,7 +15,7 @@ static const struct stage {
     [ACCEPT_COMPUTE] = { stage_compute, 4 },
     [ACCEPT_NOISE] = { stage_noise, 2 },
     [ACCEPT_PAIRWISE] = { stage_pairwise, 10, true },
-    [ACCEPT_COLLECTIVES] = { stage_collectives, 4 },
+    [ACCEPT_COLLECTIVES] = { stage_collectives, 4, true },
     [ACCEPT_PS] = { stage_ps, 4 },
     [ACCEPT_TRAINING] = { stage_training, 8, true },
     [ACCEPT_INTEGRITY] = { stage_integrity, 4, true },

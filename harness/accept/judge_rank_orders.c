@@ -80,6 +80,7 @@ void judge_rank_orders(struct judging *j)
     else {
         row->limit = j->c->least_rank_order_ratio;
         row->at_least = true;
-        row_end(row, OUTCOME_NO_DATA, "orders differ, and were not measured");
+        row_end(row, OUTCOME_NO_DATA, "orders differ, and were not %s",
+                j->a->rank_order[RANK_ORDER_LAUNCHER].n_repeats > 0 ? "compared to the end" : "measured");
     }
 }

@@ -248,19 +248,50 @@ static void keep_order(struct contest *c, int kind)
     o->n_repeats = own->n;
 }
 
-static void keep_orders(struct contest *c)
+/* Of the launcher's order and others as many repeats: what a rank that was lost left half done does not count. */
+static void keep_whole_repeats(struct contest *c)
 {
-    struct rank_order *order = c->env->out->rank_order;
+    int n = c->took[RANK_ORDER_LAUNCHER].n;
+
+    for (int k = 0; k < ACCEPT_N_RANK_ORDERS; k++)
+        n = c->is_measured[k] && c->took[k].n < n ? c->took[k].n : n;
+    for (int k = 0; k < ACCEPT_N_RANK_ORDERS; k++) {
+        c->took[k].n = n;
+        if (c->is_measured[k] && n > 0)
+            keep_order(c, k);
+    }
+}
+
+static void choose_best(struct rank_order *order)
+{
     int best = RANK_ORDER_LAUNCHER;
 
-    for (int k = 0; k < ACCEPT_N_RANK_ORDERS; k++) {
-        if (!c->is_measured[k])
-            continue;
-        keep_order(c, k);
+    for (int k = 0; k < ACCEPT_N_RANK_ORDERS; k++)
         if (order[k].low_ratio > 1 && (best == RANK_ORDER_LAUNCHER || order[k].ratio > order[best].ratio)) /* NaN: no */
             best = k;
-    }
     order[best].is_best = true;
+}
+
+static enum rc repeat_orders(struct contest *c)
+{
+    struct stage_env *env = c->env;
+    bool goes_on = true;
+    enum rc rc;
+
+    TRY(time_all(c, 0, false)); /* what is done once is done then */
+    for (int i = 0; goes_on; i++) {
+        stage_progress(env, FROM_RATIO + (1 - FROM_RATIO) * i / (i + env->criteria->least_repeats_count),
+                       "%d orders of ranks, repeat %d", c->n_measured, i + 1);
+        if (i > 0)
+            inject_now(env->inject, env->world, ACCEPT_COLLECTIVES);
+        TRY(time_all(c, i, true));
+        TRY(stage_goes_on(env, wants_more(c), &goes_on));
+    }
+    for (int k = 0; k < ACCEPT_N_RANK_ORDERS; k++)
+        if (c->is_measured[k])
+            TRY(allreduce_bench_keep_wrong(&c->bench[k], c->took[k].n + 1));
+out:
+    return rc;
 }
 
 static enum rc measure_orders(struct contest *c)
@@ -275,18 +306,11 @@ static enum rc measure_orders(struct contest *c)
         return RC_OK;
     }
     TRY(open_benches(c));
-    TRY(time_all(c, 0, false)); /* what is done once is done then */
-    for (int i = 0; goes_on; i++) {
-        stage_progress(env, FROM_RATIO + (1 - FROM_RATIO) * i / (i + env->criteria->least_repeats_count),
-                       "%d orders of ranks, repeat %d", c->n_measured, i + 1);
-        TRY(time_all(c, i, true));
-        TRY(stage_goes_on(env, wants_more(c), &goes_on));
-    }
-    for (int k = 0; k < ACCEPT_N_RANK_ORDERS; k++)
-        if (c->is_measured[k])
-            TRY(allreduce_bench_keep_wrong(&c->bench[k], c->took[k].n + 1));
+    rc = repeat_orders(c);
     if (env->out)
-        keep_orders(c);
+        keep_whole_repeats(c);
+    if (env->out && rc == RC_OK)
+        choose_best(env->out->rank_order);
 out:
     return rc;
 }

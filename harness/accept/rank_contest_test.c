@@ -2,6 +2,7 @@
 /*
  * rank_contest_test.c - orders of ranks, measured: in threads that each is measured and kept.
  *
+ * rank_contest_test.c losses    likewise, with a rank that is lost between repeats
  * rank_contest_test.c CASE      one run, in sim, where rates are those that the description gives: links carry so many
  * flows at once
  */
@@ -162,6 +163,34 @@ static void a_limit_ends_repeats_S2(void **state)
     kit_close(&run);
 }
 
+/* What was measured before a rank was lost is kept: the sizes, and one repeat of each order, of which none is the best.
+ */
+static void assert_one_repeat(const struct kit_run *run)
+{
+    assert_int_equal(run->accepted.n_collective, 2);
+    for (int k = 0; k < ACCEPT_N_RANK_ORDERS; k++) {
+        const struct rank_order *o = order_of(run, (enum rank_order_kind)k);
+        assert_int_equal(o->n_repeats, o->rank && o->same_as == k ? 1 : 0);
+        if (o->n_repeats > 0)
+            assert_true(o->bytes_per_s > 0 && o->ratio > 0);
+    }
+    assert_int_equal(acceptance_best_rank_order(&run->accepted), -1);
+}
+
+static void a_killed_rank_leaves_whole_repeats(void **state)
+{
+    struct kit_run run = contest(12, HOSTS_ "ranks_per_host_count=3");
+
+    (void)state;
+    run.inject = "kill:4@collectives";
+    assert_int_equal(kit_run_stages(&run), RC_PEER);
+    assert_non_null(strstr(rc_message(), "rank 4"));
+    assert_one_repeat(&run);
+    kit_assert_within("packed", order_of(&run, RANK_ORDER_LAUNCHER)->bytes_per_s, CARD_BYTES_PER_S, 0.01);
+    kit_assert_within("spread", order_of(&run, RANK_ORDER_SPREAD)->ratio, 1. / 3, 0.01);
+    kit_close(&run);
+}
+
 static void no_bytes_no_orders(void **state)
 {
     struct kit_run run = contest(6, HOSTS_ "ranks_per_host_count=3");
@@ -251,7 +280,57 @@ static void other_orders_sum_right(void **state)
     kit_close(&run);
 }
 
+static struct kit_run losing(const char *inject)
+{
+    struct kit_run run = threads(4, true);
+
+    run.stage[0] = stage_far_pairs;
+    run.stage[1] = stage_collectives;
+    run.criteria.rank_order_bytes = 4096;
+    run.inject = inject;
+    return run;
+}
+
+static void a_killed_rank_is_an_error(void **state)
+{
+    struct kit_run run = losing("kill:2@collectives");
+
+    (void)state;
+    assert_int_equal(kit_run_stages(&run), RC_PEER);
+    assert_non_null(strstr(rc_message(), "rank 2"));
+    assert_one_repeat(&run);
+    kit_close(&run);
+}
+
+static void a_stalled_rank_is_found_by_a_watch(void **state)
+{
+    struct kit_run run = losing("stall:2@collectives");
+
+    (void)state;
+    run.stall_ns = 1000000000;
+    assert_int_equal(kit_run_stages(&run), RC_PEER);
+    assert_non_null(strstr(rc_message(), "silent"));
+    assert_one_repeat(&run);
+    kit_close(&run);
+}
+
+/* One order: there is no contest to be lost in, and the sizes are measured. */
+static void a_rank_is_lost_without_a_contest(void **state)
+{
+    struct kit_run run = losing("kill:2@collectives");
+
+    (void)state;
+    run.stage[0] = stage_collectives;
+    run.stage[1] = stage_integrity;
+    assert_int_equal(kit_run_stages(&run), RC_PEER);
+    assert_non_null(strstr(rc_message(), "rank 2"));
+    assert_int_equal(run.accepted.n_collective, 2);
+    assert_int_equal(run.accepted.integrity_checks_count, 0);
+    kit_close(&run);
+}
+
 static const struct kit_case cases[] = {
+    { "a_killed_rank_leaves_whole_repeats", a_killed_rank_leaves_whole_repeats },
     { "spread_shares_cards", spread_shares_cards },
     { "racks_are_crossed_once", racks_are_crossed_once },
     { "spread_crosses_racks_twice", spread_crosses_racks_twice },
@@ -268,6 +347,14 @@ int main(int argc, char **argv)
         cmocka_unit_test(other_orders_sum_right),
     };
 
+    const struct CMUnitTest losses[] = {
+        cmocka_unit_test(a_killed_rank_is_an_error),
+        cmocka_unit_test(a_stalled_rank_is_found_by_a_watch),
+        cmocka_unit_test(a_rank_is_lost_without_a_contest),
+    };
+
+    if (argc == 2 && strcmp(argv[1], "losses") == 0)
+        return cmocka_run_group_tests_name("rank_contest losses", losses, NULL, NULL);
     if (argc == 2)
         return kit_run_case(cases, sizeof cases / sizeof *cases, argv[1], "sim");
     return cmocka_run_group_tests_name("rank_contest", tests, NULL, NULL);

@@ -114,8 +114,10 @@ enum rc stage_collectives(struct stage_env *env)
     int n = 0;
     enum rc rc = RC_OK;
 
-    if (!find_work(env, &ops, n_bytes, &n))
+    if (!find_work(env, &ops, n_bytes, &n)) {
+        inject_now(env->inject, env->world, ACCEPT_COLLECTIVES);
         return RC_OK;
+    }
     for (int i = 0; i < n; i++)
         max_elems = n_bytes[i] / sizeof(float) > max_elems ? n_bytes[i] / sizeof(float) : max_elems;
     TRY(allreduce_bench_open(&b, env, env->world, ops, max_elems));
@@ -123,6 +125,7 @@ enum rc stage_collectives(struct stage_env *env)
     allreduce_bench_close(&b);
     if (goes_on)
         TRY(rank_contest(env, ops));
+    inject_now(env->inject, env->world, ACCEPT_COLLECTIVES); /* it was not in the contest */
     stage_progress(env, 1, "sums");
 out:
     allreduce_bench_close(&b);
