@@ -76,6 +76,13 @@ static void what_is_no_slowness_is_a_fault(void **state)
     (void)state;
     kit_acceptance(&a, FAULT_IN_PARAMETERS);
     prints(&a, verdict_print, "FAIL: 1 rank is at fault: rank 5 on host3");
+    const struct finding pull = {
+        ACCEPT_PS, SUBJECT_RANK, 2, 1, false, "ps_pulls", "elements", 1, 0, 0, "what it pulls is wrong"
+    };
+    kit_acceptance(&a, 0);
+    assert_int_equal(acceptance_add_finding(&a, &pull), RC_OK);
+    a.outcome = OUTCOME_FAIL;
+    prints(&a, verdict_print, "FAIL: 1 rank is at fault: rank 2 on host2");
 }
 
 static void a_healthy_cluster_passes(void **state)

@@ -162,7 +162,8 @@ static const char *fault_of(const struct acceptance *a, bool is_one)
             continue;
         n++;
         n_late += strcmp(a->finding[i].metric, "late_ratio") == 0;
-        n_wrong += stage == ACCEPT_PREFLIGHT || stage == ACCEPT_INTEGRITY || stage == ACCEPT_COLLECTIVES;
+        n_wrong += stage == ACCEPT_PREFLIGHT || stage == ACCEPT_INTEGRITY || stage == ACCEPT_COLLECTIVES ||
+                   stage == ACCEPT_PS; /* sums and pulls */
     }
     if (n_late == n)
         return is_one ? "loses messages" : "lose messages";
