@@ -93,8 +93,9 @@ void criteria_help(FILE *to);
 /* Limits from what a healthy reference run measured: margin_ratio below, or above, the worst healthy value. What the
  * operating system takes is another from run to run: its limits are margin_ratio above the worst repeat and 6 robust
  * standard deviations of the logarithms of all repeats, and no less than what nobody is blamed for without a limit.
- * What the run did not measure keeps its limit. sources: NULL: not wanted. RC_INVAL: it is no healthy run: it failed,
- * was cut short, lost a rank, or had faults on order. RC_NOMEM. */
+ * Latencies and exposed communication likewise have 6 such deviations of what repeats of a pair, and parts of a
+ * training, differ by. What the run did not measure keeps its limit. sources: NULL: not wanted. RC_INVAL: it is no
+ * healthy run: it failed, was cut short, lost a rank, or had faults on order. RC_NOMEM. */
 enum rc criteria_from_reference(struct criteria *c, const struct acceptance *healthy, double margin_ratio,
                                 struct criteria_sources *sources) MUST_CHECK;
 struct cluster;

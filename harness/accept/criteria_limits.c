@@ -117,17 +117,119 @@ out:
     return rc;
 }
 
-static void limit_by_pair(const struct limiting *l, const struct acceptance *h, bool latency, const char *key,
-                          double *member)
+/* --- what repeats differ by, of pairs and of trainings --- */
+
+/* Limits of less are about nothing. */
+#define FLOOR_EXPOSED_RATIO 0.02
+/* A standard deviation is so many median absolute deviations; of a median so many times that of a mean. */
+#define OF_MAD 1.4826
+#define OF_MEDIAN 1.2533
+
+/* Robust standard deviation of one repeat, from y[n] (reordered): how far each is from the one before it. So neither
+ * what pairs differ by nor a slow drift counts. 0: nothing was repeated. */
+static double deviation_of_jumps(double *y, size_t n)
 {
-    const struct worst w = worst_pair(&h->tournament, latency);
+    return n > 0 ? OF_MAD * robust_median(y, n) / sqrt(2) : 0;
+}
+
+/* On the scale ln x. RC_NOMEM. */
+static enum rc latency_deviation(double *out, const struct tournament *t)
+{
+    const size_t n_pairs = (size_t)t->n_nodes * (size_t)t->n_nodes, n_repeats = (size_t)t->n_repeats;
+    double *y = malloc((n_pairs * n_repeats + 1) * sizeof *y);
+    size_t n = 0;
+
+    if (!y)
+        return rc_raise(RC_NOMEM, "no memory for the latencies of %d nodes", t->n_nodes);
+    for (size_t k = n_pairs; k < n_pairs * n_repeats; k++) /* NaN: not measured, or no pair */
+        if (t->latency_s[k] > 0 && t->latency_s[k - n_pairs] > 0)
+            y[n++] = fabs(log(t->latency_s[k] / t->latency_s[k - n_pairs]));
+    *out = deviation_of_jumps(y, n);
+    free(y);
+    return RC_OK;
+}
+
+/* The worst pair's median, and what a median of the least repeats of another healthy run hardly is above that. */
+static enum rc limit_by_latency(const struct limiting *l, const struct acceptance *h)
+{
+    const struct worst w = worst_pair(&h->tournament, true);
+    char of[CRITERIA_SOURCE_BYTES];
+    double s;
+    enum rc rc;
+
+    if (w.a < 0)
+        return RC_OK;
+    TRY(latency_deviation(&s, &h->tournament));
+    const double more = exp(NOISE_DEVIATIONS * OF_MEDIAN * s / sqrt(l->criteria->least_repeats_count));
+    snprintf(of, sizeof of,
+             "healthy run: the worst of %d pairs, %.24s -> %.24s, had %.4g s, times %.3g, as repeats differ (robust "
+             "deviation of logarithms %.3g)",
+             w.n_subjects, h->node[w.a].name, h->node[w.b].name, w.value, more, s);
+    set_limit(l, "most_pair_latency_s", &l->criteria->most_pair_latency_s, more * w.value, false, of);
+out:
+    return rc;
+}
+
+/* Of parts of the training of all nodes, rank by rank, on the scale ln(start + the part of its steps that a rank
+ * waited). RC_NOMEM. */
+static enum rc waiting_deviation(double *out, const struct acceptance *h, double start)
+{
+    const struct rank_metric *wait = &h->metric[METRIC_STEP_WAIT], *compute = &h->metric[METRIC_STEP_COMPUTE];
+    const bool is_known = wait->value && compute->value && wait->n_repeats == compute->n_repeats;
+    const size_t n_parts = is_known ? (size_t)wait->n_repeats : 0, n_all = n_parts * (size_t)h->n_ranks;
+    double *y = malloc((n_all + 1) * sizeof *y), before = NAN;
+    size_t n = 0;
+
+    if (!y)
+        return rc_raise(RC_NOMEM, "no memory for parts of %d trainings", h->n_ranks);
+    for (size_t i = 0; i < n_all; i++) {
+        const double now = log(start + wait->value[i] / (wait->value[i] + compute->value[i]));
+        if (i % n_parts != 0 && isfinite(now - before))
+            y[n++] = fabs(now - before);
+        before = now;
+    }
+    *out = deviation_of_jumps(y, n);
+    free(y);
+    return RC_OK;
+}
+
+static enum rc limit_by_exposed(const struct limiting *l, const struct acceptance *h, const struct scaled_training *all)
+{
+    const double start = FLOOR_EXPOSED_RATIO / 10, e = all->exposed_ratio;
+    const int i = key_find(&criteria_key_table, "most_exposed_ratio");
+    char of[CRITERIA_SOURCE_BYTES];
+    double s;
+    enum rc rc;
+
+    if (!(e > 0))
+        return RC_OK;
+    TRY(waiting_deviation(&s, h, start));
+    const double border = fmax(FLOOR_EXPOSED_RATIO, (e + start) * exp(NOISE_DEVIATIONS * s) - start);
+    snprintf(of, sizeof of,
+             "healthy run: %.4g of a step at %d nodes; with what parts of trainings differ (robust deviation of "
+             "logarithms %.3g) %.4g",
+             e, all->n_nodes, s, border);
+    if ((1 + l->margin_ratio) * border < criteria_keys[i].most) {
+        set_limit(l, "most_exposed_ratio", &l->criteria->most_exposed_ratio, border, false, of);
+        goto out;
+    }
+    l->criteria->most_exposed_ratio = 0; /* everything would keep it */
+    if (l->sources)
+        snprintf(l->sources->text[i], CRITERIA_SOURCE_BYTES, "%.200s: no limit, as that is all", of);
+out:
+    return rc;
+}
+
+static void limit_by_rate(const struct limiting *l, const struct acceptance *h)
+{
+    const struct worst w = worst_pair(&h->tournament, false);
     char of[CRITERIA_SOURCE_BYTES];
 
     if (w.a < 0)
         return;
-    snprintf(of, sizeof of, "healthy run: the worst of %d pairs, %s -> %s, had %.4g %s", w.n_subjects,
-             h->node[w.a].name, h->node[w.b].name, w.value, latency ? "s" : "byte/s");
-    set_limit(l, key, member, w.value, !latency, of);
+    snprintf(of, sizeof of, "healthy run: the worst of %d pairs, %s -> %s, had %.4g byte/s", w.n_subjects,
+             h->node[w.a].name, h->node[w.b].name, w.value);
+    set_limit(l, "least_pair_bytes_per_s", &l->criteria->least_pair_bytes_per_s, w.value, true, of);
 }
 
 /* Of the largest size: the low end of its interval, where it has one. */
@@ -161,18 +263,17 @@ static void limit_by_rank_order(const struct limiting *l, const struct acceptanc
     set_limit(l, "least_rank_order_ratio", &l->criteria->least_rank_order_ratio, worst, true, of);
 }
 
-static void limit_by_training(const struct limiting *l, const struct acceptance *h)
+static enum rc limit_by_training(const struct limiting *l, const struct acceptance *h)
 {
     const struct scaled_training *all = h->n_training > 0 ? &h->training[h->n_training - 1] : NULL;
     char of[CRITERIA_SOURCE_BYTES];
 
     if (!all || all->n_nodes != h->n_nodes || all->n_nodes < 2)
-        return;
+        return RC_OK;
     const double worst = all->low_efficiency_ratio > 0 ? all->low_efficiency_ratio : all->efficiency_ratio;
     snprintf(of, sizeof of, "healthy run: %.4g at %d nodes, in the worst case", worst, all->n_nodes);
     set_limit(l, "least_efficiency_ratio", &l->criteria->least_efficiency_ratio, worst, true, of);
-    snprintf(of, sizeof of, "healthy run: %.4g of a step at %d nodes", all->exposed_ratio, all->n_nodes);
-    set_limit(l, "most_exposed_ratio", &l->criteria->most_exposed_ratio, all->exposed_ratio, false, of);
+    return limit_by_exposed(l, h, all);
 }
 
 /* Limits from a run that was not healthy would let the same fault pass ever after. */
@@ -203,14 +304,14 @@ enum rc criteria_from_reference(struct criteria *c, const struct acceptance *hea
     TRY(limit_by_noise(&l, healthy, METRIC_DETOUR, "most_detour_ratio", &c->most_detour_ratio, FLOOR_DETOUR_RATIO));
     TRY(limit_by_noise(&l, healthy, METRIC_LONGEST_DETOUR, "most_longest_detour_s", &c->most_longest_detour_s,
                        FLOOR_LONGEST_DETOUR_S));
-    limit_by_pair(&l, healthy, false, "least_pair_bytes_per_s", &c->least_pair_bytes_per_s);
-    limit_by_pair(&l, healthy, true, "most_pair_latency_s", &c->most_pair_latency_s);
+    limit_by_rate(&l, healthy);
+    TRY(limit_by_latency(&l, healthy));
     limit_by_size(&l, healthy->collective, healthy->n_collective, "least_busbw_bytes_per_s",
                   &c->least_busbw_bytes_per_s, "least_busbw_bound_ratio", &c->least_busbw_bound_ratio);
     limit_by_rank_order(&l, healthy);
     limit_by_size(&l, healthy->ps, healthy->n_ps, "least_goodput_bytes_per_s", &c->least_goodput_bytes_per_s,
                   "least_goodput_bound_ratio", &c->least_goodput_bound_ratio);
-    limit_by_training(&l, healthy);
+    TRY(limit_by_training(&l, healthy));
 out:
     return rc;
 }

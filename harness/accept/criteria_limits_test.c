@@ -331,6 +331,125 @@ static void healthy_runs_keep_the_limits_of_another(void **state)
     acceptance_close(&a);
 }
 
+/* --- latency, and exposed communication --- */
+
+/* By hand: of each pair repeats are c, c exp(0.1), c, c exp(0.1): each is 0.1 from the one before, whatever c. */
+static void latency_has_what_repeats_differ_by(void **state)
+{
+    struct acceptance a;
+    struct criteria c;
+
+    (void)state;
+    assert_int_equal(acceptance_open(&a, 3, 3), RC_OK);
+    assert_int_equal(acceptance_add_tournament(&a, 4), RC_OK);
+    a.tournament.n_repeats = 4;
+    for (int i = 0; i < 4; i++)
+        for (int from = 0; from < 3; from++)
+            for (int to = 0; to < 3; to++)
+                if (from != to)
+                    *tournament_latency(&a.tournament, i, from, to) = (1 + from) * 1e-5 * exp(i % 2 ? 0.1 : 0);
+    *tournament_latency(&a.tournament, 3, 1, 0) = NAN;
+    *tournament_latency(&a.tournament, 2, 0, 1) = 1; /* one that hiccups takes no limit with it */
+    criteria_default(&c);
+    c.least_repeats_count = 4;
+    memset(&sources, 0, sizeof sources);
+    assert_int_equal(criteria_from_reference(&c, &a, 0.1, &sources), RC_OK);
+    /* 3e-5 (1 + exp(0.1)) / 2 x exp(6 x 1.2533 x 0.104836 / 2) x 1.1; 0.104836: 1.4826 x 0.1 / sqrt 2 */
+    assert_true(c.most_pair_latency_s == 5.152e-5);
+    assert_non_null(strstr(source_of("most_pair_latency_s"), "the worst of 6 pairs, "));
+    assert_non_null(strstr(source_of("most_pair_latency_s"), "had 3.158e-05 s, times 1.48, as repeats differ (robust "
+                                                             "deviation of logarithms 0.105); 10 % above that"));
+    acceptance_close(&a);
+}
+
+/* By hand: a rank waits 0.2 of a part and (0.202 exp(0.1) - 0.002) of the next. */
+static void exposed_has_what_parts_differ_by(void **state)
+{
+    const double more = 0.202 * exp(0.1) - 0.002;
+    struct acceptance a;
+    struct criteria c;
+
+    (void)state;
+    open_healthy(&a);
+    assert_int_equal(acceptance_add_metric(&a, METRIC_STEP_WAIT, 3), RC_OK);
+    assert_int_equal(acceptance_add_metric(&a, METRIC_STEP_COMPUTE, 3), RC_OK);
+    for (int i = 0; i < 12; i++) {
+        a.metric[METRIC_STEP_WAIT].value[i] = i % 3 == 1 ? 5 * more : 5 * 0.2;
+        a.metric[METRIC_STEP_COMPUTE].value[i] = i % 3 == 1 ? 5 * (1 - more) : 5 * 0.8;
+    }
+    criteria_default(&c);
+    memset(&sources, 0, sizeof sources);
+    assert_int_equal(criteria_from_reference(&c, &a, 0.1, &sources), RC_OK);
+    assert_true(c.most_exposed_ratio == 0.4146); /* 1.1 (0.202 exp(6 x 0.104836) - 0.002) */
+    assert_non_null(strstr(source_of("most_exposed_ratio"), "healthy run: 0.2 of a step at 2 nodes; with what parts of "
+                                                            "trainings differ"));
+    a.training[1].exposed_ratio = 0.001; /* next to nothing: the floor */
+    assert_int_equal(criteria_from_reference(&c, &a, 0.1, &sources), RC_OK);
+    assert_true(c.most_exposed_ratio == 0.022);
+    a.training[1].exposed_ratio = 0.6; /* no limit follows that would be one */
+    assert_int_equal(criteria_from_reference(&c, &a, 0.1, &sources), RC_OK);
+    assert_true(c.most_exposed_ratio == 0);
+    assert_non_null(strstr(source_of("most_exposed_ratio"), "no limit, as that is all"));
+    acceptance_close(&a);
+}
+
+/* Six nodes on two switches, 20 and 40 us; repeats s 0.15. Parts of trainings s 0.1, and a run as a whole 0.05. */
+static void draw_run(struct acceptance *a, uint64_t seed)
+{
+    const double run = exp(0.05 * rng_normal(seed, RNG_TEST, 9999));
+    double waited = 0;
+    uint64_t draw = 0;
+
+    for (int i = 0; i < a->tournament.n_repeats; i++)
+        for (int from = 0; from < a->n_nodes; from++)
+            for (int to = 0; to < from; to++) {
+                const double base = from % 2 == to % 2 ? 2e-5 : 4e-5;
+                const double x = base * exp(0.15 * rng_normal(seed, RNG_TEST, draw++));
+                *tournament_latency(&a->tournament, i, from, to) = *tournament_latency(&a->tournament, i, to, from) = x;
+            }
+    const int n_all = a->n_ranks * a->metric[METRIC_STEP_WAIT].n_repeats;
+    for (int i = 0; i < n_all; i++) {
+        const double part = 0.2 * run * exp(0.1 * rng_normal(seed, RNG_TEST, draw++));
+        a->metric[METRIC_STEP_WAIT].value[i] = part;
+        a->metric[METRIC_STEP_COMPUTE].value[i] = 1 - part;
+        waited += part / n_all;
+    }
+    a->training[1].exposed_ratio = waited;
+}
+
+/* And another machine, twice as slow, does not. */
+static void healthy_runs_keep_latency_and_exposure(void **state)
+{
+    enum { N_RUNS = 50 };
+    struct acceptance a;
+    struct criteria c;
+    int n_by_latency = 0, n_by_exposed = 0;
+
+    (void)state;
+    assert_int_equal(acceptance_open(&a, 6, 6), RC_OK);
+    assert_int_equal(acceptance_add_tournament(&a, 3), RC_OK);
+    a.tournament.n_repeats = 3;
+    assert_int_equal(acceptance_add_metric(&a, METRIC_STEP_WAIT, 8), RC_OK);
+    assert_int_equal(acceptance_add_metric(&a, METRIC_STEP_COMPUTE, 8), RC_OK);
+    a.training[0] = (struct scaled_training){ 1, 1, 100, NAN, NAN, 1, 1, 1, 0, 60, 60 };
+    a.training[1] = (struct scaled_training){ 6, 6, 500, 490, 510, 0.8, 0.7, 0.9, 0.2, 60, 60 };
+    a.n_training = 2;
+    for (uint64_t seed = 1; seed <= N_RUNS; seed++) {
+        criteria_default(&c);
+        draw_run(&a, seed);
+        const double latency_s = worst_pair(&a.tournament, true).value, exposed = a.training[1].exposed_ratio;
+        assert_int_equal(criteria_from_reference(&c, &a, 0.1, NULL), RC_OK);
+        draw_run(&a, seed + N_RUNS);
+        assert_true(worst_pair(&a.tournament, true).value <= c.most_pair_latency_s);
+        assert_true(a.training[1].exposed_ratio <= c.most_exposed_ratio);
+        assert_true(c.most_pair_latency_s < 2 * 2 * 4e-5 && c.most_exposed_ratio < 2 * 2 * 0.2);
+        n_by_latency += worst_pair(&a.tournament, true).value > 1.1 * latency_s;
+        n_by_exposed += a.training[1].exposed_ratio > 1.1 * exposed;
+    }
+    assert_true(n_by_latency >= N_RUNS / 10 && n_by_exposed >= 1); /* that a margin above the worst would have failed */
+    acceptance_close(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -342,6 +461,9 @@ int main(void)
         cmocka_unit_test(a_sick_reference_gives_no_limits),
         cmocka_unit_test(noise_has_the_spread_of_the_reference),
         cmocka_unit_test(healthy_runs_keep_the_limits_of_another),
+        cmocka_unit_test(latency_has_what_repeats_differ_by),
+        cmocka_unit_test(exposed_has_what_parts_differ_by),
+        cmocka_unit_test(healthy_runs_keep_latency_and_exposure),
     };
 
     return cmocka_run_group_tests_name("criteria_limits", tests, NULL, NULL);
